@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# iocom: `make help` lists what can be made.  All output goes to build/.
+
+VERSION := 0.1.0
+PREFIX  ?= /usr/local
+DESTDIR ?=
+BUILD   ?= build
+V       ?= 0
+Q       := $(if $(filter 1,$(V)),,@)
+# A private toolchain of the sanitizer builds: SANITIZE=address,undefined or thread.
+SANITIZE ?=
+
+CC      ?= gcc
+CLANG   ?= clang
+BPFTOOL ?= $(shell command -v bpftool 2>/dev/null || echo /usr/sbin/bpftool)
+ARCH    := $(shell uname -m | sed 's/x86_64/x86/;s/aarch64/arm64/')
+
+CFLAGS  ?= -O2 -g
+CFLAGS  += -std=gnu17 -Wall -Wextra -Werror -D_GNU_SOURCE -DIOCOM_VERSION='"$(VERSION)"' \
+           -ffp-contract=off -fstack-protector-strong -fPIE
+LDFLAGS += -pie -Wl,-z,relro,-z,now
+ifneq ($(SANITIZE),)
+CFLAGS  += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all
+LDFLAGS += -fsanitize=$(SANITIZE)
+endif
+
+# One line a room: where its headers may come from.  check-layers proves it again.
+INC_rules    := -Iinclude
+INC_view     := -Iinclude -Ibalancer/view
+INC_user     := -Iinclude -Iuser -Ibpf -I$(BUILD)/bpf
+INC_balancer := -Iinclude -Iuser -Ibalancer -Ibalancer/view
+INC_agent    := -Iinclude -Iuser -Ibalancer -Ibalancer/view -Iagent -Iagent/shim
+INC_tests    := -Iinclude -Iuser -Ibalancer -Ibalancer/view -Ibalancer/rules -Iagent -Iagent/shim \
+                -Itests/lib -Ibpf -I$(BUILD)/bpf
+
+SRC_rules    := $(wildcard balancer/rules/*.c)
+SRC_view     := $(wildcard balancer/view/*.c)
+SRC_user     := $(wildcard user/*.c)
+SRC_balancer := $(filter-out balancer/main.c,$(wildcard balancer/*.c))
+SRC_agent    := $(filter-out agent/main.c,$(wildcard agent/*.c))
+SRC_shim     := $(filter-out agent/shim/main.c,$(wildcard agent/shim/*.c))
+SRC_testlib  := $(wildcard tests/lib/*.c)
+
+objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+ARCHIVES := $(BUILD)/libagent.a $(BUILD)/libshim.a $(BUILD)/libcli.a $(BUILD)/libview.a \
+            $(BUILD)/librules.a $(BUILD)/libuser.a
+
+LIBS_user  := -lmsgpackc -lbpf -lelf -lz -ljansson -lmunge -lmbedcrypto -linih -lm
+LIBS_cli   := $(LIBS_user) -lsqlite3 -lncursesw -ltinfo
+LIBS_agent := $(LIBS_user) -lsqlite3 -lnng -lpthread
+LIBS_shim  := -lmsgpackc
+
+PROGRAMS := $(BUILD)/iocomd $(BUILD)/iocom $(BUILD)/iocom-shim
+TEST_SOURCES := $(wildcard tests/unit/test_*.c tests/bpf/test_*.c tests/remote/test_*.c)
+TEST_TOOLS   := $(wildcard tests/tools/*.c)
+BENCH_SOURCES := $(wildcard tests/bench/bench_*.c)
+TEST_BINARIES := $(patsubst tests/%.c,$(BUILD)/tests/%,$(TEST_SOURCES) $(TEST_TOOLS))
+UNIT_BINARIES := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
+MANPAGES := $(patsubst %.scd,$(BUILD)/man/%,$(notdir $(wildcard agent/*.scd balancer/*.scd)))
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.SECONDARY:
+.DEFAULT_GOAL := all
+
+##@ Build
+.PHONY: all
+all: $(PROGRAMS) $(BUILD)/librules.a $(MANPAGES) ## build the programs, librules.a and the man pages
+
+.PHONY: tests
+tests: all $(TEST_BINARIES) ## build all test programs
+
+# --- eBPF -------------------------------------------------------------------
+BPF_HEADERS := $(wildcard bpf/*.h vmlinux/*.h)
+$(BUILD)/bpf/iocom.bpf.o: bpf/iocom.bpf.c
+	@mkdir -p $(@D)
+	@echo "  BPF     $<"
+	$(Q)$(CLANG) -O2 -g -Wall -Werror -target bpf -D__TARGET_ARCH_$(ARCH) -Ivmlinux -Ibpf \
+		-Iinclude -MMD -MP -c $< -o $@
+
+$(BUILD)/bpf/iocom.skel.h: $(BUILD)/bpf/iocom.bpf.o
+	@echo "  SKEL    $@"
+	$(Q)$(BPFTOOL) gen skeleton $< name iocom_bpf > $@
+
+-include $(BUILD)/bpf/iocom.bpf.d
+
+# --- C ------------------------------------------------------------------------
+define compile_rule
+$(BUILD)/obj/$(1)/%.o: $(1)/%.c $(3)
+	@mkdir -p $$(@D)
+	@echo "  CC      $$<"
+	$(Q)$(CC) $$(CFLAGS) $(2) -MMD -MP -c $$< -o $$@
+endef
+$(eval $(call compile_rule,balancer/rules,$(INC_rules)))
+$(eval $(call compile_rule,balancer/view,$(INC_view)))
+$(eval $(call compile_rule,user,$(INC_user),| $(BUILD)/bpf/iocom.skel.h))
+$(eval $(call compile_rule,balancer,$(INC_balancer)))
+$(eval $(call compile_rule,agent/shim,$(INC_agent)))
+$(eval $(call compile_rule,agent,$(INC_agent)))
+$(eval $(call compile_rule,tests,$(INC_tests),| $(BUILD)/bpf/iocom.skel.h))
+
+define archive_rule
+$(1): $(2)
+	@echo "  AR      $$@"
+	$(Q)rm -f $$@ && $(AR) rcsD $$@ $$^
+endef
+$(eval $(call archive_rule,$(BUILD)/librules.a,$(call objects,$(SRC_rules))))
+$(eval $(call archive_rule,$(BUILD)/libview.a,$(call objects,$(SRC_view))))
+$(eval $(call archive_rule,$(BUILD)/libuser.a,$(call objects,$(SRC_user))))
+$(eval $(call archive_rule,$(BUILD)/libcli.a,$(call objects,$(SRC_balancer))))
+$(eval $(call archive_rule,$(BUILD)/libagent.a,$(call objects,$(SRC_agent))))
+$(eval $(call archive_rule,$(BUILD)/libshim.a,$(call objects,$(SRC_shim))))
+
+link = @echo "  LINK    $@"; mkdir -p $(@D); \
+	$(if $(filter 1,$(V)),set -x;) $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(1)
+
+$(BUILD)/iocom: $(BUILD)/obj/balancer/main.o $(BUILD)/libcli.a $(BUILD)/libview.a \
+		$(BUILD)/librules.a $(BUILD)/libuser.a
+	$(call link,$^ $(LIBS_cli))
+
+$(BUILD)/iocomd: $(BUILD)/obj/agent/main.o $(BUILD)/libagent.a $(BUILD)/libcli.a \
+		$(BUILD)/libview.a $(BUILD)/librules.a $(BUILD)/libuser.a
+	$(call link,$^ $(LIBS_agent))
+
+$(BUILD)/iocom-shim: $(BUILD)/obj/agent/shim/main.o $(BUILD)/libshim.a $(BUILD)/libuser.a
+	$(call link,$^ $(LIBS_shim))
+
+$(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call objects,$(SRC_testlib)) $(ARCHIVES)
+	$(call link,$< $(call objects,$(SRC_testlib)) -Wl$(comma)--start-group $(ARCHIVES) \
+		-Wl$(comma)--end-group -lcmocka $(LIBS_agent) -lncursesw -ltinfo -lpthread)
+comma := ,
+
+$(BUILD)/man/%: agent/%.scd
+	@mkdir -p $(@D)
+	$(Q)scdoc < $< > $@
+$(BUILD)/man/%: balancer/%.scd
+	@mkdir -p $(@D)
+	$(Q)scdoc < $< > $@
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+
+##@ Set-up
+.PHONY: deps
+deps: ## install the Debian packages that building and testing need (root)
+	@sh tests/lib/deps.sh
+
+.PHONY: install
+install: all ## install programs, man pages, systemd unit, sample configuration (DESTDIR, PREFIX)
+	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/iocom
+	install -m 755 $(BUILD)/iocomd $(DESTDIR)$(PREFIX)/sbin/iocomd
+	install -m 755 $(BUILD)/iocom $(DESTDIR)$(PREFIX)/bin/iocom
+	install -m 755 $(BUILD)/iocom-shim $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-shim
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man8
+	for m in $(MANPAGES); do \
+		install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/ || exit 1; done
+	install -d $(DESTDIR)/etc/iocom $(DESTDIR)/etc/systemd/system
+	[ -e $(DESTDIR)/etc/iocom/iocom.conf ] || \
+		install -m 644 agent/iocom.conf $(DESTDIR)/etc/iocom/iocom.conf
+	sed 's|@PREFIX@|$(PREFIX)|g' agent/iocomd.service > $(DESTDIR)/etc/systemd/system/iocomd.service
+
+##@ Try it
+.PHONY: demo
+demo: ## bring up 3 emulated nodes, load one, watch a job go elsewhere, and why (root, < 60 s)
+	@$(MAKE) --no-print-directory deps
+	@$(MAKE) --no-print-directory all
+	@bash tests/testbed/demo
+
+##@ Check
+.PHONY: check
+check: ## all tests; installs what they need; as root the kernel and cluster tests run too
+	@$(MAKE) --no-print-directory deps
+	@$(MAKE) --no-print-directory -j$$(nproc) tests
+	@bash tests/lib/run-checks.sh $(BUILD)
+
+.PHONY: check-unit
+check-unit: tests ## the unit tests only (any user, seconds)
+	@bash tests/lib/run-checks.sh $(BUILD) unit
+
+.PHONY: check-layers
+check-layers: all ## prove the walls: librules.a is pure, folders include only downwards
+	@bash tests/lib/check-layers.sh $(BUILD)
+
+.PHONY: asan
+asan: ## build with ASan and UBSan into build/asan and run unit and shim tests there
+	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=build/asan SANITIZE=address,undefined tests
+	@IOCOM_SANITIZED=1 bash tests/lib/run-checks.sh build/asan unit remote
+
+.PHONY: lint
+lint: ## cppcheck over all C sources
+	@bash tests/lib/lint.sh
+
+FORMATTED := git ls-files '*.c' '*.h' | grep -v '^vmlinux/'
+.PHONY: format format-check
+format: ## format all C sources with clang-format
+	@$(FORMATTED) | xargs clang-format -i
+format-check: ## fail when a C source is not formatted
+	@$(FORMATTED) | xargs clang-format --dry-run -Werror
+
+.PHONY: bench
+bench: $(patsubst tests/%.c,$(BUILD)/tests/%,$(BENCH_SOURCES)) ## print the benchmark tables
+	@for b in $^; do echo "== $${b##*/}"; $$b || exit 1; done
+
+##@ Other
+compile_commands.json: Makefile $(wildcard */*.c */*/*.c) ## for clangd and clang-tidy
+	@bash tests/lib/compile-commands.sh $(CC) "$(CFLAGS)" "$(INC_tests)" > $@.tmp && mv $@.tmp $@
+
+.PHONY: clean
+clean: ## remove build/
+	rm -rf build compile_commands.json
+
+.PHONY: help
+help: ## this list
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-zA-Z_.-]+:.*## / {printf "  %-22s %s\n", $$1, $$2} \
+		/^[a-z]+ [a-z-]+:.*## / {printf "  %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Launch: from an accepted job stream to a running shim.
+ *
+ * The agent's loop accepts a stream, reads FRAME_START without blocking,
+ * authenticates it, and calls launch_shim: the shim is spawned by exec (nng is
+ * not fork-safe), gets the order and the stream over a socketpair (SCM_RIGHTS)
+ * and from then on owns the job.  The socketpair stays open as the "leash": the
+ * shim reports on it, and a dead agent only closes it.
+ */
+#ifndef IOCOM_LAUNCH_H
+#define IOCOM_LAUNCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "iocom/err.h"
+#include "spec.h"
+
+struct launch_order {
+	const char *shim_path;	 /* the iocom-shim program */
+	const char *jobs_dir;	 /* STATE_DIR/jobs: the shim's journal is jobs_dir/JOB/ */
+	const char *run_dir;	 /* RUN_DIR/jobs: the shim's control socket is run_dir/JOB.sock */
+	const char *scope_cgroup; /* relative path of the node's scope, "" = the root */
+	uid_t uid;
+	gid_t gid;
+	bool allow_root;
+	const void *spec; /* packed, as received */
+	uint32_t spec_length;
+};
+
+/*
+ * Spawns the shim.  Takes STREAM_FD on success (it is closed here, the shim
+ * has it).  LEASH gets the agent's end, non-blocking, close-on-exec.
+ * 0 or negative errno with the sentence (journal cannot be written: -ENOSPC ...).
+ */
+int launch_shim(const struct launch_order *order, int stream_fd, pid_t *shim, int *leash,
+		struct iocom_err *err);
+
+/*
+ * What a shim says on the leash (frames, MessagePack maps):
+ *   { "event": "started", "job", "pid", "cgroup_id" }
+ *   { "event": "exited", "job", "kind", "value", "end_ns", "wall_ms", "max_rss_kb" }
+ */
+enum launch_event_type { LAUNCH_STARTED = 1, LAUNCH_EXITED = 2 };
+struct launch_event {
+	enum launch_event_type type;
+	char job[SPEC_JOB_MAX];
+	pid_t pid;
+	uint64_t cgroup_id;
+	uint8_t kind;  /* FRAME_EXIT kinds: 0 exited, 1 signalled, 2 exec failed, 3 iocom failed */
+	uint32_t value;
+	uint64_t end_ns;  /* CLOCK_REALTIME */
+	uint64_t wall_ms; /* start to end */
+	uint64_t max_rss_kb;
+	char text[256];
+};
+/* Non-blocking.  0 an event; -EAGAIN none now; -EPIPE the shim is gone; -EBADMSG. */
+int launch_read(int leash, struct launch_event *event);
+
+/*
+ * For a new agent: finds the shims that an older one started, by their journals
+ * in JOBS_DIR.  Calls FOUND for each: LEASH >= 0 when the shim lives (its control
+ * socket answered), else -1 with the event its journal holds (exited, or kind 3
+ * "shim died").  Also returns what started it.  0 or negative errno.
+ */
+struct launch_found {
+	char job[SPEC_JOB_MAX];
+	uid_t uid;
+	int leash;
+	struct launch_event started; /* pid, cgroup_id */
+	struct launch_event last;    /* exited, when LEASH is -1 */
+	uint64_t start_ns;
+	char command[256]; /* for listings, printable UTF-8 */
+	char class_name[64];
+};
+int launch_recover(const char *jobs_dir, const char *run_dir,
+		   int (*found)(void *arg, const struct launch_found *f), void *arg,
+		   struct iocom_err *err);
+/* Removes a finished job's journal and socket (the agent has recorded it). */
+void launch_forget(const char *jobs_dir, const char *run_dir, const char *job);
+/* Sends a signal to the job through its shim's control socket.  0 or negative errno. */
+int launch_signal(const char *run_dir, const char *job, int signal);
+
+#endif

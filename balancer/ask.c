@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What `run` and `place` ask the agent; see ask.h. */
+#include "ask.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pack.h"
+
+const char ask_help[] =
+	"where:\n"
+	"  --policy P      nlb, cpu-re, mem-re, io-re or iocm-re [what the agent is set to]\n"
+	"  --node N        this node and no other (it still has to admit the job)\n"
+	"what the job needs (else: what earlier runs of its class measured; else a default):\n"
+	"  --class C       name of the job's class [the command's file name]\n"
+	"  --io-rate R     disk requests per wall-clock second when it runs alone\n"
+	"  --io-size SIZE  bytes per disk request, for example 128K\n"
+	"  --requests N    disk requests in all\n"
+	"  --mem SIZE      memory, for example 500M or 2Gi\n"
+	"  --cpu-time S    seconds of computation at the reference speed\n"
+	"  --data PATH|SIZE  data that it reads and that must be at hand; informs the cost only\n"
+	"  SIZE: bytes, or with K M G T (powers of 1000) or Ki Mi Gi Ti (powers of 1024)\n";
+
+void ask_init(struct ask *ask)
+{
+	*ask = (struct ask){
+		.io_per_s = -1,
+		.io_size_kb = -1,
+		.requests = -1,
+		.memory_mb = -1,
+		.cpu_s = -1,
+		.data_mb = -1,
+	};
+}
+
+/* Multiplier of a size suffix, or 0. */
+static double suffix_factor(const char *suffix)
+{
+	static const char letters[] = "KMGT";
+	const char *at = *suffix ? strchr(letters, toupper((unsigned char)*suffix)) : NULL;
+	double base = 1000;
+
+	if (!strcasecmp(suffix, "b"))
+		return 1;
+	if (!at)
+		return 0;
+	suffix++;
+	if (tolower((unsigned char)*suffix) == 'i') {
+		base = 1024;
+		suffix++;
+	}
+	if (tolower((unsigned char)*suffix) == 'b')
+		suffix++;
+	return *suffix ? 0 : pow(base, (double)(at - letters + 1));
+}
+
+int ask_size(const char *text, double unit, double *bytes)
+{
+	char *end;
+	double value, factor;
+
+	errno = 0;
+	value = strtod(text, &end);
+	if (end == text || errno || !isfinite(value) || value < 0)
+		return -EINVAL;
+	factor = *end ? suffix_factor(end) : unit;
+	if (factor <= 0 || value * factor > 1e18)
+		return -EINVAL;
+	*bytes = value * factor;
+	return 0;
+}
+
+static int take_number(const char *option, const char *text, double *out, struct iocom_err *err)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || *end || !isfinite(value) || value < 0)
+		return iocom_err_set(err, -EINVAL, "--%s takes a number that is not negative, not '%s'",
+				     option, text);
+	*out = value;
+	return 0;
+}
+
+static int take_size(const char *option, const char *text, double per, double *out,
+		     struct iocom_err *err)
+{
+	double bytes;
+
+	if (ask_size(text, 1, &bytes))
+		return iocom_err_set(err, -EINVAL,
+				     "--%s takes a size such as 500M or 2Gi, not '%s'", option, text);
+	*out = bytes / per;
+	return 0;
+}
+
+/* --data names a file or a directory (its files count), or says a size. */
+static int take_data(const char *text, double *out, struct iocom_err *err)
+{
+	struct stat st;
+	double bytes;
+
+	if (!ask_size(text, 1, &bytes)) {
+		*out = bytes / 1e6;
+		return 0;
+	}
+	if (stat(text, &st))
+		return iocom_err_set(err, -EINVAL,
+				     "--data takes a size or a path that exists; '%s': %s", text,
+				     strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return iocom_err_set(err, -EINVAL,
+				     "--data '%s' is not a regular file; give its size instead", text);
+	*out = (double)st.st_size / 1e6;
+	return 0;
+}
+
+int ask_take(struct ask *ask, int option, const char *value, struct iocom_err *err)
+{
+	switch (option) {
+	case ASK_POLICY:
+		ask->policy = value;
+		return 0;
+	case ASK_NODE:
+		ask->node = value;
+		return 0;
+	case ASK_CLASS:
+		ask->class_name = value;
+		return *value && strlen(value) < 64
+			       ? 0
+			       : iocom_err_set(err, -EINVAL,
+					       "--class takes a name of 1 to 63 characters");
+	case ASK_RUN_DIR:
+		ask->run_dir = value;
+		return 0;
+	case ASK_IO_RATE:
+		return take_number("io-rate", value, &ask->io_per_s, err);
+	case ASK_IO_SIZE:
+		return take_size("io-size", value, 1e3, &ask->io_size_kb, err);
+	case ASK_REQUESTS:
+		return take_number("requests", value, &ask->requests, err);
+	case ASK_MEM:
+		return take_size("mem", value, 1e6, &ask->memory_mb, err);
+	case ASK_CPU_TIME:
+		return take_number("cpu-time", value, &ask->cpu_s, err);
+	case ASK_DATA:
+		return take_data(value, &ask->data_mb, err);
+	default:
+		return 1;
+	}
+}
+
+/* One printable line of the command, for listings; cut at 255 bytes. */
+static void command_line(char *const *command, char *out, size_t size)
+{
+	size_t at = 0;
+
+	for (; *command && at + 1 < size; command++) {
+		for (const char *c = *command; *c && at + 1 < size; c++)
+			out[at++] = (char)(isprint((unsigned char)*c) ? *c : '?');
+		if (command[1] && at + 1 < size)
+			out[at++] = ' ';
+	}
+	out[at] = 0;
+}
+
+static void pack_need(msgpack_packer *pk, const struct ask *ask)
+{
+	const struct {
+		const char *key;
+		double value;
+	} fields[] = {
+		{"io_per_s", ask->io_per_s}, {"io_size_kb", ask->io_size_kb},
+		{"requests", ask->requests}, {"memory_mb", ask->memory_mb},
+		{"cpu_s", ask->cpu_s},	     {"data_mb", ask->data_mb},
+	};
+	size_t given = 0;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		given += fields[i].value >= 0;
+	pack_key(pk, "need");
+	msgpack_pack_map(pk, given);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (fields[i].value >= 0)
+			pack_f64(pk, fields[i].key, fields[i].value);
+}
+
+void ask_pack(const struct ask *ask, bool run, const char *cwd, const char *executable,
+	      char *const *command, msgpack_sbuffer *out)
+{
+	const char *base = strrchr(command[0], '/');
+	char class_name[64];
+	char line[256];
+	msgpack_packer pk;
+
+	snprintf(class_name, sizeof(class_name), "%s",
+		 ask->class_name ? ask->class_name
+		 : base && base[1] ? base + 1
+				   : command[0]);
+	command_line(command, line, sizeof(line));
+	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 10);
+	pack_str(&pk, "op", "place");
+	pack_u64(&pk, "v", 1);
+	pack_str(&pk, "policy", ask->policy);
+	pack_str(&pk, "node", ask->node);
+	pack_bin(&pk, "class", class_name, strlen(class_name));
+	pack_bin(&pk, "cwd", cwd, strlen(cwd));
+	pack_bin(&pk, "executable", executable, strlen(executable));
+	pack_str(&pk, "command", line);
+	pack_need(&pk, ask);
+	pack_bool(&pk, "run", run);
+}
+
+static char *join(const char *directory, size_t length, const char *name)
+{
+	char *path;
+
+	return asprintf(&path, "%.*s/%s", (int)length, directory, name) < 0 ? NULL : path;
+}
+
+char *ask_resolve(const char *command, const char *cwd, const char *path)
+{
+	struct stat st;
+
+	if (*command == '/')
+		return strdup(command);
+	if (strchr(command, '/'))
+		return join(cwd, strlen(cwd), command);
+	for (const char *at = path; at && *at;) {
+		size_t n = strcspn(at, ":");
+		char *candidate = n ? join(at, n, command) : join(".", 1, command);
+
+		if (!candidate)
+			return NULL;
+		if (!access(candidate, X_OK) && !stat(candidate, &st) && S_ISREG(st.st_mode))
+			return candidate;
+		free(candidate);
+		at += n + (at[n] == ':');
+	}
+	return strdup(command);
+}

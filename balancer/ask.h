@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * What `run` and `place` ask the agent: policy, node, class and what the job
+ * needs.  Options not given stay absent: the agent then takes the class
+ * profile's value, else a stated default.
+ */
+#ifndef IOCOM_ASK_H
+#define IOCOM_ASK_H
+
+#include <msgpack.h>
+#include <stdbool.h>
+
+#include "iocom/err.h"
+
+struct ask {
+	const char *policy, *node, *class_name; /* borrowed from argv; NULL = not given */
+	const char *run_dir;
+	double io_per_s;   /* disk requests per wall-clock second when alone; < 0: not given */
+	double io_size_kb; /* KB = 1000 bytes a request */
+	double requests;   /* number of disk requests in all */
+	double memory_mb;
+	double cpu_s;
+	double data_mb; /* initial data that must be at hand where it runs */
+};
+
+/* Options of getopt_long, values above all characters. */
+enum ask_option {
+	ASK_POLICY = 0x100,
+	ASK_NODE,
+	ASK_CLASS,
+	ASK_RUN_DIR,
+	ASK_IO_RATE,
+	ASK_IO_SIZE,
+	ASK_REQUESTS,
+	ASK_MEM,
+	ASK_CPU_TIME,
+	ASK_DATA,
+	ASK_END
+};
+
+#define ASK_LONG_OPTIONS                                                                           \
+	{"policy", required_argument, NULL, ASK_POLICY}, {"node", required_argument, NULL, ASK_NODE},  \
+		{"class", required_argument, NULL, ASK_CLASS},                                     \
+		{"run-dir", required_argument, NULL, ASK_RUN_DIR},                                 \
+		{"io-rate", required_argument, NULL, ASK_IO_RATE},                                 \
+		{"io-size", required_argument, NULL, ASK_IO_SIZE},                                 \
+		{"requests", required_argument, NULL, ASK_REQUESTS},                               \
+		{"mem", required_argument, NULL, ASK_MEM},                                         \
+		{"cpu-time", required_argument, NULL, ASK_CPU_TIME},                               \
+	{                                                                                          \
+		"data", required_argument, NULL, ASK_DATA                                          \
+	}
+
+/* The part of --help that explains these options. */
+extern const char ask_help[];
+
+void ask_init(struct ask *ask);
+/* One option.  0; 1 when OPTION is not one of ours; -EINVAL with the sentence. */
+int ask_take(struct ask *ask, int option, const char *value, struct iocom_err *err);
+/*
+ * Packs the request "place" for COMMAND (argv).  RUN false: only decide.
+ * EXECUTABLE is the absolute path, or the bare name where PATH has none.
+ */
+void ask_pack(const struct ask *ask, bool run, const char *cwd, const char *executable,
+	      char *const *command, msgpack_sbuffer *out);
+/*
+ * A number with a unit: "64K", "1.5G", "10Mi", "250KB"; plain = UNIT bytes each.
+ * 0 and bytes in OUT, or -EINVAL (negative, NaN, unknown suffix, overflow).
+ */
+int ask_size(const char *text, double unit, double *bytes);
+/*
+ * Where COMMAND is: with a '/', made absolute from CWD; else the first
+ * executable on PATH; else a copy of the name.  malloc'ed; NULL when memory is out.
+ */
+char *ask_resolve(const char *command, const char *cwd, const char *path);
+
+#endif

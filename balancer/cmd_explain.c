@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* `iocom explain JOB`: the decision as it was taken, with the numbers it saw. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client.h"
+#include "commands.h"
+#include "listing.h"
+#include "pack.h"
+#include "verdict.h"
+
+static const char help[] =
+	"usage: iocom explain [--json] [--run-dir DIR] JOB\n"
+	"Why JOB went where it went: what it needed, both sides of every criterion as they\n"
+	"were measured, every candidate refused and the reason.  Ask at the job's home node.\n\n"
+	"  JOB              an id from `iocom jobs --all`, or 'last' for your newest\n"
+	"  --json           the stored decision, with the load vectors it looked at\n"
+	"  --run-dir DIR    the agent's directory\n";
+
+static int ask_explain(const char *run_dir, const char *job, json_t **answer,
+		       struct iocom_err *err)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	int rc;
+
+	msgpack_sbuffer_init(&buffer);
+	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 3);
+	pack_str(&pk, "op", "explain");
+	pack_u64(&pk, "v", 1);
+	pack_str(&pk, "job", job);
+	rc = client_ask(run_dir, buffer.data, buffer.size, answer, err);
+	msgpack_sbuffer_destroy(&buffer);
+	return rc;
+}
+
+/* What the decision looked at: the vectors, as far as they matter to a person. */
+static void print_vectors(const json_t *place)
+{
+	static const struct listing_column columns[] = {
+		{"  NODE", false},     {"AGE", true},	{"RUNQ", true},
+		{"MEM MB", true},      {"EXPLICIT/s", true}, {"IMPLICIT/s", true},
+		{"DISK", true},	       {"E(s)", true},
+	};
+	const json_t *nodes = json_object_get(place, "nodes");
+	struct listing *l;
+	size_t i;
+	json_t *n;
+
+	if (!json_array_size(nodes))
+		return;
+	printf("The load vectors it looked at:\n");
+	l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach(nodes, i, n)
+	{
+		char age[32];
+
+		listing_span(age, sizeof(age), listing_number(n, "age_ms"));
+		listing_cell(l, "  %s", listing_string(n, "name"));
+		listing_cell(l, "%s", age);
+		listing_cell(l, "%.1f", listing_number(n, "run_queue"));
+		listing_cell(l, "%.0f/%.0f", listing_number(n, "memory_requested_mb"),
+			     listing_number(n, "memory_mb"));
+		listing_cell(l, "%.1f", 1000 * listing_number(n, "explicit_per_ms"));
+		listing_cell(l, "%.1f", 1000 * listing_number(n, "implicit_per_ms"));
+		listing_cell(l, "%.0f %%", 100 * listing_number(n, "disk_utilisation"));
+		listing_cell(l, "%.2f ms", listing_number(n, "disk_service_ms"));
+	}
+	listing_print(l, stdout);
+	listing_free(l);
+}
+
+int cmd_explain(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"json", no_argument, NULL, 'j'},
+		{"run-dir", required_argument, NULL, 'r'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	const char *run_dir = NULL;
+	struct iocom_err err = {0};
+	json_t *answer = NULL;
+	bool json = false;
+	int c, rc = 0;
+
+	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (c == 'j')
+			json = true;
+		else if (c == 'r')
+			run_dir = optarg;
+		else
+			return fputs(help, c == 'h' ? stdout : stderr), c == 'h' ? 0 : 2;
+	}
+	if (optind + 1 != argc) {
+		fprintf(stderr, "iocom explain: which job? (`iocom jobs --all` lists them)\n");
+		return 2;
+	}
+	if (ask_explain(run_dir, argv[optind], &answer, &err)) {
+		fprintf(stderr, "iocom explain: %s\n", err.text);
+		return 1;
+	}
+	if (json) {
+		rc = listing_print_json(answer);
+	} else {
+		const json_t *place = json_object_get(answer, "place");
+
+		verdict_print(place ? place : answer, stdout);
+		print_vectors(place ? place : answer);
+		rc = fflush(stdout) ? 1 : 0;
+	}
+	json_decref(answer);
+	return rc;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* `iocom jobs`: jobs submitted at or running on this node, and how they ended. */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "client.h"
+#include "commands.h"
+#include "listing.h"
+#include "pack.h"
+
+static const char help[] =
+	"usage: iocom jobs [--all] [--json] [--run-dir DIR]\n"
+	"Jobs submitted here or running here: yours, or everybody's for root.\n\n"
+	"  --all            ended jobs too\n"
+	"  --json           one document\n"
+	"  --run-dir DIR    the agent's directory\n";
+
+static int ask_jobs(const char *run_dir, bool all, json_t **answer, struct iocom_err *err)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	int rc;
+
+	msgpack_sbuffer_init(&buffer);
+	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 3);
+	pack_str(&pk, "op", "jobs");
+	pack_u64(&pk, "v", 1);
+	pack_bool(&pk, "all", all);
+	rc = client_ask(run_dir, buffer.data, buffer.size, answer, err);
+	msgpack_sbuffer_destroy(&buffer);
+	return rc;
+}
+
+static double elapsed_ms(const json_t *job)
+{
+	double start = listing_number(job, "start_ns");
+	double end = listing_number(job, "end_ns");
+	struct timespec now;
+
+	if (start <= 0)
+		return -1;
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (end <= 0)
+		end = (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+	return end > start ? (end - start) / 1e6 : 0;
+}
+
+static void result_cell(struct listing *l, const json_t *job)
+{
+	int value = (int)listing_number(job, "exit_value");
+
+	if (listing_number(job, "end_ns") <= 0)
+		listing_cell(l, "-");
+	else if (listing_number(job, "exit_kind") == 1)
+		listing_cell(l, "signal %s", sigabbrev_np(value) ? sigabbrev_np(value) : "?");
+	else if (listing_number(job, "exit_kind") == 0)
+		listing_cell(l, "%d", value);
+	else
+		listing_cell(l, "not started");
+}
+
+static void row(struct listing *l, const json_t *job)
+{
+	char span[32];
+
+	listing_span(span, sizeof(span), elapsed_ms(job));
+	listing_cell(l, "%s", listing_string(job, "job"));
+	listing_cell(l, "%s", listing_string(job, "state"));
+	listing_cell(l, "%s", listing_string(job, "user"));
+	listing_cell(l, "%s", listing_string(job, "home"));
+	listing_cell(l, "%s", listing_string(job, "node"));
+	listing_cell(l, "%s", listing_string(job, "policy"));
+	listing_cell(l, "%s", span);
+	result_cell(l, job);
+	listing_cell(l, "%s", listing_string(job, "command"));
+}
+
+static int print_table(const json_t *answer)
+{
+	static const struct listing_column columns[] = {
+		{"JOB", false},	   {"STATE", false}, {"USER", false},
+		{"HOME", false},   {"NODE", false},  {"POLICY", false},
+		{"ELAPSED", true}, {"EXIT", true},   {"COMMAND", false},
+	};
+	struct listing *l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
+	size_t i;
+	json_t *job;
+	int rc;
+
+	json_array_foreach(json_object_get(answer, "jobs"), i, job)
+		row(l, job);
+	rc = listing_print(l, stdout);
+	listing_free(l);
+	return rc || fflush(stdout) ? 1 : 0;
+}
+
+int cmd_jobs(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"all", no_argument, NULL, 'a'},
+		{"json", no_argument, NULL, 'j'},
+		{"run-dir", required_argument, NULL, 'r'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	const char *run_dir = NULL;
+	struct iocom_err err = {0};
+	bool all = false, json = false;
+	json_t *answer = NULL;
+	int c, rc;
+
+	while ((c = getopt_long(argc, argv, "ah", options, NULL)) != -1) {
+		if (c == 'a')
+			all = true;
+		else if (c == 'j')
+			json = true;
+		else if (c == 'r')
+			run_dir = optarg;
+		else
+			return fputs(help, c == 'h' ? stdout : stderr), c == 'h' ? 0 : 2;
+	}
+	if (optind < argc) {
+		fprintf(stderr, "iocom jobs: takes no argument '%s'\n", argv[optind]);
+		return 2;
+	}
+	if (ask_jobs(run_dir, all, &answer, &err)) {
+		fprintf(stderr, "iocom jobs: %s\n", err.text);
+		return 1;
+	}
+	rc = json ? listing_print_json(answer) : print_table(answer);
+	json_decref(answer);
+	return rc;
+}

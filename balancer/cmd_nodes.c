@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* `iocom nodes`: the load matrix as the local agent knows it, one row a node. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "commands.h"
+#include "listing.h"
+#include "pack.h"
+
+static const char help[] =
+	"usage: iocom nodes [--json] [--watch[=SECONDS]] [--run-dir DIR]\n"
+	"The load matrix: what each node said of itself, and how long ago.\n\n"
+	"  NODE      * marks this machine\n"
+	"  AGE       since its newest vector arrived; silent for 3 periods: dropped\n"
+	"  RUNQ      runnable tasks, mean of the period      CORES  times relative SPEED\n"
+	"  MEM       requested of what jobs may use\n"
+	"  EXPLICIT  I/O load of the tasks' own requests, requests/s  IMPLICIT  of page faults\n"
+	"  DISK      utilisation, E(s) per request, and what the disk delivers\n"
+	"  SENT RECV TCP that leaves or enters the node\n\n"
+	"  --json           the whole vectors, one document\n"
+	"  --watch[=S]      again every S seconds [1]\n"
+	"  --run-dir DIR    the agent's directory\n";
+
+static int ask_nodes(const char *run_dir, json_t **answer, struct iocom_err *err)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	int rc;
+
+	msgpack_sbuffer_init(&buffer);
+	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 2);
+	pack_str(&pk, "op", "nodes");
+	pack_u64(&pk, "v", 1);
+	rc = client_ask(run_dir, buffer.data, buffer.size, answer, err);
+	msgpack_sbuffer_destroy(&buffer);
+	return rc;
+}
+
+static void disk_cells(struct listing *l, const json_t *n)
+{
+	if (listing_number(n, "disks") <= 0) {
+		listing_cell(l, "-");
+		listing_cell(l, "none");
+		listing_cell(l, "-");
+		return;
+	}
+	listing_cell(l, "%.0f %%", 100 * listing_number(n, "disk_utilisation"));
+	if (listing_number(n, "disk_service_ms") > 0)
+		listing_cell(l, "%.2f ms", listing_number(n, "disk_service_ms"));
+	else
+		listing_cell(l, "idle");
+	listing_cell(l, "%.0f MB/s", listing_number(n, "disk_mb_per_s"));
+}
+
+static void row(struct listing *l, const json_t *n)
+{
+	char age[32];
+
+	listing_span(age, sizeof(age), listing_number(n, "age_ms"));
+	listing_cell(l, "%s%s", listing_string(n, "name"),
+		     json_is_true(json_object_get(n, "self")) ? "*" : "");
+	listing_cell(l, "%s", age);
+	listing_cell(l, "%.1f", listing_number(n, "run_queue"));
+	listing_cell(l, "%.0f", listing_number(n, "cores"));
+	listing_cell(l, "%.2f", listing_number(n, "cpu_speed"));
+	listing_cell(l, "%.0f/%.0f MB", listing_number(n, "memory_requested_mb"),
+		     listing_number(n, "memory_mb"));
+	listing_cell(l, "%.1f", 1000 * listing_number(n, "explicit_per_ms"));
+	listing_cell(l, "%.1f", 1000 * listing_number(n, "implicit_per_ms"));
+	disk_cells(l, n);
+	listing_cell(l, "%.2f", listing_number(n, "sent_mb_per_s"));
+	listing_cell(l, "%.2f", listing_number(n, "received_mb_per_s"));
+	listing_cell(l, "%.0f", listing_number(n, "jobs"));
+	listing_cell(l, "%s",
+		     json_is_true(json_object_get(n, "accepts_jobs")) ? "open" : "closed");
+}
+
+static int print_table(const json_t *answer)
+{
+	static const struct listing_column columns[] = {
+		{"NODE", false},       {"AGE", true},	       {"RUNQ", true},
+		{"CORES", true},       {"SPEED", true},	       {"MEM", true},
+		{"EXPLICIT/s", true},  {"IMPLICIT/s", true},   {"DISK", true},
+		{"SERVICE", true},     {"BANDWIDTH", true},    {"SENT MB/s", true},
+		{"RECV MB/s", true},   {"JOBS", true},	       {"OWNER", false},
+	};
+	struct listing *l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
+	size_t i;
+	json_t *n;
+	int rc;
+
+	json_array_foreach(json_object_get(answer, "nodes"), i, n)
+		row(l, n);
+	rc = listing_print(l, stdout);
+	listing_free(l);
+	json_array_foreach(json_object_get(answer, "dropped"), i, n)
+		printf("%s: %s\n", listing_string(n, "name"), listing_string(n, "reason"));
+	return rc || fflush(stdout) ? 1 : 0;
+}
+
+static int once(const char *run_dir, bool json)
+{
+	struct iocom_err err = {0};
+	json_t *answer = NULL;
+	int rc;
+
+	if (ask_nodes(run_dir, &answer, &err)) {
+		fprintf(stderr, "iocom nodes: %s\n", err.text);
+		return 1;
+	}
+	rc = json ? listing_print_json(answer) : print_table(answer);
+	json_decref(answer);
+	return rc;
+}
+
+int cmd_nodes(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"json", no_argument, NULL, 'j'},
+		{"watch", optional_argument, NULL, 'w'},
+		{"run-dir", required_argument, NULL, 'r'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	const char *run_dir = NULL;
+	double watch = 0;
+	bool json = false;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (c == 'j')
+			json = true;
+		else if (c == 'w')
+			watch = optarg ? strtod(optarg, NULL) : 1;
+		else if (c == 'r')
+			run_dir = optarg;
+		else
+			return fputs(help, c == 'h' ? stdout : stderr), c == 'h' ? 0 : 2;
+		if (c == 'w' && !(watch >= 0.1 && watch <= 86400)) {
+			fprintf(stderr, "iocom nodes: --watch takes 0.1 to 86400 seconds, not '%s'\n",
+				optarg);
+			return 2;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "iocom nodes: takes no argument '%s'\n", argv[optind]);
+		return 2;
+	}
+	for (;;) {
+		int rc = once(run_dir, json);
+
+		if (rc || watch <= 0)
+			return rc;
+		usleep((useconds_t)(watch * 1e6));
+		if (isatty(STDOUT_FILENO) && !json)
+			fputs("\033[H\033[2J", stdout);
+	}
+}

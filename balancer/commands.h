@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The subcommands of `iocom`, one file each.  ARGV[0] is the subcommand's
+ * name; the result is the exit code: 0 ok, 1 failed, 2 usage (`run`: the job's
+ * own status, 125 for every failure of iocom before the job started).
+ */
+#ifndef IOCOM_COMMANDS_H
+#define IOCOM_COMMANDS_H
+
+int cmd_explain(int argc, char **argv);
+int cmd_jobs(int argc, char **argv);
+int cmd_nodes(int argc, char **argv);
+int cmd_place(int argc, char **argv);
+int cmd_run(int argc, char **argv);
+int cmd_top(int argc, char **argv);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What the listing subcommands share; see listing.h. */
+#include "listing.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct listing {
+	const struct listing_column *columns;
+	size_t ncolumns;
+	char **cells;
+	size_t ncells, room;
+	bool failed;
+};
+
+int listing_print_json(const json_t *document)
+{
+	size_t flags = isatty(STDOUT_FILENO) ? JSON_INDENT(2) : JSON_COMPACT;
+
+	if (json_dumpf(document, stdout, flags | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15)))
+		return 1;
+	return putchar('\n') == EOF || fflush(stdout) ? 1 : 0;
+}
+
+struct listing *listing_new(const struct listing_column *columns, size_t ncolumns)
+{
+	struct listing *l = calloc(1, sizeof(*l));
+
+	if (l) {
+		l->columns = columns;
+		l->ncolumns = ncolumns;
+	}
+	return l;
+}
+
+void listing_free(struct listing *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->ncells; i++)
+		free(l->cells[i]);
+	free(l->cells);
+	free(l);
+}
+
+static char **next_cell(struct listing *l)
+{
+	if (l->ncells == l->room) {
+		size_t room = l->room ? 2 * l->room : 64;
+		char **cells = realloc(l->cells, room * sizeof(*cells));
+
+		if (!cells)
+			return NULL;
+		l->cells = cells;
+		l->room = room;
+	}
+	return &l->cells[l->ncells];
+}
+
+void listing_cell(struct listing *l, const char *fmt, ...)
+{
+	char **cell;
+	va_list ap;
+
+	if (!l || l->failed)
+		return;
+	cell = next_cell(l);
+	if (!cell) {
+		l->failed = true;
+		return;
+	}
+	va_start(ap, fmt);
+	if (vasprintf(cell, fmt, ap) < 0)
+		l->failed = true;
+	else
+		l->ncells++;
+	va_end(ap);
+}
+
+static int column_width(const struct listing *l, size_t column)
+{
+	size_t width = strlen(l->columns[column].title);
+
+	for (size_t i = column; i < l->ncells; i += l->ncolumns)
+		if (strlen(l->cells[i]) > width)
+			width = strlen(l->cells[i]);
+	return (int)width;
+}
+
+static void print_cell(const struct listing *l, FILE *out, size_t column, const char *text)
+{
+	const char *gap = column ? "  " : "";
+
+	if (column + 1 == l->ncolumns && !l->columns[column].right)
+		fprintf(out, "%s%s\n", gap, text);
+	else
+		fprintf(out, "%s%*s%s", gap,
+			l->columns[column].right ? column_width(l, column)
+						 : -column_width(l, column),
+			text, column + 1 == l->ncolumns ? "\n" : "");
+}
+
+int listing_print(const struct listing *l, FILE *out)
+{
+	if (!l || l->failed)
+		return -ENOMEM;
+	for (size_t c = 0; c < l->ncolumns; c++)
+		print_cell(l, out, c, l->columns[c].title);
+	for (size_t i = 0; i < l->ncells; i++)
+		print_cell(l, out, i % l->ncolumns, l->cells[i]);
+	return 0;
+}
+
+double listing_number(const json_t *object, const char *key)
+{
+	return json_number_value(json_object_get(object, key));
+}
+
+const char *listing_string(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+void listing_span(char *out, size_t size, double ms)
+{
+	if (ms < 0)
+		snprintf(out, size, "-");
+	else if (ms < 1000)
+		snprintf(out, size, "%.0f ms", ms);
+	else if (ms < 120e3)
+		snprintf(out, size, "%.1f s", ms / 1000);
+	else if (ms < 7200e3)
+		snprintf(out, size, "%.1f min", ms / 60e3);
+	else
+		snprintf(out, size, "%.1f h", ms / 3600e3);
+}

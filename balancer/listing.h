@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What the listing subcommands share: options, the request, printing. */
+#ifndef IOCOM_LISTING_H
+#define IOCOM_LISTING_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* Prints DOCUMENT for --json (indented on a terminal, one line elsewhere).  0 or 1. */
+int listing_print_json(const json_t *document);
+
+/* A table whose columns are as wide as their widest cell. */
+struct listing_column {
+	const char *title;
+	bool right; /* numbers */
+};
+
+struct listing;
+struct listing *listing_new(const struct listing_column *columns, size_t ncolumns);
+void listing_free(struct listing *l);
+/* Adds the next cell, row by row.  Memory failure is remembered, told by listing_print. */
+__attribute__((format(printf, 2, 3))) void listing_cell(struct listing *l, const char *fmt, ...);
+/* Prints all rows; the last column is not padded.  0, or -ENOMEM. */
+int listing_print(const struct listing *l, FILE *out);
+
+/* Field access that forgives absence: 0, "" or false. */
+double listing_number(const json_t *object, const char *key);
+const char *listing_string(const json_t *object, const char *key);
+
+/* A span for people: "0.4 s", "3.2 min"; negative or absent: "-". */
+void listing_span(char *out, size_t size, double ms);
+
+#endif

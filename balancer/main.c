@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* `iocom`: finds the subcommand; the table prints the help. */
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+
+struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help;
+};
+
+static const struct command commands[] = {
+	{"top", cmd_top, "live load of every task: explicit, implicit, network, CPU, memory"},
+	{"nodes", cmd_nodes, "the load matrix: one row a node, with the age of what is known"},
+	{"run", cmd_run, "place a command on the best node and run it there as you"},
+	{"place", cmd_place, "the same decision without running"},
+	{"explain", cmd_explain, "why a job went where it went, in numbers"},
+	{"jobs", cmd_jobs, "your jobs, their state and exit status"},
+};
+
+#define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void usage(FILE *out)
+{
+	fprintf(out, "usage: iocom COMMAND [OPTION...]\n"
+		     "Balances jobs over Linux machines by the I/O, memory, CPU and network load that\n"
+		     "the kernel measures.\n\ncommands:\n");
+	for (size_t i = 0; i < NCOMMANDS; i++)
+		fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
+	fprintf(out, "\n`iocom COMMAND --help` explains one; every listing takes --json.\n"
+		     "The agent's directory is /run/iocom, or $IOCOM_RUN_DIR, or --run-dir DIR.\n");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		usage(stderr);
+		return 2;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		usage(stdout);
+		return 0;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		printf("iocom %s\n", IOCOM_VERSION);
+		return 0;
+	}
+	for (size_t i = 0; i < NCOMMANDS; i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].run(argc - 1, argv + 1);
+	fprintf(stderr, "iocom: there is no command '%s'; `iocom --help` lists them\n", argv[1]);
+	return 2;
+}

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# The walls of the house, proven on what was really built:
+#  1. librules.a asks the outside for nothing but the functions on its allow-list
+#     (no clock, socket, file, environment, output) and has no writable data;
+#  2. each folder's objects were compiled from headers of the rooms below only
+#     (the compiler's own dependency files say which were read).
+set -euo pipefail
+build=${1:-build}
+fail=0
+
+allowed=balancer/rules/allowed-symbols.txt
+defined=$(nm --defined-only "$build/librules.a" | awk 'NF==3 {print $3}' | sort -u)
+foreign=$(nm -u "$build/librules.a" | awk '$1=="U" {print $2}' | sort -u |
+	comm -23 - <(echo "$defined") |
+	comm -23 - <(grep -v '^#' "$allowed" | sort -u))
+if [ -n "$foreign" ]; then
+	echo "check-layers: librules.a is not pure; it uses: $(echo $foreign)" >&2
+	fail=1
+fi
+writable=$(nm --defined-only "$build/librules.a" | awk '$2 ~ /^[bBdDcC]$/ {print $3}' |
+	grep -v '\.local$' || true)
+if [ -n "$writable" ]; then
+	# Tables of pointers land in .data.rel.ro of position-independent objects: read-only at run time.
+	writable=$(objdump -t "$build/librules.a" |
+		awk '$0 ~ / O / && ($4 == ".data" || $4 == ".bss" || $3 == "*COM*") {print $NF}')
+	if [ -n "$writable" ]; then
+		echo "check-layers: librules.a has writable globals: $(echo $writable)" >&2
+		fail=1
+	fi
+fi
+
+# room, then the only places its headers may come from
+check_room() {
+	local room=$1 allow=$2 bad
+	[ -d "$build/obj/$room" ] || return 0
+	bad=$(find "$build/obj/$room" -maxdepth 1 -name '*.d' -exec cat {} + |
+		tr ' \\' '\n\n' | grep -E '^[a-z].*\.h:?$' | sed 's/:$//' | sort -u |
+		grep -vE "^($allow)" || true)
+	if [ -n "$bad" ]; then
+		echo "check-layers: $room/ may not include: $(echo $bad)" >&2
+		fail=1
+	fi
+}
+skeleton="$build/bpf/"
+check_room balancer/rules 'include/|balancer/rules/'
+check_room balancer/view 'include/|balancer/view/'
+check_room user "include/|user/|bpf/|$skeleton"
+check_room balancer 'include/|user/|balancer/'
+check_room agent/shim 'include/|user/|agent/'
+check_room agent 'include/|user/|balancer/|agent/'
+check_room sim 'include/|balancer/view/|sim/'
+
+[ "$fail" -eq 0 ] && echo "check-layers: librules.a is pure; all folders include only downwards"
+exit "$fail"

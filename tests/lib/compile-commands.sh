@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# Prints compile_commands.json.  Usage: compile-commands.sh CC CFLAGS INCLUDES
+set -euo pipefail
+command=$(printf '%s %s %s -Ibpf -Ibuild/bpf' "$1" "$2" "$3" | sed 's/\\/\\\\/g; s/"/\\"/g')
+separator='['
+git ls-files '*.c' | grep -v '^bpf/' | while read -r file; do
+	printf '%s\n{"directory": "%s", "file": "%s", "command": "%s -c %s"}' \
+		"$separator" "$PWD" "$file" "$command" "$file"
+	separator=','
+done
+printf '\n]\n'

@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# Installs the Debian packages that building, testing and the demo need.
+# Does nothing, and needs no network and no root, when all are there.
+set -eu
+
+build="gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libnng-dev
+libmunge-dev libmbedtls-dev libmsgpack-dev libinih-dev libjansson-dev libsqlite3-dev
+libncurses-dev scdoc"
+tests="libcmocka-dev cppcheck clang-format git munge nbdkit libnbd-bin fuse3 iproute2 iputils-ping
+util-linux e2fsprogs procps kmod jq python3 tmux fio shellcheck"
+
+missing=""
+for package in $build $tests; do
+	state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
+	[ "$state" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" -ne 0 ]; then
+	echo "deps: these packages are missing:$missing" >&2
+	echo "deps: install them as root: sudo make deps" >&2
+	exit 1
+fi
+echo "deps: installing$missing"
+export DEBIAN_FRONTEND=noninteractive
+# The munge package would start a daemon of its own; the tests bring theirs.
+apt-get update -qq
+# shellcheck disable=SC2086
+apt-get install -y -qq --no-install-recommends $missing >/dev/null

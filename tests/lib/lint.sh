@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# cppcheck over all C sources but the eBPF programs (they are C of another machine).
+set -euo pipefail
+git ls-files '*.c' | grep -vE '^(bpf|vmlinux)/' |
+	xargs cppcheck --quiet --std=c11 --enable=warning,performance,portability \
+		--inline-suppr --error-exitcode=1 --suppress=missingIncludeSystem \
+		--suppress=checkersReport -D_GNU_SOURCE -DIOCOM_VERSION='"x"' \
+		-Iinclude -Iuser -Ibalancer -Iagent -j"$(nproc)"
+echo "lint: cppcheck has nothing to say"

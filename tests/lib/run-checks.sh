@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# Runs the checks, part by part, each with a budget in minutes, and ends with
+# `N passed, N failed, N skipped`.  Usage: run-checks.sh BUILD [PART...]
+# Every test speaks TAP (cmocka's too).  Output of each goes to BUILD/log/.
+set -uo pipefail
+build=${1:-build}
+shift
+parts=("$@")
+[ ${#parts[@]} -gt 0 ] || parts=(static unit remote bpf testbed cluster asan mix)
+export CMOCKA_MESSAGE_OUTPUT=TAP IOCOM_BUILD=$PWD/$build
+logs=$build/log
+mkdir -p "$logs"
+passed=0 failed=0 skipped=0
+
+# part -> minutes for each of its tests
+declare -A minutes=([static]=5 [unit]=3 [remote]=4 [bpf]=4 [testbed]=3 [cluster]=7 [asan]=12 [mix]=13)
+
+# Counts a TAP log; a test that died, hung or told no result counts as one failure.
+tally() { # NAME LOG STATUS
+	local name=$1 log=$2 status=$3 good bad skip
+	skip=$(grep -cE '^(ok|not ok) .*# SKIP|^1\.\.0 # SKIP' "$log")
+	bad=$(grep -cE '^not ok' "$log")
+	good=$(($(grep -cE '^ok' "$log") - $(grep -cE '^ok .*# SKIP' "$log")))
+	if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
+		bad=1
+		[ "$status" -ne 124 ] || echo "    $name: over its budget"
+	elif [ "$((good + bad + skip))" -eq 0 ]; then
+		bad=1
+		echo "    $name: reported no result"
+	fi
+	passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + skip))
+	printf '  %-28s %3d passed, %d failed, %d skipped (%ds)\n' "$name" "$good" "$bad" "$skip" \
+		"$((SECONDS - began))"
+	grep -E '^(1\.\.0 # SKIP|ok .*# SKIP)' "$log" | sed 's/.*# SKIP/    skipped:/' | sort | uniq -c |
+		sed 's/^ *\([0-9]*\) */    \1x /'
+	if [ "$bad" -gt 0 ]; then
+		echo "    --- $log"
+		grep -nE -A 12 '^not ok|runtime error|ERROR: AddressSanitizer|SUMMARY|rror:' "$log" |
+			head -n 60 | sed 's/^/    /'
+		tail -n 15 "$log" | sed 's/^/    | /'
+	fi
+	# What a test wants people to read: tables of measured numbers.
+	grep -E '^# \|' "$log" | sed 's/^# |/    /'
+}
+
+run() { # PART NAME COMMAND...
+	local part=$1 name=$2 log status
+	shift 2
+	log=$logs/${name//\//_}.log
+	began=$SECONDS
+	timeout --kill-after=20 "${minutes[$part]}m" "$@" >"$log" 2>&1 </dev/null
+	status=$?
+	tally "$name" "$log" "$status"
+}
+
+# A plain command as one test.
+run_command() { # PART NAME COMMAND...
+	local part=$1 name=$2
+	shift 2
+	run "$part" "$name" bash -c '"$@" && echo "ok 1 - $0" || { echo "not ok 1 - $0"; exit 1; }' \
+		"$name" "$@"
+}
+
+run_binaries() { # PART DIRECTORY
+	local source name
+	for source in tests/"$2"/test_*.c; do
+		[ -e "$source" ] || continue
+		name=$2/$(basename "$source" .c)
+		run "$1" "$name" "$build/tests/$name"
+	done
+}
+
+run_scripts() { # PART GLOB...
+	local script part=$1
+	shift
+	for script in "$@"; do
+		[ -e "$script" ] && run "$part" "$(basename "$(dirname "$script")")/$(basename "$script")" bash "$script"
+	done
+}
+
+part_static() {
+	run_command static check-layers bash tests/lib/check-layers.sh "$build"
+	run_command static format-check make --no-print-directory format-check
+	run_command static cppcheck bash tests/lib/lint.sh
+}
+part_unit() { run_binaries unit unit; run_scripts unit tests/unit/test_*.sh; }
+part_remote() { run_binaries remote remote; }
+part_bpf() { run_binaries bpf bpf; }
+part_testbed() { run_scripts testbed tests/testbed/test_*.sh; }
+part_cluster() { run_scripts cluster tests/cluster/test_*.sh; }
+part_mix() { run_scripts mix tests/cluster/mix.sh; }
+part_asan() { run_command asan asan-ubsan make --no-print-directory asan; }
+
+for part in "${parts[@]}"; do
+	echo "== $part (budget ${minutes[$part]} min a test)"
+	"part_$part"
+done
+echo "== $((SECONDS / 60)) min $((SECONDS % 60)) s"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

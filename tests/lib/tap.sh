@@ -1,0 +1,66 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# TAP for shell tests: source it, call the checks, end with `tap_done`.
+# Expected values are arguments, so a failing check prints both sides.
+
+TAP_N=0
+TAP_FAILED=0
+
+tap_ok() { # DESCRIPTION
+	TAP_N=$((TAP_N + 1))
+	echo "ok $TAP_N - $1"
+}
+
+tap_fail() { # DESCRIPTION [DETAIL]
+	TAP_N=$((TAP_N + 1))
+	TAP_FAILED=$((TAP_FAILED + 1))
+	echo "not ok $TAP_N - $1"
+	[ -z "${2-}" ] || printf '%s\n' "$2" | sed 's/^/# /'
+}
+
+tap_skip() { # DESCRIPTION REASON
+	TAP_N=$((TAP_N + 1))
+	echo "ok $TAP_N - $1 # SKIP $2"
+}
+
+tap_is() { # DESCRIPTION GOT EXPECTED
+	if [ "$2" = "$3" ]; then
+		tap_ok "$1"
+	else
+		tap_fail "$1" "got:      $2"$'\n'"expected: $3"
+	fi
+}
+
+tap_isnt() { # DESCRIPTION GOT UNEXPECTED
+	if [ "$2" != "$3" ] && [ -n "$2" ]; then tap_ok "$1"; else tap_fail "$1" "got: '$2'"; fi
+}
+
+tap_like() { # DESCRIPTION GOT REGEX
+	if printf '%s' "$2" | grep -qE -- "$3"; then
+		tap_ok "$1"
+	else
+		tap_fail "$1" "got:      $2"$'\n'"expected to match: $3"
+	fi
+}
+
+# tap_true DESCRIPTION COMMAND...: the command's success is the outcome.
+tap_true() {
+	local what=$1 out
+	shift
+	if out=$("$@" 2>&1); then tap_ok "$what"; else tap_fail "$what" "$out"; fi
+}
+
+# tap_calc DESCRIPTION EXPRESSION: an awk condition on numbers, printed when false.
+tap_calc() {
+	if awk "BEGIN { exit !($2) }" </dev/null; then tap_ok "$1"; else tap_fail "$1" "false: $2"; fi
+}
+
+tap_skip_all() { # REASON
+	echo "1..0 # SKIP $1"
+	exit 0
+}
+
+tap_done() {
+	echo "1..$TAP_N"
+	[ "$TAP_FAILED" -eq 0 ]
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Frames: how messages travel on a stream socket, between the CLI and an
+ * agent (unix socket) and between the CLI and a shim (TCP or unix socket).
+ *
+ *   magic 'i' 'c' | version u8 | type u8 | length u32 big-endian | payload
+ *
+ * One reader and one writer per descriptor.  Every length is bounded before
+ * memory is reserved: a peer that speaks garbage or another version is told
+ * apart from one that closed.
+ */
+#ifndef IOCOM_FRAME_H
+#define IOCOM_FRAME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "iocom/err.h"
+
+#define FRAME_VERSION	  1
+#define FRAME_HEADER	  8
+#define FRAME_PAYLOAD_MAX (4u << 20) /* a request with its environment */
+#define FRAME_DATA_MAX	  (64u << 10) /* one piece of stdio */
+
+enum frame_type {
+	/* CLI -> agent */
+	FRAME_REQUEST = 1, /* MessagePack map, key "op" */
+	/* agent -> CLI */
+	FRAME_JSON = 2,	 /* the document that --json prints, UTF-8 */
+	FRAME_ERROR = 3, /* a sentence, UTF-8 */
+	/* CLI -> target's agent, first frame on a job stream */
+	FRAME_START = 4, /* MessagePack map: credential, then the spec (user/spec.h) */
+	/* shim <-> CLI, on the job stream */
+	FRAME_STARTED = 5, /* MessagePack map: job, pid */
+	FRAME_DATA = 6,	   /* u8 stream (0 in, 1 out, 2 err), then bytes; none = end of that stream */
+	FRAME_CREDIT = 7,  /* u8 stream, u32 BE: so many more bytes may be sent on it */
+	FRAME_SIGNAL = 8,  /* u8 signal number */
+	FRAME_EXIT = 9,	   /* u8 kind (0 exited, 1 signalled, 2 exec failed, 3 iocom failed), u32 BE value,
+			    * then a sentence where something failed */
+};
+
+#define FRAME_STREAMS 3
+#define FRAME_WINDOW  (1u << 20) /* credit each side grants per stream at the start */
+
+/* Positive conditions of frame_read and frame_parse. */
+#define FRAME_E_EOF	 1 /* the peer closed between frames */
+#define FRAME_E_GARBAGE	 2 /* not our protocol, or a length over the bound */
+#define FRAME_E_VERSION	 3 /* our protocol, another version */
+#define FRAME_E_CUT	 4 /* the peer closed inside a frame */
+#define FRAME_E_MORE	 5 /* (frame_parse) not whole yet */
+
+struct frame {
+	uint8_t type;
+	uint32_t length;
+	uint8_t *payload; /* NUL-terminated beyond `length`; owned by the frame */
+};
+
+void frame_free(struct frame *frame);
+/* Blocking.  0, negative errno, or FRAME_E_*; ERR says what to do. */
+int frame_read(int fd, struct frame *frame, uint32_t max, struct iocom_err *err);
+/* Blocking; all or an error.  0 or negative errno (no SIGPIPE on sockets). */
+int frame_write(int fd, uint8_t type, const void *payload, uint32_t length);
+/* Writes a frame of two pieces (a small head and the data) without copying. */
+int frame_write2(int fd, uint8_t type, const void *head, uint32_t head_length, const void *data,
+		 uint32_t length);
+
+/* Fills the 8 bytes of a header. */
+void frame_header(uint8_t out[FRAME_HEADER], uint8_t type, uint32_t length);
+/*
+ * For event loops: looks at the first bytes of BUFFER.  0 when a whole frame
+ * is there (TYPE, PAYLOAD borrowed from BUFFER, LENGTH, and CONSUMED set),
+ * else FRAME_E_MORE, FRAME_E_GARBAGE or FRAME_E_VERSION.
+ */
+int frame_parse(const uint8_t *buffer, size_t have, uint32_t max, uint8_t *type,
+		const uint8_t **payload, uint32_t *length, size_t *consumed);
+
+#endif

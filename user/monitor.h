@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The monitor: loads the eBPF programs, reads what they counted, folds threads
+ * into processes and processes into jobs.  Needs root.  One monitor is used
+ * from one thread.
+ */
+#ifndef IOCOM_MONITOR_H
+#define IOCOM_MONITOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "iocom/err.h"
+#include "iocom/load.h"
+
+struct monitor;
+
+struct monitor_config {
+	/*
+	 * Which tasks are this node: a cgroup2 directory (absolute path); its
+	 * tasks and those of all cgroups below it count.  NULL: all tasks.
+	 */
+	const char *scope_cgroup;
+	/*
+	 * Which disks are this node: kernel names ("loop3"), NULL-terminated.
+	 * NULL: every whole disk that did I/O, except that with a scope an empty
+	 * list means no disks.
+	 */
+	const char *const *scope_disks;
+};
+
+/* One thing that can overflow, and how often it did. */
+struct monitor_drop {
+	const char *name; /* "task_storage", "ledger", "late", "jobs", ...; static string */
+	const char *help; /* one sentence: what is lost when this grows; static string */
+	uint64_t count;
+};
+
+/* Cost of one eBPF program, from the kernel's statistics (0 where they are off). */
+struct monitor_program {
+	char name[32];
+	uint64_t runs;
+	uint64_t run_ns;
+};
+
+/* What one reading saw.  Valid until the next monitor_sample or monitor_free. */
+struct monitor_sample {
+	uint64_t time_ns;  /* CLOCK_REALTIME of this reading */
+	uint64_t since_ns; /* CLOCK_REALTIME when counting began */
+	uint64_t elapsed_ns; /* since the previous reading; the first: since counting began */
+
+	const struct iocom_task *tasks; /* live, and once each: exited since the last reading */
+	size_t ntasks;
+	const struct iocom_job_load *jobs; /* every cgroup in scope that has or had counters */
+	size_t njobs;
+	const struct iocom_disk *disks;
+	size_t ndisks;
+
+	struct {
+		uint64_t metadata_bytes; /* journal and file-system metadata writeback */
+		uint64_t writeback_bytes; /* file data whose writer the ledger did not know */
+		uint64_t other_bytes;	  /* bios of kernel threads and the like */
+	} unattributed; /* cumulative, over the disks in scope */
+
+	const struct monitor_drop *drops;
+	size_t ndrops;
+	const struct monitor_program *programs;
+	size_t nprograms;
+	uint64_t sweep_ns; /* time this reading took */
+	uint64_t user_cpu_ns; /* CPU of this process since counting began */
+
+	double run_queue; /* runnable tasks in scope: mean of the looks since the last reading */
+	uint32_t live_tasks;
+	uint32_t io_tasks; /* processes in scope that did disk I/O since the last reading */
+};
+
+/*
+ * Loads and attaches.  0 on success.  Negative errno with a sentence: not root
+ * (-EPERM), kernel without BTF or too old (-EOPNOTSUPP), no such cgroup
+ * (-ENOENT) or disk (-ENODEV), out of memory.
+ */
+int monitor_open(struct monitor **monitor, const struct monitor_config *config,
+		 struct iocom_err *err);
+/* Reads everything.  SAMPLE points into the monitor. */
+int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struct iocom_err *err);
+/*
+ * A quick look at the run queue between readings (a few per period), so that
+ * `run_queue` is a mean and not one instant.
+ */
+int monitor_look(struct monitor *monitor, struct iocom_err *err);
+/* Detaches and frees; NULL is fine.  Leaves nothing pinned. */
+void monitor_free(struct monitor *monitor);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* MessagePack maps with string keys; see pack.h. */
+#include "pack.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+void pack_key(msgpack_packer *pk, const char *key)
+{
+	size_t n = strlen(key);
+
+	msgpack_pack_str(pk, n);
+	msgpack_pack_str_body(pk, key, n);
+}
+
+void pack_str(msgpack_packer *pk, const char *key, const char *value)
+{
+	pack_key(pk, key);
+	if (value)
+		pack_key(pk, value);
+	else
+		msgpack_pack_nil(pk);
+}
+
+void pack_bin(msgpack_packer *pk, const char *key, const void *data, size_t length)
+{
+	pack_key(pk, key);
+	msgpack_pack_bin(pk, length);
+	msgpack_pack_bin_body(pk, data, length);
+}
+
+void pack_u64(msgpack_packer *pk, const char *key, uint64_t value)
+{
+	pack_key(pk, key);
+	msgpack_pack_uint64(pk, value);
+}
+
+void pack_f64(msgpack_packer *pk, const char *key, double value)
+{
+	pack_key(pk, key);
+	msgpack_pack_double(pk, value);
+}
+
+void pack_bool(msgpack_packer *pk, const char *key, bool value)
+{
+	pack_key(pk, key);
+	if (value)
+		msgpack_pack_true(pk);
+	else
+		msgpack_pack_false(pk);
+}
+
+/*
+ * msgpack-c reserves memory for as many entries as a container claims, before
+ * it has seen one: five bytes can ask for 256 GB.  So the bytes are walked
+ * first: a container may claim no more entries than bytes are left.
+ */
+struct walk {
+	const uint8_t *at, *end;
+	uint64_t values; /* still to come */
+};
+
+/* Big-endian number of WIDTH bytes; UINT64_MAX when they are not there. */
+static uint64_t walk_number(struct walk *w, unsigned width)
+{
+	uint64_t value = 0;
+
+	if ((size_t)(w->end - w->at) < width)
+		return UINT64_MAX;
+	while (width--)
+		value = value << 8 | *w->at++;
+	return value;
+}
+
+static bool walk_skip(struct walk *w, uint64_t bytes)
+{
+	if (bytes > (uint64_t)(w->end - w->at))
+		return false;
+	w->at += bytes;
+	return true;
+}
+
+static bool walk_expect(struct walk *w, uint64_t values)
+{
+	/* Each value takes a byte at least, those already promised included. */
+	if (values > (uint64_t)(w->end - w->at) ||
+	    w->values > (uint64_t)(w->end - w->at) - values)
+		return false;
+	w->values += values;
+	return true;
+}
+
+/* One value's head (and body, unless a container).  Bytes per the MessagePack specification. */
+static bool walk_value(struct walk *w)
+{
+	uint8_t b = *w->at++;
+	uint64_t n;
+
+	if (b <= 0x7f || b >= 0xe0 || b == 0xc0 || b == 0xc2 || b == 0xc3)
+		return true;
+	if (b <= 0x8f)
+		return walk_expect(w, 2u * (b & 0x0f));
+	if (b <= 0x9f)
+		return walk_expect(w, b & 0x0f);
+	if (b <= 0xbf)
+		return walk_skip(w, b & 0x1f);
+	if (b == 0xc1)
+		return false;
+	if (b <= 0xc6) /* bin 8, 16, 32 */
+		return (n = walk_number(w, 1u << (b - 0xc4))) != UINT64_MAX && walk_skip(w, n);
+	if (b <= 0xc9) /* ext 8, 16, 32: one byte of type besides */
+		return (n = walk_number(w, 1u << (b - 0xc7))) != UINT64_MAX && walk_skip(w, n + 1);
+	if (b <= 0xcb) /* float 32, 64 */
+		return walk_skip(w, 4u << (b - 0xca));
+	if (b <= 0xcf) /* uint 8 to 64 */
+		return walk_skip(w, 1u << (b - 0xcc));
+	if (b <= 0xd3) /* int 8 to 64 */
+		return walk_skip(w, 1u << (b - 0xd0));
+	if (b <= 0xd8) /* fixext 1 to 16 */
+		return walk_skip(w, 1u + (1u << (b - 0xd4)));
+	if (b <= 0xdb) /* str 8, 16, 32 */
+		return (n = walk_number(w, 1u << (b - 0xd9))) != UINT64_MAX && walk_skip(w, n);
+	n = walk_number(w, b & 1 ? 4 : 2); /* array 16, 32; map 16, 32 */
+	return n != UINT64_MAX && walk_expect(w, b >= 0xde ? 2 * n : n);
+}
+
+/* True when DATA is exactly one value whose claims its own bytes bear out. */
+static bool plausible(const void *data, size_t length)
+{
+	struct walk w = {.at = data, .end = (const uint8_t *)data + length, .values = 1};
+
+	while (w.values) {
+		if (w.at == w.end)
+			return false;
+		w.values--;
+		if (!walk_value(&w))
+			return false;
+	}
+	return w.at == w.end;
+}
+
+int unpack_map(msgpack_unpacked *result, const void *data, size_t length)
+{
+	size_t offset = 0;
+
+	msgpack_unpacked_init(result);
+	if (!length || !plausible(data, length))
+		return -EBADMSG;
+	if (msgpack_unpack_next(result, data, length, &offset) == MSGPACK_UNPACK_SUCCESS &&
+	    offset == length && result->data.type == MSGPACK_OBJECT_MAP)
+		return 0;
+	msgpack_unpacked_destroy(result);
+	msgpack_unpacked_init(result);
+	return -EBADMSG;
+}
+
+const msgpack_object *unpack_get(const msgpack_object *map, const char *key)
+{
+	size_t n = strlen(key);
+
+	if (map->type != MSGPACK_OBJECT_MAP)
+		return NULL;
+	for (uint32_t i = 0; i < map->via.map.size; i++) {
+		const msgpack_object_kv *kv = &map->via.map.ptr[i];
+
+		if (kv->key.type == MSGPACK_OBJECT_STR && kv->key.via.str.size == n &&
+		    !memcmp(kv->key.via.str.ptr, key, n))
+			return &kv->val;
+	}
+	return NULL;
+}
+
+static const msgpack_object *present(const msgpack_object *map, const char *key)
+{
+	const msgpack_object *o = unpack_get(map, key);
+
+	return o && o->type != MSGPACK_OBJECT_NIL ? o : NULL;
+}
+
+int unpack_str(const msgpack_object *map, const char *key, char *out, size_t size)
+{
+	const msgpack_object *o = present(map, key);
+	const char *text;
+	size_t n;
+
+	if (!o)
+		return -ENOENT;
+	if (o->type == MSGPACK_OBJECT_STR) {
+		text = o->via.str.ptr;
+		n = o->via.str.size;
+	} else if (o->type == MSGPACK_OBJECT_BIN) {
+		text = o->via.bin.ptr;
+		n = o->via.bin.size;
+	} else {
+		return -EBADMSG;
+	}
+	if (n >= size || (n && memchr(text, 0, n)))
+		return -EBADMSG;
+	if (n)
+		memcpy(out, text, n);
+	out[n] = 0;
+	return 0;
+}
+
+int unpack_u64(const msgpack_object *map, const char *key, uint64_t *out)
+{
+	const msgpack_object *o = present(map, key);
+
+	if (!o)
+		return -ENOENT;
+	if (o->type != MSGPACK_OBJECT_POSITIVE_INTEGER)
+		return -EBADMSG;
+	*out = o->via.u64;
+	return 0;
+}
+
+int unpack_f64(const msgpack_object *map, const char *key, double *out)
+{
+	const msgpack_object *o = present(map, key);
+	double value;
+
+	if (!o)
+		return -ENOENT;
+	switch (o->type) {
+	case MSGPACK_OBJECT_POSITIVE_INTEGER:
+		value = (double)o->via.u64;
+		break;
+	case MSGPACK_OBJECT_NEGATIVE_INTEGER:
+		value = (double)o->via.i64;
+		break;
+	case MSGPACK_OBJECT_FLOAT32:
+	case MSGPACK_OBJECT_FLOAT64:
+		value = o->via.f64;
+		break;
+	default:
+		return -EBADMSG;
+	}
+	if (!isfinite(value))
+		return -EBADMSG;
+	*out = value;
+	return 0;
+}
+
+int unpack_bool(const msgpack_object *map, const char *key, bool *out)
+{
+	const msgpack_object *o = present(map, key);
+
+	if (!o)
+		return -ENOENT;
+	if (o->type != MSGPACK_OBJECT_BOOLEAN)
+		return -EBADMSG;
+	*out = o->via.boolean;
+	return 0;
+}

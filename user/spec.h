@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The spec: everything a job needs to be exactly the process the user would
+ * have run at home.  The CLI fills and packs it; the credential is bound to
+ * the SHA-256 of the packed bytes; the shim unpacks and obeys it.
+ */
+#ifndef IOCOM_SPEC_H
+#define IOCOM_SPEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "iocom/err.h"
+
+#define SPEC_VERSION	  1
+#define SPEC_JOB_MAX	  96   /* "HOME-BOOT-SEQUENCE": [A-Za-z0-9._-]+, never starts with '.' */
+#define SPEC_NONCE_MAX	  40   /* hex digits of 16 random bytes, with NUL */
+#define SPEC_ARGS_MAX	  (1u << 16)
+#define SPEC_PACKED_MAX	  (3u << 20)
+#define SPEC_CREDENTIAL_TTL_S 60
+
+struct spec_limit {
+	int resource; /* RLIMIT_* */
+	rlim_t soft;  /* RLIM_INFINITY passes as such */
+};
+
+struct spec {
+	char job[SPEC_JOB_MAX];
+	char node[64];	/* the target's name, part of what the credential binds */
+	char nonce[SPEC_NONCE_MAX];
+	char class_name[64];
+	char *executable; /* absolute path resolved at home, or as typed when it has no '/' */
+	char *cwd;	  /* absolute */
+	char **argv;	  /* NULL-terminated */
+	char **env;	  /* NULL-terminated, already filtered by --env */
+	mode_t umask;
+	struct spec_limit limits[RLIM_NLIMITS];
+	size_t nlimits;
+	uint32_t closed;     /* bit n: the caller had descriptor n (0..2) closed: /dev/null at the target */
+	uint32_t grace_ms;   /* how long the job may go on when the client is gone */
+};
+
+void spec_free(struct spec *spec); /* frees what it points to, not SPEC */
+/* Packs into a malloc'ed buffer.  0, -E2BIG, -ENOMEM. */
+int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom_err *err);
+/* 0, or -EBADMSG / -EPROTO (version) / -E2BIG / -ENOMEM with the field's name. */
+int spec_unpack(struct spec *spec, const void *data, size_t length, struct iocom_err *err);
+
+#define SPEC_HASH_BYTES 32
+void spec_hash(const void *data, size_t length, uint8_t hash[SPEC_HASH_BYTES]); /* SHA-256 (mbedTLS) */
+
+/*
+ * FRAME_START's payload: map { "cred": str or nil (local socket), "spec": bin }.
+ * The MUNGE payload: map { "type": "start", "job", "node", "nonce", "hash": bin }.
+ */
+int spec_seal(const struct spec *spec, const void *packed, size_t length, const char *munge_socket,
+	      char **credential, struct iocom_err *err); /* credential: free() */
+/*
+ * Authenticates a credential against PACKED: who (uid, gid), that it was made
+ * for NODE, is of type "start", and binds exactly these bytes.  0; -EACCES with the
+ * sentence (skew with numbers, replay, expired, other target, hash); -EHOSTDOWN no munged.
+ */
+int spec_open(const struct spec *spec, const void *packed, size_t length, const char *credential,
+	      const char *node, const char *munge_socket, uid_t *uid, gid_t *gid,
+	      struct iocom_err *err);
+
+#endif
