@@ -162,7 +162,7 @@ install: all ## install programs, man pages, systemd unit, sample configuration 
 .PHONY: demo
 demo: ## bring up 3 emulated nodes, load one, watch a job go elsewhere, and why (root, < 60 s)
 	@$(MAKE) --no-print-directory deps
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory -j$$(nproc) all $(BUILD)/tests/tools/work
 	@bash tests/testbed/demo
 
 ##@ Check

@@ -96,7 +96,7 @@ static int answer_parse(const struct frame *frame, json_t **answer, struct iocom
 int client_receive(int fd, json_t **answer, struct iocom_err *err)
 {
 	struct frame frame;
-	int rc = frame_read(fd, &frame, 64u << 20, err);
+	int rc = frame_read(fd, &frame, FRAME_DOCUMENT_MAX, err);
 
 	if (rc == FRAME_E_EOF || rc == FRAME_E_CUT)
 		return iocom_err_set(err, -EPIPE,

@@ -178,8 +178,9 @@ int frame_write2(int fd, uint8_t type, const void *head, uint32_t head_length, c
 		{(void *)head, head_length},
 		{(void *)data, length},
 	};
+	const uint32_t max = type == FRAME_JSON ? FRAME_DOCUMENT_MAX : FRAME_PAYLOAD_MAX;
 
-	if (length > FRAME_PAYLOAD_MAX || head_length > FRAME_PAYLOAD_MAX - length)
+	if (length > max || head_length > max - length)
 		return -EMSGSIZE;
 	frame_header(header, type, head_length + length);
 	return write_all(fd, iov, 3);

@@ -21,6 +21,7 @@
 #define FRAME_HEADER	  8
 #define FRAME_PAYLOAD_MAX (4u << 20) /* a request with its environment */
 #define FRAME_DATA_MAX	  (64u << 10) /* one piece of stdio */
+#define FRAME_DOCUMENT_MAX (64u << 20) /* FRAME_JSON: some 90,000 tasks */
 
 enum frame_type {
 	/* CLI -> agent */

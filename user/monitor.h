@@ -27,6 +27,11 @@ struct monitor_config {
 	 * list means no disks.
 	 */
 	const char *const *scope_disks;
+	/*
+	 * Leave the kernel's run-time statistics of eBPF programs off: they cost
+	 * each event two clock readings.  `programs` then shows zeros.
+	 */
+	bool no_program_cost;
 };
 
 /* One thing that can overflow, and how often it did. */
@@ -59,6 +64,7 @@ struct monitor_sample {
 	struct {
 		uint64_t metadata_bytes; /* journal and file-system metadata writeback */
 		uint64_t writeback_bytes; /* file data whose writer the ledger did not know */
+		uint64_t swap_out_bytes;  /* reclaim's writes to a swap device */
 		uint64_t other_bytes;	  /* bios of kernel threads and the like */
 	} unattributed; /* cumulative, over the disks in scope */
 

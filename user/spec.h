@@ -44,11 +44,14 @@ struct spec {
 };
 
 void spec_free(struct spec *spec); /* frees what it points to, not SPEC */
+/* Whether JOB is a job's name: a file name of the alphabet above, never a path. */
+bool spec_job_valid(const char *job);
 /* Packs into a malloc'ed buffer.  0, -E2BIG, -ENOMEM. */
 int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom_err *err);
 /* 0, or -EBADMSG / -EPROTO (version) / -E2BIG / -ENOMEM with the field's name. */
 int spec_unpack(struct spec *spec, const void *data, size_t length, struct iocom_err *err);
 
+/* The rest is in seal.c: it needs MUNGE and mbedTLS, which the shim does not link. */
 #define SPEC_HASH_BYTES 32
 void spec_hash(const void *data, size_t length, uint8_t hash[SPEC_HASH_BYTES]); /* SHA-256 (mbedTLS) */
 

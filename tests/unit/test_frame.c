@@ -102,7 +102,8 @@ static void test_parse_every_cut(void **state)
 static void test_write_refuses_oversize(void **state)
 {
 	(void)state;
-	assert_int_equal(frame_write(-1, FRAME_JSON, "", FRAME_PAYLOAD_MAX + 1), -EMSGSIZE);
+	assert_int_equal(frame_write(-1, FRAME_REQUEST, "", FRAME_PAYLOAD_MAX + 1), -EMSGSIZE);
+	assert_int_equal(frame_write(-1, FRAME_JSON, "", FRAME_DOCUMENT_MAX + 1), -EMSGSIZE);
 	assert_int_equal(frame_write(-1, FRAME_JSON, "x", 1), -EBADF);
 }
 

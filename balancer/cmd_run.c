@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* `iocom run`: places a command and runs it there, as if it ran here. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ask.h"
+#include "client.h"
+#include "commands.h"
+#include "listing.h"
+#include "run.h"
+#include "verdict.h"
+
+#define GRACE_DEFAULT_S 30
+#define GRACE_MAX_S	86400
+
+static const char help[] =
+	"usage: iocom run [OPTION...] [--] COMMAND [ARGUMENT...]\n"
+	"Places COMMAND on the best node and runs it there as you, with this directory, umask,\n"
+	"limits, environment, standard input, output and error, and returns its exit status.\n\n"
+	"  --env all|none|LIST  environment: everything [all], nothing, or NAME,NAME=VALUE,...\n"
+	"  --grace S       seconds the job may go on when contact to this program is lost [30]\n"
+	"  --status-fd N   write one JSON object a line to descriptor N: placed, started, end\n"
+	"  --json          the same on standard error, where --status-fd is not given\n"
+	"  -v              say on standard error where the job goes, and why\n"
+	"  --run-dir DIR   the agent's directory [/run/iocom, or $IOCOM_RUN_DIR]\n";
+
+static const char help_status[] =
+	"exit status:\n"
+	"  the command's own; 128 + N when signal N ended it; 127 not found, 126 not executable;\n"
+	"  125 iocom failed before it started; 255 contact was lost, the outcome is unknown\n";
+
+struct run {
+	struct ask ask;
+	const char *env_rule;
+	double grace_s;
+	int status_fd;
+	bool json, verbose;
+	uint32_t closed; /* of 0, 1, 2 */
+	char **command;
+	char *cwd, *executable;
+	struct run_report report;
+};
+
+enum { OPTION_ENV = ASK_END, OPTION_GRACE, OPTION_STATUS_FD };
+
+static int take_grace(struct run *run, const char *text, struct iocom_err *err)
+{
+	char *end;
+
+	run->grace_s = strtod(text, &end);
+	if (end == text || *end || !(run->grace_s >= 0 && run->grace_s <= GRACE_MAX_S))
+		return iocom_err_set(err, -EINVAL, "--grace takes 0 to %d seconds, not '%s'",
+				     GRACE_MAX_S, text);
+	return 0;
+}
+
+static int take_status_fd(struct run *run, const char *text, struct iocom_err *err)
+{
+	char *end;
+	long fd = strtol(text, &end, 10);
+
+	if (end == text || *end || fd < 0 || fd > 1 << 20 || fcntl((int)fd, F_GETFD) < 0 ||
+	    (fd < 3 && run->closed & 1u << fd))
+		return iocom_err_set(err, -EINVAL,
+				     "--status-fd takes the number of an open descriptor, not '%s'",
+				     text);
+	run->status_fd = (int)fd;
+	return 0;
+}
+
+static int take_own(struct run *run, int option, const char *value, struct iocom_err *err)
+{
+	switch (option) {
+	case OPTION_ENV:
+		run->env_rule = value;
+		return 0;
+	case OPTION_GRACE:
+		return take_grace(run, value, err);
+	case OPTION_STATUS_FD:
+		return take_status_fd(run, value, err);
+	case 'j':
+		run->json = true;
+		return 0;
+	case 'v':
+		run->verbose = true;
+		return 0;
+	default: /* getopt_long has said what is wrong */
+		return iocom_err_set(err, -EINVAL, "see iocom run --help");
+	}
+}
+
+/* 0 go on; 1 help was printed; -EINVAL usage, with the sentence. */
+static int parse(struct run *run, int argc, char **argv, struct iocom_err *err)
+{
+	static const struct option options[] = {
+		ASK_LONG_OPTIONS,
+		{"env", required_argument, NULL, OPTION_ENV},
+		{"grace", required_argument, NULL, OPTION_GRACE},
+		{"status-fd", required_argument, NULL, OPTION_STATUS_FD},
+		{"json", no_argument, NULL, 'j'},
+		{"verbose", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "+hv", options, NULL)) != -1) {
+		int rc;
+
+		if (option == 'h') {
+			printf("%s%s%s", help, ask_help, help_status);
+			return 1;
+		}
+		rc = ask_take(&run->ask, option, optarg, err);
+		if (rc == 1)
+			rc = take_own(run, option, optarg, err);
+		if (rc)
+			return rc;
+	}
+	if (optind >= argc)
+		return iocom_err_set(err, -EINVAL, "which command? (iocom run --help)");
+	run->command = argv + optind;
+	return 0;
+}
+
+/* Directory and executable.  0, or the exit code. */
+static int resolve(struct run *run, struct iocom_err *err)
+{
+	char *absolute;
+
+	run->cwd = getcwd(NULL, 0);
+	if (!run->cwd || run->cwd[0] != '/')
+		return iocom_err_set(err, RUN_FAILED, "cannot read the working directory: %s",
+				     run->cwd ? "it is not reachable" : strerror(errno));
+	run->executable = ask_resolve(run->command[0], run->cwd, getenv("PATH"));
+	if (run->executable && run->executable[0] != '/' && strchr(run->executable, '/')) {
+		if (asprintf(&absolute, "%s/%s", run->cwd, run->executable) < 0)
+			absolute = NULL;
+		free(run->executable);
+		run->executable = absolute;
+	}
+	if (!run->executable)
+		return iocom_err_set(err, RUN_FAILED, "out of memory");
+	/* On a node that the user named it may be found all the same. */
+	return run->ask.node ? 0 : run_executable_check(run->command[0], run->executable, err);
+}
+
+static int place(const struct run *run, json_t **answer, struct iocom_err *err)
+{
+	msgpack_sbuffer buffer;
+	int rc;
+
+	msgpack_sbuffer_init(&buffer);
+	ask_pack(&run->ask, true, run->cwd, run->executable, run->command, &buffer);
+	rc = client_ask(run->ask.run_dir, buffer.data, buffer.size, answer, err);
+	msgpack_sbuffer_destroy(&buffer);
+	return rc ? RUN_FAILED : 0;
+}
+
+/* One field of the answer into a fixed room.  0 or -EPROTO. */
+static int take_field(const json_t *answer, const char *key, char *out, size_t size,
+		      struct iocom_err *err)
+{
+	const char *value = listing_string(answer, key);
+
+	if (*value && strlen(value) < size) {
+		strcpy(out, value);
+		return 0;
+	}
+	return iocom_err_set(err, -EPROTO, "the agent's answer has no usable '%s'", key);
+}
+
+static int describe(const struct run *run, const json_t *answer, struct spec *spec,
+		    struct iocom_err *err)
+{
+	const char *base = strrchr(run->command[0], '/');
+	const char *class_name = run->ask.class_name;
+	int rc = run_spec_fill(spec, run->command, run->cwd, run->executable, run->env_rule, err);
+
+	if (rc)
+		return rc;
+	if (!class_name)
+		class_name = base && base[1] ? base + 1 : run->command[0];
+	snprintf(spec->class_name, sizeof(spec->class_name), "%s", class_name);
+	spec->closed = run->closed;
+	spec->grace_ms = (uint32_t)lround(run->grace_s * 1000);
+	rc = take_field(answer, "job", spec->job, sizeof(spec->job), err);
+	if (!rc)
+		rc = take_field(answer, "node", spec->node, sizeof(spec->node), err);
+	if (!rc)
+		rc = take_field(answer, "nonce", spec->nonce, sizeof(spec->nonce), err);
+	if (rc)
+		spec_free(spec);
+	return rc;
+}
+
+/* What stands in the answer, unless the user's environment says otherwise. */
+static void find_target(const struct run *run, const json_t *answer, struct run_target *target)
+{
+	const char *socket = getenv("IOCOM_MUNGE_SOCKET");
+
+	if (!socket || !*socket)
+		socket = listing_string(answer, "munge_socket");
+	*target = (struct run_target){
+		.run_dir = run->ask.run_dir,
+		.address = listing_string(answer, "address"),
+		.port = (unsigned)listing_number(answer, "port"),
+		.munge_socket = *socket ? socket : NULL,
+	};
+}
+
+static void tell_started(void *arg, const struct run_result *result)
+{
+	run_report_started(arg, result->pid);
+}
+
+/* Says how it ended where that is not the job's own affair. */
+static void tell_end(const struct run *run, const struct run_result *result, int status)
+{
+	static const char *const states[] = {"lost", "lost", "exited", "failed", "lost"};
+	const char *state = states[result->state];
+
+	if (result->state == RUN_EXITED && result->kind >= 2)
+		state = "failed";
+	if (*result->text && !result->signal)
+		fprintf(stderr, "iocom run: %s\n", result->text);
+	if (result->output_error)
+		fprintf(stderr, "iocom run: output of the job was lost: %s\n",
+			strerror(result->output_error));
+	run_report_end(&run->report, state, result, status, result->text);
+}
+
+static int run_there(struct run *run, const json_t *answer, const struct spec *spec,
+		     struct iocom_err *err)
+{
+	struct run_stream_options options = {
+		.stdio = {run->closed & 1 ? -1 : 0, 1, 2},
+		.signals = true,
+		.started = tell_started,
+		.arg = &run->report,
+	};
+	struct run_result result;
+	struct run_target target;
+	int fd, status;
+
+	find_target(run, answer, &target);
+	if (run_connect(&target, spec, &fd, err))
+		return -1;
+	status = run_stream(&options, fd, &result);
+	tell_end(run, &result, status);
+	return status;
+}
+
+/* The exit code; -1: failed before the job began, ERR says how. */
+static int run_placed(struct run *run, const json_t *answer, struct iocom_err *err)
+{
+	struct spec spec = {0};
+	int status;
+
+	if (describe(run, answer, &spec, err))
+		return -1;
+	run->report.job = spec.job;
+	run->report.node = spec.node;
+	run_report_placed(&run->report, answer);
+	if (run->verbose) {
+		fprintf(stderr, "iocom run: job %s, ", spec.job);
+		verdict_line(answer, stderr);
+	}
+	status = run_there(run, answer, &spec, err);
+	if (status < 0)
+		run_report_end(&run->report, "failed", NULL, RUN_FAILED, err->text);
+	run->report.job = run->report.node = "";
+	spec_free(&spec);
+	return status;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct run run = {
+		.env_rule = "all",
+		.grace_s = GRACE_DEFAULT_S,
+		.status_fd = -1,
+		.closed = run_closed_descriptors(),
+		.report = {.fd = -1, .job = "", .node = ""},
+	};
+	struct iocom_err err = {0};
+	json_t *answer = NULL;
+	int rc;
+
+	ask_init(&run.ask);
+	rc = parse(&run, argc, argv, &err);
+	if (rc > 0)
+		return fflush(stdout) ? RUN_FAILED : 0;
+	run.report.fd = run.status_fd < 0 && run.json ? STDERR_FILENO : run.status_fd;
+	rc = rc ? RUN_FAILED : resolve(&run, &err);
+	if (!rc)
+		rc = place(&run, &answer, &err);
+	if (rc)
+		run_report_end(&run.report, "failed", NULL, rc, err.text);
+	else
+		rc = run_placed(&run, answer, &err);
+	if (*err.text) {
+		fprintf(stderr, "iocom run: %s\n", err.text);
+		rc = rc < 0 ? RUN_FAILED : rc;
+	}
+	json_decref(answer);
+	free(run.cwd);
+	free(run.executable);
+	return rc;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Class profiles: what earlier runs of a user's class of jobs measured, which
+ * becomes the r.vector of the next one (MODEL 4.5: "a new job gets its vector
+ * from its first run").  One SQLite file; a class belongs to a user.
+ *
+ * Each run moves a field half-way to what it measured (alpha = 0.5), but:
+ *  - the alone-rate io_per_ms = requests / wall_ms is at most what the job does
+ *    alone, never more, because other jobs only slow it down.  So the highest
+ *    rate seen is kept, until a run's number of requests is more than a
+ *    factor of 2 off: then the class has changed and the new rate stands.
+ *  - memory_mb is the largest resident set of a run, averaged over runs.
+ */
+#ifndef IOCOM_PROFILE_H
+#define IOCOM_PROFILE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "iocom/err.h"
+
+#define PROFILE_CLASS_MAX 64
+
+struct profile {
+	uint32_t runs;
+	double cpu_ms; /* at reference speed 1 */
+	double requests;
+	double request_kb;
+	double memory_mb;
+	double wall_ms;
+	double io_per_ms; /* alone-rate: the highest seen */
+	double faults_per_ms; /* implicit requests per ms of computation */
+};
+
+struct profile_store;
+
+/* Opens or makes PATH.  0 or negative errno with the sentence. */
+int profile_open(struct profile_store **store, const char *path, struct iocom_err *err);
+void profile_close(struct profile_store *store); /* NULL is fine */
+/* 0; -ENOENT never seen; -EIO. */
+int profile_get(struct profile_store *store, uid_t uid, const char *class_name,
+		struct profile *out, struct iocom_err *err);
+/* Learns from one finished RUN (its `runs` is ignored).  0 or negative errno. */
+int profile_learn(struct profile_store *store, uid_t uid, const char *class_name,
+		  const struct profile *run, struct iocom_err *err);
+/* The formula of profile_learn. */
+void profile_merge(struct profile *into, const struct profile *run);
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * From a node as it is described to the values that decisions need (MODEL 1):
+ *
+ *   L_IO  = sum lambda (1 - h) + sum page,   L_MEM = sum m,   L_CPU = tasks,
+ *
+ * h by (5.4) with the buffer shared among the tasks, page by (4.3).  What a
+ * node advertised replaces what its tasks would give; what it measured replaces
+ * the disk and CPU state.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "rules_private.h"
+
+#define KB_PER_MB 1000.0
+
+static double least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+/* Neither NaN nor infinite nor negative: one chain for any number of values. */
+static bool sane(const double *values, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!isfinite(values[i]) || values[i] < 0)
+			return false;
+	return true;
+}
+
+#define SANE(...)                                                                                  \
+	sane((const double[]){__VA_ARGS__}, sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
+
+int rules_request_check(const struct rules_request *r)
+{
+	if (!SANE(r->cpu_ms, r->io_per_ms, r->request_kb, r->reaccess, r->memory_mb,
+		  r->faults_per_ms, r->initial_mb, r->written_mb))
+		return -EINVAL;
+	if (!isfinite(r->requests) || r->tasks < 1)
+		return -EINVAL;
+	return 0;
+}
+
+static int task_check(const struct rules_task *t)
+{
+	return SANE(t->cpu_ms, t->age_ms, t->io_per_ms, t->request_kb, t->reaccess, t->memory_mb,
+		    t->faults_per_ms, t->initial_mb, t->written_mb, t->com_ms)
+		       ? 0
+		       : -EINVAL;
+}
+
+static int node_check(const struct rules_node *n)
+{
+	if (!SANE(n->ram_mb, n->buffer_mb, n->cpu_mips, n->cores, n->disk_fixed_ms,
+		  n->disk_mb_per_s, n->request_kb, n->request_sd_kb, n->network_mb_per_s,
+		  n->age_ms))
+		return -EINVAL;
+	if (n->cpu_mips == 0 || n->cores < 1 || (n->ram_mb > 0 && n->buffer_mb >= n->ram_mb))
+		return -EINVAL;
+	if (n->has_measured && !SANE(n->measured.disk_arrivals_per_ms, n->measured.disk_utilisation,
+				     n->measured.service_ms, n->measured.service_ms2,
+				     n->measured.cpu_queue, n->measured.io_tasks))
+		return -EINVAL;
+	if (n->has_advertised &&
+	    !SANE(n->advertised.io_per_ms, n->advertised.explicit_per_ms, n->advertised.memory_mb,
+		  n->advertised.cpu, n->advertised.com_ms))
+		return -EINVAL;
+	if (memchr(n->name, '\0', sizeof(n->name)) == NULL)
+		return -EINVAL;
+	for (size_t i = 0; i < n->ntasks; i++)
+		if (task_check(&n->tasks[i]) < 0)
+			return -EINVAL;
+	return 0;
+}
+
+static void machine_init(struct rules_cell *c, const struct rules_node *n)
+{
+	c->n_mem = n->ram_mb > 0 ? n->ram_mb - n->buffer_mb : 0;
+	c->buffer_kb = n->buffer_mb * KB_PER_MB;
+	c->mips = n->cpu_mips;
+	c->cores = n->cores;
+	c->network = n->network_mb_per_s;
+	c->fixed_ms = n->disk_fixed_ms;
+	c->disk_mb_per_s = n->disk_mb_per_s;
+	c->request_kb = n->request_kb > 0 ? n->request_kb : RULES_REFERENCE_KB;
+	c->accepts = n->accepts;
+	if (n->disk_mb_per_s > 0) {
+		c->performance =
+			rules_disk_performance(c->fixed_ms, c->request_kb, c->disk_mb_per_s);
+		c->service = rules_service_ms(c->fixed_ms, c->request_kb, c->disk_mb_per_s);
+		c->service2 = rules_service_ms2(c->fixed_ms, c->request_kb, n->request_sd_kb,
+						c->disk_mb_per_s);
+	}
+}
+
+/* Loads by requirements; the hit rate and page faults only where rates are the papers'. */
+static void tasks_init(struct rules_cell *c, const struct rules_node *n, enum rules_rates rates)
+{
+	bool model = rates == RULES_RATES_COMPUTATION;
+
+	for (size_t i = 0; i < n->ntasks; i++) {
+		c->memory += n->tasks[i].memory_mb;
+		c->com += n->tasks[i].com_ms;
+		c->kb_per_ms += n->tasks[i].io_per_ms * n->tasks[i].request_kb;
+	}
+	for (size_t i = 0; i < n->ntasks; i++) {
+		const struct rules_task *t = &n->tasks[i];
+		double hit = model ? rules_hit_rate(t->reaccess, c->buffer_kb, t->io_per_ms,
+						    t->request_kb, t->cpu_ms, c->kb_per_ms)
+				   : 0;
+		double own = t->io_per_ms * (1 - hit);
+		double page = model ? rules_implicit(t->faults_per_ms, c->memory, c->n_mem) : 0;
+
+		c->explicit_io += own;
+		c->implicit_io += page;
+		c->io_tasks += own + page > 0;
+	}
+	c->io = c->implicit_io + c->explicit_io;
+	c->cpu = (double)n->ntasks;
+}
+
+static void advertised_init(struct rules_cell *c, const struct rules_node *n)
+{
+	c->io = n->advertised.io_per_ms;
+	c->explicit_io = n->advertised.explicit_per_ms;
+	c->implicit_io = c->io - c->explicit_io;
+	/* What remains of a difference of equal sums is rounding, not load. */
+	if (c->implicit_io <= 1e-9 * c->io)
+		c->implicit_io = 0;
+	c->memory = n->advertised.memory_mb;
+	c->cpu = n->advertised.cpu;
+	c->com = n->advertised.com_ms;
+}
+
+static void measured_init(struct rules_cell *c, const struct rules_node *n)
+{
+	c->measured = true;
+	c->arrivals = n->measured.disk_arrivals_per_ms;
+	c->utilisation = least(n->measured.disk_utilisation, 1);
+	c->seen_service = n->measured.service_ms;
+	c->seen_service2 = n->measured.service_ms2;
+	c->queue = n->measured.cpu_queue;
+	if (n->measured.io_tasks > c->io_tasks)
+		c->io_tasks = n->measured.io_tasks;
+}
+
+int rules_cell_init(struct rules_cell *c, const struct rules_node *n, enum rules_rates rates)
+{
+	int ret = node_check(n);
+
+	if (ret < 0)
+		return ret;
+	memset(c, 0, sizeof(*c));
+	machine_init(c, n);
+	tasks_init(c, n, rates);
+	if (n->has_advertised)
+		advertised_init(c, n);
+	c->queue = c->cpu;
+	if (n->has_measured)
+		measured_init(c, n);
+	/* A busy disk has users: where nobody counted them, it may be all tasks. */
+	if (c->io_tasks == 0 && (c->io > 0 || c->arrivals > 0))
+		c->io_tasks = c->cpu > 1 ? c->cpu : 1;
+	/* Sums of huge inputs may still have run over. */
+	return SANE(c->io, c->memory, c->kb_per_ms, c->com, c->performance, c->service, c->service2)
+		       ? 0
+		       : -EINVAL;
+}
+
+double rules_cell_hit_rate(const struct rules_cell *c, const struct rules_request *r)
+{
+	double kb_per_ms = c->kb_per_ms + r->io_per_ms * r->request_kb;
+
+	return rules_hit_rate(r->reaccess, c->buffer_kb, r->io_per_ms, r->request_kb, r->cpu_ms,
+			      kb_per_ms);
+}
+
+struct rules_added rules_cell_added(const struct rules_cell *c, const struct rules_request *r,
+				    enum rules_rates rates)
+{
+	if (rates == RULES_RATES_WALL)
+		return (struct rules_added){.explicit_io = r->io_per_ms};
+	return (struct rules_added){
+		.explicit_io = r->io_per_ms * (1 - rules_cell_hit_rate(c, r)),
+		.implicit_io = rules_implicit(r->faults_per_ms, c->memory + r->memory_mb, c->n_mem),
+	};
+}
+
+double rules_cell_memory_ratio(const struct rules_cell *c, double extra_mb)
+{
+	return c->n_mem > 0 ? (c->memory + extra_mb) / c->n_mem : 0;
+}
+
+void rules_cell_charge(struct rules_cell *c, const struct rules_request *r, enum rules_rates rates)
+{
+	struct rules_added added = rules_cell_added(c, r, rates);
+	double io = added.explicit_io + added.implicit_io;
+
+	c->explicit_io += added.explicit_io;
+	c->implicit_io += added.implicit_io;
+	c->io += io;
+	c->memory += r->memory_mb;
+	c->kb_per_ms += r->io_per_ms * r->request_kb;
+	c->cpu += 1;
+	c->queue += 1;
+	c->io_tasks += io > 0;
+	if (c->measured) {
+		/* A closed loop cannot keep a disk busy more than always. */
+		double service = c->seen_service > 0 ? c->seen_service : c->service;
+		double room = service > 0 ? (1 - c->utilisation) / service : 0;
+
+		io = least(io, room);
+		c->arrivals += io;
+		c->utilisation = least(c->utilisation + io * service, 1);
+	}
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * What a decision expects: r(i,j), the response time at a node (MODEL 2.1), and
+ * c_j(i,k), the cost to get there (2.3).
+ *
+ *   r = t_j (C_ref / C_i) E(L_i) + requests R_i(s_j) + faults R_i(s_page)
+ *   E(L_i) = max(1, (queue + 1) / cores)                           O-8(a), (e)
+ *   R_i(s) = min( s + Lambda E(s^2) / (2 (1 - min(rho, rho_max))),
+ *                 (I/O tasks + 1) max(E(s_i), s) )                  O-8(d)
+ *
+ * s_j is the service time of the job's own request size.  Lambda, rho, E(s) and
+ * E(s^2) are the measured ones where there are any, else those of the node's
+ * requirements with the candidate (O-8(b)).
+ */
+#include "rules_private.h"
+
+static double lesser(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static double greater(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+static double own_service_ms(const struct rules_cell *c, double request_kb)
+{
+	return rules_service_ms(c->fixed_ms, request_kb, c->disk_mb_per_s);
+}
+
+/* Mean response of one request of the job, REQUEST_KB long. */
+static double disk_response(const struct rules_decision *d, const struct rules_cell *c,
+			    double request_kb)
+{
+	bool measured = d->params->measured_state && c->measured;
+	double own, service = c->service, service2 = c->service2, arrivals, rho, response;
+
+	if (!(c->disk_mb_per_s > 0))
+		return 0;
+	own = own_service_ms(c, request_kb);
+	if (measured) {
+		if (c->seen_service > 0) {
+			service = c->seen_service;
+			service2 = greater(c->seen_service2, service * service);
+		}
+		arrivals = c->arrivals;
+		rho = c->utilisation;
+	} else {
+		struct rules_added added = rules_cell_added(c, d->request, d->params->rates);
+
+		arrivals = c->io + added.explicit_io + added.implicit_io;
+		rho = arrivals * service;
+	}
+	response = rules_disk_response_ms(own, service2, arrivals, rho, d->params->rho_max);
+	return lesser(response, (c->io_tasks + 1) * greater(service, own));
+}
+
+static double request_size(const struct rules_decision *d, const struct rules_cell *c)
+{
+	return d->request->request_kb > 0 ? d->request->request_kb : c->request_kb;
+}
+
+double rules_response_at(const struct rules_decision *d, const struct rules_cell *c)
+{
+	const struct rules_request *j = d->request;
+	double t = j->cpu_ms * (d->reference_mips / c->mips);
+	double queue = greater(1, (c->queue + 1) / c->cores);
+	double requests = d->requests, faults = 0, response, page;
+
+	if (!d->params->literal_requests) {
+		if (d->params->rates == RULES_RATES_COMPUTATION)
+			requests *= 1 - rules_cell_hit_rate(c, j);
+		faults = j->cpu_ms *
+			 rules_implicit(j->faults_per_ms, c->memory + j->memory_mb, c->n_mem);
+	}
+	response = requests > 0 ? disk_response(d, c, request_size(d, c)) : 0;
+	page = faults > 0 ? disk_response(d, c, RULES_PAGE_KB) : 0;
+	return rules_response_ms(t, queue, requests, response) + faults * page;
+}
+
+double rules_response_home(struct rules_decision *d)
+{
+	if (!d->has_response_home) {
+		d->response_home = rules_response_at(d, d->at_home);
+		d->has_response_home = true;
+	}
+	return d->response_home;
+}
+
+static double network(const struct rules_decision *d, const struct rules_cell *c)
+{
+	return c->network > 0 ? c->network : d->params->network_mb_per_s;
+}
+
+double rules_cost_to(const struct rules_decision *d, const struct rules_cell *c)
+{
+	double link = lesser(network(d, d->at_home), network(d, c));
+
+	return rules_transfer_cost_ms(d->params->fixed_cost_ms, d->request->initial_mb, link,
+				      d->at_home->disk_mb_per_s, c->disk_mb_per_s);
+}
+
+double rules_response_floor(const struct rules_decision *d, const struct rules_bound *b)
+{
+	const struct rules_request *j = d->request;
+	double floor = j->cpu_ms * d->reference_mips * b->cpu_factor + d->params->fixed_cost_ms;
+	double s_per_mb = 1 / network(d, d->at_home) + b->s_per_mb;
+
+	/* Buffer hits may save requests: without them counted there is no floor for I/O. */
+	if (d->params->literal_requests || d->params->rates == RULES_RATES_WALL)
+		floor += d->requests * (b->fixed_ms + j->request_kb * b->s_per_mb);
+	if (d->at_home->disk_mb_per_s > 0)
+		s_per_mb += 1 / d->at_home->disk_mb_per_s;
+	floor += 1000 * j->initial_mb * s_per_mb;
+	/* Summed in another order than the true values: leave room for rounding. */
+	return floor * (1 - 1e-9);
+}

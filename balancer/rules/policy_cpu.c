@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * CPU-RE (MODEL 3.2): balances the number of running tasks, blind to memory and
+ * I/O.
+ *
+ *   L_CPU(i) with j <= threshold * cores       run on i
+ *   k = argmin L_CPU;  L_CPU(k) + 1 < L_CPU(i) and r(i,j) > r(k,j) + c   run on k
+ *
+ * cpu_speed_weighted counts tasks per core of reference speed instead.
+ */
+#include "rules_private.h"
+
+/* TASKS on node C, in the unit compared. */
+static double weighted(const struct rules_decision *d, const struct rules_cell *c, double tasks)
+{
+	if (!d->params->cpu_speed_weighted)
+		return tasks;
+	return tasks / (c->cores * (c->mips / d->reference_mips));
+}
+
+static bool judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_tests *t)
+{
+	const struct rules_cell *c = &d->view->cells[k];
+
+	(void)arg;
+	if (!rules_test(t, RULES_C_CPU_DISCREPANCY, k, weighted(d, d->at_home, d->at_home->cpu + 1),
+			weighted(d, c, c->cpu + 1)))
+		return false;
+	if (!rules_test_eligible(d, t, k))
+		return false;
+	return !d->params->cpu_cost_test || rules_test_response(d, t, k);
+}
+
+static enum rules_criterion hopeless(struct rules_decision *d, void *arg,
+				     const struct rules_bound *b)
+{
+	(void)arg;
+	if (d->params->cpu_cost_test && rules_response_floor(d, b) >= rules_response_home(d))
+		return RULES_C_RESPONSE;
+	return RULES_CRITERIA;
+}
+
+int rules_policy_cpu_re(struct rules_decision *d)
+{
+	bool by_speed = d->params->cpu_speed_weighted;
+	const struct rules_cell *c = d->at_home;
+	struct rules_contest contest = {
+		.order = by_speed ? RULES_ORDER_CPU_WEIGHTED : RULES_ORDER_CPU,
+		.judge = judge,
+		.limited_by = RULES_C_CPU_DISCREPANCY,
+		/* Weighted, one more task weighs differently on each node: a looser limit. */
+		.limit = by_speed ? (c->cpu + 1) / (c->cores * c->mips) * (1 + 1e-9) : c->cpu,
+		.try_next = d->params->try_next,
+		.hopeless = hopeless,
+	};
+	double most = d->params->cpu_threshold * (by_speed ? 1 : c->cores);
+
+	if (!rules_test_home(d, RULES_C_CPU_OVERLOADED, weighted(d, c, c->cpu + 1), most))
+		return 0;
+	return rules_contest_run(d, &contest);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * IO-RE and IOCM-RE for clusters of unequal nodes (MODEL 3.6, 3.8).
+ *
+ * IO-RE:
+ *   1  L_IO(i) += page(i,j) + IO(i,j)
+ *   2  threshold(i) = (sum L_IO) D_i / (sum D)                       (16) ACM
+ *   3  L_IO(i) < threshold(i): run on i
+ *      K = { k != i : L_IO(k) <= threshold(k),
+ *                     L_IO(i) - L_IO(k) > page(i,j) + IO(i,j),
+ *                     r(i,j) > r(k,j) + c (io_cost_test) }
+ *   4  argmin over K of L_IO(k), or i when K is empty
+ *
+ * IOCM-RE: home has explicit I/O load: IO-RE; else implicit load or short
+ * memory: MEM-RE; else CPU-RE.  With stage_fallthrough a job that IO-RE leaves
+ * at home still tries the other two: the slight I/O of others should not keep a
+ * job that needs only CPU on a node without any to spare.
+ */
+#include "rules_private.h"
+
+struct io_stage {
+	double before;	    /* L_IO(home) without j */
+	double added;	    /* page(i,j) + IO(i,j) */
+	double total;	    /* with j */
+	double performance; /* sum of D */
+};
+
+static bool judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_tests *t)
+{
+	const struct io_stage *s = arg;
+	const struct rules_cell *c = &d->view->cells[k];
+
+	/* (before - k) + added, not (before + added) - k: equal nodes must compare equal. */
+	if (!rules_test(t, RULES_C_IO_DISCREPANCY, k, (s->before - c->io) + s->added, s->added))
+		return false;
+	if (!rules_test_eligible(d, t, k))
+		return false;
+	if (!rules_test(t, RULES_C_IO_UNDERLOADED, k, c->io,
+			rules_io_threshold(s->total, c->performance, s->performance)))
+		return false;
+	return !d->params->io_cost_test || rules_test_response(d, t, k);
+}
+
+static enum rules_criterion hopeless(struct rules_decision *d, void *arg,
+				     const struct rules_bound *b)
+{
+	const struct io_stage *s = arg;
+
+	if (b->io_share > s->total / s->performance * (1 + 1e-9))
+		return RULES_C_IO_UNDERLOADED;
+	if (d->params->io_cost_test && rules_response_floor(d, b) >= rules_response_home(d))
+		return RULES_C_RESPONSE;
+	return RULES_CRITERIA;
+}
+
+int rules_policy_io_re(struct rules_decision *d)
+{
+	const struct rules_sum *sum = &d->view->sums[1];
+	double added = d->added_home.explicit_io + d->added_home.implicit_io;
+	struct io_stage stage = {
+		.before = d->at_home->io,
+		.added = added,
+		.total = sum->io + added,
+		.performance = sum->performance,
+	};
+	struct rules_contest contest = {
+		.order = RULES_ORDER_IO,
+		.judge = judge,
+		.arg = &stage,
+		.limited_by = RULES_C_IO_DISCREPANCY,
+		.limit = stage.before,
+		.try_next = true,
+		.hopeless = hopeless,
+	};
+
+	if (!rules_test_home(
+		    d, RULES_C_IO_OVERLOADED, stage.before + added,
+		    rules_io_threshold(stage.total, d->at_home->performance, stage.performance)))
+		return 0;
+	return rules_contest_run(d, &contest);
+}
+
+/*
+ * A share of home's I/O load in the unit of io_significance: the load itself, or
+ * live the part of the disk's time that it takes.
+ */
+static double significance(const struct rules_decision *d, double part)
+{
+	const struct rules_cell *c = d->at_home;
+	double busy = c->utilisation;
+
+	if (d->params->rates == RULES_RATES_COMPUTATION || part == 0)
+		return part;
+	if (!c->measured || !d->params->measured_state)
+		busy = c->io * c->service < 1 ? c->io * c->service : 1;
+	return c->io > 0 ? busy * (part / c->io) : 0;
+}
+
+static bool memory_stage(struct rules_decision *d)
+{
+	const struct rules_cell *c = d->at_home;
+
+	return rules_test_home(d, RULES_C_IMPLICIT_PRESENT, significance(d, c->implicit_io),
+			       d->params->io_significance) ||
+	       (c->n_mem > 0 && c->memory + d->request->memory_mb > c->n_mem);
+}
+
+int rules_policy_iocm_re(struct rules_decision *d)
+{
+	int ret;
+
+	if (rules_test_home(d, RULES_C_IO_PRESENT, significance(d, d->at_home->explicit_io),
+			    d->params->io_significance)) {
+		ret = rules_policy_io_re(d);
+		if (ret != 0 || !d->params->stage_fallthrough)
+			return ret;
+	}
+	return memory_stage(d) ? rules_policy_mem_re(d) : rules_policy_cpu_re(d);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * MEM-RE (MODEL 3.3): balances memory, and so the disk load of page faults; with
+ * memory enough it is CPU-RE.
+ *
+ *   L_MEM(i) with j > n_MEM(i):
+ *     k = argmin L_MEM/n_MEM;
+ *     (L_MEM(k) + m_j)/n_MEM(k) < L_MEM(i)/n_MEM(i) and r(i,j) > r(k,j) + c   run on k
+ *   else CPU-RE
+ */
+#include "rules_private.h"
+
+static bool judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_tests *t)
+{
+	const struct rules_cell *c = &d->view->cells[k];
+	double m = d->request->memory_mb;
+
+	(void)arg;
+	if (!rules_test(t, RULES_C_MEM_RATIO, k, rules_cell_memory_ratio(d->at_home, m),
+			rules_cell_memory_ratio(c, m)))
+		return false;
+	if (!rules_test_eligible(d, t, k))
+		return false;
+	return !d->params->cpu_cost_test || rules_test_response(d, t, k);
+}
+
+static enum rules_criterion hopeless(struct rules_decision *d, void *arg,
+				     const struct rules_bound *b)
+{
+	(void)arg;
+	if (d->params->cpu_cost_test && rules_response_floor(d, b) >= rules_response_home(d))
+		return RULES_C_RESPONSE;
+	return RULES_CRITERIA;
+}
+
+int rules_policy_mem_re(struct rules_decision *d)
+{
+	struct rules_contest contest = {
+		.order = RULES_ORDER_MEM,
+		.judge = judge,
+		.limited_by = RULES_C_MEM_RATIO,
+		.limit = rules_cell_memory_ratio(d->at_home, d->request->memory_mb),
+		.try_next = d->params->try_next,
+		.hopeless = hopeless,
+	};
+	const struct rules_cell *c = d->at_home;
+
+	if (!(c->n_mem > 0) || !rules_test_home(d, RULES_C_MEM_OVERLOADED,
+						c->memory + d->request->memory_mb, c->n_mem))
+		return rules_policy_cpu_re(d);
+	return rules_contest_run(d, &contest);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * `iocom run`, the client's side of one job: describe the process, reach the
+ * target, move its stdio, return its status.  One file each:
+ * run_spec.c, run_connect.c, run_stream.c (with run_output.c), run_report.c.
+ */
+#ifndef IOCOM_RUN_H
+#define IOCOM_RUN_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "iocom/err.h"
+#include "spec.h"
+#include "wire.h"
+
+#define RUN_FAILED  125 /* iocom failed before the job started */
+#define RUN_UNKNOWN 255 /* contact lost: nobody here knows how the job ended */
+
+/* --- run_spec.c --- */
+
+/* Which of 0, 1, 2 were closed, as a mask; fills them with /dev/null.  Call first. */
+uint32_t run_closed_descriptors(void);
+/*
+ * Fills SPEC (from zero) with this process as it is: umask, soft limits,
+ * environment by RULE ("all", "none", or NAME,NAME=VALUE,...).  COMMAND, CWD and
+ * EXECUTABLE are copied.  0, -EINVAL, -ENOMEM.
+ */
+int run_spec_fill(struct spec *spec, char *const *command, const char *cwd,
+		  const char *executable, const char *env_rule, struct iocom_err *err);
+/* 0; 126 or 127 with a shell's sentence when EXECUTABLE cannot be run here. */
+int run_executable_check(const char *command, const char *executable, struct iocom_err *err);
+
+/* --- run_connect.c --- */
+
+struct run_target {
+	const char *run_dir;	  /* of the agent of this machine */
+	const char *address;	  /* "" means this machine: its agent's own socket */
+	unsigned port;
+	const char *munge_socket; /* NULL: the default one */
+};
+
+#define RUN_CONNECT_MS 5000
+
+/* Connects and sends FRAME_START for SPEC.  The stream in FD.  0 or negative errno. */
+int run_connect(const struct run_target *target, const struct spec *spec, int *fd,
+		struct iocom_err *err);
+
+/* --- run_output.c: one of the client's own outputs --- */
+
+enum run_output_mode {
+	RUN_OUTPUT_WHOLE,  /* regular files and devices: a write takes all and does not wait */
+	RUN_OUTPUT_AGAIN,  /* opened once more, non-blocking, without touching the shared flags */
+	RUN_OUTPUT_SOCKET, /* MSG_DONTWAIT */
+	RUN_OUTPUT_SMALL,  /* a pipe of another user: at most PIPE_BUF at a time */
+};
+
+struct run_output {
+	int fd;	   /* as given */
+	int again; /* RUN_OUTPUT_AGAIN's own descriptor, else -1 */
+	enum run_output_mode mode;
+	struct queue queue;
+	bool ended;  /* the job closed it */
+	bool closed; /* our reader went away, or we finished it */
+	uint32_t owed;
+	int error; /* why output was lost, when not because the reader left */
+};
+
+void run_output_init(struct run_output *output, int fd);
+void run_output_deinit(struct run_output *output);
+/* Descriptor to poll for POLLOUT; -1 when nothing waits. */
+int run_output_poll(const struct run_output *output);
+/*
+ * Writes what waits and then DATA; keeps the rest.  Bytes written now, or
+ * -EPIPE when nobody reads any more (and `error` when something else failed).
+ */
+ssize_t run_output_write(struct run_output *output, const void *data, size_t length);
+/* Gives up FD, so that a reader sees the end of file now. */
+void run_output_finish(struct run_output *output);
+
+/* --- run_stream.c --- */
+
+enum run_state { RUN_STARTED = 1, RUN_EXITED, RUN_REFUSED, RUN_LOST };
+
+struct run_result {
+	enum run_state state;
+	uint8_t kind;	/* of FRAME_EXIT */
+	uint32_t value;
+	uint64_t pid;
+	int signal;	  /* abandoned before the job started, by this signal */
+	int output_error; /* errno of an own output that lost bytes */
+	char text[512];
+};
+
+struct run_stream_options {
+	int stdio[3];
+	bool signals; /* forward signals of this process (changes its signal mask) */
+	void (*started)(void *arg, const struct run_result *result); /* may be NULL */
+	void *arg;
+};
+
+/* Takes FD.  Moves everything until the job is over.  The exit code for `iocom run`. */
+int run_stream(const struct run_stream_options *options, int fd, struct run_result *result);
+
+/* --- run_report.c: --status-fd, one JSON object a line --- */
+
+struct run_report {
+	int fd; /* -1: none */
+	const char *job, *node; /* "" while unknown */
+};
+
+void run_report_placed(const struct run_report *report, const json_t *answer);
+void run_report_started(const struct run_report *report, uint64_t pid);
+/* STATE "exited", "failed" or "lost"; STATUS is what `iocom run` returns. */
+void run_report_end(const struct run_report *report, const char *state,
+		    const struct run_result *result, int status, const char *text);
+
+#endif

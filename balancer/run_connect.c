@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Reaching the target: connection, credential, first frame; see run.h. */
+#include "run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "frame.h"
+#include "pack.h"
+
+/* Waits for a connection under way.  0 or negative errno. */
+static int await_connection(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	socklen_t length = sizeof(int);
+	int error = 0, n;
+
+	do
+		n = poll(&p, 1, RUN_CONNECT_MS);
+	while (n < 0 && errno == EINTR);
+	if (n == 0)
+		return -ETIMEDOUT;
+	if (n < 0 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length))
+		return -errno;
+	return -error;
+}
+
+/* A blocking, connected TCP socket, or negative errno. */
+static int connect_one(const struct addrinfo *info)
+{
+	int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+	int one = 1, rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (connect(fd, info->ai_addr, info->ai_addrlen))
+		rc = errno == EINPROGRESS ? await_connection(fd) : -errno;
+	if (!rc && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK))
+		rc = -errno;
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+static int connect_tcp(const struct run_target *target, const char *node, int *fd,
+		       struct iocom_err *err)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+	struct addrinfo *list = NULL;
+	char port[16];
+	int rc;
+
+	snprintf(port, sizeof(port), "%u", target->port);
+	rc = getaddrinfo(target->address, port, &hints, &list);
+	if (rc)
+		return iocom_err_set(err, -EHOSTUNREACH, "node %s has no usable address '%s': %s",
+				     node, target->address, gai_strerror(rc));
+	rc = -EHOSTUNREACH;
+	for (const struct addrinfo *at = list; at && rc < 0; at = at->ai_next)
+		rc = connect_one(at);
+	freeaddrinfo(list);
+	if (rc < 0)
+		return iocom_err_set(err, rc,
+				     "node %s admitted the job but cannot be reached at %s port %u: %s",
+				     node, target->address, target->port, strerror(-rc));
+	*fd = rc;
+	return 0;
+}
+
+static int send_start(int fd, const struct spec *spec, const void *packed, size_t length,
+		      const char *credential, struct iocom_err *err)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	int rc;
+
+	msgpack_sbuffer_init(&buffer);
+	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 2);
+	pack_str(&pk, "cred", credential);
+	pack_bin(&pk, "spec", packed, length);
+	rc = frame_write(fd, FRAME_START, buffer.data, (uint32_t)buffer.size);
+	msgpack_sbuffer_destroy(&buffer);
+	/* The agent closes early when it refuses; its sentence is still to be read. */
+	if (rc == -EPIPE || rc == -ECONNRESET)
+		return 0;
+	return rc ? iocom_err_set(err, rc, "cannot send the job to node %s: %s", spec->node,
+				  strerror(-rc))
+		  : 0;
+}
+
+int run_connect(const struct run_target *target, const struct spec *spec, int *fd,
+		struct iocom_err *err)
+{
+	bool local = !*target->address;
+	char *credential = NULL;
+	void *packed = NULL;
+	size_t length = 0;
+	int rc = spec_pack(spec, &packed, &length, err);
+
+	*fd = -1;
+	if (!rc && !local)
+		rc = spec_seal(spec, packed, length, target->munge_socket, &credential, err);
+	if (!rc)
+		rc = local ? client_connect(target->run_dir, fd, err)
+			   : connect_tcp(target, spec->node, fd, err);
+	if (!rc) {
+		rc = send_start(*fd, spec, packed, length, credential, err);
+		if (rc) {
+			close(*fd);
+			*fd = -1;
+		}
+	}
+	free(packed);
+	free(credential);
+	return rc;
+}

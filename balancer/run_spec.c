@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* This process as a spec; see run.h. */
+#include "run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+extern char **environ;
+
+uint32_t run_closed_descriptors(void)
+{
+	uint32_t closed = 0;
+
+	for (int fd = 0; fd < 3; fd++) {
+		if (fcntl(fd, F_GETFD) >= 0)
+			continue;
+		closed |= 1u << fd;
+		/* The lowest free number is FD: nothing else may get it. */
+		if (open("/dev/null", O_RDWR) < 0)
+			break;
+	}
+	return closed;
+}
+
+static char **copy_vector(char *const *from)
+{
+	size_t n = 0;
+	char **to;
+
+	while (from[n])
+		n++;
+	to = calloc(n + 1, sizeof(*to));
+	for (size_t i = 0; to && i < n; i++) {
+		to[i] = strdup(from[i]);
+		if (!to[i]) {
+			while (i)
+				free(to[--i]);
+			free(to);
+			return NULL;
+		}
+	}
+	return to;
+}
+
+static size_t count_entries(const char *list)
+{
+	size_t n = 1;
+
+	for (; *list; list++)
+		n += *list == ',';
+	return n;
+}
+
+/* One entry of a list: NAME=VALUE as it is, NAME with this process's value. */
+static char *list_entry(const char *entry, size_t length)
+{
+	char *name = strndup(entry, length);
+	const char *value;
+	char *out = NULL;
+
+	if (!name || strchr(name, '='))
+		return name;
+	value = getenv(name);
+	if (value && asprintf(&out, "%s=%s", name, value) < 0)
+		out = NULL;
+	free(name);
+	return out;
+}
+
+static char **listed_env(const char *list)
+{
+	char **env = calloc(count_entries(list) + 1, sizeof(*env));
+	size_t n = 0;
+
+	while (env && *list) {
+		size_t length = strcspn(list, ",");
+		char *entry = length ? list_entry(list, length) : NULL;
+
+		if (entry)
+			env[n++] = entry;
+		list += length + (list[length] == ',');
+	}
+	return env;
+}
+
+static char **make_env(const char *rule)
+{
+	if (!strcmp(rule, "all"))
+		return copy_vector(environ);
+	return listed_env(strcmp(rule, "none") != 0 ? rule : "");
+}
+
+static void take_limits(struct spec *spec)
+{
+	for (int i = 0; i < RLIM_NLIMITS; i++) {
+		struct rlimit limit;
+
+		if (getrlimit((__rlimit_resource_t)i, &limit))
+			continue;
+		spec->limits[spec->nlimits].resource = i;
+		spec->limits[spec->nlimits++].soft = limit.rlim_cur;
+	}
+}
+
+int run_spec_fill(struct spec *spec, char *const *command, const char *cwd, const char *executable,
+		  const char *env_rule, struct iocom_err *err)
+{
+	*spec = (struct spec){0};
+	spec->umask = umask(0);
+	umask(spec->umask);
+	take_limits(spec);
+	spec->argv = copy_vector(command);
+	spec->env = make_env(env_rule);
+	spec->cwd = strdup(cwd);
+	spec->executable = strdup(executable);
+	if (spec->argv && spec->env && spec->cwd && spec->executable)
+		return 0;
+	spec_free(spec);
+	return iocom_err_set(err, -ENOMEM, "out of memory for the job's description");
+}
+
+int run_executable_check(const char *command, const char *executable, struct iocom_err *err)
+{
+	struct stat st;
+
+	if (!strchr(executable, '/'))
+		return iocom_err_set(err, 127, "%s: command not found", command);
+	if (stat(executable, &st))
+		return iocom_err_set(err, errno == ENOENT ? 127 : 126, "%s: %s", command,
+				     strerror(errno));
+	if (S_ISDIR(st.st_mode))
+		return iocom_err_set(err, 126, "%s: %s", command, strerror(EISDIR));
+	if (faccessat(AT_FDCWD, executable, X_OK, AT_EACCESS))
+		return iocom_err_set(err, 126, "%s: %s", command, strerror(errno));
+	return 0;
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The client's loop over one job stream; see run.h.
+ *
+ *   waiting   START was sent; nothing else is, until the shim says STARTED.  A
+ *             signal is kept for the job; the second one gives up.
+ *   running   stdin goes as far as credit reaches, outputs come, signals go
+ *   over      FRAME_EXIT came: what waits for our own readers is written out
+ *
+ * Credits: at most FRAME_WINDOW bytes of each output wait here.
+ */
+#include "run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "pack.h"
+
+#define CREDIT_BATCH	(FRAME_WINDOW / 4)
+#define FOREGROUND_MS	500 /* how often a job in the background looks for the terminal */
+#define SILENT_CHECK_MS 5000
+
+static const int forwarded[] = {SIGINT,	 SIGTERM, SIGHUP,  SIGQUIT,
+				SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
+#define NFORWARDED (sizeof(forwarded) / sizeof(forwarded[0]))
+
+enum entry { ENTRY_WIRE, ENTRY_SIGNAL, ENTRY_IN, ENTRY_OUT, ENTRY_ERR, ENTRIES };
+
+struct stream {
+	const struct run_stream_options *options;
+	struct run_result *result;
+	struct wire wire;
+	struct run_output output[2];
+	int signals; /* signalfd or -1 */
+	int kept;    /* signal for a job that has not started */
+	int input;   /* -1: ended */
+	bool input_terminal;
+	uint32_t input_credit;
+	bool over;
+	uint8_t piece[FRAME_DATA_MAX];
+};
+
+static int open_signals(sigset_t *before)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < NFORWARDED; i++)
+		sigaddset(&set, forwarded[i]);
+	sigprocmask(SIG_BLOCK, &set, before);
+	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void lost(struct stream *s, const char *why)
+{
+	s->over = true;
+	s->result->state = RUN_LOST;
+	snprintf(s->result->text, sizeof(s->result->text), "%s", why);
+}
+
+/* A broken connection: what it means depends on how far the job was. */
+static void broken(struct stream *s, int rc)
+{
+	if (s->over)
+		return;
+	if (rc == -EPROTO)
+		lost(s, "the job's supervisor does not speak this program's protocol");
+	else if (s->result->state == RUN_STARTED)
+		lost(s, "contact with the job's node was lost; whether the job goes on or how it "
+			"ended is unknown here");
+	else
+		lost(s, "the job's node closed the connection without an answer; whether the job "
+			"started is unknown here");
+}
+
+static void input_end(struct stream *s, bool tell)
+{
+	if (s->input < 0)
+		return;
+	s->input = -1;
+	if (tell && wire_end(&s->wire, 0))
+		broken(s, -EPIPE);
+}
+
+/* The job closed its input: our writer shall notice, as it would at home. */
+static void input_refused(struct stream *s)
+{
+	int null = s->input >= 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+
+	if (null >= 0) {
+		dup2(null, s->input);
+		close(null);
+	}
+	input_end(s, false);
+}
+
+static void read_input(struct stream *s)
+{
+	size_t want = s->input_credit < sizeof(s->piece) ? s->input_credit : sizeof(s->piece);
+	ssize_t n = read(s->input, s->piece, want);
+	uint8_t head = 0;
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n <= 0) {
+		input_end(s, true);
+		return;
+	}
+	s->input_credit -= (uint32_t)n;
+	if (wire_send(&s->wire, FRAME_DATA, &head, 1, s->piece, (size_t)n))
+		broken(s, -EPIPE);
+}
+
+/* N bytes of output STREAM left us: the job may send as many more. */
+static void give_credit(struct stream *s, uint8_t stream, size_t n)
+{
+	struct run_output *output = &s->output[stream - 1];
+	uint32_t owed = output->owed += (uint32_t)n;
+
+	if (owed < CREDIT_BATCH || s->over)
+		return;
+	output->owed = 0;
+	if (wire_credit(&s->wire, stream, owed))
+		broken(s, -EPIPE);
+}
+
+static void write_output(struct stream *s, uint8_t stream, const void *data, size_t length)
+{
+	struct run_output *output = &s->output[stream - 1];
+	bool was_closed = output->closed;
+	ssize_t n = run_output_write(output, data, length);
+
+	if (n >= 0) {
+		give_credit(s, stream, (size_t)n);
+	} else if (!was_closed) {
+		/* Nobody reads: the job shall meet SIGPIPE, as it would at home. */
+		if (output->error)
+			s->result->output_error = output->error;
+		if (!s->over && !output->ended && wire_end(&s->wire, stream))
+			broken(s, -EPIPE);
+	}
+	if (output->ended && !output->closed && !output->queue.length)
+		run_output_finish(output);
+}
+
+static int take_data(struct stream *s, const uint8_t *payload, uint32_t length)
+{
+	struct run_output *output;
+	uint8_t stream = length ? payload[0] : FRAME_STREAMS;
+
+	if (stream >= FRAME_STREAMS)
+		return -EPROTO;
+	if (stream == 0) {
+		if (length != 1)
+			return -EPROTO;
+		input_refused(s);
+		return 0;
+	}
+	output = &s->output[stream - 1];
+	if (output->queue.length + length - 1 > FRAME_WINDOW)
+		return -EPROTO; /* more than we gave credit for */
+	if (length == 1)
+		output->ended = true;
+	write_output(s, stream, payload + 1, length - 1);
+	return 0;
+}
+
+static void job_started(struct stream *s, const uint8_t *payload, uint32_t length)
+{
+	msgpack_unpacked message;
+
+	if (!unpack_map(&message, payload, length)) {
+		(void)unpack_u64(&message.data, "pid", &s->result->pid);
+		msgpack_unpacked_destroy(&message);
+	}
+	s->result->state = RUN_STARTED;
+	if (s->options->started)
+		s->options->started(s->options->arg, s->result);
+	if (s->kept && wire_signal(&s->wire, (uint8_t)s->kept))
+		broken(s, -EPIPE);
+}
+
+static int job_exited(struct stream *s, const uint8_t *payload, uint32_t length)
+{
+	if (length < 5)
+		return -EPROTO;
+	s->over = true;
+	s->result->state = RUN_EXITED;
+	s->result->kind = payload[0];
+	s->result->value = wire_u32(payload + 1);
+	snprintf(s->result->text, sizeof(s->result->text), "%.*s", (int)(length - 5), payload + 5);
+	return 0;
+}
+
+static int take_frame(struct stream *s, uint8_t type, const uint8_t *payload, uint32_t length)
+{
+	switch (type) {
+	case FRAME_STARTED:
+		job_started(s, payload, length);
+		return 0;
+	case FRAME_DATA:
+		return take_data(s, payload, length);
+	case FRAME_CREDIT:
+		if (length != 5 || payload[0] != 0 ||
+		    wire_u32(payload + 1) > FRAME_WINDOW - s->input_credit)
+			return -EPROTO;
+		s->input_credit += wire_u32(payload + 1);
+		return 0;
+	case FRAME_EXIT:
+		return job_exited(s, payload, length);
+	case FRAME_ERROR:
+		s->over = true;
+		s->result->state = RUN_REFUSED;
+		snprintf(s->result->text, sizeof(s->result->text), "%.*s", (int)length, payload);
+		return 0;
+	default:
+		return -EPROTO;
+	}
+}
+
+static void serve_wire(struct stream *s)
+{
+	const uint8_t *payload;
+	uint32_t length;
+	uint8_t type;
+	int rc = wire_fill(&s->wire);
+
+	if (rc < 0)
+		broken(s, rc);
+	if (rc <= 0)
+		return;
+	rc = 0;
+	while (!s->over && !rc) {
+		rc = wire_next(&s->wire, &type, &payload, &length);
+		if (rc == FRAME_E_MORE)
+			return;
+		rc = rc ? -EPROTO : take_frame(s, type, payload, length);
+	}
+	if (rc)
+		broken(s, rc);
+}
+
+/* Before the start a signal is kept, and a second one gives up; afterwards it goes. */
+static void take_signal(struct stream *s, int signal)
+{
+	if (s->over || (s->result->state != RUN_STARTED && s->kept)) {
+		if (signal == SIGCONT || signal == SIGTSTP)
+			return;
+		s->result->signal = s->result->state == RUN_EXITED ? 0 : signal;
+		s->over = true;
+		for (int i = 0; i < 2; i++)
+			queue_free(&s->output[i].queue);
+		return;
+	}
+	if (s->result->state != RUN_STARTED) {
+		if (signal == SIGTSTP)
+			kill(getpid(), SIGSTOP);
+		else if (signal != SIGCONT)
+			s->kept = signal;
+		return;
+	}
+	if (wire_signal(&s->wire, (uint8_t)signal))
+		broken(s, -EPIPE);
+	if (signal == SIGTSTP)
+		kill(getpid(), SIGSTOP); /* the job was told; now we stop too */
+}
+
+static void serve_signals(struct stream *s)
+{
+	struct signalfd_siginfo info;
+
+	while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		take_signal(s, (int)info.ssi_signo);
+}
+
+/* In the background a terminal is not read: a job that does not read it must not stop. */
+static bool input_wanted(const struct stream *s)
+{
+	return s->input >= 0 && s->result->state == RUN_STARTED && s->input_credit > 0 &&
+	       wire_idle(&s->wire) && !s->over;
+}
+
+static bool input_in_background(const struct stream *s)
+{
+	return s->input_terminal && tcgetpgrp(s->input) != getpgrp();
+}
+
+static int wait_for(struct stream *s, struct pollfd entries[ENTRIES])
+{
+	bool wanted = input_wanted(s);
+	bool background = wanted && input_in_background(s);
+	int n;
+
+	entries[ENTRY_WIRE] = (struct pollfd){
+		.fd = s->over ? -1 : s->wire.fd,
+		.events = (short)(POLLIN | (wire_idle(&s->wire) ? 0 : POLLOUT)),
+	};
+	entries[ENTRY_SIGNAL] = (struct pollfd){.fd = s->signals, .events = POLLIN};
+	entries[ENTRY_IN] =
+		(struct pollfd){.fd = wanted && !background ? s->input : -1, .events = POLLIN};
+	for (int i = 0; i < 2; i++)
+		entries[ENTRY_OUT + i] =
+			(struct pollfd){.fd = run_output_poll(&s->output[i]), .events = POLLOUT};
+	n = poll(entries, ENTRIES, background ? FOREGROUND_MS : SILENT_CHECK_MS);
+	for (int i = 0; n < 0 && i < ENTRIES; i++)
+		entries[i].revents = 0;
+	return n;
+}
+
+static bool output_waits(const struct stream *s)
+{
+	return run_output_poll(&s->output[0]) >= 0 || run_output_poll(&s->output[1]) >= 0;
+}
+
+static void loop(struct stream *s)
+{
+	struct pollfd entries[ENTRIES];
+
+	while (!s->over || output_waits(s)) {
+		int stirred = wait_for(s, entries);
+
+		if (entries[ENTRY_WIRE].revents & POLLOUT && wire_flush(&s->wire))
+			broken(s, -EPIPE);
+		if (entries[ENTRY_WIRE].revents & ~POLLOUT)
+			serve_wire(s);
+		if (entries[ENTRY_SIGNAL].revents)
+			serve_signals(s);
+		if (entries[ENTRY_IN].revents && input_wanted(s))
+			read_input(s);
+		for (uint8_t i = 0; i < 2; i++)
+			if (entries[ENTRY_OUT + i].revents)
+				write_output(s, (uint8_t)(i + 1), NULL, 0);
+		if (!stirred && !s->over && wire_silent(&s->wire))
+			broken(s, -ETIMEDOUT);
+	}
+}
+
+/* The exit code of `iocom run` for RESULT. */
+static int exit_code(const struct run_result *result)
+{
+	if (result->signal)
+		return 128 + result->signal;
+	if (result->state == RUN_REFUSED)
+		return RUN_FAILED;
+	if (result->state != RUN_EXITED)
+		return RUN_UNKNOWN;
+	switch (result->kind) {
+	case 0:
+		/* A success whose output we could not write is none. */
+		return result->value == 0 && result->output_error ? RUN_UNKNOWN
+								  : (int)result->value;
+	case 1:
+		return 128 + (int)result->value;
+	case 2:
+		return (int)result->value;
+	default:
+		return result->value == RUN_UNKNOWN ? RUN_UNKNOWN : RUN_FAILED;
+	}
+}
+
+int run_stream(const struct run_stream_options *options, int fd, struct run_result *result)
+{
+	struct stream s = {
+		.options = options,
+		.result = result,
+		.signals = -1,
+		.input = options->stdio[0],
+		.input_credit = FRAME_WINDOW,
+	};
+	sigset_t before;
+
+	*result = (struct run_result){0};
+	if (wire_init(&s.wire, fd)) {
+		close(fd);
+		result->state = RUN_LOST;
+		snprintf(result->text, sizeof(result->text), "out of memory for the job's stream");
+		return RUN_UNKNOWN;
+	}
+	if (options->signals)
+		s.signals = open_signals(&before);
+	s.input_terminal = s.input >= 0 && isatty(s.input);
+	for (int i = 0; i < 2; i++)
+		run_output_init(&s.output[i], options->stdio[i + 1]);
+	loop(&s);
+	for (int i = 0; i < 2; i++)
+		run_output_deinit(&s.output[i]);
+	wire_deinit(&s.wire);
+	if (s.signals >= 0) {
+		close(s.signals);
+		sigprocmask(SIG_SETMASK, &before, NULL);
+	}
+	return exit_code(result);
+}

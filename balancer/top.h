@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What the parts of `iocom top` share: its options and its two faces. */
+#ifndef IOCOM_TOP_H
+#define IOCOM_TOP_H
+
+#include <stdbool.h>
+
+#include "top_model.h"
+#include "top_source.h"
+
+struct top_options {
+	struct top_source_options source;
+	struct top_model_options model;
+	bool sorted; /* --sort was given */
+	bool batch, json;
+	unsigned long count; /* stop after so many documents; 0: never */
+};
+
+/* Both: 0, or negative errno with the sentence. */
+int top_batch(const struct top_options *options, struct top_source *source, struct iocom_err *err);
+int top_screen(const struct top_options *options, struct top_source *source, struct iocom_err *err);
+
+#endif

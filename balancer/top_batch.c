@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* `iocom top -b`: one table, or with --json one line, per interval. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "sample_json.h"
+#include "top.h"
+#include "top_table.h"
+
+#define WIDTH_NO_TERMINAL 160
+#define LINES_MAX	  32
+#define LINE_BYTES	  4096
+
+static unsigned width_of_output(void)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col >= 40)
+		return size.ws_col;
+	if (columns && atoi(columns) >= 40 && atoi(columns) <= 1000)
+		return (unsigned)atoi(columns);
+	return WIDTH_NO_TERMINAL;
+}
+
+/* Without the blanks at the end. */
+static void print_line(const char *line)
+{
+	size_t n = strlen(line);
+
+	while (n && line[n - 1] == ' ')
+		n--;
+	printf("%.*s\n", (int)n, line);
+}
+
+static void print_head(const json_t *document, unsigned width)
+{
+	struct top_line lines[LINES_MAX];
+	size_t n = top_table_summary(document, 16, width >= 120, lines, LINES_MAX);
+
+	for (size_t i = 0; i < n; i++)
+		print_line(lines[i].text);
+	putchar('\n');
+}
+
+static void print_rows(const struct top_model *model, const struct top_model_options *options,
+		       unsigned width)
+{
+	/* Idle tasks only bury the others, unless they were asked for by name or size. */
+	enum top_key key = options->key;
+	bool all = top_key_is_text(key) || key == TOP_PID || key == TOP_RSS || key == TOP_TASKS;
+	struct top_column columns[TOP_KEYS];
+	size_t ncolumns = top_table_layout(columns, width, options->jobs, key);
+	char line[LINE_BYTES] = "";
+	const struct top_row *rows;
+	size_t n, idle = 0;
+
+	for (size_t c = 0; c < ncolumns; c++) {
+		if (c)
+			strcat(line, " ");
+		top_table_title(line, sizeof(line) - 2, &columns[c]);
+	}
+	print_line(line);
+	rows = top_model_rows(model, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (rows[i].idle && !all) {
+			idle++;
+			continue;
+		}
+		line[0] = 0;
+		for (size_t c = 0; c < ncolumns; c++) {
+			if (c)
+				strcat(line, " ");
+			top_table_cell(line, sizeof(line) - 2, &columns[c], &rows[i]);
+		}
+		print_line(line);
+	}
+	if (idle)
+		printf("%zu idle %s not shown\n", idle, options->jobs ? "jobs" : "tasks");
+}
+
+static int print_table(struct top_model *model, const struct top_options *o, bool first)
+{
+	unsigned width = width_of_output();
+
+	if (top_model_arrange(model, &o->model))
+		return -ENOMEM;
+	errno = 0;
+	if (!first)
+		putchar('\n');
+	print_head(top_model_document(model), width);
+	print_rows(model, &o->model, width);
+	return 0;
+}
+
+static int print_json(struct top_model *model, const struct top_options *o)
+{
+	json_t *document = top_model_filtered(model, &o->model, o->sorted);
+	int rc = document ? 0 : -ENOMEM;
+
+	errno = 0;
+	if (!rc && !json_dumpf(document, stdout, SAMPLE_JSON_DUMP))
+		putchar('\n');
+	json_decref(document);
+	return rc;
+}
+
+static int show(struct top_model *model, const struct top_options *o, bool first,
+		struct iocom_err *err)
+{
+	int rc = o->json ? print_json(model, o) : print_table(model, o, first);
+
+	if (rc)
+		return iocom_err_set(err, rc, "out of memory for the output");
+	/* errno: of the first write that failed, here or above. */
+	if (fflush(stdout) || ferror(stdout))
+		return iocom_err_set(err, errno ? -errno : -EIO, "cannot write the output: %s",
+				     strerror(errno ? errno : EIO));
+	return 0;
+}
+
+/* Waits until the source has something to say. */
+static int wait_for(struct top_source *source, struct iocom_err *err)
+{
+	struct pollfd p = {.fd = top_source_fd(source), .events = POLLIN};
+
+	if (poll(&p, 1, top_source_due_ms(source)) < 0 && errno != EINTR)
+		return iocom_err_set(err, -errno, "cannot wait: %s", strerror(errno));
+	return 0;
+}
+
+int top_batch(const struct top_options *o, struct top_source *source, struct iocom_err *err)
+{
+	struct top_model *model = top_model_new();
+	unsigned long shown = 0;
+	int rc = model ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
+
+	while (!rc && (!o->count || shown < o->count)) {
+		json_t *document = NULL;
+
+		rc = wait_for(source, err);
+		if (!rc)
+			rc = top_source_next(source, &document, err);
+		if (rc == TOP_SOURCE_E_AGAIN) {
+			rc = 0;
+			continue;
+		}
+		if (!rc)
+			rc = top_model_set(model, document, err);
+		if (!rc)
+			rc = show(model, o, shown == 0, err);
+		json_decref(document);
+		shown++;
+	}
+	top_model_free(model);
+	return rc;
+}

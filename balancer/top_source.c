@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Documents from the agent, or from a monitor of our own; see top_source.h. */
+#include "top_source.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "monitor.h"
+#include "pack.h"
+#include "sample_json.h"
+#include "sample_window.h"
+
+#define LOOKS_PER_INTERVAL 4
+#define LOOK_LEAST_NS	   50000000ULL
+
+struct top_source {
+	int fd; /* the agent; -1: direct */
+	struct monitor *monitor;
+	struct sample_window *window;
+	struct sample_names *names;
+	struct utsname uts;
+	double network_mb_per_s;
+	uint64_t interval_ns, look_ns;
+	uint64_t next_sample_ns, next_look_ns; /* CLOCK_MONOTONIC */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+}
+
+static int subscribe(struct top_source *source, struct iocom_err *err)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	int rc;
+
+	msgpack_sbuffer_init(&buffer);
+	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 3);
+	pack_str(&pk, "op", "top");
+	pack_u64(&pk, "v", 1);
+	pack_u64(&pk, "interval_ms", source->interval_ns / 1000000);
+	rc = client_send(source->fd, buffer.data, buffer.size, err);
+	msgpack_sbuffer_destroy(&buffer);
+	return rc;
+}
+
+/* The fastest link of this machine, MB/s; 0 when none says. */
+static double link_speed(void)
+{
+	double best = 0;
+	glob_t found;
+
+	if (glob("/sys/class/net/*/speed", 0, NULL, &found))
+		return 0;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		FILE *f = fopen(found.gl_pathv[i], "re");
+		double mbit;
+
+		if (f && fscanf(f, "%lf", &mbit) == 1 && mbit > best)
+			best = mbit;
+		if (f)
+			fclose(f);
+	}
+	globfree(&found);
+	return best / 8;
+}
+
+static int open_direct(struct top_source *source, struct iocom_err *err)
+{
+	static const struct monitor_config all;
+	char root[PATH_MAX];
+	int rc = monitor_open(&source->monitor, &all, err);
+
+	if (rc)
+		return rc;
+	source->window = sample_window_new();
+	if (!sample_names_mount("/proc/self/mounts", root, sizeof(root)))
+		source->names = sample_names_new(root);
+	if (!source->window)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	uname(&source->uts);
+	source->network_mb_per_s = link_speed();
+	source->look_ns = source->interval_ns / LOOKS_PER_INTERVAL;
+	if (source->look_ns < LOOK_LEAST_NS)
+		source->look_ns = LOOK_LEAST_NS;
+	source->next_sample_ns = now_ns() + source->interval_ns;
+	source->next_look_ns = now_ns() + source->look_ns;
+	return 0;
+}
+
+/* The agent, or -- as root, where none answers -- ourselves. */
+static int open_any(struct top_source *source, const struct top_source_options *options,
+		    struct iocom_err *err)
+{
+	int rc;
+
+	if (!options->direct) {
+		rc = client_connect(options->run_dir, &source->fd, err);
+		if (!rc)
+			return subscribe(source, err);
+		source->fd = -1;
+		if (rc != -ENOENT && rc != -ECONNREFUSED)
+			return rc;
+		if (geteuid())
+			return iocom_err_set(
+				err, rc,
+				"no agent answers at %s/iocom.sock, and counting without one "
+				"needs root: start iocomd, name its directory with "
+				"--run-dir, or run `sudo iocom top`",
+				client_run_dir(options->run_dir));
+	}
+	if (geteuid())
+		return iocom_err_set(
+			err, -EPERM,
+			"--direct loads programs into the kernel, which needs root: run "
+			"`sudo iocom top --direct`, or leave it out to ask the agent");
+	return open_direct(source, err);
+}
+
+int top_source_open(struct top_source **out, const struct top_source_options *options,
+		    struct iocom_err *err)
+{
+	struct top_source *source = calloc(1, sizeof(*source));
+	int rc;
+
+	if (!source)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	source->fd = -1;
+	source->interval_ns = (uint64_t)llround(options->interval_s * 1e9);
+	rc = open_any(source, options, err);
+	if (rc) {
+		top_source_free(source);
+		return rc;
+	}
+	*out = source;
+	return 0;
+}
+
+void top_source_free(struct top_source *source)
+{
+	if (!source)
+		return;
+	if (source->fd >= 0)
+		close(source->fd);
+	sample_names_free(source->names);
+	sample_window_free(source->window);
+	monitor_free(source->monitor);
+	free(source);
+}
+
+int top_source_fd(const struct top_source *source)
+{
+	return source->fd;
+}
+
+const char *top_source_kind(const struct top_source *source)
+{
+	return source->fd >= 0 ? "agent" : "direct";
+}
+
+int top_source_due_ms(const struct top_source *source)
+{
+	uint64_t now = now_ns(), due;
+
+	if (source->fd >= 0)
+		return -1;
+	due = source->next_look_ns < source->next_sample_ns ? source->next_look_ns
+							    : source->next_sample_ns;
+	if (due <= now)
+		return 0;
+	due = (due - now + 999999) / 1000000;
+	return due > INT_MAX ? INT_MAX : (int)due;
+}
+
+static int read_monitor(struct top_source *source, json_t **document, struct iocom_err *err)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	struct sample_json_options options = {
+		.node = source->uts.nodename,
+		.names = source->names,
+		.cores = cores > 0 ? (unsigned)cores : 1,
+		.network_mb_per_s = source->network_mb_per_s,
+	};
+	struct monitor_sample sample;
+	int rc = monitor_sample(source->monitor, &sample, err);
+
+	if (rc)
+		return rc;
+	if (sample_window_add(source->window, &sample) ||
+	    sample_window_take(source->window, &sample, &options.disks_before,
+			       &options.ndisks_before))
+		return iocom_err_set(err, -ENOMEM, "out of memory for %zu tasks", sample.ntasks);
+	*document = sample_json(&sample, &options);
+	return *document ? 0 : iocom_err_set(err, -ENOMEM, "out of memory for the document");
+}
+
+static int next_direct(struct top_source *source, json_t **document, struct iocom_err *err)
+{
+	uint64_t now = now_ns();
+
+	if (now >= source->next_sample_ns) {
+		source->next_sample_ns += source->interval_ns;
+		if (source->next_sample_ns <= now) /* late: never catch up in a burst */
+			source->next_sample_ns = now + source->interval_ns;
+		return read_monitor(source, document, err);
+	}
+	if (now >= source->next_look_ns) {
+		int rc = monitor_look(source->monitor, err);
+
+		source->next_look_ns = now + source->look_ns;
+		if (rc < 0)
+			return rc;
+	}
+	return TOP_SOURCE_E_AGAIN;
+}
+
+int top_source_next(struct top_source *source, json_t **document, struct iocom_err *err)
+{
+	int rc;
+
+	*document = NULL;
+	if (source->fd < 0)
+		return next_direct(source, document, err);
+	rc = client_receive(source->fd, document, err);
+	if (rc == -EPIPE)
+		return iocom_err_set(err, rc,
+				     "the agent went away; start it again (systemctl start "
+				     "iocomd), then `iocom top`");
+	return rc;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Every difference between kernels that the programs know of, each with the
+ * version that brought it.  Nothing here asks for a version: CO-RE asks the
+ * type information whether a field or a type is there.
+ */
+#ifndef IOCOM_COMPAT_BPF_H
+#define IOCOM_COMPAT_BPF_H
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+/* 6.18: page->flags became `memdesc_flags_t { unsigned long f; }`. */
+struct page___long {
+	unsigned long flags;
+};
+typedef struct {
+	unsigned long f;
+} memdesc_flags_t;
+struct page___desc {
+	memdesc_flags_t flags;
+};
+
+/* 5.16 gave folios; their size: _folio_nr_pages until 6.14, then _nr_pages. */
+struct folio___nr {
+	unsigned int _nr_pages;
+};
+struct folio___folio_nr {
+	unsigned int _folio_nr_pages;
+};
+
+/* 6.1: cgroup->ancestors[] of pointers; before that ancestor_ids[]. */
+struct cgroup___ids {
+	u64 ancestor_ids[0];
+};
+
+/* 6.2: mm->rss_stat became percpu_counter[4]; before that atomics in a struct. */
+struct mm_rss_stat___old {
+	atomic_long_t count[4];
+};
+struct mm_struct___old {
+	struct mm_rss_stat___old rss_stat;
+};
+
+/* 5.17: request->rq_disk gone, the queue knows its disk (5.15). */
+struct request___rq_disk {
+	struct gendisk *rq_disk;
+};
+struct request_queue___disk {
+	struct gendisk *disk;
+};
+
+/* 6.5: bd_holder_ops tells a file system's claim; until 6.5 bd_super did. */
+struct block_device___ops {
+	void *bd_holder_ops;
+};
+struct block_device___super {
+	struct super_block *bd_super;
+};
+
+/* 6.18: inode state bits are an enum; they were macros, I_DIRTY_PAGES 1 << 2. */
+enum inode_state_flags_t { I_DIRTY_PAGES = 4 };
+struct inode___state_int {
+	u32 i_state;
+};
+struct inode___state_enum {
+	enum inode_state_flags_t i_state;
+};
+/* 6.19: inode->i_state became a struct. */
+struct inode_state_flags___boxed {
+	u32 __state;
+};
+struct inode___state_boxed {
+	struct inode_state_flags___boxed i_state;
+};
+
+/* arm64 keeps -1 here outside system calls, as x86 does in orig_ax. */
+struct pt_regs___arm64 {
+	s32 syscallno;
+};
+
+#pragma clang attribute pop
+
+enum pageflags___x { PG_writeback___x = 1, PG_uptodate___x, PG_head___x, PG_swapcache___x };
+enum req_op___x { REQ_OP_ZONE_APPEND___x = 7 };
+enum req_opf___x { REQ_OP_ZONE_APPEND___y = 13 };
+enum req_flag_bits___x { __REQ_META___x = 12 };
+
+#define PAGE_BIT(name)                                                                     \
+	(1UL << bpf_core_enum_value(enum pageflags___x, PG_##name##___x))
+
+static __always_inline unsigned long page_flags(struct page *page)
+{
+	unsigned long flags = 0;
+
+	if (bpf_core_field_exists(((struct page___long *)0)->flags))
+		bpf_core_read(&flags, sizeof(flags), &((struct page___long *)page)->flags);
+	else
+		bpf_core_read(&flags, sizeof(flags), &((struct page___desc *)page)->flags);
+	return flags;
+}
+
+static __always_inline u64 folio_bytes(struct page *page, unsigned long flags)
+{
+	u32 pages = 1;
+
+	if (!(flags & PAGE_BIT(head)))
+		return 4096;
+	if (bpf_core_field_exists(((struct folio___nr *)0)->_nr_pages))
+		bpf_core_read(&pages, sizeof(pages), &((struct folio___nr *)page)->_nr_pages);
+	else if (bpf_core_field_exists(((struct folio___folio_nr *)0)->_folio_nr_pages))
+		bpf_core_read(&pages, sizeof(pages),
+			      &((struct folio___folio_nr *)page)->_folio_nr_pages);
+	return 4096 * (u64)pages;
+}
+
+static __always_inline bool carries_data(u32 op)
+{
+	/* REQ_OP_READ, WRITE and WRITE_ZEROES (the disk statistics count it as written). */
+	if (op <= 1 || op == 9)
+		return true;
+	/* 6.10 (and stable): ZONE_APPEND is 7, was 13; enum req_op was req_opf until 6.0. */
+	if (bpf_core_enum_value_exists(enum req_op___x, REQ_OP_ZONE_APPEND___x))
+		return op == bpf_core_enum_value(enum req_op___x, REQ_OP_ZONE_APPEND___x);
+	return false;
+}
+
+/* A clone fires block_bio_queue itself.  The flag's number is 1 from 4.x to 6.18. */
+static __always_inline bool is_clone(struct bio *bio)
+{
+	return bio->bi_flags & (1 << 1);
+}
+
+static __always_inline struct gendisk *request_disk(struct request *rq)
+{
+	struct request_queue *queue = BPF_CORE_READ(rq, q);
+
+	if (bpf_core_field_exists(((struct request_queue___disk *)0)->disk))
+		return BPF_CORE_READ((struct request_queue___disk *)queue, disk);
+	return BPF_CORE_READ((struct request___rq_disk *)rq, rq_disk);
+}
+
+/* A mounted file system owns this block device. */
+static __always_inline bool holds_filesystem(struct block_device *bdev)
+{
+	if (bpf_core_field_exists(((struct block_device___ops *)0)->bd_holder_ops))
+		return BPF_CORE_READ((struct block_device___ops *)bdev, bd_holder_ops);
+	if (bpf_core_field_exists(((struct block_device___super *)0)->bd_super))
+		return BPF_CORE_READ((struct block_device___super *)bdev, bd_super);
+	return true;
+}
+
+static __always_inline bool inode_has_dirty_pages(struct inode *inode)
+{
+	unsigned long state = 0, bit = 1 << 2;
+
+	if (bpf_core_enum_value_exists(enum inode_state_flags_t, I_DIRTY_PAGES))
+		bit = bpf_core_enum_value(enum inode_state_flags_t, I_DIRTY_PAGES);
+	if (bpf_core_field_exists(((struct inode___state_enum *)0)->i_state))
+		bpf_core_read(&state, sizeof(u32), &((struct inode___state_enum *)inode)->i_state);
+	else if (bpf_core_field_exists(((struct inode___state_boxed *)0)->i_state))
+		bpf_core_read(&state, sizeof(u32), &((struct inode___state_boxed *)inode)->i_state);
+	else
+		bpf_core_read(&state, sizeof(u32), &((struct inode___state_int *)inode)->i_state);
+	return state & bit;
+}
+
+static __always_inline u64 rss_pages(struct mm_struct *mm)
+{
+	long file = 0, anon = 0, shmem = 0;
+
+	if (bpf_core_type_exists(struct mm_rss_stat___old)) {
+		struct mm_struct___old *old = (struct mm_struct___old *)mm;
+
+		bpf_core_read(&file, sizeof(file), &old->rss_stat.count[0]);
+		bpf_core_read(&anon, sizeof(anon), &old->rss_stat.count[1]);
+		bpf_core_read(&shmem, sizeof(shmem), &old->rss_stat.count[3]);
+	} else {
+		file = mm->rss_stat[0].count;
+		anon = mm->rss_stat[1].count;
+		shmem = mm->rss_stat[3].count;
+	}
+	/* Batched per-CPU counters may run behind; a negative part means about none. */
+	return (file > 0 ? file : 0) + (anon > 0 ? anon : 0) + (shmem > 0 ? shmem : 0);
+}
+
+/* The id of CGROUP's ancestor at LEVEL (<= its own level). */
+static __always_inline u64 ancestor_id(struct cgroup *cgroup, u32 level)
+{
+	struct cgroup *ancestor = 0;
+	u64 id = 0;
+
+	if (bpf_core_field_exists(((struct cgroup *)0)->ancestors)) {
+		bpf_probe_read_kernel(&ancestor, sizeof(ancestor),
+				      (void *)cgroup +
+					      bpf_core_field_offset(((struct cgroup *)0)->ancestors) +
+					      level * sizeof(void *));
+		return BPF_CORE_READ(ancestor, kn, id);
+	}
+	bpf_probe_read_kernel(&id, sizeof(id),
+			      (void *)cgroup +
+				      bpf_core_field_offset(
+					      ((struct cgroup___ids *)0)->ancestor_ids) +
+				      level * sizeof(u64));
+	return id;
+}
+
+/* In a page fault taken in user mode, seen from inside the kernel. */
+static __always_inline bool in_user_fault(struct pt_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return (long)regs->orig_ax == -1;
+#elif defined(__TARGET_ARCH_arm64)
+	return BPF_CORE_READ((struct pt_regs___arm64 *)regs, syscallno) == -1;
+#else
+	return false; /* everything counts as explicit */
+#endif
+}
+
+#endif

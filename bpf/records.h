@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Layouts shared by the eBPF programs and the monitor in user space.  The
+ * includer has __u32 and __u64 (linux/types.h or vmlinux.h).
+ */
+#ifndef IOCOM_BPF_RECORDS_H
+#define IOCOM_BPF_RECORDS_H
+
+/* Same fields in the same order as struct iocom_load. */
+struct counters {
+	__u64 explicit_read_bytes;
+	__u64 explicit_write_bytes;
+	__u64 explicit_ops;
+	__u64 implicit_bytes;
+	__u64 implicit_ops;
+	__u64 major_faults;
+	__u64 minor_faults;
+	__u64 sent_bytes;
+	__u64 received_bytes;
+	__u64 sent_messages;
+	__u64 received_messages;
+	__u64 local_bytes;
+	__u64 cpu_ns;
+};
+#define COUNTERS (sizeof(struct counters) / sizeof(__u64))
+
+/* A process; with its start (CLOCK_BOOTTIME ns) a tgid never recurs. */
+struct process_key {
+	__u64 start;
+	__u32 tgid;
+	__u32 pad;
+};
+
+/*
+ * What a process did that is in no live task's storage: by its ended threads,
+ * and by the kernel writing back what it had dirtied.
+ */
+struct late_value {
+	struct counters counters;
+	__u64 cgid;
+	__u32 uid;
+	__u32 exited; /* the leader is gone: comm, uid and cgid are valid */
+	char comm[16];
+};
+
+/* One disk; key is its dev_t. */
+struct disk_value {
+	__u64 task_bytes;
+	__u64 stacked_bytes;
+	__u64 foreign_bytes;
+	__u64 metadata_bytes;
+	__u64 writeback_bytes;
+	__u64 swap_out_bytes;
+	__u64 other_bytes;
+	/* from completions */
+	__u64 requests;
+	__u64 read_bytes;
+	__u64 write_bytes;
+	__u64 service_ns;
+	__u64 service2; /* in SERVICE_UNIT_NS squared; wraps, read differences */
+	__u64 last_completion_ns;
+	__u32 ignored; /* not load: a disk in memory */
+	__u32 pad;
+};
+#define SERVICE_UNIT_NS 16
+
+/* Who dirtied a page: a process in scope, or one of the classes without a name. */
+enum writer_class {
+	WRITER_NONE,
+	WRITER_EXPLICIT, /* write(2) and friends */
+	WRITER_IMPLICIT, /* a store through a mapping */
+	WRITER_STACKED,	 /* the worker of a disk above (loop) */
+	WRITER_KERNEL,
+	WRITER_FOREIGN, /* a task outside the scope */
+};
+
+struct writer {
+	struct process_key process;
+	__u64 cgid;
+	__s64 dirty_bytes;
+	__u32 class;
+	__u32 pad;
+};
+#define LEDGER_WRITERS 4
+
+/*
+ * The pointer is part of the key because inode numbers repeat between the
+ * subvolumes of one btrfs; the rest because pointers recycle.
+ */
+struct ledger_key {
+	__u64 inode;
+	__u64 number;
+	__u32 generation;
+	__u32 device;
+};
+
+struct ledger_value {
+	struct writer writers[LEDGER_WRITERS];
+	__u32 touched_s; /* `now_s` of the last dirtying: old entries are swept out */
+	__u32 last;	 /* writer that dirtied last */
+};
+
+/* Things that could not be counted, by cause. */
+enum drop {
+	DROP_TASK_STORAGE,
+	DROP_LATE,
+	DROP_JOBS,
+	DROP_DISKS,
+	DROP_LEDGER,
+	DROP_COWRITERS,
+	DROP_SOCKETS,
+	DROPS,
+};
+
+enum thread_flags {
+	THREAD_LEADER = 1,
+	THREAD_ZOMBIE = 2,
+	THREAD_RUNNABLE = 4,
+	THREAD_COUNTERS = 8,
+};
+
+/* What the sweep writes for each thread: the head, then the parts its flags name. */
+struct thread_record {
+	__u32 tgid;
+	__u32 flags;
+	__u64 start; /* of the process */
+	__u64 cgid;
+	__u64 cpu_ns; /* since the last fold */
+	__u64 minor_faults;
+	__u64 major_faults;
+};
+struct leader_record {
+	__u64 rss_pages;
+	__u32 uid;
+	__u32 pad;
+	char comm[16];
+};
+
+/* What the sweep does. */
+enum sweep_mode {
+	SWEEP_READ,
+	SWEEP_BASELINE, /* give each task that was there before us its zero point */
+};
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * What is kept where, and how a task's counters leave it.
+ *
+ *   task storage (`threads`)   counters of a live thread since its last fold;
+ *                              only the thread itself writes: no atomics
+ *   fold                       thread -> `jobs` (its cgroup) and `late` (its process),
+ *                              when it is freed or found in another cgroup
+ *   `jobs`, `late`             twice each: the programs fill the pair of the current
+ *                              epoch while user space empties the other one
+ *
+ * A hash element must not be deleted while a program adds to it.  So a program
+ * raises busy[cpu] before it reads the epoch and lowers it when done; user space
+ * turns the epoch, sees every busy[cpu] at 0 once, and then owns the old pair.
+ */
+#ifndef IOCOM_STATE_BPF_H
+#define IOCOM_STATE_BPF_H
+
+#define PF_KTHREAD	  0x00200000
+#define PF_LOCAL_THROTTLE 0x00100000
+
+struct thread_state {
+	struct counters counters;
+	struct process_key process;
+	u64 cgid;
+	u64 cpu_base, minor_base, major_base; /* already folded, or before our time */
+	/* A page fault taken inside the kernel: where its frame lay and what it held. */
+	u64 fault_frame, fault_digest;
+	/* The file a page fault in this system call last waited for. */
+	u64 fault_mapping, fault_call;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_state);
+} threads SEC(".maps");
+
+#define FOLD_MAP(name, key_type, value_type, entries)                                              \
+	struct {                                                                                   \
+		__uint(type, BPF_MAP_TYPE_HASH);                                                   \
+		__uint(map_flags, BPF_F_NO_PREALLOC);                                              \
+		__uint(max_entries, entries);                                                      \
+		__type(key, key_type);                                                             \
+		__type(value, value_type);                                                         \
+	} name SEC(".maps")
+
+FOLD_MAP(late_even, struct process_key, struct late_value, 16384);
+FOLD_MAP(late_odd, struct process_key, struct late_value, 16384);
+FOLD_MAP(jobs_even, u64, struct counters, 4096);
+FOLD_MAP(jobs_odd, u64, struct counters, 4096);
+FOLD_MAP(disks, u32, struct disk_value, 256);
+
+const volatile __u64 cfg_scope_cgid = 0; /* 0: every task */
+const volatile __u32 cfg_scope_level = 0;
+const volatile bool cfg_all_disks = true; /* else those user space put into `disks` */
+
+/* Shared with user space through the mapped .bss. */
+__u64 began_ns; /* CLOCK_BOOTTIME */
+__u32 epoch;
+__u32 now_s; /* a clock that user space winds once a reading */
+__u32 sweep_mode;
+__u32 reader_tid;
+__u32 runnable;
+__u64 drops[DROPS];
+#define BUSY_CPUS 256
+struct {
+	__u64 count;
+	__u64 pad[7];
+} busy[BUSY_CPUS];
+
+static __always_inline void count_drop(u32 cause)
+{
+	if (cause < DROPS)
+		__sync_fetch_and_add(&drops[cause], 1);
+}
+
+static __always_inline u32 fold_begin(void)
+{
+	u32 cpu = bpf_get_smp_processor_id() & (BUSY_CPUS - 1);
+
+	__sync_fetch_and_add(&busy[cpu].count, 1);
+	return cpu;
+}
+
+static __always_inline void fold_end(u32 cpu)
+{
+	__sync_fetch_and_add(&busy[cpu & (BUSY_CPUS - 1)].count, -1);
+}
+
+static __always_inline u64 cgroup_id(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+}
+
+/* For tasks other than the current one. */
+static __always_inline bool in_scope(struct task_struct *task)
+{
+	struct cgroup *cgroup;
+
+	if (!cfg_scope_cgid)
+		return true;
+	cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
+	if (BPF_CORE_READ(cgroup, level) < (int)cfg_scope_level)
+		return false;
+	return ancestor_id(cgroup, cfg_scope_level) == cfg_scope_cgid;
+}
+
+static __always_inline void process_of(struct task_struct *task, struct process_key *key)
+{
+	key->tgid = task->tgid;
+	key->pad = 0;
+	if (task->pid == task->tgid)
+		key->start = task->start_boottime;
+	else
+		key->start = BPF_CORE_READ(task, group_leader, start_boottime);
+}
+
+static __always_inline struct thread_state *thread_find(struct task_struct *task)
+{
+	return bpf_task_storage_get(&threads, task, 0, 0);
+}
+
+/* Not static: the verifier then looks at it once, not at every call. */
+__noinline int counters_add(struct counters *into, struct counters *from)
+{
+	u64 *to = (u64 *)into;
+	const u64 *what = (const u64 *)from;
+
+	if (!into || !from)
+		return 0;
+#pragma unroll
+	for (u32 i = 0; i < COUNTERS; i++)
+		__sync_fetch_and_add(&to[i], what[i]);
+	return 0;
+}
+
+static __always_inline void job_add(u64 cgid, struct counters *what)
+{
+	void *map = epoch & 1 ? (void *)&jobs_odd : (void *)&jobs_even;
+	struct counters *job = bpf_map_lookup_elem(map, &cgid);
+
+	if (!job) {
+		if (!bpf_map_update_elem(map, &cgid, what, BPF_NOEXIST))
+			return;
+		job = bpf_map_lookup_elem(map, &cgid);
+	}
+	if (job)
+		counters_add(job, what);
+	else
+		count_drop(DROP_JOBS);
+}
+
+static __always_inline void late_identify(struct late_value *value, struct task_struct *task)
+{
+	value->cgid = cgroup_id(task);
+	value->uid = BPF_CORE_READ(task, cred, uid.val);
+	bpf_probe_read_kernel(value->comm, sizeof(value->comm), task->comm);
+	value->exited = 1;
+}
+
+/* ENDED: the leader that is being freed, else NULL. */
+static __always_inline void late_add(const struct process_key *key, struct counters *what,
+				     struct task_struct *ended)
+{
+	void *map = epoch & 1 ? (void *)&late_odd : (void *)&late_even;
+	struct late_value *value = bpf_map_lookup_elem(map, key);
+
+	if (!value) {
+		struct late_value fresh = {.counters = *what};
+
+		if (ended)
+			late_identify(&fresh, ended);
+		if (!bpf_map_update_elem(map, key, &fresh, BPF_NOEXIST))
+			return;
+		value = bpf_map_lookup_elem(map, key);
+	}
+	if (!value) {
+		count_drop(DROP_LATE);
+		return;
+	}
+	counters_add(&value->counters, what);
+	if (ended)
+		late_identify(value, ended);
+}
+
+/* Adds what TASK did since the last fold to OUT. */
+static __always_inline void unfolded(struct task_struct *task, const struct thread_state *state,
+				     struct counters *out)
+{
+	if (state)
+		*out = state->counters;
+	else
+		__builtin_memset(out, 0, sizeof(*out));
+	out->cpu_ns = task->se.sum_exec_runtime;
+	out->minor_faults = task->min_flt;
+	out->major_faults = task->maj_flt;
+	if (!state)
+		return;
+	out->cpu_ns -= state->cpu_base;
+	out->minor_faults -= state->minor_base;
+	out->major_faults -= state->major_base;
+}
+
+static __always_inline void set_bases(struct task_struct *task, struct thread_state *state)
+{
+	state->cpu_base = task->se.sum_exec_runtime;
+	state->minor_base = task->min_flt;
+	state->major_base = task->maj_flt;
+}
+
+/* Moves TASK's counters to the job and process they belong to. */
+static __noinline int fold_thread(struct task_struct *task, struct thread_state *state)
+{
+	struct counters what;
+	u32 cpu;
+
+	if (!task || !state)
+		return 0;
+	unfolded(task, state, &what);
+	cpu = fold_begin();
+	job_add(state->cgid, &what);
+	late_add(&state->process, &what, 0);
+	fold_end(cpu);
+	__builtin_memset(&state->counters, 0, sizeof(state->counters));
+	set_bases(task, state);
+	return 0;
+}
+
+/* TASK's storage, made at need; its counters belong to its cgroup of now, CGID. */
+static __always_inline struct thread_state *thread_get(struct task_struct *task, u64 cgid)
+{
+	struct thread_state *state = thread_find(task);
+
+	if (state) {
+		if (state->cgid != cgid) {
+			fold_thread(task, state);
+			state->cgid = cgid;
+		}
+		return state;
+	}
+	state = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!state) {
+		count_drop(DROP_TASK_STORAGE);
+		return 0;
+	}
+	process_of(task, &state->process);
+	state->cgid = cgid;
+	if (task->start_boottime < began_ns)
+		set_bases(task, state);
+	return state;
+}
+
+/*
+ * The rare half of thread_current, verified once: each step from one trusted
+ * pointer to the next makes newer verifiers search all of BTF (about 1 ms).
+ */
+__noinline int thread_renew(void)
+{
+	thread_get(bpf_get_current_task_btf(), bpf_get_current_cgroup_id());
+	return 0;
+}
+
+static __always_inline struct thread_state *thread_current(struct task_struct *task)
+{
+	struct thread_state *state = thread_find(task);
+
+	if (state && state->cgid == bpf_get_current_cgroup_id())
+		return state;
+	thread_renew();
+	return thread_find(task);
+}
+
+static __always_inline bool current_in_scope(void)
+{
+	return !cfg_scope_cgid ||
+	       bpf_get_current_ancestor_cgroup_id(cfg_scope_level) == cfg_scope_cgid;
+}
+
+#endif

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# Real jobs on four nodes (disks 20, 20, 10, 5 MB/s): each policy sends them where
+# the measured loads say.  The evidence is the job's own `hostname`.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+. tests/lib/tap.sh
+. tests/lib/cluster.sh
+cluster_up --nodes 4 --disk 20,20,10,5 --mem 1000
+
+for n in n1 n2 n3 n4; do on $n "$WORK" make $DISK/data 64 & done
+wait
+tap_true "every node hears of every other" until_true 10 sees n1 4
+
+# A job that reports where it ran, then does its real work there.
+IO_NEED=(--io-rate 250 --io-size 64Ki --requests 300 --cpu-time 0.1 --mem 20M)
+io_job() { on n1 iocom run --policy "$1" "${IO_NEED[@]}" -- sh -c "hostname; $WORK io $DISK/data 60 64 7"; }
+mem_job() { on n1 iocom run --policy iocm-re --mem 400M --cpu-time 1 --io-rate 0 --requests 0 -- sh -c "hostname; $WORK mem 100 0.2"; }
+cpu_job() { on n1 iocom run --policy "$1" --cpu-time 3 --mem 10M --io-rate 0 --requests 0 -- sh -c "hostname; $WORK cpu 0.2"; }
+explain() { on n1 iocom explain last --json; }
+
+idle() { field_below n1 n1 disk_utilisation 0.04 && field_below n1 n2 disk_utilisation 0.04 &&
+	field_below n1 n1 run_queue 1.5 && field_below n1 n1 jobs 1; }
+tap_true "all idle" until_true 20 idle
+tap_is "idle: an I/O job runs at home" "$(io_job iocm-re)" n1
+until_true 20 idle
+tap_is "idle: a memory job runs at home" "$(mem_job)" n1
+until_true 20 idle
+tap_is "idle: a CPU job runs at home" "$(cpu_job iocm-re)" n1
+until_true 20 idle
+
+# Two real I/O jobs on n1.
+load n1 iocom run --policy nlb "${IO_NEED[@]}" -- "$WORK" io $DISK/data 100 64 1
+load n1 iocom run --policy nlb "${IO_NEED[@]}" -- "$WORK" io $DISK/data 100 64 2
+tap_true "n2 learns that n1's disk is busy" until_true 15 field_above n2 n1 disk_utilisation 0.7
+tap_true "n1 runs two jobs" until_true 5 field_above n1 n1 jobs 1.5
+where=$(io_job iocm-re)
+tap_like "n1's disk busy: IOCM-RE sends an I/O job to a lightly loaded node" "$where" '^n[23]$'
+document=$(explain)
+tap_is "explain names the node" "$(jq -r .place.node <<<"$document")" "$where"
+tap_calc "explain: home's I/O load was measured (> 0.3 requests/ms with the job)" \
+	"$(jq '[.place.plan.reasons[] | select(.criterion=="io-overloaded")][0].left' <<<"$document") > 0.3"
+tap_calc "explain: the response criterion has both sides in ms" \
+	"$(jq --arg n "$where" '[.place.plan.reasons[] | select(.criterion=="response" and .node==$n)][0] | .left > .right and .right > 0' <<<"$document" | sed 's/true/1/;s/false/0/')"
+tap_calc "explain shows the vector it looked at: n1's disk over 70 % busy" \
+	"$(jq '.place.nodes[] | select(.name=="n1").disk_utilisation' <<<"$document") > 0.7"
+tap_like "explain for people" "$(on n1 iocom explain last)" "sends it from n1 to $where"
+tap_is "n1's disk busy: NLB leaves it on n1" "$(io_job nlb)" n1
+load_stop
+
+# The load moves to n2: the decision follows it.
+load n2 "$WORK" io $DISK/data 100 64 3
+load n2 "$WORK" io $DISK/data 100 64 4
+tap_true "n1 learns that n2's disk is busy" until_true 15 field_above n1 n2 disk_utilisation 0.7
+until_true 15 field_below n1 n1 disk_utilisation 0.04
+tap_is "load moved to n2: the same job now stays on n1" "$(io_job iocm-re)" n1
+load_stop
+
+# Memory: n1 holds most of its memory; what is added does not fit.
+load n1 "$WORK" hold 700 300
+tap_true "n1's memory is measured" until_true 15 field_above n1 n1 memory_requested_mb 700
+tap_like "n1's memory over-committed: a memory job leaves" "$(mem_job)" '^n[234]$'
+tap_calc "explain: memory with the job exceeds what n1 has" \
+	"$(explain | jq '[.place.plan.reasons[] | select(.criterion=="memory-overloaded")][0] | .left > .right' | sed 's/true/1/;s/false/0/')"
+pkill -f "work hold 700" 2>/dev/null
+load_stop
+
+# CPU: six busy tasks on n1.
+until_true 15 field_below n1 n1 memory_requested_mb 300
+for i in 1 2 3 4 5 6; do load n1 "$WORK" cpu 1; done
+tap_true "n1's run queue is measured" until_true 20 field_above n1 n1 run_queue 4.5
+tap_like "n1 CPU-busy: a CPU job leaves" "$(cpu_job iocm-re)" '^n[234]$'
+tap_like "n1 CPU-busy: CPU-RE agrees" "$(cpu_job cpu-re)" '^n[234]$'
+tap_is "n1 CPU-busy: NLB stays" "$(cpu_job nlb)" n1
+load_stop
+tap_done

@@ -1,0 +1,153 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# `iocom run` end to end between two nodes: streams, statuses, identity, bad input,
+# agents that come and go, and bytes against truth through the agents.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+. tests/lib/tap.sh
+. tests/lib/cluster.sh
+cluster_up --nodes 3 --disk 40,40,0 --mem 1500
+STATE=${IOCOM_TESTBED_DIR:-/run/iocom-testbed}
+tap_true "every node hears of every other" until_true 10 sees n1 3
+r() { on n1 iocom run --node n2 "$@"; }
+status() { "$@" >/dev/null 2>&1; echo $?; }
+
+# --- streams ---
+head -c 100000000 /dev/urandom >"$SCRATCH/in"
+truth=$(sha256sum <"$SCRATCH/in")
+tap_is "100 MB through stdin and stdout" "$(r -- cat <"$SCRATCH/in" | sha256sum)" "$truth"
+tap_is "100 MB through stdin and stderr" "$(r -- sh -c 'cat >&2' <"$SCRATCH/in" 2>&1 >/dev/null | sha256sum)" "$truth"
+tap_is "both at once" "$(r -- sh -c 'tee /dev/stderr' <"$SCRATCH/in" 2>"$SCRATCH/err" | sha256sum; sha256sum <"$SCRATCH/err")" "$truth
+$truth"
+rm -f "$SCRATCH/err" "$SCRATCH/in"
+tap_is "empty stdin is end of file" "$(r -- wc -c </dev/null)" 0
+tap_is "a reader that leaves ends the job" "$(timeout 20 "$TESTBED" exec n1 -- sh -c 'iocom run --node n2 -- yes | head -n 1')" y
+
+# --- statuses ---
+tap_is "exit 0" "$(status r -- true)" 0
+tap_is "exit 3" "$(status r -- sh -c 'exit 3')" 3
+tap_is "a path that exists nowhere: 127" "$(status on n1 iocom run -- /no/such/command)" 127
+tap_is "no such command by name: 127" "$(status r -- no-such-command-here)" 127
+tap_is "not executable: 126" "$(status r -- /etc/passwd)" 126
+tap_is "death by SIGKILL: 137" "$(status r -- sh -c 'kill -9 $$')" 137
+r -- sh -c 'trap "echo got TERM; exit 7" TERM; echo ready; while :; do sleep 0.1; done' >"$SCRATCH/sig" &
+until_true 10 grep -q ready "$SCRATCH/sig"
+pkill -TERM -f 'iocom run --node n2 -- sh -c trap'
+wait $!
+tap_is "SIGTERM is forwarded, and its status comes back" "$?" 7
+tap_like "the job's handler ran" "$(cat "$SCRATCH/sig")" 'got TERM'
+
+# --- the same process, there ---
+tap_is "it ran on n2" "$(r -- hostname)" n2
+user() { "$TESTBED" exec n1 --user nobody -- sh -c "cd $DISK && umask 027 && $*"; }
+here=$(user 'id; umask; pwd; echo $FOO; ulimit -n' 2>&1)
+there=$(FOO= user 'iocom run --node n2 -- sh -c "id; umask; pwd; echo \$FOO; ulimit -n"' 2>&1)
+tap_is "identity, umask, directory, limits as at home" "$there" "$here"
+tap_is "environment goes along" "$(FOO='a b' r -- sh -c 'echo "$FOO"')" 'a b'
+tap_is "--env none" "$(FOO=x r --env none -- sh -c 'echo "[$FOO]"')" '[]'
+tap_is "--env LIST" "$(FOO=x BAR=y r --env BAR -- sh -c 'echo "[$FOO$BAR]"')" '[y]'
+
+# --- admission ---
+on n1 mkdir -p $DISK/only-here
+cd_run() { on n1 sh -c "cd $DISK/only-here && iocom run $* -- hostname"; }
+tap_is "directory missing at the target: refused" "$(cd_run --node n2 2>"$SCRATCH/e"; echo $?)" 125
+tap_like "the sentence names the directory" "$(cat "$SCRATCH/e")" "only-here"
+
+# --- bad input ---
+tap_is "unknown node: 125" "$(on n1 iocom run --node nowhere -- true 2>"$SCRATCH/e"; echo $?)" 125
+tap_like "the sentence names it" "$(cat "$SCRATCH/e")" nowhere
+tap_is "unknown policy: 125" "$(on n1 iocom run --policy best -- true 2>"$SCRATCH/e"; echo $?)" 125
+tap_like "the sentence names it" "$(cat "$SCRATCH/e")" best
+tap_is "place: unknown policy: 1" "$(status on n1 iocom place --policy best -- true)" 1
+tap_is "run without a command: 125" "$(status on n1 iocom run)" 125
+tap_is "run with an unknown option: 125" "$(status on n1 iocom run --wrong -- true)" 125
+tap_is "nodes with an unknown option: 2" "$(status on n1 iocom nodes --wrong)" 2
+tap_is "unknown command: 2" "$(status on n1 iocom frobnicate)" 2
+tap_is "no agent: run says so, 125" "$(IOCOM_RUN_DIR=/nowhere "$IOCOM_BUILD/iocom" run -- true 2>"$SCRATCH/e"; echo $?)" 125
+tap_like "and what to do" "$(cat "$SCRATCH/e")" 'iocomd'
+tap_is "no agent: nodes, 1" "$(IOCOM_RUN_DIR=/nowhere status "$IOCOM_BUILD/iocom" nodes)" 1
+tap_is "explain of an unknown job: 1" "$(status on n1 iocom explain no-such-job)" 1
+agent() { "$TESTBED" exec n1 -- iocomd --run-dir "$SCRATCH/run" --state-dir "$SCRATCH/state" --port 7800 "$@" 2>&1; }
+tap_like "port in use" "$(agent --listen 10.77.0.1 --port 7700 --peers 10.77.0.9)" '7700.*(in use|uses)'
+tap_like "no munged" "$(agent --peers 10.77.0.2 --munge-socket /nowhere/sock)" 'munge'
+printf '[iocom]\nperiod = 1\nlisten 10.77.0.1\n' >"$SCRATCH/c.conf"
+tap_like "malformed configuration: file and line" "$(agent --config "$SCRATCH/c.conf")" 'c\.conf:3'
+printf '[iocom]\nperoid = 1\n' >"$SCRATCH/c.conf"
+tap_like "unknown key: file, line, key" "$(agent --config "$SCRATCH/c.conf")" 'c\.conf:2.*peroid'
+tap_is "usage error of the agent: 2" "$(status agent --wrong)" 2
+tap_like "not root" "$("$TESTBED" exec n1 --user nobody -- iocomd --run-dir /tmp/x --state-dir /tmp/y 2>&1)" 'root'
+tap_like "a node without disks is in the matrix" "$(field n1 n3 disks)" '^0$'
+tap_is "a job without I/O runs there" "$(on n1 iocom run --node n3 -- hostname)" n3
+
+# --- garbage and other versions on every port ---
+for port in 7700 7701 7702; do
+	on n2 bash -c "exec 3<>/dev/tcp/10.77.0.1/$port; head -c 4096 /dev/urandom >&3; printf 'ic\\002\\001\\0\\0\\0\\0' >&3" 2>/dev/null
+done
+on n2 bash -c 'exec 3<>/dev/tcp/10.77.0.1/7702; printf "ic\002\004\0\0\0\0" >&3; timeout 6 cat <&3' >"$SCRATCH/v" 2>/dev/null
+tap_is "n1's agent survives garbage" "$(on n2 iocom run --node n1 -- hostname)" n1
+
+# --- journal on a full disk ---
+mkdir -p "$SCRATCH/full"
+mount -t tmpfs -o size=256k tmpfs "$SCRATCH/full"
+mkdir "$SCRATCH/full/state"
+"$TESTBED" exec n1 -- iocomd --name solo --run-dir "$SCRATCH/solo" --state-dir "$SCRATCH/full/state" --port 7900 >"$SCRATCH/solo.log" 2>&1 &
+solo=$!
+until_true 10 test -S "$SCRATCH/solo/iocom.sock"
+head -c 300k /dev/zero >"$SCRATCH/full/fill" 2>/dev/null
+if [ -S "$SCRATCH/solo/iocom.sock" ]; then
+	out=$(on n1 iocom run --run-dir "$SCRATCH/solo" -- echo ran 2>&1); rc=$?
+	tap_is "full disk under the journal: 125, nothing ran" "$rc" 125
+	tap_like "the sentence says why" "$out" '[Ss]pace|full'
+	kill -TERM $solo; wait $solo
+else
+	kill -TERM $solo 2>/dev/null
+	tap_like "full disk under the journal: the agent says why" "$(cat "$SCRATCH/solo.log")" '[Ss]pace|full'
+fi
+umount "$SCRATCH/full"
+
+# --- bytes against truth, through the agents ---
+on n1 "$WORK" make $DISK/data 64
+bytes() { # NODE JOB FIELD
+	"$TESTBED" exec "$1" -- iocom top -b -n 1 -d 0.3 --json | jq --arg j "$2" "[.jobs[] | select(.job==\$j) | .$3] | add // 0"
+}
+job_of() { on n1 iocom jobs --all --json | jq -r '.jobs | sort_by(.submit_ns) | last | .job'; }
+on n1 iocom run --policy nlb -- "$WORK" io $DISK/data 1024 64 1
+job=$(job_of)
+got=$(bytes n1 "$job" explicit_read_bytes)
+tap_calc "64 MiB O_DIRECT by a job: within 1 % ($got)" "$got >= 67108864*0.99 && $got <= 67108864*1.01"
+on n2 iocom run --policy nlb --class server -- python3 -c '
+import socket
+s = socket.create_server(("10.77.0.2", 9000)); c, _ = s.accept(); n = 0
+while True:
+    d = c.recv(1 << 16)
+    if not d: break
+    n += len(d)
+print(n)' >"$SCRATCH/server" &
+server=$!
+on n1 iocom run --policy nlb --class client -- python3 -c '
+import socket, time
+for i in range(100):
+    try: c = socket.create_connection(("10.77.0.2", 9000)); break
+    except OSError: time.sleep(0.1)
+for i in range(1024): c.sendall(b"x" * 65536)
+c.close()'
+wait $server
+job=$(job_of)
+got=$(bytes n1 "$job" sent_bytes)
+tap_is "the server received all" "$(cat "$SCRATCH/server")" 67108864
+tap_calc "64 MiB sent over TCP to the other node: within 1 % ($got)" "$got >= 67108864*0.99 && $got <= 67108864*1.01"
+got=$("$TESTBED" exec n2 -- iocom top -b -n 1 -d 0.3 --json | jq '[.jobs[].received_bytes] | max')
+tap_calc "64 MiB received by the other node's job: within 1 % ($got)" "$got >= 67108864*0.99 && $got <= 67108864*1.01"
+tap_is "an ordinary user sees only his own tasks" "$("$TESTBED" exec n1 --user nobody -- iocom top -b -n 1 -d 0.3 --json | jq '[.tasks[] | select(.uid != 65534)] | length')" 0
+
+# --- agents come and go ---
+r -- sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $i; sleep 0.25; done; exit 5' >"$SCRATCH/long" &
+run=$!
+until_true 10 grep -q 2 "$SCRATCH/long"
+pkill -TERM -f 'iocomd --name n2'
+wait $run
+tap_is "SIGTERM to n2's agent leaves its job alone: status" "$?" 5
+tap_is "and its output is whole" "$(tail -n 1 "$SCRATCH/long")" 12
+tap_true "n1 drops the silent node" until_true 8 sees n1 2
+tap_like "and says since when" "$(on n1 iocom nodes)" 'n2: .*silent'
+tap_done

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* A private munged for a test; see munged.h. */
+#include "munged.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static void option(char *out, size_t size, const char *name, const char *dir, const char *file)
+{
+	snprintf(out, size, "--%s=%s/%s", name, dir, file);
+}
+
+static int write_key(const char *dir)
+{
+	unsigned char key[128];
+	char path[96];
+	int fd, rc;
+
+	snprintf(path, sizeof(path), "%s/key", dir);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	if (fd < 0 || getrandom(key, sizeof(key), 0) != sizeof(key))
+		return -1;
+	rc = write(fd, key, sizeof(key)) == sizeof(key) ? 0 : -1;
+	close(fd);
+	return rc;
+}
+
+const char *munged_start(struct munged *munged)
+{
+	char options[5][128];
+	char *argv[9] = {(char *)"munged", (char *)"--foreground", (char *)"--force"};
+	static const char *const names[5][2] = {{"key-file", "key"},
+						{"socket", "socket"},
+						{"pid-file", "pid"},
+						{"log-file", "log"},
+						{"seed-file", "seed"}};
+	posix_spawn_file_actions_t actions;
+	int rc;
+
+	if (geteuid() != 0)
+		return "needs root";
+	if (access("/usr/sbin/munged", X_OK))
+		return "munged is not installed";
+	strcpy(munged->dir, "/tmp/iocom-munged-XXXXXX");
+	if (!mkdtemp(munged->dir) || chmod(munged->dir, 0755) || write_key(munged->dir))
+		return "cannot make a directory in /tmp";
+	for (int i = 0; i < 5; i++) {
+		option(options[i], sizeof(options[i]), names[i][0], munged->dir, names[i][1]);
+		argv[3 + i] = options[i];
+	}
+	snprintf(munged->socket, sizeof(munged->socket), "%s/socket", munged->dir);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+	rc = posix_spawn(&munged->pid, "/usr/sbin/munged", &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	if (rc)
+		return "munged does not start";
+	for (int i = 0; i < 200; i++) {
+		if (!access(munged->socket, F_OK))
+			return NULL;
+		nanosleep(&(struct timespec){.tv_nsec = 25000000}, NULL);
+	}
+	munged_stop(munged);
+	return "munged does not start";
+}
+
+void munged_stop(struct munged *munged)
+{
+	static const char *const files[] = {"key", "socket", "socket.lock", "pid", "log", "seed"};
+	char path[128];
+
+	kill(munged->pid, SIGTERM);
+	waitpid(munged->pid, NULL, 0);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", munged->dir, files[i]);
+		unlink(path);
+	}
+	rmdir(munged->dir);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* A private munged for a test: own key, own socket, gone at the end. */
+#ifndef TEST_MUNGED_H
+#define TEST_MUNGED_H
+
+#include <sys/types.h>
+
+struct munged {
+	char dir[64];
+	char socket[96];
+	pid_t pid;
+};
+
+/* NULL when it runs, else why it cannot (for a skip). */
+const char *munged_start(struct munged *munged);
+void munged_stop(struct munged *munged);
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+#include "rig.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int rig_shell(const char *format, ...)
+{
+	char command[1024], quiet[1100];
+	va_list args;
+	int status;
+
+	va_start(args, format);
+	vsnprintf(command, sizeof(command), format, args);
+	va_end(args);
+	snprintf(quiet, sizeof(quiet), "{ %s; } >/dev/null 2>&1 </dev/null", command);
+	status = system(quiet);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void take_down(const struct rig *rig)
+{
+	rig_shell("umount %s || umount -l %s", rig->mount, rig->mount);
+	if (rig->disk[0])
+		rig_shell("losetup -d /dev/%s", rig->disk);
+	rig_shell("rm -rf %s", rig->dir);
+	for (int i = 0; i < 2; i++)
+		rig_shell("ip netns del %s", rig->netns[i]);
+	if (rig->cgroup[0])
+		rig_shell("echo 1 > %s/cgroup.kill; sleep 0.05; find %s -depth -type d -delete",
+			  rig->cgroup, rig->cgroup);
+}
+
+/* The guard sleeps until the test closes its end of the pipe, by will or by death. */
+static int start_guard(struct rig *rig)
+{
+	int ends[2];
+	char byte;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -1;
+	rig->guard = fork();
+	if (rig->guard < 0)
+		return -1;
+	if (!rig->guard) {
+		close(ends[1]);
+		setsid();
+		signal(SIGPIPE, SIG_IGN);
+		while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
+			;
+		take_down(rig);
+		_exit(0);
+	}
+	close(ends[0]);
+	rig->guard_fd = ends[1];
+	return 0;
+}
+
+static int fail(struct rig *rig, const char *why)
+{
+	snprintf(rig->why, sizeof(rig->why), "%s", why);
+	if (rig->guard > 0)
+		rig_down(rig);
+	return -1;
+}
+
+static int find_free_loop(struct rig *rig)
+{
+	FILE *pipe = popen("losetup -f", "re");
+	char line[64] = "";
+
+	if (!pipe)
+		return -1;
+	if (!fgets(line, sizeof(line), pipe))
+		line[0] = '\0';
+	pclose(pipe);
+	line[strcspn(line, "\n")] = '\0';
+	if (strncmp(line, "/dev/loop", 9) != 0)
+		return -1;
+	snprintf(rig->disk, sizeof(rig->disk), "%.31s", line + 5);
+	return 0;
+}
+
+static int find_cgroup2(struct rig *rig)
+{
+	static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+	struct statfs fs;
+
+	for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
+		if (statfs(mounts[i], &fs) || fs.f_type != CGROUP2_SUPER_MAGIC)
+			continue;
+		snprintf(rig->cgroup, sizeof(rig->cgroup), "%s/iocom-rig-%d", mounts[i],
+			 (int)getpid());
+		return 0;
+	}
+	return -1;
+}
+
+static int make_disk(struct rig *rig, unsigned megabytes)
+{
+	return rig_shell("truncate -s %uM %s/image && losetup /dev/%s %s/image && "
+			 "mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 /dev/%s && "
+			 "mkdir %s && mount /dev/%s %s",
+			 megabytes, rig->dir, rig->disk, rig->dir, rig->disk, rig->mount, rig->disk,
+			 rig->mount);
+}
+
+static int make_network(struct rig *rig)
+{
+	for (int i = 0; i < 2; i++) {
+		if (rig_shell("ip netns add %s && ip -n %s link set lo up", rig->netns[i],
+			      rig->netns[i]))
+			return -1;
+	}
+	if (rig_shell("ip -n %s link add rig0 type veth peer name rig1 && "
+		      "ip -n %s link set rig1 netns %s name rig0",
+		      rig->netns[0], rig->netns[0], rig->netns[1]))
+		return -1;
+	for (int i = 0; i < 2; i++) {
+		if (rig_shell("ip -n %s addr add %s/24 dev rig0 && ip -n %s link set rig0 up",
+			      rig->netns[i], rig->address[i], rig->netns[i]))
+			return -1;
+	}
+	return 0;
+}
+
+int rig_up(struct rig *rig, unsigned megabytes)
+{
+	memset(rig, 0, sizeof(*rig));
+	rig->guard = -1;
+	if (geteuid() != 0)
+		return fail(rig, "needs root");
+	if (find_free_loop(rig))
+		return fail(rig, "no free loop device");
+	if (find_cgroup2(rig))
+		return fail(rig, "no cgroup2 mount");
+	strcpy(rig->dir, "/var/tmp/iocom-rig-XXXXXX");
+	if (!mkdtemp(rig->dir))
+		return fail(rig, "cannot make a directory in /var/tmp");
+	snprintf(rig->mount, sizeof(rig->mount), "%s/mnt", rig->dir);
+	for (int i = 0; i < 2; i++) {
+		snprintf(rig->netns[i], sizeof(rig->netns[i]), "iocom-rig-%d-%d", (int)getpid(), i);
+		snprintf(rig->address[i], sizeof(rig->address[i]), "10.213.7.%d", i + 1);
+	}
+	if (start_guard(rig))
+		return fail(rig, "cannot start the guard");
+	if (mkdir(rig->cgroup, 0755))
+		return fail(rig, "cannot make a cgroup2 directory");
+	if (make_disk(rig, megabytes))
+		return fail(rig, "cannot make an ext4 on a loop device");
+	if (make_network(rig))
+		return fail(rig, "cannot make network namespaces");
+	return 0;
+}
+
+void rig_down(struct rig *rig)
+{
+	if (rig->guard <= 0)
+		return;
+	close(rig->guard_fd);
+	waitpid(rig->guard, NULL, 0);
+	rig->guard = -1;
+}
+
+pid_t rig_start(int (*body)(void *argument), void *argument)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	_exit(body(argument) ? 1 : 0);
+}
+
+int rig_wait(pid_t pid)
+{
+	int status;
+
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+int rig_enter_cgroup(const char *path, pid_t pid)
+{
+	char file[256];
+	FILE *procs;
+	int rc;
+
+	snprintf(file, sizeof(file), "%s/cgroup.procs", path);
+	procs = fopen(file, "we");
+	if (!procs)
+		return -1;
+	rc = fprintf(procs, "%d\n", (int)pid) < 0;
+	return fclose(procs) || rc ? -1 : 0;
+}
+
+int rig_enter_netns(const char *name)
+{
+	char path[128];
+	int fd, rc;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	rc = setns(fd, CLONE_NEWNET);
+	close(fd);
+	return rc;
+}
+
+void rig_drop_caches(void)
+{
+	int fd;
+
+	sync();
+	fd = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (write(fd, "1", 1) != 1)
+		perror("drop_caches");
+	close(fd);
+}

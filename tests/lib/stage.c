@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Agent and client around a real shim; see stage.h. */
+#include "stage.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+
+#define NOBODY 65534
+
+static void remove_tree(const char *path)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), "rm -rf -- %s", path);
+	if (system(command))
+		fprintf(stderr, "cannot remove %s\n", path);
+}
+
+/* BUILD/iocom-shim: from the environment, else beside this BUILD/tests/remote/X. */
+static void find_shim(struct stage *stage)
+{
+	const char *build = getenv("IOCOM_BUILD");
+	ssize_t n;
+
+	if (build) {
+		snprintf(stage->shim, sizeof(stage->shim), "%s/iocom-shim", build);
+		return;
+	}
+	n = readlink("/proc/self/exe", stage->shim, sizeof(stage->shim) - 32);
+	stage->shim[n > 0 ? n : 0] = 0;
+	for (int up = 0; up < 3; up++) {
+		char *slash = strrchr(stage->shim, '/');
+
+		if (slash)
+			*slash = 0;
+	}
+	strcat(stage->shim, "/iocom-shim");
+}
+
+int stage_up(struct stage *stage)
+{
+	struct cgroup_mounts mounts;
+	char path[512];
+
+	*stage = (struct stage){.dir = "/tmp/iocom-stage-XXXXXX"};
+	if (!mkdtemp(stage->dir) || chmod(stage->dir, 0755) ||
+	    cgroup_mounts_read("/proc/self/mounts", &mounts, NULL))
+		return -1;
+	find_shim(stage);
+	snprintf(stage->jobs, sizeof(stage->jobs), "%s/state/jobs", stage->dir);
+	snprintf(stage->run, sizeof(stage->run), "%s/run/jobs", stage->dir);
+	snprintf(stage->out, sizeof(stage->out), "%s/out", stage->dir);
+	snprintf(stage->err, sizeof(stage->err), "%s/err", stage->dir);
+	snprintf(stage->scope, sizeof(stage->scope), "iocom-stage-%d", getpid());
+	snprintf(stage->v2, sizeof(stage->v2), "%s", mounts.v2);
+	/* The scope exists in v1 too, as a testbed's would. */
+	for (size_t i = 0; i < mounts.nv1; i++) {
+		snprintf(path, sizeof(path), "%s/%s", mounts.v1[i], stage->scope);
+		mkdir(path, 0755);
+	}
+	return 0;
+}
+
+void stage_down(struct stage *stage)
+{
+	static const char *const groups[] = {"/jobs", "/shims", ""};
+	struct cgroup_mounts mounts;
+	char path[512];
+
+	remove_tree(stage->dir);
+	cgroup_mounts_read("/proc/self/mounts", &mounts, NULL);
+	for (size_t g = 0; g < 3; g++) {
+		snprintf(path, sizeof(path), "%s/%s%s", mounts.v2, stage->scope, groups[g]);
+		for (int i = 0; i < 100 && rmdir(path) && errno == EBUSY; i++)
+			usleep(20000);
+		for (size_t i = 0; i < mounts.nv1; i++) {
+			snprintf(path, sizeof(path), "%s/%s%s", mounts.v1[i], stage->scope,
+				 groups[g]);
+			rmdir(path);
+		}
+	}
+}
+
+static void tcp_pair(int fd[2])
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t length = sizeof(sa);
+	int l = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (bind(l, (struct sockaddr *)&sa, sizeof(sa)) || listen(l, 1) ||
+	    getsockname(l, (struct sockaddr *)&sa, &length) ||
+	    connect(fd[0], (struct sockaddr *)&sa, sizeof(sa)))
+		abort();
+	fd[1] = accept4(l, NULL, NULL, SOCK_CLOEXEC);
+	close(l);
+}
+
+static void fill_spec(struct stage *stage, const struct want *want, struct spec *spec)
+{
+	static char path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
+	static char *env[] = {path, NULL};
+
+	*spec = (struct spec){
+		.node = "here",
+		.nonce = "0",
+		.class_name = "test",
+		.executable = (char *)want->argv[0],
+		.cwd = (char *)(want->cwd ? want->cwd : "/"),
+		.argv = (char **)want->argv,
+		.env = want->env ? want->env : env,
+		.umask = want->umask,
+		.closed = want->closed,
+		.grace_ms = want->grace_ms,
+	};
+	snprintf(spec->job, sizeof(spec->job), "stage-%d-%u", getpid(), ++stage->sequence);
+	if (want->limit.soft)
+		spec->limits[spec->nlimits++] = want->limit;
+}
+
+struct job stage_start(struct stage *stage, const struct want *want)
+{
+	struct job job = {.leash = -1, .shim = -1};
+	struct launch_order order = {
+		.shim_path = stage->shim,
+		.jobs_dir = want->jobs ? want->jobs : stage->jobs,
+		.run_dir = stage->run,
+		.scope_cgroup = stage->scope,
+		.uid = want->uid || want->root ? want->uid : NOBODY,
+		.gid = want->uid || want->root ? want->gid : NOBODY,
+	};
+	struct spec spec;
+	size_t length;
+	void *packed;
+	int fd[2];
+
+	fill_spec(stage, want, &spec);
+	strcpy(job.name, spec.job);
+	if (spec_pack(&spec, &packed, &length, &job.err))
+		abort();
+	order.spec = packed;
+	order.spec_length = (uint32_t)length;
+	tcp_pair(fd);
+	job.client = fd[0];
+	job.rc = launch_shim(&order, fd[1], &job.shim, &job.leash, &job.err);
+	if (job.rc)
+		close(fd[1]);
+	free(packed);
+	return job;
+}
+
+int stage_run(struct stage *stage, const struct want *want, struct run_result *result)
+{
+	struct run_stream_options options = {
+		.stdio = {open(want->in ? want->in : "/dev/null", O_RDONLY | O_CLOEXEC),
+			  open(stage->out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644),
+			  open(stage->err, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)},
+	};
+	struct job job = stage_start(stage, want);
+	int status = -1;
+
+	if (job.rc) {
+		fprintf(stderr, "launch_shim: %s\n", job.err.text);
+		close(job.client);
+	} else {
+		status = run_stream(&options, job.client, result);
+		stage_reap(&job);
+		close(job.leash);
+	}
+	for (int i = 0; i < 3; i++)
+		close(options.stdio[i]);
+	return status;
+}
+
+const char *stage_read(const char *path)
+{
+	static char text[65536];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	text[n > 0 ? n : 0] = 0;
+	if (fd >= 0)
+		close(fd);
+	return text;
+}
+
+int stage_event(int leash, struct launch_event *event)
+{
+	struct pollfd p = {.fd = leash, .events = POLLIN};
+	int rc = -EAGAIN;
+
+	for (int i = 0; i < 100 && rc == -EAGAIN; i++) {
+		poll(&p, 1, 100);
+		rc = launch_read(leash, event);
+	}
+	return rc;
+}
+
+int stage_reap(struct job *job)
+{
+	int status;
+
+	if (waitpid(job->shim, &status, 0) != job->shim || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+bool stage_group_exists(const struct stage *stage, const char *job)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s/jobs/%s", stage->v2, stage->scope, job);
+	return access(path, F_OK) == 0;
+}
+
+int stage_count(const char *first, const char *second)
+{
+	const struct dirent *entry;
+	DIR *proc = opendir("/proc");
+	char path[300], line[4096], text[128];
+	/* The words are apart by a NUL, as in the file. */
+	size_t length = (size_t)snprintf(text, sizeof(text), "%s %s", first, second);
+	int count = 0;
+
+	text[strlen(first)] = 0;
+	while (proc && (entry = readdir(proc))) {
+		ssize_t n;
+		int fd;
+
+		snprintf(path, sizeof(path), "/proc/%s/cmdline", entry->d_name);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		n = fd < 0 ? 0 : read(fd, line, sizeof(line));
+		if (fd >= 0)
+			close(fd);
+		count += n > 0 && memmem(line, (size_t)n, text, length) != NULL;
+	}
+	if (proc)
+		closedir(proc);
+	return count;
+}

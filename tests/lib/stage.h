@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * A stage for jobs: the test plays the agent (launch_shim) and the client
+ * (run_stream) around a real shim.  No agent, no munged.
+ */
+#ifndef TEST_STAGE_H
+#define TEST_STAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "launch.h"
+#include "run.h"
+
+struct stage {
+	char dir[64], jobs[96], run[96], out[96], err[96];
+	char scope[64];
+	char v2[256];
+	char shim[4096];
+	unsigned sequence;
+};
+
+/* How a job is wanted; zero fields: user nobody, directory "/", PATH only, /dev/null. */
+struct want {
+	const char *argv[8];
+	char **env;
+	const char *cwd;
+	const char *in; /* file for stdin */
+	uid_t uid;	/* 0: nobody, unless `root` */
+	gid_t gid;
+	bool root;
+	mode_t umask;
+	uint32_t grace_ms, closed;
+	struct spec_limit limit; /* soft 0: none */
+	const char *jobs;	 /* another jobs directory */
+};
+
+struct job {
+	char name[SPEC_JOB_MAX];
+	int client; /* the client's end of the stream */
+	pid_t shim;
+	int leash;
+	int rc; /* of launch_shim */
+	struct iocom_err err;
+};
+
+int stage_up(struct stage *stage);
+void stage_down(struct stage *stage);
+/* Starts a job over TCP on loopback. */
+struct job stage_start(struct stage *stage, const struct want *want);
+/* Starts it and plays the client to the end; outputs are in stage->out and stage->err. */
+int stage_run(struct stage *stage, const struct want *want, struct run_result *result);
+/* Reads a small file whole; static buffer. */
+const char *stage_read(const char *path);
+/* Waits for the next event, at most 10 s.  launch_read's result. */
+int stage_event(int leash, struct launch_event *event);
+/* Waits for the shim; its exit code, or -1. */
+int stage_reap(struct job *job);
+/* Whether the job's cgroup is there. */
+bool stage_group_exists(const struct stage *stage, const char *job);
+/* Processes with the two neighbouring words FIRST SECOND on their command line. */
+int stage_count(const char *first, const char *second);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Memory that runs out at every allocation in turn: each failure is reported,
+ * nothing is lost and the view still decides as before.  Allocation is replaced
+ * by what glibc exports under other names, so sanitized builds skip this.
+ */
+#include <errno.h>
+
+#include "rules_fixture.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+#ifdef SANITIZED
+
+static void every_failing_allocation_is_survived(void **state)
+{
+	(void)state;
+	print_message("skipped: the sanitizer owns the allocator\n");
+	skip();
+}
+
+#else
+
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *p, size_t size);
+
+static long left = -1; /* allocations that still succeed; negative: all */
+
+static bool spent(void)
+{
+	if (left < 0)
+		return false;
+	return left-- == 0 ? (left = 0, true) : false;
+}
+
+void *calloc(size_t n, size_t size)
+{
+	return spent() ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *p, size_t size)
+{
+	return spent() ? NULL : __libc_realloc(p, size);
+}
+
+/* Everything that allocates; 0 or -ENOMEM. */
+static int run(struct rules_view **view, struct rules **rules, const struct rules_params *params)
+{
+	struct rules_node node = node_live("n", 0.5, 1);
+	struct rules_request job = job_io(1, 1);
+	struct rules_plan plan;
+	int ret = 0;
+
+	*rules = rules_new(RULES_IO_RE, params, 1);
+	*view = rules_view_new();
+	if (*rules == NULL || *view == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; ret == 0 && i < 40; i++)
+		ret = rules_view_set(*view, i, &node);
+	return ret < 0 ? ret : rules_place(*rules, *view, 0, &job, &plan);
+}
+
+static void every_failing_allocation_is_survived(void **state)
+{
+	struct rules_node node = node_live("n", 0.5, 1);
+	struct rules_request job = job_io(1, 1);
+	struct rules_params params;
+	struct rules_view *view;
+	struct rules *rules;
+	struct rules_plan plan;
+	int ret = -ENOMEM;
+	long n;
+
+	(void)state;
+	rules_params_default(&params, RULES_RATES_WALL);
+	for (n = 0; ret != 0; n++) {
+		assert_true(n < 200);
+		left = n;
+		ret = run(&view, &rules, &params);
+		left = -1;
+		assert_true(ret == 0 || ret == -ENOMEM);
+		if (rules != NULL && view != NULL) {
+			for (uint32_t i = rules_view_count(view); i < 40; i++)
+				assert_int_equal(rules_view_set(view, i, &node), 0);
+			assert_int_equal(rules_place(rules, view, 0, &job, &plan), 0);
+		}
+		rules_free(rules);
+		rules_view_free(view);
+	}
+	assert_true(n > 10);
+}
+
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_failing_allocation_is_survived),
+	};
+
+	return cmocka_run_group_tests_name("rules: memory", tests, NULL, NULL);
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sample_json.h"
+#include "sample_window.h"
+
+#define SECOND 1000000000ULL
+
+static struct iocom_load heavy(void)
+{
+	return (struct iocom_load){
+		.explicit_read_bytes = 64 << 20,
+		.explicit_write_bytes = 2000,
+		.explicit_ops = 30,
+		.implicit_bytes = 4096,
+		.implicit_ops = 1,
+		.major_faults = 2,
+		.minor_faults = 5,
+		.sent_bytes = 700,
+		.received_bytes = 900,
+		.sent_messages = 7,
+		.received_messages = 9,
+		.local_bytes = 11,
+		.cpu_ns = 1234567890,
+	};
+}
+
+static const json_t *find(const json_t *doc, const char *array, const char *key, json_int_t value)
+{
+	const json_t *element;
+	size_t i;
+
+	json_array_foreach (json_object_get(doc, array), i, element)
+		if (json_integer_value(json_object_get(element, key)) == value)
+			return element;
+	return NULL;
+}
+
+static double number(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	if (!json_is_number(value))
+		fail_msg("no number %s", key);
+	return json_number_value(value);
+}
+
+static const char *string(const json_t *object, const char *key)
+{
+	const char *value = json_string_value(json_object_get(object, key));
+
+	return value ? value : "(no string)";
+}
+
+static void test_task_fields(void **state)
+{
+	struct iocom_task task = {.pid = 77, .uid = 1000, .comm = "dd", .rss_bytes = 5000};
+	struct monitor_sample sample = {.time_ns = 10 * SECOND,
+					.since_ns = 4 * SECOND,
+					.elapsed_ns = 2 * SECOND,
+					.tasks = &task,
+					.ntasks = 1};
+	struct sample_json_options options = {.node = "n1", .cores = 2};
+	const json_t *t;
+	json_t *doc;
+
+	(void)state;
+	task.load = heavy();
+	task.delta = (struct iocom_load){.explicit_read_bytes = 1 << 20, .cpu_ns = SECOND / 2};
+	doc = sample_json(&sample, &options);
+	assert_non_null(doc);
+	assert_string_equal(string(doc, "node"), "n1");
+	assert_true(number(doc, "time_ns") == 10e9 && number(doc, "since_ns") == 4e9);
+	t = find(doc, "tasks", "pid", 77);
+	assert_string_equal(string(t, "comm"), "dd");
+	assert_true(json_is_null(json_object_get(t, "job")));
+	assert_null(json_object_get(t, "exited"));
+	assert_true(number(t, "explicit_read_bytes") == 64 << 20);
+	assert_true(number(t, "explicit_read_bytes_per_s") == 1 << 19);
+	assert_true(number(t, "explicit_write_bytes") == 2000);
+	assert_true(number(t, "explicit_ops") == 30 && number(t, "implicit_bytes") == 4096);
+	assert_true(number(t, "implicit_ops") == 1 && number(t, "major_faults") == 2);
+	assert_true(number(t, "minor_faults") == 5 && number(t, "sent_bytes") == 700);
+	assert_true(number(t, "received_bytes") == 900 && number(t, "sent_messages") == 7);
+	assert_true(number(t, "received_messages") == 9 && number(t, "local_bytes") == 11);
+	assert_true(number(t, "cpu_ms") == 1234.568); /* to the microsecond */
+	assert_true(number(t, "cpu_ms_per_s") == 250);
+	assert_true(number(t, "local_bytes_per_s") == 0 && number(t, "rss_bytes") == 5000);
+	json_decref(doc);
+}
+
+static void test_every_count_has_a_rate(void **state)
+{
+	struct iocom_task task = {.pid = 1};
+	struct monitor_sample sample = {.tasks = &task, .ntasks = 1}; /* no time passed */
+	struct sample_json_options options = {.cores = 1};
+	json_t *doc = sample_json(&sample, &options);
+	json_t *t = json_array_get(json_object_get(doc, "tasks"), 0), *value;
+	const char *key;
+	unsigned counts = 0;
+
+	(void)state;
+	json_object_foreach (t, key, value) {
+		char rate[64];
+
+		if (strstr(key, "_per_s") || !strcmp(key, "rss_bytes") || !strcmp(key, "pid") ||
+		    !strcmp(key, "uid") || !json_is_number(value) || !strcmp(key, "share"))
+			continue;
+		snprintf(rate, sizeof(rate), "%s_per_s", key);
+		assert_true(number(t, rate) == 0); /* and not infinite */
+		counts++;
+	}
+	assert_int_equal(counts, 13);
+	json_decref(doc);
+}
+
+static void test_sorted_by_share(void **state)
+{
+	struct iocom_task tasks[] = {
+		{.pid = 1, .delta = {.cpu_ns = SECOND / 2}},		 /* 25 % of two cores */
+		{.pid = 2, .delta = {.explicit_write_bytes = 30000000}}, /* 30 % of 100 MB/s */
+		{.pid = 3, .delta = {.received_bytes = 4000000}},	 /* 40 % of 10 MB/s */
+		{.pid = 4, .delta = {.implicit_bytes = 50000000, .cpu_ns = SECOND / 5}},
+	};
+	struct monitor_sample sample = {.elapsed_ns = SECOND, .tasks = tasks, .ntasks = 4};
+	struct sample_json_options options = {
+		.cores = 2, .disk_mb_per_s = 100, .network_mb_per_s = 10};
+	json_t *doc = sample_json(&sample, &options);
+	static const json_int_t order[] = {4, 3, 2, 1};
+	static const char *const of[] = {"disk", "network", "disk", "cpu"};
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		const json_t *t = json_array_get(json_object_get(doc, "tasks"), i);
+
+		assert_int_equal(json_integer_value(json_object_get(t, "pid")), order[i]);
+		assert_string_equal(string(t, "share_of"), of[i]);
+	}
+	json_decref(doc);
+}
+
+/* Unknown capacity: what the busiest disk has shown, 20 MB in one second of service. */
+static void test_capacity_measured(void **state)
+{
+	struct iocom_disk disks[] = {
+		{.name = "a", .read_bytes = 20000000, .service_sum_ns = SECOND},
+		{.name = "b", .read_bytes = 900, .service_sum_ns = 10},
+	};
+	struct iocom_task task = {.pid = 1, .delta = {.explicit_read_bytes = 10000000}};
+	struct monitor_sample sample = {
+		.elapsed_ns = SECOND, .tasks = &task, .ntasks = 1, .disks = disks, .ndisks = 2};
+	struct sample_json_options options = {.cores = 1};
+	json_t *doc = sample_json(&sample, &options);
+
+	(void)state;
+	assert_true(number(find(doc, "tasks", "pid", 1), "share") == 0.5);
+	json_decref(doc);
+}
+
+static void test_bad_names(void **state)
+{
+	static const struct {
+		const char *in, *out;
+	} cases[] = {
+		{"plain", "plain"},
+		{"\xc3\xa9", "\xc3\xa9"},
+		{"\xff", "\xef\xbf\xbd"},
+		{"a\xc3", "a\xef\xbf\xbd"},				  /* cut */
+		{"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},		  /* too long a form */
+		{"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* half a surrogate */
+		{"\xf0\x9f\x90\xa7", "\xf0\x9f\x90\xa7"},
+		{"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+		{"\xe0\x80\xaf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+	};
+	struct iocom_task task = {.pid = 1};
+	struct monitor_sample sample = {.tasks = &task, .ntasks = 1};
+	struct sample_json_options options = {.node = "\xff", .cores = 1};
+	char out[64], *text;
+	json_t *doc;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		json_t *parsed;
+
+		sample_json_utf8(out, sizeof(out), cases[i].in, 16);
+		assert_string_equal(out, cases[i].out);
+		parsed = json_string(out); /* jansson checks it */
+		assert_non_null(parsed);
+		json_decref(parsed);
+	}
+	sample_json_utf8(out, 4, "\xe6\x97\xa5\xe6\x97\xa5", 16);
+	assert_string_equal(out, "\xe6\x97\xa5");
+	memset(task.comm, 0xfe, sizeof(task.comm)); /* full, and no NUL */
+	doc = sample_json(&sample, &options);
+	text = json_dumps(doc, SAMPLE_JSON_DUMP);
+	json_decref(doc);
+	doc = json_loads(text, 0, NULL);
+	assert_non_null(doc);
+	assert_int_equal(strlen(string(find(doc, "tasks", "pid", 1), "comm")), 48);
+	free(text);
+	json_decref(doc);
+}
+
+static const char *job_name(void *arg, uint64_t id)
+{
+	return id == *(uint64_t *)arg ? "n1-5-1" : NULL;
+}
+
+static uint64_t make_cgroup(const char *root, const char *path)
+{
+	char full[256];
+	struct stat st;
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	if (*path)
+		assert_int_equal(mkdir(full, 0755), 0);
+	assert_int_equal(stat(full, &st), 0);
+	return st.st_ino;
+}
+
+static void remove_cgroup(const char *root, const char *path)
+{
+	char full[256];
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	assert_int_equal(rmdir(full), 0);
+}
+
+/* Root: null; plain cgroup: its path; a cgroup below a job: the job, folded in. */
+static void test_job_names(void **state)
+{
+	char root[] = "/tmp/iocom-names-XXXXXX";
+	uint64_t ids[4];
+	struct iocom_task tasks[4] = {{.pid = 1}, {.pid = 2}, {.pid = 3}, {.pid = 4}};
+	struct iocom_job_load jobs[4];
+	struct monitor_sample sample = {
+		.elapsed_ns = SECOND, .tasks = tasks, .ntasks = 4, .jobs = jobs, .njobs = 4};
+	struct sample_json_options options = {.cores = 1, .cgroup_root = root};
+	const json_t *job;
+	json_t *doc;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	ids[0] = make_cgroup(root, "");
+	ids[1] = make_cgroup(root, "/plain");
+	ids[2] = make_cgroup(root, "/job");
+	ids[3] = make_cgroup(root, "/job/inner");
+	options.job_name = job_name;
+	options.job_name_arg = &ids[2];
+	for (size_t i = 0; i < 4; i++) {
+		tasks[i].cgroup_id = ids[i];
+		jobs[i] = (struct iocom_job_load){
+			.cgroup_id = ids[i], .tasks = 1, .load.sent_bytes = 10 * (i + 1)};
+	}
+	doc = sample_json(&sample, &options);
+	assert_true(json_is_null(json_object_get(find(doc, "tasks", "pid", 1), "job")));
+	assert_string_equal(string(find(doc, "tasks", "pid", 2), "job"), "/plain");
+	assert_string_equal(string(find(doc, "tasks", "pid", 3), "job"), "n1-5-1");
+	assert_string_equal(string(find(doc, "tasks", "pid", 4), "job"), "n1-5-1");
+	assert_int_equal(json_array_size(json_object_get(doc, "jobs")), 3);
+	job = find(doc, "jobs", "cgroup_id", (json_int_t)ids[2]);
+	assert_true(number(job, "tasks") == 2 && number(job, "sent_bytes") == 70);
+	json_decref(doc);
+	remove_cgroup(root, "/job/inner");
+	remove_cgroup(root, "/job");
+	remove_cgroup(root, "/plain");
+	remove_cgroup(root, "");
+}
+
+static void test_names_remembered(void **state)
+{
+	char root[] = "/tmp/iocom-names-XXXXXX";
+	struct sample_names *names;
+	uint64_t a, b, parent = 1;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	a = make_cgroup(root, "/a");
+	names = sample_names_new(root);
+	assert_string_equal(sample_names_path(names, a, &parent), "/a");
+	assert_int_equal(parent, make_cgroup(root, ""));
+	b = make_cgroup(root, "/a/b");
+	sample_names_begin(names);
+	assert_string_equal(sample_names_path(names, b, NULL), "/a/b");
+	remove_cgroup(root, "/a/b");
+	sample_names_begin(names);
+	assert_string_equal(sample_names_path(names, b, NULL), "/a/b");
+	assert_null(sample_names_path(names, UINT64_MAX, NULL));
+	assert_string_equal(sample_names_path(names, a, NULL), "/a");
+	sample_names_free(names);
+	remove_cgroup(root, "/a");
+	remove_cgroup(root, "");
+}
+
+static void test_mount_found(void **state)
+{
+	char path[] = "/tmp/iocom-mounts-XXXXXX", out[64];
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	dprintf(fd, "tmpfs /sys/fs/cgroup tmpfs rw 0 0\ncgroup /sys/fs/cgroup/cpu cgroup rw 0 0\n");
+	assert_int_equal(sample_names_mount(path, out, sizeof(out)), -ENOENT);
+	dprintf(fd, "cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n");
+	assert_int_equal(sample_names_mount(path, out, sizeof(out)), 0);
+	assert_string_equal(out, "/sys/fs/cgroup/unified");
+	assert_int_equal(sample_names_mount(path, out, 5), -ENAMETOOLONG);
+	close(fd);
+	unlink(path);
+}
+
+/* Others' tasks and jobs are left out; totals and disks stay whole. */
+static void test_own_only(void **state)
+{
+	struct iocom_task tasks[] = {
+		{.pid = 1, .uid = 0, .cgroup_id = 10, .delta.sent_bytes = 5},
+		{.pid = 2, .uid = 1000, .cgroup_id = 11, .delta.sent_bytes = 7},
+		{.pid = 3, .uid = 1000, .cgroup_id = 12},
+		{.pid = 4, .uid = 1001, .cgroup_id = 12},
+	};
+	struct iocom_job_load jobs[] = {{.cgroup_id = 10}, {.cgroup_id = 11}, {.cgroup_id = 12}};
+	struct iocom_disk disk = {.name = "vda", .residual_bytes = -5};
+	struct monitor_sample sample = {.elapsed_ns = SECOND,
+					.tasks = tasks,
+					.ntasks = 4,
+					.jobs = jobs,
+					.njobs = 3,
+					.disks = &disk,
+					.ndisks = 1};
+	struct sample_json_options options = {.cores = 1, .own_only = true, .uid = 1000};
+	json_t *doc = sample_json(&sample, &options);
+
+	(void)state;
+	assert_int_equal(json_array_size(json_object_get(doc, "tasks")), 2);
+	assert_null(find(doc, "tasks", "pid", 1));
+	assert_null(find(doc, "tasks", "pid", 4));
+	assert_int_equal(json_array_size(json_object_get(doc, "jobs")), 1);
+	assert_non_null(find(doc, "jobs", "cgroup_id", 11));
+	assert_true(number(json_object_get(doc, "totals"), "sent_bytes_per_s") == 12);
+	assert_true(number(json_array_get(json_object_get(doc, "disks"), 0), "residual_bytes") ==
+		    -5);
+	json_decref(doc);
+}
+
+static void test_rest_of_document(void **state)
+{
+	struct iocom_disk before = {.name = "vda", .requests = 100, .service_sum_ns = SECOND};
+	struct iocom_disk disk = {.name = "vda",
+				  .requests = 300,
+				  .read_bytes = 8000,
+				  .service_sum_ns = 2 * SECOND,
+				  .stacked_bytes = 42};
+	struct monitor_drop drops[] = {{"ledger", "it is lost", 3}, {"jobs", "x", 0}};
+	struct monitor_program programs[] = {{"on_bio", 4, 400}, {"off", 0, 0}};
+	struct monitor_sample sample = {
+		.time_ns = 100 * SECOND,
+		.elapsed_ns = 2 * SECOND,
+		.disks = &disk,
+		.ndisks = 1,
+		.unattributed = {1, UINT64_MAX, 3},
+		.drops = drops,
+		.ndrops = 2,
+		.programs = programs,
+		.nprograms = 2,
+		.sweep_ns = 1500000,
+	};
+	struct sample_json_options options = {
+		.cores = 1, .disks_before = &before, .ndisks_before = 1};
+	json_t *doc = sample_json(&sample, &options), *d, *p;
+
+	(void)state;
+	d = json_array_get(json_object_get(doc, "disks"), 0);
+	assert_true(number(d, "stacked_bytes") == 42 && number(d, "requests_per_s") == 100);
+	assert_true(number(d, "utilisation") == 0.5 && number(d, "service_ms") == 5);
+	assert_true(number(json_object_get(doc, "drops"), "ledger") == 3);
+	assert_true(number(json_object_get(doc, "drops"), "jobs") == 0);
+	assert_string_equal(string(json_object_get(doc, "drops_help"), "ledger"), "it is lost");
+	assert_null(json_object_get(json_object_get(doc, "drops_help"), "jobs"));
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(doc, "unattributed"),
+							    "writeback_bytes")),
+			 INT64_MAX);
+	p = json_object_get(json_object_get(doc, "cost"), "programs");
+	assert_true(number(json_array_get(p, 0), "ns_per_run") == 100);
+	assert_true(json_is_null(json_object_get(json_array_get(p, 1), "ns_per_run")));
+	assert_true(number(json_object_get(doc, "cost"), "sweep_ms") == 1.5);
+	json_decref(doc);
+	options.disks_before = NULL;
+	options.ndisks_before = 0;
+	doc = sample_json(&sample, &options); /* 98 s of counting are not in these 2 s */
+	d = json_array_get(json_object_get(doc, "disks"), 0);
+	assert_true(json_is_null(json_object_get(d, "utilisation")));
+	json_decref(doc);
+}
+
+static void add(struct sample_window *w, struct iocom_task *tasks, size_t n, uint64_t cpu_ns)
+{
+	struct iocom_job_load job = {.cgroup_id = 5, .delta.cpu_ns = cpu_ns};
+	struct iocom_disk disk = {.name = "vda", .requests = cpu_ns};
+	struct monitor_sample sample = {.elapsed_ns = SECOND,
+					.tasks = tasks,
+					.ntasks = n,
+					.jobs = &job,
+					.njobs = 1,
+					.disks = &disk,
+					.ndisks = 1,
+					.run_queue = (double)cpu_ns};
+
+	assert_int_equal(sample_window_add(w, &sample), 0);
+}
+
+/* Three readings: the ended task is there once, deltas add up, live ones are newest. */
+static void test_window(void **state)
+{
+	struct iocom_task first[] = {{.pid = 9, .delta.sent_bytes = 1, .load.sent_bytes = 1},
+				     {.pid = 4, .exited = true, .delta.sent_bytes = 50}};
+	struct iocom_task second[] = {{.pid = 9, .delta.sent_bytes = 2, .load.sent_bytes = 3},
+				      {.pid = 4, .start_ns = 8, .delta.sent_bytes = 6}};
+	struct sample_window *w = sample_window_new();
+	const struct iocom_disk *before;
+	struct monitor_sample out;
+	size_t nbefore;
+
+	(void)state;
+	assert_int_equal(sample_window_take(w, &out, &before, &nbefore), -ENODATA);
+	add(w, first, 2, 10);
+	add(w, second, 2, 20);
+	assert_int_equal(sample_window_take(w, &out, &before, &nbefore), 0);
+	assert_int_equal(nbefore, 0);
+	assert_int_equal(out.ntasks, 3); /* pid 4 came back as another process */
+	assert_true(out.tasks[0].pid == 4 && out.tasks[0].exited);
+	assert_int_equal(out.tasks[0].delta.sent_bytes, 50);
+	assert_true(out.tasks[1].pid == 4 && !out.tasks[1].exited);
+	assert_int_equal(out.tasks[2].delta.sent_bytes, 3);
+	assert_int_equal(out.tasks[2].load.sent_bytes, 3);
+	assert_int_equal(out.jobs[0].delta.cpu_ns, 30);
+	assert_int_equal(out.elapsed_ns, 2 * SECOND);
+	assert_true(out.run_queue == 15);
+	add(w, second, 1, 40);
+	assert_int_equal(sample_window_take(w, &out, &before, &nbefore), 0);
+	assert_int_equal(out.ntasks, 1);
+	assert_int_equal(out.elapsed_ns, SECOND);
+	assert_int_equal(nbefore, 1);
+	assert_int_equal(before[0].requests, 20);
+	assert_int_equal(sample_window_take(w, &out, &before, &nbefore), -ENODATA);
+	sample_window_free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_task_fields),
+		cmocka_unit_test(test_every_count_has_a_rate),
+		cmocka_unit_test(test_sorted_by_share),
+		cmocka_unit_test(test_capacity_measured),
+		cmocka_unit_test(test_bad_names),
+		cmocka_unit_test(test_job_names),
+		cmocka_unit_test(test_names_remembered),
+		cmocka_unit_test(test_mount_found),
+		cmocka_unit_test(test_own_only),
+		cmocka_unit_test(test_rest_of_document),
+		cmocka_unit_test(test_window),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "munged.h"
+#include "pack.h"
+#include "spec.h"
+
+static char *argv_bytes[] = {(char *)"cmd", (char *)"", (char *)"caf\xe9 \n", NULL};
+static char *env_bytes[] = {(char *)"A=b c", (char *)"LD_PRELOAD=/x.so", NULL};
+
+static struct spec example(void)
+{
+	struct spec spec = {
+		.job = "n1-abc-7",
+		.node = "n2",
+		.nonce = "00112233445566778899aabbccddeeff",
+		.class_name = "cmd",
+		.executable = (char *)"/bin/cmd",
+		.cwd = (char *)"/tmp/\xff",
+		.argv = argv_bytes,
+		.env = env_bytes,
+		.umask = 027,
+		.closed = 5,
+		.grace_ms = 1500,
+		.nlimits = 2,
+	};
+
+	spec.limits[0] = (struct spec_limit){RLIMIT_NOFILE, 512};
+	spec.limits[1] = (struct spec_limit){RLIMIT_CORE, RLIM_INFINITY};
+	return spec;
+}
+
+static void test_round_trip(void **state)
+{
+	struct spec in = example(), out;
+	struct iocom_err err;
+	size_t length;
+	void *data;
+
+	(void)state;
+	assert_int_equal(spec_pack(&in, &data, &length, &err), 0);
+	assert_int_equal(spec_unpack(&out, data, length, &err), 0);
+	assert_string_equal(out.job, in.job);
+	assert_string_equal(out.node, in.node);
+	assert_string_equal(out.nonce, in.nonce);
+	assert_string_equal(out.class_name, in.class_name);
+	assert_string_equal(out.executable, in.executable);
+	assert_string_equal(out.cwd, in.cwd);
+	for (int i = 0; i < 3; i++)
+		assert_string_equal(out.argv[i], in.argv[i]);
+	assert_null(out.argv[3]);
+	assert_string_equal(out.env[1], in.env[1]);
+	assert_null(out.env[2]);
+	assert_int_equal(out.umask, 027);
+	assert_int_equal(out.closed, 5);
+	assert_int_equal(out.grace_ms, 1500);
+	assert_int_equal(out.nlimits, 2);
+	assert_int_equal(out.limits[0].soft, 512);
+	assert_true(out.limits[1].soft == RLIM_INFINITY);
+	spec_free(&out);
+	free(data);
+}
+
+/* Every prefix and every changed byte is refused or unpacks to something bounded. */
+static void test_damage(void **state)
+{
+	struct spec in = example(), out;
+	uint8_t *data;
+	size_t length;
+	void *packed;
+
+	(void)state;
+	assert_int_equal(spec_pack(&in, &packed, &length, NULL), 0);
+	data = packed;
+	for (size_t n = 0; n < length; n++)
+		assert_int_not_equal(spec_unpack(&out, data, n, NULL), 0);
+	for (size_t n = 0; n < length; n++)
+		for (int bit = 0; bit < 8; bit++) {
+			data[n] ^= (uint8_t)(1 << bit);
+			if (!spec_unpack(&out, data, length, NULL)) {
+				assert_true(spec_job_valid(out.job));
+				assert_non_null(out.argv[0]);
+				spec_free(&out);
+			}
+			data[n] ^= (uint8_t)(1 << bit);
+		}
+	free(packed);
+}
+
+static void test_bad_fields(void **state)
+{
+	const char *names[] = {"", ".x", "a/b", "..", "a b", "a\n"};
+	struct iocom_err err;
+	struct spec in, out;
+	size_t length;
+	void *data;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		in = example();
+		strcpy(in.job, names[i]);
+		assert_int_equal(spec_pack(&in, &data, &length, &err), 0);
+		assert_int_equal(spec_unpack(&out, data, length, &err), -EBADMSG);
+		assert_non_null(strstr(err.text, "'job'"));
+		free(data);
+	}
+	in = example();
+	in.cwd = (char *)"relative";
+	assert_int_equal(spec_pack(&in, &data, &length, &err), 0);
+	assert_int_equal(spec_unpack(&out, data, length, &err), -EBADMSG);
+	assert_non_null(strstr(err.text, "'cwd'"));
+	free(data);
+}
+
+static void test_hash(void **state)
+{
+	/* SHA-256 of "abc", FIPS 180-2 B.1 */
+	const uint8_t truth[SPEC_HASH_BYTES] = {
+		0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea, 0x41, 0x41, 0x40,
+		0xde, 0x5d, 0xae, 0x22, 0x23, 0xb0, 0x03, 0x61, 0xa3, 0x96, 0x17,
+		0x7a, 0x9c, 0xb4, 0x10, 0xff, 0x61, 0xf2, 0x00, 0x15, 0xad};
+	uint8_t hash[SPEC_HASH_BYTES];
+
+	(void)state;
+	spec_hash("abc", 3, hash);
+	assert_memory_equal(hash, truth, sizeof(truth));
+}
+
+static void test_no_munged(void **state)
+{
+	struct spec spec = example();
+	struct iocom_err err;
+	char *credential = NULL;
+
+	(void)state;
+	assert_int_equal(spec_seal(&spec, "x", 1, "/nowhere/socket", &credential, &err),
+			 -EHOSTDOWN);
+	assert_non_null(strstr(err.text, "systemctl start munge"));
+}
+
+/* One sealed start, opened in all the wrong ways before the right one. */
+static void test_credential(void **state)
+{
+	struct munged munged;
+	struct spec spec = example(), other;
+	struct iocom_err err;
+	char *credential = NULL;
+	size_t length;
+	void *data;
+	uid_t uid = 1;
+	gid_t gid = 1;
+	const char *reason = munged_start(&munged);
+
+	(void)state;
+	if (reason) {
+		print_message("credential: %s\n", reason);
+		skip();
+	}
+	assert_int_equal(spec_pack(&spec, &data, &length, NULL), 0);
+#define SEAL() assert_int_equal(spec_seal(&spec, data, length, munged.socket, &credential, &err), 0)
+#define OPEN(s, d, n, node)                                                                        \
+	spec_open(s, d, n, credential, node, munged.socket, &uid, &gid, &err)
+	SEAL();
+	assert_int_equal(OPEN(&spec, data, length, "n2"), 0);
+	assert_int_equal(uid, getuid());
+	assert_int_equal(gid, getgid());
+	assert_int_equal(OPEN(&spec, data, length, "n2"), -EACCES);
+	assert_non_null(strstr(err.text, "replay"));
+	free(credential);
+	SEAL();
+	assert_int_equal(OPEN(&spec, data, length, "n3"), -EACCES);
+	assert_non_null(strstr(err.text, "another node"));
+	free(credential);
+	SEAL();
+	((char *)data)[length / 2] ^= 1;
+	assert_int_equal(OPEN(&spec, data, length, "n2"), -EACCES);
+	assert_non_null(strstr(err.text, "another command"));
+	((char *)data)[length / 2] ^= 1;
+	free(credential);
+	SEAL();
+	other = spec;
+	strcpy(other.job, "n1-abc-8");
+	assert_int_equal(OPEN(&other, data, length, "n2"), -EACCES);
+	assert_non_null(strstr(err.text, "another job"));
+	free(credential);
+	SEAL();
+	credential[strlen(credential) / 2] ^= 1;
+	assert_int_equal(OPEN(&spec, data, length, "n2"), -EACCES);
+	free(credential);
+	free(data);
+	munged_stop(&munged);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_bad_fields), cmocka_unit_test(test_hash),
+		cmocka_unit_test(test_no_munged),  cmocka_unit_test(test_credential),
+	};
+
+	return cmocka_run_group_tests_name("spec", tests, NULL, NULL);
+}

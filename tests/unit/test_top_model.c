@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "top_format.h"
+#include "top_model.h"
+#include "top_table.h"
+
+static void test_numbers(void **state)
+{
+	static const struct {
+		double value;
+		const char *bytes, *count;
+	} cases[] = {
+		{0, "-", "-"},
+		{0.04, "1", "0.1"},
+		{0.4, "1", "0.4"},
+		{999, "999", "999"},
+		{999.6, "1.00K", "1.00K"},
+		{1000, "1.00K", "1.00K"},
+		{9994, "9.99K", "9.99K"},
+		{9996, "10.0K", "10.0K"},
+		{99960, "100K", "100K"},
+		{999600, "1.00M", "1.00M"},
+		{12345678, "12.3M", "12.3M"},
+		{5e12, "5.00T", "5.00T"},
+		{-3, "-", "-"},
+	};
+	char out[TOP_NUMBER_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		top_format_bytes(out, cases[i].value);
+		assert_string_equal(out, cases[i].bytes);
+		top_format_count(out, cases[i].value);
+		assert_string_equal(out, cases[i].count);
+	}
+	for (double v = 0.01; v < 1e18; v *= 1.01) { /* always fits its column */
+		top_format_bytes(out, v);
+		assert_true(strlen(out) <= 5);
+		top_format_count(out, v);
+		assert_true(strlen(out) <= 5);
+		top_format_percent(out, v);
+		assert_true(strlen(out) <= 5);
+	}
+}
+
+static void test_spans(void **state)
+{
+	char out[TOP_NUMBER_MAX];
+
+	(void)state;
+	top_format_span(out, 12.2);
+	assert_string_equal(out, "12s");
+	top_format_span(out, 184);
+	assert_string_equal(out, "3m04s");
+	top_format_span(out, 3725);
+	assert_string_equal(out, "1h02m");
+	top_format_span(out, 356400);
+	assert_string_equal(out, "4d03h");
+	top_format_span(out, -1);
+	assert_string_equal(out, "0s");
+}
+
+static void assert_fit(const char *text, unsigned columns, enum top_fit fit, const char *expected)
+{
+	char out[64] = "";
+
+	top_format_fit(out, sizeof(out), text, columns, fit);
+	assert_string_equal(out, expected);
+}
+
+static void test_fit(void **state)
+{
+	(void)state;
+	assert_fit("abc", 5, TOP_FIT_LEFT, "abc  ");
+	assert_fit("abc", 5, TOP_FIT_RIGHT, "  abc");
+	assert_fit("abcdef", 4, TOP_FIT_LEFT, "abcd");
+	assert_fit("/a/b/c.service", 10, TOP_FIT_TAIL, "<c.service");
+	assert_fit("", 2, TOP_FIT_LEFT, "  ");
+	assert_fit("a\x1b[2Jb", 6, TOP_FIT_LEFT, "a?[2Jb"); /* no escape gets through */
+	assert_fit("a\nb\tc\x7f", 6, TOP_FIT_LEFT, "a?b?c?");
+	assert_fit("\xc2\x9b"
+		   "1m",
+		   3, TOP_FIT_LEFT, "?1m"); /* the 8-bit form of ESC [ */
+	if (!setlocale(LC_CTYPE, "C.UTF-8"))
+		return;
+	assert_fit("\xe6\x97\xa5\xe6\x9c\xac", 5, TOP_FIT_LEFT, "\xe6\x97\xa5\xe6\x9c\xac ");
+	assert_fit("\xe6\x97\xa5\xe6\x9c\xac", 3, TOP_FIT_LEFT, "\xe6\x97\xa5 ");
+	assert_fit("\xe6\x97\xa5\xe6\x9c\xac", 4, TOP_FIT_TAIL, "\xe6\x97\xa5\xe6\x9c\xac");
+	assert_fit("x\xe6\x97\xa5\xe6\x9c\xac", 4, TOP_FIT_TAIL, "<\xe6\x9c\xac ");
+}
+
+static unsigned width_of(const struct top_column *c, size_t n)
+{
+	unsigned width = 0;
+
+	for (size_t i = 0; i < n; i++)
+		width += c[i].width + (i ? 1 : 0);
+	return width;
+}
+
+static bool has(const struct top_column *c, size_t n, enum top_key key)
+{
+	for (size_t i = 0; i < n; i++)
+		if (c[i].key == key)
+			return true;
+	return false;
+}
+
+/* At every width: nothing is wider than the screen, and the sort column is there. */
+static void test_layout_fits(void **state)
+{
+	struct top_column c[TOP_KEYS];
+
+	(void)state;
+	for (unsigned width = 20; width <= 300; width++) {
+		for (unsigned key = 0; key < TOP_KEYS; key++) {
+			for (int jobs = 0; jobs < 2; jobs++) {
+				size_t n = top_table_layout(c, width, jobs, key);
+				bool of_view = jobs ? key != TOP_PID && key != TOP_USER &&
+							       key != TOP_COMMAND
+						    : key != TOP_TASKS;
+
+				assert_true(n > 0);
+				if (width >= 40)
+					assert_true(width_of(c, n) <= width);
+				assert_true(has(c, n, key) == of_view);
+			}
+		}
+	}
+}
+
+static void test_layout_80(void **state)
+{
+	static const enum top_key shown[] = {TOP_PID,	TOP_USER,     TOP_COMMAND, TOP_READ,
+					     TOP_WRITE, TOP_IMPLICIT, TOP_SENT,	   TOP_RECEIVED,
+					     TOP_CPU,	TOP_RSS,      TOP_SHARE};
+	struct top_column c[TOP_KEYS];
+	size_t n = top_table_layout(c, 80, false, TOP_SHARE);
+
+	(void)state;
+	assert_int_equal(n, sizeof(shown) / sizeof(shown[0]));
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(c[i].key, shown[i]);
+	n = top_table_layout(c, 200, false, TOP_SHARE);
+	assert_int_equal(n, TOP_KEYS - 1); /* all but TASKS */
+	assert_true(c[0].roomy);
+}
+
+static json_t *document(void)
+{
+	return json_pack(
+		"{s:s, s:{s:i, s:f}, s:[{s:i,s:s,s:i,s:s,s:f,s:f,s:s}, {s:i,s:s,s:i,s:n,s:f,s:b},"
+		" {s:i,s:s,s:i,s:s,s:f}], s:[{s:s,s:f},{s:s,s:f},{s:n,s:f}], s:[]}",
+		"node", "n1", "totals", "cores", 2, "cpu_ms_per_s", 1000.0, "tasks",
+		/* three tasks */
+		"pid", 30, "comm", "zip", "uid", 0, "job", "/a", "share", 0.5, "cpu_ms_per_s",
+		900.0, "share_of", "cpu", "pid", 10, "comm", "awk", "uid", 4000000, "job", "share",
+		0.2, "exited", 1, "pid", 20, "comm", "make", "uid", 4000000, "job", "/b", "share",
+		0.3,
+		/* three jobs */
+		"jobs", "job", "/a", "share", 0.5, "job", "/b", "share", 0.3, "job", "share", 0.2,
+		"disks");
+}
+
+static void assert_pids(struct top_model *model, const struct top_model_options *options,
+			const int *pids, size_t n)
+{
+	const struct top_row *rows;
+	size_t have;
+
+	assert_int_equal(top_model_arrange(model, options), 0);
+	rows = top_model_rows(model, &have);
+	assert_int_equal(have, n);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal((int)rows[i].value[TOP_PID], pids[i]);
+}
+
+static void test_arrange(void **state)
+{
+	struct top_model *model = top_model_new();
+	struct top_model_options o = {.key = TOP_SHARE};
+	const struct top_row *rows;
+	json_t *doc = document();
+	size_t n;
+
+	(void)state;
+	assert_non_null(doc);
+	assert_int_equal(top_model_set(model, doc, NULL), 0);
+	json_decref(doc); /* the model keeps its own reference */
+	assert_pids(model, &o, (int[]){30, 20, 10}, 3);
+	rows = top_model_rows(model, &n);
+	assert_true(rows[0].value[TOP_CPU] == 0.9 && !rows[0].idle);
+	assert_string_equal(rows[0].user, "root");
+	assert_string_equal(rows[1].user, "4000000"); /* no such user: its number */
+	assert_true(rows[1].idle && rows[2].exited && !rows[2].idle);
+	assert_string_equal(rows[2].job, "");
+	o.key = TOP_PID;
+	assert_pids(model, &o, (int[]){10, 20, 30}, 3);
+	o.reverse = true;
+	assert_pids(model, &o, (int[]){30, 20, 10}, 3);
+	o = (struct top_model_options){.key = TOP_COMMAND};
+	assert_pids(model, &o, (int[]){10, 20, 30}, 3);
+	o = (struct top_model_options){.key = TOP_SHARE, .filter_uid = true, .uid = 4000000};
+	assert_pids(model, &o, (int[]){20, 10}, 2);
+	o.jobs = true;
+	assert_int_equal(top_model_arrange(model, &o), 0);
+	rows = top_model_rows(model, &n);
+	assert_int_equal(n, 1);
+	assert_string_equal(rows[0].job, "/b");
+	top_model_free(model);
+}
+
+static void test_filtered_document(void **state)
+{
+	struct top_model_options o = {.key = TOP_PID, .filter_uid = true, .uid = 4000000};
+	struct top_model *model = top_model_new();
+	json_t *doc = document(), *out, *first;
+
+	(void)state;
+	assert_int_equal(top_model_set(model, doc, NULL), 0);
+	out = top_model_filtered(model, &o, true);
+	assert_int_equal(json_array_size(json_object_get(out, "tasks")), 2);
+	first = json_array_get(json_object_get(out, "tasks"), 0);
+	assert_int_equal(json_integer_value(json_object_get(first, "pid")), 10);
+	assert_int_equal(json_array_size(json_object_get(out, "jobs")), 1);
+	assert_string_equal(top_string(out, "node"), "n1");
+	json_decref(out);
+	o = (struct top_model_options){.key = TOP_SHARE};
+	out = top_model_filtered(model, &o, false); /* nothing to change: the same document */
+	assert_true(json_equal(out, doc));
+	json_decref(out);
+	json_decref(doc);
+	top_model_free(model);
+}
+
+static void test_bad_documents(void **state)
+{
+	static const char *const bad[] = {"{}", "[]", "{\"tasks\":[],\"jobs\":[]}",
+					  "{\"tasks\":[1],\"jobs\":[],\"disks\":[]}",
+					  "{\"tasks\":{},\"jobs\":[],\"disks\":[]}"};
+	static const char strange[] = "{\"tasks\":[{\"pid\":\"x\",\"comm\":5,\"share\":null}],"
+				      "\"jobs\":[{}],\"disks\":[{}],"
+				      "\"drops\":[],\"cost\":7}";
+	struct top_model_options o = {.key = TOP_COMMAND};
+	struct top_model *model = top_model_new();
+	struct top_line lines[4];
+	struct iocom_err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		json_t *doc = json_loads(bad[i], 0, NULL);
+
+		err.text[0] = 0;
+		assert_int_equal(top_model_set(model, doc, &err), -EPROTO);
+		assert_true(*err.text);
+		json_decref(doc);
+	}
+	json_t *doc = json_loads(strange, 0, NULL);
+
+	assert_int_equal(top_model_set(model, doc, &err), 0);
+	assert_int_equal(top_model_arrange(model, &o), 0);
+	o.jobs = true;
+	assert_int_equal(top_model_arrange(model, &o), 0);
+	assert_int_equal(top_table_summary(doc, 5, true, lines, 4), 4); /* no more than fits */
+	json_decref(doc);
+	top_model_free(model);
+}
+
+static void test_summary(void **state)
+{
+	json_t *doc = json_pack(
+		"{s:s, s:{s:i, s:f, s:f}, s:[], s:[], s:[{s:s,s:f},{s:s,s:f},{s:s,s:f}],"
+		" s:{s:i, s:i}, s:{s:s}}",
+		"node", "n7", "totals", "cores", 4, "cpu_ms_per_s", 1000.0, "sent_bytes_per_s",
+		2.5e6, "tasks", "jobs", "disks", "name", "vda", "utilisation", 0.1, "name", "vdb",
+		"utilisation", 0.9, "name", "vdc", "utilisation", 0.9, "drops", "ledger", 5, "jobs",
+		0, "drops_help", "ledger", "writers unknown");
+	struct top_line lines[16];
+	size_t n = top_table_summary(doc, 2, false, lines, 16);
+
+	(void)state;
+	assert_int_equal(n, 6); /* node, lost, cpu, two disks, network */
+	assert_ptr_equal(strstr(lines[0].text, "n7"), lines[0].text);
+	assert_true(lines[1].alert && !lines[0].alert && !lines[2].alert);
+	assert_string_equal(lines[1].text, "LOST   ledger 5: writers unknown");
+	assert_non_null(strstr(lines[2].text, " 25.0% of 4 cores"));
+	assert_non_null(strstr(lines[3].text, "vdb")); /* the busiest first */
+	assert_non_null(strstr(lines[4].text, "vdc"));
+	assert_non_null(strstr(lines[4].text, "+1 more"));
+	for (size_t i = 2; i < n; i++)
+		assert_true(strlen(lines[i].text) <= 80);
+	assert_non_null(strstr(lines[5].text, "2.50M/s sent"));
+	json_decref(doc);
+}
+
+static void test_keys(void **state)
+{
+	enum top_key key;
+
+	(void)state;
+	for (unsigned i = 0; i < TOP_KEYS; i++) {
+		assert_int_equal(top_key_parse(top_key_name(i), &key), 0);
+		assert_int_equal(key, i);
+		assert_non_null(top_table_help(i));
+	}
+	assert_int_equal(top_key_parse("nonsense", &key), -EINVAL);
+	assert_null(top_key_name(TOP_KEYS));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_spans),
+		cmocka_unit_test(test_fit),
+		cmocka_unit_test(test_layout_fits),
+		cmocka_unit_test(test_layout_80),
+		cmocka_unit_test(test_arrange),
+		cmocka_unit_test(test_filtered_document),
+		cmocka_unit_test(test_bad_documents),
+		cmocka_unit_test(test_summary),
+		cmocka_unit_test(test_keys),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

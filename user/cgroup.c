@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Control groups of jobs; see cgroup.h.
+ *
+ * Killing: cgroup.kill also reaches a child that is being forked.  Without it
+ * the group is frozen first, so that no fork escapes, and each process gets
+ * SIGKILL, which a frozen v2 group delivers.
+ *
+ * Known race: a v1 group can refuse rmdir for a moment after its last process
+ * died; cgroup_remove therefore tries again until its limit.
+ */
+#include "cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <mntent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WHOLE_MACHINE "iocom"
+#define DEPTH_MAX     32
+
+static bool has_option(const char *options, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *at = options; (at = strstr(at, name)); at += n)
+		if ((at == options || at[-1] == ',') && (at[n] == 0 || at[n] == ','))
+			return true;
+	return false;
+}
+
+static void take_mount(struct cgroup_mounts *mounts, const struct mntent *entry)
+{
+	if (strlen(entry->mnt_dir) >= sizeof(mounts->v2))
+		return;
+	if (!strcmp(entry->mnt_type, "cgroup2")) {
+		if (!mounts->v2[0])
+			strcpy(mounts->v2, entry->mnt_dir);
+		return;
+	}
+	if (strcmp(entry->mnt_type, "cgroup") != 0 || mounts->nv1 == CGROUP_V1_MAX)
+		return;
+	if (!has_option(entry->mnt_opts, "memory") && !has_option(entry->mnt_opts, "cpu") &&
+	    !has_option(entry->mnt_opts, "cpuacct"))
+		return;
+	strcpy(mounts->v1[mounts->nv1++], entry->mnt_dir);
+}
+
+int cgroup_mounts_read(const char *table, struct cgroup_mounts *mounts, struct iocom_err *err)
+{
+	struct mntent entry;
+	char line[4096];
+	FILE *in = setmntent(table, "re");
+
+	*mounts = (struct cgroup_mounts){0};
+	if (!in)
+		return iocom_err_set(err, -errno, "cannot read %s: %s", table, strerror(errno));
+	while (getmntent_r(in, &entry, line, sizeof(line)))
+		take_mount(mounts, &entry);
+	endmntent(in);
+	if (!mounts->v2[0])
+		return iocom_err_set(err, -ENOENT,
+				     "no cgroup2 file system is mounted; mount one (mount -t cgroup2 "
+				     "none /sys/fs/cgroup/unified)");
+	return 0;
+}
+
+static bool scope_valid(const char *scope)
+{
+	if (*scope == '/')
+		return false;
+	for (const char *at = scope; *at;) {
+		size_t n = strcspn(at, "/");
+
+		if (n == 2 && at[0] == '.' && at[1] == '.')
+			return false;
+		at += n + (at[n] == '/');
+	}
+	return true;
+}
+
+static int join(char *out, const char *mount, const char *scope, const char *name)
+{
+	int n = snprintf(out, CGROUP_PATH_MAX, "%s/%s/%s", mount, *scope ? scope : WHOLE_MACHINE,
+			 name);
+
+	return n < 0 || n >= CGROUP_PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+int cgroup_name(const struct cgroup_mounts *mounts, const char *scope, const char *name,
+		struct cgroup *group, struct iocom_err *err)
+{
+	struct stat st;
+
+	*group = (struct cgroup){0};
+	if (!scope_valid(scope))
+		return iocom_err_set(err, -EINVAL,
+				     "a scope is a path below the cgroup mount, not '%s'", scope);
+	if (join(group->v2, mounts->v2, scope, name))
+		return iocom_err_set(err, -ENAMETOOLONG, "the cgroup's name is too long: %s", scope);
+	for (size_t i = 0; i < mounts->nv1; i++) {
+		char *path = group->v1[group->nv1];
+		int n = snprintf(path, CGROUP_PATH_MAX, "%s/%s", mounts->v1[i], scope);
+
+		if (n < 0 || n >= CGROUP_PATH_MAX || stat(path, &st))
+			continue;
+		if (!join(path, mounts->v1[i], scope, name))
+			group->nv1++;
+	}
+	return 0;
+}
+
+static int write_file(const char *directory, const char *file, const char *text)
+{
+	char path[CGROUP_PATH_MAX + 64];
+	size_t n = strlen(text);
+	int fd, rc = 0;
+
+	if (snprintf(path, sizeof(path), "%s/%s", directory, file) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, n) != (ssize_t)n)
+		rc = errno ? -errno : -EIO;
+	close(fd);
+	return rc;
+}
+
+/* Reads a small file; length or negative errno. */
+static ssize_t read_file(const char *directory, const char *file, char *out, size_t size)
+{
+	char path[CGROUP_PATH_MAX + 64];
+	ssize_t n;
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s/%s", directory, file) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, out, size - 1);
+	if (n < 0)
+		n = -errno;
+	else
+		out[n] = 0;
+	close(fd);
+	return n;
+}
+
+/*
+ * Offers DIRECTORY's controllers to its children.  Best effort: a group with
+ * processes of its own may not (EBUSY), and the job then runs without limits.
+ */
+static void offer_controllers(const char *directory)
+{
+	static const char *const wanted[] = {"cpu", "io", "memory", "pids"};
+	char have[256];
+	char text[16];
+
+	if (read_file(directory, "cgroup.controllers", have, sizeof(have)) <= 0)
+		return;
+	for (char *at = have; *at; at++)
+		if (*at == ' ' || *at == '\n')
+			*at = ',';
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		if (!has_option(have, wanted[i]))
+			continue;
+		snprintf(text, sizeof(text), "+%s", wanted[i]);
+		write_file(directory, "cgroup.subtree_control", text);
+	}
+}
+
+/* mkdir of PATH and of its last two parents (SCOPE may be new, "jobs" often is). */
+static int make_path(const char *path, unsigned parents, bool offer)
+{
+	char parent[CGROUP_PATH_MAX];
+	char *slash;
+	int rc = 0;
+
+	strcpy(parent, path);
+	slash = strrchr(parent, '/');
+	if (slash)
+		*slash = 0;
+	if (mkdir(path, 0755) && errno == ENOENT && parents && slash) {
+		rc = make_path(parent, parents - 1, offer);
+		if (!rc && mkdir(path, 0755) && errno != EEXIST)
+			rc = -errno;
+	} else if (access(path, F_OK)) {
+		rc = -errno;
+	}
+	if (!rc && offer && parents && slash)
+		offer_controllers(parent);
+	return rc;
+}
+
+/* The id that BPF sees; in name_to_handle_at's handle, and on 64 bit the inode too. */
+static uint64_t group_id(const char *path)
+{
+	union {
+		struct file_handle handle;
+		char room[sizeof(struct file_handle) + 8];
+	} u = {.handle = {.handle_bytes = 8}};
+	uint64_t id = 0;
+	struct stat st;
+	int mount;
+
+	if (!name_to_handle_at(AT_FDCWD, path, &u.handle, &mount, 0)) {
+		memcpy(&id, u.room + sizeof(struct file_handle), sizeof(id));
+		return id;
+	}
+	return stat(path, &st) ? 0 : (uint64_t)st.st_ino;
+}
+
+int cgroup_create(struct cgroup *group, struct iocom_err *err)
+{
+	int rc = make_path(group->v2, 2, true);
+
+	if (rc)
+		return iocom_err_set(err, rc, "cannot make the cgroup %s: %s", group->v2,
+				     strerror(-rc));
+	if (cgroup_populated(group) == 1)
+		return iocom_err_set(err, -EBUSY, "the cgroup %s already has processes", group->v2);
+	for (size_t i = 0; i < group->nv1; i++) {
+		rc = make_path(group->v1[i], 2, false);
+		if (rc)
+			return iocom_err_set(err, rc, "cannot make the cgroup %s: %s", group->v1[i],
+					     strerror(-rc));
+	}
+	group->id = group_id(group->v2);
+	return 0;
+}
+
+int cgroup_enter(const struct cgroup *group, bool v2)
+{
+	int rc = v2 ? write_file(group->v2, "cgroup.procs", "0") : 0;
+
+	for (size_t i = 0; i < group->nv1 && !rc; i++)
+		rc = write_file(group->v1[i], "cgroup.procs", "0");
+	return rc;
+}
+
+int cgroup_open(const struct cgroup *group)
+{
+	int fd = open(group->v2, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int cgroup_populated(const struct cgroup *group)
+{
+	char text[256];
+	ssize_t n = read_file(group->v2, "cgroup.events", text, sizeof(text));
+
+	if (n < 0)
+		return (int)n;
+	return strstr(text, "populated 1") ? 1 : 0;
+}
+
+/* Sends SIGNAL to each process of one directory; how many, or negative errno. */
+static int signal_directory(const char *directory, int signal)
+{
+	char path[CGROUP_PATH_MAX + 64];
+	int pid, count = 0;
+	FILE *in;
+
+	if (snprintf(path, sizeof(path), "%s/cgroup.procs", directory) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	in = fopen(path, "re");
+	if (!in)
+		return -errno;
+	while (fscanf(in, "%d", &pid) == 1)
+		if (pid > 0) /* 0: of another pid namespace, out of reach */
+			count += !kill(pid, signal);
+	fclose(in);
+	return count;
+}
+
+typedef int (*directory_fn)(const char *directory, int arg);
+
+/* Calls FN for the groups below DIRECTORY (children first), then for itself. */
+static int walk(const char *directory, unsigned depth, directory_fn fn, int arg)
+{
+	DIR *dir = depth < DEPTH_MAX ? opendir(directory) : NULL;
+	char path[CGROUP_PATH_MAX];
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		if (snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name) <
+		    (int)sizeof(path))
+			walk(path, depth + 1, fn, arg);
+	}
+	if (dir)
+		closedir(dir);
+	return fn(directory, arg);
+}
+
+int cgroup_signal(const struct cgroup *group, int signal)
+{
+	int rc = walk(group->v2, 0, signal_directory, signal);
+
+	return rc < 0 ? rc : 0;
+}
+
+int cgroup_kill(const struct cgroup *group)
+{
+	int rc = write_file(group->v2, "cgroup.kill", "1");
+
+	if (rc != -ENOENT || access(group->v2, F_OK))
+		return rc;
+	write_file(group->v2, "cgroup.freeze", "1");
+	for (unsigned round = 0; round < 100 && cgroup_populated(group) == 1; round++) {
+		rc = cgroup_signal(group, SIGKILL);
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+	write_file(group->v2, "cgroup.freeze", "0");
+	return rc == -ENOENT ? 0 : rc;
+}
+
+static int remove_directory(const char *directory, int arg)
+{
+	(void)arg;
+	return rmdir(directory) && errno != ENOENT ? -errno : 0;
+}
+
+static int remove_once(const struct cgroup *group)
+{
+	int rc = walk(group->v2, 0, remove_directory, 0);
+
+	for (size_t i = 0; i < group->nv1 && !rc; i++)
+		rc = walk(group->v1[i], 0, remove_directory, 0);
+	return rc;
+}
+
+int cgroup_remove(const struct cgroup *group, unsigned limit_ms)
+{
+	unsigned waited = 0, pause_ms = 1;
+	int rc = remove_once(group);
+
+	while (rc == -EBUSY && waited < limit_ms) {
+		cgroup_kill(group);
+		nanosleep(&(struct timespec){.tv_nsec = pause_ms * 1000000L}, NULL);
+		waited += pause_ms;
+		if (pause_ms < 16)
+			pause_ms *= 2;
+		rc = remove_once(group);
+	}
+	return rc;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Settings: one table gives each key its INI name, its flag, its help text,
+ * its default and its check.  Flags win over the file, the file over the
+ * defaults.  INI keys are the flags' names with '_' for '-', all in one
+ * section.
+ */
+#ifndef IOCOM_CONFIG_H
+#define IOCOM_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "iocom/err.h"
+
+enum config_type {
+	CONFIG_STRING, /* char[size] in the target */
+	CONFIG_NUMBER, /* double, min..max */
+	CONFIG_COUNT,  /* uint32_t, min..max */
+	CONFIG_BOOL,   /* bool: yes/no, true/false, on/off, 1/0 */
+	CONFIG_CUSTOM, /* `parse` does it */
+};
+
+/* 0, or -EINVAL with what was expected ("expected ...") in ERR. */
+typedef int (*config_parse_value)(void *target, const char *value, struct iocom_err *err);
+
+struct config_key {
+	const char *name;     /* flag without "--" */
+	const char *argument; /* for --help: "SECONDS" */
+	const char *help;     /* one line */
+	const char *fallback; /* default as text; NULL: the target stays as it is */
+	enum config_type type;
+	size_t offset, size;	  /* of the target's field */
+	double min, max;	  /* of numbers and counts */
+	config_parse_value parse; /* CONFIG_CUSTOM; elsewhere NULL or an extra check */
+};
+
+struct config_program {
+	const char *name;     /* "iocomd" */
+	const char *summary;  /* one line for --help */
+	const char *section;  /* "iocom" */
+	const char *file;     /* default file, read when it exists; NULL: none */
+	const struct config_key *keys;
+	size_t nkeys;
+};
+
+#define CONFIG_E_HELP	 1 /* --help: print config_help and exit 0 */
+#define CONFIG_E_VERSION 2 /* --version */
+#define CONFIG_E_USAGE	 3 /* bad flag or value on the command line: exit 2 */
+
+/*
+ * Fills TARGET: defaults, then the file (--config FILE, which must exist, or
+ * the program's default file if there is one), then the flags.
+ * 0; CONFIG_E_*; or negative errno with "FILE:LINE: sentence" (exit 1).
+ */
+int config_load(const struct config_program *program, int argc, char **argv, void *target,
+		struct iocom_err *err);
+/* Sets one key from text.  0; -ENOENT no such key; -EINVAL with the sentence. */
+int config_set(const struct config_program *program, const char *name, const char *value,
+	       void *target, struct iocom_err *err);
+/* Reads one file.  0 or negative errno with "FILE:LINE: sentence". */
+int config_read(const struct config_program *program, const char *path, void *target,
+		struct iocom_err *err);
+/* The help text, malloc'ed; NULL when memory is out. */
+char *config_help(const struct config_program *program);
+
+#endif

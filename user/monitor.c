@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * One reading: turn the epoch and take what was folded since the last one; then
+ * sweep the live threads; then the disks.  In this order a thread that folds in
+ * between is late by one reading and never counted twice (monitor_fold.h).
+ */
+#include "monitor_internal.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SWEEP_BUFFER	(256 * 1024)
+#define DRAIN_BATCH	1024
+#define EPOCH_WAIT_NS	200000000ULL
+#define LEDGER_PRUNE_S	30
+#define LEDGER_STALE_S	60
+#define CLOCK_S(t)	((t) / 1000000000ULL)
+
+static __u64 clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec;
+}
+
+static __u64 process_cpu_ns(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return ((__u64)usage.ru_utime.tv_sec + (__u64)usage.ru_stime.tv_sec) * 1000000000ULL +
+	       ((__u64)usage.ru_utime.tv_usec + (__u64)usage.ru_stime.tv_usec) * 1000ULL;
+}
+
+/* Runs an iterator program to its end; EACH gets what it wrote. */
+static int run_iterator(struct monitor *monitor, struct bpf_link *link,
+			int (*each)(struct monitor *monitor, const char *data, size_t size,
+				    size_t *used),
+			struct iocom_err *err)
+{
+	size_t have = 0, used;
+	int fd, rc = 0;
+	ssize_t n;
+
+	monitor->skel->bss->reader_tid = (__u32)syscall(SYS_gettid);
+	fd = bpf_iter_create(bpf_link__fd(link));
+	if (fd < 0)
+		return iocom_err_set(err, -errno, "cannot start the sweep over all tasks: %s",
+				     strerror(errno));
+	while (!rc) {
+		n = read(fd, monitor->sweep_buffer + have, SWEEP_BUFFER - have);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			continue;
+		if (n < 0)
+			rc = iocom_err_set(err, -errno, "the sweep over all tasks failed: %s",
+					   strerror(errno));
+		if (n <= 0)
+			break;
+		have += (size_t)n;
+		used = have;
+		if (each)
+			rc = each(monitor, monitor->sweep_buffer, have, &used);
+		have -= used;
+		memmove(monitor->sweep_buffer, monitor->sweep_buffer + used, have);
+	}
+	close(fd);
+	return rc == -ENOMEM ? iocom_err_set(err, rc, "out of memory in the sweep") : rc;
+}
+
+/* Takes whole records; a rest waits for the next read. */
+static int take_records(struct monitor *monitor, const char *data, size_t size, size_t *used)
+{
+	size_t at = 0;
+
+	while (size - at >= sizeof(struct thread_record)) {
+		const struct thread_record *thread = (const void *)(data + at);
+		size_t length = sizeof(*thread);
+		const struct leader_record *leader = NULL;
+		const struct counters *counters = NULL;
+		int rc;
+
+		if (thread->flags & THREAD_LEADER) {
+			leader = (const void *)(data + at + length);
+			length += sizeof(*leader);
+		}
+		if (thread->flags & THREAD_COUNTERS) {
+			counters = (const void *)(data + at + length);
+			length += sizeof(*counters);
+		}
+		if (length > size - at)
+			break;
+		rc = fold_thread(monitor->fold, thread, leader, counters);
+		if (rc)
+			return rc;
+		at += length;
+	}
+	*used = at;
+	return 0;
+}
+
+/* Turns the epoch; false when some program would not leave the old one. */
+static bool turn_epoch(struct monitor *monitor)
+{
+	struct iocom_bpf__bss *bss = monitor->skel->bss;
+	__u64 until = clock_ns(CLOCK_MONOTONIC) + EPOCH_WAIT_NS;
+
+	__atomic_store_n(&bss->epoch, bss->epoch + 1, __ATOMIC_SEQ_CST);
+	for (int cpu = 0; cpu < (int)(sizeof(bss->busy) / sizeof(bss->busy[0])); cpu++) {
+		while (__atomic_load_n(&bss->busy[cpu].count, __ATOMIC_SEQ_CST)) {
+			if (clock_ns(CLOCK_MONOTONIC) > until)
+				return false;
+			sched_yield();
+		}
+	}
+	return true;
+}
+
+/* Empties MAP of (late key, late value) or (cgroup id, counters). */
+static int drain_map(struct monitor *monitor, struct bpf_map *map, bool jobs, struct iocom_err *err)
+{
+	DECLARE_LIBBPF_OPTS(bpf_map_batch_opts, opts);
+	__u32 cursor = 0, count;
+	bool first = true, last = false;
+
+	while (!last) {
+		int rc;
+
+		count = DRAIN_BATCH;
+		rc = bpf_map_lookup_and_delete_batch(bpf_map__fd(map), first ? NULL : &cursor,
+						     &cursor, monitor->late_keys,
+						     monitor->late_values, &count, &opts);
+		if (rc && errno != ENOENT)
+			return iocom_err_set(err, -errno, "cannot read map %s: %s",
+					     bpf_map__name(map), strerror(errno));
+		last = rc != 0;
+		first = false;
+		for (__u32 i = 0; i < count; i++) {
+			if (jobs)
+				rc = fold_job(monitor->fold, ((__u64 *)monitor->late_keys)[i],
+					      (struct counters *)monitor->late_values + i);
+			else
+				rc = fold_late(monitor->fold, &monitor->late_keys[i],
+					       &monitor->late_values[i]);
+			if (rc == -ENOMEM)
+				return iocom_err_set(err, rc, "out of memory for processes");
+		}
+	}
+	return 0;
+}
+
+static int drain_folded(struct monitor *monitor, struct iocom_err *err)
+{
+	struct iocom_bpf *skel = monitor->skel;
+	bool odd = skel->bss->epoch & 1;
+	int rc;
+
+	if (!turn_epoch(monitor)) {
+		/* Back: the old pair goes on being filled, the new one waits. */
+		__atomic_store_n(&skel->bss->epoch, skel->bss->epoch - 1, __ATOMIC_SEQ_CST);
+		monitor->stalled_epochs++;
+		return 0;
+	}
+	rc = drain_map(monitor, odd ? skel->maps.jobs_odd : skel->maps.jobs_even, true, err);
+	if (!rc)
+		rc = drain_map(monitor, odd ? skel->maps.late_odd : skel->maps.late_even, false,
+			       err);
+	return rc;
+}
+
+/* Files that were dirtied and deleted before writeback leave entries behind. */
+static void prune_ledger(struct monitor *monitor, __u64 now_s)
+{
+	int fd = bpf_map__fd(monitor->skel->maps.ledger);
+	struct ledger_key key, next;
+	bool more;
+
+	if (now_s < monitor->pruned_s + LEDGER_PRUNE_S)
+		return;
+	monitor->pruned_s = now_s;
+	more = !bpf_map_get_next_key(fd, NULL, &key);
+	while (more) {
+		struct ledger_value value;
+
+		more = !bpf_map_get_next_key(fd, &key, &next);
+		if (!bpf_map_lookup_elem(fd, &key, &value) &&
+		    value.touched_s + LEDGER_STALE_S < now_s)
+			bpf_map_delete_elem(fd, &key);
+		key = next;
+	}
+}
+
+static void read_programs(struct monitor *monitor, struct monitor_sample *sample, __u64 *misses)
+{
+	struct bpf_object_skeleton *skeleton = monitor->skel->skeleton;
+	size_t n = 0;
+
+	*misses = 0;
+	for (int i = 0; i < skeleton->prog_cnt && n < MONITOR_PROGRAMS; i++) {
+		struct bpf_program *program = *skeleton->progs[i].prog;
+		struct bpf_prog_info info = {0};
+		__u32 length = sizeof(info);
+		struct monitor_program *out = &monitor->programs[n];
+
+		if (bpf_program__fd(program) < 0 ||
+		    bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &length))
+			continue;
+		strncpy(out->name, bpf_program__name(program), sizeof(out->name) - 1);
+		out->runs = info.run_cnt;
+		out->run_ns = info.run_time_ns;
+		*misses += info.recursion_misses;
+		n++;
+	}
+	monitor->nprograms = n;
+	sample->programs = monitor->programs;
+	sample->nprograms = n;
+}
+
+static void read_drops(struct monitor *monitor, const struct fold_result *result, __u64 misses,
+		       struct monitor_sample *sample)
+{
+	static const struct monitor_drop kernel[DROPS] = {
+		[DROP_TASK_STORAGE] = {"task_storage", "events of a thread without memory for its "
+						       "counters were not counted", 0},
+		[DROP_LATE] = {"late", "an ended process's last counters are missing from its row "
+				       "(its job has them)", 0},
+		[DROP_JOBS] = {"jobs", "counters of ended threads are missing from their job", 0},
+		[DROP_DISKS] = {"disks", "a disk was not counted: too many disks", 0},
+		[DROP_LEDGER] = {"ledger", "a file's writer was not remembered: its writeback is "
+					   "unattributed", 0},
+		[DROP_COWRITERS] = {"cowriters", "a page of a file's fifth concurrent writer went "
+						 "to the fourth", 0},
+		[DROP_SOCKETS] = {"sockets", "bytes received on a socket were not counted", 0},
+	};
+	struct monitor_drop *out = monitor->drops;
+	size_t n = 0;
+
+	for (; n < DROPS; n++) {
+		out[n] = kernel[n];
+		out[n].count = monitor->skel->bss->drops[n];
+	}
+	out[n++] = (struct monitor_drop){"recursion", "events that came while their own program "
+						      "ran on that CPU were not counted", misses};
+	out[n++] = (struct monitor_drop){"epochs", "a reading could not take the ended threads' "
+						   "counters; the next one does",
+					 monitor->stalled_epochs};
+	out[n++] = (struct monitor_drop){"exited", "ended processes were forgotten early: late "
+						   "writeback gives them a nameless row",
+					 result->evicted_processes};
+	out[n++] = (struct monitor_drop){"ended_jobs", "totals of the longest idle cgroups were "
+						       "forgotten", result->evicted_jobs};
+	sample->drops = out;
+	sample->ndrops = n;
+}
+
+static int monitor_start(struct monitor *monitor, const struct monitor_config *config,
+			 struct iocom_err *err)
+{
+	struct iocom_bpf *skel = monitor->skel;
+	int rc;
+
+	rc = monitor_disks_scope(skel, config->scope_disks, err);
+	if (rc)
+		return rc;
+	if (!config->no_program_cost)
+		monitor->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	skel->bss->now_s = (__u32)CLOCK_S(clock_ns(CLOCK_BOOTTIME));
+	monitor->since_ns = monitor->previous_ns = clock_ns(CLOCK_REALTIME);
+	monitor->cpu_since_ns = process_cpu_ns();
+	skel->bss->began_ns = clock_ns(CLOCK_BOOTTIME);
+	/* The disks' zero point belongs beside the first counted bio. */
+	skel->links.bio_queue = bpf_program__attach(skel->progs.bio_queue);
+	rc = monitor_disks_baseline(&monitor->disks, err);
+	if (!rc)
+		rc = monitor_load_attach(skel, err);
+	if (rc)
+		return rc;
+	skel->bss->sweep_mode = SWEEP_BASELINE;
+	rc = run_iterator(monitor, skel->links.sweep, NULL, err);
+	skel->bss->sweep_mode = SWEEP_READ;
+	return rc;
+}
+
+int monitor_open(struct monitor **out, const struct monitor_config *config, struct iocom_err *err)
+{
+	bool scoped = config->scope_cgroup != NULL;
+	struct monitor *monitor;
+	__u64 scope_id = 0;
+	__u32 level = 0;
+	int rc;
+
+	*out = NULL;
+	if (scoped) {
+		rc = monitor_scope_find(config->scope_cgroup, &scope_id, &level, err);
+		if (rc)
+			return rc;
+	}
+	monitor = calloc(1, sizeof(*monitor));
+	if (!monitor)
+		return iocom_err_set(err, -ENOMEM, "out of memory for the monitor");
+	monitor->stats_fd = -1;
+	monitor->fold = fold_new();
+	monitor->sweep_buffer = malloc(SWEEP_BUFFER);
+	monitor->late_keys = malloc(DRAIN_BATCH * sizeof(*monitor->late_keys));
+	monitor->late_values = malloc(DRAIN_BATCH * sizeof(*monitor->late_values));
+	if (!monitor->fold || !monitor->sweep_buffer || !monitor->late_keys ||
+	    !monitor->late_values)
+		rc = iocom_err_set(err, -ENOMEM, "out of memory for the monitor");
+	else
+		rc = monitor_load_open(&monitor->skel, scope_id, level,
+				       !scoped && !config->scope_disks, err);
+	if (!rc)
+		rc = monitor_start(monitor, config, err);
+	if (rc) {
+		monitor_free(monitor);
+		return rc;
+	}
+	*out = monitor;
+	return 0;
+}
+
+int monitor_look(struct monitor *monitor, struct iocom_err *err)
+{
+	int rc;
+
+	monitor->skel->bss->runnable = 0;
+	rc = run_iterator(monitor, monitor->skel->links.look, NULL, err);
+	if (rc)
+		return rc;
+	monitor->looks++;
+	monitor->looks_sum += monitor->skel->bss->runnable;
+	return 0;
+}
+
+int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struct iocom_err *err)
+{
+	__u64 began = clock_ns(CLOCK_MONOTONIC), now_s = CLOCK_S(clock_ns(CLOCK_BOOTTIME)), misses;
+	struct fold_result result;
+	int rc;
+
+	memset(sample, 0, sizeof(*sample));
+	monitor->skel->bss->now_s = (__u32)now_s;
+	fold_begin(monitor->fold, now_s);
+	rc = drain_folded(monitor, err);
+	if (!rc)
+		rc = run_iterator(monitor, monitor->skel->links.sweep, take_records, err);
+	if (!rc)
+		rc = monitor_disks_read(&monitor->disks, monitor->skel, sample, err);
+	if (!rc && fold_end(monitor->fold, &result))
+		rc = iocom_err_set(err, -ENOMEM, "out of memory for the sample");
+	if (rc)
+		return rc;
+	prune_ledger(monitor, now_s);
+	read_programs(monitor, sample, &misses);
+	read_drops(monitor, &result, misses, sample);
+	sample->tasks = result.tasks;
+	sample->ntasks = result.ntasks;
+	sample->jobs = result.jobs;
+	sample->njobs = result.njobs;
+	sample->live_tasks = result.live_tasks;
+	sample->io_tasks = result.io_tasks;
+	sample->run_queue = (double)(monitor->looks_sum + result.runnable) /
+			    (double)(monitor->looks + 1);
+	monitor->looks = monitor->looks_sum = 0;
+	sample->time_ns = clock_ns(CLOCK_REALTIME);
+	sample->since_ns = monitor->since_ns;
+	sample->elapsed_ns = sample->time_ns - monitor->previous_ns;
+	monitor->previous_ns = sample->time_ns;
+	sample->user_cpu_ns = process_cpu_ns() - monitor->cpu_since_ns;
+	sample->sweep_ns = clock_ns(CLOCK_MONOTONIC) - began;
+	return 0;
+}
+
+void monitor_free(struct monitor *monitor)
+{
+	int saved = errno;
+
+	if (!monitor)
+		return;
+	iocom_bpf__destroy(monitor->skel);
+	if (monitor->stats_fd >= 0)
+		close(monitor->stats_fd);
+	fold_free(monitor->fold);
+	monitor_disks_deinit(&monitor->disks);
+	free(monitor->sweep_buffer);
+	free(monitor->late_keys);
+	free(monitor->late_values);
+	free(monitor);
+	errno = saved;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Disks: what the programs counted, beside the kernel's own statistics
+ * (/proc/diskstats, sectors of 512 bytes read and written).  The difference,
+ * `residual_bytes`, says how far the attribution can be believed; bios in
+ * flight count in the one and not yet in the other.
+ */
+#include "monitor_internal.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MINOR_BITS 20
+#define SECTOR	   512
+
+static __u32 kernel_device(unsigned major, unsigned minor)
+{
+	return major << MINOR_BITS | minor;
+}
+
+/* Calls FOUND for each line of the statistics. */
+static int each_statistic(void (*found)(void *context, __u32 device, __u64 bytes), void *context,
+			  struct iocom_err *err)
+{
+	FILE *file = fopen("/proc/diskstats", "re");
+	char line[512];
+
+	if (!file)
+		return iocom_err_set(err, -errno, "cannot read /proc/diskstats: %s",
+				     strerror(errno));
+	while (fgets(line, sizeof(line), file)) {
+		unsigned long long reads, writes;
+		unsigned major, minor;
+
+		if (sscanf(line, "%u %u %*s %*u %*u %llu %*u %*u %*u %llu", &major, &minor, &reads,
+			   &writes) == 4)
+			found(context, kernel_device(major, minor), (reads + writes) * SECTOR);
+	}
+	fclose(file);
+	return 0;
+}
+
+static void add_base(void *context, __u32 device, __u64 bytes)
+{
+	struct monitor_disks *disks = context;
+	void *bases;
+
+	bases = realloc(disks->bases, sizeof(*disks->bases) * (disks->nbases + 1));
+	if (!bases)
+		return; /* then this disk's residual shows all it did before */
+	disks->bases = bases;
+	disks->bases[disks->nbases].device = device;
+	disks->bases[disks->nbases].bytes = bytes;
+	disks->nbases++;
+}
+
+int monitor_disks_baseline(struct monitor_disks *disks, struct iocom_err *err)
+{
+	return each_statistic(add_base, disks, err);
+}
+
+static __u64 base_of(const struct monitor_disks *disks, __u32 device)
+{
+	for (size_t i = 0; i < disks->nbases; i++)
+		if (disks->bases[i].device == device)
+			return disks->bases[i].bytes;
+	return 0; /* it came later */
+}
+
+int monitor_disks_scope(struct iocom_bpf *skel, const char *const *names, struct iocom_err *err)
+{
+	struct disk_value zero = {0};
+
+	for (; names && *names; names++) {
+		unsigned major, minor;
+		char path[128];
+		FILE *file;
+		__u32 device;
+		int n;
+
+		snprintf(path, sizeof(path), "/sys/block/%s/dev", *names);
+		file = fopen(path, "re");
+		if (!file)
+			return iocom_err_set(err, -ENODEV,
+					     "no disk named \"%s\": cannot read %s; name whole "
+					     "disks as in /sys/block",
+					     *names, path);
+		n = fscanf(file, "%u:%u", &major, &minor);
+		fclose(file);
+		if (n != 2)
+			return iocom_err_set(err, -ENODEV, "%s does not hold a device number",
+					     path);
+		device = kernel_device(major, minor);
+		if (bpf_map_update_elem(bpf_map__fd(skel->maps.disks), &device, &zero, BPF_ANY))
+			return iocom_err_set(err, -errno, "cannot enter disk \"%s\": %s", *names,
+					     strerror(errno));
+	}
+	return 0;
+}
+
+static void name_disk(struct iocom_disk *disk)
+{
+	char path[64], target[256];
+	const char *base;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", disk->major, disk->minor);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n > 0) {
+		target[n] = '\0';
+		base = strrchr(target, '/');
+		base = base ? base + 1 : target;
+		snprintf(disk->name, sizeof(disk->name), "%.31s", base);
+	} else {
+		snprintf(disk->name, sizeof(disk->name), "%u:%u", disk->major, disk->minor);
+	}
+}
+
+static struct disk_entry *entry_get(struct monitor_disks *disks, __u32 device)
+{
+	struct disk_entry *entry;
+
+	for (size_t i = 0; i < disks->count; i++)
+		if (disks->entries[i].device == device)
+			return &disks->entries[i];
+	if (disks->count == disks->capacity) {
+		size_t capacity = disks->capacity ? disks->capacity * 2 : 8;
+		void *entries = realloc(disks->entries, sizeof(*entry) * capacity);
+		void *reported;
+
+		if (!entries)
+			return NULL;
+		disks->entries = entries;
+		reported = realloc(disks->reported, sizeof(*disks->reported) * capacity);
+		if (!reported)
+			return NULL;
+		disks->reported = reported;
+		disks->capacity = capacity;
+	}
+	entry = &disks->entries[disks->count++];
+	memset(entry, 0, sizeof(*entry));
+	entry->device = device;
+	entry->disk.major = device >> MINOR_BITS;
+	entry->disk.minor = device & ((1U << MINOR_BITS) - 1);
+	entry->kernel_base = base_of(disks, device);
+	name_disk(&entry->disk);
+	return entry;
+}
+
+static void take_statistic(void *context, __u32 device, __u64 bytes)
+{
+	struct monitor_disks *disks = context;
+
+	for (size_t i = 0; i < disks->count; i++) {
+		struct disk_entry *entry = &disks->entries[i];
+
+		if (entry->device != device)
+			continue;
+		/* Less than before: the number was given to a new disk. */
+		if (bytes < entry->kernel_base)
+			entry->kernel_base = 0;
+		entry->disk.kernel_bytes = bytes - entry->kernel_base;
+	}
+}
+
+static void fill_disk(struct disk_entry *entry)
+{
+	const double unit2_ms2 = SERVICE_UNIT_NS * SERVICE_UNIT_NS * 1e-12;
+	const struct disk_value *v = &entry->value;
+	struct iocom_disk *disk = &entry->disk;
+
+	disk->requests = v->requests;
+	disk->read_bytes = v->read_bytes;
+	disk->write_bytes = v->write_bytes;
+	disk->service_sum_ns = v->service_ns;
+	disk->service_sum2_ms2 += (double)(v->service2 - entry->service2) * unit2_ms2;
+	entry->service2 = v->service2;
+	disk->task_bytes = v->task_bytes;
+	disk->stacked_bytes = v->stacked_bytes;
+	disk->foreign_bytes = v->foreign_bytes;
+	disk->unattributed_bytes =
+		v->metadata_bytes + v->writeback_bytes + v->swap_out_bytes + v->other_bytes;
+	disk->residual_bytes =
+		(int64_t)(disk->kernel_bytes - disk->task_bytes - disk->stacked_bytes -
+			  disk->unattributed_bytes - disk->foreign_bytes);
+}
+
+int monitor_disks_read(struct monitor_disks *disks, struct iocom_bpf *skel,
+		       struct monitor_sample *sample, struct iocom_err *err)
+{
+	int fd = bpf_map__fd(skel->maps.disks), rc;
+	__u32 key, *previous = NULL;
+
+	while (!bpf_map_get_next_key(fd, previous, &key)) {
+		struct disk_value value;
+		struct disk_entry *entry;
+
+		previous = &key;
+		if (bpf_map_lookup_elem(fd, &key, &value) || value.ignored)
+			continue;
+		entry = entry_get(disks, key);
+		if (!entry)
+			return iocom_err_set(err, -ENOMEM, "out of memory for disks");
+		entry->value = value;
+	}
+	rc = each_statistic(take_statistic, disks, err);
+	if (rc)
+		return rc;
+	memset(&sample->unattributed, 0, sizeof(sample->unattributed));
+	for (size_t i = 0; i < disks->count; i++) {
+		struct disk_entry *entry = &disks->entries[i];
+
+		fill_disk(entry);
+		disks->reported[i] = entry->disk;
+		sample->unattributed.metadata_bytes += entry->value.metadata_bytes;
+		sample->unattributed.writeback_bytes += entry->value.writeback_bytes;
+		sample->unattributed.swap_out_bytes += entry->value.swap_out_bytes;
+		sample->unattributed.other_bytes += entry->value.other_bytes;
+	}
+	sample->disks = disks->reported;
+	sample->ndisks = disks->count;
+	return 0;
+}
+
+void monitor_disks_deinit(struct monitor_disks *disks)
+{
+	free(disks->entries);
+	free(disks->reported);
+	free(disks->bases);
+}

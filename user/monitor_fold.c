@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * A process's load = folded (ended threads, writeback charged to it)
+ *                  + sum over its live threads since their last fold
+ * and likewise a job's.  A thread that has left the task list but is not folded
+ * yet (an RCU grace period) is missing for one reading: totals never go back,
+ * each field keeps its highest value until the fold arrives.
+ *
+ * Process states: LIVE --(leader freed)--> EXITED --(age or number)--> forgotten.
+ */
+#include "monitor_fold.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(struct counters) == sizeof(struct iocom_load), "same fields, same order");
+_Static_assert(offsetof(struct counters, major_faults) ==
+		       offsetof(struct iocom_load, major_faults) &&
+		       offsetof(struct counters, cpu_ns) == offsetof(struct iocom_load, cpu_ns),
+	       "same fields, same order");
+
+#define NONE UINT32_MAX
+
+struct process {
+	struct process_key key;
+	uint64_t cgroup_id;
+	struct iocom_load folded;
+	struct iocom_load live; /* of reading `seen` */
+	struct iocom_load last; /* as reported */
+	uint64_t rss_bytes;
+	uint64_t exited_s;
+	uint32_t uid;
+	uint32_t next;	 /* in the bucket, or the free list */
+	uint32_t newer;	 /* in the queue of the exited */
+	uint32_t seen;	 /* the reading that saw a thread of it */
+	uint32_t changed; /* the reading that brought something folded */
+	bool known;	 /* comm, uid, cgroup are valid */
+	bool exited;
+	bool reported_exit;
+	char comm[16];
+};
+
+struct job {
+	uint64_t cgroup_id;
+	struct iocom_load folded;
+	struct iocom_load live;
+	struct iocom_load last;
+	uint64_t rss_bytes;
+	uint32_t tasks;
+	uint32_t next;
+	uint32_t seen;
+	uint32_t used; /* the reading that last had something new */
+};
+
+/* A pool of entries with a hash over it; entries never move between fold_begin and fold_end. */
+struct table {
+	void *entries;
+	size_t size; /* of one entry */
+	uint32_t capacity;
+	uint32_t used; /* high-water mark */
+	uint32_t free; /* list */
+	uint32_t count;
+	uint32_t *buckets;
+	uint32_t nbuckets; /* a power of two */
+};
+
+struct fold {
+	struct table processes;
+	struct table jobs;
+	uint32_t oldest, newest; /* queue of the exited */
+	uint32_t nexited;
+	uint32_t reading;
+	uint64_t now_s;
+	long page_size;
+	struct iocom_task *tasks;
+	size_t tasks_capacity;
+	struct iocom_job_load *job_loads;
+	size_t jobs_capacity;
+	struct fold_result result;
+};
+
+static uint64_t hash64(uint64_t x)
+{
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ULL;
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ULL;
+	return x ^ (x >> 32);
+}
+
+static struct process *process_at(const struct fold *fold, uint32_t i)
+{
+	return (struct process *)fold->processes.entries + i;
+}
+
+static struct job *job_at(const struct fold *fold, uint32_t i)
+{
+	return (struct job *)fold->jobs.entries + i;
+}
+
+static uint64_t process_hash(const struct process_key *key)
+{
+	return hash64(key->start ^ ((uint64_t)key->tgid << 40));
+}
+
+static const struct iocom_load *as_load(const struct counters *counters)
+{
+	return (const struct iocom_load *)(const void *)counters;
+}
+
+/* Takes the higher of each field, the difference to what was reported into DELTA. */
+static void advance(struct iocom_load *last, const struct iocom_load *now, struct iocom_load *delta)
+{
+	const uint64_t *new = (const uint64_t *)now;
+	uint64_t *old = (uint64_t *)last, *diff = (uint64_t *)delta;
+
+	for (size_t i = 0; i < COUNTERS; i++) {
+		diff[i] = new[i] > old[i] ? new[i] - old[i] : 0;
+		old[i] += diff[i];
+	}
+}
+
+static bool is_zero(const struct iocom_load *load)
+{
+	const uint64_t *field = (const uint64_t *)load;
+
+	for (size_t i = 0; i < COUNTERS; i++)
+		if (field[i])
+			return false;
+	return true;
+}
+
+static int table_init(struct table *table, size_t size, uint32_t capacity)
+{
+	memset(table, 0, sizeof(*table));
+	table->size = size;
+	table->capacity = capacity;
+	table->nbuckets = capacity;
+	table->free = NONE;
+	table->entries = malloc(size * capacity);
+	table->buckets = malloc(sizeof(uint32_t) * capacity);
+	if (!table->entries || !table->buckets)
+		return -ENOMEM;
+	memset(table->buckets, 0xff, sizeof(uint32_t) * capacity);
+	return 0;
+}
+
+static void table_deinit(struct table *table)
+{
+	free(table->entries);
+	free(table->buckets);
+}
+
+static int table_grow(struct table *table)
+{
+	void *entries = realloc(table->entries, table->size * table->capacity * 2);
+
+	if (!entries)
+		return -ENOMEM;
+	table->entries = entries;
+	table->capacity *= 2;
+	return 0;
+}
+
+/* An unused index, or NONE without memory.  The entry is zeroed. */
+static uint32_t table_take(struct table *table, size_t next_offset)
+{
+	uint32_t i = table->free;
+	char *entry;
+
+	if (i != NONE) {
+		entry = (char *)table->entries + i * table->size;
+		memcpy(&table->free, entry + next_offset, sizeof(uint32_t));
+	} else {
+		if (table->used == table->capacity && table_grow(table))
+			return NONE;
+		i = table->used++;
+		entry = (char *)table->entries + i * table->size;
+	}
+	memset(entry, 0, table->size);
+	table->count++;
+	return i;
+}
+
+static void rehash_processes(struct fold *fold)
+{
+	struct table *t = &fold->processes;
+	uint32_t n = t->nbuckets * 2;
+	uint32_t *buckets;
+
+	if (t->count < t->nbuckets * 2)
+		return;
+	buckets = malloc(sizeof(*buckets) * n);
+	if (!buckets)
+		return; /* slower, not wrong */
+	memset(buckets, 0xff, sizeof(*buckets) * n);
+	for (uint32_t b = 0; b < t->nbuckets; b++) {
+		for (uint32_t i = t->buckets[b], next; i != NONE; i = next) {
+			struct process *p = process_at(fold, i);
+			uint32_t *to = &buckets[process_hash(&p->key) & (n - 1)];
+
+			next = p->next;
+			p->next = *to;
+			*to = i;
+		}
+	}
+	free(t->buckets);
+	t->buckets = buckets;
+	t->nbuckets = n;
+}
+
+static struct process *process_get(struct fold *fold, const struct process_key *key)
+{
+	struct table *t = &fold->processes;
+	uint32_t *bucket = &t->buckets[process_hash(key) & (t->nbuckets - 1)];
+	struct process *p;
+	uint32_t i;
+
+	for (i = *bucket; i != NONE; i = p->next) {
+		p = process_at(fold, i);
+		if (p->key.start == key->start && p->key.tgid == key->tgid)
+			return p;
+	}
+	i = table_take(t, offsetof(struct process, next));
+	if (i == NONE)
+		return NULL;
+	p = process_at(fold, i);
+	p->key = *key;
+	p->newer = NONE;
+	p->seen = fold->reading; /* as if: its absence counts from here */
+	p->uid = (uint32_t)-1;
+	strcpy(p->comm, "?");
+	p->next = *bucket;
+	*bucket = i;
+	return p;
+}
+
+static void process_forget(struct fold *fold, uint32_t i)
+{
+	struct table *t = &fold->processes;
+	struct process *p = process_at(fold, i);
+	uint32_t *link = &t->buckets[process_hash(&p->key) & (t->nbuckets - 1)];
+
+	while (*link != i)
+		link = &process_at(fold, *link)->next;
+	*link = p->next;
+	memset(p, 0, sizeof(*p));
+	p->next = t->free;
+	t->free = i;
+	t->count--;
+}
+
+static void process_exit(struct fold *fold, struct process *p)
+{
+	uint32_t i = (uint32_t)(p - process_at(fold, 0));
+
+	if (p->exited)
+		return;
+	p->exited = true;
+	p->exited_s = fold->now_s;
+	p->newer = NONE;
+	if (fold->newest == NONE)
+		fold->oldest = i;
+	else
+		process_at(fold, fold->newest)->newer = i;
+	fold->newest = i;
+	fold->nexited++;
+}
+
+static void forget_exited(struct fold *fold)
+{
+	while (fold->oldest != NONE) {
+		struct process *p = process_at(fold, fold->oldest);
+		uint32_t newer = p->newer;
+		bool full = fold->nexited > FOLD_EXITED_MAX;
+
+		if (!full && fold->now_s - p->exited_s < FOLD_EXITED_S)
+			return;
+		fold->result.evicted_processes += full;
+		process_forget(fold, fold->oldest);
+		fold->oldest = newer;
+		fold->nexited--;
+		if (newer == NONE)
+			fold->newest = NONE;
+	}
+}
+
+static struct job *job_get(struct fold *fold, uint64_t cgroup_id)
+{
+	struct table *t = &fold->jobs;
+	uint32_t *bucket = &t->buckets[hash64(cgroup_id) & (t->nbuckets - 1)];
+	struct job *job;
+	uint32_t i;
+
+	for (i = *bucket; i != NONE; i = job->next) {
+		job = job_at(fold, i);
+		if (job->cgroup_id == cgroup_id)
+			return job;
+	}
+	i = table_take(t, offsetof(struct job, next));
+	if (i == NONE)
+		return NULL;
+	job = job_at(fold, i);
+	job->cgroup_id = cgroup_id;
+	job->used = fold->reading;
+	job->next = *bucket;
+	*bucket = i;
+	return job;
+}
+
+static void job_forget(struct fold *fold, uint32_t i)
+{
+	struct table *t = &fold->jobs;
+	struct job *job = job_at(fold, i);
+	uint32_t *link = &t->buckets[hash64(job->cgroup_id) & (t->nbuckets - 1)];
+
+	while (*link != i)
+		link = &job_at(fold, *link)->next;
+	*link = job->next;
+	memset(job, 0, sizeof(*job));
+	job->next = t->free;
+	t->free = i;
+	t->count--;
+	fold->result.evicted_jobs++;
+}
+
+/* Too many: forgets the half of the idle ones that has been idle longest. */
+static void forget_jobs(struct fold *fold)
+{
+	uint32_t oldest = fold->reading, i;
+
+	if (fold->jobs.count <= FOLD_JOBS_MAX)
+		return;
+	for (i = 0; i < fold->jobs.used; i++)
+		if (job_at(fold, i)->cgroup_id && job_at(fold, i)->used < oldest)
+			oldest = job_at(fold, i)->used;
+	for (i = 0; i < fold->jobs.used; i++) {
+		struct job *job = job_at(fold, i);
+
+		if (job->cgroup_id && !job->tasks &&
+		    job->used <= oldest + (fold->reading - oldest) / 2)
+			job_forget(fold, i);
+	}
+}
+
+struct fold *fold_new(void)
+{
+	struct fold *fold = calloc(1, sizeof(*fold));
+
+	if (!fold)
+		return NULL;
+	fold->oldest = fold->newest = NONE;
+	fold->page_size = sysconf(_SC_PAGESIZE);
+	if (table_init(&fold->processes, sizeof(struct process), 1024) ||
+	    table_init(&fold->jobs, sizeof(struct job), 256)) {
+		fold_free(fold);
+		return NULL;
+	}
+	return fold;
+}
+
+void fold_free(struct fold *fold)
+{
+	if (!fold)
+		return;
+	table_deinit(&fold->processes);
+	table_deinit(&fold->jobs);
+	free(fold->tasks);
+	free(fold->job_loads);
+	free(fold);
+}
+
+void fold_begin(struct fold *fold, uint64_t now_s)
+{
+	fold->reading++;
+	fold->now_s = now_s;
+	fold->result.runnable = 0;
+	forget_exited(fold);
+	forget_jobs(fold);
+	rehash_processes(fold);
+}
+
+int fold_job(struct fold *fold, uint64_t cgroup_id, const struct counters *what)
+{
+	struct job *job = job_get(fold, cgroup_id);
+
+	if (!job)
+		return -ENOMEM;
+	iocom_load_add(&job->folded, as_load(what));
+	job->used = fold->reading;
+	return 0;
+}
+
+int fold_late(struct fold *fold, const struct process_key *key, const struct late_value *value)
+{
+	struct process *p = process_get(fold, key);
+
+	if (!p)
+		return -ENOMEM;
+	iocom_load_add(&p->folded, as_load(&value->counters));
+	p->changed = fold->reading;
+	if (value->exited) {
+		p->known = true;
+		p->uid = value->uid;
+		p->cgroup_id = value->cgid;
+		memcpy(p->comm, value->comm, sizeof(p->comm));
+		process_exit(fold, p);
+	}
+	return 0;
+}
+
+static int thread_into_job(struct fold *fold, const struct thread_record *thread,
+			   const struct leader_record *leader, const struct iocom_load *load)
+{
+	struct job *job = job_get(fold, thread->cgid);
+
+	if (!job)
+		return -ENOMEM;
+	if (job->seen != fold->reading) {
+		job->seen = fold->reading;
+		memset(&job->live, 0, sizeof(job->live));
+		job->tasks = 0;
+		job->rss_bytes = 0;
+	}
+	iocom_load_add(&job->live, load);
+	if (leader) {
+		job->tasks++;
+		job->rss_bytes += leader->rss_pages * (uint64_t)fold->page_size;
+	}
+	return 0;
+}
+
+static int thread_into_process(struct fold *fold, const struct thread_record *thread,
+			       const struct leader_record *leader, const struct iocom_load *load)
+{
+	struct process_key key = {.start = thread->start, .tgid = thread->tgid};
+	struct process *p = process_get(fold, &key);
+
+	if (!p)
+		return -ENOMEM;
+	if (p->seen != fold->reading) {
+		p->seen = fold->reading;
+		memset(&p->live, 0, sizeof(p->live));
+	}
+	iocom_load_add(&p->live, load);
+	if (leader) {
+		p->known = true;
+		p->uid = leader->uid;
+		p->cgroup_id = thread->cgid;
+		p->rss_bytes = leader->rss_pages * (uint64_t)fold->page_size;
+		memcpy(p->comm, leader->comm, sizeof(p->comm));
+	}
+	return 0;
+}
+
+int fold_thread(struct fold *fold, const struct thread_record *thread,
+		const struct leader_record *leader, const struct counters *counters)
+{
+	struct iocom_load load = {0};
+	int rc;
+
+	if (counters)
+		load = *as_load(counters);
+	load.cpu_ns = thread->cpu_ns;
+	load.minor_faults = thread->minor_faults;
+	load.major_faults = thread->major_faults;
+	fold->result.runnable += !!(thread->flags & THREAD_RUNNABLE);
+	rc = thread_into_job(fold, thread, leader, &load);
+	return rc ? rc : thread_into_process(fold, thread, leader, &load);
+}
+
+static void report_process(struct fold *fold, struct process *p)
+{
+	struct iocom_task *task = &fold->tasks[fold->result.ntasks];
+	struct iocom_load now = p->folded;
+
+	if (p->seen == fold->reading && !p->exited)
+		iocom_load_add(&now, &p->live);
+	memset(task, 0, sizeof(*task));
+	advance(&p->last, &now, &task->delta);
+	task->pid = (pid_t)p->key.tgid;
+	task->uid = p->uid;
+	task->start_ns = p->key.start;
+	task->cgroup_id = p->cgroup_id;
+	memcpy(task->comm, p->comm, sizeof(task->comm));
+	task->comm[sizeof(task->comm) - 1] = '\0';
+	task->rss_bytes = p->exited ? 0 : p->rss_bytes;
+	task->exited = p->exited;
+	task->load = p->last;
+	fold->result.ntasks++;
+	fold->result.live_tasks += !p->exited;
+	fold->result.io_tasks += task->delta.explicit_ops || task->delta.implicit_ops ||
+				 task->delta.explicit_write_bytes;
+}
+
+static int report_processes(struct fold *fold)
+{
+	struct table *t = &fold->processes;
+
+	if (fold->tasks_capacity < t->used) {
+		free(fold->tasks);
+		fold->tasks_capacity = t->used + t->used / 4;
+		fold->tasks = malloc(sizeof(*fold->tasks) * fold->tasks_capacity);
+		if (!fold->tasks) {
+			fold->tasks_capacity = 0;
+			return -ENOMEM;
+		}
+	}
+	for (uint32_t i = 0; i < t->used; i++) {
+		struct process *p = process_at(fold, i);
+
+		if (!p->key.tgid)
+			continue;
+		if (!p->exited && fold->reading - p->seen > FOLD_MISSING_MAX)
+			process_exit(fold, p);
+		if (p->exited ? p->reported_exit && p->changed != fold->reading : !p->known)
+			continue;
+		report_process(fold, p);
+		p->reported_exit = p->exited;
+	}
+	return 0;
+}
+
+static int report_jobs(struct fold *fold)
+{
+	struct table *t = &fold->jobs;
+
+	if (fold->jobs_capacity < t->used) {
+		free(fold->job_loads);
+		fold->jobs_capacity = t->capacity;
+		fold->job_loads = malloc(sizeof(*fold->job_loads) * fold->jobs_capacity);
+		if (!fold->job_loads) {
+			fold->jobs_capacity = 0;
+			return -ENOMEM;
+		}
+	}
+	for (uint32_t i = 0; i < t->used; i++) {
+		struct job *job = job_at(fold, i);
+		struct iocom_job_load *out = &fold->job_loads[fold->result.njobs];
+		struct iocom_load now = job->folded;
+
+		if (!job->cgroup_id)
+			continue;
+		if (job->seen == fold->reading)
+			iocom_load_add(&now, &job->live);
+		else
+			job->tasks = 0, job->rss_bytes = 0;
+		memset(out, 0, sizeof(*out));
+		advance(&job->last, &now, &out->delta);
+		if (job->tasks || !is_zero(&out->delta))
+			job->used = fold->reading;
+		out->cgroup_id = job->cgroup_id;
+		out->tasks = job->tasks;
+		out->rss_bytes = job->rss_bytes;
+		out->load = job->last;
+		fold->result.njobs++;
+	}
+	return 0;
+}
+
+int fold_end(struct fold *fold, struct fold_result *result)
+{
+	int rc;
+
+	fold->result.ntasks = fold->result.njobs = 0;
+	fold->result.live_tasks = fold->result.io_tasks = 0;
+	rc = report_processes(fold);
+	if (!rc)
+		rc = report_jobs(fold);
+	fold->result.tasks = fold->tasks;
+	fold->result.jobs = fold->job_loads;
+	*result = fold->result;
+	return rc;
+}

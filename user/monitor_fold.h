@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Folds what the kernel side counted into processes and jobs.  Pure: no kernel,
+ * no clock.  Between fold_begin and fold_end come first the folded parts (jobs,
+ * late), then the live threads: what a thread folds in between is missing from
+ * this reading and comes with the next; nothing is ever counted twice.
+ */
+#ifndef IOCOM_MONITOR_FOLD_H
+#define IOCOM_MONITOR_FOLD_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "iocom/load.h"
+#include "records.h"
+
+/* Ended processes stay known that long (late writeback), and so many at most. */
+#define FOLD_EXITED_MAX	 8192
+#define FOLD_EXITED_S	 600
+#define FOLD_JOBS_MAX	 16384
+/* A process that neither runs nor told its end is given up after so many readings. */
+#define FOLD_MISSING_MAX 5
+
+struct fold;
+
+/* What one reading came to.  Arrays belong to the fold, valid until fold_begin. */
+struct fold_result {
+	const struct iocom_task *tasks;
+	size_t ntasks;
+	const struct iocom_job_load *jobs;
+	size_t njobs;
+	uint32_t live_tasks;
+	uint32_t io_tasks;
+	uint32_t runnable;
+	uint64_t evicted_processes; /* cumulative: ended processes forgotten for want of room */
+	uint64_t evicted_jobs;
+};
+
+/* NULL: out of memory. */
+struct fold *fold_new(void);
+void fold_free(struct fold *fold);
+
+/* NOW_S: any clock in seconds that never runs back. */
+void fold_begin(struct fold *fold, uint64_t now_s);
+/* These return 0 or -ENOMEM. */
+int fold_job(struct fold *fold, uint64_t cgroup_id, const struct counters *what);
+int fold_late(struct fold *fold, const struct process_key *key, const struct late_value *value);
+/* LEADER and COUNTERS may be NULL. */
+int fold_thread(struct fold *fold, const struct thread_record *thread,
+		const struct leader_record *leader, const struct counters *counters);
+int fold_end(struct fold *fold, struct fold_result *result);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * What the files of the monitor share: monitor.c (open, read, free),
+ * monitor_load.c (the eBPF object), monitor_disk.c (disks), monitor_fold.c
+ * (processes and jobs).
+ */
+#ifndef IOCOM_MONITOR_INTERNAL_H
+#define IOCOM_MONITOR_INTERNAL_H
+
+#include <linux/types.h>
+
+#include "iocom.skel.h"
+#include "monitor.h"
+#include "monitor_fold.h"
+#include "records.h"
+
+#define MONITOR_PROGRAMS 24
+#define MONITOR_DROPS	 (DROPS + 5)
+
+/* One disk that was seen. */
+struct disk_entry {
+	struct iocom_disk disk;
+	__u32 device; /* the kernel's dev_t */
+	__u64 kernel_base; /* bytes in its statistics when counting began */
+	__u64 service2;	   /* the wrapping counter at the last reading */
+	struct disk_value value;
+};
+
+struct monitor_disks {
+	struct disk_entry *entries;
+	size_t count, capacity;
+	struct iocom_disk *reported;
+	struct {
+		__u32 device;
+		__u64 bytes;
+	} *bases;
+	size_t nbases;
+};
+
+struct monitor {
+	struct iocom_bpf *skel;
+	struct fold *fold;
+	struct monitor_disks disks;
+	int stats_fd;
+	char *sweep_buffer;
+	struct process_key *late_keys;
+	struct late_value *late_values;
+	__u64 since_ns, previous_ns, cpu_since_ns;
+	__u64 pruned_s;
+	__u64 stalled_epochs;
+	__u64 looks, looks_sum;
+	struct monitor_drop drops[MONITOR_DROPS];
+	struct monitor_program programs[MONITOR_PROGRAMS];
+	size_t nprograms;
+};
+
+/*
+ * Opens, decides what fits this kernel, loads.  SCOPE_ID 0: all tasks.  The
+ * sentence in ERR ends with libbpf's own last words where it failed.
+ */
+int monitor_load_open(struct iocom_bpf **skel, __u64 scope_id, __u32 scope_level, bool all_disks,
+		      struct iocom_err *err);
+/* Attaches all programs that were loaded; block_bio_queue first. */
+int monitor_load_attach(struct iocom_bpf *skel, struct iocom_err *err);
+
+/* Finds the id and the depth below its mount of a cgroup2 directory. */
+int monitor_scope_find(const char *path, __u64 *id, __u32 *level, struct iocom_err *err);
+
+/* Enters NAMES into the kernel's table, before counting begins. */
+int monitor_disks_scope(struct iocom_bpf *skel, const char *const *names, struct iocom_err *err);
+/* Reads the kernel's statistics as the zero point. */
+int monitor_disks_baseline(struct monitor_disks *disks, struct iocom_err *err);
+int monitor_disks_read(struct monitor_disks *disks, struct iocom_bpf *skel,
+		       struct monitor_sample *sample, struct iocom_err *err);
+void monitor_disks_deinit(struct monitor_disks *disks);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* A job's record on disk; see record.h. */
+#include "record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pack.h"
+
+#define RECORD_MAX 4096
+
+static int write_all(int fd, const char *data, size_t length)
+{
+	while (length) {
+		ssize_t put = write(fd, data, length);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -errno;
+		data += put;
+		length -= (size_t)put;
+	}
+	return 0;
+}
+
+static int put(int dir, const char *name, const msgpack_sbuffer *buffer, bool sync,
+	       struct iocom_err *err)
+{
+	char temporary[32];
+	int fd, rc;
+
+	snprintf(temporary, sizeof(temporary), ".%s", name);
+	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	rc = fd < 0 ? -errno : write_all(fd, buffer->data, buffer->size);
+	if (!rc && sync && fsync(fd))
+		rc = -errno;
+	if (fd >= 0 && close(fd) && !rc)
+		rc = -errno;
+	if (!rc && renameat(dir, temporary, dir, name))
+		rc = -errno;
+	if (!rc)
+		return 0;
+	unlinkat(dir, temporary, 0);
+	if (rc == -ENOSPC || rc == -EDQUOT)
+		return iocom_err_set(err, rc,
+				     "the job's record cannot be written: the file system of the "
+				     "state directory is full; make room there or set state_dir");
+	return iocom_err_set(err, rc, "the job's record cannot be written: %s", strerror(-rc));
+}
+
+int record_write_start(int dir, const struct record_start *start, struct iocom_err *err)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	int rc;
+
+	msgpack_sbuffer_init(&buffer);
+	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 9);
+	pack_u64(&pk, "v", 1);
+	pack_str(&pk, "job", start->job);
+	pack_bin(&pk, "class", start->class_name, strlen(start->class_name));
+	pack_bin(&pk, "command", start->command, strlen(start->command));
+	pack_bin(&pk, "scope", start->scope, strlen(start->scope));
+	pack_u64(&pk, "uid", start->uid);
+	pack_u64(&pk, "shim", (uint64_t)start->shim);
+	pack_u64(&pk, "cgroup_id", start->cgroup_id);
+	pack_u64(&pk, "start_ns", start->start_ns);
+	rc = put(dir, "start", &buffer, true, err);
+	msgpack_sbuffer_destroy(&buffer);
+	return rc;
+}
+
+int record_write_exit(int dir, const struct record_exit *end, struct iocom_err *err)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	int rc;
+
+	msgpack_sbuffer_init(&buffer);
+	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 8);
+	pack_u64(&pk, "v", 1);
+	pack_u64(&pk, "pid", (uint64_t)end->pid);
+	pack_u64(&pk, "kind", end->kind);
+	pack_u64(&pk, "value", end->value);
+	pack_u64(&pk, "end_ns", end->end_ns);
+	pack_u64(&pk, "wall_ms", end->wall_ms);
+	pack_u64(&pk, "max_rss_kb", end->max_rss_kb);
+	pack_bin(&pk, "text", end->text, strlen(end->text));
+	rc = put(dir, "exit", &buffer, false, err);
+	msgpack_sbuffer_destroy(&buffer);
+	return rc;
+}
+
+void record_sync(int dir)
+{
+	int fd = openat(dir, "exit", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return; /* a quick agent has read and removed it */
+	fsync(fd);
+	close(fd);
+}
+
+/* Reads and decodes one file; MESSAGE is the caller's to destroy on 0. */
+static int get(int dir, const char *name, msgpack_unpacked *message)
+{
+	char data[RECORD_MAX];
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	uint64_t version;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, data, sizeof(data));
+	close(fd);
+	if (n <= 0 || unpack_map(message, data, (size_t)n))
+		return -EBADMSG;
+	if (!unpack_u64(&message->data, "v", &version) && version == 1)
+		return 0;
+	msgpack_unpacked_destroy(message);
+	return -EBADMSG;
+}
+
+int record_read_start(int dir, struct record_start *start)
+{
+	msgpack_unpacked message;
+	uint64_t uid = 0, shim = 0;
+	int rc = get(dir, "start", &message);
+
+	*start = (struct record_start){0};
+	if (rc)
+		return rc;
+	if (unpack_str(&message.data, "job", start->job, sizeof(start->job)) ||
+	    unpack_str(&message.data, "class", start->class_name, sizeof(start->class_name)) ||
+	    unpack_str(&message.data, "command", start->command, sizeof(start->command)) ||
+	    unpack_str(&message.data, "scope", start->scope, sizeof(start->scope)) ||
+	    unpack_u64(&message.data, "uid", &uid) || unpack_u64(&message.data, "shim", &shim) ||
+	    unpack_u64(&message.data, "cgroup_id", &start->cgroup_id) ||
+	    unpack_u64(&message.data, "start_ns", &start->start_ns))
+		rc = -EBADMSG;
+	start->uid = (uid_t)uid;
+	start->shim = (pid_t)shim;
+	msgpack_unpacked_destroy(&message);
+	return rc;
+}
+
+int record_read_exit(int dir, struct record_exit *end)
+{
+	msgpack_unpacked message;
+	uint64_t pid = 0, kind = 0, value = 0;
+	int rc = get(dir, "exit", &message);
+
+	*end = (struct record_exit){0};
+	if (rc)
+		return rc;
+	if (unpack_u64(&message.data, "pid", &pid) || unpack_u64(&message.data, "kind", &kind) ||
+	    unpack_u64(&message.data, "value", &value) ||
+	    unpack_u64(&message.data, "end_ns", &end->end_ns) ||
+	    unpack_u64(&message.data, "wall_ms", &end->wall_ms) ||
+	    unpack_u64(&message.data, "max_rss_kb", &end->max_rss_kb) ||
+	    unpack_str(&message.data, "text", end->text, sizeof(end->text)))
+		rc = -EBADMSG;
+	end->pid = (pid_t)pid;
+	end->kind = (uint8_t)kind;
+	end->value = (uint32_t)value;
+	msgpack_unpacked_destroy(&message);
+	return rc;
+}
+
+int record_lock(int dir)
+{
+	return flock(dir, LOCK_EX | LOCK_NB) ? -errno : 0;
+}
+
+void record_remove(const char *jobs_dir, const char *job)
+{
+	static const char *const files[] = {"start", "exit", ".start", ".exit"};
+	char path[PATH_MAX];
+
+	if (!spec_job_valid(job))
+		return;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (snprintf(path, sizeof(path), "%s/%s/%s", jobs_dir, job, files[i]) <
+		    (int)sizeof(path))
+			unlink(path);
+	if (snprintf(path, sizeof(path), "%s/%s", jobs_dir, job) < (int)sizeof(path))
+		rmdir(path);
+}
+
+int record_make_dirs(const char *path, struct iocom_err *err)
+{
+	char part[PATH_MAX];
+
+	if (strlen(path) >= sizeof(part))
+		return iocom_err_set(err, -ENAMETOOLONG, "the directory's name is too long: %s", path);
+	strcpy(part, path);
+	for (char *at = part + 1;; at++) {
+		char end = *at;
+
+		if (end && end != '/')
+			continue;
+		*at = 0;
+		if (mkdir(part, 0700) && errno != EEXIST)
+			return iocom_err_set(err, -errno, "cannot make the directory %s: %s", part,
+					     strerror(errno));
+		*at = end;
+		if (!end)
+			return 0;
+	}
+}

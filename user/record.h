@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * A job's record on the target's disk: JOBS_DIR/JOB/start, written before the
+ * process starts, and JOBS_DIR/JOB/exit after it ended.  The shim writes, an
+ * agent that comes later reads.  A file appears whole or not at all (temporary
+ * name, then rename).  The shim holds a lock on the directory while it lives.
+ */
+#ifndef IOCOM_RECORD_H
+#define IOCOM_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "iocom/err.h"
+#include "spec.h"
+
+struct record_start {
+	char job[SPEC_JOB_MAX];
+	char class_name[64];
+	char command[256]; /* printable */
+	char scope[256];   /* relative path of the node's cgroup */
+	uid_t uid;
+	pid_t shim;
+	uint64_t cgroup_id;
+	uint64_t start_ns; /* CLOCK_REALTIME */
+};
+
+struct record_exit {
+	pid_t pid;
+	uint8_t kind; /* as in FRAME_EXIT */
+	uint32_t value;
+	uint64_t end_ns, wall_ms, max_rss_kb;
+	char text[256];
+};
+
+/*
+ * Writes into the job's directory DIR.  The start is on the disk when this
+ * returns; the exit is visible at once, record_sync puts it on the disk.
+ * 0 or negative errno (-ENOSPC ...), and then nothing of it is left.
+ */
+int record_write_start(int dir, const struct record_start *start, struct iocom_err *err);
+int record_write_exit(int dir, const struct record_exit *end, struct iocom_err *err);
+void record_sync(int dir);
+/* 0; -ENOENT not there; -EBADMSG damaged. */
+int record_read_start(int dir, struct record_start *start);
+int record_read_exit(int dir, struct record_exit *end);
+/* Takes the lock of a living shim.  0; -EWOULDBLOCK another process holds it. */
+int record_lock(int dir);
+/* Removes JOBS_DIR/JOB and its files; missing ones are fine. */
+void record_remove(const char *jobs_dir, const char *job);
+/* Makes PATH and missing parents, each mode 0700 when new.  0 or negative errno. */
+int record_make_dirs(const char *path, struct iocom_err *err);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Paths of cgroups by id; see sample_names.h.
+ *
+ * On a 64-bit machine the inode number of a cgroup2 directory is the cgroup's
+ * id, and readdir() already gives it, so a walk costs one open and one readdir
+ * per cgroup and no stat.
+ */
+#include "sample_names.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <mntent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEPTH_MAX 64
+
+struct entry {
+	uint64_t id;
+	uint64_t parent;
+	char *path; /* NULL: looked for, not there */
+};
+
+struct sample_names {
+	char *root;
+	struct entry *entries; /* the first `sorted` are in order of id */
+	size_t n, sorted, room;
+	bool walked; /* since sample_names_begin */
+};
+
+struct sample_names *sample_names_new(const char *root)
+{
+	struct sample_names *names = calloc(1, sizeof(*names));
+
+	if (!names)
+		return NULL;
+	names->root = strdup(root);
+	if (!names->root) {
+		free(names);
+		return NULL;
+	}
+	return names;
+}
+
+void sample_names_free(struct sample_names *names)
+{
+	if (!names)
+		return;
+	for (size_t i = 0; i < names->n; i++)
+		free(names->entries[i].path);
+	free(names->entries);
+	free(names->root);
+	free(names);
+}
+
+void sample_names_begin(struct sample_names *names)
+{
+	names->walked = false;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static struct entry *find(struct sample_names *names, uint64_t id)
+{
+	struct entry key = {.id = id};
+
+	if (!names->sorted)
+		return NULL;
+	return bsearch(&key, names->entries, names->sorted, sizeof(key), by_id);
+}
+
+/* Takes PATH, which may be NULL only for an id that is not there. */
+static int append(struct sample_names *names, uint64_t id, uint64_t parent, char *path)
+{
+	if (names->n == names->room) {
+		size_t room = names->room ? names->room * 2 : 64;
+		struct entry *grown = reallocarray(names->entries, room, sizeof(*grown));
+
+		if (!grown) {
+			free(path);
+			return -ENOMEM;
+		}
+		names->entries = grown;
+		names->room = room;
+	}
+	names->entries[names->n++] = (struct entry){id, parent, path};
+	return 0;
+}
+
+static int note(struct sample_names *names, uint64_t id, uint64_t parent, const char *path)
+{
+	struct entry *known = find(names, id);
+	char *copy;
+
+	if (known && known->path)
+		return 0;
+	copy = strdup(path);
+	if (!copy)
+		return -ENOMEM;
+	if (!known)
+		return append(names, id, parent, copy);
+	known->path = copy;
+	known->parent = parent;
+	return 0;
+}
+
+static int walk(struct sample_names *names, int fd, uint64_t id, char *path, size_t length,
+		unsigned depth);
+
+static int walk_child(struct sample_names *names, DIR *dir, uint64_t id, const char *name,
+		      uint64_t child_id, char *path, size_t length, unsigned depth)
+{
+	int n = snprintf(path + length, PATH_MAX - length, "/%s", name);
+	int rc, fd;
+
+	if (n < 0 || (size_t)n >= PATH_MAX - length)
+		return 0;
+	rc = note(names, child_id, id, path);
+	if (rc || depth >= DEPTH_MAX)
+		return rc;
+	fd = openat(dirfd(dir), name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return 0; /* removed meanwhile, or not ours to read */
+	return walk(names, fd, child_id, path, length + (size_t)n, depth + 1);
+}
+
+/* Notes all directories below FD (taken), whose path is PATH[0..LENGTH). */
+static int walk(struct sample_names *names, int fd, uint64_t id, char *path, size_t length,
+		unsigned depth)
+{
+	DIR *dir = fdopendir(fd);
+	struct dirent *d;
+	int rc = 0;
+
+	if (!dir) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
+	while (!rc && (d = readdir(dir))) {
+		if (d->d_type != DT_DIR || !strcmp(d->d_name, ".") || !strcmp(d->d_name, ".."))
+			continue;
+		rc = walk_child(names, dir, id, d->d_name, d->d_ino, path, length, depth);
+	}
+	path[length] = 0;
+	closedir(dir);
+	return rc;
+}
+
+static void refresh(struct sample_names *names)
+{
+	char path[PATH_MAX] = "";
+	struct stat st;
+	int fd = open(names->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	names->walked = true;
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) < 0) {
+		close(fd);
+		return;
+	}
+	/* Out of memory: what was noted stays, the rest goes by its number. */
+	if (note(names, st.st_ino, 0, "/"))
+		close(fd);
+	else
+		walk(names, fd, st.st_ino, path, 0, 0);
+	if (names->n)
+		qsort(names->entries, names->n, sizeof(*names->entries), by_id);
+	names->sorted = names->n;
+}
+
+const char *sample_names_path(struct sample_names *names, uint64_t id, uint64_t *parent)
+{
+	struct entry *e = find(names, id);
+
+	if (!e && !names->walked) {
+		refresh(names);
+		e = find(names, id);
+	}
+	if (!e && !append(names, id, 0, NULL)) {
+		qsort(names->entries, names->n, sizeof(*names->entries), by_id);
+		names->sorted = names->n;
+		e = find(names, id);
+	}
+	if (parent)
+		*parent = e ? e->parent : 0;
+	return e ? e->path : NULL;
+}
+
+int sample_names_mount(const char *mounts, char *out, size_t size)
+{
+	FILE *f = setmntent(mounts, "re");
+	char buffer[4 * PATH_MAX];
+	struct mntent m;
+	int rc = -ENOENT;
+
+	if (!f)
+		return -errno;
+	while (rc == -ENOENT && getmntent_r(f, &m, buffer, sizeof(buffer))) {
+		int n;
+
+		if (strcmp(m.mnt_type, "cgroup2"))
+			continue;
+		n = snprintf(out, size, "%s", m.mnt_dir);
+		rc = n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+	}
+	endmntent(f);
+	return rc;
+}

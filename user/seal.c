@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Who asks: the MUNGE credential of a job start (functions in spec.h).
+ *
+ * A credential is remembered as used by the host that decoded it only, so it
+ * is bound to one target, one job, one nonce and the SHA-256 of every byte of
+ * the spec: captured and sent elsewhere or changed, it is worth nothing.  Only
+ * root may decode it.  Apart from spec.c, so that the shim links neither MUNGE
+ * nor mbedTLS.
+ */
+#include "spec.h"
+
+#include <errno.h>
+#include <mbedtls/sha256.h>
+#include <munge.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "pack.h"
+
+void spec_hash(const void *data, size_t length, uint8_t hash[SPEC_HASH_BYTES])
+{
+	/* Fails for bad parameters only, and 0 (not SHA-224) is none. */
+	if (mbedtls_sha256_ret(data, length, hash, 0))
+		memset(hash, 0, SPEC_HASH_BYTES);
+}
+
+static int no_munged(const char *munge_socket, struct iocom_err *err)
+{
+	return iocom_err_set(err, -EHOSTDOWN,
+			     "munged does not answer%s%s, and without it no other machine knows who "
+			     "you are; start it (systemctl start munge)",
+			     munge_socket ? " at " : "", munge_socket ? munge_socket : "");
+}
+
+static munge_ctx_t context_new(const char *munge_socket, struct iocom_err *err)
+{
+	munge_ctx_t ctx = munge_ctx_create();
+
+	if (!ctx) {
+		iocom_err_set(err, -ENOMEM, "out of memory for a MUNGE credential");
+		return NULL;
+	}
+	if (munge_socket && munge_ctx_set(ctx, MUNGE_OPT_SOCKET, munge_socket) != EMUNGE_SUCCESS) {
+		iocom_err_set(err, -EINVAL, "MUNGE does not take the socket name %s", munge_socket);
+		munge_ctx_destroy(ctx);
+		return NULL;
+	}
+	return ctx;
+}
+
+static void pack_binding(msgpack_sbuffer *buffer, const struct spec *spec, const void *packed,
+			 size_t length)
+{
+	uint8_t hash[SPEC_HASH_BYTES];
+	msgpack_packer pk;
+
+	spec_hash(packed, length, hash);
+	msgpack_packer_init(&pk, buffer, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 5);
+	pack_str(&pk, "type", "start");
+	pack_str(&pk, "job", spec->job);
+	pack_str(&pk, "node", spec->node);
+	pack_str(&pk, "nonce", spec->nonce);
+	pack_bin(&pk, "hash", hash, sizeof(hash));
+}
+
+int spec_seal(const struct spec *spec, const void *packed, size_t length, const char *munge_socket,
+	      char **credential, struct iocom_err *err)
+{
+	munge_ctx_t ctx = context_new(munge_socket, err);
+	msgpack_sbuffer buffer;
+	munge_err_t rc;
+
+	if (!ctx)
+		return -ENOMEM;
+	msgpack_sbuffer_init(&buffer);
+	pack_binding(&buffer, spec, packed, length);
+	rc = munge_ctx_set(ctx, MUNGE_OPT_TTL, SPEC_CREDENTIAL_TTL_S);
+	if (rc == EMUNGE_SUCCESS)
+		rc = munge_ctx_set(ctx, MUNGE_OPT_UID_RESTRICTION, (uid_t)0);
+	if (rc == EMUNGE_SUCCESS)
+		rc = munge_encode(credential, ctx, buffer.data, (int)buffer.size);
+	msgpack_sbuffer_destroy(&buffer);
+	if (rc == EMUNGE_SOCKET)
+		no_munged(munge_socket, err);
+	else if (rc != EMUNGE_SUCCESS)
+		iocom_err_set(err, -EACCES, "cannot make a MUNGE credential: %s", munge_strerror(rc));
+	munge_ctx_destroy(ctx);
+	if (rc == EMUNGE_SUCCESS)
+		return 0;
+	return rc == EMUNGE_SOCKET ? -EHOSTDOWN : -EACCES;
+}
+
+/* Clocks that differ are the classic unexplained failure: say it with numbers. */
+static int refused(munge_ctx_t ctx, munge_err_t rc, const char *munge_socket, struct iocom_err *err)
+{
+	time_t encoded = 0, decoded = 0;
+	long long apart;
+
+	munge_ctx_get(ctx, MUNGE_OPT_ENCODE_TIME, &encoded);
+	munge_ctx_get(ctx, MUNGE_OPT_DECODE_TIME, &decoded);
+	apart = (long long)decoded - (long long)encoded;
+	switch (rc) {
+	case EMUNGE_SOCKET:
+		return no_munged(munge_socket, err);
+	case EMUNGE_CRED_EXPIRED:
+		return iocom_err_set(err, -EACCES,
+				     "the credential is %lld s old by this node's clock and lives "
+				     "%d s: the submitting node's clock is about %lld s behind this "
+				     "one's (or the message was held that long); synchronise the clocks",
+				     apart, SPEC_CREDENTIAL_TTL_S, apart);
+	case EMUNGE_CRED_REWOUND:
+		return iocom_err_set(err, -EACCES,
+				     "the credential was made %lld s in the future of this node's "
+				     "clock: the submitting node's clock is %lld s ahead of this "
+				     "one's; synchronise the clocks",
+				     -apart, -apart);
+	case EMUNGE_CRED_REPLAYED:
+		return iocom_err_set(err, -EACCES,
+				     "the credential was used before (a replay): refused");
+	case EMUNGE_CRED_INVALID:
+		return iocom_err_set(err, -EACCES,
+				     "the credential is not from this cluster: the MUNGE keys of the "
+				     "two nodes differ, or it was changed on the way");
+	case EMUNGE_CRED_UNAUTHORIZED:
+		return iocom_err_set(err, -EACCES,
+				     "only root may open a job's credential; run the agent as root");
+	default:
+		return iocom_err_set(err, -EACCES, "MUNGE refuses the credential: %s",
+				     munge_strerror(rc));
+	}
+}
+
+static int binding_wrong(struct iocom_err *err, const char *what)
+{
+	return iocom_err_set(err, -EACCES, "the credential was made for another %s: refused", what);
+}
+
+/* Whether PAYLOAD binds exactly this start. */
+static int binding_check(const struct spec *spec, const void *packed, size_t length,
+			 const char *node, const void *payload, size_t payload_length,
+			 struct iocom_err *err)
+{
+	uint8_t hash[SPEC_HASH_BYTES];
+	char text[SPEC_JOB_MAX];
+	msgpack_unpacked message;
+	const msgpack_object *bound;
+	int rc = 0;
+
+	if (unpack_map(&message, payload, payload_length))
+		return iocom_err_set(err, -EACCES, "the credential says nothing about a job: refused");
+	if (unpack_str(&message.data, "type", text, sizeof(text)) || strcmp(text, "start"))
+		rc = binding_wrong(err, "purpose");
+	else if (unpack_str(&message.data, "node", text, sizeof(text)) || strcmp(text, node) ||
+		 strcmp(spec->node, node))
+		rc = binding_wrong(err, "node");
+	else if (unpack_str(&message.data, "job", text, sizeof(text)) || strcmp(text, spec->job))
+		rc = binding_wrong(err, "job");
+	else if (unpack_str(&message.data, "nonce", text, sizeof(text)) ||
+		 strcmp(text, spec->nonce))
+		rc = binding_wrong(err, "nonce");
+	spec_hash(packed, length, hash);
+	bound = unpack_get(&message.data, "hash");
+	if (!rc && (!bound || bound->type != MSGPACK_OBJECT_BIN ||
+		    bound->via.bin.size != sizeof(hash) ||
+		    memcmp(bound->via.bin.ptr, hash, sizeof(hash)) != 0))
+		rc = binding_wrong(err, "command (its hash differs)");
+	msgpack_unpacked_destroy(&message);
+	return rc;
+}
+
+int spec_open(const struct spec *spec, const void *packed, size_t length, const char *credential,
+	      const char *node, const char *munge_socket, uid_t *uid, gid_t *gid,
+	      struct iocom_err *err)
+{
+	munge_ctx_t ctx = context_new(munge_socket, err);
+	void *payload = NULL;
+	int payload_length = 0;
+	munge_err_t rc;
+	int result;
+
+	if (!ctx)
+		return -ENOMEM;
+	rc = munge_decode(credential, ctx, &payload, &payload_length, uid, gid);
+	if (rc != EMUNGE_SUCCESS)
+		result = refused(ctx, rc, munge_socket, err);
+	else
+		result = binding_check(spec, packed, length, node, payload, (size_t)payload_length,
+				       err);
+	free(payload);
+	munge_ctx_destroy(ctx);
+	return result;
+}

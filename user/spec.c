@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The spec on the wire: one MessagePack map.  Paths, arguments and variables
+ * are bytes (bin), for a Unix name need not be UTF-8.  What comes from the
+ * wire is bounded here, once, so that the shim obeys without looking again.
+ */
+#include "spec.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pack.h"
+
+void spec_free(struct spec *spec)
+{
+	for (char **at = spec->argv; at && *at; at++)
+		free(*at);
+	for (char **at = spec->env; at && *at; at++)
+		free(*at);
+	free(spec->argv);
+	free(spec->env);
+	free(spec->executable);
+	free(spec->cwd);
+	*spec = (struct spec){0};
+}
+
+bool spec_job_valid(const char *job)
+{
+	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				      "0123456789._-";
+	size_t n = strlen(job);
+
+	return n > 0 && n < SPEC_JOB_MAX && job[0] != '.' && strspn(job, allowed) == n;
+}
+
+static size_t vector_length(char *const *vector)
+{
+	size_t n = 0;
+
+	while (vector && vector[n])
+		n++;
+	return n;
+}
+
+static void pack_vector(msgpack_packer *pk, const char *key, char *const *vector)
+{
+	size_t n = vector_length(vector);
+
+	pack_key(pk, key);
+	msgpack_pack_array(pk, n);
+	for (size_t i = 0; i < n; i++) {
+		size_t bytes = strlen(vector[i]);
+
+		msgpack_pack_bin(pk, bytes);
+		msgpack_pack_bin_body(pk, vector[i], bytes);
+	}
+}
+
+static void pack_limits(msgpack_packer *pk, const struct spec *spec)
+{
+	pack_key(pk, "limits");
+	msgpack_pack_array(pk, spec->nlimits);
+	for (size_t i = 0; i < spec->nlimits; i++) {
+		msgpack_pack_array(pk, 2);
+		msgpack_pack_uint64(pk, (uint64_t)spec->limits[i].resource);
+		if (spec->limits[i].soft == RLIM_INFINITY)
+			msgpack_pack_nil(pk);
+		else
+			msgpack_pack_uint64(pk, spec->limits[i].soft);
+	}
+}
+
+int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom_err *err)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+
+	msgpack_sbuffer_init(&buffer);
+	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 13);
+	pack_u64(&pk, "v", SPEC_VERSION);
+	pack_str(&pk, "job", spec->job);
+	pack_str(&pk, "node", spec->node);
+	pack_str(&pk, "nonce", spec->nonce);
+	pack_bin(&pk, "class", spec->class_name, strlen(spec->class_name));
+	pack_bin(&pk, "executable", spec->executable, strlen(spec->executable));
+	pack_bin(&pk, "cwd", spec->cwd, strlen(spec->cwd));
+	pack_vector(&pk, "argv", spec->argv);
+	pack_vector(&pk, "env", spec->env);
+	pack_u64(&pk, "umask", spec->umask);
+	pack_limits(&pk, spec);
+	pack_u64(&pk, "closed", spec->closed);
+	pack_u64(&pk, "grace_ms", spec->grace_ms);
+	if (buffer.size > SPEC_PACKED_MAX) {
+		msgpack_sbuffer_destroy(&buffer);
+		return iocom_err_set(err, -E2BIG,
+				     "arguments and environment are too long: %zu bytes, at most %u",
+				     buffer.size, SPEC_PACKED_MAX);
+	}
+	*length = buffer.size;
+	*data = msgpack_sbuffer_release(&buffer);
+	return *data ? 0 : iocom_err_set(err, -ENOMEM, "out of memory for the job's spec");
+}
+
+static int bad(struct iocom_err *err, const char *field)
+{
+	return iocom_err_set(err, -EBADMSG, "the job's spec is malformed: field '%s'", field);
+}
+
+/* A byte string without NUL inside, at most MAX bytes, as a C string. */
+static int take_bytes(const msgpack_object *o, size_t max, char **out)
+{
+	const char *from;
+	size_t n;
+
+	if (!o || (o->type != MSGPACK_OBJECT_BIN && o->type != MSGPACK_OBJECT_STR))
+		return -EBADMSG;
+	n = o->type == MSGPACK_OBJECT_BIN ? o->via.bin.size : o->via.str.size;
+	from = o->type == MSGPACK_OBJECT_BIN ? o->via.bin.ptr : o->via.str.ptr;
+	if (n > max || (n && memchr(from, 0, n)))
+		return -EBADMSG;
+	*out = malloc(n + 1);
+	if (!*out)
+		return -ENOMEM;
+	if (n)
+		memcpy(*out, from, n);
+	(*out)[n] = 0;
+	return 0;
+}
+
+static int take_vector(const msgpack_object *map, const char *key, char ***out,
+		       struct iocom_err *err)
+{
+	const msgpack_object *o = unpack_get(map, key);
+	char **vector;
+
+	if (!o || o->type != MSGPACK_OBJECT_ARRAY)
+		return bad(err, key);
+	if (o->via.array.size > SPEC_ARGS_MAX)
+		return iocom_err_set(err, -E2BIG, "the job's spec has too many entries in '%s'", key);
+	vector = calloc((size_t)o->via.array.size + 1, sizeof(*vector));
+	if (!vector)
+		return iocom_err_set(err, -ENOMEM, "out of memory for '%s'", key);
+	*out = vector;
+	for (uint32_t i = 0; i < o->via.array.size; i++) {
+		int rc = take_bytes(&o->via.array.ptr[i], SPEC_PACKED_MAX, &vector[i]);
+
+		if (rc == -ENOMEM)
+			return iocom_err_set(err, rc, "out of memory for '%s'", key);
+		if (rc)
+			return bad(err, key);
+	}
+	return 0;
+}
+
+static int take_limits(const msgpack_object *map, struct spec *spec, struct iocom_err *err)
+{
+	const msgpack_object *o = unpack_get(map, "limits");
+
+	if (!o || o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size > RLIM_NLIMITS)
+		return bad(err, "limits");
+	for (uint32_t i = 0; i < o->via.array.size; i++) {
+		const msgpack_object *pair = &o->via.array.ptr[i];
+		const msgpack_object *at;
+
+		if (pair->type != MSGPACK_OBJECT_ARRAY || pair->via.array.size != 2)
+			return bad(err, "limits");
+		at = pair->via.array.ptr;
+		if (at[0].type != MSGPACK_OBJECT_POSITIVE_INTEGER ||
+		    at[0].via.u64 >= RLIM_NLIMITS ||
+		    (at[1].type != MSGPACK_OBJECT_POSITIVE_INTEGER &&
+		     at[1].type != MSGPACK_OBJECT_NIL))
+			return bad(err, "limits");
+		spec->limits[i].resource = (int)at[0].via.u64;
+		spec->limits[i].soft =
+			at[1].type == MSGPACK_OBJECT_NIL ? RLIM_INFINITY : at[1].via.u64;
+	}
+	spec->nlimits = o->via.array.size;
+	return 0;
+}
+
+static int take_names(const msgpack_object *map, struct spec *spec, struct iocom_err *err)
+{
+	uint64_t umask_bits, closed, grace;
+
+	if (unpack_str(map, "job", spec->job, sizeof(spec->job)) || !spec_job_valid(spec->job))
+		return bad(err, "job");
+	if (unpack_str(map, "node", spec->node, sizeof(spec->node)) || !spec->node[0])
+		return bad(err, "node");
+	if (unpack_str(map, "nonce", spec->nonce, sizeof(spec->nonce)))
+		return bad(err, "nonce");
+	if (unpack_str(map, "class", spec->class_name, sizeof(spec->class_name)))
+		return bad(err, "class");
+	if (unpack_u64(map, "umask", &umask_bits) || umask_bits > 0777)
+		return bad(err, "umask");
+	if (unpack_u64(map, "closed", &closed) || closed > 7)
+		return bad(err, "closed");
+	if (unpack_u64(map, "grace_ms", &grace) || grace > UINT32_MAX)
+		return bad(err, "grace_ms");
+	spec->umask = (mode_t)umask_bits;
+	spec->closed = (uint32_t)closed;
+	spec->grace_ms = (uint32_t)grace;
+	return 0;
+}
+
+static int take_all(const msgpack_object *map, struct spec *spec, struct iocom_err *err)
+{
+	uint64_t version;
+	int rc;
+
+	if (unpack_u64(map, "v", &version))
+		return bad(err, "v");
+	if (version != SPEC_VERSION)
+		return iocom_err_set(err, -EPROTO,
+				     "the job's spec has version %llu, this program knows %d; install "
+				     "the same iocom version on both sides",
+				     (unsigned long long)version, SPEC_VERSION);
+	rc = take_names(map, spec, err);
+	if (rc)
+		return rc;
+	rc = take_bytes(unpack_get(map, "executable"), PATH_MAX - 1, &spec->executable);
+	if (rc || !spec->executable[0])
+		return bad(err, "executable");
+	rc = take_bytes(unpack_get(map, "cwd"), PATH_MAX - 1, &spec->cwd);
+	if (rc || spec->cwd[0] != '/')
+		return bad(err, "cwd");
+	rc = take_vector(map, "argv", &spec->argv, err);
+	if (rc)
+		return rc;
+	if (!spec->argv[0])
+		return bad(err, "argv");
+	rc = take_vector(map, "env", &spec->env, err);
+	return rc ? rc : take_limits(map, spec, err);
+}
+
+int spec_unpack(struct spec *spec, const void *data, size_t length, struct iocom_err *err)
+{
+	msgpack_unpacked message;
+	int rc;
+
+	*spec = (struct spec){0};
+	if (length > SPEC_PACKED_MAX)
+		return iocom_err_set(err, -E2BIG, "the job's spec is too long: %zu bytes, at most %u",
+				     length, SPEC_PACKED_MAX);
+	if (unpack_map(&message, data, length))
+		return iocom_err_set(err, -EBADMSG, "the job's spec is no MessagePack map");
+	rc = take_all(&message.data, spec, err);
+	msgpack_unpacked_destroy(&message);
+	if (rc)
+		spec_free(spec);
+	return rc;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* One end of a job stream; see wire.h. */
+#include "wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define OUT_MAX (2u << 20) /* far above one data frame and all credits of a window */
+
+/* A peer that answers nothing for so long counts as gone. */
+#define SILENCE_S     30
+#define PROBE_AFTER_S 10
+#define PROBE_EACH_S  5
+
+int queue_push(struct queue *queue, const void *data, size_t length)
+{
+	if (queue->head && queue->head + queue->length + length > queue->size) {
+		memmove(queue->data, queue->data + queue->head, queue->length);
+		queue->head = 0;
+	}
+	if (queue->length + length > queue->size) {
+		size_t size = queue->size ? queue->size : 4096;
+		uint8_t *bigger;
+
+		while (size < queue->length + length)
+			size *= 2;
+		bigger = realloc(queue->data, size);
+		if (!bigger)
+			return -ENOMEM;
+		queue->data = bigger;
+		queue->size = size;
+	}
+	if (length)
+		memcpy(queue->data + queue->head + queue->length, data, length);
+	queue->length += length;
+	return 0;
+}
+
+void queue_drop(struct queue *queue, size_t length)
+{
+	queue->head += length;
+	queue->length -= length;
+	if (!queue->length)
+		queue_free(queue);
+}
+
+void queue_free(struct queue *queue)
+{
+	free(queue->data);
+	*queue = (struct queue){0};
+}
+
+static void set_option(int fd, int level, int option, int value)
+{
+	/* Fails on a unix socket, which needs none of these. */
+	(void)setsockopt(fd, level, option, &value, sizeof(value));
+}
+
+int wire_init(struct wire *wire, int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	*wire = (struct wire){.fd = -1};
+	wire->in = malloc(WIRE_BUFFER);
+	if (!wire->in)
+		return -ENOMEM;
+	wire->fd = fd;
+	fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, PROBE_AFTER_S);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, PROBE_EACH_S);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, (SILENCE_S - PROBE_AFTER_S) / PROBE_EACH_S);
+	return 0;
+}
+
+void wire_deinit(struct wire *wire)
+{
+	if (wire->fd >= 0)
+		close(wire->fd);
+	free(wire->in);
+	queue_free(&wire->out);
+	*wire = (struct wire){.fd = -1};
+}
+
+/* Keeps what sendmsg did not take of the pieces. */
+static int keep(struct wire *wire, const struct iovec *iov, size_t niov, size_t sent)
+{
+	for (size_t i = 0; i < niov; i++) {
+		size_t skip = sent < iov[i].iov_len ? sent : iov[i].iov_len;
+		int rc;
+
+		sent -= skip;
+		if (skip == iov[i].iov_len)
+			continue;
+		rc = queue_push(&wire->out, (const uint8_t *)iov[i].iov_base + skip,
+				iov[i].iov_len - skip);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int wire_send(struct wire *wire, uint8_t type, const void *head, size_t head_length,
+	      const void *data, size_t length)
+{
+	uint8_t header[FRAME_HEADER];
+	struct iovec iov[3] = {
+		{header, sizeof(header)},
+		{(void *)head, head_length},
+		{(void *)data, length},
+	};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 3};
+	ssize_t sent = 0;
+
+	frame_header(header, type, (uint32_t)(head_length + length));
+	if (wire->out.length > OUT_MAX)
+		return -ENOBUFS;
+	if (wire_idle(wire)) {
+		do
+			sent = sendmsg(wire->fd, &msg, MSG_NOSIGNAL);
+		while (sent < 0 && errno == EINTR);
+		if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+			return -errno;
+	}
+	return keep(wire, iov, 3, sent < 0 ? 0 : (size_t)sent);
+}
+
+int wire_flush(struct wire *wire)
+{
+	while (wire->out.length) {
+		ssize_t sent = send(wire->fd, queue_front(&wire->out), wire->out.length,
+				    MSG_NOSIGNAL);
+
+		if (sent < 0 && errno == EINTR)
+			continue;
+		if (sent < 0)
+			return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
+		queue_drop(&wire->out, (size_t)sent);
+	}
+	return 0;
+}
+
+int wire_fill(struct wire *wire)
+{
+	ssize_t got;
+
+	if (wire->in_head) {
+		memmove(wire->in, wire->in + wire->in_head, wire->in_length);
+		wire->in_head = 0;
+	}
+	if (wire->in_length == WIRE_BUFFER)
+		return 1; /* frames wait to be taken */
+	do
+		got = recv(wire->fd, wire->in + wire->in_length, WIRE_BUFFER - wire->in_length, 0);
+	while (got < 0 && errno == EINTR);
+	if (got == 0)
+		return -EPIPE;
+	if (got < 0)
+		return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
+	wire->in_length += (size_t)got;
+	return 1;
+}
+
+int wire_next(struct wire *wire, uint8_t *type, const uint8_t **payload, uint32_t *length)
+{
+	size_t consumed = 0;
+	int rc = frame_parse(wire->in + wire->in_head, wire->in_length, FRAME_DATA_MAX + 1, type,
+			     payload, length, &consumed);
+
+	if (rc)
+		return rc;
+	wire->in_head += consumed;
+	wire->in_length -= consumed;
+	return 0;
+}
+
+bool wire_silent(const struct wire *wire)
+{
+	struct tcp_info info = {0};
+	socklen_t length = sizeof(info);
+
+	if (getsockopt(wire->fd, IPPROTO_TCP, TCP_INFO, &info, &length))
+		return false;
+	return info.tcpi_retransmits >= 3 && info.tcpi_last_ack_recv > SILENCE_S * 1000;
+}
+
+static void put_u32(uint8_t *at, uint32_t value)
+{
+	at[0] = (uint8_t)(value >> 24);
+	at[1] = (uint8_t)(value >> 16);
+	at[2] = (uint8_t)(value >> 8);
+	at[3] = (uint8_t)value;
+}
+
+uint32_t wire_u32(const uint8_t *at)
+{
+	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+int wire_credit(struct wire *wire, uint8_t stream, uint32_t bytes)
+{
+	uint8_t payload[5] = {stream};
+
+	put_u32(payload + 1, bytes);
+	return wire_send(wire, FRAME_CREDIT, payload, sizeof(payload), NULL, 0);
+}
+
+int wire_end(struct wire *wire, uint8_t stream)
+{
+	return wire_send(wire, FRAME_DATA, &stream, 1, NULL, 0);
+}
+
+int wire_signal(struct wire *wire, uint8_t signal)
+{
+	return wire_send(wire, FRAME_SIGNAL, &signal, 1, NULL, 0);
+}
+
+int wire_exit(struct wire *wire, uint8_t kind, uint32_t value, const char *text)
+{
+	uint8_t payload[5] = {kind};
+
+	put_u32(payload + 1, value);
+	return wire_send(wire, FRAME_EXIT, payload, sizeof(payload), text, strlen(text));
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * One end of a job stream for an event loop: frames in and out of a
+ * non-blocking socket.  Shim and CLI are the two ends.
+ *
+ * What bounds memory: data frames are only sent while nothing waits to be sent
+ * (wire_idle), and received data is bounded by the credit that was given.
+ */
+#ifndef IOCOM_WIRE_H
+#define IOCOM_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "frame.h"
+
+/* Bytes that wait, first in first out; the memory is given back when empty. */
+struct queue {
+	uint8_t *data;
+	size_t head, length, size;
+};
+
+int queue_push(struct queue *queue, const void *data, size_t length); /* 0 or -ENOMEM */
+static inline const uint8_t *queue_front(const struct queue *queue)
+{
+	return queue->data + queue->head;
+}
+void queue_drop(struct queue *queue, size_t length);
+void queue_free(struct queue *queue);
+
+#define WIRE_BUFFER (4 * (FRAME_DATA_MAX + 64))
+
+struct wire {
+	int fd; /* owned */
+	uint8_t *in;
+	size_t in_head, in_length;
+	struct queue out;
+};
+
+/* Takes FD: non-blocking, and for TCP no delay, keep-alive and a bound on how
+ * long a silent peer counts as there.  0 or -ENOMEM (FD stays the caller's). */
+int wire_init(struct wire *wire, int fd);
+void wire_deinit(struct wire *wire); /* closes */
+static inline bool wire_idle(const struct wire *wire)
+{
+	return wire->out.length == 0;
+}
+/*
+ * Sends a frame of two pieces; what the socket does not take now waits.
+ * 0; negative errno: the peer is gone (-EPIPE, -ECONNRESET ...), -ENOBUFS: it
+ * does not read what it makes us send.
+ */
+int wire_send(struct wire *wire, uint8_t type, const void *head, size_t head_length,
+	      const void *data, size_t length);
+/* Sends what waits.  0 or negative errno. */
+int wire_flush(struct wire *wire);
+/* Receives what is there.  1 something; 0 nothing now; -EPIPE closed; negative errno. */
+int wire_fill(struct wire *wire);
+/*
+ * The next whole frame: PAYLOAD is valid until the next wire_fill.
+ * 0, or FRAME_E_MORE, FRAME_E_GARBAGE, FRAME_E_VERSION.
+ */
+int wire_next(struct wire *wire, uint8_t *type, const uint8_t **payload, uint32_t *length);
+
+/*
+ * Whether a TCP peer stopped answering: data is being sent again and again and
+ * nothing has been acknowledged for 30 s (an idle one is probed by keep-alive
+ * and shows as an error).  A peer that is stopped but there still acknowledges.
+ */
+bool wire_silent(const struct wire *wire);
+
+/* The small frames.  Results as wire_send. */
+int wire_credit(struct wire *wire, uint8_t stream, uint32_t bytes);
+int wire_end(struct wire *wire, uint8_t stream);
+int wire_signal(struct wire *wire, uint8_t signal);
+int wire_exit(struct wire *wire, uint8_t kind, uint32_t value, const char *text);
+uint32_t wire_u32(const uint8_t *at); /* big-endian */
+
+#endif
