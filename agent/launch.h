@@ -4,9 +4,13 @@
  *
  * The agent's loop accepts a stream, reads FRAME_START without blocking,
  * authenticates it, and calls launch_shim: the shim is spawned by exec (nng is
- * not fork-safe), gets the order and the stream over a socketpair (SCM_RIGHTS)
- * and from then on owns the job.  The socketpair stays open as the "leash": the
- * shim reports on it, and a dead agent only closes it.
+ * not fork-safe) with three descriptors: one end of a socketpair (the "leash"),
+ * the order in a memory file, and the stream; from then on it owns the job.  It
+ * reports on the leash, and a dead agent only closes that.
+ *
+ * The shim is the agent's child: the agent reaps it (SIGCHLD, or waitpid on the
+ * pid that launch_shim gave once launch_read says -EPIPE).  Shims found after a
+ * restart are init's.
  */
 #ifndef IOCOM_LAUNCH_H
 #define IOCOM_LAUNCH_H
@@ -19,9 +23,9 @@
 #include "spec.h"
 
 struct launch_order {
-	const char *shim_path;	 /* the iocom-shim program */
-	const char *jobs_dir;	 /* STATE_DIR/jobs: the shim's journal is jobs_dir/JOB/ */
-	const char *run_dir;	 /* RUN_DIR/jobs: the shim's control socket is run_dir/JOB.sock */
+	const char *shim_path;	  /* the iocom-shim program */
+	const char *jobs_dir;	  /* STATE_DIR/jobs: the shim's journal is jobs_dir/JOB/ */
+	const char *run_dir;	  /* RUN_DIR/jobs: the shim's control socket is run_dir/JOB.sock */
 	const char *scope_cgroup; /* relative path of the node's scope, "" = the root */
 	uid_t uid;
 	gid_t gid;
@@ -32,8 +36,13 @@ struct launch_order {
 
 /*
  * Spawns the shim.  Takes STREAM_FD on success (it is closed here, the shim
- * has it).  LEASH gets the agent's end, non-blocking, close-on-exec.
- * 0 or negative errno with the sentence (journal cannot be written: -ENOSPC ...).
+ * has it).  LEASH gets the agent's end, non-blocking, close-on-exec.  Does not
+ * wait for the shim: what fails there comes as LAUNCH_EXITED with kind 3, and
+ * the shim tells the client.
+ * 0 or negative errno with the sentence, and nothing is left behind: -EEXIST
+ * the job was started here before (at most once, ever), -ENOSPC and others the
+ * job's directory cannot be made, -ENOENT no such shim program.  The caller then
+ * still owns STREAM_FD and tells the client (FRAME_ERROR).
  */
 int launch_shim(const struct launch_order *order, int stream_fd, pid_t *shim, int *leash,
 		struct iocom_err *err);
@@ -41,15 +50,15 @@ int launch_shim(const struct launch_order *order, int stream_fd, pid_t *shim, in
 /*
  * What a shim says on the leash (frames, MessagePack maps):
  *   { "event": "started", "job", "pid", "cgroup_id" }
- *   { "event": "exited", "job", "kind", "value", "end_ns", "wall_ms", "max_rss_kb" }
+ *   { "event": "exited", "job", "kind", "value", "end_ns", "wall_ms", "max_rss_kb", "text" }
  */
 enum launch_event_type { LAUNCH_STARTED = 1, LAUNCH_EXITED = 2 };
 struct launch_event {
 	enum launch_event_type type;
 	char job[SPEC_JOB_MAX];
 	pid_t pid;
-	uint64_t cgroup_id;
-	uint8_t kind;  /* FRAME_EXIT kinds: 0 exited, 1 signalled, 2 exec failed, 3 iocom failed */
+	uint64_t cgroup_id; /* of STARTED */
+	uint8_t kind; /* FRAME_EXIT kinds: 0 exited, 1 signalled, 2 exec failed, 3 iocom failed */
 	uint32_t value;
 	uint64_t end_ns;  /* CLOCK_REALTIME */
 	uint64_t wall_ms; /* start to end */
@@ -78,6 +87,14 @@ struct launch_found {
 int launch_recover(const char *jobs_dir, const char *run_dir,
 		   int (*found)(void *arg, const struct launch_found *f), void *arg,
 		   struct iocom_err *err);
+/*
+ * The same for one job, when launch_read said -EPIPE without an exit before: the
+ * shim was killed.  Kills what is left of the job, and fills F (leash -1, `last`
+ * what the record holds, else kind 3).  0; -ENOENT no such job; -EAGAIN the shim
+ * lives after all (try again); negative errno.
+ */
+int launch_outcome(const char *jobs_dir, const char *run_dir, const char *job,
+		   struct launch_found *f);
 /* Removes a finished job's journal and socket (the agent has recorded it). */
 void launch_forget(const char *jobs_dir, const char *run_dir, const char *job);
 /* Sends a signal to the job through its shim's control socket.  0 or negative errno. */

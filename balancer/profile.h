@@ -28,7 +28,7 @@ struct profile {
 	double request_kb;
 	double memory_mb;
 	double wall_ms;
-	double io_per_ms; /* alone-rate: the highest seen */
+	double io_per_ms;     /* alone-rate: the highest seen */
 	double faults_per_ms; /* implicit requests per ms of computation */
 };
 
@@ -38,8 +38,8 @@ struct profile_store;
 int profile_open(struct profile_store **store, const char *path, struct iocom_err *err);
 void profile_close(struct profile_store *store); /* NULL is fine */
 /* 0; -ENOENT never seen; -EIO. */
-int profile_get(struct profile_store *store, uid_t uid, const char *class_name,
-		struct profile *out, struct iocom_err *err);
+int profile_get(struct profile_store *store, uid_t uid, const char *class_name, struct profile *out,
+		struct iocom_err *err);
 /* Learns from one finished RUN (its `runs` is ignored).  0 or negative errno. */
 int profile_learn(struct profile_store *store, uid_t uid, const char *class_name,
 		  const struct profile *run, struct iocom_err *err);

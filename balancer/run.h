@@ -28,16 +28,16 @@ uint32_t run_closed_descriptors(void);
  * environment by RULE ("all", "none", or NAME,NAME=VALUE,...).  COMMAND, CWD and
  * EXECUTABLE are copied.  0, -EINVAL, -ENOMEM.
  */
-int run_spec_fill(struct spec *spec, char *const *command, const char *cwd,
-		  const char *executable, const char *env_rule, struct iocom_err *err);
+int run_spec_fill(struct spec *spec, char *const *command, const char *cwd, const char *executable,
+		  const char *env_rule, struct iocom_err *err);
 /* 0; 126 or 127 with a shell's sentence when EXECUTABLE cannot be run here. */
 int run_executable_check(const char *command, const char *executable, struct iocom_err *err);
 
 /* --- run_connect.c --- */
 
 struct run_target {
-	const char *run_dir;	  /* of the agent of this machine */
-	const char *address;	  /* "" means this machine: its agent's own socket */
+	const char *run_dir; /* of the agent of this machine */
+	const char *address; /* "" means this machine: its agent's own socket */
 	unsigned port;
 	const char *munge_socket; /* NULL: the default one */
 };
@@ -86,7 +86,7 @@ enum run_state { RUN_STARTED = 1, RUN_EXITED, RUN_REFUSED, RUN_LOST };
 
 struct run_result {
 	enum run_state state;
-	uint8_t kind;	/* of FRAME_EXIT */
+	uint8_t kind; /* of FRAME_EXIT */
 	uint32_t value;
 	uint64_t pid;
 	int signal;	  /* abandoned before the job started, by this signal */
@@ -107,7 +107,7 @@ int run_stream(const struct run_stream_options *options, int fd, struct run_resu
 /* --- run_report.c: --status-fd, one JSON object a line --- */
 
 struct run_report {
-	int fd; /* -1: none */
+	int fd;			/* -1: none */
 	const char *job, *node; /* "" while unknown */
 };
 

@@ -72,9 +72,9 @@ static int connect_tcp(const struct run_target *target, const char *node, int *f
 		rc = connect_one(at);
 	freeaddrinfo(list);
 	if (rc < 0)
-		return iocom_err_set(err, rc,
-				     "node %s admitted the job but cannot be reached at %s port %u: %s",
-				     node, target->address, target->port, strerror(-rc));
+		return iocom_err_set(
+			err, rc, "node %s admitted the job but cannot be reached at %s port %u: %s",
+			node, target->address, target->port, strerror(-rc));
 	*fd = rc;
 	return 0;
 }

@@ -5,7 +5,7 @@
  *   task storage (`threads`)   counters of a live thread since its last fold;
  *                              only the thread itself writes: no atomics
  *   fold                       thread -> `jobs` (its cgroup) and `late` (its process),
- *                              when it is freed or found in another cgroup
+ *                              when it exits, is freed, or is found in another cgroup
  *   `jobs`, `late`             twice each: the programs fill the pair of the current
  *                              epoch while user space empties the other one
  *
@@ -160,7 +160,7 @@ static __always_inline void late_identify(struct late_value *value, struct task_
 	value->exited = 1;
 }
 
-/* ENDED: the leader that is being freed, else NULL. */
+/* ENDED: the leader of a process that is over, else NULL. */
 static __always_inline void late_add(const struct process_key *key, struct counters *what,
 				     struct task_struct *ended)
 {
@@ -210,8 +210,12 @@ static __always_inline void set_bases(struct task_struct *task, struct thread_st
 	state->major_base = task->maj_flt;
 }
 
-/* Moves TASK's counters to the job and process they belong to. */
-static __noinline int fold_thread(struct task_struct *task, struct thread_state *state)
+/*
+ * Moves TASK's counters to the job and process they belong to.  ENDED: the
+ * leader, when the process is over with this thread.
+ */
+static __noinline int fold_thread(struct task_struct *task, struct thread_state *state,
+				  struct task_struct *ended)
 {
 	struct counters what;
 	u32 cpu;
@@ -221,7 +225,7 @@ static __noinline int fold_thread(struct task_struct *task, struct thread_state 
 	unfolded(task, state, &what);
 	cpu = fold_begin();
 	job_add(state->cgid, &what);
-	late_add(&state->process, &what, 0);
+	late_add(&state->process, &what, ended);
 	fold_end(cpu);
 	__builtin_memset(&state->counters, 0, sizeof(state->counters));
 	set_bases(task, state);
@@ -235,7 +239,7 @@ static __always_inline struct thread_state *thread_get(struct task_struct *task,
 
 	if (state) {
 		if (state->cgid != cgid) {
-			fold_thread(task, state);
+			fold_thread(task, state, 0);
 			state->cgid = cgid;
 		}
 		return state;

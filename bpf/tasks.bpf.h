@@ -84,33 +84,34 @@ int look(struct bpf_iter__task *ctx)
 	return 0;
 }
 
+/*
+ * Files are not closed yet, and some kernels never tell sched_process_free of a
+ * task: so everything is folded here, and what comes later there.
+ */
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(process_exit, struct task_struct *task)
+{
+	struct thread_state *state;
+	struct task_struct *leader = 0;
+
+	if ((task->flags & PF_KTHREAD) || !current_in_scope())
+		return 0;
+	state = thread_current(task);
+	if (!state)
+		return 0;
+	if (!BPF_CORE_READ(task, signal, live.counter))
+		leader = BPF_CORE_READ(task, group_leader);
+	fold_thread(task, state, leader);
+	return 0;
+}
+
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(process_free, struct task_struct *task)
 {
-	struct thread_state *state;
-	struct process_key key;
-	struct counters what;
-	u64 cgid;
-	u32 cpu;
+	struct thread_state *state = thread_find(task);
 
-	if ((task->flags & PF_KTHREAD) || !in_scope(task))
-		return 0;
-	state = thread_find(task);
-	cgid = cgroup_id(task);
-	if (state && state->cgid != cgid)
-		fold_thread(task, state);
-	unfolded(task, state, &what);
 	if (state)
-		key = state->process;
-	else
-		process_of(task, &key);
-	cpu = fold_begin();
-	job_add(cgid, &what);
-	if (state || task->pid == task->tgid || BPF_CORE_READ(task, group_leader, pid) == task->tgid)
-		late_add(&key, &what, task->pid == task->tgid ? task : 0);
-	else
-		count_drop(DROP_LATE); /* the leader's memory is gone already */
-	fold_end(cpu);
+		fold_thread(task, state, 0);
 	return 0;
 }
 
@@ -124,7 +125,7 @@ int BPF_PROG(cgroup_attach, struct cgroup *cgroup, const char *path, struct task
 		return 0;
 	state = thread_find(task);
 	if (state && state->cgid != cgroup_id(task)) {
-		fold_thread(task, state);
+		fold_thread(task, state, 0);
 		state->cgid = cgroup_id(task);
 	}
 	return 0;

@@ -67,9 +67,10 @@ int cgroup_mounts_read(const char *table, struct cgroup_mounts *mounts, struct i
 		take_mount(mounts, &entry);
 	endmntent(in);
 	if (!mounts->v2[0])
-		return iocom_err_set(err, -ENOENT,
-				     "no cgroup2 file system is mounted; mount one (mount -t cgroup2 "
-				     "none /sys/fs/cgroup/unified)");
+		return iocom_err_set(
+			err, -ENOENT,
+			"no cgroup2 file system is mounted; mount one (mount -t cgroup2 "
+			"none /sys/fs/cgroup/unified)");
 	return 0;
 }
 
@@ -105,7 +106,8 @@ int cgroup_name(const struct cgroup_mounts *mounts, const char *scope, const cha
 		return iocom_err_set(err, -EINVAL,
 				     "a scope is a path below the cgroup mount, not '%s'", scope);
 	if (join(group->v2, mounts->v2, scope, name))
-		return iocom_err_set(err, -ENAMETOOLONG, "the cgroup's name is too long: %s", scope);
+		return iocom_err_set(err, -ENAMETOOLONG, "the cgroup's name is too long: %s",
+				     scope);
 	for (size_t i = 0; i < mounts->nv1; i++) {
 		char *path = group->v1[group->nv1];
 		int n = snprintf(path, CGROUP_PATH_MAX, "%s/%s", mounts->v1[i], scope);

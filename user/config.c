@@ -153,11 +153,11 @@ static int handle(void *arg, const char *section, const char *name, const char *
 	if (r->rc)
 		return 0;
 	if (strcmp(section, r->program->section)) {
-		r->rc = iocom_err_set(
-			r->err, -EINVAL, "%s:%d: key '%.*s' stands %s%.*s%s; put it under [%s]",
-			r->path, r->line, VALUE_SHOWN, name,
-			*section ? "in section [" : "before any section", VALUE_SHOWN, section,
-			*section ? "]" : "", r->program->section);
+		r->rc = iocom_err_set(r->err, -EINVAL,
+				      "%s:%d: key '%.*s' stands %s%.*s%s; put it under [%s]",
+				      r->path, r->line, VALUE_SHOWN, name,
+				      *section ? "in section [" : "before any section", VALUE_SHOWN,
+				      section, *section ? "]" : "", r->program->section);
 		return 0;
 	}
 	r->rc = config_set(r->program, name, value, r->target, r->err);
@@ -234,8 +234,9 @@ static int flags(const struct config_program *program, const struct option *opti
 		}
 	}
 	if (optind < argc)
-		return iocom_err_set(err, CONFIG_E_USAGE, "unexpected argument '%.*s'; see `%s --help`",
-				     VALUE_SHOWN, argv[optind], program->name);
+		return iocom_err_set(err, CONFIG_E_USAGE,
+				     "unexpected argument '%.*s'; see `%s --help`", VALUE_SHOWN,
+				     argv[optind], program->name);
 	return 0;
 }
 
@@ -303,8 +304,9 @@ char *config_help(const struct config_program *program)
 	}
 	fprintf(out, "  --%-28s %s\n  --%-28s %s\n", "help", "print this help", "version",
 		"print the version");
-	fprintf(out, "\nEvery option is also a key of section [%s] in the configuration%s%s, with "
-		     "'_' for '-'.\n",
+	fprintf(out,
+		"\nEvery option is also a key of section [%s] in the configuration%s%s, with "
+		"'_' for '-'.\n",
 		program->section, program->file ? " " : "", program->file ? program->file : "");
 	if (fclose(out)) {
 		free(text);

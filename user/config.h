@@ -37,10 +37,10 @@ struct config_key {
 };
 
 struct config_program {
-	const char *name;     /* "iocomd" */
-	const char *summary;  /* one line for --help */
-	const char *section;  /* "iocom" */
-	const char *file;     /* default file, read when it exists; NULL: none */
+	const char *name;    /* "iocomd" */
+	const char *summary; /* one line for --help */
+	const char *section; /* "iocom" */
+	const char *file;    /* default file, read when it exists; NULL: none */
 	const struct config_key *keys;
 	size_t nkeys;
 };

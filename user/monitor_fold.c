@@ -2,11 +2,11 @@
 /*
  * A process's load = folded (ended threads, writeback charged to it)
  *                  + sum over its live threads since their last fold
- * and likewise a job's.  A thread that has left the task list but is not folded
- * yet (an RCU grace period) is missing for one reading: totals never go back,
- * each field keeps its highest value until the fold arrives.
+ * and likewise a job's.  A thread that folds in the middle of a reading is missing
+ * from that one: totals never go back, each field keeps its highest value until
+ * the fold arrives.
  *
- * Process states: LIVE --(leader freed)--> EXITED --(age or number)--> forgotten.
+ * Process states: LIVE --(last thread exits)--> EXITED --(age or number)--> forgotten.
  */
 #include "monitor_fold.h"
 
@@ -35,7 +35,7 @@ struct process {
 	uint32_t next;	 /* in the bucket, or the free list */
 	uint32_t newer;	 /* in the queue of the exited */
 	uint32_t seen;	 /* the reading that saw a thread of it */
-	uint32_t changed; /* the reading that brought something folded */
+	uint32_t changed; /* the reading that brought folded I/O */
 	bool known;	 /* comm, uid, cgroup are valid */
 	bool exited;
 	bool reported_exit;
@@ -108,6 +108,13 @@ static uint64_t process_hash(const struct process_key *key)
 static const struct iocom_load *as_load(const struct counters *counters)
 {
 	return (const struct iocom_load *)(const void *)counters;
+}
+
+/* More than the last instants of CPU on the way out. */
+static bool does_io(const struct counters *c)
+{
+	return c->explicit_read_bytes || c->explicit_write_bytes || c->implicit_bytes ||
+	       c->sent_bytes || c->received_bytes || c->local_bytes;
 }
 
 /* Takes the higher of each field, the difference to what was reported into DELTA. */
@@ -400,7 +407,8 @@ int fold_late(struct fold *fold, const struct process_key *key, const struct lat
 	if (!p)
 		return -ENOMEM;
 	iocom_load_add(&p->folded, as_load(&value->counters));
-	p->changed = fold->reading;
+	if (does_io(&value->counters))
+		p->changed = fold->reading;
 	if (value->exited) {
 		p->known = true;
 		p->uid = value->uid;

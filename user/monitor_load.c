@@ -22,6 +22,7 @@ struct hook {
 static const struct hook hooks[] = {
 	{"block_bio_queue", "bio_queue", 1, 1, true},
 	{"block_rq_complete", "rq_complete", 3, 3, true},
+	{"sched_process_exit", "process_exit", 1, 2, true}, /* 6.15 added group_dead */
 	{"sched_process_free", "process_free", 1, 1, true},
 	{"tcp_rcv_space_adjust", "rcv_space", 1, 1, true},
 	{"inet_sock_set_state", "sock_state", 3, 3, true},

@@ -202,7 +202,8 @@ int record_make_dirs(const char *path, struct iocom_err *err)
 	char part[PATH_MAX];
 
 	if (strlen(path) >= sizeof(part))
-		return iocom_err_set(err, -ENAMETOOLONG, "the directory's name is too long: %s", path);
+		return iocom_err_set(err, -ENAMETOOLONG, "the directory's name is too long: %s",
+				     path);
 	strcpy(part, path);
 	for (char *at = part + 1;; at++) {
 		char end = *at;

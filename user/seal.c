@@ -28,10 +28,11 @@ void spec_hash(const void *data, size_t length, uint8_t hash[SPEC_HASH_BYTES])
 
 static int no_munged(const char *munge_socket, struct iocom_err *err)
 {
-	return iocom_err_set(err, -EHOSTDOWN,
-			     "munged does not answer%s%s, and without it no other machine knows who "
-			     "you are; start it (systemctl start munge)",
-			     munge_socket ? " at " : "", munge_socket ? munge_socket : "");
+	return iocom_err_set(
+		err, -EHOSTDOWN,
+		"munged does not answer%s%s, and without it no other machine knows who "
+		"you are; start it (systemctl start munge)",
+		munge_socket ? " at " : "", munge_socket ? munge_socket : "");
 }
 
 static munge_ctx_t context_new(const char *munge_socket, struct iocom_err *err)
@@ -86,7 +87,8 @@ int spec_seal(const struct spec *spec, const void *packed, size_t length, const 
 	if (rc == EMUNGE_SOCKET)
 		no_munged(munge_socket, err);
 	else if (rc != EMUNGE_SUCCESS)
-		iocom_err_set(err, -EACCES, "cannot make a MUNGE credential: %s", munge_strerror(rc));
+		iocom_err_set(err, -EACCES, "cannot make a MUNGE credential: %s",
+			      munge_strerror(rc));
 	munge_ctx_destroy(ctx);
 	if (rc == EMUNGE_SUCCESS)
 		return 0;
@@ -106,11 +108,12 @@ static int refused(munge_ctx_t ctx, munge_err_t rc, const char *munge_socket, st
 	case EMUNGE_SOCKET:
 		return no_munged(munge_socket, err);
 	case EMUNGE_CRED_EXPIRED:
-		return iocom_err_set(err, -EACCES,
-				     "the credential is %lld s old by this node's clock and lives "
-				     "%d s: the submitting node's clock is about %lld s behind this "
-				     "one's (or the message was held that long); synchronise the clocks",
-				     apart, SPEC_CREDENTIAL_TTL_S, apart);
+		return iocom_err_set(
+			err, -EACCES,
+			"the credential is %lld s old by this node's clock and lives "
+			"%d s: the submitting node's clock is about %lld s behind this "
+			"one's (or the message was held that long); synchronise the clocks",
+			apart, SPEC_CREDENTIAL_TTL_S, apart);
 	case EMUNGE_CRED_REWOUND:
 		return iocom_err_set(err, -EACCES,
 				     "the credential was made %lld s in the future of this node's "
@@ -121,12 +124,14 @@ static int refused(munge_ctx_t ctx, munge_err_t rc, const char *munge_socket, st
 		return iocom_err_set(err, -EACCES,
 				     "the credential was used before (a replay): refused");
 	case EMUNGE_CRED_INVALID:
-		return iocom_err_set(err, -EACCES,
-				     "the credential is not from this cluster: the MUNGE keys of the "
-				     "two nodes differ, or it was changed on the way");
+		return iocom_err_set(
+			err, -EACCES,
+			"the credential is not from this cluster: the MUNGE keys of the "
+			"two nodes differ, or it was changed on the way");
 	case EMUNGE_CRED_UNAUTHORIZED:
-		return iocom_err_set(err, -EACCES,
-				     "only root may open a job's credential; run the agent as root");
+		return iocom_err_set(
+			err, -EACCES,
+			"only root may open a job's credential; run the agent as root");
 	default:
 		return iocom_err_set(err, -EACCES, "MUNGE refuses the credential: %s",
 				     munge_strerror(rc));
@@ -150,7 +155,8 @@ static int binding_check(const struct spec *spec, const void *packed, size_t len
 	int rc = 0;
 
 	if (unpack_map(&message, payload, payload_length))
-		return iocom_err_set(err, -EACCES, "the credential says nothing about a job: refused");
+		return iocom_err_set(err, -EACCES,
+				     "the credential says nothing about a job: refused");
 	if (unpack_str(&message.data, "type", text, sizeof(text)) || strcmp(text, "start"))
 		rc = binding_wrong(err, "purpose");
 	else if (unpack_str(&message.data, "node", text, sizeof(text)) || strcmp(text, node) ||
@@ -163,9 +169,9 @@ static int binding_check(const struct spec *spec, const void *packed, size_t len
 		rc = binding_wrong(err, "nonce");
 	spec_hash(packed, length, hash);
 	bound = unpack_get(&message.data, "hash");
-	if (!rc && (!bound || bound->type != MSGPACK_OBJECT_BIN ||
-		    bound->via.bin.size != sizeof(hash) ||
-		    memcmp(bound->via.bin.ptr, hash, sizeof(hash)) != 0))
+	if (!rc &&
+	    (!bound || bound->type != MSGPACK_OBJECT_BIN || bound->via.bin.size != sizeof(hash) ||
+	     memcmp(bound->via.bin.ptr, hash, sizeof(hash)) != 0))
 		rc = binding_wrong(err, "command (its hash differs)");
 	msgpack_unpacked_destroy(&message);
 	return rc;

@@ -95,9 +95,10 @@ int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom
 	pack_u64(&pk, "grace_ms", spec->grace_ms);
 	if (buffer.size > SPEC_PACKED_MAX) {
 		msgpack_sbuffer_destroy(&buffer);
-		return iocom_err_set(err, -E2BIG,
-				     "arguments and environment are too long: %zu bytes, at most %u",
-				     buffer.size, SPEC_PACKED_MAX);
+		return iocom_err_set(
+			err, -E2BIG,
+			"arguments and environment are too long: %zu bytes, at most %u",
+			buffer.size, SPEC_PACKED_MAX);
 	}
 	*length = buffer.size;
 	*data = msgpack_sbuffer_release(&buffer);
@@ -139,7 +140,8 @@ static int take_vector(const msgpack_object *map, const char *key, char ***out,
 	if (!o || o->type != MSGPACK_OBJECT_ARRAY)
 		return bad(err, key);
 	if (o->via.array.size > SPEC_ARGS_MAX)
-		return iocom_err_set(err, -E2BIG, "the job's spec has too many entries in '%s'", key);
+		return iocom_err_set(err, -E2BIG, "the job's spec has too many entries in '%s'",
+				     key);
 	vector = calloc((size_t)o->via.array.size + 1, sizeof(*vector));
 	if (!vector)
 		return iocom_err_set(err, -ENOMEM, "out of memory for '%s'", key);
@@ -213,10 +215,11 @@ static int take_all(const msgpack_object *map, struct spec *spec, struct iocom_e
 	if (unpack_u64(map, "v", &version))
 		return bad(err, "v");
 	if (version != SPEC_VERSION)
-		return iocom_err_set(err, -EPROTO,
-				     "the job's spec has version %llu, this program knows %d; install "
-				     "the same iocom version on both sides",
-				     (unsigned long long)version, SPEC_VERSION);
+		return iocom_err_set(
+			err, -EPROTO,
+			"the job's spec has version %llu, this program knows %d; install "
+			"the same iocom version on both sides",
+			(unsigned long long)version, SPEC_VERSION);
 	rc = take_names(map, spec, err);
 	if (rc)
 		return rc;
@@ -242,8 +245,9 @@ int spec_unpack(struct spec *spec, const void *data, size_t length, struct iocom
 
 	*spec = (struct spec){0};
 	if (length > SPEC_PACKED_MAX)
-		return iocom_err_set(err, -E2BIG, "the job's spec is too long: %zu bytes, at most %u",
-				     length, SPEC_PACKED_MAX);
+		return iocom_err_set(err, -E2BIG,
+				     "the job's spec is too long: %zu bytes, at most %u", length,
+				     SPEC_PACKED_MAX);
 	if (unpack_map(&message, data, length))
 		return iocom_err_set(err, -EBADMSG, "the job's spec is no MessagePack map");
 	rc = take_all(&message.data, spec, err);

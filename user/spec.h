@@ -15,11 +15,11 @@
 
 #include "iocom/err.h"
 
-#define SPEC_VERSION	  1
-#define SPEC_JOB_MAX	  96   /* "HOME-BOOT-SEQUENCE": [A-Za-z0-9._-]+, never starts with '.' */
-#define SPEC_NONCE_MAX	  40   /* hex digits of 16 random bytes, with NUL */
-#define SPEC_ARGS_MAX	  (1u << 16)
-#define SPEC_PACKED_MAX	  (3u << 20)
+#define SPEC_VERSION	      1
+#define SPEC_JOB_MAX	      96 /* "HOME-BOOT-SEQUENCE": [A-Za-z0-9._-]+, never starts with '.' */
+#define SPEC_NONCE_MAX	      40 /* hex digits of 16 random bytes, with NUL */
+#define SPEC_ARGS_MAX	      (1u << 16)
+#define SPEC_PACKED_MAX	      (3u << 20)
 #define SPEC_CREDENTIAL_TTL_S 60
 
 struct spec_limit {
@@ -29,7 +29,7 @@ struct spec_limit {
 
 struct spec {
 	char job[SPEC_JOB_MAX];
-	char node[64];	/* the target's name, part of what the credential binds */
+	char node[64]; /* the target's name, part of what the credential binds */
 	char nonce[SPEC_NONCE_MAX];
 	char class_name[64];
 	char *executable; /* absolute path resolved at home, or as typed when it has no '/' */
@@ -39,8 +39,9 @@ struct spec {
 	mode_t umask;
 	struct spec_limit limits[RLIM_NLIMITS];
 	size_t nlimits;
-	uint32_t closed;     /* bit n: the caller had descriptor n (0..2) closed: /dev/null at the target */
-	uint32_t grace_ms;   /* how long the job may go on when the client is gone */
+	uint32_t closed;   /* bit n: the caller had descriptor n (0..2) closed: /dev/null at the
+			      target */
+	uint32_t grace_ms; /* how long the job may go on when the client is gone */
 };
 
 void spec_free(struct spec *spec); /* frees what it points to, not SPEC */
@@ -53,7 +54,8 @@ int spec_unpack(struct spec *spec, const void *data, size_t length, struct iocom
 
 /* The rest is in seal.c: it needs MUNGE and mbedTLS, which the shim does not link. */
 #define SPEC_HASH_BYTES 32
-void spec_hash(const void *data, size_t length, uint8_t hash[SPEC_HASH_BYTES]); /* SHA-256 (mbedTLS) */
+void spec_hash(const void *data, size_t length,
+	       uint8_t hash[SPEC_HASH_BYTES]); /* SHA-256 (mbedTLS) */
 
 /*
  * FRAME_START's payload: map { "cred": str or nil (local socket), "spec": bin }.

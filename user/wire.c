@@ -136,8 +136,8 @@ int wire_send(struct wire *wire, uint8_t type, const void *head, size_t head_len
 int wire_flush(struct wire *wire)
 {
 	while (wire->out.length) {
-		ssize_t sent = send(wire->fd, queue_front(&wire->out), wire->out.length,
-				    MSG_NOSIGNAL);
+		ssize_t sent =
+			send(wire->fd, queue_front(&wire->out), wire->out.length, MSG_NOSIGNAL);
 
 		if (sent < 0 && errno == EINTR)
 			continue;

@@ -87,6 +87,12 @@ typedef struct {
 struct mm_struct {
 	struct percpu_counter rss_stat[4];
 };
+typedef struct {
+	int counter;
+} atomic_t;
+struct signal_struct {
+	atomic_t live;
+};
 struct bio_list;
 struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
@@ -106,6 +112,7 @@ struct task_struct {
 	unsigned long maj_flt;
 	const struct cred *cred;
 	char comm[16];
+	struct signal_struct *signal;
 	struct css_set *cgroups;
 	struct bio_list *bio_list;
 };

@@ -126,10 +126,10 @@ static void test_bad_fields(void **state)
 static void test_hash(void **state)
 {
 	/* SHA-256 of "abc", FIPS 180-2 B.1 */
-	const uint8_t truth[SPEC_HASH_BYTES] = {
-		0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea, 0x41, 0x41, 0x40,
-		0xde, 0x5d, 0xae, 0x22, 0x23, 0xb0, 0x03, 0x61, 0xa3, 0x96, 0x17,
-		0x7a, 0x9c, 0xb4, 0x10, 0xff, 0x61, 0xf2, 0x00, 0x15, 0xad};
+	const uint8_t truth[SPEC_HASH_BYTES] = {0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea,
+						0x41, 0x41, 0x40, 0xde, 0x5d, 0xae, 0x22, 0x23,
+						0xb0, 0x03, 0x61, 0xa3, 0x96, 0x17, 0x7a, 0x9c,
+						0xb4, 0x10, 0xff, 0x61, 0xf2, 0x00, 0x15, 0xad};
 	uint8_t hash[SPEC_HASH_BYTES];
 
 	(void)state;
@@ -168,9 +168,8 @@ static void test_credential(void **state)
 		skip();
 	}
 	assert_int_equal(spec_pack(&spec, &data, &length, NULL), 0);
-#define SEAL() assert_int_equal(spec_seal(&spec, data, length, munged.socket, &credential, &err), 0)
-#define OPEN(s, d, n, node)                                                                        \
-	spec_open(s, d, n, credential, node, munged.socket, &uid, &gid, &err)
+#define SEAL()		    assert_int_equal(spec_seal(&spec, data, length, munged.socket, &credential, &err), 0)
+#define OPEN(s, d, n, node) spec_open(s, d, n, credential, node, munged.socket, &uid, &gid, &err)
 	SEAL();
 	assert_int_equal(OPEN(&spec, data, length, "n2"), 0);
 	assert_int_equal(uid, getuid());

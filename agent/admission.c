@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Admission at the target; see admission.h. */
+#include "admission.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define GROUPS_MAX 1024
+
+struct user {
+	uid_t uid;
+	gid_t groups[GROUPS_MAX];
+	int ngroups;
+};
+
+__attribute__((format(printf, 3, 4))) static void refuse(struct admission_verdict *v,
+							 const char *reason, const char *fmt, ...)
+{
+	va_list ap;
+
+	v->admitted = false;
+	snprintf(v->reason, sizeof(v->reason), "%s", reason);
+	va_start(ap, fmt);
+	vsnprintf(v->text, sizeof(v->text), fmt, ap);
+	va_end(ap);
+}
+
+static int find_user(uid_t uid, struct user *user)
+{
+	struct passwd pw, *found = NULL;
+	char buffer[4096];
+
+	user->uid = uid;
+	user->ngroups = GROUPS_MAX;
+	if (getpwuid_r(uid, &pw, buffer, sizeof(buffer), &found) || !found)
+		return -ENOENT;
+	if (getgrouplist(pw.pw_name, pw.pw_gid, user->groups, &user->ngroups) < 0)
+		user->ngroups = 0;
+	return 0;
+}
+
+/* By mode bits alone; where ACLs say otherwise, the job's own exec decides. */
+static bool may_execute(const struct stat *st, const struct user *user)
+{
+	if (user->uid == 0)
+		return S_ISDIR(st->st_mode) || (st->st_mode & 0111);
+	if (st->st_uid == user->uid)
+		return st->st_mode & S_IXUSR;
+	for (int i = 0; i < user->ngroups; i++)
+		if (user->groups[i] == st->st_gid)
+			return st->st_mode & S_IXGRP;
+	return st->st_mode & S_IXOTH;
+}
+
+/* Every directory on the way, then PATH itself.  0 or negative errno. */
+static int walk(const char *path, const struct user *user, struct stat *st)
+{
+	char part[PATH_MAX];
+	size_t n = strlen(path);
+
+	if (*path != '/' || n >= sizeof(part))
+		return -ENOENT;
+	for (size_t i = 1; i <= n; i++) {
+		if (path[i] != '/' && path[i])
+			continue;
+		memcpy(part, path, i);
+		part[i] = 0;
+		if (stat(part, st))
+			return -errno;
+		if (i < n && S_ISDIR(st->st_mode) && !may_execute(st, user))
+			return -EACCES;
+	}
+	return 0;
+}
+
+static bool paths(const struct job_order *o, const struct user *user, struct admission_verdict *v)
+{
+	struct stat st;
+	int rc = walk(o->cwd, user, &st);
+
+	if (!rc && !S_ISDIR(st.st_mode))
+		rc = -ENOTDIR;
+	if (!rc && !may_execute(&st, user))
+		rc = -EACCES;
+	if (rc) {
+		refuse(v, "path-missing", "working directory %.120s: %s", o->cwd, strerror(-rc));
+		return false;
+	}
+	if (o->executable[0] != '/')
+		return true;
+	rc = walk(o->executable, user, &st);
+	if (!rc && (!S_ISREG(st.st_mode) || !may_execute(&st, user)))
+		rc = -EACCES;
+	if (rc) {
+		refuse(v, "path-missing", "executable %.120s: %s", o->executable, strerror(-rc));
+		return false;
+	}
+	return true;
+}
+
+static void loads(const struct job_order *o, const struct iocom_vector *own,
+		  struct admission_verdict *v)
+{
+	double memory = o->need.value[NEED_MEMORY_MB];
+	double io =
+		own->explicit_per_ms + own->implicit_per_ms + o->need.value[NEED_IO_PER_S] / 1e3;
+
+	if (own->memory_available_mb < memory)
+		refuse(v, "memory", "%.0f MB available, the job needs %.0f MB",
+		       own->memory_available_mb, memory);
+	else if (o->home_io > 0 && io > o->home_io)
+		refuse(v, "overloaded",
+		       "with the job %.3g disk requests/ms here, at home they are %.3g", io,
+		       o->home_io);
+	else if (o->home_cpu > 0 && own->run_queue + 1 > o->home_cpu)
+		refuse(v, "overloaded", "with the job %.1f runnable tasks here, at home %.1f",
+		       own->run_queue + 1, o->home_cpu);
+}
+
+void admission_judge(const struct job_order *o, const struct iocom_vector *own, bool at_home,
+		     bool allow_root, struct admission_verdict *v)
+{
+	struct user user;
+
+	*v = (struct admission_verdict){.admitted = true};
+	if (at_home)
+		return;
+	if (!own->accepts_jobs)
+		refuse(v, "owner", "its owner lets no jobs in");
+	else if (o->uid == 0 && !allow_root)
+		refuse(v, "root", "jobs of root of other nodes are not let in (allow_root)");
+	else if (find_user(o->uid, &user))
+		refuse(v, "no-user", "uid %u is unknown there", (unsigned)o->uid);
+	else if (paths(o, &user, v) && !o->forced)
+		loads(o, own, v);
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Setting the agent up and tearing it down; see agent.h.
+ *
+ * Order: what can be refused cheaply first (root, run directory, munged, ports),
+ * then the monitor, then the journal, then what others see.  Signals are blocked
+ * before nng starts its threads, so that they all inherit the mask.
+ */
+#include "agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clients.h"
+#include "clock.h"
+#include "sample_names.h"
+#include "stream.h"
+
+#define CHORES_NS	CLOCK_NS_PER_S
+#define REPORT_EVERY	5 /* chores */
+#define HELLO_EVERY	15
+#define PRUNE_EVERY	60
+#define DIRECT_NODES	64 /* up to so many nodes are heard directly, all of them */
+#define NEVER_STARTED_S 120
+#define DAY_S		86400
+
+void agent_journal_failed(struct agent *a, const struct iocom_err *err)
+{
+	a->counters.journal_failures++;
+	log_write(&a->log, LOG_L_ERROR, "%s", err->text);
+}
+
+/* --- directories ---------------------------------------------------------------- */
+
+/* Makes PATH and its parents. */
+static int make_directory(const char *path, mode_t mode, struct iocom_err *err)
+{
+	char part[SETTINGS_PATH_MAX + 16];
+	size_t n = strlen(path);
+
+	if (n >= sizeof(part))
+		return iocom_err_set(err, -ENAMETOOLONG, "path too long: %s", path);
+	for (size_t i = 1; i <= n; i++) {
+		if (path[i] != '/' && path[i])
+			continue;
+		memcpy(part, path, i);
+		part[i] = 0;
+		if (mkdir(part, i == n ? mode : 0755) && errno != EEXIST)
+			return iocom_err_set(err, -errno, "cannot make the directory %s: %s", part,
+					     strerror(errno));
+	}
+	return 0;
+}
+
+static int directories(struct agent *a, struct iocom_err *err)
+{
+	char lock[SETTINGS_PATH_MAX + 8];
+	int rc;
+
+	snprintf(a->jobs_dir, sizeof(a->jobs_dir), "%s/jobs", a->set.state_dir);
+	snprintf(a->run_jobs_dir, sizeof(a->run_jobs_dir), "%s/jobs", a->set.run_dir);
+	snprintf(lock, sizeof(lock), "%s/lock", a->set.run_dir);
+	rc = make_directory(a->set.run_dir, 0755, err);
+	if (!rc)
+		rc = make_directory(a->run_jobs_dir, 0700, err);
+	if (rc) {
+		iocom_err_prefix(err, "run directory (--run-dir)");
+		return rc;
+	}
+	a->lock_fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (a->lock_fd < 0)
+		return iocom_err_set(err, -errno, "cannot write in the run directory %s: %s",
+				     a->set.run_dir, strerror(errno));
+	if (flock(a->lock_fd, LOCK_EX | LOCK_NB))
+		return iocom_err_set(
+			err, -EBUSY,
+			"another iocomd already runs on %s; stop it, or choose another "
+			"--run-dir",
+			a->set.run_dir);
+	rc = make_directory(a->set.state_dir, 0700, err);
+	if (!rc)
+		rc = make_directory(a->jobs_dir, 0700, err);
+	if (rc)
+		iocom_err_prefix(err, "state directory (--state-dir)");
+	return rc;
+}
+
+static int databases(struct agent *a, struct iocom_err *err)
+{
+	char path[SETTINGS_PATH_MAX + 16];
+	int rc;
+
+	snprintf(path, sizeof(path), "%s/iocom.db", a->set.state_dir);
+	rc = journal_open(&a->journal, path, err);
+	if (rc)
+		return rc;
+	snprintf(path, sizeof(path), "%s/profile.db", a->set.state_dir);
+	return profile_open(&a->profiles, path, err);
+}
+
+/* --- signals ---------------------------------------------------------------------- */
+
+static void signalled(void *arg, uint32_t events)
+{
+	struct agent *a = arg;
+	struct signalfd_siginfo info;
+
+	(void)events;
+	while (read(a->signals.fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD) {
+			while (waitpid(-1, NULL, WNOHANG) > 0)
+				;
+			continue;
+		}
+		log_write(&a->log, LOG_L_INFO, "stopping (signal %u); running jobs go on",
+			  info.ssi_signo);
+		loop_stop(a->loop);
+	}
+}
+
+static int catch_signals(struct agent *a, struct iocom_err *err)
+{
+	sigset_t set;
+	int fd, rc;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return iocom_err_set(err, -errno, "cannot watch for signals: %s", strerror(errno));
+	a->signals = (struct loop_fd){.fd = fd, .ready = signalled, .arg = a};
+	rc = loop_add(a->loop, &a->signals, EPOLLIN);
+	return rc ? iocom_err_set(err, rc, "cannot watch for signals: %s", strerror(-rc)) : 0;
+}
+
+/* --- the cluster --------------------------------------------------------------------- */
+
+static void heard(void *arg, const struct iocom_vector *v, uint64_t age_ns, bool direct)
+{
+	struct agent *a = arg;
+	const struct matrix_entry *e = matrix_find(&a->matrix, v->name);
+	bool joins = !e || !e->alive;
+
+	switch (matrix_put(&a->matrix, v, age_ns, clock_boot_ns())) {
+	case 0:
+		a->counters.vectors_accepted++;
+		if (joins) {
+			log_write(&a->log, LOG_L_INFO, "node %s at %s:%u is here", v->name,
+				  v->address, v->port);
+			if (a->matrix.count <= DIRECT_NODES && v->address[0])
+				bulletin_dial(a->bulletin, v->address, v->port);
+			a->chores_count = 0; /* greet it with the next chores */
+		}
+		break;
+	case MATRIX_E_OWN:
+		if (direct && v->boot_id != a->self.boot_id) {
+			a->counters.vectors_refused_name++;
+			log_write(&a->log, LOG_L_WARNING,
+				  "another node also calls itself %s (at %s:%u); give each its own "
+				  "--name",
+				  v->name, v->address, v->port);
+		}
+		break;
+	case MATRIX_E_OLD:
+		a->counters.vectors_refused_old += direct;
+		break;
+	case MATRIX_E_FULL:
+		a->counters.vectors_refused_full++;
+		break;
+	default:
+		break;
+	}
+}
+
+static int join(struct agent *a, struct iocom_err *err)
+{
+	struct bulletin_config b = {
+		a->loop, a->seal, &a->log, &a->counters, a->set.listen, (uint16_t)a->set.port,
+		heard,	 a};
+	struct control_config c = {a->loop,
+				   a->seal,
+				   &a->log,
+				   &a->counters,
+				   a->set.name,
+				   a->set.listen,
+				   (uint16_t)a->set.port,
+				   home_handle,
+				   a};
+	int rc = bulletin_new(&a->bulletin, &b, err);
+
+	if (!rc)
+		rc = control_new(&a->control, &c, err);
+	if (!rc)
+		rc = streams_new(&a->streams, a, err);
+	return rc;
+}
+
+static void dial_peers(struct agent *a)
+{
+	for (size_t i = 0; a->bulletin && i < a->set.npeers; i++) {
+		const struct settings_peer *p = &a->set.peers[i];
+
+		/* One list of peers may serve all nodes: skip ourselves. */
+		if (p->port == a->set.port &&
+		    (!strcmp(p->address, a->set.address) || !strcmp(p->address, a->set.listen)))
+			continue;
+		bulletin_dial(a->bulletin, p->address, p->port);
+	}
+}
+
+/* Without munged an agent serves its own machine only, and says so. */
+static int identity(struct agent *a, struct iocom_err *err)
+{
+	int rc;
+
+	if (!settings_networked(&a->set))
+		return 0;
+	rc = seal_new(&a->seal, a->set.munge_socket, err);
+	if (!rc)
+		return 0;
+	if (a->set.npeers) {
+		iocom_err_prefix(err, "agents prove who they are by MUNGE");
+		return rc;
+	}
+	log_write(&a->log, LOG_L_WARNING, "serving this machine only: %s", err->text);
+	a->set.listen[0] = a->set.address[0] = 0;
+	err->text[0] = 0;
+	return 0;
+}
+
+/* --- measuring ------------------------------------------------------------------------ */
+
+static int measuring(struct agent *a, struct iocom_err *err)
+{
+	struct monitor_config config = {0};
+	int rc = host_init(&a->host, a->set.scoped ? a->set.scope_cgroup : NULL, err);
+
+	if (rc)
+		return rc;
+	if (a->set.scoped) {
+		for (size_t i = 0; i < a->set.nscope_disks; i++)
+			a->disk_names[i] = a->set.scope_disks[i];
+		config.scope_cgroup = a->host.scope;
+		config.scope_disks = a->disk_names;
+	}
+	rc = monitor_open(&a->monitor, &config, err);
+	if (rc)
+		return rc;
+	if (a->host.unified[0])
+		a->names = sample_names_new(a->host.unified);
+	return 0;
+}
+
+static int describe(struct agent *a, struct iocom_err *err)
+{
+	struct vector_self *self = &a->self;
+
+	*self = (struct vector_self){
+		.port = (uint16_t)a->set.port,
+		.period_ms = (uint32_t)(a->set.period_s * 1e3),
+		.cpu_speed = a->set.cpu_speed,
+		.disk_mb_per_s = a->set.disk_mb_per_s,
+		.disk_fixed_ms = a->set.disk_fixed_ms,
+		.network_mb_per_s = a->set.network_mb_per_s,
+		.accepts_jobs = a->set.accept_jobs,
+	};
+	memcpy(self->name, a->set.name, sizeof(self->name));
+	memcpy(self->address, a->set.address, sizeof(self->address));
+	while (!self->boot_id)
+		if (getrandom(&self->boot_id, sizeof(self->boot_id), 0) < 0)
+			return iocom_err_set(err, -errno, "no random bytes: %s", strerror(errno));
+	matrix_init(&a->matrix, a->set.name);
+	vector_init(&a->measured);
+	return 0;
+}
+
+/* --- chores ------------------------------------------------------------------------------ */
+
+static void prune(struct agent *a)
+{
+	uint64_t now = clock_real_ns();
+	uint64_t span = (uint64_t)a->set.keep_days * DAY_S * CLOCK_NS_PER_S;
+	struct iocom_err err = {0};
+	int n = journal_home_stale(a->journal, now - NEVER_STARTED_S * CLOCK_NS_PER_S);
+
+	if (n > 0)
+		log_write(&a->log, LOG_L_WARNING, "%d job%s never started", n, n == 1 ? "" : "s");
+	if (journal_prune(a->journal, a->set.keep_jobs, now > span ? now - span : 0, &err))
+		agent_journal_failed(a, &err);
+}
+
+static void chores(void *arg)
+{
+	struct agent *a = arg;
+	uint64_t n = a->chores_count++;
+
+	target_expire(a);
+	if (n % REPORT_EVERY == 0)
+		target_report_pending(a);
+	if (n % HELLO_EVERY == 0)
+		home_hello(a);
+	if (n % PRUNE_EVERY == PRUNE_EVERY - 1)
+		prune(a);
+	loop_start(a->loop, &a->chores, CHORES_NS);
+}
+
+/* --- all of it -------------------------------------------------------------------------- */
+
+static int start(struct agent *a, struct iocom_err *err)
+{
+	int rc = directories(a, err);
+
+	if (!rc)
+		rc = loop_new(&a->loop, err);
+	if (!rc)
+		rc = catch_signals(a, err);
+	if (!rc)
+		rc = identity(a, err);
+	if (!rc)
+		rc = describe(a, err);
+	if (!rc && a->seal)
+		rc = join(a, err);
+	if (!rc)
+		rc = measuring(a, err);
+	if (!rc)
+		rc = databases(a, err);
+	if (rc)
+		return rc;
+	a->settle = (struct loop_timer){.fire = target_settle, .arg = a};
+	a->chores = (struct loop_timer){.fire = chores, .arg = a};
+	rc = tick_start(a, err);
+	if (!rc)
+		rc = target_recover(a, err);
+	if (!rc)
+		rc = clients_new(&a->clients, a, err);
+	if (rc)
+		return rc;
+	dial_peers(a);
+	loop_start(a->loop, &a->chores, 0);
+	return 0;
+}
+
+int agent_start(struct agent *a, struct iocom_err *err)
+{
+	int rc;
+
+	a->lock_fd = -1;
+	a->signals.fd = -1;
+	if (geteuid() != 0)
+		return iocom_err_set(err, -EPERM,
+				     "iocomd measures the kernel and starts jobs of all users: run "
+				     "it as root");
+	if (access(a->set.shim[0] ? a->set.shim : "iocom-shim", X_OK))
+		return iocom_err_set(err, -ENOENT,
+				     "the program iocom-shim is not at %s; name it with --shim",
+				     a->set.shim[0] ? a->set.shim : "its place beside iocomd");
+	rc = start(a, err);
+	if (rc) {
+		agent_stop(a);
+		return rc;
+	}
+	if (a->seal)
+		log_write(&a->log, LOG_L_INFO, "node %s, listening at %s ports %u to %u",
+			  a->set.name, a->set.listen, a->set.port, a->set.port + 2);
+	else
+		log_write(&a->log, LOG_L_INFO, "node %s, this machine only", a->set.name);
+	return 0;
+}
+
+int agent_run(struct agent *a)
+{
+	return loop_run(a->loop);
+}
+
+void agent_stop(struct agent *a)
+{
+	int saved = errno;
+
+	streams_free(a->streams);
+	bulletin_free(a->bulletin);
+	control_free(a->control); /* decisions under way end here */
+	a->control = NULL;
+	clients_free(a->clients);
+	if (a->loop)
+		target_stop(a);
+	profile_close(a->profiles);
+	journal_close(a->journal);
+	sample_names_free(a->names);
+	monitor_free(a->monitor);
+	vector_fini(&a->measured);
+	view_charges_fini(&a->charges);
+	matrix_fini(&a->matrix);
+	seal_free(a->seal);
+	if (a->signals.fd >= 0)
+		close(a->signals.fd);
+	loop_free(a->loop);
+	if (a->lock_fd >= 0)
+		close(a->lock_fd);
+	errno = saved;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * iocomd: one agent per node.  agent.c sets it up and tears it down, tick.c
+ * reads and tells loads, place.c decides where a submitted job runs, target.c
+ * is what runs here, clients.c and ops.c serve this machine's CLI, stream.c
+ * takes jobs that arrive.
+ */
+#ifndef IOCOM_AGENT_H
+#define IOCOM_AGENT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bulletin.h"
+#include "control.h"
+#include "counters.h"
+#include "host.h"
+#include "jobs.h"
+#include "journal.h"
+#include "log.h"
+#include "loop.h"
+#include "matrix.h"
+#include "monitor.h"
+#include "profile.h"
+#include "seal.h"
+#include "settings.h"
+#include "vector.h"
+#include "view.h"
+
+struct sample_names;
+struct clients;
+struct streams;
+struct place;
+
+struct agent {
+	struct settings set;
+	struct logger log;
+	struct counters counters;
+	struct loop *loop;
+	int lock_fd; /* RUN_DIR/lock: one agent per run directory */
+	char jobs_dir[SETTINGS_PATH_MAX + 8], run_jobs_dir[SETTINGS_PATH_MAX + 8];
+
+	struct host host;
+	struct monitor *monitor;
+	struct sample_names *names;
+	const char *disk_names[SETTINGS_DISKS_MAX + 1];
+	struct vector_state measured;
+	struct vector_self self;
+	struct iocom_vector own; /* as last told */
+	uint64_t sequence;	 /* of the last vector told */
+	uint64_t own_ns;	 /* when (CLOCK_BOOTTIME) */
+	uint64_t period_began_ns, sampled_ns;
+	unsigned looks;
+
+	struct matrix matrix;
+	struct view_charges charges;
+	struct seal *seal; /* NULL: this machine only */
+	struct bulletin *bulletin;
+	struct control *control;
+	struct journal *journal;
+	struct profile_store *profiles;
+	struct jobs jobs;
+	uint64_t job_sequence;
+	struct place *places; /* decisions under way */
+	struct clients *clients;
+	struct streams *streams;
+
+	struct loop_fd signals;
+	struct loop_timer tick;	   /* looks and readings */
+	struct loop_timer publish; /* a significant change, delayed by at most 100 ms */
+	struct loop_timer settle;  /* ended jobs wait for one reading */
+	struct loop_timer chores;  /* leases, reports, retention */
+	uint64_t chores_count;
+};
+
+/* Sets all up (everything or nothing).  0 or negative errno with the sentence. */
+int agent_start(struct agent *a, struct iocom_err *err);
+/* Until SIGTERM or SIGINT.  0 or negative errno. */
+int agent_run(struct agent *a);
+/* Running jobs are left alone. */
+void agent_stop(struct agent *a);
+
+/* --- tick.c --- */
+int tick_start(struct agent *a, struct iocom_err *err);
+/* Reads the monitor now; everybody who watches gets it. */
+void tick_sample(struct agent *a);
+/* This node's vector as of now, with fresh memory and all leases; not told to anyone. */
+void tick_own_vector(struct agent *a, struct iocom_vector *v);
+/* Something worth telling happened: told at once, at most every 100 ms. */
+void tick_changed(struct agent *a);
+
+/* --- target.c --- */
+enum target_verdict_size { TARGET_TEXT_MAX = 256 };
+struct target_grant {
+	bool granted;
+	char nonce[SPEC_NONCE_MAX];
+	uint64_t boot_id, sequence; /* the first vector that counts the job */
+	char reason[24];	    /* path-missing, memory, owner, overloaded, ... */
+	char text[TARGET_TEXT_MAX];
+};
+/* Judges ORDER with fresh numbers; grants a lease or refuses.  Idempotent by job id. */
+void target_admit(struct agent *a, const struct job_order *order, struct target_grant *grant);
+/*
+ * A job stream's FRAME_START.  LOCAL: who the kernel says it is, or NULL (then
+ * the credential decides).  0: FD is taken; else negative errno with the sentence.
+ */
+int target_start(struct agent *a, int fd, const void *payload, uint32_t length,
+		 const struct ucred *local, struct iocom_err *err);
+int target_signal(struct agent *a, const char *job, uid_t uid, int signal, struct iocom_err *err);
+/* After a restart: jobs of an earlier agent. */
+int target_recover(struct agent *a, struct iocom_err *err);
+void target_settle(void *agent); /* timer: ended jobs */
+void target_expire(struct agent *a);
+/* Tells homes again what they have not acknowledged. */
+void target_report_pending(struct agent *a);
+void target_stop(struct agent *a);
+
+/* --- home.c: what other agents ask and tell --- */
+int home_handle(void *agent, const struct control_head *head, const msgpack_object *body,
+		msgpack_sbuffer *answer);
+/* A job submitted here started, ended; FROM is the node that says so.  0 or -EACCES. */
+int home_started(struct agent *a, const char *from, const char *job, uint64_t start_ns, pid_t pid);
+int home_ended(struct agent *a, const char *from, const struct job_report *report);
+/* Makes this node known to a peer that may not have us among its own. */
+void home_hello(struct agent *a);
+
+/* --- place.c --- */
+struct client;
+/* Handles op "place"; answers CLIENT now or later. */
+void place_request(struct agent *a, struct client *client, const msgpack_object *request);
+/* The client is gone: a decision under way for it is dropped. */
+void place_forget(struct agent *a, const struct client *client);
+
+/* --- ops.c: the other requests of the CLI --- */
+void ops_request(struct agent *a, struct client *client, const msgpack_object *request);
+json_t *ops_top(struct agent *a, const struct monitor_sample *sample,
+		const struct iocom_disk *before, size_t nbefore, uid_t uid);
+void ops_forget(struct agent *a, const struct client *client);
+
+/* A journal failure: counted, logged. */
+void agent_journal_failed(struct agent *a, const struct iocom_err *err);
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Bulletins; see bulletin.h.  Threads and order of the end as in control.c. */
+#include "bulletin.h"
+
+#include <errno.h>
+#include <nng/nng.h>
+#include <nng/protocol/pubsub0/pub.h>
+#include <nng/protocol/pubsub0/sub.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control.h"
+#include "pack.h"
+#include "vector_codec.h"
+
+#define DIALED_MAX	 256
+#define RECEIVE_BUFFER	 8192
+#define RECONNECT_MS	 100
+#define RECONNECT_MAX_MS 2000
+
+struct bulletin {
+	struct bulletin_config config;
+	nng_socket pub, sub;
+	bool pub_open, sub_open;
+	nng_aio *aio;
+	struct loop_post post;
+	char dialed[DIALED_MAX][128];
+	size_t ndialed;
+};
+
+static void pack_vector(msgpack_packer *pk, uint64_t age_ms, const struct iocom_vector *v)
+{
+	msgpack_pack_array(pk, 2);
+	msgpack_pack_uint64(pk, age_ms);
+	vector_pack(pk, v);
+}
+
+void bulletin_pack(msgpack_sbuffer *out, const struct iocom_vector *own, const struct matrix *m,
+		   uint64_t now_ns)
+{
+	const struct matrix_entry *others[BULLETIN_VECTORS_MAX - 1];
+	size_t n = matrix_freshest(m, others, BULLETIN_VECTORS_MAX - 1);
+	msgpack_packer pk;
+
+	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 3);
+	pack_u64(&pk, "v", BULLETIN_VERSION);
+	pack_str(&pk, "from", own->name);
+	pack_key(&pk, "vectors");
+	msgpack_pack_array(&pk, n + 1);
+	pack_vector(&pk, 0, own);
+	for (size_t i = 0; i < n; i++)
+		pack_vector(&pk, matrix_age_ns(others[i], now_ns) / 1000000, &others[i]->vector);
+}
+
+static int unpack_vectors(const msgpack_object *list, const char *from, uint64_t *bad,
+			  bulletin_each each, void *arg)
+{
+	if (!list || list->type != MSGPACK_OBJECT_ARRAY ||
+	    list->via.array.size > BULLETIN_VECTORS_MAX)
+		return BULLETIN_E_GARBAGE;
+	for (uint32_t i = 0; i < list->via.array.size; i++) {
+		const msgpack_object *o = &list->via.array.ptr[i];
+		const msgpack_object *pair = o->via.array.ptr;
+		struct iocom_vector v;
+
+		if (o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size != 2 ||
+		    pair[0].type != MSGPACK_OBJECT_POSITIVE_INTEGER ||
+		    pair[0].via.u64 > UINT32_MAX || vector_unpack(&pair[1], &v)) {
+			++*bad;
+			continue;
+		}
+		each(arg, &v, pair[0].via.u64 * 1000000ull, !strcmp(v.name, from));
+	}
+	return 0;
+}
+
+int bulletin_unpack(const void *data, size_t length, char from[IOCOM_NAME_MAX], uint64_t *bad,
+		    bulletin_each each, void *arg)
+{
+	msgpack_unpacked map;
+	uint64_t version = 0;
+	int rc;
+
+	from[0] = 0;
+	if (unpack_map(&map, data, length))
+		return BULLETIN_E_GARBAGE;
+	if (unpack_u64(&map.data, "v", &version) ||
+	    unpack_str(&map.data, "from", from, IOCOM_NAME_MAX))
+		rc = BULLETIN_E_GARBAGE;
+	else if (version != BULLETIN_VERSION)
+		rc = BULLETIN_E_VERSION;
+	else
+		rc = unpack_vectors(unpack_get(&map.data, "vectors"), from, bad, each, arg);
+	msgpack_unpacked_destroy(&map);
+	return rc;
+}
+
+/* Counts and logs a refused bulletin. */
+static void refuse(struct bulletin *b, int reason, const char *why)
+{
+	struct counters *c = b->config.counters;
+
+	switch (reason) {
+	case SEAL_E_FORGED:
+	case SEAL_E_REPLAYED:
+		c->bulletins_refused_forged++;
+		break;
+	case SEAL_E_SKEW:
+		c->bulletins_refused_skew++;
+		break;
+	case SEAL_E_GARBAGE:
+		c->bulletins_refused_garbage++;
+		break;
+	default:
+		c->seal_failures++;
+		break;
+	}
+	log_write(b->config.log, LOG_L_WARNING, "refused a bulletin: %s", why);
+}
+
+static void received(struct bulletin *b, nng_msg *msg)
+{
+	struct counters *c = b->config.counters;
+	struct iocom_err err = {0};
+	char from[IOCOM_NAME_MAX];
+	uint64_t bad = 0;
+	size_t length;
+	void *data;
+	int rc;
+
+	c->bulletins_received++;
+	rc = seal_open_message(b->config.seal, nng_msg_body(msg), nng_msg_len(msg), 1, &data,
+			       &length, &err);
+	if (rc) {
+		refuse(b, rc, err.text);
+		return;
+	}
+	rc = bulletin_unpack(data, length, from, &bad, b->config.each, b->config.arg);
+	free(data);
+	c->vectors_refused_garbage += bad;
+	if (rc == BULLETIN_E_VERSION) {
+		c->bulletins_refused_version++;
+		log_write(b->config.log, LOG_L_WARNING,
+			  "refused a bulletin of node '%s': another version of iocom; install the "
+			  "same on all nodes",
+			  from);
+	} else if (rc) {
+		c->bulletins_refused_garbage++;
+		log_write(b->config.log, LOG_L_WARNING, "refused a bulletin: not our message");
+	}
+}
+
+static void called(void *arg)
+{
+	struct bulletin *b = arg;
+
+	loop_post(b->config.loop, &b->post);
+}
+
+static void run(void *arg)
+{
+	struct bulletin *b = arg;
+	int e = nng_aio_result(b->aio);
+
+	if (!e) {
+		nng_msg *msg = nng_aio_get_msg(b->aio);
+
+		nng_aio_set_msg(b->aio, NULL);
+		received(b, msg);
+		nng_msg_free(msg);
+	}
+	if (e != NNG_ECLOSED && e != NNG_ECANCELED)
+		nng_recv_aio(b->sub, b->aio);
+}
+
+static int open_sockets(struct bulletin *b, const char *url)
+{
+	int e = nng_pub0_open(&b->pub);
+
+	if (e)
+		return e;
+	b->pub_open = true;
+	e = nng_sub0_open(&b->sub);
+	if (e)
+		return e;
+	b->sub_open = true;
+	nng_socket_set_size(b->sub, NNG_OPT_RECVMAXSZ, BULLETIN_BYTES_MAX);
+	nng_socket_set_size(b->pub, NNG_OPT_RECVMAXSZ, 1024); /* subscribers say nothing */
+	nng_socket_set_int(b->sub, NNG_OPT_RECVBUF, RECEIVE_BUFFER);
+	nng_socket_set_ms(b->sub, NNG_OPT_RECONNMINT, RECONNECT_MS);
+	nng_socket_set_ms(b->sub, NNG_OPT_RECONNMAXT, RECONNECT_MAX_MS);
+	e = nng_socket_set(b->sub, NNG_OPT_SUB_SUBSCRIBE, "", 0);
+	if (!e)
+		e = nng_listen(b->pub, url, NULL, 0);
+	if (!e)
+		e = nng_aio_alloc(&b->aio, called, b);
+	return e;
+}
+
+int bulletin_new(struct bulletin **out, const struct bulletin_config *config, struct iocom_err *err)
+{
+	struct bulletin *b = calloc(1, sizeof(*b));
+	char url[128];
+	int e;
+
+	if (!b)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	b->config = *config;
+	b->post = (struct loop_post){.run = run, .arg = b};
+	control_url(url, sizeof(url), config->listen, config->port);
+	e = open_sockets(b, url);
+	if (e) {
+		bulletin_free(b);
+		return control_nng_error(e, "publish bulletins at", url, err);
+	}
+	nng_recv_aio(b->sub, b->aio);
+	*out = b;
+	return 0;
+}
+
+void bulletin_free(struct bulletin *b)
+{
+	if (!b)
+		return;
+	if (b->sub_open)
+		nng_close(b->sub);
+	if (b->aio) {
+		nng_aio_stop(b->aio);
+		if (b->post.queued && nng_aio_result(b->aio) == 0 && nng_aio_get_msg(b->aio))
+			nng_msg_free(nng_aio_get_msg(b->aio));
+		loop_unpost(b->config.loop, &b->post);
+		nng_aio_free(b->aio);
+	}
+	if (b->pub_open)
+		nng_close(b->pub);
+	free(b);
+}
+
+void bulletin_dial(struct bulletin *b, const char *address, uint16_t port)
+{
+	char url[128];
+	int e;
+
+	control_url(url, sizeof(url), address, port);
+	for (size_t i = 0; i < b->ndialed; i++)
+		if (!strcmp(b->dialed[i], url))
+			return;
+	if (b->ndialed == DIALED_MAX) /* relayed vectors tell of the others */
+		return;
+	e = nng_dial(b->sub, url, NULL, NNG_FLAG_NONBLOCK);
+	if (e) {
+		log_write(b->config.log, LOG_L_WARNING, "cannot subscribe to %s: %s", url,
+			  nng_strerror(e));
+		return;
+	}
+	snprintf(b->dialed[b->ndialed++], sizeof(b->dialed[0]), "%s", url);
+}
+
+void bulletin_publish(struct bulletin *b, const struct iocom_vector *own, const struct matrix *m,
+		      uint64_t now_ns)
+{
+	struct iocom_err err = {0};
+	char *credential = NULL;
+	msgpack_sbuffer buffer;
+	nng_msg *msg = NULL;
+	int rc;
+
+	msgpack_sbuffer_init(&buffer);
+	bulletin_pack(&buffer, own, m, now_ns);
+	rc = seal_message(b->config.seal, buffer.data, buffer.size, &credential, &err);
+	msgpack_sbuffer_destroy(&buffer);
+	if (rc) {
+		b->config.counters->seal_failures++;
+		log_write(b->config.log, LOG_L_WARNING, "cannot seal a bulletin: %s", err.text);
+		return;
+	}
+	if (nng_msg_alloc(&msg, 0) || nng_msg_append(msg, credential, strlen(credential)) ||
+	    nng_sendmsg(b->pub, msg, NNG_FLAG_NONBLOCK)) {
+		if (msg)
+			nng_msg_free(msg);
+		log_write(b->config.log, LOG_L_WARNING, "cannot publish a bulletin");
+	} else {
+		b->config.counters->bulletins_sent++;
+	}
+	free(credential);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Bulletins: each period, and at once on a significant change, an agent
+ * publishes its own vector and the freshest others it knows (nng PUB/SUB).
+ *
+ *   { "v": 1, "from": NAME, "vectors": [ [age_ms, vector], ... ] }   own first
+ *
+ * sealed in a MUNGE credential.  A replayed credential is fine here: several
+ * agents may share one munged, and (boot id, sequence) decides what is news.
+ */
+#ifndef IOCOM_BULLETIN_H
+#define IOCOM_BULLETIN_H
+
+#include <msgpack.h>
+#include <stdint.h>
+
+#include "counters.h"
+#include "iocom/err.h"
+#include "log.h"
+#include "loop.h"
+#include "matrix.h"
+#include "seal.h"
+
+#define BULLETIN_VERSION     1
+#define BULLETIN_VECTORS_MAX 256
+#define BULLETIN_BYTES_MAX   (512u << 10)
+
+/* Positive conditions of bulletin_unpack. */
+#define BULLETIN_E_GARBAGE 1
+#define BULLETIN_E_VERSION 2
+
+/* One vector of a bulletin; DIRECT: its own node sent it. */
+typedef void (*bulletin_each)(void *arg, const struct iocom_vector *v, uint64_t age_ns,
+			      bool direct);
+
+void bulletin_pack(msgpack_sbuffer *out, const struct iocom_vector *own, const struct matrix *m,
+		   uint64_t now_ns);
+/* 0, BULLETIN_E_*.  FROM: who sent it.  BAD counts vectors out of range, which are skipped. */
+int bulletin_unpack(const void *data, size_t length, char from[IOCOM_NAME_MAX], uint64_t *bad,
+		    bulletin_each each, void *arg);
+
+struct bulletin;
+struct bulletin_config {
+	struct loop *loop; /* all borrowed */
+	struct seal *seal;
+	struct logger *log;
+	struct counters *counters;
+	const char *listen;
+	uint16_t port;
+	bulletin_each each;
+	void *arg;
+};
+
+/* Listens.  0; -EADDRINUSE and others with the sentence. */
+int bulletin_new(struct bulletin **b, const struct bulletin_config *config, struct iocom_err *err);
+void bulletin_free(struct bulletin *b);
+/* Hears a peer from now on (in the background, for ever); known addresses are skipped. */
+void bulletin_dial(struct bulletin *b, const char *address, uint16_t port);
+void bulletin_publish(struct bulletin *b, const struct iocom_vector *own, const struct matrix *m,
+		      uint64_t now_ns);
+
+#endif

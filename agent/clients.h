@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Connections of this machine's programs on RUN_DIR/iocom.sock.  Who it is, the
+ * kernel says.  Everything is bounded: connections, requests, waiting output,
+ * idle time.  A slow watcher of `top` gets longer intervals, not a backlog.
+ */
+#ifndef IOCOM_CLIENTS_H
+#define IOCOM_CLIENTS_H
+
+#include <jansson.h>
+#include <sys/socket.h>
+
+#include "agent.h"
+
+#define CLIENTS_MAX	   256
+#define CLIENT_REQUEST_MAX (1u << 20)
+#define CLIENT_OUTPUT_MAX  (16u << 20)
+
+/* 0; negative errno with the sentence (run directory not writable ...). */
+int clients_new(struct clients **clients, struct agent *agent, struct iocom_err *err);
+void clients_free(struct clients *clients);
+/* A new reading, for those who watch. */
+void clients_sampled(struct clients *clients, const struct monitor_sample *sample);
+
+const struct ucred *client_who(const struct client *client);
+/* Answers; the request is over.  The client may be gone afterwards. */
+void client_json(struct client *client, json_t *document); /* takes DOCUMENT; NULL: no memory */
+__attribute__((format(printf, 2, 3))) void client_error(struct client *client, const char *fmt,
+							...);
+/* Starts a stream of readings. */
+void client_watch(struct client *client, unsigned interval_ms);
+
+#endif

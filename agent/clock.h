@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The two clocks an agent reads: ages by BOOTTIME, dates by REALTIME. */
+#ifndef IOCOM_CLOCK_H
+#define IOCOM_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define CLOCK_NS_PER_MS 1000000ull
+#define CLOCK_NS_PER_S	1000000000ull
+
+static inline uint64_t clock_read_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * CLOCK_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t clock_boot_ns(void)
+{
+	return clock_read_ns(CLOCK_BOOTTIME);
+}
+
+static inline uint64_t clock_real_ns(void)
+{
+	return clock_read_ns(CLOCK_REALTIME);
+}
+
+#endif

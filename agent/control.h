@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Control: questions from agent to agent (nng REQ/REP on base port + 1), each
+ * sealed and bound to its target, type, job and a number of its own; the answer
+ * repeats them.  Resending by nng is off, every request is idempotent by job.
+ *
+ *   { "v", "type", "from", "to", "job", "id", "body": bytes of a map }
+ */
+#ifndef IOCOM_CONTROL_H
+#define IOCOM_CONTROL_H
+
+#include <msgpack.h>
+#include <stdint.h>
+
+#include "counters.h"
+#include "iocom/err.h"
+#include "iocom/vector.h"
+#include "log.h"
+#include "loop.h"
+#include "seal.h"
+#include "spec.h"
+
+#define CONTROL_VERSION	   1
+#define CONTROL_TIMEOUT_MS 2000
+
+struct control;
+
+struct control_head {
+	char type[16];
+	char from[IOCOM_NAME_MAX], to[IOCOM_NAME_MAX];
+	char job[SPEC_JOB_MAX];
+	uint64_t id;
+};
+
+/*
+ * Answers a question.  BODY borrowed; the answer's map goes into ANSWER.  0, or
+ * negative errno: no answer is sent.
+ */
+typedef int (*control_handler)(void *arg, const struct control_head *head,
+			       const msgpack_object *body, msgpack_sbuffer *answer);
+/* The answer, or RC != 0 with WHY (-ETIMEDOUT ...) and BODY NULL.  Called once, from the loop. */
+typedef void (*control_answer)(void *arg, int rc, const msgpack_object *body, const char *why);
+
+struct control_config {
+	struct loop *loop; /* all borrowed */
+	struct seal *seal;
+	struct logger *log;
+	struct counters *counters;
+	const char *name, *listen;
+	uint16_t port; /* the base port */
+	control_handler handler;
+	void *arg;
+};
+
+/* Listens.  0; -EADDRINUSE and others with the sentence. */
+int control_new(struct control **control, const struct control_config *config,
+		struct iocom_err *err);
+/* Pending questions are answered with -ECANCELED. */
+void control_free(struct control *control);
+/* Asks NODE at ADDRESS, base PORT.  BODY is copied.  0 or negative errno (then no call). */
+int control_ask(struct control *control, const char *node, const char *address, uint16_t port,
+		const char *type, const char *job, const msgpack_sbuffer *body,
+		control_answer answer, void *arg, struct iocom_err *err);
+/* The caller of ARG is gone: its answers are not wanted any more. */
+void control_forget(struct control *control, const void *arg);
+
+/* "tcp://ADDRESS:PORT"; brackets for IPv6. */
+void control_url(char *out, size_t size, const char *address, unsigned port);
+/* Turns an nng error into a sentence and an errno. */
+int control_nng_error(int nng_rc, const char *what, const char *url, struct iocom_err *err);
+
+#endif

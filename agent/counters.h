@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What was refused, lost or dropped: nothing is lost silently.  Shown by `iocom nodes --json`. */
+#ifndef IOCOM_COUNTERS_H
+#define IOCOM_COUNTERS_H
+
+#include <stdint.h>
+
+/* X(name): one counter each. */
+#define COUNTERS(X)                                                                                \
+	X(bulletins_sent)                                                                          \
+	X(bulletins_received)                                                                      \
+	X(vectors_accepted)                                                                        \
+	X(bulletins_refused_garbage) /* no credential, or not our message */                       \
+	X(bulletins_refused_forged)  /* not made by root of this cluster */                        \
+	X(bulletins_refused_skew)    /* expired, or from the future */                             \
+	X(bulletins_refused_version) /* another version of iocom */                                \
+	X(vectors_refused_garbage)   /* a value out of range */                                    \
+	X(vectors_refused_old)	     /* older (boot id, sequence) from its own node */             \
+	X(vectors_refused_full)	     /* the matrix has no room */                                  \
+	X(vectors_refused_name)	     /* another node tells this node's name */                     \
+	X(seal_failures)	     /* munged did not answer */                                   \
+	X(nodes_dropped)	     /* silent for 3 periods */                                    \
+	X(controls_received)                                                                       \
+	X(controls_refused)    /* forged, replayed, garbage, for another node */                   \
+	X(controls_unanswered) /* asked, no answer in time */                                      \
+	X(admissions_granted)                                                                      \
+	X(admissions_refused)                                                                      \
+	X(leases_expired) /* granted, the client never came */                                     \
+	X(streams_accepted)                                                                        \
+	X(streams_refused) /* no lease, not authentic, garbage, too slow, too many */              \
+	X(jobs_started)                                                                            \
+	X(jobs_ended)                                                                              \
+	X(jobs_lost)		  /* their shim died */                                            \
+	X(clients_refused)	  /* too many local connections */                                 \
+	X(clients_dropped)	  /* idle, slow or speaking garbage */                             \
+	X(top_lines_delayed)	  /* a watcher read too slowly: its interval grew */               \
+	X(reports_unacknowledged) /* home did not answer; told again later */                      \
+	X(journal_failures)                                                                        \
+	X(sample_failures)
+
+struct counters {
+#define X(name) uint64_t name;
+	COUNTERS(X)
+#undef X
+};
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * What other agents ask and tell, and what becomes of jobs submitted here.
+ *
+ *   admit    { order }                  -> { grant, nonce, boot_id, sequence | reason, text }
+ *   started  { start_ns, pid }          -> { ok }      the target to the home
+ *   done     { report }                 -> { ok }
+ *   kill     { uid, signal }            -> { ok, text } the home to the target
+ *   hello    { address, port }          -> { ok }      subscribe to me
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent.h"
+#include "clock.h"
+#include "pack.h"
+
+/* --- jobs submitted here ------------------------------------------------------ */
+
+int home_started(struct agent *a, const char *from, const char *job, uint64_t start_ns, pid_t pid)
+{
+	char node[IOCOM_NAME_MAX], class_name[64];
+	struct iocom_err err = {0};
+	bool ended;
+	uid_t uid;
+	int rc = journal_home_get(a->journal, job, node, &uid, class_name, &ended, &err);
+
+	if (rc == -ENOENT)
+		return 0; /* pruned */
+	if (!rc && strcmp(node, from))
+		return -EACCES;
+	if (!rc)
+		rc = journal_home_state(a->journal, job, "running", start_ns, pid, &err);
+	if (rc)
+		agent_journal_failed(a, &err);
+	return rc;
+}
+
+/* A job that ran to its end by itself teaches; one that was killed half-way does not. */
+static void learn(struct agent *a, uid_t uid, const char *class_name, const struct job_report *r)
+{
+	struct iocom_err err = {0};
+	struct profile run;
+
+	if (strcmp(r->state, "exited") || r->value != 0 || !class_name[0])
+		return;
+	job_report_profile(r, &run);
+	if (profile_learn(a->profiles, uid, class_name, &run, &err))
+		agent_journal_failed(a, &err);
+}
+
+int home_ended(struct agent *a, const char *from, const struct job_report *r)
+{
+	struct journal_job row = {
+		.job = r->job,
+		.state = r->state,
+		.start_ns = r->start_ns,
+		.end_ns = r->end_ns ? r->end_ns : clock_real_ns(),
+		.exit_kind = (int)r->kind,
+		.exit_value = (int)r->value,
+	};
+	char node[IOCOM_NAME_MAX], class_name[64];
+	struct iocom_err err = {0};
+	bool ended;
+	uid_t uid;
+	int rc = journal_home_get(a->journal, r->job, node, &uid, class_name, &ended, &err);
+
+	if (rc == -ENOENT)
+		return 0; /* pruned: nobody waits for it */
+	if (!rc && strcmp(node, from))
+		return -EACCES;
+	if (!rc && ended)
+		return 0; /* told twice */
+	if (!rc)
+		rc = journal_home_end(a->journal, &row, &err);
+	if (rc) {
+		agent_journal_failed(a, &err);
+		return rc;
+	}
+	learn(a, uid, class_name, r);
+	return 0;
+}
+
+/* --- questions of others -------------------------------------------------------- */
+
+static void answer_ok(msgpack_sbuffer *out, bool ok, const char *text)
+{
+	msgpack_packer pk;
+
+	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 2);
+	pack_bool(&pk, "ok", ok);
+	pack_str(&pk, "text", text);
+}
+
+static int on_admit(struct agent *a, const struct control_head *head, const msgpack_object *body,
+		    msgpack_sbuffer *out)
+{
+	struct target_grant g;
+	struct job_order order;
+	msgpack_packer pk;
+
+	if (job_order_unpack(&order, body) || strcmp(order.job, head->job) ||
+	    strcmp(order.home, head->from))
+		return -EBADMSG;
+	target_admit(a, &order, &g);
+	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 6);
+	pack_bool(&pk, "grant", g.granted);
+	pack_str(&pk, "nonce", g.nonce);
+	pack_u64(&pk, "boot_id", g.boot_id);
+	pack_u64(&pk, "sequence", g.sequence);
+	pack_str(&pk, "reason", g.reason);
+	pack_str(&pk, "text", g.text);
+	return 0;
+}
+
+static int on_started(struct agent *a, const struct control_head *head, const msgpack_object *body,
+		      msgpack_sbuffer *out)
+{
+	uint64_t start_ns, pid;
+
+	if (unpack_u64(body, "start_ns", &start_ns) || unpack_u64(body, "pid", &pid))
+		return -EBADMSG;
+	answer_ok(out, home_started(a, head->from, head->job, start_ns, (pid_t)pid) == 0, "");
+	return 0;
+}
+
+static int on_done(struct agent *a, const struct control_head *head, const msgpack_object *body,
+		   msgpack_sbuffer *out)
+{
+	struct job_report r;
+	int rc;
+
+	if (job_report_unpack(&r, body) || strcmp(r.job, head->job))
+		return -EBADMSG;
+	/* No answer where the journal failed: the target tells again. */
+	rc = home_ended(a, head->from, &r);
+	if (rc && rc != -EACCES)
+		return -EIO;
+	answer_ok(out, rc == 0, rc ? "the job was not placed there" : "");
+	return 0;
+}
+
+static int on_kill(struct agent *a, const struct control_head *head, const msgpack_object *body,
+		   msgpack_sbuffer *out)
+{
+	struct iocom_err err = {0};
+	uint64_t uid, signal;
+	int rc;
+
+	if (unpack_u64(body, "uid", &uid) || unpack_u64(body, "signal", &signal) || signal < 1 ||
+	    signal > 64)
+		return -EBADMSG;
+	rc = target_signal(a, head->job, (uid_t)uid, (int)signal, &err);
+	answer_ok(out, rc == 0, err.text);
+	return 0;
+}
+
+static int on_hello(struct agent *a, const struct control_head *head, const msgpack_object *body,
+		    msgpack_sbuffer *out)
+{
+	char address[IOCOM_ADDRESS_MAX];
+	uint64_t port;
+
+	(void)head;
+	if (unpack_str(body, "address", address, sizeof(address)) || !address[0] ||
+	    unpack_u64(body, "port", &port) || port < 1 || port > 65533)
+		return -EBADMSG;
+	bulletin_dial(a->bulletin, address, (uint16_t)port);
+	answer_ok(out, true, "");
+	return 0;
+}
+
+int home_handle(void *arg, const struct control_head *head, const msgpack_object *body,
+		msgpack_sbuffer *out)
+{
+	static const struct {
+		const char *type;
+		int (*handle)(struct agent *a, const struct control_head *head,
+			      const msgpack_object *body, msgpack_sbuffer *out);
+	} types[] = {
+		{"admit", on_admit}, {"started", on_started}, {"done", on_done},
+		{"kill", on_kill},   {"hello", on_hello},
+	};
+	struct agent *a = arg;
+	int rc = -ENOSYS;
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+		if (!strcmp(head->type, types[i].type))
+			rc = types[i].handle(a, head, body, out);
+	if (rc) {
+		a->counters.controls_refused++;
+		log_write(&a->log, LOG_L_WARNING, "refused a '%s' message of node %s: %s",
+			  head->type, head->from,
+			  rc == -ENOSYS ? "unknown type; another version of iocom?"
+					: strerror(-rc));
+	}
+	return rc;
+}
+
+static void hello_answered(void *arg, int rc, const msgpack_object *body, const char *why)
+{
+	(void)arg;
+	(void)rc;
+	(void)body;
+	(void)why;
+}
+
+/*
+ * A subscription runs one way: whom we hear does not hear us by that.  So peers
+ * of our configuration are asked to subscribe to us; the rest learns of us from
+ * the vectors that those relay.  A peer's name is not known before it is heard,
+ * and a question must name its target: only peers in the matrix can be asked.
+ */
+void home_hello(struct agent *a)
+{
+	msgpack_sbuffer body;
+	msgpack_packer pk;
+
+	if (!a->control)
+		return;
+	msgpack_sbuffer_init(&body);
+	msgpack_packer_init(&pk, &body, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 2);
+	pack_str(&pk, "address", a->set.address);
+	pack_u64(&pk, "port", a->set.port);
+	for (size_t i = 0; i < a->matrix.count; i++) {
+		const struct matrix_entry *e = &a->matrix.entries[i];
+		bool peer = false;
+
+		for (size_t p = 0; p < a->set.npeers && !peer; p++)
+			peer = a->set.peers[p].port == e->vector.port &&
+			       !strcmp(a->set.peers[p].address, e->vector.address);
+		if (e->alive && peer)
+			control_ask(a->control, e->vector.name, e->vector.address, e->vector.port,
+				    "hello", "", &body, hello_answered, NULL, NULL);
+	}
+	msgpack_sbuffer_destroy(&body);
+}

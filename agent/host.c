@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What this node has; see host.h. */
+#include "host.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <mntent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Unlimited on v1 is LONG_MAX rounded to pages; nothing has 2^60 bytes. */
+#define UNLIMITED (1ull << 60)
+
+static int read_text(const char *dir, const char *name, char *out, size_t size)
+{
+	char path[PATH_MAX + 64];
+	FILE *f;
+	size_t n;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "re");
+	if (!f)
+		return -errno;
+	n = fread(out, 1, size - 1, f);
+	out[n] = 0;
+	fclose(f);
+	return 0;
+}
+
+/* One number; "max" is UNLIMITED.  0 or negative errno. */
+static int read_u64(const char *dir, const char *name, uint64_t *out)
+{
+	char text[64];
+	int rc = read_text(dir, name, text, sizeof(text));
+
+	if (rc)
+		return rc;
+	if (!strncmp(text, "max", 3)) {
+		*out = UNLIMITED;
+		return 0;
+	}
+	return sscanf(text, "%" SCNu64, out) == 1 ? 0 : -EBADMSG;
+}
+
+/* The value behind KEY in lines of "KEY VALUE" (or "KEY: VALUE"); 0 when absent. */
+static uint64_t keyed(const char *text, const char *key)
+{
+	size_t n = strlen(key);
+
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (!strncmp(line, key, n) && (line[n] == ' ' || line[n] == ':'))
+			return strtoull(line + n + 1, NULL, 10);
+	}
+	return 0;
+}
+
+/* Where the v1 controller NAME, or cgroup2 (NAME NULL), is mounted; "" nowhere. */
+static void find_mount(const char *name, char out[PATH_MAX])
+{
+	FILE *f = setmntent("/proc/self/mounts", "re");
+	struct mntent *m;
+
+	out[0] = 0;
+	if (!f)
+		return;
+	while (!out[0] && (m = getmntent(f))) {
+		bool match = name ? !strcmp(m->mnt_type, "cgroup") && hasmntopt(m, name)
+				  : !strcmp(m->mnt_type, "cgroup2");
+
+		if (match)
+			snprintf(out, PATH_MAX, "%s", m->mnt_dir);
+	}
+	endmntent(f);
+}
+
+/* The scope's directory under controller NAME, v1 first. */
+static bool controller(const char *name, const char *probe_v2, const struct host *host,
+		       const char *scope, char out[PATH_MAX])
+{
+	char mount[PATH_MAX], path[2 * PATH_MAX];
+
+	find_mount(name, mount);
+	if (mount[0]) {
+		snprintf(path, sizeof(path), "%s/%s", mount, scope);
+		if (strlen(path) < PATH_MAX && access(path, F_OK) == 0) {
+			strcpy(out, path);
+			return false;
+		}
+	}
+	snprintf(path, sizeof(path), "%s/%s", host->scope, probe_v2);
+	if (access(path, F_OK) == 0)
+		strcpy(out, host->scope);
+	return true;
+}
+
+int host_init(struct host *host, const char *scope, struct iocom_err *err)
+{
+	char path[2 * PATH_MAX];
+	struct stat st;
+
+	*host = (struct host){0};
+	find_mount(NULL, host->unified);
+	if (!scope)
+		return 0;
+	if (!host->unified[0])
+		return iocom_err_set(
+			err, -ENOENT,
+			"a scope needs cgroup2, which is not mounted; mount -t cgroup2 "
+			"none /sys/fs/cgroup/unified");
+	snprintf(path, sizeof(path), "%s/%s", host->unified, scope);
+	if (strlen(path) >= PATH_MAX || stat(path, &st) || !S_ISDIR(st.st_mode))
+		return iocom_err_set(
+			err, -ENOENT,
+			"the scope's cgroup %.200s/%.200s does not exist; create it first",
+			host->unified, scope);
+	strcpy(host->scope, path);
+	host->memory_v2 = controller("memory", "memory.current", host, scope, host->memory);
+	host->cpu_v2 = controller("cpu", "cpu.max", host, scope, host->cpu);
+	return 0;
+}
+
+static int scope_memory(const struct host *host, struct host_reading *out, struct iocom_err *err)
+{
+	bool v2 = host->memory_v2;
+	uint64_t limit = UNLIMITED, usage, swap, cache;
+	char stat[8192];
+	int rc = read_u64(host->memory, v2 ? "memory.current" : "memory.usage_in_bytes", &usage);
+
+	if (!rc)
+		rc = read_text(host->memory, "memory.stat", stat, sizeof(stat));
+	if (rc)
+		return iocom_err_set(err, rc, "cannot read the scope's memory in %.200s: %s",
+				     host->memory, strerror(-rc));
+	read_u64(host->memory, v2 ? "memory.max" : "memory.limit_in_bytes", &limit);
+	cache = keyed(stat, v2 ? "inactive_file" : "total_inactive_file") +
+		keyed(stat, v2 ? "active_file" : "total_active_file");
+	swap = keyed(stat, "total_swap");
+	if (v2 && read_u64(host->memory, "memory.swap.current", &swap))
+		swap = 0;
+	if ((double)limit / 1e6 < out->memory_mb)
+		out->memory_mb = (double)limit / 1e6;
+	out->used_mb = (double)((usage > cache ? usage - cache : 0) + swap) / 1e6;
+	return 0;
+}
+
+static void scope_cpu(const struct host *host, struct host_reading *out)
+{
+	long long quota = -1, period = 100000;
+	uint64_t value;
+	char text[64];
+	double cores;
+
+	if (host->cpu_v2) {
+		if (read_text(host->cpu, "cpu.max", text, sizeof(text)) ||
+		    sscanf(text, "%lld %lld", &quota, &period) != 2)
+			return;
+	} else {
+		if (read_text(host->cpu, "cpu.cfs_quota_us", text, sizeof(text)))
+			return;
+		quota = strtoll(text, NULL, 10);
+		if (!read_u64(host->cpu, "cpu.cfs_period_us", &value))
+			period = (long long)value;
+	}
+	cores = quota > 0 && period > 0 ? (double)quota / (double)period : 0;
+	if (cores <= 0 || cores >= out->cores)
+		return;
+	out->cores = (uint32_t)cores + (cores > (uint32_t)cores);
+	out->core_share = cores / out->cores;
+}
+
+int host_read(const struct host *host, struct host_reading *out, struct iocom_err *err)
+{
+	char text[4096];
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	int rc = read_text("/proc", "meminfo", text, sizeof(text));
+
+	*out = (struct host_reading){.cores = cores > 0 ? (uint32_t)cores : 1, .core_share = 1};
+	if (rc)
+		return iocom_err_set(err, rc, "cannot read /proc/meminfo: %s", strerror(-rc));
+	out->memory_mb = (double)keyed(text, "MemTotal") * 1024 / 1e6;
+	out->used_mb = out->memory_mb - (double)keyed(text, "MemAvailable") * 1024 / 1e6;
+	if (host->cpu[0])
+		scope_cpu(host, out);
+	return host->memory[0] ? scope_memory(host, out, err) : 0;
+}
+
+bool host_rotational(const char *disk)
+{
+	char dir[128];
+	uint64_t value;
+
+	snprintf(dir, sizeof(dir), "/sys/block/%.64s/queue", disk);
+	return !read_u64(dir, "rotational", &value) && value == 1;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * What this node has, from /proc and from the cgroup that is its scope:
+ * memory, processors, kind of disk.  cgroup v1 (controllers beside cgroup2, as
+ * on hybrid machines) and pure v2.
+ *
+ *   with a scope:  memory = min(its limit, RAM)
+ *                  used   = usage - file cache (active and inactive) + swap
+ *   without:       memory = MemTotal, used = MemTotal - MemAvailable
+ */
+#ifndef IOCOM_HOST_H
+#define IOCOM_HOST_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "iocom/err.h"
+
+struct host {
+	char unified[PATH_MAX]; /* the cgroup2 mount; "" none */
+	char scope[PATH_MAX];	/* the scope's cgroup2 directory; "" = the whole machine */
+	char memory[PATH_MAX];	/* the scope's directory with memory files; "" none */
+	char cpu[PATH_MAX];	/* the same for the CPU quota */
+	bool memory_v2, cpu_v2;
+};
+
+struct host_reading {
+	double memory_mb, used_mb; /* 10^6 bytes */
+	uint32_t cores;		   /* a quota rounds up */
+	double core_share;	   /* 0..1: the part of each core that a quota leaves */
+};
+
+/*
+ * SCOPE: relative cgroup path, NULL for the whole machine.  0; -ENOENT when the
+ * scope's cgroup does not exist, with the sentence.
+ */
+int host_init(struct host *host, const char *scope, struct iocom_err *err);
+/* 0 or negative errno with the file's name. */
+int host_read(const struct host *host, struct host_reading *out, struct iocom_err *err);
+/* True for a spinning disk; false when unknown. */
+bool host_rotational(const char *disk);
+
+#endif

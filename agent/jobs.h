@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Jobs that run at this node (as their target), from the lease on:
+ *
+ *   leased --FRAME_START--> launching --shim: started--> running --exited--> ended
+ *   leased --10 s--> expired (home is told)         any --shim died--> ended (lost)
+ *
+ * A lease counts as a running job in the load vector until it starts or expires,
+ * so that there is no gap in which a second decision would not see it.
+ */
+#ifndef IOCOM_JOBS_H
+#define IOCOM_JOBS_H
+
+#include <limits.h>
+#include <msgpack.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "iocom/vector.h"
+#include "launch.h"
+#include "loop.h"
+#include "monitor.h"
+#include "need.h"
+#include "spec.h"
+#include "vector.h"
+
+#define JOBS_MAX      4096
+#define JOBS_LEASE_NS (10ull * 1000000000ull)
+
+enum job_state { JOB_LEASED, JOB_LAUNCHING, JOB_RUNNING, JOB_ENDED };
+
+/* What home asks of a target, and what the target keeps of it for a restart. */
+struct job_order {
+	char job[SPEC_JOB_MAX];
+	char home[IOCOM_NAME_MAX];
+	char home_address[IOCOM_ADDRESS_MAX]; /* "" = this machine */
+	uint16_t home_port;
+	uid_t uid;
+	uint32_t hops;
+	bool forced; /* the user named this node, or it is home: only what cannot work refuses */
+	char class_name[64];
+	char command[256];
+	char policy[32];
+	char cwd[PATH_MAX], executable[PATH_MAX];
+	uint64_t submit_ns;
+	struct need need;
+	double home_io;	 /* L_IO of home with the job, where that decided; else 0 */
+	double home_cpu; /* L_CPU of home with the job, where that decided; else 0 */
+};
+
+void job_order_pack(const struct job_order *order, msgpack_sbuffer *out);
+/* 0 or -EBADMSG. */
+int job_order_unpack(struct job_order *order, const msgpack_object *map);
+
+struct job {
+	struct job *next;
+	struct agent *agent;
+	struct job_order order;
+	char nonce[SPEC_NONCE_MAX];
+	enum job_state state;
+	uint64_t lease_until_ns; /* CLOCK_BOOTTIME */
+	uint64_t start_ns;	 /* CLOCK_REALTIME */
+	pid_t pid;
+	uint64_t cgroup_id;
+	int leash;
+	struct loop_fd leash_entry;
+	struct launch_event end; /* JOB_ENDED */
+	bool lost;
+
+	struct iocom_load load; /* cumulative */
+	uint64_t rss_bytes, rss_max_bytes;
+	uint64_t period_ops; /* explicit, since the period began */
+	double measured_per_ms;
+	unsigned seen; /* periods that saw it */
+};
+
+struct jobs {
+	struct job *first;
+	size_t count;
+};
+
+/* NULL: no room or no memory.  Copies ORDER. */
+struct job *jobs_add(struct jobs *jobs, const struct job_order *order);
+struct job *jobs_find(const struct jobs *jobs, const char *job);
+/* Takes it out and frees it; the leash must be closed. */
+void jobs_remove(struct jobs *jobs, struct job *job);
+/* Takes what a reading says of each job; the explicit operations of all of them in it. */
+uint64_t jobs_sampled(struct jobs *jobs, const struct monitor_sample *sample);
+/* Ends the period: measured rates are smoothed. */
+void jobs_period(struct jobs *jobs, double elapsed_ms);
+/* What the vector counts, malloc'ed (NULL when none or no memory); N: how many. */
+struct vector_job *jobs_vector(const struct jobs *jobs, size_t *n);
+
+/* How a job ended and what it used: what its home is told and learns from. */
+struct job_report {
+	char job[SPEC_JOB_MAX];
+	char state[16]; /* exited, killed, failed, lost */
+	uint64_t kind, value;
+	uint64_t start_ns, end_ns, wall_ms;
+	double cpu_ms; /* at reference speed 1 */
+	double requests, request_kb, memory_mb, faults_per_ms;
+	char text[256];
+};
+
+void job_report_make(const struct job *job, double cpu_speed, struct job_report *out);
+void job_report_pack(const struct job_report *report, msgpack_sbuffer *out);
+int job_report_unpack(struct job_report *report, const msgpack_object *map);
+/* What the class profile learns from it. */
+void job_report_profile(const struct job_report *report, struct profile *run);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The job journal, STATE_DIR/iocom.db (SQLite, WAL): what was submitted here
+ * and how it was decided (home), what ran here and whether its home knows how
+ * it ended (target), and small facts of this node.
+ *
+ *   home:    starting -> running -> exited | killed | failed | lost
+ *   target:             running -> exited | killed | failed | lost; acked by home
+ *
+ * A job id is accepted once, ever, at a target: its row is there, or its
+ * sequence is not above the high-water mark that pruning leaves per home and boot.
+ *
+ * A journal that cannot be written (-ENOSPC, -EIO) refuses the submission: the
+ * sentence says what to do.
+ */
+#ifndef IOCOM_JOURNAL_H
+#define IOCOM_JOURNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "iocom/err.h"
+#include "iocom/vector.h"
+#include "spec.h"
+
+struct journal;
+
+/* A job as listings and both tables know it; texts are borrowed for the call. */
+struct journal_job {
+	const char *job, *class_name, *command, *home, *node, *policy, *state;
+	uid_t uid;
+	uint64_t submit_ns, start_ns, end_ns; /* 0: not yet */
+	int exit_kind, exit_value;
+	pid_t pid;
+	bool at_home; /* listed from the home table */
+};
+
+int journal_open(struct journal **journal, const char *path, struct iocom_err *err);
+void journal_close(struct journal *journal); /* NULL is fine */
+
+/* As home. */
+int journal_submit(struct journal *j, const struct journal_job *job, struct iocom_err *err);
+/* PLACE: the answer document, what `iocom explain` prints. */
+int journal_placed(struct journal *j, const char *job, const char *node, const char *place,
+		   struct iocom_err *err);
+int journal_home_state(struct journal *j, const char *job, const char *state, uint64_t start_ns,
+		       pid_t pid, struct iocom_err *err);
+/* Fails those that were placed before BEFORE_NS and never started; how many. */
+int journal_home_stale(struct journal *j, uint64_t before_ns);
+int journal_home_end(struct journal *j, const struct journal_job *job, struct iocom_err *err);
+/* The node a job was placed at, its owner and class.  0 or -ENOENT, -EIO. */
+int journal_home_get(struct journal *j, const char *job, char node[IOCOM_NAME_MAX], uid_t *uid,
+		     char class_name[64], bool *ended, struct iocom_err *err);
+/* JOB "last": UID's newest.  TEXT: malloc'ed.  0, -ENOENT, -EIO. */
+int journal_place(struct journal *j, const char *job, uid_t uid, char **text, uid_t *owner,
+		  struct iocom_err *err);
+
+/* As target.  ORDER: the admission message, kept for a restart. */
+#define JOURNAL_E_SEEN 1
+/* 0; JOURNAL_E_SEEN: this id was accepted before; negative errno. */
+int journal_accept(struct journal *j, const struct journal_job *job, const void *order,
+		   size_t length, struct iocom_err *err);
+int journal_started(struct journal *j, const char *job, uint64_t start_ns, pid_t pid,
+		    uint64_t cgroup_id, struct iocom_err *err);
+/* REPORT: what home is to be told. */
+int journal_end(struct journal *j, const struct journal_job *job, const void *report, size_t length,
+		struct iocom_err *err);
+int journal_acked(struct journal *j, const char *job, struct iocom_err *err);
+/* Ended jobs whose home has not acknowledged, oldest first, at most MAX. */
+int journal_pending(struct journal *j, size_t max,
+		    void (*each)(void *arg, const char *job, const char *home, const void *order,
+				 size_t order_length, const void *report, size_t length),
+		    void *arg);
+/* Jobs that were running when the agent last looked. */
+int journal_unfinished(struct journal *j,
+		       void (*each)(void *arg, const char *job, uint64_t start_ns,
+				    uint64_t cgroup_id, const void *order, size_t length),
+		       void *arg);
+
+/* Newest first, both tables (home first, each job once); UID -1: everybody's. */
+int journal_list(struct journal *j, uid_t uid, bool ended_too, size_t max,
+		 void (*each)(void *arg, const struct journal_job *job), void *arg);
+
+/* Facts: 0 where absent. */
+double journal_fact(struct journal *j, const char *name);
+int journal_set_fact(struct journal *j, const char *name, double value);
+/* Keeps the newest KEEP ended jobs that are younger than OLDEST_NS. */
+int journal_prune(struct journal *j, uint32_t keep, uint64_t oldest_ns, struct iocom_err *err);
+
+/* Splits "HOME-BOOT-SEQUENCE".  0 or -EINVAL. */
+int journal_split(const char *job, char source[SPEC_JOB_MAX], uint64_t *sequence);
+
+#endif

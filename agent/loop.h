@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The event loop: one thread, epoll, timers, and a queue through which threads
+ * of libraries (nng) hand work to it.  Everything but loop_post is called from
+ * the loop's own thread.  All entries are intrusive: the caller owns them and
+ * keeps them alive while they are registered.
+ */
+#ifndef IOCOM_LOOP_H
+#define IOCOM_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "iocom/err.h"
+
+struct loop;
+
+struct loop_fd {
+	int fd;
+	void (*ready)(void *arg, uint32_t events); /* EPOLLIN ... */
+	void *arg;
+	bool active;
+};
+
+struct loop_timer {
+	void (*fire)(void *arg);
+	void *arg;
+	uint64_t due_ns; /* CLOCK_BOOTTIME */
+	struct loop_timer *next;
+	bool active;
+};
+
+struct loop_post {
+	void (*run)(void *arg);
+	void *arg;
+	struct loop_post *next;
+	bool queued;
+};
+
+/* 0 or negative errno. */
+int loop_new(struct loop **loop, struct iocom_err *err);
+void loop_free(struct loop *loop); /* NULL is fine */
+/* Runs until loop_stop.  0 or negative errno. */
+int loop_run(struct loop *loop);
+void loop_stop(struct loop *loop);
+
+/* EVENTS as epoll's.  0 or negative errno. */
+int loop_add(struct loop *loop, struct loop_fd *entry, uint32_t events);
+int loop_change(struct loop *loop, struct loop_fd *entry, uint32_t events);
+/* The entry is not called again, not even for events already read.  Does not close. */
+void loop_remove(struct loop *loop, struct loop_fd *entry);
+
+/* (Re)starts a timer that fires once, DELAY_NS from now. */
+void loop_start(struct loop *loop, struct loop_timer *timer, uint64_t delay_ns);
+void loop_cancel(struct loop *loop, struct loop_timer *timer);
+
+/* From any thread: POST->run runs once in the loop's thread.  A post that is
+ * still queued is not queued twice. */
+void loop_post(struct loop *loop, struct loop_post *post);
+/* Takes a queued post out again (its owner goes away). */
+void loop_unpost(struct loop *loop, struct loop_post *post);
+
+#endif

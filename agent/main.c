@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* iocomd: the agent of one node.  Everything else is in the library. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent.h"
+#include "notify.h"
+
+static int settings(int argc, char **argv, struct settings *set)
+{
+	struct iocom_err err = {0};
+	int rc = config_load(&settings_program, argc, argv, set, &err);
+	char *help;
+
+	if (rc == CONFIG_E_HELP) {
+		help = config_help(&settings_program);
+		fputs(help ? help : "", stdout);
+		free(help);
+		exit(fflush(stdout) ? 1 : 0);
+	}
+	if (rc == CONFIG_E_VERSION) {
+		printf("iocomd %s\n", IOCOM_VERSION);
+		exit(fflush(stdout) ? 1 : 0);
+	}
+	if (!rc)
+		rc = settings_complete(set, &err);
+	if (rc)
+		fprintf(stderr, "iocomd: %s\n", err.text);
+	return rc == CONFIG_E_USAGE ? 2 : rc ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	static struct agent agent;
+	struct iocom_err err = {0};
+	int rc = settings(argc, argv, &agent.set);
+
+	if (rc)
+		return rc;
+	log_init(&agent.log, "iocomd");
+	agent.log.level = agent.set.log_level;
+	if (agent_start(&agent, &err)) {
+		fprintf(stderr, "iocomd: %s\n", err.text);
+		return 1;
+	}
+	notify_systemd("READY=1");
+	rc = agent_run(&agent);
+	notify_systemd("STOPPING=1");
+	agent_stop(&agent);
+	if (rc)
+		fprintf(stderr, "iocomd: the event loop failed: %s\n", strerror(-rc));
+	return rc ? 1 : 0;
+}

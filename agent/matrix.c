@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The load matrix; see matrix.h. */
+#include "matrix.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void matrix_init(struct matrix *m, const char *self)
+{
+	*m = (struct matrix){0};
+	strncpy(m->self, self, sizeof(m->self) - 1);
+}
+
+void matrix_fini(struct matrix *m)
+{
+	free(m->entries);
+	*m = (struct matrix){0};
+}
+
+/* Where NAME is, or would be; FOUND says which. */
+static size_t locate(const struct matrix *m, const char *name, bool *found)
+{
+	size_t low = 0, high = m->count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		int order = strcmp(m->entries[mid].vector.name, name);
+
+		if (order == 0) {
+			*found = true;
+			return mid;
+		}
+		if (order < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	*found = false;
+	return low;
+}
+
+static uint64_t silence_ns(const struct iocom_vector *v)
+{
+	return (uint64_t)v->period_ms * 1000000ull * MATRIX_SILENT_PERIODS;
+}
+
+static bool newer(const struct matrix_entry *e, const struct iocom_vector *v)
+{
+	if (v->boot_id == e->vector.boot_id)
+		return v->sequence > e->vector.sequence;
+	return !e->alive || v->time_ns > e->vector.time_ns;
+}
+
+static int insert(struct matrix *m, size_t at)
+{
+	if (m->count == MATRIX_NODES_MAX)
+		return MATRIX_E_FULL;
+	if (m->count == m->room) {
+		size_t room = m->room ? 2 * m->room : 16;
+		struct matrix_entry *grown = realloc(m->entries, room * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		m->entries = grown;
+		m->room = room;
+	}
+	memmove(&m->entries[at + 1], &m->entries[at], (m->count - at) * sizeof(*m->entries));
+	m->entries[at] = (struct matrix_entry){0};
+	m->count++;
+	return 0;
+}
+
+int matrix_put(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, uint64_t now_ns)
+{
+	struct matrix_entry *e;
+	bool found;
+	size_t at;
+	int rc;
+
+	if (!strcmp(v->name, m->self))
+		return MATRIX_E_OWN;
+	if (age_ns > silence_ns(v))
+		return MATRIX_E_SILENT;
+	at = locate(m, v->name, &found);
+	if (found && !newer(&m->entries[at], v))
+		return MATRIX_E_OLD;
+	if (!found) {
+		rc = insert(m, at);
+		if (rc)
+			return rc;
+	}
+	e = &m->entries[at];
+	e->vector = *v;
+	e->heard_ns = now_ns > age_ns ? now_ns - age_ns : 0;
+	e->alive = true;
+	e->count++;
+	m->generation++;
+	return 0;
+}
+
+size_t matrix_expire(struct matrix *m, uint64_t now_ns)
+{
+	size_t dropped = 0, kept = 0;
+
+	for (size_t i = 0; i < m->count; i++) {
+		struct matrix_entry *e = &m->entries[i];
+		uint64_t age = matrix_age_ns(e, now_ns);
+
+		if (e->alive && age > silence_ns(&e->vector)) {
+			e->alive = false;
+			m->generation++;
+			dropped++;
+		}
+		if (!e->alive && age > MATRIX_FORGET_NS)
+			continue;
+		if (kept != i)
+			m->entries[kept] = *e;
+		kept++;
+	}
+	m->count = kept;
+	return dropped;
+}
+
+const struct matrix_entry *matrix_find(const struct matrix *m, const char *name)
+{
+	bool found;
+	size_t at = locate(m, name, &found);
+
+	return found ? &m->entries[at] : NULL;
+}
+
+static int by_freshness(const void *a, const void *b)
+{
+	const struct matrix_entry *x = *(const struct matrix_entry *const *)a;
+	const struct matrix_entry *y = *(const struct matrix_entry *const *)b;
+
+	if (x->heard_ns != y->heard_ns)
+		return x->heard_ns > y->heard_ns ? -1 : 1;
+	return strcmp(x->vector.name, y->vector.name);
+}
+
+size_t matrix_freshest(const struct matrix *m, const struct matrix_entry **out, size_t max)
+{
+	const struct matrix_entry **all = malloc((m->count + 1) * sizeof(const void *));
+	size_t n = 0;
+
+	if (!all)
+		return 0;
+	for (size_t i = 0; i < m->count; i++)
+		if (m->entries[i].alive)
+			all[n++] = &m->entries[i];
+	qsort(all, n, sizeof(*all), by_freshness);
+	if (n > max)
+		n = max;
+	memcpy(out, all, n * sizeof(*all));
+	free(all);
+	return n;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The load matrix (a.matrix, MODEL 4.4): the newest vector of every other node
+ * this one has heard of, and when.  Ages are counted from the local receipt
+ * (plus the age a relaying node tells), never from remote clocks.
+ *
+ *   unknown --put--> alive --silent for 3 of its own periods--> dropped
+ *   dropped --newer vector--> alive;  dropped --an hour--> forgotten
+ *
+ * A dropped node is remembered so that an old vector, relayed late, cannot
+ * bring it back.  Within one boot id the higher sequence wins; another boot id
+ * wins when its vector's time (the same node's clock) is newer, or when the
+ * node had been dropped.
+ */
+#ifndef IOCOM_MATRIX_H
+#define IOCOM_MATRIX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "iocom/vector.h"
+
+#define MATRIX_NODES_MAX      4096
+#define MATRIX_SILENT_PERIODS 3
+#define MATRIX_FORGET_NS      (3600ull * 1000000000ull)
+
+struct matrix_entry {
+	struct iocom_vector vector;
+	uint64_t heard_ns; /* CLOCK_BOOTTIME of its newest news */
+	uint64_t count;	   /* vectors accepted */
+	bool alive;
+};
+
+struct matrix {
+	char self[IOCOM_NAME_MAX];
+	struct matrix_entry *entries; /* sorted by name */
+	size_t count, room;
+	uint64_t generation; /* grows when a node joins, leaves or tells something new */
+};
+
+/* Positive conditions of matrix_put. */
+#define MATRIX_E_OWN	1 /* it is about this node */
+#define MATRIX_E_OLD	2 /* not newer than what is known */
+#define MATRIX_E_FULL	3 /* no room for another node */
+#define MATRIX_E_SILENT 4 /* older than a node may be silent */
+
+void matrix_init(struct matrix *m, const char *self);
+void matrix_fini(struct matrix *m);
+/* AGE_NS: how old the vector was when it was sent to us.  0, MATRIX_E_*, -ENOMEM. */
+int matrix_put(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, uint64_t now_ns);
+/* Drops silent nodes, forgets long dropped ones; the number dropped now. */
+size_t matrix_expire(struct matrix *m, uint64_t now_ns);
+/* NULL: never heard of, or forgotten.  Valid until the next put or expire. */
+const struct matrix_entry *matrix_find(const struct matrix *m, const char *name);
+/* Up to MAX alive entries, those heard last first; how many. */
+size_t matrix_freshest(const struct matrix *m, const struct matrix_entry **out, size_t max);
+
+static inline uint64_t matrix_age_ns(const struct matrix_entry *e, uint64_t now_ns)
+{
+	return now_ns > e->heard_ns ? now_ns - e->heard_ns : 0;
+}
+
+#endif

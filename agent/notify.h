@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Tells systemd how the service is (the sd_notify protocol, without its library). */
+#ifndef IOCOM_NOTIFY_H
+#define IOCOM_NOTIFY_H
+
+/* STATE: "READY=1", "STOPPING=1".  Does nothing outside systemd. */
+void notify_systemd(const char *state);
+
+#endif

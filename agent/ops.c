@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What the CLI asks besides "place": nodes, jobs, explain, top, kill. */
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent.h"
+#include "clients.h"
+#include "clock.h"
+#include "pack.h"
+#include "sample_json.h"
+#include "vector_codec.h"
+
+#define JOBS_LISTED_MAX 2000
+#define INTERVAL_MIN_MS 100
+#define INTERVAL_MAX_MS 3600000
+
+/* --- nodes --------------------------------------------------------------------- */
+
+static json_t *counters_json(const struct agent *a)
+{
+	json_t *o = json_object();
+
+#define X(name) json_object_set_new(o, #name, json_integer((json_int_t)a->counters.name));
+	COUNTERS(X)
+#undef X
+	json_object_set_new(o, "charges_lost", json_integer((json_int_t)a->charges.lost));
+	json_object_set_new(o, "log_lines_suppressed", json_integer((json_int_t)a->log.suppressed));
+	return o;
+}
+
+static json_t *node_json(const struct iocom_vector *v, uint64_t age_ns, bool self, bool alive)
+{
+	json_t *o = json_object();
+
+	if (!o || vector_json(v, o)) {
+		json_decref(o);
+		return NULL;
+	}
+	json_object_set_new(o, "self", json_boolean(self));
+	json_object_set_new(o, "alive", json_boolean(alive));
+	json_object_set_new(o, "age_ms", json_real((double)age_ns / 1e6));
+	return o;
+}
+
+static void op_nodes(struct agent *a, struct client *c, const msgpack_object *request)
+{
+	json_t *nodes = json_array(), *dropped = json_array();
+	uint64_t now = clock_boot_ns();
+	char text[128];
+
+	(void)request;
+	json_array_append_new(nodes, node_json(&a->own, now - a->own_ns, true, true));
+	for (size_t i = 0; i < a->matrix.count; i++) {
+		const struct matrix_entry *e = &a->matrix.entries[i];
+		uint64_t age = matrix_age_ns(e, now);
+
+		if (e->alive) {
+			json_array_append_new(nodes, node_json(&e->vector, age, false, true));
+			continue;
+		}
+		snprintf(text, sizeof(text), "silent for %.1f s, longer than %d periods of %u ms",
+			 (double)age / 1e9, MATRIX_SILENT_PERIODS, e->vector.period_ms);
+		json_array_append_new(dropped,
+				      json_pack("{s:s,s:s,s:f}", "name", e->vector.name, "reason",
+						text, "age_ms", (double)age / 1e6));
+	}
+	client_json(c, json_pack("{s:i,s:s,s:I,s:I,s:o,s:o,s:o}", "version", 1, "node", a->set.name,
+				 "time_ns", (json_int_t)clock_real_ns(), "period_ms",
+				 (json_int_t)a->self.period_ms, "nodes", nodes, "dropped", dropped,
+				 "counters", counters_json(a)));
+}
+
+/* --- jobs ---------------------------------------------------------------------- */
+
+struct listing {
+	struct agent *agent;
+	json_t *jobs;
+	uid_t last_uid;
+	char last_user[64];
+};
+
+static const char *user_name(struct listing *l, uid_t uid)
+{
+	struct passwd pw, *found = NULL;
+	char buffer[4096];
+
+	if (l->last_user[0] && l->last_uid == uid)
+		return l->last_user;
+	l->last_uid = uid;
+	if (getpwuid_r(uid, &pw, buffer, sizeof(buffer), &found) == 0 && found)
+		snprintf(l->last_user, sizeof(l->last_user), "%s", pw.pw_name);
+	else
+		snprintf(l->last_user, sizeof(l->last_user), "%u", (unsigned)uid);
+	return l->last_user;
+}
+
+/* Bytes a user typed need not be UTF-8; JSON must be. */
+static json_t *printable(const char *text)
+{
+	char clean[1024];
+
+	sample_json_utf8(clean, sizeof(clean), text ? text : "", text ? strlen(text) : 0);
+	return json_string(clean);
+}
+
+static void list_job(void *arg, const struct journal_job *j)
+{
+	struct listing *l = arg;
+	const char *home = j->at_home ? l->agent->set.name : j->home;
+
+	json_array_append_new(
+		l->jobs,
+		json_pack("{s:s,s:s,s:o,s:o,s:s,s:i,s:s,s:s,s:s,s:I,s:I,s:I,s:i,s:i,s:i}", "job",
+			  j->job, "state", j->state, "class", printable(j->class_name), "command",
+			  printable(j->command), "user", user_name(l, j->uid), "uid", (int)j->uid,
+			  "home", home ? home : "", "node", j->node ? j->node : "", "policy",
+			  j->policy ? j->policy : "", "submit_ns", (json_int_t)j->submit_ns,
+			  "start_ns", (json_int_t)j->start_ns, "end_ns", (json_int_t)j->end_ns,
+			  "exit_kind", j->exit_kind, "exit_value", j->exit_value, "pid",
+			  (int)j->pid));
+}
+
+static void op_jobs(struct agent *a, struct client *c, const msgpack_object *request)
+{
+	uid_t uid = client_who(c)->uid;
+	struct listing l = {.agent = a, .jobs = json_array()};
+	bool all = false;
+
+	unpack_bool(request, "all", &all);
+	if (journal_list(a->journal, uid == 0 ? (uid_t)-1 : uid, all, JOBS_LISTED_MAX, list_job,
+			 &l)) {
+		json_decref(l.jobs);
+		client_error(c, "cannot read the job journal in %s", a->set.state_dir);
+		return;
+	}
+	client_json(c, json_pack("{s:o}", "jobs", l.jobs));
+}
+
+static void op_explain(struct agent *a, struct client *c, const msgpack_object *request)
+{
+	uid_t uid = client_who(c)->uid, owner;
+	struct iocom_err err = {0};
+	char job[SPEC_JOB_MAX];
+	char *text = NULL;
+	json_t *place;
+	int rc;
+
+	if (unpack_str(request, "job", job, sizeof(job))) {
+		client_error(c, "the request names no \"job\"");
+		return;
+	}
+	rc = journal_place(a->journal, job, uid, &text, &owner, &err);
+	if (rc == -EIO) {
+		client_error(c, "%s", err.text);
+		return;
+	}
+	if (rc || (uid != 0 && uid != owner)) {
+		free(text);
+		client_error(c,
+			     !strcmp(job, "last")
+				     ? "no job of yours was submitted at node %s"
+				     : "no job of yours named %2$s was submitted at node %1$s; ask "
+				       "at its home node, `iocom jobs --all` lists them",
+			     a->set.name, job);
+		return;
+	}
+	place = json_loads(text, 0, NULL);
+	free(text);
+	if (!place) {
+		client_error(c, "the stored decision of job %s cannot be read", job);
+		return;
+	}
+	client_json(c,
+		    json_pack("{s:O,s:o}", "job", json_object_get(place, "job"), "place", place));
+}
+
+/* --- top ----------------------------------------------------------------------- */
+
+static const struct job *by_cgroup(const struct agent *a, uint64_t cgroup_id)
+{
+	const struct job *job = a->jobs.first;
+
+	while (job && job->cgroup_id != cgroup_id)
+		job = job->next;
+	return cgroup_id ? job : NULL;
+}
+
+static const char *job_name(void *arg, uint64_t cgroup_id)
+{
+	const struct job *job = by_cgroup(arg, cgroup_id);
+
+	return job ? job->order.job : NULL;
+}
+
+static int job_uid(void *arg, uint64_t cgroup_id, uid_t *uid)
+{
+	const struct job *job = by_cgroup(arg, cgroup_id);
+
+	if (!job)
+		return -ENOENT;
+	*uid = job->order.uid;
+	return 0;
+}
+
+json_t *ops_top(struct agent *a, const struct monitor_sample *sample,
+		const struct iocom_disk *before, size_t nbefore, uid_t uid)
+{
+	struct sample_json_options options = {
+		.node = a->set.name,
+		.job_name = job_name,
+		.job_uid = job_uid,
+		.job_name_arg = a,
+		.cgroup_root = a->host.unified[0] ? a->host.unified : NULL,
+		.names = a->names,
+		.own_only = uid != 0,
+		.uid = uid,
+		.cores = a->own.cores,
+		.disk_mb_per_s = a->own.disk_mb_per_s,
+		.network_mb_per_s = a->own.network_mb_per_s,
+		.disks_before = before,
+		.ndisks_before = nbefore,
+	};
+
+	return sample_json(sample, &options);
+}
+
+static void op_top(struct agent *a, struct client *c, const msgpack_object *request)
+{
+	uint64_t interval = 1000;
+
+	(void)a;
+	unpack_u64(request, "interval_ms", &interval);
+	if (interval < INTERVAL_MIN_MS || interval > INTERVAL_MAX_MS) {
+		client_error(c, "the interval is from %d to %d ms", INTERVAL_MIN_MS,
+			     INTERVAL_MAX_MS);
+		return;
+	}
+	client_watch(c, (unsigned)interval);
+}
+
+/* --- kill ---------------------------------------------------------------------- */
+
+static void killed(void *arg, int rc, const msgpack_object *body, const char *why)
+{
+	struct client *c = arg;
+	char text[256] = "";
+	bool ok = false;
+
+	if (rc) {
+		client_error(c, "%s", why);
+		return;
+	}
+	unpack_bool(body, "ok", &ok);
+	unpack_str(body, "text", text, sizeof(text));
+	if (ok)
+		client_json(c, json_pack("{s:b}", "signalled", 1));
+	else
+		client_error(c, "%s", text);
+}
+
+static int kill_remote(struct agent *a, struct client *c, const char *node, const char *job,
+		       uint64_t signal, struct iocom_err *err)
+{
+	const struct matrix_entry *e = matrix_find(&a->matrix, node);
+	msgpack_sbuffer body;
+	msgpack_packer pk;
+	int rc;
+
+	if (!e || !e->alive || !a->control)
+		return iocom_err_set(err, -EHOSTUNREACH, "node %s, where job %s runs, is silent",
+				     node, job);
+	msgpack_sbuffer_init(&body);
+	msgpack_packer_init(&pk, &body, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 2);
+	pack_u64(&pk, "uid", client_who(c)->uid);
+	pack_u64(&pk, "signal", signal);
+	rc = control_ask(a->control, node, e->vector.address, e->vector.port, "kill", job, &body,
+			 killed, c, err);
+	msgpack_sbuffer_destroy(&body);
+	return rc;
+}
+
+static void op_kill(struct agent *a, struct client *c, const msgpack_object *request)
+{
+	char job[SPEC_JOB_MAX], node[IOCOM_NAME_MAX] = "", class_name[64];
+	uid_t uid = client_who(c)->uid, owner;
+	struct iocom_err err = {0};
+	uint64_t signal = 15;
+	bool ended;
+	int rc;
+
+	unpack_u64(request, "signal", &signal);
+	if (unpack_str(request, "job", job, sizeof(job)) || signal < 1 || signal > 64) {
+		client_error(c, "the request names no \"job\", or no signal from 1 to 64");
+		return;
+	}
+	rc = journal_home_get(a->journal, job, node, &owner, class_name, &ended, &err);
+	if (rc == 0 && uid != 0 && uid != owner)
+		rc = iocom_err_set(&err, -EPERM, "job %s is not yours", job);
+	else if (rc == 0 && ended)
+		rc = iocom_err_set(&err, -ESRCH, "job %s has ended", job);
+	else if (rc == 0 && strcmp(node, a->set.name)) {
+		rc = kill_remote(a, c, node, job, signal, &err);
+		if (rc == 0)
+			return; /* answered later */
+	} else if (rc == 0 || rc == -ENOENT) {
+		rc = target_signal(a, job, uid, (int)signal, &err);
+	}
+	if (rc)
+		client_error(c, "%s", err.text);
+	else
+		client_json(c, json_pack("{s:b}", "signalled", 1));
+}
+
+void ops_forget(struct agent *a, const struct client *client)
+{
+	if (a->control)
+		control_forget(a->control, client);
+}
+
+void ops_request(struct agent *a, struct client *c, const msgpack_object *request)
+{
+	static const struct {
+		const char *op;
+		void (*handle)(struct agent *a, struct client *c, const msgpack_object *request);
+	} ops[] = {
+		{"nodes", op_nodes}, {"jobs", op_jobs}, {"explain", op_explain},
+		{"top", op_top},     {"kill", op_kill},
+	};
+	char op[32] = "";
+
+	unpack_str(request, "op", op, sizeof(op));
+	for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
+		if (!strcmp(op, ops[i].op)) {
+			ops[i].handle(a, c, request);
+			return;
+		}
+	}
+	client_error(c, "the agent does not know the request '%s'; is it an older version?", op);
+}

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Where a submitted job runs: what it needs, the view, the rules' plan, then
+ * admission.
+ *
+ *   decide -> candidate 1 -> 2 -> 3 -> home          (refused, or no answer: next)
+ *   --node N: N alone, and its refusal is the answer
+ *
+ * Nothing is half-done: the journal has the job before anybody is asked, and the
+ * answer reaches the client only after the journal has the decision.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent.h"
+#include "clients.h"
+#include "clock.h"
+#include "pack.h"
+#include "plan_json.h"
+#include "vector_codec.h"
+
+#define HOPS_MAX 3
+
+struct place {
+	struct place *next;
+	struct agent *agent;
+	struct client *client; /* NULL: gone */
+	bool run;
+	char node[IOCOM_NAME_MAX]; /* forced, or "" */
+	enum rules_policy policy;
+	struct job_order order;
+	struct rules_request request;
+	struct iocom_vector own;
+	char candidates[HOPS_MAX][IOCOM_NAME_MAX];
+	unsigned ncandidates, at;
+	json_t *answer, *refused;
+};
+
+static void place_free(struct place *p)
+{
+	struct agent *a = p->agent;
+
+	for (struct place **q = &a->places; *q; q = &(*q)->next) {
+		if (*q == p) {
+			*q = p->next;
+			break;
+		}
+	}
+	json_decref(p->answer);
+	json_decref(p->refused);
+	free(p);
+}
+
+void place_forget(struct agent *a, const struct client *client)
+{
+	for (struct place *p = a->places; p; p = p->next)
+		if (p->client == client)
+			p->client = NULL;
+}
+
+/* The submission came to nothing: home's journal says why. */
+static void give_up(struct place *p, const char *why)
+{
+	struct agent *a = p->agent;
+	struct iocom_err err = {0};
+	struct journal_job row = {
+		.job = p->order.job,
+		.state = "failed",
+		.end_ns = clock_real_ns(),
+		.exit_kind = 3,
+	};
+
+	if (p->order.job[0] && journal_home_end(a->journal, &row, &err))
+		agent_journal_failed(a, &err);
+	if (p->client)
+		client_error(p->client, "%s", why);
+	place_free(p);
+}
+
+/* --- the request -------------------------------------------------------------- */
+
+static int take_policy(struct place *p, const msgpack_object *req, struct iocom_err *err)
+{
+	char name[64];
+	int rc = unpack_str(req, "policy", name, sizeof(name));
+
+	if (rc == -ENOENT)
+		snprintf(name, sizeof(name), "%s", p->agent->set.policy);
+	else if (rc)
+		return iocom_err_set(err, rc, "\"policy\" is not a name");
+	if (rules_policy_parse(name, &p->policy)) {
+		char known[160] = "";
+
+		for (int i = 0; i < RULES_POLICIES; i++) {
+			size_t n = strlen(known);
+
+			snprintf(known + n, sizeof(known) - n, "%s%s", i ? ", " : "",
+				 rules_policy_name((enum rules_policy)i));
+		}
+		return iocom_err_set(err, -EINVAL, "unknown policy '%s'; there are %s", name,
+				     known);
+	}
+	snprintf(p->order.policy, sizeof(p->order.policy), "%s", rules_policy_name(p->policy));
+	return 0;
+}
+
+static int take_node(struct place *p, const msgpack_object *req, struct iocom_err *err)
+{
+	const struct agent *a = p->agent;
+	const struct matrix_entry *e;
+	char known[600] = "";
+	int rc = unpack_str(req, "node", p->node, sizeof(p->node));
+
+	if (rc == -ENOENT)
+		return 0;
+	if (rc)
+		return iocom_err_set(err, rc, "\"node\" is not a name");
+	if (!strcmp(p->node, a->set.name))
+		return 0;
+	e = matrix_find(&a->matrix, p->node);
+	if (e && e->alive)
+		return 0;
+	for (size_t i = 0; i < a->matrix.count; i++) {
+		size_t n = strlen(known);
+
+		if (a->matrix.entries[i].alive)
+			snprintf(known + n, sizeof(known) - n, ", %s",
+				 a->matrix.entries[i].vector.name);
+	}
+	return iocom_err_set(err, -ENOENT, "node '%s' is %s; there are %s%s", p->node,
+			     e ? "silent: it is down or cut off" : "unknown here", a->set.name,
+			     known);
+}
+
+static int take_need(struct place *p, const msgpack_object *req, uid_t uid, struct iocom_err *err)
+{
+	struct agent *a = p->agent;
+	struct profile profile;
+	bool known = false;
+	int rc;
+
+	if (p->order.class_name[0]) {
+		rc = profile_get(a->profiles, uid, p->order.class_name, &profile, err);
+		if (rc && rc != -ENOENT)
+			agent_journal_failed(a, err);
+		known = rc == 0;
+	}
+	rc = need_resolve(&p->order.need, unpack_get(req, "need"), known ? &profile : NULL, err);
+	if (!rc)
+		need_request(&p->order.need, &p->request);
+	return rc;
+}
+
+static int take_request(struct place *p, const msgpack_object *req, uid_t uid,
+			struct iocom_err *err)
+{
+	struct job_order *o = &p->order;
+	struct agent *a = p->agent;
+	int rc = take_policy(p, req, err);
+
+	if (!rc)
+		rc = take_node(p, req, err);
+	if (rc)
+		return rc;
+	if (unpack_str(req, "cwd", o->cwd, sizeof(o->cwd)) ||
+	    unpack_str(req, "executable", o->executable, sizeof(o->executable)))
+		return iocom_err_set(err, -EINVAL,
+				     "the request lacks \"cwd\" or \"executable\", or they are "
+				     "longer than %d bytes",
+				     PATH_MAX - 1);
+	rc = unpack_str(req, "class", o->class_name, sizeof(o->class_name));
+	if (rc && rc != -ENOENT)
+		return iocom_err_set(err, rc, "\"class\" is not a name of at most 63 bytes");
+	if (unpack_str(req, "command", o->command, sizeof(o->command)))
+		snprintf(o->command, sizeof(o->command), "%.255s", o->executable);
+	unpack_bool(req, "run", &p->run);
+	snprintf(o->home, sizeof(o->home), "%s", a->set.name);
+	snprintf(o->home_address, sizeof(o->home_address), "%s", a->set.address);
+	o->home_port = (uint16_t)a->set.port;
+	o->uid = uid;
+	o->submit_ns = clock_real_ns();
+	o->forced = p->node[0] != 0;
+	return take_need(p, req, uid, err);
+}
+
+/* --- the decision -------------------------------------------------------------- */
+
+static json_t *node_json(const struct iocom_vector *v, double age_ms, bool self)
+{
+	json_t *o = json_object();
+
+	if (!o || vector_json(v, o)) {
+		json_decref(o);
+		return NULL;
+	}
+	json_object_set_new(o, "self", json_boolean(self));
+	json_object_set_new(o, "age_ms", json_real(age_ms));
+	return o;
+}
+
+/* The vectors that the decision looks at, in the view's order. */
+static json_t *nodes_json(const struct place *p, uint64_t now)
+{
+	const struct matrix *m = &p->agent->matrix;
+	json_t *list = json_array();
+
+	json_array_append_new(list, node_json(&p->own, 0, true));
+	for (size_t i = 0; i < m->count; i++)
+		if (m->entries[i].alive)
+			json_array_append_new(
+				list,
+				node_json(&m->entries[i].vector,
+					  (double)matrix_age_ns(&m->entries[i], now) / 1e6, false));
+	return list;
+}
+
+/* What the target compares with: home's own load with the job, as far as it decided. */
+static void left_sides(struct place *p, const struct rules_plan *plan)
+{
+	for (uint32_t i = 0; i < plan->nreasons; i++) {
+		const struct rules_reason *r = &plan->reasons[i];
+
+		if (r->node != plan->node || !r->holds)
+			continue;
+		if (r->criterion == RULES_C_IO_DISCREPANCY)
+			p->order.home_io = p->own.explicit_per_ms + p->own.implicit_per_ms +
+					   p->request.io_per_ms;
+		if (r->criterion == RULES_C_CPU_DISCREPANCY)
+			p->order.home_cpu = p->own.run_queue + 1;
+	}
+}
+
+static void choose(struct place *p, const struct rules_plan *plan, const struct rules_view *view)
+{
+	uint32_t n = plan->ncandidates;
+
+	if (p->node[0]) {
+		strcpy(p->candidates[0], p->node);
+		p->ncandidates = 1;
+		return;
+	}
+	if (plan->stayed)
+		return;
+	snprintf(p->candidates[0], IOCOM_NAME_MAX, "%s", rules_view_name(view, plan->node));
+	p->ncandidates = 1;
+	for (uint32_t i = 0; i < n && p->ncandidates < HOPS_MAX; i++)
+		if (plan->candidates[i] != plan->node && plan->candidates[i] != 0)
+			snprintf(p->candidates[p->ncandidates++], IOCOM_NAME_MAX, "%s",
+				 rules_view_name(view, plan->candidates[i]));
+}
+
+static int run_rules(struct place *p, struct rules_view *view, uint64_t seed, json_t **plan_out,
+		     struct iocom_err *err)
+{
+	struct rules_params params;
+	struct rules_plan *plan = calloc(1, sizeof(*plan));
+	struct rules *rules;
+	int rc;
+
+	rules_params_default(&params, RULES_RATES_WALL);
+	params.reference_mips = VIEW_REFERENCE_MIPS;
+	rules = plan ? rules_new(p->policy, &params, seed) : NULL;
+	rc = rules ? rules_place(rules, view, 0, &p->request, plan) : -ENOMEM;
+	if (rc == 0) {
+		left_sides(p, plan);
+		choose(p, plan, view);
+		*plan_out = plan_json(plan, view, 0, p->policy);
+		if (!*plan_out)
+			rc = -ENOMEM;
+	}
+	rules_free(rules);
+	free(plan);
+	return rc ? iocom_err_set(err, rc, "cannot decide where the job runs: %s", strerror(-rc))
+		  : 0;
+}
+
+static int decide(struct place *p, struct iocom_err *err)
+{
+	struct agent *a = p->agent;
+	uint64_t now = clock_boot_ns(), seed = a->self.boot_id ^ ++a->job_sequence;
+	struct rules_view *view;
+	json_t *plan = NULL;
+	int rc;
+
+	tick_own_vector(a, &p->own);
+	view_charges_settle(&a->charges, &a->matrix, now);
+	rc = view_build(&p->own, &a->matrix, &a->charges, now, &view);
+	if (rc)
+		return iocom_err_set(err, rc, "cannot build the view of the cluster: %s",
+				     strerror(-rc));
+	rc = run_rules(p, view, seed, &plan, err);
+	rules_view_free(view);
+	if (rc)
+		return rc;
+	p->refused = json_array();
+	p->answer = json_pack("{s:s,s:s,s:b,s:o,s:o,s:O,s:o,s:I}", "policy",
+			      rules_policy_name(p->policy), "home", a->set.name, "forced",
+			      p->node[0] != 0, "need", need_json(&p->order.need), "plan", plan,
+			      "refused", p->refused, "nodes", nodes_json(p, now), "seed",
+			      (json_int_t)(seed & INT64_MAX));
+	return p->answer ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
+}
+
+/* --- running it ------------------------------------------------------------------ */
+
+static int submit(struct place *p, struct iocom_err *err)
+{
+	struct agent *a = p->agent;
+	struct journal_job row;
+	int rc;
+
+	snprintf(p->order.job, sizeof(p->order.job), "%s-%08x-%llu", a->set.name,
+		 (unsigned)(a->self.boot_id & 0xffffffff), (unsigned long long)a->job_sequence);
+	row = (struct journal_job){
+		.job = p->order.job,
+		.uid = p->order.uid,
+		.class_name = p->order.class_name,
+		.command = p->order.command,
+		.policy = p->order.policy,
+		.node = "",
+		.submit_ns = p->order.submit_ns,
+	};
+	rc = journal_submit(a->journal, &row, err);
+	if (rc) {
+		a->counters.journal_failures++;
+		p->order.job[0] = 0;
+	}
+	return rc;
+}
+
+/* The decision stands: journal, then client. */
+static void placed(struct place *p, const char *node, const char *address, uint16_t port,
+		   const char *nonce)
+{
+	struct agent *a = p->agent;
+	struct iocom_err err = {0};
+	char *text;
+	int rc;
+
+	json_object_set_new(p->answer, "job", json_string(p->order.job));
+	json_object_set_new(p->answer, "node", json_string(node));
+	json_object_set_new(p->answer, "address", json_string(address));
+	json_object_set_new(p->answer, "port", json_integer(port));
+	text = json_dumps(p->answer, JSON_COMPACT);
+	rc = text ? journal_placed(a->journal, p->order.job, node, text, &err) : -ENOMEM;
+	free(text);
+	if (rc) {
+		a->counters.journal_failures++;
+		give_up(p, err.text[0] ? err.text : "out of memory");
+		return;
+	}
+	/* The nonce is the client's alone: not in the journal. */
+	json_object_set_new(p->answer, "nonce", json_string(nonce));
+	json_object_set_new(p->answer, "munge_socket", json_string(a->set.munge_socket));
+	if (p->client)
+		client_json(p->client, json_incref(p->answer));
+	place_free(p);
+}
+
+static void note_refusal(struct place *p, const char *node, const char *reason, const char *text)
+{
+	json_array_append_new(p->refused, json_pack("{s:s,s:s,s:s}", "node", node, "reason", reason,
+						    "text", text));
+}
+
+static void try_next(struct place *p);
+
+static void try_home(struct place *p)
+{
+	struct agent *a = p->agent;
+	struct target_grant g;
+	char why[400];
+
+	target_admit(a, &p->order, &g);
+	if (g.granted) {
+		placed(p, a->set.name, "", 0, g.nonce);
+		return;
+	}
+	snprintf(why, sizeof(why), "node %s cannot take the job: %s", a->set.name, g.text);
+	give_up(p, why);
+}
+
+static void refused_by(struct place *p, const char *node, const char *reason, const char *text)
+{
+	char why[600];
+
+	note_refusal(p, node, reason, text);
+	if (!p->node[0]) {
+		try_next(p);
+		return;
+	}
+	snprintf(why, sizeof(why), "node %s refused the job (%s): %s", node, reason, text);
+	give_up(p, why);
+}
+
+static void charge_target(struct place *p, const char *node, uint64_t boot_id, uint64_t sequence)
+{
+	struct view_charge c = {
+		.boot_id = boot_id,
+		.sequence = sequence,
+		.since_ns = clock_boot_ns(),
+		.request = p->request,
+	};
+
+	snprintf(c.node, sizeof(c.node), "%s", node);
+	view_charge_add(&p->agent->charges, &c);
+}
+
+static void granted_by(struct place *p, const char *node, const msgpack_object *body)
+{
+	const struct matrix_entry *e = matrix_find(&p->agent->matrix, node);
+	char nonce[SPEC_NONCE_MAX];
+	uint64_t boot_id, sequence;
+
+	if (unpack_str(body, "nonce", nonce, sizeof(nonce)) ||
+	    unpack_u64(body, "boot_id", &boot_id) || unpack_u64(body, "sequence", &sequence)) {
+		refused_by(p, node, "no-answer", "its answer is incomplete");
+		return;
+	}
+	if (!e) { /* forgotten while it answered */
+		refused_by(p, node, "no-answer", "it has left the cluster");
+		return;
+	}
+	charge_target(p, node, boot_id, sequence);
+	placed(p, node, e->vector.address, (uint16_t)(e->vector.port + 2), nonce);
+}
+
+static void answered(void *arg, int rc, const msgpack_object *body, const char *why)
+{
+	struct place *p = arg;
+	char node[IOCOM_NAME_MAX], reason[24], text[TARGET_TEXT_MAX];
+	bool grant;
+
+	memcpy(node, p->candidates[p->at - 1], sizeof(node));
+	if (rc == -ECANCELED || !p->client) {
+		give_up(p, "the agent is stopping");
+		return;
+	}
+	if (rc) {
+		refused_by(p, node, "no-answer", why);
+	} else if (unpack_bool(body, "grant", &grant)) {
+		refused_by(p, node, "no-answer", "its answer is incomplete");
+	} else if (grant) {
+		granted_by(p, node, body);
+	} else {
+		if (unpack_str(body, "reason", reason, sizeof(reason)))
+			strcpy(reason, "refused");
+		if (unpack_str(body, "text", text, sizeof(text)))
+			text[0] = 0;
+		refused_by(p, node, reason, text);
+	}
+}
+
+static void try_next(struct place *p)
+{
+	struct agent *a = p->agent;
+	const struct matrix_entry *e;
+	struct iocom_err err = {0};
+	msgpack_sbuffer body;
+	const char *node;
+	int rc;
+
+	if (p->at == p->ncandidates) {
+		try_home(p);
+		return;
+	}
+	node = p->candidates[p->at++];
+	if (!strcmp(node, a->set.name)) {
+		try_home(p);
+		return;
+	}
+	e = matrix_find(&a->matrix, node);
+	if (!e || !e->alive || !a->control) {
+		refused_by(p, node, "silent", "it is not heard any more");
+		return;
+	}
+	p->order.hops++;
+	msgpack_sbuffer_init(&body);
+	job_order_pack(&p->order, &body);
+	rc = control_ask(a->control, node, e->vector.address, e->vector.port, "admit", p->order.job,
+			 &body, answered, p, &err);
+	msgpack_sbuffer_destroy(&body);
+	if (rc)
+		refused_by(p, node, "no-answer", err.text);
+}
+
+void place_request(struct agent *a, struct client *client, const msgpack_object *request)
+{
+	struct place *p = calloc(1, sizeof(*p));
+	struct iocom_err err = {0};
+	int rc;
+
+	if (!p) {
+		client_error(client, "out of memory");
+		return;
+	}
+	p->agent = a;
+	p->client = client;
+	p->next = a->places;
+	a->places = p;
+	rc = take_request(p, request, client_who(client)->uid, &err);
+	if (!rc)
+		rc = decide(p, &err);
+	if (!rc && p->run)
+		rc = submit(p, &err);
+	if (rc) {
+		client_error(client, "%s", err.text);
+		p->client = NULL;
+		place_free(p);
+		return;
+	}
+	if (p->run) {
+		try_next(p);
+		return;
+	}
+	json_object_set_new(p->answer, "node",
+			    json_string(p->ncandidates ? p->candidates[0] : a->set.name));
+	client_json(client, json_incref(p->answer));
+	place_free(p);
+}

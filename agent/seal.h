@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Seals: agents prove to each other that they are root of a cluster machine by
+ * MUNGE credentials that carry the message.  Only uid 0 can make one that is
+ * accepted, and only uid 0 may open it.
+ */
+#ifndef IOCOM_SEAL_H
+#define IOCOM_SEAL_H
+
+#include <stddef.h>
+
+#include "iocom/err.h"
+
+#define SEAL_MESSAGE_MAX (1u << 20) /* MUNGE's bound for a payload */
+
+struct seal;
+
+/* Why a seal was refused: positive results of seal_open_message. */
+enum seal_refusal {
+	SEAL_E_GARBAGE = 1, /* no credential at all */
+	SEAL_E_FORGED,	    /* damaged, made with another key, or not by uid 0 */
+	SEAL_E_SKEW,	    /* expired, or from the future: clocks differ */
+	SEAL_E_REPLAYED,
+	SEAL_E_REFUSALS
+};
+
+/* SOCKET: munged's, "" = the default.  0; -EHOSTDOWN no munged, with the sentence. */
+int seal_new(struct seal **seal, const char *socket, struct iocom_err *err);
+void seal_free(struct seal *seal);
+/* CREDENTIAL: a string, the caller's to free().  0, -EHOSTDOWN, -EMSGSIZE. */
+int seal_message(struct seal *seal, const void *data, size_t length, char **credential,
+		 struct iocom_err *err);
+/*
+ * CREDENTIAL is LENGTH bytes as they came.  DATA: malloc'ed, the caller's.
+ * REPLAYED_OK: bulletins only, where (boot id, sequence) decides.
+ * 0; enum seal_refusal with the sentence; -EHOSTDOWN; -ENOMEM.
+ */
+int seal_open_message(struct seal *seal, const void *credential, size_t length, int replayed_ok,
+		      void **data, size_t *data_length, struct iocom_err *err);
+
+#endif

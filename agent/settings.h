@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What iocomd can be told: the table behind its flags and its configuration. */
+#ifndef IOCOM_SETTINGS_H
+#define IOCOM_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "iocom/vector.h"
+#include "log.h"
+
+#define SETTINGS_PEERS_MAX 256
+#define SETTINGS_DISKS_MAX 16
+#define SETTINGS_PATH_MAX  256
+
+struct settings_peer {
+	char address[IOCOM_ADDRESS_MAX];
+	uint16_t port;
+};
+
+struct settings {
+	char name[IOCOM_NAME_MAX];
+	char listen[IOCOM_ADDRESS_MAX];	 /* "" = not asked for */
+	char address[IOCOM_ADDRESS_MAX]; /* what peers are told; "" = listen */
+	uint32_t port;
+	struct settings_peer peers[SETTINGS_PEERS_MAX];
+	size_t npeers;
+	double period_s;
+	char run_dir[SETTINGS_PATH_MAX];
+	char state_dir[SETTINGS_PATH_MAX];
+	char munge_socket[SETTINGS_PATH_MAX];
+	char shim[SETTINGS_PATH_MAX];
+
+	bool scoped;
+	char scope_cgroup[SETTINGS_PATH_MAX]; /* relative; "" = the root */
+	char scope_disks[SETTINGS_DISKS_MAX][32];
+	size_t nscope_disks;
+	char scope_mount[SETTINGS_PATH_MAX]; /* where the node's disk is mounted */
+
+	double cpu_speed, disk_mb_per_s, disk_fixed_ms, network_mb_per_s; /* 0: not configured */
+	char policy[32];
+	enum log_level log_level;
+	bool accept_jobs;
+	bool allow_root;
+	uint32_t keep_jobs, keep_days;
+	bool foreground;
+};
+
+extern const struct config_program settings_program;
+
+/*
+ * Fills in what follows from the rest: name by the host's name, listen and
+ * address.  0 or -EINVAL with the sentence.
+ */
+int settings_complete(struct settings *s, struct iocom_err *err);
+/* True when S asks for the network: peers, or an address to listen at. */
+bool settings_networked(const struct settings *s);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * A shim's beginning: its own place, the job's cgroup, the record, the control
+ * socket, the process.  Each step either stands or is undone by shim_finish.
+ */
+#include "shim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pack.h"
+
+/*
+ * Out of the agent's cgroup, so that a service manager that stops the agent
+ * with all its processes does not take the shims.  Best effort: a job must not
+ * fail because its supervisor is accounted elsewhere.
+ */
+static void move_out(const struct cgroup_mounts *mounts, const char *scope)
+{
+	struct cgroup shims;
+
+	if (cgroup_name(mounts, scope, "shims", &shims, NULL))
+		return;
+	/* Others' shims are in it: -EBUSY is no error here. */
+	(void)cgroup_create(&shims, NULL);
+	(void)cgroup_enter(&shims, true);
+}
+
+static int make_group(struct shim *shim, struct iocom_err *err)
+{
+	struct cgroup_mounts mounts;
+	char name[SPEC_JOB_MAX + 8];
+	int rc = cgroup_mounts_read("/proc/self/mounts", &mounts, err);
+
+	if (rc)
+		return rc;
+	move_out(&mounts, shim->order.scope);
+	snprintf(name, sizeof(name), "jobs/%s", shim->order.spec.job);
+	rc = cgroup_name(&mounts, shim->order.scope, name, &shim->group, err);
+	if (rc)
+		return rc;
+	rc = cgroup_create(&shim->group, err);
+	/* Half made (v2 without v1) is removed as well; one in use by others is not. */
+	shim->grouped = rc != -EBUSY;
+	return rc;
+}
+
+static int write_record(struct shim *shim, struct iocom_err *err)
+{
+	const struct order *order = &shim->order;
+	struct record_start start = {
+		.uid = order->uid,
+		.shim = getpid(),
+		.cgroup_id = shim->group.id,
+		.start_ns = shim_wall_ns(),
+	};
+	char path[sizeof(order->jobs_dir) + SPEC_JOB_MAX + 2];
+	int rc;
+
+	snprintf(start.job, sizeof(start.job), "%s", order->spec.job);
+	snprintf(start.class_name, sizeof(start.class_name), "%s", order->spec.class_name);
+	snprintf(start.scope, sizeof(start.scope), "%s", order->scope);
+	order_command(order, start.command, sizeof(start.command));
+	snprintf(path, sizeof(path), "%s/%s", order->jobs_dir, order->spec.job);
+	shim->record = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (shim->record < 0)
+		return iocom_err_set(err, -errno, "cannot open the job's record %s: %s", path,
+				     strerror(errno));
+	rc = record_lock(shim->record);
+	if (rc) {
+		close(shim->record);
+		shim->record = -1;
+		return iocom_err_set(err, -EALREADY, "job %s has a supervisor already",
+				     order->spec.job);
+	}
+	return record_write_start(shim->record, &start, err);
+}
+
+static int tell_client(struct shim *shim)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	int rc;
+
+	msgpack_sbuffer_init(&buffer);
+	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 3);
+	pack_str(&pk, "job", shim->order.spec.job);
+	pack_str(&pk, "node", shim->order.spec.node);
+	pack_u64(&pk, "pid", (uint64_t)shim->child.pid);
+	rc = wire_send(&shim->client, FRAME_STARTED, NULL, 0, buffer.data, buffer.size);
+	msgpack_sbuffer_destroy(&buffer);
+	return rc ? rc : streams_announce(&shim->streams, &shim->client);
+}
+
+/* Arguments and environment can be megabytes, and the process has them now. */
+static void forget_words(struct spec *spec)
+{
+	uint32_t grace_ms = spec->grace_ms;
+	char job[SPEC_JOB_MAX];
+
+	memcpy(job, spec->job, sizeof(job));
+	spec_free(spec);
+	memcpy(spec->job, job, sizeof(job));
+	spec->grace_ms = grace_ms;
+}
+
+int shim_begin(struct shim *shim, struct iocom_err *err)
+{
+	struct identity identity = {0};
+	int rc = identity_lookup(&identity, &shim->order, err);
+
+	if (!rc)
+		rc = make_group(shim, err);
+	if (!rc)
+		rc = write_record(shim, err);
+	if (!rc)
+		rc = leash_listen(&shim->leash, shim->order.run_dir, err);
+	if (!rc)
+		rc = child_start(&shim->child, &shim->order, &identity, &shim->group, err);
+	identity_deinit(&identity);
+	if (rc)
+		return rc;
+	shim->started_ms = shim_now_ms();
+	shim->end.pid = shim->child.pid;
+	streams_init(&shim->streams, shim->child.stdio);
+	leash_started(&shim->leash, shim->child.pid, shim->group.id);
+	if (tell_client(shim)) {
+		shim->client_gone = true;
+		shim->gone_ms = shim->started_ms;
+	}
+	forget_words(&shim->order.spec);
+	return 0;
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * From fork to exec.  The order, and why:
+ *
+ *   cgroup       clone3 puts the child into it, so that no fork can escape;
+ *                v1 groups (and v2 on old kernels) are joined before all else
+ *   session      setsid; signal mask empty, every handler default
+ *   stdio        the pipes, or /dev/null where the caller had it closed
+ *   privilege    groups, gid, uid, capabilities; then proof that none comes back
+ *   the user's   umask, soft limits, directory: with the user's rights only
+ *   exec         all other descriptors close; the user's environment appears
+ *                here and nowhere before, so that no LD_* meets root's code
+ *
+ * What fails is reported through a pipe that exec closes.
+ */
+#include "child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <linux/close_range.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum stage {
+	STAGE_CGROUP = 1,
+	STAGE_SESSION,
+	STAGE_STDIO,
+	STAGE_IDENTITY,
+	STAGE_PROOF,
+	STAGE_LIMITS,
+	STAGE_DIRECTORY,
+	STAGE_EXEC,
+};
+
+/* What the child says when it cannot go on. */
+struct report {
+	int stage;
+	int error;
+};
+
+struct pipes {
+	int in[2], out[2], err[2], report[2];
+};
+
+static void pipes_close(struct pipes *pipes)
+{
+	int *all = &pipes->in[0];
+
+	for (size_t i = 0; i < sizeof(*pipes) / sizeof(int); i++)
+		if (all[i] >= 0)
+			close(all[i]);
+}
+
+/*
+ * Pipes for what the caller had open; -1 where it was closed.  They belong to
+ * the user, who may open them again (/dev/stderr), as he could at home.
+ */
+static int pipes_make(struct pipes *pipes, uint32_t closed, const struct identity *identity)
+{
+	int *ends[3] = {pipes->in, pipes->out, pipes->err};
+	int rc;
+
+	memset(pipes, 0xff, sizeof(*pipes));
+	for (int i = 0; i < 3; i++) {
+		int ours = i == 0; /* we write to its input and read its outputs */
+
+		if (closed & 1u << i)
+			continue;
+		if (pipe2(ends[i], O_CLOEXEC) || fcntl(ends[i][ours], F_SETFL, O_NONBLOCK) ||
+		    fchown(ends[i][0], identity->uid, identity->gid))
+			goto failed;
+	}
+	if (!pipe2(pipes->report, O_CLOEXEC))
+		return 0;
+failed:
+	rc = -errno;
+	pipes_close(pipes);
+	return rc;
+}
+
+/*
+ * By the bare system call: the library keeps 32 and 33 for itself, and its
+ * posix_spawn left them ignored in this process.
+ */
+static void reset_signals(void)
+{
+	/* struct sigaction as the kernel has it; all zero is SIG_DFL */
+	const struct {
+		void *handler;
+		unsigned long flags;
+		void *restorer;
+		uint64_t mask;
+	} standard = {0};
+	sigset_t none;
+
+	for (int i = 1; i < _NSIG; i++)
+		syscall(SYS_rt_sigaction, i, &standard, NULL, sizeof(standard.mask));
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int set_stdio(const struct pipes *pipes)
+{
+	const int theirs[3] = {pipes->in[0], pipes->out[1], pipes->err[1]};
+
+	for (int i = 0; i < 3; i++) {
+		int fd = theirs[i] >= 0 ? theirs[i] : open("/dev/null", O_RDWR | O_CLOEXEC);
+
+		/* All of ours are above 2 (main saw to that), so dup2 clears close-on-exec. */
+		if (fd < 0 || dup2(fd, i) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int drop_privilege(const struct identity *identity)
+{
+	if (setgroups((size_t)identity->ngroups, identity->groups) ||
+	    setresgid(identity->gid, identity->gid, identity->gid))
+		return -errno;
+	if (prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) ||
+	    setresuid(identity->uid, identity->uid, identity->uid))
+		return -errno;
+	if (identity->uid) {
+		struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+		struct __user_cap_data_struct none[2] = {{0}};
+
+		prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+		if (syscall(SYS_capset, &header, none)) /* the inheritable ones too */
+			return -errno;
+	}
+	return 0;
+}
+
+/* The proof: ids are what they should be, and the way back is closed.  0 or -EPERM. */
+static int prove_dropped(const struct identity *identity)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct have[2] = {{0}};
+	uid_t r, e, s;
+	gid_t rg, eg, sg;
+
+	if (getresuid(&r, &e, &s) || getresgid(&rg, &eg, &sg))
+		return -EPERM;
+	if (r != identity->uid || e != identity->uid || s != identity->uid || rg != identity->gid ||
+	    eg != identity->gid || sg != identity->gid)
+		return -EPERM;
+	if (identity->uid == 0)
+		return 0;
+	if (setuid(0) == 0 || seteuid(0) == 0 || setresuid((uid_t)-1, (uid_t)-1, 0) == 0)
+		return -EPERM;
+	if (setgroups((size_t)identity->ngroups, identity->groups) == 0)
+		return -EPERM;
+	if (identity->gid != 0 && setgid(0) == 0)
+		return -EPERM;
+	if (syscall(SYS_capget, &header, have))
+		return -EPERM;
+	for (int i = 0; i < 2; i++)
+		if (have[i].effective || have[i].permitted || have[i].inheritable)
+			return -EPERM;
+	return 0;
+}
+
+/* The user's soft limits, as far as this machine's hard ones reach. */
+static int set_limits(const struct spec *spec)
+{
+	for (size_t i = 0; i < spec->nlimits; i++) {
+		struct rlimit limit;
+		__rlimit_resource_t which = (__rlimit_resource_t)spec->limits[i].resource;
+
+		if (getrlimit(which, &limit))
+			return -errno;
+		limit.rlim_cur = spec->limits[i].soft < limit.rlim_max ? spec->limits[i].soft
+								       : limit.rlim_max;
+		if (setrlimit(which, &limit))
+			return -errno;
+	}
+	return 0;
+}
+
+/* execve; a text file without "#!" goes to the shell, as every shell does. */
+static int execute(const char *path, const struct spec *spec)
+{
+	size_t n = 0;
+	char **words;
+
+	execve(path, spec->argv, spec->env);
+	if (errno != ENOEXEC)
+		return -errno;
+	while (spec->argv[n])
+		n++;
+	words = calloc(n + 2, sizeof(*words));
+	if (!words)
+		return -ENOMEM;
+	words[0] = (char *)"/bin/sh";
+	words[1] = (char *)path;
+	for (size_t i = 1; i < n; i++)
+		words[i + 1] = spec->argv[i];
+	execve(words[0], words, spec->env);
+	free(words);
+	return -ENOEXEC;
+}
+
+/* A bare name is looked up on the user's PATH, here and with the user's rights. */
+static int execute_on_path(const struct spec *spec)
+{
+	const char *at = "/bin:/usr/bin";
+	char path[PATH_MAX];
+	int error = -ENOENT;
+
+	for (char *const *env = spec->env; *env; env++)
+		if (!strncmp(*env, "PATH=", 5))
+			at = *env + 5;
+	while (*at) {
+		int n = (int)strcspn(at, ":");
+		int rc;
+
+		if (snprintf(path, sizeof(path), "%.*s/%s", n ? n : 1, n ? at : ".",
+			     spec->executable) < (int)sizeof(path)) {
+			rc = execute(path, spec);
+			if (rc == -EACCES)
+				error = rc;
+			else if (rc != -ENOENT && rc != -ENOTDIR)
+				return rc;
+		}
+		at += n + (at[n] == ':');
+	}
+	return error;
+}
+
+static struct report child_steps(const struct order *order, const struct identity *identity,
+				 const struct cgroup *group, bool in_v2, const struct pipes *pipes)
+{
+	const struct spec *spec = &order->spec;
+	int rc = cgroup_enter(group, !in_v2);
+
+	if (rc)
+		return (struct report){STAGE_CGROUP, -rc};
+	if (setsid() < 0)
+		return (struct report){STAGE_SESSION, errno};
+	reset_signals();
+	rc = set_stdio(pipes);
+	if (rc)
+		return (struct report){STAGE_STDIO, -rc};
+	rc = drop_privilege(identity);
+	if (rc)
+		return (struct report){STAGE_IDENTITY, -rc};
+	rc = prove_dropped(identity);
+	if (rc)
+		return (struct report){STAGE_PROOF, -rc};
+	umask(spec->umask);
+	rc = set_limits(spec);
+	if (rc)
+		return (struct report){STAGE_LIMITS, -rc};
+	if (chdir(spec->cwd))
+		return (struct report){STAGE_DIRECTORY, errno};
+	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC))
+		return (struct report){STAGE_STDIO, errno};
+	rc = strchr(spec->executable, '/') ? execute(spec->executable, spec)
+					   : execute_on_path(spec);
+	return (struct report){STAGE_EXEC, -rc};
+}
+
+/* clone3 into the cgroup, else fork.  The child gets 0.  IN_V2: it is there already. */
+static pid_t spawn(const struct cgroup *group, int *pidfd, bool *in_v2)
+{
+	int directory = cgroup_open(group);
+	struct clone_args args = {
+		.flags = CLONE_PIDFD | CLONE_INTO_CGROUP,
+		.pidfd = (uint64_t)(uintptr_t)pidfd,
+		.exit_signal = SIGCHLD,
+		.cgroup = (uint64_t)(directory < 0 ? 0 : directory),
+	};
+	pid_t pid = -1;
+
+	*in_v2 = true;
+	if (directory >= 0) {
+		pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+		if (pid != 0)
+			close(directory);
+	}
+	if (pid >= 0)
+		return pid;
+	*in_v2 = false;
+	pid = fork();
+	if (pid > 0) {
+		*pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+		if (*pidfd < 0) {
+			kill(pid, SIGKILL);
+			waitpid(pid, NULL, 0);
+			return -1;
+		}
+	}
+	return pid;
+}
+
+/* The sentence for what the child reported; the result of child_start. */
+static int explain(const struct report *report, const struct order *order, struct iocom_err *err)
+{
+	const struct spec *spec = &order->spec;
+	const char *why = strerror(report->error);
+	const char *node = spec->node;
+
+	switch (report->stage) {
+	case STAGE_EXEC:
+		if (report->error == ENOENT)
+			return iocom_err_set(err, 127, "%s: command not found on node %s",
+					     spec->argv[0], node);
+		return iocom_err_set(err, 126, "%s: cannot be executed on node %s: %s",
+				     spec->argv[0], node, why);
+	case STAGE_DIRECTORY:
+		return iocom_err_set(
+			err, -report->error,
+			"cannot enter the working directory %s on node %s as uid %u: %s", spec->cwd,
+			node, order->uid, why);
+	case STAGE_CGROUP:
+		return iocom_err_set(err, -report->error,
+				     "cannot enter the job's cgroup on node %s: %s", node, why);
+	case STAGE_IDENTITY:
+		return iocom_err_set(err, -report->error,
+				     "cannot become uid %u, gid %u on node %s: %s", order->uid,
+				     order->gid, node, why);
+	case STAGE_PROOF:
+		return iocom_err_set(
+			err, -EPERM,
+			"node %s could not drop its privileges for good; the job was not "
+			"started",
+			node);
+	case STAGE_LIMITS:
+		return iocom_err_set(err, -report->error,
+				     "cannot set the job's limits on node %s: %s", node, why);
+	default:
+		return iocom_err_set(err, -report->error, "cannot set up the job on node %s: %s",
+				     node, why);
+	}
+}
+
+/* Waits for exec (end of file) or for the report of what failed before it. */
+static int await_exec(int fd, struct report *report)
+{
+	ssize_t n;
+
+	do
+		n = read(fd, report, sizeof(*report));
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(*report) ? 1 : 0;
+}
+
+static void take_ends(struct child *child, struct pipes *pipes)
+{
+	child->stdio[0] = pipes->in[1];
+	child->stdio[1] = pipes->out[0];
+	child->stdio[2] = pipes->err[0];
+	pipes->in[1] = pipes->out[0] = pipes->err[0] = -1;
+}
+
+static void run_child(const struct order *order, const struct identity *identity,
+		      const struct cgroup *group, bool in_v2, const struct pipes *pipes)
+{
+	struct report report = child_steps(order, identity, group, in_v2, pipes);
+	ssize_t n = write(pipes->report[1], &report, sizeof(report));
+
+	_exit(n == (ssize_t)sizeof(report) ? 127 : 126);
+}
+
+int child_start(struct child *child, const struct order *order, const struct identity *identity,
+		const struct cgroup *group, struct iocom_err *err)
+{
+	struct report report = {0};
+	struct pipes pipes;
+	bool in_v2;
+	int rc = pipes_make(&pipes, order->spec.closed, identity);
+
+	*child = (struct child){.pidfd = -1, .stdio = {-1, -1, -1}};
+	if (rc)
+		return iocom_err_set(err, rc, "cannot make pipes for the job on node %s: %s",
+				     order->spec.node, strerror(-rc));
+	child->pid = spawn(group, &child->pidfd, &in_v2);
+	if (child->pid < 0) {
+		rc = -errno;
+		pipes_close(&pipes);
+		return iocom_err_set(err, rc, "cannot make a process on node %s: %s",
+				     order->spec.node, strerror(-rc));
+	}
+	if (child->pid == 0)
+		run_child(order, identity, group, in_v2, &pipes);
+	close(pipes.report[1]);
+	pipes.report[1] = -1;
+	if (await_exec(pipes.report[0], &report)) {
+		waitpid(child->pid, NULL, 0);
+		close(child->pidfd);
+		rc = explain(&report, order, err);
+	} else {
+		take_ends(child, &pipes);
+	}
+	pipes_close(&pipes);
+	return rc;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* How a shim and its agent speak; see leash.h. */
+#include "leash.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "frame.h"
+#include "pack.h"
+
+void leash_init(struct leash *leash, int fd, const char *job)
+{
+	*leash = (struct leash){.fd = fd, .listen = -1};
+	snprintf(leash->job, sizeof(leash->job), "%s", job);
+}
+
+/* Below RUN_DIR by chdir: a socket's name holds 107 bytes only. */
+int leash_listen(struct leash *leash, const char *run_dir, struct iocom_err *err)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	int fd, rc = 0;
+
+	if (chdir(run_dir))
+		return iocom_err_set(err, -errno, "cannot enter the run directory %s: %s", run_dir,
+				     strerror(errno));
+	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s.sock", leash->job);
+	unlink(sa.sun_path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&sa, sizeof(sa)) || listen(fd, 4))
+		rc = -errno;
+	if (!rc && chmod(sa.sun_path, 0600))
+		rc = -errno;
+	if (rc) {
+		if (fd >= 0)
+			close(fd);
+		unlink(sa.sun_path);
+		return iocom_err_set(err, rc, "cannot make the control socket %s/%s: %s", run_dir,
+				     sa.sun_path, strerror(-rc));
+	}
+	snprintf(leash->run_dir, sizeof(leash->run_dir), "%s", run_dir);
+	leash->listen = fd;
+	return 0;
+}
+
+void leash_unlisten(struct leash *leash)
+{
+	char path[sizeof(leash->run_dir) + SPEC_JOB_MAX + 8];
+
+	if (leash->listen < 0)
+		return;
+	snprintf(path, sizeof(path), "%s/%s.sock", leash->run_dir, leash->job);
+	unlink(path);
+	close(leash->listen);
+	leash->listen = -1;
+}
+
+void leash_deinit(struct leash *leash)
+{
+	leash_unlisten(leash);
+	if (leash->fd >= 0)
+		close(leash->fd);
+	leash->fd = -1;
+}
+
+/* A report is small: the socket takes it whole, or the agent is as good as gone. */
+static void report(struct leash *leash, const msgpack_sbuffer *buffer)
+{
+	uint8_t message[FRAME_HEADER + 1024];
+	size_t n = FRAME_HEADER + buffer->size;
+
+	if (leash->fd < 0 || n > sizeof(message))
+		return;
+	frame_header(message, FRAME_REQUEST, (uint32_t)buffer->size);
+	memcpy(message + FRAME_HEADER, buffer->data, buffer->size);
+	if (send(leash->fd, message, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n)
+		return;
+	close(leash->fd);
+	leash->fd = -1;
+}
+
+void leash_started(struct leash *leash, pid_t pid, uint64_t cgroup_id)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+
+	leash->pid = pid;
+	leash->cgroup_id = cgroup_id;
+	msgpack_sbuffer_init(&buffer);
+	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 4);
+	pack_str(&pk, "event", "started");
+	pack_str(&pk, "job", leash->job);
+	pack_u64(&pk, "pid", (uint64_t)pid);
+	pack_u64(&pk, "cgroup_id", cgroup_id);
+	report(leash, &buffer);
+	msgpack_sbuffer_destroy(&buffer);
+}
+
+void leash_exited(struct leash *leash, const struct record_exit *end)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+
+	msgpack_sbuffer_init(&buffer);
+	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 9);
+	pack_str(&pk, "event", "exited");
+	pack_str(&pk, "job", leash->job);
+	pack_u64(&pk, "pid", (uint64_t)end->pid);
+	pack_u64(&pk, "kind", end->kind);
+	pack_u64(&pk, "value", end->value);
+	pack_u64(&pk, "end_ns", end->end_ns);
+	pack_u64(&pk, "wall_ms", end->wall_ms);
+	pack_u64(&pk, "max_rss_kb", end->max_rss_kb);
+	pack_bin(&pk, "text", end->text, strlen(end->text));
+	report(leash, &buffer);
+	msgpack_sbuffer_destroy(&buffer);
+}
+
+void leash_drain(struct leash *leash)
+{
+	char ignored[64];
+	ssize_t n = recv(leash->fd, ignored, sizeof(ignored), MSG_DONTWAIT);
+
+	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+		return;
+	close(leash->fd);
+	leash->fd = -1;
+}
+
+void leash_answer(int connection, int result)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+
+	msgpack_sbuffer_init(&buffer);
+	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 1);
+	pack_u64(&pk, "result", (uint64_t)result);
+	(void)frame_write(connection, FRAME_REQUEST, buffer.data, (uint32_t)buffer.size);
+	msgpack_sbuffer_destroy(&buffer);
+	close(connection);
+}
+
+/* Obeys one request; a signal to send, 0 when served, -1 when it was nothing. */
+static int obey(struct leash *leash, int connection, const struct frame *frame)
+{
+	msgpack_unpacked message;
+	uint64_t signal = 0;
+	char op[16] = "";
+	int rc = -1;
+
+	if (frame->type != FRAME_REQUEST || unpack_map(&message, frame->payload, frame->length))
+		return -1;
+	(void)unpack_str(&message.data, "op", op, sizeof(op));
+	if (!strcmp(op, "leash")) {
+		if (leash->fd >= 0)
+			close(leash->fd);
+		leash->fd = connection;
+		leash_started(leash, leash->pid, leash->cgroup_id);
+		rc = 0;
+	} else if (!strcmp(op, "signal") && !unpack_u64(&message.data, "signal", &signal) &&
+		   signal > 0 && signal < _NSIG) {
+		rc = (int)signal;
+	}
+	msgpack_unpacked_destroy(&message);
+	return rc;
+}
+
+int leash_serve(struct leash *leash, int *connection)
+{
+	struct timeval limit = {.tv_sec = 1};
+	struct frame frame;
+	int fd = accept4(leash->listen, NULL, NULL, SOCK_CLOEXEC);
+	int rc = -1;
+
+	*connection = -1;
+	if (fd < 0)
+		return 0;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (!frame_read(fd, &frame, 4096, NULL)) {
+		rc = obey(leash, fd, &frame);
+		frame_free(&frame);
+	}
+	if (rc < 0)
+		close(fd);
+	if (rc > 0)
+		*connection = fd;
+	return rc > 0 ? rc : 0;
+}

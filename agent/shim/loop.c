@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * A shim's loop: seven descriptors.  poll, not epoll, because what is waited
+ * for changes with every credit: rebuilding seven entries costs less than the
+ * epoll_ctl calls would.
+ */
+#include "shim.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SILENT_CHECK_MS 5000
+
+enum entry { ENTRY_STDIO = 0, ENTRY_CLIENT = 3, ENTRY_CHILD, ENTRY_LEASH, ENTRY_CONTROL, ENTRIES };
+
+static void client_lost(struct shim *shim)
+{
+	if (shim->client_gone)
+		return;
+	shim->client_gone = true;
+	shim->gone_ms = shim_now_ms();
+	/* One that broke the rules is there still, and shall know. */
+	shutdown(shim->client.fd, SHUT_RDWR);
+}
+
+static void kill_all(struct shim *shim)
+{
+	if (!shim->killed)
+		shim->killed_ms = shim_now_ms();
+	shim->killed = true;
+	cgroup_kill(&shim->group);
+}
+
+/*
+ * Signals go to the first process's group, as from a terminal.  That group is
+ * orphaned here (its session is its own), and an orphaned group ignores TSTP:
+ * STOP stands for it.  KILL means the whole job.
+ */
+static int send_signal(struct shim *shim, int signal)
+{
+	if (signal == SIGKILL) {
+		kill_all(shim);
+		return 0;
+	}
+	if (shim->main_ended) {
+		if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT)
+			kill_all(shim); /* only leftovers are there */
+		return 0;
+	}
+	if (signal == SIGTSTP)
+		signal = SIGSTOP;
+	if (!kill(-shim->child.pid, signal))
+		return 0;
+	return kill(shim->child.pid, signal) ? errno : 0;
+}
+
+static int take_frame(struct shim *shim, uint8_t type, const uint8_t *payload, uint32_t length)
+{
+	switch (type) {
+	case FRAME_DATA:
+	case FRAME_CREDIT:
+		return streams_take(&shim->streams, &shim->client, type, payload, length);
+	case FRAME_SIGNAL:
+		if (length != 1 || payload[0] == 0 || payload[0] >= _NSIG)
+			return -EPROTO;
+		send_signal(shim, payload[0]);
+		return 0;
+	default:
+		return -EPROTO;
+	}
+}
+
+/* Reads once, then obeys all whole frames. */
+static int serve_client(struct shim *shim)
+{
+	const uint8_t *payload;
+	uint32_t length;
+	uint8_t type;
+	int rc = wire_fill(&shim->client);
+
+	if (rc <= 0)
+		return rc;
+	while ((rc = wire_next(&shim->client, &type, &payload, &length)) == 0) {
+		rc = take_frame(shim, type, payload, length);
+		if (rc)
+			return rc;
+	}
+	return rc == FRAME_E_MORE ? 0 : -EPROTO;
+}
+
+static void take_status(struct shim *shim)
+{
+	struct rusage usage;
+	int status;
+
+	if (wait4(shim->child.pid, &status, WNOHANG, &usage) != shim->child.pid)
+		return;
+	shim->main_ended = true;
+	shim->ended_ms = shim_now_ms();
+	shim->end.kind = WIFSIGNALED(status) ? 1 : 0;
+	shim->end.value = (uint32_t)(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	shim->end.max_rss_kb = (uint64_t)usage.ru_maxrss;
+	close(shim->child.pidfd);
+	shim->child.pidfd = -1;
+}
+
+static void serve_control(struct shim *shim)
+{
+	int connection;
+	int signal = leash_serve(&shim->leash, &connection);
+
+	if (signal > 0)
+		leash_answer(connection, send_signal(shim, signal));
+}
+
+/* When something must happen though no descriptor stirs; UINT64_MAX never. */
+static uint64_t deadline(const struct shim *shim)
+{
+	const struct streams *streams = &shim->streams;
+	uint64_t quiet_ms;
+
+	if (shim->killed && !shim->main_ended)
+		return shim->killed_ms + SHIM_SILENCE_MS;
+	if (shim->client_gone && !shim->main_ended)
+		return shim->gone_ms + shim->order.spec.grace_ms;
+	if (!shim->main_ended || !streams_waiting(streams, &shim->client))
+		return UINT64_MAX;
+	quiet_ms =
+		shim->ended_ms > streams->last_output_ms ? shim->ended_ms : streams->last_output_ms;
+	if (shim->killed && shim->killed_ms > quiet_ms)
+		quiet_ms = shim->killed_ms;
+	return quiet_ms + SHIM_SILENCE_MS;
+}
+
+/* The deadline passed: grace is over, or the leftovers are silent. */
+static void overdue(struct shim *shim)
+{
+	bool before = shim->killed;
+
+	kill_all(shim);
+	if (!before)
+		return;
+	if (!shim->main_ended) {
+		shim->killed_ms = shim_now_ms(); /* a process in an uninterruptible wait */
+		return;
+	}
+	/* Killed, and a pipe is still open: someone outside the job holds it. */
+	streams_close(&shim->streams, 1);
+	streams_close(&shim->streams, 2);
+	if (!shim->client_gone && (wire_end(&shim->client, 1) || wire_end(&shim->client, 2)))
+		client_lost(shim);
+}
+
+static bool over(const struct shim *shim)
+{
+	return shim->main_ended && (shim->client_gone || streams_ended(&shim->streams));
+}
+
+/* How many descriptors stirred; 0 when the time was up. */
+static int wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
+{
+	uint64_t until_ms = deadline(shim), now_ms = shim_now_ms();
+	int limit_ms = SILENT_CHECK_MS, n;
+
+	streams_poll(&shim->streams, &shim->client, !shim->client_gone, entries);
+	entries[ENTRY_CLIENT] = (struct pollfd){
+		.fd = shim->client_gone ? -1 : shim->client.fd,
+		.events = (short)(POLLIN | (wire_idle(&shim->client) ? 0 : POLLOUT)),
+	};
+	entries[ENTRY_CHILD] = (struct pollfd){.fd = shim->child.pidfd, .events = POLLIN};
+	entries[ENTRY_LEASH] = (struct pollfd){.fd = shim->leash.fd, .events = POLLIN};
+	entries[ENTRY_CONTROL] = (struct pollfd){.fd = shim->leash.listen, .events = POLLIN};
+	if (until_ms <= now_ms)
+		limit_ms = 0;
+	else if (until_ms - now_ms < SILENT_CHECK_MS)
+		limit_ms = (int)(until_ms - now_ms);
+	n = poll(entries, ENTRIES, limit_ms);
+	for (int i = 0; n < 0 && i < ENTRIES; i++)
+		entries[i].revents = 0;
+	return n;
+}
+
+void shim_loop(struct shim *shim)
+{
+	struct pollfd entries[ENTRIES];
+
+	while (!over(shim)) {
+		int stirred = wait_for(shim, entries);
+		int rc = 0;
+
+		if (entries[ENTRY_CLIENT].revents & POLLOUT)
+			rc = wire_flush(&shim->client);
+		if (!rc && entries[ENTRY_CLIENT].revents & ~POLLOUT)
+			rc = serve_client(shim);
+		if (!rc)
+			rc = streams_move(&shim->streams, &shim->client, shim_now_ms(), entries);
+		if (rc || (!stirred && wire_silent(&shim->client)))
+			client_lost(shim);
+		if (entries[ENTRY_CHILD].revents)
+			take_status(shim);
+		if (entries[ENTRY_LEASH].revents)
+			leash_drain(&shim->leash);
+		if (entries[ENTRY_CONTROL].revents)
+			serve_control(shim);
+		if (deadline(shim) <= shim_now_ms())
+			overdue(shim);
+	}
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * `iocom-shim`: supervises one job.  iocomd spawns it with the leash, the order
+ * and the client's stream on descriptors 3, 4 and 5 (shim/order.h).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shim.h"
+
+/* 0, 1 and 2 must be something, so that no pipe of the job ever gets their number. */
+static int fill_standard(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= 2);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+static int spawned_by_agent(void)
+{
+	struct stat st;
+
+	return !fstat(SHIM_FD_LEASH, &st) && S_ISSOCK(st.st_mode) && !fstat(SHIM_FD_STREAM, &st) &&
+	       S_ISSOCK(st.st_mode) && !fstat(SHIM_FD_ORDER, &st) && S_ISREG(st.st_mode);
+}
+
+int main(int argc, char **argv)
+{
+	struct shim *shim;
+	int rc;
+
+	if (argc > 1 && !strcmp(argv[1], "--version")) {
+		printf("iocom-shim %s\n", IOCOM_VERSION);
+		return 0;
+	}
+	if (!spawned_by_agent()) {
+		fprintf(stderr, "iocom-shim: supervises one job; iocomd starts it, nobody else\n");
+		return 2;
+	}
+	close_range(SHIM_FD_STREAM + 1, ~0U, 0);
+	for (int fd = SHIM_FD_LEASH; fd <= SHIM_FD_STREAM; fd++)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+	if (fill_standard())
+		return 1;
+	signal(SIGPIPE, SIG_IGN);
+	umask(077);
+	shim = calloc(1, sizeof(*shim));
+	if (!shim)
+		return 1;
+	rc = shim_run(shim, SHIM_FD_LEASH, SHIM_FD_ORDER, SHIM_FD_STREAM);
+	free(shim);
+	return rc;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Reading the order; see order.h. */
+#include "order.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "pack.h"
+
+static int take(const msgpack_object *map, struct order *order, struct iocom_err *err)
+{
+	uint64_t version, uid, gid;
+	const msgpack_object *spec;
+
+	if (unpack_u64(map, "v", &version) || version != SHIM_VERSION)
+		return iocom_err_set(
+			err, -EPROTO,
+			"iocom-shim and iocomd are of different versions; install both "
+			"from one build");
+	spec = unpack_get(map, "spec");
+	if (unpack_u64(map, "uid", &uid) || unpack_u64(map, "gid", &gid) || uid >= UINT32_MAX ||
+	    gid >= UINT32_MAX || unpack_bool(map, "allow_root", &order->allow_root) ||
+	    unpack_str(map, "jobs_dir", order->jobs_dir, sizeof(order->jobs_dir)) ||
+	    unpack_str(map, "run_dir", order->run_dir, sizeof(order->run_dir)) ||
+	    unpack_str(map, "scope", order->scope, sizeof(order->scope)) || !spec ||
+	    spec->type != MSGPACK_OBJECT_BIN)
+		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
+	order->uid = (uid_t)uid;
+	order->gid = (gid_t)gid;
+	return spec_unpack(&order->spec, spec->via.bin.ptr, spec->via.bin.size, err);
+}
+
+int order_read(int fd, struct order *order, struct iocom_err *err)
+{
+	msgpack_unpacked message;
+	struct stat st;
+	void *data;
+	int rc;
+
+	*order = (struct order){0};
+	if (fstat(fd, &st))
+		return iocom_err_set(err, -errno, "cannot read the agent's order: %s",
+				     strerror(errno));
+	if (!S_ISREG(st.st_mode) || st.st_size <= 0 || st.st_size > SHIM_ORDER_MAX)
+		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return iocom_err_set(err, -errno, "cannot read the agent's order: %s",
+				     strerror(errno));
+	rc = unpack_map(&message, data, (size_t)st.st_size)
+		     ? iocom_err_set(err, -EBADMSG, "the agent's order is malformed")
+		     : 0;
+	if (!rc) {
+		rc = take(&message.data, order, err);
+		msgpack_unpacked_destroy(&message);
+	}
+	munmap(data, (size_t)st.st_size);
+	return rc;
+}
+
+void order_deinit(struct order *order)
+{
+	spec_free(&order->spec);
+}
+
+void order_command(const struct order *order, char *out, size_t size)
+{
+	size_t at = 0;
+
+	for (char *const *word = order->spec.argv; *word && at + 1 < size; word++) {
+		if (word != order->spec.argv)
+			out[at++] = ' ';
+		for (const char *c = *word; *c && at + 1 < size; c++)
+			out[at++] = *c >= ' ' && *c < 0x7f ? *c : '?';
+	}
+	out[at] = 0;
+}

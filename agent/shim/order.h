@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The order: what the agent tells the shim it spawns, in a sealed memory file
+ * on descriptor SHIM_FD_ORDER.  One MessagePack map: v, uid, gid, allow_root,
+ * jobs_dir, run_dir, scope, spec (bin, as the client sent it).
+ */
+#ifndef IOCOM_SHIM_ORDER_H
+#define IOCOM_SHIM_ORDER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "iocom/err.h"
+#include "spec.h"
+
+#define SHIM_FD_LEASH  3
+#define SHIM_FD_ORDER  4
+#define SHIM_FD_STREAM 5
+#define SHIM_ORDER_MAX (SPEC_PACKED_MAX + 65536)
+#define SHIM_VERSION   1
+
+struct order {
+	uid_t uid;
+	gid_t gid;
+	bool allow_root;
+	char jobs_dir[1024], run_dir[1024];
+	char scope[256];
+	struct spec spec;
+};
+
+/* Reads and checks the order on FD.  0 or negative errno with the sentence. */
+int order_read(int fd, struct order *order, struct iocom_err *err);
+void order_deinit(struct order *order);
+/* The command on one printable line. */
+void order_command(const struct order *order, char *out, size_t size);
+
+#endif

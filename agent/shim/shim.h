@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The supervisor of one job.
+ *
+ *   state      what it does                                   goes on when
+ *   running    moves stdio, forwards signals                  the first process ends
+ *   draining   moves what is still in the pipes               both outputs end, or 2 s of
+ *                                                             silence (then the rest is killed)
+ *   ended      cgroup emptied and removed, record written,
+ *              agent and client told                          the client closes (10 s at most)
+ *
+ * The job is its cgroup: when its first process has ended and the outputs are
+ * closed or silent, whoever is left in the cgroup is killed, so that nothing of
+ * a job stays behind.  A client that goes away starts the grace period; at its
+ * end the whole cgroup is killed.
+ */
+#ifndef IOCOM_SHIM_H
+#define IOCOM_SHIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cgroup.h"
+#include "child.h"
+#include "leash.h"
+#include "order.h"
+#include "record.h"
+#include "streams.h"
+#include "wire.h"
+
+#define SHIM_SILENCE_MS 2000  /* of a job's leftovers that hold its outputs open */
+#define SHIM_LINGER_MS	10000 /* for the client to take the exit status */
+#define SHIM_REMOVE_MS	5000  /* for the last process to die */
+
+struct shim {
+	struct order order;
+	struct cgroup group;
+	bool grouped; /* the cgroup was made */
+	int record;   /* directory of the job's record, locked; -1 */
+	struct leash leash;
+	struct wire client;
+	bool client_gone;
+	uint64_t gone_ms;
+	struct child child;
+	struct streams streams;
+	uint64_t started_ms; /* CLOCK_BOOTTIME, as all *_ms here */
+	bool main_ended, killed;
+	uint64_t ended_ms, killed_ms;
+	struct record_exit end;
+};
+
+/* Everything from the order on FD_ORDER to the removed cgroup.  The exit code. */
+int shim_run(struct shim *shim, int fd_leash, int fd_order, int fd_stream);
+
+/* begin.c: up to the running process.  0, or it failed and END says how. */
+int shim_begin(struct shim *shim, struct iocom_err *err);
+/* loop.c: until the job is over. */
+void shim_loop(struct shim *shim);
+/* CLOCK_BOOTTIME in ms, CLOCK_REALTIME in ns. */
+uint64_t shim_now_ms(void);
+uint64_t shim_wall_ns(void);
+
+#endif

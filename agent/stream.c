@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Job streams from other machines; see stream.h. */
+#include "stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "frame.h"
+
+#define FIRST_BUFFER 16384
+
+struct stream {
+	struct stream *next, **link;
+	struct streams *streams;
+	int fd;
+	struct loop_fd entry;
+	struct loop_timer timer;
+	uint8_t header[FRAME_HEADER];
+	size_t header_have;
+	uint8_t *data;
+	size_t room, have;
+	uint32_t length;
+	bool refused; /* the sentence is sent; what still comes is thrown away */
+	char peer[64];
+};
+
+struct streams {
+	struct agent *agent;
+	int fd;
+	struct loop_fd entry;
+	struct stream *first;
+	size_t count;
+};
+
+static void stream_free(struct stream *s)
+{
+	struct loop *loop = s->streams->agent->loop;
+
+	loop_cancel(loop, &s->timer);
+	loop_remove(loop, &s->entry);
+	if (s->fd >= 0)
+		close(s->fd);
+	*s->link = s->next;
+	if (s->next)
+		s->next->link = s->link;
+	s->streams->count--;
+	free(s->data);
+	free(s);
+}
+
+/*
+ * Says why and lets the peer read it: closing with unread input would reset the
+ * connection and could destroy the sentence on its way.
+ */
+static void refuse(struct stream *s, const char *why)
+{
+	struct agent *a = s->streams->agent;
+	uint8_t frame[FRAME_HEADER + 1024];
+	size_t n = strlen(why);
+	ssize_t put;
+
+	a->counters.streams_refused++;
+	log_write(&a->log, LOG_L_WARNING, "refused a job stream from %s: %s", s->peer, why);
+	if (n > sizeof(frame) - FRAME_HEADER)
+		n = sizeof(frame) - FRAME_HEADER;
+	frame_header(frame, FRAME_ERROR, (uint32_t)n);
+	memcpy(frame + FRAME_HEADER, why, n);
+	put = send(s->fd, frame, n + FRAME_HEADER, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (put < 0 || shutdown(s->fd, SHUT_WR)) {
+		stream_free(s);
+		return;
+	}
+	s->refused = true;
+	loop_start(a->loop, &s->timer, STREAM_LINGER_NS);
+}
+
+static void start(struct stream *s)
+{
+	struct agent *a = s->streams->agent;
+	struct iocom_err err = {0};
+	int rc;
+
+	if (s->header[3] != FRAME_START) {
+		refuse(s, "a job stream begins with a start message");
+		return;
+	}
+	loop_remove(a->loop, &s->entry);
+	rc = target_start(a, s->fd, s->data, s->length, NULL, &err);
+	if (rc == 0) {
+		a->counters.streams_accepted++;
+		s->fd = -1;
+		stream_free(s);
+		return;
+	}
+	if (loop_add(a->loop, &s->entry, EPOLLIN))
+		stream_free(s);
+	else
+		refuse(s, err.text);
+}
+
+/* 1 some, 0 none now, -1 gone (and S freed). */
+static int take(struct stream *s, uint8_t *at, size_t want, size_t *have)
+{
+	ssize_t n = recv(s->fd, at, want, MSG_DONTWAIT);
+
+	if (n > 0) {
+		*have += (size_t)n;
+		return 1;
+	}
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (!s->refused)
+		s->streams->agent->counters.streams_refused++;
+	stream_free(s);
+	return -1;
+}
+
+static int take_header(struct stream *s)
+{
+	const uint8_t *payload;
+	uint32_t length;
+	size_t consumed;
+	uint8_t type;
+	int rc =
+		take(s, s->header + s->header_have, FRAME_HEADER - s->header_have, &s->header_have);
+
+	if (rc <= 0)
+		return rc;
+	rc = frame_parse(s->header, s->header_have, FRAME_PAYLOAD_MAX, &type, &payload, &length,
+			 &consumed);
+	if (rc == FRAME_E_GARBAGE || rc == FRAME_E_VERSION) {
+		refuse(s, rc == FRAME_E_VERSION ? "another version of iocom; install the same on "
+						  "all nodes"
+						: "this port takes iocom's job streams only");
+		return -1;
+	}
+	if (s->header_have == FRAME_HEADER)
+		s->length = (uint32_t)s->header[4] << 24 | (uint32_t)s->header[5] << 16 |
+			    (uint32_t)s->header[6] << 8 | s->header[7];
+	return 1;
+}
+
+static int take_payload(struct stream *s)
+{
+	size_t want = s->length - s->have;
+
+	if (s->have == s->room) {
+		size_t room = s->room ? 2 * s->room : FIRST_BUFFER;
+		uint8_t *grown = realloc(s->data, room);
+
+		if (!grown) {
+			refuse(s, "out of memory");
+			return -1;
+		}
+		s->data = grown;
+		s->room = room;
+	}
+	if (want > s->room - s->have)
+		want = s->room - s->have;
+	return take(s, s->data + s->have, want, &s->have);
+}
+
+/* -1: gone. */
+static int discard(struct stream *s)
+{
+	size_t have = 0;
+
+	return take(s, s->data, s->room, &have);
+}
+
+static void ready(void *arg, uint32_t what)
+{
+	struct stream *s = arg;
+	uint8_t waste[512];
+	size_t have = 0;
+	int rc = 1;
+
+	(void)what;
+	if (s->refused) {
+		if (s->data)
+			discard(s);
+		else
+			take(s, waste, sizeof(waste), &have);
+		return;
+	}
+	while (rc > 0) {
+		if (s->header_have < FRAME_HEADER)
+			rc = take_header(s);
+		else if (s->have < s->length)
+			rc = take_payload(s);
+		else
+			break;
+	}
+	if (rc > 0)
+		start(s);
+}
+
+static void overdue(void *arg)
+{
+	struct stream *s = arg;
+
+	if (s->refused)
+		stream_free(s);
+	else
+		refuse(s, "the start message did not come within 5 s");
+}
+
+static void accept_one(struct streams *streams, int fd, const struct sockaddr *sa, socklen_t n)
+{
+	struct agent *a = streams->agent;
+	struct stream *s = streams->count < STREAMS_MAX ? calloc(1, sizeof(*s)) : NULL;
+	int one = 1;
+
+	if (!s) {
+		a->counters.streams_refused++;
+		close(fd);
+		return;
+	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	s->streams = streams;
+	s->fd = fd;
+	if (getnameinfo(sa, n, s->peer, sizeof(s->peer), NULL, 0, NI_NUMERICHOST))
+		strcpy(s->peer, "?");
+	s->entry = (struct loop_fd){.fd = fd, .ready = ready, .arg = s};
+	s->timer = (struct loop_timer){.fire = overdue, .arg = s};
+	if (loop_add(a->loop, &s->entry, EPOLLIN)) {
+		close(fd);
+		free(s);
+		return;
+	}
+	s->next = streams->first;
+	s->link = &streams->first;
+	if (s->next)
+		s->next->link = &s->next;
+	streams->first = s;
+	streams->count++;
+	loop_start(a->loop, &s->timer, STREAM_START_NS);
+}
+
+static void accept_ready(void *arg, uint32_t what)
+{
+	struct streams *streams = arg;
+
+	(void)what;
+	for (int i = 0; i < 16; i++) {
+		struct sockaddr_storage sa;
+		socklen_t n = sizeof(sa);
+		int fd = accept4(streams->fd, (struct sockaddr *)&sa, &n,
+				 SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0)
+			return;
+		accept_one(streams, fd, (struct sockaddr *)&sa, n);
+	}
+}
+
+static int listen_one(const struct addrinfo *info)
+{
+	int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, 256) == 0)
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
+static int listen_at(struct streams *streams, const char *address, unsigned port,
+		     struct iocom_err *err)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+	struct addrinfo *list = NULL;
+	char host[IOCOM_ADDRESS_MAX], service[16];
+	size_t n = strlen(address);
+	int rc;
+
+	/* Brackets are for URLs. */
+	snprintf(host, sizeof(host), "%s", address + (*address == '['));
+	if (*address == '[' && n > 2)
+		host[n - 2] = 0;
+	snprintf(service, sizeof(service), "%u", port);
+	rc = getaddrinfo(host, service, &hints, &list);
+	if (rc)
+		return iocom_err_set(err, -EADDRNOTAVAIL, "cannot listen at %s: %s", address,
+				     gai_strerror(rc));
+	streams->fd = listen_one(list);
+	freeaddrinfo(list);
+	if (streams->fd >= 0)
+		return 0;
+	rc = streams->fd;
+	return iocom_err_set(
+		err, rc, "cannot take job streams at %s port %u: %s%s", address, port,
+		strerror(-rc),
+		rc == -EADDRINUSE ? "; perhaps by another iocomd: find its owner with `ss -ltnp`, "
+				    "or choose --port"
+				  : "");
+}
+
+int streams_new(struct streams **out, struct agent *a, struct iocom_err *err)
+{
+	struct streams *streams = calloc(1, sizeof(*streams));
+	int rc;
+
+	if (!streams)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	streams->agent = a;
+	streams->fd = -1;
+	rc = listen_at(streams, a->set.listen, a->set.port + 2, err);
+	if (!rc) {
+		streams->entry =
+			(struct loop_fd){.fd = streams->fd, .ready = accept_ready, .arg = streams};
+		rc = loop_add(a->loop, &streams->entry, EPOLLIN);
+	}
+	if (rc) {
+		streams_free(streams);
+		return rc;
+	}
+	*out = streams;
+	return 0;
+}
+
+void streams_free(struct streams *streams)
+{
+	if (!streams)
+		return;
+	while (streams->first)
+		stream_free(streams->first);
+	loop_remove(streams->agent->loop, &streams->entry);
+	if (streams->fd >= 0)
+		close(streams->fd);
+	free(streams);
+}

@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Jobs at their target: lease, start, end.  The judgement of a request is in
+ * admission.c; the table is jobs.c.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "admission.h"
+#include "agent.h"
+#include "clock.h"
+#include "pack.h"
+
+#define SETTLE_NS	(50 * CLOCK_NS_PER_MS)
+#define REPORTS_AT_ONCE 32
+
+static bool is_local(const struct agent *a, const char *home)
+{
+	return !strcmp(home, a->set.name);
+}
+
+/* --- lease ------------------------------------------------------------------- */
+
+static void make_nonce(char out[SPEC_NONCE_MAX])
+{
+	uint8_t bytes[16];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		abort(); /* the kernel has random bytes once it has booted */
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static void refuse(struct target_grant *g, const char *reason, const char *text)
+{
+	g->granted = false;
+	snprintf(g->reason, sizeof(g->reason), "%s", reason);
+	snprintf(g->text, sizeof(g->text), "%s", text);
+}
+
+static void lease(struct agent *a, const struct job_order *order, struct target_grant *g)
+{
+	struct job *job = jobs_add(&a->jobs, order);
+
+	if (!job) {
+		refuse(g, "full", "too many jobs are running");
+		return;
+	}
+	job->agent = a;
+	make_nonce(job->nonce);
+	job->lease_until_ns = clock_boot_ns() + JOBS_LEASE_NS;
+	g->granted = true;
+	strcpy(g->nonce, job->nonce);
+}
+
+void target_admit(struct agent *a, const struct job_order *order, struct target_grant *g)
+{
+	struct job *job = jobs_find(&a->jobs, order->job);
+	struct admission_verdict verdict;
+	struct iocom_vector own;
+
+	*g = (struct target_grant){.boot_id = a->self.boot_id, .sequence = a->sequence + 1};
+	if (job && (job->state != JOB_LEASED || job->order.uid != order->uid)) {
+		refuse(g, "duplicate", "a job of this id is already here");
+	} else if (job) {
+		/* Asked again: the first answer was lost. */
+		g->granted = true;
+		strcpy(g->nonce, job->nonce);
+		return;
+	} else {
+		tick_own_vector(a, &own);
+		own.accepts_jobs = a->set.accept_jobs;
+		admission_judge(order, &own, is_local(a, order->home), a->set.allow_root, &verdict);
+		if (verdict.admitted)
+			lease(a, order, g);
+		else
+			refuse(g, verdict.reason, verdict.text);
+	}
+	if (g->granted) {
+		a->counters.admissions_granted++;
+		tick_changed(a);
+	} else {
+		a->counters.admissions_refused++;
+		log_write(&a->log, LOG_L_INFO, "refused job %s of %s: %s", order->job, order->home,
+			  g->text);
+	}
+}
+
+/* --- telling home ------------------------------------------------------------ */
+
+struct telling {
+	struct agent *agent;
+	bool report;
+	char job[SPEC_JOB_MAX];
+};
+
+static void told(void *arg, int rc, const msgpack_object *body, const char *why)
+{
+	struct telling *t = arg;
+	struct iocom_err err = {0};
+
+	(void)body;
+	if (rc && t->report) {
+		t->agent->counters.reports_unacknowledged++;
+		log_write(&t->agent->log, LOG_L_WARNING,
+			  "the home of job %s does not know yet how it ended: %s; told again later",
+			  t->job, why);
+	} else if (t->report && rc == 0 && journal_acked(t->agent->journal, t->job, &err)) {
+		agent_journal_failed(t->agent, &err);
+	}
+	free(t);
+}
+
+/* Home is another node. */
+static void tell(struct agent *a, const struct job_order *o, const char *type,
+		 const msgpack_sbuffer *body)
+{
+	struct telling *t = calloc(1, sizeof(*t));
+	struct iocom_err err = {0};
+
+	if (!t)
+		return; /* pending reports are told again */
+	t->agent = a;
+	t->report = !strcmp(type, "done");
+	memcpy(t->job, o->job, sizeof(t->job));
+	if (!a->control || !o->home_address[0] ||
+	    control_ask(a->control, o->home, o->home_address, o->home_port, type, o->job, body,
+			told, t, &err)) {
+		if (err.text[0])
+			log_write(&a->log, LOG_L_WARNING, "cannot tell %s of job %s: %s", o->home,
+				  o->job, err.text);
+		free(t);
+	}
+}
+
+static void report(struct agent *a, const struct job_order *o, const struct job_report *r)
+{
+	struct iocom_err err = {0};
+	msgpack_sbuffer body;
+
+	if (is_local(a, o->home)) {
+		if (home_ended(a, a->set.name, r) == 0 && journal_acked(a->journal, o->job, &err))
+			agent_journal_failed(a, &err);
+		return;
+	}
+	msgpack_sbuffer_init(&body);
+	job_report_pack(r, &body);
+	tell(a, o, "done", &body);
+	msgpack_sbuffer_destroy(&body);
+}
+
+static void pending(void *arg, const char *job, const char *home, const void *order,
+		    size_t order_length, const void *data, size_t length)
+{
+	struct agent *a = arg;
+	struct job_report r;
+	struct job_order o;
+	msgpack_unpacked map, rmap;
+
+	(void)job;
+	(void)home;
+	if (unpack_map(&map, order, order_length))
+		return;
+	if (job_order_unpack(&o, &map.data) == 0 && unpack_map(&rmap, data, length) == 0) {
+		if (job_report_unpack(&r, &rmap.data) == 0)
+			report(a, &o, &r);
+		msgpack_unpacked_destroy(&rmap);
+	}
+	msgpack_unpacked_destroy(&map);
+}
+
+void target_report_pending(struct agent *a)
+{
+	if (journal_pending(a->journal, REPORTS_AT_ONCE, pending, a))
+		a->counters.journal_failures++;
+}
+
+static void tell_started(struct agent *a, const struct job *job)
+{
+	msgpack_sbuffer body;
+	msgpack_packer pk;
+
+	if (is_local(a, job->order.home)) {
+		home_started(a, a->set.name, job->order.job, job->start_ns, job->pid);
+		return;
+	}
+	msgpack_sbuffer_init(&body);
+	msgpack_packer_init(&pk, &body, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 2);
+	pack_u64(&pk, "start_ns", job->start_ns);
+	pack_u64(&pk, "pid", (uint64_t)job->pid);
+	tell(a, &job->order, "started", &body);
+	msgpack_sbuffer_destroy(&body);
+}
+
+/* --- the end of a job -------------------------------------------------------- */
+
+static void close_leash(struct agent *a, struct job *job)
+{
+	if (job->leash < 0)
+		return;
+	loop_remove(a->loop, &job->leash_entry);
+	close(job->leash);
+	job->leash = -1;
+}
+
+/* One reading serves all jobs that ended within SETTLE_NS. */
+static void ended(struct agent *a, struct job *job)
+{
+	close_leash(a, job);
+	job->state = JOB_ENDED;
+	if (!job->end.end_ns)
+		job->end.end_ns = clock_real_ns();
+	if (!a->settle.active)
+		loop_start(a->loop, &a->settle, SETTLE_NS);
+	tick_changed(a);
+}
+
+static void settle(struct agent *a, struct job *job)
+{
+	struct iocom_err err = {0};
+	struct job_report r;
+	struct journal_job row;
+	msgpack_sbuffer body;
+
+	job_report_make(job, a->self.cpu_speed, &r);
+	row = (struct journal_job){
+		.job = r.job,
+		.state = r.state,
+		.start_ns = r.start_ns,
+		.end_ns = r.end_ns,
+		.exit_kind = (int)r.kind,
+		.exit_value = (int)r.value,
+	};
+	a->counters.jobs_ended++;
+	a->counters.jobs_lost += job->lost;
+	msgpack_sbuffer_init(&body);
+	job_report_pack(&r, &body);
+	if (journal_end(a->journal, &row, body.data, body.size, &err))
+		agent_journal_failed(a, &err);
+	else /* what the shim wrote is needed until the journal has it */
+		launch_forget(a->jobs_dir, a->run_jobs_dir, r.job);
+	msgpack_sbuffer_destroy(&body);
+	report(a, &job->order, &r);
+	jobs_remove(&a->jobs, job);
+}
+
+void target_settle(void *arg)
+{
+	struct agent *a = arg;
+	struct job *next;
+
+	tick_sample(a);
+	for (struct job *job = a->jobs.first; job; job = next) {
+		next = job->next;
+		if (job->state == JOB_ENDED)
+			settle(a, job);
+	}
+}
+
+/* The shim is gone without a word: what its record says, else lost. */
+static void shim_died(struct agent *a, struct job *job)
+{
+	struct launch_found f = {0};
+
+	close_leash(a, job);
+	if (launch_outcome(a->jobs_dir, a->run_jobs_dir, job->order.job, &f) == 0) {
+		job->end = f.last;
+	} else {
+		job->end.kind = 3;
+		snprintf(job->end.text, sizeof(job->end.text), "the job's shim died");
+	}
+	job->lost = job->end.kind == 3;
+	if (job->lost)
+		log_write(&a->log, LOG_L_ERROR, "job %s is lost: %.200s", job->order.job,
+			  job->end.text[0] ? job->end.text : "its shim died");
+	ended(a, job);
+}
+
+static void on_started(struct agent *a, struct job *job, const struct launch_event *e)
+{
+	struct iocom_err err = {0};
+
+	job->state = JOB_RUNNING;
+	job->pid = e->pid;
+	job->cgroup_id = e->cgroup_id;
+	if (!job->start_ns)
+		job->start_ns = clock_real_ns();
+	a->counters.jobs_started++;
+	if (journal_started(a->journal, job->order.job, job->start_ns, job->pid, job->cgroup_id,
+			    &err))
+		agent_journal_failed(a, &err);
+	tell_started(a, job);
+}
+
+static void leash_ready(void *arg, uint32_t events)
+{
+	struct job *job = arg;
+	struct agent *a = job->agent;
+	struct launch_event e = {0};
+	int rc = launch_read(job->leash, &e);
+
+	(void)events;
+	if (rc == -EAGAIN)
+		return;
+	if (rc) {
+		shim_died(a, job);
+		return;
+	}
+	if (e.type == LAUNCH_STARTED) {
+		on_started(a, job, &e);
+	} else if (e.type == LAUNCH_EXITED) {
+		job->end = e;
+		ended(a, job);
+	}
+}
+
+static int watch_leash(struct agent *a, struct job *job, int leash)
+{
+	job->leash = leash;
+	job->leash_entry = (struct loop_fd){.fd = leash, .ready = leash_ready, .arg = job};
+	return loop_add(a->loop, &job->leash_entry, EPOLLIN);
+}
+
+/* --- the start of a job ------------------------------------------------------ */
+
+static int accept_once(struct agent *a, const struct job *job, struct iocom_err *err)
+{
+	const struct job_order *o = &job->order;
+	struct journal_job row = {
+		.job = o->job,
+		.home = o->home,
+		.node = a->set.name,
+		.uid = o->uid,
+		.class_name = o->class_name,
+		.command = o->command,
+		.policy = o->policy,
+		.submit_ns = o->submit_ns,
+	};
+	msgpack_sbuffer order;
+	int rc;
+
+	msgpack_sbuffer_init(&order);
+	job_order_pack(o, &order);
+	rc = journal_accept(a->journal, &row, order.data, order.size, err);
+	msgpack_sbuffer_destroy(&order);
+	if (rc < 0)
+		a->counters.journal_failures++;
+	return rc == JOURNAL_E_SEEN ? -EEXIST : rc;
+}
+
+/* Marks a job that was accepted but never launched. */
+static void never_launched(struct agent *a, struct job *job, const struct iocom_err *err)
+{
+	job->end.kind = 3;
+	snprintf(job->end.text, sizeof(job->end.text), "%.250s", err->text);
+	ended(a, job);
+}
+
+static int launch(struct agent *a, struct job *job, int fd, uid_t uid, gid_t gid, const void *spec,
+		  uint32_t length, bool local, struct iocom_err *err)
+{
+	struct launch_order order = {
+		.shim_path = a->set.shim,
+		.jobs_dir = a->jobs_dir,
+		.run_dir = a->run_jobs_dir,
+		.scope_cgroup = a->set.scope_cgroup,
+		.uid = uid,
+		.gid = gid,
+		.allow_root = local || a->set.allow_root,
+		.spec = spec,
+		.spec_length = length,
+	};
+	pid_t shim;
+	int leash, rc;
+
+	rc = accept_once(a, job, err);
+	if (rc)
+		return rc;
+	job->start_ns = clock_real_ns();
+	rc = launch_shim(&order, fd, &shim, &leash, err);
+	if (rc) {
+		never_launched(a, job, err);
+		return rc;
+	}
+	job->state = JOB_LAUNCHING;
+	rc = watch_leash(a, job, leash);
+	if (rc) /* the shim has the stream; without a leash only its record will tell */
+		log_write(&a->log, LOG_L_ERROR, "cannot watch job %s: %s", job->order.job,
+			  strerror(-rc));
+	return 0;
+}
+
+static int check_lease(struct agent *a, const struct spec *spec, struct job **out,
+		       struct iocom_err *err)
+{
+	struct job *job = jobs_find(&a->jobs, spec->job);
+
+	if (strcmp(spec->node, a->set.name))
+		return iocom_err_set(err, -EACCES, "job %s is meant for node %s, this is %s",
+				     spec->job, spec->node, a->set.name);
+	if (!job || job->state != JOB_LEASED || strcmp(job->nonce, spec->nonce))
+		return iocom_err_set(
+			err, -EACCES,
+			"node %s holds no lease for job %s: it expired after %d s, was "
+			"used, or was never granted",
+			a->set.name, spec->job, (int)(JOBS_LEASE_NS / CLOCK_NS_PER_S));
+	*out = job;
+	return 0;
+}
+
+static int start_spec(struct agent *a, int fd, const struct spec *spec, const void *packed,
+		      uint32_t length, const char *credential, const struct ucred *local,
+		      struct iocom_err *err)
+{
+	uid_t uid = local ? local->uid : (uid_t)-1;
+	gid_t gid = local ? local->gid : (gid_t)-1;
+	struct job *job = NULL;
+	int rc = check_lease(a, spec, &job, err);
+
+	if (rc)
+		return rc;
+	if (!local) {
+		rc = spec_open(spec, packed, length, credential, a->set.name,
+			       a->set.munge_socket[0] ? a->set.munge_socket : NULL, &uid, &gid,
+			       err);
+		if (rc)
+			return rc;
+	}
+	if (uid != job->order.uid)
+		return iocom_err_set(err, -EACCES, "job %s was submitted by uid %u, not by uid %u",
+				     spec->job, (unsigned)job->order.uid, (unsigned)uid);
+	return launch(a, job, fd, uid, gid, packed, length, local != NULL, err);
+}
+
+int target_start(struct agent *a, int fd, const void *payload, uint32_t length,
+		 const struct ucred *local, struct iocom_err *err)
+{
+	const msgpack_object *cred, *bin;
+	char *credential = NULL;
+	msgpack_unpacked map;
+	struct spec spec = {0};
+	int rc = unpack_map(&map, payload, length);
+
+	if (rc)
+		return iocom_err_set(err, rc, "the start message is not a MessagePack map");
+	cred = unpack_get(&map.data, "cred");
+	bin = unpack_get(&map.data, "spec");
+	if (!bin || bin->type != MSGPACK_OBJECT_BIN || bin->via.bin.size > SPEC_PACKED_MAX)
+		rc = iocom_err_set(err, -EBADMSG, "the start message holds no job");
+	else if (cred && cred->type == MSGPACK_OBJECT_STR)
+		credential = strndup(cred->via.str.ptr, cred->via.str.size);
+	if (!rc && !local && !credential)
+		rc = iocom_err_set(err, -EACCES, "a job from another machine needs a credential");
+	if (!rc)
+		rc = spec_unpack(&spec, bin->via.bin.ptr, bin->via.bin.size, err);
+	if (!rc) {
+		rc = start_spec(a, fd, &spec, bin->via.bin.ptr, bin->via.bin.size, credential,
+				local, err);
+		spec_free(&spec);
+	}
+	free(credential);
+	msgpack_unpacked_destroy(&map);
+	return rc;
+}
+
+int target_signal(struct agent *a, const char *name, uid_t uid, int signal, struct iocom_err *err)
+{
+	struct job *job = jobs_find(&a->jobs, name);
+	int rc;
+
+	if (!job || job->state == JOB_ENDED || job->state == JOB_LEASED)
+		return iocom_err_set(err, -ESRCH, "job %s does not run at node %s", name,
+				     a->set.name);
+	if (uid != 0 && uid != job->order.uid)
+		return iocom_err_set(err, -EPERM, "job %s is not yours", name);
+	rc = launch_signal(a->run_jobs_dir, name, signal);
+	return rc ? iocom_err_set(err, rc, "cannot signal job %s: %s", name, strerror(-rc)) : 0;
+}
+
+void target_expire(struct agent *a)
+{
+	uint64_t now = clock_boot_ns();
+	struct job *next;
+
+	for (struct job *job = a->jobs.first; job; job = next) {
+		struct job_report r;
+
+		next = job->next;
+		if (job->state != JOB_LEASED || job->lease_until_ns > now)
+			continue;
+		a->counters.leases_expired++;
+		job->end.kind = 3;
+		job->end.end_ns = clock_real_ns();
+		snprintf(job->end.text, sizeof(job->end.text),
+			 "the client did not come within %d s of the lease",
+			 (int)(JOBS_LEASE_NS / CLOCK_NS_PER_S));
+		job_report_make(job, a->self.cpu_speed, &r);
+		report(a, &job->order, &r);
+		jobs_remove(&a->jobs, job);
+		tick_changed(a);
+	}
+}
+
+/* --- after a restart --------------------------------------------------------- */
+
+static void unfinished(void *arg, const char *name, uint64_t start_ns, uint64_t cgroup_id,
+		       const void *order, size_t length)
+{
+	struct agent *a = arg;
+	struct job_order o;
+	msgpack_unpacked map;
+	struct job *job;
+
+	(void)name;
+	if (unpack_map(&map, order, length))
+		return;
+	job = job_order_unpack(&o, &map.data) == 0 ? jobs_add(&a->jobs, &o) : NULL;
+	msgpack_unpacked_destroy(&map);
+	if (!job)
+		return;
+	job->agent = a;
+	job->state = JOB_LAUNCHING;
+	job->start_ns = start_ns;
+	job->cgroup_id = cgroup_id;
+}
+
+static int found(void *arg, const struct launch_found *f)
+{
+	struct agent *a = arg;
+	struct job *job = jobs_find(&a->jobs, f->job);
+
+	if (!job) {
+		/* Its end is recorded and only the shim's files are left, or it is not ours. */
+		if (f->leash >= 0)
+			close(f->leash);
+		else
+			launch_forget(a->jobs_dir, a->run_jobs_dir, f->job);
+		return 0;
+	}
+	if (f->start_ns)
+		job->start_ns = f->start_ns;
+	if (f->started.cgroup_id) {
+		job->pid = f->started.pid;
+		job->cgroup_id = f->started.cgroup_id;
+		job->state = JOB_RUNNING;
+	}
+	if (f->leash >= 0) {
+		log_write(&a->log, LOG_L_INFO, "job %s still runs", f->job);
+		return watch_leash(a, job, f->leash);
+	}
+	job->end = f->last;
+	job->lost = f->last.kind == 3;
+	ended(a, job);
+	return 0;
+}
+
+int target_recover(struct agent *a, struct iocom_err *err)
+{
+	int rc;
+
+	if (journal_unfinished(a->journal, unfinished, a))
+		return iocom_err_set(err, -EIO, "cannot read the job journal in %s",
+				     a->set.state_dir);
+	rc = launch_recover(a->jobs_dir, a->run_jobs_dir, found, a, err);
+	if (rc)
+		return rc;
+	for (struct job *job = a->jobs.first; job; job = job->next) {
+		if (job->leash >= 0 || job->state == JOB_ENDED)
+			continue;
+		job->lost = true;
+		job->end.kind = 3;
+		snprintf(job->end.text, sizeof(job->end.text),
+			 "nothing is left of it since the agent's restart");
+		log_write(&a->log, LOG_L_ERROR, "job %s is lost: %s", job->order.job,
+			  job->end.text);
+		ended(a, job);
+	}
+	return 0;
+}
+
+void target_stop(struct agent *a)
+{
+	while (a->jobs.first) {
+		close_leash(a, a->jobs.first);
+		jobs_remove(&a->jobs, a->jobs.first);
+	}
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* From readings to the load vector; see vector.h. */
+#include "vector.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Remote thresholds of the binary form (MODEL 3.14: local 4, delta 3). */
+#define RUNNABLE_PER_CORE_REMOTE 1.0
+#define UTILISATION_REMOTE	 0.5
+
+#define UTILISATION_SATURATED	 0.9 /* what it delivers above this is its bandwidth */
+
+/* Stated defaults of a disk of which nothing is known yet. */
+#define ROTATIONAL_MB_PER_S 150.0
+#define SOLID_MB_PER_S	    500.0
+#define ROTATIONAL_FIXED_MS 8.0
+#define SOLID_FIXED_MS	    0.1
+
+double vector_smooth(double old, double new)
+{
+	return VECTOR_ALPHA * new + (1 - VECTOR_ALPHA) * old;
+}
+
+void vector_init(struct vector_state *state)
+{
+	*state = (struct vector_state){0};
+}
+
+void vector_fini(struct vector_state *state)
+{
+	free(state->before);
+	free(state->now);
+	*state = (struct vector_state){0};
+}
+
+static int keep_disks(struct vector_state *state, const struct monitor_sample *sample)
+{
+	struct iocom_disk *copy;
+
+	if (!sample->ndisks) {
+		state->nnow = 0;
+		return 0;
+	}
+	copy = realloc(state->now, sample->ndisks * sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, sample->disks, sample->ndisks * sizeof(*copy));
+	state->now = copy;
+	state->nnow = sample->ndisks;
+	return 0;
+}
+
+int vector_take(struct vector_state *state, const struct monitor_sample *sample,
+		uint64_t jobs_explicit_ops)
+{
+	double ms = (double)sample->elapsed_ns / 1e6;
+	int rc = keep_disks(state, sample);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < sample->njobs; i++)
+		iocom_load_add(&state->load, &sample->jobs[i].delta);
+	state->jobs_explicit_ops += jobs_explicit_ops;
+	state->elapsed_ms += ms;
+	state->run_queue_ms += sample->run_queue * ms;
+	state->live_tasks = sample->live_tasks;
+	if (sample->io_tasks > state->io_tasks)
+		state->io_tasks = sample->io_tasks;
+	return 0;
+}
+
+static const struct iocom_disk *same_disk(const struct iocom_disk *disks, size_t n,
+					  const struct iocom_disk *d)
+{
+	for (size_t i = 0; i < n; i++)
+		if (disks[i].major == d->major && disks[i].minor == d->minor)
+			return &disks[i];
+	return NULL;
+}
+
+/* A counter that went back (a disk replaced under the same number) counts from 0. */
+static double grown(uint64_t before, uint64_t now)
+{
+	return (double)(now >= before ? now - before : now);
+}
+
+void vector_disks(const struct iocom_disk *before, size_t nbefore, const struct iocom_disk *now,
+		  size_t nnow, double elapsed_ms, struct vector_measure *out)
+{
+	static const struct iocom_disk none;
+	double requests = 0, sum_ms = 0, sum2_ms2 = 0, bytes = 0, busiest = 0;
+
+	for (size_t i = 0; i < nnow; i++) {
+		const struct iocom_disk *d = &now[i], *b = same_disk(before, nbefore, d);
+		double service_ms, service2;
+
+		if (!b || b->requests > d->requests)
+			b = &none;
+		service_ms = grown(b->service_sum_ns, d->service_sum_ns) / 1e6;
+		service2 = d->service_sum2_ms2 - b->service_sum2_ms2;
+		requests += grown(b->requests, d->requests);
+		bytes +=
+			grown(b->read_bytes, d->read_bytes) + grown(b->write_bytes, d->write_bytes);
+		sum_ms += service_ms;
+		sum2_ms2 += service2 > 0 ? service2 : 0;
+		if (service_ms > busiest)
+			busiest = service_ms;
+	}
+	if (elapsed_ms <= 0)
+		elapsed_ms = 1;
+	out->disk_arrivals_per_ms = requests / elapsed_ms;
+	out->disk_utilisation = fmin(1, busiest / elapsed_ms);
+	out->disk_service_ms = requests > 0 ? sum_ms / requests : 0;
+	out->disk_service_ms2 = requests > 0 ? sum2_ms2 / requests : 0;
+	out->disk_mb_per_s = bytes / 1e3 / elapsed_ms;
+}
+
+static void measure(const struct vector_state *state, struct vector_measure *m)
+{
+	const struct iocom_load *l = &state->load;
+	double ms = state->elapsed_ms > 0 ? state->elapsed_ms : 1;
+	uint64_t other = l->explicit_ops > state->jobs_explicit_ops
+				 ? l->explicit_ops - state->jobs_explicit_ops
+				 : 0;
+
+	*m = (struct vector_measure){
+		.run_queue = state->run_queue_ms / ms,
+		.explicit_other_per_ms = (double)other / ms,
+		.implicit_per_ms = (double)l->implicit_ops / ms,
+		.explicit_mb_per_s =
+			(double)(l->explicit_read_bytes + l->explicit_write_bytes) / 1e3 / ms,
+		.implicit_mb_per_s = (double)l->implicit_bytes / 1e3 / ms,
+		.sent_mb_per_s = (double)l->sent_bytes / 1e3 / ms,
+		.received_mb_per_s = (double)l->received_bytes / 1e3 / ms,
+		.messages_per_s = (double)(l->sent_messages + l->received_messages) * 1e3 / ms,
+	};
+	vector_disks(state->before, state->nbefore, state->now, state->nnow, ms, m);
+}
+
+static void smooth(struct vector_measure *s, const struct vector_measure *m)
+{
+	bool served = m->disk_service_ms > 0, known = s->disk_service_ms > 0;
+
+	s->run_queue = vector_smooth(s->run_queue, m->run_queue);
+	s->explicit_other_per_ms =
+		vector_smooth(s->explicit_other_per_ms, m->explicit_other_per_ms);
+	s->implicit_per_ms = vector_smooth(s->implicit_per_ms, m->implicit_per_ms);
+	s->explicit_mb_per_s = vector_smooth(s->explicit_mb_per_s, m->explicit_mb_per_s);
+	s->implicit_mb_per_s = vector_smooth(s->implicit_mb_per_s, m->implicit_mb_per_s);
+	s->disk_arrivals_per_ms = vector_smooth(s->disk_arrivals_per_ms, m->disk_arrivals_per_ms);
+	s->disk_utilisation = vector_smooth(s->disk_utilisation, m->disk_utilisation);
+	s->disk_mb_per_s = vector_smooth(s->disk_mb_per_s, m->disk_mb_per_s);
+	s->sent_mb_per_s = vector_smooth(s->sent_mb_per_s, m->sent_mb_per_s);
+	s->received_mb_per_s = vector_smooth(s->received_mb_per_s, m->received_mb_per_s);
+	s->messages_per_s = vector_smooth(s->messages_per_s, m->messages_per_s);
+	/* A service time of a period without requests is not 0 but unknown. */
+	if (served) {
+		s->disk_service_ms = known ? vector_smooth(s->disk_service_ms, m->disk_service_ms)
+					   : m->disk_service_ms;
+		s->disk_service_ms2 =
+			known ? vector_smooth(s->disk_service_ms2, m->disk_service_ms2)
+			      : m->disk_service_ms2;
+	} else if (s->disk_utilisation < 1e-3) {
+		s->disk_service_ms = s->disk_service_ms2 = 0;
+	}
+}
+
+void vector_close(struct vector_state *state)
+{
+	struct vector_measure m;
+	struct iocom_disk *spare = state->before;
+
+	measure(state, &m);
+	if (m.disk_utilisation > UTILISATION_SATURATED && m.disk_mb_per_s > state->learned_mb_per_s)
+		state->learned_mb_per_s = m.disk_mb_per_s;
+	if (state->primed)
+		smooth(&state->smooth, &m);
+	else
+		state->smooth = m;
+	state->primed = true;
+	state->before = state->now;
+	state->nbefore = state->nnow;
+	state->now = spare;
+	state->nnow = 0;
+	state->io_tasks_last = state->io_tasks;
+	state->io_tasks = 0;
+	state->elapsed_ms = state->run_queue_ms = 0;
+	state->load = (struct iocom_load){0};
+	state->jobs_explicit_ops = 0;
+}
+
+static void add_jobs(const struct vector_job *jobs, size_t n, struct iocom_vector *v)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct vector_job *j = &jobs[i];
+
+		v->explicit_per_ms += fmax(j->declared_per_ms, j->measured_per_ms);
+		v->memory_requested_mb += fmax(0, j->declared_mb - j->resident_mb);
+		v->run_queue += j->cpu_share * pow(1 - VECTOR_ALPHA, j->seen);
+	}
+}
+
+static void capacities(const struct vector_state *state, const struct vector_self *self,
+		       struct iocom_vector *v)
+{
+	bool slow = self->rotational;
+
+	v->disks = (uint32_t)(state->nnow ? state->nnow : state->nbefore);
+	if (!v->disks)
+		return;
+	v->disk_mb_per_s = self->disk_mb_per_s > 0	 ? self->disk_mb_per_s
+			   : state->learned_mb_per_s > 0 ? state->learned_mb_per_s
+			   : slow			 ? ROTATIONAL_MB_PER_S
+							 : SOLID_MB_PER_S;
+	v->disk_fixed_ms = self->disk_fixed_ms > 0 ? self->disk_fixed_ms
+			   : slow		   ? ROTATIONAL_FIXED_MS
+						   : SOLID_FIXED_MS;
+	v->disk_arrivals_per_ms = state->smooth.disk_arrivals_per_ms;
+	v->disk_service_ms = state->smooth.disk_service_ms;
+	v->disk_service_ms2 = state->smooth.disk_service_ms2;
+	v->disk_utilisation = state->smooth.disk_utilisation;
+}
+
+void vector_build(const struct vector_state *state, const struct vector_self *self,
+		  const struct host_reading *host, const struct vector_job *jobs, size_t njobs,
+		  struct iocom_vector *v)
+{
+	const struct vector_measure *s = &state->smooth;
+
+	*v = (struct iocom_vector){
+		.port = self->port,
+		.boot_id = self->boot_id,
+		.period_ms = self->period_ms,
+		.cores = host->cores,
+		.cpu_speed = self->cpu_speed * host->core_share,
+		.run_queue = s->run_queue,
+		.tasks = state->live_tasks,
+		.jobs = (uint32_t)njobs,
+		.memory_mb = host->memory_mb,
+		.memory_requested_mb = host->used_mb,
+		.explicit_per_ms = s->explicit_other_per_ms,
+		.implicit_per_ms = s->implicit_per_ms,
+		.explicit_mb_per_s = s->explicit_mb_per_s,
+		.implicit_mb_per_s = s->implicit_mb_per_s,
+		.io_tasks = state->io_tasks > state->io_tasks_last ? state->io_tasks
+								   : state->io_tasks_last,
+		.sent_mb_per_s = s->sent_mb_per_s,
+		.received_mb_per_s = s->received_mb_per_s,
+		.messages_per_s = s->messages_per_s,
+		.network_mb_per_s = self->network_mb_per_s,
+		.accepts_jobs = self->accepts_jobs,
+	};
+	memcpy(v->name, self->name, sizeof(v->name));
+	memcpy(v->address, self->address, sizeof(v->address));
+	add_jobs(jobs, njobs, v);
+	v->memory_available_mb = fmax(0, v->memory_mb - v->memory_requested_mb);
+	capacities(state, self, v);
+	if (v->run_queue <= RUNNABLE_PER_CORE_REMOTE * v->cores)
+		v->bits |= IOCOM_BIT_CPU;
+	if (v->disks && v->disk_utilisation <= UTILISATION_REMOTE)
+		v->bits |= IOCOM_BIT_IO;
+}
+
+/* Moved by more than a quarter of the larger value, and by more than FLOOR. */
+static bool moved(double a, double b, double floor)
+{
+	double by = fabs(a - b);
+
+	return by > floor && by > 0.25 * fmax(a, b);
+}
+
+bool vector_changed(const struct iocom_vector *old, const struct iocom_vector *new)
+{
+	return old->bits != new->bits || old->accepts_jobs != new->accepts_jobs ||
+	       old->jobs != new->jobs || moved(old->run_queue, new->run_queue, 0.5) ||
+	       moved(old->explicit_per_ms, new->explicit_per_ms, 0.01) ||
+	       moved(old->memory_requested_mb, new->memory_requested_mb, 50) ||
+	       moved(old->disk_utilisation, new->disk_utilisation, 0.1);
+}

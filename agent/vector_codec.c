@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The load vector on the wire and in listings; see vector_codec.h. */
+#include "vector_codec.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+enum kind { TEXT, ID, U16, U32, U64, REAL, BOOL };
+
+struct field {
+	const char *name;
+	enum kind kind;
+	size_t offset;
+	double min, max; /* of numbers; 0, 0: any */
+};
+
+#define F(name, kind)                                                                              \
+	{                                                                                          \
+#name, kind, offsetof(struct iocom_vector, name), 0, 0                             \
+	}
+#define R(name, kind, min, max)                                                                    \
+	{                                                                                          \
+#name, kind, offsetof(struct iocom_vector, name), min, max                         \
+	}
+
+/* Rates and sizes no machine reaches: beyond them a vector is garbage. */
+#define RATE 1e7
+#define SIZE 1e12
+
+static const struct field fields[] = {
+	F(name, TEXT),
+	F(address, TEXT),
+	R(port, U16, 1, 65533),
+	F(boot_id, ID),
+	F(sequence, U64),
+	F(time_ns, U64),
+	R(period_ms, U32, 10, 3600000),
+	R(cores, U32, 1, 65536),
+	R(cpu_speed, REAL, 1e-6, 1e6),
+	R(run_queue, REAL, 0, RATE),
+	F(tasks, U32),
+	F(jobs, U32),
+	R(memory_mb, REAL, 0, SIZE),
+	R(memory_available_mb, REAL, 0, SIZE),
+	R(memory_requested_mb, REAL, 0, SIZE),
+	R(explicit_per_ms, REAL, 0, RATE),
+	R(implicit_per_ms, REAL, 0, RATE),
+	R(explicit_mb_per_s, REAL, 0, RATE),
+	R(implicit_mb_per_s, REAL, 0, RATE),
+	F(io_tasks, U32),
+	F(disks, U32),
+	R(disk_arrivals_per_ms, REAL, 0, RATE),
+	R(disk_service_ms, REAL, 0, RATE),
+	R(disk_service_ms2, REAL, 0, SIZE),
+	R(disk_utilisation, REAL, 0, 1),
+	R(disk_mb_per_s, REAL, 0, RATE),
+	R(disk_fixed_ms, REAL, 0, RATE),
+	R(sent_mb_per_s, REAL, 0, RATE),
+	R(received_mb_per_s, REAL, 0, RATE),
+	R(messages_per_s, REAL, 0, 1e9),
+	R(network_mb_per_s, REAL, 0, RATE),
+	F(bits, U32),
+	F(accepts_jobs, BOOL),
+};
+
+#define NFIELDS (sizeof(fields) / sizeof(*fields))
+
+/* IOCOM_NAME_MAX and IOCOM_ADDRESS_MAX are the same; one bound serves both. */
+_Static_assert(IOCOM_NAME_MAX == IOCOM_ADDRESS_MAX, "one bound for the texts");
+
+void vector_pack(msgpack_packer *pk, const struct iocom_vector *v)
+{
+	msgpack_pack_array(pk, NFIELDS);
+	for (size_t i = 0; i < NFIELDS; i++) {
+		const void *p = (const char *)v + fields[i].offset;
+		size_t n;
+
+		switch (fields[i].kind) {
+		case TEXT:
+			n = strnlen(p, IOCOM_NAME_MAX - 1);
+			msgpack_pack_str(pk, n);
+			msgpack_pack_str_body(pk, p, n);
+			break;
+		case U16:
+			msgpack_pack_uint16(pk, *(const uint16_t *)p);
+			break;
+		case U32:
+			msgpack_pack_uint32(pk, *(const uint32_t *)p);
+			break;
+		case ID:
+		case U64:
+			msgpack_pack_uint64(pk, *(const uint64_t *)p);
+			break;
+		case REAL:
+			msgpack_pack_float(pk, (float)*(const double *)p);
+			break;
+		case BOOL:
+			*(const bool *)p ? msgpack_pack_true(pk) : msgpack_pack_false(pk);
+			break;
+		}
+	}
+}
+
+static bool in_range(const struct field *f, double value)
+{
+	/* The wire rounds to float: allow its rounding at the bounds. */
+	return (f->min == 0 && f->max == 0) ||
+	       (value >= f->min * 0.999999 && value <= f->max * 1.000001);
+}
+
+static int text(const msgpack_object *o, char *out)
+{
+	uint32_t n = o->via.str.size;
+
+	if (o->type != MSGPACK_OBJECT_STR || n >= IOCOM_NAME_MAX)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)o->via.str.ptr[i];
+
+		if (c <= ' ' || c >= 0x7f || c == '/' || c == '"')
+			return -EBADMSG;
+	}
+	memcpy(out, o->via.str.ptr, n);
+	out[n] = 0;
+	return 0;
+}
+
+static int whole(const struct field *f, const msgpack_object *o, void *p)
+{
+	uint64_t value = o->via.u64;
+	uint64_t most = f->kind == U16 ? UINT16_MAX : f->kind == U32 ? UINT32_MAX : UINT64_MAX;
+
+	if (o->type != MSGPACK_OBJECT_POSITIVE_INTEGER || value > most ||
+	    !in_range(f, (double)value))
+		return -EBADMSG;
+	if (f->kind == U16)
+		*(uint16_t *)p = (uint16_t)value;
+	else if (f->kind == U32)
+		*(uint32_t *)p = (uint32_t)value;
+	else
+		*(uint64_t *)p = value;
+	return 0;
+}
+
+static int field_unpack(const struct field *f, const msgpack_object *o, void *p)
+{
+	switch (f->kind) {
+	case TEXT:
+		return text(o, p);
+	case REAL:
+		if ((o->type != MSGPACK_OBJECT_FLOAT32 && o->type != MSGPACK_OBJECT_FLOAT64) ||
+		    !isfinite(o->via.f64) || !in_range(f, o->via.f64))
+			return -EBADMSG;
+		*(double *)p = o->via.f64;
+		return 0;
+	case BOOL:
+		if (o->type != MSGPACK_OBJECT_BOOLEAN)
+			return -EBADMSG;
+		*(bool *)p = o->via.boolean;
+		return 0;
+	default:
+		return whole(f, o, p);
+	}
+}
+
+int vector_unpack(const msgpack_object *o, struct iocom_vector *v)
+{
+	*v = (struct iocom_vector){0};
+	if (o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size != NFIELDS)
+		return -EBADMSG;
+	for (size_t i = 0; i < NFIELDS; i++)
+		if (field_unpack(&fields[i], &o->via.array.ptr[i], (char *)v + fields[i].offset))
+			return -EBADMSG;
+	if (v->disk_utilisation > 1)
+		v->disk_utilisation = 1;
+	return v->name[0] ? 0 : -EBADMSG;
+}
+
+int vector_json(const struct iocom_vector *v, json_t *object)
+{
+	int bad = 0;
+
+	for (size_t i = 0; i < NFIELDS; i++) {
+		const void *p = (const char *)v + fields[i].offset;
+		json_t *value = NULL;
+		char id[17];
+
+		switch (fields[i].kind) {
+		case TEXT:
+			value = json_string(p);
+			break;
+		case ID:
+			snprintf(id, sizeof(id), "%016llx",
+				 (unsigned long long)*(const uint64_t *)p);
+			value = json_string(id);
+			break;
+		case U16:
+			value = json_integer(*(const uint16_t *)p);
+			break;
+		case U32:
+			value = json_integer(*(const uint32_t *)p);
+			break;
+		case U64:
+			value = json_integer((json_int_t) * (const uint64_t *)p);
+			break;
+		case REAL:
+			value = json_real(*(const double *)p);
+			break;
+		case BOOL:
+			value = json_boolean(*(const bool *)p);
+			break;
+		}
+		bad |= json_object_set_new(object, fields[i].name, value);
+	}
+	return bad ? -ENOMEM : 0;
+}

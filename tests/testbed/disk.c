@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+/*
+ * The emulated cluster's disk: an nbdkit plugin that keeps its data in memory and
+ * serves one request at a time, in order of arrival, each in
+ *
+ *	service time = bytes / speed
+ *
+ * so that the block device above it has a real service time, utilisation and queue.
+ * nbdkit's own rate filter is a token bucket: a request that comes after a pause
+ * passes in no time, so a disk asked for half of its bandwidth looks idle.
+ *
+ *	nbdkit -t 1 disk.so size=1000000000 speed-file=PATH
+ *
+ * PATH holds the speed in MB/s (10^6 bytes) and is read for each request: the disk can
+ * be formatted at full speed (0) and slowed down then.  Flushes, trims and zeroing
+ * cost nothing.
+ */
+#define NBDKIT_API_VERSION 2
+#define THREAD_MODEL	   NBDKIT_THREAD_MODEL_SERIALIZE_ALL_REQUESTS
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <nbdkit-plugin.h>
+
+/*
+ * A shorter pause than this between two requests is our own way through nbdkit, FUSE
+ * and the loop device, not the disk's idleness: the next service starts where the last
+ * one ended, which keeps a busy disk at its exact speed.
+ */
+#define TURNAROUND_NS 400000
+
+/* One disk a process: nbdkit's callbacks carry no context before open(). */
+static struct {
+	int64_t size_bytes;
+	char *speed_path;
+	int speed_fd;
+	unsigned char *data;
+	int64_t free_at_ns; /* when the server finishes what it has accepted */
+} disk = {.speed_fd = -1};
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+/* MB/s; 0: as fast as it goes, also while the file cannot be read. */
+static double disk_speed(void)
+{
+	char text[32];
+	ssize_t n = pread(disk.speed_fd, text, sizeof(text) - 1, 0);
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	return strtod(text, NULL);
+}
+
+static void disk_serve(uint32_t bytes)
+{
+	double speed_mb_per_s = disk_speed();
+	int64_t now = now_ns(), start = now;
+	struct timespec end;
+
+	if (speed_mb_per_s <= 0)
+		return;
+	if (now - disk.free_at_ns < TURNAROUND_NS)
+		start = disk.free_at_ns;
+	disk.free_at_ns = start + (int64_t)(bytes * 1000.0 / speed_mb_per_s);
+	end.tv_sec = disk.free_at_ns / 1000000000;
+	end.tv_nsec = disk.free_at_ns % 1000000000;
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL) == EINTR)
+		;
+}
+
+static int disk_config(const char *key, const char *value)
+{
+	if (!strcmp(key, "size")) {
+		disk.size_bytes = nbdkit_parse_size(value);
+		return disk.size_bytes < 0 ? -1 : 0;
+	}
+	if (!strcmp(key, "speed-file")) {
+		free(disk.speed_path);
+		disk.speed_path = nbdkit_absolute_path(value);
+		return disk.speed_path ? 0 : -1;
+	}
+	nbdkit_error("unknown parameter '%s'", key);
+	return -1;
+}
+
+static int disk_config_complete(void)
+{
+	if (disk.size_bytes > 0 && disk.speed_path)
+		return 0;
+	nbdkit_error("size=BYTES and speed-file=PATH are needed");
+	return -1;
+}
+
+static int disk_get_ready(void)
+{
+	disk.speed_fd = open(disk.speed_path, O_RDONLY | O_CLOEXEC);
+	if (disk.speed_fd < 0) {
+		nbdkit_error("cannot open %s: %m", disk.speed_path);
+		return -1;
+	}
+	disk.data = mmap(NULL, disk.size_bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (disk.data == MAP_FAILED) {
+		disk.data = NULL;
+		nbdkit_error("no address space for %lld bytes: %m", (long long)disk.size_bytes);
+		return -1;
+	}
+	return 0;
+}
+
+static void disk_unload(void)
+{
+	if (disk.data)
+		munmap(disk.data, disk.size_bytes);
+	if (disk.speed_fd >= 0)
+		close(disk.speed_fd);
+	free(disk.speed_path);
+}
+
+static void *disk_open(int readonly)
+{
+	(void)readonly;
+	/* The default of 50 us would be 1 % of a typical service time. */
+	prctl(PR_SET_TIMERSLACK, 1000);
+	return NBDKIT_HANDLE_NOT_NEEDED;
+}
+
+static int64_t disk_get_size(void *handle)
+{
+	(void)handle;
+	return disk.size_bytes;
+}
+
+static int disk_pread(void *handle, void *buf, uint32_t count, uint64_t offset, uint32_t flags)
+{
+	(void)handle;
+	(void)flags;
+	memcpy(buf, disk.data + offset, count);
+	disk_serve(count);
+	return 0;
+}
+
+static int disk_pwrite(void *handle, const void *buf, uint32_t count, uint64_t offset,
+		       uint32_t flags)
+{
+	(void)handle;
+	(void)flags;
+	memcpy(disk.data + offset, buf, count);
+	disk_serve(count);
+	return 0;
+}
+
+static int disk_flush(void *handle, uint32_t flags)
+{
+	(void)handle;
+	(void)flags;
+	return 0;
+}
+
+/* Gives whole pages back to the machine, so that a freed disk costs no memory. */
+static int disk_zero(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
+{
+	const uint64_t page = sysconf(_SC_PAGESIZE);
+	uint64_t first = (offset + page - 1) / page * page;
+	uint64_t last = (offset + count) / page * page;
+
+	(void)handle;
+	(void)flags;
+	if (last <= first) {
+		memset(disk.data + offset, 0, count);
+		return 0;
+	}
+	memset(disk.data + offset, 0, first - offset);
+	memset(disk.data + last, 0, offset + count - last);
+	return madvise(disk.data + first, last - first, MADV_DONTNEED);
+}
+
+/* clang-format off */
+static struct nbdkit_plugin plugin = {
+	.name = "iocom-disk",
+	.longname = "iocom testbed disk",
+	.description = "memory behind a server of one request at a time",
+	.config_help = "size=BYTES       size of the disk\n"
+		       "speed-file=PATH  file with its speed in MB/s, 0: unlimited",
+	.unload = disk_unload,
+	.config = disk_config,
+	.config_complete = disk_config_complete,
+	.get_ready = disk_get_ready,
+	.open = disk_open,
+	.get_size = disk_get_size,
+	.pread = disk_pread,
+	.pwrite = disk_pwrite,
+	.flush = disk_flush,
+	.trim = disk_zero,
+	.zero = disk_zero,
+};
+/* clang-format on */
+
+NBDKIT_REGISTER_PLUGIN(plugin)

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Settings: defaults, file, flags, and every kind of mistake with its place. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "settings.h"
+
+static char path[] = "/tmp/iocom-test-config-XXXXXX";
+
+static void write_file(const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static int load(struct settings *s, struct iocom_err *err, const char *a, const char *b)
+{
+	char *argv[] = {(char *)"iocomd", (char *)"--config", path, (char *)a, (char *)b, NULL};
+
+	memset(s, 0, sizeof(*s));
+	*err = (struct iocom_err){0};
+	return config_load(&settings_program, a ? 5 : 3, argv, s, err);
+}
+
+static void test_precedence(void **state)
+{
+	struct iocom_err err;
+	struct settings s;
+
+	(void)state;
+	write_file("# comment\n[iocom]\n  period = 2.5\nport=7900 ; why\nstate_dir = /x\n"
+		   "accept_jobs = off\npeers = a, b:7800\n");
+	assert_int_equal(load(&s, &err, NULL, NULL), 0);
+	assert_true(s.period_s == 2.5);
+	assert_int_equal(s.port, 7900);
+	assert_string_equal(s.state_dir, "/x");
+	assert_string_equal(s.run_dir, "/run/iocom"); /* default */
+	assert_false(s.accept_jobs);
+	assert_int_equal(s.npeers, 2);
+	assert_string_equal(s.peers[1].address, "b");
+	assert_int_equal(s.peers[1].port, 7800);
+	assert_int_equal(settings_complete(&s, &err), 0);
+	assert_int_equal(s.peers[0].port, 7900);
+	assert_string_equal(s.listen, "127.0.0.1");
+	assert_int_equal(load(&s, &err, "--period", "3"), 0);
+	assert_true(s.period_s == 3); /* the flag wins */
+}
+
+struct mistake {
+	const char *file, *says;
+};
+
+static void test_mistakes(void **state)
+{
+	static const struct mistake mistakes[] = {
+		{"[iocom]\nperiod = 1\nthis is no setting\n", ":3: malformed line"},
+		{"[iocom]\nperjod = 1\n", ":2: unknown key 'perjod'"},
+		{"[iocom]\n\nperiod = soon\n", ":3: period: expected a number, not 'soon'"},
+		{"[iocom]\nperiod = nan\n", "expected a number"},
+		{"[iocom]\nperiod = 0\n", "expected a number from 0.05 to 3600"},
+		{"[iocom]\nport = 1.5\n", "whole number"},
+		{"[iocom]\nport = 65534\n", "from 1 to 65533"},
+		{"[iocom]\npolicy = best\n", "unknown policy 'best'; known: nlb"},
+		{"[iocom]\naccept_jobs = maybe\n", "expected yes or no"},
+		{"[iocom]\nname = a/b\n", "node name"},
+		{"[iocom]\npeers = h:port\n", "ADDRESS:PORT"},
+		{"[iocom]\nscope = disk=loop0\n", "a scope needs cgroup="},
+		{"[iocom]\nscope = cgroup=../x\n", "bad path"},
+		{"period = 1\n", ":1: key 'period' stands before any section"},
+		{"[other]\nperiod = 1\n", ":2: key 'period' stands in section [other]"},
+		{"[iocom]\nperiod = 1\nperiod = x\nport = y\n", ":3:"}, /* the first */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(mistakes) / sizeof(*mistakes); i++) {
+		struct iocom_err err;
+		struct settings s;
+		int rc;
+
+		write_file(mistakes[i].file);
+		rc = load(&s, &err, NULL, NULL);
+		if (rc >= 0 || strncmp(err.text, path, strlen(path)) ||
+		    !strstr(err.text, mistakes[i].says))
+			fail_msg("case %zu: rc %d, said: %s", i, rc, err.text);
+	}
+}
+
+static void test_long_line(void **state)
+{
+	char text[1000] = "[iocom]\nname = ";
+	struct iocom_err err;
+	struct settings s;
+
+	(void)state;
+	memset(text + strlen(text), 'a', 900);
+	text[940] = 0;
+	write_file(text);
+	assert_true(load(&s, &err, NULL, NULL) < 0);
+	assert_non_null(strstr(err.text, ":2: line longer than"));
+}
+
+static void test_flags(void **state)
+{
+	struct iocom_err err;
+	struct settings s;
+
+	(void)state;
+	write_file("");
+	assert_int_equal(load(&s, &err, "--period", "x"), CONFIG_E_USAGE);
+	assert_non_null(strstr(err.text, "--period: expected a number"));
+	assert_int_equal(load(&s, &err, "--no-such", "x"), CONFIG_E_USAGE);
+	assert_non_null(strstr(err.text, "--no-such"));
+	assert_int_equal(load(&s, &err, "stray", "x"), CONFIG_E_USAGE);
+	assert_int_equal(load(&s, &err, "--name", "n1"), 0);
+	assert_string_equal(s.name, "n1");
+	assert_int_equal(load(&s, &err, "--help", ""), CONFIG_E_HELP);
+	assert_int_equal(load(&s, &err, "--version", ""), CONFIG_E_VERSION);
+	unlink(path);
+	assert_int_equal(load(&s, &err, NULL, NULL), -ENOENT);
+	assert_non_null(strstr(err.text, path));
+}
+
+static void test_scope(void **state)
+{
+	struct iocom_err err = {0};
+	struct settings s = {0};
+
+	(void)state;
+	assert_int_equal(config_set(&settings_program, "scope",
+				    "cgroup=/a/b,disk=loop3+/dev/loop4,mount=/mnt/d", &s, &err),
+			 0);
+	assert_true(s.scoped);
+	assert_string_equal(s.scope_cgroup, "a/b");
+	assert_int_equal(s.nscope_disks, 2);
+	assert_string_equal(s.scope_disks[1], "loop4");
+	assert_string_equal(s.scope_mount, "/mnt/d");
+}
+
+static void test_peers(void **state)
+{
+	struct iocom_err err = {0};
+	struct settings s = {0};
+
+	(void)state;
+	assert_int_equal(
+		config_set(&settings_program, "peers", "[::1]:7800, [fe80::1], x", &s, &err), 0);
+	assert_int_equal(s.npeers, 3);
+	assert_string_equal(s.peers[0].address, "[::1]");
+	assert_int_equal(s.peers[0].port, 7800);
+	assert_string_equal(s.peers[1].address, "[fe80::1]");
+	assert_int_equal(s.peers[1].port, 0);
+}
+
+static void test_wildcard(void **state)
+{
+	struct iocom_err err = {0};
+	struct settings s = {.name = "n", .listen = "0.0.0.0"};
+
+	(void)state;
+	assert_int_equal(settings_complete(&s, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "--address"));
+}
+
+static void test_help(void **state)
+{
+	char *help = config_help(&settings_program);
+
+	(void)state;
+	assert_non_null(help);
+	for (size_t i = 0; i < settings_program.nkeys; i++)
+		assert_non_null(strstr(help, settings_program.keys[i].name));
+	free(help);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_precedence), cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_long_line),  cmocka_unit_test(test_flags),
+		cmocka_unit_test(test_scope),	   cmocka_unit_test(test_peers),
+		cmocka_unit_test(test_wildcard),   cmocka_unit_test(test_help),
+	};
+	int fd = mkstemp(path), rc;
+
+	if (fd < 0)
+		return 1;
+	close(fd);
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(path);
+	return rc;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The job journal: both sides of a job, once ever, reports until acknowledged, pruning. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "journal.h"
+
+static char dir[] = "/tmp/iocom-test-journal-XXXXXX";
+static char path[64];
+static struct iocom_err err;
+
+static struct journal *reopen(struct journal *j)
+{
+	journal_close(j);
+	j = NULL;
+	assert_int_equal(journal_open(&j, path, &err), 0);
+	return j;
+}
+
+static int setup(void **state)
+{
+	unlink(path);
+	*state = reopen(NULL);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	journal_close(*state);
+	return 0;
+}
+
+static struct journal_job make(const char *id, uid_t uid, uint64_t when)
+{
+	return (struct journal_job){
+		.job = id,
+		.class_name = "c",
+		.command = "c x",
+		.home = "h",
+		.node = "n",
+		.policy = "iocm-re",
+		.state = "exited",
+		.uid = uid,
+		.submit_ns = when,
+		.start_ns = when + 1,
+		.end_ns = when + 2,
+	};
+}
+
+static void count(void *arg, const struct journal_job *job)
+{
+	(void)job;
+	++*(int *)arg;
+}
+
+static int listed(struct journal *j, uid_t uid, bool all)
+{
+	int n = 0;
+
+	assert_int_equal(journal_list(j, uid, all, 100, count, &n), 0);
+	return n;
+}
+
+static void test_home(void **state)
+{
+	struct journal *j = *state;
+	struct journal_job job = make("h-1-1", 1000, 5);
+	char node[IOCOM_NAME_MAX], class_name[64], *text;
+	bool ended;
+	uid_t uid;
+
+	assert_int_equal(journal_submit(j, &job, &err), 0);
+	assert_int_equal(journal_submit(j, &job, &err), -EIO); /* an id is used once */
+	assert_int_equal(journal_place(j, "last", 1000, &text, &uid, &err), -ENOENT);
+	assert_int_equal(journal_placed(j, "h-1-1", "n2", "{\"a\":1}", &err), 0);
+	assert_int_equal(journal_home_state(j, "h-1-1", "running", 9, 77, &err), 0);
+	assert_int_equal(journal_home_get(j, "h-1-1", node, &uid, class_name, &ended, &err), 0);
+	assert_string_equal(node, "n2");
+	assert_false(ended);
+	assert_int_equal(listed(j, 1000, false), 1);
+	assert_int_equal(listed(j, 1001, true), 0);
+	assert_int_equal(journal_home_end(j, &job, &err), 0);
+	assert_int_equal(journal_home_get(j, "h-1-1", node, &uid, class_name, &ended, &err), 0);
+	assert_true(ended);
+	/* "started" that comes after "done" does not bring it back */
+	assert_int_equal(journal_home_state(j, "h-1-1", "running", 9, 77, &err), 0);
+	assert_int_equal(listed(j, (uid_t)-1, false), 0);
+	assert_int_equal(listed(j, (uid_t)-1, true), 1);
+	assert_int_equal(journal_place(j, "last", 1000, &text, &uid, &err), 0);
+	assert_string_equal(text, "{\"a\":1}");
+	free(text);
+	assert_int_equal(journal_place(j, "last", 1001, &text, &uid, &err), -ENOENT);
+}
+
+static void test_stale(void **state)
+{
+	struct journal *j = *state;
+	struct journal_job job = make("h-1-1", 0, 100);
+
+	journal_submit(j, &job, &err);
+	assert_int_equal(journal_home_stale(j, 100), 0);
+	assert_int_equal(journal_home_stale(j, 101), 1);
+	assert_int_equal(listed(j, (uid_t)-1, false), 0);
+}
+
+struct seen {
+	int n;
+	char job[SPEC_JOB_MAX];
+	size_t order, report;
+};
+
+static void pending(void *arg, const char *job, const char *home, const void *order,
+		    size_t order_length, const void *report, size_t length)
+{
+	struct seen *s = arg;
+
+	(void)order;
+	(void)report;
+	assert_string_equal(home, "h");
+	s->n++;
+	strcpy(s->job, job);
+	s->order = order_length;
+	s->report = length;
+}
+
+static void unfinished(void *arg, const char *job, uint64_t start_ns, uint64_t cgroup_id,
+		       const void *order, size_t length)
+{
+	struct seen *s = arg;
+
+	assert_string_equal(job, "h-1-1");
+	assert_int_equal(start_ns, 6);
+	assert_int_equal(cgroup_id, 42);
+	assert_int_equal(length, 5);
+	assert_memory_equal(order, "order", 5);
+	s->n++;
+}
+
+static void test_target(void **state)
+{
+	struct journal *j = *state;
+	struct journal_job job = make("h-1-1", 1000, 5);
+	struct seen s = {0};
+
+	assert_int_equal(journal_accept(j, &job, "order", 5, &err), 0);
+	assert_int_equal(journal_accept(j, &job, "order", 5, &err), JOURNAL_E_SEEN);
+	assert_int_equal(journal_started(j, "h-1-1", 6, 77, 42, &err), 0);
+	*state = j = reopen(j); /* the agent died */
+	assert_int_equal(journal_accept(j, &job, "order", 5, &err), JOURNAL_E_SEEN);
+	assert_int_equal(journal_unfinished(j, unfinished, &s), 0);
+	assert_int_equal(s.n, 1);
+	assert_int_equal(journal_end(j, &job, "report", 6, &err), 0);
+	s.n = 0;
+	assert_int_equal(journal_unfinished(j, unfinished, &s), 0);
+	assert_int_equal(s.n, 0);
+	assert_int_equal(journal_pending(j, 10, pending, &s), 0);
+	assert_int_equal(s.n, 1);
+	assert_int_equal(s.report, 6);
+	assert_int_equal(journal_acked(j, "h-1-1", &err), 0);
+	s.n = 0;
+	assert_int_equal(journal_pending(j, 10, pending, &s), 0);
+	assert_int_equal(s.n, 0);
+}
+
+static void test_prune(void **state)
+{
+	struct journal *j = *state;
+	char id[32];
+
+	for (int i = 1; i <= 10; i++) {
+		struct journal_job job;
+
+		snprintf(id, sizeof(id), "h-1-%d", i);
+		job = make(id, 0, (uint64_t)i * 100);
+		assert_int_equal(journal_accept(j, &job, "o", 1, &err), 0);
+		assert_int_equal(journal_end(j, &job, "r", 1, &err), 0);
+		if (i != 2) /* its home does not know yet: it stays */
+			journal_acked(j, id, &err);
+	}
+	assert_int_equal(journal_prune(j, 3, 0, &err), 0);
+	assert_int_equal(listed(j, (uid_t)-1, true), 4);
+	/* pruned ids are still refused, later ones are not */
+	for (int i = 1; i <= 11; i++) {
+		struct journal_job job;
+
+		snprintf(id, sizeof(id), "h-1-%d", i);
+		job = make(id, 0, 5000);
+		assert_int_equal(journal_accept(j, &job, "o", 1, &err),
+				 i <= 10 ? JOURNAL_E_SEEN : 0);
+	}
+	assert_int_equal(journal_prune(j, 100, 100000, &err), 0); /* too old */
+	assert_int_equal(listed(j, (uid_t)-1, true), 2); /* the untold and the running one */
+}
+
+static void test_facts_and_ids(void **state)
+{
+	struct journal *j = *state;
+	char source[SPEC_JOB_MAX];
+	uint64_t sequence;
+
+	assert_true(journal_fact(j, "x") == 0);
+	assert_int_equal(journal_set_fact(j, "x", 2.5), 0);
+	assert_int_equal(journal_set_fact(j, "x", 3.5), 0);
+	assert_true(journal_fact(j, "x") == 3.5);
+	assert_int_equal(journal_split("a-b-00ff-12", source, &sequence), 0);
+	assert_string_equal(source, "a-b-00ff");
+	assert_int_equal(sequence, 12);
+	assert_int_equal(journal_split("a", source, &sequence), -EINVAL);
+	assert_int_equal(journal_split("a-", source, &sequence), -EINVAL);
+	assert_int_equal(journal_split("a--1", source, &sequence), 0);
+	assert_int_equal(journal_split("a-99999999999999999999", source, &sequence), -EINVAL);
+}
+
+static void test_no_place(void **state)
+{
+	struct journal *j = NULL;
+
+	(void)state;
+	assert_int_equal(journal_open(&j, "/nonexistent/iocom.db", &err), -EIO);
+	assert_non_null(strstr(err.text, "/nonexistent/iocom.db"));
+	assert_null(j);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_home, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stale, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_target, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_prune, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_facts_and_ids, setup, teardown),
+		cmocka_unit_test(test_no_place),
+	};
+	char command[80];
+	int rc;
+
+	if (!mkdtemp(dir))
+		return 1;
+	snprintf(path, sizeof(path), "%s/iocom.db", dir);
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	return system(command) ? 1 : rc;
+}

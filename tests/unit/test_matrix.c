@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The load matrix: newest wins, silence drops, nothing old comes back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "matrix.h"
+
+#define S 1000000000ull
+
+static struct iocom_vector make(const char *name, uint64_t boot, uint64_t sequence, uint64_t time)
+{
+	struct iocom_vector v = {
+		.boot_id = boot, .sequence = sequence, .time_ns = time, .period_ms = 1000};
+
+	snprintf(v.name, sizeof(v.name), "%s", name);
+	return v;
+}
+
+static int put(struct matrix *m, const char *name, uint64_t boot, uint64_t sequence, uint64_t time,
+	       uint64_t age, uint64_t now)
+{
+	struct iocom_vector v = make(name, boot, sequence, time);
+
+	return matrix_put(m, &v, age, now);
+}
+
+static void test_newest(void **state)
+{
+	struct matrix m;
+
+	(void)state;
+	matrix_init(&m, "me");
+	assert_int_equal(put(&m, "me", 1, 1, 1, 0, 10 * S), MATRIX_E_OWN);
+	assert_int_equal(put(&m, "b", 1, 5, 100, 0, 10 * S), 0);
+	assert_int_equal(put(&m, "b", 1, 5, 100, 0, 11 * S), MATRIX_E_OLD); /* relayed again */
+	assert_int_equal(put(&m, "b", 1, 4, 90, 0, 11 * S), MATRIX_E_OLD);
+	assert_int_equal(matrix_find(&m, "b")->heard_ns, 10 * S);
+	assert_int_equal(put(&m, "b", 1, 6, 110, 0, 12 * S), 0);
+	/* another boot: by the node's own time */
+	assert_int_equal(put(&m, "b", 2, 1, 105, 0, 12 * S), MATRIX_E_OLD);
+	assert_int_equal(put(&m, "b", 2, 1, 120, 0, 12 * S), 0);
+	assert_int_equal(put(&m, "b", 1, 7, 115, 0, 12 * S), MATRIX_E_OLD);
+	assert_int_equal(m.count, 1);
+	matrix_fini(&m);
+}
+
+static void test_silence(void **state)
+{
+	const struct matrix_entry *list[4];
+	struct matrix m;
+
+	(void)state;
+	matrix_init(&m, "me");
+	put(&m, "b", 1, 5, 100, 0, 10 * S);
+	put(&m, "a", 1, 5, 100, 2 * S, 10 * S); /* relayed, 2 s old */
+	assert_int_equal(put(&m, "c", 1, 1, 1, 3 * S + 1, 10 * S), MATRIX_E_SILENT);
+	assert_int_equal(matrix_freshest(&m, list, 4), 2);
+	assert_string_equal(list[0]->vector.name, "b");
+	assert_int_equal(matrix_expire(&m, 11 * S), 0);
+	assert_int_equal(matrix_expire(&m, 11 * S + 1), 1); /* a: 3 periods */
+	assert_false(matrix_find(&m, "a")->alive);
+	assert_int_equal(matrix_freshest(&m, list, 4), 1);
+	/* an old vector, relayed late, does not bring it back; a new one does */
+	assert_int_equal(put(&m, "a", 1, 5, 100, 0, 12 * S), MATRIX_E_OLD);
+	assert_int_equal(put(&m, "a", 1, 6, 101, 0, 12 * S), 0);
+	assert_true(matrix_find(&m, "a")->alive);
+	/* a dropped node may come back with a clock that was set back */
+	assert_int_equal(matrix_expire(&m, 20 * S), 2);
+	assert_int_equal(put(&m, "a", 9, 1, 1, 0, 20 * S), 0);
+	assert_int_equal(matrix_expire(&m, 20 * S + MATRIX_FORGET_NS), 1);
+	assert_null(matrix_find(&m, "b")); /* forgotten */
+	assert_non_null(matrix_find(&m, "a"));
+	matrix_fini(&m);
+}
+
+static void test_many(void **state)
+{
+	struct matrix m;
+	char name[16];
+
+	(void)state;
+	matrix_init(&m, "me");
+	for (unsigned i = 0; i < MATRIX_NODES_MAX; i++) {
+		snprintf(name, sizeof(name), "n%u", i * 7919 % MATRIX_NODES_MAX);
+		assert_int_equal(put(&m, name, 1, 1, 1, 0, S), 0);
+	}
+	assert_int_equal(put(&m, "one-more", 1, 1, 1, 0, S), MATRIX_E_FULL);
+	for (size_t i = 1; i < m.count; i++)
+		assert_true(strcmp(m.entries[i - 1].vector.name, m.entries[i].vector.name) < 0);
+	assert_int_equal(put(&m, "n77", 1, 2, 2, 0, 2 * S), 0);
+	matrix_fini(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_newest),
+		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_many),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What a job needs: option before profile before default; and what passes the wire. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "jobs.h"
+#include "need.h"
+#include "pack.h"
+
+#define NEAR(a, b) assert_true(fabs((double)(a) - (double)(b)) < 1e-9 * (1 + fabs((double)(b))))
+
+static const struct profile profile = {
+	.runs = 3,
+	.cpu_ms = 2000,
+	.requests = 500,
+	.request_kb = 64,
+	.memory_mb = 120,
+	.io_per_ms = 0.2,
+};
+
+/* NEED from an options map { NAME: VALUE }. */
+static int resolve(struct need *n, const char *name, double value, const struct profile *p,
+		   struct iocom_err *err)
+{
+	msgpack_unpacked map;
+	msgpack_sbuffer b;
+	msgpack_packer pk;
+	int rc;
+
+	msgpack_sbuffer_init(&b);
+	msgpack_packer_init(&pk, &b, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, name ? 1 : 0);
+	if (name)
+		pack_f64(&pk, name, value);
+	assert_int_equal(unpack_map(&map, b.data, b.size), 0);
+	rc = need_resolve(n, &map.data, p, err);
+	msgpack_unpacked_destroy(&map);
+	msgpack_sbuffer_destroy(&b);
+	return rc;
+}
+
+static void test_sources(void **state)
+{
+	struct iocom_err err = {0};
+	struct need n;
+
+	(void)state;
+	assert_int_equal(resolve(&n, NULL, 0, NULL, &err), 0);
+	NEAR(n.value[NEED_CPU_S], 1);
+	NEAR(n.value[NEED_MEMORY_MB], 50);
+	NEAR(n.value[NEED_IO_SIZE_KB], 128);
+	assert_int_equal(n.source[NEED_MEMORY_MB], NEED_DEFAULT);
+	NEAR(need_declared_mb(&n), 0); /* a default is no declaration */
+	NEAR(need_declared_per_ms(&n), 0);
+	assert_int_equal(resolve(&n, "memory_mb", 700, &profile, &err), 0);
+	NEAR(n.value[NEED_MEMORY_MB], 700);
+	assert_int_equal(n.source[NEED_MEMORY_MB], NEED_OPTION);
+	NEAR(n.value[NEED_IO_PER_S], 200);
+	assert_int_equal(n.source[NEED_IO_PER_S], NEED_PROFILE);
+	NEAR(need_declared_per_ms(&n), 0.2);
+	NEAR(n.value[NEED_FAULTS_PER_MS], 1); /* the class never paged */
+	NEAR(need_cpu_share(&n), 2.0 / 2.5);
+}
+
+static void test_rate_and_number(void **state)
+{
+	struct rules_request r;
+	struct need n;
+
+	(void)state;
+	assert_int_equal(resolve(&n, "io_per_s", 300, NULL, NULL), 0);
+	NEAR(n.value[NEED_REQUESTS], 300); /* 1 s of it */
+	assert_int_equal(resolve(&n, "requests", 500, NULL, NULL), 0);
+	NEAR(n.value[NEED_IO_PER_S], 500);
+	NEAR(need_declared_per_ms(&n), 0.5);
+	need_request(&n, &r);
+	NEAR(r.io_per_ms, 0.5);
+	NEAR(r.requests, 500);
+	NEAR(r.cpu_ms, 1000);
+	assert_int_equal(r.tasks, 1);
+	/* an option of 0 is an option */
+	assert_int_equal(resolve(&n, "io_per_s", 0, &profile, NULL), 0);
+	NEAR(n.value[NEED_IO_PER_S], 0);
+}
+
+static void test_mistakes(void **state)
+{
+	struct iocom_err err = {0};
+	struct need n;
+
+	(void)state;
+	assert_int_equal(resolve(&n, "memory_mb", -1, NULL, &err), -EINVAL);
+	assert_int_equal(resolve(&n, "memory_mb", NAN, NULL, &err), -EINVAL);
+	assert_int_equal(resolve(&n, "memory_mb", 1e30, NULL, &err), -EINVAL);
+	assert_int_equal(resolve(&n, "memery_mb", 1, NULL, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "memery_mb"));
+}
+
+static void test_order(void **state)
+{
+	struct job_order order =
+				 {
+					 .job = "n1-12345678-9",
+					 .home = "n1",
+					 .home_address = "10.0.0.1",
+					 .home_port = 7700,
+					 .uid = 1000,
+					 .hops = 2,
+					 .class_name = "sort",
+					 .command = "sort \xff big",
+					 .policy = "iocm-re",
+					 .cwd = "/tmp",
+					 .executable = "/usr/bin/sort",
+					 .submit_ns = 1700000000123456789,
+					 .home_io = 0.25,
+				 },
+			 back;
+	msgpack_unpacked map;
+	msgpack_sbuffer b;
+
+	(void)state;
+	resolve(&order.need, "memory_mb", 700, &profile, NULL);
+	msgpack_sbuffer_init(&b);
+	job_order_pack(&order, &b);
+	assert_int_equal(unpack_map(&map, b.data, b.size), 0);
+	assert_int_equal(job_order_unpack(&back, &map.data), 0);
+	assert_memory_equal(&back, &order, sizeof(order));
+	msgpack_unpacked_destroy(&map);
+	msgpack_sbuffer_clear(&b);
+	strcpy(order.job, "../../etc/passwd"); /* a job id is a file name, never a path */
+	job_order_pack(&order, &b);
+	assert_int_equal(unpack_map(&map, b.data, b.size), 0);
+	assert_int_equal(job_order_unpack(&back, &map.data), -EBADMSG);
+	msgpack_unpacked_destroy(&map);
+	msgpack_sbuffer_destroy(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sources),
+		cmocka_unit_test(test_rate_and_number),
+		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

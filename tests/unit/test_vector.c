@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The load vector: disk state from counters, smoothing, and what jobs declared. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "jobs.h"
+#include "vector.h"
+
+#define NEAR(a, b) assert_true(fabs((double)(a) - (double)(b)) < 1e-9 * (1 + fabs((double)(b))))
+
+static const struct vector_self self = {
+	.name = "n1",
+	.port = 7700,
+	.boot_id = 7,
+	.period_ms = 1000,
+	.cpu_speed = 0.5,
+	.network_mb_per_s = 125,
+	.accepts_jobs = true,
+};
+static const struct host_reading host = {
+	.memory_mb = 1000, .used_mb = 300, .cores = 2, .core_share = 0.5};
+
+static void test_disks(void **state)
+{
+	struct iocom_disk before[2] = {{.major = 7, .minor = 1, .requests = 100}}, now[2];
+	struct vector_measure m;
+
+	(void)state;
+	before[1] = (struct iocom_disk){.major = 7, .minor = 2, .requests = 5};
+	memcpy(now, before, sizeof(now));
+	now[0].requests += 100; /* 4 ms each: 400 ms of 1000 */
+	now[0].service_sum_ns += 400000000;
+	now[0].service_sum2_ms2 += 100 * 16;
+	now[0].read_bytes += 10000000;
+	now[1].requests += 50; /* 2 ms each */
+	now[1].service_sum_ns += 100000000;
+	now[1].service_sum2_ms2 += 50 * 4;
+	vector_disks(before, 2, now, 2, 1000, &m);
+	NEAR(m.disk_arrivals_per_ms, 0.15);
+	NEAR(m.disk_utilisation, 0.4);
+	NEAR(m.disk_service_ms, 500.0 / 150);
+	NEAR(m.disk_service_ms2, 1800.0 / 150);
+	NEAR(m.disk_mb_per_s, 10);
+	/* a disk that appears counts from its beginning, one replaced too */
+	vector_disks(before, 1, now, 2, 1000, &m);
+	NEAR(m.disk_arrivals_per_ms, 0.155);
+	vector_disks(now, 2, before, 2, 1000, &m);
+	NEAR(m.disk_arrivals_per_ms, 0.105);
+	vector_disks(NULL, 0, NULL, 0, 1000, &m);
+	NEAR(m.disk_utilisation, 0);
+}
+
+static void period(struct vector_state *s, uint64_t ops, double run_queue, uint64_t mine)
+{
+	struct iocom_job_load load = {.delta = {.explicit_ops = ops, .implicit_ops = 10}};
+	struct iocom_disk disk = {.major = 7, .minor = 1};
+	struct monitor_sample sample = {
+		.elapsed_ns = 1000000000,
+		.jobs = &load,
+		.njobs = 1,
+		.disks = &disk,
+		.ndisks = 1,
+		.run_queue = run_queue,
+		.live_tasks = 3,
+		.io_tasks = 1,
+	};
+
+	assert_int_equal(vector_take(s, &sample, mine), 0);
+	vector_close(s);
+}
+
+static void test_smoothing(void **state)
+{
+	struct vector_state s;
+	struct iocom_vector v;
+
+	(void)state;
+	vector_init(&s);
+	period(&s, 400, 4, 0);
+	vector_build(&s, &self, &host, NULL, 0, &v);
+	NEAR(v.explicit_per_ms, 0.4); /* the first is not smoothed */
+	NEAR(v.run_queue, 4);
+	NEAR(v.implicit_per_ms, 0.01);
+	period(&s, 0, 0, 0);
+	vector_build(&s, &self, &host, NULL, 0, &v);
+	NEAR(v.explicit_per_ms, 0.2); /* 0.5 * 0 + 0.5 * 0.4 */
+	NEAR(v.run_queue, 2);
+	NEAR(v.cpu_speed, 0.25); /* speed 0.5, half of each core */
+	NEAR(v.memory_available_mb, 700);
+	assert_int_equal(v.disks, 1);
+	assert_int_equal(v.bits, IOCOM_BIT_IO | IOCOM_BIT_CPU);
+	vector_fini(&s);
+}
+
+static void test_jobs_declared(void **state)
+{
+	struct vector_job jobs[] = {
+		/* admitted a moment ago: all of it declared */
+		{.declared_per_ms = 0.3, .declared_mb = 200, .cpu_share = 1},
+		/* runs: does more than declared, resident is past what it declared */
+		{.declared_per_ms = 0.1,
+		 .measured_per_ms = 0.25,
+		 .declared_mb = 50,
+		 .resident_mb = 80,
+		 .cpu_share = 1,
+		 .seen = 2},
+	};
+	struct vector_state s;
+	struct iocom_vector v;
+
+	(void)state;
+	vector_init(&s);
+	period(&s, 400, 1, 250); /* 250 of the 400 are the jobs' own */
+	vector_build(&s, &self, &host, jobs, 2, &v);
+	NEAR(v.explicit_per_ms, 0.15 + 0.3 + 0.25);
+	NEAR(v.memory_requested_mb, 300 + 200);
+	NEAR(v.run_queue, 1 + 1 + 0.25);
+	assert_int_equal(v.jobs, 2);
+	vector_fini(&s);
+}
+
+static void test_no_disk(void **state)
+{
+	struct monitor_sample sample = {.elapsed_ns = 1000000000};
+	struct vector_state s;
+	struct iocom_vector v;
+
+	(void)state;
+	vector_init(&s);
+	vector_take(&s, &sample, 0);
+	vector_close(&s);
+	vector_build(&s, &self, &host, NULL, 0, &v);
+	assert_int_equal(v.disks, 0);
+	NEAR(v.disk_mb_per_s, 0);
+	assert_int_equal(v.bits & IOCOM_BIT_IO, 0);
+	vector_fini(&s);
+}
+
+static void test_change(void **state)
+{
+	struct iocom_vector a = {.run_queue = 1, .explicit_per_ms = 1, .disk_utilisation = 0.5},
+			    b = a;
+
+	(void)state;
+	assert_false(vector_changed(&a, &b));
+	b.run_queue = 1.4;
+	assert_false(vector_changed(&a, &b));
+	b.run_queue = 2;
+	assert_true(vector_changed(&a, &b));
+	b = a;
+	b.jobs = 1;
+	assert_true(vector_changed(&a, &b));
+}
+
+static void test_job_table(void **state)
+{
+	struct job_order order = {.job = "h-1-1", .home = "h"};
+	struct iocom_job_load load = {.cgroup_id = 42, .delta.explicit_ops = 100, .rss_bytes = 5};
+	struct monitor_sample sample = {.jobs = &load, .njobs = 1};
+	struct jobs jobs = {0};
+	struct vector_job *list;
+	struct job *job;
+	size_t n;
+
+	(void)state;
+	job = jobs_add(&jobs, &order);
+	assert_non_null(job);
+	assert_ptr_equal(jobs_find(&jobs, "h-1-1"), job);
+	assert_null(jobs_find(&jobs, "h-1-2"));
+	job->state = JOB_RUNNING;
+	job->cgroup_id = 42;
+	assert_int_equal(jobs_sampled(&jobs, &sample), 100);
+	jobs_period(&jobs, 1000);
+	NEAR(job->measured_per_ms, 0.05);
+	assert_int_equal(job->seen, 1);
+	list = jobs_vector(&jobs, &n);
+	assert_int_equal(n, 1);
+	free(list);
+	job->state = JOB_ENDED;
+	list = jobs_vector(&jobs, &n);
+	assert_int_equal(n, 0);
+	free(list);
+	jobs_remove(&jobs, job);
+	assert_int_equal(jobs.count, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_disks),	      cmocka_unit_test(test_smoothing),
+		cmocka_unit_test(test_jobs_declared), cmocka_unit_test(test_no_disk),
+		cmocka_unit_test(test_change),	      cmocka_unit_test(test_job_table),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
