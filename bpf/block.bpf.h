@@ -15,11 +15,11 @@
 #ifndef IOCOM_BLOCK_BPF_H
 #define IOCOM_BLOCK_BPF_H
 
-#define REQ_OP_MASK    0xff
-#define MAPPING_FLAGS  3UL
-#define MAPPING_ANON   1UL
-#define FRAME_WORDS    19 /* of struct pt_regs, r15 to sp */
-#define REQ_OP_ZEROES  9
+#define REQ_OP_MASK   0xff
+#define MAPPING_FLAGS 3UL
+#define MAPPING_ANON  1UL
+#define FRAME_WORDS   19 /* of struct pt_regs, r15 to sp */
+#define REQ_OP_ZEROES 9
 
 /* What a bio's first page is. */
 struct first_page {
@@ -29,19 +29,26 @@ struct first_page {
 	bool anonymous;
 };
 
-static __always_inline struct disk_value *disk_find(struct gendisk *disk)
+static __noinline void disk_enter(struct gendisk *disk, u32 device)
 {
-	u32 device = (u32)disk->major << 20 | disk->first_minor;
-	struct disk_value *value = bpf_map_lookup_elem(&disks, &device), fresh = {};
+	struct disk_value fresh = {};
 	char name[4];
 
-	if (value || !cfg_all_disks)
-		return value;
 	bpf_probe_read_kernel(name, sizeof(name), disk->disk_name);
 	fresh.ignored = (name[0] == 'r' && name[1] == 'a' && name[2] == 'm') ||
 			(name[0] == 'z' && name[1] == 'r' && name[2] == 'a' && name[3] == 'm');
 	if (bpf_map_update_elem(&disks, &device, &fresh, BPF_NOEXIST) == -7 /* E2BIG */)
 		count_drop(DROP_DISKS);
+}
+
+static __always_inline struct disk_value *disk_find(struct gendisk *disk)
+{
+	u32 device = (u32)disk->major << 20 | disk->first_minor;
+	struct disk_value *value = bpf_map_lookup_elem(&disks, &device);
+
+	if (value || !cfg_all_disks)
+		return value;
+	disk_enter(disk, device);
 	return bpf_map_lookup_elem(&disks, &device);
 }
 
@@ -88,12 +95,13 @@ static __always_inline u64 call_digest(struct pt_regs *regs)
 #endif
 }
 
-/* A read that TASK submits serves a page fault. */
+/* A read that TASK submits serves a page fault.  SWAP: the disk is swapped to. */
 static __always_inline bool is_implicit(struct task_struct *task, struct thread_state *state,
-					struct bio *bio)
+					struct bio *bio, bool swap)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	struct first_page first;
+	bool waited;
 
 	if (in_user_fault(regs))
 		return true;
@@ -102,13 +110,14 @@ static __always_inline bool is_implicit(struct task_struct *task, struct thread_
 			return true;
 		state->fault_frame = 0;
 	}
+	waited = state->fault_mapping && call_digest(regs) == state->fault_call;
+	if (!waited && !swap)
+		return false;
 	look_at_first_page(bio, &first);
-	if (state->fault_mapping) {
-		if (first.mapping == state->fault_mapping && call_digest(regs) == state->fault_call)
-			return true;
-	}
+	if (waited && first.mapping == state->fault_mapping)
+		return true;
 	/* Swap-in without an exception (get_user_pages): a swap-cache page being filled. */
-	return first.anonymous && (first.flags & PAGE_BIT(swapcache)) &&
+	return swap && first.anonymous && (first.flags & PAGE_BIT(swapcache)) &&
 	       !(first.flags & PAGE_BIT(uptodate));
 }
 
@@ -120,7 +129,7 @@ static __always_inline bool is_stacked(struct task_struct *task, struct block_de
 	if (!(task->flags & PF_KTHREAD))
 		return false;
 	if (task->flags & PF_LOCAL_THROTTLE)
-		return true; /* loop's worker */
+		return true;				   /* loop's worker */
 	return bdev->bd_holder && !holds_filesystem(bdev); /* a worker of dm-crypt and the like */
 }
 
@@ -178,7 +187,7 @@ static __always_inline void take_own(struct task_struct *task, struct bio *bio, 
 	if (write) {
 		state->counters.explicit_write_bytes += bytes;
 		state->counters.explicit_ops++;
-	} else if (is_implicit(task, state, bio)) {
+	} else if (is_implicit(task, state, bio, disk && disk->swap_out_bytes)) {
 		state->counters.implicit_bytes += bytes;
 		state->counters.implicit_ops++;
 	} else {

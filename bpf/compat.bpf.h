@@ -85,8 +85,7 @@ enum req_op___x { REQ_OP_ZONE_APPEND___x = 7 };
 enum req_opf___x { REQ_OP_ZONE_APPEND___y = 13 };
 enum req_flag_bits___x { __REQ_META___x = 12 };
 
-#define PAGE_BIT(name)                                                                     \
-	(1UL << bpf_core_enum_value(enum pageflags___x, PG_##name##___x))
+#define PAGE_BIT(name) (1UL << bpf_core_enum_value(enum pageflags___x, PG_##name##___x))
 
 static __always_inline unsigned long page_flags(struct page *page)
 {
@@ -190,17 +189,16 @@ static __always_inline u64 ancestor_id(struct cgroup *cgroup, u32 level)
 	u64 id = 0;
 
 	if (bpf_core_field_exists(((struct cgroup *)0)->ancestors)) {
-		bpf_probe_read_kernel(&ancestor, sizeof(ancestor),
-				      (void *)cgroup +
-					      bpf_core_field_offset(((struct cgroup *)0)->ancestors) +
-					      level * sizeof(void *));
+		bpf_probe_read_kernel(
+			&ancestor, sizeof(ancestor),
+			(void *)cgroup + bpf_core_field_offset(((struct cgroup *)0)->ancestors) +
+				level * sizeof(void *));
 		return BPF_CORE_READ(ancestor, kn, id);
 	}
-	bpf_probe_read_kernel(&id, sizeof(id),
-			      (void *)cgroup +
-				      bpf_core_field_offset(
-					      ((struct cgroup___ids *)0)->ancestor_ids) +
-				      level * sizeof(u64));
+	bpf_probe_read_kernel(
+		&id, sizeof(id),
+		(void *)cgroup + bpf_core_field_offset(((struct cgroup___ids *)0)->ancestor_ids) +
+			level * sizeof(u64));
 	return id;
 }
 

@@ -66,8 +66,8 @@ static __always_inline void writer_of(struct task_struct *task, struct writer *w
 		return;
 	writer->process = state->process;
 	writer->cgid = state->cgid;
-	writer->class = in_user_fault((struct pt_regs *)bpf_task_pt_regs(task)) ? WRITER_IMPLICIT :
-										  WRITER_EXPLICIT;
+	writer->class = in_user_fault((struct pt_regs *)bpf_task_pt_regs(task)) ? WRITER_IMPLICIT
+										: WRITER_EXPLICIT;
 }
 
 static __always_inline bool same_writer(const struct writer *a, const struct writer *b)

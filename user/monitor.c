@@ -16,12 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SWEEP_BUFFER	(256 * 1024)
-#define DRAIN_BATCH	1024
-#define EPOCH_WAIT_NS	200000000ULL
-#define LEDGER_PRUNE_S	30
-#define LEDGER_STALE_S	60
-#define CLOCK_S(t)	((t) / 1000000000ULL)
+#define SWEEP_BUFFER   (256 * 1024)
+#define DRAIN_BATCH    1024
+#define EPOCH_WAIT_NS  200000000ULL
+#define LEDGER_PRUNE_S 30
+#define LEDGER_STALE_S 60
+#define CLOCK_S(t)     ((t) / 1000000000ULL)
 
 static __u64 clock_ns(clockid_t clock)
 {
@@ -227,16 +227,24 @@ static void read_drops(struct monitor *monitor, const struct fold_result *result
 		       struct monitor_sample *sample)
 {
 	static const struct monitor_drop kernel[DROPS] = {
-		[DROP_TASK_STORAGE] = {"task_storage", "events of a thread without memory for its "
-						       "counters were not counted", 0},
-		[DROP_LATE] = {"late", "an ended process's last counters are missing from its row "
-				       "(its job has them)", 0},
+		[DROP_TASK_STORAGE] = {"task_storage",
+				       "events of a thread without memory for its "
+				       "counters were not counted",
+				       0},
+		[DROP_LATE] = {"late",
+			       "an ended process's last counters are missing from its row "
+			       "(its job has them)",
+			       0},
 		[DROP_JOBS] = {"jobs", "counters of ended threads are missing from their job", 0},
 		[DROP_DISKS] = {"disks", "a disk was not counted: too many disks", 0},
-		[DROP_LEDGER] = {"ledger", "a file's writer was not remembered: its writeback is "
-					   "unattributed", 0},
-		[DROP_COWRITERS] = {"cowriters", "a page of a file's fifth concurrent writer went "
-						 "to the fourth", 0},
+		[DROP_LEDGER] = {"ledger",
+				 "a file's writer was not remembered: its writeback is "
+				 "unattributed",
+				 0},
+		[DROP_COWRITERS] = {"cowriters",
+				    "a page of a file's fifth concurrent writer went "
+				    "to the fourth",
+				    0},
 		[DROP_SOCKETS] = {"sockets", "bytes received on a socket were not counted", 0},
 	};
 	struct monitor_drop *out = monitor->drops;
@@ -246,16 +254,22 @@ static void read_drops(struct monitor *monitor, const struct fold_result *result
 		out[n] = kernel[n];
 		out[n].count = monitor->skel->bss->drops[n];
 	}
-	out[n++] = (struct monitor_drop){"recursion", "events that came while their own program "
-						      "ran on that CPU were not counted", misses};
-	out[n++] = (struct monitor_drop){"epochs", "a reading could not take the ended threads' "
-						   "counters; the next one does",
+	out[n++] = (struct monitor_drop){"recursion",
+					 "events that came while their own program "
+					 "ran on that CPU were not counted",
+					 misses};
+	out[n++] = (struct monitor_drop){"epochs",
+					 "a reading could not take the ended threads' "
+					 "counters; the next one does",
 					 monitor->stalled_epochs};
-	out[n++] = (struct monitor_drop){"exited", "ended processes were forgotten early: late "
-						   "writeback gives them a nameless row",
+	out[n++] = (struct monitor_drop){"exited",
+					 "ended processes were forgotten early: late "
+					 "writeback gives them a nameless row",
 					 result->evicted_processes};
-	out[n++] = (struct monitor_drop){"ended_jobs", "totals of the longest idle cgroups were "
-						       "forgotten", result->evicted_jobs};
+	out[n++] = (struct monitor_drop){"ended_jobs",
+					 "totals of the longest idle cgroups were "
+					 "forgotten",
+					 result->evicted_jobs};
 	sample->drops = out;
 	sample->ndrops = n;
 }
@@ -366,8 +380,8 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
 	sample->njobs = result.njobs;
 	sample->live_tasks = result.live_tasks;
 	sample->io_tasks = result.io_tasks;
-	sample->run_queue = (double)(monitor->looks_sum + result.runnable) /
-			    (double)(monitor->looks + 1);
+	sample->run_queue =
+		(double)(monitor->looks_sum + result.runnable) / (double)(monitor->looks + 1);
 	monitor->looks = monitor->looks_sum = 0;
 	sample->time_ns = clock_ns(CLOCK_REALTIME);
 	sample->since_ns = monitor->since_ns;

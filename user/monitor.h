@@ -50,8 +50,8 @@ struct monitor_program {
 
 /* What one reading saw.  Valid until the next monitor_sample or monitor_free. */
 struct monitor_sample {
-	uint64_t time_ns;  /* CLOCK_REALTIME of this reading */
-	uint64_t since_ns; /* CLOCK_REALTIME when counting began */
+	uint64_t time_ns;    /* CLOCK_REALTIME of this reading */
+	uint64_t since_ns;   /* CLOCK_REALTIME when counting began */
 	uint64_t elapsed_ns; /* since the previous reading; the first: since counting began */
 
 	const struct iocom_task *tasks; /* live, and once each: exited since the last reading */
@@ -62,17 +62,17 @@ struct monitor_sample {
 	size_t ndisks;
 
 	struct {
-		uint64_t metadata_bytes; /* journal and file-system metadata writeback */
+		uint64_t metadata_bytes;  /* journal and file-system metadata writeback */
 		uint64_t writeback_bytes; /* file data whose writer the ledger did not know */
 		uint64_t swap_out_bytes;  /* reclaim's writes to a swap device */
 		uint64_t other_bytes;	  /* bios of kernel threads and the like */
-	} unattributed; /* cumulative, over the disks in scope */
+	} unattributed;			  /* cumulative, over the disks in scope */
 
 	const struct monitor_drop *drops;
 	size_t ndrops;
 	const struct monitor_program *programs;
 	size_t nprograms;
-	uint64_t sweep_ns; /* time this reading took */
+	uint64_t sweep_ns;    /* time this reading took */
 	uint64_t user_cpu_ns; /* CPU of this process since counting began */
 
 	double run_queue; /* runnable tasks in scope: mean of the looks since the last reading */

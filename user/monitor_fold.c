@@ -17,7 +17,7 @@
 
 _Static_assert(sizeof(struct counters) == sizeof(struct iocom_load), "same fields, same order");
 _Static_assert(offsetof(struct counters, major_faults) ==
-		       offsetof(struct iocom_load, major_faults) &&
+			       offsetof(struct iocom_load, major_faults) &&
 		       offsetof(struct counters, cpu_ns) == offsetof(struct iocom_load, cpu_ns),
 	       "same fields, same order");
 
@@ -32,11 +32,11 @@ struct process {
 	uint64_t rss_bytes;
 	uint64_t exited_s;
 	uint32_t uid;
-	uint32_t next;	 /* in the bucket, or the free list */
-	uint32_t newer;	 /* in the queue of the exited */
-	uint32_t seen;	 /* the reading that saw a thread of it */
+	uint32_t next;	  /* in the bucket, or the free list */
+	uint32_t newer;	  /* in the queue of the exited */
+	uint32_t seen;	  /* the reading that saw a thread of it */
 	uint32_t changed; /* the reading that brought folded I/O */
-	bool known;	 /* comm, uid, cgroup are valid */
+	bool known;	  /* comm, uid, cgroup are valid */
 	bool exited;
 	bool reported_exit;
 	char comm[16];

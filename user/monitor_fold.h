@@ -17,9 +17,9 @@
 #include "records.h"
 
 /* Ended processes stay known that long (late writeback), and so many at most. */
-#define FOLD_EXITED_MAX	 8192
-#define FOLD_EXITED_S	 600
-#define FOLD_JOBS_MAX	 16384
+#define FOLD_EXITED_MAX 8192
+#define FOLD_EXITED_S	600
+#define FOLD_JOBS_MAX	16384
 /* A process that neither runs nor told its end is given up after so many readings. */
 #define FOLD_MISSING_MAX 5
 

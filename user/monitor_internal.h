@@ -20,7 +20,7 @@
 /* One disk that was seen. */
 struct disk_entry {
 	struct iocom_disk disk;
-	__u32 device; /* the kernel's dev_t */
+	__u32 device;	   /* the kernel's dev_t */
 	__u64 kernel_base; /* bytes in its statistics when counting began */
 	__u64 service2;	   /* the wrapping counter at the last reading */
 	struct disk_value value;
@@ -33,7 +33,7 @@ struct monitor_disks {
 	struct {
 		__u32 device;
 		__u64 bytes;
-	} *bases;
+	} * bases;
 	size_t nbases;
 };
 

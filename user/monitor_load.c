@@ -105,10 +105,10 @@ static int choose_programs(struct iocom_bpf *skel, struct iocom_err *err)
 	count_parameters(btf, parameters);
 	btf__free(btf);
 	for (size_t h = 0; h < HOOKS; h++) {
-		struct bpf_program *program = bpf_object__find_program_by_name(
-			skel->obj, hooks[h].program);
-		bool fits = parameters[h] >= hooks[h].min_args &&
-			    parameters[h] <= hooks[h].max_args;
+		struct bpf_program *program =
+			bpf_object__find_program_by_name(skel->obj, hooks[h].program);
+		bool fits =
+			parameters[h] >= hooks[h].min_args && parameters[h] <= hooks[h].max_args;
 
 		if (!fits && hooks[h].needed)
 			return iocom_err_set(err, -EOPNOTSUPP,

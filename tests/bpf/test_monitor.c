@@ -35,7 +35,7 @@ struct world {
 	struct rig rig;
 	struct monitor *monitor;
 	struct monitor_sample sample;
-	char big[128]; /* a file of FILE_MIB on the rig's disk */
+	char big[128];	 /* a file of FILE_MIB on the rig's disk */
 	char small[128]; /* one of 16 MiB */
 };
 
@@ -256,7 +256,8 @@ static void test_faults(void **state)
 	rig_shell("fallocate -l 16M %s", path);
 	rig_drop_caches();
 	load = run(world, body_mmap_to_direct, &w);
-	compare("direct write from cold mmap", "implicit_bytes", w.bytes, load.implicit_bytes, 0.01);
+	compare("direct write from cold mmap", "implicit_bytes", w.bytes, load.implicit_bytes,
+		0.01);
 	compare("direct write from cold mmap", "explicit_write_bytes", w.bytes,
 		load.explicit_write_bytes, 0.01);
 	w.bytes = 8 * MIB;
@@ -286,7 +287,7 @@ static void test_writes(void **state)
 	task = find_task(world, pid);
 	assert_non_null(task); /* once more: its late bytes came */
 	assert_true(task->exited);
-	assert_string_equal(task->comm, "test_monitor");
+	assert_string_equal(task->comm, program_invocation_short_name);
 	compare("writeback after exit", "explicit_write_bytes", w.bytes,
 		task->load.explicit_write_bytes, 0.001);
 
@@ -313,8 +314,11 @@ static void test_cowriters(void **state)
 
 	snprintf(path, sizeof(path), "%s/shared", world->rig.mount);
 	for (int i = 0; i < 2; i++) {
-		w[i] = (struct work){.world = world, .path = path, .bytes = (i ? 24UL : 8UL) * MIB,
-				     .block = 64 * KIB, .from = i ? 8 * (off_t)MIB : 0};
+		w[i] = (struct work){.world = world,
+				     .path = path,
+				     .bytes = (i ? 24UL : 8UL) * MIB,
+				     .block = 64 * KIB,
+				     .from = i ? 8 * (off_t)MIB : 0};
 		pids[i] = rig_start(body_write, &w[i]);
 	}
 	for (int i = 0; i < 2; i++)
@@ -333,7 +337,10 @@ static void test_cowriters(void **state)
 static void test_short_processes(void **state)
 {
 	struct world *world = *state;
-	struct work w = {.world = world, .path = world->big, .bytes = 64 * KIB, .block = 64 * KIB,
+	struct work w = {.world = world,
+			 .path = world->big,
+			 .bytes = 64 * KIB,
+			 .block = 64 * KIB,
 			 .flags = O_DIRECT};
 	uint64_t bytes = 0, cpu = 0;
 	size_t rows = 0;
@@ -351,16 +358,16 @@ static void test_short_processes(void **state)
 		for (size_t i = 0; i < world->sample.ntasks; i++) {
 			const struct iocom_task *task = &world->sample.tasks[i];
 
-			if (!task->exited || strcmp(task->comm, "test_monitor") != 0)
+			if (!task->exited || strcmp(task->comm, program_invocation_short_name) != 0)
 				continue;
 			rows++;
 			bytes += task->load.explicit_read_bytes;
 			cpu += task->load.cpu_ns;
 		}
-		printf("# %d: rows %zu bytes %lu\n", n, rows, bytes);
 	}
 	compare("2,000 short processes", "rows", SHORT_PROCESSES, rows, 0);
-	compare("2,000 short processes", "explicit_read_bytes", SHORT_PROCESSES * w.bytes, bytes, 0);
+	compare("2,000 short processes", "explicit_read_bytes", SHORT_PROCESSES * w.bytes, bytes,
+		0);
 	assert_true(cpu > 0);
 }
 
@@ -390,7 +397,10 @@ static void test_5ms_task(void **state)
 static void test_jobs(void **state)
 {
 	struct world *world = *state;
-	struct work w = {.world = world, .path = world->big, .bytes = 4 * MIB, .block = 64 * KIB,
+	struct work w = {.world = world,
+			 .path = world->big,
+			 .bytes = 4 * MIB,
+			 .block = 64 * KIB,
 			 .flags = O_DIRECT};
 	char cgroup[2][160];
 	uint64_t id[2], bytes[2] = {0, 0};
@@ -435,7 +445,10 @@ static void test_jobs(void **state)
 static void test_service(void **state)
 {
 	struct world *world = *state;
-	struct work w = {.world = world, .path = world->big, .bytes = 8 * MIB, .block = 4 * KIB,
+	struct work w = {.world = world,
+			 .path = world->big,
+			 .bytes = 8 * MIB,
+			 .block = 4 * KIB,
 			 .flags = O_DIRECT};
 	struct iocom_disk before, after;
 	double mean_ms, second_ms2, elapsed_ms;
@@ -565,7 +578,10 @@ static void test_scope(void **state)
 	const char *disks[] = {world->rig.disk, NULL};
 	char path[160];
 	struct monitor_config config = {.scope_cgroup = path, .scope_disks = disks};
-	struct work w = {.world = world, .path = world->big, .bytes = 8 * MIB, .block = 64 * KIB,
+	struct work w = {.world = world,
+			 .path = world->big,
+			 .bytes = 8 * MIB,
+			 .block = 64 * KIB,
 			 .flags = O_DIRECT};
 	struct iocom_err err = {""};
 	const struct iocom_task *task;
@@ -666,11 +682,11 @@ static int world_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reads),	     cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_writes),	     cmocka_unit_test(test_cowriters),
-		cmocka_unit_test(test_service),	     cmocka_unit_test(test_5ms_task),
-		cmocka_unit_test(test_jobs),	     cmocka_unit_test(test_short_processes),
-		cmocka_unit_test(test_scope),	     cmocka_unit_test(test_sweep),
+		cmocka_unit_test(test_reads),	      cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_writes),	      cmocka_unit_test(test_cowriters),
+		cmocka_unit_test(test_service),	      cmocka_unit_test(test_5ms_task),
+		cmocka_unit_test(test_jobs),	      cmocka_unit_test(test_short_processes),
+		cmocka_unit_test(test_scope),	      cmocka_unit_test(test_sweep),
 		cmocka_unit_test(test_disk_identity), cmocka_unit_test(test_no_drops),
 		cmocka_unit_test(test_errors),
 	};

@@ -61,7 +61,7 @@ load n1 "$WORK" hold 700 300
 tap_true "n1's memory is measured" until_true 15 field_above n1 n1 memory_requested_mb 700
 tap_like "n1's memory over-committed: a memory job leaves" "$(mem_job)" '^n[234]$'
 tap_calc "explain: memory with the job exceeds what n1 has" \
-	"$(explain | jq '[.place.plan.reasons[] | select(.criterion=="memory-overloaded")][0] | .left > .right' | sed 's/true/1/;s/false/0/')"
+	"$(explain | jq '[.place.plan.reasons[] | select(.criterion=="mem-overloaded")][0] | .left > .right' | sed 's/true/1/;s/false/0/')"
 pkill -f "work hold 700" 2>/dev/null
 load_stop
 

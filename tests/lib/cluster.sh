@@ -11,6 +11,7 @@ SCRATCH=$(mktemp -d)
 chmod 755 "$SCRATCH"
 
 cluster_down() {
+	umount "$SCRATCH/full" 2>/dev/null
 	: >"$SCRATCH/stop"
 	"$TESTBED" down >/dev/null 2>&1
 	rm -rf "$SCRATCH"

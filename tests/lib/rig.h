@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 struct rig {
-	char dir[64];	  /* holds the image, `mnt` below it is the file system */
+	char dir[64]; /* holds the image, `mnt` below it is the file system */
 	char mount[80];
 	char disk[32];	  /* "loop3" */
 	char cgroup[128]; /* absolute path of a fresh cgroup2 directory */

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Folding threads into processes and jobs: nothing twice, nothing lost, nothing backwards. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "monitor_fold.h"
+
+#define JOB 77
+
+static int setup(void **state)
+{
+	*state = fold_new();
+	return *state ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	fold_free(*state);
+	return 0;
+}
+
+static void add_thread(struct fold *fold, uint32_t tgid, bool is_leader, uint64_t read_bytes)
+{
+	struct thread_record thread = {.tgid = tgid, .start = 1000 + tgid, .cgid = JOB};
+	struct leader_record leader = {.rss_pages = 10, .uid = 5, .comm = "worker"};
+	struct counters counters = {.explicit_read_bytes = read_bytes, .explicit_ops = 1};
+
+	assert_int_equal(fold_thread(fold, &thread, is_leader ? &leader : NULL, &counters), 0);
+}
+
+static void add_late(struct fold *fold, uint32_t tgid, bool exited, uint64_t read_bytes)
+{
+	struct process_key key = {.tgid = tgid, .start = 1000 + tgid};
+	struct late_value late = {.counters.explicit_read_bytes = read_bytes,
+				  .cgid = JOB,
+				  .uid = 5,
+				  .exited = exited,
+				  .comm = "worker"};
+
+	assert_int_equal(fold_late(fold, &key, &late), 0);
+	assert_int_equal(fold_job(fold, JOB, &late.counters), 0);
+}
+
+static struct fold_result end(struct fold *fold)
+{
+	struct fold_result result;
+
+	assert_int_equal(fold_end(fold, &result), 0);
+	return result;
+}
+
+static void test_threads_become_one_process(void **state)
+{
+	struct fold *fold = *state;
+	struct fold_result r;
+
+	fold_begin(fold, 1);
+	add_thread(fold, 10, true, 100);
+	add_thread(fold, 10, false, 30);
+	r = end(fold);
+	assert_int_equal(r.ntasks, 1);
+	assert_int_equal(r.tasks[0].load.explicit_read_bytes, 130);
+	assert_int_equal(r.tasks[0].delta.explicit_read_bytes, 130);
+	assert_int_equal(r.njobs, 1);
+	assert_int_equal(r.jobs[0].load.explicit_read_bytes, 130);
+	assert_int_equal(r.jobs[0].tasks, 1);
+	assert_int_equal(r.live_tasks, 1);
+	assert_int_equal(r.io_tasks, 1);
+
+	/* One thread ends: its bytes move from live to folded, the total stays. */
+	fold_begin(fold, 2);
+	add_late(fold, 10, false, 30);
+	add_thread(fold, 10, true, 100);
+	r = end(fold);
+	assert_int_equal(r.tasks[0].load.explicit_read_bytes, 130);
+	assert_int_equal(r.tasks[0].delta.explicit_read_bytes, 0);
+	assert_int_equal(r.jobs[0].load.explicit_read_bytes, 130);
+}
+
+static void test_totals_never_go_back(void **state)
+{
+	struct fold *fold = *state;
+	struct fold_result r;
+
+	fold_begin(fold, 1);
+	add_thread(fold, 10, true, 100);
+	add_thread(fold, 10, false, 30);
+	end(fold);
+	fold_begin(fold, 2); /* the second thread is gone, its fold not here yet */
+	add_thread(fold, 10, true, 105);
+	r = end(fold);
+	assert_int_equal(r.tasks[0].load.explicit_read_bytes, 130);
+	fold_begin(fold, 3);
+	add_late(fold, 10, false, 30);
+	add_thread(fold, 10, true, 110);
+	r = end(fold);
+	assert_int_equal(r.tasks[0].load.explicit_read_bytes, 140);
+	assert_int_equal(r.tasks[0].delta.explicit_read_bytes, 10);
+}
+
+static void test_an_exit_shows_once_and_late_bytes_once_more(void **state)
+{
+	struct fold *fold = *state;
+	struct fold_result r;
+
+	fold_begin(fold, 1);
+	add_late(fold, 10, true, 0); /* came and went between two readings, did nothing */
+	r = end(fold);
+	assert_int_equal(r.ntasks, 1);
+	assert_true(r.tasks[0].exited);
+	assert_string_equal(r.tasks[0].comm, "worker");
+	assert_int_equal(r.live_tasks, 0);
+	fold_begin(fold, 2);
+	assert_int_equal(end(fold).ntasks, 0);
+	fold_begin(fold, 3);
+	add_late(fold, 10, false, 4096);
+	r = end(fold);
+	assert_int_equal(r.ntasks, 1);
+	assert_true(r.tasks[0].exited);
+	assert_string_equal(r.tasks[0].comm, "worker");
+	assert_int_equal(r.tasks[0].load.explicit_read_bytes, 4096);
+	fold_begin(fold, 4);
+	assert_int_equal(end(fold).ntasks, 0);
+	fold_begin(fold, 5 + FOLD_EXITED_S); /* forgotten by age: no drop */
+	r = end(fold);
+	assert_int_equal(r.evicted_processes, 0);
+}
+
+static void test_too_many_exited_are_counted(void **state)
+{
+	struct fold *fold = *state;
+	struct fold_result r;
+	uint32_t i;
+
+	fold_begin(fold, 1);
+	for (i = 1; i <= FOLD_EXITED_MAX + 100; i++)
+		add_late(fold, i, true, 1);
+	r = end(fold);
+	assert_int_equal(r.ntasks, FOLD_EXITED_MAX + 100); /* each is shown first */
+	assert_int_equal(r.jobs[0].load.explicit_read_bytes, FOLD_EXITED_MAX + 100);
+	fold_begin(fold, 2);
+	assert_int_equal(end(fold).evicted_processes, 100);
+	/* A lost end is given up after a while. */
+	fold_begin(fold, 3);
+	add_thread(fold, 4000000, true, 1);
+	end(fold);
+	for (i = 0; i <= FOLD_MISSING_MAX; i++) {
+		fold_begin(fold, 4 + i);
+		r = end(fold);
+		assert_int_equal(r.ntasks, 1);
+		assert_int_equal(r.tasks[0].exited, i == FOLD_MISSING_MAX);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_threads_become_one_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_totals_never_go_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_an_exit_shows_once_and_late_bytes_once_more,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_too_many_exited_are_counted, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("monitor_fold", tests, NULL, NULL);
+}
