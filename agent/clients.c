@@ -229,15 +229,21 @@ static void line(void *arg)
 void client_watch(struct client *c, unsigned interval_ms)
 {
 	struct agent *a = c->clients->agent;
+	const struct iocom_disk *before;
+	struct monitor_sample past;
+	size_t nbefore;
 
 	c->busy = false;
-	tick_sample(a); /* so that the first line begins now */
 	sample_window_free(c->window);
 	c->window = sample_window_new();
 	if (!c->window) {
 		client_error(c, "out of memory");
 		return;
 	}
+	/* The first line begins now: what was before is only what rates start from. */
+	tick_sample(a);
+	if (c->dead || sample_window_take(c->window, &past, &before, &nbefore) == -ENOMEM)
+		return;
 	c->interval_ns = interval_ms * CLOCK_NS_PER_MS;
 	c->line = (struct loop_timer){.fire = line, .arg = c};
 	loop_start(a->loop, &c->line, c->interval_ns);

@@ -86,8 +86,47 @@ struct job *jobs_find(const struct jobs *jobs, const char *name)
 	return job;
 }
 
+static void mark(struct jobs *jobs, const struct job *job)
+{
+	struct job_mark *m = &jobs->marks[jobs->nmarks % JOBS_MARKS];
+
+	if (!job->cgroup_id)
+		return;
+	m->cgroup_id = job->cgroup_id;
+	m->uid = job->order.uid;
+	memcpy(m->job, job->order.job, sizeof(m->job));
+	jobs->nmarks++;
+}
+
+int jobs_whose(const struct jobs *jobs, uint64_t cgroup_id, const char **name, uid_t *uid)
+{
+	const char *found = NULL;
+	uid_t owner = 0;
+
+	if (!cgroup_id)
+		return -ENOENT;
+	for (const struct job *job = jobs->first; job && !found; job = job->next)
+		if (job->cgroup_id == cgroup_id) {
+			found = job->order.job;
+			owner = job->order.uid;
+		}
+	for (size_t i = 0; !found && i < jobs->nmarks && i < JOBS_MARKS; i++)
+		if (jobs->marks[i].cgroup_id == cgroup_id) {
+			found = jobs->marks[i].job;
+			owner = jobs->marks[i].uid;
+		}
+	if (!found)
+		return -ENOENT;
+	if (name)
+		*name = found;
+	if (uid)
+		*uid = owner;
+	return 0;
+}
+
 void jobs_remove(struct jobs *jobs, struct job *job)
 {
+	mark(jobs, job);
 	for (struct job **p = &jobs->first; *p; p = &(*p)->next) {
 		if (*p != job)
 			continue;

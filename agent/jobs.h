@@ -76,15 +76,27 @@ struct job {
 	unsigned seen; /* periods that saw it */
 };
 
+/* Whose an ended job's cgroup was: its counters stay in the listings. */
+#define JOBS_MARKS 1024
+struct job_mark {
+	uint64_t cgroup_id;
+	uid_t uid;
+	char job[SPEC_JOB_MAX];
+};
+
 struct jobs {
 	struct job *first;
 	size_t count;
+	struct job_mark marks[JOBS_MARKS]; /* a ring: the newest JOBS_MARKS ended jobs */
+	size_t nmarks;			   /* ever */
 };
 
 /* NULL: no room or no memory.  Copies ORDER. */
 struct job *jobs_add(struct jobs *jobs, const struct job_order *order);
 struct job *jobs_find(const struct jobs *jobs, const char *job);
-/* Takes it out and frees it; the leash must be closed. */
+/* Whose this cgroup is, or was; JOB and UID may be NULL.  0 or -ENOENT. */
+int jobs_whose(const struct jobs *jobs, uint64_t cgroup_id, const char **job, uid_t *uid);
+/* Takes it out, marks whose its cgroup was, and frees it; the leash must be closed. */
 void jobs_remove(struct jobs *jobs, struct job *job);
 /* Takes what a reading says of each job; the explicit operations of all of them in it. */
 uint64_t jobs_sampled(struct jobs *jobs, const struct monitor_sample *sample);

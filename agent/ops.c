@@ -179,30 +179,20 @@ static void op_explain(struct agent *a, struct client *c, const msgpack_object *
 
 /* --- top ----------------------------------------------------------------------- */
 
-static const struct job *by_cgroup(const struct agent *a, uint64_t cgroup_id)
-{
-	const struct job *job = a->jobs.first;
-
-	while (job && job->cgroup_id != cgroup_id)
-		job = job->next;
-	return cgroup_id ? job : NULL;
-}
-
 static const char *job_name(void *arg, uint64_t cgroup_id)
 {
-	const struct job *job = by_cgroup(arg, cgroup_id);
+	const struct agent *a = arg;
+	const char *name = NULL;
 
-	return job ? job->order.job : NULL;
+	jobs_whose(&a->jobs, cgroup_id, &name, NULL);
+	return name;
 }
 
 static int job_uid(void *arg, uint64_t cgroup_id, uid_t *uid)
 {
-	const struct job *job = by_cgroup(arg, cgroup_id);
+	const struct agent *a = arg;
 
-	if (!job)
-		return -ENOENT;
-	*uid = job->order.uid;
-	return 0;
+	return jobs_whose(&a->jobs, cgroup_id, NULL, uid);
 }
 
 json_t *ops_top(struct agent *a, const struct monitor_sample *sample,

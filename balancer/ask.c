@@ -83,8 +83,9 @@ static int take_number(const char *option, const char *text, double *out, struct
 	double value = strtod(text, &end);
 
 	if (end == text || *end || !isfinite(value) || value < 0)
-		return iocom_err_set(err, -EINVAL, "--%s takes a number that is not negative, not '%s'",
-				     option, text);
+		return iocom_err_set(err, -EINVAL,
+				     "--%s takes a number that is not negative, not '%s'", option,
+				     text);
 	*out = value;
 	return 0;
 }
@@ -96,7 +97,8 @@ static int take_size(const char *option, const char *text, double per, double *o
 
 	if (ask_size(text, 1, &bytes))
 		return iocom_err_set(err, -EINVAL,
-				     "--%s takes a size such as 500M or 2Gi, not '%s'", option, text);
+				     "--%s takes a size such as 500M or 2Gi, not '%s'", option,
+				     text);
 	*out = bytes / per;
 	return 0;
 }
@@ -117,7 +119,8 @@ static int take_data(const char *text, double *out, struct iocom_err *err)
 				     strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return iocom_err_set(err, -EINVAL,
-				     "--data '%s' is not a regular file; give its size instead", text);
+				     "--data '%s' is not a regular file; give its size instead",
+				     text);
 	*out = (double)st.st_size / 1e6;
 	return 0;
 }
@@ -201,7 +204,7 @@ void ask_pack(const struct ask *ask, bool run, const char *cwd, const char *exec
 	msgpack_packer pk;
 
 	snprintf(class_name, sizeof(class_name), "%s",
-		 ask->class_name ? ask->class_name
+		 ask->class_name   ? ask->class_name
 		 : base && base[1] ? base + 1
 				   : command[0]);
 	command_line(command, line, sizeof(line));

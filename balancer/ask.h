@@ -39,7 +39,8 @@ enum ask_option {
 };
 
 #define ASK_LONG_OPTIONS                                                                           \
-	{"policy", required_argument, NULL, ASK_POLICY}, {"node", required_argument, NULL, ASK_NODE},  \
+	{"policy", required_argument, NULL, ASK_POLICY},                                           \
+		{"node", required_argument, NULL, ASK_NODE},                                       \
 		{"class", required_argument, NULL, ASK_CLASS},                                     \
 		{"run-dir", required_argument, NULL, ASK_RUN_DIR},                                 \
 		{"io-rate", required_argument, NULL, ASK_IO_RATE},                                 \

@@ -28,12 +28,14 @@ static int connect_failed(const char *path, int error, struct iocom_err *err)
 	switch (error) {
 	case ENOENT:
 	case ECONNREFUSED:
-		return iocom_err_set(err, -error,
-				     "no agent answers at %s; start one (systemctl start iocomd, or "
-				     "iocomd as root), or name its directory with --run-dir",
-				     path);
+		return iocom_err_set(
+			err, -error,
+			"no agent answers at %s; start one (systemctl start iocomd, or "
+			"iocomd as root), or name its directory with --run-dir",
+			path);
 	case EACCES:
-		return iocom_err_set(err, -error, "no permission to speak to the agent at %s", path);
+		return iocom_err_set(err, -error, "no permission to speak to the agent at %s",
+				     path);
 	default:
 		return iocom_err_set(err, -error, "cannot connect to the agent at %s: %s", path,
 				     strerror(error));
@@ -66,8 +68,9 @@ int client_connect(const char *run_dir, int *fd, struct iocom_err *err)
 
 int client_send(int fd, const void *packed, size_t length, struct iocom_err *err)
 {
-	int rc = length > FRAME_PAYLOAD_MAX ? -EMSGSIZE
-					    : frame_write(fd, FRAME_REQUEST, packed, (uint32_t)length);
+	int rc = length > FRAME_PAYLOAD_MAX
+			 ? -EMSGSIZE
+			 : frame_write(fd, FRAME_REQUEST, packed, (uint32_t)length);
 
 	if (rc == -EMSGSIZE)
 		return iocom_err_set(err, rc, "the request is too large (%zu bytes, at most %u)",

@@ -18,8 +18,7 @@ static const char help[] =
 	"  --json           the stored decision, with the load vectors it looked at\n"
 	"  --run-dir DIR    the agent's directory\n";
 
-static int ask_explain(const char *run_dir, const char *job, json_t **answer,
-		       struct iocom_err *err)
+static int ask_explain(const char *run_dir, const char *job, json_t **answer, struct iocom_err *err)
 {
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
@@ -40,9 +39,8 @@ static int ask_explain(const char *run_dir, const char *job, json_t **answer,
 static void print_vectors(const json_t *place)
 {
 	static const struct listing_column columns[] = {
-		{"  NODE", false},     {"AGE", true},	{"RUNQ", true},
-		{"MEM MB", true},      {"EXPLICIT/s", true}, {"IMPLICIT/s", true},
-		{"DISK", true},	       {"E(s)", true},
+		{"  NODE", false},    {"AGE", true},	    {"RUNQ", true}, {"MEM MB", true},
+		{"EXPLICIT/s", true}, {"IMPLICIT/s", true}, {"DISK", true}, {"E(s)", true},
 	};
 	const json_t *nodes = json_object_get(place, "nodes");
 	struct listing *l;
@@ -53,8 +51,7 @@ static void print_vectors(const json_t *place)
 		return;
 	printf("The load vectors it looked at:\n");
 	l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach(nodes, i, n)
-	{
+	json_array_foreach (nodes, i, n) {
 		char age[32];
 
 		listing_span(age, sizeof(age), listing_number(n, "age_ms"));

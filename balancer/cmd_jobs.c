@@ -91,7 +91,7 @@ static int print_table(const json_t *answer)
 	json_t *job;
 	int rc;
 
-	json_array_foreach(json_object_get(answer, "jobs"), i, job)
+	json_array_foreach (json_object_get(answer, "jobs"), i, job)
 		row(l, job);
 	rc = listing_print(l, stdout);
 	listing_free(l);

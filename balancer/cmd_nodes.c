@@ -76,29 +76,27 @@ static void row(struct listing *l, const json_t *n)
 	listing_cell(l, "%.2f", listing_number(n, "sent_mb_per_s"));
 	listing_cell(l, "%.2f", listing_number(n, "received_mb_per_s"));
 	listing_cell(l, "%.0f", listing_number(n, "jobs"));
-	listing_cell(l, "%s",
-		     json_is_true(json_object_get(n, "accepts_jobs")) ? "open" : "closed");
+	listing_cell(l, "%s", json_is_true(json_object_get(n, "accepts_jobs")) ? "open" : "closed");
 }
 
 static int print_table(const json_t *answer)
 {
 	static const struct listing_column columns[] = {
-		{"NODE", false},       {"AGE", true},	       {"RUNQ", true},
-		{"CORES", true},       {"SPEED", true},	       {"MEM", true},
-		{"EXPLICIT/s", true},  {"IMPLICIT/s", true},   {"DISK", true},
-		{"SERVICE", true},     {"BANDWIDTH", true},    {"SENT MB/s", true},
-		{"RECV MB/s", true},   {"JOBS", true},	       {"OWNER", false},
+		{"NODE", false},     {"AGE", true},	{"RUNQ", true},	      {"CORES", true},
+		{"SPEED", true},     {"MEM", true},	{"EXPLICIT/s", true}, {"IMPLICIT/s", true},
+		{"DISK", true},	     {"SERVICE", true}, {"BANDWIDTH", true},  {"SENT MB/s", true},
+		{"RECV MB/s", true}, {"JOBS", true},	{"OWNER", false},
 	};
 	struct listing *l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
 	size_t i;
 	json_t *n;
 	int rc;
 
-	json_array_foreach(json_object_get(answer, "nodes"), i, n)
+	json_array_foreach (json_object_get(answer, "nodes"), i, n)
 		row(l, n);
 	rc = listing_print(l, stdout);
 	listing_free(l);
-	json_array_foreach(json_object_get(answer, "dropped"), i, n)
+	json_array_foreach (json_object_get(answer, "dropped"), i, n)
 		printf("%s: %s\n", listing_string(n, "name"), listing_string(n, "reason"));
 	return rc || fflush(stdout) ? 1 : 0;
 }
@@ -142,7 +140,8 @@ int cmd_nodes(int argc, char **argv)
 		else
 			return fputs(help, c == 'h' ? stdout : stderr), c == 'h' ? 0 : 2;
 		if (c == 'w' && !(watch >= 0.1 && watch <= 86400)) {
-			fprintf(stderr, "iocom nodes: --watch takes 0.1 to 86400 seconds, not '%s'\n",
+			fprintf(stderr,
+				"iocom nodes: --watch takes 0.1 to 86400 seconds, not '%s'\n",
 				optarg);
 			return 2;
 		}

@@ -24,9 +24,10 @@ static const struct command commands[] = {
 
 static void usage(FILE *out)
 {
-	fprintf(out, "usage: iocom COMMAND [OPTION...]\n"
-		     "Balances jobs over Linux machines by the I/O, memory, CPU and network load that\n"
-		     "the kernel measures.\n\ncommands:\n");
+	fprintf(out,
+		"usage: iocom COMMAND [OPTION...]\n"
+		"Balances jobs over Linux machines by the I/O, memory, CPU and network load that\n"
+		"the kernel measures.\n\ncommands:\n");
 	for (size_t i = 0; i < NCOMMANDS; i++)
 		fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
 	fprintf(out, "\n`iocom COMMAND --help` explains one; every listing takes --json.\n"

@@ -21,7 +21,7 @@ static const json_t *deciding(const json_t *placement, const char *node)
 	size_t i;
 	json_t *r;
 
-	json_array_foreach(reasons, i, r)
+	json_array_foreach (reasons, i, r)
 		if (!strcmp(listing_string(r, "node"), node))
 			found = r;
 	return found;
@@ -45,8 +45,8 @@ void verdict_line(const json_t *placement, FILE *out)
 	if (r) {
 		fprintf(out, ", %s: ", listing_string(r, "criterion"));
 		reason_numbers(r, out);
-		fprintf(out, " %s", json_is_true(json_object_get(r, "holds")) ? "holds"
-									      : "does not hold");
+		fprintf(out, " %s",
+			json_is_true(json_object_get(r, "holds")) ? "holds" : "does not hold");
 	}
 	fputc('\n', out);
 }
@@ -60,8 +60,7 @@ static void print_need(const json_t *placement, FILE *out)
 	if (!json_object_size(need))
 		return;
 	fprintf(out, "The job needs:\n");
-	json_object_foreach((json_t *)need, key, field)
-	{
+	json_object_foreach ((json_t *)need, key, field) {
 		if (!json_is_object(field))
 			continue;
 		fprintf(out, "  %-14s %12.6g  from %s\n", key, listing_number(field, "value"),
@@ -72,8 +71,8 @@ static void print_need(const json_t *placement, FILE *out)
 static void print_reasons(const json_t *placement, FILE *out)
 {
 	static const struct listing_column columns[] = {
-		{"  NODE", false}, {"CRITERION", false}, {"LEFT", true},  {"", false},
-		{"RIGHT", true},   {"UNIT", false},	 {"", false},	  {"MEANING", false},
+		{"  NODE", false}, {"CRITERION", false}, {"LEFT", true}, {"", false},
+		{"RIGHT", true},   {"UNIT", false},	 {"", false},	 {"MEANING", false},
 	};
 	const json_t *reasons = json_object_get(json_object_get(placement, "plan"), "reasons");
 	struct listing *l;
@@ -84,8 +83,7 @@ static void print_reasons(const json_t *placement, FILE *out)
 		return;
 	fprintf(out, "Criteria, each with both sides as measured:\n");
 	l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach(reasons, i, r)
-	{
+	json_array_foreach (reasons, i, r) {
 		listing_cell(l, "  %s", listing_string(r, "node"));
 		listing_cell(l, "%s", listing_string(r, "criterion"));
 		listing_cell(l, "%.4g", listing_number(r, "left"));
@@ -109,8 +107,7 @@ static void print_refusals(const json_t *placement, FILE *out)
 	size_t i;
 	json_t *r;
 
-	json_array_foreach(reasons, i, r)
-	{
+	json_array_foreach (reasons, i, r) {
 		if (json_is_true(json_object_get(r, "holds")) ||
 		    !strcmp(listing_string(r, "node"), listing_string(placement, "home")))
 			continue;
@@ -120,8 +117,7 @@ static void print_refusals(const json_t *placement, FILE *out)
 		fprintf(out, " does not hold\n");
 		any = true;
 	}
-	json_array_foreach(json_object_get(placement, "refused"), i, r)
-	{
+	json_array_foreach (json_object_get(placement, "refused"), i, r) {
 		fprintf(out, "%s  %s: %s: %s\n", any ? "" : "Refused candidates:\n",
 			listing_string(r, "node"), listing_string(r, "reason"),
 			listing_string(r, "text"));

@@ -81,10 +81,11 @@ static ssize_t read_all(int fd, void *buffer, size_t n)
 static int condition(int rc, const uint8_t *head, struct iocom_err *err)
 {
 	if (rc == FRAME_E_VERSION)
-		return iocom_err_set(err, rc,
-				     "the peer speaks protocol version %u, this program %u; install "
-				     "the same iocom version on both sides",
-				     head[2], FRAME_VERSION);
+		return iocom_err_set(
+			err, rc,
+			"the peer speaks protocol version %u, this program %u; install "
+			"the same iocom version on both sides",
+			head[2], FRAME_VERSION);
 	if (rc == FRAME_E_GARBAGE)
 		return iocom_err_set(err, rc, "the peer does not speak iocom's protocol");
 	return rc;

@@ -17,10 +17,10 @@
 
 #include "iocom/err.h"
 
-#define FRAME_VERSION	  1
-#define FRAME_HEADER	  8
-#define FRAME_PAYLOAD_MAX (4u << 20) /* a request with its environment */
-#define FRAME_DATA_MAX	  (64u << 10) /* one piece of stdio */
+#define FRAME_VERSION	   1
+#define FRAME_HEADER	   8
+#define FRAME_PAYLOAD_MAX  (4u << 20)  /* a request with its environment */
+#define FRAME_DATA_MAX	   (64u << 10) /* one piece of stdio */
 #define FRAME_DOCUMENT_MAX (64u << 20) /* FRAME_JSON: some 90,000 tasks */
 
 enum frame_type {
@@ -33,22 +33,22 @@ enum frame_type {
 	FRAME_START = 4, /* MessagePack map: credential, then the spec (user/spec.h) */
 	/* shim <-> CLI, on the job stream */
 	FRAME_STARTED = 5, /* MessagePack map: job, pid */
-	FRAME_DATA = 6,	   /* u8 stream (0 in, 1 out, 2 err), then bytes; none = end of that stream */
-	FRAME_CREDIT = 7,  /* u8 stream, u32 BE: so many more bytes may be sent on it */
-	FRAME_SIGNAL = 8,  /* u8 signal number */
-	FRAME_EXIT = 9,	   /* u8 kind (0 exited, 1 signalled, 2 exec failed, 3 iocom failed), u32 BE value,
-			    * then a sentence where something failed */
+	FRAME_DATA = 6, /* u8 stream (0 in, 1 out, 2 err), then bytes; none = end of that stream */
+	FRAME_CREDIT = 7, /* u8 stream, u32 BE: so many more bytes may be sent on it */
+	FRAME_SIGNAL = 8, /* u8 signal number */
+	FRAME_EXIT = 9,	  /* u8 kind (0 exited, 1 signalled, 2 exec failed, 3 iocom failed), u32 BE
+			   * value,   then a sentence where something failed */
 };
 
 #define FRAME_STREAMS 3
 #define FRAME_WINDOW  (1u << 20) /* credit each side grants per stream at the start */
 
 /* Positive conditions of frame_read and frame_parse. */
-#define FRAME_E_EOF	 1 /* the peer closed between frames */
-#define FRAME_E_GARBAGE	 2 /* not our protocol, or a length over the bound */
-#define FRAME_E_VERSION	 3 /* our protocol, another version */
-#define FRAME_E_CUT	 4 /* the peer closed inside a frame */
-#define FRAME_E_MORE	 5 /* (frame_parse) not whole yet */
+#define FRAME_E_EOF	1 /* the peer closed between frames */
+#define FRAME_E_GARBAGE 2 /* not our protocol, or a length over the bound */
+#define FRAME_E_VERSION 3 /* our protocol, another version */
+#define FRAME_E_CUT	4 /* the peer closed inside a frame */
+#define FRAME_E_MORE	5 /* (frame_parse) not whole yet */
 
 struct frame {
 	uint8_t type;

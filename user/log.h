@@ -15,8 +15,8 @@ enum log_level { LOG_L_ERROR = 3, LOG_L_WARNING = 4, LOG_L_INFO = 6, LOG_L_DEBUG
 struct logger {
 	const char *program; /* borrowed */
 	enum log_level level;
-	bool systemd;	     /* prefix levels instead of time and program name */
-	uint64_t window_s;   /* rate limit: state of the current second */
+	bool systemd;	   /* prefix levels instead of time and program name */
+	uint64_t window_s; /* rate limit: state of the current second */
 	unsigned in_window;
 	uint64_t suppressed; /* lines not written because of the rate limit */
 };

@@ -84,8 +84,7 @@ static bool walk_skip(struct walk *w, uint64_t bytes)
 static bool walk_expect(struct walk *w, uint64_t values)
 {
 	/* Each value takes a byte at least, those already promised included. */
-	if (values > (uint64_t)(w->end - w->at) ||
-	    w->values > (uint64_t)(w->end - w->at) - values)
+	if (values > (uint64_t)(w->end - w->at) || w->values > (uint64_t)(w->end - w->at) - values)
 		return false;
 	w->values += values;
 	return true;

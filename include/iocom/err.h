@@ -25,7 +25,7 @@ __attribute__((format(printf, 3, 4))) int iocom_err_set(struct iocom_err *err, i
 							const char *fmt, ...);
 
 /* Puts "PREFIX: " before what ERR already says; keeps errno. */
-__attribute__((format(printf, 2, 3))) void iocom_err_prefix(struct iocom_err *err,
-							    const char *fmt, ...);
+__attribute__((format(printf, 2, 3))) void iocom_err_prefix(struct iocom_err *err, const char *fmt,
+							    ...);
 
 #endif

@@ -77,16 +77,16 @@ struct iocom_job_load {
 struct iocom_disk {
 	char name[32]; /* "vda", "loop3" */
 	uint32_t major, minor;
-	uint64_t requests; /* completed */
+	uint64_t requests;		  /* completed */
 	uint64_t read_bytes, write_bytes; /* completed, as the block layer saw them */
 	uint64_t service_sum_ns;
 	double service_sum2_ms2;
-	uint64_t task_bytes;	      /* bios attributed to a task */
-	uint64_t stacked_bytes;	      /* bios that a disk above (loop, dm, md) sent here */
-	uint64_t unattributed_bytes;  /* bios whose owner is unknown: metadata, journal */
-	uint64_t foreign_bytes;	      /* bios of tasks outside this node's scope */
-	uint64_t kernel_bytes;	      /* the kernel's own disk statistics since counting began */
-	int64_t residual_bytes;	      /* kernel_bytes - (task + stacked + unattributed + foreign) */
+	uint64_t task_bytes;	     /* bios attributed to a task */
+	uint64_t stacked_bytes;	     /* bios that a disk above (loop, dm, md) sent here */
+	uint64_t unattributed_bytes; /* bios whose owner is unknown: metadata, journal */
+	uint64_t foreign_bytes;	     /* bios of tasks outside this node's scope */
+	uint64_t kernel_bytes;	     /* the kernel's own disk statistics since counting began */
+	int64_t residual_bytes;	     /* kernel_bytes - (task + stacked + unattributed + foreign) */
 };
 
 #endif

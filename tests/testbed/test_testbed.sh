@@ -17,6 +17,8 @@ finish() {
 	"$TESTBED" down >/dev/null 2>&1
 	rm -rf "$SCRATCH"
 }
+exec 9>/run/lock/iocom-testbed-user.lock # one testbed a machine: tests take turns
+flock -w 900 9 || tap_skip_all "another test holds the testbed"
 trap finish EXIT
 trap 'exit 130' INT TERM
 "$TESTBED" down >/dev/null 2>&1

@@ -22,11 +22,11 @@ static void test_sizes(void **state)
 		const char *text;
 		double bytes;
 	} good[] = {
-		{"0", 0},	 {"1234", 1234},     {"64K", 64e3},	     {"64Ki", 65536},
-		{"1.5G", 1.5e9}, {"10MiB", 10485760}, {"250kb", 250e3}, {"7b", 7},
-		{"2T", 2e12},
+		{"0", 0},	  {"1234", 1234},  {"64K", 64e3},
+		{"64Ki", 65536},  {"1.5G", 1.5e9}, {"10MiB", 10485760},
+		{"250kb", 250e3}, {"7b", 7},	   {"2T", 2e12},
 	};
-	static const char *const bad[] = {"",    "x",	 "-1",	"1X",	  "nan", "inf",
+	static const char *const bad[] = {"",	 "x",	 "-1",	"1X",	 "nan", "inf",
 					  "1KK", "1e99", "5 M", "1e12T", "0x",	"Ki"};
 	double bytes;
 
