@@ -181,9 +181,9 @@ check-layers: all ## prove the walls: librules.a is pure, folders include only d
 	@bash tests/lib/check-layers.sh $(BUILD)
 
 .PHONY: asan
-asan: ## build with ASan and UBSan into build/asan and run unit and shim tests there
+asan: ## build with ASan and UBSan into build/asan; run unit, shim, monitor, end-to-end tests there
 	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=build/asan SANITIZE=address,undefined tests
-	@IOCOM_SANITIZED=1 bash tests/lib/run-checks.sh build/asan unit remote
+	@IOCOM_SANITIZED=1 bash tests/lib/run-checks.sh build/asan unit remote bpf run
 
 .PHONY: lint
 lint: ## cppcheck over all C sources

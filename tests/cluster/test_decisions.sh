@@ -46,6 +46,11 @@ tap_calc "explain shows the vector it looked at: n1's disk over 70 % busy" \
 	"$(jq '.place.nodes[] | select(.name=="n1").disk_utilisation' <<<"$document") > 0.7"
 tap_like "explain for people" "$(on n1 iocom explain last)" "sends it from n1 to $where"
 tap_is "n1's disk busy: NLB leaves it on n1" "$(io_job nlb)" n1
+on n1 mkdir -p $DISK/only-here
+where=$(on n1 sh -c "cd $DISK/only-here && iocom run --policy iocm-re ${IO_NEED[*]} -- hostname")
+tap_is "no other node has the working directory: it runs at home" "$where" n1
+tap_like "explain: each refused it, and why" \
+	"$(explain | jq -c '[.place.refused[] | .reason] | unique')" '^\["path-missing"\]$'
 load_stop
 
 # The load moves to n2: the decision follows it.

@@ -77,6 +77,10 @@ printf '[iocom]\nperoid = 1\n' >"$SCRATCH/c.conf"
 tap_like "unknown key: file, line, key" "$(agent --config "$SCRATCH/c.conf")" 'c\.conf:2.*peroid'
 tap_is "usage error of the agent: 2" "$(status agent --wrong)" 2
 tap_like "not root" "$("$TESTBED" exec n1 --user nobody -- iocomd --run-dir /tmp/x --state-dir /tmp/y 2>&1)" 'root'
+tap_like "kernel without BTF: said, and what to do" "$(unshare -m sh -c "mount -t tmpfs none /sys/kernel/btf &&
+	$IOCOM_BUILD/iocomd --run-dir $SCRATCH/b --state-dir $SCRATCH/b" 2>&1)" 'BTF'
+tap_like "top without BTF: the same" "$(unshare -m sh -c "mount -t tmpfs none /sys/kernel/btf &&
+	$IOCOM_BUILD/iocom top --direct -b -n 1" 2>&1)" 'BTF'
 tap_like "a node without disks is in the matrix" "$(field n1 n3 disks)" '^0$'
 tap_is "a job without I/O runs there" "$(on n1 iocom run --node n3 -- hostname)" n3
 
@@ -141,6 +145,15 @@ tap_is "the server received all" "$(cat "$SCRATCH/server")" 67108864
 tap_calc "64 MiB sent over TCP to the other node: within 1 % ($got)" "$got >= 67108864*0.99 && $got <= 67108864*1.01"
 got=$("$TESTBED" exec n2 -- iocom top -b -n 1 -d 0.3 --json | jq '[.jobs[] | select(.job | test("^n2-")) | .received_bytes] | max')
 tap_calc "64 MiB received by the other node's job: within 1 % ($got)" "$got >= 67108864*0.99 && $got <= 67108864*1.01"
+on n1 iocom top -b -n 4 -d 0.5 --json >"$SCRATCH/top" &
+top=$!
+sleep 0.7
+for i in $(seq 20); do on n1 "$WORK" cpu 0.01; done
+wait $top
+tap_is "processes that ended between two lines: each once, marked exited" \
+	"$(jq -s '[.[].tasks[] | select(.comm=="work" and .exited)] | length' "$SCRATCH/top")" 20
+tap_calc "and with the CPU time they used" \
+	"$(jq -s '[.[].tasks[] | select(.comm=="work" and .exited) | .cpu_ms] | min' "$SCRATCH/top") >= 10"
 tap_is "an ordinary user sees only his own tasks" "$("$TESTBED" exec n1 --user nobody -- iocom top -b -n 1 -d 0.3 --json | jq '[.tasks[] | select(.uid != 65534)] | length')" 0
 
 # --- agents come and go ---
