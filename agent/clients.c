@@ -234,6 +234,7 @@ void client_watch(struct client *c, unsigned interval_ms)
 	size_t nbefore;
 
 	c->busy = false;
+	loop_cancel(a->loop, &c->line); /* of an earlier request on this connection */
 	sample_window_free(c->window);
 	c->window = sample_window_new();
 	if (!c->window) {
@@ -414,6 +415,7 @@ static void ready(void *arg, uint32_t what)
 		}
 		c->header_have = 0;
 		dispatch(c, c->header[3]);
+		break; /* one at a time: others have their turn before its next */
 	}
 	if (!c->dead && (what & EPOLLRDHUP) && !(what & EPOLLIN) && !c->busy)
 		client_drop(c);
@@ -421,13 +423,24 @@ static void ready(void *arg, uint32_t what)
 
 /* --- the listener ----------------------------------------------------------------- */
 
+/* No user may keep the others out. */
+static bool has_room(const struct clients *clients, uid_t uid)
+{
+	size_t own = 0;
+
+	for (const struct client *c = clients->first; c; c = c->next)
+		own += !c->dead && c->who.uid == uid;
+	return uid == 0 || own < CLIENTS_OF_ONE;
+}
+
 static void accept_one(struct clients *clients, int fd)
 {
 	struct agent *a = clients->agent;
 	struct client *c = clients->count < CLIENTS_MAX ? calloc(1, sizeof(*c)) : NULL;
 	socklen_t n = sizeof(c->who);
 
-	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->who, &n)) {
+	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->who, &n) ||
+	    !has_room(clients, c->who.uid)) {
 		a->counters.clients_refused++;
 		frame_write(fd, FRAME_ERROR, "the agent has too many connections; try again", 45);
 		free(c);

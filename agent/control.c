@@ -109,9 +109,7 @@ static int pack_message(struct control *c, const struct control_head *head,
 	char *credential = NULL;
 	int rc;
 
-	msgpack_sbuffer_init(&buffer);
-	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 7);
+	pack_begin(&pk, &buffer, 7);
 	pack_u64(&pk, "v", CONTROL_VERSION);
 	pack_str(&pk, "type", head->type);
 	pack_str(&pk, "from", head->from);

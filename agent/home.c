@@ -221,9 +221,7 @@ void home_hello(struct agent *a)
 
 	if (!a->control)
 		return;
-	msgpack_sbuffer_init(&body);
-	msgpack_packer_init(&pk, &body, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 2);
+	pack_begin(&pk, &body, 2);
 	pack_str(&pk, "address", a->set.address);
 	pack_u64(&pk, "port", a->set.port);
 	for (size_t i = 0; i < a->matrix.count; i++) {

@@ -36,9 +36,7 @@ static int write_order(const struct launch_order *order)
 
 	if (fd < 0)
 		return -errno;
-	msgpack_sbuffer_init(&buffer);
-	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 8);
+	pack_begin(&pk, &buffer, 8);
 	pack_u64(&pk, "v", SHIM_VERSION);
 	pack_u64(&pk, "uid", order->uid);
 	pack_u64(&pk, "gid", order->gid);

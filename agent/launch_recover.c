@@ -68,9 +68,7 @@ static int control_ask(int fd, const char *op, int signal)
 	msgpack_packer pk;
 	int rc;
 
-	msgpack_sbuffer_init(&buffer);
-	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 2);
+	pack_begin(&pk, &buffer, 2);
 	pack_str(&pk, "op", op);
 	pack_u64(&pk, "signal", (uint64_t)signal);
 	rc = frame_write(fd, FRAME_REQUEST, buffer.data, (uint32_t)buffer.size);

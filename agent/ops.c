@@ -262,9 +262,7 @@ static int kill_remote(struct agent *a, struct client *c, const char *node, cons
 	if (!e || !e->alive || !a->control)
 		return iocom_err_set(err, -EHOSTUNREACH, "node %s, where job %s runs, is silent",
 				     node, job);
-	msgpack_sbuffer_init(&body);
-	msgpack_packer_init(&pk, &body, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 2);
+	pack_begin(&pk, &body, 2);
 	pack_u64(&pk, "uid", client_who(c)->uid);
 	pack_u64(&pk, "signal", signal);
 	rc = control_ask(a->control, node, e->vector.address, e->vector.port, "kill", job, &body,

@@ -190,9 +190,7 @@ static void tell_started(struct agent *a, const struct job *job)
 		home_started(a, a->set.name, job->order.job, job->start_ns, job->pid);
 		return;
 	}
-	msgpack_sbuffer_init(&body);
-	msgpack_packer_init(&pk, &body, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 2);
+	pack_begin(&pk, &body, 2);
 	pack_u64(&pk, "start_ns", job->start_ns);
 	pack_u64(&pk, "pid", (uint64_t)job->pid);
 	tell(a, &job->order, "started", &body);

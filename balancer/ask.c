@@ -208,8 +208,7 @@ void ask_pack(const struct ask *ask, bool run, const char *cwd, const char *exec
 		 : base && base[1] ? base + 1
 				   : command[0]);
 	command_line(command, line, sizeof(line));
-	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 10);
+	pack_begin(&pk, out, 10);
 	pack_str(&pk, "op", "place");
 	pack_u64(&pk, "v", 1);
 	pack_str(&pk, "policy", ask->policy);

@@ -60,7 +60,8 @@ void ask_init(struct ask *ask);
 int ask_take(struct ask *ask, int option, const char *value, struct iocom_err *err);
 /*
  * Packs the request "place" for COMMAND (argv).  RUN false: only decide.
- * EXECUTABLE is the absolute path, or the bare name where PATH has none.
+ * EXECUTABLE is the absolute path, or the bare name where PATH has none.  OUT is
+ * initialised here and the caller's to destroy.
  */
 void ask_pack(const struct ask *ask, bool run, const char *cwd, const char *executable,
 	      char *const *command, msgpack_sbuffer *out);

@@ -119,15 +119,16 @@ int client_request(int fd, const void *packed, size_t length, json_t **answer,
 	return rc ? rc : client_receive(fd, answer, err);
 }
 
-int client_ask(const char *run_dir, const void *packed, size_t length, json_t **answer,
+int client_ask(const char *run_dir, msgpack_sbuffer *request, json_t **answer,
 	       struct iocom_err *err)
 {
 	int fd;
 	int rc = client_connect(run_dir, &fd, err);
 
-	if (rc)
-		return rc;
-	rc = client_request(fd, packed, length, answer, err);
-	close(fd);
+	if (!rc) {
+		rc = client_request(fd, request->data, request->size, answer, err);
+		close(fd);
+	}
+	msgpack_sbuffer_destroy(request);
 	return rc;
 }

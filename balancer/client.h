@@ -4,6 +4,7 @@
 #define IOCOM_CLIENT_H
 
 #include <jansson.h>
+#include <msgpack.h>
 #include <stddef.h>
 
 #include "iocom/err.h"
@@ -21,8 +22,8 @@ int client_receive(int fd, json_t **answer, struct iocom_err *err);
 /* client_send, then client_receive. */
 int client_request(int fd, const void *packed, size_t length, json_t **answer,
 		   struct iocom_err *err);
-/* Connect, ask, close: for the listings. */
-int client_ask(const char *run_dir, const void *packed, size_t length, json_t **answer,
+/* Connect, ask, close.  Takes the packed REQUEST: it is destroyed here. */
+int client_ask(const char *run_dir, msgpack_sbuffer *request, json_t **answer,
 	       struct iocom_err *err);
 
 #endif

@@ -22,17 +22,12 @@ static int ask_explain(const char *run_dir, const char *job, json_t **answer, st
 {
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
-	int rc;
 
-	msgpack_sbuffer_init(&buffer);
-	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 3);
+	pack_begin(&pk, &buffer, 3);
 	pack_str(&pk, "op", "explain");
 	pack_u64(&pk, "v", 1);
 	pack_str(&pk, "job", job);
-	rc = client_ask(run_dir, buffer.data, buffer.size, answer, err);
-	msgpack_sbuffer_destroy(&buffer);
-	return rc;
+	return client_ask(run_dir, &buffer, answer, err);
 }
 
 /* What the decision looked at: the vectors, as far as they matter to a person. */

@@ -22,17 +22,12 @@ static int ask_jobs(const char *run_dir, bool all, json_t **answer, struct iocom
 {
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
-	int rc;
 
-	msgpack_sbuffer_init(&buffer);
-	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 3);
+	pack_begin(&pk, &buffer, 3);
 	pack_str(&pk, "op", "jobs");
 	pack_u64(&pk, "v", 1);
 	pack_bool(&pk, "all", all);
-	rc = client_ask(run_dir, buffer.data, buffer.size, answer, err);
-	msgpack_sbuffer_destroy(&buffer);
-	return rc;
+	return client_ask(run_dir, &buffer, answer, err);
 }
 
 static double elapsed_ms(const json_t *job)

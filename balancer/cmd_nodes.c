@@ -29,16 +29,11 @@ static int ask_nodes(const char *run_dir, json_t **answer, struct iocom_err *err
 {
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
-	int rc;
 
-	msgpack_sbuffer_init(&buffer);
-	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 2);
+	pack_begin(&pk, &buffer, 2);
 	pack_str(&pk, "op", "nodes");
 	pack_u64(&pk, "v", 1);
-	rc = client_ask(run_dir, buffer.data, buffer.size, answer, err);
-	msgpack_sbuffer_destroy(&buffer);
-	return rc;
+	return client_ask(run_dir, &buffer, answer, err);
 }
 
 static void disk_cells(struct listing *l, const json_t *n)

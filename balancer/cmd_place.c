@@ -31,9 +31,8 @@ static int decide(const struct ask *ask, char **command, bool json)
 		free(cwd);
 		return 1;
 	}
-	msgpack_sbuffer_init(&buffer);
 	ask_pack(ask, false, cwd, executable, command, &buffer);
-	if (client_ask(ask->run_dir, buffer.data, buffer.size, &answer, &err)) {
+	if (client_ask(ask->run_dir, &buffer, &answer, &err)) {
 		fprintf(stderr, "iocom place: %s\n", err.text);
 	} else if (json) {
 		rc = listing_print_json(answer);
@@ -42,7 +41,6 @@ static int decide(const struct ask *ask, char **command, bool json)
 		rc = fflush(stdout) ? 1 : 0;
 	}
 	json_decref(answer);
-	msgpack_sbuffer_destroy(&buffer);
 	free(executable);
 	free(cwd);
 	return rc;

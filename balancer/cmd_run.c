@@ -154,13 +154,9 @@ static int resolve(struct run *run, struct iocom_err *err)
 static int place(const struct run *run, json_t **answer, struct iocom_err *err)
 {
 	msgpack_sbuffer buffer;
-	int rc;
 
-	msgpack_sbuffer_init(&buffer);
 	ask_pack(&run->ask, true, run->cwd, run->executable, run->command, &buffer);
-	rc = client_ask(run->ask.run_dir, buffer.data, buffer.size, answer, err);
-	msgpack_sbuffer_destroy(&buffer);
-	return rc ? RUN_FAILED : 0;
+	return client_ask(run->ask.run_dir, &buffer, answer, err) ? RUN_FAILED : 0;
 }
 
 /* One field of the answer into a fixed room.  0 or -EPROTO. */

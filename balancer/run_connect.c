@@ -86,9 +86,7 @@ static int send_start(int fd, const struct spec *spec, const void *packed, size_
 	msgpack_packer pk;
 	int rc;
 
-	msgpack_sbuffer_init(&buffer);
-	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 2);
+	pack_begin(&pk, &buffer, 2);
 	pack_str(&pk, "cred", credential);
 	pack_bin(&pk, "spec", packed, length);
 	rc = frame_write(fd, FRAME_START, buffer.data, (uint32_t)buffer.size);

@@ -47,9 +47,7 @@ static int subscribe(struct top_source *source, struct iocom_err *err)
 	msgpack_packer pk;
 	int rc;
 
-	msgpack_sbuffer_init(&buffer);
-	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 3);
+	pack_begin(&pk, &buffer, 3);
 	pack_str(&pk, "op", "top");
 	pack_u64(&pk, "v", 1);
 	pack_u64(&pk, "interval_ms", source->interval_ns / 1000000);

@@ -6,6 +6,13 @@
 #include <math.h>
 #include <string.h>
 
+void pack_begin(msgpack_packer *pk, msgpack_sbuffer *buffer, size_t entries)
+{
+	msgpack_sbuffer_init(buffer);
+	msgpack_packer_init(pk, buffer, msgpack_sbuffer_write);
+	msgpack_pack_map(pk, entries);
+}
+
 void pack_key(msgpack_packer *pk, const char *key)
 {
 	size_t n = strlen(key);

@@ -11,7 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writing.  The packer writes into a msgpack_sbuffer of the caller. */
+/* Writing.  Starts a map of ENTRIES entries in BUFFER, which it initialises and the
+ * caller destroys. */
+void pack_begin(msgpack_packer *pk, msgpack_sbuffer *buffer, size_t entries);
 void pack_str(msgpack_packer *pk, const char *key, const char *value); /* NULL: nil */
 void pack_bin(msgpack_packer *pk, const char *key, const void *data, size_t length);
 void pack_u64(msgpack_packer *pk, const char *key, uint64_t value);

@@ -62,9 +62,7 @@ int record_write_start(int dir, const struct record_start *start, struct iocom_e
 	msgpack_packer pk;
 	int rc;
 
-	msgpack_sbuffer_init(&buffer);
-	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 9);
+	pack_begin(&pk, &buffer, 9);
 	pack_u64(&pk, "v", 1);
 	pack_str(&pk, "job", start->job);
 	pack_bin(&pk, "class", start->class_name, strlen(start->class_name));
@@ -85,9 +83,7 @@ int record_write_exit(int dir, const struct record_exit *end, struct iocom_err *
 	msgpack_packer pk;
 	int rc;
 
-	msgpack_sbuffer_init(&buffer);
-	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 8);
+	pack_begin(&pk, &buffer, 8);
 	pack_u64(&pk, "v", 1);
 	pack_u64(&pk, "pid", (uint64_t)end->pid);
 	pack_u64(&pk, "kind", end->kind);

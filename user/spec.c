@@ -77,9 +77,7 @@ int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
-	msgpack_sbuffer_init(&buffer);
-	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 13);
+	pack_begin(&pk, &buffer, 13);
 	pack_u64(&pk, "v", SPEC_VERSION);
 	pack_str(&pk, "job", spec->job);
 	pack_str(&pk, "node", spec->node);

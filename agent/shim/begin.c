@@ -85,9 +85,7 @@ static int tell_client(struct shim *shim)
 	msgpack_packer pk;
 	int rc;
 
-	msgpack_sbuffer_init(&buffer);
-	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 3);
+	pack_begin(&pk, &buffer, 3);
 	pack_str(&pk, "job", shim->order.spec.job);
 	pack_str(&pk, "node", shim->order.spec.node);
 	pack_u64(&pk, "pid", (uint64_t)shim->child.pid);

@@ -92,9 +92,7 @@ void leash_started(struct leash *leash, pid_t pid, uint64_t cgroup_id)
 
 	leash->pid = pid;
 	leash->cgroup_id = cgroup_id;
-	msgpack_sbuffer_init(&buffer);
-	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 4);
+	pack_begin(&pk, &buffer, 4);
 	pack_str(&pk, "event", "started");
 	pack_str(&pk, "job", leash->job);
 	pack_u64(&pk, "pid", (uint64_t)pid);
@@ -108,9 +106,7 @@ void leash_exited(struct leash *leash, const struct record_exit *end)
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
-	msgpack_sbuffer_init(&buffer);
-	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 9);
+	pack_begin(&pk, &buffer, 9);
 	pack_str(&pk, "event", "exited");
 	pack_str(&pk, "job", leash->job);
 	pack_u64(&pk, "pid", (uint64_t)end->pid);
@@ -140,9 +136,7 @@ void leash_answer(int connection, int result)
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
-	msgpack_sbuffer_init(&buffer);
-	msgpack_packer_init(&pk, &buffer, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 1);
+	pack_begin(&pk, &buffer, 1);
 	pack_u64(&pk, "result", (uint64_t)result);
 	(void)frame_write(connection, FRAME_REQUEST, buffer.data, (uint32_t)buffer.size);
 	msgpack_sbuffer_destroy(&buffer);

@@ -116,3 +116,12 @@ double rules_response_floor(const struct rules_decision *d, const struct rules_b
 	/* Summed in another order than the true values: leave room for rounding. */
 	return floor * (1 - 1e-9);
 }
+
+enum rules_criterion rules_hopeless_response(struct rules_decision *d, void *arg,
+					     const struct rules_bound *b)
+{
+	(void)arg;
+	if (d->params->cpu_cost_test && rules_response_floor(d, b) >= rules_response_home(d))
+		return RULES_C_RESPONSE;
+	return RULES_CRITERIA;
+}

@@ -26,18 +26,8 @@ static bool judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_
 	if (!rules_test(t, RULES_C_CPU_DISCREPANCY, k, weighted(d, d->at_home, d->at_home->cpu + 1),
 			weighted(d, c, c->cpu + 1)))
 		return false;
-	if (!rules_test_eligible(d, t, k))
-		return false;
-	return !d->params->cpu_cost_test || rules_test_response(d, t, k);
-}
-
-static enum rules_criterion hopeless(struct rules_decision *d, void *arg,
-				     const struct rules_bound *b)
-{
-	(void)arg;
-	if (d->params->cpu_cost_test && rules_response_floor(d, b) >= rules_response_home(d))
-		return RULES_C_RESPONSE;
-	return RULES_CRITERIA;
+	return rules_test_eligible(d, t, k) &&
+	       (!d->params->cpu_cost_test || rules_test_response(d, t, k));
 }
 
 int rules_policy_cpu_re(struct rules_decision *d)
@@ -51,7 +41,7 @@ int rules_policy_cpu_re(struct rules_decision *d)
 		/* Weighted, one more task weighs differently on each node: a looser limit. */
 		.limit = by_speed ? (c->cpu + 1) / (c->cores * c->mips) * (1 + 1e-9) : c->cpu,
 		.try_next = d->params->try_next,
-		.hopeless = hopeless,
+		.hopeless = rules_hopeless_response,
 	};
 	double most = d->params->cpu_threshold * (by_speed ? 1 : c->cores);
 

@@ -19,18 +19,8 @@ static bool judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_
 	if (!rules_test(t, RULES_C_MEM_RATIO, k, rules_cell_memory_ratio(d->at_home, m),
 			rules_cell_memory_ratio(c, m)))
 		return false;
-	if (!rules_test_eligible(d, t, k))
-		return false;
-	return !d->params->cpu_cost_test || rules_test_response(d, t, k);
-}
-
-static enum rules_criterion hopeless(struct rules_decision *d, void *arg,
-				     const struct rules_bound *b)
-{
-	(void)arg;
-	if (d->params->cpu_cost_test && rules_response_floor(d, b) >= rules_response_home(d))
-		return RULES_C_RESPONSE;
-	return RULES_CRITERIA;
+	return rules_test_eligible(d, t, k) &&
+	       (!d->params->cpu_cost_test || rules_test_response(d, t, k));
 }
 
 int rules_policy_mem_re(struct rules_decision *d)
@@ -41,7 +31,7 @@ int rules_policy_mem_re(struct rules_decision *d)
 		.limited_by = RULES_C_MEM_RATIO,
 		.limit = rules_cell_memory_ratio(d->at_home, d->request->memory_mb),
 		.try_next = d->params->try_next,
-		.hopeless = hopeless,
+		.hopeless = rules_hopeless_response,
 	};
 	const struct rules_cell *c = d->at_home;
 

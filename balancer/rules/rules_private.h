@@ -210,6 +210,9 @@ struct rules_contest {
 };
 
 /* Fills candidates, the choice and the ties of the plan.  1 chosen, 0 none, -ENOMEM. */
+/* Hopeless by the floor of the response time, where that test is asked for. */
+enum rules_criterion rules_hopeless_response(struct rules_decision *d, void *arg,
+					     const struct rules_bound *b);
 int rules_contest_run(struct rules_decision *d, const struct rules_contest *c);
 
 #endif

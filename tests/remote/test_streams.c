@@ -409,7 +409,7 @@ static void test_stop_and_go(void **state)
 	struct launch_event event;
 	struct job job = stage_start(stage, &want);
 	char path[64], ready[2];
-	const char *stat;
+	const char *stat = NULL;
 	int fd[2], status;
 	pid_t pid;
 
@@ -421,9 +421,14 @@ static void test_stop_and_go(void **state)
 	kill(pid, SIGTSTP);
 	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
 	assert_true(WIFSTOPPED(status));
-	usleep(100000);
 	snprintf(path, sizeof(path), "/proc/%d/stat", event.pid);
-	stat = stage_read(path);
+	/* The client stops itself at once; the job's stop travels. */
+	for (int i = 0; i < 500; i++) {
+		stat = stage_read(path);
+		if (!strncmp(strrchr(stat, ')'), ") T", 3))
+			break;
+		usleep(10000);
+	}
 	assert_memory_equal(strrchr(stat, ')'), ") T", 3);
 	kill(pid, SIGCONT);
 	assert_int_equal(client_status(pid), 5);

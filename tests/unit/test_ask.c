@@ -74,7 +74,6 @@ static void test_pack_leaves_out_what_was_not_given(void **state)
 	(void)state;
 	ask_init(&ask);
 	ask.cpu_s = 2;
-	msgpack_sbuffer_init(&buffer);
 	ask_pack(&ask, true, "/tmp", "/bin/echo", command, &buffer);
 	assert_int_equal(unpack_map(&map, buffer.data, buffer.size), 0);
 	need = unpack_get(&map.data, "need");
