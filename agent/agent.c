@@ -63,14 +63,30 @@ static int make_directory(const char *path, mode_t mode, struct iocom_err *err)
 	return 0;
 }
 
+/* One agent a directory: two on one journal would each call the other's jobs lost. */
+static int lock_directory(const char *directory, const char *what, int *fd, struct iocom_err *err)
+{
+	char lock[SETTINGS_PATH_MAX + 16];
+
+	snprintf(lock, sizeof(lock), "%s/%s.lock", directory, what);
+	*fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (*fd < 0)
+		return iocom_err_set(err, -errno, "cannot write in the %s directory %s: %s", what,
+				     directory, strerror(errno));
+	if (flock(*fd, LOCK_EX | LOCK_NB))
+		return iocom_err_set(err, -EBUSY,
+				     "another iocomd already runs on %s; stop it, or choose "
+				     "another --%s-dir",
+				     directory, what);
+	return 0;
+}
+
 static int directories(struct agent *a, struct iocom_err *err)
 {
-	char lock[SETTINGS_PATH_MAX + 8];
 	int rc;
 
 	snprintf(a->jobs_dir, sizeof(a->jobs_dir), "%s/jobs", a->set.state_dir);
 	snprintf(a->run_jobs_dir, sizeof(a->run_jobs_dir), "%s/jobs", a->set.run_dir);
-	snprintf(lock, sizeof(lock), "%s/lock", a->set.run_dir);
 	rc = make_directory(a->set.run_dir, 0755, err);
 	if (!rc)
 		rc = make_directory(a->run_jobs_dir, 0700, err);
@@ -78,22 +94,17 @@ static int directories(struct agent *a, struct iocom_err *err)
 		iocom_err_prefix(err, "run directory (--run-dir)");
 		return rc;
 	}
-	a->lock_fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (a->lock_fd < 0)
-		return iocom_err_set(err, -errno, "cannot write in the run directory %s: %s",
-				     a->set.run_dir, strerror(errno));
-	if (flock(a->lock_fd, LOCK_EX | LOCK_NB))
-		return iocom_err_set(
-			err, -EBUSY,
-			"another iocomd already runs on %s; stop it, or choose another "
-			"--run-dir",
-			a->set.run_dir);
+	rc = lock_directory(a->set.run_dir, "run", &a->lock_fd, err);
+	if (rc)
+		return rc;
 	rc = make_directory(a->set.state_dir, 0700, err);
 	if (!rc)
 		rc = make_directory(a->jobs_dir, 0700, err);
-	if (rc)
+	if (rc) {
 		iocom_err_prefix(err, "state directory (--state-dir)");
-	return rc;
+		return rc;
+	}
+	return lock_directory(a->set.state_dir, "state", &a->state_lock_fd, err);
 }
 
 static int databases(struct agent *a, struct iocom_err *err)
@@ -101,6 +112,8 @@ static int databases(struct agent *a, struct iocom_err *err)
 	char path[SETTINGS_PATH_MAX + 16];
 	int rc;
 
+	/* Of all users: root's alone, also in a directory that others made readable. */
+	umask(077);
 	snprintf(path, sizeof(path), "%s/iocom.db", a->set.state_dir);
 	rc = journal_open(&a->journal, path, err);
 	if (rc)
@@ -359,7 +372,7 @@ int agent_start(struct agent *a, struct iocom_err *err)
 {
 	int rc;
 
-	a->lock_fd = -1;
+	a->lock_fd = a->state_lock_fd = -1;
 	a->signals.fd = -1;
 	if (geteuid() != 0)
 		return iocom_err_set(err, -EPERM,
@@ -409,6 +422,8 @@ void agent_stop(struct agent *a)
 	if (a->signals.fd >= 0)
 		close(a->signals.fd);
 	loop_free(a->loop);
+	if (a->state_lock_fd >= 0)
+		close(a->state_lock_fd);
 	if (a->lock_fd >= 0)
 		close(a->lock_fd);
 	errno = saved;

@@ -38,7 +38,8 @@ struct agent {
 	struct logger log;
 	struct counters counters;
 	struct loop *loop;
-	int lock_fd; /* RUN_DIR/lock: one agent per run directory */
+	int lock_fd;	   /* RUN_DIR/run.lock: one agent per run directory */
+	int state_lock_fd; /* STATE_DIR/state.lock: and per journal */
 	char jobs_dir[SETTINGS_PATH_MAX + 8], run_jobs_dir[SETTINGS_PATH_MAX + 8];
 
 	struct host host;

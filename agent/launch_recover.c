@@ -23,18 +23,26 @@
 #include <unistd.h>
 
 #include "cgroup.h"
+#include "clock.h"
 #include "frame.h"
 #include "pack.h"
 #include "record.h"
 
 #define TRIES	     100
 #define TRY_PAUSE_NS 20000000L
-#define ANSWER_S     2
+#define LOOK_MS	     4000 /* for all tries together */
+#define LEASH_MS     2000 /* for a shim's answer */
+#define SIGNAL_MS    250  /* the agent serves nobody meanwhile */
 
-/* Connects to RUN_DIR/JOB.sock; a descriptor or negative errno. */
-static int control_connect(const char *run_dir, const char *job)
+/*
+ * Connects to RUN_DIR/JOB.sock, and waits LIMIT_MS for an answer on it; a
+ * descriptor or negative errno.  A shim that hangs (its job's directory may be
+ * on a file system that does not answer) takes no connection: -EAGAIN, for a
+ * connect that waits would hang with it.
+ */
+static int control_connect(const char *run_dir, const char *job, unsigned limit_ms)
 {
-	struct timeval limit = {.tv_sec = ANSWER_S};
+	struct timeval limit = {.tv_sec = limit_ms / 1000, .tv_usec = limit_ms % 1000 * 1000};
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 	int directory, fd, rc = 0;
 
@@ -44,7 +52,7 @@ static int control_connect(const char *run_dir, const char *job)
 	directory = open(run_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (directory < 0)
 		return -errno;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		rc = -errno;
 	else if (snprintf(sa.sun_path, sizeof(sa.sun_path), "/proc/self/fd/%d/%s.sock", directory,
@@ -58,6 +66,7 @@ static int control_connect(const char *run_dir, const char *job)
 			close(fd);
 		return rc;
 	}
+	fcntl(fd, F_SETFL, 0);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	return fd;
 }
@@ -78,7 +87,7 @@ static int control_ask(int fd, const char *op, int signal)
 
 int launch_signal(const char *run_dir, const char *job, int signal)
 {
-	int fd = control_connect(run_dir, job);
+	int fd = control_connect(run_dir, job, SIGNAL_MS);
 	msgpack_unpacked message;
 	struct frame frame;
 	uint64_t result = 0;
@@ -88,7 +97,9 @@ int launch_signal(const char *run_dir, const char *job, int signal)
 		return fd == -ENOENT || fd == -ECONNREFUSED ? -ESRCH : fd;
 	rc = control_ask(fd, "signal", signal);
 	if (!rc)
-		rc = frame_read(fd, &frame, 4096, NULL) ? -EIO : 0;
+		rc = frame_read(fd, &frame, 4096, NULL);
+	if (rc) /* asked all the same: it obeys when it wakes */
+		rc = rc == -EAGAIN ? -ETIMEDOUT : -EIO;
 	close(fd);
 	if (rc)
 		return rc;
@@ -105,13 +116,13 @@ int launch_signal(const char *run_dir, const char *job, int signal)
 /* Takes over the leash of a living shim.  0 or negative errno. */
 static int take_leash(const char *run_dir, struct launch_found *f)
 {
-	int fd = control_connect(run_dir, f->job);
+	int fd = control_connect(run_dir, f->job, LEASH_MS);
 	int rc;
 
 	if (fd < 0)
 		return fd;
 	rc = control_ask(fd, "leash", 0);
-	/* The answer is the event "started"; a byte of it is waited for, at most ANSWER_S. */
+	/* The answer is the event "started"; a byte of it is waited for, at most LEASH_MS. */
 	for (char byte; !rc && recv(fd, &byte, 1, MSG_PEEK) != 1;)
 		rc = -EIO;
 	if (!rc)
@@ -165,6 +176,7 @@ static int take_exit(int dir, struct launch_found *f)
 /* Fills F from the open directory DIR.  As launch_outcome; TAKE: a living shim's leash. */
 static int look(int dir, const char *run_dir, bool take, struct launch_found *f)
 {
+	uint64_t until_ns = clock_boot_ns() + LOOK_MS * CLOCK_NS_PER_MS;
 	struct record_start start;
 	int rc = record_read_start(dir, &start);
 
@@ -179,7 +191,7 @@ static int look(int dir, const char *run_dir, bool take, struct launch_found *f)
 	f->started.cgroup_id = start.cgroup_id;
 	memcpy(f->command, start.command, sizeof(f->command));
 	memcpy(f->class_name, start.class_name, sizeof(f->class_name));
-	for (int i = 0; i < TRIES; i++) {
+	for (int i = 0; i < TRIES && clock_boot_ns() < until_ns; i++) {
 		if (!take_exit(dir, f))
 			return 0;
 		if (take && !take_leash(run_dir, f))

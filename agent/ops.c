@@ -130,6 +130,9 @@ static void op_jobs(struct agent *a, struct client *c, const msgpack_object *req
 	bool all = false;
 
 	unpack_bool(request, "all", &all);
+	/* What ended a moment ago is listed as ended. */
+	if (a->settle.active)
+		target_settle(a);
 	if (journal_list(a->journal, uid == 0 ? (uid_t)-1 : uid, all, JOBS_LISTED_MAX, list_job,
 			 &l)) {
 		json_decref(l.jobs);

@@ -17,7 +17,7 @@
 #include "clock.h"
 #include "pack.h"
 
-#define SETTLE_NS	(50 * CLOCK_NS_PER_MS)
+#define SETTLE_NS	(20 * CLOCK_NS_PER_MS)
 #define REPORTS_AT_ONCE 32
 
 static bool is_local(const struct agent *a, const char *home)

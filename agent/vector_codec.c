@@ -71,6 +71,12 @@ static const struct field fields[] = {
 /* IOCOM_NAME_MAX and IOCOM_ADDRESS_MAX are the same; one bound serves both. */
 _Static_assert(IOCOM_NAME_MAX == IOCOM_ADDRESS_MAX, "one bound for the texts");
 
+/* What a user says that his job needs must not make this node's vector garbage to others. */
+static double within(const struct field *f, double value)
+{
+	return f->max > 0 ? fmin(fmax(value, f->min), f->max) : value;
+}
+
 void vector_pack(msgpack_packer *pk, const struct iocom_vector *v)
 {
 	msgpack_pack_array(pk, NFIELDS);
@@ -95,7 +101,7 @@ void vector_pack(msgpack_packer *pk, const struct iocom_vector *v)
 			msgpack_pack_uint64(pk, *(const uint64_t *)p);
 			break;
 		case REAL:
-			msgpack_pack_float(pk, (float)*(const double *)p);
+			msgpack_pack_float(pk, (float)within(&fields[i], *(const double *)p));
 			break;
 		case BOOL:
 			*(const bool *)p ? msgpack_pack_true(pk) : msgpack_pack_false(pk);

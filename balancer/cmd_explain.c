@@ -58,7 +58,10 @@ static void print_vectors(const json_t *place)
 		listing_cell(l, "%.1f", 1000 * listing_number(n, "explicit_per_ms"));
 		listing_cell(l, "%.1f", 1000 * listing_number(n, "implicit_per_ms"));
 		listing_cell(l, "%.0f %%", 100 * listing_number(n, "disk_utilisation"));
-		listing_cell(l, "%.2f ms", listing_number(n, "disk_service_ms"));
+		if (listing_number(n, "disk_service_ms") > 0)
+			listing_cell(l, "%.2f ms", listing_number(n, "disk_service_ms"));
+		else
+			listing_cell(l, "idle");
 	}
 	listing_print(l, stdout);
 	listing_free(l);

@@ -11,16 +11,19 @@
 #include "listing.h"
 #include "pack.h"
 
+#define WIDE 125 /* columns of the terminal that show everything */
+
 static const char help[] =
 	"usage: iocom nodes [--json] [--watch[=SECONDS]] [--run-dir DIR]\n"
 	"The load matrix: what each node said of itself, and how long ago.\n\n"
 	"  NODE      * marks this machine\n"
 	"  AGE       since its newest vector arrived; silent for 3 periods: dropped\n"
-	"  RUNQ      runnable tasks, mean of the period      CORES  times relative SPEED\n"
-	"  MEM       requested of what jobs may use\n"
+	"  RUNQ      runnable tasks, mean of the period\n"
+	"  CORES     number x relative speed of one (a CPU quota counts as a slower one)\n"
+	"  MEM MB    requested / what jobs may use\n"
 	"  EXPLICIT  I/O load of the tasks' own requests, requests/s  IMPLICIT  of page faults\n"
-	"  DISK      utilisation, E(s) per request, and what the disk delivers\n"
-	"  SENT RECV TCP that leaves or enters the node\n\n"
+	"  DISK      utilisation; E(s) mean service time of a request; CAPACITY what it delivers\n"
+	"  SENT RECV TCP that leaves or enters the node (on a terminal of 125 columns or more)\n\n"
 	"  --json           the whole vectors, one document\n"
 	"  --watch[=S]      again every S seconds [1]\n"
 	"  --run-dir DIR    the agent's directory\n";
@@ -52,7 +55,7 @@ static void disk_cells(struct listing *l, const json_t *n)
 	listing_cell(l, "%.0f MB/s", listing_number(n, "disk_mb_per_s"));
 }
 
-static void row(struct listing *l, const json_t *n)
+static void row(struct listing *l, const json_t *n, bool wide)
 {
 	char age[32];
 
@@ -61,34 +64,42 @@ static void row(struct listing *l, const json_t *n)
 		     json_is_true(json_object_get(n, "self")) ? "*" : "");
 	listing_cell(l, "%s", age);
 	listing_cell(l, "%.1f", listing_number(n, "run_queue"));
-	listing_cell(l, "%.0f", listing_number(n, "cores"));
-	listing_cell(l, "%.2f", listing_number(n, "cpu_speed"));
-	listing_cell(l, "%.0f/%.0f MB", listing_number(n, "memory_requested_mb"),
+	listing_cell(l, "%.0fx%.2f", listing_number(n, "cores"), listing_number(n, "cpu_speed"));
+	listing_cell(l, "%.0f/%.0f", listing_number(n, "memory_requested_mb"),
 		     listing_number(n, "memory_mb"));
 	listing_cell(l, "%.1f", 1000 * listing_number(n, "explicit_per_ms"));
 	listing_cell(l, "%.1f", 1000 * listing_number(n, "implicit_per_ms"));
 	disk_cells(l, n);
-	listing_cell(l, "%.2f", listing_number(n, "sent_mb_per_s"));
-	listing_cell(l, "%.2f", listing_number(n, "received_mb_per_s"));
+	if (wide) {
+		listing_cell(l, "%.2f", listing_number(n, "sent_mb_per_s"));
+		listing_cell(l, "%.2f", listing_number(n, "received_mb_per_s"));
+	}
 	listing_cell(l, "%.0f", listing_number(n, "jobs"));
 	listing_cell(l, "%s", json_is_true(json_object_get(n, "accepts_jobs")) ? "open" : "closed");
 }
 
 static int print_table(const json_t *answer)
 {
-	static const struct listing_column columns[] = {
-		{"NODE", false},     {"AGE", true},	{"RUNQ", true},	      {"CORES", true},
-		{"SPEED", true},     {"MEM", true},	{"EXPLICIT/s", true}, {"IMPLICIT/s", true},
-		{"DISK", true},	     {"SERVICE", true}, {"BANDWIDTH", true},  {"SENT MB/s", true},
-		{"RECV MB/s", true}, {"JOBS", true},	{"OWNER", false},
+	static const struct listing_column all[] = {
+		{"NODE", false},  {"AGE", true},	{"RUNQ", true},	      {"CORES", true},
+		{"MEM MB", true}, {"EXPLICIT/s", true}, {"IMPLICIT/s", true}, {"DISK", true},
+		{"E(s)", true},	  {"CAPACITY", true},	{"SENT MB/s", true},  {"RECV MB/s", true},
+		{"JOBS", true},	  {"OWNER", false},
 	};
-	struct listing *l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
+	static const struct listing_column narrow[] = {
+		{"NODE", false},  {"AGE", true},      {"RUNQ", true},	{"CORES", true},
+		{"MEM MB", true}, {"EXPL/s", true},   {"IMPL/s", true}, {"DISK", true},
+		{"E(s)", true},	  {"CAPACITY", true}, {"JOBS", true},	{"OWNER", false},
+	};
+	bool wide = listing_width() >= WIDE;
+	struct listing *l = wide ? listing_new(all, sizeof(all) / sizeof(all[0]))
+				 : listing_new(narrow, sizeof(narrow) / sizeof(narrow[0]));
 	size_t i;
 	json_t *n;
 	int rc;
 
 	json_array_foreach (json_object_get(answer, "nodes"), i, n)
-		row(l, n);
+		row(l, n, wide);
 	rc = listing_print(l, stdout);
 	listing_free(l);
 	json_array_foreach (json_object_get(answer, "dropped"), i, n)

@@ -10,6 +10,7 @@
 #include "client.h"
 #include "commands.h"
 #include "listing.h"
+#include "run.h"
 #include "verdict.h"
 
 static const char help[] = "usage: iocom place [OPTION...] [--] COMMAND [ARGUMENT...]\n"
@@ -28,6 +29,12 @@ static int decide(const struct ask *ask, char **command, bool json)
 
 	if (!executable) {
 		perror("iocom place: cannot read the working directory");
+		free(cwd);
+		return 1;
+	}
+	if (!ask->node && run_executable_check(command[0], executable, &err)) {
+		fprintf(stderr, "iocom place: %s\n", err.text);
+		free(executable);
 		free(cwd);
 		return 1;
 	}

@@ -3,9 +3,12 @@
 #include "listing.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 struct listing {
@@ -124,6 +127,27 @@ const char *listing_string(const json_t *object, const char *key)
 	const char *text = json_string_value(json_object_get(object, key));
 
 	return text ? text : "";
+}
+
+void listing_quantity(char *out, size_t size, double value)
+{
+	double magnitude = fabs(value);
+
+	snprintf(out, size, "%.*f",
+		 magnitude >= 1000 || value == floor(value) ? 0
+		 : magnitude >= 10			    ? 1
+		 : magnitude >= 1			    ? 2
+							    : 4,
+		 value);
+}
+
+unsigned listing_width(void)
+{
+	struct winsize window;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) || !window.ws_col)
+		return UINT_MAX;
+	return window.ws_col;
 }
 
 void listing_span(char *out, size_t size, double ms)

@@ -29,6 +29,11 @@ int listing_print(const struct listing *l, FILE *out);
 double listing_number(const json_t *object, const char *key);
 const char *listing_string(const json_t *object, const char *key);
 
+/* A quantity for people, without exponents: "0.0015", "3.24", "21190". */
+void listing_quantity(char *out, size_t size, double value);
+/* Columns of the terminal on standard output; a large number where it is none. */
+unsigned listing_width(void);
+
 /* A span for people: "0.4 s", "3.2 min"; negative or absent: "-". */
 void listing_span(char *out, size_t size, double ms);
 

@@ -34,6 +34,14 @@ static void usage(FILE *out)
 		     "The agent's directory is /run/iocom, or $IOCOM_RUN_DIR, or --run-dir DIR.\n");
 }
 
+static const struct command *find(const char *name)
+{
+	for (size_t i = 0; i < NCOMMANDS; i++)
+		if (!strcmp(name, commands[i].name))
+			return &commands[i];
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2) {
@@ -41,6 +49,11 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		const struct command *command = argc > 2 ? find(argv[2]) : NULL;
+		char *help[] = {argv[argc > 2 ? 2 : 1], "--help", NULL};
+
+		if (command)
+			return command->run(2, help);
 		usage(stdout);
 		return 0;
 	}
@@ -48,9 +61,8 @@ int main(int argc, char **argv)
 		printf("iocom %s\n", IOCOM_VERSION);
 		return 0;
 	}
-	for (size_t i = 0; i < NCOMMANDS; i++)
-		if (!strcmp(argv[1], commands[i].name))
-			return commands[i].run(argc - 1, argv + 1);
+	if (find(argv[1]))
+		return find(argv[1])->run(argc - 1, argv + 1);
 	fprintf(stderr, "iocom: there is no command '%s'; `iocom --help` lists them\n", argv[1]);
 	return 2;
 }

@@ -13,39 +13,84 @@ static const char *chosen(const json_t *placement)
 	return *node ? node : listing_string(json_object_get(placement, "plan"), "node");
 }
 
-/* The reason that speaks for the choice: the last one that judged the chosen node. */
+static const json_t *reasons_of(const json_t *placement)
+{
+	return json_object_get(json_object_get(placement, "plan"), "reasons");
+}
+
+/* The last reason that judged NODE and has two sides: the one that decided. */
 static const json_t *deciding(const json_t *placement, const char *node)
 {
-	const json_t *reasons = json_object_get(json_object_get(placement, "plan"), "reasons");
 	const json_t *found = NULL;
 	size_t i;
 	json_t *r;
 
-	json_array_foreach (reasons, i, r)
-		if (!strcmp(listing_string(r, "node"), node))
+	json_array_foreach (reasons_of(placement), i, r)
+		if (!strcmp(listing_string(r, "node"), node) && *listing_string(r, "relation"))
 			found = r;
 	return found;
 }
 
+/* True when a test says that home has too much of something. */
+static bool overloaded(const json_t *placement)
+{
+	size_t i;
+	json_t *r;
+
+	json_array_foreach (reasons_of(placement), i, r)
+		if (strstr(listing_string(r, "criterion"), "-overloaded") &&
+		    json_is_true(json_object_get(r, "holds")))
+			return true;
+	return false;
+}
+
 static void reason_numbers(const json_t *r, FILE *out)
 {
-	fprintf(out, "%.4g %s %.4g %s", listing_number(r, "left"), listing_string(r, "relation"),
-		listing_number(r, "right"), listing_string(r, "unit"));
+	char left[32], right[32];
+
+	listing_quantity(left, sizeof(left), listing_number(r, "left"));
+	listing_quantity(right, sizeof(right), listing_number(r, "right"));
+	fprintf(out, "%s %s %s %s", left, listing_string(r, "relation"), right,
+		listing_string(r, "unit"));
+}
+
+/* What was decided, by whom, in one sentence. */
+static void sentence(const json_t *placement, FILE *out)
+{
+	const char *node = chosen(placement), *home = listing_string(placement, "home");
+	const char *policy = listing_string(placement, "policy");
+	const char *planned = listing_string(json_object_get(placement, "plan"), "node");
+	size_t nodes = json_array_size(json_object_get(placement, "nodes"));
+
+	if (json_is_true(json_object_get(placement, "forced")))
+		fprintf(out, "You asked for %s; %s would have taken %s.", node, policy, planned);
+	else if (strcmp(node, home))
+		fprintf(out, "%s sends it from %s to %s.", policy, home, node);
+	else if (!strcmp(policy, "nlb"))
+		fprintf(out, "nlb never moves a job: it runs at home, on %s.", home);
+	else if (nodes == 1)
+		fprintf(out, "%s keeps it at home, on %s: no other node is known.", policy, home);
+	else if (json_array_size(json_object_get(placement, "refused")) && strcmp(planned, home))
+		fprintf(out, "%s keeps it at home, on %s: the nodes it chose refused.", policy,
+			home);
+	else if (overloaded(placement))
+		fprintf(out,
+			"%s keeps it at home, on %s: home is overloaded, but no other node is "
+			"better.",
+			policy, home);
+	else
+		fprintf(out, "%s keeps it at home, on %s: home is not overloaded.", policy, home);
 }
 
 void verdict_line(const json_t *placement, FILE *out)
 {
-	const char *node = chosen(placement);
-	const json_t *r = deciding(placement, node);
-	const char *home = listing_string(placement, "home");
+	const json_t *r = deciding(placement, chosen(placement));
 
-	fprintf(out, "%s: %s", listing_string(placement, "policy"), node);
-	if (!strcmp(node, home))
-		fprintf(out, " (home)");
-	if (r) {
-		fprintf(out, ", %s: ", listing_string(r, "criterion"));
+	sentence(placement, out);
+	if (r && !json_is_true(json_object_get(placement, "forced"))) {
+		fprintf(out, " %s: ", listing_string(r, "criterion"));
 		reason_numbers(r, out);
-		fprintf(out, " %s",
+		fprintf(out, " %s.",
 			json_is_true(json_object_get(r, "holds")) ? "holds" : "does not hold");
 	}
 	fputc('\n', out);
@@ -55,6 +100,7 @@ static void print_need(const json_t *placement, FILE *out)
 {
 	const json_t *need = json_object_get(placement, "need");
 	const char *key;
+	char value[32];
 	json_t *field;
 
 	if (!json_object_size(need))
@@ -63,18 +109,53 @@ static void print_need(const json_t *placement, FILE *out)
 	json_object_foreach ((json_t *)need, key, field) {
 		if (!json_is_object(field))
 			continue;
-		fprintf(out, "  %-14s %12.6g  from %s\n", key, listing_number(field, "value"),
+		listing_quantity(value, sizeof(value), listing_number(field, "value"));
+		fprintf(out, "  %-14s %12s  from %s\n", key, value,
 			listing_string(field, "source"));
+	}
+}
+
+static void reason_row(struct listing *l, const json_t *r)
+{
+	char left[32], right[32];
+
+	listing_quantity(left, sizeof(left), listing_number(r, "left"));
+	listing_quantity(right, sizeof(right), listing_number(r, "right"));
+	listing_cell(l, "  %s", listing_string(r, "node"));
+	listing_cell(l, "%s", listing_string(r, "criterion"));
+	listing_cell(l, "%s", left);
+	listing_cell(l, "%s", listing_string(r, "relation"));
+	listing_cell(l, "%s", right);
+	listing_cell(l, "%s", listing_string(r, "unit"));
+	listing_cell(l, "%s", json_is_true(json_object_get(r, "holds")) ? "yes" : "NO");
+}
+
+/* Each criterion's meaning once, in the order of their first use. */
+static void print_meanings(const json_t *reasons, FILE *out)
+{
+	size_t i, j;
+	json_t *r;
+
+	fprintf(out, "What they mean (sources: the papers named in iocom(1)):\n");
+	json_array_foreach (reasons, i, r) {
+		const char *name = listing_string(r, "criterion");
+
+		for (j = 0; j < i; j++)
+			if (!strcmp(name, listing_string(json_array_get(reasons, j), "criterion")))
+				break;
+		if (j == i)
+			fprintf(out, "  %-17s %s (%s)\n", name, listing_string(r, "text"),
+				listing_string(r, "source"));
 	}
 }
 
 static void print_reasons(const json_t *placement, FILE *out)
 {
 	static const struct listing_column columns[] = {
-		{"  NODE", false}, {"CRITERION", false}, {"LEFT", true}, {"", false},
-		{"RIGHT", true},   {"UNIT", false},	 {"", false},	 {"MEANING", false},
+		{"  NODE", false}, {"CRITERION", false}, {"LEFT", true},   {"", false},
+		{"RIGHT", true},   {"UNIT", false},	 {"HOLDS", false},
 	};
-	const json_t *reasons = json_object_get(json_object_get(placement, "plan"), "reasons");
+	const json_t *reasons = reasons_of(placement);
 	struct listing *l;
 	size_t i;
 	json_t *r;
@@ -83,26 +164,18 @@ static void print_reasons(const json_t *placement, FILE *out)
 		return;
 	fprintf(out, "Criteria, each with both sides as measured:\n");
 	l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (reasons, i, r) {
-		listing_cell(l, "  %s", listing_string(r, "node"));
-		listing_cell(l, "%s", listing_string(r, "criterion"));
-		listing_cell(l, "%.4g", listing_number(r, "left"));
-		listing_cell(l, "%s", listing_string(r, "relation"));
-		listing_cell(l, "%.4g", listing_number(r, "right"));
-		listing_cell(l, "%s", listing_string(r, "unit"));
-		listing_cell(l, "%s", json_is_true(json_object_get(r, "holds")) ? "yes" : "NO");
-		listing_cell(l, "%s (%s)", listing_string(r, "text"), listing_string(r, "source"));
-	}
+	json_array_foreach (reasons, i, r)
+		reason_row(l, r);
 	if (listing_print(l, out))
 		fprintf(out, "  (out of memory)\n");
 	listing_free(l);
+	print_meanings(reasons, out);
 }
 
 /* Candidates that a criterion refused, and targets that refused at admission. */
 static void print_refusals(const json_t *placement, FILE *out)
 {
-	const json_t *plan = json_object_get(placement, "plan");
-	const json_t *reasons = json_object_get(plan, "reasons");
+	const json_t *reasons = reasons_of(placement);
 	bool any = false;
 	size_t i;
 	json_t *r;
@@ -123,23 +196,16 @@ static void print_refusals(const json_t *placement, FILE *out)
 			listing_string(r, "text"));
 		any = true;
 	}
-	if (!any)
+	if (!any && json_array_size(json_object_get(placement, "nodes")) > 1)
 		fprintf(out, "No candidate was refused.\n");
 }
 
 void verdict_print(const json_t *placement, FILE *out)
 {
-	const char *node = chosen(placement);
-	const char *home = listing_string(placement, "home");
-
 	if (*listing_string(placement, "job"))
 		fprintf(out, "Job %s\n", listing_string(placement, "job"));
-	if (!strcmp(node, home))
-		fprintf(out, "%s keeps it at home, on %s.\n", listing_string(placement, "policy"),
-			home);
-	else
-		fprintf(out, "%s sends it from %s to %s.\n", listing_string(placement, "policy"),
-			home, node);
+	sentence(placement, out);
+	fputc('\n', out);
 	print_need(placement, out);
 	print_reasons(placement, out);
 	print_refusals(placement, out);

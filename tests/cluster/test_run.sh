@@ -100,6 +100,14 @@ solo=$!
 solo_run() { IOCOM_RUN_DIR=$SCRATCH/solo "$IOCOM_BUILD/iocom" run -- "$@"; }
 tap_true "an agent of its own starts" until_true 10 test -S "$SCRATCH/solo/iocom.sock"
 tap_is "and runs a job" "$(solo_run echo ran)" ran
+tap_like "what ended a moment ago is listed as ended" \
+	"$(IOCOM_RUN_DIR=$SCRATCH/solo "$IOCOM_BUILD/iocom" jobs --all)" 'exited .* 0  .*echo ran'
+tap_like "a second agent on the same journal is refused" \
+	"$("$IOCOM_BUILD/iocomd" --run-dir "$SCRATCH/second" --state-dir "$SCRATCH/full/state" 2>&1)" \
+	'another iocomd .*--state-dir'
+tap_is "place: a command that is nowhere" "$(status on n1 iocom place -- no-such-command-here)" 1
+tap_like "place: --node is said to be the user's choice" "$(on n1 iocom place --node n2 -- true)" \
+	'You asked for n2; iocm-re would have taken'
 head -c 500k /dev/zero >"$SCRATCH/full/fill" 2>/dev/null
 out=$(solo_run touch "$SCRATCH/half-done" 2>&1)
 tap_is "full disk under the journal: 125" "$?" 125
