@@ -158,6 +158,12 @@ install: all ## install programs, man pages, systemd unit, sample configuration 
 		install -m 644 agent/iocom.conf $(DESTDIR)/etc/iocom/iocom.conf
 	sed 's|@PREFIX@|$(PREFIX)|g' agent/iocomd.service > $(DESTDIR)/etc/systemd/system/iocomd.service
 
+.PHONY: uninstall
+uninstall: ## remove what install put there; configuration and state stay
+	rm -f $(DESTDIR)$(PREFIX)/sbin/iocomd $(DESTDIR)$(PREFIX)/bin/iocom \
+		$(DESTDIR)$(PREFIX)/libexec/iocom/iocom-shim $(DESTDIR)/etc/systemd/system/iocomd.service
+	for m in $(MANPAGES); do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/}; done
+
 ##@ Try it
 .PHONY: demo
 demo: ## bring up 3 emulated nodes, load one, watch a job go elsewhere, and why (root, < 60 s)

@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cgroup.h"
 #include "clients.h"
 #include "clock.h"
 #include "sample_names.h"
@@ -414,6 +415,8 @@ void agent_stop(struct agent *a)
 	profile_close(a->profiles);
 	journal_close(a->journal);
 	sample_names_free(a->names);
+	if (a->monitor) /* so this agent held the directories' locks */
+		cgroup_tidy(a->set.scope_cgroup);
 	monitor_free(a->monitor);
 	vector_fini(&a->measured);
 	view_charges_fini(&a->charges);

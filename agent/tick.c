@@ -10,6 +10,7 @@
 #include "agent.h"
 #include "clients.h"
 #include "clock.h"
+#include "vector_codec.h"
 
 #define LOOKS		 4
 #define PUBLISH_LEAST_NS (100 * CLOCK_NS_PER_MS)
@@ -54,6 +55,7 @@ void tick_own_vector(struct agent *a, struct iocom_vector *v)
 	}
 	jobs = jobs_vector(&a->jobs, &n);
 	vector_build(&a->measured, &a->self, &host, jobs, n, v);
+	vector_bound(v);
 	free(jobs);
 	v->sequence = a->sequence;
 	v->time_ns = clock_real_ns();

@@ -71,12 +71,6 @@ static const struct field fields[] = {
 /* IOCOM_NAME_MAX and IOCOM_ADDRESS_MAX are the same; one bound serves both. */
 _Static_assert(IOCOM_NAME_MAX == IOCOM_ADDRESS_MAX, "one bound for the texts");
 
-/* What a user says that his job needs must not make this node's vector garbage to others. */
-static double within(const struct field *f, double value)
-{
-	return f->max > 0 ? fmin(fmax(value, f->min), f->max) : value;
-}
-
 void vector_pack(msgpack_packer *pk, const struct iocom_vector *v)
 {
 	msgpack_pack_array(pk, NFIELDS);
@@ -101,7 +95,7 @@ void vector_pack(msgpack_packer *pk, const struct iocom_vector *v)
 			msgpack_pack_uint64(pk, *(const uint64_t *)p);
 			break;
 		case REAL:
-			msgpack_pack_float(pk, (float)within(&fields[i], *(const double *)p));
+			msgpack_pack_float(pk, (float)*(const double *)p);
 			break;
 		case BOOL:
 			*(const bool *)p ? msgpack_pack_true(pk) : msgpack_pack_false(pk);
@@ -115,6 +109,16 @@ static bool in_range(const struct field *f, double value)
 	/* The wire rounds to float: allow its rounding at the bounds. */
 	return (f->min == 0 && f->max == 0) ||
 	       (value >= f->min * 0.999999 && value <= f->max * 1.000001);
+}
+
+void vector_bound(struct iocom_vector *v)
+{
+	for (size_t i = 0; i < NFIELDS; i++) {
+		double *p = (double *)(void *)((char *)v + fields[i].offset);
+
+		if (fields[i].kind == REAL)
+			*p = fmin(fmax(*p, fields[i].min), fields[i].max);
+	}
 }
 
 static int text(const msgpack_object *o, char *out)

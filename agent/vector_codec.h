@@ -12,6 +12,11 @@
 
 #include "iocom/vector.h"
 
+/*
+ * Brings an own vector's rates and sizes into the range that others accept: what
+ * a user says that his job needs must not make it garbage to them.
+ */
+void vector_bound(struct iocom_vector *v);
 void vector_pack(msgpack_packer *pk, const struct iocom_vector *v);
 /* 0, or -EBADMSG: not our array, a value out of range, a bad name. */
 int vector_unpack(const msgpack_object *o, struct iocom_vector *v);

@@ -359,3 +359,32 @@ int cgroup_remove(const struct cgroup *group, unsigned limit_ms)
 	}
 	return rc;
 }
+
+/* Removes the groups, or with PARENT those they lie in; a group in use stays. */
+static void remove_empty(struct cgroup *group, bool parent)
+{
+	for (size_t i = 0; i <= group->nv1; i++) {
+		char *path = i < group->nv1 ? group->v1[i] : group->v2;
+
+		if (parent)
+			*strrchr(path, '/') = 0;
+		(void)rmdir(path);
+	}
+}
+
+void cgroup_tidy(const char *scope)
+{
+	static const char *const names[] = {"jobs", "shims"};
+	struct cgroup_mounts mounts;
+	struct cgroup group;
+
+	if (cgroup_mounts_read("/proc/self/mounts", &mounts, NULL))
+		return;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (cgroup_name(&mounts, scope, names[i], &group, NULL))
+			return;
+		remove_empty(&group, false);
+	}
+	if (!*scope)
+		remove_empty(&group, true);
+}

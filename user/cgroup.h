@@ -71,5 +71,10 @@ int cgroup_signal(const struct cgroup *group, int signal);
  * and waits for the last exit up to LIMIT_MS.  0; -EBUSY.
  */
 int cgroup_remove(const struct cgroup *group, unsigned limit_ms);
+/*
+ * Removes what iocom made for SCOPE itself ("jobs", "shims", and "iocom" of an
+ * empty scope), where nothing is in it any more.  Best effort.
+ */
+void cgroup_tidy(const char *scope);
 
 #endif

@@ -11,7 +11,7 @@ struct criterion {
 
 static const struct criterion criteria[RULES_CRITERIA] = {
 	[RULES_C_HOME] =
-		{"home", "MODEL 3.1", "", "",
+		{"home", "FC, ACM (NLB)", "", "",
 		 "This policy never sends a job elsewhere: it runs where it was submitted."},
 	[RULES_C_IO_PRESENT] = {"io-present", "ACM 4.2 (IOCM-RE, first stage)",
 				"requests/ms or utilisation", ">",
@@ -35,17 +35,17 @@ static const struct criterion criteria[RULES_CRITERIA] = {
 	[RULES_C_RESPONSE] = {"response", "FC (4.6), SLD criterion 2", "ms", ">",
 			      "Running here, the time to move the job and its data included, is "
 			      "expected to take less time than running at home."},
-	[RULES_C_MEM_OVERLOADED] = {"mem-overloaded", "ACM, MODEL 3.3", "MB", ">",
+	[RULES_C_MEM_OVERLOADED] = {"mem-overloaded", "ACM, memory load", "MB", ">",
 				    "With this job the home node's tasks want more memory than it "
 				    "has."},
-	[RULES_C_MEM_RATIO] = {"mem-ratio", "MODEL 3.3 (O-19)", "load/memory", ">",
+	[RULES_C_MEM_RATIO] = {"mem-ratio", "iocom, for ACM's MEM", "load/memory", ">",
 			       "With this job this node's memory would be less full than the home "
 			       "node's."},
 	[RULES_C_CPU_OVERLOADED] =
-		{"cpu-overloaded", "ACM Table III, MODEL 3.2", "tasks", ">",
+		{"cpu-overloaded", "ACM Table III", "tasks", ">",
 		 "With this job the home node runs more tasks than its processors "
 		 "should carry."},
-	[RULES_C_CPU_DISCREPANCY] = {"cpu-discrepancy", "MODEL 3.2", "tasks", ">",
+	[RULES_C_CPU_DISCREPANCY] = {"cpu-discrepancy", "iocom, for ACM's CPU", "tasks", ">",
 				     "Even with this job this node would run fewer tasks than the "
 				     "home node."},
 	[RULES_C_ACCEPTS] = {"accepts", "owner", "", ">=", "The owner of this node lets jobs in."},

@@ -96,6 +96,32 @@ static void test_round_trip(void **state)
 	matrix_fini(&m);
 }
 
+/* A user may declare what no machine has: the others still hear of this node. */
+static void test_declared_beyond_range(void **state)
+{
+	struct iocom_vector own = make("me");
+	static struct got got;
+	char from[IOCOM_NAME_MAX];
+	msgpack_sbuffer b;
+	struct matrix m;
+	uint64_t bad = 0;
+
+	(void)state;
+	own.explicit_per_ms = 4e12;
+	own.memory_requested_mb = 4e15;
+	vector_bound(&own);
+	fill(&m, 0);
+	msgpack_sbuffer_init(&b);
+	bulletin_pack(&b, &own, &m, 1500000000ull);
+	memset(&got, 0, sizeof(got));
+	assert_int_equal(bulletin_unpack(b.data, b.size, from, &bad, each, &got), 0);
+	assert_int_equal(bad, 0);
+	assert_int_equal(got.n, 1);
+	assert_true(got.v[0].explicit_per_ms >= 1e6);
+	msgpack_sbuffer_destroy(&b);
+	matrix_fini(&m);
+}
+
 static void test_out_of_range(void **state)
 {
 	struct iocom_vector vs[6];
@@ -192,9 +218,8 @@ static void test_damage(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_out_of_range),
-		cmocka_unit_test(test_version),
+		cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_declared_beyond_range),
+		cmocka_unit_test(test_out_of_range), cmocka_unit_test(test_version),
 		cmocka_unit_test(test_damage),
 	};
 
