@@ -17,6 +17,7 @@
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -335,9 +336,22 @@ static void chores(void *arg)
 
 /* --- all of it -------------------------------------------------------------------------- */
 
+/* Streams, clients and leashes want many; each job gets its user's own limit. */
+static void allow_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
 static int start(struct agent *a, struct iocom_err *err)
 {
 	int rc = directories(a, err);
+
+	allow_descriptors();
 
 	if (!rc)
 		rc = loop_new(&a->loop, err);

@@ -40,6 +40,7 @@ struct client {
 	uint8_t *out;
 	size_t out_room, out_start, out_end;
 	bool busy;    /* a request waits for its answer */
+	bool half;    /* it sends no more, but may still read */
 	bool started; /* not the first frame any more */
 	bool dead;
 	struct sample_window *window; /* watches readings */
@@ -109,9 +110,13 @@ static void reap(void *arg)
 
 static void events(struct client *c)
 {
-	uint32_t wanted = (c->busy ? 0 : EPOLLIN) | EPOLLRDHUP;
+	bool pending = c->out_end > c->out_start;
+	uint32_t wanted = c->half ? 0 : EPOLLRDHUP;
 
-	if (c->out_end > c->out_start)
+	/* Half-closed, its end of file waits until all answers have left. */
+	if (!c->busy && !(c->half && pending))
+		wanted |= EPOLLIN;
+	if (pending)
 		wanted |= EPOLLOUT;
 	loop_change(c->clients->agent->loop, &c->entry, wanted);
 }
@@ -400,8 +405,10 @@ static void ready(void *arg, uint32_t what)
 	if (what & EPOLLOUT)
 		flush(c);
 	/* A half-closed client still reads the answer it waits for. */
-	if (!c->dead && (what & EPOLLRDHUP) && c->busy)
-		loop_change(c->clients->agent->loop, &c->entry, EPOLLOUT);
+	if (!c->dead && (what & EPOLLRDHUP) && !c->half) {
+		c->half = true;
+		events(c);
+	}
 	while (!c->dead && !c->busy && rc > 0 && (what & EPOLLIN)) {
 		if (c->header_have < FRAME_HEADER) {
 			rc = take_header(c);
@@ -417,8 +424,6 @@ static void ready(void *arg, uint32_t what)
 		dispatch(c, c->header[3]);
 		break; /* one at a time: others have their turn before its next */
 	}
-	if (!c->dead && (what & EPOLLRDHUP) && !(what & EPOLLIN) && !c->busy)
-		client_drop(c);
 }
 
 /* --- the listener ----------------------------------------------------------------- */
