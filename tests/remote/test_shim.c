@@ -110,6 +110,22 @@ static void test_started_and_exited(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
+/* Waits until PID catches SIGNAL, so that a shell's trap is really there. */
+static void wait_caught(pid_t pid, int signal)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	for (int i = 0; i < 1000; i++) {
+		const char *at = strstr(stage_read(path), "SigCgt:");
+
+		if (at && strtoull(at + 7, NULL, 16) >> (signal - 1) & 1)
+			return;
+		usleep(10000);
+	}
+	fail_msg("process %d never caught signal %d", pid, signal);
+}
+
 static void test_signals(void **state)
 {
 	struct want want =
@@ -122,7 +138,7 @@ static void test_signals(void **state)
 
 	options.stdio[1] = open(stage->out, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	assert_int_equal(stage_event(job.leash, &event), 0);
-	usleep(200000);
+	wait_caught(event.pid, SIGTERM);
 	/* Through the control socket, as an agent that did not start it would. */
 	assert_int_equal(launch_signal(stage->run, job.name, SIGTERM), 0);
 	assert_int_equal(run_stream(&options, job.client, &result), 7);
