@@ -99,8 +99,7 @@ static int take_policy(struct place *p, const msgpack_object *req, struct iocom_
 			snprintf(known + n, sizeof(known) - n, "%s%s", i ? ", " : "",
 				 rules_policy_name((enum rules_policy)i));
 		}
-		return iocom_err_set(err, -EINVAL, "unknown policy '%s'; there are %s", name,
-				     known);
+		return iocom_err_set(err, -EINVAL, "unknown policy '%s'; known: %s", name, known);
 	}
 	snprintf(p->order.policy, sizeof(p->order.policy), "%s", rules_policy_name(p->policy));
 	return 0;
@@ -129,7 +128,7 @@ static int take_node(struct place *p, const msgpack_object *req, struct iocom_er
 			snprintf(known + n, sizeof(known) - n, ", %s",
 				 a->matrix.entries[i].vector.name);
 	}
-	return iocom_err_set(err, -ENOENT, "node '%s' is %s; there are %s%s", p->node,
+	return iocom_err_set(err, -ENOENT, "node '%s' is %s; known nodes: %s%s", p->node,
 			     e ? "silent: it is down or cut off" : "unknown here", a->set.name,
 			     known);
 }

@@ -110,3 +110,8 @@ node_up() { # NODE MB_PER_S CORES MEGABYTES
 	munged_up "$1"
 	[ "$2" = 0 ] || disk_up "$1" "$2"
 }
+
+agent_hears_all() { # NODE: whether its matrix has every node
+	[ "$("$BUILD/iocom" nodes --json --run-dir "$STATE/$1/run" 2>/dev/null |
+		grep -o '"alive":true' | wc -l)" -ge "$NODES" ]
+}

@@ -161,6 +161,10 @@ in_parallel() {
 }
 up_node() { node_up "n$1" "${DISKS[$1 - 1]}" "${CPUS[$1 - 1]}" "${MEMS[$1 - 1]}"; }
 up_agent() { agent_up "n$1" "${DISKS[$1 - 1]}"; }
+up_heard() {
+	wait_until 100 agent_hears_all "n$1" ||
+		echo "testbed: n$1 has not heard of every other node yet" >&2
+}
 
 up_failed() {
 	local status=$?
@@ -181,7 +185,10 @@ up_all() {
 	up_state
 	bridge_up
 	in_parallel up_node || exit 1
-	[ "$AGENTS" = no ] || in_parallel up_agent || exit 1
+	if [ "$AGENTS" != no ]; then
+		in_parallel up_agent || exit 1
+		in_parallel up_heard
+	fi
 	{ up_shape >"$STATE/shape.new" && mv "$STATE/shape.new" "$STATE/shape"; } || die "cannot write $STATE/shape"
 	cgroup_leave
 	trap - EXIT INT TERM HUP
