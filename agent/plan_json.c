@@ -2,22 +2,15 @@
 /* A plan for people and programs; see plan_json.h. */
 #include "plan_json.h"
 
-/* Live, the stage tests compare utilisations; the rules' unit names both readings. */
-static const char *unit(enum rules_criterion c)
-{
-	if (c == RULES_C_IO_PRESENT || c == RULES_C_IMPLICIT_PRESENT)
-		return "disk utilisation";
-	return rules_criterion_unit(c);
-}
-
 static json_t *reason(const struct rules_reason *r, const struct rules_view *view)
 {
 	return json_pack("{s:s,s:s,s:s,s:f,s:f,s:s,s:s,s:b,s:s}", "criterion",
 			 rules_criterion_name(r->criterion), "source",
 			 rules_criterion_source(r->criterion), "node",
 			 rules_view_name(view, r->node), "left", r->left, "right", r->right, "unit",
-			 unit(r->criterion), "relation", rules_criterion_relation(r->criterion),
-			 "holds", r->holds, "text", rules_criterion_text(r->criterion));
+			 rules_criterion_unit(r->criterion, RULES_RATES_WALL), "relation",
+			 rules_criterion_relation(r->criterion), "holds", r->holds, "text",
+			 rules_criterion_text(r->criterion));
 }
 
 static json_t *names(const uint32_t *list, uint32_t n, const struct rules_view *view)

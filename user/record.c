@@ -77,21 +77,26 @@ int record_write_start(int dir, const struct record_start *start, struct iocom_e
 	return rc;
 }
 
+void record_pack_exit(msgpack_packer *pk, const struct record_exit *end)
+{
+	pack_u64(pk, "pid", (uint64_t)end->pid);
+	pack_u64(pk, "kind", end->kind);
+	pack_u64(pk, "value", end->value);
+	pack_u64(pk, "end_ns", end->end_ns);
+	pack_u64(pk, "wall_ms", end->wall_ms);
+	pack_u64(pk, "max_rss_kb", end->max_rss_kb);
+	pack_bin(pk, "text", end->text, strlen(end->text));
+}
+
 int record_write_exit(int dir, const struct record_exit *end, struct iocom_err *err)
 {
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 	int rc;
 
-	pack_begin(&pk, &buffer, 8);
+	pack_begin(&pk, &buffer, 1 + RECORD_EXIT_FIELDS);
 	pack_u64(&pk, "v", 1);
-	pack_u64(&pk, "pid", (uint64_t)end->pid);
-	pack_u64(&pk, "kind", end->kind);
-	pack_u64(&pk, "value", end->value);
-	pack_u64(&pk, "end_ns", end->end_ns);
-	pack_u64(&pk, "wall_ms", end->wall_ms);
-	pack_u64(&pk, "max_rss_kb", end->max_rss_kb);
-	pack_bin(&pk, "text", end->text, strlen(end->text));
+	record_pack_exit(&pk, end);
 	rc = put(dir, "exit", &buffer, false, err);
 	msgpack_sbuffer_destroy(&buffer);
 	return rc;

@@ -8,6 +8,7 @@
 #ifndef IOCOM_RECORD_H
 #define IOCOM_RECORD_H
 
+#include <msgpack.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -42,6 +43,9 @@ struct record_exit {
 int record_write_start(int dir, const struct record_start *start, struct iocom_err *err);
 int record_write_exit(int dir, const struct record_exit *end, struct iocom_err *err);
 void record_sync(int dir);
+/* Packs END's RECORD_EXIT_FIELDS fields into a map begun: the shim tells its agent the same. */
+#define RECORD_EXIT_FIELDS 7
+void record_pack_exit(msgpack_packer *pk, const struct record_exit *end);
 /* 0; -ENOENT not there; -EBADMSG damaged. */
 int record_read_start(int dir, struct record_start *start);
 int record_read_exit(int dir, struct record_exit *end);

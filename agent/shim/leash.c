@@ -106,16 +106,10 @@ void leash_exited(struct leash *leash, const struct record_exit *end)
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
-	pack_begin(&pk, &buffer, 9);
+	pack_begin(&pk, &buffer, 2 + RECORD_EXIT_FIELDS);
 	pack_str(&pk, "event", "exited");
 	pack_str(&pk, "job", leash->job);
-	pack_u64(&pk, "pid", (uint64_t)end->pid);
-	pack_u64(&pk, "kind", end->kind);
-	pack_u64(&pk, "value", end->value);
-	pack_u64(&pk, "end_ns", end->end_ns);
-	pack_u64(&pk, "wall_ms", end->wall_ms);
-	pack_u64(&pk, "max_rss_kb", end->max_rss_kb);
-	pack_bin(&pk, "text", end->text, strlen(end->text));
+	record_pack_exit(&pk, end);
 	report(leash, &buffer);
 	msgpack_sbuffer_destroy(&buffer);
 }

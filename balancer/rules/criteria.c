@@ -13,13 +13,11 @@ static const struct criterion criteria[RULES_CRITERIA] = {
 	[RULES_C_HOME] =
 		{"home", "FC, ACM (NLB)", "", "",
 		 "This policy never sends a job elsewhere: it runs where it was submitted."},
-	[RULES_C_IO_PRESENT] = {"io-present", "ACM 4.2 (IOCM-RE, first stage)",
-				"requests/ms or utilisation", ">",
+	[RULES_C_IO_PRESENT] = {"io-present", "ACM 4.2 (IOCM-RE, first stage)", "requests/ms", ">",
 				"Tasks on the home node use its disk enough that disk load is what "
 				"should be balanced."},
 	[RULES_C_IMPLICIT_PRESENT] =
-		{"implicit-present", "ACM 4.2 (IOCM-RE, second stage)",
-		 "requests/ms or utilisation", ">",
+		{"implicit-present", "ACM 4.2 (IOCM-RE, second stage)", "requests/ms", ">",
 		 "The home node reads and writes its disk because its memory is "
 		 "short (page faults)."},
 	[RULES_C_IO_OVERLOADED] = {"io-overloaded", "ACM eq. 16, IO-RE step 3", "requests/ms", ">=",
@@ -70,8 +68,10 @@ const char *rules_criterion_source(enum rules_criterion c)
 	return find(c) ? find(c)->source : NULL;
 }
 
-const char *rules_criterion_unit(enum rules_criterion c)
+const char *rules_criterion_unit(enum rules_criterion c, enum rules_rates rates)
 {
+	if (rates == RULES_RATES_WALL && (c == RULES_C_IO_PRESENT || c == RULES_C_IMPLICIT_PRESENT))
+		return "disk utilisation";
 	return find(c) ? find(c)->unit : NULL;
 }
 

@@ -157,9 +157,10 @@ enum rules_criterion {
 	RULES_CRITERIA
 };
 
-const char *rules_criterion_name(enum rules_criterion c);     /* "io-discrepancy" */
-const char *rules_criterion_source(enum rules_criterion c);   /* "SLD criterion 1" */
-const char *rules_criterion_unit(enum rules_criterion c);     /* "requests/ms" */
+const char *rules_criterion_name(enum rules_criterion c);   /* "io-discrepancy" */
+const char *rules_criterion_source(enum rules_criterion c); /* "SLD criterion 1" */
+/* "requests/ms"; the stage tests compare disk utilisations in wall rates. */
+const char *rules_criterion_unit(enum rules_criterion c, enum rules_rates rates);
 const char *rules_criterion_relation(enum rules_criterion c); /* ">", "<=" ... */
 const char *rules_criterion_text(enum rules_criterion c);     /* one plain sentence for people */
 

@@ -251,3 +251,18 @@ int stage_count(const char *first, const char *second)
 		closedir(proc);
 	return count;
 }
+
+int stage_setup(void **state)
+{
+	struct stage *stage = calloc(1, sizeof(*stage));
+
+	*state = stage;
+	return stage ? stage_up(stage) : -1;
+}
+
+int stage_teardown(void **state)
+{
+	stage_down(*state);
+	free(*state);
+	return 0;
+}

@@ -47,6 +47,9 @@ struct job {
 
 int stage_up(struct stage *stage);
 void stage_down(struct stage *stage);
+/* The same as cmocka group fixtures: *STATE is the stage. */
+int stage_setup(void **state);
+int stage_teardown(void **state);
 /* Starts a job over TCP on loopback. */
 struct job stage_start(struct stage *stage, const struct want *want);
 /* Starts it and plays the client to the end; outputs are in stage->out and stage->err. */

@@ -301,21 +301,6 @@ static void test_closed_descriptors(void **state)
 	assert_string_equal(stage_read(stage->err), "/dev/null\n");
 }
 
-static int up(void **state)
-{
-	struct stage *stage = calloc(1, sizeof(*stage));
-
-	*state = stage;
-	return stage ? stage_up(stage) : -1;
-}
-
-static int down(void **state)
-{
-	stage_down(*state);
-	free(*state);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -336,5 +321,5 @@ int main(void)
 		printf("1..0 # SKIP a shim needs root\n");
 		return 0;
 	}
-	return cmocka_run_group_tests_name("shim", tests, up, down);
+	return cmocka_run_group_tests_name("shim", tests, stage_setup, stage_teardown);
 }

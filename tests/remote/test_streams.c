@@ -433,21 +433,6 @@ static void test_stop_and_go(void **state)
 	stage_reap(&job);
 }
 
-static int up(void **state)
-{
-	struct stage *stage = calloc(1, sizeof(*stage));
-
-	*state = stage;
-	return stage ? stage_up(stage) : -1;
-}
-
-static int down(void **state)
-{
-	stage_down(*state);
-	free(*state);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -470,5 +455,5 @@ int main(void)
 		return 0;
 	}
 	signal(SIGPIPE, SIG_IGN);
-	return cmocka_run_group_tests_name("streams", tests, up, down);
+	return cmocka_run_group_tests_name("streams", tests, stage_setup, stage_teardown);
 }

@@ -208,7 +208,8 @@ static void names_are_complete_and_parse_back(void **state)
 	for (int c = 0; c < RULES_CRITERIA; c++) {
 		assert_non_null(rules_criterion_name(c));
 		assert_non_null(rules_criterion_source(c));
-		assert_non_null(rules_criterion_unit(c));
+		assert_non_null(rules_criterion_unit(c, RULES_RATES_COMPUTATION));
+		assert_non_null(rules_criterion_unit(c, RULES_RATES_WALL));
 		assert_non_null(rules_criterion_relation(c));
 		assert_true(strlen(rules_criterion_text(c)) > 20);
 	}

@@ -44,7 +44,8 @@ static void write_request(FILE *out, const struct rules_request *j)
 		j->initial_mb, j->reaccess);
 }
 
-static void write_plan(FILE *out, const struct rules_view *view, const struct rules_plan *plan)
+static void write_plan(FILE *out, const struct rules_view *view, enum rules_rates rates,
+		       const struct rules_plan *plan)
 {
 	fprintf(out, "plan: %s%s, %u tied, candidates", rules_view_name(view, plan->node),
 		plan->stayed ? " (home)" : "", plan->ntied);
@@ -57,7 +58,7 @@ static void write_plan(FILE *out, const struct rules_view *view, const struct ru
 		fprintf(out, "  %-4s %-16s %s  %.9g %s %.9g %s\n", rules_view_name(view, r->node),
 			rules_criterion_name(r->criterion), r->holds ? "holds" : "fails", r->left,
 			rules_criterion_relation(r->criterion), r->right,
-			rules_criterion_unit(r->criterion));
+			rules_criterion_unit(r->criterion, rates));
 	}
 	for (int c = 0; c < RULES_CRITERIA; c++)
 		if (plan->refused[c] > 0)
@@ -90,7 +91,7 @@ static void write_case(FILE *out, enum rules_policy policy, uint64_t seed)
 		write_node(out, &nodes[i]);
 	write_request(out, &job);
 	place(policy, &params, view, 0, &job, &plan);
-	write_plan(out, view, &plan);
+	write_plan(out, view, rates, &plan);
 	fprintf(out, "\n");
 	rules_view_free(view);
 }
