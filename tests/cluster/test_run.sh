@@ -160,11 +160,15 @@ tap_is "the server received all" "$(cat "$SCRATCH/server")" 67108864
 tap_calc "64 MiB sent over TCP to the other node: within 1 % ($got)" "$got >= 67108864*0.99 && $got <= 67108864*1.01"
 got=$("$TESTBED" exec n2 -- iocom top -b -n 1 -d 0.3 --json | jq '[.jobs[] | select(.job | test("^n2-")) | .received_bytes] | max')
 tap_calc "64 MiB received by the other node's job: within 1 % ($got)" "$got >= 67108864*0.99 && $got <= 67108864*1.01"
-on n1 iocom top -b -n 4 -d 0.5 --json >"$SCRATCH/top" &
+# As many lines as it takes: on a busy machine twenty starts take their time.
+on n1 iocom top -b -n 240 -d 0.5 --json >"$SCRATCH/top" &
 top=$!
-sleep 0.7
+lines() { [ "$(wc -l <"$SCRATCH/top")" -ge "$1" ]; }
+until_true 20 lines 1
 # (The leak check of a sanitized build would fork a helper of the same name.)
 for i in $(seq 20); do ASAN_OPTIONS=detect_leaks=0 on n1 "$WORK" cpu 0.01; done
+until_true 20 lines $(($(wc -l <"$SCRATCH/top") + 2))
+kill $top
 wait $top
 tap_is "processes that ended between two lines: each once, marked exited" \
 	"$(jq -s '[.[].tasks[] | select(.comm=="work" and .exited)] | length' "$SCRATCH/top")" 20

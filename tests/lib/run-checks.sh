@@ -12,6 +12,7 @@ export CMOCKA_MESSAGE_OUTPUT=TAP IOCOM_BUILD=$PWD/$build
 logs=$build/log
 mkdir -p "$logs"
 passed=0 failed=0 skipped=0
+failures=() # what failed, said again at the end
 
 # part -> minutes for each of its tests
 declare -A minutes=([static]=5 [unit]=3 [remote]=4 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [asan]=12 [mix]=13)
@@ -36,6 +37,7 @@ tally() { # NAME LOG STATUS
 	grep -E '^(1\.\.0 # SKIP|ok .*# SKIP)' "$log" | sed 's/.*# SKIP/    skipped:/' | sort | uniq -c |
 		sed 's/^ *\([0-9]*\) */    \1x /'
 	if [ "$bad" -gt 0 ]; then
+		failures+=("$name: $(grep -E '^not ok' "$log" | grep -v '# SKIP' | head -n 3 | tr '\n' ';')")
 		echo "    --- $log"
 		grep -nE -A 12 '^not ok|runtime error|ERROR: AddressSanitizer|SUMMARY|rror:' "$log" |
 			head -n 60 | sed 's/^/    /'
@@ -99,5 +101,6 @@ for part in "${parts[@]}"; do
 	"part_$part"
 done
 echo "== $((SECONDS / 60)) min $((SECONDS % 60)) s"
+[ ${#failures[@]} -eq 0 ] || printf 'FAILED %s\n' "${failures[@]}"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]
