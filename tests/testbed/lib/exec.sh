@@ -36,7 +36,8 @@ exec_main() {
 	cgroup_find
 	cgroup_enter "$MARK/$node/exec" || die "cannot enter the control groups of $node: the testbed is damaged, testbed down removes it"
 	export IOCOM_TESTBED_DISK=$DISK_DIR IOCOM_RUN_DIR=$dir/run IOCOM_MUNGE_SOCKET=$dir/munge/socket
-	export PATH=$BUILD:$PATH
+	# Not $BUILD itself: ordinary users may be barred from a directory above it.
+	export PATH=$STATE/programs:$PATH
 	[ -s "$dir/disk/loop" ] || unset IOCOM_TESTBED_DISK
 	# shellcheck disable=SC2016
 	exec nsenter "--net=$dir/ns/net" "--mount=$dir/ns/mnt" "--uts=$dir/ns/uts" \

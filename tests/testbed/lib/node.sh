@@ -41,14 +41,15 @@ link_up() { # NODE
 
 namespaces_up() { # NODE
 	local dir=$STATE/$1/ns
-	mkdir -p "$dir"
+	mkdir -p "$dir" "$STATE/programs"
 	: >"$dir/net"
 	: >"$dir/mnt"
 	: >"$dir/uts"
 	# shellcheck disable=SC2016
 	unshare "--net=$dir/net" "--mount=$dir/mnt" "--uts=$dir/uts" --propagation private sh -c '
 		echo "$0" >/proc/sys/kernel/hostname && ip link set lo up &&
-		{ [ ! -e /etc/hosts ] || mount --bind "$1/hosts" /etc/hosts; }' "$1" "$STATE" ||
+		{ [ ! -d "$2" ] || mount --bind "$2" "$1/programs"; } &&
+		{ [ ! -e /etc/hosts ] || mount --bind "$1/hosts" /etc/hosts; }' "$1" "$STATE" "$BUILD" ||
 		die "$1: cannot make its namespaces"
 }
 
