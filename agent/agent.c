@@ -36,6 +36,7 @@
 #define DIRECT_NODES	64 /* up to so many nodes are heard directly, all of them */
 #define NEVER_STARTED_S 120
 #define DAY_S		86400
+#define SHIMS_LEAVE_MS	1000 /* a stopping agent waits so long for shims that are about to leave */
 
 void agent_journal_failed(struct agent *a, const struct iocom_err *err)
 {
@@ -430,7 +431,7 @@ void agent_stop(struct agent *a)
 	journal_close(a->journal);
 	sample_names_free(a->names);
 	if (a->monitor) /* so this agent held the directories' locks */
-		cgroup_tidy(a->set.scope_cgroup);
+		cgroup_tidy(a->set.scope_cgroup, SHIMS_LEAVE_MS);
 	monitor_free(a->monitor);
 	vector_fini(&a->measured);
 	view_charges_fini(&a->charges);

@@ -360,31 +360,42 @@ int cgroup_remove(const struct cgroup *group, unsigned limit_ms)
 	return rc;
 }
 
-/* Removes the groups, or with PARENT those they lie in; a group in use stays. */
-static void remove_empty(struct cgroup *group, bool parent)
+/* Removes the groups, or with PARENT those they lie in.  False: one is in use and stays. */
+static bool remove_empty(struct cgroup *group, bool parent)
 {
+	bool gone = true;
+
 	for (size_t i = 0; i <= group->nv1; i++) {
 		char *path = i < group->nv1 ? group->v1[i] : group->v2;
 
 		if (parent)
 			*strrchr(path, '/') = 0;
-		(void)rmdir(path);
+		if (rmdir(path) && errno == EBUSY)
+			gone = false;
 	}
+	return gone;
 }
 
-void cgroup_tidy(const char *scope)
+/* A shim whose job has ended is about to leave; its group can go a moment later. */
+static void remove_when_left(struct cgroup *group, unsigned limit_ms)
 {
-	static const char *const names[] = {"jobs", "shims"};
-	struct cgroup_mounts mounts;
-	struct cgroup group;
+	for (unsigned waited = 0; !remove_empty(group, false) && waited < limit_ms; waited += 5)
+		nanosleep(&(struct timespec){.tv_nsec = 5000000L}, NULL);
+}
 
-	if (cgroup_mounts_read("/proc/self/mounts", &mounts, NULL))
+void cgroup_tidy(const char *scope, unsigned limit_ms)
+{
+	struct cgroup_mounts mounts;
+	struct cgroup jobs, shims;
+
+	if (cgroup_mounts_read("/proc/self/mounts", &mounts, NULL) ||
+	    cgroup_name(&mounts, scope, "jobs", &jobs, NULL) ||
+	    cgroup_name(&mounts, scope, "shims", &shims, NULL))
 		return;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (cgroup_name(&mounts, scope, names[i], &group, NULL))
-			return;
-		remove_empty(&group, false);
-	}
+	/* While a job runs its shim stays as well: nothing to wait for. */
+	if (!remove_empty(&jobs, false))
+		limit_ms = 0;
+	remove_when_left(&shims, limit_ms);
 	if (!*scope)
-		remove_empty(&group, true);
+		(void)remove_empty(&jobs, true);
 }

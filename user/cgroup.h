@@ -73,8 +73,9 @@ int cgroup_signal(const struct cgroup *group, int signal);
 int cgroup_remove(const struct cgroup *group, unsigned limit_ms);
 /*
  * Removes what iocom made for SCOPE itself ("jobs", "shims", and "iocom" of an
- * empty scope), where nothing is in it any more.  Best effort.
+ * empty scope), where nothing is in it any more.  When no job is left, waits up to
+ * LIMIT_MS for the shims of jobs that have just ended.  Best effort.
  */
-void cgroup_tidy(const char *scope);
+void cgroup_tidy(const char *scope, unsigned limit_ms);
 
 #endif

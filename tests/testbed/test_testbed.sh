@@ -79,7 +79,7 @@ tap_true "n1 reaches n2 by name" on n1 ping -c 1 -W 2 -q n2
 		"$(find /sys/fs/cgroup -maxdepth 2 -type d -name iocom-testbed | wc -l)"
 	tap_true "control groups are visible on a node" on n1 sh -c 'test -n "$(find /sys/fs/cgroup -maxdepth 2 -name iocom-testbed)"'
 	tap_is "environment" "$(on n2 sh -c 'echo "$IOCOM_TESTBED_DISK $IOCOM_RUN_DIR ${PATH%%:*}"')" \
-		"/mnt/iocom-disk $STATE/n2/run ${IOCOM_BUILD:-$PWD/build}"
+		"/mnt/iocom-disk $STATE/n2/run $STATE/programs"
 	tap_is "munge across the nodes" "$(on n1 sh -c 'munge -n -S $IOCOM_MUNGE_SOCKET' | on n2 sh -c 'unmunge -S $IOCOM_MUNGE_SOCKET' | sed -n 's/^ENCODE_HOST: *//p')" "n1 (10.77.0.1)"
 	tap_is "an ordinary user writes to the disk" "$("$TESTBED" exec n1 --user nobody -- sh -c 'id -un; echo x >$IOCOM_TESTBED_DISK/nobody && echo written' | paste -sd' ')" "nobody written"
 }
