@@ -40,7 +40,7 @@ int rules_request_check(const struct rules_request *r)
 		return -EINVAL;
 	if (!isfinite(r->requests) || r->tasks < 1)
 		return -EINVAL;
-	return 0;
+	return r->com_ms == NULL || sane(r->com_ms, r->tasks) ? 0 : -EINVAL;
 }
 
 static int task_check(const struct rules_task *t)
@@ -66,6 +66,10 @@ static int node_check(const struct rules_node *n)
 	if (n->has_advertised &&
 	    !SANE(n->advertised.io_per_ms, n->advertised.explicit_per_ms, n->advertised.memory_mb,
 		  n->advertised.cpu, n->advertised.com_ms))
+		return -EINVAL;
+	if (n->has_zatti && (!SANE(n->zatti.cpu_idle_percent, n->zatti.run_queue,
+				   n->zatti.blocks_per_s, n->zatti.free_mb) ||
+			     n->zatti.cpu_idle_percent > 100))
 		return -EINVAL;
 	if (memchr(n->name, '\0', sizeof(n->name)) == NULL)
 		return -EINVAL;
@@ -95,6 +99,15 @@ static void machine_init(struct rules_cell *c, const struct rules_node *n)
 	}
 }
 
+/* Time on the disk, were it alone there. */
+static double disk_ms(const struct rules_cell *c, double requests, double request_kb)
+{
+	if (!(c->disk_mb_per_s > 0))
+		return 0;
+	return requests * rules_service_ms(c->fixed_ms, request_kb > 0 ? request_kb : c->request_kb,
+					   c->disk_mb_per_s);
+}
+
 /* Loads by requirements; the hit rate and page faults only where rates are the papers'. */
 static void tasks_init(struct rules_cell *c, const struct rules_node *n, enum rules_rates rates)
 {
@@ -104,6 +117,7 @@ static void tasks_init(struct rules_cell *c, const struct rules_node *n, enum ru
 		c->memory += n->tasks[i].memory_mb;
 		c->com += n->tasks[i].com_ms;
 		c->kb_per_ms += n->tasks[i].io_per_ms * n->tasks[i].request_kb;
+		c->cpu_ms += n->tasks[i].cpu_ms;
 	}
 	for (size_t i = 0; i < n->ntasks; i++) {
 		const struct rules_task *t = &n->tasks[i];
@@ -114,11 +128,13 @@ static void tasks_init(struct rules_cell *c, const struct rules_node *n, enum ru
 		double page = model ? rules_implicit(t->faults_per_ms, c->memory, c->n_mem) : 0;
 
 		c->explicit_io += own;
+		c->disk_ms += disk_ms(c, t->cpu_ms * own, t->request_kb);
 		c->implicit_io += page;
 		c->io_tasks += own + page > 0;
 	}
 	c->io = c->implicit_io + c->explicit_io;
 	c->cpu = (double)n->ntasks;
+	c->timed = n->ntasks > 0 || !n->has_advertised;
 }
 
 static void advertised_init(struct rules_cell *c, const struct rules_node *n)
@@ -146,6 +162,15 @@ static void measured_init(struct rules_cell *c, const struct rules_node *n)
 		c->io_tasks = n->measured.io_tasks;
 }
 
+static void zatti_init(struct rules_cell *c, const struct rules_node *n)
+{
+	c->has_zatti = true;
+	c->zatti_idle = n->zatti.cpu_idle_percent;
+	c->zatti_queue = n->zatti.run_queue;
+	c->zatti_blocks = n->zatti.blocks_per_s;
+	c->zatti_free = n->zatti.free_mb;
+}
+
 int rules_cell_init(struct rules_cell *c, const struct rules_node *n, enum rules_rates rates)
 {
 	int ret = node_check(n);
@@ -160,11 +185,14 @@ int rules_cell_init(struct rules_cell *c, const struct rules_node *n, enum rules
 	c->queue = c->cpu;
 	if (n->has_measured)
 		measured_init(c, n);
+	if (n->has_zatti)
+		zatti_init(c, n);
 	/* A busy disk has users: where nobody counted them, it may be all tasks. */
 	if (c->io_tasks == 0 && (c->io > 0 || c->arrivals > 0))
 		c->io_tasks = c->cpu > 1 ? c->cpu : 1;
 	/* Sums of huge inputs may still have run over. */
-	return SANE(c->io, c->memory, c->kb_per_ms, c->com, c->performance, c->service, c->service2)
+	return SANE(c->io, c->memory, c->kb_per_ms, c->com, c->cpu_ms, c->disk_ms, c->performance,
+		    c->service, c->service2)
 		       ? 0
 		       : -EINVAL;
 }
@@ -193,6 +221,33 @@ double rules_cell_memory_ratio(const struct rules_cell *c, double extra_mb)
 	return c->n_mem > 0 ? (c->memory + extra_mb) / c->n_mem : 0;
 }
 
+double rules_request_count(const struct rules_request *r, enum rules_rates rates)
+{
+	return rates == RULES_RATES_WALL && r->requests >= 0 ? r->requests
+							     : r->cpu_ms * r->io_per_ms;
+}
+
+/* A closed loop cannot keep a disk busy more than always: the rest is put by. */
+static void charge_disk(struct rules_cell *c, double io)
+{
+	double service = c->seen_service > 0 ? c->seen_service : c->service;
+	double room = service > 0 ? (1 - c->utilisation) / service : 0;
+	double added = least(io, room);
+
+	c->over += io - added;
+	c->arrivals += added;
+	c->utilisation = least(c->utilisation + added * service, 1);
+}
+
+/* Requests that the buffer does not answer. */
+static double misses(const struct rules_request *r, const struct rules_added *added,
+		     enum rules_rates rates)
+{
+	double requests = rules_request_count(r, rates);
+
+	return r->io_per_ms > 0 ? requests * (added->explicit_io / r->io_per_ms) : requests;
+}
+
 void rules_cell_charge(struct rules_cell *c, const struct rules_request *r, enum rules_rates rates)
 {
 	struct rules_added added = rules_cell_added(c, r, rates);
@@ -203,16 +258,57 @@ void rules_cell_charge(struct rules_cell *c, const struct rules_request *r, enum
 	c->io += io;
 	c->memory += r->memory_mb;
 	c->kb_per_ms += r->io_per_ms * r->request_kb;
+	c->cpu_ms += r->cpu_ms;
+	c->disk_ms += disk_ms(c, misses(r, &added, rates), r->request_kb);
+	if (r->tasks == 1 && r->com_ms != NULL)
+		c->com += r->com_ms[0];
 	c->cpu += 1;
 	c->queue += 1;
 	c->io_tasks += io > 0;
-	if (c->measured) {
-		/* A closed loop cannot keep a disk busy more than always. */
-		double service = c->seen_service > 0 ? c->seen_service : c->service;
-		double room = service > 0 ? (1 - c->utilisation) / service : 0;
+	if (c->measured)
+		charge_disk(c, io);
+}
 
-		io = least(io, room);
-		c->arrivals += io;
-		c->utilisation = least(c->utilisation + io * service, 1);
-	}
+/* What remains of a difference of nearly equal sums is rounding, not load. */
+static void subtract(double *sum, double part)
+{
+	double rest = *sum - part;
+
+	*sum = rest > 1e-9 * part ? rest : 0;
+}
+
+static void discharge_disk(struct rules_cell *c, double io)
+{
+	double service = c->seen_service > 0 ? c->seen_service : c->service;
+	double over = least(io, c->over);
+
+	subtract(&c->over, over);
+	subtract(&c->arrivals, io - over);
+	subtract(&c->utilisation, (io - over) * service);
+}
+
+void rules_cell_discharge(struct rules_cell *c, const struct rules_request *r,
+			  enum rules_rates rates)
+{
+	struct rules_added added;
+	double io;
+
+	subtract(&c->memory, r->memory_mb);
+	subtract(&c->kb_per_ms, r->io_per_ms * r->request_kb);
+	subtract(&c->cpu_ms, r->cpu_ms);
+	if (r->tasks == 1 && r->com_ms != NULL)
+		subtract(&c->com, r->com_ms[0]);
+	/* As the task would be added to the others: what its charge added. */
+	added = rules_cell_added(c, r, rates);
+	subtract(&c->disk_ms, disk_ms(c, misses(r, &added, rates), r->request_kb));
+	io = added.explicit_io + added.implicit_io;
+	subtract(&c->explicit_io, added.explicit_io);
+	subtract(&c->implicit_io, added.implicit_io);
+	subtract(&c->io, io);
+	subtract(&c->cpu, 1);
+	subtract(&c->queue, 1);
+	if (io > 0)
+		subtract(&c->io_tasks, 1);
+	if (c->measured)
+		discharge_disk(c, io);
 }

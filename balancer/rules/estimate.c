@@ -6,7 +6,7 @@
  *   r = t_j (C_ref / C_i) E(L_i) + requests R_i(s_j) + faults R_i(s_page)
  *   E(L_i) = max(1, (queue + 1) / cores)                           O-8(a), (e)
  *   R_i(s) = min( s + Lambda E(s^2) / (2 (1 - min(rho, rho_max))),
- *                 (I/O tasks + 1) max(E(s_i), s) )                  O-8(d)
+ *                 (I/O tasks + 1) max(E(s_i), s) )   closed_loop_bound, O-8(d)
  *
  * s_j is the service time of the job's own request size.  Lambda, rho, E(s) and
  * E(s^2) are the measured ones where there are any, else those of the node's
@@ -53,6 +53,8 @@ static double disk_response(const struct rules_decision *d, const struct rules_c
 		rho = arrivals * service;
 	}
 	response = rules_disk_response_ms(own, service2, arrivals, rho, d->params->rho_max);
+	if (!d->params->closed_loop_bound)
+		return response;
 	return lesser(response, (c->io_tasks + 1) * greater(service, own));
 }
 
@@ -79,15 +81,6 @@ double rules_response_at(const struct rules_decision *d, const struct rules_cell
 	return rules_response_ms(t, queue, requests, response) + faults * page;
 }
 
-double rules_response_home(struct rules_decision *d)
-{
-	if (!d->has_response_home) {
-		d->response_home = rules_response_at(d, d->at_home);
-		d->has_response_home = true;
-	}
-	return d->response_home;
-}
-
 static double network(const struct rules_decision *d, const struct rules_cell *c)
 {
 	return c->network > 0 ? c->network : d->params->network_mb_per_s;
@@ -101,27 +94,26 @@ double rules_cost_to(const struct rules_decision *d, const struct rules_cell *c)
 				      d->at_home->disk_mb_per_s, c->disk_mb_per_s);
 }
 
-double rules_response_floor(const struct rules_decision *d, const struct rules_bound *b)
+/* What of the floor does not depend on the nodes. */
+void rules_floor_init(struct rules_decision *d)
 {
 	const struct rules_request *j = d->request;
-	double floor = j->cpu_ms * d->reference_mips * b->cpu_factor + d->params->fixed_cost_ms;
-	double s_per_mb = 1 / network(d, d->at_home) + b->s_per_mb;
+	double path = 1 / network(d, d->at_home);
 
-	/* Buffer hits may save requests: without them counted there is no floor for I/O. */
-	if (d->params->literal_requests || d->params->rates == RULES_RATES_WALL)
-		floor += d->requests * (b->fixed_ms + j->request_kb * b->s_per_mb);
 	if (d->at_home->disk_mb_per_s > 0)
-		s_per_mb += 1 / d->at_home->disk_mb_per_s;
-	floor += 1000 * j->initial_mb * s_per_mb;
-	/* Summed in another order than the true values: leave room for rounding. */
-	return floor * (1 - 1e-9);
-}
-
-enum rules_criterion rules_hopeless_response(struct rules_decision *d, void *arg,
-					     const struct rules_bound *b)
-{
-	(void)arg;
-	if (d->params->cpu_cost_test && rules_response_floor(d, b) >= rules_response_home(d))
-		return RULES_C_RESPONSE;
-	return RULES_CRITERIA;
+		path += 1 / d->at_home->disk_mb_per_s;
+	d->floor = (struct rules_floor){
+		.fixed_ms = d->params->fixed_cost_ms + 1000 * j->initial_mb * path,
+		.cpu = j->cpu_ms * d->reference_mips,
+		.mb = 1000 * j->initial_mb,
+	};
+	/* Buffer hits may save requests: without them counted there is no floor for I/O. */
+	if (d->params->literal_requests || d->params->rates == RULES_RATES_WALL) {
+		d->floor.requests = d->requests;
+		d->floor.mb += d->requests * j->request_kb;
+	}
+	d->floor.mixed = lesser(d->floor.cpu, d->floor.mb / RULES_MIX);
+	d->floor.cpu -= d->floor.mixed;
+	d->floor.mb = greater(d->floor.mb - d->floor.mixed * RULES_MIX, 0);
+	d->has_floor = true;
 }

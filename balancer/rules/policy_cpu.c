@@ -30,22 +30,35 @@ static bool judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_
 	       (!d->params->cpu_cost_test || rules_test_response(d, t, k));
 }
 
-int rules_policy_cpu_re(struct rules_decision *d)
+int rules_balance_tasks(struct rules_decision *d, enum rules_order order)
 {
 	bool by_speed = d->params->cpu_speed_weighted;
 	const struct rules_cell *c = d->at_home;
 	struct rules_contest contest = {
-		.order = by_speed ? RULES_ORDER_CPU_WEIGHTED : RULES_ORDER_CPU,
+		.order = by_speed ? RULES_ORDER_CPU_WEIGHTED : order,
 		.judge = judge,
 		.limited_by = RULES_C_CPU_DISCREPANCY,
 		/* Weighted, one more task weighs differently on each node: a looser limit. */
 		.limit = by_speed ? (c->cpu + 1) / (c->cores * c->mips) * (1 + 1e-9) : c->cpu,
 		.try_next = d->params->try_next,
-		.hopeless = rules_hopeless_response,
+		.response = d->params->cpu_cost_test,
 	};
-	double most = d->params->cpu_threshold * (by_speed ? 1 : c->cores);
 
-	if (!rules_test_home(d, RULES_C_CPU_OVERLOADED, weighted(d, c, c->cpu + 1), most))
-		return 0;
 	return rules_contest_run(d, &contest);
+}
+
+bool rules_test_cpu_overloaded(struct rules_decision *d)
+{
+	const struct rules_cell *c = d->at_home;
+	double cores = d->params->cpu_speed_weighted ? 1 : c->cores;
+
+	return rules_test_home(d, RULES_C_CPU_OVERLOADED, weighted(d, c, c->cpu + 1),
+			       d->params->cpu_threshold * cores);
+}
+
+int rules_policy_cpu_re(struct rules_decision *d)
+{
+	if (!rules_test_cpu_overloaded(d))
+		return 0;
+	return rules_balance_tasks(d, RULES_ORDER_CPU);
 }

@@ -9,7 +9,8 @@
  *      K = { k != i : L_IO(k) <= threshold(k),
  *                     L_IO(i) - L_IO(k) > page(i,j) + IO(i,j),
  *                     r(i,j) > r(k,j) + c (io_cost_test) }
- *   4  argmin over K of L_IO(k), or i when K is empty
+ *   4  argmin over K of L_IO(k) (io_order_share: L_IO(k)/threshold(k)), or i when K
+ *      is empty
  *
  * IOCM-RE: home has explicit I/O load: IO-RE; else implicit load or short
  * memory: MEM-RE; else CPU-RE.  With stage_fallthrough a job that IO-RE leaves
@@ -30,8 +31,8 @@ static bool judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_
 	const struct io_stage *s = arg;
 	const struct rules_cell *c = &d->view->cells[k];
 
-	/* (before - k) + added, not (before + added) - k: equal nodes must compare equal. */
-	if (!rules_test(t, RULES_C_IO_DISCREPANCY, k, (s->before - c->io) + s->added, s->added))
+	if (!rules_test(t, RULES_C_IO_DISCREPANCY, k,
+			rules_discrepancy(d, s->before, c->io, s->added), s->added))
 		return false;
 	if (!rules_test_eligible(d, t, k))
 		return false;
@@ -41,36 +42,33 @@ static bool judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_
 	return !d->params->io_cost_test || rules_test_response(d, t, k);
 }
 
-static enum rules_criterion hopeless(struct rules_decision *d, void *arg,
-				     const struct rules_bound *b)
+/* L_IO / D of an overloaded node is above this. */
+static double share_limit(const struct io_stage *s)
 {
-	const struct io_stage *s = arg;
-
-	if (b->io_share > s->total / s->performance * (1 + 1e-9))
-		return RULES_C_IO_UNDERLOADED;
-	if (d->params->io_cost_test && rules_response_floor(d, b) >= rules_response_home(d))
-		return RULES_C_RESPONSE;
-	return RULES_CRITERIA;
+	return s->total / s->performance * (1 + 1e-9);
 }
 
 int rules_policy_io_re(struct rules_decision *d)
 {
-	const struct rules_sum *sum = &d->view->sums[1];
+	const struct rules_totals *totals = &d->view->totals;
+	bool by_share = d->params->io_order_share;
 	double added = d->added_home.explicit_io + d->added_home.implicit_io;
 	struct io_stage stage = {
 		.before = d->at_home->io,
 		.added = added,
-		.total = sum->io + added,
-		.performance = sum->performance,
+		.total = rules_exact_value(&totals->io) + added,
+		.performance = rules_exact_value(&totals->performance),
 	};
 	struct rules_contest contest = {
-		.order = RULES_ORDER_IO,
+		.order = by_share ? RULES_ORDER_IO_SHARE : RULES_ORDER_IO,
 		.judge = judge,
 		.arg = &stage,
-		.limited_by = RULES_C_IO_DISCREPANCY,
-		.limit = stage.before,
+		.limited_by = by_share ? RULES_C_IO_UNDERLOADED : RULES_C_IO_DISCREPANCY,
+		.limit = by_share ? share_limit(&stage)
+				  : rules_discrepancy_limit(d, stage.before, added),
 		.try_next = true,
-		.hopeless = hopeless,
+		.response = d->params->io_cost_test,
+		.share_limit = stage.performance > 0 ? share_limit(&stage) : 0,
 	};
 
 	if (!rules_test_home(
@@ -80,11 +78,7 @@ int rules_policy_io_re(struct rules_decision *d)
 	return rules_contest_run(d, &contest);
 }
 
-/*
- * A share of home's I/O load in the unit of io_significance: the load itself, or
- * live the part of the disk's time that it takes.
- */
-static double significance(const struct rules_decision *d, double part)
+double rules_significance(const struct rules_decision *d, double part)
 {
 	const struct rules_cell *c = d->at_home;
 	double busy = c->utilisation;
@@ -100,7 +94,7 @@ static bool memory_stage(struct rules_decision *d)
 {
 	const struct rules_cell *c = d->at_home;
 
-	return rules_test_home(d, RULES_C_IMPLICIT_PRESENT, significance(d, c->implicit_io),
+	return rules_test_home(d, RULES_C_IMPLICIT_PRESENT, rules_significance(d, c->implicit_io),
 			       d->params->io_significance) ||
 	       (c->n_mem > 0 && c->memory + d->request->memory_mb > c->n_mem);
 }
@@ -109,7 +103,7 @@ int rules_policy_iocm_re(struct rules_decision *d)
 {
 	int ret;
 
-	if (rules_test_home(d, RULES_C_IO_PRESENT, significance(d, d->at_home->explicit_io),
+	if (rules_test_home(d, RULES_C_IO_PRESENT, rules_significance(d, d->at_home->explicit_io),
 			    d->params->io_significance)) {
 		ret = rules_policy_io_re(d);
 		if (ret != 0 || !d->params->stage_fallthrough)

@@ -11,6 +11,11 @@
  * left/m; as exponentials have no memory, the other side is due Exp(its count)
  * later.  The clocks follow from (salt, subtree), so the order is repeatable and
  * the same for any capacity of the tree.
+ *
+ * By weighted load a subtree's key is that of its corner: the least CPU load and
+ * the least I/O load below it.  Where one node has both (count > 0) the key is
+ * that node's, else only a bound: such a subtree is opened when its turn comes.
+ * So one tree serves all weights, while they change with every completion.
  */
 #include <errno.h>
 #include <math.h>
@@ -37,33 +42,112 @@ static double uniform(const struct rules_search *s, uint32_t at, uint64_t stream
 	       0x1p-52;
 }
 
-/* When the first of the subtree's equal leaves is due; drawn only when it matters. */
-static double due(const struct rules_search *s, const struct rules_waiting *w)
+/* The least of a subtree; by weighted load, count 0: the key is a bound. */
+static inline struct rules_least least_of(const struct rules_search *s, uint32_t at)
 {
-	if (w->tag >= 0)
-		return w->tag;
-	return -log(uniform(s, w->drawn_at, 1)) / s->least[w->drawn_at].count;
+	const struct rules_corner *c;
+
+	if (s->least != NULL)
+		return s->least[at];
+	c = &s->view->corners[at];
+	if (c->least_cpu == INFINITY)
+		return (struct rules_least){INFINITY, 0, 0};
+	return (struct rules_least){s->w_cpu * c->least_cpu + s->w_io * c->least_io, 0, c->count};
 }
 
-static bool before(const struct rules_search *s, const struct rules_waiting *a,
-		   const struct rules_waiting *b)
+static inline bool empty(const struct rules_search *s, const struct rules_least *least)
 {
-	double due_a, due_b;
+	return s->least != NULL ? least->count == 0 : least->key == INFINITY;
+}
 
-	if (a->key != b->key)
-		return a->key < b->key;
-	if (a->tie != b->tie)
-		return a->tie < b->tie;
+/* When the first of the subtree's equal leaves is due; drawn only when it matters. */
+static double due(const struct rules_search *s, struct rules_waiting *w)
+{
+	if (w->tag < 0)
+		w->tag = -log(uniform(s, w->drawn_at, 1)) / least_of(s, w->drawn_at).count;
+	return w->tag;
+}
+
+static bool before_equal(const struct rules_search *s, struct rules_waiting *a,
+			 struct rules_waiting *b)
+{
+	double tie_a = least_of(s, a->at).tie, tie_b = least_of(s, b->at).tie, due_a, due_b;
+
+	if (tie_a != tie_b)
+		return tie_a < tie_b;
 	due_a = due(s, a);
 	due_b = due(s, b);
 	return due_a != due_b ? due_a < due_b : a->at < b->at;
 }
 
-static int heap_push(const struct rules_search *s, struct rules_waiting item)
+static inline bool before(const struct rules_search *s, struct rules_waiting *a,
+			  struct rules_waiting *b)
+{
+	return __builtin_expect(a->key != b->key, 1) ? a->key < b->key : before_equal(s, a, b);
+}
+
+/*
+ * The same for an item on its way: only its copy has an address, so that it can
+ * travel in registers.
+ */
+static inline __attribute__((always_inline)) bool
+item_before(const struct rules_search *s, struct rules_waiting *item, struct rules_waiting *b)
+{
+	struct rules_waiting copy;
+	bool first;
+
+	if (__builtin_expect(item->key != b->key, 1))
+		return item->key < b->key;
+	copy = *item;
+	first = before_equal(s, &copy, b);
+	item->tag = copy.tag;
+	return first;
+}
+
+/* --- the heap ------------------------------------------------------------------- */
+
+/*
+ * Puts ITEM where it belongs, the place AT and what is below it being free for it.
+ * Inlined, so that items travel in registers.
+ */
+static inline __attribute__((always_inline)) void sift_down(const struct rules_search *s, size_t at,
+							    struct rules_waiting item)
 {
 	struct rules_heap *h = s->heap;
-	size_t i = h->used;
 
+	for (size_t child = 2 * at + 1; child < h->used; child = 2 * at + 1) {
+		if (child + 1 < h->used)
+			child += before(s, &h->items[child + 1], &h->items[child]);
+		if (item_before(s, &item, &h->items[child]))
+			break;
+		h->items[at] = h->items[child];
+		at = child;
+	}
+	h->items[at] = item;
+}
+
+static inline __attribute__((always_inline)) void sift_up(const struct rules_search *s, size_t at,
+							  struct rules_waiting item)
+{
+	struct rules_heap *h = s->heap;
+
+	while (at > 0 && item_before(s, &item, &h->items[(at - 1) / 2])) {
+		h->items[at] = h->items[(at - 1) / 2];
+		at = (at - 1) / 2;
+	}
+	h->items[at] = item;
+}
+
+static int heap_push(struct rules_search *s, double key, double tag, uint32_t at, uint32_t drawn_at)
+{
+	struct rules_waiting item = {key, tag, at, drawn_at};
+	struct rules_heap *h = s->heap;
+
+	if (s->hole) {
+		s->hole = false;
+		sift_down(s, 0, item);
+		return 0;
+	}
 	if (h->used == h->room) {
 		size_t room = h->room ? 2 * h->room : 256;
 		struct rules_waiting *items = realloc(h->items, room * sizeof(*items));
@@ -74,39 +158,43 @@ static int heap_push(const struct rules_search *s, struct rules_waiting item)
 		h->room = room;
 	}
 	h->used++;
-	while (i > 0 && before(s, &item, &h->items[(i - 1) / 2])) {
-		h->items[i] = h->items[(i - 1) / 2];
-		i = (i - 1) / 2;
-	}
-	h->items[i] = item;
+	sift_up(s, h->used - 1, item);
 	return 0;
 }
 
-static struct rules_waiting heap_pop(const struct rules_search *s)
+/* The first item was taken: its place is for the next one pushed. */
+static void close_hole(struct rules_search *s)
+{
+	if (!s->hole)
+		return;
+	s->hole = false;
+	s->heap->used--;
+	if (s->heap->used > 0)
+		sift_down(s, 0, s->heap->items[s->heap->used]);
+}
+
+void rules_search_drop(struct rules_search *s, rules_prune_fn *prune, void *arg)
 {
 	struct rules_heap *h = s->heap;
-	struct rules_waiting top = h->items[0], last = h->items[--h->used];
-	size_t i = 0;
+	size_t kept = 0;
 
-	for (size_t child = 1; child < h->used; child = 2 * i + 1) {
-		if (child + 1 < h->used && before(s, &h->items[child + 1], &h->items[child]))
-			child++;
-		if (!before(s, &h->items[child], &last))
-			break;
-		h->items[i] = h->items[child];
-		i = child;
-	}
-	h->items[i] = last;
-	return top;
+	close_hole(s);
+	for (size_t i = 0; i < h->used; i++)
+		if (!prune(arg, h->items[i].at, h->items[i].key))
+			h->items[kept++] = h->items[i];
+	h->used = kept;
+	for (size_t i = kept / 2; i-- > 0;)
+		sift_down(s, i, h->items[i]);
 }
+
+/* --- the walk --------------------------------------------------------------------- */
 
 #define NOT_DRAWN (-1.0)
 
-static struct rules_waiting waiting(const struct rules_search *s, uint32_t at, double tag)
+/* A subtree on its own; until it is opened, what only has a bound goes before all equals. */
+static double first_tag(const struct rules_least *least)
 {
-	const struct rules_least *l = &s->least[at];
-
-	return (struct rules_waiting){l->key, l->tie, tag, at, at, l->count};
+	return least->count > 0 ? NOT_DRAWN : 0;
 }
 
 static bool equal(const struct rules_least *a, const struct rules_least *b)
@@ -114,62 +202,156 @@ static bool equal(const struct rules_least *a, const struct rules_least *b)
 	return b->count > 0 && a->key == b->key && a->tie == b->tie;
 }
 
-/* Splits WHOLE into the child where its first leaf lies (in place) and the other (*FAR). */
-static void split(const struct rules_search *s, struct rules_waiting *whole,
-		  struct rules_waiting *far)
+/*
+ * Opens HERE: the child that comes first takes its place, the other is put into
+ * the heap.  Where HERE's least is that of leaves, the first of these decides,
+ * else the lower bound.
+ */
+static inline __attribute__((always_inline)) int
+open_subtree(struct rules_search *s, struct rules_waiting *here, rules_prune_fn *prune, void *arg)
 {
-	const struct rules_least *least = &s->least[whole->at];
-	uint32_t near_at = 2 * whole->at, far_at = near_at + 1, swap = near_at ^ far_at;
-	bool in_left = equal(least, &s->least[near_at]), in_right = equal(least, &s->least[far_at]);
-	bool both = in_left && in_right;
-	bool right = both ? uniform(s, whole->at, 2) * least->count >= s->least[near_at].count
-			  : in_right;
-	double tag = NOT_DRAWN;
+	uint32_t left = 2 * here->at, near_side = 0, drawn_at = here->drawn_at;
+	struct rules_least all = least_of(s, here->at),
+			   l[2] = {least_of(s, left), least_of(s, left + 1)};
+	bool in_left = equal(&all, &l[0]), in_right = equal(&all, &l[1]), exact = all.count > 0;
+	double near_tag = here->tag, far_tag;
+	const struct rules_least *far;
 
-	if (right) {
-		near_at ^= swap;
-		far_at ^= swap;
+	if (exact && in_left && in_right)
+		near_side = uniform(s, here->at, 2) * all.count >= l[0].count;
+	else
+		near_side = exact ? in_right : l[1].key < l[0].key;
+	far = &l[!near_side];
+	far_tag = first_tag(far);
+	if (exact && in_left && in_right) {
+		near_tag = due(s, here);
+		far_tag = near_tag - log(uniform(s, here->at, 3)) / far->count;
+	} else if (!exact) {
+		near_tag = first_tag(&l[near_side]);
+		drawn_at = left + near_side;
 	}
-	if (both) {
-		whole->tag = due(s, whole);
-		tag = whole->tag - log(uniform(s, whole->at, 3)) / s->least[far_at].count;
-	}
-	whole->at = near_at;
-	whole->count = s->least[near_at].count;
-	*far = waiting(s, far_at, tag);
+	*here = (struct rules_waiting){l[near_side].key, near_tag, left + near_side, drawn_at};
+	left += !near_side;
+	if (empty(s, far) || (prune != NULL && prune(arg, left, far->key)))
+		return 0;
+	return heap_push(s, far->key, far_tag, left, left);
 }
 
-int rules_search_init(struct rules_search *s, const struct rules_view *view, enum rules_order order,
-		      uint64_t salt, struct rules_heap *heap)
+/* After a bound was opened the subtree that goes on may have to wait. */
+static int take_turns(struct rules_search *s, struct rules_waiting *here)
 {
-	uint32_t root = 1;
+	if (s->heap->used > s->hole) {
+		if (heap_push(s, here->key, here->tag, here->at, here->drawn_at) < 0)
+			return -ENOMEM;
+		close_hole(s);
+		*here = s->heap->items[0];
+		s->hole = true;
+	}
+	return 0;
+}
 
-	*s = (struct rules_search){view, view->least[order], heap, mix(salt)};
-	heap->used = 0;
+static int start(struct rules_search *s)
+{
+	const struct rules_view *view = s->view;
+	uint32_t root = 1;
+	struct rules_least l;
+
+	s->heap->used = 0;
+	s->hole = false;
+	s->begun = false;
 	if (view->count == 0)
 		return 0;
 	/* From the least subtree that holds all nodes: the capacity shall not matter. */
 	while (root < view->capacity && view->count <= view->capacity / (2 * root))
 		root *= 2;
-	return heap_push(s, waiting(s, root, NOT_DRAWN));
+	l = least_of(s, root);
+	return heap_push(s, l.key, first_tag(&l), root, root);
 }
 
-int rules_search_next(struct rules_search *s, bool (*prune)(void *arg, uint32_t at), void *arg,
-		      uint32_t *index)
+int rules_search_init(struct rules_search *s, const struct rules_view *view, enum rules_order order,
+		      uint64_t salt, struct rules_heap *heap)
 {
-	struct rules_waiting here, far;
+	if (!rules_view_has(view, order))
+		return -EINVAL;
+	*s = (struct rules_search){
+		.view = view, .least = view->least[order], .heap = heap, .salt = mix(salt)};
+	return start(s);
+}
 
+int rules_search_init_weighted(struct rules_search *s, const struct rules_view *view, double w_cpu,
+			       double w_io, uint64_t salt, struct rules_heap *heap)
+{
+	if (!rules_view_has(view, RULES_INDEX_CORNERS))
+		return -EINVAL;
+	*s = (struct rules_search){
+		.view = view, .w_cpu = w_cpu, .w_io = w_io, .heap = heap, .salt = mix(salt)};
+	return start(s);
+}
+
+struct rules_least rules_search_leaf(const struct rules_search *s, uint32_t index)
+{
+	return least_of(s, s->view->capacity + index);
+}
+
+int rules_search_next(struct rules_search *s, rules_prune_fn *prune, void *arg, uint32_t *index)
+{
+	struct rules_waiting here;
+
+	close_hole(s);
 	if (s->heap->used == 0)
 		return RULES_SEARCH_END;
-	here = heap_pop(s);
-	while (!prune(arg, here.at)) {
-		if (here.at >= s->view->capacity) {
-			*index = here.at - s->view->capacity;
-			return RULES_SEARCH_LEAF;
-		}
-		split(s, &here, &far);
-		if (far.count > 0 && heap_push(s, far) < 0)
+	here = s->heap->items[0];
+	s->hole = true;
+	/* What waits in the heap was asked about when it was put there. */
+	if (prune != NULL && !s->begun && prune(arg, here.at, here.key))
+		return RULES_SEARCH_DROPPED;
+	s->begun = true;
+	while (here.at < s->view->capacity) {
+		bool bound = s->least == NULL && s->view->corners[here.at].count == 0;
+
+		if (open_subtree(s, &here, prune, arg) < 0)
+			return -ENOMEM;
+		if (prune != NULL && prune(arg, here.at, here.key))
+			return RULES_SEARCH_DROPPED;
+		if (bound && take_turns(s, &here) < 0)
 			return -ENOMEM;
 	}
-	return RULES_SEARCH_DROPPED;
+	*index = here.at - s->view->capacity;
+	return RULES_SEARCH_LEAF;
+}
+
+/* The highest weighted load below AT but SKIP's, where it is above LEAST; any above ENOUGH. */
+static double highest(const struct rules_search *s, uint32_t at, uint32_t skip, double least,
+		      double enough)
+{
+	const struct rules_corner *left, *right;
+	double load_left, load_right;
+	bool right_first;
+
+	if (at >= s->view->capacity) {
+		const struct rules_corner *c = &s->view->corners[at];
+		double load = s->w_cpu * c->most_cpu + s->w_io * c->most_io;
+
+		return at != skip && load > least ? load : least;
+	}
+	left = &s->view->corners[2 * at];
+	right = left + 1;
+	load_left = s->w_cpu * left->most_cpu + s->w_io * left->most_io;
+	load_right = s->w_cpu * right->most_cpu + s->w_io * right->most_io;
+	right_first = load_right > load_left;
+	for (int i = 0; i < 2; i++) {
+		bool go_right = (i == 1) != right_first;
+
+		if (least <= enough && (go_right ? load_right : load_left) > least)
+			least = highest(s, 2 * at + go_right, skip, least, enough);
+	}
+	return least;
+}
+
+double rules_search_highest(const struct rules_view *view, double w_cpu, double w_io, uint32_t skip,
+			    double enough)
+{
+	struct rules_search s = {.view = view, .w_cpu = w_cpu, .w_io = w_io};
+
+	return highest(&s, 1, view->capacity + skip, -INFINITY, enough);
 }

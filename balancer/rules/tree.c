@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The search trees of a view: for each order of the nodes a tournament tree of
- * least (key, tie), one tree of bounds to rule out whole subtrees, and one of
- * sums, whose root cannot drift: it depends on the leaves alone, not on how they
- * came about (and not on the capacity: empty leaves to the right add zeroes).
+ * The indexes of a view: for each order of the nodes a tournament tree of least
+ * (key, tie), one tree of bounds to rule out whole subtrees, and one of corners,
+ * the least and the most of both loads that the weighted load is made of.
+ *
+ * A change climbs from its leaf until an ancestor does not notice it, two levels
+ * or so on average.  Only the indexes kept are there at all.
  */
 #include <errno.h>
 #include <math.h>
@@ -11,13 +13,28 @@
 #include <string.h>
 
 #include "rules_private.h"
+#include "zatti.h"
 
 static const struct rules_least nothing = {INFINITY, INFINITY, 0};
-static const struct rules_bound unbounded = {INFINITY, INFINITY, INFINITY, INFINITY, 0, 0};
+static const struct rules_bound unbounded = {INFINITY, INFINITY, INFINITY, INFINITY,
+					     INFINITY, 0,	 0};
+static const struct rules_corner nowhere = {INFINITY, INFINITY, -INFINITY, -INFINITY, 0};
 
 static double lesser(double a, double b)
 {
 	return a < b ? a : b;
+}
+
+static double greater(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+static double io_share(const struct rules_cell *c)
+{
+	if (c->performance > 0)
+		return c->io / c->performance;
+	return c->io > 0 ? INFINITY : 0;
 }
 
 static double order_key(const struct rules_cell *c, enum rules_order order)
@@ -27,10 +44,32 @@ static double order_key(const struct rules_cell *c, enum rules_order order)
 		return c->io;
 	case RULES_ORDER_MEM:
 		return rules_cell_memory_ratio(c, 0);
-	case RULES_ORDER_CPU:
+	case RULES_ORDER_CPU_WEIGHTED:
+		return c->cpu / (c->cores * c->mips);
+	case RULES_ORDER_MEM_FREE:
+		return c->n_mem > 0 ? c->memory - c->n_mem : -INFINITY;
+	case RULES_ORDER_IO_SHARE:
+		return io_share(c);
+	case RULES_ORDER_EXPLICIT:
+		return c->explicit_io;
+	case RULES_ORDER_COM:
+	case RULES_ORDER_COM_MEM:
+		return c->com;
+	default:
+		return c->cpu;
+	}
+}
+
+static double order_tie(const struct rules_cell *c, enum rules_order order)
+{
+	switch (order) {
+	case RULES_ORDER_TASKS:
+	case RULES_ORDER_EXPLICIT:
+		return 0;
+	case RULES_ORDER_COM:
 		return c->cpu;
 	default:
-		return c->cpu / (c->cores * c->mips);
+		return c->memory;
 	}
 }
 
@@ -38,14 +77,15 @@ static struct rules_bound leaf_bound(const struct rules_cell *c)
 {
 	double queue = (c->queue + 1) / c->cores;
 	bool disk = c->disk_mb_per_s > 0;
+	double cpu_factor = (queue > 1 ? queue : 1) / c->mips;
+	double s_per_mb = disk ? 1 / c->disk_mb_per_s : 0;
 
 	return (struct rules_bound){
-		.io_share = c->performance > 0 ? c->io / c->performance
-			    : c->io > 0	       ? INFINITY
-					       : 0,
-		.cpu_factor = (queue > 1 ? queue : 1) / c->mips,
+		.io_share = io_share(c),
+		.cpu_factor = cpu_factor,
 		.fixed_ms = disk ? c->fixed_ms : 0,
-		.s_per_mb = disk ? 1 / c->disk_mb_per_s : 0,
+		.s_per_mb = s_per_mb,
+		.mixed = cpu_factor + RULES_MIX * s_per_mb,
 		.disks = disk,
 		.accepting = c->accepts,
 	};
@@ -67,8 +107,27 @@ static struct rules_bound join_bound(const struct rules_bound *l, const struct r
 		.cpu_factor = lesser(l->cpu_factor, r->cpu_factor),
 		.fixed_ms = lesser(l->fixed_ms, r->fixed_ms),
 		.s_per_mb = lesser(l->s_per_mb, r->s_per_mb),
+		.mixed = lesser(l->mixed, r->mixed),
 		.disks = l->disks + r->disks,
 		.accepting = l->accepting + r->accepting,
+	};
+}
+
+static uint32_t at_corner(const struct rules_corner *c, double cpu, double io)
+{
+	return c->least_cpu == cpu && c->least_io == io ? c->count : 0;
+}
+
+static struct rules_corner join_corner(const struct rules_corner *l, const struct rules_corner *r)
+{
+	double cpu = lesser(l->least_cpu, r->least_cpu), io = lesser(l->least_io, r->least_io);
+
+	return (struct rules_corner){
+		.least_cpu = cpu,
+		.least_io = io,
+		.most_cpu = greater(l->most_cpu, r->most_cpu),
+		.most_io = greater(l->most_io, r->most_io),
+		.count = at_corner(l, cpu, io) + at_corner(r, cpu, io),
 	};
 }
 
@@ -80,48 +139,53 @@ static bool same_least(const struct rules_least *a, const struct rules_least *b)
 static bool same_bound(const struct rules_bound *a, const struct rules_bound *b)
 {
 	return a->io_share == b->io_share && a->cpu_factor == b->cpu_factor &&
-	       a->fixed_ms == b->fixed_ms && a->s_per_mb == b->s_per_mb && a->disks == b->disks &&
-	       a->accepting == b->accepting;
+	       a->fixed_ms == b->fixed_ms && a->s_per_mb == b->s_per_mb && a->mixed == b->mixed &&
+	       a->disks == b->disks && a->accepting == b->accepting;
+}
+
+static bool same_corner(const struct rules_corner *a, const struct rules_corner *b)
+{
+	return a->least_cpu == b->least_cpu && a->least_io == b->least_io &&
+	       a->most_cpu == b->most_cpu && a->most_io == b->most_io && a->count == b->count;
 }
 
 /* Up to the root, or to the first ancestor that the change does not reach. */
-static void set_least(struct rules_least *tree, uint32_t at, struct rules_least leaf)
-{
-	if (same_least(&tree[at], &leaf))
-		return;
-	tree[at] = leaf;
-	for (at /= 2; at >= 1; at /= 2) {
-		struct rules_least joined = join_least(&tree[2 * at], &tree[2 * at + 1]);
-
-		if (same_least(&tree[at], &joined))
-			return;
-		tree[at] = joined;
+#define DEFINE_CLIMB(name)                                                                         \
+	static void set_##name(struct rules_##name *tree, uint32_t at, struct rules_##name leaf)   \
+	{                                                                                          \
+		if (same_##name(&tree[at], &leaf))                                                 \
+			return;                                                                    \
+		tree[at] = leaf;                                                                   \
+		for (at /= 2; at >= 1; at /= 2) {                                                  \
+			struct rules_##name joined =                                               \
+				join_##name(&tree[2 * at], &tree[2 * at + 1]);                     \
+                                                                                                   \
+			if (same_##name(&tree[at], &joined))                                       \
+				return;                                                            \
+			tree[at] = joined;                                                         \
+		}                                                                                  \
 	}
+
+DEFINE_CLIMB(least)
+DEFINE_CLIMB(bound)
+DEFINE_CLIMB(corner)
+
+static struct rules_least leaf_least(const struct rules_view *view, uint32_t index, int order)
+{
+	const struct rules_cell *c = &view->cells[index];
+
+	if (index >= view->count)
+		return nothing;
+	return (struct rules_least){order_key(c, order), order_tie(c, order), 1};
 }
 
-static void set_bound(struct rules_bound *tree, uint32_t at, struct rules_bound leaf)
+static struct rules_corner leaf_corner(const struct rules_view *view, uint32_t index)
 {
-	if (same_bound(&tree[at], &leaf))
-		return;
-	tree[at] = leaf;
-	for (at /= 2; at >= 1; at /= 2) {
-		struct rules_bound joined = join_bound(&tree[2 * at], &tree[2 * at + 1]);
+	const struct rules_cell *c = &view->cells[index];
 
-		if (same_bound(&tree[at], &joined))
-			return;
-		tree[at] = joined;
-	}
-}
-
-static void set_sum(struct rules_sum *tree, uint32_t at, struct rules_sum leaf)
-{
-	if (tree[at].io == leaf.io && tree[at].performance == leaf.performance)
-		return;
-	tree[at] = leaf;
-	for (at /= 2; at >= 1; at /= 2) {
-		tree[at].io = tree[2 * at].io + tree[2 * at + 1].io;
-		tree[at].performance = tree[2 * at].performance + tree[2 * at + 1].performance;
-	}
+	if (index >= view->count)
+		return nowhere;
+	return (struct rules_corner){c->cpu, c->io, c->cpu, c->io, 1};
 }
 
 void rules_tree_update(struct rules_view *view, uint32_t index)
@@ -131,25 +195,90 @@ void rules_tree_update(struct rules_view *view, uint32_t index)
 	bool here = index < view->count;
 
 	for (int o = 0; o < RULES_ORDERS; o++)
-		set_least(view->least[o], at,
-			  here ? (struct rules_least){order_key(c, o), c->memory, 1} : nothing);
-	set_bound(view->bounds, at, here ? leaf_bound(c) : unbounded);
-	set_sum(view->sums, at,
-		here ? (struct rules_sum){c->io, c->performance} : (struct rules_sum){0, 0});
+		if (view->least[o] != NULL)
+			set_least(view->least[o], at, leaf_least(view, index, o));
+	if (view->bounds != NULL)
+		set_bound(view->bounds, at, here ? leaf_bound(c) : unbounded);
+	if (view->corners != NULL)
+		set_corner(view->corners, at, leaf_corner(view, index));
+	for (int i = 0; i < 2; i++)
+		if (view->zatti[i] != NULL)
+			rules_zatti_set(view->zatti[i], index, here ? c : NULL);
 }
 
-static void rebuild(struct rules_view *view)
-{
-	uint32_t nodes = 2 * view->capacity;
+#define LEVELS_AHEAD 3 /* a climb seldom goes further */
 
-	for (uint32_t at = 0; at < nodes; at++) {
+void rules_tree_prefetch(const struct rules_view *view, uint32_t index)
+{
+	const char *cell = (const char *)&view->cells[index];
+	uint32_t at = view->capacity + index;
+
+	for (size_t i = 0; i < sizeof(view->cells[0]); i += 64)
+		__builtin_prefetch(cell + i, 1);
+	for (int level = 0; level < LEVELS_AHEAD && at > 1; level++, at /= 2) {
 		for (int o = 0; o < RULES_ORDERS; o++)
-			view->least[o][at] = nothing;
-		view->bounds[at] = unbounded;
-		view->sums[at] = (struct rules_sum){0, 0};
+			if (view->least[o] != NULL)
+				__builtin_prefetch(&view->least[o][at & ~1u], 1);
+		if (view->bounds != NULL)
+			__builtin_prefetch(&view->bounds[at & ~1u], 1);
+		if (view->corners != NULL)
+			__builtin_prefetch(&view->corners[at & ~1u], 1);
 	}
-	for (uint32_t i = 0; i < view->count; i++)
-		rules_tree_update(view, i);
+}
+
+/* --- building whole trees, from the leaves up ----------------------------------- */
+
+static void build_least(const struct rules_view *view, struct rules_least *tree, int order)
+{
+	tree[0] = nothing;
+	for (uint32_t i = 0; i < view->capacity; i++)
+		tree[view->capacity + i] = leaf_least(view, i, order);
+	for (uint32_t at = view->capacity - 1; at >= 1; at--)
+		tree[at] = join_least(&tree[2 * at], &tree[2 * at + 1]);
+}
+
+static void build_bounds(const struct rules_view *view, struct rules_bound *tree)
+{
+	tree[0] = unbounded;
+	for (uint32_t i = 0; i < view->capacity; i++)
+		tree[view->capacity + i] =
+			i < view->count ? leaf_bound(&view->cells[i]) : unbounded;
+	for (uint32_t at = view->capacity - 1; at >= 1; at--)
+		tree[at] = join_bound(&tree[2 * at], &tree[2 * at + 1]);
+}
+
+static void build_corners(const struct rules_view *view, struct rules_corner *tree)
+{
+	tree[0] = nowhere;
+	for (uint32_t i = 0; i < view->capacity; i++)
+		tree[view->capacity + i] = leaf_corner(view, i);
+	for (uint32_t at = view->capacity - 1; at >= 1; at--)
+		tree[at] = join_corner(&tree[2 * at], &tree[2 * at + 1]);
+}
+
+static void build(struct rules_view *view, uint32_t index)
+{
+	if (index < RULES_ORDERS)
+		build_least(view, view->least[index], (int)index);
+	else if (index == RULES_INDEX_BOUNDS)
+		build_bounds(view, view->bounds);
+	else
+		build_corners(view, view->corners);
+}
+
+/* Where the array of an index is kept, and how large its elements are. */
+static void **array_of(struct rules_view *view, uint32_t index, size_t *size)
+{
+	if (index < RULES_ORDERS) {
+		*size = sizeof(struct rules_least);
+		return (void **)&view->least[index];
+	}
+	if (index == RULES_INDEX_BOUNDS) {
+		*size = sizeof(struct rules_bound);
+		return (void **)&view->bounds;
+	}
+	*size = sizeof(struct rules_corner);
+	return (void **)&view->corners;
 }
 
 /* Grows *ARRAY to N elements; it stays as it was when memory is out. */
@@ -169,21 +298,73 @@ static int grow(void *array, size_t n, size_t size)
 
 int rules_tree_grow(struct rules_view *view, uint32_t capacity)
 {
-	size_t nodes = 2 * (size_t)capacity;
 	int ret = grow(&view->names, capacity, sizeof(view->names[0]));
 
 	if (ret == 0)
 		ret = grow(&view->cells, capacity, sizeof(view->cells[0]));
-	for (int o = 0; ret == 0 && o < RULES_ORDERS; o++)
-		ret = grow(&view->least[o], nodes, sizeof(view->least[o][0]));
-	if (ret == 0)
-		ret = grow(&view->bounds, nodes, sizeof(view->bounds[0]));
-	if (ret == 0)
-		ret = grow(&view->sums, nodes, sizeof(view->sums[0]));
+	for (int i = 0; ret == 0 && i < 2; i++)
+		if (view->zatti[i] != NULL)
+			ret = rules_zatti_reserve(view->zatti[i], capacity);
+	for (uint32_t i = 0; ret == 0 && i < RULES_INDEXES; i++) {
+		size_t size;
+		void **array = array_of(view, i, &size);
+
+		if (rules_view_has(view, i))
+			ret = grow(array, 2 * (size_t)capacity, size);
+	}
 	if (ret < 0)
 		return ret; /* larger arrays, old capacity: nothing is lost */
 	view->capacity = capacity;
-	rebuild(view);
+	for (uint32_t i = 0; i < RULES_INDEXES; i++)
+		if (rules_view_has(view, i))
+			build(view, i);
+	return 0;
+}
+
+/* Allocates what KEEP asks for and is missing; on failure the new ones are freed again. */
+static int add_missing(struct rules_view *view, uint32_t keep)
+{
+	uint32_t added = 0;
+
+	for (uint32_t i = 0; i < RULES_INDEXES; i++) {
+		size_t size;
+		void **array = array_of(view, i, &size);
+
+		if (!(keep & RULES_KEEP(i)) || rules_view_has(view, i))
+			continue;
+		*array = malloc(2 * (size_t)view->capacity * size);
+		if (*array == NULL) {
+			for (i = 0; i < RULES_INDEXES; i++) {
+				array = array_of(view, i, &size);
+				if (added & RULES_KEEP(i)) {
+					free(*array);
+					*array = NULL;
+				}
+			}
+			return -ENOMEM;
+		}
+		added |= RULES_KEEP(i);
+		build(view, i);
+	}
+	return 0;
+}
+
+int rules_tree_keep(struct rules_view *view, uint32_t keep)
+{
+	int ret = view->capacity > 0 ? add_missing(view, keep) : 0;
+
+	if (ret < 0)
+		return ret;
+	for (uint32_t i = 0; i < RULES_INDEXES; i++) {
+		size_t size;
+		void **array = array_of(view, i, &size);
+
+		if (keep & RULES_KEEP(i))
+			continue;
+		free(*array);
+		*array = NULL;
+	}
+	view->kept = keep;
 	return 0;
 }
 
@@ -194,18 +375,19 @@ void rules_tree_free(struct rules_view *view)
 	for (int o = 0; o < RULES_ORDERS; o++)
 		free(view->least[o]);
 	free(view->bounds);
-	free(view->sums);
+	free(view->corners);
+	for (int i = 0; i < 2; i++) {
+		if (view->zatti[i] != NULL)
+			rules_zatti_free(view->zatti[i]);
+		free(view->zatti[i]);
+	}
 }
 
 uint32_t rules_tree_population(const struct rules_view *view, uint32_t at)
 {
-	uint32_t width = 1, first;
+	int down = __builtin_clz(at) - __builtin_clz(view->capacity);
+	uint32_t width = 1u << down, first = (at << down) - view->capacity;
 
-	while (at < view->capacity) {
-		at *= 2;
-		width *= 2;
-	}
-	first = at - view->capacity;
 	if (first >= view->count)
 		return 0;
 	return view->count - first < width ? view->count - first : width;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The indexed view: derived values per node and the search trees over them, kept
- * up to date by each set, so that no decision scans.
+ * The indexed view: derived values per node, exact sums and the search trees over
+ * them, kept up to date by each change, so that no decision scans.
  */
 #include <errno.h>
 #include <math.h>
@@ -9,13 +9,25 @@
 #include <string.h>
 
 #include "rules_private.h"
+#include "zatti.h"
 
 #define FIRST_CAPACITY 16u
 #define MOST_NODES     (1u << 30)
 
 struct rules_view *rules_view_new(void)
 {
-	return calloc(1, sizeof(struct rules_view));
+	struct rules_view *view = calloc(1, sizeof(*view));
+	struct rules_params params;
+
+	if (view == NULL)
+		return NULL;
+	view->kept = RULES_KEEP(RULES_INDEXES) - 1;
+	rules_params_default(&params, RULES_RATES_COMPUTATION);
+	if (rules_zatti_keep(view, true, true, &params) < 0) {
+		rules_view_free(view);
+		return NULL;
+	}
+	return view;
 }
 
 void rules_view_free(struct rules_view *view)
@@ -23,12 +35,30 @@ void rules_view_free(struct rules_view *view)
 	if (view == NULL)
 		return;
 	rules_tree_free(view);
+	rules_journal_free(view);
 	free(view);
 }
 
 void rules_view_rates(struct rules_view *view, enum rules_rates rates)
 {
 	view->rates = rates;
+}
+
+void rules_view_store(struct rules_view *view, uint32_t index, const struct rules_cell *cell)
+{
+	if (index < view->count)
+		rules_totals_subtract(&view->totals, &view->cells[index]);
+	else
+		view->count++;
+	rules_totals_add(&view->totals, cell);
+	view->cells[index] = *cell;
+	rules_tree_update(view, index);
+}
+
+void rules_view_remove_newest(struct rules_view *view)
+{
+	rules_totals_subtract(&view->totals, &view->cells[--view->count]);
+	rules_tree_update(view, view->count);
 }
 
 int rules_view_set(struct rules_view *view, uint32_t index, const struct rules_node *node)
@@ -38,29 +68,32 @@ int rules_view_set(struct rules_view *view, uint32_t index, const struct rules_n
 
 	if (index > view->count || index >= MOST_NODES)
 		return -EINVAL;
+	if (index < view->count)
+		rules_tree_prefetch(view, index);
 	ret = rules_cell_init(&cell, node, view->rates);
+	if (ret == 0 && index == view->capacity)
+		ret = rules_tree_grow(view, index ? 2 * index : FIRST_CAPACITY);
+	if (ret == 0)
+		ret = rules_journal_note(
+			view, index < view->count ? RULES_NOTE_CHANGED : RULES_NOTE_ADDED, index,
+			node->name);
 	if (ret < 0)
 		return ret;
-	if (index == view->capacity) {
-		ret = rules_tree_grow(view, index ? 2 * index : FIRST_CAPACITY);
-		if (ret < 0)
-			return ret;
-	}
-	if (index == view->count)
-		view->count++;
 	memcpy(view->names[index], node->name, sizeof(view->names[index]));
-	view->cells[index] = cell;
-	rules_tree_update(view, index);
+	rules_view_store(view, index, &cell);
 	return 0;
 }
 
 int rules_view_pop(struct rules_view *view)
 {
+	int ret;
+
 	if (view->count == 0)
 		return -EINVAL;
-	view->count--;
-	rules_tree_update(view, view->count);
-	return 0;
+	ret = rules_journal_note(view, RULES_NOTE_POPPED, view->count - 1, NULL);
+	if (ret == 0)
+		rules_view_remove_newest(view);
+	return ret;
 }
 
 uint32_t rules_view_count(const struct rules_view *view)
@@ -73,17 +106,71 @@ const char *rules_view_name(const struct rules_view *view, uint32_t index)
 	return index < view->count ? view->names[index] : NULL;
 }
 
+int rules_view_keep(struct rules_view *view, enum rules_policy policy,
+		    const struct rules_params *params)
+{
+	uint32_t before = view->kept, wanted;
+	int ret;
+
+	if ((unsigned int)policy >= RULES_POLICIES || rules_params_check(params) < 0)
+		return -EINVAL;
+	wanted = rules_policy_indexes(policy, params);
+	/* First what needs memory; then dropping cannot fail. */
+	ret = rules_tree_keep(view, before | wanted);
+	if (ret < 0)
+		return ret;
+	ret = rules_zatti_keep(view, policy == RULES_ZATTI_BINARY, policy == RULES_ZATTI_REAL,
+			       params);
+	rules_tree_keep(view, ret < 0 ? before : wanted);
+	return ret;
+}
+
+int rules_view_replace(struct rules_view *view, uint32_t index, const struct rules_cell *cell)
+{
+	int ret;
+
+	/* Sums of huge requirements may run over. */
+	if (!isfinite(cell->io) || !isfinite(cell->memory) || !isfinite(cell->com))
+		return -EINVAL;
+	ret = rules_journal_note(view, RULES_NOTE_CHANGED, index, NULL);
+	if (ret == 0)
+		rules_view_store(view, index, cell);
+	return ret;
+}
+
+/* What the target's a.vector loses by a placement (3.14, 3.15). */
+static void charge_zatti(const struct rules_view *view, struct rules_cell *cell,
+			 const struct rules_request *request, int sign)
+{
+	const struct rules_zatti_index *x = view->zatti[0] ? view->zatti[0] : view->zatti[1];
+
+	if (x != NULL)
+		rules_zatti_charge(&x->cuts, cell, request, view->rates, sign);
+}
+
 int rules_view_charge(struct rules_view *view, uint32_t index, const struct rules_request *request)
 {
-	struct rules_cell charged;
+	struct rules_cell cell;
 
 	if (index >= view->count || rules_request_check(request) < 0)
 		return -EINVAL;
-	charged = view->cells[index];
-	rules_cell_charge(&charged, request, view->rates);
-	if (!isfinite(charged.io) || !isfinite(charged.memory))
+	rules_tree_prefetch(view, index);
+	cell = view->cells[index];
+	charge_zatti(view, &cell, request, 1);
+	rules_cell_charge(&cell, request, view->rates);
+	return rules_view_replace(view, index, &cell);
+}
+
+int rules_view_discharge(struct rules_view *view, uint32_t index,
+			 const struct rules_request *request)
+{
+	struct rules_cell cell;
+
+	if (index >= view->count || rules_request_check(request) < 0)
 		return -EINVAL;
-	view->cells[index] = charged;
-	rules_tree_update(view, index);
-	return 0;
+	rules_tree_prefetch(view, index);
+	cell = view->cells[index];
+	rules_cell_discharge(&cell, request, view->rates);
+	charge_zatti(view, &cell, request, -1);
+	return rules_view_replace(view, index, &cell);
 }

@@ -21,18 +21,44 @@
 #define RULES_EXAMINED_MAX 32
 
 enum rules_policy {
-	RULES_NLB,     /* MODEL 3.1 */
-	RULES_CPU_RE,  /* 3.2 */
-	RULES_MEM_RE,  /* 3.3 */
-	RULES_IO_RE,   /* 3.6 */
-	RULES_IOCM_RE, /* 3.8, heterogeneous form */
+	RULES_NLB,	    /* MODEL 3.1 */
+	RULES_CPU_RE,	    /* 3.2 */
+	RULES_MEM_RE,	    /* 3.3 */
+	RULES_CM,	    /* 3.4 */
+	RULES_IO,	    /* 3.5 */
+	RULES_IO_RE,	    /* 3.6 */
+	RULES_IOCM_RE,	    /* 3.8, heterogeneous form */
+	RULES_IOCM_RE_HOM,  /* 3.7, homogeneous form */
+	RULES_IOCM_PM,	    /* 3.9 */
+	RULES_WAL,	    /* 3.10 */
+	RULES_WAL_FC,	    /* 3.11: WAL with the feedback controller */
+	RULES_COM,	    /* 3.12 */
+	RULES_BS,	    /* 3.13 */
+	RULES_ZATTI_BINARY, /* 3.14 */
+	RULES_ZATTI_REAL,   /* 3.15 */
+	RULES_RANDOM,	    /* 3.16 (Eager et al.) */
+	RULES_THRESHOLD,    /* 3.16 */
+	RULES_SHORTEST,	    /* 3.16 */
+	RULES_CPU_PM,	    /* CPU-RE, then 3.9 with L_CPU and the age criterion */
+	RULES_MEM_PM,	    /* MEM-RE, then 3.9 with L_MEM */
+	RULES_IO_PM,	    /* IO-RE, then 3.9 with L_IO */
+	RULES_WAL_PM,	    /* WAL, then 3.9 with the weighted load */
 	RULES_POLICIES
 };
 
 /* Canonical lower-case name ("iocm-re"); NULL when out of range. */
 const char *rules_policy_name(enum rules_policy policy);
+/* One line for people: what the policy looks at and when it moves a job. */
+const char *rules_policy_summary(enum rules_policy policy);
+/* Whether rules_migrate may move running tasks under this policy. */
+bool rules_policy_migrates(enum rules_policy policy);
 /* Case-insensitive.  0, or -EINVAL when no policy has that name. */
 int rules_policy_parse(const char *name, enum rules_policy *policy);
+/*
+ * As rules_policy_parse, and "feedback+P" is policy P with the feedback
+ * controller attached (*FEEDBACK true; always true for wal-fc).
+ */
+int rules_policy_parse_feedback(const char *name, enum rules_policy *policy, bool *feedback);
 
 enum rules_rates {
 	RULES_RATES_COMPUTATION, /* the papers': per ms of computation, modelled hit rate */
@@ -52,19 +78,70 @@ struct rules_params {
 	bool literal_requests;	 /* O-8(c): true t*lambda; false t*lambda*(1-h) + page faults */
 	bool measured_state;	 /* O-8(d): use measured disk state where a node has it; true */
 	bool io_cost_test;	 /* O-21: response-time criterion in IO-RE too; true */
-	bool cpu_cost_test;	 /* O-18/O-19: cost test in CPU-RE and MEM-RE; true */
+	bool cpu_cost_test;	 /* O-18/O-19: cost test in CPU-RE, MEM-RE, CM; true */
 	bool cpu_speed_weighted; /* O-18: speed-weighted count; false */
 	bool require_memory;	 /* (ours) a candidate must hold the job without paging;
 				  * computation false, wall true */
 	bool stage_fallthrough;	 /* (ours) IOCM-RE: when the I/O stage leaves the job at home, try
 				  * memory and CPU as well; computation false, wall true */
-	bool try_next;		 /* (ours) CPU-RE, MEM-RE: when the lightest node fails a test, try
-				  * the next lightest; computation false (3.2), wall true */
+	bool try_next;		 /* (ours) where the lightest node alone is tried (CPU, MEM, CM, IO,
+				  * WAL ...): when it fails a test, try the next lightest;
+				  * computation false (3.2), wall true */
 	double examine_max;	 /* (ours) a stage judges at most so many nodes and meets 3 times as
 				  * many subtrees; 0 = no limit; computation 0, wall 256: exact up
 				  * to 256 nodes */
-	double overload_ratio;	 /* 3.10; 1.25: load over mean load, for the weighted policies */
-	double w_io;		 /* 3.10, O-25; 0.5: weight of I/O, for the weighted policies */
+	double overload_ratio;	 /* 3.10, O-20; 1.25: load over mean load */
+	double w_io;		 /* 3.10, O-25; 0.5: weight of I/O, W_CPU = 1 - w_io */
+	bool wal_normalise;	 /* 1.8: each index over the cluster's mean of it; false */
+	bool wal_discrepancy;	 /* O-25, O-12: the discrepancy rule in WAL too; true */
+	bool discrepancy_after;	 /* O-12: L(home) counts the job; true */
+	bool closed_loop_bound;	 /* O-8(d): bound a request's response by the tasks doing I/O; true
+				  */
+	bool mem_ratio_test;	 /* O-19: acceptance test of the memory stage; true */
+	bool mem_order_free;  /* O-19: target by most free memory, not least L_MEM/n_MEM; false */
+	bool cm_memory_ratio; /* O-20: memory imbalanced iff L_MEM over its mean > overload_ratio,
+			       * not iff L_MEM > n_MEM; false */
+	bool io_useful_test;  /* 3.5: IO tests discrepancy and response as FC section 3 has it; true
+			       */
+	bool io_order_share;  /* O-21: inside K least L_IO/threshold, not least L_IO; false */
+	bool hom_stage_explicit; /* O-22: the first stage of 3.7 asks for explicit load only; false
+				  */
+	bool spread_tasks;	 /* O-16: among ties a node without a task of this job; true */
+	double parallel_start;	 /* O-17: where tasks start before any balancing: 0 all at home,
+				  * 1 round-robin from home; 0 */
+	double migration_fixed_ms; /* f of 2.4 (O-10); 100 */
+	double migrations_max;	   /* O-24: at most so many a decision; 0 = until not overloaded */
+	double migration_examine;  /* (ours) 3.9: lighter nodes judged for one move; 0 = all; 32 */
+	bool age_criterion;	   /* CPU-PM: age > cost / (n - m) as the process trace's authors
+				    * have it, in place of r_PM; true */
+	double com_decision;	   /* O-14: demand counted at home 0, literal (5) 1, one process a
+				    * node first 2; 0 */
+	bool com_port_contention;  /* O-13: communication time scaled by the port's load; false */
+	bool com_strict_maximum;   /* O-28: balance whichever resource is the maximum; false */
+	bool com_always_spread; /* O-29: communication-intensive jobs spread in every case; true */
+	bool com_printed_cost;	/* E-4: criterion (8) as printed, for ablation; false */
+	double eager_probes;	/* O-34: L; 0, or above 32: all nodes; 3 */
+	double eager_threshold; /* O-34: T tasks; 4 */
+	double hop_max;		/* O-37: forwarded so often, a job stays; 3 */
+	bool zatti_idle;	/* 3.14: CPU field is idle per cent, not the run queue; false */
+	double zatti_idle_percent; /* busy below it; 10 */
+	double zatti_queue;	   /* local threshold of the run queue; 4 */
+	double zatti_queue_delta;  /* local minus remote threshold; 3 */
+	double zatti_blocks_per_s; /* local threshold of I/O traffic; 15 */
+	double zatti_blocks_delta; /* local minus remote threshold of it; 0 */
+	bool zatti_relative;	/* O-32: delta from the local value, not from the threshold; true */
+	bool zatti_superset;	/* O-31: exact slot, then supersets; true */
+	double zatti_intervals; /* 3.15: intervals a domain; 10 */
+	double zatti_cpu_need;	/* per cent of its elapsed time alone: below, no CPU need; 30 */
+	double zatti_io_need;	/* blocks/s alone: below, no I/O need; 2 */
+	double fb_controller;	/* 0 published (3.11), 1 smoothed, 2 gradient: rules_controller */
+	double fb_gain_w, fb_gain_b; /* G of (4.9), (4.13); 0.5 */
+	double fb_buffer_unit_mb;    /* O-26: MB a unit of slowdown; 1 */
+	double fb_history;	     /* 3.11: slowdowns averaged; 50 */
+	double fb_sign_w, fb_sign_b; /* O-27: first direction, 1 up, 0 down; 1 */
+	double fb_buffer_min_mb;     /* O-27: least buffer, and least memory left for jobs; 1 */
+	double fb_filter;    /* (ours) weight of the newest slowdown in a smoothed one; 0.1 */
+	double fb_dead_band; /* (ours) relative change below it is noise; 0.02 */
 };
 
 void rules_params_default(struct rules_params *params, enum rules_rates rates);
@@ -73,6 +150,8 @@ void rules_params_default(struct rules_params *params, enum rules_rates rates);
  * unknown name; -EINVAL NaN, infinite, negative or out of range.
  */
 int rules_params_set(struct rules_params *params, const char *name, double value);
+/* Value of parameter I (0, 1, ...) with its field name; *NAME is NULL behind the last. */
+double rules_params_get(const struct rules_params *params, unsigned int i, const char **name);
 
 /* A task that runs on a node: its requirements (MODEL 1, VIEW "tasks"). */
 struct rules_task {
@@ -85,7 +164,8 @@ struct rules_task {
 	double faults_per_ms;
 	double initial_mb;
 	double written_mb;
-	double com_ms;
+	double com_ms; /* L_{j,p,COM} of (5): 0 where it shares the master's node */
+	bool pinned;   /* must not migrate now: at a barrier, in transit (3.9) */
 };
 
 /*
@@ -120,9 +200,21 @@ struct rules_node {
 		double cpu;
 		double com_ms;
 	} advertised;
+	bool has_zatti; /* false: derived from the rest */
+	struct {
+		double cpu_idle_percent, run_queue;
+		double blocks_per_s;
+		double free_mb;
+	} zatti;
 	bool accepts; /* owner lets jobs in */
 	double age_ms;
 };
+
+/*
+ * Sets NODE's `advertised` to what follows from its tasks, whatever it said before.
+ * 0; -EINVAL (values out of range; has_advertised is then false).
+ */
+int rules_node_loads(struct rules_node *node, enum rules_rates rates);
 
 struct rules_request {
 	double cpu_ms;
@@ -135,6 +227,10 @@ struct rules_request {
 	double requests; /* wall: number of disk requests; negative = cpu_ms * io_per_ms */
 	uint32_t tasks;	 /* >= 1 */
 	uint32_t hops;
+	/* Communication time of each task over all phases, ms, once apart from the
+	 * master (task 0; MODEL 5.10): `tasks` values, borrowed; NULL: none.  Charged
+	 * for a request of one task only: it is that task's own. */
+	const double *com_ms;
 };
 
 /* Why: `left` is compared with `right` (left > right for every criterion but
@@ -151,9 +247,43 @@ enum rules_criterion {
 	RULES_C_MEM_RATIO,	  /* L_MEM/n_MEM at home  >  (L_MEM(k)+m)/n_MEM(k) */
 	RULES_C_CPU_OVERLOADED,	  /* L_CPU(home) with the job  >  threshold, tasks */
 	RULES_C_CPU_DISCREPANCY,  /* L_CPU(home)  >  L_CPU(k) + 1 */
-	RULES_C_ACCEPTS,  /* owner of k lets jobs in; left 1 or 0, right 1 (left >= right) */
-	RULES_C_HAS_DISK, /* k has a disk; left MB/s > right 0 */
-	RULES_C_MEM_FITS, /* L_MEM(k)+m  <=  n_MEM(k), MB (require_memory) */
+	RULES_C_ACCEPTS,	/* owner of k lets jobs in; left 1 or 0, right 1 (left >= right) */
+	RULES_C_HAS_DISK,	/* k has a disk; left MB/s > right 0 */
+	RULES_C_MEM_FITS,	/* L_MEM(k)+m  <=  n_MEM(k), MB (require_memory) */
+	RULES_C_MEM_IMBALANCED, /* CM: L_MEM(home) over the mean  >  overload_ratio */
+	RULES_C_CPU_IMBALANCED, /* CM: L_CPU(home) over the mean  >  overload_ratio */
+	RULES_C_EXPLICIT_DISCREPANCY, /* IO: explicit(home) - explicit(k)  >  the job's */
+	RULES_C_LOAD_HIGHEST,	      /* WAL: load(home)  >=  highest of all others */
+	RULES_C_LOAD_RATIO,	      /* WAL: load(home) / mean load  >  overload_ratio */
+	RULES_C_LOAD_DISCREPANCY,     /* WAL: load(home) - load(k)  >  the job's load */
+	RULES_C_COM_FIRST,	      /* COM: L_COM(home)  >=  the larger of L_CPU, L_Disk, ms */
+	RULES_C_JOB_COM,	      /* COM: R_COM  >  the larger of R_CPU, R_Disk, ms */
+	RULES_C_JOB_IO,		      /* COM: R_Disk  >=  R_CPU, ms */
+	RULES_C_DISK_FIRST,	      /* COM, strict: L_Disk(home)  >=  L_CPU(home), ms */
+	RULES_C_COM_DISCREPANCY,      /* (7) COM */
+	RULES_C_MASTER,		      /* COM: the job's first task stays; left, right unused */
+	RULES_C_NO_SIBLING,	      /* COM: tasks of this job on k  <=  0 */
+	RULES_C_COM_RESPONSE,	      /* (8) COM: R(home)  >  R(k) + R_mig, ms */
+	RULES_C_FREE_NODES,	      /* BS: free nodes  >=  tasks of the job */
+	RULES_C_IDLE,		      /* BS: nothing runs on k */
+	RULES_C_HOPS,		      /* times forwarded  <  hop_max */
+	RULES_C_LOCAL_CPU,	      /* ZAT: home's CPU load  >  local threshold */
+	RULES_C_LOCAL_IO,	      /* ZAT: home's I/O traffic  >  local threshold, blocks/s */
+	RULES_C_LOCAL_MEMORY,	      /* ZAT: memory needed  >  home's free memory, MB */
+	RULES_C_REMOTE_CPU,	      /* ZAT: k's CPU load  <=  remote threshold */
+	RULES_C_REMOTE_IO,	      /* ZAT: k's I/O traffic  <=  remote threshold, blocks/s */
+	RULES_C_REMOTE_MEMORY,	      /* ZAT: k's free memory  >=  memory needed, MB */
+	RULES_C_NEEDS,		      /* ZAT: key of the r.vector, 2 CPU + 1 I/O  >  0 */
+	RULES_C_SENT,		      /* ZAT: jobs of that need sent to k since its vector  <=  0 */
+	RULES_C_DELTA_CPU,	      /* ZAT: k's CPU load  <  home's less the delta (O-32) */
+	RULES_C_DELTA_IO,	      /* ZAT: k's I/O traffic  <  home's less the delta, blocks/s */
+	RULES_C_AT_RANDOM,	      /* Eager random: drawn from the seed; left, right unused */
+	RULES_C_QUEUE_BELOW,	      /* Eager threshold: tasks at k  <  T */
+	RULES_C_QUEUE_SHORTER,	      /* Eager shortest: tasks at k  <  tasks at home */
+	RULES_C_ROUND_ROBIN,	      /* O-17: the job's next task starts on the next node */
+	RULES_C_STILL_OVERLOADED,     /* 3.9: the policy's load of home  >  its limit */
+	RULES_C_MIGRANT,	      /* 2.5: r_PM(home)  >  r_PM(k) + c, ms */
+	RULES_C_MIGRANT_AGE,	      /* CPU-PM: age  >  cost / (n - m), ms */
 	RULES_CRITERIA
 };
 
@@ -176,6 +306,7 @@ struct rules_plan {
 	uint32_t ntied;	  /* candidates the policy held equal to the chosen one, itself included */
 	uint32_t tied[8]; /* the first of them */
 	bool stayed;	  /* true: home */
+	bool queued;	  /* BS: not enough free nodes, ask again when one is freed */
 	uint32_t nreasons;
 	struct rules_reason reasons[RULES_REASONS_MAX];
 	uint32_t candidates[RULES_EXAMINED_MAX]; /* acceptable nodes, best first; [0] is `node` */
@@ -194,6 +325,18 @@ struct rules_view;
 /* All of them: NULL (-ENOMEM) when memory is out, NULL (-EINVAL) on values out of range. */
 struct rules *rules_new(enum rules_policy policy, const struct rules_params *params, uint64_t seed);
 void rules_free(struct rules *r);
+/*
+ * Brief plans, from now on: the node chosen is the same, but `reasons`,
+ * `candidates` behind the first, `tied` behind the first and `refused` are left
+ * out.  For who decides often and asks why seldom.
+ */
+void rules_brief(struct rules *r, bool brief);
+/*
+ * Another seed for the decisions that follow.  Random choices follow from seed,
+ * home and request alone: identical jobs of one home draw alike.  Who places many
+ * of them gives each its own seed, drawn from its number.
+ */
+void rules_reseed(struct rules *r, uint64_t seed);
 
 struct rules_view *rules_view_new(void);
 void rules_view_free(struct rules_view *view);
@@ -210,10 +353,32 @@ int rules_view_pop(struct rules_view *view);
 uint32_t rules_view_count(const struct rules_view *view);
 const char *rules_view_name(const struct rules_view *view, uint32_t index);
 /*
+ * Keeps only the indexes that POLICY needs from now on (by default: all), so that
+ * changes cost less.  A policy that finds its index missing answers -EINVAL.
+ * Zatti's tables are cut by the zatti_* parameters, by default by their defaults:
+ * call this for other values, else the policy answers -EINVAL.
+ */
+int rules_view_keep(struct rules_view *view, enum rules_policy policy,
+		    const struct rules_params *params);
+/*
  * Adds the request's requirements to node INDEX until the next rules_view_set
- * of it: what the home node does after a placement (MODEL 3.0).
+ * of it: what the home node does after a placement (MODEL 3.0).  com_ms[0] of a
+ * request for one task is what the task adds to L_COM there by (5).  For Zatti's
+ * binary form the bits that the job needs are off until then (3.14).
  */
 int rules_view_charge(struct rules_view *view, uint32_t index, const struct rules_request *request);
+/* The opposite, for a task that left: requirements of a task that is there. */
+int rules_view_discharge(struct rules_view *view, uint32_t index,
+			 const struct rules_request *request);
+/*
+ * From mark to rollback every change of a node is undone by rollback: how many
+ * homes share one snapshot, each with its own few placements on top.  Not
+ * nested.  mark: 0, -EBUSY (already marked).  rollback cannot fail; the view is
+ * then bit for bit what it was.  After mark, a change that finds no memory for
+ * its note changes nothing and answers -ENOMEM.
+ */
+int rules_view_mark(struct rules_view *view);
+void rules_view_rollback(struct rules_view *view);
 
 /*
  * Decides.  HOME is the view index of the node where the job arrived.  The
@@ -222,6 +387,78 @@ int rules_view_charge(struct rules_view *view, uint32_t index, const struct rule
  */
 int rules_place(struct rules *r, const struct rules_view *view, uint32_t home,
 		const struct rules_request *request, struct rules_plan *plan);
+
+/*
+ * Places all request->tasks tasks of a job, one after another, each seeing the
+ * ones before it; NODES (caller's, request->tasks entries) receives their nodes.
+ * PLAN explains the first task (COM: the first slave that moves, else the
+ * first).  VIEW is charged on the way and restored before the return.  BS sets
+ * plan->queued when the job must wait; NODES is then unchanged.
+ */
+int rules_place_job(struct rules *r, struct rules_view *view, uint32_t home,
+		    const struct rules_request *request, struct rules_plan *plan, uint32_t *nodes);
+
+/* One move of a running task (MODEL 3.9). */
+struct rules_move {
+	uint32_t task; /* index in the tasks given */
+	uint32_t to;   /* node */
+	double cost_ms;
+	/* 2.7: the task's share of the load that is balanced (requests/ms; MB; tasks;
+	 * weighted) per ms of cost */
+	double cost_effectiveness;
+};
+
+/*
+ * Which running tasks should leave HOME now.  TASKS are all tasks on HOME, old
+ * and new; they are what HOME's entry in the view stands for.  MOVES (caller's,
+ * ROOM entries) receives *N moves in the order to make them; each assumes the
+ * ones before it.  PLAN (may be NULL) explains them, of many the last ones; its
+ * node is the last move's.  VIEW is restored before the return.  0 (with *n == 0
+ * when nothing moves, and for policies that never migrate); -EINVAL; -ENOMEM.
+ */
+int rules_migrate(struct rules *r, struct rules_view *view, uint32_t home,
+		  const struct rules_task *tasks, size_t ntasks, struct rules_move *moves,
+		  size_t room, size_t *n, struct rules_plan *plan);
+
+/* The feedback controllers, fb_controller (feedback.c has their formulas). */
+enum rules_controller {
+	RULES_CONTROLLER_PUBLISHED, /* (4.9), (4.13): steps by the mean slowdown */
+	RULES_CONTROLLER_SMOOTHED,  /* ours: the same on the smoothed slowdown, with a dead band */
+	RULES_CONTROLLER_GRADIENT, /* ours: utilisations set w_io, savings of requests the buffer */
+	RULES_CONTROLLERS
+};
+
+/* "published", "smoothed", "gradient"; NULL when out of range. */
+const char *rules_controller_name(enum rules_controller controller);
+
+/* What the controller learns when a job completes (MODEL 3.11). */
+struct rules_outcome {
+	double slowdown; /* >= 0 */
+	/* Means over the cluster since the previous outcome; used by the gradient only. */
+	double cpu_utilisation, disk_utilisation; /* 0..1 */
+	double implicit_share;			  /* page faults / all disk requests, 0..1 */
+	double hit_rate;			  /* 0..1 */
+};
+
+/* The feedback controller's outputs. */
+struct rules_control {
+	bool active;	    /* a controller is attached */
+	double w_io;	    /* W_IO; W_CPU = 1 - W_IO */
+	double buffer_mb;   /* buffer of every node */
+	double slowdown;    /* S_u, the history's mean; 0 before the first outcome */
+	uint64_t outcomes;  /* completions seen */
+	uint64_t saturated; /* steps cut by a clamp (O-27) */
+};
+
+/*
+ * Attaches the controller to any policy (WAL-FC has it from the start).
+ * RAM_MB and BUFFER_MB: a node's memory and its first buffer size; call it for
+ * WAL-FC too, before the first outcome.  0; -EINVAL.
+ */
+int rules_feedback(struct rules *r, double ram_mb, double buffer_mb);
+/* A job completed.  O(1).  0; -EINVAL (NaN, negative). */
+int rules_done(struct rules *r, const struct rules_outcome *outcome);
+void rules_control(const struct rules *r, struct rules_control *control);
 
 /* Formulas, for tests, reports and the simulator.  Source in each name's comment. */
 double rules_hit_rate(double reaccess, double buffer_kb, double io_per_ms, double request_kb,

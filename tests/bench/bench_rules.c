@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What one decision and one update of the view cost, by cluster size.  Loads,
- * disks and processors are drawn at random, every decision is a fresh job at a
- * fresh home, reasons included.
+ * What one decision and one change of the view cost, by policy and cluster size.
+ * Loads, disks and processors are drawn at random, every decision is a fresh job
+ * at a fresh home.  Arguments: only these policies.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include <iocom/rules.h>
 
 #define DECISIONS 4000
+#define CHANGES	  100000
 
 static uint64_t state = 1;
 
@@ -82,18 +83,27 @@ static struct rules_request job_draw(void)
 	};
 }
 
-static void bench_policy(enum rules_policy policy, enum rules_rates rates,
-			 const struct rules_view *view)
+struct timing {
+	double mean, p50, p99;
+};
+
+static struct timing timing_of(double *took, double sum)
+{
+	qsort(took, DECISIONS, sizeof(took[0]), by_value);
+	return (struct timing){sum / DECISIONS, took[DECISIONS / 2], took[DECISIONS * 99 / 100]};
+}
+
+static struct timing bench_place(enum rules_policy policy, const struct rules_params *params,
+				 bool brief, const struct rules_view *view, unsigned int *moved)
 {
 	static double took[DECISIONS];
-	struct rules_params params;
-	struct rules *rules;
+	struct rules *rules = rules_new(policy, params, 1);
 	struct rules_plan plan;
-	unsigned int moved = 0;
 	double sum = 0;
 
-	rules_params_default(&params, rates);
-	rules = rules_new(policy, &params, 1);
+	state = 7;
+	*moved = 0;
+	rules_brief(rules, brief);
 	for (int i = 0; i < DECISIONS; i++) {
 		struct rules_request job = job_draw();
 		uint32_t home = (uint32_t)draw(rules_view_count(view));
@@ -103,52 +113,112 @@ static void bench_policy(enum rules_policy policy, enum rules_rates rates,
 			abort();
 		took[i] = now_us() - start;
 		sum += took[i];
-		moved += !plan.stayed;
+		*moved += !plan.stayed;
 	}
 	rules_free(rules);
-	qsort(took, DECISIONS, sizeof(took[0]), by_value);
-	printf("%8u  %-8s %-12s %8.2f %8.2f %8.2f %8.2f %7.0f%%\n", rules_view_count(view),
-	       rules_policy_name(policy), rates == RULES_RATES_WALL ? "wall" : "computation",
-	       sum / DECISIONS, took[DECISIONS / 2], took[DECISIONS * 99 / 100],
-	       took[DECISIONS - 1], 100.0 * moved / DECISIONS);
+	return timing_of(took, sum);
 }
 
-static double bench_set(struct rules_view *view, uint32_t nodes)
+static void bench_decisions(enum rules_policy policy, enum rules_rates rates,
+			    struct rules_view *view)
 {
-	struct rules_node n;
-	double sum = 0;
+	struct rules_params params;
+	struct timing full, brief;
+	unsigned int moved;
 
-	for (int i = 0; i < DECISIONS; i++) {
-		uint32_t at = (uint32_t)draw(nodes);
-		double start;
+	rules_params_default(&params, rates);
+	if (rules_view_keep(view, policy, &params) < 0)
+		abort();
+	full = bench_place(policy, &params, false, view, &moved);
+	brief = bench_place(policy, &params, true, view, &moved);
+	printf("%8u  %-12s %-12s %8.2f %8.2f %8.2f  %8.2f %8.2f %8.2f %6.0f%%\n",
+	       rules_view_count(view), rules_policy_name(policy),
+	       rates == RULES_RATES_WALL ? "wall" : "computation", full.mean, full.p50, full.p99,
+	       brief.mean, brief.p50, brief.p99, 100.0 * moved / DECISIONS);
+}
+
+/* Mean us of one set, one charge, and of mark, set, two charges, rollback. */
+static void bench_changes(enum rules_policy policy, struct rules_view *view)
+{
+	struct rules_request job = job_draw();
+	struct rules_params params;
+	double set = 0, charge = 0, round = 0, start;
+	struct rules_node n;
+
+	rules_params_default(&params, RULES_RATES_COMPUTATION);
+	if (rules_view_keep(view, policy, &params) < 0)
+		abort();
+	for (int i = 0; i < CHANGES; i++) {
+		uint32_t at = (uint32_t)draw(rules_view_count(view));
+		uint32_t to = (uint32_t)draw(rules_view_count(view));
+		int ret = 0;
 
 		node_draw(&n, at);
 		start = now_us();
-		if (rules_view_set(view, at, &n) < 0)
+		ret |= rules_view_set(view, at, &n);
+		set += now_us() - start;
+		start = now_us();
+		ret |= rules_view_charge(view, to, &job);
+		charge += now_us() - start;
+		ret |= rules_view_discharge(view, to, &job);
+		at = (uint32_t)draw(rules_view_count(view));
+		start = now_us();
+		ret |= rules_view_mark(view) | rules_view_set(view, at, &n) |
+		       rules_view_charge(view, to, &job) | rules_view_charge(view, at, &job);
+		rules_view_rollback(view);
+		round += now_us() - start;
+		if (ret != 0)
 			abort();
-		sum += now_us() - start;
 	}
-	return sum / DECISIONS;
+	printf("%8u  %-12s %8.2f %8.2f %8.2f\n", rules_view_count(view), rules_policy_name(policy),
+	       set / CHANGES, charge / CHANGES, round / CHANGES);
 }
 
-int main(void)
+static struct rules_view *view_draw(uint32_t nodes)
 {
-	printf("%8s  %-8s %-12s %8s %8s %8s %8s %8s\n", "nodes", "policy", "rates", "mean us",
-	       "p50", "p99", "max", "moved");
-	for (uint32_t nodes = 10; nodes <= 100000; nodes *= 10) {
-		struct rules_view *view = rules_view_new();
-		struct rules_node n;
+	struct rules_view *view = rules_view_new();
+	struct rules_node n;
 
-		for (uint32_t i = 0; i < nodes; i++) {
-			node_draw(&n, i);
-			if (rules_view_set(view, i, &n) < 0)
-				abort();
+	for (uint32_t i = 0; i < nodes; i++) {
+		node_draw(&n, i);
+		if (rules_view_set(view, i, &n) < 0)
+			abort();
+	}
+	return view;
+}
+
+static bool wanted(enum rules_policy policy, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], rules_policy_name(policy)) == 0)
+			return true;
+	return argc == 1;
+}
+
+int main(int argc, char **argv)
+{
+	printf("decisions, us: with reasons, then brief\n");
+	printf("%8s  %-12s %-12s %8s %8s %8s  %8s %8s %8s %7s\n", "nodes", "policy", "rates",
+	       "mean", "p50", "p99", "mean", "p50", "p99", "moved");
+	for (uint32_t nodes = 10; nodes <= 100000; nodes *= 10) {
+		struct rules_view *view = view_draw(nodes);
+
+		for (int p = 0; p < RULES_POLICIES; p++) {
+			if (!wanted(p, argc, argv))
+				continue;
+			bench_decisions(p, RULES_RATES_COMPUTATION, view);
+			bench_decisions(p, RULES_RATES_WALL, view);
 		}
-		printf("%8u  update of one node: mean %.2f us\n", nodes, bench_set(view, nodes));
-		for (int p = RULES_CPU_RE; p < RULES_POLICIES; p++) {
-			bench_policy(p, RULES_RATES_COMPUTATION, view);
-			bench_policy(p, RULES_RATES_WALL, view);
-		}
+		rules_view_free(view);
+	}
+	printf("changes of a view that keeps what the policy needs, mean us\n");
+	printf("%8s  %-12s %8s %8s %8s\n", "nodes", "policy", "set", "charge", "mark+3");
+	for (uint32_t nodes = 100; nodes <= 100000; nodes *= 10) {
+		struct rules_view *view = view_draw(nodes);
+
+		for (int p = 0; p < RULES_POLICIES; p++)
+			if (wanted(p, argc, argv))
+				bench_changes(p, view);
 		rules_view_free(view);
 	}
 	return 0;

@@ -64,6 +64,35 @@ static inline struct rules_node node_fc(const char *name)
 	return n;
 }
 
+/* FC nodes whose I/O loads and task counts are advertised. */
+static inline struct rules_node node_advertised(const char *name, double io, double memory,
+						double cpu)
+{
+	struct rules_node n = node_fc(name);
+
+	n.has_advertised = true;
+	n.advertised.io_per_ms = n.advertised.explicit_per_ms = io;
+	n.advertised.memory_mb = memory;
+	n.advertised.cpu = cpu;
+	return n;
+}
+
+static inline struct rules_params params_computation(void)
+{
+	struct rules_params p;
+
+	rules_params_default(&p, RULES_RATES_COMPUTATION);
+	return p;
+}
+
+static inline struct rules_params params_wall(void)
+{
+	struct rules_params p;
+
+	rules_params_default(&p, RULES_RATES_WALL);
+	return p;
+}
+
 /* A live node: everything measured, no tasks. */
 static inline struct rules_node node_live(const char *name, double utilisation, double cpu)
 {
@@ -121,6 +150,33 @@ assert_reason(const struct rules_plan *plan, enum rules_criterion c, uint32_t no
 		fail();
 	}
 	return r;
+}
+
+/* Field by field: a reason has padding. */
+static inline bool same_reasons(const struct rules_plan *a, const struct rules_plan *b)
+{
+	if (a->nreasons != b->nreasons)
+		return false;
+	for (uint32_t i = 0; i < a->nreasons; i++) {
+		const struct rules_reason *x = &a->reasons[i], *y = &b->reasons[i];
+
+		if (x->criterion != y->criterion || x->node != y->node || x->left != y->left ||
+		    x->right != y->right || x->holds != y->holds)
+			return false;
+	}
+	return true;
+}
+
+static inline bool same_plan(const struct rules_plan *a, const struct rules_plan *b)
+{
+	uint32_t shown = a->ntied < 8 ? a->ntied : 8;
+
+	return a->node == b->node && a->stayed == b->stayed && a->queued == b->queued &&
+	       a->ntied == b->ntied && a->ncandidates == b->ncandidates &&
+	       memcmp(a->tied, b->tied, shown * sizeof(a->tied[0])) == 0 &&
+	       memcmp(a->candidates, b->candidates, a->ncandidates * sizeof(a->candidates[0])) ==
+		       0 &&
+	       memcmp(a->refused, b->refused, sizeof(a->refused)) == 0 && same_reasons(a, b);
 }
 
 static inline struct rules_view *view_of(const struct rules_node *nodes, uint32_t n,

@@ -185,6 +185,10 @@ static void wrong_parameters_are_refused(void **state)
 	assert_int_equal(rules_params_set(&p, "rho_max", 1), -EINVAL);
 	assert_int_equal(rules_params_set(&p, "network_mb_per_s", 0), -EINVAL);
 	assert_int_equal(rules_params_set(&p, "io_cost_test", 2), -EINVAL);
+	assert_int_equal(rules_params_set(&p, "com_decision", 1.5), -EINVAL);
+	assert_int_equal(rules_params_set(&p, "fb_history", 0), -EINVAL);
+	assert_int_equal(rules_params_set(&p, "fb_controller", RULES_CONTROLLERS), -EINVAL);
+	assert_int_equal(rules_params_set(&p, "parallel_start", 2), -EINVAL);
 	assert_true(p.fixed_cost_ms == 100);
 	p.rho_max = NAN;
 	assert_null(rules_new(RULES_NLB, &p, 1));
@@ -198,13 +202,20 @@ static void names_are_complete_and_parse_back(void **state)
 
 	(void)state;
 	for (int p = 0; p < RULES_POLICIES; p++) {
+		size_t n = strlen(rules_policy_name(p));
+
 		assert_int_equal(rules_policy_parse(rules_policy_name(p), &policy), 0);
 		assert_int_equal(policy, p);
+		assert_true(strlen(rules_policy_summary(p)) > 20);
+		assert_true(rules_policy_migrates(p) ==
+			    (strcmp(rules_policy_name(p) + n - 3, "-pm") == 0));
 	}
 	assert_int_equal(rules_policy_parse("IOCM-RE", &policy), 0);
 	assert_int_equal(policy, RULES_IOCM_RE);
 	assert_int_equal(rules_policy_parse("best", &policy), -EINVAL);
 	assert_null(rules_policy_name(RULES_POLICIES));
+	assert_null(rules_policy_summary(RULES_POLICIES));
+	assert_false(rules_policy_migrates(RULES_POLICIES));
 	for (int c = 0; c < RULES_CRITERIA; c++) {
 		assert_non_null(rules_criterion_name(c));
 		assert_non_null(rules_criterion_source(c));

@@ -4,39 +4,11 @@
 
 #include "rules_fixture.h"
 
-static struct rules_params computation(void)
-{
-	struct rules_params p;
-
-	rules_params_default(&p, RULES_RATES_COMPUTATION);
-	return p;
-}
-
-static struct rules_params wall(void)
-{
-	struct rules_params p;
-
-	rules_params_default(&p, RULES_RATES_WALL);
-	return p;
-}
-
-/* FC nodes whose I/O loads and task counts are advertised. */
-static struct rules_node advertised(const char *name, double io, double memory, double cpu)
-{
-	struct rules_node n = node_fc(name);
-
-	n.has_advertised = true;
-	n.advertised.io_per_ms = n.advertised.explicit_per_ms = io;
-	n.advertised.memory_mb = memory;
-	n.advertised.cpu = cpu;
-	return n;
-}
-
 static void nlb_stays(void **state)
 {
 	struct rules_node nodes[] = {node_live("a", 1, 40), node_live("b", 0, 0)};
 	struct rules_view *view = view_of(nodes, 2, RULES_RATES_WALL);
-	struct rules_params p = wall();
+	struct rules_params p = params_wall();
 	struct rules_request job = job_io(1000, 1000);
 	struct rules_plan plan;
 
@@ -49,10 +21,10 @@ static void nlb_stays(void **state)
 
 static void cpu_re_moves_only_above_the_threshold(void **state)
 {
-	struct rules_node nodes[] = {advertised("a", 0, 8, 3), advertised("b", 0, 8, 1),
-				     advertised("c", 0, 8, 0)};
+	struct rules_node nodes[] = {node_advertised("a", 0, 8, 3), node_advertised("b", 0, 8, 1),
+				     node_advertised("c", 0, 8, 0)};
 	struct rules_view *view = view_of(nodes, 3, RULES_RATES_COMPUTATION);
-	struct rules_params p = computation();
+	struct rules_params p = params_computation();
 	struct rules_request job = job_cpu(5000);
 	struct rules_plan plan;
 	const struct rules_reason *r;
@@ -78,7 +50,7 @@ static void cpu_threshold_is_per_core(void **state)
 {
 	struct rules_node nodes[] = {node_live("a", 0, 15), node_live("b", 0, 0)};
 	struct rules_view *view = view_of(nodes, 2, RULES_RATES_WALL);
-	struct rules_params p = wall();
+	struct rules_params p = params_wall();
 	struct rules_request job = job_cpu(5000);
 	struct rules_plan plan;
 
@@ -95,9 +67,10 @@ static void cpu_threshold_is_per_core(void **state)
 /* 3.2 tries the argmin alone; try_next goes on to a faster one. */
 static void cpu_re_tries_the_next_only_when_told(void **state)
 {
-	struct rules_node nodes[] = {advertised("a", 0, 8, 6), advertised("slow", 0, 8, 0),
-				     advertised("c", 0, 8, 1)};
-	struct rules_params p = computation();
+	struct rules_node nodes[] = {node_advertised("a", 0, 8, 6),
+				     node_advertised("slow", 0, 8, 0),
+				     node_advertised("c", 0, 8, 1)};
+	struct rules_params p = params_computation();
 	struct rules_request job = job_cpu(5000);
 	struct rules_plan plan;
 	struct rules_view *view;
@@ -123,10 +96,11 @@ static void cpu_re_tries_the_next_only_when_told(void **state)
 
 static void mem_re_balances_memory_then_cpu(void **state)
 {
-	struct rules_node nodes[] = {advertised("a", 0, 470, 4), advertised("b", 0, 300, 0),
-				     advertised("c", 0, 100, 2)};
+	struct rules_node nodes[] = {node_advertised("a", 0, 470, 4),
+				     node_advertised("b", 0, 300, 0),
+				     node_advertised("c", 0, 100, 2)};
 	struct rules_view *view = view_of(nodes, 3, RULES_RATES_COMPUTATION);
-	struct rules_params p = computation();
+	struct rules_params p = params_computation();
 	struct rules_request job = job_cpu(5000);
 	struct rules_plan plan;
 	const struct rules_reason *r;
@@ -149,7 +123,7 @@ static void mem_re_balances_memory_then_cpu(void **state)
 static void io_re_uses_the_threshold_of_16(void **state)
 {
 	struct rules_node nodes[3];
-	struct rules_params p = computation();
+	struct rules_params p = params_computation();
 	struct rules_request job = job_cpu(0);
 	struct rules_plan plan;
 	struct rules_view *view;
@@ -157,7 +131,7 @@ static void io_re_uses_the_threshold_of_16(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		nodes[i] = advertised("n", i == 0 ? 6 : 3, 0, 0);
+		nodes[i] = node_advertised("n", i == 0 ? 6 : 3, 0, 0);
 		nodes[i].disk_fixed_ms = i == 2 ? 1.75 : 0.75;
 		nodes[i].request_kb = 10;
 	}
@@ -180,7 +154,7 @@ static void io_re_weighs_the_transfer(void **state)
 {
 	struct rules_node nodes[] = {node_live("a", 0.9, 1), node_live("b", 0, 1)};
 	struct rules_view *view = view_of(nodes, 2, RULES_RATES_WALL);
-	struct rules_params p = wall();
+	struct rules_params p = params_wall();
 	struct rules_request job = job_io(100, 200);
 	struct rules_plan plan;
 	const struct rules_reason *r;
@@ -203,7 +177,7 @@ static void equal_nodes_exchange_nothing(void **state)
 {
 	struct rules_node nodes[] = {node_live("a", 0.3, 1), node_live("b", 0.3, 1)};
 	struct rules_view *view = view_of(nodes, 2, RULES_RATES_WALL);
-	struct rules_params p = wall();
+	struct rules_params p = params_wall();
 	struct rules_request job = job_io(100, 200);
 	struct rules_plan plan;
 
@@ -223,7 +197,7 @@ static void closed_and_diskless_nodes_are_refused(void **state)
 	struct rules_node nodes[] = {node_live("a", 0.9, 1), node_live("shut", 0, 0),
 				     node_live("nodisk", 0, 0), node_live("full", 0, 0),
 				     node_live("good", 0.1, 1)};
-	struct rules_params p = wall();
+	struct rules_params p = params_wall();
 	struct rules_request job = job_io(100, 1000);
 	struct rules_plan plan;
 	struct rules_view *view;
@@ -246,8 +220,9 @@ static void closed_and_diskless_nodes_are_refused(void **state)
 
 static void iocm_re_picks_its_stage(void **state)
 {
-	struct rules_node nodes[] = {advertised("a", 0, 100, 6), advertised("b", 0, 8, 0)};
-	struct rules_params p = computation();
+	struct rules_node nodes[] = {node_advertised("a", 0, 100, 6),
+				     node_advertised("b", 0, 8, 0)};
+	struct rules_params p = params_computation();
 	struct rules_request job = job_cpu(5000);
 	struct rules_plan plan;
 	struct rules_view *view = view_of(nodes, 2, RULES_RATES_COMPUTATION);
@@ -278,7 +253,7 @@ static void fallthrough_reaches_the_cpu_stage(void **state)
 {
 	struct rules_node nodes[] = {node_live("a", 0.2, 20), node_live("b", 0.2, 0)};
 	struct rules_view *view = view_of(nodes, 2, RULES_RATES_WALL);
-	struct rules_params p = wall();
+	struct rules_params p = params_wall();
 	struct rules_request job = job_cpu(5000);
 	struct rules_plan plan;
 
@@ -297,7 +272,7 @@ static void live_significance_is_a_utilisation(void **state)
 {
 	struct rules_node nodes[] = {node_live("a", 0.08, 1), node_live("b", 0, 0)};
 	struct rules_view *view = view_of(nodes, 2, RULES_RATES_WALL);
-	struct rules_params p = wall();
+	struct rules_params p = params_wall();
 	struct rules_request job = job_io(100, 100);
 	struct rules_plan plan;
 	const struct rules_reason *r;
@@ -328,7 +303,7 @@ static void load_indices_follow_from_tasks(void **state)
 				  .faults_per_ms = 0.1};
 	struct rules_task tasks[] = {task, task};
 	struct rules_node nodes[] = {node_fc("a"), node_fc("b")};
-	struct rules_params p = computation();
+	struct rules_params p = params_computation();
 	struct rules_request job = job_cpu(1000);
 	struct rules_plan plan;
 	struct rules_view *view;
@@ -348,7 +323,7 @@ static void load_indices_follow_from_tasks(void **state)
 	/* Live, the same tasks' rates are disk requests: no hits, no modelled faults. */
 	rules_view_rates(view, RULES_RATES_WALL);
 	assert_int_equal(rules_view_set(view, 0, &nodes[0]), 0);
-	p = wall();
+	p = params_wall();
 	place(RULES_IO_RE, &p, view, 0, &job, &plan);
 	r = assert_reason(&plan, RULES_C_IO_OVERLOADED, 0, true);
 	assert_close(r->left, 4, 1e-12);
@@ -360,7 +335,7 @@ static void candidate_load_uses_its_hit_rate(void **state)
 {
 	struct rules_node nodes[] = {node_fc("a"), node_fc("b")};
 	struct rules_view *view = view_of(nodes, 2, RULES_RATES_COMPUTATION);
-	struct rules_params p = computation();
+	struct rules_params p = params_computation();
 	struct rules_request job = job_cpu(1000);
 	struct rules_plan plan;
 	const struct rules_reason *r;
@@ -380,7 +355,7 @@ static void candidate_load_uses_its_hit_rate(void **state)
 static void predicted_faults_count_in_the_response(void **state)
 {
 	struct rules_node nodes[] = {node_live("a", 0, 20), node_live("b", 0, 0)};
-	struct rules_params p = wall();
+	struct rules_params p = params_wall();
 	struct rules_request job = job_cpu(1000);
 	struct rules_plan plan;
 	struct rules_view *view;
@@ -402,7 +377,7 @@ static void own_request_size_scales_the_service(void **state)
 {
 	struct rules_node nodes[] = {node_live("a", 0.5, 1), node_live("b", 0, 1)};
 	struct rules_view *view = view_of(nodes, 2, RULES_RATES_WALL);
-	struct rules_params p = wall();
+	struct rules_params p = params_wall();
 	struct rules_request job = job_io(0, 100);
 	struct rules_plan plan;
 	const struct rules_reason *r;
@@ -421,7 +396,7 @@ static void charge_counts_until_the_next_set(void **state)
 	struct rules_node nodes[] = {node_live("a", 0.9, 1), node_live("b", 0, 0),
 				     node_live("c", 0.1, 0)};
 	struct rules_view *view = view_of(nodes, 3, RULES_RATES_WALL);
-	struct rules_params p = wall();
+	struct rules_params p = params_wall();
 	struct rules_request job = job_io(100, 1000);
 	struct rules_plan plan;
 
@@ -442,7 +417,7 @@ static void ties_go_to_less_memory_then_to_the_seed(void **state)
 {
 	struct rules_node nodes[] = {node_live("a", 0.9, 1), node_live("b", 0, 0),
 				     node_live("c", 0, 0), node_live("d", 0, 0)};
-	struct rules_params p = wall();
+	struct rules_params p = params_wall();
 	struct rules_request job = job_io(100, 1000);
 	struct rules_view *view = view_of(nodes, 4, RULES_RATES_WALL);
 	struct rules_plan plan;

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * What changed since a mark, so that it can be undone: the old cell of each node
+ * changed, in order.  Indexes and sums follow from the cells alone, so putting
+ * the cells back restores all of it bit for bit.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rules_private.h"
+
+#define FIRST_ROOM 8
+
+int rules_journal_note(struct rules_view *view, enum rules_note_kind kind, uint32_t index,
+		       const char *new_name)
+{
+	struct rules_journal *j = &view->journal;
+	struct rules_note *note;
+
+	if (!j->open)
+		return 0;
+	if (j->used == j->room) {
+		size_t room = j->room ? 2 * j->room : FIRST_ROOM;
+		struct rules_note *notes = realloc(j->notes, room * sizeof(*notes));
+
+		if (notes == NULL)
+			return -ENOMEM;
+		j->notes = notes;
+		j->room = room;
+	}
+	note = &j->notes[j->used++];
+	note->kind = kind;
+	note->index = index;
+	note->renamed = kind == RULES_NOTE_POPPED ||
+			(new_name != NULL && kind == RULES_NOTE_CHANGED &&
+			 memcmp(new_name, view->names[index], RULES_NAME_MAX) != 0);
+	if (kind != RULES_NOTE_ADDED)
+		note->cell = view->cells[index];
+	if (note->renamed)
+		memcpy(note->name, view->names[index], RULES_NAME_MAX);
+	return 0;
+}
+
+static void put_back(struct rules_view *view, const struct rules_note *note)
+{
+	if (note->renamed)
+		memcpy(view->names[note->index], note->name, RULES_NAME_MAX);
+	switch (note->kind) {
+	case RULES_NOTE_ADDED:
+		rules_view_remove_newest(view);
+		break;
+	case RULES_NOTE_CHANGED:
+	case RULES_NOTE_POPPED:
+		rules_view_store(view, note->index, &note->cell);
+		break;
+	}
+}
+
+size_t rules_journal_begin(struct rules_view *view)
+{
+	view->journal.depth++;
+	view->journal.open = true;
+	return view->journal.used;
+}
+
+static void undo(struct rules_view *view, size_t begin)
+{
+	struct rules_journal *j = &view->journal;
+
+	while (j->used > begin)
+		put_back(view, &j->notes[--j->used]);
+}
+
+void rules_journal_undo(struct rules_view *view, size_t begin)
+{
+	struct rules_journal *j = &view->journal;
+
+	undo(view, begin);
+	j->depth--;
+	j->open = j->marked || j->depth > 0;
+}
+
+int rules_view_mark(struct rules_view *view)
+{
+	struct rules_journal *j = &view->journal;
+
+	if (j->marked)
+		return -EBUSY;
+	j->marked = j->open = true;
+	return 0;
+}
+
+void rules_view_rollback(struct rules_view *view)
+{
+	struct rules_journal *j = &view->journal;
+
+	if (!j->marked)
+		return;
+	undo(view, 0);
+	j->marked = j->open = false;
+}
+
+void rules_journal_free(struct rules_view *view)
+{
+	free(view->journal.notes);
+}

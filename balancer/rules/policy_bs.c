@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * BS, a batch system that shares space, not time (MODEL 3.13): a job of p tasks
+ * waits until p nodes are free, gets them to itself, one task each.  FCFS without
+ * backfilling (O-30) is the caller's: it keeps the queue and asks for its head.
+ *
+ * Free is a node where nothing runs and whose owner lets jobs in; the job's own
+ * home too.  It goes first (no data to move), the others in random order.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rules_private.h"
+
+static bool judge(const struct rules_decision *d, struct rules_tests *t, uint32_t k)
+{
+	/* Nobody has to let a job into its own home. */
+	return rules_test(t, RULES_C_IDLE, k, d->view->cells[k].cpu, 0) &&
+	       (k == d->home || rules_test_eligible(d, t, k));
+}
+
+static bool busy(void *arg, uint32_t at, double key)
+{
+	(void)arg, (void)at;
+	return key > 0;
+}
+
+/* The first free node shows its tests, the others are candidates by name alone. */
+static void take(struct rules_decision *d, uint32_t k, const struct rules_tests *t, bool first)
+{
+	struct rules_plan *plan = d->plan;
+
+	if (first) {
+		plan->node = plan->tied[0] = k;
+		plan->stayed = k == d->home;
+		for (uint32_t i = 0; i < t->n; i++)
+			plan->reasons[plan->nreasons++] = t->list[i];
+	}
+	if (!plan->stayed && plan->ncandidates < RULES_EXAMINED_MAX)
+		plan->candidates[plan->ncandidates++] = k;
+}
+
+/* Looks for TASKS free nodes, into NODES where it is given; how many it found, or -ENOMEM. */
+static int find(struct rules_decision *d, uint32_t tasks, uint32_t *nodes)
+{
+	struct rules_search search;
+	uint32_t found = 0, k = d->home;
+	int ret = rules_search_init(&search, d->view, RULES_ORDER_TASKS, d->salt, &d->rules->heap);
+
+	/* Home is judged first, then what the search brings. */
+	for (int next = RULES_SEARCH_LEAF; ret >= 0 && next != RULES_SEARCH_END;) {
+		struct rules_tests t = {.n = 0};
+
+		if (next == RULES_SEARCH_LEAF && (found == 0 || k != d->home)) {
+			if (judge(d, &t, k)) {
+				take(d, k, &t, found == 0);
+				if (nodes != NULL)
+					nodes[found] = k;
+				if (++found == tasks)
+					return (int)found;
+			} else {
+				d->plan->refused[t.list[t.n - 1].criterion] += k != d->home;
+			}
+		}
+		next = ret = rules_search_next(&search, busy, NULL, &k);
+	}
+	return ret < 0 ? ret : (int)found;
+}
+
+static int place(struct rules_decision *d, uint32_t tasks, uint32_t *nodes)
+{
+	const struct rules_totals *totals = &d->view->totals;
+	const struct rules_cell *c = d->at_home;
+	uint32_t free_nodes = d->does_io ? totals->idle_disks : totals->idle;
+	int found;
+
+	/* Its own home needs no leave, and has the disk that the job's data is on. */
+	if (c->cpu == 0 && !(c->accepts && (!d->does_io || c->disk_mb_per_s > 0)))
+		free_nodes++;
+	if (rules_test_home(d, RULES_C_FREE_NODES, free_nodes, tasks)) {
+		found = find(d, tasks, nodes);
+		if (found < 0)
+			return found;
+		if ((uint32_t)found == tasks)
+			return 1;
+		/* Some of the free ones have no memory for it. */
+		rules_plan_init(d->plan, d->home);
+		rules_test_home(d, RULES_C_FREE_NODES, found, tasks);
+	}
+	d->plan->queued = true;
+	return 0;
+}
+
+int rules_policy_bs(struct rules_decision *d)
+{
+	uint32_t tasks = d->request->tasks;
+	uint32_t *nodes = NULL;
+	int ret;
+
+	if (d->batch != NULL) {
+		nodes = malloc(tasks * sizeof(*nodes));
+		if (nodes == NULL)
+			return -ENOMEM;
+	}
+	ret = place(d, tasks, nodes);
+	if (ret > 0 && nodes != NULL)
+		memcpy(d->batch, nodes, tasks * sizeof(*nodes));
+	free(nodes);
+	return ret;
+}
