@@ -17,7 +17,7 @@ ARCH    := $(shell uname -m | sed 's/x86_64/x86/;s/aarch64/arm64/')
 
 CFLAGS  ?= -O2 -g
 CFLAGS  += -std=gnu17 -Wall -Wextra -Werror -D_GNU_SOURCE -DIOCOM_VERSION='"$(VERSION)"' \
-           -ffp-contract=off -fstack-protector-strong -fPIE
+           -DIOCOM_PREFIX='"$(PREFIX)"' -ffp-contract=off -fstack-protector-strong -fPIE
 LDFLAGS += -pie -Wl,-z,relro,-z,now
 ifneq ($(SANITIZE),)
 CFLAGS  += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all
@@ -30,6 +30,7 @@ INC_view     := -Iinclude -Ibalancer/view
 INC_user     := -Iinclude -Iuser -Ibpf -I$(BUILD)/bpf
 INC_balancer := -Iinclude -Iuser -Ibalancer -Ibalancer/view
 INC_agent    := -Iinclude -Iuser -Ibalancer -Ibalancer/view -Iagent -Iagent/shim
+INC_sim      := -Iinclude -Ibalancer/view -Isim
 INC_tests    := -Iinclude -Iuser -Ibalancer -Ibalancer/view -Ibalancer/rules -Iagent -Iagent/shim \
                 -Itests/lib -Ibpf -I$(BUILD)/bpf
 
@@ -39,6 +40,7 @@ SRC_user     := $(wildcard user/*.c)
 SRC_balancer := $(filter-out balancer/main.c,$(wildcard balancer/*.c))
 SRC_agent    := $(filter-out agent/main.c,$(wildcard agent/*.c))
 SRC_shim     := $(filter-out agent/shim/main.c,$(wildcard agent/shim/*.c))
+SRC_sim      := $(wildcard sim/*/*.c)
 SRC_testlib  := $(wildcard tests/lib/*.c)
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
@@ -49,14 +51,18 @@ LIBS_user  := -lmsgpackc -lbpf -lelf -lz -ljansson -lmunge -lmbedcrypto -linih -
 LIBS_cli   := $(LIBS_user) -lsqlite3 -lncursesw -ltinfo
 LIBS_agent := $(LIBS_user) -lsqlite3 -lnng -lpthread
 LIBS_shim  := -lmsgpackc
+LIBS_sim   := -lgsl -lgslcblas -lz -lcsv -lmbedcrypto -ljansson -lpthread -lm
 
-PROGRAMS := $(BUILD)/iocomd $(BUILD)/iocom $(BUILD)/iocom-shim
-TEST_SOURCES := $(wildcard tests/unit/test_*.c tests/bpf/test_*.c tests/remote/test_*.c)
+PROGRAMS := $(BUILD)/iocomd $(BUILD)/iocom $(BUILD)/iocom-shim \
+            $(if $(wildcard sim/main.c),$(BUILD)/iocom-sim)
+TEST_SOURCES := $(wildcard tests/unit/test_*.c tests/bpf/test_*.c tests/remote/test_*.c \
+                tests/sim/test_*.c)
 TEST_TOOLS   := $(wildcard tests/tools/*.c)
 BENCH_SOURCES := $(wildcard tests/bench/bench_*.c)
 TEST_BINARIES := $(patsubst tests/%.c,$(BUILD)/tests/%,$(TEST_SOURCES) $(TEST_TOOLS))
 UNIT_BINARIES := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
-MANPAGES := $(patsubst %.scd,$(BUILD)/man/%,$(notdir $(wildcard agent/*.scd balancer/*.scd)))
+MANPAGES := $(patsubst %.scd,$(BUILD)/man/%,$(notdir $(wildcard agent/*.scd \
+            balancer/*.scd sim/*.scd)))
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -97,7 +103,15 @@ $(eval $(call compile_rule,user,$(INC_user),| $(BUILD)/bpf/iocom.skel.h))
 $(eval $(call compile_rule,balancer,$(INC_balancer)))
 $(eval $(call compile_rule,agent/shim,$(INC_agent)))
 $(eval $(call compile_rule,agent,$(INC_agent)))
+$(eval $(call compile_rule,sim,$(INC_sim)))
 $(eval $(call compile_rule,tests,$(INC_tests),| $(BUILD)/bpf/iocom.skel.h))
+$(eval $(call compile_rule,tests/sim,$(INC_sim) -Itests/lib))
+$(eval $(call compile_rule,tests/fuzz,$(INC_sim)))
+# The simulator's benchmarks see its room only: make prefers the longer pattern.
+$(BUILD)/obj/tests/bench/bench_sim_%.o: tests/bench/bench_sim_%.c
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	$(Q)$(CC) $(CFLAGS) $(INC_sim) -MMD -MP -c $< -o $@
 
 define archive_rule
 $(1): $(2)
@@ -110,6 +124,7 @@ $(eval $(call archive_rule,$(BUILD)/libuser.a,$(call objects,$(SRC_user))))
 $(eval $(call archive_rule,$(BUILD)/libcli.a,$(call objects,$(SRC_balancer))))
 $(eval $(call archive_rule,$(BUILD)/libagent.a,$(call objects,$(SRC_agent))))
 $(eval $(call archive_rule,$(BUILD)/libshim.a,$(call objects,$(SRC_shim))))
+$(eval $(call archive_rule,$(BUILD)/libsim.a,$(call objects,$(SRC_sim))))
 
 link = @echo "  LINK    $@"; mkdir -p $(@D); \
 	$(if $(filter 1,$(V)),set -x;) $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(1)
@@ -125,6 +140,21 @@ $(BUILD)/iocomd: $(BUILD)/obj/agent/main.o $(BUILD)/libagent.a $(BUILD)/libcli.a
 $(BUILD)/iocom-shim: $(BUILD)/obj/agent/shim/main.o $(BUILD)/libshim.a $(BUILD)/libuser.a
 	$(call link,$^ $(LIBS_shim))
 
+# The simulator links no agent, no monitor: of user/ only the error sentences.
+OBJ_sim := $(BUILD)/libsim.a $(BUILD)/libview.a $(BUILD)/librules.a $(BUILD)/obj/user/err.o
+$(BUILD)/iocom-sim: $(BUILD)/obj/sim/main.o $(OBJ_sim)
+	$(call link,$^ $(LIBS_sim))
+$(BUILD)/tests/sim/%: $(BUILD)/obj/tests/sim/%.o $(OBJ_sim)
+	$(call link,$^ -lcmocka $(LIBS_sim))
+# What reads foreign text, and no more: the fuzz targets are built a second time.
+OBJ_fuzz := $(call objects,$(wildcard sim/workload/*.c) \
+            $(addprefix sim/engine/,random.c cluster.c machines.c)) \
+            $(BUILD)/libview.a $(BUILD)/librules.a $(BUILD)/obj/user/err.o
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(OBJ_fuzz)
+	$(call link,$^ -fsanitize=fuzzer $(LIBS_sim))
+$(BUILD)/tests/bench/bench_sim_%: $(BUILD)/obj/tests/bench/bench_sim_%.o $(OBJ_sim)
+	$(call link,$^ $(LIBS_sim))
+
 $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call objects,$(SRC_testlib)) $(ARCHIVES)
 	$(call link,$< $(call objects,$(SRC_testlib)) -Wl$(comma)--start-group $(ARCHIVES) \
 		-Wl$(comma)--end-group -lcmocka $(LIBS_agent) -lncursesw -ltinfo -lpthread)
@@ -134,6 +164,9 @@ $(BUILD)/man/%: agent/%.scd
 	@mkdir -p $(@D)
 	$(Q)scdoc < $< > $@
 $(BUILD)/man/%: balancer/%.scd
+	@mkdir -p $(@D)
+	$(Q)scdoc < $< > $@
+$(BUILD)/man/%: sim/%.scd
 	@mkdir -p $(@D)
 	$(Q)scdoc < $< > $@
 
@@ -149,8 +182,9 @@ install: all ## install programs, man pages, systemd unit, sample configuration 
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/iocom
 	install -m 755 $(BUILD)/iocomd $(DESTDIR)$(PREFIX)/sbin/iocomd
 	install -m 755 $(BUILD)/iocom $(DESTDIR)$(PREFIX)/bin/iocom
+	install -m 755 $(BUILD)/iocom-sim $(DESTDIR)$(PREFIX)/bin/iocom-sim
 	install -m 755 $(BUILD)/iocom-shim $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-shim
-	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man8
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/man/man,1 5 8)
 	for m in $(MANPAGES); do \
 		install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/ || exit 1; done
 	install -d $(DESTDIR)/etc/iocom $(DESTDIR)/etc/systemd/system
@@ -161,7 +195,8 @@ install: all ## install programs, man pages, systemd unit, sample configuration 
 .PHONY: uninstall
 uninstall: ## remove what install put there; configuration and state stay
 	rm -f $(DESTDIR)$(PREFIX)/sbin/iocomd $(DESTDIR)$(PREFIX)/bin/iocom \
-		$(DESTDIR)$(PREFIX)/libexec/iocom/iocom-shim $(DESTDIR)/etc/systemd/system/iocomd.service
+		$(DESTDIR)$(PREFIX)/bin/iocom-sim $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-shim \
+		$(DESTDIR)/etc/systemd/system/iocomd.service
 	for m in $(MANPAGES); do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/}; done
 
 ##@ Try it
@@ -182,14 +217,23 @@ check: ## all tests; installs what they need; as root the kernel and cluster tes
 check-unit: tests ## the unit tests only (any user, seconds)
 	@bash tests/lib/run-checks.sh $(BUILD) unit
 
+.PHONY: check-sim
+check-sim: tests ## the simulator's tests only (any user)
+	@bash tests/lib/run-checks.sh $(BUILD) sim
+
 .PHONY: check-layers
 check-layers: all ## prove the walls: librules.a is pure, folders include only downwards
 	@bash tests/lib/check-layers.sh $(BUILD)
 
 .PHONY: asan
-asan: ## build with ASan and UBSan into build/asan; run unit, shim, monitor, end-to-end tests there
+asan: ## build with ASan and UBSan into build/asan; run unit, sim, shim, monitor, end-to-end tests
 	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=build/asan SANITIZE=address,undefined tests
-	@IOCOM_SANITIZED=1 bash tests/lib/run-checks.sh build/asan unit remote bpf run
+	@IOCOM_SANITIZED=1 bash tests/lib/run-checks.sh build/asan unit sim remote bpf run
+
+FUZZ_SECONDS ?= 60
+.PHONY: fuzz
+fuzz: ## fuzz every reader of foreign text with libFuzzer (clang), FUZZ_SECONDS=60 each
+	@CLANG=$(CLANG) bash tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
 
 .PHONY: lint
 lint: ## cppcheck over all C sources
@@ -208,7 +252,8 @@ bench: $(patsubst tests/%.c,$(BUILD)/tests/%,$(BENCH_SOURCES)) ## print the benc
 
 ##@ Other
 compile_commands.json: Makefile $(wildcard */*.c */*/*.c) ## for clangd and clang-tidy
-	@bash tests/lib/compile-commands.sh $(CC) "$(CFLAGS)" "$(INC_tests)" > $@.tmp && mv $@.tmp $@
+	@bash tests/lib/compile-commands.sh $(CC) "$(CFLAGS)" "$(INC_tests)" \
+		"$(INC_sim) -Itests/lib" > $@.tmp && mv $@.tmp $@
 
 .PHONY: clean
 clean: ## remove build/

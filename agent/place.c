@@ -28,8 +28,9 @@ struct place {
 	struct agent *agent;
 	struct client *client; /* NULL: gone */
 	bool run;
+	bool show_view;		   /* the answer is to carry what was looked at */
 	char node[IOCOM_NAME_MAX]; /* forced, or "" */
-	enum rules_policy policy;
+	struct view_policy policy;
 	struct job_order order;
 	struct rules_request request;
 	struct iocom_vector own;
@@ -90,19 +91,10 @@ static int take_policy(struct place *p, const msgpack_object *req, struct iocom_
 		snprintf(name, sizeof(name), "%s", p->agent->set.policy);
 	else if (rc)
 		return iocom_err_set(err, rc, "\"policy\" is not a name");
-	if (rules_policy_parse(name, &p->policy)) {
-		char known[160] = "";
-
-		for (int i = 0; i < RULES_POLICIES; i++) {
-			size_t n = strlen(known);
-
-			snprintf(known + n, sizeof(known) - n, "%s%s", i ? ", " : "",
-				 rules_policy_name((enum rules_policy)i));
-		}
-		return iocom_err_set(err, -EINVAL, "unknown policy '%s'; known: %s", name, known);
-	}
-	snprintf(p->order.policy, sizeof(p->order.policy), "%s", rules_policy_name(p->policy));
-	return 0;
+	rc = view_policy_parse(name, &p->policy, err);
+	if (!rc)
+		snprintf(p->order.policy, sizeof(p->order.policy), "%s", p->policy.name);
+	return rc;
 }
 
 static int take_node(struct place *p, const msgpack_object *req, struct iocom_err *err)
@@ -175,6 +167,7 @@ static int take_request(struct place *p, const msgpack_object *req, uid_t uid,
 	if (unpack_str(req, "command", o->command, sizeof(o->command)))
 		snprintf(o->command, sizeof(o->command), "%.255s", o->executable);
 	unpack_bool(req, "run", &p->run);
+	unpack_bool(req, "view", &p->show_view);
 	snprintf(o->home, sizeof(o->home), "%s", a->set.name);
 	snprintf(o->home_address, sizeof(o->home_address), "%s", a->set.address);
 	o->home_port = (uint16_t)a->set.port;
@@ -250,36 +243,43 @@ static void choose(struct place *p, const struct rules_plan *plan, const struct 
 				 rules_view_name(view, plan->candidates[i]));
 }
 
-static int run_rules(struct place *p, struct rules_view *view, uint64_t seed, json_t **plan_out,
+static int run_rules(struct place *p, const struct view_file *view, json_t **plan,
 		     struct iocom_err *err)
 {
-	struct rules_params params;
-	struct rules_plan *plan = calloc(1, sizeof(*plan));
-	struct rules *rules;
-	int rc;
+	struct view_decision decision;
+	int rc = view_decide(view, &p->policy, &decision, err);
 
-	rules_params_default(&params, RULES_RATES_WALL);
-	params.reference_mips = VIEW_REFERENCE_MIPS;
-	rules = plan ? rules_new(p->policy, &params, seed) : NULL;
-	rc = rules ? rules_place(rules, view, 0, &p->request, plan) : -ENOMEM;
-	if (rc == 0) {
-		left_sides(p, plan);
-		choose(p, plan, view);
-		*plan_out = plan_json(plan, view, 0, p->policy);
-		if (!*plan_out)
-			rc = -ENOMEM;
+	if (rc)
+		return rc;
+	left_sides(p, &decision.plan);
+	choose(p, &decision.plan, decision.view);
+	*plan = plan_json(&decision, true);
+	view_decision_fini(&decision);
+	return *plan ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
+}
+
+/* What the decision says and looked at. */
+static int answer(struct place *p, const struct view_file *view, json_t *plan, uint64_t now,
+		  struct iocom_err *err)
+{
+	p->refused = json_array();
+	p->answer = json_pack("{s:s,s:s,s:b,s:o,s:o,s:O,s:o,s:I}", "policy", p->policy.name, "home",
+			      p->agent->set.name, "forced", p->node[0] != 0, "need",
+			      need_json(&p->order.need), "plan", plan, "refused", p->refused,
+			      "nodes", nodes_json(p, now), "seed", (json_int_t)view->seed);
+	if (p->answer && p->show_view &&
+	    json_object_set_new(p->answer, "view", view_file_json(view))) {
+		json_decref(p->answer);
+		p->answer = NULL;
 	}
-	rules_free(rules);
-	free(plan);
-	return rc ? iocom_err_set(err, rc, "cannot decide where the job runs: %s", strerror(-rc))
-		  : 0;
+	return p->answer ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
 }
 
 static int decide(struct place *p, struct iocom_err *err)
 {
 	struct agent *a = p->agent;
-	uint64_t now = clock_boot_ns(), seed = a->self.boot_id ^ ++a->job_sequence;
-	struct rules_view *view;
+	uint64_t now = clock_boot_ns();
+	struct view_file view;
 	json_t *plan = NULL;
 	int rc;
 
@@ -289,17 +289,13 @@ static int decide(struct place *p, struct iocom_err *err)
 	if (rc)
 		return iocom_err_set(err, rc, "cannot build the view of the cluster: %s",
 				     strerror(-rc));
-	rc = run_rules(p, view, seed, &plan, err);
-	rules_view_free(view);
-	if (rc)
-		return rc;
-	p->refused = json_array();
-	p->answer = json_pack("{s:s,s:s,s:b,s:o,s:o,s:O,s:o,s:I}", "policy",
-			      rules_policy_name(p->policy), "home", a->set.name, "forced",
-			      p->node[0] != 0, "need", need_json(&p->order.need), "plan", plan,
-			      "refused", p->refused, "nodes", nodes_json(p, now), "seed",
-			      (json_int_t)(seed & INT64_MAX));
-	return p->answer ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
+	view.seed = (a->self.boot_id ^ ++a->job_sequence) & VIEW_SEED_MAX;
+	view.job = p->request;
+	rc = run_rules(p, &view, &plan, err);
+	if (!rc)
+		rc = answer(p, &view, plan, now, err);
+	view_file_fini(&view);
+	return rc;
 }
 
 /* --- running it ------------------------------------------------------------------ */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "iocom/rules.h"
+#include "view_decide.h"
 
 #define BASE_PORT_MAX 65533 /* base, +1 control, +2 job streams */
 
@@ -28,19 +28,10 @@ static int check_name(void *target, const char *value, struct iocom_err *err)
 
 static int check_policy(void *target, const char *value, struct iocom_err *err)
 {
-	enum rules_policy policy;
-	char known[160] = "";
+	struct view_policy policy;
 
 	(void)target;
-	if (rules_policy_parse(value, &policy) == 0)
-		return 0;
-	for (int i = 0; i < RULES_POLICIES; i++) {
-		size_t n = strlen(known);
-
-		snprintf(known + n, sizeof(known) - n, " %s",
-			 rules_policy_name((enum rules_policy)i));
-	}
-	return iocom_err_set(err, -EINVAL, "unknown policy '%.40s'; known:%s", value, known);
+	return view_policy_parse(value, &policy, err);
 }
 
 static int check_level(void *target, const char *value, struct iocom_err *err)

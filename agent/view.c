@@ -2,7 +2,6 @@
 /* From the load matrix to the rules' view; see view.h. */
 #include "view.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,46 +86,40 @@ void view_node(const struct iocom_vector *v, double age_ms, struct rules_node *n
 	snprintf(n->name, sizeof(n->name), "%s", v->name);
 }
 
-static int charge(const struct view_charges *c, const char *name, struct rules_view *view,
-		  uint32_t index)
+/* Adds the node and what home placed there since V. */
+static int add(struct view_file *view, const struct iocom_vector *v, double age_ms, bool home,
+	       const struct view_charges *charges)
 {
-	int rc = 0;
+	struct rules_node node;
+	int rc;
 
-	for (size_t i = 0; c && i < c->count && !rc; i++)
-		if (!strcmp(c->list[i].node, name))
-			rc = rules_view_charge(view, index, &c->list[i].request);
+	view_node(v, age_ms, &node);
+	/* The owner's word is about jobs of others: home always takes its own. */
+	node.accepts |= home;
+	rc = view_file_add(view, &node);
+	for (size_t i = 0; charges && i < charges->count && !rc; i++)
+		if (!strcmp(charges->list[i].node, node.name))
+			rc = view_file_charge(view, view->nnodes - 1, &charges->list[i].request);
 	return rc;
 }
 
 int view_build(const struct iocom_vector *self, const struct matrix *m,
-	       const struct view_charges *charges, uint64_t now_ns, struct rules_view **out)
+	       const struct view_charges *charges, uint64_t now_ns, struct view_file *out)
 {
-	struct rules_view *view = rules_view_new();
-	struct rules_node node;
-	uint32_t index = 0;
 	int rc;
 
-	if (!view)
-		return -ENOMEM;
-	rules_view_rates(view, RULES_RATES_WALL);
-	view_node(self, 0, &node);
-	/* The owner's word is about jobs of others: home always takes its own. */
-	node.accepts = true;
-	rc = rules_view_set(view, index++, &node);
+	view_file_init(out, RULES_RATES_WALL);
+	out->params.reference_mips = VIEW_REFERENCE_MIPS;
+	out->time_ms = (double)now_ns / 1e6;
+	rc = add(out, self, 0, true, NULL);
 	for (size_t i = 0; i < m->count && !rc; i++) {
 		const struct matrix_entry *e = &m->entries[i];
 
-		if (!e->alive)
-			continue;
-		view_node(&e->vector, (double)matrix_age_ns(e, now_ns) / 1e6, &node);
-		rc = rules_view_set(view, index, &node);
-		if (!rc)
-			rc = charge(charges, node.name, view, index++);
+		if (e->alive)
+			rc = add(out, &e->vector, (double)matrix_age_ns(e, now_ns) / 1e6, false,
+				 charges);
 	}
-	if (rc) {
-		rules_view_free(view);
-		return rc;
-	}
-	*out = view;
-	return 0;
+	if (rc)
+		view_file_fini(out);
+	return rc;
 }

@@ -15,6 +15,7 @@
 
 #include "iocom/rules.h"
 #include "matrix.h"
+#include "view_json.h"
 
 #define VIEW_CHARGES_MAX 4096
 #define VIEW_CHARGE_NS	 (30ull * 1000000000ull) /* at the latest, it ends after this */
@@ -45,10 +46,11 @@ void view_charges_settle(struct view_charges *c, const struct matrix *m, uint64_
 /* One vector as a node of the rules. */
 void view_node(const struct iocom_vector *v, double age_ms, struct rules_node *out);
 /*
- * A new view: SELF first, then the living nodes of M by name, charged.  0,
- * -ENOMEM, -EINVAL (a vector out of the rules' range; cannot come off the wire).
+ * A new view, to be freed: SELF first (home), then the living nodes of M by name,
+ * charged; parameters of wall rates.  The job and the seed are the caller's.  0 or
+ * -ENOMEM.
  */
 int view_build(const struct iocom_vector *self, const struct matrix *m,
-	       const struct view_charges *charges, uint64_t now_ns, struct rules_view **out);
+	       const struct view_charges *charges, uint64_t now_ns, struct view_file *out);
 
 #endif

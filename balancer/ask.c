@@ -16,7 +16,8 @@
 
 const char ask_help[] =
 	"where:\n"
-	"  --policy P      nlb, cpu-re, mem-re, io-re or iocm-re [what the agent is set to]\n"
+	"  --policy P      iocm-re, io-re, mem-re, cpu-re, nlb ...: iocom(1) lists all [the "
+	"agent's]\n"
 	"  --node N        this node and no other (it still has to admit the job)\n"
 	"what the job needs (else: what earlier runs of its class measured; else a default):\n"
 	"  --class C       name of the job's class [the command's file name]\n"
@@ -208,7 +209,7 @@ void ask_pack(const struct ask *ask, bool run, const char *cwd, const char *exec
 		 : base && base[1] ? base + 1
 				   : command[0]);
 	command_line(command, line, sizeof(line));
-	pack_begin(&pk, out, 10);
+	pack_begin(&pk, out, 11);
 	pack_str(&pk, "op", "place");
 	pack_u64(&pk, "v", 1);
 	pack_str(&pk, "policy", ask->policy);
@@ -219,6 +220,7 @@ void ask_pack(const struct ask *ask, bool run, const char *cwd, const char *exec
 	pack_str(&pk, "command", line);
 	pack_need(&pk, ask);
 	pack_bool(&pk, "run", run);
+	pack_bool(&pk, "view", ask->view);
 }
 
 static char *join(const char *directory, size_t length, const char *name)

@@ -21,6 +21,7 @@ struct ask {
 	double memory_mb;
 	double cpu_s;
 	double data_mb; /* initial data that must be at hand where it runs */
+	bool view;	/* the answer is to carry the view that was looked at */
 };
 
 /* Options of getopt_long, values above all characters. */

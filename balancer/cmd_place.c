@@ -10,47 +10,101 @@
 #include "client.h"
 #include "commands.h"
 #include "listing.h"
+#include "place_view.h"
 #include "run.h"
 #include "verdict.h"
 
-static const char help[] = "usage: iocom place [OPTION...] [--] COMMAND [ARGUMENT...]\n"
-			   "Decides where COMMAND would run now, and says why; runs nothing.\n\n"
-			   "  --json          the decision as one document\n"
-			   "  --run-dir DIR   the agent's directory\n";
+static const char help[] =
+	"usage: iocom place [OPTION...] [--] COMMAND [ARGUMENT...]\n"
+	"       iocom place --view FILE [--policy P] [--json]\n"
+	"Decides where COMMAND would run now, and says why; runs nothing.  With --view it\n"
+	"decides on what FILE says the cluster looks like, and asks no agent.\n\n"
+	"  --view FILE       cluster and job as in iocom-view(5); -: standard input\n"
+	"  --save-view FILE  also write what the decision looked at, for --view\n"
+	"  --json            the decision as one document\n"
+	"  --run-dir DIR     the agent's directory\n";
 
-static int decide(const struct ask *ask, char **command, bool json)
+struct place {
+	struct ask ask;
+	const char *view, *save;
+	bool json;
+	bool needs; /* an option that tells the job or the agent */
+};
+
+/* Prints what the agent says.  0 or 1. */
+static int show(const struct place *p, json_t *answer, struct iocom_err *err)
 {
-	struct iocom_err err = {0};
+	if (p->save && place_view_save(p->save, answer, err))
+		return 1;
+	if (p->json)
+		return listing_print_json(answer);
+	verdict_print(answer, stdout);
+	return fflush(stdout) ? 1 : 0;
+}
+
+static int ask_agent(const struct place *p, char **command, const char *cwd, const char *executable,
+		     struct iocom_err *err)
+{
 	msgpack_sbuffer buffer;
 	json_t *answer = NULL;
+	int rc;
+
+	if (!p->ask.node && run_executable_check(command[0], executable, err))
+		return 1;
+	ask_pack(&p->ask, false, cwd, executable, command, &buffer);
+	if (client_ask(p->ask.run_dir, &buffer, &answer, err))
+		return 1;
+	rc = show(p, answer, err);
+	json_decref(answer);
+	return rc;
+}
+
+static int decide(const struct place *p, char **command)
+{
+	struct iocom_err err = {0};
 	char *cwd = getcwd(NULL, 0);
 	char *executable = cwd ? ask_resolve(command[0], cwd, getenv("PATH")) : NULL;
 	int rc = 1;
 
-	if (!executable) {
+	if (!executable)
 		perror("iocom place: cannot read the working directory");
-		free(cwd);
-		return 1;
-	}
-	if (!ask->node && run_executable_check(command[0], executable, &err)) {
+	else
+		rc = ask_agent(p, command, cwd, executable, &err);
+	if (err.text[0])
 		fprintf(stderr, "iocom place: %s\n", err.text);
-		free(executable);
-		free(cwd);
-		return 1;
-	}
-	ask_pack(ask, false, cwd, executable, command, &buffer);
-	if (client_ask(ask->run_dir, &buffer, &answer, &err)) {
-		fprintf(stderr, "iocom place: %s\n", err.text);
-	} else if (json) {
-		rc = listing_print_json(answer);
-	} else {
-		verdict_print(answer, stdout);
-		rc = fflush(stdout) ? 1 : 0;
-	}
-	json_decref(answer);
 	free(executable);
 	free(cwd);
 	return rc;
+}
+
+static int usage(bool asked)
+{
+	fprintf(asked ? stdout : stderr, "%s%s", help, ask_help);
+	return asked ? 0 : 2;
+}
+
+/* One option.  0; else the exit code + 1. */
+static int take(struct place *p, int c, const char *value)
+{
+	struct iocom_err err = {0};
+	int rc = ask_take(&p->ask, c, value, &err);
+
+	if (rc < 0) {
+		fprintf(stderr, "iocom place: %s\n", err.text);
+		return 2 + 1;
+	}
+	p->needs |= rc == 0 && c != ASK_POLICY;
+	if (rc == 0)
+		return 0;
+	if (c == 'j')
+		p->json = true;
+	else if (c == 'v')
+		p->view = value;
+	else if (c == 's')
+		p->save = value;
+	else
+		return usage(c == 'h') + 1;
+	return 0;
 }
 
 int cmd_place(int argc, char **argv)
@@ -58,33 +112,32 @@ int cmd_place(int argc, char **argv)
 	static const struct option options[] = {
 		ASK_LONG_OPTIONS,
 		{"json", no_argument, NULL, 'j'},
+		{"view", required_argument, NULL, 'v'},
+		{"save-view", required_argument, NULL, 's'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	struct iocom_err err = {0};
-	bool json = false;
-	struct ask ask;
+	struct place p = {0};
 	int c;
 
-	ask_init(&ask);
+	ask_init(&p.ask);
 	while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
-		int rc = ask_take(&ask, c, optarg, &err);
+		int rc = take(&p, c, optarg);
 
-		if (rc < 0) {
-			fprintf(stderr, "iocom place: %s\n", err.text);
-			return 2;
-		}
-		if (rc == 0)
-			continue;
-		if (c == 'j')
-			json = true;
-		else
-			return fprintf(c == 'h' ? stdout : stderr, "%s%s", help, ask_help),
-			       c == 'h' ? 0 : 2;
+		if (rc)
+			return rc - 1;
 	}
+	if (p.view && (optind < argc || p.save || p.needs)) {
+		fprintf(stderr, "iocom place: --view goes with --policy and --json only: FILE says "
+				"all else\n");
+		return 2;
+	}
+	if (p.view)
+		return place_view(p.view, p.ask.policy, p.json);
 	if (optind >= argc) {
 		fprintf(stderr, "iocom place: which command? (iocom place --help)\n");
 		return 2;
 	}
-	return decide(&ask, argv + optind, json);
+	p.ask.view = p.save != NULL;
+	return decide(&p, argv + optind);
 }

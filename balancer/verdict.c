@@ -44,6 +44,18 @@ static bool overloaded(const json_t *placement)
 	return false;
 }
 
+/* True when a test asked whether home has too much of something. */
+static bool asked_overload(const json_t *placement)
+{
+	size_t i;
+	json_t *r;
+
+	json_array_foreach (reasons_of(placement), i, r)
+		if (strstr(listing_string(r, "criterion"), "-overloaded"))
+			return true;
+	return false;
+}
+
 static void reason_numbers(const json_t *r, FILE *out)
 {
 	char left[32], right[32];
@@ -62,7 +74,9 @@ static void sentence(const json_t *placement, FILE *out)
 	const char *planned = listing_string(json_object_get(placement, "plan"), "node");
 	size_t nodes = json_array_size(json_object_get(placement, "nodes"));
 
-	if (json_is_true(json_object_get(placement, "forced")))
+	if (json_is_true(json_object_get(json_object_get(placement, "plan"), "queued")))
+		fprintf(out, "%s makes it wait: not enough nodes are free for its tasks.", policy);
+	else if (json_is_true(json_object_get(placement, "forced")))
 		fprintf(out, "You asked for %s; %s would have taken %s.", node, policy, planned);
 	else if (strcmp(node, home))
 		fprintf(out, "%s sends it from %s to %s.", policy, home, node);
@@ -78,8 +92,10 @@ static void sentence(const json_t *placement, FILE *out)
 			"%s keeps it at home, on %s: home is overloaded, but no other node is "
 			"better.",
 			policy, home);
-	else
+	else if (asked_overload(placement))
 		fprintf(out, "%s keeps it at home, on %s: home is not overloaded.", policy, home);
+	else
+		fprintf(out, "%s keeps it at home, on %s.", policy, home);
 }
 
 void verdict_line(const json_t *placement, FILE *out)
@@ -94,6 +110,52 @@ void verdict_line(const json_t *placement, FILE *out)
 			json_is_true(json_object_get(r, "holds")) ? "holds" : "does not hold");
 	}
 	fputc('\n', out);
+}
+
+/* Where each task of a parallel job runs: "n1 2, n3 1". */
+static void print_tasks(const json_t *placement, FILE *out)
+{
+	const json_t *list = json_object_get(json_object_get(placement, "plan"), "nodes");
+	json_t *counts;
+	const char *name;
+	const char *gap = "";
+	size_t i;
+	json_t *node, *n;
+
+	if (json_array_size(list) < 2)
+		return;
+	counts = json_object();
+	json_array_foreach (list, i, node)
+		json_object_set_new(counts, json_string_value(node),
+				    json_integer(1 + json_integer_value(json_object_get(
+							     counts, json_string_value(node)))));
+	fprintf(out, "Its %zu tasks run on: ", json_array_size(list));
+	json_object_foreach (counts, name, n) {
+		fprintf(out, "%s%s (%" JSON_INTEGER_FORMAT ")", gap, name, json_integer_value(n));
+		gap = ", ";
+	}
+	fputc('\n', out);
+	json_decref(counts);
+}
+
+/* Equals among which the seed picked, and running tasks that should now move. */
+static void print_more(const json_t *placement, FILE *out)
+{
+	const json_t *plan = json_object_get(placement, "plan");
+	const json_t *tied = json_object_get(plan, "tied");
+	size_t i;
+	json_t *item;
+
+	if (json_array_size(tied) > 1) {
+		fprintf(out, "As good, the seed picked among them:");
+		json_array_foreach (tied, i, item)
+			fprintf(out, " %s", json_string_value(item));
+		fputc('\n', out);
+	}
+	json_array_foreach (json_object_get(plan, "migrate"), i, item)
+		fprintf(out, "Then task %.0f of %s should move to %s.\n",
+			listing_number(item, "task"), listing_string(item, "node"),
+			listing_string(item, "to"));
 }
 
 static void print_need(const json_t *placement, FILE *out)
@@ -162,7 +224,7 @@ static void print_reasons(const json_t *placement, FILE *out)
 
 	if (!json_array_size(reasons))
 		return;
-	fprintf(out, "Criteria, each with both sides as measured:\n");
+	fprintf(out, "Criteria, each with both sides:\n");
 	l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
 	json_array_foreach (reasons, i, r)
 		reason_row(l, r);
@@ -206,6 +268,8 @@ void verdict_print(const json_t *placement, FILE *out)
 		fprintf(out, "Job %s\n", listing_string(placement, "job"));
 	sentence(placement, out);
 	fputc('\n', out);
+	print_tasks(placement, out);
+	print_more(placement, out);
 	print_need(placement, out);
 	print_reasons(placement, out);
 	print_refusals(placement, out);

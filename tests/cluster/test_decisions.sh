@@ -45,6 +45,13 @@ tap_calc "explain: the response criterion has both sides in ms" \
 tap_calc "explain shows the vector it looked at: n1's disk over 70 % busy" \
 	"$(jq '.place.nodes[] | select(.name=="n1").disk_utilisation' <<<"$document") > 0.7"
 tap_like "explain for people" "$(on n1 iocom explain last)" "sends it from n1 to $where"
+# What a live decision looked at, saved: deciding on it again, without an agent, is the same.
+for p in iocm-re io-re wal com shortest zatti-real iocm-pm; do
+	live=$(on n1 iocom place --policy "$p" "${IO_NEED[@]}" --json --save-view "$SCRATCH/view.json" -- sh | jq -cS .plan)
+	again=$("$IOCOM_BUILD/iocom" place --view "$SCRATCH/view.json" --policy "$p" --json | jq -cS .)
+	tap_is "$p: decided again from its saved view" "$again" "$live"
+done
+tap_is "the view has all four nodes" "$(jq -c '[.nodes[].name] | sort' "$SCRATCH/view.json")" '["n1","n2","n3","n4"]'
 tap_is "n1's disk busy: NLB leaves it on n1" "$(io_job nlb)" n1
 on n1 mkdir -p $DISK/only-here
 where=$(on n1 sh -c "cd $DISK/only-here && iocom run --policy iocm-re ${IO_NEED[*]} -- hostname")

@@ -49,7 +49,9 @@ check_room user "include/|user/|bpf/|$skeleton"
 check_room balancer 'include/|user/|balancer/'
 check_room agent/shim 'include/|user/|agent/'
 check_room agent 'include/|user/|balancer/|agent/'
-check_room sim 'include/|balancer/view/|sim/'
+for room in sim sim/*/; do
+	check_room "${room%/}" 'include/|balancer/view/|sim/'
+done
 
 [ "$fail" -eq 0 ] && echo "check-layers: librules.a is pure; all folders include only downwards"
 exit "$fail"

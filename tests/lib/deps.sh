@@ -6,8 +6,8 @@ set -eu
 
 build="gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libnng-dev
 libmunge-dev libmbedtls-dev libmsgpack-dev libinih-dev libjansson-dev libsqlite3-dev
-libncurses-dev scdoc"
-tests="libcmocka-dev cppcheck clang-format git munge nbdkit nbdkit-plugin-dev libnbd-bin fuse3 iproute2 iputils-ping
+libncurses-dev scdoc libgsl-dev libcsv-dev gnuplot-nox"
+tests="libcmocka-dev libclang-rt-dev cppcheck clang-format git munge nbdkit nbdkit-plugin-dev libnbd-bin fuse3 iproute2 iputils-ping
 util-linux e2fsprogs procps kmod jq python3 tmux fio shellcheck"
 
 missing=""

@@ -7,7 +7,7 @@ set -uo pipefail
 build=${1:-build}
 shift
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(static unit remote bpf testbed cluster asan mix)
+[ ${#parts[@]} -gt 0 ] || parts=(static unit sim fuzz remote bpf testbed cluster asan mix)
 export CMOCKA_MESSAGE_OUTPUT=TAP IOCOM_BUILD=$PWD/$build
 logs=$build/log
 mkdir -p "$logs"
@@ -15,7 +15,7 @@ passed=0 failed=0 skipped=0
 failures=() # what failed, said again at the end
 
 # part -> minutes for each of its tests
-declare -A minutes=([static]=5 [unit]=3 [remote]=4 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [asan]=12 [mix]=13)
+declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [remote]=4 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [asan]=12 [mix]=13)
 
 # Counts a TAP log; a test that died, hung or told no result counts as one failure.
 tally() { # NAME LOG STATUS
@@ -88,6 +88,8 @@ part_static() {
 	run_command static cppcheck bash tests/lib/lint.sh
 }
 part_unit() { run_binaries unit unit; run_scripts unit tests/unit/test_*.sh; }
+part_sim() { run_binaries sim sim; run_scripts sim tests/sim/test_*.sh; }
+part_fuzz() { run fuzz fuzz bash tests/fuzz/run.sh build/fuzz 5; }
 part_remote() { run_binaries remote remote; }
 part_bpf() { run_binaries bpf bpf; }
 part_testbed() { run_scripts testbed tests/testbed/test_*.sh; }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "view.h"
+#include "view_decide.h"
 
 #define S 1000000000ull
 
@@ -53,21 +54,19 @@ static const struct rules_request io_job = {
 static const char *decide(const struct matrix *m, const struct view_charges *c, char out[64])
 {
 	struct iocom_vector self = make("me", 0.3, 0.95);
-	struct rules_params params;
-	static struct rules_plan plan;
-	struct rules_view *view = NULL;
-	struct rules *rules;
+	struct view_decision decision;
+	struct view_policy policy;
+	struct view_file view;
 
-	rules_params_default(&params, RULES_RATES_WALL);
-	params.reference_mips = VIEW_REFERENCE_MIPS;
-	rules = rules_new(RULES_IOCM_RE, &params, 1);
-	assert_non_null(rules);
+	assert_int_equal(view_policy_parse("iocm-re", &policy, NULL), 0);
 	assert_int_equal(view_build(&self, m, c, 10 * S, &view), 0);
-	assert_string_equal(rules_view_name(view, 0), "me");
-	assert_int_equal(rules_place(rules, view, 0, &io_job, &plan), 0);
-	snprintf(out, 64, "%s", rules_view_name(view, plan.node));
-	rules_view_free(view);
-	rules_free(rules);
+	assert_string_equal(view.nodes[0].node.name, "me");
+	assert_true(view.nodes[0].node.accepts);
+	view.job = io_job;
+	assert_int_equal(view_decide(&view, &policy, &decision, NULL), 0);
+	snprintf(out, 64, "%s", rules_view_name(decision.view, decision.plan.node));
+	view_decision_fini(&decision);
+	view_file_fini(&view);
 	return out;
 }
 

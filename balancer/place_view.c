@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The decision and view files; see place_view.h. */
+#include "place_view.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "json_text.h"
+#include "listing.h"
+#include "plan_json.h"
+#include "verdict.h"
+#include "view_decide.h"
+#include "view_json.h"
+
+/* The answer in the form that an agent gives it, for the same explanation. */
+static json_t *placement(const struct view_file *view, json_t *plan)
+{
+	json_t *nodes = json_array();
+
+	for (uint32_t i = 0; nodes && i < view->nnodes; i++)
+		json_array_append_new(nodes, json_string(view->nodes[i].node.name));
+	return json_pack("{s:O,s:O,s:O,s:O,s:o}", "policy", json_object_get(plan, "policy"), "home",
+			 json_object_get(plan, "home"), "node", json_object_get(plan, "node"),
+			 "plan", plan, "nodes", nodes);
+}
+
+static int explain(const struct view_file *view, json_t *plan)
+{
+	json_t *document = placement(view, plan);
+
+	if (!document)
+		return 1;
+	verdict_print(document, stdout);
+	json_decref(document);
+	return fflush(stdout) ? 1 : 0;
+}
+
+static int decide(const struct view_file *view, const struct view_policy *policy, bool json,
+		  struct iocom_err *err)
+{
+	struct view_decision decision;
+	json_t *plan;
+	int rc = view_decide(view, policy, &decision, err);
+
+	if (rc)
+		return 1;
+	plan = plan_json(&decision, true);
+	view_decision_fini(&decision);
+	if (!plan) {
+		iocom_err_set(err, -ENOMEM, "out of memory");
+		return 1;
+	}
+	rc = json ? listing_print_json(plan) : explain(view, plan);
+	json_decref(plan);
+	if (rc)
+		iocom_err_set(err, -EIO, "cannot write the answer: %s", strerror(errno));
+	return rc;
+}
+
+int place_view(const char *path, const char *policy, bool json)
+{
+	struct iocom_err err = {0};
+	struct view_policy chosen;
+	struct view_file view;
+	int rc = 1;
+
+	if (view_policy_parse(policy ? policy : "iocm-re", &chosen, &err)) {
+		fprintf(stderr, "iocom place: %s\n", err.text);
+		return 2;
+	}
+	if (!view_file_read(path, &view, &err)) {
+		rc = decide(&view, &chosen, json, &err);
+		if (rc)
+			iocom_err_prefix(&err, "%s", strcmp(path, "-") ? path : "standard input");
+		view_file_fini(&view);
+	}
+	if (rc)
+		fprintf(stderr, "iocom place: %s\n", err.text);
+	return rc;
+}
+
+/* --- saving ------------------------------------------------------------------------ */
+
+static int write_text(const char *path, const char *text, size_t length)
+{
+	FILE *f = fopen(path, "we");
+	int rc = 0;
+
+	if (!f)
+		return -errno;
+	if (fwrite(text, 1, length, f) != length || fputc('\n', f) == EOF || fflush(f))
+		rc = -errno;
+	if (fclose(f) && !rc)
+		rc = -errno;
+	return rc;
+}
+
+/* By way of a second name, so that PATH is never half a view; devices and pipes directly. */
+static int write_whole(const char *path, const char *text, size_t length)
+{
+	struct stat st;
+	char *part;
+	int rc;
+
+	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		return write_text(path, text, length);
+	if (asprintf(&part, "%s.part", path) < 0)
+		return -ENOMEM;
+	rc = write_text(part, text, length);
+	if (!rc && rename(part, path))
+		rc = -errno;
+	if (rc)
+		unlink(part);
+	free(part);
+	return rc;
+}
+
+int place_view_save(const char *path, json_t *answer, struct iocom_err *err)
+{
+	const json_t *view = json_object_get(answer, "view");
+	size_t length = 0;
+	char *text;
+	int rc;
+
+	if (!view)
+		return iocom_err_set(err, -ENODATA,
+				     "the agent does not tell its view; it is of an older version");
+	text = json_text_dump(view, &length);
+	rc = text ? write_whole(path, text, length) : -ENOMEM;
+	free(text);
+	if (rc)
+		return iocom_err_set(err, rc, "cannot write %s: %s", path, strerror(-rc));
+	json_object_del(answer, "view");
+	return 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The decision and view files: `iocom place --view` and `--save-view`. */
+#ifndef IOCOM_PLACE_VIEW_H
+#define IOCOM_PLACE_VIEW_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "iocom/err.h"
+
+/*
+ * Decides on the view in PATH ("-": standard input) by POLICY (NULL: iocm-re), asking no
+ * agent, and prints it.  The exit code; what failed is said on standard error.
+ */
+int place_view(const char *path, const char *policy, bool json);
+/*
+ * Takes "view" out of an agent's answer and writes it to PATH, whole or not at all.
+ * 0; -ENODATA the agent is too old to tell; negative errno with the sentence.
+ */
+int place_view_save(const char *path, json_t *answer, struct iocom_err *err);
+
+#endif

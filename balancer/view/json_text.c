@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* JSON as text; see json_text.h.  Strings are left to the JSON library. */
+#include "json_text.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct text {
+	char *bytes;
+	size_t used, room;
+	bool failed;
+};
+
+static void put(struct text *t, const char *bytes, size_t n)
+{
+	if (t->failed)
+		return;
+	if (t->used + n + 1 > t->room) {
+		size_t room = t->room ? 2 * t->room : 1024;
+		char *grown;
+
+		while (room < t->used + n + 1)
+			room *= 2;
+		grown = realloc(t->bytes, room);
+		if (!grown) {
+			t->failed = true;
+			return;
+		}
+		t->bytes = grown;
+		t->room = room;
+	}
+	memcpy(t->bytes + t->used, bytes, n);
+	t->used += n;
+	t->bytes[t->used] = 0;
+}
+
+size_t json_text_number(double value, char out[JSON_TEXT_NUMBER_MAX])
+{
+	int length = 0;
+
+	for (int digits = 15; digits <= 17; digits++) {
+		length = snprintf(out, JSON_TEXT_NUMBER_MAX, "%.*g", digits, value);
+		if (strtod(out, NULL) == value)
+			break;
+	}
+	for (char *c = out; *c; c++)
+		if (*c == ',') /* the point of some locales */
+			*c = '.';
+	if (!strpbrk(out, ".e")) {
+		memcpy(out + length, ".0", 3);
+		length += 2;
+	}
+	return (size_t)length;
+}
+
+static void put_number(struct text *t, double value)
+{
+	char out[JSON_TEXT_NUMBER_MAX];
+
+	if (isfinite(value))
+		put(t, out, json_text_number(value, out));
+	else
+		t->failed = true;
+}
+
+static void put_string(struct text *t, const json_t *string)
+{
+	size_t n = json_dumpb(string, NULL, 0, JSON_ENCODE_ANY);
+	char *bytes = malloc(n + 1);
+
+	if (!bytes || json_dumpb(string, bytes, n, JSON_ENCODE_ANY) != n)
+		t->failed = true;
+	else
+		put(t, bytes, n);
+	free(bytes);
+}
+
+static void put_key(struct text *t, const char *key)
+{
+	json_t *string;
+
+	/* The keys of our documents are plain words; anything else takes the long way. */
+	if (strspn(key, "abcdefghijklmnopqrstuvwxyz_0123456789-") == strlen(key)) {
+		put(t, "\"", 1);
+		put(t, key, strlen(key));
+		put(t, "\"", 1);
+		return;
+	}
+	string = json_string(key);
+	if (string)
+		put_string(t, string);
+	else
+		t->failed = true;
+	json_decref(string);
+}
+
+static void put_value(struct text *t, const json_t *value);
+
+static void put_object(struct text *t, const json_t *object)
+{
+	bool first = true;
+	const char *key;
+	json_t *value;
+
+	put(t, "{", 1);
+	json_object_foreach ((json_t *)object, key, value) {
+		put(t, ",", !first);
+		first = false;
+		put_key(t, key);
+		put(t, ":", 1);
+		put_value(t, value);
+	}
+	put(t, "}", 1);
+}
+
+static void put_array(struct text *t, const json_t *array)
+{
+	json_t *value;
+	size_t i;
+
+	put(t, "[", 1);
+	json_array_foreach (array, i, value) {
+		put(t, ",", i > 0);
+		put_value(t, value);
+	}
+	put(t, "]", 1);
+}
+
+static void put_value(struct text *t, const json_t *value)
+{
+	char out[JSON_TEXT_NUMBER_MAX];
+
+	switch (json_typeof(value)) {
+	case JSON_OBJECT:
+		put_object(t, value);
+		break;
+	case JSON_ARRAY:
+		put_array(t, value);
+		break;
+	case JSON_STRING:
+		put_string(t, value);
+		break;
+	case JSON_INTEGER:
+		snprintf(out, sizeof(out), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+		put(t, out, strlen(out));
+		break;
+	case JSON_REAL:
+		put_number(t, json_real_value(value));
+		break;
+	case JSON_TRUE:
+		put(t, "true", 4);
+		break;
+	case JSON_FALSE:
+		put(t, "false", 5);
+		break;
+	case JSON_NULL:
+		put(t, "null", 4);
+		break;
+	}
+}
+
+char *json_text_dump(const json_t *document, size_t *length)
+{
+	struct text t = {0};
+
+	if (!document)
+		return NULL;
+	put_value(&t, document);
+	if (t.failed) {
+		free(t.bytes);
+		return NULL;
+	}
+	if (length)
+		*length = t.used;
+	return t.bytes;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* A plan as the answer of a view file; see plan_json.h. */
+#include "plan_json.h"
+
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "json_field.h"
+
+/* JSON has no infinity: the largest number stands for it. */
+static double bounded(double value)
+{
+	return value > DBL_MAX ? DBL_MAX : value < -DBL_MAX ? -DBL_MAX : value;
+}
+
+static json_t *reason_json(const struct plan_answer *a, const struct rules_reason *r, bool texts)
+{
+	enum rules_criterion c = r->criterion;
+	const char *name = rules_criterion_name(c), *node = a->name(a->arg, r->node);
+
+	if (!texts)
+		return json_pack("{s:s,s:s,s:f,s:f,s:b}", "criterion", name, "node", node, "left",
+				 bounded(r->left), "right", bounded(r->right), "holds", r->holds);
+	return json_pack("{s:s,s:s,s:s,s:f,s:f,s:s,s:s,s:b,s:s}", "criterion", name, "source",
+			 rules_criterion_source(c), "node", node, "left", bounded(r->left), "right",
+			 bounded(r->right), "unit", rules_criterion_unit(c, a->rates), "relation",
+			 rules_criterion_relation(c), "holds", r->holds, "text",
+			 rules_criterion_text(c));
+}
+
+static json_t *move_json(const struct plan_answer *a, const struct rules_move *m)
+{
+	return json_pack("{s:s,s:I,s:s,s:f}", "node", a->name(a->arg, a->home), "task",
+			 (json_int_t)m->task, "to", a->name(a->arg, m->to), "cost_effectiveness",
+			 bounded(m->cost_effectiveness));
+}
+
+/* A list of names of nodes; adding to a list takes NULL for the failure it is. */
+static json_t *names(const struct plan_answer *a, const uint32_t *list, uint32_t n)
+{
+	json_t *out = json_array();
+
+	for (uint32_t i = 0; out && i < n; i++) {
+		if (json_array_append_new(out, json_string(a->name(a->arg, list[i])))) {
+			json_decref(out);
+			return NULL;
+		}
+	}
+	return out;
+}
+
+static json_t *moves_json(const struct plan_answer *a)
+{
+	json_t *out = json_array();
+
+	for (size_t i = 0; out && i < a->nmoves; i++) {
+		if (json_array_append_new(out, move_json(a, &a->moves[i]))) {
+			json_decref(out);
+			return NULL;
+		}
+	}
+	return out;
+}
+
+static json_t *reasons_json(const struct plan_answer *a, bool texts)
+{
+	json_t *out = json_array();
+
+	for (uint32_t i = 0; out && i < a->plan->nreasons; i++) {
+		if (json_array_append_new(out, reason_json(a, &a->plan->reasons[i], texts))) {
+			json_decref(out);
+			return NULL;
+		}
+	}
+	return out;
+}
+
+static json_t *refused_json(const struct rules_plan *plan)
+{
+	json_t *out = json_object();
+	int rc = 0;
+
+	for (int i = 0; out && i < RULES_CRITERIA && !rc; i++)
+		if (plan->refused[i])
+			rc = field_set(out, rules_criterion_name((enum rules_criterion)i),
+				       json_integer(plan->refused[i]));
+	if (rc) {
+		json_decref(out);
+		return NULL;
+	}
+	return out;
+}
+
+json_t *plan_answer_json(const struct plan_answer *a, bool texts)
+{
+	const struct rules_plan *plan = a->plan;
+	const uint32_t most = sizeof(plan->tied) / sizeof(*plan->tied);
+	uint32_t shown = plan->ntied < most ? plan->ntied : most;
+	json_t *out = json_pack(
+		"{s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:o}", "policy", a->policy, "home",
+		a->name(a->arg, a->home), "node", a->name(a->arg, plan->node), "nodes",
+		names(a, a->nodes, a->ntasks), "tied", names(a, plan->tied, shown), "migrate",
+		moves_json(a), "candidates", names(a, plan->candidates, plan->ncandidates),
+		"refused_counts", refused_json(plan), "reasons", reasons_json(a, texts));
+
+	if (out && plan->ntied > shown)
+		json_object_set_new(out, "tied_count", json_integer(plan->ntied));
+	if (out && plan->queued)
+		json_object_set_new(out, "queued", json_true());
+	return out;
+}
+
+static const char *view_name(const void *arg, uint32_t node)
+{
+	return rules_view_name(arg, node);
+}
+
+json_t *plan_json(const struct view_decision *d, bool texts)
+{
+	const struct plan_answer answer = {
+		.policy = d->policy.name,
+		.home = d->home,
+		.plan = &d->plan,
+		.nodes = d->nodes,
+		.ntasks = d->ntasks,
+		.moves = d->moves,
+		.nmoves = d->nmoves,
+		.rates = d->rates,
+		.name = view_name,
+		.arg = d->view,
+	};
+
+	return plan_answer_json(&answer, texts);
+}
+
+/* --- comparing ------------------------------------------------------------------ */
+
+static bool is_text(const char *key)
+{
+	return !strcmp(key, "source") || !strcmp(key, "unit") || !strcmp(key, "relation") ||
+	       !strcmp(key, "text");
+}
+
+static bool number_same(double a, double b, double tolerance)
+{
+	return a == b || fabs(a - b) <= tolerance * fmax(fabs(a), fabs(b));
+}
+
+static bool members_in(const json_t *a, const json_t *b, double tolerance)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach ((json_t *)a, key, value)
+		if (!is_text(key) && !plan_json_same(value, json_object_get(b, key), tolerance))
+			return false;
+	return true;
+}
+
+bool plan_json_same(const json_t *a, const json_t *b, double tolerance)
+{
+	if (!a || !b)
+		return a == b;
+	if (json_is_number(a) && json_is_number(b))
+		return number_same(json_number_value(a), json_number_value(b), tolerance);
+	if (json_is_object(a) && json_is_object(b))
+		return members_in(a, b, tolerance) && members_in(b, a, tolerance);
+	if (!json_is_array(a) || !json_is_array(b))
+		return json_equal((json_t *)a, (json_t *)b);
+	if (json_array_size(a) != json_array_size(b))
+		return false;
+	for (size_t i = 0; i < json_array_size(a); i++)
+		if (!plan_json_same(json_array_get(a, i), json_array_get(b, i), tolerance))
+			return false;
+	return true;
+}

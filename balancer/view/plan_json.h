@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * A plan as the answer of a view file:
+ *
+ *   { "policy", "home", "node", "nodes": [one a task], "tied": [],
+ *     "migrate": [{ "node", "task", "to", "cost_effectiveness" }],
+ *     "candidates": [], "refused_counts": { criterion: nodes },
+ *     "reasons": [{ "criterion", "source", "node", "left", "right", "unit",
+ *                   "relation", "holds", "text" }] }
+ *
+ * "queued": true when the job must wait (bs; "nodes" is then empty); "tied_count"
+ * where more nodes tie than are listed.  "task" counts home's tasks as the view
+ * lists them, the job's own that stayed after them.
+ */
+#ifndef IOCOM_PLAN_JSON_H
+#define IOCOM_PLAN_JSON_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "view_decide.h"
+
+/* What a plan needs to be told; names come from NAME. */
+struct plan_answer {
+	const char *policy;
+	uint32_t home;
+	const struct rules_plan *plan;
+	const uint32_t *nodes; /* of each task */
+	uint32_t ntasks;
+	const struct rules_move *moves;
+	size_t nmoves;
+	enum rules_rates rates;
+	const char *(*name)(const void *arg, uint32_t node);
+	const void *arg;
+};
+
+/* TEXTS false: reasons without source, unit, relation and text.  NULL: no memory. */
+json_t *plan_answer_json(const struct plan_answer *answer, bool texts);
+json_t *plan_json(const struct view_decision *decision, bool texts);
+/*
+ * Whether both answers say the same, texts apart; numbers that differ by at most
+ * TOLERANCE (0: none) of the larger are the same.
+ */
+bool plan_json_same(const json_t *a, const json_t *b, double tolerance);
+
+#endif

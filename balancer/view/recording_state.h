@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What reader and writer of recordings share: the tables of fields, the state of the nodes. */
+#ifndef IOCOM_RECORDING_STATE_H
+#define IOCOM_RECORDING_STATE_H
+
+#include "json_field.h"
+#include "recording.h"
+#include "view_node.h"
+
+/* The nodes as the lines so far left them. */
+struct recording_state {
+	struct view_node *nodes;
+	uint32_t n, room;
+	json_t *names; /* name -> number: names are unique */
+};
+
+int recording_state_init(struct recording_state *s); /* 0, -ENOMEM */
+void recording_state_fini(struct recording_state *s);
+void recording_state_clear(struct recording_state *s);
+/* Adds the next number, a machine with every default.  0, -ENOMEM. */
+int recording_state_add(struct recording_state *s);
+/* Node INDEX is called NAME from now on.  0; -EEXIST another one is; -ENOMEM. */
+int recording_state_name(struct recording_state *s, uint32_t index, const char *name);
+
+enum recording_table {
+	RECORDING_T_HEADER,
+	RECORDING_T_JOB,
+	RECORDING_T_DECISION,
+	RECORDING_T_FINISH,
+	RECORDING_T_MEASURED,
+	RECORDING_T_END,
+};
+
+/* The fields of one kind of line, those of its structure in recording.h. */
+const struct field *recording_fields(enum recording_table table, size_t *n);
+
+#endif

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Writing a recording; see recording.h.  The recorder keeps the state that its
+ * lines tell, so that only what has changed is written.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "json_text.h"
+#include "plan_json.h"
+#include "recording_state.h"
+
+#define BUFFER (256u * 1024)
+
+struct recorder {
+	gzFile file;
+	char *path;
+	struct recording_header header;
+	struct recording_state state;
+	double time_ms;
+	uint64_t lines, dropped;
+	int failed; /* errno of the file, told by every call from then on */
+};
+
+static int file_failed(struct recorder *r, struct iocom_err *err)
+{
+	int code;
+	const char *text = gzerror(r->file, &code);
+
+	/* The library keeps only that the system failed; the reason is in errno. */
+	if (!r->failed)
+		r->failed = code == Z_MEM_ERROR ? -ENOMEM : errno ? -errno : -EIO;
+	if (code == Z_ERRNO || code == Z_OK || !*text)
+		text = strerror(-r->failed);
+	return iocom_err_set(err, r->failed, "cannot write %s: %s", r->path, text);
+}
+
+/* Writes OBJECT as a line and drops it; RC: how making it went. */
+static int put(struct recorder *r, json_t *object, int rc, struct iocom_err *err)
+{
+	size_t n = 0;
+	char *text = rc ? NULL : json_text_dump(object, &n);
+
+	json_decref(object);
+	if (!text)
+		return iocom_err_set(err, rc ? rc : -ENOMEM, "cannot record into %s: %s", r->path,
+				     strerror(rc ? -rc : ENOMEM));
+	text[n++] = '\n'; /* in place of the NUL */
+	errno = 0;
+	rc = gzwrite(r->file, text, (unsigned int)n) == (int)n ? 0 : file_failed(r, err);
+	free(text);
+	r->lines += rc == 0;
+	return rc;
+}
+
+static int refuse(struct recorder *r, struct iocom_err *err, const char *what)
+{
+	return iocom_err_set(err, -EINVAL, "cannot record into %s: %s", r->path, what);
+}
+
+/* Checks that come before every line. */
+static int begin(struct recorder *r, double time_ms, struct iocom_err *err)
+{
+	if (r->failed)
+		return file_failed(r, err);
+	if (!isfinite(time_ms) || time_ms < r->time_ms)
+		return refuse(r, err, "time goes back");
+	r->time_ms = time_ms;
+	return 0;
+}
+
+static json_t *line(const char *record)
+{
+	return json_pack("{s:s}", "record", record);
+}
+
+static int fill(json_t *object, enum recording_table table, const void *base)
+{
+	size_t n;
+	const struct field *fields = recording_fields(table, &n);
+
+	return object ? field_write(object, fields, n, base) : -ENOMEM;
+}
+
+/* --- opening, closing ------------------------------------------------------------- */
+
+static int put_header(struct recorder *r, struct iocom_err *err)
+{
+	const struct rules_params *p = &r->header.params;
+	json_t *o = line("header");
+	int rc = o ? field_set(o, "version", json_integer(RECORDING_VERSION)) : -ENOMEM;
+
+	if (!rc)
+		rc = fill(o, RECORDING_T_HEADER, &r->header);
+	if (!rc)
+		rc = field_set(o, "rates", json_string(view_rates_name(p->rates)));
+	if (!rc)
+		rc = field_set(o, "reference_mips", json_real(p->reference_mips));
+	if (!rc)
+		rc = field_set(o, "network_mb_per_s", json_real(p->network_mb_per_s));
+	if (!rc)
+		rc = field_set(o, "units",
+			       json_pack("{s:s,s:s,s:s,s:s,s:s}", "time", "ms", "rate", "1/ms",
+					 "memory", "MB", "request", "KB", "bandwidth", "MB/s"));
+	if (!rc)
+		rc = view_params_write(o, p, NULL);
+	return put(r, o, rc, err);
+}
+
+static gzFile open_file(const char *path)
+{
+	size_t n = strlen(path);
+	bool packed = n > 3 && !strcmp(path + n - 3, ".gz");
+	gzFile file;
+	int fd;
+
+	errno = 0;
+	if (strcmp(path, "-") != 0)
+		return gzopen(path, packed ? "wb6e" : "wbTe");
+	fd = dup(STDOUT_FILENO);
+	if (fd < 0)
+		return NULL;
+	file = gzdopen(fd, "wbT");
+	if (!file)
+		close(fd);
+	return file;
+}
+
+int recorder_open(const char *path, const struct recording_header *header, struct recorder **out,
+		  struct iocom_err *err)
+{
+	struct recorder *r = calloc(1, sizeof(*r));
+	int rc;
+
+	if (r) {
+		r->header = *header;
+		r->path = strdup(strcmp(path, "-") ? path : "standard output");
+	}
+	if (!r || !r->path || recording_state_init(&r->state)) {
+		recorder_abandon(r);
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	}
+	if (header->seed > VIEW_SEED_MAX || header->start_ns > INT64_MAX) {
+		rc = refuse(r, err, "its seed is above 2^53 - 1");
+		recorder_abandon(r);
+		return rc;
+	}
+	r->file = open_file(path);
+	if (!r->file) {
+		rc = errno ? -errno : -ENOMEM;
+		iocom_err_set(err, rc, "cannot write %s: %s", r->path, strerror(-rc));
+		recorder_abandon(r);
+		return rc;
+	}
+	gzbuffer(r->file, BUFFER);
+	rc = put_header(r, err);
+	if (rc)
+		recorder_abandon(r);
+	else
+		*out = r;
+	return rc;
+}
+
+void recorder_abandon(struct recorder *r)
+{
+	if (!r)
+		return;
+	if (r->file)
+		gzclose(r->file);
+	recording_state_fini(&r->state);
+	free(r->path);
+	free(r);
+}
+
+int recorder_flush(struct recorder *r, struct iocom_err *err)
+{
+	errno = 0;
+	return r->failed || gzflush(r->file, Z_SYNC_FLUSH) != Z_OK ? file_failed(r, err) : 0;
+}
+
+void recorder_dropped(struct recorder *r, uint64_t n)
+{
+	r->dropped += n;
+}
+
+int recorder_close(struct recorder *r, struct iocom_err *err)
+{
+	json_t *o = line("end");
+	int rc = o ? field_set(o, "time_ms", json_real(r->time_ms)) : -ENOMEM;
+
+	if (!rc)
+		rc = field_set(o, "lines", json_integer((json_int_t)r->lines + 1));
+	if (!rc)
+		rc = fill(o, RECORDING_T_END, &r->dropped);
+	if (!r->failed) {
+		rc = put(r, o, rc, err);
+	} else {
+		json_decref(o);
+		rc = file_failed(r, err);
+	}
+	if (!rc) {
+		errno = 0;
+		if (gzclose(r->file) != Z_OK) {
+			rc = errno ? -errno : -EIO;
+			iocom_err_set(err, rc, "cannot write %s: %s", r->path, strerror(-rc));
+		}
+		r->file = NULL;
+	}
+	recorder_abandon(r);
+	return rc;
+}
+
+/* --- lines ------------------------------------------------------------------------ */
+
+static json_t *node_line(const char *record, double time_ms, uint32_t index)
+{
+	return json_pack("{s:s,s:f,s:I}", "record", record, "time_ms", time_ms, "node",
+			 (json_int_t)index);
+}
+
+static int put_machine(struct recorder *r, double time_ms, uint32_t index,
+		       const struct view_node *node, struct iocom_err *err)
+{
+	json_t *o = node_line("node", time_ms, index);
+	int rc = o ? view_machine_write(o, node) : -ENOMEM;
+
+	if (!rc)
+		rc = recording_state_name(&r->state, index, node->node.name);
+	return put(r, o, rc, err);
+}
+
+static int put_load(struct recorder *r, double time_ms, uint32_t index,
+		    const struct view_node *node, struct iocom_err *err)
+{
+	json_t *o = node_line("vector", time_ms, index);
+	int rc = o ? view_load_write(o, node) : -ENOMEM;
+
+	return put(r, o, rc, err);
+}
+
+/* Writes what NODE has other than OLD; FRESH: it was never told. */
+static int put_node(struct recorder *r, double time_ms, uint32_t index, bool fresh,
+		    const struct view_node *node, struct iocom_err *err)
+{
+	struct view_node *old = &r->state.nodes[index], copy;
+	bool machine = fresh || !view_machine_same(old, node), load = !view_load_same(old, node);
+	int rc = 0;
+
+	if (!machine && !load)
+		return 0;
+	if (machine)
+		rc = put_machine(r, time_ms, index, node, err);
+	if (!rc && load)
+		rc = put_load(r, time_ms, index, node, err);
+	if (!rc && view_node_copy(&copy, node))
+		rc = iocom_err_set(err, -ENOMEM, "out of memory");
+	if (rc)
+		return rc;
+	view_node_fini(old);
+	*old = copy;
+	return 0;
+}
+
+int recorder_node(struct recorder *r, double time_ms, uint32_t index, const struct view_node *node,
+		  struct iocom_err *err)
+{
+	const json_t *owner = json_object_get(r->state.names, node->node.name);
+	bool fresh = index == r->state.n;
+	int rc = begin(r, time_ms, err);
+
+	if (rc)
+		return rc;
+	if (index > r->state.n || index >= RECORDING_NODES_MAX)
+		return refuse(r, err, "the nodes' numbers have a gap, or are too many");
+	if (!node->node.name[0] || (owner && json_integer_value(owner) != index))
+		return refuse(r, err, "a node has no name, or another's");
+	if (fresh && recording_state_add(&r->state))
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	return put_node(r, time_ms, index, fresh, node, err);
+}
+
+int recorder_submit(struct recorder *r, const struct recording_job *job, struct iocom_err *err)
+{
+	json_t *o;
+	int rc = begin(r, job->time_ms, err);
+
+	if (rc)
+		return rc;
+	if (job->home >= r->state.n || job->tasks < 1)
+		return refuse(r, err, "a job's home is no node so far, or it has no task");
+	o = line("submit");
+	return put(r, o, fill(o, RECORDING_T_JOB, job), err);
+}
+
+int recorder_finish(struct recorder *r, const struct recording_finish *finish,
+		    struct iocom_err *err)
+{
+	json_t *o, *measured;
+	int rc = begin(r, finish->time_ms, err);
+
+	if (rc)
+		return rc;
+	if (finish->node >= r->state.n)
+		return refuse(r, err, "a job ended on what is no node so far");
+	o = line("finish");
+	rc = fill(o, RECORDING_T_FINISH, finish);
+	if (!rc && finish->has_measured) {
+		measured = json_object();
+		rc = fill(measured, RECORDING_T_MEASURED, &finish->measured);
+		if (rc)
+			json_decref(measured);
+		else
+			rc = field_set(o, "measured", measured);
+	}
+	return put(r, o, rc, err);
+}
+
+/* --- decisions -------------------------------------------------------------------- */
+
+static json_t *changed_node(uint32_t index, const struct view_node *node)
+{
+	json_t *o = json_pack("{s:I}", "node", (json_int_t)index);
+
+	if (!o || view_machine_write(o, node) || view_load_write(o, node)) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
+}
+
+static int put_changed(const struct recorder *r, json_t *o, const struct recording_decision *d)
+{
+	json_t *list = json_array();
+	int rc = list ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < d->nchanged && !rc; i++) {
+		uint32_t index = d->indexes ? d->indexes[i] : (uint32_t)i;
+
+		if (index >= r->state.n)
+			rc = -EINVAL;
+		else if (!view_node_same(&r->state.nodes[index], &d->changed[i]) &&
+			 json_array_append_new(list, changed_node(index, &d->changed[i])))
+			rc = -ENOMEM;
+	}
+	if (!rc)
+		return field_set(o, "changed", list);
+	json_decref(list);
+	return rc;
+}
+
+static const char *state_name(const void *arg, uint32_t node)
+{
+	const struct recording_state *s = arg;
+
+	return node < s->n ? s->nodes[node].node.name : NULL;
+}
+
+static json_t *plan_of(const struct recorder *r, const struct recording_decision *d)
+{
+	const struct plan_answer answer = {
+		.policy = d->policy,
+		.home = d->home,
+		.plan = d->plan,
+		.nodes = d->nodes ? d->nodes : &d->plan->node,
+		.ntasks = d->plan->queued ? 0 : d->request->tasks,
+		.moves = d->moves,
+		.nmoves = d->nmoves,
+		.rates = r->header.params.rates,
+		.name = state_name,
+		.arg = &r->state,
+	};
+
+	return plan_answer_json(&answer, false);
+}
+
+int recorder_decision(struct recorder *r, const struct recording_decision *d, struct iocom_err *err)
+{
+	json_t *o;
+	int rc = begin(r, d->time_ms, err);
+
+	if (rc)
+		return rc;
+	if (d->home >= r->state.n || d->seed > VIEW_SEED_MAX ||
+	    d->params->rates != r->header.params.rates || (d->request->tasks != 1 && !d->nodes))
+		return refuse(r, err, "a decision's home, seed, rates or nodes are out of range");
+	o = line("decision");
+	rc = fill(o, RECORDING_T_DECISION, d);
+	if (!rc)
+		rc = view_params_write(o, d->params, &r->header.params);
+	if (!rc)
+		rc = put_changed(r, o, d);
+	if (!rc)
+		rc = field_set(o, "request", view_job_json(d->request));
+	if (!rc)
+		rc = field_set(o, "plan", plan_of(r, d));
+	return put(r, o, rc, err);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* From a view to a decision; see view_decide.h. */
+#include "view_decide.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int view_policy_parse(const char *name, struct view_policy *policy, struct iocom_err *err)
+{
+	char known[400] = "";
+
+	if (!rules_policy_parse_feedback(name, &policy->policy, &policy->feedback)) {
+		snprintf(policy->name, sizeof(policy->name), "%s%s",
+			 policy->feedback && policy->policy != RULES_WAL_FC ? "feedback+" : "",
+			 rules_policy_name(policy->policy));
+		return 0;
+	}
+	for (int i = 0; i < RULES_POLICIES; i++) {
+		size_t n = strlen(known);
+
+		snprintf(known + n, sizeof(known) - n, "%s%s", i ? " " : "",
+			 rules_policy_name((enum rules_policy)i));
+	}
+	return iocom_err_set(err, -EINVAL,
+			     "unknown policy '%.60s'; known: %s, and feedback+ before any of them",
+			     name, known);
+}
+
+int view_index(const struct view_file *view, const struct view_policy *policy,
+	       struct rules_view **out, struct iocom_err *err)
+{
+	struct rules_view *v = rules_view_new();
+	int rc = v ? 0 : -ENOMEM;
+
+	if (v)
+		rules_view_rates(v, view->params.rates);
+	if (v && policy)
+		rc = rules_view_keep(v, policy->policy, &view->params);
+	for (uint32_t i = 0; i < view->nnodes && !rc; i++) {
+		const struct view_node *n = &view->nodes[i];
+
+		rc = rules_view_set(v, i, &n->node);
+		for (size_t j = 0; j < n->ncharged && !rc; j++)
+			rc = rules_view_charge(v, i, &n->charged[j]);
+		if (rc == -EINVAL)
+			iocom_err_set(err, rc,
+				      "nodes[%u]: its loads are out of the range of the rules", i);
+	}
+	if (!rc) {
+		*out = v;
+		return 0;
+	}
+	rules_view_free(v);
+	return rc == -EINVAL ? rc : iocom_err_set(err, rc, "out of memory");
+}
+
+/* One task of the job as one that runs. */
+static struct rules_task task_of(const struct rules_request *job, uint32_t i)
+{
+	return (struct rules_task){
+		.cpu_ms = job->cpu_ms,
+		.io_per_ms = job->io_per_ms,
+		.request_kb = job->request_kb,
+		.reaccess = job->reaccess,
+		.memory_mb = job->memory_mb,
+		.faults_per_ms = job->faults_per_ms,
+		.initial_mb = job->initial_mb,
+		.written_mb = job->written_mb,
+		.com_ms = job->com_ms ? job->com_ms[i] : 0,
+	};
+}
+
+/* The tasks of home after the placement, and every node charged with what it got. */
+static int settle(const struct view_file *view, struct view_decision *d, struct rules_task **out,
+		  size_t *n)
+{
+	const struct rules_node *home = &view->nodes[view->home].node;
+	struct rules_task *tasks = calloc(home->ntasks + d->ntasks + 1, sizeof(*tasks));
+	struct rules_request one = view->job;
+	int rc = 0;
+
+	if (!tasks)
+		return -ENOMEM;
+	one.tasks = 1;
+	one.com_ms = NULL;
+	*n = home->ntasks;
+	if (home->ntasks)
+		memcpy(tasks, home->tasks, home->ntasks * sizeof(*tasks));
+	for (uint32_t i = 0; i < d->ntasks && !rc; i++) {
+		if (d->nodes[i] == view->home)
+			tasks[(*n)++] = task_of(&view->job, i);
+		rc = rules_view_charge(d->view, d->nodes[i], &one);
+	}
+	*out = tasks;
+	return rc;
+}
+
+static int migrate(const struct view_file *view, struct rules *rules, struct view_decision *d)
+{
+	struct rules_task *tasks = NULL;
+	size_t n = 0;
+	int rc = settle(view, d, &tasks, &n);
+
+	if (!rc) {
+		d->moves = calloc(n + 1, sizeof(*d->moves));
+		rc = d->moves ? rules_migrate(rules, d->view, view->home, tasks, n, d->moves, n,
+					      &d->nmoves, NULL)
+			      : -ENOMEM;
+	}
+	free(tasks);
+	return rc;
+}
+
+static int attach(const struct view_file *view, const struct view_policy *policy,
+		  struct rules *rules)
+{
+	const struct rules_node *home = &view->nodes[view->home].node;
+
+	/* Without memory there is no buffer to set; the weights are the policy's then. */
+	if (!policy->feedback || !(home->ram_mb > 0))
+		return 0;
+	return rules_feedback(rules, home->ram_mb, home->buffer_mb);
+}
+
+static int decide(const struct view_file *view, struct view_decision *d)
+{
+	struct rules *rules = rules_new(d->policy.policy, &view->params, view->seed);
+	int rc = rules ? attach(view, &d->policy, rules) : -ENOMEM;
+
+	d->nodes = calloc(view->job.tasks + 1, sizeof(*d->nodes));
+	if (!rc && !d->nodes)
+		rc = -ENOMEM;
+	if (!rc)
+		rc = rules_place_job(rules, d->view, view->home, &view->job, &d->plan, d->nodes);
+	d->ntasks = rc || d->plan.queued ? 0 : view->job.tasks;
+	if (!rc && d->ntasks && rules_policy_migrates(d->policy.policy))
+		rc = migrate(view, rules, d);
+	rules_free(rules);
+	return rc;
+}
+
+int view_decide(const struct view_file *view, const struct view_policy *policy,
+		struct view_decision *decision, struct iocom_err *err)
+{
+	struct view_decision *d = decision;
+	int rc;
+
+	memset(d, 0, sizeof(*d));
+	d->policy = *policy;
+	d->home = view->home;
+	d->rates = view->params.rates;
+	rc = view_index(view, policy, &d->view, err);
+	if (rc)
+		return rc;
+	rc = decide(view, d);
+	if (rc) {
+		view_decision_fini(d);
+		return iocom_err_set(err, rc, "cannot decide by %s where the job runs: %s",
+				     policy->name, strerror(-rc));
+	}
+	return 0;
+}
+
+void view_decision_fini(struct view_decision *d)
+{
+	free(d->nodes);
+	free(d->moves);
+	rules_view_free(d->view);
+	memset(d, 0, sizeof(*d));
+}

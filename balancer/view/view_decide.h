@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* From a view to a decision: one way, for the agent, the view file and a recording. */
+#ifndef IOCOM_VIEW_DECIDE_H
+#define IOCOM_VIEW_DECIDE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "iocom/err.h"
+#include "iocom/rules.h"
+#include "view_json.h"
+
+/* The policy, and whether the feedback controller is attached to it. */
+struct view_policy {
+	enum rules_policy policy;
+	bool feedback;
+	char name[32]; /* as answers have it: "iocm-re", "feedback+wal" */
+};
+
+struct view_decision {
+	struct view_policy policy;
+	struct rules_plan plan;
+	uint32_t *nodes;	  /* of each task of the job */
+	uint32_t ntasks;	  /* 0: queued */
+	struct rules_move *moves; /* migrating policies: tasks of home, the job's own after them */
+	size_t nmoves;
+	struct rules_view *view; /* as indexed, charges included */
+	uint32_t home;
+	enum rules_rates rates;
+};
+
+/* Any case, "feedback+P" too.  0, or -EINVAL with a sentence that lists all names. */
+int view_policy_parse(const char *name, struct view_policy *policy, struct iocom_err *err);
+
+/*
+ * The indexed form of all nodes, charged; with POLICY only what that looks at is
+ * indexed (NULL: everything).  0; -EINVAL (values that no sum can hold); -ENOMEM.
+ */
+int view_index(const struct view_file *view, const struct view_policy *policy,
+	       struct rules_view **out, struct iocom_err *err);
+
+/*
+ * Places the job and, for policies that migrate, says which tasks of home should then
+ * leave it.  0; -EINVAL, -ENOMEM.  DECISION is to be freed only after 0.
+ */
+int view_decide(const struct view_file *view, const struct view_policy *policy,
+		struct view_decision *decision, struct iocom_err *err);
+void view_decision_fini(struct view_decision *decision);
+
+#endif

@@ -1,0 +1,600 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The view file: defaults, every field, the way there and back, every error. */
+#include "view_fixture.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "json_text.h"
+#include "plan_json.h"
+#include "view_decide.h"
+
+static void decode(const char *text, struct view_file *v)
+{
+	struct iocom_err err = {0};
+
+	if (view_file_decode("t.json", text, strlen(text), v, &err))
+		fail_msg("%s", err.text);
+}
+
+/* The published example, every field. */
+static void test_example(void **state)
+{
+	struct iocom_err err = {0};
+	struct view_file v;
+	const struct rules_node *n;
+	const struct rules_task *t;
+
+	(void)state;
+	if (view_file_read("tests/unit/data/view_example.json", &v, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(v.nnodes, 1);
+	assert_true(v.time_ms == 0 && v.home == 0 && v.seed == 1);
+	assert_true(v.params.network_mb_per_s == 125 && v.params.reference_mips == 800);
+	assert_int_equal(v.params.rates, RULES_RATES_COMPUTATION);
+	assert_true(v.params.rho_max == 0.99 && v.params.w_io == 0.5);
+	n = &v.nodes[0].node;
+	assert_string_equal(n->name, "n1");
+	assert_true(n->ram_mb == 640 && n->buffer_mb == 160 && n->cpu_mips == 800 && n->cores == 1);
+	assert_true(n->disk_fixed_ms == 8 && n->disk_mb_per_s == 40 && n->request_kb == 250 &&
+		    n->request_sd_kb == 50 && n->network_mb_per_s == 125);
+	assert_int_equal(n->ntasks, 1);
+	t = &n->tasks[0];
+	assert_true(t->cpu_ms == 2000 && t->age_ms == 500 && t->io_per_ms == 2 &&
+		    t->request_kb == 250 && t->reaccess == 5 && t->memory_mb == 4);
+	assert_true(n->has_measured && n->measured.disk_arrivals_per_ms == 0.05 &&
+		    n->measured.disk_utilisation == 0.7 && n->measured.service_ms == 14.2 &&
+		    n->measured.service_ms2 == 204 && n->measured.cpu_queue == 2 &&
+		    n->measured.io_tasks == 0);
+	assert_true(n->has_advertised && n->advertised.io_per_ms == 0.4 &&
+		    n->advertised.explicit_per_ms == 0.4 && n->advertised.memory_mb == 120 &&
+		    n->advertised.cpu == 3 && n->advertised.com_ms == 0);
+	assert_true(n->has_zatti && n->zatti.cpu_idle_percent == 0 && n->zatti.run_queue == 3 &&
+		    n->zatti.blocks_per_s == 12 && n->zatti.free_mb == 200);
+	assert_true(n->accepts && n->age_ms == 300);
+	assert_true(v.job.cpu_ms == 3000 && v.job.io_per_ms == 1 && v.job.request_kb == 250 &&
+		    v.job.reaccess == 5 && v.job.memory_mb == 4 && v.job.initial_mb == 10 &&
+		    v.job.requests < 0 && v.job.tasks == 1 && v.job.hops == 0);
+	assert_true(v.job.com_ms && v.job.com_ms[0] == 0);
+	view_file_fini(&v);
+}
+
+static void test_defaults(void **state)
+{
+	struct rules_params params;
+	struct view_file v;
+	const struct rules_node *n;
+
+	(void)state;
+	rules_params_default(&params, RULES_RATES_COMPUTATION);
+	decode("{\"nodes\": [{}, {\"ram_mb\": 100, \"tasks\": [{}]}], \"job\": {}}", &v);
+	assert_true(v.time_ms == 0 && v.home == 0 && v.seed == 1);
+	assert_memory_equal(&v.params, &params, sizeof(params));
+	n = &v.nodes[0].node;
+	assert_string_equal(n->name, "n1");
+	assert_string_equal(v.nodes[1].node.name, "n2");
+	assert_true(n->ram_mb == 640 && n->buffer_mb == 160 && n->cpu_mips == 800 && n->cores == 1);
+	assert_true(n->disk_fixed_ms == 8 && n->disk_mb_per_s == 40 && n->request_kb == 250);
+	assert_true(n->request_sd_kb == 50 && n->network_mb_per_s == 0);
+	assert_true(n->ntasks == 0 && !n->has_measured && !n->has_advertised && !n->has_zatti);
+	assert_true(n->accepts && n->age_ms == 0);
+	n = &v.nodes[1].node;
+	assert_true(n->buffer_mb == 25 && n->ntasks == 1);
+	assert_true(n->tasks[0].request_kb == 250 && n->tasks[0].reaccess == 5 &&
+		    n->tasks[0].cpu_ms == 0 && !n->tasks[0].pinned);
+	assert_true(v.job.request_kb == 250 && v.job.reaccess == 5 && v.job.requests < 0 &&
+		    v.job.tasks == 1 && v.job.com_ms == NULL);
+	view_file_fini(&v);
+
+	rules_params_default(&params, RULES_RATES_WALL);
+	decode("{\"rates\": \"wall\", \"nodes\": [{\"tasks\": [{}]}], \"job\": {\"tasks\": 3, "
+	       "\"com_ms\": [1, 2]}}",
+	       &v);
+	assert_memory_equal(&v.params, &params, sizeof(params));
+	assert_true(v.nodes[0].node.buffer_mb == 0 && v.job.reaccess == 0);
+	assert_true(v.nodes[0].node.tasks[0].reaccess == 0);
+	assert_true(v.job.com_ms[0] == 1 && v.job.com_ms[1] == 2 && v.job.com_ms[2] == 0);
+	view_file_fini(&v);
+}
+
+/* Groups given in part: the rest follows from what there is. */
+static void test_parts(void **state)
+{
+	struct view_file v;
+	struct rules_node *n;
+
+	(void)state;
+	decode("{\"nodes\": [{\"tasks\": [{\"memory_mb\": 30, \"io_per_ms\": 0.5, \"cpu_ms\": 10,"
+	       "\"reaccess\": 0}, {\"memory_mb\": 12, \"com_ms\": 7}],"
+	       "\"advertised\": {\"cpu\": 9}, \"measured\": {\"disk_arrivals_per_ms\": 0.05,"
+	       "\"service_ms\": 10}, \"zatti\": {\"blocks_per_s\": 3}}, {\"advertised\":"
+	       "{\"io_per_ms\": 2}, \"measured\": {}, \"zatti\": {}}], \"job\": {}}",
+	       &v);
+	n = &v.nodes[0].node;
+	assert_true(n->advertised.cpu == 9 && n->advertised.memory_mb == 42 &&
+		    n->advertised.com_ms == 7);
+	assert_true(n->advertised.io_per_ms == 0.5 && n->advertised.explicit_per_ms == 0.5);
+	assert_true(n->measured.disk_utilisation == 0.5 && n->measured.service_ms2 == 100 &&
+		    n->measured.cpu_queue == 9);
+	assert_true(n->zatti.blocks_per_s == 3 && n->zatti.run_queue == 9 &&
+		    n->zatti.cpu_idle_percent == 0 && n->zatti.free_mb == 480 - 42);
+	n = &v.nodes[1].node;
+	assert_true(n->advertised.io_per_ms == 2 && n->advertised.explicit_per_ms == 2 &&
+		    n->advertised.cpu == 0);
+	assert_true(n->measured.disk_utilisation == 0 && n->measured.cpu_queue == 0);
+	assert_true(n->zatti.cpu_idle_percent == 100 && n->zatti.blocks_per_s == 2000 &&
+		    n->zatti.free_mb == 480);
+	view_file_fini(&v);
+}
+
+/* The manual lists every parameter. */
+static void test_manual(void **state)
+{
+	struct rules_params params;
+	char text[32768] = "", wanted[80];
+	FILE *f = fopen("balancer/iocom-view.5.scd", "r");
+	const char *name;
+
+	(void)state;
+	assert_non_null(f);
+	assert_true(fread(text, 1, sizeof(text) - 1, f) < sizeof(text) - 1);
+	fclose(f);
+	rules_params_default(&params, RULES_RATES_COMPUTATION);
+	for (unsigned int i = 0; rules_params_get(&params, i, &name), name; i++) {
+		size_t n = 0;
+
+		wanted[n++] = '*';
+		for (; *name; name++) {
+			if (*name == '_')
+				wanted[n++] = '\\';
+			wanted[n++] = *name;
+		}
+		memcpy(wanted + n, "* [", 4);
+		if (!strstr(text, wanted))
+			fail_msg("iocom-view(5) does not tell of %s", wanted);
+	}
+}
+
+static void same_view(const struct view_file *a, const struct view_file *b)
+{
+	assert_memory_equal(&a->params, &b->params, sizeof(a->params));
+	assert_true(a->time_ms == b->time_ms && a->home == b->home && a->seed == b->seed);
+	assert_int_equal(a->nnodes, b->nnodes);
+	for (uint32_t i = 0; i < a->nnodes; i++) {
+		assert_true(view_node_same(&a->nodes[i], &b->nodes[i]));
+		assert_true(a->nodes[i].node.age_ms == b->nodes[i].node.age_ms);
+	}
+	assert_true(a->job.cpu_ms == b->job.cpu_ms && a->job.io_per_ms == b->job.io_per_ms &&
+		    a->job.requests == b->job.requests && a->job.tasks == b->job.tasks &&
+		    a->job.hops == b->job.hops && a->job.written_mb == b->job.written_mb);
+	assert_int_equal(a->job.com_ms == NULL, b->job.com_ms == NULL);
+	if (a->job.com_ms)
+		assert_memory_equal(a->job.com_ms, b->job.com_ms, a->job.tasks * sizeof(double));
+}
+
+static char *encode(const struct view_file *v, size_t *n)
+{
+	json_t *document = view_file_json(v);
+	char *text;
+
+	assert_non_null(document);
+	text = json_text_dump(document, n);
+	assert_non_null(text);
+	json_decref(document);
+	return text;
+}
+
+static void test_round_trip(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 200; seed++) {
+		struct draws d = {seed};
+		struct iocom_err err = {0};
+		struct view_file v, back;
+		size_t n, m;
+		char *text, *again;
+
+		view_random(&d, &v);
+		text = encode(&v, &n);
+		if (view_file_decode("t.json", text, n, &back, &err))
+			fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
+		same_view(&v, &back);
+		again = encode(&back, &m);
+		assert_string_equal(text, again);
+		free(text);
+		free(again);
+		view_file_fini(&v);
+		view_file_fini(&back);
+	}
+}
+
+static void test_numbers(void **state)
+{
+	static const double values[] = {0,     1,	  -1,	0.1,	1.0 / 3,
+					1e21,  1e-300,	  4e15, 5e-324, 2.5e17,
+					1e300, 123456789, 0.7,	1e22,	125};
+	char out[JSON_TEXT_NUMBER_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+		size_t n = json_text_number(values[i], out);
+
+		assert_int_equal(n, strlen(out));
+		assert_true(strtod(out, NULL) == values[i]);
+		assert_non_null(strpbrk(out, ".e"));
+	}
+	json_text_number(0.1, out);
+	assert_string_equal(out, "0.1");
+	json_text_number(125, out);
+	assert_string_equal(out, "125.0");
+}
+
+#define NODE	   "{\"name\": \"n1\"}"
+#define VIEW(node) "{\"nodes\": [" node "], \"job\": {}}"
+
+/* What is wrong, and what must be said about it. */
+static const struct {
+	const char *text, *said;
+} errors[] = {
+	{"", "t.json:1:1: '[' or '{' expected"},
+	{"[]", "t.json:1:1: expected an object, found a list"},
+	{"{\n \"home\": nope}", "t.json:2:10: home: invalid token near 'nope'"},
+	{"{} {}", "end of file expected"},
+	{"{\"job\": {}}", "t.json:1:1: nodes: expected a list of at least one node, found nothing"},
+	{"{\"nodes\": [], \"job\": {}}",
+	 "nodes: expected a list of at least one node, found a list"},
+	{"{\"nodes\": {}, \"job\": {}}",
+	 "nodes: expected a list of at least one node, found an object"},
+	{"{\"nodes\": [" NODE "]}", "t.json:1:1: job: expected an object, found nothing"},
+	{"{\"nodes\": [" NODE "], \"job\": 3}", "job: expected an object, found 3"},
+	{"{\"version\": 2, \"nodes\": [" NODE "], \"job\": {}}",
+	 "version: expected 1, the version that this program reads, found 2"},
+	{"{\"jobs\": {}}", "t.json:1:10: jobs: unknown field; expected one of version, time_ms"},
+	{"{\"rates\": \"cpu\", \"nodes\": [" NODE "], \"job\": {}}",
+	 "rates: expected \"computation\" or \"wall\", found \"cpu\""},
+	{"{\"home\": 1, \"nodes\": [" NODE "], \"job\": {}}",
+	 "t.json:1:10: home: expected the index of a node, 0 to 0, found 1"},
+	{"{\"home\": -1, \"nodes\": [" NODE "], \"job\": {}}",
+	 "home: expected a whole number from 0 to 4294967295, found -1"},
+	{"{\"home\": 0.5, \"nodes\": [" NODE "], \"job\": {}}", "home: expected a whole number"},
+	{"{\"seed\": \"x\", \"nodes\": [" NODE "], \"job\": {}}", "seed: expected a whole number"},
+	{"{\"time_ms\": true, \"nodes\": [" NODE "], \"job\": {}}",
+	 "time_ms: expected a number, found true"},
+	{"{\"params\": {\"w_oi\": 1}, \"nodes\": [" NODE "], \"job\": {}}",
+	 "params.w_oi: no parameter of the rules has this name"},
+	{"{\"params\": {\"w_io\": 2}, \"nodes\": [" NODE "], \"job\": {}}",
+	 "params.w_io: expected a value in the parameter's range, found 2"},
+	{"{\"params\": {\"w_io\": -1}, \"nodes\": [" NODE "], \"job\": {}}",
+	 "params.w_io: expected a number that is not negative, found -1"},
+	{"{\"params\": {\"w_io\": \"1\"}, \"nodes\": [" NODE "], \"job\": {}}",
+	 "params.w_io: expected a number, found \"1\""},
+	{"{\"params\": [], \"nodes\": [" NODE "], \"job\": {}}",
+	 "params: expected an object of parameters, found a list"},
+	{"{\"network_mb_per_s\": 0, \"nodes\": [" NODE "], \"job\": {}}",
+	 "network_mb_per_s: expected a value in the parameter's range, found 0"},
+	{"{\"network_mb_per_s\": 5, \"params\": {\"network_mb_per_s\": 5}, \"nodes\": [{}], "
+	 "\"job\": {}}",
+	 "t.json:1:22: network_mb_per_s: expected once, found in \"params\" as well"},
+	{VIEW("3"), "nodes[0]: expected an object, found 3"},
+	{VIEW(NODE ", " NODE),
+	 "nodes[1].name: expected a name of its own; \"n1\" is nodes[0]'s already"},
+	{VIEW("{\"name\": \"n2\"}, {}"), "nodes[1].name: expected a name of its own"},
+	{VIEW("{\"name\": \"\"}"), "nodes[0].name: expected a name that is not empty"},
+	{VIEW("{\"name\": 7}"), "nodes[0].name: expected a text of at most 63 bytes, found 7"},
+	{VIEW("{\"name\": \"a\\u001b[31m\"}"),
+	 "nodes[0].name: expected a text without control characters"},
+	{VIEW("{\"name\": \"a\\u0000b\"}"), "t.json:1:"},
+	{VIEW("{\"ram_mb\": NaN}"), "t.json:1:23: nodes[0].ram_mb: invalid token near 'NaN'; "
+				    "expected a JSON value"},
+	{VIEW(NODE ", {\"tasks\": [{}, {\"cpu_ms\": -Infinity}]}"),
+	 "nodes[1].tasks[1].cpu_ms: invalid token near '-'"},
+	{VIEW("{\"ram_mb\": 1e999}"), "nodes[0].ram_mb: real number overflow"},
+	{VIEW("{\"ram_mb\": 1, \"ram_mb\": 2}"),
+	 "nodes[0]: duplicate object key near '\"ram_mb\"'"},
+	{VIEW("{\"ram_mb\": null}"), "nodes[0].ram_mb: expected a number, found null"},
+	{VIEW("{\"ram_mb\": 100, \"buffer_mb\": 100}"),
+	 "nodes[0].buffer_mb: expected less than ram_mb, found 100"},
+	{VIEW("{\"cpu_mips\": 0}"), "nodes[0].cpu_mips: expected a number above 0, found 0"},
+	{VIEW("{\"cores\": 0.5}"), "nodes[0].cores: expected a number from 1, found 0.5"},
+	{VIEW("{\"mips\": 0}"), "nodes[0].mips: unknown field; expected one of name, ram_mb"},
+	{VIEW("{\"tasks\": {}}"), "nodes[0].tasks: expected a list of tasks, found an object"},
+	{VIEW("{\"tasks\": [[]]}"), "nodes[0].tasks[0]: expected an object, found a list"},
+	{VIEW(NODE ", {\"tasks\": [{}, {\n\"io_per_ms\": -1}]}"),
+	 "t.json:2:14: nodes[1].tasks[1].io_per_ms: expected a number that is not negative, found "
+	 "-1"},
+	{VIEW("{\"tasks\": [{\"pinned\": 1}]}"),
+	 "nodes[0].tasks[0].pinned: expected true or false, found 1"},
+	{VIEW("{\"measured\": {\"queue\": 1}}"), "nodes[0].measured.queue: unknown field"},
+	{VIEW("{\"measured\": null}"), "nodes[0].measured: expected an object, found null"},
+	{VIEW("{\"advertised\": {\"cpu\": -1}}"), "nodes[0].advertised.cpu: expected a number"},
+	{VIEW("{\"zatti\": {\"cpu_idle_percent\": 101}}"),
+	 "nodes[0].zatti.cpu_idle_percent: expected a number from 0 to 100, found 101"},
+	{VIEW("{\"owner\": {\"accepts\": \"yes\"}}"),
+	 "nodes[0].owner.accepts: expected true or false, found \"yes\""},
+	{VIEW("{\"charged\": 1}"), "nodes[0].charged: expected a list of jobs, found 1"},
+	{VIEW("{\"charged\": [{\"tasks\": 2}]}"), "nodes[0].charged[0].tasks: expected 1, found 2"},
+	{VIEW("{\"tasks\": [{\"memory_mb\": 1e308}, {\"memory_mb\": 1e308}], \"zatti\": {}}"),
+	 "t.json:1:12: nodes[0]: expected loads whose sums a number can hold"},
+	{"{\"nodes\": [{}], \"job\": {\"tasks\": 0}}",
+	 "job.tasks: expected a whole number from 1 to 1000000, found 0"},
+	{"{\"nodes\": [{}], \"job\": {\"tasks\": 1000001}}", "job.tasks: expected a whole number"},
+	{"{\"nodes\": [{}], \"job\": {\"requests\": \"many\"}}",
+	 "job.requests: expected a number, found \"many\""},
+	{"{\"nodes\": [{}], \"job\": {\"com_ms\": 0}}",
+	 "job.com_ms: expected a list of numbers, found 0"},
+	{"{\"nodes\": [{}], \"job\": {\"com_ms\": [0, -4], \"tasks\": 3}}",
+	 "t.json:1:39: job.com_ms[1]: expected a number that is not negative, found -4"},
+	{"{\"nodes\": [{}], \"job\": {\"com_ms\": [0, 4]}}",
+	 "job.com_ms: expected at most 1 numbers, one a task, found 2"},
+	{"{\"nodes\": [{}], \"job\": {\"class\": \"x\"}}", "job.class: unknown field"},
+};
+
+static void test_errors(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
+		struct iocom_err err = {0};
+		struct view_file v;
+		int rc = view_file_decode("t.json", errors[i].text, strlen(errors[i].text), &v,
+					  &err);
+
+		if (rc != -EINVAL || !strstr(err.text, errors[i].said))
+			fail_msg("%s\n%d '%s'\nwanted '%s'", errors[i].text, rc, err.text,
+				 errors[i].said);
+	}
+}
+
+static void refused(const char *text, size_t length, const char *said)
+{
+	struct iocom_err err = {0};
+	struct view_file v;
+
+	assert_int_equal(view_file_decode("t.json", text, length, &v, &err), -EINVAL);
+	if (!strstr(err.text, said))
+		fail_msg("'%s', wanted '%s'", err.text, said);
+}
+
+static void test_sizes(void **state)
+{
+	size_t deep = 100000;
+	char *text = malloc(deep);
+	struct iocom_err err = {0};
+	struct view_file v;
+
+	(void)state;
+	assert_non_null(text);
+	memset(text, '[', deep);
+	refused(text, deep, "maximum parsing depth reached");
+	free(text);
+	/* The text is not looked at before its size. */
+	refused("{", (size_t)VIEW_BYTES_MAX + 1, "larger than 128 MB");
+	refused("{\"a\": \"\xff\"}", 10, "unable to decode byte 0xff");
+	refused("{\"a\0\": 1}", 9, "t.json:1:");
+	assert_int_equal(view_file_read("/nonexistent/view.json", &v, &err), -ENOENT);
+	assert_non_null(strstr(err.text, "cannot read /nonexistent/view.json: No such file"));
+	assert_int_equal(view_file_read("/", &v, &err), -EISDIR);
+}
+
+/* --- deciding --------------------------------------------------------------------- */
+
+static json_t *answer(const struct view_file *v, const char *policy)
+{
+	struct iocom_err err = {0};
+	struct view_decision d;
+	struct view_policy p;
+	json_t *out;
+
+	if (view_policy_parse(policy, &p, &err) || view_decide(v, &p, &d, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(d.ntasks, d.plan.queued ? 0 : v->job.tasks);
+	out = plan_json(&d, true);
+	assert_non_null(out);
+	view_decision_fini(&d);
+	return out;
+}
+
+static void upper(const char *name, char *out)
+{
+	do
+		*out++ = (char)(*name >= 'a' && *name <= 'z' ? *name - 32 : *name);
+	while (*name++);
+}
+
+static void test_policies(void **state)
+{
+	static const char *const names[] = {
+		"nlb",	   "cpu-re",	   "mem-re",	 "cm",	   "io",	"io-re",
+		"iocm-re", "iocm-re-hom",  "iocm-pm",	 "wal",	   "wal-fc",	"com",
+		"bs",	   "zatti-binary", "zatti-real", "random", "threshold", "shortest",
+		"cpu-pm",  "mem-pm",	   "io-pm",	 "wal-pm",
+	};
+	struct iocom_err err = {0};
+	struct view_policy p;
+	struct view_file v;
+
+	(void)state;
+	if (view_file_read("tests/unit/data/view_four.json", &v, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(sizeof(names) / sizeof(*names), RULES_POLICIES);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		char shout[32], with[32];
+		json_t *plain = answer(&v, names[i]), *loud, *fed;
+
+		upper(names[i], shout);
+		loud = answer(&v, shout);
+		assert_true(json_equal(plain, loud));
+		assert_string_equal(json_string_value(json_object_get(plain, "policy")), names[i]);
+		snprintf(with, sizeof(with), "FeedBack+%s", names[i]);
+		fed = answer(&v, with);
+		/* Before any job has ended the controller has changed nothing. */
+		assert_true(plan_json_same(json_object_get(plain, "nodes"),
+					   json_object_get(fed, "nodes"), 0));
+		snprintf(with, sizeof(with), "feedback+%s", names[i]);
+		assert_string_equal(json_string_value(json_object_get(fed, "policy")),
+				    strcmp(names[i], "wal-fc") ? with : "wal-fc");
+		json_decref(plain);
+		json_decref(loud);
+		json_decref(fed);
+	}
+	assert_int_equal(view_policy_parse("iocm", &p, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "unknown policy 'iocm'; known: nlb cpu-re"));
+	assert_non_null(strstr(err.text, "wal-pm"));
+	view_file_fini(&v);
+}
+
+/* Decides without the codec, every index kept. */
+static void decide_plainly(const struct view_file *v, enum rules_policy policy,
+			   struct rules_plan *plan)
+{
+	struct rules *rules = rules_new(policy, &v->params, v->seed);
+	struct rules_view *view = rules_view_new();
+	uint32_t node;
+
+	assert_true(rules && view);
+	rules_view_rates(view, v->params.rates);
+	for (uint32_t i = 0; i < v->nnodes; i++) {
+		assert_int_equal(rules_view_set(view, i, &v->nodes[i].node), 0);
+		for (size_t j = 0; j < v->nodes[i].ncharged; j++)
+			assert_int_equal(rules_view_charge(view, i, &v->nodes[i].charged[j]), 0);
+	}
+	assert_int_equal(rules_place_job(rules, view, v->home, &v->job, plan, &node), 0);
+	rules_view_free(view);
+	rules_free(rules);
+}
+
+static void test_as_without(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 50; seed++) {
+		struct draws d = {seed};
+		struct view_file v;
+
+		view_random(&d, &v);
+		v.job.tasks = 1;
+		for (int i = 0; i < RULES_POLICIES; i++) {
+			struct view_decision decision;
+			struct view_policy p = {.policy = (enum rules_policy)i, .name = "p"};
+			struct rules_plan plan;
+
+			decide_plainly(&v, p.policy, &plan);
+			assert_int_equal(view_decide(&v, &p, &decision, NULL), 0);
+			assert_int_equal(decision.plan.node, plan.node);
+			assert_int_equal(decision.plan.ntied, plan.ntied);
+			assert_int_equal(decision.plan.nreasons, plan.nreasons);
+			for (uint32_t k = 0; k < plan.nreasons; k++)
+				assert_true(plan.reasons[k].left == decision.plan.reasons[k].left &&
+					    plan.reasons[k].right ==
+						    decision.plan.reasons[k].right);
+			view_decision_fini(&decision);
+		}
+		view_file_fini(&v);
+	}
+}
+
+/* Deciding on a view, and on what came back from its file: the same answer. */
+static void test_same_answer(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 100; seed++) {
+		struct draws d = {seed};
+		struct view_file v, back;
+		size_t n;
+		char *text;
+
+		view_random(&d, &v);
+		text = encode(&v, &n);
+		assert_int_equal(view_file_decode("t", text, n, &back, NULL), 0);
+		for (int p = 0; p < RULES_POLICIES; p++) {
+			json_t *a = answer(&v, rules_policy_name((enum rules_policy)p));
+			json_t *b = answer(&back, rules_policy_name((enum rules_policy)p));
+
+			assert_true(json_equal(a, b));
+			json_decref(a);
+			json_decref(b);
+		}
+		free(text);
+		view_file_fini(&v);
+		view_file_fini(&back);
+	}
+}
+
+/* Damaged texts: an error or a view, and a view can be decided on or says why not. */
+static void test_damaged(void **state)
+{
+	static const char put[] = "0123456789-.eE\"{}[],: nulltrue\\";
+	struct draws d = {99};
+
+	(void)state;
+	for (int round = 0; round < 40; round++) {
+		struct view_file v;
+		size_t n;
+		char *text;
+
+		view_random(&d, &v);
+		text = encode(&v, &n);
+		view_file_fini(&v);
+		for (int i = 0; i < 60; i++) {
+			struct view_policy p = {.policy = (enum rules_policy)(i % RULES_POLICIES)};
+			struct iocom_err err = {0};
+			struct view_decision made;
+			size_t at = (size_t)draw(&d, (double)n);
+			char was = text[at];
+			int rc;
+
+			text[at] = put[(size_t)draw(&d, sizeof(put) - 1)];
+			rc = view_file_decode("t", text, n, &v, &err);
+			assert_true(rc == 0 || (rc == -EINVAL && err.text[0]));
+			if (rc == 0) {
+				if (view_decide(&v, &p, &made, &err) == 0)
+					view_decision_fini(&made);
+				else
+					assert_true(err.text[0]);
+				view_file_fini(&v);
+			}
+			if (i % 3)
+				text[at] = was;
+		}
+		free(text);
+	}
+}
+
+static void test_same_plan(void **state)
+{
+	json_t *a = json_pack("{s:s,s:[f,i],s:{s:s}}", "node", "n1", "x", 2.0, 3, "r", "text", "a");
+	json_t *b = json_pack("{s:{s:s},s:[i,i],s:s}", "r", "text", "b", "x", 2, 3, "node", "n1");
+
+	(void)state;
+	assert_true(plan_json_same(a, b, 0));
+	json_array_set_new(json_object_get(b, "x"), 0, json_real(2.0000001));
+	assert_false(plan_json_same(a, b, 0));
+	assert_false(plan_json_same(a, b, 1e-9));
+	assert_true(plan_json_same(a, b, 1e-7));
+	json_array_set_new(json_object_get(b, "x"), 0, json_integer(2));
+	json_array_append_new(json_object_get(b, "x"), json_integer(1));
+	assert_false(plan_json_same(a, b, 0));
+	assert_false(plan_json_same(a, NULL, 0));
+	json_array_remove(json_object_get(b, "x"), 2);
+	json_object_set_new(b, "node", json_string("n2"));
+	assert_false(plan_json_same(a, b, 0));
+	json_object_set_new(b, "node", json_string("n1"));
+	json_object_set_new(b, "more", json_true());
+	assert_false(plan_json_same(a, b, 0));
+	assert_false(plan_json_same(b, a, 0));
+	json_decref(a);
+	json_decref(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_example),	   cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_parts),	   cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_numbers),	   cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_sizes),	   cmocka_unit_test(test_policies),
+		cmocka_unit_test(test_as_without), cmocka_unit_test(test_same_answer),
+		cmocka_unit_test(test_same_plan),  cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_manual),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
