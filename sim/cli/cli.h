@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What the subcommands of iocom-sim share. */
+#ifndef SIM_CLI_CLI_H
+#define SIM_CLI_CLI_H
+
+#include <signal.h>
+
+#include "report/report.h"
+
+enum { CLI_OK, CLI_FAILED, CLI_USAGE }; /* exit codes */
+
+#define CLI_SWEEPS_MAX 8
+
+/* The options of all subcommands; each accepts some of them. */
+struct cli {
+	const char *command;	    /* for messages: "iocom-sim run" */
+	uint32_t seeds;		    /* --seeds; 0: not given */
+	uint64_t seed;		    /* --seed: the first; 1 */
+	unsigned int jobs;	    /* --jobs: runs at once; 0: one a core */
+	unsigned int shard, shards; /* --shard i/n; shards 0: not given */
+	const char *out;	    /* --out; NULL: not given */
+	bool json;
+	const char *workload, *nodes, *policies, *measure;
+	const char *sweep[CLI_SWEEPS_MAX];
+	size_t nsweeps;
+	const char *record, *export_view, *trace;
+	uint64_t at_decision;
+	struct settings set; /* --set, --fidelity, --parallel */
+	const volatile sig_atomic_t *cancel;
+};
+
+/* Which options a subcommand takes. */
+enum {
+	CLI_TAKES_SWEEP = 1,  /* --jobs, --shard, --seeds, --set, --fidelity, --parallel */
+	CLI_TAKES_OUT = 2,    /* --out, --json */
+	CLI_TAKES_RUN = 4,    /* --workload, --nodes, --policy, --sweep, --measure ... */
+	CLI_TAKES_REPLAY = 8, /* --nodes, --policy */
+	CLI_TAKES_TRACE = 16, /* --trace */
+};
+
+/*
+ * Parses ARGV after the subcommand's name (argv[0]).  *FIRST: the first operand;
+ * operands are moved behind the options.  0; CLI_USAGE, the reason printed; -1:
+ * --help was printed and the program is to end with CLI_OK.
+ */
+int cli_parse(struct cli *cli, int argc, char **argv, int takes, const char *help, int *first);
+void cli_free(struct cli *cli);
+/* "iocom-sim run: TEXT" to standard error; returns CODE. */
+__attribute__((format(printf, 3, 4))) int cli_fail(const struct cli *cli, int code, const char *fmt,
+						   ...);
+
+/*
+ * Opens one run of each cell: what is wrong with settings, policies or a generator's
+ * text is found before anything runs.  0, CLI_USAGE or CLI_FAILED, the reason printed.
+ */
+int cli_check(const struct cli *cli, const struct sweep *s);
+
+/* Runs REPORTS' sweeps (all shards, or one to a part file), judges, prints, writes. */
+int cli_execute(struct cli *cli, struct report *reports, size_t n, bool page);
+/* The second half of it, for results at hand.  SECONDS: how long the runs took; 0: unknown. */
+int cli_deliver(struct cli *cli, struct report *reports, size_t n, bool page, double seconds);
+
+int cmd_experiment(int argc, char **argv, const volatile sig_atomic_t *cancel);
+int cmd_figures(int argc, char **argv, const volatile sig_atomic_t *cancel);
+int cmd_list(int argc, char **argv, const volatile sig_atomic_t *cancel);
+int cmd_run(int argc, char **argv, const volatile sig_atomic_t *cancel);
+int cmd_replay(int argc, char **argv, const volatile sig_atomic_t *cancel);
+int cmd_params(int argc, char **argv, const volatile sig_atomic_t *cancel);
+int cmd_merge(int argc, char **argv, const volatile sig_atomic_t *cancel);
+
+/* Adds the policies of "A,B,..." to S as series.  0 or CLI_USAGE, the reason printed. */
+int cli_add_policies(const struct cli *cli, struct sweep *s, const char *policies);
+/* One run, recorded or its view exported; see record.c. */
+int cli_record(struct cli *cli, const struct sweep *s);
+
+/* Unit and source of a parameter; false: none of that name. */
+bool param_describe(const char *name, const char **unit, const char **source);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* `iocom-sim merge`: joins the parts of a sweep that was run in shards. */
+#include "cli.h"
+#include "report/part.h"
+
+static const char help[] =
+	"usage: iocom-sim merge DIR PART...\n"
+	"Joins the part files that `--shard 1/N` ... `--shard N/N` have written; DIR gets the\n"
+	"files that one run without --shard writes, to the byte.\n"
+	"\n"
+	"  --json                the results as JSON on standard output too\n"
+	"\n"
+	"exit: 0 done, 1 failed (a part missing, damaged, of another sweep), 2 usage\n";
+
+int cmd_merge(int argc, char **argv, const volatile sig_atomic_t *cancel)
+{
+	struct cli cli = {.command = "iocom-sim merge", .cancel = cancel};
+	struct iocom_err err = {0};
+	struct parts parts;
+	int first, ret = cli_parse(&cli, argc, argv, CLI_TAKES_OUT, help, &first);
+
+	if (ret)
+		return ret < 0 ? CLI_OK : ret;
+	if (argc - first < 2)
+		return cli_fail(&cli, CLI_USAGE, "expected DIR PART...");
+	cli.out = argv[first];
+	if (parts_read(&parts, argv + first + 1, (size_t)(argc - first - 1), &err))
+		return cli_fail(&cli, CLI_FAILED, "%s", err.text);
+	ret = cli_deliver(&cli, parts.reports, parts.n, parts.page, 0);
+	parts_free(&parts);
+	cli_free(&cli);
+	return ret;
+}

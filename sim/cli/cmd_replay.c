@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * `iocom-sim replay`: what if the jobs of a trace had run under another policy?  For
+ * people who administer machines: plain words, few numbers.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include <iocom/rules.h>
+
+#include "workload/spec.h"
+
+static const char help[] =
+	"usage: iocom-sim replay TRACE [--policy A,B,...] [OPTION...]\n"
+	"Replays the jobs of TRACE under policies, and compares: how long jobs took, how busy\n"
+	"the machines were, how much was moved.  TRACE: an iocom recording, SWF, CSD csv,\n"
+	"Darshan csv, block csv, or the simulator's 8 columns; gz too.  Writes replay.csv,\n"
+	"replay.json, replay.svg.\n"
+	"\n"
+	"  --policy A,B,...      what to compare [nlb,cpu-re,mem-re,iocm-re,iocm-pm]\n"
+	"  --nodes SPEC          the machines [as many of kind fc as the trace names]\n"
+	"  --seed S              for what the trace does not hold and is generated [1]\n"
+	"  --seeds N             several such seeds, for an interval [1]\n"
+	"  --set NAME=VALUE      a parameter (`iocom-sim params`), a field of all machines\n"
+	"                        (nodes.cpu_mips=400), an option of the reader\n"
+	"                        (load.to_s=3600, load.jobs_max=10000, load.io_per_ms=0.01)\n"
+	"  --fidelity F          fluid or request [fluid]\n"
+	"  --jobs N              runs at once [one a core]\n"
+	"  --parallel N          threads inside one run [1]\n"
+	"  --out DIR             where files go [.]\n"
+	"  --json                JSON on standard output; files only with --out\n"
+	"  --shard I/N           only every Nth run, to a part file; `iocom-sim merge` joins them\n"
+	"\n"
+	"exit: 0 done, 1 failed or interrupted (nothing is written), 2 usage\n";
+
+static const char words[] =
+	"\nslowdown      how many times longer a job took than alone on its own machine (1 is "
+	"ideal)\n"
+	"p95           19 of 20 jobs did better\n"
+	"turnaround    from submission to end\n"
+	"cpu, disk     how busy they were, 1 being always\n"
+	"moved         tasks that ran elsewhere than where they were submitted\n";
+
+/* As many machines as the trace names. */
+static int default_nodes(const struct cli *cli, char *out, size_t size)
+{
+	struct workload_options options;
+	struct iocom_err err = {0};
+	struct sim_job job;
+	struct workload *w;
+	uint32_t nodes;
+	int ret = 1;
+
+	workload_options_default(&options);
+	w = workload_spec_open(cli->trace, &options, &err);
+	if (!w)
+		return cli_fail(cli, CLI_FAILED, "%s", err.text);
+	nodes = workload_info(w)->nodes;
+	while (!workload_info(w)->nodes && (ret = workload_next(w, &job, &err)) == 1)
+		nodes = job.home + 1 > nodes ? job.home + 1 : nodes;
+	workload_free(w);
+	if (ret < 0)
+		return cli_fail(cli, CLI_FAILED, "%s", err.text);
+	snprintf(out, size, "%uxfc", nodes ? nodes : 1);
+	return 0;
+}
+
+static int fill(const struct cli *cli, struct sweep *s)
+{
+	char nodes[32];
+	const char *policies = cli->policies ? cli->policies : "nlb,cpu-re,mem-re,iocm-re,iocm-pm";
+	int ret = 0;
+
+	if (!cli->nodes)
+		ret = default_nodes(cli, nodes, sizeof(nodes));
+	if (ret)
+		return ret;
+	if (settings_set(&s->settings, "nodes", cli->nodes ? cli->nodes : nodes) ||
+	    settings_set(&s->settings, "workload", cli->trace) ||
+	    settings_merge(&s->settings, &cli->set) || sweep_add_point(s, "all", NAN, NULL, NULL))
+		return cli_fail(cli, CLI_FAILED, "no memory");
+	return cli_add_policies(cli, s, policies);
+}
+
+static void explain(const struct sweep *s)
+{
+	fputs(words, stdout);
+	putchar('\n');
+	for (size_t i = 0; i < s->nseries; i++) {
+		enum rules_policy policy;
+		bool feedback;
+
+		if (!rules_policy_parse_feedback(s->series[i].policy, &policy, &feedback))
+			printf("%-13s %s%s\n", s->series[i].label, rules_policy_summary(policy),
+			       feedback ? ", with the feedback controller" : "");
+	}
+}
+
+static int replay(struct cli *cli)
+{
+	struct report report = {.plot = PLOT_COMPARE, .y = M_SLOWDOWN};
+	struct sweep *s = sweep_new("replay", cli->trace, "");
+	int ret;
+
+	if (!s)
+		return cli_fail(cli, CLI_FAILED, "no memory");
+	report.sweep = s;
+	s->seeds = cli->seeds ? cli->seeds : 1;
+	s->first_seed = cli->seed;
+	ret = fill(cli, s);
+	if (!ret)
+		ret = cli_execute(cli, &report, 1, false);
+	if (!ret && !cli->json && !cli->shards)
+		explain(s);
+	report_free(&report);
+	sweep_free(s);
+	return ret;
+}
+
+int cmd_replay(int argc, char **argv, const volatile sig_atomic_t *cancel)
+{
+	struct cli cli = {.command = "iocom-sim replay", .cancel = cancel};
+	int first,
+		ret = cli_parse(&cli, argc, argv,
+				CLI_TAKES_SWEEP | CLI_TAKES_OUT | CLI_TAKES_REPLAY, help, &first);
+
+	if (!ret && first == argc)
+		ret = cli_fail(&cli, CLI_USAGE, "no trace given");
+	if (!ret && first + 1 < argc)
+		ret = cli_fail(&cli, CLI_USAGE, "unexpected '%s'", argv[first + 1]);
+	if (!ret) {
+		cli.trace = argv[first];
+		ret = replay(&cli);
+	}
+	cli_free(&cli);
+	return ret < 0 ? CLI_OK : ret;
+}

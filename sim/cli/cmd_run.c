@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* `iocom-sim run`: a workload, a cluster, policies, parameters, sweeps. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+#define SEEDS 10 /* default */
+
+static const char help[] =
+	"usage: iocom-sim run --workload W --nodes SPEC --policy A,B,... [OPTION...]\n"
+	"Runs a workload on a cluster under policies; a table, and run.csv, run.json, run.svg.\n"
+	"\n"
+	"  --workload W          a trace (format recognised from its content, gz too) or\n"
+	"                        gen:PRESET,key=value,... (`iocom-sim --list` has the presets)\n"
+	"  --nodes SPEC          the cluster: 6xfc, 30xfc+2xfc:disk_mb_per_s=20, @FILE\n"
+	"  --policy A,B,...      policies (`iocom-sim --list`); feedback+P attaches the "
+	"controller\n"
+	"  --set NAME=VALUE      a parameter (`iocom-sim params`), a field of all machines\n"
+	"                        (nodes.buffer_mb=210), a key of the workload (load.io_per_ms=2)\n"
+	"  --sweep NAME=V1,V2..  the same with each of the values; up to 8, all combinations\n"
+	"  --measure NAME        what table and figure show [slowdown]\n"
+	"  --seeds N             runs of each cell, each with its own workload [10]\n"
+	"  --seed S              the first seed [1]\n"
+	"  --jobs N              runs at once [one a core]\n"
+	"  --parallel N          threads inside one run [1]\n"
+	"  --fidelity F          fluid or request [fluid]\n"
+	"  --out DIR             where files go [.]\n"
+	"  --json                JSON on standard output; files only with --out\n"
+	"  --shard I/N           only every Nth run, to a part file; `iocom-sim merge` joins them\n"
+	"  --record FILE         (one policy, one seed) write the run as a recording\n"
+	"  --export-view FILE    (the same) write the view of one decision, for\n"
+	"                        `iocom place --view FILE`\n"
+	"  --at-decision K       of decision K, 1 being the first [1]\n"
+	"\n"
+	"exit: 0 done, 1 failed or interrupted (nothing is written), 2 usage\n";
+
+static int set(const struct cli *cli, struct settings *s, const char *name, const char *value)
+{
+	return settings_set(s, name, value) ? cli_fail(cli, CLI_FAILED, "no memory") : 0;
+}
+
+/* A value that is one number gives the axis its place. */
+static double place(const char *value)
+{
+	char *end;
+	double x = strtod(value, &end);
+
+	return *value && !*end && isfinite(x) ? x : NAN;
+}
+
+static int add_point(const struct cli *cli, struct sweep *s, const char *settings)
+{
+	bool single = !strchr(settings, ' ');
+	const char *value = strchr(settings, '=') + 1;
+	struct iocom_err err = {0};
+	int ret = sweep_add_point(s, single ? value : settings, single ? place(value) : NAN,
+				  settings, &err);
+
+	return ret ? cli_fail(cli, CLI_USAGE, "--sweep: %s", err.text) : 0;
+}
+
+/* All combinations of sweep I and those after it, behind PREFIX. */
+static int add_combinations(const struct cli *cli, struct sweep *s, size_t i, const char *prefix)
+{
+	const char *text = cli->sweep[i], *equals = strchr(text, '=');
+	char *values = strdup(equals + 1), *save = NULL;
+	int ret = values ? 0 : cli_fail(cli, CLI_FAILED, "no memory");
+
+	for (char *v = values ? strtok_r(values, ",", &save) : NULL; v && !ret;
+	     v = strtok_r(NULL, ",", &save)) {
+		char *settings;
+
+		if (asprintf(&settings, "%s%s%.*s=%s", prefix, *prefix ? " " : "",
+			     (int)(equals - text), text, v) < 0) {
+			ret = cli_fail(cli, CLI_FAILED, "no memory");
+			break;
+		}
+		ret = i + 1 < cli->nsweeps ? add_combinations(cli, s, i + 1, settings)
+					   : add_point(cli, s, settings);
+		free(settings);
+	}
+	free(values);
+	return ret;
+}
+
+static int add_points(const struct cli *cli, struct sweep *s)
+{
+	struct iocom_err err = {0};
+
+	for (size_t i = 0; i < cli->nsweeps; i++) {
+		const char *equals = strchr(cli->sweep[i], '=');
+
+		if (!equals || equals == cli->sweep[i] || !equals[1])
+			return cli_fail(cli, CLI_USAGE,
+					"--sweep: expected NAME=V1,V2,..., found '%s'",
+					cli->sweep[i]);
+	}
+	if (cli->nsweeps)
+		return add_combinations(cli, s, 0, "");
+	return sweep_add_point(s, "all", NAN, NULL, &err) ? cli_fail(cli, CLI_FAILED, "no memory")
+							  : 0;
+}
+
+static bool numeric(const struct sweep *s)
+{
+	for (size_t i = 0; i < s->npoints; i++)
+		if (!isfinite(s->points[i].x))
+			return false;
+	return true;
+}
+
+static int fill(const struct cli *cli, struct sweep *s)
+{
+	int ret = set(cli, &s->settings, "workload", cli->workload);
+
+	if (!ret)
+		ret = set(cli, &s->settings, "nodes", cli->nodes);
+	if (!ret && settings_merge(&s->settings, &cli->set))
+		ret = cli_fail(cli, CLI_FAILED, "no memory");
+	if (!ret)
+		ret = add_points(cli, s);
+	return ret ? ret : cli_add_policies(cli, s, cli->policies);
+}
+
+static struct sweep *make_sweep(const struct cli *cli, int *ret)
+{
+	char x_name[128] = "";
+	struct sweep *s;
+
+	if (cli->nsweeps == 1)
+		snprintf(x_name, sizeof(x_name), "%.*s", (int)strcspn(cli->sweep[0], "="),
+			 cli->sweep[0]);
+	s = sweep_new("run", cli->workload, x_name);
+	if (!s) {
+		*ret = cli_fail(cli, CLI_FAILED, "no memory");
+		return NULL;
+	}
+	s->seeds = cli->seeds ? cli->seeds : SEEDS;
+	s->first_seed = cli->seed;
+	*ret = fill(cli, s);
+	if (!*ret)
+		return s;
+	sweep_free(s);
+	return NULL;
+}
+
+static int complete(const struct cli *cli, int argc, char **argv, int first)
+{
+	if (first < argc)
+		return cli_fail(cli, CLI_USAGE, "unexpected '%s'", argv[first]);
+	if (!cli->workload)
+		return cli_fail(cli, CLI_USAGE, "--workload is missing");
+	if (!cli->nodes)
+		return cli_fail(cli, CLI_USAGE, "--nodes is missing");
+	if (!cli->policies)
+		return cli_fail(cli, CLI_USAGE, "--policy is missing");
+	if (cli->measure && measure_parse(cli->measure) == M_COUNT)
+		return cli_fail(cli, CLI_USAGE,
+				"--measure: there is no '%s'; the columns of the CSV "
+				"are the names",
+				cli->measure);
+	if (cli->at_decision && !cli->export_view)
+		return cli_fail(cli, CLI_USAGE, "--at-decision goes with --export-view");
+	return 0;
+}
+
+static int run(struct cli *cli)
+{
+	struct report report = {0};
+	int ret;
+	struct sweep *s = make_sweep(cli, &ret);
+
+	if (!s)
+		return ret;
+	report.sweep = s;
+	report.y = cli->measure ? measure_parse(cli->measure) : M_SLOWDOWN;
+	report.plot = s->npoints == 1 && !cli->measure ? PLOT_COMPARE
+		      : s->npoints > 1 && numeric(s)   ? PLOT_LINES
+						       : PLOT_BARS;
+	ret = cli->record || cli->export_view ? cli_record(cli, s)
+					      : cli_execute(cli, &report, 1, false);
+	report_free(&report);
+	sweep_free(s);
+	return ret;
+}
+
+int cmd_run(int argc, char **argv, const volatile sig_atomic_t *cancel)
+{
+	struct cli cli = {.command = "iocom-sim run", .cancel = cancel};
+	int first, ret = cli_parse(&cli, argc, argv,
+				   CLI_TAKES_SWEEP | CLI_TAKES_OUT | CLI_TAKES_RUN, help, &first);
+
+	if (!ret)
+		ret = complete(&cli, argc, argv, first);
+	if (!ret)
+		ret = run(&cli);
+	cli_free(&cli);
+	return ret < 0 ? CLI_OK : ret;
+}

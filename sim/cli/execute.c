@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Runs, judges, prints and writes; the same for experiments and for runs made by hand. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "experiments/runner.h"
+#include "experiments/scenario.h"
+#include "report/page.h"
+#include "report/part.h"
+#include "report/progress.h"
+
+static int check_unit(const struct cli *cli, const struct sweep *s, size_t unit)
+{
+	struct iocom_err err = {0};
+	struct settings all;
+	struct scenario scenario;
+	struct workload *w;
+	bool generated;
+
+	if (sweep_unit_settings(s, unit, &all))
+		return cli_fail(cli, CLI_FAILED, "no memory");
+	if (scenario_open(&scenario, &all, &err)) {
+		settings_free(&all);
+		return cli_fail(cli, CLI_USAGE, "%s", err.text);
+	}
+	settings_free(&all);
+	generated = !strncmp(scenario.workload, "gen:", 4);
+	w = generated || unit == 0 ? scenario_workload(&scenario, sweep_unit_seed(s, unit), &err)
+				   : NULL;
+	workload_free(w);
+	scenario_close(&scenario);
+	if (!w && err.text[0])
+		return cli_fail(cli, generated ? CLI_USAGE : CLI_FAILED, "%s", err.text);
+	return 0;
+}
+
+int cli_check(const struct cli *cli, const struct sweep *s)
+{
+	for (size_t i = 0; i < s->nseries; i++) {
+		enum rules_policy policy;
+		bool feedback;
+
+		if (rules_policy_parse_feedback(s->series[i].policy, &policy, &feedback))
+			return cli_fail(cli, CLI_USAGE,
+					"there is no policy '%s'; `iocom-sim --list` names them",
+					s->series[i].policy);
+	}
+	for (size_t u = 0; u < sweep_units(s); u += s->seeds) {
+		int ret = check_unit(cli, s, u);
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int cli_add_policies(const struct cli *cli, struct sweep *s, const char *policies)
+{
+	char *copy = strdup(policies), *save = NULL;
+	int ret = copy ? 0 : cli_fail(cli, CLI_FAILED, "no memory");
+
+	for (char *p = copy ? strtok_r(copy, ",", &save) : NULL; p && !ret;
+	     p = strtok_r(NULL, ",", &save)) {
+		if (sweep_find_series(s, p) >= 0)
+			ret = cli_fail(cli, CLI_USAGE, "--policy: %s is there twice", p);
+		else if (sweep_add_series(s, p, p, NULL, NULL))
+			ret = cli_fail(cli, CLI_FAILED, "no memory");
+	}
+	free(copy);
+	if (!ret && !s->nseries)
+		ret = cli_fail(cli, CLI_USAGE, "--policy: expected A,B,..., found '%s'", policies);
+	return ret;
+}
+
+static void show(void *arg, size_t done, size_t total)
+{
+	progress_show(arg, done, total);
+}
+
+static bool cancelled(const struct cli *cli)
+{
+	return cli->cancel && *cli->cancel;
+}
+
+/* --- one shard ------------------------------------------------------------------- */
+
+static int write_part(struct cli *cli, const struct report *reports, size_t n, bool page)
+{
+	struct iocom_err err = {0};
+	const char *directory = cli->out ? cli->out : ".";
+	struct output *o = output_open(directory, &err);
+	char name[256];
+	FILE *f;
+
+	if (!o)
+		return cli_fail(cli, CLI_FAILED, "%s", err.text);
+	snprintf(name, sizeof(name), "%s.part-%u-of-%u.jsonl",
+		 page	  ? "figures"
+		 : n == 1 ? reports[0].sweep->id
+			  : "experiments",
+		 cli->shard, cli->shards);
+	f = output_file(o, name, &err);
+	if (f && part_write(f, reports, n, page, cli->shard, cli->shards))
+		iocom_err_set(&err, -ENOMEM, "no memory for the part");
+	if (!f || output_close(o, f, &err) || err.text[0]) {
+		output_drop(o);
+		return cli_fail(cli, CLI_FAILED, "%s", err.text);
+	}
+	if (output_commit(o, &err))
+		return cli_fail(cli, CLI_FAILED, "%s", err.text);
+	fprintf(stderr, "%s/%s written; join all parts with `iocom-sim merge DIR PART...`\n",
+		directory, name);
+	return CLI_OK;
+}
+
+/* --- outputs --------------------------------------------------------------------- */
+
+static int judge_all(struct report *reports, size_t n)
+{
+	const struct sweep **all = calloc(n ? n : 1, sizeof(*all));
+	int ret = all ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < n && !ret; i++)
+		all[i] = reports[i].sweep;
+	for (size_t i = 0; i < n && !ret; i++) {
+		struct claim_context context = {reports[i].sweep, all, n};
+
+		ret = report_judge(&reports[i], &context);
+	}
+	free(all);
+	return ret;
+}
+
+static int print_json(const struct report *reports, size_t n)
+{
+	json_t *out = n == 1 ? report_json(&reports[0]) : json_array();
+	int ret;
+
+	for (size_t i = 0; i < n && n != 1; i++)
+		json_array_append_new(out, report_json(&reports[i]));
+	if (!out)
+		return -ENOMEM;
+	ret = json_dumpf(out, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+	putchar('\n');
+	json_decref(out);
+	return ret || fflush(stdout) ? -EIO : 0;
+}
+
+static int write_page(struct cli *cli, const struct report *reports, size_t n, double seconds,
+		      struct output *o, struct iocom_err *err)
+{
+	char *settings = settings_text(&cli->set);
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	struct page page = {
+		.reports = reports,
+		.n = n,
+		.seconds = seconds,
+		.cores = cli->jobs ? cli->jobs : (unsigned int)(cores > 0 ? cores : 1),
+		.settings = settings,
+	};
+	FILE *f = output_file(o, "index.html", err);
+	int ret;
+
+	if (!f) {
+		free(settings);
+		return -EIO;
+	}
+	ret = page_write(&page, o, f);
+	free(settings);
+	if (ret)
+		iocom_err_set(err, ret, "no memory for the page");
+	return output_close(o, f, ret ? NULL : err) ?: ret;
+}
+
+static int write_files(struct cli *cli, const struct report *reports, size_t n, bool page,
+		       double seconds)
+{
+	struct iocom_err err = {0}, note = {0};
+	struct output *o = output_open(cli->out ? cli->out : ".", &err);
+	int ret = o ? 0 : -EIO;
+
+	for (size_t i = 0; i < n && ret >= 0 && o; i++) {
+		ret = report_write(&reports[i], o, &err);
+		if (ret == 1)
+			note = err;
+		if (cancelled(cli))
+			ret = iocom_err_set(&err, -ECANCELED, "interrupted; nothing was written");
+	}
+	if (ret >= 0 && page)
+		ret = write_page(cli, reports, n, seconds, o, &err);
+	if (ret < 0) {
+		output_drop(o);
+		return cli_fail(cli, CLI_FAILED, "%s", err.text);
+	}
+	if (output_commit(o, &err))
+		return cli_fail(cli, CLI_FAILED, "%s", err.text);
+	if (note.text[0])
+		fprintf(stderr, "%s: %s\n", cli->command, note.text);
+	return CLI_OK;
+}
+
+static void tell_files(const struct cli *cli, const struct report *reports, size_t n, bool page)
+{
+	const char *directory = cli->out ? cli->out : ".";
+
+	if (page)
+		printf("%s/index.html: all figures and claims\n", directory);
+	else if (n == 1)
+		printf("\nwritten: %s/%s.csv, .json, .svg\n", directory, reports[0].sweep->id);
+	else
+		printf("\nwritten: %zu figures (.csv, .json, .svg) in %s\n", n, directory);
+}
+
+/* One line an id: how many of its claims hold. */
+static void tell_claims(const struct report *reports, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned int count[3] = {0};
+
+		for (size_t k = 0; k < reports[i].njudged; k++)
+			count[reports[i].judged[k].judgement.verdict]++;
+		printf("%-12s %2u hold, %2u do not, %2u cannot be tested\n", reports[i].sweep->id,
+		       count[VERDICT_HOLDS], count[VERDICT_FAILS], count[VERDICT_NOT_TESTED]);
+	}
+}
+
+int cli_deliver(struct cli *cli, struct report *reports, size_t n, bool page, double seconds)
+{
+	if (judge_all(reports, n))
+		return cli_fail(cli, CLI_FAILED, "no memory");
+	if (!cli->json || cli->out || page) {
+		int ret = write_files(cli, reports, n, page, seconds);
+
+		if (ret)
+			return ret;
+	}
+	if (cli->json)
+		return print_json(reports, n) ? cli_fail(cli, CLI_FAILED, "cannot write the output")
+					      : CLI_OK;
+	if (page)
+		tell_claims(reports, n);
+	for (size_t i = 0; i < n && !page; i++) {
+		if (i)
+			putchar('\n');
+		report_text(&reports[i], stdout);
+	}
+	tell_files(cli, reports, n, page);
+	return fflush(stdout) ? cli_fail(cli, CLI_FAILED, "cannot write the output") : CLI_OK;
+}
+
+int cli_execute(struct cli *cli, struct report *reports, size_t n, bool page)
+{
+	struct iocom_err err = {0};
+	struct progress progress;
+	struct runner_options options = {
+		.jobs = cli->jobs,
+		.shard = cli->shard,
+		.shards = cli->shards,
+		.cancel = cli->cancel,
+		.progress = show,
+		.arg = &progress,
+	};
+	struct sweep **sweeps = calloc(n ? n : 1, sizeof(*sweeps));
+	int ret = 0;
+
+	if (!sweeps)
+		return cli_fail(cli, CLI_FAILED, "no memory");
+	for (size_t i = 0; i < n; i++)
+		sweeps[i] = reports[i].sweep;
+	for (size_t i = 0; i < n && !ret; i++)
+		ret = cli_check(cli, sweeps[i]);
+	if (ret) {
+		free(sweeps);
+		return ret;
+	}
+	progress_begin(&progress, n == 1 ? sweeps[0]->id : "experiments");
+	ret = runner_run(sweeps, n, &options, &err);
+	progress_end(&progress);
+	free(sweeps);
+	if (ret == -ECANCELED)
+		return cli_fail(cli, CLI_FAILED, "interrupted; nothing was written");
+	if (ret)
+		return cli_fail(cli, CLI_FAILED, "%s", err.text);
+	if (cli->shards)
+		return write_part(cli, reports, n, page);
+	return cli_deliver(cli, reports, n, page, progress_seconds(&progress));
+}

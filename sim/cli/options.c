@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The options of all subcommands. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+enum option_id {
+	OPT_SEEDS = 256,
+	OPT_SEED,
+	OPT_JOBS,
+	OPT_SHARD,
+	OPT_SET,
+	OPT_FIDELITY,
+	OPT_PARALLEL,
+	OPT_OUT,
+	OPT_JSON,
+	OPT_WORKLOAD,
+	OPT_NODES,
+	OPT_POLICY,
+	OPT_SWEEP,
+	OPT_MEASURE,
+	OPT_RECORD,
+	OPT_EXPORT,
+	OPT_DECISION,
+	OPT_TRACE,
+};
+
+static const struct option options[] = {
+	{"help", no_argument, NULL, 'h'},
+	{"seeds", required_argument, NULL, OPT_SEEDS},
+	{"seed", required_argument, NULL, OPT_SEED},
+	{"jobs", required_argument, NULL, OPT_JOBS},
+	{"shard", required_argument, NULL, OPT_SHARD},
+	{"set", required_argument, NULL, OPT_SET},
+	{"fidelity", required_argument, NULL, OPT_FIDELITY},
+	{"parallel", required_argument, NULL, OPT_PARALLEL},
+	{"out", required_argument, NULL, OPT_OUT},
+	{"json", no_argument, NULL, OPT_JSON},
+	{"workload", required_argument, NULL, OPT_WORKLOAD},
+	{"nodes", required_argument, NULL, OPT_NODES},
+	{"policy", required_argument, NULL, OPT_POLICY},
+	{"sweep", required_argument, NULL, OPT_SWEEP},
+	{"measure", required_argument, NULL, OPT_MEASURE},
+	{"record", required_argument, NULL, OPT_RECORD},
+	{"export-view", required_argument, NULL, OPT_EXPORT},
+	{"at-decision", required_argument, NULL, OPT_DECISION},
+	{"trace", required_argument, NULL, OPT_TRACE},
+	{NULL, 0, NULL, 0},
+};
+
+/* Who takes what; an option of no row here is taken by all. */
+static bool taken(int id, int takes)
+{
+	switch (id) {
+	case OPT_SEEDS:
+	case OPT_SEED:
+	case OPT_JOBS:
+	case OPT_SHARD:
+	case OPT_SET:
+	case OPT_FIDELITY:
+	case OPT_PARALLEL:
+		return takes & CLI_TAKES_SWEEP;
+	case OPT_OUT:
+		return takes & CLI_TAKES_SWEEP;
+	case OPT_JSON:
+		return takes & CLI_TAKES_OUT;
+	case OPT_NODES:
+	case OPT_POLICY:
+		return takes & (CLI_TAKES_RUN | CLI_TAKES_REPLAY);
+	case OPT_WORKLOAD:
+	case OPT_SWEEP:
+	case OPT_MEASURE:
+	case OPT_RECORD:
+	case OPT_EXPORT:
+	case OPT_DECISION:
+		return takes & CLI_TAKES_RUN;
+	case OPT_TRACE:
+		return takes & CLI_TAKES_TRACE;
+	default:
+		return true;
+	}
+}
+
+int cli_fail(const struct cli *cli, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "%s: ", cli->command);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	if (code == CLI_USAGE)
+		fprintf(stderr, "`%s --help` explains the options\n", cli->command);
+	return code;
+}
+
+static int whole(const struct cli *cli, const char *name, const char *text, uint64_t least,
+		 uint64_t most, uint64_t *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(text, &end, 10);
+	if (!*text || *end || *text == '-' || errno || *value < least || *value > most)
+		return cli_fail(cli, CLI_USAGE,
+				"--%s: expected a whole number from %llu to %llu, found '%s'", name,
+				(unsigned long long)least, (unsigned long long)most, text);
+	return 0;
+}
+
+static int shard(struct cli *cli, const char *text)
+{
+	char extra;
+
+	if (sscanf(text, "%u/%u%c", &cli->shard, &cli->shards, &extra) != 2 || !cli->shard ||
+	    cli->shard > cli->shards || cli->shards > 1000000)
+		return cli_fail(cli, CLI_USAGE,
+				"--shard: expected I/N with 1 <= I <= N (2/8: the second of eight "
+				"parts), found '%s'",
+				text);
+	return 0;
+}
+
+static int setting(struct cli *cli, const char *name, const char *value)
+{
+	return settings_set(&cli->set, name, value) ? cli_fail(cli, CLI_FAILED, "no memory") : 0;
+}
+
+/* Options with a number or a setting in them. */
+static int take_checked(struct cli *cli, int id, const char *value)
+{
+	struct iocom_err err = {0};
+	uint64_t n = 0;
+	int ret;
+
+	switch (id) {
+	case OPT_SEEDS:
+		ret = whole(cli, "seeds", value, 1, 10000, &n);
+		cli->seeds = (uint32_t)n;
+		return ret;
+	case OPT_SEED:
+		return whole(cli, "seed", value, 0, 1000000000000000, &cli->seed);
+	case OPT_JOBS:
+		ret = whole(cli, "jobs", value, 1, 4096, &n);
+		cli->jobs = (unsigned int)n;
+		return ret;
+	case OPT_PARALLEL:
+		ret = whole(cli, "parallel", value, 1, 1024, &n);
+		return ret ? ret : setting(cli, "threads", value);
+	case OPT_DECISION:
+		return whole(cli, "at-decision", value, 1, UINT64_MAX, &cli->at_decision);
+	case OPT_SHARD:
+		return shard(cli, value);
+	case OPT_SET:
+		ret = settings_add(&cli->set, value, &err);
+		return ret ? cli_fail(cli, CLI_USAGE, "--set: %s", err.text) : 0;
+	case OPT_FIDELITY:
+		return setting(cli, "fidelity", value);
+	case OPT_SWEEP:
+		if (cli->nsweeps == CLI_SWEEPS_MAX)
+			return cli_fail(cli, CLI_USAGE, "--sweep: at most %d of them",
+					CLI_SWEEPS_MAX);
+		cli->sweep[cli->nsweeps++] = value;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int take(struct cli *cli, int id, const char *value)
+{
+	switch (id) {
+	case OPT_OUT:
+		cli->out = value;
+		return 0;
+	case OPT_JSON:
+		cli->json = true;
+		return 0;
+	case OPT_WORKLOAD:
+		cli->workload = value;
+		return 0;
+	case OPT_NODES:
+		cli->nodes = value;
+		return 0;
+	case OPT_POLICY:
+		cli->policies = value;
+		return 0;
+	case OPT_MEASURE:
+		cli->measure = value;
+		return 0;
+	case OPT_RECORD:
+		cli->record = value;
+		return 0;
+	case OPT_EXPORT:
+		cli->export_view = value;
+		return 0;
+	case OPT_TRACE:
+		cli->trace = value;
+		return 0;
+	default:
+		return take_checked(cli, id, value);
+	}
+}
+
+static const char *option_name(int id)
+{
+	for (const struct option *o = options; o->name; o++)
+		if (o->val == id)
+			return o->name;
+	return "?";
+}
+
+int cli_parse(struct cli *cli, int argc, char **argv, int takes, const char *help, int *first)
+{
+	int id, ret = 0;
+
+	cli->seed = 1;
+	optind = 1;
+	opterr = 0;
+	while (!ret && (id = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		if (id == 'h') {
+			fputs(help, stdout);
+			return -1;
+		}
+		if (id == ':')
+			return cli_fail(cli, CLI_USAGE, "%s needs a value", argv[optind - 1]);
+		if (id == '?')
+			return cli_fail(cli, CLI_USAGE, "there is no option '%s'",
+					argv[optind - 1]);
+		if (!taken(id, takes))
+			return cli_fail(cli, CLI_USAGE, "--%s does not belong here",
+					option_name(id));
+		ret = take(cli, id, optarg);
+	}
+	*first = optind;
+	return ret;
+}
+
+void cli_free(struct cli *cli)
+{
+	settings_free(&cli->set);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The view of a decision, for who wants to keep it: each node as it was told to
+ * the rules.  What the home has sent to a node since the snapshot is added to its
+ * tasks and its measured state, as rules_view_charge does; the hit rates that
+ * follow may differ a little, as a charge leaves those of the other tasks alone.
+ */
+#include <errno.h>
+
+#include "core.h"
+
+static int append(struct core_look *look, const struct rules_request *r)
+{
+	struct rules_node *n = &look->node;
+	double service = n->measured.service_ms > 0
+				 ? n->measured.service_ms
+				 : n->disk_fixed_ms + n->request_kb / n->disk_mb_per_s;
+	double room = (1 - n->measured.disk_utilisation) / service;
+	double io = r->io_per_ms < room ? r->io_per_ms : room;
+
+	if (core_look_reserve(look, n->ntasks + 1) < 0)
+		return -ENOMEM;
+	look->tasks[n->ntasks++] = (struct rules_task){
+		.cpu_ms = r->cpu_ms,
+		.io_per_ms = r->io_per_ms,
+		.request_kb = r->request_kb,
+		.reaccess = r->reaccess,
+		.memory_mb = r->memory_mb,
+		.faults_per_ms = r->faults_per_ms,
+		.initial_mb = r->initial_mb,
+		.pinned = true,
+	};
+	n->measured.cpu_queue += 1;
+	n->measured.disk_arrivals_per_ms += io;
+	n->measured.disk_utilisation += io * service;
+	n->advertised.cpu += 1;
+	n->advertised.memory_mb += r->memory_mb;
+	n->advertised.explicit_per_ms += r->io_per_ms;
+	n->advertised.io_per_ms += r->io_per_ms;
+	return 0;
+}
+
+static int append_placed(const struct sim_look *look, uint32_t node, struct core_look *out)
+{
+	const struct core_shard *s = look->shard;
+	const struct core_node *home = &s->core->nodes[look->home];
+
+	if (s->core->period_ms == 0 || home->placed_at_ms != s->core->snapshot_ms)
+		return 0;
+	for (uint32_t i = home->placed; i != CORE_NONE; i = s->placed.list[i].next)
+		if (s->placed.list[i].target == node && append(out, &s->placed.list[i].request) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+int sim_look_node(const struct sim_look *look, uint32_t i, struct rules_node *node)
+{
+	struct core_shard *s = look->shard;
+	const struct core *c = s->core;
+	const struct rules_node *seen;
+	struct core_look *out = &s->look;
+
+	if (i >= c->cluster->n)
+		return -EINVAL;
+	if (i == look->home && c->looks && c->period_ms > 0) {
+		*node = s->home_look.node;
+		return 0;
+	}
+	seen = &c->saved[i].node;
+	if (core_look_reserve(out, seen->ntasks) < 0)
+		return -ENOMEM;
+	for (size_t k = 0; k < seen->ntasks; k++)
+		out->tasks[k] = c->saved[i].tasks[k];
+	out->node = *seen;
+	if (append_placed(look, i, out) < 0)
+		return -ENOMEM;
+	out->node.tasks = out->tasks;
+	*node = out->node;
+	return 0;
+}
+
+uint64_t sim_look_seed(const struct sim_look *look)
+{
+	return core_ties_seed(look->shard->core, look->job);
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Rounds.  Between two rounds the coordinator (the caller's thread) alone is at
+ * work: it looks when something happens next, says how far the round may go, and
+ * hands out the jobs that arrive before.  A round ends no later than
+ *
+ *   the next period boundary at which a decision needs a snapshot,
+ *   the next sample,
+ *   the next event + the least delay of a transfer (several shards).
+ */
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "core.h"
+
+#define ARRIVALS_AT_ONCE 4096u /* times shards: jobs read ahead */
+
+struct core_sync {
+	pthread_barrier_t barrier;
+	pthread_mutex_t gate; /* held until all threads are there */
+	pthread_t *threads;
+	uint32_t started;
+	bool failed; /* to start them all; settled before the gate opens */
+};
+
+void core_sync_wait(struct core *c)
+{
+	if (c->sync != NULL)
+		pthread_barrier_wait(&c->sync->barrier);
+}
+
+/* --- planning ------------------------------------------------------------------- */
+
+static double least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static double next_event(const struct core *c)
+{
+	double next = c->has_next ? c->next.arrival_ms : CORE_FOREVER;
+
+	for (uint32_t k = 0; k < c->nshards; k++) {
+		const struct core_shard *s = &c->shards[k];
+
+		next = least(next, core_next_time(s));
+		for (uint32_t to = 0; c->nshards > 1 && to < c->nshards; to++) {
+			const struct core_parcels *out = &s->out[c->round % 2][to];
+
+			for (uint32_t i = 0; i < out->used; i++)
+				next = least(next, out->list[i].due_ms);
+		}
+	}
+	return next;
+}
+
+static double next_arrival(const struct core *c)
+{
+	double next = c->has_next ? c->next.arrival_ms : CORE_FOREVER;
+
+	for (uint32_t k = 0; k < c->nshards; k++) {
+		const struct core_arrivals *a = &c->shards[k].arrivals;
+
+		if (a->head < a->used)
+			next = least(next, a->jobs[a->head].arrival_ms);
+	}
+	return next;
+}
+
+/* The last multiple of PERIOD that is not after TIME. */
+static double boundary(double time, double period)
+{
+	double k = floor(time / period);
+
+	if (!(time < CORE_FOREVER))
+		return CORE_FOREVER;
+	while (k * period > time)
+		k--;
+	while ((k + 1) * period <= time)
+		k++;
+	return k * period;
+}
+
+/* Decisions need a snapshot of their period; without one to come there is none. */
+static void plan_snapshot(struct core *c, double next)
+{
+	double wanted;
+
+	c->take_snapshot = false;
+	if (!c->looks || c->period_ms == 0)
+		return;
+	wanted = boundary(next_arrival(c), c->period_ms);
+	if (wanted <= c->snapshot_ms) {
+		c->end_ms =
+			least(c->end_ms, boundary(next_arrival(c), c->period_ms) + c->period_ms);
+	} else if (next >= wanted) {
+		c->take_snapshot = true;
+		c->snapshot_ms = wanted;
+		c->end_ms = least(c->end_ms, wanted + c->period_ms);
+	} else {
+		c->end_ms = least(c->end_ms, wanted);
+	}
+}
+
+static void plan_sample(struct core *c, double next)
+{
+	double period = c->params.sample_ms, due;
+
+	c->take_sample = false;
+	if (!(period > 0))
+		return;
+	due = (floor(c->sampled_ms / period + 0.5) + 1) * period;
+	if (next >= due) {
+		c->take_sample = true;
+		c->sample_at_ms = due;
+		due += period;
+	}
+	c->end_ms = least(c->end_ms, due);
+}
+
+static int hand_over(struct core *c)
+{
+	struct core_shard *s = &c->shards[core_shard_of(c, c->next.home)];
+	struct core_arrivals *a = &s->arrivals;
+
+	if (a->head == a->used)
+		a->head = a->used = 0;
+	if (core_grow(&a->jobs, &a->room, a->used + 1, sizeof(*a->jobs)) < 0)
+		return iocom_err_set(c->err, -ENOMEM, "out of memory for arriving jobs");
+	a->jobs[a->used++] = c->next;
+	c->arrived++;
+	return core_read_next(c);
+}
+
+static int hand_out(struct core *c)
+{
+	uint32_t left = ARRIVALS_AT_ONCE * c->nshards;
+	int ret = 0;
+
+	while (ret == 0 && !c->several && c->has_next && c->next.arrival_ms < c->end_ms) {
+		if (left-- == 0) {
+			c->end_ms = c->next.arrival_ms;
+			break;
+		}
+		ret = hand_over(c);
+	}
+	return ret;
+}
+
+static bool paused(const struct core *c)
+{
+	for (uint32_t k = 0; k < c->nshards; k++)
+		if (c->shards[k].paused)
+			return true;
+	return false;
+}
+
+static int first_error(struct core *c)
+{
+	for (uint32_t k = 0; k < c->nshards; k++) {
+		if (c->shards[k].error < 0) {
+			if (c->err != NULL)
+				*c->err = c->shards[k].err;
+			return c->shards[k].error;
+		}
+	}
+	return 0;
+}
+
+static uint64_t completed(const struct core *c)
+{
+	uint64_t n = 0;
+
+	for (uint32_t k = 0; k < c->nshards; k++)
+		n += c->shards[k].stats.completed;
+	return n;
+}
+
+/* What the next round is; c->finished: there is none. */
+static int plan(struct core *c)
+{
+	double next = next_event(c), until = c->params.until_ms;
+	int ret = first_error(c);
+
+	if (ret < 0)
+		return ret;
+	if (c->run->progress != NULL && next < CORE_FOREVER &&
+	    !c->run->progress(c->run->arg, next, completed(c)))
+		return iocom_err_set(c->err, -ECANCELED, "the run was stopped at %.0f ms", next);
+	c->finished = !(next < CORE_FOREVER) || (until > 0 && next >= until);
+	if (c->finished)
+		return 0;
+	if (paused(c)) {
+		c->take_snapshot = c->take_sample = false;
+	} else {
+		c->end_ms = until > 0 ? until : CORE_FOREVER;
+		plan_snapshot(c, next);
+		plan_sample(c, next);
+		if (c->nshards > 1)
+			c->end_ms = least(c->end_ms, next + c->least_delay_ms);
+		ret = hand_out(c);
+	}
+	c->finished = c->several;
+	c->round++;
+	return ret;
+}
+
+/* --- threads ---------------------------------------------------------------------- */
+
+void core_round(struct core_shard *s)
+{
+	struct core *c = s->core;
+
+	if (c->nshards > 1)
+		core_take_parcels(s);
+	if (c->take_snapshot) {
+		core_snapshot_measure(s, c->snapshot_ms);
+		core_sync_wait(c);
+		core_snapshot_set(s, c->snapshot_ms);
+		core_sync_wait(c);
+	}
+	if (c->take_sample) {
+		core_sample_partial(s);
+		core_sync_wait(c);
+		if (s->index == 0 && core_sample_merge(c) < 0)
+			core_fail(s, -ENOMEM, "out of memory for samples");
+		core_sync_wait(c);
+	}
+	core_run_shard(s);
+}
+
+static void *work(void *arg)
+{
+	struct core_shard *s = arg;
+	struct core *c = s->core;
+
+	pthread_mutex_lock(&c->sync->gate);
+	pthread_mutex_unlock(&c->sync->gate);
+	while (!c->sync->failed) {
+		core_sync_wait(c);
+		if (c->finished)
+			break;
+		core_round(s);
+		core_sync_wait(c);
+	}
+	return NULL;
+}
+
+static int sync_new(struct core *c)
+{
+	struct core_sync *sync = calloc(1, sizeof(*sync));
+
+	if (sync == NULL)
+		return -ENOMEM;
+	sync->threads = calloc(c->nshards, sizeof(*sync->threads));
+	if (sync->threads == NULL || pthread_barrier_init(&sync->barrier, NULL, c->nshards) != 0) {
+		free(sync->threads);
+		free(sync);
+		return -ENOMEM;
+	}
+	pthread_mutex_init(&sync->gate, NULL);
+	c->sync = sync;
+	return 0;
+}
+
+static int start_threads(struct core *c)
+{
+	struct core_sync *sync = c->sync;
+	int ret = 0;
+
+	pthread_mutex_lock(&sync->gate);
+	for (uint32_t k = 1; ret == 0 && k < c->nshards; k++) {
+		ret = pthread_create(&sync->threads[k], NULL, work, &c->shards[k]);
+		sync->started += ret == 0;
+	}
+	sync->failed = ret != 0;
+	pthread_mutex_unlock(&sync->gate);
+	if (ret == 0)
+		return 0;
+	return iocom_err_set(c->err, -ret, "only %u of %u threads can be started",
+			     sync->started + 1, c->nshards);
+}
+
+/* The threads are at the gate (too few were started) or at the barrier before a round. */
+static void stop_threads(struct core *c)
+{
+	struct core_sync *sync = c->sync;
+
+	if (!sync->failed) {
+		c->finished = true;
+		core_sync_wait(c);
+	}
+	for (uint32_t k = 1; k <= sync->started; k++)
+		pthread_join(sync->threads[k], NULL);
+	c->sync = NULL;
+	pthread_mutex_destroy(&sync->gate);
+	pthread_barrier_destroy(&sync->barrier);
+	free(sync->threads);
+	free(sync);
+}
+
+int core_rounds(struct core *c)
+{
+	int ret = c->nshards > 1 ? sync_new(c) : 0;
+
+	if (ret == 0 && c->sync != NULL)
+		ret = start_threads(c);
+	while (ret == 0) {
+		ret = plan(c);
+		if (ret < 0 || c->finished)
+			break;
+		core_sync_wait(c);
+		core_round(&c->shards[0]);
+		core_sync_wait(c);
+	}
+	if (c->sync != NULL)
+		stop_threads(c);
+	return ret;
+}

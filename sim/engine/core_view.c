@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * What decisions look at: nodes described as the rules want them.
+ *
+ * Tasks: the node's members and, with transit_counts, those under way to it.
+ *
+ * Measured state (MODEL O-8(d)): the node's sums over a window that ends now and
+ * began at the end of the last measuring window but one, so that it is 1 to 2
+ * windows long (exactly one at a window's end).  A task that has been there for
+ * only a share p of it is in the sums for p; for the rest 1 - p it counts with
+ * what it would do alone, as rules_view_charge counts a task just sent.
+ *
+ * A node is set again only when it may look different: period 0 when its members
+ * change (and at window ends, if it had events since); else at period boundaries
+ * if it had events since the last one.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+
+#define KB_PER_MB  1000.0
+#define CACHE_LINE 64
+#define AHEAD	   4 /* nodes fetched before their turn */
+
+/* --- measured state ----------------------------------------------------------- */
+
+static struct core_shard *owner(const struct core *c, uint32_t node)
+{
+	return &c->shards[core_shard_of(c, node)];
+}
+
+/* The node's sums at TIME, when nothing has happened on it since its last event. */
+static void point_at(const struct core *c, uint32_t node, double time, struct core_point *p)
+{
+	const struct core_node *n = &c->nodes[node];
+	const struct core_shard *s = owner(c, node);
+
+	struct node_sums sums;
+
+	node_sums(s->model, node - s->first, time, &sums);
+	*p = (struct core_point){
+		.time_ms = time,
+		.runnable_ms = n->runnable_ms + n->runnable * (time - n->last_ms),
+		.disk_requests = sums.disk_requests,
+		.disk_busy_ms = sums.disk_busy_ms,
+		.service_sum = sums.service_sum,
+		.service_sum2 = sums.service_sum2,
+	};
+}
+
+void core_window_turn(struct core_shard *s, uint32_t node, double now)
+{
+	struct core *c = s->core;
+	struct core_node *n = &c->nodes[node];
+	struct core_meter *m = &c->meters[node];
+	double window = c->params.measure_window_ms, k;
+
+	if (!c->measures) {
+		n->window_end_ms = CORE_FOREVER;
+		return;
+	}
+	k = floor(now / window);
+	while (k * window > now)
+		k--;
+	while ((k + 1) * window <= now)
+		k++;
+	if (m->newer.time_ms == (k - 1) * window)
+		m->older = m->newer;
+	else
+		point_at(c, node, (k - 1) * window, &m->older);
+	point_at(c, node, k * window, &m->newer);
+	n->window_end_ms = (k + 1) * window;
+}
+
+void core_fetch_home(const struct core_shard *s, uint32_t home)
+{
+	const struct core_list one = {.ids = &home, .used = 1};
+
+	fetch_listed(s, &one, 0);
+}
+
+bool core_measure(struct core_shard *s, uint32_t node, double now)
+{
+	struct core *c = s->core;
+	struct core_meter *m = &c->meters[node];
+	struct core_measured *out = &m->measured;
+	struct core_point end;
+	double span, requests;
+
+	if (!c->measures)
+		return true;
+	if (now >= c->nodes[node].window_end_ms)
+		core_window_turn(s, node, now);
+	point_at(c, node, now, &end);
+	span = now - m->older.time_ms;
+	*out = (struct core_measured){.since_ms = m->older.time_ms};
+	if (!(span > 0))
+		return false;
+	requests = end.disk_requests - m->older.disk_requests;
+	out->arrivals_per_ms = requests / span;
+	out->utilisation = (end.disk_busy_ms - m->older.disk_busy_ms) / span;
+	out->cpu_queue = (end.runnable_ms - m->older.runnable_ms) / span;
+	if (requests > 0) {
+		out->service_ms = (end.service_sum - m->older.service_sum) / requests;
+		out->service_ms2 = (end.service_sum2 - m->older.service_sum2) / requests;
+	}
+	return c->nodes[node].last_ms <= m->older.time_ms;
+}
+
+/* --- description ---------------------------------------------------------------- */
+
+void core_look_free(struct core_look *look)
+{
+	free(look->tasks);
+	free(look->ids);
+}
+
+int core_look_reserve(struct core_look *look, size_t n)
+{
+	struct rules_task *tasks;
+	uint32_t *ids;
+	size_t room = look->room ? look->room : 16;
+
+	if (n <= look->room)
+		return 0;
+	while (room < n)
+		room *= 2;
+	tasks = realloc(look->tasks, room * sizeof(*tasks));
+	if (tasks != NULL)
+		look->tasks = tasks;
+	ids = realloc(look->ids, room * sizeof(*ids));
+	if (ids != NULL)
+		look->ids = ids;
+	if (tasks == NULL || ids == NULL)
+		return -ENOMEM;
+	look->room = room;
+	return 0;
+}
+
+/* (5): a slave away from its master, and a master with slaves away, talk. */
+static double com_load(const struct core_shard *s, const struct core_job *j,
+		       const struct core_task *t)
+{
+	const struct core_task *master;
+	uint32_t away = 0;
+
+	if (!(j->com_ms > 0))
+		return 0;
+	master = core_task(s, j->first);
+	if (t != master)
+		return t->node != master->node ? j->com_ms : 0;
+	for (uint32_t id = t->sibling; id != CORE_NONE; id = core_task(s, id)->sibling)
+		away += core_task(s, id)->node != t->node;
+	return away * j->com_ms;
+}
+
+static int look_add(const struct core_shard *s, struct core_look *look, uint32_t id)
+{
+	const struct core_task *t = core_task(s, id);
+	const struct core_job *j = core_job_of(s, t);
+	size_t n = look->node.ntasks;
+
+	if (core_look_reserve(look, n + 1) < 0)
+		return -ENOMEM;
+	look->ids[n] = id;
+	look->tasks[n] = (struct rules_task){
+		.cpu_ms = t->at.cpu_ms,
+		.age_ms = t->at.done_ms,
+		.io_per_ms = j->rate_per_ms,
+		.request_kb = t->at.request_kb,
+		.reaccess = t->at.reaccess,
+		.memory_mb = t->at.memory_mb,
+		.faults_per_ms = t->at.faults_per_ms,
+		.initial_mb = j->job.initial_mb,
+		.written_mb = core_written_mb(j, t),
+		.com_ms = com_load(s, j, t),
+		.pinned = t->state != TASK_RUNNING,
+	};
+	look->node.ntasks = n + 1;
+	return 0;
+}
+
+static void name_node(char *name, uint32_t node)
+{
+	char digits[12];
+	int n = 0, at = 1;
+
+	do
+		digits[n++] = (char)('0' + node % 10);
+	while ((node /= 10) > 0);
+	name[0] = 'n';
+	while (n > 0)
+		name[at++] = digits[--n];
+	name[at] = '\0';
+}
+
+static void machine_of(const struct core *c, const struct core_shard *s, uint32_t node,
+		       struct rules_node *out)
+{
+	const struct sim_machine *m = &c->cluster->machines[node];
+
+	*out = (struct rules_node){
+		.ram_mb = m->ram_mb,
+		.buffer_mb = m->ram_mb > 0 || c->feedback ? node_buffer(s->model, node - s->first)
+							  : m->buffer_mb,
+		.cpu_mips = m->cpu_mips,
+		.cores = m->cores,
+		.disk_fixed_ms = m->disk_fixed_ms,
+		.disk_mb_per_s = m->disk_mb_per_s,
+		.request_kb = m->request_kb,
+		.request_sd_kb = m->request_sd_kb,
+		.network_mb_per_s = m->network_mb_per_s,
+		.accepts = true,
+	};
+	name_node(out->name, node);
+}
+
+struct core_load core_load_of(const struct core_look *look)
+{
+	const struct rules_node *n = &look->node;
+	double kb_per_ms = 0, room = n->ram_mb > 0 ? n->ram_mb - n->buffer_mb : 0;
+	struct core_load load = {0};
+
+	for (size_t i = 0; i < n->ntasks; i++) {
+		load.memory_mb += look->tasks[i].memory_mb;
+		load.com_ms += look->tasks[i].com_ms;
+		kb_per_ms += look->tasks[i].io_per_ms * look->tasks[i].request_kb;
+	}
+	for (size_t i = 0; i < n->ntasks; i++) {
+		const struct rules_task *t = &look->tasks[i];
+
+		load.explicit_per_ms +=
+			t->io_per_ms *
+			(1 - rules_hit_rate(t->reaccess, n->buffer_mb * KB_PER_MB, t->io_per_ms,
+					    t->request_kb, t->cpu_ms, kb_per_ms));
+		load.implicit_per_ms += rules_implicit(t->faults_per_ms, load.memory_mb, room);
+	}
+	return load;
+}
+
+/* What a task alone on the node's disk would do to it: requests/ms and utilisation. */
+static void add_absent(const struct rules_node *n, const struct rules_task *t, double share,
+		       struct core_measured *m)
+{
+	double service = n->disk_fixed_ms + t->request_kb / n->disk_mb_per_s;
+	double rate = t->io_per_ms / (1 + t->io_per_ms * service);
+
+	m->cpu_queue += share;
+	m->arrivals_per_ms += share * rate;
+	m->utilisation += share * rate * service;
+}
+
+static void set_measured(const struct core_shard *s, uint32_t node, double now,
+			 struct core_look *look)
+{
+	struct rules_node *n = &look->node;
+	struct core_measured m = s->core->meters[node].measured;
+	double span = now - m.since_ms;
+
+	for (size_t i = 0; i < n->ntasks; i++) {
+		const struct core_task *t = core_task(s, look->ids[i]);
+		double present = t->state >= TASK_READING ? 0 : now - t->since_ms;
+
+		if (present < span || !(span > 0))
+			add_absent(n, &look->tasks[i], span > 0 ? 1 - present / span : 1, &m);
+	}
+	if (m.utilisation > 1) {
+		m.arrivals_per_ms /= m.utilisation;
+		m.utilisation = 1;
+	}
+	n->has_measured = true;
+	n->measured.disk_arrivals_per_ms = m.arrivals_per_ms;
+	n->measured.disk_utilisation = m.utilisation;
+	n->measured.service_ms = m.service_ms;
+	n->measured.service_ms2 = m.service_ms2;
+	n->measured.cpu_queue = m.cpu_queue < n->ntasks ? m.cpu_queue : (double)n->ntasks;
+}
+
+static void set_advertised(const struct core_shard *s, uint32_t node, struct core_look *look)
+{
+	struct core_load load = core_load_of(look);
+	size_t coming = look->node.ntasks - node_members(s->model, node - s->first);
+
+	look->node.has_advertised = true;
+	look->node.advertised.explicit_per_ms = load.explicit_per_ms;
+	look->node.advertised.io_per_ms = load.explicit_per_ms + load.implicit_per_ms;
+	look->node.advertised.memory_mb = load.memory_mb;
+	look->node.advertised.com_ms = load.com_ms;
+	look->node.advertised.cpu = node_runnable(s->model, node - s->first) + (double)coming;
+}
+
+int core_describe(const struct core *c, uint32_t node, double now, double sent_before,
+		  struct core_look *look)
+{
+	const struct core_shard *s = owner(c, node);
+	uint32_t at = node - s->first, members = node_members(s->model, at);
+	int ret = 0;
+
+	machine_of(c, s, node, &look->node);
+	for (uint32_t i = 0; ret == 0 && i < members; i++)
+		ret = look_add(s, look, node_member(s->model, at, i));
+	if (c->transit_counts)
+		for (uint32_t id = c->nodes[node].coming; ret == 0 && id != CORE_NONE;
+		     id = core_task(s, id)->next)
+			if (core_task(s, id)->since_ms < sent_before)
+				ret = look_add(s, look, id);
+	look->node.tasks = look->tasks;
+	if (ret == 0 && c->measures)
+		set_measured(s, node, now, look);
+	if (ret == 0 && c->params.cpu_load_runnable)
+		set_advertised(s, node, look);
+	return ret;
+}
+
+/* --- the view ---------------------------------------------------------------------- */
+
+static int save(struct core_saved *saved, const struct core_look *look)
+{
+	size_t n = look->node.ntasks;
+
+	if (n > saved->room) {
+		struct rules_task *tasks = realloc(saved->tasks, n * sizeof(*tasks));
+
+		if (tasks == NULL)
+			return -ENOMEM;
+		saved->tasks = tasks;
+		saved->room = n;
+	}
+	saved->node = look->node;
+	if (n > 0)
+		memcpy(saved->tasks, look->tasks, n * sizeof(*look->tasks));
+	return 0;
+}
+
+int core_set(struct core_shard *s, uint32_t node, double now, double sent_before)
+{
+	int ret = core_describe(s->core, node, now, sent_before, &s->look);
+
+	if (ret == 0)
+		ret = rules_view_set(s->view, node, &s->look.node);
+	if (ret == 0 && s->core->saved != NULL)
+		ret = save(&s->core->saved[node], &s->look);
+	if (ret < 0)
+		core_fail(s, ret, "node %u cannot be described", node);
+	return ret;
+}
+
+int core_view_init(struct core_shard *s)
+{
+	struct core *c = s->core;
+	int ret;
+
+	s->view = rules_view_new();
+	if (s->view == NULL)
+		return -ENOMEM;
+	rules_view_rates(s->view, c->params.rules.rates);
+	ret = rules_view_keep(s->view, c->policy, &c->params.rules);
+	for (uint32_t i = 0; ret == 0 && i < c->cluster->n; i++)
+		ret = core_set(s, i, 0, CORE_FOREVER);
+	return ret;
+}
+
+void core_touch(struct core_shard *s, uint32_t node)
+{
+	struct core_node *n = &s->core->nodes[node];
+
+	n->flags |= NODE_TOUCHED;
+	if (s->core->looks && s->core->measures)
+		s->touched.ids[s->touched.used++] = node;
+}
+
+void core_mark_dirty(struct core_shard *s, uint32_t node)
+{
+	struct core_node *n = &s->core->nodes[node];
+
+	if (!s->core->looks || (n->flags & NODE_DIRTY))
+		return;
+	n->flags |= NODE_DIRTY;
+	s->dirty.ids[s->dirty.used++] = node;
+}
+
+/* What had events may measure differently now. */
+static void touched_are_dirty(struct core_shard *s)
+{
+	for (uint32_t i = 0; i < s->touched.used; i++) {
+		s->core->nodes[s->touched.ids[i]].flags &= ~NODE_TOUCHED;
+		core_mark_dirty(s, s->touched.ids[i]);
+	}
+	s->touched.used = 0;
+}
+
+/* Many nodes are better visited as they lie in memory. */
+static void sort_changed(struct core_shard *s)
+{
+	const struct core *c = s->core;
+	uint32_t n = 0;
+
+	if (s->changed.used < s->n / 16)
+		return;
+	for (uint32_t node = s->first; node < s->first + s->n; node++)
+		if (c->nodes[node].flags & NODE_DIRTY)
+			s->changed.ids[n++] = node;
+}
+
+/* The node that comes AHEAD in a list will be described soon. */
+static void fetch_listed(const struct core_shard *s, const struct core_list *l, uint32_t ahead)
+{
+	const struct core *c = s->core;
+	const char *meter;
+	uint32_t node;
+
+	if (ahead >= l->used)
+		return;
+	node = l->ids[ahead];
+	meter = (const char *)&c->meters[node];
+	__builtin_prefetch(&c->nodes[node], 1);
+	__builtin_prefetch(meter, 1);
+	__builtin_prefetch(meter + CACHE_LINE, 1);
+	node_prefetch(owner(c, node)->model, node - owner(c, node)->first);
+	rules_view_prefetch(s->view, node);
+}
+
+/* Measures all dirty nodes; they are on the list `changed` then. */
+static void measure_dirty(struct core_shard *s, double now)
+{
+	struct core *c = s->core;
+	struct core_list was = s->changed;
+
+	s->changed = s->dirty;
+	s->dirty = was;
+	s->dirty.used = 0;
+	sort_changed(s);
+	for (uint32_t i = 0; i < s->changed.used; i++) {
+		uint32_t node = s->changed.ids[i];
+
+		fetch_listed(s, &s->changed, i + AHEAD);
+		c->nodes[node].flags &= ~NODE_DIRTY;
+		if (!core_measure(s, node, now) && !(c->nodes[node].flags & NODE_TOUCHED))
+			core_touch(s, node);
+	}
+}
+
+int core_view_refresh(struct core_shard *s, double now)
+{
+	double window = s->core->params.measure_window_ms;
+	int ret = 0;
+
+	if (s->core->measures && now >= s->turn_ms) {
+		s->turn_ms = (floor(now / window) + 1) * window;
+		touched_are_dirty(s);
+	}
+	if (s->dirty.used == 0)
+		return 0;
+	measure_dirty(s, now);
+	for (uint32_t i = 0; ret == 0 && i < s->changed.used; i++)
+		ret = core_set(s, s->changed.ids[i], now, CORE_FOREVER);
+	return ret;
+}
+
+int core_snapshot_measure(struct core_shard *s, double now)
+{
+	touched_are_dirty(s);
+	measure_dirty(s, now);
+	s->placed.used = 0;
+	return s->error;
+}
+
+int core_snapshot_set(struct core_shard *s, double now)
+{
+	struct core *c = s->core;
+
+	for (uint32_t k = 0; k < c->nshards; k++) {
+		const struct core_list *changed = &c->shards[k].changed;
+
+		for (uint32_t i = 0; i < changed->used; i++) {
+			fetch_listed(s, changed, i + AHEAD);
+			if (core_set(s, changed->ids[i], now, CORE_FOREVER) < 0)
+				return s->error;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * What both node models share: who is on a node, memory, buffer, and the rates
+ * that follow from them (MODEL 1.3-1.5).  A fidelity adds what happens in time.
+ *
+ * On a change of members or buffer the shared part calls before() (account for
+ * the time until now at the old rates), changes, and, if a rate may have changed,
+ * raises the node's epoch and calls after(); after() is called in any case, with
+ * RATES telling.  A fidelity keeps next[node] right at the end of every call, or
+ * mends it in settle().
+ */
+#ifndef SIM_NODE_PRIVATE_H
+#define SIM_NODE_PRIVATE_H
+
+#include "node_model.h"
+
+/* A sum that forgets what was taken out of it: exact to far below one rounding. */
+struct exact_sum {
+	double high, low;
+};
+
+static inline double exact_sum_value(const struct exact_sum *s)
+{
+	return s->high + s->low;
+}
+
+static inline void exact_sum_add(struct exact_sum *s, double x)
+{
+	double sum = s->high + x, other = sum - s->high;
+
+	s->low += (s->high - (sum - other)) + (x - other);
+	s->high = sum;
+}
+
+/* The shared part of a node. */
+struct node {
+	uint32_t *members; /* task ids, in no order; owned */
+	uint32_t count, room;
+	uint32_t epoch; /* raised when rates change; never 0 */
+	double ram_mb, buffer_mb;
+	struct exact_sum memory_mb; /* L_MEM */
+	struct exact_sum kb_per_ms; /* sum of lambda_k d_k (5.2) */
+	/* machine constants */
+	double speed; /* against the reference */
+	double cores;
+	double crowded; /* speed x cores x efficiency, when more run than cores */
+	double disk_fixed_ms, disk_mb_per_s;
+};
+
+/* A node model of one fidelity.  All but new and free act on one node only. */
+struct node_fidelity {
+	int (*create)(struct node_model *m); /* 0, -ENOMEM; sets m->state */
+	void (*destroy)(struct node_model *m);
+	size_t (*bytes)(const struct node_model *m); /* without the shared part */
+	/* Room for one more member and for disk works already asked for: 0, -ENOMEM. */
+	int (*reserve)(struct node_model *m, uint32_t node);
+	void (*before)(struct node_model *m, uint32_t node, double now);
+	void (*after)(struct node_model *m, uint32_t node, double now, bool rates);
+	int (*run)(struct node_model *m, uint32_t node, uint32_t task, double cpu_ms,
+		   double requests, double now);
+	double (*stop)(struct node_model *m, uint32_t node, uint32_t task, double now);
+	int (*disk_work)(struct node_model *m, uint32_t node, double ms, uint32_t token,
+			 double now);
+	void (*refresh)(struct node_model *m, uint32_t node, double now);
+	/* Brings next[node] up to date when it is asked for; NULL: it always is. */
+	void (*settle)(const struct node_model *m, uint32_t node);
+	int (*step)(struct node_model *m, uint32_t node, double now, const struct node_done **done);
+	/* Hints, as in node_model.h; NULL: none. */
+	void (*prefetch)(const struct node_model *m, uint32_t node);
+	void (*prefetch_tasks)(const struct node_model *m, uint32_t node);
+	uint32_t (*runnable)(const struct node_model *m, uint32_t node);
+	uint32_t (*at_disk)(const struct node_model *m, uint32_t node);
+	void (*sums)(const struct node_model *m, uint32_t node, double now, struct node_sums *sums);
+};
+
+extern const struct node_fidelity node_request_level, node_fluid;
+
+struct node_model {
+	const struct node_fidelity *fidelity;
+	struct node *nodes;
+	double *next; /* node_next of each */
+	void *state;  /* the fidelity's */
+	char *tasks;
+	size_t stride, offset;
+	uint32_t n;
+	double slice_ms, switch_ms, page_fault_ms;
+	bool page_fault_at_disk, priority_decay;
+};
+
+static inline struct node_task *node_task_of(const struct node_model *m, uint32_t task)
+{
+	return (struct node_task *)(void *)(m->tasks + (size_t)task * m->stride + m->offset);
+}
+
+/* n_MEM; 0: never short. */
+static inline double node_memory_room(const struct node *n)
+{
+	return n->ram_mb > 0 ? n->ram_mb - n->buffer_mb : 0;
+}
+
+/* Hit rate h(i,j) of a task among the members now (5.4); 0 with a given number of accesses. */
+double node_hit_rate(const struct node *n, const struct node_task *t);
+/* page(i,j) per ms of computation (4.3). */
+double node_page_rate(const struct node *n, const struct node_task *t);
+
+#endif

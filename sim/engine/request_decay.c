@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * A processor whose scheduler lowers the priority of CPU hogs (O-50), as plain as
+ * it can be and still show what 4.2BSD's did to probes:
+ *
+ *   u_j     processor time that task j had lately, ms.  It grows as the task computes
+ *           and is forgotten by the factor 2n / (2n + 1) a second with n runnable
+ *           tasks (4.2BSD's digital decay filter), also while the task waits.
+ *   w_j     = 1 / (1 + u_j / DECAY_UNIT_MS): its weight
+ *   share   w_j / sum of w of the processors' power; nobody gets more than one core
+ *
+ * Weights are followed in steps of at most DECAY_STEP_MS.  With tasks <= cores all
+ * run at full speed, as without decay.  Costs O(tasks) an event: meant for a few
+ * machines.
+ */
+#include <math.h>
+
+#include "request.h"
+
+#define DECAY_UNIT_MS 100.0
+#define DECAY_STEP_MS 50.0
+#define MS_PER_S      1000.0
+
+static double forgetting_per_ms(const struct request_node *q)
+{
+	double n = q->nrunning > 0 ? q->nrunning : 1;
+
+	return log1p(1 / (2 * n)) / MS_PER_S;
+}
+
+static double weight(const struct node_task *t)
+{
+	return 1 / (1 + t->burst.usage_ms / DECAY_UNIT_MS);
+}
+
+/* Brings the usage up to NOW: RATE of the processor was had since the last time. */
+static void usage_follow(struct node_task *t, double rate, double per_ms, double now)
+{
+	double passed = now - t->burst.usage_at_ms;
+	double kept = exp(-per_ms * passed);
+
+	t->burst.usage_ms = t->burst.usage_ms * kept + rate * (1 - kept) / per_ms;
+	t->burst.usage_at_ms = now;
+}
+
+/*
+ * The level L at which sum over j of min(w_j L, one core) is all the power there is;
+ * the cores' efficiency counts in both.
+ */
+static double share_level(const struct node_model *m, const struct request_node *q)
+{
+	double core = q->crowded / q->cores, power = q->crowded, level = 0;
+
+	for (uint32_t round = 0; round <= q->nrunning; round++) {
+		double free_power = power, weights = 0, next;
+
+		for (uint32_t i = 0; i < q->nrunning; i++) {
+			double w = weight(node_task_of(m, q->running[i].task));
+
+			if (level > 0 && w * level >= core)
+				free_power -= core;
+			else
+				weights += w;
+		}
+		if (!(weights > 0))
+			break;
+		next = free_power / weights;
+		if (!(next > level))
+			break;
+		level = next;
+	}
+	return level;
+}
+
+static double share(const struct request_node *q, const struct node_task *t)
+{
+	double core = q->crowded / q->cores;
+
+	if (q->nrunning <= q->cores)
+		return q->speed;
+	return fmin(weight(t) * q->rate, core);
+}
+
+void request_decay_enter(struct node_model *m, struct request_node *q, uint32_t task,
+			 double length_ms, double now)
+{
+	struct node_task *t = node_task_of(m, task);
+
+	usage_follow(t, 0, forgetting_per_ms(q), now);
+	q->running[q->nrunning++] = (struct request_due){length_ms, task};
+}
+
+void request_decay_advance(struct node_model *m, struct request_node *q, double now)
+{
+	double passed = now - q->cpu_at, per_ms = forgetting_per_ms(q);
+
+	q->cpu_busy_ms += passed * q->cores_busy;
+	q->cpu_at = now;
+	if (!(passed > 0))
+		return;
+	for (uint32_t i = 0; i < q->nrunning; i++) {
+		struct node_task *t = node_task_of(m, q->running[i].task);
+		double rate = share(q, t);
+
+		q->running[i].at -= passed * rate;
+		usage_follow(t, rate / q->speed, per_ms, now);
+	}
+}
+
+void request_decay_plan(struct node_model *m, struct request_node *q)
+{
+	double soonest = q->nrunning > q->cores ? DECAY_STEP_MS : NODE_NEVER;
+
+	q->cores_busy = q->nrunning <= q->cores ? q->nrunning : q->cores;
+	q->rate = q->nrunning <= q->cores ? 0 : share_level(m, q);
+	for (uint32_t i = 0; i < q->nrunning; i++) {
+		double rate = share(q, node_task_of(m, q->running[i].task));
+		double wait = q->running[i].at > 0 ? q->running[i].at / rate : 0;
+
+		if (wait < soonest)
+			soonest = wait;
+	}
+	q->cpu_next = q->cpu_at + soonest;
+}
+
+uint32_t request_decay_ended(const struct request_node *q)
+{
+	const double nothing_ms = 1e-9; /* rounding of the steps */
+	uint32_t best = q->nrunning;
+
+	for (uint32_t i = 0; i < q->nrunning; i++) {
+		if (q->running[i].at <= nothing_ms &&
+		    (best == q->nrunning || q->running[i].at < q->running[best].at))
+			best = i;
+	}
+	return best;
+}

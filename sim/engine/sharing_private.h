@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The ways to solve: sharing_pair.c, sharing_regular.c, sharing_exact.c, sharing_many.c. */
+#ifndef SIM_SHARING_PRIVATE_H
+#define SIM_SHARING_PRIVATE_H
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "sharing.h"
+
+#define SHARING_CV2_LEAST 1e-3 /* services less variable than this count as this */
+#define SHARING_RATE_MOST 40.0 /* requests per service time; more make no difference */
+
+/* What N tasks at the processor get together. */
+static inline double sharing_power(const struct sharing_machine *m, double n)
+{
+	return n <= m->cores ? n : m->crowded;
+}
+
+/* Probability that no Poisson arrival falls in a Gamma service: X arrivals in its mean. */
+static inline double sharing_no_arrival(double x, double cv2)
+{
+	if (x > SHARING_RATE_MOST)
+		x = SHARING_RATE_MOST;
+	if (cv2 < SHARING_CV2_LEAST)
+		cv2 = SHARING_CV2_LEAST;
+	return exp(-log1p(x * cv2) / cv2);
+}
+
+static inline double sharing_alone_ms(const struct sharing_task *t)
+{
+	return t->cpu_ms + t->delay_ms + t->visits * t->service_ms;
+}
+
+static inline double sharing_cv2(const struct sharing_task *t)
+{
+	double mean2 = t->service_ms * t->service_ms;
+
+	return mean2 > 0 && t->service_ms2 > mean2 ? t->service_ms2 / mean2 - 1 : 0;
+}
+
+/* The share of the others' waiting that mixes services of different tasks. */
+#define SHARING_MIX 0.3
+
+/* Services at the disk as one stream: weights are requests per ms. */
+struct sharing_services {
+	double requests, service_ms, within, service_ms2;
+};
+
+static inline void sharing_services_add(struct sharing_services *s, const struct sharing_task *t)
+{
+	double x = t->visits * t->rate;
+
+	s->requests += x;
+	s->service_ms += x * t->service_ms;
+	s->service_ms2 += x * t->service_ms2;
+	s->within += x * (t->service_ms2 - t->service_ms * t->service_ms);
+}
+
+/* Squared coefficient of variation of the stream's services; *MEAN their mean. */
+static inline double sharing_services_cv2(const struct sharing_services *s, double *mean)
+{
+	double m, all, within;
+
+	*mean = 0;
+	if (!(s->requests > 0) || !(s->service_ms > 0))
+		return 1;
+	*mean = m = s->service_ms / s->requests;
+	all = s->service_ms2 / s->requests / (m * m) - 1;
+	within = s->within / s->requests / (m * m);
+	return within + SHARING_MIX * (all - within);
+}
+
+#define SHARING_REGULAR_MAX 12
+void sharing_regular(const struct sharing_machine *m, struct sharing_task *t, uint32_t n,
+		     struct sharing_load *load);
+void sharing_pair(const struct sharing_machine *m, struct sharing_task *t,
+		  struct sharing_load *load);
+void sharing_exact(const struct sharing_machine *m, struct sharing_task *t, uint32_t n,
+		   struct sharing_load *load);
+void sharing_many(const struct sharing_machine *m, struct sharing_task *t, uint32_t n,
+		  struct sharing_load *load);
+
+#endif

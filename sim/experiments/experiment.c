@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The registry of experiments, and the grid of runs that each asks for. */
+#include "experiment.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "tables.h"
+
+static const struct experiment *const tables[] = {
+	fc_experiments,	 sld_experiments, acm_experiments,   acm_het_experiments,
+	com_experiments, zat_experiments, extra_experiments, read_experiments,
+};
+
+static const struct paper *const papers[] = {
+	&fc_paper,  &sld_paper, &acm_paper, &acm_app_paper, &acm_het_paper,
+	&com_paper, &zat_paper, &csd_paper, &own_paper,
+};
+
+#define TRACE_HOURS  5 /* of the process trace */
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+const struct experiment *experiment_at(size_t i)
+{
+	for (size_t t = 0; t < COUNT(tables); t++)
+		for (const struct experiment *e = tables[t]; e->id; e++)
+			if (!i--)
+				return e;
+	return NULL;
+}
+
+const struct experiment *experiment_find(const char *id)
+{
+	const struct experiment *e;
+
+	for (size_t i = 0; (e = experiment_at(i)); i++)
+		if (!strcasecmp(e->id, id))
+			return e;
+	return NULL;
+}
+
+const struct paper *paper_at(size_t i)
+{
+	return i < COUNT(papers) ? papers[i] : NULL;
+}
+
+const struct paper *paper_find(const char *name)
+{
+	for (size_t i = 0; i < COUNT(papers); i++)
+		if (!strcmp(papers[i]->name, name))
+			return papers[i];
+	return NULL;
+}
+
+/* --- grids ----------------------------------------------------------------------- */
+
+/* The trace in place of the generated hour, without the generator's keys. */
+static int use_trace(struct sweep *s, const struct experiment *e, const char *trace,
+		     struct iocom_err *err)
+{
+	int ret;
+
+	settings_remove(&s->settings, "load.");
+	ret = settings_set(&s->settings, "workload", trace);
+	if (s->seeds > TRACE_HOURS)
+		s->seeds = TRACE_HOURS;
+	return ret ? ret : settings_parse(&s->settings, e->trace, err);
+}
+
+static int base_settings(struct sweep *s, const struct experiment *e, const char *trace,
+			 const struct settings *extra, struct iocom_err *err)
+{
+	const struct paper *paper = paper_find(e->config ? e->config : e->paper);
+	int ret = 0;
+
+	for (const struct paper_setting *p = paper ? paper->settings : NULL; p && p->name && !ret;
+	     p++)
+		ret = settings_set(&s->settings, p->name, p->value);
+	if (!ret)
+		ret = settings_parse(&s->settings, e->settings, err);
+	if (!ret && trace && e->trace)
+		ret = use_trace(s, e, trace, err);
+	if (!ret && extra)
+		ret = settings_merge(&s->settings, extra);
+	return ret;
+}
+
+/* "7.2 7.4 ..." of e->axis. */
+static int axis_points(struct sweep *s, const struct experiment *e, struct iocom_err *err)
+{
+	char *values = strdup(e->values), *save = NULL;
+	int ret = values ? 0 : -ENOMEM;
+
+	for (char *v = values ? strtok_r(values, " ", &save) : NULL; v && !ret;
+	     v = strtok_r(NULL, " ", &save)) {
+		char setting[128];
+
+		snprintf(setting, sizeof(setting), "%s=%s", e->axis, v);
+		ret = sweep_add_point(s, v, atof(v), setting, err);
+	}
+	free(values);
+	return ret;
+}
+
+/* "nlb wal ..." */
+static int named_series(struct sweep *s, const struct experiment *e, struct iocom_err *err)
+{
+	char *names = strdup(e->policies), *save = NULL;
+	int ret = names ? 0 : -ENOMEM;
+
+	for (char *p = names ? strtok_r(names, " ", &save) : NULL; p && !ret;
+	     p = strtok_r(NULL, " ", &save))
+		ret = sweep_add_series(s, p, p, NULL, err);
+	free(names);
+	return ret;
+}
+
+static int fill(struct sweep *s, const struct experiment *e, const char *trace,
+		const struct settings *extra, struct iocom_err *err)
+{
+	int ret = base_settings(s, e, trace, extra, err);
+
+	if (!ret && e->axis)
+		ret = axis_points(s, e, err);
+	for (const struct point *p = e->points; p && p->label && !ret; p++)
+		ret = sweep_add_point(s, p->label, p->x, p->settings, err);
+	if (!ret && e->policies)
+		ret = named_series(s, e, err);
+	for (const struct series *x = e->series; x && x->policy && !ret; x++)
+		ret = sweep_add_series(s, x->label ? x->label : x->policy, x->policy, x->settings,
+				       err);
+	return ret;
+}
+
+struct sweep *experiment_sweep(const struct experiment *e, uint32_t seeds, const char *trace,
+			       const struct settings *extra, struct iocom_err *err)
+{
+	struct sweep *s = sweep_new(e->id, e->title, e->x_name);
+
+	if (!s) {
+		iocom_err_set(err, -ENOMEM, "no memory");
+		return NULL;
+	}
+	s->seeds = seeds;
+	s->keep_samples = e->plot == PLOT_SERIES;
+	if (!fill(s, e, trace, extra, err))
+		return s;
+	sweep_free(s);
+	return NULL;
+}

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* FC: experiments and claims of the feedback-control study (MODEL 6.1). */
+#include <math.h>
+#include <stdio.h>
+
+#include "code_claims.h"
+#include "tables.h"
+
+static const struct paper_setting settings[] = {
+	{"nodes", "6xfc", "Table 5.1: six equal machines"},
+	{"workload", "gen:fc", "sequential jobs, Pareto lifetimes as in the process trace"},
+	{"load.jobs", "1200", "of a trace as long as its busiest hour"},
+	{"load.home_weights", "6337:28:4:1398:704:5338",
+	 "reading 4: jobs per home as the group's own example counts them (SLD-EX)"},
+	{"load.lifetime_mean_ms", "100",
+	 "reading 6: literal CPU seconds saturate every disk at 2.8 accesses a ms; one scale"},
+	{"load.lifetime_max_ms", "20000", "the same scale of the trace's longest process"},
+	{"load.interarrival_ms", "250",
+	 "the cluster's disks half busy, the busiest home overloaded without balancing"},
+	{"memory_scale", "8",
+	 "O-49: the busiest home runs out of memory without balancing, as the sweeps need"},
+	{NULL, NULL, NULL},
+};
+
+const struct paper fc_paper = {
+	"FC",
+	"FC: A feedback control mechanism for balancing I/O- and memory-intensive applications",
+	settings};
+
+static const struct series nlb_cm_wal_fc[] = {
+	{NULL, "nlb", NULL}, {NULL, "cm", NULL},
+	{NULL, "wal", NULL}, {NULL, "wal-fc", "sample_ms=10000"},
+	{NULL, NULL, NULL},
+};
+
+/* --- FC-ABS ---------------------------------------------------------------------- */
+
+#define FAULTS_53 "1.6 1.7 1.8 1.9 2.0 2.1"
+
+static const struct claim abs_claims[] = {
+	QUANTITATIVE(RATIO, "the feedback scheme improves mean slowdown by up to 282 %",
+		     .a = "wal-fc", .b = "wal", .by = RATIO_GAIN, .over = OVER_MAX, .printed = 2.82,
+		     .reading = "over WAL, as in FC-5.3, whose numbers these are"),
+	QUANTITATIVE(RATIO, "... by 125 % on average", .a = "wal-fc", .b = "wal", .by = RATIO_GAIN,
+		     .printed = 1.25),
+	CLAIMS_END,
+};
+
+/* --- FC-3-DATA ------------------------------------------------------------------- */
+
+static const struct point data_points[] = {
+	{"data everywhere", NAN, "load.initial_mb=0"},
+	{"data on the home's disk", NAN, "load.initial_mb=12"},
+	{NULL, 0, NULL},
+};
+
+static const struct claim data_claims[] = {
+	QUANTITATIVE(
+		GROWTH,
+		"with the input data on the local disk the schemes are about 10 % less effective",
+		.a = "wal-fc", .by = RATIO_GAIN, .printed = 0.10, .band = 0.5,
+		.reading = "mean slowdown of WAL-FC grows by 10 %; the band is half of it"),
+	CLAIMS_END,
+};
+
+/* --- FC-THR ---------------------------------------------------------------------- */
+
+static const struct claim threshold_claims[] = {
+	QUANTITATIVE(MINIMUM, "an overload ratio of 1.25 is optimal", .a = "wal", .at = "1.25"),
+	CLAIMS_END,
+};
+
+/* --- FC-4.1, FC-4.2 -------------------------------------------------------------- */
+
+static const struct series weighted[] = {{"io (weighted)", "wal", NULL}, {NULL, NULL, NULL}};
+static const struct claim weight_claims[] = {
+	ORDINAL(TREND, "slowdown falls monotonically as the weight of I/O rises",
+		.a = "io (weighted)", .down = true),
+	CLAIMS_END,
+};
+
+static const struct claim buffer_claims[] = {
+	QUANTITATIVE(MINIMUM, "slowdown is least with a buffer of 210 MB", .a = "io", .at = "210"),
+	ORDINAL(VALLEY, "slowdown falls below 210 MB and rises above", .a = "io", .at = "210"),
+	CLAIMS_END,
+};
+
+/* --- FC-5.1 ---------------------------------------------------------------------- */
+
+static const struct claim hit_claims[] = {
+	ORDINAL(CODE, "the hit probability grows nearly linearly below 150 MB", .a = "*",
+		.at = "10..150", .measure = M_HIT_RATE, .printed = 0.97, .code = claim_linear,
+		.reading = "correlation with the buffer size at least 0.97"),
+	ORDINAL(CODE, "above 150 MB it grows more slowly", .a = "*", .at = "150",
+		.measure = M_HIT_RATE, .printed = 1, .code = claim_slower_after,
+		.reading = "its slope above 150 MB is less than below"),
+	ORDINAL(CODE, "a further increase is not significant", .a = "*", .at = "150",
+		.measure = M_HIT_RATE, .printed = 0.25, .code = claim_slower_after,
+		.reading = "its slope above 150 MB is less than a quarter of that below"),
+	CLAIMS_END,
+};
+
+/* --- FC-5.2 ---------------------------------------------------------------------- */
+
+static const struct series policies_52[] = {
+	{NULL, "nlb", NULL},
+	{NULL, "cm", NULL},
+	{NULL, "io", NULL},
+	{NULL, "wal", NULL},
+	{NULL, "wal-fc", "sample_ms=10000"},
+	{NULL, NULL, NULL},
+};
+
+static const struct claim claims_52[] = {
+	ORDINAL(TREND, "the slowdown of all rises with the page-fault rate",
+		.a = "nlb|io|wal|wal-fc"),
+	ORDINAL(BELOW, "at high page-fault rates WAL is below IO and NLB", .a = "wal",
+		.b = "io|nlb", .at = "8.0..8.8"),
+	ORDINAL(BELOW, "at high page-fault rates WAL-FC is below WAL and IO", .a = "wal-fc",
+		.b = "wal|io", .at = "8.0..8.8"),
+	ORDINAL(EQUAL, "CM is omitted, being about as WAL", .a = "cm", .b = "wal"),
+	ORDINAL(BELOW, "NLB is consistently worst", .a = "io|wal|wal-fc", .b = "nlb"),
+	ORDINAL(FLATTER, "WAL-FC is the least sensitive to the page-fault rate", .a = "wal-fc",
+		.b = "nlb|io|wal"),
+	ORDINAL(CODE, "feedback brings more than balancing does", .a = "nlb", .b = "wal",
+		.code = claim_feedback_more, .reading = "WAL / WAL-FC exceeds NLB / WAL"),
+	ORDINAL(CODE, "under high memory demand the buffers shrink", .a = "wal-fc",
+		.measure = M_BUFFER, .printed = 160, .code = claim_less_than,
+		.reading = "mean buffer of the run's second half below the 160 MB of its start"),
+	QUANTITATIVE(RATIO, "WAL over IO up to 37.2 %", .a = "wal", .b = "io",
+		     .by = RATIO_REDUCTION, .either = true, .over = OVER_MAX, .printed = 0.372),
+	QUANTITATIVE(RATIO, "WAL over IO 31.5 % on average", .a = "wal", .b = "io",
+		     .by = RATIO_REDUCTION, .either = true, .printed = 0.315),
+	QUANTITATIVE(RATIO, "WAL-FC over IO up to a factor of 4", .a = "wal-fc", .b = "io",
+		     .by = RATIO_FACTOR, .over = OVER_MAX, .printed = 4),
+	QUANTITATIVE(RATIO, "WAL-FC over WAL up to 274 %", .a = "wal-fc", .b = "wal",
+		     .by = RATIO_GAIN, .over = OVER_MAX, .printed = 2.74),
+	QUANTITATIVE(RATIO, "WAL-FC over WAL 220 % on average", .a = "wal-fc", .b = "wal",
+		     .by = RATIO_GAIN, .printed = 2.20),
+	CLAIMS_END,
+};
+
+/* --- FC-5.3 ---------------------------------------------------------------------- */
+
+static const struct series policies_53[] = {
+	{NULL, "nlb", NULL},
+	{NULL, "cm", NULL},
+	{NULL, "io", NULL},
+	{NULL, "wal", NULL},
+	{NULL, "wal-fc", "sample_ms=10000"},
+	{NULL, "feedback+nlb", NULL},
+	{NULL, NULL, NULL},
+};
+
+static const struct claim claims_53[] = {
+	ORDINAL(BELOW, "WAL is far below NLB and CM", .a = "wal", .b = "nlb|cm"),
+	ORDINAL(EQUAL, "IO is omitted, being about as WAL", .a = "io", .b = "wal"),
+	ORDINAL(TREND, "NLB and CM are sensitive to the page-fault rate", .a = "nlb|cm"),
+	ORDINAL(CODE, "WAL and WAL-FC hardly depend on it", .a = "wal|wal-fc", .printed = 1.15,
+		.code = claim_hardly_grows,
+		.reading = "from the first to the last rate they grow by less than 15 %"),
+	ORDINAL(BELOW, "feedback helps even without load balancing", .a = "feedback+nlb",
+		.b = "nlb"),
+	ORDINAL(CODE, "feedback brings more than balancing does", .a = "nlb", .b = "wal",
+		.code = claim_feedback_more, .reading = "WAL / WAL-FC exceeds NLB / WAL"),
+	QUANTITATIVE(RATIO, "WAL over CM up to a factor of 9", .a = "wal", .b = "cm",
+		     .by = RATIO_FACTOR, .over = OVER_MAX, .printed = 9),
+	QUANTITATIVE(RATIO, "WAL over CM 476 % on average", .a = "wal", .b = "cm", .by = RATIO_GAIN,
+		     .printed = 4.76),
+	QUANTITATIVE(RATIO, "WAL-FC over WAL up to 282 %", .a = "wal-fc", .b = "wal",
+		     .by = RATIO_GAIN, .over = OVER_MAX, .printed = 2.82),
+	QUANTITATIVE(RATIO, "WAL-FC over WAL 125 % on average", .a = "wal-fc", .b = "wal",
+		     .by = RATIO_GAIN, .printed = 1.25),
+	CLAIMS_END,
+};
+
+/* --- FC-5.4 ---------------------------------------------------------------------- */
+
+static const struct claim claims_54[] = {
+	ORDINAL(EQUAL, "CM, IO and WAL are about equal", .a = "cm|io", .b = "wal"),
+	ORDINAL(CODE, "balancing gains more over NLB than in FC-5.2 and FC-5.3", .a = "wal",
+		.b = "FC-5.2/wal|FC-5.3/wal", .code = claim_more_over_nlb),
+	ORDINAL(CODE, "buffer sizes converge instead of fluctuating", .a = "wal-fc",
+		.measure = M_BUFFER_SD, .printed = 16, .code = claim_less_than,
+		.reading =
+			"in the second half of a run they swing by less than 16 MB, a tenth of the "
+			"first size (standard deviation)"),
+	QUANTITATIVE(RATIO, "WAL-FC below WAL by up to 54.5 %", .a = "wal-fc", .b = "wal",
+		     .by = RATIO_REDUCTION, .either = true, .over = OVER_MAX, .printed = 0.545),
+	QUANTITATIVE(RATIO, "WAL-FC below WAL by 30.3 % on average", .a = "wal-fc", .b = "wal",
+		     .by = RATIO_REDUCTION, .either = true, .printed = 0.303),
+	CLAIMS_END,
+};
+
+/* --- FC-5.5 ---------------------------------------------------------------------- */
+
+#define SIZE(kb, sd)                                                                               \
+	{                                                                                          \
+#kb, kb,                                                                           \
+			"load.request_kb=" #kb " load.request_sd_kb=" #sd " nodes.request_kb=" #kb \
+			" nodes.request_sd_kb=" #sd                                                \
+	}
+static const struct point sizes[] = {SIZE(100, 20), SIZE(150, 30), SIZE(200, 40), SIZE(250, 50),
+				     SIZE(300, 60), SIZE(350, 70), SIZE(400, 80), {NULL, 0, NULL}};
+
+static const struct claim claims_55[] = {
+	ORDINAL(TREND, "slowdown rises with the size of the data", .a = "*"),
+	ORDINAL(FLATTER, "the gain of feedback grows with the size of the data", .a = "wal-fc",
+		.b = "wal", .reading = "WAL-FC grows less than WAL"),
+	CLAIMS_END,
+};
+
+/* --- FC-CONC --------------------------------------------------------------------- */
+
+static const struct point corners[] = {
+	{"memory", NAN, "load.faults_per_ms=8 load.io_per_ms=0.1"},
+	{"I/O", NAN, "load.faults_per_ms=1.8 load.io_per_ms=2.8"},
+	{"both", NAN, "load.faults_per_ms=7.8 load.io_per_ms=1.5"},
+	{NULL, 0, NULL},
+};
+
+static const struct claim conc_claims[] = {
+	ORDINAL(BELOW, "(1) much paging, little I/O: WAL and CM are below IO and NLB",
+		.a = "wal|cm", .b = "io|nlb", .at = "memory"),
+	ORDINAL(BELOW, "(1) much paging, little I/O: WAL-FC is below WAL", .a = "wal-fc",
+		.b = "wal", .at = "memory"),
+	ORDINAL(BELOW, "(2) much I/O: WAL and IO are far below CM and NLB", .a = "wal|io",
+		.b = "cm|nlb", .at = "I/O"),
+	ORDINAL(BELOW, "(2) much I/O: WAL-FC is below IO", .a = "wal-fc", .b = "io", .at = "I/O"),
+	ORDINAL(FLATTER,
+		"(3) much I/O: IO, WAL and WAL-FC hardly rise with the load, NLB and CM do",
+		.a = "FC-5.3/io|FC-5.3/wal|FC-5.3/wal-fc", .b = "FC-5.3/nlb|FC-5.3/cm"),
+	ORDINAL(BELOW, "(4) both: WAL-FC is far below NLB", .a = "wal-fc", .b = "nlb",
+		.at = "both"),
+	ORDINAL(FLATTER, "(5) feedback gains more with larger data", .a = "FC-5.5/wal-fc",
+		.b = "FC-5.5/wal"),
+	CLAIMS_END,
+};
+
+/* --- ours: how good is the controller? ------------------------------------------- */
+
+/* Static weights and buffers: what no controller that sets only these can beat. */
+static const struct series bound_series[] = {
+	{"W_IO 0.1", "wal", "w_io=0.1"},	 {"W_IO 0.3", "wal", "w_io=0.3"},
+	{"W_IO 0.5", "wal", "w_io=0.5"},	 {"W_IO 0.7", "wal", "w_io=0.7"},
+	{"W_IO 0.9", "wal", "w_io=0.9"},	 {"W_IO 1.0", "wal", "w_io=1"},
+	{"WAL-FC", "wal-fc", "sample_ms=10000"}, {NULL, NULL, NULL},
+};
+
+static const struct claim bound_claims[] = {
+	ORDINAL(CODE, "(ours) the controller comes within 10 % of the best static setting",
+		.a = "WAL-FC", .b = "W_IO 0.1|W_IO 0.3|W_IO 0.5|W_IO 0.7|W_IO 0.9|W_IO 1.0",
+		.at = "160", .printed = 1.10, .code = claim_near_best),
+	QUANTITATIVE(
+		CODE,
+		"a controller that sets weights and buffer can gain 125 % over W_IO 0.5, 160 MB",
+		.a = "W_IO 0.5", .b = "W_IO 0.1|W_IO 0.3|W_IO 0.5|W_IO 0.7|W_IO 0.9|W_IO 1.0",
+		.at = "160", .printed = 1.25, .code = claim_best_gain,
+		.reading = "the best static weights and buffer over the fixed ones: an upper bound "
+			   "as far "
+			   "as the workload does not change during a run"),
+	CLAIMS_END,
+};
+
+static const struct series ctrl_series[] = {
+	{"160 MB, W 0.5", "wal-fc", "sample_ms=5000"},
+	{"60 MB, W 0.5", "wal-fc", "sample_ms=5000 nodes.buffer_mb=60"},
+	{"320 MB, W 0.5", "wal-fc", "sample_ms=5000 nodes.buffer_mb=320"},
+	{"160 MB, W 0.1", "wal-fc", "sample_ms=5000 w_io=0.1"},
+	{"160 MB, W 0.9", "wal-fc", "sample_ms=5000 w_io=0.9"},
+	{NULL, NULL, NULL},
+};
+
+static const struct point one_point[] = {{"all", NAN, NULL}, {NULL, 0, NULL}};
+
+static const struct claim ctrl_claims[] = {
+	ORDINAL(CODE, "(ours) from any start the buffer ends within 10 % of the same size",
+		.a = "*", .measure = M_BUFFER, .printed = 0.10, .code = claim_agree),
+	ORDINAL(CODE, "(ours) from any start W_IO ends within 0.1 of the same weight", .a = "*",
+		.measure = M_W_IO, .printed = 0.10, .code = claim_agree),
+	ORDINAL(CODE, "(ours) slowdown does not depend on the start (within 10 %)", .a = "*",
+		.printed = 0.10, .code = claim_agree),
+	CLAIMS_END,
+};
+
+static const struct series gain_series[] = {
+	{"published", "wal-fc", NULL},
+	{"ours: filtered (1)", "wal-fc", "fb_controller=1"},
+	{"ours: by utilisation (2)", "wal-fc", "fb_controller=2"},
+	{"fixed (WAL)", "wal", NULL},
+	{NULL, NULL, NULL},
+};
+
+static const struct claim gain_claims[] = {
+	ORDINAL(TREND, "(ours) higher gains make the published controller better", .a = "published",
+		.down = true),
+	ORDINAL(BELOW, "(ours) a filtered slowdown with a dead band beats the published controller",
+		.a = "ours: filtered (1)", .b = "published"),
+	ORDINAL(BELOW, "(ours) utilisation as the signal beats the published controller",
+		.a = "ours: by utilisation (2)", .b = "published"),
+	CLAIMS_END,
+};
+
+static const struct point gains[] = {
+	{"0.1", 0.1, "fb_gain_w=0.1 fb_gain_b=0.1"}, {"0.5", 0.5, "fb_gain_w=0.5 fb_gain_b=0.5"},
+	{"2", 2, "fb_gain_w=2 fb_gain_b=2"},	     {"10", 10, "fb_gain_w=10 fb_gain_b=10"},
+	{"50", 50, "fb_gain_w=50 fb_gain_b=50"},     {NULL, 0, NULL},
+};
+
+#define BUFFERS	 "60 110 160 210 260 310 360 460"
+#define FAULTS_X "page-fault rate (1/ms)"
+
+const struct experiment fc_experiments[] = {
+	{.id = "FC-ABS",
+	 .paper = "FC",
+	 .title = "feedback against fixed schemes, much I/O",
+	 .settings = "load.io_per_ms=2.8",
+	 .x_name = FAULTS_X,
+	 .axis = "load.faults_per_ms",
+	 .values = FAULTS_53,
+	 .series = nlb_cm_wal_fc,
+	 .log_y = true,
+	 .claims = abs_claims},
+	{.id = "FC-3-DATA",
+	 .paper = "FC",
+	 .title = "input data on the local disk or everywhere",
+	 .settings = "load.io_per_ms=2.8 load.faults_per_ms=2",
+	 .x_name = "",
+	 .points = data_points,
+	 .policies = "nlb wal wal-fc",
+	 .plot = PLOT_BARS,
+	 .reading = "12 MB: the different data that a job of 100 ms reads at 2.8 accesses a ms",
+	 .claims = data_claims},
+	{.id = "FC-THR",
+	 .paper = "FC",
+	 .title = "overload ratio of WAL",
+	 .settings = "load.io_per_ms=2.8 load.faults_per_ms=2",
+	 .x_name = "load over mean load that counts as overload",
+	 .axis = "overload_ratio",
+	 .values = "1.0 1.125 1.25 1.375 1.5 1.625 1.75 1.875 2.0",
+	 .policies = "wal",
+	 .claims = threshold_claims},
+	{.id = "FC-4.1",
+	 .paper = "FC",
+	 .title = "static weight of I/O",
+	 .settings = "load.io_per_ms=2.8 load.faults_per_ms=2",
+	 .x_name = "weight of I/O, W_IO",
+	 .axis = "w_io",
+	 .values = "0 0.2 0.4 0.6 0.8 1",
+	 .series = weighted,
+	 .claims = weight_claims},
+	{.id = "FC-4.2",
+	 .paper = "FC",
+	 .title = "static buffer size",
+	 .settings = "load.io_per_ms=2.3 load.faults_per_ms=5",
+	 .x_name = "buffer of every node (MB)",
+	 .axis = "nodes.buffer_mb",
+	 .values = "110 160 210 260 310 360",
+	 .policies = "io",
+	 .claims = buffer_claims},
+	{.id = "FC-4.3",
+	 .paper = "FC",
+	 .title = "architecture of the controller",
+	 .none = "a diagram; the controller is balancer/rules, its paths are in FC-CTRL"},
+	{.id = "FC-5.1",
+	 .paper = "FC",
+	 .title = "buffer size and hit rate",
+	 .settings = "load.io_per_ms=2.8 load.faults_per_ms=2",
+	 .x_name = "buffer of every node (MB)",
+	 .axis = "nodes.buffer_mb",
+	 .values = "10 50 100 150 200 250 300 350 400",
+	 .policies = "nlb cm io",
+	 .y = M_HIT_RATE,
+	 .reading = "the paper's buffer sizes are not legible; rates as in FC-5.3",
+	 .claims = hit_claims},
+	{.id = "FC-5.2",
+	 .paper = "FC",
+	 .title = "much paging, little I/O",
+	 .settings = "load.io_per_ms=0.1",
+	 .x_name = FAULTS_X,
+	 .axis = "load.faults_per_ms",
+	 .values = "7.2 7.4 7.6 7.8 8.0 8.2 8.4 8.6 8.8",
+	 .series = policies_52,
+	 .log_y = true,
+	 .claims = claims_52},
+	{.id = "FC-5.3",
+	 .paper = "FC",
+	 .title = "much I/O",
+	 .settings = "load.io_per_ms=2.8",
+	 .x_name = FAULTS_X,
+	 .axis = "load.faults_per_ms",
+	 .values = FAULTS_53,
+	 .series = policies_53,
+	 .log_y = true,
+	 .claims = claims_53},
+	{.id = "FC-5.4",
+	 .paper = "FC",
+	 .title = "paging and I/O",
+	 .settings = "load.io_per_ms=1.5",
+	 .x_name = FAULTS_X,
+	 .axis = "load.faults_per_ms",
+	 .values = "7.2 7.4 7.6 7.8 8.0 8.2 8.4",
+	 .series = policies_52,
+	 .log_y = true,
+	 .claims = claims_54,
+	 .needs = "FC-5.2 FC-5.3"},
+	{.id = "FC-5.5",
+	 .paper = "FC",
+	 .title = "size of the data",
+	 .settings = "load.io_per_ms=2.6 load.faults_per_ms=0.5",
+	 .x_name = "mean data size (KB)",
+	 .points = sizes,
+	 .policies = "nlb wal wal-fc",
+	 .reading = "O-44: the three policies are NLB, WAL and WAL-FC",
+	 .claims = claims_55},
+	{.id = "FC-CONC",
+	 .paper = "FC",
+	 .title = "the conclusions: three kinds of load",
+	 .x_name = "kind of load",
+	 .points = corners,
+	 .series = policies_52,
+	 .plot = PLOT_BARS,
+	 .log_y = true,
+	 .claims = conc_claims,
+	 .needs = "FC-5.3 FC-5.5"},
+	{.id = "FC-OVH",
+	 .paper = "FC",
+	 .title = "overhead of the controller",
+	 .none = "a property of the code: a completion costs the controller constant time, which "
+		 "the rules' unit tests check"},
+	{.id = "FC-BOUND",
+	 .paper = "FC",
+	 .title = "(ours) what static weights and buffers can reach",
+	 .settings = "load.io_per_ms=2.8 load.faults_per_ms=2",
+	 .x_name = "buffer of every node (MB)",
+	 .axis = "nodes.buffer_mb",
+	 .values = BUFFERS,
+	 .series = bound_series,
+	 .claims = bound_claims},
+	{.id = "FC-CTRL",
+	 .paper = "FC",
+	 .title = "(ours) paths of the controller from five starts",
+	 .settings = "load.io_per_ms=2.8 load.faults_per_ms=2",
+	 .x_name = "",
+	 .points = one_point,
+	 .series = ctrl_series,
+	 .plot = PLOT_SERIES,
+	 .claims = ctrl_claims},
+	{.id = "FC-CTRL-G",
+	 .paper = "FC",
+	 .title = "(ours) gains of the controller, and other controllers",
+	 .settings = "load.io_per_ms=2.8 load.faults_per_ms=2",
+	 .x_name = "gain (both)",
+	 .points = gains,
+	 .series = gain_series,
+	 .claims = gain_claims},
+	{.id = NULL},
+};

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Runs sweeps; see runner.h. */
+#include "runner.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "run.h"
+#include "scenario.h"
+
+struct unit {
+	struct sweep *sweep;
+	size_t index; /* in the sweep */
+	size_t order; /* in the whole list */
+	size_t leader;
+	char *key;
+	bool samples;
+};
+
+struct runner {
+	const struct runner_options *options;
+	struct unit *units;
+	size_t nunits;
+	size_t *todo; /* leaders to run, indexes of units */
+	size_t ntodo;
+	atomic_size_t next, done;
+	atomic_bool stop;
+	pthread_mutex_t lock;
+	pthread_cond_t ended;
+	unsigned int running;
+	/* The failure of the earliest unit. */
+	int code;
+	size_t failed;
+	struct iocom_err err;
+};
+
+/* --- the list -------------------------------------------------------------------- */
+
+static int make_key(struct unit *u)
+{
+	struct settings all;
+	char *text;
+	int ret = sweep_unit_settings(u->sweep, u->index, &all);
+
+	if (ret)
+		return ret;
+	text = settings_text(&all);
+	settings_free(&all);
+	if (!text)
+		return -ENOMEM;
+	if (asprintf(&u->key, "%s\n%llu\n%d\n%s", sweep_unit_policy(u->sweep, u->index),
+		     (unsigned long long)sweep_unit_seed(u->sweep, u->index), u->samples, text) < 0)
+		u->key = NULL;
+	free(text);
+	return u->key ? 0 : -ENOMEM;
+}
+
+static int list_units(struct runner *r, struct sweep *const *sweeps, size_t nsweeps)
+{
+	size_t total = 0;
+
+	for (size_t i = 0; i < nsweeps; i++)
+		total += sweep_units(sweeps[i]);
+	r->units = calloc(total ? total : 1, sizeof(*r->units));
+	r->todo = calloc(total ? total : 1, sizeof(*r->todo));
+	if (!r->units || !r->todo)
+		return -ENOMEM;
+	for (size_t i = 0; i < nsweeps; i++) {
+		int ret = sweep_results(sweeps[i]);
+
+		for (size_t k = 0; k < sweep_units(sweeps[i]) && !ret; k++) {
+			struct unit *u = &r->units[r->nunits];
+
+			*u = (struct unit){.sweep = sweeps[i], .index = k, .order = r->nunits};
+			u->samples = sweeps[i]->keep_samples && k % sweeps[i]->seeds == 0;
+			r->nunits++;
+			ret = make_key(u);
+		}
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct unit *x = *(struct unit *const *)a, *y = *(struct unit *const *)b;
+	int order = strcmp(x->key, y->key);
+
+	return order ? order : (x->order > y->order) - (x->order < y->order);
+}
+
+/* Equal keys: the first in the list runs for all. */
+static int find_leaders(struct runner *r)
+{
+	struct unit **sorted = malloc((r->nunits ? r->nunits : 1) * sizeof(struct unit *));
+	size_t leader = 0;
+
+	if (!sorted)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->nunits; i++)
+		sorted[i] = &r->units[i];
+	qsort(sorted, r->nunits, sizeof(struct unit *), by_key);
+	for (size_t i = 0; i < r->nunits; i++) {
+		if (!i || strcmp(sorted[i]->key, sorted[i - 1]->key))
+			leader = sorted[i]->order;
+		sorted[i]->leader = leader;
+	}
+	free(sorted);
+	return 0;
+}
+
+static void choose_shard(struct runner *r)
+{
+	size_t leaders = 0;
+
+	for (size_t i = 0; i < r->nunits; i++) {
+		if (r->units[i].leader != i)
+			continue;
+		if (!r->options->shards || leaders % r->options->shards + 1 == r->options->shard)
+			r->todo[r->ntodo++] = i;
+		leaders++;
+	}
+}
+
+/* --- one run --------------------------------------------------------------------- */
+
+static bool cancelled(const struct runner *r)
+{
+	return atomic_load_explicit(&r->stop, memory_order_relaxed) ||
+	       (r->options->cancel && *r->options->cancel);
+}
+
+static bool keep_going(void *arg, double time_ms, uint64_t completed)
+{
+	(void)time_ms;
+	(void)completed;
+	return !cancelled(arg);
+}
+
+static void take_result(struct unit *u, struct sim_result *result, const char *input)
+{
+	struct sweep_result *out = &u->sweep->results[u->index];
+
+	measure_all(result, out->values);
+	snprintf(out->input, sizeof(out->input), "%s", input);
+	if (u->samples) {
+		out->samples = result->samples;
+		out->nsamples = result->nsamples;
+		result->samples = NULL;
+		result->nsamples = 0;
+	}
+	out->done = true;
+	sim_result_free(result);
+}
+
+static int run_scenario(struct runner *r, struct unit *u, struct scenario *scenario,
+			struct iocom_err *err)
+{
+	uint64_t seed = sweep_unit_seed(u->sweep, u->index);
+	struct workload *workload = scenario_workload(scenario, seed, err);
+	struct sim_result result;
+	struct sim_run run = {
+		.cluster = &scenario->cluster,
+		.workload = workload,
+		.policy = sweep_unit_policy(u->sweep, u->index),
+		.params = &scenario->params,
+		.progress = keep_going,
+		.arg = r,
+	};
+	int ret;
+
+	if (!workload)
+		return -EINVAL;
+	scenario->params.seed = seed;
+	ret = sim_run(&run, &result, err);
+	if (!ret)
+		take_result(u, &result, workload_info(workload)->hash);
+	workload_free(workload);
+	return ret;
+}
+
+static int run_unit(struct runner *r, struct unit *u, struct iocom_err *err)
+{
+	struct settings all;
+	struct scenario scenario;
+	int ret = sweep_unit_settings(u->sweep, u->index, &all);
+
+	if (ret)
+		return ret;
+	ret = scenario_open(&scenario, &all, err);
+	settings_free(&all);
+	if (ret)
+		return ret;
+	ret = run_scenario(r, u, &scenario, err);
+	scenario_close(&scenario);
+	return ret;
+}
+
+static void fail(struct runner *r, struct unit *u, int code, struct iocom_err *err)
+{
+	const struct sweep *s = u->sweep;
+	const struct sweep_point *p = &s->points[u->index / s->seeds / s->nseries];
+
+	if (!err->text[0])
+		iocom_err_set(err, code, "%s", strerror(-code));
+	iocom_err_prefix(err, "%s, %s, %s, seed %llu", s->id, p->label,
+			 sweep_unit_policy(s, u->index),
+			 (unsigned long long)sweep_unit_seed(s, u->index));
+	pthread_mutex_lock(&r->lock);
+	if (!r->code || u->order < r->failed) {
+		r->code = code;
+		r->failed = u->order;
+		r->err = *err;
+	}
+	pthread_mutex_unlock(&r->lock);
+	atomic_store(&r->stop, true);
+}
+
+static void *worker(void *arg)
+{
+	struct runner *r = arg;
+
+	while (!cancelled(r)) {
+		struct iocom_err err = {0};
+		size_t i = atomic_fetch_add(&r->next, 1);
+		int ret;
+
+		if (i >= r->ntodo)
+			break;
+		ret = run_unit(r, &r->units[r->todo[i]], &err);
+		if (ret == -ECANCELED)
+			break;
+		if (ret) {
+			fail(r, &r->units[r->todo[i]], ret, &err);
+			break;
+		}
+		atomic_fetch_add(&r->done, 1);
+	}
+	pthread_mutex_lock(&r->lock);
+	r->running--;
+	pthread_cond_signal(&r->ended);
+	pthread_mutex_unlock(&r->lock);
+	return NULL;
+}
+
+/* --- all of them ----------------------------------------------------------------- */
+
+static void tell(struct runner *r)
+{
+	if (r->options->progress)
+		r->options->progress(r->options->arg, atomic_load(&r->done), r->ntodo);
+}
+
+static void wait_for_workers(struct runner *r)
+{
+	pthread_mutex_lock(&r->lock);
+	while (r->running) {
+		struct timespec until;
+
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += 200000000;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&r->ended, &r->lock, &until);
+		pthread_mutex_unlock(&r->lock);
+		tell(r);
+		pthread_mutex_lock(&r->lock);
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+static int run_all(struct runner *r)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t n = r->options->jobs ? r->options->jobs : (size_t)(cores > 0 ? cores : 1);
+	pthread_t *threads;
+	size_t started = 0;
+
+	if (n > r->ntodo)
+		n = r->ntodo;
+	threads = calloc(n ? n : 1, sizeof(*threads));
+	if (!threads)
+		return -ENOMEM;
+	r->running = (unsigned int)n;
+	while (started < n && !pthread_create(&threads[started], NULL, worker, r))
+		started++;
+	if (started < n) {
+		pthread_mutex_lock(&r->lock);
+		r->running -= (unsigned int)(n - started);
+		pthread_mutex_unlock(&r->lock);
+	}
+	wait_for_workers(r);
+	for (size_t i = 0; i < started; i++)
+		pthread_join(threads[i], NULL);
+	free(threads);
+	if (r->code)
+		return r->code;
+	if (cancelled(r))
+		return -ECANCELED;
+	return started || !n ? 0 : -EAGAIN;
+}
+
+/* Gives the leaders' results to those that share them. */
+static int share_results(struct runner *r)
+{
+	for (size_t i = 0; i < r->nunits; i++) {
+		const struct unit *u = &r->units[i], *l = &r->units[u->leader];
+		const struct sweep_result *from = &l->sweep->results[l->index];
+		struct sweep_result *to = &u->sweep->results[u->index];
+
+		if (u->leader == i || !from->done)
+			continue;
+		*to = *from;
+		if (from->samples) {
+			size_t size = from->nsamples * sizeof(*from->samples);
+
+			to->samples = malloc(size);
+			if (!to->samples)
+				return -ENOMEM;
+			memcpy(to->samples, from->samples, size);
+		}
+	}
+	return 0;
+}
+
+/* The workload in words, from the sweep's first run. */
+static int describe(struct sweep *s, struct iocom_err *err)
+{
+	struct settings all;
+	struct scenario scenario;
+	struct workload *w;
+	int ret;
+
+	if (!sweep_units(s) || !s->results[0].done)
+		return 0;
+	ret = sweep_unit_settings(s, 0, &all);
+	if (ret)
+		return ret;
+	ret = scenario_open(&scenario, &all, err);
+	settings_free(&all);
+	if (ret)
+		return ret;
+	w = scenario_workload(&scenario, sweep_unit_seed(s, 0), err);
+	if (w) {
+		const struct workload_info *info = workload_info(w);
+
+		snprintf(s->source, sizeof(s->source), "%s", info->source);
+		snprintf(s->synthetic, sizeof(s->synthetic), "%s",
+			 info->synthetic ? info->synthetic : "");
+		s->nkinds = info->kinds;
+		memcpy(s->kinds, info->kind, sizeof(s->kinds));
+	}
+	workload_free(w);
+	scenario_close(&scenario);
+	return w ? 0 : -EINVAL;
+}
+
+static void runner_free(struct runner *r)
+{
+	for (size_t i = 0; i < r->nunits; i++)
+		free(r->units[i].key);
+	free(r->units);
+	free(r->todo);
+	pthread_cond_destroy(&r->ended);
+	pthread_mutex_destroy(&r->lock);
+}
+
+int runner_run(struct sweep *const *sweeps, size_t nsweeps, const struct runner_options *options,
+	       struct iocom_err *err)
+{
+	struct runner r = {
+		.options = options,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.ended = PTHREAD_COND_INITIALIZER,
+	};
+	int ret = list_units(&r, sweeps, nsweeps);
+
+	if (!ret)
+		ret = find_leaders(&r);
+	if (!ret) {
+		choose_shard(&r);
+		ret = run_all(&r);
+	}
+	if (!ret) {
+		tell(&r);
+		ret = share_results(&r);
+	}
+	for (size_t i = 0; i < nsweeps && !ret; i++)
+		ret = describe(sweeps[i], err);
+	if (ret && r.code == ret && err)
+		*err = r.err;
+	else if (ret == -ECANCELED)
+		iocom_err_set(err, ret, "interrupted");
+	else if (ret == -ENOMEM)
+		iocom_err_set(err, ret, "no memory for the runs");
+	runner_free(&r);
+	return ret;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* A run ready to start, made from settings; see scenario.h. */
+#include "scenario.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workload/spec.h"
+
+#define MACHINE	    "nodes."
+#define WORKLOAD    "load."
+#define TRACE_HOURS 5 /* of the process trace */
+
+static const struct {
+	const char *name;
+	size_t offset;
+} machine_fields[] = {
+#define FIELD(name)                                                                                \
+	{                                                                                          \
+#name, offsetof(struct sim_machine, name)                                          \
+	}
+	FIELD(cpu_mips),   FIELD(cores),	 FIELD(ram_mb),
+	FIELD(buffer_mb),  FIELD(disk_fixed_ms), FIELD(disk_mb_per_s),
+	FIELD(request_kb), FIELD(request_sd_kb), FIELD(network_mb_per_s),
+#undef FIELD
+};
+
+enum option_type { OPTION_REAL, OPTION_U32, OPTION_U64, OPTION_I32 };
+
+static const struct {
+	const char *name;
+	enum option_type type;
+	size_t offset;
+} option_fields[] = {
+#define FIELD(name, type)                                                                          \
+	{                                                                                          \
+#name, type, offsetof(struct workload_options, name)                               \
+	}
+	FIELD(nodes, OPTION_U32),	  FIELD(from_s, OPTION_REAL),
+	FIELD(to_s, OPTION_REAL),	  FIELD(jobs_max, OPTION_U64),
+	FIELD(time_scale, OPTION_REAL),	  FIELD(memory_mean_mb, OPTION_REAL),
+	FIELD(memory_shape, OPTION_REAL), FIELD(io_per_ms, OPTION_REAL),
+	FIELD(request_kb, OPTION_REAL),	  FIELD(request_sd_kb, OPTION_REAL),
+	FIELD(reaccess, OPTION_REAL),	  FIELD(faults_per_ms, OPTION_REAL),
+	FIELD(initial_mb, OPTION_REAL),	  FIELD(min_cpu_ms, OPTION_REAL),
+	FIELD(run, OPTION_I32),
+#undef FIELD
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+const char *scenario_machine_field(unsigned int i)
+{
+	return i < COUNT(machine_fields) ? machine_fields[i].name : NULL;
+}
+
+const char *scenario_option_field(unsigned int i)
+{
+	return i < COUNT(option_fields) ? option_fields[i].name : NULL;
+}
+
+static int number(const struct setting *s, double *value, struct iocom_err *err)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtod(s->value, &end);
+	if (!*s->value || *end || errno == ERANGE || !isfinite(*value))
+		return iocom_err_set(err, -EINVAL, "%s: expected a number, found '%s'", s->name,
+				     s->value);
+	return 0;
+}
+
+static int set_machine(struct scenario *s, const struct setting *setting, struct iocom_err *err)
+{
+	const char *field = setting->name + strlen(MACHINE);
+	double value;
+	int ret = number(setting, &value, err);
+
+	if (ret)
+		return ret;
+	if (value < 0)
+		return iocom_err_set(err, -EINVAL, "%s: expected a number >= 0, found '%s'",
+				     setting->name, setting->value);
+	for (size_t f = 0; f < COUNT(machine_fields); f++) {
+		if (strcmp(field, machine_fields[f].name))
+			continue;
+		for (uint32_t i = 0; i < s->cluster.n; i++) {
+			char *machine = (char *)&s->cluster.machines[i];
+
+			*(double *)(machine + machine_fields[f].offset) = value;
+		}
+		return 0;
+	}
+	return iocom_err_set(err, -ENOENT, "%s: a machine has no such field", setting->name);
+}
+
+static int set_option(struct scenario *s, const struct setting *setting, struct iocom_err *err)
+{
+	const char *field = setting->name + strlen(WORKLOAD);
+	double value;
+	int ret;
+
+	if (!strcmp(field, "run") && !strcmp(setting->value, "seed")) {
+		s->run_by_seed = true;
+		return 0;
+	}
+	ret = number(setting, &value, err);
+	if (ret)
+		return ret;
+	for (size_t f = 0; f < COUNT(option_fields); f++) {
+		char *at = (char *)&s->options + option_fields[f].offset;
+
+		if (strcmp(field, option_fields[f].name))
+			continue;
+		if (option_fields[f].type == OPTION_REAL) {
+			*(double *)at = value;
+			return 0;
+		}
+		if (value != floor(value) || fabs(value) > 1e9 ||
+		    (value < 0 && option_fields[f].type != OPTION_I32))
+			return iocom_err_set(err, -EINVAL, "%s: expected a count, found '%s'",
+					     setting->name, setting->value);
+		if (option_fields[f].type == OPTION_U32)
+			*(uint32_t *)at = (uint32_t)value;
+		else if (option_fields[f].type == OPTION_U64)
+			*(uint64_t *)at = (uint64_t)value;
+		else
+			*(int32_t *)at = (int32_t)value;
+		return 0;
+	}
+	return iocom_err_set(err, -ENOENT, "%s: a trace's reader has no such option",
+			     setting->name);
+}
+
+/* "gen:PRESET" and each load.KEY=VALUE as ",KEY=VALUE". */
+static int add_key(struct scenario *s, const struct setting *setting)
+{
+	char *text;
+
+	if (asprintf(&text, "%s,%s=%s", s->workload, setting->name + strlen(WORKLOAD),
+		     setting->value) < 0)
+		return -ENOMEM;
+	free(s->workload);
+	s->workload = text;
+	return 0;
+}
+
+static int set_fidelity(struct scenario *s, const char *value, struct iocom_err *err)
+{
+	if (!strcmp(value, "fluid"))
+		s->params.fidelity = SIM_FLUID;
+	else if (!strcmp(value, "request"))
+		s->params.fidelity = SIM_REQUEST;
+	else
+		return iocom_err_set(err, -EINVAL,
+				     "fidelity: expected fluid or request, found '%s'", value);
+	return 0;
+}
+
+static int set_one(struct scenario *s, const struct setting *setting, struct iocom_err *err)
+{
+	double value;
+	int ret;
+
+	if (!strcmp(setting->name, "nodes") || !strcmp(setting->name, "workload"))
+		return 0;
+	if (!strcmp(setting->name, "fidelity"))
+		return set_fidelity(s, setting->value, err);
+	if (!strncmp(setting->name, MACHINE, strlen(MACHINE)))
+		return set_machine(s, setting, err);
+	if (!strncmp(setting->name, WORKLOAD, strlen(WORKLOAD)))
+		return !strncmp(s->workload, "gen:", 4) ? add_key(s, setting)
+							: set_option(s, setting, err);
+	ret = number(setting, &value, err);
+	return ret ? ret : sim_params_set(&s->params, setting->name, value, err);
+}
+
+int scenario_open(struct scenario *s, const struct settings *settings, struct iocom_err *err)
+{
+	const char *nodes = settings_get(settings, "nodes");
+	const char *workload = settings_get(settings, "workload");
+	int ret;
+
+	*s = (struct scenario){0};
+	if (!workload)
+		return iocom_err_set(err, -EINVAL, "no workload given (a trace, or gen:PRESET)");
+	if (!nodes)
+		return iocom_err_set(err, -EINVAL, "no cluster given (nodes=6xfc, for example)");
+	sim_params_default(&s->params);
+	s->params.fidelity = SIM_FLUID;
+	workload_options_default(&s->options);
+	s->workload = strdup(workload);
+	if (!s->workload)
+		return -ENOMEM;
+	ret = sim_cluster_parse(&s->cluster, nodes, err);
+	if (ret) {
+		free(s->workload);
+		s->workload = NULL;
+		return ret;
+	}
+	s->options.nodes = s->cluster.n;
+	for (size_t i = 0; i < settings->n && !ret; i++)
+		ret = set_one(s, &settings->v[i], err);
+	if (ret)
+		scenario_close(s);
+	return ret;
+}
+
+void scenario_close(struct scenario *s)
+{
+	sim_cluster_free(&s->cluster);
+	free(s->workload);
+	s->workload = NULL;
+}
+
+struct workload *scenario_workload(const struct scenario *s, uint64_t seed, struct iocom_err *err)
+{
+	struct workload_options options = s->options;
+
+	options.seed = seed;
+	if (s->run_by_seed)
+		options.run = (int32_t)((seed + TRACE_HOURS - 1) % TRACE_HOURS);
+	return workload_spec_open(s->workload, &options, err);
+}

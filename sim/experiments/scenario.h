@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* A run ready to start, made from settings (settings.h). */
+#ifndef SIM_EXPERIMENTS_SCENARIO_H
+#define SIM_EXPERIMENTS_SCENARIO_H
+
+#include "measure.h"
+#include "run.h"
+#include "settings.h"
+
+struct scenario {
+	struct sim_cluster cluster;
+	struct sim_params params;
+	struct workload_options options;
+	bool run_by_seed; /* load.run=seed: each seed is one hour of the process trace */
+	char *workload;	  /* "gen:..." with all its keys, or a path */
+};
+
+/*
+ * Reads SETTINGS; everything but the workload's content is checked here.  0;
+ * -ENOMEM; -EINVAL, -ENOENT with ERR set.  Free in the first case only.
+ */
+int scenario_open(struct scenario *s, const struct settings *settings, struct iocom_err *err);
+void scenario_close(struct scenario *s);
+/* The workload of SEED, from its start; NULL with ERR set. */
+struct workload *scenario_workload(const struct scenario *s, uint64_t seed, struct iocom_err *err);
+
+/* The names that a setting may have besides parameters: NULL at the end. */
+const char *scenario_machine_field(unsigned int i);
+const char *scenario_option_field(unsigned int i);
+
+#endif

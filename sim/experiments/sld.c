@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* SLD: experiments and claims of the slides (MODEL 6.2). */
+#include <math.h>
+
+#include "code_claims.h"
+#include "tables.h"
+
+static const struct paper_setting settings[] = {
+	{"nodes", "6xfc", "six nodes in the example; machines as in FC (not stated)"},
+	{"workload", "gen:sld", "30 % parallel jobs of 2-32 tasks, 256 KB requests"},
+	{"load.jobs", "600", "an hour or so"},
+	{"load.home_weights", "6337:28:4:1398:704:5338", "reading 4: the example's jobs per home"},
+	{"load.lifetime_mean_ms", "100", "reading 6: the scale of FC"},
+	{"load.lifetime_max_ms", "20000", "the same scale of the trace's longest process"},
+	{"load.interarrival_ms", "2000",
+	 "moderate load on the cluster, the busiest home overloaded"},
+	{NULL, NULL, NULL},
+};
+
+const struct paper sld_paper = {
+	"SLD", "SLD: Towards load balancing support for I/O-intensive parallel jobs (slides)",
+	settings};
+
+#define IOCM_RE                                                                                    \
+	{                                                                                          \
+		"iocm-re", "iocm-re-hom", NULL                                                     \
+	}
+#define SERIES_END                                                                                 \
+	{                                                                                          \
+		NULL, NULL, NULL                                                                   \
+	}
+#define POINTS_END                                                                                 \
+	{                                                                                          \
+		NULL, 0, NULL                                                                      \
+	}
+
+/* --- SLD-EX ------------------------------------------------------------------------ */
+
+static const struct point example[] = {{"six nodes", NAN, NULL}, POINTS_END};
+static const struct series nlb_iocm[] = {{NULL, "nlb", NULL}, IOCM_RE, SERIES_END};
+
+static const struct claim example_claims[] = {
+	QUANTITATIVE(VALUE, "average slowdown without balancing is 25.0", .a = "nlb",
+		     .printed = 25.0),
+	QUANTITATIVE(VALUE, "average slowdown with I/O-aware balancing is 2.4", .a = "iocm-re",
+		     .printed = 2.4),
+	QUANTITATIVE(RATIO, "a factor of more than 10", .a = "iocm-re", .b = "nlb",
+		     .by = RATIO_FACTOR, .printed = 10, .at_least = true),
+	CLAIMS_END,
+};
+
+/* --- SLD-RE, SLD-PM ------------------------------------------------------------------ */
+
+static const struct series re_series[] = {
+	{NULL, "cpu-re", NULL}, {NULL, "mem-re", NULL}, IOCM_RE, SERIES_END};
+static const struct series pm_series[] = {{NULL, "cpu-re", NULL},
+					  {NULL, "mem-re", NULL},
+					  IOCM_RE,
+					  {NULL, "iocm-pm", NULL},
+					  SERIES_END};
+
+static const struct claim re_claims[] = {
+	ORDINAL(TREND, "slowdown rises with the I/O load", .a = "*"),
+	ORDINAL(BELOW, "IOCM-RE is best", .a = "iocm-re", .b = "cpu-re|mem-re"),
+	QUANTITATIVE(RATIO, "IOCM-RE improves by 24.5 % on average", .a = "iocm-re",
+		     .b = "cpu-re|mem-re", .by = RATIO_REDUCTION, .either = true, .printed = 0.245,
+		     .reading = "over CPU and MEM, their mean: the slides name no baseline"),
+	QUANTITATIVE(RATIO, "... by 30.7 % at most", .a = "iocm-re", .b = "cpu-re|mem-re",
+		     .by = RATIO_REDUCTION, .either = true, .over = OVER_MAX, .printed = 0.307),
+	CLAIMS_END,
+};
+
+static const struct claim pm_claims[] = {
+	ORDINAL(BELOW, "IOCM-PM is best", .a = "iocm-pm", .b = "cpu-re|mem-re|iocm-re"),
+	ORDINAL(BELOW, "SLD-CONC: preemptive migration is better than remote execution",
+		.a = "iocm-pm", .b = "iocm-re"),
+	QUANTITATIVE(RATIO, "IOCM-PM improves by 56.6 % on average over IOCM-RE", .a = "iocm-pm",
+		     .b = "iocm-re", .by = RATIO_REDUCTION, .either = true, .printed = 0.566,
+		     .reading = "E-14: printed \"IOPM-RE\""),
+	CLAIMS_END,
+};
+
+/* --- SLD-CMP -------------------------------------------------------------------------- */
+
+static const struct point kinds[] = {
+	{"CPU", NAN, "load.io_per_ms=0 load.faults_per_ms=0 load.lifetime_mean_ms=1000"},
+	{"memory", NAN, "load.io_per_ms=0.01 load.faults_per_ms=8"},
+	{"I/O", NAN, "load.io_per_ms=0.6 load.faults_per_ms=0.5"},
+	POINTS_END,
+};
+
+static const struct series kind_series[] = {
+	{NULL, "nlb", NULL},	 {NULL, "cpu-re", NULL},
+	{NULL, "cpu-pm", NULL},	 {NULL, "mem-re", NULL},
+	{NULL, "mem-pm", NULL},	 IOCM_RE,
+	{NULL, "iocm-pm", NULL}, SERIES_END,
+};
+
+static const struct claim kind_claims[] = {
+	ORDINAL(BELOW,
+		"CPU-intensive: preemptive migration gains more (+++) than remote execution (+)",
+		.a = "cpu-pm", .b = "cpu-re", .at = "CPU"),
+	ORDINAL(BELOW,
+		"memory-intensive: remote execution gains more (+++) than preemptive migration (+)",
+		.a = "mem-re", .b = "mem-pm", .at = "memory"),
+	ORDINAL(NOT_TESTED, "I/O-intensive: ? and ?",
+		.why = "the slides ask the question; SLD-PM is their answer"),
+	CLAIMS_END,
+};
+
+/* --- SLD-APP -------------------------------------------------------------------------- */
+
+static const struct claim app_claims[] = {
+	ORDINAL(BELOW, "IOCM-RE and IOCM-PM improve all applications", .a = "iocm-re|iocm-pm",
+		.b = "cpu-re|mem-re"),
+	ORDINAL(EQUAL, "IOCM-RE and IOCM-PM are about equal", .a = "iocm-re", .b = "iocm-pm"),
+	CLAIMS_END,
+};
+
+const struct experiment sld_experiments[] = {
+	{.id = "SLD-MET",
+	 .paper = "SLD",
+	 .title = "slowdown of an example",
+	 .none = "a worked example, 45 s / 10 s = 4.5; a unit test"},
+	{.id = "SLD-EX",
+	 .paper = "SLD",
+	 .title = "six nodes with 13,809 I/O-intensive jobs",
+	 .settings = "workload=gen:sld-ex load.jobs=13809",
+	 .points = example,
+	 .series = nlb_iocm,
+	 .plot = PLOT_BARS,
+	 .log_y = true,
+	 .claims = example_claims},
+	{.id = "SLD-RE",
+	 .paper = "SLD",
+	 .title = "remote execution, sequential and parallel jobs",
+	 .x_name = "mean I/O access rate (1/ms)",
+	 .axis = "load.io_per_ms",
+	 .values = "0.45 0.55 0.65 0.75 0.85",
+	 .series = re_series,
+	 .claims = re_claims},
+	{.id = "SLD-CMP",
+	 .paper = "SLD",
+	 .title = "remote execution and preemptive migration by kind of load",
+	 .points = kinds,
+	 .series = kind_series,
+	 .plot = PLOT_BARS,
+	 .log_y = true,
+	 .claims = kind_claims},
+	{.id = "SLD-PM",
+	 .paper = "SLD",
+	 .title = "preemptive migration",
+	 .x_name = "mean I/O access rate (1/ms)",
+	 .axis = "load.io_per_ms",
+	 .values = "0.45 0.55 0.65 0.75 0.85",
+	 .series = pm_series,
+	 .claims = pm_claims},
+	{.id = "SLD-APP",
+	 .paper = "SLD",
+	 .config = "ACM-APP",
+	 .title = "real I/O-intensive applications",
+	 .points = acm_applications,
+	 .series = pm_series,
+	 .plot = PLOT_BARS,
+	 .claims = app_claims},
+	{.id = "SLD-CONC",
+	 .paper = "SLD",
+	 .title = "preemptive migration is better than remote execution",
+	 .none = "the conclusion from SLD-PM, judged there"},
+	{.id = NULL},
+};

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Means with intervals over seeds; see stats.h. */
+#include "stats.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+
+#define CONFIDENCE 0.975 /* each side of a 95 % interval */
+
+double ratio_of(enum ratio by, double base, double new)
+{
+	return ratio_from_factor(by, base / new);
+}
+
+double ratio_from_factor(enum ratio by, double factor)
+{
+	switch (by) {
+	case RATIO_GAIN:
+		return factor - 1;
+	case RATIO_REDUCTION:
+		return 1 - 1 / factor;
+	case RATIO_FACTOR:
+		break;
+	}
+	return factor;
+}
+
+double ratio_to_factor(enum ratio by, double value)
+{
+	switch (by) {
+	case RATIO_GAIN:
+		return value + 1;
+	case RATIO_REDUCTION:
+		return 1 / (1 - value);
+	case RATIO_FACTOR:
+		break;
+	}
+	return value;
+}
+
+const char *ratio_name(enum ratio by)
+{
+	static const char *const names[] = {"factor", "gain", "reduction"};
+
+	return names[by];
+}
+
+/* Mean and interval of TRANSFORM(value); told through BACK. */
+static struct interval summarise(const double *values, size_t n, double (*transform)(double),
+				 double (*back)(double))
+{
+	struct interval out = {NAN, NAN, NAN, 0};
+	double sum = 0, squares = 0, mean, half = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double x = transform(values[i]);
+
+		if (!isfinite(x))
+			continue;
+		sum += x;
+		out.n++;
+	}
+	if (!out.n)
+		return out;
+	mean = sum / (double)out.n;
+	for (size_t i = 0; i < n; i++) {
+		double d = transform(values[i]) - mean;
+
+		if (isfinite(d))
+			squares += d * d;
+	}
+	if (out.n > 1) {
+		double degrees = (double)out.n - 1;
+
+		half = gsl_cdf_tdist_Pinv(CONFIDENCE, degrees) *
+		       sqrt(squares / degrees / (double)out.n);
+	}
+	out.mean = back(mean);
+	out.low = back(mean - half);
+	out.high = back(mean + half);
+	return out;
+}
+
+static double same(double x)
+{
+	return x;
+}
+
+static double ln_positive(double x)
+{
+	return x > 0 ? log(x) : NAN;
+}
+
+struct interval stats_mean(const double *values, size_t n)
+{
+	return summarise(values, n, same, same);
+}
+
+struct interval stats_geometric(const double *values, size_t n)
+{
+	return summarise(values, n, ln_positive, exp);
+}
+
+struct interval stats_factor(const double *base, const double *new, size_t n)
+{
+	double ratios[n ? n : 1];
+
+	for (size_t i = 0; i < n; i++)
+		ratios[i] = base[i] / new[i];
+	return stats_geometric(ratios, n);
+}
+
+struct interval stats_by(enum ratio by, struct interval factor)
+{
+	struct interval out = {
+		ratio_from_factor(by, factor.mean),
+		ratio_from_factor(by, factor.low),
+		ratio_from_factor(by, factor.high),
+		factor.n,
+	};
+
+	return out;
+}
+
+bool stats_above(struct interval i, double bound)
+{
+	return i.n > 0 && i.low > bound;
+}
+
+bool stats_below(struct interval i, double bound)
+{
+	return i.n > 0 && i.high < bound;
+}
+
+bool stats_meets(struct interval i, double low, double high)
+{
+	return i.n > 0 && i.low <= high && i.high >= low;
+}

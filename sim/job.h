@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* A job as a workload gives it to the engine (MODEL 5.7). */
+#ifndef SIM_JOB_H
+#define SIM_JOB_H
+
+#include <stdint.h>
+
+#define SIM_KINDS_MAX 16 /* classes of jobs reported apart */
+
+struct sim_job {
+	uint64_t id;	   /* 0, 1, 2 ... in order of arrival; unique in a workload */
+	double arrival_ms; /* never less than the job's before */
+	uint32_t home;	   /* node index */
+	uint32_t tasks;	   /* >= 1; each needs all that follows */
+	uint32_t kind;	   /* index in the workload's kind names */
+	double cpu_ms;	   /* computation at the reference speed */
+	double io_per_ms;  /* disk accesses per ms of computation, before buffer hits */
+	double request_kb, request_sd_kb; /* Gamma; sd 0: constant */
+	double reaccess;		  /* r of MODEL 1.5; 0: never hits */
+	double requests; /* >= 0: exactly so many accesses, evenly spread, no hits; negative:
+			  * Poisson by io_per_ms */
+	double memory_mb;
+	double faults_per_ms;	/* mu_j: page faults per ms of computation when memory is short */
+	double initial_mb;	/* input data on the home's disk */
+	double write_fraction;	/* of the bytes accessed, written and read again (O-11) */
+	double barrier_ms;	/* computation between two barriers (BSP); 0: none */
+	double messages_per_ms; /* per ms of computation of each task but the master */
+	double message_kb;
+};
+
+#endif

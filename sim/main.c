@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* `iocom-sim`: the simulator.  Finds the subcommand; the table prints the help. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+struct command {
+	const char *name;
+	int (*run)(int argc, char **argv, const volatile sig_atomic_t *cancel);
+	const char *help;
+};
+
+static const struct command commands[] = {
+	{"run", cmd_run, "a workload on a cluster under policies, with sweeps"},
+	{"replay", cmd_replay, "what if the jobs of a trace had run under other policies"},
+	{"figures", cmd_figures, "all experiments and the page of claims"},
+	{"params", cmd_params, "every parameter with its value, unit and source"},
+	{"merge", cmd_merge, "join the parts of a sweep that was run in shards"},
+	{"--list", cmd_list, "experiments, policies, machines, workloads"},
+};
+
+#define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+static void usage(FILE *out)
+{
+	fprintf(out, "usage: iocom-sim ID... [OPTION...]\n"
+		     "       iocom-sim COMMAND [OPTION...]\n"
+		     "Simulates a cluster with the rules that the live balancer uses: the papers'\n"
+		     "experiments by id (FC-5.2, ACM-3, ...), workloads of your own, traces.\n\n"
+		     "commands:\n");
+	for (size_t i = 0; i < NCOMMANDS; i++)
+		fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
+	fprintf(out, "\n`iocom-sim COMMAND --help` explains one; `iocom-sim FC-5.2 --help` the "
+		     "options of experiments.\n");
+}
+
+static void catch_signals(void)
+{
+	struct sigaction action = {.sa_handler = interrupt};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	/* A missing gnuplot is told by its exit status. */
+	action.sa_handler = SIG_IGN;
+	sigaction(SIGPIPE, &action, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		usage(stderr);
+		return CLI_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		usage(stdout);
+		return CLI_OK;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		printf("iocom-sim %s\n", IOCOM_VERSION);
+		return CLI_OK;
+	}
+	catch_signals();
+	for (size_t i = 0; i < NCOMMANDS; i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].run(argc - 1, argv + 1, &interrupted);
+	return cmd_experiment(argc, argv, &interrupted);
+}

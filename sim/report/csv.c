@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Results as CSV (RFC 4180 after the comment lines, which begin with "#"): a row for
+ * each point and series; each measure with its mean over the seeds and the ends of its
+ * 95 % interval.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "report.h"
+
+static void comment(void *arg, const char *name, const char *value)
+{
+	fprintf(arg, "# %s: ", name);
+	for (; *value; value++)
+		fputc(*value == '\n' || *value == '\r' ? ' ' : *value, arg);
+	fputc('\n', arg);
+}
+
+static void quoted(FILE *f, const char *text)
+{
+	if (!strpbrk(text, ",\"\n")) {
+		fputs(text, f);
+		return;
+	}
+	fputc('"', f);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', f);
+		fputc(*text, f);
+	}
+	fputc('"', f);
+}
+
+static void number(FILE *f, double value)
+{
+	fputc(',', f);
+	if (isfinite(value))
+		fprintf(f, "%.9g", value);
+}
+
+static void header(const struct sweep *s, const bool *has, FILE *f)
+{
+	quoted(f, s->x_name[0] ? s->x_name : "point");
+	fputs(",series,policy,seeds", f);
+	for (unsigned int m = 0; m < M_COUNT; m++) {
+		char name[64];
+
+		if (!has[m])
+			continue;
+		snprintf(name, sizeof(name), "%s", measure_name(m));
+		if (m >= M_KIND && m - M_KIND < s->nkinds)
+			snprintf(name, sizeof(name), "slowdown_of_%s", s->kinds[m - M_KIND]);
+		for (int part = 0; part < 3; part++) {
+			char column[80];
+
+			snprintf(column, sizeof(column), "%s%s", name,
+				 part == 0   ? ""
+				 : part == 1 ? "_low"
+					     : "_high");
+			fputc(',', f);
+			quoted(f, column);
+		}
+	}
+	fputs("\n", f);
+}
+
+int report_csv(const struct report *r, FILE *f)
+{
+	const struct sweep *s = r->sweep;
+	bool has[M_COUNT];
+	int ret = report_facts(s, comment, f);
+
+	if (ret)
+		return ret;
+	for (unsigned int m = 0; m < M_COUNT; m++)
+		has[m] = sweep_has(s, m);
+	header(s, has, f);
+	for (size_t p = 0; p < s->npoints; p++) {
+		for (size_t k = 0; k < s->nseries; k++) {
+			quoted(f, s->points[p].label);
+			fputc(',', f);
+			quoted(f, s->series[k].label);
+			fputc(',', f);
+			quoted(f, s->series[k].policy);
+			fprintf(f, ",%u", s->seeds);
+			for (unsigned int m = 0; m < M_COUNT; m++) {
+				struct interval i;
+
+				if (!has[m])
+					continue;
+				i = sweep_mean(s, p, k, m);
+				number(f, i.mean);
+				number(f, i.low);
+				number(f, i.high);
+			}
+			fputs("\n", f);
+		}
+	}
+	return 0;
+}
+
+int report_samples_csv(const struct report *r, FILE *f)
+{
+	const struct sweep *s = r->sweep;
+	int ret = report_facts(s, comment, f);
+
+	if (ret)
+		return ret;
+	fputs("point,series,time_s,cpu_utilisation,disk_utilisation,tasks_mean,tasks_max,"
+	      "io_imbalance,remote,migrations,w_io,buffer_mb,slowdown\n",
+	      f);
+	for (size_t p = 0; p < s->npoints; p++) {
+		for (size_t k = 0; k < s->nseries; k++) {
+			const struct sweep_result *result = sweep_result(s, p, k, 0);
+
+			for (uint32_t i = 0; i < result->nsamples; i++) {
+				const struct sim_sample *x = &result->samples[i];
+
+				quoted(f, s->points[p].label);
+				fputc(',', f);
+				quoted(f, s->series[k].label);
+				number(f, x->time_ms / 1000);
+				number(f, x->cpu_utilisation);
+				number(f, x->disk_utilisation);
+				number(f, x->tasks_mean);
+				number(f, x->tasks_max);
+				number(f, x->io_imbalance);
+				number(f, (double)x->remote);
+				number(f, (double)x->migrations);
+				number(f, x->w_io);
+				number(f, x->buffer_mb);
+				number(f, x->slowdown);
+				fputs("\n", f);
+			}
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Results as JSON. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+/* Numbers as written: 9 significant digits, null where there is none. */
+static json_t *number(double value)
+{
+	char text[32];
+
+	if (!isfinite(value))
+		return json_null();
+	snprintf(text, sizeof(text), "%.9g", value);
+	return json_real(strtod(text, NULL));
+}
+
+static json_t *interval(struct interval i)
+{
+	return json_pack("{s:o, s:o, s:o}", "mean", number(i.mean), "low", number(i.low), "high",
+			 number(i.high));
+}
+
+static void fact(void *arg, const char *name, const char *value)
+{
+	json_object_set_new(arg, name, json_string(value));
+}
+
+static json_t *measures(const struct sweep *s, size_t point, size_t series, const bool *has)
+{
+	json_t *out = json_object();
+
+	for (unsigned int m = 0; m < M_COUNT; m++) {
+		char name[64];
+
+		if (!has[m])
+			continue;
+		snprintf(name, sizeof(name), "%s", measure_name(m));
+		if (m >= M_KIND && m - M_KIND < s->nkinds)
+			snprintf(name, sizeof(name), "slowdown_of_%s", s->kinds[m - M_KIND]);
+		json_object_set_new(out, name, interval(sweep_mean(s, point, series, m)));
+	}
+	return out;
+}
+
+static json_t *rows(const struct sweep *s)
+{
+	json_t *out = json_array();
+	bool has[M_COUNT];
+
+	for (unsigned int m = 0; m < M_COUNT; m++)
+		has[m] = sweep_has(s, m);
+	for (size_t p = 0; p < s->npoints; p++)
+		for (size_t k = 0; k < s->nseries; k++)
+			json_array_append_new(out, json_pack("{s:s, s:o, s:s, s:s, s:o}", "point",
+							     s->points[p].label, "x",
+							     number(s->points[p].x), "series",
+							     s->series[k].label, "policy",
+							     s->series[k].policy, "measures",
+							     measures(s, p, k, has)));
+	return out;
+}
+
+static json_t *claims(const struct report *r)
+{
+	json_t *out = json_array();
+
+	for (size_t i = 0; i < r->njudged; i++) {
+		const struct claim *c = r->judged[i].claim;
+		const struct judgement *j = &r->judged[i].judgement;
+		json_t *claim = json_pack(
+			"{s:s, s:s, s:s, s:s}", "type",
+			c->type == CLAIM_QUANTITATIVE ? "quantitative" : "ordinal", "claim",
+			c->text, "verdict", verdict_name(j->verdict), "measured", j->measured);
+
+		if (c->reading)
+			json_object_set_new(claim, "reading", json_string(c->reading));
+		if (c->why && j->verdict != VERDICT_HOLDS)
+			json_object_set_new(claim, "why", json_string(c->why));
+		if (c->bound && j->verdict != VERDICT_HOLDS)
+			json_object_set_new(claim, "bound", json_string(c->bound));
+		json_array_append_new(out, claim);
+	}
+	return out;
+}
+
+json_t *report_json(const struct report *r)
+{
+	json_t *facts = json_object(), *out;
+
+	if (!facts || report_facts(r->sweep, fact, facts)) {
+		json_decref(facts);
+		return NULL;
+	}
+	out = json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:I, s:o, s:o, s:o}", "version", 1, "id",
+			r->sweep->id, "title", r->sweep->title, "x", r->sweep->x_name, "measure",
+			measure_name(r->y), "seeds", (int)r->sweep->seeds, "first_seed",
+			(json_int_t)r->sweep->first_seed, "facts", facts, "results", rows(r->sweep),
+			"claims", claims(r));
+	return out;
+}
+
+int report_json_write(const struct report *r, FILE *f)
+{
+	json_t *out = report_json(r);
+
+	if (!out)
+		return -ENOMEM;
+	/* What fails here is seen when F is closed. */
+	json_dumpf(out, f, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+	fputc('\n', f);
+	json_decref(out);
+	return 0;
+}

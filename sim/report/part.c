@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* A shard's results as a file: writing; see part.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "part.h"
+
+static json_t *pack_settings(const struct settings *s)
+{
+	json_t *out = json_object();
+
+	for (size_t i = 0; i < s->n; i++)
+		json_object_set_new(out, s->v[i].name, json_string(s->v[i].value));
+	return out;
+}
+
+static json_t *number(double value)
+{
+	return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *pack_sweep(const struct report *r)
+{
+	const struct sweep *s = r->sweep;
+	json_t *points = json_array(), *series = json_array(), *kinds = json_array();
+
+	for (size_t i = 0; i < s->npoints; i++)
+		json_array_append_new(points,
+				      json_pack("{s:s, s:o, s:o}", "label", s->points[i].label, "x",
+						number(s->points[i].x), "settings",
+						pack_settings(&s->points[i].settings)));
+	for (size_t i = 0; i < s->nseries; i++)
+		json_array_append_new(series,
+				      json_pack("{s:s, s:s, s:o}", "label", s->series[i].label,
+						"policy", s->series[i].policy, "settings",
+						pack_settings(&s->series[i].settings)));
+	for (uint32_t i = 0; i < s->nkinds; i++)
+		json_array_append_new(kinds, json_string(s->kinds[i]));
+	return json_pack(
+		"{s:s, s:s, s:s, s:b, s:b, s:i, s:I, s:i, s:i, s:b, s:b, s:o, s:o, s:o, s:o, "
+		"s:s, s:s}",
+		"id", s->id, "title", s->title, "x_name", s->x_name, "experiment",
+		r->experiment != NULL, "keep_samples", s->keep_samples, "seeds", (int)s->seeds,
+		"first_seed", (json_int_t)s->first_seed, "plot", (int)r->plot, "measure", (int)r->y,
+		"log_y", r->log_y, "facets", r->facets, "settings", pack_settings(&s->settings),
+		"points", points, "series", series, "kinds", kinds, "source", s->source,
+		"synthetic", s->synthetic);
+}
+
+static json_t *pack_samples(const struct sweep_result *r)
+{
+	json_t *out = json_array();
+
+	for (uint32_t i = 0; i < r->nsamples; i++) {
+		const struct sim_sample *x = &r->samples[i];
+
+		json_array_append_new(out,
+				      json_pack("[f, f, f, f, f, f, I, I, f, f, f]", x->time_ms,
+						x->cpu_utilisation, x->disk_utilisation,
+						x->tasks_mean, x->tasks_max, x->io_imbalance,
+						(json_int_t)x->remote, (json_int_t)x->migrations,
+						x->w_io, x->buffer_mb, x->slowdown));
+	}
+	return out;
+}
+
+static json_t *pack_unit(size_t sweep, size_t unit, const struct sweep_result *r)
+{
+	json_t *values = json_array(), *out;
+
+	for (unsigned int m = 0; m < M_COUNT; m++)
+		json_array_append_new(values, number(r->values[m]));
+	out = json_pack("{s:I, s:I, s:s, s:o}", "sweep", (json_int_t)sweep, "unit",
+			(json_int_t)unit, "input", r->input, "values", values);
+	if (out && r->nsamples)
+		json_object_set_new(out, "samples", pack_samples(r));
+	return out;
+}
+
+static int write_line(FILE *f, json_t *line)
+{
+	if (!line)
+		return -ENOMEM;
+	json_dumpf(line, f, JSON_COMPACT | JSON_REAL_PRECISION(17));
+	fputc('\n', f);
+	json_decref(line);
+	return 0;
+}
+
+int part_write(FILE *f, const struct report *reports, size_t n, bool page, unsigned int shard,
+	       unsigned int shards)
+{
+	json_t *sweeps = json_array();
+	size_t written = 0;
+	int ret;
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(sweeps, pack_sweep(&reports[i]));
+	ret = write_line(f, json_pack("{s:i, s:s, s:i, s:i, s:b, s:o}", "iocom_sim_part", 1,
+				      "version", IOCOM_VERSION, "shard", (int)shard, "shards",
+				      (int)shards, "page", page, "sweeps", sweeps));
+	for (size_t i = 0; i < n && !ret; i++) {
+		const struct sweep *s = reports[i].sweep;
+
+		for (size_t u = 0; u < sweep_units(s) && !ret; u++) {
+			if (!s->results[u].done)
+				continue;
+			ret = write_line(f, pack_unit(i, u, &s->results[u]));
+			written++;
+		}
+	}
+	return ret ? ret : write_line(f, json_pack("{s:I}", "end", (json_int_t)written));
+}

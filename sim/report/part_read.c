@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* A shard's results as a file: reading and joining; see part.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "part.h"
+
+#define RUNS_MAX 100000000 /* of one sweep: what a damaged file may ask for is bounded */
+
+/* One file being read. */
+struct reader {
+	FILE *f;
+	const char *path;
+	size_t line;
+	char *text;
+	size_t size;
+	struct iocom_err *err;
+};
+
+__attribute__((format(printf, 2, 3))) static int bad(struct reader *r, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return iocom_err_set(r->err, -EINVAL, "%s:%zu: %s", r->path, r->line, text);
+}
+
+/* The next line as JSON; NULL with the error set. */
+static json_t *next(struct reader *r, int *ret)
+{
+	json_error_t why;
+	json_t *out;
+
+	r->line++;
+	if (getline(&r->text, &r->size, r->f) < 0) {
+		*ret = bad(r, "expected a line more: the part was cut off");
+		return NULL;
+	}
+	out = json_loads(r->text, JSON_REJECT_DUPLICATES, &why);
+	*ret = json_is_object(out) ? 0 : bad(r, "expected a JSON object: %s", why.text);
+	if (*ret) {
+		json_decref(out);
+		return NULL;
+	}
+	return out;
+}
+
+/* --- sweeps ---------------------------------------------------------------------- */
+
+static int unpack_settings(struct settings *s, json_t *object)
+{
+	const char *name;
+	json_t *value;
+	int ret = json_is_object(object) ? 0 : -EINVAL;
+
+	json_object_foreach (object, name, value) {
+		if (!ret)
+			ret = json_is_string(value)
+				      ? settings_set(s, name, json_string_value(value))
+				      : -EINVAL;
+	}
+	return ret;
+}
+
+static int unpack_points(struct sweep *s, json_t *array)
+{
+	json_t *point;
+	size_t i;
+	int ret = json_is_array(array) ? 0 : -EINVAL;
+
+	json_array_foreach (array, i, point) {
+		const char *label = json_string_value(json_object_get(point, "label"));
+		json_t *x = json_object_get(point, "x");
+
+		if (!ret)
+			ret = label ? sweep_add_point(s, label,
+						      json_is_number(x) ? json_number_value(x)
+									: NAN,
+						      NULL, NULL)
+				    : -EINVAL;
+		if (!ret)
+			ret = unpack_settings(&s->points[i].settings,
+					      json_object_get(point, "settings"));
+	}
+	return ret;
+}
+
+static int unpack_series(struct sweep *s, json_t *array)
+{
+	json_t *one;
+	size_t i;
+	int ret = json_is_array(array) ? 0 : -EINVAL;
+
+	json_array_foreach (array, i, one) {
+		const char *label = json_string_value(json_object_get(one, "label"));
+		const char *policy = json_string_value(json_object_get(one, "policy"));
+
+		if (!ret)
+			ret = label && policy ? sweep_add_series(s, label, policy, NULL, NULL)
+					      : -EINVAL;
+		if (!ret)
+			ret = unpack_settings(&s->series[i].settings,
+					      json_object_get(one, "settings"));
+	}
+	return ret;
+}
+
+static int unpack_lists(struct sweep *s, json_t *object)
+{
+	json_t *kinds = json_object_get(object, "kinds"), *kind;
+	size_t i;
+	int ret = unpack_settings(&s->settings, json_object_get(object, "settings"));
+
+	if (!ret)
+		ret = unpack_points(s, json_object_get(object, "points"));
+	if (!ret)
+		ret = unpack_series(s, json_object_get(object, "series"));
+	if (ret)
+		return ret;
+	json_array_foreach (kinds, i, kind) {
+		if (i < SIM_KINDS_MAX && json_is_string(kind))
+			snprintf(s->kinds[s->nkinds++], sizeof(s->kinds[0]), "%s",
+				 json_string_value(kind));
+	}
+	return 0;
+}
+
+static int unpack_sweep(struct report *r, json_t *object)
+{
+	const char *id, *title, *x_name, *source, *synthetic;
+	int experiment, keep, seeds, plot, y, log_y, facets, ret;
+	json_int_t first;
+	struct sweep *s;
+
+	if (json_unpack(object, "{s:s, s:s, s:s, s:b, s:b, s:i, s:I, s:i, s:i, s:b, s:b, s:s, s:s}",
+			"id", &id, "title", &title, "x_name", &x_name, "experiment", &experiment,
+			"keep_samples", &keep, "seeds", &seeds, "first_seed", &first, "plot", &plot,
+			"measure", &y, "log_y", &log_y, "facets", &facets, "source", &source,
+			"synthetic", &synthetic))
+		return -EINVAL;
+	if (seeds < 1 || plot < 0 || plot > PLOT_COMPARE || y < 0 || y >= M_COUNT)
+		return -EINVAL;
+	s = sweep_new(id, title, x_name);
+	if (!s)
+		return -ENOMEM;
+	*r = (struct report){
+		.sweep = s,
+		.experiment = experiment ? experiment_find(id) : NULL,
+		.plot = (enum plot)plot,
+		.y = (enum measure)y,
+		.log_y = log_y,
+		.facets = facets,
+	};
+	s->keep_samples = keep;
+	s->seeds = (uint32_t)seeds;
+	s->first_seed = (uint64_t)first;
+	snprintf(s->source, sizeof(s->source), "%s", source);
+	snprintf(s->synthetic, sizeof(s->synthetic), "%s", synthetic);
+	ret = unpack_lists(s, object);
+	if (!ret && (!s->npoints || !s->nseries || sweep_units(s) > RUNS_MAX))
+		ret = -EINVAL;
+	return ret ? ret : sweep_results(s);
+}
+
+/* --- runs ------------------------------------------------------------------------ */
+
+static int unpack_samples(struct sweep_result *r, json_t *array)
+{
+	json_t *row;
+	size_t i;
+
+	r->samples =
+		calloc(json_array_size(array) ? json_array_size(array) : 1, sizeof(*r->samples));
+	if (!r->samples)
+		return -ENOMEM;
+	json_array_foreach (array, i, row) {
+		struct sim_sample *x = &r->samples[i];
+		json_int_t remote, migrations;
+
+		if (json_unpack(row, "[F, F, F, F, F, F, I, I, F, F, F]", &x->time_ms,
+				&x->cpu_utilisation, &x->disk_utilisation, &x->tasks_mean,
+				&x->tasks_max, &x->io_imbalance, &remote, &migrations, &x->w_io,
+				&x->buffer_mb, &x->slowdown))
+			return -EINVAL;
+		x->remote = (uint64_t)remote;
+		x->migrations = (uint64_t)migrations;
+		r->nsamples++;
+	}
+	return 0;
+}
+
+static int unpack_unit(struct reader *reader, struct parts *parts, json_t *line)
+{
+	json_int_t sweep, unit;
+	const char *input;
+	json_t *values, *samples = json_object_get(line, "samples");
+	struct sweep_result *r;
+
+	if (json_unpack(line, "{s:I, s:I, s:s, s:o}", "sweep", &sweep, "unit", &unit, "input",
+			&input, "values", &values))
+		return bad(reader, "expected a run: sweep, unit, input, values");
+	if (sweep < 0 || (size_t)sweep >= parts->n || unit < 0 ||
+	    (size_t)unit >= sweep_units(parts->reports[sweep].sweep))
+		return bad(reader,
+			   "expected a run of the sweeps in line 1, found sweep %lld unit "
+			   "%lld",
+			   (long long)sweep, (long long)unit);
+	r = &parts->reports[sweep].sweep->results[unit];
+	if (r->done)
+		return bad(reader, "this run is in another part already");
+	if (json_array_size(values) != M_COUNT)
+		return bad(reader, "expected %d values, found %zu", (int)M_COUNT,
+			   json_array_size(values));
+	for (unsigned int m = 0; m < M_COUNT; m++) {
+		json_t *value = json_array_get(values, m);
+
+		r->values[m] = json_is_number(value) ? json_number_value(value) : NAN;
+	}
+	snprintf(r->input, sizeof(r->input), "%s", input);
+	r->done = true;
+	if (samples && unpack_samples(r, samples))
+		return bad(reader, "expected samples of 11 numbers");
+	return 0;
+}
+
+/* --- files ----------------------------------------------------------------------- */
+
+/* What is known of all parts so far. */
+struct joined {
+	json_t *sweeps; /* of the first header, without what only one shard knows */
+	unsigned int shards;
+	bool *seen;
+};
+
+/* Removes, and keeps in the sweeps at hand, what only the shard of the first run knows. */
+static void take_words(struct parts *parts, json_t *sweeps)
+{
+	json_t *sweep, *kind;
+	size_t i, k;
+
+	json_array_foreach (sweeps, i, sweep) {
+		const char *source = json_string_value(json_object_get(sweep, "source"));
+		const char *synthetic = json_string_value(json_object_get(sweep, "synthetic"));
+
+		if (i < parts->n && source && *source) {
+			struct sweep *s = parts->reports[i].sweep;
+
+			snprintf(s->source, sizeof(s->source), "%s", source);
+			snprintf(s->synthetic, sizeof(s->synthetic), "%s",
+				 synthetic ? synthetic : "");
+			s->nkinds = 0;
+			json_array_foreach (json_object_get(sweep, "kinds"), k, kind) {
+				if (k < SIM_KINDS_MAX && json_is_string(kind))
+					snprintf(s->kinds[s->nkinds++], sizeof(s->kinds[0]), "%s",
+						 json_string_value(kind));
+			}
+		}
+		json_object_del(sweep, "source");
+		json_object_del(sweep, "synthetic");
+		json_object_del(sweep, "kinds");
+	}
+}
+
+static int first_header(struct reader *r, struct parts *parts, json_t *sweeps)
+{
+	size_t n = json_array_size(sweeps);
+
+	parts->reports = calloc(n ? n : 1, sizeof(*parts->reports));
+	if (!parts->reports)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		int ret = unpack_sweep(&parts->reports[i], json_array_get(sweeps, i));
+
+		parts->n += parts->reports[i].sweep != NULL;
+		if (ret)
+			return bad(r, "expected sweeps; number %zu is damaged", i);
+	}
+	return 0;
+}
+
+static int read_header(struct reader *r, struct parts *parts, struct joined *joined, json_t *line)
+{
+	int format, shard, shards, page, ret = 0;
+	const char *version;
+	json_t *sweeps;
+
+	if (json_unpack(line, "{s:i, s:s, s:i, s:i, s:b, s:o}", "iocom_sim_part", &format,
+			"version", &version, "shard", &shard, "shards", &shards, "page", &page,
+			"sweeps", &sweeps) ||
+	    format != 1 || shards < 1 || shards > 1000000 || shard < 1 || shard > shards)
+		return bad(r, "expected the header of a part (written with --shard)");
+	if (strcmp(version, IOCOM_VERSION))
+		return bad(r, "written by version %s; this is %s", version, IOCOM_VERSION);
+	if (!joined->sweeps) {
+		ret = first_header(r, parts, sweeps);
+		parts->page = page;
+		joined->shards = (unsigned int)shards;
+		joined->seen = calloc((size_t)shards + 1, sizeof(bool));
+		if (!ret && !joined->seen)
+			ret = -ENOMEM;
+	}
+	if (ret)
+		return ret;
+	take_words(parts, sweeps);
+	if (!joined->sweeps)
+		joined->sweeps = json_incref(sweeps);
+	if ((unsigned int)shards != joined->shards || !json_equal(joined->sweeps, sweeps))
+		return bad(r, "a part of another sweep than the first file's");
+	if (joined->seen[shard])
+		return bad(r, "shard %d is given twice", shard);
+	joined->seen[shard] = true;
+	return 0;
+}
+
+static int read_runs(struct reader *r, struct parts *parts)
+{
+	size_t n = 0;
+
+	for (;;) {
+		int ret;
+		json_t *line = next(r, &ret), *end = json_object_get(line, "end");
+
+		if (!line)
+			return ret;
+		if (end) {
+			if (json_integer_value(end) != (json_int_t)n)
+				ret = bad(r, "expected %lld runs, found %zu",
+					  (long long)json_integer_value(end), n);
+			json_decref(line);
+			return ret;
+		}
+		ret = unpack_unit(r, parts, line);
+		json_decref(line);
+		if (ret)
+			return ret;
+		n++;
+	}
+}
+
+static int read_part(struct parts *parts, struct joined *joined, const char *path,
+		     struct iocom_err *err)
+{
+	struct reader r = {.f = fopen(path, "re"), .path = path, .err = err};
+	json_t *line;
+	int ret;
+
+	if (!r.f)
+		return iocom_err_set(err, -errno, "cannot read %s: %s", path, strerror(errno));
+	line = next(&r, &ret);
+	if (line)
+		ret = read_header(&r, parts, joined, line);
+	json_decref(line);
+	if (!ret)
+		ret = read_runs(&r, parts);
+	free(r.text);
+	fclose(r.f);
+	return ret;
+}
+
+static int complete(const struct parts *parts, const struct joined *joined, struct iocom_err *err)
+{
+	for (unsigned int i = 1; i <= joined->shards; i++)
+		if (!joined->seen[i])
+			return iocom_err_set(err, -EINVAL, "shard %u of %u is missing", i,
+					     joined->shards);
+	for (size_t i = 0; i < parts->n; i++)
+		for (size_t u = 0; u < sweep_units(parts->reports[i].sweep); u++)
+			if (!parts->reports[i].sweep->results[u].done)
+				return iocom_err_set(err, -EINVAL, "run %zu of %s is in no part", u,
+						     parts->reports[i].sweep->id);
+	return 0;
+}
+
+int parts_read(struct parts *parts, char *const *paths, size_t npaths, struct iocom_err *err)
+{
+	struct joined joined = {0};
+	int ret = 0;
+
+	*parts = (struct parts){0};
+	for (size_t i = 0; i < npaths && !ret; i++)
+		ret = read_part(parts, &joined, paths[i], err);
+	if (!ret)
+		ret = complete(parts, &joined, err);
+	json_decref(joined.sweeps);
+	free(joined.seen);
+	if (ret)
+		parts_free(parts);
+	return ret;
+}
+
+void parts_free(struct parts *parts)
+{
+	for (size_t i = 0; i < parts->n; i++) {
+		sweep_free(parts->reports[i].sweep);
+		report_free(&parts->reports[i]);
+	}
+	free(parts->reports);
+	*parts = (struct parts){0};
+}

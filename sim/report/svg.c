@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Figures by gnuplot, and all files of a figure. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "svg.h"
+
+static void head(const struct report *r, const char *path, FILE *f)
+{
+	unsigned int height = r->plot == PLOT_SERIES		     ? 640
+			      : r->plot == PLOT_COMPARE || r->facets ? 560
+								     : 420;
+	const struct sweep *s = r->sweep;
+	char title[512];
+
+	snprintf(title, sizeof(title), "%s: %s", s->id, s->title);
+	fprintf(f,
+		"set terminal svg size 760,%u noenhanced font 'Helvetica,13' background '#ffffff' "
+		"linewidth 1.4\n"
+		"set encoding utf8\nset grid ytics linecolor rgb '#d0d0d0' linewidth 0.5\n"
+		"set border 3 linecolor rgb '#444444'\nset tics nomirror out\n"
+		"set key outside right top vertical Left reverse samplen 2.5\nset output ",
+		height);
+	svg_quoted(f, path);
+	fputs("\nset title ", f);
+	svg_quoted(f, title);
+	fputs(" font ',14'\n", f);
+}
+
+static int run_gnuplot(const char *script, struct iocom_err *err)
+{
+	FILE *f = popen("gnuplot >/dev/null 2>&1", "we");
+	int status;
+
+	if (!f)
+		return iocom_err_set(err, -errno, "cannot start gnuplot: %s", strerror(errno));
+	fputs(script, f);
+	status = pclose(f);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		return iocom_err_set(err, 1,
+				     "no figures: gnuplot is not installed (Debian: gnuplot-nox); "
+				     "CSV and JSON are written");
+	if (status)
+		return iocom_err_set(err, -EIO, "gnuplot failed (status %d)", status);
+	return 0;
+}
+
+static int script(const struct report *r, const char *path, FILE *f)
+{
+	const struct sweep *s = r->sweep;
+	struct look *look = calloc(s->nseries ? s->nseries : 1, sizeof(*look));
+
+	if (!look)
+		return -ENOMEM;
+	svg_looks(r, look);
+	head(r, path, f);
+	if (r->plot == PLOT_SERIES)
+		svg_time(r, f);
+	else if (r->plot == PLOT_COMPARE)
+		svg_compare(r, look, f);
+	else
+		svg_grid(r, look, f);
+	free(look);
+	return 0;
+}
+
+static void escaped(FILE *f, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '&')
+			fputs("&amp;", f);
+		else if (*text == '<')
+			fputs("&lt;", f);
+		else if (*text == '>')
+			fputs("&gt;", f);
+		else
+			fputc(*text, f);
+	}
+}
+
+static void fact(void *arg, const char *name, const char *text)
+{
+	escaped(arg, name);
+	fputs(": ", arg);
+	escaped(arg, text);
+	fputc('\n', arg);
+}
+
+/* Puts the metadata where gnuplot has written its own name: <desc>...</desc>. */
+static int describe(const struct report *r, const char *path, struct iocom_err *err)
+{
+	FILE *f = fopen(path, "r+e");
+	char *text = NULL, *desc, *end;
+	size_t size = 0;
+	ssize_t n;
+	int ret = 0;
+
+	if (!f)
+		return iocom_err_set(err, -errno, "gnuplot wrote no figure");
+	n = getdelim(&text, &size, '\0', f);
+	desc = n > 0 ? strstr(text, "<desc>") : NULL;
+	end = desc ? strstr(desc, "</desc>") : NULL;
+	if (end) {
+		rewind(f);
+		fwrite(text, 1, (size_t)(desc - text) + 6, f);
+		ret = report_facts(r->sweep, fact, f);
+		fputs(end, f);
+	}
+	free(text);
+	if (!end || ferror(f))
+		ret = iocom_err_set(err, -EIO, "gnuplot's figure is not as expected");
+	if (fclose(f) && !ret)
+		ret = iocom_err_set(err, -EIO, "cannot write %s", path);
+	return ret;
+}
+
+int report_svg(const struct report *r, const char *path, struct iocom_err *err)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	int ret = f ? script(r, path, f) : -ENOMEM;
+
+	if (f && fclose(f) && !ret)
+		ret = -ENOMEM;
+	if (ret)
+		iocom_err_set(err, ret, "no memory for the figure");
+	else
+		ret = run_gnuplot(text, err);
+	free(text);
+	return ret ? ret : describe(r, path, err);
+}
+
+/* --- all files of a figure ------------------------------------------------------- */
+
+static int write_one(const struct report *r, struct output *o, const char *suffix,
+		     int (*writer)(const struct report *, FILE *), struct iocom_err *err)
+{
+	char name[256];
+	FILE *f;
+	int ret;
+
+	snprintf(name, sizeof(name), "%s%s", r->sweep->id, suffix);
+	f = output_file(o, name, err);
+	if (!f)
+		return -EIO;
+	ret = writer(r, f);
+	if (ret)
+		iocom_err_set(err, ret, "no memory for the results");
+	return output_close(o, f, ret ? NULL : err) ?: ret;
+}
+
+int report_write(const struct report *r, struct output *o, struct iocom_err *err)
+{
+	char name[256];
+	const char *path;
+	int ret = write_one(r, o, ".csv", report_csv, err);
+
+	if (!ret)
+		ret = write_one(r, o, ".json", report_json_write, err);
+	if (!ret && r->plot == PLOT_SERIES)
+		ret = write_one(r, o, ".samples.csv", report_samples_csv, err);
+	if (ret)
+		return ret;
+	snprintf(name, sizeof(name), "%s.svg", r->sweep->id);
+	path = output_path(o, name);
+	return path ? report_svg(r, path, err) : -ENOMEM;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Figures of a grid: lines with intervals, bars, small multiples. */
+#include <math.h>
+#include <string.h>
+
+#include "svg.h"
+
+/* $d0, $d1 ...: a block a series. */
+static void data(const struct report *r, FILE *f)
+{
+	const struct sweep *s = r->sweep;
+
+	for (size_t k = 0; k < s->nseries; k++) {
+		fprintf(f, "$d%zu << END_OF_DATA\n", k);
+		for (size_t p = 0; p < s->npoints; p++) {
+			struct interval i = sweep_mean(s, p, k, r->y);
+
+			svg_quoted(f, s->points[p].label);
+			svg_value(f, isfinite(s->points[p].x) ? s->points[p].x : (double)p);
+			svg_value(f, i.mean);
+			svg_value(f, i.low);
+			svg_value(f, i.high);
+			fputc('\n', f);
+		}
+		fputs("END_OF_DATA\n", f);
+	}
+}
+
+/* On a logarithmic axis an interval may reach below 0: the means decide what is seen. */
+static void y_range(const struct report *r, FILE *f)
+{
+	const struct sweep *s = r->sweep;
+	double low = INFINITY, high = -INFINITY;
+
+	for (size_t p = 0; p < s->npoints; p++) {
+		for (size_t k = 0; k < s->nseries; k++) {
+			struct interval i = sweep_mean(s, p, k, r->y);
+
+			low = fmin(low, i.mean);
+			high = fmax(high, fmin(i.high, 3 * i.mean));
+		}
+	}
+	if (r->log_y && low > 0 && isfinite(high))
+		fprintf(f, "set logscale y\nset yrange [%.6g:%.6g]\n", low / 1.4, high * 1.2);
+	else if (low >= 0)
+		fputs("set yrange [0:*]\n", f);
+}
+
+static void axes(const struct report *r, FILE *f)
+{
+	fputs("set xlabel ", f);
+	svg_quoted(f, r->sweep->x_name);
+	fputs("\nset ylabel ", f);
+	svg_quoted(f, measure_title(r->y));
+	fputc('\n', f);
+	y_range(r, f);
+}
+
+/* The series whose label begins with FACET (LENGTH characters); NULL: all of them. */
+static bool in_facet(const struct sweep *s, size_t k, const char *facet, size_t length)
+{
+	return !facet || (!strncmp(s->series[k].label, facet, length) &&
+			  !strncmp(s->series[k].label + length, ", ", 2));
+}
+
+static void plot(const struct report *r, const struct look *look, const char *facet, size_t length,
+		 FILE *f)
+{
+	const struct sweep *s = r->sweep;
+	bool bars = r->plot == PLOT_BARS, first = true;
+
+	fputs("plot ", f);
+	for (size_t k = 0; k < s->nseries; k++) {
+		if (!in_facet(s, k, facet, length))
+			continue;
+		fprintf(f, "%s$d%zu using ", first ? "" : ", ", k);
+		first = false;
+		if (bars)
+			fprintf(f, "3:4:5:xtic(1) linecolor rgb '%s' title ",
+				svg_colour(look[k].colour));
+		else
+			fprintf(f,
+				"2:3:4:5 with yerrorlines linecolor rgb '%s' pointtype %u "
+				"pointsize 0.8 dashtype %u title ",
+				svg_colour(look[k].colour), look[k].mark, look[k].dash);
+		svg_quoted(f, svg_short_label(r, k));
+	}
+	fputc('\n', f);
+}
+
+static void bar_style(const struct report *r, FILE *f)
+{
+	fputs("set style data histograms\nset style histogram errorbars gap 1.5 linewidth 1\n"
+	      "set style fill solid 0.85 border rgb '#333333'\nset boxwidth 0.9\n",
+	      f);
+	if (r->sweep->npoints > 8)
+		fputs("set xtics rotate by -35\n", f);
+}
+
+static bool first_of_facet(const struct sweep *s, size_t k)
+{
+	size_t length = strcspn(s->series[k].label, ",");
+
+	for (size_t i = 0; i < k; i++)
+		if (in_facet(s, i, s->series[k].label, length))
+			return false;
+	return true;
+}
+
+/* A panel a facet. */
+static void facets(const struct report *r, const struct look *look, FILE *f)
+{
+	const struct sweep *s = r->sweep;
+	size_t panels = 0, columns;
+
+	for (size_t k = 0; k < s->nseries; k++)
+		panels += first_of_facet(s, k);
+	columns = panels > 4 ? 3 : 2;
+	fprintf(f, "set multiplot layout %zu,%zu title ", (panels + columns - 1) / columns,
+		columns);
+	svg_quoted(f, s->title);
+	fputs(" font ',14'\nset key inside left top font ',11'\n", f);
+	for (size_t k = 0; k < s->nseries; k++) {
+		const char *label = s->series[k].label;
+		size_t length = strcspn(label, ",");
+		char title[128];
+
+		if (!first_of_facet(s, k))
+			continue;
+		snprintf(title, sizeof(title), "%.*s", (int)length, label);
+		fputs("set title ", f);
+		svg_quoted(f, title);
+		fputs(" font ',12'\n", f);
+		plot(r, look, label, length, f);
+		fputs("unset key\n", f);
+	}
+	fputs("unset multiplot\n", f);
+}
+
+/* One point: bars in a row, each with its own name below. */
+static void single_bars(const struct report *r, const struct look *look, FILE *f)
+{
+	const struct sweep *s = r->sweep;
+
+	fputs("$all << END_OF_DATA\n", f);
+	for (size_t k = 0; k < s->nseries; k++) {
+		struct interval i = sweep_mean(s, 0, k, r->y);
+
+		fprintf(f, "%zu ", k);
+		svg_quoted(f, s->series[k].label);
+		svg_value(f, i.mean);
+		svg_value(f, i.low);
+		svg_value(f, i.high);
+		fprintf(f, " 0x%s\n", svg_colour(look[k].colour) + 1);
+	}
+	fputs("END_OF_DATA\nunset key\nset boxwidth 0.7\n"
+	      "set style fill solid 0.85 border rgb '#333333'\n",
+	      f);
+	if (s->nseries > 7)
+		fputs("set xtics rotate by -35\n", f);
+	fputs("plot $all using 1:3:6:xtic(2) with boxes linecolor rgb variable, "
+	      "$all using 1:3:4:5 with yerrorbars linecolor rgb '#000000' pointtype 7 "
+	      "pointsize 0.25\n",
+	      f);
+}
+
+void svg_grid(const struct report *r, const struct look *look, FILE *f)
+{
+	data(r, f);
+	axes(r, f);
+	if (r->sweep->npoints == 1) {
+		single_bars(r, look, f);
+		return;
+	}
+	if (r->plot == PLOT_BARS)
+		bar_style(r, f);
+	else
+		fputs("set offsets graph 0.03, graph 0.03\n", f);
+	if (r->facets)
+		facets(r, look, f);
+	else
+		plot(r, look, NULL, 0, f);
+}
+
+/* --- several measures of few policies -------------------------------------------- */
+
+static const struct {
+	enum measure m;
+	const char *title;
+} compared[] = {
+	{M_SLOWDOWN, "mean slowdown"},		{M_SLOWDOWN_P95, "slowdown, 95th percentile"},
+	{M_TURNAROUND, "mean turn-around (s)"}, {M_CPU, "CPU utilisation"},
+	{M_DISK, "disk utilisation"},		{M_TRANSFERS, "tasks moved"},
+};
+
+void svg_compare(const struct report *r, const struct look *look, FILE *f)
+{
+	const struct sweep *s = r->sweep;
+
+	fputs("set multiplot layout 2,3 title ", f);
+	svg_quoted(f, s->title);
+	fputs(" font ',14'\nset xtics rotate by -35 font ',11'\n", f);
+	for (size_t i = 0; i < sizeof(compared) / sizeof(compared[0]); i++) {
+		struct report one = *r;
+
+		one.y = compared[i].m;
+		fputs("set title ", f);
+		svg_quoted(f, compared[i].title);
+		fputs(" font ',12'\nset yrange [0:*]\n", f);
+		single_bars(&one, look, f);
+	}
+	fputs("unset multiplot\n", f);
+}

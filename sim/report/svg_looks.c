@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Looks of the figures.  The colours are those of Okabe and Ito, told apart by people
+ * with any colour vision; marks and dashes differ as well, for print.  A policy has
+ * the same colour in all figures.
+ */
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+#include "svg.h"
+
+static const char *const colours[SVG_COLOURS] = {"#000000", "#E69F00", "#56B4E9", "#009E73",
+						 "#0072B2", "#D55E00", "#CC79A7", "#8A7500"};
+
+static const struct look looks[] = {
+	{"nlb", 0, 4, 3},	 {"cpu-re", 1, 6, 1},	   {"cm", 1, 8, 1},
+	{"mem-re", 2, 8, 1},	 {"io", 3, 12, 1},	   {"io-re", 3, 12, 1},
+	{"iocm-re", 4, 7, 1},	 {"iocm-re-hom", 4, 7, 1}, {"iocm-pm", 5, 5, 1},
+	{"wal", 4, 7, 1},	 {"wal-fc", 5, 5, 1},	   {"com", 5, 5, 1},
+	{"bs", 6, 10, 2},	 {"cpu-pm", 6, 9, 1},	   {"mem-pm", 7, 9, 2},
+	{"io-pm", 7, 11, 1},	 {"wal-pm", 6, 11, 2},	   {"random", 0, 6, 4},
+	{"threshold", 2, 4, 2},	 {"shortest", 3, 8, 2},	   {"zatti-binary", 6, 7, 1},
+	{"zatti-real", 7, 5, 1},
+};
+
+const char *svg_colour(unsigned int i)
+{
+	return colours[i % SVG_COLOURS];
+}
+
+const char *svg_short_label(const struct report *r, size_t series)
+{
+	const char *label = r->sweep->series[series].label;
+	const char *comma = r->facets ? strstr(label, ", ") : NULL;
+
+	return comma ? comma + 2 : label;
+}
+
+/* An earlier series of the same name in another facet; K itself when there is none. */
+static size_t first_alike(const struct report *r, size_t k)
+{
+	for (size_t i = 0; r->facets && i < k; i++)
+		if (!strcmp(svg_short_label(r, i), svg_short_label(r, k)))
+			return i;
+	return k;
+}
+
+static bool look_of_policy(const char *policy, const bool *used, struct look *out)
+{
+	for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++) {
+		if (strcasecmp(looks[i].policy, policy) || used[looks[i].colour])
+			continue;
+		*out = looks[i];
+		return true;
+	}
+	return false;
+}
+
+static struct look free_look(const bool *used, size_t k)
+{
+	unsigned int colour = 0;
+
+	while (colour < SVG_COLOURS && used[colour])
+		colour++;
+	if (colour == SVG_COLOURS)
+		colour = (unsigned int)(k % SVG_COLOURS);
+	return (struct look){"", colour, (unsigned int)(4 + k % 10),
+			     (unsigned int)(1 + k / SVG_COLOURS)};
+}
+
+void svg_looks(const struct report *r, struct look *out)
+{
+	const struct sweep *s = r->sweep;
+	bool used[SVG_COLOURS] = {false};
+
+	for (size_t k = 0; k < s->nseries; k++) {
+		out[k].policy = NULL;
+		if (first_alike(r, k) == k && look_of_policy(s->series[k].policy, used, &out[k]))
+			used[out[k].colour] = true;
+	}
+	for (size_t k = 0; k < s->nseries; k++) {
+		if (first_alike(r, k) != k) {
+			out[k] = out[first_alike(r, k)];
+			continue;
+		}
+		if (out[k].policy)
+			continue;
+		out[k] = free_look(used, k);
+		used[out[k].colour] = true;
+	}
+}
+
+void svg_quoted(FILE *f, const char *text)
+{
+	fputc('"', f);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fputc('\\', f);
+		fputc((unsigned char)*text < ' ' ? ' ' : *text, f);
+	}
+	fputc('"', f);
+}
+
+void svg_value(FILE *f, double v)
+{
+	if (isfinite(v))
+		fprintf(f, " %.9g", v);
+	else
+		fputs(" NaN", f);
+}

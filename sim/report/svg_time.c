@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Figures of time series, in panels one above the other. */
+#include <stddef.h>
+
+#include "svg.h"
+
+struct panel {
+	const char *title;
+	size_t offset;
+};
+
+static const struct panel control_panels[] = {
+	{"slowdown", offsetof(struct sim_sample, slowdown)},
+	{"W_IO", offsetof(struct sim_sample, w_io)},
+	{"buffer (MB)", offsetof(struct sim_sample, buffer_mb)},
+};
+
+static const struct panel load_panels[] = {
+	{"CPU utilisation", offsetof(struct sim_sample, cpu_utilisation)},
+	{"disk utilisation", offsetof(struct sim_sample, disk_utilisation)},
+	{"largest over mean L_IO", offsetof(struct sim_sample, io_imbalance)},
+};
+
+static bool has_control(const struct sweep *s)
+{
+	for (size_t k = 0; k < s->npoints * s->nseries; k++) {
+		const struct sweep_result *r = &s->results[k * s->seeds];
+
+		for (uint32_t i = 0; i < r->nsamples; i++)
+			if (r->samples[i].slowdown > 0)
+				return true;
+	}
+	return false;
+}
+
+/* $t<point>_<series>: time in s, then the panels' values. */
+static void time_data(const struct sweep *s, const struct panel *panels, size_t npanels, FILE *f)
+{
+	for (size_t p = 0; p < s->npoints; p++) {
+		for (size_t k = 0; k < s->nseries; k++) {
+			const struct sweep_result *r = sweep_result(s, p, k, 0);
+
+			fprintf(f, "$t%zu_%zu << END_OF_DATA\n", p, k);
+			for (uint32_t i = 0; i < r->nsamples; i++) {
+				const char *sample = (const char *)&r->samples[i];
+
+				svg_value(f, r->samples[i].time_ms / 1000);
+				for (size_t n = 0; n < npanels; n++)
+					svg_value(f, *(const double *)(sample + panels[n].offset));
+				fputc('\n', f);
+			}
+			if (!r->nsamples)
+				fputs("NaN NaN NaN NaN\n", f);
+			fputs("END_OF_DATA\n", f);
+		}
+	}
+}
+
+static void time_panel(const struct sweep *s, size_t n, FILE *f)
+{
+	size_t line = 0;
+
+	fputs("plot ", f);
+	for (size_t p = 0; p < s->npoints; p++) {
+		for (size_t k = 0; k < s->nseries; k++, line++) {
+			char title[160];
+
+			snprintf(title, sizeof(title), "%s%s%s",
+				 s->nseries > 1 ? s->series[k].label : "",
+				 s->nseries > 1 && s->npoints > 1 ? ", " : "",
+				 s->npoints > 1 ? s->points[p].label : "");
+			fprintf(f,
+				"%s$t%zu_%zu using 1:%zu with lines linecolor rgb '%s' dashtype "
+				"%zu title ",
+				line ? ", " : "", p, k, n + 2, svg_colour(line % SVG_COLOURS),
+				1 + line / SVG_COLOURS);
+			svg_quoted(f, title);
+		}
+	}
+	fputc('\n', f);
+}
+
+void svg_time(const struct report *r, FILE *f)
+{
+	const struct sweep *s = r->sweep;
+	const struct panel *panels = has_control(s) ? control_panels : load_panels;
+	size_t n = sizeof(load_panels) / sizeof(load_panels[0]);
+
+	time_data(s, panels, n, f);
+	fprintf(f, "set multiplot layout %zu,1\nset lmargin 12\nset rmargin 30\n", n);
+	for (size_t i = 0; i < n; i++) {
+		fputs("set ylabel ", f);
+		svg_quoted(f, panels[i].title);
+		fprintf(f, "\n%s\nset yrange [*:*]\n", i + 1 == n ? "set xlabel 'time (s)'" : "");
+		time_panel(s, i, f);
+		fputs("unset title\nunset key\n", f);
+	}
+	fputs("unset multiplot\n", f);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * A block trace as CSV, header `version,time,op,size,lbn`: time in units of the option
+ * time_unit_s, in order; op a SCSI opcode in hex (28 read, 2a write, also their 6, 12 and
+ * 16 byte forms); size in bytes; lbn the block.
+ *
+ * A disk trace has no jobs: a job is a burst, requests that follow the one before
+ * within the option burst_gap_ms (0: of the same time stamp; negative: every request is
+ * one).  It arrives with its first request and issues as many one after another, of the
+ * burst's mean size and standard deviation; written bytes make its write fraction.  What
+ * a program computes between two requests is not in the trace: 0.1 ms each is taken.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "reader.h"
+
+#define COLUMNS	       5
+#define CPU_REQUEST_MS 0.1
+
+struct request {
+	double time_s, kb;
+	bool write;
+	size_t column;
+};
+
+struct block {
+	bool held; /* the first request of the next burst was read already */
+	struct request first;
+	double last_s;
+};
+
+static int begin(struct reader *r, struct iocom_err *err)
+{
+	struct block *b = r->state;
+	struct token f[COLUMNS + 1];
+	int rc = reader_line(r, '#', err);
+
+	/* The header: the format was told by it. */
+	if (rc > 0)
+		rc = reader_fields(r, f, COLUMNS, err);
+	b->held = false;
+	b->last_s = 0;
+	return rc;
+}
+
+static int parse_op(struct reader *r, const struct token *f, bool *write, struct iocom_err *err)
+{
+	static const struct {
+		const char *code;
+		bool write;
+	} ops[] = {{"28", false}, {"2a", true},	 {"08", false}, {"0a", true}, {"a8", false},
+		   {"aa", true},  {"88", false}, {"8a", true},	{"2A", true}, {"0A", true},
+		   {"A8", false}, {"AA", true},	 {"8A", true}};
+
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		if (token_is(f, ops[i].code)) {
+			*write = ops[i].write;
+			return 0;
+		}
+	}
+	return token_fail(&r->lines, f, err,
+			  "a SCSI opcode in hex (28 or 2a, 08 or 0a, 88 or 8a, a8 or aa)");
+}
+
+/* 1: a request; 0: the end. */
+static int read_request(struct reader *r, struct request *q, struct iocom_err *err)
+{
+	static const struct wanted version = {"the version", 1, 1, true};
+	static const struct wanted time = {"the time", 0, 1e18, false};
+	static const struct wanted size = {"the size in bytes", 1, READER_COUNT_MAX, true};
+	static const struct wanted lbn = {"the block number", 0, 1e18, true};
+	struct block *b = r->state;
+	struct token f[COLUMNS + 1];
+	double value;
+	int rc = reader_line(r, '#', err);
+
+	if (rc <= 0)
+		return rc;
+	rc = reader_fields(r, f, COLUMNS, err);
+	if (!rc)
+		rc = token_number(&r->lines, &f[0], &version, &value, err);
+	if (!rc)
+		rc = token_number(&r->lines, &f[1], &time, &q->time_s, err);
+	if (!rc)
+		rc = parse_op(r, &f[2], &q->write, err);
+	if (!rc)
+		rc = token_number(&r->lines, &f[3], &size, &q->kb, err);
+	if (!rc)
+		rc = token_number(&r->lines, &f[4], &lbn, &value, err);
+	if (rc)
+		return rc;
+	q->time_s *= r->options.time_unit_s;
+	q->kb /= 1000;
+	q->column = f[1].column;
+	if (q->time_s < b->last_s || q->time_s > READER_TIME_MAX)
+		return token_fail(&r->lines, &f[1], err,
+				  "a time not before the row above (%.10g s) and at most %g s",
+				  b->last_s, READER_TIME_MAX);
+	b->last_s = q->time_s;
+	return 1;
+}
+
+/* Sums of a burst; the squares are of the distance to the first size, which is near. */
+struct burst {
+	double n, kb, written_kb, off, off2, first_kb;
+};
+
+static void add(struct burst *s, const struct request *q)
+{
+	double off;
+
+	if (s->n == 0)
+		s->first_kb = q->kb;
+	off = q->kb - s->first_kb;
+	s->n++;
+	s->kb += q->kb;
+	s->written_kb += q->write ? q->kb : 0;
+	s->off += off;
+	s->off2 += off * off;
+}
+
+static void fill(struct record *record, const struct burst *s, double start_s, size_t column)
+{
+	struct sim_job *job = &record->job;
+	double mean_off = s->off / s->n;
+
+	record->arrival_ms = start_s * 1000;
+	record->column = column;
+	record->holds = HOLDS_IO | HOLDS_REQUEST | HOLDS_REACCESS | HOLDS_WRITES;
+	job->cpu_ms = CPU_REQUEST_MS * s->n;
+	job->requests = s->n;
+	job->io_per_ms = 1 / CPU_REQUEST_MS;
+	job->request_kb = s->kb / s->n;
+	job->request_sd_kb = sqrt(fmax(0, s->off2 / s->n - mean_off * mean_off));
+	job->write_fraction = s->written_kb / s->kb;
+	job->kind = job->write_fraction > 0.5;
+}
+
+static int next(struct reader *r, struct record *record, struct iocom_err *err)
+{
+	double gap_s = r->options.burst_gap_ms / 1000, previous_s;
+	struct block *b = r->state;
+	struct burst sums = {0};
+	struct request q;
+	double start_s;
+	size_t column;
+	int rc = 1;
+
+	if (!b->held)
+		rc = read_request(r, &b->first, err);
+	if (rc <= 0)
+		return rc;
+	start_s = previous_s = b->first.time_s;
+	column = b->first.column;
+	add(&sums, &b->first);
+	b->held = false;
+	while (gap_s >= 0) {
+		rc = read_request(r, &q, err);
+		if (rc < 0)
+			return rc;
+		if (!rc)
+			break;
+		if (q.time_s - previous_s > gap_s) {
+			b->first = q;
+			b->held = true;
+			break;
+		}
+		previous_s = q.time_s;
+		add(&sums, &q);
+	}
+	fill(record, &sums, start_s, column);
+	return 1;
+}
+
+static void describe(struct reader *r)
+{
+	static const char *const kinds[] = {"reads", "writes"};
+
+	reader_kinds(r, kinds, 2);
+	if (r->options.burst_gap_ms < 0)
+		snprintf(r->info.note, sizeof(r->info.note), "a job is a request");
+	else
+		snprintf(r->info.note, sizeof(r->info.note),
+			 "a job is a burst of requests at most %g ms apart; 0.1 ms of computation "
+			 "each",
+			 r->options.burst_gap_ms);
+}
+
+static void end(struct reader *r)
+{
+	(void)r;
+}
+
+const struct format format_block = {
+	.name = "block trace",
+	.from_first = true,
+	.state = sizeof(struct block),
+	.begin = begin,
+	.next = next,
+	.describe = describe,
+	.end = end,
+};

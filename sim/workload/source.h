@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The bytes of a trace, unpacked, that can be read again from the start: a file,
+ * gzip or not, or a piece of memory.  What can be read once only (a pipe, "-" for
+ * standard input) is taken into memory first.
+ */
+#ifndef SIM_WORKLOAD_SOURCE_H
+#define SIM_WORKLOAD_SOURCE_H
+
+#include <iocom/err.h>
+#include <stddef.h>
+
+#define SOURCE_PIPE_MAX ((size_t)1 << 30) /* most bytes taken from a pipe */
+
+struct source;
+
+/* NULL with ERR set: no such file, a directory, no memory. */
+struct source *source_open(const char *path, struct iocom_err *err);
+/* N bytes of DATA, copied. */
+struct source *source_memory(const void *data, size_t n, const char *name);
+const char *source_name(const struct source *s);
+/* A path that opens the bytes once more (as long as S is there).  0 or -errno. */
+int source_path(struct source *s, char *path, size_t size);
+/*
+ * Up to N bytes; *GOT 0: the end.  0; -EIO: cannot be read; -EBADMSG: the gzip data
+ * are cut off or damaged (bytes read before may still come first): *TROUBLE says
+ * what was expected and *FOUND what was found instead.
+ */
+int source_read(struct source *s, void *buffer, size_t n, size_t *got, const char **trouble,
+		const char **found);
+int source_rewind(struct source *s); /* 0 or -EIO */
+void source_free(struct source *s);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Standard Workload Format: 18 columns between blanks, lines beginning with ';' are
+ * header or comment, -1 is unknown.  Read as
+ *
+ *   2 submit s           arrival, from the first job on (logs begin anywhere)
+ *   5 procs used, else 8 requested          tasks
+ *   6 average CPU s a proc, where it is above 0, else 4 run s: computation of a task
+ *   7 memory used KB a proc, else 10 requested, where above 0: memory; else generated
+ *
+ * With the option `requested` what was asked for goes first: 8 procs, 9 time, 10 memory.
+ * A run time of 0 is one below a second and counts as half of one.  Jobs without run
+ * time (-1) or procs never ran: they are left out and counted.  The log does not say
+ * on which machine a user sat: homes are spread over MaxNodes of the header (else
+ * MaxProcs) or the option `nodes`.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader.h"
+
+#define COLUMNS 18
+#define NO_TIME 0.5 /* s that a run time of 0 stands for */
+
+enum { SUBMIT = 1, RUN = 3, PROCS, CPU, MEMORY, PROCS_ASKED, TIME_ASKED, MEMORY_ASKED };
+
+struct swf {
+	uint32_t nodes, procs; /* of the header, 0: not told */
+};
+
+static int begin(struct reader *r, struct iocom_err *err)
+{
+	(void)r;
+	(void)err;
+	return 0;
+}
+
+/* "; MaxNodes: 70  (dual)" */
+static void header(struct reader *r, const char *p)
+{
+	struct swf *s = r->state;
+	uint32_t *to = NULL;
+
+	p += strspn(p, "; \t");
+	if (!strncmp(p, "MaxNodes:", 9))
+		to = &s->nodes;
+	else if (!strncmp(p, "MaxProcs:", 9))
+		to = &s->procs;
+	if (to) {
+		unsigned long n = strtoul(p + 9, NULL, 10);
+
+		*to = n < READER_NODES_MAX ? (uint32_t)n : READER_NODES_MAX;
+		r->own_nodes = s->nodes ? s->nodes : s->procs;
+	}
+}
+
+static int job_line(struct reader *r, struct iocom_err *err)
+{
+	for (;;) {
+		int rc = reader_line(r, 0, err);
+		const char *p = r->lines.text;
+
+		if (rc <= 0)
+			return rc;
+		p += strspn(p, " \t");
+		if (*p != ';')
+			return 1;
+		header(r, p);
+	}
+}
+
+static int parse(struct reader *r, struct token *f, double *value, struct iocom_err *err)
+{
+	static const struct wanted wanted[COLUMNS] = {
+		{"the job's number (column 1)", -1, 1e15, false},
+		{"the submit time in s (column 2)", 0, READER_TIME_MAX, false},
+		{"the wait time in s (column 3)", -1, READER_TIME_MAX, false},
+		{"the run time in s (column 4)", -1, READER_TIME_MAX, false},
+		{"the number of processors (column 5)", -1, 1e6, true},
+		{"the average CPU time in s (column 6)", -1, READER_TIME_MAX, false},
+		{"the used memory in KB (column 7)", -1, 1e15, false},
+		{"the requested processors (column 8)", -1, 1e6, true},
+		{"the requested time in s (column 9)", -1, READER_TIME_MAX, false},
+		{"the requested memory in KB (column 10)", -1, 1e15, false},
+	};
+	static const struct wanted rest = {"a column (-1: unknown)", -1e15, 1e15, false};
+	size_t n = tokens_blank(&r->lines, f, COLUMNS + 1);
+	int rc = 0;
+
+	if (n != COLUMNS)
+		return tokens_fail_count(&r->lines, f, n, COLUMNS, "columns", err);
+	for (unsigned int i = 0; i < COLUMNS && !rc; i++)
+		rc = token_number(&r->lines, &f[i], wanted[i].name ? &wanted[i] : &rest, &value[i],
+				  err);
+	return rc;
+}
+
+/* The first of the two that is known (above 0), else 0. */
+static double known(double first, double second)
+{
+	return first > 0 ? first : second > 0 ? second : 0;
+}
+
+static int next(struct reader *r, struct record *record, struct iocom_err *err)
+{
+	struct sim_job *job = &record->job;
+	struct token f[COLUMNS + 1];
+	double v[COLUMNS], procs, seconds, memory_kb;
+	bool asked = r->options.requested;
+	int rc = job_line(r, err);
+
+	if (rc <= 0)
+		return rc;
+	rc = parse(r, f, v, err);
+	if (rc)
+		return rc;
+	record->arrival_ms = v[SUBMIT] * 1000;
+	record->column = f[SUBMIT].column;
+	procs = asked ? known(v[PROCS_ASKED], v[PROCS]) : known(v[PROCS], v[PROCS_ASKED]);
+	seconds = known(v[CPU], v[RUN]);
+	if (asked && v[TIME_ASKED] > 0)
+		seconds = v[TIME_ASKED];
+	memory_kb = asked ? known(v[MEMORY_ASKED], v[MEMORY]) : known(v[MEMORY], v[MEMORY_ASKED]);
+	if (procs < 1 || v[RUN] < 0)
+		return 2;
+	record->holds = HOLDS_CPU | (memory_kb > 0 ? HOLDS_MEMORY : 0);
+	job->tasks = (uint32_t)procs;
+	job->kind = job->tasks > 1;
+	job->cpu_ms = 1000 * (seconds > 0 ? seconds : NO_TIME);
+	job->memory_mb = memory_kb / 1000;
+	return 1;
+}
+
+static void describe(struct reader *r)
+{
+	static const char *const kinds[] = {"serial", "parallel"};
+
+	reader_kinds(r, kinds, 2);
+	if (r->options.requested)
+		snprintf(r->info.note, sizeof(r->info.note),
+			 "processors, time and memory as requested, not as used");
+}
+
+static void end(struct reader *r)
+{
+	(void)r;
+}
+
+const struct format format_swf = {
+	.name = "SWF job log",
+	.from_first = true,
+	.state = sizeof(struct swf),
+	.begin = begin,
+	.next = next,
+	.describe = describe,
+	.end = end,
+};

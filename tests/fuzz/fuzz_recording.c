@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The iocom recording, through the workload reader. */
+#include "fuzz_workload.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	return fuzz_workload("{", data, size);
+}
