@@ -108,10 +108,14 @@ $(eval $(call compile_rule,tests,$(INC_tests),| $(BUILD)/bpf/iocom.skel.h))
 $(eval $(call compile_rule,tests/sim,$(INC_sim) -Itests/lib))
 $(eval $(call compile_rule,tests/fuzz,$(INC_sim)))
 # The simulator's benchmarks see its room only: make prefers the longer pattern.
-$(BUILD)/obj/tests/bench/bench_sim_%.o: tests/bench/bench_sim_%.c
-	@mkdir -p $(@D)
-	@echo "  CC      $<"
-	$(Q)$(CC) $(CFLAGS) $(INC_sim) -MMD -MP -c $< -o $@
+define sim_bench_rule
+$(BUILD)/obj/tests/bench/$(1).o: tests/bench/$(1).c
+	@mkdir -p $$(@D)
+	@echo "  CC      $$<"
+	$$(Q)$$(CC) $$(CFLAGS) $(INC_sim) -MMD -MP -c $$< -o $$@
+endef
+$(eval $(call sim_bench_rule,bench_sim))
+$(eval $(call sim_bench_rule,bench_sim_%))
 
 define archive_rule
 $(1): $(2)
@@ -152,8 +156,17 @@ OBJ_fuzz := $(call objects,$(wildcard sim/workload/*.c) \
             $(BUILD)/libview.a $(BUILD)/librules.a $(BUILD)/obj/user/err.o
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(OBJ_fuzz)
 	$(call link,$^ -fsanitize=fuzzer $(LIBS_sim))
+$(BUILD)/tests/bench/bench_sim: $(BUILD)/obj/tests/bench/bench_sim.o $(OBJ_sim)
+	$(call link,$^ $(LIBS_sim))
 $(BUILD)/tests/bench/bench_sim_%: $(BUILD)/obj/tests/bench/bench_sim_%.o $(OBJ_sim)
 	$(call link,$^ $(LIBS_sim))
+# The same work in SimGrid, where that is installed (libsimgrid-dev): C++, on its own.
+BENCH_sim := $(BUILD)/tests/bench/bench_sim \
+             $(if $(wildcard /usr/include/simgrid/s4u.hpp),$(BUILD)/tests/bench/bench_simgrid)
+$(BUILD)/tests/bench/bench_simgrid: tests/bench/bench_simgrid.cpp tests/bench/simgrid_work.h
+	@mkdir -p $(@D)
+	@echo "  CXX     $<"
+	$(Q)$(CXX) -O2 -std=c++17 -Wall -Wextra -o $@ $< -lsimgrid
 
 $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call objects,$(SRC_testlib)) $(ARCHIVES)
 	$(call link,$< $(call objects,$(SRC_testlib)) -Wl$(comma)--start-group $(ARCHIVES) \
@@ -249,6 +262,10 @@ format-check: ## fail when a C source is not formatted
 .PHONY: bench
 bench: $(patsubst tests/%.c,$(BUILD)/tests/%,$(BENCH_SOURCES)) ## print the benchmark tables
 	@for b in $^; do echo "== $${b##*/}"; $$b || exit 1; done
+
+.PHONY: bench-sim
+bench-sim: $(BENCH_sim) ## the simulator: speed, threads, against SimGrid; WHAT=size: 10 M jobs
+	@$(BUILD)/tests/bench/bench_sim $(WHAT)
 
 ##@ Other
 compile_commands.json: Makefile $(wildcard */*.c */*/*.c) ## for clangd and clang-tidy

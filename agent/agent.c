@@ -26,6 +26,7 @@
 #include "cgroup.h"
 #include "clients.h"
 #include "clock.h"
+#include "recorders.h"
 #include "sample_names.h"
 #include "stream.h"
 
@@ -424,6 +425,7 @@ void agent_stop(struct agent *a)
 	bulletin_free(a->bulletin);
 	control_free(a->control); /* decisions under way end here */
 	a->control = NULL;
+	recorders_stop(a);
 	clients_free(a->clients);
 	if (a->loop)
 		target_stop(a);

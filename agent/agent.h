@@ -32,6 +32,7 @@ struct sample_names;
 struct clients;
 struct streams;
 struct place;
+struct recorders;
 
 struct agent {
 	struct settings set;
@@ -66,6 +67,7 @@ struct agent {
 	struct place *places; /* decisions under way */
 	struct clients *clients;
 	struct streams *streams;
+	struct recorders *recorders; /* NULL: nobody records */
 
 	struct loop_fd signals;
 	struct loop_timer tick;	   /* looks and readings */
@@ -83,6 +85,7 @@ int agent_run(struct agent *a);
 void agent_stop(struct agent *a);
 
 /* --- tick.c --- */
+#define TICK_NOTICE_MS 100 /* significant changes are told at once, at most so often */
 int tick_start(struct agent *a, struct iocom_err *err);
 /* Reads the monitor now; everybody who watches gets it. */
 void tick_sample(struct agent *a);

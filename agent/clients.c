@@ -17,6 +17,7 @@
 #include "frame.h"
 #include "json_text.h"
 #include "pack.h"
+#include "recorders.h"
 #include "sample_window.h"
 
 #define SWEEP_NS     CLOCK_NS_PER_S
@@ -43,6 +44,7 @@ struct client {
 	bool half;    /* it sends no more, but may still read */
 	bool started; /* not the first frame any more */
 	bool dead;
+	bool streams;		      /* gets lines until it closes */
 	struct sample_window *window; /* watches readings */
 	uint64_t interval_ns;
 	struct loop_timer line;
@@ -169,22 +171,49 @@ static int out_reserve(struct client *c, size_t more)
 	return 0;
 }
 
-static void send_frame(struct client *c, enum frame_type type, const char *text)
+static int put_frame(struct client *c, enum frame_type type, const char *text, size_t n)
 {
-	size_t n = strlen(text);
-
-	if (c->dead)
-		return;
-	if (n > FRAME_PAYLOAD_MAX || out_reserve(c, n + FRAME_HEADER)) {
-		c->clients->agent->counters.clients_dropped++;
-		client_drop(c);
-		return;
-	}
+	if (n > FRAME_PAYLOAD_MAX || out_reserve(c, n + FRAME_HEADER))
+		return -ENOSPC;
 	frame_header(c->out + c->out_end, (uint8_t)type, (uint32_t)n);
 	memcpy(c->out + c->out_end + FRAME_HEADER, text, n);
 	c->out_end += n + FRAME_HEADER;
 	c->active_ns = clock_boot_ns();
 	flush(c);
+	return 0;
+}
+
+static void send_frame(struct client *c, enum frame_type type, const char *text)
+{
+	if (c->dead || !put_frame(c, type, text, strlen(text)))
+		return;
+	c->clients->agent->counters.clients_dropped++;
+	client_drop(c);
+}
+
+/* What waits moves to the front, so that a stream does not run out of room. */
+static void out_compact(struct client *c)
+{
+	if (c->out_start < c->out_room / 2)
+		return;
+	memmove(c->out, c->out + c->out_start, c->out_end - c->out_start);
+	c->out_end -= c->out_start;
+	c->out_start = 0;
+}
+
+void client_streams(struct client *c)
+{
+	c->busy = false;
+	c->streams = true;
+	events(c);
+}
+
+bool client_offer(struct client *c, const char *text, size_t n, size_t backlog)
+{
+	if (c->dead || c->out_end - c->out_start + n + FRAME_HEADER > backlog)
+		return false;
+	out_compact(c);
+	return put_frame(c, FRAME_JSON, text, n) == 0;
 }
 
 void client_json(struct client *c, json_t *document)
@@ -408,7 +437,10 @@ static void ready(void *arg, uint32_t what)
 	/* A half-closed client still reads the answer it waits for. */
 	if (!c->dead && (what & EPOLLRDHUP) && !c->half) {
 		c->half = true;
-		events(c);
+		if (c->streams)
+			recorders_end(c->clients->agent, c);
+		if (!c->dead)
+			events(c);
 	}
 	while (!c->dead && !c->busy && rc > 0 && (what & EPOLLIN)) {
 		if (c->header_have < FRAME_HEADER) {
@@ -490,7 +522,7 @@ static void sweep(void *arg)
 		uint64_t quiet = now - c->active_ns;
 		bool stuck = c->out_end > c->out_start || c->header_have;
 
-		if (c->dead || (c->busy && !stuck) || (c->window && !stuck))
+		if (c->dead || c->streams || (c->busy && !stuck) || (c->window && !stuck))
 			continue;
 		if (quiet < (stuck ? STUCK_NS : IDLE_NS))
 			continue;

@@ -28,6 +28,16 @@ const struct ucred *client_who(const struct client *client);
 void client_json(struct client *client, json_t *document); /* takes DOCUMENT; NULL: no memory */
 __attribute__((format(printf, 2, 3))) void client_error(struct client *client, const char *fmt,
 							...);
+/*
+ * The client gets a stream from now on: it may be idle, and lose what does not fit,
+ * but is not dropped for it.
+ */
+void client_streams(struct client *client);
+/*
+ * A frame of TEXT (JSON) for a client that gets a stream.  False: it is lost, more
+ * than BACKLOG bytes would wait.  The client may be gone afterwards.
+ */
+bool client_offer(struct client *client, const char *text, size_t length, size_t backlog);
 /* Starts a stream of readings. */
 void client_watch(struct client *client, unsigned interval_ms);
 

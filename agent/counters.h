@@ -34,6 +34,7 @@
 	X(clients_refused)	  /* too many local connections */                                 \
 	X(clients_dropped)	  /* idle, slow or speaking garbage */                             \
 	X(top_lines_delayed)	  /* a watcher read too slowly: its interval grew */               \
+	X(record_lines_lost)	  /* a recorder read too slowly: its end line has its part */      \
 	X(reports_unacknowledged) /* home did not answer; told again later */                      \
 	X(journal_failures)                                                                        \
 	X(sample_failures)

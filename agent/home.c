@@ -15,6 +15,7 @@
 #include "agent.h"
 #include "clock.h"
 #include "pack.h"
+#include "recorders.h"
 
 /* --- jobs submitted here ------------------------------------------------------ */
 
@@ -78,6 +79,7 @@ int home_ended(struct agent *a, const char *from, const struct job_report *r)
 		agent_journal_failed(a, &err);
 		return rc;
 	}
+	recorders_finished(a, from, r);
 	learn(a, uid, class_name, r);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What the CLI asks besides "place": nodes, jobs, explain, top, kill. */
+/* What the CLI asks besides "place": nodes, jobs, explain, top, kill, record. */
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include "clients.h"
 #include "clock.h"
 #include "pack.h"
+#include "recorders.h"
 #include "sample_json.h"
 #include "vector_codec.h"
 
@@ -220,6 +221,12 @@ json_t *ops_top(struct agent *a, const struct monitor_sample *sample,
 	return sample_json(sample, &options);
 }
 
+static void op_record(struct agent *a, struct client *c, const msgpack_object *request)
+{
+	(void)request;
+	recorders_begin(a, c);
+}
+
 static void op_top(struct agent *a, struct client *c, const msgpack_object *request)
 {
 	uint64_t interval = 1000;
@@ -308,6 +315,7 @@ static void op_kill(struct agent *a, struct client *c, const msgpack_object *req
 
 void ops_forget(struct agent *a, const struct client *client)
 {
+	recorders_forget(a, client);
 	if (a->control)
 		control_forget(a->control, client);
 }
@@ -319,7 +327,7 @@ void ops_request(struct agent *a, struct client *c, const msgpack_object *reques
 		void (*handle)(struct agent *a, struct client *c, const msgpack_object *request);
 	} ops[] = {
 		{"nodes", op_nodes}, {"jobs", op_jobs}, {"explain", op_explain},
-		{"top", op_top},     {"kill", op_kill},
+		{"top", op_top},     {"kill", op_kill}, {"record", op_record},
 	};
 	char op[32] = "";
 

@@ -19,6 +19,7 @@
 #include "clock.h"
 #include "pack.h"
 #include "plan_json.h"
+#include "recorders.h"
 #include "vector_codec.h"
 
 #define HOPS_MAX 3
@@ -73,8 +74,14 @@ static void give_up(struct place *p, const char *why)
 		.exit_kind = 3,
 	};
 
+	struct job_report report = {.kind = 3};
+
 	if (p->order.job[0] && journal_home_end(a->journal, &row, &err))
 		agent_journal_failed(a, &err);
+	if (p->order.job[0]) {
+		memcpy(report.job, p->order.job, sizeof(report.job));
+		recorders_finished(a, a->set.name, &report);
+	}
 	if (p->client)
 		client_error(p->client, "%s", why);
 	place_free(p);
@@ -243,18 +250,16 @@ static void choose(struct place *p, const struct rules_plan *plan, const struct 
 				 rules_view_name(view, plan->candidates[i]));
 }
 
-static int run_rules(struct place *p, const struct view_file *view, json_t **plan,
-		     struct iocom_err *err)
+static int run_rules(struct place *p, const struct view_file *view, struct view_decision *decision,
+		     json_t **plan, struct iocom_err *err)
 {
-	struct view_decision decision;
-	int rc = view_decide(view, &p->policy, &decision, err);
+	int rc = view_decide(view, &p->policy, decision, err);
 
 	if (rc)
 		return rc;
-	left_sides(p, &decision.plan);
-	choose(p, &decision.plan, decision.view);
-	*plan = plan_json(&decision, true);
-	view_decision_fini(&decision);
+	left_sides(p, &decision->plan);
+	choose(p, &decision->plan, decision->view);
+	*plan = plan_json(decision, true);
 	return *plan ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
 }
 
@@ -275,26 +280,26 @@ static int answer(struct place *p, const struct view_file *view, json_t *plan, u
 	return p->answer ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
 }
 
-static int decide(struct place *p, struct iocom_err *err)
+/* VIEW and DECISION are to be freed in any case. */
+static int decide(struct place *p, struct view_file *view, struct view_decision *decision,
+		  struct iocom_err *err)
 {
 	struct agent *a = p->agent;
 	uint64_t now = clock_boot_ns();
-	struct view_file view;
 	json_t *plan = NULL;
 	int rc;
 
 	tick_own_vector(a, &p->own);
 	view_charges_settle(&a->charges, &a->matrix, now);
-	rc = view_build(&p->own, &a->matrix, &a->charges, now, &view);
+	rc = view_build(&p->own, &a->matrix, &a->charges, now, view);
 	if (rc)
 		return iocom_err_set(err, rc, "cannot build the view of the cluster: %s",
 				     strerror(-rc));
-	view.seed = (a->self.boot_id ^ ++a->job_sequence) & VIEW_SEED_MAX;
-	view.job = p->request;
-	rc = run_rules(p, &view, &plan, err);
+	view->seed = (a->self.boot_id ^ ++a->job_sequence) & VIEW_SEED_MAX;
+	view->job = p->request;
+	rc = run_rules(p, view, decision, &plan, err);
 	if (!rc)
-		rc = answer(p, &view, plan, now, err);
-	view_file_fini(&view);
+		rc = answer(p, view, plan, now, err);
 	return rc;
 }
 
@@ -352,6 +357,28 @@ static void placed(struct place *p, const char *node, const char *address, uint1
 	if (p->client)
 		client_json(p->client, json_incref(p->answer));
 	place_free(p);
+}
+
+/* Decides, and, where it is to run, the journal has the job and its decision is recorded. */
+static int take_decision(struct place *p, struct iocom_err *err)
+{
+	struct view_file view = {0};
+	struct view_decision decision = {0};
+	int rc = decide(p, &view, &decision, err);
+
+	if (!rc && p->run)
+		rc = submit(p, err);
+	if (!rc)
+		recorders_decided(p->agent, &(struct recorders_decision){
+						    .order = &p->order,
+						    .request = &p->request,
+						    .view = &view,
+						    .decision = &decision,
+						    .run = p->run,
+					    });
+	view_decision_fini(&decision);
+	view_file_fini(&view);
+	return rc;
 }
 
 static void note_refusal(struct place *p, const char *node, const char *reason, const char *text)
@@ -497,9 +524,7 @@ void place_request(struct agent *a, struct client *client, const msgpack_object 
 	a->places = p;
 	rc = take_request(p, request, client_who(client)->uid, &err);
 	if (!rc)
-		rc = decide(p, &err);
-	if (!rc && p->run)
-		rc = submit(p, &err);
+		rc = take_decision(p, &err);
 	if (rc) {
 		client_error(client, "%s", err.text);
 		p->client = NULL;

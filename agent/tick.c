@@ -10,10 +10,11 @@
 #include "agent.h"
 #include "clients.h"
 #include "clock.h"
+#include "recorders.h"
 #include "vector_codec.h"
 
 #define LOOKS		 4
-#define PUBLISH_LEAST_NS (100 * CLOCK_NS_PER_MS)
+#define PUBLISH_LEAST_NS (TICK_NOTICE_MS * CLOCK_NS_PER_MS)
 #define FACT_MB_PER_S	 "disk_mb_per_s"
 
 static uint64_t look_ns(const struct agent *a)
@@ -111,6 +112,7 @@ static void end_period(struct agent *a)
 	vector_close(&a->measured);
 	drop_silent(a);
 	publish(a);
+	recorders_period(a);
 	if (a->measured.learned_mb_per_s > 1.05 * learned &&
 	    journal_set_fact(a->journal, FACT_MB_PER_S, a->measured.learned_mb_per_s))
 		a->counters.journal_failures++;

@@ -103,13 +103,19 @@ static int add(struct view_file *view, const struct iocom_vector *v, double age_
 	return rc;
 }
 
+void view_params(struct rules_params *params)
+{
+	rules_params_default(params, RULES_RATES_WALL);
+	params->reference_mips = VIEW_REFERENCE_MIPS;
+}
+
 int view_build(const struct iocom_vector *self, const struct matrix *m,
 	       const struct view_charges *charges, uint64_t now_ns, struct view_file *out)
 {
 	int rc;
 
 	view_file_init(out, RULES_RATES_WALL);
-	out->params.reference_mips = VIEW_REFERENCE_MIPS;
+	view_params(&out->params);
 	out->time_ms = (double)now_ns / 1e6;
 	rc = add(out, self, 0, true, NULL);
 	for (size_t i = 0; i < m->count && !rc; i++) {

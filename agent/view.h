@@ -45,6 +45,8 @@ void view_charges_settle(struct view_charges *c, const struct matrix *m, uint64_
 
 /* One vector as a node of the rules. */
 void view_node(const struct iocom_vector *v, double age_ms, struct rules_node *out);
+/* The parameters of every live decision. */
+void view_params(struct rules_params *params);
 /*
  * A new view, to be freed: SELF first (home), then the living nodes of M by name,
  * charged; parameters of wall rates.  The job and the seed are the caller's.  0 or

@@ -11,6 +11,7 @@ int cmd_explain(int argc, char **argv);
 int cmd_jobs(int argc, char **argv);
 int cmd_nodes(int argc, char **argv);
 int cmd_place(int argc, char **argv);
+int cmd_record(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_sim(int argc, char **argv);

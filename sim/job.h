@@ -3,9 +3,19 @@
 #ifndef SIM_JOB_H
 #define SIM_JOB_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SIM_KINDS_MAX 16 /* classes of jobs reported apart */
+
+/* What a job's home was told it needs, where it is known to have done something else. */
+struct sim_asked {
+	double cpu_ms;
+	double io_per_ms; /* wall-clock: what it does alone */
+	double requests;  /* negative: cpu_ms x io_per_ms */
+	double request_kb, memory_mb, faults_per_ms;
+	uint32_t node; /* where it ran; UINT32_MAX: not known */
+};
 
 struct sim_job {
 	uint64_t id;	   /* 0, 1, 2 ... in order of arrival; unique in a workload */
@@ -26,6 +36,8 @@ struct sim_job {
 	double barrier_ms;	/* computation between two barriers (BSP); 0: none */
 	double messages_per_ms; /* per ms of computation of each task but the master */
 	double message_kb;
+	bool has_asked; /* a live recording's: in wall rates decisions go by it */
+	struct sim_asked asked;
 };
 
 #endif

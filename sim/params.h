@@ -23,6 +23,11 @@ struct sim_params {
 	bool page_fault_at_disk;      /* SIM reading 2: at the FCFS disk, not a pure delay; true */
 	double information_period_ms; /* O-15; 0: every node knows all, always */
 	double measure_window_ms;     /* O-8(d): what `measured` averages over; 1000 */
+	bool measure_new_tasks;	 /* O-8(d): what has not been there for the whole window counts for
+				  * the rest as if alone; false: as a live agent, only its
+				  * computation; true */
+	bool follow_recorded;	 /* a recorded job runs where it really ran, whatever the policy
+				  * says; false */
 	bool cpu_load_runnable;	 /* SIM reading 1: L_CPU counts runnable tasks, not resident; false
 				  */
 	bool transit_counts;	 /* SIM reading 7: tasks in transit count at the target; true */

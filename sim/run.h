@@ -45,6 +45,10 @@ struct sim_run {
 int sim_look_node(const struct sim_look *look, uint32_t i, struct rules_node *node);
 /* The seed that the decision's random choices follow from. */
 uint64_t sim_look_seed(const struct sim_look *look);
+/* What the rules were asked; valid during the callback. */
+const struct rules_request *sim_look_request(const struct sim_look *look);
+/* The controller of the rules that decided (inactive without one). */
+void sim_look_control(const struct sim_look *look, struct rules_control *control);
 /* The speed at which cpu_ms count: rules.reference_mips, or else the mean of the nodes'. */
 double sim_reference_mips(const struct sim_cluster *cluster, const struct sim_params *p);
 

@@ -27,6 +27,7 @@ struct workload_info {
 	char source[256]; /* "generator acm, 30 % parallel", "CSD trace, run 2" */
 	char hash[72];	  /* "sha256:..." of a file's content, or of a generator's parameters */
 	uint32_t nodes;	  /* 1 + largest home; 0: not known before the end */
+	double cores;	  /* of a node, where the source tells; 0: it does not */
 	uint64_t jobs;	  /* 0: not known before the end */
 	const char *synthetic; /* fields that the source does not hold and were generated, or "" */
 	uint64_t left_out; /* records that are no job (never ran) or that the options leave out */

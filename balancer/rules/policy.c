@@ -16,6 +16,12 @@ struct policy {
 	const char *summary;
 };
 
+/* 3.9 begins with the form for the cluster it is for. */
+static int place_iocm_pm(struct rules_decision *d)
+{
+	return d->params->hom_pm ? rules_policy_iocm_re_hom(d) : rules_policy_iocm_re(d);
+}
+
 static const struct policy policies[RULES_POLICIES] = {
 	[RULES_NLB] = {"nlb", rules_policy_nlb, false,
 		       "no load balancing: every job runs on its home node"},
@@ -36,7 +42,7 @@ static const struct policy policies[RULES_POLICIES] = {
 			   "looks at disk load, else memory, else tasks; for unequal nodes"},
 	[RULES_IOCM_RE_HOM] = {"iocm-re-hom", rules_policy_iocm_re_hom, false,
 			       "looks at disk load, else memory, else tasks; for equal nodes"},
-	[RULES_IOCM_PM] = {"iocm-pm", rules_policy_iocm_re, true,
+	[RULES_IOCM_PM] = {"iocm-pm", place_iocm_pm, true,
 			   "places as iocm-re; moves running tasks while home is still overloaded"},
 	[RULES_WAL] = {"wal", rules_policy_wal, false,
 		       "looks at a weighted mean of tasks and disk load; moves a new job when home "
@@ -153,7 +159,8 @@ uint32_t rules_policy_indexes(enum rules_policy policy, const struct rules_param
 	if (policy == RULES_IOCM_RE_HOM)
 		order = RULES_ORDER_IO;
 	return RULES_KEEP(RULES_INDEX_BOUNDS) | RULES_KEEP(order) | mem_re |
-	       (policy == RULES_COM ? RULES_KEEP(RULES_ORDER_COM) | RULES_KEEP(RULES_ORDER_IO) : 0);
+	       (policy == RULES_COM ? RULES_KEEP(RULES_ORDER_COM) | RULES_KEEP(RULES_ORDER_IO) : 0) |
+	       (policy == RULES_IOCM_PM && p->hom_pm ? RULES_KEEP(RULES_ORDER_IO) : 0);
 }
 
 rules_policy_fn *rules_policy_function(enum rules_policy policy)

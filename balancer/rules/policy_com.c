@@ -17,7 +17,9 @@
  *
  * O-14: in (7) L_COM(i) counts the slaves still at home with their full demand;
  * so does the queue of r(i,t) the tasks still to be placed, as all start at home
- * (O-17).  Literally (com_decision 1) a slave beside its master has load 0.
+ * (O-17).  Literally (com_decision 1) a slave beside its master has load 0.  Where
+ * tasks start on nodes of their own (parallel_start 1), i is that node: it counts
+ * what is there, and r(i,t) has R_COM(t) too.
  *
  * O-7 where a node tells only loads, not tasks: each of its tasks counts with the
  * computation of the job's own, L_CPU R_CPU, and the disk's share of that time,
@@ -161,13 +163,28 @@ struct slave {
 	bool spread;	 /* nodes without a task of the job, no other test */
 };
 
+/* O-17: task T alone waits where it starts, not the rest of the job as well. */
+static bool starts_apart(const struct rules_decision *d)
+{
+	return d->params->parallel_start == 1;
+}
+
+/* Communication of the slave on node K: none beside the master. */
+static double com_time(const struct rules_decision *d, const struct slave *s, uint32_t k)
+{
+	if (!(s->com > 0) || k == d->job->nodes[0])
+		return 0;
+	/* O-13: times L_COM(k) with t over t's own. */
+	return d->params->com_port_contention ? s->com + d->view->cells[k].com : s->com;
+}
+
 /* L_COM(i) of the decision without task T. */
 static double com_rest(const struct rules_decision *d, uint32_t t)
 {
 	const struct rules_request *j = whole(d);
 	double sum = d->job->com_home;
 
-	if (d->params->com_decision == DECISION_LITERAL)
+	if (d->params->com_decision == DECISION_LITERAL || starts_apart(d))
 		return d->at_home->com;
 	for (uint32_t u = 1; u < j->tasks; u++)
 		if (u > t || (u < t && d->job->nodes[u] == d->home))
@@ -179,7 +196,7 @@ static double com_rest(const struct rules_decision *d, uint32_t t)
 static double response_at_home(const struct rules_decision *d, uint32_t t)
 {
 	struct rules_cell c = *d->at_home;
-	double later = whole(d)->tasks - 1 - t;
+	double later = starts_apart(d) ? 0 : whole(d)->tasks - 1 - t;
 	double io = d->added_home.explicit_io + d->added_home.implicit_io;
 
 	c.queue += later;
@@ -205,12 +222,8 @@ static bool test_response(const struct rules_decision *d, const struct slave *s,
 			  struct rules_tests *t, uint32_t k)
 {
 	const struct rules_cell *c = &d->view->cells[k];
-	double com = s->com, there, cost = cost_to(d, c);
+	double there = rules_response_at(d, c) + com_time(d, s, k), cost = cost_to(d, c);
 
-	/* O-13: times L_COM(k) with t over t's own. */
-	if (d->params->com_port_contention && com > 0)
-		com += c->com;
-	there = rules_response_at(d, c) + com;
 	if (d->params->com_printed_cost)
 		return rules_test(t, RULES_C_COM_RESPONSE, k, s->response + cost, there);
 	return rules_test(t, RULES_C_COM_RESPONSE, k, s->response, there + cost);
@@ -303,7 +316,7 @@ static int balance_network(struct rules_decision *d)
 	s.com = com_of(whole(d), s.task);
 	s.com_here = d->params->com_decision == DECISION_LITERAL ? 0 : s.com;
 	s.rest = com_rest(d, s.task);
-	s.response = response_at_home(d, s.task);
+	s.response = response_at_home(d, s.task) + com_time(d, &s, d->home);
 	s.spread = d->params->com_decision == DECISION_SPREAD;
 	ret = contest(d, &s);
 	if (ret != 0 || !s.spread)

@@ -124,10 +124,17 @@ struct rules_bound {
 	uint32_t accepting; /* nodes whose owner lets jobs in */
 };
 
-/* The loads of a subtree, each on its own; COUNT nodes have both least ones. */
+/*
+ * The loads of a subtree, each on its own; COUNT nodes have both least ones.  As
+ * these are seldom of one node, also the sums cpu + io and cpu + 64 io of one.
+ */
+#define RULES_MIXES 2
+static const double rules_mixes[RULES_MIXES] = {1, 64};
+
 struct rules_corner {
 	double least_cpu, least_io;
 	double most_cpu, most_io;
+	double least_mix[RULES_MIXES], most_mix[RULES_MIXES];
 	uint32_t count;
 };
 

@@ -42,6 +42,48 @@ static double uniform(const struct rules_search *s, uint32_t at, uint64_t stream
 	       0x1p-52;
 }
 
+/*
+ * A bound of w_cpu cpu + w_io io: as much as goes of a sum of one node, the rest by
+ * the least (the most) of each.  Summed in another order than the true values:
+ * SLACK leaves room for rounding.
+ */
+static inline double bound_of(const struct rules_search *s, double mix, double of_one, double cpu,
+			      double io, double slack)
+{
+	double part = s->w_cpu < s->w_io / mix ? s->w_cpu : s->w_io / mix;
+
+	return (part * of_one + (s->w_cpu - part) * cpu + (s->w_io - part * mix) * io) * slack;
+}
+
+#define BELOW (1 - 1e-12)
+#define ABOVE (1 + 1e-12)
+
+static inline double least_load(const struct rules_search *s, const struct rules_corner *c)
+{
+	double least = s->w_cpu * c->least_cpu + s->w_io * c->least_io;
+
+	for (int i = 0; i < RULES_MIXES && c->count == 0; i++) {
+		double bound = bound_of(s, rules_mixes[i], c->least_mix[i], c->least_cpu,
+					c->least_io, BELOW);
+
+		least = bound > least ? bound : least;
+	}
+	return least;
+}
+
+static inline double most_load(const struct rules_search *s, const struct rules_corner *c)
+{
+	double most = s->w_cpu * c->most_cpu + s->w_io * c->most_io;
+
+	for (int i = 0; i < RULES_MIXES; i++) {
+		double bound =
+			bound_of(s, rules_mixes[i], c->most_mix[i], c->most_cpu, c->most_io, ABOVE);
+
+		most = bound < most ? bound : most;
+	}
+	return most;
+}
+
 /* The least of a subtree; by weighted load, count 0: the key is a bound. */
 static inline struct rules_least least_of(const struct rules_search *s, uint32_t at)
 {
@@ -52,7 +94,7 @@ static inline struct rules_least least_of(const struct rules_search *s, uint32_t
 	c = &s->view->corners[at];
 	if (c->least_cpu == INFINITY)
 		return (struct rules_least){INFINITY, 0, 0};
-	return (struct rules_least){s->w_cpu * c->least_cpu + s->w_io * c->least_io, 0, c->count};
+	return (struct rules_least){least_load(s, c), 0, c->count};
 }
 
 static inline bool empty(const struct rules_search *s, const struct rules_least *least)
@@ -336,8 +378,8 @@ static double highest(const struct rules_search *s, uint32_t at, uint32_t skip, 
 	}
 	left = &s->view->corners[2 * at];
 	right = left + 1;
-	load_left = s->w_cpu * left->most_cpu + s->w_io * left->most_io;
-	load_right = s->w_cpu * right->most_cpu + s->w_io * right->most_io;
+	load_left = most_load(s, left);
+	load_right = most_load(s, right);
 	right_first = load_right > load_left;
 	for (int i = 0; i < 2; i++) {
 		bool go_right = (i == 1) != right_first;

@@ -18,7 +18,14 @@
 static const struct rules_least nothing = {INFINITY, INFINITY, 0};
 static const struct rules_bound unbounded = {INFINITY, INFINITY, INFINITY, INFINITY,
 					     INFINITY, 0,	 0};
-static const struct rules_corner nowhere = {INFINITY, INFINITY, -INFINITY, -INFINITY, 0};
+static const struct rules_corner nowhere = {
+	.least_cpu = INFINITY,
+	.least_io = INFINITY,
+	.most_cpu = -INFINITY,
+	.most_io = -INFINITY,
+	.least_mix = {INFINITY, INFINITY},
+	.most_mix = {-INFINITY, -INFINITY},
+};
 
 static double lesser(double a, double b)
 {
@@ -121,14 +128,19 @@ static uint32_t at_corner(const struct rules_corner *c, double cpu, double io)
 static struct rules_corner join_corner(const struct rules_corner *l, const struct rules_corner *r)
 {
 	double cpu = lesser(l->least_cpu, r->least_cpu), io = lesser(l->least_io, r->least_io);
-
-	return (struct rules_corner){
+	struct rules_corner joined = {
 		.least_cpu = cpu,
 		.least_io = io,
 		.most_cpu = greater(l->most_cpu, r->most_cpu),
 		.most_io = greater(l->most_io, r->most_io),
 		.count = at_corner(l, cpu, io) + at_corner(r, cpu, io),
 	};
+
+	for (int i = 0; i < RULES_MIXES; i++) {
+		joined.least_mix[i] = lesser(l->least_mix[i], r->least_mix[i]);
+		joined.most_mix[i] = greater(l->most_mix[i], r->most_mix[i]);
+	}
+	return joined;
 }
 
 static bool same_least(const struct rules_least *a, const struct rules_least *b)
@@ -145,6 +157,9 @@ static bool same_bound(const struct rules_bound *a, const struct rules_bound *b)
 
 static bool same_corner(const struct rules_corner *a, const struct rules_corner *b)
 {
+	for (int i = 0; i < RULES_MIXES; i++)
+		if (a->least_mix[i] != b->least_mix[i] || a->most_mix[i] != b->most_mix[i])
+			return false;
 	return a->least_cpu == b->least_cpu && a->least_io == b->least_io &&
 	       a->most_cpu == b->most_cpu && a->most_io == b->most_io && a->count == b->count;
 }
@@ -182,10 +197,13 @@ static struct rules_least leaf_least(const struct rules_view *view, uint32_t ind
 static struct rules_corner leaf_corner(const struct rules_view *view, uint32_t index)
 {
 	const struct rules_cell *c = &view->cells[index];
+	struct rules_corner leaf = {c->cpu, c->io, c->cpu, c->io, .count = 1};
 
 	if (index >= view->count)
 		return nowhere;
-	return (struct rules_corner){c->cpu, c->io, c->cpu, c->io, 1};
+	for (int i = 0; i < RULES_MIXES; i++)
+		leaf.least_mix[i] = leaf.most_mix[i] = c->cpu + rules_mixes[i] * c->io;
+	return leaf;
 }
 
 void rules_tree_update(struct rules_view *view, uint32_t index)

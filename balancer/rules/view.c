@@ -84,6 +84,27 @@ int rules_view_set(struct rules_view *view, uint32_t index, const struct rules_n
 	return 0;
 }
 
+int rules_view_copy(struct rules_view *to, const struct rules_view *from, uint32_t index)
+{
+	int ret;
+
+	if (index >= to->count || index >= from->count)
+		return -EINVAL;
+	rules_tree_prefetch(to, index);
+	ret = rules_journal_note(to, RULES_NOTE_CHANGED, index, from->names[index]);
+	if (ret < 0)
+		return ret;
+	memcpy(to->names[index], from->names[index], sizeof(to->names[index]));
+	rules_view_store(to, index, &from->cells[index]);
+	return 0;
+}
+
+void rules_view_prefetch(const struct rules_view *view, uint32_t index)
+{
+	if (index < view->count)
+		rules_tree_prefetch(view, index);
+}
+
 int rules_view_pop(struct rules_view *view)
 {
 	int ret;

@@ -8,12 +8,16 @@
  *
  *   {"record":"header","version":1,"live":false,"program":"iocom-sim 0.1.0",
  *    "cluster":"6xfc","source":"CSD trace, run 2","hash":"sha256:...",
- *    "start_ns":0,"policy":"iocm-re","seed":1,"rates":"computation",
+ *    "node":"","start_ns":0,"policy":"iocm-re","seed":1,"period_ms":0,
+ *    "notice_ms":0,"rates":"computation",
  *    "reference_mips":800,"network_mb_per_s":125,
  *    "units":{"time":"ms","rate":"1/ms","memory":"MB","request":"KB",
  *             "bandwidth":"MB/s"},"params":{"fixed_cost_ms":100, ...}}
  *	First line, exactly one.  "units" is for people.  In wall rates "io_per_ms" is
  *	disk requests per wall-clock ms.  reference_mips 0: each decision's home's.
+ *	"node": live, whose agent recorded; "" of several.  period_ms: how often
+ *	nodes measure and tell each other their loads; notice_ms: how soon a
+ *	significant change is told; 0: not known.
  *   {"record":"node","time_ms":0,"node":0,"name":"n1","ram_mb":640, ...}
  *	A machine: numbered 0, 1, 2 ... by first appearance, before anything
  *	names it.  A later line of the same number changes it; what that leaves
@@ -24,16 +28,20 @@
  *   {"record":"submit","time_ms":1200,"job":"17","home":0,"class":"scan", ...}
  *	A job arrives: struct recording_job.  In order of time.
  *   {"record":"decision","time_ms":1200,"job":"17","home":0,"policy":"iocm-re",
- *    "seed":1,"params":{},"changed":[{"node":2, ...}],"request":{},"plan":{}}
+ *    "seed":1,"params":{},"nodes":[1,0,2],"changed":[{"node":2, ...}],
+ *    "request":{},"plan":{}}
  *	What was decided.  The view it looked at is the state that the node and
  *	vector lines so far have built, but the nodes in "changed" as told there
  *	(home's own placements, a home's fresher knowledge); "changed" lasts for
- *	this decision only.  "params" holds those that differ from the header's
+ *	this decision only.  "nodes" are those of its view, in the view's order;
+ *	left out: all, by number.  "params" holds those that differ from the header's
  *	(the feedback controller's w_io).  "request" is the view file's "job";
  *	"plan" its answer without the texts.
  *   {"record":"finish","time_ms":9000,"job":"17","node":2,"start_ms":1300,
  *    "moves":1,"alone_ms":4000,"slowdown":1.95,"exit":0,"measured":{}}
- *	A job ended: struct recording_finish.
+ *	A job ended: struct recording_finish.  Live, the time is when its home was
+ *	told, a few ms later; "measured" has the exact "wall_ms" from its start.  A
+ *	job that came to nothing ends with nothing measured: it did nothing.
  *   {"record":"end","time_ms":9000,"lines":12345,"dropped":0}
  *	Last line; without it the recording was cut off.  "dropped" counts what
  *	the recorder could not write down.
@@ -56,6 +64,7 @@
 
 #define RECORDING_VERSION   1
 #define RECORDING_NAME_MAX  64
+#define RECORDING_ID_MAX    96
 #define RECORDING_TEXT_MAX  256
 #define RECORDING_LINE_MAX  (64u * 1000 * 1000) /* bytes */
 #define RECORDING_NODES_MAX 1000000u
@@ -67,14 +76,16 @@ struct recording_header {
 	char source[RECORDING_TEXT_MAX];  /* where the jobs came from, or "" */
 	char hash[RECORDING_TEXT_MAX];	  /* of the source, or "" */
 	char policy[RECORDING_NAME_MAX];
+	char node[RECORDING_NAME_MAX];
 	uint64_t start_ns; /* live: CLOCK_REALTIME of time 0 */
+	double period_ms, notice_ms;
 	uint64_t seed;
 	struct rules_params params;
 };
 
 /* A submitted job in plain fields, those of a simulator's job. */
 struct recording_job {
-	char id[RECORDING_NAME_MAX]; /* unique in the recording: "17", "n1-1f2e3d4c-3" */
+	char id[RECORDING_ID_MAX]; /* unique in the recording: "17", "n1-1f2e3d4c-3" */
 	char class_name[RECORDING_NAME_MAX];
 	double time_ms;	  /* arrival */
 	uint32_t home;	  /* number of the node */
@@ -90,6 +101,7 @@ struct recording_job {
 
 /* What a job was measured to do, all its tasks together. */
 struct recording_measured {
+	double wall_ms;	    /* start to end; 0: not known */
 	double cpu_ms;	    /* at the reference speed */
 	double requests;    /* explicit disk requests */
 	double request_mb;  /* bytes of these */
@@ -100,7 +112,7 @@ struct recording_measured {
 };
 
 struct recording_finish {
-	char id[RECORDING_NAME_MAX];
+	char id[RECORDING_ID_MAX];
 	double time_ms; /* the end */
 	double start_ms;
 	uint32_t node;		   /* where its first task ended */
@@ -114,13 +126,20 @@ struct recording_finish {
 /* A decision and what it looked at. */
 struct recording_decision {
 	double time_ms;
-	char job[RECORDING_NAME_MAX];
+	char job[RECORDING_ID_MAX];
 	char policy[RECORDING_NAME_MAX]; /* VIEW.md's name, "feedback+" allowed */
 	uint32_t home;
 	uint64_t seed;
 	const struct rules_params *params;   /* those in force */
 	const struct rules_request *request; /* as the rules got it, com_ms included */
-	const struct rules_plan *plan;	     /* writer only */
+	/*
+	 * The nodes of its view, by number, in the view's order, which ties follow; NULL:
+	 * all, by number.  What PLAN and NODES name are places in that order; HOME and
+	 * INDEXES are numbers.
+	 */
+	const uint32_t *order;
+	size_t norder;
+	const struct rules_plan *plan;	/* writer only */
 	const uint32_t *nodes;		/* writer only: of each task; NULL: plan->node (one task) */
 	const struct rules_move *moves; /* writer only */
 	size_t nmoves;			/* writer only */
@@ -132,7 +151,7 @@ struct recording_decision {
 	const struct view_node *changed;
 	const uint32_t *indexes;
 	size_t nchanged;
-	json_t *answer; /* reader only: the plan as written, borrowed */
+	json_t *answer; /* the plan as written, borrowed; writer: NULL, or instead of PLAN */
 };
 
 /* --- writing ------------------------------------------------------------------ */
@@ -145,6 +164,18 @@ struct recorder;
  */
 int recorder_open(const char *path, const struct recording_header *header, struct recorder **out,
 		  struct iocom_err *err);
+/*
+ * The same, each line with its newline told to WRITE: 0, or negative errno: the line
+ * is lost, and the recorder goes on as if it had never been; later lines make up for
+ * what it changed.
+ */
+typedef int recorder_write(void *arg, const char *line, size_t length);
+int recorder_open_to(recorder_write *write, void *arg, const struct recording_header *header,
+		     struct recorder **out, struct iocom_err *err);
+/* The number of the node of that name.  0 or -ENOENT. */
+int recorder_find(const struct recorder *r, const char *name, uint32_t *index);
+/* How many nodes were told: the number of the next. */
+uint32_t recorder_nodes(const struct recorder *r);
 /*
  * Each writes its line: 0, -EINVAL (time goes back, a number without its node
  * line, not finite or negative), -ENOMEM, -EIO and others of the file.  A
@@ -230,6 +261,11 @@ int recording_decide(struct recording *r, double tolerance, struct view_decision
 
 /* --- jobs only ------------------------------------------------------------------ */
 
+/* It came to nothing: not placed, not started, its command not executed. */
+bool recording_never_ran(const struct recording_finish *finish);
+/* From arrival to end; negative: FINISH is NULL, or the job never ran. */
+double recording_turnaround_ms(const struct recording_job *submitted,
+			       const struct recording_finish *finish);
 /*
  * What a replay should give the job to do: what was submitted, but where it was
  * measured the measured CPU time, requests, request size, memory and fault
@@ -250,7 +286,21 @@ struct recording *recording_jobs_source(struct recording_jobs *jobs);
 /* 1: *JOB filled; 0: the end; negative errno. */
 int recording_jobs_next(struct recording_jobs *jobs, struct recording_job *job,
 			struct iocom_err *err);
+/* Of the job given last: what was submitted, and its end (NULL: not in the recording). */
+const struct recording_job *recording_jobs_submitted(const struct recording_jobs *jobs);
+const struct recording_finish *recording_jobs_finish(const struct recording_jobs *jobs);
 int recording_jobs_rewind(struct recording_jobs *jobs, struct iocom_err *err);
 void recording_jobs_free(struct recording_jobs *jobs);
+
+/* --- several recordings ----------------------------------------------------------- */
+
+/*
+ * One recording OUT (as recorder_open) of the live recordings PATHS, each of another
+ * node, by the nodes' clocks.  What a node said of itself is taken from its own.
+ * *CUT: how many had no end line.  0; -EINVAL (simulated, two of one node, other
+ * rates; what the reader refuses), -ENOMEM, errno of the files; OUT may then be there.
+ */
+int recording_merge(const char *const *paths, size_t n, const char *out, unsigned int *cut,
+		    struct iocom_err *err);
 
 #endif

@@ -31,7 +31,29 @@ struct recording_jobs {
 	uint32_t room;	      /* slots, a power of two; heads too */
 	uint64_t first, next; /* numbers of arrival; slot = number mod room */
 	bool over;
+	struct waiting last; /* given */
 };
+
+bool recording_never_ran(const struct recording_finish *finish)
+{
+	const struct recording_measured *m = &finish->measured;
+
+	return finish->has_measured && m->wall_ms == 0 && m->cpu_ms == 0 && m->requests == 0;
+}
+
+double recording_turnaround_ms(const struct recording_job *submitted,
+			       const struct recording_finish *finish)
+{
+	double waited;
+
+	if (!finish || recording_never_ran(finish))
+		return -1;
+	if (!finish->has_measured || !(finish->measured.wall_ms > 0))
+		return finish->time_ms - submitted->time_ms;
+	/* Its start is by another node's clock, which may be behind. */
+	waited = finish->start_ms - submitted->time_ms;
+	return (waited > 0 ? waited : 0) + finish->measured.wall_ms;
+}
 
 void recording_to_job(const struct recording_job *submitted, const struct recording_finish *finish,
 		      struct recording_job *out)
@@ -203,9 +225,20 @@ int recording_jobs_next(struct recording_jobs *jobs, struct recording_job *job,
 			return rc;
 	}
 	w = &jobs->ring[slot(jobs, jobs->first)];
+	jobs->last = *w;
 	recording_to_job(&w->job, w->ended ? &w->finish : NULL, job);
 	take_out(jobs, slot(jobs, jobs->first++));
 	return 1;
+}
+
+const struct recording_job *recording_jobs_submitted(const struct recording_jobs *jobs)
+{
+	return &jobs->last.job;
+}
+
+const struct recording_finish *recording_jobs_finish(const struct recording_jobs *jobs)
+{
+	return jobs->last.ended ? &jobs->last.finish : NULL;
 }
 
 int recording_jobs_rewind(struct recording_jobs *jobs, struct iocom_err *err)

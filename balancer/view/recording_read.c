@@ -33,6 +33,8 @@ struct recording {
 	struct view_node *changed;
 	uint32_t *indexes;
 	size_t nchanged;
+	uint32_t *order, *place; /* numbers of the view's nodes; a node's place among them */
+	size_t norder;
 	/* of recording_view: the state with the changed nodes in place */
 	struct view_node *seen;
 	size_t seen_room;
@@ -135,12 +137,16 @@ static void forget_line(struct recording *r)
 		view_node_fini(&r->changed[i]);
 	free(r->changed);
 	free(r->indexes);
+	free(r->order);
+	free(r->place);
 	free(r->com_ms);
 	json_decref(r->document);
 	r->document = NULL;
 	r->changed = NULL;
 	r->indexes = NULL;
 	r->nchanged = 0;
+	r->order = r->place = NULL;
+	r->norder = 0;
 	r->com_ms = NULL;
 }
 
@@ -308,6 +314,53 @@ static int decision_changed(struct recording *r)
 	return 0;
 }
 
+#define NOWHERE UINT32_MAX
+
+static int ordered_node(struct recording *r, const json_t *value)
+{
+	uint64_t number;
+	int rc = field_large(&r->reader, value, r->state.n - 1, &number);
+
+	if (rc)
+		return rc;
+	if (r->place[number] != NOWHERE)
+		return field_fail(&r->reader, "node %u is there twice", (unsigned int)number);
+	r->place[number] = (uint32_t)r->norder;
+	r->order[r->norder++] = (uint32_t)number;
+	return 0;
+}
+
+static int decision_order(struct recording *r)
+{
+	const json_t *list = json_object_get(r->document, "nodes");
+	const json_t *value;
+	size_t mark, i;
+
+	if (!list)
+		return 0;
+	if (!json_is_array(list) || !r->state.n)
+		return expected(r, "nodes", "a list of the numbers of nodes that were told before");
+	r->order = calloc(r->state.n, sizeof(*r->order));
+	r->place = calloc(r->state.n, sizeof(*r->place));
+	if (!r->order || !r->place)
+		return -ENOMEM;
+	for (uint32_t k = 0; k < r->state.n; k++)
+		r->place[k] = NOWHERE;
+	mark = field_enter(&r->reader, "nodes", 0);
+	json_array_foreach ((json_t *)list, i, value) {
+		size_t inner = field_enter(&r->reader, NULL, i);
+		int rc = ordered_node(r, value);
+
+		if (rc)
+			return rc;
+		field_leave(&r->reader, inner);
+	}
+	field_leave(&r->reader, mark);
+	if (r->place[r->line.decision.home] == NOWHERE)
+		return expected(r, "home", "one of \"nodes\"");
+	return 0;
+}
+
 static int decision_line(struct recording *r)
 {
 	struct recording_decision *d = &r->line.decision;
@@ -323,6 +376,8 @@ static int decision_line(struct recording *r)
 	r->params = r->header.params;
 	if (!rc)
 		rc = view_params_read(&r->reader, r->document, &r->params);
+	if (!rc)
+		rc = decision_order(r);
 	if (!rc)
 		rc = decision_changed(r);
 	if (rc)
@@ -341,6 +396,8 @@ static int decision_line(struct recording *r)
 	d->changed = r->changed;
 	d->indexes = r->indexes;
 	d->nchanged = r->nchanged;
+	d->order = r->order;
+	d->norder = r->norder;
 	return 0;
 }
 
@@ -545,12 +602,21 @@ int recording_view(struct recording *r, struct view_file *view)
 		r->seen = grown;
 		r->seen_room = n;
 	}
-	memcpy(r->seen, r->state.nodes, n * sizeof(*r->seen));
-	for (size_t i = 0; i < d->nchanged; i++)
-		r->seen[d->indexes[i]] = d->changed[i];
+	for (uint32_t i = 0; i < n && !r->order; i++)
+		r->seen[i] = r->state.nodes[i];
+	for (size_t i = 0; i < r->norder; i++)
+		r->seen[i] = r->state.nodes[r->order[i]];
+	for (size_t i = 0; i < d->nchanged; i++) {
+		uint32_t place = r->place ? r->place[d->indexes[i]] : d->indexes[i];
+
+		if (place != NOWHERE)
+			r->seen[place] = d->changed[i];
+	}
+	if (r->order)
+		n = (uint32_t)r->norder;
 	*view = (struct view_file){
 		.time_ms = d->time_ms,
-		.home = d->home,
+		.home = r->place ? r->place[d->home] : d->home,
 		.seed = d->seed,
 		.params = *d->params,
 		.nodes = r->seen,

@@ -24,9 +24,12 @@ static const struct field header_fields[] = {
 	HEADER(FIELD_TEXT, cluster),
 	HEADER(FIELD_TEXT, source),
 	HEADER(FIELD_TEXT, hash),
+	HEADER(FIELD_TEXT, node),
 	HEADER(FIELD_LARGE, start_ns),
 	HEADER(FIELD_TEXT, policy),
 	HEADER(FIELD_LARGE, seed),
+	HEADER(FIELD_NUMBER, period_ms),
+	HEADER(FIELD_NUMBER, notice_ms),
 	KNOWN("rates"),
 	KNOWN("reference_mips"),
 	KNOWN("network_mb_per_s"),
@@ -37,7 +40,7 @@ static const struct field header_fields[] = {
 static const struct field job_fields[] = {
 	KNOWN("record"),
 	JOB(FIELD_NUMBER, time_ms),
-	{"job", FIELD_TEXT, offsetof(struct recording_job, id), RECORDING_NAME_MAX},
+	{"job", FIELD_TEXT, offsetof(struct recording_job, id), RECORDING_ID_MAX},
 	JOB(FIELD_COUNT, home),
 	{"class", FIELD_TEXT, offsetof(struct recording_job, class_name), RECORDING_NAME_MAX},
 	JOB(FIELD_COUNT, tasks),
@@ -64,6 +67,7 @@ static const struct field decision_fields[] = {
 	DECISION(FIELD_TEXT, policy),
 	DECISION(FIELD_LARGE, seed),
 	KNOWN("params"),
+	KNOWN("nodes"),
 	KNOWN("changed"),
 	KNOWN("request"),
 	KNOWN("plan"),
@@ -72,7 +76,7 @@ static const struct field decision_fields[] = {
 static const struct field finish_fields[] = {
 	KNOWN("record"),
 	FINISH(FIELD_NUMBER, time_ms),
-	{"job", FIELD_TEXT, offsetof(struct recording_finish, id), RECORDING_NAME_MAX},
+	{"job", FIELD_TEXT, offsetof(struct recording_finish, id), RECORDING_ID_MAX},
 	FINISH(FIELD_COUNT, node),
 	FINISH(FIELD_NUMBER, start_ms),
 	FINISH(FIELD_COUNT, moves),
@@ -83,9 +87,9 @@ static const struct field finish_fields[] = {
 };
 
 static const struct field measured_fields[] = {
-	MEASURED(cpu_ms),      MEASURED(requests),  MEASURED(request_mb),
-	MEASURED(page_faults), MEASURED(memory_mb), MEASURED(io_per_ms),
-	MEASURED(messages),    MEASURED(sent_mb),   MEASURED(received_mb),
+	MEASURED(wall_ms),     MEASURED(cpu_ms),      MEASURED(requests),  MEASURED(request_mb),
+	MEASURED(page_faults), MEASURED(memory_mb),   MEASURED(io_per_ms), MEASURED(messages),
+	MEASURED(sent_mb),     MEASURED(received_mb),
 };
 
 static const struct field end_fields[] = {
@@ -149,6 +153,16 @@ int recording_state_add(struct recording_state *s)
 	view_node_init(&s->nodes[s->n], s->n);
 	s->n++;
 	return 0;
+}
+
+void recording_state_pop(struct recording_state *s, const char *name)
+{
+	const json_t *number = json_object_get(s->names, name);
+
+	s->n--;
+	view_node_fini(&s->nodes[s->n]);
+	if (number && json_integer_value(number) == s->n)
+		json_object_del(s->names, name);
 }
 
 int recording_state_name(struct recording_state *s, uint32_t index, const char *name)

@@ -19,6 +19,8 @@ void recording_state_fini(struct recording_state *s);
 void recording_state_clear(struct recording_state *s);
 /* Adds the next number, a machine with every default.  0, -ENOMEM. */
 int recording_state_add(struct recording_state *s);
+/* Takes back the newest number, which is called NAME or has none yet. */
+void recording_state_pop(struct recording_state *s, const char *name);
 /* Node INDEX is called NAME from now on.  0; -EEXIST another one is; -ENOMEM. */
 int recording_state_name(struct recording_state *s, uint32_t index, const char *name);
 

@@ -17,7 +17,9 @@
 #define BUFFER (256u * 1024)
 
 struct recorder {
-	gzFile file;
+	gzFile file; /* NULL: lines go to WRITE */
+	recorder_write *write;
+	void *arg;
 	char *path;
 	struct recording_header header;
 	struct recording_state state;
@@ -39,6 +41,20 @@ static int file_failed(struct recorder *r, struct iocom_err *err)
 	return iocom_err_set(err, r->failed, "cannot write %s: %s", r->path, text);
 }
 
+static int write_line(struct recorder *r, const char *text, size_t n, struct iocom_err *err)
+{
+	int rc;
+
+	if (r->write) {
+		rc = r->write(r->arg, text, n);
+		return rc ? iocom_err_set(err, rc, "a line of %s is lost: %s", r->path,
+					  strerror(-rc))
+			  : 0;
+	}
+	errno = 0;
+	return gzwrite(r->file, text, (unsigned int)n) == (int)n ? 0 : file_failed(r, err);
+}
+
 /* Writes OBJECT as a line and drops it; RC: how making it went. */
 static int put(struct recorder *r, json_t *object, int rc, struct iocom_err *err)
 {
@@ -50,8 +66,7 @@ static int put(struct recorder *r, json_t *object, int rc, struct iocom_err *err
 		return iocom_err_set(err, rc ? rc : -ENOMEM, "cannot record into %s: %s", r->path,
 				     strerror(rc ? -rc : ENOMEM));
 	text[n++] = '\n'; /* in place of the NUL */
-	errno = 0;
-	rc = gzwrite(r->file, text, (unsigned int)n) == (int)n ? 0 : file_failed(r, err);
+	rc = write_line(r, text, n, err);
 	free(text);
 	r->lines += rc == 0;
 	return rc;
@@ -130,25 +145,45 @@ static gzFile open_file(const char *path)
 	return file;
 }
 
-int recorder_open(const char *path, const struct recording_header *header, struct recorder **out,
-		  struct iocom_err *err)
+static struct recorder *recorder_new(const char *name, const struct recording_header *header,
+				     struct iocom_err *err)
 {
 	struct recorder *r = calloc(1, sizeof(*r));
-	int rc;
 
 	if (r) {
 		r->header = *header;
-		r->path = strdup(strcmp(path, "-") ? path : "standard output");
+		r->path = strdup(name);
 	}
-	if (!r || !r->path || recording_state_init(&r->state)) {
+	if (r && r->path && !recording_state_init(&r->state))
+		return r;
+	iocom_err_set(err, -ENOMEM, "out of memory");
+	recorder_abandon(r);
+	return NULL;
+}
+
+/* Writes the header; R is the caller's only after 0. */
+static int open_recorder(struct recorder *r, struct recorder **out, struct iocom_err *err)
+{
+	int rc = r->header.seed > VIEW_SEED_MAX || r->header.start_ns > INT64_MAX
+			 ? refuse(r, err, "its seed is above 2^53 - 1")
+			 : put_header(r, err);
+
+	if (rc)
 		recorder_abandon(r);
-		return iocom_err_set(err, -ENOMEM, "out of memory");
-	}
-	if (header->seed > VIEW_SEED_MAX || header->start_ns > INT64_MAX) {
-		rc = refuse(r, err, "its seed is above 2^53 - 1");
-		recorder_abandon(r);
-		return rc;
-	}
+	else
+		*out = r;
+	return rc;
+}
+
+int recorder_open(const char *path, const struct recording_header *header, struct recorder **out,
+		  struct iocom_err *err)
+{
+	struct recorder *r =
+		recorder_new(strcmp(path, "-") ? path : "standard output", header, err);
+	int rc;
+
+	if (!r)
+		return -ENOMEM;
 	r->file = open_file(path);
 	if (!r->file) {
 		rc = errno ? -errno : -ENOMEM;
@@ -157,12 +192,34 @@ int recorder_open(const char *path, const struct recording_header *header, struc
 		return rc;
 	}
 	gzbuffer(r->file, BUFFER);
-	rc = put_header(r, err);
-	if (rc)
-		recorder_abandon(r);
-	else
-		*out = r;
-	return rc;
+	return open_recorder(r, out, err);
+}
+
+int recorder_open_to(recorder_write *write, void *arg, const struct recording_header *header,
+		     struct recorder **out, struct iocom_err *err)
+{
+	struct recorder *r = recorder_new("the recording", header, err);
+
+	if (!r)
+		return -ENOMEM;
+	r->write = write;
+	r->arg = arg;
+	return open_recorder(r, out, err);
+}
+
+int recorder_find(const struct recorder *r, const char *name, uint32_t *index)
+{
+	const json_t *number = json_object_get(r->state.names, name);
+
+	if (!number)
+		return -ENOENT;
+	*index = (uint32_t)json_integer_value(number);
+	return 0;
+}
+
+uint32_t recorder_nodes(const struct recorder *r)
+{
+	return r->state.n;
 }
 
 void recorder_abandon(struct recorder *r)
@@ -178,6 +235,8 @@ void recorder_abandon(struct recorder *r)
 
 int recorder_flush(struct recorder *r, struct iocom_err *err)
 {
+	if (r->write)
+		return 0;
 	errno = 0;
 	return r->failed || gzflush(r->file, Z_SYNC_FLUSH) != Z_OK ? file_failed(r, err) : 0;
 }
@@ -202,7 +261,7 @@ int recorder_close(struct recorder *r, struct iocom_err *err)
 		json_decref(o);
 		rc = file_failed(r, err);
 	}
-	if (!rc) {
+	if (!rc && r->file) {
 		errno = 0;
 		if (gzclose(r->file) != Z_OK) {
 			rc = errno ? -errno : -EIO;
@@ -242,6 +301,25 @@ static int put_load(struct recorder *r, double time_ms, uint32_t index,
 	return put(r, o, rc, err);
 }
 
+/* The machine of NODE was told, its load not yet: that line may be lost. */
+static void told_machine(struct view_node *old, const struct view_node *node)
+{
+	struct rules_node told = node->node;
+	const struct rules_node *load = &old->node;
+
+	told.tasks = load->tasks;
+	told.ntasks = load->ntasks;
+	told.has_measured = load->has_measured;
+	told.measured = load->measured;
+	told.has_advertised = load->has_advertised;
+	told.advertised = load->advertised;
+	told.has_zatti = load->has_zatti;
+	told.zatti = load->zatti;
+	told.accepts = load->accepts;
+	told.age_ms = load->age_ms;
+	old->node = told;
+}
+
 /* Writes what NODE has other than OLD; FRESH: it was never told. */
 static int put_node(struct recorder *r, double time_ms, uint32_t index, bool fresh,
 		    const struct view_node *node, struct iocom_err *err)
@@ -254,6 +332,10 @@ static int put_node(struct recorder *r, double time_ms, uint32_t index, bool fre
 		return 0;
 	if (machine)
 		rc = put_machine(r, time_ms, index, node, err);
+	if (rc && fresh)
+		recording_state_pop(&r->state, node->node.name);
+	else if (machine && !rc)
+		told_machine(old, node);
 	if (!rc && load)
 		rc = put_load(r, time_ms, index, node, err);
 	if (!rc && view_node_copy(&copy, node))
@@ -352,29 +434,76 @@ static int put_changed(const struct recorder *r, json_t *o, const struct recordi
 	return rc;
 }
 
-static const char *state_name(const void *arg, uint32_t node)
-{
-	const struct recording_state *s = arg;
+/* The view of a decision: its nodes' names by place. */
+struct seen {
+	const struct recording_state *state;
+	const struct recording_decision *decision;
+};
 
-	return node < s->n ? s->nodes[node].node.name : NULL;
+static const char *seen_name(const void *arg, uint32_t place)
+{
+	const struct seen *seen = arg;
+	const struct recording_decision *d = seen->decision;
+
+	if (d->order)
+		place = place < d->norder ? d->order[place] : UINT32_MAX;
+	return place < seen->state->n ? seen->state->nodes[place].node.name : NULL;
+}
+
+/* HOME's place among the nodes it saw, as a check that it is there; d->norder: it is not. */
+static uint32_t home_place(const struct recording_decision *d)
+{
+	uint32_t place = 0;
+
+	if (!d->order)
+		return d->home;
+	while (place < d->norder && d->order[place] != d->home)
+		place++;
+	return place;
 }
 
 static json_t *plan_of(const struct recorder *r, const struct recording_decision *d)
 {
+	const struct seen seen = {&r->state, d};
 	const struct plan_answer answer = {
 		.policy = d->policy,
-		.home = d->home,
+		.home = home_place(d),
 		.plan = d->plan,
 		.nodes = d->nodes ? d->nodes : &d->plan->node,
 		.ntasks = d->plan->queued ? 0 : d->request->tasks,
 		.moves = d->moves,
 		.nmoves = d->nmoves,
 		.rates = r->header.params.rates,
-		.name = state_name,
-		.arg = &r->state,
+		.name = seen_name,
+		.arg = &seen,
 	};
 
 	return plan_answer_json(&answer, false);
+}
+
+/* The numbers of the view's nodes; nothing when they are all, by number. */
+static int put_order(const struct recorder *r, json_t *o, const struct recording_decision *d)
+{
+	bool all = d->norder == r->state.n;
+	json_t *list;
+	int rc;
+
+	for (size_t i = 0; i < d->norder && d->order; i++) {
+		if (d->order[i] >= r->state.n)
+			return -EINVAL;
+		all = all && d->order[i] == i;
+	}
+	if (!d->order || all)
+		return 0;
+	list = json_array();
+	rc = list ? 0 : -ENOMEM;
+	for (size_t i = 0; i < d->norder && !rc; i++)
+		if (json_array_append_new(list, json_integer(d->order[i])))
+			rc = -ENOMEM;
+	if (!rc)
+		return field_set(o, "nodes", list);
+	json_decref(list);
+	return rc;
 }
 
 int recorder_decision(struct recorder *r, const struct recording_decision *d, struct iocom_err *err)
@@ -385,17 +514,21 @@ int recorder_decision(struct recorder *r, const struct recording_decision *d, st
 	if (rc)
 		return rc;
 	if (d->home >= r->state.n || d->seed > VIEW_SEED_MAX ||
-	    d->params->rates != r->header.params.rates || (d->request->tasks != 1 && !d->nodes))
+	    d->params->rates != r->header.params.rates ||
+	    (d->order && home_place(d) == d->norder) || (!d->answer && !d->plan) ||
+	    (d->request->tasks != 1 && !d->nodes && !d->answer))
 		return refuse(r, err, "a decision's home, seed, rates or nodes are out of range");
 	o = line("decision");
 	rc = fill(o, RECORDING_T_DECISION, d);
 	if (!rc)
 		rc = view_params_write(o, d->params, &r->header.params);
 	if (!rc)
+		rc = put_order(r, o, d);
+	if (!rc)
 		rc = put_changed(r, o, d);
 	if (!rc)
 		rc = field_set(o, "request", view_job_json(d->request));
 	if (!rc)
-		rc = field_set(o, "plan", plan_of(r, d));
+		rc = field_set(o, "plan", d->answer ? json_incref(d->answer) : plan_of(r, d));
 	return put(r, o, rc, err);
 }

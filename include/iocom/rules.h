@@ -106,6 +106,7 @@ struct rules_params {
 	bool io_order_share;  /* O-21: inside K least L_IO/threshold, not least L_IO; false */
 	bool hom_stage_explicit; /* O-22: the first stage of 3.7 asks for explicit load only; false
 				  */
+	bool hom_pm; /* 3.9: IOCM-PM places as 3.7 (equal nodes), not as 3.8; false */
 	bool spread_tasks;	 /* O-16: among ties a node without a task of this job; true */
 	double parallel_start;	 /* O-17: where tasks start before any balancing: 0 all at home,
 				  * 1 round-robin from home; 0 */
@@ -313,8 +314,8 @@ struct rules_plan {
 	uint32_t ncandidates;
 	/*
 	 * Nodes refused, each under the criterion that ruled it out first.  Groups
-	 * that one bound rules out together are counted without a look at each; nodes
-	 * behind the last one examined are neither candidates nor refused.
+	 * that one bound rules out together are counted without a look at each; other
+	 * nodes behind the last one examined are neither candidates nor refused.
 	 */
 	uint32_t refused[RULES_CRITERIA];
 };
@@ -348,6 +349,13 @@ void rules_view_free(struct rules_view *view);
 void rules_view_rates(struct rules_view *view, enum rules_rates rates);
 /* Adds node INDEX (0, 1, ... without gaps) or replaces it.  Copies all it needs. */
 int rules_view_set(struct rules_view *view, uint32_t index, const struct rules_node *node);
+/*
+ * Node INDEX of TO as it is in FROM, which was given the same rates and policy to
+ * keep.  Both have it already; else -EINVAL.
+ */
+int rules_view_copy(struct rules_view *to, const struct rules_view *from, uint32_t index);
+/* Hint: node INDEX will be set or charged soon. */
+void rules_view_prefetch(const struct rules_view *view, uint32_t index);
 /* Withdraws the newest node (index count-1). */
 int rules_view_pop(struct rules_view *view);
 uint32_t rules_view_count(const struct rules_view *view);

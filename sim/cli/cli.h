@@ -24,6 +24,7 @@ struct cli {
 	const char *sweep[CLI_SWEEPS_MAX];
 	size_t nsweeps;
 	const char *record, *export_view, *trace;
+	bool check; /* --check: of a recording */
 	uint64_t at_decision;
 	struct settings set; /* --set, --fidelity, --parallel */
 	const volatile sig_atomic_t *cancel;
@@ -70,6 +71,8 @@ int cmd_merge(int argc, char **argv, const volatile sig_atomic_t *cancel);
 
 /* Adds the policies of "A,B,..." to S as series.  0 or CLI_USAGE, the reason printed. */
 int cli_add_policies(const struct cli *cli, struct sweep *s, const char *policies);
+/* Compares the recording cli->trace with its simulation; see check.c. */
+int cli_check_recording(const struct cli *cli);
 /* One run, recorded or its view exported; see record.c. */
 int cli_record(struct cli *cli, const struct sweep *s);
 

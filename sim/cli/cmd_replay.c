@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "as_recorded.h"
 #include "cli.h"
 #include <iocom/rules.h>
 
@@ -15,26 +16,34 @@
 
 static const char help[] =
 	"usage: iocom-sim replay TRACE [--policy A,B,...] [OPTION...]\n"
+	"       iocom-sim replay RECORDING --check [--json] [OPTION...]\n"
 	"Replays the jobs of TRACE under policies, and compares: how long jobs took, how busy\n"
 	"the machines were, how much was moved.  TRACE: an iocom recording, SWF, CSD csv,\n"
 	"Darshan csv, block csv, or the simulator's 8 columns; gz too.  Writes replay.csv,\n"
 	"replay.json, replay.svg.\n"
 	"\n"
+	"--check compares a recording with its simulation: each decision, taken again on what\n"
+	"it looked at, must be the same (goal: 95 %), and the mean slowdown of its jobs,\n"
+	"simulated under its own policy, must come near the measured one (goal: 10 %).\n"
+	"\n"
 	"  --policy A,B,...      what to compare [nlb,cpu-re,mem-re,iocm-re,iocm-pm]\n"
-	"  --nodes SPEC          the machines [as many of kind fc as the trace names]\n"
+	"  --nodes SPEC          the machines [those of the recording; of another trace: as\n"
+	"                        many of kind host as it names, memory enough for all]\n"
+	"  --check               compare RECORDING with its simulation\n"
 	"  --seed S              for what the trace does not hold and is generated [1]\n"
 	"  --seeds N             several such seeds, for an interval [1]\n"
 	"  --set NAME=VALUE      a parameter (`iocom-sim params`), a field of all machines\n"
 	"                        (nodes.cpu_mips=400), an option of the reader\n"
 	"                        (load.to_s=3600, load.jobs_max=10000, load.io_per_ms=0.01)\n"
-	"  --fidelity F          fluid or request [fluid]\n"
+	"  --fidelity F          fluid or request [fluid; --check: request]\n"
 	"  --jobs N              runs at once [one a core]\n"
 	"  --parallel N          threads inside one run [1]\n"
 	"  --out DIR             where files go [.]\n"
 	"  --json                JSON on standard output; files only with --out\n"
 	"  --shard I/N           only every Nth run, to a part file; `iocom-sim merge` joins them\n"
 	"\n"
-	"exit: 0 done, 1 failed or interrupted (nothing is written), 2 usage\n";
+	"exit: 0 done, 1 failed or interrupted (nothing is written), or a goal of --check not\n"
+	"met, 2 usage\n";
 
 static const char words[] =
 	"\nslowdown      how many times longer a job took than alone on its own machine (1 is "
@@ -44,7 +53,10 @@ static const char words[] =
 	"cpu, disk     how busy they were, 1 being always\n"
 	"moved         tasks that ran elsewhere than where they were submitted\n";
 
-/* As many machines as the trace names. */
+/*
+ * As many machines as the trace names, each with the cores that it tells.  Their
+ * memory no trace tells: it is taken to be enough.
+ */
 static int default_nodes(const struct cli *cli, char *out, size_t size)
 {
 	struct workload_options options;
@@ -52,6 +64,7 @@ static int default_nodes(const struct cli *cli, char *out, size_t size)
 	struct sim_job job;
 	struct workload *w;
 	uint32_t nodes;
+	double cores;
 	int ret = 1;
 
 	workload_options_default(&options);
@@ -59,26 +72,33 @@ static int default_nodes(const struct cli *cli, char *out, size_t size)
 	if (!w)
 		return cli_fail(cli, CLI_FAILED, "%s", err.text);
 	nodes = workload_info(w)->nodes;
+	cores = workload_info(w)->cores;
 	while (!workload_info(w)->nodes && (ret = workload_next(w, &job, &err)) == 1)
 		nodes = job.home + 1 > nodes ? job.home + 1 : nodes;
 	workload_free(w);
 	if (ret < 0)
 		return cli_fail(cli, CLI_FAILED, "%s", err.text);
-	snprintf(out, size, "%uxfc", nodes ? nodes : 1);
+	snprintf(out, size, "%uxhost:cores=%g", nodes ? nodes : 1, cores >= 1 ? cores : 1);
 	return 0;
 }
 
 static int fill(const struct cli *cli, struct sweep *s)
 {
-	char nodes[32];
 	const char *policies = cli->policies ? cli->policies : "nlb,cpu-re,mem-re,iocm-re,iocm-pm";
-	int ret = 0;
+	struct recorded_facts facts;
+	struct iocom_err err = {0};
+	char nodes[64];
+	int ret = recorded_settings(cli->trace, &s->settings, &facts, &err);
 
-	if (!cli->nodes)
+	if (ret < 0)
+		return cli_fail(cli, CLI_FAILED, "%s", err.text);
+	if (ret == 0 && !cli->nodes) {
 		ret = default_nodes(cli, nodes, sizeof(nodes));
-	if (ret)
-		return ret;
-	if (settings_set(&s->settings, "nodes", cli->nodes ? cli->nodes : nodes) ||
+		if (ret)
+			return ret;
+		ret = settings_set(&s->settings, "nodes", nodes);
+	}
+	if ((cli->nodes && settings_set(&s->settings, "nodes", cli->nodes)) || ret < 0 ||
 	    settings_set(&s->settings, "workload", cli->trace) ||
 	    settings_merge(&s->settings, &cli->set) || sweep_add_point(s, "all", NAN, NULL, NULL))
 		return cli_fail(cli, CLI_FAILED, "no memory");
@@ -133,7 +153,7 @@ int cmd_replay(int argc, char **argv, const volatile sig_atomic_t *cancel)
 		ret = cli_fail(&cli, CLI_USAGE, "unexpected '%s'", argv[first + 1]);
 	if (!ret) {
 		cli.trace = argv[first];
-		ret = replay(&cli);
+		ret = cli.check ? cli_check_recording(&cli) : replay(&cli);
 	}
 	cli_free(&cli);
 	return ret < 0 ? CLI_OK : ret;

@@ -28,6 +28,7 @@ enum option_id {
 	OPT_EXPORT,
 	OPT_DECISION,
 	OPT_TRACE,
+	OPT_CHECK,
 };
 
 static const struct option options[] = {
@@ -50,6 +51,7 @@ static const struct option options[] = {
 	{"export-view", required_argument, NULL, OPT_EXPORT},
 	{"at-decision", required_argument, NULL, OPT_DECISION},
 	{"trace", required_argument, NULL, OPT_TRACE},
+	{"check", no_argument, NULL, OPT_CHECK},
 	{NULL, 0, NULL, 0},
 };
 
@@ -81,6 +83,8 @@ static bool taken(int id, int takes)
 		return takes & CLI_TAKES_RUN;
 	case OPT_TRACE:
 		return takes & CLI_TAKES_TRACE;
+	case OPT_CHECK:
+		return takes & CLI_TAKES_REPLAY;
 	default:
 		return true;
 	}
@@ -202,6 +206,9 @@ static int take(struct cli *cli, int id, const char *value)
 		return 0;
 	case OPT_TRACE:
 		cli->trace = value;
+		return 0;
+	case OPT_CHECK:
+		cli->check = true;
 		return 0;
 	default:
 		return take_checked(cli, id, value);

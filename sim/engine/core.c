@@ -86,8 +86,10 @@ static int check_job(const struct core *c, const struct sim_job *j)
 				     j->kind, SIM_KINDS_MAX);
 	if (!SANE(j->arrival_ms, j->cpu_ms, j->io_per_ms, j->request_kb, j->request_sd_kb,
 		  j->reaccess, j->memory_mb, j->faults_per_ms, j->initial_mb, j->write_fraction,
-		  j->barrier_ms, j->messages_per_ms, j->message_kb) ||
-	    !isfinite(j->requests))
+		  j->barrier_ms, j->messages_per_ms, j->message_kb, j->asked.cpu_ms,
+		  j->asked.io_per_ms, j->asked.request_kb, j->asked.memory_mb,
+		  j->asked.faults_per_ms) ||
+	    !isfinite(j->requests) || !isfinite(j->asked.requests))
 		return iocom_err_set(c->err, -EINVAL, "job %llu: a field is negative or no number",
 				     id);
 	if (j->arrival_ms < c->last_arrival_ms)
@@ -97,13 +99,51 @@ static int check_job(const struct core *c, const struct sim_job *j)
 	return 0;
 }
 
-int core_read_next(struct core *c)
+/* --- the stream --------------------------------------------------------------------- */
+
+#define AHEAD_MOST 16384u
+
+/* As workload_next, from the first job of this run on. */
+static int read_job(const struct core *c, struct sim_job *job, struct iocom_err *err)
 {
 	int ret;
 
 	do
-		ret = workload_next(c->run->workload, &c->next, c->err);
-	while (ret > 0 && c->next.id < c->skip_before);
+		ret = workload_next(c->run->workload, job, err);
+	while (ret > 0 && job->id < c->skip_before);
+	return ret;
+}
+
+bool core_read_ahead(struct core *c)
+{
+	uint32_t used = c->ahead.used;
+
+	if (c->ahead.end <= 0 || used == AHEAD_MOST ||
+	    core_grow(&c->ahead.jobs, &c->ahead.room, used + 1, sizeof(*c->ahead.jobs)) < 0)
+		return false;
+	c->ahead.end = read_job(c, &c->ahead.jobs[used], &c->ahead.err);
+	c->ahead.used += c->ahead.end > 0;
+	return c->ahead.end > 0;
+}
+
+static int take_job(struct core *c)
+{
+	if (c->ahead.head < c->ahead.used) {
+		c->next = c->ahead.jobs[c->ahead.head++];
+		return 1;
+	}
+	c->ahead.head = c->ahead.used = 0;
+	if (c->ahead.end > 0)
+		return read_job(c, &c->next, c->err);
+	if (c->ahead.end < 0 && c->err != NULL)
+		*c->err = c->ahead.err;
+	return c->ahead.end;
+}
+
+int core_read_next(struct core *c)
+{
+	int ret = take_job(c);
+
 	c->has_next = ret > 0;
 	if (ret <= 0)
 		return ret;
@@ -134,6 +174,18 @@ static double greater(double a, double b)
 	return a > b ? a : b;
 }
 
+/* rules_new says no more than that it failed. */
+static int check_rules(const struct core *c)
+{
+	struct rules_view *view = rules_view_new();
+	int ret = view == NULL ? -ENOMEM : rules_view_keep(view, c->policy, &c->params.rules);
+
+	rules_view_free(view);
+	if (ret == -EINVAL)
+		return iocom_err_set(c->err, ret, "a parameter of the rules is out of its range");
+	return ret;
+}
+
 static int ask_policy(struct core *c)
 {
 	const struct sim_params *p = &c->params;
@@ -150,7 +202,7 @@ static int ask_policy(struct core *c)
 	if (c->migrates && p->rules.migration_fixed_ms < delay)
 		delay = p->rules.migration_fixed_ms;
 	c->least_delay_ms = c->looks ? greater(delay, p->network_latency_ms) : CORE_FOREVER;
-	return 0;
+	return check_rules(c);
 }
 
 /* --- set-up and end ------------------------------------------------------------------ */
@@ -196,6 +248,7 @@ static int shard_init(struct core *c, uint32_t index)
 	s->n = (uint32_t)(((index + 1) * n + all - 1) / all) - s->first;
 	s->cluster.n = s->n;
 	s->cluster.machines = c->cluster->machines + s->first;
+	s->spins = 1;
 	s->tasks.free = s->jobs.free = CORE_NONE;
 	s->queue_head = s->queue_tail = CORE_NONE;
 	ret = node_model_new(&s->model, &s->cluster, &c->params, c->reference_mips);
@@ -275,6 +328,7 @@ static void core_free(struct core *c)
 	for (uint32_t i = 0; c->saved != NULL && i < c->cluster->n; i++)
 		free(c->saved[i].tasks);
 	free(c->saved);
+	free(c->ahead.jobs);
 	free(c->shards);
 	free(c->nodes);
 	free(c->meters);
@@ -293,7 +347,7 @@ static int set_up(struct core *c)
 	if (ret == -ENOMEM)
 		iocom_err_set(c->err, ret, "out of memory for %u nodes", c->cluster->n);
 	else if (ret < 0 && c->err != NULL && c->err->text[0] == '\0')
-		iocom_err_set(c->err, ret, "the rules refuse the parameters or the nodes");
+		iocom_err_set(c->err, ret, "the rules refuse the description of a node");
 	return ret;
 }
 
@@ -303,6 +357,7 @@ static int run_with(struct core *c, uint32_t threads)
 	int ret;
 
 	c->nshards = threads < c->cluster->n ? threads : c->cluster->n;
+	c->ahead.end = 1;
 	ret = set_up(c);
 	if (ret == 0)
 		ret = core_read_next(c);

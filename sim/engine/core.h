@@ -22,6 +22,7 @@
 
 #define CORE_NONE    UINT32_MAX
 #define CORE_FOREVER 1e300
+#define CORE_LINE    64 /* bytes of a cache line */
 
 enum core_state {
 	TASK_RUNNING, /* in a segment at the node model */
@@ -39,13 +40,16 @@ struct core_task {
 	double segment_requests; /* likewise; negative: by rate */
 	double moving_mb;	 /* data that goes with it */
 	double moving_ms;	 /* between the disks */
-	uint32_t job;		 /* slot in the pool */
-	uint32_t node;		 /* where it is, or goes */
-	uint32_t next;		 /* on the node's list of coming tasks; in the pool's list */
-	uint32_t sibling;	 /* next task of the job */
-	uint32_t index;		 /* among them */
-	uint32_t phase;		 /* of the job, from 0 */
-	uint32_t state;
+	/* of the job, for who describes the task without looking at its job */
+	double rate_per_ms, initial_mb, write_fraction, com_ms;
+	uint32_t job;	  /* slot in the pool */
+	uint32_t node;	  /* where it is, or goes */
+	uint32_t next;	  /* on the node's list of coming tasks; in the pool's list */
+	uint32_t sibling; /* next task of the job */
+	uint32_t index;	  /* among them */
+	uint32_t phase;	  /* of the job, from 0 */
+	uint16_t state;
+	bool single; /* the only task of its job */
 };
 
 struct core_job {
@@ -152,7 +156,8 @@ struct core_shard {
 	uint32_t index, first, n; /* its nodes: first .. first + n - 1 */
 	int error;
 	struct iocom_err err;
-	bool paused; /* stopped before the round's end, to let the caller look */
+	uint32_t spins; /* at the next barrier */
+	bool paused;	/* stopped before the round's end, to let the caller look */
 
 	struct sim_cluster cluster; /* borrows the machines */
 	struct node_model *model;   /* its nodes are 0 .. n - 1 there */
@@ -175,6 +180,7 @@ struct core_shard {
 	} placed;
 	uint32_t *targets; /* nodes of the tasks of one job */
 	double *com_ms;
+	struct rules_request request; /* of the decision being made, for sim_look_request */
 	uint32_t targets_room;
 	struct rules_move *moves;
 	uint32_t moves_room;
@@ -227,7 +233,13 @@ struct core {
 	struct rules **own_rules; /* control_per_node: one a node */
 	struct core_saved *saved;
 
-	/* the stream: the next job, not yet handed to a shard */
+	/* the stream: jobs read in idle time, and the next one to hand to a shard */
+	struct {
+		struct sim_job *jobs; /* jobs[head .. used) */
+		uint32_t head, used, room;
+		int end; /* what the workload said instead of a job */
+		struct iocom_err err;
+	} ahead;
 	struct sim_job next;
 	bool has_next;
 	bool several; /* a job of several tasks was met among several shards */
@@ -260,6 +272,13 @@ static inline struct core_task *core_task(const struct core_shard *s, uint32_t i
 	return &s->tasks.list[id];
 }
 
+/* Hint: SIZE bytes at P will be used soon. */
+static inline void core_fetch(const void *p, size_t size)
+{
+	for (size_t at = 0; at < size; at += CORE_LINE)
+		__builtin_prefetch((const char *)p + at, 1);
+}
+
 static inline struct core_job *core_job_of(const struct core_shard *s, const struct core_task *t)
 {
 	return &s->jobs.list[t->job];
@@ -272,10 +291,12 @@ int core_fail(struct core_shard *s, int code, const char *fmt, ...)
 /* --- core.c, core_round.c: set-up and rounds ------------------------------------ */
 int core_rounds(struct core *c);
 int core_read_next(struct core *c); /* 0; -EINVAL; what the workload says */
+/* Reads a job before it is asked for; false: no room, or none is left. */
+bool core_read_ahead(struct core *c);
 /* What all shards do in a round, each in its thread. */
 void core_round(struct core_shard *s);
 /* Waits for all other shards. */
-void core_sync_wait(struct core *c);
+void core_sync_wait(struct core_shard *s);
 
 /* --- core_loop.c: the events of a shard ------------------------------------------ */
 /* Does all that is due before the round's end. */
@@ -317,7 +338,7 @@ void core_disk_work_done(struct core_shard *s, uint32_t task, double now);
 int core_migrate(struct core_shard *s, uint32_t home, double now);
 /* Takes what other shards sent in the round before. */
 int core_take_parcels(struct core_shard *s);
-double core_written_mb(const struct core_job *j, const struct core_task *t);
+double core_written_mb(const struct core_task *t);
 void core_coming_remove(struct core_shard *s, uint32_t task);
 
 /* --- core_place.c: decisions ------------------------------------------------------------ */
@@ -338,6 +359,8 @@ uint64_t core_ties_seed(const struct core *c, const struct sim_job *job);
 
 /* --- core_view.c: what decisions look at -------------------------------------------------- */
 int core_view_init(struct core_shard *s);
+/* Hint: the node will be described, or changed, soon. */
+void core_fetch_node(const struct core_shard *s, uint32_t node);
 void core_window_turn(struct core_shard *s, uint32_t node, double now);
 /* Updates the node's measured state; owner only.  Returns whether it will stay so. */
 bool core_measure(struct core_shard *s, uint32_t node, double now);
@@ -347,9 +370,9 @@ int core_describe(const struct core *c, uint32_t node, double now, double sent_b
 int core_set(struct core_shard *s, uint32_t node, double now, double sent_before);
 /* Period 0: sets what has changed. */
 int core_view_refresh(struct core_shard *s, double now);
-/* A snapshot: each shard measures its nodes; then each sets all that have changed. */
-int core_snapshot_measure(struct core_shard *s, double now);
-int core_snapshot_set(struct core_shard *s, double now);
+/* A snapshot: each shard sets its nodes that have changed; then each copies the others'. */
+int core_snapshot_own(struct core_shard *s, double now);
+int core_snapshot_others(struct core_shard *s);
 void core_touch(struct core_shard *s, uint32_t node);
 void core_mark_dirty(struct core_shard *s, uint32_t node);
 /* Explicit and implicit I/O load of a look (MODEL 1.2). */

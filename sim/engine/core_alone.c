@@ -27,6 +27,8 @@ void core_scale(struct sim_job *job, const struct sim_params *p)
 {
 	job->cpu_ms *= p->cpu_scale;
 	job->memory_mb *= p->memory_scale;
+	job->asked.cpu_ms *= p->cpu_scale;
+	job->asked.memory_mb *= p->memory_scale;
 }
 
 static double disk_ms(const struct sim_job *j, const struct sim_machine *m,

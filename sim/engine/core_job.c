@@ -60,7 +60,9 @@ static void job_init(struct core *c, struct core_job *j, const struct sim_job *j
 	j->phases = 1;
 	if (k->tasks > 1 && k->barrier_ms > 0 && k->cpu_ms > k->barrier_ms)
 		j->phases = (uint32_t)ceil(k->cpu_ms / k->barrier_ms - 1e-9);
-	if (c->params.rules.rates == RULES_RATES_WALL)
+	if (c->params.rules.rates == RULES_RATES_WALL && k->has_asked)
+		j->rate_per_ms = k->asked.io_per_ms;
+	else if (c->params.rules.rates == RULES_RATES_WALL)
 		j->rate_per_ms = (k->requests >= 0 ? k->requests : k->cpu_ms * k->io_per_ms) /
 				 (j->alone_ms > 0 ? j->alone_ms : 1);
 	else if (k->requests >= 0)
@@ -103,6 +105,7 @@ static void task_init(const struct core_shard *s, struct core_task *t, uint32_t 
 	bool counted = k->requests >= 0;
 
 	t->job = job;
+	t->single = k->tasks == 1;
 	t->at.cpu_ms = k->cpu_ms;
 	t->at.io_per_ms = !counted ? k->io_per_ms : k->cpu_ms > 0 ? k->requests / k->cpu_ms : 0;
 	t->at.request_kb = k->request_kb;
@@ -114,18 +117,27 @@ static void task_init(const struct core_shard *s, struct core_task *t, uint32_t 
 	t->at.random = sim_random_stream(s->core->params.seed, PURPOSE_TASK + t->index, k->id);
 	t->segment_ms = phase_length(j, 0);
 	t->segment_requests = phase_requests(j, 0);
+	t->rate_per_ms = j->rate_per_ms;
+	t->initial_mb = k->initial_mb;
+	t->write_fraction = k->write_fraction;
+	t->com_ms = j->com_ms;
 }
 
 /* Gives TASK its segment at its node, of which it is a member. */
 static void run(struct core_shard *s, struct core_task *t, uint32_t id, double now)
 {
-	uint32_t node = t->node;
+	uint32_t at = t->node - s->first;
 
 	t->state = TASK_RUNNING;
-	core_node_begin(s, node, now);
-	if (node_run(s->model, node - s->first, id, t->segment_ms, t->segment_requests, now) < 0)
-		core_fail(s, -ENOMEM, "out of memory on node %u", node);
-	core_node_end(s, node);
+	if (node_run(s->model, at, id, t->segment_ms, t->segment_requests, now) < 0)
+		core_fail(s, -ENOMEM, "out of memory on node %u", t->node);
+}
+
+static void run_next(struct core_shard *s, struct core_task *t, uint32_t id, double now)
+{
+	core_node_begin(s, t->node, now);
+	run(s, t, id, now);
+	core_node_end(s, t->node);
 }
 
 static void enter(struct core_shard *s, uint32_t id, double now)
@@ -225,7 +237,7 @@ void core_talk_done(struct core_shard *s, uint32_t job, double now)
 		t->phase = phase;
 		t->segment_ms = phase_length(j, phase);
 		t->segment_requests = phase_requests(j, phase);
-		run(s, t, id, now);
+		run_next(s, t, id, now);
 	}
 }
 
@@ -259,8 +271,14 @@ void core_segment_done(struct core_shard *s, uint32_t task, double now)
 {
 	struct core_task *t = core_task(s, task);
 	struct core_job *j = core_job_of(s, t);
-	bool last = t->phase + 1 == j->phases;
+	bool last;
 
+	if (t->single) {
+		core_fetch(j, sizeof(*j));
+		end_task(s, task, now);
+		return;
+	}
+	last = t->phase + 1 == j->phases;
 	if (last && !talks(&j->job)) {
 		end_task(s, task, now);
 		return;

@@ -83,3 +83,13 @@ uint64_t sim_look_seed(const struct sim_look *look)
 {
 	return core_ties_seed(look->shard->core, look->job);
 }
+
+const struct rules_request *sim_look_request(const struct sim_look *look)
+{
+	return &look->shard->request;
+}
+
+void sim_look_control(const struct sim_look *look, struct rules_control *control)
+{
+	rules_control(core_rules_of(look->shard, look->home), control);
+}

@@ -7,6 +7,8 @@
 
 /* With one shard the caller is let in after so many events. */
 #define EVENTS_AT_ONCE 1000000u
+/* Homes are fetched before the arrivals before theirs are done. */
+#define ARRIVALS_AHEAD 1u
 
 enum source {
 	FROM_STEP,
@@ -59,26 +61,34 @@ static void step_done(struct core_shard *s, uint32_t node, const struct node_don
 	core_node_end(s, node);
 }
 
+static void fetch(struct core_shard *s, uint32_t at)
+{
+	node_prefetch(s->model, at);
+	__builtin_prefetch(&s->core->nodes[s->first + at], 1);
+}
+
 /* Most events are of nodes that are in no cache: those due soon are fetched ahead,
- * their tasks when they are due next but one. */
+ * their tasks when they are due next but one.  MOVED: place of a new entry among
+ * the first five of the heap; 0: any of them may be new. */
 static void fetch_ahead(struct core_shard *s, uint32_t moved)
 {
 	const struct core_heap *h = &s->steps;
 	uint32_t least = 1;
 
-	if (moved == 0 || h->used < 5)
+	if (h->used < 5)
 		return;
-	node_prefetch(s->model, h->entries[moved].id);
-	__builtin_prefetch(&s->core->nodes[s->first + h->entries[moved].id], 1);
-	for (uint32_t c = 2; c < 5; c++)
+	for (uint32_t c = 1; c < 5; c++) {
+		if (moved == 0 || c == moved)
+			fetch(s, h->entries[c].id);
 		if (core_entry_before(&h->entries[c], &h->entries[least]))
 			least = c;
+	}
 	node_prefetch_tasks(s->model, h->entries[least].id);
 }
 
 static void step(struct core_shard *s, double now)
 {
-	uint32_t at = s->steps.entries[0].id, node = s->first + at, runnable;
+	uint32_t at = s->steps.entries[0].id, node = s->first + at, runnable, moved;
 	struct core_node *n = &s->core->nodes[node];
 	const struct node_done *done;
 	int ended;
@@ -87,13 +97,16 @@ static void step(struct core_shard *s, double now)
 	ended = node_step(s->model, at, now, &done);
 	if (ended > 0) {
 		step_done(s, node, done, ended, now);
+		fetch_ahead(s, 0);
 		return;
 	}
 	runnable = node_runnable(s->model, at);
 	if (runnable != n->runnable && s->core->params.cpu_load_runnable)
 		core_mark_dirty(s, node);
 	n->runnable = runnable;
-	fetch_ahead(s, core_heap_sink(&s->steps, node_next(s->model, at)));
+	moved = core_heap_sink(&s->steps, node_next(s->model, at));
+	if (moved != 0)
+		fetch_ahead(s, moved);
 }
 
 static double arrival_time(const struct core_shard *s)
@@ -133,24 +146,42 @@ double core_next_time(const struct core_shard *s)
 	return first_event(s, &source);
 }
 
+static void take_arrival(struct core_shard *s, double now)
+{
+	struct core_arrivals *a = &s->arrivals;
+	struct sim_job job = a->jobs[a->head++];
+
+	if (a->head + ARRIVALS_AHEAD < a->used)
+		core_fetch_node(s, a->jobs[a->head + ARRIVALS_AHEAD].home);
+	core_arrive(s, &job, now);
+}
+
+static void take_timer(struct core_shard *s, double now)
+{
+	uint32_t task = core_timers_take(&s->timers).task;
+
+	if (s->timers.used > 0) {
+		core_fetch(core_task(s, s->timers.entries[0].task), sizeof(struct core_task));
+		core_fetch_node(s, s->timers.entries[0].node);
+	}
+	core_task_arrives(s, task, now);
+}
+
 static void handle(struct core_shard *s, enum source source, double now)
 {
-	struct sim_job job;
-
 	s->stats.events++;
 	switch (source) {
 	case FROM_STEP:
 		step(s, now);
 		break;
 	case FROM_TIMER:
-		core_task_arrives(s, core_timers_take(&s->timers).task, now);
+		take_timer(s, now);
 		break;
 	case FROM_FLOW:
 		core_flows_step(s, now);
 		break;
 	case FROM_ARRIVAL:
-		job = s->arrivals.jobs[s->arrivals.head++];
-		core_arrive(s, &job, now);
+		take_arrival(s, now);
 		break;
 	}
 	if (s->queue_check && s->error == 0)

@@ -15,9 +15,9 @@
 
 #define MS_PER_S 1000.0
 
-double core_written_mb(const struct core_job *j, const struct core_task *t)
+double core_written_mb(const struct core_task *t)
 {
-	return j->job.write_fraction * t->at.accessed_mb;
+	return t->write_fraction * t->at.accessed_mb;
 }
 
 static bool sent_before(const struct core_shard *s, const struct core_task *a,
@@ -162,7 +162,7 @@ static int migrate(struct core_shard *s, uint32_t id, uint32_t from, uint32_t to
 	node_leave(s->model, from - s->first, id, now);
 	core_node_end(s, from);
 	t->node = to;
-	t->moving_mb = j->job.initial_mb + core_written_mb(j, t);
+	t->moving_mb = j->job.initial_mb + core_written_mb(t);
 	ms = rules_migration_cost_ms(c->params.rules.migration_fixed_ms, j->job.memory_mb,
 				     t->moving_mb, network(c, from, to),
 				     work ? 0 : a->disk_mb_per_s, work ? 0 : b->disk_mb_per_s);

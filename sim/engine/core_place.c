@@ -29,6 +29,17 @@ struct rules_request core_request_of(const struct core_shard *s, const struct co
 	bool wall = s->core->params.rules.rates == RULES_RATES_WALL;
 	double requests = k->requests >= 0 ? k->requests : k->cpu_ms * k->io_per_ms;
 
+	if (wall && k->has_asked)
+		return (struct rules_request){
+			.cpu_ms = k->asked.cpu_ms,
+			.io_per_ms = j->rate_per_ms,
+			.request_kb = k->asked.request_kb,
+			.memory_mb = k->asked.memory_mb,
+			.faults_per_ms = k->asked.faults_per_ms,
+			.initial_mb = k->initial_mb,
+			.requests = k->asked.requests,
+			.tasks = 1,
+		};
 	return (struct rules_request){
 		.cpu_ms = k->cpu_ms,
 		.io_per_ms = j->rate_per_ms,
@@ -89,6 +100,25 @@ static int charge_placed(struct core_shard *s, uint32_t home)
 	return ret;
 }
 
+/* Since the snapshot; who keeps looks wants it described in any case. */
+static bool home_changed(const struct core *c, uint32_t home)
+{
+	const struct core_node *n = &c->nodes[home];
+
+	return n->last_ms >= c->snapshot_ms || (n->flags & NODE_DIRTY) || c->migrates ||
+	       c->saved != NULL;
+}
+
+static int set_home(struct core_shard *s, uint32_t home, double now)
+{
+	const struct core *c = s->core;
+	int ret;
+
+	core_measure(s, home, now);
+	ret = core_describe(c, home, now, c->snapshot_ms, &s->home_look);
+	return ret < 0 ? ret : rules_view_set(s->view, home, &s->home_look.node);
+}
+
 int core_view_open(struct core_shard *s, uint32_t home, double now)
 {
 	struct core *c = s->core;
@@ -102,11 +132,8 @@ int core_view_open(struct core_shard *s, uint32_t home, double now)
 			ret = core_describe(c, home, now, CORE_FOREVER, &s->home_look);
 	} else {
 		ret = rules_view_mark(s->view);
-		core_measure(s, home, now);
-		if (ret == 0)
-			ret = core_describe(c, home, now, c->snapshot_ms, &s->home_look);
-		if (ret == 0)
-			ret = rules_view_set(s->view, home, &s->home_look.node);
+		if (ret == 0 && home_changed(c, home))
+			ret = set_home(s, home, now);
 		if (ret == 0)
 			ret = charge_placed(s, home);
 	}
@@ -139,7 +166,8 @@ uint64_t core_ties_seed(const struct core *c, const struct sim_job *job)
 {
 	struct sim_random r = sim_random_stream(c->params.seed, PURPOSE_TIES, job->id);
 
-	return sim_random_next(&r);
+	/* A view file holds 53 bits. */
+	return sim_random_next(&r) >> 11;
 }
 
 static int ask(struct core_shard *s, const struct core_job *j)
@@ -150,9 +178,13 @@ static int ask(struct core_shard *s, const struct core_job *j)
 	int ret;
 
 	rules_reseed(rules, core_ties_seed(s->core, &j->job));
+	s->request = request;
 	if (tasks == 1 && !s->core->batch) {
 		ret = rules_place(rules, s->view, j->job.home, &request, &s->plan);
 		s->targets[0] = s->plan.node;
+		if (s->core->params.follow_recorded && j->job.has_asked &&
+		    j->job.asked.node < s->core->cluster->n)
+			s->targets[0] = j->job.asked.node;
 		return ret;
 	}
 	request.tasks = tasks;
@@ -160,6 +192,7 @@ static int ask(struct core_shard *s, const struct core_job *j)
 		s->com_ms[i] = i == 0 ? 0 : j->com_ms;
 	if (j->com_ms > 0)
 		request.com_ms = s->com_ms;
+	s->request = request;
 	s->plan.queued = false;
 	return rules_place_job(rules, s->view, j->job.home, &request, &s->plan, s->targets);
 }

@@ -11,24 +11,93 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "core.h"
 
 #define ARRIVALS_AT_ONCE 4096u /* times shards: jobs read ahead */
 
+#define SPINS_MOST	 1024u /* at a barrier, before sleeping: tens of microseconds */
+
+/* A barrier at which nobody sleeps when the others are near. */
 struct core_sync {
-	pthread_barrier_t barrier;
+	atomic_uint phase, waiting;
+	atomic_flag reading; /* somebody reads jobs ahead */
+	pthread_mutex_t lock;
+	pthread_cond_t moved; /* phase has changed */
 	pthread_mutex_t gate; /* held until all threads are there */
 	pthread_t *threads;
 	uint32_t started;
 	bool failed; /* to start them all; settled before the gate opens */
 };
 
-void core_sync_wait(struct core *c)
+static void pause_briefly(void)
 {
-	if (c->sync != NULL)
-		pthread_barrier_wait(&c->sync->barrier);
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#endif
+}
+
+static void sleep_until_moved(struct core_sync *sync, unsigned int phase)
+{
+	pthread_mutex_lock(&sync->lock);
+	while (atomic_load(&sync->phase) == phase)
+		pthread_cond_wait(&sync->moved, &sync->lock);
+	pthread_mutex_unlock(&sync->lock);
+}
+
+/* True: the others came while this thread, which would have slept, was spinning. */
+static bool spin(struct core_sync *sync, unsigned int phase, uint32_t spins)
+{
+	for (uint32_t i = 0; i < spins; i++) {
+		if (atomic_load_explicit(&sync->phase, memory_order_acquire) != phase)
+			return true;
+		pause_briefly();
+	}
+	return false;
+}
+
+/* Spins less when it was in vain: where others want the processor it ends soon. */
+void core_sync_wait(struct core_shard *s)
+{
+	struct core *c = s->core;
+	struct core_sync *sync = c->sync;
+	unsigned int phase;
+
+	if (sync == NULL)
+		return;
+	phase = atomic_load(&sync->phase);
+	if (atomic_fetch_add(&sync->waiting, 1) + 1 == c->nshards) {
+		atomic_store(&sync->waiting, 0);
+		pthread_mutex_lock(&sync->lock);
+		atomic_store(&sync->phase, phase + 1);
+		pthread_cond_broadcast(&sync->moved);
+		pthread_mutex_unlock(&sync->lock);
+		return;
+	}
+	if (spin(sync, phase, s->spins)) {
+		s->spins = s->spins < SPINS_MOST ? 2 * s->spins : SPINS_MOST;
+		return;
+	}
+	s->spins = s->spins > 1 ? s->spins / 2 : 1;
+	sleep_until_moved(sync, phase);
+}
+
+/* The end of a round: who is early reads jobs for the next ones, until all are there. */
+static void wait_for_end(struct core_shard *s)
+{
+	struct core *c = s->core;
+	struct core_sync *sync = c->sync;
+
+	if (sync == NULL)
+		return;
+	if (!atomic_flag_test_and_set(&sync->reading)) {
+		while (atomic_load(&sync->waiting) + 1 < c->nshards && core_read_ahead(c))
+			;
+		atomic_flag_clear(&sync->reading);
+	}
+	core_sync_wait(s);
 }
 
 /* --- planning ------------------------------------------------------------------- */
@@ -216,17 +285,17 @@ void core_round(struct core_shard *s)
 	if (c->nshards > 1)
 		core_take_parcels(s);
 	if (c->take_snapshot) {
-		core_snapshot_measure(s, c->snapshot_ms);
-		core_sync_wait(c);
-		core_snapshot_set(s, c->snapshot_ms);
-		core_sync_wait(c);
+		core_snapshot_own(s, c->snapshot_ms);
+		core_sync_wait(s);
+		core_snapshot_others(s);
+		core_sync_wait(s);
 	}
 	if (c->take_sample) {
 		core_sample_partial(s);
-		core_sync_wait(c);
+		core_sync_wait(s);
 		if (s->index == 0 && core_sample_merge(c) < 0)
 			core_fail(s, -ENOMEM, "out of memory for samples");
-		core_sync_wait(c);
+		core_sync_wait(s);
 	}
 	core_run_shard(s);
 }
@@ -239,11 +308,11 @@ static void *work(void *arg)
 	pthread_mutex_lock(&c->sync->gate);
 	pthread_mutex_unlock(&c->sync->gate);
 	while (!c->sync->failed) {
-		core_sync_wait(c);
+		core_sync_wait(s);
 		if (c->finished)
 			break;
 		core_round(s);
-		core_sync_wait(c);
+		wait_for_end(s);
 	}
 	return NULL;
 }
@@ -255,11 +324,13 @@ static int sync_new(struct core *c)
 	if (sync == NULL)
 		return -ENOMEM;
 	sync->threads = calloc(c->nshards, sizeof(*sync->threads));
-	if (sync->threads == NULL || pthread_barrier_init(&sync->barrier, NULL, c->nshards) != 0) {
-		free(sync->threads);
+	if (sync->threads == NULL) {
 		free(sync);
 		return -ENOMEM;
 	}
+	atomic_flag_clear(&sync->reading);
+	pthread_mutex_init(&sync->lock, NULL);
+	pthread_cond_init(&sync->moved, NULL);
 	pthread_mutex_init(&sync->gate, NULL);
 	c->sync = sync;
 	return 0;
@@ -290,13 +361,14 @@ static void stop_threads(struct core *c)
 
 	if (!sync->failed) {
 		c->finished = true;
-		core_sync_wait(c);
+		core_sync_wait(&c->shards[0]);
 	}
 	for (uint32_t k = 1; k <= sync->started; k++)
 		pthread_join(sync->threads[k], NULL);
 	c->sync = NULL;
 	pthread_mutex_destroy(&sync->gate);
-	pthread_barrier_destroy(&sync->barrier);
+	pthread_cond_destroy(&sync->moved);
+	pthread_mutex_destroy(&sync->lock);
 	free(sync->threads);
 	free(sync);
 }
@@ -311,9 +383,9 @@ int core_rounds(struct core *c)
 		ret = plan(c);
 		if (ret < 0 || c->finished)
 			break;
-		core_sync_wait(c);
+		core_sync_wait(&c->shards[0]);
 		core_round(&c->shards[0]);
-		core_sync_wait(c);
+		wait_for_end(&c->shards[0]);
 	}
 	if (c->sync != NULL)
 		stop_threads(c);

@@ -22,15 +22,47 @@
 
 #include "core.h"
 
-#define KB_PER_MB  1000.0
-#define CACHE_LINE 64
-#define AHEAD	   4 /* nodes fetched before their turn */
+#define KB_PER_MB   1000.0
+#define NODES_AHEAD 8 /* fetched before their turn */
+#define TASKS_AHEAD 4 /* of each */
 
 /* --- measured state ----------------------------------------------------------- */
 
 static struct core_shard *owner(const struct core *c, uint32_t node)
 {
 	return &c->shards[core_shard_of(c, node)];
+}
+
+void core_fetch_node(const struct core_shard *s, uint32_t node)
+{
+	const struct core *c = s->core;
+	const struct core_shard *its = owner(c, node);
+
+	core_fetch(&c->nodes[node], sizeof(c->nodes[node]));
+	core_fetch(&c->meters[node], sizeof(c->meters[node]));
+	core_fetch(&c->cluster->machines[node], sizeof(c->cluster->machines[node]));
+	node_prefetch(its->model, node - its->first);
+	if (c->looks)
+		rules_view_prefetch(s->view, node);
+}
+
+static void fetch_tasks(const struct core_shard *s, uint32_t node)
+{
+	const struct core_shard *its = owner(s->core, node);
+	uint32_t at = node - its->first, n = node_members(its->model, at);
+
+	for (uint32_t i = 0; i < n && i < TASKS_AHEAD; i++)
+		core_fetch(core_task(its, node_member(its->model, at, i)),
+			   sizeof(struct core_task));
+}
+
+/* What comes in a list: the nodes, then, when they are there, their tasks. */
+static void fetch_listed(const struct core_shard *s, const struct core_list *l, uint32_t i)
+{
+	if (i + NODES_AHEAD < l->used)
+		core_fetch_node(s, l->ids[i + NODES_AHEAD]);
+	if (i + NODES_AHEAD / 2 < l->used)
+		fetch_tasks(s, l->ids[i + NODES_AHEAD / 2]);
 }
 
 /* The node's sums at TIME, when nothing has happened on it since its last event. */
@@ -74,13 +106,6 @@ void core_window_turn(struct core_shard *s, uint32_t node, double now)
 		point_at(c, node, (k - 1) * window, &m->older);
 	point_at(c, node, k * window, &m->newer);
 	n->window_end_ms = (k + 1) * window;
-}
-
-void core_fetch_home(const struct core_shard *s, uint32_t home)
-{
-	const struct core_list one = {.ids = &home, .used = 1};
-
-	fetch_listed(s, &one, 0);
 }
 
 bool core_measure(struct core_shard *s, uint32_t node, double now)
@@ -142,26 +167,24 @@ int core_look_reserve(struct core_look *look, size_t n)
 }
 
 /* (5): a slave away from its master, and a master with slaves away, talk. */
-static double com_load(const struct core_shard *s, const struct core_job *j,
-		       const struct core_task *t)
+static double com_load(const struct core_shard *s, const struct core_task *t)
 {
 	const struct core_task *master;
 	uint32_t away = 0;
 
-	if (!(j->com_ms > 0))
+	if (!(t->com_ms > 0))
 		return 0;
-	master = core_task(s, j->first);
+	master = core_task(s, core_job_of(s, t)->first);
 	if (t != master)
-		return t->node != master->node ? j->com_ms : 0;
+		return t->node != master->node ? t->com_ms : 0;
 	for (uint32_t id = t->sibling; id != CORE_NONE; id = core_task(s, id)->sibling)
 		away += core_task(s, id)->node != t->node;
-	return away * j->com_ms;
+	return away * t->com_ms;
 }
 
 static int look_add(const struct core_shard *s, struct core_look *look, uint32_t id)
 {
 	const struct core_task *t = core_task(s, id);
-	const struct core_job *j = core_job_of(s, t);
 	size_t n = look->node.ntasks;
 
 	if (core_look_reserve(look, n + 1) < 0)
@@ -170,14 +193,14 @@ static int look_add(const struct core_shard *s, struct core_look *look, uint32_t
 	look->tasks[n] = (struct rules_task){
 		.cpu_ms = t->at.cpu_ms,
 		.age_ms = t->at.done_ms,
-		.io_per_ms = j->rate_per_ms,
+		.io_per_ms = t->rate_per_ms,
 		.request_kb = t->at.request_kb,
 		.reaccess = t->at.reaccess,
 		.memory_mb = t->at.memory_mb,
 		.faults_per_ms = t->at.faults_per_ms,
-		.initial_mb = j->job.initial_mb,
-		.written_mb = core_written_mb(j, t),
-		.com_ms = com_load(s, j, t),
+		.initial_mb = t->initial_mb,
+		.written_mb = core_written_mb(t),
+		.com_ms = com_load(s, t),
 		.pinned = t->state != TASK_RUNNING,
 	};
 	look->node.ntasks = n + 1;
@@ -205,8 +228,7 @@ static void machine_of(const struct core *c, const struct core_shard *s, uint32_
 
 	*out = (struct rules_node){
 		.ram_mb = m->ram_mb,
-		.buffer_mb = m->ram_mb > 0 || c->feedback ? node_buffer(s->model, node - s->first)
-							  : m->buffer_mb,
+		.buffer_mb = node_buffer(s->model, node - s->first),
 		.cpu_mips = m->cpu_mips,
 		.cores = m->cores,
 		.disk_fixed_ms = m->disk_fixed_ms,
@@ -243,12 +265,17 @@ struct core_load core_load_of(const struct core_look *look)
 }
 
 /* What a task alone on the node's disk would do to it: requests/ms and utilisation. */
-static void add_absent(const struct rules_node *n, const struct rules_task *t, double share,
-		       struct core_measured *m)
+static void add_absent(const struct sim_params *p, const struct rules_node *n,
+		       const struct rules_task *t, double share, struct core_measured *m)
 {
 	double service = n->disk_fixed_ms + t->request_kb / n->disk_mb_per_s;
-	double rate = t->io_per_ms / (1 + t->io_per_ms * service);
+	bool wall = p->rules.rates == RULES_RATES_WALL;
+	double rate = wall ? t->io_per_ms : t->io_per_ms / (1 + t->io_per_ms * service);
 
+	if (!p->measure_new_tasks) {
+		m->cpu_queue += share * fmax(0, 1 - rate * service);
+		return;
+	}
 	m->cpu_queue += share;
 	m->arrivals_per_ms += share * rate;
 	m->utilisation += share * rate * service;
@@ -266,7 +293,8 @@ static void set_measured(const struct core_shard *s, uint32_t node, double now,
 		double present = t->state >= TASK_READING ? 0 : now - t->since_ms;
 
 		if (present < span || !(span > 0))
-			add_absent(n, &look->tasks[i], span > 0 ? 1 - present / span : 1, &m);
+			add_absent(&s->core->params, n, &look->tasks[i],
+				   span > 0 ? 1 - present / span : 1, &m);
 	}
 	if (m.utilisation > 1) {
 		m.arrivals_per_ms /= m.utilisation;
@@ -311,7 +339,8 @@ int core_describe(const struct core *c, uint32_t node, double now, double sent_b
 	look->node.tasks = look->tasks;
 	if (ret == 0 && c->measures)
 		set_measured(s, node, now, look);
-	if (ret == 0 && c->params.cpu_load_runnable)
+	/* A batch system wants nodes where nobody is, waiting for the disk or not. */
+	if (ret == 0 && c->params.cpu_load_runnable && !c->batch)
 		set_advertised(s, node, look);
 	return ret;
 }
@@ -406,48 +435,38 @@ static void sort_changed(struct core_shard *s)
 			s->changed.ids[n++] = node;
 }
 
-/* The node that comes AHEAD in a list will be described soon. */
-static void fetch_listed(const struct core_shard *s, const struct core_list *l, uint32_t ahead)
+/* All dirty nodes are on the list `changed` then, and no longer dirty. */
+static void take_dirty(struct core_shard *s)
 {
-	const struct core *c = s->core;
-	const char *meter;
-	uint32_t node;
-
-	if (ahead >= l->used)
-		return;
-	node = l->ids[ahead];
-	meter = (const char *)&c->meters[node];
-	__builtin_prefetch(&c->nodes[node], 1);
-	__builtin_prefetch(meter, 1);
-	__builtin_prefetch(meter + CACHE_LINE, 1);
-	node_prefetch(owner(c, node)->model, node - owner(c, node)->first);
-	rules_view_prefetch(s->view, node);
-}
-
-/* Measures all dirty nodes; they are on the list `changed` then. */
-static void measure_dirty(struct core_shard *s, double now)
-{
-	struct core *c = s->core;
 	struct core_list was = s->changed;
 
 	s->changed = s->dirty;
 	s->dirty = was;
 	s->dirty.used = 0;
 	sort_changed(s);
-	for (uint32_t i = 0; i < s->changed.used; i++) {
+	for (uint32_t i = 0; i < s->changed.used; i++)
+		s->core->nodes[s->changed.ids[i]].flags &= ~NODE_DIRTY;
+}
+
+static int set_changed(struct core_shard *s, double now)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; ret == 0 && i < s->changed.used; i++) {
 		uint32_t node = s->changed.ids[i];
 
-		fetch_listed(s, &s->changed, i + AHEAD);
-		c->nodes[node].flags &= ~NODE_DIRTY;
-		if (!core_measure(s, node, now) && !(c->nodes[node].flags & NODE_TOUCHED))
+		fetch_listed(s, &s->changed, i);
+		/* What it measures may go on changing without an event. */
+		if (!core_measure(s, node, now) && !(s->core->nodes[node].flags & NODE_TOUCHED))
 			core_touch(s, node);
+		ret = core_set(s, node, now, CORE_FOREVER);
 	}
+	return ret;
 }
 
 int core_view_refresh(struct core_shard *s, double now)
 {
 	double window = s->core->params.measure_window_ms;
-	int ret = 0;
 
 	if (s->core->measures && now >= s->turn_ms) {
 		s->turn_ms = (floor(now / window) + 1) * window;
@@ -455,31 +474,33 @@ int core_view_refresh(struct core_shard *s, double now)
 	}
 	if (s->dirty.used == 0)
 		return 0;
-	measure_dirty(s, now);
-	for (uint32_t i = 0; ret == 0 && i < s->changed.used; i++)
-		ret = core_set(s, s->changed.ids[i], now, CORE_FOREVER);
-	return ret;
+	take_dirty(s);
+	return set_changed(s, now);
 }
 
-int core_snapshot_measure(struct core_shard *s, double now)
+int core_snapshot_own(struct core_shard *s, double now)
 {
 	touched_are_dirty(s);
-	measure_dirty(s, now);
+	take_dirty(s);
 	s->placed.used = 0;
-	return s->error;
+	return set_changed(s, now);
 }
 
-int core_snapshot_set(struct core_shard *s, double now)
+int core_snapshot_others(struct core_shard *s)
 {
-	struct core *c = s->core;
+	const struct core *c = s->core;
 
 	for (uint32_t k = 0; k < c->nshards; k++) {
 		const struct core_list *changed = &c->shards[k].changed;
 
-		for (uint32_t i = 0; i < changed->used; i++) {
-			fetch_listed(s, changed, i + AHEAD);
-			if (core_set(s, changed->ids[i], now, CORE_FOREVER) < 0)
-				return s->error;
+		for (uint32_t i = 0; k != s->index && i < changed->used; i++) {
+			int ret;
+
+			if (i + NODES_AHEAD < changed->used)
+				rules_view_prefetch(s->view, changed->ids[i + NODES_AHEAD]);
+			ret = rules_view_copy(s->view, c->shards[k].view, changed->ids[i]);
+			if (ret < 0)
+				return core_fail(s, ret, "the snapshot cannot be copied");
 		}
 	}
 	return 0;

@@ -8,13 +8,12 @@
  *   for the given number of accesses.  All tasks' rates follow from all their demands
  *   (sharing.h); left_j falls by rate_j a ms.
  *
- * What is random in the mean of many requests is small, but not their number: as at the
- * request level, a segment that expects M requests makes a Poisson number of them, and a
- * mean of as many sizes.  Both are drawn where it begins: N requests instead of M.  When
- * its rates change later it makes M' N / M for M' <= M, else N + M' - M: of extra
- * requests that were not foreseen the mean.  (Without this, tasks alike would end at
- * the same moment and barriers would cost nothing.)  Accesses given by number are not
- * drawn.
+ * How many requests a segment makes is drawn where it begins (fluid_demand.c), unless
+ * given.
+ *
+ * Where nobody both computes and uses the disk, requests of tasks with few of them
+ * (transfers have one) are served one by one in turn, as FCFS would.  A transfer waits
+ * for the ones before it.
  *
  * Sums are booked task by task from the progress since the last booking, as all of them
  * are linear in it.  Rates are solved when they are asked for: a change makes them
@@ -26,185 +25,115 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node_private.h"
-#include "sharing.h"
+#include "fluid.h"
 
-#define STALE	     -1.0  /* in next[]: to be solved first */
-#define NOTHING	     1e-12 /* of a segment: it has ended */
-#define MB_PER_KB    1e-3
-#define POISSON_FEW  10.0
-#define SPREAD_LEAST 1e-4 /* squared; less variable means are not drawn */
+#define STALE	   -1.0	 /* in next[]: to be solved first */
+#define NOTHING	   1e-12 /* of a segment: it has ended */
+#define ROUNDING   1e-6	 /* of a request */
+#define TURNS_MOST 16	 /* requests of a task whose requests are served in turn */
 
-struct fluid_run {
-	double left, booked; /* of the segment, 1 to 0; as of which the sums are */
-	double cpu_ms;	     /* computation in the segment, reference speed */
-	double given;	     /* accesses by number; negative: by rate */
-	double drawn, expected;
-	double kb; /* mean size of its accesses */
-	/* in the whole segment, at the present rates */
-	double accesses, hits, faults;
-	double access_ms, access_ms2, fault_ms;
-	uint32_t id;
-	bool work;
-};
+/* --- rates ------------------------------------------------------------------------------ */
 
-struct fluid_node {
-	struct sharing_task *shares; /* of each run; one block with runs */
-	struct fluid_run *runs;
-	uint32_t count, room, works;
-	uint32_t first; /* ends next */
-	double at_ms;	/* what `left` is as of */
-	struct sharing_machine machine;
-	struct sharing_load load;
-	struct node_sums sums;
-	struct node_done done[NODE_DONE_MAX];
-};
-
-static inline struct fluid_node *fluid_of(const struct node_model *m, uint32_t node)
+static inline bool disk_only(const struct sharing_task *s)
 {
-	return &((struct fluid_node *)m->state)[node];
+	return !(s->cpu_ms > 0);
 }
 
-/* --- demands -------------------------------------------------------------------------- */
-
-static double draw_normal(struct sim_random *r)
+/* Whether to serve in turn: several use the disk, none of them computes, one has few left. */
+static bool turns_wanted(const struct fluid_node *f)
 {
-	double radius = sqrt(-2 * log(sim_random_uniform(r)));
+	uint32_t users = 0;
+	bool few = false;
 
-	return radius * cos(2 * M_PI * sim_random_uniform(r));
-}
+	for (uint32_t i = 0; i < f->active; i++) {
+		const struct sharing_task *s = &f->shares[i];
 
-/* Few: by inversion; more: (sqrt(mean) + z / 2)^2, which has the mean and variance. */
-static double draw_poisson(struct sim_random *r, double mean)
-{
-	double n = 0, p = exp(-mean), u, root;
-
-	if (mean < POISSON_FEW) {
-		for (u = sim_random_uniform(r) - p; u > 0 && p > 0; u -= p)
-			p *= mean / ++n;
-		return n;
+		if (!disk_only(s) && s->visits + s->delay_ms > 0)
+			return false;
+		if (disk_only(s)) {
+			users++;
+			few = few || s->visits <= TURNS_MOST;
+		}
 	}
-	root = sqrt(mean) + draw_normal(r) / 2;
-	return root > 0 ? fmax(root * root - 0.25, 0) : 0;
+	return few && users > 1;
 }
 
-/* Mean of N sizes. */
-static double draw_size(const struct node_task *t, struct sim_random *r, double n)
+/* The run whose request is being served, or the one with the lowest ticket. */
+static struct fluid_run *turn_of(struct fluid_node *f, uint32_t *index)
 {
-	double cv = t->request_kb > 0 ? t->request_sd_kb / t->request_kb : 0;
+	struct fluid_run *r = NULL;
 
-	if (!(n > 0) || !(cv * cv > SPREAD_LEAST * n))
-		return t->request_kb;
-	return t->request_kb * fmax(1 + cv * draw_normal(r) / sqrt(n), 0);
-}
+	for (uint32_t i = 0; i < f->active; i++) {
+		struct fluid_run *other = &f->runs[i];
 
-/* By rate, per segment: accesses that miss, accesses that hit, page faults. */
-static void expect(const struct node *n, const struct node_task *t, struct fluid_run *r)
-{
-	double io = r->given < 0 ? r->cpu_ms * t->io_per_ms : 0;
-	double hit = io > 0 ? node_hit_rate(n, t) : 0;
-
-	r->hits = io * hit;
-	r->accesses = io - r->hits;
-	r->faults = r->cpu_ms * node_page_rate(n, t);
-}
-
-/* The part of the disk requests expected by rate that the segment makes. */
-static double luck(const struct fluid_run *r, double expected)
-{
-	if (!(expected > 0))
-		return 0;
-	if (expected <= r->expected)
-		return r->drawn / r->expected;
-	return (r->drawn + expected - r->expected) / expected;
-}
-
-/* What the segment asks for at the node's present rates. */
-static void demand(const struct node_model *m, const struct node *n, struct node_task *t,
-		   struct fluid_run *r, struct sharing_task *s)
-{
-	double part, sum_ms, sum_ms2;
-
-	expect(n, t, r);
-	part = luck(r, r->accesses + r->faults);
-	r->accesses *= part;
-	r->faults *= part;
-	if (r->given >= 0)
-		r->accesses = r->given;
-	r->access_ms = rules_service_ms(n->disk_fixed_ms, r->kb, n->disk_mb_per_s);
-	r->access_ms2 =
-		rules_service_ms2(n->disk_fixed_ms, r->kb, t->request_sd_kb, n->disk_mb_per_s);
-	r->fault_ms = m->page_fault_at_disk ? m->page_fault_ms : 0;
-	sum_ms = r->accesses * r->access_ms + r->faults * r->fault_ms;
-	sum_ms2 = r->accesses * r->access_ms2 + r->faults * r->fault_ms * r->fault_ms;
-	s->cpu_ms = r->cpu_ms / n->speed;
-	s->regular = r->given >= 0 && !(r->faults > 0);
-	s->visits = r->accesses + (m->page_fault_at_disk ? r->faults : 0);
-	s->service_ms = s->visits > 0 ? sum_ms / s->visits : 0;
-	s->service_ms2 = s->visits > 0 ? sum_ms2 / s->visits : 0;
-	s->delay_ms = m->page_fault_at_disk ? 0 : r->faults * m->page_fault_ms;
-	t->epoch = n->epoch;
-}
-
-/* --- progress --------------------------------------------------------------------------- */
-
-static void book_to(struct node_sums *sums, const struct fluid_run *r, double part)
-{
-	double accesses = part * r->accesses, at_disk;
-
-	if (r->work) {
-		sums->disk_busy_ms += part * r->access_ms;
-		return;
+		if (!disk_only(&f->shares[i]))
+			continue;
+		if (!r || other->serving || (!r->serving && other->ticket < r->ticket)) {
+			r = other;
+			*index = i;
+		}
 	}
-	at_disk = r->fault_ms > 0 ? part * r->faults : 0;
-	sums->disk_requests += accesses + at_disk;
-	sums->page_faults += part * r->faults;
-	sums->accesses += accesses + part * r->hits;
-	sums->hits += part * r->hits;
-	sums->service_sum += accesses * r->access_ms + at_disk * r->fault_ms;
-	sums->service_sum2 += accesses * r->access_ms2 + at_disk * r->fault_ms * r->fault_ms;
-	sums->disk_busy_ms += accesses * r->access_ms + at_disk * r->fault_ms;
-	sums->disk_mb += accesses * r->kb * MB_PER_KB;
+	return r;
 }
 
-static void book(const struct node_model *m, struct fluid_node *f, struct fluid_run *r)
+static void turns_solve(struct fluid_node *f)
 {
-	double part = r->booked - r->left;
-	struct node_task *t;
+	double computing = 0, power, requests;
+	struct fluid_run *r;
+	uint32_t served = 0;
 
-	if (part > 0) {
-		book_to(&f->sums, r, part);
-		r->booked = r->left;
+	for (uint32_t i = 0; i < f->active; i++)
+		computing += !disk_only(&f->shares[i]);
+	power = computing <= f->machine.cores ? computing : f->machine.crowded;
+	for (uint32_t i = 0; i < f->active; i++) {
+		struct sharing_task *s = &f->shares[i];
+
+		s->rate = disk_only(s) ? 0 : power / computing / s->cpu_ms;
 	}
-	if (r->work)
-		return;
-	t = node_task_of(m, r->id);
-	t->segment_ms = r->cpu_ms * r->left;
-	t->done_ms = t->goal_ms - t->segment_ms;
-	if (part > 0)
-		t->accessed_mb +=
-			part * (r->accesses * r->kb + r->hits * t->request_kb) * MB_PER_KB;
+	r = turn_of(f, &served);
+	requests = f->shares[served].visits * r->left;
+	r->serving = true;
+	r->until = fmax((ceil(requests - ROUNDING) - 1) / f->shares[served].visits, 0);
+	f->shares[served].rate = 1 / (f->shares[served].visits * f->shares[served].service_ms);
+	f->load.at_cpu = computing;
+	f->load.at_disk = f->active - computing;
+	f->load.cores_busy = fmin(computing, f->machine.cores);
 }
 
-/* Which run ends next, and when. */
+/* What happens next, and when. */
 static void plan(const struct node_model *m, uint32_t node, struct fluid_node *f)
 {
 	double soonest = NODE_NEVER;
 
 	f->first = 0;
-	for (uint32_t i = 0; i < f->count; i++) {
-		double rate = f->shares[i].rate, left = f->runs[i].left;
-		double time = left <= NOTHING ? 0 : rate > 0 ? left / rate : NODE_NEVER;
+	for (uint32_t i = 0; i < f->active; i++) {
+		const struct fluid_run *r = &f->runs[i];
+		double to = f->turns && r->serving ? r->until : 0, rate = f->shares[i].rate;
+		double time = r->left - to <= NOTHING ? 0 : (r->left - to) / rate;
 
-		if (time < soonest) {
+		if (rate > 0 && time < soonest) {
 			soonest = time;
 			f->first = i;
+			f->first_left = to;
 		}
 	}
 	m->next[node] = soonest < NODE_NEVER ? f->at_ms + soonest : NODE_NEVER;
 }
 
 /* Runs that have nothing left ask for nothing: the solution is for those behind them. */
+static bool ended_already(const struct node_model *m, uint32_t node, struct fluid_node *f)
+{
+	for (uint32_t i = 0; i < f->active; i++) {
+		if (f->runs[i].left <= NOTHING) {
+			f->first = i;
+			f->first_left = 0;
+			m->next[node] = f->at_ms;
+			return true;
+		}
+	}
+	return false;
+}
+
 static void fluid_settle(const struct node_model *m, uint32_t node)
 {
 	struct fluid_node *f = fluid_of(m, node);
@@ -212,15 +141,13 @@ static void fluid_settle(const struct node_model *m, uint32_t node)
 	if (m->next[node] != STALE)
 		return;
 	f->load = (struct sharing_load){0};
-	for (uint32_t i = 0; i < f->count; i++) {
-		if (f->runs[i].left <= NOTHING) {
-			f->first = i;
-			m->next[node] = f->at_ms;
-			return;
-		}
-	}
-	if (f->count > 0)
-		sharing_solve(&f->machine, f->shares, f->count, &f->load);
+	if (ended_already(m, node, f))
+		return;
+	f->turns = turns_wanted(f);
+	if (f->turns)
+		turns_solve(f);
+	else if (f->active > 0)
+		sharing_solve(&f->machine, f->shares, f->active, &f->load);
 	plan(m, node, f);
 }
 
@@ -231,7 +158,7 @@ static void advance(const struct node_model *m, uint32_t node, struct fluid_node
 	if (!(passed > 0))
 		return;
 	fluid_settle(m, node);
-	for (uint32_t i = 0; i < f->count; i++) {
+	for (uint32_t i = 0; i < f->active; i++) {
 		double left = f->runs[i].left - f->shares[i].rate * passed;
 
 		f->runs[i].left = left > 0 ? left : 0;
@@ -245,18 +172,55 @@ static void stale(struct node_model *m, uint32_t node)
 	m->next[node] = STALE;
 }
 
+static void run_move(struct node_model *m, struct fluid_node *f, uint32_t to, uint32_t from)
+{
+	if (to == from)
+		return;
+	f->runs[to] = f->runs[from];
+	f->shares[to] = f->shares[from];
+	if (!f->runs[to].work)
+		node_task_of(m, f->runs[to].id)->link = to;
+}
+
+/* A new run, at the end of the active ones; there is room. */
+static uint32_t run_add(struct node_model *m, struct fluid_node *f, const struct fluid_run *r,
+			const struct sharing_task *s)
+{
+	uint32_t i = f->active++;
+
+	run_move(m, f, f->count++, i);
+	f->runs[i] = *r;
+	f->runs[i].ticket = ++f->tickets;
+	f->shares[i] = *s;
+	return i;
+}
+
+/* The transfer that has waited longest takes part. */
+static void work_begin(struct node_model *m, struct fluid_node *f)
+{
+	uint32_t oldest = f->active;
+	struct sharing_task s;
+	struct fluid_run r;
+
+	for (uint32_t i = f->active + 1; i < f->count; i++) {
+		if (f->runs[i].ticket < f->runs[oldest].ticket)
+			oldest = i;
+	}
+	r = f->runs[oldest];
+	s = f->shares[oldest];
+	run_move(m, f, oldest, f->active);
+	f->runs[f->active] = r;
+	f->shares[f->active++] = s;
+}
+
 static void run_remove(struct node_model *m, struct fluid_node *f, uint32_t i)
 {
-	uint32_t last = --f->count;
+	bool work = f->runs[i].work;
 
-	if (f->runs[i].work)
-		f->works--;
-	if (i == last)
-		return;
-	f->runs[i] = f->runs[last];
-	f->shares[i] = f->shares[last];
-	if (!f->runs[i].work)
-		node_task_of(m, f->runs[i].id)->link = i;
+	run_move(m, f, i, --f->active);
+	run_move(m, f, f->active, --f->count);
+	if (work && --f->works > 0)
+		work_begin(m, f);
 }
 
 /* --- the interface ----------------------------------------------------------------------- */
@@ -303,15 +267,15 @@ static void fluid_after(struct node_model *m, uint32_t node, double now, bool ra
 	struct fluid_node *f = fluid_of(m, node);
 
 	(void)now;
-	if (!rates || f->count == 0)
+	if (!rates || f->active == 0)
 		return;
-	for (uint32_t i = 0; i < f->count; i++) {
+	for (uint32_t i = 0; i < f->active; i++) {
 		struct fluid_run *r = &f->runs[i];
 
 		if (r->work)
 			continue;
-		book(m, f, r);
-		demand(m, &m->nodes[node], node_task_of(m, r->id), r, &f->shares[i]);
+		fluid_book(m, f, r);
+		fluid_demand(m, &m->nodes[node], node_task_of(m, r->id), r, &f->shares[i]);
 	}
 	stale(m, node);
 }
@@ -323,25 +287,18 @@ static int fluid_run(struct node_model *m, uint32_t node, uint32_t task, double 
 	struct node_task *t = node_task_of(m, task);
 	struct fluid_run r = {
 		.left = 1, .booked = 1, .cpu_ms = cpu_ms, .given = requests, .id = task};
-	uint32_t i = f->count;
+	struct sharing_task s = {0};
 
 	advance(m, node, f, now);
 	t->segment_ms = cpu_ms;
 	t->goal_ms = t->done_ms + cpu_ms;
 	t->requests_left = requests;
 	t->state = 1;
-	t->link = i;
-	expect(&m->nodes[node], t, &r);
-	r.expected = r.accesses + r.faults;
-	r.drawn = r.expected > 0 ? draw_poisson(&t->random, r.expected) : 0;
-	r.kb = draw_size(t, &t->random,
-			 requests < 0 ? luck(&r, r.expected) * r.accesses : requests);
-	f->shares[i] = (struct sharing_task){0};
-	demand(m, &m->nodes[node], t, &r, &f->shares[i]);
-	if (!(cpu_ms > 0) && !(f->shares[i].visits * f->shares[i].service_ms > 0))
+	fluid_draw(&m->nodes[node], t, &r);
+	fluid_demand(m, &m->nodes[node], t, &r, &s);
+	if (!(cpu_ms > 0) && !(s.visits * s.service_ms > 0))
 		r.left = 0;
-	f->runs[i] = r;
-	f->count++;
+	t->link = run_add(m, f, &r, &s);
 	stale(m, node);
 	return 0;
 }
@@ -356,7 +313,7 @@ static double fluid_stop(struct node_model *m, uint32_t node, uint32_t task, dou
 		return 0;
 	advance(m, node, f, now);
 	r = &f->runs[t->link];
-	book(m, f, r);
+	fluid_book(m, f, r);
 	t->requests_left = r->given < 0 ? r->given : r->given * r->left;
 	t->state = 0;
 	run_remove(m, f, t->link);
@@ -368,16 +325,17 @@ static int fluid_disk_work(struct node_model *m, uint32_t node, double ms, uint3
 			   double now)
 {
 	struct fluid_node *f = fluid_of(m, node);
+	struct fluid_run r = {.left = 1, .booked = 1, .access_ms = ms, .id = token, .work = true};
+	struct sharing_task s = {.visits = 1, .service_ms = ms, .service_ms2 = ms * ms};
 
 	if (room_make(f, m->nodes[node].count + f->works + 2) < 0)
 		return -ENOMEM;
 	advance(m, node, f, now);
-	f->runs[f->count] = (struct fluid_run){
-		.left = ms > 0 ? 1 : 0, .booked = 1, .access_ms = ms, .id = token, .work = true};
-	f->shares[f->count] =
-		(struct sharing_task){.visits = 1, .service_ms = ms, .service_ms2 = ms * ms};
-	f->count++;
-	f->works++;
+	if (!(ms > 0))
+		r.left = 0;
+	run_add(m, f, &r, &s);
+	if (f->works++ > 0)
+		f->active--;
 	stale(m, node);
 	return 0;
 }
@@ -387,8 +345,21 @@ static void fluid_refresh(struct node_model *m, uint32_t node, double now)
 	struct fluid_node *f = fluid_of(m, node);
 
 	advance(m, node, f, now);
-	for (uint32_t i = 0; i < f->count; i++)
-		book(m, f, &f->runs[i]);
+	for (uint32_t i = 0; i < f->active; i++)
+		fluid_book(m, f, &f->runs[i]);
+}
+
+/* What was planned has come: a run's end, or that of a request served in turn. */
+static void reach(struct node_model *m, uint32_t node, struct fluid_node *f)
+{
+	struct fluid_run *r = &f->runs[f->first];
+
+	r->left = f->first_left;
+	if (f->turns && r->serving) {
+		r->serving = false;
+		r->ticket = ++f->tickets;
+		stale(m, node);
+	}
 }
 
 static int fluid_step(struct node_model *m, uint32_t node, double now,
@@ -399,9 +370,9 @@ static int fluid_step(struct node_model *m, uint32_t node, double now,
 
 	fluid_settle(m, node);
 	advance(m, node, f, now);
-	if (now >= m->next[node])
-		f->runs[f->first].left = 0;
-	for (uint32_t i = 0; i < f->count && n < NODE_DONE_MAX;) {
+	if (f->active > 0 && now >= m->next[node])
+		reach(m, node, f);
+	for (uint32_t i = 0; i < f->active && n < NODE_DONE_MAX;) {
 		struct fluid_run *r = &f->runs[i];
 
 		if (r->left > NOTHING) {
@@ -409,15 +380,14 @@ static int fluid_step(struct node_model *m, uint32_t node, double now,
 			continue;
 		}
 		r->left = 0;
-		book(m, f, r);
+		fluid_book(m, f, r);
 		f->done[n++] = (struct node_done){.task = r->id, .disk_work = r->work};
 		if (!r->work)
 			node_task_of(m, r->id)->state = 0;
 		run_remove(m, f, i);
-	}
-	if (n > 0)
 		stale(m, node);
-	else
+	}
+	if (m->next[node] != STALE)
 		plan(m, node, f);
 	*done = f->done;
 	return n;
@@ -434,7 +404,7 @@ static uint32_t fluid_at_disk(const struct node_model *m, uint32_t node)
 	const struct fluid_node *f = fluid_of(m, node);
 
 	fluid_settle(m, node);
-	return (uint32_t)fmax(f->load.at_disk - f->works + 0.5, 0);
+	return (uint32_t)fmax(f->load.at_disk - (f->works > 0) + 0.5, 0);
 }
 
 static void fluid_sums(const struct node_model *m, uint32_t node, double now,
@@ -447,12 +417,12 @@ static void fluid_sums(const struct node_model *m, uint32_t node, double now,
 		fluid_settle(m, node);
 	*sums = f->sums;
 	sums->cpu_busy_ms += passed * f->load.cores_busy;
-	for (uint32_t i = 0; i < f->count; i++) {
+	for (uint32_t i = 0; i < f->active; i++) {
 		double left = f->runs[i].left;
 
 		if (passed > 0)
 			left = fmax(left - passed * f->shares[i].rate, 0);
-		book_to(sums, &f->runs[i], f->runs[i].booked - left);
+		fluid_book_to(sums, &f->runs[i], f->runs[i].booked - left);
 	}
 }
 
@@ -489,6 +459,26 @@ static size_t fluid_bytes(const struct node_model *m)
 	return bytes;
 }
 
+static void fluid_prefetch(const struct node_model *m, uint32_t node)
+{
+	const char *state = (const char *)fluid_of(m, node);
+
+	for (size_t at = 0; at < sizeof(struct fluid_node); at += 64)
+		__builtin_prefetch(state + at, 1);
+	__builtin_prefetch(&m->nodes[node], 1);
+	__builtin_prefetch((const char *)&m->nodes[node] + 64, 1);
+}
+
+static void fluid_prefetch_tasks(const struct node_model *m, uint32_t node)
+{
+	const struct fluid_node *f = fluid_of(m, node);
+	const char *runs = (const char *)f->runs;
+
+	for (size_t at = 0; at < sizeof(struct fluid_run); at += 64)
+		__builtin_prefetch(runs + at, 1);
+	__builtin_prefetch(f->shares, 1);
+}
+
 const struct node_fidelity node_fluid = {
 	.create = fluid_create,
 	.destroy = fluid_destroy,
@@ -502,6 +492,8 @@ const struct node_fidelity node_fluid = {
 	.refresh = fluid_refresh,
 	.settle = fluid_settle,
 	.step = fluid_step,
+	.prefetch = fluid_prefetch,
+	.prefetch_tasks = fluid_prefetch_tasks,
 	.runnable = fluid_runnable,
 	.at_disk = fluid_at_disk,
 	.sums = fluid_sums,

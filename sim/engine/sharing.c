@@ -47,7 +47,7 @@ void sharing_solve(const struct sharing_machine *machine, struct sharing_task *t
 		   struct sharing_load *load)
 {
 	uint32_t visiting = 0, computing = 0, away = 0;
-	bool regular = n <= SHARING_REGULAR_MAX;
+	uint32_t regular = 0, random = 0;
 
 	*load = (struct sharing_load){0};
 	if (n == 1) {
@@ -58,14 +58,17 @@ void sharing_solve(const struct sharing_machine *machine, struct sharing_task *t
 		visiting += tasks[i].visits > 0;
 		computing += tasks[i].cpu_ms > 0;
 		away += tasks[i].delay_ms > 0;
-		if (tasks[i].visits > 0 && tasks[i].cpu_ms > 0 && !tasks[i].regular)
-			regular = false;
+		if (tasks[i].visits > 0 && tasks[i].cpu_ms > 0) {
+			regular += tasks[i].regular;
+			random += !tasks[i].regular;
+		}
 	}
 	if (visiting == 0 && away == 0)
 		processor_only(machine, tasks, n, load);
 	else if (computing == 0 && away == 0)
 		disk_only(tasks, n, load);
-	else if (regular && away == 0)
+	else if (regular > 0 && away == 0 &&
+		 n <= (random > 0 ? SHARING_MIXED_MAX : SHARING_REGULAR_MAX))
 		sharing_regular(machine, tasks, n, load);
 	else if (n == 2 && away == 0)
 		sharing_pair(machine, tasks, load);

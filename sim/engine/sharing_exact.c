@@ -16,8 +16,9 @@
  *       (all with one processor, any cores, or beside tasks without requests)
  *   services that differ between tasks (FCFS)  b_j (1 + A_j) = visits (E(s_j) + A_j E(s of
  *       the others there)): b_j is what makes the product form answer with FCFS's response
- *   delays away from both  count with the processor: C'(n) = sum_i C(n, i) C(i) z^(n-i), z
- *       the mean ratio of delay to computation; each task's own delay in its own cycle
+ *   delays away from both  count with the processor, C'(n) = sum_i C(n, i) C(hogs + i)
+ *       z^(n-i), z the ratio of delay to computation of those that are not hogs (only
+ *       compute); each task's own delay in its own cycle
  *
  * The rate of j comes from the sums over the others' places (arrival theorem):
  *
@@ -33,23 +34,30 @@
 
 #define MAX	    SHARING_EXACT_MAX
 #define ROUNDS	    8
-#define CLOSE	    2e-3 /* stop when nothing changes by more */
+#define CLOSE	    1e-2 /* stop when no b_j changes by more, */
+#define CLOSE_INPUT 4e-2 /* nor what g comes from; rates follow it by far less */
+#define TAIL	    1e-9 /* probabilities below are none */
+#define ALIKE	    1e-9
+#define FALLING	    0.02 /* arrivals are not all as likely */
+#define CV2_LITTLE  0.02
 #define LEAST_QUIET 1e-6
 
 struct exact {
 	const struct sharing_machine *m;
 	struct sharing_task *t;
 	uint32_t n;
-	uint32_t mobiles;   /* compute and visit the disk */
-	uint32_t residents; /* never visit */
-	uint32_t fixed;	    /* never compute */
+	uint32_t mobiles; /* compute and visit the disk */
+	uint32_t away;	  /* never visit, but are away at times */
+	uint32_t hogs;	  /* only compute */
+	uint32_t fixed;	  /* never compute */
 	uint32_t mobile[MAX];
 	double stretch[MAX]; /* b_j / (visits E(s_j)), of each task */
 	double waiting[MAX]; /* R_j of the disk over b_j, less 1 */
 	double p[MAX];	     /* of each mobile */
 	double z;
-	double cpu[MAX + 2], cpu_with[MAX + 2]; /* C'(n), and with one task more at the processor */
-	double disk[MAX + 1];			/* D(m) */
+	double cpu[MAX + 2];			     /* C'(n) */
+	double cpu_more[MAX + 2], cpu_less[MAX + 2]; /* with one hog more, less */
+	double disk[MAX + 1];			     /* D(m) */
 	double prefix[MAX + 1][MAX + 1];
 	double rate_v, service_ms, cv2; /* what g came from */
 	double responses_ms;
@@ -57,35 +65,42 @@ struct exact {
 
 /* --- the processor: C'(n) ------------------------------------------------------------ */
 
+/* C'(k), K tasks that may be away beside HOGS: plain[i] is C(i). */
+static double places(const double *plain, uint32_t hogs, uint32_t k, double z)
+{
+	double ways = 1, sum = plain[hogs + k]; /* ways: C(k, i) z^(k - i) */
+
+	for (uint32_t i = k; i > 0 && z > 0; i--) {
+		ways *= z * i / (k - i + 1);
+		sum += ways * plain[hogs + i - 1];
+	}
+	return sum;
+}
+
+/* z: between what the tasks ask for, and what they ask for at their rates. */
 static void processor(struct exact *x)
 {
-	double plain[MAX + 2], a = 0, z = 0;
-	uint32_t n = x->mobiles + x->residents;
+	double plain[MAX + 2], cpu = 0, away = 0, cpu_now = 0, away_now = 0;
+	uint32_t n = x->mobiles + x->away;
 
 	for (uint32_t j = 0; j < x->n; j++) {
-		a += x->t[j].cpu_ms;
-		z += x->t[j].delay_ms;
-	}
-	x->z = a > 0 ? z / a : 0;
-	plain[0] = 1;
-	for (uint32_t i = 1; i <= n + 1; i++)
-		plain[i] = plain[i - 1] * i / sharing_power(x->m, i);
-	if (!(x->z > 0)) {
-		memcpy(x->cpu, plain, (n + 1) * sizeof(*plain));
-		memcpy(x->cpu_with, plain + 1, (n + 1) * sizeof(*plain));
-		return;
-	}
-	for (uint32_t k = 0; k <= n; k++) {
-		double ways = 1; /* C(k, i) z^(k - i), from i = k down */
+		const struct sharing_task *t = &x->t[j];
 
-		x->cpu[k] = x->cpu_with[k] = 0;
-		for (uint32_t i = k;; i--) {
-			x->cpu[k] += ways * plain[i];
-			x->cpu_with[k] += ways * plain[i + 1];
-			if (i == 0)
-				break;
-			ways *= x->z * i / (k - i + 1);
+		if (t->visits + t->delay_ms > 0) {
+			cpu += t->cpu_ms;
+			away += t->delay_ms;
+			cpu_now += t->cpu_ms * t->rate;
+			away_now += t->delay_ms * t->rate;
 		}
+	}
+	x->z = cpu > 0 ? (away / cpu + away_now / cpu_now) / 2 : 0;
+	plain[0] = 1;
+	for (uint32_t i = 1; i <= n + x->hogs + 1; i++)
+		plain[i] = plain[i - 1] * i / sharing_power(x->m, i);
+	for (uint32_t k = 0; k <= n; k++) {
+		x->cpu[k] = places(plain, x->hogs, k, x->z);
+		x->cpu_more[k] = places(plain, x->hogs + 1, k, x->z);
+		x->cpu_less[k] = x->hogs > 0 ? places(plain, x->hogs - 1, k, x->z) : 0;
 	}
 }
 
@@ -94,85 +109,125 @@ static void processor(struct exact *x)
 /* How requests arrive while M tasks are at the disk: v per ms of computation of a mobile. */
 static double arrivals_per_ms(const struct exact *x, uint32_t m)
 {
-	uint32_t k = x->mobiles - m, n = x->residents + k;
+	uint32_t k = x->mobiles - m, n = x->away + k;
 
 	return k > 0 ? x->rate_v * k * x->cpu[n - 1] / x->cpu[n] : 0;
 }
 
-/*
- * Services that begin with K at the disk: tails[l] = P(more than l requests arrive
- * before the end), l < mobiles - K.  Arrivals are Poisson whose rate falls with each
- * by the same amount (Binomial), over a Gamma service.  Returns P(none).
- */
-static double service_tails(const struct exact *x, uint32_t k, const double *rho, double *tails)
-{
-	uint32_t count = x->mobiles - k;
-	double quiet = fmax(sharing_no_arrival(rho[k], x->cv2), LEAST_QUIET);
-	double fall = k + 1 < x->mobiles ? rho[k] - rho[k + 1] : 0;
-	double ratio = (fall > 1e-6 ? expm1(fall) / fall : 1) / (1 + rho[k] * x->cv2);
-	double alpha = quiet, sum = 0, scale, left = 1 - quiet;
+/* One length of services, in units of their mean; a Gamma around it. */
+struct length {
+	double share, width, cv2;
+};
 
-	tails[0] = left;
-	for (uint32_t i = 1; i < count; i++) {
-		alpha *= rho[k + i - 1] / i * (1 + (i - 1) * x->cv2) * ratio;
-		tails[i] = alpha;
+/* Services of a length that begin with so many at the disk. */
+struct services {
+	double quiet;	   /* P(no request arrives before the end) */
+	double tails[MAX]; /* P(more than l arrive) */
+	uint32_t count;	   /* so many tails; further ones are nothing */
+};
+
+/*
+ * With K there at the beginning: Poisson arrivals over a Gamma service; where each lowers
+ * the rate of the next, as from so many sources (Binomial).
+ */
+static void services(const struct exact *x, uint32_t k, const double *rho,
+		     const struct length *length, struct services *s)
+{
+	uint32_t room = x->mobiles - k;
+	double width = length->width, cv2 = length->cv2;
+	double fall = room > 1 ? (rho[k] - rho[k + 1]) * width : 0;
+	double ratio = (fall > 1e-6 ? expm1(fall) / fall : 1) / (1 + rho[k] * width * cv2);
+	double alpha, sum = 0, scale, left;
+
+	s->quiet = alpha = sharing_no_arrival(rho[k] * width, cv2);
+	s->tails[0] = left = 1 - alpha;
+	s->count = 1;
+	while (s->count < room && (alpha > TAIL || s->count < rho[k] * width)) {
+		uint32_t i = s->count++;
+
+		alpha *= rho[k + i - 1] * width / i * (1 + (i - 1) * cv2) * ratio;
+		s->tails[i] = alpha;
 		sum += alpha;
 	}
-	scale = sum > 0.999 * left ? 0.999 * left / sum : 1;
-	for (uint32_t i = 1; i < count; i++) {
-		left -= scale * tails[i];
-		tails[i] = left;
-	}
-	return quiet;
+	scale = sum > left * (1 + ALIKE) ? 0.999 * left / sum : 1;
+	for (uint32_t i = 1; i < s->count; i++)
+		s->tails[i] = left = fmax(left - scale * s->tails[i], 0);
 }
 
-/* Adds the time (in services) that START services begun with K spend with K, K + 1 ... there. */
-static void service_times(const struct exact *x, uint32_t k, double start, const double *rho,
-			  const double *tails, double *time)
+/* The time that START of them spend with K, K + 1 ... at the disk. */
+static void services_time(const struct exact *x, uint32_t k, double start, const double *per_rho,
+			  const struct length *length, const struct services *s, double *time)
 {
-	uint32_t count = x->mobiles - k;
-	double spent[MAX], sum = 0, full, least;
+	double spent[MAX], sum = 0, full, least = 0, scale = 1;
 
-	for (uint32_t l = 0; l < count; l++) {
-		spent[l] = tails[l] / rho[k + l];
-		sum += spent[l];
-	}
-	least = tails[count - 1] * (1 + x->cv2) / (count + 1);
-	full = 1 - sum;
+	for (uint32_t l = 0; l < s->count; l++)
+		sum += spent[l] = s->tails[l] * per_rho[k + l];
+	if (k + s->count == x->mobiles)
+		least = s->tails[s->count - 1] * length->width *
+			fmin((1 + length->cv2) / (s->count + 1), 1);
+	full = length->width - sum;
 	if (full < least) {
-		double scale = sum > 0 && least < 1 ? (1 - least) / sum : 0;
-
-		full = fmin(least, 1);
-		for (uint32_t l = 0; l < count; l++)
-			spent[l] *= scale;
+		scale = sum > 0 ? (length->width - least) / sum : 0;
+		full = least;
 	}
-	for (uint32_t l = 0; l < count; l++)
-		time[k + l] += start * spent[l];
-	time[x->mobiles] += start * full;
+	for (uint32_t l = 0; l < s->count; l++)
+		time[k + l] += start * scale * spent[l];
+	time[k + s->count] += start * full;
 }
 
-/* left[k]: how often a request ends with k left behind, by level crossings; then g. */
+/*
+ * Services as they are when all arrivals are as likely; when arrivals fall, constant
+ * ones, or the two lengths that have the mean and the variance.
+ */
+static uint32_t lengths(double cv2, bool falling, struct length *length)
+{
+	double sd = fmin(sqrt(cv2), 0.98);
+
+	length[0] = (struct length){1, 1, falling ? 0 : cv2};
+	if (!falling || cv2 < CV2_LITTLE)
+		return 1;
+	length[0] = (struct length){0.5, 1 - sd, 0};
+	length[1] = (struct length){0.5, 1 + sd, 0};
+	return 2;
+}
+
+/* left: how often a request ends with k left behind, by level crossings; then times, then g. */
 static void disk_rates(const struct exact *x, double *g)
 {
-	double rho[MAX + 1], crossing[MAX + 1] = {0}, time[MAX + 1] = {0}, tails[MAX];
-	uint32_t K = x->mobiles;
+	double rho[MAX + 1], per_rho[MAX + 1], crossing[MAX + 2] = {0}, time[MAX + 1] = {0};
+	uint32_t K = x->mobiles, count, m = 0;
+	struct services s[2];
+	struct length length[2];
 
-	for (uint32_t m = 0; m <= K; m++)
+	do {
 		rho[m] = arrivals_per_ms(x, m) * x->service_ms;
-	time[0] = 1 / rho[0];
+		per_rho[m] = 1 / rho[m];
+	} while (++m < K);
+	count = lengths(x->cv2, rho[0] - rho[K - 1] > FALLING * rho[0], length);
+	time[0] = per_rho[0];
 	for (uint32_t k = 1; k < K; k++) {
-		double quiet = service_tails(x, k, rho, tails), left;
+		double quiet = 0, left;
 
-		if (k == 1) {
-			for (uint32_t l = 0; l + 1 < K; l++)
-				crossing[l + 1] += tails[l];
+		for (uint32_t i = 0; i < count; i++) {
+			if (k == 1 || fabs(rho[k] - rho[k - 1]) > ALIKE * rho[k])
+				services(x, k, rho, &length[i], &s[i]);
+			else if (s[i].count > K - k)
+				s[i].count = K - k;
+			quiet += length[i].share * s[i].quiet;
+			for (uint32_t l = 0; k == 1 && l < s[i].count; l++)
+				crossing[l + 1] += length[i].share * s[i].tails[l];
 		}
-		left = crossing[k] / quiet;
-		for (uint32_t l = 1; k + l < K; l++)
-			crossing[k + l] += left * tails[l];
-		service_times(x, k, k == 1 ? 1 + left : left, rho, tails, time);
+		left = crossing[k] / fmax(quiet, LEAST_QUIET);
+		for (uint32_t i = 0; i < count; i++) {
+			double part = length[i].share * left;
+
+			for (uint32_t l = 1; l < s[i].count; l++)
+				crossing[k + l] += part * s[i].tails[l];
+			services_time(x, k, k == 1 ? part + length[i].share : part, per_rho,
+				      &length[i], &s[i], time);
+		}
 	}
-	for (uint32_t m = 1; m <= K; m++)
+	for (m = 1; m <= K; m++)
 		g[m] = rho[m - 1] * time[m - 1] / time[m];
 }
 
@@ -222,22 +277,14 @@ static void prefixes(struct exact *x)
 	}
 }
 
-static double dot(const double *a, const double *b, uint32_t n)
-{
-	double sum = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		sum += a[i] * b[i];
-	return sum;
-}
-
 /* One task's cycle from the weights of the others' places. */
 static void cycle(struct exact *x, uint32_t j, double all, double at_cpu, double at_disk,
 		  struct sharing_load *load)
 {
 	struct sharing_task *t = &x->t[j];
 	double own = t->visits * t->service_ms * x->stretch[j];
-	double cpu_ms = t->cpu_ms * at_cpu / all, disk_ms = own * at_disk / all;
+	double cpu_ms = t->cpu_ms * fmax(at_cpu / all, 1);
+	double disk_ms = fmax(own * at_disk / all, t->visits * t->service_ms);
 	double rate = 1 / (cpu_ms + t->delay_ms + disk_ms);
 
 	t->rate = rate;
@@ -251,18 +298,23 @@ static void cycle(struct exact *x, uint32_t j, double all, double at_cpu, double
 static void cycles_mobile(struct exact *x, struct sharing_load *load)
 {
 	double all[MAX], cpu[MAX], disk[MAX];
-	uint32_t K = x->mobiles, R = x->residents, F = x->fixed;
+	uint32_t K = x->mobiles, R = x->away, F = x->fixed;
 
 	for (uint32_t i = 0; i < K; i++) {
 		all[i] = x->cpu[R + i] * x->disk[F + K - 1 - i];
-		cpu[i] = x->cpu_with[R + i] * x->disk[F + K - 1 - i];
+		cpu[i] = x->cpu_more[R + i] * x->disk[F + K - 1 - i];
 		disk[i] = x->cpu[R + i] * x->disk[F + K - i];
 	}
 	for (uint32_t i = K; i-- > 0;) {
-		double p = x->p[i], q = 1 - p;
+		double p = x->p[i], q = 1 - p, sum_all = 0, sum_cpu = 0, sum_disk = 0;
+		const double *ways = x->prefix[i];
 
-		cycle(x, x->mobile[i], dot(x->prefix[i], all, i + 1), dot(x->prefix[i], cpu, i + 1),
-		      dot(x->prefix[i], disk, i + 1), load);
+		for (uint32_t k = 0; k <= i; k++) {
+			sum_all += ways[k] * all[k];
+			sum_cpu += ways[k] * cpu[k];
+			sum_disk += ways[k] * disk[k];
+		}
+		cycle(x, x->mobile[i], sum_all, sum_cpu, sum_disk, load);
 		for (uint32_t k = 0; k < i; k++) {
 			all[k] = q * all[k] + p * all[k + 1];
 			cpu[k] = q * cpu[k] + p * cpu[k + 1];
@@ -271,48 +323,50 @@ static void cycles_mobile(struct exact *x, struct sharing_load *load)
 	}
 }
 
-/* Those that stay: alike but for their size. */
-static void cycles_staying(struct exact *x, struct sharing_load *load)
+/* Those that are not mobile: alike but for their size. */
+static void cycles_others(struct exact *x, struct sharing_load *load)
 {
 	const double *ways = x->prefix[x->mobiles];
-	uint32_t K = x->mobiles, R = x->residents, F = x->fixed;
-	double r_all = 0, r_cpu = 0, f_all = 0, f_disk = 0;
+	uint32_t K = x->mobiles, R = x->away, F = x->fixed;
+	double hog_all = 0, hog_cpu = 0, away_all = 0, away_cpu = 0, fixed_all = 0, fixed_disk = 0;
 
 	for (uint32_t i = 0; i <= K; i++) {
-		if (R > 0) {
-			r_all += ways[i] * x->cpu[R - 1 + i] * x->disk[F + K - i];
-			r_cpu += ways[i] * x->cpu_with[R - 1 + i] * x->disk[F + K - i];
-		}
-		if (F > 0) {
-			f_all += ways[i] * x->cpu[R + i] * x->disk[F - 1 + K - i];
-			f_disk += ways[i] * x->cpu[R + i] * x->disk[F + K - i];
-		}
+		double at_disk = ways[i] * x->disk[F + K - i];
+
+		hog_all += x->cpu_less[R + i] * at_disk;
+		hog_cpu += x->cpu[R + i] * at_disk;
+		away_all += R > 0 ? x->cpu[R - 1 + i] * at_disk : 0;
+		away_cpu += R > 0 ? x->cpu_more[R - 1 + i] * at_disk : 0;
+		fixed_all += F > 0 ? x->cpu[R + i] * ways[i] * x->disk[F - 1 + K - i] : 0;
+		fixed_disk += x->cpu[R + i] * at_disk;
 	}
 	for (uint32_t j = 0; j < x->n; j++) {
 		const struct sharing_task *t = &x->t[j];
 
-		if (!(t->visits > 0) && t->cpu_ms > 0)
-			cycle(x, j, r_all, r_cpu, 0, load);
-		else if (t->visits > 0 && !(t->cpu_ms > 0))
-			cycle(x, j, f_all, 0, f_disk, load);
+		if (!(t->cpu_ms > 0))
+			cycle(x, j, fixed_all, 0, fixed_disk, load);
+		else if (!(t->visits + t->delay_ms > 0))
+			cycle(x, j, hog_all, hog_cpu, 0, load);
+		else if (!(t->visits > 0))
+			cycle(x, j, away_all, away_cpu, 0, load);
 	}
 }
 
 static void busy_cores(const struct exact *x, struct sharing_load *load)
 {
 	const double *ways = x->prefix[x->mobiles];
-	uint32_t K = x->mobiles, R = x->residents, F = x->fixed;
+	uint32_t K = x->mobiles, R = x->away, F = x->fixed;
 	double all = 0, busy = 0;
 
 	if (x->z > 0) { /* how many of them compute is not in the sums */
-		load->cores_busy = fmin(load->at_cpu, x->m->cores);
+		load->cores_busy = sharing_busy(x->m, x->t, x->n, load->at_cpu);
 		return;
 	}
 	for (uint32_t i = 0; i <= K; i++) {
 		double weight = ways[i] * x->cpu[R + i] * x->disk[F + K - i];
 
 		all += weight;
-		busy += weight * fmin(R + i, x->m->cores);
+		busy += weight * fmin(x->hogs + i, x->m->cores);
 	}
 	load->cores_busy = busy / all;
 }
@@ -327,7 +381,7 @@ static double elapsed(double x)
 
 /*
  * b_j that answers with FCFS's response.  A task that does nothing but visit the disk
- * keeps it busy all the time: others find a service partly done (half of what Poisson
+ * keeps it busy all the time: others find a service partly done (a quarter of what Poisson
  * arrivals would find gone by: their arrivals follow ends of services).
  */
 static double stretches(struct exact *x)
@@ -348,7 +402,7 @@ static double stretches(struct exact *x)
 		}
 		mean = others > 1e-9 ? (work - t->stretch * t->service_ms) / others : t->service_ms;
 		if (x->fixed > 0 && t->cpu_ms > 0)
-			a -= (1 - fmin(x->cv2, 1)) / 2 * elapsed(t->visits * mean / t->cpu_ms);
+			a -= (1 - fmin(x->cv2, 1)) / 4 * elapsed(t->visits * mean / t->cpu_ms);
 		stretch = 1 + a * mean / t->service_ms;
 		a = x->waiting[j];
 		stretch = a > -0.99 && stretch > 0 ? stretch / (1 + a) : 1;
@@ -358,22 +412,47 @@ static double stretches(struct exact *x)
 	return change;
 }
 
-static void begin(struct exact *x)
+/* Where there is no last rate: alone, slowed as much as the others. */
+static void guess_rates(const struct exact *x)
 {
+	double rates = 0, alone = 0, slowed;
+
 	for (uint32_t j = 0; j < x->n; j++) {
-		struct sharing_task *t = &x->t[j];
+		if (x->t[j].rate > 0) {
+			rates += x->t[j].rate;
+			alone += 1 / sharing_alone_ms(&x->t[j]);
+		}
+	}
+	slowed = rates > 0 ? rates / alone : 1;
+	for (uint32_t j = 0; j < x->n; j++) {
+		if (!(x->t[j].rate > 0))
+			x->t[j].rate = slowed / sharing_alone_ms(&x->t[j]);
+	}
+}
+
+/* Fills what the rounds start from; the rest of X is the rounds' own. */
+static void begin(struct exact *x, const struct sharing_machine *m, struct sharing_task *tasks,
+		  uint32_t n)
+{
+	x->m = m;
+	x->t = tasks;
+	x->n = n;
+	x->mobiles = x->away = x->hogs = x->fixed = 0;
+	for (uint32_t j = 0; j < n; j++) {
+		struct sharing_task *t = &tasks[j];
 
 		x->stretch[j] = t->stretch > 0 ? t->stretch : 1;
-		if (!(t->rate > 0) && sharing_alone_ms(t) > 0)
-			t->rate = 1 / sharing_alone_ms(t);
+		t->stretch = 0;
 		if (t->visits > 0 && t->cpu_ms > 0)
 			x->mobile[x->mobiles++] = j;
 		else if (t->visits > 0)
 			x->fixed++;
-		else if (t->cpu_ms > 0)
-			x->residents++;
-		t->stretch = 0;
+		else if (t->delay_ms > 0)
+			x->away++;
+		else
+			x->hogs++;
 	}
+	guess_rates(x);
 }
 
 static void sums(struct exact *x, struct sharing_load *load)
@@ -388,8 +467,8 @@ static void sums(struct exact *x, struct sharing_load *load)
 	disk(x);
 	prefixes(x);
 	cycles_mobile(x, load);
-	if (x->residents + x->fixed > 0)
-		cycles_staying(x, load);
+	if (x->away + x->hogs + x->fixed > 0)
+		cycles_others(x, load);
 }
 
 void sharing_exact(const struct sharing_machine *m, struct sharing_task *t, uint32_t n,
@@ -398,21 +477,19 @@ void sharing_exact(const struct sharing_machine *m, struct sharing_task *t, uint
 	struct exact x;
 	double v, cv2, change;
 
-	x.m = m;
-	x.t = t;
-	x.n = n;
-	x.mobiles = x.residents = x.fixed = 0;
-	begin(&x);
+	begin(&x, m, t, n);
 	processor(&x);
 	disk_inputs(&x);
 	for (uint32_t round = 0; round < ROUNDS; round++) {
+		if (round > 0 && x.z > 0)
+			processor(&x);
 		v = x.rate_v * x.service_ms;
 		cv2 = x.cv2;
 		sums(&x, load);
 		disk_inputs(&x);
 		change = stretches(&x);
-		if (change < CLOSE && fabs(x.rate_v * x.service_ms - v) < 4 * CLOSE * v &&
-		    fabs(x.cv2 - cv2) < 4 * CLOSE)
+		if (change < CLOSE && fabs(x.rate_v * x.service_ms - v) < CLOSE_INPUT * v &&
+		    fabs(x.cv2 - cv2) < CLOSE_INPUT)
 			break;
 	}
 	busy_cores(&x, load);

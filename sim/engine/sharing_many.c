@@ -6,7 +6,8 @@
  *   processor  R_j = cpu_j E[slowdown by 1 + A], A = sum of the others' Q_cpu
  *   disk       W_j = sum of the others' Q_disk E(s) - U E(s) (1 - c^2) / 2: those waiting,
  *              and of the one in service what is left
- *   Q          = rate R, by substitution until the totals stand still
+ *   Q          = rate R, by substitution until the totals stand still, which the
+ *                secant through two rounds hastens
  *
  * O(tasks) a round, from the last solution.
  */
@@ -76,11 +77,34 @@ static void totals(struct many *x, const struct sharing_task *t, uint32_t n)
 	x->half_done_ms = fmin(s.service_ms, 1) * mean * (1 - cv2) / 2;
 }
 
+/*
+ * The next guess of how many are at the processor, from the last two and what came of
+ * them (secant); the work at the disk follows.
+ */
+static void accelerate(struct many *x, double guess, double *last_guess, double *last_miss)
+{
+	double miss = x->cpu - guess, slope = (miss - *last_miss) / (guess - *last_guess);
+	double total = x->cpu + x->disk, to = x->cpu;
+
+	if (isfinite(slope) && slope < -0.02) {
+		to = guess - miss / slope;
+		if (!(to > 0 && to < total))
+			to = x->cpu;
+	}
+	*last_guess = guess;
+	*last_miss = miss;
+	if (x->disk > 0) {
+		x->work_ms *= (total - to) / x->disk;
+		x->disk = total - to;
+		x->cpu = to;
+	}
+}
+
 void sharing_many(const struct sharing_machine *m, struct sharing_task *t, uint32_t n,
 		  struct sharing_load *load)
 {
 	struct many x = {.m = m, .n = n};
-	double cpu, disk;
+	double guess, last_guess = -1, last_miss = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (!(t[i].rate > 0))
@@ -90,8 +114,7 @@ void sharing_many(const struct sharing_machine *m, struct sharing_task *t, uint3
 	}
 	totals(&x, t, n);
 	for (uint32_t round = 0; round < ROUNDS; round++) {
-		cpu = x.cpu;
-		disk = x.disk;
+		guess = x.cpu;
 		for (uint32_t i = 0; i < n; i++) {
 			double cpu_ms, disk_ms, own = t[i].visits * t[i].service_ms;
 
@@ -100,10 +123,11 @@ void sharing_many(const struct sharing_machine *m, struct sharing_task *t, uint3
 			t[i].stretch = own > 0 ? disk_ms / own : 1;
 		}
 		totals(&x, t, n);
-		if (fabs(x.cpu - cpu) + fabs(x.disk - disk) < CLOSE * n)
+		if (fabs(x.cpu - guess) < CLOSE * n)
 			break;
+		accelerate(&x, guess, &last_guess, &last_miss);
 	}
 	load->at_cpu = x.cpu;
 	load->at_disk = x.disk;
-	load->cores_busy = fmin(x.cpu, m->cores);
+	load->cores_busy = sharing_busy(m, t, n, x.cpu);
 }

@@ -8,8 +8,7 @@
 
 #include "sharing.h"
 
-#define SHARING_CV2_LEAST 1e-3 /* services less variable than this count as this */
-#define SHARING_RATE_MOST 40.0 /* requests per service time; more make no difference */
+#define SHARING_CV2_LEAST 1e-6 /* services less variable than this count as this */
 
 /* What N tasks at the processor get together. */
 static inline double sharing_power(const struct sharing_machine *m, double n)
@@ -20,8 +19,6 @@ static inline double sharing_power(const struct sharing_machine *m, double n)
 /* Probability that no Poisson arrival falls in a Gamma service: X arrivals in its mean. */
 static inline double sharing_no_arrival(double x, double cv2)
 {
-	if (x > SHARING_RATE_MOST)
-		x = SHARING_RATE_MOST;
 	if (cv2 < SHARING_CV2_LEAST)
 		cv2 = SHARING_CV2_LEAST;
 	return exp(-log1p(x * cv2) / cv2);
@@ -30,6 +27,19 @@ static inline double sharing_no_arrival(double x, double cv2)
 static inline double sharing_alone_ms(const struct sharing_task *t)
 {
 	return t->cpu_ms + t->delay_ms + t->visits * t->service_ms;
+}
+
+/* Cores kept busy by so much progress: what more tasks than cores lose in switching counts. */
+static inline double sharing_busy(const struct sharing_machine *m, const struct sharing_task *t,
+				  uint32_t n, double at_cpu)
+{
+	double useful = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		useful += t[i].cpu_ms * t[i].rate;
+	if (at_cpu > m->cores)
+		useful *= m->cores / m->crowded;
+	return fmin(useful, m->cores);
 }
 
 static inline double sharing_cv2(const struct sharing_task *t)
@@ -71,7 +81,10 @@ static inline double sharing_services_cv2(const struct sharing_services *s, doub
 	return within + SHARING_MIX * (all - within);
 }
 
-#define SHARING_REGULAR_MAX 12
+#define SHARING_REGULAR_MAX 32 /* tasks whose course is followed */
+#ifndef SHARING_MIXED_MAX
+#define SHARING_MIXED_MAX 12
+#endif
 void sharing_regular(const struct sharing_machine *m, struct sharing_task *t, uint32_t n,
 		     struct sharing_load *load);
 void sharing_pair(const struct sharing_machine *m, struct sharing_task *t,

@@ -1,36 +1,68 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A few tasks whose requests are evenly spread over their computation: nothing in
- * their course is random, and they fall into step (two tasks alike, each waiting
- * for the other's resource as long as it uses its own, do not disturb one another at
- * all), which no formula of means tells.  So their course is followed for some
- * rounds, with mean services, and the progress counted:
+ * Tasks whose requests are evenly spread over their computation: nothing in their
+ * course is random, and they fall into step (two tasks alike, each using the processor as
+ * long as the other uses the disk, do not disturb one another at all), which no formula of
+ * means tells.  So the course of all tasks is followed for some rounds, and the progress
+ * counted:
  *
  *   burst of cpu / visits at the processor, shared -> one FCFS service -> burst ...
+ *
+ * Bursts of tasks that are not regular are exponential, and services uniform with their mean
+ * and variance, all at the quantiles of an even sequence (the multiples of an irrational
+ * number): a few of them have the distribution already.
  */
 #include <string.h>
 
 #include "sharing_private.h"
 
 #define MAX	    SHARING_REGULAR_MAX
-#define ROUNDS	    6  /* of the slowest task, counted, after a third as many that are not */
-#define EVENTS	    24 /* at least so many a task */
-#define EVENTS_MOST 60 /* and at most */
+#define ROUNDS	    6 /* of the slowest task, counted, after a third as many that are not */
+#define GOLDEN	    0.61803398874989485
+#define PLASTIC	    0.75487766624669276
+#define UNIFORM	    3.4641016151377544 /* width of a uniform distribution of deviation 1 */
+#define EVENTS	    24		       /* at least so many a task ... */
+#define EVENTS_FEW  8		       /* ... of so many tasks, ... */
+#define EVENTS_MORE 6		       /* ... and so many of each further one */
 
 struct course {
 	double burst[MAX], left[MAX]; /* ms of computation of a burst; of this one */
 	double computed[MAX];
+	double cv[MAX];			       /* of services */
+	double burst_at[MAX], service_at[MAX]; /* quantiles */
 	bool at_disk[MAX];
 	uint32_t queue[MAX], queued, n, computing;
 	double service_left, now, busy_ms, cpu_ms, disk_ms;
 };
+
+static double even_sequence(double *at, double step)
+{
+	*at += step;
+	*at -= floor(*at);
+	return *at;
+}
+
+static double burst_next(struct course *c, const struct sharing_task *t, uint32_t j)
+{
+	if (t[j].regular)
+		return c->burst[j];
+	return c->burst[j] * -log1p(-even_sequence(&c->burst_at[j], GOLDEN));
+}
+
+static void serve(struct course *c, const struct sharing_task *t)
+{
+	uint32_t j = c->queue[0];
+	double u = even_sequence(&c->service_at[j], PLASTIC);
+
+	c->service_left = fmax(t[j].service_ms * (1 + c->cv[j] * UNIFORM * (u - 0.5)), 0);
+}
 
 static void enqueue(struct course *c, const struct sharing_task *t, uint32_t j)
 {
 	c->at_disk[j] = true;
 	c->queue[c->queued++] = j;
 	if (c->queued == 1)
-		c->service_left = t[j].service_ms;
+		serve(c, t);
 }
 
 /* Who began half a burst ago, who a whole one: the phases that tasks happen to have. */
@@ -38,12 +70,16 @@ static void start(struct course *c, const struct sharing_task *t, uint32_t n)
 {
 	*c = (struct course){.n = n};
 	for (uint32_t j = 0; j < n; j++) {
+		c->cv[j] = sqrt(sharing_cv2(&t[j]));
+		c->burst_at[j] = c->service_at[j] = (j + 0.5) / n;
 		if (!(t[j].cpu_ms > 0)) {
 			enqueue(c, t, j);
 			continue;
 		}
-		c->burst[j] = t[j].visits > 0 ? t[j].cpu_ms / t[j].visits : INFINITY;
-		c->left[j] = c->burst[j] * (j + 0.5) / n;
+		c->burst[j] = t[j].visits > 0 ? t[j].cpu_ms / t[j].visits : 0;
+		c->left[j] = t[j].visits > 0 ? burst_next(c, t, j) : INFINITY;
+		if (t[j].regular)
+			c->left[j] *= (j + 0.5) / n;
 		c->computing++;
 	}
 }
@@ -55,14 +91,14 @@ static void serve_next(struct course *c, const struct sharing_task *t)
 	memmove(c->queue, c->queue + 1, --c->queued * sizeof(*c->queue));
 	c->at_disk[j] = false;
 	if (t[j].cpu_ms > 0) {
-		c->left[j] = c->burst[j];
+		c->left[j] = burst_next(c, t, j);
 		c->computing++;
 	} else {
 		enqueue(c, t, j);
 		c->computed[j]++;
 	}
 	if (c->queued > 0)
-		c->service_left = t[c->queue[0]].service_ms;
+		serve(c, t);
 }
 
 /* To the end of a burst or a service. */
@@ -108,11 +144,25 @@ static void forget(struct course *c)
 	c->now = c->cpu_ms = c->disk_ms = c->busy_ms = 0;
 }
 
+/*
+ * Of what was counted.  Who was longer under way than was followed: no faster than alone,
+ * no slower than with everybody's service before each of its own.
+ */
+static double counted_rate(const struct course *c, const struct sharing_machine *m,
+			   const struct sharing_task *t, uint32_t j, double round_ms)
+{
+	double counted = c->computed[j] / c->now / (t->cpu_ms > 0 ? t->cpu_ms : t->visits);
+	double slowest = 1 / (t->cpu_ms * c->n / m->crowded + t->visits * round_ms);
+
+	return fmin(fmax(counted, slowest), 1 / sharing_alone_ms(t));
+}
+
 void sharing_regular(const struct sharing_machine *m, struct sharing_task *t, uint32_t n,
 		     struct sharing_load *load)
 {
 	double slowest = 0, round = 0;
-	uint32_t most = n * EVENTS_MOST, least = n * EVENTS, events = 0;
+	uint32_t few = n < EVENTS_FEW ? n : EVENTS_FEW, events = 0;
+	uint32_t least = few * EVENTS + (n - few) * EVENTS_MORE, most = 5 * least / 2;
 	struct course c;
 
 	for (uint32_t j = 0; j < n; j++) {
@@ -127,7 +177,7 @@ void sharing_regular(const struct sharing_machine *m, struct sharing_task *t, ui
 			forget(&c);
 	}
 	for (uint32_t j = 0; j < n; j++)
-		t[j].rate = c.computed[j] / c.now / (t[j].cpu_ms > 0 ? t[j].cpu_ms : t[j].visits);
+		t[j].rate = counted_rate(&c, m, &t[j], j, round);
 	load->at_cpu = c.cpu_ms / c.now;
 	load->at_disk = c.disk_ms / c.now;
 	load->cores_busy = c.busy_ms / c.now;

@@ -5,16 +5,43 @@
 #include "code_claims.h"
 #include "tables.h"
 
+/*
+ * What the mechanism needs (COM-SENS-READ, COM-BOUND-PORT).  A slave sends R_COM =
+ * rate x size / bandwidth = 2.05 ms a ms of computation at 0.5 messages a ms.  If the
+ * p - 1 slaves share the master's port, a job of 16 tasks takes 31 times its
+ * computation there wherever they run, and no placement relieves it; if each has the
+ * time R_COM of the paper's own model (3), a job spread over p nodes takes 1 + R_COM,
+ * one with n tasks at home n + R_COM: spreading gains, most where R_COM is not far
+ * above 1.  Criterion (8) weighs R_COM against the processor's queue and keeps up to
+ * 1 + R_COM tasks at home, as the CPU-aware threshold does: only the initial spread of
+ * COM section 3 tells the policies apart.
+ */
 static const struct paper_setting settings[] = {
 	{"nodes", "32xcom", "32 nodes, Table 1"},
 	{"workload", "gen:com", "parallel jobs, 512 KB messages to the master"},
-	{"load.jobs", "400", "enough that the load is steady for most of them"},
+	{"load.jobs", "80", "20 to 60 times what runs at once; ten runs within 20 s on one core"},
 	{"load.home_skew", "1", "reading 4, as in ACM"},
 	{"load.lifetime_mean_ms", "400", "the process trace's mean"},
-	{"load.lifetime_max_ms", "20000", "bounded"},
-	{"load.interarrival_ms", "3000",
-	 "reading 7: gains depend on the arrival rate; moderate load of the ports at 16 tasks, 0.5 "
-	 "messages a ms"},
+	{"load.lifetime_max_ms", "8000",
+	 "bounded at 20 times the mean: means of ten runs that tell policies apart"},
+	{"load.interarrival_ms", "600",
+	 "reading 7: CPUs a third busy at 16 tasks, two thirds at 32; the busiest home "
+	 "without balancing 2.6 times its capacity at 16 tasks, 0.7 at 4"},
+	{"load.memory_shape", "3", "O-39: a bounded tail; only COM-9 comes near a node's memory"},
+	{"port_contention", "0",
+	 "O-38: T_COM of (3) is the process's own, any pair transfers at once (Myrinet); with "
+	 "contention a 16-task job has 31 ms at its master's port a ms of computation, "
+	 "wherever its tasks run"},
+	{"local_messages_free", "0",
+	 "reading 7: T_COM of (3) does not depend on the node; free, two tasks side by side beat "
+	 "their time alone and slowdowns fall below 1"},
+	{"com_decision", "2",
+	 "O-14: section 3 and Fig. 1a: the job is allocated to a group of nodes with the least "
+	 "load, a process a node; the others start at home (O-17, default)"},
+	{"io_significance", "0.001",
+	 "reading 8: 0.01 accesses a second are no I/O load, else the I/O-aware policy counts "
+	 "tasks by them"},
+	{"page_fault_at_disk", "0", "reading 2: a delay; at the disk COM-9 collapses or does not"},
 	{NULL, NULL, NULL},
 };
 
@@ -36,6 +63,48 @@ static const struct series four[] = {{"CPU-aware", "cpu-re", NULL},
 				     SERIES_END};
 #define OTHERS "CPU-aware|MEM-aware|IO-aware"
 
+/* --- why claims fail ------------------------------------------------------------------- */
+
+#define WHY_CLASS                                                                                  \
+	.why = "a slave has 0.41 ms of messages a ms of computation, so the job is not "           \
+	       "communication-intensive (O-29) and COM-aware places it as CPU-aware does, task "   \
+	       "for "                                                                              \
+	       "task",                                                                             \
+	.bound = "COM-SENS-RATE"
+#define WHY_LOAD                                                                                   \
+	.why = "at best a task waits for 1 + R_COM where the others have 4 + R_COM, 4 being the "  \
+	       "CPU threshold: 98 % at 0.5 messages a ms; no arrival rate up to saturation adds "  \
+	       "enough",                                                                           \
+	.bound = "COM-BOUND-LOAD"
+#define WHY_MEAN                                                                                   \
+	.why = "a third of the cells, 0.1 messages a ms, gain nothing (O-29), and in the others "  \
+	       "the gain is at most 3 / (1 + R_COM) until the cluster fills",                      \
+	.bound = "COM-SENS-RATE"
+#define WHY_BANDWIDTH                                                                              \
+	.why = "spreading saves the wait for up to three other tasks' computation, nothing of "    \
+	       "R_COM: the gain is at most 3 / (1 + R_COM), 1 % at 10 Mbps and 14 % at 100 Mbps "  \
+	       "until the cluster fills",                                                          \
+	.bound = "COM-BOUND-BANDWIDTH"
+#define WHY_SIZE                                                                                   \
+	.why = "only size / bandwidth counts, so 5 MB at 1 Gbps is 512 KB at 100 Mbps; the gain "  \
+	       "cannot grow both with the bandwidth (COM-6, holds) and with the size",             \
+	.bound = "COM-BOUND-BANDWIDTH"
+
+#define WHY_IO                                                                                     \
+	.why = "at 0.1 messages a ms COM-aware is CPU-aware for communicating jobs (O-29) and "    \
+	       "IO-aware for the others; I/O at 0.5 a ms, the least of O-48, leaves the disks "    \
+	       "too idle to tell the policies apart",                                              \
+	.bound = "COM-SENS-IO"
+#define WHY_MEMORY                                                                                 \
+	.why = "with memory enough MEM-aware is CPU-aware (3.3) and IO-aware has the same memory " \
+	       "step (3.7), so neither can be worse or better than the other by rule; what pages " \
+	       "is chance: intervals are wide whatever the jobs' memory",                          \
+	.bound = "COM-SENS-MEMORY"
+#define WHY_APPLICATIONS                                                                           \
+	.why = "the reduction is at most 3 / (4 + R_COM) until the cluster fills: 57 % for the "   \
+	       "application that talks least, and communication-intensive means R_COM > 1",        \
+	.bound = "COM-BOUND-BANDWIDTH"
+
 /* --- COM-4, COM-5: number of tasks, message rate --------------------------------------- */
 
 #define TASKS(n)                                                                                   \
@@ -45,18 +114,19 @@ static const struct series four[] = {{"CPU-aware", "cpu-re", NULL},
 static const struct point tasks[] = {TASKS(2),	TASKS(4),  TASKS(8),
 				     TASKS(16), TASKS(32), POINTS_END};
 
-#define TREND_AND_BEST(m)                                                                          \
+#define TREND_AND_BEST(m, ...)                                                                     \
 	ORDINAL(TREND, "slowdown and turn-around of all rise with the number of tasks", .a = "*",  \
 		.measure = m),                                                                     \
-		ORDINAL(BELOW, "COM-aware is best", .a = "COM-aware", .b = OTHERS, .measure = m),  \
+		ORDINAL(BELOW, "COM-aware is best", .a = "COM-aware", .b = OTHERS,                 \
+			.measure = m __VA_OPT__(, ) __VA_ARGS__),                                  \
 		ORDINAL(FLATTER, "its gap to the others grows with the number of tasks",           \
-			.a = "COM-aware", .b = OTHERS, .measure = m)
+			.a = "COM-aware", .b = OTHERS, .measure = m __VA_OPT__(, ) __VA_ARGS__)
 
 static const struct claim claims_4a[] = {
-	TREND_AND_BEST(M_SLOWDOWN),
+	TREND_AND_BEST(M_SLOWDOWN, WHY_CLASS),
 	QUANTITATIVE(RATIO, "4 tasks: gains as low as 3 %", .a = "COM-aware", .b = OTHERS,
-		     .at = "4", .by = RATIO_GAIN, .printed = 0.03, .band = 1,
-		     .reading = "mean over the three; the band is as wide as the number"),
+		     .at = "4", .by = RATIO_GAIN, .printed = 0.03, .band = 0.9,
+		     .reading = "mean over the three, more than none; a wide band", WHY_CLASS),
 	CLAIMS_END,
 };
 static const struct claim claims_4b[] = {TREND_AND_BEST(M_SLOWDOWN), CLAIMS_END};
@@ -64,20 +134,20 @@ static const struct claim claims_4c[] = {
 	TREND_AND_BEST(M_SLOWDOWN),
 	QUANTITATIVE(RATIO, "16 tasks: over CPU-aware by more than 174 %", .a = "COM-aware",
 		     .b = "CPU-aware", .at = "16", .by = RATIO_GAIN, .printed = 1.74,
-		     .at_least = true),
+		     .at_least = true, WHY_LOAD),
 	QUANTITATIVE(RATIO, "16 tasks: over MEM-aware by more than 182 %", .a = "COM-aware",
 		     .b = "MEM-aware", .at = "16", .by = RATIO_GAIN, .printed = 1.82,
-		     .at_least = true),
+		     .at_least = true, WHY_LOAD),
 	QUANTITATIVE(RATIO, "16 tasks: over IO-aware by more than 206 %", .a = "COM-aware",
 		     .b = "IO-aware", .at = "16", .by = RATIO_GAIN, .printed = 2.06,
-		     .at_least = true),
+		     .at_least = true, WHY_LOAD),
 	CLAIMS_END,
 };
 static const struct claim claims_5a[] = {
-	TREND_AND_BEST(M_TURNAROUND),
+	TREND_AND_BEST(M_TURNAROUND, WHY_CLASS),
 	QUANTITATIVE(RATIO, "4 tasks: 4 %", .a = "COM-aware", .b = OTHERS, .at = "4",
-		     .measure = M_TURNAROUND, .by = RATIO_GAIN, .printed = 0.04, .band = 1,
-		     .reading = "mean over the three; the band is as wide as the number"),
+		     .measure = M_TURNAROUND, .by = RATIO_GAIN, .printed = 0.04, .band = 0.9,
+		     .reading = "mean over the three, more than none; a wide band", WHY_CLASS),
 	CLAIMS_END,
 };
 static const struct claim claims_5bc[] = {TREND_AND_BEST(M_TURNAROUND), CLAIMS_END};
@@ -98,14 +168,14 @@ static const struct point grid[] = {
 
 static const struct claim abs_claims[] = {
 	QUANTITATIVE(RATIO, "slowdown improves by up to 206 %", .a = "COM-aware", .b = OTHERS,
-		     .by = RATIO_GAIN, .over = OVER_MAX, .printed = 2.06),
+		     .by = RATIO_GAIN, .over = OVER_MAX, .printed = 2.06, WHY_LOAD),
 	QUANTITATIVE(RATIO, "... by 74 % on average", .a = "COM-aware", .b = OTHERS,
-		     .by = RATIO_GAIN, .printed = 0.74),
+		     .by = RATIO_GAIN, .printed = 0.74, WHY_MEAN),
 	QUANTITATIVE(RATIO, "turn-around time improves by up to 235 %", .a = "COM-aware",
 		     .b = OTHERS, .measure = M_TURNAROUND, .by = RATIO_GAIN, .over = OVER_MAX,
-		     .printed = 2.35),
+		     .printed = 2.35, WHY_LOAD),
 	QUANTITATIVE(RATIO, "... by 82 % on average", .a = "COM-aware", .b = OTHERS,
-		     .measure = M_TURNAROUND, .by = RATIO_GAIN, .printed = 0.82),
+		     .measure = M_TURNAROUND, .by = RATIO_GAIN, .printed = 0.82, WHY_MEAN),
 	CLAIMS_END,
 };
 
@@ -113,7 +183,7 @@ static const struct claim abs_claims[] = {
 
 #define IMPROVES(value, text_)                                                                     \
 	QUANTITATIVE(RATIO, text_, .a = "COM-aware", .b = OTHERS, .measure = M_TURNAROUND,         \
-		     .by = RATIO_GAIN, .printed = value)
+		     .by = RATIO_GAIN, .printed = value, WHY_BANDWIDTH)
 static const struct claim claims_6a[] = {
 	IMPROVES(0.614, "average improvement over the three at 10 Mbps: 61.4 %"), CLAIMS_END};
 static const struct claim claims_6b[] = {
@@ -146,7 +216,7 @@ static const struct claim claims_7bc[] = {
 		.b = "COM-aware", .measure = M_TURNAROUND),
 	ORDINAL(CODE, "the benefit of COM-aware grows with the message size", .a = "COM-aware",
 		.b = OTHERS, .measure = M_TURNAROUND, .code = claim_more_than_a,
-		.reading = "mean over the three, against 512 KB"),
+		.reading = "mean over the three, against 512 KB", WHY_SIZE),
 	CLAIMS_END,
 };
 
@@ -157,15 +227,15 @@ static const struct claim claims_7bc[] = {
 
 #define IO_CLAIMS(m)                                                                               \
 	ORDINAL(BELOW, "COM-aware is best in all cases", .a = "COM-aware", .b = OTHERS,            \
-		.measure = m),                                                                     \
+		.measure = m, WHY_IO),                                                             \
 		ORDINAL(BELOW, "COM-aware and IO-aware are noticeably better when I/O dominates",  \
 			.a = "COM-aware|IO-aware", .b = "CPU-aware|MEM-aware", .at = "0..0.2",     \
-			.measure = m),                                                             \
+			.measure = m, WHY_IO),                                                     \
 		ORDINAL(EQUAL, "COM-aware is about as IO-aware there", .a = "COM-aware",           \
 			.b = "IO-aware", .at = "0..0.2", .measure = m),                            \
 		ORDINAL(CODE, "IO-aware's advantage over CPU- and MEM-aware falls with the share", \
 			.a = "IO-aware", .b = "CPU-aware|MEM-aware", .measure = m,                 \
-			.code = claim_advantage_falls),                                            \
+			.code = claim_advantage_falls, WHY_IO),                                    \
 		ORDINAL(CODE, "COM-aware is not sensitive to the share", .a = "COM-aware",         \
 			.measure = m, .printed = 1.5, .code = claim_flat,                          \
 			.reading = "largest over smallest mean at most 1.5")
@@ -175,15 +245,15 @@ static const struct claim claims_8b[] = {IO_CLAIMS(M_TURNAROUND), CLAIMS_END};
 
 #define MEMORY_CLAIMS(m)                                                                           \
 	ORDINAL(BELOW, "COM-aware is best in all cases", .a = "COM-aware", .b = OTHERS,            \
-		.measure = m),                                                                     \
+		.measure = m, WHY_MEMORY),                                                         \
 		ORDINAL(EQUAL, "at the memory-intensive end COM-aware is about as MEM-aware",      \
 			.a = "COM-aware", .b = "MEM-aware", .at = "0", .measure = m),              \
 		QUANTITATIVE(BELOW, "MEM-aware is better than CPU- and IO-aware below 40 %",       \
 			     .a = "MEM-aware", .b = "CPU-aware|IO-aware", .at = "0..0.3",          \
-			     .measure = m),                                                        \
+			     .measure = m, WHY_MEMORY),                                            \
 		QUANTITATIVE(BELOW, "MEM-aware is worse than CPU- and COM-aware above 40 %",       \
 			     .a = "CPU-aware|COM-aware", .b = "MEM-aware", .at = "0.5..1",         \
-			     .measure = m)
+			     .measure = m, WHY_MEMORY)
 
 static const struct claim claims_9a[] = {MEMORY_CLAIMS(M_SLOWDOWN), CLAIMS_END};
 static const struct claim claims_9b[] = {MEMORY_CLAIMS(M_TURNAROUND), CLAIMS_END};
@@ -209,11 +279,56 @@ static const struct claim claims_10a[] = {
 static const struct claim claims_10b[] = {
 	QUANTITATIVE(RATIO, "a single application improves by up to 75.9 %", .a = "COM-aware",
 		     .b = OTHERS, .at = "Render..Vortex", .by = RATIO_REDUCTION, .over = OVER_MAX,
-		     .printed = 0.759),
+		     .printed = 0.759, WHY_APPLICATIONS),
 	QUANTITATIVE(RATIO, "... by 42.2 % on average", .a = "COM-aware", .b = OTHERS,
-		     .at = "Render..Vortex", .by = RATIO_REDUCTION, .printed = 0.422),
+		     .at = "Render..Vortex", .by = RATIO_REDUCTION, .printed = 0.422,
+		     WHY_APPLICATIONS),
 	CLAIMS_END,
 };
+
+/* --- what any setting could reach, and what the readings decide ------------------------- */
+
+static const struct point readings[] = {
+	{"common setting", NAN, NULL},
+	{"ports contend", NAN, "port_contention=1"},
+	{"local messages free", NAN, "local_messages_free=1"},
+	{"demand at home (7), (8)", NAN, "com_decision=0"},
+	{"literal (5)", NAN, "com_decision=1"},
+	{"all start round-robin", NAN, "parallel_start=1"},
+	{"the same, (7), (8)", NAN, "parallel_start=1 com_decision=0"},
+	{"runnable tasks", NAN, "cpu_load_runnable=1"},
+	{"any I/O counts", NAN, "io_significance=0"},
+	{"equal homes", NAN, "load.home_skew=0"},
+	{"transit not counted", NAN, "transit_counts=0"},
+	POINTS_END,
+};
+static const struct series ports[] = {
+	{"NLB", "nlb", NULL},
+	{"CPU-aware", "cpu-re", NULL},
+	{"COM-aware, spread", "com", NULL},
+	{"COM-aware, (7) and (8)", "com", "com_decision=0"},
+	{"COM-aware, (8) with ports", "com", "com_decision=0 com_port_contention=1"},
+	SERIES_END};
+static const struct point port_points[] = {
+	{"4 tasks", NAN, "load.tasks_min=4 load.tasks_max=4 local_messages_free=0"},
+	{"16 tasks", NAN, "load.tasks_min=16 load.tasks_max=16 local_messages_free=0"},
+	{"16, equal homes", NAN,
+	 "load.tasks_min=16 load.tasks_max=16 local_messages_free=0 load.home_skew=0"},
+	{"4, local free", NAN, "load.tasks_min=4 load.tasks_max=4 local_messages_free=1"},
+	{"16, local free", NAN, "load.tasks_min=16 load.tasks_max=16 local_messages_free=1"},
+	POINTS_END,
+};
+static const struct point lengths[] = {
+	{"512 KB, 10 Mbps", NAN, "nodes.network_mb_per_s=1.25"},
+	{"512 KB, 100 Mbps", NAN, "nodes.network_mb_per_s=12.5"},
+	{"5 MB, 1 Gbps", NAN, "load.message_kb=5000"},
+	{"2 MB, 1 Gbps", NAN, "load.message_kb=2000"},
+	{"512 KB, 1 Gbps", NAN, NULL},
+	{"512 KB, 2 Gbps", NAN, "nodes.network_mb_per_s=250"},
+	{"512 KB, 4 Gbps", NAN, "nodes.network_mb_per_s=500"},
+	POINTS_END,
+};
+#define SIXTEEN "load.messages_per_ms=0.5 load.tasks_min=16 load.tasks_max=16"
 
 #define TASKS_EXPERIMENT(id_, title_, settings_, y_, claims_, needs_)                              \
 	{                                                                                          \
@@ -320,5 +435,65 @@ const struct experiment com_experiments[] = {
 	 .plot = PLOT_BARS,
 	 .log_y = true,
 	 .claims = claims_10b},
+	{.id = "COM-SENS-READ",
+	 .paper = "COM",
+	 .title = "what the readings decide: 16 tasks, 0.5 messages a ms",
+	 .settings = SIXTEEN,
+	 .points = readings,
+	 .series = four,
+	 .plot = PLOT_BARS,
+	 .log_y = true},
+	{.id = "COM-SENS-RATE",
+	 .paper = "COM",
+	 .title = "COM-aware is CPU-aware until a slave talks longer than it computes (0.24 a ms)",
+	 .settings = "load.tasks_min=16 load.tasks_max=16",
+	 .x_name = "messages a ms",
+	 .axis = "load.messages_per_ms",
+	 .values = "0.05 0.1 0.2 0.25 0.3 0.4 0.5",
+	 .series = four},
+	{.id = "COM-SENS-IO",
+	 .paper = "COM",
+	 .title = "nine of ten jobs with I/O: its rate",
+	 .settings = "workload=gen:com-io load.messages_per_ms=0.1 load.share=0.1",
+	 .x_name = "accesses a ms",
+	 .axis = "load.io_per_ms",
+	 .values = "0.25 0.5 1 2 2.8",
+	 .series = four,
+	 .log_y = true},
+	{.id = "COM-SENS-MEMORY",
+	 .paper = "COM",
+	 .title = "eight of ten jobs memory-intensive: their memory",
+	 .settings = "workload=gen:com-memory load.messages_per_ms=0.1 load.share=0.2",
+	 .x_name = "MB a task",
+	 .axis = "load.memory_mb",
+	 .values = "4 30 60 90 120 200",
+	 .series = four,
+	 .log_y = true},
+	{.id = "COM-BOUND-PORT",
+	 .paper = "COM",
+	 .title = "messages share the master's port: no placement relieves it",
+	 .settings = "load.messages_per_ms=0.5 port_contention=1",
+	 .points = port_points,
+	 .series = ports,
+	 .plot = PLOT_BARS,
+	 .log_y = true},
+	{.id = "COM-BOUND-LOAD",
+	 .paper = "COM",
+	 .title = "any arrival rate: 16 tasks, 0.5 messages a ms",
+	 .settings = SIXTEEN,
+	 .x_name = "ms between two jobs",
+	 .axis = "load.interarrival_ms",
+	 .values = "200 250 300 400 600 1200 3000",
+	 .series = four,
+	 .log_y = true},
+	{.id = "COM-BOUND-BANDWIDTH",
+	 .paper = "COM",
+	 .title = "bandwidth and message size are one: 16 tasks, 0.5 messages a ms",
+	 .settings = SIXTEEN,
+	 .points = lengths,
+	 .series = four,
+	 .plot = PLOT_BARS,
+	 .y = M_TURNAROUND,
+	 .log_y = true},
 	{.id = NULL},
 };

@@ -33,8 +33,8 @@ enum claim_kind {
 	/* Each of `a` grows by a smaller factor from the first point to the last than each
 	 * of `b`. */
 	CLAIM_FLATTER,
-	/* `a` over `b` by `printed`, told as `by`: the 95 % interval of the measured value
-	 * comes within the relative `band` (0: 25 %) of the printed one. */
+	/* `a` over `b` by `printed`, told as `by`: the measured value lies within the
+	 * relative `band` (0: 25 %) of the printed one; its interval is told beside. */
 	CLAIM_RATIO,
 	/* As CLAIM_RATIO, but of `a` at the last point over `a` at the first (a gain is an
 	 * increase). */

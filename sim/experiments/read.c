@@ -127,16 +127,18 @@ static const struct claim claims_6[] = {
 static const struct point messages[] = {
 	{"default", NAN, NULL},
 	{"local messages cost", NAN, "local_messages_free=0"},
-	{"no port contention", NAN, "port_contention=0"},
+	{"port contention", NAN, "port_contention=1"},
+	{"demand at home (O-14)", NAN, "com_decision=0"},
 	{"transit not counted", NAN, "transit_counts=0"},
-	{"half the arrivals", NAN, "load.interarrival_ms=6000"},
-	{"twice the arrivals", NAN, "load.interarrival_ms=1500"},
+	{"half the arrivals", NAN, "load.interarrival_ms=1000"},
+	{"twice the arrivals", NAN, "load.interarrival_ms=250"},
 	POINTS_END,
 };
 static const struct claim claims_7[] = {
 	SAME_ORDER("COM-aware", "CPU-aware", "default"),
 	SAME_ORDER("COM-aware", "CPU-aware", "local messages cost"),
-	SAME_ORDER("COM-aware", "CPU-aware", "no port contention"),
+	SAME_ORDER("COM-aware", "CPU-aware", "port contention"),
+	SAME_ORDER("COM-aware", "CPU-aware", "demand at home (O-14)"),
 	SAME_ORDER("COM-aware", "CPU-aware", "transit not counted"),
 	SAME_ORDER("COM-aware", "CPU-aware", "half the arrivals"),
 	SAME_ORDER("COM-aware", "CPU-aware", "twice the arrivals"),

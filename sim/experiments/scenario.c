@@ -136,13 +136,27 @@ static int set_option(struct scenario *s, const struct setting *setting, struct 
 			     setting->name);
 }
 
-/* "gen:PRESET" and each load.KEY=VALUE as ",KEY=VALUE". */
+/* Removes ",KEY=..." (the KEY of LENGTH characters) from the text, where it is there. */
+static void drop_key(char *text, const char *key, size_t length)
+{
+	for (char *at = strchr(text, ','); at; at = strchr(at + 1, ',')) {
+		size_t rest = strcspn(at + 1, ",") + 1;
+
+		if (strncmp(at + 1, key, length) || at[1 + length] != '=')
+			continue;
+		memmove(at, at + rest, strlen(at + rest) + 1);
+		return;
+	}
+}
+
+/* load.KEY=VALUE takes the place of the KEY in "gen:PRESET,KEY=..." or goes behind. */
 static int add_key(struct scenario *s, const struct setting *setting)
 {
+	const char *key = setting->name + strlen(WORKLOAD);
 	char *text;
 
-	if (asprintf(&text, "%s,%s=%s", s->workload, setting->name + strlen(WORKLOAD),
-		     setting->value) < 0)
+	drop_key(s->workload, key, strlen(key));
+	if (asprintf(&text, "%s,%s=%s", s->workload, key, setting->value) < 0)
 		return -ENOMEM;
 	free(s->workload);
 	s->workload = text;
@@ -166,7 +180,8 @@ static int set_one(struct scenario *s, const struct setting *setting, struct ioc
 	double value;
 	int ret;
 
-	if (!strcmp(setting->name, "nodes") || !strcmp(setting->name, "workload"))
+	if (!strcmp(setting->name, "nodes") || !strcmp(setting->name, "workload") ||
+	    !strcmp(setting->name, "rates"))
 		return 0;
 	if (!strcmp(setting->name, "fidelity"))
 		return set_fidelity(s, setting->value, err);
@@ -177,6 +192,18 @@ static int set_one(struct scenario *s, const struct setting *setting, struct ioc
 							: set_option(s, setting, err);
 	ret = number(setting, &value, err);
 	return ret ? ret : sim_params_set(&s->params, setting->name, value, err);
+}
+
+/* The rules' parameters as these rates have them, before any other setting. */
+static int set_rates(struct scenario *s, const char *value, struct iocom_err *err)
+{
+	bool wall = value && !strcmp(value, "wall");
+
+	if (value && !wall && strcmp(value, "computation"))
+		return iocom_err_set(err, -EINVAL,
+				     "rates: expected computation or wall, found '%s'", value);
+	rules_params_default(&s->params.rules, wall ? RULES_RATES_WALL : RULES_RATES_COMPUTATION);
+	return 0;
 }
 
 int scenario_open(struct scenario *s, const struct settings *settings, struct iocom_err *err)
@@ -203,6 +230,7 @@ int scenario_open(struct scenario *s, const struct settings *settings, struct io
 		return ret;
 	}
 	s->options.nodes = s->cluster.n;
+	ret = set_rates(s, settings_get(settings, "rates"), err);
 	for (size_t i = 0; i < settings->n && !ret; i++)
 		ret = set_one(s, &settings->v[i], err);
 	if (ret)

@@ -7,6 +7,7 @@
  *   workload=TEXT       "gen:PRESET" or the path of a trace
  *   load.KEY=VALUE      a key of the generator, or an option of the trace's reader
  *   fidelity=fluid      or request
+ *   rates=computation   or wall, as live decisions count: parameters start from its defaults
  *   NAME=VALUE          a parameter of params.h or of the rules
  *
  * The same names serve the tables of experiments, --set and --sweep.

@@ -8,12 +8,16 @@
 static const struct paper_setting settings[] = {
 	{"nodes", "6xfc", "six nodes in the example; machines as in FC (not stated)"},
 	{"workload", "gen:sld", "30 % parallel jobs of 2-32 tasks, 256 KB requests"},
-	{"load.jobs", "600", "an hour or so"},
+	{"load.jobs", "1000", "a trace with an end"},
 	{"load.home_weights", "6337:28:4:1398:704:5338", "reading 4: the example's jobs per home"},
 	{"load.lifetime_mean_ms", "100", "reading 6: the scale of FC"},
 	{"load.lifetime_max_ms", "20000", "the same scale of the trace's longest process"},
-	{"load.interarrival_ms", "2000",
-	 "moderate load on the cluster, the busiest home overloaded"},
+	{"load.interarrival_ms", "600", "with balancing the disks are a third busy"},
+	{"memory_scale", "3", "O-49: NLB runs out of memory in the memory-intensive sweeps"},
+	{"cpu_load_runnable", "1",
+	 "reading 1: 'running' tasks; tasks that wait for the disk are no CPU load"},
+	{"page_fault_at_disk", "0",
+	 "reading 2: at the FCFS disk slowdowns jump to 10^4 and more; READ-2 shows both"},
 	{NULL, NULL, NULL},
 };
 

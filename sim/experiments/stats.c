@@ -134,5 +134,5 @@ bool stats_below(struct interval i, double bound)
 
 bool stats_meets(struct interval i, double low, double high)
 {
-	return i.n > 0 && i.low <= high && i.high >= low;
+	return i.n > 0 && i.mean >= low && i.mean <= high;
 }

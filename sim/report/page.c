@@ -148,8 +148,8 @@ static void rules(FILE *f)
 	      "<b>[O]</b> An order holds when it is significant over the points together and no "
 	      "point contradicts it significantly; a trend when the last point differs "
 	      "significantly from the first and no step goes significantly back by more than "
-	      "2 %; equality when the interval of the ratio comes within 15 %. <b>[Q]</b> A "
-	      "number holds when the interval of the measured value comes within 25 % of the "
+	      "2 %; equality when the ratio lies within 15 %. <b>[Q]</b> A number holds when the "
+	      "measured value lies within 25 % of the "
 	      "printed number (more, for &ldquo;more than&rdquo;); &ldquo;up to&rdquo; is judged "
 	      "by the largest over the points. gain = base / new &minus; 1, reduction = "
 	      "1 &minus; new / base; both are told.</p>",
@@ -356,8 +356,8 @@ int page_write(const struct page *page, struct output *o, FILE *f)
 	navigation(page, f);
 	summary(page, f);
 	rules(f);
-	configurations(f);
 	ret = papers(page, o, f);
+	configurations(f);
 	fputs("</html>\n", f);
 	return ret;
 }

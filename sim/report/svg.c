@@ -12,10 +12,6 @@ static void head(const struct report *r, const char *path, FILE *f)
 	unsigned int height = r->plot == PLOT_SERIES		     ? 640
 			      : r->plot == PLOT_COMPARE || r->facets ? 560
 								     : 420;
-	const struct sweep *s = r->sweep;
-	char title[512];
-
-	snprintf(title, sizeof(title), "%s: %s", s->id, s->title);
 	fprintf(f,
 		"set terminal svg size 760,%u noenhanced font 'Helvetica,13' background '#ffffff' "
 		"linewidth 1.4\n"
@@ -25,7 +21,7 @@ static void head(const struct report *r, const char *path, FILE *f)
 		height);
 	svg_quoted(f, path);
 	fputs("\nset title ", f);
-	svg_quoted(f, title);
+	svg_title(r->sweep, f);
 	fputs(" font ',14'\n", f);
 }
 

@@ -118,8 +118,8 @@ static void facets(const struct report *r, const struct look *look, FILE *f)
 	columns = panels > 4 ? 3 : 2;
 	fprintf(f, "set multiplot layout %zu,%zu title ", (panels + columns - 1) / columns,
 		columns);
-	svg_quoted(f, s->title);
-	fputs(" font ',14'\nset key inside left top font ',11'\n", f);
+	svg_title(s, f);
+	fputs(" font ',14'\nset key inside left top opaque font ',11'\n", f);
 	for (size_t k = 0; k < s->nseries; k++) {
 		const char *label = s->series[k].label;
 		size_t length = strcspn(label, ",");
@@ -159,8 +159,8 @@ static void single_bars(const struct report *r, const struct look *look, FILE *f
 	if (s->nseries > 7)
 		fputs("set xtics rotate by -35\n", f);
 	fputs("plot $all using 1:3:6:xtic(2) with boxes linecolor rgb variable, "
-	      "$all using 1:3:4:5 with yerrorbars linecolor rgb '#000000' pointtype 7 "
-	      "pointsize 0.25\n",
+	      "$all using 1:4:(0):($5-$4) with vectors heads size graph 0.008,90 "
+	      "linecolor rgb '#000000'\n",
 	      f);
 }
 
@@ -198,7 +198,7 @@ void svg_compare(const struct report *r, const struct look *look, FILE *f)
 	const struct sweep *s = r->sweep;
 
 	fputs("set multiplot layout 2,3 title ", f);
-	svg_quoted(f, s->title);
+	svg_title(s, f);
 	fputs(" font ',14'\nset xtics rotate by -35 font ',11'\n", f);
 	for (size_t i = 0; i < sizeof(compared) / sizeof(compared[0]); i++) {
 		struct report one = *r;

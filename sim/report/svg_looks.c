@@ -109,3 +109,11 @@ void svg_value(FILE *f, double v)
 	else
 		fputs(" NaN", f);
 }
+
+void svg_title(const struct sweep *s, FILE *f)
+{
+	char title[512];
+
+	snprintf(title, sizeof(title), "%s: %s", s->id, s->title);
+	svg_quoted(f, title);
+}

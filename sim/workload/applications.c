@@ -13,9 +13,11 @@
  *	lambda = s / ((1 - s) E(s))			per ms of computation
  *
  * COM gives of its five what they compute, no number.  Chosen here: 16 tasks, one message
- * a barrier, rates and sizes within its synthetic study (0.1-0.5 a ms, 512 KB and about),
- * by what is exchanged: images rarely but large (Render), parts of a grid (Semi, Vortex),
- * positions or concentrations often but small (Molecular, React).
+ * a barrier, rates and sizes within its synthetic study (0.1-0.5 a ms, 512 KB-2 MB), by
+ * what is exchanged: images rarely but large (Render), parts of a grid (Semi, Vortex),
+ * positions or concentrations often but small (Molecular, React).  All are communication-
+ * intensive, as COM has it: at 1 Gbps more of their time goes to messages than to
+ * computation (O-29), rate x size > 125 KB/ms.
  */
 #include "applications.h"
 
@@ -44,8 +46,8 @@ static const struct {
 	const char *name;
 	double messages_per_ms, message_kb;
 } com_applications[] = {
-	{"Render", 0.1, 1024}, {"Molecular", 0.5, 256}, {"Semi", 0.2, 512},
-	{"React", 0.4, 128},   {"Vortex", 0.3, 512},
+	{"Render", 0.1, 2000}, {"Molecular", 0.5, 512}, {"Semi", 0.2, 1000},
+	{"React", 0.4, 512},   {"Vortex", 0.3, 512},
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

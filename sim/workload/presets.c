@@ -33,6 +33,7 @@
 #define NOT_IO_SHARE	 0.1 /* ACM: of the jobs */
 #define CPU_INTENSIVE	 10  /* ACM: times the computation */
 #define MEMORY_INTENSIVE 8   /* page faults a ms (ACM, O-41, O-48) */
+#define MEMORY_JOB_MB	 90  /* O-49: ten tasks fill a node's 840 MB */
 #define MIX_IO_PER_MS	 0.5 /* O-48: the least of 0.5-2.8 */
 #define TRACE_IO_PER_MS	 2.0
 
@@ -71,7 +72,7 @@ static struct generator_kind *add(const struct context *c, const char *name, dou
 		.reaccess = given(c->a->reaccess, 5),
 		.requests = -1,
 		.memory_mean_mb = given(c->a->memory_mb, 4),
-		.memory_shape = 1.5,
+		.memory_shape = given(c->a->memory_shape, 1.5),
 		.faults_per_ms = given(c->a->faults_per_ms, 0.5),
 		.parallel_share = given(c->a->parallel, 0),
 		.tasks_min = c->a->tasks_min ? c->a->tasks_min : 2,
@@ -122,6 +123,7 @@ static struct generator_kind *add_application(const struct context *c, const cha
 	k->request_sd_kb = given(a->request_sd_kb, k->request_kb / 5);
 	k->reaccess = given(a->reaccess, k->reaccess);
 	k->memory_mean_mb = given(a->memory_mb, k->memory_mean_mb);
+	k->memory_shape = given(a->memory_shape, k->memory_shape);
 	k->faults_per_ms = given(a->faults_per_ms, k->faults_per_ms);
 	k->initial_mb = given(a->initial_mb, k->initial_mb);
 	k->write_fraction = given(a->write_fraction, k->write_fraction);
@@ -238,12 +240,18 @@ static void fill_com_io(const struct context *c)
 	k->io_uniform = true;
 }
 
+/* memory_mb is that of the memory-intensive jobs: with 4 MB no node ever pages (O-49). */
 static void fill_com_memory(const struct context *c)
 {
 	double share = given(c->a->share, 0.5);
+	struct generator_kind *k;
 
 	add_com(c, "communication", share, given(c->a->messages_per_ms, 0.1));
-	add_com(c, "memory", 1 - share, 0)->faults_per_ms = MEMORY_INTENSIVE;
+	c->p->kind[0].memory_mean_mb = 4;
+	add_com(c, "memory", 1 - share, 0);
+	k = &c->p->kind[1];
+	k->faults_per_ms = MEMORY_INTENSIVE;
+	k->memory_mean_mb = given(c->a->memory_mb, MEMORY_JOB_MB);
 }
 
 static void fill_application(const struct context *c)
@@ -369,6 +377,7 @@ void preset_args_default(struct preset_args *a)
 		.reaccess = NAN,
 		.faults_per_ms = NAN,
 		.memory_mb = NAN,
+		.memory_shape = NAN,
 		.initial_mb = NAN,
 		.write_fraction = NAN,
 		.parallel = NAN,

@@ -23,6 +23,7 @@ struct preset_args {
 	double io_per_ms, request_kb, request_sd_kb, reaccess;
 	double faults_per_ms; /* of all jobs but the memory-intensive ones of a mixture */
 	double memory_mb;     /* mean of all jobs */
+	double memory_shape;  /* of its Pareto law, above 1 (O-39); 0: all alike */
 	double initial_mb, write_fraction;
 	double parallel;	       /* share of parallel jobs, 0..1 */
 	uint32_t tasks_min, tasks_max; /* of parallel jobs */

@@ -315,6 +315,7 @@ static int finish(struct reader *r, struct iocom_err *err)
 				     source_name(r->source), (unsigned long long)r->record);
 	name_synthetic(r);
 	r->info.nodes = r->missing & HOLDS_HOME && n > r->homes_seen ? n : r->homes_seen;
+	r->info.cores = r->own_cores;
 	if (!*r->info.source)
 		snprintf(r->info.source, sizeof(r->info.source), "%s %s", r->format->name,
 			 reader_base_name(r));

@@ -67,6 +67,7 @@ struct reader {
 	char synthetic[200];
 	struct homes homes;
 	uint32_t own_nodes; /* nodes that a trace without hosts speaks of, or 0 */
+	double own_cores;   /* of each, or 0 */
 	bool scanning;	    /* the first pass: nothing is generated */
 	/* of this pass */
 	bool first_known;

@@ -3,10 +3,12 @@
  * The jobs of an iocom recording (recording.h), of a live cluster or a simulated run.
  * The decoder there reads, checks and joins; a job's kind is its class.  Live rates are
  * accesses per ms of wall-clock time: where the number of accesses is known too, the rate
- * per ms of computation is that number over the computation.
+ * per ms of computation is that number over the computation.  A job that came to
+ * nothing is left out.
  */
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +74,22 @@ static int begin(struct reader *r, struct iocom_err *err)
 	return rc;
 }
 
+/* What it did drives the job, what was asked for drives decisions about it. */
+static void take_asked(const struct recording_job *submitted, const struct recording_finish *finish,
+		       struct sim_job *job)
+{
+	job->has_asked = true;
+	job->asked = (struct sim_asked){
+		.cpu_ms = submitted->cpu_ms,
+		.io_per_ms = submitted->io_per_ms,
+		.requests = submitted->requests,
+		.request_kb = submitted->request_kb,
+		.memory_mb = submitted->memory_mb,
+		.faults_per_ms = submitted->faults_per_ms,
+		.node = finish ? finish->node : UINT32_MAX,
+	};
+}
+
 static void rates(struct recorded *d, struct sim_job *job)
 {
 	if (job->requests >= 0 && job->cpu_ms > 0)
@@ -84,11 +102,15 @@ static int next(struct reader *r, struct record *record, struct iocom_err *err)
 {
 	struct recorded *d = r->state;
 	struct sim_job *job = &record->job;
+	const struct recording_finish *finish;
 	struct recording_job from;
 	int rc = recording_jobs_next(d->jobs, &from, err);
 
 	if (rc <= 0)
 		return rc;
+	finish = recording_jobs_finish(d->jobs);
+	if (finish && recording_never_ran(finish))
+		return 2;
 	if (from.home >= reader_hosts(r))
 		return iocom_err_set(
 			err, -EINVAL, "%s: job %s: expected a home from 0 to %u, found \"%u\"",
@@ -104,7 +126,7 @@ static int next(struct reader *r, struct record *record, struct iocom_err *err)
 		.request_kb = from.request_kb,
 		.request_sd_kb = from.request_sd_kb,
 		.reaccess = from.reaccess,
-		.requests = from.requests,
+		.requests = from.requests >= 0 ? round(from.requests) : from.requests,
 		.memory_mb = from.memory_mb,
 		.faults_per_ms = from.faults_per_ms,
 		.initial_mb = from.initial_mb,
@@ -113,8 +135,10 @@ static int next(struct reader *r, struct record *record, struct iocom_err *err)
 		.messages_per_ms = from.messages_per_ms,
 		.message_kb = from.message_kb,
 	};
-	if (d->wall)
+	if (d->wall) {
 		rates(d, job);
+		take_asked(recording_jobs_submitted(d->jobs), finish, job);
+	}
 	return 1;
 }
 

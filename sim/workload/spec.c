@@ -43,6 +43,7 @@ static const struct key keys[] = {
 	KEY(reaccess, REAL, 0, 1e6),
 	KEY(faults_per_ms, REAL, 0, 1e6),
 	KEY(memory_mb, REAL, 0, 1e9),
+	KEY(memory_shape, REAL, 0, 1e3),
 	KEY(initial_mb, REAL, 0, 1e9),
 	KEY(write_fraction, REAL, 0, 1),
 	KEY(parallel, REAL, 0, 1),
@@ -230,6 +231,27 @@ static int parse_pairs(struct parsing *s, const char *p, struct iocom_err *err)
 	return 0;
 }
 
+/* Fewer weights than nodes are repeated over them. */
+static int repeat_weights(struct parsing *s, uint32_t nodes, struct iocom_err *err)
+{
+	double *all;
+
+	if (s->nweights > nodes)
+		return iocom_err_set(err, -EINVAL,
+				     "%.80s: expected at most a weight for each of %u nodes, "
+				     "found %u",
+				     s->text, nodes, s->nweights);
+	if (s->nweights == nodes)
+		return 0;
+	all = realloc(s->weights, nodes * sizeof(*all));
+	if (!all)
+		return iocom_err_set(err, -ENOMEM, "%.80s: out of memory", s->text);
+	for (uint32_t i = s->nweights; i < nodes; i++)
+		all[i] = all[i - s->nweights];
+	s->weights = all;
+	return 0;
+}
+
 static int fill(struct parsing *s, const char *name, const struct workload_options *o,
 		struct generator_params *p, struct iocom_err *err)
 {
@@ -239,11 +261,10 @@ static int fill(struct parsing *s, const char *name, const struct workload_optio
 	if (o && !a->seed)
 		a->seed = o->seed;
 	if (!a->nodes)
-		a->nodes = s->nweights ? s->nweights : o ? o->nodes : 0;
-	if (s->weights && a->nodes != s->nweights)
-		return iocom_err_set(err, -EINVAL,
-				     "%.80s: expected a weight for each of %u nodes, found %u",
-				     s->text, a->nodes, s->nweights);
+		a->nodes = o && o->nodes > s->nweights ? o->nodes : s->nweights;
+	rc = s->weights ? repeat_weights(s, a->nodes, err) : 0;
+	if (rc)
+		return rc;
 	a->home_weights = s->weights;
 	rc = preset_fill(p, name, a, err);
 	if (rc) {

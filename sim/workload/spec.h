@@ -8,7 +8,7 @@
 
 /*
  * "gen:PRESET" or "gen:PRESET,key=value,...": a generator (presets.h); the keys are
- * the fields of struct preset_args by name, home_weights=W:W:..., and
+ * the fields of struct preset_args by name, home_weights=W:W:... (fewer than nodes: repeated), and
  * lifetime=constant|exponential|pareto|hyperexp|gamma and arrivals=poisson|regular.
  * Anything else is a FILE for workload_open ("./gen:x" for a file of such a name).
  * SEED, NODES and JOBS_MAX of OPTIONS (NULL: the defaults) hold for a generator

@@ -53,6 +53,7 @@ static void header(struct reader *r, const char *p)
 
 		*to = n < READER_NODES_MAX ? (uint32_t)n : READER_NODES_MAX;
 		r->own_nodes = s->nodes ? s->nodes : s->procs;
+		r->own_cores = s->nodes && s->procs >= s->nodes ? (double)(s->procs / s->nodes) : 0;
 	}
 }
 

@@ -106,6 +106,16 @@ def run_policy(testbed, work, jobs, policy):
     return results, time.monotonic() - began
 
 
+def run_only(args, jobs):
+    failed = 0
+    for policy in args.policies.split(","):
+        for r in run_policy(args.testbed, args.work, jobs, policy)[0]:
+            if r["status"]:
+                failed += 1
+                print(f"# failed: {r['kind']} from {r['home']}: {r['status']}: {r['error']}")
+    return 1 if failed else 0
+
+
 def moved(testbed):
     """How many jobs each home sent away, from the agents' own journals."""
     count = 0
@@ -124,9 +134,17 @@ def main():
     parser.add_argument("--seconds", type=float, default=45, help="span of the arrivals")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--policies", default="nlb,cpu-re,iocm-re")
+    parser.add_argument("--homes", help="where jobs are submitted, with weights: n1=7,n2=2")
+    parser.add_argument("--run-only", action="store_true",
+                        help="only run the jobs; exit 1 when one fails")
     parser.add_argument("--out", help="write all numbers to this JSON file")
     args = parser.parse_args()
+    if args.homes:
+        HOMES.clear()
+        HOMES.update((h, int(w)) for h, w in (p.split("=") for p in args.homes.split(",")))
     jobs = make_jobs(args.jobs, args.seconds, args.seed)
+    if args.run_only:
+        sys.exit(run_only(args, jobs))
     alone = measure_alone(args.testbed, args.work, 3)
     summary, before = {}, moved(args.testbed)
     print(f"# | {args.jobs} jobs, seed {args.seed}, arrivals over {args.seconds:.0f} s: " +

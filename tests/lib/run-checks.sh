@@ -7,7 +7,7 @@ set -uo pipefail
 build=${1:-build}
 shift
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(static unit sim fuzz remote bpf testbed cluster asan mix)
+[ ${#parts[@]} -gt 0 ] || parts=(static unit sim fuzz remote bpf testbed cluster record asan mix)
 export CMOCKA_MESSAGE_OUTPUT=TAP IOCOM_BUILD=$PWD/$build
 logs=$build/log
 mkdir -p "$logs"
@@ -15,7 +15,7 @@ passed=0 failed=0 skipped=0
 failures=() # what failed, said again at the end
 
 # part -> minutes for each of its tests
-declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [remote]=4 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [asan]=12 [mix]=13)
+declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [remote]=4 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [record]=6 [asan]=12 [mix]=13)
 
 # Counts a TAP log; a test that died, hung or told no result counts as one failure.
 tally() { # NAME LOG STATUS
@@ -95,6 +95,7 @@ part_bpf() { run_binaries bpf bpf; }
 part_testbed() { run_scripts testbed tests/testbed/test_*.sh; }
 part_cluster() { run_scripts cluster tests/cluster/test_*.sh; }
 part_run() { run_scripts run tests/cluster/test_run.sh; }
+part_record() { run_scripts record tests/cluster/record.sh; }
 part_mix() { run_scripts mix tests/cluster/mix.sh; }
 part_asan() { run_command asan asan-ubsan make --no-print-directory asan; }
 

@@ -342,6 +342,9 @@ static void test_preset_values(void **state)
 	NEAR(p.kind[0].io_per_ms, 0.01, 0);
 	NEAR(p.kind[0].faults_per_ms, 8, 0);
 	NEAR(p.kind[1].share, 0.1, 1e-12);
+	/* memory: Pareto unless told, constant for the applications */
+	NEAR(preset("fc").kind[0].memory_shape, 1.5, 0);
+	NEAR(preset("lu").kind[0].memory_shape, 0, 0);
 	p = preset("com");
 	NEAR(p.kind[0].messages_per_ms, 0.5, 0);
 	NEAR(p.kind[0].message_kb, 512, 0);
@@ -374,6 +377,11 @@ static void test_preset_args(void **state)
 	NEAR(p.kind[0].barrier_ms, 5, 1e-12);
 	assert_int_equal(p.jobs, 12);
 	assert_int_equal(p.seed, 9);
+	/* memory asked for is that of the memory-intensive jobs */
+	a.memory_mb = 50;
+	assert_int_equal(preset_fill(&p, "com-memory", &a, &err), 0);
+	NEAR(p.kind[0].memory_mean_mb, 4, 0);
+	NEAR(p.kind[1].memory_mean_mb, 50, 0);
 	a.share = 2;
 	assert_int_equal(preset_fill(&p, "com-io", &a, &err), -EINVAL);
 	assert_string_equal(err.text, "share: expected a number from 0 to 1, found 2");
@@ -404,6 +412,8 @@ static void test_applications(void **state)
 		assert_int_equal(
 			application_kind(application_name(APPLICATION_COMMUNICATION, i), &k), 0);
 		assert_true(k.messages_per_ms >= 0.1 && k.messages_per_ms <= 0.5);
+		/* O-29: at 1 Gbps communication-intensive */
+		assert_true(k.messages_per_ms * k.message_kb > 125);
 	}
 	assert_null(application_name(APPLICATION_COMMUNICATION, 5));
 	assert_null(application_name(APPLICATION_IO, 6));

@@ -31,6 +31,7 @@ static void test_good(void **state)
 	struct workload_options o = defaults();
 	struct generator_params p;
 	double *weights;
+	uint32_t homes = 0;
 	struct workload *w;
 
 	(void)state;
@@ -55,6 +56,18 @@ static void test_good(void **state)
 	assert_int_equal(workload_info(w)->jobs, 200);
 	for (int i = 0; i < 200; i++)
 		assert_int_not_equal(must_next(w).home, 1);
+	workload_free(w);
+
+	/* fewer weights than nodes are repeated */
+	w = must_spec("gen:FC,nodes=5,home_weights=1:0,jobs=300", NULL);
+	assert_int_equal(workload_info(w)->nodes, 5);
+	for (int i = 0; i < 300; i++) {
+		uint32_t home = must_next(w).home;
+
+		assert_int_equal(home % 2, 0);
+		homes |= 1U << home;
+	}
+	assert_int_equal(homes, 1U << 0 | 1U << 2 | 1U << 4);
 	workload_free(w);
 
 	/* what the text does not say comes from the options */
@@ -98,8 +111,9 @@ static void test_bad(void **state)
 	bad("gen:fc,home_weights=1:x",
 	    "gen:fc,home_weights=1:x: column 23: expected a home's weight, a number from 0 to "
 	    "1e15, found \"x\"");
-	bad("gen:fc,nodes=3,home_weights=1:2",
-	    "gen:fc,nodes=3,home_weights=1:2: expected a weight for each of 3 nodes, found 2");
+	bad("gen:fc,nodes=2,home_weights=1:2:3",
+	    "gen:fc,nodes=2,home_weights=1:2:3: expected at most a weight for each of 2 nodes, "
+	    "found 3");
 	bad("gen:fc,home_weights=0:0", "fc: the weights of the homes add up to 0");
 	bad("gen:plain,lifetime=hyperexp,lifetime_shape=0.5",
 	    "plain: a hyperexponential lifetime needs a squared coefficient of variation of at "

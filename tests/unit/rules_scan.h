@@ -51,6 +51,29 @@ static inline struct rules_params scan_params(struct draws *d)
 	return p;
 }
 
+/* Loads that hardly differ: a limit a little too low would rule out the right node. */
+static inline void make_alike(struct cluster *c, struct draws *d)
+{
+	for (uint32_t i = 0; i < c->n; i++) {
+		struct rules_node *n = &c->nodes[i];
+		double memory = 1950 + draw(d, 40), io = 0.05 + draw(d, 0.002);
+
+		n->ram_mb = 2000;
+		n->cores = 1;
+		n->cpu_mips = 800;
+		n->disk_mb_per_s = 40;
+		n->advertised.memory_mb = memory;
+		n->advertised.io_per_ms = n->advertised.explicit_per_ms = io;
+		n->advertised.cpu = 10 + draw(d, 0.5);
+	}
+	c->params.cpu_cost_test = c->params.io_cost_test = c->params.io_useful_test = false;
+	c->params.require_memory = false;
+	c->params.overload_ratio = 0.5;
+	c->params.fixed_cost_ms = 0;
+	c->job = job_io(10000, 100);
+	c->job.memory_mb = 100;
+}
+
 static inline void cluster_draw(struct cluster *c, uint64_t seed)
 {
 	struct draws d = {seed};
@@ -68,6 +91,8 @@ static inline void cluster_draw(struct cluster *c, uint64_t seed)
 		c->nodes[c->home].advertised.io_per_ms += 0.1;
 	}
 	c->job = job_random(&d);
+	if (draw_chance(&d, 0.2))
+		make_alike(c, &d);
 	c->view = view_of(c->nodes, c->n, c->params.rates);
 }
 

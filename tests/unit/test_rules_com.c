@@ -128,6 +128,37 @@ static void slaves_spread_while_it_pays(void **state)
 	assert_close(r->right, 1000 + 2000 + 100 + 32, 1e-9);
 }
 
+/*
+ * O-17: what waits where a slave starts is that slave alone, which communicates there
+ * too.  With one task and 5 s of communication of others at its start: 2 + 2 s there
+ * against 1 + 2 + 0.132 s.
+ */
+static void slaves_that_start_apart_leave_busy_nodes_only(void **state)
+{
+	struct rules_node nodes[5];
+	struct rules_params p = computation();
+	struct rules_request job = job_com(4, 1000, 2000);
+	struct rules_plan plan;
+	const struct rules_reason *r;
+	uint32_t where[4];
+
+	(void)state;
+	p.parallel_start = 1;
+	idle_nodes(nodes, 5);
+	place_job(&p, nodes, 5, &job, 1, &plan, where);
+	for (uint32_t t = 0; t < 4; t++)
+		assert_int_equal(where[t], t);
+	nodes[1] = told("busy", 5000, 1, 0, 0);
+	place_job(&p, nodes, 5, &job, 1, &plan, where);
+	assert_in_range(where[1], 2, 4);
+	assert_true(all_apart(where, 4));
+	r = assert_reason(&plan, RULES_C_COM_DISCREPANCY, where[1], true);
+	assert_close(r->left, 5000 + 2000, 1e-9);
+	r = assert_reason(&plan, RULES_C_COM_RESPONSE, where[1], true);
+	assert_close(r->left, 2 * 1000 + 2000, 1e-9);
+	assert_close(r->right, 1000 + 2000 + 100 + 32, 1e-9);
+}
+
 /* With fewer nodes than slaves the loads even out. */
 static void slaves_share_few_nodes_evenly(void **state)
 {
@@ -606,6 +637,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slaves_spread_while_it_pays),
+		cmocka_unit_test(slaves_that_start_apart_leave_busy_nodes_only),
 		cmocka_unit_test(slaves_share_few_nodes_evenly),
 		cmocka_unit_test(literal_5_never_spreads_an_empty_cluster),
 		cmocka_unit_test(one_process_a_node_comes_first_when_told),

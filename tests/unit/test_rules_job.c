@@ -520,6 +520,14 @@ static void nobody_to_ask(void **state)
 		place(policies[i], &p, view, 0, &job, &plan);
 		assert_true(plan.stayed);
 	}
+	/* With one other node there is no choice. */
+	p.eager_threshold = 9;
+	node.advertised.cpu = 0;
+	assert_int_equal(rules_view_set(view, 1, &node), 0);
+	for (int i = 0; i < 3; i++) {
+		place(policies[i], &p, view, 0, &job, &plan);
+		assert_int_equal(plan.node, 1);
+	}
 	node.accepts = false;
 	for (uint32_t i = 1; i < 200; i++)
 		assert_int_equal(rules_view_set(view, i, &node), 0);

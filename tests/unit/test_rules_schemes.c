@@ -283,6 +283,31 @@ static void hom_first_stage_may_ask_for_explicit_load(void **state)
 	rules_view_free(view);
 }
 
+/* 3.9 places as 3.7 where nodes are equal: paging alone brings the first stage. */
+static void pm_places_by_either_form(void **state)
+{
+	struct rules_node nodes[] = {node_advertised("a", 0.01, 600, 1),
+				     node_advertised("b", 0, 8, 0)};
+	struct rules_params p = params_computation();
+	struct rules_request job = job_cpu(5000);
+	struct rules_plan plan;
+	struct rules_view *view;
+
+	(void)state;
+	nodes[0].advertised.explicit_per_ms = 0;
+	view = view_of(nodes, 2, RULES_RATES_COMPUTATION);
+	place(RULES_IOCM_PM, &p, view, 0, &job, &plan);
+	assert_reason(&plan, RULES_C_IO_PRESENT, 0, false);
+	assert_reason(&plan, RULES_C_MEM_OVERLOADED, 0, true);
+	p.hom_pm = true;
+	p.io_order_share = true;
+	assert_int_equal(rules_view_keep(view, RULES_IOCM_PM, &p), 0);
+	place(RULES_IOCM_PM, &p, view, 0, &job, &plan);
+	assert_reason(&plan, RULES_C_IO_PRESENT, 0, true);
+	assert_null(reason_find(&plan, RULES_C_MEM_OVERLOADED, 0));
+	rules_view_free(view);
+}
+
 static void hom_falls_through_when_told(void **state)
 {
 	struct rules_node nodes[] = {node_live("a", 0.2, 20), node_live("b", 0.2, 0)};
@@ -460,6 +485,7 @@ int main(void)
 		cmocka_unit_test(hom_takes_the_lightest_disk_that_pays),
 		cmocka_unit_test(hom_picks_its_stage),
 		cmocka_unit_test(hom_first_stage_may_ask_for_explicit_load),
+		cmocka_unit_test(pm_places_by_either_form),
 		cmocka_unit_test(hom_falls_through_when_told),
 		cmocka_unit_test(discrepancy_may_leave_the_job_out),
 		cmocka_unit_test(closed_loop_bound_is_a_switch),

@@ -41,10 +41,10 @@ static void take_picture(struct picture *p, const struct rules_view *view)
 	memset(p, 0, sizeof(*p));
 	p->count = view->count;
 	p->totals = view->totals;
-	memcpy(p->names, view->names, view->count * sizeof(p->names[0]));
-	memcpy(p->cells, view->cells, view->count * sizeof(p->cells[0]));
 	if (p->count == 0)
 		return;
+	memcpy(p->names, view->names, view->count * sizeof(p->names[0]));
+	memcpy(p->cells, view->cells, view->count * sizeof(p->cells[0]));
 	for (uint32_t at = root_of(view); at < 2 * view->capacity; at *= 2, width *= 2) {
 		for (uint32_t i = at; i < at + width && next < 2 * MOST_HERE; i++, next++) {
 			for (int o = 0; o < RULES_ORDERS; o++)
@@ -75,6 +75,9 @@ static bool same_trees(const struct picture *a, const struct picture *b)
 		if (x->io_share != y->io_share || x->cpu_factor != y->cpu_factor ||
 		    x->fixed_ms != y->fixed_ms || x->s_per_mb != y->s_per_mb ||
 		    x->mixed != y->mixed || x->disks != y->disks || x->accepting != y->accepting)
+			return false;
+		if (memcmp(u->least_mix, v->least_mix, sizeof(u->least_mix)) != 0 ||
+		    memcmp(u->most_mix, v->most_mix, sizeof(u->most_mix)) != 0)
 			return false;
 		if (u->least_cpu != v->least_cpu || u->least_io != v->least_io ||
 		    u->most_cpu != v->most_cpu || u->most_io != v->most_io || u->count != v->count)

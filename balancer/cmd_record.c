@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * `iocom record`: writes down what this machine's agent sees and decides, until
+ * it is told to stop; joins what several machines wrote down.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "record_file.h"
+#include "record_stream.h"
+#include "recording.h"
+
+#define DEFAULT_OUT "recording.jsonl.gz"
+#define TICK_S	    0.5 /* of the progress line */
+#define FLUSH_S	    5.0 /* lines wait at most so long for the file */
+#define FAREWELL_S  5.0 /* the agent has so long to send its end line */
+
+static const char help[] =
+	"usage: iocom record [--out FILE] [--seconds N] [--force] [--run-dir DIR]\n"
+	"       iocom record --merge OUT [--force] FILE...\n"
+	"Records what this machine's agent hears of all nodes, each decision it takes with\n"
+	"all that it looked at, the jobs submitted here and what they did, until Ctrl-C.\n"
+	"`iocom replay FILE` then asks what another policy would have done, `iocom replay\n"
+	"FILE --check` whether the simulator would have shown the same.  Needs root.\n\n"
+	"A job is recorded by the agent where it was submitted: for a whole cluster run one\n"
+	"recorder on each node, then join the files with --merge.  The nodes' clocks must\n"
+	"agree (NTP).\n\n"
+	"  --out FILE      where to; .gz packs it; -: standard output [" DEFAULT_OUT "]\n"
+	"  --seconds N     stop by itself after N seconds\n"
+	"  --force         replace FILE or OUT\n"
+	"  --merge OUT     one recording of the recordings FILE..., each of another node\n"
+	"  --run-dir DIR   the agent's directory\n\n"
+	"The file appears under its name when recording ends, also by a signal.\n"
+	"exit: 0 recorded to the end, 1 failed or cut off (what there is, is kept), 2 usage\n";
+
+struct options {
+	const char *out, *merge, *run_dir;
+	double seconds; /* 0: until told */
+	bool force;
+};
+
+struct record {
+	const struct options *options;
+	struct record_stream stream;
+	struct record_file *file;
+	char node[RECORDING_NAME_MAX];
+	double start_s, flushed_s, shown_s;
+	double farewell_s; /* until when the end line is waited for; 0: not yet asked */
+	uint64_t lines, submitted, decided, ended, lost;
+	bool whole; /* the end line came */
+	bool terminal;
+};
+
+static volatile sig_atomic_t stopped;
+static char *volatile leftover; /* of an interrupted merge */
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int fail(const char *text)
+{
+	fprintf(stderr, "iocom record: %s\n", text);
+	return 1;
+}
+
+/* --- lines ------------------------------------------------------------------------- */
+
+/* What kind of line it is: its "record" comes first. */
+static bool is(const char *line, size_t length, const char *record)
+{
+	static const char head[] = "{\"record\":\"";
+	size_t h = sizeof(head) - 1, n = strlen(record);
+
+	return length > h + n && !memcmp(line, head, h) && !memcmp(line + h, record, n) &&
+	       line[h + n] == '"';
+}
+
+static void count(struct record *r, const char *line, size_t length)
+{
+	json_t *document;
+
+	r->lines++;
+	r->submitted += is(line, length, "submit");
+	r->decided += is(line, length, "decision");
+	r->ended += is(line, length, "finish");
+	if (!is(line, length, "header") && !is(line, length, "end"))
+		return;
+	document = json_loadb(line, length, 0, NULL);
+	if (is(line, length, "end")) {
+		r->whole = true;
+		r->lost = (uint64_t)json_integer_value(json_object_get(document, "dropped"));
+	} else {
+		const char *node = json_string_value(json_object_get(document, "node"));
+
+		snprintf(r->node, sizeof(r->node), "%s", node ? node : "");
+	}
+	json_decref(document);
+}
+
+static void show(struct record *r, double now)
+{
+	if (!r->terminal || now - r->shown_s < TICK_S)
+		return;
+	r->shown_s = now;
+	fprintf(stderr,
+		"\rrecording %s: %.0f s, %llu jobs, %llu decisions, %llu ended, %llu lines, %.1f "
+		"MB\033[K",
+		r->node, now - r->start_s, (unsigned long long)r->submitted,
+		(unsigned long long)r->decided, (unsigned long long)r->ended,
+		(unsigned long long)r->lines, (double)record_file_bytes(r->file) / 1e6);
+}
+
+static bool time_to_stop(const struct record *r, double now)
+{
+	double limit = r->options->seconds;
+
+	return stopped || (limit > 0 && now - r->start_s >= limit);
+}
+
+/* Between two lines.  0: go on; 1: enough; negative errno. */
+static int pause_for_more(struct record *r, struct iocom_err *err)
+{
+	struct pollfd p = {.fd = r->stream.fd, .events = POLLIN};
+	double now = now_s(), wait = TICK_S, limit = r->options->seconds;
+	int rc = 0;
+
+	show(r, now);
+	if (now - r->flushed_s >= FLUSH_S) {
+		r->flushed_s = now;
+		rc = record_file_flush(r->file, err);
+	}
+	if (rc)
+		return rc;
+	if (!r->farewell_s && time_to_stop(r, now)) {
+		record_stream_finish(&r->stream);
+		r->farewell_s = now + FAREWELL_S;
+	}
+	if (r->farewell_s && now >= r->farewell_s)
+		return 1;
+	if (!r->farewell_s && limit > 0 && r->start_s + limit - now < wait)
+		wait = fmax(r->start_s + limit - now, 0);
+	poll(&p, 1, (int)ceil(wait * 1e3));
+	return 0;
+}
+
+/* Until the end line, or what comes first.  0 or negative errno. */
+static int take_lines(struct record *r, struct iocom_err *err)
+{
+	const char *line;
+	size_t length;
+	int rc = 0;
+
+	while (!rc && !r->whole) {
+		rc = record_stream_next(&r->stream, &line, &length, err);
+		if (rc > 0) {
+			count(r, line, length);
+			rc = record_file_add(r->file, line, length, err);
+			/* An agent that has much to say must not keep us from stopping. */
+			if (!rc && (r->farewell_s || !time_to_stop(r, now_s())))
+				continue;
+		}
+		if (!rc && r->stream.ended)
+			break;
+		if (!rc)
+			rc = pause_for_more(r, err);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+/* --- the recording ------------------------------------------------------------------ */
+
+static void tell(const struct record *r)
+{
+	const char *out = r->options->out;
+
+	fprintf(stderr,
+		"%s: node %s, %.0f s: %llu jobs submitted, %llu decisions, %llu ended; %llu "
+		"lines\n",
+		strcmp(out, "-") ? out : "standard output", r->node, now_s() - r->start_s,
+		(unsigned long long)r->submitted, (unsigned long long)r->decided,
+		(unsigned long long)r->ended, (unsigned long long)r->lines);
+	if (r->lost)
+		fprintf(stderr,
+			"iocom record: %llu lines were lost: they came faster than they could be "
+			"written\n",
+			(unsigned long long)r->lost);
+}
+
+static int keep(struct record *r, int rc, struct iocom_err *err)
+{
+	struct iocom_err why = {0};
+	int kept = record_file_keep(r->file, &why);
+
+	if (r->terminal)
+		fputs("\r\033[K", stderr);
+	if (rc)
+		fprintf(stderr, "iocom record: %s; what came before is kept\n", err->text);
+	else if (!r->whole)
+		fprintf(stderr, "iocom record: %s; what came before is kept\n",
+			r->farewell_s ? "the agent did not end the recording in time"
+				      : "the agent closed the connection");
+	if (kept && !rc)
+		fail(why.text);
+	tell(r);
+	return rc || kept || !r->whole;
+}
+
+static int record(const struct options *o)
+{
+	struct record r = {.options = o, .stream.fd = -1, .terminal = isatty(STDERR_FILENO)};
+	struct iocom_err err = {0};
+	int rc = record_file_open(o->out, o->force, &r.file, &err);
+
+	if (rc)
+		return fail(err.text);
+	rc = record_stream_open(o->run_dir, &r.stream, &err);
+	r.start_s = r.flushed_s = now_s();
+	if (!rc)
+		rc = take_lines(&r, &err);
+	record_stream_close(&r.stream);
+	if (r.lines)
+		return keep(&r, rc, &err);
+	record_file_drop(r.file);
+	return fail(rc ? err.text : "the agent closed the connection before it said anything");
+}
+
+/* --- merging ------------------------------------------------------------------------ */
+
+static void drop_leftover(int number)
+{
+	if (leftover)
+		unlink(leftover);
+	_exit(128 + number);
+}
+
+static int merge_into(const char *to, char **files, int n, struct iocom_err *err)
+{
+	unsigned int cut = 0;
+	int rc = recording_merge((const char *const *)files, (size_t)n, to, &cut, err);
+
+	if (!rc && cut)
+		fprintf(stderr, "iocom record: %u of the recordings %s cut off\n", cut,
+			cut == 1 ? "was" : "were");
+	return rc;
+}
+
+/* Into a temporary file, which gets the name when it is whole. */
+static int merge_file(const struct options *o, char **files, int n, struct iocom_err *err)
+{
+	char *temporary = record_file_temporary(o->merge);
+	size_t length = strlen(o->merge);
+	bool packed = length > 3 && !strcmp(o->merge + length - 3, ".gz");
+	int fd = temporary ? mkostemps(temporary, packed ? 3 : 0, O_CLOEXEC) : -1, rc;
+
+	if (fd < 0) {
+		rc = temporary ? -errno : -ENOMEM;
+		iocom_err_set(err, rc, "cannot write %s: %s", o->merge, strerror(-rc));
+		free(temporary);
+		return rc;
+	}
+	close(fd);
+	leftover = temporary;
+	rc = merge_into(temporary, files, n, err);
+	if (!rc)
+		rc = record_file_rename(temporary, o->merge, o->force, err);
+	leftover = NULL;
+	if (rc)
+		unlink(temporary);
+	free(temporary);
+	return rc;
+}
+
+static int merge(const struct options *o, char **files, int n)
+{
+	struct sigaction action = {.sa_handler = drop_leftover};
+	struct iocom_err err = {0};
+	int rc = record_file_check(o->merge, o->force, &err);
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	if (!rc)
+		rc = strcmp(o->merge, "-") ? merge_file(o, files, n, &err)
+					   : merge_into("-", files, n, &err);
+	return rc ? fail(err.text) : 0;
+}
+
+/* --- the command ---------------------------------------------------------------------- */
+
+static int usage(const char *text)
+{
+	fprintf(stderr, "iocom record: %s (iocom record --help)\n", text);
+	return 2;
+}
+
+static bool take_seconds(const char *text, double *seconds)
+{
+	char *end;
+
+	*seconds = strtod(text, &end);
+	return *text && !*end && isfinite(*seconds) && *seconds > 0;
+}
+
+/* One option.  0; else the exit code + 1. */
+static int take(struct options *o, int c, const char *value)
+{
+	switch (c) {
+	case 'o':
+		o->out = value;
+		return 0;
+	case 'm':
+		o->merge = value;
+		return 0;
+	case 'r':
+		o->run_dir = value;
+		return 0;
+	case 'f':
+		o->force = true;
+		return 0;
+	case 's':
+		if (take_seconds(value, &o->seconds))
+			return 0;
+		return usage("--seconds takes a number above 0") + 1;
+	case 'h':
+		fputs(help, stdout);
+		return 0 + 1;
+	default:
+		return usage("what was meant?") + 1;
+	}
+}
+
+static void stop(int number)
+{
+	(void)number;
+	stopped = 1;
+}
+
+static void catch_signals(void)
+{
+	struct sigaction action = {.sa_handler = stop};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	action.sa_handler = SIG_IGN;
+	sigaction(SIGPIPE, &action, NULL);
+}
+
+int cmd_record(int argc, char **argv)
+{
+	static const struct option list[] = {
+		{"out", required_argument, NULL, 'o'},
+		{"seconds", required_argument, NULL, 's'},
+		{"force", no_argument, NULL, 'f'},
+		{"merge", required_argument, NULL, 'm'},
+		{"run-dir", required_argument, NULL, 'r'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	struct options o = {0};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "h", list, NULL)) != -1) {
+		int rc = take(&o, c, optarg);
+
+		if (rc)
+			return rc - 1;
+	}
+	if (o.merge && (o.out || o.seconds > 0 || o.run_dir))
+		return usage("--merge goes with --force only");
+	if (o.merge)
+		return optind < argc ? merge(&o, argv + optind, argc - optind)
+				     : usage("which recordings are to be merged?");
+	if (optind < argc)
+		return usage("an argument too many; --out names the file");
+	if (!o.out)
+		o.out = DEFAULT_OUT;
+	catch_signals();
+	return record(&o);
+}

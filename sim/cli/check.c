@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * `iocom-sim replay RECORDING --check`: does the simulator tell what really happened?
+ *
+ * Placements: each recorded decision is taken again by the same rules on the view
+ * that it looked at.  Times: the recorded jobs, doing what they were measured to do,
+ * run on simulated nodes like the recorded ones under the policy of the recording;
+ * each job's turn-around is compared with the measured one.  The slowdowns of both
+ * have the same divisor: what the simulator says the job takes alone at home.  One
+ * small difference may send a job elsewhere, and with it those that follow: so the
+ * jobs run a second time, each where it really ran, which tries the machines alone.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "as_recorded.h"
+#include "cli.h"
+#include "experiments/scenario.h"
+#include "plan_json.h"
+
+#define GOAL_PLACEMENTS 95.0 /* per cent */
+#define GOAL_SLOWDOWN	10.0
+#define SHOWN_MAX	5    /* decisions that differ, named */
+#define ROUNDING	1e-9 /* simulated recordings count charges among the tasks */
+
+struct check_job {
+	double turnaround_ms; /* measured; negative: not known */
+	double slowdown;      /* as recorded; 0: not known */
+	uint32_t node;	      /* where it ended */
+	bool never_ran;
+};
+
+/* Means over jobs, as sums. */
+struct check_sums {
+	uint64_t jobs, same_node;
+	double measured, simulated;	  /* slowdowns */
+	double measured_ms, simulated_ms; /* turn-arounds */
+	double error;			  /* of each job's turn-around, relative */
+};
+
+struct check_times {
+	struct check_sums all, kinds[SIM_KINDS_MAX];
+};
+
+struct check {
+	const struct cli *cli;
+	struct recorded_facts facts;
+	uint64_t decisions, placed_alike, alike;
+	struct {
+		uint64_t line;
+		char job[RECORDING_ID_MAX];
+	} shown[SHOWN_MAX]; /* placed otherwise */
+	struct check_job *jobs;
+	size_t njobs, room;
+	uint64_t never_ran, ended;
+	json_t *running; /* id -> index in jobs */
+	struct check_times own, recorded, *now;
+	struct workload_info info;
+	struct iocom_err err;
+};
+
+/* --- the recording ------------------------------------------------------------------ */
+
+static int add_job(struct check *c, const struct recording_job *job)
+{
+	if (c->njobs == c->room) {
+		size_t room = c->room ? 2 * c->room : 256;
+		void *grown = realloc(c->jobs, room * sizeof(*c->jobs));
+
+		if (!grown)
+			return -ENOMEM;
+		c->jobs = grown;
+		c->room = room;
+	}
+	if (json_object_set_new(
+		    c->running, job->id,
+		    json_pack("{s:I,s:f}", "index", (json_int_t)c->njobs, "time_ms", job->time_ms)))
+		return -ENOMEM;
+	c->jobs[c->njobs++] = (struct check_job){.turnaround_ms = -1};
+	return 0;
+}
+
+static void end_job(struct check *c, const struct recording_finish *finish)
+{
+	const json_t *known = json_object_get(c->running, finish->id);
+	struct recording_job job = {0};
+	struct check_job *j;
+
+	if (!known)
+		return; /* submitted before the recording began */
+	job.time_ms = json_number_value(json_object_get(known, "time_ms"));
+	j = &c->jobs[json_integer_value(json_object_get(known, "index"))];
+	j->turnaround_ms = recording_turnaround_ms(&job, finish);
+	j->slowdown = finish->slowdown;
+	j->node = finish->node;
+	j->never_ran = recording_never_ran(finish);
+	c->never_ran += j->never_ran;
+	c->ended += !j->never_ran;
+	json_object_del(c->running, finish->id);
+}
+
+static int decide_again(struct check *c, struct recording *recording,
+			const struct recording_line *line)
+{
+	struct view_decision made;
+	json_t *plan;
+	int rc = recording_decide(recording, c->facts.live ? 0 : ROUNDING, &made, &c->err);
+	bool placed;
+
+	if (rc < 0)
+		return rc;
+	plan = plan_json(&made, false);
+	view_decision_fini(&made);
+	if (!plan)
+		return -ENOMEM;
+	placed = plan_json_same(json_object_get(plan, "nodes"),
+				json_object_get(line->decision.answer, "nodes"), 0);
+	json_decref(plan);
+	if (!placed && c->decisions - c->placed_alike < SHOWN_MAX) {
+		size_t at = c->decisions - c->placed_alike;
+
+		c->shown[at].line = line->number;
+		memcpy(c->shown[at].job, line->decision.job, sizeof(c->shown[at].job));
+	}
+	c->decisions++;
+	c->placed_alike += placed;
+	c->alike += rc == 1;
+	return 0;
+}
+
+static int take_line(struct check *c, struct recording *recording,
+		     const struct recording_line *line)
+{
+	switch (line->kind) {
+	case RECORDING_SUBMIT:
+		return add_job(c, &line->job);
+	case RECORDING_FINISH:
+		end_job(c, &line->finish);
+		return 0;
+	case RECORDING_DECISION:
+		return decide_again(c, recording, line);
+	default:
+		return 0;
+	}
+}
+
+static int read_recording(struct check *c)
+{
+	const struct recording_line *line;
+	struct recording *recording;
+	int rc = recording_open(c->cli->trace, &recording, &c->err);
+
+	if (rc)
+		return rc;
+	while ((rc = recording_next(recording, &line, &c->err)) > 0) {
+		rc = take_line(c, recording, line);
+		if (!rc && c->cli->cancel && *c->cli->cancel)
+			rc = iocom_err_set(&c->err, -ECANCELED, "interrupted");
+		if (rc)
+			break;
+	}
+	recording_close(recording);
+	return rc;
+}
+
+/* Jobs by the numbers that the workload gives them: those that never ran have none. */
+static void number_jobs(struct check *c)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < c->njobs; i++)
+		if (!c->jobs[i].never_ran)
+			c->jobs[kept++] = c->jobs[i];
+	c->njobs = kept;
+}
+
+/* --- the simulation ----------------------------------------------------------------- */
+
+static void add_sums(struct check_sums *s, const struct check_job *j,
+		     const struct sim_completion *done)
+{
+	double ms = done->end_ms - done->job->arrival_ms;
+
+	s->jobs++;
+	s->same_node += done->node == j->node;
+	s->measured += j->slowdown > 0 ? j->slowdown : j->turnaround_ms / done->alone_ms;
+	s->simulated += done->slowdown;
+	s->measured_ms += j->turnaround_ms;
+	s->simulated_ms += ms;
+	s->error += fabs(ms - j->turnaround_ms) / j->turnaround_ms;
+}
+
+static void completed(void *arg, const struct sim_completion *done)
+{
+	struct check *c = arg;
+	const struct check_job *j;
+
+	if (done->job->id >= c->njobs)
+		return;
+	j = &c->jobs[done->job->id];
+	if (!(j->turnaround_ms > 0) || !(done->alone_ms > 0))
+		return;
+	add_sums(&c->now->all, j, done);
+	add_sums(&c->now->kinds[done->job->kind], j, done);
+}
+
+static bool keep_going(void *arg, double time_ms, uint64_t ended)
+{
+	const struct check *c = arg;
+
+	(void)time_ms;
+	(void)ended;
+	return !(c->cli->cancel && *c->cli->cancel);
+}
+
+static int run(struct check *c, struct scenario *scenario)
+{
+	uint64_t seed = c->facts.live ? c->cli->seed : c->facts.seed;
+	struct workload *workload = scenario_workload(scenario, seed, &c->err);
+	struct sim_result result;
+	struct sim_run sim = {
+		.cluster = &scenario->cluster,
+		.workload = workload,
+		.policy = c->facts.policy,
+		.params = &scenario->params,
+		.progress = keep_going,
+		.completed = completed,
+		.arg = c,
+	};
+	int rc;
+
+	if (!workload)
+		return -EINVAL;
+	scenario->params.seed = seed;
+	c->info = *workload_info(workload);
+	rc = sim_run(&sim, &result, &c->err);
+	if (!rc)
+		sim_result_free(&result);
+	workload_free(workload);
+	return rc;
+}
+
+static int simulate(struct check *c, struct settings *s)
+{
+	struct scenario scenario;
+	int rc;
+
+	if (settings_set(s, "workload", c->cli->trace) || settings_set(s, "fidelity", "request") ||
+	    settings_merge(s, &c->cli->set))
+		return -ENOMEM;
+	if (c->cli->nodes && settings_set(s, "nodes", c->cli->nodes))
+		return -ENOMEM;
+	rc = scenario_open(&scenario, s, &c->err);
+	if (rc)
+		return rc;
+	c->now = &c->own;
+	rc = run(c, &scenario);
+	scenario.params.follow_recorded = true;
+	c->now = &c->recorded;
+	if (!rc && c->facts.live)
+		rc = run(c, &scenario);
+	scenario_close(&scenario);
+	return rc;
+}
+
+/* --- what came of it ---------------------------------------------------------------- */
+
+static double percent(double part, double whole)
+{
+	return whole > 0 ? 100 * part / whole : NAN;
+}
+
+static double difference(double simulated, double measured)
+{
+	return measured > 0 ? 100 * (simulated / measured - 1) : NAN;
+}
+
+static bool placements_met(const struct check *c)
+{
+	return !c->decisions ||
+	       percent((double)c->placed_alike, (double)c->decisions) >= GOAL_PLACEMENTS;
+}
+
+static bool slowdown_met(const struct check *c)
+{
+	const struct check_sums *s = &c->own.all;
+
+	return !s->jobs || fabs(difference(s->simulated, s->measured)) <= GOAL_SLOWDOWN;
+}
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void print_recording(const struct check *c)
+{
+	const struct recorded_facts *f = &c->facts;
+
+	printf("recording    %s: %s, %u node%s, %.0f s, %llu job%s, %llu ended; policy %s\n",
+	       c->cli->trace, f->live ? "live" : "simulated", f->nodes, plural(f->nodes),
+	       f->length_ms / 1e3, (unsigned long long)c->njobs, plural(c->njobs),
+	       (unsigned long long)c->ended, f->policy);
+	if (f->mixed)
+		printf("             (not all of its jobs ran under %s: all are simulated so)\n",
+		       f->policy);
+	if (c->never_ran)
+		printf("             %llu job%s came to nothing and %s left out\n",
+		       (unsigned long long)c->never_ran, plural(c->never_ran),
+		       c->never_ran == 1 ? "is" : "are");
+	if (!f->complete)
+		printf("             it was cut off\n");
+	if (f->dropped)
+		printf("             %llu line%s were lost by the recorder\n",
+		       (unsigned long long)f->dropped, plural(f->dropped));
+}
+
+static void print_placements(const struct check *c)
+{
+	if (!c->decisions) {
+		printf("placements   no decision is recorded\n");
+		return;
+	}
+	printf("placements   %llu of %llu decisions, taken again on what they looked at, are the "
+	       "same: %.1f %% (goal: %.0f %%); %llu with the same reasons to the last digit\n",
+	       (unsigned long long)c->placed_alike, (unsigned long long)c->decisions,
+	       percent((double)c->placed_alike, (double)c->decisions), GOAL_PLACEMENTS,
+	       (unsigned long long)c->alike);
+	for (size_t i = 0; i < SHOWN_MAX && c->shown[i].line; i++)
+		printf("             line %llu, job %s: not the same\n",
+		       (unsigned long long)c->shown[i].line,
+		       c->shown[i].job[0] ? c->shown[i].job : "(only asked)");
+}
+
+static void print_kinds(const struct check *c)
+{
+	printf("\n%-24s %6s %10s %10s %11s\n", "class", "jobs", "measured", "simulated",
+	       "difference");
+	for (uint32_t k = 0; k < c->info.kinds; k++) {
+		const struct check_sums *s = &c->own.kinds[k];
+		double n = (double)s->jobs;
+
+		if (s->jobs)
+			printf("%-24s %6llu %10.2f %10.2f %+9.1f %%\n",
+			       c->info.kind[k][0] ? c->info.kind[k] : "(none)",
+			       (unsigned long long)s->jobs, s->measured / n, s->simulated / n,
+			       difference(s->simulated, s->measured));
+	}
+}
+
+static void print_times(const struct check *c)
+{
+	const struct check_sums *s = &c->own.all, *r = &c->recorded.all;
+	double n = (double)s->jobs;
+
+	if (!s->jobs) {
+		printf("slowdown     no job's end is recorded\n");
+		return;
+	}
+	printf("slowdown     measured %.2f, simulated %.2f: %+.1f %% (goal: within %.0f %%)\n",
+	       s->measured / n, s->simulated / n, difference(s->simulated, s->measured),
+	       GOAL_SLOWDOWN);
+	printf("turn-around  measured %.2f s, simulated %.2f s: %+.1f %%; job by job they are "
+	       "%.1f %% apart\n",
+	       s->measured_ms / n / 1e3, s->simulated_ms / n / 1e3,
+	       difference(s->simulated_ms, s->measured_ms), 100 * s->error / n);
+	printf("nodes        %llu of %llu jobs ran, simulated, on the node where they really ran: "
+	       "%.1f %%\n",
+	       (unsigned long long)s->same_node, (unsigned long long)s->jobs,
+	       percent((double)s->same_node, n));
+	if (r->jobs)
+		printf("machines     with every job where it really ran: slowdown %.2f: %+.1f %%; "
+		       "job by job %.1f %% apart\n",
+		       r->simulated / n, difference(r->simulated, r->measured), 100 * r->error / n);
+	print_kinds(c);
+}
+
+static json_t *number(double value)
+{
+	return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *sums_json(const struct check_sums *s)
+{
+	double n = (double)s->jobs;
+
+	return json_pack("{s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "jobs", (json_int_t)s->jobs,
+			 "slowdown_measured", number(s->measured / n), "slowdown_simulated",
+			 number(s->simulated / n), "slowdown_difference_percent",
+			 number(difference(s->simulated, s->measured)), "turnaround_measured_ms",
+			 number(s->measured_ms / n), "turnaround_simulated_ms",
+			 number(s->simulated_ms / n), "turnaround_difference_percent",
+			 number(difference(s->simulated_ms, s->measured_ms)),
+			 "turnaround_job_error_percent", number(100 * s->error / n),
+			 "same_node_percent", number(percent((double)s->same_node, n)));
+}
+
+static json_t *check_json(const struct check *c)
+{
+	const struct recorded_facts *f = &c->facts;
+	json_t *kinds = json_object();
+
+	for (uint32_t k = 0; kinds && k < c->info.kinds; k++)
+		if (c->own.kinds[k].jobs)
+			json_object_set_new(kinds, c->info.kind[k], sums_json(&c->own.kinds[k]));
+	return json_pack(
+		"{s:s,s:b,s:b,s:I,s:I,s:s,s:b,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:o,s:o}",
+		"recording", c->cli->trace, "live", f->live, "complete", f->complete, "lines_lost",
+		(json_int_t)f->dropped, "nodes", (json_int_t)f->nodes, "policy", f->policy,
+		"policies_mixed", f->mixed, "length_ms", number(f->length_ms), "jobs",
+		(json_int_t)c->njobs, "jobs_ended", (json_int_t)c->ended, "jobs_never_ran",
+		(json_int_t)c->never_ran, "decisions", (json_int_t)c->decisions, "placements_same",
+		(json_int_t)c->placed_alike, "plans_same", (json_int_t)c->alike,
+		"placements_same_percent",
+		number(percent((double)c->placed_alike, (double)c->decisions)), "times",
+		sums_json(&c->own.all), "times_where_they_ran", sums_json(&c->recorded.all),
+		"classes", kinds);
+}
+
+static int deliver(const struct check *c)
+{
+	if (c->cli->json) {
+		json_t *out = check_json(c);
+		int rc =
+			out ? json_dumpf(out, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : -1;
+
+		json_decref(out);
+		putchar('\n');
+		if (rc)
+			return cli_fail(c->cli, CLI_FAILED, "cannot write the output");
+	} else {
+		print_recording(c);
+		print_placements(c);
+		print_times(c);
+	}
+	if (fflush(stdout))
+		return cli_fail(c->cli, CLI_FAILED, "cannot write the output");
+	return placements_met(c) && slowdown_met(c) ? CLI_OK : CLI_FAILED;
+}
+
+/* --- the command -------------------------------------------------------------------- */
+
+static int check(struct check *c, struct settings *s)
+{
+	int rc = recorded_settings(c->cli->trace, s, &c->facts, &c->err);
+
+	if (rc == 0)
+		return iocom_err_set(&c->err, -EINVAL, "%s is no recording that can be read twice",
+				     c->cli->trace);
+	if (rc < 0)
+		return rc;
+	if (c->cli->policies)
+		snprintf(c->facts.policy, sizeof(c->facts.policy), "%s", c->cli->policies);
+	rc = read_recording(c);
+	if (rc)
+		return rc;
+	number_jobs(c);
+	return c->njobs ? simulate(c, s) : 0;
+}
+
+int cli_check_recording(const struct cli *cli)
+{
+	struct check c = {.cli = cli, .running = json_object()};
+	struct settings s = {0};
+	int rc = c.running ? check(&c, &s) : -ENOMEM, ret;
+
+	if (rc)
+		ret = cli_fail(cli, CLI_FAILED, "%s", c.err.text[0] ? c.err.text : strerror(-rc));
+	else
+		ret = deliver(&c);
+	settings_free(&s);
+	json_decref(c.running);
+	free(c.jobs);
+	return ret;
+}

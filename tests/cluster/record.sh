@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# 24 real jobs on three nodes (disks 20, 20, 10 MB/s) under IOCM-RE, recorded on every
+# node, merged and replayed: every decision taken again must be the same, and the
+# simulated slowdown must come near the measured one.
+# RECORD_JOBS, RECORD_SEED, RECORD_SECONDS change the mix; RECORD_KEEP=DIR keeps the recordings.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+. tests/lib/tap.sh
+. tests/lib/cluster.sh
+IOCOM=$IOCOM_BUILD/iocom
+jobs=${RECORD_JOBS:-24}
+cluster_up --nodes 3 --disk 20,20,10 --mem 1000
+for n in n1 n2 n3; do on $n "$WORK" make $DISK/data 64 & done
+wait
+tap_true "every node hears of every other" until_true 10 sees n1 3
+
+# --- who may
+out=$("$TESTBED" exec n1 --user nobody -- iocom record --out - 2>&1)
+tap_is "an ordinary user: 1" "$?" 1
+tap_like "an ordinary user: why not" "$out" 'only root may record node n1: a recording shows the jobs of all users'
+
+# --- a full disk keeps what fitted, whole lines
+mkdir "$SCRATCH/full"
+mount -t tmpfs -o size=16k tmpfs "$SCRATCH/full"
+"$TESTBED" exec n2 -- iocom record --out "$SCRATCH/full/r.jsonl" 2>"$SCRATCH/full.log" &
+full=$!
+
+# --- the mix, recorded by all three
+recorders=()
+for n in n1 n2 n3; do
+	"$TESTBED" exec $n -- iocom record --out "$SCRATCH/$n.jsonl.gz" 2>"$SCRATCH/$n.log" &
+	recorders+=($!)
+done
+recording() { # the first lines reach the file within some seconds
+	[ "$(find "$SCRATCH" -maxdepth 1 -name '.n?.jsonl.gz.*' -size +0 | wc -l)" -eq 3 ]
+}
+tap_true "all three record" until_true 20 recording
+wait $full
+tap_is "a full disk: 1" "$?" 1
+tap_like "a full disk: said" "$(cat "$SCRATCH/full.log")" 'No space left on device; what came before is kept'
+"$IOCOM" record --merge - "$SCRATCH/full/r.jsonl" >"$SCRATCH/full.jsonl" 2>/dev/null
+tap_is "a full disk: what there is, is whole lines" "$?" 0
+tap_calc "a full disk: and more than the header" "$(wc -l <"$SCRATCH/full.jsonl") > 4"
+
+python3 tests/cluster/mix.py --testbed "$TESTBED" --work "$WORK" --jobs "$jobs" \
+	--seconds "${RECORD_SECONDS:-30}" --seed "${RECORD_SEED:-2}" --policies iocm-re \
+	--homes n1=6,n2=2,n3=1 --run-only
+tap_is "every job ended well" "$?" 0
+ended() { [ "$(on n1 iocom nodes --json | jq '[.nodes[].jobs] | add')" -eq 0 ]; }
+tap_true "all jobs have left" until_true 10 ended
+kill -INT "${recorders[@]}"
+for i in 0 1 2; do
+	wait "${recorders[$i]}"
+	tap_is "recorder of n$((i + 1)): 0" "$?" 0
+done
+sed 's/^/# | /' "$SCRATCH"/n?.log
+"$IOCOM" record --merge "$SCRATCH/all.jsonl.gz" "$SCRATCH"/n?.jsonl.gz
+tap_is "merge: 0" "$?" 0
+[ -z "${RECORD_KEEP:-}" ] || cp "$SCRATCH"/*.jsonl.gz "$RECORD_KEEP"
+
+# --- replayed
+"$IOCOM" replay "$SCRATCH/all.jsonl.gz" --check | sed "s|$SCRATCH/||;s/^/# | /"
+"$IOCOM" replay "$SCRATCH/all.jsonl.gz" --check --json >"$SCRATCH/check.json"
+check() { jq -r "$1" "$SCRATCH/check.json"; }
+tap_is "all jobs are in the recording, with their ends" "$(check .jobs_ended)" "$jobs"
+tap_is "all decisions too" "$(check .decisions)" "$jobs"
+tap_is "no line was lost" "$(check .lines_lost)" 0
+tap_is "it is whole" "$(check .complete)" true
+tap_calc "placements: $(check .placements_same_percent) % of the decisions are the same (>= 95 %)" \
+	"$(check .placements_same_percent) >= 95"
+tap_is "the same object file on the same view: every reason to the last digit" "$(check .plans_same)" "$jobs"
+own=$(check .times.slowdown_difference_percent)
+machines=$(check .times_where_they_ran.slowdown_difference_percent)
+tap_calc "slowdown simulated within 25 % of the measured one: $own % (goal 10 %)" "$own < 25 && $own > -25"
+tap_calc "slowdown with every job where it ran, within 25 %: $machines % (goal 10 %)" \
+	"$machines < 25 && $machines > -25"
+
+# --- what if
+"$IOCOM" replay "$SCRATCH/all.jsonl.gz" --policy nlb,iocm-re --json >"$SCRATCH/whatif.json"
+tap_is "under other policies: 0" "$?" 0
+slowdown() { jq ".results[] | select(.series==\"$1\").measures.slowdown.mean" "$SCRATCH/whatif.json"; }
+echo "# | what if nobody had moved: slowdown $(slowdown nlb), with iocm-re $(slowdown iocm-re)"
+tap_calc "the replay knows what balancing was worth" "$(slowdown nlb) > $(slowdown iocm-re)"
+tap_done

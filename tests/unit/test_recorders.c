@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * What an agent tells who records it, through its real socket: whole recordings,
+ * whose decisions can be taken again, also when the reader is too slow for them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent.h"
+#include "clients.h"
+#include "clock.h"
+#include "record_stream.h"
+#include "recorders.h"
+#include "recording.h"
+
+#define NODES 40
+#define TRIES 2000
+
+static struct agent agent;
+static char dir[32], path[64];
+
+static struct iocom_vector vector(const char *name, double load)
+{
+	struct iocom_vector v = {
+		.port = 7700,
+		.boot_id = 7,
+		.sequence = 1,
+		.time_ns = 1,
+		.period_ms = 1000,
+		.cores = 2,
+		.cpu_speed = 1,
+		.run_queue = load,
+		.memory_mb = 1000,
+		.memory_requested_mb = 100 + load,
+		.explicit_per_ms = 0.1 * load,
+		.disks = 1,
+		.disk_arrivals_per_ms = 0.1 * load,
+		.disk_utilisation = load < 10 ? load / 10 : 1,
+		.disk_service_ms = 3,
+		.disk_service_ms2 = 9,
+		.disk_mb_per_s = 20,
+		.disk_fixed_ms = 0.1,
+		.network_mb_per_s = 125,
+		.io_tasks = 1,
+		.accepts_jobs = true,
+	};
+
+	snprintf(v.name, sizeof(v.name), "%s", name);
+	return v;
+}
+
+/* All nodes tell something new. */
+static void change(unsigned int turn)
+{
+	char name[16];
+
+	agent.own = vector("me", 9 + turn % 3);
+	for (unsigned int i = 0; i < NODES; i++) {
+		struct iocom_vector v;
+
+		snprintf(name, sizeof(name), "n%02u", i);
+		v = vector(name, (i * 7 + turn) % 11 * 0.5);
+		v.sequence = turn + 1;
+		assert_int_equal(matrix_put(&agent.matrix, &v, 0, clock_boot_ns()), 0);
+	}
+}
+
+static void stop(void *arg)
+{
+	(void)arg;
+	loop_stop(agent.loop);
+}
+
+/* The agent's loop, for a moment. */
+static void pump(void)
+{
+	struct loop_timer timer = {.fire = stop};
+
+	loop_start(agent.loop, &timer, CLOCK_NS_PER_MS);
+	assert_int_equal(loop_run(agent.loop), 0);
+}
+
+static int setup(void **state)
+{
+	struct iocom_err err = {0};
+
+	(void)state;
+	strcpy(dir, "/tmp/iocom-rec-XXXXXX");
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(path, sizeof(path), "%s/r.jsonl", dir);
+	memset(&agent, 0, sizeof(agent));
+	strcpy(agent.set.name, "me");
+	strcpy(agent.set.policy, "iocm-re");
+	strcpy(agent.set.run_dir, dir);
+	agent.set.period_s = 1;
+	matrix_init(&agent.matrix, "me");
+	change(0);
+	return loop_new(&agent.loop, &err) || clients_new(&agent.clients, &agent, &err);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	recorders_stop(&agent);
+	clients_free(agent.clients);
+	loop_free(agent.loop);
+	matrix_fini(&agent.matrix);
+	view_charges_fini(&agent.charges);
+	unlink(path);
+	rmdir(dir);
+	return 0;
+}
+
+/* --- the reader ---------------------------------------------------------------------- */
+
+/* Every line that comes, into F, until it has been quiet for a while or closed. */
+static unsigned int drain(struct record_stream *s, FILE *f)
+{
+	struct iocom_err err = {0};
+	unsigned int lines = 0;
+	const char *line;
+	size_t n;
+
+	for (int quiet = 0; quiet < 20 && !s->ended;) {
+		int rc = record_stream_next(s, &line, &n, &err);
+
+		if (rc < 0)
+			fail_msg("%s", err.text);
+		if (rc == 0) {
+			quiet++;
+			pump();
+			continue;
+		}
+		quiet = 0;
+		lines++;
+		assert_int_equal(line[n - 1], '\n');
+		assert_int_equal(fwrite(line, 1, n, f), n);
+	}
+	return lines;
+}
+
+static struct record_stream begin(FILE *f)
+{
+	struct record_stream s;
+	struct iocom_err err = {0};
+
+	if (record_stream_open(dir, &s, &err))
+		fail_msg("%s", err.text);
+	for (int i = 0; i < TRIES && !agent.recorders; i++)
+		pump();
+	assert_non_null(agent.recorders);
+	/* The header, this node and the others with their loads. */
+	assert_int_equal(drain(&s, f), 1 + 2 * (NODES + 1));
+	return s;
+}
+
+static void end(struct record_stream *s, FILE *f)
+{
+	record_stream_finish(s);
+	for (int i = 0; i < TRIES && !s->ended; i++)
+		drain(s, f);
+	assert_true(s->ended);
+	record_stream_close(s);
+	assert_int_equal(fclose(f), 0);
+	for (int i = 0; i < TRIES && agent.recorders; i++)
+		pump();
+	assert_null(agent.recorders);
+}
+
+/* --- what happens -------------------------------------------------------------------- */
+
+static void decide(unsigned int number, const char *policy, bool run)
+{
+	struct job_order order = {.submit_ns = clock_real_ns(), .class_name = "a\xff\nb"};
+	struct rules_request request = {
+		.cpu_ms = 100,
+		.io_per_ms = 0.3,
+		.request_kb = 64,
+		.memory_mb = 20,
+		.requests = 700,
+		.tasks = 1,
+	};
+	struct view_decision decision;
+	struct view_policy chosen;
+	struct view_file view;
+	struct iocom_err err = {0};
+
+	snprintf(order.job, sizeof(order.job), "me-0000002a-%u", number);
+	assert_int_equal(view_policy_parse(policy, &chosen, &err), 0);
+	assert_int_equal(
+		view_build(&agent.own, &agent.matrix, &agent.charges, clock_boot_ns(), &view), 0);
+	view.seed = number;
+	view.job = request;
+	assert_int_equal(view_decide(&view, &chosen, &decision, &err), 0);
+	recorders_decided(&agent, &(struct recorders_decision){
+					  .order = &order,
+					  .request = &request,
+					  .view = &view,
+					  .decision = &decision,
+					  .run = run,
+				  });
+	view_decision_fini(&decision);
+	view_file_fini(&view);
+}
+
+static void charge(const char *node)
+{
+	struct view_charge c = {
+		.boot_id = 7,
+		.sequence = 1000000,
+		.since_ns = clock_boot_ns(),
+		.request = {.io_per_ms = 0.3, .requests = 700, .request_kb = 64, .tasks = 1},
+	};
+
+	snprintf(c.node, sizeof(c.node), "%s", node);
+	view_charge_add(&agent.charges, &c);
+}
+
+static void finish(unsigned int number, const char *from, uint64_t kind, uint64_t value)
+{
+	struct job_report r = {
+		.kind = kind,
+		.value = value,
+		.start_ns = clock_real_ns(),
+		.wall_ms = 2500,
+		.cpu_ms = 40,
+		.requests = 700,
+		.request_kb = 65.536,
+		.memory_mb = 2,
+		.faults_per_ms = 0.5,
+	};
+
+	snprintf(r.job, sizeof(r.job), "me-0000002a-%u", number);
+	recorders_finished(&agent, from, &r);
+}
+
+/* --- what was recorded ---------------------------------------------------------------- */
+
+struct found {
+	unsigned int nodes, submitted, decisions, only_asked, finished;
+	uint64_t dropped;
+	struct recording_finish last;
+};
+
+static struct found check_file(void)
+{
+	const struct recording_line *line;
+	struct found found = {0};
+	struct iocom_err err = {0};
+	struct recording *r;
+	int rc;
+
+	if (recording_open(path, &r, &err))
+		fail_msg("%s", err.text);
+	assert_string_equal(recording_header(r)->node, "me");
+	assert_true(recording_header(r)->live);
+	assert_true(recording_header(r)->period_ms == 1000);
+	while ((rc = recording_next(r, &line, &err)) > 0) {
+		struct view_decision again;
+
+		found.nodes += line->kind == RECORDING_NODE;
+		found.submitted += line->kind == RECORDING_SUBMIT;
+		if (line->kind == RECORDING_FINISH) {
+			found.finished++;
+			found.last = line->finish;
+		}
+		if (line->kind == RECORDING_END)
+			found.dropped = line->dropped;
+		if (line->kind != RECORDING_DECISION)
+			continue;
+		found.decisions++;
+		found.only_asked += !line->decision.job[0];
+		rc = recording_decide(r, 0, &again, &err);
+		if (rc != 1)
+			fail_msg("line %llu: %d %s", (unsigned long long)line->number, rc,
+				 err.text);
+		view_decision_fini(&again);
+	}
+	if (rc < 0)
+		fail_msg("%s", err.text);
+	assert_true(recording_complete(r));
+	recording_close(r);
+	return found;
+}
+
+static void test_lines(void **state)
+{
+	FILE *f = fopen(path, "w");
+	struct record_stream s = begin(f);
+	struct found found;
+
+	(void)state;
+	recorders_period(&agent);
+	assert_int_equal(drain(&s, f), 0); /* nothing new: nothing told */
+	change(1);
+	recorders_period(&agent);
+	assert_true(drain(&s, f) >= NODES);
+	decide(1, "iocm-re", true);
+	change(2); /* not told before it is decided on */
+	charge("n03");
+	decide(2, "io-re", true);
+	decide(3, "random", false);
+	finish(1, "n05", 0, 3);
+	finish(2, "me", 1, 9);
+	finish(2, "unheard-of", 0, 0); /* cannot be written: counted */
+	end(&s, f);
+	found = check_file();
+	assert_int_equal(found.submitted, 2);
+	assert_int_equal(found.decisions, 3);
+	assert_int_equal(found.only_asked, 1);
+	assert_int_equal(found.finished, 2);
+	assert_int_equal(found.dropped, 1);
+	assert_int_equal(agent.counters.record_lines_lost, 1);
+	assert_int_equal(found.last.exit, -9);
+	assert_int_equal(found.last.moves, 0);
+	assert_true(found.last.measured.wall_ms == 2500 && found.last.measured.requests == 700 &&
+		    found.last.measured.page_faults == 20);
+	assert_false(recording_never_ran(&found.last));
+}
+
+/* It reads nothing while much is told: lines are lost, but none that remains is wrong. */
+static void test_slow_reader(void **state)
+{
+	FILE *f = fopen(path, "w");
+	struct record_stream s = begin(f);
+	unsigned int turn = 1, kept;
+	struct found found;
+
+	(void)state;
+	while (turn < 5000 && agent.counters.record_lines_lost < 100) {
+		change(turn);
+		if (turn % 3)
+			recorders_period(&agent);
+		decide(turn, turn % 2 ? "iocm-re" : "wal", true);
+		turn++;
+	}
+	assert_true(agent.counters.record_lines_lost >= 100);
+	drain(&s, f);
+	kept = turn;
+	for (; turn < kept + 5; turn++) {
+		change(turn);
+		decide(turn, "iocm-re", true);
+	}
+	end(&s, f);
+	found = check_file();
+	assert_int_equal(found.dropped, agent.counters.record_lines_lost);
+	assert_true(found.decisions >= 5 && found.decisions < turn);
+}
+
+/* A client that goes away in the middle takes its recorder with it; others go on. */
+static void test_two(void **state)
+{
+	FILE *f = fopen(path, "w"), *other = fopen("/dev/null", "w");
+	struct record_stream s = begin(f), gone = begin(other);
+
+	(void)state;
+	decide(1, "iocm-re", true);
+	record_stream_close(&gone);
+	pump();
+	change(5);
+	recorders_period(&agent);
+	decide(2, "iocm-re", true);
+	assert_int_equal(agent.counters.record_lines_lost, 0);
+	end(&s, f);
+	fclose(other);
+	assert_int_equal(check_file().decisions, 2);
+}
+
+/* An agent that stops says so with the end line. */
+static void test_agent_stops(void **state)
+{
+	FILE *f = fopen(path, "w");
+	struct record_stream s = begin(f);
+
+	(void)state;
+	decide(1, "iocm-re", true);
+	recorders_stop(&agent);
+	assert_null(agent.recorders);
+	drain(&s, f);
+	record_stream_close(&s);
+	fclose(f);
+	assert_int_equal(check_file().decisions, 1);
+}
+
+/* Nothing is made where nobody records. */
+static void test_nobody(void **state)
+{
+	(void)state;
+	recorders_period(&agent);
+	decide(1, "iocm-re", true);
+	finish(1, "me", 0, 0);
+	assert_null(agent.recorders);
+	assert_int_equal(agent.counters.record_lines_lost, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_lines, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_slow_reader, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_two, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_agent_stops, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nobody, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
