@@ -263,6 +263,13 @@ format-check: ## fail when a C source is not formatted
 bench: $(patsubst tests/%.c,$(BUILD)/tests/%,$(BENCH_SOURCES)) ## print the benchmark tables
 	@for b in $^; do echo "== $${b##*/}"; $$b || exit 1; done
 
+FIGURES ?= $(BUILD)/figures
+SEEDS   ?= 10
+.PHONY: figures
+figures: $(BUILD)/iocom-sim ## all figures of the papers and the page of claims, build/figures/index.html
+	@mkdir -p $(FIGURES)
+	@$(BUILD)/iocom-sim figures --seeds $(SEEDS) --out $(FIGURES)
+
 .PHONY: bench-sim
 bench-sim: $(BENCH_sim) ## the simulator: speed, threads, against SimGrid; WHAT=size: 10 M jobs
 	@$(BUILD)/tests/bench/bench_sim $(WHAT)
