@@ -6,7 +6,8 @@
  * The first RULES_EXAMINED_MAX nodes are judged one by one, with reasons.  After
  * them whole subtrees are dropped as soon as their bound shows that no node in
  * them can pass.  A brief plan asks for the choice alone: bounds are used from
- * the start where that cannot change it, and the search ends with the choice.
+ * the first failure on where that cannot change it, and the search ends with the
+ * choice.
  *
  * Tasks of one job spread over equal nodes (O-16): while the choice holds a task
  * of this job already, an equal node without one takes its place.  So many
@@ -240,10 +241,10 @@ int rules_contest_run(struct rules_decision *d, const struct rules_contest *cont
 		.d = d,
 		.contest = contest,
 		.settled = true,
-		/* A limit on the nodes examined must count the same ones, brief or not. */
-		.bounded = d->examined >= RULES_EXAMINED_MAX ||
-			   (d->brief && d->params->examine_max == 0),
+		.bounded = d->examined >= RULES_EXAMINED_MAX,
 	};
+	/* A limit on the nodes examined must count the same ones, brief or not. */
+	bool early = d->brief && d->params->examine_max == 0;
 	uint32_t k;
 	int ret = start(&run);
 
@@ -256,7 +257,7 @@ int rules_contest_run(struct rules_decision *d, const struct rules_contest *cont
 		if (ret == RULES_SEARCH_LEAF && k != d->home && examine(&run, k))
 			break;
 		if (run.bounded ? candidates == 0 && d->plan->ncandidates > 0 && !contest->try_next
-				: d->examined >= RULES_EXAMINED_MAX)
+				: early || d->examined >= RULES_EXAMINED_MAX)
 			begin_bounds(&run);
 	}
 	if (ret < 0)

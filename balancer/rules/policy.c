@@ -159,7 +159,8 @@ uint32_t rules_policy_indexes(enum rules_policy policy, const struct rules_param
 	if (policy == RULES_IOCM_RE_HOM)
 		order = RULES_ORDER_IO;
 	return RULES_KEEP(RULES_INDEX_BOUNDS) | RULES_KEEP(order) | mem_re |
-	       (policy == RULES_COM ? RULES_KEEP(RULES_ORDER_COM) | RULES_KEEP(RULES_ORDER_IO) : 0) |
+	       (policy == RULES_COM ? RULES_KEEP(RULES_ORDER_COM) | RULES_KEEP(RULES_ORDER_IO)
+				    : 0) |
 	       (policy == RULES_IOCM_PM && p->hom_pm ? RULES_KEEP(RULES_ORDER_IO) : 0);
 }
 

@@ -106,7 +106,7 @@ struct rules_params {
 	bool io_order_share;  /* O-21: inside K least L_IO/threshold, not least L_IO; false */
 	bool hom_stage_explicit; /* O-22: the first stage of 3.7 asks for explicit load only; false
 				  */
-	bool hom_pm; /* 3.9: IOCM-PM places as 3.7 (equal nodes), not as 3.8; false */
+	bool hom_pm;		 /* 3.9: IOCM-PM places as 3.7 (equal nodes), not as 3.8; false */
 	bool spread_tasks;	 /* O-16: among ties a node without a task of this job; true */
 	double parallel_start;	 /* O-17: where tasks start before any balancing: 0 all at home,
 				  * 1 round-robin from home; 0 */

@@ -12,11 +12,13 @@ iocom=$build/iocom
 
 dir=$(mktemp -d /tmp/iocom-top-XXXXXX)
 agent=
-tm() { tmux -L "${dir##*/}" -f /dev/null "$@"; }
+# A server of its own for each screen: a killed one may not have left yet.
+server=0
+tm() { tmux -L "${dir##*/}.$server" -f /dev/null "$@"; }
 cleanup() {
 	[ -z "$agent" ] || kill "$agent" 2>/dev/null
 	tm kill-server 2>/dev/null
-	rm -rf "$dir"
+	rm -rf "$dir" "${TMUX_TMPDIR:-/tmp}/tmux-$(id -u)/${dir##*/}."*
 }
 trap cleanup EXIT
 
@@ -45,6 +47,7 @@ screen() { # REGEX
 open_screen() { # WIDTH HEIGHT [ENVIRONMENT...]
 	local w=$1 h=$2
 	shift 2
+	server=$((server + 1))
 	tm new-session -d -x "$w" -y "$h" \
 		"env LC_ALL=C.UTF-8 $* $iocom top --run-dir $dir -d 0.2; echo left with \$?; sleep 60"
 }
