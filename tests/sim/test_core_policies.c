@@ -108,6 +108,29 @@ static void balancing_helps_where_load_is_skewed(void **state)
 	}
 }
 
+/* However CPU load counts, to a batch system a node whose task waits for its disk is taken. */
+static void a_batch_system_counts_who_is_there(void **state)
+{
+	struct sim_result r[2];
+
+	(void)state;
+	for (int runnable = 0; runnable < 2; runnable++) {
+		struct bench b;
+
+		mix_init(&b, "8xfc");
+		b.policy = "bs";
+		b.params.fidelity = SIM_FLUID;
+		b.params.cpu_load_runnable = runnable;
+		bench_run(&b, &r[runnable]);
+		for (uint32_t i = 0; i < r[runnable].nnodes; i++)
+			assert_true(r[runnable].nodes[i].jobs_mean <= 1);
+		bench_free(&b);
+	}
+	assert_close(r[0].slowdown.mean, r[1].slowdown.mean, 0);
+	sim_result_free(&r[0]);
+	sim_result_free(&r[1]);
+}
+
 /* Without a measuring window, news of the last microsecond is as good as the present. */
 static void a_tiny_period_is_none(void **state)
 {
@@ -199,6 +222,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_policy_loses_nothing),
 		cmocka_unit_test(balancing_helps_where_load_is_skewed),
+		cmocka_unit_test(a_batch_system_counts_who_is_there),
 		cmocka_unit_test(a_tiny_period_is_none),
 		cmocka_unit_test(the_controller_sets_the_nodes),
 		cmocka_unit_test(fidelities_agree),
