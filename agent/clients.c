@@ -194,7 +194,7 @@ static void send_frame(struct client *c, enum frame_type type, const char *text)
 /* What waits moves to the front, so that a stream does not run out of room. */
 static void out_compact(struct client *c)
 {
-	if (c->out_start < c->out_room / 2)
+	if (!c->out_start || c->out_start < c->out_room / 2)
 		return;
 	memmove(c->out, c->out + c->out_start, c->out_end - c->out_start);
 	c->out_end -= c->out_start;

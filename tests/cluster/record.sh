@@ -23,7 +23,9 @@ tap_like "an ordinary user: why not" "$out" 'only root may record node n1: a rec
 # --- a full disk keeps what fitted, whole lines
 mkdir "$SCRATCH/full"
 mount -t tmpfs -o size=16k tmpfs "$SCRATCH/full"
-"$TESTBED" exec n2 -- iocom record --out "$SCRATCH/full/r.jsonl" 2>"$SCRATCH/full.log" &
+# Not by testbed exec: the node has mounts of its own.
+run_dir=$(on n2 sh -c 'echo $IOCOM_RUN_DIR')
+timeout 60 "$IOCOM" record --run-dir "$run_dir" --out "$SCRATCH/full/r.jsonl" 2>"$SCRATCH/full.log" &
 full=$!
 
 # --- the mix, recorded by all three
@@ -49,6 +51,7 @@ python3 tests/cluster/mix.py --testbed "$TESTBED" --work "$WORK" --jobs "$jobs" 
 tap_is "every job ended well" "$?" 0
 ended() { [ "$(on n1 iocom nodes --json | jq '[.nodes[].jobs] | add')" -eq 0 ]; }
 tap_true "all jobs have left" until_true 10 ended
+echo "# | load of this machine, by all that runs on it: $(cut -d' ' -f1 /proc/loadavg) of $(nproc) CPUs"
 kill -INT "${recorders[@]}"
 for i in 0 1 2; do
 	wait "${recorders[$i]}"
