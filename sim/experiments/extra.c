@@ -8,12 +8,12 @@
 /*
  * Without the trace: a generated hour with its statistics, runs 0-4 together: 18,582
  * processes an hour on six hosts, mean 0.405 s, Pareto tail of exponent 1.19, hosts
- * as unequal as in run 0.
+ * as unequal as in them.
  */
 static const struct paper_setting csd_settings[] = {
 	{"nodes", "6xfc:ram=100000,buffer=160", "six hosts; no paging: the trace has no memory"},
-	{"workload", "gen:plain,lifetime=pareto,home_weights=1.5:1.0:0.05:1.9:0.75:2.0",
-	 "as the trace's hour: hosts as unequal as in run 0"},
+	{"workload", "gen:plain,lifetime=pareto,home_weights=20691:107:28:12502:23585:35997",
+	 "as the trace's hour: hosts as unequal as in its five hours"},
 	{"load.jobs", "18582", "mean of runs 0-4"},
 	{"load.interarrival_ms", "193.7", "in an hour"},
 	{"load.lifetime_mean_ms", "405", "mean of runs 0-4"},
@@ -31,13 +31,45 @@ const struct paper csd_paper = {"CSD", "The process trace that the papers began 
 
 static const struct point hour[] = {{"one hour", NAN, NULL}, {NULL, 0, NULL}};
 
+/*
+ * Remote execution as the papers have it knows each process's CPU time and moves only
+ * from homes with more than four; the trace's authors know nothing and have no such
+ * threshold.
+ */
+static const struct series csd_series[] = {
+	{NULL, "nlb", NULL},
+	{"cpu-re", "cpu-re", NULL},
+	{"cpu-re, blind", "cpu-re", "cpu_cost_test=0"},
+	{"cpu-re, threshold 1", "cpu-re", "cpu_threshold=1"},
+	{"cpu-pm", "cpu-pm", NULL},
+	{"age alone", "cpu-pm", "fixed_cost_ms=1e12 cpu_threshold=1"},
+	{NULL, NULL, NULL},
+};
+
+#define CSD_WHY                                                                                    \
+	"a non-preemptive policy that knows each process's CPU time moves the few that matter at " \
+	"their start; the authors' knows nothing"
+
 static const struct claim csd_claims[] = {
-	ORDINAL(BELOW, "age-based preemptive migration beats remote execution", .a = "cpu-pm",
-		.b = "cpu-re", .measure = M_DELAY),
-	QUANTITATIVE(RATIO, "it reduces the mean delay by 35 to 50 %", .a = "cpu-pm", .b = "cpu-re",
-		     .measure = M_DELAY, .by = RATIO_REDUCTION, .printed = 0.425, .band = 0.176,
-		     .reading = "the mean reduction lies within 35-50 %"),
-	{.text = NULL},
+	ORDINAL(BELOW, "age-based preemptive migration beats the non-preemptive form",
+		.a = "age alone", .b = "cpu-re|cpu-re, blind", .measure = M_DELAY,
+		.reading = "no remote execution, any process whose age exceeds the criterion"),
+	QUANTITATIVE(RATIO, "it reduces the mean delay by 35 to 50 %", .a = "age alone",
+		     .b = "cpu-re, blind", .measure = M_DELAY, .by = RATIO_REDUCTION,
+		     .printed = 0.425, .band = 0.18,
+		     .reading = "against remote execution that knows no CPU times, threshold 4"),
+	QUANTITATIVE(RATIO, "the same against remote execution that knows each CPU time",
+		     .a = "age alone", .b = "cpu-re", .measure = M_DELAY, .by = RATIO_REDUCTION,
+		     .printed = 0.425, .band = 0.18, .why = CSD_WHY, .bound = "CSD-PM"),
+	QUANTITATIVE(RATIO, "the same against remote execution that moves at any imbalance",
+		     .a = "age alone", .b = "cpu-re, threshold 1", .measure = M_DELAY,
+		     .by = RATIO_REDUCTION, .printed = 0.425, .band = 0.18,
+		     .reading = "knows each CPU time, threshold 1", .why = CSD_WHY,
+		     .bound = "CSD-PM"),
+	QUANTITATIVE(RATIO, "the same for migration after such remote execution, threshold 4",
+		     .a = "cpu-pm", .b = "cpu-re", .measure = M_DELAY, .by = RATIO_REDUCTION,
+		     .printed = 0.425, .band = 0.18, .why = CSD_WHY, .bound = "CSD-PM"),
+	CLAIMS_END,
 };
 
 static const struct series fidelity[] = {
@@ -99,8 +131,10 @@ const struct experiment extra_experiments[] = {
 	{.id = "CSD-PM",
 	 .paper = "CSD",
 	 .title = "age-based preemptive migration against remote execution",
+	 .reading = "which non-preemptive form the authors compare with decides the outcome: four "
+		    "are judged, and the claim holds against two of them on the real trace",
 	 .points = hour,
-	 .policies = "nlb cpu-re cpu-pm",
+	 .series = csd_series,
 	 .plot = PLOT_BARS,
 	 .y = M_DELAY,
 	 .claims = csd_claims,

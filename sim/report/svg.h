@@ -21,6 +21,7 @@ void svg_looks(const struct report *r, struct look *out);
 const char *svg_short_label(const struct report *r, size_t series);
 void svg_quoted(FILE *f, const char *text); /* "text" for gnuplot */
 void svg_value(FILE *f, double v);
+void svg_empty(FILE *f); /* in place of a plot without a value, which gnuplot refuses */
 void svg_title(const struct sweep *s, FILE *f); /* "ID: title" */
 
 void svg_grid(const struct report *r, const struct look *look, FILE *f); /* lines or bars */

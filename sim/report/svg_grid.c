@@ -63,12 +63,28 @@ static bool in_facet(const struct sweep *s, size_t k, const char *facet, size_t 
 			  !strncmp(s->series[k].label + length, ", ", 2));
 }
 
+static bool has_values(const struct report *r, const char *facet, size_t length)
+{
+	const struct sweep *s = r->sweep;
+
+	for (size_t k = 0; k < s->nseries; k++)
+		for (size_t p = 0; p < s->npoints; p++)
+			if (in_facet(s, k, facet, length) &&
+			    isfinite(sweep_mean(s, p, k, r->y).mean))
+				return true;
+	return false;
+}
+
 static void plot(const struct report *r, const struct look *look, const char *facet, size_t length,
 		 FILE *f)
 {
 	const struct sweep *s = r->sweep;
 	bool bars = r->plot == PLOT_BARS, first = true;
 
+	if (!has_values(r, facet, length)) {
+		svg_empty(f);
+		return;
+	}
 	fputs("plot ", f);
 	for (size_t k = 0; k < s->nseries; k++) {
 		if (!in_facet(s, k, facet, length))
@@ -142,6 +158,10 @@ static void single_bars(const struct report *r, const struct look *look, FILE *f
 {
 	const struct sweep *s = r->sweep;
 
+	if (!has_values(r, NULL, 0)) {
+		svg_empty(f);
+		return;
+	}
 	fputs("$all << END_OF_DATA\n", f);
 	for (size_t k = 0; k < s->nseries; k++) {
 		struct interval i = sweep_mean(s, 0, k, r->y);

@@ -110,6 +110,13 @@ void svg_value(FILE *f, double v)
 		fputs(" NaN", f);
 }
 
+void svg_empty(FILE *f)
+{
+	fputs("set label 1 'no value was measured' at graph 0.5,0.5 center\n"
+	      "plot [1:2] [1:2] NaN notitle\nunset label 1\n",
+	      f);
+}
+
 void svg_title(const struct sweep *s, FILE *f)
 {
 	char title[512];

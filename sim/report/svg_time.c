@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Figures of time series, in panels one above the other. */
+#include <math.h>
 #include <stddef.h>
 
 #include "svg.h"
@@ -33,6 +34,13 @@ static bool has_control(const struct sweep *s)
 	return false;
 }
 
+static double value_of(const struct sim_sample *sample, const struct panel *panel)
+{
+	const void *at = (const char *)sample + panel->offset;
+
+	return *(const double *)at;
+}
+
 /* $t<point>_<series>: time in s, then the panels' values. */
 static void time_data(const struct sweep *s, const struct panel *panels, size_t npanels, FILE *f)
 {
@@ -42,11 +50,9 @@ static void time_data(const struct sweep *s, const struct panel *panels, size_t 
 
 			fprintf(f, "$t%zu_%zu << END_OF_DATA\n", p, k);
 			for (uint32_t i = 0; i < r->nsamples; i++) {
-				const char *sample = (const char *)&r->samples[i];
-
 				svg_value(f, r->samples[i].time_ms / 1000);
 				for (size_t n = 0; n < npanels; n++)
-					svg_value(f, *(const double *)(sample + panels[n].offset));
+					svg_value(f, value_of(&r->samples[i], &panels[n]));
 				fputc('\n', f);
 			}
 			if (!r->nsamples)
@@ -54,6 +60,18 @@ static void time_data(const struct sweep *s, const struct panel *panels, size_t 
 			fputs("END_OF_DATA\n", f);
 		}
 	}
+}
+
+static bool has_values(const struct sweep *s, const struct panel *panel)
+{
+	for (size_t k = 0; k < s->npoints * s->nseries; k++) {
+		const struct sweep_result *r = &s->results[k * s->seeds];
+
+		for (uint32_t i = 0; i < r->nsamples; i++)
+			if (isfinite(value_of(&r->samples[i], panel)))
+				return true;
+	}
+	return false;
 }
 
 static void time_panel(const struct sweep *s, size_t n, FILE *f)
@@ -92,7 +110,10 @@ void svg_time(const struct report *r, FILE *f)
 		fputs("set ylabel ", f);
 		svg_quoted(f, panels[i].title);
 		fprintf(f, "\n%s\nset yrange [*:*]\n", i + 1 == n ? "set xlabel 'time (s)'" : "");
-		time_panel(s, i, f);
+		if (has_values(s, &panels[i]))
+			time_panel(s, i, f);
+		else
+			svg_empty(f);
 		fputs("unset title\nunset key\n", f);
 	}
 	fputs("unset multiplot\n", f);
