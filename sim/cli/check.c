@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "as_recorded.h"
 #include "cli.h"
@@ -447,6 +448,9 @@ static int check(struct check *c, struct settings *s)
 {
 	int rc = recorded_settings(c->cli->trace, s, &c->facts, &c->err);
 
+	if (rc == 0 && access(c->cli->trace, R_OK))
+		return iocom_err_set(&c->err, -errno, "cannot open %s: %s", c->cli->trace,
+				     strerror(errno));
 	if (rc == 0)
 		return iocom_err_set(&c->err, -EINVAL, "%s is no recording that can be read twice",
 				     c->cli->trace);

@@ -175,8 +175,9 @@ static int write_page(struct cli *cli, const struct report *reports, size_t n, d
 	return output_close(o, f, ret ? NULL : err) ?: ret;
 }
 
+/* *FIGURES: false when gnuplot is missing. */
 static int write_files(struct cli *cli, const struct report *reports, size_t n, bool page,
-		       double seconds)
+		       double seconds, bool *figures)
 {
 	struct iocom_err err = {0}, note = {0};
 	struct output *o = output_open(cli->out ? cli->out : ".", &err);
@@ -197,21 +198,24 @@ static int write_files(struct cli *cli, const struct report *reports, size_t n, 
 	}
 	if (output_commit(o, &err))
 		return cli_fail(cli, CLI_FAILED, "%s", err.text);
+	*figures = !note.text[0];
 	if (note.text[0])
 		fprintf(stderr, "%s: %s\n", cli->command, note.text);
 	return CLI_OK;
 }
 
-static void tell_files(const struct cli *cli, const struct report *reports, size_t n, bool page)
+static void tell_files(const struct cli *cli, const struct report *reports, size_t n, bool page,
+		       bool figures)
 {
+	const char *svg = figures ? ", .svg" : "";
 	const char *directory = cli->out ? cli->out : ".";
 
 	if (page)
 		printf("%s/index.html: all figures and claims\n", directory);
 	else if (n == 1)
-		printf("\nwritten: %s/%s.csv, .json, .svg\n", directory, reports[0].sweep->id);
+		printf("\nwritten: %s/%s.csv, .json%s\n", directory, reports[0].sweep->id, svg);
 	else
-		printf("\nwritten: %zu figures (.csv, .json, .svg) in %s\n", n, directory);
+		printf("\nwritten: %zu figures (.csv, .json%s) in %s\n", n, svg, directory);
 }
 
 /* One line an id: how many of its claims hold. */
@@ -229,10 +233,12 @@ static void tell_claims(const struct report *reports, size_t n)
 
 int cli_deliver(struct cli *cli, struct report *reports, size_t n, bool page, double seconds)
 {
+	bool figures = false;
+
 	if (judge_all(reports, n))
 		return cli_fail(cli, CLI_FAILED, "no memory");
 	if (!cli->json || cli->out || page) {
-		int ret = write_files(cli, reports, n, page, seconds);
+		int ret = write_files(cli, reports, n, page, seconds, &figures);
 
 		if (ret)
 			return ret;
@@ -247,7 +253,7 @@ int cli_deliver(struct cli *cli, struct report *reports, size_t n, bool page, do
 			putchar('\n');
 		report_text(&reports[i], stdout);
 	}
-	tell_files(cli, reports, n, page);
+	tell_files(cli, reports, n, page, figures);
 	return fflush(stdout) ? cli_fail(cli, CLI_FAILED, "cannot write the output") : CLI_OK;
 }
 

@@ -237,6 +237,8 @@ int cli_parse(struct cli *cli, int argc, char **argv, int takes, const char *hel
 		}
 		if (id == ':')
 			return cli_fail(cli, CLI_USAGE, "%s needs a value", argv[optind - 1]);
+		if (id == '?' && optopt >= OPT_SEEDS)
+			return cli_fail(cli, CLI_USAGE, "--%s takes no value", option_name(optopt));
 		if (id == '?')
 			return cli_fail(cli, CLI_USAGE, "there is no option '%s'",
 					argv[optind - 1]);

@@ -277,6 +277,37 @@ static void judge_value(const struct claim *c, struct claim_span range, struct c
 
 /* --- all ------------------------------------------------------------------------- */
 
+/* False, and OUT says why, when R cannot be compared with the first of the rows. */
+static bool row_told(const struct claim *c, const struct claim_asked *q, struct claim_row r,
+		     struct judgement *out)
+{
+	if (r.sweep->seeds != q->a[0].sweep->seeds || q->range.to >= r.sweep->npoints) {
+		claim_not_tested(out, "it has other seeds or points: ", claim_label(r));
+		return false;
+	}
+	for (size_t p = q->range.from; p <= q->range.to; p++) {
+		if (sweep_mean(r.sweep, p, r.series, c->measure).n)
+			continue;
+		claim_not_tested(out, "no value was measured of ", claim_label(r));
+		return false;
+	}
+	return true;
+}
+
+/* Ratios tell by themselves what they lack: "up to" needs one point only. */
+static bool all_told(const struct claim *c, const struct claim_asked *q, struct judgement *out)
+{
+	if (c->kind == CLAIM_RATIO || c->kind == CLAIM_GROWTH)
+		return true;
+	for (int i = 0; i < q->na; i++)
+		if (!row_told(c, q, q->a[i], out))
+			return false;
+	for (int i = 0; i < q->nb; i++)
+		if (!row_told(c, q, q->b[i], out))
+			return false;
+	return true;
+}
+
 static void judge_by_kind(const struct claim *c, const struct claim_asked *q, struct judgement *out)
 {
 	const struct claim_row *a = q->a, *b = q->b;
@@ -332,5 +363,6 @@ void claim_judge(const struct claim_context *context, const struct claim *c, str
 	}
 	if (!claim_ask(context, c, &q, out))
 		return;
-	judge_by_kind(c, &q, out);
+	if (all_told(c, &q, out))
+		judge_by_kind(c, &q, out);
 }

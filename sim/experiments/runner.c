@@ -352,8 +352,9 @@ static int describe(struct sweep *s, struct iocom_err *err)
 		const struct workload_info *info = workload_info(w);
 
 		snprintf(s->source, sizeof(s->source), "%s", info->source);
-		snprintf(s->synthetic, sizeof(s->synthetic), "%s",
-			 info->synthetic ? info->synthetic : "");
+		/* A generator generates all: only what a trace lacks is worth a word. */
+		if (strncmp(scenario.workload, "gen:", 4) && info->synthetic)
+			snprintf(s->synthetic, sizeof(s->synthetic), "%s", info->synthetic);
 		s->nkinds = info->kinds;
 		memcpy(s->kinds, info->kind, sizeof(s->kinds));
 	}

@@ -1,0 +1,276 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# The program iocom-sim: its list, its errors, that files come whole or not at all and
+# that nothing but settings and seed decides what is in them.
+set -uo pipefail
+here=$(cd "$(dirname "$0")/../.." && pwd)
+# shellcheck source=tests/lib/tap.sh disable=SC1091
+. "$here/tests/lib/tap.sh"
+build=${IOCOM_BUILD:-$here/build}
+data=$here/tests/sim/data
+dir=$(mktemp -d /tmp/iocom-sim-XXXXXX)
+trap 'rm -rf "$dir"' EXIT
+unset IOCOM_TRACES
+cd "$dir" || exit 1
+mkdir empty
+
+sim() { timeout 120 "$build/iocom-sim" "$@" 2>"$dir/err"; }
+# Names of all that lies in a directory, hidden files too.
+inside() { find "$1" -mindepth 1 -printf '%P\n' 2>/dev/null | sort | tr '\n' ' '; }
+
+# --- the list
+ids="FC-ABS FC-3-DATA FC-THR FC-4.1 FC-4.2 FC-4.3 FC-5.1 FC-5.2 FC-5.3 FC-5.4 FC-5.5 FC-CONC FC-OVH
+SLD-MET SLD-EX SLD-RE SLD-CMP SLD-PM SLD-APP SLD-CONC
+ACM-ABS ACM-1 ACM-2 ACM-3 ACM-4 ACM-5 ACM-6 ACM-CPU ACM-7 ACM-8 ACM-9 ACM-10 ACM-11 ACM-12 ACM-13
+ACM-14 ACM-15 ACM-16 ACM-17 ACM-18 ACM-19 ACM-20 ACM-21 ACM-22
+COM-ABS COM-4a COM-4b COM-4c COM-5a COM-5b COM-5c COM-6a COM-6b COM-6c COM-7a COM-7b COM-7c COM-8a
+COM-8b COM-9a COM-9b COM-10a COM-10b
+ZAT-ABS ZAT-4.1-F3 ZAT-4.1-F4 ZAT-4.1-F5 ZAT-4.2-F6 ZAT-4.2-F7 ZAT-4.2-F8 ZAT-4.2-F9 ZAT-4.2-F10
+ZAT-4.2-F11 ZAT-4.2-F12 ZAT-8 ZAT-9.1 ZAT-9.2 ZAT-9.3 ZAT-9.4.1 ZAT-9.4.1-F16 ZAT-9.4.1-F17
+ZAT-9.4.1-F18 ZAT-9.4.2 ZAT-9.4.2-F19 ZAT-9.4.2-F20 ZAT-9.4.3 ZAT-9.4.4 ZAT-MEM"
+out=$(sim --list)
+tap_is "--list: 0" "$?" 0
+listed=$(awk '$1 == "" { exit } NR > 1 { print $1 }' <<<"$out")
+for paper in FC SLD ACM COM ZAT; do
+	if [ "$paper" = ZAT ] && ! grep -q '^ZAT-' <<<"$listed"; then
+		tap_skip "--list has every id of ZAT" "no experiment of ZAT is built"
+		continue
+	fi
+	missing=$(tr ' ' '\n' <<<"$ids" | grep "^$paper-" | grep -vxFf <(printf '%s\n' "$listed"))
+	tap_is "--list has every id of $paper" "$missing" ""
+done
+tap_is "no id is there twice" "$(sort <<<"$listed" | uniq -di)" ""
+tap_is "--list --json has the same ids" "$(sim --list --json | jq -r '.[].id')" "$listed"
+tap_like "a policy is listed" "$out" '^  iocm-re +'
+tap_like "a preset of workloads is listed" "$out" '^  acm-30 +'
+
+# --- help
+for command in "" run replay figures params merge --list FC-5.2; do
+	# shellcheck disable=SC2086 # no word for none
+	out=$(sim $command --help)
+	tap_like "${command:-iocom-sim} --help: 0, a usage" "$? $out" '^0 usage: iocom-sim'
+	tap_is "and nothing on standard error" "$(cat err)" ""
+done
+sim >out
+tap_is "no command: 2, on standard error" "$? $(wc -c <out) $(head -c 6 err)" "2 0 usage:"
+
+# --- wrong words: the exit code, one sentence, nothing written
+wrong() { # CODE SENTENCE ARGUMENT...
+	local code=$1 sentence=$2
+	shift 2
+	(cd empty && sim "$@" >../out)
+	tap_is "$*: $code" "$? '$(cat out)'" "$code ''"
+	tap_like "and why" "$(head -n 1 err)" "$sentence"
+	tap_is "and nothing is written" "$(inside empty)" ""
+}
+gen="gen:fc,jobs=20"
+base=(run --workload "$gen" --nodes 6xfc --policy wal --seeds 1)
+wrong 2 "there is no experiment 'FC-9'; .*--list" FC-9
+wrong 2 "FC-4\.3 is not an experiment of its own: " FC-4.3
+wrong 2 "there is no option '--nope'" FC-4.1 --nope
+wrong 2 "--seeds needs a value" FC-4.1 --seeds
+wrong 2 "--json takes no value" FC-4.1 --json=1
+wrong 2 "--workload does not belong here" FC-4.1 --workload "$gen"
+wrong 2 "figures takes no ids" figures FC-4.1
+wrong 2 'no parameter is named "w_ioo"; near: w_io$' FC-4.1 --set w_ioo=1
+wrong 2 'near: cpu_load_runnable$' "${base[@]}" --set cpu_load_runable=1
+wrong 2 "near: w_io$" params --set w_ioo=1
+wrong 2 "w_io: expected a number, found 'much'" "${base[@]}" --set w_io=much
+wrong 2 "expected NAME=VALUE, found 'w_io'" "${base[@]}" --set w_io
+wrong 2 "nodes.speed: a machine has no such field" "${base[@]}" --set nodes.speed=2
+wrong 2 "fidelity: expected fluid or request, found 'x'" "${base[@]}" --fidelity x
+wrong 2 "--seeds: expected a whole number from 1 to 10000, found '0'" "${base[@]}" --seeds 0
+wrong 2 "--jobs: expected a whole number .* found '-1'" "${base[@]}" --jobs -1
+wrong 2 "--parallel: .* found '2x'" "${base[@]}" --parallel 2x
+wrong 2 "--shard: expected I/N .* found '4/3'" "${base[@]}" --shard 4/3
+wrong 2 "--sweep: expected NAME=V1,V2,..., found 'w_io'" "${base[@]}" --sweep w_io
+wrong 2 "--measure: there is no 'speed'" "${base[@]}" --measure speed
+wrong 2 "there is no policy 'walx'" run --workload "$gen" --nodes 6xfc --policy walx
+wrong 2 "wal is there twice" run --workload "$gen" --nodes 6xfc --policy wal,wal
+wrong 2 "--policy is missing" run --workload "$gen" --nodes 6xfc
+wrong 2 "--nodes is missing" run --workload "$gen" --policy wal
+wrong 2 "--workload is missing" run --nodes 6xfc --policy wal
+wrong 2 'cluster "6xnope", character 3: no machine is named "nope"' \
+	run --workload "$gen" --nodes 6xnope --policy wal
+wrong 2 'cluster "0xfc", character 1: a count of 1 or more' \
+	run --workload "$gen" --nodes 0xfc --policy wal
+wrong 2 'column 5: expected a preset .* found "nope"' \
+	run --workload gen:nope --nodes 6xfc --policy wal
+wrong 2 'column 8: expected a key .* found "jbos"' \
+	run --workload gen:fc,jbos=3 --nodes 6xfc --policy wal
+wrong 2 "take one policy and no sweep" run --workload "$gen" --nodes 6xfc --policy wal,nlb --record r
+wrong 2 "--at-decision goes with --export-view" "${base[@]}" --at-decision 3
+wrong 1 "there were only 20 decisions" "${base[@]}" --export-view v.json --at-decision 21
+wrong 1 "cannot open /none/t.swf: No such file" run --workload /none/t.swf --nodes 6xfc --policy wal
+wrong 2 "no trace given" replay
+wrong 1 "cannot open /none/t.swf: No such file" replay /none/t.swf
+wrong 1 "cannot open /none/r: No such file" replay /none/r --check
+wrong 1 "cannot open /none/t.csv: No such file" CSD --trace /none/t.csv --seeds 1
+wrong 2 "expected DIR PART" merge m
+wrong 1 "cannot read /none/p: No such file" merge m /none/p
+wrong 1 "csd.csv:1: expected " merge m "$data/csd.csv"
+wrong 2 "unexpected 'x'" params x
+gzip -c "$data/csd.csv" >cut.csv.gz
+truncate -s -12 cut.csv.gz
+wrong 1 "cut\.csv\.gz:[0-9]+:[0-9]+: expected the rest of the gzip data" replay ../cut.csv.gz
+wrong 1 "cut\.csv\.gz:[0-9]+:[0-9]+: expected the rest of the gzip data" \
+	run --workload ../cut.csv.gz --nodes 6xfc --policy wal --record r.rec --seeds 1
+touch a-file
+wrong 1 "cannot make directory .*a-file/out" "${base[@]}" --out ../a-file/out
+sim --list >/dev/full
+tap_is "a full disk under the list: 1" "$?" 1
+
+# --- what is written
+grid=(run --workload "gen:fc,jobs=40" --nodes 6xfc --policy "nlb,wal,feedback+io" --seeds 2
+	--sweep "w_io=0.2,0.5")
+sim "${grid[@]}" --jobs 2 --out whole >table
+tap_is "a sweep: 0" "$?" 0
+tap_like "a table with a row a point" "$(cat table)" '^0\.5  '
+tap_is "JSON has seeds, all points and series, parameters and the hash of the input" \
+	"$(jq -c '[.version, .seeds, .first_seed, (.results | length), .facts.seeds,
+	(.facts.input | test("^sha256:[0-9a-f]{64}$")), .facts["set nodes"],
+	(.facts["parameters of the first run"] | test(" w_io=0.2 "))]' whole/run.json)" \
+	'[1,2,1,6,"1..2",true,"6xfc",true]'
+tap_is "the interval holds the mean" \
+	"$(jq '[.results[].measures.slowdown | .low <= .mean and .mean <= .high] | all' whole/run.json)" true
+# How many numbers of columns there are, and rows.
+columns() { # FILE
+	grep -v '^#' "$1" | sed 's/"[^"]*"/text/g' |
+		awk -F, '{ n[NF]++ } END { for (k in n) kinds++; print kinds, NR }'
+}
+tap_is "CSV: a row a point and series, all with as many columns" \
+	"$(columns whole/run.csv)" "1 7"
+tap_like "CSV tells the input's hash" "$(cat whole/run.csv)" '^# input: sha256:[0-9a-f]{64}$'
+tap_is "seeds in CSV and JSON are the same numbers" \
+	"$(awk -F, '/^0\.5,wal,/ { print $5 }' whole/run.csv)" \
+	"$(jq -r '.results[] | select(.point == "0.5" and .series == "wal").measures.slowdown.mean' whole/run.json)"
+sim "${grid[@]}" --json >out
+tap_is "--json: 0, the same as the file" "$? $(cmp out whole/run.json 2>&1)" "0 "
+tap_is "--json alone writes no file" "$(find . -maxdepth 1 -name 'run.*')" ""
+is_xml() { # FILE
+	if command -v xmllint >/dev/null; then
+		xmllint --noout "$1"
+	else
+		grep -q '</svg>' "$1"
+	fi
+}
+if command -v gnuplot >/dev/null; then
+	tap_true "SVG is XML" is_xml whole/run.svg
+	tap_like "and holds the hash" "$(cat whole/run.svg)" 'input: sha256:'
+	# What has no value at all: a plot of nothing, not an error.
+	for sweep in "" "--sweep w_io=0.1,0.5" "--sweep load.arrivals=poisson,regular"; do
+		# shellcheck disable=SC2086 # words
+		sim "${base[@]}" $sweep --measure slowdown_kind_9 --out none >/dev/null
+		tap_is "a measure without a value ${sweep:+($sweep)}: 0" "$? $(cat err)" "0 "
+		tap_true "still XML" is_xml none/run.svg
+	done
+else
+	tap_skip "SVG is XML" "no gnuplot here"
+fi
+mkdir nothing-on-path
+PATH=$dir/nothing-on-path /usr/bin/timeout 60 "$build/iocom-sim" "${grid[@]}" --out bare >/dev/null 2>err
+tap_is "without gnuplot: 0" "$?" 0
+tap_like "and it says so" "$(cat err)" "no figures: gnuplot is not installed .*CSV and JSON are written"
+tap_is "CSV and JSON are there" "$(inside bare)" "run.csv run.json "
+tap_is "and the same" "$(cat bare/run.csv bare/run.json | cksum)" "$(cat whole/run.csv whole/run.json | cksum)"
+
+# --- the same bytes
+same() { # DESCRIPTION DIRECTORY [THAN]
+	local than=${3:-whole}
+	tap_is "$1: the same CSV and JSON" \
+		"$(cmp "$2/run.csv" "$than/run.csv" 2>&1)$(cmp "$2/run.json" "$than/run.json" 2>&1)" ""
+}
+sim "${grid[@]}" --jobs 1 --out one >/dev/null
+same "one run at a time" one
+sim "${grid[@]}" --parallel 1 --out threads1 >/dev/null
+sim "${grid[@]}" --parallel 2 --out threads2 >/dev/null
+same "two threads in a run" threads2 threads1
+sim "${grid[@]}" --seed 7 --out other >/dev/null
+tap_isnt "another seed: other numbers" "$(grep -v '^#' other/run.csv | cksum)" \
+	"$(grep -v '^#' whole/run.csv | cksum)"
+for i in 1 2 3; do
+	sim "${grid[@]}" --shard "$i/3" --out parts >/dev/null
+	tap_is "shard $i/3: 0" "$?" 0
+done
+tap_is "a part file each" "$(inside parts)" \
+	"run.part-1-of-3.jsonl run.part-2-of-3.jsonl run.part-3-of-3.jsonl "
+sim merge merged parts/*3-of-3* parts/*1-of-3* parts/*2-of-3* >table2
+tap_is "merge, in any order: 0" "$?" 0
+same "merged" merged
+tap_is "and the same table" "$(grep -v ^written table2)" "$(grep -v ^written table)"
+wrong 1 "shard 2 of 3 is missing" merge m ../parts/run.part-1-of-3.jsonl ../parts/run.part-3-of-3.jsonl
+head -n 3 parts/run.part-2-of-3.jsonl >cut.jsonl
+wrong 1 "cut\.jsonl:[0-9]+: " merge m ../parts/run.part-1-of-3.jsonl ../cut.jsonl \
+	../parts/run.part-3-of-3.jsonl
+wrong 1 "shard 1 is given twice" merge m ../parts/run.part-1-of-3.jsonl ../parts/run.part-1-of-3.jsonl \
+	../parts/run.part-3-of-3.jsonl
+
+# --- interrupted
+interrupted() { # DESCRIPTION SIGNAL ARGUMENT...
+	local what=$1 signal=$2 pid child tries=100 status
+	shift 2
+	mkdir cut
+	# In the background a shell ignores SIGINT for its children: env gives it back.
+	(cd cut && exec env --default-signal=INT timeout --foreground 60 "$build/iocom-sim" \
+		run --workload gen:fc,jobs=20000000 --nodes 6xfc "$@" >../out 2>../err) &
+	pid=$!
+	until child=$(pgrep -P "$pid" iocom-sim) || [ $((tries -= 1)) -eq 0 ]; do
+		sleep 0.1
+	done
+	sleep 1 # the runs are under way
+	kill "-$signal" "$child"
+	wait "$pid"
+	status=$?
+	tap_is "$what: 1, no output" "$status '$(cat out)'" "1 ''"
+	tap_like "it says so" "$(cat err)" 'interrupted; nothing was written'
+	tap_is "nothing is left" "$(inside cut)" ""
+	rm -rf cut
+}
+interrupted "SIGINT" INT --policy nlb,wal --seeds 2 --out new
+interrupted "SIGTERM under two threads" TERM --policy nlb --seeds 1 --parallel 2
+interrupted "SIGINT while recording" INT --policy wal --seeds 1 --record r.rec --export-view v.json \
+	--at-decision 2000000000
+
+# --- a recording, and a view
+sim run --workload gen:fc,jobs=40,io_per_ms=2 --nodes 6xfc --policy io-re --seeds 1 \
+	--record r.rec.gz --export-view v.json --at-decision 30
+tap_is "run --record --export-view: 0" "$?" 0
+tap_is "the recording is gzip" "$(gzip -dc r.rec.gz | jq -s -c '[.[0].record, .[-1].record]')" '["header","end"]'
+sim replay r.rec.gz --policy nlb,io-re --out replayed >out
+tap_is "replay: 0" "$?" 0
+tap_is "of all its jobs" "$(jq -c '[.results[].measures.completed.mean | round]' replayed/replay.json)" '[40,40]'
+sim replay r.rec.gz --check --json >out
+tap_is "replay --check: 0, each decision the same" \
+	"$? $(jq -c '[.decisions, .placements_same, .plans_same]' out)" '0 [40,40,40]'
+recorded=$(gzip -dc r.rec.gz | jq -c 'select(.record == "decision")' | sed -n 30p)
+tap_is "iocom place --view decides as the simulator did" \
+	"$(timeout 20 "$build/iocom" place --view v.json --policy io-re --json | jq -c '[.home, .node, .nodes, .tied]')" \
+	"$(jq -c '.plan | [.home, .node, .nodes, .tied]' <<<"$recorded")"
+
+# --- experiments
+sim FC-4.1 --seeds 2 --set load.jobs=20 --out fc >out
+tap_is "an experiment: 0" "$?" 0
+tap_is "its claims are judged" \
+	"$(jq -c '[(.claims | length > 0), ([.claims[].verdict] - ["holds", "does not hold", "cannot be tested"])]' fc/FC-4.1.json)" \
+	'[true,[]]'
+sim fc-4.1 --seeds 2 --set load.jobs=20 --json >out
+tap_is "its id in any case: the same" "$? $(cmp out fc/FC-4.1.json 2>&1)" "0 "
+sim figures --seeds 2 --set load.jobs=10 --out figures >out
+tap_is "figures: 0" "$? $(cat err)" "0 "
+missing=$(for id in $listed; do grep -qF "id=\"$id\"" figures/index.html || echo "$id"; done)
+tap_is "the page has every id" "$missing" ""
+bad=$(for f in figures/*.csv; do
+	[[ $(columns "$f") == "1 "* ]] || echo "$f"
+done)
+tap_is "every CSV has rows of as many columns" "$bad" ""
+tap_true "every JSON is one" jq -e '.facts.input' figures/*.json
+if command -v gnuplot >/dev/null && command -v xmllint >/dev/null; then
+	tap_true "every SVG is XML" xmllint --noout figures/*.svg
+else
+	tap_skip "every SVG is XML" "no gnuplot or no xmllint here"
+fi
+tap_is "claims name only series and points that are there" \
+	"$(jq -r '.id as $id | .claims[] | select(.measured | test("^(not among the results|no such point)"))
+	| "\($id): \(.claim): \(.measured)"' figures/*.json)" ""
+tap_is "nothing hidden is left" "$(find figures -name '.*')" ""
+tap_done
