@@ -45,9 +45,11 @@ struct sim_result {
 	double disk_mb;
 	uint64_t events; /* what the engine did: one a state change of a node or job */
 	uint64_t decisions;
-	uint64_t bytes_peak; /* of nodes, tasks and jobs, as allocated */
+	/* These three tell how the run was made; all else is the same for any number of
+	 * threads, byte for byte. */
+	uint64_t bytes_peak; /* of nodes, tasks and jobs, as allocated; without the rules' views */
 	uint32_t threads_used;
-	const char *serial_reason; /* why one thread only, or NULL */
+	const char *serial_reason; /* why one thread only though more were asked for, or NULL */
 	uint32_t nnodes;
 	struct sim_node_result *nodes; /* owned */
 	uint32_t nsamples;

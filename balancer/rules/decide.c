@@ -157,6 +157,8 @@ int rules_place(struct rules *r, const struct rules_view *view, uint32_t home,
 {
 	if (home >= view->count || rules_request_check(request) < 0)
 		return -EINVAL;
+	if (view->deferred)
+		return -EBUSY;
 	return rules_decide(r, view, home, request, NULL, r->brief, plan);
 }
 

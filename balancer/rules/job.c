@@ -207,6 +207,8 @@ int rules_place_job(struct rules *r, struct rules_view *view, uint32_t home,
 
 	if (home >= view->count || rules_request_check(request) < 0)
 		return -EINVAL;
+	if (view->deferred)
+		return -EBUSY;
 	p.task.tasks = 1;
 	if (r->policy == RULES_BS)
 		return rules_decide_batch(r, view, home, request, plan, nodes);

@@ -85,7 +85,7 @@ int rules_view_mark(struct rules_view *view)
 {
 	struct rules_journal *j = &view->journal;
 
-	if (j->marked)
+	if (j->marked || view->deferred)
 		return -EBUSY;
 	j->marked = j->open = true;
 	return 0;

@@ -554,6 +554,8 @@ int rules_migrate(struct rules *r, struct rules_view *view, uint32_t home,
 	*n = 0;
 	if (home >= view->count)
 		return -EINVAL;
+	if (view->deferred)
+		return -EBUSY;
 	migration_init(&m, r, view, home, plan != NULL ? plan : &unseen);
 	if (!rules_policy_migrates(r->policy))
 		return 0;

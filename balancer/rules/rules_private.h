@@ -172,6 +172,7 @@ struct rules_view {
 	enum rules_rates rates;
 	uint32_t count, capacity;
 	uint32_t kept; /* RULES_KEEP bits */
+	bool deferred; /* the trees hold the leaves only, see rules_view_defer */
 	char (*names)[RULES_NAME_MAX];
 	struct rules_cell *cells;
 	struct rules_least *least[RULES_ORDERS];
@@ -188,6 +189,8 @@ struct rules_view {
  * afterwards.  They must depend on the cells alone, not on their history.
  */
 void rules_tree_update(struct rules_view *view, uint32_t index);
+/* Joins all inner nodes again. */
+void rules_tree_join_all(struct rules_view *view);
 /* Node INDEX will change soon: with many nodes, waiting for memory is most of the work. */
 void rules_tree_prefetch(const struct rules_view *view, uint32_t index);
 /* (Re)allocates for CAPACITY leaves; the old content is kept.  0 or -ENOMEM. */

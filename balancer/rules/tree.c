@@ -206,22 +206,45 @@ static struct rules_corner leaf_corner(const struct rules_view *view, uint32_t i
 	return leaf;
 }
 
-void rules_tree_update(struct rules_view *view, uint32_t index)
+/* The leaves alone; rules_tree_join_all does the rest. */
+static void put_leaves(struct rules_view *view, uint32_t index)
 {
-	const struct rules_cell *c = &view->cells[index];
 	uint32_t at = view->capacity + index;
-	bool here = index < view->count;
+
+	for (int o = 0; o < RULES_ORDERS; o++)
+		if (view->least[o] != NULL)
+			view->least[o][at] = leaf_least(view, index, o);
+	if (view->bounds != NULL)
+		view->bounds[at] =
+			index < view->count ? leaf_bound(&view->cells[index]) : unbounded;
+	if (view->corners != NULL)
+		view->corners[at] = leaf_corner(view, index);
+}
+
+static void climb(struct rules_view *view, uint32_t index)
+{
+	uint32_t at = view->capacity + index;
 
 	for (int o = 0; o < RULES_ORDERS; o++)
 		if (view->least[o] != NULL)
 			set_least(view->least[o], at, leaf_least(view, index, o));
 	if (view->bounds != NULL)
-		set_bound(view->bounds, at, here ? leaf_bound(c) : unbounded);
+		set_bound(view->bounds, at,
+			  index < view->count ? leaf_bound(&view->cells[index]) : unbounded);
 	if (view->corners != NULL)
 		set_corner(view->corners, at, leaf_corner(view, index));
+}
+
+void rules_tree_update(struct rules_view *view, uint32_t index)
+{
+	if (view->deferred)
+		put_leaves(view, index);
+	else
+		climb(view, index);
 	for (int i = 0; i < 2; i++)
 		if (view->zatti[i] != NULL)
-			rules_zatti_set(view->zatti[i], index, here ? c : NULL);
+			rules_zatti_set(view->zatti[i], index,
+					index < view->count ? &view->cells[index] : NULL);
 }
 
 #define LEVELS_AHEAD 3 /* a climb seldom goes further */
@@ -230,10 +253,11 @@ void rules_tree_prefetch(const struct rules_view *view, uint32_t index)
 {
 	const char *cell = (const char *)&view->cells[index];
 	uint32_t at = view->capacity + index;
+	int levels = view->deferred ? 1 : LEVELS_AHEAD;
 
 	for (size_t i = 0; i < sizeof(view->cells[0]); i += 64)
 		__builtin_prefetch(cell + i, 1);
-	for (int level = 0; level < LEVELS_AHEAD && at > 1; level++, at /= 2) {
+	for (int level = 0; level < levels && at > 1; level++, at /= 2) {
 		for (int o = 0; o < RULES_ORDERS; o++)
 			if (view->least[o] != NULL)
 				__builtin_prefetch(&view->least[o][at & ~1u], 1);
@@ -246,13 +270,36 @@ void rules_tree_prefetch(const struct rules_view *view, uint32_t index)
 
 /* --- building whole trees, from the leaves up ----------------------------------- */
 
+#define DEFINE_JOIN_ALL(name)                                                                      \
+	static void join_all_##name(const struct rules_view *view, struct rules_##name *tree)      \
+	{                                                                                          \
+		for (uint32_t at = view->capacity - 1; at >= 1; at--)                              \
+			tree[at] = join_##name(&tree[2 * at], &tree[2 * at + 1]);                  \
+	}
+
+DEFINE_JOIN_ALL(least)
+DEFINE_JOIN_ALL(bound)
+DEFINE_JOIN_ALL(corner)
+
+void rules_tree_join_all(struct rules_view *view)
+{
+	if (view->capacity == 0)
+		return;
+	for (int o = 0; o < RULES_ORDERS; o++)
+		if (view->least[o] != NULL)
+			join_all_least(view, view->least[o]);
+	if (view->bounds != NULL)
+		join_all_bound(view, view->bounds);
+	if (view->corners != NULL)
+		join_all_corner(view, view->corners);
+}
+
 static void build_least(const struct rules_view *view, struct rules_least *tree, int order)
 {
 	tree[0] = nothing;
 	for (uint32_t i = 0; i < view->capacity; i++)
 		tree[view->capacity + i] = leaf_least(view, i, order);
-	for (uint32_t at = view->capacity - 1; at >= 1; at--)
-		tree[at] = join_least(&tree[2 * at], &tree[2 * at + 1]);
+	join_all_least(view, tree);
 }
 
 static void build_bounds(const struct rules_view *view, struct rules_bound *tree)
@@ -261,8 +308,7 @@ static void build_bounds(const struct rules_view *view, struct rules_bound *tree
 	for (uint32_t i = 0; i < view->capacity; i++)
 		tree[view->capacity + i] =
 			i < view->count ? leaf_bound(&view->cells[i]) : unbounded;
-	for (uint32_t at = view->capacity - 1; at >= 1; at--)
-		tree[at] = join_bound(&tree[2 * at], &tree[2 * at + 1]);
+	join_all_bound(view, tree);
 }
 
 static void build_corners(const struct rules_view *view, struct rules_corner *tree)
@@ -270,8 +316,7 @@ static void build_corners(const struct rules_view *view, struct rules_corner *tr
 	tree[0] = nowhere;
 	for (uint32_t i = 0; i < view->capacity; i++)
 		tree[view->capacity + i] = leaf_corner(view, i);
-	for (uint32_t at = view->capacity - 1; at >= 1; at--)
-		tree[at] = join_corner(&tree[2 * at], &tree[2 * at + 1]);
+	join_all_corner(view, tree);
 }
 
 static void build(struct rules_view *view, uint32_t index)

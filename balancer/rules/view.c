@@ -84,6 +84,22 @@ int rules_view_set(struct rules_view *view, uint32_t index, const struct rules_n
 	return 0;
 }
 
+int rules_view_defer(struct rules_view *view)
+{
+	if (view->deferred || view->journal.open)
+		return -EBUSY;
+	view->deferred = true;
+	return 0;
+}
+
+void rules_view_settle(struct rules_view *view)
+{
+	if (!view->deferred)
+		return;
+	view->deferred = false;
+	rules_tree_join_all(view);
+}
+
 int rules_view_copy(struct rules_view *to, const struct rules_view *from, uint32_t index)
 {
 	int ret;

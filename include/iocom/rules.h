@@ -354,6 +354,13 @@ int rules_view_set(struct rules_view *view, uint32_t index, const struct rules_n
  * keep.  Both have it already; else -EINVAL.
  */
 int rules_view_copy(struct rules_view *to, const struct rules_view *from, uint32_t index);
+/*
+ * Many changes at once: from defer to settle the indexes are left as they are, and
+ * settle builds them anew.  Worth it from about a tenth of the nodes on.  Nothing is
+ * to be decided or marked in between (-EBUSY).  defer: 0; -EBUSY (marked, deferred).
+ */
+int rules_view_defer(struct rules_view *view);
+void rules_view_settle(struct rules_view *view);
 /* Hint: node INDEX will be set or charged soon. */
 void rules_view_prefetch(const struct rules_view *view, uint32_t index);
 /* Withdraws the newest node (index count-1). */

@@ -25,6 +25,7 @@
 #define KB_PER_MB   1000.0
 #define NODES_AHEAD 8 /* fetched before their turn */
 #define TASKS_AHEAD 4 /* of each */
+#define DEFER_SHARE 8 /* where one node in so many has changed, indexes are built anew */
 
 /* --- measured state ----------------------------------------------------------- */
 
@@ -448,9 +449,10 @@ static void take_dirty(struct core_shard *s)
 		s->core->nodes[s->changed.ids[i]].flags &= ~NODE_DIRTY;
 }
 
+/* Ends with rules_view_settle by the caller. */
 static int set_changed(struct core_shard *s, double now)
 {
-	int ret = 0;
+	int ret = s->changed.used > s->n / DEFER_SHARE ? rules_view_defer(s->view) : 0;
 
 	for (uint32_t i = 0; ret == 0 && i < s->changed.used; i++) {
 		uint32_t node = s->changed.ids[i];
@@ -467,6 +469,7 @@ static int set_changed(struct core_shard *s, double now)
 int core_view_refresh(struct core_shard *s, double now)
 {
 	double window = s->core->params.measure_window_ms;
+	int ret;
 
 	if (s->core->measures && now >= s->turn_ms) {
 		s->turn_ms = (floor(now / window) + 1) * window;
@@ -475,7 +478,9 @@ int core_view_refresh(struct core_shard *s, double now)
 	if (s->dirty.used == 0)
 		return 0;
 	take_dirty(s);
-	return set_changed(s, now);
+	ret = set_changed(s, now);
+	rules_view_settle(s->view);
+	return ret;
 }
 
 int core_snapshot_own(struct core_shard *s, double now)
@@ -503,5 +508,6 @@ int core_snapshot_others(struct core_shard *s)
 				return core_fail(s, ret, "the snapshot cannot be copied");
 		}
 	}
+	rules_view_settle(s->view);
 	return 0;
 }

@@ -187,6 +187,83 @@ static void the_way_leaves_no_trace(void **state)
 	}
 }
 
+/* Built at once, or copied node by node from another view: the same bits. */
+static void deferred_and_copied_changes_are_changes(void **state)
+{
+	static struct picture one, deferred, copied;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 200; seed++) {
+		struct draws d = {seed}, first, second, third;
+		uint32_t n = 1 + (uint32_t)draw(&d, 100);
+		struct rules_view *a, *b, *c;
+		int changes = (int)draw(&d, 200);
+
+		first = second = third = d;
+		a = view_random(&first, n);
+		b = view_random(&second, n);
+		c = view_random(&third, n);
+		assert_int_equal(rules_view_defer(b), 0);
+		for (int i = 0; i < changes; i++) {
+			change(&first, a);
+			change(&second, b);
+		}
+		rules_view_settle(b);
+		while (rules_view_count(c) > rules_view_count(a))
+			assert_int_equal(rules_view_pop(c), 0);
+		while (rules_view_count(c) < rules_view_count(a)) {
+			struct rules_node node = node_random(&third, 1);
+
+			assert_int_equal(rules_view_set(c, rules_view_count(c), &node), 0);
+		}
+		for (uint32_t i = 0; i < rules_view_count(a); i++)
+			assert_int_equal(rules_view_copy(c, a, i), 0);
+		take_picture(&one, a);
+		take_picture(&deferred, b);
+		take_picture(&copied, c);
+		if (!same_picture(&one, &deferred) || !same_picture(&one, &copied)) {
+			print_error("seed %llu\n", (unsigned long long)seed);
+			fail();
+		}
+		rules_view_free(a);
+		rules_view_free(b);
+		rules_view_free(c);
+	}
+}
+
+/* While indexes are not to be relied on nobody decides. */
+static void a_deferred_view_decides_nothing(void **state)
+{
+	struct rules_node nodes[2] = {node_live("a", 0.5, 1), node_live("b", 0, 0)};
+	struct rules_view *view = view_of(nodes, 2, RULES_RATES_WALL);
+	struct rules_params params = params_wall();
+	struct rules *rules = rules_new(RULES_CPU_RE, &params, 1);
+	struct rules_request job = job_cpu(1000);
+	struct rules_task task = {.cpu_ms = 1};
+	struct rules_move move;
+	struct rules_plan plan;
+	uint32_t where;
+	size_t n;
+
+	(void)state;
+	assert_non_null(rules);
+	assert_int_equal(rules_view_mark(view), 0);
+	assert_int_equal(rules_view_defer(view), -EBUSY);
+	rules_view_rollback(view);
+	assert_int_equal(rules_view_defer(view), 0);
+	assert_int_equal(rules_view_defer(view), -EBUSY);
+	assert_int_equal(rules_view_mark(view), -EBUSY);
+	assert_int_equal(rules_place(rules, view, 0, &job, &plan), -EBUSY);
+	assert_int_equal(rules_place_job(rules, view, 0, &job, &plan, &where), -EBUSY);
+	assert_int_equal(rules_migrate(rules, view, 0, &task, 1, &move, 1, &n, &plan), -EBUSY);
+	rules_view_settle(view);
+	rules_view_settle(view); /* twice: nothing */
+	assert_int_equal(rules_place(rules, view, 0, &job, &plan), 0);
+	assert_int_equal(rules_view_copy(view, view, 2), -EINVAL);
+	rules_free(rules);
+	rules_view_free(view);
+}
+
 static void marks_do_not_nest(void **state)
 {
 	struct rules_node node = node_live("a", 0.5, 1), renamed = node_live("b", 0.5, 1);
@@ -506,6 +583,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rollback_restores_every_bit),
 		cmocka_unit_test(the_way_leaves_no_trace),
+		cmocka_unit_test(deferred_and_copied_changes_are_changes),
+		cmocka_unit_test(a_deferred_view_decides_nothing),
 		cmocka_unit_test(marks_do_not_nest),
 		cmocka_unit_test(discharge_undoes_charge_within_rounding),
 		cmocka_unit_test(no_load_is_left_behind),
