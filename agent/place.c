@@ -98,7 +98,7 @@ static int take_policy(struct place *p, const msgpack_object *req, struct iocom_
 		snprintf(name, sizeof(name), "%s", p->agent->set.policy);
 	else if (rc)
 		return iocom_err_set(err, rc, "\"policy\" is not a name");
-	rc = view_policy_parse(name, &p->policy, err);
+	rc = settings_policy(name, &p->policy, err);
 	if (!rc)
 		snprintf(p->order.policy, sizeof(p->order.policy), "%s", p->policy.name);
 	return rc;

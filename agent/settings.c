@@ -26,12 +26,26 @@ static int check_name(void *target, const char *value, struct iocom_err *err)
 	return 0;
 }
 
+int settings_policy(const char *name, struct view_policy *policy, struct iocom_err *err)
+{
+	int rc = view_policy_parse(name, policy, err);
+
+	if (!rc && policy->feedback)
+		return iocom_err_set(
+			err, -EINVAL,
+			"'%s' needs the feedback controller, which runs in simulations "
+			"only: the agent would never move a weight or a buffer; take '%s'",
+			policy->name,
+			policy->policy == RULES_WAL_FC ? "wal" : rules_policy_name(policy->policy));
+	return rc;
+}
+
 static int check_policy(void *target, const char *value, struct iocom_err *err)
 {
 	struct view_policy policy;
 
 	(void)target;
-	return view_policy_parse(value, &policy, err);
+	return settings_policy(value, &policy, err);
 }
 
 static int check_level(void *target, const char *value, struct iocom_err *err)

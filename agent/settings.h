@@ -55,6 +55,10 @@ extern const struct config_program settings_program;
  * address.  0 or -EINVAL with the sentence.
  */
 int settings_complete(struct settings *s, struct iocom_err *err);
+
+struct view_policy;
+/* A policy that the agent can decide by, in any case.  0 or -EINVAL with the sentence. */
+int settings_policy(const char *name, struct view_policy *policy, struct iocom_err *err);
 /* True when S asks for the network: peers, or an address to listen at. */
 bool settings_networked(const struct settings *s);
 

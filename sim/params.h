@@ -54,6 +54,8 @@ void sim_params_default(struct sim_params *p);
  * -ENOENT (the message lists near names); -EINVAL out of range.
  */
 int sim_params_set(struct sim_params *p, const char *name, double value, struct iocom_err *err);
+/* Whether the values go together.  0; -EINVAL, ERR naming those that do not. */
+int sim_params_check(const struct sim_params *p, struct iocom_err *err);
 /* Name and value of parameter I (0 ..) for outputs; NULL at the end. */
 const char *sim_params_get(const struct sim_params *p, unsigned int i, double *value);
 

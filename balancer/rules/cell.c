@@ -9,6 +9,7 @@
  * the disk and CPU state.
  */
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -24,10 +25,11 @@ static double least(double a, double b)
 /* Neither NaN nor infinite nor negative: one chain for any number of values. */
 static bool sane(const double *values, size_t n)
 {
+	bool all = true;
+
 	for (size_t i = 0; i < n; i++)
-		if (!isfinite(values[i]) || values[i] < 0)
-			return false;
-	return true;
+		all &= values[i] >= 0 && values[i] <= DBL_MAX;
+	return all;
 }
 
 #define SANE(...)                                                                                  \
@@ -51,7 +53,7 @@ static int task_check(const struct rules_task *t)
 		       : -EINVAL;
 }
 
-static int node_check(const struct rules_node *n)
+int rules_node_check(const struct rules_node *n)
 {
 	if (!SANE(n->ram_mb, n->buffer_mb, n->cpu_mips, n->cores, n->disk_fixed_ms,
 		  n->disk_mb_per_s, n->request_kb, n->request_sd_kb, n->network_mb_per_s,
@@ -173,7 +175,7 @@ static void zatti_init(struct rules_cell *c, const struct rules_node *n)
 
 int rules_cell_init(struct rules_cell *c, const struct rules_node *n, enum rules_rates rates)
 {
-	int ret = node_check(n);
+	int ret = rules_node_check(n);
 
 	if (ret < 0)
 		return ret;

@@ -156,8 +156,9 @@ static void accept(struct run *run, uint32_t k, struct rules_tests *t)
 
 static bool is_eligible(const struct rules_decision *d, uint32_t k)
 {
-	struct rules_tests t = {.n = 0};
+	struct rules_tests t;
 
+	t.n = 0; /* and no more: its list is long */
 	return rules_test_eligible(d, &t, k);
 }
 
@@ -167,9 +168,10 @@ static bool examine(struct run *run, uint32_t k)
 	struct rules_decision *d = run->d;
 	const struct rules_contest *contest = run->contest;
 	struct rules_plan *plan = d->plan;
-	struct rules_tests t = {.n = 0};
+	struct rules_tests t;
 	const struct rules_reason *failed;
 
+	t.n = 0; /* and no more: its list is long, and this is done for each node */
 	run->examined++;
 	if (contest->judge(d, contest->arg, k, &t)) {
 		accept(run, k, &t);

@@ -156,21 +156,32 @@ static double contrast(const struct rules *r, double a, double b)
 	return fabs(c) > r->params.fb_dead_band ? c : 0;
 }
 
+/* The weight by the utilisations. */
+static void weigh(struct rules *r, const struct rules_outcome *o)
+{
+	struct rules_feedback *f = &r->feedback;
+	const struct rules_params *p = &r->params;
+	struct rules_outcome *s = &f->smooth;
+	double wanted;
+
+	smooth(r, &s->cpu_utilisation, o->cpu_utilisation);
+	smooth(r, &s->disk_utilisation, o->disk_utilisation);
+	/* Half and half is a contrast of 0. */
+	wanted = (1 + contrast(r, s->disk_utilisation, s->cpu_utilisation)) / 2;
+	if (s->disk_utilisation + s->cpu_utilisation > 0)
+		step_weight(f, p->fb_gain_w * p->fb_filter * (wanted - f->w_io));
+}
+
 static void gradient(struct rules *r, const struct rules_outcome *o)
 {
 	struct rules_feedback *f = &r->feedback;
 	const struct rules_params *p = &r->params;
 	struct rules_outcome *s = &f->smooth;
-	double wanted, saves, costs;
+	double saves, costs;
 
-	smooth(r, &s->cpu_utilisation, o->cpu_utilisation);
-	smooth(r, &s->disk_utilisation, o->disk_utilisation);
+	weigh(r, o);
 	smooth(r, &s->implicit_share, o->implicit_share);
 	smooth(r, &s->hit_rate, o->hit_rate);
-	/* Half and half is a contrast of 0. */
-	wanted = (1 + contrast(r, s->disk_utilisation, s->cpu_utilisation)) / 2;
-	if (s->disk_utilisation + s->cpu_utilisation > 0)
-		step_weight(f, p->fb_gain_w * p->fb_filter * (wanted - f->w_io));
 	if (!(f->ram_mb > 0))
 		return;
 	saves = f->buffer_mb > 0 && s->hit_rate < 1
@@ -178,6 +189,12 @@ static void gradient(struct rules *r, const struct rules_outcome *o)
 			: 0;
 	costs = s->implicit_share / (f->ram_mb - f->buffer_mb);
 	step_buffer(r, p->fb_gain_b * p->fb_buffer_unit_mb * contrast(r, saves, costs));
+}
+
+static void predictive(struct rules *r, const struct rules_outcome *o)
+{
+	weigh(r, o);
+	step_buffer(r, rules_predicted_step(r));
 }
 
 static double mean_with(struct rules_feedback *f, double slowdown)
@@ -215,6 +232,9 @@ int rules_done(struct rules *r, const struct rules_outcome *o)
 	case RULES_CONTROLLER_GRADIENT:
 		gradient(r, o);
 		break;
+	case RULES_CONTROLLER_PREDICTIVE:
+		predictive(r, o);
+		break;
 	default:
 		published(r, mean);
 	}
@@ -233,6 +253,10 @@ void rules_control(const struct rules *r, struct rules_control *control)
 		.slowdown = f->used > 0 ? rules_exact_value(&f->sum) / f->used : 0,
 		.outcomes = f->outcomes,
 		.saturated = f->saturated,
+		.why = f->told.why,
+		.wanted_mb = f->told.wanted_mb,
+		.stretch = f->told.stretch,
+		.stretch_wanted = f->told.stretch_wanted,
 	};
 }
 
@@ -242,6 +266,7 @@ const char *rules_controller_name(enum rules_controller controller)
 		[RULES_CONTROLLER_PUBLISHED] = "published",
 		[RULES_CONTROLLER_SMOOTHED] = "smoothed",
 		[RULES_CONTROLLER_GRADIENT] = "gradient",
+		[RULES_CONTROLLER_PREDICTIVE] = "predictive",
 	};
 
 	return (unsigned int)controller < RULES_CONTROLLERS ? names[controller] : NULL;

@@ -91,7 +91,7 @@ static const struct param params_table[] = {
 	WHOLE(zatti_intervals, 1, 1000),
 	NUMBER(zatti_cpu_need, 0, 100),
 	NUMBER(zatti_io_need, 0, ANY),
-	WHOLE(fb_controller, 0, 2),
+	WHOLE(fb_controller, 0, RULES_CONTROLLERS - 1),
 	NUMBER(fb_gain_w, 0, ANY),
 	NUMBER(fb_gain_b, 0, ANY),
 	NUMBER(fb_buffer_unit_mb, 0, ANY),
@@ -101,6 +101,9 @@ static const struct param params_table[] = {
 	NUMBER(fb_buffer_min_mb, 0, ANY),
 	NUMBER(fb_filter, 1e-6, 1),
 	NUMBER(fb_dead_band, 0, 1),
+	NUMBER(fb_step_mb, 0, ANY),
+	BOOLEAN(fb_known_length),
+	NUMBER(fb_age_least_ms, 1e-3, ANY),
 };
 
 #define PARAMS (sizeof(params_table) / sizeof(params_table[0]))
@@ -171,6 +174,9 @@ static const struct rules_params papers = {
 	.fb_buffer_min_mb = 1,
 	.fb_filter = 0.1,
 	.fb_dead_band = 0.02,
+	.fb_step_mb = 16,
+	.fb_known_length = false,
+	.fb_age_least_ms = 10,
 };
 
 void rules_params_default(struct rules_params *params, enum rules_rates rates)

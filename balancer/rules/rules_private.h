@@ -46,6 +46,7 @@ void rules_cell_charge(struct rules_cell *cell, const struct rules_request *requ
 void rules_cell_discharge(struct rules_cell *cell, const struct rules_request *request,
 			  enum rules_rates rates);
 int rules_request_check(const struct rules_request *request);
+int rules_node_check(const struct rules_node *node);
 /* The number of its disk requests, buffer hits and page faults apart. */
 double rules_request_count(const struct rules_request *request, enum rules_rates rates);
 
@@ -189,6 +190,8 @@ struct rules_view {
  * afterwards.  They must depend on the cells alone, not on their history.
  */
 void rules_tree_update(struct rules_view *view, uint32_t index);
+/* The same where FROM has the same cell: its leaves will do. */
+void rules_tree_copy(struct rules_view *to, const struct rules_view *from, uint32_t index);
 /* Joins all inner nodes again. */
 void rules_tree_join_all(struct rules_view *view);
 /* Node INDEX will change soon: with many nodes, waiting for memory is most of the work. */
@@ -286,6 +289,7 @@ struct rules_holders {
 };
 
 /* The feedback controller (feedback.c). */
+#define RULES_FORECAST_POINTS 64
 struct rules_feedback {
 	bool active;
 	double w_io;
@@ -298,6 +302,9 @@ struct rules_feedback {
 	bool has_reference;
 	struct rules_outcome smooth; /* signals smoothed by fb_filter */
 	uint64_t outcomes, saturated;
+	/* predictive: sums of W_j / t_j with each of so many buffers, and of 1 / t_j */
+	double curve[RULES_FORECAST_POINTS], curve_weight;
+	struct rules_control told; /* `why` and what belongs to it */
 };
 
 struct rules {
@@ -315,6 +322,8 @@ struct rules {
 /* W_IO of the weighted load: the controller's, or the parameter. */
 double rules_weight_io(const struct rules *r);
 int rules_feedback_init(struct rules *r);
+/* The predictive controller's step of the buffer (feedback_predict.c). */
+double rules_predicted_step(struct rules *r);
 
 /*
  * What rules_place_job tells a policy about the job whose tasks it places one by

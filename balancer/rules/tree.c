@@ -164,6 +164,11 @@ static bool same_corner(const struct rules_corner *a, const struct rules_corner 
 	       a->most_cpu == b->most_cpu && a->most_io == b->most_io && a->count == b->count;
 }
 
+/* FOR_ORDERS: each order that VIEW keeps; most views keep two or three of the ten. */
+#define FOR_ORDERS(view, o)                                                                        \
+	for (uint32_t left_ = (view)->kept & (RULES_KEEP(RULES_ORDERS) - 1), o;                    \
+	     left_ != 0 && (o = (uint32_t)__builtin_ctz(left_), true); left_ &= left_ - 1)
+
 /* Up to the root, or to the first ancestor that the change does not reach. */
 #define DEFINE_CLIMB(name)                                                                         \
 	static void set_##name(struct rules_##name *tree, uint32_t at, struct rules_##name leaf)   \
@@ -185,7 +190,8 @@ DEFINE_CLIMB(least)
 DEFINE_CLIMB(bound)
 DEFINE_CLIMB(corner)
 
-static struct rules_least leaf_least(const struct rules_view *view, uint32_t index, int order)
+static struct rules_least leaf_least(const struct rules_view *view, uint32_t index,
+				     enum rules_order order)
 {
 	const struct rules_cell *c = &view->cells[index];
 
@@ -211,9 +217,8 @@ static void put_leaves(struct rules_view *view, uint32_t index)
 {
 	uint32_t at = view->capacity + index;
 
-	for (int o = 0; o < RULES_ORDERS; o++)
-		if (view->least[o] != NULL)
-			view->least[o][at] = leaf_least(view, index, o);
+	FOR_ORDERS(view, o)
+	view->least[o][at] = leaf_least(view, index, o);
 	if (view->bounds != NULL)
 		view->bounds[at] =
 			index < view->count ? leaf_bound(&view->cells[index]) : unbounded;
@@ -225,14 +230,21 @@ static void climb(struct rules_view *view, uint32_t index)
 {
 	uint32_t at = view->capacity + index;
 
-	for (int o = 0; o < RULES_ORDERS; o++)
-		if (view->least[o] != NULL)
-			set_least(view->least[o], at, leaf_least(view, index, o));
+	FOR_ORDERS(view, o)
+	set_least(view->least[o], at, leaf_least(view, index, o));
 	if (view->bounds != NULL)
 		set_bound(view->bounds, at,
 			  index < view->count ? leaf_bound(&view->cells[index]) : unbounded);
 	if (view->corners != NULL)
 		set_corner(view->corners, at, leaf_corner(view, index));
+}
+
+static void set_zatti(struct rules_view *view, uint32_t index)
+{
+	for (int i = 0; i < 2; i++)
+		if (view->zatti[i] != NULL)
+			rules_zatti_set(view->zatti[i], index,
+					index < view->count ? &view->cells[index] : NULL);
 }
 
 void rules_tree_update(struct rules_view *view, uint32_t index)
@@ -241,10 +253,24 @@ void rules_tree_update(struct rules_view *view, uint32_t index)
 		put_leaves(view, index);
 	else
 		climb(view, index);
-	for (int i = 0; i < 2; i++)
-		if (view->zatti[i] != NULL)
-			rules_zatti_set(view->zatti[i], index,
-					index < view->count ? &view->cells[index] : NULL);
+	set_zatti(view, index);
+}
+
+void rules_tree_copy(struct rules_view *to, const struct rules_view *from, uint32_t index)
+{
+	uint32_t at = to->capacity + index, there = from->capacity + index;
+
+	if (!to->deferred || (to->kept & ~from->kept) != 0) {
+		rules_tree_update(to, index);
+		return;
+	}
+	FOR_ORDERS(to, o)
+	to->least[o][at] = from->least[o][there];
+	if (to->bounds != NULL)
+		to->bounds[at] = from->bounds[there];
+	if (to->corners != NULL)
+		to->corners[at] = from->corners[there];
+	set_zatti(to, index);
 }
 
 #define LEVELS_AHEAD 3 /* a climb seldom goes further */
@@ -258,9 +284,8 @@ void rules_tree_prefetch(const struct rules_view *view, uint32_t index)
 	for (size_t i = 0; i < sizeof(view->cells[0]); i += 64)
 		__builtin_prefetch(cell + i, 1);
 	for (int level = 0; level < levels && at > 1; level++, at /= 2) {
-		for (int o = 0; o < RULES_ORDERS; o++)
-			if (view->least[o] != NULL)
-				__builtin_prefetch(&view->least[o][at & ~1u], 1);
+		FOR_ORDERS(view, o)
+		__builtin_prefetch(&view->least[o][at & ~1u], 1);
 		if (view->bounds != NULL)
 			__builtin_prefetch(&view->bounds[at & ~1u], 1);
 		if (view->corners != NULL)
@@ -285,9 +310,8 @@ void rules_tree_join_all(struct rules_view *view)
 {
 	if (view->capacity == 0)
 		return;
-	for (int o = 0; o < RULES_ORDERS; o++)
-		if (view->least[o] != NULL)
-			join_all_least(view, view->least[o]);
+	FOR_ORDERS(view, o)
+	join_all_least(view, view->least[o]);
 	if (view->bounds != NULL)
 		join_all_bound(view, view->bounds);
 	if (view->corners != NULL)

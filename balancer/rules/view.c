@@ -44,7 +44,7 @@ void rules_view_rates(struct rules_view *view, enum rules_rates rates)
 	view->rates = rates;
 }
 
-void rules_view_store(struct rules_view *view, uint32_t index, const struct rules_cell *cell)
+static void store_cell(struct rules_view *view, uint32_t index, const struct rules_cell *cell)
 {
 	if (index < view->count)
 		rules_totals_subtract(&view->totals, &view->cells[index]);
@@ -52,6 +52,11 @@ void rules_view_store(struct rules_view *view, uint32_t index, const struct rule
 		view->count++;
 	rules_totals_add(&view->totals, cell);
 	view->cells[index] = *cell;
+}
+
+void rules_view_store(struct rules_view *view, uint32_t index, const struct rules_cell *cell)
+{
+	store_cell(view, index, cell);
 	rules_tree_update(view, index);
 }
 
@@ -111,7 +116,8 @@ int rules_view_copy(struct rules_view *to, const struct rules_view *from, uint32
 	if (ret < 0)
 		return ret;
 	memcpy(to->names[index], from->names[index], sizeof(to->names[index]));
-	rules_view_store(to, index, &from->cells[index]);
+	store_cell(to, index, &from->cells[index]);
+	rules_tree_copy(to, from, index);
 	return 0;
 }
 

@@ -135,14 +135,19 @@ struct rules_params {
 	double zatti_intervals; /* 3.15: intervals a domain; 10 */
 	double zatti_cpu_need;	/* per cent of its elapsed time alone: below, no CPU need; 30 */
 	double zatti_io_need;	/* blocks/s alone: below, no I/O need; 2 */
-	double fb_controller;	/* 0 published (3.11), 1 smoothed, 2 gradient: rules_controller */
+	double fb_controller;	/* 0 published (3.11), 1 smoothed, 2 gradient, 3 predictive:
+				 * rules_controller */
 	double fb_gain_w, fb_gain_b; /* G of (4.9), (4.13); 0.5 */
 	double fb_buffer_unit_mb;    /* O-26: MB a unit of slowdown; 1 */
 	double fb_history;	     /* 3.11: slowdowns averaged; 50 */
 	double fb_sign_w, fb_sign_b; /* O-27: first direction, 1 up, 0 down; 1 */
 	double fb_buffer_min_mb;     /* O-27: least buffer, and least memory left for jobs; 1 */
-	double fb_filter;    /* (ours) weight of the newest slowdown in a smoothed one; 0.1 */
-	double fb_dead_band; /* (ours) relative change below it is noise; 0.02 */
+	double fb_filter;	/* (ours) weight of the newest slowdown in a smoothed one; 0.1 */
+	double fb_dead_band;	/* (ours) relative change below it is noise; 0.02 */
+	double fb_step_mb;	/* (ours) predictive: largest move of the buffer at once; 16 */
+	bool fb_known_length;	/* (ours) predictive: t_j is what the job asks for, not twice its
+				 * age; no node can measure that; false */
+	double fb_age_least_ms; /* (ours) predictive: younger tasks count as so old; 10, a slice */
 };
 
 void rules_params_default(struct rules_params *params, enum rules_rates rates);
@@ -440,20 +445,35 @@ enum rules_controller {
 	RULES_CONTROLLER_PUBLISHED, /* (4.9), (4.13): steps by the mean slowdown */
 	RULES_CONTROLLER_SMOOTHED,  /* ours: the same on the smoothed slowdown, with a dead band */
 	RULES_CONTROLLER_GRADIENT, /* ours: utilisations set w_io, savings of requests the buffer */
+	RULES_CONTROLLER_PREDICTIVE, /* ours: the buffer goes where the models predict least waiting
+				      */
 	RULES_CONTROLLERS
 };
 
-/* "published", "smoothed", "gradient"; NULL when out of range. */
+/* "published", "smoothed", "gradient", "predictive"; NULL when out of range. */
 const char *rules_controller_name(enum rules_controller controller);
 
 /* What the controller learns when a job completes (MODEL 3.11). */
 struct rules_outcome {
 	double slowdown; /* >= 0 */
-	/* Means over the cluster since the previous outcome; used by the gradient only. */
+	/* Means over the cluster since the previous outcome; hit rate and share: gradient only. */
 	double cpu_utilisation, disk_utilisation; /* 0..1 */
 	double implicit_share;			  /* page faults / all disk requests, 0..1 */
 	double hit_rate;			  /* 0..1 */
 };
+
+/* Why the predictive controller left the buffer or moved it. */
+enum rules_control_why {
+	RULES_WHY_NONE,	     /* another controller, or no outcome yet */
+	RULES_WHY_IDLE,	     /* no running task was foreseen since the last outcome */
+	RULES_WHY_DEAD_BAND, /* what a move would save is within fb_dead_band */
+	RULES_WHY_MISSES,    /* up: a larger buffer saves more misses than it costs faults */
+	RULES_WHY_FAULTS,    /* down: a smaller one saves more page faults */
+	RULES_WHYS
+};
+
+/* "none", "idle", "dead-band", "misses", "faults"; NULL when out of range. */
+const char *rules_control_why_name(enum rules_control_why why);
 
 /* The feedback controller's outputs. */
 struct rules_control {
@@ -463,6 +483,11 @@ struct rules_control {
 	double slowdown;    /* S_u, the history's mean; 0 before the first outcome */
 	uint64_t outcomes;  /* completions seen */
 	uint64_t saturated; /* steps cut by a clamp (O-27) */
+	/* Predictive only: the last outcome's prediction. */
+	enum rules_control_why why;
+	double wanted_mb;      /* where the buffer is to go, in steps of fb_step_mb */
+	double stretch;	       /* predicted slowdown of what runs now, with this buffer */
+	double stretch_wanted; /* ... and with the wanted one */
 };
 
 /*
@@ -471,7 +496,15 @@ struct rules_control {
  * WAL-FC too, before the first outcome.  0; -EINVAL.
  */
 int rules_feedback(struct rules *r, double ram_mb, double buffer_mb);
-/* A job completed.  O(1).  0; -EINVAL (NaN, negative). */
+/*
+ * The predictive controller's eyes: what runs on NODE now, of which it uses tasks, memory
+ * and disk.  For one, some or all nodes between two outcomes; O(tasks) each.  A page
+ * fault takes FAULT_MS, at the disk or not.  Nodes with less memory than rules_feedback
+ * was told are passed over.  0; -EINVAL (values out of range; nothing is learnt).
+ */
+int rules_foresee(struct rules *r, const struct rules_node *node, double fault_ms,
+		  bool fault_at_disk);
+/* A job completed.  O(1).  0; -EINVAL (NaN, negative; nothing is learnt). */
 int rules_done(struct rules *r, const struct rules_outcome *outcome);
 void rules_control(const struct rules *r, struct rules_control *control);
 

@@ -90,7 +90,7 @@ static const struct {
 	{"zatti_intervals", "", "3.15: intervals a domain"},
 	{"zatti_cpu_need", "%", "4.5: below it no CPU need"},
 	{"zatti_io_need", "blocks/s", "4.5: below it no I/O need"},
-	{"fb_controller", "", "0 as published (3.11); 1, 2 ours"},
+	{"fb_controller", "", "0 as published (3.11); ours: 1 smoothed, 2 gradient, 3 predictive"},
 	{"fb_gain_w", "", "(4.9): gain of W_IO"},
 	{"fb_gain_b", "", "(4.13): gain of the buffer"},
 	{"fb_buffer_unit_mb", "MB", "O-26: MB a unit of slowdown"},
@@ -100,6 +100,9 @@ static const struct {
 	{"fb_buffer_min_mb", "MB", "O-27: least buffer, and least memory left for jobs"},
 	{"fb_filter", "", "(ours) weight of the newest slowdown in a smoothed one"},
 	{"fb_dead_band", "", "(ours) relative change below it is noise"},
+	{"fb_step_mb", "MB", "(ours) predictive: largest move of the buffer at once"},
+	{"fb_known_length", "yes/no", "(ours) predictive: clairvoyant, knows how long jobs are"},
+	{"fb_age_least_ms", "ms", "(ours) predictive: younger tasks count as so old"},
 };
 
 bool param_describe(const char *name, const char **unit, const char **source)

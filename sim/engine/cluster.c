@@ -16,6 +16,7 @@
 #include "../cluster.h"
 
 #define NODES_MAX 1000000u
+#define ROW_MAX	  65536
 #define NAME_SIZE 32
 
 /* Each under a short name and under its own. */
@@ -246,8 +247,7 @@ static int read_items(struct parser *p)
 static int read_file(struct parser *p)
 {
 	FILE *f = fopen(p->file, "re");
-	char *row = NULL;
-	size_t size = 0;
+	char row[ROW_MAX];
 	int rc = 0;
 
 	if (!f) {
@@ -255,8 +255,16 @@ static int read_file(struct parser *p)
 		return iocom_err_set(p->err, rc, "cannot open the cluster file %.200s: %s", p->file,
 				     strerror(-rc));
 	}
-	while (rc == 0 && getline(&row, &size, f) >= 0) {
+	while (rc == 0 && fgets(row, sizeof(row), f)) {
 		p->line++;
+		if (!strchr(row, '\n') && !feof(f)) {
+			rc = iocom_err_set(
+				p->err, -EINVAL,
+				"cluster file %.200s, line %u: a row has at most %d bytes "
+				"of text",
+				p->file, p->line, ROW_MAX - 2);
+			break;
+		}
 		row[strcspn(row, "#\n")] = '\0';
 		p->start = p->at = row;
 		skip_blanks(p);
@@ -264,8 +272,8 @@ static int read_file(struct parser *p)
 			rc = read_items(p);
 	}
 	if (rc == 0 && ferror(f))
-		rc = iocom_err_set(p->err, -EIO, "cannot read the cluster file %.200s", p->file);
-	free(row);
+		rc = iocom_err_set(p->err, -EIO, "cannot read the cluster file %.200s: %s", p->file,
+				   strerror(errno));
 	fclose(f);
 	return rc;
 }

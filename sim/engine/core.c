@@ -10,6 +10,8 @@
 
 #define THREADS_MOST 256u
 #define TASKS_MOST   1000000u
+/* What reading a job costs beside doing it at the fluid level. */
+#define READING_SHARE 0.06
 /* Rounds shorter than this are not worth a barrier. */
 #define LEAST_LOOKAHEAD_MS 1.0
 
@@ -48,7 +50,7 @@ static int check_params(const struct sim_params *p, struct iocom_err *err)
 	if (p->threads < 1 || p->threads > THREADS_MOST)
 		return iocom_err_set(err, -EINVAL, "threads must be 1 to %u, not %u", THREADS_MOST,
 				     p->threads);
-	return 0;
+	return sim_params_check(p, err);
 }
 
 static int check_cluster(const struct sim_cluster *cluster, struct iocom_err *err)
@@ -236,16 +238,37 @@ static int lists_init(struct core_shard *s)
 	return 0;
 }
 
+/* The first shard's thread reads the jobs as well: it gets fewer nodes where that counts. */
+static void share_out(struct core *c)
+{
+	double n = c->cluster->n, all = c->nshards;
+	double reading = c->params.fidelity == SIM_FLUID ? READING_SHARE * n : 0;
+	double share = floor((n - reading * (all - 1)) / all);
+
+	c->share_first = c->nshards == 1 ? c->cluster->n : share > 1 ? (uint32_t)share : 1;
+}
+
+/* As core_shard_of deals them out. */
+static uint32_t first_node(const struct core *c, uint32_t shard)
+{
+	uint64_t rest = c->cluster->n - c->share_first, others = c->nshards - 1;
+
+	if (shard == 0)
+		return 0;
+	if (shard == c->nshards)
+		return c->cluster->n;
+	return c->share_first + (uint32_t)(((shard - 1) * rest + others - 1) / others);
+}
+
 static int shard_init(struct core *c, uint32_t index)
 {
 	struct core_shard *s = &c->shards[index];
-	uint64_t n = c->cluster->n, all = c->nshards;
 	int ret;
 
 	s->core = c;
 	s->index = index;
-	s->first = (uint32_t)((index * n + all - 1) / all);
-	s->n = (uint32_t)(((index + 1) * n + all - 1) / all) - s->first;
+	s->first = first_node(c, index);
+	s->n = first_node(c, index + 1) - s->first;
 	s->cluster.n = s->n;
 	s->cluster.machines = c->cluster->machines + s->first;
 	s->spins = 1;
@@ -338,16 +361,13 @@ static int set_up(struct core *c)
 {
 	int ret = nodes_init(c);
 
+	share_out(c);
 	for (uint32_t k = 0; ret == 0 && k < c->nshards; k++)
 		ret = shard_init(c, k);
-	for (uint32_t k = 0; ret == 0 && k < c->nshards; k++)
-		ret = core_view_init(&c->shards[k]);
 	if (ret == 0)
 		ret = core_control_init(c);
 	if (ret == -ENOMEM)
 		iocom_err_set(c->err, ret, "out of memory for %u nodes", c->cluster->n);
-	else if (ret < 0 && c->err != NULL && c->err->text[0] == '\0')
-		iocom_err_set(c->err, ret, "the rules refuse the description of a node");
 	return ret;
 }
 

@@ -229,7 +229,7 @@ struct core {
 	struct core_node *nodes;
 	struct core_meter *meters;
 	struct core_shard *shards;
-	uint32_t nshards;
+	uint32_t nshards, share_first;
 	struct rules **own_rules; /* control_per_node: one a node */
 	struct core_saved *saved;
 
@@ -262,9 +262,13 @@ struct core {
 	struct core_reported *reported; /* by the controller: one, or one a node */
 };
 
+/* The first shard has c->share_first nodes, the others as good as equally many. */
 static inline uint32_t core_shard_of(const struct core *c, uint32_t node)
 {
-	return (uint32_t)((uint64_t)node * c->nshards / c->cluster->n);
+	if (node < c->share_first)
+		return 0;
+	return 1 + (uint32_t)((uint64_t)(node - c->share_first) * (c->nshards - 1) /
+			      (c->cluster->n - c->share_first));
 }
 
 static inline struct core_task *core_task(const struct core_shard *s, uint32_t id)
@@ -358,7 +362,8 @@ void core_remember(struct core_shard *s, uint32_t home, uint32_t target,
 uint64_t core_ties_seed(const struct core *c, const struct sim_job *job);
 
 /* --- core_view.c: what decisions look at -------------------------------------------------- */
-int core_view_init(struct core_shard *s);
+/* A view of idle nodes; what fails is in the shard. */
+void core_view_init(struct core_shard *s);
 /* Hint: the node will be described, or changed, soon. */
 void core_fetch_node(const struct core_shard *s, uint32_t node);
 void core_window_turn(struct core_shard *s, uint32_t node, double now);

@@ -108,6 +108,25 @@ static void describe_outcome(struct core_shard *s, uint32_t first, uint32_t coun
 	reported->time_ms = now;
 }
 
+/* Shows the predictive controller what runs on the nodes. */
+static int foresee(struct core_shard *s, struct rules *rules, uint32_t first, uint32_t count,
+		   double now)
+{
+	const struct sim_params *p = &s->core->params;
+	int ret = 0;
+
+	if (p->rules.fb_controller != RULES_CONTROLLER_PREDICTIVE)
+		return 0;
+	for (uint32_t i = first; ret == 0 && i < first + count; i++) {
+		node_refresh(s->model, i - s->first, now); /* the tasks' ages */
+		ret = core_describe(s->core, i, now, CORE_FOREVER, &s->look);
+		if (ret == 0)
+			ret = rules_foresee(rules, &s->look.node, p->page_fault_ms,
+					    p->page_fault_at_disk);
+	}
+	return ret;
+}
+
 static double at_most_one(double x)
 {
 	return x > 1 ? 1 : x > 0 ? x : 0;
@@ -131,7 +150,9 @@ void core_control_done(struct core_shard *s, uint32_t node, double slowdown, dou
 	outcome.disk_utilisation = at_most_one(outcome.disk_utilisation);
 	outcome.implicit_share = at_most_one(outcome.implicit_share);
 	outcome.hit_rate = at_most_one(outcome.hit_rate);
-	ret = rules_done(rules, &outcome);
+	ret = foresee(s, rules, first, count, now);
+	if (ret == 0)
+		ret = rules_done(rules, &outcome);
 	if (ret < 0) {
 		core_fail(s, ret, "the controller refuses a slowdown of %g", slowdown);
 		return;

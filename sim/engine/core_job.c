@@ -140,27 +140,29 @@ static void run_next(struct core_shard *s, struct core_task *t, uint32_t id, dou
 	core_node_end(s, t->node);
 }
 
+/* Between core_node_begin and core_node_end of its node. */
 static void enter(struct core_shard *s, uint32_t id, double now)
 {
 	struct core_task *t = core_task(s, id);
 	struct core_job *j = core_job_of(s, t);
-	uint32_t node = t->node;
 
 	if (j->start_ms < 0)
 		j->start_ms = now;
 	t->since_ms = now;
-	core_node_begin(s, node, now);
-	if (node_enter(s->model, node - s->first, id, now) < 0)
-		core_fail(s, -ENOMEM, "out of memory on node %u", node);
+	if (node_enter(s->model, t->node - s->first, id, now) < 0)
+		core_fail(s, -ENOMEM, "out of memory on node %u", t->node);
 	else
 		run(s, t, id, now);
-	core_node_end(s, node);
 }
 
 void core_task_enters(struct core_shard *s, uint32_t task, double now)
 {
+	uint32_t node = core_task(s, task)->node;
+
 	core_coming_remove(s, task);
+	core_node_begin(s, node, now);
 	enter(s, task, now);
+	core_node_end(s, node);
 }
 
 static int make_tasks(struct core_shard *s, uint32_t job)
@@ -183,6 +185,7 @@ static int make_tasks(struct core_shard *s, uint32_t job)
 int core_dispatch(struct core_shard *s, uint32_t job, double now)
 {
 	uint32_t home = s->jobs.list[job].job.home, next;
+	bool here = false;
 
 	if (make_tasks(s, job) < 0)
 		return s->error;
@@ -192,11 +195,17 @@ int core_dispatch(struct core_shard *s, uint32_t job, double now)
 
 		next = t->sibling;
 		t->node = to;
-		if (to == home)
-			enter(s, id, now);
-		else
+		if (to != home) {
 			core_send_new(s, id, home, now);
+			continue;
+		}
+		if (!here) /* those that stay enter together: what the node does is solved once */
+			core_node_begin(s, home, now);
+		here = true;
+		enter(s, id, now);
 	}
+	if (here)
+		core_node_end(s, home);
 	return s->error;
 }
 

@@ -145,9 +145,10 @@ static double boundary(double time, double period)
 
 	if (!(time < CORE_FOREVER))
 		return CORE_FOREVER;
-	while (k * period > time)
+	/* Off by one at most; beyond 2^53 periods no step would show. */
+	if (k * period > time)
 		k--;
-	while ((k + 1) * period <= time)
+	if ((k + 1) * period <= time)
 		k++;
 	return k * period;
 }
@@ -307,7 +308,11 @@ static void *work(void *arg)
 
 	pthread_mutex_lock(&c->sync->gate);
 	pthread_mutex_unlock(&c->sync->gate);
-	while (!c->sync->failed) {
+	if (c->sync->failed)
+		return NULL;
+	core_view_init(s);
+	core_sync_wait(s);
+	for (;;) {
 		core_sync_wait(s);
 		if (c->finished)
 			break;
@@ -379,6 +384,10 @@ int core_rounds(struct core *c)
 
 	if (ret == 0 && c->sync != NULL)
 		ret = start_threads(c);
+	if (ret == 0) {
+		core_view_init(&c->shards[0]);
+		core_sync_wait(&c->shards[0]);
+	}
 	while (ret == 0) {
 		ret = plan(c);
 		if (ret < 0 || c->finished)

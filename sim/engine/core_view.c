@@ -97,9 +97,10 @@ void core_window_turn(struct core_shard *s, uint32_t node, double now)
 		return;
 	}
 	k = floor(now / window);
-	while (k * window > now)
+	/* Rounding is off by one at most; in a time beyond 2^53 windows no step would show. */
+	if (k * window > now)
 		k--;
-	while ((k + 1) * window <= now)
+	if ((k + 1) * window <= now)
 		k++;
 	if (m->newer.time_ms == (k - 1) * window)
 		m->older = m->newer;
@@ -379,7 +380,7 @@ int core_set(struct core_shard *s, uint32_t node, double now, double sent_before
 	return ret;
 }
 
-int core_view_init(struct core_shard *s)
+static int view_init(struct core_shard *s)
 {
 	struct core *c = s->core;
 	int ret;
@@ -389,9 +390,22 @@ int core_view_init(struct core_shard *s)
 		return -ENOMEM;
 	rules_view_rates(s->view, c->params.rules.rates);
 	ret = rules_view_keep(s->view, c->policy, &c->params.rules);
+	if (ret == 0)
+		ret = rules_view_defer(s->view);
 	for (uint32_t i = 0; ret == 0 && i < c->cluster->n; i++)
 		ret = core_set(s, i, 0, CORE_FOREVER);
+	rules_view_settle(s->view);
 	return ret;
+}
+
+void core_view_init(struct core_shard *s)
+{
+	int ret = view_init(s);
+
+	if (ret == -ENOMEM)
+		core_fail(s, ret, "out of memory for a view of %u nodes", s->core->cluster->n);
+	else if (ret < 0)
+		core_fail(s, ret, "the rules refuse the description of a node");
 }
 
 void core_touch(struct core_shard *s, uint32_t node)

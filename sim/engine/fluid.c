@@ -16,9 +16,9 @@
  * for the ones before it.
  *
  * Sums are booked task by task from the progress since the last booking, as all of them
- * are linear in it.  Rates are solved when they are asked for: a change makes them
- * stale, so that an arrival or an end costs one solution.  A scheduler that lowers the
- * priority of hogs (O-50) is known at the request level only.
+ * are linear in it.  Demands and rates are worked out when they are asked for: a change
+ * makes them stale, so that many arrivals or ends at one instant cost one solution.  A scheduler
+ * that lowers the priority of hogs (O-50) is known at the request level only.
  */
 #include <errno.h>
 #include <math.h>
@@ -134,6 +134,18 @@ static bool ended_already(const struct node_model *m, uint32_t node, struct flui
 	return false;
 }
 
+/* What all ask for, now that others have come or gone. */
+static void demand_again(const struct node_model *m, uint32_t node, struct fluid_node *f)
+{
+	for (uint32_t i = 0; i < f->active; i++) {
+		struct fluid_run *r = &f->runs[i];
+
+		if (!r->work)
+			fluid_demand(m, &m->nodes[node], node_task_of(m, r->id), r, &f->shares[i]);
+	}
+	f->changed = false;
+}
+
 static void fluid_settle(const struct node_model *m, uint32_t node)
 {
 	struct fluid_node *f = fluid_of(m, node);
@@ -143,6 +155,8 @@ static void fluid_settle(const struct node_model *m, uint32_t node)
 	f->load = (struct sharing_load){0};
 	if (ended_already(m, node, f))
 		return;
+	if (f->changed)
+		demand_again(m, node, f);
 	f->turns = turns_wanted(f);
 	if (f->turns)
 		turns_solve(f);
@@ -165,6 +179,7 @@ static void advance(const struct node_model *m, uint32_t node, struct fluid_node
 	}
 	f->sums.cpu_busy_ms += passed * f->load.cores_busy;
 	f->at_ms = now;
+	f->booked = false;
 }
 
 static void stale(struct node_model *m, uint32_t node)
@@ -269,14 +284,10 @@ static void fluid_after(struct node_model *m, uint32_t node, double now, bool ra
 	(void)now;
 	if (!rates || f->active == 0)
 		return;
-	for (uint32_t i = 0; i < f->active; i++) {
-		struct fluid_run *r = &f->runs[i];
-
-		if (r->work)
-			continue;
-		fluid_book(m, f, r);
-		fluid_demand(m, &m->nodes[node], node_task_of(m, r->id), r, &f->shares[i]);
-	}
+	for (uint32_t i = 0; i < f->active && !f->booked; i++)
+		if (!f->runs[i].work)
+			fluid_book(m, f, &f->runs[i]);
+	f->booked = f->changed = true;
 	stale(m, node);
 }
 
@@ -355,6 +366,7 @@ static void reach(struct node_model *m, uint32_t node, struct fluid_node *f)
 	struct fluid_run *r = &f->runs[f->first];
 
 	r->left = f->first_left;
+	f->booked = false;
 	if (f->turns && r->serving) {
 		r->serving = false;
 		r->ticket = ++f->tickets;
@@ -472,8 +484,11 @@ static void fluid_prefetch(const struct node_model *m, uint32_t node)
 static void fluid_prefetch_tasks(const struct node_model *m, uint32_t node)
 {
 	const struct fluid_node *f = fluid_of(m, node);
+	const struct node *n = &m->nodes[node];
 	const char *runs = (const char *)f->runs;
 
+	for (uint32_t i = 0; i < n->count && i < NODE_FEW; i++)
+		__builtin_prefetch(&node_task_of(m, n->members[i])->done_ms, 1);
 	for (size_t at = 0; at < sizeof(struct fluid_run); at += 64)
 		__builtin_prefetch(runs + at, 1);
 	__builtin_prefetch(f->shares, 1);

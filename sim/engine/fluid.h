@@ -27,6 +27,8 @@ struct fluid_node {
 	uint32_t active; /* runs that take part; behind them works that wait */
 	uint32_t count, room, works;
 	bool turns;	   /* the disk's requests one by one */
+	bool changed;	   /* members or buffer, since the demands were worked out */
+	bool booked;	   /* all runs, since anything advanced */
 	uint32_t first;	   /* something happens to it next: */
 	double first_left; /* it has so much left then */
 	double tickets;	   /* given so far */

@@ -49,6 +49,8 @@ static void node_init(const struct node_model *m, struct node *n, const struct s
 	double slice = m->slice_ms, change = m->switch_ms;
 
 	n->epoch = 1;
+	n->members = n->few;
+	n->room = NODE_FEW;
 	n->ram_mb = machine->ram_mb;
 	n->buffer_mb = buffer_within(machine->buffer_mb, machine->ram_mb);
 	n->speed = reference_mips > 0 ? machine->cpu_mips / reference_mips : 1;
@@ -73,7 +75,9 @@ int node_model_new(struct node_model **result, const struct sim_cluster *cluster
 	m->page_fault_ms = p->page_fault_ms;
 	m->page_fault_at_disk = p->page_fault_at_disk;
 	m->priority_decay = p->priority_decay;
-	m->nodes = calloc(m->n, sizeof(*m->nodes));
+	m->nodes = aligned_alloc(_Alignof(struct node), m->n * sizeof(*m->nodes));
+	if (m->nodes)
+		memset(m->nodes, 0, m->n * sizeof(*m->nodes));
 	m->next = malloc(m->n * sizeof(*m->next));
 	rc = m->nodes && m->next ? 0 : -ENOMEM;
 	for (uint32_t i = 0; rc == 0 && i < m->n; i++) {
@@ -97,7 +101,8 @@ void node_model_free(struct node_model *m)
 	if (m->state)
 		m->fidelity->destroy(m);
 	for (uint32_t i = 0; m->nodes && i < m->n; i++)
-		free(m->nodes[i].members);
+		if (m->nodes[i].members != m->nodes[i].few)
+			free(m->nodes[i].members);
 	free(m->nodes);
 	free(m->next);
 	free(m);
@@ -115,22 +120,25 @@ size_t node_model_bytes(const struct node_model *m)
 	size_t bytes = sizeof(*m) + m->n * (sizeof(*m->nodes) + sizeof(*m->next));
 
 	for (uint32_t i = 0; i < m->n; i++)
-		bytes += m->nodes[i].room * sizeof(*m->nodes[i].members);
+		if (m->nodes[i].members != m->nodes[i].few)
+			bytes += m->nodes[i].room * sizeof(*m->nodes[i].members);
 	return bytes + m->fidelity->bytes(m);
 }
 
 static int members_reserve(struct node *n)
 {
-	uint32_t room = n->room ? 2 * n->room : 4;
+	bool few = n->members == n->few;
 	uint32_t *members;
 
 	if (n->count < n->room)
 		return 0;
-	members = realloc(n->members, room * sizeof(*members));
+	members = realloc(few ? NULL : n->members, 2 * n->room * sizeof(*members));
 	if (!members)
 		return -ENOMEM;
+	if (few)
+		memcpy(members, n->few, sizeof(n->few));
 	n->members = members;
-	n->room = room;
+	n->room *= 2;
 	return 0;
 }
 

@@ -32,9 +32,12 @@ static inline void exact_sum_add(struct exact_sum *s, double x)
 	s->high = sum;
 }
 
-/* The shared part of a node. */
+#define NODE_FEW 4 /* members that lie in the node itself */
+
+/* The shared part of a node: two cache lines. */
 struct node {
-	uint32_t *members; /* task ids, in no order; owned */
+	_Alignas(64) uint32_t *members; /* task ids, in no order: few, or owned */
+	uint32_t few[NODE_FEW];
 	uint32_t count, room;
 	uint32_t epoch; /* raised when rates change; never 0 */
 	double ram_mb, buffer_mb;

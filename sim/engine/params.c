@@ -148,6 +148,15 @@ static int value_set(struct sim_params *params, const struct param *p, double va
 	return 0;
 }
 
+int sim_params_check(const struct sim_params *params, struct iocom_err *err)
+{
+	if (params->priority_decay && params->fidelity == SIM_FLUID)
+		return iocom_err_set(err, -EINVAL,
+				     "priority_decay: the fluid knows no priorities; use fidelity "
+				     "request");
+	return 0;
+}
+
 const char *sim_params_get(const struct sim_params *params, unsigned int i, double *value)
 {
 	const char *name;

@@ -313,7 +313,9 @@ static void simgrid_rows(const char *self, uint32_t nodes, uint64_t jobs)
 
 static void bench_simgrid(const char *self)
 {
-	printf("the same work: jobs of 6 bursts and 5 reads, request level, period 1 s\n");
+	printf("the same work: jobs of 6 bursts and 5 reads, request level, period 1 s; here the\n"
+	       "disk serves in turn and set-up counts, there it serves all at once, and only\n"
+	       "running counts\n");
 	printf("   nodes  simulator             seconds     jobs/s activities/s  turn-around ms\n");
 	simgrid_rows(self, 1000, 40000);
 	simgrid_rows(self, 10000, 40000);

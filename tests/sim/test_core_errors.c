@@ -260,6 +260,23 @@ static void a_decision_shows_what_it_saw(void **state)
 	}
 }
 
+/* The fluid shares the processor equally: it must not pretend otherwise. */
+static void priorities_need_the_request_level(void **state)
+{
+	struct sim_result r;
+	struct bench b;
+
+	(void)state;
+	start(&b);
+	b.params.priority_decay = true;
+	b.params.fidelity = SIM_FLUID;
+	expect(&b, -EINVAL, "priority_decay: the fluid knows no priorities; use fidelity request");
+	b.params.fidelity = SIM_REQUEST;
+	bench_run(&b, &r);
+	sim_result_free(&r);
+	bench_free(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -269,6 +286,7 @@ int main(void)
 		cmocka_unit_test(a_run_can_be_stopped),
 		cmocka_unit_test(empty_workloads_run),
 		cmocka_unit_test(a_decision_shows_what_it_saw),
+		cmocka_unit_test(priorities_need_the_request_level),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -182,6 +182,8 @@ static void a_controller_a_node_runs_apart(void **state)
 	compare(&b);
 	b.params.rules.fb_controller = 1;
 	compare(&b);
+	b.params.rules.fb_controller = RULES_CONTROLLER_PREDICTIVE;
+	compare(&b);
 	bench_free(&b);
 }
 

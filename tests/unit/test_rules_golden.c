@@ -287,9 +287,40 @@ static struct rules_outcome outcome_draw(struct draws *d, int i)
 				      .hit_rate = 0.4 + hits};
 }
 
+/* What runs when outcome I is told: few tasks, then many, then large ones. */
+static void foresee(struct rules *rules, struct draws *d, int i)
+{
+	struct rules_task tasks[12];
+	struct rules_node node = node_fc("a");
+	size_t n = i < 60 ? 3 : 12;
+
+	for (size_t j = 0; j < n; j++) {
+		double cpu = 50 + draw(d, 900), memory = i < 120 ? 5 : 60;
+
+		tasks[j] = (struct rules_task){.cpu_ms = cpu,
+					       .age_ms = cpu / 2,
+					       .io_per_ms = draw(d, 4),
+					       .request_kb = 250,
+					       .reaccess = 5,
+					       .memory_mb = memory + draw(d, memory),
+					       .faults_per_ms = 2};
+	}
+	node.tasks = tasks;
+	node.ntasks = n;
+	assert_int_equal(rules_foresee(rules, &node, 8.1, false), 0);
+}
+
+static void write_forecast(FILE *out, const struct rules_control *c)
+{
+	if (c->why != RULES_WHY_NONE)
+		fprintf(out, "             %s: wanted %.9g MB, stretch %.9g, there %.9g\n",
+			rules_control_why_name(c->why), c->wanted_mb, c->stretch,
+			c->stretch_wanted);
+}
+
 static void write_controller(FILE *out, enum rules_controller controller)
 {
-	struct draws d = {11};
+	struct draws d = {11}, running = {12};
 	struct rules_params params;
 	struct rules_control c;
 	struct rules *rules;
@@ -302,6 +333,7 @@ static void write_controller(FILE *out, enum rules_controller controller)
 	for (int i = 0; i < 180; i++) {
 		struct rules_outcome o = outcome_draw(&d, i);
 
+		foresee(rules, &running, i);
 		assert_int_equal(rules_done(rules, &o), 0);
 		if (i % 12 != 0)
 			continue;
@@ -309,6 +341,7 @@ static void write_controller(FILE *out, enum rules_controller controller)
 		fprintf(out, "  after %3u: slowdown %.9g, w_io %.9g, buffer %.9g MB, %u cut\n",
 			(unsigned int)c.outcomes, c.slowdown, c.w_io, c.buffer_mb,
 			(unsigned int)c.saturated);
+		write_forecast(out, &c);
 	}
 	fprintf(out, "\n");
 	rules_free(rules);
