@@ -25,8 +25,9 @@ const struct sweep *claim_sweep(const struct claim_context *context, const char 
 
 static int find_rows(const struct claim_context *context, const char *name, struct claim_row *rows)
 {
-	const char *slash = strchr(name, '/');
 	const struct sweep *sweep = context->sweep;
+	/* A label of its own may have a slash: "I/O". */
+	const char *slash = sweep_find_series(sweep, name) < 0 ? strchr(name, '/') : NULL;
 	char id[64];
 	int found;
 
@@ -89,6 +90,11 @@ bool claim_range(const struct sweep *s, const char *at, struct claim_span *range
 }
 
 /* --- numbers --------------------------------------------------------------------- */
+
+bool claim_told(struct claim_row r, size_t point, enum measure m)
+{
+	return sweep_mean(r.sweep, point, r.series, m).n > 1;
+}
 
 struct interval claim_factor_at(struct claim_row base, size_t base_point, struct claim_row new,
 				size_t new_point, enum measure m)
@@ -164,6 +170,24 @@ bool claim_ask(const struct claim_context *context, const struct claim *c, struc
 	if (!claim_range(q->a[0].sweep, c->at, &q->range)) {
 		claim_not_tested(out, "no such point: ", c->at);
 		return false;
+	}
+	return true;
+}
+
+bool claim_ask_values(const struct claim_context *context, const struct claim *c,
+		      struct claim_asked *q, struct judgement *out)
+{
+	if (!claim_ask(context, c, q, out))
+		return false;
+	for (int i = 0; i < q->na + q->nb; i++) {
+		struct claim_row r = i < q->na ? q->a[i] : q->b[i - q->na];
+
+		for (size_t p = 0; p < r.sweep->npoints; p++) {
+			if (claim_told(r, p, c->measure))
+				continue;
+			claim_not_tested(out, CLAIM_NO_INTERVAL, claim_label(r));
+			return false;
+		}
 	}
 	return true;
 }

@@ -30,6 +30,11 @@ int claim_rows(const struct claim_context *context, const char *names, struct cl
 bool claim_range(const struct sweep *s, const char *at, struct claim_span *range);
 const char *claim_label(struct claim_row r);
 
+#define CLAIM_NO_INTERVAL "fewer than two values were measured of "
+
+/* Two values at least: one has no interval, and decides nothing. */
+bool claim_told(struct claim_row r, size_t point, enum measure m);
+
 /* Factor base / new by seeds; n 0 where the two do not match. */
 struct interval claim_factor_at(struct claim_row base, size_t base_point, struct claim_row new,
 				size_t new_point, enum measure m);
@@ -51,6 +56,9 @@ struct claim_asked {
 /* False, and OUT says it, when a name is unknown. */
 bool claim_ask(const struct claim_context *context, const struct claim *c, struct claim_asked *q,
 	       struct judgement *out);
+/* The same, and every row has an interval at every point: what code looks at is its own. */
+bool claim_ask_values(const struct claim_context *context, const struct claim *c,
+		      struct claim_asked *q, struct judgement *out);
 void claim_verdict(struct judgement *out, bool holds);
 void claim_not_tested(struct judgement *out, const char *why, const char *what);
 

@@ -213,8 +213,8 @@ static void tell_factor(const struct claim *c, struct interval factor, const cha
 	enum ratio other = c->by == RATIO_REDUCTION ? RATIO_GAIN : RATIO_REDUCTION;
 	bool holds = meets(c, by) || (c->either && meets(c, stats_by(other, factor)));
 
-	if (!factor.n) {
-		claim_not_tested(out, "no value was measured", NULL);
+	if (factor.n < 2) {
+		claim_not_tested(out, "fewer than two values were measured", NULL);
 		return;
 	}
 	out->verdict = holds ? VERDICT_HOLDS : VERDICT_FAILS;
@@ -241,7 +241,7 @@ static void judge_ratio(const struct claim *c, struct claim_span range, struct c
 		for (size_t p = range.from; p <= range.to; p++) {
 			struct interval f = claim_factor_at(b[k], p, a, p, c->measure);
 
-			if (!f.n || (best.n && f.mean <= best.mean))
+			if (f.n < 2 || (best.n && f.mean <= best.mean))
 				continue;
 			best = f;
 			snprintf(where, sizeof(where), ", at %.40s over %.40s",
@@ -286,9 +286,9 @@ static bool row_told(const struct claim *c, const struct claim_asked *q, struct 
 		return false;
 	}
 	for (size_t p = q->range.from; p <= q->range.to; p++) {
-		if (sweep_mean(r.sweep, p, r.series, c->measure).n)
+		if (claim_told(r, p, c->measure))
 			continue;
-		claim_not_tested(out, "no value was measured of ", claim_label(r));
+		claim_not_tested(out, CLAIM_NO_INTERVAL, claim_label(r));
 		return false;
 	}
 	return true;
@@ -358,7 +358,10 @@ void claim_judge(const struct claim_context *context, const struct claim *c, str
 		return;
 	}
 	if (c->kind == CLAIM_CODE) {
-		c->code(context, c, out);
+		if (context->sweep->seeds < 2)
+			claim_not_tested(out, CLAIM_NO_INTERVAL, "each: --seeds 2 at least");
+		else
+			c->code(context, c, out);
 		return;
 	}
 	if (!claim_ask(context, c, &q, out))

@@ -19,7 +19,7 @@ void claim_linear(const struct claim_context *context, const struct claim *c, st
 	struct claim_asked q;
 	double least = 2;
 
-	if (!claim_ask(context, c, &q, out))
+	if (!claim_ask_values(context, c, &q, out))
 		return;
 	for (int i = 0; i < q.na; i++) {
 		double x[q.range.to + 1], y[q.range.to + 1], r;
@@ -52,7 +52,7 @@ void claim_slower_after(const struct claim_context *context, const struct claim 
 	struct claim_asked q;
 	double worst = -INFINITY;
 
-	if (!claim_ask(context, c, &q, out))
+	if (!claim_ask_values(context, c, &q, out))
 		return;
 	for (int i = 0; i < q.na; i++) {
 		double before = slope(q.a[i], 0, q.range.from, c->measure);
@@ -76,7 +76,7 @@ void claim_feedback_more(const struct claim_context *context, const struct claim
 	struct claim_asked q;
 	uint32_t n;
 
-	if (!claim_ask(context, c, &q, out))
+	if (!claim_ask_values(context, c, &q, out))
 		return;
 	snprintf(feedback, sizeof(feedback), "%s-fc", c->b);
 	if (!claim_rows(context, feedback, &fc)) {
@@ -100,6 +100,10 @@ void claim_feedback_more(const struct claim_context *context, const struct claim
 		for (uint32_t k = 0; k < n; k++)
 			ratio[k] = exp(ratio[k]);
 		i = stats_geometric(ratio, n);
+		if (i.n < 2) {
+			claim_not_tested(out, CLAIM_NO_INTERVAL, feedback);
+			return;
+		}
 		claim_verdict(out, stats_above(i, 1));
 		snprintf(out->measured, sizeof(out->measured),
 			 "(%s / %s) / (%s / %s) = %.3g [%.3g, %.3g]", c->b, feedback, c->a, c->b,
@@ -114,16 +118,12 @@ void claim_less_than(const struct claim_context *context, const struct claim *c,
 	double worst = -INFINITY;
 	bool holds = true;
 
-	if (!claim_ask(context, c, &q, out))
+	if (!claim_ask_values(context, c, &q, out))
 		return;
 	for (int i = 0; i < q.na; i++) {
 		for (size_t p = q.range.from; p <= q.range.to; p++) {
 			struct interval x = sweep_mean(q.a[i].sweep, p, q.a[i].series, c->measure);
 
-			if (!x.n) {
-				claim_not_tested(out, "no value was measured", NULL);
-				return;
-			}
 			holds &= stats_below(x, c->printed) || x.mean < c->printed;
 			if (x.mean <= worst)
 				continue;
@@ -143,7 +143,7 @@ void claim_hardly_grows(const struct claim_context *context, const struct claim 
 	double worst = -INFINITY;
 	bool holds = true;
 
-	if (!claim_ask(context, c, &q, out))
+	if (!claim_ask_values(context, c, &q, out))
 		return;
 	for (int i = 0; i < q.na; i++) {
 		struct interval f =
@@ -181,15 +181,19 @@ void claim_more_over_nlb(const struct claim_context *context, const struct claim
 	bool holds = true;
 	size_t at;
 
-	if (!claim_ask(context, c, &q, out))
+	if (!claim_ask_values(context, c, &q, out))
 		return;
 	here = over_nlb(q.a[0], c->measure);
+	if (here.n < 2) {
+		claim_not_tested(out, CLAIM_NO_INTERVAL, "nlb");
+		return;
+	}
 	at = (size_t)snprintf(out->measured, sizeof(out->measured), "nlb / %s = %.3g [%.3g, %.3g]",
 			      c->a, here.mean, here.low, here.high);
 	for (int i = 0; i < q.nb && at < sizeof(out->measured); i++) {
 		struct interval there = over_nlb(q.b[i], c->measure);
 
-		holds &= here.low > there.mean;
+		holds &= there.n > 1 && here.low > there.mean;
 		at += (size_t)snprintf(out->measured + at, sizeof(out->measured) - at,
 				       "; in %s %.3g [%.3g, %.3g]", q.b[i].sweep->id, there.mean,
 				       there.low, there.high);
@@ -224,7 +228,7 @@ void claim_near_best(const struct claim_context *context, const struct claim *c,
 	size_t point = 0;
 	struct claim_asked q;
 
-	if (!claim_ask(context, c, &q, out))
+	if (!claim_ask_values(context, c, &q, out))
 		return;
 	best = q.b[0];
 	best_of(&q, c->measure, &best, &point);
@@ -243,7 +247,7 @@ void claim_best_gain(const struct claim_context *context, const struct claim *c,
 	size_t point = 0;
 	struct claim_asked q;
 
-	if (!claim_ask(context, c, &q, out))
+	if (!claim_ask_values(context, c, &q, out))
 		return;
 	best = q.b[0];
 	best_of(&q, c->measure, &best, &point);
@@ -260,15 +264,11 @@ void claim_agree(const struct claim_context *context, const struct claim *c, str
 	struct claim_asked q;
 	double low = INFINITY, high = -INFINITY;
 
-	if (!claim_ask(context, c, &q, out))
+	if (!claim_ask_values(context, c, &q, out))
 		return;
 	for (int i = 0; i < q.na; i++) {
 		double mean = mean_at(q.a[i], q.range.from, c->measure);
 
-		if (!isfinite(mean)) {
-			claim_not_tested(out, "no value was measured", NULL);
-			return;
-		}
 		low = fmin(low, mean);
 		high = fmax(high, mean);
 	}

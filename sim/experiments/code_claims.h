@@ -46,5 +46,7 @@ claim_code claim_more_than_a;
 claim_code claim_advantage_falls;
 /* Largest over smallest mean of `a` along the points is at most `printed`. */
 claim_code claim_flat;
+/* At least `printed` claims of the paper `a` turn from the first reading to that named `at`. */
+claim_code claim_reading;
 
 #endif

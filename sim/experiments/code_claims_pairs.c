@@ -16,7 +16,7 @@ void claim_least_reduction(const struct claim_context *context, const struct cla
 	const char *where = "", *over = "";
 	struct claim_asked q;
 
-	if (!claim_ask(context, c, &q, out))
+	if (!claim_ask_values(context, c, &q, out))
 		return;
 	for (int i = 0; i < q.nb; i++) {
 		for (size_t p = q.range.from; p <= q.range.to; p++) {
@@ -51,7 +51,7 @@ void claim_each_above(const struct claim_context *context, const struct claim *c
 	bool holds = true;
 	struct claim_asked q;
 
-	if (!claim_ask(context, c, &q, out))
+	if (!claim_ask_values(context, c, &q, out))
 		return;
 	for (int i = 0; i < q.na && i < q.nb; i++) {
 		struct interval f =
@@ -73,7 +73,7 @@ void claim_not_above(const struct claim_context *context, const struct claim *c,
 	bool holds = true;
 	struct claim_asked q;
 
-	if (!claim_ask(context, c, &q, out))
+	if (!claim_ask_values(context, c, &q, out))
 		return;
 	for (int i = 0; i < q.na; i++) {
 		for (int k = 0; k < q.nb; k++) {
@@ -97,7 +97,7 @@ void claim_point_largest(const struct claim_context *context, const struct claim
 	bool holds = true;
 	struct claim_asked q;
 
-	if (!claim_ask(context, c, &q, out))
+	if (!claim_ask_values(context, c, &q, out))
 		return;
 	for (int i = 0; i < q.na; i++) {
 		for (size_t p = 0; p < q.a[i].sweep->npoints; p++) {
@@ -125,7 +125,7 @@ void claim_slightly_worse(const struct claim_context *context, const struct clai
 	size_t at = 0;
 	struct claim_asked q;
 
-	if (!claim_ask(context, c, &q, out))
+	if (!claim_ask_values(context, c, &q, out))
 		return;
 	for (int i = 0; i < q.nb && at < sizeof(out->measured); i++) {
 		struct interval f =
@@ -147,7 +147,7 @@ static void extreme_gain(const struct claim_context *context, const struct claim
 	const char *where = "";
 	struct claim_asked q;
 
-	if (!claim_ask(context, c, &q, out))
+	if (!claim_ask_values(context, c, &q, out))
 		return;
 	for (int i = 0; i < q.na && i < q.nb; i++) {
 		struct interval f =
@@ -203,7 +203,7 @@ void claim_more_than_a(const struct claim_context *context, const struct claim *
 	struct claim_asked q;
 	uint32_t n;
 
-	if (!claim_ask(context, c, &q, out))
+	if (!claim_ask_values(context, c, &q, out))
 		return;
 	snprintf(id, sizeof(id), "%s", q.a[0].sweep->id);
 	id[strlen(id) - 1] = 'a';
@@ -225,6 +225,10 @@ void claim_more_than_a(const struct claim_context *context, const struct claim *
 		for (uint32_t k = 0; k < n; k++)
 			ratio[k] = exp(here[k] - there[k]);
 		f = stats_geometric(ratio, n);
+		if (f.n < 2) {
+			claim_not_tested(out, CLAIM_NO_INTERVAL, id);
+			return;
+		}
 		claim_verdict(out, stats_above(f, 1));
 		snprintf(out->measured, sizeof(out->measured),
 			 "mean factor here / in %s = %.3g [%.3g, %.3g]", id, f.mean, f.low, f.high);
@@ -238,7 +242,7 @@ void claim_advantage_falls(const struct claim_context *context, const struct cla
 	bool holds = true;
 	struct claim_asked q;
 
-	if (!claim_ask(context, c, &q, out))
+	if (!claim_ask_values(context, c, &q, out))
 		return;
 	for (int i = 0; i < q.nb; i++) {
 		uint32_t n = q.b[i].sweep->seeds;
@@ -268,7 +272,7 @@ void claim_flat(const struct claim_context *context, const struct claim *c, stru
 	double low = INFINITY, high = -INFINITY;
 	struct claim_asked q;
 
-	if (!claim_ask(context, c, &q, out))
+	if (!claim_ask_values(context, c, &q, out))
 		return;
 	for (size_t p = q.range.from; p <= q.range.to; p++) {
 		double mean = sweep_mean(q.a[0].sweep, p, q.a[0].series, c->measure).mean;

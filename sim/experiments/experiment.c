@@ -12,8 +12,9 @@
 #include "tables.h"
 
 static const struct experiment *const tables[] = {
-	fc_experiments,	 sld_experiments, acm_experiments,   acm_het_experiments,
-	com_experiments, zat_experiments, extra_experiments, read_experiments,
+	fc_experiments,	       fc_control_experiments, sld_experiments,	      acm_experiments,
+	acm_het_experiments,   com_experiments,	       zat_index_experiments, zat_experiments,
+	zat_bound_experiments, extra_experiments,      read_experiments,
 };
 
 static const struct paper *const papers[] = {
@@ -136,6 +137,41 @@ static int fill(struct sweep *s, const struct experiment *e, const char *trace,
 	return ret;
 }
 
+/* JUDGED under reading R, as a part of S. */
+static int add_judged(struct sweep *s, const struct experiment *judged, const struct reading *r,
+		      const struct settings *extra, struct iocom_err *err)
+{
+	uint32_t seeds = s->seeds < READING_SEEDS ? s->seeds : READING_SEEDS;
+	struct settings all = {0};
+	struct sweep *part = NULL;
+	int ret = settings_parse(&all, r->settings, err);
+
+	if (!ret && extra)
+		ret = settings_merge(&all, extra);
+	if (!ret)
+		part = experiment_sweep(judged, seeds, NULL, &all, err);
+	settings_free(&all);
+	return part ? sweep_add_part(s, part) : ret ? ret : -EINVAL;
+}
+
+/* Reading by reading, all that are judged. */
+static int judged_parts(struct sweep *s, const struct experiment *e, const struct settings *extra,
+			struct iocom_err *err)
+{
+	int ret = 0;
+
+	for (const struct reading *r = e->readings; r && r->label && !ret; r++) {
+		char *ids = strdup(e->judged), *save = NULL;
+
+		ret = ids ? 0 : -ENOMEM;
+		for (char *id = ids ? strtok_r(ids, " ", &save) : NULL; id && !ret;
+		     id = strtok_r(NULL, " ", &save))
+			ret = add_judged(s, experiment_find(id), r, extra, err);
+		free(ids);
+	}
+	return ret;
+}
+
 struct sweep *experiment_sweep(const struct experiment *e, uint32_t seeds, const char *trace,
 			       const struct settings *extra, struct iocom_err *err)
 {
@@ -147,7 +183,8 @@ struct sweep *experiment_sweep(const struct experiment *e, uint32_t seeds, const
 	}
 	s->seeds = seeds;
 	s->keep_samples = e->plot == PLOT_SERIES;
-	if (!fill(s, e, trace, extra, err))
+	s->keep_rows = e->plot == PLOT_SCATTER;
+	if (!fill(s, e, trace, extra, err) && !judged_parts(s, e, extra, err))
 		return s;
 	sweep_free(s);
 	return NULL;

@@ -59,7 +59,7 @@ enum verdict { VERDICT_HOLDS, VERDICT_FAILS, VERDICT_NOT_TESTED };
 
 struct judgement {
 	enum verdict verdict;
-	char measured[256]; /* the measured value with its interval, in words */
+	char measured[768]; /* the measured value with its interval, in words */
 };
 
 /* The results at hand. */
@@ -83,6 +83,8 @@ struct claim {
 	enum ratio by;
 	enum claim_over over;
 	double printed, band;
+	/* columns of a probe's executions, for the judgements of probe_claims.h */
+	enum probe_column x, y, y2;
 	void (*code)(const struct claim_context *context, const struct claim *claim,
 		     struct judgement *out);
 	const char *reading; /* how an ambiguous text was read, or NULL */
@@ -102,6 +104,7 @@ enum plot {
 	PLOT_BARS,    /* points are names */
 	PLOT_SERIES,  /* time series of the first seed */
 	PLOT_COMPARE, /* one point, several measures side by side */
+	PLOT_SCATTER, /* the executions of a probe, as struct scatter says */
 };
 
 struct point {
@@ -115,6 +118,23 @@ struct series {
 	const char *policy;
 	const char *settings;
 };
+
+/* A cloud of a probe's executions: of the first point and seed. */
+struct scatter {
+	enum probe_column x, y[3]; /* up to three responses; PROBE_HOUR: none more */
+	bool plane;		   /* marks tell which site was the faster one */
+};
+
+/*
+ * One value of a reading: the claims of some experiments are judged again with these
+ * SETTINGS on top.  The first of a list is the common configuration.
+ */
+struct reading {
+	const char *label, *settings;
+};
+
+/* Runs of each cell when claims are judged again: at most so many. */
+#define READING_SEEDS 5
 
 struct experiment {
 	const char *id;
@@ -132,13 +152,17 @@ struct experiment {
 	const char *policies;
 	const struct series *series;
 	enum plot plot;
-	enum measure y; /* what the figure shows: M_SLOWDOWN unless told */
+	enum measure y;		       /* what the figure shows: M_SLOWDOWN unless told */
+	const struct scatter *scatter; /* of PLOT_SCATTER */
 	bool log_y;
 	bool facets;		    /* series "A, x" and "B, x" in panels A and B */
 	const char *reading;	    /* what of the setting is our reading */
 	const struct claim *claims; /* ended by a NULL text */
 	const char *trace; /* settings that go with the process trace as workload; NULL: none */
 	const char *needs; /* ids of experiments whose results its claims look at */
+	/* Ended by a NULL label; the ids judged under each, separated by spaces. */
+	const struct reading *readings;
+	const char *judged;
 };
 
 /* What all figures of a paper share, with the reason for each. */
@@ -149,6 +173,7 @@ struct paper_setting {
 struct paper {
 	const char *name, *title;
 	const struct paper_setting *settings; /* ended by a NULL name */
+	const char *calibrated; /* what of them was chosen after seeing which outcomes, or NULL */
 };
 
 const struct experiment *experiment_at(size_t i);	  /* NULL at the end */

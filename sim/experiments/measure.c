@@ -36,6 +36,18 @@ static const struct {
 	[M_BUFFER] = {"buffer_mb", "buffer (MB)"},
 	[M_BUFFER_SD] = {"buffer_sd_mb", "swing of the buffer (standard deviation, MB)"},
 	[M_BUFFER_SETTLED] = {"buffer_settled", "share of the run before the buffer has settled"},
+	[M_WIN] = {"win_rate", "win rate"},
+	[M_LOSS] = {"loss_rate", "share of executions misplaced"},
+	[M_WIN_LOCAL] = {"right_local", "share of executions rightly kept"},
+	[M_WIN_REMOTE] = {"right_remote", "share of executions rightly sent"},
+	[M_SENT] = {"sent", "share of executions sent away"},
+	[M_WIN_IO] = {"win_rate_by_io", "win rate where the i/o field alone decided"},
+	[M_MEMORY_WRONG] = {"wrong_by_memory", "share of executions misplaced by memory"},
+	[M_LOCAL_BETTER] = {"local_better", "share of executions that are faster here"},
+	[M_LOCAL_S] = {"local_s", "mean response time, local (s)"},
+	[M_REMOTE_S] = {"remote_s", "mean response time, remote (s)"},
+	[M_OVERHEAD_S] = {"overhead_s", "mean cost of remote execution (s)"},
+	[M_IMBALANCE] = {"imbalance", "share of time: one idle, another with two or more"},
 };
 
 static const char *const kinds[SIM_KINDS_MAX] = {
@@ -132,6 +144,8 @@ void measure_all(const struct sim_result *r, double values[M_COUNT])
 {
 	double *v = values;
 
+	for (unsigned int m = M_WIN; m < M_KIND; m++)
+		v[m] = NAN;
 	v[M_SLOWDOWN] = r->slowdown.mean;
 	v[M_SLOWDOWN_P50] = r->slowdown.p50;
 	v[M_SLOWDOWN_P95] = r->slowdown.p95;

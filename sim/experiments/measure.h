@@ -36,7 +36,20 @@ enum measure {
 	M_BUFFER, /* MB */
 	M_BUFFER_SD,
 	M_BUFFER_SETTLED, /* share of the run after which the buffer stays near its end */
-	M_KIND,		  /* mean slowdown of each kind of job, SIM_KINDS_MAX of them */
+	/* of a probe's study (probe/probe.h): shares of its executions */
+	M_WIN,		/* the decision named the faster site */
+	M_LOSS,		/* it did not */
+	M_WIN_LOCAL,	/* of these: stayed */
+	M_WIN_REMOTE,	/* of these: was sent */
+	M_SENT,		/* decisions for the remote machine */
+	M_WIN_IO,	/* right ones of those that the i/o field alone sent away */
+	M_MEMORY_WRONG, /* the memory field decided, and wrongly */
+	M_LOCAL_BETTER, /* the local site was the faster one */
+	M_LOCAL_S,	/* mean response times, s */
+	M_REMOTE_S,
+	M_OVERHEAD_S,
+	M_IMBALANCE, /* share of time: a machine idle, another with two jobs or more */
+	M_KIND,	     /* mean slowdown of each kind of job, SIM_KINDS_MAX of them */
 	M_COUNT = M_KIND + SIM_KINDS_MAX
 };
 

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * READ-1 .. READ-8: what the readings decide.  Each is a parameter; the figures show what
- * changes with it, the claims whether the order of the policies does.
+ * READ-1 .. READ-8: what the readings decide.  Each is a parameter.  A figure shows one
+ * load of the paper's common configuration under each value; the claims say how many of
+ * the paper's own claims hold under each, and which turn ("ACM-3.2": the second of
+ * ACM-3), with at most READING_SEEDS runs a cell.
  */
 #include <math.h>
 
+#include "acm.h"
 #include "code_claims.h"
 #include "tables.h"
 
 const struct paper own_paper = {"OURS", "Ours: readings that decide outcomes, cross-checks",
-				(const struct paper_setting[]){{NULL, NULL, NULL}}};
+				(const struct paper_setting[]){{NULL, NULL, NULL}}, NULL};
 
 #define SERIES_END                                                                                 \
 	{                                                                                          \
@@ -18,6 +21,10 @@ const struct paper own_paper = {"OURS", "Ours: readings that decide outcomes, cr
 #define POINTS_END                                                                                 \
 	{                                                                                          \
 		NULL, 0, NULL                                                                      \
+	}
+#define READINGS_END                                                                               \
+	{                                                                                          \
+		NULL, NULL                                                                         \
 	}
 
 static const struct series acm_five[] = {{NULL, "nlb", NULL},	  {NULL, "cpu-re", NULL},
@@ -29,38 +36,39 @@ static const struct series com_four[] = {{"CPU-aware", "cpu-re", NULL},
 					 {"COM-aware", "com", NULL},
 					 SERIES_END};
 
-#define SAME_ORDER(a_, b_, where)                                                                  \
-	ORDINAL(BELOW, "(ours) " a_ " stays below " b_ ": " where, .a = a_, .b = b_, .at = where)
+/* Claims of PAPER turn when a reading becomes WHERE; ID is the experiment's own. */
+#define TURNS(id, paper_, where)                                                                   \
+	ORDINAL(CODE, "(ours) claims of " paper_ " turn: " where, .a = paper_, .at = where,        \
+		.printed = 1, .code = claim_reading,                                               \
+		.why = "those of its claims that were judged come out alike", .bound = id)
+
+#define ACM_MUCH_IO "workload=gen:acm-30 load.faults_per_ms=0.5 load.io_per_ms=0.7"
+#define FC_IDS	    "FC-THR FC-3-DATA FC-4.1 FC-4.2 FC-5.2"
+#define COM_IDS	    "COM-4c COM-5c"
 
 /* --- READ-1 ------------------------------------------------------------------------ */
 
-static const struct point cpu_load[] = {
-	{"resident", NAN, "cpu_load_runnable=0"},
-	{"runnable", NAN, "cpu_load_runnable=1"},
-	POINTS_END,
-};
-static const struct claim claims_1[] = {
-	SAME_ORDER("iocm-re", "cpu-re", "resident"),
-	SAME_ORDER("iocm-re", "cpu-re", "runnable"),
-	SAME_ORDER("iocm-re", "mem-re", "resident"),
-	SAME_ORDER("iocm-re", "mem-re", "runnable"),
-	CLAIMS_END,
-};
+static const struct reading readings_1[] = {
+	{"runnable", NULL}, {"resident", "cpu_load_runnable=0"}, READINGS_END};
+static const struct point points_1[] = {
+	{"runnable", NAN, NULL}, {"resident", NAN, "cpu_load_runnable=0"}, POINTS_END};
+static const struct claim claims_1[] = {TURNS("READ-1", "ACM", "resident"),
+					TURNS("READ-1", "FC", "resident"), CLAIMS_END};
 
 /* --- READ-2 ------------------------------------------------------------------------ */
 
-static const struct point fault_points[] = {
+static const struct reading readings_2[] = {
+	{"a delay", NULL}, {"at the disk", "page_fault_at_disk=1"}, READINGS_END};
+static const struct point points_2[] = {
+	{"2, delay", NAN, "load.faults_per_ms=2"},
 	{"2, disk", NAN, "load.faults_per_ms=2 page_fault_at_disk=1"},
-	{"2, delay", NAN, "load.faults_per_ms=2 page_fault_at_disk=0"},
-	{"5, disk", NAN, "load.faults_per_ms=5 page_fault_at_disk=1"},
-	{"5, delay", NAN, "load.faults_per_ms=5 page_fault_at_disk=0"},
+	{"8, delay", NAN, "load.faults_per_ms=8"},
 	{"8, disk", NAN, "load.faults_per_ms=8 page_fault_at_disk=1"},
-	{"8, delay", NAN, "load.faults_per_ms=8 page_fault_at_disk=0"},
 	POINTS_END,
 };
 static const struct claim claims_2[] = {
-	SAME_ORDER("wal", "nlb", "8, disk"),
-	SAME_ORDER("wal", "nlb", "8, delay"),
+	TURNS("READ-2", "ACM", "at the disk"),
+	TURNS("READ-2", "FC", "at the disk"),
 	ORDINAL(CODE,
 		"(ours) without balancing, faults that queue at the disk weigh far more than "
 		"a delay",
@@ -70,24 +78,28 @@ static const struct claim claims_2[] = {
 
 /* --- READ-3 ------------------------------------------------------------------------ */
 
-static const struct point starts[] = {
-	{"all at home", NAN, "parallel_start=0"},
-	{"round-robin", NAN, "parallel_start=1"},
-	POINTS_END,
-};
-static const struct claim claims_3[] = {
-	SAME_ORDER("iocm-re", "cpu-re", "all at home"),
-	SAME_ORDER("iocm-re", "cpu-re", "round-robin"),
-	SAME_ORDER("iocm-re", "nlb", "all at home"),
-	SAME_ORDER("iocm-re", "nlb", "round-robin"),
-	CLAIMS_END,
-};
+static const struct reading readings_3[] = {
+	{"all at home", NULL}, {"round-robin", "parallel_start=1"}, READINGS_END};
+static const struct point points_3[] = {
+	{"all at home", NAN, NULL}, {"round-robin", NAN, "parallel_start=1"}, POINTS_END};
+static const struct claim claims_3[] = {TURNS("READ-3", "ACM", "round-robin"),
+					TURNS("READ-3", "COM", "round-robin"), CLAIMS_END};
 
 /* --- READ-4 ------------------------------------------------------------------------ */
 
+static const struct reading readings_4[] = {
+	{"as the trace", NULL}, {"homes alike", "load.home_weights=1"}, READINGS_END};
+static const struct point points_4[] = {
+	{"homes alike", NAN, "load.home_weights=1"},
+	{"2 to 1", NAN, "load.home_weights=2:1"},
+	{"8 to 1", NAN, "load.home_weights=8:1"},
+	{"as the trace", NAN, NULL},
+	POINTS_END,
+};
 static const struct claim claims_4[] = {
-	SAME_ORDER("iocm-re", "nlb", "0"),
-	SAME_ORDER("iocm-re", "nlb", "2"),
+	TURNS("READ-4", "ACM", "homes alike"),
+	TURNS("READ-4", "ACM-HET", "homes alike"),
+	TURNS("READ-4", "FC", "homes alike"),
 	ORDINAL(FLATTER, "(ours) the gain over NLB grows with the inequality of the homes",
 		.a = "iocm-re", .b = "nlb"),
 	CLAIMS_END,
@@ -95,142 +107,160 @@ static const struct claim claims_4[] = {
 
 /* --- READ-5 ------------------------------------------------------------------------ */
 
-static const struct point transfers[] = {
-	{"A, delay", NAN, "nodes=60xacm-a transfer_disk_work=0"},
+static const struct reading readings_5[] = {
+	{"a delay", NULL}, {"work for both disks", "transfer_disk_work=1"}, READINGS_END};
+static const struct point points_5[] = {
+	{"A, delay", NAN, "nodes=60xacm-a"},
 	{"A, disk work", NAN, "nodes=60xacm-a transfer_disk_work=1"},
-	{"E, delay", NAN, "nodes=60xacm-e transfer_disk_work=0"},
+	{"E, delay", NAN, "nodes=60xacm-e"},
 	{"E, disk work", NAN, "nodes=60xacm-e transfer_disk_work=1"},
 	POINTS_END,
 };
-static const struct claim claims_5[] = {
-	SAME_ORDER("iocm-re", "cpu-re", "A, delay"),
-	SAME_ORDER("iocm-re", "cpu-re", "A, disk work"),
-	SAME_ORDER("iocm-re", "cpu-re", "E, delay"),
-	SAME_ORDER("iocm-re", "cpu-re", "E, disk work"),
-	CLAIMS_END,
-};
+static const struct claim claims_5[] = {TURNS("READ-5", "ACM-HET", "work for both disks"),
+					CLAIMS_END};
 
 /* --- READ-6 ------------------------------------------------------------------------ */
 
+static const struct reading readings_6[] = {{"common scale", NULL},
+					    {"a quarter of it", "cpu_scale=0.25"},
+					    {"twice it", "cpu_scale=2"},
+					    READINGS_END};
 static const struct claim claims_6[] = {
-	SAME_ORDER("iocm-re", "cpu-re", "0.25"),
-	SAME_ORDER("iocm-re", "cpu-re", "1"),
-	SAME_ORDER("iocm-re", "cpu-re", "4"),
-	ORDINAL(FLATTER, "(ours) with long computation all policies become alike", .a = "nlb",
-		.b = "iocm-re", .at = "1..4",
-		.reading = "from scale 1 to 4 IOCM-RE grows more than NLB"),
-	CLAIMS_END,
-};
+	TURNS("READ-6", "ACM", "a quarter of it"), TURNS("READ-6", "ACM", "twice it"),
+	TURNS("READ-6", "FC", "a quarter of it"), TURNS("READ-6", "FC", "twice it"), CLAIMS_END};
 
 /* --- READ-7 ------------------------------------------------------------------------ */
 
-static const struct point messages[] = {
-	{"default", NAN, NULL},
-	{"local messages cost", NAN, "local_messages_free=0"},
-	{"port contention", NAN, "port_contention=1"},
-	{"demand at home (O-14)", NAN, "com_decision=0"},
+static const struct reading readings_7[] = {
+	{"as chosen", NULL},
+	{"local messages free", "local_messages_free=1"},
+	{"ports contend", "port_contention=1"},
+	{"demand at home", "com_decision=0"},
+	{"runnable tasks", "cpu_load_runnable=1"},
+	{"transit not counted", "transit_counts=0"},
+	{"half the arrivals", "load.interarrival_ms=1200"},
+	{"twice the arrivals", "load.interarrival_ms=300"},
+	READINGS_END,
+};
+static const struct point points_7[] = {
+	{"as chosen", NAN, NULL},
+	{"local messages free", NAN, "local_messages_free=1"},
+	{"ports contend", NAN, "port_contention=1"},
+	{"demand at home", NAN, "com_decision=0"},
+	{"runnable tasks", NAN, "cpu_load_runnable=1"},
 	{"transit not counted", NAN, "transit_counts=0"},
-	{"half the arrivals", NAN, "load.interarrival_ms=1000"},
-	{"twice the arrivals", NAN, "load.interarrival_ms=250"},
+	{"half the arrivals", NAN, "load.interarrival_ms=1200"},
+	{"twice the arrivals", NAN, "load.interarrival_ms=300"},
 	POINTS_END,
 };
 static const struct claim claims_7[] = {
-	SAME_ORDER("COM-aware", "CPU-aware", "default"),
-	SAME_ORDER("COM-aware", "CPU-aware", "local messages cost"),
-	SAME_ORDER("COM-aware", "CPU-aware", "port contention"),
-	SAME_ORDER("COM-aware", "CPU-aware", "demand at home (O-14)"),
-	SAME_ORDER("COM-aware", "CPU-aware", "transit not counted"),
-	SAME_ORDER("COM-aware", "CPU-aware", "half the arrivals"),
-	SAME_ORDER("COM-aware", "CPU-aware", "twice the arrivals"),
-	CLAIMS_END,
+	TURNS("READ-7", "COM", "local messages free"), TURNS("READ-7", "COM", "ports contend"),
+	TURNS("READ-7", "COM", "demand at home"),      TURNS("READ-7", "COM", "runnable tasks"),
+	TURNS("READ-7", "COM", "transit not counted"), TURNS("READ-7", "COM", "half the arrivals"),
+	TURNS("READ-7", "COM", "twice the arrivals"),  CLAIMS_END,
 };
 
 /* --- READ-8 ------------------------------------------------------------------------ */
 
+static const struct reading readings_8[] = {
+	{"a threshold", NULL}, {"none", "io_significance=0"}, READINGS_END};
 static const struct claim claims_8[] = {
-	ORDINAL(EQUAL, "(ours) without a threshold of significance IOCM-RE is not MEM-RE",
-		.a = "iocm-re", .b = "mem-re", .at = "0"),
-	ORDINAL(EQUAL, "(ours) with one above the tiny I/O rate of all jobs it is", .a = "iocm-re",
-		.b = "mem-re", .at = "1"),
+	TURNS("READ-8", "ACM", "none"),
+	TURNS("READ-8", "ACM-HET", "none"),
+	TURNS("READ-8", "COM", "none"),
+	ORDINAL(EQUAL, "(ours) above the tiny I/O rate of all jobs IOCM-RE is MEM-RE",
+		.a = "iocm-re", .b = "mem-re", .at = "0.015"),
 	CLAIMS_END,
 };
-
-#define ACM_30 "workload=gen:acm-30 load.io_per_ms=0.6 load.faults_per_ms=0.5"
 
 const struct experiment read_experiments[] = {
 	{.id = "READ-1",
 	 .paper = "OURS",
 	 .config = "ACM",
 	 .title = "CPU load: resident or runnable tasks",
-	 .settings = ACM_30,
-	 .points = cpu_load,
+	 .settings = ACM_MUCH_IO,
+	 .points = points_1,
 	 .series = acm_five,
 	 .plot = PLOT_BARS,
 	 .log_y = true,
-	 .claims = claims_1},
+	 .claims = claims_1,
+	 .readings = readings_1,
+	 .judged = "ACM-1 ACM-2 ACM-3 ACM-5 ACM-7 " FC_IDS},
 	{.id = "READ-2",
 	 .paper = "OURS",
 	 .config = "FC",
-	 .title = "page faults: at the disk or a delay",
+	 .title = "page faults: a delay or at the disk",
 	 .settings = "load.io_per_ms=1.5",
 	 .x_name = "page faults a ms, where",
-	 .points = fault_points,
+	 .points = points_2,
 	 .policies = "nlb cm io wal wal-fc",
 	 .plot = PLOT_BARS,
 	 .log_y = true,
-	 .claims = claims_2},
+	 .claims = claims_2,
+	 .readings = readings_2,
+	 .judged = "ACM-1 ACM-2 ACM-3 ACM-5 ACM-7 " FC_IDS},
 	{.id = "READ-3",
 	 .paper = "OURS",
 	 .config = "ACM",
 	 .title = "where the tasks of parallel jobs start",
-	 .settings = ACM_30,
-	 .points = starts,
+	 .settings = ACM_MUCH_IO,
+	 .points = points_3,
 	 .series = acm_five,
 	 .plot = PLOT_BARS,
 	 .log_y = true,
-	 .claims = claims_3},
+	 .claims = claims_3,
+	 .readings = readings_3,
+	 .judged = "ACM-2 ACM-3 ACM-4 ACM-5 ACM-7 ACM-8 " COM_IDS},
 	{.id = "READ-4",
 	 .paper = "OURS",
 	 .config = "ACM",
 	 .title = "how unequal the homes are",
-	 .settings = ACM_30,
-	 .x_name = "skew: node i has weight 1 / (1 + i)^skew",
-	 .axis = "load.home_skew",
-	 .values = "0 0.5 1 1.5 2",
+	 .settings = ACM_MUCH_IO,
+	 .x_name = "arrivals at the homes",
+	 .points = points_4,
 	 .series = acm_five,
+	 .plot = PLOT_BARS,
 	 .log_y = true,
-	 .claims = claims_4},
+	 .claims = claims_4,
+	 .readings = readings_4,
+	 .judged = "ACM-1 ACM-2 ACM-3 ACM-5 ACM-7 ACM-15 ACM-16 " FC_IDS},
 	{.id = "READ-5",
 	 .paper = "OURS",
 	 .config = "ACM-HET",
 	 .title = "moved data: a delay or work for both disks",
 	 .x_name = "system, transfers",
-	 .points = transfers,
+	 .points = points_5,
 	 .policies = "nlb cpu-re mem-re io-re iocm-re",
 	 .plot = PLOT_BARS,
 	 .log_y = true,
-	 .claims = claims_5},
+	 .claims = claims_5,
+	 .readings = readings_5,
+	 .judged = "ACM-15 ACM-16 ACM-17 ACM-18 ACM-19 ACM-20"},
 	{.id = "READ-6",
 	 .paper = "OURS",
 	 .config = "ACM",
 	 .title = "scale of computation (arrivals unchanged)",
-	 .settings = ACM_30,
+	 .settings = ACM_MUCH_IO,
 	 .x_name = "times the computation",
 	 .axis = "cpu_scale",
-	 .values = "0.25 0.5 1 2 4",
+	 .values = "0.25 0.5 1 2",
 	 .series = acm_five,
 	 .log_y = true,
-	 .claims = claims_6},
+	 .claims = claims_6,
+	 .readings = readings_6,
+	 .judged = "ACM-1 ACM-3 ACM-7 FC-4.1 FC-4.2 FC-5.2"},
 	{.id = "READ-7",
 	 .paper = "OURS",
 	 .config = "COM",
-	 .title = "readings of the communication study",
+	 .title = "readings of the communication study: 16 tasks, 0.5 messages a ms",
 	 .settings = "load.messages_per_ms=0.5 load.tasks_min=16 load.tasks_max=16",
-	 .points = messages,
+	 .points = points_7,
 	 .series = com_four,
 	 .plot = PLOT_BARS,
 	 .log_y = true,
-	 .claims = claims_7},
+	 .claims = claims_7,
+	 .readings = readings_7,
+	 .judged = COM_IDS},
 	{.id = "READ-8",
 	 .paper = "OURS",
 	 .config = "ACM",
@@ -238,8 +268,10 @@ const struct experiment read_experiments[] = {
 	 .settings = "workload=gen:acm-30 load.io_per_ms=0.01 load.faults_per_ms=5",
 	 .x_name = "io_significance (1/ms)",
 	 .axis = "io_significance",
-	 .values = "0 0.01 0.1 1",
-	 .policies = "mem-re iocm-re",
-	 .claims = claims_8},
+	 .values = "0 0.005 0.015 0.1",
+	 .series = acm_five,
+	 .claims = claims_8,
+	 .readings = readings_8,
+	 .judged = "ACM-5 ACM-6 ACM-20 " COM_IDS},
 	{.id = NULL},
 };

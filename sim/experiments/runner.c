@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "probe_run.h"
 #include "run.h"
 #include "scenario.h"
 
@@ -20,16 +21,18 @@ struct unit {
 	size_t order; /* in the whole list */
 	size_t leader;
 	char *key;
-	bool samples;
+	bool samples, rows;
 };
 
 struct runner {
 	const struct runner_options *options;
+	struct probe_store *probes;
 	struct unit *units;
 	size_t nunits;
 	size_t *todo; /* leaders to run, indexes of units */
 	size_t ntodo;
-	atomic_size_t next, done;
+	atomic_size_t next;
+	atomic_size_t done; /* thousandths of runs */
 	atomic_bool stop;
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
@@ -54,38 +57,52 @@ static int make_key(struct unit *u)
 	settings_free(&all);
 	if (!text)
 		return -ENOMEM;
-	if (asprintf(&u->key, "%s\n%llu\n%d\n%s", sweep_unit_policy(u->sweep, u->index),
-		     (unsigned long long)sweep_unit_seed(u->sweep, u->index), u->samples, text) < 0)
+	if (asprintf(&u->key, "%s\n%llu\n%d %d\n%s", sweep_unit_policy(u->sweep, u->index),
+		     (unsigned long long)sweep_unit_seed(u->sweep, u->index), u->samples, u->rows,
+		     text) < 0)
 		u->key = NULL;
 	free(text);
 	return u->key ? 0 : -ENOMEM;
 }
 
+static int list_sweep(struct runner *r, struct sweep *s)
+{
+	int ret = sweep_results(s);
+
+	for (size_t k = 0; k < sweep_units(s) && !ret; k++) {
+		struct unit *u = &r->units[r->nunits];
+
+		*u = (struct unit){.sweep = s, .index = k, .order = r->nunits};
+		u->samples = s->keep_samples && k % s->seeds == 0;
+		u->rows = s->keep_rows;
+		r->nunits++;
+		ret = make_key(u);
+	}
+	return ret;
+}
+
+/* The sweeps with their parts. */
 static int list_units(struct runner *r, struct sweep *const *sweeps, size_t nsweeps)
 {
 	size_t total = 0;
+	int ret = 0;
 
-	for (size_t i = 0; i < nsweeps; i++)
-		total += sweep_units(sweeps[i]);
+	for (size_t i = 0; i < nsweeps; i++) {
+		for (size_t k = 0; k <= sweeps[i]->nparts; k++) {
+			struct sweep *s = sweep_part(sweeps[i], k);
+
+			s->first_seed = sweeps[i]->first_seed;
+			total += sweep_units(s);
+		}
+	}
 	r->units = calloc(total ? total : 1, sizeof(*r->units));
 	r->todo = calloc(total ? total : 1, sizeof(*r->todo));
 	if (!r->units || !r->todo)
 		return -ENOMEM;
-	for (size_t i = 0; i < nsweeps; i++) {
-		int ret = sweep_results(sweeps[i]);
-
-		for (size_t k = 0; k < sweep_units(sweeps[i]) && !ret; k++) {
-			struct unit *u = &r->units[r->nunits];
-
-			*u = (struct unit){.sweep = sweeps[i], .index = k, .order = r->nunits};
-			u->samples = sweeps[i]->keep_samples && k % sweeps[i]->seeds == 0;
-			r->nunits++;
-			ret = make_key(u);
-		}
-		if (ret)
-			return ret;
-	}
-	return 0;
+	for (size_t i = 0; i < nsweeps; i++)
+		for (size_t k = 0; k <= sweeps[i]->nparts && !ret; k++)
+			ret = list_sweep(r, sweep_part(sweeps[i], k));
+	return ret;
 }
 
 static int by_key(const void *a, const void *b)
@@ -137,11 +154,39 @@ static bool cancelled(const struct runner *r)
 	       (r->options->cancel && *r->options->cancel);
 }
 
+static bool probe_goes_on(void *arg)
+{
+	return !cancelled(arg);
+}
+
+#define THOUSAND 1000
+
+/* A run under way and how much of it has been told. */
+struct under_way {
+	struct runner *runner;
+	double jobs, until_ms; /* 0: not known; to the end */
+	size_t told;	       /* thousandths */
+};
+
+static void advance(struct under_way *w, double part)
+{
+	size_t now = part >= 1 ? THOUSAND : (size_t)(THOUSAND * part);
+
+	if (now <= w->told)
+		return;
+	atomic_fetch_add_explicit(&w->runner->done, now - w->told, memory_order_relaxed);
+	w->told = now;
+}
+
 static bool keep_going(void *arg, double time_ms, uint64_t completed)
 {
-	(void)time_ms;
-	(void)completed;
-	return !cancelled(arg);
+	struct under_way *w = arg;
+
+	if (w->until_ms > 0)
+		advance(w, time_ms / w->until_ms);
+	else if (w->jobs > 0)
+		advance(w, (double)completed / w->jobs);
+	return !cancelled(w->runner);
 }
 
 static void take_result(struct unit *u, struct sim_result *result, const char *input)
@@ -165,6 +210,7 @@ static int run_scenario(struct runner *r, struct unit *u, struct scenario *scena
 {
 	uint64_t seed = sweep_unit_seed(u->sweep, u->index);
 	struct workload *workload = scenario_workload(scenario, seed, err);
+	struct under_way w = {.runner = r, .until_ms = scenario->params.until_ms};
 	struct sim_result result;
 	struct sim_run run = {
 		.cluster = &scenario->cluster,
@@ -172,18 +218,37 @@ static int run_scenario(struct runner *r, struct unit *u, struct scenario *scena
 		.policy = sweep_unit_policy(u->sweep, u->index),
 		.params = &scenario->params,
 		.progress = keep_going,
-		.arg = r,
+		.arg = &w,
 	};
 	int ret;
 
 	if (!workload)
 		return -EINVAL;
+	w.jobs = (double)workload_info(workload)->jobs;
 	scenario->params.seed = seed;
 	ret = sim_run(&run, &result, err);
-	if (!ret)
+	if (!ret) {
 		take_result(u, &result, workload_info(workload)->hash);
+		advance(&w, 1);
+	}
 	workload_free(workload);
 	return ret;
+}
+
+static int run_probe(struct runner *r, struct unit *u, const struct settings *all,
+		     const struct scenario *scenario, struct iocom_err *err)
+{
+	struct probe_run run = {
+		.settings = all,
+		.scenario = scenario,
+		.policy = sweep_unit_policy(u->sweep, u->index),
+		.seed = sweep_unit_seed(u->sweep, u->index),
+		.keep_rows = u->rows,
+		.keep_going = probe_goes_on,
+		.arg = r,
+	};
+
+	return probe_run(&run, r->probes, &u->sweep->results[u->index], err);
 }
 
 static int run_unit(struct runner *r, struct unit *u, struct iocom_err *err)
@@ -195,11 +260,16 @@ static int run_unit(struct runner *r, struct unit *u, struct iocom_err *err)
 	if (ret)
 		return ret;
 	ret = scenario_open(&scenario, &all, err);
+	if (!ret) {
+		if (scenario_is_probe(&scenario)) {
+			ret = run_probe(r, u, &all, &scenario, err);
+			atomic_fetch_add(&r->done, THOUSAND);
+		} else {
+			ret = run_scenario(r, u, &scenario, err);
+		}
+		scenario_close(&scenario);
+	}
 	settings_free(&all);
-	if (ret)
-		return ret;
-	ret = run_scenario(r, u, &scenario, err);
-	scenario_close(&scenario);
 	return ret;
 }
 
@@ -241,7 +311,6 @@ static void *worker(void *arg)
 			fail(r, &r->units[r->todo[i]], ret, &err);
 			break;
 		}
-		atomic_fetch_add(&r->done, 1);
 	}
 	pthread_mutex_lock(&r->lock);
 	r->running--;
@@ -255,7 +324,8 @@ static void *worker(void *arg)
 static void tell(struct runner *r)
 {
 	if (r->options->progress)
-		r->options->progress(r->options->arg, atomic_load(&r->done), r->ntodo);
+		r->options->progress(r->options->arg, (double)atomic_load(&r->done) / THOUSAND,
+				     r->ntodo);
 }
 
 static void wait_for_workers(struct runner *r)
@@ -307,6 +377,13 @@ static int run_all(struct runner *r)
 	return started || !n ? 0 : -EAGAIN;
 }
 
+static void *copy(const void *from, size_t size)
+{
+	void *to = from ? malloc(size ? size : 1) : NULL;
+
+	return to ? memcpy(to, from, size) : NULL;
+}
+
 /* Gives the leaders' results to those that share them. */
 static int share_results(struct runner *r)
 {
@@ -318,16 +395,25 @@ static int share_results(struct runner *r)
 		if (u->leader == i || !from->done)
 			continue;
 		*to = *from;
-		if (from->samples) {
-			size_t size = from->nsamples * sizeof(*from->samples);
-
-			to->samples = malloc(size);
-			if (!to->samples)
-				return -ENOMEM;
-			memcpy(to->samples, from->samples, size);
-		}
+		to->samples = copy(from->samples, from->nsamples * sizeof(*from->samples));
+		to->rows = copy(from->rows, from->nrows * sizeof(*from->rows));
+		if ((from->samples && !to->samples) || (from->rows && !to->rows))
+			return -ENOMEM;
 	}
 	return 0;
+}
+
+static void describe_source(struct sweep *s, const struct workload_info *info)
+{
+	char left_out[64] = "", jobs[48] = "";
+
+	if (info->jobs)
+		snprintf(jobs, sizeof(jobs), ", %llu jobs", (unsigned long long)info->jobs);
+	if (info->left_out)
+		snprintf(left_out, sizeof(left_out), ", %llu records left out",
+			 (unsigned long long)info->left_out);
+	snprintf(s->source, sizeof(s->source), "%.100s%s%s%s%.100s", info->source, jobs, left_out,
+		 info->note[0] ? "; " : "", info->note);
 }
 
 /* The workload in words, from the sweep's first run. */
@@ -347,11 +433,16 @@ static int describe(struct sweep *s, struct iocom_err *err)
 	settings_free(&all);
 	if (ret)
 		return ret;
+	if (scenario_is_probe(&scenario)) {
+		ret = probe_describe(&scenario, s->source, sizeof(s->source), err);
+		scenario_close(&scenario);
+		return ret;
+	}
 	w = scenario_workload(&scenario, sweep_unit_seed(s, 0), err);
 	if (w) {
 		const struct workload_info *info = workload_info(w);
 
-		snprintf(s->source, sizeof(s->source), "%s", info->source);
+		describe_source(s, info);
 		/* A generator generates all: only what a trace lacks is worth a word. */
 		if (strncmp(scenario.workload, "gen:", 4) && info->synthetic)
 			snprintf(s->synthetic, sizeof(s->synthetic), "%s", info->synthetic);
@@ -369,6 +460,7 @@ static void runner_free(struct runner *r)
 		free(r->units[i].key);
 	free(r->units);
 	free(r->todo);
+	probe_store_free(r->probes);
 	pthread_cond_destroy(&r->ended);
 	pthread_mutex_destroy(&r->lock);
 }
@@ -378,10 +470,11 @@ int runner_run(struct sweep *const *sweeps, size_t nsweeps, const struct runner_
 {
 	struct runner r = {
 		.options = options,
+		.probes = probe_store_new(),
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.ended = PTHREAD_COND_INITIALIZER,
 	};
-	int ret = list_units(&r, sweeps, nsweeps);
+	int ret = r.probes ? list_units(&r, sweeps, nsweeps) : -ENOMEM;
 
 	if (!ret)
 		ret = find_leaders(&r);

@@ -17,8 +17,9 @@ struct runner_options {
 	/* Only runs number shard, shard + shards, ...: 1 <= shard <= shards; shards 0: all. */
 	unsigned int shard, shards;
 	const volatile sig_atomic_t *cancel; /* set: stop; may be NULL */
-	/* Told about five times a second by the caller's thread, and at the end; may be NULL. */
-	void (*progress)(void *arg, size_t done, size_t total);
+	/* Told about five times a second by the caller's thread, and at the end; may be NULL.
+	 * DONE: runs, with what is done of those under way. */
+	void (*progress)(void *arg, double done, size_t total);
 	void *arg;
 };
 

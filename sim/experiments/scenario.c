@@ -28,28 +28,6 @@ static const struct {
 #undef FIELD
 };
 
-enum option_type { OPTION_REAL, OPTION_U32, OPTION_U64, OPTION_I32 };
-
-static const struct {
-	const char *name;
-	enum option_type type;
-	size_t offset;
-} option_fields[] = {
-#define FIELD(name, type)                                                                          \
-	{                                                                                          \
-#name, type, offsetof(struct workload_options, name)                               \
-	}
-	FIELD(nodes, OPTION_U32),	  FIELD(from_s, OPTION_REAL),
-	FIELD(to_s, OPTION_REAL),	  FIELD(jobs_max, OPTION_U64),
-	FIELD(time_scale, OPTION_REAL),	  FIELD(memory_mean_mb, OPTION_REAL),
-	FIELD(memory_shape, OPTION_REAL), FIELD(io_per_ms, OPTION_REAL),
-	FIELD(request_kb, OPTION_REAL),	  FIELD(request_sd_kb, OPTION_REAL),
-	FIELD(reaccess, OPTION_REAL),	  FIELD(faults_per_ms, OPTION_REAL),
-	FIELD(initial_mb, OPTION_REAL),	  FIELD(min_cpu_ms, OPTION_REAL),
-	FIELD(run, OPTION_I32),
-#undef FIELD
-};
-
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 const char *scenario_machine_field(unsigned int i)
@@ -59,7 +37,7 @@ const char *scenario_machine_field(unsigned int i)
 
 const char *scenario_option_field(unsigned int i)
 {
-	return i < COUNT(option_fields) ? option_fields[i].name : NULL;
+	return workload_options_get(NULL, i + 1, NULL, NULL); /* the first is the seed, the run's */
 }
 
 static int number(const struct setting *s, double *value, struct iocom_err *err)
@@ -101,39 +79,15 @@ static int set_machine(struct scenario *s, const struct setting *setting, struct
 static int set_option(struct scenario *s, const struct setting *setting, struct iocom_err *err)
 {
 	const char *field = setting->name + strlen(WORKLOAD);
-	double value;
-	int ret;
 
 	if (!strcmp(field, "run") && !strcmp(setting->value, "seed")) {
 		s->run_by_seed = true;
 		return 0;
 	}
-	ret = number(setting, &value, err);
-	if (ret)
-		return ret;
-	for (size_t f = 0; f < COUNT(option_fields); f++) {
-		char *at = (char *)&s->options + option_fields[f].offset;
-
-		if (strcmp(field, option_fields[f].name))
-			continue;
-		if (option_fields[f].type == OPTION_REAL) {
-			*(double *)at = value;
-			return 0;
-		}
-		if (value != floor(value) || fabs(value) > 1e9 ||
-		    (value < 0 && option_fields[f].type != OPTION_I32))
-			return iocom_err_set(err, -EINVAL, "%s: expected a count, found '%s'",
-					     setting->name, setting->value);
-		if (option_fields[f].type == OPTION_U32)
-			*(uint32_t *)at = (uint32_t)value;
-		else if (option_fields[f].type == OPTION_U64)
-			*(uint64_t *)at = (uint64_t)value;
-		else
-			*(int32_t *)at = (int32_t)value;
-		return 0;
-	}
-	return iocom_err_set(err, -ENOENT, "%s: a trace's reader has no such option",
-			     setting->name);
+	if (!strcmp(field, "seed"))
+		return iocom_err_set(err, -EINVAL, "%s: the seed is that of the run (--seed)",
+				     setting->name);
+	return workload_options_set(&s->options, field, setting->value, err);
 }
 
 /* Removes ",KEY=..." (the KEY of LENGTH characters) from the text, where it is there. */
@@ -175,6 +129,11 @@ static int set_fidelity(struct scenario *s, const char *value, struct iocom_err 
 	return 0;
 }
 
+bool scenario_is_probe(const struct scenario *s)
+{
+	return !strncmp(s->workload, PROBE_PREFIX, strlen(PROBE_PREFIX));
+}
+
 static int set_one(struct scenario *s, const struct setting *setting, struct iocom_err *err)
 {
 	double value;
@@ -188,8 +147,9 @@ static int set_one(struct scenario *s, const struct setting *setting, struct ioc
 	if (!strncmp(setting->name, MACHINE, strlen(MACHINE)))
 		return set_machine(s, setting, err);
 	if (!strncmp(setting->name, WORKLOAD, strlen(WORKLOAD)))
-		return !strncmp(s->workload, "gen:", 4) ? add_key(s, setting)
-							: set_option(s, setting, err);
+		return !strncmp(s->workload, "gen:", 4) || scenario_is_probe(s)
+			       ? add_key(s, setting)
+			       : set_option(s, setting, err);
 	ret = number(setting, &value, err);
 	return ret ? ret : sim_params_set(&s->params, setting->name, value, err);
 }
@@ -203,6 +163,18 @@ static int set_rates(struct scenario *s, const char *value, struct iocom_err *er
 		return iocom_err_set(err, -EINVAL,
 				     "rates: expected computation or wall, found '%s'", value);
 	rules_params_default(&s->params.rules, wall ? RULES_RATES_WALL : RULES_RATES_COMPUTATION);
+	return 0;
+}
+
+/* What nodes.FIELD=VALUE has made of them. */
+static int check_machines(const struct scenario *s, struct iocom_err *err)
+{
+	for (uint32_t i = 0; i < s->cluster.n; i++) {
+		const char *wrong = sim_machine_check(&s->cluster.machines[i]);
+
+		if (wrong)
+			return iocom_err_set(err, -EINVAL, "nodes: %s", wrong);
+	}
 	return 0;
 }
 
@@ -233,6 +205,10 @@ int scenario_open(struct scenario *s, const struct settings *settings, struct io
 	ret = set_rates(s, settings_get(settings, "rates"), err);
 	for (size_t i = 0; i < settings->n && !ret; i++)
 		ret = set_one(s, &settings->v[i], err);
+	if (!ret)
+		ret = check_machines(s, err);
+	if (!ret)
+		ret = sim_params_check(&s->params, err);
 	if (ret)
 		scenario_close(s);
 	return ret;
@@ -249,6 +225,11 @@ struct workload *scenario_workload(const struct scenario *s, uint64_t seed, stru
 {
 	struct workload_options options = s->options;
 
+	if (scenario_is_probe(s)) {
+		iocom_err_set(err, -EINVAL, "%s: a probe's study is no stream of jobs",
+			      s->workload);
+		return NULL;
+	}
 	options.seed = seed;
 	if (s->run_by_seed)
 		options.run = (int32_t)((seed + TRACE_HOURS - 1) % TRACE_HOURS);

@@ -4,6 +4,7 @@
 #define SIM_EXPERIMENTS_SCENARIO_H
 
 #include "measure.h"
+#include "probe/probe.h"
 #include "run.h"
 #include "settings.h"
 
@@ -12,7 +13,7 @@ struct scenario {
 	struct sim_params params;
 	struct workload_options options;
 	bool run_by_seed; /* load.run=seed: each seed is one hour of the process trace */
-	char *workload;	  /* "gen:..." with all its keys, or a path */
+	char *workload;	  /* "gen:..." or "probe:..." with all its keys, or a path */
 };
 
 /*
@@ -21,6 +22,8 @@ struct scenario {
  */
 int scenario_open(struct scenario *s, const struct settings *settings, struct iocom_err *err);
 void scenario_close(struct scenario *s);
+/* A probe's study (probe_run.h): it has no workload. */
+bool scenario_is_probe(const struct scenario *s);
 /* The workload of SEED, from its start; NULL with ERR set. */
 struct workload *scenario_workload(const struct scenario *s, uint64_t seed, struct iocom_err *err);
 

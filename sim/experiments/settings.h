@@ -4,8 +4,8 @@
  *
  *   nodes=6xfc          the cluster (cluster.h)
  *   nodes.FIELD=VALUE   a field of every machine: nodes.buffer_mb=210
- *   workload=TEXT       "gen:PRESET" or the path of a trace
- *   load.KEY=VALUE      a key of the generator, or an option of the trace's reader
+ *   workload=TEXT       "gen:PRESET", "probe:NAME" (probe.h) or the path of a trace
+ *   load.KEY=VALUE      a key of generator or probe, or an option of the trace's reader
  *   fidelity=fluid      or request
  *   rates=computation   or wall, as live decisions count: parameters start from its defaults
  *   NAME=VALUE          a parameter of params.h or of the rules

@@ -27,7 +27,9 @@ static const struct paper_setting settings[] = {
 
 const struct paper sld_paper = {
 	"SLD", "SLD: Towards load balancing support for I/O-intensive parallel jobs (slides)",
-	settings};
+	settings,
+	"Calibrated, not blind: readings are FC's; the load was chosen after seeing slowdowns "
+	"(SLD-SENS has others)."};
 
 #define IOCM_RE                                                                                    \
 	{                                                                                          \
@@ -75,6 +77,11 @@ static const struct series pm_series[] = {{NULL, "cpu-re", NULL},
 					  {NULL, "iocm-pm", NULL},
 					  SERIES_END};
 
+#define WHY_PM                                                                                     \
+	"new tasks are placed by their requirements and exact loads, which evens the disks "       \
+	"already: what is left to migrate gains little even when it costs nothing, and also "      \
+	"with old loads"
+
 static const struct claim re_claims[] = {
 	ORDINAL(TREND, "slowdown rises with the I/O load", .a = "*"),
 	ORDINAL(BELOW, "IOCM-RE is best", .a = "iocm-re", .b = "cpu-re|mem-re"),
@@ -94,20 +101,34 @@ static const struct claim re_claims[] = {
 
 static const struct claim pm_claims[] = {
 	ORDINAL(BELOW, "IOCM-PM is best", .a = "iocm-pm", .b = "cpu-re|mem-re|iocm-re",
-		.why = "new tasks are placed with exact loads and costs; what is left to migrate "
-		       "gains less than moving it costs",
-		.bound = "ACM-7"),
+		.why = WHY_PM, .bound = "SLD-SENS-PM"),
 	ORDINAL(BELOW, "SLD-CONC: preemptive migration is better than remote execution",
-		.a = "iocm-pm", .b = "iocm-re",
-		.why = "new tasks are placed with exact loads and costs; what is left to migrate "
-		       "gains less than moving it costs",
-		.bound = "ACM-7"),
+		.a = "iocm-pm", .b = "iocm-re", .why = WHY_PM, .bound = "SLD-SENS-PM"),
 	QUANTITATIVE(RATIO, "IOCM-PM improves by 56.6 % on average over IOCM-RE", .a = "iocm-pm",
 		     .b = "iocm-re", .by = RATIO_REDUCTION, .either = true, .printed = 0.566,
-		     .reading = "E-14: printed \"IOPM-RE\"",
-		     .why = "new tasks are placed with exact loads and costs; what is left to "
-			    "migrate gains less than moving it costs",
-		     .bound = "ACM-7"),
+		     .reading = "E-14: printed \"IOPM-RE\"", .why = WHY_PM, .bound = "SLD-SENS-PM"),
+	CLAIMS_END,
+};
+
+/* Ours: where migration could gain more. */
+static const struct series sens_pm_series[] = {IOCM_RE, {NULL, "iocm-pm", NULL}, SERIES_END};
+
+static const struct point sens_pm_points[] = {
+	{"common", NAN, NULL},
+	{"no fixed cost", NAN, "migration_fixed_ms=0"},
+	{"loads 10 s old", NAN, "information_period_ms=10000"},
+	{"loads 100 s old", NAN, "information_period_ms=100000"},
+	{"100 s, no cost", NAN, "information_period_ms=100000 migration_fixed_ms=0"},
+	{"arrivals 1 s", NAN, "load.interarrival_ms=1000"},
+	{"no parallel jobs", NAN, "load.parallel=0 load.interarrival_ms=250"},
+	POINTS_END,
+};
+
+static const struct claim sens_pm_claims[] = {
+	QUANTITATIVE(RATIO, "(ours) in one of these settings migration gains the 56.6 %",
+		     .a = "iocm-pm", .b = "iocm-re", .by = RATIO_REDUCTION, .over = OVER_MAX,
+		     .either = true, .at_least = true, .printed = 0.566, .why = WHY_PM,
+		     .bound = "SLD-SENS-PM"),
 	CLAIMS_END,
 };
 
@@ -204,6 +225,15 @@ const struct experiment sld_experiments[] = {
 	 .values = "0.45 0.55 0.65 0.75 0.85",
 	 .series = pm_series,
 	 .claims = pm_claims},
+	{.id = "SLD-SENS-PM",
+	 .paper = "SLD",
+	 .title = "(ours) preemptive migration, one setting changed at a time",
+	 .settings = "load.io_per_ms=0.75",
+	 .points = sens_pm_points,
+	 .series = sens_pm_series,
+	 .plot = PLOT_BARS,
+	 .log_y = true,
+	 .claims = sens_pm_claims},
 	{.id = "SLD-APP",
 	 .paper = "SLD",
 	 .config = "ACM-APP",

@@ -28,8 +28,10 @@ struct sweep *sweep_new(const char *id, const char *title, const char *x_name)
 
 static void free_results(struct sweep *s)
 {
-	for (size_t i = 0; s->results && i < sweep_units(s); i++)
+	for (size_t i = 0; s->results && i < sweep_units(s); i++) {
 		free(s->results[i].samples);
+		free(s->results[i].rows);
+	}
 	free(s->results);
 	s->results = NULL;
 }
@@ -48,6 +50,9 @@ void sweep_free(struct sweep *s)
 		free(s->series[i].policy);
 		settings_free(&s->series[i].settings);
 	}
+	for (size_t i = 0; i < s->nparts; i++)
+		sweep_free(s->parts[i]);
+	free(s->parts);
 	settings_free(&s->settings);
 	free(s->points);
 	free(s->series);
@@ -88,6 +93,24 @@ int sweep_add_series(struct sweep *s, const char *label, const char *policy, con
 	if (!e->label || !e->policy)
 		return -ENOMEM;
 	return settings_parse(&e->settings, settings, err);
+}
+
+int sweep_add_part(struct sweep *s, struct sweep *part)
+{
+	struct sweep **grown = realloc(s->parts, (s->nparts + 1) * sizeof(struct sweep *));
+
+	if (!grown) {
+		sweep_free(part);
+		return -ENOMEM;
+	}
+	s->parts = grown;
+	s->parts[s->nparts++] = part;
+	return 0;
+}
+
+struct sweep *sweep_part(struct sweep *s, size_t i)
+{
+	return i ? s->parts[i - 1] : s;
 }
 
 int sweep_results(struct sweep *s)

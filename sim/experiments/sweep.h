@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "measure.h"
+#include "probe/probe.h"
 #include "settings.h"
 #include "stats.h"
 
@@ -31,6 +32,8 @@ struct sweep_result {
 	char input[72]; /* hash of the workload's content */
 	uint32_t nsamples;
 	struct sim_sample *samples; /* owned; only of runs whose time series is kept */
+	uint32_t nrows;
+	struct probe_row *rows; /* owned; the executions of a probe, where they are kept */
 };
 
 struct sweep {
@@ -42,10 +45,14 @@ struct sweep {
 	uint32_t seeds;
 	uint64_t first_seed;
 	bool keep_samples; /* the time series of the first seed is kept */
+	bool keep_rows;	   /* the executions of a probe are, of all seeds */
 	uint32_t nkinds;
 	char kinds[SIM_KINDS_MAX][32];	  /* names of the workload's kinds of jobs */
-	char source[256], synthetic[256]; /* the workload in words */
+	char source[320], synthetic[256]; /* the workload in words */
 	struct sweep_result *results;	  /* npoints * nseries * seeds; NULL before sweep_results */
+	/* Owned sweeps that are not shown but run with this one: its claims look at them. */
+	struct sweep **parts;
+	size_t nparts;
 };
 
 /* NULL: no memory. */
@@ -56,6 +63,10 @@ int sweep_add_point(struct sweep *s, const char *label, double x, const char *se
 		    struct iocom_err *err);
 int sweep_add_series(struct sweep *s, const char *label, const char *policy, const char *settings,
 		     struct iocom_err *err);
+/* PART belongs to S from now on, whatever is returned. */
+int sweep_add_part(struct sweep *s, struct sweep *part);
+/* I from 0 to S->nparts: S itself, then its parts. */
+struct sweep *sweep_part(struct sweep *s, size_t i);
 /* Room for all results.  0, -ENOMEM. */
 int sweep_results(struct sweep *s);
 

@@ -25,12 +25,15 @@ extern const struct paper fc_paper, sld_paper, acm_paper, acm_app_paper, acm_het
 extern const struct point acm_applications[]; /* the six, each with its workload */
 
 extern const struct experiment fc_experiments[];
+extern const struct experiment fc_control_experiments[]; /* ours: bounds and controllers */
 extern const struct experiment sld_experiments[];
 extern const struct experiment acm_experiments[];     /* homogeneous clusters */
 extern const struct experiment acm_het_experiments[]; /* heterogeneous clusters */
 extern const struct experiment com_experiments[];
-extern const struct experiment zat_experiments[];
-extern const struct experiment extra_experiments[]; /* ours: bounds, controller, cross-checks */
-extern const struct experiment read_experiments[];  /* READ-1 .. READ-8: the readings */
+extern const struct experiment zat_experiments[];	/* win rates */
+extern const struct experiment zat_bound_experiments[]; /* ours: what decides them */
+extern const struct experiment zat_index_experiments[]; /* responses by load index */
+extern const struct experiment extra_experiments[];	/* ours: bounds, controller, cross-checks */
+extern const struct experiment read_experiments[];	/* READ-1 .. READ-8: the readings */
 
 #endif

@@ -10,8 +10,10 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "experiments/code_claims.h"
 #include "experiments/experiment.h"
 
 #define SEEDS				   4
@@ -361,13 +363,15 @@ static void test_not_tested(void **state)
 		c.measure = M_HIT_RATE;
 		claim_judge(&context, &c, &j);
 		assert_int_equal(j.verdict, VERDICT_NOT_TESTED);
-		assert_non_null(strstr(j.measured, "no value was measured"));
+		assert_non_null(strstr(j.measured, "fewer than two values were measured"));
 	}
 	/* A point that was not reached; "up to" asks the others. */
 	for (uint32_t i = 0; i < SEEDS; i++)
 		sweep_result(s, 2, 1, i)->done = false;
-	assert_not_tested(&context, CLAIM(BELOW, .a = "a", .b = "b"), "no value was measured of b");
-	assert_not_tested(&context, CLAIM(RATIO, .a = "a", .b = "b"), "no value was measured");
+	assert_not_tested(&context, CLAIM(BELOW, .a = "a", .b = "b"),
+			  "fewer than two values were measured of b");
+	assert_not_tested(&context, CLAIM(RATIO, .a = "a", .b = "b"),
+			  "fewer than two values were measured");
 	sweep_free(s);
 }
 
@@ -389,11 +393,16 @@ static void test_other_experiments(void **state)
 	assert_int_equal(j.verdict, VERDICT_HOLDS);
 	claim_judge(&context, CLAIM(BELOW, .a = "SAME/b", .b = "a"), &j);
 	assert_int_equal(j.verdict, VERDICT_FAILS);
+	free(s->series[2].label);
+	s->series[2].label = strdup("I/O");
+	claim_judge(&context, CLAIM(BELOW, .a = "SAME/b", .b = "I/O|OWN/I/O"), &j);
+	assert_int_equal(j.verdict, VERDICT_HOLDS);
 	assert_not_tested(&context, CLAIM(BELOW, .a = "a", .b = "MORE/b"),
 			  "it has other seeds or points: b");
 	assert_not_tested(&context, CLAIM(FLATTER, .a = "a", .b = "MORE/b"),
 			  "it has other seeds or points: b");
-	assert_not_tested(&context, CLAIM(RATIO, .a = "a", .b = "MORE/b"), "no value was measured");
+	assert_not_tested(&context, CLAIM(RATIO, .a = "a", .b = "MORE/b"),
+			  "fewer than two values were measured");
 	sweep_free(s);
 	sweep_free(same);
 	sweep_free(more);
@@ -417,6 +426,63 @@ static void test_code(void **state)
 	assert_string_equal(j.measured, "this of OWN");
 }
 
+/* One value has no interval: no claim that code judges is decided by it. */
+static void test_code_needs_seeds(void **state)
+{
+	static claim_code *const codes[] = {
+		claim_linear,
+		claim_slower_after,
+		claim_feedback_more,
+		claim_less_than,
+		claim_hardly_grows,
+		claim_more_over_nlb,
+		claim_near_best,
+		claim_best_gain,
+		claim_agree,
+		claim_least_reduction,
+		claim_each_above,
+		claim_not_above,
+		claim_point_largest,
+		claim_slightly_worse,
+		claim_least_pair_gain,
+		claim_most_pair_gain,
+		claim_more_than_a,
+		claim_advantage_falls,
+		claim_flat,
+	};
+	grid values = {{1, 2, 3}, {2, 4, 6}, {3, 6, 9}};
+	struct sweep *one = make("OWNa", 1, 0.01, values), *few = make("OWNa", SEEDS, 0.01, values);
+	const struct sweep *all[] = {few};
+	struct claim_context context = {few, all, 1},
+			     alone = {one, (const struct sweep *[]){one}, 1};
+
+	(void)state;
+	assert_not_tested(&alone, CLAIM(CODE, .a = "a", .code = own_code),
+			  "fewer than two values were measured of each: --seeds 2 at least");
+	/* At point 2 "b" was measured once. */
+	for (uint32_t i = 1; i < SEEDS; i++)
+		sweep_result(few, 1, 1, i)->done = false;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		struct claim c = {.kind = CLAIM_CODE, .a = "a|b", .b = "b", .at = "1..2"};
+		struct judgement j;
+
+		c.code = codes[i];
+		claim_judge(&context, &c, &j);
+		assert_int_equal(j.verdict, VERDICT_NOT_TESTED);
+		assert_string_equal(j.measured, "fewer than two values were measured of b");
+	}
+	/* Nor is any other claim. */
+	for (int kind = CLAIM_BELOW; kind < CLAIM_CODE; kind++) {
+		struct claim c = {.kind = (enum claim_kind)kind, .a = "a", .b = "b", .at = "2"};
+		struct judgement j;
+
+		claim_judge(&alone, &c, &j);
+		assert_int_equal(j.verdict, VERDICT_NOT_TESTED);
+	}
+	sweep_free(one);
+	sweep_free(few);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -435,6 +501,7 @@ int main(void)
 		cmocka_unit_test(test_not_tested),
 		cmocka_unit_test(test_other_experiments),
 		cmocka_unit_test(test_code),
+		cmocka_unit_test(test_code_needs_seeds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

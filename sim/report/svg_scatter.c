@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Clouds of a probe's executions: those of the first seed as dots; lines join the means
+ * of ten groups by x, about equally large, over all seeds.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "svg.h"
+
+#define GROUPS 10
+
+struct cloud {
+	const struct sweep *sweep;
+	size_t series;
+	enum probe_column x, y;
+};
+
+static const struct sweep_result *result_of(const struct cloud *c, uint32_t seed)
+{
+	return sweep_result(c->sweep, 0, c->series, seed);
+}
+
+/* KEEP of the executions: -1 all; 1, 0: the local site was the faster one, or not. */
+static bool kept(const struct probe_row *row, int keep)
+{
+	return keep < 0 || keep == (row->v[PROBE_LOCAL_S] <= row->v[PROBE_REMOTE_S]);
+}
+
+static void dots(const struct cloud *c, unsigned int name, int keep, FILE *f)
+{
+	const struct sweep_result *r = result_of(c, 0);
+
+	fprintf(f, "$c%u << END_OF_DATA\n", name);
+	for (uint32_t i = 0; i < r->nrows; i++) {
+		if (!kept(&r->rows[i], keep))
+			continue;
+		svg_value(f, r->rows[i].v[c->x]);
+		svg_value(f, r->rows[i].v[c->y]);
+		fputc('\n', f);
+	}
+	fputs("NaN NaN\nEND_OF_DATA\n", f);
+}
+
+struct dot {
+	double x, y;
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct dot *p = a, *q = b;
+
+	if (p->x != q->x)
+		return p->x < q->x ? -1 : 1;
+	return (p->y > q->y) - (p->y < q->y);
+}
+
+static void group_means(const struct dot *all, size_t n, FILE *f)
+{
+	size_t from, to = 0;
+
+	for (size_t g = 0; g < GROUPS; g++) {
+		double x = 0, y = 0;
+
+		from = to;
+		to = (g + 1) * n / GROUPS > from ? (g + 1) * n / GROUPS : from;
+		while (to > from && to < n && all[to].x == all[to - 1].x)
+			to++; /* equal x: one group */
+		for (size_t i = from; i < to; i++) {
+			x += all[i].x;
+			y += all[i].y;
+		}
+		if (to == from)
+			continue;
+		svg_value(f, x / (double)(to - from));
+		svg_value(f, y / (double)(to - from));
+		fputc('\n', f);
+	}
+}
+
+static void means(const struct cloud *c, unsigned int name, FILE *f)
+{
+	struct dot *all;
+	size_t n = 0, k = 0;
+
+	for (uint32_t s = 0; s < c->sweep->seeds; s++)
+		n += result_of(c, s)->nrows;
+	all = calloc(n ? n : 1, sizeof(*all));
+	fprintf(f, "$m%u << END_OF_DATA\n", name);
+	for (uint32_t s = 0; s < c->sweep->seeds && all; s++)
+		for (uint32_t i = 0; i < result_of(c, s)->nrows; i++, k++)
+			all[k] = (struct dot){result_of(c, s)->rows[i].v[c->x],
+					      result_of(c, s)->rows[i].v[c->y]};
+	if (all) {
+		qsort(all, n, sizeof(*all), by_place);
+		group_means(all, n, f);
+	}
+	fputs("NaN NaN\nEND_OF_DATA\n", f);
+	free(all);
+}
+
+static void axes(const struct report *r, enum probe_column x, const char *y, FILE *f)
+{
+	fputs("set xlabel ", f);
+	svg_quoted(f, probe_column_title(x));
+	fputs(" offset 0,0.4\nset ylabel ", f);
+	svg_quoted(f, y);
+	fputs("\nset xrange [0:*]\nset offsets 0, graph 0.03, graph 0.03, 0\nset key bottom "
+	      "outside "
+	      "horizontal center\nset style fill transparent solid 0.5 noborder\n",
+	      f);
+	fputs(r->log_y ? "set logscale y\n" : "set yrange [0:*]\n", f);
+}
+
+/* Local against remote load; the mark tells the faster site. */
+static void plane(const struct report *r, const struct scatter *s, FILE *f)
+{
+	struct cloud c = {r->sweep, 0, s->x, s->y[0]};
+
+	axes(r, s->x, probe_column_title(s->y[0]), f);
+	dots(&c, 0, 1, f);
+	dots(&c, 1, 0, f);
+	fprintf(f,
+		"plot $c0 with points pointtype 6 pointsize 0.7 linecolor rgb '%s' title "
+		"'faster here', $c1 with points pointtype 7 pointsize 0.6 linecolor rgb '%s' "
+		"title 'faster there'\n",
+		svg_colour(4), svg_colour(5));
+}
+
+void svg_scatter(const struct report *r, FILE *f)
+{
+	static const unsigned int colours[] = {4, 5, 3, 6};
+	const struct scatter *s = r->experiment ? r->experiment->scatter : NULL;
+	const struct sweep *sweep = r->sweep;
+	unsigned int n = 0;
+	bool several;
+
+	if (!s || s->plane) {
+		if (s)
+			plane(r, s, f);
+		else
+			svg_empty(f);
+		return;
+	}
+	several = s->y[1] != PROBE_HOUR;
+	axes(r, s->x, several ? "response time (s)" : probe_column_title(s->y[0]), f);
+	for (size_t k = 0; k < sweep->nseries; k++) {
+		for (int i = 0; i < 3 && s->y[i] != PROBE_HOUR; i++, n++) {
+			struct cloud c = {sweep, k, s->x, s->y[i]};
+
+			dots(&c, n, -1, f);
+			means(&c, n, f);
+		}
+	}
+	fputs("plot ", f);
+	for (unsigned int i = 0, per = n / (unsigned int)sweep->nseries; i < n; i++) {
+		const char *rgb = svg_colour(colours[i % 4]);
+		const char *title =
+			several ? probe_column_title(s->y[i % per]) : sweep->series[i / per].label;
+
+		fprintf(f,
+			"%s$c%u with points pointtype %u pointsize 0.5 linecolor rgb '%s' notitle, "
+			"$m%u with linespoints pointtype 7 pointsize 0.5 linewidth 1.6 linecolor "
+			"rgb '%s' title ",
+			i ? ", " : "", i, 6 + 2 * (i % 2), rgb, i, rgb);
+		svg_quoted(f, title);
+	}
+	fputc('\n', f);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The tables of experiments: what backs a reason exists, what a reading judges exists;
+ * claims judged again under another reading, and their runs in shards.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "experiments/code_claims.h"
+#include "experiments/runner.h"
+#include "report/part.h"
+
+/* --- tables ------------------------------------------------------------------------- */
+
+static void test_reasons_are_backed(void **state)
+{
+	const struct experiment *e;
+
+	(void)state;
+	for (size_t i = 0; (e = experiment_at(i)); i++) {
+		for (const struct claim *c = e->claims; c && c->text; c++) {
+			const struct experiment *bound =
+				c->bound ? experiment_find(c->bound) : NULL;
+
+			if (c->bound && (!bound || bound->none))
+				fail_msg("%s: '%s' is backed by %s, which is no experiment", e->id,
+					 c->text, c->bound);
+			if (c->why && !c->bound && c->kind != CLAIM_NOT_TESTED)
+				fail_msg("%s: '%s' has a reason that nothing backs", e->id,
+					 c->text);
+		}
+	}
+}
+
+/* Where a paper has a configuration, it is told what of it was chosen with open eyes. */
+static void test_calibration_is_told(void **state)
+{
+	const struct paper *p;
+
+	(void)state;
+	for (size_t i = 0; (p = paper_at(i)); i++)
+		if (p->settings[0].name && !p->calibrated)
+			fail_msg("%s does not say how its configuration was found", p->name);
+}
+
+static bool has_reading(const struct experiment *e, const char *label)
+{
+	for (const struct reading *r = e->readings; r->label; r++)
+		if (!strcmp(r->label, label))
+			return true;
+	return false;
+}
+
+static size_t words(const char *text)
+{
+	char *copy = strdup(text), *save = NULL;
+	size_t n = 0;
+
+	assert_non_null(copy);
+	for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save), n++) {
+		const struct experiment *e = experiment_find(w);
+
+		if (!e || e->none || !e->claims)
+			fail_msg("%s has no claims to judge", w);
+	}
+	free(copy);
+	return n;
+}
+
+/* SIM.md's readings 1 to 8: each with its common value first, and another. */
+static void test_readings(void **state)
+{
+	(void)state;
+	for (int i = 1; i <= 8; i++) {
+		char id[16];
+		const struct experiment *e;
+		size_t readings = 0;
+		struct sweep *s;
+
+		snprintf(id, sizeof(id), "READ-%d", i);
+		e = experiment_find(id);
+		assert_non_null(e);
+		assert_non_null(e->readings);
+		assert_null(e->readings[0].settings);
+		while (e->readings[readings].label)
+			readings++;
+		assert_true(readings > 1);
+		for (const struct claim *c = e->claims; c->text; c++)
+			if (c->code == claim_reading && !has_reading(e, c->at))
+				fail_msg("%s has no reading '%s'", id, c->at);
+		s = experiment_sweep(e, 2 * READING_SEEDS, NULL, NULL, NULL);
+		assert_non_null(s);
+		assert_int_equal(s->seeds, 2 * READING_SEEDS);
+		assert_int_equal(s->nparts, readings * words(e->judged));
+		assert_int_equal(s->parts[0]->seeds, READING_SEEDS);
+		sweep_free(s);
+	}
+}
+
+/* --- claims judged again ------------------------------------------------------------ */
+
+/* ACM-18: of two claims about it, "all rise" and "IOCM-RE grows least". */
+static struct sweep *acm_18(double growth_of_others, double growth_of_iocm)
+{
+	static const char *const series[] = {"cpu-re", "mem-re", "iocm-re"};
+	struct sweep *s = sweep_new("ACM-18", "", "");
+
+	assert_non_null(s);
+	s->seeds = 3;
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(sweep_add_point(s, (char[]){(char)('1' + i), 0}, 0, NULL, NULL),
+				 0);
+		assert_int_equal(sweep_add_series(s, series[i], series[i], NULL, NULL), 0);
+	}
+	assert_int_equal(sweep_results(s), 0);
+	for (size_t u = 0; u < sweep_units(s); u++) {
+		size_t point = u / 9, of = u / 3 % 3, seed = u % 3;
+		double growth = of == 2 ? growth_of_iocm : growth_of_others;
+
+		s->results[u].done = true;
+		s->results[u].values[M_SLOWDOWN] =
+			10 + growth * (double)point + 0.01 * (double)(seed * (of + 1));
+	}
+	return s;
+}
+
+static void judge(struct sweep *chosen, struct sweep *other, double printed, struct judgement *j)
+{
+	const struct claim claim = {.kind = CLAIM_CODE,
+				    .a = "ACM-HET",
+				    .at = "work for both disks",
+				    .printed = printed,
+				    .code = claim_reading};
+	struct sweep *s = sweep_new("READ-5", "", "");
+	const struct sweep *all[] = {s};
+	struct claim_context context = {s, all, 1};
+
+	assert_non_null(s);
+	s->seeds = 3;
+	assert_int_equal(sweep_add_part(s, chosen), 0);
+	assert_int_equal(sweep_add_part(s, other), 0);
+	claim_judge(&context, &claim, j);
+	sweep_free(s);
+}
+
+static void test_claims_that_turn(void **state)
+{
+	struct judgement j;
+
+	(void)state;
+	judge(acm_18(5, 1), acm_18(-1, -3), 1, &j);
+	assert_int_equal(j.verdict, VERDICT_HOLDS);
+	assert_string_equal(j.measured,
+			    "[O] of 2 hold 2 (a delay), 1 (work for both disks); [Q] of 0 hold 0, "
+			    "0; hold no longer: ACM-18.1");
+	judge(acm_18(1, 5), acm_18(5, 1), 1, &j);
+	assert_string_equal(j.measured,
+			    "[O] of 2 hold 1 (a delay), 2 (work for both disks); [Q] of 0 hold 0, "
+			    "0; hold now: ACM-18.2");
+	judge(acm_18(5, 1), acm_18(4, 1), 1, &j);
+	assert_int_equal(j.verdict, VERDICT_FAILS);
+	assert_null(strstr(j.measured, "hold no"));
+	judge(acm_18(5, 1), acm_18(-1, -3), 2, &j);
+	assert_int_equal(j.verdict, VERDICT_FAILS);
+}
+
+/* --- runs --------------------------------------------------------------------------- */
+
+static const struct experiment *short_experiment(struct experiment *e)
+{
+	*e = *experiment_find("READ-5");
+	e->judged = "ACM-18";
+	return e;
+}
+
+static struct sweep *short_sweep(void)
+{
+	struct settings few = {0};
+	struct experiment e;
+	struct sweep *s;
+
+	assert_int_equal(settings_parse(&few, "load.jobs=20", NULL), 0);
+	s = experiment_sweep(short_experiment(&e), 2, NULL, &few, NULL);
+	settings_free(&few);
+	assert_non_null(s);
+	s->first_seed = 7;
+	return s;
+}
+
+/* A file with shard I of N (0: all); the results of S are those of the shard. */
+static void run_to_part(struct sweep *s, unsigned int i, unsigned int n, char *path)
+{
+	struct runner_options options = {.jobs = 1, .shard = i, .shards = n};
+	struct report report = {.sweep = s, .experiment = experiment_find("READ-5")};
+	int fd = mkstemp(path);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+
+	assert_non_null(f);
+	assert_int_equal(runner_run(&s, 1, &options, NULL), 0);
+	assert_int_equal(part_write(f, &report, 1, false, i, n), 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void test_parts_in_shards(void **state)
+{
+	char first[] = "/tmp/test_experiments.XXXXXX", second[] = "/tmp/test_experiments.XXXXXX";
+	struct sweep *whole = short_sweep(), *a = short_sweep(), *b = short_sweep();
+	struct runner_options options = {.jobs = 1};
+	struct parts parts;
+
+	(void)state;
+	assert_int_equal(runner_run(&whole, 1, &options, NULL), 0);
+	assert_int_equal(whole->nparts, 2);
+	assert_int_equal(whole->parts[1]->first_seed, 7);
+	/* Other settings, other results. */
+	assert_string_equal(settings_get(&whole->parts[1]->settings, "transfer_disk_work"), "1");
+	assert_null(settings_get(&whole->parts[0]->settings, "transfer_disk_work"));
+
+	run_to_part(a, 1, 2, first);
+	run_to_part(b, 2, 2, second);
+	assert_int_equal(parts_read(&parts, (char *[]){first, second}, 2, NULL), 0);
+	assert_int_equal(parts.n, 1);
+	assert_int_equal(parts.reports[0].sweep->nparts, 2);
+	for (size_t k = 0; k <= 2; k++) {
+		const struct sweep *x = sweep_part(whole, k);
+		const struct sweep *y = sweep_part(parts.reports[0].sweep, k);
+
+		assert_string_equal(x->id, y->id);
+		assert_int_equal(sweep_units(x), sweep_units(y));
+		for (size_t u = 0; u < sweep_units(x); u++) {
+			assert_true(x->results[u].done && y->results[u].done);
+			assert_true(x->results[u].values[M_SLOWDOWN] ==
+				    y->results[u].values[M_SLOWDOWN]);
+		}
+	}
+	parts_free(&parts);
+	/* One shard lacks runs of the parts, too. */
+	assert_int_equal(parts_read(&parts, (char *[]){first}, 1, NULL), -EINVAL);
+	unlink(first);
+	unlink(second);
+	sweep_free(whole);
+	sweep_free(a);
+	sweep_free(b);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_reasons_are_backed),
+		cmocka_unit_test(test_calibration_is_told),
+		cmocka_unit_test(test_readings),
+		cmocka_unit_test(test_claims_that_turn),
+		cmocka_unit_test(test_parts_in_shards),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
