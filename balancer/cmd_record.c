@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "json_msgpack.h"
 #include "record_file.h"
 #include "record_stream.h"
 #include "recording.h"
@@ -263,9 +264,8 @@ static int merge_into(const char *to, char **files, int n, struct iocom_err *err
 static int merge_file(const struct options *o, char **files, int n, struct iocom_err *err)
 {
 	char *temporary = record_file_temporary(o->merge);
-	size_t length = strlen(o->merge);
-	bool packed = length > 3 && !strcmp(o->merge + length - 3, ".gz");
-	int fd = temporary ? mkostemps(temporary, packed ? 3 : 0, O_CLOEXEC) : -1, rc;
+	int suffix = (int)strlen(json_msgpack_suffix(o->merge));
+	int fd = temporary ? mkostemps(temporary, suffix, O_CLOEXEC) : -1, rc;
 
 	if (fd < 0) {
 		rc = temporary ? -errno : -ENOMEM;

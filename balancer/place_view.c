@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "json_msgpack.h"
 #include "json_text.h"
 #include "listing.h"
 #include "plan_json.h"
@@ -92,7 +93,7 @@ static int write_text(const char *path, const char *text, size_t length)
 
 	if (!f)
 		return -errno;
-	if (fwrite(text, 1, length, f) != length || fputc('\n', f) == EOF || fflush(f))
+	if (fwrite(text, 1, length, f) != length || fflush(f))
 		rc = -errno;
 	if (fclose(f) && !rc)
 		rc = -errno;
@@ -119,6 +120,15 @@ static int write_whole(const char *path, const char *text, size_t length)
 	return rc;
 }
 
+static char *text_line(const json_t *view, size_t *length)
+{
+	char *text = json_text_dump(view, length);
+
+	if (text)
+		text[(*length)++] = '\n'; /* in place of the NUL */
+	return text;
+}
+
 int place_view_save(const char *path, json_t *answer, struct iocom_err *err)
 {
 	const json_t *view = json_object_get(answer, "view");
@@ -129,7 +139,8 @@ int place_view_save(const char *path, json_t *answer, struct iocom_err *err)
 	if (!view)
 		return iocom_err_set(err, -ENODATA,
 				     "the agent does not tell its view; it is of an older version");
-	text = json_text_dump(view, &length);
+	text = json_msgpack_named(path) ? json_msgpack_dump(view, &length)
+					: text_line(view, &length);
 	rc = text ? write_whole(path, text, length) : -ENOMEM;
 	free(text);
 	if (rc)

@@ -11,6 +11,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "json_msgpack.h"
+
 #define BUFFER (256u * 1024)
 #define GZIP   (15 + 16) /* zlib: the largest window, a gzip header */
 #define LEVEL  6
@@ -41,7 +43,7 @@ char *record_file_temporary(const char *path)
 	char *name;
 
 	if (asprintf(&name, "%.*s.%s.XXXXXX%s", head, path, path + head,
-		     packed_name(path) ? ".gz" : "") < 0)
+		     json_msgpack_suffix(path)) < 0)
 		return NULL;
 	return name;
 }
@@ -196,6 +198,11 @@ int record_file_open(const char *path, bool force, struct record_file **out, str
 	struct record_file *f;
 	int rc = record_file_check(path, force, err);
 
+	if (!rc && json_msgpack_named(path))
+		rc = iocom_err_set(err, -EINVAL,
+				   "%s: what goes on is written as lines; afterwards `iocom record "
+				   "--merge FILE.msgpack RECORDING` packs it",
+				   path);
 	if (rc)
 		return rc;
 	f = calloc(1, sizeof(*f));

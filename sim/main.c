@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* `iocom-sim`: the simulator.  Finds the subcommand; the table prints the help. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -55,7 +57,20 @@ static void catch_signals(void)
 	sigaction(SIGPIPE, &action, NULL);
 }
 
-int main(int argc, char **argv)
+/* Where a standard stream is closed, no file is to get its number: /dev/null does, as far
+ * as it fails like the closed one. */
+static void keep_standard_streams(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDONLY);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+static int run(int argc, char **argv)
 {
 	if (argc < 2) {
 		usage(stderr);
@@ -74,4 +89,18 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], commands[i].name))
 			return commands[i].run(argc - 1, argv + 1, &interrupted);
 	return cmd_experiment(argc, argv, &interrupted);
+}
+
+int main(int argc, char **argv)
+{
+	int ret;
+
+	keep_standard_streams();
+	ret = run(argc, argv);
+	/* Subcommands that print much have found out and said so already. */
+	if (fflush(stdout) && ret == CLI_OK) {
+		fputs("iocom-sim: cannot write the output\n", stderr);
+		ret = CLI_FAILED;
+	}
+	return ret;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Between JSON objects and structures; see json_field.h. */
 #include "json_field.h"
+#include "json_msgpack.h"
 
 #include <errno.h>
 #include <math.h>
@@ -62,7 +63,9 @@ int field_fail(struct field_reader *r, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (r->text)
+	if (r->packed)
+		snprintf(place, sizeof(place), ":%llu", (unsigned long long)r->line);
+	else if (r->text)
 		place_text(r, find_path(r), place);
 	return iocom_err_set(r->err, -EINVAL, "%.250s%s: %s%s%s", r->file, place, r->path,
 			     r->length ? ": " : "", text);
@@ -417,6 +420,28 @@ static size_t token_start(const struct field_reader *r, const json_error_t *erro
 	return at;
 }
 
+static int parse_packed(struct field_reader *r, json_t **document)
+{
+	const char *wrong;
+	size_t used;
+	int rc = json_msgpack_load(r->text, r->text_length, document, &used, &wrong);
+
+	r->packed = true;
+	if (!rc && used < r->text_length) {
+		json_decref(*document);
+		*document = NULL;
+		rc = -EINVAL;
+		wrong = "the end of the document expected";
+	}
+	if (!rc)
+		return 0;
+	if (rc == -ENOMEM)
+		return iocom_err_set(r->err, rc, "out of memory");
+	return iocom_err_set(r->err, -EINVAL, "%.250s:%llu: MessagePack, byte %zu: %s", r->file,
+			     (unsigned long long)r->line, used,
+			     rc == -EAGAIN ? "cut off here" : wrong);
+}
+
 int field_parse(struct field_reader *r, json_t **document)
 {
 	struct trail t = {.text = r->text};
@@ -424,6 +449,8 @@ int field_parse(struct field_reader *r, json_t **document)
 	char place[48];
 	size_t at;
 
+	if (json_msgpack_begins(r->text, r->text_length))
+		return parse_packed(r, document);
 	*document = json_loadb(r->text, r->text_length, JSON_REJECT_DUPLICATES, &error);
 	if (*document)
 		return 0;

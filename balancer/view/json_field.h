@@ -46,7 +46,8 @@ struct field_reader {
 	struct iocom_err *err;
 	const char *text; /* of the document, for line and column; NULL: not known */
 	size_t text_length;
-	uint64_t line; /* number of the text's first line */
+	uint64_t line; /* number of the text's first line; packed: of the document */
+	bool packed;   /* MessagePack, which has no lines and columns; set by field_parse */
 	char path[400];
 	size_t length;
 };
@@ -78,8 +79,8 @@ bool field_same(const struct field *table, size_t n, const void *a, const void *
 int field_set(json_t *object, const char *key, json_t *value);
 
 /*
- * The document in the reader's text.  0; -EINVAL with "FILE:LINE:COLUMN: PATH: what is
- * wrong" (syntax, duplicate keys, too deep); -ENOMEM.
+ * The document in the reader's text, JSON or MessagePack.  0; -EINVAL with "FILE:LINE:COLUMN: PATH:
+ * what is wrong" (syntax, duplicate keys, too deep); -ENOMEM.
  */
 int field_parse(struct field_reader *r, json_t **document);
 

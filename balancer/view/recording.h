@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * A recording: what a cluster, live or simulated, looked like, what it was asked
- * and what was decided.  JSON Lines: one object a line, UTF-8, plain or gzip'ed.
- * Version 1.  Each line begins with "record"; times are ms since the recording
- * began and never go back; units as in a view file (view_json.h), whose objects
+ * and what was decided.  JSON Lines: one object a line, UTF-8, plain or gzip'ed; or
+ * the same objects in MessagePack, one behind the other (json_msgpack.h; written where
+ * the name says so; known by content).  Version 1.  Each line begins with "record"; times are ms
+ *since the recording began and never go back; units as in a view file (view_json.h), whose objects
  * are used unchanged.
  *
  *   {"record":"header","version":1,"live":false,"program":"iocom-sim 0.1.0",

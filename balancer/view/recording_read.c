@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "json_msgpack.h"
 #include "plan_json.h"
 #include "recording_state.h"
 
@@ -21,7 +22,7 @@ struct recording {
 	/* the text: bytes [at, used) are read but not yet taken */
 	char *bytes;
 	size_t at, used, room;
-	bool drained;
+	bool drained, packed;
 	/* the current line */
 	struct field_reader reader;
 	uint64_t number;
@@ -43,7 +44,10 @@ struct recording {
 bool recording_recognise(const char *text, size_t length)
 {
 	static const char record[] = "\"record\"", header[] = "\"header\"";
+	static const char packed[] = "\xa6record\xa6header";
 
+	if (json_msgpack_begins(text, length))
+		return memmem(text, length, packed, sizeof(packed) - 1);
 	return length && text[0] == '{' && memmem(text, length, record, sizeof(record) - 1) &&
 	       memmem(text, length, header, sizeof(header) - 1);
 }
@@ -98,6 +102,45 @@ static int more(struct recording *r, struct iocom_err *err)
 	return 0;
 }
 
+static void take(struct recording *r, size_t length, struct iocom_err *err)
+{
+	r->number++;
+	r->reader = (struct field_reader){
+		.file = r->path,
+		.err = err,
+		.text = r->bytes + r->at,
+		.text_length = length,
+		.line = r->number,
+	};
+	r->at += length;
+}
+
+/* The same of MessagePack, which has no lines: one value after another. */
+static int take_value(struct recording *r, struct iocom_err *err)
+{
+	size_t tried = 0, length = 0;
+	const char *wrong;
+	json_t *value = NULL;
+	int rc;
+
+	/* What goes on is tried again at twice the length: not for every piece of it. */
+	do {
+		while (!r->drained && r->used - r->at <= 2 * tried) {
+			rc = more(r, err);
+			if (rc)
+				return rc;
+		}
+		tried = r->used - r->at;
+		rc = json_msgpack_load(r->bytes + r->at, tried, &value, &length, &wrong);
+		json_decref(value);
+	} while (rc == -EAGAIN && !r->drained);
+	if (r->at == r->used)
+		return 0;
+	/* What is wrong in it is found again, and told, where it is parsed. */
+	take(r, rc == 0 ? length : r->used - r->at, err);
+	return 1;
+}
+
 /* 1: the next line is the reader's text; 0: no more; negative errno. */
 static int take_line(struct recording *r, struct iocom_err *err)
 {
@@ -105,6 +148,15 @@ static int take_line(struct recording *r, struct iocom_err *err)
 	size_t searched = 0;
 	int rc;
 
+	if (r->used == r->at && !r->drained) {
+		rc = more(r, err);
+		if (rc)
+			return rc;
+	}
+	if (!r->number)
+		r->packed = json_msgpack_begins(r->bytes, r->used);
+	if (r->packed)
+		return take_value(r, err);
 	while (true) {
 		if (r->used - r->at > searched)
 			end = memchr(r->bytes + r->at + searched, '\n', r->used - r->at - searched);
@@ -119,15 +171,8 @@ static int take_line(struct recording *r, struct iocom_err *err)
 		return 0;
 	if (!end)
 		return fail(r, err, -EINVAL, "the recording is cut off in this line");
-	r->number++;
-	r->reader = (struct field_reader){
-		.file = r->path,
-		.err = err,
-		.text = r->bytes + r->at,
-		.text_length = (size_t)(end - (r->bytes + r->at)),
-		.line = r->number,
-	};
-	r->at = (size_t)(end - r->bytes) + 1;
+	take(r, (size_t)(end - (r->bytes + r->at)), err);
+	r->at++;
 	return 1;
 }
 

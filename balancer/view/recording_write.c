@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "json_msgpack.h"
 #include "json_text.h"
 #include "plan_json.h"
 #include "recording_state.h"
@@ -58,14 +59,18 @@ static int write_line(struct recorder *r, const char *text, size_t n, struct ioc
 /* Writes OBJECT as a line and drops it; RC: how making it went. */
 static int put(struct recorder *r, json_t *object, int rc, struct iocom_err *err)
 {
+	bool packed = !r->write && json_msgpack_named(r->path);
 	size_t n = 0;
-	char *text = rc ? NULL : json_text_dump(object, &n);
+	char *text = rc	      ? NULL
+		     : packed ? json_msgpack_dump(object, &n)
+			      : json_text_dump(object, &n);
 
 	json_decref(object);
 	if (!text)
 		return iocom_err_set(err, rc ? rc : -ENOMEM, "cannot record into %s: %s", r->path,
 				     strerror(rc ? -rc : ENOMEM));
-	text[n++] = '\n'; /* in place of the NUL */
+	if (!packed)
+		text[n++] = '\n'; /* in place of the NUL */
 	rc = write_line(r, text, n, err);
 	free(text);
 	r->lines += rc == 0;

@@ -24,6 +24,8 @@ struct cli {
 	const char *sweep[CLI_SWEEPS_MAX];
 	size_t nsweeps;
 	const char *record, *export_view, *trace;
+	struct source *held; /* of a pipe, by cli_hold */
+	char held_path[64];
 	bool check; /* --check: of a recording */
 	uint64_t at_decision;
 	struct settings set; /* --set, --fidelity, --parallel */
@@ -49,6 +51,15 @@ void cli_free(struct cli *cli);
 /* "iocom-sim run: TEXT" to standard error; returns CODE. */
 __attribute__((format(printf, 3, 4))) int cli_fail(const struct cli *cli, int code, const char *fmt,
 						   ...);
+
+/*
+ * *TRACE is read more than once: from a pipe ("-", "/dev/stdin", <(...)) it is taken to
+ * memory and *TRACE becomes a path of that, until cli_free.  0, CLI_FAILED with the
+ * reason printed.
+ */
+int cli_hold(struct cli *cli, const char **trace);
+/* What people know it by. */
+const char *cli_trace_name(const struct cli *cli, const char *trace);
 
 /*
  * Opens one run of each cell: what is wrong with settings, policies or a generator's

@@ -12,6 +12,7 @@
 #include "cli.h"
 #include <iocom/rules.h>
 
+#include "report/table.h"
 #include "workload/spec.h"
 
 static const char help[] =
@@ -46,12 +47,15 @@ static const char help[] =
 	"met, 2 usage\n";
 
 static const char words[] =
-	"\nslowdown      how many times longer a job took than alone on its own machine (1 is "
-	"ideal)\n"
+	"\nslowdown      how many times longer a job took than alone at home; 1 is ideal\n"
 	"p95           19 of 20 jobs did better\n"
 	"turnaround    from submission to end\n"
-	"cpu, disk     how busy they were, 1 being always\n"
-	"moved         tasks that ran elsewhere than where they were submitted\n";
+	"busy          share of the time, mean over the machines\n"
+	"moved         ran elsewhere than where submitted; data sent for that\n";
+
+static const char no_disk[] =
+	"\nNo disk did anything: the trace tells no disk accesses, so policies that look at\n"
+	"disks decide as the others do. --set load.io_per_ms=0.01 generates some.\n";
 
 /*
  * As many machines as the trace names, each with the cores that it tells.  Their
@@ -105,8 +109,28 @@ static int fill(const struct cli *cli, struct sweep *s)
 	return cli_add_policies(cli, s, policies);
 }
 
+static bool disks_idle(const struct sweep *s)
+{
+	for (size_t i = 0; i < s->nseries; i++)
+		if (sweep_mean(s, 0, i, M_DISK).mean > 0)
+			return false;
+	return true;
+}
+
+static void explain_policy(const char *label, enum rules_policy policy, bool feedback)
+{
+	char text[512];
+	int n = printf("%-13s ", label);
+
+	snprintf(text, sizeof(text), "%s%s", rules_policy_summary(policy),
+		 feedback ? ", with the feedback controller" : "");
+	table_paragraph(stdout, n > 0 ? (size_t)n : 0, 14, text);
+}
+
 static void explain(const struct sweep *s)
 {
+	if (disks_idle(s))
+		fputs(no_disk, stdout);
 	fputs(words, stdout);
 	putchar('\n');
 	for (size_t i = 0; i < s->nseries; i++) {
@@ -114,15 +138,14 @@ static void explain(const struct sweep *s)
 		bool feedback;
 
 		if (!rules_policy_parse_feedback(s->series[i].policy, &policy, &feedback))
-			printf("%-13s %s%s\n", s->series[i].label, rules_policy_summary(policy),
-			       feedback ? ", with the feedback controller" : "");
+			explain_policy(s->series[i].label, policy, feedback);
 	}
 }
 
 static int replay(struct cli *cli)
 {
 	struct report report = {.plot = PLOT_COMPARE, .y = M_SLOWDOWN};
-	struct sweep *s = sweep_new("replay", cli->trace, "");
+	struct sweep *s = sweep_new("replay", cli_trace_name(cli, cli->trace), "");
 	int ret;
 
 	if (!s)
@@ -153,8 +176,10 @@ int cmd_replay(int argc, char **argv, const volatile sig_atomic_t *cancel)
 		ret = cli_fail(&cli, CLI_USAGE, "unexpected '%s'", argv[first + 1]);
 	if (!ret) {
 		cli.trace = argv[first];
-		ret = cli.check ? cli_check_recording(&cli) : replay(&cli);
+		ret = cli_hold(&cli, &cli.trace);
 	}
+	if (!ret)
+		ret = cli.check ? cli_check_recording(&cli) : replay(&cli);
 	cli_free(&cli);
 	return ret < 0 ? CLI_OK : ret;
 }

@@ -133,7 +133,7 @@ static struct sweep *make_sweep(const struct cli *cli, int *ret)
 	if (cli->nsweeps == 1)
 		snprintf(x_name, sizeof(x_name), "%.*s", (int)strcspn(cli->sweep[0], "="),
 			 cli->sweep[0]);
-	s = sweep_new("run", cli->workload, x_name);
+	s = sweep_new("run", cli_trace_name(cli, cli->workload), x_name);
 	if (!s) {
 		*ret = cli_fail(cli, CLI_FAILED, "no memory");
 		return NULL;
@@ -195,6 +195,8 @@ int cmd_run(int argc, char **argv, const volatile sig_atomic_t *cancel)
 
 	if (!ret)
 		ret = complete(&cli, argc, argv, first);
+	if (!ret && strncmp(cli.workload, "gen:", 4))
+		ret = cli_hold(&cli, &cli.workload);
 	if (!ret)
 		ret = run(&cli);
 	cli_free(&cli);

@@ -6,11 +6,22 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "experiments/probe_run.h"
 #include "experiments/runner.h"
 #include "experiments/scenario.h"
 #include "report/page.h"
 #include "report/part.h"
 #include "report/progress.h"
+
+static int check_probe(const struct cli *cli, const struct scenario *scenario)
+{
+	struct iocom_err err = {0};
+	char words[256];
+
+	if (probe_describe(scenario, words, sizeof(words), &err))
+		return cli_fail(cli, CLI_USAGE, "%s", err.text);
+	return 0;
+}
 
 static int check_unit(const struct cli *cli, const struct sweep *s, size_t unit)
 {
@@ -27,6 +38,12 @@ static int check_unit(const struct cli *cli, const struct sweep *s, size_t unit)
 		return cli_fail(cli, CLI_USAGE, "%s", err.text);
 	}
 	settings_free(&all);
+	if (scenario_is_probe(&scenario)) {
+		int ret = check_probe(cli, &scenario);
+
+		scenario_close(&scenario);
+		return ret;
+	}
 	generated = !strncmp(scenario.workload, "gen:", 4);
 	w = generated || unit == 0 ? scenario_workload(&scenario, sweep_unit_seed(s, unit), &err)
 				   : NULL;
@@ -75,9 +92,14 @@ int cli_add_policies(const struct cli *cli, struct sweep *s, const char *policie
 	return ret;
 }
 
-static void show(void *arg, size_t done, size_t total)
+static void show(void *arg, double done, size_t total)
 {
 	progress_show(arg, done, total);
+}
+
+static const char *directory_of(const struct cli *cli)
+{
+	return cli->out ? cli->out : ".";
 }
 
 static bool cancelled(const struct cli *cli)
@@ -90,7 +112,7 @@ static bool cancelled(const struct cli *cli)
 static int write_part(struct cli *cli, const struct report *reports, size_t n, bool page)
 {
 	struct iocom_err err = {0};
-	const char *directory = cli->out ? cli->out : ".";
+	const char *directory = directory_of(cli);
 	struct output *o = output_open(directory, &err);
 	char name[256];
 	FILE *f;
@@ -180,7 +202,7 @@ static int write_files(struct cli *cli, const struct report *reports, size_t n, 
 		       double seconds, bool *figures)
 {
 	struct iocom_err err = {0}, note = {0};
-	struct output *o = output_open(cli->out ? cli->out : ".", &err);
+	struct output *o = output_open(directory_of(cli), &err);
 	int ret = o ? 0 : -EIO;
 
 	for (size_t i = 0; i < n && ret >= 0 && o; i++) {
@@ -208,7 +230,7 @@ static void tell_files(const struct cli *cli, const struct report *reports, size
 		       bool figures)
 {
 	const char *svg = figures ? ", .svg" : "";
-	const char *directory = cli->out ? cli->out : ".";
+	const char *directory = directory_of(cli);
 
 	if (page)
 		printf("%s/index.html: all figures and claims\n", directory);
@@ -231,13 +253,18 @@ static void tell_claims(const struct report *reports, size_t n)
 	}
 }
 
+static bool writes_files(const struct cli *cli, bool page)
+{
+	return !cli->json || cli->out || page || cli->shards;
+}
+
 int cli_deliver(struct cli *cli, struct report *reports, size_t n, bool page, double seconds)
 {
 	bool figures = false;
 
 	if (judge_all(reports, n))
 		return cli_fail(cli, CLI_FAILED, "no memory");
-	if (!cli->json || cli->out || page) {
+	if (writes_files(cli, page)) {
 		int ret = write_files(cli, reports, n, page, seconds, &figures);
 
 		if (ret)
@@ -251,7 +278,8 @@ int cli_deliver(struct cli *cli, struct report *reports, size_t n, bool page, do
 	for (size_t i = 0; i < n && !page; i++) {
 		if (i)
 			putchar('\n');
-		report_text(&reports[i], stdout);
+		if (report_text(&reports[i], stdout))
+			return cli_fail(cli, CLI_FAILED, "no memory for the table");
 	}
 	tell_files(cli, reports, n, page, figures);
 	return fflush(stdout) ? cli_fail(cli, CLI_FAILED, "cannot write the output") : CLI_OK;
@@ -278,6 +306,9 @@ int cli_execute(struct cli *cli, struct report *reports, size_t n, bool page)
 		sweeps[i] = reports[i].sweep;
 	for (size_t i = 0; i < n && !ret; i++)
 		ret = cli_check(cli, sweeps[i]);
+	/* Better now than after hours. */
+	if (!ret && writes_files(cli, page) && output_try(directory_of(cli), &err))
+		ret = cli_fail(cli, CLI_FAILED, "%s", err.text);
 	if (ret) {
 		free(sweeps);
 		return ret;

@@ -103,6 +103,18 @@ static int choose_all(const struct cli *cli, struct chosen *c)
 	return 0;
 }
 
+/* --trace is for those that replay it; where none does, it would be a wish unheard. */
+static int check_trace(const struct cli *cli, const struct chosen *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->list[i]->trace)
+			return 0;
+	return cli->trace ? cli_fail(cli, CLI_USAGE,
+				     "--trace: none of these experiments replays the process trace "
+				     "(CSD and CSD-PM do)")
+			  : 0;
+}
+
 /* --- running them ---------------------------------------------------------------- */
 
 /* The process trace, where there is one: --trace, else $IOCOM_TRACES. */
@@ -181,6 +193,8 @@ static int experiments(int argc, char **argv, bool all, const volatile sig_atomi
 		ret = cli_fail(&cli, CLI_USAGE, "no experiment given");
 	if (!ret)
 		ret = all ? choose_all(&cli, &chosen) : choose_ids(&cli, &chosen, argv + first);
+	if (!ret)
+		ret = check_trace(&cli, &chosen);
 	if (!ret)
 		ret = run_chosen(&cli, &chosen, all);
 	free(chosen.list);

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli.h"
+#include "workload/source.h"
 
 enum option_id {
 	OPT_SEEDS = 256,
@@ -111,19 +113,32 @@ static int whole(const struct cli *cli, const char *name, const char *text, uint
 
 	errno = 0;
 	*value = strtoull(text, &end, 10);
-	if (!*text || *end || *text == '-' || errno || *value < least || *value > most)
+	if (*text < '0' || *text > '9' || *end || errno || *value < least || *value > most)
 		return cli_fail(cli, CLI_USAGE,
 				"--%s: expected a whole number from %llu to %llu, found '%s'", name,
 				(unsigned long long)least, (unsigned long long)most, text);
 	return 0;
 }
 
+/* A whole number of at most six digits; what is behind it to END. */
+static unsigned int few_digits(const char *text, const char **end)
+{
+	unsigned int value = 0, n = 0;
+
+	for (; n < 6 && text[n] >= '0' && text[n] <= '9'; n++)
+		value = 10 * value + (unsigned int)(text[n] - '0');
+	*end = text + n;
+	return value;
+}
+
 static int shard(struct cli *cli, const char *text)
 {
-	char extra;
+	const char *slash, *end = "";
 
-	if (sscanf(text, "%u/%u%c", &cli->shard, &cli->shards, &extra) != 2 || !cli->shard ||
-	    cli->shard > cli->shards || cli->shards > 1000000)
+	cli->shard = few_digits(text, &slash);
+	if (*slash == '/')
+		cli->shards = few_digits(slash + 1, &end);
+	if (*slash != '/' || *end || !cli->shard || cli->shard > cli->shards)
 		return cli_fail(cli, CLI_USAGE,
 				"--shard: expected I/N with 1 <= I <= N (2/8: the second of eight "
 				"parts), found '%s'",
@@ -182,7 +197,7 @@ static int take(struct cli *cli, int id, const char *value)
 	switch (id) {
 	case OPT_OUT:
 		cli->out = value;
-		return 0;
+		return *value ? 0 : cli_fail(cli, CLI_USAGE, "--out: expected a directory");
 	case OPT_JSON:
 		cli->json = true;
 		return 0;
@@ -251,7 +266,30 @@ int cli_parse(struct cli *cli, int argc, char **argv, int takes, const char *hel
 	return ret;
 }
 
+int cli_hold(struct cli *cli, const char **trace)
+{
+	struct iocom_err err = {0};
+	struct stat st;
+
+	if (strcmp(*trace, "-") &&
+	    (stat(*trace, &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+		return 0;
+	cli->held = source_open(*trace, &err);
+	if (!cli->held)
+		return cli_fail(cli, CLI_FAILED, "%s", err.text);
+	if (source_path(cli->held, cli->held_path, sizeof(cli->held_path)))
+		return cli_fail(cli, CLI_FAILED, "no memory for %s", *trace);
+	*trace = cli->held_path;
+	return 0;
+}
+
+const char *cli_trace_name(const struct cli *cli, const char *trace)
+{
+	return cli->held ? source_name(cli->held) : trace;
+}
+
 void cli_free(struct cli *cli)
 {
+	source_free(cli->held);
 	settings_free(&cli->set);
 }

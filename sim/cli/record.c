@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <json_msgpack.h>
 #include <recording.h>
 
 #include "cli.h"
@@ -157,11 +158,19 @@ static int record_decision(struct keeper *k, const struct sim_job *j, const stru
 static int write_view(struct keeper *k, const struct view_file *view)
 {
 	json_t *document = view_file_json(view);
+	bool packed = json_msgpack_named(k->cli->export_view);
+	size_t n = 0;
+	char *bytes = packed ? json_msgpack_dump(document, &n) : NULL;
 
-	if (!document)
+	if (!document || (packed && !bytes)) {
+		json_decref(document);
 		return -ENOMEM;
-	json_dumpf(document, k->view, JSON_INDENT(1));
-	fputc('\n', k->view);
+	}
+	if (packed)
+		fwrite(bytes, 1, n, k->view);
+	else if (!json_dumpf(document, k->view, JSON_INDENT(1)))
+		fputc('\n', k->view);
+	free(bytes);
 	json_decref(document);
 	k->done = true;
 	return 0;
@@ -268,10 +277,7 @@ static int simulate(struct keeper *k, struct workload *workload)
 /* "FILE.XXXXXX" where FILE goes; the suffix tells the recorder whether to compress. */
 static void beside(char *out, size_t size, const char *path)
 {
-	size_t n = strlen(path);
-	bool gz = n > 3 && !strcmp(path + n - 3, ".gz");
-
-	snprintf(out, size, "%s.%d.tmp%s", path, (int)getpid(), gz ? ".gz" : "");
+	snprintf(out, size, "%s.%d.tmp%s", path, (int)getpid(), json_msgpack_suffix(path));
 }
 
 static int finish(struct keeper *k, const char *temporary, const char *path, int ret)

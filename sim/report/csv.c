@@ -137,3 +137,31 @@ int report_samples_csv(const struct report *r, FILE *f)
 	}
 	return 0;
 }
+
+int report_rows_csv(const struct report *r, FILE *f)
+{
+	const struct sweep *s = r->sweep;
+	int ret = report_facts(s, comment, f);
+
+	if (ret)
+		return ret;
+	fputs("point,series,seed", f);
+	for (unsigned int c = 0; c < PROBE_COLUMNS; c++)
+		fprintf(f, ",%s", probe_column_name(c));
+	fputc('\n', f);
+	for (size_t u = 0; u < sweep_units(s); u++) {
+		const struct sweep_result *result = &s->results[u];
+		size_t cell = u / s->seeds;
+
+		for (uint32_t i = 0; i < result->nrows; i++) {
+			quoted(f, s->points[cell / s->nseries].label);
+			fputc(',', f);
+			quoted(f, s->series[cell % s->nseries].label);
+			fprintf(f, ",%llu", (unsigned long long)sweep_unit_seed(s, u));
+			for (unsigned int c = 0; c < PROBE_COLUMNS; c++)
+				number(f, result->rows[i].v[c]);
+			fputc('\n', f);
+		}
+	}
+	return 0;
+}

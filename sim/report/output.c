@@ -3,11 +3,15 @@
 #include "output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define TRIES 16 /* another run may remove the directory, being done with it */
 
 struct output {
 	char *directory, *hidden, *path;
@@ -55,14 +59,19 @@ struct output *output_open(const char *directory, struct iocom_err *err)
 	o->directory = strdup(directory);
 	if (!o->directory || asprintf(&o->hidden, "%s/.iocom-sim.XXXXXX", directory) < 0)
 		goto no_memory;
-	ret = make_directory(directory, &o->made);
-	if (ret) {
-		errno = -ret;
-		fail(err, "make directory", directory);
-		goto free_output;
+	for (int tries = 0; tries < TRIES; tries++) {
+		ret = make_directory(directory, &o->made);
+		if (ret) {
+			errno = -ret;
+			fail(err, "make directory", directory);
+			goto free_output;
+		}
+		if (mkdtemp(o->hidden))
+			return o;
+		if (errno != ENOENT)
+			break;
+		strcpy(o->hidden + strlen(o->hidden) - 6, "XXXXXX");
 	}
-	if (mkdtemp(o->hidden))
-		return o;
 	fail(err, "write in directory", directory);
 	if (o->made)
 		rmdir(directory);
@@ -133,33 +142,48 @@ static void free_all(struct output *o)
 	free(o);
 }
 
-static int move(const struct output *o, const char *name, struct iocom_err *err)
+/* What cannot take a file's place is found before the first is moved. */
+static int movable(int to, const char *name, const char *directory, struct iocom_err *err)
 {
-	char *from = NULL, *to = NULL;
-	int ret = 0;
+	struct stat st;
 
-	if (asprintf(&from, "%s/%s", o->hidden, name) < 0)
-		from = NULL;
-	if (asprintf(&to, "%s/%s", o->directory, name) < 0)
-		to = NULL;
-	if (!from || !to)
-		ret = iocom_err_set(err, -ENOMEM, "no memory for the outputs");
-	else if (rename(from, to) && errno != ENOENT)
-		ret = fail(err, "write", to);
-	free(from);
-	free(to);
-	return ret;
+	if (!fstatat(to, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode))
+		return iocom_err_set(err, -EISDIR, "cannot write %s/%s: it is a directory",
+				     directory, name);
+	return 0;
+}
+
+static int move(int from, int to, const char *name, const char *directory, struct iocom_err *err)
+{
+	if (!renameat(from, name, to, name))
+		return 0;
+	/* Announced but not written: what an earlier run left under the name is not of this. */
+	if (errno == ENOENT && (!unlinkat(to, name, 0) || errno == ENOENT))
+		return 0;
+	return iocom_err_set(err, -errno, "cannot write %s/%s: %s", directory, name,
+			     strerror(errno));
 }
 
 int output_commit(struct output *o, struct iocom_err *err)
 {
-	for (size_t i = 0; i < o->n; i++) {
-		int ret = move(o, o->names[i], err);
+	int from = open(o->hidden, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int to = open(o->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret = 0;
 
-		if (ret) {
-			output_drop(o);
-			return ret;
-		}
+	if (from < 0 || to < 0)
+		ret = fail(err, "write in directory", o->directory);
+	else
+		flock(to, LOCK_EX); /* of two runs' files no mixture stays */
+	for (size_t i = 0; i < o->n && !ret; i++)
+		ret = movable(to, o->names[i], o->directory, err);
+	for (size_t i = 0; i < o->n && !ret; i++)
+		ret = move(from, to, o->names[i], o->directory, err);
+	if (from >= 0)
+		close(from);
+	if (to >= 0)
+		close(to);
+	if (ret) {
+		output_drop(o);
+		return ret;
 	}
 	rmdir(o->hidden);
 	free_all(o);
@@ -182,4 +206,12 @@ void output_drop(struct output *o)
 	if (o->made)
 		rmdir(o->directory);
 	free_all(o);
+}
+
+int output_try(const char *directory, struct iocom_err *err)
+{
+	struct output *o = output_open(directory, err);
+
+	output_drop(o);
+	return o ? 0 : -EIO;
 }

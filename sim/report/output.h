@@ -21,8 +21,14 @@ int output_close(struct output *o, FILE *f, struct iocom_err *err);
 /* For programs that write by path: where NAME is being written (valid until the next call);
  * it counts as a file of O from then on.  NULL: no memory. */
 const char *output_path(struct output *o, const char *name);
-/* Renames all into place and frees O.  0, or negative errno with ERR set (O is dropped). */
+/*
+ * Renames all into place and frees O; a file announced by output_path that is not there
+ * is removed from its place, too.  Two programs that do so at once do it one after the
+ * other.  0, or negative errno with ERR set (O is dropped).
+ */
 int output_commit(struct output *o, struct iocom_err *err);
+/* Whether files can be made in DIRECTORY: 0, or negative errno with ERR set.  Leaves nothing. */
+int output_try(const char *directory, struct iocom_err *err);
 /* Removes all that was written; frees O.  NULL is fine. */
 void output_drop(struct output *o);
 

@@ -107,6 +107,34 @@ static void count_cell(FILE *f, const struct count *c)
 		tested, c->verdict[VERDICT_FAILS], c->verdict[VERDICT_NOT_TESTED]);
 }
 
+/* Whether those that do not hold say why, and what bounds it. */
+static void reasons(const struct page *page, FILE *f)
+{
+	unsigned int fail = 0, without = 0;
+
+	for (size_t i = 0; i < page->n; i++) {
+		const struct report *r = &page->reports[i];
+
+		for (size_t k = 0; k < r->njudged; k++) {
+			const struct claim *c = r->judged[k].claim;
+
+			if (r->judged[k].judgement.verdict != VERDICT_FAILS)
+				continue;
+			fail++;
+			if (c->why && c->bound)
+				continue;
+			fprintf(f, "%s<a href=\"#%s\">%s.%zu</a>",
+				without ? ", " : "<p>Without a reason that an experiment backs: ",
+				r->sweep->id, r->sweep->id, k + 1);
+			without++;
+		}
+	}
+	fprintf(f,
+		"%s<p>%u of the %u claims that do not hold say why, each with an experiment that "
+		"bounds what other settings reach.</p>",
+		without ? ".</p>" : "", fail - without, fail);
+}
+
 static void summary(const struct page *page, FILE *f)
 {
 	struct count total[2] = {0};
@@ -138,6 +166,7 @@ static void summary(const struct page *page, FILE *f)
 	count_cell(f, &total[0]);
 	count_cell(f, &total[1]);
 	fputs("</table>", f);
+	reasons(page, f);
 }
 
 static void rules(FILE *f)
@@ -164,7 +193,8 @@ static void configurations(FILE *f)
 
 	fputs("<h2 id=configurations>Common configurations</h2><p>One per paper, for all its "
 	      "figures; a figure adds only what its own row in the paper fixes. Nothing is "
-	      "tuned per figure.</p>",
+	      "tuned per figure; what was chosen after seeing outcomes is told at each paper's "
+	      "figures.</p>",
 	      f);
 	for (size_t i = 0; (p = paper_at(i)); i++) {
 		fputs("<h3>", f);
@@ -215,13 +245,15 @@ static void figure(const struct report *r, struct output *o, FILE *f)
 	free(svg);
 }
 
-static void claim(const struct judged *j, FILE *f)
+/* The Nth claim of its experiment: "ACM-3.2" elsewhere on the page. */
+static void claim(const struct judged *j, size_t n, FILE *f)
 {
 	static const char *const classes[] = {"yes", "no", "na"};
 	const struct claim *c = j->claim;
 	enum verdict v = j->judgement.verdict;
 
-	fprintf(f, "<li><span class=tag>%c</span>", c->type == CLAIM_QUANTITATIVE ? 'Q' : 'O');
+	fprintf(f, "<li><span class=tag>%zu %c</span>", n,
+		c->type == CLAIM_QUANTITATIVE ? 'Q' : 'O');
 	escaped(f, c->text);
 	fprintf(f, " <span class=\"v %s\">%s</span>", classes[v], verdict_name(v));
 	if (j->judgement.measured[0]) {
@@ -263,7 +295,7 @@ static int article(const struct report *r, struct output *o, FILE *f)
 	figure(r, o, f);
 	fputs("<div><ul class=claims>", f);
 	for (size_t i = 0; i < r->njudged; i++)
-		claim(&r->judged[i], f);
+		claim(&r->judged[i], i + 1, f);
 	fputs("</ul>", f);
 	if (r->experiment && r->experiment->reading) {
 		fputs("<p class=w>Reading: ", f);
@@ -310,6 +342,11 @@ static int papers(const struct page *page, struct output *o, FILE *f)
 		fputs("<h2>", f);
 		escaped(f, p->title);
 		fputs("</h2>", f);
+		if (p->calibrated) {
+			fputs("<p>", f);
+			escaped(f, p->calibrated);
+			fputs("</p>", f);
+		}
 		for (size_t k = 0; k < page->n && !ret; k++)
 			if (page->reports[k].experiment &&
 			    !strcmp(page->reports[k].experiment->paper, p->name))

@@ -39,14 +39,30 @@ static json_t *pack_sweep(const struct report *r)
 	for (uint32_t i = 0; i < s->nkinds; i++)
 		json_array_append_new(kinds, json_string(s->kinds[i]));
 	return json_pack(
-		"{s:s, s:s, s:s, s:b, s:b, s:i, s:I, s:i, s:i, s:b, s:b, s:o, s:o, s:o, s:o, "
+		"{s:s, s:s, s:s, s:b, s:b, s:b, s:i, s:I, s:i, s:i, s:b, s:b, s:o, s:o, s:o, s:o, "
 		"s:s, s:s}",
 		"id", s->id, "title", s->title, "x_name", s->x_name, "experiment",
-		r->experiment != NULL, "keep_samples", s->keep_samples, "seeds", (int)s->seeds,
-		"first_seed", (json_int_t)s->first_seed, "plot", (int)r->plot, "measure", (int)r->y,
-		"log_y", r->log_y, "facets", r->facets, "settings", pack_settings(&s->settings),
-		"points", points, "series", series, "kinds", kinds, "source", s->source,
-		"synthetic", s->synthetic);
+		r->experiment != NULL, "keep_samples", s->keep_samples, "keep_rows", s->keep_rows,
+		"seeds", (int)s->seeds, "first_seed", (json_int_t)s->first_seed, "plot",
+		(int)r->plot, "measure", (int)r->y, "log_y", r->log_y, "facets", r->facets,
+		"settings", pack_settings(&s->settings), "points", points, "series", series,
+		"kinds", kinds, "source", s->source, "synthetic", s->synthetic);
+}
+
+/* With its parts: of these only the sweep itself tells. */
+static json_t *pack_whole(const struct report *r)
+{
+	json_t *out = pack_sweep(r), *parts = json_array();
+	struct report part = *r;
+
+	for (size_t i = 0; i < r->sweep->nparts; i++) {
+		part.sweep = r->sweep->parts[i];
+		json_array_append_new(parts, pack_sweep(&part));
+	}
+	if (out && r->sweep->nparts)
+		json_object_set(out, "parts", parts);
+	json_decref(parts);
+	return out;
 }
 
 static json_t *pack_samples(const struct sweep_result *r)
@@ -66,6 +82,20 @@ static json_t *pack_samples(const struct sweep_result *r)
 	return out;
 }
 
+static json_t *pack_rows(const struct sweep_result *r)
+{
+	json_t *out = json_array();
+
+	for (uint32_t i = 0; i < r->nrows; i++) {
+		json_t *row = json_array();
+
+		for (unsigned int c = 0; c < PROBE_COLUMNS; c++)
+			json_array_append_new(row, json_real(r->rows[i].v[c]));
+		json_array_append_new(out, row);
+	}
+	return out;
+}
+
 static json_t *pack_unit(size_t sweep, size_t unit, const struct sweep_result *r)
 {
 	json_t *values = json_array(), *out;
@@ -76,6 +106,8 @@ static json_t *pack_unit(size_t sweep, size_t unit, const struct sweep_result *r
 			(json_int_t)unit, "input", r->input, "values", values);
 	if (out && r->nsamples)
 		json_object_set_new(out, "samples", pack_samples(r));
+	if (out && r->nrows)
+		json_object_set_new(out, "rows", pack_rows(r));
 	return out;
 }
 
@@ -89,6 +121,25 @@ static int write_line(FILE *f, json_t *line)
 	return 0;
 }
 
+/* The runs of S, part number PART of report REPORT (0: the report's own sweep). */
+static int write_units(FILE *f, size_t report, size_t part, const struct sweep *s, size_t *written)
+{
+	int ret = 0;
+
+	for (size_t u = 0; u < sweep_units(s) && !ret; u++) {
+		json_t *line;
+
+		if (!s->results[u].done)
+			continue;
+		line = pack_unit(report, u, &s->results[u]);
+		if (line && part)
+			json_object_set_new(line, "part", json_integer((json_int_t)part));
+		ret = write_line(f, line);
+		(*written)++;
+	}
+	return ret;
+}
+
 int part_write(FILE *f, const struct report *reports, size_t n, bool page, unsigned int shard,
 	       unsigned int shards)
 {
@@ -97,19 +148,12 @@ int part_write(FILE *f, const struct report *reports, size_t n, bool page, unsig
 	int ret;
 
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(sweeps, pack_sweep(&reports[i]));
+		json_array_append_new(sweeps, pack_whole(&reports[i]));
 	ret = write_line(f, json_pack("{s:i, s:s, s:i, s:i, s:b, s:o}", "iocom_sim_part", 1,
 				      "version", IOCOM_VERSION, "shard", (int)shard, "shards",
 				      (int)shards, "page", page, "sweeps", sweeps));
-	for (size_t i = 0; i < n && !ret; i++) {
-		const struct sweep *s = reports[i].sweep;
-
-		for (size_t u = 0; u < sweep_units(s) && !ret; u++) {
-			if (!s->results[u].done)
-				continue;
-			ret = write_line(f, pack_unit(i, u, &s->results[u]));
-			written++;
-		}
-	}
+	for (size_t i = 0; i < n && !ret; i++)
+		for (size_t k = 0; k <= reports[i].sweep->nparts && !ret; k++)
+			ret = write_units(f, i, k, sweep_part(reports[i].sweep, k), &written);
 	return ret ? ret : write_line(f, json_pack("{s:I}", "end", (json_int_t)written));
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "experiments/scenario.h"
 #include "part.h"
 
 #define RUNS_MAX 100000000 /* of one sweep: what a damaged file may ask for is bounded */
@@ -14,8 +15,6 @@ struct reader {
 	FILE *f;
 	const char *path;
 	size_t line;
-	char *text;
-	size_t size;
 	struct iocom_err *err;
 };
 
@@ -30,18 +29,25 @@ __attribute__((format(printf, 2, 3))) static int bad(struct reader *r, const cha
 	return iocom_err_set(r->err, -EINVAL, "%s:%zu: %s", r->path, r->line, text);
 }
 
-/* The next line as JSON; NULL with the error set. */
+/* The next line as JSON; NULL with the error set.  No more of the file is read than that
+ * takes: it may have no end. */
 static json_t *next(struct reader *r, int *ret)
 {
 	json_error_t why;
 	json_t *out;
+	int c;
 
 	r->line++;
-	if (getline(&r->text, &r->size, r->f) < 0) {
-		*ret = bad(r, "expected a line more: the part was cut off");
+	do {
+		c = fgetc(r->f);
+	} while (c == '\n');
+	if (c == EOF) {
+		*ret = ferror(r->f) ? bad(r, "%s", strerror(errno))
+				    : bad(r, "expected a line more: the part was cut off");
 		return NULL;
 	}
-	out = json_loads(r->text, JSON_REJECT_DUPLICATES, &why);
+	ungetc(c, r->f);
+	out = json_loadf(r->f, JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, &why);
 	*ret = json_is_object(out) ? 0 : bad(r, "expected a JSON object: %s", why.text);
 	if (*ret) {
 		json_decref(out);
@@ -130,20 +136,28 @@ static int unpack_lists(struct sweep *s, json_t *object)
 	return 0;
 }
 
+/* An id becomes the name of files: it must not lead out of their directory. */
+static bool names_file(const char *id)
+{
+	return *id && *id != '.' && strlen(id) < 128 && !strchr(id, '/');
+}
+
 static int unpack_sweep(struct report *r, json_t *object)
 {
 	const char *id, *title, *x_name, *source, *synthetic;
-	int experiment, keep, seeds, plot, y, log_y, facets, ret;
+	int experiment, keep, rows, seeds, plot, y, log_y, facets, ret;
 	json_int_t first;
 	struct sweep *s;
 
-	if (json_unpack(object, "{s:s, s:s, s:s, s:b, s:b, s:i, s:I, s:i, s:i, s:b, s:b, s:s, s:s}",
+	if (json_unpack(object,
+			"{s:s, s:s, s:s, s:b, s:b, s:b, s:i, s:I, s:i, s:i, s:b, s:b, s:s, s:s}",
 			"id", &id, "title", &title, "x_name", &x_name, "experiment", &experiment,
-			"keep_samples", &keep, "seeds", &seeds, "first_seed", &first, "plot", &plot,
-			"measure", &y, "log_y", &log_y, "facets", &facets, "source", &source,
-			"synthetic", &synthetic))
+			"keep_samples", &keep, "keep_rows", &rows, "seeds", &seeds, "first_seed",
+			&first, "plot", &plot, "measure", &y, "log_y", &log_y, "facets", &facets,
+			"source", &source, "synthetic", &synthetic))
 		return -EINVAL;
-	if (seeds < 1 || plot < 0 || plot > PLOT_COMPARE || y < 0 || y >= M_COUNT)
+	if (!names_file(id) || seeds < 1 || plot < 0 || plot > PLOT_SCATTER || y < 0 ||
+	    y >= M_COUNT)
 		return -EINVAL;
 	s = sweep_new(id, title, x_name);
 	if (!s)
@@ -157,6 +171,7 @@ static int unpack_sweep(struct report *r, json_t *object)
 		.facets = facets,
 	};
 	s->keep_samples = keep;
+	s->keep_rows = rows;
 	s->seeds = (uint32_t)seeds;
 	s->first_seed = (uint64_t)first;
 	snprintf(s->source, sizeof(s->source), "%s", source);
@@ -165,6 +180,26 @@ static int unpack_sweep(struct report *r, json_t *object)
 	if (!ret && (!s->npoints || !s->nseries || sweep_units(s) > RUNS_MAX))
 		ret = -EINVAL;
 	return ret ? ret : sweep_results(s);
+}
+
+static int unpack_whole(struct report *r, json_t *object)
+{
+	json_t *parts = json_object_get(object, "parts"), *part;
+	int ret = unpack_sweep(r, object);
+	size_t i;
+
+	json_array_foreach (parts, i, part) {
+		struct report one = {0};
+
+		if (ret)
+			break;
+		ret = unpack_sweep(&one, part);
+		if (ret)
+			sweep_free(one.sweep);
+		else
+			ret = sweep_add_part(r->sweep, one.sweep);
+	}
+	return ret;
 }
 
 /* --- runs ------------------------------------------------------------------------ */
@@ -194,23 +229,59 @@ static int unpack_samples(struct sweep_result *r, json_t *array)
 	return 0;
 }
 
+static int unpack_rows(struct sweep_result *r, json_t *array)
+{
+	json_t *row, *value;
+	size_t i, c;
+
+	r->rows = calloc(json_array_size(array) ? json_array_size(array) : 1, sizeof(*r->rows));
+	if (!r->rows)
+		return -ENOMEM;
+	json_array_foreach (array, i, row) {
+		if (json_array_size(row) != PROBE_COLUMNS)
+			return -EINVAL;
+		json_array_foreach (row, c, value) {
+			if (!json_is_number(value))
+				return -EINVAL;
+			r->rows[i].v[c] = json_number_value(value);
+		}
+		r->nrows++;
+	}
+	return 0;
+}
+
+/* The result that a line is of; NULL: of none. */
+static struct sweep_result *find_result(const struct parts *parts, json_int_t report,
+					json_int_t part, json_int_t unit)
+{
+	struct sweep *s;
+
+	if (report < 0 || (size_t)report >= parts->n || part < 0 || unit < 0)
+		return NULL;
+	s = parts->reports[report].sweep;
+	if ((size_t)part > s->nparts)
+		return NULL;
+	s = sweep_part(s, (size_t)part);
+	return (size_t)unit < sweep_units(s) ? &s->results[unit] : NULL;
+}
+
 static int unpack_unit(struct reader *reader, struct parts *parts, json_t *line)
 {
 	json_int_t sweep, unit;
 	const char *input;
 	json_t *values, *samples = json_object_get(line, "samples");
+	json_t *rows = json_object_get(line, "rows");
 	struct sweep_result *r;
 
 	if (json_unpack(line, "{s:I, s:I, s:s, s:o}", "sweep", &sweep, "unit", &unit, "input",
 			&input, "values", &values))
 		return bad(reader, "expected a run: sweep, unit, input, values");
-	if (sweep < 0 || (size_t)sweep >= parts->n || unit < 0 ||
-	    (size_t)unit >= sweep_units(parts->reports[sweep].sweep))
+	r = find_result(parts, sweep, json_integer_value(json_object_get(line, "part")), unit);
+	if (!r)
 		return bad(reader,
 			   "expected a run of the sweeps in line 1, found sweep %lld unit "
 			   "%lld",
 			   (long long)sweep, (long long)unit);
-	r = &parts->reports[sweep].sweep->results[unit];
 	if (r->done)
 		return bad(reader, "this run is in another part already");
 	if (json_array_size(values) != M_COUNT)
@@ -225,6 +296,8 @@ static int unpack_unit(struct reader *reader, struct parts *parts, json_t *line)
 	r->done = true;
 	if (samples && unpack_samples(r, samples))
 		return bad(reader, "expected samples of 11 numbers");
+	if (rows && unpack_rows(r, rows))
+		return bad(reader, "expected executions of %d numbers", PROBE_COLUMNS);
 	return 0;
 }
 
@@ -274,7 +347,7 @@ static int first_header(struct reader *r, struct parts *parts, json_t *sweeps)
 	if (!parts->reports)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		int ret = unpack_sweep(&parts->reports[i], json_array_get(sweeps, i));
+		int ret = unpack_whole(&parts->reports[i], json_array_get(sweeps, i));
 
 		parts->n += parts->reports[i].sweep != NULL;
 		if (ret)
@@ -357,8 +430,23 @@ static int read_part(struct parts *parts, struct joined *joined, const char *pat
 	json_decref(line);
 	if (!ret)
 		ret = read_runs(&r, parts);
-	free(r.text);
 	fclose(r.f);
+	return ret;
+}
+
+/* The outputs tell all parameters of a sweep's first run: its settings must be good ones. */
+static int check_settings(const struct sweep *s, struct iocom_err *err)
+{
+	struct settings all;
+	struct scenario scenario;
+	int ret = sweep_unit_settings(s, 0, &all);
+
+	if (ret)
+		return ret;
+	ret = scenario_open(&scenario, &all, err);
+	settings_free(&all);
+	if (!ret)
+		scenario_close(&scenario);
 	return ret;
 }
 
@@ -368,11 +456,17 @@ static int complete(const struct parts *parts, const struct joined *joined, stru
 		if (!joined->seen[i])
 			return iocom_err_set(err, -EINVAL, "shard %u of %u is missing", i,
 					     joined->shards);
-	for (size_t i = 0; i < parts->n; i++)
-		for (size_t u = 0; u < sweep_units(parts->reports[i].sweep); u++)
-			if (!parts->reports[i].sweep->results[u].done)
-				return iocom_err_set(err, -EINVAL, "run %zu of %s is in no part", u,
-						     parts->reports[i].sweep->id);
+	for (size_t i = 0; i < parts->n; i++) {
+		for (size_t k = 0; k <= parts->reports[i].sweep->nparts; k++) {
+			const struct sweep *s = sweep_part(parts->reports[i].sweep, k);
+
+			for (size_t u = 0; u < sweep_units(s); u++)
+				if (!s->results[u].done)
+					return iocom_err_set(err, -EINVAL,
+							     "run %zu of %s is in no part", u,
+							     s->id);
+		}
+	}
 	return 0;
 }
 
@@ -386,6 +480,8 @@ int parts_read(struct parts *parts, char *const *paths, size_t npaths, struct io
 		ret = read_part(parts, &joined, paths[i], err);
 	if (!ret)
 		ret = complete(parts, &joined, err);
+	for (size_t i = 0; i < parts->n && !ret; i++)
+		ret = check_settings(parts->reports[i].sweep, err);
 	json_decref(joined.sweeps);
 	free(joined.seen);
 	if (ret)

@@ -2,6 +2,7 @@
 /* A bar on standard error with the time left; see progress.h. */
 #include "progress.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -40,25 +41,25 @@ static void span(char *out, size_t size, double s)
 		snprintf(out, size, "%.0f s", s);
 }
 
-void progress_line(char *out, size_t size, const char *name, size_t done, size_t total,
+void progress_line(char *out, size_t size, const char *name, double done, size_t total,
 		   double elapsed_s)
 {
-	double part = total ? (double)done / (double)total : 1;
+	double part = total ? fmin(done / (double)total, 1) : 1;
 	int filled = (int)(part * WIDTH);
 	char bar[WIDTH + 1], left[48] = "";
 
 	memset(bar, '#', (size_t)filled);
 	memset(bar + filled, ' ', (size_t)(WIDTH - filled));
 	bar[WIDTH] = '\0';
-	if (done && done < total) {
+	if (part > 0 && part < 1) {
 		span(left, sizeof(left), elapsed_s / part - elapsed_s);
 		strcat(left, " left");
 	}
-	snprintf(out, size, "%s [%s] %3d %%  %zu/%zu runs%s%s", name, bar, (int)(100 * part), done,
-		 total, left[0] ? ", " : "", left);
+	snprintf(out, size, "%s [%s] %3d %%  %zu/%zu runs%s%s", name, bar, (int)(100 * part),
+		 (size_t)done, total, left[0] ? ", " : "", left);
 }
 
-void progress_show(struct progress *p, size_t done, size_t total)
+void progress_show(struct progress *p, double done, size_t total)
 {
 	char line[160];
 

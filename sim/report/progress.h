@@ -13,11 +13,12 @@ struct progress {
 };
 
 void progress_begin(struct progress *p, const char *name);
-void progress_show(struct progress *p, size_t done, size_t total);
+/* DONE of TOTAL runs; a fraction is of those under way. */
+void progress_show(struct progress *p, double done, size_t total);
 void progress_end(struct progress *p); /* removes the bar */
 double progress_seconds(const struct progress *p);
 /* The line itself, for tests: "NAME [####    ]  40 %  12/30 runs, 1 min 10 s left". */
-void progress_line(char *out, size_t size, const char *name, size_t done, size_t total,
+void progress_line(char *out, size_t size, const char *name, double done, size_t total,
 		   double elapsed_s);
 
 #endif

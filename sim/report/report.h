@@ -44,9 +44,12 @@ int report_csv(const struct report *r, FILE *f); /* 0, -ENOMEM */
 json_t *report_json(const struct report *r);	 /* NULL: no memory */
 int report_json_write(const struct report *r, FILE *f);
 /* Table for people: a row a point, a column a series; then the claims. */
-void report_text(const struct report *r, FILE *f);
+int report_text(const struct report *r, FILE *f); /* 0, -ENOMEM */
 /* The time series of the first seed; only where they were kept. */
 int report_samples_csv(const struct report *r, FILE *f);
+
+/* The executions of a probe, of all seeds; only where they were kept. */
+int report_rows_csv(const struct report *r, FILE *f);
 
 /*
  * The figure by gnuplot to PATH (SVG).  0; 1 with ERR set: gnuplot is not
@@ -55,8 +58,8 @@ int report_samples_csv(const struct report *r, FILE *f);
 int report_svg(const struct report *r, const char *path, struct iocom_err *err);
 
 /*
- * ID.csv, ID.json, ID.svg (and ID.samples.csv) to O.  0; 1 with ERR set: all but the
- * SVG (gnuplot missing); negative errno with ERR set.
+ * ID.csv, ID.json, ID.svg (and ID.samples.csv, ID.executions.csv) to O.  0; 1 with ERR set: all but
+ * the SVG (gnuplot missing); negative errno with ERR set.
  */
 int report_write(const struct report *r, struct output *o, struct iocom_err *err);
 

@@ -9,9 +9,10 @@
 
 static void head(const struct report *r, const char *path, FILE *f)
 {
-	unsigned int height = r->plot == PLOT_SERIES		     ? 640
-			      : r->plot == PLOT_COMPARE || r->facets ? 560
-								     : 420;
+	unsigned int height = r->plot == PLOT_SERIES	? 640
+			      : r->facets		? svg_facets_height(r)
+			      : r->plot == PLOT_COMPARE ? 560
+							: 420;
 	fprintf(f,
 		"set terminal svg size 760,%u noenhanced font 'Helvetica,13' background '#ffffff' "
 		"linewidth 1.4\n"
@@ -39,7 +40,10 @@ static int run_gnuplot(const char *script, struct iocom_err *err)
 				     "no figures: gnuplot is not installed (Debian: gnuplot-nox); "
 				     "CSV and JSON are written");
 	if (status)
-		return iocom_err_set(err, -EIO, "gnuplot failed (status %d)", status);
+		return iocom_err_set(err, -EIO,
+				     "gnuplot failed (status %d): interrupted, or no "
+				     "space left?",
+				     status);
 	return 0;
 }
 
@@ -54,6 +58,8 @@ static int script(const struct report *r, const char *path, FILE *f)
 	head(r, path, f);
 	if (r->plot == PLOT_SERIES)
 		svg_time(r, f);
+	else if (r->plot == PLOT_SCATTER)
+		svg_scatter(r, f);
 	else if (r->plot == PLOT_COMPARE)
 		svg_compare(r, look, f);
 	else
@@ -105,10 +111,10 @@ static int describe(const struct report *r, const char *path, struct iocom_err *
 		fputs(end, f);
 	}
 	free(text);
-	if (!end || ferror(f))
-		ret = iocom_err_set(err, -EIO, "gnuplot's figure is not as expected");
+	if (!end)
+		ret = iocom_err_set(err, -EIO, "gnuplot's figure is not whole (no space left?)");
 	if (fclose(f) && !ret)
-		ret = iocom_err_set(err, -EIO, "cannot write %s", path);
+		ret = iocom_err_set(err, -errno, "cannot write the figure: %s", strerror(errno));
 	return ret;
 }
 
@@ -158,6 +164,8 @@ int report_write(const struct report *r, struct output *o, struct iocom_err *err
 		ret = write_one(r, o, ".json", report_json_write, err);
 	if (!ret && r->plot == PLOT_SERIES)
 		ret = write_one(r, o, ".samples.csv", report_samples_csv, err);
+	if (!ret && r->plot == PLOT_SCATTER)
+		ret = write_one(r, o, ".executions.csv", report_rows_csv, err);
 	if (ret)
 		return ret;
 	snprintf(name, sizeof(name), "%s.svg", r->sweep->id);

@@ -25,7 +25,9 @@ void svg_empty(FILE *f); /* in place of a plot without a value, which gnuplot re
 void svg_title(const struct sweep *s, FILE *f); /* "ID: title" */
 
 void svg_grid(const struct report *r, const struct look *look, FILE *f); /* lines or bars */
+unsigned int svg_facets_height(const struct report *r);
 void svg_compare(const struct report *r, const struct look *look, FILE *f);
+void svg_scatter(const struct report *r, FILE *f);
 void svg_time(const struct report *r, FILE *f);
 
 #endif

@@ -26,6 +26,27 @@ static void data(const struct report *r, FILE *f)
 	}
 }
 
+/* 1, 2, 5, 10 ... between the ends, where an axis of powers of ten would name one or two. */
+static void log_tics(double low, double high, FILE *f)
+{
+	const char *comma = "";
+
+	if (high / low > 100)
+		return;
+	fputs("set ytics (", f);
+	for (double power = pow(10, floor(log10(low))); power <= high; power *= 10) {
+		for (int k = 0; k < 3; k++) {
+			double at = power * (double[]){1, 2, 5}[k];
+
+			if (at < low || at > high)
+				continue;
+			fprintf(f, "%s%.6g", comma, at);
+			comma = ", ";
+		}
+	}
+	fputs(")\n", f);
+}
+
 /* On a logarithmic axis an interval may reach below 0: the means decide what is seen. */
 static void y_range(const struct report *r, FILE *f)
 {
@@ -40,9 +61,10 @@ static void y_range(const struct report *r, FILE *f)
 			high = fmax(high, fmin(i.high, 3 * i.mean));
 		}
 	}
-	if (r->log_y && low > 0 && isfinite(high))
+	if (r->log_y && low > 0 && isfinite(high)) {
 		fprintf(f, "set logscale y\nset yrange [%.6g:%.6g]\n", low / 1.4, high * 1.2);
-	else if (low >= 0)
+		log_tics(low / 1.4, high * 1.2, f);
+	} else if (low >= 0)
 		fputs("set yrange [0:*]\n", f);
 }
 
@@ -123,19 +145,43 @@ static bool first_of_facet(const struct sweep *s, size_t k)
 	return true;
 }
 
-/* A panel a facet. */
-static void facets(const struct report *r, const struct look *look, FILE *f)
+static size_t count_panels(const struct sweep *s)
 {
-	const struct sweep *s = r->sweep;
-	size_t panels = 0, columns;
+	size_t panels = 0;
 
 	for (size_t k = 0; k < s->nseries; k++)
 		panels += first_of_facet(s, k);
-	columns = panels > 4 ? 3 : 2;
+	return panels;
+}
+
+/* Many bars with long names have a row for themselves. */
+static size_t count_columns(const struct report *r)
+{
+	if (r->plot == PLOT_BARS && r->sweep->npoints > 6)
+		return 1;
+	return count_panels(r->sweep) > 4 ? 3 : 2;
+}
+
+unsigned int svg_facets_height(const struct report *r)
+{
+	size_t columns = count_columns(r);
+
+	return columns == 1 ? 80 + 280 * (unsigned int)count_panels(r->sweep) : 580;
+}
+
+/* A panel a facet; the key is told once, between the title and the panels. */
+static void facets(const struct report *r, const struct look *look, FILE *f)
+{
+	const struct sweep *s = r->sweep;
+	size_t panels = count_panels(s), columns = count_columns(r);
+
 	fprintf(f, "set multiplot layout %zu,%zu title ", (panels + columns - 1) / columns,
 		columns);
 	svg_title(s, f);
-	fputs(" font ',14'\nset key inside left top opaque font ',11'\n", f);
+	fprintf(f,
+		".\"\\n \" font ',14'\nset key at screen 0.5,%.4f center top horizontal maxrows 1 "
+		"font ',12'\n",
+		1 - 28.0 / svg_facets_height(r));
 	for (size_t k = 0; k < s->nseries; k++) {
 		const char *label = s->series[k].label;
 		size_t length = strcspn(label, ",");

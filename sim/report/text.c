@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Results as tables for people. */
+/* Results as tables for people, 80 columns wide. */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report.h"
+#include "table.h"
 
 /* Three significant digits without exponents where that is readable. */
 static void quantity(char *out, size_t size, double value)
@@ -13,7 +15,7 @@ static void quantity(char *out, size_t size, double value)
 
 	if (!isfinite(value))
 		snprintf(out, size, "-");
-	else if (magnitude >= 1e6 || (magnitude < 0.001 && magnitude > 0))
+	else if (magnitude >= 1e9 || (magnitude < 0.001 && magnitude > 0))
 		snprintf(out, size, "%.3g", value);
 	else if (magnitude >= 100)
 		snprintf(out, size, "%.0f", value);
@@ -23,6 +25,7 @@ static void quantity(char *out, size_t size, double value)
 		snprintf(out, size, "%.3g", value);
 }
 
+/* "1.22 +-0.1": half an interval to two digits. */
 static void cell_text(char *out, size_t size, struct interval i)
 {
 	char mean[32], half[32];
@@ -32,83 +35,207 @@ static void cell_text(char *out, size_t size, struct interval i)
 		snprintf(out, size, "%s", mean);
 		return;
 	}
-	quantity(half, sizeof(half), (i.high - i.low) / 2);
+	snprintf(half, sizeof(half), "%.2g", (i.high - i.low) / 2);
+	if (strchr(half, 'e'))
+		quantity(half, sizeof(half), (i.high - i.low) / 2);
 	snprintf(out, size, "%s +-%s", mean, half);
 }
 
-static int widest(const struct sweep *s, bool points)
+static void tell_seeds(const struct sweep *s, FILE *f)
 {
-	size_t width = points ? strlen(s->x_name) : 6, n = points ? s->npoints : s->nseries;
-
-	for (size_t i = 0; i < n; i++) {
-		size_t w = strlen(points ? s->points[i].label : s->series[i].label);
-
-		width = w > width ? w : width;
-	}
-	return (int)(width < 48 ? width : 48);
+	if (s->seeds > 1)
+		fprintf(f, "mean over %u seeds +- half of the 95 %% interval\n", s->seeds);
+	else
+		fputs("one seed: no interval (--seeds N)\n", f);
 }
 
 /* A row a point, a column a series. */
-static void grid(const struct report *r, FILE *f)
+static int grid(const struct report *r, FILE *f)
 {
 	const struct sweep *s = r->sweep;
-	int first = widest(s, true), width = widest(s, false);
+	struct table t;
 
-	if (width < 16)
-		width = 16;
-	fprintf(f, "%s, mean over %u seed%s +- half of the 95 %% interval\n", measure_title(r->y),
-		s->seeds, s->seeds == 1 ? "" : "s");
-	fprintf(f, "%-*s", first, s->x_name);
+	if (table_init(&t, s->npoints + 1, s->nseries + 1))
+		return -ENOMEM;
+	fprintf(f, "%s, ", measure_title(r->y));
+	tell_seeds(s, f);
+	table_set(&t, 0, 0, "%s", s->x_name);
 	for (size_t k = 0; k < s->nseries; k++)
-		fprintf(f, "  %*s", width, s->series[k].label);
-	fputc('\n', f);
+		table_set(&t, 0, k + 1, "%s", s->series[k].label);
 	for (size_t p = 0; p < s->npoints; p++) {
-		fprintf(f, "%-*s", first, s->points[p].label);
+		table_set(&t, p + 1, 0, "%s", s->points[p].label);
 		for (size_t k = 0; k < s->nseries; k++) {
 			char text[80];
 
 			cell_text(text, sizeof(text), sweep_mean(s, p, k, r->y));
-			fprintf(f, "  %*s", width, text);
+			table_set(&t, p + 1, k + 1, "%s", text);
 		}
-		fputc('\n', f);
 	}
+	table_print(&t, f);
+	table_free(&t);
+	return 0;
+}
+
+enum form { FORM_INTERVAL, FORM_NUMBER, FORM_TIME, FORM_PERCENT };
+
+struct column {
+	enum measure m;
+	const char *over, *title; /* two lines of heading */
+	enum form form;
+};
+
+static const struct column of_jobs[] = {
+	{M_SLOWDOWN, "slowdown", "mean", FORM_INTERVAL},
+	{M_SLOWDOWN_P95, "", "p95", FORM_NUMBER},
+	{M_TURNAROUND, "turnaround", "mean", FORM_TIME},
+	{M_TURNAROUND_P95, "", "p95", FORM_TIME},
+	{M_CPU, "cpu", "busy", FORM_PERCENT},
+	{M_DISK, "disk", "busy", FORM_PERCENT},
+	{M_TRANSFERS, "tasks", "moved", FORM_NUMBER},
+	{M_MOVED_MB, "MB", "moved", FORM_NUMBER},
+	{M_COMPLETED, "jobs", "ended", FORM_NUMBER},
+};
+static const struct column of_probe[] = {
+	{M_WIN, "win", "rate", FORM_INTERVAL},
+	{M_WIN_LOCAL, "right", "local", FORM_INTERVAL},
+	{M_WIN_REMOTE, "right", "remote", FORM_INTERVAL},
+	{M_SENT, "", "sent", FORM_INTERVAL},
+	{M_LOCAL_BETTER, "local", "better", FORM_INTERVAL},
+	{M_LOCAL_S, "local", "s", FORM_INTERVAL},
+	{M_REMOTE_S, "remote", "s", FORM_INTERVAL},
+};
+
+struct unit {
+	double s;
+	const char *name;
+};
+
+/* The largest unit of time in which the least turn-around is at least 2. */
+static const struct unit *unit_of(const struct sweep *s)
+{
+	static const struct unit units[] = {{86400, "days"}, {3600, "h"}, {60, "min"}, {1, "s"}};
+	const struct unit *u = units;
+	double least = INFINITY;
+
+	for (size_t k = 0; k < s->nseries; k++)
+		least = fmin(least, sweep_mean(s, 0, k, M_TURNAROUND).mean);
+	while (u->s > 1 && !(least < INFINITY && least >= 2 * u->s))
+		u++;
+	return u;
+}
+
+static void set_cell(struct table *t, size_t row, size_t column, enum form form,
+		     const struct unit *unit, struct interval i)
+{
+	char text[80];
+
+	if (form == FORM_INTERVAL)
+		cell_text(text, sizeof(text), i);
+	else
+		quantity(text, sizeof(text),
+			 form == FORM_PERCENT ? 100 * i.mean
+			 : form == FORM_TIME  ? i.mean / unit->s
+					      : i.mean);
+	table_set(t, row, column, "%s%s", text,
+		  form == FORM_PERCENT && isfinite(i.mean) ? " %" : "");
+}
+
+#define ALIKE 1.01 /* one seed: a slowdown within 1 % */
+
+/* Whether series K cannot be told to be worse than BEST: compared seed by seed, at 95 %. */
+static bool alike(const struct sweep *s, size_t k, size_t best, double *base, double *value)
+{
+	sweep_cell(s, 0, best, M_SLOWDOWN, value);
+	sweep_cell(s, 0, k, M_SLOWDOWN, base);
+	return !stats_above(stats_factor(base, value, s->seeds), s->seeds > 1 ? 1 : ALIKE);
+}
+
+/* The sentence that answers which policy to take. */
+static int tell_best(const struct sweep *s, FILE *f)
+{
+	double *values = calloc(s->seeds, 2 * sizeof(*values)), best_mean, worst_mean;
+	size_t best = 0, worst = 0;
+	unsigned int others = 0;
+
+	if (!values)
+		return -ENOMEM;
+	for (size_t k = 1; k < s->nseries; k++) {
+		double mean = sweep_mean(s, 0, k, M_SLOWDOWN).mean;
+
+		if (mean < sweep_mean(s, 0, best, M_SLOWDOWN).mean)
+			best = k;
+		if (mean > sweep_mean(s, 0, worst, M_SLOWDOWN).mean)
+			worst = k;
+	}
+	best_mean = sweep_mean(s, 0, best, M_SLOWDOWN).mean;
+	worst_mean = sweep_mean(s, 0, worst, M_SLOWDOWN).mean;
+	if (worst_mean > best_mean) {
+		fprintf(f, "\nleast mean slowdown: %s, %.0f %% below %s\n", s->series[best].label,
+			100 * (1 - best_mean / worst_mean), s->series[worst].label);
+		for (size_t k = 0; k < s->nseries; k++)
+			if (k != best && alike(s, k, best, values, values + s->seeds))
+				fprintf(f, "%s%s",
+					others++       ? ", "
+					: s->seeds > 1 ? "not told apart from it by these seeds: "
+						       : "within 1 % of it: ",
+					s->series[k].label);
+		if (others)
+			fputc('\n', f);
+	} else if (s->nseries > 1 && isfinite(best_mean)) {
+		fputs("\nthe policies do not differ in mean slowdown\n", f);
+	}
+	free(values);
+	return 0;
+}
+
+static bool any_unfinished(const struct sweep *s)
+{
+	for (size_t k = 0; k < s->nseries; k++)
+		if (sweep_mean(s, 0, k, M_UNFINISHED).mean > 0)
+			return true;
+	return false;
 }
 
 /* One point: a row a series, a column a measure. */
-static void comparison(const struct report *r, FILE *f)
+static int comparison(const struct report *r, FILE *f)
 {
-	static const struct {
-		enum measure m;
-		const char *title;
-	} columns[] = {
-		{M_SLOWDOWN, "slowdown"},
-		{M_SLOWDOWN_P95, "p95"},
-		{M_TURNAROUND, "turnaround s"},
-		{M_TURNAROUND_P95, "p95 s"},
-		{M_CPU, "cpu"},
-		{M_DISK, "disk"},
-		{M_TRANSFERS, "moved"},
-		{M_MOVED_MB, "moved MB"},
-		{M_COMPLETED, "jobs"},
-	};
 	const struct sweep *s = r->sweep;
-	int first = widest(s, false);
+	bool probe = sweep_has(s, M_WIN);
+	const struct column *columns = probe ? of_probe : of_jobs;
+	size_t n =
+		probe ? sizeof(of_probe) / sizeof(*of_probe) : sizeof(of_jobs) / sizeof(*of_jobs);
+	const struct unit *unit = unit_of(s);
+	struct table t;
 
-	fprintf(f, "mean over %u seed%s +- half of the 95 %% interval\n%-*s", s->seeds,
-		s->seeds == 1 ? "" : "s", first, "policy");
-	for (size_t c = 0; c < sizeof(columns) / sizeof(columns[0]); c++)
-		fprintf(f, "  %16s", columns[c].title);
-	fputc('\n', f);
-	for (size_t k = 0; k < s->nseries; k++) {
-		fprintf(f, "%-*s", first, s->series[k].label);
-		for (size_t c = 0; c < sizeof(columns) / sizeof(columns[0]); c++) {
-			char text[80];
+	/* The last column of jobs is told where some have not ended. */
+	n -= !probe && !any_unfinished(s);
+	if (table_init(&t, s->nseries + 2, n + 1))
+		return -ENOMEM;
+	tell_seeds(s, f);
+	table_set(&t, 1, 0, "policy");
+	for (size_t c = 0; c < n; c++) {
+		bool time = columns[c].form == FORM_TIME;
 
-			cell_text(text, sizeof(text), sweep_mean(s, 0, k, columns[c].m));
-			fprintf(f, "  %16s", text);
-		}
-		fputc('\n', f);
+		table_set(&t, 0, c + 1, "%s", columns[c].over);
+		table_set(&t, 1, c + 1, "%s%s%s", columns[c].title, time ? " " : "",
+			  time ? unit->name : "");
 	}
+	for (size_t k = 0; k < s->nseries; k++) {
+		table_set(&t, k + 2, 0, "%s", s->series[k].label);
+		for (size_t c = 0; c < n; c++)
+			set_cell(&t, k + 2, c + 1, columns[c].form, unit,
+				 sweep_mean(s, 0, k, columns[c].m));
+	}
+	table_print(&t, f);
+	table_free(&t);
+	return probe || r->experiment ? 0 : tell_best(s, f);
+}
+
+/* A line of a claim: what it is, then the text. */
+static void remark(FILE *f, const char *name, const char *text)
+{
+	fprintf(f, "    %s", name);
+	table_paragraph(f, 4 + strlen(name), 6, text);
 }
 
 static void claims(const struct report *r, FILE *f)
@@ -116,32 +243,38 @@ static void claims(const struct report *r, FILE *f)
 	for (size_t i = 0; i < r->njudged; i++) {
 		const struct claim *c = r->judged[i].claim;
 		const struct judgement *j = &r->judged[i].judgement;
+		bool failed = j->verdict != VERDICT_HOLDS;
 
-		fprintf(f, "%s [%c] %s\n", i ? "" : "\nclaims:\n",
-			c->type == CLAIM_QUANTITATIVE ? 'Q' : 'O', c->text);
-		fprintf(f, "    %s%s%s\n", verdict_name(j->verdict), j->measured[0] ? ": " : "",
-			j->measured);
+		fprintf(f, "%s [%c] ", i ? "" : "\nclaims:\n",
+			c->type == CLAIM_QUANTITATIVE ? 'Q' : 'O');
+		table_paragraph(f, 5, 6, c->text);
+		fprintf(f, "    %s%s", verdict_name(j->verdict), j->measured[0] ? ": " : "");
+		table_paragraph(f, 6 + strlen(verdict_name(j->verdict)), 6, j->measured);
 		if (c->reading)
-			fprintf(f, "    reading: %s\n", c->reading);
-		if (c->why && j->verdict != VERDICT_HOLDS)
-			fprintf(f, "    why: %s\n", c->why);
-		if (c->bound && j->verdict != VERDICT_HOLDS)
-			fprintf(f, "    backed by: iocom-sim %s\n", c->bound);
+			remark(f, "reading: ", c->reading);
+		if (c->why && failed)
+			remark(f, "why: ", c->why);
+		if (c->bound && failed)
+			remark(f, "backed by: iocom sim ", c->bound);
 	}
 }
 
-void report_text(const struct report *r, FILE *f)
+int report_text(const struct report *r, FILE *f)
 {
 	const struct sweep *s = r->sweep;
+	const char *nodes = settings_get(&s->settings, "nodes");
+	int ret;
 
 	fprintf(f, "%s: %s\n", s->id, s->title);
 	if (s->source[0])
 		fprintf(f, "workload: %s\n", s->source);
-	if (s->synthetic[0])
-		fprintf(f, "generated, not in the trace: %s\n", s->synthetic);
-	if (s->npoints == 1)
-		comparison(r, f);
-	else
-		grid(r, f);
+	if (s->synthetic[0]) {
+		fputs("generated, not in the trace: ", f);
+		table_paragraph(f, 29, 2, s->synthetic);
+	}
+	if (nodes && !r->experiment)
+		fprintf(f, "machines: %.*s%s\n", 200, nodes, strlen(nodes) > 200 ? "..." : "");
+	ret = s->npoints == 1 ? comparison(r, f) : grid(r, f);
 	claims(r, f);
+	return ret;
 }

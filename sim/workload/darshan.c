@@ -233,6 +233,9 @@ static int begin(struct reader *r, struct iocom_err *err)
 	}
 	if (rc)
 		return rc;
+	for (size_t i = 0; i < d->n; i++) /* no summary tells the machines: one a process */
+		if (d->rows[i].tasks > r->own_nodes)
+			r->own_nodes = d->rows[i].tasks;
 	if (d->n)
 		qsort(d->rows, d->n, sizeof(*d->rows), by_time);
 	d->loaded = true;

@@ -55,8 +55,8 @@ static int fail(const struct lines *l, size_t column, const char *found, size_t 
 	vsnprintf(what, sizeof(what), expected, ap);
 	show(shown, sizeof(shown), found, length);
 	return iocom_err_set(err, -EINVAL, "%s:%llu:%zu: expected %s, found \"%s\"",
-			     source_name(l->source), (unsigned long long)l->number, column, what,
-			     shown);
+			     source_name(l->source),
+			     (unsigned long long)(l->number ? l->number : 1), column, what, shown);
 }
 
 int lines_fail(const struct lines *l, size_t column, const char *found, size_t length,

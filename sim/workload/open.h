@@ -18,5 +18,7 @@
  */
 const struct format *format_recognise(struct lines *lines, struct quoted *quoted,
 				      struct iocom_err *err);
+/* What is no text: a recording in MessagePack; NULL: something else.  SOURCE stays at its start. */
+const struct format *format_packed(struct source *source);
 
 #endif

@@ -354,7 +354,7 @@ static struct workload *open_source(struct source *source, const struct workload
 		iocom_err_set(err, -ENOMEM, "cannot read a workload: out of memory");
 		return NULL;
 	}
-	r->format = format_recognise(&r->lines, &r->quoted, err);
+	r->format = format_packed(source) ?: format_recognise(&r->lines, &r->quoted, err);
 	if (!r->format)
 		goto fail;
 	r->state = calloc(1, r->format->state ? r->format->state : 1);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The format of a trace; see open.h. */
+#include <json_msgpack.h>
+#include <recording.h>
 #include <string.h>
 
 #include "open.h"
@@ -59,6 +61,18 @@ static const struct format *unknown(const struct lines *lines, const char *found
 		   "a workload (eight columns, CSD csv, SWF, Darshan csv, block csv, iocom "
 		   "recording; gzip or plain)");
 	return NULL;
+}
+
+const struct format *format_packed(struct source *source)
+{
+	char head[64];
+	const char *trouble, *found;
+	size_t n = 0;
+	bool packed = !source_read(source, head, sizeof(head), &n, &trouble, &found) &&
+		      json_msgpack_begins(head, n) && recording_recognise(head, n);
+
+	source_rewind(source);
+	return packed ? &format_recording : NULL;
 }
 
 const struct format *format_recognise(struct lines *lines, struct quoted *quoted,

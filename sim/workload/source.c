@@ -15,6 +15,7 @@
 #include <zlib.h>
 
 #define GZ_BUFFER (128 * 1024)
+#define HELD_PATH "/proc/self/fd/" /* what came once only can be read again there */
 
 struct source {
 	char *name;
@@ -184,7 +185,7 @@ int source_path(struct source *s, char *path, size_t size)
 	if (s->fd < 0)
 		return -ENOMEM;
 	n = s->regular ? snprintf(path, size, "%s", s->name)
-		       : snprintf(path, size, "/proc/self/fd/%d", s->fd);
+		       : snprintf(path, size, HELD_PATH "%d", s->fd);
 	return n < (int)size ? 0 : -ENAMETOOLONG;
 }
 
@@ -203,7 +204,7 @@ static int open_fd(struct source *s, const char *path, struct iocom_err *err)
 		rc = iocom_err_set(err, -EISDIR, "cannot read %s: it is a directory", s->name);
 		goto fail;
 	}
-	s->regular = S_ISREG(st.st_mode) && strcmp(path, "-");
+	s->regular = S_ISREG(st.st_mode) && !strcmp(path, s->name);
 	if (!S_ISREG(st.st_mode)) {
 		rc = take_pipe(s, fd, err);
 		if (rc)
@@ -224,7 +225,9 @@ fail:
 
 struct source *source_open(const char *path, struct iocom_err *err)
 {
-	struct source *s = source_new(strcmp(path, "-") ? path : "standard input");
+	struct source *s = source_new(!strcmp(path, "-") ? "standard input"
+				      : !strncmp(path, HELD_PATH, strlen(HELD_PATH)) ? "pipe"
+										     : path);
 	int fd;
 
 	if (!s) {

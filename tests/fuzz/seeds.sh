@@ -29,6 +29,9 @@ printf 'acm-apps-mix,parallel=0.6,memory_mb=8,initial_mb=1,barrier_ms=50' | put 
 printf '6xfc' | put cluster fc
 printf '60xacm-b' | put cluster acm
 printf '30xfc+2xfc:disk=20,cpu=400' | put cluster joined
+printf '\x83\xa7version\x01\xa5nodes\x91\x80\xa3job\x80' | put msgpack view
+printf '\x84\xa1a\xcb\x3f\xb9\x99\x99\x99\x99\x99\x9a\xa1b\xd1\x80\x00\xa1c\x92\xc3\xc0\xa1d\xd9\x01x' | put msgpack kinds
+put view packed <"$to/msgpack/view"
 put view empty <<<'{"version":1,"nodes":[{}],"job":{}}'
 for view in tests/unit/data/view*.json; do
 	[ -e "$view" ] && put view "$(basename "$view")" <"$view"

@@ -32,10 +32,6 @@ out=$(sim --list)
 tap_is "--list: 0" "$?" 0
 listed=$(awk '$1 == "" { exit } NR > 1 { print $1 }' <<<"$out")
 for paper in FC SLD ACM COM ZAT; do
-	if [ "$paper" = ZAT ] && ! grep -q '^ZAT-' <<<"$listed"; then
-		tap_skip "--list has every id of ZAT" "no experiment of ZAT is built"
-		continue
-	fi
 	missing=$(tr ' ' '\n' <<<"$ids" | grep "^$paper-" | grep -vxFf <(printf '%s\n' "$listed"))
 	tap_is "--list has every id of $paper" "$missing" ""
 done
@@ -53,6 +49,23 @@ for command in "" run replay figures params merge --list FC-5.2; do
 done
 sim >out
 tap_is "no command: 2, on standard error" "$? $(wc -c <out) $(head -c 6 err)" "2 0 usage:"
+
+# --- every option of a --help is in the manual page, and the other way round
+scd=$(sed -n '/^# OPTIONS/,/^# EXIT/p; /^# SYNOPSIS/,/^# OPTIONS/p' "$here/sim/iocom-sim.1.scd" |
+	sed '/^# EXIT/,$d')
+helped=$(for command in "" run replay figures params merge --list FC-5.2; do
+	# shellcheck disable=SC2086 # no word for none
+	sim $command --help
+done | grep -oE -- '--[a-z-]+' | grep -vx -e --view | sort -u | tr '\n' ' ')
+manual=$(grep -oE -- '\*--[a-z-]+' <<<"$scd" | tr -d '*' | sort -u | tr '\n' ' ')
+tap_is "options of the helps and of the manual page are the same" \
+	"$(tr ' ' '\n' <<<"$helped--version" | sort -u | tr '\n' ' ')" "$(sort -u <<<"$(tr ' ' '\n' <<<"$manual")" | tr '\n' ' ')"
+tap_is "every parameter has a source" \
+	"$(sim params --json | jq -r '.[] | select(.source == "").name')" ""
+tap_is "options of a trace: those of params and of the manual page are the same" \
+	"$(sim params | awk '/of a trace:$/ { getline; print }' | grep -oE 'load\.[a-z_]+' | sed 's/load\.//' | sort | tr '\n' ' ')" \
+	"$(sed -n '/^# OPTIONS OF TRACES/,/^# EXAMPLES/p' "$here/sim/iocom-workload.5.scd" |
+		grep -E '^(\[\[|\|) +\*' | grep -oE '\*[a-z_\\]+\*' | tr -dc 'a-z_\n' | sort | tr '\n' ' ')"
 
 # --- wrong words: the exit code, one sentence, nothing written
 wrong() { # CODE SENTENCE ARGUMENT...
@@ -79,10 +92,36 @@ wrong 2 "w_io: expected a number, found 'much'" "${base[@]}" --set w_io=much
 wrong 2 "expected NAME=VALUE, found 'w_io'" "${base[@]}" --set w_io
 wrong 2 "nodes.speed: a machine has no such field" "${base[@]}" --set nodes.speed=2
 wrong 2 "fidelity: expected fluid or request, found 'x'" "${base[@]}" --fidelity x
+wrong 2 "priority_decay: the fluid knows no priorities; use fidelity request" \
+	"${base[@]}" --set priority_decay=1
+wrong 2 "priority_decay: the fluid" ZAT-9.4.1 --fidelity fluid
+wrong 2 'probe: expected cc, io, cpu, nroff or imbalance, found "x"' \
+	run --workload probe:x --nodes 2xvax --policy random
+wrong 2 "probe: there is no key \"lokal\"" ZAT-9.4.1 --set load.lokal=1
+wrong 1 "a probe needs two machines, a local and a remote one, not 3" \
+	run --workload probe:cpu --nodes 3xvax --policy random
 wrong 2 "--seeds: expected a whole number from 1 to 10000, found '0'" "${base[@]}" --seeds 0
 wrong 2 "--jobs: expected a whole number .* found '-1'" "${base[@]}" --jobs -1
 wrong 2 "--parallel: .* found '2x'" "${base[@]}" --parallel 2x
 wrong 2 "--shard: expected I/N .* found '4/3'" "${base[@]}" --shard 4/3
+for shard in 0/0 5/3 1/0 1/3x "1/ 3" 4294967297/4294967298; do
+	wrong 2 "--shard: expected I/N .* found '$shard'" "${base[@]}" --shard "$shard"
+done
+wrong 2 "--seeds: .* found ' 3'" "${base[@]}" --seeds " 3"
+wrong 2 "--out: expected a directory" "${base[@]}" --out ""
+wrong 2 "nodes: cores must be 1 or more" "${base[@]}" --set nodes.cores=0.3
+wrong 2 "nodes: fixed must be 0 ms or more" "${base[@]}" --set nodes.disk_fixed_ms=1e300
+wrong 2 "cluster file /dev/zero, line 1: a row has at most" \
+	run --workload "$gen" --nodes @/dev/zero --policy wal
+wrong 2 "cannot read the cluster file /tmp: Is a directory" \
+	run --workload "$gen" --nodes @/tmp --policy wal
+wrong 2 "--trace: none of these experiments replays the process trace" \
+	FC-4.1 --trace "$data/csd.csv"
+wrong 2 'a workload has no option "jbos"; there are ' replay "$data/csd.csv" --set load.jbos=1
+wrong 2 "load.seed: the seed is that of the run" replay "$data/csd.csv" --set load.seed=1
+wrong 1 "pipe:1:1: expected a workload" replay /dev/null
+wrong 1 "/dev/zero:1: expected a JSON object" merge m /dev/zero
+wrong 1 "/tmp:1: Is a directory" merge m /tmp
 wrong 2 "--sweep: expected NAME=V1,V2,..., found 'w_io'" "${base[@]}" --sweep w_io
 wrong 2 "--measure: there is no 'speed'" "${base[@]}" --measure speed
 wrong 2 "there is no policy 'walx'" run --workload "$gen" --nodes 6xfc --policy walx
@@ -117,8 +156,19 @@ wrong 1 "cut\.csv\.gz:[0-9]+:[0-9]+: expected the rest of the gzip data" \
 	run --workload ../cut.csv.gz --nodes 6xfc --policy wal --record r.rec --seeds 1
 touch a-file
 wrong 1 "cannot make directory .*a-file/out" "${base[@]}" --out ../a-file/out
-sim --list >/dev/full
-tap_is "a full disk under the list: 1" "$?" 1
+wrong 1 "cannot write in directory /proc: " "${base[@]}" --out /proc
+mkdir -p taken/run.svg
+sim "${base[@]}" --out taken >out
+tap_is "where a figure cannot go the others do not either: 1" "$? $(inside taken)" "1 run.svg "
+tap_like "and why" "$(cat err)" "cannot write taken/run\.svg: it is a directory"
+for words in "--list" "--list --json" "--help" "run --help" params "params --json"; do
+	# shellcheck disable=SC2086 # words
+	sim $words >/dev/full
+	tap_is "a full disk under $words: 1" "$?" 1
+done
+sim "${base[@]}" --out closed >&-
+tap_is "standard output closed: 1, the files whole" "$? $(inside closed)" \
+	"1 run.csv run.json $(command -v gnuplot >/dev/null && echo 'run.svg ')"
 
 # --- what is written
 grid=(run --workload "gen:fc,jobs=40" --nodes 6xfc --policy "nlb,wal,feedback+io" --seeds 2
@@ -172,6 +222,11 @@ PATH=$dir/nothing-on-path /usr/bin/timeout 60 "$build/iocom-sim" "${grid[@]}" --
 tap_is "without gnuplot: 0" "$?" 0
 tap_like "and it says so" "$(cat err)" "no figures: gnuplot is not installed .*CSV and JSON are written"
 tap_is "CSV and JSON are there" "$(inside bare)" "run.csv run.json "
+cp -r whole earlier
+touch earlier/run.svg earlier/mine.svg
+PATH=$dir/nothing-on-path /usr/bin/timeout 60 "$build/iocom-sim" "${grid[@]}" --out earlier >/dev/null 2>err
+tap_is "and the figure of an earlier run is gone, others are not" "$(inside earlier)" \
+	"mine.svg run.csv run.json "
 tap_is "and the same" "$(cat bare/run.csv bare/run.json | cksum)" "$(cat whole/run.csv whole/run.json | cksum)"
 
 # --- the same bytes
@@ -202,8 +257,30 @@ wrong 1 "shard 2 of 3 is missing" merge m ../parts/run.part-1-of-3.jsonl ../part
 head -n 3 parts/run.part-2-of-3.jsonl >cut.jsonl
 wrong 1 "cut\.jsonl:[0-9]+: " merge m ../parts/run.part-1-of-3.jsonl ../cut.jsonl \
 	../parts/run.part-3-of-3.jsonl
+for i in 1 2 3; do
+	sed '1s/"id": *"run"/"id":"..\/evil"/' "parts/run.part-$i-of-3.jsonl" >"evil-$i.jsonl"
+	sed '1s/"nodes": *"6xfc"/"nodes":"6xnope"/' "parts/run.part-$i-of-3.jsonl" >"nope-$i.jsonl"
+done
+wrong 1 "evil-1\.jsonl:1: expected sweeps; number 0 is damaged" merge m ../evil-{1,2,3}.jsonl
+wrong 1 'no machine is named "nope"' merge m ../nope-{1,2,3}.jsonl
 wrong 1 "shard 1 is given twice" merge m ../parts/run.part-1-of-3.jsonl ../parts/run.part-1-of-3.jsonl \
 	../parts/run.part-3-of-3.jsonl
+
+# --- a probe: its executions are parts of the results too
+study=(ZAT-9.4.1-F18 --seeds 2 --set load.jobs=20)
+sim "${study[@]}" --out probe >table
+tap_is "a probe's study: 0" "$? $(cat err)" "0 "
+tap_is "its executions: 20 a seed, all with as many columns" \
+	"$(columns probe/ZAT-9.4.1-F18.executions.csv)" "1 41"
+for i in 1 2; do
+	sim "${study[@]}" --shard "$i/2" --jobs 1 --out probe-parts
+done
+sim merge probe-merged probe-parts/*.jsonl >table2
+tap_is "in shards: the same table, claims and files" \
+	"$(diff <(grep -v ^written table) <(grep -v ^written table2) 2>&1)$(diff -r probe probe-merged 2>&1)" ""
+cp probe-parts/*1-of-2* bad.jsonl
+sed -i '0,/"rows":\[\[/s//"rows":[["x",/' bad.jsonl
+wrong 1 "bad\.jsonl:[0-9]+: expected executions of 17 numbers" merge m ../bad.jsonl
 
 # --- interrupted
 interrupted() { # DESCRIPTION SIGNAL ARGUMENT...
@@ -246,6 +323,87 @@ recorded=$(gzip -dc r.rec.gz | jq -c 'select(.record == "decision")' | sed -n 30
 tap_is "iocom place --view decides as the simulator did" \
 	"$(timeout 20 "$build/iocom" place --view v.json --policy io-re --json | jq -c '[.home, .node, .nodes, .tied]')" \
 	"$(jq -c '.plan | [.home, .node, .nodes, .tied]' <<<"$recorded")"
+
+# --- what people read: fits a screen, tells who is best, and what the trace does not hold
+wide() { awk 'length > 80' "$1"; }
+sim replay "$data/csd.csv" --policy nlb,cpu-re,iocm-re --out screen >out
+tap_is "replay's table fits 80 columns" "$? $(wide out)" "0 "
+tap_like "with the machines" "$(cat out)" '^machines: [0-9]+xhost'
+tap_like "and a sentence on the best" "$(cat out)" \
+	'^(least mean slowdown: [a-z-]+, [0-9]+ % below [a-z-]+|the policies do not differ in mean slowdown)$'
+tap_like "that disks did nothing is said" "$(cat out)" '^No disk did anything: the trace tells no disk'
+sim replay "$data/csd.csv" --policy nlb,cpu-re --set load.io_per_ms=0.1 --out screen >out
+tap_is "and not where they did" "$(grep -c 'No disk did' out)" 0
+sim replay "$data/log.swf" --set load.requested=yes --set load.tasks_max=1 --policy nlb --json >out
+tap_like "every option of a trace can be set, and notes are told" \
+	"$? $(jq -r .facts.workload out)" '^0 SWF job log .*, 4 jobs, 1 records left out; .* as requested'
+sim replay "$data/darshan.csv" --policy nlb --out screen >out
+tap_like "a Darshan log gets a machine a process of its widest job" "$(cat out)" \
+	"^machines: $(awk -F, 'NR > 1 { print $4 }' "$data/darshan.csv" | sort -n | tail -n 1)xhost"
+for name in "$data/log.swf" - /dev/stdin; do
+	sim replay "$name" --policy nlb,iocm-re --seeds 2 --json <"$data/log.swf" >"out-${name##*/}"
+	tap_is "replay ${name##*/}: 0" "$?" 0
+done
+results() { jq -c .results "$1"; }
+tap_is "from a pipe: the same numbers" "$(results out--)$(results out-stdin)" \
+	"$(results out-log.swf)$(results out-log.swf)"
+sim run --workload gen:acm-30,jobs=40 --nodes 32xacm --seeds 2 --sweep load.io_per_ms=0.1,0.5 \
+	--policy nlb,cpu-re,mem-re,io-re,wal,iocm-re,iocm-pm,random --out screen >out
+tap_is "a sweep of eight policies fits 80 columns" "$? $(wide out)" "0 "
+tap_is "and has all of them" "$(grep -oE '(nlb|cpu-re|mem-re|io-re|wal|iocm-re|iocm-pm|random)( |$)' out |
+	sort -u | wc -l)" 8
+
+# Times beyond what a double counts in periods of a second.
+printf '0 0 1e11 4 1e6 -1 r 0\n' >ages.txt
+sim replay ages.txt --policy nlb,iocm-re --json >out
+tap_is "a job of 10^20 ms ends" "$? $(jq -c '[.results[].measures.completed.mean | round]' out)" "0 [1,1]"
+
+# --- the bar: a single run tells how far it is
+if command -v script >/dev/null; then
+	script -qec "$build/iocom-sim run --workload gen:fc,jobs=1200000 --nodes 6xfc --policy nlb --seeds 1 --json" \
+		/dev/null >bar </dev/null
+	tap_true "the bar tells parts of a run" \
+		test "$(grep -aoE '[0-9]+ %  0/1 runs' bar | sort -u | wc -l)" -gt 1
+else
+	tap_skip "the bar tells parts of a run" "no script(1) here"
+fi
+
+# --- two at once into one directory: never a mixture
+for seed in 3 4; do
+	sim "${base[@]}" --seed $seed --out both-$seed >/dev/null
+done
+for round in 1 2 3; do
+	for seed in 3 4; do
+		timeout 60 "$build/iocom-sim" "${base[@]}" --seed $seed --out both >/dev/null &
+	done
+	wait
+	rm -rf fresh
+	for seed in 3 4 5; do
+		timeout 60 "$build/iocom-sim" "${base[@]}" --seed $seed --out fresh >/dev/null 2>>fresh-err &
+	done
+	wait
+	tap_is "three at once make the directory" "$(cat fresh-err)" ""
+	cmp -s both/run.csv both-3/run.csv && seed=3 || seed=4
+	tap_is "two runs at once, round $round: all files of one" \
+		"$(cmp both/run.csv "both-$seed/run.csv" 2>&1)$(cmp both/run.json "both-$seed/run.json" 2>&1)" ""
+done
+tap_is "nothing hidden is left of them" "$(find both -name '.*')" ""
+
+# --- MessagePack by name, the same by content
+sim run --workload gen:fc,jobs=40,io_per_ms=2 --nodes 6xfc --policy io-re --seeds 1 \
+	--record r.msgpack.gz --export-view v.msgpack --at-decision 30
+tap_is "run --record r.msgpack.gz: 0" "$?" 0
+tap_true "no JSON is in the view" test "$(head -c 1 v.msgpack)" != "{"
+tap_is "decisions on it are those on the JSON" \
+	"$(timeout 20 "$build/iocom" place --view v.msgpack --policy io-re --json)" \
+	"$(timeout 20 "$build/iocom" place --view v.json --policy io-re --json)"
+for form in msgpack.gz rec.gz; do
+	sim replay "r.$form" --check --json >"check-$form"
+	sim replay "r.$form" --policy nlb,io-re --json >"replay-$form"
+done
+tap_is "its replay --check is that of the JSON" \
+	"$(jq -c 'del(.recording, .file)' check-msgpack.gz)" "$(jq -c 'del(.recording, .file)' check-rec.gz)"
+tap_is "and its replay" "$(results replay-msgpack.gz)" "$(results replay-rec.gz)"
 
 # --- experiments
 sim FC-4.1 --seeds 2 --set load.jobs=20 --out fc >out

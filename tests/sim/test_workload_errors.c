@@ -32,7 +32,7 @@ static void check(const struct refusal *rows, size_t n, const struct workload_op
 static void test_recognition(void **state)
 {
 	static const struct refusal rows[] = {
-		{"", "t:0:1: expected " FORMATS ", found \"end of file\""},
+		{"", "t:1:1: expected " FORMATS ", found \"end of file\""},
 		{"\n\n# nothing\n", "t:3:1: expected " FORMATS ", found \"end of file\""},
 		{"hello world\n", "t:1:1: expected " FORMATS ", found \"hello world\""},
 		{"a,b,c\n1,2,3\n", "t:1:1: expected " FORMATS ", found \"a,b,c\""},
