@@ -162,6 +162,23 @@ static size_t count_columns(const struct report *r)
 	return count_panels(r->sweep) > 4 ? 3 : 2;
 }
 
+/* At most five names on the axis of a narrow panel. */
+static void few_x_tics(const struct sweep *s, FILE *f)
+{
+	double low = INFINITY, high = -INFINITY, step;
+
+	for (size_t p = 0; p < s->npoints; p++) {
+		low = fmin(low, s->points[p].x);
+		high = fmax(high, s->points[p].x);
+	}
+	if (!(high > low))
+		return;
+	step = pow(10, floor(log10((high - low) / 4)));
+	while ((high - low) / step > 4)
+		step *= 2;
+	fprintf(f, "set xtics %.6g\n", step);
+}
+
 unsigned int svg_facets_height(const struct report *r)
 {
 	size_t columns = count_columns(r);
@@ -182,6 +199,8 @@ static void facets(const struct report *r, const struct look *look, FILE *f)
 		".\"\\n \" font ',14'\nset key at screen 0.5,%.4f center top horizontal maxrows 1 "
 		"font ',12'\n",
 		1 - 28.0 / svg_facets_height(r));
+	if (columns > 2 && r->plot == PLOT_LINES)
+		few_x_tics(s, f);
 	for (size_t k = 0; k < s->nseries; k++) {
 		const char *label = s->series[k].label;
 		size_t length = strcspn(label, ",");
