@@ -417,6 +417,11 @@ sim figures --seeds 2 --set load.jobs=10 --out figures >out
 tap_is "figures: 0" "$? $(cat err)" "0 "
 missing=$(for id in $listed; do grep -qF "id=\"$id\"" figures/index.html || echo "$id"; done)
 tap_is "the page has every id" "$missing" ""
+ours=$(jq -s '[.[] | ((.title | startswith("(ours)")) or (.id | test("^(READ|XCHECK)"))) as $ours |
+	.claims[] | select($ours or (.claim | startswith("(ours)")))] | length' figures/*.json)
+row=$(grep -oE '<tr><td>Ours:[^/]*' figures/index.html | sed 's/<td[^>]*>/ /g; s/.*cross-checks//')
+tap_is "what we claim ourselves is counted apart" \
+	"$(awk '{ print $3 + $5 + $8 + $10 }' <<<"$row")" "$ours"
 bad=$(for f in figures/*.csv; do
 	[[ $(columns "$f") == "1 "* ]] || echo "$f"
 done)
