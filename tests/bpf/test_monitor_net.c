@@ -20,8 +20,7 @@
 
 #include <cmocka.h>
 
-#include "monitor.h"
-#include "rig.h"
+#include "watch.h"
 
 #define MIB   (1024UL * 1024)
 #define BLOCK (64UL * 1024)
@@ -29,12 +28,6 @@
 
 enum receive { BY_READ, BY_PEEK_AND_READ, BY_WAITALL, BY_SPLICE };
 enum send { BY_WRITE, BY_SENDFILE };
-
-struct world {
-	struct rig rig;
-	struct monitor *monitor;
-	struct monitor_sample sample;
-};
 
 struct end {
 	const char *netns; /* NULL: as it is */
@@ -46,15 +39,6 @@ struct end {
 	uint64_t *calls; /* shared: how many calls returned data */
 	int ready[2];
 };
-
-static void compare(const char *name, const char *what, double truth, double measured, double slack)
-{
-	printf("# |%-28s %-22s %12.0f %12.0f %+9.0f\n", name, what, truth, measured,
-	       measured - truth);
-	fflush(stdout);
-	if (measured - truth > slack || truth - measured > slack)
-		fail_msg("%s: %s is %.0f, should be %.0f", name, what, measured, truth);
-}
 
 static int make_socket(const struct end *end, struct sockaddr_in *to)
 {
@@ -130,31 +114,30 @@ static int body_sender(void *argument)
 	return 0;
 }
 
-static struct iocom_load load_of(const struct world *world, pid_t pid)
+static struct iocom_load load_of(const struct watch *watch, pid_t pid)
 {
-	for (size_t i = 0; i < world->sample.ntasks; i++)
-		if (world->sample.tasks[i].pid == pid)
-			return world->sample.tasks[i].load;
-	fail_msg("process %d is not in the sample", (int)pid);
-	return (struct iocom_load){0};
+	const struct iocom_task *task = watch_task(watch, pid);
+
+	if (!task)
+		fail_msg("process %d is not in the sample", (int)pid);
+	return task->load;
 }
 
 /* One connection; the loads of both ends and the calls they made. */
-static void transfer(struct world *world, bool apart, enum send send, enum receive receive,
+static void transfer(struct watch *watch, bool apart, enum send send, enum receive receive,
 		     size_t bytes, struct iocom_load loads[2], uint64_t calls[2])
 {
 	static uint16_t port = 7651;
 	uint64_t *shared =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct end ends[2];
-	struct iocom_err err = {""};
 	pid_t pids[2];
 	char byte;
 
 	for (int i = 0; i < 2; i++)
 		ends[i] = (struct end){
-			.netns = world->rig.netns[apart ? i : 0],
-			.address = apart ? world->rig.address[1] : "127.0.0.1",
+			.netns = watch->rig.netns[apart ? i : 0],
+			.address = apart ? watch->rig.address[1] : "127.0.0.1",
 			.port = port,
 			.receive = receive,
 			.send = send,
@@ -170,11 +153,9 @@ static void transfer(struct world *world, bool apart, enum send send, enum recei
 	pids[0] = rig_start(body_sender, &ends[0]);
 	assert_int_equal(rig_wait(pids[0]), 0);
 	assert_int_equal(rig_wait(pids[1]), 0);
-	usleep(50000);
-	if (monitor_sample(world->monitor, &world->sample, &err))
-		fail_msg("monitor_sample: %s", err.text);
+	watch_sample(watch);
 	for (int i = 0; i < 2; i++) {
-		loads[i] = load_of(world, pids[i]);
+		loads[i] = load_of(watch, pids[i]);
 		calls[i] = shared[i];
 	}
 	munmap(shared, 4096);
@@ -186,11 +167,11 @@ static void test_between_namespaces(void **state)
 	uint64_t calls[2];
 
 	transfer(*state, true, BY_WRITE, BY_READ, BYTES, l, calls);
-	compare("TCP, veth", "sent_bytes", BYTES, l[0].sent_bytes, 0);
-	compare("TCP, veth", "sent_messages", calls[0], l[0].sent_messages, 0);
-	compare("TCP, veth", "received_bytes", BYTES, l[1].received_bytes, 1);
-	compare("TCP, veth", "received_messages", calls[1], l[1].received_messages, 0);
-	compare("TCP, veth", "local_bytes", 0, l[0].local_bytes + l[1].local_bytes, 0);
+	watch_compare_within("TCP, veth", "sent_bytes", BYTES, l[0].sent_bytes, 0);
+	watch_compare_within("TCP, veth", "sent_messages", calls[0], l[0].sent_messages, 0);
+	watch_compare_within("TCP, veth", "received_bytes", BYTES, l[1].received_bytes, 1);
+	watch_compare_within("TCP, veth", "received_messages", calls[1], l[1].received_messages, 0);
+	watch_compare_within("TCP, veth", "local_bytes", 0, l[0].local_bytes + l[1].local_bytes, 0);
 }
 
 static void test_loopback(void **state)
@@ -199,9 +180,10 @@ static void test_loopback(void **state)
 	uint64_t calls[2];
 
 	transfer(*state, false, BY_WRITE, BY_READ, BYTES, l, calls);
-	compare("TCP, loopback, sender", "local_bytes", BYTES, l[0].local_bytes, 0);
-	compare("TCP, loopback, receiver", "local_bytes", BYTES, l[1].local_bytes, 1);
-	compare("TCP, loopback", "sent + received", 0, l[0].sent_bytes + l[1].received_bytes, 0);
+	watch_compare_within("TCP, loopback, sender", "local_bytes", BYTES, l[0].local_bytes, 0);
+	watch_compare_within("TCP, loopback, receiver", "local_bytes", BYTES, l[1].local_bytes, 1);
+	watch_compare_within("TCP, loopback", "sent + received", 0,
+			     l[0].sent_bytes + l[1].received_bytes, 0);
 }
 
 static void test_ways(void **state)
@@ -222,53 +204,43 @@ static void test_ways(void **state)
 		uint64_t calls[2];
 
 		transfer(*state, true, ways[i].send, ways[i].receive, 16 * MIB + 17, l, calls);
-		compare(ways[i].name, "sent_bytes", 16 * MIB + 17, l[0].sent_bytes, 0);
-		compare(ways[i].name, "received_bytes", 16 * MIB + 17, l[1].received_bytes, 1);
+		watch_compare_within(ways[i].name, "sent_bytes", 16 * MIB + 17, l[0].sent_bytes, 0);
+		watch_compare_within(ways[i].name, "received_bytes", 16 * MIB + 17,
+				     l[1].received_bytes, 1);
 		if (ways[i].receive != BY_SPLICE) /* a splice is no message */
-			compare(ways[i].name, "received_messages", calls[1], l[1].received_messages,
-				0);
+			watch_compare_within(ways[i].name, "received_messages", calls[1],
+					     l[1].received_messages, 0);
 	}
 }
 
 static void test_costs(void **state)
 {
-	struct world *world = *state;
+	struct watch *watch = *state;
 
-	for (size_t i = 0; i < world->sample.nprograms; i++)
-		if (world->sample.programs[i].runs > 100)
+	for (size_t i = 0; i < watch->sample.nprograms; i++)
+		if (watch->sample.programs[i].runs > 100)
 			printf("# |program %-14s %8lu runs %8.1f ns\n",
-			       world->sample.programs[i].name, world->sample.programs[i].runs,
-			       (double)world->sample.programs[i].run_ns /
-				       (double)world->sample.programs[i].runs);
-	for (size_t i = 0; i < world->sample.ndrops; i++)
-		assert_int_equal(world->sample.drops[i].count, 0);
+			       watch->sample.programs[i].name, watch->sample.programs[i].runs,
+			       (double)watch->sample.programs[i].run_ns /
+				       (double)watch->sample.programs[i].runs);
+	for (size_t i = 0; i < watch->sample.ndrops; i++)
+		assert_int_equal(watch->sample.drops[i].count, 0);
 }
 
-static int world_up(void **state)
+static int watch_up(void **state)
 {
-	struct monitor_config config = {0};
-	struct iocom_err err = {""};
-	struct world *world = calloc(1, sizeof(*world));
+	struct watch *watch = calloc(1, sizeof(*watch));
 
-	*state = world;
-	if (rig_up(&world->rig, 16)) {
-		printf("1..0 # SKIP %s\n", world->rig.why);
-		exit(0);
-	}
-	if (monitor_open(&world->monitor, &config, &err)) {
-		printf("# %s\n", err.text);
-		return -1;
-	}
+	*state = watch;
+	watch_rig(watch, 16);
+	watch_open(watch, NULL);
 	return 0;
 }
 
-static int world_down(void **state)
+static int watch_down(void **state)
 {
-	struct world *world = *state;
-
-	monitor_free(world->monitor);
-	rig_down(&world->rig);
-	free(world);
+	watch_close(*state);
+	free(*state);
 	return 0;
 }
 
@@ -281,5 +253,5 @@ int main(void)
 		cmocka_unit_test(test_costs),
 	};
 
-	return cmocka_run_group_tests_name("monitor_net", tests, world_up, world_down);
+	return cmocka_run_group_tests_name("monitor_net", tests, watch_up, watch_down);
 }

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+#include "bodies.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+void *body_buffer(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	memset(p, 7, bytes);
+	return p;
+}
+
+int body_read(void *body)
+{
+	struct body *b = body;
+	char *buffer = body_buffer(b->block);
+	int fd = open(b->path, O_RDONLY | b->flags);
+
+	if (fd < 0 || !buffer)
+		return 1;
+	for (size_t at = 0; at < b->bytes; at += b->block)
+		if (pread(fd, buffer, b->block, b->from + (off_t)at) != (ssize_t)b->block)
+			return 1;
+	return 0;
+}
+
+int body_write(void *body)
+{
+	struct body *b = body;
+	char *buffer = body_buffer(b->block);
+	int fd = open(b->path, O_WRONLY | O_CREAT | b->flags, 0644);
+
+	if (fd < 0 || !buffer)
+		return 1;
+	for (size_t at = 0; at < b->bytes; at += b->block)
+		if (pwrite(fd, buffer, b->block, b->from + (off_t)at) != (ssize_t)b->block)
+			return 1;
+	return 0;
+}
+
+static char *map_cold(const struct body *b)
+{
+	int fd = open(b->path, O_RDONLY);
+	char *map = mmap(NULL, b->bytes, PROT_READ, MAP_SHARED, fd, b->from);
+
+	close(fd);
+	return map == MAP_FAILED ? NULL : map;
+}
+
+int body_mmap_read(void *body)
+{
+	struct body *b = body;
+	volatile char *map = map_cold(b);
+	unsigned sum = 0;
+
+	if (!map)
+		return 1;
+	for (size_t at = 0; at < b->bytes; at += 4096)
+		sum += (unsigned char)map[at];
+	return sum == 1;
+}
+
+static int write_mapping(const struct body *b, const char *map, int fd)
+{
+	if (!map || fd < 0)
+		return 1;
+	for (size_t at = 0; at < b->bytes; at += b->block)
+		if (write(fd, map + at, b->block) != (ssize_t)b->block)
+			return 1;
+	return 0;
+}
+
+int body_mmap_to_memory(void *body)
+{
+	struct body *b = body;
+
+	return write_mapping(b, map_cold(b), memfd_create("sink", 0));
+}
+
+int body_mmap_to_direct(void *body)
+{
+	struct body *b = body;
+
+	return write_mapping(b, map_cold(b), open(b->to, O_WRONLY | O_DIRECT));
+}
+
+int body_mmap_store(void *body)
+{
+	struct body *b = body;
+	int fd = open(b->path, O_RDWR | O_CREAT | O_TRUNC, 0644);
+	char *map;
+
+	if (fd < 0 || ftruncate(fd, (off_t)b->bytes))
+		return 1;
+	map = mmap(NULL, b->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return 1;
+	for (size_t at = 0; at < b->bytes; at += 4096)
+		map[at] = 1;
+	return msync(map, b->bytes, MS_SYNC);
+}

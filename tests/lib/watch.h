@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The monitor beside known truth: a rig, a monitor that watches it, its last
+ * reading; and the accuracy table, one row a compared number:
+ *
+ *   # |case | quantity | truth | measured | error | kernel
+ */
+#ifndef IOCOM_TESTS_WATCH_H
+#define IOCOM_TESTS_WATCH_H
+
+#include "monitor.h"
+#include "rig.h"
+
+#define WATCH_SETTLE_US 150000 /* an RCU grace period, for the ended to be folded */
+
+struct watch {
+	struct rig rig;
+	struct monitor *monitor;
+	struct monitor_sample sample;
+};
+
+/* Prints the row; fails the test when |measured - truth| > TOLERANCE * truth. */
+void watch_compare(const char *name, const char *what, double truth, double measured,
+		   double tolerance);
+/* The same with an absolute SLACK. */
+void watch_compare_within(const char *name, const char *what, double truth, double measured,
+			  double slack);
+/* A row of a case that this kernel cannot measure, and why: neither passed nor failed. */
+void watch_degraded(const char *name, const char *what, const char *why);
+
+/* Brings up a rig with a disk of MEGABYTES; a machine that cannot: prints SKIP, exits 0. */
+void watch_rig(struct watch *watch, unsigned megabytes);
+/* Opens the monitor (CONFIG may be NULL) and takes the first reading; fails the test. */
+void watch_open(struct watch *watch, const struct monitor_config *config);
+/* Ends both; what was not begun is fine. */
+void watch_close(struct watch *watch);
+
+/* Waits for the ended to be folded, then reads. */
+void watch_sample(struct watch *watch);
+/* The youngest process PID of the last reading; NULL: none. */
+const struct iocom_task *watch_task(const struct watch *watch, pid_t pid);
+/* The rig's disk in the last reading; fails the test when it is not there. */
+const struct iocom_disk *watch_disk(const struct watch *watch);
+/* The job of a cgroup id in the last reading; NULL: none. */
+const struct iocom_job_load *watch_job(const struct watch *watch, uint64_t cgroup_id);
+/* Runs BODY in a child to its end, 0 expected; what the monitor says of it at its exit. */
+struct iocom_load watch_run(struct watch *watch, int (*body)(void *argument), void *argument);
+
+/* CLOCK_MONOTONIC in milliseconds. */
+double watch_now_ms(void);
+
+#endif
