@@ -13,6 +13,7 @@
 #include "recorders.h"
 #include "sample_json.h"
 #include "vector_codec.h"
+#include "utf8.h"
 
 #define JOBS_LISTED_MAX 2000
 #define INTERVAL_MIN_MS 100
@@ -103,7 +104,7 @@ static json_t *printable(const char *text)
 {
 	char clean[1024];
 
-	sample_json_utf8(clean, sizeof(clean), text ? text : "", text ? strlen(text) : 0);
+	utf8_copy(clean, sizeof(clean), text ? text : "", text ? strlen(text) : 0);
 	return json_string(clean);
 }
 

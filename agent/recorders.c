@@ -11,7 +11,7 @@
 #include "clients.h"
 #include "clock.h"
 #include "recording.h"
-#include "sample_json.h"
+#include "utf8.h"
 
 #define END_ROOM       4096 /* beyond the backlog, for the end line */
 
@@ -143,8 +143,8 @@ static void submitted(struct recorders *r, const struct recorders_decision *d, u
 	};
 
 	snprintf(job.id, sizeof(job.id), "%s", d->order->job);
-	sample_json_utf8(job.class_name, sizeof(job.class_name), d->order->class_name,
-			 sizeof(d->order->class_name));
+	utf8_copy(job.class_name, sizeof(job.class_name), d->order->class_name,
+		  sizeof(d->order->class_name));
 	wrote(r, recorder_submit(r->out, &job, NULL));
 }
 

@@ -46,10 +46,4 @@ struct sample_json_options {
 /* New document, the caller's; NULL when memory is out. */
 json_t *sample_json(const struct monitor_sample *sample, const struct sample_json_options *options);
 
-/*
- * Copies TEXT (at most LENGTH bytes, ends at a NUL) as valid UTF-8: every byte
- * that is none becomes U+FFFD.  Cuts at a character when OUT is full.
- */
-void sample_json_utf8(char *out, size_t size, const char *text, size_t length);
-
 #endif

@@ -14,6 +14,7 @@
 
 #include "sample_json.h"
 #include "sample_window.h"
+#include "utf8.h"
 
 #define SECOND 1000000000ULL
 
@@ -193,13 +194,13 @@ static void test_bad_names(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		json_t *parsed;
 
-		sample_json_utf8(out, sizeof(out), cases[i].in, 16);
+		utf8_copy(out, sizeof(out), cases[i].in, 16);
 		assert_string_equal(out, cases[i].out);
 		parsed = json_string(out); /* jansson checks it */
 		assert_non_null(parsed);
 		json_decref(parsed);
 	}
-	sample_json_utf8(out, 4, "\xe6\x97\xa5\xe6\x97\xa5", 16);
+	utf8_copy(out, 4, "\xe6\x97\xa5\xe6\x97\xa5", 16);
 	assert_string_equal(out, "\xe6\x97\xa5");
 	memset(task.comm, 0xfe, sizeof(task.comm)); /* full, and no NUL */
 	doc = sample_json(&sample, &options);
@@ -387,6 +388,7 @@ static void test_rest_of_document(void **state)
 	assert_true(number(json_object_get(doc, "drops"), "jobs") == 0);
 	assert_string_equal(string(json_object_get(doc, "drops_help"), "ledger"), "it is lost");
 	assert_null(json_object_get(json_object_get(doc, "drops_help"), "jobs"));
+	assert_true(number(json_object_get(doc, "unattributed"), "swap_out_bytes") == 3);
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(doc, "unattributed"),
 							    "writeback_bytes")),
 			 INT64_MAX);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * What the files that make the document of a reading share: sample_json.c (the
+ * document), sample_load.c (counters, rates, shares), sample_collect.c (whose job
+ * a cgroup is, order), sample_disks.c, sample_cost.c.
+ *
+ * json_t results are new references, NULL when memory is out; the sample_put
+ * functions return 0, or -1 when memory is out.
+ */
+#ifndef IOCOM_SAMPLE_BUILD_H
+#define IOCOM_SAMPLE_BUILD_H
+
+#include "sample_json.h"
+
+struct share {
+	double value;
+	const char *resource; /* "cpu", "disk", "network" */
+};
+
+struct task_ref {
+	const struct iocom_task *task;
+	struct share share;
+	uint64_t owner; /* id of the cgroup that names its job */
+};
+
+struct job_ref {
+	struct iocom_job_load sum; /* nested cgroups of a job folded in */
+	struct share share;
+	uint32_t mine, others; /* tasks of this reading, by user */
+};
+
+struct build {
+	const struct monitor_sample *sample;
+	const struct sample_json_options *opt;
+	struct sample_names *names;
+	double seconds;
+	double disk_bytes_per_s, network_bytes_per_s;
+	struct task_ref *tasks;
+	struct job_ref *jobs;
+	size_t njobs;
+};
+
+/* Sets a member; takes VALUE, which may be NULL (-1 then). */
+int sample_put(json_t *object, const char *key, json_t *value);
+json_t *sample_integer(uint64_t value);
+/* Thousandths are enough for every unit here, and print short. */
+json_t *sample_real(double value);
+/* Cut to valid UTF-8. */
+json_t *sample_text(const char *s);
+/* OBJECT, or NULL and OBJECT freed when RC tells of a failure. */
+json_t *sample_finish(json_t *object, int rc);
+
+/* All counters (LOAD may be NULL) and their rates. */
+int sample_put_load(const struct build *b, json_t *object, const struct iocom_load *load,
+		    const struct iocom_load *delta);
+int sample_put_share(json_t *object, const struct share *share);
+struct share sample_share(const struct build *b, const struct iocom_load *delta);
+/* Bytes per second of the disk that worked most. */
+double sample_disk_speed(const struct monitor_sample *sample);
+
+/* The job's name, the cgroup's path, or null for the root and the nameless kernel. */
+json_t *sample_job_text(struct build *b, uint64_t owner);
+/* Fills jobs and tasks of B, nested cgroups folded, ordered by share. */
+void sample_collect(struct build *b);
+/* The options let the caller see JOB. */
+bool sample_job_shown(const struct build *b, const struct job_ref *job);
+
+json_t *sample_disks(const struct build *b);
+json_t *sample_unattributed(const struct monitor_sample *s);
+/* With HELP: the sentences of those drops that happened. */
+json_t *sample_drops(const struct monitor_sample *s, bool help);
+json_t *sample_cost(const struct monitor_sample *s);
+
+#endif

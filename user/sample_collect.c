@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Whose job a cgroup is, what its nested ones sum up to, and in which order all is shown. */
+#include "sample_build.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NESTING_MAX 64
+
+/* The job's name, the cgroup's path, or null for the root and the nameless kernel. */
+json_t *sample_job_text(struct build *b, uint64_t owner)
+{
+	const struct sample_json_options *o = b->opt;
+	const char *name = o->job_name ? o->job_name(o->job_name_arg, owner) : NULL;
+	char number[32];
+
+	if (name)
+		return sample_text(name);
+	if (b->names)
+		name = sample_names_path(b->names, owner, NULL);
+	if (!owner || (name && !strcmp(name, "/")))
+		return json_null();
+	if (name)
+		return sample_text(name);
+	snprintf(number, sizeof(number), "cgroup:%llu", (unsigned long long)owner);
+	return json_string(number);
+}
+
+/* The nearest cgroup at or above ID that is a job of iocom, else ID itself. */
+static uint64_t job_owner(struct build *b, uint64_t id)
+{
+	const struct sample_json_options *o = b->opt;
+	uint64_t at = id;
+
+	if (!o->job_name)
+		return id;
+	for (unsigned depth = 0; at && depth < NESTING_MAX; depth++) {
+		if (o->job_name(o->job_name_arg, at))
+			return at;
+		if (!b->names || !sample_names_path(b->names, at, &at))
+			break;
+	}
+	return id;
+}
+
+static int order(double a, double b, uint64_t ida, uint64_t idb)
+{
+	if (a != b)
+		return a > b ? -1 : 1;
+	return ida < idb ? -1 : ida > idb;
+}
+
+static int tasks_by_share(const void *a, const void *b)
+{
+	const struct task_ref *x = a, *y = b;
+
+	return order(x->share.value, y->share.value, (uint64_t)x->task->pid,
+		     (uint64_t)y->task->pid);
+}
+
+static int jobs_by_share(const void *a, const void *b)
+{
+	const struct job_ref *x = a, *y = b;
+
+	return order(x->share.value, y->share.value, x->sum.cgroup_id, y->sum.cgroup_id);
+}
+
+static int jobs_by_id(const void *a, const void *b)
+{
+	const struct job_ref *x = a, *y = b;
+
+	return x->sum.cgroup_id < y->sum.cgroup_id ? -1 : x->sum.cgroup_id > y->sum.cgroup_id;
+}
+
+/* Jobs in order of id, the nested cgroups of one job summed up. */
+static void collect_jobs(struct build *b)
+{
+	const struct monitor_sample *s = b->sample;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->njobs; i++) {
+		b->jobs[i].sum = s->jobs[i];
+		b->jobs[i].sum.cgroup_id = job_owner(b, s->jobs[i].cgroup_id);
+	}
+	if (s->njobs)
+		qsort(b->jobs, s->njobs, sizeof(*b->jobs), jobs_by_id);
+	for (size_t i = 0; i < s->njobs; i++) {
+		struct iocom_job_load *from = &b->jobs[i].sum, *into;
+
+		if (!n || b->jobs[n - 1].sum.cgroup_id != from->cgroup_id) {
+			b->jobs[n++] = b->jobs[i];
+			continue;
+		}
+		into = &b->jobs[n - 1].sum;
+		into->tasks += from->tasks;
+		into->rss_bytes += from->rss_bytes;
+		iocom_load_add(&into->load, &from->load);
+		iocom_load_add(&into->delta, &from->delta);
+	}
+	b->njobs = n;
+	for (size_t i = 0; i < n; i++)
+		b->jobs[i].share = sample_share(b, &b->jobs[i].sum.delta);
+}
+
+static void collect_tasks(struct build *b)
+{
+	const struct monitor_sample *s = b->sample;
+
+	for (size_t i = 0; i < s->ntasks; i++) {
+		const struct iocom_task *t = &s->tasks[i];
+		uint64_t owner = job_owner(b, t->cgroup_id);
+		struct job_ref key = {.sum.cgroup_id = owner}, *job;
+
+		b->tasks[i] = (struct task_ref){t, sample_share(b, &t->delta), owner};
+		job = b->njobs ? bsearch(&key, b->jobs, b->njobs, sizeof(key), jobs_by_id) : NULL;
+		if (job && t->uid == b->opt->uid)
+			job->mine++;
+		else if (job)
+			job->others++;
+	}
+	if (s->ntasks)
+		qsort(b->tasks, s->ntasks, sizeof(*b->tasks), tasks_by_share);
+	if (b->njobs)
+		qsort(b->jobs, b->njobs, sizeof(*b->jobs), jobs_by_share);
+}
+
+void sample_collect(struct build *b)
+{
+	if (b->names)
+		sample_names_begin(b->names);
+	collect_jobs(b);
+	collect_tasks(b);
+}
+
+bool sample_job_shown(const struct build *b, const struct job_ref *job)
+{
+	const struct sample_json_options *o = b->opt;
+	uid_t uid;
+
+	if (!o->own_only)
+		return true;
+	if (o->job_uid && !o->job_uid(o->job_name_arg, job->sum.cgroup_id, &uid))
+		return uid == o->uid;
+	return job->mine && !job->others;
+}

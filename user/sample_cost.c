@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What the monitor lost and what it costs. */
+#include "sample_build.h"
+
+#include "utf8.h"
+
+json_t *sample_drops(const struct monitor_sample *s, bool help)
+{
+	json_t *object = json_object();
+	int rc = object ? 0 : -1;
+
+	for (size_t i = 0; i < s->ndrops; i++) {
+		const struct monitor_drop *d = &s->drops[i];
+
+		if (!help)
+			rc |= sample_put(object, d->name, sample_integer(d->count));
+		else if (d->count && d->help)
+			rc |= sample_put(object, d->name, sample_text(d->help));
+	}
+	return sample_finish(object, rc);
+}
+
+static json_t *program_json(const struct monitor_program *p)
+{
+	json_t *object = json_object();
+	char name[3 * sizeof(p->name) + 1];
+	int rc;
+
+	utf8_copy(name, sizeof(name), p->name, sizeof(p->name));
+	rc = sample_put(object, "name", json_string_nocheck(name));
+	rc |= sample_put(object, "runs", sample_integer(p->runs));
+	rc |= sample_put(object, "run_ns", sample_integer(p->run_ns));
+	rc |= sample_put(object, "ns_per_run",
+			 p->runs && p->run_ns ? sample_real((double)p->run_ns / (double)p->runs)
+					      : json_null());
+	return sample_finish(object, rc);
+}
+
+json_t *sample_cost(const struct monitor_sample *s)
+{
+	json_t *object = json_object(), *programs = json_array();
+	int rc = 0;
+
+	for (size_t i = 0; i < s->nprograms; i++)
+		rc |= json_array_append_new(programs, program_json(&s->programs[i]));
+	rc |= sample_put(object, "programs", programs);
+	rc |= sample_put(object, "sweep_ms", sample_real((double)s->sweep_ns / 1e6));
+	rc |= sample_put(object, "user_cpu_ms", sample_real((double)s->user_cpu_ns / 1e6));
+	return sample_finish(object, rc);
+}
