@@ -274,6 +274,17 @@ figures: $(BUILD)/iocom-sim ## all figures of the papers and the page of claims,
 bench-sim: $(BENCH_sim) ## the simulator: speed, threads, against SimGrid; WHAT=size: 10 M jobs
 	@$(BUILD)/tests/bench/bench_sim $(WHAT)
 
+# The cost of the statistics themselves; tests/bench/monitor/bench.py says what it does.
+$(BUILD)/tests/bench/empty.bpf.o: tests/bench/monitor/empty.bpf.c
+	@mkdir -p $(@D)
+	@echo "  BPF     $<"
+	$(Q)$(CLANG) -O2 -g -Wall -Werror -target bpf -c $< -o $@
+PAIRS ?= 9
+.PHONY: bench-monitor
+bench-monitor: all $(addprefix $(BUILD)/tests/tools/,drive firstsample attach) \
+		$(BUILD)/tests/bench/empty.bpf.o ## what the monitor costs, with and without (root); WHAT=loss,peers,...
+	@python3 tests/bench/monitor/bench.py $(BUILD) --pairs $(PAIRS) $(if $(WHAT),--what $(WHAT))
+
 ##@ Other
 compile_commands.json: Makefile $(wildcard */*.c */*/*.c) ## for clangd and clang-tidy
 	@bash tests/lib/compile-commands.sh $(CC) "$(CFLAGS)" "$(INC_tests)" \
