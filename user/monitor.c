@@ -197,32 +197,6 @@ static void prune_ledger(struct monitor *monitor, __u64 now_s)
 	}
 }
 
-static void read_programs(struct monitor *monitor, struct monitor_sample *sample, __u64 *misses)
-{
-	struct bpf_object_skeleton *skeleton = monitor->skel->skeleton;
-	size_t n = 0;
-
-	*misses = 0;
-	for (int i = 0; i < skeleton->prog_cnt && n < MONITOR_PROGRAMS; i++) {
-		struct bpf_program *program = *skeleton->progs[i].prog;
-		struct bpf_prog_info info = {0};
-		__u32 length = sizeof(info);
-		struct monitor_program *out = &monitor->programs[n];
-
-		if (bpf_program__fd(program) < 0 ||
-		    bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &length))
-			continue;
-		strncpy(out->name, bpf_program__name(program), sizeof(out->name) - 1);
-		out->runs = info.run_cnt;
-		out->run_ns = info.run_time_ns;
-		*misses += info.recursion_misses;
-		n++;
-	}
-	monitor->nprograms = n;
-	sample->programs = monitor->programs;
-	sample->nprograms = n;
-}
-
 static void read_drops(struct monitor *monitor, const struct fold_result *result, __u64 misses,
 		       struct monitor_sample *sample)
 {
@@ -283,8 +257,7 @@ static int monitor_start(struct monitor *monitor, const struct monitor_config *c
 	rc = monitor_disks_scope(skel, config->scope_disks, err);
 	if (rc)
 		return rc;
-	if (!config->no_program_cost)
-		monitor->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	monitor_cost_start(&monitor->cost, config->no_program_cost);
 	skel->bss->now_s = (__u32)CLOCK_S(clock_ns(CLOCK_BOOTTIME));
 	monitor->since_ns = monitor->previous_ns = clock_ns(CLOCK_REALTIME);
 	monitor->cpu_since_ns = process_cpu_ns();
@@ -319,7 +292,7 @@ int monitor_open(struct monitor **out, const struct monitor_config *config, stru
 	monitor = calloc(1, sizeof(*monitor));
 	if (!monitor)
 		return iocom_err_set(err, -ENOMEM, "out of memory for the monitor");
-	monitor->stats_fd = -1;
+	monitor->cost.stats_fd = -1;
 	monitor->fold = fold_new();
 	monitor->sweep_buffer = malloc(SWEEP_BUFFER);
 	monitor->late_keys = malloc(DRAIN_BATCH * sizeof(*monitor->late_keys));
@@ -372,7 +345,7 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
 	if (rc)
 		return rc;
 	prune_ledger(monitor, now_s);
-	read_programs(monitor, sample, &misses);
+	monitor_cost_read(&monitor->cost, monitor->skel, sample, &misses);
 	read_drops(monitor, &result, misses, sample);
 	sample->tasks = result.tasks;
 	sample->ntasks = result.ntasks;
@@ -399,8 +372,7 @@ void monitor_free(struct monitor *monitor)
 	if (!monitor)
 		return;
 	iocom_bpf__destroy(monitor->skel);
-	if (monitor->stats_fd >= 0)
-		close(monitor->stats_fd);
+	monitor_cost_stop(&monitor->cost);
 	fold_free(monitor->fold);
 	monitor_disks_deinit(&monitor->disks);
 	free(monitor->sweep_buffer);

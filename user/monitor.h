@@ -28,8 +28,9 @@ struct monitor_config {
 	 */
 	const char *const *scope_disks;
 	/*
-	 * Leave the kernel's run-time statistics of eBPF programs off: they cost
-	 * each event two clock readings.  `programs` then shows zeros.
+	 * Leave the kernel's run-time statistics of eBPF programs off: while they
+	 * are on, they cost each event two clock readings.  (Else they are on in one
+	 * period of ten.)  `programs` then shows zeros.
 	 */
 	bool no_program_cost;
 };
@@ -41,7 +42,7 @@ struct monitor_drop {
 	uint64_t count;
 };
 
-/* Cost of one eBPF program, from the kernel's statistics (0 where they are off). */
+/* Cost of one eBPF program, from the kernel's statistics while they were on. */
 struct monitor_program {
 	char name[32];
 	uint64_t runs;
@@ -72,6 +73,7 @@ struct monitor_sample {
 	size_t ndrops;
 	const struct monitor_program *programs;
 	size_t nprograms;
+	uint64_t measured_ns; /* how long the statistics were on: runs / measured_ns = rate */
 	uint64_t sweep_ns;    /* time this reading took */
 	uint64_t user_cpu_ns; /* CPU of this process since counting began */
 

@@ -2,7 +2,7 @@
 /*
  * What the files of the monitor share: monitor.c (open, read, free),
  * monitor_load.c (the eBPF object), monitor_disk.c (disks), monitor_fold.c
- * (processes and jobs).
+ * (processes and jobs), monitor_cost.c (what the programs cost).
  */
 #ifndef IOCOM_MONITOR_INTERNAL_H
 #define IOCOM_MONITOR_INTERNAL_H
@@ -37,11 +37,19 @@ struct monitor_disks {
 	size_t nbases;
 };
 
+/* What the eBPF programs cost; the kernel's statistics are on in some periods only. */
+struct monitor_cost {
+	int stats_fd;				  /* -1: off */
+	bool never;				  /* leave them off */
+	unsigned done;				  /* periods */
+	__u64 period_began_ns, measured_ns, runs; /* runs: of all programs together */
+	struct monitor_program programs[MONITOR_PROGRAMS];
+};
+
 struct monitor {
 	struct iocom_bpf *skel;
 	struct fold *fold;
 	struct monitor_disks disks;
-	int stats_fd;
 	char *sweep_buffer;
 	struct process_key *late_keys;
 	struct late_value *late_values;
@@ -50,8 +58,7 @@ struct monitor {
 	__u64 stalled_epochs;
 	__u64 looks, looks_sum;
 	struct monitor_drop drops[MONITOR_DROPS];
-	struct monitor_program programs[MONITOR_PROGRAMS];
-	size_t nprograms;
+	struct monitor_cost cost;
 };
 
 /*
@@ -62,6 +69,13 @@ int monitor_load_open(struct iocom_bpf **skel, __u64 scope_id, __u32 scope_level
 		      struct iocom_err *err);
 /* Attaches all programs that were loaded; block_bio_queue first. */
 int monitor_load_attach(struct iocom_bpf *skel, struct iocom_err *err);
+
+/* The first period is measured unless NEVER. */
+void monitor_cost_start(struct monitor_cost *cost, bool never);
+/* Ends a period; MISSES: events lost because their program ran on that CPU already. */
+void monitor_cost_read(struct monitor_cost *cost, struct iocom_bpf *skel,
+		       struct monitor_sample *sample, __u64 *misses);
+void monitor_cost_stop(struct monitor_cost *cost);
 
 /* Finds the id and the depth below its mount of a cgroup2 directory. */
 int monitor_scope_find(const char *path, __u64 *id, __u32 *level, struct iocom_err *err);

@@ -44,6 +44,7 @@ json_t *sample_cost(const struct monitor_sample *s)
 	for (size_t i = 0; i < s->nprograms; i++)
 		rc |= json_array_append_new(programs, program_json(&s->programs[i]));
 	rc |= sample_put(object, "programs", programs);
+	rc |= sample_put(object, "measured_ms", sample_real((double)s->measured_ns / 1e6));
 	rc |= sample_put(object, "sweep_ms", sample_real((double)s->sweep_ns / 1e6));
 	rc |= sample_put(object, "user_cpu_ms", sample_real((double)s->user_cpu_ns / 1e6));
 	return sample_finish(object, rc);

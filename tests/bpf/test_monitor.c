@@ -382,6 +382,25 @@ static void test_disk_identity(void **state)
 	       world->watch.sample.unattributed.other_bytes);
 }
 
+/* On in one period of ten; more where somebody else (another monitor) wants them on, too. */
+static void test_statistics(void **state)
+{
+	struct world *world = *state;
+	struct iocom_err err = {""};
+	uint64_t measured, total;
+
+	for (int i = 0; i < 12; i++) {
+		usleep(20000);
+		if (monitor_sample(world->watch.monitor, &world->watch.sample, &err))
+			fail_msg("%s", err.text);
+	}
+	measured = world->watch.sample.measured_ns;
+	total = world->watch.sample.time_ns - world->watch.sample.since_ns;
+	printf("# |statistics of the programs: on for %.0f of %.0f ms\n", (double)measured / 1e6,
+	       (double)total / 1e6);
+	assert_true(measured > 0 && measured <= total);
+}
+
 static void test_no_drops(void **state)
 {
 	struct world *world = *state;
@@ -496,8 +515,8 @@ int main(void)
 		cmocka_unit_test(test_service),	      cmocka_unit_test(test_5ms_task),
 		cmocka_unit_test(test_jobs),	      cmocka_unit_test(test_short_processes),
 		cmocka_unit_test(test_scope),	      cmocka_unit_test(test_sweep),
-		cmocka_unit_test(test_disk_identity), cmocka_unit_test(test_no_drops),
-		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_disk_identity), cmocka_unit_test(test_statistics),
+		cmocka_unit_test(test_no_drops),      cmocka_unit_test(test_errors),
 	};
 
 	return cmocka_run_group_tests_name("monitor", tests, world_up, world_down);

@@ -374,6 +374,7 @@ static void test_rest_of_document(void **state)
 		.ndrops = 2,
 		.programs = programs,
 		.nprograms = 2,
+		.measured_ns = 1500000,
 		.sweep_ns = 1500000,
 	};
 	struct sample_json_options options = {
@@ -392,6 +393,7 @@ static void test_rest_of_document(void **state)
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(doc, "unattributed"),
 							    "writeback_bytes")),
 			 INT64_MAX);
+	assert_true(number(json_object_get(doc, "cost"), "measured_ms") == 1.5);
 	p = json_object_get(json_object_get(doc, "cost"), "programs");
 	assert_true(number(json_array_get(p, 0), "ns_per_run") == 100);
 	assert_true(json_is_null(json_object_get(json_array_get(p, 1), "ns_per_run")));

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * What the eBPF programs cost.  The kernel's statistics take two clock readings an
+ * event, more than some of the programs: so they are on in one period of ten, the
+ * first among them.  Somebody else may have them on all the time (the sysctl
+ * kernel.bpf_stats_enabled): then runs come in without us, and that time counts.
+ */
+#include "monitor_internal.h"
+
+#include <bpf/bpf.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MEASURED_ONE_OF 10
+
+static __u64 now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec;
+}
+
+void monitor_cost_start(struct monitor_cost *cost, bool never)
+{
+	cost->never = never;
+	cost->stats_fd = never ? -1 : bpf_enable_stats(BPF_STATS_RUN_TIME);
+	cost->period_began_ns = now_ns();
+}
+
+void monitor_cost_stop(struct monitor_cost *cost)
+{
+	if (cost->stats_fd >= 0)
+		close(cost->stats_fd);
+	cost->stats_fd = -1;
+}
+
+/* All runs so far. */
+static __u64 read_programs(struct monitor_cost *cost, struct iocom_bpf *skel, size_t *n,
+			   __u64 *misses)
+{
+	struct bpf_object_skeleton *skeleton = skel->skeleton;
+	__u64 runs = 0;
+
+	*n = 0;
+	*misses = 0;
+	for (int i = 0; i < skeleton->prog_cnt && *n < MONITOR_PROGRAMS; i++) {
+		struct bpf_program *program = *skeleton->progs[i].prog;
+		struct bpf_prog_info info = {0};
+		__u32 length = sizeof(info);
+		struct monitor_program *out = &cost->programs[*n];
+
+		if (bpf_program__fd(program) < 0 ||
+		    bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &length))
+			continue;
+		strncpy(out->name, bpf_program__name(program), sizeof(out->name) - 1);
+		out->runs = info.run_cnt;
+		out->run_ns = info.run_time_ns;
+		*misses += info.recursion_misses;
+		runs += info.run_cnt;
+		++*n;
+	}
+	return runs;
+}
+
+void monitor_cost_read(struct monitor_cost *cost, struct iocom_bpf *skel,
+		       struct monitor_sample *sample, __u64 *misses)
+{
+	__u64 runs, now = now_ns();
+
+	runs = read_programs(cost, skel, &sample->nprograms, misses);
+	if (cost->stats_fd >= 0 || runs != cost->runs)
+		cost->measured_ns += now - cost->period_began_ns;
+	cost->runs = runs;
+	cost->period_began_ns = now;
+	cost->done++;
+	monitor_cost_stop(cost);
+	if (!cost->never && cost->done % MEASURED_ONE_OF == 0)
+		cost->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	sample->programs = cost->programs;
+	sample->measured_ns = cost->measured_ns;
+}
