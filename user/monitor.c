@@ -266,7 +266,7 @@ static int monitor_start(struct monitor *monitor, const struct monitor_config *c
 	skel->links.bio_queue = bpf_program__attach(skel->progs.bio_queue);
 	rc = monitor_disks_baseline(&monitor->disks, err);
 	if (!rc)
-		rc = monitor_load_attach(skel, err);
+		rc = monitor_load_attach(skel, &monitor->hooks, err);
 	if (rc)
 		return rc;
 	skel->bss->sweep_mode = SWEEP_BASELINE;
@@ -275,17 +275,41 @@ static int monitor_start(struct monitor *monitor, const struct monitor_config *c
 	return rc;
 }
 
+static void monitor_unload(struct monitor *monitor)
+{
+	iocom_bpf__destroy(monitor->skel);
+	monitor->skel = NULL;
+	monitor_cost_stop(&monitor->cost);
+	monitor_disks_deinit(&monitor->disks);
+	memset(&monitor->disks, 0, sizeof(monitor->disks));
+}
+
+static int monitor_load(struct monitor *monitor, const struct monitor_config *config,
+			const struct monitor_knobs *knobs, struct iocom_err *err)
+{
+	int rc;
+
+	/* Each round leaves out one more program, so this ends. */
+	do {
+		monitor_unload(monitor);
+		rc = monitor_load_open(&monitor->skel, &monitor->hooks, knobs, err);
+		if (!rc)
+			rc = monitor_start(monitor, config, err);
+	} while (rc == MONITOR_E_AGAIN);
+	return rc;
+}
+
 int monitor_open(struct monitor **out, const struct monitor_config *config, struct iocom_err *err)
 {
 	bool scoped = config->scope_cgroup != NULL;
+	struct monitor_knobs knobs = {.all_disks = !scoped && !config->scope_disks};
 	struct monitor *monitor;
-	__u64 scope_id = 0;
-	__u32 level = 0;
 	int rc;
 
 	*out = NULL;
 	if (scoped) {
-		rc = monitor_scope_find(config->scope_cgroup, &scope_id, &level, err);
+		rc = monitor_scope_find(config->scope_cgroup, &knobs.scope_id, &knobs.scope_level,
+					err);
 		if (rc)
 			return rc;
 	}
@@ -301,16 +325,22 @@ int monitor_open(struct monitor **out, const struct monitor_config *config, stru
 	    !monitor->late_values)
 		rc = iocom_err_set(err, -ENOMEM, "out of memory for the monitor");
 	else
-		rc = monitor_load_open(&monitor->skel, scope_id, level,
-				       !scoped && !config->scope_disks, err);
+		rc = monitor_load_probe(&monitor->hooks, err);
 	if (!rc)
-		rc = monitor_start(monitor, config, err);
+		rc = monitor_load(monitor, config, &knobs, err);
 	if (rc) {
 		monitor_free(monitor);
 		return rc;
 	}
+	monitor->ndegraded =
+		hooks_degraded(&monitor->hooks, monitor->degraded, MONITOR_DEGRADED_MAX);
 	*out = monitor;
 	return 0;
+}
+
+const struct hooks *monitor_hooks(const struct monitor *monitor)
+{
+	return &monitor->hooks;
 }
 
 int monitor_look(struct monitor *monitor, struct iocom_err *err)
@@ -347,6 +377,8 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
 	prune_ledger(monitor, now_s);
 	monitor_cost_read(&monitor->cost, monitor->skel, sample, &misses);
 	read_drops(monitor, &result, misses, sample);
+	sample->degraded = monitor->degraded;
+	sample->ndegraded = monitor->ndegraded;
 	sample->tasks = result.tasks;
 	sample->ntasks = result.ntasks;
 	sample->jobs = result.jobs;
@@ -371,10 +403,8 @@ void monitor_free(struct monitor *monitor)
 
 	if (!monitor)
 		return;
-	iocom_bpf__destroy(monitor->skel);
-	monitor_cost_stop(&monitor->cost);
+	monitor_unload(monitor);
 	fold_free(monitor->fold);
-	monitor_disks_deinit(&monitor->disks);
 	free(monitor->sweep_buffer);
 	free(monitor->late_keys);
 	free(monitor->late_values);

@@ -7,6 +7,7 @@
 #ifndef IOCOM_MONITOR_H
 #define IOCOM_MONITOR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,6 +50,15 @@ struct monitor_program {
 	uint64_t run_ns;
 };
 
+/* A column of the reading that this kernel does not let us measure as on others. */
+struct monitor_degraded {
+	const char *column; /* as the JSON names it: "sent_bytes"; all strings are static */
+	const char *hook;   /* that is not there, or "processor" */
+	const char *why;    /* one sentence */
+	bool unknown;	    /* its values mean nothing; false: less exact */
+};
+#define MONITOR_DEGRADED_MAX 32
+
 /* What one reading saw.  Valid until the next monitor_sample or monitor_free. */
 struct monitor_sample {
 	uint64_t time_ns;    /* CLOCK_REALTIME of this reading */
@@ -74,6 +84,8 @@ struct monitor_sample {
 	const struct monitor_program *programs;
 	size_t nprograms;
 	uint64_t measured_ns; /* how long the statistics were on: runs / measured_ns = rate */
+	const struct monitor_degraded *degraded; /* the same in every reading */
+	size_t ndegraded;
 	uint64_t sweep_ns;    /* time this reading took */
 	uint64_t user_cpu_ns; /* CPU of this process since counting began */
 
@@ -96,6 +108,9 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
  * `run_queue` is a mean and not one instant.
  */
 int monitor_look(struct monitor *monitor, struct iocom_err *err);
+/* Which hooks are in use, and why others are not (monitor_hooks.h).  Lives as long as MONITOR. */
+struct hooks;
+const struct hooks *monitor_hooks(const struct monitor *monitor);
 /* Detaches and frees; NULL is fine.  Leaves nothing pinned. */
 void monitor_free(struct monitor *monitor);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * What the files of the monitor share: monitor.c (open, read, free),
- * monitor_load.c (the eBPF object), monitor_disk.c (disks), monitor_fold.c
- * (processes and jobs), monitor_cost.c (what the programs cost).
+ * monitor_load.c (the eBPF object), monitor_hooks.c (what fits this kernel),
+ * monitor_disk.c (disks), monitor_fold.c (processes and jobs), monitor_cost.c
+ * (what the programs cost).
  */
 #ifndef IOCOM_MONITOR_INTERNAL_H
 #define IOCOM_MONITOR_INTERNAL_H
@@ -12,6 +13,7 @@
 #include "iocom.skel.h"
 #include "monitor.h"
 #include "monitor_fold.h"
+#include "monitor_hooks.h"
 #include "records.h"
 
 #define MONITOR_PROGRAMS 24
@@ -59,16 +61,36 @@ struct monitor {
 	__u64 looks, looks_sum;
 	struct monitor_drop drops[MONITOR_DROPS];
 	struct monitor_cost cost;
+	struct hooks hooks;
+	struct monitor_degraded degraded[MONITOR_DEGRADED_MAX];
+	size_t ndegraded;
+};
+
+/* What the programs are told before they are loaded.  scope_id 0: all tasks. */
+struct monitor_knobs {
+	__u64 scope_id;
+	__u32 scope_level;
+	bool all_disks;
 };
 
 /*
- * Opens, decides what fits this kernel, loads.  SCOPE_ID 0: all tasks.  The
- * sentence in ERR ends with libbpf's own last words where it failed.
+ * Decides what fits this kernel.  0; -EPERM not root; -EOPNOTSUPP no type information,
+ * or a needed hook is not there.
  */
-int monitor_load_open(struct iocom_bpf **skel, __u64 scope_id, __u32 scope_level, bool all_disks,
-		      struct iocom_err *err);
-/* Attaches all programs that were loaded; block_bio_queue first. */
-int monitor_load_attach(struct iocom_bpf *skel, struct iocom_err *err);
+int monitor_load_probe(struct hooks *hooks, struct iocom_err *err);
+/*
+ * Opens and loads what HOOKS name; an optional program that the kernel refuses is
+ * left out and noted there.  The sentence in ERR ends with libbpf's own last words
+ * where it failed.
+ */
+int monitor_load_open(struct iocom_bpf **skel, struct hooks *hooks,
+		      const struct monitor_knobs *knobs, struct iocom_err *err);
+/*
+ * Attaches all programs that were loaded and are not attached.  MONITOR_E_AGAIN: an
+ * optional one was refused and noted in HOOKS; load again without it.
+ */
+#define MONITOR_E_AGAIN 1
+int monitor_load_attach(struct iocom_bpf *skel, struct hooks *hooks, struct iocom_err *err);
 
 /* The first period is measured unless NEVER. */
 void monitor_cost_start(struct monitor_cost *cost, bool never);

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The table of hooks, and what follows from it on a given kernel; see monitor_hooks.h. */
+#include "monitor_hooks.h"
+
+#include <bpf/btf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+static const struct hook table[] = {
+	{.name = "block_bio_queue",
+	 .program = "bio_queue",
+	 .min_args = 1, /* 5.11 took the queue away */
+	 .max_args = 1,
+	 .needed = true,
+	 .columns = {"explicit_read_bytes", "explicit_write_bytes", "explicit_ops",
+		     "implicit_bytes", "implicit_ops", "task_bytes", "stacked_bytes",
+		     "unattributed"},
+	 .without = "who does block I/O is not known"},
+	{.name = "block_rq_complete",
+	 .program = "rq_complete",
+	 .min_args = 3,
+	 .max_args = 3,
+	 .needed = true,
+	 .columns = {"requests", "read_bytes", "write_bytes", "service_ms", "utilisation"},
+	 .without = "how long disks serve is not known"},
+	{.name = "writeback_dirty_folio",
+	 .program = "dirty_folio",
+	 .min_args = 2,
+	 .max_args = 2,
+	 .needed = true,
+	 .columns = {"explicit_write_bytes", "writeback_bytes"},
+	 .without = "writeback is charged to nobody"},
+	{.name = "writeback_dirty_page", /* before 5.16 */
+	 .program = "dirty_page",
+	 .min_args = 2,
+	 .max_args = 2,
+	 .needed = true,
+	 .stands_in = "dirty_folio",
+	 .columns = {"explicit_write_bytes", "writeback_bytes"},
+	 .without = "writeback is charged to nobody"},
+	{.name = "writeback_single_inode",
+	 .program = "inode_written",
+	 .min_args = 3,
+	 .max_args = 3,
+	 .needed = true,
+	 .columns = {"explicit_write_bytes"},
+	 .without = "the ledger of who dirtied what is never settled"},
+	{.name = "block_bio_remap",
+	 .program = "bio_remap",
+	 .min_args = 3,
+	 .max_args = 3,
+	 .columns = {"stacked_bytes"},
+	 .coarse = {"stacked_bytes"},
+	 .without = "what md sends on to the disks below is in their residual, not in "
+		    "stacked_bytes"},
+	{.name = "page_fault_kernel", /* x86 only */
+	 .program = "fault_kernel",
+	 .min_args = 3,
+	 .max_args = 3,
+	 .columns = {"implicit_bytes", "implicit_ops"},
+	 .coarse = {"implicit_bytes", "explicit_read_bytes"},
+	 .without = "a page fault taken inside the kernel (write(2) from a cold mapping) counts "
+		    "as an explicit read"},
+	{.name = "mm_filemap_fault", /* after 6.1 */
+	 .program = "filemap_fault",
+	 .min_args = 2,
+	 .max_args = 2,
+	 .columns = {"implicit_bytes", "implicit_ops"},
+	 .coarse = {"implicit_bytes", "explicit_read_bytes"},
+	 .without = "direct I/O into or from a cold mapping: what it faults in counts as an "
+		    "explicit read"},
+	{.name = "sock_send_length", /* 6.3 */
+	 .program = "send_length",
+	 .min_args = 3,
+	 .max_args = 3,
+	 .columns = {"sent_bytes", "sent_messages", "local_bytes"},
+	 .unknown = {"sent_bytes", "sent_messages"},
+	 .coarse = {"local_bytes"},
+	 .without = "what tasks send by TCP is not measured; of local traffic only the "
+		    "receiving end is"},
+	{.name = "sock_recv_length",
+	 .program = "recv_length",
+	 .min_args = 3,
+	 .max_args = 3,
+	 .columns = {"received_messages"},
+	 .unknown = {"received_messages"},
+	 .without = "messages received by TCP are not counted (their bytes are)"},
+	{.name = "tcp_rcv_space_adjust",
+	 .program = "rcv_space",
+	 .min_args = 1,
+	 .max_args = 1,
+	 .needed = true,
+	 .columns = {"received_bytes", "local_bytes"},
+	 .without = "what tasks receive by TCP is not known"},
+	{.name = "inet_sock_set_state",
+	 .program = "sock_state",
+	 .min_args = 3,
+	 .max_args = 3,
+	 .needed = true,
+	 .columns = {"received_bytes"},
+	 .without = "the first bytes of each connection are lost"},
+	{.name = "sched_process_exit",
+	 .program = "process_exit",
+	 .min_args = 1,
+	 .max_args = 2, /* 6.15 added group_dead */
+	 .needed = true,
+	 .columns = {"tasks", "jobs"},
+	 .without = "tasks shorter than a period are lost"},
+	{.name = "sched_process_free",
+	 .program = "process_free",
+	 .min_args = 1,
+	 .max_args = 1,
+	 .needed = true,
+	 .columns = {"tasks", "jobs"},
+	 .without = "what a task does while it exits is lost"},
+	{.name = "cgroup_attach_task",
+	 .program = "cgroup_attach",
+	 .min_args = 4,
+	 .max_args = 4,
+	 .needed = true,
+	 .columns = {"jobs"},
+	 .without = "a task that moves between cgroups takes its past along"},
+	{.kind = HOOK_ITERATOR,
+	 .name = "task",
+	 .program = "sweep",
+	 .needed = true,
+	 .columns = {"tasks", "cpu_ns", "rss_bytes", "major_faults", "minor_faults"},
+	 .without = "live tasks cannot be read"},
+	{.kind = HOOK_ITERATOR,
+	 .name = "task",
+	 .program = "look",
+	 .needed = true,
+	 .columns = {"run_queue"},
+	 .without = "the run queue cannot be read"},
+};
+#define TABLE (sizeof(table) / sizeof(table[0]))
+_Static_assert(TABLE <= HOOKS_MAX, "HOOKS_MAX");
+
+/* What depends on the processor rather than on a hook. */
+static const struct {
+	bool fine_on_x86, fine_on_arm64;
+	struct monitor_degraded what;
+} processors[] = {
+	{.fine_on_x86 = true,
+	 .what = {"explicit_read_bytes", "processor",
+		  "after a fault inside the kernel, later reads of the same file by that thread "
+		  "count as implicit",
+		  false}},
+	{.fine_on_x86 = true,
+	 .fine_on_arm64 = true,
+	 .what = {"implicit_bytes", "processor",
+		  "page faults are not told from system calls on this processor: all reads count "
+		  "as explicit",
+		  true}},
+	{.fine_on_x86 = true,
+	 .fine_on_arm64 = true,
+	 .what = {"implicit_ops", "processor",
+		  "page faults are not told from system calls on this processor: all reads count "
+		  "as explicit",
+		  true}},
+};
+#define PROCESSORS (sizeof(processors) / sizeof(processors[0]))
+
+struct btf *hooks_btf(struct iocom_err *err)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+
+	if (!btf)
+		iocom_err_set(
+			err, -EOPNOTSUPP,
+			"cannot read the kernel's type information "
+			"(/sys/kernel/btf/vmlinux): %s; the monitor needs a kernel built with "
+			"CONFIG_DEBUG_INFO_BTF",
+			strerror(errno));
+	return btf;
+}
+
+/* Parameters of the prototype that type ID leads to, or -1. */
+static int parameters(const struct btf *btf, __u32 id)
+{
+	const struct btf_type *t = btf__type_by_id(btf, id);
+
+	if (t && btf_is_ptr(t))
+		t = btf__type_by_id(btf, t->type);
+	return t && btf_is_func_proto(t) ? (int)btf_vlen(t) : -1;
+}
+
+static void find_tracepoint(struct hooks *hooks, const struct btf *btf, const char *name,
+			    __u32 proto)
+{
+	for (size_t h = 0; h < hooks->count; h++)
+		if (hooks->status[h].hook->kind == HOOK_TRACEPOINT &&
+		    !strcmp(name, hooks->status[h].hook->name))
+			/* The context comes first. */
+			hooks->status[h].args = parameters(btf, proto) - 1;
+}
+
+static void find_function(struct hooks *hooks, const struct btf *btf, const char *name, __u32 proto)
+{
+	static const char prefix[] = "bpf_iter_";
+	bool iterator = !strncmp(name, prefix, sizeof(prefix) - 1);
+
+	for (size_t h = 0; h < hooks->count; h++) {
+		const struct hook *hook = hooks->status[h].hook;
+
+		if (hook->kind == HOOK_ITERATOR && iterator &&
+		    !strcmp(name + sizeof(prefix) - 1, hook->name))
+			hooks->status[h].args = 0;
+		else if (hook->kind == HOOK_FUNCTION && !strcmp(name, hook->name))
+			hooks->status[h].args = parameters(btf, proto);
+	}
+}
+
+static struct hook_status *by_program(const struct hooks *hooks, const char *program)
+{
+	for (size_t h = 0; h < hooks->count; h++)
+		if (!strcmp(program, hooks->status[h].hook->program))
+			return (struct hook_status *)&hooks->status[h];
+	return NULL;
+}
+
+static bool fits(const struct hook_status *status)
+{
+	const struct hook *hook = status->hook;
+
+	return (!hook->min_args && !hook->max_args) ||
+	       (status->args >= hook->min_args && status->args <= hook->max_args);
+}
+
+/* A stand-in comes after whom it stands in for, so one pass settles all. */
+static void settle(struct hooks *hooks)
+{
+	for (size_t h = 0; h < hooks->count; h++) {
+		struct hook_status *status = &hooks->status[h];
+		const char *first = status->hook->stands_in;
+		const struct hook_status *other = first ? by_program(hooks, first) : NULL;
+
+		if (status->state == HOOK_REFUSED)
+			continue;
+		if (status->args < 0)
+			status->state = HOOK_MISSING;
+		else if (!fits(status))
+			status->state = HOOK_OTHER_FORM;
+		else if (other && (other->state == HOOK_USED || other->state == HOOK_SPARE))
+			status->state = HOOK_SPARE;
+		else
+			status->state = HOOK_USED;
+	}
+}
+
+void hooks_probe(struct hooks *hooks, const struct btf *btf, const char *machine)
+{
+	static const char prefix[] = "btf_trace_";
+	__u32 n = btf__type_cnt(btf);
+	struct utsname name;
+
+	memset(hooks, 0, sizeof(*hooks));
+	if (!machine)
+		machine = uname(&name) ? "" : name.machine;
+	snprintf(hooks->machine, sizeof(hooks->machine), "%.*s", (int)sizeof(hooks->machine) - 1,
+		 machine);
+	hooks->count = TABLE;
+	for (size_t h = 0; h < TABLE; h++) {
+		hooks->status[h].hook = &table[h];
+		hooks->status[h].args = -1;
+	}
+	for (__u32 id = 1; id < n; id++) {
+		const struct btf_type *t = btf__type_by_id(btf, id);
+		const char *text;
+
+		if (!t || (!btf_is_typedef(t) && !btf_is_func(t)))
+			continue;
+		text = btf__name_by_offset(btf, t->name_off);
+		if (!text)
+			continue;
+		if (btf_is_func(t))
+			find_function(hooks, btf, text, t->type);
+		else if (!strncmp(text, prefix, sizeof(prefix) - 1))
+			find_tracepoint(hooks, btf, text + sizeof(prefix) - 1, t->type);
+	}
+	settle(hooks);
+}
+
+/* One of those that take STATUS's place, or whose place it takes, is used. */
+static bool replaced(const struct hooks *hooks, const struct hook_status *status)
+{
+	const char *head =
+		status->hook->stands_in ? status->hook->stands_in : status->hook->program;
+
+	for (size_t h = 0; h < hooks->count; h++) {
+		const struct hook_status *other = &hooks->status[h];
+
+		if (other->state == HOOK_USED &&
+		    (!strcmp(other->hook->program, head) ||
+		     (other->hook->stands_in && !strcmp(other->hook->stands_in, head))))
+			return true;
+	}
+	return false;
+}
+
+bool hooks_refuse(struct hooks *hooks, const char *program, const char *error)
+{
+	struct hook_status *status = by_program(hooks, program);
+
+	if (!status || status->state != HOOK_USED)
+		return false;
+	status->state = HOOK_REFUSED;
+	snprintf(status->error, sizeof(status->error), "%s", error);
+	settle(hooks);
+	return !status->hook->needed || replaced(hooks, status);
+}
+
+bool hooks_program_used(const struct hooks *hooks, const char *program)
+{
+	const struct hook_status *status = by_program(hooks, program);
+
+	return !status || status->state == HOOK_USED;
+}
+
+int hooks_needed(const struct hooks *hooks, struct iocom_err *err)
+{
+	for (size_t h = 0; h < hooks->count; h++) {
+		const struct hook_status *status = &hooks->status[h];
+
+		if (!status->hook->needed || replaced(hooks, status))
+			continue;
+		if (status->state == HOOK_REFUSED)
+			return iocom_err_set(err, -EOPNOTSUPP,
+					     "the kernel refused the monitor's program %s: %s",
+					     status->hook->program, status->error);
+		return iocom_err_set(err, -EOPNOTSUPP,
+				     "this kernel is too old for the monitor: its %s %s is %s; "
+				     "Linux 5.15 or newer is needed",
+				     hooks_kind_name(status->hook->kind), status->hook->name,
+				     status->args < 0 ? "missing" : "of another form");
+	}
+	return 0;
+}
+
+static size_t add(struct monitor_degraded *out, size_t size, size_t n, const struct hook *hook,
+		  const char *column, bool unknown)
+{
+	if (n < size)
+		out[n] = (struct monitor_degraded){column, hook->name, hook->without, unknown};
+	return n + 1;
+}
+
+size_t hooks_degraded(const struct hooks *hooks, struct monitor_degraded *out, size_t size)
+{
+	bool x86 = !strcmp(hooks->machine, "x86_64"), arm64 = !strcmp(hooks->machine, "aarch64");
+	size_t n = 0;
+
+	for (size_t h = 0; h < hooks->count; h++) {
+		const struct hook *hook = hooks->status[h].hook;
+
+		/* The head of a group speaks for all of it. */
+		if (hook->stands_in || replaced(hooks, &hooks->status[h]))
+			continue;
+		for (size_t i = 0; i < HOOK_DEGRADED_MAX && hook->unknown[i]; i++)
+			n = add(out, size, n, hook, hook->unknown[i], true);
+		for (size_t i = 0; i < HOOK_DEGRADED_MAX && hook->coarse[i]; i++)
+			n = add(out, size, n, hook, hook->coarse[i], false);
+	}
+	for (size_t p = 0; p < PROCESSORS; p++) {
+		if ((x86 && processors[p].fine_on_x86) || (arm64 && processors[p].fine_on_arm64))
+			continue;
+		if (n < size)
+			out[n] = processors[p].what;
+		n++;
+	}
+	return n;
+}
+
+const char *hooks_state_name(enum hook_state state)
+{
+	static const char *const names[] = {"used", "missing", "another form", "refused", "spare"};
+
+	return (size_t)state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
+}
+
+const char *hooks_kind_name(enum hook_kind kind)
+{
+	static const char *const names[] = {"tracepoint", "iterator", "function"};
+
+	return (size_t)kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "?";
+}
