@@ -38,6 +38,8 @@ struct build {
 	struct task_ref *tasks;
 	struct job_ref *jobs;
 	size_t njobs;
+	uint64_t unknown; /* counters that this kernel does not tell: bits, as sample_load.c has
+			     them */
 };
 
 /* Sets a member; takes VALUE, which may be NULL (-1 then). */
@@ -50,7 +52,9 @@ json_t *sample_text(const char *s);
 /* OBJECT, or NULL and OBJECT freed when RC tells of a failure. */
 json_t *sample_finish(json_t *object, int rc);
 
-/* All counters (LOAD may be NULL) and their rates. */
+/* Which counters the reading calls unknown, for `unknown`. */
+uint64_t sample_unknown(const struct monitor_sample *sample);
+/* All counters (LOAD may be NULL) and their rates; null where this kernel does not tell. */
 int sample_put_load(const struct build *b, json_t *object, const struct iocom_load *load,
 		    const struct iocom_load *delta);
 int sample_put_share(json_t *object, const struct share *share);
@@ -69,6 +73,7 @@ json_t *sample_disks(const struct build *b);
 json_t *sample_unattributed(const struct monitor_sample *s);
 /* With HELP: the sentences of those drops that happened. */
 json_t *sample_drops(const struct monitor_sample *s, bool help);
+json_t *sample_degraded(const struct monitor_sample *s);
 json_t *sample_cost(const struct monitor_sample *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What the monitor lost and what it costs. */
+/* What the monitor lost, what it cannot tell on this kernel, and what it costs. */
 #include "sample_build.h"
 
 #include "utf8.h"
@@ -18,6 +18,21 @@ json_t *sample_drops(const struct monitor_sample *s, bool help)
 			rc |= sample_put(object, d->name, sample_text(d->help));
 	}
 	return sample_finish(object, rc);
+}
+
+json_t *sample_degraded(const struct monitor_sample *s)
+{
+	json_t *array = json_array();
+	int rc = array ? 0 : -1;
+
+	for (size_t i = 0; i < s->ndegraded; i++) {
+		const struct monitor_degraded *d = &s->degraded[i];
+
+		rc |= json_array_append_new(array, json_pack("{s:s,s:s,s:s,s:b}", "column",
+							     d->column, "hook", d->hook, "why",
+							     d->why, "unknown", d->unknown));
+	}
+	return sample_finish(array, rc);
 }
 
 static json_t *program_json(const struct monitor_program *p)

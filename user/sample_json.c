@@ -115,6 +115,7 @@ static json_t *document(struct build *b)
 	rc |= sample_put(doc, "unattributed", sample_unattributed(s));
 	rc |= sample_put(doc, "drops", sample_drops(s, false));
 	rc |= sample_put(doc, "drops_help", sample_drops(s, true));
+	rc |= sample_put(doc, "degraded", sample_degraded(s));
 	rc |= sample_put(doc, "cost", sample_cost(s));
 	return sample_finish(doc, rc);
 }
@@ -125,6 +126,7 @@ json_t *sample_json(const struct monitor_sample *sample, const struct sample_jso
 	struct build b = {.sample = sample, .opt = o, .names = o->names};
 	json_t *doc = NULL;
 
+	b.unknown = sample_unknown(sample);
 	b.seconds = (double)sample->elapsed_ns / 1e9;
 	b.disk_bytes_per_s =
 		o->disk_mb_per_s > 0 ? o->disk_mb_per_s * 1e6 : sample_disk_speed(sample);

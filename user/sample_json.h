@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * A monitor reading as the document that `iocom top --json` prints: time_ns,
- * since_ns, node, tasks[], jobs[], disks[], unattributed, drops, cost.  Agent
- * and CLI print the same bytes from the same code.
+ * since_ns, node, tasks[], jobs[], disks[], unattributed, drops, degraded[], cost.
+ * A counter that this kernel does not tell is null.  Agent and CLI print the same
+ * bytes from the same code.
  */
 #ifndef IOCOM_SAMPLE_JSON_H
 #define IOCOM_SAMPLE_JSON_H

@@ -37,6 +37,7 @@ struct load_field {
 #define LOAD_FIELD(f) {#f, #f "_per_s", offsetof(struct iocom_load, f)},
 static const struct load_field load_fields[] = {LOAD_FIELDS(LOAD_FIELD)};
 #define NLOAD_FIELDS (sizeof(load_fields) / sizeof(load_fields[0]))
+_Static_assert(NLOAD_FIELDS <= 64, "one bit each");
 
 int sample_put(json_t *object, const char *key, json_t *value)
 {
@@ -105,6 +106,17 @@ struct share sample_share(const struct build *b, const struct iocom_load *delta)
 	return share;
 }
 
+uint64_t sample_unknown(const struct monitor_sample *sample)
+{
+	uint64_t unknown = 0;
+
+	for (size_t d = 0; d < sample->ndegraded; d++)
+		for (size_t i = 0; sample->degraded[d].unknown && i < NLOAD_FIELDS; i++)
+			if (!strcmp(load_fields[i].name, sample->degraded[d].column))
+				unknown |= 1ULL << i;
+	return unknown;
+}
+
 int sample_put_load(const struct build *b, json_t *object, const struct iocom_load *load,
 		    const struct iocom_load *delta)
 {
@@ -116,7 +128,8 @@ int sample_put_load(const struct build *b, json_t *object, const struct iocom_lo
 		uint64_t value;
 
 		memcpy(&value, at, sizeof(value));
-		rc |= sample_put(object, load_fields[i].name, sample_integer(value));
+		rc |= sample_put(object, load_fields[i].name,
+				 b->unknown >> i & 1 ? json_null() : sample_integer(value));
 	}
 	if (load)
 		rc |= sample_put(object, "cpu_ms", sample_real((double)load->cpu_ns / 1e6));
@@ -125,7 +138,9 @@ int sample_put_load(const struct build *b, json_t *object, const struct iocom_lo
 		uint64_t value;
 
 		memcpy(&value, at, sizeof(value));
-		rc |= sample_put(object, load_fields[i].rate, sample_real((double)value * per));
+		rc |= sample_put(object, load_fields[i].rate,
+				 b->unknown >> i & 1 ? json_null()
+						     : sample_real((double)value * per));
 	}
 	rc |= sample_put(object, "cpu_ms_per_s", sample_real((double)delta->cpu_ns / 1e6 * per));
 	return rc;

@@ -101,6 +101,45 @@ static void test_task_fields(void **state)
 	json_decref(doc);
 }
 
+/* What the kernel does not tell is null, never 0. */
+static void test_degraded(void **state)
+{
+	static const struct monitor_degraded degraded[] = {
+		{"sent_bytes", "sock_send_length", "no such tracepoint", true},
+		{"local_bytes", "sock_send_length", "half of it", false},
+		{"no_counter", "other", "a column elsewhere", true},
+	};
+	struct iocom_task task = {.pid = 77, .comm = "dd"};
+	struct monitor_sample sample = {.elapsed_ns = SECOND,
+					.tasks = &task,
+					.ntasks = 1,
+					.degraded = degraded,
+					.ndegraded = 3};
+	struct sample_json_options options = {.node = "n1", .cores = 2};
+	json_t *doc, *list;
+	const json_t *t;
+
+	(void)state;
+	task.load = heavy();
+	task.delta = heavy();
+	doc = sample_json(&sample, &options);
+	t = find(doc, "tasks", "pid", 77);
+	assert_true(json_is_null(json_object_get(t, "sent_bytes")));
+	assert_true(json_is_null(json_object_get(t, "sent_bytes_per_s")));
+	assert_true(
+		json_is_null(json_object_get(json_object_get(doc, "totals"), "sent_bytes_per_s")));
+	assert_true(number(t, "local_bytes") == 11 && number(t, "local_bytes_per_s") == 11);
+	assert_true(number(t, "sent_messages") == 7);
+	list = json_object_get(doc, "degraded");
+	assert_int_equal(json_array_size(list), 3);
+	assert_string_equal(string(json_array_get(list, 0), "column"), "sent_bytes");
+	assert_string_equal(string(json_array_get(list, 0), "hook"), "sock_send_length");
+	assert_string_equal(string(json_array_get(list, 0), "why"), "no such tracepoint");
+	assert_true(json_is_true(json_object_get(json_array_get(list, 0), "unknown")));
+	assert_true(json_is_false(json_object_get(json_array_get(list, 1), "unknown")));
+	json_decref(doc);
+}
+
 static void test_every_count_has_a_rate(void **state)
 {
 	struct iocom_task task = {.pid = 1};
@@ -464,6 +503,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_task_fields),
+		cmocka_unit_test(test_degraded),
 		cmocka_unit_test(test_every_count_has_a_rate),
 		cmocka_unit_test(test_sorted_by_share),
 		cmocka_unit_test(test_capacity_measured),
