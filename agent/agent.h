@@ -53,6 +53,10 @@ struct agent {
 	uint64_t sequence;	 /* of the last vector told */
 	uint64_t own_ns;	 /* when (CLOCK_BOOTTIME) */
 	uint64_t period_began_ns, sampled_ns;
+	uint64_t started_ns; /* CLOCK_BOOTTIME */
+	/* Of the last reading; the monitor's, rewritten in place by the next. */
+	const struct monitor_drop *drops;
+	size_t ndrops, ndegraded;
 	unsigned looks;
 
 	struct matrix matrix;

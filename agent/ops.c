@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What the CLI asks besides "place": nodes, jobs, explain, top, kill, record. */
+/* What the CLI asks besides "place": status, nodes, jobs, explain, top, kill, record. */
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent.h"
 #include "clients.h"
@@ -73,6 +74,27 @@ static void op_nodes(struct agent *a, struct client *c, const msgpack_object *re
 				 "time_ns", (json_int_t)clock_real_ns(), "period_ms",
 				 (json_int_t)a->self.period_ms, "nodes", nodes, "dropped", dropped,
 				 "counters", counters_json(a)));
+}
+
+/* --- status -------------------------------------------------------------------- */
+
+static void op_status(struct agent *a, struct client *c, const msgpack_object *request)
+{
+	json_t *drops = json_object();
+	size_t others = 0;
+
+	(void)request;
+	for (size_t i = 0; i < a->ndrops; i++)
+		json_object_set_new(drops, a->drops[i].name,
+				    json_integer((json_int_t)a->drops[i].count));
+	for (size_t i = 0; i < a->matrix.count; i++)
+		others += a->matrix.entries[i].alive;
+	client_json(c, json_pack("{s:i,s:s,s:s,s:i,s:f,s:b,s:I,s:I,s:o,s:o}", "version", 1, "iocom",
+				 IOCOM_VERSION, "node", a->set.name, "pid", (int)getpid(),
+				 "uptime_s", (double)(clock_boot_ns() - a->started_ns) / 1e9,
+				 "networked", settings_networked(&a->set), "others",
+				 (json_int_t)others, "degraded_columns", (json_int_t)a->ndegraded,
+				 "drops", drops, "counters", counters_json(a)));
 }
 
 /* --- jobs ---------------------------------------------------------------------- */
@@ -327,8 +349,9 @@ void ops_request(struct agent *a, struct client *c, const msgpack_object *reques
 		const char *op;
 		void (*handle)(struct agent *a, struct client *c, const msgpack_object *request);
 	} ops[] = {
-		{"nodes", op_nodes}, {"jobs", op_jobs}, {"explain", op_explain},
-		{"top", op_top},     {"kill", op_kill}, {"record", op_record},
+		{"status", op_status},	 {"nodes", op_nodes}, {"jobs", op_jobs},
+		{"explain", op_explain}, {"top", op_top},     {"kill", op_kill},
+		{"record", op_record},
 	};
 	char op[32] = "";
 

@@ -35,6 +35,9 @@ void tick_sample(struct agent *a)
 		return;
 	}
 	a->sampled_ns = clock_boot_ns();
+	a->drops = sample.drops;
+	a->ndrops = sample.ndrops;
+	a->ndegraded = sample.ndegraded;
 	ops = jobs_sampled(&a->jobs, &sample);
 	rc = vector_take(&a->measured, &sample, ops);
 	if (rc)
@@ -157,6 +160,7 @@ int tick_start(struct agent *a, struct iocom_err *err)
 
 	if (rc)
 		return rc;
+	a->started_ns = clock_boot_ns();
 	a->tick = (struct loop_timer){.fire = tick, .arg = a};
 	a->publish = (struct loop_timer){.fire = publish_now, .arg = a};
 	tick_sample(a);

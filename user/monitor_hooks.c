@@ -239,14 +239,12 @@ static void settle(struct hooks *hooks)
 
 		if (status->state == HOOK_REFUSED)
 			continue;
-		if (status->args < 0)
-			status->state = HOOK_MISSING;
-		else if (!fits(status))
-			status->state = HOOK_OTHER_FORM;
-		else if (other && (other->state == HOOK_USED || other->state == HOOK_SPARE))
+		if (other && other->state == HOOK_USED)
 			status->state = HOOK_SPARE;
+		else if (status->args < 0)
+			status->state = HOOK_MISSING;
 		else
-			status->state = HOOK_USED;
+			status->state = fits(status) ? HOOK_USED : HOOK_OTHER_FORM;
 	}
 }
 
@@ -375,7 +373,8 @@ size_t hooks_degraded(const struct hooks *hooks, struct monitor_degraded *out, s
 
 const char *hooks_state_name(enum hook_state state)
 {
-	static const char *const names[] = {"used", "missing", "another form", "refused", "spare"};
+	static const char *const names[] = {"used", "missing", "another form", "refused",
+					    "not needed"};
 
 	return (size_t)state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
 }

@@ -35,7 +35,7 @@ enum hook_state {
 	HOOK_MISSING,
 	HOOK_OTHER_FORM, /* it has another number of arguments */
 	HOOK_REFUSED,	 /* the kernel would not load or attach the program */
-	HOOK_SPARE,	 /* not needed: the hook it stands in for is used */
+	HOOK_SPARE,	 /* there or not: the hook it stands in for is used */
 };
 
 /* One row of the table.  All strings are static. */
@@ -86,7 +86,7 @@ int hooks_needed(const struct hooks *hooks, struct iocom_err *err);
  * A column is there once for each reason.  MONITOR_DEGRADED_MAX always suffice.
  */
 size_t hooks_degraded(const struct hooks *hooks, struct monitor_degraded *out, size_t size);
-/* "used", "missing", "another form", "refused", "spare". */
+/* "used", "missing", "another form", "refused", "not needed". */
 const char *hooks_state_name(enum hook_state state);
 /* "tracepoint", "iterator", "function". */
 const char *hooks_kind_name(enum hook_kind kind);

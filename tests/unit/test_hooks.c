@@ -135,7 +135,8 @@ static void test_newest_kernel_has_all(void **state)
 	for (size_t h = 0; h < hooks.count; h++)
 		if (strcmp(hooks.status[h].hook->program, "dirty_page") != 0)
 			assert_int_equal(hooks.status[h].state, HOOK_USED);
-	assert_int_equal(status(&hooks, "dirty_page")->state, HOOK_MISSING);
+	assert_int_equal(status(&hooks, "dirty_page")->state, HOOK_SPARE);
+	assert_int_equal(status(&hooks, "dirty_page")->args, -1);
 	assert_int_equal(status(&hooks, "process_exit")->args, 2);
 	assert_int_equal(status(&hooks, "sweep")->args, 0);
 }

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* `iocom doctor`: is all here that an agent needs, and what does this kernel not tell? */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "doctor.h"
+#include "listing.h"
+
+static const char help[] =
+	"usage: iocom doctor [--json] [--config FILE] [--run-dir DIR]\n"
+	"Looks at all that an agent needs: kernel, hooks and the columns that they feed,\n"
+	"configuration, directories, ports, munge, clock, criu, the running agent.\n"
+	"Changes nothing.  As root it really loads the monitor, and takes it down again.\n\n"
+	"  --json           one document\n"
+	"  --config FILE    the agent's configuration [/etc/iocom/iocom.conf]\n"
+	"  --run-dir DIR    the agent's directory\n\n"
+	"Exit status: 0 nothing is broken (degraded is not broken), 1 something is, 2 usage.\n";
+
+static void look(struct doctor *d)
+{
+	doctor_kernel(d);
+	doctor_limits(d);
+	doctor_config(d);
+	doctor_directories(d);
+	doctor_agent(d);
+	doctor_ports(d);
+	doctor_munge(d);
+	doctor_clock(d);
+	doctor_criu(d);
+}
+
+static int print(const json_t *report, bool json)
+{
+	const char *no_colour = getenv("NO_COLOR");
+	bool terminal = isatty(STDOUT_FILENO);
+	unsigned width = listing_width();
+
+	if (json)
+		return listing_print_json(report);
+	if (!terminal)
+		width = 0;
+	else if (width < 60 || width > 120)
+		width = width < 60 ? 60 : 120;
+	doctor_print(report, stdout, width, terminal && !(no_colour && *no_colour));
+	return fflush(stdout) ? 1 : 0;
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"json", no_argument, NULL, 'j'},
+		{"config", required_argument, NULL, 'c'},
+		{"run-dir", required_argument, NULL, 'r'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	struct doctor *d = calloc(1, sizeof(*d));
+	json_t *report = NULL;
+	bool json = false;
+	int c, rc = 0;
+
+	if (!d)
+		return 1;
+	d->root = geteuid() == 0;
+	d->path = getenv("PATH");
+	while (!rc && (c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (c == 'j')
+			json = true;
+		else if (c == 'c')
+			d->config = optarg;
+		else if (c == 'r')
+			d->run_dir = optarg;
+		else {
+			free(d);
+			return fputs(help, c == 'h' ? stdout : stderr), c == 'h' ? 0 : 2;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "iocom doctor: takes no argument '%s'\n", argv[optind]);
+		free(d);
+		return 2;
+	}
+	if (!doctor_init(d)) {
+		look(d);
+		report = doctor_report(d);
+	}
+	if (!report)
+		fprintf(stderr, "iocom doctor: out of memory\n");
+	rc = !report || print(report, json) || d->worst == DOCTOR_BROKEN;
+	json_decref(report);
+	doctor_deinit(d);
+	free(d);
+	return rc;
+}

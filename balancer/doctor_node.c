@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The configuration, the agent's directories, and the agent itself. */
+#include "doctor.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "listing.h"
+#include "pack.h"
+
+#define ANSWER_S	  5
+#define SPACE_BROKEN_MB	  16
+#define SPACE_DEGRADED_MB 256
+
+/* One step of a path: only root may change it. */
+static int trusted_part(const char *path, char *why, size_t size)
+{
+	struct stat st;
+
+	if (lstat(path, &st))
+		return -errno;
+	if (st.st_uid != 0)
+		snprintf(why, size, "%.200s belongs to user %u, not to root", path,
+			 (unsigned)st.st_uid);
+	/* In a sticky directory nobody may replace what is another's. */
+	else if ((st.st_mode & 022) && !(S_ISDIR(st.st_mode) && (st.st_mode & S_ISVTX)))
+		snprintf(why, size, "%.200s may be written by others (mode %o)", path,
+			 (unsigned)st.st_mode & 07777);
+	else
+		return 0;
+	return -EPERM;
+}
+
+int doctor_trusted(const char *path, char *why, size_t size)
+{
+	char real[PATH_MAX], part[PATH_MAX];
+	int rc;
+
+	why[0] = 0;
+	if (!realpath(path, real))
+		return -errno;
+	rc = trusted_part("/", why, size);
+	for (size_t i = 1; !rc && real[i - 1]; i++) {
+		if (real[i] && real[i] != '/')
+			continue;
+		memcpy(part, real, i);
+		part[i] = 0;
+		rc = trusted_part(part, why, size);
+	}
+	return rc;
+}
+
+/* --- configuration ---------------------------------------------------------------- */
+
+static bool load_settings(struct doctor *d, const char *file, struct iocom_err *err)
+{
+	char *argv[] = {(char *)"iocomd", (char *)"--config", (char *)file, NULL};
+
+	memset(&d->set, 0, sizeof(d->set));
+	return config_load(&settings_program, file ? 3 : 1, argv, &d->set, err) == 0 &&
+	       settings_complete(&d->set, err) == 0;
+}
+
+/* What holds where the configuration cannot be read: nothing of it. */
+static void defaults(struct doctor *d)
+{
+	for (size_t i = 0; i < settings_program.nkeys; i++) {
+		const struct config_key *key = &settings_program.keys[i];
+
+		if (key->fallback)
+			config_set(&settings_program, key->name, key->fallback, &d->set, NULL);
+	}
+}
+
+void doctor_config(struct doctor *d)
+{
+	const char *file = d->config ? d->config : settings_program.file;
+	struct iocom_err err = {0};
+	char why[512];
+
+	if (!d->config && access(file, F_OK)) {
+		d->configured = load_settings(d, NULL, &err);
+		doctor_add(d, "config", d->configured ? DOCTOR_OK : DOCTOR_BROKEN, NULL, "%s",
+			   d->configured ? "no file, so the defaults: this machine alone"
+					 : err.text);
+	} else if (!d->root && access(file, R_OK) && errno == EACCES) {
+		doctor_add(d, "config", DOCTOR_SKIPPED, "run `iocom doctor` as root",
+			   "%s is not yours to read", file);
+	} else {
+		d->configured = load_settings(d, file, &err);
+		if (!d->configured)
+			doctor_add(d, "config", DOCTOR_BROKEN, NULL, "%s", err.text);
+		else if (doctor_trusted(file, why, sizeof(why)) == -EPERM)
+			doctor_add(d, "config", DOCTOR_BROKEN,
+				   "iocomd runs as root by what it says: chown root, chmod go-w",
+				   "%s", why);
+		else
+			doctor_add(d, "config", DOCTOR_OK, NULL, "%s: node %s, %s", file,
+				   d->set.name,
+				   settings_networked(&d->set) ? "in a cluster" : "alone");
+	}
+	if (!d->configured) {
+		memset(&d->set, 0, sizeof(d->set));
+		defaults(d);
+	}
+	if (!d->run_dir)
+		d->run_dir = getenv("IOCOM_RUN_DIR") ? client_run_dir(NULL) : d->set.run_dir;
+}
+
+/* --- directories ---------------------------------------------------------------- */
+
+static void check_directory(struct doctor *d, const char *check, const char *path, bool secret)
+{
+	char why[512];
+	struct stat st;
+	int rc;
+
+	if (stat(path, &st)) {
+		if (errno == ENOENT)
+			doctor_add(d, check, DOCTOR_OK, NULL, "%s: not there yet, iocomd makes it",
+				   path);
+		else if (errno == EACCES && !d->root)
+			doctor_add(d, check, DOCTOR_SKIPPED, NULL, "%s: only root may look", path);
+		else
+			doctor_add(d, check, DOCTOR_BROKEN, NULL, "%s: %s", path, strerror(errno));
+		return;
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		doctor_add(d, check, DOCTOR_BROKEN, "remove it, iocomd makes a directory",
+			   "%s is no directory", path);
+		return;
+	}
+	rc = doctor_trusted(path, why, sizeof(why));
+	if (rc == -EPERM)
+		doctor_add(d, check, DOCTOR_BROKEN, "chown root, chmod go-w", "%s", why);
+	else if (rc && rc != -EACCES)
+		doctor_add(d, check, DOCTOR_BROKEN, NULL, "%s: %s", path, strerror(-rc));
+	else if (secret && (st.st_mode & 077))
+		doctor_add(d, check, DOCTOR_DEGRADED, "chmod 700",
+			   "%s: others may look into it (mode %o)", path,
+			   (unsigned)st.st_mode & 07777);
+	else
+		doctor_add(d, check, DOCTOR_OK, NULL, "%s: root's, mode %o", path,
+			   (unsigned)st.st_mode & 07777);
+}
+
+static void check_space(struct doctor *d, const char *path)
+{
+	char at[SETTINGS_PATH_MAX];
+	struct statvfs fs;
+	json_t *check;
+	double mb;
+
+	/* Where it is not made yet: what holds it. */
+	snprintf(at, sizeof(at), "%s", path);
+	while (statvfs(at, &fs)) {
+		char *slash = strrchr(at, '/');
+
+		if (errno != ENOENT || !slash || slash == at) {
+			doctor_add(d, "space", DOCTOR_SKIPPED, NULL, "%s: %s", at, strerror(errno));
+			return;
+		}
+		*slash = 0;
+	}
+	mb = (double)fs.f_bavail * (double)fs.f_frsize / 1e6;
+	check = doctor_add(d, "space",
+			   mb < SPACE_BROKEN_MB || (fs.f_files && !fs.f_favail) ? DOCTOR_BROKEN
+			   : mb < SPACE_DEGRADED_MB				? DOCTOR_DEGRADED
+										: DOCTOR_OK,
+			   mb < SPACE_DEGRADED_MB ? "make room, or lower keep_jobs" : NULL,
+			   "%.0f MB and %" PRIu64 " files free for the job journal in %s", mb,
+			   (uint64_t)fs.f_favail, at);
+	json_object_set_new(check, "free_mb", json_real(mb));
+}
+
+void doctor_directories(struct doctor *d)
+{
+	check_directory(d, "run-dir", d->run_dir, false);
+	check_directory(d, "state-dir", d->set.state_dir, true);
+	check_space(d, d->set.state_dir);
+}
+
+/* --- agent ------------------------------------------------------------------------ */
+
+static int ask_status(const char *run_dir, json_t **answer, struct iocom_err *err)
+{
+	struct timeval limit = {.tv_sec = ANSWER_S};
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	int fd, rc = client_connect(run_dir, &fd, err);
+
+	if (rc)
+		return rc;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	pack_begin(&pk, &buffer, 2);
+	pack_str(&pk, "op", "status");
+	pack_u64(&pk, "v", 1);
+	rc = client_request(fd, buffer.data, buffer.size, answer, err);
+	msgpack_sbuffer_destroy(&buffer);
+	close(fd);
+	if (rc == -EAGAIN)
+		iocom_err_set(err, rc, "the agent at %s accepts but does not answer within %d s",
+			      run_dir, ANSWER_S);
+	return rc;
+}
+
+/* "name count" of all that was lost; 0 when nothing was. */
+static size_t lost(const json_t *drops, char *out, size_t size)
+{
+	json_t *map = (json_t *)drops, *count;
+	size_t n = 0, at = 0;
+	const char *name;
+
+	out[0] = 0;
+	json_object_foreach (map, name, count) {
+		if (json_integer_value(count) <= 0)
+			continue;
+		if (at < size)
+			at += (size_t)snprintf(out + at, size - at, "%s%s %" JSON_INTEGER_FORMAT,
+					       n ? ", " : "", name, json_integer_value(count));
+		n++;
+	}
+	return n;
+}
+
+static void told(struct doctor *d, json_t *answer)
+{
+	const char *version = listing_string(answer, "iocom");
+	char span[32], drops[512];
+	json_t *check;
+
+	listing_span(span, sizeof(span), listing_number(answer, "uptime_s") * 1000);
+	d->agent_pid = (pid_t)listing_number(answer, "pid");
+	if (strcmp(version, IOCOM_VERSION) != 0)
+		check = doctor_add(d, "agent", DOCTOR_DEGRADED, "restart the agent",
+				   "node %s runs iocomd %s, this is iocom %s",
+				   listing_string(answer, "node"), version, IOCOM_VERSION);
+	else
+		check = doctor_add(d, "agent", DOCTOR_OK, NULL,
+				   "node %s, iocomd %s, pid %d, up %s, hears %.0f others",
+				   listing_string(answer, "node"), version, (int)d->agent_pid, span,
+				   listing_number(answer, "others"));
+	json_object_set(check, "status", answer);
+	if (lost(json_object_get(answer, "drops"), drops, sizeof(drops)))
+		doctor_add(d, "drops", DOCTOR_DEGRADED, "iocom-top(1), JSON, says what each means",
+			   "the agent could not count everything: %s", drops);
+	else
+		doctor_add(d, "drops", DOCTOR_OK, NULL, "the agent has lost nothing");
+}
+
+void doctor_agent(struct doctor *d)
+{
+	struct iocom_err err = {0};
+	json_t *answer = NULL;
+	int rc = ask_status(d->run_dir, &answer, &err);
+
+	if (!rc)
+		told(d, answer);
+	else if (rc == -ENOENT || rc == -ECONNREFUSED || rc == -EACCES)
+		doctor_add(d, "agent", DOCTOR_SKIPPED, NULL, "%s", err.text);
+	else
+		doctor_add(d, "agent", rc == -EIO ? DOCTOR_DEGRADED : DOCTOR_BROKEN,
+			   rc == -EIO ? NULL : "restart the agent", "%s", err.text);
+	json_decref(answer);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What iocom relies on besides the kernel: MUNGE, the clock, criu. */
+#include "doctor.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <munge.h>
+#include <signal.h>
+#include <spawn.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/timex.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <fcntl.h>
+
+#define TOOL_LIMIT_MS 20000
+#define CLOCK_GOOD_MS 100.0
+
+static double now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* --- MUNGE ------------------------------------------------------------------------ */
+
+/* A credential made and opened again, as this user.  0 or -EIO with the sentence. */
+static int round_trip(const char *socket, struct iocom_err *err)
+{
+	static const char text[] = "iocom doctor";
+	munge_ctx_t ctx = munge_ctx_create();
+	char *credential = NULL;
+	void *payload = NULL;
+	munge_err_t rc = ctx ? EMUNGE_SUCCESS : EMUNGE_NO_MEMORY;
+	bool same = false;
+	uid_t uid = 0;
+	gid_t gid;
+	int length = 0;
+
+	if (rc == EMUNGE_SUCCESS && *socket)
+		rc = munge_ctx_set(ctx, MUNGE_OPT_SOCKET, socket);
+	if (rc == EMUNGE_SUCCESS)
+		rc = munge_encode(&credential, ctx, text, sizeof(text));
+	if (rc == EMUNGE_SUCCESS)
+		rc = munge_decode(credential, ctx, &payload, &length, &uid, &gid);
+	if (rc != EMUNGE_SUCCESS)
+		iocom_err_set(err, -EIO, "%s",
+			      ctx && munge_ctx_strerror(ctx) ? munge_ctx_strerror(ctx)
+							     : munge_strerror(rc));
+	else
+		same = length == sizeof(text) && !memcmp(payload, text, sizeof(text)) &&
+		       uid == geteuid();
+	if (rc == EMUNGE_SUCCESS && !same)
+		iocom_err_set(err, -EIO, "munged gave back another credential than it was given");
+	free(credential);
+	free(payload);
+	munge_ctx_destroy(ctx);
+	return same ? 0 : -EIO;
+}
+
+void doctor_munge(struct doctor *d)
+{
+	const char *socket = d->set.munge_socket;
+	bool needed = d->configured && settings_networked(&d->set);
+	struct iocom_err err = {0};
+	double began = now_ms(), ms;
+
+	if (!round_trip(socket, &err)) {
+		ms = now_ms() - began;
+		json_object_set_new(doctor_add(d, "munge", DOCTOR_OK, NULL,
+					       "munged makes and opens credentials (%.1f ms)", ms),
+				    "round_trip_ms", json_real(ms));
+	} else if (needed || *socket) {
+		doctor_add(d, "munge", DOCTOR_BROKEN,
+			   "install it, give all nodes the same key, systemctl start munge", "%s",
+			   err.text);
+	} else {
+		doctor_add(d, "munge", DOCTOR_SKIPPED, NULL,
+			   "munged does not answer; a node alone does not need it");
+	}
+}
+
+/* --- clock ------------------------------------------------------------------------ */
+
+void doctor_clock(struct doctor *d)
+{
+	struct timex t = {0};
+	int state = adjtimex(&t);
+	bool cluster = d->configured && settings_networked(&d->set);
+	double offset = (double)t.offset / (t.status & STA_NANO ? 1e6 : 1e3);
+	json_t *check;
+
+	if (state < 0) {
+		doctor_add(d, "clock", DOCTOR_SKIPPED, NULL, "the kernel does not tell: %s",
+			   strerror(errno));
+		return;
+	}
+	if (t.status & STA_UNSYNC || state == TIME_ERROR)
+		check = doctor_add(d, "clock", cluster ? DOCTOR_DEGRADED : DOCTOR_OK,
+				   cluster ? "run chrony or ntpd on all nodes" : NULL,
+				   "not synchronised%s",
+				   cluster ? ": credentials are refused when clocks differ"
+					   : "; a node alone does not need it");
+	else
+		check = doctor_add(d, "clock",
+				   cluster && (offset > CLOCK_GOOD_MS || offset < -CLOCK_GOOD_MS)
+					   ? DOCTOR_DEGRADED
+					   : DOCTOR_OK,
+				   NULL, "synchronised: %.3f ms off, error at most %.1f ms", offset,
+				   (double)t.maxerror / 1e3);
+	json_object_set_new(check, "synchronised", json_boolean(!(t.status & STA_UNSYNC)));
+	json_object_set_new(check, "offset_ms", json_real(offset));
+}
+
+/* --- criu ------------------------------------------------------------------------- */
+
+/* Reads what PID says until it ends or time is up; then it is gone.  Its wait status. */
+static int collect(pid_t pid, int fd, char *out, size_t size)
+{
+	double until = now_ms() + TOOL_LIMIT_MS;
+	size_t at = 0;
+	int status = -1;
+
+	for (;;) {
+		struct pollfd ready = {.fd = fd, .events = POLLIN};
+		double left = until - now_ms();
+		char drain[512];
+		ssize_t n;
+
+		if (left <= 0 || (poll(&ready, 1, (int)left) < 0 && errno != EINTR))
+			break;
+		if (!ready.revents)
+			continue;
+		n = read(fd, drain, sizeof(drain));
+		if (n <= 0)
+			break;
+		for (ssize_t i = 0; i < n && at + 1 < size; i++)
+			out[at++] = drain[i];
+	}
+	out[at] = 0;
+	/* Whoever still holds the pipe, or hangs, goes with its group. */
+	if (now_ms() >= until)
+		kill(-pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status;
+}
+
+/* Runs PROGRAM ARGUMENT with an empty environment.  Its wait status; -1: not started. */
+static int run_tool(const char *program, const char *argument, char *out, size_t size)
+{
+	char *argv[] = {(char *)program, (char *)argument, NULL};
+	char *environment[] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"LC_ALL=C",
+			       NULL};
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	int pipes[2], rc, status = -1;
+	pid_t pid;
+
+	out[0] = 0;
+	if (pipe2(pipes, O_CLOEXEC))
+		return -1;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&actions, pipes[1], 1);
+	posix_spawn_file_actions_adddup2(&actions, pipes[1], 2);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+	rc = posix_spawn(&pid, program, &actions, &attributes, argv, environment);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	close(pipes[1]);
+	if (!rc)
+		status = collect(pid, pipes[0], out, size);
+	close(pipes[0]);
+	return status;
+}
+
+static void first_line(char *text)
+{
+	text[strcspn(text, "\n")] = 0;
+}
+
+/* DIRECTORY/criu, when that is a program.  Result: 0 none, 1 found. */
+static bool criu_in(const char *directory, size_t length, char out[PATH_MAX])
+{
+	struct stat st;
+	int n = snprintf(out, PATH_MAX, "%.*s/criu", length ? (int)length : 1,
+			 length ? directory : ".");
+
+	return n > 0 && n < PATH_MAX && !stat(out, &st) && S_ISREG(st.st_mode) &&
+	       (st.st_mode & 0111);
+}
+
+/* As the shell looks, then where it lies although an ordinary PATH does not lead there. */
+static bool find_criu(const struct doctor *d, char out[PATH_MAX])
+{
+	static const char *const places[] = {"/usr/sbin", "/usr/local/sbin", "/sbin", "/usr/bin"};
+
+	for (const char *at = d->path; at && *at;) {
+		size_t n = strcspn(at, ":");
+
+		if (criu_in(at, n, out))
+			return true;
+		at += n + (at[n] == ':');
+	}
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (criu_in(places[i], strlen(places[i]), out))
+			return true;
+	return false;
+}
+
+static void try_criu(struct doctor *d, const char *program)
+{
+	char version[512], said[2048];
+	int status = run_tool(program, "--version", version, sizeof(version));
+
+	first_line(version);
+	if (status) {
+		doctor_add(d, "criu", DOCTOR_DEGRADED, "reinstall it",
+			   "%s --version failed: %.200s", program, version);
+		return;
+	}
+	if (!d->root) {
+		doctor_add(d, "criu", DOCTOR_OK, "root can ask `criu check`", "%s: %.100s", program,
+			   version);
+		return;
+	}
+	status = run_tool(program, "check", said, sizeof(said));
+	first_line(said);
+	if (status)
+		doctor_add(d, "criu", DOCTOR_DEGRADED, "running jobs cannot be moved",
+			   "%s (%.100s) says that this kernel lacks something: %.300s", program,
+			   version, said);
+	else
+		doctor_add(d, "criu", DOCTOR_OK, NULL, "%s: %.100s; its check passes", program,
+			   version);
+}
+
+void doctor_criu(struct doctor *d)
+{
+	char program[PATH_MAX], why[512];
+	int rc;
+
+	if (!find_criu(d, program)) {
+		doctor_add(d, "criu", DOCTOR_SKIPPED, NULL,
+			   "not installed; placing jobs does not need it");
+		return;
+	}
+	/* What others can change, or another directory would change, is never run. */
+	if (program[0] != '/') {
+		snprintf(why, sizeof(why), "%.200s is found by a relative entry of PATH", program);
+		rc = -EPERM;
+	} else {
+		rc = doctor_trusted(program, why, sizeof(why));
+	}
+	if (rc == -EPERM)
+		doctor_add(d, "criu", d->root ? DOCTOR_BROKEN : DOCTOR_DEGRADED,
+			   "not run; install the distribution's, correct PATH", "not trusted: %s",
+			   why);
+	else if (rc)
+		doctor_add(d, "criu", DOCTOR_DEGRADED, NULL, "%s: %s", program, strerror(-rc));
+	else
+		try_criu(d, program);
+}
