@@ -44,13 +44,18 @@ json_t *doctor_add(struct doctor *d, const char *check, enum doctor_state state,
 		d->worst = state;
 	object = json_pack("{s:s,s:s,s:s,s:s?}", "check", check, "state", state_names[state],
 			   "says", clean, "advice", advice);
-	return json_array_append_new(d->checks, object) ? NULL : object;
+	if (!json_array_append_new(d->checks, object))
+		return object;
+	d->failed = true;
+	return NULL;
 }
 
 json_t *doctor_report(const struct doctor *d)
 {
 	struct timespec now;
 
+	if (d->failed)
+		return NULL;
 	clock_gettime(CLOCK_REALTIME, &now);
 	/* Not root, and all that was looked at is good: that is "ok", too. */
 	return json_pack("{s:i,s:s,s:I,s:s,s:b,s:O,s:O,s:O}", "version", 1, "iocom", IOCOM_VERSION,

@@ -36,6 +36,7 @@ struct doctor {
 	bool configured;     /* `set` is what iocomd would use */
 	pid_t agent_pid;     /* of the agent that answered; 0: none */
 	enum doctor_state worst;
+	bool failed;			   /* out of memory for a line: there is no report */
 	json_t *checks, *hooks, *degraded; /* arrays of the report */
 };
 

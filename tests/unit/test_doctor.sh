@@ -1,0 +1,280 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# `iocom doctor` on this machine: as root and as nobody, with everything in order and
+# with each thing broken in turn.
+set -uo pipefail
+here=$(cd "$(dirname "$0")/../.." && pwd)
+# shellcheck source=tests/lib/tap.sh disable=SC1091
+. "$here/tests/lib/tap.sh"
+build=${IOCOM_BUILD:-$here/build}
+[ "$(id -u)" -eq 0 ] || tap_skip_all "needs root (owners of files, eBPF)"
+
+dir=$(mktemp -d /tmp/iocom-doctor-XXXXXX)
+chmod 755 "$dir"
+pids=()
+cleanup() {
+	[ ${#pids[@]} -eq 0 ] || kill "${pids[@]}" 2>/dev/null
+	wait
+	rm -rf "$dir"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+unset IOCOM_RUN_DIR NO_COLOR
+# A copy that nobody can reach; and nothing of the machine's own agent.
+install -m 755 "$build/iocom" "$dir/iocom"
+mkdir "$dir/run" "$dir/bin"
+mkdir -m 700 "$dir/state"
+config=$dir/iocom.conf
+port=$((20000 + $$ % 12000))
+configure() { # LINE...
+	{
+		echo "[iocom]"
+		echo "name = d1"
+		echo "run_dir = $dir/run"
+		echo "state_dir = $dir/state"
+		printf '%s\n' "$@"
+	} >"$config"
+}
+# The report goes to $dir/json, what is said to $dir/err.
+doctor() { "$dir/iocom" doctor --json --config "$config" "$@" >"$dir/json" 2>"$dir/err"; }
+state() { jq -r --arg c "$1" '.checks[] | select(.check == $c) | .state' "$dir/json"; }
+says() { jq -r --arg c "$1" '.checks[] | select(.check == $c) | .says' "$dir/json"; }
+until_true() {
+	for _ in $(seq 200); do
+		"$@" >/dev/null 2>&1 && return
+		sleep 0.05
+	done
+	return 1
+}
+
+# --- all in order
+configure
+doctor
+tap_is "root: nothing is broken" "$?" 0
+tap_is "one document" "$(jq -s length "$dir/json")" 1
+tap_is "it says who asks" "$(jq .root "$dir/json")" true
+for check in kernel btf cgroup config run-dir state-dir; do
+	tap_is "$check is ok" "$(state $check)" ok
+done
+tap_is "kernel" "$(jq -r '.checks[] | select(.check == "kernel") | .release' "$dir/json")" "$(uname -r)"
+if [ -e /sys/kernel/btf/vmlinux ]; then
+	tap_is "the monitor was really loaded" "$(state monitor)" ok
+	tap_like "and read" "$(says monitor)" 'loads and attaches [0-9]+ programs; first reading after [0-9]+ ms'
+fi
+tap_is "every column that is not exact has a reason" \
+	"$(jq '[.degraded[] | select(.column == "" or .why == "" or .hook == "")] | length' "$dir/json")" 0
+tap_is "the block layer's hook feeds what tasks read" \
+	"$(jq -r '.hooks[] | select(.hook == "block_bio_queue") | .columns | index("explicit_read_bytes") != null' "$dir/json")" true
+tap_is "no peers: no ports" "$(state port)" skipped
+hooks=$(jq -c '[.hooks[] | {hook, state}]' "$dir/json")
+
+as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+as_nobody "$dir/iocom" doctor --json --config "$config" >"$dir/json" 2>"$dir/err"
+tap_is "nobody: nothing is broken" "$?" 0
+tap_is "nobody: the monitor is skipped" "$(state monitor)" skipped
+tap_is "nobody: sees the same hooks" "$(jq -c '[.hooks[] | {hook, state}]' "$dir/json")" "$hooks"
+tap_is "nobody: the configuration" "$(state config)" ok
+chmod 600 "$config"
+as_nobody "$dir/iocom" doctor --json --config "$config" >"$dir/json" 2>"$dir/err"
+tap_is "nobody: a secret configuration is skipped" "$? $(state config)" "0 skipped"
+
+# --- text
+text=$("$dir/iocom" doctor --config "$config")
+tap_is "a pipe gets no colour" "$(printf %s "$text" | grep -c $'\033')" 0
+tap_like "one line a check" "$text" '^ok +kernel +Linux '
+terminal() { script -qec "stty cols 80; $1 $dir/iocom doctor --config $config" /dev/null | tr -d '\r'; }
+tap_like "a terminal gets colour" "$(terminal "" | head -n 1)" $'^\033\\[32mok'
+out=$(terminal "NO_COLOR=1")
+tap_is "NO_COLOR" "$(printf %s "$out" | grep -c $'\033')" 0
+tap_is "80 columns are enough" "$(printf '%s\n' "$out" | awk 'length > 80' | grep -vc '/[^ ]*$')" 0
+
+# --- configuration
+configure "port = many"
+doctor
+tap_is "bad configuration: broken" "$? $(state config)" "1 broken"
+tap_like "bad configuration: where" "$(says config)" "iocom.conf:5: .*number"
+tap_is "bad configuration: ports unknown" "$(state port)" skipped
+configure
+chmod 666 "$config"
+doctor
+tap_is "others may write it: broken" "$? $(state config)" "1 broken"
+tap_like "others may write it: said" "$(says config)" 'may be written by others \(mode 666\)'
+chmod 644 "$config"
+chown nobody "$config"
+doctor
+tap_is "another's: broken" "$? $(state config)" "1 broken"
+tap_like "another's: said" "$(says config)" 'belongs to user 65534'
+chown root "$config"
+"$dir/iocom" doctor --json --config "$dir/nowhere" >"$dir/json" 2>"$dir/err"
+tap_is "no such file: broken" "$? $(state config)" "1 broken"
+
+# --- directories
+chmod 755 "$dir/state"
+doctor
+tap_is "others look into the journal: degraded, not broken" "$? $(state state-dir)" "0 degraded"
+chmod 777 "$dir/state"
+doctor
+tap_is "others write into it: broken" "$? $(state state-dir)" "1 broken"
+rmdir "$dir/state"
+doctor
+tap_is "not made yet: ok" "$? $(state state-dir) $(state space)" "0 ok ok"
+touch "$dir/state"
+doctor
+tap_is "no directory: broken" "$? $(state state-dir)" "1 broken"
+rm "$dir/state"
+mkdir -m 700 "$dir/state" "$dir/full"
+if mount -t tmpfs -o size=4m tmpfs "$dir/full" 2>/dev/null; then
+	sed -i "s|^state_dir.*|state_dir = $dir/full/state|" "$config"
+	doctor
+	tap_is "a disk that is nearly full: broken" "$? $(state space)" "1 broken"
+	umount "$dir/full"
+else
+	tap_skip "a disk that is nearly full: broken" "cannot mount"
+fi
+
+# --- munge
+mkdir "$dir/munge"
+configure "listen = 127.0.0.1" "port = $port" "munge_socket = $dir/munge/socket"
+doctor
+tap_is "no munged in a cluster: broken" "$? $(state munge)" "1 broken"
+tap_like "no munged: said" "$(says munge)" "$dir/munge/socket"
+touch "$dir/munge/socket"
+doctor
+tap_is "something else at its socket: broken" "$? $(state munge)" "1 broken"
+rm "$dir/munge/socket"
+if command -v munged >/dev/null; then
+	(umask 077 && head -c 128 /dev/urandom >"$dir/munge/key")
+	munged --foreground --force --key-file="$dir/munge/key" --socket="$dir/munge/socket" \
+		--pid-file="$dir/munge/pid" --log-file="$dir/munge/log" \
+		--seed-file="$dir/munge/seed" >/dev/null 2>&1 &
+	pids+=($!)
+	until_true test -S "$dir/munge/socket"
+	doctor
+	tap_is "munged answers: ok" "$? $(state munge)" "0 ok"
+else
+	tap_skip "munged answers: ok" "munged is not installed"
+fi
+
+# --- ports
+for check in port port+1 port+2; do
+	tap_is "$check is free" "$(state $check)" ok
+done
+cat >"$dir/listen.py" <<'END'
+import socket, sys, time
+kind, where = sys.argv[1:]
+if kind == "tcp":
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(("127.0.0.1", int(where)))
+else:
+    s = socket.socket(socket.AF_UNIX)
+    s.bind(where)
+s.listen(8)
+print("ready", flush=True)
+time.sleep(300)
+END
+listen() { # KIND WHERE: sets `listener`
+	python3 "$dir/listen.py" "$@" >"$dir/listening" &
+	listener=$!
+	pids+=("$listener")
+	until_true test -s "$dir/listening"
+}
+listen tcp $((port + 1))
+doctor
+tap_is "a port of somebody else: broken" "$? $(state port) $(state port+1) $(state port+2)" "1 ok broken ok"
+tap_like "a port of somebody else: whose" "$(says port+1)" "in use by python[0-9.]*, pid $listener"
+as_nobody "$dir/iocom" doctor --json --config "$config" >"$dir/json"
+tap_is "nobody: does not see whose" "$(state port+1)" skipped
+kill "$listener" && wait "$listener" 2>/dev/null
+configure "listen = 192.0.2.77" "munge_socket = $dir/munge/socket"
+doctor
+tap_is "an address that is not here: broken" "$? $(state port)" "1 broken"
+tap_like "an address that is not here: said" "$(says port)" 'no address 192.0.2.77'
+
+# --- criu: run only when root alone can change it
+configure
+fake_criu() { # DIRECTORY EXIT-OF-CHECK
+	mkdir -p "$1"
+	cat >"$1/criu" <<END
+#!/bin/sh
+echo "\$1" >>$dir/ran
+[ "\$1" != --version ] || { echo "Version: 3.99"; exit 0; }
+echo "the check says so"
+exit $2
+END
+	chmod 755 "$1/criu"
+	rm -f "$dir/ran"
+}
+path=$PATH
+fake_criu "$dir/bin" 0
+PATH=$dir/bin:$path doctor
+tap_is "criu: ok" "$? $(state criu)" "0 ok"
+tap_like "criu: version" "$(says criu)" 'Version: 3.99; its check passes'
+fake_criu "$dir/bin" 1
+PATH=$dir/bin:$path doctor
+tap_is "criu's check fails: degraded" "$? $(state criu)" "0 degraded"
+tap_like "criu's check fails: said" "$(says criu)" 'the check says so'
+fake_criu "$dir/bin" 0
+chmod 775 "$dir/bin/criu"
+PATH=$dir/bin:$path doctor
+tap_is "a criu that others may write: broken" "$? $(state criu)" "1 broken"
+chmod 755 "$dir/bin/criu"
+chown nobody "$dir/bin"
+PATH=$dir/bin:$path doctor
+tap_is "a criu in another's directory: broken" "$? $(state criu)" "1 broken"
+chown root "$dir/bin"
+chown nobody "$dir/bin/criu"
+PATH=$dir/bin:$path doctor
+tap_is "another's criu: broken" "$? $(state criu)" "1 broken"
+tap_like "another's criu: said" "$(says criu)" 'not trusted: .*/bin/criu belongs to user 65534'
+chown root "$dir/bin/criu"
+for relative in . ""; do
+	(cd "$dir/bin" && PATH=$relative:$path doctor; echo "$? $(state criu)" >"$dir/result")
+	tap_is "criu by PATH='$relative:': broken" "$(cat "$dir/result")" "1 broken"
+done
+tap_is "no criu that is not trusted was run" "$(cat "$dir/ran" 2>/dev/null)" ""
+ln -s "$dir/bin/criu" "$dir/full/criu"
+chmod 777 "$dir/bin"
+PATH=$dir/full:$path doctor
+tap_is "a link does not hide it: broken" "$? $(state criu)" "1 broken"
+chmod 755 "$dir/bin"
+printf '#!/bin/sh\nexec sleep 60\n' >"$dir/bin/criu"
+PATH=$dir/bin:$path doctor
+tap_is "a criu that hangs is ended: degraded" "$? $(state criu)" "0 degraded"
+tap_like "a criu that hangs: said" "$(says criu)" 'no end within'
+rm "$dir/bin/criu"
+
+# --- the agent
+tap_is "no agent: skipped" "$(state agent)" skipped
+listen unix "$dir/run/iocom.sock"
+doctor
+tap_is "an agent that does not answer: broken" "$? $(state agent)" "1 broken"
+kill "$listener" && wait "$listener" 2>/dev/null
+rm -f "$dir/run/iocom.sock"
+if command -v munged >/dev/null && [ -e /sys/kernel/btf/vmlinux ]; then
+	configure "listen = 127.0.0.1" "port = $port" "munge_socket = $dir/munge/socket"
+	"$build/iocomd" --config "$config" >"$dir/agent.log" 2>&1 &
+	agent=$!
+	pids+=("$agent")
+	until_true test -S "$dir/run/iocom.sock"
+	until_true "$dir/iocom" nodes --run-dir "$dir/run"
+	doctor
+	tap_is "an agent: ok" "$? $(state agent)" "0 ok"
+	tap_like "an agent: which" "$(says agent)" "node d1, iocomd .*, pid $agent, up "
+	tap_is "an agent: its losses" "$(state drops)" ok
+	tap_like "its ports are its own" "$(says port) $(says port+1) $(says port+2)" \
+		"$port .* in use by iocomd, pid $agent.*$((port + 1)) .* pid $agent.*$((port + 2)) .* pid $agent"
+	as_nobody "$dir/iocom" doctor --json --config "$config" >"$dir/json"
+	tap_is "nobody: asks the agent, too" "$? $(state agent)" "0 ok"
+	kill "$agent" && wait "$agent" 2>/dev/null
+else
+	tap_skip "an agent: ok" "needs munged and BTF"
+fi
+
+# --- usage
+for bad in "operand" "--nonsense" "--config"; do
+	"$dir/iocom" doctor "$bad" >/dev/null 2>&1
+	tap_is "'$bad': usage" "$?" 2
+done
+tap_like "help" "$("$dir/iocom" doctor --help)" '^usage: iocom doctor'
+tap_done
