@@ -2,7 +2,6 @@
 /* What the kernel offers to the monitor, and whether the monitor really runs. */
 #include "doctor.h"
 
-#include <bpf/btf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "cgroup.h"
+#include "monitor_btf.h"
 #include "monitor_hooks.h"
 
 static double now_ms(void)
@@ -107,18 +107,18 @@ static bool try_monitor(struct doctor *d)
 static void check_hooks(struct doctor *d)
 {
 	struct iocom_err err = {0};
-	struct btf *btf = hooks_btf(&err);
 	struct hooks hooks;
+	struct btf_raw btf;
 
-	if (!btf) {
+	if (btf_raw_kernel(&btf, &err)) {
 		doctor_add(d, "btf", DOCTOR_BROKEN, NULL, "%s", err.text);
 		doctor_add(d, "monitor", DOCTOR_SKIPPED, NULL, "it needs type information");
 		return;
 	}
 	doctor_add(d, "btf", DOCTOR_OK, NULL, "%" PRIu32 " types in /sys/kernel/btf/vmlinux",
-		   (uint32_t)btf__type_cnt(btf));
-	hooks_probe(&hooks, btf, NULL);
-	btf__free(btf);
+		   btf.count - 1);
+	hooks_probe(&hooks, &btf, NULL);
+	btf_raw_deinit(&btf);
 	if (hooks_needed(&hooks, &err)) {
 		doctor_add(d, "monitor", DOCTOR_BROKEN, "install a newer kernel", "%s", err.text);
 		add_hooks(d, &hooks);

@@ -287,15 +287,19 @@ static void monitor_unload(struct monitor *monitor)
 static int monitor_load(struct monitor *monitor, const struct monitor_config *config,
 			const struct monitor_knobs *knobs, struct iocom_err *err)
 {
-	int rc;
+	struct monitor_types types;
+	int rc = monitor_load_probe(&monitor->hooks, &types, err);
 
+	if (rc)
+		return rc;
 	/* Each round leaves out one more program, so this ends. */
 	do {
 		monitor_unload(monitor);
-		rc = monitor_load_open(&monitor->skel, &monitor->hooks, knobs, err);
+		rc = monitor_load_open(&monitor->skel, &monitor->hooks, knobs, &types, err);
 		if (!rc)
 			rc = monitor_start(monitor, config, err);
 	} while (rc == MONITOR_E_AGAIN);
+	monitor_types_deinit(&types);
 	return rc;
 }
 
@@ -325,8 +329,6 @@ int monitor_open(struct monitor **out, const struct monitor_config *config, stru
 	    !monitor->late_values)
 		rc = iocom_err_set(err, -ENOMEM, "out of memory for the monitor");
 	else
-		rc = monitor_load_probe(&monitor->hooks, err);
-	if (!rc)
 		rc = monitor_load(monitor, config, &knobs, err);
 	if (rc) {
 		monitor_free(monitor);

@@ -2,11 +2,12 @@
 /* The table of hooks, and what follows from it on a given kernel; see monitor_hooks.h. */
 #include "monitor_hooks.h"
 
-#include <bpf/btf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+
+#include "monitor_btf.h"
 
 static const struct hook table[] = {
 	{.name = "block_bio_queue",
@@ -163,32 +164,19 @@ static const struct {
 };
 #define PROCESSORS (sizeof(processors) / sizeof(processors[0]))
 
-struct btf *hooks_btf(struct iocom_err *err)
-{
-	struct btf *btf = btf__load_vmlinux_btf();
-
-	if (!btf)
-		iocom_err_set(
-			err, -EOPNOTSUPP,
-			"cannot read the kernel's type information "
-			"(/sys/kernel/btf/vmlinux): %s; the monitor needs a kernel built with "
-			"CONFIG_DEBUG_INFO_BTF",
-			strerror(errno));
-	return btf;
-}
-
 /* Parameters of the prototype that type ID leads to, or -1. */
-static int parameters(const struct btf *btf, __u32 id)
+static int parameters(const struct btf_raw *btf, uint32_t id)
 {
-	const struct btf_type *t = btf__type_by_id(btf, id);
+	const struct btf_type *t = btf_raw_type(btf, id);
 
-	if (t && btf_is_ptr(t))
-		t = btf__type_by_id(btf, t->type);
-	return t && btf_is_func_proto(t) ? (int)btf_vlen(t) : -1;
+	if (t && BTF_INFO_KIND(t->info) == BTF_KIND_PTR)
+		t = btf_raw_type(btf, t->type);
+	return t && BTF_INFO_KIND(t->info) == BTF_KIND_FUNC_PROTO ? (int)BTF_INFO_VLEN(t->info)
+								  : -1;
 }
 
-static void find_tracepoint(struct hooks *hooks, const struct btf *btf, const char *name,
-			    __u32 proto)
+static void find_tracepoint(struct hooks *hooks, const struct btf_raw *btf, const char *name,
+			    uint32_t proto)
 {
 	for (size_t h = 0; h < hooks->count; h++)
 		if (hooks->status[h].hook->kind == HOOK_TRACEPOINT &&
@@ -197,7 +185,8 @@ static void find_tracepoint(struct hooks *hooks, const struct btf *btf, const ch
 			hooks->status[h].args = parameters(btf, proto) - 1;
 }
 
-static void find_function(struct hooks *hooks, const struct btf *btf, const char *name, __u32 proto)
+static void find_function(struct hooks *hooks, const struct btf_raw *btf, const char *name,
+			  uint32_t proto)
 {
 	static const char prefix[] = "bpf_iter_";
 	bool iterator = !strncmp(name, prefix, sizeof(prefix) - 1);
@@ -248,10 +237,9 @@ static void settle(struct hooks *hooks)
 	}
 }
 
-void hooks_probe(struct hooks *hooks, const struct btf *btf, const char *machine)
+void hooks_probe(struct hooks *hooks, const struct btf_raw *btf, const char *machine)
 {
 	static const char prefix[] = "btf_trace_";
-	__u32 n = btf__type_cnt(btf);
 	struct utsname name;
 
 	memset(hooks, 0, sizeof(*hooks));
@@ -264,18 +252,14 @@ void hooks_probe(struct hooks *hooks, const struct btf *btf, const char *machine
 		hooks->status[h].hook = &table[h];
 		hooks->status[h].args = -1;
 	}
-	for (__u32 id = 1; id < n; id++) {
-		const struct btf_type *t = btf__type_by_id(btf, id);
-		const char *text;
+	for (uint32_t id = 1; id < btf->count; id++) {
+		const struct btf_type *t = btf_raw_type(btf, id);
+		const char *text = btf_raw_name(btf, t);
+		uint32_t kind = BTF_INFO_KIND(t->info);
 
-		if (!t || (!btf_is_typedef(t) && !btf_is_func(t)))
-			continue;
-		text = btf__name_by_offset(btf, t->name_off);
-		if (!text)
-			continue;
-		if (btf_is_func(t))
+		if (kind == BTF_KIND_FUNC)
 			find_function(hooks, btf, text, t->type);
-		else if (!strncmp(text, prefix, sizeof(prefix) - 1))
+		else if (kind == BTF_KIND_TYPEDEF && !strncmp(text, prefix, sizeof(prefix) - 1))
 			find_tracepoint(hooks, btf, text + sizeof(prefix) - 1, t->type);
 	}
 	settle(hooks);

@@ -65,13 +65,13 @@ struct hooks {
 	char machine[16]; /* as uname -m: some columns depend on the processor */
 };
 
-struct btf;
+struct btf_raw;
 
 /*
- * Looks all hooks up in BTF (borrowed; the kernel's, or a made-up one).  MACHINE
+ * Looks all hooks up in type information (the kernel's, or a made-up one).  MACHINE
  * as uname -m says; NULL: this machine's.
  */
-void hooks_probe(struct hooks *hooks, const struct btf *btf, const char *machine);
+void hooks_probe(struct hooks *hooks, const struct btf_raw *btf, const char *machine);
 /*
  * Program NAME was refused with the words ERROR.  True: it is optional, a stand-in
  * may now be in use, load again.  False: needed, unknown or not in use.
@@ -90,11 +90,5 @@ size_t hooks_degraded(const struct hooks *hooks, struct monitor_degraded *out, s
 const char *hooks_state_name(enum hook_state state);
 /* "tracepoint", "iterator", "function". */
 const char *hooks_kind_name(enum hook_kind kind);
-
-/*
- * The running kernel's type information, to be freed with btf__free; NULL with the
- * sentence.  Any user may read it.
- */
-struct btf *hooks_btf(struct iocom_err *err);
 
 #endif

@@ -74,17 +74,28 @@ struct monitor_knobs {
 };
 
 /*
+ * The kernel's types for relocation, as a file that libbpf can open; PATH[0] == 0
+ * where it shall look itself.
+ */
+struct monitor_types {
+	int fd; /* -1: none */
+	char path[32];
+};
+
+/*
  * Decides what fits this kernel.  0; -EPERM not root; -EOPNOTSUPP no type information,
  * or a needed hook is not there.
  */
-int monitor_load_probe(struct hooks *hooks, struct iocom_err *err);
+int monitor_load_probe(struct hooks *hooks, struct monitor_types *types, struct iocom_err *err);
+void monitor_types_deinit(struct monitor_types *types);
 /*
  * Opens and loads what HOOKS name; an optional program that the kernel refuses is
  * left out and noted there.  The sentence in ERR ends with libbpf's own last words
  * where it failed.
  */
 int monitor_load_open(struct iocom_bpf **skel, struct hooks *hooks,
-		      const struct monitor_knobs *knobs, struct iocom_err *err);
+		      const struct monitor_knobs *knobs, const struct monitor_types *types,
+		      struct iocom_err *err);
 /*
  * Attaches all programs that were loaded and are not attached.  MONITOR_E_AGAIN: an
  * optional one was refused and noted in HOOKS; load again without it.

@@ -5,11 +5,14 @@
  */
 #include "monitor_internal.h"
 
-#include <bpf/btf.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+#include "monitor_btf.h"
 
 /*
  * libbpf's print hook is one per process and has no context argument; its last
@@ -33,22 +36,62 @@ static int keep_words(enum libbpf_print_level level, const char *format, va_list
 	return 0;
 }
 
-int monitor_load_probe(struct hooks *hooks, struct iocom_err *err)
+/* DATA as a file in memory.  No such file is no failure: libbpf then looks for itself. */
+static void types_file(struct monitor_types *types, const void *data, size_t size)
 {
-	struct btf *btf;
+	size_t at = 0;
+	ssize_t n = 1;
 
+	types->fd = memfd_create("iocom-types", MFD_CLOEXEC);
+	while (types->fd >= 0 && at < size && n > 0) {
+		n = write(types->fd, (const char *)data + at, size - at);
+		if (n > 0)
+			at += (size_t)n;
+	}
+	if (types->fd >= 0 && at == size)
+		snprintf(types->path, sizeof(types->path), "/proc/self/fd/%d", types->fd);
+}
+
+static void types_extract(struct monitor_types *types, const struct btf_raw *raw)
+{
+	struct iocom_bpf *skel = iocom_bpf__open();
+	void *data = NULL;
+	size_t size;
+
+	if (skel && !btf_raw_extract(raw, bpf_object__btf(skel->obj), &data, &size))
+		types_file(types, data, size);
+	free(data);
+	iocom_bpf__destroy(skel);
+}
+
+void monitor_types_deinit(struct monitor_types *types)
+{
+	if (types->fd >= 0)
+		close(types->fd);
+	types->fd = -1;
+	types->path[0] = '\0';
+}
+
+int monitor_load_probe(struct hooks *hooks, struct monitor_types *types, struct iocom_err *err)
+{
+	struct btf_raw raw;
+	int rc;
+
+	*types = (struct monitor_types){.fd = -1};
 	if (geteuid() != 0)
 		return iocom_err_set(err, -EPERM,
 				     "cannot load the monitor's eBPF programs as an ordinary user: "
 				     "run as root");
 	libbpf_set_print(keep_words);
-	btf = hooks_btf(err);
-
-	if (!btf)
-		return -EOPNOTSUPP;
-	hooks_probe(hooks, btf, NULL);
-	btf__free(btf);
-	return hooks_needed(hooks, err);
+	rc = btf_raw_kernel(&raw, err);
+	if (rc)
+		return rc;
+	hooks_probe(hooks, &raw, NULL);
+	rc = hooks_needed(hooks, err);
+	if (!rc)
+		types_extract(types, &raw);
+	btf_raw_deinit(&raw);
+	return rc;
 }
 
 /* The program that libbpf's words "prog 'NAME': ..." are about; "" for none. */
@@ -64,21 +107,26 @@ static void accused(char *name, size_t size)
 }
 
 static int load_once(struct iocom_bpf **skel, const struct hooks *hooks,
-		     const struct monitor_knobs *knobs, struct iocom_err *err)
+		     const struct monitor_knobs *knobs, const struct monitor_types *types,
+		     struct iocom_err *err)
 {
-	struct bpf_program *program;
+	LIBBPF_OPTS(bpf_object_open_opts, options);
+	struct bpf_program *program = NULL;
 	int rc;
 
 	last_words[0] = '\0';
-	*skel = iocom_bpf__open();
+	if (types->path[0])
+		options.btf_custom_path = types->path;
+	*skel = iocom_bpf__open_opts(&options);
 	if (!*skel)
 		return iocom_err_set(err, -errno, "cannot open the monitor's eBPF object: %s%s%s",
 				     strerror(errno), last_words[0] ? ": " : "", last_words);
 	(*skel)->rodata->cfg_scope_cgid = knobs->scope_id;
 	(*skel)->rodata->cfg_scope_level = knobs->scope_level;
 	(*skel)->rodata->cfg_all_disks = knobs->all_disks;
-	bpf_object__for_each_program(program, (*skel)->obj) bpf_program__set_autoload(
-		program, hooks_program_used(hooks, bpf_program__name(program)));
+	while ((program = bpf_object__next_program((*skel)->obj, program)))
+		bpf_program__set_autoload(program,
+					  hooks_program_used(hooks, bpf_program__name(program)));
 	rc = iocom_bpf__load(*skel);
 	if (!rc)
 		return 0;
@@ -89,14 +137,15 @@ static int load_once(struct iocom_bpf **skel, const struct hooks *hooks,
 }
 
 int monitor_load_open(struct iocom_bpf **skel, struct hooks *hooks,
-		      const struct monitor_knobs *knobs, struct iocom_err *err)
+		      const struct monitor_knobs *knobs, const struct monitor_types *types,
+		      struct iocom_err *err)
 {
 	char name[64];
 	int rc;
 
 	/* Each round leaves out one more program, so this ends. */
 	do {
-		rc = load_once(skel, hooks, knobs, err);
+		rc = load_once(skel, hooks, knobs, types, err);
 		accused(name, sizeof(name));
 	} while (rc && hooks_refuse(hooks, name, last_words));
 	return rc;

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "iocom.skel.h"
+#include "monitor_btf.h"
 #include "monitor_hooks.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -74,11 +75,24 @@ static struct btf *kernel(const struct point *points, size_t n, const char *with
 	return btf;
 }
 
+static void look(struct hooks *hooks, struct btf *btf, const char *machine)
+{
+	struct btf_raw raw;
+	const void *data;
+	__u32 size;
+
+	data = btf__raw_data(btf, &size);
+	assert_non_null(data);
+	assert_int_equal(btf_raw_init(&raw, data, size), 0);
+	hooks_probe(hooks, &raw, machine);
+	btf_raw_deinit(&raw);
+}
+
 static struct hooks probe(struct btf *btf, const char *machine)
 {
 	struct hooks hooks;
 
-	hooks_probe(&hooks, btf, machine);
+	look(&hooks, btf, machine);
 	btf__free(btf);
 	return hooks;
 }
@@ -167,10 +181,10 @@ static void test_processors(void **state)
 	struct hooks hooks;
 
 	(void)state;
-	hooks_probe(&hooks, btf, "aarch64");
+	look(&hooks, btf, "aarch64");
 	assert_int_equal(degraded(&hooks, "implicit_bytes"), 0);
 	assert_int_equal(degraded(&hooks, "explicit_read_bytes"), 1);
-	hooks_probe(&hooks, btf, "riscv64");
+	look(&hooks, btf, "riscv64");
 	assert_int_equal(degraded(&hooks, "implicit_bytes"), 2);
 	assert_int_equal(degraded(&hooks, "implicit_ops"), 2);
 	btf__free(btf);
@@ -221,7 +235,7 @@ static void test_stand_in(void **state)
 
 	(void)state;
 	add_tracepoint(btf, "writeback_dirty_page", 2);
-	hooks_probe(&hooks, btf, "x86_64");
+	look(&hooks, btf, "x86_64");
 	assert_int_equal(status(&hooks, "dirty_folio")->state, HOOK_MISSING);
 	assert_int_equal(status(&hooks, "dirty_page")->state, HOOK_USED);
 	assert_int_equal(hooks_needed(&hooks, &err), 0);
