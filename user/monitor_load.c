@@ -50,6 +50,8 @@ static void types_file(struct monitor_types *types, const void *data, size_t siz
 	}
 	if (types->fd >= 0 && at == size)
 		snprintf(types->path, sizeof(types->path), "/proc/self/fd/%d", types->fd);
+	if (types->path[0] && access(types->path, R_OK))
+		types->path[0] = '\0'; /* no /proc here */
 }
 
 static void types_extract(struct monitor_types *types, const struct btf_raw *raw)

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Relocation by the extract of the kernel's types gives the same programs as
+ * relocation by all of them.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "monitor_internal.h"
+
+static double now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* Instructions differ in the numbers of maps only. */
+static size_t differences(struct bpf_program *a, struct bpf_program *b)
+{
+	const struct bpf_insn *x = bpf_program__insns(a), *y = bpf_program__insns(b);
+	size_t n = bpf_program__insn_cnt(a), differ = 0;
+
+	assert_int_equal(n, bpf_program__insn_cnt(b));
+	for (size_t i = 0; i < n; i++) {
+		bool map = x[i].code == (BPF_LD | BPF_IMM | BPF_DW) && x[i].src_reg != 0;
+
+		differ += x[i].code != y[i].code || x[i].dst_reg != y[i].dst_reg ||
+			  x[i].src_reg != y[i].src_reg || x[i].off != y[i].off ||
+			  (!map && x[i].imm != y[i].imm);
+	}
+	return differ;
+}
+
+static void test_same_programs(void **state)
+{
+	struct monitor_knobs knobs = {.all_disks = true};
+	struct monitor_types none = {.fd = -1}, types;
+	struct iocom_bpf *by_extract, *by_all;
+	struct bpf_program *program = NULL;
+	struct iocom_err err = {0};
+	struct hooks hooks;
+	double began, middle;
+	size_t loaded = 0;
+
+	(void)state;
+	if (geteuid() != 0 || access("/sys/kernel/btf/vmlinux", R_OK))
+		skip();
+	if (monitor_load_probe(&hooks, &types, &err))
+		fail_msg("%s", err.text);
+	assert_true(types.path[0] && types.fd >= 0);
+	began = now_ms();
+	assert_int_equal(monitor_load_open(&by_extract, &hooks, &knobs, &types, &err), 0);
+	middle = now_ms();
+	assert_int_equal(monitor_load_open(&by_all, &hooks, &knobs, &none, &err), 0);
+	printf("# |load by the extract %.1f ms, by all types %.1f ms\n", middle - began,
+	       now_ms() - middle);
+	while ((program = bpf_object__next_program(by_extract->obj, program))) {
+		const char *name = bpf_program__name(program);
+
+		if (!bpf_program__autoload(program))
+			continue;
+		if (differences(program, bpf_object__find_program_by_name(by_all->obj, name)))
+			fail_msg("program %s differs", name);
+		loaded++;
+	}
+	assert_true(loaded >= 10);
+	monitor_types_deinit(&types);
+	assert_int_equal(types.fd, -1);
+	iocom_bpf__destroy(by_extract);
+	iocom_bpf__destroy(by_all);
+}
+
+/* The file is gone: libbpf says so, no crash, no half-loaded object. */
+static void test_no_such_file(void **state)
+{
+	struct monitor_types types, bad = {.fd = -1, .path = "/proc/self/fd/999"};
+	struct monitor_knobs knobs = {.all_disks = true};
+	struct iocom_err err = {0};
+	struct iocom_bpf *skel;
+	struct hooks hooks;
+
+	(void)state;
+	if (geteuid() != 0 || access("/sys/kernel/btf/vmlinux", R_OK))
+		skip();
+	if (monitor_load_probe(&hooks, &types, &err))
+		fail_msg("%s", err.text);
+	monitor_types_deinit(&types);
+	assert_true(monitor_load_open(&skel, &hooks, &knobs, &bad, &err) < 0);
+	assert_null(skel);
+	assert_true(err.text[0]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_same_programs),
+		cmocka_unit_test(test_no_such_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
