@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * Relocation by the extract of the kernel's types gives the same programs as
- * relocation by all of them.
+ * relocation by all of them; and what happens when the kernel refuses a program.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -100,11 +103,134 @@ static void test_no_such_file(void **state)
 	assert_true(err.text[0]);
 }
 
+/* What only some programs need: in the extract it now has another name. */
+static void hide(const struct monitor_types *types, const char *member)
+{
+	char wanted[64];
+	struct stat st;
+	size_t length = strlen(member) + 2, hits = 0; /* with the NUL before and after */
+	char *data;
+
+	snprintf(wanted + 1, sizeof(wanted) - 1, "%s", member);
+	wanted[0] = 0;
+	assert_int_equal(fstat(types->fd, &st), 0);
+	data = malloc((size_t)st.st_size);
+	assert_int_equal(pread(types->fd, data, (size_t)st.st_size, 0), st.st_size);
+	for (size_t at = 0; at + length <= (size_t)st.st_size; at++) {
+		if (memcmp(data + at, wanted, length) != 0)
+			continue;
+		data[at + 1] = 'X';
+		hits++;
+	}
+	assert_true(hits > 0);
+	assert_int_equal(pwrite(types->fd, data, (size_t)st.st_size, 0), st.st_size);
+	free(data);
+}
+
+static const struct hook_status *status(const struct hooks *hooks, const char *program)
+{
+	for (size_t h = 0; h < hooks->count; h++)
+		if (!strcmp(hooks->status[h].hook->program, program))
+			return &hooks->status[h];
+	fail_msg("no hook of program %s", program);
+	return NULL;
+}
+
+/* Loads without MEMBER. */
+static int load_without(const char *member, struct iocom_bpf **skel, struct hooks *hooks,
+			struct iocom_err *err)
+{
+	struct monitor_knobs knobs = {.all_disks = true};
+	struct monitor_types types;
+	int rc;
+
+	if (monitor_load_probe(hooks, &types, err))
+		fail_msg("%s", err->text);
+	if (member)
+		hide(&types, member);
+	rc = monitor_load_open(skel, hooks, &knobs, &types, err);
+	monitor_types_deinit(&types);
+	return rc;
+}
+
+static void test_optional_program_refused(void **state)
+{
+	struct iocom_err err = {0};
+	struct iocom_bpf *skel;
+	struct hooks hooks;
+
+	(void)state;
+	if (geteuid() != 0 || access("/sys/kernel/btf/vmlinux", R_OK))
+		skip();
+	if (load_without("bd_dev", &skel, &hooks, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(status(&hooks, "bio_remap")->state, HOOK_REFUSED);
+	assert_non_null(strstr(status(&hooks, "bio_remap")->error, "bio_remap"));
+	assert_false(bpf_program__autoload(skel->progs.bio_remap));
+	assert_int_equal(status(&hooks, "bio_queue")->state, HOOK_USED);
+	assert_true(bpf_program__fd(skel->progs.bio_queue) >= 0);
+	iocom_bpf__destroy(skel);
+}
+
+static void test_needed_program_refused(void **state)
+{
+	struct iocom_err err = {0};
+	struct iocom_bpf *skel;
+	struct hooks hooks;
+
+	(void)state;
+	if (geteuid() != 0 || access("/sys/kernel/btf/vmlinux", R_OK))
+		skip();
+	assert_true(load_without("io_start_time_ns", &skel, &hooks, &err) < 0);
+	assert_null(skel);
+	assert_non_null(strstr(err.text, "rq_complete"));
+	assert_int_equal(status(&hooks, "rq_complete")->state, HOOK_REFUSED);
+	assert_int_equal(hooks_needed(&hooks, &err), -EOPNOTSUPP);
+}
+
+/* A program that cannot be attached: its descriptor is of another thing. */
+static void spoil(struct bpf_program *program)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(dup3(fd, bpf_program__fd(program), O_CLOEXEC), bpf_program__fd(program));
+	close(fd);
+}
+
+static void test_attach_refused(void **state)
+{
+	struct iocom_err err = {0};
+	struct iocom_bpf *skel;
+	struct hooks hooks;
+
+	(void)state;
+	if (geteuid() != 0 || access("/sys/kernel/btf/vmlinux", R_OK))
+		skip();
+	if (load_without(NULL, &skel, &hooks, &err))
+		fail_msg("%s", err.text);
+	spoil(skel->progs.bio_remap);
+	assert_int_equal(monitor_load_attach(skel, &hooks, &err), MONITOR_E_AGAIN);
+	assert_int_equal(status(&hooks, "bio_remap")->state, HOOK_REFUSED);
+	assert_non_null(strstr(status(&hooks, "bio_remap")->error, "cannot attach"));
+	iocom_bpf__destroy(skel);
+
+	if (load_without(NULL, &skel, &hooks, &err))
+		fail_msg("%s", err.text);
+	spoil(skel->progs.bio_queue);
+	assert_true(monitor_load_attach(skel, &hooks, &err) < 0);
+	assert_non_null(strstr(err.text, "cannot attach eBPF program bio_queue"));
+	iocom_bpf__destroy(skel);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same_programs),
 		cmocka_unit_test(test_no_such_file),
+		cmocka_unit_test(test_optional_program_refused),
+		cmocka_unit_test(test_needed_program_refused),
+		cmocka_unit_test(test_attach_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
