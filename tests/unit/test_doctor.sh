@@ -36,7 +36,7 @@ configure() { # LINE...
 	} >"$config"
 }
 # The report goes to $dir/json, what is said to $dir/err.
-doctor() { "$dir/iocom" doctor --json --config "$config" "$@" >"$dir/json" 2>"$dir/err"; }
+doctor() { "$dir/iocom" doctor --json --config "$config" >"$dir/json" 2>"$dir/err"; }
 state() { jq -r --arg c "$1" '.checks[] | select(.check == $c) | .state' "$dir/json"; }
 says() { jq -r --arg c "$1" '.checks[] | select(.check == $c) | .says' "$dir/json"; }
 until_true() {
