@@ -15,34 +15,37 @@
 #define FILE_NAME "/sys/kernel/btf/vmlinux"
 #define FILE_MAX  (256u << 20)
 
-/* Bytes that follow the head of a type; -1 for a kind that is not known. */
+/* Bytes that follow the head of a type; -1 for a kind that is not known or makes no sense. */
 static long tail_size(const struct btf_type *t)
 {
+	uint32_t parts = BTF_INFO_VLEN(t->info);
+
 	switch (BTF_INFO_KIND(t->info)) {
+	case BTF_KIND_FUNC:
+		return 0; /* its number of parts is the linkage */
 	case BTF_KIND_PTR:
 	case BTF_KIND_FWD:
 	case BTF_KIND_TYPEDEF:
 	case BTF_KIND_VOLATILE:
 	case BTF_KIND_CONST:
 	case BTF_KIND_RESTRICT:
-	case BTF_KIND_FUNC:
 	case BTF_KIND_FLOAT:
 	case BTF_KIND_TYPE_TAG:
-		return 0;
+		return parts ? -1 : 0;
 	case BTF_KIND_INT:
 	case BTF_KIND_VAR:
 	case BTF_KIND_DECL_TAG:
-		return 4;
+		return parts ? -1 : 4;
 	case BTF_KIND_ARRAY:
-		return sizeof(struct btf_array);
+		return parts ? -1 : (long)sizeof(struct btf_array);
 	case BTF_KIND_STRUCT:
 	case BTF_KIND_UNION:
 	case BTF_KIND_DATASEC:
 	case BTF_KIND_ENUM64:
-		return 12L * BTF_INFO_VLEN(t->info);
+		return 12L * parts;
 	case BTF_KIND_ENUM:
 	case BTF_KIND_FUNC_PROTO:
-		return 8L * BTF_INFO_VLEN(t->info);
+		return 8L * parts;
 	default:
 		return -1;
 	}

@@ -155,6 +155,24 @@ static void test_newest_kernel_has_all(void **state)
 	assert_int_equal(status(&hooks, "sweep")->args, 0);
 }
 
+/* As 6.12 has it: all tracepoints, sched_process_exit still without group_dead. */
+static void test_6_12_has_all(void **state)
+{
+	struct btf *btf = kernel(linux_6_1, COUNT(linux_6_1), NULL);
+	struct monitor_degraded list[1];
+	struct iocom_err err = {0};
+	struct hooks hooks;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(since_6_3); i++)
+		add_tracepoint(btf, since_6_3[i].name, since_6_3[i].args);
+	hooks = probe(btf, "x86_64");
+	assert_int_equal(hooks_needed(&hooks, &err), 0);
+	assert_int_equal(hooks_degraded(&hooks, list, 1), 0);
+	assert_int_equal(status(&hooks, "process_exit")->args, 1);
+	assert_int_equal(status(&hooks, "process_exit")->state, HOOK_USED);
+}
+
 static void test_6_1_lacks_what_is_sent(void **state)
 {
 	struct iocom_err err = {0};
@@ -324,6 +342,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_newest_kernel_has_all),
+		cmocka_unit_test(test_6_12_has_all),
 		cmocka_unit_test(test_6_1_lacks_what_is_sent),
 		cmocka_unit_test(test_processors),
 		cmocka_unit_test(test_5_10_is_refused),
