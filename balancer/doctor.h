@@ -22,7 +22,7 @@
 /* Ordered: the worst is the report's. */
 enum doctor_state {
 	DOCTOR_SKIPPED,	 /* not looked at: not needed, or not permitted */
-	DOCTOR_OK,	 /* */
+	DOCTOR_OK,	 /* as it should be */
 	DOCTOR_DEGRADED, /* works, less well; says what is lost */
 	DOCTOR_BROKEN,	 /* an agent would not start, or not work as configured */
 };
