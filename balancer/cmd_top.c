@@ -18,24 +18,41 @@
 #define INTERVAL_MOST_S	 3600.0
 
 static const char help[] =
-	"usage: iocom top [-b] [-n COUNT] [-d SECONDS] [--json] [--jobs] [--sort KEY] [-u USER]\n"
-	"                 [--direct] [--run-dir DIR]\n"
+	"usage: iocom top [-bcjt] [-n COUNT] [-d SECONDS] [--json] [--sort KEY] [-u USER]\n"
+	"                 [-f TEXT] [--active] [--io] [--no-color] [--no-wait] [--direct]\n"
+	"                 [--run-dir DIR]\n"
 	"What every task does to disks, network, CPU and memory, as the kernel counts it;\n"
 	"heaviest first.  Asks the agent; as root it counts by itself where no agent runs.\n\n"
 	"  -b, --batch          print a table per interval instead of a screen\n"
 	"  -n, --count COUNT    stop after so many intervals\n"
 	"  -d, --delay SECONDS  length of an interval, at least 0.1 (1)\n"
 	"      --json           one JSON object a line and interval (implies -b)\n"
-	"      --jobs           jobs (cgroups) instead of tasks\n"
+	"  -j, --jobs           jobs (cgroups) instead of tasks\n"
+	"  -t, --tree           tasks below their parents; jobs below the cgroups above them\n"
 	"      --sort KEY       order by KEY (share), one of:\n"
 	"                       ";
 static const char help_end[] =
 	"  -u, --uid USER       only tasks and jobs of this user (name or number)\n"
+	"  -f, --filter TEXT    only rows that have all words of TEXT in name, user, job or pid\n"
+	"      --active         only rows that did something\n"
+	"      --io             only rows that used disk or network\n"
+	"  -c, --command-lines  command lines instead of names\n"
+	"      --no-color       no colour on the screen\n"
+	"      --no-wait        end when the agent goes away (-b and --json always do)\n"
 	"      --direct         do not ask the agent (root)\n"
 	"      --run-dir DIR    the agent's directory\n"
 	"  -h, --help           this text; on the screen, ? explains keys and columns\n";
 
-enum { OPT_JSON = 0x100, OPT_JOBS, OPT_SORT, OPT_DIRECT, OPT_RUN_DIR };
+enum {
+	OPT_JSON = 0x100,
+	OPT_SORT,
+	OPT_ACTIVE,
+	OPT_IO,
+	OPT_NO_COLOUR,
+	OPT_NO_WAIT,
+	OPT_DIRECT,
+	OPT_RUN_DIR
+};
 
 #define TOP_E_HELP 1
 
@@ -102,12 +119,41 @@ static int parse_sort(const char *text, struct top_options *o, struct iocom_err 
 			     text);
 }
 
-static int take(int option, struct top_options *o, struct iocom_err *err)
+/* Options without a value; false when OPTION is none of them. */
+static bool take_flag(int option, struct top_options *o)
 {
 	switch (option) {
 	case 'b':
-		o->batch = true;
+		return o->batch = true;
+	case 'j':
+		return o->model.jobs = true;
+	case 't':
+		return o->model.tree = true;
+	case 'c':
+		return o->model.commands = true;
+	case OPT_JSON:
+		return o->json = o->batch = true;
+	case OPT_ACTIVE:
+		return o->model.active = true;
+	case OPT_IO:
+		return o->model.io = true;
+	case OPT_NO_COLOUR:
+		return o->no_colour = true;
+	case OPT_NO_WAIT:
+		o->source.wait = false;
+		return true;
+	case OPT_DIRECT:
+		return o->source.direct = true;
+	default:
+		return false;
+	}
+}
+
+static int take(int option, struct top_options *o, struct iocom_err *err)
+{
+	if (take_flag(option, o))
 		return 0;
+	switch (option) {
 	case 'n':
 		return parse_count(optarg, &o->count, err);
 	case 'd':
@@ -115,16 +161,10 @@ static int take(int option, struct top_options *o, struct iocom_err *err)
 	case 'u':
 		o->model.filter_uid = true;
 		return parse_user(optarg, &o->model.uid, err);
-	case OPT_JSON:
-		o->json = o->batch = true;
-		return 0;
-	case OPT_JOBS:
-		o->model.jobs = true;
-		return 0;
 	case OPT_SORT:
 		return parse_sort(optarg, o, err);
-	case OPT_DIRECT:
-		o->source.direct = true;
+	case 'f':
+		o->model.text = optarg;
 		return 0;
 	case OPT_RUN_DIR:
 		o->source.run_dir = optarg;
@@ -146,7 +186,15 @@ static int parse(int argc, char **argv, struct top_options *o, struct iocom_err 
 		{"uid", required_argument, NULL, 'u'},
 		{"user", required_argument, NULL, 'u'},
 		{"json", no_argument, NULL, OPT_JSON},
-		{"jobs", no_argument, NULL, OPT_JOBS},
+		{"jobs", no_argument, NULL, 'j'},
+		{"tree", no_argument, NULL, 't'},
+		{"filter", required_argument, NULL, 'f'},
+		{"active", no_argument, NULL, OPT_ACTIVE},
+		{"io", no_argument, NULL, OPT_IO},
+		{"command-lines", no_argument, NULL, 'c'},
+		{"no-color", no_argument, NULL, OPT_NO_COLOUR},
+		{"no-colour", no_argument, NULL, OPT_NO_COLOUR},
+		{"no-wait", no_argument, NULL, OPT_NO_WAIT},
 		{"sort", required_argument, NULL, OPT_SORT},
 		{"direct", no_argument, NULL, OPT_DIRECT},
 		{"run-dir", required_argument, NULL, OPT_RUN_DIR},
@@ -155,7 +203,7 @@ static int parse(int argc, char **argv, struct top_options *o, struct iocom_err 
 	};
 	int c, rc = 0;
 
-	while (!rc && (c = getopt_long(argc, argv, "bn:d:u:h", options, NULL)) != -1)
+	while (!rc && (c = getopt_long(argc, argv, "bn:d:u:jtcf:h", options, NULL)) != -1)
 		rc = take(c, o, err);
 	if (!rc && optind < argc)
 		return iocom_err_set(err, -EINVAL, "takes no argument '%s'", argv[optind]);
@@ -183,7 +231,8 @@ static int check_terminal(const struct top_options *o, struct iocom_err *err)
 
 int cmd_top(int argc, char **argv)
 {
-	struct top_options o = {.source = {.interval_s = 1}, .model = {.key = TOP_SHARE}};
+	struct top_options o = {.source = {.interval_s = 1, .wait = true},
+				.model = {.key = TOP_SHARE}};
 	struct top_source *source = NULL;
 	struct iocom_err err = {0};
 	int rc = parse(argc, argv, &o, &err);
@@ -200,6 +249,8 @@ int cmd_top(int argc, char **argv)
 		return 2;
 	}
 	setlocale(LC_CTYPE, "");
+	if (o.batch)
+		o.source.wait = false;
 	rc = check_terminal(&o, &err);
 	if (!rc)
 		rc = top_source_open(&source, &o.source, &err);

@@ -13,6 +13,7 @@ struct top_options {
 	struct top_model_options model;
 	bool sorted; /* --sort was given */
 	bool batch, json;
+	bool no_colour;
 	unsigned long count; /* stop after so many documents; 0: never */
 };
 

@@ -10,11 +10,12 @@
 
 #include "sample_json.h"
 #include "top.h"
+#include "top_head.h"
 #include "top_table.h"
 
 #define WIDTH_NO_TERMINAL 160
-#define LINES_MAX	  32
-#define LINE_BYTES	  4096
+#define DISKS_MOST	  16
+#define WIDTH_COST	  120 /* from here also what counting costs */
 
 static unsigned width_of_output(void)
 {
@@ -38,14 +39,36 @@ static void print_line(const char *line)
 	printf("%.*s\n", (int)n, line);
 }
 
-static void print_head(const json_t *document, unsigned width)
+static void print_head(const struct top_model *model, unsigned width)
 {
-	struct top_line lines[LINES_MAX];
-	size_t n = top_table_summary(document, 16, width >= 120, lines, LINES_MAX);
+	struct top_head_options o = {
+		.width = width, .disks = DISKS_MOST, .cost = width >= WIDTH_COST};
+	struct top_line lines[TOP_HEAD_LINES];
+	char text[TOP_LINE_BYTES];
+	size_t n = top_head(top_model_document(model), top_model_previous(model), &o, lines);
 
-	for (size_t i = 0; i < n; i++)
-		print_line(lines[i].text);
+	for (size_t i = 0; i < n; i++) {
+		top_line_text(&lines[i], text);
+		print_line(text);
+	}
 	putchar('\n');
+}
+
+static void print_titles(const struct top_column *columns, size_t n)
+{
+	struct top_line groups;
+	char line[TOP_LINE_BYTES];
+
+	top_table_groups(columns, n, false, &groups);
+	top_line_text(&groups, line);
+	print_line(line);
+	line[0] = 0;
+	for (size_t c = 0; c < n; c++) {
+		if (c)
+			strcat(line, " ");
+		top_table_title(line, sizeof(line) - 2, &columns[c]);
+	}
+	print_line(line);
 }
 
 static void print_rows(const struct top_model *model, const struct top_model_options *options,
@@ -54,21 +77,21 @@ static void print_rows(const struct top_model *model, const struct top_model_opt
 	/* Idle tasks only bury the others, unless they were asked for by name or size. */
 	enum top_key key = options->key;
 	bool all = top_key_is_text(key) || key == TOP_PID || key == TOP_RSS || key == TOP_TASKS;
-	struct top_column columns[TOP_KEYS];
-	size_t ncolumns = top_table_layout(columns, width, options->jobs, key);
-	char line[LINE_BYTES] = "";
-	const struct top_row *rows;
-	size_t n, idle = 0;
+	struct top_layout layout = {.width = width,
+				    .jobs = options->jobs,
+				    .long_names = options->tree || options->commands,
+				    .sort = key};
+	struct top_look look = {.jobs = options->jobs};
+	struct top_column columns[TOP_COLUMNS];
+	char line[TOP_LINE_BYTES];
+	size_t n, idle = 0, ncolumns;
+	const struct top_row *rows = top_model_rows(model, &n);
 
-	for (size_t c = 0; c < ncolumns; c++) {
-		if (c)
-			strcat(line, " ");
-		top_table_title(line, sizeof(line) - 2, &columns[c]);
-	}
-	print_line(line);
-	rows = top_model_rows(model, &n);
+	top_table_needs(&layout, rows, n);
+	ncolumns = top_table_layout(columns, &layout);
+	print_titles(columns, ncolumns);
 	for (size_t i = 0; i < n; i++) {
-		if (rows[i].idle && !all) {
+		if (rows[i].idle && !all && !options->tree) {
 			idle++;
 			continue;
 		}
@@ -76,7 +99,7 @@ static void print_rows(const struct top_model *model, const struct top_model_opt
 		for (size_t c = 0; c < ncolumns; c++) {
 			if (c)
 				strcat(line, " ");
-			top_table_cell(line, sizeof(line) - 2, &columns[c], &rows[i]);
+			top_table_cell(line, sizeof(line) - 2, &columns[c], &rows[i], &look);
 		}
 		print_line(line);
 	}
@@ -93,7 +116,7 @@ static int print_table(struct top_model *model, const struct top_options *o, boo
 	errno = 0;
 	if (!first)
 		putchar('\n');
-	print_head(top_model_document(model), width);
+	print_head(model, width);
 	print_rows(model, &o->model, width);
 	return 0;
 }
@@ -134,11 +157,15 @@ static int wait_for(struct top_source *source, struct iocom_err *err)
 	return 0;
 }
 
-int top_batch(const struct top_options *o, struct top_source *source, struct iocom_err *err)
+int top_batch(const struct top_options *options, struct top_source *source, struct iocom_err *err)
 {
+	struct top_options with = *options, *o = &with;
 	struct top_model *model = top_model_new();
+	struct top_proc *proc = top_proc_new("/proc");
 	unsigned long shown = 0;
-	int rc = model ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
+	int rc = model && proc ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
+
+	with.model.proc = proc;
 
 	while (!rc && (!o->count || shown < o->count)) {
 		json_t *document = NULL;
@@ -155,8 +182,11 @@ int top_batch(const struct top_options *o, struct top_source *source, struct ioc
 		if (!rc)
 			rc = show(model, o, shown == 0, err);
 		json_decref(document);
+		if (!rc)
+			top_proc_turn(proc);
 		shown++;
 	}
+	top_proc_free(proc);
 	top_model_free(model);
 	return rc;
 }

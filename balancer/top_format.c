@@ -75,7 +75,7 @@ void top_format_span(char out[TOP_NUMBER_MAX], double seconds)
 		snprintf(out, TOP_NUMBER_MAX, "%lud%02luh", s / 86400 % 100000, s / 3600 % 24);
 }
 
-/* Decodes one character of valid UTF-8; 0 bytes at the end of the text. */
+/* Decodes one character of UTF-8, 0 for a byte that is none; 0 bytes at the end of the text. */
 static size_t decode(const char *text, wchar_t *c)
 {
 	const unsigned char *s = (const unsigned char *)text;
@@ -84,6 +84,10 @@ static size_t decode(const char *text, wchar_t *c)
 
 	if (!s[0])
 		return 0;
+	if ((s[0] >= 0x80 && s[0] < 0xc2) || s[0] > 0xf4) { /* no lead of a character */
+		*c = 0;
+		return 1;
+	}
 	for (size_t i = 1; i < n; i++) {
 		if ((s[i] & 0xc0) != 0x80) { /* not UTF-8 */
 			*c = 0;
@@ -95,6 +99,13 @@ static size_t decode(const char *text, wchar_t *c)
 	return n;
 }
 
+/* Invisible, and able to turn the direction of the whole line, or to hide what follows. */
+static bool is_format(wchar_t c)
+{
+	return (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+	       (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || c == 0x061c;
+}
+
 /* Columns of the next character; *BYTES 0 at the end, *SHOWN false when '?' stands for it. */
 static unsigned measure(const char *text, size_t *bytes, bool *shown)
 {
@@ -102,12 +113,12 @@ static unsigned measure(const char *text, size_t *bytes, bool *shown)
 	int columns;
 
 	*bytes = decode(text, &c);
-	columns = c >= 0x20 && c != 0x7f ? wcwidth(c) : -1;
+	columns = c >= 0x20 && c != 0x7f && !is_format(c) ? wcwidth(c) : -1;
 	*shown = columns >= 0;
 	return *shown ? (unsigned)columns : 1;
 }
 
-static unsigned width_of(const char *text)
+unsigned top_format_width(const char *text)
 {
 	unsigned width = 0;
 	size_t bytes;
@@ -140,7 +151,7 @@ static void pad(char *out, size_t size, unsigned columns)
 
 void top_format_fit(char *out, size_t size, const char *text, unsigned columns, enum top_fit fit)
 {
-	unsigned width = width_of(text), used = 0;
+	unsigned width = top_format_width(text), used = 0;
 	size_t bytes;
 	bool shown;
 
@@ -164,4 +175,25 @@ void top_format_fit(char *out, size_t size, const char *text, unsigned columns, 
 	}
 	if (used < columns && (fit != TOP_FIT_RIGHT || width > columns))
 		pad(out, size, columns - used);
+}
+
+void top_format_spark(char *out, size_t size, const float *values, size_t n, double most, bool utf8)
+{
+	/* Nothing at all, then the eighths. */
+	static const char *const blocks[] = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",
+					     "\u2585", "\u2586", "\u2587", "\u2588"};
+	static const char *const plain[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
+
+	if (!(most > 0)) {
+		most = 0;
+		for (size_t i = 0; i < n; i++)
+			most = values[i] > most ? values[i] : most;
+	}
+	for (size_t i = 0; i < n; i++) {
+		double part = most > 0 ? values[i] / most : 0;
+		unsigned level = part >= 1 ? 8 : part > 0 ? 1 + (unsigned)(part * 8) : 0;
+		const char *mark = (utf8 ? blocks : plain)[level > 8 ? 8 : level];
+
+		append(out, size, mark, strlen(mark));
+	}
 }

@@ -27,5 +27,13 @@ enum top_fit { TOP_FIT_LEFT, TOP_FIT_RIGHT, TOP_FIT_TAIL };
  * bytes and ends in NUL.  The width is that of the program's locale.
  */
 void top_format_fit(char *out, size_t size, const char *text, unsigned columns, enum top_fit fit);
+/* How many columns TEXT takes, as top_format_fit shows it. */
+unsigned top_format_width(const char *text);
+/*
+ * Appends N values as one column each, as high as they are of MOST (when that
+ * is not positive: of the largest value).  In blocks of UTF-8, else in ASCII.
+ */
+void top_format_spark(char *out, size_t size, const float *values, size_t n, double most,
+		      bool utf8);
 
 #endif

@@ -8,26 +8,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "top_index.h"
+#include "top_rows.h"
+#include "utf8.h"
+
 #define USER_NAME_MAX 33
+#define JOB_BIT	      (1ULL << 63)
+#define KEY_FIELDS    3
 
 struct user {
-	uid_t uid;
+	struct top_entry entry; /* id: the uid */
 	char name[USER_NAME_MAX];
 };
 
 struct top_model {
-	json_t *document;
+	json_t *document, *previous;
 	struct top_row *rows;
 	size_t nrows, room;
-	struct user **users; /* names asked for once, in order of uid */
-	size_t nusers;
+	struct top_index users; /* names asked for once */
 };
 
 /* The number of a key: the sum of up to three fields, times SCALE. */
 static const struct {
 	const char *name;
 	bool text;
-	const char *field[3];
+	const char *field[KEY_FIELDS];
 	double scale;
 } keys[TOP_KEYS] = {
 	[TOP_PID] = {"pid", false, {"pid"}, 1},
@@ -70,6 +75,35 @@ bool top_key_is_text(enum top_key key)
 	return keys[key].text;
 }
 
+/* An element of degraded[]: the name of a field or column, or an object that has one. */
+static bool names_key(const json_t *element, enum top_key key)
+{
+	static const char *const members[] = {"column", "field", "name"};
+	const char *name = json_string_value(element);
+
+	for (size_t i = 0; !name && i < sizeof(members) / sizeof(members[0]); i++)
+		name = json_string_value(json_object_get(element, members[i]));
+	if (!name)
+		return false;
+	for (unsigned f = 0; f < KEY_FIELDS && keys[key].field[f]; f++)
+		if (!strncmp(keys[key].field[f], name, strlen(name)) &&
+		    (!keys[key].field[f][strlen(name)] ||
+		     !strcmp(keys[key].field[f] + strlen(name), "_per_s")))
+			return true;
+	return !strcmp(name, keys[key].name);
+}
+
+bool top_key_degraded(const json_t *document, enum top_key key)
+{
+	const json_t *element;
+	size_t i;
+
+	json_array_foreach (json_object_get(document, "degraded"), i, element)
+		if (names_key(element, key))
+			return true;
+	return false;
+}
+
 double top_number(const json_t *object, const char *key)
 {
 	return json_number_value(json_object_get(object, key));
@@ -92,9 +126,8 @@ void top_model_free(struct top_model *model)
 	if (!model)
 		return;
 	json_decref(model->document);
-	for (size_t i = 0; i < model->nusers; i++)
-		free(model->users[i]);
-	free(model->users);
+	json_decref(model->previous);
+	top_index_clear(&model->users);
 	free(model->rows);
 	free(model);
 }
@@ -119,10 +152,19 @@ int top_model_set(struct top_model *model, json_t *document, struct iocom_err *e
 						     "the agent's %s[] holds no objects",
 						     arrays[i]);
 	}
-	json_decref(model->document);
+	json_decref(model->previous);
+	model->previous = model->document;
 	model->document = json_incref(document);
 	model->nrows = 0;
 	return 0;
+}
+
+const json_t *top_model_previous(const struct top_model *model)
+{
+	const json_t *now = json_object_get(model->document, "since_ns");
+	const json_t *before = json_object_get(model->previous, "since_ns");
+
+	return now && before && json_equal(now, before) ? model->previous : NULL;
 }
 
 const json_t *top_model_document(const struct top_model *model)
@@ -138,9 +180,9 @@ static struct user *user_ask(uid_t uid)
 
 	if (!user)
 		return NULL;
-	user->uid = uid;
+	user->entry.id = uid;
 	if (!getpwuid_r(uid, &pw, buffer, sizeof(buffer), &found) && found)
-		snprintf(user->name, sizeof(user->name), "%.32s", pw.pw_name);
+		utf8_copy(user->name, sizeof(user->name), pw.pw_name, USER_NAME_MAX);
 	else
 		snprintf(user->name, sizeof(user->name), "%u", uid);
 	return user;
@@ -148,142 +190,136 @@ static struct user *user_ask(uid_t uid)
 
 static const char *user_name(struct top_model *model, uid_t uid)
 {
-	size_t low = 0, high = model->nusers;
-	struct user **grown, *user;
+	struct user *user = top_index_find(&model->users, uid);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (model->users[middle]->uid == uid)
-			return model->users[middle]->name;
-		if (model->users[middle]->uid < uid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	grown = reallocarray(model->users, model->nusers + 1, sizeof(struct user *));
-	if (!grown)
-		return "?";
-	model->users = grown;
+	if (user)
+		return user->name;
 	user = user_ask(uid);
 	if (!user)
 		return "?";
-	memmove(grown + low + 1, grown + low, (model->nusers - low) * sizeof(struct user *));
-	grown[low] = user;
-	model->nusers++;
+	if (top_index_add(&model->users, &user->entry)) {
+		free(user);
+		return "?";
+	}
 	return user->name;
 }
 
-static bool row_idle(const struct top_row *row)
+uint64_t top_row_id(const json_t *element)
 {
-	static const enum top_key rates[] = {TOP_READ,	   TOP_WRITE, TOP_IMPLICIT, TOP_SENT,
-					     TOP_RECEIVED, TOP_LOCAL, TOP_CPU,	    TOP_FAULTS,
-					     TOP_MESSAGES, TOP_OPS};
+	const json_t *pid = json_object_get(element, "pid");
+	const json_t *cgroup = json_object_get(element, "cgroup_id");
 
-	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
-		if (row->value[rates[i]] > 0)
-			return false;
-	return !row->exited;
+	return pid ? (uint64_t)json_integer_value(pid)
+		   : (uint64_t)json_integer_value(cgroup) | JOB_BIT;
 }
 
-static void row_fill(struct top_model *model, struct top_row *row, json_t *source)
+static bool any(const struct top_row *row, const enum top_key *which, size_t n)
 {
+	for (size_t i = 0; i < n; i++)
+		if (row->value[which[i]] > 0)
+			return true;
+	return false;
+}
+
+static void row_fill(struct top_model *model, struct top_row *row, json_t *source, bool is_job,
+		     const struct top_model_options *o)
+{
+	static const enum top_key io[] = {TOP_READ, TOP_WRITE,	  TOP_IMPLICIT, TOP_OPS,
+					  TOP_SENT, TOP_RECEIVED, TOP_LOCAL,	TOP_MESSAGES};
+	static const enum top_key work[] = {TOP_CPU, TOP_FAULTS};
 	const json_t *uid = json_object_get(source, "uid");
 
-	*row = (struct top_row){.source = source};
+	*row = (struct top_row){.source = source, .is_job = is_job, .id = top_row_id(source)};
 	row->comm = top_string(source, "comm");
+	row->command = row->comm;
 	row->job = top_string(source, "job");
 	row->resource = top_string(source, "share_of");
 	row->uid = (uid_t)json_integer_value(uid);
 	row->user = uid ? user_name(model, row->uid) : "";
 	row->exited = json_is_true(json_object_get(source, "exited"));
 	for (unsigned i = 0; i < TOP_KEYS; i++)
-		for (unsigned f = 0; f < 3 && keys[i].field[f]; f++)
+		for (unsigned f = 0; f < KEY_FIELDS && keys[i].field[f]; f++)
 			row->value[i] += top_number(source, keys[i].field[f]) * keys[i].scale;
-	row->idle = row_idle(row);
+	row->io = any(row, io, sizeof(io) / sizeof(io[0]));
+	row->idle = !row->io && !row->exited && !any(row, work, sizeof(work) / sizeof(work[0]));
+	row->weight = row->value[o->key];
+	if (o->commands && o->proc && !is_job) {
+		const char *line = top_proc_command(o->proc, (pid_t)row->value[TOP_PID], row->comm);
+
+		row->command = line ? line : row->comm;
+	}
 }
 
-/* A job is of UID when the tasks we see in it are, and there is one. */
-static bool job_is_of(const json_t *tasks, const char *job, uid_t uid)
+static int reserve(struct top_model *model, size_t n)
 {
-	const json_t *task;
-	bool any = false;
+	struct top_row *grown;
+
+	if (n <= model->room)
+		return 0;
+	grown = reallocarray(model->rows, n, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	model->rows = grown;
+	model->room = n;
+	return 0;
+}
+
+/* Rows of one array; those that are not wanted only where a tree may need them. */
+static void fill(struct top_model *model, json_t *array, bool is_job,
+		 const struct top_model_options *o)
+{
+	const json_t *tasks = json_object_get(model->document, "tasks");
+	json_t *element;
 	size_t i;
 
-	json_array_foreach (tasks, i, task) {
-		if (strcmp(top_string(task, "job"), job))
-			continue;
-		if ((uid_t)top_number(task, "uid") != uid)
-			return false;
-		any = true;
+	json_array_foreach (array, i, element) {
+		struct top_row *row = &model->rows[model->nrows];
+
+		row_fill(model, row, element, is_job, o);
+		row->context = !top_row_wanted(row, tasks, o);
+		if (!row->context || o->tree)
+			model->nrows++;
 	}
-	return any;
-}
-
-static bool shown(const struct top_model *model, const json_t *element,
-		  const struct top_model_options *o)
-{
-	const json_t *uid = json_object_get(element, "uid");
-
-	if (!o->filter_uid)
-		return true;
-	if (uid)
-		return (uid_t)json_integer_value(uid) == o->uid;
-	return *top_string(element, "job") && job_is_of(json_object_get(model->document, "tasks"),
-							top_string(element, "job"), o->uid);
-}
-
-static const char *row_text(const struct top_row *row, enum top_key key)
-{
-	return key == TOP_USER ? row->user : key == TOP_JOB ? row->job : row->comm;
-}
-
-/* Numbers downwards but for the pid, text upwards; ties in order of share, then pid. */
-static int row_order(const void *a, const void *b, void *arg)
-{
-	const struct top_row *x = a, *y = b;
-	const struct top_model_options *o = arg;
-	int c;
-
-	if (top_key_is_text(o->key))
-		c = strcmp(row_text(x, o->key), row_text(y, o->key));
-	else
-		c = (x->value[o->key] < y->value[o->key]) - (x->value[o->key] > y->value[o->key]);
-	if (o->key == TOP_PID)
-		c = -c;
-	if (o->reverse)
-		c = -c;
-	if (!c)
-		c = (x->value[TOP_SHARE] < y->value[TOP_SHARE]) -
-		    (x->value[TOP_SHARE] > y->value[TOP_SHARE]);
-	if (!c)
-		c = (x->value[TOP_PID] > y->value[TOP_PID]) -
-		    (x->value[TOP_PID] < y->value[TOP_PID]);
-	return c ? c : strcmp(x->job, y->job);
 }
 
 int top_model_arrange(struct top_model *model, const struct top_model_options *options)
 {
-	json_t *array = json_object_get(model->document, options->jobs ? "jobs" : "tasks");
+	json_t *tasks = json_object_get(model->document, "tasks");
+	json_t *jobs = json_object_get(model->document, "jobs");
 	struct top_model_options o = *options;
-	json_t *element;
-	size_t n = json_array_size(array), i;
+	bool both = o.jobs && o.tree;
+	int rc;
 
 	model->nrows = 0;
-	if (n > model->room) {
-		struct top_row *grown = reallocarray(model->rows, n, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		model->rows = grown;
-		model->room = n;
-	}
-	json_array_foreach (array, i, element)
-		if (shown(model, element, &o))
-			row_fill(model, &model->rows[model->nrows++], element);
+	rc = reserve(model, json_array_size(tasks) + json_array_size(jobs));
+	if (rc)
+		return rc;
+	if (o.jobs)
+		fill(model, jobs, true, &o);
+	if (!o.jobs || both)
+		fill(model, tasks, false, &o);
+	if (o.tree)
+		return top_tree_arrange(model->rows, &model->nrows, &o);
 	if (model->nrows)
-		qsort_r(model->rows, model->nrows, sizeof(*model->rows), row_order, &o);
+		qsort_r(model->rows, model->nrows, sizeof(*model->rows), top_row_order, &o);
 	return 0;
+}
+
+int top_model_find(struct top_model *model, uint64_t id, const struct top_model_options *options,
+		   struct top_row *row)
+{
+	bool is_job = id & JOB_BIT;
+	json_t *array = json_object_get(model->document, is_job ? "jobs" : "tasks");
+	json_t *element;
+	size_t i;
+
+	json_array_foreach (array, i, element) {
+		if (top_row_id(element) == id) {
+			row_fill(model, row, element, is_job, options);
+			return 0;
+		}
+	}
+	return -ENOENT;
 }
 
 const struct top_row *top_model_rows(const struct top_model *model, size_t *n)
@@ -298,19 +334,18 @@ static json_t *filtered_array(struct top_model *model, const struct top_model_op
 {
 	struct top_model_options o = *options;
 	json_t *array = json_object_get(model->document, jobs ? "jobs" : "tasks");
-	json_t *out = json_array(), *element;
-	size_t i;
-	int rc = out ? 0 : -ENOMEM;
+	json_t *out = json_array();
+	int rc = out ? reserve(model, json_array_size(array)) : -ENOMEM;
 
 	o.jobs = jobs;
-	if (sorted && !rc)
-		rc = top_model_arrange(model, &o);
-	for (i = 0; sorted && !rc && i < model->nrows; i++)
+	o.tree = false;
+	model->nrows = 0;
+	if (!rc)
+		fill(model, array, jobs, &o);
+	if (sorted && model->nrows)
+		qsort_r(model->rows, model->nrows, sizeof(*model->rows), top_row_order, &o);
+	for (size_t i = 0; !rc && i < model->nrows; i++)
 		rc = json_array_append(out, model->rows[i].source);
-	if (!sorted && !rc)
-		json_array_foreach (array, i, element)
-			if (shown(model, element, &o))
-				rc |= json_array_append(out, element);
 	if (rc) {
 		json_decref(out);
 		return NULL;

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,9 +23,16 @@
 
 #define LOOKS_PER_INTERVAL 4
 #define LOOK_LEAST_NS	   50000000ULL
+#define RETRY_FIRST_NS	   250000000ULL
+#define RETRY_MOST_NS	   8000000000ULL
+#define STUCK_S		   5 /* an agent that stops in the middle of a document */
 
 struct top_source {
-	int fd; /* the agent; -1: direct */
+	int fd; /* the agent; -1: direct, or it is gone */
+	bool wait, gone;
+	char *run_dir; /* NULL: the default */
+	struct iocom_err why;
+	uint64_t gone_ns, retry_ns, pause_ns; /* CLOCK_MONOTONIC; the pause doubles */
 	struct monitor *monitor;
 	struct sample_window *window;
 	struct sample_names *names;
@@ -54,6 +63,20 @@ static int subscribe(struct top_source *source, struct iocom_err *err)
 	rc = client_send(source->fd, buffer.data, buffer.size, err);
 	msgpack_sbuffer_destroy(&buffer);
 	return rc;
+}
+
+static int connect_agent(struct top_source *source, struct iocom_err *err)
+{
+	const struct timeval patience = {.tv_sec = STUCK_S};
+	int rc = client_connect(source->run_dir, &source->fd, err);
+
+	if (rc) {
+		source->fd = -1;
+		return rc;
+	}
+	setsockopt(source->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(source->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	return subscribe(source, err);
 }
 
 /* The fastest link of this machine, MB/s; 0 when none says. */
@@ -107,10 +130,9 @@ static int open_any(struct top_source *source, const struct top_source_options *
 	int rc;
 
 	if (!options->direct) {
-		rc = client_connect(options->run_dir, &source->fd, err);
-		if (!rc)
-			return subscribe(source, err);
-		source->fd = -1;
+		rc = connect_agent(source, err);
+		if (!rc || source->fd >= 0)
+			return rc;
 		if (rc != -ENOENT && rc != -ECONNREFUSED)
 			return rc;
 		if (geteuid())
@@ -139,7 +161,11 @@ int top_source_open(struct top_source **out, const struct top_source_options *op
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	source->fd = -1;
 	source->interval_ns = (uint64_t)llround(options->interval_s * 1e9);
-	rc = open_any(source, options, err);
+	source->wait = options->wait;
+	if (options->run_dir)
+		source->run_dir = strdup(options->run_dir);
+	rc = options->run_dir && !source->run_dir ? iocom_err_set(err, -ENOMEM, "out of memory")
+						  : open_any(source, options, err);
 	if (rc) {
 		top_source_free(source);
 		return rc;
@@ -154,6 +180,7 @@ void top_source_free(struct top_source *source)
 		return;
 	if (source->fd >= 0)
 		close(source->fd);
+	free(source->run_dir);
 	sample_names_free(source->names);
 	sample_window_free(source->window);
 	monitor_free(source->monitor);
@@ -167,7 +194,7 @@ int top_source_fd(const struct top_source *source)
 
 const char *top_source_kind(const struct top_source *source)
 {
-	return source->fd >= 0 ? "agent" : "direct";
+	return source->monitor ? "direct" : "agent";
 }
 
 int top_source_due_ms(const struct top_source *source)
@@ -176,8 +203,11 @@ int top_source_due_ms(const struct top_source *source)
 
 	if (source->fd >= 0)
 		return -1;
-	due = source->next_look_ns < source->next_sample_ns ? source->next_look_ns
-							    : source->next_sample_ns;
+	if (source->gone)
+		due = source->retry_ns;
+	else
+		due = source->next_look_ns < source->next_sample_ns ? source->next_look_ns
+								    : source->next_sample_ns;
 	if (due <= now)
 		return 0;
 	due = (due - now + 999999) / 1000000;
@@ -226,17 +256,77 @@ static int next_direct(struct top_source *source, json_t **document, struct ioco
 	return TOP_SOURCE_E_AGAIN;
 }
 
+/* From here on the agent is asked for again now and then. */
+static int lose_agent(struct top_source *source, const struct iocom_err *why)
+{
+	if (source->fd >= 0)
+		close(source->fd);
+	source->fd = -1;
+	source->why = *why;
+	if (!source->gone) {
+		source->gone = true;
+		source->gone_ns = now_ns();
+		source->pause_ns = RETRY_FIRST_NS;
+	} else if (source->pause_ns < RETRY_MOST_NS) {
+		source->pause_ns *= 2;
+	}
+	source->retry_ns = now_ns() + source->pause_ns;
+	return TOP_SOURCE_E_AGAIN;
+}
+
+static int ask_again(struct top_source *source, struct iocom_err *err)
+{
+	struct iocom_err why = {0};
+
+	if (now_ns() < source->retry_ns)
+		return TOP_SOURCE_E_AGAIN;
+	switch (connect_agent(source, &why)) {
+	case 0:
+		return TOP_SOURCE_E_AGAIN; /* it is here when it has said something */
+	case -ENOMEM:
+		*err = why;
+		return -ENOMEM;
+	default:
+		return lose_agent(source, &why);
+	}
+}
+
 int top_source_next(struct top_source *source, json_t **document, struct iocom_err *err)
 {
+	struct iocom_err why = {0};
 	int rc;
 
 	*document = NULL;
-	if (source->fd < 0)
+	if (source->monitor)
 		return next_direct(source, document, err);
-	rc = client_receive(source->fd, document, err);
+	if (source->fd < 0)
+		return ask_again(source, err);
+	rc = client_receive(source->fd, document, &why);
+	if (!rc) {
+		source->gone = false;
+		return 0;
+	}
+	if (source->wait && rc != -EPROTO && rc != -ENOMEM && (rc != -EIO || source->gone))
+		return lose_agent(source, &why);
 	if (rc == -EPIPE)
 		return iocom_err_set(err, rc,
 				     "the agent went away; start it again (systemctl start "
 				     "iocomd), then `iocom top`");
+	if (err)
+		*err = why;
 	return rc;
+}
+
+bool top_source_gone(const struct top_source *source, struct top_source_gone *gone)
+{
+	uint64_t now = now_ns();
+
+	if (!source->gone)
+		return false;
+	gone->why = source->why.text;
+	gone->since_s = (double)(now - source->gone_ns) / 1e9;
+	gone->retry_s = source->fd < 0 && source->retry_ns > now
+				? (double)(source->retry_ns - now) / 1e9
+				: 0;
+	return true;
 }

@@ -16,7 +16,15 @@ struct top_source;
 struct top_source_options {
 	const char *run_dir; /* NULL: the default */
 	bool direct;	     /* do not ask an agent */
+	bool wait;	     /* an agent that goes away is waited for */
 	double interval_s;
+};
+
+/* An agent that is not there, and waited for. */
+struct top_source_gone {
+	const char *why; /* a sentence; valid until the next call */
+	double since_s;	 /* so long ago it went away */
+	double retry_s;	 /* the next try is then */
 };
 
 #define TOP_SOURCE_E_AGAIN 1 /* no document yet */
@@ -29,9 +37,15 @@ void top_source_free(struct top_source *source);
 int top_source_fd(const struct top_source *source);
 /* Call top_source_next after so many ms at the latest; -1: only when the fd is readable. */
 int top_source_due_ms(const struct top_source *source);
-/* The next document, the caller's.  0; TOP_SOURCE_E_AGAIN; negative errno.  Call only when the
- * descriptor is readable, or the time has come. */
+/*
+ * The next document, the caller's.  0; TOP_SOURCE_E_AGAIN; negative errno.  Call
+ * only when the descriptor is readable, or the time has come.  With `wait` an
+ * agent that goes away gives TOP_SOURCE_E_AGAIN, and is asked for again after
+ * pauses that double up to some seconds.
+ */
 int top_source_next(struct top_source *source, json_t **document, struct iocom_err *err);
+/* True while an agent is waited for; GONE then says so. */
+bool top_source_gone(const struct top_source *source, struct top_source_gone *gone);
 /* "agent" or "direct". */
 const char *top_source_kind(const struct top_source *source);
 

@@ -3,43 +3,61 @@
 #ifndef IOCOM_TOP_TABLE_H
 #define IOCOM_TOP_TABLE_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "top_history.h"
+#include "top_line.h"
 #include "top_model.h"
 
+/* A column that no row can be sorted by: what it did in the last documents. */
+#define TOP_PAST    TOP_KEYS
+#define TOP_COLUMNS (TOP_KEYS + 1)
+
 struct top_column {
-	enum top_key key;
+	unsigned key;	/* enum top_key, or TOP_PAST */
 	unsigned width; /* without the gap of one before each but the first */
 	bool roomy;	/* the long title */
 };
 
-/*
- * Columns of a table WIDTH wide, in order, at most TOP_KEYS.  When not all fit
- * the less important go; the one sorted by stays.  What is left over goes to
- * the names.
- */
-size_t top_table_layout(struct top_column out[TOP_KEYS], unsigned width, bool jobs,
-			enum top_key sort);
-/* Appends the title or a row's cell, padded to the column's width. */
-void top_table_title(char *out, size_t size, const struct top_column *column);
-void top_table_cell(char *out, size_t size, const struct top_column *column,
-		    const struct top_row *row);
-/* What a column means, one line for the help; NULL when out of range. */
-const char *top_table_help(enum top_key key);
+/* What decides on the columns. */
+struct top_layout {
+	unsigned width;
+	bool jobs;
+	bool long_names; /* command lines or a tree: the command comes last and takes the rest */
+	bool past;	 /* a sparkline for each row, where there is room */
+	enum top_key sort;
+	/* The widest of each in the rows; 0: not known, then as wide as it may become. */
+	unsigned need_user, need_job, need_command;
+};
 
-struct top_line {
-	char text[512];
-	bool alert; /* something was lost */
+/* How rows are drawn. */
+struct top_look {
+	bool utf8;
+	bool jobs;
+	const struct top_history *history; /* NULL: none */
 };
 
 /*
- * The head: node, CPU, each disk (the busiest first, at most MAX_DISKS lines),
- * network, and what was lost.  With DETAIL also what is not attributed and the
- * monitor's own cost.  Number of lines, at most ROOM.
+ * Columns of a table, in order, at most TOP_COLUMNS, never wider than asked for
+ * (from 8 up).  When not all fit the less important go; the one sorted by
+ * stays.  What is left over goes to the names.
  */
-size_t top_table_summary(const json_t *document, unsigned max_disks, bool detail,
-			 struct top_line *lines, size_t room);
+size_t top_table_layout(struct top_column out[TOP_COLUMNS], const struct top_layout *layout);
+/* Sets need_user, need_job and need_command of LAYOUT from the rows. */
+void top_table_needs(struct top_layout *layout, const struct top_row *rows, size_t n);
+/*
+ * What stands above the titles: which columns are explicit I/O, which implicit,
+ * which network.  One piece for each run of columns.
+ */
+void top_table_groups(const struct top_column *columns, size_t n, bool utf8, struct top_line *out);
+/* Appends the title or a row's cell, padded to the column's width. */
+void top_table_title(char *out, size_t size, const struct top_column *column);
+void top_table_cell(char *out, size_t size, const struct top_column *column,
+		    const struct top_row *row, const struct top_look *look);
+/* What kind of load a column is about. */
+enum top_ink top_table_ink(unsigned key);
+/* What a column means, one line for the help; NULL when out of range. */
+const char *top_table_help(unsigned key);
 
 #endif

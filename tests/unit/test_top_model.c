@@ -85,6 +85,10 @@ static void test_fit(void **state)
 	assert_fit("abc", 5, TOP_FIT_RIGHT, "  abc");
 	assert_fit("abcdef", 4, TOP_FIT_LEFT, "abcd");
 	assert_fit("/a/b/c.service", 10, TOP_FIT_TAIL, "<c.service");
+	assert_fit("a\xe2\x80\xae"
+		   "b",
+		   3, TOP_FIT_LEFT, "a?b");		 /* right-to-left override */
+	assert_fit("a\x80\x9b", 3, TOP_FIT_LEFT, "a??"); /* bytes that are no UTF-8 */
 	assert_fit("", 2, TOP_FIT_LEFT, "  ");
 	assert_fit("a\x1b[2Jb", 6, TOP_FIT_LEFT, "a?[2Jb"); /* no escape gets through */
 	assert_fit("a\nb\tc\x7f", 6, TOP_FIT_LEFT, "a?b?c?");
@@ -97,63 +101,6 @@ static void test_fit(void **state)
 	assert_fit("\xe6\x97\xa5\xe6\x9c\xac", 3, TOP_FIT_LEFT, "\xe6\x97\xa5 ");
 	assert_fit("\xe6\x97\xa5\xe6\x9c\xac", 4, TOP_FIT_TAIL, "\xe6\x97\xa5\xe6\x9c\xac");
 	assert_fit("x\xe6\x97\xa5\xe6\x9c\xac", 4, TOP_FIT_TAIL, "<\xe6\x9c\xac ");
-}
-
-static unsigned width_of(const struct top_column *c, size_t n)
-{
-	unsigned width = 0;
-
-	for (size_t i = 0; i < n; i++)
-		width += c[i].width + (i ? 1 : 0);
-	return width;
-}
-
-static bool has(const struct top_column *c, size_t n, enum top_key key)
-{
-	for (size_t i = 0; i < n; i++)
-		if (c[i].key == key)
-			return true;
-	return false;
-}
-
-/* At every width: nothing is wider than the screen, and the sort column is there. */
-static void test_layout_fits(void **state)
-{
-	struct top_column c[TOP_KEYS];
-
-	(void)state;
-	for (unsigned width = 20; width <= 300; width++) {
-		for (unsigned key = 0; key < TOP_KEYS; key++) {
-			for (int jobs = 0; jobs < 2; jobs++) {
-				size_t n = top_table_layout(c, width, jobs, key);
-				bool of_view = jobs ? key != TOP_PID && key != TOP_USER &&
-							       key != TOP_COMMAND
-						    : key != TOP_TASKS;
-
-				assert_true(n > 0);
-				if (width >= 40)
-					assert_true(width_of(c, n) <= width);
-				assert_true(has(c, n, key) == of_view);
-			}
-		}
-	}
-}
-
-static void test_layout_80(void **state)
-{
-	static const enum top_key shown[] = {TOP_PID,	TOP_USER,     TOP_COMMAND, TOP_READ,
-					     TOP_WRITE, TOP_IMPLICIT, TOP_SENT,	   TOP_RECEIVED,
-					     TOP_CPU,	TOP_RSS,      TOP_SHARE};
-	struct top_column c[TOP_KEYS];
-	size_t n = top_table_layout(c, 80, false, TOP_SHARE);
-
-	(void)state;
-	assert_int_equal(n, sizeof(shown) / sizeof(shown[0]));
-	for (size_t i = 0; i < n; i++)
-		assert_int_equal(c[i].key, shown[i]);
-	n = top_table_layout(c, 200, false, TOP_SHARE);
-	assert_int_equal(n, TOP_KEYS - 1); /* all but TASKS */
-	assert_true(c[0].roomy);
 }
 
 static json_t *document(void)
@@ -220,6 +167,65 @@ static void test_arrange(void **state)
 	top_model_free(model);
 }
 
+/* Rows that match, by name, over all texts a row has. */
+static void test_words(void **state)
+{
+	struct top_model *model = top_model_new();
+	struct top_model_options o = {.key = TOP_SHARE};
+	json_t *doc = document();
+
+	(void)state;
+	assert_int_equal(top_model_set(model, doc, NULL), 0);
+	json_decref(doc);
+	o.text = "ZIP";
+	assert_pids(model, &o, (int[]){30}, 1);
+	o.text = "root";
+	assert_pids(model, &o, (int[]){30}, 1);
+	o.text = " 4000000  /B ";
+	assert_pids(model, &o, (int[]){20}, 1);
+	o.text = "10";
+	assert_pids(model, &o, (int[]){10}, 1);
+	o.text = "zip awk"; /* all the words, not any */
+	assert_pids(model, &o, NULL, 0);
+	o.text = "";
+	assert_pids(model, &o, (int[]){30, 20, 10}, 3);
+	o.active = true; /* 20 is idle, 10 has ended */
+	assert_pids(model, &o, (int[]){30, 10}, 2);
+	o.io = true;
+	assert_pids(model, &o, NULL, 0);
+	top_model_free(model);
+}
+
+static void test_find(void **state)
+{
+	struct top_model *model = top_model_new();
+	struct top_model_options o = {.key = TOP_SHARE, .text = "nothing has this"};
+	json_t *doc = document();
+	struct top_row row;
+
+	(void)state;
+	assert_int_equal(top_model_set(model, doc, NULL), 0);
+	assert_null(top_model_previous(model));
+	json_decref(doc);
+	assert_int_equal(top_model_find(model, 20, &o, &row), 0);
+	assert_string_equal(row.comm, "make");
+	assert_int_equal(top_model_find(model, 21, &o, &row), -ENOENT);
+	top_model_free(model);
+}
+
+static void test_degraded(void **state)
+{
+	json_t *doc = json_pack("{s:[s,{s:s,s:s},n,i]}", "degraded", "local_bytes", "column",
+				"implicit", "why", "no hook", 3);
+
+	(void)state;
+	assert_true(top_key_degraded(doc, TOP_LOCAL));
+	assert_true(top_key_degraded(doc, TOP_IMPLICIT));
+	assert_false(top_key_degraded(doc, TOP_READ));
+	json_decref(doc);
+	assert_false(top_key_degraded(NULL, TOP_READ));
+}
+
 static void test_filtered_document(void **state)
 {
 	struct top_model_options o = {.key = TOP_PID, .filter_uid = true, .uid = 4000000};
@@ -253,7 +259,6 @@ static void test_bad_documents(void **state)
 				      "\"drops\":[],\"cost\":7}";
 	struct top_model_options o = {.key = TOP_COMMAND};
 	struct top_model *model = top_model_new();
-	struct top_line lines[4];
 	struct iocom_err err;
 
 	(void)state;
@@ -271,36 +276,10 @@ static void test_bad_documents(void **state)
 	assert_int_equal(top_model_arrange(model, &o), 0);
 	o.jobs = true;
 	assert_int_equal(top_model_arrange(model, &o), 0);
-	assert_int_equal(top_table_summary(doc, 5, true, lines, 4), 4); /* no more than fits */
+	o.tree = true;
+	assert_int_equal(top_model_arrange(model, &o), 0);
 	json_decref(doc);
 	top_model_free(model);
-}
-
-static void test_summary(void **state)
-{
-	json_t *doc = json_pack(
-		"{s:s, s:{s:i, s:f, s:f}, s:[], s:[], s:[{s:s,s:f},{s:s,s:f},{s:s,s:f}],"
-		" s:{s:i, s:i}, s:{s:s}}",
-		"node", "n7", "totals", "cores", 4, "cpu_ms_per_s", 1000.0, "sent_bytes_per_s",
-		2.5e6, "tasks", "jobs", "disks", "name", "vda", "utilisation", 0.1, "name", "vdb",
-		"utilisation", 0.9, "name", "vdc", "utilisation", 0.9, "drops", "ledger", 5, "jobs",
-		0, "drops_help", "ledger", "writers unknown");
-	struct top_line lines[16];
-	size_t n = top_table_summary(doc, 2, false, lines, 16);
-
-	(void)state;
-	assert_int_equal(n, 6); /* node, lost, cpu, two disks, network */
-	assert_ptr_equal(strstr(lines[0].text, "n7"), lines[0].text);
-	assert_true(lines[1].alert && !lines[0].alert && !lines[2].alert);
-	assert_string_equal(lines[1].text, "LOST   ledger 5: writers unknown");
-	assert_non_null(strstr(lines[2].text, " 25.0% of 4 cores"));
-	assert_non_null(strstr(lines[3].text, "vdb")); /* the busiest first */
-	assert_non_null(strstr(lines[4].text, "vdc"));
-	assert_non_null(strstr(lines[4].text, "+1 more"));
-	for (size_t i = 2; i < n; i++)
-		assert_true(strlen(lines[i].text) <= 80);
-	assert_non_null(strstr(lines[5].text, "2.50M/s sent"));
-	json_decref(doc);
 }
 
 static void test_keys(void **state)
@@ -320,16 +299,11 @@ static void test_keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_spans),
-		cmocka_unit_test(test_fit),
-		cmocka_unit_test(test_layout_fits),
-		cmocka_unit_test(test_layout_80),
-		cmocka_unit_test(test_arrange),
-		cmocka_unit_test(test_filtered_document),
-		cmocka_unit_test(test_bad_documents),
-		cmocka_unit_test(test_summary),
-		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_numbers),	      cmocka_unit_test(test_spans),
+		cmocka_unit_test(test_fit),	      cmocka_unit_test(test_arrange),
+		cmocka_unit_test(test_words),	      cmocka_unit_test(test_find),
+		cmocka_unit_test(test_degraded),      cmocka_unit_test(test_filtered_document),
+		cmocka_unit_test(test_bad_documents), cmocka_unit_test(test_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
