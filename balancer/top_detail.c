@@ -63,9 +63,14 @@ static bool ends_with(const char *text, const char *end)
 	return n >= m && !strcmp(text + n - m, end);
 }
 
-static void number_text(char out[TOP_NUMBER_MAX], double value, enum unit unit)
+/* "-" is what the document does not have. */
+static void number_text(char out[TOP_NUMBER_MAX], const json_t *number, enum unit unit)
 {
-	if (unit == UNIT_BYTES)
+	double value = json_number_value(number);
+
+	if (!json_is_number(number) || !(value > 0))
+		snprintf(out, TOP_NUMBER_MAX, json_is_number(number) ? "0" : "-");
+	else if (unit == UNIT_BYTES)
 		top_format_bytes(out, value);
 	else
 		top_format_count(out, value);
@@ -83,14 +88,12 @@ static void field_line(struct page *p, const struct field *f, const char *name)
 	snprintf(key, sizeof(key), "%.*s_per_s", NAME_BYTES, f->key);
 	per = json_object_get(p->source, key);
 	top_format_fit(label, sizeof(label), name, LABEL, TOP_FIT_LEFT);
-	number_text(rate, json_number_value(per), f->unit);
-	number_text(sum, value, f->unit);
+	number_text(rate, per, f->unit);
+	number_text(sum, total, f->unit);
 	top_line_add(line, 3, f->ink, "%-9s", f->group ? f->group : "");
 	top_line_add(line, 0, TOP_INK_PLAIN, "%s", label);
-	top_line_add(line, 1, TOP_INK_PLAIN, " %8s%-3s", json_is_number(per) ? rate : "-",
-		     f->unit == UNIT_MS ? " ms" : "");
-	top_line_add(line, 2, TOP_INK_PLAIN, " %8s%-3s", json_is_number(total) ? sum : "-",
-		     f->unit == UNIT_MS ? " ms" : "");
+	top_line_add(line, 1, TOP_INK_PLAIN, " %8s%-3s", rate, f->unit == UNIT_MS ? " ms" : "");
+	top_line_add(line, 2, TOP_INK_PLAIN, " %8s%-3s", sum, f->unit == UNIT_MS ? " ms" : "");
 	if (json_is_number(total) && value >= 1000)
 		top_line_add(line, 4, TOP_INK_DIM, " %20.0f", value);
 }
@@ -151,6 +154,8 @@ static void past_lines(struct page *p, const struct top_row *row)
 		top_format_spark(text, sizeof(text), values, n, 0, p->options->utf8);
 		top_line_add(line, 0, TOP_INK_NAME, "%-5s", names[s]);
 		top_line_add(line, 0, TOP_INK_SPARK, "%s", text);
+		if (!(peak > 0))
+			continue;
 		top_line_add(line, 1, TOP_INK_DIM, "  peak %s%s", most,
 			     s == TOP_SERIES_CPU ? "%" : "/s");
 	}

@@ -84,8 +84,8 @@ static unsigned spark_width(unsigned width)
 	return width < 50 ? 0 : width < 100 ? 10 : width < WIDE ? 20 : width < 170 ? 24 : SPARK_MAX;
 }
 
-static void spark(const struct head *h, struct top_line *line, uint64_t id, enum top_series series,
-		  double most)
+static void spark(const struct head *h, struct top_line *line, unsigned char rank, uint64_t id,
+		  enum top_series series, double most)
 {
 	const struct top_head_options *o = h->options;
 	size_t n = spark_width(o->width);
@@ -96,7 +96,7 @@ static void spark(const struct head *h, struct top_line *line, uint64_t id, enum
 		return;
 	top_history_get(o->history, id, series, values, n);
 	top_format_spark(text, sizeof(text), values, n, most, o->utf8);
-	top_line_add(line, 5, TOP_INK_SPARK, " %s", text);
+	top_line_add(line, rank, TOP_INK_SPARK, " %s", text);
 }
 
 /* How much a count of the document grew since the one before, or since counting began. */
@@ -201,17 +201,19 @@ static void cpu_line(struct head *h)
 	double cores = top_number(totals, "cores");
 	double share = top_number(totals, "cpu_ms_per_s") / 1e3 / (cores >= 1 ? cores : 1);
 	struct top_line *line = next_line(h, 2);
-	char used[TOP_NUMBER_MAX], minor[TOP_NUMBER_MAX], major[TOP_NUMBER_MAX];
+	char used[TOP_NUMBER_MAX], all[TOP_NUMBER_MAX], major[TOP_NUMBER_MAX];
 
 	percent(used, share);
-	count(minor, top_number(totals, "minor_faults_per_s"));
+	count(all,
+	      top_number(totals, "minor_faults_per_s") + top_number(totals, "major_faults_per_s"));
 	count(major, top_number(totals, "major_faults_per_s"));
 	label(line, "CPU");
 	top_line_add(line, 0, ink_of(share), "%5s%%", used);
-	spark(h, line, 0, TOP_SERIES_CPU, 1);
+	spark(h, line, 2, 0, TOP_SERIES_CPU, 1);
 	top_line_add(line, 1, TOP_INK_PLAIN, "  of %.0f core%s", cores, cores == 1 ? "" : "s");
 	top_line_add(line, 2, TOP_INK_PLAIN, "  run queue %.2f", top_number(totals, "run_queue"));
-	top_line_add(line, 3, TOP_INK_PLAIN, "  faults/s: %s minor, %s major", minor, major);
+	top_line_add(line, 3, TOP_INK_PLAIN, "  %s faults/s", all);
+	top_line_add(line, 4, TOP_INK_PLAIN, ", %s major", major);
 }
 
 /* "tasks 98%": a part of what the kernel counted on this disk. */
@@ -247,7 +249,7 @@ static void disk_line(struct head *h, const json_t *disk, unsigned char rank)
 	count(ops, top_number(disk, "requests_per_s"));
 	percent(busy, utilisation);
 	top_line_add(line, 0, ink_of(utilisation), "%5s%%", busy);
-	spark(h, line, top_history_disk(top_string(disk, "name")), TOP_SERIES_DISK, 1);
+	spark(h, line, 4, top_history_disk(top_string(disk, "name")), TOP_SERIES_DISK, 1);
 	if (h->wide) {
 		top_line_add(line, 1, TOP_INK_PLAIN, "  %5s/s read  %5s/s written", read, write);
 		top_line_add(line, 6, TOP_INK_PLAIN, "  %5s requests/s", ops);
@@ -324,7 +326,7 @@ static void network_line(struct head *h)
 				top_number(totals, "received_messages_per_s"));
 	label(line, "net");
 	top_line_add(line, 0, TOP_INK_PLAIN, "%5s ", all);
-	spark(h, line, 0, TOP_SERIES_NETWORK, 0);
+	spark(h, line, 2, 0, TOP_SERIES_NETWORK, 0);
 	top_line_add(line, 1, TOP_INK_PLAIN, "  sent %5s%s", sent, per);
 	top_line_add(line, 1, TOP_INK_PLAIN, "  %s %5s%s", h->wide ? "received" : "recv", received,
 		     per);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Plays an agent that only knows "top": topagent RUN_DIR [DOCUMENTS].  Made-up
- * tasks that move from document to document, among them names that a terminal
- * must not be shown as they are.  Ends after the first client went, or after so
- * many documents (then it goes away as an agent that dies does).
+ * Plays an agent that only knows "top": topagent RUN_DIR [DOCUMENTS [TIMES]].
+ * Made-up tasks that move from document to document, among them names that a
+ * terminal must not be shown as they are.  Ends after the first client went, or
+ * after so many documents (then it goes away as an agent that dies does); with
+ * TIMES it is back as many times for the next client.
+ * TOPAGENT_LOSSY: something was lost, and a column is degraded.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +93,26 @@ static void move_world(struct world *w, uint64_t ms)
 	w->turn++;
 }
 
+/* What is not in a reading: who made whom (three to each, the eighth stands alone), and what this
+ * kernel does not count. */
+static json_t *more(json_t *doc, bool lossy)
+{
+	json_t *task;
+	size_t i;
+
+	json_array_foreach (json_object_get(doc, "tasks"), i, task) {
+		json_int_t n = (json_integer_value(json_object_get(task, "pid")) - 1000) / 17;
+
+		if (n && n != 7)
+			json_object_set_new(task, "ppid", json_integer(1000 + (n - 1) / 3 * 17));
+	}
+	if (lossy)
+		json_object_set_new(doc, "degraded",
+				    json_pack("[{s:s,s:s}]", "column", "local_bytes", "why",
+					      "no such tracepoint"));
+	return doc;
+}
+
 static json_t *document(struct world *w, uint64_t ms, bool lossy)
 {
 	const struct monitor_drop drops[] = {
@@ -128,7 +151,7 @@ static json_t *document(struct world *w, uint64_t ms, bool lossy)
 	clock_gettime(CLOCK_REALTIME, &now);
 	sample.time_ns = (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
 	sample.since_ns = sample.time_ns - 3725ULL * 1000000000ULL;
-	return sample_json(&sample, &options);
+	return more(sample_json(&sample, &options), lossy);
 }
 
 /* The interval asked for, ms; 0 when the request is not a good one. */
@@ -179,26 +202,44 @@ static void serve(int fd, unsigned long documents)
 	}
 }
 
-int main(int argc, char **argv)
+/* Listens until one client came; its connection, or -1. */
+static int accept_one(const char *dir)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
-	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), fd;
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), fd = -1;
 
-	if (argc < 2 || listener < 0)
-		return 2;
-	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/iocom.sock", argv[1]);
+	if (listener < 0)
+		return -1;
+	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/iocom.sock", dir);
 	unlink(sa.sun_path);
-	if (bind(listener, (struct sockaddr *)&sa, sizeof(sa)) || listen(listener, 4)) {
+	if (!bind(listener, (struct sockaddr *)&sa, sizeof(sa)) && !listen(listener, 4)) {
+		fd = accept(listener, NULL, NULL);
+		unlink(sa.sun_path);
+	} else {
 		perror("topagent");
-		return 1;
-	}
-	alarm(60); /* no test lasts longer */
-	fd = accept(listener, NULL, NULL);
-	unlink(sa.sun_path);
-	if (fd >= 0) {
-		serve(fd, argc > 2 ? strtoul(argv[2], NULL, 10) : 0);
-		close(fd);
 	}
 	close(listener);
+	return fd;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long documents = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+	unsigned long times = argc > 3 ? strtoul(argv[3], NULL, 10) : 1;
+
+	if (argc < 2)
+		return 2;
+	signal(SIGPIPE, SIG_IGN);
+	alarm(60); /* no test lasts longer */
+	for (unsigned long i = 0; i < times; i++) {
+		int fd = accept_one(argv[1]);
+
+		if (fd < 0)
+			return 1;
+		serve(fd, documents);
+		close(fd);
+		/* Gone for a while, as a service that is started again. */
+		nanosleep(&(struct timespec){.tv_sec = i + 1 < times ? 2 : 0}, NULL);
+	}
 	return 0;
 }

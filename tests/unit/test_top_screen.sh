@@ -10,47 +10,8 @@ build=${IOCOM_BUILD:-$here/build}
 iocom=$build/iocom
 [ -x "$build/tests/tools/topagent" ] || tap_skip_all "topagent is not built"
 
-dir=$(mktemp -d /tmp/iocom-top-XXXXXX)
-agent=
-# A server of its own for each screen: a killed one may not have left yet.
-server=0
-tm() { tmux -L "${dir##*/}.$server" -f /dev/null "$@"; }
-cleanup() {
-	[ -z "$agent" ] || kill "$agent" 2>/dev/null
-	tm kill-server 2>/dev/null
-	rm -rf "$dir" "${TMUX_TMPDIR:-/tmp}/tmux-$(id -u)/${dir##*/}."*
-}
-trap cleanup EXIT
-
-play() { # [DOCUMENTS]
-	"$build/tests/tools/topagent" "$dir" "$@" &
-	agent=$!
-	for _ in $(seq 50); do
-		[ -S "$dir/iocom.sock" ] && return
-		sleep 0.1
-	done
-}
-stop() {
-	kill "$agent" 2>/dev/null
-	wait "$agent" 2>/dev/null
-	agent=
-}
-# Waits until the screen shows a line like REGEX (10 s), and prints the screen.
-screen() { # REGEX
-	for _ in $(seq 100); do
-		tm capture-pane -p >"$dir/screen" 2>/dev/null
-		grep -qE -- "$1" "$dir/screen" && break
-		sleep 0.1
-	done
-	cat "$dir/screen"
-}
-open_screen() { # WIDTH HEIGHT [ENVIRONMENT...]
-	local w=$1 h=$2
-	shift 2
-	server=$((server + 1))
-	tm new-session -d -x "$w" -y "$h" \
-		"env LC_ALL=C.UTF-8 $* $iocom top --run-dir $dir -d 0.2; echo left with \$?; sleep 60"
-}
+# shellcheck source=tests/lib/terminal.sh disable=SC1091
+. "$here/tests/lib/terminal.sh"
 
 if command -v tmux >/dev/null; then
 	TOPAGENT_LOSSY=1 play
@@ -78,16 +39,16 @@ if command -v tmux >/dev/null; then
 	tm send-keys x
 	tm resize-window -x 200 -y 60
 	tap_like "200x60 after a resize: every column" "$(screen 'LOCAL/s')" \
-		'JOB +TASKS +READ/s +WRITE/s +IMPL/s +IO/s +SENT/s +RECV/s +LOCAL/s +MSG/s +FLT/s +CPU% +RSS +SHARE%'
+		'JOB +TASKS +IO/s +READ/s +WRITE/s +IMPL/s +FAULT/s +SENT/s +RECV/s +LOCAL/s +MSG/s +CPU% +RSS +SHARE% PAST'
 	tm send-keys q
 	tap_like "q leaves with 0" "$(screen 'left with')" 'left with 0'
 	tm kill-server
 	stop
 
 	play 3
-	open_screen 200 60 NO_COLOR=1
+	top=--no-wait open_screen 200 60 NO_COLOR=1
 	out=$(screen 'left with')
-	tap_like "an agent that dies ends the screen with a sentence" "$out" 'iocom top: the agent went away'
+	tap_like "--no-wait: an agent that dies ends the screen with a sentence" "$out" 'iocom top: the agent went away'
 	tap_like "and with 1" "$out" 'left with 1'
 	tm kill-server
 	stop

@@ -1,0 +1,54 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# `iocom top` on a terminal of its own (tmux), against an agent that plays made-up numbers.
+# Source it after tap.sh, with `build` and `iocom` set; it makes `dir`, the agent's directory.
+
+export LC_ALL=C.UTF-8
+dir=$(mktemp -d /tmp/iocom-top-XXXXXX)
+agent=
+# A server of its own for each screen: a killed one may not have left yet.
+server=0
+tm() { tmux -L "${dir##*/}.$server" -f /dev/null "$@"; }
+terminal_cleanup() {
+	[ -z "$agent" ] || kill "$agent" 2>/dev/null
+	tm kill-server 2>/dev/null
+	rm -rf "$dir" "${TMUX_TMPDIR:-/tmp}/tmux-$(id -u)/${dir##*/}."*
+}
+trap terminal_cleanup EXIT
+
+play() { # [DOCUMENTS [TIMES]]
+	"$build/tests/tools/topagent" "$dir" "$@" &
+	agent=$!
+	for _ in $(seq 50); do
+		[ -S "$dir/iocom.sock" ] && return
+		sleep 0.1
+	done
+}
+stop() {
+	kill "$agent" 2>/dev/null
+	wait "$agent" 2>/dev/null
+	agent=
+}
+# Waits until the screen shows a line like REGEX (10 s), and prints the screen.
+screen() { # REGEX
+	for _ in $(seq 100); do
+		tm capture-pane -p >"$dir/screen" 2>/dev/null
+		grep -qE -- "$1" "$dir/screen" && break
+		sleep 0.1
+	done
+	cat "$dir/screen"
+}
+open_screen() { # WIDTH HEIGHT [ENVIRONMENT...]; options of iocom top in $top
+	local w=$1 h=$2
+	shift 2
+	server=$((server + 1))
+	tm new-session -d -x "$w" -y "$h" \
+		"env LC_ALL=C.UTF-8 $* $iocom top --run-dir $dir -d 0.2 ${top-}; echo left with \$?; stty -a | grep -c ' echo '; sleep 60"
+}
+# Sends keys, waits for a line like REGEX and checks that it came.
+press() { # DESCRIPTION REGEX KEY...
+	local what=$1 regex=$2
+	shift 2
+	tm send-keys "$@"
+	tap_like "$what" "$(screen "$regex")" "$regex"
+}
