@@ -70,6 +70,10 @@ static void number_text(char out[TOP_NUMBER_MAX], const json_t *number, enum uni
 
 	if (!json_is_number(number) || !(value > 0))
 		snprintf(out, TOP_NUMBER_MAX, json_is_number(number) ? "0" : "-");
+	else if (unit == UNIT_MS && value >= 999.5)
+		snprintf(out, TOP_NUMBER_MAX, "%.2f s ", value / 1e3);
+	else if (unit == UNIT_MS)
+		snprintf(out, TOP_NUMBER_MAX, "%.1f ms", value);
 	else if (unit == UNIT_BYTES)
 		top_format_bytes(out, value);
 	else
@@ -92,8 +96,8 @@ static void field_line(struct page *p, const struct field *f, const char *name)
 	number_text(sum, total, f->unit);
 	top_line_add(line, 3, f->ink, "%-9s", f->group ? f->group : "");
 	top_line_add(line, 0, TOP_INK_PLAIN, "%s", label);
-	top_line_add(line, 1, TOP_INK_PLAIN, " %8s%-3s", rate, f->unit == UNIT_MS ? " ms" : "");
-	top_line_add(line, 2, TOP_INK_PLAIN, " %8s%-3s", sum, f->unit == UNIT_MS ? " ms" : "");
+	top_line_add(line, 1, TOP_INK_PLAIN, " %11s", rate);
+	top_line_add(line, 2, TOP_INK_PLAIN, " %11s", sum);
 	if (json_is_number(total) && value >= 1000)
 		top_line_add(line, 4, TOP_INK_DIM, " %20.0f", value);
 }
@@ -247,8 +251,8 @@ size_t top_detail(const struct top_row *row, const struct top_detail_options *op
 	titles = next_line(&p);
 	top_line_add(titles, 3, TOP_INK_TITLE, "%-9s", "");
 	top_line_add(titles, 0, TOP_INK_TITLE, "%-*s", LABEL, "");
-	top_line_add(titles, 1, TOP_INK_TITLE, " %8s   ", "a second");
-	top_line_add(titles, 2, TOP_INK_TITLE, " %8s   ", "in all");
+	top_line_add(titles, 1, TOP_INK_TITLE, " %11s", "a second");
+	top_line_add(titles, 2, TOP_INK_TITLE, " %11s", "in all");
 	top_line_add(titles, 4, TOP_INK_TITLE, " %20s", "exactly");
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		field_line(&p, &fields[i], fields[i].name);

@@ -199,8 +199,13 @@ static void draw_selected(struct screen *s, int y)
 	const struct top_row *row = &s->detail;
 	size_t n = COLS >= 160 ? 30 : COLS >= 100 ? 16 : 10;
 
-	if (!row->source)
+	if (row->folded)
+		top_line_add(&line, 0, TOP_INK_NAME, "%u ended tasks named %.15s (e, Enter: each)",
+			     row->folded, row->comm);
+	if (!row->source) {
+		screen_line(s, y, &line, A_NORMAL);
 		return;
+	}
 	if (row->is_job)
 		top_line_add(&line, 0, TOP_INK_NAME, "%.24s", *row->job ? row->job : "(root)");
 	else

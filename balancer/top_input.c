@@ -143,13 +143,21 @@ static void key_filter(struct screen *s, wint_t key, bool is_code)
 
 static void open_detail(struct screen *s)
 {
+	const struct top_row *rows;
+	size_t n;
+
 	if (!s->selected)
 		select_row(s, s->offset);
 	if (!s->selected)
 		return;
+	s->dirty = true;
+	rows = top_model_rows(s->model, &n);
+	if (s->at < n && rows[s->at].folded) { /* no one task to show */
+		s->view.fold = false;
+		return;
+	}
 	s->scroll = 0;
 	s->mode = MODE_DETAIL;
-	s->dirty = true;
 }
 
 /* Keys that change what the rows are, or their order. */
@@ -184,6 +192,9 @@ static bool key_view(struct screen *s, wint_t key)
 		break;
 	case 'u':
 		v->filter_uid = !v->filter_uid;
+		break;
+	case 'e':
+		v->fold = !v->fold;
 		break;
 	case 'c':
 		v->commands = !v->commands;

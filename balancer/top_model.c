@@ -298,6 +298,8 @@ int top_model_arrange(struct top_model *model, const struct top_model_options *o
 		fill(model, jobs, true, &o);
 	if (!o.jobs || both)
 		fill(model, tasks, false, &o);
+	if (o.fold)
+		model->nrows = top_rows_fold(model->rows, model->nrows, &o);
 	if (o.tree)
 		return top_tree_arrange(model->rows, &model->nrows, &o);
 	if (model->nrows)

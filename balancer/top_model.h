@@ -53,6 +53,7 @@ struct top_row {
 	const char *resource;	       /* of which the share is: "cpu", "disk", "network" */
 	uid_t uid;
 	bool exited;
+	unsigned folded;	/* so many ended tasks are in this row; else 0 */
 	bool idle;		/* did nothing in the interval */
 	bool io;		/* used disk or network in it */
 	double value[TOP_KEYS]; /* of the numeric keys */
@@ -75,6 +76,7 @@ struct top_model_options {
 	bool active;	       /* only those that did something */
 	bool io;	       /* only those that used disk or network */
 	const char *text;      /* only those that have all its words; NULL or "": all */
+	bool fold;	       /* ended tasks of one name, user and job are one row */
 	bool commands;	       /* command lines instead of names */
 	struct top_proc *proc; /* borrowed, for parents and command lines; NULL: none known */
 	enum top_key key;

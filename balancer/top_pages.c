@@ -20,7 +20,7 @@ static size_t help_lines(struct top_line *lines)
 		"u  only my own                         c  command lines",
 		"arrows PgUp PgDn Home End: select      Enter  all of the selected row",
 		"p Space  pause                         K  what counting costs",
-		"Esc  take back the selection, then the filter",
+		"e  ended tasks of one name apart       Esc  take back selection, filter",
 	};
 	size_t n = 0;
 

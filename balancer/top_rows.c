@@ -3,9 +3,11 @@
 #include "top_rows.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define WORD_MAX 64
+#define WORD_MAX   64
+#define FOLDED_BIT (1ULL << 61)
 
 /* A job is of UID when the tasks we see in it are, and there is one. */
 static bool job_is_of(const json_t *tasks, const char *job, uid_t uid)
@@ -86,4 +88,59 @@ int top_row_order(const void *a, const void *b, void *arg)
 		c = (x->value[TOP_PID] > y->value[TOP_PID]) -
 		    (x->value[TOP_PID] < y->value[TOP_PID]);
 	return c ? c : strcmp(x->job, y->job);
+}
+
+/* Of ended tasks: those that become one row stand together. */
+static int fold_order(const void *a, const void *b)
+{
+	const struct top_row *x = a, *y = b;
+	int c = x->exited - y->exited;
+
+	c = c ? c : x->context - y->context;
+	c = c ? c : strcmp(x->comm, y->comm);
+	c = c ? c : (x->uid > y->uid) - (x->uid < y->uid);
+	return c ? c : strcmp(x->job, y->job);
+}
+
+static void fold_into(struct top_row *into, const struct top_row *row)
+{
+	/* Stays the same from reading to reading, unlike the pids. */
+	uint64_t id = 14695981039346656037ULL ^ row->uid;
+
+	if (!into->folded) {
+		into->folded = 1;
+		for (const char *c = row->comm; *c; c++)
+			id = (id ^ (unsigned char)*c) * 1099511628211ULL;
+		for (const char *c = row->job; *c; c++)
+			id = (id ^ (unsigned char)*c) * 1099511628211ULL;
+		into->id = (id & (FOLDED_BIT - 1)) | FOLDED_BIT;
+		into->command = into->comm;
+	}
+	if (row->value[TOP_SHARE] > into->value[TOP_SHARE] / into->folded)
+		into->resource = row->resource;
+	for (unsigned k = 0; k < TOP_KEYS; k++)
+		if (k != TOP_PID)
+			into->value[k] += row->value[k];
+	into->io |= row->io;
+	into->folded++;
+}
+
+size_t top_rows_fold(struct top_row *rows, size_t n, const struct top_model_options *options)
+{
+	size_t kept = 0;
+
+	if (n)
+		qsort(rows, n, sizeof(*rows), fold_order);
+	for (size_t i = 0; i < n; i++) {
+		struct top_row *last = kept ? &rows[kept - 1] : NULL;
+
+		if (last && rows[i].exited && !rows[i].is_job && !last->is_job &&
+		    !fold_order(last, &rows[i]))
+			fold_into(last, &rows[i]);
+		else
+			rows[kept++] = rows[i];
+	}
+	for (size_t i = 0; i < kept; i++)
+		rows[i].weight = rows[i].value[options->key];
+	return kept;
 }

@@ -8,6 +8,9 @@
 /* By user, activity and text.  TASKS: the document's, to know whose a job is. */
 bool top_row_wanted(const struct top_row *row, const json_t *tasks,
 		    const struct top_model_options *options);
+/* Ended tasks of one name, user and job become one row with their sum; how many rows are left.  The
+ * order is lost. */
+size_t top_rows_fold(struct top_row *rows, size_t n, const struct top_model_options *options);
 /* For qsort_r; ARG: struct top_model_options. */
 int top_row_order(const void *a, const void *b, void *arg);
 /*

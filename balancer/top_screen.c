@@ -79,6 +79,12 @@ static void find_selected(struct screen *s)
 			at = s->at < n ? s->at : n ? n - 1 : 0;
 		s->at = at;
 	}
+	if (s->at < n && rows[s->at].folded && rows[s->at].id == s->selected) {
+		json_decref(s->detail.source);
+		s->detail = rows[s->at];
+		s->detail.source = NULL; /* there is none of the sum */
+		return;
+	}
 	s->detail_here = !top_model_find(s->model, s->selected, &s->view, &row);
 	if (s->detail_here) {
 		json_incref(row.source);
@@ -226,6 +232,7 @@ int top_screen(const struct top_options *options, struct top_source *source, str
 
 	if (!s.view.filter_uid)
 		s.view.uid = getuid();
+	s.view.fold = true;
 	if (s.view.text)
 		snprintf(s.filter, sizeof(s.filter), "%s", s.view.text);
 	rc = open_parts(&s, err);

@@ -15,6 +15,8 @@
 
 #define NEVER	   0xff
 #define PAST_WIDTH 20
+#define JOB_LEAST  4
+#define PID_WIDTH  8
 #define LONG_LEAST 20 /* a command line narrower than this says nothing */
 #define TREE_DEPTH 20 /* deeper levels are not indented further */
 #define CELL_BYTES 4096
@@ -91,6 +93,8 @@ static void take(struct top_column *out, size_t *n, unsigned *width, const struc
 
 	if (key == TOP_COMMAND && l->long_names)
 		least = LONG_LEAST;
+	if (key == TOP_JOB && l->need_job && l->need_job < least)
+		least = l->need_job > JOB_LEAST ? l->need_job : JOB_LEAST;
 	*width += least + (*n ? 1 : 0);
 	out[(*n)++] = (struct top_column){.key = key, .width = least, .roomy = roomy};
 }
@@ -205,10 +209,11 @@ void top_table_needs(struct top_layout *l, const struct top_row *rows, size_t n)
 		unsigned user = top_format_width(rows[i].user);
 		unsigned job = top_format_width(rows[i].is_job || !l->jobs ? rows[i].job : "") +
 			       (l->jobs ? 2 * rows[i].depth : 0);
-		unsigned command = top_format_width(rows[i].command) + 2 * rows[i].exited;
+		unsigned command = top_format_width(rows[i].command) + 2 * rows[i].exited +
+				   (rows[i].folded ? 8 : 0);
 
 		if (l->jobs && !rows[i].is_job)
-			job = 2 * rows[i].depth + 24;
+			job = 2 * rows[i].depth + PID_WIDTH + command;
 		l->need_user = user > l->need_user ? user : l->need_user;
 		l->need_job = job > l->need_job ? job : l->need_job;
 		l->need_command = command > l->need_command ? command : l->need_command;
@@ -315,7 +320,9 @@ static void name_cell(char *out, size_t size, const struct top_column *column,
 	if (look->jobs || column->key == TOP_COMMAND)
 		branches(text, sizeof(text), row, look->utf8);
 	have = strlen(text);
-	if (column->key == TOP_COMMAND) {
+	if (row->folded && column->key == (look->jobs ? TOP_JOB : TOP_COMMAND)) {
+		snprintf(text + have, sizeof(text) - have, "%ux (%s)", row->folded, row->comm);
+	} else if (column->key == TOP_COMMAND) {
 		snprintf(text + have, sizeof(text) - have, row->exited ? "(%s)" : "%s",
 			 row->command);
 	} else if (look->jobs && !row->is_job) { /* a task below its job */
@@ -365,7 +372,7 @@ void top_table_cell(char *out, size_t size, const struct top_column *column,
 		return;
 	case TOP_PID:
 	case TOP_TASKS:
-		if (column->key == TOP_PID || row->is_job)
+		if (column->key == TOP_PID ? !row->folded : row->is_job)
 			snprintf(text, sizeof(text), "%.0f", value);
 		break;
 	case TOP_OPS:

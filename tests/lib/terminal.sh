@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# shellcheck disable=SC2154 # build and iocom are set by whoever sources it
 # `iocom top` on a terminal of its own (tmux), against an agent that plays made-up numbers.
 # Source it after tap.sh, with `build` and `iocom` set; it makes `dir`, the agent's directory.
 

@@ -54,6 +54,8 @@ tap_like "the largest reader is the first" "$(screen 'read agent' | grep -A1 'PI
 press "K: what counting costs" '^cost +[0-9.]+% of a core' K
 press "Space pauses" 'PAUSED' Space
 tm send-keys Space
+press "Home, Enter: details of a job or task" 'Esc goes back' Home Enter
+tm send-keys Escape
 
 # Any size, at any time: nothing wraps, nothing is left behind, the title row stays.
 for size in "20 5" "40 12" "10 3" "1 1" "300 70" "79 23" "20 5"; do

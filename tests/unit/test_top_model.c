@@ -196,6 +196,48 @@ static void test_words(void **state)
 	top_model_free(model);
 }
 
+/* Ended tasks of one name, user and job are one row; live ones and others stay. */
+static void test_fold(void **state)
+{
+	static const struct {
+		int pid, uid, exited;
+		const char *comm;
+	} tasks[] = {{1, 0, 0, "true"}, {2, 0, 1, "true"}, {3, 0, 1, "true"}, {4, 0, 1, "false"},
+		     {5, 7, 1, "true"}, {6, 0, 1, "true"}, {7, 0, 0, "true"}};
+	json_t *doc = json_pack("{s:[],s:[],s:[]}", "tasks", "jobs", "disks");
+	struct top_model_options o = {.key = TOP_CPU, .fold = true};
+	struct top_model *model = top_model_new();
+	const struct top_row *rows;
+	size_t n;
+	uint64_t id;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++)
+		json_array_append_new(json_object_get(doc, "tasks"),
+				      json_pack("{s:i,s:i,s:b,s:s,s:f,s:s,s:f,s:i}", "pid",
+						tasks[i].pid, "uid", tasks[i].uid, "exited",
+						tasks[i].exited, "comm", tasks[i].comm, "share",
+						0.1, "share_of", "cpu", "cpu_ms_per_s", 100.0,
+						"explicit_read_bytes_per_s", 4096));
+	assert_int_equal(top_model_set(model, doc, NULL), 0);
+	json_decref(doc);
+	assert_int_equal(top_model_arrange(model, &o), 0);
+	rows = top_model_rows(model, &n);
+	assert_int_equal(n, 5);
+	assert_int_equal(rows[0].folded, 3); /* the sum is the largest now */
+	assert_string_equal(rows[0].comm, "true");
+	assert_true(rows[0].value[TOP_READ] == 3 * 4096);
+	assert_true(rows[0].value[TOP_CPU] > 0.29 && rows[0].value[TOP_CPU] < 0.31);
+	id = rows[0].id;
+	for (size_t i = 1; i < n; i++) {
+		assert_int_equal(rows[i].folded, 0);
+		assert_true(rows[i].id != id);
+	}
+	o.fold = false;
+	assert_pids(model, &o, (int[]){1, 2, 3, 4, 5, 6, 7}, 7);
+	top_model_free(model);
+}
+
 static void test_find(void **state)
 {
 	struct top_model *model = top_model_new();
@@ -299,11 +341,17 @@ static void test_keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),	      cmocka_unit_test(test_spans),
-		cmocka_unit_test(test_fit),	      cmocka_unit_test(test_arrange),
-		cmocka_unit_test(test_words),	      cmocka_unit_test(test_find),
-		cmocka_unit_test(test_degraded),      cmocka_unit_test(test_filtered_document),
-		cmocka_unit_test(test_bad_documents), cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_spans),
+		cmocka_unit_test(test_fit),
+		cmocka_unit_test(test_arrange),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_fold),
+		cmocka_unit_test(test_find),
+		cmocka_unit_test(test_degraded),
+		cmocka_unit_test(test_filtered_document),
+		cmocka_unit_test(test_bad_documents),
+		cmocka_unit_test(test_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
