@@ -108,7 +108,6 @@ static double grown(double now, const json_t *before, const char *key)
 }
 
 struct cost {
-	double seconds;
 	double programs, user; /* cores */
 	double events;	       /* per second */
 	double ns;	       /* per event */
@@ -127,25 +126,38 @@ static void program_sums(const json_t *document, double *runs, double *ns)
 	}
 }
 
+/*
+ * What the programs cost comes from statistics that are on in one period of
+ * many, for `measured_ms` in all: it is a mean since counting began.  A document
+ * that does not say so has them on all the time, as our own share of the CPU is
+ * measured: then it is that of the interval.
+ */
 static struct cost cost_of(const struct head *h)
 {
-	const json_t *cost = json_object_get(h->document, "cost");
+	const json_t *now = json_object_get(h->document, "cost");
+	const json_t *before = json_object_get(h->previous, "cost");
 	double start = h->previous ? top_number(h->previous, "time_ns")
 				   : top_number(h->document, "since_ns");
-	double runs, ns, runs_before, ns_before, user;
+	double seconds = (top_number(h->document, "time_ns") - start) / 1e9;
+	double measured = top_number(now, "measured_ms") / 1e3;
+	bool sampled = json_object_get(now, "measured_ms") != NULL;
+	double runs, ns, runs_before, ns_before;
 	struct cost c = {0};
 
-	c.seconds = (top_number(h->document, "time_ns") - start) / 1e9;
 	program_sums(h->document, &runs, &ns);
-	program_sums(h->previous, &runs_before, &ns_before);
-	user = grown(top_number(cost, "user_cpu_ms"), json_object_get(h->previous, "cost"),
-		     "user_cpu_ms");
-	if (!(c.seconds > 0))
-		return c;
-	c.ns = runs > runs_before ? fmax(ns - ns_before, 0) / (runs - runs_before) : 0;
-	c.events = fmax(runs - runs_before, 0) / c.seconds;
-	c.programs = fmax(ns - ns_before, 0) / 1e9 / c.seconds;
-	c.user = user / 1e3 / c.seconds;
+	program_sums(sampled ? NULL : h->previous, &runs_before, &ns_before);
+	runs = fmax(runs - runs_before, 0);
+	ns = fmax(ns - ns_before, 0);
+	c.ns = runs > 0 ? ns / runs : 0;
+	if (!sampled)
+		measured = seconds;
+	if (measured > 0) {
+		c.events = runs / measured;
+		c.programs = ns / 1e9 / measured;
+	}
+	if (seconds > 0)
+		c.user = grown(top_number(now, "user_cpu_ms"), before, "user_cpu_ms") / 1e3 /
+			 seconds;
 	return c;
 }
 

@@ -259,6 +259,10 @@ static void test_head_interval(void **state)
 	json_object_set_new(doc, "time_ns", json_integer(12000000000));
 	top_head(doc, before, &o, lines);
 	assert_line(&lines[0], "own cost 5.0%");
+	/* Programs that were measured for 2 s only: 10 % of a core in them, not 2 %. */
+	json_object_set_new(cost, "measured_ms", json_real(2000));
+	top_head(doc, before, &o, lines);
+	assert_line(&lines[0], "own cost 15.0%");
 	json_decref(doc);
 	json_decref(before);
 }
