@@ -157,7 +157,8 @@ static int out_reserve(struct client *c, size_t more)
 	size_t need = c->out_end + more, room = c->out_room ? c->out_room : FIRST_BUFFER;
 	uint8_t *grown;
 
-	if (need > CLIENT_OUTPUT_MAX)
+	/* One document alone may be larger: a reading of very many tasks. */
+	if (c->out_end && need > CLIENT_OUTPUT_MAX)
 		return -ENOSPC;
 	while (room < need)
 		room *= 2;
@@ -173,7 +174,8 @@ static int out_reserve(struct client *c, size_t more)
 
 static int put_frame(struct client *c, enum frame_type type, const char *text, size_t n)
 {
-	if (n > FRAME_PAYLOAD_MAX || out_reserve(c, n + FRAME_HEADER))
+	if (n > (type == FRAME_JSON ? FRAME_DOCUMENT_MAX : FRAME_PAYLOAD_MAX) ||
+	    out_reserve(c, n + FRAME_HEADER))
 		return -ENOSPC;
 	frame_header(c->out + c->out_end, (uint8_t)type, (uint32_t)n);
 	memcpy(c->out + c->out_end + FRAME_HEADER, text, n);
