@@ -2,6 +2,7 @@
 /* One task or job in full; see top_detail.h. */
 #include "top_detail.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -184,23 +185,60 @@ static void plain_name(char out[NAME_BYTES], const char *key)
 		*c = *c == '_' ? ' ' : *c;
 }
 
-/* A list or an object of the document, an element a line: "name value  name value". */
+/* An object of the document as one line: "name value  name value". */
 static void nested_line(struct page *p, const char *key, json_t *value)
 {
 	struct top_line *line = next_line(p);
+	char name[NAME_BYTES], number[TOP_NUMBER_MAX];
 	const char *member;
 	json_t *of;
 
-	top_line_add(line, 0, TOP_INK_NAME, "%.30s ", key);
+	plain_name(name, key);
+	top_line_add(line, 0, TOP_INK_NAME, "%s ", name);
 	json_object_foreach (value, member, of) {
-		char number[TOP_NUMBER_MAX];
+		double n = json_number_value(of);
 
-		top_format_count(number, json_number_value(of));
+		plain_name(name, member);
+		if (json_is_real(of) && fabs(n) < 10)
+			snprintf(number, sizeof(number), "%.3g", n);
+		else
+			top_format_count(number, n);
 		if (json_is_string(of))
-			top_line_add(line, 1, TOP_INK_PLAIN, " %.30s %.60s ", member,
+			top_line_add(line, 1, TOP_INK_PLAIN, " %s %.60s ", name,
 				     json_string_value(of));
 		else if (json_is_number(of))
-			top_line_add(line, 1, TOP_INK_PLAIN, " %.30s %s ", member, number);
+			top_line_add(line, 1, TOP_INK_PLAIN, " %s %s ", name, number);
+	}
+}
+
+/* Whom a job talks to: rates, then sums. */
+static void remote_lines(struct page *p, const json_t *remotes)
+{
+	static const char *const keys[] = {"sent_bytes_per_s", "received_bytes_per_s", "sent_bytes",
+					   "received_bytes"};
+	static const char *const titles[] = {"sent/s", "received/s", "sent", "received"};
+	struct top_line *line;
+	const json_t *remote;
+	size_t i;
+
+	json_array_foreach (remotes, i, remote) {
+		char address[NAME_BYTES] = "", number[TOP_NUMBER_MAX];
+
+		if (!i) {
+			line = next_line(p);
+			top_line_add(line, 0, TOP_INK_TITLE, "%-29s", "remote address");
+			for (unsigned k = 0; k < 4; k++)
+				top_line_add(line, (unsigned char)(1 + k), TOP_INK_TITLE, " %11s",
+					     titles[k]);
+		}
+		line = next_line(p);
+		top_format_fit(address, sizeof(address), top_string(remote, "address"), 29,
+			       TOP_FIT_LEFT);
+		top_line_add(line, 0, TOP_INK_NETWORK, "%s", address);
+		for (unsigned k = 0; k < 4; k++) {
+			number_text(number, json_object_get(remote, keys[k]), UNIT_BYTES);
+			top_line_add(line, (unsigned char)(1 + k), TOP_INK_PLAIN, " %11s", number);
+		}
 	}
 }
 
@@ -213,13 +251,21 @@ static void nested_lines(struct page *p)
 	json_object_foreach (source, key, value) {
 		if (json_is_object(value))
 			nested_line(p, key, value);
-		json_array_foreach (value, i, element)
-			if (json_is_object(element))
-				nested_line(p, key, element);
+		if (!strcmp(key, "remotes"))
+			remote_lines(p, value);
+		else
+			json_array_foreach (value, i, element)
+				if (json_is_object(element))
+					nested_line(p, key, element);
 	}
 }
 
-/* Numbers of the document that are not in the table above. */
+static enum unit unit_of(const char *key)
+{
+	return ends_with(key, "_bytes") ? UNIT_BYTES : ends_with(key, "_ms") ? UNIT_MS : UNIT_COUNT;
+}
+
+/* Numbers of the document that are not in the table above; some have a rate and no sum. */
 static void other_lines(struct page *p)
 {
 	json_t *source = (json_t *)(uintptr_t)p->source, *value;
@@ -227,15 +273,21 @@ static void other_lines(struct page *p)
 	bool first = true;
 
 	json_object_foreach (source, key, value) {
-		struct field f = {.key = key, .unit = UNIT_COUNT};
-		char name[NAME_BYTES];
+		char base[NAME_BYTES], name[NAME_BYTES];
+		struct field f = {.key = base, .unit = UNIT_COUNT};
 
-		if (!json_is_number(value) || ends_with(key, "_per_s") || is_known(key))
+		snprintf(base, sizeof(base), "%s", key);
+		if (ends_with(base, "_per_s")) {
+			base[strlen(base) - strlen("_per_s")] = 0;
+			if (json_object_get(p->source, base))
+				continue; /* comes with its sum */
+		}
+		if (!json_is_number(value) || is_known(base))
 			continue;
-		f.unit = ends_with(key, "_bytes") ? UNIT_BYTES : UNIT_COUNT;
+		f.unit = unit_of(base);
 		f.group = first ? "more" : NULL;
 		first = false;
-		plain_name(name, key);
+		plain_name(name, base);
 		field_line(p, &f, name);
 	}
 }

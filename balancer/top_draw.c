@@ -75,7 +75,10 @@ static bool notice(const struct screen *s, struct top_line *line)
 		top_format_span(span, gone.since_s);
 		top_line_add(line, 0, TOP_INK_ALERT, "The agent went away %s ago", span);
 		top_format_span(span, gone.retry_s);
-		top_line_add(line, 1, TOP_INK_ALERT, "; asking again in %s", span);
+		if (gone.retry_s < 0)
+			top_line_add(line, 1, TOP_INK_ALERT, "; it is back, and reads first");
+		else
+			top_line_add(line, 1, TOP_INK_ALERT, "; asking again in %s", span);
 		if (top_model_document(s->model))
 			top_line_add(line, 2, TOP_INK_ALERT, "; below is its last reading");
 		top_line_add(line, 3, TOP_INK_DIM, "  (%.200s)", gone.why);

@@ -126,6 +126,12 @@ static void program_sums(const json_t *document, double *runs, double *ns)
 	}
 }
 
+/* How long was counted, ns; 0 of no document. */
+static double span_of(const json_t *document)
+{
+	return top_number(document, "time_ns") - top_number(document, "since_ns");
+}
+
 /*
  * What the programs cost comes from statistics that are on in one period of
  * many, for `measured_ms` in all: it is a mean since counting began.  A document
@@ -136,9 +142,7 @@ static struct cost cost_of(const struct head *h)
 {
 	const json_t *now = json_object_get(h->document, "cost");
 	const json_t *before = json_object_get(h->previous, "cost");
-	double start = h->previous ? top_number(h->previous, "time_ns")
-				   : top_number(h->document, "since_ns");
-	double seconds = (top_number(h->document, "time_ns") - start) / 1e9;
+	double seconds = (span_of(h->document) - span_of(h->previous)) / 1e9;
 	double measured = top_number(now, "measured_ms") / 1e3;
 	bool sampled = json_object_get(now, "measured_ms") != NULL;
 	double runs, ns, runs_before, ns_before;
@@ -154,6 +158,11 @@ static struct cost cost_of(const struct head *h)
 	if (measured > 0) {
 		c.events = runs / measured;
 		c.programs = ns / 1e9 / measured;
+	}
+	if (json_is_number(json_object_get(now, "events_per_s"))) { /* of the last such period */
+		c.events = top_number(now, "events_per_s");
+		c.ns = top_number(now, "ns_per_event");
+		c.programs = top_number(now, "program_core_share");
 	}
 	if (seconds > 0)
 		c.user = grown(top_number(now, "user_cpu_ms"), before, "user_cpu_ms") / 1e3 /
@@ -182,7 +191,9 @@ static size_t ended_in(const json_t *document)
 static void node_line(struct head *h)
 {
 	double now = top_number(h->document, "time_ns") / 1e9;
-	char node[NAME_MOST * 4 + 1] = "", span[TOP_NUMBER_MAX], clock[16] = "";
+	double gap = top_number(h->document, "gap_ns") / 1e9;
+	char lost[TOP_NUMBER_MAX], node[NAME_MOST * 4 + 1] = "", span[TOP_NUMBER_MAX],
+							clock[16] = "";
 	const char *name = top_string(h->document, "node");
 	unsigned width = top_format_width(name);
 	struct top_line *line = next_line(h, 0);
@@ -194,11 +205,14 @@ static void node_line(struct head *h)
 	top_format_fit(node, sizeof(node), name, width < NAME_MOST ? width : NAME_MOST,
 		       TOP_FIT_LEFT);
 	top_format_span(span, now - top_number(h->document, "since_ns") / 1e9);
+	top_format_span(lost, gap);
 	if (localtime_r(&at, &tm))
 		strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
 	top_line_add(line, 0, TOP_INK_NAME, "%s ", node);
 	top_line_add(line, 2, TOP_INK_PLAIN, "  %s", clock);
 	top_line_add(line, 5, TOP_INK_PLAIN, "  counting for %s", span);
+	if (gap > 0)
+		top_line_add(line, 3, TOP_INK_WARM, " after a gap of %s", lost);
 	top_line_add(line, 6, TOP_INK_PLAIN, "  interval %.1f s",
 		     top_number(h->document, "elapsed_ns") / 1e9);
 	top_line_add(line, 1, TOP_INK_PLAIN, "  %.0f tasks", tasks_in(h->document));
@@ -353,8 +367,11 @@ static void cost_lines(struct head *h)
 	const json_t *cost = json_object_get(h->document, "cost");
 	struct top_line *line = next_line(h, 8);
 	char metadata[TOP_NUMBER_MAX], writeback[TOP_NUMBER_MAX], other[TOP_NUMBER_MAX];
-	char events[TOP_NUMBER_MAX];
+	char events[TOP_NUMBER_MAX], memory[TOP_NUMBER_MAX];
+	const json_t *map, *sure, *whole;
 	struct cost c = cost_of(h);
+	double held = 0;
+	size_t i;
 
 	bytes(metadata, top_number(un, "metadata_bytes"));
 	bytes(writeback, top_number(un, "writeback_bytes"));
@@ -363,7 +380,11 @@ static void cost_lines(struct head *h)
 	top_line_add(line, 0, TOP_INK_PLAIN, "metadata %s", metadata);
 	top_line_add(line, 1, TOP_INK_PLAIN, "  written back, writer unknown %s", writeback);
 	top_line_add(line, 2, TOP_INK_PLAIN, "  kernel threads %s", other);
-	top_line_add(line, 3, TOP_INK_DIM, "  (all since counting began)");
+	whole = json_object_get(json_object_get(h->document, "identity"), "residual_share");
+	if (json_is_number(whole))
+		top_line_add(line, 3, TOP_INK_PLAIN, "  residual %.2f%%",
+			     json_number_value(whole) * 100);
+	top_line_add(line, 4, TOP_INK_DIM, "  (all since counting began)");
 	line = next_line(h, 7);
 	count(events, c.events);
 	label(line, "cost");
@@ -372,6 +393,15 @@ static void cost_lines(struct head *h)
 		     c.programs * 100, events, c.ns);
 	top_line_add(line, 2, TOP_INK_PLAIN, "  reading %.2f ms", top_number(cost, "sweep_ms"));
 	top_line_add(line, 3, TOP_INK_PLAIN, "  monitor %.2f%%", c.user * 100);
+	json_array_foreach (json_object_get(cost, "maps"), i, map)
+		held += top_number(map, "memory_bytes");
+	bytes(memory, held);
+	if (held > 0)
+		top_line_add(line, 4, TOP_INK_PLAIN, "  tables %s", memory);
+	sure = json_object_get(json_object_get(cost, "classifier"), "confidence");
+	if (json_is_number(sure))
+		top_line_add(line, 5, TOP_INK_PLAIN, "  classes %.1f%% sure",
+			     json_number_value(sure) * 100);
 }
 
 /* What could not be counted, and how often. */

@@ -159,12 +159,18 @@ int top_model_set(struct top_model *model, json_t *document, struct iocom_err *e
 	return 0;
 }
 
+/* How long was counted, ns. */
+static double span_of(const json_t *document)
+{
+	return top_number(document, "time_ns") - top_number(document, "since_ns");
+}
+
 const json_t *top_model_previous(const struct top_model *model)
 {
-	const json_t *now = json_object_get(model->document, "since_ns");
-	const json_t *before = json_object_get(model->previous, "since_ns");
-
-	return now && before && json_equal(now, before) ? model->previous : NULL;
+	/* Of a counting that began anew the span is shorter; the calendar may jump. */
+	return model->previous && span_of(model->document) >= span_of(model->previous)
+		       ? model->previous
+		       : NULL;
 }
 
 const json_t *top_model_document(const struct top_model *model)

@@ -97,7 +97,7 @@ int top_model_find(struct top_model *model, uint64_t id, const struct top_model_
 		   struct top_row *row);
 const struct top_row *top_model_rows(const struct top_model *model, size_t *n);
 const json_t *top_model_document(const struct top_model *model); /* NULL before the first set */
-/* The document before, where the counts of both go back to the same start; else NULL. */
+/* The document before, unless counting began anew since; else NULL. */
 const json_t *top_model_previous(const struct top_model *model);
 /*
  * The document with tasks[] and jobs[] filtered and sorted: the

@@ -325,8 +325,8 @@ bool top_source_gone(const struct top_source *source, struct top_source_gone *go
 		return false;
 	gone->why = source->why.text;
 	gone->since_s = (double)(now - source->gone_ns) / 1e9;
-	gone->retry_s = source->fd < 0 && source->retry_ns > now
-				? (double)(source->retry_ns - now) / 1e9
-				: 0;
+	gone->retry_s = source->fd >= 0		 ? -1
+			: source->retry_ns > now ? (double)(source->retry_ns - now) / 1e9
+						 : 0;
 	return true;
 }

@@ -103,6 +103,19 @@ tap_like "q leaves while or after it was gone" "$(screen 'left with')" 'left wit
 tm kill-server
 stop
 
+# A locale without UTF-8: ASCII for all that is ours, '?' for what is not.
+play
+open_screen 100 30 LC_ALL=C
+tm send-keys t
+out=$(screen '[|`]-rsync')
+tap_like "LC_ALL=C: a tree of ASCII" "$out" '\|-rsync$'
+tap_like "LC_ALL=C: histories of ASCII" "$(screen '@@@ ')" '^CPU +99.9% +@+ '
+tap_is "LC_ALL=C: nothing else" "$(tm capture-pane -p | LC_ALL=C grep -c '[^ -~]')" 0
+tm send-keys q
+screen 'left with' >/dev/null
+tm kill-server
+stop
+
 # Colours off: none of the sequences that set one.
 colours() { tm capture-pane -pe | grep -cE $'\e\\[[0-9;]*(3[1-7]|4[1-7]|9[0-7])m'; }
 for how in "NO_COLOR=1 " "TERM=vt100 " " --no-color"; do

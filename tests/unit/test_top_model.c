@@ -255,6 +255,31 @@ static void test_find(void **state)
 	top_model_free(model);
 }
 
+/* The document before counts only as long as counting went on. */
+static void test_previous(void **state)
+{
+	static const struct {
+		json_int_t time, since;
+		bool same;
+	} steps[] = {{100, 50, false},
+		     {110, 50, true},
+		     {5, -60, true}, /* the clock was set back */
+		     {20, 15, false},
+		     {30, 15, true}};
+	struct top_model *model = top_model_new();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		json_t *doc = json_pack("{s:[],s:[],s:[],s:I,s:I}", "tasks", "jobs", "disks",
+					"time_ns", steps[i].time, "since_ns", steps[i].since);
+
+		assert_int_equal(top_model_set(model, doc, NULL), 0);
+		json_decref(doc);
+		assert_true((top_model_previous(model) != NULL) == steps[i].same);
+	}
+	top_model_free(model);
+}
+
 static void test_degraded(void **state)
 {
 	json_t *doc = json_pack("{s:[s,{s:s,s:s},n,i]}", "degraded", "local_bytes", "column",
@@ -341,17 +366,12 @@ static void test_keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_spans),
-		cmocka_unit_test(test_fit),
-		cmocka_unit_test(test_arrange),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_fold),
-		cmocka_unit_test(test_find),
-		cmocka_unit_test(test_degraded),
-		cmocka_unit_test(test_filtered_document),
-		cmocka_unit_test(test_bad_documents),
-		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_numbers),	      cmocka_unit_test(test_spans),
+		cmocka_unit_test(test_fit),	      cmocka_unit_test(test_arrange),
+		cmocka_unit_test(test_words),	      cmocka_unit_test(test_fold),
+		cmocka_unit_test(test_find),	      cmocka_unit_test(test_previous),
+		cmocka_unit_test(test_degraded),      cmocka_unit_test(test_filtered_document),
+		cmocka_unit_test(test_bad_documents), cmocka_unit_test(test_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

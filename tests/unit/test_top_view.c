@@ -238,6 +238,19 @@ static void test_head(void **state)
 	assert_int_equal(n, 8);
 	assert_line(&lines[3], "tasks 90.0%  stacked 0.0%  unattributed 6.0%");
 	assert_line(&lines[7], "100 events/s of 200000 ns");
+	/* What later versions say of the cost and the identity. */
+	json_object_update_new(json_object_get(doc, "cost"),
+			       json_pack("{s:f,s:f,s:f,s:[{s:i},{s:n}],s:{s:f}}", "events_per_s",
+					 2500.0, "ns_per_event", 80.0, "program_core_share", 0.002,
+					 "maps", "memory_bytes", 3000000, "memory_bytes",
+					 "classifier", "confidence", 0.999));
+	json_object_set_new(doc, "identity", json_pack("{s:f}", "residual_share", 0.0012));
+	json_object_set_new(doc, "gap_ns", json_integer(61000000000));
+	n = top_head(doc, NULL, &o, lines);
+	assert_line(&lines[0], "after a gap of 1m01s");
+	assert_line(&lines[6], "residual 0.12%");
+	assert_line(&lines[7], "kernel 0.20%: 2.50K events/s of 80 ns");
+	assert_line(&lines[7], "tables 3.00M  classes 99.9% sure");
 	degraded = json_pack("[s,{s:s,s:s}]", "local_bytes", "column", "implicit_bytes", "why",
 			     "no tracepoint");
 	json_object_set_new(doc, "degraded", degraded);
@@ -300,11 +313,12 @@ static void test_detail(void **state)
 	size_t n;
 
 	(void)state;
-	row.source = json_pack("{s:i,s:s,s:I,s:f,s:i,s:n,s:i,s:[{s:s,s:i}]}", "pid", 7, "comm",
-			       "cc1", "explicit_read_bytes", (json_int_t)1234567890,
-			       "explicit_read_bytes_per_s", 2.5e6, "implicit_bytes", 4096,
-			       "sent_bytes", "netfs_read_bytes", 777, "remotes", "address",
-			       "10.0.0.1", "sent_bytes", 5);
+	row.source =
+		json_pack("{s:i,s:s,s:I,s:f,s:i,s:n,s:i,s:[{s:s,s:i}],s:f,s:{s:f,s:s}}", "pid", 7,
+			  "comm", "cc1", "explicit_read_bytes", (json_int_t)1234567890,
+			  "explicit_read_bytes_per_s", 2.5e6, "implicit_bytes", 4096, "sent_bytes",
+			  "netfs_read_bytes", 777, "remotes", "address", "10.0.0.1", "sent_bytes",
+			  5, "disk_wait_ms_per_s", 12.5, "parts", "cpu", 0.0625, "most", "disk");
 	row.resource = "cpu";
 	row.value[TOP_PID] = 7;
 	n = top_detail(&row, &o, lines);
@@ -319,7 +333,10 @@ static void test_detail(void **state)
 	snprintf(text, sizeof(text), "network  %-20s %11s %11s\n", "sent", "-", "-");
 	assert_non_null(strstr(all, text));			   /* null in the document */
 	assert_non_null(strstr(all, "more     netfs read bytes")); /* unknown to us: shown */
-	assert_non_null(strstr(all, "address 10.0.0.1"));
+	assert_non_null(strstr(all, "     disk wait ms             12.5 ms           -\n"));
+	assert_non_null(strstr(all, "\nparts  cpu 0.0625  most disk\n"));
+	assert_non_null(strstr(all, "\n10.0.0.1                                -           -      "
+				    "     5           -\n"));
 	o.seen_ago_s = 65;
 	top_detail(&row, &o, lines);
 	assert_line(&lines[0], "gone, last seen 1m05s ago");
