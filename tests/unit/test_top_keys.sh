@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # The keys of `iocom top` in a real terminal (tmux): views, filter, selection, details;
 # resizing down to a few cells; terminals without colour; an agent that goes and comes back.
+# shellcheck disable=SC2154 # terminal.sh sets dir
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/lib/tap.sh disable=SC1091
@@ -135,6 +136,8 @@ play
 open_screen 100 30 TERM=screen-256color
 screen '\? help' >/dev/null
 tap_isnt "otherwise there is colour" "$(colours)" 0
+tm send-keys q
+screen 'left with' >/dev/null
 tm kill-server
 stop
 
