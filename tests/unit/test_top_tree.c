@@ -183,16 +183,27 @@ static void remove_tree(const char *root)
 	assert_int_equal(system(command), 0);
 }
 
+static int setup_root(void **state)
+{
+	*state = strdup("/tmp/iocom-top-proc-XXXXXX");
+	return *state && mkdtemp(*state) ? 0 : -1;
+}
+
+static int teardown_root(void **state)
+{
+	remove_tree(*state);
+	free(*state);
+	return 0;
+}
+
 static void test_proc(void **state)
 {
 	static const char line[] = "cc1\0-O2\0a\x1b[2J\xff file\0"; /* and the NUL of the literal */
 	static char huge[100000];
-	char root[] = "/tmp/iocom-top-proc-XXXXXX";
+	const char *root = *state;
 	struct top_proc *proc;
 
-	(void)state;
 	memset(huge, 'x', sizeof(huge));
-	assert_non_null(mkdtemp(root));
 	make_task(root, 10, "10 (cc1) S 3 10 10 0", line, sizeof(line));
 	make_task(root, 11, "11 (a) b) S) R 10 1", "", 0);
 	make_task(root, 12, "12 (huge) S 0 1", huge, sizeof(huge));
@@ -335,9 +346,12 @@ static void test_index(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tree),	     cmocka_unit_test(test_tree_circles),
-		cmocka_unit_test(test_tree_of_jobs), cmocka_unit_test(test_proc),
-		cmocka_unit_test(test_history),	     cmocka_unit_test(test_history_bound),
+		cmocka_unit_test(test_tree),
+		cmocka_unit_test(test_tree_circles),
+		cmocka_unit_test(test_tree_of_jobs),
+		cmocka_unit_test_setup_teardown(test_proc, setup_root, teardown_root),
+		cmocka_unit_test(test_history),
+		cmocka_unit_test(test_history_bound),
 		cmocka_unit_test(test_index),
 	};
 
