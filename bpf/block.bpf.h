@@ -175,6 +175,31 @@ static __always_inline bool take_writeback(struct bio *bio, u32 opf, struct disk
 	return true;
 }
 
+/* The kernel's accounting of the task has these bytes, too (zeroing not). */
+static __always_inline void note_block(struct thread_state *state, bool write, u32 opf, u64 bytes)
+{
+	if (!write)
+		state->block.read_bytes += bytes;
+	else if ((opf & REQ_OP_MASK) != REQ_OP_ZEROES)
+		state->block.write_bytes += bytes;
+}
+
+/* A disk in memory: no load, but the kernel accounted it to the task. */
+static __always_inline void take_ignored(struct task_struct *task, struct bio *bio, bool write)
+{
+	struct thread_state *state;
+	struct first_page first;
+
+	if ((task->flags & PF_KTHREAD) || task->bio_list || !current_in_scope())
+		return;
+	look_at_first_page(bio, &first);
+	if (write && (first.flags & PAGE_BIT(writeback)))
+		return;
+	state = thread_current(task);
+	if (state)
+		note_block(state, write, bio->bi_opf, bio->bi_iter.bi_size);
+}
+
 static __always_inline void take_own(struct task_struct *task, struct bio *bio, bool write,
 				     struct disk_value *disk)
 {
@@ -184,6 +209,7 @@ static __always_inline void take_own(struct task_struct *task, struct bio *bio, 
 	DISK_ADD(disk, task_bytes, bytes);
 	if (!state)
 		return;
+	note_block(state, write, bio->bi_opf, bytes);
 	if (write) {
 		state->counters.explicit_write_bytes += bytes;
 		state->counters.explicit_ops++;
@@ -210,9 +236,11 @@ int BPF_PROG(bio_queue, struct bio *bio)
 		return 0;
 	bdev = bio->bi_bdev;
 	disk = disk_find(bdev->bd_disk);
-	if (disk && disk->ignored)
-		return 0;
 	task = bpf_get_current_task_btf();
+	if (disk && disk->ignored) {
+		take_ignored(task, bio, write);
+		return 0;
+	}
 	if (is_stacked(task, bdev))
 		DISK_ADD(disk, stacked_bytes, bytes);
 	else if (write && take_writeback(bio, opf, disk))

@@ -4,7 +4,8 @@
  *
  *   state.bpf.h   maps, knobs, folding        block.bpf.h   block I/O, page faults
  *   ledger.bpf.h  who dirtied which file      net.bpf.h     TCP
- *   tasks.bpf.h   sweep, exit, cgroup moves   compat.bpf.h  kernel differences
+ *   tasks.bpf.h   sweep, exit, cgroup moves   taskio.bpf.h  what the kernel accounts to tasks
+ *   compat.bpf.h  kernel differences
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>

@@ -47,11 +47,17 @@ static __always_inline void ledger_key_of(struct inode *inode, struct ledger_key
 	key->device = BPF_CORE_READ(inode, i_sb, s_dev);
 }
 
-static __always_inline void writer_of(struct task_struct *task, struct writer *writer)
+/* A task dirtied BYTES that the block layer will see: the kernel accounts them to it, too. */
+static __always_inline void note_on_disk(struct thread_state *state, u64 bytes)
+{
+	if (state)
+		state->block.write_bytes += bytes;
+}
+
+static __always_inline void writer_of(struct task_struct *task, struct writer *writer, bool on_disk)
 {
 	struct thread_state *state;
 
-	__builtin_memset(writer, 0, sizeof(*writer));
 	if (task->flags & PF_KTHREAD) {
 		writer->class = task->flags & PF_LOCAL_THROTTLE ? WRITER_STACKED : WRITER_KERNEL;
 		return;
@@ -64,6 +70,8 @@ static __always_inline void writer_of(struct task_struct *task, struct writer *w
 	writer->class = WRITER_KERNEL;
 	if (!state)
 		return;
+	if (on_disk)
+		note_on_disk(state, writer->dirty_bytes);
 	writer->process = state->process;
 	writer->cgid = state->cgid;
 	writer->class = in_user_fault((struct pt_regs *)bpf_task_pt_regs(task)) ? WRITER_IMPLICIT
@@ -110,16 +118,22 @@ static __always_inline int ledger_dirty(struct inode *inode, u64 bytes)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct ledger_value *entry, fresh = {};
 	struct ledger_key key;
-	struct writer writer;
+	struct writer writer = {.dirty_bytes = bytes};
+	bool is_block_device;
 
-	if (!inode || is_metadata(inode, inode->i_mode))
+	if (!inode)
 		return 0;
+	is_block_device = (inode->i_mode & S_IFMT) == S_IFBLK;
+	if (is_metadata(inode, inode->i_mode)) {
+		if (!(task->flags & PF_KTHREAD) && current_in_scope())
+			note_on_disk(thread_current(task), bytes);
+		return 0;
+	}
 	key.inode = (u64)inode;
 	key.number = inode->i_ino;
 	key.generation = inode->i_generation;
 	key.device = inode->i_sb->s_dev;
-	writer_of(task, &writer);
-	writer.dirty_bytes = bytes;
+	writer_of(task, &writer, is_on_disk(inode, is_block_device));
 	entry = bpf_map_lookup_elem(&ledger, &key);
 	if (!entry) {
 		fresh.writers[0] = writer;

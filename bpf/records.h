@@ -20,7 +20,13 @@ struct counters {
 	__u64 sent_messages;
 	__u64 received_messages;
 	__u64 local_bytes;
+	__u64 dirtied_bytes;
+	__u64 cancelled_bytes;
+	__u64 netfs_read_bytes;
+	__u64 netfs_write_bytes;
 	__u64 cpu_ns;
+	__u64 run_wait_ns;
+	__u64 io_wait_ns;
 };
 #define COUNTERS (sizeof(struct counters) / sizeof(__u64))
 
@@ -28,7 +34,12 @@ struct counters {
 struct process_key {
 	__u64 start;
 	__u32 tgid;
-	__u32 pad;
+	__u32 part; /* 0, but in `late`: enum late_part */
+};
+
+enum late_part {
+	LATE_COUNTED, /* its job has it, too */
+	LATE_MOVED,   /* done before it moved, in a cgroup that only user space may know */
 };
 
 /*
@@ -117,6 +128,7 @@ enum thread_flags {
 	THREAD_ZOMBIE = 2,
 	THREAD_RUNNABLE = 4,
 	THREAD_COUNTERS = 8,
+	THREAD_ACCOUNTING = 16,
 };
 
 /* What the sweep writes for each thread: the head, then the parts its flags name. */
@@ -126,14 +138,30 @@ struct thread_record {
 	__u64 start; /* of the process */
 	__u64 cgid;
 	__u64 cpu_ns; /* since the last fold */
+	__u64 run_wait_ns;
 	__u64 minor_faults;
 	__u64 major_faults;
+};
+/* Since the last fold; struct taskio has the meaning. */
+struct accounting_record {
+	__u64 dirtied_bytes;
+	__u64 cancelled_bytes;
+	__u64 netfs_read_bytes;
+	__u64 netfs_write_bytes;
+	__u64 io_wait_ns;
 };
 struct leader_record {
 	__u64 rss_pages;
 	__u32 uid;
 	__u32 pad;
 	char comm[16];
+};
+
+/* What the kernel keeps for tasks; set in `accounting` by the first sweep. */
+enum accounting_kind {
+	ACCOUNTING_IO = 1,	 /* CONFIG_TASK_IO_ACCOUNTING */
+	ACCOUNTING_RUN_WAIT = 2, /* CONFIG_SCHED_INFO */
+	ACCOUNTING_IO_WAIT = 4,	 /* sysctl kernel.task_delayacct: a task has it */
 };
 
 /* What the sweep does. */

@@ -16,6 +16,8 @@
 #ifndef IOCOM_STATE_BPF_H
 #define IOCOM_STATE_BPF_H
 
+#include "taskio.bpf.h"
+
 #define PF_KTHREAD	  0x00200000
 #define PF_LOCAL_THROTTLE 0x00100000
 
@@ -24,6 +26,9 @@ struct thread_state {
 	struct process_key process;
 	u64 cgid;
 	u64 cpu_base, minor_base, major_base; /* already folded, or before our time */
+	struct taskio io_base;
+	struct taskio_block block;
+	u64 netfs_read_shown, netfs_write_shown; /* by the last sweep */
 	/* A page fault taken inside the kernel: where its frame lay and what it held. */
 	u64 fault_frame, fault_digest;
 	/* The file a page fault in this system call last waited for. */
@@ -63,6 +68,7 @@ __u32 now_s; /* a clock that user space winds once a reading */
 __u32 sweep_mode;
 __u32 reader_tid;
 __u32 runnable;
+__u32 accounting;
 __u64 drops[DROPS];
 #define BUSY_CPUS 256
 struct {
@@ -110,7 +116,7 @@ static __always_inline bool in_scope(struct task_struct *task)
 static __always_inline void process_of(struct task_struct *task, struct process_key *key)
 {
 	key->tgid = task->tgid;
-	key->pad = 0;
+	key->part = LATE_COUNTED;
 	if (task->pid == task->tgid)
 		key->start = task->start_boottime;
 	else
@@ -185,22 +191,31 @@ static __always_inline void late_add(const struct process_key *key, struct count
 		late_identify(value, ended);
 }
 
-/* Adds what TASK did since the last fold to OUT. */
+/* What the kernel accounted to TASK since the last fold: into OUT. */
+static __always_inline void unfolded_accounting(struct task_struct *task,
+						const struct thread_state *state,
+						struct counters *out)
+{
+	struct taskio now;
+
+	taskio_read(task, &state->block, &now);
+	out->dirtied_bytes = now.dirtied - state->io_base.dirtied;
+	out->cancelled_bytes = now.cancelled - state->io_base.cancelled;
+	out->netfs_read_bytes = above(now.netfs_read, state->io_base.netfs_read);
+	out->netfs_write_bytes = above(now.netfs_write, state->io_base.netfs_write);
+	out->run_wait_ns = now.run_wait - state->io_base.run_wait;
+	out->io_wait_ns = now.io_wait - state->io_base.io_wait;
+}
+
+/* What TASK did since the last fold: into OUT. */
 static __always_inline void unfolded(struct task_struct *task, const struct thread_state *state,
 				     struct counters *out)
 {
-	if (state)
-		*out = state->counters;
-	else
-		__builtin_memset(out, 0, sizeof(*out));
-	out->cpu_ns = task->se.sum_exec_runtime;
-	out->minor_faults = task->min_flt;
-	out->major_faults = task->maj_flt;
-	if (!state)
-		return;
-	out->cpu_ns -= state->cpu_base;
-	out->minor_faults -= state->minor_base;
-	out->major_faults -= state->major_base;
+	*out = state->counters;
+	out->cpu_ns = task->se.sum_exec_runtime - state->cpu_base;
+	out->minor_faults = task->min_flt - state->minor_base;
+	out->major_faults = task->maj_flt - state->major_base;
+	unfolded_accounting(task, state, out);
 }
 
 static __always_inline void set_bases(struct task_struct *task, struct thread_state *state)
@@ -208,6 +223,8 @@ static __always_inline void set_bases(struct task_struct *task, struct thread_st
 	state->cpu_base = task->se.sum_exec_runtime;
 	state->minor_base = task->min_flt;
 	state->major_base = task->maj_flt;
+	taskio_rebase(task, &state->block, &state->io_base);
+	state->netfs_read_shown = state->netfs_write_shown = 0;
 }
 
 /*

@@ -20,13 +20,64 @@ static __always_inline void read_leader(struct task_struct *task, struct leader_
 	bpf_probe_read_kernel(leader->comm, sizeof(leader->comm), task->comm);
 }
 
-static __always_inline void read_thread(struct task_struct *task, struct seq_file *seq)
+/*
+ * False: all zero.  A task on a CPU may be between the kernel's accounting and
+ * the event that tells us where the bytes go: its share of network file systems
+ * is what it last was.
+ */
+static __always_inline bool read_accounting(struct task_struct *task, struct thread_state *state,
+					    struct accounting_record *out)
+{
+	struct taskio_block none = {};
+	struct taskio now;
+
+	taskio_read(task, state ? &state->block : &none, &now);
+	out->dirtied_bytes = now.dirtied;
+	out->cancelled_bytes = now.cancelled;
+	out->io_wait_ns = now.io_wait;
+	if (state) {
+		out->dirtied_bytes -= state->io_base.dirtied;
+		out->cancelled_bytes -= state->io_base.cancelled;
+		out->io_wait_ns -= state->io_base.io_wait;
+		if (!task_on_cpu(task)) {
+			state->netfs_read_shown = above(now.netfs_read, state->io_base.netfs_read);
+			state->netfs_write_shown =
+				above(now.netfs_write, state->io_base.netfs_write);
+		}
+		out->netfs_read_bytes = state->netfs_read_shown;
+		out->netfs_write_bytes = state->netfs_write_shown;
+	} else {
+		bool settled = !task_on_cpu(task);
+
+		out->netfs_read_bytes = settled ? now.netfs_read : 0;
+		out->netfs_write_bytes = settled ? now.netfs_write : 0;
+	}
+	return out->dirtied_bytes | out->cancelled_bytes | out->netfs_read_bytes |
+	       out->netfs_write_bytes | out->io_wait_ns;
+}
+
+/* A thread that moved and had no event since: what it did so far stays where it was. */
+static __always_inline void settle_move(struct task_struct *task)
+{
+	struct thread_state *state = thread_find(task);
+	u64 cgid = task->cgroups->dfl_cgrp->kn->id;
+
+	if (!state || state->cgid == cgid)
+		return;
+	fold_thread(task, state, 0);
+	state->cgid = cgid;
+}
+
+/* Not inline: its records and those of a fold do not fit one stack. */
+static __noinline int read_thread(struct task_struct *task, struct seq_file *seq)
 {
 	struct thread_state *state = thread_find(task);
 	bool is_leader = task->pid == task->tgid;
+	struct accounting_record accounted;
 	struct thread_record thread = {
 		.tgid = task->tgid,
 		.cpu_ns = task->se.sum_exec_runtime,
+		.run_wait_ns = task_run_wait(task),
 		.minor_faults = task->min_flt,
 		.major_faults = task->maj_flt,
 	};
@@ -38,6 +89,7 @@ static __always_inline void read_thread(struct task_struct *task, struct seq_fil
 		thread.cpu_ns -= state->cpu_base;
 		thread.minor_faults -= state->minor_base;
 		thread.major_faults -= state->major_base;
+		thread.run_wait_ns -= state->io_base.run_wait;
 	} else {
 		/* Direct steps: cheaper than reads by helper, and this is the hot loop. */
 		thread.start = task->group_leader->start_boottime;
@@ -49,6 +101,8 @@ static __always_inline void read_thread(struct task_struct *task, struct seq_fil
 		thread.flags |= THREAD_RUNNABLE;
 	if (is_leader)
 		thread.flags |= THREAD_LEADER;
+	if (read_accounting(task, state, &accounted))
+		thread.flags |= THREAD_ACCOUNTING;
 	bpf_seq_write(seq, &thread, sizeof(thread));
 	if (is_leader) {
 		struct leader_record leader = {};
@@ -58,6 +112,9 @@ static __always_inline void read_thread(struct task_struct *task, struct seq_fil
 	}
 	if (state)
 		bpf_seq_write(seq, &state->counters, sizeof(state->counters));
+	if (thread.flags & THREAD_ACCOUNTING)
+		bpf_seq_write(seq, &accounted, sizeof(accounted));
+	return 0;
 }
 
 SEC("iter/task")
@@ -67,10 +124,14 @@ int sweep(struct bpf_iter__task *ctx)
 
 	if (!task || (task->flags & PF_KTHREAD) || !in_scope(task))
 		return 0;
-	if (sweep_mode == SWEEP_READ)
+	if (sweep_mode == SWEEP_READ) {
+		settle_move(task);
 		read_thread(task, ctx->meta->seq);
-	else if (task->start_boottime < began_ns)
-		thread_get(task, cgroup_id(task));
+	} else {
+		accounting = taskio_kinds(bpf_get_current_task_btf());
+		if (task->start_boottime < began_ns)
+			thread_get(task, cgroup_id(task));
+	}
 	return 0;
 }
 
@@ -115,7 +176,44 @@ int BPF_PROG(process_free, struct task_struct *task)
 	return 0;
 }
 
-/* Told for the leader only; its threads fold at their next event. */
+/* WHAT a process did before it moved to where it is now; see enum late_part. */
+static __always_inline void late_add_moved(const struct thread_state *state, struct counters *what)
+{
+	void *map = epoch & 1 ? (void *)&late_odd : (void *)&late_even;
+	struct process_key key = state->process;
+	struct late_value *value;
+
+	key.part = LATE_MOVED;
+	late_add(&key, what, 0);
+	value = bpf_map_lookup_elem(map, &key);
+	if (value)
+		value->cgid = state->cgid;
+}
+
+/*
+ * A task that was not counted yet moves: what it did so far belongs to where it
+ * came from, which user space knows when an earlier reading saw it there.
+ */
+static __noinline int note_move(struct task_struct *task)
+{
+	struct thread_state *state;
+	struct counters what = {};
+	u32 cpu;
+
+	if (!task || !in_scope(task))
+		return 0;
+	state = thread_get(task, cgroup_id(task));
+	if (!state || task->start_boottime < began_ns)
+		return 0;
+	unfolded(task, state, &what);
+	cpu = fold_begin();
+	late_add_moved(state, &what);
+	fold_end(cpu);
+	set_bases(task, state);
+	return 0;
+}
+
+/* Told for the leader only; its threads fold at their next event or the next sweep. */
 SEC("tp_btf/cgroup_attach_task")
 int BPF_PROG(cgroup_attach, struct cgroup *cgroup, const char *path, struct task_struct *task)
 {
@@ -124,10 +222,10 @@ int BPF_PROG(cgroup_attach, struct cgroup *cgroup, const char *path, struct task
 	if (task->flags & PF_KTHREAD)
 		return 0;
 	state = thread_find(task);
-	if (state && state->cgid != cgroup_id(task)) {
-		fold_thread(task, state, 0);
-		state->cgid = cgroup_id(task);
-	}
+	if (!state)
+		note_move(task);
+	else if (state->cgid != cgroup_id(task))
+		thread_get(task, cgroup_id(task));
 	return 0;
 }
 

@@ -75,6 +75,21 @@ static int run_iterator(struct monitor *monitor, struct bpf_link *link,
 	return rc == -ENOMEM ? iocom_err_set(err, rc, "out of memory in the sweep") : rc;
 }
 
+/* COUNTERS (or NULL) with the accounting record at FROM: in OUT. */
+static const struct counters *join_accounting(const struct counters *counters, const void *from,
+					      struct counters *out)
+{
+	const struct accounting_record *accounted = from;
+
+	*out = counters ? *counters : (struct counters){0};
+	out->dirtied_bytes = accounted->dirtied_bytes;
+	out->cancelled_bytes = accounted->cancelled_bytes;
+	out->netfs_read_bytes = accounted->netfs_read_bytes;
+	out->netfs_write_bytes = accounted->netfs_write_bytes;
+	out->io_wait_ns = accounted->io_wait_ns;
+	return out;
+}
+
 /* Takes whole records; a rest waits for the next read. */
 static int take_records(struct monitor *monitor, const char *data, size_t size, size_t *used)
 {
@@ -85,6 +100,7 @@ static int take_records(struct monitor *monitor, const char *data, size_t size, 
 		size_t length = sizeof(*thread);
 		const struct leader_record *leader = NULL;
 		const struct counters *counters = NULL;
+		struct counters both;
 		int rc;
 
 		if (thread->flags & THREAD_LEADER) {
@@ -94,6 +110,11 @@ static int take_records(struct monitor *monitor, const char *data, size_t size, 
 		if (thread->flags & THREAD_COUNTERS) {
 			counters = (const void *)(data + at + length);
 			length += sizeof(*counters);
+		}
+		if (thread->flags & THREAD_ACCOUNTING) {
+			if (length + sizeof(struct accounting_record) <= size - at)
+				counters = join_accounting(counters, data + at + length, &both);
+			length += sizeof(struct accounting_record);
 		}
 		if (length > size - at)
 			break;
@@ -345,6 +366,15 @@ const struct hooks *monitor_hooks(const struct monitor *monitor)
 	return &monitor->hooks;
 }
 
+static void take_accounting(const struct monitor *monitor, struct monitor_sample *sample)
+{
+	__u32 kinds = monitor->skel->bss->accounting;
+
+	sample->no_task_io = !(kinds & ACCOUNTING_IO);
+	sample->no_run_wait = !(kinds & ACCOUNTING_RUN_WAIT);
+	sample->no_io_wait = !(kinds & ACCOUNTING_IO_WAIT);
+}
+
 int monitor_look(struct monitor *monitor, struct iocom_err *err)
 {
 	int rc;
@@ -385,6 +415,7 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
 	sample->ntasks = result.ntasks;
 	sample->jobs = result.jobs;
 	sample->njobs = result.njobs;
+	take_accounting(monitor, sample);
 	sample->live_tasks = result.live_tasks;
 	sample->io_tasks = result.io_tasks;
 	sample->run_queue =

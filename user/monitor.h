@@ -89,6 +89,11 @@ struct monitor_sample {
 	uint64_t sweep_ns;    /* time this reading took */
 	uint64_t user_cpu_ns; /* CPU of this process since counting began */
 
+	/* What this kernel does not account to tasks: the fields in question stay 0. */
+	bool no_task_io;  /* dirtied, cancelled, netfs (CONFIG_TASK_IO_ACCOUNTING) */
+	bool no_run_wait; /* CONFIG_SCHED_INFO */
+	bool no_io_wait;  /* sysctl kernel.task_delayacct is 0 */
+
 	double run_queue; /* runnable tasks in scope: mean of the looks since the last reading */
 	uint32_t live_tasks;
 	uint32_t io_tasks; /* processes in scope that did disk I/O since the last reading */

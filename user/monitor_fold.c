@@ -400,11 +400,23 @@ int fold_job(struct fold *fold, uint64_t cgroup_id, const struct counters *what)
 	return 0;
 }
 
+/*
+ * What a process did before it moved, uncounted until then: its job is the cgroup
+ * in which an earlier reading saw it; one that nobody saw counts where it went.
+ */
+static int fold_moved(struct fold *fold, const struct process *p, const struct late_value *value)
+{
+	return fold_job(fold, p->known ? p->cgroup_id : value->cgid, &value->counters);
+}
+
 int fold_late(struct fold *fold, const struct process_key *key, const struct late_value *value)
 {
-	struct process *p = process_get(fold, key);
+	struct process_key whole = {.start = key->start, .tgid = key->tgid};
+	struct process *p = process_get(fold, &whole);
 
 	if (!p)
+		return -ENOMEM;
+	if (key->part == LATE_MOVED && fold_moved(fold, p, value))
 		return -ENOMEM;
 	iocom_load_add(&p->folded, as_load(&value->counters));
 	if (does_io(&value->counters))
@@ -472,6 +484,7 @@ int fold_thread(struct fold *fold, const struct thread_record *thread,
 	if (counters)
 		load = *as_load(counters);
 	load.cpu_ns = thread->cpu_ns;
+	load.run_wait_ns = thread->run_wait_ns;
 	load.minor_faults = thread->minor_faults;
 	load.major_faults = thread->major_faults;
 	fold->result.runnable += !!(thread->flags & THREAD_RUNNABLE);

@@ -14,7 +14,7 @@
 #define DISK_MB_PER_S_UNKNOWN 100.0 /* nothing configured, and no disk has served anything */
 #define NAME_BYTES	      4096
 
-/* Every field of struct iocom_load but the CPU time, which changes its unit. */
+/* Every count of struct iocom_load, that is all but the times, which change their unit. */
 #define LOAD_FIELDS(F)                                                                             \
 	F(explicit_read_bytes)                                                                     \
 	F(explicit_write_bytes)                                                                    \
@@ -28,14 +28,36 @@
 	F(sent_messages)                                                                           \
 	F(received_messages)                                                                       \
 	F(local_bytes)
+#define TASK_IO_FIELDS(F)                                                                          \
+	F(dirtied_bytes)                                                                           \
+	F(cancelled_bytes)                                                                         \
+	F(netfs_read_bytes)                                                                        \
+	F(netfs_write_bytes)
+
+/* A field that this kernel does not fill is null. */
+enum lack { LACK_NEVER, LACK_TASK_IO, LACK_RUN_WAIT, LACK_IO_WAIT };
 
 struct load_field {
 	const char *name, *rate;
 	size_t offset;
+	enum lack lack;
+	bool time; /* ns here, ms there */
 };
 
-#define LOAD_FIELD(f) {#f, #f "_per_s", offsetof(struct iocom_load, f)},
-static const struct load_field load_fields[] = {LOAD_FIELDS(LOAD_FIELD)};
+#define LOAD_FIELD(f)	 {#f, #f "_per_s", offsetof(struct iocom_load, f), LACK_NEVER, false},
+#define TASK_IO_FIELD(f) {#f, #f "_per_s", offsetof(struct iocom_load, f), LACK_TASK_IO, false},
+#define TIME_FIELD(f, lack)                                                                        \
+	{#f "_ms", #f "_ms_per_s", offsetof(struct iocom_load, f##_ns), lack, true},
+
+/* clang-format off */
+static const struct load_field load_fields[] = {
+	LOAD_FIELDS(LOAD_FIELD)
+	TASK_IO_FIELDS(TASK_IO_FIELD)
+	TIME_FIELD(cpu, LACK_NEVER)
+	TIME_FIELD(run_wait, LACK_RUN_WAIT)
+	TIME_FIELD(io_wait, LACK_IO_WAIT)
+};
+/* clang-format on */
 #define NLOAD_FIELDS (sizeof(load_fields) / sizeof(load_fields[0]))
 _Static_assert(NLOAD_FIELDS <= 64, "one bit each");
 
@@ -106,15 +128,38 @@ struct share sample_share(const struct build *b, const struct iocom_load *delta)
 	return share;
 }
 
+static bool lacking(const struct monitor_sample *s, enum lack lack)
+{
+	return (lack == LACK_TASK_IO && s->no_task_io) ||
+	       (lack == LACK_RUN_WAIT && s->no_run_wait) || (lack == LACK_IO_WAIT && s->no_io_wait);
+}
+
 uint64_t sample_unknown(const struct monitor_sample *sample)
 {
 	uint64_t unknown = 0;
 
-	for (size_t d = 0; d < sample->ndegraded; d++)
-		for (size_t i = 0; sample->degraded[d].unknown && i < NLOAD_FIELDS; i++)
-			if (!strcmp(load_fields[i].name, sample->degraded[d].column))
+	for (size_t i = 0; i < NLOAD_FIELDS; i++) {
+		if (lacking(sample, load_fields[i].lack))
+			unknown |= 1ULL << i;
+		for (size_t d = 0; d < sample->ndegraded; d++)
+			if (sample->degraded[d].unknown &&
+			    !strcmp(load_fields[i].name, sample->degraded[d].column))
 				unknown |= 1ULL << i;
+	}
 	return unknown;
+}
+
+static uint64_t field_of(const struct iocom_load *load, const struct load_field *field)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)load + field->offset, sizeof(value));
+	return value;
+}
+
+static json_t *count_json(const struct load_field *field, uint64_t value)
+{
+	return field->time ? sample_real((double)value / 1e6) : sample_integer(value);
 }
 
 int sample_put_load(const struct build *b, json_t *object, const struct iocom_load *load,
@@ -124,25 +169,19 @@ int sample_put_load(const struct build *b, json_t *object, const struct iocom_lo
 	int rc = 0;
 
 	for (size_t i = 0; load && i < NLOAD_FIELDS; i++) {
-		const char *at = (const char *)load + load_fields[i].offset;
-		uint64_t value;
+		const struct load_field *f = &load_fields[i];
 
-		memcpy(&value, at, sizeof(value));
-		rc |= sample_put(object, load_fields[i].name,
-				 b->unknown >> i & 1 ? json_null() : sample_integer(value));
-	}
-	if (load)
-		rc |= sample_put(object, "cpu_ms", sample_real((double)load->cpu_ns / 1e6));
-	for (size_t i = 0; i < NLOAD_FIELDS; i++) {
-		const char *at = (const char *)delta + load_fields[i].offset;
-		uint64_t value;
-
-		memcpy(&value, at, sizeof(value));
-		rc |= sample_put(object, load_fields[i].rate,
+		rc |= sample_put(object, f->name,
 				 b->unknown >> i & 1 ? json_null()
-						     : sample_real((double)value * per));
+						     : count_json(f, field_of(load, f)));
 	}
-	rc |= sample_put(object, "cpu_ms_per_s", sample_real((double)delta->cpu_ns / 1e6 * per));
+	for (size_t i = 0; i < NLOAD_FIELDS; i++) {
+		const struct load_field *f = &load_fields[i];
+		double rate = (double)field_of(delta, f) * per / (f->time ? 1e6 : 1);
+
+		rc |= sample_put(object, f->rate,
+				 b->unknown >> i & 1 ? json_null() : sample_real(rate));
+	}
 	return rc;
 }
 

@@ -98,10 +98,25 @@ struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
 	unsigned long orig_ax, ip, flags, sp;
 };
+struct task_io_accounting {
+	u64 read_bytes;
+	u64 write_bytes;
+	u64 cancelled_write_bytes;
+};
+struct sched_info {
+	unsigned long long run_delay;
+};
+struct task_delay_info {
+	u64 blkio_delay;
+};
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
+	int on_cpu;
 	struct sched_entity se;
+	struct sched_info sched_info;
+	struct task_io_accounting ioac;
+	struct task_delay_info *delays;
 	struct mm_struct *mm;
 	int exit_state;
 	pid_t pid;
@@ -118,8 +133,12 @@ struct task_struct {
 };
 
 /* Memory and files. */
+struct file_system_type {
+	int fs_flags;
+};
 struct super_block {
 	dev_t s_dev;
+	struct file_system_type *s_type;
 };
 struct inode {
 	umode_t i_mode;

@@ -25,7 +25,18 @@ struct iocom_load {
 	uint64_t sent_messages; /* a message = one successful call */
 	uint64_t received_messages;
 	uint64_t local_bytes; /* TCP, loopback and same host, both directions */
+	/*
+	 * From the kernel's accounting of tasks.  Network file systems never reach
+	 * the block layer: netfs_* is what the kernel counted for the task beyond
+	 * its block requests and the pages it dirtied of disk file systems.
+	 */
+	uint64_t dirtied_bytes;	  /* pages made dirty, and direct writes, when they were made */
+	uint64_t cancelled_bytes; /* dirty pages it threw away before they were written */
+	uint64_t netfs_read_bytes;
+	uint64_t netfs_write_bytes;
 	uint64_t cpu_ns;
+	uint64_t run_wait_ns; /* ready, but other tasks had the CPU */
+	uint64_t io_wait_ns;  /* asleep until block I/O was done */
 };
 
 /* Adds FROM to INTO, field by field. */
@@ -43,7 +54,13 @@ static inline void iocom_load_add(struct iocom_load *into, const struct iocom_lo
 	into->sent_messages += from->sent_messages;
 	into->received_messages += from->received_messages;
 	into->local_bytes += from->local_bytes;
+	into->dirtied_bytes += from->dirtied_bytes;
+	into->cancelled_bytes += from->cancelled_bytes;
+	into->netfs_read_bytes += from->netfs_read_bytes;
+	into->netfs_write_bytes += from->netfs_write_bytes;
 	into->cpu_ns += from->cpu_ns;
+	into->run_wait_ns += from->run_wait_ns;
+	into->io_wait_ns += from->io_wait_ns;
 }
 
 /* One process, its threads folded in. */

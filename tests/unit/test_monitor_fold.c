@@ -54,6 +54,31 @@ static struct fold_result end(struct fold *fold)
 	return result;
 }
 
+/* What a process did before it moved goes to where an earlier reading saw it, else where it went.
+ */
+static void test_moved_before_counted(void **state)
+{
+	struct fold *fold = *state;
+	struct process_key seen = {.tgid = 10, .start = 1010, .part = LATE_MOVED};
+	struct process_key unseen = {.tgid = 11, .start = 1011, .part = LATE_MOVED};
+	struct late_value late = {.counters.cpu_ns = 5, .cgid = JOB + 1};
+	struct fold_result r;
+
+	fold_begin(fold, 1);
+	add_thread(fold, 10, true, 100);
+	end(fold);
+	fold_begin(fold, 2);
+	assert_int_equal(fold_late(fold, &seen, &late), 0);
+	assert_int_equal(fold_late(fold, &unseen, &late), 0);
+	add_thread(fold, 10, true, 100);
+	r = end(fold);
+	assert_int_equal(r.ntasks, 1);
+	assert_int_equal(r.tasks[0].load.cpu_ns, 5);
+	assert_int_equal(r.njobs, 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(r.jobs[i].load.cpu_ns, 5);
+}
+
 static void test_threads_become_one_process(void **state)
 {
 	struct fold *fold = *state;
@@ -161,6 +186,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_threads_become_one_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_moved_before_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_totals_never_go_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_an_exit_shows_once_and_late_bytes_once_more,
 						setup, teardown),

@@ -33,7 +33,13 @@ static struct iocom_load heavy(void)
 		.sent_messages = 7,
 		.received_messages = 9,
 		.local_bytes = 11,
+		.dirtied_bytes = 8192,
+		.cancelled_bytes = 4096,
+		.netfs_read_bytes = 21,
+		.netfs_write_bytes = 22,
 		.cpu_ns = 1234567890,
+		.run_wait_ns = 2500000,
+		.io_wait_ns = 3000,
 	};
 }
 
@@ -95,6 +101,9 @@ static void test_task_fields(void **state)
 	assert_true(number(t, "minor_faults") == 5 && number(t, "sent_bytes") == 700);
 	assert_true(number(t, "received_bytes") == 900 && number(t, "sent_messages") == 7);
 	assert_true(number(t, "received_messages") == 9 && number(t, "local_bytes") == 11);
+	assert_true(number(t, "dirtied_bytes") == 8192 && number(t, "cancelled_bytes") == 4096);
+	assert_true(number(t, "netfs_read_bytes") == 21 && number(t, "netfs_write_bytes") == 22);
+	assert_true(number(t, "run_wait_ms") == 2.5 && number(t, "io_wait_ms") == 0.003);
 	assert_true(number(t, "cpu_ms") == 1234.568); /* to the microsecond */
 	assert_true(number(t, "cpu_ms_per_s") == 250);
 	assert_true(number(t, "local_bytes_per_s") == 0 && number(t, "rss_bytes") == 5000);
@@ -161,7 +170,34 @@ static void test_every_count_has_a_rate(void **state)
 		assert_true(number(t, rate) == 0); /* and not infinite */
 		counts++;
 	}
-	assert_int_equal(counts, 13);
+	assert_int_equal(counts, 19);
+	json_decref(doc);
+}
+
+/* What the kernel does not account is null, not 0. */
+static void test_lacking_is_null(void **state)
+{
+	static const char *const io[] = {"dirtied_bytes", "cancelled_bytes", "netfs_read_bytes",
+					 "netfs_write_bytes"};
+	struct iocom_task task = {.pid = 1};
+	struct monitor_sample sample = {.tasks = &task, .ntasks = 1, .no_io_wait = true};
+	struct sample_json_options options = {.cores = 1};
+	json_t *doc = sample_json(&sample, &options), *t = json_object_get(doc, "tasks");
+
+	(void)state;
+	t = json_array_get(t, 0);
+	assert_true(json_is_null(json_object_get(t, "io_wait_ms")));
+	assert_true(json_is_null(json_object_get(t, "io_wait_ms_per_s")));
+	assert_true(number(t, "run_wait_ms") == 0 && number(t, "netfs_read_bytes") == 0);
+	json_decref(doc);
+	sample.no_task_io = sample.no_run_wait = true;
+	doc = sample_json(&sample, &options);
+	t = json_array_get(json_object_get(doc, "tasks"), 0);
+	for (size_t i = 0; i < sizeof(io) / sizeof(io[0]); i++)
+		assert_true(json_is_null(json_object_get(t, io[i])));
+	assert_true(json_is_null(json_object_get(t, "run_wait_ms")));
+	assert_true(json_is_null(json_object_get(t, "dirtied_bytes_per_s")));
+	assert_true(number(t, "cpu_ms") == 0);
 	json_decref(doc);
 }
 
@@ -505,6 +541,7 @@ int main(void)
 		cmocka_unit_test(test_task_fields),
 		cmocka_unit_test(test_degraded),
 		cmocka_unit_test(test_every_count_has_a_rate),
+		cmocka_unit_test(test_lacking_is_null),
 		cmocka_unit_test(test_sorted_by_share),
 		cmocka_unit_test(test_capacity_measured),
 		cmocka_unit_test(test_bad_names),

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * What the kernel itself accounts to a task: pages dirtied, bytes read and
+ * written, time waited.  A file system on the network never reaches the block
+ * layer, so what the accounting has more than the block layer is its part:
+ *
+ *   netfs_read  = ioac.read_bytes  - bios read by the task
+ *   netfs_write = ioac.write_bytes - pages dirtied of disk file systems and block
+ *                                    devices - direct writes
+ *
+ * The kernel accounts a read in submit_bio and a dirtied folio in the very
+ * function that has the tracepoint, so on disk file systems both are 0 to the
+ * byte.  FUSE accounts only what it dirties (mappings, its writeback cache).
+ * Fields that a kernel was built without read as 0, `accounting` tells.
+ */
+#ifndef IOCOM_TASKIO_BPF_H
+#define IOCOM_TASKIO_BPF_H
+
+#define FS_REQUIRES_DEV 1
+
+struct taskio {
+	u64 dirtied, cancelled;
+	u64 netfs_read, netfs_write;
+	u64 run_wait, io_wait;
+};
+
+/* What of it is the block layer's. */
+struct taskio_block {
+	u64 read_bytes, write_bytes;
+};
+
+static __always_inline u64 above(u64 a, u64 b)
+{
+	return a > b ? a - b : 0;
+}
+
+static __always_inline bool has_ioac(void)
+{
+	return bpf_core_field_exists(((struct task_io_accounting *)0)->read_bytes);
+}
+
+static __always_inline u64 task_run_wait(struct task_struct *task)
+{
+	if (bpf_core_field_exists(((struct sched_info *)0)->run_delay))
+		return task->sched_info.run_delay;
+	return 0;
+}
+
+static __always_inline u64 task_io_wait(struct task_struct *task)
+{
+	struct task_delay_info *delays;
+
+	if (!bpf_core_field_exists(task->delays))
+		return 0;
+	delays = task->delays;
+	return delays ? BPF_CORE_READ(delays, blkio_delay) : 0;
+}
+
+static __always_inline bool task_on_cpu(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->on_cpu) && task->on_cpu;
+}
+
+static __always_inline u32 taskio_kinds(struct task_struct *reader)
+{
+	u32 kinds = 0;
+
+	if (has_ioac())
+		kinds |= ACCOUNTING_IO;
+	if (bpf_core_field_exists(((struct sched_info *)0)->run_delay))
+		kinds |= ACCOUNTING_RUN_WAIT;
+	if (bpf_core_field_exists(reader->delays) && reader->delays)
+		kinds |= ACCOUNTING_IO_WAIT;
+	return kinds;
+}
+
+static __always_inline void taskio_read(struct task_struct *task, const struct taskio_block *block,
+					struct taskio *out)
+{
+	__builtin_memset(out, 0, sizeof(*out));
+	out->run_wait = task_run_wait(task);
+	out->io_wait = task_io_wait(task);
+	if (!has_ioac())
+		return;
+	out->dirtied = task->ioac.write_bytes;
+	out->cancelled = task->ioac.cancelled_write_bytes;
+	out->netfs_read = above(task->ioac.read_bytes, block->read_bytes);
+	out->netfs_write = above(out->dirtied, block->write_bytes);
+}
+
+/* BASE: up to here is folded.  The two differences may be ahead of the truth: never back. */
+static __always_inline void taskio_rebase(struct task_struct *task,
+					  const struct taskio_block *block, struct taskio *base)
+{
+	struct taskio now;
+
+	taskio_read(task, block, &now);
+	if (now.netfs_read < base->netfs_read)
+		now.netfs_read = base->netfs_read;
+	if (now.netfs_write < base->netfs_write)
+		now.netfs_write = base->netfs_write;
+	*base = now;
+}
+
+/* Pages of INODE end in the block layer: a disk file system's, or a block device's. */
+static __always_inline bool is_on_disk(struct inode *inode, bool is_block_device)
+{
+	return is_block_device || (BPF_CORE_READ(inode, i_sb, s_type, fs_flags) & FS_REQUIRES_DEV);
+}
+
+#endif
