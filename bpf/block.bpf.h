@@ -34,6 +34,7 @@ static __noinline void disk_enter(struct gendisk *disk, u32 device)
 	struct disk_value fresh = {};
 	char name[4];
 
+	fresh.device = device;
 	bpf_probe_read_kernel(name, sizeof(name), disk->disk_name);
 	fresh.ignored = (name[0] == 'r' && name[1] == 'a' && name[2] == 'm') ||
 			(name[0] == 'z' && name[1] == 'r' && name[2] == 'a' && name[3] == 'm');
@@ -210,6 +211,8 @@ static __always_inline void take_own(struct task_struct *task, struct bio *bio, 
 	if (!state)
 		return;
 	note_block(state, write, bio->bi_opf, bytes);
+	if (disk)
+		job_disk_note(state, disk->device, 1, bytes);
 	if (write) {
 		state->counters.explicit_write_bytes += bytes;
 		state->counters.explicit_ops++;
@@ -297,6 +300,9 @@ int BPF_PROG(rq_complete, struct request *rq, int error, u32 bytes)
 		__sync_fetch_and_add(&disk->read_bytes, bytes);
 	if (bytes < rq->__data_len)
 		return 0; /* a part; the request goes on */
+	start = rq->start_time_ns;
+	if (start && now > start)
+		__sync_fetch_and_add(&disk->response_ns, now - start);
 	start = rq->io_start_time_ns;
 	if (!start)
 		start = rq->start_time_ns; /* queues without statistics: when it was allocated */

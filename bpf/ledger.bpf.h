@@ -199,9 +199,13 @@ __noinline int charge_writer(struct writer *writer, u64 bytes, u64 ops, struct d
 			state->counters.explicit_ops += what.explicit_ops;
 			state->counters.implicit_bytes += what.implicit_bytes;
 			state->counters.implicit_ops += what.implicit_ops;
+			if (disk)
+				job_disk_note(state, disk->device, ops, bytes);
 			return 0;
 		}
 	}
+	if (disk)
+		job_disk_add(writer->cgid, disk->device, ops, bytes);
 	cpu = fold_begin();
 	job_add(writer->cgid, &what);
 	late_add(&writer->process, &what, 0);

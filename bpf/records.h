@@ -68,12 +68,25 @@ struct disk_value {
 	__u64 read_bytes;
 	__u64 write_bytes;
 	__u64 service_ns;
+	__u64 response_ns;
 	__u64 service2; /* in SERVICE_UNIT_NS squared; wraps, read differences */
 	__u64 last_completion_ns;
 	__u32 ignored; /* not load: a disk in memory */
-	__u32 pad;
+	__u32 device;
 };
 #define SERVICE_UNIT_NS 16
+
+/* What a job's tasks submitted to one disk. */
+struct job_disk_key {
+	__u64 cgid;
+	__u32 device;
+	__u32 pad;
+};
+struct job_disk_value {
+	__u64 operations;
+	__u64 bytes;
+};
+#define JOB_DISKS 8192
 
 /* Who dirtied a page: a process in scope, or one of the classes without a name. */
 enum writer_class {
@@ -120,6 +133,7 @@ enum drop {
 	DROP_LEDGER,
 	DROP_COWRITERS,
 	DROP_SOCKETS,
+	DROP_JOB_DISKS,
 	DROPS,
 };
 

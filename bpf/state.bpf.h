@@ -28,6 +28,8 @@ struct thread_state {
 	u64 cpu_base, minor_base, major_base; /* already folded, or before our time */
 	struct taskio io_base;
 	struct taskio_block block;
+	struct job_disk_value on_disk; /* not yet in `job_disks` */
+	u32 disk_device, disk_epoch;
 	u64 netfs_read_shown, netfs_write_shown; /* by the last sweep */
 	/* A page fault taken inside the kernel: where its frame lay and what it held. */
 	u64 fault_frame, fault_digest;
@@ -60,6 +62,9 @@ FOLD_MAP(disks, u32, struct disk_value, 256);
 const volatile __u64 cfg_scope_cgid = 0; /* 0: every task */
 const volatile __u32 cfg_scope_level = 0;
 const volatile bool cfg_all_disks = true; /* else those user space put into `disks` */
+
+/* Only grows; user space takes differences and removes what is long idle. */
+FOLD_MAP(job_disks, struct job_disk_key, struct job_disk_value, JOB_DISKS);
 
 /* Shared with user space through the mapped .bss. */
 __u64 began_ns; /* CLOCK_BOOTTIME */
@@ -158,6 +163,48 @@ static __always_inline void job_add(u64 cgid, struct counters *what)
 		count_drop(DROP_JOBS);
 }
 
+static __noinline int job_disk_add(u64 cgid, u32 device, u64 operations, u64 bytes)
+{
+	struct job_disk_key key = {.cgid = cgid, .device = device};
+	struct job_disk_value fresh = {operations, bytes}, *value;
+
+	value = bpf_map_lookup_elem(&job_disks, &key);
+	if (!value) {
+		if (!bpf_map_update_elem(&job_disks, &key, &fresh, BPF_NOEXIST))
+			return 0;
+		value = bpf_map_lookup_elem(&job_disks, &key);
+	}
+	if (!value) {
+		count_drop(DROP_JOB_DISKS);
+		return 0;
+	}
+	__sync_fetch_and_add(&value->operations, operations);
+	__sync_fetch_and_add(&value->bytes, bytes);
+	return 0;
+}
+
+static __always_inline void job_disk_flush(struct thread_state *state)
+{
+	if (state->on_disk.bytes)
+		job_disk_add(state->cgid, state->disk_device, state->on_disk.operations,
+			     state->on_disk.bytes);
+	state->on_disk.operations = state->on_disk.bytes = 0;
+}
+
+/* By the thread itself.  A hash update for every eighth bio, and after each reading. */
+static __always_inline void job_disk_note(struct thread_state *state, u32 device, u64 operations,
+					  u64 bytes)
+{
+	if (state->disk_device != device || state->disk_epoch != epoch ||
+	    state->on_disk.operations >= 8) {
+		job_disk_flush(state);
+		state->disk_device = device;
+		state->disk_epoch = epoch;
+	}
+	state->on_disk.operations += operations;
+	state->on_disk.bytes += bytes;
+}
+
 static __always_inline void late_identify(struct late_value *value, struct task_struct *task)
 {
 	value->cgid = cgroup_id(task);
@@ -240,6 +287,7 @@ static __noinline int fold_thread(struct task_struct *task, struct thread_state 
 	if (!task || !state)
 		return 0;
 	unfolded(task, state, &what);
+	job_disk_flush(state);
 	cpu = fold_begin();
 	job_add(state->cgid, &what);
 	late_add(&state->process, &what, ended);

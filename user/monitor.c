@@ -241,6 +241,8 @@ static void read_drops(struct monitor *monitor, const struct fold_result *result
 				    "to the fourth",
 				    0},
 		[DROP_SOCKETS] = {"sockets", "bytes received on a socket were not counted", 0},
+		[DROP_JOB_DISKS] = {"job_disks",
+				    "a job's part of a disk's time of service is too small", 0},
 	};
 	struct monitor_drop *out = monitor->drops;
 	size_t n = 0;
@@ -343,10 +345,11 @@ int monitor_open(struct monitor **out, const struct monitor_config *config, stru
 		return iocom_err_set(err, -ENOMEM, "out of memory for the monitor");
 	monitor->cost.stats_fd = -1;
 	monitor->fold = fold_new();
+	monitor->jobdisks = monitor_jobdisks_new();
 	monitor->sweep_buffer = malloc(SWEEP_BUFFER);
 	monitor->late_keys = malloc(DRAIN_BATCH * sizeof(*monitor->late_keys));
 	monitor->late_values = malloc(DRAIN_BATCH * sizeof(*monitor->late_values));
-	if (!monitor->fold || !monitor->sweep_buffer || !monitor->late_keys ||
+	if (!monitor->fold || !monitor->jobdisks || !monitor->sweep_buffer || !monitor->late_keys ||
 	    !monitor->late_values)
 		rc = iocom_err_set(err, -ENOMEM, "out of memory for the monitor");
 	else
@@ -402,6 +405,9 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
 		rc = run_iterator(monitor, monitor->skel->links.sweep, take_records, err);
 	if (!rc)
 		rc = monitor_disks_read(&monitor->disks, monitor->skel, sample, err);
+	if (!rc)
+		rc = monitor_jobdisks_read(monitor->jobdisks, monitor->skel, sample, monitor->fold,
+					   err);
 	if (!rc && fold_end(monitor->fold, &result))
 		rc = iocom_err_set(err, -ENOMEM, "out of memory for the sample");
 	if (rc)
@@ -438,6 +444,7 @@ void monitor_free(struct monitor *monitor)
 		return;
 	monitor_unload(monitor);
 	fold_free(monitor->fold);
+	monitor_jobdisks_free(monitor->jobdisks);
 	free(monitor->sweep_buffer);
 	free(monitor->late_keys);
 	free(monitor->late_values);

@@ -95,7 +95,7 @@ int monitor_disks_scope(struct iocom_bpf *skel, const char *const *names, struct
 		if (n != 2)
 			return iocom_err_set(err, -ENODEV, "%s does not hold a device number",
 					     path);
-		device = kernel_device(major, minor);
+		device = zero.device = kernel_device(major, minor);
 		if (bpf_map_update_elem(bpf_map__fd(skel->maps.disks), &device, &zero, BPF_ANY))
 			return iocom_err_set(err, -errno, "cannot enter disk \"%s\": %s", *names,
 					     strerror(errno));
@@ -178,6 +178,7 @@ static void fill_disk(struct disk_entry *entry)
 	disk->read_bytes = v->read_bytes;
 	disk->write_bytes = v->write_bytes;
 	disk->service_sum_ns = v->service_ns;
+	disk->response_sum_ns = v->response_ns;
 	disk->service_sum2_ms2 += (double)(v->service2 - entry->service2) * unit2_ms2;
 	entry->service2 = v->service2;
 	disk->task_bytes = v->task_bytes;

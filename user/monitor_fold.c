@@ -47,6 +47,7 @@ struct job {
 	struct iocom_load folded;
 	struct iocom_load live;
 	struct iocom_load last;
+	struct iocom_disk_time disk, disk_delta;
 	uint64_t rss_bytes;
 	uint32_t tasks;
 	uint32_t next;
@@ -400,6 +401,18 @@ int fold_job(struct fold *fold, uint64_t cgroup_id, const struct counters *what)
 	return 0;
 }
 
+int fold_disk_time(struct fold *fold, uint64_t cgroup_id, const struct iocom_disk_time *time)
+{
+	struct job *job = job_get(fold, cgroup_id);
+
+	if (!job)
+		return -ENOMEM;
+	iocom_disk_time_add(&job->disk, time);
+	iocom_disk_time_add(&job->disk_delta, time);
+	job->used = fold->reading;
+	return 0;
+}
+
 /*
  * What a process did before it moved, uncounted until then: its job is the cgroup
  * in which an earlier reading saw it; one that nobody saw counts where it went.
@@ -576,6 +589,9 @@ static int report_jobs(struct fold *fold)
 		out->tasks = job->tasks;
 		out->rss_bytes = job->rss_bytes;
 		out->load = job->last;
+		out->disk = job->disk;
+		out->disk_delta = job->disk_delta;
+		memset(&job->disk_delta, 0, sizeof(job->disk_delta));
 		fold->result.njobs++;
 	}
 	return 0;

@@ -47,6 +47,8 @@ void fold_begin(struct fold *fold, uint64_t now_s);
 /* These return 0 or -ENOMEM. */
 int fold_job(struct fold *fold, uint64_t cgroup_id, const struct counters *what);
 int fold_late(struct fold *fold, const struct process_key *key, const struct late_value *value);
+/* Adds to what the job had of the disks. */
+int fold_disk_time(struct fold *fold, uint64_t cgroup_id, const struct iocom_disk_time *time);
 /* LEADER and COUNTERS may be NULL. */
 int fold_thread(struct fold *fold, const struct thread_record *thread,
 		const struct leader_record *leader, const struct counters *counters);

@@ -48,10 +48,24 @@ struct monitor_cost {
 	struct monitor_program programs[MONITOR_PROGRAMS];
 };
 
+/* Disk time by job, monitor_jobdisks.c. */
+struct monitor_jobdisks;
+/* NULL: out of memory. */
+struct monitor_jobdisks *monitor_jobdisks_new(void);
+void monitor_jobdisks_free(struct monitor_jobdisks *jobdisks);
+/*
+ * After the disks were read: shares what they served since the last reading among
+ * the jobs in FOLD.  0 or negative errno with the sentence.
+ */
+int monitor_jobdisks_read(struct monitor_jobdisks *jobdisks, struct iocom_bpf *skel,
+			  const struct monitor_sample *sample, struct fold *fold,
+			  struct iocom_err *err);
+
 struct monitor {
 	struct iocom_bpf *skel;
 	struct fold *fold;
 	struct monitor_disks disks;
+	struct monitor_jobdisks *jobdisks;
 	char *sweep_buffer;
 	struct process_key *late_keys;
 	struct late_value *late_values;

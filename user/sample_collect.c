@@ -97,6 +97,8 @@ static void collect_jobs(struct build *b)
 		into->rss_bytes += from->rss_bytes;
 		iocom_load_add(&into->load, &from->load);
 		iocom_load_add(&into->delta, &from->delta);
+		iocom_disk_time_add(&into->disk, &from->disk);
+		iocom_disk_time_add(&into->disk_delta, &from->disk_delta);
 	}
 	b->njobs = n;
 	for (size_t i = 0; i < n; i++)

@@ -59,6 +59,7 @@ static json_t *disk_json(const struct build *b, const struct iocom_disk *d)
 	rc |= sample_put(object, "read_bytes", sample_integer(d->read_bytes));
 	rc |= sample_put(object, "write_bytes", sample_integer(d->write_bytes));
 	rc |= sample_put(object, "service_sum_ns", sample_integer(d->service_sum_ns));
+	rc |= sample_put(object, "response_sum_ns", sample_integer(d->response_sum_ns));
 	rc |= sample_put(object, "service_sum2_ms2", sample_real(d->service_sum2_ms2));
 	rc |= sample_put(object, "task_bytes", sample_integer(d->task_bytes));
 	rc |= sample_put(object, "stacked_bytes", sample_integer(d->stacked_bytes));

@@ -68,8 +68,11 @@ static void task_join(void *newest, const void *old)
 
 static void job_join(void *newest, const void *old)
 {
-	iocom_load_add(&((struct iocom_job_load *)newest)->delta,
-		       &((const struct iocom_job_load *)old)->delta);
+	struct iocom_job_load *into = newest;
+	const struct iocom_job_load *from = old;
+
+	iocom_load_add(&into->delta, &from->delta);
+	iocom_disk_time_add(&into->disk_delta, &from->disk_delta);
 }
 
 struct kind {

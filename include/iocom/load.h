@@ -76,6 +76,25 @@ struct iocom_task {
 	struct iocom_load delta; /* since the previous sample */
 };
 
+/*
+ * A job's part of the time in which disks served tasks.  Requests are not told
+ * apart by job: one may hold several bios, one bio may become several.  Where a
+ * request costs a fixed time and a time for each byte, the truth is between the
+ * job's part of each disk's operations and its part of its bytes.
+ */
+struct iocom_disk_time {
+	uint64_t low_ns, high_ns;
+	uint64_t wait_ns; /* in queues, before */
+};
+
+static inline void iocom_disk_time_add(struct iocom_disk_time *into,
+				       const struct iocom_disk_time *from)
+{
+	into->low_ns += from->low_ns;
+	into->high_ns += from->high_ns;
+	into->wait_ns += from->wait_ns;
+}
+
 /* One job: all tasks, live and ended, of one cgroup. */
 struct iocom_job_load {
 	uint64_t cgroup_id;
@@ -83,6 +102,8 @@ struct iocom_job_load {
 	uint64_t rss_bytes;
 	struct iocom_load load;
 	struct iocom_load delta;
+	struct iocom_disk_time disk; /* cumulative */
+	struct iocom_disk_time disk_delta;
 };
 
 /*
@@ -98,8 +119,10 @@ struct iocom_disk {
 	uint64_t read_bytes, write_bytes; /* completed, as the block layer saw them */
 	uint64_t service_sum_ns;
 	double service_sum2_ms2;
-	uint64_t task_bytes;	     /* bios attributed to a task */
-	uint64_t stacked_bytes;	     /* bios that a disk above (loop, dm, md) sent here */
+	uint64_t response_sum_ns; /* from the start of each request to its completion: with its wait
+				   */
+	uint64_t task_bytes;	  /* bios attributed to a task */
+	uint64_t stacked_bytes;	  /* bios that a disk above (loop, dm, md) sent here */
 	uint64_t unattributed_bytes; /* bios whose owner is unknown: metadata, journal */
 	uint64_t foreign_bytes;	     /* bios of tasks outside this node's scope */
 	uint64_t kernel_bytes;	     /* the kernel's own disk statistics since counting began */
