@@ -301,6 +301,7 @@ static int describe(struct agent *a, struct iocom_err *err)
 	while (!self->boot_id)
 		if (getrandom(&self->boot_id, sizeof(self->boot_id), 0) < 0)
 			return iocom_err_set(err, -errno, "no random bytes: %s", strerror(errno));
+	a->jobs.network_mb_per_s = a->set.network_mb_per_s;
 	matrix_init(&a->matrix, a->set.name);
 	vector_init(&a->measured);
 	return 0;

@@ -146,6 +146,9 @@ json_t *ops_top(struct agent *a, const struct monitor_sample *sample,
 		const struct iocom_disk *before, size_t nbefore, uid_t uid);
 void ops_forget(struct agent *a, const struct client *client);
 
+/* --- profiles.c: what classes of jobs were measured to need --- */
+void profiles_request(struct agent *a, struct client *client, const msgpack_object *request);
+
 /* A journal failure: counted, logged. */
 void agent_journal_failed(struct agent *a, const struct iocom_err *err);
 

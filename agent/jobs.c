@@ -9,6 +9,9 @@
 
 #include "pack.h"
 
+#define NESTING_MAX 64
+#define WHOLE_RUN   5 /* numbers of a behaviour that are not of one phase */
+
 /* --- orders ------------------------------------------------------------------ */
 
 void job_order_pack(const struct job_order *o, msgpack_sbuffer *out)
@@ -137,26 +140,89 @@ void jobs_remove(struct jobs *jobs, struct job *job)
 	}
 }
 
-uint64_t jobs_sampled(struct jobs *jobs, const struct monitor_sample *sample)
+static struct job *by_cgroup(const struct jobs *jobs, uint64_t cgroup_id)
 {
+	struct job *job = jobs->first;
+
+	while (job && job->cgroup_id != cgroup_id)
+		job = job->next;
+	return job;
+}
+
+/* The job whose cgroup is ID or above it. */
+static struct job *owner(const struct jobs *jobs, struct sample_names *names, uint64_t id)
+{
+	for (unsigned depth = 0; id && depth < NESTING_MAX; depth++) {
+		struct job *job = by_cgroup(jobs, id);
+
+		if (job)
+			return job;
+		if (!names || !sample_names_path(names, id, &id))
+			return NULL;
+	}
+	return NULL;
+}
+
+/* How much of the time since the last reading the job ran. */
+static double ran_ms(const struct job *job, const struct monitor_sample *sample)
+{
+	uint64_t from = sample->time_ns - sample->elapsed_ns, to = sample->time_ns;
+
+	if (job->start_ns > from)
+		from = job->start_ns;
+	if (job->end.end_ns && job->end.end_ns < to)
+		to = job->end.end_ns;
+	return to > from ? (double)(to - from) / 1e6 : 0;
+}
+
+static void take_reading(struct job *job, const struct job_times_network *network,
+			 const struct monitor_sample *sample)
+{
+	const struct iocom_job_load *l = &job->reading;
+	struct job_times times;
+
+	iocom_load_add(&job->load, &l->delta);
+	job->rss_bytes = l->rss_bytes;
+	if (l->rss_bytes > job->rss_max_bytes)
+		job->rss_max_bytes = l->rss_bytes;
+	job->period_ops += l->delta.explicit_ops;
+	job_times(l, network, &times);
+	job_times_learn(&job->behaviour, &times, ran_ms(job, sample));
+}
+
+uint64_t jobs_sampled(struct jobs *jobs, struct sample_names *names,
+		      const struct monitor_sample *sample)
+{
+	static const struct iocom_load nothing;
+	struct job_times_network network = {.mb_per_s = jobs->network_mb_per_s};
 	uint64_t ops = 0;
 
-	for (struct job *job = jobs->first; job; job = job->next) {
-		for (size_t i = 0; job->cgroup_id && i < sample->njobs; i++) {
-			const struct iocom_job_load *l = &sample->jobs[i];
+	for (struct job *job = jobs->first; job; job = job->next)
+		job->reading = (struct iocom_job_load){0};
+	if (names && jobs->first)
+		sample_names_begin(names);
+	for (size_t i = 0; jobs->first && i < sample->njobs; i++) {
+		const struct iocom_job_load *l = &sample->jobs[i];
+		bool idle = !l->tasks && !memcmp(&l->delta, &nothing, sizeof(nothing));
+		struct job *job = idle ? NULL : owner(jobs, names, l->cgroup_id);
 
-			if (l->cgroup_id != job->cgroup_id)
-				continue;
-			job->load = l->load;
-			job->rss_bytes = l->rss_bytes;
-			if (l->rss_bytes > job->rss_max_bytes)
-				job->rss_max_bytes = l->rss_bytes;
-			job->period_ops += l->delta.explicit_ops;
-			ops += l->delta.explicit_ops;
-			break;
-		}
+		if (!job)
+			continue;
+		iocom_load_add(&job->reading.delta, &l->delta);
+		iocom_disk_time_add(&job->reading.disk_delta, &l->disk_delta);
+		job->reading.rss_bytes += l->rss_bytes;
+		ops += l->delta.explicit_ops;
 	}
+	for (struct job *job = jobs->first; job; job = job->next)
+		if (job->cgroup_id)
+			take_reading(job, &network, sample);
 	return ops;
+}
+
+void jobs_fini(struct jobs *jobs)
+{
+	while (jobs->first)
+		jobs_remove(jobs, jobs->first);
 }
 
 void jobs_period(struct jobs *jobs, double elapsed_ms)
@@ -203,6 +269,70 @@ static const char *state_name(const struct job *job)
 	return job->end.kind == 0 ? "exited" : job->end.kind == 1 ? "killed" : "failed";
 }
 
+/* "behaviour": [ of the whole run..., [ [cpu, com, disk, wall, dominant]... ] ] */
+static void behaviour_pack(const struct behaviour *b, msgpack_packer *pk)
+{
+	const double whole[] = {b->disk_low_ms, b->disk_high_ms, b->fault_ms, b->disk_wait_ms,
+				b->run_wait_ms};
+
+	pack_key(pk, "behaviour");
+	msgpack_pack_array(pk, WHOLE_RUN + b->n);
+	for (size_t i = 0; i < WHOLE_RUN; i++)
+		msgpack_pack_double(pk, whole[i]);
+	for (size_t i = 0; i < b->n; i++) {
+		const struct behaviour_phase *p = &b->phases[i];
+
+		msgpack_pack_array(pk, BEHAVIOUR_RESOURCES + 2);
+		for (int r = 0; r < BEHAVIOUR_RESOURCES; r++)
+			msgpack_pack_double(pk, p->ms[r]);
+		msgpack_pack_double(pk, p->wall_ms);
+		msgpack_pack_double(pk, p->dominant);
+	}
+}
+
+static int phase_unpack(struct behaviour_phase *p, const msgpack_object *o)
+{
+	double v[BEHAVIOUR_RESOURCES + 2];
+
+	if (o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size != BEHAVIOUR_RESOURCES + 2)
+		return -EBADMSG;
+	for (size_t i = 0; i < BEHAVIOUR_RESOURCES + 2; i++) {
+		if (o->via.array.ptr[i].type != MSGPACK_OBJECT_FLOAT64)
+			return -EBADMSG;
+		v[i] = o->via.array.ptr[i].via.f64;
+	}
+	memcpy(p->ms, v, sizeof(p->ms));
+	p->wall_ms = v[BEHAVIOUR_RESOURCES];
+	if (!(v[BEHAVIOUR_RESOURCES + 1] >= -1 && v[BEHAVIOUR_RESOURCES + 1] < BEHAVIOUR_RESOURCES))
+		return -EBADMSG;
+	p->dominant = (int)v[BEHAVIOUR_RESOURCES + 1];
+	return 0;
+}
+
+/* A report of an older agent has none: that is fine. */
+static int behaviour_unpack(struct behaviour *b, const msgpack_object *map)
+{
+	const msgpack_object *o = unpack_get(map, "behaviour");
+	double *const whole[] = {&b->disk_low_ms, &b->disk_high_ms, &b->fault_ms, &b->disk_wait_ms,
+				 &b->run_wait_ms};
+
+	if (!o)
+		return 0;
+	if (o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size < WHOLE_RUN ||
+	    o->via.array.size > WHOLE_RUN + BEHAVIOUR_PHASES)
+		return -EBADMSG;
+	for (size_t i = 0; i < WHOLE_RUN; i++) {
+		if (o->via.array.ptr[i].type != MSGPACK_OBJECT_FLOAT64)
+			return -EBADMSG;
+		*whole[i] = o->via.array.ptr[i].via.f64;
+	}
+	b->n = o->via.array.size - WHOLE_RUN;
+	for (size_t i = 0; i < b->n; i++)
+		if (phase_unpack(&b->phases[i], &o->via.array.ptr[WHOLE_RUN + i]))
+			return -EBADMSG;
+	return behaviour_valid(b) ? 0 : -EBADMSG;
+}
+
 void job_report_make(const struct job *job, double cpu_speed, struct job_report *out)
 {
 	const struct iocom_load *l = &job->load;
@@ -224,6 +354,9 @@ void job_report_make(const struct job *job, double cpu_speed, struct job_report 
 	};
 	memcpy(out->job, job->order.job, sizeof(out->job));
 	strcpy(out->state, state_name(job));
+	out->behaviour = job->behaviour;
+	for (size_t i = 0; i < out->behaviour.n; i++)
+		out->behaviour.phases[i].ms[BEHAVIOUR_CPU] *= cpu_speed;
 	memcpy(out->text, job->end.text, sizeof(out->text));
 	out->text[sizeof(out->text) - 1] = 0;
 }
@@ -233,7 +366,7 @@ void job_report_pack(const struct job_report *r, msgpack_sbuffer *out)
 	msgpack_packer pk;
 
 	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 13);
+	msgpack_pack_map(&pk, 14);
 	pack_str(&pk, "job", r->job);
 	pack_str(&pk, "state", r->state);
 	pack_u64(&pk, "kind", r->kind);
@@ -247,6 +380,7 @@ void job_report_pack(const struct job_report *r, msgpack_sbuffer *out)
 	pack_f64(&pk, "memory_mb", r->memory_mb);
 	pack_f64(&pk, "faults_per_ms", r->faults_per_ms);
 	pack_bin(&pk, "text", r->text, strlen(r->text));
+	behaviour_pack(&r->behaviour, &pk);
 }
 
 int job_report_unpack(struct job_report *r, const msgpack_object *map)
@@ -264,7 +398,8 @@ int job_report_unpack(struct job_report *r, const msgpack_object *map)
 	    unpack_f64(map, "memory_mb", &r->memory_mb) ||
 	    unpack_f64(map, "faults_per_ms", &r->faults_per_ms) ||
 	    unpack_str(map, "text", r->text, sizeof(r->text)) || r->cpu_ms < 0 || r->requests < 0 ||
-	    r->request_kb < 0 || r->memory_mb < 0 || r->faults_per_ms < 0)
+	    r->request_kb < 0 || r->memory_mb < 0 || r->faults_per_ms < 0 ||
+	    behaviour_unpack(&r->behaviour, map))
 		return -EBADMSG;
 	for (size_t i = 0; i < 4; i++)
 		if (!strcmp(r->state, states[i]))
@@ -275,6 +410,9 @@ int job_report_unpack(struct job_report *r, const msgpack_object *map)
 void job_report_profile(const struct job_report *r, struct profile *run)
 {
 	double wall = r->wall_ms > 1 ? (double)r->wall_ms : 1;
+	double total[BEHAVIOUR_RESOURCES];
+
+	behaviour_sum(&r->behaviour, total);
 
 	*run = (struct profile){
 		.cpu_ms = r->cpu_ms,
@@ -284,5 +422,8 @@ void job_report_profile(const struct job_report *r, struct profile *run)
 		.wall_ms = wall,
 		.io_per_ms = r->requests / wall,
 		.faults_per_ms = r->faults_per_ms,
+		.com_ms = total[BEHAVIOUR_COM],
+		.disk_ms = total[BEHAVIOUR_DISK],
+		.behaviour = r->behaviour,
 	};
 }

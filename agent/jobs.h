@@ -19,10 +19,12 @@
 #include <sys/types.h>
 
 #include "iocom/vector.h"
+#include "job_times.h"
 #include "launch.h"
 #include "loop.h"
 #include "monitor.h"
 #include "need.h"
+#include "sample_names.h"
 #include "spec.h"
 #include "vector.h"
 
@@ -73,7 +75,9 @@ struct job {
 	uint64_t rss_bytes, rss_max_bytes;
 	uint64_t period_ops; /* explicit, since the period began */
 	double measured_per_ms;
-	unsigned seen; /* periods that saw it */
+	unsigned seen;		       /* periods that saw it */
+	struct iocom_job_load reading; /* its cgroup and those below in this reading */
+	struct behaviour behaviour;
 };
 
 /* Whose an ended job's cgroup was: its counters stay in the listings. */
@@ -89,6 +93,7 @@ struct jobs {
 	size_t count;
 	struct job_mark marks[JOBS_MARKS]; /* a ring: the newest JOBS_MARKS ended jobs */
 	size_t nmarks;			   /* ever */
+	double network_mb_per_s;	   /* 0: not configured */
 };
 
 /* NULL: no room or no memory.  Copies ORDER. */
@@ -98,8 +103,14 @@ struct job *jobs_find(const struct jobs *jobs, const char *job);
 int jobs_whose(const struct jobs *jobs, uint64_t cgroup_id, const char **job, uid_t *uid);
 /* Takes it out, marks whose its cgroup was, and frees it; the leash must be closed. */
 void jobs_remove(struct jobs *jobs, struct job *job);
-/* Takes what a reading says of each job; the explicit operations of all of them in it. */
-uint64_t jobs_sampled(struct jobs *jobs, const struct monitor_sample *sample);
+/*
+ * Takes what a reading says of each job, its nested cgroups folded in (NAMES may
+ * be NULL: only its own); the explicit operations of all of them in it.
+ */
+uint64_t jobs_sampled(struct jobs *jobs, struct sample_names *names,
+		      const struct monitor_sample *sample);
+/* Frees all; leashes must be closed. */
+void jobs_fini(struct jobs *jobs);
 /* Ends the period: measured rates are smoothed. */
 void jobs_period(struct jobs *jobs, double elapsed_ms);
 /* What the vector counts, malloc'ed (NULL when none or no memory); N: how many. */
@@ -113,6 +124,7 @@ struct job_report {
 	uint64_t start_ns, end_ns, wall_ms;
 	double cpu_ms; /* at reference speed 1 */
 	double requests, request_kb, memory_mb, faults_per_ms;
+	struct behaviour behaviour; /* CPU at reference speed 1, too */
 	char text[256];
 };
 

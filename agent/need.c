@@ -21,6 +21,7 @@ static const struct {
 	[NEED_CPU_S] = {"cpu_s", 1},
 	[NEED_DATA_MB] = {"data_mb", 0},
 	[NEED_FAULTS_PER_MS] = {"faults_per_ms", 1},
+	[NEED_COM_MS] = {"com_ms", 0},
 };
 
 static const char *const sources[] = {"default", "profile", "option"};
@@ -42,6 +43,7 @@ static void from_profile(struct need *n, const struct profile *p)
 	set(n, NEED_REQUESTS, p->requests, NEED_PROFILE);
 	set(n, NEED_MEMORY_MB, p->memory_mb, NEED_PROFILE);
 	set(n, NEED_CPU_S, p->cpu_ms / 1e3, NEED_PROFILE);
+	set(n, NEED_COM_MS, p->com_ms, NEED_PROFILE);
 	if (p->request_kb > 0)
 		set(n, NEED_IO_SIZE_KB, p->request_kb, NEED_PROFILE);
 	/* A class that never paged says nothing of what it would do where memory is short. */
@@ -113,6 +115,7 @@ void need_request(const struct need *n, struct rules_request *r)
 		.initial_mb = n->value[NEED_DATA_MB],
 		.requests = n->value[NEED_REQUESTS],
 		.tasks = 1,
+		.com_ms = n->value[NEED_COM_MS] > 0 ? &n->value[NEED_COM_MS] : NULL,
 	};
 }
 

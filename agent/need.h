@@ -23,6 +23,7 @@ enum need_field {
 	NEED_CPU_S, /* at reference speed 1 */
 	NEED_DATA_MB,
 	NEED_FAULTS_PER_MS, /* per ms of computation, where memory does not fit */
+	NEED_COM_MS,	    /* communication over all phases (MODEL 5.10) */
 	NEED_FIELDS
 };
 
@@ -39,7 +40,7 @@ const char *need_name(enum need_field field);
  */
 int need_resolve(struct need *need, const msgpack_object *options, const struct profile *profile,
 		 struct iocom_err *err);
-/* The rules' form. */
+/* The rules' form; it points into NEED. */
 void need_request(const struct need *need, struct rules_request *request);
 /* Declared alone-rate (disk requests per ms), 0 where it is only a default. */
 double need_declared_per_ms(const struct need *need);

@@ -349,9 +349,10 @@ void ops_request(struct agent *a, struct client *c, const msgpack_object *reques
 		const char *op;
 		void (*handle)(struct agent *a, struct client *c, const msgpack_object *request);
 	} ops[] = {
-		{"status", op_status},	 {"nodes", op_nodes}, {"jobs", op_jobs},
-		{"explain", op_explain}, {"top", op_top},     {"kill", op_kill},
-		{"record", op_record},
+		{"status", op_status}, {"nodes", op_nodes},
+		{"jobs", op_jobs},     {"explain", op_explain},
+		{"top", op_top},       {"kill", op_kill},
+		{"record", op_record}, {"profile", profiles_request},
 	};
 	char op[32] = "";
 

@@ -426,6 +426,8 @@ static void charge_target(struct place *p, const char *node, uint64_t boot_id, u
 		.request = p->request,
 	};
 
+	/* Points into P, which goes first; and vectors tell no communication either. */
+	c.request.com_ms = NULL;
 	snprintf(c.node, sizeof(c.node), "%s", node);
 	view_charge_add(&p->agent->charges, &c);
 }

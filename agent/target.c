@@ -585,8 +585,7 @@ int target_recover(struct agent *a, struct iocom_err *err)
 
 void target_stop(struct agent *a)
 {
-	while (a->jobs.first) {
-		close_leash(a, a->jobs.first);
-		jobs_remove(&a->jobs, a->jobs.first);
-	}
+	for (struct job *job = a->jobs.first; job; job = job->next)
+		close_leash(a, job);
+	jobs_fini(&a->jobs);
 }

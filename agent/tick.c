@@ -38,7 +38,7 @@ void tick_sample(struct agent *a)
 	a->drops = sample.drops;
 	a->ndrops = sample.ndrops;
 	a->ndegraded = sample.ndegraded;
-	ops = jobs_sampled(&a->jobs, &sample);
+	ops = jobs_sampled(&a->jobs, a->names, &sample);
 	rc = vector_take(&a->measured, &sample, ops);
 	if (rc)
 		log_write(&a->log, LOG_L_ERROR, "a reading is lost: %s", strerror(-rc));

@@ -18,6 +18,7 @@ static const struct command commands[] = {
 	{"place", cmd_place, "the same decision without running"},
 	{"explain", cmd_explain, "why a job went where it went, in numbers"},
 	{"jobs", cmd_jobs, "your jobs, their state and exit status"},
+	{"profile", cmd_profile, "what classes of jobs need, learned from their runs"},
 	{"doctor", cmd_doctor, "what is missing here, and what this kernel cannot tell"},
 	{"record", cmd_record, "what the cluster does, as a trace for replay (root)"},
 	{"sim", cmd_sim, "simulate: experiments, sweeps, workload files (needs iocom-sim)"},

@@ -10,6 +10,8 @@
  *    rate seen is kept, until a run's number of requests is more than a
  *    factor of 2 off: then the class has changed and the new rate stands.
  *  - memory_mb is the largest resident set of a run, averaged over runs.
+ *  - the behaviour (phases) is that of the last run: phases of different runs do
+ *    not add up.
  */
 #ifndef IOCOM_PROFILE_H
 #define IOCOM_PROFILE_H
@@ -17,6 +19,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "behaviour.h"
 #include "iocom/err.h"
 
 #define PROFILE_CLASS_MAX 64
@@ -28,8 +31,10 @@ struct profile {
 	double request_kb;
 	double memory_mb;
 	double wall_ms;
-	double io_per_ms;     /* alone-rate: the highest seen */
-	double faults_per_ms; /* implicit requests per ms of computation */
+	double io_per_ms;	/* alone-rate: the highest seen */
+	double faults_per_ms;	/* implicit requests per ms of computation */
+	double com_ms, disk_ms; /* R_COM, R_Disk (MODEL 5.10) */
+	struct behaviour behaviour;
 };
 
 struct profile_store;
@@ -43,6 +48,14 @@ int profile_get(struct profile_store *store, uid_t uid, const char *class_name, 
 /* Learns from one finished RUN (its `runs` is ignored).  0 or negative errno. */
 int profile_learn(struct profile_store *store, uid_t uid, const char *class_name,
 		  const struct profile *run, struct iocom_err *err);
+/* Calls EACH for each class of UID ((uid_t)-1: of all), in order of name.  0 or negative errno. */
+int profile_list(struct profile_store *store, uid_t uid,
+		 void (*each)(void *arg, uid_t uid, const char *class_name,
+			      const struct profile *profile),
+		 void *arg, struct iocom_err *err);
+/* Forgets a class.  0; -ENOENT never seen; -EIO. */
+int profile_forget(struct profile_store *store, uid_t uid, const char *class_name,
+		   struct iocom_err *err);
 /* The formula of profile_learn. */
 void profile_merge(struct profile *into, const struct profile *run);
 

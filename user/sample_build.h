@@ -2,7 +2,7 @@
 /*
  * What the files that make the document of a reading share: sample_json.c (the
  * document), sample_load.c (counters, rates, shares), sample_collect.c (whose job
- * a cgroup is, order), sample_disks.c, sample_cost.c.
+ * a cgroup is, order), sample_disks.c, sample_times.c, sample_cost.c.
  *
  * json_t results are new references, NULL when memory is out; the sample_put
  * functions return 0, or -1 when memory is out.
@@ -57,6 +57,8 @@ uint64_t sample_unknown(const struct monitor_sample *sample);
 /* All counters (LOAD may be NULL) and their rates; null where this kernel does not tell. */
 int sample_put_load(const struct build *b, json_t *object, const struct iocom_load *load,
 		    const struct iocom_load *delta);
+/* Times of each resource in the interval, and their parts of the sum. */
+int sample_put_times(const struct build *b, json_t *object, const struct iocom_job_load *job);
 int sample_put_share(json_t *object, const struct share *share);
 struct share sample_share(const struct build *b, const struct iocom_load *delta);
 /* Bytes per second of the disk that worked most. */

@@ -49,6 +49,7 @@ static json_t *job_json(struct build *b, const struct job_ref *ref)
 	rc |= sample_put(object, "tasks", json_integer(ref->sum.tasks));
 	rc |= sample_put(object, "rss_bytes", sample_integer(ref->sum.rss_bytes));
 	rc |= sample_put_load(b, object, &ref->sum.load, &ref->sum.delta);
+	rc |= sample_put_times(b, object, &ref->sum);
 	rc |= sample_put_share(object, &ref->share);
 	return sample_finish(object, rc);
 }

@@ -110,6 +110,19 @@ tap_like "a second agent on the same journal is refused" \
 tap_is "place: a command that is nowhere" "$(status on n1 iocom place -- no-such-command-here)" 1
 tap_like "place: --node is said to be the user's choice" "$(on n1 iocom place --node n2 -- true)" \
 	'You asked for n2; iocm-re would have taken'
+solo_profile() { IOCOM_RUN_DIR=$SCRATCH/solo "$IOCOM_BUILD/iocom" profile "$@"; }
+solo_run dd if=/dev/zero of="$SCRATCH/learn" bs=1M count=32 conv=fsync status=none
+tap_is "what a class needs is learned from one run" \
+	"$(solo_profile --json dd | jq -c '.profiles | map([.class, .runs, .wall_ms > 0])')" '[["dd",1,true]]'
+tap_true "its shares sum to 1" test "$(solo_profile --json dd |
+	jq '.profiles[0].last_run.shares | (.cpu + .com + .disk - 1) | fabs < 1e-9')" = true
+tap_like "the table names its phases" "$(solo_profile dd)" '^ +1 +(cpu|disk|idle) '
+tap_is "the next placement starts from it" \
+	"$(IOCOM_RUN_DIR=$SCRATCH/solo "$IOCOM_BUILD/iocom" place --json --class dd -- true | jq -r '(.need // .place.need).requests.source')" profile
+tap_is "a class is forgotten" "$(status solo_profile --forget dd)" 0
+tap_is "and is unknown then" "$(status solo_profile dd)$(status solo_profile --forget dd)" 11
+tap_is "--forget names a class" "$(status solo_profile --forget)" 2
+rm -f "$SCRATCH/learn"
 head -c 500k /dev/zero >"$SCRATCH/full/fill" 2>/dev/null
 out=$(solo_run touch "$SCRATCH/half-done" 2>&1)
 tap_is "full disk under the journal: 125" "$?" 125

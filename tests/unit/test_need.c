@@ -23,6 +23,7 @@ static const struct profile profile = {
 	.request_kb = 64,
 	.memory_mb = 120,
 	.io_per_ms = 0.2,
+	.com_ms = 40,
 };
 
 /* NEED from an options map { NAME: VALUE }. */
@@ -49,6 +50,7 @@ static int resolve(struct need *n, const char *name, double value, const struct 
 static void test_sources(void **state)
 {
 	struct iocom_err err = {0};
+	struct rules_request r;
 	struct need n;
 
 	(void)state;
@@ -67,6 +69,12 @@ static void test_sources(void **state)
 	NEAR(need_declared_per_ms(&n), 0.2);
 	NEAR(n.value[NEED_FAULTS_PER_MS], 1); /* the class never paged */
 	NEAR(need_cpu_share(&n), 2.0 / 2.5);
+	need_request(&n, &r);
+	assert_non_null(r.com_ms);
+	NEAR(r.com_ms[0], 40);
+	assert_int_equal(resolve(&n, NULL, 0, NULL, &err), 0);
+	need_request(&n, &r);
+	assert_null(r.com_ms); /* nothing known of it */
 }
 
 static void test_rate_and_number(void **state)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "profile.h"
 
@@ -46,6 +47,86 @@ static void test_merge(void **state)
 	assert_int_equal(p.runs, 3);
 }
 
+struct seen {
+	unsigned count;
+	uid_t last_uid;
+	char last[PROFILE_CLASS_MAX];
+};
+
+static void see(void *arg, uid_t uid, const char *class_name, const struct profile *profile)
+{
+	struct seen *seen = arg;
+
+	assert_true(profile->runs > 0);
+	seen->count++;
+	seen->last_uid = uid;
+	snprintf(seen->last, sizeof(seen->last), "%s", class_name);
+}
+
+static struct behaviour two_phases(void)
+{
+	return (struct behaviour){
+		.n = 2,
+		.phases = {{.ms = {1000, 0, 2.5}, .wall_ms = 1200, .dominant = BEHAVIOUR_CPU},
+			   {.ms = {20, 0, 700}, .wall_ms = 900, .dominant = BEHAVIOUR_DISK}},
+		.disk_low_ms = 650,
+		.disk_high_ms = 755,
+		.fault_ms = 12,
+		.disk_wait_ms = 40,
+		.run_wait_ms = 3,
+	};
+}
+
+/* Phases come back as they were; the times move half-way, the phases are the last run's. */
+static void test_behaviour(void **state)
+{
+	char dir[] = "/tmp/iocom-test-profile-XXXXXX", path[64], command[80];
+	struct profile run = {.cpu_ms = 1020, .com_ms = 8, .disk_ms = 702.5}, p;
+	struct profile_store *store = NULL;
+	struct iocom_err err = {0};
+	struct seen seen = {0};
+	sqlite3 *db;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/profile.db", dir);
+	assert_int_equal(profile_open(&store, path, &err), 0);
+	run.behaviour = two_phases();
+	assert_int_equal(profile_learn(store, 1000, "sort", &run, &err), 0);
+	assert_int_equal(profile_get(store, 1000, "sort", &p, &err), 0);
+	assert_memory_equal(&p.behaviour, &run.behaviour, sizeof(p.behaviour));
+	run.com_ms = 4;
+	run.behaviour.n = 1;
+	assert_int_equal(profile_learn(store, 1000, "sort", &run, &err), 0);
+	assert_int_equal(profile_get(store, 1000, "sort", &p, &err), 0);
+	NEAR(p.com_ms, 6);
+	NEAR(p.disk_ms, 702.5);
+	assert_int_equal(p.behaviour.n, 1);
+	assert_int_equal(profile_learn(store, 1001, "join", &run, &err), 0);
+	assert_int_equal(profile_list(store, (uid_t)-1, see, &seen, &err), 0);
+	assert_int_equal(seen.count, 2);
+	assert_int_equal(seen.last_uid, 1001);
+	assert_string_equal(seen.last, "join");
+	assert_int_equal(profile_list(store, 1000, see, &seen, &err), 0);
+	assert_int_equal(seen.count, 3);
+	assert_int_equal(profile_forget(store, 1000, "join", &err), -ENOENT); /* another's */
+	assert_int_equal(profile_forget(store, 1001, "join", &err), 0);
+	assert_int_equal(profile_get(store, 1001, "join", &p, &err), -ENOENT);
+	/* A file of before, or damaged: the numbers stay, the phases are unknown. */
+	profile_close(store);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "UPDATE behaviour SET phases='[1,2'", NULL, NULL, NULL),
+			 SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(profile_open(&store, path, &err), 0);
+	assert_int_equal(profile_get(store, 1000, "sort", &p, &err), 0);
+	assert_int_equal(p.behaviour.n, 0);
+	NEAR(p.cpu_ms, 1020);
+	profile_close(store);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
 static void test_store(void **state)
 {
 	char dir[] = "/tmp/iocom-test-profile-XXXXXX", path[64], command[80];
@@ -77,6 +158,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_merge),
 		cmocka_unit_test(test_store),
+		cmocka_unit_test(test_behaviour),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

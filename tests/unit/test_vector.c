@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The load vector: disk state from counters, smoothing, and what jobs declared. */
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
 #include "jobs.h"
+#include "pack.h"
 #include "vector.h"
 
 #define NEAR(a, b) assert_true(fabs((double)(a) - (double)(b)) < 1e-9 * (1 + fabs((double)(b))))
@@ -176,7 +180,7 @@ static void test_job_table(void **state)
 	assert_null(jobs_find(&jobs, "h-1-2"));
 	job->state = JOB_RUNNING;
 	job->cgroup_id = 42;
-	assert_int_equal(jobs_sampled(&jobs, &sample), 100);
+	assert_int_equal(jobs_sampled(&jobs, NULL, &sample), 100);
 	jobs_period(&jobs, 1000);
 	NEAR(job->measured_per_ms, 0.05);
 	assert_int_equal(job->seen, 1);
@@ -191,12 +195,127 @@ static void test_job_table(void **state)
 	assert_int_equal(jobs.count, 0);
 }
 
+/* A job's cgroups, real directories: their inodes are the ids. */
+static void test_nested_jobs(void **state)
+{
+	struct job_order order = {.job = "h-1-1"};
+	struct iocom_job_load load[4] = {{0}};
+	struct monitor_sample sample = {
+		.time_ns = 10000000000, .elapsed_ns = 1000000000, .jobs = load, .njobs = 4};
+	char root[] = "/tmp/iocom-test-nested-XXXXXX", path[4][80], command[80];
+	static const char *const below[] = {"", "/in", "/in/deep", "/../other"};
+	struct sample_names *names;
+	struct jobs jobs = {0};
+	struct stat st;
+	struct job *job;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	for (int i = 0; i < 4; i++) {
+		snprintf(path[i], sizeof(path[i]), "%s/job%s", root, below[i]);
+		assert_int_equal(mkdir(path[i], 0755), 0);
+		assert_int_equal(stat(path[i], &st), 0);
+		load[i].cgroup_id = st.st_ino;
+		load[i].tasks = 1;
+		load[i].rss_bytes = 10;
+		load[i].delta.explicit_ops = 1;
+		load[i].delta.explicit_read_bytes = 1000;
+		load[i].delta.cpu_ns = 100000000;
+		load[i].disk_delta = (struct iocom_disk_time){200000000, 250000000, 0};
+	}
+	job = jobs_add(&jobs, &order);
+	assert_non_null(job);
+	job->cgroup_id = load[0].cgroup_id;
+	job->state = JOB_RUNNING;
+	job->start_ns = sample.time_ns - 700000000; /* since the last reading */
+	names = sample_names_new(root);
+	assert_non_null(names);
+	assert_int_equal(jobs_sampled(&jobs, names, &sample), 3); /* not the one beside */
+	assert_int_equal(job->load.explicit_read_bytes, 3000);
+	assert_int_equal(job->rss_bytes, 30);
+	assert_int_equal(job->behaviour.n, 1);
+	NEAR(job->behaviour.phases[0].ms[BEHAVIOUR_DISK], 675);
+	NEAR(job->behaviour.phases[0].ms[BEHAVIOUR_CPU], 300);
+	assert_string_equal(behaviour_class(&job->behaviour), "io");
+	NEAR(job->behaviour.phases[0].wall_ms, 700);
+	/* Totals go on, also where the disk did nothing. */
+	for (int i = 0; i < 4; i++)
+		load[i].disk_delta = (struct iocom_disk_time){0};
+	assert_int_equal(jobs_sampled(&jobs, names, &sample), 3);
+	NEAR(job->behaviour.disk_high_ms, 750);
+	assert_int_equal(job->load.cpu_ns, 600000000);
+	/* Removed and idle since: remembered by name, adds nothing. */
+	for (int i = 0; i < 4; i++)
+		load[i] = (struct iocom_job_load){.cgroup_id = load[i].cgroup_id};
+	assert_int_equal(jobs_sampled(&jobs, names, &sample), 0);
+	assert_int_equal(job->load.cpu_ns, 600000000);
+	assert_int_equal(job->rss_bytes, 0);
+	jobs_fini(&jobs);
+	assert_null(jobs.first);
+	sample_names_free(names);
+	snprintf(command, sizeof(command), "rm -rf %s", root);
+	assert_int_equal(system(command), 0);
+}
+
+static int repack(const struct job_report *r, struct job_report *back)
+{
+	msgpack_unpacked map;
+	msgpack_sbuffer b;
+	int rc;
+
+	msgpack_sbuffer_init(&b);
+	job_report_pack(r, &b);
+	assert_int_equal(unpack_map(&map, b.data, b.size), 0);
+	rc = job_report_unpack(back, &map.data);
+	msgpack_unpacked_destroy(&map);
+	msgpack_sbuffer_destroy(&b);
+	return rc;
+}
+
+/* What the target measured reaches the home and its profile. */
+static void test_report(void **state)
+{
+	struct job_order order = {.job = "h-1-1"};
+	struct jobs jobs = {0};
+	struct job *job = jobs_add(&jobs, &order);
+	struct job_report r, back;
+	struct profile profile;
+
+	(void)state;
+	assert_non_null(job);
+	job->load.cpu_ns = 400000000;
+	job->behaviour = (struct behaviour){
+		.n = 2,
+		.phases = {{.ms = {400, 5, 0}, .wall_ms = 500, .dominant = BEHAVIOUR_CPU},
+			   {.ms = {0, 7, 90}, .wall_ms = 100, .dominant = BEHAVIOUR_DISK}},
+		.disk_low_ms = 80,
+		.disk_high_ms = 100,
+		.run_wait_ms = 1,
+	};
+	job_report_make(job, 0.5, &r);
+	NEAR(r.behaviour.phases[0].ms[BEHAVIOUR_CPU], 200); /* at reference speed, as cpu_ms */
+	NEAR(r.cpu_ms, 200);
+	assert_int_equal(repack(&r, &back), 0);
+	assert_memory_equal(&back.behaviour, &r.behaviour, sizeof(r.behaviour));
+	job_report_profile(&back, &profile);
+	NEAR(profile.com_ms, 12);
+	NEAR(profile.disk_ms, 90);
+	assert_int_equal(profile.behaviour.n, 2);
+	r.behaviour.phases[1].ms[BEHAVIOUR_COM] = -1;
+	assert_int_equal(repack(&r, &back), -EBADMSG);
+	r.behaviour.phases[1].ms[BEHAVIOUR_COM] = 0;
+	r.behaviour.phases[1].dominant = 77;
+	assert_int_equal(repack(&r, &back), -EBADMSG);
+	jobs_fini(&jobs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_disks),	      cmocka_unit_test(test_smoothing),
 		cmocka_unit_test(test_jobs_declared), cmocka_unit_test(test_no_disk),
 		cmocka_unit_test(test_change),	      cmocka_unit_test(test_job_table),
+		cmocka_unit_test(test_nested_jobs),   cmocka_unit_test(test_report),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
