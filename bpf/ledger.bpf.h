@@ -160,12 +160,24 @@ static __always_inline s64 ledger_total(const struct ledger_value *entry)
 	return total;
 }
 
+static __always_inline void charge_counters(struct counters *to, u32 class, u64 bytes, u64 ops)
+{
+	if (class == WRITER_EXPLICIT) {
+		__sync_fetch_and_add(&to->explicit_write_bytes, bytes);
+		__sync_fetch_and_add(&to->explicit_ops, ops);
+	} else {
+		__sync_fetch_and_add(&to->implicit_bytes, bytes);
+		__sync_fetch_and_add(&to->implicit_ops, ops);
+	}
+}
+
 /* Charges BYTES of writeback (one bio, when OPS) to WRITER. */
 __noinline int charge_writer(struct writer *writer, u64 bytes, u64 ops, struct disk_value *disk)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct counters what = {};
 	struct thread_state *state;
+	struct late_value *late;
+	struct counters *job;
 	u32 cpu;
 
 	if (!writer)
@@ -183,22 +195,12 @@ __noinline int charge_writer(struct writer *writer, u64 bytes, u64 ops, struct d
 	}
 	if (disk)
 		__sync_fetch_and_add(&disk->task_bytes, bytes);
-	if (writer->class == WRITER_EXPLICIT) {
-		what.explicit_write_bytes = bytes;
-		what.explicit_ops = ops;
-	} else {
-		what.implicit_bytes = bytes;
-		what.implicit_ops = ops;
-	}
 	if (task->tgid == (pid_t)writer->process.tgid) {
 		/* It writes back its own pages (fsync, O_SYNC). */
-		state = thread_current(task);
+		state = thread_find(task);
 		if (state && state->process.start == writer->process.start &&
 		    state->cgid == writer->cgid) {
-			state->counters.explicit_write_bytes += what.explicit_write_bytes;
-			state->counters.explicit_ops += what.explicit_ops;
-			state->counters.implicit_bytes += what.implicit_bytes;
-			state->counters.implicit_ops += what.implicit_ops;
+			charge_counters(&state->counters, writer->class, bytes, ops);
 			if (disk)
 				job_disk_note(state, disk->device, ops, bytes);
 			return 0;
@@ -207,8 +209,12 @@ __noinline int charge_writer(struct writer *writer, u64 bytes, u64 ops, struct d
 	if (disk)
 		job_disk_add(writer->cgid, disk->device, ops, bytes);
 	cpu = fold_begin();
-	job_add(writer->cgid, &what);
-	late_add(&writer->process, &what, 0);
+	job = job_get(writer->cgid);
+	if (job)
+		charge_counters(job, writer->class, bytes, ops);
+	late = late_get(&writer->process);
+	if (late)
+		charge_counters(&late->counters, writer->class, bytes, ops);
 	fold_end(cpu);
 	return 0;
 }

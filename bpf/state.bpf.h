@@ -147,20 +147,30 @@ __noinline int counters_add(struct counters *into, struct counters *from)
 	return 0;
 }
 
-static __always_inline void job_add(u64 cgid, struct counters *what)
+/* New elements begin as this: a copy on the stack is more than older verifiers allow. */
+static const volatile struct late_value nothing_late = {};
+
+/* The job's counters, made at need; NULL: no room. */
+static __always_inline struct counters *job_get(u64 cgid)
 {
 	void *map = epoch & 1 ? (void *)&jobs_odd : (void *)&jobs_even;
 	struct counters *job = bpf_map_lookup_elem(map, &cgid);
 
 	if (!job) {
-		if (!bpf_map_update_elem(map, &cgid, what, BPF_NOEXIST))
-			return;
+		bpf_map_update_elem(map, &cgid, (const void *)&nothing_late.counters, BPF_NOEXIST);
 		job = bpf_map_lookup_elem(map, &cgid);
 	}
+	if (!job)
+		count_drop(DROP_JOBS);
+	return job;
+}
+
+static __always_inline void job_add(u64 cgid, struct counters *what)
+{
+	struct counters *job = job_get(cgid);
+
 	if (job)
 		counters_add(job, what);
-	else
-		count_drop(DROP_JOBS);
 }
 
 static __noinline int job_disk_add(u64 cgid, u32 device, u64 operations, u64 bytes)
@@ -213,26 +223,29 @@ static __always_inline void late_identify(struct late_value *value, struct task_
 	value->exited = 1;
 }
 
-/* ENDED: the leader of a process that is over, else NULL. */
-static __always_inline void late_add(const struct process_key *key, struct counters *what,
-				     struct task_struct *ended)
+/* The process's late value, made at need; NULL: no room. */
+static __always_inline struct late_value *late_get(const struct process_key *key)
 {
 	void *map = epoch & 1 ? (void *)&late_odd : (void *)&late_even;
 	struct late_value *value = bpf_map_lookup_elem(map, key);
 
 	if (!value) {
-		struct late_value fresh = {.counters = *what};
-
-		if (ended)
-			late_identify(&fresh, ended);
-		if (!bpf_map_update_elem(map, key, &fresh, BPF_NOEXIST))
-			return;
+		bpf_map_update_elem(map, key, (const void *)&nothing_late, BPF_NOEXIST);
 		value = bpf_map_lookup_elem(map, key);
 	}
-	if (!value) {
+	if (!value)
 		count_drop(DROP_LATE);
+	return value;
+}
+
+/* ENDED: the leader of a process that is over, else NULL. */
+static __always_inline void late_add(const struct process_key *key, struct counters *what,
+				     struct task_struct *ended)
+{
+	struct late_value *value = late_get(key);
+
+	if (!value)
 		return;
-	}
 	counters_add(&value->counters, what);
 	if (ended)
 		late_identify(value, ended);
@@ -254,11 +267,14 @@ static __always_inline void unfolded_accounting(struct task_struct *task,
 	out->io_wait_ns = now.io_wait - state->io_base.io_wait;
 }
 
-/* What TASK did since the last fold: into OUT. */
-static __always_inline void unfolded(struct task_struct *task, const struct thread_state *state,
-				     struct counters *out)
+/*
+ * What TASK did since the last fold, all of it in its counters: a copy on the stack
+ * is more than older verifiers allow.
+ */
+static __always_inline void complete(struct task_struct *task, struct thread_state *state)
 {
-	*out = state->counters;
+	struct counters *out = &state->counters;
+
 	out->cpu_ns = task->se.sum_exec_runtime - state->cpu_base;
 	out->minor_faults = task->min_flt - state->minor_base;
 	out->major_faults = task->maj_flt - state->major_base;
@@ -281,16 +297,15 @@ static __always_inline void set_bases(struct task_struct *task, struct thread_st
 static __noinline int fold_thread(struct task_struct *task, struct thread_state *state,
 				  struct task_struct *ended)
 {
-	struct counters what;
 	u32 cpu;
 
 	if (!task || !state)
 		return 0;
-	unfolded(task, state, &what);
+	complete(task, state);
 	job_disk_flush(state);
 	cpu = fold_begin();
-	job_add(state->cgid, &what);
-	late_add(&state->process, &what, ended);
+	job_add(state->cgid, &state->counters);
+	late_add(&state->process, &state->counters, ended);
 	fold_end(cpu);
 	__builtin_memset(&state->counters, 0, sizeof(state->counters));
 	set_bases(task, state);

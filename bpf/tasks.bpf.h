@@ -176,18 +176,18 @@ int BPF_PROG(process_free, struct task_struct *task)
 	return 0;
 }
 
-/* WHAT a process did before it moved to where it is now; see enum late_part. */
-static __always_inline void late_add_moved(const struct thread_state *state, struct counters *what)
+/* What a process did before it moved to where it is now; see enum late_part. */
+static __always_inline void late_add_moved(struct thread_state *state)
 {
-	void *map = epoch & 1 ? (void *)&late_odd : (void *)&late_even;
 	struct process_key key = state->process;
 	struct late_value *value;
 
 	key.part = LATE_MOVED;
-	late_add(&key, what, 0);
-	value = bpf_map_lookup_elem(map, &key);
-	if (value)
-		value->cgid = state->cgid;
+	value = late_get(&key);
+	if (!value)
+		return;
+	counters_add(&value->counters, &state->counters);
+	value->cgid = state->cgid;
 }
 
 /*
@@ -197,7 +197,6 @@ static __always_inline void late_add_moved(const struct thread_state *state, str
 static __noinline int note_move(struct task_struct *task)
 {
 	struct thread_state *state;
-	struct counters what = {};
 	u32 cpu;
 
 	if (!task || !in_scope(task))
@@ -205,10 +204,11 @@ static __noinline int note_move(struct task_struct *task)
 	state = thread_get(task, cgroup_id(task));
 	if (!state || task->start_boottime < began_ns)
 		return 0;
-	unfolded(task, state, &what);
+	complete(task, state);
 	cpu = fold_begin();
-	late_add_moved(state, &what);
+	late_add_moved(state);
 	fold_end(cpu);
+	__builtin_memset(&state->counters, 0, sizeof(state->counters));
 	set_bases(task, state);
 	return 0;
 }

@@ -326,6 +326,29 @@ static int monitor_load(struct monitor *monitor, const struct monitor_config *co
 	return rc;
 }
 
+/* What no hook feeds, and a kernel may be built without. */
+static void add_accounting_degraded(struct monitor *monitor)
+{
+	static const char no_io[] = "the kernel was built without CONFIG_TASK_IO_ACCOUNTING";
+	static const struct {
+		__u32 kind;
+		struct monitor_degraded what;
+	} list[] = {
+		{ACCOUNTING_IO, {"dirtied_bytes", "task I/O accounting", no_io, true}},
+		{ACCOUNTING_IO, {"cancelled_bytes", "task I/O accounting", no_io, true}},
+		{ACCOUNTING_IO, {"netfs_read_bytes", "task I/O accounting", no_io, true}},
+		{ACCOUNTING_IO, {"netfs_write_bytes", "task I/O accounting", no_io, true}},
+		{ACCOUNTING_RUN_WAIT,
+		 {"run_wait_ms", "scheduler statistics",
+		  "the kernel was built without CONFIG_SCHED_INFO", true}},
+	};
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+		if (!(monitor->skel->bss->accounting & list[i].kind) &&
+		    monitor->ndegraded < MONITOR_DEGRADED_MAX)
+			monitor->degraded[monitor->ndegraded++] = list[i].what;
+}
+
 int monitor_open(struct monitor **out, const struct monitor_config *config, struct iocom_err *err)
 {
 	bool scoped = config->scope_cgroup != NULL;
@@ -360,6 +383,7 @@ int monitor_open(struct monitor **out, const struct monitor_config *config, stru
 	}
 	monitor->ndegraded =
 		hooks_degraded(&monitor->hooks, monitor->degraded, MONITOR_DEGRADED_MAX);
+	add_accounting_degraded(monitor);
 	*out = monitor;
 	return 0;
 }
