@@ -26,6 +26,7 @@
 #include "cgroup.h"
 #include "clients.h"
 #include "clock.h"
+#include "metrics.h"
 #include "recorders.h"
 #include "sample_names.h"
 #include "stream.h"
@@ -367,6 +368,8 @@ static int start(struct agent *a, struct iocom_err *err)
 	if (!rc && a->seal)
 		rc = join(a, err);
 	if (!rc)
+		rc = metrics_start(a, err);
+	if (!rc)
 		rc = measuring(a, err);
 	if (!rc)
 		rc = databases(a, err);
@@ -427,6 +430,7 @@ void agent_stop(struct agent *a)
 	control_free(a->control); /* decisions under way end here */
 	a->control = NULL;
 	recorders_stop(a);
+	metrics_stop(a);
 	clients_free(a->clients);
 	if (a->loop)
 		target_stop(a);

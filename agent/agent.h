@@ -33,6 +33,7 @@ struct clients;
 struct streams;
 struct place;
 struct recorders;
+struct metrics;
 
 struct agent {
 	struct settings set;
@@ -72,6 +73,7 @@ struct agent {
 	struct clients *clients;
 	struct streams *streams;
 	struct recorders *recorders; /* NULL: nobody records */
+	struct metrics *metrics;     /* NULL: not served */
 
 	struct loop_fd signals;
 	struct loop_timer tick;	   /* looks and readings */

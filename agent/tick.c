@@ -10,6 +10,7 @@
 #include "agent.h"
 #include "clients.h"
 #include "clock.h"
+#include "metrics.h"
 #include "recorders.h"
 #include "vector_codec.h"
 
@@ -32,6 +33,7 @@ void tick_sample(struct agent *a)
 	if (rc) {
 		a->counters.sample_failures++;
 		log_write(&a->log, LOG_L_ERROR, "cannot read the monitor: %s", err.text);
+		metrics_sampled(a, NULL);
 		return;
 	}
 	a->sampled_ns = clock_boot_ns();
@@ -42,6 +44,7 @@ void tick_sample(struct agent *a)
 	rc = vector_take(&a->measured, &sample, ops);
 	if (rc)
 		log_write(&a->log, LOG_L_ERROR, "a reading is lost: %s", strerror(-rc));
+	metrics_sampled(a, &sample);
 	if (a->clients)
 		clients_sampled(a->clients, &sample);
 }
@@ -115,6 +118,7 @@ static void end_period(struct agent *a)
 	vector_close(&a->measured);
 	drop_silent(a);
 	publish(a);
+	metrics_period(a);
 	recorders_period(a);
 	if (a->measured.learned_mb_per_s > 1.05 * learned &&
 	    journal_set_fact(a->journal, FACT_MB_PER_S, a->measured.learned_mb_per_s))
@@ -167,6 +171,7 @@ int tick_start(struct agent *a, struct iocom_err *err)
 	look_at_disks(a);
 	vector_close(&a->measured);
 	publish(a);
+	metrics_period(a);
 	loop_start(a->loop, &a->tick, look_ns(a));
 	return 0;
 }

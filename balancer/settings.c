@@ -9,9 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "metrics_http.h"
 #include "view_decide.h"
 
 #define BASE_PORT_MAX 65533 /* base, +1 control, +2 job streams */
+#define METRICS_PORT  3
 
 static int check_name(void *target, const char *value, struct iocom_err *err)
 {
@@ -127,6 +129,23 @@ static int set_peers(void *target, const char *value, struct iocom_err *err)
 	return rc;
 }
 
+static int set_metrics(void *target, const char *value, struct iocom_err *err)
+{
+	struct settings *s = target;
+	int rc;
+
+	s->metrics = (struct settings_peer){0};
+	if (!*value)
+		return 0;
+	rc = parse_peer(value, &s->metrics, err);
+	if (!rc && metrics_http_check(s->metrics.address))
+		rc = iocom_err_set(err, -EINVAL,
+				   "expected a numeric address with or without a port, as "
+				   "127.0.0.1:7703 or [::1]:7703, not '%.80s'",
+				   value);
+	return rc;
+}
+
 static int set_disks(struct settings *s, char *value, struct iocom_err *err)
 {
 	char *state = NULL;
@@ -229,6 +248,10 @@ static const struct config_key keys[] = {
 	 FIELD(keep_jobs), 1, 1e9, NULL},
 	{"keep-days", "N", "days they are kept", "30", CONFIG_COUNT, FIELD(keep_days), 1, 36500,
 	 NULL},
+	{"metrics-listen", "A[:P]", "serve /metrics for Prometheus here [nowhere; P: port+3]", NULL,
+	 CONFIG_CUSTOM, NONE, 0, 0, set_metrics},
+	{"metrics-max-jobs", "N", "jobs with metrics of their own; the rest are 'other'", "200",
+	 CONFIG_COUNT, FIELD(metrics_max_jobs), 0, 10000, NULL},
 	{"log-level", "LEVEL", "error, warning, info or debug", "info", CONFIG_CUSTOM, NONE, 0, 0,
 	 check_level},
 	{"foreground", "yes|no", "stay in the foreground (iocomd never leaves it)", "yes",
@@ -309,6 +332,11 @@ int settings_complete(struct settings *s, struct iocom_err *err)
 	for (size_t i = 0; i < s->npeers; i++)
 		if (!s->peers[i].port)
 			s->peers[i].port = (uint16_t)s->port;
+	if (s->metrics.address[0] && !s->metrics.port && s->port + METRICS_PORT > UINT16_MAX)
+		return iocom_err_set(err, -EINVAL, "--metrics-listen needs a port: %u + %d is none",
+				     s->port, METRICS_PORT);
+	if (s->metrics.address[0] && !s->metrics.port)
+		s->metrics.port = (uint16_t)(s->port + METRICS_PORT);
 	if (!s->shim[0])
 		find_shim(s);
 	return 0;

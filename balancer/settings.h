@@ -45,6 +45,8 @@ struct settings {
 	bool accept_jobs;
 	bool allow_root;
 	uint32_t keep_jobs, keep_days;
+	struct settings_peer metrics; /* where /metrics is served; address "": nowhere */
+	uint32_t metrics_max_jobs;    /* that have series of their own */
 	bool foreground;
 };
 

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * A page of metrics and its text; see metrics_page.h.  Base units throughout:
+ * seconds, bytes (10^6 of them in a megabyte), events.
+ */
+#include "metrics_page.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "metrics_text.h"
+
+/* --- the copy ----------------------------------------------------------------------- */
+
+/* N elements of SIZE; NULL only when memory is out. */
+static void *copy(const void *from, size_t n, size_t size)
+{
+	void *to = calloc(n + 1, size);
+
+	if (to && n)
+		memcpy(to, from, n * size);
+	return to;
+}
+
+struct metrics_page *metrics_page_new(const struct monitor_sample *sample,
+				      const struct metrics_jobs *jobs)
+{
+	struct metrics_page *page = calloc(1, sizeof(*page));
+	struct monitor_sample *s = page ? &page->sample : NULL;
+
+	if (!page)
+		return NULL;
+	*s = *sample;
+	s->tasks = NULL;
+	s->jobs = NULL;
+	s->ntasks = s->njobs = 0;
+	metrics_jobs_view(jobs, &page->jobs, NULL);
+	page->rows = calloc(page->jobs.max + 1, sizeof(*page->rows));
+	s->disks = copy(sample->disks, sample->ndisks, sizeof(*s->disks));
+	s->drops = copy(sample->drops, sample->ndrops, sizeof(*s->drops));
+	s->programs = copy(sample->programs, sample->nprograms, sizeof(*s->programs));
+	if (!page->rows || !s->disks || !s->drops || !s->programs) {
+		metrics_page_free(page);
+		return NULL;
+	}
+	metrics_jobs_view(jobs, &page->jobs, page->rows);
+	return page;
+}
+
+void metrics_page_free(struct metrics_page *page)
+{
+	if (!page)
+		return;
+	free(page->rows);
+	free((void *)page->sample.disks);
+	free((void *)page->sample.drops);
+	free((void *)page->sample.programs);
+	free(page);
+}
+
+/* --- counters of nodes and jobs -------------------------------------------------------- */
+
+struct load_metric {
+	const char *node, *job; /* names */
+	const char *help;
+	size_t offset;
+	bool ns;
+};
+
+#define LOAD(field, name, help)                                                                    \
+	{"iocom_node_" name "_total", "iocom_job_" name "_total", help,                            \
+	 offsetof(struct iocom_load, field), false},
+#define LOAD_NS(field, name, help)                                                                 \
+	{"iocom_node_" name "_total", "iocom_job_" name "_total", help,                            \
+	 offsetof(struct iocom_load, field), true},
+static const struct load_metric loads[] = {
+	LOAD(explicit_read_bytes, "explicit_read_bytes", "Bytes of disks read by calls.") LOAD(
+		explicit_write_bytes, "explicit_write_bytes",
+		"Bytes of disks written by calls, late writeback included.")
+		LOAD(explicit_ops, "explicit_requests", "Block requests (bios) of calls.") LOAD(
+			implicit_bytes, "implicit_bytes",
+			"Bytes of disks read and written because of page faults.")
+			LOAD(implicit_ops, "implicit_requests",
+			     "Block requests (bios) of page faults.") LOAD(major_faults,
+									   "major_faults",
+									   "Page faults that "
+									   "waited for a disk.")
+				LOAD(minor_faults, "minor_faults",
+				     "Page faults that waited for no disk.") LOAD(sent_bytes,
+										  "sent_bytes",
+										  "Bytes sent by "
+										  "TCP to other "
+										  "nodes.")
+					LOAD(received_bytes, "received_bytes",
+					     "Bytes received by TCP from other nodes.")
+						LOAD(sent_messages, "sent_messages",
+						     "Successful calls that sent by TCP.")
+							LOAD(received_messages, "received_messages",
+							     "Successful calls that received by "
+							     "TCP.")
+								LOAD(local_bytes, "local_bytes",
+								     "Bytes by TCP that stayed on "
+								     "the node, both ends.")
+									LOAD_NS(cpu_ns,
+										"cpu_seconds",
+										"CPU time.")};
+#define NLOADS (sizeof(loads) / sizeof(loads[0]))
+
+static void put_load(struct metrics_text *t, const struct load_metric *m, const char *name,
+		     const struct metrics_labels *labels, const struct iocom_load *load)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)load + m->offset, sizeof(value));
+	if (m->ns)
+		metrics_seconds(t, name, labels, value);
+	else
+		metrics_integer(t, name, labels, value);
+}
+
+static struct metrics_labels node_labels(const struct metrics_page *page)
+{
+	struct metrics_labels labels = {0};
+
+	metrics_label(&labels, "node", page->vector.name);
+	return labels;
+}
+
+static struct metrics_labels with(const struct metrics_labels *node, const char *name,
+				  const char *value)
+{
+	struct metrics_labels labels = *node;
+
+	metrics_label(&labels, name, value);
+	return labels;
+}
+
+/* A gauge of a job: its tasks or its memory. */
+static void job_gauge(struct metrics_text *t, const struct metrics_page *page,
+		      const struct metrics_labels *labels, const char *name, const char *help,
+		      uint64_t (*value)(const struct metrics_job *))
+{
+	metrics_family(t, name, "gauge", help);
+	for (size_t i = 0; i < page->jobs.count; i++)
+		metrics_integer(t, name, &labels[i], value(&page->rows[i]));
+	metrics_integer(t, name, &labels[page->jobs.count], value(&page->jobs.other));
+}
+
+static uint64_t tasks_of(const struct metrics_job *job)
+{
+	return job->tasks;
+}
+
+static uint64_t memory_of(const struct metrics_job *job)
+{
+	return job->rss_bytes;
+}
+
+static int put_jobs(struct metrics_text *t, const struct metrics_page *page,
+		    const struct metrics_labels *node)
+{
+	size_t n = page->jobs.count;
+	struct metrics_labels *labels = calloc(n + 1, sizeof(*labels));
+
+	if (!labels)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		labels[i] = with(node, "job_name", page->rows[i].name);
+	labels[n] = with(node, "job_name", page->jobs.other.name);
+	for (size_t k = 0; k < NLOADS; k++) {
+		metrics_family(t, loads[k].job, "counter", loads[k].help);
+		for (size_t i = 0; i < n; i++)
+			put_load(t, &loads[k], loads[k].job, &labels[i], &page->rows[i].load);
+		put_load(t, &loads[k], loads[k].job, &labels[n], &page->jobs.other.load);
+	}
+	job_gauge(t, page, labels, "iocom_job_tasks", "Live processes.", tasks_of);
+	job_gauge(t, page, labels, "iocom_job_memory_bytes", "Resident memory.", memory_of);
+	free(labels);
+	metrics_family(t, "iocom_jobs_named", "gauge", "Jobs that have series of their own.");
+	metrics_integer(t, "iocom_jobs_named", node, n);
+	metrics_family(t, "iocom_jobs_named_max", "gauge",
+		       "How many jobs may have series of their own (metrics_max_jobs).");
+	metrics_integer(t, "iocom_jobs_named_max", node, page->jobs.max);
+	metrics_family(t, "iocom_jobs_in_other", "gauge",
+		       "Cgroups that did something in the last reading and count for "
+		       "job_name=other.");
+	metrics_integer(t, "iocom_jobs_in_other", node, page->jobs.other_cgroups);
+	metrics_family(t, "iocom_jobs_replaced_total", "counter",
+		       "Idle jobs that gave their place among the named ones to another.");
+	metrics_integer(t, "iocom_jobs_replaced_total", node, page->jobs.replaced);
+	return 0;
+}
+
+/* --- the node ---------------------------------------------------------------------------- */
+
+struct real_metric {
+	const char *name, *help;
+	double value;
+};
+
+static void put_reals(struct metrics_text *t, const struct metrics_labels *node,
+		      const struct real_metric *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		metrics_family(t, list[i].name, "gauge", list[i].help);
+		metrics_real(t, list[i].name, node, list[i].value);
+	}
+}
+
+static void put_vector(struct metrics_text *t, const struct metrics_page *page,
+		       const struct metrics_labels *node)
+{
+	const struct iocom_vector *v = &page->vector;
+	const struct real_metric list[] = {
+		{"iocom_node_cores", "Processors; a quota rounds up.", v->cores},
+		{"iocom_node_cpu_speed_ratio", "Speed of a processor to the reference machine's.",
+		 v->cpu_speed},
+		{"iocom_node_run_queue", "Runnable tasks, mean of a period, smoothed.",
+		 v->run_queue},
+		{"iocom_node_tasks", "Live processes.", v->tasks},
+		{"iocom_node_jobs", "Running jobs of iocom.", v->jobs},
+		{"iocom_node_memory_bytes", "Memory for all jobs.", v->memory_mb * 1e6},
+		{"iocom_node_memory_available_bytes",
+		 "Memory that a new job could have without paging.", v->memory_available_mb * 1e6},
+		{"iocom_node_memory_requested_bytes", "Memory in use or declared by jobs.",
+		 v->memory_requested_mb * 1e6},
+		{"iocom_node_explicit_requests_per_second",
+		 "Explicit I/O load as the balancer sees it: jobs count what they do when alone.",
+		 v->explicit_per_ms * 1e3},
+		{"iocom_node_implicit_requests_per_second",
+		 "Implicit I/O load as the balancer sees it.", v->implicit_per_ms * 1e3},
+		{"iocom_node_io_tasks", "Processes that did disk I/O in the last period.",
+		 v->io_tasks},
+		{"iocom_node_disks", "Disks of this node.", v->disks},
+		{"iocom_node_disk_requests_per_second", "Requests that came to the disks.",
+		 v->disk_arrivals_per_ms * 1e3},
+		{"iocom_node_disk_service_seconds", "Mean service time of a request.",
+		 v->disk_service_ms / 1e3},
+		{"iocom_node_disk_utilisation_ratio", "Share of time the busiest disk served.",
+		 v->disk_utilisation},
+		{"iocom_node_disk_capacity_bytes_per_second",
+		 "What the disk delivers: configured, or learned.", v->disk_mb_per_s * 1e6},
+		{"iocom_node_network_capacity_bytes_per_second", "Capacity of the network.",
+		 v->network_mb_per_s * 1e6},
+		{"iocom_node_accepts_jobs", "1 when the owner lets jobs of other nodes in.",
+		 v->accepts_jobs},
+		{"iocom_node_available_io", "1 when the node has room for I/O.",
+		 (v->bits & IOCOM_BIT_IO) != 0},
+		{"iocom_node_available_cpu", "1 when the node has room on its processors.",
+		 (v->bits & IOCOM_BIT_CPU) != 0},
+	};
+
+	put_reals(t, node, list, sizeof(list) / sizeof(list[0]));
+}
+
+static void put_node(struct metrics_text *t, const struct metrics_page *page,
+		     const struct metrics_labels *node)
+{
+	static const char *const minutes[] = {"1", "5", "15"};
+	const struct monitor_sample *s = &page->sample;
+	struct metrics_labels labels = with(node, "version", IOCOM_VERSION);
+
+	metrics_family(t, "iocom_build_info", "gauge", "1; the version is a label.");
+	metrics_integer(t, "iocom_build_info", &labels, 1);
+	metrics_family(t, "iocom_counting_since_seconds", "gauge",
+		       "When counting began, seconds since 1970.");
+	metrics_seconds(t, "iocom_counting_since_seconds", node, s->since_ns);
+	metrics_family(t, "iocom_reading_time_seconds", "gauge",
+		       "When these numbers were read, seconds since 1970.");
+	metrics_seconds(t, "iocom_reading_time_seconds", node, s->time_ns);
+	if (page->has_load_average) {
+		metrics_family(t, "iocom_node_load_average", "gauge",
+			       "The machine's load average over so many minutes.");
+		for (size_t i = 0; i < 3; i++) {
+			labels = with(node, "minutes", minutes[i]);
+			metrics_real(t, "iocom_node_load_average", &labels, page->load_average[i]);
+		}
+	}
+	put_vector(t, page, node);
+	for (size_t k = 0; k < NLOADS; k++) {
+		metrics_family(t, loads[k].node, "counter", loads[k].help);
+		put_load(t, &loads[k], loads[k].node, node, &page->total);
+	}
+}
+
+static void put_unattributed(struct metrics_text *t, const struct metrics_page *page,
+			     const struct metrics_labels *node)
+{
+	const struct monitor_sample *s = &page->sample;
+	const struct {
+		const char *kind;
+		uint64_t bytes;
+	} list[] = {
+		{"metadata", s->unattributed.metadata_bytes},
+		{"writeback", s->unattributed.writeback_bytes},
+		{"swap_out", s->unattributed.swap_out_bytes},
+		{"other", s->unattributed.other_bytes},
+	};
+
+	metrics_family(t, "iocom_node_unattributed_bytes_total", "counter",
+		       "Bytes of disks that no task is charged with, by kind.");
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+		struct metrics_labels labels = with(node, "kind", list[i].kind);
+
+		metrics_integer(t, "iocom_node_unattributed_bytes_total", &labels, list[i].bytes);
+	}
+}
+
+/* --- disks ----------------------------------------------------------------------------------- */
+
+struct disk_metric {
+	const char *name, *help;
+	size_t offset;
+	bool ns;
+};
+
+#define DISK(field, name, help)                                                                    \
+	{"iocom_disk_" name "_total", help, offsetof(struct iocom_disk, field), false},
+static const struct disk_metric disks[] = {
+	DISK(requests, "requests", "Requests completed.")
+		DISK(read_bytes, "read_bytes", "Bytes read, as completed.")
+			DISK(write_bytes, "written_bytes", "Bytes written, as completed."){
+				"iocom_disk_service_seconds_total",
+				"Time spent serving; its rate is the utilisation, by requests the "
+				"mean service time.",
+				offsetof(struct iocom_disk, service_sum_ns), true},
+	DISK(task_bytes, "task_bytes", "Bytes that tasks are charged with.")
+		DISK(stacked_bytes, "stacked_bytes", "Bytes that a disk above sent here.")
+			DISK(unattributed_bytes, "unattributed_bytes",
+			     "Bytes whose owner is not known: metadata, journal and the like.")
+				DISK(foreign_bytes, "foreign_bytes",
+				     "Bytes of tasks outside this node's scope.")
+					DISK(kernel_bytes, "kernel_bytes",
+					     "Bytes by the kernel's own disk statistics.")};
+
+/* A disk that came back under the name of another that is still listed: one of them. */
+static bool repeated(const struct monitor_sample *s, size_t i)
+{
+	for (size_t j = i + 1; j < s->ndisks; j++)
+		if (!strcmp(s->disks[i].name, s->disks[j].name))
+			return true;
+	return false;
+}
+
+static int put_disks(struct metrics_text *t, const struct metrics_page *page,
+		     const struct metrics_labels *node)
+{
+	static const char residual[] = "iocom_disk_residual_bytes";
+	const struct monitor_sample *s = &page->sample;
+	struct metrics_labels *labels = calloc(s->ndisks + 1, sizeof(*labels));
+	uint64_t value;
+
+	if (!labels)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->ndisks; i++)
+		if (!repeated(s, i))
+			labels[i] = with(node, "disk", s->disks[i].name);
+	for (size_t k = 0; s->ndisks && k < sizeof(disks) / sizeof(disks[0]); k++) {
+		metrics_family(t, disks[k].name, "counter", disks[k].help);
+		for (size_t i = 0; i < s->ndisks; i++) {
+			if (!labels[i].used)
+				continue;
+			memcpy(&value, (const char *)&s->disks[i] + disks[k].offset, sizeof(value));
+			if (disks[k].ns)
+				metrics_seconds(t, disks[k].name, &labels[i], value);
+			else
+				metrics_integer(t, disks[k].name, &labels[i], value);
+		}
+	}
+	if (s->ndisks)
+		metrics_family(t, residual, "gauge",
+			       "What the kernel's statistics have more than task, stacked, "
+			       "unattributed and foreign bytes together; 0 when all is right.");
+	for (size_t i = 0; i < s->ndisks; i++)
+		if (labels[i].used)
+			metrics_real(t, residual, &labels[i], (double)s->disks[i].residual_bytes);
+	free(labels);
+	return 0;
+}
+
+/* --- what is lost, and what it costs ------------------------------------------------------------
+ */
+
+static void put_drops(struct metrics_text *t, const struct metrics_page *page,
+		      const struct metrics_labels *node)
+{
+	const struct monitor_sample *s = &page->sample;
+	struct metrics_labels labels;
+
+	metrics_family(t, "iocom_drops_total", "counter",
+		       "What the monitor could not count, by cause; see iocom-top(1).");
+	for (size_t i = 0; i < s->ndrops; i++) {
+		labels = with(node, "cause", s->drops[i].name);
+		metrics_integer(t, "iocom_drops_total", &labels, s->drops[i].count);
+	}
+	metrics_family(t, "iocom_agent_events_total", "counter",
+		       "What the agent sent, received, refused and lost, by event.");
+#define X(event)                                                                                   \
+	labels = with(node, "event", #event);                                                      \
+	metrics_integer(t, "iocom_agent_events_total", &labels, page->counters.event);
+	COUNTERS(X)
+#undef X
+	labels = with(node, "event", "charges_lost");
+	metrics_integer(t, "iocom_agent_events_total", &labels, page->charges_lost);
+	labels = with(node, "event", "log_lines_suppressed");
+	metrics_integer(t, "iocom_agent_events_total", &labels, page->log_lines_suppressed);
+}
+
+static void put_served(struct metrics_text *t, const struct metrics_page *page,
+		       const struct metrics_labels *node)
+{
+	const struct {
+		const char *outcome;
+		uint64_t count;
+	} list[] = {{"answered", page->served.answered},
+		    {"refused", page->served.refused},
+		    {"cut", page->served.cut}};
+
+	metrics_family(t, "iocom_metrics_requests_total", "counter",
+		       "Requests for this page, by what became of them.");
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+		struct metrics_labels labels = with(node, "outcome", list[i].outcome);
+
+		metrics_integer(t, "iocom_metrics_requests_total", &labels, list[i].count);
+	}
+}
+
+static void put_cost(struct metrics_text *t, const struct metrics_page *page,
+		     const struct metrics_labels *node)
+{
+	const struct monitor_sample *s = &page->sample;
+	struct metrics_labels labels;
+
+	metrics_family(t, "iocom_program_runs_total", "counter",
+		       "Runs of each eBPF program: the events counted.");
+	for (size_t i = 0; i < s->nprograms; i++) {
+		labels = with(node, "program", s->programs[i].name);
+		metrics_integer(t, "iocom_program_runs_total", &labels, s->programs[i].runs);
+	}
+	metrics_family(t, "iocom_program_run_seconds_total", "counter",
+		       "Time each eBPF program ran, by the kernel's statistics.");
+	for (size_t i = 0; i < s->nprograms; i++) {
+		labels = with(node, "program", s->programs[i].name);
+		metrics_seconds(t, "iocom_program_run_seconds_total", &labels,
+				s->programs[i].run_ns);
+	}
+	metrics_family(t, "iocom_agent_cpu_seconds_total", "counter", "CPU time of the agent.");
+	metrics_seconds(t, "iocom_agent_cpu_seconds_total", node, s->user_cpu_ns);
+	metrics_family(t, "iocom_agent_memory_bytes", "gauge", "Resident memory of the agent.");
+	metrics_integer(t, "iocom_agent_memory_bytes", node, page->agent_rss_bytes);
+	metrics_family(t, "iocom_sweep_seconds", "gauge", "How long the last reading took.");
+	metrics_seconds(t, "iocom_sweep_seconds", node, s->sweep_ns);
+}
+
+int metrics_page_render(const struct metrics_page *page, char **text, size_t *length)
+{
+	struct metrics_labels node = node_labels(page);
+	struct metrics_text t = {0};
+	int rc;
+
+	put_node(&t, page, &node);
+	put_unattributed(&t, page, &node);
+	rc = put_disks(&t, page, &node);
+	if (!rc)
+		rc = put_jobs(&t, page, &node);
+	put_drops(&t, page, &node);
+	put_served(&t, page, &node);
+	put_cost(&t, page, &node);
+	if (rc || t.failed) {
+		metrics_text_free(&t);
+		return -ENOMEM;
+	}
+	*text = t.data;
+	*length = t.used;
+	return 0;
+}
