@@ -248,6 +248,19 @@ static void cut_slow(struct metrics_http *h)
 	}
 }
 
+/* Until when to wait; -1: until something comes. */
+static int patience(struct metrics_http *h, size_t connections_before)
+{
+	MHD_UNSIGNED_LONG_LONG wanted;
+
+	/* With one less the listener may be looked at again, which takes another turn. */
+	if (h->nconnections < connections_before)
+		return 0;
+	if (MHD_get_timeout(h->daemon, &wanted) == MHD_YES && wanted < WAKE_MS)
+		return (int)wanted;
+	return h->nconnections ? WAKE_MS : -1;
+}
+
 static void *serve(void *arg)
 {
 	struct metrics_http *h = arg;
@@ -255,10 +268,13 @@ static void *serve(void *arg)
 	struct pollfd p[2] = {{.fd = h->events, .events = POLLIN},
 			      {.fd = info->epoll_fd, .events = POLLIN}};
 
+	size_t before = 0;
+
 	for (;;) {
-		poll(p, 2, h->nconnections ? WAKE_MS : -1);
+		poll(p, 2, patience(h, before));
 		if (p[0].revents)
 			return NULL;
+		before = h->nconnections;
 		MHD_run(h->daemon);
 		cut_slow(h);
 	}

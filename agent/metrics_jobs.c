@@ -107,7 +107,7 @@ static bool make_place(struct metrics_jobs *jobs, const struct entry *newcomer)
 	leaves = jobs->shown[idle];
 	if (jobs->now_ns - leaves->active_ns < METRICS_JOBS_IDLE_NS)
 		return false;
-	if (jobs->nhidden >= METRICS_JOBS_KEPT * jobs->max)
+	if (jobs->nhidden - (newcomer != NULL) >= METRICS_JOBS_KEPT * jobs->max)
 		forget_one(jobs, newcomer);
 	leaves->shown = false;
 	/* Its tasks of this reading go where the next readings will put them. */
@@ -194,8 +194,9 @@ void metrics_jobs_add(struct metrics_jobs *jobs, const char *name, const struct 
 
 	if (name) {
 		utf8_copy(clean, sizeof(clean), name, strlen(name));
-		/* A place is for those who do something. */
-		e = works ? place(jobs, clean) : find(jobs, clean);
+		/* A place is for those who do something; the name of all others is taken. */
+		if (strcmp(clean, jobs->other.name))
+			e = works ? place(jobs, clean) : find(jobs, clean);
 	}
 	if (!e || !e->shown) {
 		jobs->other_cgroups += works;

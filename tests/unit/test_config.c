@@ -79,6 +79,10 @@ static void test_mistakes(void **state)
 		{"[iocom]\npeers = h:port\n", "ADDRESS:PORT"},
 		{"[iocom]\nscope = disk=loop0\n", "a scope needs cgroup="},
 		{"[iocom]\nscope = cgroup=../x\n", "bad path"},
+		{"[iocom]\nmetrics_listen = localhost\n", "expected a numeric address"},
+		{"[iocom]\nmetrics_listen = 127.0.0.1:0\n", "with a port from 1"},
+		{"[iocom]\nmetrics_listen = [::1:7703\n", "expected [ADDRESS]:PORT"},
+		{"[iocom]\nmetrics_max_jobs = 10001\n", "from 0 to 10000"},
 		{"period = 1\n", ":1: key 'period' stands before any section"},
 		{"[other]\nperiod = 1\n", ":2: key 'period' stands in section [other]"},
 		{"[iocom]\nperiod = 1\nperiod = x\nport = y\n", ":3:"}, /* the first */
@@ -96,6 +100,29 @@ static void test_mistakes(void **state)
 		    !strstr(err.text, mistakes[i].says))
 			fail_msg("case %zu: rc %d, said: %s", i, rc, err.text);
 	}
+}
+
+static void test_metrics_port(void **state)
+{
+	struct iocom_err err;
+	struct settings s;
+
+	(void)state;
+	write_file("[iocom]\nmetrics_listen = [::1]\n");
+	assert_int_equal(load(&s, &err, NULL, NULL), 0);
+	assert_int_equal(settings_complete(&s, &err), 0);
+	assert_string_equal(s.metrics.address, "[::1]");
+	assert_int_equal(s.metrics.port, 7703); /* follows the agent's */
+	assert_int_equal(s.metrics_max_jobs, 200);
+	assert_int_equal(load(&s, &err, "--port", "65533"), 0);
+	assert_int_equal(settings_complete(&s, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "--metrics-listen needs a port"));
+	assert_int_equal(load(&s, &err, "--metrics-listen", "0.0.0.0:9100"), 0);
+	assert_int_equal(settings_complete(&s, &err), 0);
+	assert_int_equal(s.metrics.port, 9100);
+	assert_int_equal(load(&s, &err, "--metrics-listen", ""), 0);
+	assert_int_equal(settings_complete(&s, &err), 0);
+	assert_string_equal(s.metrics.address, ""); /* nowhere */
 }
 
 static void test_long_line(void **state)
@@ -188,10 +215,11 @@ static void test_help(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_precedence), cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_long_line),  cmocka_unit_test(test_flags),
-		cmocka_unit_test(test_scope),	   cmocka_unit_test(test_peers),
-		cmocka_unit_test(test_wildcard),   cmocka_unit_test(test_help),
+		cmocka_unit_test(test_precedence),   cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_metrics_port), cmocka_unit_test(test_long_line),
+		cmocka_unit_test(test_flags),	     cmocka_unit_test(test_scope),
+		cmocka_unit_test(test_peers),	     cmocka_unit_test(test_wildcard),
+		cmocka_unit_test(test_help),
 	};
 	int fd = mkstemp(path), rc;
 
