@@ -40,7 +40,8 @@ struct metrics_page *metrics_page_new(const struct monitor_sample *sample,
 	s->disks = copy(sample->disks, sample->ndisks, sizeof(*s->disks));
 	s->drops = copy(sample->drops, sample->ndrops, sizeof(*s->drops));
 	s->programs = copy(sample->programs, sample->nprograms, sizeof(*s->programs));
-	if (!page->rows || !s->disks || !s->drops || !s->programs) {
+	s->maps = copy(sample->maps, sample->nmaps, sizeof(*s->maps));
+	if (!page->rows || !s->disks || !s->drops || !s->programs || !s->maps) {
 		metrics_page_free(page);
 		return NULL;
 	}
@@ -56,6 +57,7 @@ void metrics_page_free(struct metrics_page *page)
 	free((void *)page->sample.disks);
 	free((void *)page->sample.drops);
 	free((void *)page->sample.programs);
+	free((void *)page->sample.maps);
 	free(page);
 }
 
@@ -426,6 +428,49 @@ static void put_served(struct metrics_text *t, const struct metrics_page *page,
 	}
 }
 
+static void put_maps(struct metrics_text *t, const struct metrics_page *page,
+		     const struct metrics_labels *node)
+{
+	const struct monitor_sample *s = &page->sample;
+	struct metrics_labels labels;
+
+	metrics_family(t, "iocom_map_entries", "gauge",
+		       "Entries in each table of the eBPF programs.");
+	for (size_t i = 0; i < s->nmaps; i++) {
+		labels = with(node, "map", s->maps[i].name);
+		if (s->maps[i].entries != MONITOR_ENTRIES_UNKNOWN)
+			metrics_integer(t, "iocom_map_entries", &labels, s->maps[i].entries);
+	}
+	metrics_family(t, "iocom_map_entries_max", "gauge", "Entries that a table has room for.");
+	for (size_t i = 0; i < s->nmaps; i++) {
+		labels = with(node, "map", s->maps[i].name);
+		if (s->maps[i].entries_max)
+			metrics_integer(t, "iocom_map_entries_max", &labels,
+					s->maps[i].entries_max);
+	}
+	metrics_family(t, "iocom_map_memory_bytes", "gauge", "Memory of a table in the kernel.");
+	for (size_t i = 0; i < s->nmaps; i++) {
+		labels = with(node, "map", s->maps[i].name);
+		if (s->maps[i].memory_bytes)
+			metrics_integer(t, "iocom_map_memory_bytes", &labels,
+					s->maps[i].memory_bytes);
+	}
+}
+
+static void put_classifier(struct metrics_text *t, const struct metrics_page *page,
+			   const struct metrics_labels *node)
+{
+	const struct monitor_sample *s = &page->sample;
+
+	metrics_family(t, "iocom_inferred_bytes_total", "counter",
+		       "Bytes whose class, explicit or implicit, was inferred from their pages "
+		       "and not seen by an exception.");
+	metrics_integer(t, "iocom_inferred_bytes_total", node, s->classifier.inferred_bytes);
+	metrics_family(t, "iocom_classifier_confidence_ratio", "gauge",
+		       "Part of all bytes of tasks whose class rests on a sure sign.");
+	metrics_real(t, "iocom_classifier_confidence_ratio", node, monitor_confidence(s));
+}
+
 static void put_cost(struct metrics_text *t, const struct metrics_page *page,
 		     const struct metrics_labels *node)
 {
@@ -433,18 +478,22 @@ static void put_cost(struct metrics_text *t, const struct metrics_page *page,
 	struct metrics_labels labels;
 
 	metrics_family(t, "iocom_program_runs_total", "counter",
-		       "Runs of each eBPF program: the events counted.");
+		       "Runs of each eBPF program while the kernel's statistics were on.");
 	for (size_t i = 0; i < s->nprograms; i++) {
 		labels = with(node, "program", s->programs[i].name);
 		metrics_integer(t, "iocom_program_runs_total", &labels, s->programs[i].runs);
 	}
 	metrics_family(t, "iocom_program_run_seconds_total", "counter",
-		       "Time each eBPF program ran, by the kernel's statistics.");
+		       "Time each eBPF program ran while the kernel's statistics were on.");
 	for (size_t i = 0; i < s->nprograms; i++) {
 		labels = with(node, "program", s->programs[i].name);
 		metrics_seconds(t, "iocom_program_run_seconds_total", &labels,
 				s->programs[i].run_ns);
 	}
+	metrics_family(t, "iocom_programs_measured_seconds_total", "counter",
+		       "How long the kernel's statistics were on: what runs and run seconds "
+		       "are to be divided by.");
+	metrics_seconds(t, "iocom_programs_measured_seconds_total", node, s->measured_ns);
 	metrics_family(t, "iocom_agent_cpu_seconds_total", "counter", "CPU time of the agent.");
 	metrics_seconds(t, "iocom_agent_cpu_seconds_total", node, s->user_cpu_ns);
 	metrics_family(t, "iocom_agent_memory_bytes", "gauge", "Resident memory of the agent.");
@@ -467,6 +516,8 @@ int metrics_page_render(const struct metrics_page *page, char **text, size_t *le
 	put_drops(&t, page, &node);
 	put_served(&t, page, &node);
 	put_cost(&t, page, &node);
+	put_maps(&t, page, &node);
+	put_classifier(&t, page, &node);
 	if (rc || t.failed) {
 		metrics_text_free(&t);
 		return -ENOMEM;

@@ -31,7 +31,7 @@ struct metrics_page {
 	uint64_t agent_rss_bytes; /* 0: not known */
 	struct metrics_served served;
 
-	struct monitor_sample sample; /* its disks, drops, programs are ours; no tasks, no jobs */
+	struct monitor_sample sample; /* its arrays are ours; no tasks, no jobs */
 	struct iocom_load total;      /* of all jobs; never goes down */
 	struct metrics_jobs_view jobs;
 	struct metrics_job *rows; /* jobs.count */

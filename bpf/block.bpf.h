@@ -96,6 +96,8 @@ static __always_inline u64 call_digest(struct pt_regs *regs)
 #endif
 }
 
+__u64 inferred_bytes; /* of task_bytes: their class follows from pages, not from an exception */
+
 /* A read that TASK submits serves a page fault.  SWAP: the disk is swapped to. */
 static __always_inline bool is_implicit(struct task_struct *task, struct thread_state *state,
 					struct bio *bio, bool swap)
@@ -114,6 +116,7 @@ static __always_inline bool is_implicit(struct task_struct *task, struct thread_
 	waited = state->fault_mapping && call_digest(regs) == state->fault_call;
 	if (!waited && !swap)
 		return false;
+	__sync_fetch_and_add(&inferred_bytes, bio->bi_iter.bi_size);
 	look_at_first_page(bio, &first);
 	if (waited && first.mapping == state->fault_mapping)
 		return true;

@@ -424,6 +424,7 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
 	memset(sample, 0, sizeof(*sample));
 	monitor->skel->bss->now_s = (__u32)now_s;
 	fold_begin(monitor->fold, now_s);
+	monitor_maps_read(&monitor->maps, monitor->skel, now_s);
 	rc = drain_folded(monitor, err);
 	if (!rc)
 		rc = run_iterator(monitor, monitor->skel->links.sweep, take_records, err);
@@ -438,6 +439,8 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
 		return rc;
 	prune_ledger(monitor, now_s);
 	monitor_cost_read(&monitor->cost, monitor->skel, sample, &misses);
+	sample->maps = monitor->maps.list;
+	sample->nmaps = monitor->maps.count;
 	read_drops(monitor, &result, misses, sample);
 	sample->degraded = monitor->degraded;
 	sample->ndegraded = monitor->ndegraded;

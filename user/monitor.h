@@ -58,6 +58,14 @@ struct monitor_degraded {
 	bool unknown;	    /* its values mean nothing; false: less exact */
 };
 #define MONITOR_DEGRADED_MAX 32
+/* One table of the eBPF programs.  Memory and entries are looked at every 30 s. */
+struct monitor_map {
+	char name[32];
+	uint64_t entries_max;  /* 0: as many as there are tasks or sockets */
+	uint64_t entries;      /* MONITOR_ENTRIES_UNKNOWN: the kernel does not tell */
+	uint64_t memory_bytes; /* 0: the kernel does not tell */
+};
+#define MONITOR_ENTRIES_UNKNOWN UINT64_MAX
 
 /* What one reading saw.  Valid until the next monitor_sample or monitor_free. */
 struct monitor_sample {
@@ -86,6 +94,25 @@ struct monitor_sample {
 	uint64_t measured_ns; /* how long the statistics were on: runs / measured_ns = rate */
 	const struct monitor_degraded *degraded; /* the same in every reading */
 	size_t ndegraded;
+	struct {
+		double per_s;	   /* events of all programs, but for those that read */
+		double ns_each;	   /* mean time an event took; 0 when there was none */
+		double core_share; /* of one core, the reading programs included */
+	} events;		   /* of the last period with statistics on */
+	const struct monitor_map *maps;
+	size_t nmaps;
+	/*
+	 * How sure the split of task bytes into explicit and implicit is.  A page
+	 * fault that comes as an exception leaves a sure sign; a fault without one
+	 * (direct I/O to a mapping, swap-in by the kernel) is inferred from the pages
+	 * of the request, as is that an access on such an occasion was none.
+	 */
+	struct {
+		uint64_t task_bytes;	 /* all bytes that have a class */
+		uint64_t inferred_bytes; /* those whose class is inferred */
+		bool no_kernel_faults;	 /* faults inside the kernel leave no sign here */
+		bool no_direct_faults;	 /* nor those of direct I/O: they count as explicit */
+	} classifier;
 	uint64_t sweep_ns;    /* time this reading took */
 	uint64_t user_cpu_ns; /* CPU of this process since counting began */
 
@@ -98,6 +125,16 @@ struct monitor_sample {
 	uint32_t live_tasks;
 	uint32_t io_tasks; /* processes in scope that did disk I/O since the last reading */
 };
+
+/* The part of classified bytes whose class rests on a sure sign, 0..1; 1 when there are none. */
+static inline double monitor_confidence(const struct monitor_sample *s)
+{
+	uint64_t all = s->classifier.task_bytes, inferred = s->classifier.inferred_bytes;
+
+	if (inferred >= all) /* a disk that is gone took its bytes along */
+		return all ? 0 : 1;
+	return 1 - (double)inferred / (double)all;
+}
 
 /*
  * Loads and attaches.  0 on success.  Negative errno with a sentence: not root

@@ -36,12 +36,17 @@ void monitor_cost_stop(struct monitor_cost *cost)
 	cost->stats_fd = -1;
 }
 
+static bool reads(const struct bpf_program *program)
+{
+	return bpf_program__expected_attach_type(program) == BPF_TRACE_ITER;
+}
+
 /* All runs so far. */
-static __u64 read_programs(struct monitor_cost *cost, struct iocom_bpf *skel, size_t *n,
-			   __u64 *misses)
+static struct monitor_runs read_programs(struct monitor_cost *cost, struct iocom_bpf *skel,
+					 size_t *n, __u64 *misses)
 {
 	struct bpf_object_skeleton *skeleton = skel->skeleton;
-	__u64 runs = 0;
+	struct monitor_runs sum = {0};
 
 	*n = 0;
 	*misses = 0;
@@ -58,20 +63,46 @@ static __u64 read_programs(struct monitor_cost *cost, struct iocom_bpf *skel, si
 		out->runs = info.run_cnt;
 		out->run_ns = info.run_time_ns;
 		*misses += info.recursion_misses;
-		runs += info.run_cnt;
+		sum.runs += info.run_cnt;
+		sum.run_ns += info.run_time_ns;
+		sum.events += reads(program) ? 0 : info.run_cnt;
+		sum.event_ns += reads(program) ? 0 : info.run_time_ns;
 		++*n;
 	}
-	return runs;
+	return sum;
+}
+
+/* What a measured period of NS says. */
+static void judge(struct monitor_cost *cost, const struct monitor_runs *runs, __u64 ns)
+{
+	__u64 events = runs->events - cost->runs.events;
+
+	if (!ns)
+		return;
+	cost->measured_ns += ns;
+	cost->events_per_s = (double)events * 1e9 / (double)ns;
+	cost->ns_per_event =
+		events ? (double)(runs->event_ns - cost->runs.event_ns) / (double)events : 0;
+	cost->core_share = (double)(runs->run_ns - cost->runs.run_ns) / (double)ns;
+}
+
+static void read_classifier(struct iocom_bpf *skel, struct monitor_sample *sample)
+{
+	sample->classifier.inferred_bytes = skel->bss->inferred_bytes;
+	for (size_t i = 0; i < sample->ndisks; i++)
+		sample->classifier.task_bytes += sample->disks[i].task_bytes;
+	sample->classifier.no_kernel_faults = bpf_program__fd(skel->progs.fault_kernel) < 0;
+	sample->classifier.no_direct_faults = bpf_program__fd(skel->progs.filemap_fault) < 0;
 }
 
 void monitor_cost_read(struct monitor_cost *cost, struct iocom_bpf *skel,
 		       struct monitor_sample *sample, __u64 *misses)
 {
-	__u64 runs, now = now_ns();
+	__u64 now = now_ns();
+	struct monitor_runs runs = read_programs(cost, skel, &sample->nprograms, misses);
 
-	runs = read_programs(cost, skel, &sample->nprograms, misses);
-	if (cost->stats_fd >= 0 || runs != cost->runs)
-		cost->measured_ns += now - cost->period_began_ns;
+	if (cost->stats_fd >= 0 || runs.runs != cost->runs.runs)
+		judge(cost, &runs, now - cost->period_began_ns);
 	cost->runs = runs;
 	cost->period_began_ns = now;
 	cost->done++;
@@ -80,4 +111,8 @@ void monitor_cost_read(struct monitor_cost *cost, struct iocom_bpf *skel,
 		cost->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	sample->programs = cost->programs;
 	sample->measured_ns = cost->measured_ns;
+	sample->events.per_s = cost->events_per_s;
+	sample->events.ns_each = cost->ns_per_event;
+	sample->events.core_share = cost->core_share;
+	read_classifier(skel, sample);
 }

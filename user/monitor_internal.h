@@ -3,7 +3,7 @@
  * What the files of the monitor share: monitor.c (open, read, free),
  * monitor_load.c (the eBPF object), monitor_hooks.c (what fits this kernel),
  * monitor_disk.c (disks), monitor_fold.c (processes and jobs), monitor_cost.c
- * (what the programs cost).
+ * (what the programs cost), monitor_maps.c (what their tables hold).
  */
 #ifndef IOCOM_MONITOR_INTERNAL_H
 #define IOCOM_MONITOR_INTERNAL_H
@@ -18,6 +18,7 @@
 
 #define MONITOR_PROGRAMS 24
 #define MONITOR_DROPS	 (DROPS + 5)
+#define MONITOR_MAPS	 32
 
 /* One disk that was seen. */
 struct disk_entry {
@@ -41,11 +42,23 @@ struct monitor_disks {
 
 /* What the eBPF programs cost; the kernel's statistics are on in some periods only. */
 struct monitor_cost {
-	int stats_fd;				  /* -1: off */
-	bool never;				  /* leave them off */
-	unsigned done;				  /* periods */
-	__u64 period_began_ns, measured_ns, runs; /* runs: of all programs together */
+	int stats_fd;  /* -1: off */
+	bool never;    /* leave them off */
+	unsigned done; /* periods */
+	__u64 period_began_ns, measured_ns;
+	struct monitor_runs {
+		__u64 runs, events; /* of all programs together; events: of those that count */
+		__u64 run_ns, event_ns;
+	} runs;
 	struct monitor_program programs[MONITOR_PROGRAMS];
+	double events_per_s, ns_per_event, core_share; /* of the last measured period */
+};
+
+/* The tables of the eBPF programs. */
+struct monitor_maps {
+	struct monitor_map list[MONITOR_MAPS];
+	size_t count;
+	__u64 looked_s; /* CLOCK_BOOTTIME; 0: never */
 };
 
 /* Disk time by job, monitor_jobdisks.c. */
@@ -75,6 +88,7 @@ struct monitor {
 	__u64 looks, looks_sum;
 	struct monitor_drop drops[MONITOR_DROPS];
 	struct monitor_cost cost;
+	struct monitor_maps maps;
 	struct hooks hooks;
 	struct monitor_degraded degraded[MONITOR_DEGRADED_MAX];
 	size_t ndegraded;
@@ -123,6 +137,9 @@ void monitor_cost_start(struct monitor_cost *cost, bool never);
 void monitor_cost_read(struct monitor_cost *cost, struct iocom_bpf *skel,
 		       struct monitor_sample *sample, __u64 *misses);
 void monitor_cost_stop(struct monitor_cost *cost);
+
+/* Looks at all tables, if it is time to; before they are emptied. */
+void monitor_maps_read(struct monitor_maps *maps, struct iocom_bpf *skel, __u64 now_s);
 
 /* Finds the id and the depth below its mount of a cgroup2 directory. */
 int monitor_scope_find(const char *path, __u64 *id, __u32 *level, struct iocom_err *err);

@@ -240,13 +240,19 @@ static char *page_of(struct metrics_jobs *jobs, const struct iocom_load *total)
 	};
 	static const struct monitor_drop drops[] = {{"ledger", "help", 5}, {"late", "help", 0}};
 	static const struct monitor_program programs[] = {{"bio_queue", 1000, 80000}};
+	static const struct monitor_map maps[] = {{"ledger", 8, 3, 4096},
+						  {"threads", 0, MONITOR_ENTRIES_UNKNOWN, 0}};
 	struct monitor_sample sample = {.time_ns = 1700000000500000000ull,
 					.disks = disks,
 					.ndisks = 3,
 					.drops = drops,
 					.ndrops = 2,
 					.programs = programs,
-					.nprograms = 1};
+					.nprograms = 1,
+					.measured_ns = 500000000,
+					.maps = maps,
+					.nmaps = 2,
+					.classifier = {400, 100, false, false}};
 	struct metrics_page *page = metrics_page_new(&sample, jobs);
 	size_t length;
 	char *text;
@@ -297,6 +303,13 @@ static void test_page(void **state)
 	IS("iocom_drops_total{node=\"n1\",cause=\"ledger\"}", 5);
 	IS("iocom_agent_events_total{node=\"n1\",event=\"jobs_started\"}", 3);
 	IS("iocom_program_runs_total{node=\"n1\",program=\"bio_queue\"}", 1000);
+	IS("iocom_program_run_seconds_total{node=\"n1\",program=\"bio_queue\"}", 80e-6);
+	IS("iocom_programs_measured_seconds_total{node=\"n1\"}", 0.5);
+	IS("iocom_map_entries{node=\"n1\",map=\"ledger\"}", 3);
+	IS("iocom_map_entries_max{node=\"n1\",map=\"ledger\"}", 8);
+	IS("iocom_map_memory_bytes{node=\"n1\",map=\"ledger\"}", 4096);
+	IS("iocom_classifier_confidence_ratio{node=\"n1\"}", 0.75);
+	assert_null(strstr(text, "map=\"threads\""));
 	IS("iocom_jobs_named_max{node=\"n1\"}", 2);
 	/* Named and other together are the node. */
 	assert_true(exposition_sum(text, "iocom_job_explicit_read_bytes_total") == 150);

@@ -439,6 +439,8 @@ static void test_rest_of_document(void **state)
 				  .stacked_bytes = 42};
 	struct monitor_drop drops[] = {{"ledger", "it is lost", 3}, {"jobs", "x", 0}};
 	struct monitor_program programs[] = {{"on_bio", 4, 400}, {"off", 0, 0}};
+	struct monitor_map maps[] = {{"ledger", 8, 3, 4096},
+				     {"threads", 0, MONITOR_ENTRIES_UNKNOWN, 0}};
 	struct monitor_sample sample = {
 		.time_ns = 100 * SECOND,
 		.elapsed_ns = 2 * SECOND,
@@ -450,6 +452,10 @@ static void test_rest_of_document(void **state)
 		.programs = programs,
 		.nprograms = 2,
 		.measured_ns = 1500000,
+		.events = {.per_s = 20, .ns_each = 50.5, .core_share = 0.000001},
+		.maps = maps,
+		.nmaps = 2,
+		.classifier = {.task_bytes = 400, .inferred_bytes = 100, .no_direct_faults = true},
 		.sweep_ns = 1500000,
 	};
 	struct sample_json_options options = {
@@ -469,6 +475,23 @@ static void test_rest_of_document(void **state)
 							    "writeback_bytes")),
 			 INT64_MAX);
 	assert_true(number(json_object_get(doc, "cost"), "measured_ms") == 1.5);
+	assert_true(number(json_object_get(doc, "cost"), "events_per_s") == 20);
+	assert_true(number(json_object_get(doc, "cost"), "ns_per_event") == 50.5);
+	assert_true(number(json_object_get(doc, "cost"), "program_core_share") == 1e-6);
+	p = json_object_get(json_object_get(doc, "cost"), "maps");
+	assert_string_equal(string(json_array_get(p, 0), "name"), "ledger");
+	assert_true(number(json_array_get(p, 0), "entries") == 3);
+	assert_true(number(json_array_get(p, 0), "entries_max") == 8);
+	assert_true(number(json_array_get(p, 0), "memory_bytes") == 4096);
+	assert_true(json_is_null(json_object_get(json_array_get(p, 1), "entries")));
+	assert_true(json_is_null(json_object_get(json_array_get(p, 1), "entries_max")));
+	assert_true(json_is_null(json_object_get(json_array_get(p, 1), "memory_bytes")));
+	p = json_object_get(json_object_get(doc, "cost"), "classifier");
+	assert_true(number(p, "task_bytes") == 400 && number(p, "inferred_bytes") == 100);
+	assert_true(number(p, "confidence") == 0.75);
+	p = json_object_get(p, "missing");
+	assert_int_equal(json_array_size(p), 1);
+	assert_string_equal(json_string_value(json_array_get(p, 0)), "direct_faults");
 	p = json_object_get(json_object_get(doc, "cost"), "programs");
 	assert_true(number(json_array_get(p, 0), "ns_per_run") == 100);
 	assert_true(json_is_null(json_object_get(json_array_get(p, 1), "ns_per_run")));

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * How full the tables of the eBPF programs are and what they take.  The kernel
+ * keeps no count of a hash's entries that user space can read: they are counted,
+ * and so rarely.  Of task and socket storage even that is not possible.
+ */
+#include "monitor_internal.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_EVERY_S 30
+#define BATCH	     256
+#define EIGHT(n)     (((size_t)(n) + 7) & ~(size_t)7)
+
+/* From /proc/self/fdinfo; 0 when it does not say. */
+static __u64 memory_of(int fd)
+{
+	char path[64], line[128];
+	unsigned long long bytes = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "memlock: %llu", &bytes) == 1)
+			break;
+	fclose(f);
+	return bytes;
+}
+
+/* What one entry's value takes in user space. */
+static size_t value_size(const struct bpf_map *map)
+{
+	if (bpf_map__type(map) != BPF_MAP_TYPE_PERCPU_HASH)
+		return EIGHT(bpf_map__value_size(map));
+	return EIGHT(bpf_map__value_size(map)) * (size_t)libbpf_num_possible_cpus();
+}
+
+static bool countable(const struct bpf_map *map)
+{
+	enum bpf_map_type type = bpf_map__type(map);
+
+	return type == BPF_MAP_TYPE_HASH || type == BPF_MAP_TYPE_LRU_HASH ||
+	       type == BPF_MAP_TYPE_PERCPU_HASH;
+}
+
+static __u64 count_entries(const struct bpf_map *map)
+{
+	DECLARE_LIBBPF_OPTS(bpf_map_batch_opts, opts);
+	/* The kernel's place in the table: as large as a key, at least 4 bytes. */
+	void *place = calloc(1, EIGHT(bpf_map__key_size(map)));
+	void *keys = calloc(BATCH, EIGHT(bpf_map__key_size(map)));
+	void *values = calloc(BATCH, value_size(map));
+	__u64 entries = place && keys && values ? 0 : MONITOR_ENTRIES_UNKNOWN;
+	bool first = true;
+	int rc = 0;
+
+	while (entries != MONITOR_ENTRIES_UNKNOWN && !rc) {
+		__u32 count = BATCH;
+
+		rc = bpf_map_lookup_batch(bpf_map__fd(map), first ? NULL : place, place, keys,
+					  values, &count, &opts);
+		first = false;
+		if (!rc || errno == ENOENT)
+			entries += count;
+		else /* no batches on this kernel, or a bucket too long for one */
+			entries = MONITOR_ENTRIES_UNKNOWN;
+	}
+	free(place);
+	free(keys);
+	free(values);
+	return entries;
+}
+
+void monitor_maps_read(struct monitor_maps *maps, struct iocom_bpf *skel, __u64 now_s)
+{
+	struct bpf_object_skeleton *skeleton = skel->skeleton;
+
+	if (maps->looked_s && now_s < maps->looked_s + LOOK_EVERY_S)
+		return;
+	maps->looked_s = now_s;
+	maps->count = 0;
+	for (int i = 0; i < skeleton->map_cnt && maps->count < MONITOR_MAPS; i++) {
+		const struct bpf_map *map = *skeleton->maps[i].map;
+		struct monitor_map *out = &maps->list[maps->count];
+
+		if (bpf_map__is_internal(map) || bpf_map__fd(map) < 0)
+			continue;
+		snprintf(out->name, sizeof(out->name), "%s", bpf_map__name(map));
+		out->entries_max = countable(map) ? bpf_map__max_entries(map) : 0;
+		out->entries = countable(map) ? count_entries(map) : MONITOR_ENTRIES_UNKNOWN;
+		out->memory_bytes = memory_of(bpf_map__fd(map));
+		maps->count++;
+	}
+}
