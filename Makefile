@@ -48,8 +48,8 @@ ARCHIVES := $(BUILD)/libagent.a $(BUILD)/libshim.a $(BUILD)/libcli.a $(BUILD)/li
             $(BUILD)/librules.a $(BUILD)/libuser.a
 
 LIBS_user  := -lmsgpackc -lbpf -lelf -lz -ljansson -lmunge -lmbedcrypto -linih -lm
-LIBS_cli   := $(LIBS_user) -lsqlite3 -lncursesw -ltinfo
-LIBS_agent := $(LIBS_user) -lsqlite3 -lnng -lmicrohttpd -lpthread
+LIBS_cli   := $(LIBS_user) -lcsv -lsqlite3 -lncursesw -ltinfo
+LIBS_agent := $(LIBS_user) -lcsv -lsqlite3 -lnng -lmicrohttpd -lpthread
 LIBS_shim  := -lmsgpackc
 LIBS_sim   := -lgsl -lgslcblas -lz -lcsv -lmbedcrypto -ljansson -lpthread -lm
 

@@ -17,18 +17,23 @@
 
 #include "commands.h"
 #include "json_msgpack.h"
+#include "record_csv.h"
 #include "record_file.h"
 #include "record_stream.h"
 #include "recording.h"
 
-#define DEFAULT_OUT "recording.jsonl.gz"
-#define TICK_S	    0.5 /* of the progress line */
-#define FLUSH_S	    5.0 /* lines wait at most so long for the file */
-#define FAREWELL_S  5.0 /* the agent has so long to send its end line */
+#define DELAY_LEAST_S 0.1 /* as iocom top has it */
+#define DELAY_MOST_S  3600.0
+#define DEFAULT_OUT   "recording.jsonl.gz"
+#define TICK_S	      0.5 /* of the progress line */
+#define FLUSH_S	      5.0 /* lines wait at most so long for the file */
+#define FAREWELL_S    5.0 /* the agent has so long to send its end line */
 
 static const char help[] =
 	"usage: iocom record [--out FILE] [--seconds N] [--force] [--run-dir DIR]\n"
 	"       iocom record --merge OUT [--force] FILE...\n"
+	"       iocom record --csv KIND [--out FILE] [--delay SECONDS] [--seconds N] [--force]\n"
+	"                    [--direct] [--run-dir DIR]\n"
 	"Records what this machine's agent hears of all nodes, each decision it takes with\n"
 	"all that it looked at, the jobs submitted here and what they did, until Ctrl-C.\n"
 	"`iocom replay FILE` then asks what another policy would have done, `iocom replay\n"
@@ -41,6 +46,11 @@ static const char help[] =
 	"  --force         replace FILE or OUT\n"
 	"  --merge OUT     one recording of the recordings FILE..., each of another node\n"
 	"  --run-dir DIR   the agent's directory\n\n"
+	"With --csv instead: what `iocom top` shows, an interval after the other, as one table\n"
+	"of KIND: " CSV_KINDS ".\n\n"
+	"  --out FILE      where to, as above [iocom-KIND.csv]\n"
+	"  --delay SECONDS length of an interval, 0.1 to 3600 [1]\n"
+	"  --direct        do not ask an agent (root)\n\n"
 	"The file appears under its name when recording ends, also by a signal.\n"
 	"exit: 0 recorded to the end, 1 failed or cut off (what there is, is kept), 2 usage\n";
 
@@ -48,6 +58,9 @@ struct options {
 	const char *out, *merge, *run_dir;
 	double seconds; /* 0: until told */
 	bool force;
+	const struct csv_kind *csv; /* a table instead */
+	double delay_s;
+	bool direct;
 };
 
 struct record {
@@ -332,6 +345,17 @@ static int take(struct options *o, int c, const char *value)
 	case 'f':
 		o->force = true;
 		return 0;
+	case 'c':
+		o->csv = csv_kind_find(value);
+		return o->csv ? 0 : usage("--csv takes " CSV_KINDS) + 1;
+	case 'd':
+		if (take_seconds(value, &o->delay_s) && o->delay_s >= DELAY_LEAST_S &&
+		    o->delay_s <= DELAY_MOST_S)
+			return 0;
+		return usage("--delay takes seconds from 0.1 to 3600") + 1;
+	case 'D':
+		o->direct = true;
+		return 0;
 	case 's':
 		if (take_seconds(value, &o->seconds))
 			return 0;
@@ -361,6 +385,22 @@ static void catch_signals(void)
 	sigaction(SIGPIPE, &action, NULL);
 }
 
+static int table(const struct options *o)
+{
+	struct record_csv_options csv = {
+		.kind = o->csv,
+		.out = o->out,
+		.force = o->force,
+		.seconds = o->seconds,
+		.source = {.run_dir = o->run_dir,
+			   .direct = o->direct,
+			   .interval_s = o->delay_s > 0 ? o->delay_s : 1},
+		.stopped = &stopped,
+	};
+
+	return record_csv(&csv);
+}
+
 int cmd_record(int argc, char **argv)
 {
 	static const struct option list[] = {
@@ -369,27 +409,34 @@ int cmd_record(int argc, char **argv)
 		{"force", no_argument, NULL, 'f'},
 		{"merge", required_argument, NULL, 'm'},
 		{"run-dir", required_argument, NULL, 'r'},
+		{"csv", required_argument, NULL, 'c'},
+		{"delay", required_argument, NULL, 'd'},
+		{"direct", no_argument, NULL, 'D'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
 	struct options o = {0};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "h", list, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "d:h", list, NULL)) != -1) {
 		int rc = take(&o, c, optarg);
 
 		if (rc)
 			return rc - 1;
 	}
-	if (o.merge && (o.out || o.seconds > 0 || o.run_dir))
+	if (!o.csv && (o.delay_s > 0 || o.direct))
+		return usage("--delay and --direct go with --csv only");
+	if (o.merge && (o.out || o.seconds > 0 || o.run_dir || o.csv))
 		return usage("--merge goes with --force only");
 	if (o.merge)
 		return optind < argc ? merge(&o, argv + optind, argc - optind)
 				     : usage("which recordings are to be merged?");
 	if (optind < argc)
 		return usage("an argument too many; --out names the file");
+	catch_signals();
+	if (o.csv)
+		return table(&o);
 	if (!o.out)
 		o.out = DEFAULT_OUT;
-	catch_signals();
 	return record(&o);
 }

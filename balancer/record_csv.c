@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * `iocom record --csv KIND`.  The rows of an interval reach the file together, at
+ * its end: a file that is cut off holds whole intervals' whole rows.
+ */
+#include "record_csv.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "record_file.h"
+
+#define LOOK_MS 500 /* how soon a signal is heeded that came between two calls */
+
+struct table {
+	const struct record_csv_options *options;
+	struct record_file *file;
+	struct top_source *source;
+	struct csv_text text;
+	double start_s;
+	unsigned long intervals;
+};
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static bool time_to_stop(const struct table *t)
+{
+	const struct record_csv_options *o = t->options;
+
+	return *o->stopped || (o->seconds > 0 && now_s() - t->start_s >= o->seconds);
+}
+
+static int write_text(struct table *t, struct iocom_err *err)
+{
+	int rc = record_file_add(t->file, t->text.data, t->text.used, err);
+
+	t->text.used = 0;
+	return rc ? rc : record_file_flush(t->file, err);
+}
+
+static int write_header(struct table *t, struct iocom_err *err)
+{
+	if (csv_header(t->options->kind, &t->text))
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	return write_text(t, err);
+}
+
+static int write_interval(struct table *t, const json_t *document, struct iocom_err *err)
+{
+	if (csv_rows(t->options->kind, document, &t->text))
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	t->intervals++;
+	return t->text.used ? write_text(t, err) : 0;
+}
+
+/* Waits for the source, not for long.  True: it has something to say. */
+static bool ready(const struct table *t)
+{
+	struct pollfd p = {.fd = top_source_fd(t->source), .events = POLLIN};
+	int due = top_source_due_ms(t->source), n;
+
+	n = poll(&p, 1, due >= 0 && due < LOOK_MS ? due : LOOK_MS);
+	return p.fd < 0 ? top_source_due_ms(t->source) == 0 : n > 0;
+}
+
+static int take_intervals(struct table *t, struct iocom_err *err)
+{
+	int rc = 0;
+
+	while (!rc && !time_to_stop(t)) {
+		json_t *document = NULL;
+
+		if (!ready(t))
+			continue;
+		rc = top_source_next(t->source, &document, err);
+		if (!rc)
+			rc = write_interval(t, document, err);
+		else if (rc == TOP_SOURCE_E_AGAIN)
+			rc = 0;
+		json_decref(document);
+	}
+	return rc;
+}
+
+static int fail(const char *text, const char *more)
+{
+	fprintf(stderr, "iocom record: %s%s\n", text, more);
+	return 1;
+}
+
+/* The file gets its name also after a failure: what came before is worth it. */
+static int keep(struct table *t, int rc, const struct iocom_err *err)
+{
+	struct iocom_err why = {0};
+	int kept;
+
+	if (rc && !t->intervals) {
+		record_file_drop(t->file);
+		return fail(err->text, "");
+	}
+	kept = record_file_keep(t->file, &why);
+	if (rc)
+		return fail(err->text, "; what came before is kept");
+	return kept ? fail(why.text, "") : 0;
+}
+
+int record_csv(const struct record_csv_options *o)
+{
+	struct table t = {.options = o};
+	struct iocom_err err = {0};
+	char name[64];
+	int rc;
+
+	snprintf(name, sizeof(name), "iocom-%s.csv", csv_kind_name(o->kind));
+	rc = record_file_open(o->out ? o->out : name, o->force, &t.file, &err);
+	if (rc)
+		return fail(err.text, "");
+	rc = top_source_open(&t.source, &o->source, &err);
+	t.start_s = now_s();
+	if (!rc)
+		rc = write_header(&t, &err);
+	if (!rc)
+		rc = take_intervals(&t, &err);
+	top_source_free(t.source);
+	rc = keep(&t, rc, &err);
+	free(t.text.data);
+	return rc;
+}
