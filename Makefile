@@ -200,6 +200,8 @@ install: all ## install programs, man pages, systemd unit, sample configuration 
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/man/man,1 5 8)
 	for m in $(MANPAGES); do \
 		install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/ || exit 1; done
+	install -d $(DESTDIR)$(PREFIX)/share/iocom
+	install -m 644 agent/grafana-dashboard.json $(DESTDIR)$(PREFIX)/share/iocom/
 	install -d $(DESTDIR)/etc/iocom $(DESTDIR)/etc/systemd/system
 	[ -e $(DESTDIR)/etc/iocom/iocom.conf ] || \
 		install -m 644 agent/iocom.conf $(DESTDIR)/etc/iocom/iocom.conf
@@ -209,7 +211,8 @@ install: all ## install programs, man pages, systemd unit, sample configuration 
 uninstall: ## remove what install put there; configuration and state stay
 	rm -f $(DESTDIR)$(PREFIX)/sbin/iocomd $(DESTDIR)$(PREFIX)/bin/iocom \
 		$(DESTDIR)$(PREFIX)/bin/iocom-sim $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-shim \
-		$(DESTDIR)/etc/systemd/system/iocomd.service
+		$(DESTDIR)/etc/systemd/system/iocomd.service \
+		$(DESTDIR)$(PREFIX)/share/iocom/grafana-dashboard.json
 	for m in $(MANPAGES); do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/}; done
 
 ##@ Try it
