@@ -61,6 +61,17 @@ settle() {
 	until_true 20 eval "awk -v a=\"\$(value 'iocom_reading_time_seconds{node=\"m1\"}')\" -v b=$was 'BEGIN { exit !(a > b + 0.9) }'"
 }
 
+# A storm of tasks elsewhere on the machine makes the agent's documents too long for a while.
+record() { # OPTION...
+	local try
+	for try in 1 2 3 4 5; do
+		IOCOM_RUN_DIR=$dir/run "$build/iocom" record --force --delay 0.5 --seconds 2 "$@" 2>"$dir/err" && return
+		sleep "$try"
+	done
+	cat "$dir/err" >&2
+	return 1
+}
+
 # --- bad settings
 tap_like "no such address form" "$(iocomd --metrics-listen localhost:$port 2>&1)" 'expected a numeric address.*localhost'
 (iocomd --metrics-listen localhost:$port) >/dev/null 2>&1
@@ -105,8 +116,7 @@ else
 fi
 
 # --- the same by CSV
-IOCOM_RUN_DIR=$dir/run "$build/iocom" record --csv jobs --delay 0.5 --seconds 2 --out "$dir/jobs.csv"
-tap_is "record --csv from the agent: 0" "$?" 0
+tap_true "record --csv from the agent" record --csv jobs --out "$dir/jobs.csv"
 tap_is "the same bytes" "$(python3 -c '
 import csv, sys
 rows = [r for r in csv.DictReader(open(sys.argv[1]), strict=True) if r["job"] == sys.argv[2]]
@@ -190,7 +200,7 @@ tap_true "and counted" until_true 20 eval \
 	"[ \"\$(value 'iocom_metrics_requests_total{node=\"m1\",outcome=\"cut\"}')\" -ge 16 ]"
 
 # --- what it costs, by CSV
-IOCOM_RUN_DIR=$dir/run "$build/iocom" record --csv node --delay 0.5 --seconds 2 --out "$dir/node.csv"
+tap_true "and again" record --csv node --out "$dir/node.csv"
 tap_is "what counting costs is in the table of the node" "$(python3 -c '
 import csv, sys
 r = list(csv.DictReader(open(sys.argv[1]), strict=True))[-1]
