@@ -297,16 +297,6 @@ static int resolve(const char *address, uint16_t port, struct addrinfo **out)
 	return getaddrinfo(plain, number, &hints, out) ? -EINVAL : 0;
 }
 
-int metrics_http_check(const char *address)
-{
-	struct addrinfo *found;
-	int rc = resolve(address, 0, &found);
-
-	if (!rc)
-		freeaddrinfo(found);
-	return rc;
-}
-
 static int bind_to(struct metrics_http *h, const struct addrinfo *to)
 {
 	struct sockaddr_storage own = {0};

@@ -33,7 +33,5 @@ uint16_t metrics_http_port(const struct metrics_http *http);
  * Without memory PAGE is freed and the one before stays: -ENOMEM. */
 int metrics_http_show(struct metrics_http *http, struct metrics_page *page);
 void metrics_http_served(struct metrics_http *http, struct metrics_served *out);
-/* 0 when ADDRESS is one that metrics_http_new takes, else -EINVAL. */
-int metrics_http_check(const char *address);
 
 #endif

@@ -40,8 +40,9 @@ struct metrics_page *metrics_page_new(const struct monitor_sample *sample,
 	s->disks = copy(sample->disks, sample->ndisks, sizeof(*s->disks));
 	s->drops = copy(sample->drops, sample->ndrops, sizeof(*s->drops));
 	s->programs = copy(sample->programs, sample->nprograms, sizeof(*s->programs));
+	s->degraded = copy(sample->degraded, sample->ndegraded, sizeof(*s->degraded));
 	s->maps = copy(sample->maps, sample->nmaps, sizeof(*s->maps));
-	if (!page->rows || !s->disks || !s->drops || !s->programs || !s->maps) {
+	if (!page->rows || !s->disks || !s->drops || !s->programs || !s->maps || !s->degraded) {
 		metrics_page_free(page);
 		return NULL;
 	}
@@ -58,6 +59,7 @@ void metrics_page_free(struct metrics_page *page)
 	free((void *)page->sample.drops);
 	free((void *)page->sample.programs);
 	free((void *)page->sample.maps);
+	free((void *)page->sample.degraded);
 	free(page);
 }
 
@@ -66,16 +68,25 @@ void metrics_page_free(struct metrics_page *page)
 struct load_metric {
 	const char *node, *job; /* names */
 	const char *help;
+	const char *column; /* as the document and the degraded ones name it */
 	size_t offset;
 	bool ns;
 };
 
 #define LOAD(field, name, help)                                                                    \
-	{"iocom_node_" name "_total", "iocom_job_" name "_total", help,                            \
-	 offsetof(struct iocom_load, field), false},
+	{"iocom_node_" name "_total",                                                              \
+	 "iocom_job_" name "_total",                                                               \
+	 help,                                                                                     \
+	 #field,                                                                                   \
+	 offsetof(struct iocom_load, field),                                                       \
+	 false},
 #define LOAD_NS(field, name, help)                                                                 \
-	{"iocom_node_" name "_total", "iocom_job_" name "_total", help,                            \
-	 offsetof(struct iocom_load, field), true},
+	{"iocom_node_" name "_total",                                                              \
+	 "iocom_job_" name "_total",                                                               \
+	 help,                                                                                     \
+	 #field,                                                                                   \
+	 offsetof(struct iocom_load, field),                                                       \
+	 true},
 static const struct load_metric loads[] = {
 	LOAD(explicit_read_bytes, "explicit_read_bytes", "Bytes of disks read by calls.") LOAD(
 		explicit_write_bytes, "explicit_write_bytes",
@@ -108,6 +119,17 @@ static const struct load_metric loads[] = {
 										"cpu_seconds",
 										"CPU time.")};
 #define NLOADS (sizeof(loads) / sizeof(loads[0]))
+
+/* This kernel does not tell M: no series at all, rather than zeros. */
+static bool unknown(const struct metrics_page *page, const struct load_metric *m)
+{
+	const struct monitor_sample *s = &page->sample;
+
+	for (size_t i = 0; i < s->ndegraded; i++)
+		if (s->degraded[i].unknown && !strcmp(s->degraded[i].column, m->column))
+			return true;
+	return false;
+}
 
 static void put_load(struct metrics_text *t, const struct load_metric *m, const char *name,
 		     const struct metrics_labels *labels, const struct iocom_load *load)
@@ -171,6 +193,8 @@ static int put_jobs(struct metrics_text *t, const struct metrics_page *page,
 		labels[i] = with(node, "job_name", page->rows[i].name);
 	labels[n] = with(node, "job_name", page->jobs.other.name);
 	for (size_t k = 0; k < NLOADS; k++) {
+		if (unknown(page, &loads[k]))
+			continue;
 		metrics_family(t, loads[k].job, "counter", loads[k].help);
 		for (size_t i = 0; i < n; i++)
 			put_load(t, &loads[k], loads[k].job, &labels[i], &page->rows[i].load);
@@ -281,6 +305,8 @@ static void put_node(struct metrics_text *t, const struct metrics_page *page,
 	}
 	put_vector(t, page, node);
 	for (size_t k = 0; k < NLOADS; k++) {
+		if (unknown(page, &loads[k]))
+			continue;
 		metrics_family(t, loads[k].node, "counter", loads[k].help);
 		put_load(t, &loads[k], loads[k].node, node, &page->total);
 	}
@@ -409,6 +435,24 @@ static void put_drops(struct metrics_text *t, const struct metrics_page *page,
 	metrics_integer(t, "iocom_agent_events_total", &labels, page->log_lines_suppressed);
 }
 
+static void put_degraded(struct metrics_text *t, const struct metrics_page *page,
+			 const struct metrics_labels *node)
+{
+	const struct monitor_sample *s = &page->sample;
+
+	if (!s->ndegraded)
+		return;
+	metrics_family(t, "iocom_column_degraded", "gauge",
+		       "1: this kernel does not tell the column, and its metrics are left out; "
+		       "0: it is less exact.  Without what hook, see iocom-doctor(1).");
+	for (size_t i = 0; i < s->ndegraded; i++) {
+		struct metrics_labels labels = with(node, "column", s->degraded[i].column);
+
+		metrics_label(&labels, "hook", s->degraded[i].hook);
+		metrics_integer(t, "iocom_column_degraded", &labels, s->degraded[i].unknown);
+	}
+}
+
 static void put_served(struct metrics_text *t, const struct metrics_page *page,
 		       const struct metrics_labels *node)
 {
@@ -514,6 +558,7 @@ int metrics_page_render(const struct metrics_page *page, char **text, size_t *le
 	if (!rc)
 		rc = put_jobs(&t, page, &node);
 	put_drops(&t, page, &node);
+	put_degraded(&t, page, &node);
 	put_served(&t, page, &node);
 	put_cost(&t, page, &node);
 	put_maps(&t, page, &node);

@@ -4,12 +4,12 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "metrics_http.h"
 #include "view_decide.h"
 
 #define BASE_PORT_MAX 65533 /* base, +1 control, +2 job streams */
@@ -129,6 +129,21 @@ static int set_peers(void *target, const char *value, struct iocom_err *err)
 	return rc;
 }
 
+/* Nothing that a name server would have to know. */
+static bool numeric(const char *address)
+{
+	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST}, *found;
+	char plain[IOCOM_ADDRESS_MAX];
+	size_t n = strlen(address);
+	bool brackets = n > 2 && address[0] == '[' && address[n - 1] == ']';
+
+	snprintf(plain, sizeof(plain), "%.*s", (int)(n - 2 * brackets), address + brackets);
+	if (getaddrinfo(plain, NULL, &hints, &found))
+		return false;
+	freeaddrinfo(found);
+	return true;
+}
+
 static int set_metrics(void *target, const char *value, struct iocom_err *err)
 {
 	struct settings *s = target;
@@ -138,7 +153,7 @@ static int set_metrics(void *target, const char *value, struct iocom_err *err)
 	if (!*value)
 		return 0;
 	rc = parse_peer(value, &s->metrics, err);
-	if (!rc && metrics_http_check(s->metrics.address))
+	if (!rc && !numeric(s->metrics.address))
 		rc = iocom_err_set(err, -EINVAL,
 				   "expected a numeric address with or without a port, as "
 				   "127.0.0.1:7703 or [::1]:7703, not '%.80s'",

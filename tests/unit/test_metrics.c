@@ -317,6 +317,35 @@ static void test_page(void **state)
 	metrics_jobs_free(jobs);
 }
 
+/* What the kernel does not tell is not shown as 0. */
+static void test_page_degraded(void **state)
+{
+	static const struct monitor_degraded degraded[] = {
+		{"sent_bytes", "sock_send_length", "why", true},
+		{"implicit_bytes", "mm_filemap_fault", "why", false}};
+	struct metrics_jobs *jobs = metrics_jobs_new(1);
+	struct monitor_sample sample = {.degraded = degraded, .ndegraded = 2};
+	struct metrics_page *page = metrics_page_new(&sample, jobs);
+	char why[EXPOSITION_WHY], *text;
+	size_t length;
+
+	(void)state;
+	assert_non_null(page);
+	assert_int_equal(metrics_page_render(page, &text, &length), 0);
+	if (exposition_check(text, why) < 50)
+		fail_msg("%s", why);
+	IS("iocom_column_degraded{node=\"\",column=\"sent_bytes\",hook=\"sock_send_length\"}", 1);
+	IS("iocom_column_degraded{node=\"\",column=\"implicit_bytes\",hook=\"mm_filemap_fault\"}",
+	   0);
+	assert_null(strstr(text, "_sent_bytes_total"));
+	IS("iocom_node_implicit_bytes_total{node=\"\"}", 0);
+	IS("iocom_node_received_bytes_total{node=\"\"}", 0);
+	IS("iocom_job_received_bytes_total{node=\"\",job_name=\"other\"}", 0);
+	metrics_page_free(page);
+	metrics_jobs_free(jobs);
+	free(text);
+}
+
 /* Each counter of a load has its series: one that is added must not be forgotten here. */
 static void test_page_has_every_counter(void **state)
 {
@@ -378,6 +407,7 @@ int main(void)
 		cmocka_unit_test(test_labels),
 		cmocka_unit_test(test_reader_refuses),
 		cmocka_unit_test(test_page),
+		cmocka_unit_test(test_page_degraded),
 		cmocka_unit_test(test_page_has_every_counter),
 		cmocka_unit_test(test_promtool),
 	};
