@@ -235,7 +235,7 @@ static void test_slow_reader(void **state)
 	struct timespec pause = {.tv_nsec = 100000000};
 	int fd = dial(f), small = 4096;
 
-	show(f, 1, 20000); /* some 10 MB: more than sockets hold */
+	show(f, 1, 8000); /* some 5 MB: more than sockets hold */
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 	assert_int_equal(write(fd, GET, strlen(GET)), strlen(GET));
 	for (int i = 0; i < 200 && served(f).answered < 1; i++)
@@ -276,7 +276,7 @@ static void test_end_with_clients(void **state)
 	struct fixture *f = *state;
 	int idle = dial(f), busy = dial(f);
 
-	show(f, 1, 20000);
+	show(f, 1, 8000);
 	assert_int_equal(write(busy, GET, strlen(GET)), strlen(GET));
 	for (int i = 0; i < 200 && served(f).answered < 1; i++)
 		usleep(50000);
