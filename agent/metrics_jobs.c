@@ -23,6 +23,7 @@ struct metrics_jobs {
 	size_t nhidden;
 	uint64_t now_ns, other_cgroups, replaced;
 	struct metrics_job other;
+	bool full; /* in this reading nobody leaves any more */
 };
 
 struct metrics_jobs *metrics_jobs_new(size_t max)
@@ -99,14 +100,16 @@ static bool make_place(struct metrics_jobs *jobs, const struct entry *newcomer)
 
 	if (jobs->nshown < jobs->max)
 		return true;
-	if (!jobs->max)
+	if (!jobs->max || jobs->full)
 		return false;
 	for (size_t i = 1; i < jobs->nshown; i++)
 		if (jobs->shown[i]->active_ns < jobs->shown[idle]->active_ns)
 			idle = i;
 	leaves = jobs->shown[idle];
-	if (jobs->now_ns - leaves->active_ns < METRICS_JOBS_IDLE_NS)
+	if (jobs->now_ns - leaves->active_ns < METRICS_JOBS_IDLE_NS) {
+		jobs->full = true;
 		return false;
+	}
 	if (jobs->nhidden - (newcomer != NULL) >= METRICS_JOBS_KEPT * jobs->max)
 		forget_one(jobs, newcomer);
 	leaves->shown = false;
@@ -158,6 +161,7 @@ static struct entry *place(struct metrics_jobs *jobs, const char *name)
 void metrics_jobs_begin(struct metrics_jobs *jobs, uint64_t now_ns)
 {
 	jobs->now_ns = now_ns;
+	jobs->full = false;
 	jobs->other_cgroups = 0;
 	jobs->other.tasks = 0;
 	jobs->other.rss_bytes = 0;
