@@ -74,50 +74,39 @@ struct load_metric {
 };
 
 #define LOAD(field, name, help)                                                                    \
-	{"iocom_node_" name "_total",                                                              \
-	 "iocom_job_" name "_total",                                                               \
-	 help,                                                                                     \
-	 #field,                                                                                   \
-	 offsetof(struct iocom_load, field),                                                       \
-	 false},
+	{                                                                                          \
+		"iocom_node_" name "_total", "iocom_job_" name "_total", help, #field,             \
+			offsetof(struct iocom_load, field), false                                  \
+	}
 #define LOAD_NS(field, name, help)                                                                 \
-	{"iocom_node_" name "_total",                                                              \
-	 "iocom_job_" name "_total",                                                               \
-	 help,                                                                                     \
-	 #field,                                                                                   \
-	 offsetof(struct iocom_load, field),                                                       \
-	 true},
+	{                                                                                          \
+		"iocom_node_" name "_total", "iocom_job_" name "_total", help, #field,             \
+			offsetof(struct iocom_load, field), true                                   \
+	}
 static const struct load_metric loads[] = {
-	LOAD(explicit_read_bytes, "explicit_read_bytes", "Bytes of disks read by calls.") LOAD(
-		explicit_write_bytes, "explicit_write_bytes",
-		"Bytes of disks written by calls, late writeback included.")
-		LOAD(explicit_ops, "explicit_requests", "Block requests (bios) of calls.") LOAD(
-			implicit_bytes, "implicit_bytes",
-			"Bytes of disks read and written because of page faults.")
-			LOAD(implicit_ops, "implicit_requests",
-			     "Block requests (bios) of page faults.") LOAD(major_faults,
-									   "major_faults",
-									   "Page faults that "
-									   "waited for a disk.")
-				LOAD(minor_faults, "minor_faults",
-				     "Page faults that waited for no disk.") LOAD(sent_bytes,
-										  "sent_bytes",
-										  "Bytes sent by "
-										  "TCP to other "
-										  "nodes.")
-					LOAD(received_bytes, "received_bytes",
-					     "Bytes received by TCP from other nodes.")
-						LOAD(sent_messages, "sent_messages",
-						     "Successful calls that sent by TCP.")
-							LOAD(received_messages, "received_messages",
-							     "Successful calls that received by "
-							     "TCP.")
-								LOAD(local_bytes, "local_bytes",
-								     "Bytes by TCP that stayed on "
-								     "the node, both ends.")
-									LOAD_NS(cpu_ns,
-										"cpu_seconds",
-										"CPU time.")};
+	LOAD(explicit_read_bytes, "explicit_read_bytes", "Bytes of disks read by calls."),
+	LOAD(explicit_write_bytes, "explicit_write_bytes",
+	     "Bytes of disks written by calls, late writeback included."),
+	LOAD(explicit_ops, "explicit_requests", "Block requests (bios) of calls."),
+	LOAD(implicit_bytes, "implicit_bytes",
+	     "Bytes of disks read and written because of page faults."),
+	LOAD(implicit_ops, "implicit_requests", "Block requests (bios) of page faults."),
+	LOAD(major_faults, "major_faults", "Page faults that waited for a disk."),
+	LOAD(minor_faults, "minor_faults", "Page faults that waited for no disk."),
+	LOAD(sent_bytes, "sent_bytes", "Bytes sent by TCP to other nodes."),
+	LOAD(received_bytes, "received_bytes", "Bytes received by TCP from other nodes."),
+	LOAD(sent_messages, "sent_messages", "Successful calls that sent by TCP."),
+	LOAD(received_messages, "received_messages", "Successful calls that received by TCP."),
+	LOAD(local_bytes, "local_bytes", "Bytes by TCP that stayed on the node, both ends."),
+	LOAD(dirtied_bytes, "dirtied_bytes", "Bytes of pages made dirty, and of direct writes."),
+	LOAD(cancelled_bytes, "cancelled_bytes",
+	     "Dirty bytes thrown away before they were written."),
+	LOAD(netfs_read_bytes, "netfs_read_bytes", "Bytes read from network file systems."),
+	LOAD(netfs_write_bytes, "netfs_written_bytes", "Bytes written to network file systems."),
+	LOAD_NS(cpu_ns, "cpu_seconds", "CPU time."),
+	LOAD_NS(run_wait_ns, "run_wait_seconds", "Time ready to run while others had the CPU."),
+	LOAD_NS(io_wait_ns, "io_wait_seconds", "Time asleep until block I/O was done."),
+};
 #define NLOADS (sizeof(loads) / sizeof(loads[0]))
 
 /* This kernel does not tell M: no series at all, rather than zeros. */
@@ -128,7 +117,19 @@ static bool unknown(const struct metrics_page *page, const struct load_metric *m
 	for (size_t i = 0; i < s->ndegraded; i++)
 		if (s->degraded[i].unknown && !strcmp(s->degraded[i].column, m->column))
 			return true;
-	return false;
+	switch (m->offset) {
+	case offsetof(struct iocom_load, dirtied_bytes):
+	case offsetof(struct iocom_load, cancelled_bytes):
+	case offsetof(struct iocom_load, netfs_read_bytes):
+	case offsetof(struct iocom_load, netfs_write_bytes):
+		return s->no_task_io;
+	case offsetof(struct iocom_load, run_wait_ns):
+		return s->no_run_wait;
+	case offsetof(struct iocom_load, io_wait_ns):
+		return s->no_io_wait;
+	default:
+		return false;
+	}
 }
 
 static void put_load(struct metrics_text *t, const struct load_metric *m, const char *name,
@@ -344,23 +345,26 @@ struct disk_metric {
 };
 
 #define DISK(field, name, help)                                                                    \
-	{"iocom_disk_" name "_total", help, offsetof(struct iocom_disk, field), false},
+	{                                                                                          \
+		"iocom_disk_" name "_total", help, offsetof(struct iocom_disk, field), false       \
+	}
 static const struct disk_metric disks[] = {
-	DISK(requests, "requests", "Requests completed.")
-		DISK(read_bytes, "read_bytes", "Bytes read, as completed.")
-			DISK(write_bytes, "written_bytes", "Bytes written, as completed."){
-				"iocom_disk_service_seconds_total",
-				"Time spent serving; its rate is the utilisation, by requests the "
-				"mean service time.",
-				offsetof(struct iocom_disk, service_sum_ns), true},
-	DISK(task_bytes, "task_bytes", "Bytes that tasks are charged with.")
-		DISK(stacked_bytes, "stacked_bytes", "Bytes that a disk above sent here.")
-			DISK(unattributed_bytes, "unattributed_bytes",
-			     "Bytes whose owner is not known: metadata, journal and the like.")
-				DISK(foreign_bytes, "foreign_bytes",
-				     "Bytes of tasks outside this node's scope.")
-					DISK(kernel_bytes, "kernel_bytes",
-					     "Bytes by the kernel's own disk statistics.")};
+	DISK(requests, "requests", "Requests completed."),
+	DISK(read_bytes, "read_bytes", "Bytes read, as completed."),
+	DISK(write_bytes, "written_bytes", "Bytes written, as completed."),
+	{"iocom_disk_service_seconds_total",
+	 "Time spent serving; its rate is the utilisation, by requests the mean service time.",
+	 offsetof(struct iocom_disk, service_sum_ns), true},
+	{"iocom_disk_response_seconds_total",
+	 "Time of all requests from their start to their end, waits included.",
+	 offsetof(struct iocom_disk, response_sum_ns), true},
+	DISK(task_bytes, "task_bytes", "Bytes that tasks are charged with."),
+	DISK(stacked_bytes, "stacked_bytes", "Bytes that a disk above sent here."),
+	DISK(unattributed_bytes, "unattributed_bytes",
+	     "Bytes whose owner is not known: metadata, journal and the like."),
+	DISK(foreign_bytes, "foreign_bytes", "Bytes of tasks outside this node's scope."),
+	DISK(kernel_bytes, "kernel_bytes", "Bytes by the kernel's own disk statistics."),
+};
 
 /* A disk that came back under the name of another that is still listed: one of them. */
 static bool repeated(const struct monitor_sample *s, size_t i)

@@ -29,7 +29,9 @@ struct column {
 		SAME("implicit_bytes"), SAME("implicit_ops"), SAME("major_faults"),                \
 		SAME("minor_faults"), SAME("sent_bytes"), SAME("received_bytes"),                  \
 		SAME("sent_messages"), SAME("received_messages"), SAME("local_bytes"),             \
-		SAME("cpu_ms")
+		SAME("cpu_ms"), SAME("dirtied_bytes"), SAME("cancelled_bytes"),                    \
+		SAME("netfs_read_bytes"), SAME("netfs_write_bytes"), SAME("run_wait_ms"),          \
+		SAME("io_wait_ms")
 #define RATE(prefix, name)                                                                         \
 	{                                                                                          \
 		name "_per_s", prefix name "_per_s"                                                \
@@ -41,7 +43,10 @@ struct column {
 		RATE(prefix, "minor_faults"), RATE(prefix, "sent_bytes"),                          \
 		RATE(prefix, "received_bytes"), RATE(prefix, "sent_messages"),                     \
 		RATE(prefix, "received_messages"), RATE(prefix, "local_bytes"),                    \
-		RATE(prefix, "cpu_ms")
+		RATE(prefix, "cpu_ms"), RATE(prefix, "dirtied_bytes"),                             \
+		RATE(prefix, "cancelled_bytes"), RATE(prefix, "netfs_read_bytes"),                 \
+		RATE(prefix, "netfs_write_bytes"), RATE(prefix, "run_wait_ms"),                    \
+		RATE(prefix, "io_wait_ms")
 
 static const struct column node_columns[] = {
 	{"tasks", "totals.tasks"},
@@ -61,16 +66,40 @@ static const struct column node_columns[] = {
 	{"inferred_bytes", "cost.classifier.inferred_bytes"},
 	{"confidence", "cost.classifier.confidence"},
 	{NULL, NULL}};
-static const struct column disk_columns[] = {
-	{"disk", "name"},	SAME("requests"),	  SAME("read_bytes"),
-	SAME("write_bytes"),	SAME("service_sum_ns"),	  SAME("service_sum2_ms2"),
-	SAME("task_bytes"),	SAME("stacked_bytes"),	  SAME("unattributed_bytes"),
-	SAME("foreign_bytes"),	SAME("kernel_bytes"),	  SAME("residual_bytes"),
-	SAME("requests_per_s"), SAME("read_bytes_per_s"), SAME("write_bytes_per_s"),
-	SAME("utilisation"),	SAME("service_ms"),	  {NULL, NULL}};
-static const struct column job_columns[] = {SAME("job"),       SAME("cgroup_id"), SAME("tasks"),
-					    SAME("rss_bytes"), LOAD_COUNTS,	  LOAD_RATES(""),
-					    SAME("share"),     SAME("share_of"),  {NULL, NULL}};
+static const struct column disk_columns[] = {{"disk", "name"},
+					     SAME("requests"),
+					     SAME("read_bytes"),
+					     SAME("write_bytes"),
+					     SAME("service_sum_ns"),
+					     SAME("service_sum2_ms2"),
+					     SAME("task_bytes"),
+					     SAME("stacked_bytes"),
+					     SAME("unattributed_bytes"),
+					     SAME("foreign_bytes"),
+					     SAME("kernel_bytes"),
+					     SAME("residual_bytes"),
+					     SAME("requests_per_s"),
+					     SAME("read_bytes_per_s"),
+					     SAME("write_bytes_per_s"),
+					     SAME("utilisation"),
+					     SAME("service_ms"),
+					     SAME("response_sum_ns"),
+					     {NULL, NULL}};
+static const struct column job_columns[] = {SAME("job"),
+					    SAME("cgroup_id"),
+					    SAME("tasks"),
+					    SAME("rss_bytes"),
+					    LOAD_COUNTS,
+					    LOAD_RATES(""),
+					    SAME("share"),
+					    SAME("share_of"),
+					    SAME("com_ms_per_s"),
+					    SAME("disk_ms_per_s"),
+					    SAME("disk_low_ms_per_s"),
+					    SAME("disk_high_ms_per_s"),
+					    SAME("fault_ms_per_s"),
+					    SAME("disk_wait_ms_per_s"),
+					    {NULL, NULL}};
 static const struct column task_columns[] = {
 	SAME("pid"),	{"command", "comm"}, SAME("uid"), SAME("job"),
 	SAME("exited"), SAME("rss_bytes"),   LOAD_COUNTS, LOAD_RATES(""),
