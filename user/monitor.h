@@ -96,7 +96,7 @@ struct monitor_sample {
 	size_t ndegraded;
 	struct {
 		double per_s;	   /* events of all programs, but for those that read */
-		double ns_each;	   /* mean time an event took; 0 when there was none */
+		double ns_each;	   /* mean time an event took, when last there was one; else 0 */
 		double core_share; /* of one core, the reading programs included */
 	} events;		   /* of the last period with statistics on */
 	const struct monitor_map *maps;

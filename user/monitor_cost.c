@@ -81,8 +81,9 @@ static void judge(struct monitor_cost *cost, const struct monitor_runs *runs, __
 		return;
 	cost->measured_ns += ns;
 	cost->events_per_s = (double)events * 1e9 / (double)ns;
-	cost->ns_per_event =
-		events ? (double)(runs->event_ns - cost->runs.event_ns) / (double)events : 0;
+	if (events) /* a short quiet period tells nothing of how long one takes */
+		cost->ns_per_event =
+			(double)(runs->event_ns - cost->runs.event_ns) / (double)events;
 	cost->core_share = (double)(runs->run_ns - cost->runs.run_ns) / (double)ns;
 }
 
