@@ -8,7 +8,7 @@
  *   write: pages of a mounted device, REQ_META    metadata
  *   write: anonymous pages under writeback        swap_out
  *   write: file pages under writeback             their writers (ledger.bpf.h), else writeback
- *   any other kernel thread                       other
+ *   any other kernel thread, a limit's among them whom it serves (carried.bpf.h), else other
  *   a task outside the scope                      foreign
  *   else                                          the current task: implicit or explicit
  */
@@ -16,18 +16,7 @@
 #define IOCOM_BLOCK_BPF_H
 
 #define REQ_OP_MASK   0xff
-#define MAPPING_FLAGS 3UL
-#define MAPPING_ANON  1UL
-#define FRAME_WORDS   19 /* of struct pt_regs, r15 to sp */
 #define REQ_OP_ZEROES 9
-
-/* What a bio's first page is. */
-struct first_page {
-	struct inode *inode; /* NULL: no page of a file */
-	u64 mapping;
-	unsigned long flags;
-	bool anonymous;
-};
 
 static __noinline void disk_enter(struct gendisk *disk, u32 device)
 {
@@ -53,49 +42,6 @@ static __always_inline struct disk_value *disk_find(struct gendisk *disk)
 	return bpf_map_lookup_elem(&disks, &device);
 }
 
-static __always_inline void look_at_first_page(struct bio *bio, struct first_page *first)
-{
-	struct bio_vec vec = {};
-	struct page *page;
-	unsigned long head = 0, mapping = 0;
-
-	__builtin_memset(first, 0, sizeof(*first));
-	bpf_probe_read_kernel(&vec, sizeof(vec), bio->bi_io_vec + bio->bi_iter.bi_idx);
-	page = vec.bv_page;
-	if (!page)
-		return;
-	bpf_core_read(&head, sizeof(head), &page->compound_head);
-	if (head & 1)
-		page = (struct page *)(head - 1);
-	first->flags = page_flags(page);
-	bpf_core_read(&mapping, sizeof(mapping), &page->mapping);
-	first->mapping = mapping;
-	first->anonymous = !mapping || (mapping & MAPPING_FLAGS) == MAPPING_ANON;
-	if (mapping && !(mapping & MAPPING_FLAGS))
-		first->inode = BPF_CORE_READ((struct address_space *)mapping, host);
-}
-
-static __always_inline u64 frame_digest(u64 frame)
-{
-	u64 words[FRAME_WORDS] = {}, digest = 0;
-
-	bpf_probe_read_kernel(words, sizeof(words), (void *)frame);
-#pragma unroll
-	for (int i = 0; i < FRAME_WORDS; i++)
-		digest = digest * 31 + words[i];
-	return digest;
-}
-
-/* Names the current system call of a task: the same until it returns. */
-static __always_inline u64 call_digest(struct pt_regs *regs)
-{
-#if defined(__TARGET_ARCH_x86)
-	return (regs->ip * 31 + regs->sp) * 31 + regs->orig_ax * 31 + regs->di * 7 + regs->si;
-#else
-	return 1;
-#endif
-}
-
 __u64 inferred_bytes; /* of task_bytes: their class follows from pages, not from an exception */
 
 /* A read that TASK submits serves a page fault.  SWAP: the disk is swapped to. */
@@ -104,25 +50,23 @@ static __always_inline bool is_implicit(struct task_struct *task, struct thread_
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	struct first_page first;
-	bool waited;
+	u64 waited;
 
-	if (in_user_fault(regs))
+	if (cfg_ablate & ABLATE_FAULTS)
+		return false;
+	if (in_exception(regs, state))
 		return true;
-	if (state->fault_frame) {
-		if (frame_digest(state->fault_frame) == state->fault_digest)
-			return true;
-		state->fault_frame = 0;
-	}
-	waited = state->fault_mapping && call_digest(regs) == state->fault_call;
+	waited = faulted_mapping(regs, state);
 	if (!waited && !swap)
 		return false;
 	__sync_fetch_and_add(&inferred_bytes, bio->bi_iter.bi_size);
 	look_at_first_page(bio, &first);
-	if (waited && first.mapping == state->fault_mapping)
+	if (first.flags & PAGE_BIT(uptodate))
+		return false; /* not being filled: the memory of a direct read */
+	if (waited && first.mapping == waited)
 		return true;
 	/* Swap-in without an exception (get_user_pages): a swap-cache page being filled. */
-	return swap && first.anonymous && (first.flags & PAGE_BIT(swapcache)) &&
-	       !(first.flags & PAGE_BIT(uptodate));
+	return swap && first.anonymous && (first.flags & PAGE_BIT(swapcache));
 }
 
 /* The bio comes from a driver that serves a disk above this one. */
@@ -174,6 +118,7 @@ static __always_inline bool take_writeback(struct bio *bio, u32 opf, struct disk
 		return false;
 	}
 	ledger_key_of(inode, &charge.key);
+	charge.from = first.index;
 	if (!ledger_charge(&charge, disk))
 		DISK_ADD(disk, writeback_bytes, bytes);
 	return true;
@@ -202,6 +147,19 @@ static __always_inline void take_ignored(struct task_struct *task, struct bio *b
 	state = thread_current(task);
 	if (state)
 		note_block(state, write, bio->bi_opf, bio->bi_iter.bi_size);
+}
+
+/* A kernel thread's bio: on behalf of a task, or its own.  Rare: a call, its stack its own. */
+static __noinline int take_kernel(struct bio *bio, bool write, struct disk_value *disk)
+{
+	u64 bytes = bio->bi_iter.bi_size;
+	struct writer owner = {};
+
+	if (!(cfg_ablate & ABLATE_CARRIED) && carried_find(bio, &owner))
+		charge_writer(&owner, bytes, 1, !write, disk);
+	else
+		DISK_ADD(disk, other_bytes, bytes);
+	return 0;
 }
 
 static __always_inline void take_own(struct task_struct *task, struct bio *bio, bool write,
@@ -252,7 +210,7 @@ int BPF_PROG(bio_queue, struct bio *bio)
 	else if (write && take_writeback(bio, opf, disk))
 		return 0;
 	else if (task->flags & PF_KTHREAD)
-		DISK_ADD(disk, other_bytes, bytes);
+		take_kernel(bio, write, disk);
 	else if (!current_in_scope())
 		DISK_ADD(disk, foreign_bytes, bytes);
 	else
@@ -261,16 +219,19 @@ int BPF_PROG(bio_queue, struct bio *bio)
 }
 
 /*
- * md sends the same bio on to a disk below: no second block_bio_queue.  (A
- * partition's remap names the bio's own device.)
+ * md sends the same bio on to a disk below, from inside the bio's submission: no
+ * second block_bio_queue.  A clone, and what a worker made (dm-crypt, raid5), is
+ * submitted itself.  (A partition's remap names the bio's own device.)
  */
 SEC("tp_btf/block_bio_remap")
 int BPF_PROG(bio_remap, struct bio *bio, dev_t from, sector_t sector)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct block_device *bdev = bio->bi_bdev;
 	struct disk_value *disk;
 
-	if (bdev->bd_dev == from || is_clone(bio) || !carries_data(bio->bi_opf & REQ_OP_MASK))
+	if (bdev->bd_dev == from || !task->bio_list || is_clone(bio) ||
+	    !carries_data(bio->bi_opf & REQ_OP_MASK))
 		return 0;
 	disk = disk_find(bdev->bd_disk);
 	DISK_ADD(disk, stacked_bytes, bio->bi_iter.bi_size);
@@ -288,7 +249,7 @@ int BPF_PROG(rq_complete, struct request *rq, int error, u32 bytes)
 
 	if (!gendisk)
 		return 0;
-	device = BPF_CORE_READ(gendisk, major) << 20 | BPF_CORE_READ(gendisk, first_minor);
+	device = (u32)gendisk->major << 20 | gendisk->first_minor;
 	disk = bpf_map_lookup_elem(&disks, &device);
 	if (!disk)
 		return 0;
@@ -325,16 +286,16 @@ int BPF_PROG(rq_complete, struct request *rq, int error, u32 bytes)
 SEC("tp_btf/writeback_dirty_folio")
 int BPF_PROG(dirty_folio, struct folio *folio, struct address_space *mapping)
 {
-	struct page *page = &folio->page;
-
-	return ledger_dirty(mapping ? mapping->host : 0, folio_bytes(page, page_flags(page)));
+	return ledger_dirty(mapping ? mapping->host : 0, (u64)mapping, folio_index(folio),
+			    folio_bytes(folio));
 }
 
 /* Before 5.16. */
 SEC("tp_btf/writeback_dirty_page")
 int BPF_PROG(dirty_page, struct page *page, struct address_space *mapping)
 {
-	return ledger_dirty(mapping ? mapping->host : 0, 4096);
+	return ledger_dirty(mapping ? mapping->host : 0, (u64)mapping, page_index(page),
+			    PAGE_BYTES);
 }
 
 SEC("tp_btf/writeback_single_inode")
@@ -342,45 +303,10 @@ int BPF_PROG(inode_written, struct inode *inode)
 {
 	struct ledger_key key;
 
-	if (inode_has_dirty_pages(inode))
+	if (!all_written(inode))
 		return 0;
 	ledger_key_of(inode, &key);
 	bpf_map_delete_elem(&ledger, &key);
-	return 0;
-}
-
-/* A fault on user memory taken inside the kernel, say in write(2)'s copy. */
-SEC("tp_btf/page_fault_kernel")
-int BPF_PROG(fault_kernel, unsigned long address, struct pt_regs *regs)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct thread_state *state;
-
-	if ((long)address < 0 || (task->flags & PF_KTHREAD) || !current_in_scope())
-		return 0;
-	state = thread_current(task);
-	if (!state)
-		return 0;
-	state->fault_frame = (u64)regs;
-	state->fault_digest = frame_digest((u64)regs);
-	return 0;
-}
-
-/* From 6.2: faults without an exception (direct I/O to or from a mapping). */
-SEC("tp_btf/mm_filemap_fault")
-int BPF_PROG(filemap_fault, struct address_space *mapping)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	struct thread_state *state;
-
-	if (in_user_fault(regs) || (task->flags & PF_KTHREAD) || !current_in_scope())
-		return 0;
-	state = thread_current(task);
-	if (!state)
-		return 0;
-	state->fault_mapping = (u64)mapping;
-	state->fault_call = call_digest(regs);
 	return 0;
 }
 

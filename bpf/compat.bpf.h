@@ -20,12 +20,33 @@ struct page___desc {
 	memdesc_flags_t flags;
 };
 
+/* 7.2 (or before): page->compound_head became compound_info. */
+struct page___head {
+	unsigned long compound_head;
+};
+struct page___info {
+	unsigned long compound_info;
+};
+
 /* 5.16 gave folios; their size: _folio_nr_pages until 6.14, then _nr_pages. */
 struct folio___nr {
 	unsigned int _nr_pages;
 };
 struct folio___folio_nr {
 	unsigned int _folio_nr_pages;
+};
+
+/* 5.16; later page->index became page->__folio_index. */
+struct folio___index {
+	unsigned long index;
+};
+struct page___index {
+	unsigned long index;
+};
+
+/* 6.10: blk-throttle's data comes with the first limit; until then always. */
+struct request_queue___td {
+	void *td;
 };
 
 /* 6.1: cgroup->ancestors[] of pointers; before that ancestor_ids[]. */
@@ -57,8 +78,12 @@ struct block_device___super {
 	struct super_block *bd_super;
 };
 
-/* 6.18: inode state bits are an enum; they were macros, I_DIRTY_PAGES 1 << 2. */
+/*
+ * Inode state bits were macros, I_DIRTY_PAGES 1 << 2; 6.12: 1 << 5, as i_state became
+ * 32 bits wide; 6.18: an enum; 7.2 (or before): of another name.
+ */
 enum inode_state_flags_t { I_DIRTY_PAGES = 4 };
+enum inode_state_flags_enum { I_DIRTY_PAGES___x = 4 };
 struct inode___state_int {
 	u32 i_state;
 };
@@ -98,18 +123,66 @@ static __always_inline unsigned long page_flags(struct page *page)
 	return flags;
 }
 
-static __always_inline u64 folio_bytes(struct page *page, unsigned long flags)
+/* The first page of PAGE's folio. */
+static __always_inline struct page *page_head(struct page *page)
 {
+	unsigned long info = 0;
+
+	if (bpf_core_field_exists(((struct page___head *)0)->compound_head))
+		bpf_core_read(&info, sizeof(info), &((struct page___head *)page)->compound_head);
+	else
+		bpf_core_read(&info, sizeof(info), &((struct page___info *)page)->compound_info);
+	if (!(info & 1))
+		return page;
+	/* compound_info holds the head's address or a mask for the tail's: no address of a
+	 * struct page has all its upper bits set, each mask has. */
+	if ((long)info >> 30 == -1)
+		return (struct page *)((unsigned long)page & info);
+	return (struct page *)(info - 1);
+}
+
+static __always_inline u64 folio_bytes(struct folio *folio)
+{
+	unsigned long flags;
 	u32 pages = 1;
 
+	if (bpf_core_field_exists(((struct page___long *)0)->flags))
+		flags = ((struct page___long *)&folio->page)->flags;
+	else
+		flags = ((struct page___desc *)&folio->page)->flags.f;
 	if (!(flags & PAGE_BIT(head)))
 		return 4096;
 	if (bpf_core_field_exists(((struct folio___nr *)0)->_nr_pages))
-		bpf_core_read(&pages, sizeof(pages), &((struct folio___nr *)page)->_nr_pages);
+		pages = ((struct folio___nr *)folio)->_nr_pages;
 	else if (bpf_core_field_exists(((struct folio___folio_nr *)0)->_folio_nr_pages))
-		bpf_core_read(&pages, sizeof(pages),
-			      &((struct folio___folio_nr *)page)->_folio_nr_pages);
+		pages = ((struct folio___folio_nr *)folio)->_folio_nr_pages;
 	return 4096 * (u64)pages;
+}
+
+/* Place of a page in its file, in pages. */
+static __always_inline u64 page_index(struct page *page)
+{
+	unsigned long index = 0;
+
+	if (bpf_core_field_exists(((struct folio___index *)0)->index))
+		bpf_core_read(&index, sizeof(index), &((struct folio___index *)page)->index);
+	else
+		bpf_core_read(&index, sizeof(index), &((struct page___index *)page)->index);
+	return index;
+}
+
+/* The same of a folio the verifier knows as one, without reads by helper. */
+static __always_inline u64 folio_index(struct folio *folio)
+{
+	return ((struct folio___index *)folio)->index;
+}
+
+/* Bios of this disk may be over a limit and sent later.  Direct steps: once a page. */
+static __always_inline bool may_hold_back(struct request_queue *queue)
+{
+	if (bpf_core_field_exists(((struct request_queue___td *)0)->td))
+		return ((struct request_queue___td *)queue)->td;
+	return false; /* a kernel without limits */
 }
 
 static __always_inline bool carries_data(u32 op)
@@ -129,13 +202,12 @@ static __always_inline bool is_clone(struct bio *bio)
 	return bio->bi_flags & (1 << 1);
 }
 
+/* Direct steps, no reads by helper: this is asked for each request. */
 static __always_inline struct gendisk *request_disk(struct request *rq)
 {
-	struct request_queue *queue = BPF_CORE_READ(rq, q);
-
 	if (bpf_core_field_exists(((struct request_queue___disk *)0)->disk))
-		return BPF_CORE_READ((struct request_queue___disk *)queue, disk);
-	return BPF_CORE_READ((struct request___rq_disk *)rq, rq_disk);
+		return ((struct request_queue___disk *)rq->q)->disk;
+	return ((struct request___rq_disk *)rq)->rq_disk;
 }
 
 /* A mounted file system owns this block device. */
@@ -154,12 +226,16 @@ static __always_inline bool inode_has_dirty_pages(struct inode *inode)
 
 	if (bpf_core_enum_value_exists(enum inode_state_flags_t, I_DIRTY_PAGES))
 		bit = bpf_core_enum_value(enum inode_state_flags_t, I_DIRTY_PAGES);
+	else if (bpf_core_enum_value_exists(enum inode_state_flags_enum, I_DIRTY_PAGES___x))
+		bit = bpf_core_enum_value(enum inode_state_flags_enum, I_DIRTY_PAGES___x);
+	else if (bpf_core_field_size(((struct inode___state_int *)0)->i_state) == sizeof(u32))
+		bit = 1 << 5;
 	if (bpf_core_field_exists(((struct inode___state_enum *)0)->i_state))
-		bpf_core_read(&state, sizeof(u32), &((struct inode___state_enum *)inode)->i_state);
+		state = (u32)((struct inode___state_enum *)inode)->i_state;
 	else if (bpf_core_field_exists(((struct inode___state_boxed *)0)->i_state))
-		bpf_core_read(&state, sizeof(u32), &((struct inode___state_boxed *)inode)->i_state);
+		state = *(u32 *)&((struct inode___state_boxed *)inode)->i_state;
 	else
-		bpf_core_read(&state, sizeof(u32), &((struct inode___state_int *)inode)->i_state);
+		state = ((struct inode___state_int *)inode)->i_state;
 	return state & bit;
 }
 

@@ -2,10 +2,11 @@
 /*
  * The kernel side of the monitor: tracepoints through BTF only.
  *
- *   state.bpf.h   maps, knobs, folding        block.bpf.h   block I/O, page faults
- *   ledger.bpf.h  who dirtied which file      net.bpf.h     TCP
- *   tasks.bpf.h   sweep, exit, cgroup moves   taskio.bpf.h  what the kernel accounts to tasks
- *   compat.bpf.h  kernel differences
+ *   state.bpf.h   maps, knobs, folding        block.bpf.h    block I/O
+ *   faults.bpf.h  page faults                 pages.bpf.h    a bio's first page
+ *   ledger.bpf.h  who dirtied which file      carried.bpf.h  whose bio a kernel thread sends
+ *   tasks.bpf.h   sweep, exit, cgroup moves   taskio.bpf.h   what the kernel accounts to tasks
+ *   net.bpf.h     TCP                         compat.bpf.h   kernel differences
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -15,7 +16,10 @@
 #include "records.h"
 #include "compat.bpf.h"
 #include "state.bpf.h"
+#include "pages.bpf.h"
+#include "faults.bpf.h"
 #include "ledger.bpf.h"
+#include "carried.bpf.h"
 #include "block.bpf.h"
 #include "net.bpf.h"
 #include "tasks.bpf.h"

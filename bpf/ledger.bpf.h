@@ -4,21 +4,21 @@
  * and not to the kernel thread that happens to submit it.
  *
  * writeback_dirty_folio fires once for each clean -> dirty transition: the folio's
- * size goes to the writer's account in the inode's entry.  A bio of B bytes then
- * takes B * dirty_i / (sum of dirty) from each of up to LEDGER_WRITERS accounts.
+ * size goes to the writer's account in the inode's entry, and extends the range of
+ * pages it dirtied.  A bio is then split between the up to LEDGER_WRITERS accounts
+ * by how much of it lies in each one's range, weighted with how densely that range
+ * was dirtied: exact for writers of different parts of a file.
  * An entry goes when nothing is dirty any more: at the bio that empties it, or when
  * the flusher leaves the inode clean (folios larger than what was written of them
- * leave a rest), or by user space after a minute without dirtying (files that were
- * deleted before writeback).
+ * leave a rest), or at the first dirty page of a clean inode, or by user space after
+ * a minute without dirtying (files that were deleted before writeback; those on
+ * disks with limits, whose bios may come after the flusher has left).
  *
  * Known race: two processes that dirty one file for the first time at the same
  * instant (only possible through mappings) may claim one slot; one loses a folio.
  */
 #ifndef IOCOM_LEDGER_BPF_H
 #define IOCOM_LEDGER_BPF_H
-
-#define S_IFMT	0170000
-#define S_IFBLK 0060000
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -27,17 +27,6 @@ struct {
 	__type(key, struct ledger_key);
 	__type(value, struct ledger_value);
 } ledger SEC(".maps");
-
-/* INODE is a block device's and a file system lives there: metadata. */
-static __always_inline bool is_metadata(struct inode *inode, umode_t mode)
-{
-	struct bdev_inode *both;
-
-	if ((mode & S_IFMT) != S_IFBLK)
-		return false;
-	both = (void *)inode - bpf_core_field_offset(((struct bdev_inode *)0)->vfs_inode);
-	return holds_filesystem(&both->bdev);
-}
 
 static __always_inline void ledger_key_of(struct inode *inode, struct ledger_key *key)
 {
@@ -54,9 +43,17 @@ static __always_inline void note_on_disk(struct thread_state *state, u64 bytes)
 		state->block.write_bytes += bytes;
 }
 
-static __always_inline void writer_of(struct task_struct *task, struct writer *writer, bool on_disk)
+/*
+ * Who is the current task, and does it serve a fault on MAPPING?  FRAMES: a fault
+ * taken inside the kernel counts while its frame lies on the stack; a page that is
+ * dirtied after such a fault may find an old frame not yet overwritten, so there
+ * it does not.  ON_DISK: what WRITER dirtied will be the block layer's.
+ */
+static __always_inline void writer_of(struct task_struct *task, u64 mapping, bool frames,
+				      bool on_disk, struct writer *writer)
 {
 	struct thread_state *state;
+	struct pt_regs *regs;
 
 	if (task->flags & PF_KTHREAD) {
 		writer->class = task->flags & PF_LOCAL_THROTTLE ? WRITER_STACKED : WRITER_KERNEL;
@@ -74,8 +71,13 @@ static __always_inline void writer_of(struct task_struct *task, struct writer *w
 		note_on_disk(state, writer->dirty_bytes);
 	writer->process = state->process;
 	writer->cgid = state->cgid;
-	writer->class = in_user_fault((struct pt_regs *)bpf_task_pt_regs(task)) ? WRITER_IMPLICIT
-										: WRITER_EXPLICIT;
+	writer->class = WRITER_EXPLICIT;
+	if (cfg_ablate & ABLATE_FAULTS)
+		return;
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	if ((frames ? in_exception(regs, state) : in_user_fault(regs)) ||
+	    (mapping && faulted_mapping(regs, state) == mapping))
+		writer->class = WRITER_IMPLICIT;
 }
 
 static __always_inline bool same_writer(const struct writer *a, const struct writer *b)
@@ -84,44 +86,85 @@ static __always_inline bool same_writer(const struct writer *a, const struct wri
 	       a->class == b->class && a->cgid == b->cgid;
 }
 
+static __always_inline void writer_extend(struct writer *w, const struct writer *more)
+{
+	__sync_fetch_and_add(&w->dirty_bytes, more->dirty_bytes);
+	if (more->from < w->from)
+		w->from = more->from;
+	if (more->to > w->to)
+		w->to = more->to;
+}
+
+/*
+ * Somebody else dirties a page in the middle of what W dirtied without a gap: so it
+ * was clean, and W's pages from there on were cut off (truncate) or written.
+ */
+static __always_inline void writer_clip(struct writer *w, u64 index)
+{
+	if (index < w->from || index >= w->to ||
+	    w->dirty_bytes < (s64)((w->to - w->from) * PAGE_BYTES))
+		return;
+	w->to = index;
+	w->dirty_bytes = (s64)((index - w->from) * PAGE_BYTES);
+}
+
 static __always_inline void ledger_account(struct ledger_value *entry, const struct writer *writer)
 {
+	u32 i, mine = LEDGER_WRITERS, unused = LEDGER_WRITERS;
 	struct writer *w;
-	u32 i;
 
 	entry->touched_s = now_s;
 #pragma unroll
 	for (i = 0; i < LEDGER_WRITERS; i++) {
 		w = &entry->writers[i];
-		if (same_writer(w, writer)) {
-			__sync_fetch_and_add(&w->dirty_bytes, writer->dirty_bytes);
-			entry->last = i;
-			return;
+		if (w->class == WRITER_NONE) {
+			unused = unused < LEDGER_WRITERS ? unused : i;
+			continue;
 		}
+		if (mine == LEDGER_WRITERS && same_writer(w, writer)) {
+			mine = i;
+			continue;
+		}
+		writer_clip(w, writer->from);
+		if (w->dirty_bytes <= 0 && unused == LEDGER_WRITERS)
+			unused = i;
 	}
-#pragma unroll
-	for (i = 0; i < LEDGER_WRITERS; i++) {
-		w = &entry->writers[i];
-		if (w->class == WRITER_NONE || w->dirty_bytes <= 0) {
+	if (mine < LEDGER_WRITERS) {
+		w = &entry->writers[mine];
+		if (w->dirty_bytes > 0) {
+			writer_extend(w, writer);
+		} else {
 			*w = *writer;
-			entry->last = i;
-			return;
 		}
+		entry->last = mine;
+	} else if (unused < LEDGER_WRITERS) {
+		entry->writers[unused] = *writer;
+		entry->last = unused;
+	} else {
+		/* A fifth writer: the last one carries it. */
+		writer_extend(&entry->writers[LEDGER_WRITERS - 1], writer);
+		count_drop(DROP_COWRITERS);
 	}
-	/* A fifth writer: the last one carries it. */
-	__sync_fetch_and_add(&entry->writers[LEDGER_WRITERS - 1].dirty_bytes, writer->dirty_bytes);
-	count_drop(DROP_COWRITERS);
 }
 
-static __always_inline int ledger_dirty(struct inode *inode, u64 bytes)
+/* No page is dirty, and no bio of one that was is held back. */
+static __always_inline bool all_written(struct inode *inode)
+{
+	return !inode_has_dirty_pages(inode) && !file_may_hold_back(inode);
+}
+
+/* New entries begin as this: a copy on the stack is more than older verifiers allow. */
+static const volatile struct ledger_value nobody = {};
+
+static __always_inline int ledger_dirty(struct inode *inode, u64 mapping, u64 index, u64 bytes)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct ledger_value *entry, fresh = {};
+	struct ledger_value *entry;
 	struct ledger_key key;
 	struct writer writer = {.dirty_bytes = bytes};
 	bool is_block_device;
 
-	if (!inode)
+	if (!inode || (cfg_ablate & ABLATE_LEDGER))
 		return 0;
 	is_block_device = (inode->i_mode & S_IFMT) == S_IFBLK;
 	if (is_metadata(inode, inode->i_mode)) {
@@ -133,13 +176,17 @@ static __always_inline int ledger_dirty(struct inode *inode, u64 bytes)
 	key.number = inode->i_ino;
 	key.generation = inode->i_generation;
 	key.device = inode->i_sb->s_dev;
-	writer_of(task, &writer, is_on_disk(inode, is_block_device));
+	writer_of(task, mapping, false, is_on_disk(inode, is_block_device), &writer);
+	writer.from = index;
+	writer.to = index + bytes / PAGE_BYTES;
 	entry = bpf_map_lookup_elem(&ledger, &key);
+	/* Its first dirty page: an entry is a rest, perhaps of another file in its place. */
+	if (entry && all_written(inode)) {
+		bpf_map_delete_elem(&ledger, &key);
+		entry = 0;
+	}
 	if (!entry) {
-		fresh.writers[0] = writer;
-		fresh.touched_s = now_s;
-		if (!bpf_map_update_elem(&ledger, &key, &fresh, BPF_NOEXIST))
-			return 0;
+		bpf_map_update_elem(&ledger, &key, (const void *)&nobody, BPF_NOEXIST);
 		entry = bpf_map_lookup_elem(&ledger, &key);
 	}
 	if (entry)
@@ -160,21 +207,27 @@ static __always_inline s64 ledger_total(const struct ledger_value *entry)
 	return total;
 }
 
-static __always_inline void charge_counters(struct counters *to, u32 class, u64 bytes, u64 ops)
+static __always_inline void charge_counters(struct counters *to, u32 class, u64 bytes, u64 ops,
+					    bool read)
 {
-	if (class == WRITER_EXPLICIT) {
-		__sync_fetch_and_add(&to->explicit_write_bytes, bytes);
-		__sync_fetch_and_add(&to->explicit_ops, ops);
-	} else {
+	if (class != WRITER_EXPLICIT) {
 		__sync_fetch_and_add(&to->implicit_bytes, bytes);
 		__sync_fetch_and_add(&to->implicit_ops, ops);
+		return;
 	}
+	if (read)
+		__sync_fetch_and_add(&to->explicit_read_bytes, bytes);
+	else
+		__sync_fetch_and_add(&to->explicit_write_bytes, bytes);
+	__sync_fetch_and_add(&to->explicit_ops, ops);
 }
 
-/* Charges BYTES of writeback (one bio, when OPS) to WRITER. */
-__noinline int charge_writer(struct writer *writer, u64 bytes, u64 ops, struct disk_value *disk)
+/* Charges BYTES written for WRITER, or read (one bio, when OPS). */
+__noinline int charge_writer(struct writer *writer, u64 bytes, u64 ops, bool read,
+			     struct disk_value *disk)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	struct process_key process; /* before 6.2 an argument's memory is no key */
 	struct thread_state *state;
 	struct late_value *late;
 	struct counters *job;
@@ -200,65 +253,108 @@ __noinline int charge_writer(struct writer *writer, u64 bytes, u64 ops, struct d
 		state = thread_find(task);
 		if (state && state->process.start == writer->process.start &&
 		    state->cgid == writer->cgid) {
-			charge_counters(&state->counters, writer->class, bytes, ops);
+			charge_counters(&state->counters, writer->class, bytes, ops, read);
 			if (disk)
 				job_disk_note(state, disk->device, ops, bytes);
 			return 0;
 		}
 	}
+	process = writer->process;
 	if (disk)
 		job_disk_add(writer->cgid, disk->device, ops, bytes);
 	cpu = fold_begin();
 	job = job_get(writer->cgid);
 	if (job)
-		charge_counters(job, writer->class, bytes, ops);
-	late = late_get(&writer->process);
+		charge_counters(job, writer->class, bytes, ops, read);
+	late = late_get(&process);
 	if (late)
-		charge_counters(&late->counters, writer->class, bytes, ops);
+		charge_counters(&late->counters, writer->class, bytes, ops, read);
 	fold_end(cpu);
 	return 0;
 }
 
+/* A bio of a file's dirty pages: BYTES from page FROM on. */
 struct charge {
 	struct ledger_key key;
 	u64 bytes;
+	u64 from;
 };
 
-/* Charges a bio of INODE's pages.  False: nobody known to have dirtied it. */
+/* How many of the pages [FROM, TO) W has dirtied, as far as its range tells, times 256. */
+static __always_inline u64 writer_weight(const struct writer *w, u64 from, u64 to)
+{
+	u64 span = w->to - w->from, low = w->from, high = w->to;
+
+	if (w->dirty_bytes <= 0 || !span)
+		return 0;
+	if (low < from)
+		low = from;
+	if (high > to)
+		high = to;
+	if (low >= high)
+		return 0;
+	return (high - low) * ((u64)w->dirty_bytes * 256 / (span * PAGE_BYTES));
+}
+
+static __always_inline void writer_written(struct writer *w, u64 from, u64 to, u64 bytes)
+{
+	__sync_fetch_and_add(&w->dirty_bytes, -(s64)bytes);
+	/* Files are written from front to back: what is left is the rest of the range. */
+	if (from <= w->from && to > w->from)
+		w->from = to < w->to ? to : w->to;
+}
+
+/* Charges a bio of a file's pages.  False: nobody known to have dirtied it. */
 __noinline int ledger_charge(struct charge *charge, struct disk_value *disk)
 {
+	u64 weight[LEDGER_WRITERS], total = 0, bytes, rest, to;
 	struct ledger_value *entry;
-	u64 bytes, rest;
-	s64 total;
-	u32 last;
+	struct ledger_key key; /* before 6.2 an argument's memory is no key */
+	u32 best;
 
 	if (!charge)
 		return 0;
-	entry = bpf_map_lookup_elem(&ledger, &charge->key);
+	key = charge->key;
+	entry = bpf_map_lookup_elem(&ledger, &key);
 	if (!entry)
 		return 0;
 	bytes = rest = charge->bytes;
-	total = ledger_total(entry);
-	last = entry->last & (LEDGER_WRITERS - 1);
+	to = charge->from + (bytes + PAGE_BYTES - 1) / PAGE_BYTES;
+	best = entry->last & (LEDGER_WRITERS - 1);
+#pragma unroll
+	for (u32 i = 0; i < LEDGER_WRITERS; i++)
+		total += weight[i] = writer_weight(&entry->writers[i], charge->from, to);
+	if (!total)
+#pragma unroll
+		for (u32 i = 0; i < LEDGER_WRITERS; i++) {
+			s64 dirty = entry->writers[i].dirty_bytes;
+
+			total += weight[i] = dirty > 0 ? (u64)dirty / PAGE_BYTES : 0;
+		}
+#pragma unroll
+	for (u32 i = 0; i < LEDGER_WRITERS; i++)
+		if (weight[i] > weight[best & (LEDGER_WRITERS - 1)])
+			best = i;
 	for (u32 i = 0; i < LEDGER_WRITERS; i++) {
 		struct writer *w = &entry->writers[i];
 		u64 part;
 
-		if (total <= 0 || i == last || w->dirty_bytes <= 0)
+		if (!total || i == best || !weight[i])
 			continue;
-		part = bytes * (u64)w->dirty_bytes / (u64)total;
+		part = bytes * weight[i] / total;
 		if (part > rest)
 			part = rest;
 		if (!part)
 			continue;
-		charge_writer(w, part, 0, disk);
-		__sync_fetch_and_add(&w->dirty_bytes, -(s64)part);
+		charge_writer(w, part, 0, false, disk);
+		writer_written(w, charge->from, to, part);
 		rest -= part;
 	}
-	charge_writer(&entry->writers[last], rest, 1, disk);
-	__sync_fetch_and_add(&entry->writers[last].dirty_bytes, -(s64)rest);
+	best &= LEDGER_WRITERS - 1;
+	charge_writer(&entry->writers[best], rest, 1, false, disk);
+	writer_written(&entry->writers[best], charge->from, to, rest);
 	if (ledger_total(entry) <= 0)
-		bpf_map_delete_elem(&ledger, &charge->key);
+		bpf_map_delete_elem(&ledger, &key);
 	return 1;
 }
 

@@ -88,11 +88,14 @@ struct job_disk_value {
 };
 #define JOB_DISKS 8192
 
-/* Who dirtied a page: a process in scope, or one of the classes without a name. */
+/*
+ * Whose a page is (who dirtied it, or added it to be read): a process in scope,
+ * or one of the classes without a name.
+ */
 enum writer_class {
 	WRITER_NONE,
-	WRITER_EXPLICIT, /* write(2) and friends */
-	WRITER_IMPLICIT, /* a store through a mapping */
+	WRITER_EXPLICIT, /* read(2), write(2) and friends */
+	WRITER_IMPLICIT, /* a load or store through a mapping */
 	WRITER_STACKED,	 /* the worker of a disk above (loop) */
 	WRITER_KERNEL,
 	WRITER_FOREIGN, /* a task outside the scope */
@@ -102,6 +105,7 @@ struct writer {
 	struct process_key process;
 	__u64 cgid;
 	__s64 dirty_bytes;
+	__u64 from, to; /* pages of the file it dirtied lie in between */
 	__u32 class;
 	__u32 pad;
 };
@@ -176,6 +180,14 @@ enum accounting_kind {
 	ACCOUNTING_IO = 1,	 /* CONFIG_TASK_IO_ACCOUNTING */
 	ACCOUNTING_RUN_WAIT = 2, /* CONFIG_SCHED_INFO */
 	ACCOUNTING_IO_WAIT = 4,	 /* sysctl kernel.task_delayacct: a task has it */
+};
+
+/* What a test switches off, to see that other tests then fail. */
+enum ablate {
+	ABLATE_LEDGER = 1,
+	ABLATE_FAULTS = 2,
+	ABLATE_FOLD = 4,
+	ABLATE_CARRIED = 8,
 };
 
 /* What the sweep does. */

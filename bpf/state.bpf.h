@@ -62,6 +62,7 @@ FOLD_MAP(disks, u32, struct disk_value, 256);
 const volatile __u64 cfg_scope_cgid = 0; /* 0: every task */
 const volatile __u32 cfg_scope_level = 0;
 const volatile bool cfg_all_disks = true; /* else those user space put into `disks` */
+const volatile __u32 cfg_ablate = 0;	  /* enum ablate, of tests only */
 
 /* Only grows; user space takes differences and removes what is long idle. */
 FOLD_MAP(job_disks, struct job_disk_key, struct job_disk_value, JOB_DISKS);

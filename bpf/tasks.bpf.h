@@ -155,7 +155,7 @@ int BPF_PROG(process_exit, struct task_struct *task)
 	struct thread_state *state;
 	struct task_struct *leader = 0;
 
-	if ((task->flags & PF_KTHREAD) || !current_in_scope())
+	if ((task->flags & PF_KTHREAD) || !current_in_scope() || (cfg_ablate & ABLATE_FOLD))
 		return 0;
 	state = thread_current(task);
 	if (!state)
@@ -171,7 +171,7 @@ int BPF_PROG(process_free, struct task_struct *task)
 {
 	struct thread_state *state = thread_find(task);
 
-	if (state)
+	if (state && !(cfg_ablate & ABLATE_FOLD))
 		fold_thread(task, state, 0);
 	return 0;
 }

@@ -72,6 +72,13 @@ static const struct hook table[] = {
 	 .coarse = {"implicit_bytes", "explicit_read_bytes"},
 	 .without = "direct I/O into or from a cold mapping: what it faults in counts as an "
 		    "explicit read"},
+	{.name = "mm_filemap_add_to_page_cache",
+	 .program = "page_added",
+	 .min_args = 1,
+	 .max_args = 1,
+	 .columns = {"explicit_read_bytes", "implicit_bytes", "unattributed"},
+	 .coarse = {"explicit_read_bytes", "implicit_bytes"},
+	 .without = "buffered reads that a limit on I/O holds back are unattributed"},
 	{.name = "sock_send_length", /* 6.3 */
 	 .program = "send_length",
 	 .min_args = 3,

@@ -42,6 +42,7 @@ enum { false = 0, true = 1 };
 /* The part of the user-space interface (linux/bpf.h) the programs use. */
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
@@ -130,14 +131,27 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct css_set *cgroups;
 	struct bio_list *bio_list;
+	void *stack;
+};
+struct swait_queue {
+	struct task_struct *task;
+	struct list_head task_list;
+};
+struct swait_queue_head {
+	struct list_head task_list;
+};
+struct completion {
+	struct swait_queue_head wait;
 };
 
 /* Memory and files. */
 struct file_system_type {
 	int fs_flags;
 };
+struct block_device;
 struct super_block {
 	dev_t s_dev;
+	struct block_device *s_bdev;
 	struct file_system_type *s_type;
 };
 struct inode {
@@ -151,15 +165,32 @@ struct address_space {
 };
 struct page {
 	struct address_space *mapping;
-	unsigned long compound_head;
 };
 struct folio {
 	struct page page;
 };
 struct writeback_control;
+struct file {
+	struct address_space *f_mapping;
+};
+struct kiocb {
+	struct file *ki_filp;
+};
+/* Direct I/O of ext4, xfs and others. */
+struct iomap_dio {
+	struct kiocb *iocb;
+	union {
+		struct {
+			struct task_struct *waiter;
+		} submit;
+	};
+};
 
 /* Block layer. */
 struct gendisk;
+struct request_queue {
+	void *queuedata;
+};
 struct block_device {
 	struct gendisk *bd_disk;
 	dev_t bd_dev;
@@ -172,6 +203,7 @@ struct bdev_inode {
 struct gendisk {
 	int major;
 	int first_minor;
+	struct request_queue *queue;
 	char disk_name[32];
 };
 struct bvec_iter {
@@ -188,9 +220,9 @@ struct bio {
 	blk_opf_t bi_opf;
 	unsigned short bi_flags;
 	struct bvec_iter bi_iter;
+	void *bi_private;
 	struct bio_vec *bi_io_vec;
 };
-struct request_queue;
 struct request {
 	struct request_queue *q;
 	blk_opf_t cmd_flags;

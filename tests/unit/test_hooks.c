@@ -25,10 +25,12 @@ struct point {
 
 /* What Linux 5.15 has of our table, 6.1 the same but for the folio. */
 static const struct point linux_6_1[] = {
-	{"block_bio_queue", 1},	       {"block_rq_complete", 3},   {"writeback_dirty_folio", 2},
-	{"writeback_single_inode", 3}, {"block_bio_remap", 3},	   {"page_fault_kernel", 3},
-	{"tcp_rcv_space_adjust", 1},   {"inet_sock_set_state", 3}, {"sched_process_exit", 1},
-	{"sched_process_free", 1},     {"cgroup_attach_task", 4},
+	{"block_bio_queue", 1},	      {"block_rq_complete", 3},
+	{"writeback_dirty_folio", 2}, {"writeback_single_inode", 3},
+	{"block_bio_remap", 3},	      {"page_fault_kernel", 3},
+	{"tcp_rcv_space_adjust", 1},  {"inet_sock_set_state", 3},
+	{"sched_process_exit", 1},    {"sched_process_free", 1},
+	{"cgroup_attach_task", 4},    {"mm_filemap_add_to_page_cache", 1},
 };
 static const struct point since_6_3[] = {
 	{"sock_send_length", 3}, {"sock_recv_length", 3}, {"mm_filemap_fault", 2}};
@@ -235,8 +237,9 @@ static void test_each_needed_hook_is_needed(void **state)
 	for (size_t i = 0; i < COUNT(linux_6_1); i++) {
 		const char *name = linux_6_1[i].name;
 		struct hooks hooks = probe(kernel(linux_6_1, COUNT(linux_6_1), name), "x86_64");
-		bool optional =
-			!strcmp(name, "block_bio_remap") || !strcmp(name, "page_fault_kernel");
+		bool optional = !strcmp(name, "block_bio_remap") ||
+				!strcmp(name, "page_fault_kernel") ||
+				!strcmp(name, "mm_filemap_add_to_page_cache");
 
 		memset(&err, 0, sizeof(err));
 		assert_int_equal(hooks_needed(&hooks, &err), optional ? 0 : -EOPNOTSUPP);
