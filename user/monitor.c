@@ -352,7 +352,8 @@ static void add_accounting_degraded(struct monitor *monitor)
 int monitor_open(struct monitor **out, const struct monitor_config *config, struct iocom_err *err)
 {
 	bool scoped = config->scope_cgroup != NULL;
-	struct monitor_knobs knobs = {.all_disks = !scoped && !config->scope_disks};
+	struct monitor_knobs knobs = {.all_disks = !scoped && !config->scope_disks,
+				      .ablate = config->ablate};
 	struct monitor *monitor;
 	int rc;
 

@@ -34,6 +34,8 @@ struct monitor_config {
 	 * period of ten.)  `programs` then shows zeros.
 	 */
 	bool no_program_cost;
+	/* Of tests only: parts of the programs to switch off (enum ablate, records.h); 0. */
+	uint32_t ablate;
 };
 
 /* One thing that can overflow, and how often it did. */
@@ -86,6 +88,14 @@ struct monitor_sample {
 		uint64_t swap_out_bytes;  /* reclaim's writes to a swap device */
 		uint64_t other_bytes;	  /* bios of kernel threads and the like */
 	} unattributed;			  /* cumulative, over the disks in scope */
+
+	/* All columns against the kernel's own disk statistics, over the disks in scope. */
+	struct {
+		uint64_t kernel_bytes;
+		uint64_t in_flight_bytes; /* in a column, not completed: not in kernel_bytes yet */
+		int64_t residual_bytes;	  /* kernel_bytes - (columns - in_flight_bytes) */
+		double residual_share; /* sum of each disk's |residual| / kernel_bytes; 0: no I/O */
+	} identity;
 
 	const struct monitor_drop *drops;
 	size_t ndrops;

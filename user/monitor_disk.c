@@ -2,8 +2,13 @@
 /*
  * Disks: what the programs counted, beside the kernel's own statistics
  * (/proc/diskstats, sectors of 512 bytes read and written).  The difference,
- * `residual_bytes`, says how far the attribution can be believed; bios in
- * flight count in the one and not yet in the other.
+ * `residual_bytes`, says how far the attribution can be believed.
+ *
+ * Bios in flight are in our columns and not yet in the kernel's statistics.  On an
+ * idle disk there are none: there kernel - columns is the residual, exactly, and
+ * what was queued but never completed is remembered as lost.  On a busy disk the
+ * kernel's number is held against the completions we saw just before and just after
+ * it was read, and what is queued and neither completed nor lost is in flight.
  */
 #include "monitor_internal.h"
 
@@ -24,8 +29,9 @@ static __u32 kernel_device(unsigned major, unsigned minor)
 }
 
 /* Calls FOUND for each line of the statistics. */
-static int each_statistic(void (*found)(void *context, __u32 device, __u64 bytes), void *context,
-			  struct iocom_err *err)
+static int each_statistic(void (*found)(void *context, __u32 device, __u64 bytes,
+					__u64 in_progress),
+			  void *context, struct iocom_err *err)
 {
 	FILE *file = fopen("/proc/diskstats", "re");
 	char line[512];
@@ -34,22 +40,24 @@ static int each_statistic(void (*found)(void *context, __u32 device, __u64 bytes
 		return iocom_err_set(err, -errno, "cannot read /proc/diskstats: %s",
 				     strerror(errno));
 	while (fgets(line, sizeof(line), file)) {
-		unsigned long long reads, writes;
+		unsigned long long reads, writes, in_progress;
 		unsigned major, minor;
 
-		if (sscanf(line, "%u %u %*s %*u %*u %llu %*u %*u %*u %llu", &major, &minor, &reads,
-			   &writes) == 4)
-			found(context, kernel_device(major, minor), (reads + writes) * SECTOR);
+		if (sscanf(line, "%u %u %*s %*u %*u %llu %*u %*u %*u %llu %*u %llu", &major, &minor,
+			   &reads, &writes, &in_progress) == 5)
+			found(context, kernel_device(major, minor), (reads + writes) * SECTOR,
+			      in_progress);
 	}
 	fclose(file);
 	return 0;
 }
 
-static void add_base(void *context, __u32 device, __u64 bytes)
+static void add_base(void *context, __u32 device, __u64 bytes, __u64 in_progress)
 {
 	struct monitor_disks *disks = context;
 	void *bases;
 
+	(void)in_progress;
 	bases = realloc(disks->bases, sizeof(*disks->bases) * (disks->nbases + 1));
 	if (!bases)
 		return; /* then this disk's residual shows all it did before */
@@ -147,12 +155,12 @@ static struct disk_entry *entry_get(struct monitor_disks *disks, __u32 device)
 	entry->device = device;
 	entry->disk.major = device >> MINOR_BITS;
 	entry->disk.minor = device & ((1U << MINOR_BITS) - 1);
-	entry->kernel_base = base_of(disks, device);
+	entry->kernel_base = entry->kernel_last = base_of(disks, device);
 	name_disk(&entry->disk);
 	return entry;
 }
 
-static void take_statistic(void *context, __u32 device, __u64 bytes)
+static void take_statistic(void *context, __u32 device, __u64 bytes, __u64 in_progress)
 {
 	struct monitor_disks *disks = context;
 
@@ -161,11 +169,55 @@ static void take_statistic(void *context, __u32 device, __u64 bytes)
 
 		if (entry->device != device)
 			continue;
-		/* Less than before: the number was given to a new disk. */
-		if (bytes < entry->kernel_base)
-			entry->kernel_base = 0;
+		/* Less than before: the number was given to a new disk, which began at 0. */
+		if (bytes < entry->kernel_last)
+			entry->kernel_base -= entry->kernel_last; /* wraps, and so does this: */
+		entry->kernel_last = bytes;
 		entry->disk.kernel_bytes = bytes - entry->kernel_base;
+		entry->in_progress = in_progress;
 	}
+}
+
+static __u64 queued(const struct disk_value *v)
+{
+	return v->task_bytes + v->stacked_bytes + v->foreign_bytes + v->metadata_bytes +
+	       v->writeback_bytes + v->swap_out_bytes + v->other_bytes;
+}
+
+static __u64 completed(const struct disk_value *v)
+{
+	return v->read_bytes + v->write_bytes;
+}
+
+/* How far VALUE is outside of [LOW, HIGH]. */
+static __s64 outside(__u64 value, __u64 low, __u64 high)
+{
+	if (value < low)
+		return -(__s64)(low - value);
+	return value > high ? (__s64)(value - high) : 0;
+}
+
+static void check_identity(struct disk_entry *entry)
+{
+	const struct disk_value *was = &entry->earlier, *is = &entry->value;
+	__u64 kernel = entry->disk.kernel_bytes;
+	__s64 rest;
+
+	if (!entry->in_progress && queued(was) == queued(is) && completed(was) == completed(is)) {
+		entry->disk.residual_bytes = (__s64)(kernel - queued(is));
+		entry->lost = (__s64)(queued(is) - completed(is));
+		entry->in_flight = 0;
+		return;
+	}
+	if (is->requests) {
+		entry->disk.residual_bytes =
+			outside(kernel, completed(was), completed(is)) - entry->lost;
+		rest = (__s64)(queued(is) - completed(is)) - entry->lost;
+	} else {
+		/* A disk without requests (dm, md) tells of no completion: as when last idle. */
+		rest = (__s64)(queued(is) - kernel) + entry->disk.residual_bytes;
+	}
+	entry->in_flight = rest > 0 ? (__u64)rest : 0;
 }
 
 static void fill_disk(struct disk_entry *entry)
@@ -186,15 +238,36 @@ static void fill_disk(struct disk_entry *entry)
 	disk->foreign_bytes = v->foreign_bytes;
 	disk->unattributed_bytes =
 		v->metadata_bytes + v->writeback_bytes + v->swap_out_bytes + v->other_bytes;
-	disk->residual_bytes =
-		(int64_t)(disk->kernel_bytes - disk->task_bytes - disk->stacked_bytes -
-			  disk->unattributed_bytes - disk->foreign_bytes);
+	check_identity(entry);
 }
 
-int monitor_disks_read(struct monitor_disks *disks, struct iocom_bpf *skel,
-		       struct monitor_sample *sample, struct iocom_err *err)
+static void sum_disks(const struct monitor_disks *disks, struct monitor_sample *sample)
 {
-	int fd = bpf_map__fd(skel->maps.disks), rc;
+	__u64 off = 0;
+
+	memset(&sample->unattributed, 0, sizeof(sample->unattributed));
+	memset(&sample->identity, 0, sizeof(sample->identity));
+	for (size_t i = 0; i < disks->count; i++) {
+		const struct disk_entry *entry = &disks->entries[i];
+		__s64 residual = entry->disk.residual_bytes;
+
+		sample->unattributed.metadata_bytes += entry->value.metadata_bytes;
+		sample->unattributed.writeback_bytes += entry->value.writeback_bytes;
+		sample->unattributed.swap_out_bytes += entry->value.swap_out_bytes;
+		sample->unattributed.other_bytes += entry->value.other_bytes;
+		sample->identity.kernel_bytes += entry->disk.kernel_bytes;
+		sample->identity.in_flight_bytes += entry->in_flight;
+		sample->identity.residual_bytes += residual;
+		off += residual < 0 ? -(__u64)residual : (__u64)residual;
+	}
+	if (sample->identity.kernel_bytes)
+		sample->identity.residual_share =
+			(double)off / (double)sample->identity.kernel_bytes;
+}
+
+/* Each disk the programs saw, and what they counted before the kernel's statistics are read. */
+static int find_disks(struct monitor_disks *disks, int fd, struct iocom_err *err)
+{
 	__u32 key, *previous = NULL;
 
 	while (!bpf_map_get_next_key(fd, previous, &key)) {
@@ -207,22 +280,30 @@ int monitor_disks_read(struct monitor_disks *disks, struct iocom_bpf *skel,
 		entry = entry_get(disks, key);
 		if (!entry)
 			return iocom_err_set(err, -ENOMEM, "out of memory for disks");
-		entry->value = value;
+		entry->earlier = value;
 	}
-	rc = each_statistic(take_statistic, disks, err);
+	return 0;
+}
+
+int monitor_disks_read(struct monitor_disks *disks, struct iocom_bpf *skel,
+		       struct monitor_sample *sample, struct iocom_err *err)
+{
+	int fd = bpf_map__fd(skel->maps.disks), rc;
+
+	rc = find_disks(disks, fd, err);
+	if (!rc)
+		rc = each_statistic(take_statistic, disks, err);
 	if (rc)
 		return rc;
-	memset(&sample->unattributed, 0, sizeof(sample->unattributed));
 	for (size_t i = 0; i < disks->count; i++) {
 		struct disk_entry *entry = &disks->entries[i];
 
+		if (bpf_map_lookup_elem(fd, &entry->device, &entry->value))
+			entry->value = entry->earlier;
 		fill_disk(entry);
 		disks->reported[i] = entry->disk;
-		sample->unattributed.metadata_bytes += entry->value.metadata_bytes;
-		sample->unattributed.writeback_bytes += entry->value.writeback_bytes;
-		sample->unattributed.swap_out_bytes += entry->value.swap_out_bytes;
-		sample->unattributed.other_bytes += entry->value.other_bytes;
 	}
+	sum_disks(disks, sample);
 	sample->disks = disks->reported;
 	sample->ndisks = disks->count;
 	return 0;

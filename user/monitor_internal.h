@@ -25,8 +25,13 @@ struct disk_entry {
 	struct iocom_disk disk;
 	__u32 device;	   /* the kernel's dev_t */
 	__u64 kernel_base; /* bytes in its statistics when counting began */
+	__u64 kernel_last; /* and at the last reading */
 	__u64 service2;	   /* the wrapping counter at the last reading */
+	__u64 in_progress; /* requests, by the kernel's statistics */
+	__s64 lost;	   /* queued but never completed, as seen when the disk was last idle */
+	__u64 in_flight;   /* bytes */
 	struct disk_value value;
+	struct disk_value earlier; /* the same, read before the kernel's statistics */
 };
 
 struct monitor_disks {
@@ -99,6 +104,7 @@ struct monitor_knobs {
 	__u64 scope_id;
 	__u32 scope_level;
 	bool all_disks;
+	__u32 ablate; /* enum ablate, of tests */
 };
 
 /*

@@ -73,6 +73,7 @@ bool sample_job_shown(const struct build *b, const struct job_ref *job);
 
 json_t *sample_disks(const struct build *b);
 json_t *sample_unattributed(const struct monitor_sample *s);
+json_t *sample_identity(const struct monitor_sample *s);
 /* With HELP: the sentences of those drops that happened. */
 json_t *sample_drops(const struct monitor_sample *s, bool help);
 json_t *sample_degraded(const struct monitor_sample *s);

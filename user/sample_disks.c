@@ -96,3 +96,14 @@ json_t *sample_unattributed(const struct monitor_sample *s)
 	rc |= sample_put(object, "other_bytes", sample_integer(s->unattributed.other_bytes));
 	return sample_finish(object, rc);
 }
+
+json_t *sample_identity(const struct monitor_sample *s)
+{
+	json_t *object = json_object();
+	int rc = sample_put(object, "kernel_bytes", sample_integer(s->identity.kernel_bytes));
+
+	rc |= sample_put(object, "in_flight_bytes", sample_integer(s->identity.in_flight_bytes));
+	rc |= sample_put(object, "residual_bytes", json_integer(s->identity.residual_bytes));
+	rc |= sample_put(object, "residual_share", sample_real(s->identity.residual_share));
+	return sample_finish(object, rc);
+}

@@ -114,6 +114,7 @@ static json_t *document(struct build *b)
 	rc |= sample_put(doc, "jobs", jobs_json(b));
 	rc |= sample_put(doc, "disks", sample_disks(b));
 	rc |= sample_put(doc, "unattributed", sample_unattributed(s));
+	rc |= sample_put(doc, "identity", sample_identity(s));
 	rc |= sample_put(doc, "drops", sample_drops(s, false));
 	rc |= sample_put(doc, "drops_help", sample_drops(s, true));
 	rc |= sample_put(doc, "degraded", sample_degraded(s));

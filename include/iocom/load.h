@@ -126,7 +126,8 @@ struct iocom_disk {
 	uint64_t unattributed_bytes; /* bios whose owner is unknown: metadata, journal */
 	uint64_t foreign_bytes;	     /* bios of tasks outside this node's scope */
 	uint64_t kernel_bytes;	     /* the kernel's own disk statistics since counting began */
-	int64_t residual_bytes;	     /* kernel_bytes - (task + stacked + unattributed + foreign) */
+	/* kernel_bytes - (task + stacked + unattributed + foreign), bios in flight left out. */
+	int64_t residual_bytes;
 };
 
 #endif
