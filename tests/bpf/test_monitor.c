@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The monitor against known truth: each workload's bytes are fixed by its
- * program, the disk is a real block device, and what was measured is printed
- * beside what is true.
+ * The monitor as a whole: short processes, jobs, service times, scope, sweeps,
+ * drops and refusals.  What it says of I/O is in test_accuracy_io.c (reads) and
+ * test_accuracy_writeback.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,133 +31,8 @@
 
 struct world {
 	struct watch watch;
-	char big[128];	 /* a file of FILE_MIB on the rig's disk */
-	char small[128]; /* one of 16 MiB */
+	char big[128]; /* a file of FILE_MIB on the rig's disk */
 };
-
-static void test_reads(void **state)
-{
-	struct world *world = *state;
-	struct body w = {.path = world->big, .bytes = FILE_MIB * MIB, .block = MIB};
-	struct iocom_load load;
-
-	w.flags = O_DIRECT;
-	load = watch_run(&world->watch, body_read, &w);
-	watch_compare("direct read", "explicit_read_bytes", w.bytes, load.explicit_read_bytes,
-		      0.001);
-	watch_compare("direct read", "implicit_bytes", 0, load.implicit_bytes, 0);
-	rig_drop_caches();
-	w.flags = 0;
-	w.block = 64 * KIB;
-	load = watch_run(&world->watch, body_read, &w);
-	watch_compare("buffered cold read", "explicit_read_bytes", w.bytes,
-		      load.explicit_read_bytes, 0.001);
-	watch_compare("buffered cold read", "implicit_bytes", 0, load.implicit_bytes, 0);
-}
-
-static void test_faults(void **state)
-{
-	struct world *world = *state;
-	struct body w = {.path = world->big, .bytes = FILE_MIB * MIB, .block = MIB};
-	struct iocom_load load;
-	char path[160];
-
-	rig_drop_caches();
-	load = watch_run(&world->watch, body_mmap_read, &w);
-	watch_compare("cold mmap read", "implicit_bytes", w.bytes, load.implicit_bytes, 0.01);
-	watch_compare_within("cold mmap read", "explicit_read_bytes", 0, load.explicit_read_bytes,
-			     0.01 * (double)w.bytes);
-	assert_true(load.major_faults > 0);
-	w.bytes = 16 * MIB; /* of a file just as long: no read-ahead beyond it */
-	w.path = world->small;
-	rig_drop_caches();
-	load = watch_run(&world->watch, body_mmap_to_memory, &w);
-	watch_compare("fault inside write(2)", "implicit_bytes", w.bytes, load.implicit_bytes,
-		      0.01);
-	snprintf(path, sizeof(path), "%s/direct", world->watch.rig.mount);
-	rig_shell("fallocate -l 16M %s", path);
-	w.to = path;
-	rig_drop_caches();
-	load = watch_run(&world->watch, body_mmap_to_direct, &w);
-	watch_compare("direct write from cold mmap", "implicit_bytes", w.bytes, load.implicit_bytes,
-		      0.01);
-	watch_compare("direct write from cold mmap", "explicit_write_bytes", w.bytes,
-		      load.explicit_write_bytes, 0.01);
-	w.bytes = 8 * MIB;
-	snprintf(path, sizeof(path), "%s/stored", world->watch.rig.mount);
-	w.path = path;
-	load = watch_run(&world->watch, body_mmap_store, &w);
-	watch_compare("store through mmap", "implicit_bytes", w.bytes, load.implicit_bytes, 0.01);
-}
-
-static void test_writes(void **state)
-{
-	struct world *world = *state;
-	char path[160];
-	struct body w = {.path = path, .bytes = FILE_MIB * MIB, .block = MIB};
-	const struct iocom_task *task;
-	struct iocom_load load;
-	pid_t pid;
-
-	snprintf(path, sizeof(path), "%s/late", world->watch.rig.mount);
-	pid = rig_start(body_write, &w);
-	assert_int_equal(rig_wait(pid), 0);
-	watch_sample(&world->watch);
-	task = watch_task(&world->watch, pid);
-	assert_non_null(task);
-	sync();
-	watch_sample(&world->watch);
-	task = watch_task(&world->watch, pid);
-	assert_non_null(task); /* once more: its late bytes came */
-	assert_true(task->exited);
-	assert_string_equal(task->comm, program_invocation_short_name);
-	watch_compare("writeback after exit", "explicit_write_bytes", w.bytes,
-		      task->load.explicit_write_bytes, 0.001);
-
-	snprintf(path, sizeof(path), "%s/sync", world->watch.rig.mount);
-	w.bytes = 2 * MIB;
-	w.block = 64 * KIB;
-	w.flags = O_SYNC;
-	load = watch_run(&world->watch, body_write, &w);
-	watch_compare("O_SYNC write", "explicit_write_bytes", w.bytes, load.explicit_write_bytes,
-		      0.001);
-	watch_compare("O_SYNC write", "implicit_bytes", 0, load.implicit_bytes, 0);
-	rig_shell("fallocate -l 16M %s", path);
-	w.bytes = 16 * MIB;
-	w.flags = O_DIRECT;
-	load = watch_run(&world->watch, body_write, &w);
-	watch_compare("direct write", "explicit_write_bytes", w.bytes, load.explicit_write_bytes,
-		      0.001);
-}
-
-static void test_cowriters(void **state)
-{
-	struct world *world = *state;
-	char path[160];
-	struct body w[2];
-	pid_t pids[2];
-
-	snprintf(path, sizeof(path), "%s/shared", world->watch.rig.mount);
-	for (int i = 0; i < 2; i++) {
-		w[i] = (struct body){.path = path,
-				     .bytes = (i ? 24UL : 8UL) * MIB,
-				     .block = 64 * KIB,
-				     .from = i ? 8 * (off_t)MIB : 0};
-		pids[i] = rig_start(body_write, &w[i]);
-	}
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(rig_wait(pids[i]), 0);
-	sync();
-	watch_sample(&world->watch);
-	for (int i = 0; i < 2; i++) {
-		const struct iocom_task *task = watch_task(&world->watch, pids[i]);
-
-		assert_non_null(task);
-		watch_compare(i ? "co-writer, 24 of 32 MiB" : "co-writer, 8 of 32 MiB",
-			      "explicit_write_bytes", w[i].bytes, task->load.explicit_write_bytes,
-			      0.01);
-	}
-}
 
 static void test_short_processes(void **state)
 {
@@ -280,7 +155,9 @@ static void test_service(void **state)
 	struct iocom_disk before, after;
 	double mean_ms, second_ms2, elapsed_ms;
 
-	watch_sample(&world->watch);
+	w.bytes = w.block; /* a disk is in the sample once it did something */
+	watch_run(&world->watch, body_read, &w);
+	w.bytes = 8 * MIB;
 	before = *watch_disk(&world->watch);
 	watch_run(&world->watch, body_read, &w);
 	after = *watch_disk(&world->watch);
@@ -353,33 +230,6 @@ static void test_sweep(void **state)
 	printf("# |%d threads: sweep %.2f ms, look at the run queue %.2f ms\n", SWEEP_THREADS,
 	       best_ms, look_ms);
 	assert_true(best_ms < 30);
-}
-
-/* Every byte of the kernel's own statistics is in one of the columns. */
-static void test_disk_identity(void **state)
-{
-	struct world *world = *state;
-	const struct iocom_disk *disk;
-	double sum;
-
-	sync();
-	watch_sample(&world->watch);
-	disk = watch_disk(&world->watch);
-	sum = (double)(disk->task_bytes + disk->stacked_bytes + disk->unattributed_bytes +
-		       disk->foreign_bytes);
-	watch_compare("disk identity", "sum of columns", disk->kernel_bytes, sum, 0.01);
-	for (size_t i = 0; i < world->watch.sample.ndisks; i++) {
-		disk = &world->watch.sample.disks[i];
-		printf("# |%-8s task %lu stacked %lu unattributed %lu foreign %lu kernel %lu "
-		       "residual %ld\n",
-		       disk->name, disk->task_bytes, disk->stacked_bytes, disk->unattributed_bytes,
-		       disk->foreign_bytes, disk->kernel_bytes, disk->residual_bytes);
-	}
-	printf("# |unattributed: metadata %lu writeback %lu swap-out %lu other %lu\n",
-	       world->watch.sample.unattributed.metadata_bytes,
-	       world->watch.sample.unattributed.writeback_bytes,
-	       world->watch.sample.unattributed.swap_out_bytes,
-	       world->watch.sample.unattributed.other_bytes);
 }
 
 /* On in one period of ten; more where somebody else (another monitor) wants them on, too. */
@@ -495,11 +345,6 @@ static int world_up(void **state)
 	w.path = world->big;
 	if (rig_wait(rig_start(body_write, &w)) != 0)
 		return -1;
-	snprintf(world->small, sizeof(world->small), "%s/small", world->watch.rig.mount);
-	w.path = world->small;
-	w.bytes = 16 * MIB;
-	if (rig_wait(rig_start(body_write, &w)) != 0)
-		return -1;
 	rig_drop_caches();
 	began = watch_now_ms();
 	watch_open(&world->watch, NULL);
@@ -510,13 +355,11 @@ static int world_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reads),	      cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_writes),	      cmocka_unit_test(test_cowriters),
-		cmocka_unit_test(test_service),	      cmocka_unit_test(test_5ms_task),
-		cmocka_unit_test(test_jobs),	      cmocka_unit_test(test_short_processes),
-		cmocka_unit_test(test_scope),	      cmocka_unit_test(test_sweep),
-		cmocka_unit_test(test_disk_identity), cmocka_unit_test(test_statistics),
-		cmocka_unit_test(test_no_drops),      cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_service),	   cmocka_unit_test(test_5ms_task),
+		cmocka_unit_test(test_jobs),	   cmocka_unit_test(test_short_processes),
+		cmocka_unit_test(test_scope),	   cmocka_unit_test(test_sweep),
+		cmocka_unit_test(test_statistics), cmocka_unit_test(test_no_drops),
+		cmocka_unit_test(test_errors),
 	};
 
 	return cmocka_run_group_tests_name("monitor", tests, world_up, world_down);

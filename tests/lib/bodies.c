@@ -39,9 +39,10 @@ int body_write(void *body)
 	if (fd < 0 || !buffer)
 		return 1;
 	for (size_t at = 0; at < b->bytes; at += b->block)
-		if (pwrite(fd, buffer, b->block, b->from + (off_t)at) != (ssize_t)b->block)
+		if (pwrite(fd, buffer, b->block, b->from + (off_t)(at + at / b->block * b->gap)) !=
+		    (ssize_t)b->block)
 			return 1;
-	return 0;
+	return b->sync ? fsync(fd) : 0;
 }
 
 static char *map_cold(const struct body *b)
@@ -88,6 +89,62 @@ int body_mmap_to_direct(void *body)
 	struct body *b = body;
 
 	return write_mapping(b, map_cold(b), open(b->to, O_WRONLY | O_DIRECT));
+}
+
+int body_direct_to_mmap(void *body)
+{
+	struct body *b = body;
+	int from = open(b->path, O_RDONLY | O_DIRECT), to = open(b->to, O_RDWR);
+	char *map = mmap(NULL, b->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, to, 0);
+
+	if (from < 0 || to < 0 || map == MAP_FAILED)
+		return 1;
+	for (size_t at = 0; at < b->bytes; at += b->block)
+		if (pread(from, map + at, b->block, (off_t)at) != (ssize_t)b->block)
+			return 1;
+	return 0;
+}
+
+/* Until each page of FD's first BYTES is in memory; 1 when that takes over 20 s. */
+static int wait_resident(int fd, size_t bytes)
+{
+	unsigned char pages[bytes / 4096];
+	void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+	size_t missing = 1;
+
+	if (map == MAP_FAILED)
+		return 1;
+	for (int n = 0; missing && n < 2000; n++) {
+		usleep(10000);
+		if (mincore(map, bytes, pages))
+			return 1;
+		missing = 0;
+		for (size_t i = 0; i < bytes / 4096; i++)
+			missing += !(pages[i] & 1);
+	}
+	return missing != 0;
+}
+
+int body_fadvise(void *body)
+{
+	struct body *b = body;
+	int fd = open(b->path, O_RDONLY);
+
+	for (size_t at = 0; at < b->bytes; at += b->block)
+		if (posix_fadvise(fd, (off_t)at, (off_t)b->block, POSIX_FADV_WILLNEED))
+			return 1;
+	return wait_resident(fd, b->bytes);
+}
+
+int body_readahead(void *body)
+{
+	struct body *b = body;
+	int fd = open(b->path, O_RDONLY);
+
+	for (size_t at = 0; at < b->bytes; at += b->block)
+		if (readahead(fd, (off_t)at, b->block))
+			return 1;
+	return wait_resident(fd, b->bytes);
 }
 
 int body_mmap_store(void *body)

@@ -6,6 +6,7 @@
 #ifndef IOCOM_TESTS_BODIES_H
 #define IOCOM_TESTS_BODIES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -14,10 +15,13 @@
 
 struct body {
 	const char *path;
-	const char *to; /* body_mmap_to_direct: the file it writes */
+	const char *to; /* body_mmap_to_direct writes it, body_direct_to_mmap maps it */
 	size_t bytes, block;
 	off_t from;
-	int flags; /* of open(2), beside the access mode */
+	int flags;  /* of open(2), beside the access mode */
+	bool write; /* of the asynchronous bodies (rings.h) */
+	bool sync;  /* body_write: fsync at the end */
+	size_t gap; /* body_write: bytes left out after each block */
 };
 
 int body_read(void *body);
@@ -28,6 +32,11 @@ int body_mmap_read(void *body);
 int body_mmap_to_memory(void *body);
 /* The faults come through get_user_pages, without an exception. */
 int body_mmap_to_direct(void *body);
+/* Reads with O_DIRECT into a cold mapping of `to`, whose pages are faulted in first. */
+int body_direct_to_mmap(void *body);
+/* Asks for the whole file ahead of time, waits until it is in memory, touches nothing. */
+int body_fadvise(void *body);
+int body_readahead(void *body);
 /* Stores to each page of a new file's mapping, then msync. */
 int body_mmap_store(void *body);
 

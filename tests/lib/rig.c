@@ -33,11 +33,18 @@ int rig_shell(const char *format, ...)
 static void take_down(const struct rig *rig)
 {
 	rig_shell("umount %s || umount -l %s", rig->mount, rig->mount);
+	rig_shell("umount -l %s/tmpfs", rig->dir); /* a test's own */
+	rig_shell("[ ! -e /dev/mapper/%s ] || dmsetup remove --noudevsync --retry %s", rig->name,
+		  rig->name);
+	rig_shell("[ ! -d /sys/block/md%d/md ] || mdadm --stop /dev/md%d", rig->md, rig->md);
 	if (rig->disk[0])
 		rig_shell("losetup -d /dev/%s", rig->disk);
 	rig_shell("rm -rf %s", rig->dir);
 	for (int i = 0; i < 2; i++)
 		rig_shell("ip netns del %s", rig->netns[i]);
+	if (rig->limits[0])
+		rig_shell("[ ! -d %s ] || rmdir %s || { sleep 0.2; rmdir %s; }", rig->limits,
+			  rig->limits, rig->limits);
 	if (rig->cgroup[0])
 		rig_shell("echo 1 > %s/cgroup.kill; sleep 0.05; find %s -depth -type d -delete",
 			  rig->cgroup, rig->cgroup);
@@ -108,6 +115,17 @@ static int find_cgroup2(struct rig *rig)
 	return -1;
 }
 
+/* Version 1's own hierarchy, or the cgroup2 directory where it has the controller. */
+static void find_limits(struct rig *rig)
+{
+	static const char v1[] = "/sys/fs/cgroup/blkio";
+
+	if (!rig_shell("test -e %s/blkio.throttle.read_bps_device", v1))
+		snprintf(rig->limits, sizeof(rig->limits), "%s/iocom-rig-%d", v1, (int)getpid());
+	else if (!rig_shell("grep -w io $(dirname %s)/cgroup.controllers", rig->cgroup))
+		snprintf(rig->limits, sizeof(rig->limits), "%.110s/limits", rig->cgroup);
+}
+
 static int make_disk(struct rig *rig, unsigned megabytes)
 {
 	return rig_shell("truncate -s %uM %s/image && losetup /dev/%s %s/image && "
@@ -146,6 +164,9 @@ int rig_up(struct rig *rig, unsigned megabytes)
 		return fail(rig, "no free loop device");
 	if (find_cgroup2(rig))
 		return fail(rig, "no cgroup2 mount");
+	find_limits(rig);
+	snprintf(rig->name, sizeof(rig->name), "iocom-rig-%d", (int)getpid());
+	rig->md = 200 + (int)(getpid() % 200);
 	strcpy(rig->dir, "/var/tmp/iocom-rig-XXXXXX");
 	if (!mkdtemp(rig->dir))
 		return fail(rig, "cannot make a directory in /var/tmp");
@@ -205,6 +226,31 @@ int rig_enter_cgroup(const char *path, pid_t pid)
 		return -1;
 	rc = fprintf(procs, "%d\n", (int)pid) < 0;
 	return fclose(procs) || rc ? -1 : 0;
+}
+
+int rig_limit(const struct rig *rig, bool write, unsigned long bytes_per_s)
+{
+	char device[64] = "";
+	const char *verb = write ? "write" : "read";
+	FILE *file;
+
+	if (!rig->limits[0])
+		return -1;
+	snprintf(device, sizeof(device), "/sys/block/%.19s/dev", rig->disk);
+	file = fopen(device, "re");
+	if (!file || !fgets(device, sizeof(device), file))
+		device[0] = '\0';
+	if (file)
+		fclose(file);
+	device[strcspn(device, "\n")] = '\0';
+	if (strncmp(rig->limits, rig->cgroup, strlen(rig->cgroup)) != 0)
+		return rig_shell("mkdir -p %s && echo %s %lu > %s/blkio.throttle.%s_bps_device",
+				 rig->limits, device, bytes_per_s, rig->limits, verb);
+	return rig_shell("echo +io > $(dirname %s)/cgroup.subtree_control && "
+			 "echo +io > %s/cgroup.subtree_control && mkdir -p %s && "
+			 "echo %s %cbps=%lu > %s/io.max",
+			 rig->cgroup, rig->cgroup, rig->limits, device, verb[0], bytes_per_s,
+			 rig->limits);
 }
 
 int rig_enter_netns(const char *name)

@@ -12,10 +12,14 @@
 #include <sys/types.h>
 
 struct rig {
-	char dir[64]; /* holds the image, `mnt` below it is the file system */
+	char name[32]; /* "iocom-rig-PID": of a mapped disk, should a test make one */
+	int md;	       /* number for an array, should a test make one */
+	char dir[64];  /* holds the image, `mnt` below it is the file system */
 	char mount[80];
 	char disk[32];	  /* "loop3" */
 	char cgroup[128]; /* absolute path of a fresh cgroup2 directory */
+	char limits[128]; /* a cgroup's path for I/O limits, not made yet; "": the machine has none
+			   */
 	char netns[2][32];
 	char address[2][16];
 	int guard_fd;
@@ -35,6 +39,11 @@ int rig_wait(pid_t pid);
 __attribute__((format(printf, 1, 2))) int rig_shell(const char *format, ...);
 /* Moves process PID (0: this one) into the cgroup2 directory PATH. */
 int rig_enter_cgroup(const char *path, pid_t pid);
+/*
+ * Limits what the tasks of `limits` read from (or write to) the rig's disk.  0,
+ * or not 0 where the machine has no such limits.
+ */
+int rig_limit(const struct rig *rig, bool write, unsigned long bytes_per_s);
 /* This thread enters the network namespace; 0 or -1. */
 int rig_enter_netns(const char *name);
 /* Throws the page cache away. */

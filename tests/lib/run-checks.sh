@@ -91,7 +91,7 @@ part_unit() { run_binaries unit unit; run_scripts unit tests/unit/test_*.sh; }
 part_sim() { run_binaries sim sim; run_scripts sim tests/sim/test_*.sh; }
 part_fuzz() { run fuzz fuzz bash tests/fuzz/run.sh build/fuzz 5; }
 part_remote() { run_binaries remote remote; }
-part_bpf() { run_binaries bpf bpf; }
+part_bpf() { run_binaries bpf bpf; run_scripts bpf tests/bpf/test_*.sh; }
 part_testbed() { run_scripts testbed tests/testbed/test_*.sh; }
 part_cluster() { run_scripts cluster tests/cluster/test_*.sh; }
 part_run() { run_scripts run tests/cluster/test_run.sh; }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 #include "watch.h"
 
+#include <bpf/btf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -12,6 +13,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#define READINGS_MAX 5
 
 /* Cuts a release to its numbers: "6.12.57-amd64" -> "6.12.57". */
 static const char *kernel(char *out, size_t size)
@@ -81,10 +84,15 @@ void watch_rig(struct watch *watch, unsigned megabytes)
 
 void watch_open(struct watch *watch, const struct monitor_config *config)
 {
-	static const struct monitor_config everything;
+	const char *ablate = getenv("IOCOM_ABLATE");
+	struct monitor_config used = {0};
 	struct iocom_err err = {""};
 
-	if (monitor_open(&watch->monitor, config ? config : &everything, &err) ||
+	if (config)
+		used = *config;
+	if (ablate)
+		used.ablate |= (uint32_t)strtoul(ablate, NULL, 0);
+	if (monitor_open(&watch->monitor, &used, &err) ||
 	    monitor_sample(watch->monitor, &watch->sample, &err))
 		fail_msg("%s", err.text);
 }
@@ -96,13 +104,29 @@ void watch_close(struct watch *watch)
 	rig_down(&watch->rig);
 }
 
+/* How many readings could not take the ended threads' counters. */
+static uint64_t stalled(const struct watch *watch)
+{
+	for (size_t i = 0; i < watch->sample.ndrops; i++)
+		if (!strcmp(watch->sample.drops[i].name, "epochs"))
+			return watch->sample.drops[i].count;
+	return 0;
+}
+
 void watch_sample(struct watch *watch)
 {
 	struct iocom_err err = {""};
+	uint64_t before;
 
-	usleep(WATCH_SETTLE_US);
-	if (monitor_sample(watch->monitor, &watch->sample, &err))
-		fail_msg("monitor_sample: %s", err.text);
+	for (int i = 0; i < READINGS_MAX; i++) {
+		before = stalled(watch);
+		usleep(WATCH_SETTLE_US);
+		if (monitor_sample(watch->monitor, &watch->sample, &err))
+			fail_msg("monitor_sample: %s", err.text);
+		if (stalled(watch) == before)
+			return; /* else a program was off its CPU too long: the next reading has it
+				 */
+	}
 }
 
 const struct iocom_task *watch_task(const struct watch *watch, pid_t pid)
@@ -144,6 +168,24 @@ struct iocom_load watch_run(struct watch *watch, int (*body)(void *argument), vo
 	assert_non_null(task);
 	assert_true(task->exited);
 	return task->load;
+}
+
+bool watch_hook(const char *tracepoint, int parameters)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	const struct btf_type *type;
+	char name[96];
+	int id, found = -1;
+
+	snprintf(name, sizeof(name), "btf_trace_%s", tracepoint);
+	id = btf ? btf__find_by_name_kind(btf, name, BTF_KIND_TYPEDEF) : -1;
+	if (id > 0) {
+		type = btf__type_by_id(btf, btf__type_by_id(btf, (__u32)id)->type); /* pointer */
+		type = btf__type_by_id(btf, type->type);
+		found = btf_is_func_proto(type) ? btf_vlen(type) - 1 : -1;
+	}
+	btf__free(btf);
+	return found == parameters;
 }
 
 double watch_now_ms(void)

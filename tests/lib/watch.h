@@ -30,7 +30,11 @@ void watch_degraded(const char *name, const char *what, const char *why);
 
 /* Brings up a rig with a disk of MEGABYTES; a machine that cannot: prints SKIP, exits 0. */
 void watch_rig(struct watch *watch, unsigned megabytes);
-/* Opens the monitor (CONFIG may be NULL) and takes the first reading; fails the test. */
+/*
+ * Opens the monitor (CONFIG may be NULL) and takes the first reading; fails the
+ * test.  IOCOM_ABLATE in the environment switches parts of the monitor off (enum
+ * ablate): then tests have to fail.
+ */
 void watch_open(struct watch *watch, const struct monitor_config *config);
 /* Ends both; what was not begun is fine. */
 void watch_close(struct watch *watch);
@@ -45,6 +49,9 @@ const struct iocom_disk *watch_disk(const struct watch *watch);
 const struct iocom_job_load *watch_job(const struct watch *watch, uint64_t cgroup_id);
 /* Runs BODY in a child to its end, 0 expected; what the monitor says of it at its exit. */
 struct iocom_load watch_run(struct watch *watch, int (*body)(void *argument), void *argument);
+
+/* The running kernel has this tracepoint with so many parameters, by its type information. */
+bool watch_hook(const char *tracepoint, int parameters);
 
 /* CLOCK_MONOTONIC in milliseconds. */
 double watch_now_ms(void);
