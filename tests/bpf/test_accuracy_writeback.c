@@ -30,6 +30,7 @@
 #define IDENTITY_ERROR	0.01
 #define BUSY_READINGS	20
 #define SMALL_FILES	500
+#define OVERLAP_TRIES	3
 #define INODE_TRIES	200
 #define BUSY_BYTES	(256 * MIB)
 #define STACKED_MIB	16
@@ -78,15 +79,22 @@ static void test_after_exit(void **state)
 	struct world *world = *state;
 	struct body b = {.path = fresh(world, "late"), .bytes = 4 * PART, .block = MIB};
 	const struct iocom_task *task;
+	struct iocom_task first;
 	pid_t pid = write_and_exit(body_write, &b);
 
 	watch_sample(&world->watch);
-	assert_non_null(watch_task(&world->watch, pid));
-	settle(world);
 	task = watch_task(&world->watch, pid);
-	assert_non_null(task); /* once more: its late bytes came */
+	assert_non_null(task);
 	assert_true(task->exited);
 	assert_int_equal(strncmp(task->comm, program_invocation_short_name, 15), 0);
+	first = *task;
+	settle(world);
+	task = watch_task(&world->watch, pid); /* once more, as its late bytes came */
+	if (!task) {
+		/* Unless somebody else's sync(2) had brought them already. */
+		assert_int_equal(first.load.explicit_write_bytes, b.bytes);
+		task = &first;
+	}
 	watch_compare("writeback after exit", "explicit_write_bytes", (double)b.bytes,
 		      (double)task->load.explicit_write_bytes, BYTES_ERROR);
 	assert_int_equal(task->load.implicit_bytes, 0);
@@ -179,6 +187,7 @@ static void test_cowriters(void **state)
 	struct world *world = *state;
 	const char *path = fresh(world, "halves");
 	struct body a = {.path = path, .bytes = PART, .block = 64 * KIB}, b = a;
+	uint64_t bytes = 0;
 	pid_t pids[2];
 
 	b.bytes = 3 * PART;
@@ -192,12 +201,20 @@ static void test_cowriters(void **state)
 		    WRITEBACK_ERROR);
 
 	/* Whose page it is: who made it dirty; to write to it again costs no I/O. */
-	a.path = b.path = fresh(world, "overlap");
 	a.bytes = b.bytes = 2 * PART;
 	b.from = (off_t)PART;
-	pids[0] = write_and_exit(body_write, &a);
-	pids[1] = write_and_exit(body_write, &b);
-	settle(world);
+	for (int i = 0; i < OVERLAP_TRIES && bytes != 3 * PART; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "overlap%d", i);
+		a.path = b.path = fresh(world, name);
+		pids[0] = write_and_exit(body_write, &a);
+		pids[1] = write_and_exit(body_write, &b);
+		settle(world);
+		/* More: somebody else's sync(2) came in between, the page was dirtied twice. */
+		bytes = load_of(world, pids[0]).explicit_write_bytes +
+			load_of(world, pids[1]).explicit_write_bytes;
+	}
 	expect_pair(world, "co-writers, overlapping", pids, (unsigned long[]){2 * PART, PART},
 		    COWRITER_ERROR);
 
