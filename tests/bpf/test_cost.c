@@ -55,6 +55,7 @@ static int close_monitor(void **state)
 
 	monitor_free(world->watch.monitor);
 	world->watch.monitor = NULL;
+	memset(&world->watch.sample, 0, sizeof(world->watch.sample)); /* it was the monitor's */
 	return 0;
 }
 
