@@ -6,7 +6,8 @@
  *   faults.bpf.h  page faults                 pages.bpf.h    a bio's first page
  *   ledger.bpf.h  who dirtied which file      carried.bpf.h  whose bio a kernel thread sends
  *   tasks.bpf.h   sweep, exit, cgroup moves   taskio.bpf.h   what the kernel accounts to tasks
- *   net.bpf.h     TCP                         compat.bpf.h   kernel differences
+ *   net.bpf.h     TCP                         remotes.bpf.h  TCP by remote address
+ *   compat.bpf.h  kernel differences          standin.bpf.h  TCP on older kernels
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -22,6 +23,7 @@
 #include "carried.bpf.h"
 #include "block.bpf.h"
 #include "net.bpf.h"
+#include "standin.bpf.h"
 #include "tasks.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -4,9 +4,13 @@
  * io_uring) ends.  Received: how far the reader's position in the stream moved since the
  * last look: exact for peeks, waits and splices.  Socket storage holds the last
  * position; it is set when the connection is established, and for a socket older
- * than the monitor at first sight.
+ * than the monitor when counting begins.
  *
- * What never leaves the host counts apart, at both ends.
+ * A socket of MPTCP has no such position: there the results of receives count, but
+ * peeks.
+ *
+ * What never leaves the host counts apart, at both ends.  Sockets that the kernel made
+ * for itself (of network file systems) count for nobody.
  */
 #ifndef IOCOM_NET_BPF_H
 #define IOCOM_NET_BPF_H
@@ -14,22 +18,40 @@
 #define AF_INET		2
 #define AF_INET6	10
 #define IPPROTO_TCP	6
+#define IPPROTO_MPTCP	262
 #define TCP_ESTABLISHED 1
 #define IFF_LOOPBACK	8
+#define SOCK_DONE	(1 << 1) /* in skc_flags: the peer's end has come */
 #define MSG_PEEK	2
+#define MSG_ERRQUEUE	0x2000
+
+enum socket_flags {
+	SOCKET_ROUTED = 1, /* whether it is local is known */
+	SOCKET_LOCAL = 2,
+	SOCKET_KERNEL = 4,
+};
+
+struct socket_state {
+	u32 position;
+	u32 flags;
+	u64 remote; /* generation of the slot << 32 | slot */
+};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, u32);
+	__type(value, struct socket_state);
 } sockets SEC(".maps");
+
+#include "remotes.bpf.h"
 
 static __always_inline bool is_tcp(struct sock *sk)
 {
-	u16 family = sk->__sk_common.skc_family;
+	u16 family = sk->__sk_common.skc_family, protocol = sk->sk_protocol;
 
-	return sk->sk_protocol == IPPROTO_TCP && (family == AF_INET || family == AF_INET6);
+	return (family == AF_INET || family == AF_INET6) &&
+	       (protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP);
 }
 
 static __always_inline bool is_local6(struct sock *sk)
@@ -46,21 +68,55 @@ static __always_inline bool is_local6(struct sock *sk)
 	return to[0] == from[0] && to[1] == from[1] && to[2] == from[2] && to[3] == from[3];
 }
 
-/* The peer is this host: another socket of the same network namespace. */
-static __always_inline bool is_local(struct sock *sk)
+/* The peer is this host, another socket of the same network namespace; as flags. */
+static __always_inline u32 locality(struct sock *sk)
 {
 	__be32 to = sk->__sk_common.skc_daddr;
 	struct dst_entry *route;
+	struct sock *flow = sk;
 
 	if (sk->__sk_common.skc_family == AF_INET6) {
 		if (is_local6(sk))
-			return true;
+			return SOCKET_ROUTED | SOCKET_LOCAL;
 	} else if ((to & 0xff) == 127 || to == sk->__sk_common.skc_rcv_saddr) {
-		return true;
+		return SOCKET_ROUTED | SOCKET_LOCAL;
 	}
 	/* Between two addresses of this host the route is the loopback device. */
-	route = sk->sk_dst_cache;
-	return route && (route->dev->flags & IFF_LOOPBACK);
+	if (sk->sk_protocol == IPPROTO_MPTCP && bpf_core_type_exists(struct mptcp_sock))
+		flow = BPF_CORE_READ((struct mptcp_sock *)sk, first);
+	route = BPF_CORE_READ(flow, sk_dst_cache);
+	if (!route)
+		return 0;
+	if (BPF_CORE_READ(route, dev, flags) & IFF_LOOPBACK)
+		return SOCKET_ROUTED | SOCKET_LOCAL;
+	return SOCKET_ROUTED;
+}
+
+/* What is remembered of a socket; made at need, with its position of now. */
+static __noinline struct socket_state *socket_meet(struct sock *sk)
+{
+	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	struct socket_state fresh = {}, *socket;
+
+	if (tcp)
+		fresh.position = tcp->copied_seq;
+	if (BPF_CORE_READ_BITFIELD_PROBED(sk, sk_kern_sock))
+		fresh.flags = SOCKET_KERNEL | SOCKET_ROUTED;
+	socket = bpf_sk_storage_get(&sockets, sk, &fresh, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!socket)
+		count_drop(DROP_SOCKETS);
+	else if (!(socket->flags & SOCKET_ROUTED))
+		socket->flags |= locality(sk);
+	return socket;
+}
+
+static __always_inline struct socket_state *socket_of(struct sock *sk)
+{
+	struct socket_state *socket = bpf_sk_storage_get(&sockets, sk, 0, 0);
+
+	if (socket && (socket->flags & SOCKET_ROUTED))
+		return socket;
+	return socket_meet(sk);
 }
 
 /* The state to count in; NULL where nothing is counted. */
@@ -73,22 +129,90 @@ static __always_inline struct thread_state *talker(void)
 	return thread_current(task);
 }
 
+static __always_inline void count_sent(struct sock *sk, u64 bytes)
+{
+	struct socket_state *socket;
+	struct thread_state *state;
+	struct remote_slot *slot;
+
+	if (!is_tcp(sk))
+		return;
+	state = talker();
+	if (!state)
+		return;
+	socket = socket_of(sk);
+	if (socket && (socket->flags & SOCKET_KERNEL))
+		return;
+	if (socket && (socket->flags & SOCKET_LOCAL)) {
+		state->counters.local_bytes += bytes;
+		return;
+	}
+	state->counters.sent_bytes += bytes;
+	state->counters.sent_messages++;
+	slot = socket ? remote_of(sk, socket, state->cgid) : 0;
+	if (slot) {
+		__sync_fetch_and_add(&slot->sent_bytes, bytes);
+		__sync_fetch_and_add(&slot->sent_messages, 1);
+	}
+}
+
+/* Leaves in the thread's state which slot the message belongs to, if it is one. */
+static __always_inline void count_received(struct sock *sk, struct socket_state *socket,
+					   struct thread_state *state, u64 bytes)
+{
+	struct remote_slot *slot;
+
+	if (socket->flags & (SOCKET_LOCAL | SOCKET_KERNEL)) {
+		if (socket->flags & SOCKET_LOCAL)
+			state->counters.local_bytes += bytes;
+		state->arrived = 0;
+		return;
+	}
+	state->counters.received_bytes += bytes;
+	slot = remote_of(sk, socket, state->cgid);
+	if (slot)
+		__sync_fetch_and_add(&slot->received_bytes, bytes);
+	state->arrived = slot ? (u32)socket->remote + 1 : ARRIVED_NOWHERE;
+}
+
+/* A successful receive call, after its bytes were counted. */
+static __always_inline void count_message(struct thread_state *state)
+{
+	u32 index = state->arrived - 1;
+	struct remote_slot *slot;
+
+	if (!state->arrived)
+		return;
+	state->arrived = 0;
+	state->counters.received_messages++;
+	slot = bpf_map_lookup_elem(&remotes, &index);
+	if (slot)
+		__sync_fetch_and_add(&slot->received_messages, 1);
+}
+
+static __always_inline void received(struct sock *sk, u64 bytes, int flags)
+{
+	struct socket_state *socket;
+	struct thread_state *state;
+
+	if ((flags & (MSG_PEEK | MSG_ERRQUEUE)) || !is_tcp(sk))
+		return;
+	state = talker();
+	if (!state)
+		return;
+	if (sk->sk_protocol == IPPROTO_MPTCP) {
+		socket = socket_of(sk);
+		if (socket)
+			count_received(sk, socket, state, bytes);
+	}
+	count_message(state);
+}
+
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(send_length, struct sock *sk, int result)
 {
-	struct thread_state *state;
-
-	if (result <= 0 || !is_tcp(sk))
-		return 0;
-	state = talker();
-	if (!state)
-		return 0;
-	if (is_local(sk)) {
-		state->counters.local_bytes += result;
-	} else {
-		state->counters.sent_bytes += result;
-		state->counters.sent_messages++;
-	}
+	if (result > 0)
+		count_sent(sk, result);
 	return 0;
 }
 
@@ -96,13 +220,8 @@ int BPF_PROG(send_length, struct sock *sk, int result)
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(recv_length, struct sock *sk, int result, int flags)
 {
-	struct thread_state *state;
-
-	if (result <= 0 || (flags & MSG_PEEK) || !is_tcp(sk) || is_local(sk))
-		return 0;
-	state = talker();
-	if (state)
-		state->counters.received_messages++;
+	if (result > 0)
+		received(sk, result, flags);
 	return 0;
 }
 
@@ -110,46 +229,53 @@ SEC("tp_btf/tcp_rcv_space_adjust")
 int BPF_PROG(rcv_space, struct sock *sk)
 {
 	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	struct socket_state *socket;
 	struct thread_state *state;
-	u32 position, moved, *last;
+	u32 position, moved;
 
 	if (!tcp)
 		return 0;
-	position = tcp->copied_seq;
-	last = bpf_sk_storage_get(&sockets, sk, 0, 0);
-	if (!last) {
-		if (!bpf_sk_storage_get(&sockets, sk, &position, BPF_SK_STORAGE_GET_F_CREATE))
-			count_drop(DROP_SOCKETS);
+	socket = socket_of(sk);
+	if (!socket)
 		return 0;
-	}
-	moved = position - *last;
+	position = tcp->copied_seq;
+	moved = position - socket->position;
 	if (!moved)
 		return 0;
-	*last = position;
+	socket->position = position;
+	/* A splice steps over the end of the stream, which is no byte. */
+	if (position == tcp->rcv_nxt && (sk->__sk_common.skc_flags & SOCK_DONE))
+		moved--;
 	state = talker();
-	if (!state)
-		return 0;
-	if (is_local(sk))
-		state->counters.local_bytes += moved;
-	else
-		state->counters.received_bytes += moved;
+	if (state)
+		count_received(sk, socket, state, moved);
 	return 0;
 }
 
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(sock_state, struct sock *sk, int from, int to)
 {
-	struct tcp_sock *tcp;
-	u32 position;
+	if (to == TCP_ESTABLISHED && sk->sk_protocol == IPPROTO_TCP)
+		socket_meet(sk);
+	return 0;
+}
 
-	if (to != TCP_ESTABLISHED || sk->sk_protocol != IPPROTO_TCP)
+/* Sockets older than the monitor: their position when counting begins. */
+SEC("iter/task_file")
+int old_sockets(struct bpf_iter__task_file *ctx)
+{
+	struct file *file = ctx->file;
+	struct socket *socket;
+	struct sock *sk;
+
+	if (!file)
 		return 0;
-	tcp = bpf_skc_to_tcp_sock(sk);
-	if (!tcp)
+	socket = bpf_sock_from_file(file);
+	if (!socket)
 		return 0;
-	position = tcp->copied_seq;
-	if (!bpf_sk_storage_get(&sockets, sk, &position, BPF_SK_STORAGE_GET_F_CREATE))
-		count_drop(DROP_SOCKETS);
+	sk = socket->sk;
+	if (sk && is_tcp(sk))
+		socket_meet(sk);
 	return 0;
 }
 

@@ -128,6 +128,26 @@ struct ledger_value {
 	__u32 last;	 /* writer that dirtied last */
 };
 
+/* Whose TCP traffic with whom.  Family 0: all addresses that found no place. */
+struct remote_key {
+	__u64 cgid;
+	__u32 address[4]; /* network order; IPv4 in the first */
+	__u32 family;
+	__u32 pad;
+};
+
+/* One line of the cache. */
+struct remote_slot {
+	__u64 cgid; /* 0: nobody's */
+	__u32 address[4];
+	__u32 family;
+	__u32 generation; /* 1 and more */
+	__u64 sent_bytes;
+	__u64 received_bytes;
+	__u64 sent_messages;
+	__u64 received_messages;
+};
+
 /* Things that could not be counted, by cause. */
 enum drop {
 	DROP_TASK_STORAGE,
@@ -138,6 +158,8 @@ enum drop {
 	DROP_COWRITERS,
 	DROP_SOCKETS,
 	DROP_JOB_DISKS,
+	DROP_REMOTES,
+	DROP_OTHER_REMOTES,
 	DROPS,
 };
 

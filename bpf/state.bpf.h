@@ -35,7 +35,10 @@ struct thread_state {
 	u64 fault_frame, fault_digest;
 	/* The file a page fault in this system call last waited for. */
 	u64 fault_mapping, fault_call;
+	/* The slot, plus 1, of the remote whose bytes the running receive call took. */
+	u32 arrived;
 };
+#define ARRIVED_NOWHERE 0xffffffff /* not local, and without a slot */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

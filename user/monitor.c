@@ -243,6 +243,14 @@ static void read_drops(struct monitor *monitor, const struct fold_result *result
 		[DROP_SOCKETS] = {"sockets", "bytes received on a socket were not counted", 0},
 		[DROP_JOB_DISKS] = {"job_disks",
 				    "a job's part of a disk's time of service is too small", 0},
+		[DROP_REMOTES] = {"remotes",
+				  "a socket's bytes went to its job's row of other "
+				  "remotes: too many addresses",
+				  0},
+		[DROP_OTHER_REMOTES] = {"other_remotes",
+					"a send or receive is missing from its job's rows by "
+					"remote address (the job has it)",
+					0},
 	};
 	struct monitor_drop *out = monitor->drops;
 	size_t n = 0;
@@ -267,6 +275,10 @@ static void read_drops(struct monitor *monitor, const struct fold_result *result
 					 "totals of the longest idle cgroups were "
 					 "forgotten",
 					 result->evicted_jobs};
+	out[n++] = (struct monitor_drop){"idle_remotes",
+					 "rows of other remotes of the longest idle jobs were "
+					 "forgotten",
+					 remotes_forgotten(monitor->net.remotes)};
 	sample->drops = out;
 	sample->ndrops = n;
 }
@@ -278,6 +290,8 @@ static int monitor_start(struct monitor *monitor, const struct monitor_config *c
 	int rc;
 
 	rc = monitor_disks_scope(skel, config->scope_disks, err);
+	if (!rc)
+		rc = monitor_net_init(&monitor->net, skel, config->remotes_idle_ms, err);
 	if (rc)
 		return rc;
 	monitor_cost_start(&monitor->cost, config->no_program_cost);
@@ -290,6 +304,8 @@ static int monitor_start(struct monitor *monitor, const struct monitor_config *c
 	rc = monitor_disks_baseline(&monitor->disks, err);
 	if (!rc)
 		rc = monitor_load_attach(skel, &monitor->hooks, err);
+	if (!rc)
+		rc = monitor_net_baseline(skel, err);
 	if (rc)
 		return rc;
 	skel->bss->sweep_mode = SWEEP_BASELINE;
@@ -300,6 +316,7 @@ static int monitor_start(struct monitor *monitor, const struct monitor_config *c
 
 static void monitor_unload(struct monitor *monitor)
 {
+	monitor_net_deinit(&monitor->net);
 	iocom_bpf__destroy(monitor->skel);
 	monitor->skel = NULL;
 	monitor_cost_stop(&monitor->cost);
@@ -315,6 +332,10 @@ static int monitor_load(struct monitor *monitor, const struct monitor_config *co
 
 	if (rc)
 		return rc;
+	if (config->no_socket_tracepoints) {
+		hooks_refuse(&monitor->hooks, "send_length", "left out on request");
+		hooks_refuse(&monitor->hooks, "recv_length", "left out on request");
+	}
 	/* Each round leaves out one more program, so this ends. */
 	do {
 		monitor_unload(monitor);
@@ -353,7 +374,8 @@ int monitor_open(struct monitor **out, const struct monitor_config *config, stru
 {
 	bool scoped = config->scope_cgroup != NULL;
 	struct monitor_knobs knobs = {.all_disks = !scoped && !config->scope_disks,
-				      .ablate = config->ablate};
+				      .ablate = config->ablate,
+				      .remotes_max = config->remotes_max};
 	struct monitor *monitor;
 	int rc;
 
@@ -434,6 +456,8 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
 	if (!rc)
 		rc = monitor_jobdisks_read(monitor->jobdisks, monitor->skel, sample, monitor->fold,
 					   err);
+	if (!rc)
+		rc = monitor_net_read(&monitor->net, clock_ns(CLOCK_BOOTTIME), sample, err);
 	if (!rc && fold_end(monitor->fold, &result))
 		rc = iocom_err_set(err, -ENOMEM, "out of memory for the sample");
 	if (rc)

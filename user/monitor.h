@@ -36,6 +36,32 @@ struct monitor_config {
 	bool no_program_cost;
 	/* Of tests only: parts of the programs to switch off (enum ablate, records.h); 0. */
 	uint32_t ablate;
+	/*
+	 * How many remote addresses, all jobs together, TCP is counted for (0: 4096; at
+	 * most 65536).  The rest goes to each job's row of other remotes.
+	 */
+	unsigned remotes_max;
+	/* A remote idle that long may give its place to another (0: 10000). */
+	unsigned remotes_idle_ms;
+	/* Tests only: behave as on a kernel without the tracepoints of sends and receives. */
+	bool no_socket_tracepoints;
+};
+
+/* TCP that left the node, one job and one address. */
+struct monitor_remote_counts {
+	uint64_t sent_bytes;
+	uint64_t received_bytes;
+	uint64_t sent_messages;
+	uint64_t received_messages;
+};
+
+/* A job's rows add up to what it sent and received. */
+struct monitor_remote {
+	uint64_t cgroup_id;
+	uint16_t family;     /* AF_INET, AF_INET6; AF_UNSPEC: all addresses without a row */
+	uint8_t address[16]; /* as in in_addr, in6_addr */
+	struct monitor_remote_counts counts;
+	struct monitor_remote_counts delta; /* since the previous reading */
 };
 
 /* One thing that can overflow, and how often it did. */
@@ -96,6 +122,8 @@ struct monitor_sample {
 		int64_t residual_bytes;	  /* kernel_bytes - (columns - in_flight_bytes) */
 		double residual_share; /* sum of each disk's |residual| / kernel_bytes; 0: no I/O */
 	} identity;
+	const struct monitor_remote *remotes; /* in no order */
+	size_t nremotes;
 
 	const struct monitor_drop *drops;
 	size_t ndrops;

@@ -3,7 +3,7 @@
  * What the files of the monitor share: monitor.c (open, read, free),
  * monitor_load.c (the eBPF object), monitor_hooks.c (what fits this kernel),
  * monitor_disk.c (disks), monitor_fold.c (processes and jobs), monitor_cost.c
- * (what the programs cost), monitor_maps.c (what their tables hold).
+ * (what the programs cost), monitor_maps.c (what their tables hold), monitor_net.c (TCP).
  */
 #ifndef IOCOM_MONITOR_INTERNAL_H
 #define IOCOM_MONITOR_INTERNAL_H
@@ -14,11 +14,12 @@
 #include "monitor.h"
 #include "monitor_fold.h"
 #include "monitor_hooks.h"
+#include "monitor_net.h"
 #include "records.h"
 
-#define MONITOR_PROGRAMS 24
-#define MONITOR_DROPS	 (DROPS + 5)
-#define MONITOR_MAPS	 32
+#define MONITOR_PROGRAMS 40
+#define MONITOR_DROPS	 (DROPS + 6)
+#define MONITOR_MAPS	 40
 
 /* One disk that was seen. */
 struct disk_entry {
@@ -84,6 +85,7 @@ struct monitor {
 	struct fold *fold;
 	struct monitor_disks disks;
 	struct monitor_jobdisks *jobdisks;
+	struct monitor_net net;
 	char *sweep_buffer;
 	struct process_key *late_keys;
 	struct late_value *late_values;
@@ -104,7 +106,8 @@ struct monitor_knobs {
 	__u64 scope_id;
 	__u32 scope_level;
 	bool all_disks;
-	__u32 ablate; /* enum ablate, of tests */
+	__u32 ablate;	      /* enum ablate, of tests */
+	unsigned remotes_max; /* 0: as many as usual */
 };
 
 /*

@@ -127,6 +127,7 @@ static int load_once(struct iocom_bpf **skel, const struct hooks *hooks,
 	(*skel)->rodata->cfg_scope_level = knobs->scope_level;
 	(*skel)->rodata->cfg_all_disks = knobs->all_disks;
 	(*skel)->rodata->cfg_ablate = knobs->ablate;
+	monitor_net_size(*skel, knobs->remotes_max);
 	while ((program = bpf_object__next_program((*skel)->obj, program)))
 		bpf_program__set_autoload(program,
 					  hooks_program_used(hooks, bpf_program__name(program)));

@@ -2,7 +2,8 @@
 /*
  * What the files that make the document of a reading share: sample_json.c (the
  * document), sample_load.c (counters, rates, shares), sample_collect.c (whose job
- * a cgroup is, order), sample_disks.c, sample_times.c, sample_cost.c.
+ * a cgroup is, order), sample_disks.c, sample_times.c, sample_remotes.c,
+ * sample_cost.c.
  *
  * json_t results are new references, NULL when memory is out; the sample_put
  * functions return 0, or -1 when memory is out.
@@ -40,6 +41,8 @@ struct build {
 	size_t njobs;
 	uint64_t unknown; /* counters that this kernel does not tell: bits, as sample_load.c has
 			     them */
+	struct monitor_remote *remotes; /* cgroup_id is the owner's; in its order */
+	size_t nremotes;
 };
 
 /* Sets a member; takes VALUE, which may be NULL (-1 then). */
@@ -66,10 +69,17 @@ double sample_disk_speed(const struct monitor_sample *sample);
 
 /* The job's name, the cgroup's path, or null for the root and the nameless kernel. */
 json_t *sample_job_text(struct build *b, uint64_t owner);
+/* The nearest cgroup at or above ID that is a job of iocom, else ID itself. */
+uint64_t sample_job_owner(struct build *b, uint64_t id);
 /* Fills jobs and tasks of B, nested cgroups folded, ordered by share. */
 void sample_collect(struct build *b);
 /* The options let the caller see JOB. */
 bool sample_job_shown(const struct build *b, const struct job_ref *job);
+
+/* Fills the remotes of B, after sample_collect. */
+void sample_collect_remotes(struct build *b);
+/* The rows of the job that the cgroup OWNER names. */
+json_t *sample_remotes(const struct build *b, uint64_t owner);
 
 json_t *sample_disks(const struct build *b);
 json_t *sample_unattributed(const struct monitor_sample *s);

@@ -27,8 +27,7 @@ json_t *sample_job_text(struct build *b, uint64_t owner)
 	return json_string(number);
 }
 
-/* The nearest cgroup at or above ID that is a job of iocom, else ID itself. */
-static uint64_t job_owner(struct build *b, uint64_t id)
+uint64_t sample_job_owner(struct build *b, uint64_t id)
 {
 	const struct sample_json_options *o = b->opt;
 	uint64_t at = id;
@@ -81,7 +80,7 @@ static void collect_jobs(struct build *b)
 
 	for (size_t i = 0; i < s->njobs; i++) {
 		b->jobs[i].sum = s->jobs[i];
-		b->jobs[i].sum.cgroup_id = job_owner(b, s->jobs[i].cgroup_id);
+		b->jobs[i].sum.cgroup_id = sample_job_owner(b, s->jobs[i].cgroup_id);
 	}
 	if (s->njobs)
 		qsort(b->jobs, s->njobs, sizeof(*b->jobs), jobs_by_id);
@@ -111,7 +110,7 @@ static void collect_tasks(struct build *b)
 
 	for (size_t i = 0; i < s->ntasks; i++) {
 		const struct iocom_task *t = &s->tasks[i];
-		uint64_t owner = job_owner(b, t->cgroup_id);
+		uint64_t owner = sample_job_owner(b, t->cgroup_id);
 		struct job_ref key = {.sum.cgroup_id = owner}, *job;
 
 		b->tasks[i] = (struct task_ref){t, sample_share(b, &t->delta), owner};

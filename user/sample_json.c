@@ -51,6 +51,7 @@ static json_t *job_json(struct build *b, const struct job_ref *ref)
 	rc |= sample_put_load(b, object, &ref->sum.load, &ref->sum.delta);
 	rc |= sample_put_times(b, object, &ref->sum);
 	rc |= sample_put_share(object, &ref->share);
+	rc |= sample_put(object, "remotes", sample_remotes(b, ref->sum.cgroup_id));
 	return sample_finish(object, rc);
 }
 
@@ -138,12 +139,15 @@ json_t *sample_json(const struct monitor_sample *sample, const struct sample_jso
 	b.jobs = calloc(sample->njobs + 1, sizeof(*b.jobs));
 	if (!b.names && o->cgroup_root)
 		b.names = sample_names_new(o->cgroup_root);
-	if (b.tasks && b.jobs && (b.names || !o->cgroup_root)) {
+	b.remotes = calloc(sample->nremotes + 1, sizeof(*b.remotes));
+	if (b.tasks && b.jobs && b.remotes && (b.names || !o->cgroup_root)) {
 		sample_collect(&b);
+		sample_collect_remotes(&b);
 		doc = document(&b);
 	}
 	free(b.tasks);
 	free(b.jobs);
+	free(b.remotes);
 	if (b.names != o->names)
 		sample_names_free(b.names);
 	return doc;

@@ -7,7 +7,8 @@
  *
  *   in both       newest values, delta = sum of deltas, exited once = exited
  *   only new      as it is
- *   only old      kept: it ended in an earlier reading of this window
+ *   only old      kept: it ended in an earlier reading of this window; a remote
+ *                 is not: its job's row of other remotes has it now
  */
 #include "sample_window.h"
 
@@ -19,6 +20,7 @@ struct sample_window {
 	struct monitor_sample sum; /* its tasks, jobs, disks are the arrays below */
 	struct iocom_task *tasks;
 	struct iocom_job_load *jobs;
+	struct monitor_remote *remotes;
 	struct iocom_disk *disks, *before;
 	size_t nbefore;
 	size_t readings; /* since the last take */
@@ -36,6 +38,7 @@ void sample_window_free(struct sample_window *window)
 		return;
 	free(window->tasks);
 	free(window->jobs);
+	free(window->remotes);
 	free(window->disks);
 	free(window->before);
 	free(window);
@@ -75,14 +78,39 @@ static void job_join(void *newest, const void *old)
 	iocom_disk_time_add(&into->disk_delta, &from->disk_delta);
 }
 
+static int remote_order(const void *a, const void *b)
+{
+	const struct monitor_remote *x = a, *y = b;
+
+	if (x->cgroup_id != y->cgroup_id)
+		return x->cgroup_id < y->cgroup_id ? -1 : 1;
+	if (x->family != y->family)
+		return x->family < y->family ? -1 : 1;
+	return memcmp(x->address, y->address, sizeof(x->address));
+}
+
+static void remote_join(void *newest, const void *old)
+{
+	struct monitor_remote_counts *into = &((struct monitor_remote *)newest)->delta;
+	const struct monitor_remote_counts *from = &((const struct monitor_remote *)old)->delta;
+
+	into->sent_bytes += from->sent_bytes;
+	into->received_bytes += from->received_bytes;
+	into->sent_messages += from->sent_messages;
+	into->received_messages += from->received_messages;
+}
+
 struct kind {
 	size_t size;
 	int (*order)(const void *, const void *);
 	void (*join)(void *newest, const void *old);
+	bool newest_only;
 };
 
-static const struct kind task_kind = {sizeof(struct iocom_task), task_order, task_join};
-static const struct kind job_kind = {sizeof(struct iocom_job_load), job_order, job_join};
+static const struct kind task_kind = {sizeof(struct iocom_task), task_order, task_join, false};
+static const struct kind job_kind = {sizeof(struct iocom_job_load), job_order, job_join, false};
+static const struct kind remote_kind = {sizeof(struct monitor_remote), remote_order, remote_join,
+					true};
 
 /* OUT has room for NOLD + NFRESH; both inputs are in order.  How many came out. */
 static size_t merge(const struct kind *kind, char *out, const char *old, size_t nold,
@@ -94,6 +122,10 @@ static size_t merge(const struct kind *kind, char *out, const char *old, size_t 
 		const char *o = old + i * kind->size, *f = fresh + j * kind->size;
 		int c = i == nold ? 1 : j == nfresh ? -1 : kind->order(o, f);
 
+		if (c < 0 && kind->newest_only) {
+			i++;
+			continue;
+		}
 		memcpy(out + n * kind->size, c < 0 ? o : f, kind->size);
 		if (c == 0)
 			kind->join(out + n * kind->size, o);
@@ -147,16 +179,19 @@ static void take_over(struct sample_window *w, const struct monitor_sample *samp
 int sample_window_add(struct sample_window *w, const struct monitor_sample *sample)
 {
 	bool first = w->readings == 0;
-	size_t ntasks, njobs;
+	size_t ntasks, njobs, nremotes;
 	void *tasks = merged(&task_kind, w->tasks, first ? 0 : w->sum.ntasks, sample->tasks,
 			     sample->ntasks, &ntasks);
 	void *jobs = merged(&job_kind, w->jobs, first ? 0 : w->sum.njobs, sample->jobs,
 			    sample->njobs, &njobs);
+	void *remotes = merged(&remote_kind, w->remotes, first ? 0 : w->sum.nremotes,
+			       sample->remotes, sample->nremotes, &nremotes);
 	struct iocom_disk *disks = malloc((sample->ndisks + 1) * sizeof(*disks));
 
-	if (!tasks || !jobs || !disks) {
+	if (!tasks || !jobs || !remotes || !disks) {
 		free(tasks);
 		free(jobs);
+		free(remotes);
 		free(disks);
 		return -ENOMEM;
 	}
@@ -171,14 +206,18 @@ int sample_window_add(struct sample_window *w, const struct monitor_sample *samp
 	}
 	free(w->tasks);
 	free(w->jobs);
+	free(w->remotes);
 	w->tasks = tasks;
 	w->jobs = jobs;
+	w->remotes = remotes;
 	w->disks = disks;
 	take_over(w, sample, first);
 	w->sum.tasks = w->tasks;
 	w->sum.ntasks = ntasks;
 	w->sum.jobs = w->jobs;
 	w->sum.njobs = njobs;
+	w->sum.remotes = w->remotes;
+	w->sum.nremotes = nremotes;
 	w->sum.disks = w->disks;
 	return 0;
 }

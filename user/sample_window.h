@@ -13,7 +13,7 @@ struct sample_window;
 
 struct sample_window *sample_window_new(void); /* NULL: out of memory */
 void sample_window_free(struct sample_window *window);
-/* Copies what it needs of tasks, jobs and disks; SAMPLE's drops, programs and
+/* Copies what it needs of tasks, jobs, remotes and disks; SAMPLE's drops, programs and
  * names stay borrowed until sample_window_take.  0 or -ENOMEM (window unchanged). */
 int sample_window_add(struct sample_window *window, const struct monitor_sample *sample);
 /*

@@ -35,6 +35,8 @@ typedef int pid_t;
 typedef __u32 dev_t;
 typedef u64 sector_t;
 typedef u32 blk_opf_t;
+typedef __SIZE_TYPE__ size_t;
+typedef long ssize_t;
 typedef u8 blk_status_t;
 typedef unsigned short umode_t;
 enum { false = 0, true = 1 };
@@ -42,12 +44,14 @@ enum { false = 0, true = 1 };
 /* The part of the user-space interface (linux/bpf.h) the programs use. */
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_QUEUE = 22,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
-enum { BPF_F_NO_PREALLOC = 1 };
+enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1024 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1, BPF_SK_STORAGE_GET_F_CREATE = 1 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -241,6 +245,7 @@ struct sock_common {
 	__be32 skc_daddr;
 	__be32 skc_rcv_saddr;
 	unsigned short skc_family;
+	unsigned long skc_flags;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
 };
@@ -253,10 +258,20 @@ struct dst_entry {
 struct sock {
 	struct sock_common __sk_common;
 	struct dst_entry *sk_dst_cache;
+	u8 sk_kern_sock : 1;
 	u16 sk_protocol;
 };
 struct tcp_sock {
 	u32 copied_seq;
+	u32 rcv_nxt;
+};
+struct mptcp_sock {
+	struct sock *first;
+};
+struct file;
+struct msghdr;
+struct socket {
+	struct sock *sk;
 };
 
 /* The context of a task iterator. */
@@ -267,6 +282,11 @@ struct bpf_iter_meta {
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;
+};
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	struct file *file;
 };
 
 #pragma clang attribute pop

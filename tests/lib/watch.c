@@ -140,6 +140,15 @@ const struct iocom_task *watch_task(const struct watch *watch, pid_t pid)
 	return found;
 }
 
+bool watch_known(const struct watch *watch, const char *column)
+{
+	for (size_t i = 0; i < watch->sample.ndegraded; i++)
+		if (watch->sample.degraded[i].unknown &&
+		    !strcmp(watch->sample.degraded[i].column, column))
+			return false;
+	return true;
+}
+
 const struct iocom_disk *watch_disk(const struct watch *watch)
 {
 	for (size_t i = 0; i < watch->sample.ndisks; i++)

@@ -43,6 +43,8 @@ void watch_close(struct watch *watch);
 void watch_sample(struct watch *watch);
 /* The youngest process PID of the last reading; NULL: none. */
 const struct iocom_task *watch_task(const struct watch *watch, pid_t pid);
+/* Whether this kernel tells the column COLUMN of tasks and jobs. */
+bool watch_known(const struct watch *watch, const char *column);
 /* The rig's disk in the last reading; fails the test when it is not there. */
 const struct iocom_disk *watch_disk(const struct watch *watch);
 /* The job of a cgroup id in the last reading; NULL: none. */

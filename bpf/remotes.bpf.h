@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * TCP by remote address and job.
+ *
+ *   remote_index   (job, address) -> slot
+ *   remotes        the slots, mapped by user space: who it is for, and the sums
+ *   remote_free    slots that nobody has: the first for addresses, the second for the
+ *                  rows "other remotes" of jobs that come when the first has run out
+ *
+ * A socket remembers its slot and the slot's generation, so that an event needs no
+ * look into the index.  User space takes a slot back in this order: out of the
+ * index; generation + 1, after which sockets look again; a wait far longer than any
+ * program runs; then it is emptied and free.
+ */
+#ifndef IOCOM_REMOTES_BPF_H
+#define IOCOM_REMOTES_BPF_H
+
+/* All sizes are set by user space before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct remote_slot);
+} remotes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, struct remote_key);
+	__type(value, u32);
+} remote_index SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, 1);
+	__type(value, u32);
+} remote_free SEC(".maps"), remote_free_other SEC(".maps");
+
+/* The address in network order; one of IPv4 mapped into IPv6 is one of IPv4. */
+static __always_inline void remote_address(struct sock *sk, struct remote_key *key)
+{
+	const __be32 *to = sk->__sk_common.skc_v6_daddr.in6_u.u6_addr32;
+
+	key->family = sk->__sk_common.skc_family;
+	if (key->family == AF_INET6 && (to[0] || to[1] || to[2] != __builtin_bswap32(0xffff))) {
+		key->address[0] = to[0];
+		key->address[1] = to[1];
+		key->address[2] = to[2];
+		key->address[3] = to[3];
+		return;
+	}
+	key->address[0] = key->family == AF_INET6 ? to[3] : sk->__sk_common.skc_daddr;
+	key->family = AF_INET;
+}
+
+/* Slot of KEY, made at need from those in FREE: slot + 1, or 0 when there is none. */
+static __noinline u32 remote_enter(struct remote_key *key, bool other)
+{
+	struct remote_slot *slot;
+	u32 *found, index;
+
+	found = bpf_map_lookup_elem(&remote_index, key);
+	if (found)
+		return *found + 1;
+	if (other ? bpf_map_pop_elem(&remote_free_other, &index)
+		  : bpf_map_pop_elem(&remote_free, &index))
+		return 0;
+	slot = bpf_map_lookup_elem(&remotes, &index);
+	if (!slot)
+		return 0;
+	__builtin_memcpy(slot->address, key->address, sizeof(slot->address));
+	slot->family = key->family;
+	slot->cgid = key->cgid;
+	if (!bpf_map_update_elem(&remote_index, key, &index, BPF_NOEXIST))
+		return index + 1;
+	/* Another was faster, or there is no memory. */
+	slot->cgid = 0;
+	if (other)
+		bpf_map_push_elem(&remote_free_other, &index, 0);
+	else
+		bpf_map_push_elem(&remote_free, &index, 0);
+	found = bpf_map_lookup_elem(&remote_index, key);
+	return found ? *found + 1 : 0;
+}
+
+/* Finds the slot anew and lets the socket remember it. */
+static __noinline struct remote_slot *remote_find(struct sock *sk, struct socket_state *socket,
+						  u64 cgid)
+{
+	struct remote_key key = {.cgid = cgid};
+	struct remote_slot *slot;
+	u32 index;
+
+	remote_address(sk, &key);
+	index = remote_enter(&key, false);
+	if (!index) {
+		count_drop(DROP_REMOTES);
+		__builtin_memset(&key, 0, sizeof(key));
+		key.cgid = cgid;
+		index = remote_enter(&key, true);
+	}
+	if (!index) {
+		count_drop(DROP_OTHER_REMOTES);
+		return 0;
+	}
+	index--;
+	slot = bpf_map_lookup_elem(&remotes, &index);
+	if (slot)
+		socket->remote = (u64)slot->generation << 32 | index;
+	return slot;
+}
+
+static __always_inline struct remote_slot *remote_of(struct sock *sk, struct socket_state *socket,
+						     u64 cgid)
+{
+	u64 remote = socket->remote;
+	u32 index = (u32)remote;
+	struct remote_slot *slot = bpf_map_lookup_elem(&remotes, &index);
+
+	if (slot && slot->cgid == cgid && slot->generation == remote >> 32)
+		return slot;
+	return remote_find(sk, socket, cgid);
+}
+
+#endif

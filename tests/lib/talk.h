@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * One TCP connection whose bytes are fixed by the program: a receiver and a sender,
+ * each a process of its own, and how many calls each made that moved bytes.
+ */
+#ifndef IOCOM_TESTS_TALK_H
+#define IOCOM_TESTS_TALK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define TALK_BLOCK (64UL * 1024)
+
+enum talk_receive {
+	TALK_READ,
+	TALK_PEEK, /* each block first by MSG_PEEK */
+	TALK_WAITALL,
+	TALK_TRUNC, /* thrown away by the kernel */
+	TALK_SPLICE,
+	TALK_RECEIVE_NONBLOCK, /* calls that find nothing do not count */
+	TALK_RECEIVE_URING,
+};
+enum talk_send {
+	TALK_WRITE,
+	TALK_SENDFILE,
+	TALK_ZEROCOPY,
+	TALK_SEND_NONBLOCK,
+	TALK_SEND_URING,
+};
+
+struct talk {
+	const char *netns[2]; /* of sender and receiver; NULL: as it is */
+	const char *address;  /* the receiver's; with a colon: IPv6, also ::ffff:1.2.3.4 */
+	const char *from;     /* the sender's, of the same family; NULL: the kernel's choice */
+	const char *cgroup;   /* of both; NULL: as it is */
+	int protocol;	      /* 0, or IPPROTO_MPTCP */
+	enum talk_send send;
+	enum talk_receive receive;
+	size_t bytes;
+};
+
+struct talk_end {
+	pid_t pid;
+	uint64_t calls;
+};
+
+/* Runs it to its end: [0] the sender, [1] the receiver.  0, or -1 when one failed. */
+int talk_run(const struct talk *talk, struct talk_end ends[2]);
+
+/* A listening socket at ADDRESS in this network namespace; -1: no. */
+int talk_listen(const char *address, uint16_t port, int protocol);
+/* A connected socket; FROM may be NULL.  -1: no. */
+int talk_connect(const char *address, uint16_t port, const char *from, int protocol);
+/* A port that no talk of this program has used. */
+uint16_t talk_port(void);
+/* Writes, or reads, BYTES by ordinary calls; 0 or -1. */
+int talk_give(int fd, size_t bytes);
+int talk_take(int fd, size_t bytes);
+
+/* One io_uring (opcode IORING_OP_SEND or _RECV): bytes moved, 0 at the end, -1. */
+ssize_t talk_uring(int fd, unsigned char opcode, void *buffer, size_t bytes);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * With whom a job talks: one row an address, the nested cgroups of the job folded
+ * in, those who talk most first; what has no address of its own comes last.
+ */
+#include "sample_build.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static void counts_add(struct monitor_remote_counts *into, const struct monitor_remote_counts *from)
+{
+	into->sent_bytes += from->sent_bytes;
+	into->received_bytes += from->received_bytes;
+	into->sent_messages += from->sent_messages;
+	into->received_messages += from->received_messages;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct monitor_remote *x = a, *y = b;
+
+	if (x->cgroup_id != y->cgroup_id)
+		return x->cgroup_id < y->cgroup_id ? -1 : 1;
+	if (x->family != y->family)
+		return x->family < y->family ? -1 : 1;
+	return memcmp(x->address, y->address, sizeof(x->address));
+}
+
+static int by_traffic(const void *a, const void *b)
+{
+	const struct monitor_remote *x = a, *y = b;
+	uint64_t now[2] = {x->delta.sent_bytes + x->delta.received_bytes,
+			   y->delta.sent_bytes + y->delta.received_bytes};
+	uint64_t all[2] = {x->counts.sent_bytes + x->counts.received_bytes,
+			   y->counts.sent_bytes + y->counts.received_bytes};
+
+	if (x->cgroup_id != y->cgroup_id)
+		return x->cgroup_id < y->cgroup_id ? -1 : 1;
+	if (!x->family != !y->family)
+		return !x->family ? 1 : -1;
+	if (now[0] != now[1])
+		return now[0] > now[1] ? -1 : 1;
+	if (all[0] != all[1])
+		return all[0] > all[1] ? -1 : 1;
+	return by_key(a, b);
+}
+
+void sample_collect_remotes(struct build *b)
+{
+	const struct monitor_sample *s = b->sample;
+	struct monitor_remote *rows = b->remotes;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->nremotes; i++) {
+		rows[i] = s->remotes[i];
+		rows[i].cgroup_id = sample_job_owner(b, rows[i].cgroup_id);
+	}
+	if (s->nremotes)
+		qsort(rows, s->nremotes, sizeof(*rows), by_key);
+	for (size_t i = 0; i < s->nremotes; i++) {
+		if (!n || by_key(&rows[n - 1], &rows[i]) != 0) {
+			rows[n++] = rows[i];
+			continue;
+		}
+		counts_add(&rows[n - 1].counts, &rows[i].counts);
+		counts_add(&rows[n - 1].delta, &rows[i].delta);
+	}
+	if (n)
+		qsort(rows, n, sizeof(*rows), by_traffic);
+	b->nremotes = n;
+}
+
+static json_t *address_text(const struct monitor_remote *row)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (row->family != AF_INET && row->family != AF_INET6)
+		return json_null();
+	if (!inet_ntop(row->family, row->address, text, sizeof(text)))
+		return NULL;
+	return json_string(text);
+}
+
+static json_t *row_json(const struct build *b, const struct monitor_remote *row)
+{
+	double per = b->seconds > 0 ? 1 / b->seconds : 0;
+	const struct monitor_remote_counts *c = &row->counts, *d = &row->delta;
+	json_t *object = json_object();
+	int rc = sample_put(object, "address", address_text(row));
+
+	rc |= sample_put(object, "sent_bytes", sample_integer(c->sent_bytes));
+	rc |= sample_put(object, "received_bytes", sample_integer(c->received_bytes));
+	rc |= sample_put(object, "sent_messages", sample_integer(c->sent_messages));
+	rc |= sample_put(object, "received_messages", sample_integer(c->received_messages));
+	rc |= sample_put(object, "sent_bytes_per_s", sample_real((double)d->sent_bytes * per));
+	rc |= sample_put(object, "received_bytes_per_s",
+			 sample_real((double)d->received_bytes * per));
+	rc |= sample_put(object, "sent_messages_per_s",
+			 sample_real((double)d->sent_messages * per));
+	rc |= sample_put(object, "received_messages_per_s",
+			 sample_real((double)d->received_messages * per));
+	return sample_finish(object, rc);
+}
+
+json_t *sample_remotes(const struct build *b, uint64_t owner)
+{
+	size_t low = 0, high = b->nremotes;
+	json_t *array = json_array();
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (b->remotes[mid].cgroup_id < owner)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (; low < b->nremotes && b->remotes[low].cgroup_id == owner; low++)
+		if (json_array_append_new(array, row_json(b, &b->remotes[low])))
+			return sample_finish(array, -1);
+	return array;
+}
