@@ -6,6 +6,7 @@
 #include "sample_build.h"
 
 #include <arpa/inet.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -84,24 +85,51 @@ static json_t *address_text(const struct monitor_remote *row)
 	return json_string(text);
 }
 
-static json_t *row_json(const struct build *b, const struct monitor_remote *row)
+struct column {
+	const char *name, *rate;
+	size_t offset;
+};
+
+#define COLUMN(f)                                                                                  \
+	{                                                                                          \
+#f, #f "_per_s", offsetof(struct monitor_remote_counts, f)                         \
+	}
+static const struct column columns[] = {COLUMN(sent_bytes), COLUMN(received_bytes),
+					COLUMN(sent_messages), COLUMN(received_messages)};
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+static bool is_unknown(const struct monitor_sample *s, const char *column)
+{
+	for (size_t i = 0; i < s->ndegraded; i++)
+		if (s->degraded[i].unknown && !strcmp(s->degraded[i].column, column))
+			return true;
+	return false;
+}
+
+static uint64_t value_of(const struct monitor_remote_counts *counts, const struct column *column)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)counts + column->offset, sizeof(value));
+	return value;
+}
+
+static json_t *row_json(const struct build *b, const struct monitor_remote *row,
+			const bool *unknown)
 {
 	double per = b->seconds > 0 ? 1 / b->seconds : 0;
-	const struct monitor_remote_counts *c = &row->counts, *d = &row->delta;
 	json_t *object = json_object();
 	int rc = sample_put(object, "address", address_text(row));
 
-	rc |= sample_put(object, "sent_bytes", sample_integer(c->sent_bytes));
-	rc |= sample_put(object, "received_bytes", sample_integer(c->received_bytes));
-	rc |= sample_put(object, "sent_messages", sample_integer(c->sent_messages));
-	rc |= sample_put(object, "received_messages", sample_integer(c->received_messages));
-	rc |= sample_put(object, "sent_bytes_per_s", sample_real((double)d->sent_bytes * per));
-	rc |= sample_put(object, "received_bytes_per_s",
-			 sample_real((double)d->received_bytes * per));
-	rc |= sample_put(object, "sent_messages_per_s",
-			 sample_real((double)d->sent_messages * per));
-	rc |= sample_put(object, "received_messages_per_s",
-			 sample_real((double)d->received_messages * per));
+	for (size_t i = 0; i < COLUMNS; i++) {
+		uint64_t value = value_of(&row->counts, &columns[i]);
+		double rate = (double)value_of(&row->delta, &columns[i]) * per;
+
+		rc |= sample_put(object, columns[i].name,
+				 unknown[i] ? json_null() : sample_integer(value));
+		rc |= sample_put(object, columns[i].rate,
+				 unknown[i] ? json_null() : sample_real(rate));
+	}
 	return sample_finish(object, rc);
 }
 
@@ -109,6 +137,10 @@ json_t *sample_remotes(const struct build *b, uint64_t owner)
 {
 	size_t low = 0, high = b->nremotes;
 	json_t *array = json_array();
+	bool unknown[COLUMNS];
+
+	for (size_t i = 0; i < COLUMNS; i++)
+		unknown[i] = is_unknown(b->sample, columns[i].name);
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
@@ -119,7 +151,7 @@ json_t *sample_remotes(const struct build *b, uint64_t owner)
 			high = mid;
 	}
 	for (; low < b->nremotes && b->remotes[low].cgroup_id == owner; low++)
-		if (json_array_append_new(array, row_json(b, &b->remotes[low])))
+		if (json_array_append_new(array, row_json(b, &b->remotes[low], unknown)))
 			return sample_finish(array, -1);
 	return array;
 }

@@ -70,6 +70,7 @@ static struct btf *kernel(const struct point *points, size_t n, const char *with
 	assert_int_equal(btf__add_int(btf, "int", 4, BTF_INT_SIGNED), 1);
 	add_tracepoint(btf, "sched_switch", 4);
 	add_function(btf, "bpf_iter_task", 2);
+	add_function(btf, "bpf_iter_task_file", 4);
 	add_function(btf, "block_bio_queue", 7);
 	for (size_t i = 0; i < n; i++)
 		if (!without || strcmp(points[i].name, without) != 0)
@@ -149,7 +150,7 @@ static void test_newest_kernel_has_all(void **state)
 	assert_int_equal(hooks_needed(&hooks, &err), 0);
 	assert_int_equal(hooks_degraded(&hooks, list, 1), 0);
 	for (size_t h = 0; h < hooks.count; h++)
-		if (strcmp(hooks.status[h].hook->program, "dirty_page") != 0)
+		if (!hooks.status[h].hook->stands_in)
 			assert_int_equal(hooks.status[h].state, HOOK_USED);
 	assert_int_equal(status(&hooks, "dirty_page")->state, HOOK_SPARE);
 	assert_int_equal(status(&hooks, "dirty_page")->args, -1);
@@ -273,6 +274,42 @@ static void test_stand_in(void **state)
 	assert_non_null(strstr(err.text, "refused"));
 }
 
+/* As 6.1 is: no tracepoints of sends and receives, but the functions around them. */
+static void test_functions_stand_in(void **state)
+{
+	static const struct point functions[] = {{"inet_sendmsg", 3},
+						 {"inet6_sendmsg", 3},
+						 {"inet_sendpage", 5},
+						 {"inet_recvmsg", 4},
+						 {"inet6_recvmsg", 4}};
+	static const char *const programs[] = {"standin_sendmsg", "standin_sendmsg6",
+					       "standin_sendpage", "standin_recvmsg",
+					       "standin_recvmsg6"};
+	struct btf *btf = kernel(linux_6_1, COUNT(linux_6_1), NULL);
+	struct hooks hooks;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(functions); i++)
+		add_function(btf, functions[i].name, functions[i].args);
+	look(&hooks, btf, "x86_64");
+	for (size_t i = 0; i < COUNT(programs); i++)
+		assert_int_equal(status(&hooks, programs[i])->state, HOOK_USED);
+	assert_int_equal(degraded(&hooks, "sent_bytes"), 0);
+	assert_int_equal(degraded(&hooks, "received_messages"), 0);
+	/* The kernel lets no program attach to functions: one after the other is refused. */
+	for (size_t i = 0; i < COUNT(programs); i++)
+		assert_true(hooks_refuse(&hooks, programs[i], "not permitted"));
+	assert_int_equal(degraded(&hooks, "sent_bytes"), 2);
+	assert_int_equal(degraded(&hooks, "local_bytes"), 1);
+	assert_int_equal(degraded(&hooks, "received_messages"), 2);
+	/* With the tracepoints there, nothing attaches to functions. */
+	for (size_t i = 0; i < COUNT(since_6_3); i++)
+		add_tracepoint(btf, since_6_3[i].name, since_6_3[i].args);
+	hooks = probe(btf, "x86_64");
+	for (size_t i = 0; i < COUNT(programs); i++)
+		assert_false(hooks_program_used(&hooks, programs[i]));
+}
+
 static void test_refusal(void **state)
 {
 	struct hooks hooks = probe(newest(), "x86_64");
@@ -337,7 +374,7 @@ static void test_table_matches_programs(void **state)
 		if (hook->stands_in)
 			assert_ptr_not_equal(status(&hooks, hook->stands_in), &hooks.status[h]);
 		/* An optional hook that nobody misses would be of no use. */
-		assert_true(hook->needed || hook->unknown[0] || hook->coarse[0]);
+		assert_true(hook->needed || hook->stands_in || hook->unknown[0] || hook->coarse[0]);
 	}
 }
 
@@ -351,6 +388,7 @@ int main(void)
 		cmocka_unit_test(test_5_10_is_refused),
 		cmocka_unit_test(test_each_needed_hook_is_needed),
 		cmocka_unit_test(test_stand_in),
+		cmocka_unit_test(test_functions_stand_in),
 		cmocka_unit_test(test_refusal),
 		cmocka_unit_test(test_worst_case_fits),
 		cmocka_unit_test(test_table_matches_programs),
