@@ -37,6 +37,7 @@ struct thread_state {
 	u64 fault_mapping, fault_call;
 	/* The slot, plus 1, of the remote whose bytes the running receive call took. */
 	u32 arrived;
+	u32 looked; /* `moves` + 1 when the cgroup was last looked at */
 };
 #define ARRIVED_NOWHERE 0xffffffff /* not local, and without a slot */
 
@@ -78,6 +79,7 @@ __u32 sweep_mode;
 __u32 reader_tid;
 __u32 runnable;
 __u32 accounting;
+__u32 moves; /* of any task between cgroups */
 __u64 drops[DROPS];
 #define BUSY_CPUS 256
 struct {
@@ -350,14 +352,21 @@ __noinline int thread_renew(void)
 	return 0;
 }
 
+/* To follow a task to its cgroup costs as much as all else: only after somebody moved. */
 static __always_inline struct thread_state *thread_current(struct task_struct *task)
 {
 	struct thread_state *state = thread_find(task);
+	u32 now = moves + 1;
 
-	if (state && state->cgid == bpf_get_current_cgroup_id())
+	if (state && state->looked == now)
 		return state;
-	thread_renew();
-	return thread_find(task);
+	if (!state || state->cgid != bpf_get_current_cgroup_id()) {
+		thread_renew();
+		state = thread_find(task);
+	}
+	if (state)
+		state->looked = now;
+	return state;
 }
 
 static __always_inline bool current_in_scope(void)

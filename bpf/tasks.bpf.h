@@ -213,12 +213,16 @@ static __noinline int note_move(struct task_struct *task)
 	return 0;
 }
 
-/* Told for the leader only; its threads fold at their next event or the next sweep. */
+/*
+ * Told after the move, and for the leader only; its threads fold at their next event or
+ * the next sweep.
+ */
 SEC("tp_btf/cgroup_attach_task")
 int BPF_PROG(cgroup_attach, struct cgroup *cgroup, const char *path, struct task_struct *task)
 {
 	struct thread_state *state;
 
+	__sync_fetch_and_add(&moves, 1);
 	if (task->flags & PF_KTHREAD)
 		return 0;
 	state = thread_find(task);

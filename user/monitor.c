@@ -446,6 +446,8 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
 
 	memset(sample, 0, sizeof(*sample));
 	monitor->skel->bss->now_s = (__u32)now_s;
+	/* Once a reading every thread looks for its cgroup, whatever was not told. */
+	__atomic_fetch_add(&monitor->skel->bss->moves, 1, __ATOMIC_RELAXED);
 	fold_begin(monitor->fold, now_s);
 	monitor_maps_read(&monitor->maps, monitor->skel, now_s);
 	rc = drain_folded(monitor, err);
