@@ -4,6 +4,7 @@
  * for; a job's rows always add up to what it sent and received.
  */
 #include <arpa/inet.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -176,18 +177,30 @@ static int body_sink(void *argument)
 	return talk_take(fd, 3 * MIB + 7);
 }
 
+static void *moving_thread(void *argument)
+{
+	struct mover *mover = argument;
+	int fd = talk_connect(mover->watch->rig.address[1], mover->port, NULL, 0);
+
+	if (fd < 0 || talk_give(fd, MIB + 3) || rig_enter_cgroup(mover->cgroups[1], 0) ||
+	    talk_give(fd, MIB + 2) || rig_enter_cgroup(mover->cgroups[0], 0) ||
+	    talk_give(fd, MIB + 2))
+		return argument;
+	return NULL;
+}
+
+/* The kernel tells of the move of a process, not of each thread. */
 static int body_mover(void *argument)
 {
 	struct mover *mover = argument;
-	int fd;
+	pthread_t thread;
+	void *failed;
 
 	close(mover->watch->rig.guard_fd);
-	if (rig_enter_cgroup(mover->cgroups[0], 0) || rig_enter_netns(mover->watch->rig.netns[0]))
-		return 1;
-	fd = talk_connect(mover->watch->rig.address[1], mover->port, NULL, 0);
-	return fd < 0 || talk_give(fd, MIB + 3) || rig_enter_cgroup(mover->cgroups[1], 0) ||
-	       talk_give(fd, MIB + 2) || rig_enter_cgroup(mover->cgroups[0], 0) ||
-	       talk_give(fd, MIB + 2);
+	return rig_enter_cgroup(mover->cgroups[0], 0) ||
+	       rig_enter_netns(mover->watch->rig.netns[0]) ||
+	       pthread_create(&thread, NULL, moving_thread, mover) ||
+	       pthread_join(thread, &failed) || failed;
 }
 
 static void test_socket_of_two_jobs(void **state)
@@ -227,8 +240,8 @@ static void test_socket_of_two_jobs(void **state)
 /* Room for two addresses, then for none: the rest is the job's row of other remotes. */
 static void test_overflow(void **state)
 {
-	static const struct monitor_config config = {.remotes_max = 2};
 	struct watch *watch = *state;
+	const struct monitor_config config = {.scope_cgroup = watch->rig.cgroup, .remotes_max = 2};
 	uint64_t job = cgroup_id(watch->rig.cgroup);
 	struct talk_end ends[2];
 
@@ -315,8 +328,9 @@ static void give_turns(const struct stayers *s, int from, int to)
 /* Idle addresses give up their places; their open sockets then find new ones. */
 static void test_places_change_hands(void **state)
 {
-	static const struct monitor_config config = {.remotes_max = STAYING, .remotes_idle_ms = 1};
 	struct watch *watch = *state;
+	const struct monitor_config config = {
+		.scope_cgroup = watch->rig.cgroup, .remotes_max = STAYING, .remotes_idle_ms = 1};
 	uint64_t job = cgroup_id(watch->rig.cgroup);
 	struct stayers s = {.watch = watch, .port = talk_port()};
 	pid_t sinks, sources;
@@ -345,8 +359,12 @@ static void test_places_change_hands(void **state)
 	}
 	watch_compare_within("places change hands", "sent_bytes, others", 200,
 			     remote(watch, job, NULL).sent_bytes, 0);
-	/* Each socket sends again: two by what they remember, two through the index. */
-	give_turns(&s, 0, STAYING);
+	/*
+	 * Each socket sends again: two by what they remember, two through the index; the
+	 * last first, so that a place goes to another than it was.
+	 */
+	for (int i = STAYING - 1; i >= 0; i--)
+		give_turns(&s, i, i + 1);
 	watch_sample(watch);
 	assert_int_equal(rows_of(watch, job), STAYING + 1);
 	compare_sum(watch, "places change hands", job);
@@ -377,9 +395,12 @@ static void test_places_change_hands(void **state)
 static int watch_up(void **state)
 {
 	struct watch *watch = calloc(1, sizeof(*watch));
+	struct monitor_config config = {0};
 
 	*state = watch;
 	watch_rig(watch, 16);
+	/* Whoever else talks on this machine takes no places. */
+	config.scope_cgroup = watch->rig.cgroup;
 	for (int i = 1; i < ADDRESSES; i++)
 		if (rig_shell("ip -n %s addr add %s/%d dev rig0 %s", watch->rig.netns[1],
 			      address_of(watch, i), strchr(address_of(watch, i), ':') ? 64 : 24,
@@ -387,7 +408,7 @@ static int watch_up(void **state)
 			return -1;
 	if (rig_shell("ip -n %s addr add fd00:213::1/64 dev rig0 nodad", watch->rig.netns[0]))
 		return -1;
-	watch_open(watch, NULL);
+	watch_open(watch, &config);
 	return 0;
 }
 
