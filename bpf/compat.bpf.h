@@ -250,9 +250,9 @@ static __always_inline u64 rss_pages(struct mm_struct *mm)
 		bpf_core_read(&anon, sizeof(anon), &old->rss_stat.count[1]);
 		bpf_core_read(&shmem, sizeof(shmem), &old->rss_stat.count[3]);
 	} else {
-		file = mm->rss_stat[0].count;
-		anon = mm->rss_stat[1].count;
-		shmem = mm->rss_stat[3].count;
+		bpf_core_read(&file, sizeof(file), &mm->rss_stat[0].count);
+		bpf_core_read(&anon, sizeof(anon), &mm->rss_stat[1].count);
+		bpf_core_read(&shmem, sizeof(shmem), &mm->rss_stat[3].count);
 	}
 	/* Batched per-CPU counters may run behind; a negative part means about none. */
 	return (file > 0 ? file : 0) + (anon > 0 ? anon : 0) + (shmem > 0 ? shmem : 0);

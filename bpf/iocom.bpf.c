@@ -7,7 +7,8 @@
  *   ledger.bpf.h  who dirtied which file      carried.bpf.h  whose bio a kernel thread sends
  *   tasks.bpf.h   sweep, exit, cgroup moves   taskio.bpf.h   what the kernel accounts to tasks
  *   net.bpf.h     TCP                         remotes.bpf.h  TCP by remote address
- *   compat.bpf.h  kernel differences          standin.bpf.h  TCP on older kernels
+ *   walk.bpf.h    the sweep, faster           standin.bpf.h  TCP on older kernels
+ *   compat.bpf.h  kernel differences
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -25,5 +26,6 @@
 #include "net.bpf.h"
 #include "standin.bpf.h"
 #include "tasks.bpf.h"
+#include "walk.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -264,8 +264,7 @@ __noinline int charge_writer(struct writer *writer, u64 bytes, u64 ops, bool rea
 		job_disk_add(writer->cgid, disk->device, ops, bytes);
 	cpu = fold_begin();
 	job = job_get(writer->cgid);
-	if (job)
-		charge_counters(job, writer->class, bytes, ops, read);
+	charge_counters(job, writer->class, bytes, ops, read);
 	late = late_get(&process);
 	if (late)
 		charge_counters(&late->counters, writer->class, bytes, ops, read);

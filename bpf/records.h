@@ -163,16 +163,16 @@ enum drop {
 	DROPS,
 };
 
-enum thread_flags {
-	THREAD_LEADER = 1,
-	THREAD_ZOMBIE = 2,
-	THREAD_RUNNABLE = 4,
-	THREAD_COUNTERS = 8,
-	THREAD_ACCOUNTING = 16,
+enum run_flags {
+	RUN_LEADER = 1,	  /* a leader_record follows */
+	RUN_COUNTERS = 2, /* a leader_record, filled or not, and counters follow */
 };
 
-/* What the sweep writes for each thread: the head, then the parts its flags name. */
-struct thread_record {
+/*
+ * What the sweep writes: a run of threads of one process and one cgroup, as they
+ * came one after the other, summed.
+ */
+struct run_record {
 	__u32 tgid;
 	__u32 flags;
 	__u64 start; /* of the process */
@@ -181,14 +181,8 @@ struct thread_record {
 	__u64 run_wait_ns;
 	__u64 minor_faults;
 	__u64 major_faults;
-};
-/* Since the last fold; struct taskio has the meaning. */
-struct accounting_record {
-	__u64 dirtied_bytes;
-	__u64 cancelled_bytes;
-	__u64 netfs_read_bytes;
-	__u64 netfs_write_bytes;
-	__u64 io_wait_ns;
+	__u32 threads;
+	__u32 runnable;
 };
 struct leader_record {
 	__u64 rss_pages;
@@ -197,6 +191,9 @@ struct leader_record {
 	char comm[16];
 };
 
+#define RUN_SIZE                                                                                   \
+	(sizeof(struct run_record) + sizeof(struct leader_record) + sizeof(struct counters))
+#define WALK_RUNS 16384 /* runs that one walk has room for */
 /* What the kernel keeps for tasks; set in `accounting` by the first sweep. */
 enum accounting_kind {
 	ACCOUNTING_IO = 1,	 /* CONFIG_TASK_IO_ACCOUNTING */

@@ -46,14 +46,23 @@ static __always_inline u64 task_run_wait(struct task_struct *task)
 	return 0;
 }
 
-static __always_inline u64 task_io_wait(struct task_struct *task)
-{
-	struct task_delay_info *delays;
+/* The accounting as it stands in a task; `delays` is an address. */
+struct taskio_raw {
+	u64 read_bytes, write_bytes, cancelled;
+	u64 run_wait, delays;
+};
 
-	if (!bpf_core_field_exists(task->delays))
-		return 0;
-	delays = task->delays;
-	return delays ? BPF_CORE_READ(delays, blkio_delay) : 0;
+static __always_inline void taskio_raw(struct task_struct *task, struct taskio_raw *raw)
+{
+	__builtin_memset(raw, 0, sizeof(*raw));
+	raw->run_wait = task_run_wait(task);
+	if (bpf_core_field_exists(task->delays))
+		bpf_core_read(&raw->delays, sizeof(raw->delays), &task->delays);
+	if (!has_ioac())
+		return;
+	raw->read_bytes = task->ioac.read_bytes;
+	raw->write_bytes = task->ioac.write_bytes;
+	raw->cancelled = task->ioac.cancelled_write_bytes;
 }
 
 static __always_inline bool task_on_cpu(struct task_struct *task)
@@ -74,18 +83,26 @@ static __always_inline u32 taskio_kinds(struct task_struct *reader)
 	return kinds;
 }
 
+static __always_inline void taskio_of(const struct taskio_raw *raw,
+				      const struct taskio_block *block, struct taskio *out)
+{
+	struct task_delay_info *delays = (struct task_delay_info *)raw->delays;
+
+	out->run_wait = raw->run_wait;
+	out->io_wait = delays ? BPF_CORE_READ(delays, blkio_delay) : 0;
+	out->dirtied = raw->write_bytes;
+	out->cancelled = raw->cancelled;
+	out->netfs_read = above(raw->read_bytes, block->read_bytes);
+	out->netfs_write = above(out->dirtied, block->write_bytes);
+}
+
 static __always_inline void taskio_read(struct task_struct *task, const struct taskio_block *block,
 					struct taskio *out)
 {
-	__builtin_memset(out, 0, sizeof(*out));
-	out->run_wait = task_run_wait(task);
-	out->io_wait = task_io_wait(task);
-	if (!has_ioac())
-		return;
-	out->dirtied = task->ioac.write_bytes;
-	out->cancelled = task->ioac.cancelled_write_bytes;
-	out->netfs_read = above(task->ioac.read_bytes, block->read_bytes);
-	out->netfs_write = above(out->dirtied, block->write_bytes);
+	struct taskio_raw raw;
+
+	taskio_raw(task, &raw);
+	taskio_of(&raw, block, out);
 }
 
 /* BASE: up to here is folded.  The two differences may be ahead of the truth: never back. */

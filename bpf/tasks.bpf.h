@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Tasks: the sweep over all threads, the look at the run queue, and the folds at
- * the end of a thread or its move to another cgroup.
+ * Tasks: the sweep over all threads and the look at the run queue, as an iterator
+ * that every kernel has (the walk of newer ones: walk.bpf.h), and the folds at the
+ * end of a thread or its move to another cgroup.
  */
 #ifndef IOCOM_TASKS_BPF_H
 #define IOCOM_TASKS_BPF_H
@@ -11,49 +12,142 @@ static __always_inline bool is_runnable(struct task_struct *task)
 	return !task->__state && !task->exit_state && task->pid != (pid_t)reader_tid;
 }
 
+/* By helper only: TASK may be an address, too. */
 static __always_inline void read_leader(struct task_struct *task, struct leader_record *leader)
 {
-	struct mm_struct *mm = task->mm;
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 
 	leader->rss_pages = mm ? rss_pages(mm) : 0;
 	leader->uid = BPF_CORE_READ(task, cred, uid.val);
 	bpf_probe_read_kernel(leader->comm, sizeof(leader->comm), task->comm);
 }
 
+/* A run of threads being summed, as it will be written: parts follow each other. */
+struct run {
+	struct run_record head; /* tgid 0: none */
+	struct leader_record leader;
+	struct counters counters;
+};
+_Static_assert(sizeof(struct run) == RUN_SIZE, "as user space reads it");
+
+static __always_inline void run_begin(struct run *run, u32 tgid, u64 start, u64 cgid)
+{
+	__builtin_memset(&run->head, 0, sizeof(run->head));
+	run->head.tgid = tgid;
+	run->head.start = start;
+	run->head.cgid = cgid;
+}
+
+static __always_inline bool run_takes(const struct run *run, u32 tgid, u64 start, u64 cgid)
+{
+	return run->head.tgid == tgid && run->head.start == start && run->head.cgid == cgid;
+}
+
+/* Fields that the kernel's accounting gives: a fold under way has them in the counters, too. */
+static __always_inline bool is_accounted(u32 field)
+{
+#define FIELD(name) (offsetof(struct counters, name) / sizeof(u64))
+	return (field >= FIELD(dirtied_bytes) && field <= FIELD(netfs_write_bytes)) ||
+	       field == FIELD(io_wait_ns);
+#undef FIELD
+}
+
+static __always_inline void run_open_counters(struct run *run)
+{
+	if (run->head.flags & RUN_COUNTERS)
+		return;
+	run->head.flags |= RUN_COUNTERS;
+	__builtin_memset(&run->counters, 0, sizeof(run->counters));
+}
+
+static __always_inline void run_add_state(struct run *run, const struct thread_state *state)
+{
+	u64 *to = (u64 *)&run->counters;
+	const u64 *from = (const u64 *)&state->counters;
+
+	run->head.cpu_ns -= state->cpu_base;
+	run->head.run_wait_ns -= state->io_base.run_wait;
+	run->head.minor_faults -= state->minor_base;
+	run->head.major_faults -= state->major_base;
+	run_open_counters(run);
+#pragma unroll
+	for (u32 i = 0; i < COUNTERS; i++)
+		if (!is_accounted(i))
+			to[i] += from[i];
+}
+
 /*
- * False: all zero.  A task on a CPU may be between the kernel's accounting and
- * the event that tells us where the bytes go: its share of network file systems
- * is what it last was.
+ * What the kernel accounted.  A task on a CPU may be between the accounting and the
+ * event that tells us where the bytes go: its share of network file systems is what
+ * it last was.
  */
-static __always_inline bool read_accounting(struct task_struct *task, struct thread_state *state,
-					    struct accounting_record *out)
+static __always_inline void run_add_accounting(struct run *run, const struct taskio_raw *raw,
+					       struct thread_state *state, bool on_cpu)
 {
 	struct taskio_block none = {};
 	struct taskio now;
 
-	taskio_read(task, state ? &state->block : &none, &now);
-	out->dirtied_bytes = now.dirtied;
-	out->cancelled_bytes = now.cancelled;
-	out->io_wait_ns = now.io_wait;
+	taskio_of(raw, state ? &state->block : &none, &now);
 	if (state) {
-		out->dirtied_bytes -= state->io_base.dirtied;
-		out->cancelled_bytes -= state->io_base.cancelled;
-		out->io_wait_ns -= state->io_base.io_wait;
-		if (!task_on_cpu(task)) {
+		now.dirtied -= state->io_base.dirtied;
+		now.cancelled -= state->io_base.cancelled;
+		now.io_wait -= state->io_base.io_wait;
+		if (!on_cpu) {
 			state->netfs_read_shown = above(now.netfs_read, state->io_base.netfs_read);
 			state->netfs_write_shown =
 				above(now.netfs_write, state->io_base.netfs_write);
 		}
-		out->netfs_read_bytes = state->netfs_read_shown;
-		out->netfs_write_bytes = state->netfs_write_shown;
-	} else {
-		bool settled = !task_on_cpu(task);
-
-		out->netfs_read_bytes = settled ? now.netfs_read : 0;
-		out->netfs_write_bytes = settled ? now.netfs_write : 0;
+		now.netfs_read = state->netfs_read_shown;
+		now.netfs_write = state->netfs_write_shown;
+	} else if (on_cpu) {
+		now.netfs_read = now.netfs_write = 0;
 	}
-	return out->dirtied_bytes | out->cancelled_bytes | out->netfs_read_bytes |
-	       out->netfs_write_bytes | out->io_wait_ns;
+	if (!(now.dirtied | now.cancelled | now.netfs_read | now.netfs_write | now.io_wait))
+		return;
+	run_open_counters(run);
+	run->counters.dirtied_bytes += now.dirtied;
+	run->counters.cancelled_bytes += now.cancelled;
+	run->counters.netfs_read_bytes += now.netfs_read;
+	run->counters.netfs_write_bytes += now.netfs_write;
+	run->counters.io_wait_ns += now.io_wait;
+}
+
+static __always_inline void run_add(struct run *run, struct task_struct *task,
+				    struct thread_state *state)
+{
+	struct taskio_raw raw;
+
+	taskio_raw(task, &raw);
+	run->head.threads++;
+	run->head.runnable += is_runnable(task);
+	run->head.cpu_ns += task->se.sum_exec_runtime;
+	run->head.run_wait_ns += raw.run_wait;
+	run->head.minor_faults += task->min_flt;
+	run->head.major_faults += task->maj_flt;
+	if (task->pid == task->tgid) {
+		run->head.flags |= RUN_LEADER;
+		read_leader(task, &run->leader);
+	}
+	if (state)
+		run_add_state(run, state);
+	run_add_accounting(run, &raw, state, task_on_cpu(task));
+}
+
+/*
+ * Somebody else may fold TASK's counters: it is not adding to them on another CPU
+ * just now, or there are none.  If not, it folds at its own next event.
+ */
+static __always_inline bool may_fold(struct task_struct *task, const struct thread_state *state)
+{
+	const u64 *field = (const u64 *)&state->counters;
+	u64 any = 0;
+
+	if (!task_on_cpu(task) || task == bpf_get_current_task_btf())
+		return true;
+#pragma unroll
+	for (u32 i = 0; i < COUNTERS; i++)
+		any |= field[i];
+	return !any;
 }
 
 /* A thread that moved and had no event since: what it did so far stays where it was. */
@@ -62,58 +156,71 @@ static __always_inline void settle_move(struct task_struct *task)
 	struct thread_state *state = thread_find(task);
 	u64 cgid = task->cgroups->dfl_cgrp->kn->id;
 
-	if (!state || state->cgid == cgid)
+	if (!state || state->cgid == cgid || !may_fold(task, state))
 		return;
 	fold_thread(task, state, 0);
 	state->cgid = cgid;
 }
 
+/* Whose TASK's counters are. */
+static __always_inline void owner_of(struct task_struct *task, const struct thread_state *state,
+				     u64 *start, u64 *cgid)
+{
+	if (state) {
+		*start = state->process.start;
+		*cgid = state->cgid;
+		return;
+	}
+	/* Direct steps: cheaper than reads by helper, and this is the hot loop. */
+	*start = task->group_leader->start_boottime;
+	*cgid = task->cgroups->dfl_cgrp->kn->id;
+	/* Keeps the two loads apart: the verifier wants one kind of pointer each. */
+	asm volatile("" : "+r"(*start), "+r"(*cgid));
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct run);
+} pending SEC(".maps");
+
+/*
+ * Writes the run out and ends it.  When the buffer is full the kernel takes back
+ * what this call wrote and calls for the same task again: the run must stay.
+ */
+static __always_inline bool run_write(struct run *run, struct seq_file *seq)
+{
+	u32 flags = run->head.flags;
+	long rc;
+
+	if (!run->head.tgid)
+		return true;
+	if (flags & RUN_COUNTERS)
+		rc = bpf_seq_write(seq, run, sizeof(*run));
+	else if (flags & RUN_LEADER)
+		rc = bpf_seq_write(seq, run, sizeof(run->head) + sizeof(run->leader));
+	else
+		rc = bpf_seq_write(seq, run, sizeof(run->head));
+	if (rc)
+		return false;
+	run->head.tgid = 0;
+	return true;
+}
+
 /* Not inline: its records and those of a fold do not fit one stack. */
-static __noinline int read_thread(struct task_struct *task, struct seq_file *seq)
+static __noinline int sweep_task(struct task_struct *task, struct seq_file *seq, struct run *run)
 {
 	struct thread_state *state = thread_find(task);
-	bool is_leader = task->pid == task->tgid;
-	struct accounting_record accounted;
-	struct thread_record thread = {
-		.tgid = task->tgid,
-		.cpu_ns = task->se.sum_exec_runtime,
-		.run_wait_ns = task_run_wait(task),
-		.minor_faults = task->min_flt,
-		.major_faults = task->maj_flt,
-	};
+	u64 start, cgid;
 
-	if (state) {
-		thread.flags = THREAD_COUNTERS;
-		thread.start = state->process.start;
-		thread.cgid = state->cgid;
-		thread.cpu_ns -= state->cpu_base;
-		thread.minor_faults -= state->minor_base;
-		thread.major_faults -= state->major_base;
-		thread.run_wait_ns -= state->io_base.run_wait;
-	} else {
-		/* Direct steps: cheaper than reads by helper, and this is the hot loop. */
-		thread.start = task->group_leader->start_boottime;
-		thread.cgid = task->cgroups->dfl_cgrp->kn->id;
+	owner_of(task, state, &start, &cgid);
+	if (!run_takes(run, task->tgid, start, cgid)) {
+		if (!run_write(run, seq))
+			return 0;
+		run_begin(run, task->tgid, start, cgid);
 	}
-	if (task->exit_state)
-		thread.flags |= THREAD_ZOMBIE;
-	if (is_runnable(task))
-		thread.flags |= THREAD_RUNNABLE;
-	if (is_leader)
-		thread.flags |= THREAD_LEADER;
-	if (read_accounting(task, state, &accounted))
-		thread.flags |= THREAD_ACCOUNTING;
-	bpf_seq_write(seq, &thread, sizeof(thread));
-	if (is_leader) {
-		struct leader_record leader = {};
-
-		read_leader(task, &leader);
-		bpf_seq_write(seq, &leader, sizeof(leader));
-	}
-	if (state)
-		bpf_seq_write(seq, &state->counters, sizeof(state->counters));
-	if (thread.flags & THREAD_ACCOUNTING)
-		bpf_seq_write(seq, &accounted, sizeof(accounted));
+	run_add(run, task, state);
 	return 0;
 }
 
@@ -121,16 +228,25 @@ SEC("iter/task")
 int sweep(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
+	struct run *run;
+	u32 zero = 0;
 
-	if (!task || (task->flags & PF_KTHREAD) || !in_scope(task))
+	if (task && ((task->flags & PF_KTHREAD) || !in_scope(task)))
 		return 0;
-	if (sweep_mode == SWEEP_READ) {
-		settle_move(task);
-		read_thread(task, ctx->meta->seq);
-	} else {
+	if (sweep_mode == SWEEP_BASELINE) {
 		accounting = taskio_kinds(bpf_get_current_task_btf());
-		if (task->start_boottime < began_ns)
+		if (task && task->start_boottime < began_ns)
 			thread_get(task, cgroup_id(task));
+		return 0;
+	}
+	run = bpf_map_lookup_elem(&pending, &zero);
+	if (!run)
+		return 0;
+	if (task) {
+		settle_move(task);
+		sweep_task(task, ctx->meta->seq, run);
+	} else {
+		run_write(run, ctx->meta->seq);
 	}
 	return 0;
 }
@@ -207,9 +323,9 @@ static __noinline int note_move(struct task_struct *task)
 	complete(task, state);
 	cpu = fold_begin();
 	late_add_moved(state);
-	fold_end(cpu);
 	__builtin_memset(&state->counters, 0, sizeof(state->counters));
 	set_bases(task, state);
+	fold_end(cpu);
 	return 0;
 }
 
@@ -228,7 +344,7 @@ int BPF_PROG(cgroup_attach, struct cgroup *cgroup, const char *path, struct task
 	state = thread_find(task);
 	if (!state)
 		note_move(task);
-	else if (state->cgid != cgroup_id(task))
+	else if (state->cgid != cgroup_id(task) && may_fold(task, state))
 		thread_get(task, cgroup_id(task));
 	return 0;
 }

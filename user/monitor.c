@@ -16,7 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SWEEP_BUFFER   (256 * 1024)
 #define DRAIN_BATCH    1024
 #define EPOCH_WAIT_NS  200000000ULL
 #define LEDGER_PRUNE_S 30
@@ -38,93 +37,6 @@ static __u64 process_cpu_ns(void)
 	getrusage(RUSAGE_SELF, &usage);
 	return ((__u64)usage.ru_utime.tv_sec + (__u64)usage.ru_stime.tv_sec) * 1000000000ULL +
 	       ((__u64)usage.ru_utime.tv_usec + (__u64)usage.ru_stime.tv_usec) * 1000ULL;
-}
-
-/* Runs an iterator program to its end; EACH gets what it wrote. */
-static int run_iterator(struct monitor *monitor, struct bpf_link *link,
-			int (*each)(struct monitor *monitor, const char *data, size_t size,
-				    size_t *used),
-			struct iocom_err *err)
-{
-	size_t have = 0, used;
-	int fd, rc = 0;
-	ssize_t n;
-
-	monitor->skel->bss->reader_tid = (__u32)syscall(SYS_gettid);
-	fd = bpf_iter_create(bpf_link__fd(link));
-	if (fd < 0)
-		return iocom_err_set(err, -errno, "cannot start the sweep over all tasks: %s",
-				     strerror(errno));
-	while (!rc) {
-		n = read(fd, monitor->sweep_buffer + have, SWEEP_BUFFER - have);
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			continue;
-		if (n < 0)
-			rc = iocom_err_set(err, -errno, "the sweep over all tasks failed: %s",
-					   strerror(errno));
-		if (n <= 0)
-			break;
-		have += (size_t)n;
-		used = have;
-		if (each)
-			rc = each(monitor, monitor->sweep_buffer, have, &used);
-		have -= used;
-		memmove(monitor->sweep_buffer, monitor->sweep_buffer + used, have);
-	}
-	close(fd);
-	return rc == -ENOMEM ? iocom_err_set(err, rc, "out of memory in the sweep") : rc;
-}
-
-/* COUNTERS (or NULL) with the accounting record at FROM: in OUT. */
-static const struct counters *join_accounting(const struct counters *counters, const void *from,
-					      struct counters *out)
-{
-	const struct accounting_record *accounted = from;
-
-	*out = counters ? *counters : (struct counters){0};
-	out->dirtied_bytes = accounted->dirtied_bytes;
-	out->cancelled_bytes = accounted->cancelled_bytes;
-	out->netfs_read_bytes = accounted->netfs_read_bytes;
-	out->netfs_write_bytes = accounted->netfs_write_bytes;
-	out->io_wait_ns = accounted->io_wait_ns;
-	return out;
-}
-
-/* Takes whole records; a rest waits for the next read. */
-static int take_records(struct monitor *monitor, const char *data, size_t size, size_t *used)
-{
-	size_t at = 0;
-
-	while (size - at >= sizeof(struct thread_record)) {
-		const struct thread_record *thread = (const void *)(data + at);
-		size_t length = sizeof(*thread);
-		const struct leader_record *leader = NULL;
-		const struct counters *counters = NULL;
-		struct counters both;
-		int rc;
-
-		if (thread->flags & THREAD_LEADER) {
-			leader = (const void *)(data + at + length);
-			length += sizeof(*leader);
-		}
-		if (thread->flags & THREAD_COUNTERS) {
-			counters = (const void *)(data + at + length);
-			length += sizeof(*counters);
-		}
-		if (thread->flags & THREAD_ACCOUNTING) {
-			if (length + sizeof(struct accounting_record) <= size - at)
-				counters = join_accounting(counters, data + at + length, &both);
-			length += sizeof(struct accounting_record);
-		}
-		if (length > size - at)
-			break;
-		rc = fold_thread(monitor->fold, thread, leader, counters);
-		if (rc)
-			return rc;
-		at += length;
-	}
-	*used = at;
-	return 0;
 }
 
 /* Turns the epoch; false when some program would not leave the old one. */
@@ -279,6 +191,10 @@ static void read_drops(struct monitor *monitor, const struct fold_result *result
 					 "rows of other remotes of the longest idle jobs were "
 					 "forgotten",
 					 remotes_forgotten(monitor->net.remotes)};
+	out[n++] = (struct monitor_drop){"replaced",
+					 "a disk gave its number to another: what both did "
+					 "between two readings is in no disk's row",
+					 monitor->disks.replaced};
 	sample->drops = out;
 	sample->ndrops = n;
 }
@@ -295,10 +211,13 @@ static int monitor_start(struct monitor *monitor, const struct monitor_config *c
 	if (rc)
 		return rc;
 	monitor_cost_start(&monitor->cost, config->no_program_cost);
-	skel->bss->now_s = (__u32)CLOCK_S(clock_ns(CLOCK_BOOTTIME));
-	monitor->since_ns = monitor->previous_ns = clock_ns(CLOCK_REALTIME);
 	monitor->cpu_since_ns = process_cpu_ns();
-	skel->bss->began_ns = clock_ns(CLOCK_BOOTTIME);
+	monitor_clock_read(&monitor->began);
+	monitor->previous = monitor->began;
+	if (config->counted_until_ns && config->counted_until_ns < monitor->began.boot_ns)
+		monitor->gap_ns = monitor->began.boot_ns - config->counted_until_ns;
+	skel->bss->now_s = (__u32)CLOCK_S(monitor->began.boot_ns);
+	skel->bss->began_ns = monitor->began.boot_ns;
 	/* The disks' zero point belongs beside the first counted bio. */
 	skel->links.bio_queue = bpf_program__attach(skel->progs.bio_queue);
 	rc = monitor_disks_baseline(&monitor->disks, err);
@@ -308,15 +227,13 @@ static int monitor_start(struct monitor *monitor, const struct monitor_config *c
 		rc = monitor_net_baseline(skel, err);
 	if (rc)
 		return rc;
-	skel->bss->sweep_mode = SWEEP_BASELINE;
-	rc = run_iterator(monitor, skel->links.sweep, NULL, err);
-	skel->bss->sweep_mode = SWEEP_READ;
-	return rc;
+	return monitor_sweep_baseline(monitor, err);
 }
 
 static void monitor_unload(struct monitor *monitor)
 {
 	monitor_net_deinit(&monitor->net);
+	monitor_sweep_close(monitor);
 	iocom_bpf__destroy(monitor->skel);
 	monitor->skel = NULL;
 	monitor_cost_stop(&monitor->cost);
@@ -340,6 +257,8 @@ static int monitor_load(struct monitor *monitor, const struct monitor_config *co
 	do {
 		monitor_unload(monitor);
 		rc = monitor_load_open(&monitor->skel, &monitor->hooks, knobs, &types, err);
+		if (!rc)
+			rc = monitor_sweep_open(monitor, err);
 		if (!rc)
 			rc = monitor_start(monitor, config, err);
 	} while (rc == MONITOR_E_AGAIN);
@@ -375,7 +294,8 @@ int monitor_open(struct monitor **out, const struct monitor_config *config, stru
 	bool scoped = config->scope_cgroup != NULL;
 	struct monitor_knobs knobs = {.all_disks = !scoped && !config->scope_disks,
 				      .ablate = config->ablate,
-				      .remotes_max = config->remotes_max};
+				      .remotes_max = config->remotes_max,
+				      .limits = &config->limits};
 	struct monitor *monitor;
 	int rc;
 
@@ -390,13 +310,11 @@ int monitor_open(struct monitor **out, const struct monitor_config *config, stru
 	if (!monitor)
 		return iocom_err_set(err, -ENOMEM, "out of memory for the monitor");
 	monitor->cost.stats_fd = -1;
-	monitor->fold = fold_new();
+	monitor->fold = fold_new(config->limits.exited, config->limits.ended_jobs);
 	monitor->jobdisks = monitor_jobdisks_new();
-	monitor->sweep_buffer = malloc(SWEEP_BUFFER);
 	monitor->late_keys = malloc(DRAIN_BATCH * sizeof(*monitor->late_keys));
 	monitor->late_values = malloc(DRAIN_BATCH * sizeof(*monitor->late_values));
-	if (!monitor->fold || !monitor->jobdisks || !monitor->sweep_buffer || !monitor->late_keys ||
-	    !monitor->late_values)
+	if (!monitor->fold || !monitor->jobdisks || !monitor->late_keys || !monitor->late_values)
 		rc = iocom_err_set(err, -ENOMEM, "out of memory for the monitor");
 	else
 		rc = monitor_load(monitor, config, &knobs, err);
@@ -425,17 +343,18 @@ static void take_accounting(const struct monitor *monitor, struct monitor_sample
 	sample->no_io_wait = !(kinds & ACCOUNTING_IO_WAIT);
 }
 
-int monitor_look(struct monitor *monitor, struct iocom_err *err)
+static void take_time(struct monitor *monitor, struct monitor_sample *sample)
 {
-	int rc;
+	struct monitor_clock now;
 
-	monitor->skel->bss->runnable = 0;
-	rc = run_iterator(monitor, monitor->skel->links.look, NULL, err);
-	if (rc)
-		return rc;
-	monitor->looks++;
-	monitor->looks_sum += monitor->skel->bss->runnable;
-	return 0;
+	monitor_clock_read(&now);
+	sample->time_ns = now.real_ns;
+	sample->boot_ns = now.boot_ns;
+	sample->since_ns = monitor_clock_date(&monitor->began, &now);
+	sample->elapsed_ns = monitor_clock_elapsed(&monitor->previous, &now);
+	sample->suspended_ns = monitor_clock_suspended(&monitor->previous, &now);
+	sample->gap_ns = monitor->gap_ns;
+	monitor->previous = now;
 }
 
 int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struct iocom_err *err)
@@ -452,7 +371,7 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
 	monitor_maps_read(&monitor->maps, monitor->skel, now_s);
 	rc = drain_folded(monitor, err);
 	if (!rc)
-		rc = run_iterator(monitor, monitor->skel->links.sweep, take_records, err);
+		rc = monitor_sweep_read(monitor, err);
 	if (!rc)
 		rc = monitor_disks_read(&monitor->disks, monitor->skel, sample, err);
 	if (!rc)
@@ -471,6 +390,7 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
 	read_drops(monitor, &result, misses, sample);
 	sample->degraded = monitor->degraded;
 	sample->ndegraded = monitor->ndegraded;
+	memcpy(&sample->lost, &monitor->skel->bss->lost, sizeof(sample->lost));
 	sample->tasks = result.tasks;
 	sample->ntasks = result.ntasks;
 	sample->jobs = result.jobs;
@@ -481,10 +401,7 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
 	sample->run_queue =
 		(double)(monitor->looks_sum + result.runnable) / (double)(monitor->looks + 1);
 	monitor->looks = monitor->looks_sum = 0;
-	sample->time_ns = clock_ns(CLOCK_REALTIME);
-	sample->since_ns = monitor->since_ns;
-	sample->elapsed_ns = sample->time_ns - monitor->previous_ns;
-	monitor->previous_ns = sample->time_ns;
+	take_time(monitor, sample);
 	sample->user_cpu_ns = process_cpu_ns() - monitor->cpu_since_ns;
 	sample->sweep_ns = clock_ns(CLOCK_MONOTONIC) - began;
 	return 0;
@@ -499,7 +416,6 @@ void monitor_free(struct monitor *monitor)
 	monitor_unload(monitor);
 	fold_free(monitor->fold);
 	monitor_jobdisks_free(monitor->jobdisks);
-	free(monitor->sweep_buffer);
 	free(monitor->late_keys);
 	free(monitor->late_values);
 	free(monitor);

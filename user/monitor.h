@@ -16,6 +16,17 @@
 
 struct monitor;
 
+/* How much each table holds; 0: as usual.  Small ones let tests see them full. */
+struct monitor_limits {
+	uint32_t late;	     /* processes with counters of ended threads, between two readings */
+	uint32_t jobs;	     /* cgroups with such counters, between two readings */
+	uint32_t disks;	     /* disks */
+	uint32_t ledger;     /* files with dirty pages */
+	uint32_t exited;     /* ended processes that are remembered */
+	uint32_t ended_jobs; /* cgroups that are remembered */
+	uint32_t walk;	     /* tasks up to which the faster of two sweeps is taken */
+};
+
 struct monitor_config {
 	/*
 	 * Which tasks are this node: a cgroup2 directory (absolute path); its
@@ -36,6 +47,12 @@ struct monitor_config {
 	bool no_program_cost;
 	/* Of tests only: parts of the programs to switch off (enum ablate, records.h); 0. */
 	uint32_t ablate;
+	struct monitor_limits limits;
+	/*
+	 * CLOCK_BOOTTIME (ns) up to which an earlier monitor counted, for `gap_ns`.
+	 * 0: there was none.
+	 */
+	uint64_t counted_until_ns;
 	/*
 	 * How many remote addresses, all jobs together, TCP is counted for (0: 4096; at
 	 * most 65536).  The rest goes to each job's row of other remotes.
@@ -97,9 +114,13 @@ struct monitor_map {
 
 /* What one reading saw.  Valid until the next monitor_sample or monitor_free. */
 struct monitor_sample {
-	uint64_t time_ns;    /* CLOCK_REALTIME of this reading */
-	uint64_t since_ns;   /* CLOCK_REALTIME when counting began */
-	uint64_t elapsed_ns; /* since the previous reading; the first: since counting began */
+	uint64_t time_ns; /* CLOCK_REALTIME of this reading */
+	uint64_t boot_ns; /* CLOCK_BOOTTIME of this reading */
+	/* When counting began, by this reading's calendar: time_ns - since_ns is the true span. */
+	uint64_t since_ns;
+	uint64_t elapsed_ns; /* awake since the previous reading; the first: since counting began */
+	uint64_t suspended_ns; /* asleep since then, not part of elapsed_ns */
+	uint64_t gap_ns; /* before counting began nothing was counted for so long; 0: unknown */
 
 	const struct iocom_task *tasks; /* live, and once each: exited since the last reading */
 	size_t ntasks;
@@ -124,6 +145,9 @@ struct monitor_sample {
 	} identity;
 	const struct monitor_remote *remotes; /* in no order */
 	size_t nremotes;
+
+	/* Cumulative: counters of ended threads that no job could be given ("jobs" in `drops`). */
+	struct iocom_load lost;
 
 	const struct monitor_drop *drops;
 	size_t ndrops;

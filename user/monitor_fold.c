@@ -71,7 +71,7 @@ struct fold {
 	struct table processes;
 	struct table jobs;
 	uint32_t oldest, newest; /* queue of the exited */
-	uint32_t nexited;
+	uint32_t nexited, exited_max, jobs_max;
 	uint32_t reading;
 	uint64_t now_s;
 	long page_size;
@@ -282,7 +282,7 @@ static void forget_exited(struct fold *fold)
 	while (fold->oldest != NONE) {
 		struct process *p = process_at(fold, fold->oldest);
 		uint32_t newer = p->newer;
-		bool full = fold->nexited > FOLD_EXITED_MAX;
+		bool full = fold->nexited > fold->exited_max;
 
 		if (!full && fold->now_s - p->exited_s < FOLD_EXITED_S)
 			return;
@@ -339,7 +339,7 @@ static void forget_jobs(struct fold *fold)
 {
 	uint32_t oldest = fold->reading, i;
 
-	if (fold->jobs.count <= FOLD_JOBS_MAX)
+	if (fold->jobs.count <= fold->jobs_max)
 		return;
 	for (i = 0; i < fold->jobs.used; i++)
 		if (job_at(fold, i)->cgroup_id && job_at(fold, i)->used < oldest)
@@ -353,12 +353,14 @@ static void forget_jobs(struct fold *fold)
 	}
 }
 
-struct fold *fold_new(void)
+struct fold *fold_new(uint32_t exited_max, uint32_t jobs_max)
 {
 	struct fold *fold = calloc(1, sizeof(*fold));
 
 	if (!fold)
 		return NULL;
+	fold->exited_max = exited_max ? exited_max : FOLD_EXITED_MAX;
+	fold->jobs_max = jobs_max ? jobs_max : FOLD_JOBS_MAX;
 	fold->oldest = fold->newest = NONE;
 	fold->page_size = sysconf(_SC_PAGESIZE);
 	if (table_init(&fold->processes, sizeof(struct process), 1024) ||
@@ -444,10 +446,10 @@ int fold_late(struct fold *fold, const struct process_key *key, const struct lat
 	return 0;
 }
 
-static int thread_into_job(struct fold *fold, const struct thread_record *thread,
-			   const struct leader_record *leader, const struct iocom_load *load)
+static int run_into_job(struct fold *fold, const struct run_record *run,
+			const struct leader_record *leader, const struct iocom_load *load)
 {
-	struct job *job = job_get(fold, thread->cgid);
+	struct job *job = job_get(fold, run->cgid);
 
 	if (!job)
 		return -ENOMEM;
@@ -465,10 +467,10 @@ static int thread_into_job(struct fold *fold, const struct thread_record *thread
 	return 0;
 }
 
-static int thread_into_process(struct fold *fold, const struct thread_record *thread,
-			       const struct leader_record *leader, const struct iocom_load *load)
+static int run_into_process(struct fold *fold, const struct run_record *run,
+			    const struct leader_record *leader, const struct iocom_load *load)
 {
-	struct process_key key = {.start = thread->start, .tgid = thread->tgid};
+	struct process_key key = {.start = run->start, .tgid = run->tgid};
 	struct process *p = process_get(fold, &key);
 
 	if (!p)
@@ -481,28 +483,28 @@ static int thread_into_process(struct fold *fold, const struct thread_record *th
 	if (leader) {
 		p->known = true;
 		p->uid = leader->uid;
-		p->cgroup_id = thread->cgid;
+		p->cgroup_id = run->cgid;
 		p->rss_bytes = leader->rss_pages * (uint64_t)fold->page_size;
 		memcpy(p->comm, leader->comm, sizeof(p->comm));
 	}
 	return 0;
 }
 
-int fold_thread(struct fold *fold, const struct thread_record *thread,
-		const struct leader_record *leader, const struct counters *counters)
+int fold_run(struct fold *fold, const struct run_record *run, const struct leader_record *leader,
+	     const struct counters *counters)
 {
 	struct iocom_load load = {0};
 	int rc;
 
 	if (counters)
 		load = *as_load(counters);
-	load.cpu_ns = thread->cpu_ns;
-	load.run_wait_ns = thread->run_wait_ns;
-	load.minor_faults = thread->minor_faults;
-	load.major_faults = thread->major_faults;
-	fold->result.runnable += !!(thread->flags & THREAD_RUNNABLE);
-	rc = thread_into_job(fold, thread, leader, &load);
-	return rc ? rc : thread_into_process(fold, thread, leader, &load);
+	load.cpu_ns = run->cpu_ns;
+	load.run_wait_ns = run->run_wait_ns;
+	load.minor_faults = run->minor_faults;
+	load.major_faults = run->major_faults;
+	fold->result.runnable += run->runnable;
+	rc = run_into_job(fold, run, leader, &load);
+	return rc ? rc : run_into_process(fold, run, leader, &load);
 }
 
 static void report_process(struct fold *fold, struct process *p)

@@ -38,8 +38,11 @@ struct fold_result {
 	uint64_t evicted_jobs;
 };
 
-/* NULL: out of memory. */
-struct fold *fold_new(void);
+/*
+ * EXITED_MAX ended processes and JOBS_MAX cgroups are remembered; 0: FOLD_EXITED_MAX,
+ * FOLD_JOBS_MAX.  NULL: out of memory.
+ */
+struct fold *fold_new(uint32_t exited_max, uint32_t jobs_max);
 void fold_free(struct fold *fold);
 
 /* NOW_S: any clock in seconds that never runs back. */
@@ -50,8 +53,8 @@ int fold_late(struct fold *fold, const struct process_key *key, const struct lat
 /* Adds to what the job had of the disks. */
 int fold_disk_time(struct fold *fold, uint64_t cgroup_id, const struct iocom_disk_time *time);
 /* LEADER and COUNTERS may be NULL. */
-int fold_thread(struct fold *fold, const struct thread_record *thread,
-		const struct leader_record *leader, const struct counters *counters);
+int fold_run(struct fold *fold, const struct run_record *run, const struct leader_record *leader,
+	     const struct counters *counters);
 int fold_end(struct fold *fold, struct fold_result *result);
 
 #endif

@@ -190,6 +190,18 @@ static const struct hook table[] = {
 	 .needed = true,
 	 .columns = {"run_queue"},
 	 .without = "the run queue cannot be read"},
+	{.kind = HOOK_FUNCTION,
+	 .name = "bpf_iter_task_new", /* 6.7 */
+	 .program = "walk",
+	 .faster = true,
+	 .columns = {"tasks", "cpu_ns", "rss_bytes", "major_faults", "minor_faults"},
+	 .without = "reading all tasks takes four times as long"},
+	{.kind = HOOK_FUNCTION,
+	 .name = "bpf_iter_task_new",
+	 .program = "walk_look",
+	 .faster = true,
+	 .columns = {"run_queue"},
+	 .without = "a look at the run queue takes four times as long"},
 };
 #define TABLE (sizeof(table) / sizeof(table[0]))
 _Static_assert(TABLE <= HOOKS_MAX, "HOOKS_MAX");

@@ -45,6 +45,7 @@ struct hook {
 	const char *program;	/* in the eBPF object */
 	int min_args, max_args; /* that the program fits; 0, 0: not looked at */
 	bool needed;		/* no monitor without it (or a stand-in) */
+	bool faster;		/* it saves time only: nothing is degraded without it */
 	const char *stands_in; /* the program whose place it takes when that one's hook is absent */
 	const char *columns[HOOK_COLUMNS_MAX];	/* that it feeds; NULL-terminated */
 	const char *unknown[HOOK_DEGRADED_MAX]; /* without it: not measured at all */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * What the files of the monitor share: monitor.c (open, read, free),
- * monitor_load.c (the eBPF object), monitor_hooks.c (what fits this kernel),
- * monitor_disk.c (disks), monitor_fold.c (processes and jobs), monitor_cost.c
- * (what the programs cost), monitor_maps.c (what their tables hold), monitor_net.c (TCP).
+ * monitor_sweep.c (all tasks), monitor_load.c (the eBPF object), monitor_hooks.c
+ * (what fits this kernel), monitor_disk.c (disks), monitor_fold.c (processes and
+ * jobs), monitor_cost.c (what the programs cost), monitor_maps.c (what their tables
+ * hold), monitor_net.c (TCP).
  */
 #ifndef IOCOM_MONITOR_INTERNAL_H
 #define IOCOM_MONITOR_INTERNAL_H
@@ -12,13 +13,14 @@
 
 #include "iocom.skel.h"
 #include "monitor.h"
+#include "monitor_clock.h"
 #include "monitor_fold.h"
 #include "monitor_hooks.h"
 #include "monitor_net.h"
 #include "records.h"
 
 #define MONITOR_PROGRAMS 40
-#define MONITOR_DROPS	 (DROPS + 6)
+#define MONITOR_DROPS	 (DROPS + 7)
 #define MONITOR_MAPS	 40
 
 /* One disk that was seen. */
@@ -33,6 +35,13 @@ struct disk_entry {
 	__u64 in_flight;   /* bytes */
 	struct disk_value value;
 	struct disk_value earlier; /* the same, read before the kernel's statistics */
+	struct disk_value zero;	   /* counted for disks that had this number before */
+	__u64 sequence;		   /* the kernel's number of the medium */
+	__u64 queued;		   /* at the last reading: whether anything happened */
+	__u32 quiet;		   /* readings without anything */
+	bool kernel_rebase;	   /* the kernel's statistics begin anew with the next line */
+	bool replaced;		   /* another disk had this number */
+	bool hidden;		   /* nothing happened since the disk before went */
 };
 
 struct monitor_disks {
@@ -44,6 +53,7 @@ struct monitor_disks {
 		__u64 bytes;
 	} * bases;
 	size_t nbases;
+	__u64 replaced; /* disks that went */
 };
 
 /* What the eBPF programs cost; the kernel's statistics are on in some periods only. */
@@ -86,10 +96,13 @@ struct monitor {
 	struct monitor_disks disks;
 	struct monitor_jobdisks *jobdisks;
 	struct monitor_net net;
-	char *sweep_buffer;
+	char *sweep_buffer; /* for the iterator; NULL until it is needed */
+	unsigned no_walk;   /* so many sweeps and looks do without */
+	const char *runs;   /* the map `runs`; NULL: this kernel has no walk */
 	struct process_key *late_keys;
 	struct late_value *late_values;
-	__u64 since_ns, previous_ns, cpu_since_ns;
+	struct monitor_clock began, previous;
+	__u64 gap_ns, cpu_since_ns;
 	__u64 pruned_s;
 	__u64 stalled_epochs;
 	__u64 looks, looks_sum;
@@ -106,8 +119,9 @@ struct monitor_knobs {
 	__u64 scope_id;
 	__u32 scope_level;
 	bool all_disks;
-	__u32 ablate;	      /* enum ablate, of tests */
-	unsigned remotes_max; /* 0: as many as usual */
+	__u32 ablate;			     /* enum ablate, of tests */
+	unsigned remotes_max;		     /* 0: as many as usual */
+	const struct monitor_limits *limits; /* NULL: as usual */
 };
 
 /*
@@ -150,6 +164,14 @@ void monitor_cost_stop(struct monitor_cost *cost);
 /* Looks at all tables, if it is time to; before they are emptied. */
 void monitor_maps_read(struct monitor_maps *maps, struct iocom_bpf *skel, __u64 now_s);
 
+/* Finds out how this kernel lets all tasks be read, cheapest first. */
+int monitor_sweep_open(struct monitor *monitor, struct iocom_err *err);
+/* Gives each task that was there before us its zero point. */
+int monitor_sweep_baseline(struct monitor *monitor, struct iocom_err *err);
+/* Reads all live threads in scope into the fold. */
+int monitor_sweep_read(struct monitor *monitor, struct iocom_err *err);
+void monitor_sweep_close(struct monitor *monitor);
+
 /* Finds the id and the depth below its mount of a cgroup2 directory. */
 int monitor_scope_find(const char *path, __u64 *id, __u32 *level, struct iocom_err *err);
 
@@ -159,6 +181,13 @@ int monitor_disks_scope(struct iocom_bpf *skel, const char *const *names, struct
 int monitor_disks_baseline(struct monitor_disks *disks, struct iocom_err *err);
 int monitor_disks_read(struct monitor_disks *disks, struct iocom_bpf *skel,
 		       struct monitor_sample *sample, struct iocom_err *err);
+/* Remembers which medium ENTRY is. */
+void monitor_disk_begin(struct disk_entry *entry);
+/*
+ * Takes what was COUNTED under ENTRY's number into ENTRY->value, without what other
+ * disks did there.  False: the disk is another one now; it begins at 0.
+ */
+bool monitor_disk_same(struct disk_entry *entry, const struct disk_value *counted);
 void monitor_disks_deinit(struct monitor_disks *disks);
 
 #endif

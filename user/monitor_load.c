@@ -108,6 +108,24 @@ static void accused(char *name, size_t size)
 		snprintf(name, size, "%.*s", (int)(end - from), from);
 }
 
+static void limit(struct bpf_map *map, __u32 entries)
+{
+	if (entries)
+		bpf_map__set_max_entries(map, entries);
+}
+
+static void limit_maps(struct iocom_bpf *skel, const struct monitor_limits *limits)
+{
+	limit(skel->maps.late_even, limits->late);
+	limit(skel->maps.late_odd, limits->late);
+	limit(skel->maps.jobs_even, limits->jobs);
+	limit(skel->maps.jobs_odd, limits->jobs);
+	limit(skel->maps.disks, limits->disks);
+	limit(skel->maps.ledger, limits->ledger);
+	if (limits->walk)
+		skel->rodata->cfg_walk_max = limits->walk;
+}
+
 static int load_once(struct iocom_bpf **skel, const struct hooks *hooks,
 		     const struct monitor_knobs *knobs, const struct monitor_types *types,
 		     struct iocom_err *err)
@@ -128,9 +146,13 @@ static int load_once(struct iocom_bpf **skel, const struct hooks *hooks,
 	(*skel)->rodata->cfg_all_disks = knobs->all_disks;
 	(*skel)->rodata->cfg_ablate = knobs->ablate;
 	monitor_net_size(*skel, knobs->remotes_max);
+	if (knobs->limits)
+		limit_maps(*skel, knobs->limits);
 	while ((program = bpf_object__next_program((*skel)->obj, program)))
 		bpf_program__set_autoload(program,
 					  hooks_program_used(hooks, bpf_program__name(program)));
+	if (!hooks_program_used(hooks, "walk") || !hooks_program_used(hooks, "walk_look"))
+		limit((*skel)->maps.runs, 1);
 	rc = iocom_bpf__load(*skel);
 	if (!rc)
 		return 0;
@@ -175,7 +197,8 @@ int monitor_load_attach(struct iocom_bpf *skel, struct hooks *hooks, struct ioco
 		struct bpf_prog_skeleton *prog = &skel->skeleton->progs[i];
 		int rc;
 
-		if (*prog->link || !bpf_program__autoload(*prog->prog))
+		if (*prog->link || !bpf_program__autoload(*prog->prog) ||
+		    bpf_program__type(*prog->prog) == BPF_PROG_TYPE_SYSCALL)
 			continue;
 		rc = attach_one(*prog->prog, prog->link, err);
 		if (rc)

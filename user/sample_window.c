@@ -161,6 +161,7 @@ static void *merged(const struct kind *kind, const void *old, size_t nold, const
 static void take_over(struct sample_window *w, const struct monitor_sample *sample, bool first)
 {
 	uint64_t elapsed = first ? 0 : w->sum.elapsed_ns;
+	uint64_t suspended = first ? 0 : w->sum.suspended_ns;
 	uint64_t sweep = first ? 0 : w->sum.sweep_ns;
 	uint32_t io_tasks = first ? 0 : w->sum.io_tasks;
 
@@ -168,6 +169,7 @@ static void take_over(struct sample_window *w, const struct monitor_sample *samp
 	w->queue_ns += sample->run_queue * (double)sample->elapsed_ns;
 	w->sum = *sample;
 	w->sum.elapsed_ns += elapsed;
+	w->sum.suspended_ns += suspended;
 	w->sum.sweep_ns = sweep > sample->sweep_ns ? sweep : sample->sweep_ns;
 	if (io_tasks > sample->io_tasks)
 		w->sum.io_tasks = io_tasks;

@@ -14,7 +14,7 @@
 
 static int setup(void **state)
 {
-	*state = fold_new();
+	*state = fold_new(0, 0);
 	return *state ? 0 : -1;
 }
 
@@ -26,11 +26,11 @@ static int teardown(void **state)
 
 static void add_thread(struct fold *fold, uint32_t tgid, bool is_leader, uint64_t read_bytes)
 {
-	struct thread_record thread = {.tgid = tgid, .start = 1000 + tgid, .cgid = JOB};
+	struct run_record run = {.tgid = tgid, .start = 1000 + tgid, .cgid = JOB};
 	struct leader_record leader = {.rss_pages = 10, .uid = 5, .comm = "worker"};
 	struct counters counters = {.explicit_read_bytes = read_bytes, .explicit_ops = 1};
 
-	assert_int_equal(fold_thread(fold, &thread, is_leader ? &leader : NULL, &counters), 0);
+	assert_int_equal(fold_run(fold, &run, is_leader ? &leader : NULL, &counters), 0);
 }
 
 static void add_late(struct fold *fold, uint32_t tgid, bool exited, uint64_t read_bytes)

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The sweep and the look as one walk along the kernel's list of tasks, where it
+ * offers that (6.7): a quarter of the iterator's time, which looks each thread up by
+ * its number and takes a reference.  The walk holds RCU, so it ends after
+ * `cfg_walk_max` tasks; then, or when `runs` is full, user space turns to the
+ * iterator.
+ */
+#ifndef IOCOM_WALK_BPF_H
+#define IOCOM_WALK_BPF_H
+
+struct bpf_iter_task {
+	u64 __opaque[3];
+} __attribute__((aligned(8)));
+#define ALL_THREADS 1
+
+extern int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *task,
+			     unsigned int flags) __ksym __weak;
+extern struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) __ksym __weak;
+extern void bpf_iter_task_destroy(struct bpf_iter_task *it) __ksym __weak;
+extern void bpf_rcu_read_lock(void) __ksym __weak;
+extern void bpf_rcu_read_unlock(void) __ksym __weak;
+
+const volatile __u32 cfg_walk_max = 65536;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, WALK_RUNS);
+	__type(key, u32);
+	__type(value, struct run);
+} runs SEC(".maps");
+
+__u32 walk_runs;  /* in `runs` */
+__u32 walk_tasks; /* seen */
+bool walk_short;  /* not all were seen, or not all found room */
+bool walk_moved;  /* a thread must be folded for it moved: the iterator's work */
+
+/* Of the thread before: threads of a process mostly share both. */
+__u64 walk_leader, walk_start;
+__u64 walk_css, walk_cgid;
+
+/* A thread on the walk.  Addresses: read by helper, for that the verifier needs no types. */
+struct walked {
+	u64 task, leader, css;
+	u64 cpu_ns, minor_faults, major_faults;
+	struct taskio_raw io;
+	u32 pid, tgid, runnable, on_cpu;
+};
+
+/* What the addresses name cannot change while the walk holds RCU. */
+static __always_inline void walk_owner(const struct walked *w, const struct thread_state *state,
+				       u64 *start, u64 *cgid)
+{
+	struct task_struct *leader;
+	struct css_set *css;
+
+	if (w->css != walk_css) {
+		css = (struct css_set *)w->css;
+		walk_css = w->css;
+		walk_cgid = BPF_CORE_READ(css, dfl_cgrp, kn, id);
+	}
+	if (state) {
+		*start = state->process.start;
+		*cgid = state->cgid;
+		walk_moved |= state->cgid != walk_cgid;
+		return;
+	}
+	if (w->leader != walk_leader) {
+		leader = (struct task_struct *)w->leader;
+		walk_leader = w->leader;
+		walk_start = BPF_CORE_READ(leader, start_boottime);
+	}
+	*start = walk_start;
+	*cgid = walk_cgid;
+}
+
+/* Not static: verified once, not for each way through the loop. */
+__noinline int walk_add(struct walked *w, struct thread_state *state)
+{
+	u32 at = walk_runs - 1; /* none yet: beyond the end, so not found */
+	struct task_struct *task;
+	struct run *run;
+	u64 start, cgid;
+
+	if (!w)
+		return 0;
+	task = (struct task_struct *)w->task;
+	walk_owner(w, state, &start, &cgid);
+	run = bpf_map_lookup_elem(&runs, &at);
+	if (!run || !run_takes(run, w->tgid, start, cgid)) {
+		at = walk_runs;
+		run = bpf_map_lookup_elem(&runs, &at);
+		if (!run) {
+			walk_short = true;
+			return 0;
+		}
+		run_begin(run, w->tgid, start, cgid);
+		walk_runs++;
+	}
+	run->head.threads++;
+	run->head.runnable += w->runnable;
+	run->head.cpu_ns += w->cpu_ns;
+	run->head.run_wait_ns += w->io.run_wait;
+	run->head.minor_faults += w->minor_faults;
+	run->head.major_faults += w->major_faults;
+	if (w->pid == w->tgid) {
+		run->head.flags |= RUN_LEADER;
+		read_leader(task, &run->leader);
+	}
+	if (state)
+		run_add_state(run, state);
+	run_add_accounting(run, &w->io, state, w->on_cpu);
+	return 0;
+}
+
+static __always_inline void walk_task(struct task_struct *task)
+{
+	struct walked w = {
+		.task = (u64)task,
+		.cpu_ns = task->se.sum_exec_runtime,
+		.minor_faults = task->min_flt,
+		.major_faults = task->maj_flt,
+		.pid = task->pid,
+		.tgid = task->tgid,
+		.runnable = is_runnable(task),
+		.on_cpu = task_on_cpu(task),
+	};
+
+	taskio_raw(task, &w.io);
+	bpf_core_read(&w.leader, sizeof(w.leader), &task->group_leader);
+	bpf_core_read(&w.css, sizeof(w.css), &task->cgroups);
+	walk_add(&w, thread_find(task));
+}
+
+static __always_inline bool walk_goes_on(void)
+{
+	if (walk_tasks++ < cfg_walk_max && !walk_short)
+		return true;
+	walk_short = true;
+	return false;
+}
+
+static __always_inline void walk_reset(void)
+{
+	walk_runs = walk_tasks = 0;
+	walk_leader = walk_css = 0;
+	walk_short = walk_moved = false;
+}
+
+SEC("syscall")
+int walk(void *ctx)
+{
+	struct bpf_iter_task it;
+	struct task_struct *task;
+
+	walk_reset();
+	bpf_rcu_read_lock();
+	bpf_iter_task_new(&it, 0, ALL_THREADS);
+	while ((task = bpf_iter_task_next(&it)) && walk_goes_on())
+		if (!(task->flags & PF_KTHREAD) && in_scope(task))
+			walk_task(task);
+	bpf_iter_task_destroy(&it);
+	bpf_rcu_read_unlock();
+	return 0;
+}
+
+SEC("syscall")
+int walk_look(void *ctx)
+{
+	struct bpf_iter_task it;
+	struct task_struct *task;
+
+	walk_reset();
+	bpf_rcu_read_lock();
+	bpf_iter_task_new(&it, 0, ALL_THREADS);
+	while ((task = bpf_iter_task_next(&it)) && walk_goes_on())
+		if (!(task->flags & PF_KTHREAD) && is_runnable(task) && in_scope(task))
+			runnable++;
+	bpf_iter_task_destroy(&it);
+	bpf_rcu_read_unlock();
+	return 0;
+}
+
+#endif
