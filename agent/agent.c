@@ -26,6 +26,7 @@
 #include "cgroup.h"
 #include "clients.h"
 #include "clock.h"
+#include "counting.h"
 #include "metrics.h"
 #include "recorders.h"
 #include "sample_names.h"
@@ -276,9 +277,16 @@ static int measuring(struct agent *a, struct iocom_err *err)
 		config.scope_cgroup = a->host.scope;
 		config.scope_disks = a->disk_names;
 	}
+	rc = counting_open(&a->counting_fd, a->set.state_dir, &config.counted_until_ns, err);
+	if (rc)
+		return rc;
 	rc = monitor_open(&a->monitor, &config, err);
 	if (rc)
 		return rc;
+	if (config.counted_until_ns)
+		log_write(&a->log, LOG_L_INFO,
+			  "counting begins anew: nothing was counted for %.1f s",
+			  (double)(clock_boot_ns() - config.counted_until_ns) / 1e9);
 	if (a->host.unified[0])
 		a->names = sample_names_new(a->host.unified);
 	return 0;
@@ -393,7 +401,7 @@ int agent_start(struct agent *a, struct iocom_err *err)
 {
 	int rc;
 
-	a->lock_fd = a->state_lock_fd = -1;
+	a->lock_fd = a->state_lock_fd = a->counting_fd = -1;
 	a->signals.fd = -1;
 	if (geteuid() != 0)
 		return iocom_err_set(err, -EPERM,
@@ -447,6 +455,8 @@ void agent_stop(struct agent *a)
 	if (a->signals.fd >= 0)
 		close(a->signals.fd);
 	loop_free(a->loop);
+	if (a->counting_fd >= 0)
+		close(a->counting_fd);
 	if (a->state_lock_fd >= 0)
 		close(a->state_lock_fd);
 	if (a->lock_fd >= 0)

@@ -46,6 +46,7 @@ struct agent {
 
 	struct host host;
 	struct monitor *monitor;
+	int counting_fd; /* STATE_DIR/counting: until when we counted */
 	struct sample_names *names;
 	const char *disk_names[SETTINGS_DISKS_MAX + 1];
 	struct vector_state measured;

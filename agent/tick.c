@@ -10,6 +10,7 @@
 #include "agent.h"
 #include "clients.h"
 #include "clock.h"
+#include "counting.h"
 #include "metrics.h"
 #include "recorders.h"
 #include "vector_codec.h"
@@ -36,7 +37,8 @@ void tick_sample(struct agent *a)
 		metrics_sampled(a, NULL);
 		return;
 	}
-	a->sampled_ns = clock_boot_ns();
+	a->sampled_ns = sample.boot_ns;
+	counting_note(a->counting_fd, sample.boot_ns);
 	a->drops = sample.drops;
 	a->ndrops = sample.ndrops;
 	a->ndegraded = sample.ndegraded;

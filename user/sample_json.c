@@ -109,6 +109,7 @@ static json_t *document(struct build *b)
 
 	rc |= sample_put(doc, "since_ns", sample_integer(s->since_ns));
 	rc |= sample_put(doc, "elapsed_ns", sample_integer(s->elapsed_ns));
+	rc |= sample_put(doc, "gap_ns", sample_integer(s->gap_ns));
 	rc |= sample_put(doc, "node", sample_text(b->opt->node ? b->opt->node : ""));
 	rc |= sample_put(doc, "totals", totals_json(b));
 	rc |= sample_put(doc, "tasks", tasks_json(b));
