@@ -163,8 +163,8 @@ static __always_inline void settle_move(struct task_struct *task)
 }
 
 /* Whose TASK's counters are. */
-static __always_inline void owner_of(struct task_struct *task, const struct thread_state *state,
-				     u64 *start, u64 *cgid)
+static __always_inline void counted_for(struct task_struct *task, const struct thread_state *state,
+					u64 *start, u64 *cgid)
 {
 	if (state) {
 		*start = state->process.start;
@@ -214,7 +214,7 @@ static __noinline int sweep_task(struct task_struct *task, struct seq_file *seq,
 	struct thread_state *state = thread_find(task);
 	u64 start, cgid;
 
-	owner_of(task, state, &start, &cgid);
+	counted_for(task, state, &start, &cgid);
 	if (!run_takes(run, task->tgid, start, cgid)) {
 		if (!run_write(run, seq))
 			return 0;

@@ -157,6 +157,7 @@ static struct disk_entry *entry_get(struct monitor_disks *disks, __u32 device)
 	entry->disk.minor = device & ((1U << MINOR_BITS) - 1);
 	entry->kernel_base = entry->kernel_last = base_of(disks, device);
 	name_disk(&entry->disk);
+	monitor_disk_begin(entry);
 	return entry;
 }
 
@@ -169,6 +170,9 @@ static void take_statistic(void *context, __u32 device, __u64 bytes, __u64 in_pr
 
 		if (entry->device != device)
 			continue;
+		if (entry->kernel_rebase)
+			entry->kernel_base = entry->kernel_last = bytes;
+		entry->kernel_rebase = false;
 		/* Less than before: the number was given to a new disk, which began at 0. */
 		if (bytes < entry->kernel_last)
 			entry->kernel_base -= entry->kernel_last; /* wraps, and so does this: */
@@ -245,7 +249,11 @@ static void sum_disks(const struct monitor_disks *disks, struct monitor_sample *
 {
 	__u64 off = 0;
 
-	memset(&sample->unattributed, 0, sizeof(sample->unattributed));
+	/* The sums are cumulative: disks that went stay in them. */
+	sample->unattributed.metadata_bytes = disks->gone.metadata_bytes;
+	sample->unattributed.writeback_bytes = disks->gone.writeback_bytes;
+	sample->unattributed.swap_out_bytes = disks->gone.swap_out_bytes;
+	sample->unattributed.other_bytes = disks->gone.other_bytes;
 	memset(&sample->identity, 0, sizeof(sample->identity));
 	for (size_t i = 0; i < disks->count; i++) {
 		const struct disk_entry *entry = &disks->entries[i];
@@ -280,7 +288,9 @@ static int find_disks(struct monitor_disks *disks, int fd, struct iocom_err *err
 		entry = entry_get(disks, key);
 		if (!entry)
 			return iocom_err_set(err, -ENOMEM, "out of memory for disks");
-		entry->earlier = value;
+		if (!monitor_disk_same(disks, entry, &value))
+			disks->replaced++;
+		entry->earlier = monitor_disk_since(entry, &value);
 	}
 	return 0;
 }
@@ -297,15 +307,18 @@ int monitor_disks_read(struct monitor_disks *disks, struct iocom_bpf *skel,
 		return rc;
 	for (size_t i = 0; i < disks->count; i++) {
 		struct disk_entry *entry = &disks->entries[i];
+		struct disk_value value;
 
-		if (bpf_map_lookup_elem(fd, &entry->device, &entry->value))
+		if (bpf_map_lookup_elem(fd, &entry->device, &value))
 			entry->value = entry->earlier;
+		else
+			entry->value = monitor_disk_since(entry, &value);
 		fill_disk(entry);
-		disks->reported[i] = entry->disk;
+		if (!monitor_disk_hidden(entry))
+			disks->reported[sample->ndisks++] = entry->disk;
 	}
 	sum_disks(disks, sample);
 	sample->disks = disks->reported;
-	sample->ndisks = disks->count;
 	return 0;
 }
 

@@ -41,7 +41,6 @@ struct disk_entry {
 	__u32 quiet;		   /* readings without anything */
 	bool kernel_rebase;	   /* the kernel's statistics begin anew with the next line */
 	bool replaced;		   /* another disk had this number */
-	bool hidden;		   /* nothing happened since the disk before went */
 };
 
 struct monitor_disks {
@@ -53,7 +52,8 @@ struct monitor_disks {
 		__u64 bytes;
 	} * bases;
 	size_t nbases;
-	__u64 replaced; /* disks that went */
+	struct disk_value gone; /* unattributed bytes of disks that went */
+	__u64 replaced;		/* disks that went */
 };
 
 /* What the eBPF programs cost; the kernel's statistics are on in some periods only. */
@@ -184,10 +184,17 @@ int monitor_disks_read(struct monitor_disks *disks, struct iocom_bpf *skel,
 /* Remembers which medium ENTRY is. */
 void monitor_disk_begin(struct disk_entry *entry);
 /*
- * Takes what was COUNTED under ENTRY's number into ENTRY->value, without what other
- * disks did there.  False: the disk is another one now; it begins at 0.
+ * Asks whether ENTRY is still the medium it was, with what was COUNTED under its
+ * number; if not, it begins at 0.  False: so it is, and what both did since the last
+ * reading is in no row.
  */
-bool monitor_disk_same(struct disk_entry *entry, const struct disk_value *counted);
+bool monitor_disk_same(struct monitor_disks *disks, struct disk_entry *entry,
+		       const struct disk_value *counted);
+/* COUNTED without what other disks did under ENTRY's number. */
+struct disk_value monitor_disk_since(const struct disk_entry *entry,
+				     const struct disk_value *counted);
+/* A new medium that did nothing yet. */
+bool monitor_disk_hidden(const struct disk_entry *entry);
 void monitor_disks_deinit(struct monitor_disks *disks);
 
 #endif
