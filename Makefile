@@ -237,6 +237,10 @@ check-unit: tests ## the unit tests only (any user, seconds)
 check-sim: tests ## the simulator's tests only (any user)
 	@bash tests/lib/run-checks.sh $(BUILD) sim
 
+.PHONY: check-pressure
+check-pressure: tests ## the monitor under 100,000 threads, dirty files, 20,000 cgroups (root, minutes)
+	@IOCOM_PRESSURE=full $(BUILD)/tests/bpf/test_pressure
+
 .PHONY: check-layers
 check-layers: all ## prove the walls: librules.a is pure, folders include only downwards
 	@bash tests/lib/check-layers.sh $(BUILD)
