@@ -70,9 +70,10 @@ static __always_inline bool is_implicit(struct task_struct *task, struct thread_
 }
 
 /* The bio comes from a driver that serves a disk above this one. */
-static __always_inline bool is_stacked(struct task_struct *task, struct block_device *bdev)
+static __always_inline bool is_stacked(struct task_struct *task, bool nested,
+				       struct block_device *bdev)
 {
-	if (task->bio_list)
+	if (nested)
 		return true; /* submitted from inside another bio's submission: dm, md */
 	if (!(task->flags & PF_KTHREAD))
 		return false;
@@ -134,12 +135,13 @@ static __always_inline void note_block(struct thread_state *state, bool write, u
 }
 
 /* A disk in memory: no load, but the kernel accounted it to the task. */
-static __always_inline void take_ignored(struct task_struct *task, struct bio *bio, bool write)
+static __always_inline void take_ignored(struct task_struct *task, bool nested, struct bio *bio,
+					 bool write)
 {
 	struct thread_state *state;
 	struct first_page first;
 
-	if ((task->flags & PF_KTHREAD) || task->bio_list || !current_in_scope())
+	if ((task->flags & PF_KTHREAD) || nested || !current_in_scope())
 		return;
 	look_at_first_page(bio, &first);
 	if (write && (first.flags & PAGE_BIT(writeback)))
@@ -192,20 +194,24 @@ int BPF_PROG(bio_queue, struct bio *bio)
 	struct block_device *bdev;
 	struct task_struct *task;
 	struct disk_value *disk;
+	struct gendisk *gendisk;
 	u32 opf = bio->bi_opf;
 	u64 bytes = bio->bi_iter.bi_size;
-	bool write = opf & 1;
+	bool write = opf & 1, nested;
 
 	if (!bytes || !carries_data(opf & REQ_OP_MASK))
 		return 0;
+	/* Pointers before branches: newer verifiers search BTF at each step, in each branch. */
 	bdev = bio->bi_bdev;
-	disk = disk_find(bdev->bd_disk);
+	gendisk = bdev->bd_disk;
 	task = bpf_get_current_task_btf();
+	nested = task->bio_list;
+	disk = disk_find(gendisk);
 	if (disk && disk->ignored) {
-		take_ignored(task, bio, write);
+		take_ignored(task, nested, bio, write);
 		return 0;
 	}
-	if (is_stacked(task, bdev))
+	if (is_stacked(task, nested, bdev))
 		DISK_ADD(disk, stacked_bytes, bytes);
 	else if (write && take_writeback(bio, opf, disk))
 		return 0;

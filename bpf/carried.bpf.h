@@ -52,7 +52,7 @@ static __always_inline struct task_struct *direct_waiter(struct bio *bio, u64 pr
 	if (!inode)
 		return 0;
 	disk = BPF_CORE_READ(inode, i_sb, s_bdev, bd_disk);
-	if (!disk || disk != bio->bi_bdev->bd_disk)
+	if (!disk || disk != BPF_CORE_READ(bio, bi_bdev, bd_disk))
 		return 0;
 	return BPF_CORE_READ(dio, submit.waiter);
 }

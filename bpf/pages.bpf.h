@@ -20,17 +20,22 @@ struct first_page {
 	bool anonymous;
 };
 
-static __always_inline void look_at_first_page(struct bio *bio, struct first_page *first)
+/* Not static, BIO an address: verified once, and its steps are not searched in BTF. */
+__noinline int first_page_of(u64 bio, struct first_page *first)
 {
 	struct bio_vec vec = {};
 	struct page *page, *head;
 	unsigned long mapping = 0;
 
+	if (!first)
+		return 0;
 	__builtin_memset(first, 0, sizeof(*first));
-	bpf_probe_read_kernel(&vec, sizeof(vec), bio->bi_io_vec + bio->bi_iter.bi_idx);
+	bpf_probe_read_kernel(&vec, sizeof(vec),
+			      BPF_CORE_READ((struct bio *)bio, bi_io_vec) +
+				      BPF_CORE_READ((struct bio *)bio, bi_iter.bi_idx));
 	page = vec.bv_page;
 	if (!page)
-		return;
+		return 0;
 	head = page_head(page);
 	first->index = vec.bv_offset / PAGE_BYTES +
 		       ((u64)page - (u64)head) / bpf_core_type_size(struct page);
@@ -41,9 +46,19 @@ static __always_inline void look_at_first_page(struct bio *bio, struct first_pag
 	first->mapping = mapping;
 	first->anonymous = !mapping || (mapping & MAPPING_FLAGS) == MAPPING_ANON;
 	if (!mapping || (mapping & MAPPING_FLAGS))
-		return;
+		return 0;
 	first->inode = BPF_CORE_READ((struct address_space *)mapping, host);
 	first->index += page_index(page);
+	return 0;
+}
+
+static __always_inline void look_at_first_page(struct bio *bio, struct first_page *first)
+{
+	u64 address = 0;
+
+	/* Read back as a number: for the verifier BIO itself is none. */
+	bpf_probe_read_kernel(&address, sizeof(address), &bio);
+	first_page_of(address, first);
 }
 
 /* The block device INODE stands for; NULL: it stands for none. */

@@ -56,6 +56,9 @@ struct late_value {
 
 /* One disk; key is its dev_t. */
 struct disk_value {
+	__u32 ignored; /* not load: a disk in memory */
+	__u32 device;
+	/* from bios */
 	__u64 task_bytes;
 	__u64 stacked_bytes;
 	__u64 foreign_bytes;
@@ -63,6 +66,7 @@ struct disk_value {
 	__u64 writeback_bytes;
 	__u64 swap_out_bytes;
 	__u64 other_bytes;
+	__u64 apart[8]; /* who submits and who completes share no cache line */
 	/* from completions */
 	__u64 requests;
 	__u64 read_bytes;
@@ -71,8 +75,6 @@ struct disk_value {
 	__u64 response_ns;
 	__u64 service2; /* in SERVICE_UNIT_NS squared; wraps, read differences */
 	__u64 last_completion_ns;
-	__u32 ignored; /* not load: a disk in memory */
-	__u32 device;
 };
 #define SERVICE_UNIT_NS 16
 

@@ -154,7 +154,7 @@ static __always_inline bool may_fold(struct task_struct *task, const struct thre
 static __always_inline void settle_move(struct task_struct *task)
 {
 	struct thread_state *state = thread_find(task);
-	u64 cgid = task->cgroups->dfl_cgrp->kn->id;
+	u64 cgid = cgroup_id(task);
 
 	if (!state || state->cgid == cgid || !may_fold(task, state))
 		return;
@@ -171,11 +171,8 @@ static __always_inline void counted_for(struct task_struct *task, const struct t
 		*cgid = state->cgid;
 		return;
 	}
-	/* Direct steps: cheaper than reads by helper, and this is the hot loop. */
-	*start = task->group_leader->start_boottime;
-	*cgid = task->cgroups->dfl_cgrp->kn->id;
-	/* Keeps the two loads apart: the verifier wants one kind of pointer each. */
-	asm volatile("" : "+r"(*start), "+r"(*cgid));
+	*start = BPF_CORE_READ(task, group_leader, start_boottime);
+	*cgid = cgroup_id(task);
 }
 
 struct {
