@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# Boots one kernel and tells the outcome as TAP: `guest.sh BUILD SUITE [PART-OF-A-NAME]`.
+# No hardware help is needed (qemu translates), no root, no network.  A machine that hangs is
+# killed after IOCOM_VM_SECONDS (default 420) and counts as failed.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+build=$1 suite=$2 only=${3:-}
+dir=build/vm/$suite
+seconds=${IOCOM_VM_SECONDS:-420}
+# shellcheck source=suites.sh
+. tests/vm/suites.sh
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+bash tests/vm/initramfs.sh "$build" "$dir" "$work/initramfs" || {
+	echo "not ok 1 - an initramfs for $suite"
+	exit 1
+}
+truncate -s 4G "$work/disk"
+timeout --kill-after=5 "$seconds" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 2G \
+	-nodefaults -display none -no-reboot -kernel "$dir/vmlinuz" -initrd "$work/initramfs" \
+	-append "console=ttyS0 panic=-1 quiet iocom_expect=${expected[$suite]} iocom_only=$only \
+iocom_limit=${IOCOM_VM_LIMIT:-150}" \
+	-serial "file:$dir/console" -serial "file:$work/output" -monitor none \
+	-drive "file=$work/disk,if=virtio,format=raw,cache=unsafe,discard=unmap" </dev/null >"$work/qemu" 2>&1
+status=$?
+tr -d '\r' <"$work/output" >"$dir/output"
+# One TAP for all programs: each result gets its program's name; a program that died without
+# a failed result is one itself.
+awk -v seconds="$seconds" -v status="$status" '
+/^@@ begin / { name = $3; results = failed = 0; next }
+/^@@ end / {
+	if ($4 != 0 && !failed)
+		print "not ok " ++n " - " name ($4 == 124 ? " took too long" : " ended with " $4)
+	else if (!results)
+		print "not ok " ++n " - " name " told no result"
+	name = ""
+	next
+}
+/^@@ done/ { finished = 1; next }
+/^@@ / { print "not ok " ++n " -" substr($0, 3); next }
+/^1\.\.0 # SKIP/ { print "ok " ++n " - " name substr($0, 5); results++; next }
+/^(ok|not ok) / {
+	failing = /^not ok/ && !/# SKIP/
+	sub(/^(not )?ok [0-9]*( - )?/, "")
+	print (failing ? "not ok " : "ok ") ++n " - " name ": " $0
+	results++
+	failed += failing
+	next
+}
+/^1\.\.[0-9]/ { next }
+{ print }
+END {
+	if (!finished)
+		print "not ok " ++n " - the machine " (status == 124 ? "hung: killed after " seconds " s" \
+			: "stopped (qemu ended with " status ")") (name ? " in " name : "")
+	print "1.." n + 0
+}' "$dir/output" | tee "$work/tap"
+if [ "$(grep -c '^@@ done' "$dir/output")" -eq 0 ]; then
+	sed 's/^/# qemu: /' "$work/qemu"
+	tail -n 30 "$dir/console" | tr -d '\r' | sed 's/^/# console: /'
+fi
+! grep -q '^not ok' "$work/tap"

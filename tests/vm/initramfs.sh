@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# The initramfs of one kernel: `initramfs.sh BUILD KERNEL-DIR OUT`.  It holds busybox, the tools
+# and modules that the tests use, the programs of BUILD/tests/bpf, and init.  Needs no root.
+set -euo pipefail
+build=$(realpath "$1") kernel=$(realpath "$2") out=$(realpath -m "$3")
+cd "$(dirname "$0")/../.."
+PATH=$PATH:/usr/sbin:/sbin
+version=$(cat "$kernel/version")
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+
+# What the tests call by name and busybox does otherwise or not at all.
+tools="dash ip tc ss mount umount losetup mkswap swapon swapoff fallocate blockdev blkdiscard
+mkfs.ext4 modprobe dmsetup mdadm nsenter unshare prlimit timeout stat fio"
+# Folders of modules (the ciphers for dm-crypt), and single ones; what they need comes along.
+# Not every kernel has each as a module.
+folders="crypto arch/x86/crypto drivers/md drivers/block"
+modules="virtio_pci virtio_blk virtio_net ext4 xfs loop veth bridge dummy scsi_debug sd_mod
+overlay tls mptcp_diag sch_tbf sch_netem"
+
+mkdir -p "$root"/{dev,proc,sys,run,tmp,var/tmp,root,bb,etc,tests} \
+	"$root"/usr/{bin,sbin,lib,lib64,libexec} "$root/usr/lib/modules"
+for folder in bin sbin lib lib64; do
+	ln -s "usr/$folder" "$root/$folder"
+done
+
+add() { # FILE [TARGET]: a program and the libraries it is linked with
+	local library
+	install -D "$1" "$root/${2:-usr/bin/$(basename "$1")}"
+	for library in $(ldd "$1" 2>/dev/null | grep -oE '/[^ ]+' || true); do
+		[ -e "$root/$library" ] || install -D "$library" "$root/$library"
+	done
+}
+
+add "$(command -v busybox)"
+for applet in $(busybox --list); do
+	ln -s /usr/bin/busybox "$root/bb/$applet"
+done
+for tool in $tools; do
+	path=$(command -v "$tool") || { echo "initramfs: no $tool here; left out" >&2; continue; }
+	add "$path"
+done
+ln -s dash "$root/usr/bin/sh"
+ln -s ../bin/modprobe "$root/usr/sbin/modprobe" # where the kernel looks for it
+for program in "$build"/tests/bpf/test_* "$build"/tests/tools/*; do
+	[ ! -x "$program" ] || add "$program" "${program#"$build"/}"
+done
+for program in iocom iocomd iocom-shim; do
+	add "$build/$program" "build/$program"
+done
+
+tree=lib/modules/$version
+for folder in $folders; do
+	modules+=" $(find "$kernel/modules/$tree/kernel/$folder" -name '*.ko*' -printf '%f ' |
+		sed 's/\.ko[^ ]*//g')"
+done
+for module in $modules; do
+	modprobe -d "$kernel/modules" -S "$version" --show-depends "$module" 2>/dev/null || true
+done | sed -n 's/^insmod \([^ ]*\).*/\1/p' | sort -u >"$root/tests/modules"
+while read -r file; do
+	install -D -m 644 "$file" "$root/usr/$tree/${file##*/"$tree"/}"
+done <"$root/tests/modules"
+cp "$kernel/modules/$tree"/modules.{order,builtin}* "$root/usr/$tree/" 2>/dev/null || true
+depmod -b "$root/usr" "$version"
+
+install tests/vm/init "$root/init"
+(cd "$root" && find . | busybox cpio -o -H newc -R 0:0 2>/dev/null) >"$out"

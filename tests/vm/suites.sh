@@ -1,0 +1,8 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# The Debian suites whose kernels are booted, oldest first, and what is expected of each:
+# `refuses` (5.10: too old, and says so) or `measures` (6.1, 6.12, the newest there is).
+# shellcheck disable=SC2034
+suites=(bullseye bookworm trixie sid)
+# shellcheck disable=SC2034
+declare -A expected=([bullseye]=refuses [bookworm]=measures [trixie]=measures [sid]=measures)
