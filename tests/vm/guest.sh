@@ -18,7 +18,7 @@ bash tests/vm/initramfs.sh "$build" "$dir" "$work/initramfs" || {
 	exit 1
 }
 truncate -s 4G "$work/disk"
-timeout --kill-after=5 "$seconds" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 2G \
+timeout --kill-after=5 "$seconds" qemu-system-x86_64 -accel tcg,thread=multi -cpu max,cx16=off,la57=off -smp 2 -m 2G \
 	-nodefaults -display none -no-reboot -kernel "$dir/vmlinuz" -initrd "$work/initramfs" \
 	-append "console=ttyS0 panic=-1 quiet iocom_expect=${expected[$suite]} iocom_only=$only \
 iocom_limit=${IOCOM_VM_LIMIT:-150}" \
