@@ -18,7 +18,15 @@ bash tests/vm/initramfs.sh "$build" "$dir" "$work/initramfs" || {
 	exit 1
 }
 truncate -s 4G "$work/disk"
-timeout --kill-after=5 "$seconds" qemu-system-x86_64 -accel tcg,thread=multi -cpu max,cx16=off,la57=off -smp 2 -m 2G \
+emulator=(qemu-system-x86_64)
+if [ -d build/vm/emulator ]; then
+	unpacked=build/vm/emulator/usr
+	emulator=("$unpacked/bin/qemu-system-x86_64" -L "$unpacked/share/seabios"
+		-L "$unpacked/share/qemu")
+fi
+# Without la57: a level of page tables less to walk.
+timeout --kill-after=5 "$seconds" "${emulator[@]}" -accel tcg,thread=multi -cpu max,la57=off \
+	-smp 2 -m 2G \
 	-nodefaults -display none -no-reboot -kernel "$dir/vmlinuz" -initrd "$work/initramfs" \
 	-append "console=ttyS0 panic=-1 quiet iocom_expect=${expected[$suite]} iocom_only=$only \
 iocom_limit=${IOCOM_VM_LIMIT:-150}" \

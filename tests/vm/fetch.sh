@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# Debian's cloud kernels for the virtual machines: `fetch.sh [DIR]` puts each suite's newest into
+# DIR/SUITE (vmlinuz, modules, version), and an emulator into DIR/emulator where this machine's is
+# too old.  Mirror and keys are those of this machine's own package sources; lists and packages
+# stay in DIR, nothing is installed.  What is there is not fetched again: `make clean` for newer
+# ones.  Ends with 1 when one cannot be had.  Needs no root.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+dir=${1:-build/vm}
+mkdir -p "$dir" && dir=$(realpath "$dir") || exit 1
+# shellcheck source=suites.sh
+. tests/vm/suites.sh
+
+# The machine's own Debian mirror: the first archive that is not the security team's.
+mirror() {
+	local sites
+	# shellcheck disable=SC2016
+	sites=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' 2>&1)
+	awk '$1 == "Debian" { print $2; exit }' <<<"$sites"
+}
+
+# apt with sources, lists and archives of its own; the machine's stay as they are.
+apt_in() { # SUITE COMMAND...
+	local own=$dir/apt/$1 tool=$2
+	shift 2
+	"$tool" -q -o Dir::Etc::sourcelist="$own/sources.list" -o Dir::Etc::sourceparts=- \
+		-o Dir::Etc::preferencesparts=/dev/null -o Dir::State::lists="$own/lists" \
+		-o Dir::Cache="$own/cache" -o APT::Get::List-Cleanup=false \
+		-o APT::Sandbox::User=root -o APT::Update::Post-Invoke= \
+		-o APT::Update::Post-Invoke-Success= "$@"
+}
+
+# A suite's list of packages, in a folder of its own.
+open_suite() { # SUITE
+	local own=$dir/apt/$1 archive
+	rm -rf "$own"
+	mkdir -p "$own/lists/partial" "$own/cache/archives/partial" "$own/deb"
+	archive=$(mirror)
+	[ -n "$archive" ] || { echo "this machine's package sources name no Debian mirror"; return 1; }
+	printf 'deb [signed-by=%s] %s %s main\n' /usr/share/keyrings/debian-archive-keyring.gpg \
+		"$archive" "$1" >"$own/sources.list"
+	apt_in "$1" apt-get update
+}
+
+# Unpacks packages of an opened suite into its folder `root`.
+unpack() { # SUITE PACKAGE...
+	local own=$dir/apt/$1 suite=$1 package
+	shift
+	(cd "$own/deb" && apt_in "$suite" apt-get download "$@") || return 1
+	for package in "$own"/deb/*.deb; do
+		dpkg-deb -x "$package" "$own/root" || return 1
+	done
+}
+
+# The packages that hold the kernel: the one of the name, then what it depends on of its kind
+# (image alone, or image -> binary + modules).
+kernel_packages() { # SUITE PACKAGE
+	local next
+	for next in $(apt_in "$1" apt-cache show --no-all-versions "$2" 2>/dev/null |
+		sed -n 's/^Depends: //p' | tr ',' '\n' |
+		sed -nE 's/^ *(linux-(image|binary|modules)-[^ ]+).*/\1/p'); do
+		echo "$next"
+		kernel_packages "$1" "$next"
+	done
+}
+
+fetch_kernel() { # SUITE
+	local suite=$1 root=$dir/apt/$1/root
+	local packages tree version
+	open_suite "$suite" || return 1
+	packages=$(kernel_packages "$suite" "linux-image-cloud-$(dpkg --print-architecture)")
+	[ -n "$packages" ] || { echo "suite $suite has no cloud kernel"; return 1; }
+	rm -rf "$dir/$suite.new"
+	# shellcheck disable=SC2086
+	unpack "$suite" $packages || return 1
+	# /boot/vmlinuz-VERSION, in newer suites /usr/lib/modules/VERSION/vmlinuz.
+	tree=$(find "$root" -type d -regex '.*/lib/modules/[^/]*/kernel' -printf '%h\n')
+	version=${tree##*/}
+	mkdir -p "$dir/$suite.new/modules/lib/modules"
+	cp "$(find "$root" -type f -name 'vmlinuz*')" "$dir/$suite.new/vmlinuz" || return 1
+	mv "$tree" "$dir/$suite.new/modules/lib/modules/" || return 1
+	depmod -b "$dir/$suite.new/modules" "$version" || return 1
+	echo "$version" >"$dir/$suite.new/version"
+	rm -rf "$dir/apt/$suite" "${dir:?}/$suite"
+	mv "$dir/$suite.new" "$dir/$suite"
+}
+
+# Before 8 the emulator's cmpxchg16b leaves wrong flags: one boot in eight dies of it.  Then the
+# backports' one is unpacked; the installed one brings the libraries.
+fetch_emulator() {
+	local major suite root
+	major=$(qemu-system-x86_64 --version | sed -nE 's/.*version ([0-9]+)\..*/\1/p')
+	[ -n "$major" ] || { echo "there is no qemu-system-x86_64 here"; return 1; }
+	[ "$major" -lt 8 ] || return 0
+	suite=$(. /etc/os-release && echo "$VERSION_CODENAME")-backports
+	root=$dir/apt/$suite/root
+	open_suite "$suite" || return 1
+	unpack "$suite" qemu-system-x86 qemu-system-common qemu-system-data seabios || return 1
+	"$root/usr/bin/qemu-system-x86_64" --version || return 1
+	mv "$root" "$dir/emulator"
+	rm -rf "$dir/apt/$suite"
+}
+
+missing=0
+if [ ! -e "$dir/emulator" ] && ! fetch_emulator >"$dir/emulator.log" 2>&1; then
+	tail -n 20 "$dir/emulator.log"
+	echo "fetch: an emulator cannot be had"
+	missing=1
+fi
+for suite in "${suites[@]}"; do
+	if [ ! -e "$dir/$suite/version" ] && ! fetch_kernel "$suite" >"$dir/$suite.log" 2>&1; then
+		tail -n 20 "$dir/$suite.log"
+		echo "fetch: the kernel of suite $suite cannot be had"
+		missing=1
+		continue
+	fi
+	echo "$suite: $(cat "$dir/$suite/version")"
+done
+exit $missing
