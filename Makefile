@@ -188,7 +188,7 @@ $(BUILD)/man/%: sim/%.scd
 ##@ Set-up
 .PHONY: deps
 deps: ## install the Debian packages that building and testing need (root)
-	@sh tests/lib/deps.sh
+	@sh tests/lib/deps.sh $(WITH)
 
 .PHONY: install
 install: all ## install programs, man pages, systemd unit, sample configuration (DESTDIR, PREFIX)
@@ -227,7 +227,13 @@ demo: ## bring up 3 emulated nodes, load one, watch a job go elsewhere, and why 
 check: ## all tests; installs what they need; as root the kernel and cluster tests run too
 	@$(MAKE) --no-print-directory deps
 	@$(MAKE) --no-print-directory -j$$(nproc) tests
-	@bash tests/lib/run-checks.sh $(BUILD)
+	@bash tests/lib/run-checks.sh $(BUILD) all $(WITH)
+
+.PHONY: check-vm
+check-vm: ## the monitor's tests on other kernels, in virtual machines (minutes; WITH=vm: in check)
+	@$(MAKE) --no-print-directory deps WITH=vm
+	@$(MAKE) --no-print-directory -j$$(nproc) tests
+	@bash tests/lib/run-checks.sh $(BUILD) vm
 
 .PHONY: check-unit
 check-unit: tests ## the unit tests only (any user, seconds)

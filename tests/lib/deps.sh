@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # Installs the Debian packages that building, testing and the demo need.
 # Does nothing, and needs no network and no root, when all are there.
+# With the argument `vm` also what the virtual machines need.
 set -eu
 
 build="gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libnng-dev
@@ -9,9 +10,13 @@ libmunge-dev libmbedtls-dev libmsgpack-dev libinih-dev libjansson-dev libsqlite3
 libncurses-dev libmicrohttpd-dev scdoc libgsl-dev libcsv-dev gnuplot-nox"
 tests="libcmocka-dev libclang-rt-dev cppcheck clang-format git munge nbdkit nbdkit-plugin-dev libnbd-bin fuse3 iproute2 iputils-ping
 util-linux e2fsprogs procps kmod jq python3 tmux fio shellcheck"
+vm="qemu-system-x86 busybox-static dmsetup xz-utils"
 # Only for a comparison in bench-sim; what cannot be had is left out.
 optional="libsimgrid-dev g++"
 
+case " $* " in
+*" vm "*) tests="$tests $vm" ;;
+esac
 missing=""
 for package in $build $tests; do
 	state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)

@@ -1,21 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # Runs the checks, part by part, each with a budget in minutes, and ends with
-# `N passed, N failed, N skipped`.  Usage: run-checks.sh BUILD [PART...]
+# `N passed, N failed, N skipped`.  Usage: run-checks.sh BUILD [PART...]; `all` and no PART are
+# the parts of every day.
 # Every test speaks TAP (cmocka's too).  Output of each goes to BUILD/log/.
 set -uo pipefail
 build=${1:-build}
 shift
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(static unit sim fuzz remote bpf testbed cluster record asan mix)
+daily=(static unit sim fuzz remote bpf testbed cluster record asan mix)
+[ ${#parts[@]} -gt 0 ] || parts=(all)
+[ "${parts[0]}" != all ] || parts=("${daily[@]}" "${parts[@]:1}")
 export CMOCKA_MESSAGE_OUTPUT=TAP IOCOM_BUILD=$PWD/$build
 logs=$build/log
 mkdir -p "$logs"
 passed=0 failed=0 skipped=0
 failures=() # what failed, said again at the end
+read=()     # the logs of this run
 
 # part -> minutes for each of its tests
-declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [remote]=4 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [record]=6 [asan]=12 [mix]=13)
+declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [remote]=4 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [record]=6 [asan]=12 [mix]=13 [vm]=15)
 
 # Counts a TAP log; a test that died, hung or told no result counts as one failure.
 tally() { # NAME LOG STATUS
@@ -43,8 +47,9 @@ tally() { # NAME LOG STATUS
 			head -n 60 | sed 's/^/    /'
 		tail -n 15 "$log" | sed 's/^/    | /'
 	fi
-	# What a test wants people to read: tables of measured numbers.
-	grep -E '^# \|' "$log" | sed 's/^# |/    /'
+	read+=("$log")
+	# What a test wants people to read: tables of measured numbers; the accuracy of all at the end.
+	grep -E '^# \|' "$log" | grep -vE '\|([0-9]+\.[0-9.]+|kernel)$' | sed 's/^# |/    /'
 }
 
 run() { # PART NAME COMMAND...
@@ -92,6 +97,23 @@ part_sim() { run_binaries sim sim; run_scripts sim tests/sim/test_*.sh; }
 part_fuzz() { run fuzz fuzz bash tests/fuzz/run.sh build/fuzz 5; }
 part_remote() { run_binaries remote remote; }
 part_bpf() { run_binaries bpf bpf; run_scripts bpf tests/bpf/test_*.sh; }
+# Two machines at once: each is mostly one program that waits.
+part_vm() {
+	local suite began_all=$SECONDS
+	declare -A pids=()
+	run_command vm vm/fetch bash tests/vm/fetch.sh
+	# shellcheck source=../vm/suites.sh
+	. tests/vm/suites.sh
+	for suite in "${suites[@]}"; do
+		while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
+		bash tests/vm/guest.sh "$build" "$suite" >"$logs/vm_$suite.log" 2>&1 </dev/null &
+		pids[$suite]=$!
+	done
+	for suite in "${suites[@]}"; do
+		wait "${pids[$suite]}"
+		began=$began_all tally "vm/$suite" "$logs/vm_$suite.log" $?
+	done
+}
 part_testbed() { run_scripts testbed tests/testbed/test_*.sh; }
 part_cluster() { run_scripts cluster tests/cluster/test_*.sh; }
 part_run() { run_scripts run tests/cluster/test_run.sh; }
@@ -103,6 +125,8 @@ for part in "${parts[@]}"; do
 	echo "== $part (budget ${minutes[$part]} min a test)"
 	"part_$part"
 done
+accuracy=$(bash tests/lib/accuracy-table.sh "${read[@]}")
+[ -z "$accuracy" ] || printf '== the monitor beside known truth\n%s\n' "$accuracy"
 echo "== $((SECONDS / 60)) min $((SECONDS % 60)) s"
 [ ${#failures[@]} -eq 0 ] || printf 'FAILED %s\n' "${failures[@]}"
 echo "$passed passed, $failed failed, $skipped skipped"
