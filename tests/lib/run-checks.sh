@@ -102,7 +102,7 @@ part_vm() {
 	local suite began_all=$SECONDS
 	declare -A pids=()
 	run_command vm vm/fetch bash tests/vm/fetch.sh
-	# shellcheck source=../vm/suites.sh
+	# shellcheck source=tests/vm/suites.sh
 	. tests/vm/suites.sh
 	for suite in "${suites[@]}"; do
 		while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done

@@ -197,6 +197,11 @@ bool watch_hook(const char *tracepoint, int parameters)
 	return found == parameters;
 }
 
+bool watch_emulated(void)
+{
+	return getenv("IOCOM_VM") != NULL;
+}
+
 double watch_now_ms(void)
 {
 	struct timespec t;

@@ -55,6 +55,8 @@ struct iocom_load watch_run(struct watch *watch, int (*body)(void *argument), vo
 /* The running kernel has this tracepoint with so many parameters, by its type information. */
 bool watch_hook(const char *tracepoint, int parameters);
 
+/* In an emulated machine (tests/vm): code takes up to a hundred times as long as it does. */
+bool watch_emulated(void);
 /* CLOCK_MONOTONIC in milliseconds. */
 double watch_now_ms(void);
 

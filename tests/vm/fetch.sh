@@ -3,13 +3,13 @@
 # Debian's cloud kernels for the virtual machines: `fetch.sh [DIR]` puts each suite's newest into
 # DIR/SUITE (vmlinuz, modules, version), and an emulator into DIR/emulator where this machine's is
 # too old.  Mirror and keys are those of this machine's own package sources; lists and packages
-# stay in DIR, nothing is installed.  What is there is not fetched again: `make clean` for newer
+# stay in DIR (DIR/tools: mdadm), nothing is installed.  What is there is not fetched again: `make clean` for newer
 # ones.  Ends with 1 when one cannot be had.  Needs no root.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 dir=${1:-build/vm}
 mkdir -p "$dir" && dir=$(realpath "$dir") || exit 1
-# shellcheck source=suites.sh
+# shellcheck source=tests/vm/suites.sh
 . tests/vm/suites.sh
 
 # The machine's own Debian mirror: the first archive that is not the security team's.
@@ -102,7 +102,21 @@ fetch_emulator() {
 	rm -rf "$dir/apt/$suite"
 }
 
+# Tools whose installation would start something or change how this machine boots.
+fetch_tools() {
+	local suite
+	suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+	open_suite "$suite" && unpack "$suite" mdadm || return 1
+	mv "$dir/apt/$suite/root" "$dir/tools"
+	rm -rf "$dir/apt/$suite"
+}
+
 missing=0
+if [ ! -e "$dir/tools" ] && ! fetch_tools >"$dir/tools.log" 2>&1; then
+	tail -n 20 "$dir/tools.log"
+	echo "fetch: mdadm cannot be had"
+	missing=1
+fi
 if [ ! -e "$dir/emulator" ] && ! fetch_emulator >"$dir/emulator.log" 2>&1; then
 	tail -n 20 "$dir/emulator.log"
 	echo "fetch: an emulator cannot be had"

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 build=$1 suite=$2 only=${3:-}
 dir=build/vm/$suite
 seconds=${IOCOM_VM_SECONDS:-420}
-# shellcheck source=suites.sh
+# shellcheck source=tests/vm/suites.sh
 . tests/vm/suites.sh
 
 work=$(mktemp -d)

@@ -5,7 +5,7 @@
 set -euo pipefail
 build=$(realpath "$1") kernel=$(realpath "$2") out=$(realpath -m "$3")
 cd "$(dirname "$0")/../.."
-PATH=$PATH:/usr/sbin:/sbin
+PATH=$PATH:/usr/sbin:/sbin:$PWD/build/vm/tools/sbin
 version=$(cat "$kernel/version")
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
@@ -38,7 +38,7 @@ for applet in $(busybox --list); do
 	ln -s /usr/bin/busybox "$root/bb/$applet"
 done
 for tool in $tools; do
-	path=$(command -v "$tool") || { echo "initramfs: no $tool here; left out" >&2; continue; }
+	path=$(command -v "$tool") || { echo "initramfs: there is no $tool here" >&2; exit 1; }
 	add "$path"
 done
 ln -s dash "$root/usr/bin/sh"
