@@ -34,6 +34,7 @@ iocom_limit=${IOCOM_VM_LIMIT:-150}" \
 	-drive "file=$work/disk,if=virtio,format=raw,cache=unsafe,discard=unmap" </dev/null >"$work/qemu" 2>&1
 status=$?
 tr -d '\r' <"$work/output" >"$dir/output"
+printf "# |booted and run in %d s\n" "$SECONDS"
 # One TAP for all programs: each result gets its program's name; a program that died without
 # a failed result is one itself.
 awk -v seconds="$seconds" -v status="$status" '
