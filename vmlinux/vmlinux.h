@@ -117,7 +117,7 @@ struct task_delay_info {
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
-	int on_cpu;
+	unsigned int on_cpu; /* an int; 7.2: a u8 */
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct task_io_accounting ioac;
