@@ -188,8 +188,7 @@ static __always_inline void take_own(struct task_struct *task, struct bio *bio, 
 	}
 }
 
-SEC("tp_btf/block_bio_queue")
-int BPF_PROG(bio_queue, struct bio *bio)
+static __always_inline int on_bio_queue(struct bio *bio)
 {
 	struct block_device *bdev;
 	struct task_struct *task;
@@ -221,6 +220,13 @@ int BPF_PROG(bio_queue, struct bio *bio)
 		DISK_ADD(disk, foreign_bytes, bytes);
 	else
 		take_own(task, bio, write, disk);
+	return 0;
+}
+
+SEC("tp_btf/block_bio_queue")
+int BPF_PROG(bio_queue, struct bio *bio)
+{
+	KEEP_CPU(on_bio_queue(bio));
 	return 0;
 }
 
@@ -289,11 +295,17 @@ int BPF_PROG(rq_complete, struct request *rq, int error, u32 bytes)
 	return 0;
 }
 
-SEC("tp_btf/writeback_dirty_folio")
-int BPF_PROG(dirty_folio, struct folio *folio, struct address_space *mapping)
+static __always_inline int on_dirty_folio(struct folio *folio, struct address_space *mapping)
 {
 	return ledger_dirty(mapping ? mapping->host : 0, (u64)mapping, folio_index(folio),
 			    folio_bytes(folio));
+}
+
+SEC("tp_btf/writeback_dirty_folio")
+int BPF_PROG(dirty_folio, struct folio *folio, struct address_space *mapping)
+{
+	KEEP_CPU(on_dirty_folio(folio, mapping));
+	return 0;
 }
 
 /* Before 5.16. */

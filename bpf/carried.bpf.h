@@ -105,8 +105,7 @@ static __always_inline bool carried_find(struct bio *bio, struct writer *owner)
 	return true;
 }
 
-SEC("tp_btf/mm_filemap_add_to_page_cache")
-int BPF_PROG(page_added, struct folio *folio)
+static __always_inline int on_page_added(struct folio *folio)
 {
 	struct address_space *mapping = folio->page.mapping;
 	struct inode *inode = mapping ? mapping->host : 0;
@@ -117,6 +116,13 @@ int BPF_PROG(page_added, struct folio *folio)
 		return 0;
 	writer_of(bpf_get_current_task_btf(), (u64)mapping, true, false, &owner);
 	bpf_map_update_elem(&carried, &key, &owner, BPF_ANY);
+	return 0;
+}
+
+SEC("tp_btf/mm_filemap_add_to_page_cache")
+int BPF_PROG(page_added, struct folio *folio)
+{
+	KEEP_CPU(on_page_added(folio));
 	return 0;
 }
 

@@ -208,25 +208,36 @@ static __always_inline void received(struct sock *sk, u64 bytes, int flags)
 	count_message(state);
 }
 
-SEC("tp_btf/sock_send_length")
-int BPF_PROG(send_length, struct sock *sk, int result)
+static __always_inline int on_send_length(struct sock *sk, int result)
 {
 	if (result > 0)
 		count_sent(sk, result);
 	return 0;
 }
 
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(send_length, struct sock *sk, int result)
+{
+	KEEP_CPU(on_send_length(sk, result));
+	return 0;
+}
+
 /* Calls, not bytes: a peek's bytes come again, a splice's never. */
-SEC("tp_btf/sock_recv_length")
-int BPF_PROG(recv_length, struct sock *sk, int result, int flags)
+static __always_inline int on_recv_length(struct sock *sk, int result, int flags)
 {
 	if (result > 0)
 		received(sk, result, flags);
 	return 0;
 }
 
-SEC("tp_btf/tcp_rcv_space_adjust")
-int BPF_PROG(rcv_space, struct sock *sk)
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(recv_length, struct sock *sk, int result, int flags)
+{
+	KEEP_CPU(on_recv_length(sk, result, flags));
+	return 0;
+}
+
+static __always_inline int on_rcv_space(struct sock *sk)
 {
 	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
 	struct socket_state *socket;
@@ -249,6 +260,13 @@ int BPF_PROG(rcv_space, struct sock *sk)
 	state = talker();
 	if (state)
 		count_received(sk, socket, state, moved);
+	return 0;
+}
+
+SEC("tp_btf/tcp_rcv_space_adjust")
+int BPF_PROG(rcv_space, struct sock *sk)
+{
+	KEEP_CPU(on_rcv_space(sk));
 	return 0;
 }
 

@@ -37,7 +37,8 @@ struct thread_state {
 	u64 fault_mapping, fault_call;
 	/* The slot, plus 1, of the remote whose bytes the running receive call took. */
 	u32 arrived;
-	u32 looked; /* `moves` + 1 when the cgroup was last looked at */
+	u32 end_told; /* a leader's: its process is known to be over */
+	u32 looked;   /* `moves` + 1 when the cgroup was last looked at */
 };
 #define ARRIVED_NOWHERE 0xffffffff /* not local, and without a slot */
 
@@ -70,6 +71,23 @@ const volatile __u32 cfg_ablate = 0;	  /* enum ablate, of tests only */
 
 /* Only grows; user space takes differences and removes what is long idle. */
 FOLD_MAP(job_disks, struct job_disk_key, struct job_disk_value, JOB_DISKS);
+
+/*
+ * Newer tracepoints may be preempted, and another task's event on that CPU then
+ * passes the running program by: it keeps its CPU, but for its first and last steps.
+ * User space asks for it where that is so (hooks_preemptible).
+ */
+const volatile bool cfg_keep_cpu = false;
+extern void bpf_preempt_disable(void) __ksym __weak;
+extern void bpf_preempt_enable(void) __ksym __weak;
+#define KEEP_CPU(call)                                                                             \
+	do {                                                                                       \
+		if (cfg_keep_cpu)                                                                  \
+			bpf_preempt_disable();                                                     \
+		call;                                                                              \
+		if (cfg_keep_cpu)                                                                  \
+			bpf_preempt_enable();                                                      \
+	} while (0)
 
 /* Shared with user space through the mapped .bss. */
 __u64 began_ns; /* CLOCK_BOOTTIME */

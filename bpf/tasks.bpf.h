@@ -262,8 +262,7 @@ int look(struct bpf_iter__task *ctx)
  * Files are not closed yet, and some kernels never tell sched_process_free of a
  * task: so everything is folded here, and what comes later there.
  */
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(process_exit, struct task_struct *task)
+static __always_inline int on_process_exit(struct task_struct *task)
 {
 	struct thread_state *state;
 	struct task_struct *leader = 0;
@@ -273,19 +272,42 @@ int BPF_PROG(process_exit, struct task_struct *task)
 	state = thread_current(task);
 	if (!state)
 		return 0;
-	if (!BPF_CORE_READ(task, signal, live.counter))
+	if (!BPF_CORE_READ(task, signal, live.counter)) {
 		leader = BPF_CORE_READ(task, group_leader);
+		state->end_told = task->pid == task->tgid;
+	}
 	fold_thread(task, state, leader);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(process_exit, struct task_struct *task)
+{
+	KEEP_CPU(on_process_exit(task));
+	return 0;
+}
+
+/*
+ * From 7.1 or so a program may be preempted, and another task's end on that CPU
+ * passes it by (drop `recursion`): then the leader's end, the last of its process to
+ * come by here, tells of the process.
+ */
+static __always_inline int on_process_free(struct task_struct *task)
+{
+	struct thread_state *state = thread_find(task);
+	bool untold;
+
+	if (!state || (cfg_ablate & ABLATE_FOLD))
+		return 0;
+	untold = task->pid == task->tgid && !state->end_told;
+	fold_thread(task, state, untold ? task : 0);
 	return 0;
 }
 
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(process_free, struct task_struct *task)
 {
-	struct thread_state *state = thread_find(task);
-
-	if (state && !(cfg_ablate & ABLATE_FOLD))
-		fold_thread(task, state, 0);
+	KEEP_CPU(on_process_free(task));
 	return 0;
 }
 

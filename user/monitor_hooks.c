@@ -258,6 +258,8 @@ static void find_function(struct hooks *hooks, const struct btf_raw *btf, const 
 	static const char prefix[] = "bpf_iter_";
 	bool iterator = !strncmp(name, prefix, sizeof(prefix) - 1);
 
+	hooks->srcu_fast |= !strcmp(name, "init_srcu_struct_fast");
+	hooks->preempt_calls |= !strcmp(name, "bpf_preempt_disable");
 	for (size_t h = 0; h < hooks->count; h++) {
 		const struct hook *hook = hooks->status[h].hook;
 
@@ -330,6 +332,11 @@ void hooks_probe(struct hooks *hooks, const struct btf_raw *btf, const char *mac
 			find_tracepoint(hooks, btf, text + sizeof(prefix) - 1, t->type);
 	}
 	settle(hooks);
+}
+
+bool hooks_preemptible(const struct hooks *hooks)
+{
+	return hooks->srcu_fast && hooks->preempt_calls;
 }
 
 /* One of those that take STATUS's place, or whose place it takes, is used. */

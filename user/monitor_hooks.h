@@ -64,6 +64,11 @@ struct hooks {
 	struct hook_status status[HOOKS_MAX];
 	size_t count;
 	char machine[16]; /* as uname -m: some columns depend on the processor */
+	/*
+	 * Tracepoints may be preempted (they are read-locked by SRCU's fast form), and a
+	 * program can forbid it (it may call bpf_preempt_disable).
+	 */
+	bool srcu_fast, preempt_calls;
 };
 
 struct btf_raw;
@@ -87,6 +92,8 @@ int hooks_needed(const struct hooks *hooks, struct iocom_err *err);
  * A column is there once for each reason.  MONITOR_DEGRADED_MAX always suffice.
  */
 size_t hooks_degraded(const struct hooks *hooks, struct monitor_degraded *out, size_t size);
+/* The programs must keep their CPU themselves. */
+bool hooks_preemptible(const struct hooks *hooks);
 /* "used", "missing", "another form", "refused", "not needed". */
 const char *hooks_state_name(enum hook_state state);
 /* "tracepoint", "iterator", "function". */

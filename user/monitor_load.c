@@ -145,6 +145,7 @@ static int load_once(struct iocom_bpf **skel, const struct hooks *hooks,
 	(*skel)->rodata->cfg_scope_level = knobs->scope_level;
 	(*skel)->rodata->cfg_all_disks = knobs->all_disks;
 	(*skel)->rodata->cfg_ablate = knobs->ablate;
+	(*skel)->rodata->cfg_keep_cpu = hooks_preemptible(hooks);
 	monitor_net_size(*skel, knobs->remotes_max);
 	if (knobs->limits)
 		limit_maps(*skel, knobs->limits);
