@@ -27,7 +27,8 @@ static __noinline void disk_enter(struct gendisk *disk, u32 device)
 	bpf_probe_read_kernel(name, sizeof(name), disk->disk_name);
 	fresh.ignored = (name[0] == 'r' && name[1] == 'a' && name[2] == 'm') ||
 			(name[0] == 'z' && name[1] == 'r' && name[2] == 'a' && name[3] == 'm');
-	if (bpf_map_update_elem(&disks, &device, &fresh, BPF_NOEXIST) == -7 /* E2BIG */)
+	/* Before 6.4 the upper half of the result is anything. */
+	if ((int)bpf_map_update_elem(&disks, &device, &fresh, BPF_NOEXIST) == -7 /* E2BIG */)
 		count_drop(DROP_DISKS);
 }
 

@@ -65,6 +65,23 @@ void watch_compare_within(const char *name, const char *what, double truth, doub
 	compare(name, what, truth, measured, slack);
 }
 
+void watch_compare_lost(const char *name, const char *what, double truth, double measured,
+			double lost)
+{
+	compare(name, what, truth, measured, lost);
+	if (measured > truth)
+		fail_msg("%s: %s is %.0f, more than the truth, %.0f", name, what, measured, truth);
+}
+
+double watch_missed(const struct watch *watch)
+{
+	for (size_t i = 0; i < watch->sample.ndrops; i++)
+		if (!strcmp(watch->sample.drops[i].name, "recursion"))
+			return (double)watch->sample.drops[i].count;
+	fail_msg("no drop named recursion");
+	return 0;
+}
+
 void watch_degraded(const char *name, const char *what, const char *why)
 {
 	char rest[128];

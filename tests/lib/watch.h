@@ -25,6 +25,14 @@ void watch_compare(const char *name, const char *what, double truth, double meas
 /* The same with an absolute SLACK. */
 void watch_compare_within(const char *name, const char *what, double truth, double measured,
 			  double slack);
+/* The same where up to LOST may be missing, because that much was told as lost; never more. */
+void watch_compare_lost(const char *name, const char *what, double truth, double measured,
+			double lost);
+/*
+ * Events of the last reading that were told as lost (drop `recursion`): where tracepoints
+ * may be preempted, an event passes a program that is running on that CPU by.
+ */
+double watch_missed(const struct watch *watch);
 /* A row of a case that this kernel cannot measure, and why: neither passed nor failed. */
 void watch_degraded(const char *name, const char *what, const char *why);
 
