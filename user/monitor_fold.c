@@ -130,6 +130,15 @@ static void advance(struct iocom_load *last, const struct iocom_load *now, struc
 	}
 }
 
+void fold_at_least_zero(struct iocom_load *load)
+{
+	uint64_t *field = (uint64_t *)load;
+
+	for (size_t i = 0; i < COUNTERS; i++)
+		if (field[i] > INT64_MAX)
+			field[i] = 0;
+}
+
 static bool is_zero(const struct iocom_load *load)
 {
 	const uint64_t *field = (const uint64_t *)load;
@@ -514,6 +523,7 @@ static void report_process(struct fold *fold, struct process *p)
 
 	if (p->seen == fold->reading && !p->exited)
 		iocom_load_add(&now, &p->live);
+	fold_at_least_zero(&now);
 	memset(task, 0, sizeof(*task));
 	advance(&p->last, &now, &task->delta);
 	task->pid = (pid_t)p->key.tgid;
@@ -583,6 +593,7 @@ static int report_jobs(struct fold *fold)
 			iocom_load_add(&now, &job->live);
 		else
 			job->tasks = 0, job->rss_bytes = 0;
+		fold_at_least_zero(&now);
 		memset(out, 0, sizeof(*out));
 		advance(&job->last, &now, &out->delta);
 		if (job->tasks || !is_zero(&out->delta))

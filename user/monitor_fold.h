@@ -56,5 +56,10 @@ int fold_disk_time(struct fold *fold, uint64_t cgroup_id, const struct iocom_dis
 int fold_run(struct fold *fold, const struct run_record *run, const struct leader_record *leader,
 	     const struct counters *counters);
 int fold_end(struct fold *fold, struct fold_result *result);
+/*
+ * Sums of differences that wrapped: a thread that folds while it is being read may
+ * show less than nothing, and what is taken back may come before what it is taken of.
+ */
+void fold_at_least_zero(struct iocom_load *load);
 
 #endif

@@ -54,6 +54,31 @@ static struct fold_result end(struct fold *fold)
 	return result;
 }
 
+/* Read while it ended: its base is newer than its time.  Less than nothing is nothing. */
+static void test_less_than_nothing(void **state)
+{
+	struct fold *fold = *state;
+	struct run_record run = {.tgid = 10, .start = 1010, .cgid = JOB, .cpu_ns = -(uint64_t)5};
+	struct leader_record leader = {.comm = "worker"};
+	struct process_key key = {.tgid = 10, .start = 1010};
+	struct late_value late = {.counters.cpu_ns = 100, .cgid = JOB};
+	struct fold_result r;
+
+	fold_begin(fold, 1);
+	assert_int_equal(fold_run(fold, &run, &leader, NULL), 0);
+	r = end(fold);
+	assert_int_equal(r.tasks[0].load.cpu_ns, 0);
+	assert_int_equal(r.tasks[0].delta.cpu_ns, 0);
+	assert_int_equal(r.jobs[0].load.cpu_ns, 0);
+	fold_begin(fold, 2);
+	assert_int_equal(fold_late(fold, &key, &late), 0);
+	assert_int_equal(fold_job(fold, JOB, &late.counters), 0);
+	assert_int_equal(fold_run(fold, &run, &leader, NULL), 0);
+	r = end(fold);
+	assert_int_equal(r.tasks[0].load.cpu_ns, 95);
+	assert_int_equal(r.jobs[0].delta.cpu_ns, 95);
+}
+
 /* What a process did before it moved goes to where an earlier reading saw it, else where it went.
  */
 static void test_moved_before_counted(void **state)
@@ -186,6 +211,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_threads_become_one_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_less_than_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_moved_before_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_totals_never_go_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_an_exit_shows_once_and_late_bytes_once_more,
