@@ -158,10 +158,12 @@ static __noinline int take_kernel(struct bio *bio, bool write, struct disk_value
 	u64 bytes = bio->bi_iter.bi_size;
 	struct writer owner = {};
 
-	if (!(cfg_ablate & ABLATE_CARRIED) && carried_find(bio, &owner))
-		charge_writer(&owner, bytes, 1, !write, disk);
-	else
+	if ((cfg_ablate & ABLATE_CARRIED) || !carried_find(bio, &owner)) {
 		DISK_ADD(disk, other_bytes, bytes);
+		return 0;
+	}
+	owner.held = (bio->bi_opf & REQ_OP_MASK) != REQ_OP_ZEROES; /* as in note_block */
+	charge_writer(&owner, bytes, 1, !write, disk);
 	return 0;
 }
 

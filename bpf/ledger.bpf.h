@@ -222,6 +222,15 @@ static __always_inline void charge_counters(struct counters *to, u32 class, u64 
 	__sync_fetch_and_add(&to->explicit_ops, ops);
 }
 
+/*
+ * A bio that was held back: its task, by the kernel's accounting alone, has the bytes
+ * among those of network file systems.  Taken back here; user space adds both up.
+ */
+static __always_inline void take_back_netfs(struct counters *from, u64 bytes, bool read)
+{
+	__sync_fetch_and_add(read ? &from->netfs_read_bytes : &from->netfs_write_bytes, -bytes);
+}
+
 /* Charges BYTES written for WRITER, or read (one bio, when OPS). */
 __noinline int charge_writer(struct writer *writer, u64 bytes, u64 ops, bool read,
 			     struct disk_value *disk)
@@ -265,9 +274,13 @@ __noinline int charge_writer(struct writer *writer, u64 bytes, u64 ops, bool rea
 	cpu = fold_begin();
 	job = job_get(writer->cgid);
 	charge_counters(job, writer->class, bytes, ops, read);
+	if (writer->held)
+		take_back_netfs(job, bytes, read);
 	late = late_get(&process);
 	if (late)
 		charge_counters(&late->counters, writer->class, bytes, ops, read);
+	if (late && writer->held)
+		take_back_netfs(&late->counters, bytes, read);
 	fold_end(cpu);
 	return 0;
 }

@@ -109,7 +109,7 @@ struct writer {
 	__s64 dirty_bytes;
 	__u64 from, to; /* pages of the file it dirtied lie in between */
 	__u32 class;
-	__u32 pad;
+	__u32 held; /* its bio was held back: the kernel accounted it to the task before */
 };
 #define LEDGER_WRITERS 4
 

@@ -10,8 +10,10 @@
  *
  * The kernel accounts a read in submit_bio and a dirtied folio in the very
  * function that has the tracepoint, so on disk file systems both are 0 to the
- * byte.  FUSE accounts only what it dirties (mappings, its writeback cache).
- * Fields that a kernel was built without read as 0, `accounting` tells.
+ * byte.  A bio that a limit holds back is accounted when it is submitted and known to
+ * us when it is sent: until then netfs has it, then it is taken back from the job and
+ * the process (take_back_netfs).  FUSE accounts only what it dirties (mappings, its writeback
+ * cache). Fields that a kernel was built without read as 0, `accounting` tells.
  */
 #ifndef IOCOM_TASKIO_BPF_H
 #define IOCOM_TASKIO_BPF_H
