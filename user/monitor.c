@@ -391,6 +391,7 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
 	sample->degraded = monitor->degraded;
 	sample->ndegraded = monitor->ndegraded;
 	memcpy(&sample->lost, &monitor->skel->bss->lost, sizeof(sample->lost));
+	fold_at_least_zero(&sample->lost);
 	sample->tasks = result.tasks;
 	sample->ntasks = result.ntasks;
 	sample->jobs = result.jobs;

@@ -57,9 +57,12 @@ json_t *sample_finish(json_t *object, int rc);
 
 /* Which counters the reading calls unknown, for `unknown`. */
 uint64_t sample_unknown(const struct monitor_sample *sample);
-/* All counters (LOAD may be NULL) and their rates; null where this kernel does not tell. */
+/* All counters and their rates (LOAD, DELTA may be NULL: without); null where this kernel does not
+ * tell. */
 int sample_put_load(const struct build *b, json_t *object, const struct iocom_load *load,
 		    const struct iocom_load *delta);
+/* What no job could be given: its counters, all 0 where nothing was lost. */
+json_t *sample_lost(const struct build *b);
 /* Times of each resource in the interval, and their parts of the sum. */
 int sample_put_times(const struct build *b, json_t *object, const struct iocom_job_load *job);
 int sample_put_share(json_t *object, const struct share *share);

@@ -109,6 +109,7 @@ static json_t *document(struct build *b)
 
 	rc |= sample_put(doc, "since_ns", sample_integer(s->since_ns));
 	rc |= sample_put(doc, "elapsed_ns", sample_integer(s->elapsed_ns));
+	rc |= sample_put(doc, "suspended_ns", sample_integer(s->suspended_ns));
 	rc |= sample_put(doc, "gap_ns", sample_integer(s->gap_ns));
 	rc |= sample_put(doc, "node", sample_text(b->opt->node ? b->opt->node : ""));
 	rc |= sample_put(doc, "totals", totals_json(b));
@@ -117,6 +118,7 @@ static json_t *document(struct build *b)
 	rc |= sample_put(doc, "disks", sample_disks(b));
 	rc |= sample_put(doc, "unattributed", sample_unattributed(s));
 	rc |= sample_put(doc, "identity", sample_identity(s));
+	rc |= sample_put(doc, "lost", sample_lost(b));
 	rc |= sample_put(doc, "drops", sample_drops(s, false));
 	rc |= sample_put(doc, "drops_help", sample_drops(s, true));
 	rc |= sample_put(doc, "degraded", sample_degraded(s));

@@ -175,7 +175,7 @@ int sample_put_load(const struct build *b, json_t *object, const struct iocom_lo
 				 b->unknown >> i & 1 ? json_null()
 						     : count_json(f, field_of(load, f)));
 	}
-	for (size_t i = 0; i < NLOAD_FIELDS; i++) {
+	for (size_t i = 0; delta && i < NLOAD_FIELDS; i++) {
 		const struct load_field *f = &load_fields[i];
 		double rate = (double)field_of(delta, f) * per / (f->time ? 1e6 : 1);
 
@@ -183,6 +183,13 @@ int sample_put_load(const struct build *b, json_t *object, const struct iocom_lo
 				 b->unknown >> i & 1 ? json_null() : sample_real(rate));
 	}
 	return rc;
+}
+
+json_t *sample_lost(const struct build *b)
+{
+	json_t *object = json_object();
+
+	return sample_finish(object, sample_put_load(b, object, &b->sample->lost, NULL));
 }
 
 int sample_put_share(json_t *object, const struct share *share)

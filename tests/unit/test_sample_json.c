@@ -444,6 +444,9 @@ static void test_rest_of_document(void **state)
 	struct monitor_sample sample = {
 		.time_ns = 100 * SECOND,
 		.elapsed_ns = 2 * SECOND,
+		.suspended_ns = 3 * SECOND,
+		.gap_ns = 4 * SECOND,
+		.lost = {.explicit_read_bytes = 7, .cpu_ns = 2000000},
 		.disks = &disk,
 		.ndisks = 1,
 		.unattributed = {1, UINT64_MAX, 3},
@@ -463,6 +466,11 @@ static void test_rest_of_document(void **state)
 	json_t *doc = sample_json(&sample, &options), *d, *p;
 
 	(void)state;
+	assert_true(number(doc, "suspended_ns") == 3e9 && number(doc, "gap_ns") == 4e9);
+	d = json_object_get(doc, "lost");
+	assert_true(number(d, "explicit_read_bytes") == 7 && number(d, "cpu_ms") == 2);
+	assert_true(number(d, "sent_bytes") == 0);
+	assert_null(json_object_get(d, "explicit_read_bytes_per_s"));
 	d = json_array_get(json_object_get(doc, "disks"), 0);
 	assert_true(number(d, "stacked_bytes") == 42 && number(d, "requests_per_s") == 100);
 	assert_true(number(d, "utilisation") == 0.5 && number(d, "service_ms") == 5);
