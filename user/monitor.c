@@ -113,13 +113,15 @@ static void prune_ledger(struct monitor *monitor, __u64 now_s)
 {
 	int fd = bpf_map__fd(monitor->skel->maps.ledger);
 	struct ledger_key key, next;
+	/* A file that is written back meanwhile sends the walk back to the first one. */
+	__u32 left = 2 * bpf_map__max_entries(monitor->skel->maps.ledger);
 	bool more;
 
 	if (now_s < monitor->pruned_s + LEDGER_PRUNE_S)
 		return;
 	monitor->pruned_s = now_s;
 	more = !bpf_map_get_next_key(fd, NULL, &key);
-	while (more) {
+	while (more && left--) {
 		struct ledger_value value;
 
 		more = !bpf_map_get_next_key(fd, &key, &next);
