@@ -34,7 +34,8 @@ struct metrics_page *metrics_page_new(const struct monitor_sample *sample,
 	*s = *sample;
 	s->tasks = NULL;
 	s->jobs = NULL;
-	s->ntasks = s->njobs = 0;
+	s->remotes = NULL;
+	s->ntasks = s->njobs = s->nremotes = 0;
 	metrics_jobs_view(jobs, &page->jobs, NULL);
 	page->rows = calloc(page->jobs.max + 1, sizeof(*page->rows));
 	s->disks = copy(sample->disks, sample->ndisks, sizeof(*s->disks));
