@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -50,6 +51,17 @@ static void take_down(const struct rig *rig)
 			  rig->cgroup, rig->cgroup);
 }
 
+/* What wakes the guard when the last who has it closes it; -1: there is none. */
+static int guard_end = -1;
+
+/* In each child: one that a failed test leaves behind must not keep the guard waiting. */
+static void let_go(void)
+{
+	if (guard_end >= 0)
+		close(guard_end);
+	guard_end = -1;
+}
+
 /* The guard sleeps until the test closes its end of the pipe, by will or by death. */
 static int start_guard(struct rig *rig)
 {
@@ -71,7 +83,8 @@ static int start_guard(struct rig *rig)
 		_exit(0);
 	}
 	close(ends[0]);
-	rig->guard_fd = ends[1];
+	rig->guard_fd = guard_end = ends[1];
+	pthread_atfork(NULL, NULL, let_go);
 	return 0;
 }
 
@@ -191,6 +204,7 @@ void rig_down(struct rig *rig)
 	if (rig->guard <= 0)
 		return;
 	close(rig->guard_fd);
+	guard_end = -1;
 	waitpid(rig->guard, NULL, 0);
 	rig->guard = -1;
 }
