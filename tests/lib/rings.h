@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * Asynchronous work on files, by the bare system calls: what the kernel does is
- * the same as with libaio and liburing.  Bodies as in bodies.h: BLOCK bytes a
+ * the same as with libaio and liburing (uring.h).  Bodies as in bodies.h: BLOCK bytes a
  * request, up to RINGS_DEPTH requests in flight, reads (or writes: `write`).
  * They return 1 when a call failed; 77 when the kernel does not offer it.
  */

@@ -58,7 +58,4 @@ uint16_t talk_port(void);
 int talk_give(int fd, size_t bytes);
 int talk_take(int fd, size_t bytes);
 
-/* One io_uring (opcode IORING_OP_SEND or _RECV): bytes moved, 0 at the end, -1. */
-ssize_t talk_uring(int fd, unsigned char opcode, void *buffer, size_t bytes);
-
 #endif
