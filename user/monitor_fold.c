@@ -26,6 +26,7 @@ _Static_assert(offsetof(struct counters, major_faults) ==
 struct process {
 	struct process_key key;
 	uint64_t cgroup_id;
+	uint64_t seen_cgroup; /* where a reading last saw it alive; 0: nowhere */
 	struct iocom_load folded;
 	struct iocom_load live; /* of reading `seen` */
 	struct iocom_load last; /* as reported */
@@ -426,11 +427,12 @@ int fold_disk_time(struct fold *fold, uint64_t cgroup_id, const struct iocom_dis
 
 /*
  * What a process did before it moved, uncounted until then: its job is the cgroup
- * in which an earlier reading saw it; one that nobody saw counts where it went.
+ * in which an earlier reading saw it, even if its end is known by now; one that nobody
+ * saw counts where it went.
  */
 static int fold_moved(struct fold *fold, const struct process *p, const struct late_value *value)
 {
-	return fold_job(fold, p->known ? p->cgroup_id : value->cgid, &value->counters);
+	return fold_job(fold, p->seen_cgroup ? p->seen_cgroup : value->cgid, &value->counters);
 }
 
 int fold_late(struct fold *fold, const struct process_key *key, const struct late_value *value)
@@ -492,7 +494,7 @@ static int run_into_process(struct fold *fold, const struct run_record *run,
 	if (leader) {
 		p->known = true;
 		p->uid = leader->uid;
-		p->cgroup_id = run->cgid;
+		p->cgroup_id = p->seen_cgroup = run->cgid;
 		p->rss_bytes = leader->rss_pages * (uint64_t)fold->page_size;
 		memcpy(p->comm, leader->comm, sizeof(p->comm));
 	}

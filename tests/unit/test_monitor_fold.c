@@ -54,6 +54,29 @@ static struct fold_result end(struct fold *fold)
 	return result;
 }
 
+/* The record of its end, which names where it ended, may come before that of its move. */
+static void test_moved_and_ended(void **state)
+{
+	struct fold *fold = *state;
+	struct process_key moved = {.tgid = 10, .start = 1010, .part = LATE_MOVED};
+	struct process_key ended = {.tgid = 10, .start = 1010};
+	struct late_value past = {.counters.cpu_ns = 5, .cgid = JOB + 1};
+	struct late_value end_there = {.cgid = JOB + 1, .exited = 1, .comm = "worker"};
+	struct fold_result r;
+
+	fold_begin(fold, 1);
+	add_thread(fold, 10, true, 100);
+	end(fold);
+	fold_begin(fold, 2);
+	assert_int_equal(fold_late(fold, &ended, &end_there), 0);
+	assert_int_equal(fold_late(fold, &moved, &past), 0);
+	r = end(fold);
+	assert_int_equal(r.njobs, 1);
+	assert_int_equal(r.jobs[0].cgroup_id, JOB);
+	assert_int_equal(r.jobs[0].load.cpu_ns, 5);
+	assert_int_equal(r.tasks[0].cgroup_id, JOB + 1);
+}
+
 /* Read while it ended: its base is newer than its time.  Less than nothing is nothing. */
 static void test_less_than_nothing(void **state)
 {
@@ -211,6 +234,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_threads_become_one_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_moved_and_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_less_than_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_moved_before_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_totals_never_go_back, setup, teardown),
