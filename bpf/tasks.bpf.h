@@ -349,8 +349,8 @@ static __noinline int note_move(struct task_struct *task)
 }
 
 /*
- * Told after the move, and for the leader only; its threads fold at their next event or
- * the next sweep.
+ * Told after the move, and for the leader only; its threads are attach_threads' work
+ * (walk.bpf.h), or fold at their next event or the next sweep.
  */
 SEC("tp_btf/cgroup_attach_task")
 int BPF_PROG(cgroup_attach, struct cgroup *cgroup, const char *path, struct task_struct *task)

@@ -4,7 +4,7 @@
  * offers that (6.7): a quarter of the iterator's time, which looks each thread up by
  * its number and takes a reference.  The walk holds RCU, so it ends after
  * `cfg_walk_max` tasks; then, or when `runs` is full, user space turns to the
- * iterator.
+ * iterator.  And the same along the threads of a process that moves.
  */
 #ifndef IOCOM_WALK_BPF_H
 #define IOCOM_WALK_BPF_H
@@ -12,7 +12,8 @@
 struct bpf_iter_task {
 	u64 __opaque[3];
 } __attribute__((aligned(8)));
-#define ALL_THREADS 1
+#define ALL_THREADS  1
+#define PROC_THREADS 2
 
 extern int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *task,
 			     unsigned int flags) __ksym __weak;
@@ -114,20 +115,26 @@ __noinline int walk_add(struct walked *w, struct thread_state *state)
 	return 0;
 }
 
+/* Its numbers; whose it is and where it runs is not looked at. */
+static __always_inline void walk_look_at(struct task_struct *task, struct walked *w)
+{
+	__builtin_memset(w, 0, sizeof(*w));
+	w->cpu_ns = task->se.sum_exec_runtime;
+	w->minor_faults = task->min_flt;
+	w->major_faults = task->maj_flt;
+	taskio_raw(task, &w->io);
+}
+
 static __always_inline void walk_task(struct task_struct *task)
 {
-	struct walked w = {
-		.task = (u64)task,
-		.cpu_ns = task->se.sum_exec_runtime,
-		.minor_faults = task->min_flt,
-		.major_faults = task->maj_flt,
-		.pid = task->pid,
-		.tgid = task->tgid,
-		.runnable = is_runnable(task),
-		.on_cpu = task_on_cpu(task),
-	};
+	struct walked w;
 
-	taskio_raw(task, &w.io);
+	walk_look_at(task, &w);
+	w.task = (u64)task;
+	w.pid = task->pid;
+	w.tgid = task->tgid;
+	w.runnable = is_runnable(task);
+	w.on_cpu = task_on_cpu(task);
 	bpf_core_read(&w.leader, sizeof(w.leader), &task->group_leader);
 	bpf_core_read(&w.css, sizeof(w.css), &task->cgroups);
 	walk_add(&w, thread_find(task));
@@ -179,6 +186,66 @@ int walk_look(void *ctx)
 			runnable++;
 	bpf_iter_task_destroy(&it);
 	bpf_rcu_read_unlock();
+	return 0;
+}
+
+/* A new STATE: what W did before it moved goes to where it was.  Not static: verified once. */
+__noinline int walk_moved_past(struct walked *w, struct thread_state *state)
+{
+	struct taskio now;
+	u32 cpu;
+
+	if (!w || !state)
+		return 0;
+	taskio_of(&w->io, &state->block, &now);
+	state->counters.cpu_ns = state->cpu_base = w->cpu_ns;
+	state->counters.minor_faults = state->minor_base = w->minor_faults;
+	state->counters.major_faults = state->major_base = w->major_faults;
+	state->counters.dirtied_bytes = now.dirtied;
+	state->counters.cancelled_bytes = now.cancelled;
+	state->counters.netfs_read_bytes = now.netfs_read;
+	state->counters.netfs_write_bytes = now.netfs_write;
+	state->counters.run_wait_ns = now.run_wait;
+	state->counters.io_wait_ns = now.io_wait;
+	state->io_base = now;
+	cpu = fold_begin();
+	late_add_moved(state);
+	__builtin_memset(&state->counters, 0, sizeof(state->counters));
+	fold_end(cpu);
+	return 0;
+}
+
+/*
+ * A move is told for the leader only.  A thread without counters of its own would take
+ * its past along, which is in the readings of its old job: it would count twice.
+ */
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(attach_threads, struct cgroup *cgroup, const char *path, struct task_struct *leader)
+{
+	struct thread_state *state;
+	struct bpf_iter_task it;
+	struct task_struct *task;
+	u64 cgid = cgroup_id(leader);
+	struct walked w;
+
+	if ((leader->flags & PF_KTHREAD) || !in_scope(leader))
+		return 0;
+	bpf_iter_task_new(&it, leader, PROC_THREADS);
+	while ((task = bpf_iter_task_next(&it))) {
+		/* Elsewhere: it was another that moved alone (cgroup.threads). */
+		if (thread_find(task) || cgroup_id(task) != cgid)
+			continue;
+		state = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (!state) {
+			count_drop(DROP_TASK_STORAGE);
+			continue;
+		}
+		process_of(task, &state->process);
+		state->cgid = cgid;
+		walk_look_at(task, &w);
+		walk_moved_past(&w, state);
+	}
+	bpf_iter_task_destroy(&it);
 	return 0;
 }
 

@@ -192,6 +192,13 @@ static const struct hook table[] = {
 	 .without = "the run queue cannot be read"},
 	{.kind = HOOK_FUNCTION,
 	 .name = "bpf_iter_task_new", /* 6.7 */
+	 .program = "attach_threads",
+	 .columns = {"jobs"},
+	 .coarse = {"cpu_ms"},
+	 .without = "when a process moves between cgroups, threads that did no I/O take their "
+		    "past along: their old job keeps it, too"},
+	{.kind = HOOK_FUNCTION,
+	 .name = "bpf_iter_task_new",
 	 .program = "walk",
 	 .faster = true,
 	 .columns = {"tasks", "cpu_ns", "rss_bytes", "major_faults", "minor_faults"},

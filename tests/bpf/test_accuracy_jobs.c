@@ -357,6 +357,22 @@ static void burn_and_move(struct mover *m)
 	_exit(write(m->told[1], m->cpu, sizeof(m->cpu)) != sizeof(m->cpu));
 }
 
+static void *burn_in_thread(void *m)
+{
+	burn_and_move(m);
+	return NULL;
+}
+
+/* Not the leader: its thread burns, and moves them all. */
+static void burn_beside_leader(struct mover *m)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, burn_in_thread, m))
+		_exit(3);
+	pthread_join(thread, NULL);
+}
+
 static double job_cpu_ms(const struct watch *watch, uint64_t id)
 {
 	const struct iocom_job_load *job = watch_job(watch, id);
@@ -364,10 +380,17 @@ static double job_cpu_ms(const struct watch *watch, uint64_t id)
 	return job ? (double)job->load.cpu_ns / 1e6 : 0;
 }
 
-static void test_moved_without_io(void **state)
+static bool coarse(const struct watch *watch, const char *column)
+{
+	for (size_t i = 0; i < watch->sample.ndegraded; i++)
+		if (!strcmp(watch->sample.degraded[i].column, column))
+			return true;
+	return false;
+}
+
+static void move_without_io(struct watch *watch, const char *name, bool threaded)
 {
 	double stretched;
-	struct watch *watch = &((struct world *)*state)->watch;
 	struct mover m;
 	pid_t parent;
 	char byte;
@@ -379,7 +402,9 @@ static void test_moved_without_io(void **state)
 
 		rig_enter_cgroup(m.cgroup[0], 0);
 		child = fork();
-		if (!child)
+		if (!child && threaded)
+			burn_beside_leader(&m);
+		else if (!child)
 			burn_and_move(&m);
 		_exit(rig_wait(child));
 	}
@@ -391,11 +416,23 @@ static void test_moved_without_io(void **state)
 	watch_sample(watch);
 	/* What the tasks do beside burning takes an emulator long. */
 	stretched = watch_emulated() ? 10 : 1;
-	watch_compare_within("moved, no I/O", "first job's cpu_ms", m.cpu[0],
-			     job_cpu_ms(watch, m.id[0]), 10 * stretched);
-	watch_compare_within("moved, no I/O", "second job's cpu_ms", m.cpu[1],
-			     job_cpu_ms(watch, m.id[1]), 10 * stretched);
+	watch_compare_within(name, "first job's cpu_ms", m.cpu[0], job_cpu_ms(watch, m.id[0]),
+			     10 * stretched);
+	watch_compare_within(name, "second job's cpu_ms", m.cpu[1], job_cpu_ms(watch, m.id[1]),
+			     10 * stretched);
 	mover_teardown(&m);
+}
+
+static void test_moved_without_io(void **state)
+{
+	struct watch *watch = &((struct world *)*state)->watch;
+
+	move_without_io(watch, "moved, no I/O", false);
+	if (coarse(watch, "cpu_ms"))
+		watch_degraded("moved threads, no I/O", "jobs' cpu_ms",
+			       "no bpf_iter_task_new: the threads take their past along");
+	else
+		move_without_io(watch, "moved threads, no I/O", true);
 }
 
 /* --- threads ------------------------------------------------------------------- */
