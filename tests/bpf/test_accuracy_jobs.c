@@ -35,30 +35,6 @@ struct world {
 	char big[128]; /* 16 MiB on the rig's disk */
 };
 
-static double cpu_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
-static void burn(double until_ms)
-{
-	while (cpu_ms() < until_ms)
-		;
-}
-
-static uint64_t make_cgroup(const char *parent, const char *name, char *out, size_t size)
-{
-	struct stat st;
-
-	snprintf(out, size, "%s/%s", parent, name);
-	assert_int_equal(mkdir(out, 0755), 0);
-	assert_int_equal(stat(out, &st), 0);
-	return st.st_ino;
-}
-
 /* --- accounting -------------------------------------------------------------- */
 
 static int body_truncate(void *body)
@@ -269,9 +245,9 @@ static void test_nested(void **state)
 	struct nest nest = {.world = *state};
 	const char *cgroup = nest.world->watch.rig.cgroup;
 
-	nest.id = make_cgroup(cgroup, "nest", nest.top, sizeof(nest.top));
-	make_cgroup(nest.top, "inner", nest.inner, sizeof(nest.inner));
-	make_cgroup(nest.inner, "deep", nest.deep, sizeof(nest.deep));
+	nest.id = watch_cgroup(cgroup, "nest", nest.top, sizeof(nest.top));
+	watch_cgroup(nest.top, "inner", nest.inner, sizeof(nest.inner));
+	watch_cgroup(nest.inner, "deep", nest.deep, sizeof(nest.deep));
 	read_in(&nest, nest.top, NULL, 4 * MIB);
 	read_in(&nest, nest.inner, NULL, 2 * MIB);
 	read_in(&nest, nest.deep, nest.inner, MIB);
@@ -297,10 +273,10 @@ static void test_removed(void **state)
 	uint64_t first;
 	const struct iocom_job_load *job;
 
-	first = make_cgroup(watch->rig.cgroup, "again", nest.top, sizeof(nest.top));
+	first = watch_cgroup(watch->rig.cgroup, "again", nest.top, sizeof(nest.top));
 	read_in(&nest, nest.top, NULL, 2 * MIB);
 	assert_int_equal(rmdir(nest.top), 0);
-	nest.id = make_cgroup(watch->rig.cgroup, "again", nest.top, sizeof(nest.top));
+	nest.id = watch_cgroup(watch->rig.cgroup, "again", nest.top, sizeof(nest.top));
 	assert_true(nest.id != first);
 	read_in(&nest, nest.top, NULL, MIB);
 	watch_sample(watch);
@@ -328,7 +304,8 @@ static void mover_setup(struct watch *watch, struct mover *m, const char *name)
 
 	for (int i = 0; i < 2; i++) {
 		snprintf(leaf, sizeof(leaf), "%s%d", name, i);
-		m->id[i] = make_cgroup(watch->rig.cgroup, leaf, m->cgroup[i], sizeof(m->cgroup[i]));
+		m->id[i] =
+			watch_cgroup(watch->rig.cgroup, leaf, m->cgroup[i], sizeof(m->cgroup[i]));
 	}
 	assert_int_equal(pipe(m->told) | pipe(m->go), 0);
 }
@@ -347,13 +324,13 @@ static void burn_and_move(struct mover *m)
 {
 	char byte;
 
-	burn(BURN_MS);
+	body_burn(BURN_MS);
 	if (write(m->told[1], "r", 1) != 1 || read(m->go[0], &byte, 1) != 1)
 		_exit(1);
-	m->cpu[0] = cpu_ms();
+	m->cpu[0] = body_cpu_ms();
 	rig_enter_cgroup(m->cgroup[1], 0);
-	burn(m->cpu[0] + 2 * BURN_MS);
-	m->cpu[1] = cpu_ms() - m->cpu[0];
+	body_burn(m->cpu[0] + 2 * BURN_MS);
+	m->cpu[1] = body_cpu_ms() - m->cpu[0];
 	_exit(write(m->told[1], m->cpu, sizeof(m->cpu)) != sizeof(m->cpu));
 }
 
@@ -490,9 +467,9 @@ static void test_moved_threads(void **state)
 	size_t bytes[2] = {2 * MIB, MIB};
 	pid_t pid;
 
-	id[2] = make_cgroup(watch->rig.cgroup, "threads", top, sizeof(top));
+	id[2] = watch_cgroup(watch->rig.cgroup, "threads", top, sizeof(top));
 	for (int i = 0; i < 2; i++) {
-		id[i] = make_cgroup(top, i ? "b" : "a", leaf[i], sizeof(leaf[i]));
+		id[i] = watch_cgroup(top, i ? "b" : "a", leaf[i], sizeof(leaf[i]));
 		assert_int_equal(make_threaded(leaf[i]), 0);
 	}
 	pid = fork();
@@ -535,7 +512,7 @@ static void test_run_wait(void **state)
 	struct watch *watch = &((struct world *)*state)->watch;
 	double told[2], truth = 0;
 	char cgroup[160];
-	uint64_t id = make_cgroup(watch->rig.cgroup, "wait", cgroup, sizeof(cgroup));
+	uint64_t id = watch_cgroup(watch->rig.cgroup, "wait", cgroup, sizeof(cgroup));
 	const struct iocom_job_load *job;
 	pid_t pid[2];
 	int from[2];
@@ -552,7 +529,7 @@ static void test_run_wait(void **state)
 			CPU_SET(0, &one);
 			rig_enter_cgroup(cgroup, 0);
 			sched_setaffinity(0, sizeof(one), &one);
-			burn(BURN_MS);
+			body_burn(BURN_MS);
 			f = fopen("/proc/self/schedstat", "re");
 			if (!f || fscanf(f, "%*s %lf", &waited) != 1)
 				waited = -1;
@@ -579,156 +556,6 @@ static void test_run_wait(void **state)
 			     (double)job->load.run_wait_ns / 1e6, (truth * 0.02 + 20) * stretched);
 	watch_compare_within("two on one CPU", "cpu_ms", 2 * BURN_MS,
 			     (double)job->load.cpu_ns / 1e6, (2 * BURN_MS * 0.02 + 10) * stretched);
-}
-
-/* --- phases -------------------------------------------------------------------- */
-
-#define COMPUTE_MS 1000.0
-#define SEND_BYTES (256 * MIB)
-
-/* Reads what comes until the sender leaves. */
-static int sink(void)
-{
-	struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = htons(7999)};
-	int s = socket(AF_INET, SOCK_STREAM, 0), c;
-	char *buffer = body_buffer(MIB);
-
-	if (!buffer || bind(s, (struct sockaddr *)&any, sizeof(any)) || listen(s, 1))
-		return 1;
-	c = accept(s, NULL, NULL);
-	while (read(c, buffer, MIB) > 0)
-		;
-	return 0;
-}
-
-static int send_all(const char *address)
-{
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(7999)};
-	char *buffer = body_buffer(MIB);
-	int s = -1;
-
-	inet_pton(AF_INET, address, &to.sin_addr);
-	for (int i = 0; i < 100; i++) {
-		s = socket(AF_INET, SOCK_STREAM, 0);
-		if (!connect(s, (struct sockaddr *)&to, sizeof(to)))
-			break;
-		close(s);
-		usleep(20000);
-	}
-	for (size_t at = 0; at < SEND_BYTES;) {
-		ssize_t n = write(s, buffer, MIB);
-
-		if (n <= 0)
-			return 1;
-		at += (size_t)n;
-	}
-	return 0;
-}
-
-/* Tells when a part is done, and goes on when told: readings fall between the parts. */
-static void pause_between(int told, int go)
-{
-	char byte;
-
-	if (write(told, "r", 1) != 1 || read(go, &byte, 1) != 1)
-		_exit(9);
-}
-
-static void run_phases(struct world *world, const char *cgroup, int told, int go)
-{
-	struct body w = {
-		.path = world->big, .bytes = 16 * MIB, .block = 256 * KIB, .flags = O_DIRECT};
-
-	if (rig_enter_cgroup(cgroup, 0) || rig_enter_netns(world->watch.rig.netns[0]))
-		_exit(2);
-	pause_between(told, go);
-	burn(cpu_ms() + COMPUTE_MS);
-	pause_between(told, go);
-	for (int i = 0; i < 32; i++)
-		if (body_read(&w))
-			_exit(3);
-	pause_between(told, go);
-	_exit(send_all(world->watch.rig.address[1]));
-}
-
-/* One reading of the job, into what is learned of it. */
-static void learn(struct watch *watch, uint64_t id, double network_mb_per_s, struct behaviour *b)
-{
-	struct job_times_network network = {.mb_per_s = network_mb_per_s};
-	const struct iocom_job_load *job;
-	struct job_times times;
-
-	watch_sample(watch);
-	job = watch_job(watch, id);
-	if (!job)
-		return;
-	job_times(job, &network, &times);
-	job_times_learn(b, &times, (double)watch->sample.elapsed_ns / 1e6);
-}
-
-/* Computes, reads, sends: three phases, each with its truth. */
-static void test_phases(void **state)
-{
-	struct world *world = *state;
-	struct watch *watch = &world->watch;
-	int told[2], go[2];
-	double share[BEHAVIOUR_RESOURCES], r[BEHAVIOUR_RESOURCES], total;
-	struct behaviour b = {0};
-	char cgroup[160], byte;
-	uint64_t id = make_cgroup(watch->rig.cgroup, "phases", cgroup, sizeof(cgroup));
-	struct iocom_disk disk;
-	double served;
-	pid_t pid, receiver;
-
-	assert_int_equal(pipe(told) | pipe(go), 0);
-	receiver = fork();
-	if (!receiver)
-		_exit(rig_enter_netns(watch->rig.netns[1]) || sink());
-	pid = fork();
-	if (!pid)
-		run_phases(world, cgroup, told[1], go[0]);
-	/* Past the page cache of the file below: a disk that takes its time. */
-	rig_shell("losetup --direct-io=on /dev/%s", watch->rig.disk);
-	watch_sample(watch);
-	disk = *watch_disk(watch);
-	for (int i = 0; i < 3; i++) {
-		assert_int_equal(read(told[0], &byte, 1), 1);
-		learn(watch, id, 10, &b);
-		if (i == 1)
-			watch_compare_within("computes 1 s", "T_CPU, ms", COMPUTE_MS,
-					     b.phases[b.n - 1].ms[BEHAVIOUR_CPU],
-					     0.02 * COMPUTE_MS + 10);
-		assert_int_equal(write(go[1], "g", 1), 1);
-	}
-	assert_int_equal(rig_wait(pid), 0);
-	assert_int_equal(rig_wait(receiver), 0);
-	learn(watch, id, 10, &b);
-	served = (double)(watch_disk(watch)->service_sum_ns - disk.service_sum_ns) / 1e6;
-	for (size_t i = 0; i < b.n; i++)
-		printf("# |phase %zu: %s, T_CPU %.0f T_COM %.0f T_Disk %.0f ms of %.0f\n", i + 1,
-		       behaviour_resource_name(b.phases[i].dominant), b.phases[i].ms[BEHAVIOUR_CPU],
-		       b.phases[i].ms[BEHAVIOUR_COM], b.phases[i].ms[BEHAVIOUR_DISK],
-		       b.phases[i].wall_ms);
-	total = behaviour_sum(&b, r);
-	behaviour_shares(&b, share);
-	watch_compare_within("sends 256 MiB at 10 MB/s", "T_COM, ms", SEND_BYTES / 1e4,
-			     r[BEHAVIOUR_COM], 1);
-	watch_compare_within("reads 512 MiB", "T_Disk, ms, of the disk's", served,
-			     r[BEHAVIOUR_DISK], 0.02 * served + 5);
-	watch_compare("phases", "sum of shares, %", 100, 100 * (share[0] + share[1] + share[2]),
-		      1e-9);
-	assert_true(b.disk_low_ms <= r[BEHAVIOUR_DISK] && r[BEHAVIOUR_DISK] <= b.disk_high_ms);
-	assert_true(total > 0 && behaviour_valid(&b));
-	assert_int_equal(b.phases[0].dominant, BEHAVIOUR_CPU);
-	assert_int_equal(b.n, 3);
-	assert_int_equal(b.phases[1].dominant, BEHAVIOUR_DISK);
-	assert_int_equal(b.phases[2].dominant, BEHAVIOUR_COM);
-	assert_string_equal(behaviour_class(&b), "communication");
-	for (int i = 0; i < 2; i++) {
-		close(told[i]);
-		close(go[i]);
-	}
-	assert_int_equal(rmdir(cgroup), 0);
 }
 
 static int world_down(void **state)
@@ -766,7 +593,6 @@ int main(void)
 		cmocka_unit_test(test_moved_without_io),
 		cmocka_unit_test(test_moved_threads),
 		cmocka_unit_test(test_run_wait),
-		cmocka_unit_test(test_phases),
 	};
 
 	return cmocka_run_group_tests_name("job view", tests, world_up, world_down);

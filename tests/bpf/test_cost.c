@@ -90,6 +90,7 @@ static void test_tables(void **state)
 	struct watch *watch = &world->watch;
 	struct monitor_config config = {0};
 	struct iocom_err err = {0};
+	struct body w = {.path = world->file, .bytes = 4096, .block = 4096, .flags = O_DIRECT};
 	uint64_t entries = 0;
 
 	/* A sync(2) by somebody else, just then, empties the ledger: once more. */
@@ -99,6 +100,7 @@ static void test_tables(void **state)
 		if (monitor_open(&watch->monitor, &config, &err))
 			fail_msg("%s", err.text);
 		dirty_files(watch->rig.mount);
+		assert_int_equal(rig_wait(rig_start(body_read, &w)), 0); /* a disk is seen */
 		if (monitor_sample(watch->monitor, &watch->sample, &err))
 			fail_msg("%s", err.text);
 		entries = map(watch, "ledger")->entries;

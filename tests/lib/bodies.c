@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 void *body_buffer(size_t bytes)
@@ -161,4 +162,18 @@ int body_mmap_store(void *body)
 	for (size_t at = 0; at < b->bytes; at += 4096)
 		map[at] = 1;
 	return msync(map, b->bytes, MS_SYNC);
+}
+
+double body_cpu_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+void body_burn(double until_ms)
+{
+	while (body_cpu_ms() < until_ms)
+		;
 }

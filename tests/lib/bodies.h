@@ -40,6 +40,10 @@ int body_readahead(void *body);
 /* Stores to each page of a new file's mapping, then msync. */
 int body_mmap_store(void *body);
 
+/* This process's CPU time in milliseconds. */
+double body_cpu_ms(void);
+/* Computes until it is UNTIL_MS. */
+void body_burn(double until_ms);
 /* Memory aligned for direct I/O, written to; NULL: none. */
 void *body_buffer(size_t bytes);
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -225,4 +226,14 @@ double watch_now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+uint64_t watch_cgroup(const char *parent, const char *name, char *out, size_t size)
+{
+	struct stat st;
+
+	snprintf(out, size, "%s/%s", parent, name);
+	assert_int_equal(mkdir(out, 0755), 0);
+	assert_int_equal(stat(out, &st), 0);
+	return st.st_ino;
 }

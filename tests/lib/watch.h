@@ -65,6 +65,9 @@ bool watch_hook(const char *tracepoint, int parameters);
 
 /* In an emulated machine (tests/vm): code takes up to a hundred times as long as it does. */
 bool watch_emulated(void);
+/* Makes the cgroup PARENT/NAME, its path into OUT; its id.  Fails the test. */
+uint64_t watch_cgroup(const char *parent, const char *name, char *out, size_t size);
+
 /* CLOCK_MONOTONIC in milliseconds. */
 double watch_now_ms(void);
 
