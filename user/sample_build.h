@@ -66,6 +66,9 @@ json_t *sample_lost(const struct build *b);
 /* Times of each resource in the interval, and their parts of the sum. */
 int sample_put_times(const struct build *b, json_t *object, const struct iocom_job_load *job);
 int sample_put_share(json_t *object, const struct share *share);
+/* What a load moved on disks, and on the network. */
+double sample_disk_bytes(const struct iocom_load *load);
+double sample_network_bytes(const struct iocom_load *load);
 struct share sample_share(const struct build *b, const struct iocom_load *delta);
 /* Bytes per second of the disk that worked most. */
 double sample_disk_speed(const struct monitor_sample *sample);

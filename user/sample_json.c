@@ -9,10 +9,13 @@
  *   network  (sent + received bytes) / (elapsed * capacity)
  *
  * Capacity of disk is what the caller configured or learned, else what the
- * disk that worked most has shown so far: bytes per time of service.
+ * disk that worked most has shown so far: bytes per time of service.  A capacity
+ * that all tasks together exceed in the interval is too small, and is then what
+ * they had: the shares of one resource are at most 1 together.
  */
 #include "sample_json.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "sample_build.h"
@@ -85,20 +88,44 @@ static json_t *jobs_json(struct build *b)
 	return array;
 }
 
-/* Rates of all tasks together, also those that own_only leaves out. */
-static json_t *totals_json(const struct build *b)
+/* All tasks together, also those that own_only leaves out. */
+static struct iocom_load sum_tasks(const struct monitor_sample *s)
 {
 	struct iocom_load sum = {0};
+
+	for (size_t i = 0; i < s->ntasks; i++)
+		iocom_load_add(&sum, &s->tasks[i].delta);
+	return sum;
+}
+
+static json_t *totals_json(const struct build *b)
+{
+	struct iocom_load sum = sum_tasks(b->sample);
 	json_t *object = json_object();
 	int rc;
 
-	for (size_t i = 0; i < b->sample->ntasks; i++)
-		iocom_load_add(&sum, &b->sample->tasks[i].delta);
 	rc = sample_put(object, "tasks", json_integer(b->sample->live_tasks));
 	rc |= sample_put(object, "cores", json_integer(b->opt->cores));
 	rc |= sample_put(object, "run_queue", sample_real(b->sample->run_queue));
 	rc |= sample_put_load(b, object, NULL, &sum);
 	return sample_finish(object, rc);
+}
+
+/* What disks and network can do, at least as much as they did. */
+static void set_capacities(struct build *b)
+{
+	const struct sample_json_options *o = b->opt;
+	struct iocom_load sum = sum_tasks(b->sample);
+
+	b->disk_bytes_per_s =
+		o->disk_mb_per_s > 0 ? o->disk_mb_per_s * 1e6 : sample_disk_speed(b->sample);
+	b->network_bytes_per_s =
+		(o->network_mb_per_s > 0 ? o->network_mb_per_s : NETWORK_MB_PER_S_UNKNOWN) * 1e6;
+	if (b->seconds <= 0)
+		return;
+	b->disk_bytes_per_s = fmax(b->disk_bytes_per_s, sample_disk_bytes(&sum) / b->seconds);
+	b->network_bytes_per_s =
+		fmax(b->network_bytes_per_s, sample_network_bytes(&sum) / b->seconds);
 }
 
 static json_t *document(struct build *b)
@@ -134,10 +161,7 @@ json_t *sample_json(const struct monitor_sample *sample, const struct sample_jso
 
 	b.unknown = sample_unknown(sample);
 	b.seconds = (double)sample->elapsed_ns / 1e9;
-	b.disk_bytes_per_s =
-		o->disk_mb_per_s > 0 ? o->disk_mb_per_s * 1e6 : sample_disk_speed(sample);
-	b.network_bytes_per_s =
-		(o->network_mb_per_s > 0 ? o->network_mb_per_s : NETWORK_MB_PER_S_UNKNOWN) * 1e6;
+	set_capacities(&b);
 	b.tasks = calloc(sample->ntasks + 1, sizeof(*b.tasks));
 	b.jobs = calloc(sample->njobs + 1, sizeof(*b.jobs));
 	if (!b.names && o->cgroup_root)

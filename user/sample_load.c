@@ -108,11 +108,20 @@ double sample_disk_speed(const struct monitor_sample *sample)
 	       (double)busiest->service_sum_ns;
 }
 
+double sample_disk_bytes(const struct iocom_load *load)
+{
+	return (double)load->explicit_read_bytes + (double)load->explicit_write_bytes +
+	       (double)load->implicit_bytes;
+}
+
+double sample_network_bytes(const struct iocom_load *load)
+{
+	return (double)load->sent_bytes + (double)load->received_bytes;
+}
+
 struct share sample_share(const struct build *b, const struct iocom_load *delta)
 {
-	double disk = (double)delta->explicit_read_bytes + (double)delta->explicit_write_bytes +
-		      (double)delta->implicit_bytes;
-	double network = (double)delta->sent_bytes + (double)delta->received_bytes;
+	double disk = sample_disk_bytes(delta), network = sample_network_bytes(delta);
 	struct share share = {0, "cpu"};
 
 	if (b->seconds <= 0)

@@ -141,8 +141,8 @@ static json_t *document(struct world *w, uint64_t ms, bool lossy)
 	struct sample_json_options options = {
 		.node = "testnode",
 		.job_name = job_name,
-		.cores = 2,
-		.disk_mb_per_s = 100,
+		.cores = 4,
+		.disk_mb_per_s = 200, /* more than all tasks have */
 		.disks_before = w->before,
 		.ndisks_before = NDISKS,
 	};

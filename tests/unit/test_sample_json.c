@@ -244,6 +244,26 @@ static void test_capacity_measured(void **state)
 	json_decref(doc);
 }
 
+/* A capacity that the tasks exceed together is what they had: no share is above 1. */
+static void test_capacity_exceeded(void **state)
+{
+	struct iocom_task tasks[] = {
+		{.pid = 1, .delta = {.explicit_write_bytes = 300000000}},
+		{.pid = 2, .delta = {.implicit_bytes = 100000000}},
+		{.pid = 3, .delta = {.sent_bytes = 50000000}},
+	};
+	struct monitor_sample sample = {.elapsed_ns = SECOND, .tasks = tasks, .ntasks = 3};
+	struct sample_json_options options = {
+		.cores = 1, .disk_mb_per_s = 150, .network_mb_per_s = 10};
+	json_t *doc = sample_json(&sample, &options);
+
+	(void)state;
+	assert_true(number(find(doc, "tasks", "pid", 1), "share") == 0.75);
+	assert_true(number(find(doc, "tasks", "pid", 2), "share") == 0.25);
+	assert_true(number(find(doc, "tasks", "pid", 3), "share") == 1);
+	json_decref(doc);
+}
+
 static void test_bad_names(void **state)
 {
 	static const struct {
@@ -575,6 +595,7 @@ int main(void)
 		cmocka_unit_test(test_lacking_is_null),
 		cmocka_unit_test(test_sorted_by_share),
 		cmocka_unit_test(test_capacity_measured),
+		cmocka_unit_test(test_capacity_exceeded),
 		cmocka_unit_test(test_bad_names),
 		cmocka_unit_test(test_job_names),
 		cmocka_unit_test(test_names_remembered),

@@ -20,7 +20,7 @@ out=$(screen '\? help')
 tap_like "columns of one kind have a name above them" "$out" '─explicit── fault ──network──'
 tap_like "what is degraded is told" "$out" '^DEGRADED local_bytes \(no such tracepoint\)'
 tap_like "the disk: time of service" "$out" '^vda +80\.0%.*0\.80 ms'
-press "the history grows" '^CPU +99\.9% +█{3,} ' ''
+press "the history grows" '^CPU +49\.9% +▄{3,} ' ''
 press "t: a tree" '├─rsync' t
 tap_like "with deeper levels" "$(screen '│ ├─cc1')" '│ ├─cc1'
 press "t: no tree again" 'COMMAND +READ' t
@@ -110,7 +110,7 @@ open_screen 100 30 LC_ALL=C
 tm send-keys t
 out=$(screen '[|`]-rsync')
 tap_like "LC_ALL=C: a tree of ASCII" "$out" '\|-rsync$'
-tap_like "LC_ALL=C: histories of ASCII" "$(screen '@@@ ')" '^CPU +99.9% +@+ '
+tap_like "LC_ALL=C: histories of ASCII" "$(screen '@@@ ')" '^CPU +49.9% +=+ '
 tap_is "LC_ALL=C: nothing else" "$(tm capture-pane -p | LC_ALL=C grep -c '[^ -~]')" 0
 tm send-keys q
 screen 'left with' >/dev/null
@@ -125,7 +125,7 @@ for how in "NO_COLOR=1 " "TERM=vt100 " " --no-color"; do
 	out=$(screen '\? help')
 	tap_is "${how// /}: no colour is sent" "$(colours)" 0
 	case $how in
-	TERM*) tap_like "TERM=vt100: histories in ASCII" "$(screen '@@@ ')" '^CPU +99.9% +@+ ' ;;
+	TERM*) tap_like "TERM=vt100: histories in ASCII" "$(screen '@@@ ')" '^CPU +49.9% +=+ ' ;;
 	esac
 	tm send-keys q
 	screen 'left with' >/dev/null

@@ -21,7 +21,7 @@ if command -v tmux >/dev/null; then
 	tap_like "80x24: what was lost is told" "$out" '^LOST +task_storage 12'
 	tap_like "80x24: the columns that fit" "$out" \
 		'^ +PID USER +COMMAND +READ +WRITE +IMPL +SENT +RECV +CPU% +RSS +SHARE%$'
-	tap_like "80x24: the heaviest first" "$(grep -A1 'PID USER' <<<"$out" | tail -n 1)" 'rsync.*45\.0M.*45 disk'
+	tap_like "80x24: the heaviest first" "$(grep -A1 'PID USER' <<<"$out" | tail -n 1)" 'rsync.*45\.0M.* 2[23] disk'
 	tap_like "80x24: the keys at the foot" "$(tail -n 1 <<<"$out")" 'q quit.*\? help.*share agent 1-[0-9]+/60'
 	tap_is "no escape of a task's name reaches the terminal" "$(grep -c 'e?\[2Jvil' <<<"$out" | sed 's/[1-9].*/some/')" some
 	tm send-keys p
