@@ -46,7 +46,7 @@ static int print(const json_t *report, bool json)
 	else if (width < 60 || width > 120)
 		width = width < 60 ? 60 : 120;
 	doctor_print(report, stdout, width, terminal && !(no_colour && *no_colour));
-	return fflush(stdout) ? 1 : 0;
+	return listing_end();
 }
 
 int cmd_doctor(int argc, char **argv)

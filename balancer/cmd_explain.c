@@ -104,7 +104,7 @@ int cmd_explain(int argc, char **argv)
 
 		verdict_print(place ? place : answer, stdout);
 		print_vectors(place ? place : answer);
-		rc = fflush(stdout) ? 1 : 0;
+		rc = listing_end();
 	}
 	json_decref(answer);
 	return rc;

@@ -90,7 +90,7 @@ static int print_table(const json_t *answer)
 		row(l, job);
 	rc = listing_print(l, stdout);
 	listing_free(l);
-	return rc || fflush(stdout) ? 1 : 0;
+	return rc ? 1 : listing_end();
 }
 
 int cmd_jobs(int argc, char **argv)

@@ -104,7 +104,7 @@ static int print_table(const json_t *answer)
 	listing_free(l);
 	json_array_foreach (json_object_get(answer, "dropped"), i, n)
 		printf("%s: %s\n", listing_string(n, "name"), listing_string(n, "reason"));
-	return rc || fflush(stdout) ? 1 : 0;
+	return rc ? 1 : listing_end();
 }
 
 static int once(const char *run_dir, bool json)

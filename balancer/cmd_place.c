@@ -39,7 +39,7 @@ static int show(const struct place *p, json_t *answer, struct iocom_err *err)
 	if (p->json)
 		return listing_print_json(answer);
 	verdict_print(answer, stdout);
-	return fflush(stdout) ? 1 : 0;
+	return listing_end();
 }
 
 static int ask_agent(const struct place *p, char **command, const char *cwd, const char *executable,

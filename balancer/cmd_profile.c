@@ -119,7 +119,7 @@ static int print(const json_t *answer, const char *class_name, bool forgot)
 	json_array_foreach (profiles, i, p)
 		if (class_name && !rc)
 			rc = print_phases(p);
-	return rc || fflush(stdout) ? 1 : 0;
+	return rc ? 1 : listing_end();
 }
 
 int cmd_profile(int argc, char **argv)

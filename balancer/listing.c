@@ -23,9 +23,22 @@ int listing_print_json(const json_t *document)
 {
 	size_t flags = isatty(STDOUT_FILENO) ? JSON_INDENT(2) : JSON_COMPACT;
 
-	if (json_dumpf(document, stdout, flags | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15)))
+	if (json_dumpf(document, stdout, flags | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15)) &&
+	    !ferror(stdout)) {
+		fputs("iocom: out of memory\n", stderr);
 		return 1;
-	return putchar('\n') == EOF || fflush(stdout) ? 1 : 0;
+	}
+	putchar('\n');
+	return listing_end();
+}
+
+int listing_end(void)
+{
+	/* errno: of the first write that failed, here or before. */
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	fprintf(stderr, "iocom: cannot write the output: %s\n", strerror(errno ? errno : EIO));
+	return 1;
 }
 
 struct listing *listing_new(const struct listing_column *columns, size_t ncolumns)

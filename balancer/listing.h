@@ -11,6 +11,10 @@
 /* Prints DOCUMENT for --json (indented on a terminal, one line elsewhere).  0 or 1. */
 int listing_print_json(const json_t *document);
 
+/* After the last line on standard output: 0, or 1 when it could not all be written, which it says.
+ */
+int listing_end(void);
+
 /* A table whose columns are as wide as their widest cell. */
 struct listing_column {
 	const char *title;

@@ -49,14 +49,17 @@ static const struct command *find(const char *name)
 
 int main(int argc, char **argv)
 {
+	const struct command *command;
+	char name[32];
+
 	if (argc < 2) {
 		usage(stderr);
 		return 2;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		const struct command *command = argc > 2 ? find(argv[2]) : NULL;
 		char *help[] = {argv[argc > 2 ? 2 : 1], "--help", NULL};
 
+		command = argc > 2 ? find(argv[2]) : NULL;
 		if (command)
 			return command->run(2, help);
 		usage(stdout);
@@ -66,8 +69,13 @@ int main(int argc, char **argv)
 		printf("iocom %s\n", IOCOM_VERSION);
 		return 0;
 	}
-	if (find(argv[1]))
-		return find(argv[1])->run(argc - 1, argv + 1);
+	command = find(argv[1]);
+	if (command) {
+		/* getopt(3) begins its sentences with it. */
+		snprintf(name, sizeof(name), "iocom %s", command->name);
+		argv[1] = name;
+		return command->run(argc - 1, argv + 1);
+	}
 	fprintf(stderr, "iocom: there is no command '%s'; `iocom --help` lists them\n", argv[1]);
 	return 2;
 }

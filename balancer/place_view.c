@@ -37,7 +37,7 @@ static int explain(const struct view_file *view, json_t *plan)
 		return 1;
 	verdict_print(document, stdout);
 	json_decref(document);
-	return fflush(stdout) ? 1 : 0;
+	return listing_end();
 }
 
 static int decide(const struct view_file *view, const struct view_policy *policy, bool json,
