@@ -75,6 +75,7 @@ struct top_model_options {
 	uid_t uid;
 	bool active;	       /* only those that did something */
 	bool io;	       /* only those that used disk or network */
+	bool busy_jobs;	       /* no jobs that have no task and did nothing, unless TEXT asks */
 	const char *text;      /* only those that have all its words; NULL or "": all */
 	bool fold;	       /* ended tasks of one name, user and job are one row */
 	bool commands;	       /* command lines instead of names */

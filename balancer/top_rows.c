@@ -56,6 +56,10 @@ static bool has_words(const struct top_row *row, const char *text)
 bool top_row_wanted(const struct top_row *row, const json_t *tasks,
 		    const struct top_model_options *o)
 {
+	bool asked = o->text && *o->text;
+
+	if (o->busy_jobs && !asked && row->is_job && row->idle && !(row->value[TOP_TASKS] > 0))
+		return false;
 	return (!o->active || !row->idle) && (!o->io || row->io) &&
 	       (!o->filter_uid || is_of(row, tasks, o->uid)) &&
 	       (!o->text || has_words(row, o->text));

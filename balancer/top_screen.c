@@ -110,6 +110,7 @@ static int arrange(struct screen *s, struct iocom_err *err)
 		return 0;
 	s->view.text = s->filter;
 	s->view.proc = s->proc;
+	s->view.busy_jobs = true;
 	if (top_model_arrange(s->model, &s->view))
 		return iocom_err_set(err, -ENOMEM, "out of memory for the table");
 	rows = top_model_rows(s->model, &n);

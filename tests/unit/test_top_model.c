@@ -167,6 +167,38 @@ static void test_arrange(void **state)
 	top_model_free(model);
 }
 
+/* Jobs that are over and did nothing crowd no screen; a filter still finds them. */
+static void test_busy_jobs(void **state)
+{
+	struct top_model *model = top_model_new();
+	struct top_model_options o = {.key = TOP_SHARE, .jobs = true};
+	json_t *doc =
+		json_pack("{s:[],s:[{s:s,s:i},{s:s,s:i},{s:s,s:i,s:f}],s:[]}", "tasks", "jobs",
+			  "job", "/over", "tasks", 0, "job", "/asleep", "tasks", 1, "job", "/late",
+			  "tasks", 0, "explicit_write_bytes_per_s", 4096.0, "disks");
+	const struct top_row *rows;
+	size_t n;
+
+	(void)state;
+	assert_non_null(doc);
+	assert_int_equal(top_model_set(model, doc, NULL), 0);
+	json_decref(doc);
+	assert_int_equal(top_model_arrange(model, &o), 0);
+	top_model_rows(model, &n);
+	assert_int_equal(n, 3);
+	o.busy_jobs = true;
+	assert_int_equal(top_model_arrange(model, &o), 0);
+	rows = top_model_rows(model, &n);
+	assert_int_equal(n, 2);
+	assert_string_not_equal(rows[0].job, "/over");
+	assert_string_not_equal(rows[1].job, "/over");
+	o.text = "over";
+	assert_int_equal(top_model_arrange(model, &o), 0);
+	top_model_rows(model, &n);
+	assert_int_equal(n, 1);
+	top_model_free(model);
+}
+
 /* Rows that match, by name, over all texts a row has. */
 static void test_words(void **state)
 {
@@ -366,12 +398,19 @@ static void test_keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),	      cmocka_unit_test(test_spans),
-		cmocka_unit_test(test_fit),	      cmocka_unit_test(test_arrange),
-		cmocka_unit_test(test_words),	      cmocka_unit_test(test_fold),
-		cmocka_unit_test(test_find),	      cmocka_unit_test(test_previous),
-		cmocka_unit_test(test_degraded),      cmocka_unit_test(test_filtered_document),
-		cmocka_unit_test(test_bad_documents), cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_spans),
+		cmocka_unit_test(test_fit),
+		cmocka_unit_test(test_arrange),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_busy_jobs),
+		cmocka_unit_test(test_fold),
+		cmocka_unit_test(test_find),
+		cmocka_unit_test(test_previous),
+		cmocka_unit_test(test_degraded),
+		cmocka_unit_test(test_filtered_document),
+		cmocka_unit_test(test_bad_documents),
+		cmocka_unit_test(test_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
