@@ -63,7 +63,7 @@ static void check_columns(struct doctor *d)
 			   n - unknown);
 	else
 		doctor_add(d, "columns", DOCTOR_OK, NULL,
-			   "this kernel lets all of them be measured");
+			   "this kernel has the hooks of all of them");
 }
 
 /* Really loads, attaches, reads once and takes all down again.  False: it did not. */
@@ -218,10 +218,28 @@ static void check_lockdown(struct doctor *d)
 		doctor_add(d, "lockdown", DOCTOR_OK, NULL, "%.100s", line);
 }
 
+/* Delay accounting: the only column that an administrator turns on. */
+static void check_waits(struct doctor *d)
+{
+	char line[32];
+
+	if (read_line("/proc/sys/kernel/task_delayacct", line, sizeof(line)))
+		doctor_add(d, "io-wait", DOCTOR_DEGRADED, NULL,
+			   "io_wait_ms is null in every reading: this kernel has no "
+			   "kernel.task_delayacct");
+	else if (!strcmp(line, "0"))
+		doctor_add(d, "io-wait", DOCTOR_DEGRADED,
+			   "sysctl kernel.task_delayacct=1, then start the agent anew",
+			   "io_wait_ms is null in every reading: kernel.task_delayacct is 0");
+	else
+		doctor_add(d, "io-wait", DOCTOR_OK, NULL, "kernel.task_delayacct is on");
+}
+
 void doctor_limits(struct doctor *d)
 {
 	char line[32];
 
+	check_waits(d);
 	check_memlock(d);
 	check_lockdown(d);
 	if (read_line("/proc/sys/kernel/bpf_stats_enabled", line, sizeof(line)))

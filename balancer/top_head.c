@@ -246,7 +246,12 @@ static void cpu_line(struct head *h)
 static void part(struct head *h, struct top_line *line, const json_t *disk, const char *key,
 		 const char *name, unsigned char rank)
 {
-	double whole = top_number(disk, "kernel_bytes"), value = top_number(disk, key);
+	/* Of requests that are under way only the parts are counted yet. */
+	double whole = fmax(top_number(disk, "kernel_bytes"),
+			    top_number(disk, "task_bytes") + top_number(disk, "stacked_bytes") +
+				    top_number(disk, "unattributed_bytes") +
+				    top_number(disk, "foreign_bytes"));
+	double value = top_number(disk, key);
 	double share = whole > 0 ? value / whole : 0;
 	bool wrong = !strcmp(key, "residual_bytes") && fabs(share) >= 0.01;
 	enum top_ink ink = wrong ? TOP_INK_WARM : TOP_INK_PLAIN;

@@ -53,7 +53,7 @@ static const struct column columns[TOP_COLUMNS] = {
 	[TOP_LOCAL] = {"LOCAL", "LOCAL/s", 5, 7, 7, 13, 11, TOP_INK_NETWORK,
 		       "TCP bytes within this machine"},
 	[TOP_MESSAGES] = {"MSG", "MSG/s", 5, 6, 6, 14, 12, TOP_INK_NETWORK,
-			  "messages sent and received"},
+			  "calls that sent to or received from other nodes"},
 	[TOP_CPU] = {"CPU%", "CPU%", 5, 6, 6, 3, 3, 0, "of one core"},
 	[TOP_RSS] = {"RSS", "RSS", 5, 6, 6, 10, 10, 0, "resident memory"},
 	[TOP_SHARE] = {"SHARE%", "SHARE%", 8, 9, 9, 2, 2, 0,

@@ -65,6 +65,11 @@ tap_is "every column that is not exact has a reason" \
 	"$(jq '[.degraded[] | select(.column == "" or .why == "" or .hook == "")] | length' "$dir/json")" 0
 tap_is "the block layer's hook feeds what tasks read" \
 	"$(jq -r '.hooks[] | select(.hook == "block_bio_queue") | .columns | index("explicit_read_bytes") != null' "$dir/json")" true
+if [ -r /proc/sys/kernel/task_delayacct ]; then
+	accounted=$(cat /proc/sys/kernel/task_delayacct)
+	tap_is "kernel.task_delayacct = $accounted: io_wait_ms" "$(state io-wait)" \
+		"$([ "$accounted" = 0 ] && echo degraded || echo ok)"
+fi
 tap_is "no peers: no ports" "$(state port)" skipped
 hooks=$(jq -c '[.hooks[] | {hook, state}]' "$dir/json")
 

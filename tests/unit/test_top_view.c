@@ -259,6 +259,26 @@ static void test_head(void **state)
 	json_decref(doc);
 }
 
+/* What is charged but not completed makes no part larger than all. */
+static void test_parts(void **state)
+{
+	struct top_line lines[TOP_HEAD_LINES];
+	struct top_head_options o = {.width = 200, .disks = 1};
+	json_t *doc =
+		json_pack("{s:s,s:{},s:[],s:[],s:[{s:s,s:f,s:i,s:i,s:i}]}", "node", "n7", "totals",
+			  "tasks", "jobs", "disks", "name", "vda", "utilisation", 0.5,
+			  "kernel_bytes", 1000, "task_bytes", 1200, "stacked_bytes", 300);
+	size_t n = top_head(doc, NULL, &o, lines), i = 0;
+
+	(void)state;
+	assert_non_null(doc);
+	while (i < n && strncmp(lines[i].piece[0].text, "vda", 3) != 0)
+		i++;
+	assert_true(i < n);
+	assert_line(&lines[i], "tasks 80.0%  stacked 20.0%");
+	json_decref(doc);
+}
+
 /* With the document before it the cost is that of the interval. */
 static void test_head_interval(void **state)
 {
@@ -353,11 +373,12 @@ static void test_detail(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_line),	  cmocka_unit_test(test_lines_most),
-		cmocka_unit_test(test_spark),	  cmocka_unit_test(test_layout_fits),
-		cmocka_unit_test(test_layout_80), cmocka_unit_test(test_cells_fit),
-		cmocka_unit_test(test_head),	  cmocka_unit_test(test_head_interval),
-		cmocka_unit_test(test_head_fits), cmocka_unit_test(test_detail),
+		cmocka_unit_test(test_line),	      cmocka_unit_test(test_lines_most),
+		cmocka_unit_test(test_spark),	      cmocka_unit_test(test_layout_fits),
+		cmocka_unit_test(test_layout_80),     cmocka_unit_test(test_cells_fit),
+		cmocka_unit_test(test_head),	      cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_head_interval), cmocka_unit_test(test_head_fits),
+		cmocka_unit_test(test_detail),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");
