@@ -16,6 +16,7 @@
 #define NEVER	   0xff
 #define PAST_WIDTH 20
 #define JOB_LEAST  4
+#define ROOT_NAME  "(root)" /* the job of all tasks in no cgroup below the root */
 #define PID_WIDTH  8
 #define LONG_LEAST 20 /* a command line narrower than this says nothing */
 #define TREE_DEPTH 20 /* deeper levels are not indented further */
@@ -207,7 +208,8 @@ void top_table_needs(struct top_layout *l, const struct top_row *rows, size_t n)
 	l->need_user = l->need_job = l->need_command = 1;
 	for (size_t i = 0; i < n; i++) {
 		unsigned user = top_format_width(rows[i].user);
-		unsigned job = top_format_width(rows[i].is_job || !l->jobs ? rows[i].job : "") +
+		const char *name = *rows[i].job || !l->jobs ? rows[i].job : ROOT_NAME;
+		unsigned job = top_format_width(rows[i].is_job || !l->jobs ? name : "") +
 			       (l->jobs ? 2 * rows[i].depth : 0);
 		unsigned command = top_format_width(rows[i].command) + 2 * rows[i].exited +
 				   (rows[i].folded ? 8 : 0);
@@ -329,7 +331,7 @@ static void name_cell(char *out, size_t size, const struct top_column *column,
 		snprintf(text + have, sizeof(text) - have, row->exited ? "%.0f (%s)" : "%.0f %s",
 			 row->value[TOP_PID], row->command);
 	} else {
-		const char *none = look->jobs ? "(root)" : "-";
+		const char *none = look->jobs ? ROOT_NAME : "-";
 
 		snprintf(text + have, sizeof(text) - have, "%s", *row->job ? row->job : none);
 	}

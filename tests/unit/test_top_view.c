@@ -150,6 +150,17 @@ static void test_layout_80(void **state)
 }
 
 /* Every cell is as wide as its column, whatever the numbers and names are. */
+/* A job view whose only job is the root's shows its whole name. */
+static void test_root_job_fits(void **state)
+{
+	struct top_row row = {.is_job = true, .comm = "", .command = "", .job = "", .user = ""};
+	struct top_layout l = {.width = 80, .jobs = true, .sort = TOP_SHARE};
+
+	(void)state;
+	top_table_needs(&l, &row, 1);
+	assert_true(l.need_job >= strlen("(root)"));
+}
+
 static void test_cells_fit(void **state)
 {
 	static const double values[] = {0, 0.01, 7, 999.5, 123456, 9.9995e8, 1e18};
@@ -376,9 +387,9 @@ int main(void)
 		cmocka_unit_test(test_line),	      cmocka_unit_test(test_lines_most),
 		cmocka_unit_test(test_spark),	      cmocka_unit_test(test_layout_fits),
 		cmocka_unit_test(test_layout_80),     cmocka_unit_test(test_cells_fit),
-		cmocka_unit_test(test_head),	      cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_head_interval), cmocka_unit_test(test_head_fits),
-		cmocka_unit_test(test_detail),
+		cmocka_unit_test(test_root_job_fits), cmocka_unit_test(test_head),
+		cmocka_unit_test(test_parts),	      cmocka_unit_test(test_head_interval),
+		cmocka_unit_test(test_head_fits),     cmocka_unit_test(test_detail),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");
