@@ -18,21 +18,29 @@
 #include "pack.h"
 
 #define ANSWER_S	  5
+#define LINKS_MAX	  40 /* as the kernel has it */
 #define SPACE_BROKEN_MB	  16
 #define SPACE_DEGRADED_MB 256
 
-/* One step of a path: only root may change it. */
-static int trusted_part(const char *path, char *why, size_t size)
+/* One step of a path: only root may change it.  0, -EPERM with the sentence, or negative errno;
+ * LINK gets what it leads to, "" when it is no symbolic link. */
+static int trusted_part(const char *path, char link[PATH_MAX], char *why, size_t size)
 {
 	struct stat st;
+	ssize_t n = 0;
 
+	link[0] = 0;
 	if (lstat(path, &st))
 		return -errno;
+	if (S_ISLNK(st.st_mode) && (n = readlink(path, link, PATH_MAX - 1)) < 0)
+		return -errno;
+	link[n] = 0;
 	if (st.st_uid != 0)
 		snprintf(why, size, "%.200s belongs to user %u, not to root", path,
 			 (unsigned)st.st_uid);
-	/* In a sticky directory nobody may replace what is another's. */
-	else if ((st.st_mode & 022) && !(S_ISDIR(st.st_mode) && (st.st_mode & S_ISVTX)))
+	/* In a sticky directory nobody may replace what is another's; a link has no mode. */
+	else if (!S_ISLNK(st.st_mode) && (st.st_mode & 022) &&
+		 !(S_ISDIR(st.st_mode) && (st.st_mode & S_ISVTX)))
 		snprintf(why, size, "%.200s may be written by others (mode %o)", path,
 			 (unsigned)st.st_mode & 07777);
 	else
@@ -40,21 +48,42 @@ static int trusted_part(const char *path, char *why, size_t size)
 	return -EPERM;
 }
 
+/* Whoever may change a link on the way, or what holds it, chooses where the path ends: so each
+ * step is looked at as it is walked, not only those of the path without links. */
 int doctor_trusted(const char *path, char *why, size_t size)
 {
-	char real[PATH_MAX], part[PATH_MAX];
+	char left[PATH_MAX] = "", at[PATH_MAX] = "", link[PATH_MAX], longer[2 * PATH_MAX];
+	unsigned links = 0;
 	int rc;
 
 	why[0] = 0;
-	if (!realpath(path, real))
+	/* A path from here: the kernel's name of this place has no links. */
+	if (*path != '/' && !getcwd(left, sizeof(left)))
 		return -errno;
-	rc = trusted_part("/", why, size);
-	for (size_t i = 1; !rc && real[i - 1]; i++) {
-		if (real[i] && real[i] != '/')
+	if (snprintf(longer, sizeof(longer), "%s/%s", left, path) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	strcpy(left, longer);
+	rc = trusted_part("/", link, why, size);
+	while (!rc && left[strspn(left, "/")]) {
+		const char *name = left + strspn(left, "/");
+		size_t n = strcspn(name, "/"), have = strlen(at);
+
+		if (n == 2 && !strncmp(name, "..", n))
+			at[have ? (size_t)(strrchr(at, '/') - at) : 0] = 0;
+		if ((n == 1 && *name == '.') || (n == 2 && !strncmp(name, "..", n))) {
+			memmove(left, name + n, strlen(name + n) + 1);
 			continue;
-		memcpy(part, real, i);
-		part[i] = 0;
-		rc = trusted_part(part, why, size);
+		}
+		if (have + n + 2 > sizeof(at))
+			return -ENAMETOOLONG;
+		snprintf(at + have, sizeof(at) - have, "/%.*s", (int)n, name);
+		rc = trusted_part(at, link, why, size);
+		snprintf(longer, sizeof(longer), "%s%s", link, name + n);
+		if (*link && (++links > LINKS_MAX || strlen(longer) >= sizeof(left)))
+			return -ELOOP;
+		if (*link)
+			at[*link == '/' ? 0 : have] = 0;
+		strcpy(left, longer);
 	}
 	return rc;
 }

@@ -243,6 +243,25 @@ chmod 777 "$dir/bin"
 PATH=$dir/full:$path doctor
 tap_is "a link does not hide it: broken" "$? $(state criu)" "1 broken"
 chmod 755 "$dir/bin"
+# Links of others to programs of root: bash takes `check` for a script, here and now.
+mkdir -p "$dir/links" "$dir/sticky"
+chmod 1777 "$dir/sticky"
+echo "echo \$0 >>$dir/ran" >"$dir/links/check"
+ln -s "$(command -v bash)" "$dir/links/criu"
+ln -s "$dir/links/criu" "$dir/sticky/criu"
+chown -h nobody "$dir/links" "$dir/sticky/criu"
+for place in links sticky; do
+	(cd "$dir/links" && PATH=$dir/$place:$path doctor; echo "$? $(state criu)" >"$dir/result")
+	tap_is "another's link to a program of root, in $place: broken" "$(cat "$dir/result")" "1 broken"
+done
+tap_is "no link of others was followed to run anything" "$(cat "$dir/ran" 2>/dev/null)" ""
+mkdir "$dir/alias"
+ln -s ../bin/../bin/./criu "$dir/alias/criu"
+PATH=$dir/alias:$path doctor
+tap_is "root's own links lead to a criu: ok" "$? $(state criu)" "0 ok"
+ln -sf criu "$dir/alias/criu"
+PATH=$dir/alias doctor
+tap_is "links in a circle: no criu" "$(state criu)" skipped
 printf '#!/bin/sh\nexec sleep 60\n' >"$dir/bin/criu"
 PATH=$dir/bin:$path doctor
 tap_is "a criu that hangs is ended: degraded" "$? $(state criu)" "0 degraded"
