@@ -234,11 +234,14 @@ static void notify(void *arg, struct MHD_Connection *c, void **context,
 static void cut_slow(struct metrics_http *h)
 {
 	uint64_t now = now_ms();
+	/* Who asks has waited in the listen queue, and sent his request there. */
+	uint64_t request_ms = h->nconnections < METRICS_HTTP_CONNECTIONS ? METRICS_HTTP_REQUEST_MS
+									 : METRICS_HTTP_CROWDED_MS;
 
 	for (size_t i = 0; i < METRICS_HTTP_CONNECTIONS; i++) {
 		struct connection *c = &h->connections[i];
 		uint64_t due = c->answered_ms ? c->answered_ms + METRICS_HTTP_ANSWER_MS
-					      : c->began_ms + METRICS_HTTP_REQUEST_MS;
+					      : c->began_ms + request_ms;
 
 		if (c->fd < 0 || c->cut || now < due)
 			continue;

@@ -16,6 +16,7 @@
 #define METRICS_HTTP_CONNECTIONS 16	     /* more wait in the listen queue */
 #define METRICS_HTTP_REQUEST_MAX (16 * 1024) /* bytes of request line and headers */
 #define METRICS_HTTP_REQUEST_MS	 2000	     /* a request not whole by then is cut */
+#define METRICS_HTTP_CROWDED_MS	 250	     /* ... or by then, where others may have to wait */
 #define METRICS_HTTP_ANSWER_MS	 8000	     /* and an answer not taken */
 
 struct metrics_http;

@@ -270,6 +270,25 @@ static void test_many(void **state)
 	assert_int_equal(served(f).cut, METRICS_HTTP_CONNECTIONS);
 }
 
+/* Many who say nothing are ahead in the queue: who asks is served before he gives up. */
+static void test_crowd_of_silent(void **state)
+{
+	struct fixture *f = *state;
+	int silent[4 * METRICS_HTTP_CONNECTIONS];
+	struct timespec began, ended;
+
+	show(f, 1, 1);
+	for (size_t i = 0; i < sizeof(silent) / sizeof(silent[0]); i++)
+		silent[i] = dial(f);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	assert_status(ask(f, GET), "HTTP/1.1 200");
+	clock_gettime(CLOCK_MONOTONIC, &ended);
+	/* Four times the limit of a request would be 8 s; Prometheus waits 10. */
+	assert_true(ended.tv_sec - began.tv_sec < 4);
+	for (size_t i = 0; i < sizeof(silent) / sizeof(silent[0]); i++)
+		close(silent[i]);
+}
+
 /* Ends while clients are connected, and in the middle of an answer. */
 static void test_end_with_clients(void **state)
 {
@@ -320,6 +339,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_slow_request, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_slow_reader, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_crowd_of_silent, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_end_with_clients, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_addresses, setup, teardown),
 	};
