@@ -283,7 +283,8 @@ static int measuring(struct agent *a, struct iocom_err *err)
 	rc = monitor_open(&a->monitor, &config, err);
 	if (rc)
 		return rc;
-	if (config.counted_until_ns)
+	/* A later moment than now is damage: the monitor takes no gap from it. */
+	if (config.counted_until_ns && config.counted_until_ns < clock_boot_ns())
 		log_write(&a->log, LOG_L_INFO,
 			  "counting begins anew: nothing was counted for %.1f s",
 			  (double)(clock_boot_ns() - config.counted_until_ns) / 1e9);

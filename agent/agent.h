@@ -55,7 +55,9 @@ struct agent {
 	uint64_t sequence;	 /* of the last vector told */
 	uint64_t own_ns;	 /* when (CLOCK_BOOTTIME) */
 	uint64_t period_began_ns, sampled_ns;
-	uint64_t started_ns; /* CLOCK_BOOTTIME */
+	struct monitor_sample last; /* the reading of sampled_ns; its arrays are the monitor's */
+	bool has_last;		    /* ... and not yet rewritten */
+	uint64_t started_ns;	    /* CLOCK_BOOTTIME */
 	/* Of the last reading; the monitor's, rewritten in place by the next. */
 	const struct monitor_drop *drops;
 	size_t ndrops, ndegraded;

@@ -278,8 +278,12 @@ void client_watch(struct client *c, unsigned interval_ms)
 		client_error(c, "out of memory");
 		return;
 	}
-	/* The first line begins now: what was before is only what rates start from. */
-	tick_sample(a);
+	/* The first line begins now: what was before is only what rates start from.  However
+	 * often somebody asks, tasks are read no more often than lines may need. */
+	if (!a->has_last || clock_boot_ns() - a->sampled_ns > FRESH_NS)
+		tick_sample(a);
+	else if (sample_window_add(c->window, &a->last))
+		client_drop(c);
 	if (c->dead || sample_window_take(c->window, &past, &before, &nbefore) == -ENOMEM)
 		return;
 	c->interval_ns = interval_ms * CLOCK_NS_PER_MS;

@@ -31,6 +31,7 @@ void tick_sample(struct agent *a)
 	uint64_t ops;
 	int rc = monitor_sample(a->monitor, &sample, &err);
 
+	a->has_last = !rc;
 	if (rc) {
 		a->counters.sample_failures++;
 		log_write(&a->log, LOG_L_ERROR, "cannot read the monitor: %s", err.text);
@@ -38,6 +39,7 @@ void tick_sample(struct agent *a)
 		return;
 	}
 	a->sampled_ns = sample.boot_ns;
+	a->last = sample;
 	counting_note(a->counting_fd, sample.boot_ns);
 	a->drops = sample.drops;
 	a->ndrops = sample.ndrops;
