@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "record_file.h"
 
@@ -22,6 +23,7 @@ struct table {
 	struct record_file *file;
 	struct top_source *source;
 	struct csv_text text;
+	bool terminal;
 	double start_s;
 	unsigned long intervals;
 };
@@ -56,10 +58,27 @@ static int write_header(struct table *t, struct iocom_err *err)
 	return write_text(t, err);
 }
 
+/* Anybody may name a task so that a terminal takes the name for orders: '?' for what it would
+ * obey, of one byte, and of U+0080 to U+009F both. */
+static void tame(char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)text[i];
+		unsigned char next = i + 1 < n ? (unsigned char)text[i + 1] : 0;
+
+		if ((c < 0x20 && c != '\n') || c == 0x7f)
+			text[i] = '?';
+		else if (c == 0xc2 && next >= 0x80 && next < 0xa0)
+			text[i] = text[i + 1] = '?';
+	}
+}
+
 static int write_interval(struct table *t, const json_t *document, struct iocom_err *err)
 {
 	if (csv_rows(t->options->kind, document, &t->text))
 		return iocom_err_set(err, -ENOMEM, "out of memory");
+	if (t->terminal)
+		tame(t->text.data, t->text.used);
 	t->intervals++;
 	return t->text.used ? write_text(t, err) : 0;
 }
@@ -126,6 +145,7 @@ int record_csv(const struct record_csv_options *o)
 	rc = record_file_open(o->out ? o->out : name, o->force, &t.file, &err);
 	if (rc)
 		return fail(err.text, "");
+	t.terminal = o->out && !strcmp(o->out, "-") && isatty(STDOUT_FILENO);
 	rc = top_source_open(&t.source, &o->source, &err);
 	t.start_s = now_s();
 	if (!rc)

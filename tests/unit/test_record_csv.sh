@@ -93,6 +93,15 @@ played
 tap_is "a signal: the table is whole" "$(read_csv s.csv 'len(rows) >= 3')" True
 tap_is "no temporary file stays" "$(find . -name '.*.??????*' -type f)" ""
 
+# --- a name full of orders for a terminal: as it is in a file, harmless on a screen
+tap_is "tasks: a file has the name as it is" "$(read_csv tasks.csv '"e\x1b[2Jvil" in {r["command"] for r in rows}')" True
+play
+timeout 30 script -qec "$build/iocom record --csv tasks --delay 0.1 --seconds 1 --out -" /dev/null \
+	</dev/null >screen 2>&1
+kill "$agent" 2>/dev/null
+played
+tap_is "a terminal gets no escape" "$(grep -c $'\033' screen) $(grep -q 'e?\[2Jvil' screen; echo $?)" "0 0"
+
 # --- refused
 record --csv disks --delay 0.1 --out s.csv
 tap_is "a file that is there: 1" "$?" 1
