@@ -95,15 +95,18 @@ void vector_disks(const struct iocom_disk *before, size_t nbefore, const struct 
 
 	for (size_t i = 0; i < nnow; i++) {
 		const struct iocom_disk *d = &now[i], *b = same_disk(before, nbefore, d);
-		double service_ms, service2;
+		double service_ms, service2, moved;
 
 		if (!b || b->requests > d->requests)
 			b = &none;
 		service_ms = grown(b->service_sum_ns, d->service_sum_ns) / 1e6;
 		service2 = d->service_sum2_ms2 - b->service_sum2_ms2;
 		requests += grown(b->requests, d->requests);
-		bytes +=
-			grown(b->read_bytes, d->read_bytes) + grown(b->write_bytes, d->write_bytes);
+		/* What a disk above sent here is that one's load: once is enough. */
+		moved = grown(b->read_bytes, d->read_bytes) +
+			grown(b->write_bytes, d->write_bytes) -
+			grown(b->stacked_bytes, d->stacked_bytes);
+		bytes += fmax(0, moved);
 		sum_ms += service_ms;
 		sum2_ms2 += service2 > 0 ? service2 : 0;
 		if (service_ms > busiest)

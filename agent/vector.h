@@ -90,7 +90,10 @@ void vector_build(const struct vector_state *state, const struct vector_self *se
 		  struct iocom_vector *out);
 
 double vector_smooth(double old, double new);
-/* What the disks did between two looks, per ms of ELAPSED_MS. */
+/*
+ * What the disks did between two looks, per ms of ELAPSED_MS.  Bytes count once where
+ * disks lie above each other.
+ */
 void vector_disks(const struct iocom_disk *before, size_t nbefore, const struct iocom_disk *now,
 		  size_t nnow, double elapsed_ms, struct vector_measure *out);
 /* True when OLD and NEW differ by more than the sensitivity: worth telling at once. */

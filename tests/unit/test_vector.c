@@ -52,6 +52,11 @@ static void test_disks(void **state)
 	NEAR(m.disk_service_ms, 500.0 / 150);
 	NEAR(m.disk_service_ms2, 1800.0 / 150);
 	NEAR(m.disk_mb_per_s, 10);
+	/* half of the first disk's bytes came from a disk above it */
+	now[0].stacked_bytes += 5000000;
+	vector_disks(before, 2, now, 2, 1000, &m);
+	NEAR(m.disk_mb_per_s, 5);
+	now[0].stacked_bytes -= 5000000;
 	/* a disk that appears counts from its beginning, one replaced too */
 	vector_disks(before, 1, now, 2, 1000, &m);
 	NEAR(m.disk_arrivals_per_ms, 0.155);
