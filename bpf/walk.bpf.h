@@ -217,7 +217,8 @@ __noinline int walk_moved_past(struct walked *w, struct thread_state *state)
 
 /*
  * A move is told for the leader only.  A thread without counters of its own would take
- * its past along, which is in the readings of its old job: it would count twice.
+ * its past along, which is in the readings of its old job: it would count twice.  One
+ * with counters leaves them behind now, if it can, or at its next event.
  */
 SEC("tp_btf/cgroup_attach_task")
 int BPF_PROG(attach_threads, struct cgroup *cgroup, const char *path, struct task_struct *leader)
@@ -233,8 +234,12 @@ int BPF_PROG(attach_threads, struct cgroup *cgroup, const char *path, struct tas
 	bpf_iter_task_new(&it, leader, PROC_THREADS);
 	while ((task = bpf_iter_task_next(&it))) {
 		/* Elsewhere: it was another that moved alone (cgroup.threads). */
-		if (thread_find(task) || cgroup_id(task) != cgid)
+		if (cgroup_id(task) != cgid)
 			continue;
+		if (thread_find(task)) {
+			settle_move(task);
+			continue;
+		}
 		state = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		if (!state) {
 			count_drop(DROP_TASK_STORAGE);
