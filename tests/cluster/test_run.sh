@@ -95,7 +95,7 @@ tap_is "n1's agent survives garbage" "$(on n2 iocom run --node n1 -- hostname)" 
 mkdir -p "$SCRATCH/full" "$SCRATCH/solo"
 own_cgroups() { find /sys/fs/cgroup -maxdepth 2 -type d -name iocom; }
 before=$(own_cgroups)
-mount -t tmpfs -o size=400k tmpfs "$SCRATCH/full"
+mount -t tmpfs -o size=1200k tmpfs "$SCRATCH/full"
 "$IOCOM_BUILD/iocomd" --name solo --run-dir "$SCRATCH/solo" --state-dir "$SCRATCH/full/state" \
 	--shim "$IOCOM_BUILD/iocom-shim" --port 7900 >"$SCRATCH/solo.log" 2>&1 &
 solo=$!
@@ -123,7 +123,7 @@ tap_is "a class is forgotten" "$(status solo_profile --forget dd)" 0
 tap_is "and is unknown then" "$(status solo_profile dd)$(status solo_profile --forget dd)" 11
 tap_is "--forget names a class" "$(status solo_profile --forget)" 2
 rm -f "$SCRATCH/learn"
-head -c 500k /dev/zero >"$SCRATCH/full/fill" 2>/dev/null
+head -c 2M /dev/zero >"$SCRATCH/full/fill" 2>/dev/null
 out=$(solo_run touch "$SCRATCH/half-done" 2>&1)
 tap_is "full disk under the journal: 125" "$?" 125
 tap_like "the sentence says why" "$out" '[Nn]o space|full'
