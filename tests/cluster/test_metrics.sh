@@ -136,6 +136,9 @@ stop "SIGTERM ends the agent"
 # --- more jobs than have a name, and counters that only grow
 start --metrics-listen "127.0.0.1:$port" --metrics-max-jobs 3
 until_true 20 "$scrape" "$port"
+# A machine at rest has no disk to show.
+dd if=/dev/zero of="$dir/written" bs=64k count=4 conv=fsync status=none
+settle
 "$scrape" "$port" >"$dir/first"
 for i in 1 2 3 4 5 6; do
 	in_cgroup "w$i" bash -c 'for ((i = 0; i < 20000; i++)); do :; done'
