@@ -203,3 +203,11 @@ void doctor_print(const json_t *report, FILE *out, unsigned width, bool colour)
 	if (json_array_size(degraded))
 		print_degraded(&page, degraded);
 }
+
+double doctor_now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}

@@ -65,6 +65,9 @@ void doctor_agent(struct doctor *d); /* before doctor_ports */
 void doctor_ports(struct doctor *d);
 void doctor_munge(struct doctor *d);
 void doctor_clock(struct doctor *d);
+
+/* CLOCK_MONOTONIC in milliseconds. */
+double doctor_now_ms(void);
 void doctor_criu(struct doctor *d);
 
 /*

@@ -14,14 +14,6 @@
 #include "monitor_btf.h"
 #include "monitor_hooks.h"
 
-static double now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
 static void add_hooks(struct doctor *d, const struct hooks *hooks)
 {
 	struct monitor_degraded list[MONITOR_DEGRADED_MAX];
@@ -73,7 +65,7 @@ static bool try_monitor(struct doctor *d)
 	struct monitor_sample sample;
 	struct iocom_err err = {0};
 	struct monitor *monitor;
-	double began = now_ms(), opened, sampled;
+	double began = doctor_now_ms(), opened, sampled;
 	json_t *check;
 
 	if (!d->root) {
@@ -85,13 +77,13 @@ static bool try_monitor(struct doctor *d)
 		doctor_add(d, "monitor", DOCTOR_BROKEN, NULL, "%s", err.text);
 		return false;
 	}
-	opened = now_ms();
+	opened = doctor_now_ms();
 	if (monitor_sample(monitor, &sample, &err)) {
 		doctor_add(d, "monitor", DOCTOR_BROKEN, NULL, "loads, but: %s", err.text);
 		monitor_free(monitor);
 		return false;
 	}
-	sampled = now_ms();
+	sampled = doctor_now_ms();
 	check = doctor_add(d, "monitor", DOCTOR_OK, NULL,
 			   "loads and attaches %zu programs; first reading after %.0f ms, %" PRIu32
 			   " tasks",

@@ -21,14 +21,6 @@
 #define TOOL_LIMIT_MS 10000
 #define CLOCK_GOOD_MS 100.0
 
-static double now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
 /* --- MUNGE ------------------------------------------------------------------------ */
 
 /* A credential made and opened again, as this user.  0 or -EIO with the sentence. */
@@ -70,10 +62,10 @@ void doctor_munge(struct doctor *d)
 	const char *socket = d->set.munge_socket;
 	bool needed = d->configured && settings_networked(&d->set);
 	struct iocom_err err = {0};
-	double began = now_ms(), ms;
+	double began = doctor_now_ms(), ms;
 
 	if (!round_trip(socket, &err)) {
-		ms = now_ms() - began;
+		ms = doctor_now_ms() - began;
 		json_object_set_new(doctor_add(d, "munge", DOCTOR_OK, NULL,
 					       "munged makes and opens credentials (%.1f ms)", ms),
 				    "round_trip_ms", json_real(ms));
@@ -124,13 +116,13 @@ void doctor_clock(struct doctor *d)
 /* Reads what PID says until it ends or time is up; then it is gone.  Its wait status. */
 static int collect(pid_t pid, int fd, char *out, size_t size)
 {
-	double until = now_ms() + TOOL_LIMIT_MS;
+	double until = doctor_now_ms() + TOOL_LIMIT_MS;
 	size_t at = 0;
 	int status = -1;
 
 	for (;;) {
 		struct pollfd ready = {.fd = fd, .events = POLLIN};
-		double left = until - now_ms();
+		double left = until - doctor_now_ms();
 		char drain[512];
 		ssize_t n;
 
@@ -145,9 +137,9 @@ static int collect(pid_t pid, int fd, char *out, size_t size)
 			out[at++] = drain[i];
 	}
 	out[at] = 0;
-	while (now_ms() < until && !waitpid(pid, &status, WNOHANG))
+	while (doctor_now_ms() < until && !waitpid(pid, &status, WNOHANG))
 		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-	if (now_ms() < until)
+	if (doctor_now_ms() < until)
 		return status;
 	/* Whoever still holds the pipe, or hangs, goes with its group. */
 	kill(-pid, SIGKILL);

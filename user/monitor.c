@@ -22,14 +22,6 @@
 #define LEDGER_STALE_S 60
 #define CLOCK_S(t)     ((t) / 1000000000ULL)
 
-static __u64 clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec;
-}
-
 static __u64 process_cpu_ns(void)
 {
 	struct rusage usage;
@@ -43,12 +35,12 @@ static __u64 process_cpu_ns(void)
 static bool turn_epoch(struct monitor *monitor)
 {
 	struct iocom_bpf__bss *bss = monitor->skel->bss;
-	__u64 until = clock_ns(CLOCK_MONOTONIC) + EPOCH_WAIT_NS;
+	__u64 until = monitor_clock_ns(CLOCK_MONOTONIC) + EPOCH_WAIT_NS;
 
 	__atomic_store_n(&bss->epoch, bss->epoch + 1, __ATOMIC_SEQ_CST);
 	for (int cpu = 0; cpu < (int)(sizeof(bss->busy) / sizeof(bss->busy[0])); cpu++) {
 		while (__atomic_load_n(&bss->busy[cpu].count, __ATOMIC_SEQ_CST)) {
-			if (clock_ns(CLOCK_MONOTONIC) > until)
+			if (monitor_clock_ns(CLOCK_MONOTONIC) > until)
 				return false;
 			sched_yield();
 		}
@@ -361,7 +353,8 @@ static void take_time(struct monitor *monitor, struct monitor_sample *sample)
 
 int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struct iocom_err *err)
 {
-	__u64 began = clock_ns(CLOCK_MONOTONIC), now_s = CLOCK_S(clock_ns(CLOCK_BOOTTIME)), misses;
+	__u64 began = monitor_clock_ns(CLOCK_MONOTONIC),
+	      now_s = CLOCK_S(monitor_clock_ns(CLOCK_BOOTTIME)), misses;
 	struct fold_result result;
 	int rc;
 
@@ -380,7 +373,7 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
 		rc = monitor_jobdisks_read(monitor->jobdisks, monitor->skel, sample, monitor->fold,
 					   err);
 	if (!rc)
-		rc = monitor_net_read(&monitor->net, clock_ns(CLOCK_BOOTTIME), sample, err);
+		rc = monitor_net_read(&monitor->net, monitor_clock_ns(CLOCK_BOOTTIME), sample, err);
 	if (!rc && fold_end(monitor->fold, &result))
 		rc = iocom_err_set(err, -ENOMEM, "out of memory for the sample");
 	if (rc)
@@ -406,7 +399,7 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
 	monitor->looks = monitor->looks_sum = 0;
 	take_time(monitor, sample);
 	sample->user_cpu_ns = process_cpu_ns() - monitor->cpu_since_ns;
-	sample->sweep_ns = clock_ns(CLOCK_MONOTONIC) - began;
+	sample->sweep_ns = monitor_clock_ns(CLOCK_MONOTONIC) - began;
 	return 0;
 }
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 #include "monitor_clock.h"
 
-#include <time.h>
-
-static uint64_t read_ns(clockid_t clock)
+uint64_t monitor_clock_ns(clockid_t clock)
 {
 	struct timespec t;
 
@@ -13,9 +11,9 @@ static uint64_t read_ns(clockid_t clock)
 
 void monitor_clock_read(struct monitor_clock *now)
 {
-	now->monotonic_ns = read_ns(CLOCK_MONOTONIC);
-	now->boot_ns = read_ns(CLOCK_BOOTTIME);
-	now->real_ns = read_ns(CLOCK_REALTIME);
+	now->monotonic_ns = monitor_clock_ns(CLOCK_MONOTONIC);
+	now->boot_ns = monitor_clock_ns(CLOCK_BOOTTIME);
+	now->real_ns = monitor_clock_ns(CLOCK_REALTIME);
 }
 
 static uint64_t forward(uint64_t before, uint64_t now)

@@ -10,11 +10,14 @@
 #define IOCOM_MONITOR_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
 
 struct monitor_clock {
 	uint64_t real_ns, boot_ns, monotonic_ns;
 };
 
+/* One clock, in nanoseconds. */
+uint64_t monitor_clock_ns(clockid_t clock);
 void monitor_clock_read(struct monitor_clock *now);
 
 /* Time awake from BEFORE to NOW; 0 when a clock ran back. */

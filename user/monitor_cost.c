@@ -9,24 +9,15 @@
 
 #include <bpf/bpf.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MEASURED_ONE_OF 10
-
-static __u64 now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec;
-}
 
 void monitor_cost_start(struct monitor_cost *cost, bool never)
 {
 	cost->never = never;
 	cost->stats_fd = never ? -1 : bpf_enable_stats(BPF_STATS_RUN_TIME);
-	cost->period_began_ns = now_ns();
+	cost->period_began_ns = monitor_clock_ns(CLOCK_BOOTTIME);
 }
 
 void monitor_cost_stop(struct monitor_cost *cost)
@@ -99,7 +90,7 @@ static void read_classifier(struct iocom_bpf *skel, struct monitor_sample *sampl
 void monitor_cost_read(struct monitor_cost *cost, struct iocom_bpf *skel,
 		       struct monitor_sample *sample, __u64 *misses)
 {
-	__u64 now = now_ns();
+	__u64 now = monitor_clock_ns(CLOCK_BOOTTIME);
 	struct monitor_runs runs = read_programs(cost, skel, &sample->nprograms, misses);
 
 	if (cost->stats_fd >= 0 || runs.runs != cost->runs.runs)

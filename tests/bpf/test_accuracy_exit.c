@@ -89,15 +89,6 @@ static uint64_t job_read_bytes(struct watch *watch, const struct job *job)
 	return load ? load->load.explicit_read_bytes : 0;
 }
 
-static uint64_t drop(const struct watch *watch, const char *name)
-{
-	for (size_t i = 0; i < watch->sample.ndrops; i++)
-		if (!strcmp(watch->sample.drops[i].name, name))
-			return watch->sample.drops[i].count;
-	fail_msg("no drop named %s", name);
-	return 0;
-}
-
 /* Short processes, one after the other, each reads one block. */
 static int body_storm(void *argument)
 {
@@ -152,7 +143,7 @@ static void test_storm(void **state)
 	job_make(world, "storm", &job);
 	watch_sample(&world->watch);
 	watch_sample(&world->limited);
-	late_before = drop(&world->limited, "late");
+	late_before = watch_drop(&world->limited, "late");
 	began = watch_now_ms();
 	for (int i = 0; i < STORM_LOOPS; i++)
 		pids[i] = rig_start(body_storm, &w);
@@ -168,7 +159,7 @@ static void test_storm(void **state)
 	watch_compare_lost("10,000 processes unread", "rows", STORM, (double)rows.exited, missed);
 	watch_compare_lost("10,000 processes unread", "rows' read bytes", (double)STORM * BLOCK,
 			   (double)rows.bytes, missed * BLOCK);
-	assert_int_equal(drop(&world->watch, "late"), 0);
+	assert_int_equal(watch_drop(&world->watch, "late"), 0);
 
 	watch_sample(&world->limited);
 	rows = job_rows(&world->limited, &job);
@@ -178,8 +169,8 @@ static void test_storm(void **state)
 	assert_true(rows.exited <= LIMITED_LATE);
 	/* Each missing row is one drop or more: its last counters, and what came after. */
 	printf("# |late full: %zu rows, %lu drops\n", rows.exited,
-	       drop(&world->limited, "late") - late_before);
-	assert_true((double)(drop(&world->limited, "late") - late_before) +
+	       watch_drop(&world->limited, "late") - late_before);
+	assert_true((double)(watch_drop(&world->limited, "late") - late_before) +
 			    watch_missed(&world->limited) >=
 		    (double)(STORM - rows.exited));
 }

@@ -38,15 +38,6 @@
 #define BLOCK	      (64 * KIB)
 #define SOCKET_MEMORY "/proc/sys/net/core/optmem_max"
 
-static uint64_t drop(const struct watch *watch, const char *name)
-{
-	for (size_t i = 0; i < watch->sample.ndrops; i++)
-		if (!strcmp(watch->sample.drops[i].name, name))
-			return watch->sample.drops[i].count;
-	fail_msg("no drop named %s", name);
-	return 0;
-}
-
 /* A monitor of its own on the group's rig. */
 static struct watch open_limited(const struct watch *watch, const struct monitor_limits *limits)
 {
@@ -104,8 +95,8 @@ static void test_jobs(void **state)
 		rmdir(readers[i].cgroup);
 	}
 	printf("# |%d cgroups, room for %d: drop jobs %lu, lost %lu bytes\n", JOBS, ROOM,
-	       drop(&limited, "jobs"), limited.sample.lost.explicit_read_bytes);
-	assert_true(drop(&limited, "jobs") >= JOBS - ROOM);
+	       watch_drop(&limited, "jobs"), limited.sample.lost.explicit_read_bytes);
+	assert_true(watch_drop(&limited, "jobs") >= JOBS - ROOM);
 	watch_compare("more jobs than room", "read bytes, lost ones too", (double)JOBS * BLOCK,
 		      (double)(in_jobs + limited.sample.lost.explicit_read_bytes), 0);
 	assert_true(in_jobs > 0 && in_jobs < JOBS * BLOCK);
@@ -127,7 +118,7 @@ static void test_late_and_exited(void **state)
 	for (int i = 0; i < EXITED; i++)
 		assert_int_equal(rig_wait(rig_start(body_nothing, NULL)), 0);
 	watch_sample(&limited);
-	assert_true(drop(&limited, "late") >= EXITED - ROOM);
+	assert_true(watch_drop(&limited, "late") >= EXITED - ROOM);
 	/* Few enough each time that their ends are told, too many to remember. */
 	for (int round = 0; round < 4; round++) {
 		for (int i = 0; i < ROOM / 2; i++)
@@ -135,9 +126,9 @@ static void test_late_and_exited(void **state)
 		watch_sample(&limited);
 	}
 	watch_sample(&limited);
-	printf("# |room for %d ended: drop late %lu, exited %lu\n", ROOM, drop(&limited, "late"),
-	       drop(&limited, "exited"));
-	assert_true(drop(&limited, "exited") > 0);
+	printf("# |room for %d ended: drop late %lu, exited %lu\n", ROOM,
+	       watch_drop(&limited, "late"), watch_drop(&limited, "exited"));
+	assert_true(watch_drop(&limited, "exited") > 0);
 	monitor_free(limited.monitor);
 }
 
@@ -158,8 +149,8 @@ static void test_ended_jobs(void **state)
 	}
 	watch_sample(&limited);
 	printf("# |room for %d cgroups: drop ended_jobs %lu, %zu known\n", ROOM,
-	       drop(&limited, "ended_jobs"), limited.sample.njobs);
-	assert_true(drop(&limited, "ended_jobs") > 0);
+	       watch_drop(&limited, "ended_jobs"), limited.sample.njobs);
+	assert_true(watch_drop(&limited, "ended_jobs") > 0);
 	monitor_free(limited.monitor);
 }
 
@@ -179,7 +170,7 @@ static void test_disks(void **state)
 	}
 	watch_sample(&limited);
 	assert_int_equal(limited.sample.ndisks, 1);
-	assert_true(drop(&limited, "disks") > 0);
+	assert_true(watch_drop(&limited, "disks") > 0);
 	monitor_free(limited.monitor);
 }
 
@@ -205,7 +196,7 @@ static void test_ledger(void **state)
 	sync();
 	limited = open_limited(watch, &(struct monitor_limits){.ledger = ROOM});
 	w.path = path;
-	for (int try = 0; try < TRIES && drop(&limited, "ledger") < FILES - ROOM; try++) {
+	for (int try = 0; try < TRIES && watch_drop(&limited, "ledger") < FILES - ROOM; try++) {
 		watch_sample(&limited);
 		unknown = limited.sample.unattributed.writeback_bytes;
 		tasks = disk_task_bytes(&limited);
@@ -218,10 +209,10 @@ static void test_ledger(void **state)
 		tasks = disk_task_bytes(&limited) - tasks;
 		unknown = limited.sample.unattributed.writeback_bytes - unknown;
 		printf("# |%d files, room for %d: drop ledger %lu, to tasks %lu, unknown %lu\n",
-		       FILES, ROOM, drop(&limited, "ledger"), tasks, unknown);
+		       FILES, ROOM, watch_drop(&limited, "ledger"), tasks, unknown);
 		assert_true(tasks + unknown >= FILES * BLOCK);
 	}
-	assert_true(drop(&limited, "ledger") >= FILES - ROOM);
+	assert_true(watch_drop(&limited, "ledger") >= FILES - ROOM);
 	assert_true(limited.sample.unattributed.writeback_bytes > 0);
 	monitor_free(limited.monitor);
 }
@@ -238,8 +229,8 @@ static void test_cowriters(void **state)
 	w.path = path;
 	sync();
 	watch_sample(watch);
-	before = drop(watch, "cowriters");
-	for (int try = 0; try < TRIES && drop(watch, "cowriters") == before; try++) {
+	before = watch_drop(watch, "cowriters");
+	for (int try = 0; try < TRIES && watch_drop(watch, "cowriters") == before; try++) {
 		snprintf(path, sizeof(path), "%s/shared%d", watch->rig.mount, try);
 		for (int i = 0; i < WRITERS; i++) {
 			w.from = i * (off_t)BLOCK;
@@ -257,7 +248,7 @@ static void test_cowriters(void **state)
 		watch_compare("five writers of one file", "write bytes of all",
 			      (double)WRITERS * BLOCK, (double)written, 0);
 	}
-	assert_true(drop(watch, "cowriters") > before);
+	assert_true(watch_drop(watch, "cowriters") > before);
 }
 
 /* Opens a socket to port PORT of 127.0.0.1, or listens there. */
@@ -311,13 +302,13 @@ static void test_sockets(void **state)
 	int rc;
 
 	watch_sample(watch);
-	before = drop(watch, "sockets");
+	before = watch_drop(watch, "sockets");
 	rc = rig_wait(rig_start(body_sockets, &watch->rig));
 	if (rc == 77)
 		skip();
 	assert_int_equal(rc, 0);
 	watch_sample(watch);
-	assert_true(drop(watch, "sockets") > before);
+	assert_true(watch_drop(watch, "sockets") > before);
 }
 
 /* A program that will not leave the old epoch: that reading lacks the ended, the next has them. */
@@ -333,14 +324,14 @@ static void test_epochs(void **state)
 	snprintf(path, sizeof(path), "%s/file", watch->rig.mount);
 	w.path = path;
 	watch_sample(watch);
-	before = drop(watch, "epochs");
+	before = watch_drop(watch, "epochs");
 	pid = rig_start(body_read, &w);
 	assert_int_equal(rig_wait(pid), 0);
 	__atomic_add_fetch(&bss->busy[BUSY_UNUSED].count, 1, __ATOMIC_SEQ_CST);
 	usleep(WATCH_SETTLE_US); /* once only: watch_sample would try again */
 	assert_int_equal(monitor_sample(watch->monitor, &watch->sample, NULL), 0);
 	__atomic_sub_fetch(&bss->busy[BUSY_UNUSED].count, 1, __ATOMIC_SEQ_CST);
-	assert_int_equal(drop(watch, "epochs"), before + 1);
+	assert_int_equal(watch_drop(watch, "epochs"), before + 1);
 	assert_null(watch_task(watch, pid));
 	watch_sample(watch);
 	assert_non_null(watch_task(watch, pid));
@@ -353,9 +344,9 @@ static void test_unprovoked(void **state)
 	struct watch *watch = *state;
 
 	watch_sample(watch);
-	assert_int_equal(drop(watch, "task_storage"), 0);
+	assert_int_equal(watch_drop(watch, "task_storage"), 0);
 	if (!watch_emulated())
-		assert_int_equal(drop(watch, "recursion"), 0);
+		assert_int_equal(watch_drop(watch, "recursion"), 0);
 	for (size_t i = 0; i < watch->sample.ndrops; i++)
 		assert_true(strlen(watch->sample.drops[i].help) > 10);
 }

@@ -78,15 +78,6 @@ static double resident_mb(void)
 	return (double)pages * (double)sysconf(_SC_PAGESIZE) / 1e6;
 }
 
-static uint64_t drop(const struct watch *watch, const char *name)
-{
-	for (size_t i = 0; i < watch->sample.ndrops; i++)
-		if (!strcmp(watch->sample.drops[i].name, name))
-			return watch->sample.drops[i].count;
-	fail_msg("no drop named %s", name);
-	return 0;
-}
-
 static uint64_t make_cgroup(const char *path)
 {
 	struct stat st;
@@ -205,7 +196,7 @@ static void check_threads(struct world *world, unsigned wanted)
 	watch_compare_lost("many threads, killed", "job's read bytes", (double)threads * BLOCK,
 			   (double)job->load.explicit_read_bytes,
 			   watch_missed(&world->watch) * BLOCK);
-	assert_int_equal(drop(&world->watch, "task_storage"), 0);
+	assert_int_equal(watch_drop(&world->watch, "task_storage"), 0);
 }
 
 static void test_threads(void **state)
@@ -267,7 +258,7 @@ static void test_files(void **state)
 	assert_non_null(job);
 	watch_compare("many dirty files", "job's write bytes", (double)f.count * BLOCK,
 		      (double)job->load.explicit_write_bytes, 0);
-	assert_int_equal(drop(&world->watch, "ledger"), 0);
+	assert_int_equal(watch_drop(&world->watch, "ledger"), 0);
 }
 
 /* --- cgroups --------------------------------------------------------------------- */
@@ -345,13 +336,13 @@ static void test_cgroups(void **state)
 	}
 	printf("# |%u cgroups in %.1f s: %zu known, drop ended_jobs %lu, sweep %.1f ms\n", count,
 	       (watch_now_ms() - began) / 1e3, world->watch.sample.njobs,
-	       drop(&world->watch, "ended_jobs"), (double)world->watch.sample.sweep_ns / 1e6);
+	       watch_drop(&world->watch, "ended_jobs"), (double)world->watch.sample.sweep_ns / 1e6);
 	rig_shell("find %s -depth -type d -delete", path);
 	watch_compare("many cgroups", "jobs' read bytes", (double)count * BLOCK, (double)bytes, 0);
 	munmap(h.ids, count * sizeof(*h.ids));
-	assert_int_equal(drop(&world->watch, "jobs"), 0);
+	assert_int_equal(watch_drop(&world->watch, "jobs"), 0);
 	if (count > 16384)
-		assert_true(drop(&world->watch, "ended_jobs") > 0);
+		assert_true(watch_drop(&world->watch, "ended_jobs") > 0);
 }
 
 /* --- exits ----------------------------------------------------------------------- */
@@ -398,7 +389,7 @@ static void test_exits(void **state)
 	struct world *world = *state;
 	struct storm s = {.milliseconds = world->full ? 10000 : 1500};
 	unsigned readings = s.milliseconds * STORM_READINGS_A_S / 1000;
-	uint64_t id, late = drop(&world->watch, "late");
+	uint64_t id, late = watch_drop(&world->watch, "late");
 	pid_t loops[STORM_LOOPS];
 	double missed;
 	size_t rows = 0;
@@ -421,9 +412,9 @@ static void test_exits(void **state)
 		assert_int_equal(rig_wait(loops[i]), 0);
 	watch_sample(&world->watch);
 	rows += exited_in(&world->watch, id);
-	late = drop(&world->watch, "late") - late;
+	late = watch_drop(&world->watch, "late") - late;
 	printf("# |%lu exits, %.0f a second: drop late %lu, exited %lu\n", *s.ended,
-	       (double)*s.ended * 1e3 / s.milliseconds, late, drop(&world->watch, "exited"));
+	       (double)*s.ended * 1e3 / s.milliseconds, late, watch_drop(&world->watch, "exited"));
 	/* Each missing row is a drop; without drops all are there, the loops too. */
 	missed = watch_missed(&world->watch);
 	assert_true((double)(rows + late) + missed >= (double)(*s.ended + STORM_LOOPS));
@@ -525,7 +516,7 @@ static void test_disks(void **state)
 	close(image);
 	munmap(buffer, BLOCK);
 	watch_compare("many disks", "disks with exact bytes", disks, exact, 0);
-	assert_int_equal(drop(&world->watch, "disks"), 0);
+	assert_int_equal(watch_drop(&world->watch, "disks"), 0);
 	if (disks < wanted)
 		printf("# |only %u loop devices were to be had\n", disks);
 }

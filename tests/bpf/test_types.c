@@ -18,14 +18,7 @@
 #include <cmocka.h>
 
 #include "monitor_internal.h"
-
-static double now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
+#include "watch.h"
 
 /* Instructions differ in the numbers of maps only. */
 static size_t differences(struct bpf_program *a, struct bpf_program *b)
@@ -61,12 +54,12 @@ static void test_same_programs(void **state)
 	if (monitor_load_probe(&hooks, &types, &err))
 		fail_msg("%s", err.text);
 	assert_true(types.path[0] && types.fd >= 0);
-	began = now_ms();
+	began = watch_now_ms();
 	assert_int_equal(monitor_load_open(&by_extract, &hooks, &knobs, &types, &err), 0);
-	middle = now_ms();
+	middle = watch_now_ms();
 	assert_int_equal(monitor_load_open(&by_all, &hooks, &knobs, &none, &err), 0);
 	printf("# |load by the extract %.1f ms, by all types %.1f ms\n", middle - began,
-	       now_ms() - middle);
+	       watch_now_ms() - middle);
 	while ((program = bpf_object__next_program(by_extract->obj, program))) {
 		const char *name = bpf_program__name(program);
 

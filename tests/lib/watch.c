@@ -74,13 +74,18 @@ void watch_compare_lost(const char *name, const char *what, double truth, double
 		fail_msg("%s: %s is %.0f, more than the truth, %.0f", name, what, measured, truth);
 }
 
-double watch_missed(const struct watch *watch)
+uint64_t watch_drop(const struct watch *watch, const char *name)
 {
 	for (size_t i = 0; i < watch->sample.ndrops; i++)
-		if (!strcmp(watch->sample.drops[i].name, "recursion"))
-			return (double)watch->sample.drops[i].count;
-	fail_msg("no drop named recursion");
+		if (!strcmp(watch->sample.drops[i].name, name))
+			return watch->sample.drops[i].count;
+	fail_msg("no drop named %s", name);
 	return 0;
+}
+
+double watch_missed(const struct watch *watch)
+{
+	return (double)watch_drop(watch, "recursion");
 }
 
 void watch_degraded(const char *name, const char *what, const char *why)
@@ -125,10 +130,7 @@ void watch_close(struct watch *watch)
 /* How many readings could not take the ended threads' counters. */
 static uint64_t stalled(const struct watch *watch)
 {
-	for (size_t i = 0; i < watch->sample.ndrops; i++)
-		if (!strcmp(watch->sample.drops[i].name, "epochs"))
-			return watch->sample.drops[i].count;
-	return 0;
+	return watch->sample.ndrops ? watch_drop(watch, "epochs") : 0; /* 0: no reading yet */
 }
 
 void watch_sample(struct watch *watch)

@@ -28,6 +28,8 @@ void watch_compare_within(const char *name, const char *what, double truth, doub
 /* The same where up to LOST may be missing, because that much was told as lost; never more. */
 void watch_compare_lost(const char *name, const char *what, double truth, double measured,
 			double lost);
+/* How often what is lost for cause NAME was, by the last reading.  Fails the test: no such. */
+uint64_t watch_drop(const struct watch *watch, const char *name);
 /*
  * Events of the last reading that were told as lost (drop `recursion`): where tracepoints
  * may be preempted, an event passes a program that is running on that CPU by.
