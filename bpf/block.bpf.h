@@ -18,48 +18,21 @@
 #define REQ_OP_MASK   0xff
 #define REQ_OP_ZEROES 9
 
-static __noinline void disk_enter(struct gendisk *disk, u32 device)
-{
-	struct disk_value fresh = {};
-	char name[4];
-
-	fresh.device = device;
-	bpf_probe_read_kernel(name, sizeof(name), disk->disk_name);
-	fresh.ignored = (name[0] == 'r' && name[1] == 'a' && name[2] == 'm') ||
-			(name[0] == 'z' && name[1] == 'r' && name[2] == 'a' && name[3] == 'm');
-	/* Before 6.4 the upper half of the result is anything. */
-	if ((int)bpf_map_update_elem(&disks, &device, &fresh, BPF_NOEXIST) == -7 /* E2BIG */)
-		count_drop(DROP_DISKS);
-}
-
-static __always_inline struct disk_value *disk_find(struct gendisk *disk)
-{
-	u32 device = (u32)disk->major << 20 | disk->first_minor;
-	struct disk_value *value = bpf_map_lookup_elem(&disks, &device);
-
-	if (value || !cfg_all_disks)
-		return value;
-	disk_enter(disk, device);
-	return bpf_map_lookup_elem(&disks, &device);
-}
-
 __u64 inferred_bytes; /* of task_bytes: their class follows from pages, not from an exception */
 
-/* A read that TASK submits serves a page fault.  SWAP: the disk is swapped to. */
-static __always_inline bool is_implicit(struct task_struct *task, struct thread_state *state,
-					struct bio *bio, bool swap)
-{
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	struct first_page first;
-	u64 waited;
+/* In a bio's flags, where the kernel has it: its pages are memory a caller lent (direct I/O). */
+const volatile __u16 cfg_bio_pinned = 0;
 
-	if (cfg_ablate & ABLATE_FAULTS)
-		return false;
-	if (in_exception(regs, state))
-		return true;
-	waited = faulted_mapping(regs, state);
-	if (!waited && !swap)
-		return false;
+static __always_inline bool is_lent(struct bio *bio)
+{
+	return cfg_bio_pinned && (bio->bi_flags & cfg_bio_pinned);
+}
+
+/* BIO fills a page for which a fault waits, of the file mapped by WAITED or swapped. */
+static __noinline bool fills_page(struct bio *bio, u64 waited, bool swap)
+{
+	struct first_page first;
+
 	__sync_fetch_and_add(&inferred_bytes, bio->bi_iter.bi_size);
 	look_at_first_page(bio, &first);
 	if (first.flags & PAGE_BIT(uptodate))
@@ -68,6 +41,21 @@ static __always_inline bool is_implicit(struct task_struct *task, struct thread_
 		return true;
 	/* Swap-in without an exception (get_user_pages): a swap-cache page being filled. */
 	return swap && first.anonymous && (first.flags & PAGE_BIT(swapcache));
+}
+
+/* A read that TASK submits serves a page fault.  SWAP: the disk is swapped to. */
+static __always_inline bool is_implicit(struct task_struct *task, struct thread_state *state,
+					struct bio *bio, bool swap)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	u64 waited;
+
+	if (cfg_ablate & ABLATE_FAULTS)
+		return false;
+	if (in_exception(regs, state))
+		return true;
+	waited = faulted_mapping(regs, state);
+	return (waited || swap) && fills_page(bio, waited, swap);
 }
 
 /* The bio comes from a driver that serves a disk above this one. */
@@ -83,14 +71,8 @@ static __always_inline bool is_stacked(struct task_struct *task, bool nested,
 	return bdev->bd_holder && !holds_filesystem(bdev); /* a worker of dm-crypt and the like */
 }
 
-#define DISK_ADD(disk, field, bytes)                                                               \
-	do {                                                                                       \
-		if (disk)                                                                          \
-			__sync_fetch_and_add(&(disk)->field, bytes);                               \
-	} while (0)
-
-/* Writeback by whomever.  False: the bio is the current task's own. */
-static __always_inline bool take_writeback(struct bio *bio, u32 opf, struct disk_value *disk)
+/* Writeback by whomever.  False: the bio is the current task's own.  Calls: a stack its own. */
+static __noinline bool take_writeback(struct bio *bio, u32 opf, u32 place, struct disk_value *disk)
 {
 	u64 bytes = bio->bi_iter.bi_size;
 	struct charge charge = {.bytes = bytes};
@@ -115,6 +97,7 @@ static __always_inline bool take_writeback(struct bio *bio, u32 opf, struct disk
 	if (!inode) {
 		if (first.anonymous && (first.flags & PAGE_BIT(swapcache))) {
 			DISK_ADD(disk, swap_out_bytes, bytes);
+			disk_note_swapped(place);
 			return true;
 		}
 		return false;
@@ -136,20 +119,21 @@ static __always_inline void note_block(struct thread_state *state, bool write, u
 }
 
 /* A disk in memory: no load, but the kernel accounted it to the task. */
-static __always_inline void take_ignored(struct task_struct *task, bool nested, struct bio *bio,
-					 bool write)
+static __noinline int take_ignored(struct task_struct *task, bool nested, struct bio *bio,
+				   bool write)
 {
 	struct thread_state *state;
 	struct first_page first;
 
 	if ((task->flags & PF_KTHREAD) || nested || !current_in_scope())
-		return;
+		return 0;
 	look_at_first_page(bio, &first);
 	if (write && (first.flags & PAGE_BIT(writeback)))
-		return;
+		return 0;
 	state = thread_current(task);
 	if (state)
 		note_block(state, write, bio->bi_opf, bio->bi_iter.bi_size);
+	return 0;
 }
 
 /* A kernel thread's bio: on behalf of a task, or its own.  Rare: a call, its stack its own. */
@@ -168,7 +152,7 @@ static __noinline int take_kernel(struct bio *bio, bool write, struct disk_value
 }
 
 static __always_inline void take_own(struct task_struct *task, struct bio *bio, bool write,
-				     struct disk_value *disk)
+				     u32 place, struct disk_value *disk)
 {
 	struct thread_state *state = thread_current(task);
 	u64 bytes = bio->bi_iter.bi_size;
@@ -182,7 +166,7 @@ static __always_inline void take_own(struct task_struct *task, struct bio *bio, 
 	if (write) {
 		state->counters.explicit_write_bytes += bytes;
 		state->counters.explicit_ops++;
-	} else if (is_implicit(task, state, bio, disk && disk->swap_out_bytes)) {
+	} else if (!is_lent(bio) && is_implicit(task, state, bio, disk_is_swapped(place))) {
 		state->counters.implicit_bytes += bytes;
 		state->counters.implicit_ops++;
 	} else {
@@ -197,7 +181,7 @@ static __always_inline int on_bio_queue(struct bio *bio)
 	struct task_struct *task;
 	struct disk_value *disk;
 	struct gendisk *gendisk;
-	u32 opf = bio->bi_opf;
+	u32 opf = bio->bi_opf, device, place;
 	u64 bytes = bio->bi_iter.bi_size;
 	bool write = opf & 1, nested;
 
@@ -208,21 +192,25 @@ static __always_inline int on_bio_queue(struct bio *bio)
 	gendisk = bdev->bd_disk;
 	task = bpf_get_current_task_btf();
 	nested = task->bio_list;
-	disk = disk_find(gendisk);
-	if (disk && disk->ignored) {
+	device = disk_device(gendisk);
+	place = disk_place(gendisk, device, true);
+	if (place & PLACE_IGNORED) {
 		take_ignored(task, nested, bio, write);
 		return 0;
 	}
+	disk = disk_at(place);
+	if (disk)
+		disk->device = device;
 	if (is_stacked(task, nested, bdev))
-		DISK_ADD(disk, stacked_bytes, bytes);
-	else if (write && take_writeback(bio, opf, disk))
+		disk_add_stacked(disk, bytes);
+	else if (write && !is_lent(bio) && take_writeback(bio, opf, place, disk))
 		return 0;
 	else if (task->flags & PF_KTHREAD)
 		take_kernel(bio, write, disk);
 	else if (!current_in_scope())
 		DISK_ADD(disk, foreign_bytes, bytes);
 	else
-		take_own(task, bio, write, disk);
+		take_own(task, bio, write, place, disk);
 	return 0;
 }
 
@@ -243,58 +231,59 @@ int BPF_PROG(bio_remap, struct bio *bio, dev_t from, sector_t sector)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct block_device *bdev = bio->bi_bdev;
-	struct disk_value *disk;
+	struct gendisk *disk;
 
 	if (bdev->bd_dev == from || !task->bio_list || is_clone(bio) ||
 	    !carries_data(bio->bi_opf & REQ_OP_MASK))
 		return 0;
-	disk = disk_find(bdev->bd_disk);
-	DISK_ADD(disk, stacked_bytes, bio->bi_iter.bi_size);
+	disk = bdev->bd_disk;
+	disk_add_stacked(disk_at(disk_place(disk, disk_device(disk), true)), bio->bi_iter.bi_size);
 	return 0;
 }
 
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(rq_complete, struct request *rq, int error, u32 bytes)
 {
-	u32 op = rq->cmd_flags & REQ_OP_MASK;
+	u32 op = rq->cmd_flags & REQ_OP_MASK, place;
 	struct gendisk *gendisk = request_disk(rq);
 	struct disk_value *disk;
+	struct disk_mark *mark;
 	u64 now, start, service, units;
-	u32 device;
 
 	if (!gendisk)
 		return 0;
-	device = (u32)gendisk->major << 20 | gendisk->first_minor;
-	disk = bpf_map_lookup_elem(&disks, &device);
-	if (!disk)
+	place = disk_place(gendisk, disk_device(gendisk), false);
+	disk = disk_at(place);
+	mark = disk_mark_at(place);
+	if (!disk || !mark || (place & PLACE_IGNORED))
 		return 0;
 	now = bpf_ktime_get_ns();
 	if (!carries_data(op)) {
-		disk->last_completion_ns = now; /* a flush occupies the disk, too */
+		mark->last_completion_ns = now; /* a flush occupies the disk, too */
 		return 0;
 	}
 	if (op & 1)
-		__sync_fetch_and_add(&disk->write_bytes, bytes);
+		disk->write_bytes += bytes;
 	else
-		__sync_fetch_and_add(&disk->read_bytes, bytes);
+		disk->read_bytes += bytes;
 	if (bytes < rq->__data_len)
 		return 0; /* a part; the request goes on */
 	start = rq->start_time_ns;
 	if (start && now > start)
-		__sync_fetch_and_add(&disk->response_ns, now - start);
+		disk->response_ns += now - start;
 	start = rq->io_start_time_ns;
 	if (!start)
 		start = rq->start_time_ns; /* queues without statistics: when it was allocated */
-	if (start < disk->last_completion_ns)
-		start = disk->last_completion_ns;
-	disk->last_completion_ns = now;
-	__sync_fetch_and_add(&disk->requests, 1);
+	if (start < mark->last_completion_ns)
+		start = mark->last_completion_ns;
+	mark->last_completion_ns = now;
+	disk->requests++;
 	if (now <= start)
 		return 0;
 	service = now - start;
 	units = service / SERVICE_UNIT_NS;
-	__sync_fetch_and_add(&disk->service_ns, service);
-	__sync_fetch_and_add(&disk->service2, units * units);
+	disk->service_ns += service;
+	disk->service2 += units * units;
 	return 0;
 }
 

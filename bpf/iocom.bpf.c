@@ -8,7 +8,7 @@
  *   tasks.bpf.h   sweep, exit, cgroup moves   taskio.bpf.h   what the kernel accounts to tasks
  *   net.bpf.h     TCP                         remotes.bpf.h  TCP by remote address
  *   walk.bpf.h    the sweep, faster           standin.bpf.h  TCP on older kernels
- *   compat.bpf.h  kernel differences
+ *   disks.bpf.h   where a disk's numbers are  compat.bpf.h   kernel differences
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -18,6 +18,7 @@
 #include "records.h"
 #include "compat.bpf.h"
 #include "state.bpf.h"
+#include "disks.bpf.h"
 #include "pages.bpf.h"
 #include "faults.bpf.h"
 #include "ledger.bpf.h"

@@ -245,18 +245,15 @@ __noinline int charge_writer(struct writer *writer, u64 bytes, u64 ops, bool rea
 	if (!writer)
 		return 0;
 	if (writer->class != WRITER_EXPLICIT && writer->class != WRITER_IMPLICIT) {
-		if (!disk)
-			return 0;
 		if (writer->class == WRITER_STACKED)
-			__sync_fetch_and_add(&disk->stacked_bytes, bytes);
+			disk_add_stacked(disk, bytes);
 		else if (writer->class == WRITER_FOREIGN)
-			__sync_fetch_and_add(&disk->foreign_bytes, bytes);
+			DISK_ADD(disk, foreign_bytes, bytes);
 		else
-			__sync_fetch_and_add(&disk->other_bytes, bytes);
+			DISK_ADD(disk, other_bytes, bytes);
 		return 0;
 	}
-	if (disk)
-		__sync_fetch_and_add(&disk->task_bytes, bytes);
+	DISK_ADD(disk, task_bytes, bytes);
 	if (task->tgid == (pid_t)writer->process.tgid) {
 		/* It writes back its own pages (fsync, O_SYNC). */
 		state = thread_find(task);

@@ -54,10 +54,10 @@ struct late_value {
 	char comm[16];
 };
 
-/* One disk; key is its dev_t. */
+/* What one CPU counted of a disk. */
 struct disk_value {
-	__u32 ignored; /* not load: a disk in memory */
-	__u32 device;
+	__u32 device; /* dev_t */
+	__u32 pad;
 	/* from bios */
 	__u64 task_bytes;
 	__u64 stacked_bytes;
@@ -66,7 +66,6 @@ struct disk_value {
 	__u64 writeback_bytes;
 	__u64 swap_out_bytes;
 	__u64 other_bytes;
-	__u64 apart[8]; /* who submits and who completes share no cache line */
 	/* from completions */
 	__u64 requests;
 	__u64 read_bytes;
@@ -74,8 +73,15 @@ struct disk_value {
 	__u64 service_ns;
 	__u64 response_ns;
 	__u64 service2; /* in SERVICE_UNIT_NS squared; wraps, read differences */
-	__u64 last_completion_ns;
 };
+
+/* What all CPUs share of a disk. */
+struct disk_mark {
+	__u64 last_completion_ns;
+	__u64 swapped;	/* it is swapped to */
+	__u64 apart[6]; /* a cache line each */
+};
+#define PLACE_IGNORED	0x80000000u /* not load: a disk in memory */
 #define SERVICE_UNIT_NS 16
 
 /* What a job's tasks submitted to one disk. */

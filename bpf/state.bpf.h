@@ -62,7 +62,6 @@ FOLD_MAP(late_even, struct process_key, struct late_value, 16384);
 FOLD_MAP(late_odd, struct process_key, struct late_value, 16384);
 FOLD_MAP(jobs_even, u64, struct counters, 4096);
 FOLD_MAP(jobs_odd, u64, struct counters, 4096);
-FOLD_MAP(disks, u32, struct disk_value, 1024);
 
 const volatile __u64 cfg_scope_cgid = 0; /* 0: every task */
 const volatile __u32 cfg_scope_level = 0;

@@ -80,15 +80,37 @@ static __u64 base_of(const struct monitor_disks *disks, __u32 device)
 	return 0; /* it came later */
 }
 
+/* The places that no disk has yet. */
+static int offer_places(struct iocom_bpf *skel, struct iocom_err *err)
+{
+	__u32 places = bpf_map__max_entries(skel->maps.disk_free);
+
+	for (__u32 i = 0; i < places; i++)
+		if (bpf_map_update_elem(bpf_map__fd(skel->maps.disk_free), NULL, &i, 0))
+			return iocom_err_set(err, -errno, "cannot offer places for disks: %s",
+					     strerror(errno));
+	return 0;
+}
+
+/* 0: there is none. */
+static __u32 take_place(struct iocom_bpf *skel)
+{
+	__u32 index;
+
+	if (bpf_map_lookup_and_delete_elem(bpf_map__fd(skel->maps.disk_free), NULL, &index))
+		return 0;
+	return index + 1;
+}
+
 int monitor_disks_scope(struct iocom_bpf *skel, const char *const *names, struct iocom_err *err)
 {
-	struct disk_value zero = {0};
+	int rc = offer_places(skel, err);
 
-	for (; names && *names; names++) {
+	for (; !rc && names && *names; names++) {
 		unsigned major, minor;
+		__u32 device, place;
 		char path[128];
 		FILE *file;
-		__u32 device;
 		int n;
 
 		snprintf(path, sizeof(path), "/sys/block/%s/dev", *names);
@@ -103,12 +125,14 @@ int monitor_disks_scope(struct iocom_bpf *skel, const char *const *names, struct
 		if (n != 2)
 			return iocom_err_set(err, -ENODEV, "%s does not hold a device number",
 					     path);
-		device = zero.device = kernel_device(major, minor);
-		if (bpf_map_update_elem(bpf_map__fd(skel->maps.disks), &device, &zero, BPF_ANY))
+		device = kernel_device(major, minor);
+		place = take_place(skel);
+		if (!place || bpf_map_update_elem(bpf_map__fd(skel->maps.disks), &device, &place,
+						  BPF_NOEXIST))
 			return iocom_err_set(err, -errno, "cannot enter disk \"%s\": %s", *names,
 					     strerror(errno));
 	}
-	return 0;
+	return rc;
 }
 
 static void name_disk(struct iocom_disk *disk)
@@ -180,6 +204,50 @@ static void take_statistic(void *context, __u32 device, __u64 bytes, __u64 in_pr
 		entry->disk.kernel_bytes = bytes - entry->kernel_base;
 		entry->in_progress = in_progress;
 	}
+}
+
+static void add_cpu(struct disk_value *sum, const struct disk_value *cpu)
+{
+	sum->task_bytes += cpu->task_bytes;
+	sum->stacked_bytes += cpu->stacked_bytes;
+	sum->foreign_bytes += cpu->foreign_bytes;
+	sum->metadata_bytes += cpu->metadata_bytes;
+	sum->writeback_bytes += cpu->writeback_bytes;
+	sum->swap_out_bytes += cpu->swap_out_bytes;
+	sum->other_bytes += cpu->other_bytes;
+	sum->requests += cpu->requests;
+	sum->read_bytes += cpu->read_bytes;
+	sum->write_bytes += cpu->write_bytes;
+	sum->service_ns += cpu->service_ns;
+	sum->response_ns += cpu->response_ns;
+	sum->service2 += cpu->service2;
+}
+
+/* What all CPUs counted.  0 or negative errno. */
+static int read_value(struct monitor_disks *disks, struct iocom_bpf *skel, __u32 place,
+		      struct disk_value *sum)
+{
+	__u32 index = place - 1;
+
+	memset(sum, 0, sizeof(*sum));
+	if (bpf_map_lookup_elem(bpf_map__fd(skel->maps.disk_values), &index, disks->by_cpu))
+		return -errno;
+	for (size_t i = 0; i < disks->cpus; i++)
+		add_cpu(sum, &disks->by_cpu[i]);
+	return 0;
+}
+
+static bool make_room(struct monitor_disks *disks)
+{
+	int cpus = libbpf_num_possible_cpus();
+
+	if (disks->by_cpu)
+		return true;
+	if (cpus <= 0)
+		return false;
+	disks->cpus = (size_t)cpus;
+	disks->by_cpu = calloc(disks->cpus, sizeof(*disks->by_cpu));
+	return disks->by_cpu != NULL;
 }
 
 static __u64 queued(const struct disk_value *v)
@@ -274,20 +342,23 @@ static void sum_disks(const struct monitor_disks *disks, struct monitor_sample *
 }
 
 /* Each disk the programs saw, and what they counted before the kernel's statistics are read. */
-static int find_disks(struct monitor_disks *disks, int fd, struct iocom_err *err)
+static int find_disks(struct monitor_disks *disks, struct iocom_bpf *skel, struct iocom_err *err)
 {
-	__u32 key, *previous = NULL;
+	int fd = bpf_map__fd(skel->maps.disks);
+	__u32 key, place, *previous = NULL;
 
 	while (!bpf_map_get_next_key(fd, previous, &key)) {
 		struct disk_value value;
 		struct disk_entry *entry;
 
 		previous = &key;
-		if (bpf_map_lookup_elem(fd, &key, &value) || value.ignored)
+		if (bpf_map_lookup_elem(fd, &key, &place) || (place & PLACE_IGNORED) ||
+		    read_value(disks, skel, place, &value))
 			continue;
 		entry = entry_get(disks, key);
 		if (!entry)
 			return iocom_err_set(err, -ENOMEM, "out of memory for disks");
+		entry->place = place;
 		if (!monitor_disk_same(disks, entry, &value))
 			disks->replaced++;
 		entry->earlier = monitor_disk_since(entry, &value);
@@ -298,9 +369,11 @@ static int find_disks(struct monitor_disks *disks, int fd, struct iocom_err *err
 int monitor_disks_read(struct monitor_disks *disks, struct iocom_bpf *skel,
 		       struct monitor_sample *sample, struct iocom_err *err)
 {
-	int fd = bpf_map__fd(skel->maps.disks), rc;
+	int rc;
 
-	rc = find_disks(disks, fd, err);
+	if (!make_room(disks))
+		return iocom_err_set(err, -ENOMEM, "out of memory for disks");
+	rc = find_disks(disks, skel, err);
 	if (!rc)
 		rc = each_statistic(take_statistic, disks, err);
 	if (rc)
@@ -309,7 +382,7 @@ int monitor_disks_read(struct monitor_disks *disks, struct iocom_bpf *skel,
 		struct disk_entry *entry = &disks->entries[i];
 		struct disk_value value;
 
-		if (bpf_map_lookup_elem(fd, &entry->device, &value))
+		if (read_value(disks, skel, entry->place, &value))
 			entry->value = entry->earlier;
 		else
 			entry->value = monitor_disk_since(entry, &value);
@@ -327,4 +400,5 @@ void monitor_disks_deinit(struct monitor_disks *disks)
 	free(disks->entries);
 	free(disks->reported);
 	free(disks->bases);
+	free(disks->by_cpu);
 }

@@ -278,6 +278,18 @@ static void find_function(struct hooks *hooks, const struct btf_raw *btf, const 
 	}
 }
 
+/* The flag's enumeration has no name. */
+static void find_flag(struct hooks *hooks, const struct btf_raw *btf, const struct btf_type *t)
+{
+	const struct btf_enum *flags = (const void *)(t + 1);
+
+	for (uint32_t i = 0; i < BTF_INFO_VLEN(t->info); i++)
+		if (flags[i].name_off < btf->strings_size && flags[i].val >= 0 &&
+		    flags[i].val < 16 &&
+		    !strcmp(btf->strings + flags[i].name_off, "BIO_PAGE_PINNED"))
+			hooks->bio_pinned = 1u << flags[i].val;
+}
+
 static struct hook_status *by_program(const struct hooks *hooks, const char *program)
 {
 	for (size_t h = 0; h < hooks->count; h++)
@@ -337,6 +349,10 @@ void hooks_probe(struct hooks *hooks, const struct btf_raw *btf, const char *mac
 			find_function(hooks, btf, text, t->type);
 		else if (kind == BTF_KIND_TYPEDEF && !strncmp(text, prefix, sizeof(prefix) - 1))
 			find_tracepoint(hooks, btf, text + sizeof(prefix) - 1, t->type);
+		else if (kind == BTF_KIND_ENUM && !text[0])
+			find_flag(hooks, btf, t);
+		else if (kind == BTF_KIND_STRUCT && !strcmp(text, "tcp_sock"))
+			hooks->tcp_sock = id;
 	}
 	settle(hooks);
 }

@@ -69,6 +69,8 @@ struct hooks {
 	 * program can forbid it (it may call bpf_preempt_disable).
 	 */
 	bool srcu_fast, preempt_calls;
+	unsigned tcp_sock;   /* number of that type; 0: none */
+	unsigned bio_pinned; /* in a bio's flags: its pages are a caller's memory; 0: not told */
 };
 
 struct btf_raw;

@@ -27,6 +27,7 @@
 struct disk_entry {
 	struct iocom_disk disk;
 	__u32 device;	   /* the kernel's dev_t */
+	__u32 place;	   /* where its numbers are (disks.bpf.h) */
 	__u64 kernel_base; /* bytes in its statistics when counting began */
 	__u64 kernel_last; /* and at the last reading */
 	__u64 service2;	   /* the wrapping counter at the last reading */
@@ -52,6 +53,8 @@ struct monitor_disks {
 		__u64 bytes;
 	} * bases;
 	size_t nbases;
+	struct disk_value *by_cpu; /* one disk's, while it is read */
+	size_t cpus;
 	struct disk_value gone; /* unattributed bytes of disks that went */
 	__u64 replaced;		/* disks that went */
 };

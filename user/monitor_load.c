@@ -5,6 +5,7 @@
  */
 #include "monitor_internal.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,13 +115,34 @@ static void limit(struct bpf_map *map, __u32 entries)
 		bpf_map__set_max_entries(map, entries);
 }
 
+static void limit_disks(struct iocom_bpf *skel, __u32 places)
+{
+	limit(skel->maps.disks, places);
+	limit(skel->maps.disk_values, places);
+	limit(skel->maps.disk_marks, places);
+	limit(skel->maps.disk_free, places);
+}
+
+/* Room for twice the disks that are here, and some: each takes 112 bytes for each CPU. */
+static void size_disks(struct iocom_bpf *skel)
+{
+	DIR *dir = opendir("/sys/block");
+	__u32 here = 0;
+
+	while (dir && readdir(dir))
+		here++;
+	if (dir)
+		closedir(dir);
+	limit_disks(skel, 2 * here + 128);
+}
+
 static void limit_maps(struct iocom_bpf *skel, const struct monitor_limits *limits)
 {
 	limit(skel->maps.late_even, limits->late);
 	limit(skel->maps.late_odd, limits->late);
 	limit(skel->maps.jobs_even, limits->jobs);
 	limit(skel->maps.jobs_odd, limits->jobs);
-	limit(skel->maps.disks, limits->disks);
+	limit_disks(skel, limits->disks);
 	limit(skel->maps.ledger, limits->ledger);
 	if (limits->walk)
 		skel->rodata->cfg_walk_max = limits->walk;
@@ -145,8 +167,11 @@ static int load_once(struct iocom_bpf **skel, const struct hooks *hooks,
 	(*skel)->rodata->cfg_scope_level = knobs->scope_level;
 	(*skel)->rodata->cfg_all_disks = knobs->all_disks;
 	(*skel)->rodata->cfg_ablate = knobs->ablate;
+	(*skel)->rodata->cfg_bio_pinned = (__u16)hooks->bio_pinned;
+	(*skel)->rodata->cfg_tcp_sock = hooks->tcp_sock;
 	(*skel)->rodata->cfg_keep_cpu = hooks_preemptible(hooks);
 	monitor_net_size(*skel, knobs->remotes_max);
+	size_disks(*skel);
 	if (knobs->limits)
 		limit_maps(*skel, knobs->limits);
 	while ((program = bpf_object__next_program((*skel)->obj, program)))
