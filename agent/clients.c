@@ -467,14 +467,15 @@ static void ready(void *arg, uint32_t what)
 
 /* --- the listener ----------------------------------------------------------------- */
 
-/* No user may keep the others out. */
+/* No user may keep the others out, nor all of them root. */
 static bool has_room(const struct clients *clients, uid_t uid)
 {
 	size_t own = 0;
 
 	for (const struct client *c = clients->first; c; c = c->next)
 		own += !c->dead && c->who.uid == uid;
-	return uid == 0 || own < CLIENTS_OF_ONE;
+	return uid == 0 ||
+	       (own < CLIENTS_OF_ONE && clients->count < CLIENTS_MAX - CLIENTS_OF_ROOT);
 }
 
 static void accept_one(struct clients *clients, int fd)

@@ -14,6 +14,7 @@
 
 #define CLIENTS_MAX	   512
 #define CLIENTS_OF_ONE	   256 /* of one user; root may have them all */
+#define CLIENTS_OF_ROOT	   16  /* kept for root */
 #define CLIENT_REQUEST_MAX (1u << 20)
 #define CLIENT_OUTPUT_MAX  (16u << 20)
 

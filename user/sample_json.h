@@ -14,8 +14,11 @@
 #include "monitor.h"
 #include "sample_names.h"
 
-/* How to dump the document: one line, reals without the digits that are noise. */
-#define SAMPLE_JSON_DUMP (JSON_COMPACT | JSON_REAL_PRECISION(15))
+/*
+ * How to dump the document: one line, reals without the digits that are noise, names in
+ * ASCII: a task's name cannot give a terminal orders.
+ */
+#define SAMPLE_JSON_DUMP (JSON_COMPACT | JSON_REAL_PRECISION(15) | JSON_ENSURE_ASCII)
 
 /* Names of jobs by cgroup id; returns NULL when the cgroup is no job of iocom. */
 typedef const char *(*sample_job_name)(void *arg, uint64_t cgroup_id);

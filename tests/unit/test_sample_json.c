@@ -306,6 +306,15 @@ static void test_bad_names(void **state)
 	assert_int_equal(strlen(string(find(doc, "tasks", "pid", 1), "comm")), 48);
 	free(text);
 	json_decref(doc);
+	/* The start of a terminal's order in UTF-8 is not printed as it is. */
+	snprintf(task.comm, sizeof(task.comm),
+		 "a\xc2\x9b"
+		 "31mb");
+	doc = sample_json(&sample, &options);
+	text = json_dumps(doc, SAMPLE_JSON_DUMP);
+	json_decref(doc);
+	assert_non_null(strstr(text, "\"a\\u009B31mb\""));
+	free(text);
 }
 
 static const char *job_name(void *arg, uint64_t id)
