@@ -31,7 +31,7 @@ static __always_inline bool is_lent(struct bio *bio)
 /* BIO fills a page for which a fault waits, of the file mapped by WAITED or swapped. */
 static __noinline bool fills_page(struct bio *bio, u64 waited, bool swap)
 {
-	struct first_page first;
+	struct first_page first = {}; /* older verifiers want it so */
 
 	__sync_fetch_and_add(&inferred_bytes, bio->bi_iter.bi_size);
 	look_at_first_page(bio, &first);
@@ -76,7 +76,7 @@ static __noinline bool take_writeback(struct bio *bio, u32 opf, u32 place, struc
 {
 	u64 bytes = bio->bi_iter.bi_size;
 	struct charge charge = {.bytes = bytes};
-	struct first_page first;
+	struct first_page first = {}; /* older verifiers want it so */
 	struct inode *inode;
 
 	if (opf & (1U << bpf_core_enum_value(enum req_flag_bits___x, __REQ_META___x))) {
@@ -123,7 +123,7 @@ static __noinline int take_ignored(struct task_struct *task, bool nested, struct
 				   bool write)
 {
 	struct thread_state *state;
-	struct first_page first;
+	struct first_page first = {}; /* older verifiers want it so */
 
 	if ((task->flags & PF_KTHREAD) || nested || !current_in_scope())
 		return 0;
