@@ -22,13 +22,13 @@
 #include "bodies.h"
 #include "watch.h"
 
-#define DISK_MIB	  24
-#define SECTORS		  (DISK_MIB * MIB / 512)
-#define PART		  (8 * MIB)
-#define BYTES_ERROR	  0.001
-#define IDENTITY_ERROR	  0.01
-#define STACKED_ERROR	  0.01
-#define CRYPT_KEY	  "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+#define DISK_MIB       24
+#define SECTORS	       (DISK_MIB * MIB / 512)
+#define PART	       (8 * MIB)
+#define BYTES_ERROR    0.001
+#define IDENTITY_ERROR 0.01
+#define STACKED_ERROR  0.01
+#define CRYPT_KEY      "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
 struct world {
 	struct watch watch;
