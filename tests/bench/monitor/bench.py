@@ -191,15 +191,15 @@ class Nobody:
 
 
 class Empty:
-    """Programs that do nothing, at the monitor's busiest hooks."""
+    """Programs that do nothing, at the monitor's busiest hooks; CALLS: and the one that calls."""
 
-    def __init__(self, ground):
-        self.ground = ground
+    def __init__(self, ground, calls=False):
+        self.ground, self.prefix = ground, "" if calls else "empty_"
 
     def __enter__(self):
         self.holder = subprocess.Popen(
             [os.path.join(self.ground.build, "tests/tools/attach"),
-             os.path.join(self.ground.build, "tests/bench/empty.bpf.o")],
+             os.path.join(self.ground.build, "tests/bench/empty.bpf.o"), self.prefix],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if self.holder.stdout.readline().strip() != "ready":
             raise Skip("empty programs: " + self.holder.stderr.read().strip()[-200:])
@@ -306,7 +306,7 @@ class Statistics:
 
 def empty_programs(ground):
     """ns that the statistics show: for programs that do nothing, and for a helper's call."""
-    with Empty(ground), Statistics():
+    with Empty(ground, calls=True), Statistics():
         fio(ground, 2)
         driven("pingpong")(ground, 2)
         shown = {name: ns / runs for name, (runs, ns) in programs().items()
