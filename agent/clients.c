@@ -474,8 +474,7 @@ static bool has_room(const struct clients *clients, uid_t uid)
 
 	for (const struct client *c = clients->first; c; c = c->next)
 		own += !c->dead && c->who.uid == uid;
-	return uid == 0 ||
-	       (own < CLIENTS_OF_ONE && clients->count < CLIENTS_MAX - CLIENTS_OF_ROOT);
+	return uid == 0 || (own < CLIENTS_OF_ONE && clients->count < CLIENTS_MAX - CLIENTS_OF_ROOT);
 }
 
 static void accept_one(struct clients *clients, int fd)

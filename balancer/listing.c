@@ -25,8 +25,7 @@ int listing_print_json(const json_t *document)
 	size_t flags = JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15) |
 		       (isatty(STDOUT_FILENO) ? JSON_INDENT(2) : JSON_COMPACT);
 
-	if (json_dumpf(document, stdout, flags) &&
-	    !ferror(stdout)) {
+	if (json_dumpf(document, stdout, flags) && !ferror(stdout)) {
 		fputs("iocom: out of memory\n", stderr);
 		return 1;
 	}
