@@ -7,62 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pack.h"
-
 #define NESTING_MAX 64
-#define WHOLE_RUN   5 /* numbers of a behaviour that are not of one phase */
-
-/* --- orders ------------------------------------------------------------------ */
-
-void job_order_pack(const struct job_order *o, msgpack_sbuffer *out)
-{
-	msgpack_packer pk;
-
-	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 16);
-	pack_str(&pk, "job", o->job);
-	pack_str(&pk, "home", o->home);
-	pack_str(&pk, "home_address", o->home_address);
-	pack_u64(&pk, "home_port", o->home_port);
-	pack_u64(&pk, "uid", o->uid);
-	pack_u64(&pk, "hops", o->hops);
-	pack_bool(&pk, "forced", o->forced);
-	pack_bin(&pk, "class", o->class_name, strlen(o->class_name));
-	pack_bin(&pk, "command", o->command, strlen(o->command));
-	pack_str(&pk, "policy", o->policy);
-	pack_bin(&pk, "cwd", o->cwd, strlen(o->cwd));
-	pack_bin(&pk, "executable", o->executable, strlen(o->executable));
-	pack_u64(&pk, "submit_ns", o->submit_ns);
-	pack_f64(&pk, "home_io", o->home_io);
-	pack_f64(&pk, "home_cpu", o->home_cpu);
-	need_pack(&o->need, &pk);
-}
-
-int job_order_unpack(struct job_order *o, const msgpack_object *map)
-{
-	uint64_t port, uid, hops;
-
-	*o = (struct job_order){0};
-	if (unpack_str(map, "job", o->job, sizeof(o->job)) || !spec_job_valid(o->job) ||
-	    unpack_str(map, "home", o->home, sizeof(o->home)) ||
-	    unpack_str(map, "home_address", o->home_address, sizeof(o->home_address)) ||
-	    unpack_u64(map, "home_port", &port) || port > UINT16_MAX ||
-	    unpack_u64(map, "uid", &uid) || uid >= UINT32_MAX || unpack_u64(map, "hops", &hops) ||
-	    hops > 1000 || unpack_bool(map, "forced", &o->forced) ||
-	    unpack_str(map, "class", o->class_name, sizeof(o->class_name)) ||
-	    unpack_str(map, "command", o->command, sizeof(o->command)) ||
-	    unpack_str(map, "policy", o->policy, sizeof(o->policy)) ||
-	    unpack_str(map, "cwd", o->cwd, sizeof(o->cwd)) ||
-	    unpack_str(map, "executable", o->executable, sizeof(o->executable)) ||
-	    unpack_u64(map, "submit_ns", &o->submit_ns) ||
-	    unpack_f64(map, "home_io", &o->home_io) || unpack_f64(map, "home_cpu", &o->home_cpu) ||
-	    need_unpack(&o->need, map))
-		return -EBADMSG;
-	o->home_port = (uint16_t)port;
-	o->uid = (uid_t)uid;
-	o->hops = (uint32_t)hops;
-	return 0;
-}
 
 /* --- the table --------------------------------------------------------------- */
 
@@ -260,77 +205,13 @@ struct vector_job *jobs_vector(const struct jobs *jobs, size_t *n)
 	return list;
 }
 
-/* --- reports ----------------------------------------------------------------- */
+/* --- the end ------------------------------------------------------------------ */
 
 static const char *state_name(const struct job *job)
 {
 	if (job->lost)
 		return "lost";
 	return job->end.kind == 0 ? "exited" : job->end.kind == 1 ? "killed" : "failed";
-}
-
-/* "behaviour": [ of the whole run..., [ [cpu, com, disk, wall, dominant]... ] ] */
-static void behaviour_pack(const struct behaviour *b, msgpack_packer *pk)
-{
-	const double whole[] = {b->disk_low_ms, b->disk_high_ms, b->fault_ms, b->disk_wait_ms,
-				b->run_wait_ms};
-
-	pack_key(pk, "behaviour");
-	msgpack_pack_array(pk, WHOLE_RUN + b->n);
-	for (size_t i = 0; i < WHOLE_RUN; i++)
-		msgpack_pack_double(pk, whole[i]);
-	for (size_t i = 0; i < b->n; i++) {
-		const struct behaviour_phase *p = &b->phases[i];
-
-		msgpack_pack_array(pk, BEHAVIOUR_RESOURCES + 2);
-		for (int r = 0; r < BEHAVIOUR_RESOURCES; r++)
-			msgpack_pack_double(pk, p->ms[r]);
-		msgpack_pack_double(pk, p->wall_ms);
-		msgpack_pack_double(pk, p->dominant);
-	}
-}
-
-static int phase_unpack(struct behaviour_phase *p, const msgpack_object *o)
-{
-	double v[BEHAVIOUR_RESOURCES + 2];
-
-	if (o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size != BEHAVIOUR_RESOURCES + 2)
-		return -EBADMSG;
-	for (size_t i = 0; i < BEHAVIOUR_RESOURCES + 2; i++) {
-		if (o->via.array.ptr[i].type != MSGPACK_OBJECT_FLOAT64)
-			return -EBADMSG;
-		v[i] = o->via.array.ptr[i].via.f64;
-	}
-	memcpy(p->ms, v, sizeof(p->ms));
-	p->wall_ms = v[BEHAVIOUR_RESOURCES];
-	if (!(v[BEHAVIOUR_RESOURCES + 1] >= -1 && v[BEHAVIOUR_RESOURCES + 1] < BEHAVIOUR_RESOURCES))
-		return -EBADMSG;
-	p->dominant = (int)v[BEHAVIOUR_RESOURCES + 1];
-	return 0;
-}
-
-/* A report of an older agent has none: that is fine. */
-static int behaviour_unpack(struct behaviour *b, const msgpack_object *map)
-{
-	const msgpack_object *o = unpack_get(map, "behaviour");
-	double *const whole[] = {&b->disk_low_ms, &b->disk_high_ms, &b->fault_ms, &b->disk_wait_ms,
-				 &b->run_wait_ms};
-
-	if (!o)
-		return 0;
-	if (o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size < WHOLE_RUN ||
-	    o->via.array.size > WHOLE_RUN + BEHAVIOUR_PHASES)
-		return -EBADMSG;
-	for (size_t i = 0; i < WHOLE_RUN; i++) {
-		if (o->via.array.ptr[i].type != MSGPACK_OBJECT_FLOAT64)
-			return -EBADMSG;
-		*whole[i] = o->via.array.ptr[i].via.f64;
-	}
-	b->n = o->via.array.size - WHOLE_RUN;
-	for (size_t i = 0; i < b->n; i++)
-		if (phase_unpack(&b->phases[i], &o->via.array.ptr[WHOLE_RUN + i]))
-			return -EBADMSG;
-	return behaviour_valid(b) ? 0 : -EBADMSG;
 }
 
 void job_report_make(const struct job *job, double cpu_speed, struct job_report *out)
@@ -359,71 +240,4 @@ void job_report_make(const struct job *job, double cpu_speed, struct job_report 
 		out->behaviour.phases[i].ms[BEHAVIOUR_CPU] *= cpu_speed;
 	memcpy(out->text, job->end.text, sizeof(out->text));
 	out->text[sizeof(out->text) - 1] = 0;
-}
-
-void job_report_pack(const struct job_report *r, msgpack_sbuffer *out)
-{
-	msgpack_packer pk;
-
-	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 14);
-	pack_str(&pk, "job", r->job);
-	pack_str(&pk, "state", r->state);
-	pack_u64(&pk, "kind", r->kind);
-	pack_u64(&pk, "value", r->value);
-	pack_u64(&pk, "start_ns", r->start_ns);
-	pack_u64(&pk, "end_ns", r->end_ns);
-	pack_u64(&pk, "wall_ms", r->wall_ms);
-	pack_f64(&pk, "cpu_ms", r->cpu_ms);
-	pack_f64(&pk, "requests", r->requests);
-	pack_f64(&pk, "request_kb", r->request_kb);
-	pack_f64(&pk, "memory_mb", r->memory_mb);
-	pack_f64(&pk, "faults_per_ms", r->faults_per_ms);
-	pack_bin(&pk, "text", r->text, strlen(r->text));
-	behaviour_pack(&r->behaviour, &pk);
-}
-
-int job_report_unpack(struct job_report *r, const msgpack_object *map)
-{
-	static const char *const states[] = {"exited", "killed", "failed", "lost"};
-
-	*r = (struct job_report){0};
-	if (unpack_str(map, "job", r->job, sizeof(r->job)) ||
-	    unpack_str(map, "state", r->state, sizeof(r->state)) ||
-	    unpack_u64(map, "kind", &r->kind) || unpack_u64(map, "value", &r->value) ||
-	    unpack_u64(map, "start_ns", &r->start_ns) || unpack_u64(map, "end_ns", &r->end_ns) ||
-	    unpack_u64(map, "wall_ms", &r->wall_ms) || unpack_f64(map, "cpu_ms", &r->cpu_ms) ||
-	    unpack_f64(map, "requests", &r->requests) ||
-	    unpack_f64(map, "request_kb", &r->request_kb) ||
-	    unpack_f64(map, "memory_mb", &r->memory_mb) ||
-	    unpack_f64(map, "faults_per_ms", &r->faults_per_ms) ||
-	    unpack_str(map, "text", r->text, sizeof(r->text)) || r->cpu_ms < 0 || r->requests < 0 ||
-	    r->request_kb < 0 || r->memory_mb < 0 || r->faults_per_ms < 0 ||
-	    behaviour_unpack(&r->behaviour, map))
-		return -EBADMSG;
-	for (size_t i = 0; i < 4; i++)
-		if (!strcmp(r->state, states[i]))
-			return 0;
-	return -EBADMSG;
-}
-
-void job_report_profile(const struct job_report *r, struct profile *run)
-{
-	double wall = r->wall_ms > 1 ? (double)r->wall_ms : 1;
-	double total[BEHAVIOUR_RESOURCES];
-
-	behaviour_sum(&r->behaviour, total);
-
-	*run = (struct profile){
-		.cpu_ms = r->cpu_ms,
-		.requests = r->requests,
-		.request_kb = r->request_kb,
-		.memory_mb = r->memory_mb,
-		.wall_ms = wall,
-		.io_per_ms = r->requests / wall,
-		.faults_per_ms = r->faults_per_ms,
-		.com_ms = total[BEHAVIOUR_COM],
-		.disk_ms = total[BEHAVIOUR_DISK],
-		.behaviour = r->behaviour,
-	};
 }

@@ -11,50 +11,24 @@
 #ifndef IOCOM_JOBS_H
 #define IOCOM_JOBS_H
 
-#include <limits.h>
-#include <msgpack.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "iocom/vector.h"
+#include "job_order.h"
+#include "job_report.h"
 #include "job_times.h"
 #include "launch.h"
 #include "loop.h"
 #include "monitor.h"
-#include "need.h"
 #include "sample_names.h"
-#include "spec.h"
 #include "vector.h"
 
 #define JOBS_MAX      4096
 #define JOBS_LEASE_NS (10ull * 1000000000ull)
 
 enum job_state { JOB_LEASED, JOB_LAUNCHING, JOB_RUNNING, JOB_ENDED };
-
-/* What home asks of a target, and what the target keeps of it for a restart. */
-struct job_order {
-	char job[SPEC_JOB_MAX];
-	char home[IOCOM_NAME_MAX];
-	char home_address[IOCOM_ADDRESS_MAX]; /* "" = this machine */
-	uint16_t home_port;
-	uid_t uid;
-	uint32_t hops;
-	bool forced; /* the user named this node, or it is home: only what cannot work refuses */
-	char class_name[64];
-	char command[256];
-	char policy[32];
-	char cwd[PATH_MAX], executable[PATH_MAX];
-	uint64_t submit_ns;
-	struct need need;
-	double home_io;	 /* L_IO of home with the job, where that decided; else 0 */
-	double home_cpu; /* L_CPU of home with the job, where that decided; else 0 */
-};
-
-void job_order_pack(const struct job_order *order, msgpack_sbuffer *out);
-/* 0 or -EBADMSG. */
-int job_order_unpack(struct job_order *order, const msgpack_object *map);
 
 struct job {
 	struct job *next;
@@ -116,22 +90,7 @@ void jobs_period(struct jobs *jobs, double elapsed_ms);
 /* What the vector counts, malloc'ed (NULL when none or no memory); N: how many. */
 struct vector_job *jobs_vector(const struct jobs *jobs, size_t *n);
 
-/* How a job ended and what it used: what its home is told and learns from. */
-struct job_report {
-	char job[SPEC_JOB_MAX];
-	char state[16]; /* exited, killed, failed, lost */
-	uint64_t kind, value;
-	uint64_t start_ns, end_ns, wall_ms;
-	double cpu_ms; /* at reference speed 1 */
-	double requests, request_kb, memory_mb, faults_per_ms;
-	struct behaviour behaviour; /* CPU at reference speed 1, too */
-	char text[256];
-};
-
+/* How JOB ended and what it used. */
 void job_report_make(const struct job *job, double cpu_speed, struct job_report *out);
-void job_report_pack(const struct job_report *report, msgpack_sbuffer *out);
-int job_report_unpack(struct job_report *report, const msgpack_object *map);
-/* What the class profile learns from it. */
-void job_report_profile(const struct job_report *report, struct profile *run);
 
 #endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* See job_order.h. */
+#include "job_order.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "pack.h"
+
+void job_order_pack(const struct job_order *o, msgpack_sbuffer *out)
+{
+	msgpack_packer pk;
+
+	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 16);
+	pack_str(&pk, "job", o->job);
+	pack_str(&pk, "home", o->home);
+	pack_str(&pk, "home_address", o->home_address);
+	pack_u64(&pk, "home_port", o->home_port);
+	pack_u64(&pk, "uid", o->uid);
+	pack_u64(&pk, "hops", o->hops);
+	pack_bool(&pk, "forced", o->forced);
+	pack_bin(&pk, "class", o->class_name, strlen(o->class_name));
+	pack_bin(&pk, "command", o->command, strlen(o->command));
+	pack_str(&pk, "policy", o->policy);
+	pack_bin(&pk, "cwd", o->cwd, strlen(o->cwd));
+	pack_bin(&pk, "executable", o->executable, strlen(o->executable));
+	pack_u64(&pk, "submit_ns", o->submit_ns);
+	pack_f64(&pk, "home_io", o->home_io);
+	pack_f64(&pk, "home_cpu", o->home_cpu);
+	need_pack(&o->need, &pk);
+}
+
+int job_order_unpack(struct job_order *o, const msgpack_object *map)
+{
+	uint64_t port, uid, hops;
+
+	*o = (struct job_order){0};
+	if (unpack_str(map, "job", o->job, sizeof(o->job)) || !spec_job_valid(o->job) ||
+	    unpack_str(map, "home", o->home, sizeof(o->home)) ||
+	    unpack_str(map, "home_address", o->home_address, sizeof(o->home_address)) ||
+	    unpack_u64(map, "home_port", &port) || port > UINT16_MAX ||
+	    unpack_u64(map, "uid", &uid) || uid >= UINT32_MAX || unpack_u64(map, "hops", &hops) ||
+	    hops > 1000 || unpack_bool(map, "forced", &o->forced) ||
+	    unpack_str(map, "class", o->class_name, sizeof(o->class_name)) ||
+	    unpack_str(map, "command", o->command, sizeof(o->command)) ||
+	    unpack_str(map, "policy", o->policy, sizeof(o->policy)) ||
+	    unpack_str(map, "cwd", o->cwd, sizeof(o->cwd)) ||
+	    unpack_str(map, "executable", o->executable, sizeof(o->executable)) ||
+	    unpack_u64(map, "submit_ns", &o->submit_ns) ||
+	    unpack_f64(map, "home_io", &o->home_io) || unpack_f64(map, "home_cpu", &o->home_cpu) ||
+	    need_unpack(&o->need, map))
+		return -EBADMSG;
+	o->home_port = (uint16_t)port;
+	o->uid = (uid_t)uid;
+	o->hops = (uint32_t)hops;
+	return 0;
+}

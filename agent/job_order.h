@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* A job as home sends it to a target: who, what, and what it needs. */
+#ifndef IOCOM_JOB_ORDER_H
+#define IOCOM_JOB_ORDER_H
+
+#include <limits.h>
+#include <msgpack.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "iocom/vector.h"
+#include "need.h"
+#include "spec.h"
+
+/* What home asks of a target, and what the target keeps of it for a restart. */
+struct job_order {
+	char job[SPEC_JOB_MAX];
+	char home[IOCOM_NAME_MAX];
+	char home_address[IOCOM_ADDRESS_MAX]; /* "" = this machine */
+	uint16_t home_port;
+	uid_t uid;
+	uint32_t hops;
+	bool forced; /* the user named this node, or it is home: only what cannot work refuses */
+	char class_name[64];
+	char command[256];
+	char policy[32];
+	char cwd[PATH_MAX], executable[PATH_MAX];
+	uint64_t submit_ns;
+	struct need need;
+	double home_io;	 /* L_IO of home with the job, where that decided; else 0 */
+	double home_cpu; /* L_CPU of home with the job, where that decided; else 0 */
+};
+
+void job_order_pack(const struct job_order *order, msgpack_sbuffer *out);
+/* 0 or -EBADMSG. */
+int job_order_unpack(struct job_order *order, const msgpack_object *map);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* See job_report.h. */
+#include "job_report.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "pack.h"
+
+#define WHOLE_RUN 5 /* numbers of a behaviour that are not of one phase */
+
+/* "behaviour": [ of the whole run..., [ [cpu, com, disk, wall, dominant]... ] ] */
+static void behaviour_pack(const struct behaviour *b, msgpack_packer *pk)
+{
+	const double whole[] = {b->disk_low_ms, b->disk_high_ms, b->fault_ms, b->disk_wait_ms,
+				b->run_wait_ms};
+
+	pack_key(pk, "behaviour");
+	msgpack_pack_array(pk, WHOLE_RUN + b->n);
+	for (size_t i = 0; i < WHOLE_RUN; i++)
+		msgpack_pack_double(pk, whole[i]);
+	for (size_t i = 0; i < b->n; i++) {
+		const struct behaviour_phase *p = &b->phases[i];
+
+		msgpack_pack_array(pk, BEHAVIOUR_RESOURCES + 2);
+		for (int r = 0; r < BEHAVIOUR_RESOURCES; r++)
+			msgpack_pack_double(pk, p->ms[r]);
+		msgpack_pack_double(pk, p->wall_ms);
+		msgpack_pack_double(pk, p->dominant);
+	}
+}
+
+static int phase_unpack(struct behaviour_phase *p, const msgpack_object *o)
+{
+	double v[BEHAVIOUR_RESOURCES + 2];
+
+	if (o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size != BEHAVIOUR_RESOURCES + 2)
+		return -EBADMSG;
+	for (size_t i = 0; i < BEHAVIOUR_RESOURCES + 2; i++) {
+		if (o->via.array.ptr[i].type != MSGPACK_OBJECT_FLOAT64)
+			return -EBADMSG;
+		v[i] = o->via.array.ptr[i].via.f64;
+	}
+	memcpy(p->ms, v, sizeof(p->ms));
+	p->wall_ms = v[BEHAVIOUR_RESOURCES];
+	if (!(v[BEHAVIOUR_RESOURCES + 1] >= -1 && v[BEHAVIOUR_RESOURCES + 1] < BEHAVIOUR_RESOURCES))
+		return -EBADMSG;
+	p->dominant = (int)v[BEHAVIOUR_RESOURCES + 1];
+	return 0;
+}
+
+/* A report of an older agent has none: that is fine. */
+static int behaviour_unpack(struct behaviour *b, const msgpack_object *map)
+{
+	const msgpack_object *o = unpack_get(map, "behaviour");
+	double *const whole[] = {&b->disk_low_ms, &b->disk_high_ms, &b->fault_ms, &b->disk_wait_ms,
+				 &b->run_wait_ms};
+
+	if (!o)
+		return 0;
+	if (o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size < WHOLE_RUN ||
+	    o->via.array.size > WHOLE_RUN + BEHAVIOUR_PHASES)
+		return -EBADMSG;
+	for (size_t i = 0; i < WHOLE_RUN; i++) {
+		if (o->via.array.ptr[i].type != MSGPACK_OBJECT_FLOAT64)
+			return -EBADMSG;
+		*whole[i] = o->via.array.ptr[i].via.f64;
+	}
+	b->n = o->via.array.size - WHOLE_RUN;
+	for (size_t i = 0; i < b->n; i++)
+		if (phase_unpack(&b->phases[i], &o->via.array.ptr[WHOLE_RUN + i]))
+			return -EBADMSG;
+	return behaviour_valid(b) ? 0 : -EBADMSG;
+}
+
+void job_report_pack(const struct job_report *r, msgpack_sbuffer *out)
+{
+	msgpack_packer pk;
+
+	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 14);
+	pack_str(&pk, "job", r->job);
+	pack_str(&pk, "state", r->state);
+	pack_u64(&pk, "kind", r->kind);
+	pack_u64(&pk, "value", r->value);
+	pack_u64(&pk, "start_ns", r->start_ns);
+	pack_u64(&pk, "end_ns", r->end_ns);
+	pack_u64(&pk, "wall_ms", r->wall_ms);
+	pack_f64(&pk, "cpu_ms", r->cpu_ms);
+	pack_f64(&pk, "requests", r->requests);
+	pack_f64(&pk, "request_kb", r->request_kb);
+	pack_f64(&pk, "memory_mb", r->memory_mb);
+	pack_f64(&pk, "faults_per_ms", r->faults_per_ms);
+	pack_bin(&pk, "text", r->text, strlen(r->text));
+	behaviour_pack(&r->behaviour, &pk);
+}
+
+int job_report_unpack(struct job_report *r, const msgpack_object *map)
+{
+	static const char *const states[] = {"exited", "killed", "failed", "lost"};
+
+	*r = (struct job_report){0};
+	if (unpack_str(map, "job", r->job, sizeof(r->job)) ||
+	    unpack_str(map, "state", r->state, sizeof(r->state)) ||
+	    unpack_u64(map, "kind", &r->kind) || unpack_u64(map, "value", &r->value) ||
+	    unpack_u64(map, "start_ns", &r->start_ns) || unpack_u64(map, "end_ns", &r->end_ns) ||
+	    unpack_u64(map, "wall_ms", &r->wall_ms) || unpack_f64(map, "cpu_ms", &r->cpu_ms) ||
+	    unpack_f64(map, "requests", &r->requests) ||
+	    unpack_f64(map, "request_kb", &r->request_kb) ||
+	    unpack_f64(map, "memory_mb", &r->memory_mb) ||
+	    unpack_f64(map, "faults_per_ms", &r->faults_per_ms) ||
+	    unpack_str(map, "text", r->text, sizeof(r->text)) || r->cpu_ms < 0 || r->requests < 0 ||
+	    r->request_kb < 0 || r->memory_mb < 0 || r->faults_per_ms < 0 ||
+	    behaviour_unpack(&r->behaviour, map))
+		return -EBADMSG;
+	for (size_t i = 0; i < 4; i++)
+		if (!strcmp(r->state, states[i]))
+			return 0;
+	return -EBADMSG;
+}
+
+void job_report_profile(const struct job_report *r, struct profile *run)
+{
+	double wall = r->wall_ms > 1 ? (double)r->wall_ms : 1;
+	double total[BEHAVIOUR_RESOURCES];
+
+	behaviour_sum(&r->behaviour, total);
+
+	*run = (struct profile){
+		.cpu_ms = r->cpu_ms,
+		.requests = r->requests,
+		.request_kb = r->request_kb,
+		.memory_mb = r->memory_mb,
+		.wall_ms = wall,
+		.io_per_ms = r->requests / wall,
+		.faults_per_ms = r->faults_per_ms,
+		.com_ms = total[BEHAVIOUR_COM],
+		.disk_ms = total[BEHAVIOUR_DISK],
+		.behaviour = r->behaviour,
+	};
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The report that a target sends home when a job is over, and what is learned from it. */
+#ifndef IOCOM_JOB_REPORT_H
+#define IOCOM_JOB_REPORT_H
+
+#include <msgpack.h>
+#include <stdint.h>
+
+#include "behaviour.h"
+#include "profile.h"
+#include "spec.h"
+
+/* How a job ended and what it used: what its home is told and learns from. */
+struct job_report {
+	char job[SPEC_JOB_MAX];
+	char state[16]; /* exited, killed, failed, lost */
+	uint64_t kind, value;
+	uint64_t start_ns, end_ns, wall_ms;
+	double cpu_ms; /* at reference speed 1 */
+	double requests, request_kb, memory_mb, faults_per_ms;
+	struct behaviour behaviour; /* CPU at reference speed 1, too */
+	char text[256];
+};
+
+void job_report_pack(const struct job_report *report, msgpack_sbuffer *out);
+int job_report_unpack(struct job_report *report, const msgpack_object *map);
+/* What the class profile learns from it. */
+void job_report_profile(const struct job_report *report, struct profile *run);
+
+#endif
