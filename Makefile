@@ -107,6 +107,7 @@ $(eval $(call compile_rule,sim,$(INC_sim)))
 $(eval $(call compile_rule,tests,$(INC_tests),| $(BUILD)/bpf/iocom.skel.h))
 $(eval $(call compile_rule,tests/sim,$(INC_sim) -Itests/lib))
 $(eval $(call compile_rule,tests/fuzz,$(INC_sim)))
+$(eval $(call compile_rule,tests/fuzz/protocol,$(INC_tests),| $(BUILD)/bpf/iocom.skel.h))
 # The simulator's benchmarks see its room only: make prefers the longer pattern.
 define sim_bench_rule
 $(BUILD)/obj/tests/bench/$(1).o: tests/bench/$(1).c
@@ -156,6 +157,15 @@ OBJ_fuzz := $(call objects,$(wildcard sim/workload/*.c) \
             $(BUILD)/libview.a $(BUILD)/librules.a $(BUILD)/obj/user/err.o
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(OBJ_fuzz)
 	$(call link,$^ -fsanitize=fuzzer $(LIBS_sim))
+# And what decodes what other processes and machines say.
+FUZZ_protocol := $(patsubst tests/fuzz/protocol/%.c,$(BUILD)/fuzz/%,\
+                 $(wildcard tests/fuzz/protocol/*.c))
+OBJ_protocol := $(call objects,$(addprefix user/,cgroup.c err.c frame.c log.c pack.c record.c \
+                spec.c wire.c behaviour.c) $(addprefix agent/,bulletin.c control.c job_order.c \
+                job_report.c launch.c loop.c matrix.c need.c seal.c vector_codec.c) \
+                $(addprefix agent/shim/,order.c streams.c))
+$(FUZZ_protocol): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/protocol/%.o $(OBJ_protocol)
+	$(call link,$^ -fsanitize=fuzzer $(LIBS_agent))
 $(BUILD)/tests/bench/bench_sim: $(BUILD)/obj/tests/bench/bench_sim.o $(OBJ_sim)
 	$(call link,$^ $(LIBS_sim))
 $(BUILD)/tests/bench/bench_sim_%: $(BUILD)/obj/tests/bench/bench_sim_%.o $(OBJ_sim)

@@ -23,7 +23,7 @@ fi
 
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
-	for source in tests/fuzz/fuzz_*.c; do
+	for source in tests/fuzz/fuzz_*.c tests/fuzz/protocol/fuzz_*.c; do
 		name=$(basename "$source" .c)
 		targets+=("${name#fuzz_}")
 	done
@@ -39,7 +39,11 @@ rm -rf "$build/seeds"
 bash tests/fuzz/seeds.sh "$build/seeds"
 mkdir -p "$build/crashes"
 for target in "${targets[@]}"; do
-	mkdir -p "$build/corpus/$target"
+	mkdir -p "$build/corpus/$target" "$build/seeds/$target"
+	for n in 0 1 2 3; do # the protocol's targets make their own
+		[ -e "tests/fuzz/protocol/fuzz_$target.c" ] &&
+			"$build/fuzz/fuzz_$target" --sample "$n" >"$build/seeds/$target/own$n" || break
+	done
 	# leaks are found at the end of each input; 10 s is far more than any may take
 	if out=$(ASAN_OPTIONS=detect_stack_use_after_return=0 "$build/fuzz/fuzz_$target" \
 		-max_total_time="$seconds" -timeout=10 -rss_limit_mb=1500 -max_len=8192 \

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* A bulletin, opened: each vector that is taken is one that an agent could have sent. */
+#include <math.h>
+
+#include "bulletin.h"
+#include "fuzz_protocol.h"
+#include "vector_codec.h"
+
+static void pack(const struct iocom_vector *v, msgpack_sbuffer *out)
+{
+	msgpack_packer pk;
+
+	msgpack_sbuffer_init(out);
+	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
+	vector_pack(&pk, v);
+}
+
+static void each(void *arg, const struct iocom_vector *v, uint64_t age_ns, bool direct)
+{
+	struct iocom_vector again, bound = *v;
+	msgpack_sbuffer first, second;
+	msgpack_unpacked message;
+	uint64_t *taken = arg;
+
+	(void)direct;
+	++*taken;
+	must(age_ns <= UINT32_MAX * 1000000ull);
+	must_end(v->name, sizeof(v->name));
+	must_end(v->address, sizeof(v->address));
+	must(v->name[0] && isfinite(v->cpu_speed));
+	pack(v, &first);
+	msgpack_unpacked_init(&message);
+	must(msgpack_unpack_next(&message, first.data, first.size, NULL) == MSGPACK_UNPACK_SUCCESS);
+	must(vector_unpack(&message.data, &again) == 0);
+	pack(&again, &second);
+	must(first.size == second.size && !memcmp(first.data, second.data, first.size));
+	msgpack_sbuffer_destroy(&second);
+	/* What is in range stays as it is. */
+	vector_bound(&bound);
+	pack(&bound, &second);
+	must(first.size == second.size && !memcmp(first.data, second.data, first.size));
+	msgpack_sbuffer_destroy(&second);
+	msgpack_sbuffer_destroy(&first);
+	msgpack_unpacked_destroy(&message);
+}
+
+bool sample(int n, FILE *out)
+{
+	struct iocom_vector own = {
+		.name = "a",
+		.address = "10.0.0.1",
+		.port = 7700,
+		.boot_id = 7,
+		.sequence = 1,
+		.time_ns = 1,
+		.period_ms = 1000,
+		.cores = 2,
+		.cpu_speed = 1,
+		.memory_mb = 100,
+	};
+	char from[IOCOM_NAME_MAX];
+	uint64_t bad = 0, taken = 0;
+	static struct matrix none;
+	msgpack_sbuffer buffer;
+
+	msgpack_sbuffer_init(&buffer);
+	bulletin_pack(&buffer, &own, &none, 0);
+	must(!bulletin_unpack(buffer.data, buffer.size, from, &bad, each, &taken) && taken == 1);
+	fwrite(buffer.data, 1, buffer.size, out);
+	msgpack_sbuffer_destroy(&buffer);
+	return !n;
+}
+
+FUZZ_SAMPLES
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char from[IOCOM_NAME_MAX];
+	uint64_t bad = 0, taken = 0;
+	int rc = bulletin_unpack(data, size, from, &bad, each, &taken);
+
+	must(rc == 0 || rc == BULLETIN_E_GARBAGE || rc == BULLETIN_E_VERSION);
+	must_end(from, sizeof(from));
+	must(taken + bad <= BULLETIN_VECTORS_MAX);
+	return 0;
+}

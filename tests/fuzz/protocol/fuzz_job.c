@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The spec of a job, as a client sends it and the shim obeys it. */
+#include "sample_spec.h"
+#include "fuzz_protocol.h"
+#include "spec.h"
+
+static void check(const struct spec *spec)
+{
+	must(spec_job_valid(spec->job));
+	must_end(spec->node, sizeof(spec->node));
+	must_end(spec->nonce, sizeof(spec->nonce));
+	must_end(spec->class_name, sizeof(spec->class_name));
+	must(spec->argv && spec->argv[0] && spec->env && spec->executable && spec->cwd);
+	must(spec->cwd[0] == '/' && spec->nlimits <= RLIM_NLIMITS && !(spec->closed & ~7u));
+}
+
+bool sample(int n, FILE *out)
+{
+	struct iocom_err err = {0};
+	struct spec spec;
+	size_t length;
+	void *packed;
+
+	sample_spec(&spec);
+	must(spec_pack(&spec, &packed, &length, &err) == 0);
+	if (!n)
+		fwrite(packed, 1, length, out);
+	free(packed);
+	return !n;
+}
+
+FUZZ_SAMPLES
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct iocom_err err = {0};
+	struct spec spec = {0}, again = {0};
+	void *packed[2] = {NULL, NULL};
+	size_t length[2];
+
+	if (spec_unpack(&spec, data, size, &err)) {
+		must(*err.text);
+		return 0;
+	}
+	check(&spec);
+	must(spec_pack(&spec, &packed[0], &length[0], &err) == 0);
+	must(spec_unpack(&again, packed[0], length[0], &err) == 0);
+	must(spec_pack(&again, &packed[1], &length[1], &err) == 0);
+	must(length[0] == length[1] && !memcmp(packed[0], packed[1], length[0]));
+	spec_free(&spec);
+	spec_free(&again);
+	free(packed[0]);
+	free(packed[1]);
+	return 0;
+}

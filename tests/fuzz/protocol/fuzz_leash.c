@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What comes on a leash, where a shim should be: each reading ends, and so do all. */
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "frame.h"
+#include "pack.h"
+#include "fuzz_protocol.h"
+#include "launch.h"
+
+#define BYTES_MAX 8192
+
+static void put(const msgpack_sbuffer *buffer, FILE *out)
+{
+	uint8_t header[FRAME_HEADER];
+
+	frame_header(header, FRAME_REQUEST, (uint32_t)buffer->size);
+	fwrite(header, 1, sizeof(header), out);
+	fwrite(buffer->data, 1, buffer->size, out);
+}
+
+bool sample(int n, FILE *out)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+
+	pack_begin(&pk, &buffer, 4);
+	pack_str(&pk, "event", "started");
+	pack_str(&pk, "job", "a-0f-7");
+	pack_u64(&pk, "pid", 77);
+	pack_u64(&pk, "cgroup_id", 99);
+	put(&buffer, out);
+	msgpack_sbuffer_destroy(&buffer);
+	pack_begin(&pk, &buffer, 9);
+	pack_str(&pk, "event", "exited");
+	pack_str(&pk, "job", "a-0f-7");
+	pack_u64(&pk, "pid", 77);
+	pack_u64(&pk, "kind", 0);
+	pack_u64(&pk, "value", 3);
+	pack_u64(&pk, "end_ns", 1);
+	pack_u64(&pk, "wall_ms", 2);
+	pack_u64(&pk, "max_rss_kb", 3);
+	pack_str(&pk, "text", "");
+	put(&buffer, out);
+	msgpack_sbuffer_destroy(&buffer);
+	return !n;
+}
+
+FUZZ_SAMPLES
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct launch_event e;
+	int ends[2], rc = 0;
+
+	if (!size || size > BYTES_MAX)
+		return 0;
+	must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+	must(send(ends[1], data, size, 0) == (ssize_t)size);
+	for (size_t i = 0; !rc; i++) {
+		must(i <= size);
+		rc = launch_read(ends[0], &e);
+		must(rc == 0 || rc == -EAGAIN || rc == -EBADMSG);
+		if (rc)
+			continue;
+		must(e.type == LAUNCH_STARTED || e.type == LAUNCH_EXITED);
+		must_end(e.job, sizeof(e.job));
+		must_end(e.text, sizeof(e.text));
+	}
+	close(ends[1]);
+	/* Whole messages were taken; of a part that never becomes whole the end tells. */
+	while (rc == -EAGAIN && recv(ends[0], &(char){0}, 1, MSG_PEEK) > 0)
+		rc = 0;
+	close(ends[0]);
+	return 0;
+}

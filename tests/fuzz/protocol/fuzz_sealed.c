@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The order an agent gives its shim, in a file in memory. */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "pack.h"
+#include "sample_spec.h"
+#include "fuzz_protocol.h"
+#include "order.h"
+
+bool sample(int n, FILE *out)
+{
+	struct iocom_err err = {0};
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	struct spec spec;
+	size_t length;
+	void *packed;
+
+	sample_spec(&spec);
+	must(spec_pack(&spec, &packed, &length, &err) == 0);
+	pack_begin(&pk, &buffer, 8);
+	pack_u64(&pk, "v", SHIM_VERSION);
+	pack_u64(&pk, "uid", 1000);
+	pack_u64(&pk, "gid", 1000);
+	pack_bool(&pk, "allow_root", false);
+	pack_str(&pk, "jobs_dir", "/var/lib/iocom/jobs");
+	pack_str(&pk, "run_dir", "/run/iocom/jobs");
+	pack_str(&pk, "scope", "");
+	pack_bin(&pk, "spec", packed, length);
+	fwrite(buffer.data, 1, buffer.size, out);
+	msgpack_sbuffer_destroy(&buffer);
+	free(packed);
+	return !n;
+}
+
+FUZZ_SAMPLES
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct iocom_err err = {0};
+	char command[64];
+	struct order order;
+	int fd = memfd_create("order", MFD_CLOEXEC);
+
+	must(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	if (order_read(fd, &order, &err)) {
+		must(*err.text);
+	} else {
+		must(spec_job_valid(order.spec.job));
+		must_end(order.jobs_dir, sizeof(order.jobs_dir));
+		must_end(order.run_dir, sizeof(order.run_dir));
+		must_end(order.scope, sizeof(order.scope));
+		order_command(&order, command, sizeof(command));
+		for (const char *c = command; *c; c++)
+			must(*c >= ' ' && *c < 0x7f);
+	}
+	order_deinit(&order);
+	close(fd);
+	return 0;
+}

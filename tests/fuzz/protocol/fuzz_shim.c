@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The shim's side of a job stream: a client that sends anything.  The frames go to the
+ * streams of a job that reads nothing and says nothing: whatever comes, no more than a
+ * window waits, and credit never passes it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fuzz_protocol.h"
+#include "streams.h"
+
+static struct streams streams;
+
+static void check(void)
+{
+	must(streams.input.length <= FRAME_WINDOW);
+	for (int i = 0; i < FRAME_STREAMS; i++)
+		must(streams.credit[i] <= FRAME_WINDOW);
+	must(streams.input.length + streams.credit[0] + streams.input_owed <=
+	     FRAME_WINDOW + FRAME_DATA_MAX);
+}
+
+static int frames(struct wire *wire, const uint8_t *data, size_t size)
+{
+	while (size) {
+		const uint8_t *payload;
+		uint32_t length;
+		size_t consumed;
+		uint8_t type;
+		int rc = frame_parse(data, size, FRAME_DATA_MAX + 1, &type, &payload, &length,
+				     &consumed);
+
+		if (rc)
+			return rc;
+		if (type == FRAME_DATA || type == FRAME_CREDIT) {
+			rc = streams_take(&streams, wire, type, payload, length);
+			if (rc)
+				return rc;
+			check();
+		}
+		data += consumed;
+		size -= consumed;
+	}
+	return 0;
+}
+
+static void put(FILE *out, uint8_t type, const void *payload, uint32_t length)
+{
+	uint8_t header[FRAME_HEADER];
+
+	frame_header(header, type, length);
+	fwrite(header, 1, sizeof(header), out);
+	fwrite(payload, 1, length, out);
+}
+
+bool sample(int n, FILE *out)
+{
+	put(out, FRAME_DATA, "\0hello", 6);
+	put(out, FRAME_CREDIT, "\1\0\0\0", 5);
+	put(out, FRAME_DATA, "\2", 1); /* nobody reads its errors */
+	put(out, FRAME_DATA, "\0", 1); /* the end of its input */
+	return !n;
+}
+
+FUZZ_SAMPLES
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int in[2], out[2], err[2], ends[2], rc;
+	struct wire wire;
+
+	must(!pipe2(in, O_NONBLOCK) && !pipe2(out, O_NONBLOCK) && !pipe2(err, O_NONBLOCK));
+	must(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+	must(wire_init(&wire, ends[0]) == 0);
+	streams_init(&streams, (int[]){in[1], out[0], err[0]});
+	rc = frames(&wire, data, size);
+	must(rc <= 0 || rc == FRAME_E_MORE || rc == FRAME_E_GARBAGE || rc == FRAME_E_VERSION);
+	streams_deinit(&streams);
+	wire_deinit(&wire);
+	close(ends[1]);
+	close(in[0]);
+	close(out[1]);
+	close(err[1]);
+	return 0;
+}
