@@ -14,6 +14,7 @@
 
 struct user {
 	uid_t uid;
+	char name[64];
 	gid_t groups[GROUPS_MAX];
 	int ngroups;
 };
@@ -39,6 +40,7 @@ static int find_user(uid_t uid, struct user *user)
 	user->ngroups = GROUPS_MAX;
 	if (getpwuid_r(uid, &pw, buffer, sizeof(buffer), &found) || !found)
 		return -ENOENT;
+	snprintf(user->name, sizeof(user->name), "%s", pw.pw_name);
 	if (getgrouplist(pw.pw_name, pw.pw_gid, user->groups, &user->ngroups) < 0)
 		user->ngroups = 0;
 	return 0;
@@ -122,19 +124,22 @@ static void loads(const struct job_order *o, const struct iocom_vector *own,
 }
 
 void admission_judge(const struct job_order *o, const struct iocom_vector *own, bool at_home,
-		     bool allow_root, struct admission_verdict *v)
+		     const struct users_policy *users, struct admission_verdict *v)
 {
 	struct user user;
+	char why[sizeof(v->text)];
 
 	*v = (struct admission_verdict){.admitted = true};
 	if (at_home)
 		return;
 	if (!own->accepts_jobs)
 		refuse(v, "owner", "its owner lets no jobs in");
-	else if (o->uid == 0 && !allow_root)
-		refuse(v, "root", "jobs of root of other nodes are not let in (allow_root)");
 	else if (find_user(o->uid, &user))
 		refuse(v, "no-user", "uid %u is unknown there", (unsigned)o->uid);
+	else if (!users_may(users,
+			    &(struct users_one){user.uid, user.name, user.groups, user.ngroups},
+			    why, sizeof(why)))
+		refuse(v, "user", "%s", why);
 	else if (paths(o, &user, v) && !o->forced)
 		loads(o, own, v);
 }

@@ -5,7 +5,8 @@
  *
  *   cannot: path-missing  working directory or executable missing, or closed to the user
  *           no-user       the uid is unknown here
- *   may not: owner        the owner lets no jobs in;  root  root of other nodes is not let in
+ *   may not: owner        the owner lets no jobs in
+ *            user         this user's jobs are not let in (users.h)
  *   should not (unless forced):
  *           memory        available < what the job needs
  *           overloaded    this node's load has passed home's since home decided
@@ -16,7 +17,8 @@
 #include <stdbool.h>
 
 #include "iocom/vector.h"
-#include "jobs.h"
+#include "job_order.h"
+#include "users.h"
 
 struct admission_verdict {
 	bool admitted;
@@ -26,6 +28,6 @@ struct admission_verdict {
 
 /* OWN: this node as of now.  AT_HOME: the job's own machine, which always takes it. */
 void admission_judge(const struct job_order *order, const struct iocom_vector *own, bool at_home,
-		     bool allow_root, struct admission_verdict *verdict);
+		     const struct users_policy *users, struct admission_verdict *verdict);
 
 #endif

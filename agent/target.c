@@ -61,6 +61,12 @@ static void lease(struct agent *a, const struct job_order *order, struct target_
 
 void target_admit(struct agent *a, const struct job_order *order, struct target_grant *g)
 {
+	const struct users_policy users = {
+		.allow_root = a->set.allow_root,
+		.min_uid = a->set.min_uid,
+		.allow = a->set.allow_users,
+		.deny = a->set.deny_users,
+	};
 	struct job *job = jobs_find(&a->jobs, order->job);
 	struct admission_verdict verdict;
 	struct iocom_vector own;
@@ -76,7 +82,7 @@ void target_admit(struct agent *a, const struct job_order *order, struct target_
 	} else {
 		tick_own_vector(a, &own);
 		own.accepts_jobs = a->set.accept_jobs;
-		admission_judge(order, &own, is_local(a, order->home), a->set.allow_root, &verdict);
+		admission_judge(order, &own, is_local(a, order->home), &users, &verdict);
 		if (verdict.admitted)
 			lease(a, order, g);
 		else

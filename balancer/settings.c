@@ -79,6 +79,27 @@ static int check_absolute(void *target, const char *value, struct iocom_err *err
 	return 0;
 }
 
+/* Names, uids and @groups; whom they mean is asked when a job comes. */
+static int check_users(void *target, const char *value, struct iocom_err *err)
+{
+	static const char blanks[] = ", \t";
+
+	(void)target;
+	for (value += strspn(value, blanks); *value; value += strspn(value, blanks)) {
+		size_t n = strcspn(value, blanks), at = *value == '@';
+
+		if (n == at ||
+		    strspn(value + at, "abcdefghijklmnopqrstuvwxyz"
+				       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-$\\+") < n - at)
+			return iocom_err_set(err, -EINVAL,
+					     "expected names, uids and @groups with commas between "
+					     "them, not '%.*s'",
+					     (int)n, value);
+		value += n;
+	}
+	return 0;
+}
+
 /* "HOST", "HOST:PORT", "[V6]:PORT"; a missing port is 0: the agent's own. */
 static int parse_peer(const char *text, struct settings_peer *peer, struct iocom_err *err)
 {
@@ -259,6 +280,12 @@ static const struct config_key keys[] = {
 	 FIELD(accept_jobs), 0, 0, NULL},
 	{"allow-root", "yes|no", "let root of other nodes run jobs here", "no", CONFIG_BOOL,
 	 FIELD(allow_root), 0, 0, NULL},
+	{"min-uid", "UID", "users of other nodes below it are not let in", "1000", CONFIG_COUNT,
+	 FIELD(min_uid), 0, 4294967294.0, NULL},
+	{"allow-users", "LIST", "let only these users, uids, @groups of other nodes in [all]", NULL,
+	 CONFIG_STRING, FIELD(allow_users), 0, 0, check_users},
+	{"deny-users", "LIST", "do not let these in", NULL, CONFIG_STRING, FIELD(deny_users), 0, 0,
+	 check_users},
 	{"keep-jobs", "N", "finished jobs kept in the journal", "10000", CONFIG_COUNT,
 	 FIELD(keep_jobs), 1, 1e9, NULL},
 	{"keep-days", "N", "days they are kept", "30", CONFIG_COUNT, FIELD(keep_days), 1, 36500,

@@ -14,6 +14,7 @@
 #define SETTINGS_PEERS_MAX 256
 #define SETTINGS_DISKS_MAX 16
 #define SETTINGS_PATH_MAX  256
+#define SETTINGS_USERS_MAX 1024
 
 struct settings_peer {
 	char address[IOCOM_ADDRESS_MAX];
@@ -44,6 +45,8 @@ struct settings {
 	enum log_level log_level;
 	bool accept_jobs;
 	bool allow_root;
+	uint32_t min_uid; /* of other nodes' users whose jobs are let in */
+	char allow_users[SETTINGS_USERS_MAX], deny_users[SETTINGS_USERS_MAX];
 	uint32_t keep_jobs, keep_days;
 	struct settings_peer metrics; /* where /metrics is served; address "": nowhere */
 	uint32_t metrics_max_jobs;    /* that have series of their own */

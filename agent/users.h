@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Whose jobs of other nodes may run here, asked in this order:
+ *
+ *   root                         as allow_root says
+ *   in deny_users                no
+ *   allow_users names somebody   only who is in it
+ *   uid below min_uid            no: accounts of services
+ *
+ * A list holds names, uids and @groups, commas or blanks between them.
+ */
+#ifndef IOCOM_USERS_H
+#define IOCOM_USERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct users_policy {
+	bool allow_root;
+	uid_t min_uid;
+	const char *allow, *deny; /* lists; borrowed */
+};
+
+struct users_one {
+	uid_t uid;
+	const char *name;
+	const gid_t *groups;
+	int ngroups;
+};
+
+/* False: WHY says which setting says no. */
+bool users_may(const struct users_policy *policy, const struct users_one *one, char *why,
+	       size_t size);
+
+#endif
