@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "control.h"
+#include "guests.h"
 #include "pack.h"
 #include "vector_codec.h"
 
@@ -23,6 +24,7 @@ struct bulletin {
 	struct bulletin_config config;
 	nng_socket pub, sub;
 	bool pub_open, sub_open;
+	struct guests *guests;
 	nng_aio *aio;
 	struct loop_post post;
 	char dialed[DIALED_MAX][128];
@@ -193,6 +195,8 @@ static int open_sockets(struct bulletin *b, const char *url)
 	nng_socket_set_ms(b->sub, NNG_OPT_RECONNMAXT, RECONNECT_MAX_MS);
 	e = nng_socket_set(b->sub, NNG_OPT_SUB_SUBSCRIBE, "", 0);
 	if (!e)
+		e = guests_new(&b->guests, b->pub, GUESTS_MAX, GUESTS_OF_ONE);
+	if (!e)
 		e = nng_listen(b->pub, url, NULL, 0);
 	if (!e)
 		e = nng_aio_alloc(&b->aio, called, b);
@@ -220,6 +224,11 @@ int bulletin_new(struct bulletin **out, const struct bulletin_config *config, st
 	return 0;
 }
 
+void bulletin_count(struct bulletin *b)
+{
+	b->config.counters->guests_refused += guests_refused(b->guests);
+}
+
 void bulletin_free(struct bulletin *b)
 {
 	if (!b)
@@ -235,6 +244,7 @@ void bulletin_free(struct bulletin *b)
 	}
 	if (b->pub_open)
 		nng_close(b->pub);
+	guests_free(b->guests);
 	free(b);
 }
 

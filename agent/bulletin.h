@@ -54,6 +54,8 @@ struct bulletin_config {
 /* Listens.  0; -EADDRINUSE and others with the sentence. */
 int bulletin_new(struct bulletin **b, const struct bulletin_config *config, struct iocom_err *err);
 void bulletin_free(struct bulletin *b);
+/* Brings the counter of connections that were turned away up to date. */
+void bulletin_count(struct bulletin *b);
 /* Hears a peer from now on (in the background, for ever); known addresses are skipped. */
 void bulletin_dial(struct bulletin *b, const char *address, uint16_t port);
 void bulletin_publish(struct bulletin *b, const struct iocom_vector *own, const struct matrix *m,

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "guests.h"
 #include "pack.h"
 
 #define SERVERS		 16 /* questions answered at the same time */
@@ -57,6 +58,7 @@ struct call {
 struct control {
 	struct control_config config;
 	nng_socket rep;
+	struct guests *guests;
 	bool listening;
 	struct server servers[SERVERS];
 	struct peer *peers[PEERS_MAX];
@@ -294,8 +296,10 @@ int control_new(struct control **out, const struct control_config *config, struc
 	if (!e) {
 		c->listening = true;
 		nng_socket_set_size(c->rep, NNG_OPT_RECVMAXSZ, MESSAGE_MAX);
-		e = nng_listen(c->rep, url, NULL, 0);
+		e = guests_new(&c->guests, c->rep, GUESTS_MAX, GUESTS_OF_ONE);
 	}
+	if (!e)
+		e = nng_listen(c->rep, url, NULL, 0);
 	if (!e)
 		e = servers_start(c);
 	if (e) {
@@ -304,6 +308,11 @@ int control_new(struct control **out, const struct control_config *config, struc
 	}
 	*out = c;
 	return 0;
+}
+
+void control_count(struct control *c)
+{
+	c->config.counters->guests_refused += guests_refused(c->guests);
 }
 
 /* --- asking ----------------------------------------------------------------- */
@@ -538,5 +547,6 @@ void control_free(struct control *c)
 	}
 	while (c->npeers)
 		peer_close(c, 0);
+	guests_free(c->guests);
 	free(c);
 }

@@ -57,6 +57,8 @@ int control_new(struct control **control, const struct control_config *config,
 		struct iocom_err *err);
 /* Pending questions are answered with -ECANCELED. */
 void control_free(struct control *control);
+/* Brings the counter of connections that were turned away up to date. */
+void control_count(struct control *control);
 /* Asks NODE at ADDRESS, base PORT.  BODY is copied.  0 or negative errno (then no call). */
 int control_ask(struct control *control, const char *node, const char *address, uint16_t port,
 		const char *type, const char *job, const msgpack_sbuffer *body,

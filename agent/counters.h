@@ -23,6 +23,7 @@
 	X(controls_received)                                                                       \
 	X(controls_refused)    /* forged, replayed, garbage, for another node */                   \
 	X(controls_unanswered) /* asked, no answer in time */                                      \
+	X(guests_refused)      /* too many connections, or too many of one address */              \
 	X(admissions_granted)                                                                      \
 	X(admissions_refused)                                                                      \
 	X(leases_expired) /* granted, the client never came */                                     \

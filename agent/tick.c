@@ -121,6 +121,10 @@ static void end_period(struct agent *a)
 	jobs_period(&a->jobs, a->measured.elapsed_ms);
 	vector_close(&a->measured);
 	drop_silent(a);
+	if (a->control) {
+		control_count(a->control);
+		bulletin_count(a->bulletin);
+	}
 	publish(a);
 	metrics_period(a);
 	recorders_period(a);
