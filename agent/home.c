@@ -175,6 +175,18 @@ static int on_hello(struct agent *a, const struct control_head *head, const msgp
 	return 0;
 }
 
+/* A journal that cannot be written obeys nobody: what it forgets could be shown again. */
+int home_first(void *arg, const struct control_head *head, struct iocom_err *err)
+{
+	struct agent *a = arg;
+	int rc = journal_nonce(a->journal, head->from, head->id, clock_real_ns() / CLOCK_NS_PER_S,
+			       2 * SEAL_TTL_S, err);
+
+	if (rc < 0)
+		agent_journal_failed(a, err);
+	return rc;
+}
+
 int home_handle(void *arg, const struct control_head *head, const msgpack_object *body,
 		msgpack_sbuffer *out)
 {

@@ -35,6 +35,9 @@ static const char schema[] =
 	"CREATE INDEX IF NOT EXISTS target_due ON target(report_due);"
 	"CREATE INDEX IF NOT EXISTS target_state ON target(state);"
 	"CREATE TABLE IF NOT EXISTS mark(source TEXT PRIMARY KEY, high INTEGER);"
+	"CREATE TABLE IF NOT EXISTS nonce(sender TEXT, id INTEGER, until_s INTEGER,"
+	" PRIMARY KEY(sender, id)) WITHOUT ROWID;"
+	"CREATE INDEX IF NOT EXISTS nonce_until ON nonce(until_s);"
 	"CREATE TABLE IF NOT EXISTS fact(name TEXT PRIMARY KEY, value REAL);";
 
 static int failed(struct journal *j, const char *what, struct iocom_err *err)
@@ -430,6 +433,19 @@ int journal_list(struct journal *j, uid_t uid, bool ended_too, size_t max,
 	}
 	done(st);
 	return rc == SQLITE_DONE ? 0 : -EIO;
+}
+
+int journal_nonce(struct journal *j, const char *from, uint64_t id, uint64_t now_s, uint64_t keep_s,
+		  struct iocom_err *err)
+{
+	int rc = change(j, err, "INSERT INTO nonce VALUES(?1,?2,?3) ON CONFLICT DO NOTHING", "sii",
+			from, I(id), I(now_s + keep_s));
+
+	if (!rc && sqlite3_changes(j->db) == 0)
+		return iocom_err_set(err, JOURNAL_E_SEEN, "message %llu of node %s was here before",
+				     (unsigned long long)id, from);
+	/* Those that are over go; most of the time there are none. */
+	return rc ? rc : change(j, err, "DELETE FROM nonce WHERE until_s<?1", "i", I(now_s));
 }
 
 double journal_fact(struct journal *j, const char *name)

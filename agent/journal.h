@@ -83,6 +83,14 @@ int journal_unfinished(struct journal *j,
 int journal_list(struct journal *j, uid_t uid, bool ended_too, size_t max,
 		 void (*each)(void *arg, const struct journal_job *job), void *arg);
 
+/*
+ * Messages of other agents that were obeyed, by their sender's name and number, for as
+ * long as their credentials could be shown again; they outlive the agent, munged's own
+ * memory does not outlive munged.  0; JOURNAL_E_SEEN: obeyed before; negative errno.
+ */
+int journal_nonce(struct journal *j, const char *from, uint64_t id, uint64_t now_s, uint64_t keep_s,
+		  struct iocom_err *err);
+
 /* Facts: 0 where absent. */
 double journal_fact(struct journal *j, const char *name);
 int journal_set_fact(struct journal *j, const char *name, double value);

@@ -9,8 +9,6 @@
 #include <sys/types.h>
 #include <time.h>
 
-#define TTL_S 60
-
 struct seal {
 	munge_ctx_t encode, decode;
 };
@@ -79,7 +77,7 @@ int seal_new(struct seal **out, const char *socket, struct iocom_err *err)
 		munge_ctx_set(seal->encode, MUNGE_OPT_SOCKET, socket);
 		munge_ctx_set(seal->decode, MUNGE_OPT_SOCKET, socket);
 	}
-	munge_ctx_set(seal->encode, MUNGE_OPT_TTL, TTL_S);
+	munge_ctx_set(seal->encode, MUNGE_OPT_TTL, SEAL_TTL_S);
 	munge_ctx_set(seal->encode, MUNGE_OPT_UID_RESTRICTION, (uid_t)0);
 	rc = seal_message(seal, "", 0, &probe, err);
 	free(probe);
@@ -113,7 +111,7 @@ static int skew(struct seal *seal, struct iocom_err *err)
 			     "made %lld s %s this machine's time (at most %d s are accepted): it "
 			     "was delayed, or the clocks differ; synchronise them",
 			     (long long)(made > opened ? made - opened : opened - made),
-			     made > opened ? "after" : "before", TTL_S);
+			     made > opened ? "after" : "before", SEAL_TTL_S);
 }
 
 int seal_open_message(struct seal *seal, const void *credential, size_t length, int replayed_ok,

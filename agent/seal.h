@@ -15,6 +15,8 @@
 
 struct seal;
 
+#define SEAL_TTL_S 60 /* of a credential, both ways: clocks may differ */
+
 /* Why a seal was refused: positive results of seal_open_message. */
 enum seal_refusal {
 	SEAL_E_GARBAGE = 1, /* no credential at all */

@@ -220,6 +220,120 @@ static void test_facts_and_ids(void **state)
 	assert_int_equal(journal_split("a-99999999999999999999", source, &sequence), -EINVAL);
 }
 
+/* A message is obeyed once, by whoever holds the journal, until it is too old to be shown again. */
+static void test_nonces(void **state)
+{
+	struct journal *j = *state;
+
+	assert_int_equal(journal_nonce(j, "n1", 7, 1000, 120, &err), 0);
+	assert_int_equal(journal_nonce(j, "n1", 7, 1001, 120, &err), JOURNAL_E_SEEN);
+	assert_non_null(strstr(err.text, "n1"));
+	assert_int_equal(journal_nonce(j, "n2", 7, 1001, 120, &err), 0);
+	assert_int_equal(journal_nonce(j, "n1", UINT64_MAX, 1001, 120, &err), 0);
+	assert_int_equal(journal_nonce(j, "n1", UINT64_MAX, 1001, 120, &err), JOURNAL_E_SEEN);
+	*state = j = reopen(j); /* the agent starts again */
+	assert_int_equal(journal_nonce(j, "n1", 7, 1100, 120, &err), JOURNAL_E_SEEN);
+	/* Kept up to and with second 1120; what is over goes with the next message. */
+	assert_int_equal(journal_nonce(j, "n3", 1, 1120, 120, &err), 0);
+	assert_int_equal(journal_nonce(j, "n1", 7, 1120, 120, &err), JOURNAL_E_SEEN);
+	assert_int_equal(journal_nonce(j, "n3", 2, 1122, 120, &err), 0);
+	assert_int_equal(journal_nonce(j, "n1", 7, 1122, 120, &err), 0);
+}
+
+/* The first SIZE bytes of FROM as TO; what there were. */
+static size_t copy_part(const char *from, const char *to, size_t size)
+{
+	static char bytes[4 << 20];
+	FILE *in = fopen(from, "r"), *out = fopen(to, "w");
+	size_t n;
+
+	assert_true(in && out);
+	n = fread(bytes, 1, sizeof(bytes), in);
+	assert_true(n < sizeof(bytes));
+	assert_int_equal(fwrite(bytes, 1, size < n ? size : n, out), size < n ? size : n);
+	fclose(in);
+	fclose(out);
+	return n;
+}
+
+/* How many of the jobs "h-1-0"... PATH knows: always the first ones, and these once and for all. */
+static int whole_jobs(const char *cut, int all)
+{
+	struct journal *j = NULL;
+	int known = 0, n;
+	char id[32];
+
+	assert_int_equal(journal_open(&j, cut, &err), 0);
+	n = listed(j, (uid_t)-1, true);
+	for (int i = 0; i < all; i++) {
+		struct journal_job job = make(id, 1, (uint64_t)i);
+		int rc;
+
+		snprintf(id, sizeof(id), "h-1-%d", i);
+		rc = journal_accept(j, &job, "o", 1, &err);
+		assert_true(rc == 0 || rc == JOURNAL_E_SEEN);
+		if (rc == JOURNAL_E_SEEN)
+			assert_int_equal(known++, i);
+	}
+	assert_int_equal(known, n);
+	journal_close(j);
+	return known;
+}
+
+/* The power goes at any byte that was on its way to the disk. */
+static void test_power_cut(void **state)
+{
+	enum { JOBS = 20, STEP = 613 };
+	char cut[96], log[96], cut_log[104], id[32];
+	int known = 0, fewest = JOBS;
+	struct journal *j = *state;
+	size_t size, at;
+
+	snprintf(cut, sizeof(cut), "%s.cut", path);
+	snprintf(log, sizeof(log), "%s-wal", path);
+	snprintf(cut_log, sizeof(cut_log), "%s-wal", cut);
+	for (int i = 0; i < JOBS; i++) {
+		struct journal_job job = make(id, 1, (uint64_t)i);
+
+		snprintf(id, sizeof(id), "h-1-%d", i);
+		assert_int_equal(journal_accept(j, &job, "o", 1, &err), 0);
+	}
+	size = copy_part(log, cut_log, 0);
+	assert_true(size > JOBS * STEP);
+	for (at = 0; at < size + STEP; at += STEP) {
+		int before = known;
+
+		copy_part(path, cut, SIZE_MAX);
+		copy_part(log, cut_log, at);
+		known = whole_jobs(cut, JOBS);
+		assert_true(known >= before);
+		fewest = known < fewest ? known : fewest;
+	}
+	assert_int_equal(known, JOBS);
+	assert_true(fewest < JOBS);
+	unlink(cut);
+	unlink(cut_log);
+	snprintf(cut_log, sizeof(cut_log), "%s-shm", cut);
+	unlink(cut_log);
+}
+
+/* What is no journal any more is said to be none, and stays as it is. */
+static void test_damaged(void **state)
+{
+	struct journal *j = NULL;
+	char damaged[96];
+	size_t size;
+
+	(void)state;
+	snprintf(damaged, sizeof(damaged), "%s.damaged", path);
+	size = copy_part("/proc/self/exe", damaged, 5000);
+	assert_true(size > 5000);
+	assert_int_equal(journal_open(&j, damaged, &err), -EIO);
+	assert_non_null(strstr(err.text, damaged));
+	assert_int_equal(copy_part(damaged, "/dev/null", 0), 5000);
+	unlink(damaged);
+}
+
 static void test_no_place(void **state)
 {
 	struct journal *j = NULL;
@@ -238,6 +352,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_target, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_prune, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_facts_and_ids, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nonces, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_power_cut, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
 		cmocka_unit_test(test_no_place),
 	};
 	char command[80];
