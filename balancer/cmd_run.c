@@ -41,6 +41,7 @@ struct run {
 	double grace_s;
 	int status_fd;
 	bool json, verbose;
+	bool failed;	 /* by iocom, before the job began */
 	uint32_t closed; /* of 0, 1, 2 */
 	char **command;
 	char *cwd, *executable;
@@ -249,6 +250,9 @@ static int run_there(struct run *run, const json_t *answer, const struct spec *s
 	if (run_connect(&target, spec, &fd, err))
 		return -1;
 	status = run_stream(&options, fd, &result);
+	run->failed =
+		!result.signal && status == RUN_FAILED &&
+		(result.state == RUN_REFUSED || (result.state == RUN_EXITED && result.kind == 3));
 	tell_end(run, &result, status);
 	return status;
 }
@@ -276,7 +280,7 @@ static int run_placed(struct run *run, const json_t *answer, struct iocom_err *e
 	return status;
 }
 
-int cmd_run(int argc, char **argv)
+int run_main(int argc, char **argv, bool *failed)
 {
 	struct run run = {
 		.env_rule = "all",
@@ -289,6 +293,7 @@ int cmd_run(int argc, char **argv)
 	json_t *answer = NULL;
 	int rc;
 
+	*failed = false;
 	ask_init(&run.ask);
 	rc = parse(&run, argc, argv, &err);
 	if (rc > 0)
@@ -304,9 +309,18 @@ int cmd_run(int argc, char **argv)
 	if (*err.text) {
 		fprintf(stderr, "iocom run: %s\n", err.text);
 		rc = rc < 0 ? RUN_FAILED : rc;
+		run.failed = rc == RUN_FAILED;
 	}
+	*failed = run.failed;
 	json_decref(answer);
 	free(run.cwd);
 	free(run.executable);
 	return rc;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	bool failed;
+
+	return run_main(argc, argv, &failed);
 }

@@ -16,6 +16,7 @@ int cmd_profile(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_run(int argc, char **argv);
+int cmd_rsh(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 

@@ -19,6 +19,11 @@
 #define RUN_FAILED  125 /* iocom failed before the job started */
 #define RUN_UNKNOWN 255 /* contact lost: nobody here knows how the job ended */
 
+/* --- cmd_run.c --- */
+
+/* `iocom run` with ARGV; its exit status.  FAILED: iocom's own, no command ran. */
+int run_main(int argc, char **argv, bool *failed);
+
 /* --- run_spec.c --- */
 
 /* Which of 0, 1, 2 were closed, as a mask; fills them with /dev/null.  Call first. */
