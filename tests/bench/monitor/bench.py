@@ -142,8 +142,8 @@ class Peer:
     COMMANDS = {
         "bpftrace": ["bpftrace", "-e",
                      "tracepoint:block:block_bio_queue { @io[pid, comm] = sum(args->nr_sector); }"
-                     " rawtracepoint:sock_send_length { @send[pid, comm] = count(); }"
-                     " rawtracepoint:sock_recv_length { @recv[pid, comm] = count(); }"],
+                     " tracepoint:sock:sock_send_length { @send[pid, comm] = count(); }"
+                     " tracepoint:sock:sock_recv_length { @recv[pid, comm] = count(); }"],
         "biotop": ["biotop-bpfcc", "-C", "1"],
         "tcptop": ["tcptop-bpfcc", "-C", "1"],
         "atop": ["atop", "-w", "FILE", "1"],
@@ -154,7 +154,7 @@ class Peer:
         self.ground, self.name = ground, name
 
     def __enter__(self):
-        argv = [a.replace("FILE", os.path.join(self.ground.dir, "atop"))
+        argv = [a.replace("FILE", os.path.join(self.ground.dir, "atop.raw"))
                 for a in self.COMMANDS[self.name]]
         if not shutil.which(argv[0]):
             raise Skip(f"{self.name}: not installed")
