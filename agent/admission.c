@@ -3,21 +3,10 @@
 #include "admission.h"
 
 #include <errno.h>
-#include <grp.h>
-#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#define GROUPS_MAX 1024
-
-struct user {
-	uid_t uid;
-	char name[64];
-	gid_t groups[GROUPS_MAX];
-	int ngroups;
-};
 
 __attribute__((format(printf, 3, 4))) static void refuse(struct admission_verdict *v,
 							 const char *reason, const char *fmt, ...)
@@ -31,36 +20,20 @@ __attribute__((format(printf, 3, 4))) static void refuse(struct admission_verdic
 	va_end(ap);
 }
 
-static int find_user(uid_t uid, struct user *user)
-{
-	struct passwd pw, *found = NULL;
-	char buffer[4096];
-
-	user->uid = uid;
-	user->ngroups = GROUPS_MAX;
-	if (getpwuid_r(uid, &pw, buffer, sizeof(buffer), &found) || !found)
-		return -ENOENT;
-	snprintf(user->name, sizeof(user->name), "%s", pw.pw_name);
-	if (getgrouplist(pw.pw_name, pw.pw_gid, user->groups, &user->ngroups) < 0)
-		user->ngroups = 0;
-	return 0;
-}
-
 /* By mode bits alone; where ACLs say otherwise, the job's own exec decides. */
-static bool may_execute(const struct stat *st, const struct user *user)
+static bool may_execute(const struct stat *st, const struct account *user)
 {
 	if (user->uid == 0)
 		return S_ISDIR(st->st_mode) || (st->st_mode & 0111);
 	if (st->st_uid == user->uid)
 		return st->st_mode & S_IXUSR;
-	for (int i = 0; i < user->ngroups; i++)
-		if (user->groups[i] == st->st_gid)
-			return st->st_mode & S_IXGRP;
+	if (account_has_group(user, st->st_gid))
+		return st->st_mode & S_IXGRP;
 	return st->st_mode & S_IXOTH;
 }
 
 /* Every directory on the way, then PATH itself.  0 or negative errno. */
-static int walk(const char *path, const struct user *user, struct stat *st)
+static int walk(const char *path, const struct account *user, struct stat *st)
 {
 	char part[PATH_MAX];
 	size_t n = strlen(path);
@@ -80,7 +53,8 @@ static int walk(const char *path, const struct user *user, struct stat *st)
 	return 0;
 }
 
-static bool paths(const struct job_order *o, const struct user *user, struct admission_verdict *v)
+static bool paths(const struct job_order *o, const struct account *user,
+		  struct admission_verdict *v)
 {
 	struct stat st;
 	int rc = walk(o->cwd, user, &st);
@@ -123,23 +97,32 @@ static void loads(const struct job_order *o, const struct iocom_vector *own,
 		       own->run_queue + 1, o->home_cpu);
 }
 
+static void judge(const struct job_order *o, const struct iocom_vector *own,
+		  const struct users_policy *users, const struct account *user,
+		  struct admission_verdict *v)
+{
+	char why[sizeof(v->text)];
+
+	if (!users_may(users, user, why, sizeof(why)))
+		refuse(v, "user", "%s", why);
+	else if (paths(o, user, v) && !o->forced)
+		loads(o, own, v);
+}
+
 void admission_judge(const struct job_order *o, const struct iocom_vector *own, bool at_home,
 		     const struct users_policy *users, struct admission_verdict *v)
 {
-	struct user user;
-	char why[sizeof(v->text)];
+	struct account user;
 
 	*v = (struct admission_verdict){.admitted = true};
 	if (at_home)
 		return;
-	if (!own->accepts_jobs)
+	if (!own->accepts_jobs) {
 		refuse(v, "owner", "its owner lets no jobs in");
-	else if (find_user(o->uid, &user))
+	} else if (account_find(o->uid, &user)) {
 		refuse(v, "no-user", "uid %u is unknown there", (unsigned)o->uid);
-	else if (!users_may(users,
-			    &(struct users_one){user.uid, user.name, user.groups, user.ngroups},
-			    why, sizeof(why)))
-		refuse(v, "user", "%s", why);
-	else if (paths(o, &user, v) && !o->forced)
-		loads(o, own, v);
+	} else {
+		judge(o, own, users, &user, v);
+		account_free(&user);
+	}
 }

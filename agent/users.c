@@ -2,40 +2,35 @@
 /* See users.h. */
 #include "users.h"
 
-#include <grp.h>
+#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define BLANKS	   ", \t"
-#define ENTRY_MAX  256
-#define GROUP_ROOM 65536
+#define BLANKS	  ", \t"
+#define ENTRY_MAX 256
 
-/* A group that this machine does not know has no members. */
-static bool in_group(const struct users_one *one, const char *name)
+/* A group that this machine does not know has no members.  DOUBT: where it cannot tell. */
+static bool in_group(const struct account *user, const char *name, bool doubt)
 {
-	struct group entry, *found = NULL;
-	char *room = malloc(GROUP_ROOM);
-	bool in = false;
+	gid_t gid;
+	int rc = account_group(name, &gid);
 
-	if (room && !getgrnam_r(name, &entry, room, GROUP_ROOM, &found) && found)
-		for (int i = 0; i < one->ngroups && !in; i++)
-			in = one->groups[i] == found->gr_gid;
-	free(room);
-	return in;
+	if (rc)
+		return rc != -ENOENT && doubt;
+	return account_has_group(user, gid);
 }
 
-static bool is_named(const struct users_one *one, const char *entry)
+static bool is_named(const struct account *user, const char *entry, bool doubt)
 {
 	char uid[16];
 
 	if (entry[0] == '@')
-		return in_group(one, entry + 1);
-	snprintf(uid, sizeof(uid), "%u", (unsigned)one->uid);
-	return !strcmp(entry, one->name) || !strcmp(entry, uid);
+		return in_group(user, entry + 1, doubt);
+	snprintf(uid, sizeof(uid), "%u", (unsigned)user->uid);
+	return !strcmp(entry, user->name) || !strcmp(entry, uid);
 }
 
-static bool in_list(const struct users_one *one, const char *list)
+static bool in_list(const struct account *user, const char *list, bool doubt)
 {
 	char entry[ENTRY_MAX];
 
@@ -45,7 +40,7 @@ static bool in_list(const struct users_one *one, const char *list)
 		if (n < sizeof(entry)) {
 			memcpy(entry, list, n);
 			entry[n] = 0;
-			if (is_named(one, entry))
+			if (is_named(user, entry, doubt))
 				return true;
 		}
 		list += n;
@@ -53,23 +48,23 @@ static bool in_list(const struct users_one *one, const char *list)
 	return false;
 }
 
-bool users_may(const struct users_policy *policy, const struct users_one *one, char *why,
+bool users_may(const struct users_policy *policy, const struct account *user, char *why,
 	       size_t size)
 {
 	*why = 0;
-	if (one->uid == 0) {
+	if (user->uid == 0) {
 		if (!policy->allow_root)
 			snprintf(why, size,
 				 "jobs of root of other nodes are not let in "
 				 "(allow_root)");
-	} else if (in_list(one, policy->deny)) {
-		snprintf(why, size, "user %.64s is not let in (deny_users)", one->name);
+	} else if (in_list(user, policy->deny, true)) {
+		snprintf(why, size, "user %.64s is not let in (deny_users)", user->name);
 	} else if (policy->allow[strspn(policy->allow, BLANKS)]) {
-		if (!in_list(one, policy->allow))
+		if (!in_list(user, policy->allow, false))
 			snprintf(why, size, "user %.64s is not among those let in (allow_users)",
-				 one->name);
-	} else if (one->uid < policy->min_uid) {
-		snprintf(why, size, "uid %u is below %u (min_uid)", (unsigned)one->uid,
+				 user->name);
+	} else if (user->uid < policy->min_uid) {
+		snprintf(why, size, "uid %u is below %u (min_uid)", (unsigned)user->uid,
 			 (unsigned)policy->min_uid);
 	}
 	return !*why;

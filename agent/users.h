@@ -7,7 +7,8 @@
  *   allow_users names somebody   only who is in it
  *   uid below min_uid            no: accounts of services
  *
- * A list holds names, uids and @groups, commas or blanks between them.
+ * A list holds names, uids and @groups, commas or blanks between them.  Where a group
+ * cannot be looked up, nobody is let in by it, and nobody past it.
  */
 #ifndef IOCOM_USERS_H
 #define IOCOM_USERS_H
@@ -16,21 +17,16 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "account.h"
+
 struct users_policy {
 	bool allow_root;
 	uid_t min_uid;
 	const char *allow, *deny; /* lists; borrowed */
 };
 
-struct users_one {
-	uid_t uid;
-	const char *name;
-	const gid_t *groups;
-	int ngroups;
-};
-
 /* False: WHY says which setting says no. */
-bool users_may(const struct users_policy *policy, const struct users_one *one, char *why,
+bool users_may(const struct users_policy *policy, const struct account *user, char *why,
 	       size_t size);
 
 #endif

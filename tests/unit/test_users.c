@@ -10,7 +10,7 @@
 #include "settings.h"
 #include "users.h"
 
-static const gid_t groups[] = {1001, 1}; /* 1: daemon, on every Debian */
+static gid_t groups[] = {1001, 1}; /* 1: daemon, on every Debian */
 
 struct question {
 	const char *what;
@@ -49,7 +49,7 @@ static void test_questions(void **state)
 	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++) {
 		const struct question *q = &questions[i];
 		struct users_policy policy = {q->allow_root, q->min_uid, q->allow, q->deny};
-		struct users_one one = {q->uid, q->name, groups, 2};
+		struct account one = {q->uid, 1001, (char *)q->name, groups, 2};
 		char why[256];
 		bool may = users_may(&policy, &one, why, sizeof(why));
 
@@ -61,7 +61,7 @@ static void test_questions(void **state)
 static void test_short_room(void **state)
 {
 	struct users_policy policy = {.allow = "", .deny = "alice", .min_uid = 0};
-	struct users_one one = {1001, "alice", groups, 2};
+	struct account one = {1001, 1001, (char *)"alice", groups, 2};
 	char why[8];
 
 	(void)state;

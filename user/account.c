@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* See account.h. */
+#include "account.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOM_FIRST  4096
+#define ROOM_MAX    (1u << 20)
+#define GROUPS_MOST 65536
+
+/* Doubles *ROOM.  False: it is large enough for anybody, or there is no memory. */
+static bool more_room(char **room, size_t *size)
+{
+	char *bigger;
+
+	*size = *size ? 2 * *size : ROOM_FIRST;
+	bigger = *size <= ROOM_MAX ? realloc(*room, *size) : NULL;
+	if (bigger)
+		*room = bigger;
+	return bigger != NULL;
+}
+
+static int find_user(struct account *account)
+{
+	struct passwd entry, *found = NULL;
+	char *room = NULL;
+	size_t size = 0;
+	int rc = ERANGE;
+
+	while (rc == ERANGE && more_room(&room, &size))
+		rc = getpwuid_r(account->uid, &entry, room, size, &found);
+	if (found) {
+		account->gid = entry.pw_gid;
+		account->name = strdup(entry.pw_name);
+	}
+	free(room);
+	if (!found)
+		return rc && rc != ENOENT ? -EIO : -ENOENT;
+	return account->name ? 0 : -ENOMEM;
+}
+
+static int find_groups(struct account *account)
+{
+	int room = 32;
+
+	for (;;) {
+		gid_t *bigger = realloc(account->groups, (size_t)room * sizeof(gid_t));
+		int count = room;
+
+		if (!bigger)
+			return -ENOMEM;
+		account->groups = bigger;
+		if (getgrouplist(account->name, account->gid, account->groups, &count) >= 0) {
+			account->ngroups = count;
+			return 0;
+		}
+		if (count <= room || count > GROUPS_MOST)
+			return -E2BIG;
+		room = count;
+	}
+}
+
+int account_find(uid_t uid, struct account *account)
+{
+	int rc;
+
+	*account = (struct account){.uid = uid};
+	rc = find_user(account);
+	if (!rc)
+		rc = find_groups(account);
+	if (rc)
+		account_free(account);
+	return rc;
+}
+
+void account_free(struct account *account)
+{
+	free(account->name);
+	free(account->groups);
+	*account = (struct account){0};
+}
+
+bool account_has_group(const struct account *account, gid_t gid)
+{
+	for (int i = 0; i < account->ngroups; i++)
+		if (account->groups[i] == gid)
+			return true;
+	return false;
+}
+
+int account_group(const char *name, gid_t *gid)
+{
+	struct group entry, *found = NULL;
+	char *room = NULL;
+	size_t size = 0;
+	int rc = ERANGE;
+
+	while (rc == ERANGE && more_room(&room, &size))
+		rc = getgrnam_r(name, &entry, room, size, &found);
+	if (found)
+		*gid = entry.gr_gid;
+	free(room);
+	if (found)
+		return 0;
+	return rc && rc != ENOENT ? -EIO : -ENOENT;
+}
