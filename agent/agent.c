@@ -218,7 +218,6 @@ static int join(struct agent *a, struct iocom_err *err)
 				   a->set.name,
 				   a->set.listen,
 				   (uint16_t)a->set.port,
-				   home_first,
 				   home_handle,
 				   a};
 	int rc = bulletin_new(&a->bulletin, &b, err);

@@ -130,7 +130,6 @@ void target_report_pending(struct agent *a);
 void target_stop(struct agent *a);
 
 /* --- home.c: what other agents ask and tell --- */
-int home_first(void *agent, const struct control_head *head, struct iocom_err *err);
 int home_handle(void *agent, const struct control_head *head, const msgpack_object *body,
 		msgpack_sbuffer *answer);
 /* A job submitted here started, ended; FROM is the node that says so.  0 or -EACCES. */

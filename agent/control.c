@@ -209,10 +209,6 @@ static void answer_message(struct server *s, nng_msg *msg)
 	int rc = open_message(c, msg, &head, &o, &err);
 
 	c->config.counters->controls_received++;
-	if (!rc && c->config.first(c->config.arg, &head, &err)) {
-		opened_free(&o);
-		rc = -EALREADY;
-	}
 	if (rc) {
 		c->config.counters->controls_refused++;
 		log_write(c->config.log, LOG_L_WARNING, "refused a control message: %s", err.text);

@@ -3,7 +3,7 @@
  * Control: questions from agent to agent (nng REQ/REP on base port + 1), each
  * sealed and bound to its target, type, job and a number of its own; the answer
  * repeats them.  Resending by nng is off, every request is idempotent by job, and none
- * is obeyed twice, by the number: a stored credential is of no use.
+ * is obeyed twice, by the number (home.c): a stored credential is of no use.
  *
  *   { "v", "type", "from", "to", "job", "id", "body": bytes of a map }
  */
@@ -33,8 +33,6 @@ struct control_head {
 	uint64_t id;
 };
 
-/* Whether a question comes for the first time: 0, else no, with the sentence. */
-typedef int (*control_first)(void *arg, const struct control_head *head, struct iocom_err *err);
 /*
  * Answers a question.  BODY borrowed; the answer's map goes into ANSWER.  0, or
  * negative errno: no answer is sent.
@@ -51,7 +49,6 @@ struct control_config {
 	struct counters *counters;
 	const char *name, *listen;
 	uint16_t port; /* the base port */
-	control_first first;
 	control_handler handler;
 	void *arg;
 };

@@ -175,20 +175,22 @@ static int on_hello(struct agent *a, const struct control_head *head, const msgp
 	return 0;
 }
 
-/* A journal that cannot be written obeys nobody: what it forgets could be shown again. */
-int home_first(void *arg, const struct control_head *head, struct iocom_err *err)
+/*
+ * 0 when the message comes for the first time.  A journal that cannot be written obeys
+ * nobody: what it forgets could be shown again.
+ */
+static int first_time(struct agent *a, const struct control_head *head, struct iocom_err *err)
 {
-	struct agent *a = arg;
 	int rc = journal_nonce(a->journal, head->from, head->id, clock_real_ns() / CLOCK_NS_PER_S,
 			       2 * SEAL_TTL_S, err);
 
 	if (rc < 0)
 		agent_journal_failed(a, err);
-	return rc;
+	return rc ? -EALREADY : 0;
 }
 
-int home_handle(void *arg, const struct control_head *head, const msgpack_object *body,
-		msgpack_sbuffer *out)
+static int obey(struct agent *a, const struct control_head *head, const msgpack_object *body,
+		msgpack_sbuffer *out, struct iocom_err *err)
 {
 	static const struct {
 		const char *type;
@@ -198,18 +200,29 @@ int home_handle(void *arg, const struct control_head *head, const msgpack_object
 		{"admit", on_admit}, {"started", on_started}, {"done", on_done},
 		{"kill", on_kill},   {"hello", on_hello},
 	};
-	struct agent *a = arg;
-	int rc = -ENOSYS;
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-		if (!strcmp(head->type, types[i].type))
-			rc = types[i].handle(a, head, body, out);
+		if (!strcmp(head->type, types[i].type)) {
+			int rc = types[i].handle(a, head, body, out);
+
+			return rc ? iocom_err_set(err, rc, "%s", strerror(-rc)) : 0;
+		}
+	return iocom_err_set(err, -ENOSYS, "unknown type; another version of iocom?");
+}
+
+int home_handle(void *arg, const struct control_head *head, const msgpack_object *body,
+		msgpack_sbuffer *out)
+{
+	struct agent *a = arg;
+	struct iocom_err err = {0};
+	int rc = first_time(a, head, &err);
+
+	if (!rc)
+		rc = obey(a, head, body, out, &err);
 	if (rc) {
 		a->counters.controls_refused++;
 		log_write(&a->log, LOG_L_WARNING, "refused a '%s' message of node %s: %s",
-			  head->type, head->from,
-			  rc == -ENOSYS ? "unknown type; another version of iocom?"
-					: strerror(-rc));
+			  head->type, head->from, err.text);
 	}
 	return rc;
 }
