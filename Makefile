@@ -160,9 +160,9 @@ $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(OBJ_fuzz)
 # And what decodes what other processes and machines say.
 FUZZ_protocol := $(patsubst tests/fuzz/protocol/%.c,$(BUILD)/fuzz/%,\
                  $(wildcard tests/fuzz/protocol/*.c))
-OBJ_protocol := $(call objects,$(addprefix user/,cgroup.c err.c frame.c log.c pack.c record.c \
-                spec.c wire.c behaviour.c) $(addprefix agent/,bulletin.c control.c guests.c job_order.c \
-                job_report.c launch.c loop.c matrix.c need.c seal.c vector_codec.c) \
+OBJ_protocol := $(call objects,$(addprefix user/,behaviour.c cgroup.c err.c frame.c log.c pack.c \
+                record.c spec.c wire.c) $(addprefix agent/,bulletin.c control.c guests.c \
+                job_order.c job_report.c launch.c loop.c matrix.c need.c seal.c vector_codec.c) \
                 $(addprefix agent/shim/,order.c streams.c))
 $(FUZZ_protocol): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/protocol/%.o $(OBJ_protocol)
 	$(call link,$^ -fsanitize=fuzzer $(LIBS_agent))

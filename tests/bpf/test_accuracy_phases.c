@@ -185,13 +185,6 @@ static int watch_up(void **state)
 	return rig_wait(rig_start(body_read, &w)); /* the disk is seen from here on */
 }
 
-static int watch_down(void **state)
-{
-	watch_close(*state);
-	free(*state);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

@@ -412,13 +412,6 @@ static int watch_up(void **state)
 	return 0;
 }
 
-static int watch_down(void **state)
-{
-	watch_close(*state);
-	free(*state);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

@@ -127,6 +127,13 @@ void watch_close(struct watch *watch)
 	rig_down(&watch->rig);
 }
 
+int watch_down(void **state)
+{
+	watch_close(*state);
+	free(*state);
+	return 0;
+}
+
 /* How many readings could not take the ended threads' counters. */
 static uint64_t stalled(const struct watch *watch)
 {

@@ -48,6 +48,8 @@ void watch_rig(struct watch *watch, unsigned megabytes);
 void watch_open(struct watch *watch, const struct monitor_config *config);
 /* Ends both; what was not begun is fine. */
 void watch_close(struct watch *watch);
+/* The end of a group of tests whose state is a malloc'ed watch and no more. */
+int watch_down(void **state);
 
 /* Waits for the ended to be folded, then reads. */
 void watch_sample(struct watch *watch);

@@ -332,7 +332,7 @@ def part_events(ground, args):
     shown = ", ".join(f"{name[6:]} {ns:.0f}" for name, ns in sorted(floor.items()))
     print(f"\nns per event by the kernel's statistics; of an empty program they show: {shown}")
     print(f"  {'event':20} {'ns':>7} {'less the empty':>15} {'goal':>6}  programs")
-    print(f"a call of a helper takes {call:.1f} ns here; a bio takes 2, a send or receive 3 and 5")
+    print(f"a call of a helper takes {call:.1f} ns here")
     rest = min(floor.values())
     rows = {event: [] for event in EVENTS}
     for _ in range(max(3, args.pairs // 3)):
