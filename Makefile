@@ -304,8 +304,9 @@ $(BUILD)/tests/bench/empty.bpf.o: tests/bench/monitor/empty.bpf.c
 	$(Q)$(CLANG) -O2 -g -Wall -Werror -target bpf -c $< -o $@
 PAIRS ?= 9
 .PHONY: bench-monitor
-bench-monitor: all $(addprefix $(BUILD)/tests/tools/,drive firstsample attach) \
-		$(BUILD)/tests/bench/empty.bpf.o ## what the monitor costs, with and without (root); WHAT=loss,peers,...
+BENCH_monitor := $(addprefix $(BUILD)/tests/tools/,drive firstsample attach) \
+                 $(BUILD)/tests/bench/empty.bpf.o
+bench-monitor: all $(BENCH_monitor) ## what the monitor costs (root, 15 minutes); WHAT=loss,peers,...
 	@python3 tests/bench/monitor/bench.py $(BUILD) --pairs $(PAIRS) $(if $(WHAT),--what $(WHAT))
 
 ##@ Other

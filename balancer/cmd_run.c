@@ -36,6 +36,7 @@ static const char help_status[] =
 	"  125 iocom failed before it started; 255 contact was lost, the outcome is unknown\n";
 
 struct run {
+	const char *name; /* "iocom run", or what stands for it */
 	struct ask ask;
 	const char *env_rule;
 	double grace_s;
@@ -226,9 +227,9 @@ static void tell_end(const struct run *run, const struct run_result *result, int
 	if (result->state == RUN_EXITED && result->kind >= 2)
 		state = "failed";
 	if (*result->text && !result->signal)
-		fprintf(stderr, "iocom run: %s\n", result->text);
+		fprintf(stderr, "%s: %s\n", run->name, result->text);
 	if (result->output_error)
-		fprintf(stderr, "iocom run: output of the job was lost: %s\n",
+		fprintf(stderr, "%s: output of the job was lost: %s\n", run->name,
 			strerror(result->output_error));
 	run_report_end(&run->report, state, result, status, result->text);
 }
@@ -269,7 +270,7 @@ static int run_placed(struct run *run, const json_t *answer, struct iocom_err *e
 	run->report.node = spec.node;
 	run_report_placed(&run->report, answer);
 	if (run->verbose) {
-		fprintf(stderr, "iocom run: job %s, ", spec.job);
+		fprintf(stderr, "%s: job %s, ", run->name, spec.job);
 		verdict_line(answer, stderr);
 	}
 	status = run_there(run, answer, &spec, err);
@@ -283,6 +284,7 @@ static int run_placed(struct run *run, const json_t *answer, struct iocom_err *e
 int run_main(int argc, char **argv, bool *failed)
 {
 	struct run run = {
+		.name = argv[0],
 		.env_rule = "all",
 		.grace_s = GRACE_DEFAULT_S,
 		.status_fd = -1,
@@ -307,7 +309,7 @@ int run_main(int argc, char **argv, bool *failed)
 	else
 		rc = run_placed(&run, answer, &err);
 	if (*err.text) {
-		fprintf(stderr, "iocom run: %s\n", err.text);
+		fprintf(stderr, "%s: %s\n", run.name, err.text);
 		rc = rc < 0 ? RUN_FAILED : rc;
 		run.failed = rc == RUN_FAILED;
 	}

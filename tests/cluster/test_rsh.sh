@@ -37,7 +37,7 @@ tap_is "the job's class is its program's name" \
 tap_is "another user" "$(fails rsh -l bob n2 true)" 255
 tap_like "says why" "$(cat "$SCRATCH/e")" 'not bob'
 tap_is "an unknown node" "$(fails rsh nowhere true)" 255
-tap_like "names it" "$(cat "$SCRATCH/e")" nowhere
+tap_like "names it, and itself" "$(cat "$SCRATCH/e")" '^iocom rsh: .*nowhere'
 tap_is "a terminal" "$(fails rsh -t n2 true)" 255
 tap_is "forwarding" "$(fails rsh -L 1:2:3 n2 true)" 255
 tap_is "no command" "$(fails rsh n2)" 255
