@@ -41,7 +41,7 @@ tally() { # NAME LOG STATUS
 	grep -E '^(1\.\.0 # SKIP|ok .*# SKIP)' "$log" | sed 's/.*# SKIP/    skipped:/' | sort | uniq -c |
 		sed 's/^ *\([0-9]*\) */    \1x /'
 	if [ "$bad" -gt 0 ]; then
-		failures+=("$name: $(grep -E '^not ok' "$log" | grep -v '# SKIP' | head -n 3 | tr '\n' ';')")
+		failures+=("$name: $(grep -E -A 2 '^not ok' "$log" | grep -vE '# SKIP|^--' | head -n 6 | tr '\n' ';')")
 		echo "    --- $log"
 		grep -nE -A 12 '^not ok|runtime error|ERROR: AddressSanitizer|SUMMARY|rror:' "$log" |
 			head -n 60 | sed 's/^/    /'
