@@ -50,7 +50,7 @@ ARCHIVES := $(BUILD)/libagent.a $(BUILD)/libshim.a $(BUILD)/libcli.a $(BUILD)/li
 LIBS_user  := -lmsgpackc -lbpf -lelf -lz -ljansson -lmunge -lmbedcrypto -linih -lm
 LIBS_cli   := $(LIBS_user) -lcsv -lsqlite3 -lncursesw -ltinfo
 LIBS_agent := $(LIBS_user) -lcsv -lsqlite3 -lnng -lmicrohttpd -lpthread
-LIBS_shim  := -lmsgpackc
+LIBS_shim  := -lmsgpackc -ldl
 LIBS_sim   := -lgsl -lgslcblas -lz -lcsv -lmbedcrypto -ljansson -lpthread -lm
 
 PROGRAMS := $(BUILD)/iocomd $(BUILD)/iocom $(BUILD)/iocom-shim \
@@ -211,7 +211,7 @@ install: all ## install programs, man pages, systemd unit, sample configuration 
 	for m in $(MANPAGES); do \
 		install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/ || exit 1; done
 	install -d $(DESTDIR)$(PREFIX)/share/iocom
-	install -m 644 agent/grafana-dashboard.json $(DESTDIR)$(PREFIX)/share/iocom/
+	install -m 644 agent/grafana-dashboard.json agent/iocom.pam $(DESTDIR)$(PREFIX)/share/iocom/
 	install -d $(DESTDIR)/etc/iocom $(DESTDIR)/etc/systemd/system
 	[ -e $(DESTDIR)/etc/iocom/iocom.conf ] || \
 		install -m 644 agent/iocom.conf $(DESTDIR)/etc/iocom/iocom.conf
@@ -222,7 +222,8 @@ uninstall: ## remove what install put there; configuration and state stay
 	rm -f $(DESTDIR)$(PREFIX)/sbin/iocomd $(DESTDIR)$(PREFIX)/bin/iocom \
 		$(DESTDIR)$(PREFIX)/bin/iocom-sim $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-shim \
 		$(DESTDIR)/etc/systemd/system/iocomd.service \
-		$(DESTDIR)$(PREFIX)/share/iocom/grafana-dashboard.json
+		$(DESTDIR)$(PREFIX)/share/iocom/grafana-dashboard.json \
+		$(DESTDIR)$(PREFIX)/share/iocom/iocom.pam
 	for m in $(MANPAGES); do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/}; done
 
 ##@ Try it

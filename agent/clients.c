@@ -17,6 +17,7 @@
 #include "frame.h"
 #include "json_text.h"
 #include "pack.h"
+#include "rates.h"
 #include "recorders.h"
 #include "sample_window.h"
 
@@ -58,6 +59,7 @@ struct clients {
 	struct loop_timer sweep, reap;
 	struct client *first;
 	size_t count;
+	struct rates rates;
 };
 
 const struct ucred *client_who(const struct client *client)
@@ -333,12 +335,29 @@ static void start_job(struct client *c)
 		client_error(c, "%s", err.text);
 }
 
+static bool in_time(struct client *c)
+{
+	struct agent *a = c->clients->agent;
+
+	if (!c->who.uid ||
+	    rates_take(&c->clients->rates, c->who.uid, a->set.user_requests_per_s, clock_boot_ns()))
+		return true;
+	a->counters.requests_refused_rate++;
+	client_error(c,
+		     "you ask the agent more than %u times a second, the limit of a user here "
+		     "(user_requests_per_s); ask more slowly",
+		     a->set.user_requests_per_s);
+	return false;
+}
+
 static void dispatch(struct client *c, uint8_t type)
 {
 	struct agent *a = c->clients->agent;
 	msgpack_unpacked map;
 	char op[32];
 
+	if (!in_time(c))
+		return;
 	if (type == FRAME_START && !c->started) {
 		start_job(c);
 		return;

@@ -26,13 +26,15 @@
 	X(guests_refused)      /* too many connections, or too many of one address */              \
 	X(admissions_granted)                                                                      \
 	X(admissions_refused)                                                                      \
-	X(leases_expired) /* granted, the client never came */                                     \
+	X(jobs_refused_limit) /* a user had user_jobs_max jobs here */                             \
+	X(leases_expired)     /* granted, the client never came */                                 \
 	X(streams_accepted)                                                                        \
 	X(streams_refused) /* no lease, not authentic, garbage, too slow, too many */              \
 	X(jobs_started)                                                                            \
 	X(jobs_ended)                                                                              \
 	X(jobs_lost)		  /* their shim died */                                            \
 	X(clients_refused)	  /* too many local connections */                                 \
+	X(requests_refused_rate)  /* a user asked more than user_requests_per_s */                 \
 	X(clients_dropped)	  /* idle, slow or speaking garbage */                             \
 	X(top_lines_delayed)	  /* a watcher read too slowly: its interval grew */               \
 	X(record_lines_lost)	  /* a recorder read too slowly: its end line has its part */      \

@@ -34,6 +34,15 @@ struct job *jobs_find(const struct jobs *jobs, const char *name)
 	return job;
 }
 
+size_t jobs_of(const struct jobs *jobs, uid_t uid)
+{
+	size_t n = 0;
+
+	for (const struct job *job = jobs->first; job; job = job->next)
+		n += job->order.uid == uid && job->state != JOB_ENDED;
+	return n;
+}
+
 static void mark(struct jobs *jobs, const struct job *job)
 {
 	struct job_mark *m = &jobs->marks[jobs->nmarks % JOBS_MARKS];

@@ -73,6 +73,8 @@ struct jobs {
 /* NULL: no room or no memory.  Copies ORDER. */
 struct job *jobs_add(struct jobs *jobs, const struct job_order *order);
 struct job *jobs_find(const struct jobs *jobs, const char *job);
+/* How many UID has here, leases too, those that ended not. */
+size_t jobs_of(const struct jobs *jobs, uid_t uid);
 /* Whose this cgroup is, or was; JOB and UID may be NULL.  0 or -ENOENT. */
 int jobs_whose(const struct jobs *jobs, uint64_t cgroup_id, const char **job, uid_t *uid);
 /* Takes it out, marks whose its cgroup was, and frees it; the leash must be closed. */

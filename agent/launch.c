@@ -36,7 +36,7 @@ static int write_order(const struct launch_order *order)
 
 	if (fd < 0)
 		return -errno;
-	pack_begin(&pk, &buffer, 8);
+	pack_begin(&pk, &buffer, 9);
 	pack_u64(&pk, "v", SHIM_VERSION);
 	pack_u64(&pk, "uid", order->uid);
 	pack_u64(&pk, "gid", order->gid);
@@ -44,6 +44,7 @@ static int write_order(const struct launch_order *order)
 	pack_bin(&pk, "jobs_dir", order->jobs_dir, strlen(order->jobs_dir));
 	pack_bin(&pk, "run_dir", order->run_dir, strlen(order->run_dir));
 	pack_bin(&pk, "scope", order->scope_cgroup, strlen(order->scope_cgroup));
+	pack_str(&pk, "pam", order->pam ? order->pam : "");
 	pack_bin(&pk, "spec", order->spec, order->spec_length);
 	if (write(fd, buffer.data, buffer.size) != (ssize_t)buffer.size)
 		rc = errno ? -errno : -EIO;

@@ -30,6 +30,7 @@ struct launch_order {
 	uid_t uid;
 	gid_t gid;
 	bool allow_root;
+	const char *pam;  /* directory of PAM's service file; NULL: without PAM */
 	const void *spec; /* packed, as received */
 	uint32_t spec_length;
 };

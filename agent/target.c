@@ -59,6 +59,21 @@ static void lease(struct agent *a, const struct job_order *order, struct target_
 	strcpy(g->nonce, job->nonce);
 }
 
+/* No user may take all places of a node; root keeps his. */
+static bool has_place(struct agent *a, const struct job_order *order, struct target_grant *g)
+{
+	char text[sizeof(g->text)];
+
+	if (!order->uid || !a->set.user_jobs_max ||
+	    jobs_of(&a->jobs, order->uid) < a->set.user_jobs_max)
+		return true;
+	a->counters.jobs_refused_limit++;
+	snprintf(text, sizeof(text), "uid %u has %u jobs there, the limit (user_jobs_max)",
+		 (unsigned)order->uid, a->set.user_jobs_max);
+	refuse(g, "user-limit", text);
+	return false;
+}
+
 void target_admit(struct agent *a, const struct job_order *order, struct target_grant *g)
 {
 	const struct users_policy users = {
@@ -83,10 +98,10 @@ void target_admit(struct agent *a, const struct job_order *order, struct target_
 		tick_own_vector(a, &own);
 		own.accepts_jobs = a->set.accept_jobs;
 		admission_judge(order, &own, is_local(a, order->home), &users, &verdict);
-		if (verdict.admitted)
-			lease(a, order, g);
-		else
+		if (!verdict.admitted)
 			refuse(g, verdict.reason, verdict.text);
+		else if (has_place(a, order, g))
+			lease(a, order, g);
 	}
 	if (g->granted) {
 		a->counters.admissions_granted++;
@@ -367,6 +382,19 @@ static void never_launched(struct agent *a, struct job *job, const struct iocom_
 	ended(a, job);
 }
 
+/* Where PAM's rules for this job are; NULL: without PAM. */
+static const char *pam_directory(const struct agent *a)
+{
+	const char *directory = a->set.pam_dir[0] ? a->set.pam_dir : "/etc/pam.d";
+	char file[SETTINGS_PATH_MAX + 16];
+
+	if (a->set.pam == SETTINGS_PAM_AUTO) {
+		snprintf(file, sizeof(file), "%s/iocom", directory);
+		return access(file, F_OK) ? NULL : directory;
+	}
+	return a->set.pam == SETTINGS_PAM_ON ? directory : NULL;
+}
+
 static int launch(struct agent *a, struct job *job, int fd, uid_t uid, gid_t gid, const void *spec,
 		  uint32_t length, bool local, struct iocom_err *err)
 {
@@ -378,6 +406,7 @@ static int launch(struct agent *a, struct job *job, int fd, uid_t uid, gid_t gid
 		.uid = uid,
 		.gid = gid,
 		.allow_root = local || a->set.allow_root,
+		.pam = pam_directory(a),
 		.spec = spec,
 		.spec_length = length,
 	};

@@ -79,6 +79,18 @@ static int check_absolute(void *target, const char *value, struct iocom_err *err
 	return 0;
 }
 
+static int set_pam(void *target, const char *value, struct iocom_err *err)
+{
+	static const char *const names[] = {"off", "auto", "on"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(value, names[i])) {
+			((struct settings *)target)->pam = (enum settings_pam)i;
+			return 0;
+		}
+	return iocom_err_set(err, -EINVAL, "expected off, auto or on, not '%.40s'", value);
+}
+
 /* Names, uids and @groups; whom they mean is asked when a job comes. */
 static int check_users(void *target, const char *value, struct iocom_err *err)
 {
@@ -286,6 +298,14 @@ static const struct config_key keys[] = {
 	 CONFIG_STRING, FIELD(allow_users), 0, 0, check_users},
 	{"deny-users", "LIST", "do not let these in", NULL, CONFIG_STRING, FIELD(deny_users), 0, 0,
 	 check_users},
+	{"pam", "off|auto|on", "PAM account and session for jobs; auto: where DIR/iocom is", "auto",
+	 CONFIG_CUSTOM, NONE, 0, 0, set_pam},
+	{"pam-dir", "DIR", "where PAM's service file 'iocom' is [/etc/pam.d]", NULL, CONFIG_STRING,
+	 FIELD(pam_dir), 0, 0, check_absolute},
+	{"user-jobs-max", "N", "jobs of one user here at a time, root exempt; 0: no bound", "2048",
+	 CONFIG_COUNT, FIELD(user_jobs_max), 0, 1e6, NULL},
+	{"user-requests-per-s", "N", "of one user at the local socket, root exempt; 0: no bound",
+	 "5000", CONFIG_COUNT, FIELD(user_requests_per_s), 0, 1e6, NULL},
 	{"keep-jobs", "N", "finished jobs kept in the journal", "10000", CONFIG_COUNT,
 	 FIELD(keep_jobs), 1, 1e9, NULL},
 	{"keep-days", "N", "days they are kept", "30", CONFIG_COUNT, FIELD(keep_days), 1, 36500,

@@ -16,6 +16,8 @@
 #define SETTINGS_PATH_MAX  256
 #define SETTINGS_USERS_MAX 1024
 
+enum settings_pam { SETTINGS_PAM_OFF, SETTINGS_PAM_AUTO, SETTINGS_PAM_ON };
+
 struct settings_peer {
 	char address[IOCOM_ADDRESS_MAX];
 	uint16_t port;
@@ -47,6 +49,10 @@ struct settings {
 	bool allow_root;
 	uint32_t min_uid; /* of other nodes' users whose jobs are let in */
 	char allow_users[SETTINGS_USERS_MAX], deny_users[SETTINGS_USERS_MAX];
+	enum settings_pam pam;		 /* AUTO: where its service file is */
+	char pam_dir[SETTINGS_PATH_MAX]; /* of the service file; "" = /etc/pam.d */
+	uint32_t user_jobs_max;		 /* here at a time; 0: no bound, as for root */
+	uint32_t user_requests_per_s;	 /* at the local socket; 0: no bound, as for root */
 	uint32_t keep_jobs, keep_days;
 	struct settings_peer metrics; /* where /metrics is served; address "": nowhere */
 	uint32_t metrics_max_jobs;    /* that have series of their own */

@@ -117,6 +117,8 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 		rc = write_record(shim, err);
 	if (!rc)
 		rc = leash_listen(&shim->leash, shim->order.run_dir, err);
+	if (!rc && shim->order.pam[0])
+		rc = pam_begin(&shim->pam, &shim->order, identity.name, &identity.session, err);
 	if (!rc)
 		rc = child_start(&shim->child, &shim->order, &identity, &shim->group, err);
 	identity_deinit(&identity);

@@ -4,8 +4,9 @@
  *
  *   cgroup       clone3 puts the child into it, so that no fork can escape;
  *                v1 groups (and v2 on old kernels) are joined before all else
- *   session      setsid; signal mask empty, every handler default
+ *   leader       setsid; signal mask empty, every handler default
  *   stdio        the pipes, or /dev/null where the caller had it closed
+ *   session      limits and priority that PAM set for it, where there is PAM (pam.h)
  *   privilege    groups, gid, uid, capabilities; then proof that none comes back
  *   the user's   umask, soft limits, directory: with the user's rights only
  *   exec         all other descriptors close; the user's environment appears
@@ -37,6 +38,7 @@ enum stage {
 	STAGE_CGROUP = 1,
 	STAGE_SESSION,
 	STAGE_STDIO,
+	STAGE_PAM,
 	STAGE_IDENTITY,
 	STAGE_PROOF,
 	STAGE_LIMITS,
@@ -122,6 +124,17 @@ static int set_stdio(const struct pipes *pipes)
 		if (fd < 0 || dup2(fd, i) < 0)
 			return -errno;
 	}
+	return 0;
+}
+
+/* Hard limits may rise here: that needs the privilege which goes next. */
+static int set_session(const struct pam_settings *session)
+{
+	for (int i = 0; session->set && i < RLIM_NLIMITS; i++)
+		if (setrlimit((__rlimit_resource_t)i, &session->limits[i]))
+			return -errno;
+	if (session->set && setpriority(PRIO_PROCESS, 0, session->priority))
+		return -errno;
 	return 0;
 }
 
@@ -254,6 +267,9 @@ static struct report child_steps(const struct order *order, const struct identit
 	rc = set_stdio(pipes);
 	if (rc)
 		return (struct report){STAGE_STDIO, -rc};
+	rc = set_session(&identity->session);
+	if (rc)
+		return (struct report){STAGE_PAM, -rc};
 	rc = drop_privilege(identity);
 	if (rc)
 		return (struct report){STAGE_IDENTITY, -rc};
@@ -338,6 +354,10 @@ static int explain(const struct report *report, const struct order *order, struc
 			"node %s could not drop its privileges for good; the job was not "
 			"started",
 			node);
+	case STAGE_PAM:
+		return iocom_err_set(err, -report->error,
+				     "cannot set the limits that PAM gave on node %s: %s", node,
+				     why);
 	case STAGE_LIMITS:
 		return iocom_err_set(err, -report->error,
 				     "cannot set the job's limits on node %s: %s", node, why);

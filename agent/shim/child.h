@@ -10,6 +10,7 @@
 
 #include "cgroup.h"
 #include "order.h"
+#include "pam.h"
 
 struct child {
 	pid_t pid;
@@ -23,6 +24,8 @@ struct identity {
 	gid_t gid;
 	gid_t *groups;
 	int ngroups;
+	char *name;
+	struct pam_settings session;
 };
 
 /*

@@ -40,7 +40,9 @@ int identity_lookup(struct identity *identity, const struct order *order, struct
 				   account.name, order->gid, node);
 	identity->groups = account.groups;
 	identity->ngroups = account.ngroups;
+	identity->name = account.name;
 	account.groups = NULL;
+	account.name = NULL;
 	account_free(&account);
 	return rc;
 }
@@ -48,5 +50,6 @@ int identity_lookup(struct identity *identity, const struct order *order, struct
 void identity_deinit(struct identity *identity)
 {
 	free(identity->groups);
+	free(identity->name);
 	*identity = (struct identity){0};
 }

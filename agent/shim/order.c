@@ -24,7 +24,8 @@ static int take(const msgpack_object *map, struct order *order, struct iocom_err
 	    gid >= UINT32_MAX || unpack_bool(map, "allow_root", &order->allow_root) ||
 	    unpack_str(map, "jobs_dir", order->jobs_dir, sizeof(order->jobs_dir)) ||
 	    unpack_str(map, "run_dir", order->run_dir, sizeof(order->run_dir)) ||
-	    unpack_str(map, "scope", order->scope, sizeof(order->scope)) || !spec ||
+	    unpack_str(map, "scope", order->scope, sizeof(order->scope)) ||
+	    unpack_str(map, "pam", order->pam, sizeof(order->pam)) || !spec ||
 	    spec->type != MSGPACK_OBJECT_BIN)
 		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
 	order->uid = (uid_t)uid;

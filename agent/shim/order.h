@@ -2,7 +2,7 @@
 /*
  * The order: what the agent tells the shim it spawns, in a sealed memory file
  * on descriptor SHIM_FD_ORDER.  One MessagePack map: v, uid, gid, allow_root,
- * jobs_dir, run_dir, scope, spec (bin, as the client sent it).
+ * jobs_dir, run_dir, scope, pam, spec (bin, as the client sent it).
  */
 #ifndef IOCOM_SHIM_ORDER_H
 #define IOCOM_SHIM_ORDER_H
@@ -25,6 +25,7 @@ struct order {
 	bool allow_root;
 	char jobs_dir[1024], run_dir[1024];
 	char scope[256];
+	char pam[256]; /* directory of PAM's service file; "" = without PAM */
 	struct spec spec;
 };
 

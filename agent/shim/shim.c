@@ -79,6 +79,8 @@ static void shim_finish(struct shim *shim)
 	if (!shim->client_gone &&
 	    wire_exit(&shim->client, shim->end.kind, shim->end.value, shim->end.text))
 		shim->client_gone = true;
+	/* Modules may be slow: nobody waits for them. */
+	pam_finish(shim->pam);
 	if (shim->record >= 0)
 		record_sync(shim->record);
 	say_goodbye(shim);

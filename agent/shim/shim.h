@@ -24,6 +24,7 @@
 #include "child.h"
 #include "leash.h"
 #include "order.h"
+#include "pam.h"
 #include "record.h"
 #include "streams.h"
 #include "wire.h"
@@ -38,6 +39,7 @@ struct shim {
 	bool grouped; /* the cgroup was made */
 	int record;   /* directory of the job's record, locked; -1 */
 	struct leash leash;
+	struct pam *pam; /* the open session; NULL: without PAM */
 	struct wire client;
 	bool client_gone;
 	uint64_t gone_ms;

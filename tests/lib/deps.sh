@@ -7,9 +7,10 @@ set -eu
 
 build="gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libnng-dev
 libmunge-dev libmbedtls-dev libmsgpack-dev libinih-dev libjansson-dev libsqlite3-dev
-libncurses-dev libmicrohttpd-dev scdoc libgsl-dev libcsv-dev gnuplot-nox"
+libncurses-dev libmicrohttpd-dev libpam0g-dev scdoc libgsl-dev libcsv-dev gnuplot-nox"
 tests="libcmocka-dev libclang-rt-dev cppcheck clang-format git munge nbdkit nbdkit-plugin-dev libnbd-bin fuse3 iproute2 iputils-ping
-util-linux e2fsprogs procps kmod jq python3 tmux fio shellcheck rsync parallel"
+util-linux e2fsprogs procps kmod jq python3 tmux fio shellcheck rsync parallel
+libpam-modules libfaketime openssl"
 vm="qemu-system-x86 busybox-static dmsetup xz-utils"
 # Only for a comparison in bench-sim; what cannot be had is left out.
 optional="libsimgrid-dev g++"

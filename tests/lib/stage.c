@@ -141,6 +141,7 @@ struct job stage_start(struct stage *stage, const struct want *want)
 		.scope_cgroup = stage->scope,
 		.uid = want->uid || want->root ? want->uid : NOBODY,
 		.gid = want->uid || want->root ? want->gid : NOBODY,
+		.pam = want->pam,
 	};
 	struct spec spec;
 	size_t length;

@@ -19,7 +19,7 @@ bool sample(int n, FILE *out)
 
 	sample_spec(&spec);
 	must(spec_pack(&spec, &packed, &length, &err) == 0);
-	pack_begin(&pk, &buffer, 8);
+	pack_begin(&pk, &buffer, 9);
 	pack_u64(&pk, "v", SHIM_VERSION);
 	pack_u64(&pk, "uid", 1000);
 	pack_u64(&pk, "gid", 1000);
@@ -27,6 +27,7 @@ bool sample(int n, FILE *out)
 	pack_str(&pk, "jobs_dir", "/var/lib/iocom/jobs");
 	pack_str(&pk, "run_dir", "/run/iocom/jobs");
 	pack_str(&pk, "scope", "");
+	pack_str(&pk, "pam", "");
 	pack_bin(&pk, "spec", packed, length);
 	fwrite(buffer.data, 1, buffer.size, out);
 	msgpack_sbuffer_destroy(&buffer);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* See rates.h. */
+#include "rates.h"
+
+#include <stddef.h>
+
+static struct rate *find(struct rates *rates, uid_t uid, uint32_t per_s, uint64_t now_ns)
+{
+	struct rate *oldest = &rates->users[0];
+
+	for (size_t i = 0; i < RATES_USERS; i++) {
+		struct rate *r = &rates->users[i];
+
+		if (r->used && r->uid == uid)
+			return r;
+		if (!r->used || (oldest->used && r->at_ns < oldest->at_ns))
+			oldest = r;
+	}
+	*oldest = (struct rate){.uid = uid, .used = true, .tokens = per_s, .at_ns = now_ns};
+	return oldest;
+}
+
+bool rates_take(struct rates *rates, uid_t uid, uint32_t per_s, uint64_t now_ns)
+{
+	struct rate *r;
+
+	if (!per_s)
+		return true;
+	r = find(rates, uid, per_s, now_ns);
+	if (now_ns > r->at_ns) {
+		r->tokens += (double)(now_ns - r->at_ns) * per_s / 1e9;
+		r->at_ns = now_ns;
+	}
+	if (r->tokens > per_s)
+		r->tokens = per_s;
+	if (r->tokens < 1)
+		return false;
+	r->tokens -= 1;
+	return true;
+}

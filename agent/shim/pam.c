@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* See pam.h. */
+#include "pam.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <security/pam_appl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct pam {
+	void *library;
+	pam_handle_t *handle;
+	int last;	/* PAM's last result, which pam_end wants */
+	bool opened;	/* there is a session to close */
+	char said[160]; /* what modules said last, for the sentence */
+	typeof(&pam_start_confdir) start;
+	typeof(&pam_end) end;
+	typeof(&pam_set_item) set_item;
+	typeof(&pam_acct_mgmt) account;
+	typeof(&pam_open_session) open;
+	typeof(&pam_close_session) close;
+	typeof(&pam_strerror) text;
+	typeof(&pam_getenvlist) variables;
+};
+
+/* What a process has that a session may change. */
+struct process {
+	struct rlimit limits[RLIM_NLIMITS];
+	int priority;
+	mode_t umask;
+};
+
+/* --- the library -------------------------------------------------------------- */
+
+static int load(struct pam *pam, struct iocom_err *err)
+{
+	struct {
+		const char *name;
+		void *to;
+	} wanted[] = {
+		{"pam_start_confdir", &pam->start}, {"pam_end", &pam->end},
+		{"pam_set_item", &pam->set_item},   {"pam_acct_mgmt", &pam->account},
+		{"pam_open_session", &pam->open},   {"pam_close_session", &pam->close},
+		{"pam_strerror", &pam->text},	    {"pam_getenvlist", &pam->variables},
+	};
+
+	pam->library = dlopen("libpam.so.0", RTLD_NOW | RTLD_LOCAL);
+	if (!pam->library)
+		return iocom_err_set(err, -ENOENT, "PAM is wanted (pam = on) but not there: %s",
+				     dlerror());
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		void *symbol = dlsym(pam->library, wanted[i].name);
+
+		if (!symbol)
+			return iocom_err_set(err, -ENOENT,
+					     "PAM is wanted but this libpam is too old: %s",
+					     dlerror());
+		memcpy(wanted[i].to, &symbol, sizeof(symbol));
+	}
+	return 0;
+}
+
+/* --- the conversation: nobody is here to be asked -------------------------------- */
+
+static void listen_to(struct pam *pam, const char *text)
+{
+	size_t n = 0;
+
+	for (; text && *text && n + 1 < sizeof(pam->said); text++)
+		pam->said[n++] = *text >= ' ' && *text < 0x7f ? *text : ' ';
+	pam->said[n] = 0;
+}
+
+static int converse(int n, const struct pam_message **messages, struct pam_response **answers,
+		    void *arg)
+{
+	struct pam_response *empty;
+
+	if (n <= 0 || n > PAM_MAX_NUM_MSG)
+		return PAM_CONV_ERR;
+	for (int i = 0; i < n; i++) {
+		if (messages[i]->msg_style != PAM_ERROR_MSG &&
+		    messages[i]->msg_style != PAM_TEXT_INFO)
+			return PAM_CONV_ERR;
+		listen_to(arg, messages[i]->msg);
+	}
+	empty = calloc((size_t)n, sizeof(*empty)); /* PAM frees it */
+	if (!empty)
+		return PAM_BUF_ERR;
+	*answers = empty;
+	return PAM_SUCCESS;
+}
+
+/* --- what a session changes ------------------------------------------------------- */
+
+static void process_read(struct process *p)
+{
+	for (int i = 0; i < RLIM_NLIMITS; i++)
+		getrlimit((__rlimit_resource_t)i, &p->limits[i]);
+	p->priority = getpriority(PRIO_PROCESS, 0);
+	p->umask = umask(077);
+	umask(p->umask);
+}
+
+static void process_restore(const struct process *p)
+{
+	for (int i = 0; i < RLIM_NLIMITS; i++) {
+		struct rlimit now;
+
+		/* Root without CAP_SYS_RESOURCE cannot raise a hard limit again. */
+		if (!setrlimit((__rlimit_resource_t)i, &p->limits[i]) ||
+		    getrlimit((__rlimit_resource_t)i, &now))
+			continue;
+		now.rlim_cur = now.rlim_max;
+		(void)setrlimit((__rlimit_resource_t)i, &now);
+	}
+	(void)setpriority(PRIO_PROCESS, 0, p->priority);
+	umask(p->umask);
+}
+
+static bool same_name(const char *a, const char *b)
+{
+	size_t n = strcspn(a, "=");
+
+	return !strncmp(a, b, n) && b[n] == '=';
+}
+
+/* Takes VARIABLES, an array of malloc'ed strings, into the job's environment. */
+static int merge(struct spec *spec, char **variables)
+{
+	size_t have = 0, more = 0;
+	char **grown;
+
+	while (spec->env && spec->env[have])
+		have++;
+	while (variables[more] && more < PAM_NAMES_MAX)
+		more++;
+	grown = realloc(spec->env, (have + more + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	spec->env = grown;
+	for (size_t i = 0; i < more; i++) {
+		size_t at = 0;
+
+		while (at < have && !same_name(variables[i], grown[at]))
+			at++;
+		if (at < have)
+			free(grown[at]);
+		else
+			have++;
+		grown[at] = variables[i];
+		variables[i] = NULL;
+	}
+	grown[have] = NULL;
+	for (size_t i = more; variables[i]; i++)
+		free(variables[i]);
+	return 0;
+}
+
+/* --- account and session ------------------------------------------------------------ */
+
+static int refused(struct pam *pam, const struct order *order, const char *user, const char *what,
+		   struct iocom_err *err)
+{
+	return iocom_err_set(err, -EACCES,
+			     "node %s does not let user %s in: its PAM service %s/%s refuses the "
+			     "%s: %s%s%s",
+			     order->spec.node, user, order->pam, SHIM_PAM_SERVICE, what,
+			     pam->text(pam->handle, pam->last), *pam->said ? ": " : "", pam->said);
+}
+
+static int start(struct pam *pam, const struct order *order, const char *user,
+		 struct iocom_err *err)
+{
+	const struct pam_conv conversation = {converse, pam};
+	char path[sizeof(order->pam) + sizeof(SHIM_PAM_SERVICE) + 1];
+
+	/* PAM itself would go on with the service "other". */
+	snprintf(path, sizeof(path), "%s/%s", order->pam, SHIM_PAM_SERVICE);
+	if (access(path, R_OK))
+		return iocom_err_set(err, -ENOENT,
+				     "node %s lets users in by PAM (pam = on) but cannot read its "
+				     "service file %s: %s",
+				     order->spec.node, path, strerror(errno));
+	pam->last = pam->start(SHIM_PAM_SERVICE, user, &conversation, order->pam, &pam->handle);
+	if (pam->last != PAM_SUCCESS)
+		return iocom_err_set(err, -EACCES, "node %s: PAM does not start: error %d",
+				     order->spec.node, pam->last);
+	/* pam_time and pam_access want a terminal's name; cron and sshd do the same. */
+	pam->last = pam->set_item(pam->handle, PAM_TTY, SHIM_PAM_SERVICE);
+	if (pam->last == PAM_SUCCESS)
+		pam->last = pam->set_item(pam->handle, PAM_RUSER, user);
+	return pam->last == PAM_SUCCESS ? 0 : refused(pam, order, user, "session", err);
+}
+
+static int ask(struct pam *pam, struct order *order, const char *user, struct iocom_err *err)
+{
+	char **variables;
+	int rc;
+
+	pam->last = pam->account(pam->handle, 0);
+	if (pam->last != PAM_SUCCESS)
+		return refused(pam, order, user, "account", err);
+	pam->last = pam->open(pam->handle, 0);
+	if (pam->last != PAM_SUCCESS)
+		return refused(pam, order, user, "session", err);
+	pam->opened = true;
+	variables = pam->variables(pam->handle);
+	if (!variables)
+		return iocom_err_set(err, -ENOMEM, "out of memory for the session's variables");
+	rc = merge(&order->spec, variables);
+	free(variables);
+	return rc ? iocom_err_set(err, rc, "out of memory for the session's variables") : 0;
+}
+
+int pam_begin(struct pam **out, struct order *order, const char *user,
+	      struct pam_settings *settings, struct iocom_err *err)
+{
+	struct pam *pam = calloc(1, sizeof(*pam));
+	struct process own, changed;
+	int rc;
+
+	if (!pam)
+		return iocom_err_set(err, -ENOMEM, "out of memory for PAM");
+	process_read(&own);
+	alarm(PAM_LIMIT_S);
+	rc = load(pam, err);
+	if (!rc)
+		rc = start(pam, order, user, err);
+	if (!rc)
+		rc = ask(pam, order, user, err);
+	alarm(0);
+	process_read(&changed);
+	process_restore(&own);
+	if (rc) {
+		pam_finish(pam);
+		return rc;
+	}
+	settings->set = true;
+	memcpy(settings->limits, changed.limits, sizeof(settings->limits));
+	settings->priority = changed.priority;
+	*out = pam;
+	return 0;
+}
+
+void pam_finish(struct pam *pam)
+{
+	if (!pam)
+		return;
+	alarm(PAM_LIMIT_S);
+	if (pam->opened)
+		pam->last = pam->close(pam->handle, 0);
+	if (pam->handle)
+		pam->end(pam->handle, pam->last);
+	alarm(0);
+	if (pam->library)
+		dlclose(pam->library);
+	free(pam);
+}
