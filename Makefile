@@ -40,6 +40,7 @@ SRC_user     := $(wildcard user/*.c)
 SRC_balancer := $(filter-out balancer/main.c,$(wildcard balancer/*.c))
 SRC_agent    := $(filter-out agent/main.c,$(wildcard agent/*.c))
 SRC_shim     := $(filter-out agent/shim/main.c,$(wildcard agent/shim/*.c))
+SRC_relay    := $(wildcard agent/relay/*.c)
 SRC_sim      := $(wildcard sim/*/*.c)
 SRC_testlib  := $(wildcard tests/lib/*.c)
 
@@ -51,9 +52,10 @@ LIBS_user  := -lmsgpackc -lbpf -lelf -lz -ljansson -lmunge -lmbedcrypto -linih -
 LIBS_cli   := $(LIBS_user) -lcsv -lsqlite3 -lncursesw -ltinfo
 LIBS_agent := $(LIBS_user) -lcsv -lsqlite3 -lnng -lmicrohttpd -lpthread
 LIBS_shim  := -lmsgpackc -ldl
+LIBS_relay := -lmbedtls -lmbedx509 -lmbedcrypto
 LIBS_sim   := -lgsl -lgslcblas -lz -lcsv -lmbedcrypto -ljansson -lpthread -lm
 
-PROGRAMS := $(BUILD)/iocomd $(BUILD)/iocom $(BUILD)/iocom-shim \
+PROGRAMS := $(BUILD)/iocomd $(BUILD)/iocom $(BUILD)/iocom-shim $(BUILD)/iocom-relay \
             $(if $(wildcard sim/main.c),$(BUILD)/iocom-sim)
 TEST_SOURCES := $(wildcard tests/unit/test_*.c tests/bpf/test_*.c tests/remote/test_*.c \
                 tests/sim/test_*.c)
@@ -102,6 +104,7 @@ $(eval $(call compile_rule,balancer/view,$(INC_view)))
 $(eval $(call compile_rule,user,$(INC_user),| $(BUILD)/bpf/iocom.skel.h))
 $(eval $(call compile_rule,balancer,$(INC_balancer)))
 $(eval $(call compile_rule,agent/shim,$(INC_agent)))
+$(eval $(call compile_rule,agent/relay,$(INC_agent)))
 $(eval $(call compile_rule,agent,$(INC_agent)))
 $(eval $(call compile_rule,sim,$(INC_sim)))
 $(eval $(call compile_rule,tests,$(INC_tests),| $(BUILD)/bpf/iocom.skel.h))
@@ -145,6 +148,9 @@ $(BUILD)/iocomd: $(BUILD)/obj/agent/main.o $(BUILD)/libagent.a $(BUILD)/libcli.a
 $(BUILD)/iocom-shim: $(BUILD)/obj/agent/shim/main.o $(BUILD)/libshim.a $(BUILD)/libuser.a
 	$(call link,$^ $(LIBS_shim))
 
+$(BUILD)/iocom-relay: $(call objects,$(SRC_relay)) $(BUILD)/libuser.a
+	$(call link,$^ $(LIBS_relay))
+
 # The simulator links no agent, no monitor: of user/ only the error sentences.
 OBJ_sim := $(BUILD)/libsim.a $(BUILD)/libview.a $(BUILD)/librules.a $(BUILD)/obj/user/err.o
 $(BUILD)/iocom-sim: $(BUILD)/obj/sim/main.o $(OBJ_sim)
@@ -161,8 +167,9 @@ $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(OBJ_fuzz)
 FUZZ_protocol := $(patsubst tests/fuzz/protocol/%.c,$(BUILD)/fuzz/%,\
                  $(wildcard tests/fuzz/protocol/*.c))
 OBJ_protocol := $(call objects,$(addprefix user/,behaviour.c cgroup.c err.c frame.c log.c pack.c \
-                record.c spec.c wire.c) $(addprefix agent/,bulletin.c control.c guests.c \
-                job_order.c job_report.c launch.c loop.c matrix.c need.c seal.c vector_codec.c) \
+                record.c spec.c wire.c) $(addprefix agent/,bulletin.c control.c guests.c helper.c \
+                job_order.c job_report.c launch.c loop.c matrix.c need.c seal.c tls.c \
+                vector_codec.c) \
                 $(addprefix agent/shim/,order.c streams.c))
 $(FUZZ_protocol): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/protocol/%.o $(OBJ_protocol)
 	$(call link,$^ -fsanitize=fuzzer $(LIBS_agent))
@@ -207,6 +214,7 @@ install: all ## install programs, man pages, systemd unit, sample configuration 
 	install -m 755 $(BUILD)/iocom $(DESTDIR)$(PREFIX)/bin/iocom
 	install -m 755 $(BUILD)/iocom-sim $(DESTDIR)$(PREFIX)/bin/iocom-sim
 	install -m 755 $(BUILD)/iocom-shim $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-shim
+	install -m 755 $(BUILD)/iocom-relay $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-relay
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/man/man,1 5 8)
 	for m in $(MANPAGES); do \
 		install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/ || exit 1; done
@@ -221,6 +229,7 @@ install: all ## install programs, man pages, systemd unit, sample configuration 
 uninstall: ## remove what install put there; configuration and state stay
 	rm -f $(DESTDIR)$(PREFIX)/sbin/iocomd $(DESTDIR)$(PREFIX)/bin/iocom \
 		$(DESTDIR)$(PREFIX)/bin/iocom-sim $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-shim \
+		$(DESTDIR)$(PREFIX)/libexec/iocom/iocom-relay \
 		$(DESTDIR)/etc/systemd/system/iocomd.service \
 		$(DESTDIR)$(PREFIX)/share/iocom/grafana-dashboard.json \
 		$(DESTDIR)$(PREFIX)/share/iocom/iocom.pam

@@ -210,7 +210,7 @@ static int join(struct agent *a, struct iocom_err *err)
 {
 	struct bulletin_config b = {
 		a->loop, a->seal, &a->log, &a->counters, a->set.listen, (uint16_t)a->set.port,
-		heard,	 a};
+		heard,	 a,	  a->tls};
 	struct control_config c = {a->loop,
 				   a->seal,
 				   &a->log,
@@ -219,8 +219,15 @@ static int join(struct agent *a, struct iocom_err *err)
 				   a->set.listen,
 				   (uint16_t)a->set.port,
 				   home_handle,
-				   a};
-	int rc = bulletin_new(&a->bulletin, &b, err);
+				   a,
+				   a->tls};
+	int rc = 0;
+
+	if (a->set.tls_ca[0])
+		rc = tls_new(&a->tls, a->set.tls_certificate, a->set.tls_key, a->set.tls_ca, err);
+	b.tls = c.tls = a->tls;
+	if (!rc)
+		rc = bulletin_new(&a->bulletin, &b, err);
 
 	if (!rc)
 		rc = control_new(&a->control, &c, err);
@@ -418,8 +425,9 @@ int agent_start(struct agent *a, struct iocom_err *err)
 		return rc;
 	}
 	if (a->seal)
-		log_write(&a->log, LOG_L_INFO, "node %s, listening at %s ports %u to %u",
-			  a->set.name, a->set.listen, a->set.port, a->set.port + 2);
+		log_write(&a->log, LOG_L_INFO, "node %s, listening at %s ports %u to %u%s",
+			  a->set.name, a->set.listen, a->set.port, a->set.port + 2,
+			  a->tls ? ", with TLS" : "");
 	else
 		log_write(&a->log, LOG_L_INFO, "node %s, this machine only", a->set.name);
 	return 0;
@@ -452,6 +460,7 @@ void agent_stop(struct agent *a)
 	vector_fini(&a->measured);
 	view_charges_fini(&a->charges);
 	matrix_fini(&a->matrix);
+	tls_free(a->tls);
 	seal_free(a->seal);
 	if (a->signals.fd >= 0)
 		close(a->signals.fd);

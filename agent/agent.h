@@ -25,6 +25,7 @@
 #include "profile.h"
 #include "seal.h"
 #include "settings.h"
+#include "tls.h"
 #include "vector.h"
 #include "view.h"
 
@@ -66,6 +67,7 @@ struct agent {
 	struct matrix matrix;
 	struct view_charges charges;
 	struct seal *seal; /* NULL: this machine only */
+	struct tls *tls;   /* NULL: without */
 	struct bulletin *bulletin;
 	struct control *control;
 	struct journal *journal;

@@ -197,7 +197,7 @@ static int open_sockets(struct bulletin *b, const char *url)
 	if (!e)
 		e = guests_new(&b->guests, b->pub, GUESTS_MAX, GUESTS_OF_ONE);
 	if (!e)
-		e = nng_listen(b->pub, url, NULL, 0);
+		e = tls_listen(b->config.tls, b->pub, url);
 	if (!e)
 		e = nng_aio_alloc(&b->aio, called, b);
 	return e;
@@ -259,7 +259,7 @@ void bulletin_dial(struct bulletin *b, const char *address, uint16_t port)
 			return;
 	if (b->ndialed == DIALED_MAX) /* relayed vectors tell of the others */
 		return;
-	e = nng_dial(b->sub, url, NULL, NNG_FLAG_NONBLOCK);
+	e = tls_dial(b->config.tls, b->sub, url);
 	if (e) {
 		log_write(b->config.log, LOG_L_WARNING, "cannot subscribe to %s: %s", url,
 			  nng_strerror(e));

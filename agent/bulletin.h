@@ -20,6 +20,7 @@
 #include "loop.h"
 #include "matrix.h"
 #include "seal.h"
+#include "tls.h"
 
 #define BULLETIN_VERSION     1
 #define BULLETIN_VECTORS_MAX 256
@@ -49,6 +50,7 @@ struct bulletin_config {
 	uint16_t port;
 	bulletin_each each;
 	void *arg;
+	const struct tls *tls; /* NULL: without */
 };
 
 /* Listens.  0; -EADDRINUSE and others with the sentence. */

@@ -20,6 +20,7 @@
 #include "rates.h"
 #include "recorders.h"
 #include "sample_window.h"
+#include "tunnel.h"
 
 #define SWEEP_NS     CLOCK_NS_PER_S
 #define STUCK_NS     (10 * CLOCK_NS_PER_S)
@@ -84,6 +85,16 @@ static void client_drop(struct client *c)
 	c->clients->count--;
 	if (!c->clients->reap.active)
 		loop_start(a->loop, &c->clients->reap, 0);
+}
+
+int client_fd(const struct client *c)
+{
+	return c->fd;
+}
+
+void client_hand_over(struct client *c)
+{
+	client_drop(c);
 }
 
 static void client_free(struct client *c)
@@ -372,6 +383,8 @@ static void dispatch(struct client *c, uint8_t type)
 		client_error(c, "the request names no \"op\"");
 	else if (!strcmp(op, "place"))
 		place_request(a, c, &map.data);
+	else if (!strcmp(op, "tunnel"))
+		tunnel_request(a, c, &map.data);
 	else
 		ops_request(a, c, &map.data);
 	msgpack_unpacked_destroy(&map);

@@ -24,6 +24,9 @@ void clients_free(struct clients *clients);
 /* A new reading, for those who watch. */
 void clients_sampled(struct clients *clients, const struct monitor_sample *sample);
 
+/* Its descriptor; another process that has a copy may take it: client_hand_over. */
+int client_fd(const struct client *client);
+void client_hand_over(struct client *client);
 const struct ucred *client_who(const struct client *client);
 /* Answers; the request is over.  The client may be gone afterwards. */
 void client_json(struct client *client, json_t *document); /* takes DOCUMENT; NULL: no memory */

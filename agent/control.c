@@ -299,7 +299,7 @@ int control_new(struct control **out, const struct control_config *config, struc
 		e = guests_new(&c->guests, c->rep, GUESTS_MAX, GUESTS_OF_ONE);
 	}
 	if (!e)
-		e = nng_listen(c->rep, url, NULL, 0);
+		e = tls_listen(c->config.tls, c->rep, url);
 	if (!e)
 		e = servers_start(c);
 	if (e) {
@@ -450,7 +450,7 @@ static struct peer *peer_get(struct control *c, const char *url, int *e)
 	nng_socket_set_ms(p->socket, NNG_OPT_RECONNMINT, RECONNECT_MS);
 	nng_socket_set_ms(p->socket, NNG_OPT_RECONNMAXT, RECONNECT_MAX_MS);
 	nng_socket_set_ms(p->socket, NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE);
-	*e = nng_dial(p->socket, url, NULL, NNG_FLAG_NONBLOCK);
+	*e = tls_dial(c->config.tls, p->socket, url);
 	if (*e) {
 		nng_close(p->socket);
 		free(p);

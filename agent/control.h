@@ -19,6 +19,7 @@
 #include "log.h"
 #include "loop.h"
 #include "seal.h"
+#include "tls.h"
 #include "spec.h"
 
 #define CONTROL_VERSION	   1
@@ -51,6 +52,7 @@ struct control_config {
 	uint16_t port; /* the base port */
 	control_handler handler;
 	void *arg;
+	const struct tls *tls; /* NULL: without */
 };
 
 /* Listens.  0; -EADDRINUSE and others with the sentence. */

@@ -2,16 +2,12 @@
 /*
  * Spawning shims and hearing from them; see launch.h.
  *
- * The agent has nng's threads, so nothing here forks: posix_spawn.  The shim
- * inherits descriptors 3, 4, 5 and an environment of one variable, so that no
- * LD_* of whoever started the agent meets it.
+ * The shim inherits descriptors 3, 4, 5 (helper.h).
  */
 #include "launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,6 +19,7 @@
 #include "pack.h"
 #include "record.h"
 #include "shim/order.h"
+#include "helper.h"
 
 #define LEASH_MESSAGE_MAX 4096
 
@@ -57,55 +54,6 @@ static int write_order(const struct launch_order *order)
 	return rc;
 }
 
-/* A copy above the numbers the shim gets, so that no dup2 overwrites a source. */
-static int lift(int fd)
-{
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, 16);
-
-	return high < 0 ? -errno : high;
-}
-
-static int spawn_attributes(posix_spawnattr_t *attributes)
-{
-	sigset_t all, none;
-	int rc = posix_spawnattr_init(attributes);
-
-	if (rc)
-		return -rc;
-	sigfillset(&all);
-	sigemptyset(&none);
-	posix_spawnattr_setsigdefault(attributes, &all);
-	posix_spawnattr_setsigmask(attributes, &none);
-	posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF |
-						     POSIX_SPAWN_SETSIGMASK);
-	return 0;
-}
-
-/* Spawns PROGRAM with FDS as 3, 4, 5.  0 or negative errno. */
-static int spawn(const char *program, const int fds[3], pid_t *pid)
-{
-	char *const argv[] = {(char *)"iocom-shim", NULL};
-	char *const env[] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	int rc = spawn_attributes(&attributes);
-
-	if (rc)
-		return rc;
-	rc = posix_spawn_file_actions_init(&actions);
-	if (!rc)
-		rc = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
-	if (!rc)
-		rc = posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_RDWR, 0);
-	for (int i = 0; i < 3 && !rc; i++)
-		rc = posix_spawn_file_actions_adddup2(&actions, fds[i], SHIM_FD_LEASH + i);
-	if (!rc)
-		rc = posix_spawn(pid, program, &actions, &attributes, argv, env);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attributes);
-	return -rc;
-}
-
 /* The job's directory is the mark that it was started here: made once, ever. */
 static int make_job_directory(const char *jobs_dir, const char *job, struct iocom_err *err)
 {
@@ -126,25 +74,16 @@ static int make_job_directory(const char *jobs_dir, const char *job, struct ioco
 
 static int spawn_with(const struct launch_order *order, int stream_fd, int leash_end, pid_t *shim)
 {
+	char *const argv[] = {(char *)"iocom-shim", NULL};
 	int order_fd = write_order(order);
-	int fds[3] = {-1, -1, -1};
-	int rc = order_fd < 0 ? order_fd : 0;
+	int rc = order_fd;
 
-	if (!rc) {
-		const int low[3] = {leash_end, order_fd, stream_fd};
+	if (order_fd >= 0) {
+		const int fds[] = {leash_end, order_fd, stream_fd};
 
-		for (int i = 0; i < 3 && !rc; i++) {
-			fds[i] = lift(low[i]);
-			rc = fds[i] < 0 ? fds[i] : 0;
-		}
-	}
-	if (!rc)
-		rc = spawn(order->shim_path, fds, shim);
-	for (int i = 0; i < 3; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
-	if (order_fd >= 0)
+		rc = helper_spawn(order->shim_path, argv, fds, 3, shim);
 		close(order_fd);
+	}
 	return rc;
 }
 

@@ -343,6 +343,7 @@ static void placed(struct place *p, const char *node, const char *address, uint1
 	json_object_set_new(p->answer, "node", json_string(node));
 	json_object_set_new(p->answer, "address", json_string(address));
 	json_object_set_new(p->answer, "port", json_integer(port));
+	json_object_set_new(p->answer, "tls", json_boolean(a->tls && address[0]));
 	text = json_dumps(p->answer, JSON_COMPACT);
 	rc = text ? journal_placed(a->journal, p->order.job, node, text, &err) : -ENOMEM;
 	free(text);

@@ -16,8 +16,10 @@
 
 #include "clock.h"
 #include "frame.h"
+#include "tunnel.h"
 
-#define FIRST_BUFFER 16384
+#define FIRST_BUFFER  16384
+#define TLS_HANDSHAKE 22 /* the first byte of a client that speaks TLS */
 
 struct stream {
 	struct stream *next, **link;
@@ -84,12 +86,31 @@ static void refuse(struct stream *s, const char *why)
 	loop_start(a->loop, &s->timer, STREAM_LINGER_NS);
 }
 
+/* Nobody is there to be told: its relay could not come to terms with the peer. */
+static void relay_failed(struct stream *s)
+{
+	struct agent *a = s->streams->agent;
+	char why[400];
+	size_t n = 0;
+
+	for (; n < s->length && n + 1 < sizeof(why); n++)
+		why[n] = (char)(s->data[n] >= ' ' && s->data[n] < 0x7f ? s->data[n] : '?');
+	why[n] = 0;
+	a->counters.streams_refused++;
+	log_write(&a->log, LOG_L_WARNING, "refused a job stream from %s: %s", s->peer, why);
+	stream_free(s);
+}
+
 static void start(struct stream *s)
 {
 	struct agent *a = s->streams->agent;
 	struct iocom_err err = {0};
 	int rc;
 
+	if (s->header[3] == FRAME_ERROR && a->tls && s->length) {
+		relay_failed(s);
+		return;
+	}
 	if (s->header[3] != FRAME_START) {
 		refuse(s, "a job stream begins with a start message");
 		return;
@@ -138,6 +159,11 @@ static int take_header(struct stream *s)
 		return rc;
 	rc = frame_parse(s->header, s->header_have, FRAME_PAYLOAD_MAX, &type, &payload, &length,
 			 &consumed);
+	if (rc == FRAME_E_GARBAGE && s->header[0] == TLS_HANDSHAKE) {
+		refuse(s, "it speaks TLS, this node without: set tls_certificate, tls_key and "
+			  "tls_ca at all nodes, or at none");
+		return -1;
+	}
 	if (rc == FRAME_E_GARBAGE || rc == FRAME_E_VERSION) {
 		refuse(s, rc == FRAME_E_VERSION ? "another version of iocom; install the same on "
 						  "all nodes"
@@ -215,15 +241,33 @@ static void overdue(void *arg)
 		refuse(s, "the start message did not come within 5 s");
 }
 
+/* Behind a relay where there is TLS.  The descriptor to read from, or -1 and FD is closed. */
+static int unwrap(struct agent *a, int fd)
+{
+	struct iocom_err err = {0};
+	int plain = -1;
+
+	if (!a->tls)
+		return fd;
+	if (tunnel_accept(a, fd, &plain, &err))
+		log_write(&a->log, LOG_L_ERROR, "%s", err.text);
+	close(fd);
+	return plain;
+}
+
 static void accept_one(struct streams *streams, int fd, const struct sockaddr *sa, socklen_t n)
 {
 	struct agent *a = streams->agent;
 	struct stream *s = streams->count < STREAMS_MAX ? calloc(1, sizeof(*s)) : NULL;
 	int one = 1;
 
-	if (!s) {
+	if (s)
+		fd = unwrap(a, fd);
+	if (!s || fd < 0) {
 		a->counters.streams_refused++;
-		close(fd);
+		if (fd >= 0)
+			close(fd);
+		free(s);
 		return;
 	}
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));

@@ -209,6 +209,7 @@ static void find_target(const struct run *run, const json_t *answer, struct run_
 		.run_dir = run->ask.run_dir,
 		.address = listing_string(answer, "address"),
 		.port = (unsigned)listing_number(answer, "port"),
+		.tls = json_is_true(json_object_get(answer, "tls")),
 		.munge_socket = *socket ? socket : NULL,
 	};
 }

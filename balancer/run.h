@@ -44,6 +44,7 @@ struct run_target {
 	const char *run_dir; /* of the agent of this machine */
 	const char *address; /* "" means this machine: its agent's own socket */
 	unsigned port;
+	bool tls;		  /* ... through a relay of this machine's agent */
 	const char *munge_socket; /* NULL: the default one */
 };
 

@@ -79,6 +79,34 @@ static int connect_tcp(const struct run_target *target, const char *node, int *f
 	return 0;
 }
 
+/* The agent has the key: it puts a relay at the other end of this connection. */
+static int connect_relay(const struct run_target *target, const char *node, int *fd,
+			 struct iocom_err *err)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	int rc = client_connect(target->run_dir, fd, err);
+
+	if (rc)
+		return rc;
+	pack_begin(&pk, &buffer, 2);
+	pack_str(&pk, "op", "tunnel");
+	pack_str(&pk, "node", node);
+	rc = client_send(*fd, buffer.data, buffer.size, err);
+	msgpack_sbuffer_destroy(&buffer);
+	if (rc)
+		close(*fd);
+	return rc;
+}
+
+static int reach(const struct run_target *target, const char *node, int *fd, struct iocom_err *err)
+{
+	if (!*target->address)
+		return client_connect(target->run_dir, fd, err);
+	return target->tls ? connect_relay(target, node, fd, err)
+			   : connect_tcp(target, node, fd, err);
+}
+
 static int send_start(int fd, const struct spec *spec, const void *packed, size_t length,
 		      const char *credential, struct iocom_err *err)
 {
@@ -112,8 +140,7 @@ int run_connect(const struct run_target *target, const struct spec *spec, int *f
 	if (!rc && !local)
 		rc = spec_seal(spec, packed, length, target->munge_socket, &credential, err);
 	if (!rc)
-		rc = local ? client_connect(target->run_dir, fd, err)
-			   : connect_tcp(target, spec->node, fd, err);
+		rc = reach(target, spec->node, fd, err);
 	if (!rc) {
 		rc = send_start(*fd, spec, packed, length, credential, err);
 		if (rc) {

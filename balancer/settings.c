@@ -274,6 +274,11 @@ static const struct config_key keys[] = {
 	 FIELD(state_dir), 0, 0, check_absolute},
 	{"munge-socket", "PATH", "munged's socket [MUNGE's default]", NULL, CONFIG_STRING,
 	 FIELD(munge_socket), 0, 0, check_absolute},
+	{"tls-certificate", "FILE", "this node's certificate, PEM: TLS between nodes [none]", NULL,
+	 CONFIG_STRING, FIELD(tls_certificate), 0, 0, check_absolute},
+	{"tls-key", "FILE", "its key", NULL, CONFIG_STRING, FIELD(tls_key), 0, 0, check_absolute},
+	{"tls-ca", "FILE", "who signed the certificates of all nodes", NULL, CONFIG_STRING,
+	 FIELD(tls_ca), 0, 0, check_absolute},
 	{"scope", "SCOPE", "what is this node: cgroup=REL,disk=NAME[+NAME],mount=PATH [all]", NULL,
 	 CONFIG_CUSTOM, NONE, 0, 0, set_scope},
 	{"cpu-speed", "X", "speed relative to the reference machine", "1", CONFIG_NUMBER,
@@ -391,6 +396,11 @@ int settings_complete(struct settings *s, struct iocom_err *err)
 	} else {
 		s->address[0] = 0;
 	}
+	if (!s->tls_certificate[0] != !s->tls_key[0] || !s->tls_key[0] != !s->tls_ca[0])
+		return iocom_err_set(
+			err, -EINVAL,
+			"TLS needs --tls-certificate, --tls-key and --tls-ca together; "
+			"one of them is missing");
 	for (size_t i = 0; i < s->npeers; i++)
 		if (!s->peers[i].port)
 			s->peers[i].port = (uint16_t)s->port;

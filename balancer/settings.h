@@ -35,6 +35,9 @@ struct settings {
 	char state_dir[SETTINGS_PATH_MAX];
 	char munge_socket[SETTINGS_PATH_MAX];
 	char shim[SETTINGS_PATH_MAX];
+	/* PEM files; all three or none. */
+	char tls_certificate[SETTINGS_PATH_MAX], tls_key[SETTINGS_PATH_MAX];
+	char tls_ca[SETTINGS_PATH_MAX];
 
 	bool scoped;
 	char scope_cgroup[SETTINGS_PATH_MAX]; /* relative; "" = the root */

@@ -48,6 +48,7 @@ check_room balancer/view 'include/|balancer/view/'
 check_room user "include/|user/|bpf/|$skeleton"
 check_room balancer 'include/|user/|balancer/'
 check_room agent/shim 'include/|user/|agent/'
+check_room agent/relay 'include/|user/|agent/relay/'
 check_room agent 'include/|user/|balancer/|agent/'
 for room in sim sim/*/; do
 	check_room "${room%/}" 'include/|balancer/view/|sim/'

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Helper programs of the agent.  It has nng's threads, so nothing here forks:
+ * posix_spawn.  The program gets a session of its own, an empty signal mask, 0 and 1 at
+ * /dev/null, and an environment of one variable, so that no LD_* of whoever started the
+ * agent meets it.
+ */
+#ifndef IOCOM_HELPER_H
+#define IOCOM_HELPER_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#define HELPER_FIRST_FD 3
+#define HELPER_FDS_MAX	4
+
+/* FDS (N) become the program's 3, 4, ...; they stay the caller's.  0 or negative errno. */
+int helper_spawn(const char *program, char *const argv[], const int *fds, size_t n, pid_t *pid);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * `iocom-relay`: TLS for one job stream.  iocomd spawns it:
+ *
+ *   iocom-relay server CERTIFICATE KEY CA                 descriptor 3 plain, 4 TCP
+ *   iocom-relay client CERTIFICATE KEY CA NODE ADDR PORT  descriptor 3 plain
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "frame.h"
+#include "relay.h"
+
+#define NOBODY	   65534
+#define CONNECT_MS 5000
+
+/* The key is read; from here on a break-in gains nothing but this one stream. */
+static int become_nobody(struct iocom_err *err)
+{
+	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+	    setresuid(NOBODY, NOBODY, NOBODY) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+		return iocom_err_set(err, -errno, "cannot drop privileges: %s", strerror(errno));
+	if (setuid(0) == 0 || setgid(0) == 0)
+		return iocom_err_set(err, -EPERM, "cannot drop privileges for good");
+	return 0;
+}
+
+static void set_option(int fd, int level, int option, int value)
+{
+	(void)setsockopt(fd, level, option, &value, sizeof(value));
+}
+
+/* As user/wire.c has it: the ends of the stream see a socketpair and cannot ask. */
+static void watch(int fd)
+{
+	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 10);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 4);
+}
+
+static int connect_one(const struct addrinfo *info)
+{
+	int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	socklen_t length = sizeof(int);
+	int error = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, info->ai_addr, info->ai_addrlen) && errno != EINPROGRESS)
+		error = errno;
+	else if (poll(&p, 1, CONNECT_MS) != 1)
+		error = ETIMEDOUT;
+	else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length))
+		error = errno;
+	if (!error)
+		return fd;
+	close(fd);
+	return -error;
+}
+
+static int connect_to(const char *address, const char *port, struct iocom_err *err)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+	struct addrinfo *list = NULL;
+	int rc = getaddrinfo(address, port, &hints, &list), fd = -EHOSTUNREACH;
+
+	if (rc)
+		return iocom_err_set(err, -EHOSTUNREACH, "it has no usable address '%s': %s",
+				     address, gai_strerror(rc));
+	for (const struct addrinfo *at = list; at && fd < 0; at = at->ai_next)
+		fd = connect_one(at);
+	freeaddrinfo(list);
+	return fd < 0 ? iocom_err_set(err, fd, "it cannot be reached at %s port %s: %s", address,
+				      port, strerror(-fd))
+		      : fd;
+}
+
+static int relay(char **argv, bool server, struct iocom_err *err)
+{
+	struct session session;
+	int rc = session_init(&session, server, argv[2], argv[3], argv[4], err);
+	int fd = RELAY_FD_TCP;
+
+	if (!rc)
+		rc = become_nobody(err);
+	if (!rc && !server) {
+		fd = connect_to(argv[6], argv[7], err);
+		rc = fd < 0 ? fd : 0;
+	}
+	if (!rc) {
+		watch(fd);
+		rc = session_handshake(&session, fd, err);
+	}
+	if (!rc)
+		rc = pump_run(&session, RELAY_FD_PLAIN);
+	session_deinit(&session);
+	return rc;
+}
+
+static bool is_socket(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISSOCK(st.st_mode);
+}
+
+int main(int argc, char **argv)
+{
+	bool server = argc == 5 && !strcmp(argv[1], "server");
+	struct iocom_err err = {0};
+
+	if (argc == 2 && !strcmp(argv[1], "--version")) {
+		printf("iocom-relay %s\n", IOCOM_VERSION);
+		return 0;
+	}
+	if ((!server && (argc != 8 || strcmp(argv[1], "client") != 0)) ||
+	    !is_socket(RELAY_FD_PLAIN) || (server && !is_socket(RELAY_FD_TCP))) {
+		fprintf(stderr, "iocom-relay: TLS for one job stream; iocomd starts it, nobody "
+				"else\n");
+		return 2;
+	}
+	close_range((server ? RELAY_FD_TCP : RELAY_FD_PLAIN) + 1, ~0U, 0);
+	signal(SIGPIPE, SIG_IGN);
+	if (!relay(argv, server, &err))
+		return 0;
+	if (err.text[0]) {
+		if (!server)
+			iocom_err_prefix(&err, "node %s", argv[5]);
+		(void)frame_write(RELAY_FD_PLAIN, FRAME_ERROR, err.text,
+				  (uint32_t)strlen(err.text));
+	}
+	return 1;
+}

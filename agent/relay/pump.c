@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Moves bytes; see relay.h.  One buffer a direction: whoever does not read stops the
+ * one who writes, as without the relay.  An end of one side is the other's.
+ */
+#include <errno.h>
+#include <mbedtls/net_sockets.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "relay.h"
+#include "wire.h"
+
+#define PIECE 16384 /* a record of TLS */
+
+struct lane {
+	uint8_t data[PIECE];
+	size_t at, have;
+	bool ended; /* nothing more comes in */
+	bool told;  /* ... and the other side knows */
+};
+
+struct pump {
+	struct session *session;
+	int plain;
+	bool tls_waits; /* TLS wants to write before it goes on */
+	struct lane in, out;
+	int64_t told_ms; /* when the TLS side was told the end */
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Each: 1 something moved, 0 it has to wait, negative errno: that side is broken. */
+
+static int read_tls(struct pump *p)
+{
+	int n;
+
+	if (p->in.have || p->in.ended)
+		return 0;
+	n = mbedtls_ssl_read(&p->session->ssl, p->in.data, sizeof(p->in.data));
+	if (n > 0) {
+		p->in.at = 0;
+		p->in.have = (size_t)n;
+		return 1;
+	}
+	if (n == MBEDTLS_ERR_SSL_WANT_READ)
+		return 0;
+	if (n == MBEDTLS_ERR_SSL_WANT_WRITE) {
+		p->tls_waits = true;
+		return 0;
+	}
+	if (n && n != MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY && n != MBEDTLS_ERR_SSL_CONN_EOF)
+		return -ECONNRESET;
+	p->in.ended = true;
+	return 1;
+}
+
+static int write_plain(struct pump *p)
+{
+	ssize_t n;
+
+	if (!p->in.have) {
+		if (!p->in.ended || p->in.told)
+			return 0;
+		shutdown(p->plain, SHUT_WR);
+		p->in.told = true;
+		return 1;
+	}
+	n = send(p->plain, p->in.data + p->in.at, p->in.have, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	p->in.at += (size_t)n;
+	p->in.have -= (size_t)n;
+	return 1;
+}
+
+static int read_plain(struct pump *p)
+{
+	ssize_t n;
+
+	if (p->out.have || p->out.ended)
+		return 0;
+	n = recv(p->plain, p->out.data, sizeof(p->out.data), MSG_DONTWAIT);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	p->out.at = 0;
+	p->out.have = (size_t)n;
+	p->out.ended = n == 0;
+	return 1;
+}
+
+static int write_tls(struct pump *p)
+{
+	mbedtls_ssl_context *ssl = &p->session->ssl;
+	int n;
+
+	if (!p->out.have && (!p->out.ended || p->out.told))
+		return 0;
+	n = p->out.have ? mbedtls_ssl_write(ssl, p->out.data + p->out.at, p->out.have)
+			: mbedtls_ssl_close_notify(ssl);
+	if (n == MBEDTLS_ERR_SSL_WANT_WRITE || n == MBEDTLS_ERR_SSL_WANT_READ) {
+		p->tls_waits = n == MBEDTLS_ERR_SSL_WANT_WRITE;
+		return 0;
+	}
+	if (n < 0)
+		return -ECONNRESET;
+	if (!p->out.have) {
+		shutdown(p->session->fd, SHUT_WR);
+		p->out.told = true;
+		p->told_ms = now_ms();
+		return 1;
+	}
+	p->out.at += (size_t)n;
+	p->out.have -= (size_t)n;
+	return 1;
+}
+
+static int move(struct pump *p)
+{
+	int (*const steps[])(struct pump *) = {read_tls, write_plain, read_plain, write_tls};
+	bool moved;
+
+	p->tls_waits = false;
+	do {
+		moved = false;
+		for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+			int rc = steps[i](p);
+
+			if (rc < 0)
+				return rc;
+			moved |= rc > 0;
+		}
+	} while (moved);
+	return 0;
+}
+
+static void wait_for(const struct pump *p)
+{
+	struct pollfd entries[2] = {{.fd = p->session->fd}, {.fd = p->plain}};
+
+	if (!p->in.have && !p->in.ended)
+		entries[0].events |= POLLIN;
+	if (p->tls_waits)
+		entries[0].events |= POLLOUT;
+	if (!p->out.have && !p->out.ended)
+		entries[1].events |= POLLIN;
+	if (p->in.have)
+		entries[1].events |= POLLOUT;
+	/* One we want nothing of would wake us for ever once it hung up. */
+	for (int i = 0; i < 2; i++)
+		if (!entries[i].events)
+			entries[i].fd = -1;
+	(void)poll(entries, 2, RELAY_SILENT_MS);
+}
+
+int pump_run(struct session *session, int plain)
+{
+	struct pump p = {.session = session, .plain = plain};
+	const struct wire tcp = {.fd = session->fd};
+	int rc;
+
+	for (;;) {
+		rc = move(&p);
+		if (rc || (p.in.told && p.out.told))
+			return rc;
+		if (p.out.told && now_ms() - p.told_ms > RELAY_LINGER_MS)
+			return 0;
+		wait_for(&p);
+		if (wire_silent(&tcp))
+			return -ETIMEDOUT;
+	}
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Job streams under TLS: each end has a relay (relay/relay.h), spawned here.  The target's
+ * agent puts one before a stream that arrives; for one that leaves, `iocom run` hands its
+ * local connection over, because the key is root's:
+ *
+ *   { "op": "tunnel", "node": NAME }   this connection is a job stream to NAME from now on;
+ *                                      no answer, or FRAME_ERROR
+ */
+#ifndef IOCOM_TUNNEL_H
+#define IOCOM_TUNNEL_H
+
+#include "agent.h"
+
+/*
+ * A stream came in on FD.  0: PLAIN is its end without TLS, non-blocking, the caller's;
+ * FD stays the caller's too.  Negative errno with the sentence.
+ */
+int tunnel_accept(struct agent *a, int fd, int *plain, struct iocom_err *err);
+/* Takes CLIENT's connection, or answers why not. */
+void tunnel_request(struct agent *a, struct client *client, const msgpack_object *request);
+
+#endif

@@ -1,0 +1,97 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# Two agents, n1 and n2, on this machine's loopback, each with a munged of its own (one
+# key), without the testbed.  Source tap.sh first; pair_begin, then pair_agent for each.
+
+IOCOM_BUILD=${IOCOM_BUILD:-$PWD/build}
+PAIR_SCOPE=iocom-pair-$$
+declare -A PAIR_PID=()
+
+pair_begin() {
+	[ "$(id -u)" -eq 0 ] || tap_skip_all "needs root (eBPF, other users)"
+	[ -e /sys/kernel/btf/vmlinux ] || tap_skip_all "the kernel has no BTF"
+	PAIR=$(mktemp -d /tmp/iocom-pair-XXXXXX)
+	chmod 755 "$PAIR"
+	trap pair_end EXIT
+	trap 'exit 130' INT TERM
+	(umask 077 && head -c 128 /dev/urandom >"$PAIR/key")
+	# Ports of this run: others test on this machine as well.
+	PAIR_PORT=$((20000 + $$ % 800 * 10))
+}
+
+# Control groups of the two: cgroup2, and v1 where there is some.
+pair_groups() { awk '$3 == "cgroup2" || ($3 == "cgroup" && $4 ~ /memory|cpu/) { print $2 }' /proc/mounts; }
+
+pair_stop() { # NAME [SIGNAL]
+	local pid=${PAIR_PID[$1]-}
+	[ -n "$pid" ] || return 0
+	kill -"${2:-TERM}" "$pid" 2>/dev/null
+	wait "$pid" 2>/dev/null
+	unset "PAIR_PID[$1]"
+}
+
+pair_empty() { # GROUP: removes it; what a job left is killed
+	find "$1" -name cgroup.procs -exec cat {} + 2>/dev/null | xargs -r kill -9 2>/dev/null
+	find "$1" -depth -type d -exec rmdir {} + 2>/dev/null
+	[ ! -d "$1" ]
+}
+
+pair_end() {
+	local name root
+	for name in n1 n2 munge-n1 munge-n2; do pair_stop "$name"; done
+	while read -r root; do
+		[ ! -d "$root/$PAIR_SCOPE" ] || pair_until 5 pair_empty "$root/$PAIR_SCOPE"
+	done < <(pair_groups)
+	rm -rf "$PAIR"
+}
+
+pair_munged() { # NODE [ENVIRONMENT...]
+	local node=$1 dir=$PAIR/munge-$1
+	shift
+	mkdir -p "$dir"
+	chmod 755 "$dir"
+	env "$@" munged --foreground --force "--key-file=$PAIR/key" "--socket=$dir/socket" \
+		"--pid-file=$dir/pid" "--log-file=$dir/log" "--seed-file=$dir/seed" >"$dir/out" 2>&1 &
+	PAIR_PID[munge-$node]=$!
+	pair_until 10 test -S "$dir/socket"
+}
+
+pair_until() { # SECONDS COMMAND...: polls; its success is the outcome
+	local end=$((SECONDS + $1))
+	shift
+	while ! "$@" >/dev/null 2>&1; do
+		[ "$SECONDS" -lt "$end" ] || return 1
+		sleep 0.1
+	done
+}
+
+pair_port() { [ "$1" = n1 ] && echo "$PAIR_PORT" || echo $((PAIR_PORT + 5)); }
+
+pair_agent() { # NODE PEER OPTIONS...
+	local node=$1 peer=$2 dir=$PAIR/$1 root
+	shift 2
+	mkdir -p "$dir"
+	while read -r root; do mkdir -p "$root/$PAIR_SCOPE/$node"; done < <(pair_groups)
+	"$IOCOM_BUILD/iocomd" --name "$node" --listen 127.0.0.1 --port "$(pair_port "$node")" \
+		--peers "127.0.0.1:$(pair_port "$peer")" --run-dir "$dir/run" --state-dir "$dir/state" \
+		--munge-socket "$PAIR/munge-$node/socket" --scope "cgroup=$PAIR_SCOPE/$node" --period 0.3 \
+		--shim "$IOCOM_BUILD/iocom-shim" "$@" >"$dir/log" 2>&1 &
+	PAIR_PID[$node]=$!
+	pair_until 15 test -S "$dir/run/iocom.sock"
+}
+
+pair_on() { # NODE IOCOM-ARGUMENTS...
+	local node=$1
+	shift
+	IOCOM_RUN_DIR=$PAIR/$node/run timeout 60 "$IOCOM_BUILD/iocom" "$@"
+}
+
+pair_sees() { [ "$(pair_on "$1" nodes --json | jq '.nodes | length')" -eq "$2" ]; } # NODE COUNT
+pair_count() { pair_on "$1" nodes --json | jq -r --arg c "$2" '.counters[$c]'; }     # NODE COUNTER
+
+pair_user() { # NODE IOCOM-ARGUMENTS...: as nobody
+	local node=$1
+	shift
+	IOCOM_RUN_DIR=$PAIR/$node/run timeout 60 setpriv --reuid 65534 --regid 65534 --clear-groups \
+		sh -c 'cd / && exec "$@"' sh "$IOCOM_BUILD/iocom" "$@"
+}
