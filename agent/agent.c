@@ -28,6 +28,7 @@
 #include "clock.h"
 #include "counting.h"
 #include "metrics.h"
+#include "probe.h"
 #include "recorders.h"
 #include "sample_names.h"
 #include "stream.h"
@@ -233,6 +234,8 @@ static int join(struct agent *a, struct iocom_err *err)
 		rc = control_new(&a->control, &c, err);
 	if (!rc)
 		rc = streams_new(&a->streams, a, err);
+	if (!rc)
+		rc = probes_new(&a->probes, a, err);
 	return rc;
 }
 
@@ -241,9 +244,7 @@ static void dial_peers(struct agent *a)
 	for (size_t i = 0; a->bulletin && i < a->set.npeers; i++) {
 		const struct settings_peer *p = &a->set.peers[i];
 
-		/* One list of peers may serve all nodes: skip ourselves. */
-		if (p->port == a->set.port &&
-		    (!strcmp(p->address, a->set.address) || !strcmp(p->address, a->set.listen)))
+		if (settings_is_self(&a->set, p))
 			continue;
 		bulletin_dial(a->bulletin, p->address, p->port);
 	}
@@ -345,6 +346,8 @@ static void chores(void *arg)
 	uint64_t n = a->chores_count++;
 
 	target_expire(a);
+	if (a->probes)
+		probes_run(a->probes);
 	if (n % REPORT_EVERY == 0)
 		target_report_pending(a);
 	if (n % HELLO_EVERY == 0)
@@ -442,6 +445,7 @@ void agent_stop(struct agent *a)
 {
 	int saved = errno;
 
+	probes_free(a->probes);
 	streams_free(a->streams);
 	bulletin_free(a->bulletin);
 	control_free(a->control); /* decisions under way end here */

@@ -35,6 +35,7 @@ struct streams;
 struct place;
 struct recorders;
 struct metrics;
+struct probes;
 
 struct agent {
 	struct settings set;
@@ -77,6 +78,7 @@ struct agent {
 	struct place *places; /* decisions under way */
 	struct clients *clients;
 	struct streams *streams;
+	struct probes *probes;	     /* of silent peers; NULL: this machine only */
 	struct recorders *recorders; /* NULL: nobody records */
 	struct metrics *metrics;     /* NULL: not served */
 

@@ -24,6 +24,7 @@
 	X(controls_refused)    /* forged, replayed, garbage, for another node */                   \
 	X(controls_unanswered) /* asked, no answer in time */                                      \
 	X(guests_refused)      /* too many connections, or too many of one address */              \
+	X(peers_refused)       /* TLS on one side only, or a certificate refused */                \
 	X(admissions_granted)                                                                      \
 	X(admissions_refused)                                                                      \
 	X(jobs_refused_limit) /* a user had user_jobs_max jobs here */                             \

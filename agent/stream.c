@@ -111,6 +111,10 @@ static void start(struct stream *s)
 		relay_failed(s);
 		return;
 	}
+	if (s->header[3] == FRAME_REQUEST && !s->length) { /* a peer that asks: probe.h */
+		stream_free(s);
+		return;
+	}
 	if (s->header[3] != FRAME_START) {
 		refuse(s, "a job stream begins with a start message");
 		return;

@@ -35,21 +35,48 @@ static int spawn_relay(struct agent *a, char *const argv[], const int *fds, size
 		  : 0;
 }
 
-int tunnel_accept(struct agent *a, int fd, int *plain, struct iocom_err *err)
+/* With one end of a socketpair, and TCP where it is there; the other end in PLAIN. */
+static int spawn_with_pair(struct agent *a, char *const argv[], int tcp, int *plain,
+			   struct iocom_err *err)
 {
-	char *const argv[] = {(char *)"iocom-relay", (char *)"server", a->set.tls_certificate,
-			      a->set.tls_key,	     a->set.tls_ca,    NULL};
 	int ends[2], rc;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
 		return iocom_err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
-	rc = spawn_relay(a, argv, (const int[]){ends[1], fd}, 2, err);
+	rc = spawn_relay(a, argv, (const int[]){ends[1], tcp}, tcp < 0 ? 1 : 2, err);
 	close(ends[1]);
 	if (rc)
 		close(ends[0]);
 	else
 		*plain = ends[0];
 	return rc;
+}
+
+int tunnel_accept(struct agent *a, int fd, int *plain, struct iocom_err *err)
+{
+	char *const argv[] = {(char *)"iocom-relay", (char *)"server", a->set.tls_certificate,
+			      a->set.tls_key,	     a->set.tls_ca,    NULL};
+
+	return spawn_with_pair(a, argv, fd, plain, err);
+}
+
+int tunnel_ask(struct agent *a, const struct settings_peer *peer, int *answer,
+	       struct iocom_err *err)
+{
+	char address[IOCOM_ADDRESS_MAX], port[16];
+	char *const argv[] = {(char *)"iocom-relay",
+			      (char *)"ask",
+			      a->set.tls_certificate,
+			      a->set.tls_key,
+			      a->set.tls_ca,
+			      address,
+			      address,
+			      port,
+			      NULL};
+
+	snprintf(address, sizeof(address), "%s", peer->address);
+	snprintf(port, sizeof(port), "%u", peer->port + 2u);
+	return spawn_with_pair(a, argv, -1, answer, err);
 }
 
 void tunnel_request(struct agent *a, struct client *client, const msgpack_object *request)

@@ -17,6 +17,12 @@
  * FD stays the caller's too.  Negative errno with the sentence.
  */
 int tunnel_accept(struct agent *a, int fd, int *plain, struct iocom_err *err);
+/*
+ * Asks PEER's job port whether we understand each other.  ANSWER, the caller's: FRAME_ERROR
+ * with what is wrong, or nothing, then the end.  0 or negative errno with the sentence.
+ */
+int tunnel_ask(struct agent *a, const struct settings_peer *peer, int *answer,
+	       struct iocom_err *err);
 /* Takes CLIENT's connection, or answers why not. */
 void tunnel_request(struct agent *a, struct client *client, const msgpack_object *request);
 

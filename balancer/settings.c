@@ -340,6 +340,12 @@ bool settings_networked(const struct settings *s)
 	return s->npeers > 0 || s->listen[0];
 }
 
+bool settings_is_self(const struct settings *s, const struct settings_peer *peer)
+{
+	return peer->port == s->port &&
+	       (!strcmp(peer->address, s->address) || !strcmp(peer->address, s->listen));
+}
+
 static bool wildcard(const char *address)
 {
 	return !strcmp(address, "0.0.0.0") || !strcmp(address, "[::]") || !strcmp(address, "*");

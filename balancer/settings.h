@@ -62,6 +62,8 @@ struct settings {
 	bool foreground;
 };
 
+/* One list of peers may serve all nodes: whether PEER is this one. */
+bool settings_is_self(const struct settings *s, const struct settings_peer *peer);
 extern const struct config_program settings_program;
 
 /*

@@ -4,6 +4,8 @@
  *
  *   iocom-relay server CERTIFICATE KEY CA                 descriptor 3 plain, 4 TCP
  *   iocom-relay client CERTIFICATE KEY CA NODE ADDR PORT  descriptor 3 plain
+ *   iocom-relay ask CERTIFICATE KEY CA NODE ADDR PORT     descriptor 3: what is wrong with
+ *                                                         that peer; "" as files: without TLS
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -91,24 +93,93 @@ static int connect_to(const char *address, const char *port, struct iocom_err *e
 		      : fd;
 }
 
-static int relay(char **argv, bool server, struct iocom_err *err)
+static int serve(char **argv, struct session *session, struct iocom_err *err)
 {
-	struct session session;
-	int rc = session_init(&session, server, argv[2], argv[3], argv[4], err);
-	int fd = RELAY_FD_TCP;
+	int rc = session_init(session, true, argv[2], argv[3], argv[4], err);
 
 	if (!rc)
 		rc = become_nobody(err);
-	if (!rc && !server) {
-		fd = connect_to(argv[6], argv[7], err);
-		rc = fd < 0 ? fd : 0;
-	}
 	if (!rc) {
-		watch(fd);
-		rc = session_handshake(&session, fd, err);
+		watch(RELAY_FD_TCP);
+		rc = session_handshake(session, RELAY_FD_TCP, err);
 	}
+	return rc ? rc : pump_run(session, RELAY_FD_PLAIN);
+}
+
+/* Up to the handshake. */
+static int join(char **argv, struct session *session, struct iocom_err *err)
+{
+	int rc = session_init(session, false, argv[2], argv[3], argv[4], err);
+	int fd;
+
 	if (!rc)
-		rc = pump_run(&session, RELAY_FD_PLAIN);
+		rc = become_nobody(err);
+	if (rc)
+		return rc;
+	fd = connect_to(argv[6], argv[7], err);
+	if (fd < 0)
+		return fd;
+	watch(fd);
+	return session_handshake(session, fd, err);
+}
+
+/* --- asking ------------------------------------------------------------------------ */
+
+/* Both without TLS, or the peer says that it has some. */
+static int ask_plain(char **argv, struct iocom_err *err)
+{
+	const struct timeval limit = {.tv_sec = CONNECT_MS / 1000};
+	struct frame frame = {0};
+	int rc = become_nobody(err);
+	int fd = rc ? rc : connect_to(argv[6], argv[7], err);
+
+	if (fd < 0)
+		return fd;
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (!frame_write(fd, FRAME_REQUEST, NULL, 0) && !frame_read(fd, &frame, 1024, NULL) &&
+	    frame.type == FRAME_ERROR)
+		rc = iocom_err_set(err, -EPROTO, "it says: %.500s", (const char *)frame.payload);
+	frame_free(&frame);
+	close(fd);
+	return rc;
+}
+
+static int ask(char **argv, struct session *session, struct iocom_err *err)
+{
+	uint8_t header[FRAME_HEADER];
+	int rc;
+
+	if (!*argv[2])
+		return ask_plain(argv, err);
+	rc = join(argv, session, err);
+	if (rc)
+		return rc;
+	frame_header(header, FRAME_REQUEST, 0);
+	(void)mbedtls_ssl_write(&session->ssl, header, sizeof(header));
+	(void)mbedtls_ssl_close_notify(&session->ssl);
+	return 0;
+}
+
+static int relay(char **argv, struct iocom_err *err)
+{
+	struct session session = {.fd = -1};
+	int rc;
+
+	if (!strcmp(argv[1], "server")) {
+		rc = serve(argv, &session, err);
+	} else if (!strcmp(argv[1], "ask")) {
+		rc = ask(argv, &session, err);
+		/* One that is not there says nothing about TLS. */
+		if (rc && rc != -EPROTO && rc != -EACCES && rc != -EINVAL)
+			err->text[0] = 0;
+	} else {
+		rc = join(argv, &session, err);
+		if (rc)
+			iocom_err_prefix(err, "node %s", argv[5]);
+		else
+			rc = pump_run(&session, RELAY_FD_PLAIN);
+	}
 	session_deinit(&session);
 	return rc;
 }
@@ -123,27 +194,25 @@ static bool is_socket(int fd)
 int main(int argc, char **argv)
 {
 	bool server = argc == 5 && !strcmp(argv[1], "server");
+	bool client = argc == 8 && (!strcmp(argv[1], "client") || !strcmp(argv[1], "ask"));
 	struct iocom_err err = {0};
 
 	if (argc == 2 && !strcmp(argv[1], "--version")) {
 		printf("iocom-relay %s\n", IOCOM_VERSION);
 		return 0;
 	}
-	if ((!server && (argc != 8 || strcmp(argv[1], "client") != 0)) ||
-	    !is_socket(RELAY_FD_PLAIN) || (server && !is_socket(RELAY_FD_TCP))) {
+	if ((!server && !client) || !is_socket(RELAY_FD_PLAIN) ||
+	    (server && !is_socket(RELAY_FD_TCP))) {
 		fprintf(stderr, "iocom-relay: TLS for one job stream; iocomd starts it, nobody "
 				"else\n");
 		return 2;
 	}
 	close_range((server ? RELAY_FD_TCP : RELAY_FD_PLAIN) + 1, ~0U, 0);
 	signal(SIGPIPE, SIG_IGN);
-	if (!relay(argv, server, &err))
+	if (!relay(argv, &err))
 		return 0;
-	if (err.text[0]) {
-		if (!server)
-			iocom_err_prefix(&err, "node %s", argv[5]);
+	if (err.text[0])
 		(void)frame_write(RELAY_FD_PLAIN, FRAME_ERROR, err.text,
 				  (uint32_t)strlen(err.text));
-	}
 	return 1;
 }

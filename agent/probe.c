@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* See probe.h. */
+#include "probe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "frame.h"
+#include "tunnel.h"
+
+struct probe {
+	struct probes *probes;
+	const struct settings_peer *peer;
+	int fd; /* the answer comes here; -1: none is under way */
+	struct loop_fd entry;
+	uint64_t next_ns;
+	uint8_t answer[FRAME_HEADER + 600];
+	size_t have;
+	char said[400]; /* in the log already */
+};
+
+struct probes {
+	struct agent *agent;
+	size_t n;
+	struct probe list[];
+};
+
+static bool heard(const struct agent *a, const struct settings_peer *peer)
+{
+	for (size_t i = 0; i < a->matrix.count; i++) {
+		const struct matrix_entry *e = &a->matrix.entries[i];
+
+		if (e->alive && e->vector.port == peer->port &&
+		    !strcmp(e->vector.address, peer->address))
+			return true;
+	}
+	return false;
+}
+
+static void stop(struct probe *p)
+{
+	if (p->fd < 0)
+		return;
+	loop_remove(p->probes->agent->loop, &p->entry);
+	close(p->fd);
+	p->fd = -1;
+}
+
+static void report(struct probe *p)
+{
+	struct agent *a = p->probes->agent;
+	const uint8_t *payload;
+	uint32_t length;
+	size_t consumed, n = 0;
+	uint8_t type;
+	char text[sizeof(p->said)];
+
+	if (frame_parse(p->answer, p->have, sizeof(p->answer) - FRAME_HEADER, &type, &payload,
+			&length, &consumed) ||
+	    type != FRAME_ERROR)
+		return;
+	for (; n < length && n + 1 < sizeof(text); n++)
+		text[n] = (char)(payload[n] >= ' ' && payload[n] < 0x7f ? payload[n] : '?');
+	text[n] = 0;
+	if (!strcmp(text, p->said))
+		return;
+	strcpy(p->said, text);
+	a->counters.peers_refused++;
+	log_write(&a->log, LOG_L_ERROR, "cannot speak to the peer at %s port %u: %s",
+		  p->peer->address, p->peer->port, text);
+}
+
+static void ready(void *arg, uint32_t what)
+{
+	struct probe *p = arg;
+	ssize_t n = recv(p->fd, p->answer + p->have, sizeof(p->answer) - p->have, MSG_DONTWAIT);
+
+	(void)what;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0) {
+		p->have += (size_t)n;
+		return;
+	}
+	stop(p);
+	report(p);
+}
+
+static void ask(struct probe *p)
+{
+	struct agent *a = p->probes->agent;
+	struct iocom_err err = {0};
+
+	p->have = 0;
+	if (tunnel_ask(a, p->peer, &p->fd, &err)) {
+		log_write(&a->log, LOG_L_WARNING, "%s", err.text);
+		return;
+	}
+	p->entry = (struct loop_fd){.fd = p->fd, .ready = ready, .arg = p};
+	if (loop_add(a->loop, &p->entry, EPOLLIN)) {
+		close(p->fd);
+		p->fd = -1;
+	}
+}
+
+void probes_run(struct probes *probes)
+{
+	uint64_t now = clock_boot_ns();
+
+	for (size_t i = 0; i < probes->n; i++) {
+		struct probe *p = &probes->list[i];
+
+		if (p->fd >= 0 || now < p->next_ns)
+			continue;
+		if (heard(probes->agent, p->peer)) {
+			p->said[0] = 0;
+			p->next_ns = now + PROBE_FIRST_S * CLOCK_NS_PER_S;
+			continue;
+		}
+		p->next_ns = now + PROBE_AGAIN_S * CLOCK_NS_PER_S;
+		ask(p);
+		return;
+	}
+}
+
+int probes_new(struct probes **out, struct agent *a, struct iocom_err *err)
+{
+	struct probes *probes = calloc(1, sizeof(*probes) + a->set.npeers * sizeof(struct probe));
+
+	if (!probes)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	probes->agent = a;
+	for (size_t i = 0; i < a->set.npeers; i++) {
+		const struct settings_peer *peer = &a->set.peers[i];
+
+		if (settings_is_self(&a->set, peer))
+			continue;
+		probes->list[probes->n++] = (struct probe){
+			.probes = probes,
+			.peer = peer,
+			.fd = -1,
+			.next_ns = clock_boot_ns() + PROBE_FIRST_S * CLOCK_NS_PER_S,
+		};
+	}
+	*out = probes;
+	return 0;
+}
+
+void probes_free(struct probes *probes)
+{
+	for (size_t i = 0; probes && i < probes->n; i++)
+		stop(&probes->list[i]);
+	free(probes);
+}
