@@ -127,6 +127,13 @@ static int take_node(struct place *p, const msgpack_object *req, struct iocom_er
 			snprintf(known + n, sizeof(known) - n, ", %s",
 				 a->matrix.entries[i].vector.name);
 	}
+	/* Then all the others are silent, and it is not they who are cut off. */
+	if (a->seal && seal_down(a->seal))
+		return iocom_err_set(err, -EHOSTDOWN,
+				     "node '%s' is not heard: munged does not answer on this "
+				     "machine, and without it no other machine is believed; start "
+				     "it (systemctl start munge)",
+				     p->node);
 	return iocom_err_set(err, -ENOENT, "node '%s' is %s; known nodes: %s%s", p->node,
 			     e ? "silent: it is down or cut off" : "unknown here", a->set.name,
 			     known);

@@ -11,6 +11,7 @@
 
 struct seal {
 	munge_ctx_t encode, decode;
+	bool down;
 };
 
 /* One place turns munge's errors into ours. */
@@ -52,11 +53,19 @@ static int foreign(munge_err_t e, munge_ctx_t ctx, struct iocom_err *err)
 int seal_message(struct seal *seal, const void *data, size_t length, char **credential,
 		 struct iocom_err *err)
 {
+	int rc;
+
 	if (length > SEAL_MESSAGE_MAX)
 		return iocom_err_set(err, -EMSGSIZE, "message of %zu bytes is too long", length);
 	*credential = NULL;
-	return foreign(munge_encode(credential, seal->encode, data, (int)length), seal->encode,
-		       err);
+	rc = foreign(munge_encode(credential, seal->encode, data, (int)length), seal->encode, err);
+	seal->down = rc == -EHOSTDOWN;
+	return rc;
+}
+
+bool seal_down(const struct seal *seal)
+{
+	return seal->down;
 }
 
 int seal_new(struct seal **out, const char *socket, struct iocom_err *err)
@@ -133,6 +142,7 @@ int seal_open_message(struct seal *seal, const void *credential, size_t length, 
 		rc = skew(seal, err);
 	else
 		rc = foreign(e, seal->decode, err);
+	seal->down = rc == -EHOSTDOWN;
 	if (!rc && uid != 0)
 		rc = iocom_err_set(err, SEAL_E_FORGED, "made by uid %u, not by root",
 				   (unsigned)uid);

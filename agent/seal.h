@@ -7,6 +7,7 @@
 #ifndef IOCOM_SEAL_H
 #define IOCOM_SEAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "iocom/err.h"
@@ -28,6 +29,8 @@ enum seal_refusal {
 
 /* SOCKET: munged's, "" = the default.  0; -EHOSTDOWN no munged, with the sentence. */
 int seal_new(struct seal **seal, const char *socket, struct iocom_err *err);
+/* Whether munged did not answer when it was asked last. */
+bool seal_down(const struct seal *seal);
 void seal_free(struct seal *seal);
 /* CREDENTIAL: a string, the caller's to free().  0, -EHOSTDOWN, -EMSGSIZE. */
 int seal_message(struct seal *seal, const void *data, size_t length, char **credential,

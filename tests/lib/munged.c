@@ -3,6 +3,7 @@
 #include "munged.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -37,7 +38,15 @@ static int write_key(const char *dir)
 	return rc;
 }
 
-const char *munged_start(struct munged *munged)
+static int copy_key(const char *dir, const struct munged *from)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), "cp -p %s/key %s/key", from->dir, dir);
+	return system(command);
+}
+
+static const char *start(struct munged *munged, const struct munged *key_of, char *const env[])
 {
 	char options[5][128];
 	char *argv[9] = {(char *)"munged", (char *)"--foreground", (char *)"--force"};
@@ -54,7 +63,8 @@ const char *munged_start(struct munged *munged)
 	if (access("/usr/sbin/munged", X_OK))
 		return "munged is not installed";
 	strcpy(munged->dir, "/tmp/iocom-munged-XXXXXX");
-	if (!mkdtemp(munged->dir) || chmod(munged->dir, 0755) || write_key(munged->dir))
+	if (!mkdtemp(munged->dir) || chmod(munged->dir, 0755) ||
+	    (key_of ? copy_key(munged->dir, key_of) : write_key(munged->dir)))
 		return "cannot make a directory in /tmp";
 	for (int i = 0; i < 5; i++) {
 		option(options[i], sizeof(options[i]), names[i][0], munged->dir, names[i][1]);
@@ -64,7 +74,7 @@ const char *munged_start(struct munged *munged)
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
 	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-	rc = posix_spawn(&munged->pid, "/usr/sbin/munged", &actions, NULL, argv, environ);
+	rc = posix_spawn(&munged->pid, "/usr/sbin/munged", &actions, NULL, argv, env);
 	posix_spawn_file_actions_destroy(&actions);
 	if (rc)
 		return "munged does not start";
@@ -75,6 +85,27 @@ const char *munged_start(struct munged *munged)
 	}
 	munged_stop(munged);
 	return "munged does not start";
+}
+
+const char *munged_start(struct munged *munged)
+{
+	return start(munged, NULL, environ);
+}
+
+const char *munged_start_shifted(struct munged *munged, const struct munged *key_of, int shift_s)
+{
+	char preload[300], shift[64];
+	char *const env[] = {preload, shift, (char *)"FAKETIME_DONT_FAKE_MONOTONIC=1", NULL};
+	const char *reason = "libfaketime is not installed";
+	glob_t found = {0};
+
+	if (!glob("/usr/lib/*/faketime/libfaketimeMT.so.1", 0, NULL, &found)) {
+		snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", found.gl_pathv[0]);
+		snprintf(shift, sizeof(shift), "FAKETIME=%+ds", shift_s);
+		reason = start(munged, key_of, env);
+	}
+	globfree(&found);
+	return reason;
 }
 
 void munged_stop(struct munged *munged)

@@ -11,6 +11,8 @@ struct munged {
 	pid_t pid;
 };
 
+/* One with KEY_OF's key, whose clock (libfaketime) is SHIFT_S s off; as munged_start. */
+const char *munged_start_shifted(struct munged *munged, const struct munged *key_of, int shift_s);
 /* NULL when it runs, else why it cannot (for a skip). */
 const char *munged_start(struct munged *munged);
 void munged_stop(struct munged *munged);

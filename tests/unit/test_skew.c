@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Two machines whose clocks differ, in both directions: two mungeds of one key, one with a
+ * faked clock.  What is refused says who is behind and by how many seconds.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "munged.h"
+#include "seal.h"
+#include "spec.h"
+
+#define APART_S	 300
+#define WITHIN_S 20 /* less than a credential lives */
+
+static struct munged here, behind, near;
+static const char *missing;
+
+static int setup(void **state)
+{
+	(void)state;
+	missing = munged_start(&here);
+	if (missing)
+		return 0;
+	missing = munged_start_shifted(&behind, &here, -APART_S);
+	if (!missing) {
+		missing = munged_start_shifted(&near, &here, -WITHIN_S);
+		if (missing)
+			munged_stop(&behind);
+	}
+	if (missing)
+		munged_stop(&here);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	if (missing)
+		return 0;
+	munged_stop(&near);
+	munged_stop(&behind);
+	munged_stop(&here);
+	return 0;
+}
+
+static void need(void)
+{
+	if (!missing)
+		return;
+	print_message("%s\n", missing);
+	skip();
+}
+
+/* A start sealed at FROM, opened at TO. */
+static int start(const struct munged *from, const struct munged *to, struct iocom_err *err)
+{
+	char *argv[] = {(char *)"true", NULL}, *env[] = {NULL};
+	const struct spec spec = {
+		.job = "n1-abc-7",
+		.node = "n2",
+		.nonce = "00",
+		.class_name = "true",
+		.executable = (char *)"true",
+		.cwd = (char *)"/",
+		.argv = argv,
+		.env = env,
+	};
+	char *credential = NULL;
+	size_t length;
+	void *data;
+	uid_t uid;
+	gid_t gid;
+	int rc;
+
+	*err = (struct iocom_err){0};
+	assert_int_equal(spec_pack(&spec, &data, &length, err), 0);
+	assert_int_equal(spec_seal(&spec, data, length, from->socket, &credential, err), 0);
+	rc = spec_open(&spec, data, length, credential, "n2", to->socket, &uid, &gid, err);
+	free(credential);
+	free(data);
+	return rc;
+}
+
+/* A message of an agent likewise. */
+static int message(const struct munged *from, const struct munged *to, struct iocom_err *err)
+{
+	struct seal *sender = NULL, *receiver = NULL;
+	char *credential = NULL;
+	void *data = NULL;
+	size_t length;
+	int rc;
+
+	*err = (struct iocom_err){0};
+	assert_int_equal(seal_new(&sender, from->socket, err), 0);
+	assert_int_equal(seal_new(&receiver, to->socket, err), 0);
+	assert_int_equal(seal_message(sender, "load", 4, &credential, err), 0);
+	rc = seal_open_message(receiver, credential, strlen(credential), 0, &data, &length, err);
+	if (!rc)
+		assert_memory_equal(data, "load", 4);
+	free(data);
+	free(credential);
+	seal_free(sender);
+	seal_free(receiver);
+	return rc;
+}
+
+/* The sentence has a number of seconds near APART_S right before or after WORDS. */
+static void says(const struct iocom_err *err, const char *format)
+{
+	const char *at = err->text;
+	bool found = false;
+
+	for (; *at && !found; at++) {
+		int seconds = 0, end = 0;
+
+		sscanf(at, format, &seconds, &end);
+		found = end && seconds >= APART_S - 10 && seconds <= APART_S + 60;
+	}
+	if (!found)
+		fail_msg("no '%s' in: %s", format, err->text);
+}
+
+static void test_start_from_behind(void **state)
+{
+	struct iocom_err err;
+
+	(void)state;
+	need();
+	assert_int_equal(start(&behind, &here, &err), -EACCES);
+	says(&err, "the submitting node's clock is about %d s behind this%n");
+}
+
+static void test_start_from_ahead(void **state)
+{
+	struct iocom_err err;
+
+	(void)state;
+	need();
+	assert_int_equal(start(&here, &behind, &err), -EACCES);
+	says(&err, "the submitting node's clock is %d s ahead of this%n");
+}
+
+static void test_start_within(void **state)
+{
+	struct iocom_err err;
+
+	(void)state;
+	need();
+	assert_int_equal(start(&here, &here, &err), 0);
+	assert_int_equal(start(&near, &here, &err), 0);
+	assert_int_equal(start(&here, &near, &err), 0);
+}
+
+static void test_message_from_behind(void **state)
+{
+	struct iocom_err err;
+
+	(void)state;
+	need();
+	assert_int_equal(message(&behind, &here, &err), SEAL_E_SKEW);
+	says(&err, "made %d s before this machine's time%n");
+}
+
+static void test_message_from_ahead(void **state)
+{
+	struct iocom_err err;
+
+	(void)state;
+	need();
+	assert_int_equal(message(&here, &behind, &err), SEAL_E_SKEW);
+	says(&err, "made %d s after this machine's time%n");
+}
+
+static void test_message_within(void **state)
+{
+	struct iocom_err err;
+
+	(void)state;
+	need();
+	assert_int_equal(message(&near, &here, &err), 0);
+	assert_int_equal(message(&here, &near, &err), 0);
+}
+
+/* Down when it does not answer, up when it does again, without a new seal. */
+static void test_munged_comes_back(void **state)
+{
+	struct iocom_err err = {0};
+	struct seal *seal = NULL;
+	struct munged again = {0};
+	char *credential = NULL;
+	char moved[160];
+
+	(void)state;
+	need();
+	assert_null(munged_start(&again));
+	assert_int_equal(seal_new(&seal, again.socket, &err), 0);
+	assert_false(seal_down(seal));
+	snprintf(moved, sizeof(moved), "%s.away", again.socket);
+	assert_int_equal(rename(again.socket, moved), 0);
+	assert_int_equal(seal_message(seal, "x", 1, &credential, &err), -EHOSTDOWN);
+	assert_non_null(strstr(err.text, "munged"));
+	assert_true(seal_down(seal));
+	assert_int_equal(rename(moved, again.socket), 0);
+	assert_int_equal(seal_message(seal, "x", 1, &credential, &err), 0);
+	assert_false(seal_down(seal));
+	free(credential);
+	seal_free(seal);
+	munged_stop(&again);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_start_from_behind),
+		cmocka_unit_test(test_start_from_ahead),
+		cmocka_unit_test(test_start_within),
+		cmocka_unit_test(test_message_from_behind),
+		cmocka_unit_test(test_message_from_ahead),
+		cmocka_unit_test(test_message_within),
+		cmocka_unit_test(test_munged_comes_back),
+	};
+
+	return cmocka_run_group_tests_name("skew", tests, setup, teardown);
+}
