@@ -10,7 +10,7 @@
 
 #include "agent.h"
 
-#define PROBE_FIRST_S 5
+#define PROBE_FIRST_S 2
 #define PROBE_AGAIN_S 60
 
 /* 0 or -ENOMEM. */

@@ -1,0 +1,226 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# Who is let in, who listens, who is believed: ports, bounds of a user, PAM, munged that
+# dies and comes back, clocks that differ, TLS on both sides, on one, with another CA.
+# Two agents on this machine; no testbed.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+. tests/lib/tap.sh
+. tests/lib/pair.sh
+pair_begin
+
+listens() { # NODE: its TCP sockets, addresses only
+	ss -ltnpH | grep -F "pid=${PAIR_PID[$1]}," | awk '{ print $4 }' | sort | tr '\n' ' '
+}
+status() { "$@" >"$PAIR/out" 2>"$PAIR/err"; echo $?; }
+log_like() { grep -qE -- "$2" "$PAIR/$1/log"; } # NODE REGEX
+restart() { # N1-OPTIONS -- N2-OPTIONS
+	local one=()
+	pair_stop n1
+	pair_stop n2
+	while [ "${1---}" != -- ]; do one+=("$1") && shift; done
+	shift
+	pair_agent n1 n2 "${one[@]}"
+	pair_agent n2 n1 "$@"
+}
+
+# --- who listens where ---
+mkdir -p "$PAIR/alone"
+alone() { # OPTIONS: an agent without peers
+	"$IOCOM_BUILD/iocomd" --name n1 --port "$PAIR_PORT" --run-dir "$PAIR/alone/run" \
+		--state-dir "$PAIR/alone/state" --shim "$IOCOM_BUILD/iocom-shim" \
+		--munge-socket "$PAIR/munge-n1/socket" "$@" >"$PAIR/alone/log" 2>&1 &
+	PAIR_PID[n1]=$!
+	pair_until 15 test -S "$PAIR/alone/run/iocom.sock"
+}
+tap_true "a munged a node" pair_munged n1
+pair_munged n2
+alone
+tap_is "by default nothing listens on the network" "$(listens n1)" ""
+tap_is "only the local socket" "$(ss -lxpH | grep -F "pid=${PAIR_PID[n1]}," | awk '{ print $5 }')" \
+	"$PAIR/alone/run/iocom.sock"
+pair_stop n1
+alone --peers "127.0.0.1:$((PAIR_PORT + 5))"
+p=$PAIR_PORT
+tap_is "with peers, and no address given: loopback" "$(listens n1)" \
+	"127.0.0.1:$p 127.0.0.1:$((p + 1)) 127.0.0.1:$((p + 2)) "
+pair_stop n1
+alone --listen 0.0.0.0 --address 127.0.0.1
+tap_is "everywhere where everywhere was asked for" "$(listens n1)" \
+	"0.0.0.0:$p 0.0.0.0:$((p + 1)) 0.0.0.0:$((p + 2)) "
+pair_stop n1
+
+# --- bounds of a user ---
+restart --user-requests-per-s 20 -- --user-jobs-max 2 --pam-dir "$PAIR/pam.d"
+tap_true "two nodes" pair_until 15 pair_sees n1 2
+tap_is "a user's job runs on the other node" "$(pair_user n1 run --node n2 -- id -u 2>&1)" 65534
+mkfifo "$PAIR/hold"
+chmod 666 "$PAIR/hold"
+held=()
+exec 8<>"$PAIR/hold"
+for _ in 1 2; do
+	pair_user n1 run --node n2 -- sh -c 'echo up; read -r line' <"$PAIR/hold" >>"$PAIR/up" 2>&1 8>&- &
+	held+=($!)
+	sleep 0.3
+done
+two_up() { [ "$(grep -c up "$PAIR/up")" -eq 2 ]; }
+tap_true "two jobs of a user, as many as are allowed" pair_until 10 two_up
+tap_is "the third is refused" "$(status pair_user n1 run --node n2 -- true)" 125
+tap_like "the sentence names the limit" "$(cat "$PAIR/err")" '2 jobs there, the limit \(user_jobs_max\)'
+tap_is "... and it is counted" "$(pair_count n2 jobs_refused_limit)" 1
+tap_is "it runs elsewhere" "$(status pair_user n1 run --node n1 -- true)" 0
+tap_is "at home the bound is the same" "$(status pair_user n2 run --node n2 -- true)" 125
+tap_is "root is exempt" "$(status pair_on n2 run --node n2 -- true)" 0
+exec 8>&- # the end of their input
+wait "${held[@]}"
+tap_is "when they ended there is room again" "$(pair_until 10 pair_user n1 run --node n2 -- true; echo $?)" 0
+
+burst() { # AS-WHOM: 60 requests on as many connections; how many were refused
+	"$1" n1 nodes --json >/dev/null 2>&1
+	for _ in $(seq 60); do "$1" n1 nodes --json 2>&1 >/dev/null & done | grep -c user_requests_per_s
+}
+refused=$(burst pair_user)
+tap_calc "of 60 requests at once some are refused, the first 20 are not" "$refused >= 5 && $refused <= 41"
+tap_calc "... and counted" "$(pair_count n1 requests_refused_rate) >= $refused"
+sleep 1
+tap_is "a second later the user is served again" "$(status pair_user n1 nodes)" 0
+tap_is "root may ask as often as it wants" "$(burst pair_on)" 0
+
+# --- PAM ---
+mkdir -p "$PAIR/pam.d"
+chmod 755 "$PAIR/pam.d"
+tap_is "pam = auto: no service file, no PAM" "$(status pair_user n1 run --node n2 -- true)" 0
+printf 'account required pam_deny.so\nsession required pam_permit.so\n' >"$PAIR/pam.d/iocom"
+tap_is "an account that PAM refuses" "$(status pair_user n1 run --node n2 -- true)" 125
+tap_like "the sentence says so" "$(cat "$PAIR/err")" 'node n2 does not let user nobody in: .*PAM'
+tap_is "a job of the same machine too" "$(status pair_user n2 run --node n2 -- true)" 125
+printf 'account required pam_permit.so\nsession required pam_permit.so\n' >"$PAIR/pam.d/iocom"
+tap_is "one that it lets in" "$(status pair_user n1 run --node n2 -- true)" 0
+rm -r "$PAIR/pam.d"
+restart -- --pam on --pam-dir "$PAIR/pam.d"
+pair_until 15 pair_sees n1 2
+tap_is "pam = on: without a service file nobody is let in" "$(status pair_user n1 run --node n2 -- true)" 125
+tap_like "its name is said" "$(cat "$PAIR/err")" "$PAIR/pam.d/iocom"
+restart -- --pam off
+pair_until 15 pair_sees n1 2
+
+# --- munged dies ---
+pair_user n1 run --node n2 -- sh -c 'echo up; sleep 4; echo whole' >"$PAIR/long" 2>&1 &
+long=$!
+pair_until 10 grep -q up "$PAIR/long"
+pair_stop munge-n1 KILL
+rm -f "$PAIR/munge-n1/socket"
+silent() { [ "$(pair_on n1 nodes --json | jq '.nodes | length')" -eq 1 ]; }
+tap_is "a start on another node is refused at once" "$(status pair_user n1 run --node n2 -- true)" 125
+tap_like "the sentence names munged" "$(cat "$PAIR/err")" 'munged'
+tap_true "other nodes are not believed any more" pair_until 10 silent
+tap_is "a start there is refused" "$(status pair_user n1 run --node n2 -- true)" 125
+tap_like "by the sentence that names munged, not the other node" "$(cat "$PAIR/err")" \
+	"munged does not answer on this machine.*systemctl start munge"
+tap_is "a job of this machine runs" "$(pair_user n1 run -- id -u 2>&1)" 65534
+wait "$long"
+tap_is "the job that ran goes on to its end, status and output" "$? $(tr '\n' ' ' <"$PAIR/long")" "0 up whole "
+agent=${PAIR_PID[n1]}
+pair_munged n1
+tap_true "munged is back: heard again" pair_until 15 pair_sees n1 2
+tap_is "and starts go there, by the same agent" "$(status pair_user n1 run --node n2 -- true) ${PAIR_PID[n1]}" "0 $agent"
+
+# --- clocks differ ---
+faketime=$(ls /usr/lib/*/faketime/libfaketimeMT.so.1 2>/dev/null | head -n 1)
+for shift in -300 +300; do
+	pair_stop munge-n2
+	rm -f "$PAIR/munge-n2/socket"
+	pair_munged n2 "LD_PRELOAD=$faketime" "FAKETIME=${shift}s" FAKETIME_DONT_FAKE_MONOTONIC=1
+	: >"$PAIR/n1/log"
+	word=$([ "$shift" = -300 ] && echo before || echo after)
+	tap_true "a clock $shift s off: said, with the number" pair_until 10 log_like n1 \
+		"refused a bulletin: made (29[0-9]|30[0-9]|31[0-9]) s $word this machine"
+done
+tap_calc "... and counted" "$(pair_count n1 bulletins_refused_skew) >= 2"
+pair_stop munge-n2
+rm -f "$PAIR/munge-n2/socket"
+pair_munged n2
+tap_true "clocks agree: heard again" pair_until 15 pair_sees n1 2
+
+# --- TLS ---
+keys() { # AUTHORITY NODE...
+	local ca=$1 new="-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2" n
+	shift
+	# shellcheck disable=SC2086
+	openssl req -x509 $new -subj "/CN=$ca" -keyout "$ca.key" -out "$ca.pem"
+	for n; do
+		# shellcheck disable=SC2086
+		openssl req $new -subj "/CN=$n" -keyout "$n.key" -out "$n.csr"
+		openssl x509 -req -in "$n.csr" -CA "$ca.pem" -CAkey "$ca.key" -CAcreateserial -days 2 -out "$n.pem"
+	done
+}
+(cd "$PAIR" && keys ca n1 n2 && keys other x2 && chmod 600 ./*.key) >/dev/null 2>&1
+tls() { echo "--tls-certificate $PAIR/$1.pem --tls-key $PAIR/$1.key --tls-ca $PAIR/$2.pem"; }
+# shellcheck disable=SC2046
+restart $(tls n1 ca) -- $(tls n2 ca)
+tap_true "TLS on both: they hear each other" pair_until 15 pair_sees n1 2
+tap_is "a job, its streams and its status" "$(
+	printf 'in' | pair_user n1 run --node n2 -- sh -c 'cat; echo out; echo err >&2; exit 7' 2>"$PAIR/err"
+	echo "$? $(cat "$PAIR/err")"
+)" "inout
+7 err"
+head -c 3000000 /dev/urandom >"$PAIR/in"
+tap_is "3 MB there and back" "$(pair_user n1 run --node n2 -- cat <"$PAIR/in" | sha256sum)" "$(sha256sum <"$PAIR/in")"
+FOO=secret pair_user n1 run --node n2 -- sh -c 'echo up; read -r line; echo "$line $FOO"; exit 3' \
+	< <(pair_until 10 test -e "$PAIR/go"; echo on) >"$PAIR/long" 2>&1 &
+long=$!
+pair_until 10 grep -q up "$PAIR/long"
+relays() { pgrep -x iocom-relay | while read -r q; do tr '\0' ' ' <"/proc/$q/cmdline" | grep -c "$PAIR"; done | wc -l; }
+tap_is "a relay at each end" "$(relays)" 2
+pair_stop n1 KILL
+pair_stop n2 KILL
+# shellcheck disable=SC2046
+pair_agent n1 n2 $(tls n1 ca)
+# shellcheck disable=SC2046
+pair_agent n2 n1 $(tls n2 ca)
+: >"$PAIR/go"
+wait "$long"
+tap_is "both agents killed and started again cut no stream" "$? $(tr '\n' ' ' <"$PAIR/long")" "3 up on secret "
+no_relays() { [ "$(relays)" -eq 0 ]; }
+tap_true "no relay is left" pair_until 10 no_relays
+tap_is "whoever speaks plainly to the job port is told" "$(
+	exec 3<>"/dev/tcp/127.0.0.1/$((PAIR_PORT + 7))"
+	printf 'ic\001\004\0\0\0\0' >&3
+	timeout 5 cat <&3 | grep -ac 'encrypted job streams only'
+)" 1
+tap_true "... and the node logs it" pair_until 5 log_like n2 'refused a job stream from 127.0.0.1: it speaks without TLS'
+tap_is "a tunnel to a node that nobody knows is refused" "$(python3 - "$PAIR/n1/run/iocom.sock" <<'P'
+import socket, struct, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+body = b"\x82\xa2op\xa6tunnel\xa4node\xa7nowhere"
+s.sendall(b"ic\x01\x01" + struct.pack(">I", len(body)) + body)
+print(s.recv(1000)[8:].decode())
+P
+)" "node nowhere is not known here"
+
+# shellcheck disable=SC2046
+restart $(tls n1 ca) --
+tap_true "TLS here, none there: said here" pair_until 15 log_like n1 'peer at .* it speaks without TLS, this node with'
+tap_true "... and there" pair_until 15 log_like n2 'peer at .*takes encrypted job streams only'
+tap_is "they do not hear each other" "$(pair_on n1 nodes --json | jq '.nodes | length')" 1
+# shellcheck disable=SC2046
+restart $(tls n1 ca) -- $(tls x2 other)
+tap_true "another CA: refused, said here" pair_until 15 log_like n1 'peer at .*not one of the CA in tls_ca'
+tap_true "... and there" pair_until 15 log_like n2 'peer at .*not one of the CA in tls_ca'
+tap_is "once" "$(grep -c 'cannot speak to the peer' "$PAIR/n1/log")" 1
+tap_is "counted" "$(pair_count n1 peers_refused)" 1
+pair_stop n1
+pair_stop n2
+refuses() { timeout 20 "$IOCOM_BUILD/iocomd" --listen 127.0.0.1 --port "$PAIR_PORT" --run-dir "$PAIR/alone/run" \
+	--state-dir "$PAIR/alone/state" --munge-socket "$PAIR/munge-n1/socket" \
+	--shim "$IOCOM_BUILD/iocom-shim" "$@" 2>&1; }
+tap_like "a certificate without its key" "$(refuses --tls-certificate "$PAIR/n1.pem")" 'together; one of them is missing'
+tap_like "no such file" "$(refuses --tls-certificate "$PAIR/n1.pem" --tls-key "$PAIR/no.key" --tls-ca "$PAIR/ca.pem")" \
+	'tls_key .*no\.key: No such file'
+tap_like "a key of another certificate, or none" \
+	"$(refuses --tls-certificate "$PAIR/key" --tls-key "$PAIR/n1.key" --tls-ca "$PAIR/ca.pem")" 'cannot use the tls_certificate'
+chmod 644 "$PAIR/n1.key"
+# shellcheck disable=SC2046
+tap_like "a key that everybody can read" "$(refuses $(tls n1 ca))" 'open to others.*chmod 600'
+tap_done
