@@ -210,9 +210,9 @@ int main(int argc, char **argv)
 	close_range((server ? RELAY_FD_TCP : RELAY_FD_PLAIN) + 1, ~0U, 0);
 	signal(SIGPIPE, SIG_IGN);
 	if (!relay(argv, &err))
-		return 0;
+		_exit(0); /* nothing is to be flushed, and nothing else to be run */
 	if (err.text[0])
 		(void)frame_write(RELAY_FD_PLAIN, FRAME_ERROR, err.text,
 				  (uint32_t)strlen(err.text));
-	return 1;
+	_exit(1);
 }

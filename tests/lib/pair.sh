@@ -31,7 +31,10 @@ pair_stop() { # NAME [SIGNAL]
 }
 
 pair_empty() { # GROUP: removes it; what a job left is killed
-	find "$1" -name cgroup.procs -exec cat {} + 2>/dev/null | xargs -r kill -9 2>/dev/null
+	local pids
+	pids=$(find "$1" -name cgroup.procs -exec cat {} + 2>/dev/null)
+	# shellcheck disable=SC2086
+	[ -z "$pids" ] || kill -9 $pids 2>/dev/null
 	find "$1" -depth -type d -exec rmdir {} + 2>/dev/null
 	[ ! -d "$1" ]
 }

@@ -328,6 +328,8 @@ static void test_memory(void **state)
 	with = shim_kb(stage, pam_dir);
 	printf("# | a shim's private memory: %lu KB, with PAM (pam_unix, pam_limits) %lu KB\n",
 	       without, with);
+	if (getenv("IOCOM_SANITIZED"))
+		return; /* shadow memory is not ours */
 	assert_in_range(without, 1, PRIVATE_MAX_KB);
 	assert_in_range(with, without + 1, PRIVATE_MAX_KB);
 }
