@@ -50,7 +50,7 @@ ARCHIVES := $(BUILD)/libagent.a $(BUILD)/libshim.a $(BUILD)/libcli.a $(BUILD)/li
 
 LIBS_user  := -lmsgpackc -lbpf -lelf -lz -ljansson -lmunge -lmbedcrypto -linih -lm
 LIBS_cli   := $(LIBS_user) -lcsv -lsqlite3 -lncursesw -ltinfo
-LIBS_agent := $(LIBS_user) -lcsv -lsqlite3 -lnng -lmicrohttpd -lpthread
+LIBS_agent := $(LIBS_user) -lcsv -lsqlite3 -lnng -lmbedx509 -lmicrohttpd -lpthread
 LIBS_shim  := -lmsgpackc -ldl
 LIBS_relay := -lmbedtls -lmbedx509 -lmbedcrypto
 LIBS_sim   := -lgsl -lgslcblas -lz -lcsv -lmbedcrypto -ljansson -lpthread -lm

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <mbedtls/pk.h>
+#include <mbedtls/x509_crt.h>
 #include <nng/supplemental/tls/tls.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -62,6 +64,34 @@ struct files {
 	char *certificate_text, *key_text, *ca_text; /* what they hold */
 };
 
+/* nng would take any two, and every handshake would fail. */
+static int check_pair(const struct files *f, struct iocom_err *err)
+{
+	mbedtls_x509_crt certificate;
+	mbedtls_pk_context key;
+	int rc;
+
+	mbedtls_x509_crt_init(&certificate);
+	mbedtls_pk_init(&key);
+	rc = mbedtls_x509_crt_parse(&certificate, (const unsigned char *)f->certificate_text,
+				    strlen(f->certificate_text) + 1);
+	if (!rc)
+		rc = mbedtls_pk_parse_key(&key, (const unsigned char *)f->key_text,
+					  strlen(f->key_text) + 1, NULL, 0);
+	if (!rc && mbedtls_pk_check_pair(&certificate.pk, &key))
+		rc = iocom_err_set(
+			err, -EINVAL,
+			"the tls_certificate %s and the tls_key %s do not belong together",
+			f->certificate, f->key);
+	else if (rc)
+		rc = iocom_err_set(err, -EINVAL,
+				   "the tls_certificate %s or the tls_key %s is not PEM of one",
+				   f->certificate, f->key);
+	mbedtls_x509_crt_free(&certificate);
+	mbedtls_pk_free(&key);
+	return rc;
+}
+
 static int configure(nng_tls_config **out, nng_tls_mode mode, const struct files *f,
 		     struct iocom_err *err)
 {
@@ -94,6 +124,8 @@ int tls_new(struct tls **out, const char *certificate, const char *key, const ch
 		rc = slurp("tls_key", key, true, &f.key_text, err);
 	if (!rc)
 		rc = slurp("tls_ca", ca, false, &f.ca_text, err);
+	if (!rc)
+		rc = check_pair(&f, err);
 	if (!rc)
 		rc = configure(&tls->server, NNG_TLS_MODE_SERVER, &f, err);
 	if (!rc)

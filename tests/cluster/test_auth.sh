@@ -218,8 +218,8 @@ refuses() { timeout 20 "$IOCOM_BUILD/iocomd" --listen 127.0.0.1 --port "$PAIR_PO
 tap_like "a certificate without its key" "$(refuses --tls-certificate "$PAIR/n1.pem")" 'together; one of them is missing'
 tap_like "no such file" "$(refuses --tls-certificate "$PAIR/n1.pem" --tls-key "$PAIR/no.key" --tls-ca "$PAIR/ca.pem")" \
 	'tls_key .*no\.key: No such file'
-tap_like "a key of another certificate, or none" \
-	"$(refuses --tls-certificate "$PAIR/key" --tls-key "$PAIR/n1.key" --tls-ca "$PAIR/ca.pem")" 'cannot use the tls_certificate'
+tap_like "a key of another certificate" \
+	"$(refuses --tls-certificate "$PAIR/n2.pem" --tls-key "$PAIR/n1.key" --tls-ca "$PAIR/ca.pem")" 'do not belong together'
 chmod 644 "$PAIR/n1.key"
 # shellcheck disable=SC2046
 tap_like "a key that everybody can read" "$(refuses $(tls n1 ca))" 'open to others.*chmod 600'

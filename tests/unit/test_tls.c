@@ -167,6 +167,7 @@ static void test_files(void **state)
 		{"a.pem", "open.key", "ca.pem", "chmod 600", -EACCES},
 		{"garbage.pem", "a.key", "ca.pem", "tls_certificate", -EINVAL},
 		{"a.pem", "a.key", "garbage.pem", "tls_ca", -EINVAL},
+		{"a.pem", "b.key", "ca.pem", "do not belong together", -EINVAL},
 		{".", "a.key", "ca.pem", "tls_certificate", -EFBIG},
 	};
 
