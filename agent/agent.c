@@ -32,6 +32,7 @@
 #include "recorders.h"
 #include "sample_names.h"
 #include "stream.h"
+#include "tunnel.h"
 
 #define CHORES_NS	CLOCK_NS_PER_S
 #define REPORT_EVERY	5 /* chores */
@@ -135,12 +136,13 @@ static void signalled(void *arg, uint32_t events)
 {
 	struct agent *a = arg;
 	struct signalfd_siginfo info;
+	pid_t pid;
 
 	(void)events;
 	while (read(a->signals.fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
-			while (waitpid(-1, NULL, WNOHANG) > 0)
-				;
+			while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+				tunnels_reaped(a->tunnels, pid);
 			continue;
 		}
 		log_write(&a->log, LOG_L_INFO, "stopping (signal %u); running jobs go on",
@@ -226,6 +228,8 @@ static int join(struct agent *a, struct iocom_err *err)
 
 	if (a->set.tls_ca[0])
 		rc = tls_new(&a->tls, a->set.tls_certificate, a->set.tls_key, a->set.tls_ca, err);
+	if (!rc && a->tls)
+		rc = tunnels_new(&a->tunnels, err);
 	b.tls = c.tls = a->tls;
 	if (!rc)
 		rc = bulletin_new(&a->bulletin, &b, err);
@@ -465,6 +469,7 @@ void agent_stop(struct agent *a)
 	view_charges_fini(&a->charges);
 	matrix_fini(&a->matrix);
 	tls_free(a->tls);
+	tunnels_free(a->tunnels);
 	seal_free(a->seal);
 	if (a->signals.fd >= 0)
 		close(a->signals.fd);

@@ -36,6 +36,7 @@ struct place;
 struct recorders;
 struct metrics;
 struct probes;
+struct tunnels;
 
 struct agent {
 	struct settings set;
@@ -78,6 +79,7 @@ struct agent {
 	struct place *places; /* decisions under way */
 	struct clients *clients;
 	struct streams *streams;
+	struct tunnels *tunnels;     /* relays of jobs that left; NULL: without TLS */
 	struct probes *probes;	     /* of silent peers; NULL: this machine only */
 	struct recorders *recorders; /* NULL: nobody records */
 	struct metrics *metrics;     /* NULL: not served */

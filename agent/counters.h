@@ -35,6 +35,7 @@
 	X(jobs_ended)                                                                              \
 	X(jobs_lost)		  /* their shim died */                                            \
 	X(clients_refused)	  /* too many local connections */                                 \
+	X(tunnels_refused)	  /* too many relays for jobs under TLS that leave */              \
 	X(requests_refused_rate)  /* a user asked more than user_requests_per_s */                 \
 	X(clients_dropped)	  /* idle, slow or speaking garbage */                             \
 	X(top_lines_delayed)	  /* a watcher read too slowly: its interval grew */               \

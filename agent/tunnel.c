@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,6 +13,45 @@
 #include "clients.h"
 #include "pack.h"
 #include "helper.h"
+
+struct tunnel {
+	pid_t pid;
+	uid_t uid;
+};
+
+struct tunnels {
+	size_t count;
+	struct tunnel list[TUNNELS_MAX];
+};
+
+int tunnels_new(struct tunnels **out, struct iocom_err *err)
+{
+	*out = calloc(1, sizeof(**out));
+	return *out ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
+}
+
+void tunnels_free(struct tunnels *tunnels)
+{
+	free(tunnels);
+}
+
+void tunnels_reaped(struct tunnels *tunnels, pid_t pid)
+{
+	for (size_t i = 0; tunnels && i < tunnels->count; i++)
+		if (tunnels->list[i].pid == pid) {
+			tunnels->list[i] = tunnels->list[--tunnels->count];
+			return;
+		}
+}
+
+static bool has_room(const struct tunnels *tunnels, uid_t uid)
+{
+	size_t own = 0;
+
+	for (size_t i = 0; i < tunnels->count; i++)
+		own += tunnels->list[i].uid == uid;
+	return tunnels->count < TUNNELS_MAX && (!uid || own < TUNNELS_OF_ONE);
+}
 
 /* The relay is installed beside the shim. */
 static void relay_path(const struct agent *a, char *out, size_t size)
@@ -22,15 +62,14 @@ static void relay_path(const struct agent *a, char *out, size_t size)
 		 a->set.shim);
 }
 
-static int spawn_relay(struct agent *a, char *const argv[], const int *fds, size_t n,
+static int spawn_relay(struct agent *a, char *const argv[], const int *fds, size_t n, pid_t *pid,
 		       struct iocom_err *err)
 {
 	char path[SETTINGS_PATH_MAX + 16];
-	pid_t pid;
 	int rc;
 
 	relay_path(a, path, sizeof(path));
-	rc = helper_spawn(path, argv, fds, n, &pid);
+	rc = helper_spawn(path, argv, fds, n, pid);
 	return rc ? iocom_err_set(err, rc, "cannot start the TLS relay %s: %s", path, strerror(-rc))
 		  : 0;
 }
@@ -40,10 +79,11 @@ static int spawn_with_pair(struct agent *a, char *const argv[], int tcp, int *pl
 			   struct iocom_err *err)
 {
 	int ends[2], rc;
+	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
 		return iocom_err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
-	rc = spawn_relay(a, argv, (const int[]){ends[1], tcp}, tcp < 0 ? 1 : 2, err);
+	rc = spawn_relay(a, argv, (const int[]){ends[1], tcp}, tcp < 0 ? 1 : 2, &pid, err);
 	close(ends[1]);
 	if (rc)
 		close(ends[0]);
@@ -92,10 +132,11 @@ void tunnel_request(struct agent *a, struct client *client, const msgpack_object
 			      address,
 			      port,
 			      NULL};
+	struct tunnel tunnel = {.uid = client_who(client)->uid};
 	struct iocom_err err = {0};
 	int fd = client_fd(client);
 
-	if (!a->tls) {
+	if (!a->tunnels) {
 		client_error(client, "this agent has no TLS (tls_certificate, tls_key, tls_ca)");
 		return;
 	}
@@ -108,10 +149,20 @@ void tunnel_request(struct agent *a, struct client *client, const msgpack_object
 		client_error(client, "node %s is not known here", name);
 		return;
 	}
+	if (!has_room(a->tunnels, tunnel.uid)) {
+		a->counters.tunnels_refused++;
+		client_error(client,
+			     "%d of your jobs have streams to other nodes, the limit of a "
+			     "user here",
+			     TUNNELS_OF_ONE);
+		return;
+	}
 	snprintf(address, sizeof(address), "%s", e->vector.address);
 	snprintf(port, sizeof(port), "%u", e->vector.port + 2u);
-	if (spawn_relay(a, argv, &fd, 1, &err))
+	if (spawn_relay(a, argv, &fd, 1, &tunnel.pid, &err)) {
 		client_error(client, "%s", err.text);
-	else
-		client_hand_over(client);
+		return;
+	}
+	a->tunnels->list[a->tunnels->count++] = tunnel;
+	client_hand_over(client);
 }

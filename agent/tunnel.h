@@ -12,6 +12,9 @@
 
 #include "agent.h"
 
+#define TUNNELS_MAX    4096
+#define TUNNELS_OF_ONE 2048 /* of one user; root may have them all */
+
 /*
  * A stream came in on FD.  0: PLAIN is its end without TLS, non-blocking, the caller's;
  * FD stays the caller's too.  Negative errno with the sentence.
@@ -23,6 +26,11 @@ int tunnel_accept(struct agent *a, int fd, int *plain, struct iocom_err *err);
  */
 int tunnel_ask(struct agent *a, const struct settings_peer *peer, int *answer,
 	       struct iocom_err *err);
+/* The table of relays for streams that leave: a bound, since each is a process.  0 or -ENOMEM. */
+int tunnels_new(struct tunnels **tunnels, struct iocom_err *err);
+void tunnels_free(struct tunnels *tunnels);
+/* A child of the agent ended; TUNNELS may be NULL, PID any. */
+void tunnels_reaped(struct tunnels *tunnels, pid_t pid);
 /* Takes CLIENT's connection, or answers why not. */
 void tunnel_request(struct agent *a, struct client *client, const msgpack_object *request);
 

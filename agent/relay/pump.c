@@ -26,7 +26,7 @@ struct pump {
 	int plain;
 	bool tls_waits; /* TLS wants to write before it goes on */
 	struct lane in, out;
-	int64_t told_ms; /* when the TLS side was told the end */
+	int64_t told_ms; /* when one side was told the end */
 };
 
 static int64_t now_ms(void)
@@ -35,6 +35,13 @@ static int64_t now_ms(void)
 
 	clock_gettime(CLOCK_BOOTTIME, &now);
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void tell(struct pump *p, struct lane *lane)
+{
+	lane->told = true;
+	if (!p->told_ms)
+		p->told_ms = now_ms();
 }
 
 /* Each: 1 something moved, 0 it has to wait, negative errno: that side is broken. */
@@ -71,7 +78,7 @@ static int write_plain(struct pump *p)
 		if (!p->in.ended || p->in.told)
 			return 0;
 		shutdown(p->plain, SHUT_WR);
-		p->in.told = true;
+		tell(p, &p->in);
 		return 1;
 	}
 	n = send(p->plain, p->in.data + p->in.at, p->in.have, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -114,8 +121,7 @@ static int write_tls(struct pump *p)
 		return -ECONNRESET;
 	if (!p->out.have) {
 		shutdown(p->session->fd, SHUT_WR);
-		p->out.told = true;
-		p->told_ms = now_ms();
+		tell(p, &p->out);
 		return 1;
 	}
 	p->out.at += (size_t)n;
@@ -171,7 +177,7 @@ int pump_run(struct session *session, int plain)
 		rc = move(&p);
 		if (rc || (p.in.told && p.out.told))
 			return rc;
-		if (p.out.told && now_ms() - p.told_ms > RELAY_LINGER_MS)
+		if (p.told_ms && now_ms() - p.told_ms > RELAY_LINGER_MS)
 			return 0;
 		wait_for(&p);
 		if (wire_silent(&tcp))

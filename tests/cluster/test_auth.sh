@@ -26,6 +26,7 @@ restart() { # N1-OPTIONS -- N2-OPTIONS
 
 # --- who listens where ---
 mkdir -p "$PAIR/alone"
+ln -s alone "$PAIR/n1"
 alone() { # OPTIONS: an agent without peers
 	"$IOCOM_BUILD/iocomd" --name n1 --port "$PAIR_PORT" --run-dir "$PAIR/alone/run" \
 		--state-dir "$PAIR/alone/state" --shim "$IOCOM_BUILD/iocom-shim" \
@@ -49,6 +50,8 @@ alone --listen 0.0.0.0 --address 127.0.0.1
 tap_is "everywhere where everywhere was asked for" "$(listens n1)" \
 	"0.0.0.0:$p 0.0.0.0:$((p + 1)) 0.0.0.0:$((p + 2)) "
 pair_stop n1
+
+rm "$PAIR/n1"
 
 # --- bounds of a user ---
 restart --user-requests-per-s 20 -- --user-jobs-max 2 --pam-dir "$PAIR/pam.d"
@@ -223,4 +226,5 @@ tap_like "a key of another certificate" \
 chmod 644 "$PAIR/n1.key"
 # shellcheck disable=SC2046
 tap_like "a key that everybody can read" "$(refuses $(tls n1 ca))" 'open to others.*chmod 600'
+tap_is "all agents ended well" "$(cat "$PAIR/bad" 2>&1)" "cat: $PAIR/bad: No such file or directory"
 tap_done
