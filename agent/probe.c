@@ -20,6 +20,7 @@ struct probe {
 	int fd; /* the answer comes here; -1: none is under way */
 	struct loop_fd entry;
 	uint64_t next_ns;
+	unsigned wait_s;
 	uint8_t answer[FRAME_HEADER + 600];
 	size_t have;
 	char said[400]; /* in the log already */
@@ -68,6 +69,7 @@ static void report(struct probe *p)
 	for (; n < length && n + 1 < sizeof(text); n++)
 		text[n] = (char)(payload[n] >= ' ' && payload[n] < 0x7f ? payload[n] : '?');
 	text[n] = 0;
+	p->next_ns = clock_boot_ns() + PROBE_SAID_S * CLOCK_NS_PER_S;
 	if (!strcmp(text, p->said))
 		return;
 	strcpy(p->said, text);
@@ -120,10 +122,12 @@ void probes_run(struct probes *probes)
 			continue;
 		if (heard(probes->agent, p->peer)) {
 			p->said[0] = 0;
-			p->next_ns = now + PROBE_FIRST_S * CLOCK_NS_PER_S;
+			p->wait_s = PROBE_FIRST_S;
+			p->next_ns = now + p->wait_s * CLOCK_NS_PER_S;
 			continue;
 		}
-		p->next_ns = now + PROBE_AGAIN_S * CLOCK_NS_PER_S;
+		p->wait_s = 2 * p->wait_s < PROBE_AGAIN_S ? 2 * p->wait_s : PROBE_AGAIN_S;
+		p->next_ns = now + p->wait_s * CLOCK_NS_PER_S;
 		ask(p);
 		return;
 	}
@@ -145,6 +149,7 @@ int probes_new(struct probes **out, struct agent *a, struct iocom_err *err)
 			.probes = probes,
 			.peer = peer,
 			.fd = -1,
+			.wait_s = PROBE_FIRST_S,
 			.next_ns = clock_boot_ns() + PROBE_FIRST_S * CLOCK_NS_PER_S,
 		};
 	}

@@ -11,7 +11,8 @@
 #include "agent.h"
 
 #define PROBE_FIRST_S 2
-#define PROBE_AGAIN_S 60
+#define PROBE_AGAIN_S 60  /* doubled from the first up to this while it is not there */
+#define PROBE_SAID_S  600 /* when it was there, and something is wrong */
 
 /* 0 or -ENOMEM. */
 int probes_new(struct probes **probes, struct agent *a, struct iocom_err *err);

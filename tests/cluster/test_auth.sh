@@ -209,7 +209,7 @@ tap_true "... and there" pair_until 15 log_like n2 'peer at .*takes encrypted jo
 tap_is "they do not hear each other" "$(pair_on n1 nodes --json | jq '.nodes | length')" 1
 # shellcheck disable=SC2046
 restart $(tls n1 ca) -- $(tls x2 other)
-tap_true "another CA: refused, said here" pair_until 15 log_like n1 'peer at .*not one of the CA in tls_ca'
+tap_true "another CA: refused, said here" pair_until 20 log_like n1 'peer at .*not one of the CA in tls_ca'
 tap_true "... and there" pair_until 15 log_like n2 'peer at .*not one of the CA in tls_ca'
 tap_is "once" "$(grep -c 'cannot speak to the peer' "$PAIR/n1/log")" 1
 tap_is "counted" "$(pair_count n1 peers_refused)" 1
