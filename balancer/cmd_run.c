@@ -13,6 +13,7 @@
 #include "client.h"
 #include "commands.h"
 #include "listing.h"
+#include "multi.h"
 #include "run.h"
 #include "verdict.h"
 
@@ -38,6 +39,7 @@ static const char help_status[] =
 struct run {
 	const char *name; /* "iocom run", or what stands for it */
 	struct ask ask;
+	struct multi_options multi;
 	const char *env_rule;
 	double grace_s;
 	int status_fd;
@@ -102,6 +104,7 @@ static int parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 {
 	static const struct option options[] = {
 		ASK_LONG_OPTIONS,
+		MULTI_LONG_OPTIONS,
 		{"env", required_argument, NULL, OPTION_ENV},
 		{"grace", required_argument, NULL, OPTION_GRACE},
 		{"status-fd", required_argument, NULL, OPTION_STATUS_FD},
@@ -110,21 +113,25 @@ static int parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	int option;
+	int option, rc;
 
-	while ((option = getopt_long(argc, argv, "+hv", options, NULL)) != -1) {
-		int rc;
-
+	while ((option = getopt_long(argc, argv, "+hvN:", options, NULL)) != -1) {
 		if (option == 'h') {
-			printf("%s%s%s", help, ask_help, help_status);
+			printf("%s%s%s%s", help, ask_help, multi_help, help_status);
 			return 1;
 		}
 		rc = ask_take(&run->ask, option, optarg, err);
+		if (rc == 1)
+			rc = multi_take(&run->multi, option == 'N' ? MULTI_NODES : option, optarg,
+					err);
 		if (rc == 1)
 			rc = take_own(run, option, optarg, err);
 		if (rc)
 			return rc;
 	}
+	rc = multi_check(&run->multi, run->ask.node, err);
+	if (rc)
+		return rc;
 	if (optind >= argc)
 		return iocom_err_set(err, -EINVAL, "which command? (iocom run --help)");
 	run->command = argv + optind;
@@ -150,7 +157,9 @@ static int resolve(struct run *run, struct iocom_err *err)
 	if (!run->executable)
 		return iocom_err_set(err, RUN_FAILED, "out of memory");
 	/* On a node that the user named it may be found all the same. */
-	return run->ask.node ? 0 : run_executable_check(run->command[0], run->executable, err);
+	return run->ask.node || run->multi.nodes
+		       ? 0
+		       : run_executable_check(run->command[0], run->executable, err);
 }
 
 static int place(const struct run *run, json_t **answer, struct iocom_err *err)
@@ -282,6 +291,58 @@ static int run_placed(struct run *run, const json_t *answer, struct iocom_err *e
 	return status;
 }
 
+/* One job, placed and run.  0 and above: the exit code; ERR says what failed, if anything. */
+static int run_job(struct run *run, struct iocom_err *err)
+{
+	json_t *answer = NULL;
+	int rc = place(run, &answer, err);
+
+	if (rc)
+		run_report_end(&run->report, "failed", NULL, rc, err->text);
+	else
+		rc = run_placed(run, answer, err);
+	json_decref(answer);
+	return rc;
+}
+
+/* What iocom itself has to say.  The exit code. */
+static int conclude(struct run *run, int rc, const struct iocom_err *err)
+{
+	if (!*err->text)
+		return rc;
+	fprintf(stderr, "%s: %s\n", run->name, err->text);
+	rc = rc < 0 ? RUN_FAILED : rc;
+	run->failed = rc == RUN_FAILED;
+	return rc;
+}
+
+/* In the process of one node of many; see multi.h. */
+static int run_at(void *arg, const char *node, int report_fd)
+{
+	struct run *run = arg;
+	struct iocom_err err = {0};
+
+	run->ask.node = node;
+	run->report = (struct run_report){.fd = report_fd, .job = "", .node = node, .brief = true};
+	return conclude(run, run_job(run, &err), &err);
+}
+
+static int run_many(struct run *run, struct iocom_err *err)
+{
+	struct multi_job job = {
+		.name = run->name, .run = run_at, .arg = run, .status_fd = run->report.fd};
+	struct nodelist nodes = {0};
+	int rc = multi_nodes(run->name, run->multi.nodes, &run->ask, run->cwd, run->executable,
+			     run->command, &nodes, err);
+
+	if (rc)
+		run_report_end(&run->report, "failed", NULL, RUN_FAILED, err->text);
+	else
+		rc = multi_run(&run->multi, &job, &nodes);
+	nodelist_fini(&nodes);
+	return rc;
+}
+
 int run_main(int argc, char **argv, bool *failed)
 {
 	struct run run = {
@@ -293,29 +354,22 @@ int run_main(int argc, char **argv, bool *failed)
 		.report = {.fd = -1, .job = "", .node = ""},
 	};
 	struct iocom_err err = {0};
-	json_t *answer = NULL;
 	int rc;
 
 	*failed = false;
 	ask_init(&run.ask);
+	multi_init(&run.multi);
 	rc = parse(&run, argc, argv, &err);
 	if (rc > 0)
 		return fflush(stdout) ? RUN_FAILED : 0;
 	run.report.fd = run.status_fd < 0 && run.json ? STDERR_FILENO : run.status_fd;
 	rc = rc ? RUN_FAILED : resolve(&run, &err);
-	if (!rc)
-		rc = place(&run, &answer, &err);
 	if (rc)
 		run_report_end(&run.report, "failed", NULL, rc, err.text);
 	else
-		rc = run_placed(&run, answer, &err);
-	if (*err.text) {
-		fprintf(stderr, "%s: %s\n", run.name, err.text);
-		rc = rc < 0 ? RUN_FAILED : rc;
-		run.failed = rc == RUN_FAILED;
-	}
+		rc = run.multi.nodes ? run_many(&run, &err) : run_job(&run, &err);
+	rc = conclude(&run, rc, &err);
 	*failed = run.failed;
-	json_decref(answer);
 	free(run.cwd);
 	free(run.executable);
 	return rc;

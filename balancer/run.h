@@ -115,7 +115,11 @@ int run_stream(const struct run_stream_options *options, int fd, struct run_resu
 struct run_report {
 	int fd;			/* -1: none */
 	const char *job, *node; /* "" while unknown */
+	bool brief;		/* "placed" without the placement */
 };
+
+/* Takes LINE, and writes it with a newline; where nobody reads, nothing happens. */
+void run_report_print(int fd, json_t *line);
 
 void run_report_placed(const struct run_report *report, const json_t *answer);
 void run_report_started(const struct run_report *report, uint64_t pid);

@@ -8,8 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Takes LINE. */
-static void print_line(const struct run_report *report, json_t *line)
+void run_report_print(int fd, json_t *line)
 {
 	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
 	size_t n = text ? strlen(text) : 0, at = 0;
@@ -19,7 +18,7 @@ static void print_line(const struct run_report *report, json_t *line)
 		return;
 	text[n++] = '\n'; /* in the place of the NUL */
 	while (at < n) {
-		ssize_t put = write(report->fd, text + at, n - at);
+		ssize_t put = write(fd, text + at, n - at);
 
 		if (put < 0 && errno != EINTR)
 			break; /* whoever listened is gone: the job goes on */
@@ -45,9 +44,9 @@ void run_report_placed(const struct run_report *report, const json_t *answer)
 	if (report->fd < 0)
 		return;
 	line = line_new(report, "placed");
-	if (line)
+	if (line && !report->brief)
 		json_object_set(line, "placement", (json_t *)answer);
-	print_line(report, line);
+	run_report_print(report->fd, line);
 }
 
 void run_report_started(const struct run_report *report, uint64_t pid)
@@ -59,7 +58,7 @@ void run_report_started(const struct run_report *report, uint64_t pid)
 	line = line_new(report, "started");
 	if (line)
 		json_object_set_new(line, "pid", json_integer((json_int_t)pid));
-	print_line(report, line);
+	run_report_print(report->fd, line);
 }
 
 void run_report_end(const struct run_report *report, const char *state,
@@ -79,5 +78,5 @@ void run_report_end(const struct run_report *report, const char *state,
 		json_object_set_new(line, "status", json_integer(status));
 	if (line && text && *text)
 		json_object_set_new(line, "text", json_string(text));
-	print_line(report, line);
+	run_report_print(report->fd, line);
 }

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The options of `iocom run -N`; see multi.h. */
+#include "multi.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char multi_help[] =
+	"many nodes at once:\n"
+	"  -N, --nodes LIST  one job on each: n1,n2 or n[1-4,7]; all; or a number: the best so "
+	"many\n"
+	"  --label, --no-label  \"NODE: \" before each line of output [--label]\n"
+	"  --gather        standard output at the end, each node's in one piece, the same ones "
+	"folded\n"
+	"  --stdin none|all  standard input: of none, or copied to all [none]\n"
+	"  --fanout N      at most so many nodes at a time [32]\n"
+	"  --kill-on-fail  when one fails, TERM to the others; the status is its own\n";
+
+void multi_init(struct multi_options *options)
+{
+	*options = (struct multi_options){.label = true, .fanout = MULTI_FANOUT_DEFAULT};
+}
+
+static int take_stdin(struct multi_options *options, const char *value, struct iocom_err *err)
+{
+	options->given = "--stdin";
+	options->stdin_all = !strcmp(value, "all");
+	return options->stdin_all || !strcmp(value, "none")
+		       ? 0
+		       : iocom_err_set(err, -EINVAL, "--stdin takes none or all, not '%s'", value);
+}
+
+static int take_fanout(struct multi_options *options, const char *value, struct iocom_err *err)
+{
+	char *end;
+	long n = strtol(value, &end, 10);
+
+	if (end == value || *end || n < 1 || n > MULTI_FANOUT_MAX)
+		return iocom_err_set(err, -EINVAL, "--fanout takes 1 to %d nodes, not '%s'",
+				     MULTI_FANOUT_MAX, value);
+	options->fanout = (unsigned)n;
+	options->given = "--fanout";
+	return 0;
+}
+
+int multi_take(struct multi_options *options, int option, const char *value, struct iocom_err *err)
+{
+	switch (option) {
+	case MULTI_NODES:
+		options->nodes = value;
+		return 0;
+	case MULTI_LABEL:
+	case MULTI_NO_LABEL:
+		options->label = option == MULTI_LABEL;
+		options->given = options->label ? "--label" : "--no-label";
+		return 0;
+	case MULTI_GATHER:
+		options->gather = true;
+		options->given = "--gather";
+		return 0;
+	case MULTI_STDIN:
+		return take_stdin(options, value, err);
+	case MULTI_FANOUT:
+		return take_fanout(options, value, err);
+	case MULTI_KILL_ON_FAIL:
+		options->kill_on_fail = true;
+		options->given = "--kill-on-fail";
+		return 0;
+	default:
+		return 1;
+	}
+}
+
+int multi_check(const struct multi_options *options, const char *node, struct iocom_err *err)
+{
+	if (!options->nodes)
+		return options->given ? iocom_err_set(err, -EINVAL,
+						      "%s goes with -N only: it is for many nodes",
+						      options->given)
+				      : 0;
+	return node ? iocom_err_set(err, -EINVAL, "--node and -N do not go together") : 0;
+}

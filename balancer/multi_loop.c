@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The loop of `iocom run -N`; see multi.h.
+ *
+ *   waiting   until fewer than `fanout` run
+ *   running   its process lives, or one of its outputs is not at its end
+ *   done      its status counts
+ *
+ * What bounds memory: a node's output is read only while nothing waits for our own
+ * reader, and input only when every node has the last piece.
+ */
+#include "multi.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PIECE_SIZE (64u << 10)
+#define PER_NODE   4 /* entries of poll: input, two outputs, report */
+#define FIRST_NODE 4 /* behind those of signals, our input and our two outputs */
+
+static const int forwarded[] = {SIGINT,	 SIGTERM, SIGHUP,  SIGQUIT,
+				SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
+
+enum entry { ENTRY_SIGNAL, ENTRY_IN, ENTRY_OUT, ENTRY_ERR };
+
+struct multi {
+	const struct multi_options *options;
+	const struct multi_job *job;
+	struct multi_node *nodes;
+	size_t count, next, running, first; /* of those that run or wait: the first */
+	struct multi_sink sink[2];
+	struct multi_sink reports; /* never written: lines of reports are handled one by one */
+	struct pollfd *entries;
+	sigset_t before;
+	int signals;
+	int stopped;	/* by this signal: no more are started */
+	unsigned stops; /* how many such signals came; at the second one nothing is waited for */
+	bool ended;	/* some child did */
+	int failure;	/* with --kill-on-fail: the status of the first that failed */
+	bool input;	/* our standard input has not ended */
+	char *piece;	/* of input */
+	size_t piece_length;
+	uint64_t parts; /* of gathered output that was printed before the end */
+	bool no_memory, drained;
+};
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void close_fds(int fd[2])
+{
+	close_fd(&fd[0]);
+	close_fd(&fd[1]);
+}
+
+/* --- signals -------------------------------------------------------------------------- */
+
+static void signal_all(const struct multi *m, int signal)
+{
+	for (size_t i = 0; i < m->next; i++)
+		if (m->nodes[i].pid > 0)
+			kill(m->nodes[i].pid, signal);
+}
+
+static void take_signal(struct multi *m, int signal)
+{
+	if (signal == SIGCHLD) {
+		m->ended = true;
+		return;
+	}
+	signal_all(m, signal);
+	if (signal == SIGTSTP)
+		kill(getpid(), SIGSTOP);
+	if (signal != SIGINT && signal != SIGTERM && signal != SIGHUP && signal != SIGQUIT)
+		return;
+	m->stopped = signal;
+	m->stops++;
+}
+
+static void serve_signals(struct multi *m)
+{
+	struct signalfd_siginfo info;
+
+	while (read(m->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		take_signal(m, (int)info.ssi_signo);
+}
+
+static int open_signals(struct multi *m)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
+		sigaddset(&set, forwarded[i]);
+	sigprocmask(SIG_BLOCK, &set, &m->before);
+	/* Whoever started us may ignore it: then no child could be waited for. */
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	m->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return m->signals < 0 ? -errno : 0;
+}
+
+/* --- nodes come and go ------------------------------------------------------------------- */
+
+/* A node of which this program itself could not take care. */
+static void give_up(struct multi *m, struct multi_node *node, int rc)
+{
+	fprintf(stderr, "%s: %s: cannot start a process for it: %s\n", m->job->name, node->name,
+		strerror(-rc));
+	node->begun = true;
+	node->state = MULTI_DONE;
+	node->status = RUN_FAILED;
+	node->end = json_pack("{s:s}", "state", "failed");
+}
+
+static void node_failed(struct multi *m, int status)
+{
+	if (!m->options->kill_on_fail || m->failure)
+		return;
+	m->failure = status;
+	signal_all(m, SIGTERM);
+}
+
+static void node_started(struct multi *m, struct multi_node *node)
+{
+	m->running++;
+	for (int i = 0; i < 2; i++)
+		if (m->sink[i].output.closed)
+			close_fd(&node->fd[i]);
+}
+
+/* As many as may run now. */
+static void start_some(struct multi *m)
+{
+	while (m->next < m->count && m->running < m->options->fanout && !m->stopped &&
+	       !m->failure) {
+		struct multi_node *node = &m->nodes[m->next];
+		int rc = multi_start(node, m->job, &m->before, m->options->stdin_all);
+
+		if ((rc == -EMFILE || rc == -ENFILE || rc == -EAGAIN) && m->running)
+			return; /* when others have ended */
+		m->next++;
+		if (!rc) {
+			node_started(m, node);
+			continue;
+		}
+		give_up(m, node, rc);
+		node_failed(m, node->status);
+	}
+}
+
+static void reap(struct multi *m)
+{
+	int status;
+
+	if (!m->ended)
+		return;
+	m->ended = false;
+	for (size_t i = m->first; i < m->next; i++) {
+		struct multi_node *node = &m->nodes[i];
+
+		if (node->pid <= 0 || waitpid(node->pid, &status, WNOHANG) != node->pid)
+			continue;
+		node->pid = 0;
+		close_fd(&node->in);
+		if (m->stops > 1)
+			close_fds(node->fd);
+		if (WIFEXITED(status)) {
+			node->status = WEXITSTATUS(status);
+			continue;
+		}
+		node->status = RUN_UNKNOWN;
+		fprintf(stderr,
+			"%s: %s: its client was killed by SIG%s; how the job ends is "
+			"unknown here\n",
+			m->job->name, node->name, sigabbrev_np(WTERMSIG(status)));
+	}
+}
+
+/* Those that have ended in every respect. */
+static void finish_some(struct multi *m)
+{
+	for (size_t i = m->first; i < m->next; i++) {
+		struct multi_node *node = &m->nodes[i];
+
+		if (node->state != MULTI_RUNNING || node->pid > 0 || node->fd[0] >= 0 ||
+		    node->fd[1] >= 0 || node->report >= 0)
+			continue;
+		node->state = MULTI_DONE;
+		m->running--;
+		if (node->status)
+			node_failed(m, node->status);
+	}
+	while (m->first < m->next && m->nodes[m->first].state == MULTI_DONE)
+		m->first++;
+}
+
+/* --- input -------------------------------------------------------------------------------- */
+
+static bool input_done(const struct multi_node *node, size_t length)
+{
+	return node->in < 0 || node->in_done == length;
+}
+
+/* Every node that still reads has the whole piece. */
+static bool piece_done(const struct multi *m)
+{
+	for (size_t i = m->first; i < m->next; i++)
+		if (!input_done(&m->nodes[i], m->piece_length))
+			return false;
+	return true;
+}
+
+static bool somebody_reads(const struct multi *m)
+{
+	for (size_t i = m->first; i < m->next; i++)
+		if (m->nodes[i].in >= 0)
+			return true;
+	return false;
+}
+
+static void end_input(struct multi *m)
+{
+	m->input = false;
+	for (size_t i = m->first; i < m->next; i++)
+		close_fd(&m->nodes[i].in);
+}
+
+static void read_input(struct multi *m)
+{
+	ssize_t n = read(STDIN_FILENO, m->piece, PIECE_SIZE);
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n < 0)
+		fprintf(stderr, "%s: cannot read standard input: %s\n", m->job->name,
+			strerror(errno));
+	if (n <= 0) {
+		end_input(m);
+		return;
+	}
+	m->piece_length = (size_t)n;
+	for (size_t i = m->first; i < m->next; i++)
+		m->nodes[i].in_done = 0;
+}
+
+static void write_input(const struct multi *m, struct multi_node *node)
+{
+	ssize_t n = write(node->in, m->piece + node->in_done, m->piece_length - node->in_done);
+
+	if (n >= 0)
+		node->in_done += (size_t)n;
+	else if (errno != EINTR && errno != EAGAIN)
+		close_fd(&node->in); /* it reads no more: the others still do */
+}
+
+/* --- output ------------------------------------------------------------------------------- */
+
+/* Nobody reads ours: the jobs shall meet SIGPIPE, as one alone would. */
+static void close_outputs(struct multi *m, int which)
+{
+	for (size_t i = m->first; i < m->next; i++) {
+		close_fd(&m->nodes[i].fd[which]);
+		multi_lines_fini(&m->nodes[i].lines[which]);
+	}
+}
+
+static void flush_output(struct multi *m, int which)
+{
+	if (multi_sink_flush(&m->sink[which]))
+		close_outputs(m, which);
+}
+
+/* Too much is kept for the end: the largest part goes now. */
+static void gather_less(struct multi *m)
+{
+	struct multi_node *largest = m->nodes;
+	size_t total = 0;
+
+	for (size_t i = 0; i < m->next; i++) {
+		total += m->nodes[i].gathered.length;
+		if (m->nodes[i].gathered.length > largest->gathered.length)
+			largest = &m->nodes[i];
+	}
+	if (total <= MULTI_GATHER_MAX)
+		return;
+	m->parts++;
+	if (multi_sink_block(&m->sink[0], &largest->name, 1, &largest->gathered))
+		m->no_memory = true;
+	queue_free(&largest->gathered);
+}
+
+static void read_output(struct multi *m, struct multi_node *node, int which)
+{
+	bool gather = which == 0 && m->options->gather;
+	int rc = multi_lines_read(&node->lines[which], node->fd[which], node->name, &m->sink[which],
+				  gather ? &node->gathered : NULL);
+
+	if (rc < 0)
+		m->no_memory = true;
+	if (rc <= 0)
+		close_fd(&node->fd[which]);
+	if (gather)
+		gather_less(m);
+	flush_output(m, which);
+}
+
+static void take_report(struct multi *m, struct multi_node *node, const char *line, size_t length)
+{
+	multi_report_line(node, line, length);
+	if (m->job->status_fd >= 0)
+		run_report_print(m->job->status_fd, json_loadb(line, length, 0, NULL));
+}
+
+static void read_report(struct multi *m, struct multi_node *node)
+{
+	struct queue lines = {0};
+	int rc =
+		multi_lines_read(&node->report_line, node->report, node->name, &m->reports, &lines);
+
+	if (rc < 0)
+		m->no_memory = true;
+	if (rc <= 0)
+		close_fd(&node->report);
+	while (lines.length) {
+		const char *line = (const char *)queue_front(&lines);
+		const char *end = memchr(line, '\n', lines.length);
+
+		if (!end)
+			break;
+		take_report(m, node, line, (size_t)(end - line));
+		queue_drop(&lines, (size_t)(end + 1 - line));
+	}
+	queue_free(&lines);
+}
+
+/* --- the loop ----------------------------------------------------------------------------- */
+
+static bool waits(const struct multi *m, int which)
+{
+	return run_output_poll(&m->sink[which].output) >= 0;
+}
+
+/* What is to be watched of NODE. */
+static void watch_node(const struct multi *m, const struct multi_node *node, struct pollfd *entry)
+{
+	bool input = m->input && !input_done(node, m->piece_length);
+
+	entry[0] = (struct pollfd){.fd = input ? node->in : -1, .events = POLLOUT};
+	for (int i = 0; i < 2; i++)
+		entry[1 + i] =
+			(struct pollfd){.fd = waits(m, i) ? -1 : node->fd[i], .events = POLLIN};
+	entry[3] = (struct pollfd){.fd = node->report, .events = POLLIN};
+}
+
+static size_t watch(struct multi *m)
+{
+	size_t n = FIRST_NODE;
+
+	m->entries[ENTRY_SIGNAL] = (struct pollfd){.fd = m->signals, .events = POLLIN};
+	m->entries[ENTRY_IN] = (struct pollfd){.fd = m->input && piece_done(m) ? STDIN_FILENO : -1,
+					       .events = POLLIN};
+	for (int i = 0; i < 2; i++)
+		m->entries[ENTRY_OUT + i] = (struct pollfd){
+			.fd = run_output_poll(&m->sink[i].output), .events = POLLOUT};
+	for (size_t i = m->first; i < m->next; i++) {
+		if (m->nodes[i].state != MULTI_RUNNING)
+			continue;
+		watch_node(m, &m->nodes[i], &m->entries[n]);
+		n += PER_NODE;
+	}
+	return n;
+}
+
+/* As watch() made them; nothing has come or gone since. */
+static void serve_nodes(struct multi *m)
+{
+	const struct pollfd *entry = &m->entries[FIRST_NODE];
+
+	for (size_t i = m->first; i < m->next; i++) {
+		struct multi_node *node = &m->nodes[i];
+
+		if (node->state != MULTI_RUNNING)
+			continue;
+		if (entry[0].revents && node->in >= 0)
+			write_input(m, node);
+		for (int k = 0; k < 2; k++)
+			if (entry[1 + k].revents && node->fd[k] >= 0 && !waits(m, k))
+				read_output(m, node, k);
+		if (entry[3].revents)
+			read_report(m, node);
+		entry += PER_NODE;
+	}
+}
+
+static void turn(struct multi *m)
+{
+	size_t n = watch(m);
+
+	if (poll(m->entries, n, -1) < 0)
+		return;
+	if (m->entries[ENTRY_SIGNAL].revents)
+		serve_signals(m);
+	for (int i = 0; i < 2; i++)
+		if (m->entries[ENTRY_OUT + i].revents)
+			flush_output(m, i);
+	serve_nodes(m);
+	if (m->entries[ENTRY_IN].revents)
+		read_input(m);
+	reap(m);
+	finish_some(m);
+	if (m->input && m->next == m->count && !somebody_reads(m))
+		m->input = false;
+	start_some(m);
+}
+
+/* Blocks of the same text, each once, under the names of all that printed it. */
+static void print_gathered(struct multi *m)
+{
+	const char **names = calloc(m->count, sizeof(*names));
+	size_t n;
+
+	for (size_t i = 0; names && i < m->count; i++) {
+		struct queue text = m->nodes[i].gathered;
+
+		if (!text.length)
+			continue;
+		n = 0;
+		for (size_t k = i; k < m->count; k++) {
+			struct queue *other = &m->nodes[k].gathered;
+
+			if (other->length != text.length ||
+			    memcmp(queue_front(other), queue_front(&text), text.length) != 0)
+				continue;
+			names[n++] = m->nodes[k].name;
+			if (k > i)
+				queue_free(other);
+		}
+		if (multi_sink_block(&m->sink[0], names, n, &text))
+			m->no_memory = true;
+		queue_free(&m->nodes[i].gathered);
+		flush_output(m, 0);
+	}
+	m->no_memory |= !names;
+	free(names);
+}
+
+/* What our readers have not taken yet; one more signal gives up.  Whether all went. */
+static bool drain(struct multi *m)
+{
+	unsigned stops = m->stops;
+
+	while (waits(m, 0) || waits(m, 1)) {
+		if (m->stops > stops || stops > 1)
+			return false;
+		turn(m);
+	}
+	return true;
+}
+
+static int worst_status(const struct multi *m)
+{
+	int status = m->stopped && (m->next < m->count || !m->drained) ? 128 + m->stopped : 0;
+
+	if (m->failure)
+		return m->failure;
+	for (size_t i = 0; i < m->count; i++)
+		if (m->nodes[i].status > status)
+			status = m->nodes[i].status;
+	return status;
+}
+
+/* What is to be said at the end.  The exit status. */
+static int conclude(struct multi *m)
+{
+	int status = worst_status(m), lost = 0;
+
+	for (int i = 0; i < 2; i++) {
+		if (m->sink[i].output.error)
+			lost = m->sink[i].output.error;
+		if (m->sink[i].cut)
+			fprintf(stderr, "%s: lines longer than %u bytes were cut in %llu places\n",
+				m->job->name, MULTI_LINE_MAX, (unsigned long long)m->sink[i].cut);
+	}
+	if (m->parts)
+		fprintf(stderr,
+			"%s: more than %u MiB were gathered: %llu parts were printed early\n",
+			m->job->name, MULTI_GATHER_MAX >> 20, (unsigned long long)m->parts);
+	if (m->no_memory)
+		lost = ENOMEM;
+	if (lost)
+		fprintf(stderr, "%s: output of the jobs was lost: %s\n", m->job->name,
+			strerror(lost));
+	if (lost && !status)
+		status = RUN_UNKNOWN;
+	multi_report_failed(m->job->name, m->nodes, m->count);
+	multi_report_end(m->job->status_fd, m->nodes, m->count, status);
+	return status;
+}
+
+static int begin(struct multi *m, const struct nodelist *nodes)
+{
+	size_t most = m->options->fanout < nodes->count ? m->options->fanout : nodes->count;
+
+	m->nodes = calloc(nodes->count, sizeof(*m->nodes));
+	m->entries = calloc(FIRST_NODE + PER_NODE * most, sizeof(*m->entries));
+	m->piece = malloc(PIECE_SIZE);
+	if (!m->nodes || !m->entries || !m->piece)
+		return -ENOMEM;
+	m->count = nodes->count;
+	for (size_t i = 0; i < m->count; i++)
+		m->nodes[i] = (struct multi_node){
+			.name = nodes->names[i], .fd = {-1, -1}, .in = -1, .report = -1};
+	for (int i = 0; i < 2; i++) {
+		m->sink[i].label = m->options->label;
+		run_output_init(&m->sink[i].output, i + 1);
+	}
+	return open_signals(m);
+}
+
+static void end(struct multi *m)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		struct multi_node *node = &m->nodes[i];
+
+		close_fd(&node->in);
+		close_fd(&node->report);
+		for (int k = 0; k < 2; k++) {
+			close_fd(&node->fd[k]);
+			multi_lines_fini(&node->lines[k]);
+		}
+		multi_lines_fini(&node->report_line);
+		queue_free(&node->gathered);
+		json_decref(node->end);
+		free(node->job);
+	}
+	for (int i = 0; i < 2; i++)
+		multi_sink_fini(&m->sink[i]);
+	close_fd(&m->signals);
+	free(m->nodes);
+	free(m->entries);
+	free(m->piece);
+}
+
+int multi_run(const struct multi_options *options, const struct multi_job *job,
+	      const struct nodelist *nodes)
+{
+	struct multi m = {
+		.options = options,
+		.job = job,
+		.signals = -1,
+		.input = options->stdin_all,
+	};
+	int status = RUN_FAILED, rc;
+
+	if (options->stdin_all && nodes->count > options->fanout) {
+		fprintf(stderr, "%s: --stdin all needs all %zu nodes at once, and --fanout is %u\n",
+			job->name, nodes->count, options->fanout);
+		return RUN_FAILED;
+	}
+	rc = begin(&m, nodes);
+	if (rc) {
+		fprintf(stderr, "%s: cannot begin: %s\n", job->name, strerror(-rc));
+	} else {
+		start_some(&m);
+		while (m.running)
+			turn(&m);
+		print_gathered(&m);
+		m.drained = drain(&m);
+		status = conclude(&m);
+		sigprocmask(SIG_SETMASK, &m.before, NULL);
+	}
+	end(&m);
+	return status;
+}

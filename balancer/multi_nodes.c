@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Which nodes `iocom run -N` means; see multi.h. */
+#include "multi.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+#include "listing.h"
+#include "pack.h"
+#include "view_decide.h"
+
+/* --- all ------------------------------------------------------------------------ */
+
+static int no_memory(struct iocom_err *err)
+{
+	return iocom_err_set(err, -ENOMEM, "out of memory for the list of nodes");
+}
+
+static int take_all(const char *name, const json_t *answer, struct nodelist *out,
+		    struct iocom_err *err)
+{
+	const json_t *node;
+	size_t i;
+
+	json_array_foreach (json_object_get(answer, "nodes"), i, node) {
+		const char *is = listing_string(node, "name");
+
+		if (!json_is_true(json_object_get(node, "accepts_jobs")))
+			fprintf(stderr, "%s: %s is left out: its owner lets no jobs in\n", name,
+				is);
+		else if (nodelist_add(out, is))
+			return no_memory(err);
+	}
+	json_array_foreach (json_object_get(answer, "dropped"), i, node)
+		fprintf(stderr, "%s: %s is left out: %s\n", name, listing_string(node, "name"),
+			listing_string(node, "reason"));
+	if (!out->count)
+		return iocom_err_set(err, -ENOENT, "no node lets jobs in");
+	nodelist_sort(out);
+	return 0;
+}
+
+static int find_all(const char *name, const struct ask *ask, struct nodelist *out,
+		    struct iocom_err *err)
+{
+	json_t *answer = NULL;
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	int rc;
+
+	pack_begin(&pk, &buffer, 2);
+	pack_str(&pk, "op", "nodes");
+	pack_u64(&pk, "v", 1);
+	rc = client_ask(ask->run_dir, &buffer, &answer, err);
+	if (!rc)
+		rc = take_all(name, answer, out, err);
+	json_decref(answer);
+	return rc;
+}
+
+/* --- the best K ------------------------------------------------------------------- */
+
+static void leave_out(struct view_file *view, uint32_t index)
+{
+	view_node_fini(&view->nodes[index]);
+	memmove(&view->nodes[index], &view->nodes[index + 1],
+		(view->nnodes - index - 1) * sizeof(*view->nodes));
+	view->nnodes--;
+	if (view->home > index)
+		view->home--;
+	else if (view->home == index)
+		view->home = 0;
+}
+
+/* What the policy takes; then it is out of the view, and the next one is asked for. */
+static int take_next(struct view_file *view, const struct view_policy *policy, struct nodelist *out,
+		     struct iocom_err *err)
+{
+	struct view_decision decision;
+	uint32_t index;
+	int rc = view_decide(view, policy, &decision, err);
+
+	if (rc)
+		return rc;
+	index = decision.plan.node;
+	view_decision_fini(&decision);
+	if (index >= view->nnodes)
+		return iocom_err_set(err, -EPROTO, "the policy took a node that is none");
+	if (nodelist_add(out, view->nodes[index].node.name))
+		return no_memory(err);
+	leave_out(view, index);
+	return 0;
+}
+
+static int take_best(struct view_file *view, const char *policy_name, unsigned long count,
+		     struct nodelist *out, struct iocom_err *err)
+{
+	struct view_policy policy;
+	int rc = view_policy_parse(policy_name, &policy, err);
+
+	/* The policy falls back on home; so home is never one that takes no jobs. */
+	for (uint32_t i = view->nnodes; i-- > 0;)
+		if (!view->nodes[i].node.accepts)
+			leave_out(view, i);
+	if (!rc && count > view->nnodes)
+		return iocom_err_set(err, -ENOENT,
+				     "%lu nodes are asked for, and only %u live and let jobs in",
+				     count, view->nnodes);
+	while (!rc && out->count < count)
+		rc = take_next(view, &policy, out, err);
+	return rc;
+}
+
+static int find_best(const struct ask *asked, unsigned long count, const char *cwd,
+		     const char *executable, char *const *command, struct nodelist *out,
+		     struct iocom_err *err)
+{
+	struct ask ask = *asked;
+	json_t *answer = NULL;
+	struct view_file view;
+	msgpack_sbuffer buffer;
+	char *text;
+	int rc;
+
+	ask.view = true;
+	ask_pack(&ask, false, cwd, executable, command, &buffer);
+	rc = client_ask(ask.run_dir, &buffer, &answer, err);
+	if (rc)
+		return rc;
+	text = json_dumps(json_object_get(answer, "view"), JSON_COMPACT);
+	rc = text ? view_file_decode("the agent's view", text, strlen(text), &view, err)
+		  : iocom_err_set(err, -EPROTO, "the agent does not tell its view");
+	free(text);
+	if (!rc) {
+		rc = take_best(&view, listing_string(answer, "policy"), count, out, err);
+		view_file_fini(&view);
+	}
+	json_decref(answer);
+	return rc;
+}
+
+int multi_nodes(const char *name, const char *text, const struct ask *ask, const char *cwd,
+		const char *executable, char *const *command, struct nodelist *out,
+		struct iocom_err *err)
+{
+	unsigned long count;
+	char *end;
+	int rc;
+
+	*out = (struct nodelist){0};
+	count = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
+	if (!isdigit((unsigned char)*text) || *end)
+		return !strcmp(text, "all") ? find_all(name, ask, out, err)
+					    : nodelist_parse(text, out, err);
+	if (count < 1 || count > NODELIST_MAX)
+		return iocom_err_set(err, -EINVAL, "-N takes 1 to %d nodes, not '%s'", NODELIST_MAX,
+				     text);
+	rc = find_best(ask, count, cwd, executable, command, out, err);
+	if (rc)
+		nodelist_fini(out);
+	return rc;
+}

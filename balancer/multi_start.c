@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The process that runs one node's job; see multi.h. */
+#include "multi.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { REPORT_FD = 3 };
+
+/* Reading and writing end of its input, its two outputs and its report. */
+struct pipes {
+	int end[4][2];
+};
+
+static void close_all(struct pipes *pipes)
+{
+	for (int i = 0; i < 4; i++)
+		for (int k = 0; k < 2; k++)
+			if (pipes->end[i][k] >= 0)
+				close(pipes->end[i][k]);
+}
+
+static int open_pipes(struct pipes *pipes, bool input)
+{
+	int rc = 0;
+
+	for (int i = 0; i < 4; i++)
+		pipes->end[i][0] = pipes->end[i][1] = -1;
+	if (!input)
+		pipes->end[0][0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	rc = !input && pipes->end[0][0] < 0;
+	for (int i = input ? 0 : 1; i < 4 && !rc; i++)
+		rc = pipe2(pipes->end[i], O_CLOEXEC);
+	/* Only this end: the other one's flags are those of the child's standard input. */
+	if (!rc && input)
+		rc = fcntl(pipes->end[0][1], F_SETFL, O_NONBLOCK);
+	if (!rc)
+		return 0;
+	rc = -errno;
+	close_all(pipes);
+	return rc;
+}
+
+/*
+ * In the child.  Its ends go above all that is to be replaced first, then into their
+ * places; nothing else stays open, or other nodes' outputs would never end.
+ */
+static bool take_places(const struct pipes *pipes)
+{
+	int mine[4];
+
+	for (int i = 0; i < 4; i++) {
+		mine[i] = fcntl(pipes->end[i][i ? 1 : 0], F_DUPFD, REPORT_FD + 1);
+		if (mine[i] < 0)
+			return false;
+	}
+	for (int i = 0; i < 4; i++)
+		if (dup2(mine[i], i) < 0)
+			return false;
+	return close_range(REPORT_FD + 1, UINT_MAX, 0) == 0;
+}
+
+static _Noreturn void be_child(const char *name, const struct multi_job *job, pid_t parent,
+			       const struct pipes *pipes, const sigset_t *before)
+{
+	int status = RUN_FAILED;
+
+	/* The terminal's signals come by way of the parent, and only once. */
+	setpgid(0, 0);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent || !take_places(pipes))
+		_exit(status);
+	sigprocmask(SIG_SETMASK, before, NULL);
+	status = job->run(job->arg, name, REPORT_FD);
+	fflush(NULL);
+	_exit(status);
+}
+
+int multi_start(struct multi_node *node, const struct multi_job *job, const sigset_t *before,
+		bool input)
+{
+	pid_t parent = getpid(), pid;
+	struct pipes pipes;
+	int rc = open_pipes(&pipes, input);
+
+	if (rc)
+		return rc;
+	fflush(NULL); /* or it would be printed twice */
+	pid = fork();
+	if (pid == 0)
+		be_child(node->name, job, parent, &pipes, before);
+	if (pid < 0) {
+		rc = -errno;
+		close_all(&pipes);
+		return rc;
+	}
+	setpgid(pid, pid); /* so that it is done before a signal is sent */
+	close(pipes.end[0][0]);
+	for (int i = 1; i < 4; i++)
+		close(pipes.end[i][1]);
+	node->pid = pid;
+	node->in = pipes.end[0][1];
+	node->fd[0] = pipes.end[1][0];
+	node->fd[1] = pipes.end[2][0];
+	node->report = pipes.end[3][0];
+	node->begun = true;
+	node->state = MULTI_RUNNING;
+	return 0;
+}
