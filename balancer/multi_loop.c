@@ -16,13 +16,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define PIECE_SIZE (64u << 10)
-#define PER_NODE   4 /* entries of poll: input, two outputs, report */
-#define FIRST_NODE 4 /* behind those of signals, our input and our two outputs */
+#define PAUSE_US   10000
+#define FILES_OWN  24 /* descriptors that are not of nodes; those of one that starts */
+#define PER_NODE   4  /* entries of poll: input, two outputs, report */
+#define FIRST_NODE 4  /* behind those of signals, our input and our two outputs */
 
 static const int forwarded[] = {SIGINT,	 SIGTERM, SIGHUP,  SIGQUIT,
 				SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
@@ -33,6 +36,7 @@ struct multi {
 	const struct multi_options *options;
 	const struct multi_job *job;
 	struct multi_node *nodes;
+	unsigned fanout;
 	size_t count, next, running, first; /* of those that run or wait: the first */
 	struct multi_sink sink[2];
 	struct multi_sink reports; /* never written: lines of reports are handled one by one */
@@ -143,8 +147,7 @@ static void node_started(struct multi *m, struct multi_node *node)
 /* As many as may run now. */
 static void start_some(struct multi *m)
 {
-	while (m->next < m->count && m->running < m->options->fanout && !m->stopped &&
-	       !m->failure) {
+	while (m->next < m->count && m->running < m->fanout && !m->stopped && !m->failure) {
 		struct multi_node *node = &m->nodes[m->next];
 		int rc = multi_start(node, m->job, &m->before, m->options->stdin_all);
 
@@ -408,8 +411,12 @@ static void turn(struct multi *m)
 {
 	size_t n = watch(m);
 
-	if (poll(m->entries, n, -1) < 0)
+	if (poll(m->entries, n, -1) < 0) {
+		if (errno != EINTR)
+			usleep(PAUSE_US); /* no memory for it now */
+		serve_signals(m);
 		return;
+	}
 	if (m->entries[ENTRY_SIGNAL].revents)
 		serve_signals(m);
 	for (int i = 0; i < 2; i++)
@@ -509,9 +516,22 @@ static int conclude(struct multi *m)
 	return status;
 }
 
+/* Descriptors, and entries of poll(2), are bounded by RLIMIT_NOFILE: of this process, for
+ * the jobs are to have the user's limits. */
+static unsigned possible_fanout(unsigned wanted)
+{
+	struct rlimit files;
+	rlim_t most;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur == RLIM_INFINITY)
+		return wanted;
+	most = files.rlim_cur > FILES_OWN + PER_NODE ? (files.rlim_cur - FILES_OWN) / PER_NODE : 1;
+	return most < wanted ? (unsigned)most : wanted;
+}
+
 static int begin(struct multi *m, const struct nodelist *nodes)
 {
-	size_t most = m->options->fanout < nodes->count ? m->options->fanout : nodes->count;
+	size_t most = m->fanout < nodes->count ? m->fanout : nodes->count;
 
 	m->nodes = calloc(nodes->count, sizeof(*m->nodes));
 	m->entries = calloc(FIRST_NODE + PER_NODE * most, sizeof(*m->entries));
@@ -564,9 +584,12 @@ int multi_run(const struct multi_options *options, const struct multi_job *job,
 	};
 	int status = RUN_FAILED, rc;
 
-	if (options->stdin_all && nodes->count > options->fanout) {
-		fprintf(stderr, "%s: --stdin all needs all %zu nodes at once, and --fanout is %u\n",
-			job->name, nodes->count, options->fanout);
+	m.fanout = possible_fanout(options->fanout);
+	if (options->stdin_all && nodes->count > m.fanout) {
+		fprintf(stderr,
+			"%s: --stdin all needs all %zu nodes at once, and only %u go (--fanout, "
+			"open files)\n",
+			job->name, nodes->count, m.fanout);
 		return RUN_FAILED;
 	}
 	rc = begin(&m, nodes);

@@ -37,6 +37,8 @@ static void outcome(const struct multi_node *node, char out[OUTCOME_MAX])
 
 	if (!node->begun)
 		snprintf(out, OUTCOME_MAX, "not begun");
+	else if (!node->end && node->status == RUN_FAILED)
+		snprintf(out, OUTCOME_MAX, "not started (%d)", node->status);
 	else if (!node->end || !strcmp(state, "lost"))
 		snprintf(out, OUTCOME_MAX, "outcome unknown");
 	else if (!strcmp(kind, "signalled"))
@@ -112,9 +114,10 @@ void multi_report_failed(const char *name, const struct multi_node *nodes, size_
 static json_t *node_json(const struct multi_node *node)
 {
 	static const char *const copied[] = {"kind", "value", "text"};
-	const char *state = !node->begun ? "not-begun"
-			    : node->end	 ? listing_string(node->end, "state")
-					 : "lost";
+	const char *state = !node->begun		 ? "not-begun"
+			    : node->end			 ? listing_string(node->end, "state")
+			    : node->status == RUN_FAILED ? "failed"
+							 : "lost";
 	json_t *o = json_pack("{s:s, s:s, s:s, s:i}", "node", node->name, "job",
 			      node->job ? node->job : "", "state", state, "status", node->status);
 

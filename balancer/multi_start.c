@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -71,8 +72,13 @@ static _Noreturn void be_child(const char *name, const struct multi_job *job, pi
 
 	/* The terminal's signals come by way of the parent, and only once. */
 	setpgid(0, 0);
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent || !take_places(pipes))
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(status);
+	if (!take_places(pipes)) {
+		dprintf(pipes->end[2][1], "%s: cannot set up its descriptors: %s\n", job->name,
+			strerror(errno));
+		_exit(status);
+	}
 	sigprocmask(SIG_SETMASK, before, NULL);
 	status = job->run(job->arg, name, REPORT_FD);
 	fflush(NULL);
