@@ -22,6 +22,7 @@
 
 static const char help[] =
 	"usage: iocom run [OPTION...] [--] COMMAND [ARGUMENT...]\n"
+	"       iocom run -N LIST [OPTION...] [--] COMMAND [ARGUMENT...]\n"
 	"Places COMMAND on the best node and runs it there as you, with this directory, umask,\n"
 	"limits, environment, standard input, output and error, and returns its exit status.\n\n"
 	"  --env all|none|LIST  environment: everything [all], nothing, or NAME,NAME=VALUE,...\n"

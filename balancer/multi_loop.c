@@ -50,7 +50,8 @@ struct multi {
 	bool input;	/* our standard input has not ended */
 	char *piece;	/* of input */
 	size_t piece_length;
-	uint64_t parts; /* of gathered output that was printed before the end */
+	size_t gathered; /* bytes, of all nodes */
+	uint64_t parts;	 /* of gathered output that was printed before the end */
 	bool no_memory, drained;
 };
 
@@ -289,16 +290,14 @@ static void flush_output(struct multi *m, int which)
 static void gather_less(struct multi *m)
 {
 	struct multi_node *largest = m->nodes;
-	size_t total = 0;
 
-	for (size_t i = 0; i < m->next; i++) {
-		total += m->nodes[i].gathered.length;
+	if (m->gathered <= MULTI_GATHER_MAX)
+		return;
+	for (size_t i = 0; i < m->next; i++)
 		if (m->nodes[i].gathered.length > largest->gathered.length)
 			largest = &m->nodes[i];
-	}
-	if (total <= MULTI_GATHER_MAX)
-		return;
 	m->parts++;
+	m->gathered -= largest->gathered.length;
 	if (multi_sink_block(&m->sink[0], &largest->name, 1, &largest->gathered))
 		m->no_memory = true;
 	queue_free(&largest->gathered);
@@ -307,6 +306,7 @@ static void gather_less(struct multi *m)
 static void read_output(struct multi *m, struct multi_node *node, int which)
 {
 	bool gather = which == 0 && m->options->gather;
+	size_t before = node->gathered.length;
 	int rc = multi_lines_read(&node->lines[which], node->fd[which], node->name, &m->sink[which],
 				  gather ? &node->gathered : NULL);
 
@@ -314,8 +314,8 @@ static void read_output(struct multi *m, struct multi_node *node, int which)
 		m->no_memory = true;
 	if (rc <= 0)
 		close_fd(&node->fd[which]);
-	if (gather)
-		gather_less(m);
+	m->gathered += node->gathered.length - before;
+	gather_less(m);
 	flush_output(m, which);
 }
 

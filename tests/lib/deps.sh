@@ -2,21 +2,25 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # Installs the Debian packages that building, testing and the demo need.
 # Does nothing, and needs no network and no root, when all are there.
-# With the argument `vm` also what the virtual machines need.
+# With the argument `vm` also what the virtual machines need, with `mpi` Open MPI.
 set -eu
 
 build="gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libnng-dev
 libmunge-dev libmbedtls-dev libmsgpack-dev libinih-dev libjansson-dev libsqlite3-dev
 libncurses-dev libmicrohttpd-dev libpam0g-dev scdoc libgsl-dev libcsv-dev gnuplot-nox"
 tests="libcmocka-dev libclang-rt-dev cppcheck clang-format git munge nbdkit nbdkit-plugin-dev libnbd-bin fuse3 iproute2 iputils-ping
-util-linux e2fsprogs procps kmod jq python3 tmux fio shellcheck rsync parallel
+util-linux e2fsprogs procps kmod jq python3 tmux fio shellcheck rsync parallel pdsh
 libpam-modules libfaketime openssl"
 vm="qemu-system-x86 busybox-static dmsetup xz-utils"
+mpi="openmpi-bin libopenmpi-dev"
 # Only for a comparison in bench-sim; what cannot be had is left out.
 optional="libsimgrid-dev g++"
 
 case " $* " in
 *" vm "*) tests="$tests $vm" ;;
+esac
+case " $* " in
+*" mpi "*) tests="$tests $mpi" ;;
 esac
 missing=""
 for package in $build $tests; do

@@ -19,7 +19,7 @@ failures=() # what failed, said again at the end
 read=()     # the logs of this run
 
 # part -> minutes for each of its tests
-declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [remote]=4 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [record]=6 [asan]=12 [mix]=13 [vm]=15)
+declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [remote]=4 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [record]=6 [asan]=12 [mix]=13 [mpi]=4 [vm]=15)
 
 # Counts a TAP log; a test that died, hung or told no result counts as one failure.
 tally() { # NAME LOG STATUS
@@ -118,6 +118,7 @@ part_testbed() { run_scripts testbed tests/testbed/test_*.sh; }
 part_cluster() { run_scripts cluster tests/cluster/test_*.sh; }
 part_run() { run_scripts run tests/cluster/test_run.sh; }
 part_record() { run_scripts record tests/cluster/record.sh; }
+part_mpi() { run_scripts mpi tests/cluster/mpi.sh; }
 part_mix() { run_scripts mix tests/cluster/mix.sh; }
 part_asan() { run_command asan asan-ubsan make --no-print-directory asan; }
 
