@@ -47,7 +47,8 @@ tap_is "other output apart, in the order of the list" \
 tap_is "who prints nothing has no block" "$(status -N n1,n2 --gather -- sh -c '[ "$(hostname)" = n1 ] || echo x') $(tr '\n' ' ' <"$SCRATCH/o")" \
 	"0 --------------- n2 --------------- x "
 tap_is "more than memory is meant for comes in parts, nothing lost" \
-	"$(status -N 'n[1-3]' --gather -- sh -c 'yes x | head -c 95000000') $(grep -c '^x$' "$SCRATCH/o")" "0 142500000"
+	"$(status -N 'n[1-3]' --gather --no-label -- sh -c 'yes "lines of $(hostname)" | head -c 96000000') $(grep -c '^lines of n[1-3]$' "$SCRATCH/o")" \
+	"0 24000000"
 tap_like "and it is said" "$(err)" 'more than 256 MiB were gathered: [1-9]'
 : >"$SCRATCH/o"
 
