@@ -118,6 +118,15 @@ tap_is "Ctrl-C ends the others, the highest status is its own" "$? $(ended 3702 
 tap_like "who ended how" "$(err)" '3 of 3 nodes failed: .*killed by SIGKILL'
 tap_like "and" "$(err)" 'killed by SIGINT'
 
+# As a terminal does it: to the whole process group.
+setsid "$TESTBED" exec n1 -- iocom run -N 'n[1-3]' --no-label -- \
+	sh -c 'trap "echo INT; exit 7" INT; echo ready; while :; do sleep 0.1; done' >"$SCRATCH/o" 2>"$SCRATCH/e" &
+ready() { [ "$(grep -c ready "$SCRATCH/o")" -eq 3 ]; }
+until_true 10 ready
+kill -INT -- -$!
+wait $!
+tap_is "Ctrl-C at a terminal comes to each job, once" "$? $(grep -c INT "$SCRATCH/o")" "7 3"
+
 (r --grace 1 -N 'n[1-3]' -- sleep 3703) >"$SCRATCH/o" 2>"$SCRATCH/e" &
 until_true 10 running 3703 3
 client=$(pgrep -f '^iocom run --grace 1 -N n\[1-3\] -- sleep 3703' | head -n 1)
