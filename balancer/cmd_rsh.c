@@ -3,7 +3,7 @@
  * `iocom rsh`: a command on a node that is named, in the shape of ssh, for programs that
  * start others by a remote shell (rsync, pdsh, GNU parallel, Open MPI).  The words are
  * joined by blanks and given to the user's login shell, in the home directory, with a
- * fresh environment: as sshd does.
+ * fresh environment: as sshd does.  Without words it is a login, at a terminal.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,24 +20,29 @@
 #define RSH_FAILED 255 /* as ssh */
 
 static const char help[] =
-	"usage: iocom rsh [OPTION...] [USER@]NODE COMMAND [ARGUMENT...]\n"
+	"usage: iocom rsh [OPTION...] [USER@]NODE [COMMAND [ARGUMENT...]]\n"
 	"Runs COMMAND at NODE as ssh would: by your login shell, in your home directory, with a\n"
 	"fresh environment; standard input, output and error travel, the exit status comes back.\n"
+	"Without COMMAND it is a login, at a terminal where standard input is one.\n"
 	"For rsync -e \"iocom rsh\", GNU parallel --ssh \"iocom rsh\", pdsh, mpirun.\n\n"
 	"  -l USER         must be you: identities do not change on the way\n"
 	"  -n              standard input is /dev/null\n"
+	"  -t              give COMMAND a terminal\n"
+	"  -T              give a login none\n"
+	"  -e CHAR         the escape of a terminal: a character, ^X, or none [~]; ~? tells more\n"
 	"  -v              say on standard error which job it is\n"
 	"  --run-dir DIR   the agent's directory [/run/iocom, or $IOCOM_RUN_DIR]\n"
-	"Taken for ssh's sake, without effect: -4 -6 -a -C -k -q -T -x -y, -o OPTION, -p PORT,\n"
-	"-i FILE, -F FILE, -e CHAR.  Forwarding (-A -L -R -D -W -J -X -Y) and terminals (-t) are\n"
-	"refused.\n\n"
+	"Taken for ssh's sake, without effect: -4 -6 -a -C -k -q -x -y, -o OPTION, -p PORT,\n"
+	"-i FILE, -F FILE.  Forwarding (-A -L -R -D -W -J -X -Y) is refused.\n\n"
 	"exit status: the command's own; 128 + N when signal N ended it; 255 when iocom failed\n"
 	"before it started, or contact was lost\n";
 
 struct rsh {
 	const char *user, *run_dir;
 	char *node;
+	const char *escape;
 	bool null, verbose;
+	bool terminal, no_terminal;
 	char **words;
 };
 
@@ -60,6 +65,15 @@ static int take_option(struct rsh *rsh, int option)
 	case 'n':
 		rsh->null = true;
 		return 0;
+	case 't':
+		rsh->terminal = true;
+		return 0;
+	case 'T':
+		rsh->no_terminal = true;
+		return 0;
+	case 'e':
+		rsh->escape = optarg;
+		return 0;
 	case 'v':
 		rsh->verbose = true;
 		return 0;
@@ -77,8 +91,6 @@ static int take_option(struct rsh *rsh, int option)
 	case 'X':
 	case 'Y':
 		return usage("it forwards nothing: ", letter);
-	case 't':
-		return usage("it makes no terminal: ", letter);
 	default:
 		return 0;
 	}
@@ -127,8 +139,6 @@ static int parse(struct rsh *rsh, int argc, char **argv)
 	if (optind < argc && !strcmp(argv[optind], "--"))
 		optind++;
 	rsh->words = argv + optind;
-	if (!*rsh->words)
-		return usage("which command? It makes no terminal for a login", "");
 	return 0;
 }
 
@@ -176,11 +186,19 @@ static char *make_env(const struct passwd *me, const char *shell)
 	return out;
 }
 
+/* As ssh: a login has a terminal where we have one, a command where one is asked for. */
+static bool wants_terminal(const struct rsh *rsh)
+{
+	if (rsh->no_terminal)
+		return false;
+	return rsh->terminal || (!*rsh->words && isatty(STDIN_FILENO));
+}
+
 static int run(const struct rsh *rsh, const struct passwd *me)
 {
 	const char *shell = *me->pw_shell ? me->pw_shell : "/bin/sh";
 	char *command = join(rsh->words), *env = make_env(me, shell);
-	char *argv[16], class_name[64] = "";
+	char *argv[20], class_name[64] = "";
 	bool failed = true;
 	int argc = 0, rc = RSH_FAILED;
 
@@ -191,6 +209,12 @@ static int run(const struct rsh *rsh, const struct passwd *me)
 	argv[argc++] = class_name;
 	argv[argc++] = (char *)"--env";
 	argv[argc++] = env;
+	if (wants_terminal(rsh))
+		argv[argc++] = (char *)"--pty";
+	if (rsh->escape) {
+		argv[argc++] = (char *)"--escape";
+		argv[argc++] = (char *)rsh->escape;
+	}
 	if (rsh->verbose)
 		argv[argc++] = (char *)"-v";
 	if (rsh->run_dir) {
@@ -199,12 +223,14 @@ static int run(const struct rsh *rsh, const struct passwd *me)
 	}
 	argv[argc++] = (char *)"--";
 	argv[argc++] = (char *)shell;
-	argv[argc++] = (char *)"-c";
-	argv[argc++] = command;
+	argv[argc++] = (char *)(*rsh->words ? "-c" : "-l");
+	argv[argc++] = *rsh->words ? command : NULL;
 	argv[argc] = NULL;
+	if (!*rsh->words)
+		argc--;
 	optind = 0; /* getopt begins anew */
 	if (command)
-		find_class(command, class_name);
+		find_class(*rsh->words ? command : shell, class_name);
 	if (command && env)
 		rc = run_main(argc, argv, &failed);
 	free(command);

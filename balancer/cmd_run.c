@@ -26,6 +26,8 @@ static const char help[] =
 	"Places COMMAND on the best node and runs it there as you, with this directory, umask,\n"
 	"limits, environment, standard input, output and error, and returns its exit status.\n\n"
 	"  --env all|none|LIST  environment: everything [all], nothing, or NAME,NAME=VALUE,...\n"
+	"  --pty           give COMMAND a terminal: editors, shells, top; ~? tells the escapes\n"
+	"  --escape CHAR   the escape at a line's start: a character, ^X, or none [~]\n"
 	"  --grace S       seconds the job may go on when contact to this program is lost [30]\n"
 	"  --status-fd N   write one JSON object a line to descriptor N: placed, started, end\n"
 	"  --json          the same on standard error, where --status-fd is not given\n"
@@ -45,14 +47,17 @@ struct run {
 	double grace_s;
 	int status_fd;
 	bool json, verbose;
+	bool pty;
+	int escape;
 	bool failed;	 /* by iocom, before the job began */
 	uint32_t closed; /* of 0, 1, 2 */
 	char **command;
 	char *cwd, *executable;
 	struct run_report report;
+	struct run_tty tty;
 };
 
-enum { OPTION_ENV = ASK_END, OPTION_GRACE, OPTION_STATUS_FD };
+enum { OPTION_ENV = ASK_END, OPTION_GRACE, OPTION_STATUS_FD, OPTION_PTY, OPTION_ESCAPE };
 
 static int take_grace(struct run *run, const char *text, struct iocom_err *err)
 {
@@ -89,6 +94,11 @@ static int take_own(struct run *run, int option, const char *value, struct iocom
 		return take_grace(run, value, err);
 	case OPTION_STATUS_FD:
 		return take_status_fd(run, value, err);
+	case OPTION_PTY:
+		run->pty = true;
+		return 0;
+	case OPTION_ESCAPE:
+		return run_tty_take_escape(&run->escape, value, err);
 	case 'j':
 		run->json = true;
 		return 0;
@@ -109,6 +119,8 @@ static int parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 		{"env", required_argument, NULL, OPTION_ENV},
 		{"grace", required_argument, NULL, OPTION_GRACE},
 		{"status-fd", required_argument, NULL, OPTION_STATUS_FD},
+		{"pty", no_argument, NULL, OPTION_PTY},
+		{"escape", required_argument, NULL, OPTION_ESCAPE},
 		{"json", no_argument, NULL, 'j'},
 		{"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},
@@ -198,6 +210,8 @@ static int describe(const struct run *run, const json_t *answer, struct spec *sp
 	snprintf(spec->class_name, sizeof(spec->class_name), "%s", class_name);
 	spec->closed = run->closed;
 	spec->grace_ms = (uint32_t)lround(run->grace_s * 1000);
+	if (run->pty)
+		run_tty_describe(&run->tty, &spec->tty);
 	rc = take_field(answer, "job", spec->job, sizeof(spec->job), err);
 	if (!rc)
 		rc = take_field(answer, "node", spec->node, sizeof(spec->node), err);
@@ -251,6 +265,7 @@ static int run_there(struct run *run, const json_t *answer, const struct spec *s
 	struct run_stream_options options = {
 		.stdio = {run->closed & 1 ? -1 : 0, 1, 2},
 		.signals = true,
+		.tty = run->pty ? &run->tty : NULL,
 		.started = tell_started,
 		.arg = &run->report,
 	};
@@ -351,6 +366,7 @@ int run_main(int argc, char **argv, bool *failed)
 		.env_rule = "all",
 		.grace_s = GRACE_DEFAULT_S,
 		.status_fd = -1,
+		.escape = RUN_TTY_ESCAPE,
 		.closed = run_closed_descriptors(),
 		.report = {.fd = -1, .job = "", .node = ""},
 	};
@@ -363,6 +379,8 @@ int run_main(int argc, char **argv, bool *failed)
 	rc = parse(&run, argc, argv, &err);
 	if (rc > 0)
 		return fflush(stdout) ? RUN_FAILED : 0;
+	run_tty_init(&run.tty, run.closed & 1 ? -1 : STDIN_FILENO);
+	run.tty.escape = run.escape;
 	run.report.fd = run.status_fd < 0 && run.json ? STDERR_FILENO : run.status_fd;
 	rc = rc ? RUN_FAILED : resolve(&run, &err);
 	if (rc)
@@ -371,6 +389,7 @@ int run_main(int argc, char **argv, bool *failed)
 		rc = run.multi.nodes ? run_many(&run, &err) : run_job(&run, &err);
 	rc = conclude(&run, rc, &err);
 	*failed = run.failed;
+	run_tty_deinit(&run.tty);
 	free(run.cwd);
 	free(run.executable);
 	return rc;

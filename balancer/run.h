@@ -2,7 +2,7 @@
 /*
  * `iocom run`, the client's side of one job: describe the process, reach the
  * target, move its stdio, return its status.  One file each:
- * run_spec.c, run_connect.c, run_stream.c (with run_output.c), run_report.c.
+ * run_spec.c, run_connect.c, run_stream.c (with run_output.c and run_tty.c), run_report.c.
  */
 #ifndef IOCOM_RUN_H
 #define IOCOM_RUN_H
@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "iocom/err.h"
+#include "run_tty.h"
 #include "spec.h"
 #include "wire.h"
 
@@ -102,7 +103,8 @@ struct run_result {
 
 struct run_stream_options {
 	int stdio[3];
-	bool signals; /* forward signals of this process (changes its signal mask) */
+	bool signals;	     /* forward signals of this process (changes its signal mask) */
+	struct run_tty *tty; /* the job has a terminal, and this is ours; NULL: pipes */
 	void (*started)(void *arg, const struct run_result *result); /* may be NULL */
 	void *arg;
 };

@@ -41,18 +41,21 @@ struct stream {
 	int kept;    /* signal for a job that has not started */
 	int input;   /* -1: ended */
 	bool input_terminal;
+	bool told; /* (terminal) TERM was forwarded; the second one leaves */
 	uint32_t input_credit;
 	bool over;
 	uint8_t piece[FRAME_DATA_MAX];
 };
 
-static int open_signals(sigset_t *before)
+static int open_signals(sigset_t *before, bool tty)
 {
 	sigset_t set;
 
 	sigemptyset(&set);
 	for (size_t i = 0; i < NFORWARDED; i++)
 		sigaddset(&set, forwarded[i]);
+	if (tty)
+		sigaddset(&set, SIGWINCH);
 	sigprocmask(SIG_BLOCK, &set, before);
 	signal(SIGPIPE, SIG_IGN);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -101,11 +104,113 @@ static void input_refused(struct stream *s)
 	input_end(s, false);
 }
 
+static void send_size(struct stream *s)
+{
+	uint8_t payload[TERMINAL_SIZE_BYTES];
+	struct winsize size;
+
+	run_tty_size(s->options->tty, &size);
+	terminal_size_put(payload, &size);
+	if (wire_send(&s->wire, FRAME_WINSIZE, NULL, 0, payload, sizeof(payload)))
+		broken(s, -EPIPE);
+}
+
+static void send_input(struct stream *s, const void *data, size_t n)
+{
+	uint8_t head = 0;
+
+	s->input_credit -= (uint32_t)n;
+	if (n && !s->over && wire_send(&s->wire, FRAME_DATA, &head, 1, data, n))
+		broken(s, -EPIPE);
+}
+
+/* As a terminal that is switched off: the job is hung up, and goes when its grace is over. */
+static void leave(struct stream *s)
+{
+	(void)wire_signal(&s->wire, SIGHUP);
+	lost(s, "left; the job's terminal was hung up");
+	for (int i = 0; i < 2; i++)
+		queue_free(&s->output[i].queue);
+}
+
+/* The terminal may have another size, or other modes, than when we left it. */
+static void take_terminal(struct stream *s)
+{
+	if (s->result->state != RUN_STARTED || s->over)
+		return;
+	run_tty_raw(s->options->tty);
+	send_size(s);
+}
+
+/*
+ * Stops us, as the terminal's ^Z would without a job; the job goes on.  TSTP, not STOP:
+ * without a shell that could continue us the kernel leaves us running.
+ */
+static void stop_here(struct stream *s, pid_t who)
+{
+	sigset_t stop;
+
+	run_tty_restore(s->options->tty);
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	kill(who, SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &stop, NULL);
+	sigprocmask(SIG_BLOCK, &stop, NULL);
+	take_terminal(s);
+}
+
+static void serve_request(struct stream *s, enum run_tty_request request)
+{
+	char text[512];
+
+	if (request == RUN_TTY_LEAVE)
+		leave(s);
+	if (request == RUN_TTY_STOP)
+		stop_here(s, 0); /* with those who share our place in the foreground */
+	if (request == RUN_TTY_HELP) {
+		run_tty_help(s->options->tty, text, sizeof(text));
+		(void)run_output_write(&s->output[0], text, strlen(text));
+	}
+}
+
+static void take_keys(struct stream *s, const uint8_t *keys, size_t n)
+{
+	while (n && !s->over) {
+		size_t length, used;
+		enum run_tty_request request =
+			run_tty_keys(s->options->tty, keys, n, s->piece, &length, &used);
+
+		send_input(s, s->piece, length);
+		serve_request(s, request);
+		keys += used;
+		n -= used;
+	}
+}
+
+static void read_keys(struct stream *s)
+{
+	uint8_t keys[4096];
+	/* An escape that was held back may come on top. */
+	size_t want = s->input_credit - 1 < sizeof(keys) ? s->input_credit - 1 : sizeof(keys);
+	ssize_t n = read(s->input, keys, want);
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n <= 0)
+		input_end(s, true);
+	else
+		take_keys(s, keys, (size_t)n);
+}
+
+static bool has_keys(const struct stream *s)
+{
+	return s->options->tty && s->options->tty->fd >= 0;
+}
+
 static void read_input(struct stream *s)
 {
 	size_t want = s->input_credit < sizeof(s->piece) ? s->input_credit : sizeof(s->piece);
 	ssize_t n = read(s->input, s->piece, want);
-	uint8_t head = 0;
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
@@ -113,9 +218,7 @@ static void read_input(struct stream *s)
 		input_end(s, true);
 		return;
 	}
-	s->input_credit -= (uint32_t)n;
-	if (wire_send(&s->wire, FRAME_DATA, &head, 1, s->piece, (size_t)n))
-		broken(s, -EPIPE);
+	send_input(s, s->piece, (size_t)n);
 }
 
 /* N bytes of output STREAM left us: the job may send as many more. */
@@ -185,6 +288,8 @@ static void job_started(struct stream *s, const uint8_t *payload, uint32_t lengt
 		s->options->started(s->options->arg, s->result);
 	if (s->kept && wire_signal(&s->wire, (uint8_t)s->kept))
 		broken(s, -EPIPE);
+	if (s->options->tty)
+		take_terminal(s);
 }
 
 static int job_exited(struct stream *s, const uint8_t *payload, uint32_t length)
@@ -247,6 +352,37 @@ static void serve_wire(struct stream *s)
 		broken(s, rc);
 }
 
+/*
+ * Of a job at a terminal: what concerns the terminal is ours.  A shell ignores TERM, so
+ * the second one is for us.  True: SIGNAL was dealt with.
+ */
+static bool take_terminal_signal(struct stream *s, int signal)
+{
+	if (!s->options->tty || s->over || s->result->state != RUN_STARTED)
+		return signal == SIGWINCH;
+	switch (signal) {
+	case SIGWINCH:
+		send_size(s);
+		return true;
+	case SIGCONT:
+		take_terminal(s);
+		return true;
+	case SIGTSTP:
+		stop_here(s, getpid());
+		return true;
+	case SIGTERM:
+		if (s->told)
+			leave(s);
+		s->told = true;
+		return s->over;
+	case SIGHUP:
+		leave(s);
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Before the start a signal is kept, and a second one gives up; afterwards it goes. */
 static void take_signal(struct stream *s, int signal)
 {
@@ -277,14 +413,15 @@ static void serve_signals(struct stream *s)
 	struct signalfd_siginfo info;
 
 	while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		take_signal(s, (int)info.ssi_signo);
+		if (!take_terminal_signal(s, (int)info.ssi_signo))
+			take_signal(s, (int)info.ssi_signo);
 }
 
 /* In the background a terminal is not read: a job that does not read it must not stop. */
 static bool input_wanted(const struct stream *s)
 {
-	return s->input >= 0 && s->result->state == RUN_STARTED && s->input_credit > 0 &&
-	       wire_idle(&s->wire) && !s->over;
+	return s->input >= 0 && s->result->state == RUN_STARTED &&
+	       s->input_credit > (has_keys(s) ? 1 : 0) && wire_idle(&s->wire) && !s->over;
 }
 
 static bool input_in_background(const struct stream *s)
@@ -324,16 +461,24 @@ static void loop(struct stream *s)
 	struct pollfd entries[ENTRIES];
 
 	while (!s->over || output_waits(s)) {
-		int stirred = wait_for(s, entries);
+		int stirred;
 
+		/* What is still to be shown must not keep the user from ^C. */
+		if (s->over && s->options->tty)
+			run_tty_restore(s->options->tty);
+		stirred = wait_for(s, entries);
 		if (entries[ENTRY_WIRE].revents & POLLOUT && wire_flush(&s->wire))
 			broken(s, -EPIPE);
 		if (entries[ENTRY_WIRE].revents & ~POLLOUT)
 			serve_wire(s);
 		if (entries[ENTRY_SIGNAL].revents)
 			serve_signals(s);
-		if (entries[ENTRY_IN].revents && input_wanted(s))
-			read_input(s);
+		if (entries[ENTRY_IN].revents && input_wanted(s)) {
+			if (has_keys(s))
+				read_keys(s);
+			else
+				read_input(s);
+		}
 		for (uint8_t i = 0; i < 2; i++)
 			if (entries[ENTRY_OUT + i].revents)
 				write_output(s, (uint8_t)(i + 1), NULL, 0);
@@ -384,11 +529,13 @@ int run_stream(const struct run_stream_options *options, int fd, struct run_resu
 		return RUN_UNKNOWN;
 	}
 	if (options->signals)
-		s.signals = open_signals(&before);
+		s.signals = open_signals(&before, options->tty != NULL);
 	s.input_terminal = s.input >= 0 && isatty(s.input);
 	for (int i = 0; i < 2; i++)
 		run_output_init(&s.output[i], options->stdio[i + 1]);
 	loop(&s);
+	if (options->tty)
+		run_tty_restore(options->tty);
 	for (int i = 0; i < 2; i++)
 		run_output_deinit(&s.output[i]);
 	wire_deinit(&s.wire);

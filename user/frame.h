@@ -38,6 +38,7 @@ enum frame_type {
 	FRAME_SIGNAL = 8, /* u8 signal number */
 	FRAME_EXIT = 9,	  /* u8 kind (0 exited, 1 signalled, 2 exec failed, 3 iocom failed), u32 BE
 			   * value,   then a sentence where something failed */
+	FRAME_WINSIZE = 10, /* CLI -> shim: the terminal's size (user/terminal.h) */
 };
 
 #define FRAME_STREAMS 3

@@ -77,7 +77,7 @@ int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
-	pack_begin(&pk, &buffer, 13);
+	pack_begin(&pk, &buffer, 13 + (spec->tty.wanted ? 1 : 0));
 	pack_u64(&pk, "v", SPEC_VERSION);
 	pack_str(&pk, "job", spec->job);
 	pack_str(&pk, "node", spec->node);
@@ -91,6 +91,10 @@ int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom
 	pack_limits(&pk, spec);
 	pack_u64(&pk, "closed", spec->closed);
 	pack_u64(&pk, "grace_ms", spec->grace_ms);
+	if (spec->tty.wanted) {
+		pack_key(&pk, "tty");
+		terminal_pack(&pk, &spec->tty);
+	}
 	if (buffer.size > SPEC_PACKED_MAX) {
 		msgpack_sbuffer_destroy(&buffer);
 		return iocom_err_set(
@@ -199,6 +203,8 @@ static int take_names(const msgpack_object *map, struct spec *spec, struct iocom
 		return bad(err, "closed");
 	if (unpack_u64(map, "grace_ms", &grace) || grace > UINT32_MAX)
 		return bad(err, "grace_ms");
+	if (terminal_unpack(&spec->tty, unpack_get(map, "tty")))
+		return bad(err, "tty");
 	spec->umask = (mode_t)umask_bits;
 	spec->closed = (uint32_t)closed;
 	spec->grace_ms = (uint32_t)grace;

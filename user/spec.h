@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "iocom/err.h"
+#include "terminal.h"
 
 #define SPEC_VERSION	      1
 #define SPEC_JOB_MAX	      96 /* "HOME-BOOT-SEQUENCE": [A-Za-z0-9._-]+, never starts with '.' */
@@ -42,6 +43,7 @@ struct spec {
 	uint32_t closed;   /* bit n: the caller had descriptor n (0..2) closed: /dev/null at the
 			      target */
 	uint32_t grace_ms; /* how long the job may go on when the client is gone */
+	struct terminal tty;
 };
 
 void spec_free(struct spec *spec); /* frees what it points to, not SPEC */

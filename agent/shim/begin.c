@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "pack.h"
+#include "tty.h"
 
 /*
  * Out of the agent's cgroup, so that a service manager that stops the agent
@@ -109,8 +110,11 @@ static void forget_words(struct spec *spec)
 int shim_begin(struct shim *shim, struct iocom_err *err)
 {
 	struct identity identity = {0};
+	struct spec *spec = &shim->order.spec;
 	int rc = identity_lookup(&identity, &shim->order, err);
 
+	if (!rc && *spec->tty.name && tty_set_term(&spec->env, spec->tty.name))
+		rc = iocom_err_set(err, -ENOMEM, "out of memory for the job's environment");
 	if (!rc)
 		rc = make_group(shim, err);
 	if (!rc)
@@ -127,11 +131,12 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 	shim->started_ms = shim_now_ms();
 	shim->end.pid = shim->child.pid;
 	streams_init(&shim->streams, shim->child.stdio);
+	shim->streams.tty = spec->tty.wanted;
 	leash_started(&shim->leash, shim->child.pid, shim->group.id);
 	if (tell_client(shim)) {
 		shim->client_gone = true;
 		shim->gone_ms = shim->started_ms;
 	}
-	forget_words(&shim->order.spec);
+	forget_words(spec);
 	return 0;
 }

@@ -5,7 +5,7 @@
  *   cgroup       clone3 puts the child into it, so that no fork can escape;
  *                v1 groups (and v2 on old kernels) are joined before all else
  *   leader       setsid; signal mask empty, every handler default
- *   stdio        the pipes, or /dev/null where the caller had it closed
+ *   stdio        the terminal, or the pipes, or /dev/null where the caller had it closed
  *   session      limits and priority that PAM set for it, where there is PAM (pam.h)
  *   privilege    groups, gid, uid, capabilities; then proof that none comes back
  *   the user's   umask, soft limits, directory: with the user's rights only
@@ -34,6 +34,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tty.h"
+
 enum stage {
 	STAGE_CGROUP = 1,
 	STAGE_SESSION,
@@ -54,27 +56,35 @@ struct report {
 
 struct pipes {
 	int in[2], out[2], err[2], report[2];
+	struct tty tty; /* instead of the first three */
 };
 
 static void pipes_close(struct pipes *pipes)
 {
 	int *all = &pipes->in[0];
 
-	for (size_t i = 0; i < sizeof(*pipes) / sizeof(int); i++)
+	for (size_t i = 0; i < 8; i++)
 		if (all[i] >= 0)
 			close(all[i]);
+	tty_close(&pipes->tty);
 }
 
 /*
  * Pipes for what the caller had open; -1 where it was closed.  They belong to
  * the user, who may open them again (/dev/stderr), as he could at home.
  */
-static int pipes_make(struct pipes *pipes, uint32_t closed, const struct identity *identity)
+static int pipes_make(struct pipes *pipes, const struct spec *spec, const struct identity *identity)
 {
 	int *ends[3] = {pipes->in, pipes->out, pipes->err};
+	uint32_t closed = spec->tty.wanted ? 7 : spec->closed;
 	int rc;
 
 	memset(pipes, 0xff, sizeof(*pipes));
+	if (spec->tty.wanted) {
+		rc = tty_open(&pipes->tty, &spec->tty, identity->uid, identity->gid);
+		if (rc)
+			return rc;
+	}
 	for (int i = 0; i < 3; i++) {
 		int ours = i == 0; /* we write to its input and read its outputs */
 
@@ -115,8 +125,14 @@ static void reset_signals(void)
 
 static int set_stdio(const struct pipes *pipes)
 {
-	const int theirs[3] = {pipes->in[0], pipes->out[1], pipes->err[1]};
+	const int slave = pipes->tty.slave;
+	const int theirs[3] = {slave >= 0 ? slave : pipes->in[0],
+			       slave >= 0 ? slave : pipes->out[1],
+			       slave >= 0 ? slave : pipes->err[1]};
+	int rc = slave >= 0 ? tty_take(slave) : 0;
 
+	if (rc)
+		return rc;
 	for (int i = 0; i < 3; i++) {
 		int fd = theirs[i] >= 0 ? theirs[i] : open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -380,6 +396,12 @@ static int await_exec(int fd, struct report *report)
 
 static void take_ends(struct child *child, struct pipes *pipes)
 {
+	if (pipes->tty.slave >= 0) {
+		child->stdio[0] = pipes->tty.in;
+		child->stdio[1] = pipes->tty.out;
+		pipes->tty.in = pipes->tty.out = -1;
+		return;
+	}
 	child->stdio[0] = pipes->in[1];
 	child->stdio[1] = pipes->out[0];
 	child->stdio[2] = pipes->err[0];
@@ -401,11 +423,12 @@ int child_start(struct child *child, const struct order *order, const struct ide
 	struct report report = {0};
 	struct pipes pipes;
 	bool in_v2;
-	int rc = pipes_make(&pipes, order->spec.closed, identity);
+	int rc = pipes_make(&pipes, &order->spec, identity);
 
 	*child = (struct child){.pidfd = -1, .stdio = {-1, -1, -1}};
 	if (rc)
-		return iocom_err_set(err, rc, "cannot make pipes for the job on node %s: %s",
+		return iocom_err_set(err, rc, "cannot make %s for the job on node %s: %s",
+				     order->spec.tty.wanted ? "a terminal" : "pipes",
 				     order->spec.node, strerror(-rc));
 	child->pid = spawn(group, &child->pidfd, &in_v2);
 	if (child->pid < 0) {

@@ -15,7 +15,9 @@
 struct child {
 	pid_t pid;
 	int pidfd;
-	int stdio[3]; /* our ends: [0] written to, [1] and [2] read; non-blocking; -1 none */
+	/* our ends: [0] written to, [1] and [2] read; non-blocking; -1 none.  Of a job with a
+	 * terminal [0] and [1] are its master */
+	int stdio[3];
 };
 
 /* Who the job runs as, looked up before the fork. */

@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tty.h"
+
 #define SILENT_CHECK_MS 5000
 
 enum entry { ENTRY_STDIO = 0, ENTRY_CLIENT = 3, ENTRY_CHILD, ENTRY_LEASH, ENTRY_CONTROL, ENTRIES };
@@ -38,12 +40,15 @@ static void kill_all(struct shim *shim)
 }
 
 /*
- * Signals go to the first process's group, as from a terminal.  That group is
+ * Signals go to the first process's group, as from a terminal; where the job has
+ * one, to its foreground.  The first process's group is
  * orphaned here (its session is its own), and an orphaned group ignores TSTP:
  * STOP stands for it.  KILL means the whole job.
  */
 static int send_signal(struct shim *shim, int signal)
 {
+	pid_t group = shim->child.pid;
+
 	if (signal == SIGKILL) {
 		kill_all(shim);
 		return 0;
@@ -55,7 +60,12 @@ static int send_signal(struct shim *shim, int signal)
 	}
 	if (signal == SIGTSTP)
 		signal = SIGSTOP;
-	if (!kill(-shim->child.pid, signal))
+	if (shim->streams.tty)
+		group = tty_foreground(shim->streams.fd[1], group);
+	/* A hang-up is for the session too, as the kernel has it. */
+	if (signal == SIGHUP && group != shim->child.pid)
+		kill(-shim->child.pid, signal);
+	if (!kill(-group, signal))
 		return 0;
 	return kill(shim->child.pid, signal) ? errno : 0;
 }
@@ -71,6 +81,9 @@ static int take_frame(struct shim *shim, uint8_t type, const uint8_t *payload, u
 			return -EPROTO;
 		send_signal(shim, payload[0]);
 		return 0;
+	case FRAME_WINSIZE:
+		return shim->streams.tty ? tty_resize(shim->streams.fd[1], payload, length)
+					 : -EPROTO;
 	default:
 		return -EPROTO;
 	}
@@ -127,6 +140,8 @@ static uint64_t deadline(const struct shim *shim)
 
 	if (shim->killed && !shim->main_ended)
 		return shim->killed_ms + SHIM_SILENCE_MS;
+	if (shim->hung_up && !shim->main_ended)
+		return shim->hung_up_ms + SHIM_HANGUP_MS;
 	if (shim->client_gone && !shim->main_ended)
 		return shim->gone_ms + shim->order.spec.grace_ms;
 	if (!shim->main_ended || !streams_waiting(streams, &shim->client))
@@ -138,11 +153,23 @@ static uint64_t deadline(const struct shim *shim)
 	return quiet_ms + SHIM_SILENCE_MS;
 }
 
+/* As a terminal that went away: editors save, shells write their history. */
+static void hang_up(struct shim *shim)
+{
+	streams_close(&shim->streams, 1);
+	shim->hung_up = true;
+	shim->hung_up_ms = shim_now_ms();
+}
+
 /* The deadline passed: grace is over, or the leftovers are silent. */
 static void overdue(struct shim *shim)
 {
 	bool before = shim->killed;
 
+	if (shim->streams.tty && !shim->main_ended && !shim->hung_up && !before) {
+		hang_up(shim);
+		return;
+	}
 	kill_all(shim);
 	if (!before)
 		return;

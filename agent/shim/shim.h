@@ -12,7 +12,7 @@
  * The job is its cgroup: when its first process has ended and the outputs are
  * closed or silent, whoever is left in the cgroup is killed, so that nothing of
  * a job stays behind.  A client that goes away starts the grace period; at its
- * end the whole cgroup is killed.
+ * end a job's terminal is hung up, and the whole cgroup is killed.
  */
 #ifndef IOCOM_SHIM_H
 #define IOCOM_SHIM_H
@@ -32,6 +32,7 @@
 #define SHIM_SILENCE_MS 2000  /* of a job's leftovers that hold its outputs open */
 #define SHIM_LINGER_MS	10000 /* for the client to take the exit status */
 #define SHIM_REMOVE_MS	5000  /* for the last process to die */
+#define SHIM_HANGUP_MS	500   /* between SIGHUP of a lost terminal and the kill */
 
 struct shim {
 	struct order order;
@@ -46,8 +47,8 @@ struct shim {
 	struct child child;
 	struct streams streams;
 	uint64_t started_ms; /* CLOCK_BOOTTIME, as all *_ms here */
-	bool main_ended, killed;
-	uint64_t ended_ms, killed_ms;
+	bool main_ended, hung_up, killed;
+	uint64_t ended_ms, hung_up_ms, killed_ms;
 	struct record_exit end;
 };
 

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tty.h"
+
 #define PIPE_BYTES    (1 << 20)
 #define CREDIT_BATCH  (FRAME_WINDOW / 4)
 #define MOVES_AT_ONCE 16 /* then the other descriptors get their turn */
@@ -27,6 +29,9 @@ void streams_close(struct streams *streams, int stream)
 	streams->fd[stream] = -1;
 	if (stream == 0)
 		queue_free(&streams->input);
+	/* Input for a terminal that nobody shows; both closed hangs it up. */
+	if (streams->tty && stream == 1)
+		streams_close(streams, 0);
 }
 
 void streams_deinit(struct streams *streams)
@@ -52,7 +57,7 @@ int streams_announce(struct streams *streams, struct wire *wire)
  */
 static void grow(struct streams *streams, int stream)
 {
-	if (!streams->grown[stream])
+	if (!streams->grown[stream] && !streams->tty)
 		(void)fcntl(streams->fd[stream], F_SETPIPE_SZ, PIPE_BYTES);
 	streams->grown[stream] = true;
 }
@@ -65,9 +70,12 @@ static bool output_open(const struct streams *streams, const struct wire *wire, 
 void streams_poll(const struct streams *streams, const struct wire *wire, bool flow,
 		  struct pollfd entries[FRAME_STREAMS])
 {
-	/* No events on an open input still reports POLLERR: the job closed its end. */
-	entries[0] = (struct pollfd){.fd = streams->fd[0],
-				     .events = streams->input.length ? POLLOUT : 0};
+	/* No events on an open input still reports POLLERR: the job closed its end.  A
+	 * terminal's is told by its output. */
+	entries[0] = (struct pollfd){
+		.fd = streams->tty && !streams->input.length ? -1 : streams->fd[0],
+		.events = streams->input.length ? POLLOUT : 0,
+	};
 	for (int i = 1; i < FRAME_STREAMS; i++)
 		entries[i] = (struct pollfd){
 			.fd = flow && output_open(streams, wire, i) ? streams->fd[i] : -1,
@@ -107,7 +115,7 @@ static int consumed(struct streams *streams, struct wire *wire, size_t n)
 {
 	uint32_t owed = streams->input_owed += (uint32_t)n;
 
-	if (owed < CREDIT_BATCH)
+	if (owed < CREDIT_BATCH || streams->input_ended)
 		return 0;
 	streams->credit[0] += owed;
 	streams->input_owed = 0;
@@ -141,9 +149,23 @@ static int move_input(struct streams *streams, struct wire *wire)
 		if (rc)
 			return rc;
 	}
-	if (streams->input_ended)
+	if (streams->input_ended && !streams->tty)
 		streams_close(streams, 0);
 	return 0;
+}
+
+static int end_input(struct streams *streams, struct wire *wire)
+{
+	char end[2];
+	unsigned n;
+
+	if (streams->input_ended)
+		return 0;
+	streams->input_ended = true;
+	n = streams->tty ? tty_end_of_input(streams->fd[0], streams->last_input, end) : 0;
+	if (n && queue_push(&streams->input, end, n))
+		return -ENOMEM;
+	return move_input(streams, wire);
 }
 
 int streams_move(struct streams *streams, struct wire *wire, uint64_t now_ms,
@@ -171,12 +193,11 @@ static int take_input(struct streams *streams, struct wire *wire, const uint8_t 
 	if (length > streams->credit[0] || (length && streams->input_ended))
 		return -EPROTO;
 	streams->credit[0] -= length;
-	if (!length) {
-		streams->input_ended = true;
-		return move_input(streams, wire);
-	}
+	if (!length)
+		return end_input(streams, wire);
 	if (streams->fd[0] < 0)
 		return 0; /* crossed with our word that the job closed it */
+	streams->last_input = (char)data[length - 1];
 	if (!streams->input.length) {
 		put = write(streams->fd[0], data, length);
 		if (put < 0 && errno != EAGAIN && errno != EINTR)

@@ -5,6 +5,9 @@
  * Output is read only as far as the client gave credit and the socket takes it,
  * so a stalled reader stops the job at its pipe, as at home.  Input waits here,
  * at most one window.  A side that closes early is told to the other one.
+ *
+ * Of a job with a terminal, input and output are the master of a pty: they end
+ * together, and the end of the client's input is the terminal's ^D.
  */
 #ifndef IOCOM_SHIM_STREAMS_H
 #define IOCOM_SHIM_STREAMS_H
@@ -21,6 +24,8 @@ struct streams {
 	uint32_t credit[FRAME_STREAMS]; /* what may still be sent; [0]: what may still come */
 	struct queue input;
 	bool input_ended;
+	bool tty;	     /* fd[0] and fd[1] are the master of the job's terminal */
+	char last_input;     /* of a terminal: the last character; 0 none yet */
 	uint32_t input_owed; /* consumed, and not yet given back as credit */
 	uint64_t last_output_ms;
 	uint8_t piece[FRAME_DATA_MAX];

@@ -11,6 +11,8 @@ static void check(const struct spec *spec)
 	must_end(spec->nonce, sizeof(spec->nonce));
 	must_end(spec->class_name, sizeof(spec->class_name));
 	must(spec->argv && spec->argv[0] && spec->env && spec->executable && spec->cwd);
+	must_end(spec->tty.name, sizeof(spec->tty.name));
+	must(!*spec->tty.name || terminal_name_valid(spec->tty.name));
 	must(spec->cwd[0] == '/' && spec->nlimits <= RLIM_NLIMITS && !(spec->closed & ~7u));
 }
 
@@ -22,11 +24,12 @@ bool sample(int n, FILE *out)
 	void *packed;
 
 	sample_spec(&spec);
+	if (n)
+		spec.tty = (struct terminal){true, true, {24, 80, 0, 0}, "xterm-256color"};
 	must(spec_pack(&spec, &packed, &length, &err) == 0);
-	if (!n)
-		fwrite(packed, 1, length, out);
+	fwrite(packed, 1, length, out);
 	free(packed);
-	return !n;
+	return n <= 1;
 }
 
 FUZZ_SAMPLES

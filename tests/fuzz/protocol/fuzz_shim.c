@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * The shim's side of a job stream: a client that sends anything.  The frames go to the
- * streams of a job that reads nothing and says nothing: whatever comes, no more than a
- * window waits, and credit never passes it.
+ * streams of a job that reads nothing and says nothing, by pipes or at a terminal:
+ * whatever comes, no more than a window waits, and credit never passes it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +11,7 @@
 
 #include "fuzz_protocol.h"
 #include "streams.h"
+#include "tty.h"
 
 static struct streams streams;
 
@@ -41,6 +42,10 @@ static int frames(struct wire *wire, const uint8_t *data, size_t size)
 				return rc;
 			check();
 		}
+		if (type == FRAME_WINSIZE) {
+			rc = tty_resize(streams.tty ? streams.fd[1] : -1, payload, length);
+			must(rc == (length == TERMINAL_SIZE_BYTES ? 0 : -EPROTO));
+		}
 		data += consumed;
 		size -= consumed;
 	}
@@ -61,8 +66,11 @@ bool sample(int n, FILE *out)
 	put(out, FRAME_DATA, "\0hello", 6);
 	put(out, FRAME_CREDIT, "\1\0\0\0", 5);
 	put(out, FRAME_DATA, "\2", 1); /* nobody reads its errors */
+	put(out, FRAME_WINSIZE, "\0\30\0\120\0\0\0\0", TERMINAL_SIZE_BYTES);
 	put(out, FRAME_DATA, "\0", 1); /* the end of its input */
-	return !n;
+	if (n)			       /* now an even number of bytes: by pipes */
+		put(out, FRAME_SIGNAL, "\2", 1);
+	return n <= 1;
 }
 
 FUZZ_SAMPLES
@@ -76,6 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
 	must(wire_init(&wire, ends[0]) == 0);
 	streams_init(&streams, (int[]){in[1], out[0], err[0]});
+	streams.tty = size % 2;
 	rc = frames(&wire, data, size);
 	must(rc <= 0 || rc == FRAME_E_MORE || rc == FRAME_E_GARBAGE || rc == FRAME_E_VERSION);
 	streams_deinit(&streams);
