@@ -61,7 +61,7 @@ static int send_signal(struct shim *shim, int signal)
 	if (signal == SIGTSTP)
 		signal = SIGSTOP;
 	if (shim->streams.tty)
-		group = tty_foreground(shim->streams.fd[1], group);
+		group = tty_foreground(streams_tty(&shim->streams), group);
 	/* A hang-up is for the session too, as the kernel has it. */
 	if (signal == SIGHUP && group != shim->child.pid)
 		kill(-shim->child.pid, signal);
@@ -82,7 +82,7 @@ static int take_frame(struct shim *shim, uint8_t type, const uint8_t *payload, u
 		send_signal(shim, payload[0]);
 		return 0;
 	case FRAME_WINSIZE:
-		return shim->streams.tty ? tty_resize(shim->streams.fd[1], payload, length)
+		return shim->streams.tty ? tty_resize(streams_tty(&shim->streams), payload, length)
 					 : -EPROTO;
 	default:
 		return -EPROTO;

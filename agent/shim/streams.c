@@ -16,6 +16,7 @@
 void streams_init(struct streams *streams, const int fd[FRAME_STREAMS])
 {
 	memset(streams, 0, sizeof(*streams) - sizeof(streams->piece));
+	streams->ended_tty = -1;
 	for (int i = 0; i < FRAME_STREAMS; i++) {
 		streams->fd[i] = fd[i];
 		streams->credit[i] = FRAME_WINDOW;
@@ -29,9 +30,34 @@ void streams_close(struct streams *streams, int stream)
 	streams->fd[stream] = -1;
 	if (stream == 0)
 		queue_free(&streams->input);
-	/* Input for a terminal that nobody shows; both closed hangs it up. */
-	if (streams->tty && stream == 1)
-		streams_close(streams, 0);
+	if (!streams->tty || stream != 1)
+		return;
+	/* Nobody shows the terminal: without a master it is hung up. */
+	streams_close(streams, 0);
+	if (streams->ended_tty >= 0)
+		close(streams->ended_tty);
+	streams->ended_tty = -1;
+}
+
+int streams_tty(const struct streams *streams)
+{
+	if (!streams->tty)
+		return -1;
+	return streams->fd[1] >= 0 ? streams->fd[1] : streams->ended_tty;
+}
+
+/* A job may give up its terminal and go on: a hang-up would kill it. */
+static void output_ended(struct streams *streams, int stream)
+{
+	int master = streams->fd[1];
+
+	if (!streams->tty || stream != 1) {
+		streams_close(streams, stream);
+		return;
+	}
+	streams->fd[1] = -1;
+	streams_close(streams, 0);
+	streams->ended_tty = master;
 }
 
 void streams_deinit(struct streams *streams)
@@ -96,7 +122,7 @@ static int move_output(struct streams *streams, struct wire *wire, int stream, u
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
 			return 0;
 		if (got <= 0) {
-			streams_close(streams, stream);
+			output_ended(streams, stream);
 			return wire_end(wire, head);
 		}
 		streams->last_output_ms = now_ms;

@@ -6,8 +6,9 @@
  * so a stalled reader stops the job at its pipe, as at home.  Input waits here,
  * at most one window.  A side that closes early is told to the other one.
  *
- * Of a job with a terminal, input and output are the master of a pty: they end
- * together, and the end of the client's input is the terminal's ^D.
+ * Of a job with a terminal, input and output are the master of a pty.  They end
+ * together, when nothing of the job has the terminal open; it is hung up when they
+ * are closed.  The end of the client's input is the terminal's ^D.
  */
 #ifndef IOCOM_SHIM_STREAMS_H
 #define IOCOM_SHIM_STREAMS_H
@@ -25,6 +26,7 @@ struct streams {
 	struct queue input;
 	bool input_ended;
 	bool tty;	     /* fd[0] and fd[1] are the master of the job's terminal */
+	int ended_tty;	     /* its master when they ended: closed now it would kill the job; -1 */
 	char last_input;     /* of a terminal: the last character; 0 none yet */
 	uint32_t input_owed; /* consumed, and not yet given back as credit */
 	uint64_t last_output_ms;
@@ -52,5 +54,7 @@ bool streams_ended(const struct streams *streams);
 /* Whether we really wait for the job (and not for a client that does not read). */
 bool streams_waiting(const struct streams *streams, const struct wire *wire);
 void streams_close(struct streams *streams, int stream);
+/* The master of the job's terminal, -1: there is none. */
+int streams_tty(const struct streams *streams);
 
 #endif

@@ -125,6 +125,7 @@ static void fill_spec(struct stage *stage, const struct want *want, struct spec 
 		.umask = want->umask,
 		.closed = want->closed,
 		.grace_ms = want->grace_ms,
+		.tty = want->tty,
 	};
 	snprintf(spec->job, sizeof(spec->job), "stage-%d-%u", getpid(), ++stage->sequence);
 	if (want->limit.soft)

@@ -33,8 +33,9 @@ struct want {
 	mode_t umask;
 	uint32_t grace_ms, closed;
 	struct spec_limit limit; /* soft 0: none */
-	const char *pam;	 /* directory of PAM's service file */
-	const char *jobs;	 /* another jobs directory */
+	struct terminal tty;
+	const char *pam;  /* directory of PAM's service file */
+	const char *jobs; /* another jobs directory */
 };
 
 struct job {

@@ -68,8 +68,59 @@ static void test_round_trip(void **state)
 	assert_int_equal(out.nlimits, 2);
 	assert_int_equal(out.limits[0].soft, 512);
 	assert_true(out.limits[1].soft == RLIM_INFINITY);
+	assert_false(out.tty.wanted);
 	spec_free(&out);
 	free(data);
+}
+
+static void test_terminal(void **state)
+{
+	struct spec in = example(), out;
+	uint8_t size[TERMINAL_SIZE_BYTES];
+	struct winsize back;
+	size_t length;
+	void *data;
+
+	(void)state;
+	in.tty = (struct terminal){true, true, {65535, 1, 2, 300}, "xterm-256color"};
+	assert_int_equal(spec_pack(&in, &data, &length, NULL), 0);
+	assert_int_equal(spec_unpack(&out, data, length, NULL), 0);
+	assert_true(out.tty.wanted && out.tty.utf8);
+	assert_memory_equal(&out.tty.size, &in.tty.size, sizeof(in.tty.size));
+	assert_string_equal(out.tty.name, "xterm-256color");
+	spec_free(&out);
+	free(data);
+	terminal_size_put(size, &in.tty.size);
+	assert_int_equal(terminal_size_take(&back, size, sizeof(size)), 0);
+	assert_memory_equal(&back, &in.tty.size, sizeof(back));
+	assert_int_equal(terminal_size_take(&back, size, sizeof(size) - 1), -EPROTO);
+}
+
+/* Each field of the terminal, wrong: refused, and the key is named. */
+static void test_bad_terminal(void **state)
+{
+	static const char *const keys[] = {"rows", "cols", "xpixel", "ypixel"};
+	struct terminal out;
+	msgpack_sbuffer buffer;
+	msgpack_unpacked message;
+	msgpack_packer pk;
+
+	(void)state;
+	for (size_t bad = 0; bad < 7; bad++) {
+		pack_begin(&pk, &buffer, 6);
+		for (size_t i = 0; i < 4; i++)
+			pack_u64(&pk, keys[i], i == bad ? 65536 : 80);
+		pack_str(&pk, "term", bad == 4 ? "../x" : "vt100");
+		if (bad == 5)
+			pack_u64(&pk, "utf8", 1);
+		else
+			pack_bool(&pk, "utf8", true);
+		assert_int_equal(unpack_map(&message, buffer.data, buffer.size), 0);
+		assert_int_equal(terminal_unpack(&out, &message.data), bad < 6 ? -EBADMSG : 0);
+		assert_int_equal(out.wanted, bad == 6);
+		msgpack_unpacked_destroy(&message);
+		msgpack_sbuffer_destroy(&buffer);
+	}
 }
 
 /* Every prefix and every changed byte is refused or unpacks to something bounded. */
