@@ -255,9 +255,10 @@ static void test_credential(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_bad_fields), cmocka_unit_test(test_hash),
-		cmocka_unit_test(test_no_munged),  cmocka_unit_test(test_credential),
+		cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_terminal),
+		cmocka_unit_test(test_bad_terminal), cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_bad_fields),   cmocka_unit_test(test_hash),
+		cmocka_unit_test(test_no_munged),    cmocka_unit_test(test_credential),
 	};
 
 	return cmocka_run_group_tests_name("spec", tests, NULL, NULL);
