@@ -33,14 +33,16 @@ tap_is "options of ssh without effect" "$(rsh -q -x -T -o BatchMode=yes -p 22 n2
 tap_is "the job's class is its program's name" \
 	"$(rsh n2 /bin/true ";" true; on n1 iocom jobs --all --json | jq -r '[.jobs[]?, .[]?] | map(objects | select(has("class"))) | .[0].class')" true
 
+tap_is "-t: at a terminal" "$(rsh -t n2 'test -t 0 && hostname' </dev/null | tr -d '\r')" n2
+tap_is "and without it at none" "$(rsh n2 'test -t 1 || hostname' </dev/null)" n2
+tap_is "no command: a shell reads standard input" "$(echo 'hostname; exit 9' | rsh n2; echo $?)" $'n2\n9'
+
 # --- what is refused: 255, as ssh, and a sentence ---
 tap_is "another user" "$(fails rsh -l bob n2 true)" 255
 tap_like "says why" "$(cat "$SCRATCH/e")" 'not bob'
 tap_is "an unknown node" "$(fails rsh nowhere true)" 255
 tap_like "names it, and itself" "$(cat "$SCRATCH/e")" '^iocom rsh: .*nowhere'
-tap_is "a terminal" "$(fails rsh -t n2 true)" 255
 tap_is "forwarding" "$(fails rsh -L 1:2:3 n2 true)" 255
-tap_is "no command" "$(fails rsh n2)" 255
 tap_is "no agent" "$(fails rsh --run-dir /nowhere n2 true)" 255
 
 # --- programs that need a remote shell ---

@@ -1,0 +1,239 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# Jobs at a terminal, by an agent of its own that serves this machine: editors and pagers,
+# the keys of a terminal, its size, the escape, and modes that come back on every way out.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/tap.sh
+build=${IOCOM_BUILD:-$PWD/build}
+iocom=$build/iocom
+[ "$(id -u)" -eq 0 ] || tap_skip_all "needs root (eBPF)"
+[ -e /sys/kernel/btf/vmlinux ] || tap_skip_all "the kernel has no BTF"
+root=$(findmnt -n -t cgroup2 -o TARGET | head -n 1)
+[ -n "$root" ] || tap_skip_all "cgroup2 is not mounted"
+command -v tmux >/dev/null || tap_skip_all "no tmux"
+
+dir=$(mktemp -d /var/tmp/iocom-pty-XXXXXX)
+chmod 755 "$dir"
+cgroup=iocom-pty-$$
+agent=''
+server=0 # a server of its own for each screen: a killed one may not have left yet
+tm() { tmux -L "${dir##*/}.$server" -f /dev/null "$@"; }
+groups() { find /sys/fs/cgroup -mindepth 1 -maxdepth 6 -depth -type d -path "*/$cgroup*" 2>/dev/null; }
+cleanup() {
+	local c
+	tm kill-server 2>/dev/null
+	[ -z "$agent" ] || { kill "$agent" 2>/dev/null; wait "$agent" 2>/dev/null; }
+	groups | while read -r c; do
+		[ ! -s "$c/cgroup.procs" ] || xargs -r kill -KILL <"$c/cgroup.procs" 2>/dev/null
+		until_true 3 rmdir "$c"
+	done
+	rm -rf "$dir" "${TMUX_TMPDIR:-/tmp}/tmux-$(id -u)/${dir##*/}."*
+}
+until_true() { # SECONDS COMMAND...
+	local end=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ "$SECONDS" -lt "$end" ] || return 1
+		sleep 0.1
+	done
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+mkdir "$root/$cgroup"
+export IOCOM_RUN_DIR=$dir/run LC_ALL=C.UTF-8 TERM=xterm
+start_agent() {
+	"$build/iocomd" --name p1 --run-dir "$dir/run" --state-dir "$dir/state" --scope "cgroup=$cgroup" \
+		--port $((20000 + $$ % 10000)) --munge-socket "$dir/none" --shim "$build/iocom-shim" \
+		>>"$dir/log" 2>&1 &
+	agent=$!
+	until_true 20 test -S "$dir/run/iocom.sock"
+}
+start_agent
+tap_true "an agent for this machine" until_true 10 "$iocom" run -- true
+
+# --- without a terminal here ---
+pty() { timeout 20 "$iocom" run --pty "$@"; }
+plain() { tr -d '\r'; }
+tap_is "no terminal here: one of 24 lines there, and no raw mode" \
+	"$(pty -- sh -c 'test -t 0 && stty size' </dev/null 2>"$dir/err" | plain; cat "$dir/err")" "24 80"
+tap_is "its exit status" "$(pty -- sh -c 'exit 7' </dev/null; echo $?)" 7
+tap_is "a command that is not there: 127" "$(pty --node p1 -- no-such-command 2>/dev/null </dev/null; echo $?)" 127
+tap_is "one stream: errors come as output" "$(pty -- sh -c 'echo e >&2' </dev/null 2>/dev/null | plain)" e
+tap_is "without --pty they do not" "$("$iocom" run -- sh -c 'echo e >&2' </dev/null 2>/dev/null)" ""
+tap_is "the end of a pipe is the terminal's end of file" \
+	"$(printf 'one\ntwo' | pty -- sh -c "cat >$dir/cat; exit 3" >/dev/null; echo "$?"; cat "$dir/cat")" $'3\none\ntwo'
+tap_is "--env none: the terminal's kind goes along" "$(pty --env none -- /bin/sh -c 'echo $TERM' </dev/null | plain)" xterm
+tap_is "a user's terminal is the user's, and nobody's to read" \
+	"$(runuser -u nobody -- "$iocom" run --pty -- sh -c 'stat -c "%U %G %a" $(tty)' </dev/null 2>&1 | plain)" "nobody tty 620"
+tap_is "--escape with two characters: 125" "$(pty --escape ab -- true 2>"$dir/err" </dev/null; echo $?)" 125
+tap_like "the sentence says what it takes" "$(cat "$dir/err")" "one character.*none.*'ab'"
+
+# --- iocom rsh ---
+rsh() { timeout 20 "$iocom" rsh "$@"; }
+tap_is "rsh without a command: a shell reads standard input, without a terminal" \
+	"$(echo 'test -t 0 || echo none; exit 4' | rsh p1; echo $?)" $'none\n4'
+tap_is "rsh -t: a command at a terminal" "$(rsh -t p1 'test -t 1 && echo one' </dev/null | plain)" one
+tap_is "and without -t at none" "$(rsh p1 'test -t 1 || echo none' </dev/null)" none
+tap_is "rsh -e with two characters: 255" "$(rsh -e ab p1 true 2>/dev/null </dev/null; echo $?)" 255
+
+# --- screens ---
+# Waits until the screen shows a line like REGEX (10 s), and prints the screen.
+screen() { # REGEX
+	for _ in $(seq 100); do
+		tm capture-pane -p >"$dir/screen" 2>/dev/null
+		grep -qE -- "$1" "$dir/screen" && break
+		sleep 0.1
+	done
+	cat "$dir/screen"
+}
+press() { # DESCRIPTION REGEX KEY...
+	local what=$1 regex=$2
+	shift 2
+	tm send-keys "$@"
+	tap_like "$what" "$(screen "$regex")" "$regex"
+}
+# A terminal on which COMMAND runs; then it says the status, and whether its modes are as before.
+open_screen() { # COMMAND...
+	server=$((server + 1))
+	printf '%s\n' 'before=$(stty -g)' "$*" \
+		'printf "\nleft with $?\n"; [ "$(stty -g)" = "$before" ] && echo modes are back' \
+		'sleep 60' >"$dir/window"
+	tm new-session -d -x 80 -y 24 "bash --norc $dir/window"
+}
+is_raw() { stty -a -F "$(tm display-message -p '#{pane_tty}')" | grep -qE -- '-isig'; }
+is_cooked() { stty -a -F "$(tm display-message -p '#{pane_tty}')" | grep -qE -- '(^| )isig'; }
+left() { # DESCRIPTION STATUS: it left so, and the terminal is as it was
+	tap_is "$1" "$(screen 'modes are back' | grep -E '^(left with|modes)')" "left with $2"$'\n'"modes are back"
+	tm kill-server
+}
+# The client, not what it runs under.
+client() { pgrep -f "^$iocom (run|rsh) .*$1"; }
+gone() { ! pgrep -f -- "$1"; }
+
+if command -v vim >/dev/null || command -v vi >/dev/null; then
+	open_screen "$iocom run --pty -- $(command -v vim || command -v vi) $dir/text"
+	screen '^~' >/dev/null
+	tm send-keys i 'typed here' Enter 'ümlaut' Escape
+	tap_like "an editor draws" "$(screen '^ümlaut')" '^typed here$'
+	tm send-keys ':wq' Enter
+	left "and leaves" 0
+	tap_is "what was typed is in the file" "$(cat "$dir/text")" $'typed here\nümlaut'
+else
+	tap_skip "an editor" "no vi"
+fi
+if command -v top >/dev/null; then
+	open_screen "$iocom run --pty -- top -d 0.3"
+	tap_like "top draws" "$(screen 'PID +USER')" 'PID +USER'
+	tm send-keys q
+	left "q leaves it" 0
+else
+	tap_skip "top" "not installed"
+fi
+seq 1 500 >"$dir/lines"
+open_screen "$iocom run --pty -- less $dir/lines"
+tap_like "a pager shows the first page" "$(screen '^23$')" '^1$'
+press "and the last" '^500$' G
+tm send-keys q
+left "q leaves it" 0
+
+open_screen "$iocom run --pty -- sleep 1971"
+until_true 10 is_raw
+tap_true "the terminal is raw while the job runs" is_raw
+tm send-keys C-c
+left "^C: 130" 130
+open_screen "$iocom run --pty -- sleep 1972"
+until_true 10 is_raw
+tm send-keys 'C-\'
+left "^\\: 131" 131
+open_screen "$iocom run -- sleep 1973"
+until_true 10 pgrep -f '^sleep 1973'
+tap_true "without --pty the terminal stays as it is" is_cooked
+tm send-keys C-c
+left "and ^C is this program's signal: 130 too" 130
+
+# A shell of jobs there, and one here.
+server=$((server + 1))
+tm new-session -d -x 90 -y 30 "PS1='here> ' HOME=$dir bash --norc"
+screen '^here>' >/dev/null
+tm send-keys "$iocom run --pty -- bash --norc" Enter
+until_true 10 is_raw
+tm send-keys "PS1='there> '" Enter
+tap_like "a shell prompts" "$(screen '^there>')" '^there>'
+press "its terminal has our size" '^30 90$' 'stty size' Enter
+tm resize-window -x 101 -y 33
+press "and the new one at once" '^33 101$' 'stty size' Enter
+tm send-keys 'sleep 1974' Enter
+until_true 10 pgrep -f '^sleep 1974'
+press "^Z stops a command of it" 'Stopped +sleep 1974' C-z
+tm send-keys 'fg' Enter
+sleep 0.3
+tm send-keys C-c 'echo was=$?' Enter
+tap_like "fg continues it, ^C ends it" "$(screen '^was=130')" '^was=130$'
+press "~? tells the escapes" '^  \^Z +stop this program here' Enter '~?'
+press "~^Z stops the client" '^\[1\]\+  Stopped' Enter '~' C-z
+tap_like "and the prompt is ours" "$(screen '^here>$')" '^here>$'
+tap_true "the terminal is as it was" is_cooked
+tm send-keys 'fg' Enter
+until_true 10 is_raw
+press "fg goes on with it" '^still-there$' 'echo still-''there' Enter
+press "~~ is one ~" '^~x$' 'cat' Enter '~~x' Enter
+tm send-keys C-d
+tm send-keys 'exit 12' Enter
+screen '^here>$' >/dev/null
+press "exit, and its status" '^status=12$' 'echo status=$?' Enter
+tm kill-server
+
+# --- every way out leaves the terminal as it was ---
+open_screen "$iocom rsh -t p1 'sleep 1975'"
+until_true 10 is_raw
+kill -TERM "$(client 1975)"
+left "TERM is the command's: 143" 143
+open_screen "$iocom run --pty -- bash --norc -c 'trap : TERM; while :; do sleep 0.1; done; : 1976'"
+until_true 10 is_raw
+kill -TERM "$(client 1976)"
+sleep 0.3
+tap_true "one that ignores TERM goes on" is_raw
+kill -TERM "$(client 1976)"
+left "a second TERM leaves it: 255" 255
+tap_true "and its terminal was hung up" until_true 5 gone '^bash .*1976'
+for signal in HUP:255 INT:130 QUIT:131; do
+	open_screen "$iocom run --pty -- sleep 1977"
+	until_true 10 is_raw
+	kill -"${signal%:*}" "$(client 1977)"
+	left "${signal%:*}: ${signal#*:}" "${signal#*:}"
+	tap_true "and nothing is left" until_true 5 gone '^sleep 1977'
+done
+open_screen "$iocom run --pty -- sleep 1978"
+until_true 10 is_raw
+tm send-keys Enter '~.'
+left "~. leaves: 255" 255
+tap_true "and hangs up" until_true 5 gone '^sleep 1978'
+open_screen "$iocom run --pty --escape none -- sh -c 'read x; read y; echo got=\$y; exit 5'"
+until_true 10 is_raw
+tm send-keys Enter '~.' Enter
+left "--escape none: ~. is the command's" 5
+
+open_screen "$iocom run --pty -- sleep 1979"
+until_true 10 is_raw
+kill -KILL "$(client 'pty -- sleep 1979')"
+tm kill-server
+tap_true "a client that is killed: the job is there in its grace" pgrep -f '^sleep 1979'
+pkill -KILL -f '^sleep 1979'
+open_screen "$iocom run --pty --grace 0.2 -- sh -c 'trap \"echo saved >$dir/saved; exit\" HUP; : 1980; while :; do sleep 0.1; done'"
+until_true 10 is_raw
+kill -KILL "$(client 1980)"
+tm kill-server
+tap_true "then its terminal hangs up, and it can save" until_true 10 grep saved "$dir/saved"
+
+open_screen "$iocom run --pty -- sleep 1981"
+until_true 10 is_raw
+kill -KILL "$agent"
+wait "$agent" 2>/dev/null
+sleep 0.3
+tap_true "the agent is killed: the job and the terminal go on" is_raw
+shim=$(ps -o ppid= -p "$(pgrep -f '^sleep 1981')" | tr -d ' ')
+kill -KILL "$shim"
+left "its supervisor too: 255" 255
+tap_true "and the hang-up took the job" until_true 5 gone '^sleep 1981'
+tap_done
