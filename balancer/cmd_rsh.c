@@ -66,10 +66,9 @@ static int take_option(struct rsh *rsh, int option)
 		rsh->null = true;
 		return 0;
 	case 't':
-		rsh->terminal = true;
-		return 0;
-	case 'T':
-		rsh->no_terminal = true;
+	case 'T': /* the last one counts */
+		rsh->terminal = option == 't';
+		rsh->no_terminal = option == 'T';
 		return 0;
 	case 'e':
 		rsh->escape = optarg;

@@ -15,7 +15,7 @@ static const struct command commands[] = {
 	{"top", cmd_top, "live load of every task: explicit, implicit, network, CPU, memory"},
 	{"nodes", cmd_nodes, "the load matrix: one row a node, with the age of what is known"},
 	{"run", cmd_run, "place a command on the best node and run it there as you"},
-	{"rsh", cmd_rsh, "a command on a node that you name, as ssh would run it"},
+	{"rsh", cmd_rsh, "a command or a login on a node that you name, as ssh would"},
 	{"place", cmd_place, "the same decision without running"},
 	{"explain", cmd_explain, "why a job went where it went, in numbers"},
 	{"jobs", cmd_jobs, "your jobs, their state and exit status"},
