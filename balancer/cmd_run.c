@@ -263,7 +263,8 @@ static int run_there(struct run *run, const json_t *answer, const struct spec *s
 		     struct iocom_err *err)
 {
 	struct run_stream_options options = {
-		.stdio = {run->closed & 1 ? -1 : 0, 1, 2},
+		/* A closed one is /dev/null by now: the end of a terminal's input. */
+		.stdio = {run->closed & 1 && !run->pty ? -1 : 0, 1, 2},
 		.signals = true,
 		.tty = run->pty ? &run->tty : NULL,
 		.started = tell_started,

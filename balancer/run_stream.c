@@ -133,13 +133,19 @@ static void leave(struct stream *s)
 		queue_free(&s->output[i].queue);
 }
 
+static bool has_keys(const struct stream *s)
+{
+	return s->options->tty && s->options->tty->fd >= 0;
+}
+
 /* The terminal may have another size, or other modes, than when we left it. */
 static void take_terminal(struct stream *s)
 {
-	if (s->result->state != RUN_STARTED || s->over)
+	if (!has_keys(s) || s->result->state != RUN_STARTED || s->over)
 		return;
 	run_tty_raw(s->options->tty);
-	send_size(s);
+	if (s->options->tty->raw)
+		send_size(s);
 }
 
 /*
@@ -200,11 +206,6 @@ static void read_keys(struct stream *s)
 		input_end(s, true);
 	else
 		take_keys(s, keys, (size_t)n);
-}
-
-static bool has_keys(const struct stream *s)
-{
-	return s->options->tty && s->options->tty->fd >= 0;
 }
 
 static void read_input(struct stream *s)
@@ -467,6 +468,9 @@ static void loop(struct stream *s)
 		if (s->over && s->options->tty)
 			run_tty_restore(s->options->tty);
 		stirred = wait_for(s, entries);
+		/* A shell that takes us from the background need not say so. */
+		if (has_keys(s) && !s->options->tty->raw && !input_in_background(s))
+			take_terminal(s);
 		if (entries[ENTRY_WIRE].revents & POLLOUT && wire_flush(&s->wire))
 			broken(s, -EPIPE);
 		if (entries[ENTRY_WIRE].revents & ~POLLOUT)

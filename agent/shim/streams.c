@@ -109,6 +109,18 @@ void streams_poll(const struct streams *streams, const struct wire *wire, bool f
 		};
 }
 
+/* A terminal gives a page at a time, and what ended it is told again. */
+static ssize_t read_output(struct streams *streams, int stream, size_t want)
+{
+	ssize_t got = read(streams->fd[stream], streams->piece, want), more = got;
+
+	while (streams->tty && more > 0 && (size_t)got < want) {
+		more = read(streams->fd[stream], streams->piece + got, want - (size_t)got);
+		got += more > 0 ? more : 0;
+	}
+	return got;
+}
+
 static int move_output(struct streams *streams, struct wire *wire, int stream, uint64_t now_ms)
 {
 	for (int i = 0; i < MOVES_AT_ONCE && output_open(streams, wire, stream); i++) {
@@ -116,7 +128,7 @@ static int move_output(struct streams *streams, struct wire *wire, int stream, u
 		size_t want = streams->credit[stream] < sizeof(streams->piece)
 				      ? streams->credit[stream]
 				      : sizeof(streams->piece);
-		ssize_t got = read(streams->fd[stream], streams->piece, want);
+		ssize_t got = read_output(streams, stream, want);
 		int rc;
 
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))

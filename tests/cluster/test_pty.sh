@@ -63,6 +63,8 @@ tap_is "one stream: errors come as output" "$(pty -- sh -c 'echo e >&2' </dev/nu
 tap_is "without --pty they do not" "$("$iocom" run -- sh -c 'echo e >&2' </dev/null 2>/dev/null)" ""
 tap_is "the end of a pipe is the terminal's end of file" \
 	"$(printf 'one\ntwo' | pty -- sh -c "cat >$dir/cat; exit 3" >/dev/null; echo "$?"; cat "$dir/cat")" $'3\none\ntwo'
+tap_is "closed standard input is its end too" "$(pty -- sh -c 'cat; exit 3' <&-; echo $?)" 3
+tap_is "a reader that leaves hangs it up" "$(pty -- yes </dev/null | head -n 1 | plain; echo "${PIPESTATUS[0]}")" $'y\n129'
 tap_is "--env none: the terminal's kind goes along" "$(pty --env none -- /bin/sh -c 'echo $TERM' </dev/null | plain)" xterm
 tap_is "a user's terminal is the user's, and nobody's to read" \
 	"$(runuser -u nobody -- "$iocom" run --pty -- sh -c 'stat -c "%U %G %a" $(tty)' </dev/null 2>&1 | plain)" "nobody tty 620"
@@ -109,6 +111,7 @@ left() { # DESCRIPTION STATUS: it left so, and the terminal is as it was
 }
 # The client, not what it runs under.
 client() { pgrep -f "^$iocom (run|rsh) .*$1"; }
+in_foreground() { [[ $(ps -o stat= -p "$(pgrep -f "$1")") == *+* ]]; }
 gone() { ! pgrep -f -- "$1"; }
 
 if command -v vim >/dev/null || command -v vi >/dev/null; then
@@ -167,7 +170,7 @@ tm send-keys 'sleep 1974' Enter
 until_true 10 pgrep -f '^sleep 1974'
 press "^Z stops a command of it" 'Stopped +sleep 1974' C-z
 tm send-keys 'fg' Enter
-sleep 0.3
+until_true 10 in_foreground '^sleep 1974'
 tm send-keys C-c 'echo was=$?' Enter
 tap_like "fg continues it, ^C ends it" "$(screen '^was=130')" '^was=130$'
 press "~? tells the escapes" '^  \^Z +stop this program here' Enter '~?'
@@ -182,6 +185,14 @@ tm send-keys C-d
 tm send-keys 'exit 12' Enter
 screen '^here>$' >/dev/null
 press "exit, and its status" '^status=12$' 'echo status=$?' Enter
+tm send-keys "$iocom run --pty -- sh -c 'echo from-\"\"there; read x; echo got=\$x' &" Enter
+tap_like "from the background it may write" "$(screen 'from-there$')" 'from-there$'
+tap_true "and leaves the terminal alone" is_cooked
+tm send-keys fg Enter
+until_true 10 is_raw
+press "in the foreground it reads" '^got=word$' 'word' Enter
+until_true 10 is_cooked
+tap_true "and the terminal is as it was" is_cooked
 tm kill-server
 
 # --- every way out leaves the terminal as it was ---

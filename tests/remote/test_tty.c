@@ -238,6 +238,20 @@ static void test_interrupt_key(void **state)
 	assert_non_null(strstr(heard.text, " 03"));
 }
 
+static bool in_foreground(const char *command)
+{
+	char line[160];
+
+	snprintf(line, sizeof(line),
+		 "ps -eo stat=,args= | grep -E '^[A-Z][^ ]*\\+[^ ]* +%s' >/dev/null", command);
+	for (int i = 0; i < 200; i++) {
+		if (!system(line))
+			return true;
+		usleep(50000);
+	}
+	return false;
+}
+
 /* A shell with jobs: ^Z stops the command, the shell goes on, fg continues. */
 static void test_stop_key(void **state)
 {
@@ -252,14 +266,12 @@ static void test_stop_key(void **state)
 	type(job.client, "PS1='> '; echo rea''dy\r");
 	hear_until(job.client, "ready");
 	type(job.client, "sleep 980\r");
-	for (int i = 0; i < 200 && !stage_count("sleep", "980"); i++)
-		usleep(50000);
-	usleep(100000);
+	assert_true(in_foreground("sleep 980"));
 	type(job.client, "\032");
 	hear_until(job.client, "Stopped");
 	type(job.client, "echo still\" \"here; fg\r");
 	hear_until(job.client, "still here");
-	usleep(300000);
+	assert_true(in_foreground("sleep 980"));
 	type(job.client, "\003");
 	type(job.client, "echo was=$?; exit 9\r");
 	hear_until(job.client, "was=130");
