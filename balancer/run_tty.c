@@ -75,9 +75,13 @@ static bool speaks_utf8(const struct run_tty *tty)
 void run_tty_describe(const struct run_tty *tty, struct terminal *terminal)
 {
 	const char *name = getenv("TERM");
+	struct termios modes;
 
 	*terminal = (struct terminal){.wanted = true, .utf8 = speaks_utf8(tty)};
 	run_tty_size(tty, &terminal->size);
+	terminal->keyed = tty->fd >= 0 && !tcgetattr(tty->fd, &modes);
+	for (size_t i = 0; terminal->keyed && i < TERMINAL_KEYS; i++)
+		terminal->keys[i] = modes.c_cc[terminal_keys[i]];
 	if (name && terminal_name_valid(name))
 		strcpy(terminal->name, name);
 }

@@ -34,7 +34,7 @@ void run_tty_init(struct run_tty *tty, int input);
 void run_tty_deinit(struct run_tty *tty);
 /* The escape as the user says it: a character, "^" and a letter, or "none".  0, -EINVAL. */
 int run_tty_take_escape(int *escape, const char *text, struct iocom_err *err);
-/* What the job's terminal shall be: our size and TERM; 80x24 where we have no terminal. */
+/* What the job's terminal shall be: our size, keys and TERM; 80x24 where we have no terminal. */
 void run_tty_describe(const struct run_tty *tty, struct terminal *terminal);
 /* The size now. */
 void run_tty_size(const struct run_tty *tty, struct winsize *size);

@@ -4,8 +4,12 @@
 
 #include <errno.h>
 #include <string.h>
+#include <termios.h>
 
 #include "pack.h"
+
+const uint8_t terminal_keys[TERMINAL_KEYS] = {VINTR, VQUIT,  VERASE, VKILL,   VEOF,
+					      VSUSP, VSTART, VSTOP,  VWERASE, VLNEXT};
 
 /* Programs make a file's name of it. */
 bool terminal_name_valid(const char *name)
@@ -19,13 +23,15 @@ bool terminal_name_valid(const char *name)
 
 void terminal_pack(msgpack_packer *pk, const struct terminal *terminal)
 {
-	msgpack_pack_map(pk, 6);
+	msgpack_pack_map(pk, terminal->keyed ? 7 : 6);
 	pack_u64(pk, "rows", terminal->size.ws_row);
 	pack_u64(pk, "cols", terminal->size.ws_col);
 	pack_u64(pk, "xpixel", terminal->size.ws_xpixel);
 	pack_u64(pk, "ypixel", terminal->size.ws_ypixel);
 	pack_str(pk, "term", terminal->name);
 	pack_bool(pk, "utf8", terminal->utf8);
+	if (terminal->keyed)
+		pack_bin(pk, "keys", terminal->keys, sizeof(terminal->keys));
 }
 
 static int take_u16(const msgpack_object *map, const char *key, unsigned short *out)
@@ -35,6 +41,19 @@ static int take_u16(const msgpack_object *map, const char *key, unsigned short *
 	if (unpack_u64(map, key, &value) || value > UINT16_MAX)
 		return -EBADMSG;
 	*out = (unsigned short)value;
+	return 0;
+}
+
+static int take_keys(const msgpack_object *map, struct terminal *terminal)
+{
+	const msgpack_object *keys = unpack_get(map, "keys");
+
+	if (!keys)
+		return 0;
+	if (keys->type != MSGPACK_OBJECT_BIN || keys->via.bin.size != sizeof(terminal->keys))
+		return -EBADMSG;
+	memcpy(terminal->keys, keys->via.bin.ptr, sizeof(terminal->keys));
+	terminal->keyed = true;
 	return 0;
 }
 
@@ -49,7 +68,7 @@ int terminal_unpack(struct terminal *terminal, const msgpack_object *map)
 	    take_u16(map, "ypixel", &terminal->size.ws_ypixel) ||
 	    unpack_bool(map, "utf8", &terminal->utf8) ||
 	    unpack_str(map, "term", terminal->name, sizeof(terminal->name)) ||
-	    (*terminal->name && !terminal_name_valid(terminal->name)))
+	    (*terminal->name && !terminal_name_valid(terminal->name)) || take_keys(map, terminal))
 		return -EBADMSG;
 	terminal->wanted = true;
 	return 0;

@@ -42,6 +42,8 @@ static int set_up(int slave, const struct terminal *wanted)
 		modes.c_iflag |= IUTF8;
 	else
 		modes.c_iflag &= ~(tcflag_t)IUTF8;
+	for (size_t i = 0; wanted->keyed && i < TERMINAL_KEYS; i++)
+		modes.c_cc[terminal_keys[i]] = wanted->keys[i];
 	if (tcsetattr(slave, TCSANOW, &modes) || ioctl(slave, TIOCSWINSZ, &wanted->size))
 		return -errno;
 	return 0;

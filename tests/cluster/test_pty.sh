@@ -159,10 +159,12 @@ left "and ^C is this program's signal: 130 too" 130
 server=$((server + 1))
 tm new-session -d -x 90 -y 30 "PS1='here> ' HOME=$dir bash --norc"
 screen '^here>' >/dev/null
+tm send-keys 'stty erase ^H' Enter
 tm send-keys "$iocom run --pty -- bash --norc" Enter
 until_true 10 is_raw
 tm send-keys "PS1='there> '" Enter
 tap_like "a shell prompts" "$(screen '^there>')" '^there>'
+press "its terminal has our keys" 'erase = \^H' 'stty -a' Enter
 press "its terminal has our size" '^30 90$' 'stty size' Enter
 tm resize-window -x 101 -y 33
 press "and the new one at once" '^33 101$' 'stty size' Enter

@@ -8,13 +8,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "frame.h"
@@ -179,6 +182,30 @@ static void test_bad_name(void **state)
 		assert_non_null(strstr(job.err.text, "'tty'"));
 		close(job.client);
 	}
+}
+
+/* A node that can make no terminal says so, and nothing runs. */
+static void test_no_pty(void **state)
+{
+	const struct want want = AT_TERMINAL("echo ran");
+	struct stage *stage = *state;
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		struct run_result result;
+
+		if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		    mount("/dev/null", "/dev/ptmx", NULL, MS_BIND, NULL))
+			_exit(3);
+		if (stage_run(stage, &want, &result) != 125)
+			_exit(1);
+		_exit(strstr(result.text, "cannot make a terminal for the job") ? 0 : 2);
+	}
+	stage->sequence++;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_string_equal(stage_read(stage->out), "");
 }
 
 /* --- its size --- */
@@ -460,6 +487,7 @@ int main(void)
 		cmocka_unit_test(test_it_is_a_terminal),
 		cmocka_unit_test(test_and_without_it_is_none),
 		cmocka_unit_test(test_bad_name),
+		cmocka_unit_test(test_no_pty),
 		cmocka_unit_test(test_resize),
 		cmocka_unit_test(test_bad_resize),
 		cmocka_unit_test(test_interrupt_key),

@@ -82,12 +82,15 @@ static void test_terminal(void **state)
 	void *data;
 
 	(void)state;
-	in.tty = (struct terminal){true, true, {65535, 1, 2, 300}, "xterm-256color"};
+	in.tty = (struct terminal){
+		true, true, {65535, 1, 2, 300}, "xterm-256color", true, "\3\34\10\25\4\32\0\0\27"};
 	assert_int_equal(spec_pack(&in, &data, &length, NULL), 0);
 	assert_int_equal(spec_unpack(&out, data, length, NULL), 0);
 	assert_true(out.tty.wanted && out.tty.utf8);
 	assert_memory_equal(&out.tty.size, &in.tty.size, sizeof(in.tty.size));
 	assert_string_equal(out.tty.name, "xterm-256color");
+	assert_true(out.tty.keyed);
+	assert_memory_equal(out.tty.keys, in.tty.keys, TERMINAL_KEYS);
 	spec_free(&out);
 	free(data);
 	terminal_size_put(size, &in.tty.size);
@@ -106,8 +109,8 @@ static void test_bad_terminal(void **state)
 	msgpack_packer pk;
 
 	(void)state;
-	for (size_t bad = 0; bad < 7; bad++) {
-		pack_begin(&pk, &buffer, 6);
+	for (size_t bad = 0; bad < 8; bad++) {
+		pack_begin(&pk, &buffer, 7);
 		for (size_t i = 0; i < 4; i++)
 			pack_u64(&pk, keys[i], i == bad ? 65536 : 80);
 		pack_str(&pk, "term", bad == 4 ? "../x" : "vt100");
@@ -115,9 +118,10 @@ static void test_bad_terminal(void **state)
 			pack_u64(&pk, "utf8", 1);
 		else
 			pack_bool(&pk, "utf8", true);
+		pack_bin(&pk, "keys", "0123456789", bad == 6 ? 9 : 10);
 		assert_int_equal(unpack_map(&message, buffer.data, buffer.size), 0);
-		assert_int_equal(terminal_unpack(&out, &message.data), bad < 6 ? -EBADMSG : 0);
-		assert_int_equal(out.wanted, bad == 6);
+		assert_int_equal(terminal_unpack(&out, &message.data), bad < 7 ? -EBADMSG : 0);
+		assert_int_equal(out.wanted, bad == 7);
 		msgpack_unpacked_destroy(&message);
 		msgpack_sbuffer_destroy(&buffer);
 	}

@@ -25,7 +25,8 @@ bool sample(int n, FILE *out)
 
 	sample_spec(&spec);
 	if (n)
-		spec.tty = (struct terminal){true, true, {24, 80, 0, 0}, "xterm-256color"};
+		spec.tty =
+			(struct terminal){true, true, {24, 80, 0, 0}, "xterm-256color", true, "\3"};
 	must(spec_pack(&spec, &packed, &length, &err) == 0);
 	fwrite(packed, 1, length, out);
 	free(packed);
