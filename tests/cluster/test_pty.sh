@@ -17,6 +17,7 @@ dir=$(mktemp -d /var/tmp/iocom-pty-XXXXXX)
 chmod 755 "$dir"
 cgroup=iocom-pty-$$
 agent=''
+u=$$      # makes what runs here findable
 server=0 # a server of its own for each screen: a killed one may not have left yet
 tm() { tmux -L "${dir##*/}.$server" -f /dev/null "$@"; }
 groups() { find /sys/fs/cgroup -mindepth 1 -maxdepth 6 -depth -type d -path "*/$cgroup*" 2>/dev/null; }
@@ -140,17 +141,17 @@ press "and the last" '^500$' G
 tm send-keys q
 left "q leaves it" 0
 
-open_screen "$iocom run --pty -- sleep 1971"
+open_screen "$iocom run --pty -- sleep ${u}71"
 until_true 10 is_raw
 tap_true "the terminal is raw while the job runs" is_raw
 tm send-keys C-c
 left "^C: 130" 130
-open_screen "$iocom run --pty -- sleep 1972"
+open_screen "$iocom run --pty -- sleep ${u}72"
 until_true 10 is_raw
 tm send-keys 'C-\'
 left "^\\: 131" 131
-open_screen "$iocom run -- sleep 1973"
-until_true 10 pgrep -f '^sleep 1973'
+open_screen "$iocom run -- sleep ${u}73"
+until_true 10 pgrep -f "^sleep ${u}73"
 tap_true "without --pty the terminal stays as it is" is_cooked
 tm send-keys C-c
 left "and ^C is this program's signal: 130 too" 130
@@ -168,11 +169,11 @@ press "its terminal has our keys" 'erase = \^H' 'stty -a' Enter
 press "its terminal has our size" '^30 90$' 'stty size' Enter
 tm resize-window -x 101 -y 33
 press "and the new one at once" '^33 101$' 'stty size' Enter
-tm send-keys 'sleep 1974' Enter
-until_true 10 pgrep -f '^sleep 1974'
-press "^Z stops a command of it" 'Stopped +sleep 1974' C-z
+tm send-keys "sleep ${u}74" Enter
+until_true 10 pgrep -f "^sleep ${u}74"
+press "^Z stops a command of it" "Stopped +sleep ${u}74" C-z
 tm send-keys 'fg' Enter
-until_true 10 in_foreground '^sleep 1974'
+until_true 10 in_foreground "^sleep ${u}74"
 tm send-keys C-c 'echo was=$?' Enter
 tap_like "fg continues it, ^C ends it" "$(screen '^was=130')" '^was=130$'
 press "~? tells the escapes" '^  \^Z +stop this program here' Enter '~?'
@@ -198,55 +199,55 @@ tap_true "and the terminal is as it was" is_cooked
 tm kill-server
 
 # --- every way out leaves the terminal as it was ---
-open_screen "$iocom rsh -t p1 'sleep 1975'"
+open_screen "$iocom rsh -t p1 'sleep ${u}75'"
 until_true 10 is_raw
-kill -TERM "$(client 1975)"
+kill -TERM "$(client ${u}75)"
 left "TERM is the command's: 143" 143
-open_screen "$iocom run --pty -- bash --norc -c 'trap : TERM; while :; do sleep 0.1; done; : 1976'"
+open_screen "$iocom run --pty -- bash --norc -c 'trap : TERM; while :; do sleep 0.1; done; : ${u}76'"
 until_true 10 is_raw
-kill -TERM "$(client 1976)"
+kill -TERM "$(client ${u}76)"
 sleep 0.3
 tap_true "one that ignores TERM goes on" is_raw
-kill -TERM "$(client 1976)"
+kill -TERM "$(client ${u}76)"
 left "a second TERM leaves it: 255" 255
-tap_true "and its terminal was hung up" until_true 5 gone '^bash .*1976'
+tap_true "and its terminal was hung up" until_true 5 gone "^bash .*${u}76"
 for signal in HUP:255 INT:130 QUIT:131; do
-	open_screen "$iocom run --pty -- sleep 1977"
+	open_screen "$iocom run --pty -- sleep ${u}77"
 	until_true 10 is_raw
-	kill -"${signal%:*}" "$(client 1977)"
+	kill -"${signal%:*}" "$(client ${u}77)"
 	left "${signal%:*}: ${signal#*:}" "${signal#*:}"
-	tap_true "and nothing is left" until_true 5 gone '^sleep 1977'
+	tap_true "and nothing is left" until_true 5 gone "^sleep ${u}77"
 done
-open_screen "$iocom run --pty -- sleep 1978"
+open_screen "$iocom run --pty -- sleep ${u}78"
 until_true 10 is_raw
 tm send-keys Enter '~.'
 left "~. leaves: 255" 255
-tap_true "and hangs up" until_true 5 gone '^sleep 1978'
+tap_true "and hangs up" until_true 5 gone "^sleep ${u}78"
 open_screen "$iocom run --pty --escape none -- sh -c 'read x; read y; echo got=\$y; exit 5'"
 until_true 10 is_raw
 tm send-keys Enter '~.' Enter
 left "--escape none: ~. is the command's" 5
 
-open_screen "$iocom run --pty -- sleep 1979"
+open_screen "$iocom run --pty -- sleep ${u}79"
 until_true 10 is_raw
-kill -KILL "$(client 'pty -- sleep 1979')"
+kill -KILL "$(client "pty -- sleep ${u}79")"
 tm kill-server
-tap_true "a client that is killed: the job is there in its grace" pgrep -f '^sleep 1979'
-pkill -KILL -f '^sleep 1979'
-open_screen "$iocom run --pty --grace 0.2 -- sh -c 'trap \"echo saved >$dir/saved; exit\" HUP; : 1980; while :; do sleep 0.1; done'"
+tap_true "a client that is killed: the job is there in its grace" pgrep -f "^sleep ${u}79"
+pkill -KILL -f "^sleep ${u}79"
+open_screen "$iocom run --pty --grace 0.2 -- sh -c 'trap \"echo saved >$dir/saved; exit\" HUP; : ${u}80; while :; do sleep 0.1; done'"
 until_true 10 is_raw
-kill -KILL "$(client 1980)"
+kill -KILL "$(client ${u}80)"
 tm kill-server
 tap_true "then its terminal hangs up, and it can save" until_true 10 grep saved "$dir/saved"
 
-open_screen "$iocom run --pty -- sleep 1981"
+open_screen "$iocom run --pty -- sleep ${u}81"
 until_true 10 is_raw
 kill -KILL "$agent"
 wait "$agent" 2>/dev/null
 sleep 0.3
 tap_true "the agent is killed: the job and the terminal go on" is_raw
-shim=$(ps -o ppid= -p "$(pgrep -f '^sleep 1981')" | tr -d ' ')
+shim=$(ps -o ppid= -p "$(pgrep -f "^sleep ${u}81")" | tr -d ' ')
 kill -KILL "$shim"
 left "its supervisor too: 255" 255
-tap_true "and the hang-up took the job" until_true 5 gone '^sleep 1981'
+tap_true "and the hang-up took the job" until_true 5 gone "^sleep ${u}81"
 tap_done
