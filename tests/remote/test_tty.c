@@ -365,29 +365,44 @@ static void test_pasted(void **state)
 	assert_int_equal(finish(&job), 0);
 }
 
-/* A job that gives up its terminal and goes on: its output ended, and the shim rests. */
-static void test_terminal_given_up(void **state)
+static unsigned long ticks_of(pid_t pid)
 {
-	const struct want want =
-		AT_TERMINAL("echo last; exec </dev/null >/dev/null 2>&1; sleep 1; exit 5");
-	struct job job = begin(*state, &want);
 	unsigned long user = 0, system = 0;
 	char path[64];
 	const char *at;
 
-	hear_until(job.client, "last");
-	while (!heard.ended && hear(job.client))
-		;
-	assert_true(heard.ended);
-	usleep(600000);
-	snprintf(path, sizeof(path), "/proc/%d/stat", job.shim);
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	at = strrchr(stage_read(path), ')');
 	assert_non_null(at);
 	assert_int_equal(sscanf(at + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
 				&user, &system),
 			 2);
-	assert_in_range(user + system, 0, 20); /* a busy loop has some 60 */
-	assert_int_equal(finish(&job), 5);
+	return user + system;
+}
+
+/*
+ * A job that gives up its terminal and goes on: its output ended, and the shim rests;
+ * also where the client left before, and nobody reads that end.
+ */
+static void test_terminal_given_up(void **state)
+{
+	struct want want = AT_TERMINAL("echo last; sleep 0.3; exec </dev/null >/dev/null 2>&1; "
+				       "sleep 1; exit 5");
+	struct job job;
+
+	want.grace_ms = 20000;
+	for (int i = 0; i < 2; i++) {
+		job = begin(*state, &want);
+		hear_until(job.client, "last");
+		if (i)
+			shutdown(job.client, SHUT_RDWR);
+		while (!i && !heard.ended && hear(job.client))
+			;
+		assert_int_equal(heard.ended, !i);
+		usleep(i ? 1000000 : 600000);
+		assert_in_range(ticks_of(job.shim), 0, 10); /* a busy loop has 25 and more */
+		assert_int_equal(finish(&job), i ? -1 : 5);
+	}
 }
 
 /* --- signals and ends --- */
