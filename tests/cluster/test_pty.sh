@@ -134,12 +134,16 @@ if command -v top >/dev/null; then
 else
 	tap_skip "top" "not installed"
 fi
-seq 1 500 >"$dir/lines"
-open_screen "$iocom run --pty -- less $dir/lines"
-tap_like "a pager shows the first page" "$(screen '^23$')" '^1$'
-press "and the last" '^500$' G
-tm send-keys q
-left "q leaves it" 0
+if command -v less >/dev/null; then
+	seq 1 500 >"$dir/lines"
+	open_screen "$iocom run --pty -- less $dir/lines"
+	tap_like "a pager shows the first page" "$(screen '^23$')" '^1$'
+	press "and the last" '^500$' G
+	tm send-keys q
+	left "q leaves it" 0
+else
+	tap_skip "a pager" "no less"
+fi
 
 open_screen "$iocom run --pty -- sleep ${u}71"
 until_true 10 is_raw

@@ -9,8 +9,8 @@ build="gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev zl
 libmunge-dev libmbedtls-dev libmsgpack-dev libinih-dev libjansson-dev libsqlite3-dev
 libncurses-dev libmicrohttpd-dev libpam0g-dev scdoc libgsl-dev libcsv-dev gnuplot-nox"
 tests="libcmocka-dev libclang-rt-dev cppcheck clang-format git munge nbdkit nbdkit-plugin-dev libnbd-bin fuse3 iproute2 iputils-ping
-util-linux e2fsprogs procps kmod jq python3 tmux fio shellcheck rsync parallel pdsh
-libpam-modules libfaketime openssl"
+ util-linux e2fsprogs procps kmod jq python3 tmux fio shellcheck rsync parallel pdsh
+ libpam-modules libfaketime openssl less vim-tiny"
 vm="qemu-system-x86 busybox-static dmsetup xz-utils"
 mpi="openmpi-bin libopenmpi-dev"
 # Only for a comparison in bench-sim; what cannot be had is left out.
