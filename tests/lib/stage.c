@@ -74,6 +74,29 @@ int stage_up(struct stage *stage)
 	return 0;
 }
 
+/* What a test that failed left running. */
+static void remove_jobs(const struct stage *stage, const struct cgroup_mounts *mounts)
+{
+	const struct dirent *entry;
+	struct cgroup group;
+	char path[512];
+	DIR *jobs;
+
+	if (!cgroup_name(mounts, stage->scope, "shims", &group, NULL))
+		cgroup_remove(&group, 2000);
+	snprintf(path, sizeof(path), "%s/%s/jobs", mounts->v2, stage->scope);
+	jobs = opendir(path);
+	while (jobs && (entry = readdir(jobs))) {
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "jobs/%.200s", entry->d_name);
+		if (!cgroup_name(mounts, stage->scope, path, &group, NULL))
+			cgroup_remove(&group, 2000);
+	}
+	if (jobs)
+		closedir(jobs);
+}
+
 void stage_down(struct stage *stage)
 {
 	static const char *const groups[] = {"/jobs", "/shims", ""};
@@ -82,6 +105,7 @@ void stage_down(struct stage *stage)
 
 	remove_tree(stage->dir);
 	cgroup_mounts_read("/proc/self/mounts", &mounts, NULL);
+	remove_jobs(stage, &mounts);
 	for (size_t g = 0; g < 3; g++) {
 		snprintf(path, sizeof(path), "%s/%s%s", mounts.v2, stage->scope, groups[g]);
 		for (int i = 0; i < 100 && rmdir(path) && errno == EBUSY; i++)

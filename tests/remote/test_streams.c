@@ -403,12 +403,15 @@ static void test_stop_and_go(void **state)
 			      "exit 5");
 	struct stage *stage = *state;
 	struct launch_event event;
-	struct job job = stage_start(stage, &want);
+	struct job job;
 	char path[64], ready[2];
 	const char *stat = NULL;
 	int fd[2], status;
 	pid_t pid;
 
+	/* Forks, where dash vforks: stopped in between it would be waiting, not stopped. */
+	want.argv[0] = "/bin/bash";
+	job = stage_start(stage, &want);
 	assert_int_equal(stage_event(job.leash, &event), 0);
 	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
 	pid = client(&job, -1, fd[1], fd[0]);
