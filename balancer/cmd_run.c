@@ -110,6 +110,12 @@ static int take_own(struct run *run, int option, const char *value, struct iocom
 	}
 }
 
+/* The option given that only a single job can have; NULL none. */
+static const char *for_one(const struct run *run)
+{
+	return run->ask.node ? "--node" : run->pty ? "--pty" : NULL;
+}
+
 /* 0 go on; 1 help was printed; -EINVAL usage, with the sentence. */
 static int parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 {
@@ -142,7 +148,7 @@ static int parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 		if (rc)
 			return rc;
 	}
-	rc = multi_check(&run->multi, run->ask.node, err);
+	rc = multi_check(&run->multi, for_one(run), err);
 	if (rc)
 		return rc;
 	if (optind >= argc)

@@ -72,12 +72,12 @@ int multi_take(struct multi_options *options, int option, const char *value, str
 	}
 }
 
-int multi_check(const struct multi_options *options, const char *node, struct iocom_err *err)
+int multi_check(const struct multi_options *options, const char *single, struct iocom_err *err)
 {
 	if (!options->nodes)
 		return options->given ? iocom_err_set(err, -EINVAL,
 						      "%s goes with -N only: it is for many nodes",
 						      options->given)
 				      : 0;
-	return node ? iocom_err_set(err, -EINVAL, "--node and -N do not go together") : 0;
+	return single ? iocom_err_set(err, -EINVAL, "%s and -N do not go together", single) : 0;
 }

@@ -63,8 +63,9 @@ extern const char multi_help[];
 void multi_init(struct multi_options *options);
 /* One option.  0; 1 when OPTION is not one of ours; -EINVAL with the sentence. */
 int multi_take(struct multi_options *options, int option, const char *value, struct iocom_err *err);
-/* Whether they go together, with --node NODE (or NULL) too.  0 or -EINVAL. */
-int multi_check(const struct multi_options *options, const char *node, struct iocom_err *err);
+/* Whether they go together; SINGLE: an option given that is for one job only, or NULL.
+ * 0 or -EINVAL. */
+int multi_check(const struct multi_options *options, const char *single, struct iocom_err *err);
 
 /* What the process of one node does; see multi_run. */
 struct multi_job {

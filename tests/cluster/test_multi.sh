@@ -65,6 +65,7 @@ for bad in "=an empty" "n1,,n2=an empty" "n[2-1]=backwards" "n[1-=without its" "
 	tap_like "and why" "$(err)" "${bad#*=}"
 done
 tap_is "-N with --node: refused" "$(status -N n1 --node n2 -- true)" 125
+tap_is "-N with --pty: refused" "$(status -N n1 --pty -- true)" 125
 tap_is "--gather without -N: refused" "$(status --gather -- true)" 125
 tap_is "--fanout 0: refused" "$(status -N n1 --fanout 0 -- true)" 125
 tap_is "--stdin some: refused" "$(status -N n1 --stdin some -- true)" 125
