@@ -21,8 +21,8 @@ cluster_up() { # testbed up's options
 	[ "$(id -u)" -eq 0 ] || tap_skip_all "needs root (network namespaces, eBPF)"
 	[ -e /sys/kernel/btf/vmlinux ] || tap_skip_all "the kernel has no BTF"
 	[ -c /dev/fuse ] || tap_skip_all "no /dev/fuse for the emulated disks"
-	# One testbed a machine: two tests take turns.
-	exec 9>/run/lock/iocom-testbed-user.lock
+	# One testbed of a name a machine: two tests take turns.
+	exec 9>"/run/lock/${IOCOM_TESTBED_MARK:-iocom-testbed}-user.lock"
 	flock -w 900 9 || tap_skip_all "another test holds the testbed"
 	"$TESTBED" down >/dev/null 2>&1
 	trap cluster_down EXIT

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# Chaos on a testbed of its own: ROUNDS rounds of jobs and of what kills them, from SEED
+# (chaos.py, plan.py); PLAN=LOG replays the plan of a log.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/tap.sh
+export IOCOM_TESTBED_MARK=iocom-chaos PYTHONDONTWRITEBYTECODE=1
+. tests/lib/cluster.sh
+LOG=${CHAOS_LOG:-$IOCOM_BUILD/log/chaos.jsonl}
+mkdir -p "$(dirname "$LOG")"
+# An old log that is replayed is not written over.
+[ "${PLAN-}" != "$LOG" ] || { cp "$LOG" "$LOG.replayed" && PLAN=$LOG.replayed; }
+cluster_up --nodes 3 --disk 0 --cpu 1
+python3 tests/chaos/chaos.py --testbed "$TESTBED" --build "$IOCOM_BUILD" --rounds "${ROUNDS:-50}" \
+	--seed "${SEED:-1}" --log "$LOG" --marks "$SCRATCH/marks" ${PLAN:+--plan "$PLAN"}
+status=$?
+if [ "$status" -ne 0 ]; then
+	for n in n1 n2 n3; do
+		cp "${IOCOM_TESTBED_DIR:-/run/$IOCOM_TESTBED_MARK}/$n/agent.log" "$LOG.$n" 2>/dev/null
+	done
+	echo "# the log is $LOG, the agents' are $LOG.n1 to n3"
+fi
+exit "$status"

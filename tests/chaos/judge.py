@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+"""What became of the jobs, and what is left on the nodes.
+
+verdict() judges one job from plain facts; leaks() compares two looks at a node; look()
+takes one.  A complaint is a sentence; none is the promise kept.
+"""
+import collections
+import os
+import sqlite3
+
+FAILED, UNKNOWN = 125, 255
+ENDED = ("exited", "killed", "failed", "lost")
+
+# status, out: of the client.  want: every byte.  code: the job's own exit status.
+# reason: what the client said.  marks: how often it ran.  row: home's listing, or None.
+Facts = collections.namedtuple("Facts", "id name status out want code reason marks row killed hung")
+
+
+def verdict(f):
+    """("whole" | "refused" | "lost" | "client killed" | "broken", [complaint...])."""
+    bad = []
+    if f.marks > 1:
+        bad.append(f"ran {f.marks} times")
+    if f.hung:
+        bad.append("its client never ended")
+    if not f.want.startswith(f.out):
+        bad.append("the output is not a beginning of what it wrote")
+    if f.killed:
+        kind = "client killed"
+    elif f.status == f.code and f.marks:
+        kind = "whole"
+        if f.out != f.want:
+            bad.append(f"status {f.status}, but {len(f.out)} of {len(f.want)} bytes")
+    elif f.status == FAILED:
+        kind = "refused"
+        if f.marks:
+            bad.append("it ran, though its client said that it did not start")
+    elif f.status == UNKNOWN:
+        kind = "lost"
+    else:
+        kind = "broken"
+        bad.append(f"status {f.status} (its own is {f.code}), ran {f.marks} times")
+    if kind in ("refused", "lost") and not f.reason:
+        bad.append(f"status {f.status} without a reason")
+    return kind, [f"job {f.id} ({f.name or 'no id'}): {b}" for b in bad + listing(f, kind)]
+
+
+def listing(f, kind):
+    """Complaints about what `iocom jobs` of its home says of it."""
+    if not f.row:
+        return ["its home does not list it"] if f.marks else []
+    state, kind_of_exit, value = f.row["state"], f.row["exit_kind"], f.row["exit_value"]
+    if state == "starting" and not f.marks:
+        return []  # its placement came to nothing: home calls it failed after two minutes
+    if state not in ENDED:
+        return [f"its home still lists it as {state}"]
+    if kind == "whole" and (state, kind_of_exit, value) != ("exited", 0, f.code):
+        return [f"whole, but its home lists it as {state} {value}"]
+    if kind == "refused" and state == "exited":
+        return ["refused, but its home lists it as exited"]
+    return []
+
+
+def settled(f):
+    """Whether the listing is final, as far as it concerns a job that is over."""
+    return not listing(f, verdict(f)[0])
+
+
+# --- what is left on a node ---
+Look = collections.namedtuple("Look", "orphans cgroups mounts files fds rows")
+
+
+def orphans(bed, node, marks):
+    """Processes of jobs and their supervisors."""
+    found = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                words = f.read().split(b"\0")
+            with open(f"/proc/{pid}/cgroup") as f:
+                ours = f"/{node.group}/" in f.read()
+        except OSError:
+            continue
+        if ours and (marks.encode() in words and words[0].endswith(b"chaosjob") or
+                     words[0] == b"iocom-shim"):
+            found.add(f"process {pid}: {b' '.join(words).decode(errors='replace')[:80]}")
+    for pid in bed.pids_of(f"{node.group}/jobs") | bed.pids_of(f"{node.group}/shims"):
+        found.add(f"process {pid} in {node.group}/jobs or shims")
+    return found
+
+
+def cgroups(bed, node):
+    found = set()
+    for root in bed.roots:
+        for at, names, _ in os.walk(f"{root}/{node.group}/jobs"):
+            found.update(os.path.join(at, name) for name in names)
+    return found
+
+
+def mounts(node):
+    points = collections.Counter()
+    for pid in (node.pid, os.getpid()):
+        with open(f"/proc/{pid}/mountinfo") as f:
+            points.update(line.split()[4] for line in f)
+    return points
+
+
+def seen_by(node, path):
+    return f"/proc/{node.pid}/root{path}"
+
+
+def files(node):
+    found = set()
+    for top in (f"{node.dir}/state", node.run_dir):
+        for at, names, leaves in os.walk(seen_by(node, top)):
+            found.update(os.path.join(at, name).split("/root", 1)[1] for name in names + leaves)
+    return found
+
+
+def fds(node):
+    kinds = collections.Counter()
+    for fd in os.listdir(f"/proc/{node.pid}/fd"):
+        try:
+            target = os.readlink(f"/proc/{node.pid}/fd/{fd}")
+        except OSError:
+            continue
+        kinds[target.split(":")[0] if ":[" in target or target.startswith("anon") else target] += 1
+    return kinds
+
+
+def rows(node):
+    """Rows of the journal, by table; "due" are reports that home has not acknowledged."""
+    path = seen_by(node, f"{node.dir}/state/iocom.db")
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5) as db:
+        counts = {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
+                  for name in ("home", "target", "mark", "nonce", "fact")}
+        counts["due"] = db.execute("SELECT count(*) FROM target WHERE report_due").fetchone()[0]
+        counts["open"] = db.execute("SELECT count(*) FROM target WHERE state IN "
+                                    "('starting', 'running')").fetchone()[0]
+    db.close()
+    return counts
+
+
+def look(bed, node, marks):
+    return Look(orphans(bed, node, marks), cgroups(bed, node), mounts(node), files(node),
+                fds(node), rows(node))
+
+
+def leaks(name, before, after, jobs):
+    """{kind: [complaint...]} of one node; JOBS: how many were started in all."""
+    found = {
+        "orphans": sorted(after.orphans),
+        "cgroups": sorted(after.cgroups),
+        "mounts": [f"mounted {n} times more: {point}"
+                   for point, n in (after.mounts - before.mounts).items()],
+        "files": sorted(f for f in after.files - before.files
+                        if not f.endswith(("-wal", "-shm", "-journal", ".lock"))),
+        "rows": [],
+    }
+    for table in ("home", "target"):
+        if after.rows[table] > jobs:
+            found["rows"].append(f"{after.rows[table]} rows of {table} for {jobs} jobs")
+    if after.rows["mark"] > 4096 or after.rows["fact"] > 64:
+        found["rows"].append(f"{after.rows['mark']} marks, {after.rows['fact']} facts")
+    if after.rows["due"]:
+        found["rows"].append(f"{after.rows['due']} reports that home has not acknowledged")
+    if after.rows["open"]:
+        found["rows"].append(f"{after.rows['open']} jobs that the journal believes to run")
+    return {kind: [f"{name}: {c}" for c in list_] for kind, list_ in found.items()}
+
+
+def fd_leaks(name, worn, fresh, slack=3):
+    """An agent that served all this against one that was started just now."""
+    if sum(worn.values()) <= sum(fresh.values()) + slack:
+        return []
+    return [f"{name}: the agent has {sum(worn.values())} descriptors, a new one "
+            f"{sum(fresh.values())}: {dict(worn - fresh)}"]

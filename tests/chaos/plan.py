@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+"""What happens in a run of chaos: rounds of jobs and one event each, from a seed alone.
+
+A plan is plain data (lists and dicts), so that it can be logged and replayed.
+"""
+import random
+
+# kind: weight, (shortest, longest) seconds until it is mended
+EVENTS = {
+    "agent": (6, (0.0, 0.6)),       # kill -9 of an agent; a new one after so long
+    "agents": (2, (0.0, 0.6)),      # of all agents at once
+    "client": (3, (0.0, 0.0)),      # kill -9 of a client
+    "shim": (3, (0.0, 0.0)),        # kill -9 of a job's supervisor
+    "agent-shim": (2, (0.0, 0.6)),  # of an agent and of a supervisor of its
+    "stop-agent": (2, (0.3, 3.0)),  # SIGSTOP, then SIGCONT
+    "stop-shim": (2, (2.5, 4.0)),   # SIGSTOP of a supervisor; its agent is killed meanwhile
+    "cut": (3, (0.3, 3.0)),         # the node's link goes down, then up
+    "munged": (2, (0.2, 1.5)),      # kill -9, started again
+    "full": (3, (0.5, 2.0)),        # the file system of the state directory is full
+    "full-agent": (1, (0.5, 1.5)),  # full, and the agent is killed meanwhile
+}
+# Longer than what the others may take: peers give each other up.  Rare, for it is slow.
+LONG = {"cut-long": (38.0, 42.0), "stop-long": (11.0, 13.0)}
+LONG_EVERY = 40
+
+
+def make_event(rng, number, nodes):
+    if number % LONG_EVERY == 2:
+        kind = "cut-long" if number // LONG_EVERY % 2 == 0 else "stop-long"
+        span = LONG[kind]
+    elif number % LONG_EVERY == 5:
+        kind = "stop-long"
+        span = LONG[kind]
+    else:
+        kind = rng.choices(list(EVENTS), [e[0] for e in EVENTS.values()])[0]
+        span = EVENTS[kind][1]
+    return dict(kind=kind, node=rng.choice(nodes), seconds=round(rng.uniform(*span), 2),
+                pick=rng.random())
+
+
+def make_job(rng, number, nodes):
+    home = rng.choice(nodes)
+    # Half go where they are told, the rest where a policy sends them.
+    how = ["--node", rng.choice(nodes)] if rng.random() < 0.7 else ["--policy", "random"]
+    return dict(id=number, home=home, how=how, lines=rng.choice([1, 500, 5000, 40000]),
+                ms=rng.randint(0, 4000), echo=rng.choice([0, 0, 1000, 20000]),
+                child=rng.random() < 0.3, at=round(rng.uniform(0, 1), 2))
+
+
+def make(seed, rounds, nodes, jobs=3):
+    """The plan: one dict a round, {"jobs": [...], "event": {...}, "seconds": how long}."""
+    rng = random.Random(seed)
+    plan = []
+    for number in range(rounds):
+        first = 1 + number * jobs
+        plan.append(dict(jobs=[make_job(rng, first + i, nodes) for i in range(jobs)],
+                         event=make_event(rng, number, nodes),
+                         seconds=round(rng.uniform(1.2, 2.4), 2)))
+    return plan

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+"""What a careless shim or agent would leave behind, done on purpose: the judge must see it.
+
+Each is a context manager that yields the kind of complaint it must raise.
+"""
+import contextlib
+import os
+import subprocess
+import time
+
+from events import wait_for
+
+
+def first(bed):
+    return next(iter(bed.nodes.values()))
+
+
+@contextlib.contextmanager
+def orphan(bed, marks):
+    node = first(bed)
+    with open(f"{marks}.other", "w", encoding="utf-8"):
+        pass
+    p = subprocess.Popen(node.enter(f"{node.group}/exec", [
+        bed.tool("chaosjob"), f"{marks}.other", "0", "1", "60000"]), stdout=subprocess.DEVNULL)
+    q = subprocess.Popen(node.enter(f"{node.group}/exec", [
+        bed.tool("chaosjob"), marks, "0", "1", "60000"]), stdout=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: b"chaosjob" in open(f"/proc/{q.pid}/cmdline", "rb").read(), 5)
+        yield "orphans"
+    finally:
+        for process in (p, q):
+            process.kill()
+            process.wait()
+        os.unlink(f"{marks}.other")
+
+
+@contextlib.contextmanager
+def group(bed, _):
+    path = f"{bed.roots[0]}/{first(bed).group}/jobs/n1-00000000-1"
+    os.makedirs(path)
+    try:
+        yield "cgroups"
+    finally:
+        os.rmdir(path)
+
+
+@contextlib.contextmanager
+def mount(bed, _):
+    node = first(bed)
+    node.inside("mount", "-t", "tmpfs", "iocom-chaos", f"{node.dir}/munge")
+    try:
+        yield "mounts"
+    finally:
+        node.inside("umount", f"{node.dir}/munge")
+
+
+@contextlib.contextmanager
+def record(bed, _):
+    node = first(bed)
+    node.inside("mkdir", f"{node.dir}/state/jobs/n1-00000000-1")
+    try:
+        yield "files"
+    finally:
+        node.inside("rmdir", f"{node.dir}/state/jobs/n1-00000000-1")
+
+
+@contextlib.contextmanager
+def open_row(bed, _):
+    """A job that the target's journal believes to run, for ever."""
+    node = first(bed)
+    path = f"/proc/{node.pid}/root{node.dir}/state/iocom.db"
+    change = ["sqlite3", path]
+    del change
+    import sqlite3
+    db = sqlite3.connect(path, timeout=5)
+    db.execute("INSERT INTO target(job, state) VALUES('sin-1', 'running')")
+    db.commit()
+    try:
+        time.sleep(0)
+        yield "rows"
+    finally:
+        db.execute("DELETE FROM target WHERE job='sin-1'")
+        db.commit()
+        db.close()
+
+
+ALL = {"a process that goes on": orphan, "a cgroup": group, "a mount": mount,
+       "a record": record, "a row": open_row}
