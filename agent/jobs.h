@@ -27,6 +27,7 @@
 
 #define JOBS_MAX      4096
 #define JOBS_LEASE_NS (10ull * 1000000000ull)
+#define JOBS_TELLS    5
 
 enum job_state { JOB_LEASED, JOB_LAUNCHING, JOB_RUNNING, JOB_ENDED };
 
@@ -42,6 +43,9 @@ struct job {
 	uint64_t cgroup_id;
 	int leash;
 	struct loop_fd leash_entry;
+	bool busy;		 /* its shim lives and could not be asked for its leash yet */
+	uint8_t tells;		 /* how often home was told of its start; JOBS_TELLS: no more */
+	bool unwritten;		 /* JOB_ENDED, and the journal could not take it yet */
 	struct launch_event end; /* JOB_ENDED */
 	bool lost;
 

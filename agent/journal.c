@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATEMENTS 32
+#define STATEMENTS  32
+
+#define SOURCES_MAX "10000" /* homes' starts whose marks are kept */
 
 struct journal {
 	sqlite3 *db;
+	int64_t pending_after; /* row of the last report offered: the next ones get their turn */
 	struct {
 		const char *sql; /* the literal's address is the key */
 		sqlite3_stmt *st;
@@ -349,18 +352,23 @@ int journal_pending(struct journal *j, size_t max,
 		    void *arg)
 {
 	sqlite3_stmt *st = select_rows(j,
-				       "SELECT job, home, orders, report FROM target"
-				       " WHERE report_due=1 ORDER BY end_ns LIMIT ?1",
-				       "i", I(max));
+				       "SELECT job, home, orders, report, rowid FROM target"
+				       " WHERE report_due=1 AND rowid>?2 ORDER BY rowid LIMIT ?1",
+				       "ii", I(max), I(j->pending_after));
+	size_t n = 0;
 	int rc;
 
 	if (!st)
 		return -EIO;
-	while ((rc = sqlite3_step(st)) == SQLITE_ROW)
+	j->pending_after = 0;
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+		if (++n == max)
+			j->pending_after = sqlite3_column_int64(st, 4);
 		each(arg, (const char *)sqlite3_column_text(st, 0),
 		     (const char *)sqlite3_column_text(st, 1), sqlite3_column_blob(st, 2),
 		     (size_t)sqlite3_column_bytes(st, 2), sqlite3_column_blob(st, 3),
 		     (size_t)sqlite3_column_bytes(st, 3));
+	}
 	done(st);
 	return rc == SQLITE_DONE ? 0 : -EIO;
 }
@@ -509,8 +517,11 @@ static int64_t limit_of(struct journal *j, const char *sql, uint32_t keep, int64
 int journal_prune(struct journal *j, uint32_t keep, uint64_t oldest_ns, struct iocom_err *err)
 {
 	int64_t home, target;
-	int rc;
+	int rc = change(j, err, "UPDATE target SET report_due=0 WHERE report_due=1 AND end_ns<?1",
+			"i", I(oldest_ns));
 
+	if (rc)
+		return rc;
 	home = limit_of(j,
 			"SELECT submit_ns FROM home WHERE state NOT IN ('starting','running')"
 			" ORDER BY submit_ns DESC LIMIT 1 OFFSET ?1",
@@ -528,5 +539,11 @@ int journal_prune(struct journal *j, uint32_t keep, uint64_t oldest_ns, struct i
 		rc = change(j, err,
 			    "DELETE FROM target WHERE end_ns>0 AND report_due=0 AND submit_ns<?1",
 			    "i", target);
+	/* A home makes a new source with every start. */
+	if (!rc)
+		rc = change(
+			j, err,
+			"DELETE FROM mark WHERE rowid<=(SELECT max(rowid) FROM mark)-" SOURCES_MAX,
+			"");
 	return rc;
 }

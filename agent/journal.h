@@ -68,7 +68,10 @@ int journal_started(struct journal *j, const char *job, uint64_t start_ns, pid_t
 int journal_end(struct journal *j, const struct journal_job *job, const void *report, size_t length,
 		struct iocom_err *err);
 int journal_acked(struct journal *j, const char *job, struct iocom_err *err);
-/* Ended jobs whose home has not acknowledged, oldest first, at most MAX. */
+/*
+ * Ended jobs whose home has not acknowledged, at most MAX, oldest first; the next call
+ * goes on behind them, so that a home that is gone does not keep the others waiting.
+ */
 int journal_pending(struct journal *j, size_t max,
 		    void (*each)(void *arg, const char *job, const char *home, const void *order,
 				 size_t order_length, const void *report, size_t length),
@@ -94,7 +97,10 @@ int journal_nonce(struct journal *j, const char *from, uint64_t id, uint64_t now
 /* Facts: 0 where absent. */
 double journal_fact(struct journal *j, const char *name);
 int journal_set_fact(struct journal *j, const char *name, double value);
-/* Keeps the newest KEEP ended jobs that are younger than OLDEST_NS. */
+/*
+ * Keeps the newest KEEP ended jobs that are younger than OLDEST_NS.  A report that its
+ * home did not want for so long is given up.
+ */
 int journal_prune(struct journal *j, uint32_t keep, uint64_t oldest_ns, struct iocom_err *err);
 
 /* Splits "HOME-BOOT-SEQUENCE".  0 or -EINVAL. */

@@ -72,15 +72,17 @@ int launch_read(int leash, struct launch_event *event);
 /*
  * For a new agent: finds the shims that an older one started, by their journals
  * in JOBS_DIR.  Calls FOUND for each: LEASH >= 0 when the shim lives (its control
- * socket answered), else -1 with the event its journal holds (exited, or kind 3
- * "shim died").  Also returns what started it.  0 or negative errno.
+ * socket took the request; one that is stopped answers on the leash when it goes on),
+ * or BUSY when it lives and cannot be asked now, else the event its journal holds
+ * (exited, or kind 3 "shim died").  Also returns what started it.  0 or negative errno.
  */
 struct launch_found {
 	char job[SPEC_JOB_MAX];
 	uid_t uid;
 	int leash;
-	struct launch_event started; /* pid, cgroup_id */
-	struct launch_event last;    /* exited, when LEASH is -1 */
+	bool busy;		     /* ask again with launch_outcome */
+	struct launch_event started; /* cgroup_id; pid, or 0: it has not answered yet */
+	struct launch_event last;    /* exited, when LEASH is -1 and it is not BUSY */
 	uint64_t start_ns;
 	char command[256]; /* for listings, printable UTF-8 */
 	char class_name[64];
@@ -89,13 +91,14 @@ int launch_recover(const char *jobs_dir, const char *run_dir,
 		   int (*found)(void *arg, const struct launch_found *f), void *arg,
 		   struct iocom_err *err);
 /*
- * The same for one job, when launch_read said -EPIPE without an exit before: the
- * shim was killed.  Kills what is left of the job, and fills F (leash -1, `last`
- * what the record holds, else kind 3).  0; -ENOENT no such job; -EAGAIN the shim
- * lives after all (try again); negative errno.
+ * The same for one job, when launch_read said -EPIPE without an exit before (the
+ * shim was killed), or it was busy.  Kills what is left of the job where its shim is
+ * dead, and fills F.  Does not block.  0; -ENOENT no such job; negative errno.
  */
 int launch_outcome(const char *jobs_dir, const char *run_dir, const char *job,
 		   struct launch_found *f);
+/* Kills and removes what is left of a job in the node's cgroups; its shim is dead. */
+void launch_bury(const char *scope_cgroup, const char *job);
 /* Removes a finished job's journal and socket (the agent has recorded it). */
 void launch_forget(const char *jobs_dir, const char *run_dir, const char *job);
 /* Sends a signal to the job through its shim's control socket.  0 or negative errno. */

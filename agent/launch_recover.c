@@ -4,16 +4,21 @@
  * was; whether its shim lives is asked in this order, which no race defeats:
  *
  *   record `exit` is there          over: that is the outcome
- *   control socket takes the leash  alive
- *   lock on the directory is held   alive but busy ending: look again
+ *   control socket takes the leash  alive; it may be stopped, and answers later
+ *   lock on the directory is held   alive but beginning, ending, or its socket
+ *                                   is full: busy, to be looked at again
  *   otherwise                       the shim was killed: what is left of the job
  *                                   is killed too, its outcome is unknown
+ *
+ * No look waits for a shim for longer than a moment: one that hangs or is stopped
+ * must not keep a new agent from the others.
  */
 #include "launch.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -28,11 +33,8 @@
 #include "pack.h"
 #include "record.h"
 
-#define TRIES	     100
-#define TRY_PAUSE_NS 20000000L
-#define LOOK_MS	     4000 /* for all tries together */
-#define LEASH_MS     2000 /* for a shim's answer */
-#define SIGNAL_MS    250  /* the agent serves nobody meanwhile */
+#define ANSWER_MS 100 /* for the answers of all shims that a new agent finds */
+#define SIGNAL_MS 250 /* the agent serves nobody meanwhile */
 
 /*
  * Connects to RUN_DIR/JOB.sock, and waits LIMIT_MS for an answer on it; a
@@ -113,47 +115,68 @@ int launch_signal(const char *run_dir, const char *job, int signal)
 	return rc;
 }
 
-/* Takes over the leash of a living shim.  0 or negative errno. */
-static int take_leash(const char *run_dir, struct launch_found *f)
+/*
+ * Takes over the leash of a living shim.  Its answer is the event "started", which
+ * is waited for until UNTIL_NS; one that comes later is the first event on the leash.
+ * 0 or negative errno.
+ */
+static int take_leash(const char *run_dir, uint64_t until_ns, struct launch_found *f)
 {
-	int fd = control_connect(run_dir, f->job, LEASH_MS);
+	int fd = control_connect(run_dir, f->job, SIGNAL_MS);
+	uint64_t now_ns = clock_boot_ns();
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	struct launch_event event;
 	int rc;
 
 	if (fd < 0)
 		return fd;
 	rc = control_ask(fd, "leash", 0);
-	/* The answer is the event "started"; a byte of it is waited for, at most LEASH_MS. */
-	for (char byte; !rc && recv(fd, &byte, 1, MSG_PEEK) != 1;)
-		rc = -EIO;
+	if (!rc && now_ns < until_ns)
+		(void)poll(&p, 1, (int)((until_ns - now_ns) / CLOCK_NS_PER_MS) + 1);
 	if (!rc)
-		rc = launch_read(fd, &f->started);
-	if (rc) {
+		rc = launch_read(fd, &event);
+	if (rc && rc != -EAGAIN) {
 		close(fd);
 		return rc;
 	}
+	if (!rc)
+		f->started = event;
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	f->leash = fd;
 	return 0;
 }
 
-/* The shim was killed: its job ends here too, and nobody knows how it went. */
-static void bury(const struct record_start *start, struct launch_found *f)
+void launch_bury(const char *scope_cgroup, const char *job)
 {
 	char name[SPEC_JOB_MAX + 8];
 	struct cgroup_mounts mounts;
-	struct timespec now;
 	struct cgroup group;
 
-	snprintf(name, sizeof(name), "jobs/%s", start->job);
-	if (!cgroup_mounts_read("/proc/self/mounts", &mounts, NULL) &&
-	    !cgroup_name(&mounts, start->scope, name, &group, NULL))
+	snprintf(name, sizeof(name), "jobs/%s", job);
+	if (spec_job_valid(job) && !cgroup_mounts_read("/proc/self/mounts", &mounts, NULL) &&
+	    !cgroup_name(&mounts, scope_cgroup, name, &group, NULL))
 		cgroup_remove(&group, 2000);
+}
+
+/*
+ * The shim was killed: its job ends here too, and nobody knows how it went.  DIR is
+ * locked; the exit in it keeps a shim that was only late from beginning the job.
+ */
+static void bury(int dir, const struct record_start *start, struct launch_found *f)
+{
+	struct record_exit end = {.kind = 3, .value = 255};
+	struct timespec now;
+
+	launch_bury(start->scope, start->job);
 	clock_gettime(CLOCK_REALTIME, &now);
 	f->last.kind = 3;
 	f->last.value = 255;
 	f->last.end_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	snprintf(f->last.text, sizeof(f->last.text),
 		 "the job's supervisor was killed; the job was ended, its outcome is unknown");
+	end.end_ns = f->last.end_ns;
+	memcpy(end.text, f->last.text, sizeof(end.text));
+	(void)record_write_exit(dir, &end, NULL); /* fails on a full disk: said all the same */
 }
 
 static int take_exit(int dir, struct launch_found *f)
@@ -173,13 +196,15 @@ static int take_exit(int dir, struct launch_found *f)
 	return 0;
 }
 
-/* Fills F from the open directory DIR.  As launch_outcome; TAKE: a living shim's leash. */
-static int look(int dir, const char *run_dir, bool take, struct launch_found *f)
+/*
+ * Fills F from the open directory DIR.  As launch_outcome; a living shim's leash is
+ * taken, its answer waited for until UNTIL_NS.
+ */
+static void look(int dir, const char *run_dir, uint64_t until_ns, struct launch_found *f)
 {
-	uint64_t until_ns = clock_boot_ns() + LOOK_MS * CLOCK_NS_PER_MS;
 	struct record_start start;
-	int rc = record_read_start(dir, &start);
 
+	(void)record_read_start(dir, &start); /* all 0 when there is none */
 	f->leash = -1;
 	f->last.type = LAUNCH_EXITED;
 	f->started.type = LAUNCH_STARTED;
@@ -191,20 +216,12 @@ static int look(int dir, const char *run_dir, bool take, struct launch_found *f)
 	f->started.cgroup_id = start.cgroup_id;
 	memcpy(f->command, start.command, sizeof(f->command));
 	memcpy(f->class_name, start.class_name, sizeof(f->class_name));
-	for (int i = 0; i < TRIES && clock_boot_ns() < until_ns; i++) {
-		if (!take_exit(dir, f))
-			return 0;
-		if (take && !take_leash(run_dir, f))
-			return 0;
-		if (!record_lock(dir)) {
-			/* It may have written its exit between the two looks. */
-			if (take_exit(dir, f))
-				bury(&start, f);
-			return 0;
-		}
-		nanosleep(&(struct timespec){.tv_nsec = TRY_PAUSE_NS}, NULL);
-	}
-	return rc ? rc : -EAGAIN;
+	if (!take_exit(dir, f) || !take_leash(run_dir, until_ns, f))
+		return;
+	f->busy = record_lock(dir) != 0;
+	/* It may have written its exit between the two looks. */
+	if (!f->busy && take_exit(dir, f))
+		bury(dir, &start, f);
 }
 
 static int open_job(const char *jobs_dir, const char *job)
@@ -223,21 +240,21 @@ int launch_outcome(const char *jobs_dir, const char *run_dir, const char *job,
 		   struct launch_found *f)
 {
 	int dir = open_job(jobs_dir, job);
-	int rc;
 
 	*f = (struct launch_found){.leash = -1};
 	if (dir < 0)
 		return dir;
 	snprintf(f->job, sizeof(f->job), "%s", job);
-	rc = look(dir, run_dir, false, f);
+	look(dir, run_dir, 0, f);
 	close(dir);
-	return rc;
+	return 0;
 }
 
 int launch_recover(const char *jobs_dir, const char *run_dir,
 		   int (*found)(void *arg, const struct launch_found *f), void *arg,
 		   struct iocom_err *err)
 {
+	uint64_t until_ns = clock_boot_ns() + ANSWER_MS * CLOCK_NS_PER_MS;
 	const struct dirent *entry;
 	DIR *all = opendir(jobs_dir);
 	int rc = 0;
@@ -254,8 +271,8 @@ int launch_recover(const char *jobs_dir, const char *run_dir,
 		if (dir < 0)
 			continue; /* not a job's directory */
 		snprintf(f.job, sizeof(f.job), "%.95s", entry->d_name);
-		if (!look(dir, run_dir, true, &f))
-			rc = found(arg, &f);
+		look(dir, run_dir, until_ns, &f);
+		rc = found(arg, &f);
 		close(dir);
 	}
 	closedir(all);

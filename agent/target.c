@@ -18,6 +18,7 @@
 #include "pack.h"
 
 #define SETTLE_NS	(20 * CLOCK_NS_PER_MS)
+#define AGAIN_NS	CLOCK_NS_PER_S /* what the journal did not take is offered again */
 #define REPORTS_AT_ONCE 32
 
 static bool is_local(const struct agent *a, const char *home)
@@ -124,9 +125,12 @@ struct telling {
 static void told(void *arg, int rc, const msgpack_object *body, const char *why)
 {
 	struct telling *t = arg;
+	struct job *job = t->report ? NULL : jobs_find(&t->agent->jobs, t->job);
 	struct iocom_err err = {0};
 
 	(void)body;
+	if (job && !rc)
+		job->tells = JOBS_TELLS;
 	if (rc && t->report) {
 		t->agent->counters.reports_unacknowledged++;
 		log_write(&t->agent->log, LOG_L_WARNING,
@@ -196,21 +200,28 @@ static void pending(void *arg, const char *job, const char *home, const void *or
 	msgpack_unpacked_destroy(&map);
 }
 
+static void tell_started(struct agent *a, struct job *job);
+
 void target_report_pending(struct agent *a)
 {
+	for (struct job *job = a->jobs.first; job; job = job->next)
+		if (job->state == JOB_RUNNING && job->tells < JOBS_TELLS)
+			tell_started(a, job);
 	if (journal_pending(a->journal, REPORTS_AT_ONCE, pending, a))
 		a->counters.journal_failures++;
 }
 
-static void tell_started(struct agent *a, const struct job *job)
+static void tell_started(struct agent *a, struct job *job)
 {
 	msgpack_sbuffer body;
 	msgpack_packer pk;
 
 	if (is_local(a, job->order.home)) {
-		home_started(a, a->set.name, job->order.job, job->start_ns, job->pid);
+		if (!home_started(a, a->set.name, job->order.job, job->start_ns, job->pid))
+			job->tells = JOBS_TELLS;
 		return;
 	}
+	job->tells++;
 	pack_begin(&pk, &body, 2);
 	pack_u64(&pk, "start_ns", job->start_ns);
 	pack_u64(&pk, "pid", (uint64_t)job->pid);
@@ -233,6 +244,7 @@ static void close_leash(struct agent *a, struct job *job)
 static void ended(struct agent *a, struct job *job)
 {
 	close_leash(a, job);
+	job->busy = false;
 	job->state = JOB_ENDED;
 	if (!job->end.end_ns)
 		job->end.end_ns = clock_real_ns();
@@ -241,12 +253,14 @@ static void ended(struct agent *a, struct job *job)
 	tick_changed(a);
 }
 
-static void settle(struct agent *a, struct job *job)
+/* 0, or the journal failed: what the shim wrote stays, and so does JOB. */
+static int settle(struct agent *a, struct job *job)
 {
 	struct iocom_err err = {0};
 	struct job_report r;
 	struct journal_job row;
 	msgpack_sbuffer body;
+	int rc;
 
 	job_report_make(job, a->self.cpu_speed, &r);
 	row = (struct journal_job){
@@ -257,48 +271,56 @@ static void settle(struct agent *a, struct job *job)
 		.exit_kind = (int)r.kind,
 		.exit_value = (int)r.value,
 	};
-	a->counters.jobs_ended++;
-	a->counters.jobs_lost += job->lost;
 	msgpack_sbuffer_init(&body);
 	job_report_pack(&r, &body);
-	if (journal_end(a->journal, &row, body.data, body.size, &err))
-		agent_journal_failed(a, &err);
-	else /* what the shim wrote is needed until the journal has it */
-		launch_forget(a->jobs_dir, a->run_jobs_dir, r.job);
+	rc = journal_end(a->journal, &row, body.data, body.size, &err);
 	msgpack_sbuffer_destroy(&body);
-	report(a, &job->order, &r);
+	if (!job->unwritten || !rc) /* home may have a journal that works */
+		report(a, &job->order, &r);
+	if (!job->unwritten) {
+		a->counters.jobs_ended++;
+		a->counters.jobs_lost += job->lost;
+		if (rc)
+			agent_journal_failed(a, &err);
+	}
+	job->unwritten = rc != 0;
+	if (rc)
+		return rc;
+	launch_forget(a->jobs_dir, a->run_jobs_dir, r.job);
 	jobs_remove(&a->jobs, job);
+	return 0;
 }
+
+static void shim_died(struct agent *a, struct job *job);
 
 void target_settle(void *arg)
 {
 	struct agent *a = arg;
 	struct job *next;
+	bool failed = false;
 
 	tick_sample(a);
 	for (struct job *job = a->jobs.first; job; job = next) {
 		next = job->next;
+		if (job->busy)
+			shim_died(a, job);
 		if (job->state == JOB_ENDED)
-			settle(a, job);
+			failed |= settle(a, job) != 0;
 	}
+	if (failed && !a->settle.active)
+		loop_start(a->loop, &a->settle, AGAIN_NS);
 }
 
-/* The shim is gone without a word: what its record says, else lost. */
-static void shim_died(struct agent *a, struct job *job)
+/* Nobody supervises it any more, and nothing tells how it went. */
+static void lost(struct agent *a, struct job *job, const char *why)
 {
-	struct launch_found f = {0};
-
-	close_leash(a, job);
-	if (launch_outcome(a->jobs_dir, a->run_jobs_dir, job->order.job, &f) == 0) {
-		job->end = f.last;
-	} else {
-		job->end.kind = 3;
-		snprintf(job->end.text, sizeof(job->end.text), "the job's shim died");
-	}
-	job->lost = job->end.kind == 3;
-	if (job->lost)
-		log_write(&a->log, LOG_L_ERROR, "job %s is lost: %.200s", job->order.job,
-			  job->end.text[0] ? job->end.text : "its shim died");
+	/* Its record may not have said where its cgroup is, or there is none. */
+	launch_bury(a->set.scope_cgroup, job->order.job);
+	job->lost = true;
+	job->end.kind = 3;
+	if (!job->end.text[0])
+		snprintf(job->end.text, sizeof(job->end.text), "%s", why);
+	log_write(&a->log, LOG_L_ERROR, "job %s is lost: %.200s", job->order.job, job->end.text);
 	ended(a, job);
 }
 
@@ -306,12 +328,12 @@ static void on_started(struct agent *a, struct job *job, const struct launch_eve
 {
 	struct iocom_err err = {0};
 
+	a->counters.jobs_started += job->state != JOB_RUNNING;
 	job->state = JOB_RUNNING;
 	job->pid = e->pid;
 	job->cgroup_id = e->cgroup_id;
 	if (!job->start_ns)
 		job->start_ns = clock_real_ns();
-	a->counters.jobs_started++;
 	if (journal_started(a->journal, job->order.job, job->start_ns, job->pid, job->cgroup_id,
 			    &err))
 		agent_journal_failed(a, &err);
@@ -345,6 +367,49 @@ static int watch_leash(struct agent *a, struct job *job, int leash)
 	job->leash = leash;
 	job->leash_entry = (struct loop_fd){.fd = leash, .ready = leash_ready, .arg = job};
 	return loop_add(a->loop, &job->leash_entry, EPOLLIN);
+}
+
+/* What a look at the job's record and shim found. */
+static int take_found(struct agent *a, struct job *job, const struct launch_found *f)
+{
+	int rc;
+
+	job->busy = f->busy;
+	if (f->start_ns)
+		job->start_ns = f->start_ns;
+	if (f->started.cgroup_id)
+		job->cgroup_id = f->started.cgroup_id;
+	if (f->busy)
+		return 0;
+	if (f->leash < 0) {
+		job->end = f->last;
+		if (f->last.kind == 3)
+			lost(a, job, "its supervisor was killed");
+		else
+			ended(a, job);
+		return 0;
+	}
+	rc = watch_leash(a, job, f->leash);
+	if (!rc && f->started.pid)
+		on_started(a, job, &f->started);
+	return rc;
+}
+
+/* The shim is gone without a word: what its record says, else lost. */
+static void shim_died(struct agent *a, struct job *job)
+{
+	struct launch_found f = {0};
+
+	close_leash(a, job);
+	if (launch_outcome(a->jobs_dir, a->run_jobs_dir, job->order.job, &f)) {
+		lost(a, job, "the job's supervisor was killed, and its record is gone");
+		return;
+	}
+	if (take_found(a, job, &f))
+		log_write(&a->log, LOG_L_ERROR, "cannot watch job %s", job->order.job);
+	/* Killed a moment ago, it may hold its lock yet. */
+	if (job->busy && !a->settle.active)
+		loop_start(a->loop, &a->settle, SETTLE_NS);
 }
 
 /* --- the start of a job ------------------------------------------------------ */
@@ -517,10 +582,20 @@ int target_signal(struct agent *a, const char *name, uid_t uid, int signal, stru
 	return rc ? iocom_err_set(err, rc, "cannot signal job %s: %s", name, strerror(-rc)) : 0;
 }
 
+/* Shims that could not be asked are asked again. */
+static void look_for_busy(struct agent *a)
+{
+	for (struct job *job = a->jobs.first; job; job = job->next)
+		if (job->busy)
+			shim_died(a, job);
+}
+
 void target_expire(struct agent *a)
 {
 	uint64_t now = clock_boot_ns();
 	struct job *next;
+
+	look_for_busy(a);
 
 	for (struct job *job = a->jobs.first; job; job = next) {
 		struct job_report r;
@@ -573,25 +648,13 @@ static int found(void *arg, const struct launch_found *f)
 		/* Its end is recorded and only the shim's files are left, or it is not ours. */
 		if (f->leash >= 0)
 			close(f->leash);
-		else
+		else if (!f->busy)
 			launch_forget(a->jobs_dir, a->run_jobs_dir, f->job);
 		return 0;
 	}
-	if (f->start_ns)
-		job->start_ns = f->start_ns;
-	if (f->started.cgroup_id) {
-		job->pid = f->started.pid;
-		job->cgroup_id = f->started.cgroup_id;
-		job->state = JOB_RUNNING;
-	}
-	if (f->leash >= 0) {
+	if (f->leash >= 0 || f->busy)
 		log_write(&a->log, LOG_L_INFO, "job %s still runs", f->job);
-		return watch_leash(a, job, f->leash);
-	}
-	job->end = f->last;
-	job->lost = f->last.kind == 3;
-	ended(a, job);
-	return 0;
+	return take_found(a, job, f);
 }
 
 int target_recover(struct agent *a, struct iocom_err *err)
@@ -605,15 +668,8 @@ int target_recover(struct agent *a, struct iocom_err *err)
 	if (rc)
 		return rc;
 	for (struct job *job = a->jobs.first; job; job = job->next) {
-		if (job->leash >= 0 || job->state == JOB_ENDED)
-			continue;
-		job->lost = true;
-		job->end.kind = 3;
-		snprintf(job->end.text, sizeof(job->end.text),
-			 "nothing is left of it since the agent's restart");
-		log_write(&a->log, LOG_L_ERROR, "job %s is lost: %s", job->order.job,
-			  job->end.text);
-		ended(a, job);
+		if (job->leash < 0 && !job->busy && job->state != JOB_ENDED)
+			lost(a, job, "nothing is left of it since the agent's restart");
 	}
 	return 0;
 }

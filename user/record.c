@@ -14,7 +14,8 @@
 
 #include "pack.h"
 
-#define RECORD_MAX 4096
+#define RECORD_MAX	 4096
+#define RECORD_EXIT_ROOM 1024 /* an end with its text of at most 255 bytes is below 500 */
 
 static int write_all(int fd, const char *data, size_t length)
 {
@@ -31,6 +32,31 @@ static int write_all(int fd, const char *data, size_t length)
 	return 0;
 }
 
+/*
+ * An end must fit whatever else fills the disk: its file gets its room before the
+ * job starts.
+ */
+static int reserve_exit(int dir)
+{
+	int fd = openat(dir, ".exit", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = -posix_fallocate(fd, 0, RECORD_EXIT_ROOM);
+	close(fd);
+	return rc;
+}
+
+static int failed(int rc, struct iocom_err *err)
+{
+	if (rc == -ENOSPC || rc == -EDQUOT)
+		return iocom_err_set(err, rc,
+				     "the job's record cannot be written: the file system of the "
+				     "state directory is full; make room there or set state_dir");
+	return iocom_err_set(err, rc, "the job's record cannot be written: %s", strerror(-rc));
+}
+
 static int put(int dir, const char *name, const msgpack_sbuffer *buffer, bool sync,
 	       struct iocom_err *err)
 {
@@ -38,8 +64,11 @@ static int put(int dir, const char *name, const msgpack_sbuffer *buffer, bool sy
 	int fd, rc;
 
 	snprintf(temporary, sizeof(temporary), ".%s", name);
-	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	/* Written over what is there and then cut: reserved room is not given back first. */
+	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	rc = fd < 0 ? -errno : write_all(fd, buffer->data, buffer->size);
+	if (!rc && ftruncate(fd, (off_t)buffer->size))
+		rc = -errno;
 	if (!rc && sync && fsync(fd))
 		rc = -errno;
 	if (fd >= 0 && close(fd) && !rc)
@@ -49,11 +78,7 @@ static int put(int dir, const char *name, const msgpack_sbuffer *buffer, bool sy
 	if (!rc)
 		return 0;
 	unlinkat(dir, temporary, 0);
-	if (rc == -ENOSPC || rc == -EDQUOT)
-		return iocom_err_set(err, rc,
-				     "the job's record cannot be written: the file system of the "
-				     "state directory is full; make room there or set state_dir");
-	return iocom_err_set(err, rc, "the job's record cannot be written: %s", strerror(-rc));
+	return failed(rc, err);
 }
 
 int record_write_start(int dir, const struct record_start *start, struct iocom_err *err)
@@ -72,8 +97,11 @@ int record_write_start(int dir, const struct record_start *start, struct iocom_e
 	pack_u64(&pk, "shim", (uint64_t)start->shim);
 	pack_u64(&pk, "cgroup_id", start->cgroup_id);
 	pack_u64(&pk, "start_ns", start->start_ns);
-	rc = put(dir, "start", &buffer, true, err);
+	rc = reserve_exit(dir);
+	rc = rc ? failed(rc, err) : put(dir, "start", &buffer, true, err);
 	msgpack_sbuffer_destroy(&buffer);
+	if (rc)
+		unlinkat(dir, ".exit", 0);
 	return rc;
 }
 

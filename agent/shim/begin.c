@@ -59,6 +59,7 @@ static int write_record(struct shim *shim, struct iocom_err *err)
 		.start_ns = shim_wall_ns(),
 	};
 	char path[sizeof(order->jobs_dir) + SPEC_JOB_MAX + 2];
+	struct record_exit given_up;
 	int rc;
 
 	snprintf(start.job, sizeof(start.job), "%s", order->spec.job);
@@ -75,6 +76,13 @@ static int write_record(struct shim *shim, struct iocom_err *err)
 		close(shim->record);
 		shim->record = -1;
 		return iocom_err_set(err, -EALREADY, "job %s has a supervisor already",
+				     order->spec.job);
+	}
+	/* An agent that took us for dead has told so: the job must not run after that. */
+	if (!record_read_exit(shim->record, &given_up)) {
+		close(shim->record);
+		shim->record = -1;
+		return iocom_err_set(err, -EALREADY, "job %s was given up before it began",
 				     order->spec.job);
 	}
 	return record_write_start(shim->record, &start, err);

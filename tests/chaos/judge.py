@@ -6,7 +6,6 @@ takes one.  A complaint is a sentence; none is the promise kept.
 """
 import collections
 import os
-import sqlite3
 
 FAILED, UNKNOWN = 125, 255
 ENDED = ("exited", "killed", "failed", "lost")
@@ -128,17 +127,30 @@ def fds(node):
     return kinds
 
 
+# In the node's mount namespace: SQLite follows /proc/PID/root to our own files.
+SQL = """import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], timeout=5)
+for statement in sys.argv[2:]:
+    for row in db.execute(statement):
+        print(row[0])
+db.commit()"""
+COUNTS = {
+    "home": "home", "target": "target", "mark": "mark", "nonce": "nonce", "fact": "fact",
+    "due": "target WHERE report_due",
+    "open": "target WHERE state IN ('starting', 'running')",
+}
+
+
+def sql(node, *statements):
+    """The first columns of all rows of STATEMENTS on the node's journal."""
+    return node.inside("python3", "-c", SQL, f"{node.dir}/state/iocom.db",
+                       *statements).splitlines()
+
+
 def rows(node):
-    """Rows of the journal, by table; "due" are reports that home has not acknowledged."""
-    path = seen_by(node, f"{node.dir}/state/iocom.db")
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5) as db:
-        counts = {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
-                  for name in ("home", "target", "mark", "nonce", "fact")}
-        counts["due"] = db.execute("SELECT count(*) FROM target WHERE report_due").fetchone()[0]
-        counts["open"] = db.execute("SELECT count(*) FROM target WHERE state IN "
-                                    "('starting', 'running')").fetchone()[0]
-    db.close()
-    return counts
+    """Rows of the journal; "due" are reports that home has not acknowledged."""
+    found = sql(node, *(f"SELECT count(*) FROM {what}" for what in COUNTS.values()))
+    return {name: int(n) for name, n in zip(COUNTS, found)}
 
 
 def look(bed, node, marks):

@@ -6,8 +6,9 @@ Each is a context manager that yields the kind of complaint it must raise.
 import contextlib
 import os
 import subprocess
-import time
 
+import judge
+from bed import words_of
 from events import wait_for
 
 
@@ -25,7 +26,7 @@ def orphan(bed, marks):
     q = subprocess.Popen(node.enter(f"{node.group}/exec", [
         bed.tool("chaosjob"), marks, "0", "1", "60000"]), stdout=subprocess.DEVNULL)
     try:
-        wait_for(lambda: b"chaosjob" in open(f"/proc/{q.pid}/cmdline", "rb").read(), 5)
+        wait_for(lambda: words_of(q.pid)[0].endswith("chaosjob"), 5)
         yield "orphans"
     finally:
         for process in (p, q):
@@ -67,21 +68,11 @@ def record(bed, _):
 @contextlib.contextmanager
 def open_row(bed, _):
     """A job that the target's journal believes to run, for ever."""
-    node = first(bed)
-    path = f"/proc/{node.pid}/root{node.dir}/state/iocom.db"
-    change = ["sqlite3", path]
-    del change
-    import sqlite3
-    db = sqlite3.connect(path, timeout=5)
-    db.execute("INSERT INTO target(job, state) VALUES('sin-1', 'running')")
-    db.commit()
+    judge.sql(first(bed), "INSERT INTO target(job, state) VALUES('sin-1', 'running')")
     try:
-        time.sleep(0)
         yield "rows"
     finally:
-        db.execute("DELETE FROM target WHERE job='sin-1'")
-        db.commit()
-        db.close()
+        judge.sql(first(bed), "DELETE FROM target WHERE job='sin-1'")
 
 
 ALL = {"a process that goes on": orphan, "a cgroup": group, "a mount": mount,

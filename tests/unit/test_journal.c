@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "journal.h"
 
@@ -66,7 +67,7 @@ static int listed(struct journal *j, uid_t uid, bool all)
 {
 	int n = 0;
 
-	assert_int_equal(journal_list(j, uid, all, 100, count, &n), 0);
+	assert_int_equal(journal_list(j, uid, all, 10000, count, &n), 0);
 	return n;
 }
 
@@ -197,8 +198,130 @@ static void test_prune(void **state)
 		assert_int_equal(journal_accept(j, &job, "o", 1, &err),
 				 i <= 10 ? JOURNAL_E_SEEN : 0);
 	}
+	assert_int_equal(journal_prune(j, 100, 0, &err), 0);
+	assert_int_equal(listed(j, (uid_t)-1, true), 5); /* 3, the untold and the running one */
 	assert_int_equal(journal_prune(j, 100, 100000, &err), 0); /* too old */
-	assert_int_equal(listed(j, (uid_t)-1, true), 2); /* the untold and the running one */
+	assert_int_equal(listed(j, (uid_t)-1, true), 1);	  /* the running one */
+	/* The untold was given up: refused all the same. */
+	struct journal_job job = make("h-1-2", 0, 5000);
+	assert_int_equal(journal_accept(j, &job, "o", 1, &err), JOURNAL_E_SEEN);
+}
+
+static void count_home(void *arg, const char *job, const char *home, const void *order,
+		       size_t order_length, const void *report, size_t length)
+{
+	unsigned *n = arg;
+
+	(void)home;
+	(void)order;
+	(void)order_length;
+	(void)report;
+	(void)length;
+	n[job[0] == 'b']++;
+}
+
+/* A home that is gone must not keep the reports to the others from their turn. */
+static void test_pending_turns(void **state)
+{
+	struct journal *j = *state;
+	unsigned n[2] = {0};
+	char id[32];
+
+	for (int i = 1; i <= 9; i++) {
+		struct journal_job job;
+
+		snprintf(id, sizeof(id), "%c-1-%d", i < 9 ? 'a' : 'b', i);
+		job = make(id, 0, (uint64_t)i);
+		assert_int_equal(journal_accept(j, &job, "o", 1, &err), 0);
+		assert_int_equal(journal_end(j, &job, "r", 1, &err), 0);
+	}
+	assert_int_equal(journal_pending(j, 4, count_home, n), 0);
+	assert_int_equal(n[0], 4);
+	assert_int_equal(journal_pending(j, 4, count_home, n), 0);
+	assert_int_equal(n[0], 8);
+	assert_int_equal(n[1], 0);
+	assert_int_equal(journal_pending(j, 4, count_home, n), 0);
+	assert_int_equal(n[1], 1);
+	/* All had their turn: it begins anew. */
+	assert_int_equal(journal_pending(j, 4, count_home, n), 0);
+	assert_int_equal(n[0], 12);
+	assert_int_equal(n[1], 1);
+}
+
+/* The number that SQL gives, from the outside. */
+static int ask(const char *sql)
+{
+	sqlite3_stmt *st;
+	sqlite3 *db;
+	int n = -1;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+	if (sqlite3_step(st) == SQLITE_ROW)
+		n = sqlite3_column_int(st, 0);
+	sqlite3_finalize(st);
+	sqlite3_close(db);
+	return n;
+}
+
+/* Ten times as many jobs as are kept: rows and bytes stay where one filling left them. */
+static void test_retention(void **state)
+{
+	enum { KEEP = 200, ROUNDS = 10 };
+	struct journal *j = *state;
+	static const char order[600], report[600];
+	int first = 0;
+	char id[48];
+
+	for (int i = 0; i < KEEP * ROUNDS; i++) {
+		struct journal_job job;
+
+		/* The home starts anew every tenth job. */
+		snprintf(id, sizeof(id), "h-%d-%d", i / 10, i % 10 + 1);
+		job = make(id, 0, (uint64_t)i + 1);
+		assert_int_equal(journal_submit(j, &job, &err), 0);
+		assert_int_equal(journal_accept(j, &job, order, sizeof(order), &err), 0);
+		assert_int_equal(journal_end(j, &job, report, sizeof(report), &err), 0);
+		assert_int_equal(journal_home_end(j, &job, &err), 0);
+		assert_int_equal(journal_acked(j, id, &err), 0);
+		assert_int_equal(journal_nonce(j, "h", (uint64_t)i, (uint64_t)i, 120, &err), 0);
+		if (i % KEEP != KEEP - 1)
+			continue;
+		assert_int_equal(journal_prune(j, KEEP, 0, &err), 0);
+		assert_in_range(listed(j, (uid_t)-1, true), KEEP, KEEP);
+		if (!first)
+			first = ask("PRAGMA page_count");
+	}
+	printf("# |journal: %d jobs, %d kept: %d pages after the first %d, %d at the end\n",
+	       KEEP * ROUNDS, KEEP, first, KEEP, ask("PRAGMA page_count"));
+	assert_in_range(ask("SELECT count(*) FROM home"), KEEP, KEEP);
+	assert_in_range(ask("SELECT count(*) FROM target"), KEEP, KEEP);
+	assert_in_range(ask("SELECT count(*) FROM nonce"), 1, 121);
+	assert_in_range(ask("PRAGMA page_count"), first, 3 * first);
+}
+
+/* Each start of a home is a source of its own: the oldest marks go, the newest stay. */
+static void test_marks(void **state)
+{
+	enum { SOURCES = 10000, MORE = 50 };
+	struct journal *j = *state;
+	struct journal_job job;
+	char id[48];
+
+	for (int i = 0; i < SOURCES + MORE; i++) {
+		snprintf(id, sizeof(id), "h-%d-1", i);
+		job = make(id, 0, (uint64_t)i + 1);
+		assert_int_equal(journal_accept(j, &job, "", 0, &err), 0);
+		assert_int_equal(journal_end(j, &job, "", 0, &err), 0);
+		assert_int_equal(journal_acked(j, id, &err), 0);
+	}
+	assert_int_equal(journal_prune(j, 1, 0, &err), 0);
+	assert_int_equal(ask("SELECT count(*) FROM target"), 1);
+	assert_in_range(ask("SELECT count(*) FROM mark"), SOURCES - 1, SOURCES);
+	job = make("h-10048-1", 0, 1);
+	assert_int_equal(journal_accept(j, &job, "", 0, &err), JOURNAL_E_SEEN);
+	job = make("h-0-1", 0, 1);
+	assert_int_equal(journal_accept(j, &job, "", 0, &err), 0);
 }
 
 static void test_facts_and_ids(void **state)
@@ -351,6 +474,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stale, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_target, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_prune, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pending_turns, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_retention, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_marks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_facts_and_ids, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nonces, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_power_cut, setup, teardown),
