@@ -276,6 +276,13 @@ asan: ## build with ASan and UBSan into build/asan; run unit, sim, shim, monitor
 	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=build/asan SANITIZE=address,undefined tests
 	@IOCOM_SANITIZED=1 bash tests/lib/run-checks.sh build/asan unit sim remote bpf run
 
+ROUNDS ?= 50
+SEED   ?= 1
+.PHONY: chaos
+chaos: tests ## jobs under kill -9, cuts, full disks on the testbed (root); ROUNDS=50 SEED=1, PLAN=LOG
+	@IOCOM_BUILD=$(abspath $(BUILD)) ROUNDS=$(ROUNDS) SEED=$(SEED) PLAN=$(PLAN) \
+		bash tests/chaos/chaos.sh
+
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz
 fuzz: ## fuzz every reader of foreign text with libFuzzer (clang), FUZZ_SECONDS=60 each

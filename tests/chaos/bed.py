@@ -10,7 +10,8 @@ import socket
 import subprocess
 import time
 
-STATE_MB = 8  # the file system of a node's state directory
+STATE_MB = 16    # the file system of a node's state directory
+KEEP_JOBS = 300  # finished jobs in a node's journal; pruned once a minute
 
 
 def words_of(pid):
@@ -18,11 +19,16 @@ def words_of(pid):
         return [w.decode() for w in f.read().split(b"\0")[:-1]]
 
 
+def stat_of(pid):
+    """State, parent ... of /proc/PID/stat."""
+    with open(f"/proc/{pid}/stat") as f:
+        return f.read().rsplit(")", 1)[1].split()
+
+
 def alive(pid):
     """Whether PID is a process that is no zombie."""
     try:
-        with open(f"/proc/{pid}/stat") as f:
-            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+        return stat_of(pid)[0] not in "ZX"
     except OSError:
         return False
 
@@ -46,12 +52,13 @@ class Node:
         self.run_dir, self.group = row["run_dir"], row["cgroup"]
         self.dir = os.path.dirname(self.run_dir)
         self.pid = row["agent_pid"]
-        self.agent_words = words_of(self.pid)
+        self.agent_words = words_of(self.pid) + ["--keep-jobs", str(KEEP_JOBS)]
         self.munge_socket = row["munge_socket"]
         self.munged_words = words_of(self.munged_pid())
         self.child = None
         self.reattached = []  # seconds from the start of a new agent until it answers
         self.late = 0         # starts that were refused (a full disk), and tried again
+        self.listed = {}      # what it said of its jobs last: it forgets the oldest
 
     def munged_pid(self):
         with open(f"{self.dir}/munge/pid") as f:
@@ -113,14 +120,15 @@ class Node:
 
     # --- supervisors ---
     def shims(self):
-        pids = []
+        """Not the job's process, which is a copy of its supervisor until it has exec'ed."""
+        parents = {}
         for pid in self.bed.pids_of(f"{self.group}/shims"):
             try:
                 if words_of(pid)[0] == "iocom-shim":
-                    pids.append(pid)
+                    parents[pid] = int(stat_of(pid)[1])
             except (OSError, IndexError):
                 pass
-        return sorted(pids)
+        return sorted(pid for pid, parent in parents.items() if parent not in parents)
 
     # --- munged ---
     def kill_munged(self):
@@ -157,11 +165,11 @@ class Node:
 
     # --- what it says ---
     def jobs(self):
-        """All its jobs: {id: row}; None when it does not answer."""
+        """All its jobs, also those it has forgotten since: {id: row}."""
         done = self.bed.run(self.name, ["jobs", "--all", "--json"])
-        if done.returncode:
-            return None
-        return {job["job"]: job for job in json.loads(done.stdout)["jobs"]}
+        if not done.returncode:
+            self.listed.update((job["job"], job) for job in json.loads(done.stdout)["jobs"])
+        return self.listed
 
     def others(self):
         done = self.bed.run(self.name, ["nodes", "--json"])

@@ -15,12 +15,14 @@ import time
 
 import judge
 import plan as plans
-from bed import Bed
+from bed import KEEP_JOBS, Bed
 from events import Events
-from jobs import PipedJob, want
+from jobs import PipedJob
 
-END_S = 60      # for the last clients to end, after all is mended
-SETTLE_S = 25   # for the listings to be final
+END_S = 60       # for the last clients to end, after all is mended
+SETTLE_S = 25    # for the listings to be final
+LIST_EVERY = 20  # rounds: before a journal forgets a job
+MOST_ROWS = KEEP_JOBS + 400  # what a minute brings between two prunings
 
 
 class Log:
@@ -57,6 +59,9 @@ def run(bed, plan, marks, log):
         # Nobody starts more than the nodes can run.
         while sum(j.status is None for j in jobs) > 40:
             time.sleep(0.1)
+        if number % LIST_EVERY == LIST_EVERY - 1:
+            for node in bed.nodes.values():
+                node.jobs()
         if number % 50 == 49:
             print(f"# round {number + 1}: {sum(j.status is None for j in jobs)} jobs under way",
                   file=sys.stderr, flush=True)
@@ -79,9 +84,8 @@ def facts_of(jobs, marks, listings):
     counts = count_marks(marks)
     for job in jobs:
         spec = job.job
-        yield judge.Facts(spec["id"], job.name(), job.status, job.out or b"", want(spec),
-                          spec["id"] % 8, job.err, counts[spec["id"]],
-                          (listings[spec["home"]] or {}).get(job.name()),
+        yield judge.Facts(spec["id"], job.name(), job.status, job.output, spec["id"] % 8,
+                          job.err, counts[spec["id"]], listings[spec["home"]].get(job.name()),
                           job.killed_by_us, job.hung)
 
 
@@ -122,7 +126,7 @@ def judge_all(bed, facts, before, marks):
         complaints += [("twice" if "times" in b and f.marks > 1 else "jobs", b) for b in bad]
     after = look_all(bed, marks)
     for name in bed.nodes:
-        for kind, bad in judge.leaks(name, before[name], after[name], len(facts)).items():
+        for kind, bad in judge.leaks(name, before[name], after[name], MOST_ROWS).items():
             complaints += [(kind, b) for b in bad]
     return complaints, verdicts, {name: a.fds for name, a in after.items()}
 
@@ -159,7 +163,7 @@ def self_test(bed, before, marks, log):
         with sin(bed, marks) as expected:
             found = {}
             for node, now in look_all(bed, marks).items():
-                for kind, bad in judge.leaks(node, before[node], now, 10**6).items():
+                for kind, bad in judge.leaks(node, before[node], now, MOST_ROWS).items():
                     found.setdefault(kind, []).extend(bad)
             log({"sin": name, "found": found})
             if not found.get(expected):
@@ -200,8 +204,8 @@ def main():
     for name in bed.nodes:
         complaints += [("fds", c) for c in judge.fd_leaks(name, worn[name], fresh[name])]
     for job, f in zip(jobs, facts):
-        log(dict(job=job.job, name=f.name, status=f.status, bytes=len(f.out), of=len(f.want),
-                 marks=f.marks, reason=f.reason, row=f.row, began=job.began, ended=job.ended,
+        log(dict(job=job.job, name=f.name, status=f.status, output=f.output, marks=f.marks,
+                 reason=f.reason, row=f.row, began=job.began, ended=job.ended,
                  verdict=judge.verdict(f)[0]))
     for kind, complaint in complaints:
         log(dict(complaint=complaint, kind=kind))

@@ -5,7 +5,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
-export IOCOM_TESTBED_MARK=iocom-chaos PYTHONDONTWRITEBYTECODE=1
+export IOCOM_TESTBED_MARK=${IOCOM_TESTBED_MARK:-iocom-chaos} PYTHONDONTWRITEBYTECODE=1
 . tests/lib/cluster.sh
 LOG=${CHAOS_LOG:-$IOCOM_BUILD/log/chaos.jsonl}
 mkdir -p "$(dirname "$LOG")"

@@ -10,6 +10,8 @@ import tempfile
 import threading
 import time
 
+from judge import compare
+
 GRACE_S = 2
 
 
@@ -31,7 +33,8 @@ class PipedJob:
         self.process = None
         self.killed_by_us = False
         self.hung = False
-        self.status = self.out = self.err = None
+        self.status = self.err = None
+        self.output = compare(b"", want(job))
         self.report = []  # of --status-fd
         self.began = self.ended = 0.0
         self.thread = threading.Thread(target=self._run, daemon=True)
@@ -59,7 +62,7 @@ class PipedJob:
             self.process = self.bed.spawn(
                 self.job["home"], self._command(report.fileno()), stdin=feed,
                 stdout=subprocess.PIPE, stderr=err, pass_fds=[report.fileno()])
-            self.out = self.process.stdout.read()
+            self.output = compare(self.process.stdout.read(), want(self.job))
             self.process.stdout.close()
             status = self.process.wait()
             self.ended = time.time()

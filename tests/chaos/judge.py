@@ -10,9 +10,15 @@ import os
 FAILED, UNKNOWN = 125, 255
 ENDED = ("exited", "killed", "failed", "lost")
 
-# status, out: of the client.  want: every byte.  code: the job's own exit status.
+# status: of the client.  output: compare()'s.  code: the job's own exit status.
 # reason: what the client said.  marks: how often it ran.  row: home's listing, or None.
-Facts = collections.namedtuple("Facts", "id name status out want code reason marks row killed hung")
+Facts = collections.namedtuple("Facts", "id name status output code reason marks row killed hung")
+Output = collections.namedtuple("Output", "beginning got of")
+
+
+def compare(out, want):
+    """The output against every byte of what it should be."""
+    return Output(want.startswith(out), len(out), len(want))
 
 
 def verdict(f):
@@ -22,14 +28,14 @@ def verdict(f):
         bad.append(f"ran {f.marks} times")
     if f.hung:
         bad.append("its client never ended")
-    if not f.want.startswith(f.out):
+    if not f.output.beginning:
         bad.append("the output is not a beginning of what it wrote")
     if f.killed:
         kind = "client killed"
     elif f.status == f.code and f.marks:
         kind = "whole"
-        if f.out != f.want:
-            bad.append(f"status {f.status}, but {len(f.out)} of {len(f.want)} bytes")
+        if f.output.got != f.output.of:
+            bad.append(f"status {f.status}, but {f.output.got} of {f.output.of} bytes")
     elif f.status == FAILED:
         kind = "refused"
         if f.marks:
@@ -158,8 +164,8 @@ def look(bed, node, marks):
                 fds(node), rows(node))
 
 
-def leaks(name, before, after, jobs):
-    """{kind: [complaint...]} of one node; JOBS: how many were started in all."""
+def leaks(name, before, after, most):
+    """{kind: [complaint...]} of one node; MOST: rows a table of its journal may have."""
     found = {
         "orphans": sorted(after.orphans),
         "cgroups": sorted(after.cgroups),
@@ -170,8 +176,8 @@ def leaks(name, before, after, jobs):
         "rows": [],
     }
     for table in ("home", "target"):
-        if after.rows[table] > jobs:
-            found["rows"].append(f"{after.rows[table]} rows of {table} for {jobs} jobs")
+        if after.rows[table] > most:
+            found["rows"].append(f"{after.rows[table]} rows of {table}, more than {most}")
     if after.rows["mark"] > 4096 or after.rows["fact"] > 64:
         found["rows"].append(f"{after.rows['mark']} marks, {after.rows['fact']} facts")
     if after.rows["due"]:

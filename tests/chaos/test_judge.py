@@ -11,7 +11,8 @@ GOOD_ROW = dict(state="exited", exit_kind=0, exit_value=3)
 
 
 def facts(**changes):
-    f = judge.Facts(3, "n1-1-1", 3, OUT, OUT, 3, "", 1, GOOD_ROW, False, False)
+    output = judge.compare(changes.pop("out", OUT), OUT)
+    f = judge.Facts(3, "n1-1-1", 3, output, 3, "", 1, GOOD_ROW, False, False)
     return f._replace(**changes)
 
 
@@ -47,7 +48,7 @@ CASES = [
 def main():
     bad = 0
     for number, (name, changes, kind, part) in enumerate(CASES, 1):
-        got, complaints = judge.verdict(facts(**changes))
+        got, complaints = judge.verdict(facts(**dict(changes)))
         text = "; ".join(complaints)
         ok = got == kind and (part in text if part else not text)
         bad += not ok

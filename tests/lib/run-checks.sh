@@ -8,7 +8,7 @@ set -uo pipefail
 build=${1:-build}
 shift
 parts=("$@")
-daily=(static unit sim fuzz remote bpf testbed cluster record asan mix)
+daily=(static unit sim fuzz remote bpf testbed cluster chaos record asan mix)
 [ ${#parts[@]} -gt 0 ] || parts=(all)
 [ "${parts[0]}" != all ] || parts=("${daily[@]}" "${parts[@]:1}")
 export CMOCKA_MESSAGE_OUTPUT=TAP IOCOM_BUILD=$PWD/$build
@@ -19,7 +19,7 @@ failures=() # what failed, said again at the end
 read=()     # the logs of this run
 
 # part -> minutes for each of its tests
-declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [remote]=4 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [record]=6 [asan]=12 [mix]=13 [mpi]=4 [vm]=15)
+declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [remote]=4 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [chaos]=8 [record]=6 [asan]=12 [mix]=13 [mpi]=4 [vm]=15)
 
 # Counts a TAP log; a test that died, hung or told no result counts as one failure.
 tally() { # NAME LOG STATUS
@@ -117,6 +117,11 @@ part_vm() {
 part_testbed() { run_scripts testbed tests/testbed/test_*.sh; }
 part_cluster() { run_scripts cluster tests/cluster/test_*.sh; }
 part_run() { run_scripts run tests/cluster/test_run.sh; }
+# The judge first: what it calls well must be well.
+part_chaos() {
+	run chaos chaos/judge python3 -B tests/chaos/test_judge.py
+	run chaos chaos/chaos.sh bash tests/chaos/chaos.sh
+}
 part_record() { run_scripts record tests/cluster/record.sh; }
 part_mpi() { run_scripts mpi tests/cluster/mpi.sh; }
 part_mix() { run_scripts mix tests/cluster/mix.sh; }
