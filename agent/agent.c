@@ -331,6 +331,14 @@ static int describe(struct agent *a, struct iocom_err *err)
 
 /* --- chores ------------------------------------------------------------------------------ */
 
+static bool gone(void *arg, const char *node)
+{
+	const struct agent *a = arg;
+	const struct matrix_entry *e = matrix_find(&a->matrix, node);
+
+	return strcmp(node, a->set.name) && (!e || !e->alive);
+}
+
 static void prune(struct agent *a)
 {
 	uint64_t now = clock_real_ns();
@@ -340,6 +348,11 @@ static void prune(struct agent *a)
 
 	if (n > 0)
 		log_write(&a->log, LOG_L_WARNING, "%d job%s never started", n, n == 1 ? "" : "s");
+	n = journal_home_lost(a->journal, now > span ? now - span : 0, gone, a);
+	if (n > 0)
+		log_write(&a->log, LOG_L_WARNING,
+			  "%d job%s lost: their nodes have not been heard of for %u days", n,
+			  n == 1 ? " is" : "s are", a->set.keep_days);
 	if (journal_prune(a->journal, a->set.keep_jobs, now > span ? now - span : 0, &err))
 		agent_journal_failed(a, &err);
 }

@@ -60,6 +60,7 @@ int home_ended(struct agent *a, const char *from, const struct job_report *r)
 		.end_ns = r->end_ns ? r->end_ns : clock_real_ns(),
 		.exit_kind = (int)r->kind,
 		.exit_value = (int)r->value,
+		.text = r->text,
 	};
 	char node[IOCOM_NAME_MAX], class_name[64];
 	struct iocom_err err = {0};

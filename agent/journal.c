@@ -26,14 +26,14 @@ static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS home(job TEXT PRIMARY KEY, uid INTEGER, class TEXT,"
 	" command TEXT, policy TEXT, node TEXT, state TEXT, submit_ns INTEGER,"
 	" start_ns INTEGER DEFAULT 0, end_ns INTEGER DEFAULT 0, kind INTEGER DEFAULT 0,"
-	" value INTEGER DEFAULT 0, pid INTEGER DEFAULT 0, place TEXT);"
+	" value INTEGER DEFAULT 0, pid INTEGER DEFAULT 0, place TEXT, text TEXT);"
 	"CREATE INDEX IF NOT EXISTS home_submit ON home(submit_ns);"
 	"CREATE INDEX IF NOT EXISTS home_state ON home(state);"
 	"CREATE TABLE IF NOT EXISTS target(job TEXT PRIMARY KEY, home TEXT, node TEXT, uid INTEGER,"
 	" class TEXT, command TEXT, policy TEXT, state TEXT, submit_ns INTEGER,"
 	" start_ns INTEGER DEFAULT 0, end_ns INTEGER DEFAULT 0, kind INTEGER DEFAULT 0,"
 	" value INTEGER DEFAULT 0, pid INTEGER DEFAULT 0, cgroup_id INTEGER DEFAULT 0,"
-	" report_due INTEGER DEFAULT 0, orders BLOB, report BLOB);"
+	" report_due INTEGER DEFAULT 0, orders BLOB, report BLOB, text TEXT);"
 	"CREATE INDEX IF NOT EXISTS target_submit ON target(submit_ns);"
 	"CREATE INDEX IF NOT EXISTS target_due ON target(report_due);"
 	"CREATE INDEX IF NOT EXISTS target_state ON target(state);"
@@ -55,6 +55,25 @@ static int failed(struct journal *j, const char *what, struct iocom_err *err)
 				     : "");
 }
 
+/* A journal of an older iocom has no reasons: it gets their columns. */
+static int add_reasons(struct journal *j)
+{
+	static const char *const tables[][2] = {
+		{"SELECT text FROM home", "ALTER TABLE home ADD COLUMN text TEXT"},
+		{"SELECT text FROM target", "ALTER TABLE target ADD COLUMN text TEXT"},
+	};
+	int rc = SQLITE_OK;
+
+	for (size_t i = 0; i < 2 && rc == SQLITE_OK; i++) {
+		sqlite3_stmt *st = NULL;
+
+		if (sqlite3_prepare_v2(j->db, tables[i][0], -1, &st, NULL) != SQLITE_OK)
+			rc = sqlite3_exec(j->db, tables[i][1], NULL, NULL, NULL);
+		sqlite3_finalize(st);
+	}
+	return rc;
+}
+
 int journal_open(struct journal **out, const char *path, struct iocom_err *err)
 {
 	struct journal *j = calloc(1, sizeof(*j));
@@ -69,7 +88,7 @@ int journal_open(struct journal **out, const char *path, struct iocom_err *err)
 				   path, j->db ? sqlite3_errmsg(j->db) : "out of memory");
 	} else {
 		sqlite3_busy_timeout(j->db, 1000);
-		if (sqlite3_exec(j->db, schema, NULL, NULL, NULL) != SQLITE_OK)
+		if (sqlite3_exec(j->db, schema, NULL, NULL, NULL) != SQLITE_OK || add_reasons(j))
 			rc = failed(j, "set up", err);
 	}
 	if (rc) {
@@ -199,20 +218,49 @@ int journal_home_state(struct journal *j, const char *job, const char *state, ui
 int journal_home_stale(struct journal *j, uint64_t before_ns)
 {
 	int rc = change(j, NULL,
-			"UPDATE home SET state='failed', kind=3 WHERE state='starting'"
-			" AND submit_ns<?1",
+			"UPDATE home SET state='failed', kind=3, text='it never started: its client"
+			" or its node went away' WHERE state='starting' AND submit_ns<?1",
 			"i", I(before_ns));
 
 	return rc ? rc : sqlite3_changes(j->db);
 }
 
+/* Not ended: the end is not known, and a late report has the last word. */
+static int lose(struct journal *j, const char *job)
+{
+	return change(j, NULL,
+		      "UPDATE home SET state='lost', kind=3, value=255, text='its node has not been"
+		      " heard of since; how it ended is unknown' WHERE job=?1",
+		      "s", job);
+}
+
+int journal_home_lost(struct journal *j, uint64_t before_ns,
+		      bool (*gone)(void *arg, const char *node), void *arg)
+{
+	sqlite3_stmt *st =
+		select_rows(j, "SELECT job, node FROM home WHERE state='running' AND submit_ns<?1",
+			    "i", I(before_ns));
+	int rc = 0, n = 0;
+
+	if (!st)
+		return -EIO;
+	while (!rc && sqlite3_step(st) == SQLITE_ROW) {
+		if (!gone(arg, (const char *)sqlite3_column_text(st, 1)))
+			continue;
+		rc = lose(j, (const char *)sqlite3_column_text(st, 0));
+		n++;
+	}
+	done(st);
+	return rc ? rc : n;
+}
+
 int journal_home_end(struct journal *j, const struct journal_job *job, struct iocom_err *err)
 {
-	return change(
-		j, err,
-		"UPDATE home SET state=?2, start_ns=?3, end_ns=?4, kind=?5, value=?6 WHERE job=?1",
-		"ssiiii", job->job, job->state, I(job->start_ns), I(job->end_ns), I(job->exit_kind),
-		I(job->exit_value));
+	return change(j, err,
+		      "UPDATE home SET state=?2, start_ns=?3, end_ns=?4, kind=?5, value=?6, text=?7"
+		      " WHERE job=?1",
+		      "ssiiiis", job->job, job->state, I(job->start_ns), I(job->end_ns),
+		      I(job->exit_kind), I(job->exit_value), job->text);
 }
 
 /* Copies a text column, cut to SIZE. */
@@ -336,9 +384,9 @@ int journal_end(struct journal *j, const struct journal_job *job, const void *re
 {
 	return change(j, err,
 		      "UPDATE target SET state=?2, start_ns=?3, end_ns=?4, kind=?5, value=?6,"
-		      " report=?7, report_due=1 WHERE job=?1",
-		      "ssiiiib", job->job, job->state, I(job->start_ns), I(job->end_ns),
-		      I(job->exit_kind), I(job->exit_value), report, length);
+		      " report=?7, report_due=1, text=?8 WHERE job=?1",
+		      "ssiiiibs", job->job, job->state, I(job->start_ns), I(job->end_ns),
+		      I(job->exit_kind), I(job->exit_value), report, length, job->text);
 }
 
 int journal_acked(struct journal *j, const char *job, struct iocom_err *err)
@@ -412,6 +460,7 @@ static void listed(sqlite3_stmt *st, struct journal_job *job)
 		.exit_value = sqlite3_column_int(st, 12),
 		.pid = sqlite3_column_int(st, 13),
 		.at_home = sqlite3_column_int(st, 14),
+		.text = (const char *)sqlite3_column_text(st, 15),
 	};
 }
 
@@ -420,11 +469,11 @@ int journal_list(struct journal *j, uid_t uid, bool ended_too, size_t max,
 {
 	static const char sql[] =
 		"SELECT job,uid,class,command,policy,'',node,state,submit_ns,start_ns,end_ns,kind,"
-		"value,pid,1 FROM home WHERE (?1<0 OR uid=?1)"
+		"value,pid,1,text FROM home WHERE (?1<0 OR uid=?1)"
 		" AND (?2 OR state IN ('starting','running')) UNION ALL "
 		"SELECT "
 		"job,uid,class,command,policy,home,node,state,submit_ns,start_ns,end_ns,kind,"
-		"value,pid,0 FROM target WHERE (?1<0 OR uid=?1)"
+		"value,pid,0,text FROM target WHERE (?1<0 OR uid=?1)"
 		" AND (?2 OR state IN ('starting','running'))"
 		" AND NOT EXISTS(SELECT 1 FROM home WHERE home.job=target.job)"
 		" ORDER BY 9 DESC LIMIT ?3";

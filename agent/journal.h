@@ -30,6 +30,7 @@ struct journal;
 /* A job as listings and both tables know it; texts are borrowed for the call. */
 struct journal_job {
 	const char *job, *class_name, *command, *home, *node, *policy, *state;
+	const char *text; /* why it failed or is lost; NULL or "" */
 	uid_t uid;
 	uint64_t submit_ns, start_ns, end_ns; /* 0: not yet */
 	int exit_kind, exit_value;
@@ -49,6 +50,12 @@ int journal_home_state(struct journal *j, const char *job, const char *state, ui
 		       pid_t pid, struct iocom_err *err);
 /* Fails those that were placed before BEFORE_NS and never started; how many. */
 int journal_home_stale(struct journal *j, uint64_t before_ns);
+/*
+ * Calls lost what was submitted before BEFORE_NS and runs at a node for which GONE says
+ * true; how many.  A report that comes all the same corrects it.
+ */
+int journal_home_lost(struct journal *j, uint64_t before_ns,
+		      bool (*gone)(void *arg, const char *node), void *arg);
 int journal_home_end(struct journal *j, const struct journal_job *job, struct iocom_err *err);
 /* The node a job was placed at, its owner and class.  0 or -ENOENT, -EIO. */
 int journal_home_get(struct journal *j, const char *job, char node[IOCOM_NAME_MAX], uid_t *uid,

@@ -137,14 +137,14 @@ static void list_job(void *arg, const struct journal_job *j)
 
 	json_array_append_new(
 		l->jobs,
-		json_pack("{s:s,s:s,s:o,s:o,s:s,s:i,s:s,s:s,s:s,s:I,s:I,s:I,s:i,s:i,s:i}", "job",
-			  j->job, "state", j->state, "class", printable(j->class_name), "command",
-			  printable(j->command), "user", user_name(l, j->uid), "uid", (int)j->uid,
-			  "home", home ? home : "", "node", j->node ? j->node : "", "policy",
-			  j->policy ? j->policy : "", "submit_ns", (json_int_t)j->submit_ns,
-			  "start_ns", (json_int_t)j->start_ns, "end_ns", (json_int_t)j->end_ns,
-			  "exit_kind", j->exit_kind, "exit_value", j->exit_value, "pid",
-			  (int)j->pid));
+		json_pack("{s:s,s:s,s:o,s:o,s:s,s:i,s:s,s:s,s:s,s:I,s:I,s:I,s:i,s:i,s:i,s:o}",
+			  "job", j->job, "state", j->state, "class", printable(j->class_name),
+			  "command", printable(j->command), "user", user_name(l, j->uid), "uid",
+			  (int)j->uid, "home", home ? home : "", "node", j->node ? j->node : "",
+			  "policy", j->policy ? j->policy : "", "submit_ns",
+			  (json_int_t)j->submit_ns, "start_ns", (json_int_t)j->start_ns, "end_ns",
+			  (json_int_t)j->end_ns, "exit_kind", j->exit_kind, "exit_value",
+			  j->exit_value, "pid", (int)j->pid, "text", printable(j->text)));
 }
 
 static void op_jobs(struct agent *a, struct client *c, const msgpack_object *request)

@@ -72,6 +72,7 @@ static void give_up(struct place *p, const char *why)
 		.state = "failed",
 		.end_ns = clock_real_ns(),
 		.exit_kind = 3,
+		.text = why,
 	};
 
 	struct job_report report = {.kind = 3};

@@ -270,6 +270,7 @@ static int settle(struct agent *a, struct job *job)
 		.end_ns = r.end_ns,
 		.exit_kind = (int)r.kind,
 		.exit_value = (int)r.value,
+		.text = r.text,
 	};
 	msgpack_sbuffer_init(&body);
 	job_report_pack(&r, &body);

@@ -54,6 +54,8 @@ static void result_cell(struct listing *l, const json_t *job)
 		listing_cell(l, "signal %s", sigabbrev_np(value) ? sigabbrev_np(value) : "?");
 	else if (listing_number(job, "exit_kind") == 0)
 		listing_cell(l, "%d", value);
+	else if (!strcmp(listing_string(job, "state"), "lost"))
+		listing_cell(l, "unknown");
 	else
 		listing_cell(l, "not started");
 }
@@ -74,6 +76,17 @@ static void row(struct listing *l, const json_t *job)
 	listing_cell(l, "%s", listing_string(job, "command"));
 }
 
+/* Why, below the table: the sentences are long, and few. */
+static void print_reasons(const json_t *answer)
+{
+	size_t i;
+	json_t *job;
+
+	json_array_foreach (json_object_get(answer, "jobs"), i, job)
+		if (*listing_string(job, "text"))
+			printf("%s: %s\n", listing_string(job, "job"), listing_string(job, "text"));
+}
+
 static int print_table(const json_t *answer)
 {
 	static const struct listing_column columns[] = {
@@ -89,6 +102,8 @@ static int print_table(const json_t *answer)
 	json_array_foreach (json_object_get(answer, "jobs"), i, job)
 		row(l, job);
 	rc = listing_print(l, stdout);
+	if (!rc)
+		print_reasons(answer);
 	listing_free(l);
 	return rc ? 1 : listing_end();
 }

@@ -61,6 +61,8 @@ def listing(f, kind):
         return [f"its home still lists it as {state}"]
     if kind == "whole" and (state, kind_of_exit, value) != ("exited", 0, f.code):
         return [f"whole, but its home lists it as {state} {value}"]
+    if state in ("failed", "lost") and not f.row["text"]:
+        return [f"its home lists it as {state} without a reason"]
     if kind == "refused" and state == "exited":
         return ["refused, but its home lists it as exited"]
     return []

@@ -7,7 +7,7 @@ import judge
 import plan
 
 OUT = b"0123456789"
-GOOD_ROW = dict(state="exited", exit_kind=0, exit_value=3)
+GOOD_ROW = dict(state="exited", exit_kind=0, exit_value=3, text="")
 
 
 def facts(**changes):
@@ -16,7 +16,7 @@ def facts(**changes):
     return f._replace(**changes)
 
 
-LOST = dict(status=255, out=OUT[:4], reason="contact lost", row=dict(GOOD_ROW, state="lost"))
+LOST = dict(status=255, out=OUT[:4], reason="contact lost", row=dict(GOOD_ROW, state="lost", text="killed"))
 REFUSED = dict(status=125, out=b"", reason="no room", marks=0, row=None)
 # what is changed, its kind, part of the complaint ("" none)
 CASES = [
@@ -34,6 +34,8 @@ CASES = [
     ("refused with a reason", REFUSED, "refused", ""),
     ("refused without a word", dict(REFUSED, reason=""), "refused", "without a reason"),
     ("refused, and it ran", dict(REFUSED, marks=1, row=GOOD_ROW), "refused", "did not start"),
+    ("lost, and its home does not say why", dict(LOST, row=dict(GOOD_ROW, state="lost")), "lost",
+     "as lost without a reason"),
     ("whole, listed as lost", dict(row=dict(GOOD_ROW, state="lost")), "whole", "as lost"),
     ("whole, not listed", dict(row=None), "whole", "does not list it"),
     ("its client hangs", dict(hung=True), "whole", "never ended"),

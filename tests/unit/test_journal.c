@@ -102,6 +102,20 @@ static void test_home(void **state)
 	assert_int_equal(journal_place(j, "last", 1001, &text, &uid, &err), -ENOENT);
 }
 
+static void take_reason(void *arg, const struct journal_job *job)
+{
+	snprintf(arg, 160, "%s %s", job->state, job->text ? job->text : "-");
+}
+
+/* State and reason of the only job. */
+static const char *reason(struct journal *j)
+{
+	static char text[160];
+
+	assert_int_equal(journal_list(j, (uid_t)-1, true, 10, take_reason, text), 0);
+	return text;
+}
+
 static void test_stale(void **state)
 {
 	struct journal *j = *state;
@@ -109,8 +123,61 @@ static void test_stale(void **state)
 
 	journal_submit(j, &job, &err);
 	assert_int_equal(journal_home_stale(j, 100), 0);
+	assert_string_equal(reason(j), "starting -");
 	assert_int_equal(journal_home_stale(j, 101), 1);
 	assert_int_equal(listed(j, (uid_t)-1, false), 0);
+	assert_non_null(strstr(reason(j), "failed it never started"));
+}
+
+static bool is_gone(void *arg, const char *node)
+{
+	return !strcmp(arg, node);
+}
+
+/* A node that is gone for good must not keep a row for ever; one that is here may run for long. */
+static void test_node_gone(void **state)
+{
+	struct journal *j = *state;
+	struct journal_job job = make("h-1-1", 0, 100);
+
+	journal_submit(j, &job, &err);
+	journal_placed(j, "h-1-1", "n2", "{}", &err);
+	assert_int_equal(journal_home_lost(j, 101, is_gone, "n2"), 0); /* not running yet */
+	assert_int_equal(journal_home_state(j, "h-1-1", "running", 9, 77, &err), 0);
+	assert_int_equal(journal_home_lost(j, 101, is_gone, "n3"), 0);
+	assert_int_equal(journal_home_lost(j, 100, is_gone, "n2"), 0);
+	assert_int_equal(journal_home_lost(j, 101, is_gone, "n2"), 1);
+	assert_non_null(strstr(reason(j), "lost its node"));
+	assert_int_equal(journal_home_lost(j, 101, is_gone, "n2"), 0);
+	/* It came back after all. */
+	job.text = "";
+	assert_int_equal(journal_home_end(j, &job, &err), 0);
+	assert_string_equal(reason(j), "exited ");
+}
+
+/* A journal of an older iocom, without reasons. */
+static void test_older(void **state)
+{
+	struct journal *j = *state;
+	struct journal_job job = make("h-1-1", 0, 100);
+	sqlite3 *db;
+
+	journal_submit(j, &job, &err);
+	journal_close(j);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db,
+				      "ALTER TABLE home DROP COLUMN text;"
+				      "ALTER TABLE target DROP COLUMN text;",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	sqlite3_close(db);
+	*state = j = reopen(NULL);
+	assert_string_equal(reason(j), "starting -");
+	job.text = "why";
+	job.state = "lost";
+	assert_int_equal(journal_home_end(j, &job, &err), 0);
+	*state = j = reopen(j);
+	assert_string_equal(reason(j), "lost why");
 }
 
 struct seen {
@@ -472,6 +539,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_home, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stale, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_node_gone, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_older, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_target, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_prune, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pending_turns, setup, teardown),
