@@ -76,15 +76,22 @@ static void row(struct listing *l, const json_t *job)
 	listing_cell(l, "%s", listing_string(job, "command"));
 }
 
-/* Why, below the table: the sentences are long, and few. */
+/* Why, below the table: the sentences are long, and few.  Names in them may hold anything. */
 static void print_reasons(const json_t *answer)
 {
 	size_t i;
 	json_t *job;
 
-	json_array_foreach (json_object_get(answer, "jobs"), i, job)
-		if (*listing_string(job, "text"))
-			printf("%s: %s\n", listing_string(job, "job"), listing_string(job, "text"));
+	json_array_foreach (json_object_get(answer, "jobs"), i, job) {
+		const char *text = listing_string(job, "text");
+
+		if (!*text)
+			continue;
+		printf("%s: ", listing_string(job, "job"));
+		for (; *text; text++)
+			putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
+		putchar('\n');
+	}
 }
 
 static int print_table(const json_t *answer)
