@@ -130,6 +130,29 @@ tap_like "the sentence says why" "$out" '[Nn]o space|full'
 tap_true "nothing half-done" test ! -e "$SCRATCH/half-done"
 rm "$SCRATCH/full/fill"
 tap_is "room again: jobs run again" "$(solo_run echo again)" again
+solo_jobs() { IOCOM_RUN_DIR=$SCRATCH/solo "$IOCOM_BUILD/iocom" jobs --all --json | jq -c '.jobs[0]'; }
+solo_state() { [ "$(solo_jobs | jq -r .state)" = "$1" ]; }
+solo_run sh -c "echo up; while [ ! -e $SCRATCH/go ]; do sleep 0.05; done; exit 3" >"$SCRATCH/up" &
+run=$!
+until_true 10 grep -q up "$SCRATCH/up"
+head -c 2M /dev/zero >"$SCRATCH/full/fill" 2>/dev/null
+: >"$SCRATCH/go"
+wait $run
+tap_is "the disk fills while a job runs: its status comes back" "$?" 3
+sleep 0.3 # its end is offered to the journal in vain
+tap_is "what it wrote stays while the journal cannot take it" "$(find "$SCRATCH/full/state/jobs" -name exit | wc -l)" 1
+rm "$SCRATCH/full/fill"
+tap_true "room again: the journal has its end" until_true 10 solo_state exited
+tap_is "with its status" "$(solo_jobs | jq .exit_value)" 3
+tap_is "and its record is gone" "$(ls "$SCRATCH/full/state/jobs")" ""
+solo_run sleep 30 2>/dev/null &
+run=$!
+until_true 10 solo_state running
+pkill -KILL -f "^iocom-shim$" -P $solo
+wait $run
+tap_is "its supervisor killed: 255" "$?" 255
+tap_true "the job is lost" until_true 10 solo_state lost
+tap_like "and says why" "$(IOCOM_RUN_DIR=$SCRATCH/solo "$IOCOM_BUILD/iocom" jobs --all)" 'supervisor was killed'
 kill -TERM $solo
 wait $solo
 tap_is "SIGTERM ends the agent with 0" "$?" 0
