@@ -400,6 +400,7 @@ static int take_found(struct agent *a, struct job *job, const struct launch_foun
 static void shim_died(struct agent *a, struct job *job)
 {
 	struct launch_found f = {0};
+	bool before = job->busy;
 
 	close_leash(a, job);
 	if (launch_outcome(a->jobs_dir, a->run_jobs_dir, job->order.job, &f)) {
@@ -408,8 +409,8 @@ static void shim_died(struct agent *a, struct job *job)
 	}
 	if (take_found(a, job, &f))
 		log_write(&a->log, LOG_L_ERROR, "cannot watch job %s", job->order.job);
-	/* Killed a moment ago, it may hold its lock yet. */
-	if (job->busy && !a->settle.active)
+	/* Killed a moment ago, it may hold its lock yet.  Later the chores look. */
+	if (job->busy && !before && !a->settle.active)
 		loop_start(a->loop, &a->settle, SETTLE_NS);
 }
 
