@@ -108,9 +108,8 @@ def look_all(bed, marks):
 
 
 def fresh_fds(bed):
-    """Descriptors of agents that have done nothing yet."""
+    """Descriptors of agents that have done nothing yet: the ones before have ended."""
     for node in bed.nodes.values():
-        node.end_agent()
         node.start_agent()
     bed.wait_heard(20)
     time.sleep(1)
@@ -198,7 +197,11 @@ def main():
     jobs, events = run(bed, plan, args.marks, log)
     facts = settle(bed, jobs, args.marks, SETTLE_S)
     complaints, verdicts, worn = judge_all(bed, facts, before, args.marks)
+    for node in bed.nodes.values():
+        node.end_agent()  # counts one that was dead before
     complaints += [("events", f) for f in events.failures]
+    complaints += [("deaths", d) for d in judge.deaths(
+        facts, events.shims_killed, {n.name: n.deaths for n in bed.nodes.values()})]
     seconds = time.monotonic() - began
     fresh = fresh_fds(bed)
     for name in bed.nodes:
@@ -223,6 +226,7 @@ def report(args, complaints, verdicts, missed):
                         ("no cgroup, mount, descriptor, file is left", {"cgroups", "mounts", "fds",
                                                                        "files"}),
                         ("the journals hold what they must and no more", {"rows"}),
+                        ("nothing died but what was killed", {"deaths"}),
                         ("every event was done and mended", {"events"})):
         bad = [c for kind, c in complaints if kind in kinds]
         number += 1

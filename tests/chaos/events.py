@@ -35,6 +35,7 @@ class Events:
         self.bed, self.running, self.note = bed, running, note
         self.counts, self.missed = {}, {}
         self.failures = []
+        self.shims_killed = 0
         self.queues = {name: queue.Queue() for name in bed.nodes}
         self.threads = [threading.Thread(target=self._serve, args=(name,), daemon=True)
                         for name in bed.nodes]
@@ -109,13 +110,18 @@ class Events:
 
     def shim(self, node, event):
         pid = self._shim(node, event)
-        return bool(pid) and send(pid, signal.SIGKILL)
+        return bool(pid) and self._kill_shim(pid)
+
+    def _kill_shim(self, pid):
+        done = send(pid, signal.SIGKILL)
+        self.shims_killed += done
+        return done
 
     def agent_shim(self, node, event):
         pid = self._shim(node, event)
         node.end_agent()
         if pid:
-            send(pid, signal.SIGKILL)
+            self._kill_shim(pid)
         time.sleep(event["seconds"])
         took = self._restart(node)
         return took if pid else False

@@ -73,6 +73,16 @@ def settled(f):
     return not listing(f, verdict(f)[0])
 
 
+def deaths(facts, shims_killed, agents_died):
+    """Complaints about supervisors and agents that died though nobody killed them."""
+    bad = [f"{name}: its agent died by itself {n} times" for name, n in agents_died.items() if n]
+    lost = [f.name for f in facts if f.row and "supervisor was killed" in f.row["text"]]
+    if len(lost) > shims_killed:
+        bad.append(f"{len(lost)} supervisors were found dead, {shims_killed} were killed: "
+                   f"{', '.join(lost[:10])}")
+    return bad
+
+
 # --- what is left on a node ---
 Look = collections.namedtuple("Look", "orphans cgroups mounts files fds rows")
 
@@ -105,10 +115,12 @@ def cgroups(bed, node):
 
 
 def mounts(node):
+    """All of the node's own, and those of the machine that are the testbed's."""
     points = collections.Counter()
-    for pid in (node.pid, os.getpid()):
-        with open(f"/proc/{pid}/mountinfo") as f:
-            points.update(line.split()[4] for line in f)
+    with open(f"/proc/{node.pid}/mountinfo") as f:
+        points.update(line.split()[4] for line in f)
+    with open("/proc/self/mountinfo") as f:
+        points.update(p for p in (line.split()[4] for line in f) if p.startswith(node.bed.dir))
     return points
 
 

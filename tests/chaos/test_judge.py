@@ -67,7 +67,12 @@ def main():
     ok = bool(judge.fd_leaks("n1", worn, fresh)) and not judge.fd_leaks("n1", fresh, fresh)
     bad += not ok
     print(f"{'ok' if ok else 'not ok'} {number + 1} - descriptors that stay open are seen")
-    print(f"1..{number + 1}")
+    killed = [facts(row=dict(GOOD_ROW, state="lost", text="the job's supervisor was killed; x"))]
+    ok = (judge.deaths(killed, 0, {"n1": 0}) and judge.deaths([], 1, {"n1": 2}) and
+          not judge.deaths(killed, 1, {"n1": 0}))
+    bad += not ok
+    print(f"{'ok' if ok else 'not ok'} {number + 2} - deaths that nobody caused are seen")
+    print(f"1..{number + 2}")
     return 1 if bad else 0
 
 
