@@ -17,7 +17,7 @@ import judge
 import plan as plans
 from bed import KEEP_JOBS, Bed
 from events import Events
-from jobs import PipedJob
+from jobs import KINDS
 
 END_S = 60       # for the last clients to end, after all is mended
 SETTLE_S = 25    # for the listings to be final
@@ -48,7 +48,7 @@ def run(bed, plan, marks, log):
     for number, turn in enumerate(plan):
         began = time.monotonic()
         for job in turn["jobs"]:
-            jobs.append(PipedJob(bed, job, marks))
+            jobs.append(KINDS[job["kind"]](bed, job, marks))
             jobs[-1].start()
         time.sleep(0.4 * turn["seconds"])
         # An event that takes long holds the plan up only where two wait behind it.

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 """Jobs of a run of chaos: started, waited for, and what they should have written.
 
-A kind of job is a class with start(), result fields and want(): piped ones are here.
+A kind of job is a class in KINDS, named by "kind" in the plan: start(), running(),
+kill_client(), wait(), name(), and after the end status, err, output, killed_by_us, hung.
 """
 import json
 import os
@@ -96,3 +97,6 @@ class PipedJob:
     def name(self):
         """The job's id of the cluster, "" when it was never placed."""
         return next((line["job"] for line in self.report if line.get("job")), "")
+
+
+KINDS = {"piped": PipedJob}

@@ -42,9 +42,10 @@ def make_job(rng, number, nodes):
     home = rng.choice(nodes)
     # Half go where they are told, the rest where a policy sends them.
     how = ["--node", rng.choice(nodes)] if rng.random() < 0.7 else ["--policy", "random"]
-    return dict(id=number, home=home, how=how, lines=rng.choice([1, 500, 5000, 40000]),
-                ms=rng.randint(0, 4000), echo=rng.choice([0, 0, 1000, 20000]),
-                child=rng.random() < 0.3, at=round(rng.uniform(0, 1), 2))
+    return dict(kind="piped", id=number, home=home, how=how,
+                lines=rng.choice([1, 500, 5000, 40000]), ms=rng.randint(0, 4000),
+                echo=rng.choice([0, 0, 1000, 20000]), child=rng.random() < 0.3,
+                at=round(rng.uniform(0, 1), 2))
 
 
 def make(seed, rounds, nodes, jobs=3):
