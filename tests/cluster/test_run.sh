@@ -216,7 +216,7 @@ tap_is "an ordinary user sees only his own tasks" "$("$TESTBED" exec n1 --user n
 r -- sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $i; sleep 0.25; done; exit 5' >"$SCRATCH/long" &
 run=$!
 until_true 10 grep -q 2 "$SCRATCH/long"
-pkill -TERM -f 'iocomd --name n2'
+kill -TERM "$(cat "$STATE/n2/agent.pid")"
 wait $run
 tap_is "SIGTERM to n2's agent leaves its job alone: status" "$?" 5
 tap_is "and its output is whole" "$(tail -n 1 "$SCRATCH/long")" 12
