@@ -19,6 +19,8 @@
 
 #define ALPHA	  0.5
 #define WHOLE_RUN 5
+#define TEXT(x)	  TEXT_(x)
+#define TEXT_(x)  #x
 #define COLUMNS                                                                                    \
 	"runs, cpu_ms, requests, request_kb, memory_mb, wall_ms, io_per_ms, faults_per_ms,"        \
 	" com_ms, disk_ms, phases"
@@ -286,24 +288,6 @@ static int finish_transaction(struct profile_store *s, int rc, struct iocom_err 
 	return rc;
 }
 
-int profile_learn(struct profile_store *s, uid_t uid, const char *class_name,
-		  const struct profile *run, struct iocom_err *err)
-{
-	struct profile p = {0};
-	int rc = profile_get(s, uid, class_name, &p, err);
-
-	if (rc && rc != -ENOENT)
-		return rc;
-	profile_merge(&p, run);
-	rc = transaction(s, "BEGIN IMMEDIATE", err);
-	if (rc)
-		return rc;
-	rc = write_numbers(s, uid, class_name, &p, err);
-	if (!rc)
-		rc = write_behaviour(s, uid, class_name, &p, err);
-	return finish_transaction(s, rc, err);
-}
-
 static int delete_from(struct profile_store *s, const char *sql, uid_t uid, const char *class_name,
 		       struct iocom_err *err)
 {
@@ -312,6 +296,46 @@ static int delete_from(struct profile_store *s, const char *sql, uid_t uid, cons
 	if (sqlite3_prepare_v2(s->db, sql, -1, &st, NULL) != SQLITE_OK)
 		return failed(s, "write", err);
 	return finish(s, st, uid, class_name, err);
+}
+
+/* A new class of a user who has as many as are kept: those with the fewest runs go. */
+static int make_room(struct profile_store *s, uid_t uid, struct iocom_err *err)
+{
+	int rc = delete_from(
+		s,
+		"DELETE FROM profile WHERE uid=?1 AND class IN (SELECT class FROM profile"
+		" WHERE uid=?1 ORDER BY runs, class LIMIT max(0, (SELECT count(*) FROM profile"
+		" WHERE uid=?1) - " TEXT(PROFILE_CLASSES_MAX) " + 1))",
+		uid, "", err);
+
+	if (rc)
+		return rc;
+	return delete_from(s,
+			   "DELETE FROM behaviour WHERE uid=?1 AND class NOT IN"
+			   " (SELECT class FROM profile WHERE uid=?1)",
+			   uid, "", err);
+}
+
+int profile_learn(struct profile_store *s, uid_t uid, const char *class_name,
+		  const struct profile *run, struct iocom_err *err)
+{
+	struct profile p = {0};
+	int rc = profile_get(s, uid, class_name, &p, err);
+	bool new = rc == -ENOENT;
+
+	if (rc && !new)
+		return rc;
+	profile_merge(&p, run);
+	rc = transaction(s, "BEGIN IMMEDIATE", err);
+	if (rc)
+		return rc;
+	if (new)
+		rc = make_room(s, uid, err);
+	if (!rc)
+		rc = write_numbers(s, uid, class_name, &p, err);
+	if (!rc)
+		rc = write_behaviour(s, uid, class_name, &p, err);
+	return finish_transaction(s, rc, err);
 }
 
 int profile_forget(struct profile_store *s, uid_t uid, const char *class_name,

@@ -45,6 +45,8 @@ void profile_close(struct profile_store *store); /* NULL is fine */
 /* 0; -ENOENT never seen; -EIO. */
 int profile_get(struct profile_store *store, uid_t uid, const char *class_name, struct profile *out,
 		struct iocom_err *err);
+/* So many classes of a user are kept; a new one takes the place of one with the fewest runs. */
+#define PROFILE_CLASSES_MAX 1000
 /* Learns from one finished RUN (its `runs` is ignored).  0 or negative errno. */
 int profile_learn(struct profile_store *store, uid_t uid, const char *class_name,
 		  const struct profile *run, struct iocom_err *err);

@@ -127,6 +127,37 @@ static void test_behaviour(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/* Names of classes are free: a user who never uses one twice must not fill the disk. */
+static void test_bounded(void **state)
+{
+	char dir[] = "/tmp/iocom-test-profile-XXXXXX", path[64], command[80], name[32];
+	struct profile run = {.cpu_ms = 100}, p;
+	struct profile_store *store = NULL;
+	struct iocom_err err = {0};
+	struct seen seen = {0};
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/profile.db", dir);
+	assert_int_equal(profile_open(&store, path, &err), 0);
+	assert_int_equal(profile_learn(store, 1001, "another's", &run, &err), 0);
+	assert_int_equal(profile_learn(store, 1000, "aaa used", &run, &err), 0);
+	assert_int_equal(profile_learn(store, 1000, "aaa used", &run, &err), 0);
+	for (int i = 0; i < PROFILE_CLASSES_MAX + 5; i++) {
+		snprintf(name, sizeof(name), "once %04d", i);
+		assert_int_equal(profile_learn(store, 1000, name, &run, &err), 0);
+	}
+	assert_int_equal(profile_list(store, 1000, see, &seen, &err), 0);
+	assert_int_equal(seen.count, PROFILE_CLASSES_MAX);
+	assert_int_equal(profile_get(store, 1000, "aaa used", &p, &err), 0);
+	assert_int_equal(profile_get(store, 1000, "once 0000", &p, &err), -ENOENT);
+	assert_int_equal(profile_get(store, 1000, name, &p, &err), 0);
+	assert_int_equal(profile_get(store, 1001, "another's", &p, &err), 0);
+	profile_close(store);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
 static void test_store(void **state)
 {
 	char dir[] = "/tmp/iocom-test-profile-XXXXXX", path[64], command[80];
@@ -158,6 +189,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_merge),
 		cmocka_unit_test(test_store),
+		cmocka_unit_test(test_bounded),
 		cmocka_unit_test(test_behaviour),
 	};
 
