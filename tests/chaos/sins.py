@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 """What a careless shim or agent would leave behind, done on purpose: the judge must see it.
 
-Each is a context manager that yields the kind of complaint it must raise.
+Each of ALL is a context manager that yields the kind of complaint it must raise.
 """
 import contextlib
 import os
@@ -14,6 +14,13 @@ from events import wait_for
 
 def first(bed):
     return next(iter(bed.nodes.values()))
+
+
+def run_again(bed, facts, marks):
+    """The program of a job that has run, once more and by nobody's order."""
+    with bed.spawn(next(iter(bed.nodes)), [bed.tool("chaosjob"), marks, str(facts.id), "1", "0"],
+                   stdout=subprocess.DEVNULL) as process:
+        process.wait()
 
 
 @contextlib.contextmanager
