@@ -166,11 +166,11 @@ $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(OBJ_fuzz)
 # And what decodes what other processes and machines say.
 FUZZ_protocol := $(patsubst tests/fuzz/protocol/%.c,$(BUILD)/fuzz/%,\
                  $(wildcard tests/fuzz/protocol/*.c))
-OBJ_protocol := $(call objects,$(addprefix user/,behaviour.c cgroup.c err.c frame.c log.c pack.c \
-                record.c spec.c terminal.c wire.c) $(addprefix agent/,bulletin.c control.c guests.c \
-                helper.c job_order.c job_report.c launch.c loop.c matrix.c need.c seal.c tls.c \
-                vector_codec.c) \
-                $(addprefix agent/shim/,order.c streams.c tty.c))
+OBJ_protocol := $(call objects,$(addprefix user/,behaviour.c cgroup.c err.c frame.c leash_wire.c log.c \
+                pack.c record.c spec.c terminal.c wire.c) $(addprefix agent/,bulletin.c control.c \
+                guests.c helper.c job_order.c job_report.c launch.c loop.c matrix.c need.c seal.c \
+                tls.c vector_codec.c) \
+                $(addprefix agent/shim/,lease.c leash.c order.c streams.c tty.c))
 $(FUZZ_protocol): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/protocol/%.o $(OBJ_protocol)
 	$(call link,$^ -fsanitize=fuzzer $(LIBS_agent))
 $(BUILD)/tests/bench/bench_sim: $(BUILD)/obj/tests/bench/bench_sim.o $(OBJ_sim)

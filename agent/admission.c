@@ -53,38 +53,41 @@ static int walk(const char *path, const struct account *user, struct stat *st)
 	return 0;
 }
 
-static bool paths(const struct job_order *o, const struct account *user,
-		  struct admission_verdict *v)
+bool admission_paths(const struct job_order *o, const struct account *user, atomic_int *at,
+		     struct admission_verdict *v)
 {
 	struct stat st;
-	int rc = walk(o->cwd, user, &st);
+	int rc;
 
+	*v = (struct admission_verdict){.admitted = true};
+	atomic_store(at, ADMISSION_AT_CWD);
+	rc = walk(o->cwd, user, &st);
 	if (!rc && !S_ISDIR(st.st_mode))
 		rc = -ENOTDIR;
 	if (!rc && !may_execute(&st, user))
 		rc = -EACCES;
-	if (rc) {
+	if (rc)
 		refuse(v, "path-missing", "working directory %.120s: %s", o->cwd, strerror(-rc));
-		return false;
-	}
-	if (o->executable[0] != '/')
-		return true;
+	if (rc || o->executable[0] != '/')
+		return v->admitted;
+	atomic_store(at, ADMISSION_AT_EXECUTABLE);
 	rc = walk(o->executable, user, &st);
 	/* One that is there but not executable fails as at home: exec says so, 126. */
-	if (rc) {
+	if (rc)
 		refuse(v, "path-missing", "executable %.120s: %s", o->executable, strerror(-rc));
-		return false;
-	}
-	return true;
+	return v->admitted;
 }
 
-static void loads(const struct job_order *o, const struct iocom_vector *own,
-		  struct admission_verdict *v)
+bool admission_loads(const struct job_order *o, const struct iocom_vector *own,
+		     struct admission_verdict *v)
 {
 	double memory = o->need.value[NEED_MEMORY_MB];
 	double io =
 		own->explicit_per_ms + own->implicit_per_ms + o->need.value[NEED_IO_PER_S] / 1e3;
 
+	*v = (struct admission_verdict){.admitted = true};
+	if (o->forced)
+		return true;
 	if (own->memory_available_mb < memory)
 		refuse(v, "memory", "%.0f MB available, the job needs %.0f MB",
 		       own->memory_available_mb, memory);
@@ -95,34 +98,22 @@ static void loads(const struct job_order *o, const struct iocom_vector *own,
 	else if (o->home_cpu > 0 && own->run_queue + 1 > o->home_cpu)
 		refuse(v, "overloaded", "with the job %.1f runnable tasks here, at home %.1f",
 		       own->run_queue + 1, o->home_cpu);
+	return v->admitted;
 }
 
-static void judge(const struct job_order *o, const struct iocom_vector *own,
-		  const struct users_policy *users, const struct account *user,
-		  struct admission_verdict *v)
+bool admission_user(const struct job_order *o, bool accepts_jobs, const struct users_policy *users,
+		    struct account *user, struct admission_verdict *v)
 {
 	char why[sizeof(v->text)];
 
-	if (!users_may(users, user, why, sizeof(why)))
-		refuse(v, "user", "%s", why);
-	else if (paths(o, user, v) && !o->forced)
-		loads(o, own, v);
-}
-
-void admission_judge(const struct job_order *o, const struct iocom_vector *own, bool at_home,
-		     const struct users_policy *users, struct admission_verdict *v)
-{
-	struct account user;
-
 	*v = (struct admission_verdict){.admitted = true};
-	if (at_home)
-		return;
-	if (!own->accepts_jobs) {
+	if (!accepts_jobs) {
 		refuse(v, "owner", "its owner lets no jobs in");
-	} else if (account_find(o->uid, &user)) {
+	} else if (account_find(o->uid, user)) {
 		refuse(v, "no-user", "uid %u is unknown there", (unsigned)o->uid);
-	} else {
-		judge(o, own, users, &user, v);
-		account_free(&user);
+	} else if (!users_may(users, user, why, sizeof(why))) {
+		refuse(v, "user", "%s", why);
+		account_free(user);
 	}
+	return v->admitted;
 }

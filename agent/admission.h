@@ -5,6 +5,7 @@
  *
  *   cannot: path-missing  working directory or executable missing, or closed to the user
  *           no-user       the uid is unknown here
+ *           path-slow     ... on a file system that does not answer
  *   may not: owner        the owner lets no jobs in
  *            user         this user's jobs are not let in (users.h)
  *   should not (unless forced):
@@ -14,6 +15,7 @@
 #ifndef IOCOM_ADMISSION_H
 #define IOCOM_ADMISSION_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "iocom/vector.h"
@@ -26,8 +28,21 @@ struct admission_verdict {
 	char text[256];
 };
 
-/* OWN: this node as of now.  AT_HOME: the job's own machine, which always takes it. */
-void admission_judge(const struct job_order *order, const struct iocom_vector *own, bool at_home,
-		     const struct users_policy *users, struct admission_verdict *verdict);
+/*
+ * The judgement in three steps, for the second may take as long as a file system does
+ * (paths.h); each says why where it refuses.  At the job's own machine none is asked.
+ *
+ * Who: on true USER is the caller's to free (account_free).
+ */
+bool admission_user(const struct job_order *order, bool accepts_jobs,
+		    const struct users_policy *users, struct account *user,
+		    struct admission_verdict *verdict);
+/* What is here, seen by USER.  AT: where it is, for those who wait.  From any thread. */
+enum { ADMISSION_AT_CWD, ADMISSION_AT_EXECUTABLE };
+bool admission_paths(const struct job_order *order, const struct account *user, atomic_int *at,
+		     struct admission_verdict *verdict);
+/* What it would do to this node, which is OWN as of now. */
+bool admission_loads(const struct job_order *order, const struct iocom_vector *own,
+		     struct admission_verdict *verdict);
 
 #endif

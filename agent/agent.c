@@ -27,8 +27,10 @@
 #include "clients.h"
 #include "clock.h"
 #include "counting.h"
+#include "leases.h"
 #include "metrics.h"
 #include "probe.h"
+#include "paths.h"
 #include "recorders.h"
 #include "sample_names.h"
 #include "stream.h"
@@ -365,6 +367,8 @@ static void chores(void *arg)
 	target_expire(a);
 	if (a->probes)
 		probes_run(a->probes);
+	lease_expire(a);
+	lease_tick(a);
 	if (n % REPORT_EVERY == 0)
 		target_report_pending(a);
 	if (n % HELLO_EVERY == 0)
@@ -395,6 +399,8 @@ static int start(struct agent *a, struct iocom_err *err)
 
 	if (!rc)
 		rc = loop_new(&a->loop, err);
+	if (!rc && paths_new(&a->paths, a->loop))
+		rc = iocom_err_set(err, -ENOMEM, "out of memory");
 	if (!rc)
 		rc = catch_signals(a, err);
 	if (!rc)
@@ -414,6 +420,8 @@ static int start(struct agent *a, struct iocom_err *err)
 	a->settle = (struct loop_timer){.fire = target_settle, .arg = a};
 	a->chores = (struct loop_timer){.fire = chores, .arg = a};
 	rc = tick_start(a, err);
+	if (!rc)
+		rc = lease_load(a, err);
 	if (!rc)
 		rc = target_recover(a, err);
 	if (!rc)
@@ -464,6 +472,7 @@ void agent_stop(struct agent *a)
 
 	probes_free(a->probes);
 	streams_free(a->streams);
+	paths_free(a->paths);
 	bulletin_free(a->bulletin);
 	control_free(a->control); /* decisions under way end here */
 	a->control = NULL;
@@ -472,6 +481,7 @@ void agent_stop(struct agent *a)
 	clients_free(a->clients);
 	if (a->loop)
 		target_stop(a);
+	lease_unload(a);
 	profile_close(a->profiles);
 	journal_close(a->journal);
 	sample_names_free(a->names);

@@ -37,6 +37,8 @@ struct recorders;
 struct metrics;
 struct probes;
 struct tunnels;
+struct lease_held;
+struct paths;
 
 struct agent {
 	struct settings set;
@@ -72,11 +74,14 @@ struct agent {
 	struct tls *tls;   /* NULL: without */
 	struct bulletin *bulletin;
 	struct control *control;
+	struct paths *paths;
 	struct journal *journal;
 	struct profile_store *profiles;
 	struct jobs jobs;
 	uint64_t job_sequence;
-	struct place *places; /* decisions under way */
+	struct place *places;	   /* decisions under way */
+	struct lease_held *leases; /* of restartable jobs submitted here (leases.h) */
+	size_t nleases;
 	struct clients *clients;
 	struct streams *streams;
 	struct tunnels *tunnels;     /* relays of jobs that left; NULL: without TLS */
@@ -118,8 +123,13 @@ struct target_grant {
 	char reason[24];	    /* path-missing, memory, owner, overloaded, ... */
 	char text[TARGET_TEXT_MAX];
 };
-/* Judges ORDER with fresh numbers; grants a lease or refuses.  Idempotent by job id. */
+/* Grants ORDER of this node itself a lease, or refuses.  Idempotent by job id. */
 void target_admit(struct agent *a, const struct job_order *order, struct target_grant *grant);
+/* Judges ORDER of another node with fresh numbers; DONE is told, now or later, once. */
+typedef void (*target_admitted)(void *arg, const struct job_order *order,
+				const struct target_grant *grant);
+void target_admit_guest(struct agent *a, const struct job_order *order, target_admitted done,
+			void *arg);
 /*
  * A job stream's FRAME_START.  LOCAL: who the kernel says it is, or NULL (then
  * the credential decides).  0: FD is taken; else negative errno with the sentence.

@@ -33,6 +33,8 @@ struct server {
 	nng_aio *aio;
 	struct loop_post post;
 	bool sending;
+	uint64_t ticket;	  /* of an answer that is to come; 0: none */
+	struct control_head head; /* what it answers */
 };
 
 struct peer {
@@ -61,6 +63,8 @@ struct control {
 	struct guests *guests;
 	bool listening;
 	struct server servers[SERVERS];
+	struct server *asked; /* whose question a handler has now */
+	uint64_t tickets;
 	struct peer *peers[PEERS_MAX];
 	size_t npeers;
 	struct call *calls;
@@ -198,15 +202,63 @@ static void server_receive(struct server *s)
 	nng_ctx_recv(s->ctx, s->aio);
 }
 
+/* Sends ANSWER to HEAD's question, or where RC or sending fails nothing. */
+static void answer(struct server *s, const struct control_head *head, int rc,
+		   const msgpack_sbuffer *body)
+{
+	struct control_head back = {.id = head->id, .type = "answer"};
+	struct control *c = s->control;
+	struct iocom_err err = {0};
+	nng_msg *reply = NULL;
+
+	if (!rc) {
+		strcpy(back.from, head->to);
+		strcpy(back.to, head->from);
+		strcpy(back.job, head->job);
+		rc = pack_message(c, &back, body, &reply, &err);
+		if (rc)
+			log_write(c->config.log, LOG_L_WARNING, "cannot answer %s: %s", head->from,
+				  err.text);
+	}
+	if (rc) {
+		server_receive(s);
+		return;
+	}
+	s->sending = true;
+	nng_aio_set_msg(s->aio, reply); /* nng's on success, ours on failure */
+	nng_ctx_send(s->ctx, s->aio);
+}
+
+uint64_t control_defer(struct control *c)
+{
+	struct server *s = c->asked;
+
+	if (s)
+		s->ticket = ++c->tickets;
+	return s ? s->ticket : 0;
+}
+
+void control_answer_later(struct control *c, uint64_t ticket, int rc, const msgpack_sbuffer *body)
+{
+	for (size_t i = 0; c && ticket && i < SERVERS; i++) {
+		struct server *s = &c->servers[i];
+
+		if (s->ticket != ticket)
+			continue;
+		s->ticket = 0;
+		answer(s, &s->head, rc, body);
+		return;
+	}
+}
+
 static void answer_message(struct server *s, nng_msg *msg)
 {
 	struct control *c = s->control;
 	struct iocom_err err = {0};
-	struct control_head head;
-	msgpack_sbuffer answer;
+	msgpack_sbuffer body;
 	struct opened o;
-	nng_msg *reply = NULL;
-	int rc = open_message(c, msg, &head, &o, &err);
+	uint64_t before = c->tickets;
+	int rc = open_message(c, msg, &s->head, &o, &err);
 
 	c->config.counters->controls_received++;
 	if (rc) {
@@ -215,28 +267,14 @@ static void answer_message(struct server *s, nng_msg *msg)
 		server_receive(s);
 		return;
 	}
-	msgpack_sbuffer_init(&answer);
-	rc = c->config.handler(c->config.arg, &head, &o.body.data, &answer);
-	if (!rc) {
-		struct control_head back = {.id = head.id, .type = "answer"};
-
-		strcpy(back.from, head.to);
-		strcpy(back.to, head.from);
-		strcpy(back.job, head.job);
-		rc = pack_message(c, &back, &answer, &reply, &err);
-		if (rc)
-			log_write(c->config.log, LOG_L_WARNING, "cannot answer %s: %s", head.from,
-				  err.text);
-	}
-	msgpack_sbuffer_destroy(&answer);
+	msgpack_sbuffer_init(&body);
+	c->asked = s;
+	rc = c->config.handler(c->config.arg, &s->head, &o.body.data, &body);
+	c->asked = NULL;
+	if (c->tickets == before) /* else it is answered later, or has been */
+		answer(s, &s->head, rc, &body);
+	msgpack_sbuffer_destroy(&body);
 	opened_free(&o);
-	if (rc) {
-		server_receive(s);
-		return;
-	}
-	s->sending = true;
-	nng_aio_set_msg(s->aio, reply); /* nng's on success, ours on failure */
-	nng_ctx_send(s->ctx, s->aio);
 }
 
 static void server_run(void *arg)

@@ -40,6 +40,14 @@ struct control_head {
  */
 typedef int (*control_handler)(void *arg, const struct control_head *head,
 			       const msgpack_object *body, msgpack_sbuffer *answer);
+/*
+ * Within a handler: its answer comes later, through control_answer_later with this
+ * ticket; what the handler puts into ANSWER is not sent.  0: no handler is called now.
+ */
+uint64_t control_defer(struct control *control);
+/* RC and ANSWER as a handler's.  A ticket of a control that was freed is void. */
+void control_answer_later(struct control *control, uint64_t ticket, int rc,
+			  const msgpack_sbuffer *answer);
 /* The answer, or RC != 0 with WHY (-ETIMEDOUT ...) and BODY NULL.  Called once, from the loop. */
 typedef void (*control_answer)(void *arg, int rc, const msgpack_object *body, const char *why);
 

@@ -33,7 +33,13 @@
 	X(streams_refused) /* no lease, not authentic, garbage, too slow, too many */              \
 	X(jobs_started)                                                                            \
 	X(jobs_ended)                                                                              \
-	X(jobs_lost)		  /* their shim died */                                            \
+	X(jobs_lost)	  /* their shim died */                                                    \
+	X(jobs_restarted) /* given up at their node, run again elsewhere */                        \
+	X(jobs_fenced)	  /* ended here, for home renews them no more */                           \
+	X(leases_renewed)                                                                          \
+	X(leases_lost)		  /* of restartable jobs: not renewed in time */                   \
+	X(leases_refused)	  /* renewals asked for jobs that were given up */                 \
+	X(jobs_late)		  /* their shim lived, but did not answer at once */               \
 	X(clients_refused)	  /* too many local connections */                                 \
 	X(tunnels_refused)	  /* too many relays for jobs under TLS that leave */              \
 	X(requests_refused_rate)  /* a user asked more than user_requests_per_s */                 \

@@ -2,18 +2,22 @@
 /*
  * What other agents ask and tell, and what becomes of jobs submitted here.
  *
- *   admit    { order }                  -> { grant, nonce, boot_id, sequence | reason, text }
+ *   admit    { order }                  -> { grant, lease_ms, nonce, boot_id, sequence,
+ *                                            reason, text }
  *   started  { start_ns, pid }          -> { ok }      the target to the home
  *   done     { report }                 -> { ok }
  *   kill     { uid, signal }            -> { ok, text } the home to the target
+ *   renew    { lease_ms }               -> { ok, text } not ok: fenced (leases.h)
  *   hello    { address, port }          -> { ok }      subscribe to me
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent.h"
 #include "clock.h"
+#include "leases.h"
 #include "pack.h"
 #include "recorders.h"
 
@@ -80,6 +84,7 @@ int home_ended(struct agent *a, const char *from, const struct job_report *r)
 		agent_journal_failed(a, &err);
 		return rc;
 	}
+	lease_ended(a, r->job);
 	recorders_finished(a, from, r);
 	learn(a, uid, class_name, r);
 	return 0;
@@ -97,25 +102,46 @@ static void answer_ok(msgpack_sbuffer *out, bool ok, const char *text)
 	pack_str(&pk, "text", text);
 }
 
+struct admit {
+	struct agent *agent;
+	uint64_t ticket;
+};
+
+static void admitted(void *arg, const struct job_order *order, const struct target_grant *g)
+{
+	struct admit *w = arg;
+	msgpack_sbuffer out;
+	msgpack_packer pk;
+
+	pack_begin(&pk, &out, 7);
+	pack_bool(&pk, "grant", g->granted);
+	pack_u64(&pk, "lease_ms", order->lease_ms);
+	pack_str(&pk, "nonce", g->nonce);
+	pack_u64(&pk, "boot_id", g->boot_id);
+	pack_u64(&pk, "sequence", g->sequence);
+	pack_str(&pk, "reason", g->reason);
+	pack_str(&pk, "text", g->text);
+	control_answer_later(w->agent->control, w->ticket, 0, &out);
+	msgpack_sbuffer_destroy(&out);
+	free(w);
+}
+
 static int on_admit(struct agent *a, const struct control_head *head, const msgpack_object *body,
 		    msgpack_sbuffer *out)
 {
-	struct target_grant g;
 	struct job_order order;
-	msgpack_packer pk;
+	struct admit *w;
 
+	(void)out;
 	if (job_order_unpack(&order, body) || strcmp(order.job, head->job) ||
 	    strcmp(order.home, head->from))
 		return -EBADMSG;
-	target_admit(a, &order, &g);
-	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 6);
-	pack_bool(&pk, "grant", g.granted);
-	pack_str(&pk, "nonce", g.nonce);
-	pack_u64(&pk, "boot_id", g.boot_id);
-	pack_u64(&pk, "sequence", g.sequence);
-	pack_str(&pk, "reason", g.reason);
-	pack_str(&pk, "text", g.text);
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	w->agent = a;
+	w->ticket = control_defer(a->control);
+	target_admit_guest(a, &order, admitted, w);
 	return 0;
 }
 
@@ -161,6 +187,21 @@ static int on_kill(struct agent *a, const struct control_head *head, const msgpa
 	return 0;
 }
 
+static int on_renew(struct agent *a, const struct control_head *head, const msgpack_object *body,
+		    msgpack_sbuffer *out)
+{
+	struct iocom_err err = {0};
+	int rc = lease_renew(a, head->from, head->job, &err);
+
+	(void)body;
+	if (rc && rc != -ESTALE)
+		return rc; /* no answer: it is asked again */
+	if (rc)
+		log_write(&a->log, LOG_L_WARNING, "renewal refused: %s", err.text);
+	answer_ok(out, rc == 0, err.text);
+	return 0;
+}
+
 static int on_hello(struct agent *a, const struct control_head *head, const msgpack_object *body,
 		    msgpack_sbuffer *out)
 {
@@ -199,7 +240,7 @@ static int obey(struct agent *a, const struct control_head *head, const msgpack_
 			      const msgpack_object *body, msgpack_sbuffer *out);
 	} types[] = {
 		{"admit", on_admit}, {"started", on_started}, {"done", on_done},
-		{"kill", on_kill},   {"hello", on_hello},
+		{"kill", on_kill},   {"renew", on_renew},     {"hello", on_hello},
 	};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)

@@ -12,7 +12,7 @@ void job_order_pack(const struct job_order *o, msgpack_sbuffer *out)
 	msgpack_packer pk;
 
 	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 16);
+	msgpack_pack_map(&pk, 17);
 	pack_str(&pk, "job", o->job);
 	pack_str(&pk, "home", o->home);
 	pack_str(&pk, "home_address", o->home_address);
@@ -26,6 +26,7 @@ void job_order_pack(const struct job_order *o, msgpack_sbuffer *out)
 	pack_bin(&pk, "cwd", o->cwd, strlen(o->cwd));
 	pack_bin(&pk, "executable", o->executable, strlen(o->executable));
 	pack_u64(&pk, "submit_ns", o->submit_ns);
+	pack_u64(&pk, "lease_ms", o->lease_ms);
 	pack_f64(&pk, "home_io", o->home_io);
 	pack_f64(&pk, "home_cpu", o->home_cpu);
 	need_pack(&o->need, &pk);
@@ -33,7 +34,7 @@ void job_order_pack(const struct job_order *o, msgpack_sbuffer *out)
 
 int job_order_unpack(struct job_order *o, const msgpack_object *map)
 {
-	uint64_t port, uid, hops;
+	uint64_t port, uid, hops, lease_ms = 0;
 
 	*o = (struct job_order){0};
 	if (unpack_str(map, "job", o->job, sizeof(o->job)) || !spec_job_valid(o->job) ||
@@ -41,7 +42,9 @@ int job_order_unpack(struct job_order *o, const msgpack_object *map)
 	    unpack_str(map, "home_address", o->home_address, sizeof(o->home_address)) ||
 	    unpack_u64(map, "home_port", &port) || port > UINT16_MAX ||
 	    unpack_u64(map, "uid", &uid) || uid >= UINT32_MAX || unpack_u64(map, "hops", &hops) ||
-	    hops > 1000 || unpack_bool(map, "forced", &o->forced) ||
+	    hops > 1000 ||
+	    (unpack_get(map, "lease_ms") && unpack_u64(map, "lease_ms", &lease_ms)) ||
+	    lease_ms > UINT32_MAX || unpack_bool(map, "forced", &o->forced) ||
 	    unpack_str(map, "class", o->class_name, sizeof(o->class_name)) ||
 	    unpack_str(map, "command", o->command, sizeof(o->command)) ||
 	    unpack_str(map, "policy", o->policy, sizeof(o->policy)) ||
@@ -54,5 +57,6 @@ int job_order_unpack(struct job_order *o, const msgpack_object *map)
 	o->home_port = (uint16_t)port;
 	o->uid = (uid_t)uid;
 	o->hops = (uint32_t)hops;
+	o->lease_ms = (uint32_t)lease_ms;
 	return 0;
 }

@@ -28,8 +28,9 @@ struct job_order {
 	char cwd[PATH_MAX], executable[PATH_MAX];
 	uint64_t submit_ns;
 	struct need need;
-	double home_io;	 /* L_IO of home with the job, where that decided; else 0 */
-	double home_cpu; /* L_CPU of home with the job, where that decided; else 0 */
+	uint32_t lease_ms; /* of a restartable job at another node (leases.h); else 0 */
+	double home_io;	   /* L_IO of home with the job, where that decided; else 0 */
+	double home_cpu;   /* L_CPU of home with the job, where that decided; else 0 */
 };
 
 void job_order_pack(const struct job_order *order, msgpack_sbuffer *out);

@@ -48,6 +48,13 @@ struct job {
 	bool unwritten;		 /* JOB_ENDED, and the journal could not take it yet */
 	struct launch_event end; /* JOB_ENDED */
 	bool lost;
+	struct {
+		uint64_t until_ns; /* CLOCK_BOOTTIME; the shim kills the job then; 0: unknown */
+		uint64_t asked_ns; /* for a renewal */
+		bool asking, fenced, killed;
+	} lease;    /* where order.lease_ms is set */
+	bool newer; /* ... for it speaks a later version */
+	bool late;  /* its shim lives, but has not answered this agent yet */
 
 	struct iocom_load load; /* cumulative */
 	uint64_t rss_bytes, rss_max_bytes;

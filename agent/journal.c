@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATEMENTS  32
+#define STATEMENTS  48
 
 #define SOURCES_MAX "10000" /* homes' starts whose marks are kept */
 
@@ -41,6 +41,8 @@ static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS nonce(sender TEXT, id INTEGER, until_s INTEGER,"
 	" PRIMARY KEY(sender, id)) WITHOUT ROWID;"
 	"CREATE INDEX IF NOT EXISTS nonce_until ON nonce(until_s);"
+	"CREATE TABLE IF NOT EXISTS lease(job TEXT PRIMARY KEY, first TEXT, attempt INTEGER,"
+	" restarts INTEGER, lease_ms INTEGER, next TEXT DEFAULT '') WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS fact(name TEXT PRIMARY KEY, value REAL);";
 
 static int failed(struct journal *j, const char *what, struct iocom_err *err)
@@ -505,6 +507,80 @@ int journal_nonce(struct journal *j, const char *from, uint64_t id, uint64_t now
 	return rc ? rc : change(j, err, "DELETE FROM nonce WHERE until_s<?1", "i", I(now_s));
 }
 
+int journal_lease_begin(struct journal *j, const char *job, const char *first, uint32_t attempt,
+			uint32_t restarts, uint32_t lease_ms, struct iocom_err *err)
+{
+	return change(j, err,
+		      "INSERT INTO lease(job,first,attempt,restarts,lease_ms) VALUES(?,?,?,?,?)",
+		      "ssiii", job, first, I(attempt), I(restarts), I(lease_ms));
+}
+
+int journal_lease_fence(struct journal *j, const char *job, const char *next, uint64_t now_ns,
+			struct iocom_err *err)
+{
+	int rc = change(j, err, "UPDATE lease SET next=?2 WHERE job=?1 AND next=''", "ss", job,
+			next);
+
+	if (!rc && sqlite3_changes(j->db) == 0)
+		return iocom_err_set(err, -ESTALE, "job %s was run again already", job);
+	return rc ? rc
+		  : change(j, err,
+			   "UPDATE home SET state='lost', end_ns=?2, kind=3, value=255,"
+			   " text='given up: it is run again as '||?3"
+			   " WHERE job=?1 AND end_ns=0",
+			   "sis", job, I(now_ns), next);
+}
+
+int journal_lease_get(struct journal *j, const char *job, struct journal_lease *out,
+		      struct iocom_err *err)
+{
+	sqlite3_stmt *st = select_rows(
+		j,
+		"SELECT first, attempt, restarts, lease_ms, next, uid, node, state, kind, value,"
+		" end_ns FROM lease JOIN home USING(job) WHERE job=?1",
+		"s", job);
+	int rc;
+
+	*out = (struct journal_lease){0};
+	if (!st)
+		return failed(j, "read", err);
+	rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW) {
+		text(st, 0, out->first, sizeof(out->first));
+		out->attempt = (uint32_t)sqlite3_column_int64(st, 1);
+		out->restarts = (uint32_t)sqlite3_column_int64(st, 2);
+		out->lease_ms = (uint32_t)sqlite3_column_int64(st, 3);
+		text(st, 4, out->next, sizeof(out->next));
+		out->uid = (uid_t)sqlite3_column_int64(st, 5);
+		text(st, 6, out->node, sizeof(out->node));
+		text(st, 7, out->state, sizeof(out->state));
+		out->exit_kind = sqlite3_column_int(st, 8);
+		out->exit_value = sqlite3_column_int(st, 9);
+		out->ended = sqlite3_column_int64(st, 10) != 0;
+	}
+	done(st);
+	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -ENOENT : failed(j, "read", err);
+}
+
+int journal_leases(struct journal *j, const char *own,
+		   void (*each)(void *arg, const char *job, uint32_t lease_ms), void *arg,
+		   struct iocom_err *err)
+{
+	sqlite3_stmt *st = select_rows(j,
+				       "SELECT job, lease_ms FROM lease JOIN home USING(job)"
+				       " WHERE next='' AND end_ns=0 AND node NOT IN ('',?1)",
+				       "s", own);
+	int rc;
+
+	if (!st)
+		return failed(j, "read", err);
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW)
+		each(arg, (const char *)sqlite3_column_text(st, 0),
+		     (uint32_t)sqlite3_column_int64(st, 1));
+	done(st);
+	return rc == SQLITE_DONE ? 0 : failed(j, "read", err);
+}
+
 double journal_fact(struct journal *j, const char *name)
 {
 	sqlite3_stmt *st = select_rows(j, "SELECT value FROM fact WHERE name=?1", "s", name);
@@ -582,6 +658,9 @@ int journal_prune(struct journal *j, uint32_t keep, uint64_t oldest_ns, struct i
 	rc = change(j, err,
 		    "DELETE FROM home WHERE state NOT IN ('starting','running') AND submit_ns<?1",
 		    "i", home);
+	if (!rc)
+		rc = change(j, err, "DELETE FROM lease WHERE job NOT IN (SELECT job FROM home)",
+			    "");
 	if (!rc)
 		rc = raise_marks(j, target);
 	if (!rc)

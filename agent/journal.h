@@ -64,6 +64,30 @@ int journal_home_get(struct journal *j, const char *job, char node[IOCOM_NAME_MA
 int journal_place(struct journal *j, const char *job, uid_t uid, char **text, uid_t *owner,
 		  struct iocom_err *err);
 
+/*
+ * Attempts of restartable jobs (leases.h).  A row of NEXT "" holds its lease; NEXT is set
+ * once, to the attempt that follows: from then on it is fenced.
+ */
+struct journal_lease {
+	char first[SPEC_JOB_MAX], next[SPEC_JOB_MAX], node[IOCOM_NAME_MAX], state[16];
+	uint32_t attempt, restarts, lease_ms;
+	uid_t uid;
+	int exit_kind, exit_value;
+	bool ended; /* its end was told */
+};
+int journal_lease_begin(struct journal *j, const char *job, const char *first, uint32_t attempt,
+			uint32_t restarts, uint32_t lease_ms, struct iocom_err *err);
+/* Fences JOB, which ends as lost where no end was told.  0; -ESTALE fenced before; -EIO. */
+int journal_lease_fence(struct journal *j, const char *job, const char *next, uint64_t now_ns,
+			struct iocom_err *err);
+/* 0; -ENOENT no restartable job of that name; -EIO. */
+int journal_lease_get(struct journal *j, const char *job, struct journal_lease *lease,
+		      struct iocom_err *err);
+/* Those of jobs that are not over and were placed elsewhere than at node OWN. */
+int journal_leases(struct journal *j, const char *own,
+		   void (*each)(void *arg, const char *job, uint32_t lease_ms), void *arg,
+		   struct iocom_err *err);
+
 /* As target.  ORDER: the admission message, kept for a restart. */
 #define JOURNAL_E_SEEN 1
 /* 0; JOURNAL_E_SEEN: this id was accepted before; negative errno. */

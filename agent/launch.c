@@ -15,13 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "frame.h"
+#include "leash_wire.h"
 #include "pack.h"
 #include "record.h"
 #include "shim/order.h"
 #include "helper.h"
-
-#define LEASH_MESSAGE_MAX 4096
 
 /* The order in a sealed memory file: the agent never waits for a slow shim to read. */
 static int write_order(const struct launch_order *order)
@@ -33,8 +31,10 @@ static int write_order(const struct launch_order *order)
 
 	if (fd < 0)
 		return -errno;
-	pack_begin(&pk, &buffer, 9);
+	pack_begin(&pk, &buffer, order->lease_until_ms ? 10 : 9);
 	pack_u64(&pk, "v", SHIM_VERSION);
+	if (order->lease_until_ms)
+		pack_u64(&pk, "lease_until_ms", order->lease_until_ms);
 	pack_u64(&pk, "uid", order->uid);
 	pack_u64(&pk, "gid", order->gid);
 	pack_bool(&pk, "allow_root", order->allow_root);
@@ -134,6 +134,7 @@ static int decode_event(const msgpack_object *map, struct launch_event *event)
 	event->pid = (pid_t)pid;
 	if (!strcmp(name, "started")) {
 		event->type = LAUNCH_STARTED;
+		(void)unpack_u64(map, "lease_until_ms", &event->lease_until_ms);
 		return unpack_u64(map, "cgroup_id", &event->cgroup_id);
 	}
 	if (strcmp(name, "exited") != 0)
@@ -153,29 +154,31 @@ static int decode_event(const msgpack_object *map, struct launch_event *event)
 int launch_read(int leash, struct launch_event *event)
 {
 	uint8_t buffer[LEASH_MESSAGE_MAX];
-	const uint8_t *payload;
 	msgpack_unpacked message;
-	uint32_t length;
-	size_t consumed;
-	uint8_t type;
-	/* Looks first: what is not whole yet stays in the socket. */
-	ssize_t n = recv(leash, buffer, sizeof(buffer), MSG_PEEK | MSG_DONTWAIT);
-	int rc;
+	int rc = leash_take(leash, buffer, &message);
 
 	*event = (struct launch_event){0};
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? -EAGAIN : -EPIPE;
-	if (n == 0)
-		return -EPIPE;
-	rc = frame_parse(buffer, (size_t)n, sizeof(buffer) - FRAME_HEADER, &type, &payload, &length,
-			 &consumed);
-	if (rc == FRAME_E_MORE)
-		return -EAGAIN;
-	if (rc || type != FRAME_REQUEST || unpack_map(&message, payload, length))
-		return -EBADMSG;
-	rc = decode_event(&message.data, event);
+	if (rc)
+		return rc;
+	if (leash_version(&message.data) > LEASH_VERSION)
+		rc = -EPROTONOSUPPORT;
+	else if (decode_event(&message.data, event))
+		rc = -EBADMSG;
 	msgpack_unpacked_destroy(&message);
-	if (recv(leash, buffer, consumed, MSG_DONTWAIT) != (ssize_t)consumed)
-		return -EBADMSG;
-	return rc ? -EBADMSG : 0;
+	return rc;
+}
+
+int launch_lease(int leash, uint64_t until_ms)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	int rc;
+
+	pack_begin(&pk, &buffer, 3);
+	pack_u64(&pk, "v", LEASH_VERSION);
+	pack_str(&pk, "op", "lease");
+	pack_u64(&pk, "until_ms", until_ms);
+	rc = leash_send(leash, &buffer, MSG_DONTWAIT);
+	msgpack_sbuffer_destroy(&buffer);
+	return rc;
 }

@@ -30,8 +30,9 @@ struct launch_order {
 	uid_t uid;
 	gid_t gid;
 	bool allow_root;
-	const char *pam;  /* directory of PAM's service file; NULL: without PAM */
-	const void *spec; /* packed, as received */
+	const char *pam;	 /* directory of PAM's service file; NULL: without PAM */
+	uint64_t lease_until_ms; /* of a restartable job, CLOCK_BOOTTIME; else 0 */
+	const void *spec;	 /* packed, as received */
 	uint32_t spec_length;
 };
 
@@ -50,7 +51,7 @@ int launch_shim(const struct launch_order *order, int stream_fd, pid_t *shim, in
 
 /*
  * What a shim says on the leash (frames, MessagePack maps):
- *   { "event": "started", "job", "pid", "cgroup_id" }
+ *   { "event": "started", "job", "pid", "cgroup_id", "lease_until_ms" }
  *   { "event": "exited", "job", "kind", "value", "end_ns", "wall_ms", "max_rss_kb", "text" }
  */
 enum launch_event_type { LAUNCH_STARTED = 1, LAUNCH_EXITED = 2 };
@@ -58,7 +59,8 @@ struct launch_event {
 	enum launch_event_type type;
 	char job[SPEC_JOB_MAX];
 	pid_t pid;
-	uint64_t cgroup_id; /* of STARTED */
+	uint64_t cgroup_id;	 /* of STARTED */
+	uint64_t lease_until_ms; /* of STARTED, CLOCK_BOOTTIME; 0: none, or an older shim */
 	uint8_t kind; /* FRAME_EXIT kinds: 0 exited, 1 signalled, 2 exec failed, 3 iocom failed */
 	uint32_t value;
 	uint64_t end_ns;  /* CLOCK_REALTIME */
@@ -66,8 +68,13 @@ struct launch_event {
 	uint64_t max_rss_kb;
 	char text[256];
 };
-/* Non-blocking.  0 an event; -EAGAIN none now; -EPIPE the shim is gone; -EBADMSG. */
+/*
+ * Non-blocking.  0 an event; -EAGAIN none now; -EPIPE the shim is gone, or has closed the
+ * leash; -EBADMSG; -EPROTONOSUPPORT it speaks a later version (leash_wire.h).
+ */
 int launch_read(int leash, struct launch_event *event);
+/* The lease of a restartable job goes on until then (CLOCK_BOOTTIME); 0: it is over. */
+int launch_lease(int leash, uint64_t until_ms);
 
 /*
  * For a new agent: finds the shims that an older one started, by their journals
@@ -81,6 +88,7 @@ struct launch_found {
 	uid_t uid;
 	int leash;
 	bool busy;		     /* ask again with launch_outcome */
+	bool newer;		     /* ... and of a later version: until it is gone */
 	struct launch_event started; /* cgroup_id; pid, or 0: it has not answered yet */
 	struct launch_event last;    /* exited, when LEASH is -1 and it is not BUSY */
 	uint64_t start_ns;
@@ -99,6 +107,8 @@ int launch_outcome(const char *jobs_dir, const char *run_dir, const char *job,
 		   struct launch_found *f);
 /* Kills and removes what is left of a job in the node's cgroups; its shim is dead. */
 void launch_bury(const char *scope_cgroup, const char *job);
+/* Kills all of a job's processes without its shim.  Best effort. */
+void launch_kill(const char *scope_cgroup, const char *job);
 /* Removes a finished job's journal and socket (the agent has recorded it). */
 void launch_forget(const char *jobs_dir, const char *run_dir, const char *job);
 /* Sends a signal to the job through its shim's control socket.  0 or negative errno. */

@@ -10,6 +10,10 @@
  *   otherwise                       the shim was killed: what is left of the job
  *                                   is killed too, its outcome is unknown
  *
+ * The kernel drops the lock with the process that holds it, whatever ended it, and
+ * never before: no pid that another process may have by now is asked.  A shim of a
+ * later version is busy until it is gone; then its record says how it was.
+ *
  * No look waits for a shim for longer than a moment: one that hangs or is stopped
  * must not keep a new agent from the others.
  */
@@ -29,7 +33,7 @@
 
 #include "cgroup.h"
 #include "clock.h"
-#include "frame.h"
+#include "leash_wire.h"
 #include "pack.h"
 #include "record.h"
 
@@ -79,10 +83,11 @@ static int control_ask(int fd, const char *op, int signal)
 	msgpack_packer pk;
 	int rc;
 
-	pack_begin(&pk, &buffer, 2);
+	pack_begin(&pk, &buffer, 3);
+	pack_u64(&pk, "v", LEASH_VERSION);
 	pack_str(&pk, "op", op);
 	pack_u64(&pk, "signal", (uint64_t)signal);
-	rc = frame_write(fd, FRAME_REQUEST, buffer.data, (uint32_t)buffer.size);
+	rc = leash_send(fd, &buffer, MSG_DONTWAIT);
 	msgpack_sbuffer_destroy(&buffer);
 	return rc;
 }
@@ -90,8 +95,8 @@ static int control_ask(int fd, const char *op, int signal)
 int launch_signal(const char *run_dir, const char *job, int signal)
 {
 	int fd = control_connect(run_dir, job, SIGNAL_MS);
+	uint8_t buffer[LEASH_MESSAGE_MAX];
 	msgpack_unpacked message;
-	struct frame frame;
 	uint64_t result = 0;
 	int rc;
 
@@ -99,19 +104,12 @@ int launch_signal(const char *run_dir, const char *job, int signal)
 		return fd == -ENOENT || fd == -ECONNREFUSED ? -ESRCH : fd;
 	rc = control_ask(fd, "signal", signal);
 	if (!rc)
-		rc = frame_read(fd, &frame, 4096, NULL);
-	if (rc) /* asked all the same: it obeys when it wakes */
-		rc = rc == -EAGAIN ? -ETIMEDOUT : -EIO;
+		rc = leash_await(fd, buffer, &message);
 	close(fd);
-	if (rc)
-		return rc;
-	if (unpack_map(&message, frame.payload, frame.length)) {
-		frame_free(&frame);
-		return -EBADMSG;
-	}
+	if (rc) /* asked all the same: it obeys when it wakes */
+		return rc == -EAGAIN ? -ETIMEDOUT : rc == -EBADMSG ? rc : -EIO;
 	rc = unpack_u64(&message.data, "result", &result) ? -EBADMSG : -(int)result;
 	msgpack_unpacked_destroy(&message);
-	frame_free(&frame);
 	return rc;
 }
 
@@ -146,23 +144,39 @@ static int take_leash(const char *run_dir, uint64_t until_ns, struct launch_foun
 	return 0;
 }
 
-void launch_bury(const char *scope_cgroup, const char *job)
+static int group_of(const char *scope_cgroup, const char *job, struct cgroup *group)
 {
 	char name[SPEC_JOB_MAX + 8];
 	struct cgroup_mounts mounts;
+
+	if (!spec_job_valid(job))
+		return -EINVAL;
+	snprintf(name, sizeof(name), "jobs/%s", job);
+	return cgroup_mounts_read("/proc/self/mounts", &mounts, NULL) ||
+	       cgroup_name(&mounts, scope_cgroup, name, group, NULL);
+}
+
+void launch_bury(const char *scope_cgroup, const char *job)
+{
 	struct cgroup group;
 
-	snprintf(name, sizeof(name), "jobs/%s", job);
-	if (spec_job_valid(job) && !cgroup_mounts_read("/proc/self/mounts", &mounts, NULL) &&
-	    !cgroup_name(&mounts, scope_cgroup, name, &group, NULL))
+	if (!group_of(scope_cgroup, job, &group))
 		cgroup_remove(&group, 2000);
+}
+
+void launch_kill(const char *scope_cgroup, const char *job)
+{
+	struct cgroup group;
+
+	if (!group_of(scope_cgroup, job, &group))
+		cgroup_kill(&group);
 }
 
 /*
  * The shim was killed: its job ends here too, and nobody knows how it went.  DIR is
  * locked; the exit in it keeps a shim that was only late from beginning the job.
  */
-static void bury(int dir, const struct record_start *start, struct launch_found *f)
+static void bury(int dir, const struct record_start *start, bool ended, struct launch_found *f)
 {
 	struct record_exit end = {.kind = 3, .value = 255};
 	struct timespec now;
@@ -172,8 +186,13 @@ static void bury(int dir, const struct record_start *start, struct launch_found 
 	f->last.kind = 3;
 	f->last.value = 255;
 	f->last.end_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	snprintf(f->last.text, sizeof(f->last.text),
-		 "the job's supervisor was killed; the job was ended, its outcome is unknown");
+	snprintf(f->last.text, sizeof(f->last.text), "%s",
+		 ended ? "the job's record is damaged, or of another version of iocom; its outcome "
+			 "is unknown"
+		       : "the job's supervisor was killed; the job was ended, its outcome is "
+			 "unknown");
+	if (ended)
+		return; /* whoever can read it shall */
 	end.end_ns = f->last.end_ns;
 	memcpy(end.text, f->last.text, sizeof(end.text));
 	(void)record_write_exit(dir, &end, NULL); /* fails on a full disk: said all the same */
@@ -203,6 +222,7 @@ static int take_exit(int dir, struct launch_found *f)
 static void look(int dir, const char *run_dir, uint64_t until_ns, struct launch_found *f)
 {
 	struct record_start start;
+	int rc;
 
 	(void)record_read_start(dir, &start); /* all 0 when there is none */
 	f->leash = -1;
@@ -216,12 +236,17 @@ static void look(int dir, const char *run_dir, uint64_t until_ns, struct launch_
 	f->started.cgroup_id = start.cgroup_id;
 	memcpy(f->command, start.command, sizeof(f->command));
 	memcpy(f->class_name, start.class_name, sizeof(f->class_name));
-	if (!take_exit(dir, f) || !take_leash(run_dir, until_ns, f))
+	if (!take_exit(dir, f))
+		return;
+	rc = take_leash(run_dir, until_ns, f);
+	if (!rc)
 		return;
 	f->busy = record_lock(dir) != 0;
+	f->newer = f->busy && rc == -EPROTONOSUPPORT;
 	/* It may have written its exit between the two looks. */
-	if (!f->busy && take_exit(dir, f))
-		bury(dir, &start, f);
+	rc = f->busy ? 0 : take_exit(dir, f);
+	if (rc)
+		bury(dir, &start, rc != -ENOENT, f);
 }
 
 static int open_job(const char *jobs_dir, const char *job)

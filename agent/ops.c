@@ -101,6 +101,7 @@ static void op_status(struct agent *a, struct client *c, const msgpack_object *r
 
 struct listing {
 	struct agent *agent;
+	bool any_late;
 	json_t *jobs;
 	uid_t last_uid;
 	char last_user[64];
@@ -130,6 +131,14 @@ static json_t *printable(const char *text)
 	return json_string(clean);
 }
 
+/* A shim that does not answer (launch.h): neither running for sure nor lost. */
+static const char *state_of(const struct listing *l, const struct journal_job *j)
+{
+	const struct job *here = l->any_late ? jobs_find(&l->agent->jobs, j->job) : NULL;
+
+	return here && here->late && here->state != JOB_ENDED ? "late" : j->state;
+}
+
 static void list_job(void *arg, const struct journal_job *j)
 {
 	struct listing *l = arg;
@@ -138,7 +147,7 @@ static void list_job(void *arg, const struct journal_job *j)
 	json_array_append_new(
 		l->jobs,
 		json_pack("{s:s,s:s,s:o,s:o,s:s,s:i,s:s,s:s,s:s,s:I,s:I,s:I,s:i,s:i,s:i,s:o}",
-			  "job", j->job, "state", j->state, "class", printable(j->class_name),
+			  "job", j->job, "state", state_of(l, j), "class", printable(j->class_name),
 			  "command", printable(j->command), "user", user_name(l, j->uid), "uid",
 			  (int)j->uid, "home", home ? home : "", "node", j->node ? j->node : "",
 			  "policy", j->policy ? j->policy : "", "submit_ns",
@@ -153,6 +162,8 @@ static void op_jobs(struct agent *a, struct client *c, const msgpack_object *req
 	struct listing l = {.agent = a, .jobs = json_array()};
 	bool all = false;
 
+	for (const struct job *job = a->jobs.first; job; job = job->next)
+		l.any_late |= job->late;
 	unpack_bool(request, "all", &all);
 	/* What ended a moment ago is listed as ended. */
 	if (a->settle.active)

@@ -17,6 +17,7 @@
 #include "agent.h"
 #include "clients.h"
 #include "clock.h"
+#include "leases.h"
 #include "pack.h"
 #include "plan_json.h"
 #include "recorders.h"
@@ -37,6 +38,11 @@ struct place {
 	struct iocom_vector own;
 	char candidates[HOPS_MAX][IOCOM_NAME_MAX];
 	unsigned ncandidates, at;
+	bool restartable;  /* may be run again, after it was lost (leases.h) */
+	uint64_t restarts; /* so often */
+	uint32_t attempt;
+	char again[SPEC_JOB_MAX]; /* the attempt that was lost, or "" */
+	char first[SPEC_JOB_MAX]; /* "": this one */
 	json_t *answer, *refused;
 };
 
@@ -77,6 +83,7 @@ static void give_up(struct place *p, const char *why)
 
 	struct job_report report = {.kind = 3};
 
+	lease_ended(a, p->order.job);
 	if (p->order.job[0] && journal_home_end(a->journal, &row, &err))
 		agent_journal_failed(a, &err);
 	if (p->order.job[0]) {
@@ -159,6 +166,24 @@ static int take_need(struct place *p, const msgpack_object *req, uid_t uid, stru
 	return rc;
 }
 
+static int take_restart(struct place *p, const msgpack_object *req, struct iocom_err *err)
+{
+	int rc = unpack_u64(req, "restarts", &p->restarts);
+
+	p->attempt = 1;
+	p->restartable = rc == 0;
+	if (rc && rc != -ENOENT)
+		return iocom_err_set(err, rc, "\"restarts\" is not a number");
+	if (p->restarts > LEASE_RESTARTS_MAX)
+		return iocom_err_set(err, -EINVAL, "\"restarts\" is more than %d",
+				     LEASE_RESTARTS_MAX);
+	rc = unpack_str(req, "again", p->again, sizeof(p->again));
+	if (rc && rc != -ENOENT)
+		return iocom_err_set(err, rc, "\"again\" is not a job's name");
+	return rc || p->restartable ? 0
+				    : iocom_err_set(err, -EINVAL, "\"again\" without \"restarts\"");
+}
+
 static int take_request(struct place *p, const msgpack_object *req, uid_t uid,
 			struct iocom_err *err)
 {
@@ -189,7 +214,8 @@ static int take_request(struct place *p, const msgpack_object *req, uid_t uid,
 	o->uid = uid;
 	o->submit_ns = clock_real_ns();
 	o->forced = p->node[0] != 0;
-	return take_need(p, req, uid, err);
+	rc = take_restart(p, req, err);
+	return rc ? rc : take_need(p, req, uid, err);
 }
 
 /* --- the decision -------------------------------------------------------------- */
@@ -317,7 +343,7 @@ static int submit(struct place *p, struct iocom_err *err)
 {
 	struct agent *a = p->agent;
 	struct journal_job row;
-	int rc;
+	int rc = 0;
 
 	snprintf(p->order.job, sizeof(p->order.job), "%s-%08x-%llu", a->set.name,
 		 (unsigned)(a->self.boot_id & 0xffffffff), (unsigned long long)a->job_sequence);
@@ -330,12 +356,26 @@ static int submit(struct place *p, struct iocom_err *err)
 		.node = "",
 		.submit_ns = p->order.submit_ns,
 	};
-	rc = journal_submit(a->journal, &row, err);
+	if (p->restartable)
+		rc = lease_begin(a, row.job, p->first[0] ? p->first : row.job, p->attempt,
+				 (uint32_t)p->restarts, p->again, err);
+	if (!rc)
+		rc = journal_submit(a->journal, &row, err);
 	if (rc) {
 		a->counters.journal_failures++;
 		p->order.job[0] = 0;
 	}
 	return rc;
+}
+
+static void tell_attempt(const struct place *p)
+{
+	const struct job_order *o = &p->order;
+
+	json_object_set_new(p->answer, "attempt", json_integer(p->attempt));
+	json_object_set_new(p->answer, "restarts", json_integer((json_int_t)p->restarts));
+	json_object_set_new(p->answer, "first", json_string(p->first[0] ? p->first : o->job));
+	json_object_set_new(p->answer, "lease_ms", json_integer(o->lease_ms));
 }
 
 /* The decision stands: journal, then client. */
@@ -352,6 +392,8 @@ static void placed(struct place *p, const char *node, const char *address, uint1
 	json_object_set_new(p->answer, "address", json_string(address));
 	json_object_set_new(p->answer, "port", json_integer(port));
 	json_object_set_new(p->answer, "tls", json_boolean(a->tls && address[0]));
+	if (p->restartable)
+		tell_attempt(p);
 	text = json_dumps(p->answer, JSON_COMPACT);
 	rc = text ? journal_placed(a->journal, p->order.job, node, text, &err) : -ENOMEM;
 	free(text);
@@ -404,6 +446,7 @@ static void try_home(struct place *p)
 	struct target_grant g;
 	char why[400];
 
+	p->order.lease_ms = 0; /* here we shall know how it ends */
 	target_admit(a, &p->order, &g);
 	if (g.granted) {
 		placed(p, a->set.name, "", 0, g.nonce);
@@ -445,8 +488,15 @@ static void granted_by(struct place *p, const char *node, const msgpack_object *
 {
 	const struct matrix_entry *e = matrix_find(&p->agent->matrix, node);
 	char nonce[SPEC_NONCE_MAX];
-	uint64_t boot_id, sequence;
+	uint64_t boot_id, sequence, lease_ms = 0;
 
+	(void)unpack_u64(body, "lease_ms", &lease_ms);
+	if (lease_ms != p->order.lease_ms) {
+		refused_by(p, node, "no-lease",
+			   "it knows nothing of restartable jobs; install the same iocom version "
+			   "on all nodes");
+		return;
+	}
 	if (unpack_str(body, "nonce", nonce, sizeof(nonce)) ||
 	    unpack_u64(body, "boot_id", &boot_id) || unpack_u64(body, "sequence", &sequence)) {
 		refused_by(p, node, "no-answer", "its answer is incomplete");
@@ -454,6 +504,10 @@ static void granted_by(struct place *p, const char *node, const msgpack_object *
 	}
 	if (!e) { /* forgotten while it answered */
 		refused_by(p, node, "no-answer", "it has left the cluster");
+		return;
+	}
+	if (p->order.lease_ms && lease_placed(p->agent, p->order.job, p->order.lease_ms)) {
+		refused_by(p, node, "no-lease", "out of memory for its lease");
 		return;
 	}
 	charge_target(p, node, boot_id, sequence);
@@ -510,6 +564,7 @@ static void try_next(struct place *p)
 		return;
 	}
 	p->order.hops++;
+	p->order.lease_ms = p->restartable ? p->agent->set.lease_s * 1000 : 0;
 	msgpack_sbuffer_init(&body);
 	job_order_pack(&p->order, &body);
 	rc = control_ask(a->control, node, e->vector.address, e->vector.port, "admit", p->order.job,
@@ -517,6 +572,34 @@ static void try_next(struct place *p)
 	msgpack_sbuffer_destroy(&body);
 	if (rc)
 		refused_by(p, node, "no-answer", err.text);
+}
+
+static json_t *over_json(const struct journal_lease *lost)
+{
+	return json_pack("{s:{s:s,s:i,s:i}}", "ended", "state", lost->state, "kind",
+			 lost->exit_kind, "value", lost->exit_value);
+}
+
+/* True: the client has its answer, the job is not run again, or not yet. */
+static bool not_again(struct place *p)
+{
+	struct lease_answer answer = {0};
+	struct iocom_err err = {0};
+	int rc = lease_again(p->agent, p->order.uid, p->again, &answer, &err);
+
+	if (!rc && answer.what == LEASE_AGAIN) {
+		p->attempt = answer.attempt;
+		p->restarts = answer.lost.restarts;
+		snprintf(p->first, sizeof(p->first), "%s", answer.lost.first);
+		return false;
+	}
+	if (rc)
+		client_error(p->client, "%s", err.text);
+	else if (answer.what == LEASE_WAIT)
+		client_json(p->client, json_pack("{s:I}", "wait_ms", (json_int_t)answer.wait_ms));
+	else
+		client_json(p->client, over_json(&answer.lost));
+	return true;
 }
 
 void place_request(struct agent *a, struct client *client, const msgpack_object *request)
@@ -534,6 +617,11 @@ void place_request(struct agent *a, struct client *client, const msgpack_object 
 	p->next = a->places;
 	a->places = p;
 	rc = take_request(p, request, client_who(client)->uid, &err);
+	if (!rc && p->again[0] && not_again(p)) {
+		p->client = NULL;
+		place_free(p);
+		return;
+	}
 	if (!rc)
 		rc = take_decision(p, &err);
 	if (rc) {

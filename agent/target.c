@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Jobs at their target: lease, start, end.  The judgement of a request is in
- * admission.c; the table is jobs.c.
+ * Jobs at their target: start, end, and those of an earlier agent.  How they are let
+ * in is target_admit.c; the table is jobs.c.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "admission.h"
 #include "agent.h"
 #include "clock.h"
+#include "leases.h"
 #include "pack.h"
+#include "shim/lease.h"
 
 #define SETTLE_NS	(20 * CLOCK_NS_PER_MS)
 #define AGAIN_NS	CLOCK_NS_PER_S /* what the journal did not take is offered again */
@@ -24,94 +24,6 @@
 static bool is_local(const struct agent *a, const char *home)
 {
 	return !strcmp(home, a->set.name);
-}
-
-/* --- lease ------------------------------------------------------------------- */
-
-static void make_nonce(char out[SPEC_NONCE_MAX])
-{
-	uint8_t bytes[16];
-
-	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-		abort(); /* the kernel has random bytes once it has booted */
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-}
-
-static void refuse(struct target_grant *g, const char *reason, const char *text)
-{
-	g->granted = false;
-	snprintf(g->reason, sizeof(g->reason), "%s", reason);
-	snprintf(g->text, sizeof(g->text), "%s", text);
-}
-
-static void lease(struct agent *a, const struct job_order *order, struct target_grant *g)
-{
-	struct job *job = jobs_add(&a->jobs, order);
-
-	if (!job) {
-		refuse(g, "full", "too many jobs are running");
-		return;
-	}
-	job->agent = a;
-	make_nonce(job->nonce);
-	job->lease_until_ns = clock_boot_ns() + JOBS_LEASE_NS;
-	g->granted = true;
-	strcpy(g->nonce, job->nonce);
-}
-
-/* No user may take all places of a node; root keeps his. */
-static bool has_place(struct agent *a, const struct job_order *order, struct target_grant *g)
-{
-	char text[sizeof(g->text)];
-
-	if (!order->uid || !a->set.user_jobs_max ||
-	    jobs_of(&a->jobs, order->uid) < a->set.user_jobs_max)
-		return true;
-	a->counters.jobs_refused_limit++;
-	snprintf(text, sizeof(text), "uid %u has %u jobs there, the limit (user_jobs_max)",
-		 (unsigned)order->uid, a->set.user_jobs_max);
-	refuse(g, "user-limit", text);
-	return false;
-}
-
-void target_admit(struct agent *a, const struct job_order *order, struct target_grant *g)
-{
-	const struct users_policy users = {
-		.allow_root = a->set.allow_root,
-		.min_uid = a->set.min_uid,
-		.allow = a->set.allow_users,
-		.deny = a->set.deny_users,
-	};
-	struct job *job = jobs_find(&a->jobs, order->job);
-	struct admission_verdict verdict;
-	struct iocom_vector own;
-
-	*g = (struct target_grant){.boot_id = a->self.boot_id, .sequence = a->sequence + 1};
-	if (job && (job->state != JOB_LEASED || job->order.uid != order->uid)) {
-		refuse(g, "duplicate", "a job of this id is already here");
-	} else if (job) {
-		/* Asked again: the first answer was lost. */
-		g->granted = true;
-		strcpy(g->nonce, job->nonce);
-		return;
-	} else {
-		tick_own_vector(a, &own);
-		own.accepts_jobs = a->set.accept_jobs;
-		admission_judge(order, &own, is_local(a, order->home), &users, &verdict);
-		if (!verdict.admitted)
-			refuse(g, verdict.reason, verdict.text);
-		else if (has_place(a, order, g))
-			lease(a, order, g);
-	}
-	if (g->granted) {
-		a->counters.admissions_granted++;
-		tick_changed(a);
-	} else {
-		a->counters.admissions_refused++;
-		log_write(&a->log, LOG_L_INFO, "refused job %s of %s: %s", order->job, order->home,
-			  g->text);
-	}
 }
 
 /* --- telling home ------------------------------------------------------------ */
@@ -333,6 +245,8 @@ static void on_started(struct agent *a, struct job *job, const struct launch_eve
 	job->state = JOB_RUNNING;
 	job->pid = e->pid;
 	job->cgroup_id = e->cgroup_id;
+	job->late = false;
+	lease_told(job, e->lease_until_ms);
 	if (!job->start_ns)
 		job->start_ns = clock_real_ns();
 	if (journal_started(a->journal, job->order.job, job->start_ns, job->pid, job->cgroup_id,
@@ -340,6 +254,8 @@ static void on_started(struct agent *a, struct job *job, const struct launch_eve
 		agent_journal_failed(a, &err);
 	tell_started(a, job);
 }
+
+static void is_newer(struct agent *a, struct job *job);
 
 static void leash_ready(void *arg, uint32_t events)
 {
@@ -351,6 +267,11 @@ static void leash_ready(void *arg, uint32_t events)
 	(void)events;
 	if (rc == -EAGAIN)
 		return;
+	if (rc == -EPROTONOSUPPORT) {
+		close_leash(a, job);
+		is_newer(a, job);
+		return;
+	}
 	if (rc) {
 		shim_died(a, job);
 		return;
@@ -359,6 +280,7 @@ static void leash_ready(void *arg, uint32_t events)
 		on_started(a, job, &e);
 	} else if (e.type == LAUNCH_EXITED) {
 		job->end = e;
+		job->lost = e.kind == 3 && e.value == LEASE_OUTCOME;
 		ended(a, job);
 	}
 }
@@ -370,12 +292,38 @@ static int watch_leash(struct agent *a, struct job *job, int leash)
 	return loop_add(a->loop, &job->leash_entry, EPOLLIN);
 }
 
+/* The job is left alone until it ends; the chores look whether it has. */
+static void is_newer(struct agent *a, struct job *job)
+{
+	if (!job->newer)
+		log_write(&a->log, LOG_L_WARNING,
+			  "job %s: its supervisor speaks a later version than this agent; the job "
+			  "is left alone until it ends",
+			  job->order.job);
+	job->newer = job->late = job->busy = true;
+}
+
+/*
+ * Its shim lives and has not answered: stopped, slow, or of a later version.  That is
+ * not lost: the job counts as running until it answers or is gone.
+ */
+static void is_late(struct agent *a, struct job *job, const struct launch_found *f)
+{
+	bool late = f->busy || (f->leash >= 0 && !f->started.pid);
+
+	a->counters.jobs_late += late && !job->late;
+	job->late = late;
+	if (f->newer)
+		is_newer(a, job);
+}
+
 /* What a look at the job's record and shim found. */
 static int take_found(struct agent *a, struct job *job, const struct launch_found *f)
 {
 	int rc;
 
 	job->busy = f->busy;
+	is_late(a, job, f);
 	if (f->start_ns)
 		job->start_ns = f->start_ns;
 	if (f->started.cgroup_id)
@@ -474,6 +422,7 @@ static int launch(struct agent *a, struct job *job, int fd, uid_t uid, gid_t gid
 		.gid = gid,
 		.allow_root = local || a->set.allow_root,
 		.pam = pam_directory(a),
+		.lease_until_ms = lease_until_ms(job),
 		.spec = spec,
 		.spec_length = length,
 	};
@@ -511,6 +460,10 @@ static int check_lease(struct agent *a, const struct spec *spec, struct job **ou
 			"node %s holds no lease for job %s: it expired after %d s, was "
 			"used, or was never granted",
 			a->set.name, spec->job, (int)(JOBS_LEASE_NS / CLOCK_NS_PER_S));
+	/* Home counts from the grant: it may have given the job up. */
+	if (job->order.lease_ms && clock_boot_ns() >= job->lease.until_ns)
+		return iocom_err_set(err, -EACCES, "the lease of job %s is over: it came too late",
+				     spec->job);
 	*out = job;
 	return 0;
 }

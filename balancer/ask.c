@@ -38,6 +38,7 @@ void ask_init(struct ask *ask)
 		.memory_mb = -1,
 		.cpu_s = -1,
 		.data_mb = -1,
+		.restarts = -1,
 	};
 }
 
@@ -209,7 +210,11 @@ void ask_pack(const struct ask *ask, bool run, const char *cwd, const char *exec
 		 : base && base[1] ? base + 1
 				   : command[0]);
 	command_line(command, line, sizeof(line));
-	pack_begin(&pk, out, 11);
+	pack_begin(&pk, out, 11u + (ask->restarts >= 0) + (ask->again != NULL));
+	if (ask->restarts >= 0)
+		pack_u64(&pk, "restarts", (uint64_t)ask->restarts);
+	if (ask->again)
+		pack_str(&pk, "again", ask->again);
 	pack_str(&pk, "op", "place");
 	pack_u64(&pk, "v", 1);
 	pack_str(&pk, "policy", ask->policy);

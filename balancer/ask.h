@@ -20,8 +20,10 @@ struct ask {
 	double requests;   /* number of disk requests in all */
 	double memory_mb;
 	double cpu_s;
-	double data_mb; /* initial data that must be at hand where it runs */
-	bool view;	/* the answer is to carry the view that was looked at */
+	double data_mb;	   /* initial data that must be at hand where it runs */
+	long restarts;	   /* of a restartable job; < 0: it is none */
+	const char *again; /* its attempt that was lost, or NULL */
+	bool view;	   /* the answer is to carry the view that was looked at */
 };
 
 /* Options of getopt_long, values above all characters. */

@@ -17,8 +17,10 @@
 #include "run.h"
 #include "verdict.h"
 
-#define GRACE_DEFAULT_S 30
-#define GRACE_MAX_S	86400
+#define GRACE_DEFAULT_S	 30
+#define GRACE_MAX_S	 86400
+#define RESTARTS_DEFAULT 3
+#define RESTARTS_MAX	 1000
 
 static const char help[] =
 	"usage: iocom run [OPTION...] [--] COMMAND [ARGUMENT...]\n"
@@ -29,6 +31,8 @@ static const char help[] =
 	"  --pty           give COMMAND a terminal: editors, shells, top; ~? tells the escapes\n"
 	"  --escape CHAR   the escape at a line's start: a character, ^X, or none [~]\n"
 	"  --grace S       seconds the job may go on when contact to this program is lost [30]\n"
+	"  --restartable   the job may be run again from its start when its node is lost\n"
+	"  --restarts N    so often [3]; means --restartable\n"
 	"  --status-fd N   write one JSON object a line to descriptor N: placed, started, end\n"
 	"  --json          the same on standard error, where --status-fd is not given\n"
 	"  -v              say on standard error where the job goes, and why\n"
@@ -53,11 +57,21 @@ struct run {
 	uint32_t closed; /* of 0, 1, 2 */
 	char **command;
 	char *cwd, *executable;
+	struct run_result result;
+	off_t input_at; /* where a file on standard input began; -1 */
 	struct run_report report;
 	struct run_tty tty;
 };
 
-enum { OPTION_ENV = ASK_END, OPTION_GRACE, OPTION_STATUS_FD, OPTION_PTY, OPTION_ESCAPE };
+enum {
+	OPTION_ENV = ASK_END,
+	OPTION_GRACE,
+	OPTION_STATUS_FD,
+	OPTION_PTY,
+	OPTION_ESCAPE,
+	OPTION_RESTARTABLE,
+	OPTION_RESTARTS
+};
 
 static int take_grace(struct run *run, const char *text, struct iocom_err *err)
 {
@@ -84,6 +98,19 @@ static int take_status_fd(struct run *run, const char *text, struct iocom_err *e
 	return 0;
 }
 
+static int take_restarts(struct run *run, const char *text, struct iocom_err *err)
+{
+	char *end;
+
+	errno = 0;
+	run->ask.restarts = strtol(text, &end, 10);
+	if (end == text || *end || errno || run->ask.restarts < 0 ||
+	    run->ask.restarts > RESTARTS_MAX)
+		return iocom_err_set(err, -EINVAL, "--restarts takes 0 to %d, not '%s'",
+				     RESTARTS_MAX, text);
+	return 0;
+}
+
 static int take_own(struct run *run, int option, const char *value, struct iocom_err *err)
 {
 	switch (option) {
@@ -99,6 +126,12 @@ static int take_own(struct run *run, int option, const char *value, struct iocom
 		return 0;
 	case OPTION_ESCAPE:
 		return run_tty_take_escape(&run->escape, value, err);
+	case OPTION_RESTARTABLE:
+		if (run->ask.restarts < 0)
+			run->ask.restarts = RESTARTS_DEFAULT;
+		return 0;
+	case OPTION_RESTARTS:
+		return take_restarts(run, value, err);
 	case 'j':
 		run->json = true;
 		return 0;
@@ -127,6 +160,8 @@ static int parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 		{"status-fd", required_argument, NULL, OPTION_STATUS_FD},
 		{"pty", no_argument, NULL, OPTION_PTY},
 		{"escape", required_argument, NULL, OPTION_ESCAPE},
+		{"restartable", no_argument, NULL, OPTION_RESTARTABLE},
+		{"restarts", required_argument, NULL, OPTION_RESTARTS},
 		{"json", no_argument, NULL, 'j'},
 		{"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},
@@ -151,6 +186,8 @@ static int parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 	rc = multi_check(&run->multi, for_one(run), err);
 	if (rc)
 		return rc;
+	if (run->pty && run->ask.restarts >= 0)
+		return iocom_err_set(err, -EINVAL, "--pty and --restartable do not go together");
 	if (optind >= argc)
 		return iocom_err_set(err, -EINVAL, "which command? (iocom run --help)");
 	run->command = argv + optind;
@@ -181,12 +218,13 @@ static int resolve(struct run *run, struct iocom_err *err)
 		       : run_executable_check(run->command[0], run->executable, err);
 }
 
-static int place(const struct run *run, json_t **answer, struct iocom_err *err)
+static int place(void *arg, json_t **answer, struct iocom_err *err)
 {
+	const struct run *run = arg;
 	msgpack_sbuffer buffer;
 
 	ask_pack(&run->ask, true, run->cwd, run->executable, run->command, &buffer);
-	return client_ask(run->ask.run_dir, &buffer, answer, err) ? RUN_FAILED : 0;
+	return client_ask(run->ask.run_dir, &buffer, answer, err);
 }
 
 /* One field of the answer into a fixed room.  0 or -EPROTO. */
@@ -265,6 +303,26 @@ static void tell_end(const struct run *run, const struct run_result *result, int
 	run_report_end(&run->report, state, result, status, result->text);
 }
 
+/* The stream gives its outputs up at its end; another attempt needs them again. */
+static void keep_outputs(struct run_stream_options *options, int lease_ms)
+{
+	for (int i = 1; i < 3; i++) {
+		int copy = fcntl(i, F_DUPFD_CLOEXEC, 3);
+
+		if (copy >= 0)
+			options->stdio[i] = copy;
+	}
+	/* Home knows at the end of the lease; a cut that ends before must not be noticed. */
+	options->patience_s = lease_ms > 0 ? lease_ms / 1000 + 1 : 0;
+}
+
+static void drop_outputs(const struct run_stream_options *options)
+{
+	for (int i = 1; i < 3; i++)
+		if (options->stdio[i] > 2)
+			close(options->stdio[i]);
+}
+
 static int run_there(struct run *run, const json_t *answer, const struct spec *spec,
 		     struct iocom_err *err)
 {
@@ -276,18 +334,22 @@ static int run_there(struct run *run, const json_t *answer, const struct spec *s
 		.started = tell_started,
 		.arg = &run->report,
 	};
-	struct run_result result;
+	struct run_result *result = &run->result;
 	struct run_target target;
 	int fd, status;
 
 	find_target(run, answer, &target);
 	if (run_connect(&target, spec, &fd, err))
 		return -1;
-	status = run_stream(&options, fd, &result);
-	run->failed =
-		!result.signal && status == RUN_FAILED &&
-		(result.state == RUN_REFUSED || (result.state == RUN_EXITED && result.kind == 3));
-	tell_end(run, &result, status);
+	if (run->ask.restarts >= 0)
+		keep_outputs(&options, (int)listing_number(answer, "lease_ms"));
+	status = run_stream(&options, fd, result);
+	if (run->ask.restarts >= 0)
+		drop_outputs(&options);
+	run->failed = !result->signal && status == RUN_FAILED &&
+		      (result->state == RUN_REFUSED ||
+		       (result->state == RUN_EXITED && result->kind == 3));
+	tell_end(run, result, status);
 	return status;
 }
 
@@ -314,16 +376,67 @@ static int run_placed(struct run *run, const json_t *answer, struct iocom_err *e
 	return status;
 }
 
+/* 0: ANSWER is the next attempt's; 1: *STATUS is how it ended. */
+static int next_attempt(struct run *run, json_t **answer, int *status, struct iocom_err *err)
+{
+	char lost[SPEC_JOB_MAX];
+	json_t *next = NULL;
+	int rc;
+
+	snprintf(lost, sizeof(lost), "%s", listing_string(*answer, "job"));
+	run->ask.again = lost;
+	if (run->input_at >= 0)
+		(void)lseek(STDIN_FILENO, run->input_at, SEEK_SET);
+	rc = run_again(place, run, &run->result, &next, err);
+	run->ask.again = NULL;
+	if (rc == 1) {
+		*status = run_exit_code(&run->result);
+		run->report.job = lost;
+		run->report.node = listing_string(*answer, "node");
+		tell_end(run, &run->result, *status);
+		run->report.job = run->report.node = "";
+	}
+	if (rc < 0)
+		*status = RUN_UNKNOWN;
+	if (rc)
+		return 1;
+	fprintf(stderr, "%s: job %s was lost with node %s; attempt %d is job %s at node %s\n",
+		run->name, lost, listing_string(*answer, "node"),
+		(int)listing_number(next, "attempt"), listing_string(next, "job"),
+		listing_string(next, "node"));
+	json_decref(*answer);
+	*answer = next;
+	return 0;
+}
+
+/* As run_placed, for as many attempts as it takes. */
+static int run_attempts(struct run *run, json_t **answer, struct iocom_err *err)
+{
+	int status;
+
+	run->input_at = lseek(STDIN_FILENO, 0, SEEK_CUR);
+	status = run_placed(run, *answer, err);
+	while (run->ask.restarts >= 0 && status >= 0 && run_may_restart(&run->result)) {
+		if (next_attempt(run, answer, &status, err))
+			return status;
+		memset(&run->result, 0, sizeof(run->result));
+		status = run_placed(run, *answer, err);
+		if (status < 0)
+			return RUN_UNKNOWN; /* an attempt did run */
+	}
+	return status;
+}
+
 /* One job, placed and run.  0 and above: the exit code; ERR says what failed, if anything. */
 static int run_job(struct run *run, struct iocom_err *err)
 {
 	json_t *answer = NULL;
-	int rc = place(run, &answer, err);
+	int rc = place(run, &answer, err) ? RUN_FAILED : 0;
 
 	if (rc)
 		run_report_end(&run->report, "failed", NULL, rc, err->text);
 	else
-		rc = run_placed(run, answer, err);
+		rc = run_attempts(run, &answer, err);
 	json_decref(answer);
 	return rc;
 }

@@ -105,12 +105,30 @@ struct run_stream_options {
 	int stdio[3];
 	bool signals;	     /* forward signals of this process (changes its signal mask) */
 	struct run_tty *tty; /* the job has a terminal, and this is ours; NULL: pipes */
+	int patience_s;	     /* with a peer that is silent; 0: as wire.h says */
 	void (*started)(void *arg, const struct run_result *result); /* may be NULL */
 	void *arg;
 };
 
 /* Takes FD.  Moves everything until the job is over.  The exit code for `iocom run`. */
 int run_stream(const struct run_stream_options *options, int fd, struct run_result *result);
+
+/* The exit code of `iocom run` for RESULT. */
+int run_exit_code(const struct run_result *result);
+
+/* --- run_again.c: restartable jobs --- */
+
+#define RUN_AGAIN_S 300 /* an agent that does not answer is asked for so long */
+
+/* Whether a restartable job that came to RESULT is asked about at home. */
+bool run_may_restart(const struct run_result *result);
+/*
+ * Asks home by ASK until it says what is to become of the attempt that was lost.  0: ANSWER
+ * is the placement of the next (the caller's); 1: it had ended, RESULT says how; negative
+ * errno with the sentence.
+ */
+int run_again(int (*ask)(void *arg, json_t **answer, struct iocom_err *err), void *arg,
+	      struct run_result *result, json_t **answer, struct iocom_err *err);
 
 /* --- run_report.c: --status-fd, one JSON object a line --- */
 

@@ -13,7 +13,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -491,8 +494,7 @@ static void loop(struct stream *s)
 	}
 }
 
-/* The exit code of `iocom run` for RESULT. */
-static int exit_code(const struct run_result *result)
+int run_exit_code(const struct run_result *result)
 {
 	if (result->signal)
 		return 128 + result->signal;
@@ -514,6 +516,16 @@ static int exit_code(const struct run_result *result)
 	}
 }
 
+/* The kernel gives the connection up after S seconds without a sign of life. */
+static void limit_patience(int fd, int s)
+{
+	const int idle = s > 3 ? s / 3 : 1, each = 1, all_ms = s * 1000;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &each, sizeof(each));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &all_ms, sizeof(all_ms));
+}
+
 int run_stream(const struct run_stream_options *options, int fd, struct run_result *result)
 {
 	struct stream s = {
@@ -532,6 +544,8 @@ int run_stream(const struct run_stream_options *options, int fd, struct run_resu
 		snprintf(result->text, sizeof(result->text), "out of memory for the job's stream");
 		return RUN_UNKNOWN;
 	}
+	if (options->patience_s)
+		limit_patience(fd, options->patience_s);
 	if (options->signals)
 		s.signals = open_signals(&before, options->tty != NULL);
 	s.input_terminal = s.input >= 0 && isatty(s.input);
@@ -547,5 +561,5 @@ int run_stream(const struct run_stream_options *options, int fd, struct run_resu
 		close(s.signals);
 		sigprocmask(SIG_SETMASK, &before, NULL);
 	}
-	return exit_code(result);
+	return run_exit_code(result);
 }

@@ -315,6 +315,8 @@ static const struct config_key keys[] = {
 	 FIELD(keep_jobs), 1, 1e9, NULL},
 	{"keep-days", "N", "days they are kept", "30", CONFIG_COUNT, FIELD(keep_days), 1, 36500,
 	 NULL},
+	{"lease-s", "S", "how long a restartable job may go on without its home node", "30",
+	 CONFIG_COUNT, FIELD(lease_s), 5, 3600, NULL},
 	{"metrics-listen", "A[:P]", "serve /metrics for Prometheus here [nowhere; P: port+3]", NULL,
 	 CONFIG_CUSTOM, NONE, 0, 0, set_metrics},
 	{"metrics-max-jobs", "N", "jobs with metrics of their own; the rest are 'other'", "200",

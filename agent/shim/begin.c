@@ -123,6 +123,9 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 
 	if (!rc && *spec->tty.name && tty_set_term(&spec->env, spec->tty.name))
 		rc = iocom_err_set(err, -ENOMEM, "out of memory for the job's environment");
+	shim->lease.until_ms = shim->order.lease_until_ms;
+	shim->leash.lease = &shim->lease;
+
 	if (!rc)
 		rc = make_group(shim, err);
 	if (!rc)

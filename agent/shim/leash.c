@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "frame.h"
+#include "leash_wire.h"
 #include "pack.h"
 
 void leash_init(struct leash *leash, int fd, const char *job)
@@ -72,14 +72,7 @@ void leash_deinit(struct leash *leash)
 /* A report is small: the socket takes it whole, or the agent is as good as gone. */
 static void report(struct leash *leash, const msgpack_sbuffer *buffer)
 {
-	uint8_t message[FRAME_HEADER + 1024];
-	size_t n = FRAME_HEADER + buffer->size;
-
-	if (leash->fd < 0 || n > sizeof(message))
-		return;
-	frame_header(message, FRAME_REQUEST, (uint32_t)buffer->size);
-	memcpy(message + FRAME_HEADER, buffer->data, buffer->size);
-	if (send(leash->fd, message, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n)
+	if (leash->fd < 0 || !leash_send(leash->fd, buffer, MSG_DONTWAIT))
 		return;
 	close(leash->fd);
 	leash->fd = -1;
@@ -92,7 +85,9 @@ void leash_started(struct leash *leash, pid_t pid, uint64_t cgroup_id)
 
 	leash->pid = pid;
 	leash->cgroup_id = cgroup_id;
-	pack_begin(&pk, &buffer, 4);
+	pack_begin(&pk, &buffer, 6);
+	pack_u64(&pk, "lease_until_ms", leash->lease ? leash->lease->until_ms : 0);
+	pack_u64(&pk, "v", LEASH_VERSION);
 	pack_str(&pk, "event", "started");
 	pack_str(&pk, "job", leash->job);
 	pack_u64(&pk, "pid", (uint64_t)pid);
@@ -106,7 +101,8 @@ void leash_exited(struct leash *leash, const struct record_exit *end)
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
-	pack_begin(&pk, &buffer, 2 + RECORD_EXIT_FIELDS);
+	pack_begin(&pk, &buffer, 3 + RECORD_EXIT_FIELDS);
+	pack_u64(&pk, "v", LEASH_VERSION);
 	pack_str(&pk, "event", "exited");
 	pack_str(&pk, "job", leash->job);
 	record_pack_exit(&pk, end);
@@ -114,12 +110,28 @@ void leash_exited(struct leash *leash, const struct record_exit *end)
 	msgpack_sbuffer_destroy(&buffer);
 }
 
-void leash_drain(struct leash *leash)
+static void take_lease(const msgpack_object *message, struct lease *lease)
 {
-	char ignored[64];
-	ssize_t n = recv(leash->fd, ignored, sizeof(ignored), MSG_DONTWAIT);
+	uint64_t until_ms;
+	char op[16] = "";
 
-	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+	(void)unpack_str(message, "op", op, sizeof(op));
+	if (!strcmp(op, "lease") && leash_version(message) <= LEASH_VERSION &&
+	    !unpack_u64(message, "until_ms", &until_ms))
+		lease_hear(lease, until_ms);
+}
+
+void leash_hear(struct leash *leash, struct lease *lease)
+{
+	uint8_t buffer[LEASH_MESSAGE_MAX];
+	msgpack_unpacked message;
+	int rc;
+
+	while (!(rc = leash_take(leash->fd, buffer, &message))) {
+		take_lease(&message.data, lease);
+		msgpack_unpacked_destroy(&message);
+	}
+	if (rc == -EAGAIN)
 		return;
 	close(leash->fd);
 	leash->fd = -1;
@@ -132,40 +144,38 @@ void leash_answer(int connection, int result)
 
 	pack_begin(&pk, &buffer, 1);
 	pack_u64(&pk, "result", (uint64_t)result);
-	(void)frame_write(connection, FRAME_REQUEST, buffer.data, (uint32_t)buffer.size);
+	(void)leash_send(connection, &buffer, 0);
 	msgpack_sbuffer_destroy(&buffer);
 	close(connection);
 }
 
 /* Obeys one request; a signal to send, 0 when served, -1 when it was nothing. */
-static int obey(struct leash *leash, int connection, const struct frame *frame)
+static int obey(struct leash *leash, int connection, const msgpack_object *message)
 {
-	msgpack_unpacked message;
 	uint64_t signal = 0;
 	char op[16] = "";
-	int rc = -1;
 
-	if (frame->type != FRAME_REQUEST || unpack_map(&message, frame->payload, frame->length))
+	if (leash_version(message) > LEASH_VERSION)
 		return -1;
-	(void)unpack_str(&message.data, "op", op, sizeof(op));
+	(void)unpack_str(message, "op", op, sizeof(op));
 	if (!strcmp(op, "leash")) {
 		if (leash->fd >= 0)
 			close(leash->fd);
 		leash->fd = connection;
 		leash_started(leash, leash->pid, leash->cgroup_id);
-		rc = 0;
-	} else if (!strcmp(op, "signal") && !unpack_u64(&message.data, "signal", &signal) &&
-		   signal > 0 && signal < _NSIG) {
-		rc = (int)signal;
+		return 0;
 	}
-	msgpack_unpacked_destroy(&message);
-	return rc;
+	if (!strcmp(op, "signal") && !unpack_u64(message, "signal", &signal) && signal > 0 &&
+	    signal < _NSIG)
+		return (int)signal;
+	return -1;
 }
 
 int leash_serve(struct leash *leash, int *connection)
 {
 	struct timeval limit = {.tv_sec = 1};
-	struct frame frame;
+	uint8_t buffer[LEASH_MESSAGE_MAX];
+	msgpack_unpacked message;
 	int fd = accept4(leash->listen, NULL, NULL, SOCK_CLOEXEC);
 	int rc = -1;
 
@@ -173,9 +183,9 @@ int leash_serve(struct leash *leash, int *connection)
 	if (fd < 0)
 		return 0;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	if (!frame_read(fd, &frame, 4096, NULL)) {
-		rc = obey(leash, fd, &frame);
-		frame_free(&frame);
+	if (!leash_await(fd, buffer, &message)) {
+		rc = obey(leash, fd, &message.data);
+		msgpack_unpacked_destroy(&message);
 	}
 	if (rc < 0)
 		close(fd);

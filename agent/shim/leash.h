@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * How a shim and its agent speak.  On the leash the shim reports "started" and
- * "exited" (agent/launch.h has the form).  On the control socket RUN_DIR/JOB.sock,
- * for root only, it takes one request a connection, FRAME_REQUEST with a map:
+ * How a shim and its agent speak (leash_wire.h: whatever their versions).  On the
+ * leash the shim reports "started" and "exited" (agent/launch.h has the form) and
+ * hears, of a restartable job,
+ *
+ *   { "op": "lease", "until_ms": N } the lease goes on until then; 0: it is over
+ *
+ * On the control socket RUN_DIR/JOB.sock, for root only, it takes one request a
+ * connection:
  *
  *   { "op": "leash" }               this connection is the leash from now on; the
  *                                   answer is the event "started"
@@ -15,6 +20,7 @@
 #include <sys/types.h>
 
 #include "iocom/err.h"
+#include "lease.h"
 #include "record.h"
 #include "spec.h"
 
@@ -25,6 +31,7 @@ struct leash {
 	char job[SPEC_JOB_MAX];
 	pid_t pid; /* as reported */
 	uint64_t cgroup_id;
+	const struct lease *lease; /* of the job; told with "started"; may be NULL */
 };
 
 /* FD: the agent's socket (taken).  Reports for JOB. */
@@ -37,8 +44,8 @@ void leash_deinit(struct leash *leash);
 /* Reports.  An agent that does not take it counts as gone (-1): the record stays. */
 void leash_started(struct leash *leash, pid_t pid, uint64_t cgroup_id);
 void leash_exited(struct leash *leash, const struct record_exit *end);
-/* The agent's end is readable: it went away. */
-void leash_drain(struct leash *leash);
+/* The agent's end is readable: it says something of the lease, or went away. */
+void leash_hear(struct leash *leash, struct lease *lease);
 /*
  * Serves one connection of the control socket.  Returns a signal to send to the
  * job (> 0; the caller answers through leash_answer), else 0.  At most 1 s.

@@ -166,6 +166,8 @@ static void overdue(struct shim *shim)
 {
 	bool before = shim->killed;
 
+	if (!before && !shim->main_ended)
+		lease_client_lost(&shim->lease);
 	if (shim->streams.tty && !shim->main_ended && !shim->hung_up && !before) {
 		hang_up(shim);
 		return;
@@ -193,6 +195,7 @@ static bool over(const struct shim *shim)
 static int wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
 {
 	uint64_t until_ms = deadline(shim), now_ms = shim_now_ms();
+	uint64_t lease_ms = shim->main_ended ? 0 : shim->lease.until_ms;
 	int limit_ms = SILENT_CHECK_MS, n;
 
 	streams_poll(&shim->streams, &shim->client, !shim->client_gone, entries);
@@ -203,6 +206,8 @@ static int wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
 	entries[ENTRY_CHILD] = (struct pollfd){.fd = shim->child.pidfd, .events = POLLIN};
 	entries[ENTRY_LEASH] = (struct pollfd){.fd = shim->leash.fd, .events = POLLIN};
 	entries[ENTRY_CONTROL] = (struct pollfd){.fd = shim->leash.listen, .events = POLLIN};
+	if (lease_ms && !shim->lease.why && lease_ms < until_ms)
+		until_ms = lease_ms;
 	if (until_ms <= now_ms)
 		limit_ms = 0;
 	else if (until_ms - now_ms < SILENT_CHECK_MS)
@@ -229,10 +234,13 @@ void shim_loop(struct shim *shim)
 			rc = streams_move(&shim->streams, &shim->client, shim_now_ms(), entries);
 		if (rc || (!stirred && wire_silent(&shim->client)))
 			client_lost(shim);
+		if (entries[ENTRY_LEASH].revents)
+			leash_hear(&shim->leash, &shim->lease);
+		/* What ended after its lease is not told as an end of its own. */
+		if (!shim->main_ended && lease_over(&shim->lease, shim_now_ms()))
+			kill_all(shim);
 		if (entries[ENTRY_CHILD].revents)
 			take_status(shim);
-		if (entries[ENTRY_LEASH].revents)
-			leash_drain(&shim->leash);
 		if (entries[ENTRY_CONTROL].revents)
 			serve_control(shim);
 		if (deadline(shim) <= shim_now_ms())

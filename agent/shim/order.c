@@ -28,6 +28,9 @@ static int take(const msgpack_object *map, struct order *order, struct iocom_err
 	    unpack_str(map, "pam", order->pam, sizeof(order->pam)) || !spec ||
 	    spec->type != MSGPACK_OBJECT_BIN)
 		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
+	if (unpack_get(map, "lease_until_ms") &&
+	    (unpack_u64(map, "lease_until_ms", &order->lease_until_ms) || !order->lease_until_ms))
+		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
 	order->uid = (uid_t)uid;
 	order->gid = (gid_t)gid;
 	return spec_unpack(&order->spec, spec->via.bin.ptr, spec->via.bin.size, err);

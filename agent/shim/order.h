@@ -2,7 +2,8 @@
 /*
  * The order: what the agent tells the shim it spawns, in a sealed memory file
  * on descriptor SHIM_FD_ORDER.  One MessagePack map: v, uid, gid, allow_root,
- * jobs_dir, run_dir, scope, pam, spec (bin, as the client sent it).
+ * jobs_dir, run_dir, scope, pam, spec (bin, as the client sent it); of a restartable job
+ * lease_until_ms, CLOCK_BOOTTIME.
  */
 #ifndef IOCOM_SHIM_ORDER_H
 #define IOCOM_SHIM_ORDER_H
@@ -17,7 +18,7 @@
 #define SHIM_FD_ORDER  4
 #define SHIM_FD_STREAM 5
 #define SHIM_ORDER_MAX (SPEC_PACKED_MAX + 65536)
-#define SHIM_VERSION   1
+#define SHIM_VERSION   2
 
 struct order {
 	uid_t uid;
@@ -25,7 +26,8 @@ struct order {
 	bool allow_root;
 	char jobs_dir[1024], run_dir[1024];
 	char scope[256];
-	char pam[256]; /* directory of PAM's service file; "" = without PAM */
+	char pam[256];		 /* directory of PAM's service file; "" = without PAM */
+	uint64_t lease_until_ms; /* 0: none */
 	struct spec spec;
 };
 

@@ -70,6 +70,7 @@ static void shim_finish(struct shim *shim)
 	streams_close(&shim->streams, 0);
 	if (shim->grouped)
 		cgroup_remove(&shim->group, SHIM_REMOVE_MS);
+	lease_outcome(&shim->lease, &shim->end);
 	shim->end.end_ns = shim_wall_ns();
 	shim->end.wall_ms = shim->started_ms ? shim_now_ms() - shim->started_ms : 0;
 	if (shim->record >= 0 && record_write_exit(shim->record, &shim->end, &err))

@@ -13,6 +13,7 @@
  * closed or silent, whoever is left in the cgroup is killed, so that nothing of
  * a job stays behind.  A client that goes away starts the grace period; at its
  * end a job's terminal is hung up, and the whole cgroup is killed.
+ * So it is when a restartable job's lease ends.
  */
 #ifndef IOCOM_SHIM_H
 #define IOCOM_SHIM_H
@@ -23,6 +24,7 @@
 #include "cgroup.h"
 #include "child.h"
 #include "leash.h"
+#include "lease.h"
 #include "order.h"
 #include "pam.h"
 #include "record.h"
@@ -41,6 +43,7 @@ struct shim {
 	int record;   /* directory of the job's record, locked; -1 */
 	struct leash leash;
 	struct pam *pam; /* the open session; NULL: without PAM */
+	struct lease lease;
 	struct wire client;
 	bool client_gone;
 	uint64_t gone_ms;

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "cgroup.h"
 
 #define NOBODY 65534
@@ -167,6 +168,8 @@ struct job stage_start(struct stage *stage, const struct want *want)
 		.uid = want->uid || want->root ? want->uid : NOBODY,
 		.gid = want->uid || want->root ? want->gid : NOBODY,
 		.pam = want->pam,
+		.lease_until_ms =
+			want->lease_ms ? clock_boot_ns() / CLOCK_NS_PER_MS + want->lease_ms : 0,
 	};
 	struct spec spec;
 	size_t length;

@@ -34,8 +34,9 @@ struct want {
 	uint32_t grace_ms, closed;
 	struct spec_limit limit; /* soft 0: none */
 	struct terminal tty;
-	const char *pam;  /* directory of PAM's service file */
-	const char *jobs; /* another jobs directory */
+	const char *pam;   /* directory of PAM's service file */
+	uint64_t lease_ms; /* so long from now; 0: no lease */
+	const char *jobs;  /* another jobs directory */
 };
 
 struct job {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What comes on a leash, where a shim should be: each reading ends, and so do all. */
+/*
+ * What comes on a leash, where a shim or an agent should be: each reading ends, and so do
+ * all; a lease only ever goes on, or is over for good.
+ */
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -8,6 +11,7 @@
 #include "pack.h"
 #include "fuzz_protocol.h"
 #include "launch.h"
+#include "leash.h"
 
 #define BYTES_MAX 8192
 
@@ -44,10 +48,34 @@ bool sample(int n, FILE *out)
 	pack_str(&pk, "text", "");
 	put(&buffer, out);
 	msgpack_sbuffer_destroy(&buffer);
+	pack_begin(&pk, &buffer, 3);
+	pack_u64(&pk, "v", 1);
+	pack_str(&pk, "op", "lease");
+	pack_u64(&pk, "until_ms", 5000);
+	put(&buffer, out);
+	msgpack_sbuffer_destroy(&buffer);
 	return !n;
 }
 
 FUZZ_SAMPLES
+
+static void as_shim(const uint8_t *data, size_t size)
+{
+	struct lease lease = {.until_ms = 1000}, none = {0};
+	struct leash leash;
+	int ends[2];
+
+	for (int i = 0; i < 2; i++) {
+		must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+		must(send(ends[1], data, size, 0) == (ssize_t)size);
+		leash_init(&leash, ends[0], "a-0f-7");
+		leash_hear(&leash, i ? &none : &lease);
+		leash_deinit(&leash);
+		close(ends[1]);
+	}
+	must(lease.until_ms >= 1000 || lease.until_ms == 1);
+	must(!none.until_ms && !lease_over(&none, UINT64_MAX));
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -56,12 +84,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size || size > BYTES_MAX)
 		return 0;
+	as_shim(data, size);
 	must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
 	must(send(ends[1], data, size, 0) == (ssize_t)size);
 	for (size_t i = 0; !rc; i++) {
 		must(i <= size);
 		rc = launch_read(ends[0], &e);
-		must(rc == 0 || rc == -EAGAIN || rc == -EBADMSG);
+		must(rc == 0 || rc == -EAGAIN || rc == -EBADMSG || rc == -EPROTONOSUPPORT);
 		if (rc)
 			continue;
 		must(e.type == LAUNCH_STARTED || e.type == LAUNCH_EXITED);

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Leases at the home node; see leases.h. */
+#include "leases.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+
+#define ASK_AGAIN_MS 1000
+
+static struct lease_held *find(const struct agent *a, const char *job)
+{
+	struct lease_held *l = a->leases;
+
+	while (l && strcmp(l->job, job))
+		l = l->next;
+	return l;
+}
+
+static int hold(struct agent *a, const char *job, uint32_t lease_ms)
+{
+	struct lease_held *l = find(a, job);
+
+	if (!l) {
+		l = calloc(1, sizeof(*l));
+		if (!l)
+			return -ENOMEM;
+		snprintf(l->job, sizeof(l->job), "%s", job);
+		l->next = a->leases;
+		a->leases = l;
+		a->nleases++;
+	}
+	l->lease_ms = lease_ms;
+	l->until_ns = clock_boot_ns() + lease_ms * CLOCK_NS_PER_MS;
+	return 0;
+}
+
+void lease_ended(struct agent *a, const char *job)
+{
+	for (struct lease_held **p = &a->leases; *p; p = &(*p)->next) {
+		struct lease_held *l = *p;
+
+		if (strcmp(l->job, job))
+			continue;
+		*p = l->next;
+		a->nleases--;
+		free(l);
+		return;
+	}
+}
+
+void lease_unload(struct agent *a)
+{
+	while (a->leases)
+		lease_ended(a, a->leases->job);
+}
+
+static uint64_t free_ns(const struct lease_held *l)
+{
+	return l->until_ns + LEASE_MARGIN_MS(l->lease_ms) * CLOCK_NS_PER_MS;
+}
+
+void lease_expire(struct agent *a)
+{
+	uint64_t now = clock_boot_ns();
+
+	for (struct lease_held *l = a->leases, *next; l; l = next) {
+		next = l->next;
+		if (now < free_ns(l))
+			continue;
+		a->counters.leases_lost++;
+		log_write(&a->log, LOG_L_WARNING,
+			  "the lease of job %s is over: not renewed for %u s", l->job,
+			  l->lease_ms / 1000);
+		lease_ended(a, l->job);
+	}
+}
+
+struct loading {
+	struct agent *agent;
+	int rc;
+};
+
+static void load_one(void *arg, const char *job, uint32_t lease_ms)
+{
+	struct loading *loading = arg;
+
+	if (hold(loading->agent, job, lease_ms))
+		loading->rc = -ENOMEM;
+}
+
+int lease_load(struct agent *a, struct iocom_err *err)
+{
+	struct loading loading = {.agent = a};
+	int rc = journal_leases(a->journal, a->set.name, load_one, &loading, err);
+
+	/* One that is not in memory counts as over: none may be missing. */
+	return !rc && loading.rc ? iocom_err_set(err, loading.rc, "out of memory") : rc;
+}
+
+int lease_begin(struct agent *a, const char *job, const char *first, uint32_t number,
+		uint32_t restarts, const char *lost, struct iocom_err *err)
+{
+	uint32_t lease_ms = (uint32_t)(a->set.lease_s * 1000);
+	int rc = 0;
+
+	if (a->nleases >= LEASES_MAX)
+		return iocom_err_set(err, -EAGAIN, "too many restartable jobs at once (%d)",
+				     LEASES_MAX);
+	/* First the old one is fenced, for good: a crash between the two loses, it never doubles.
+	 */
+	if (lost[0]) {
+		rc = journal_lease_fence(a->journal, lost, job, clock_real_ns(), err);
+		if (rc)
+			return rc;
+		lease_ended(a, lost);
+		a->counters.jobs_restarted++;
+		log_write(&a->log, LOG_L_WARNING, "job %s is given up; it is run again as %s", lost,
+			  job);
+	}
+	return journal_lease_begin(a->journal, job, first, number, restarts, lease_ms, err);
+}
+
+int lease_placed(struct agent *a, const char *job, uint32_t lease_ms)
+{
+	return hold(a, job, lease_ms);
+}
+
+int lease_renew(struct agent *a, const char *from, const char *job, struct iocom_err *err)
+{
+	struct lease_held *l = find(a, job);
+	char node[IOCOM_NAME_MAX], class_name[64];
+	bool ended;
+	uid_t uid;
+	int rc;
+
+	if (l) {
+		rc = journal_home_get(a->journal, job, node, &uid, class_name, &ended, err);
+		if (rc && rc != -ENOENT)
+			return rc;
+		if (!rc && !ended && !strcmp(node, from)) {
+			l->until_ns = clock_boot_ns() + l->lease_ms * CLOCK_NS_PER_MS;
+			a->counters.leases_renewed++;
+			return 0;
+		}
+	}
+	a->counters.leases_refused++;
+	return iocom_err_set(err, -ESTALE,
+			     "job %s has no lease at node %s: it is over, or was given to another",
+			     job, from);
+}
+
+/* What ended by itself, by a signal, or could not be executed has its own end. */
+static bool may_restart(const struct journal_lease *lost)
+{
+	return lost->exit_kind == 3;
+}
+
+int lease_again(struct agent *a, uid_t uid, const char *job, struct lease_answer *out,
+		struct iocom_err *err)
+{
+	struct journal_lease *lost = &out->lost;
+	const struct lease_held *l = find(a, job);
+	int rc = journal_lease_get(a->journal, job, lost, err);
+	uint64_t now = clock_boot_ns();
+
+	if (rc && rc != -ENOENT)
+		return rc;
+	if (rc || lost->uid != uid)
+		return iocom_err_set(err, -ENOENT, "no restartable job of yours named %s", job);
+	if (lost->next[0])
+		return iocom_err_set(err, -ESTALE, "job %s was run again already, as %s", job,
+				     lost->next);
+	out->attempt = lost->attempt + 1;
+	out->wait_ms = ASK_AGAIN_MS;
+	if (lost->ended) {
+		out->what = may_restart(lost) ? LEASE_AGAIN : LEASE_ENDED;
+	} else if (!strcmp(lost->node, a->set.name) || !lost->node[0]) {
+		out->what = LEASE_WAIT; /* here: we shall know how it ends */
+	} else if (l && now < free_ns(l)) {
+		out->what = LEASE_WAIT;
+		if (free_ns(l) - now < ASK_AGAIN_MS * CLOCK_NS_PER_MS)
+			out->wait_ms = (free_ns(l) - now) / CLOCK_NS_PER_MS + 1;
+	} else {
+		out->what = LEASE_AGAIN;
+	}
+	if (out->what == LEASE_AGAIN && lost->attempt > lost->restarts)
+		return iocom_err_set(err, -EDQUOT,
+				     "job %s was lost at node %s, and it was attempt %u: not run "
+				     "again (--restarts %u)",
+				     job, lost->node, lost->attempt, lost->restarts);
+	return 0;
+}

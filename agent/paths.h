@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Whether a job's directory and executable are here, asked without waiting for a file
+ * system that does not answer (a dead server): a thread looks, and after PATHS_LIMIT_MS
+ * the loop goes on without it.  Such a thread may hang for as long as the file system
+ * does; at most PATHS_MAX are there at once, and further questions are refused meanwhile.
+ */
+#ifndef IOCOM_PATHS_H
+#define IOCOM_PATHS_H
+
+#include "admission.h"
+#include "loop.h"
+
+#define PATHS_LIMIT_MS 1000 /* less than CONTROL_TIMEOUT_MS */
+#define PATHS_MAX      8
+
+struct paths;
+
+/* VERDICT: admitted, path-missing, or path-slow. */
+typedef void (*paths_done)(void *arg, const struct job_order *order,
+			   const struct admission_verdict *verdict);
+
+int paths_new(struct paths **paths, struct loop *loop);
+/* Those under way are refused.  NULL is fine. */
+void paths_free(struct paths *paths);
+/*
+ * Looks at ORDER's paths with USER's eyes.  Takes what USER holds.  DONE is called from
+ * the loop, once.  0; -EBUSY: too many hang already; -EAGAIN no thread, -ENOMEM.
+ */
+int paths_ask(struct paths *paths, const struct job_order *order, struct account *user,
+	      paths_done done, void *arg);
+
+#endif

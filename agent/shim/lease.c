@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* See lease.h. */
+#include "lease.h"
+
+#include <stdio.h>
+
+void lease_hear(struct lease *lease, uint64_t until_ms)
+{
+	if (!lease->until_ms)
+		return;
+	if (!until_ms)
+		lease->until_ms = 1; /* long ago; 0 would be none */
+	else if (until_ms > lease->until_ms && lease->until_ms > 1)
+		lease->until_ms = until_ms;
+}
+
+bool lease_over(struct lease *lease, uint64_t now_ms)
+{
+	if (!lease->until_ms || lease->why || now_ms < lease->until_ms)
+		return false;
+	lease->why = lease->until_ms == 1
+			     ? "its home node has given it up and may run it again elsewhere"
+			     : "its lease ran out: its home node did not answer; the job was ended "
+			       "and may run again elsewhere";
+	return true;
+}
+
+void lease_client_lost(struct lease *lease)
+{
+	if (lease->until_ms && !lease->why)
+		lease->why = "contact to its client was lost; the job was ended and may run again";
+}
+
+void lease_outcome(const struct lease *lease, struct record_exit *end)
+{
+	if (!lease->why)
+		return;
+	end->kind = 3;
+	end->value = LEASE_OUTCOME;
+	snprintf(end->text, sizeof(end->text), "%s", lease->why);
+}

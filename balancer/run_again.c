@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * A restartable job whose node is lost: home's agent is asked for the next attempt.
+ * It alone decides, and it says when to ask again; this program only waits.
+ */
+#include "run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "listing.h"
+
+#define WAIT_MIN_MS 10
+#define WAIT_MAX_MS 5000
+
+static void pause_ms(uint64_t ms)
+{
+	struct timespec t = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
+
+	while (clock_nanosleep(CLOCK_BOOTTIME, 0, &t, &t) == EINTR)
+		;
+}
+
+static uint64_t now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec;
+}
+
+/* A restarted agent answers again soon. */
+static bool agent_is_away(int rc)
+{
+	return rc == -ECONNREFUSED || rc == -ENOENT || rc == -EPIPE || rc == -ECONNRESET;
+}
+
+bool run_may_restart(const struct run_result *result)
+{
+	if (result->signal)
+		return false;
+	return result->state == RUN_STARTED || result->state == RUN_LOST ||
+	       (result->state == RUN_EXITED && result->kind == 3 && result->value == RUN_UNKNOWN);
+}
+
+/* How an attempt ended that we had lost sight of. */
+static int told_end(const json_t *ended, struct run_result *result)
+{
+	result->state = RUN_EXITED;
+	result->kind = (uint8_t)listing_number(ended, "kind");
+	result->value = (uint32_t)listing_number(ended, "value");
+	snprintf(result->text, sizeof(result->text),
+		 "contact was lost; its home node knows how it ended, its output may be cut");
+	return 1;
+}
+
+int run_again(int (*ask)(void *arg, json_t **answer, struct iocom_err *err), void *arg,
+	      struct run_result *result, json_t **answer, struct iocom_err *err)
+{
+	uint64_t heard_s = now_s();
+
+	for (;;) {
+		uint64_t wait_ms = 1000;
+		const json_t *wait;
+		json_t *got = NULL;
+		int rc = ask(arg, &got, err);
+
+		if (rc && (!agent_is_away(rc) || now_s() - heard_s > RUN_AGAIN_S))
+			return rc;
+		if (!rc) {
+			heard_s = now_s();
+			err->text[0] = 0;
+			wait = json_object_get(got, "wait_ms");
+			if (!wait) {
+				const json_t *ended = json_object_get(got, "ended");
+
+				*answer = ended ? NULL : got;
+				rc = ended ? told_end(ended, result) : 0;
+				if (ended)
+					json_decref(got);
+				return rc;
+			}
+			wait_ms = (uint64_t)json_integer_value(wait);
+			json_decref(got);
+		}
+		err->text[0] = 0;
+		if (wait_ms < WAIT_MIN_MS)
+			wait_ms = WAIT_MIN_MS;
+		pause_ms(wait_ms < WAIT_MAX_MS ? wait_ms : WAIT_MAX_MS);
+	}
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* A job's paths on a file system that does not answer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "loop.h"
+#include "paths.h"
+
+struct world {
+	struct loop *loop;
+	struct paths *paths;
+	struct loop_timer limit;
+	char dir[64], hung[96];
+	int fuse;
+};
+
+struct told {
+	struct world *world;
+	unsigned count, wanted;
+	struct admission_verdict verdict;
+};
+
+static void stop(void *arg)
+{
+	loop_stop(((struct world *)arg)->loop);
+}
+
+static void told(void *arg, const struct job_order *order, const struct admission_verdict *v)
+{
+	struct told *t = arg;
+
+	assert_true(order->cwd[0] == '/');
+	t->verdict = *v;
+	if (++t->count >= t->wanted)
+		loop_stop(t->world->loop);
+}
+
+static void wait_for(struct world *w)
+{
+	loop_start(w->loop, &w->limit, 20 * CLOCK_NS_PER_S);
+	assert_int_equal(loop_run(w->loop), 0);
+	loop_cancel(w->loop, &w->limit);
+}
+
+static int ask(struct told *t, const char *cwd, const char *executable)
+{
+	struct job_order order = {0};
+	struct account user;
+
+	snprintf(order.cwd, sizeof(order.cwd), "%s", cwd);
+	snprintf(order.executable, sizeof(order.executable), "%s", executable);
+	assert_int_equal(account_find(0, &user), 0);
+	return paths_ask(t->world->paths, &order, &user, told, t);
+}
+
+static struct admission_verdict judge(struct world *w, const char *cwd, const char *executable)
+{
+	struct told t = {.world = w, .wanted = 1};
+
+	assert_int_equal(ask(&t, cwd, executable), 0);
+	wait_for(w);
+	assert_int_equal(t.count, 1);
+	return t.verdict;
+}
+
+static void test_paths_that_answer(void **state)
+{
+	struct world *w = *state;
+	struct admission_verdict v = judge(w, "/", "/bin/sh");
+
+	assert_true(v.admitted);
+	v = judge(w, "/", "sh"); /* by name: exec looks */
+	assert_true(v.admitted);
+	v = judge(w, "/no/such", "/bin/sh");
+	assert_false(v.admitted);
+	assert_string_equal(v.reason, "path-missing");
+	assert_non_null(strstr(v.text, "/no/such"));
+	v = judge(w, "/", "/no/such/program");
+	assert_string_equal(v.reason, "path-missing");
+	assert_non_null(strstr(v.text, "executable /no/such/program"));
+}
+
+static void tick(void *arg)
+{
+	++*(unsigned *)arg;
+}
+
+static void test_paths_that_hang(void **state)
+{
+	struct world *w = *state;
+	struct told t = {.world = w, .wanted = 1};
+	unsigned ticks = 0;
+	struct loop_timer timer = {.fire = tick, .arg = &ticks};
+	uint64_t before = clock_boot_ns();
+
+	assert_int_equal(ask(&t, w->hung, "/bin/sh"), 0);
+	loop_start(w->loop, &timer, 10 * CLOCK_NS_PER_MS);
+	wait_for(w);
+	assert_int_equal(t.count, 1);
+	assert_int_equal(ticks, 1); /* the loop served others meanwhile */
+	assert_true(clock_boot_ns() - before >= PATHS_LIMIT_MS * CLOCK_NS_PER_MS);
+	assert_false(t.verdict.admitted);
+	assert_string_equal(t.verdict.reason, "path-slow");
+	assert_non_null(strstr(t.verdict.text, "working directory"));
+	assert_non_null(strstr(t.verdict.text, w->hung));
+}
+
+static void test_executable_that_hangs(void **state)
+{
+	struct world *w = *state;
+	char program[128];
+	struct admission_verdict v;
+
+	snprintf(program, sizeof(program), "%s/program", w->hung);
+	v = judge(w, "/", program);
+	assert_string_equal(v.reason, "path-slow");
+	assert_non_null(strstr(v.text, "executable"));
+	assert_non_null(strstr(v.text, program));
+}
+
+static void test_no_more_than_some(void **state)
+{
+	struct world *w = *state;
+	struct told t = {.world = w, .wanted = PATHS_MAX};
+	int rc = 0;
+
+	/* Those of the tests before hang still. */
+	while (!rc)
+		rc = ask(&t, w->hung, "/bin/sh");
+	assert_int_equal(rc, -EBUSY);
+	t.wanted = PATHS_MAX - 2;
+	wait_for(w);
+	assert_int_equal(t.count, PATHS_MAX - 2);
+	assert_int_equal(ask(&t, "/", "/bin/sh"), -EBUSY);
+	/* The server is back, or given up: there is room again. */
+	close(w->fuse);
+	w->fuse = -1;
+	for (int i = 0; i < 200 && ask(&t, "/", "/bin/sh") == -EBUSY; i++) {
+		loop_start(w->loop, &w->limit, 20 * CLOCK_NS_PER_MS);
+		loop_run(w->loop);
+	}
+	t.wanted = t.count + 1;
+	wait_for(w);
+	assert_true(t.verdict.admitted);
+}
+
+static int mount_hung(struct world *w)
+{
+	char options[128];
+
+	w->fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other",
+		 w->fuse);
+	return w->fuse < 0 ? -1 : mount("hang", w->hung, "fuse.hang", MS_NOSUID, options);
+}
+
+static void test_end_while_one_hangs(void **state)
+{
+	struct world *w = *state;
+	struct told t = {.world = w, .wanted = 1};
+
+	umount2(w->hung, MNT_DETACH);
+	assert_int_equal(mount_hung(w), 0);
+	assert_int_equal(ask(&t, w->hung, "/bin/sh"), 0);
+	usleep(50000);
+	paths_free(w->paths);
+	w->paths = NULL;
+	assert_int_equal(t.count, 1);
+	assert_false(t.verdict.admitted);
+	/* Its thread wakes and frees what is its own. */
+	close(w->fuse);
+	w->fuse = -1;
+	usleep(100000);
+}
+
+static int setup(void **state)
+{
+	static struct world w;
+
+	w.fuse = -1;
+	snprintf(w.dir, sizeof(w.dir), "/tmp/iocom-paths-XXXXXX");
+	if (!mkdtemp(w.dir) || loop_new(&w.loop, NULL) || paths_new(&w.paths, w.loop))
+		return -1;
+	w.limit = (struct loop_timer){.fire = stop, .arg = &w};
+	snprintf(w.hung, sizeof(w.hung), "%s/hung", w.dir);
+	mkdir(w.hung, 0755);
+	*state = &w;
+	/* In a mount namespace of its own: nothing is left, whatever happens. */
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return -1;
+	return mount_hung(&w);
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	if (w->fuse >= 0)
+		close(w->fuse);
+	umount2(w->hung, MNT_DETACH);
+	rmdir(w->hung);
+	rmdir(w->dir);
+	paths_free(w->paths);
+	loop_free(w->loop);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_paths_that_answer),
+		cmocka_unit_test(test_paths_that_hang),
+		cmocka_unit_test(test_executable_that_hangs),
+		cmocka_unit_test(test_no_more_than_some),
+		cmocka_unit_test(test_end_while_one_hangs),
+	};
+
+	if (geteuid() != 0 || access("/dev/fuse", R_OK | W_OK)) {
+		printf("1..0 # SKIP needs root and /dev/fuse\n");
+		return 0;
+	}
+	return cmocka_run_group_tests_name("paths", tests, setup, teardown);
+}
