@@ -58,7 +58,7 @@ class Node:
         self.child = None
         self.reattached = []  # seconds from the start of a new agent until it answers
         self.late = 0         # starts that were refused (a full disk), and tried again
-        self.deaths = 0       # agents that were dead before we killed them
+        self.deaths = []      # last words of agents that were dead before we killed them
         self.listed = {}      # what it said of its jobs last: it forgets the oldest
 
     def munged_pid(self):
@@ -104,7 +104,9 @@ class Node:
                 return False
 
     def end_agent(self, number=signal.SIGKILL):
-        self.deaths += not alive(self.pid)
+        if not alive(self.pid):
+            with open(f"{self.dir}/agent.log", errors="replace", encoding="utf-8") as log:
+                self.deaths.append((log.read().splitlines() or ["nothing"])[-1])
         try:
             os.kill(self.pid, number)
         except ProcessLookupError:

@@ -74,8 +74,9 @@ def settled(f):
 
 
 def deaths(facts, shims_killed, agents_died):
-    """Complaints about supervisors and agents that died though nobody killed them."""
-    bad = [f"{name}: its agent died by itself {n} times" for name, n in agents_died.items() if n]
+    """Complaints about supervisors and agents ({name: [last words]}) nobody here killed."""
+    bad = [f"{name}: its agent was not ended by us; its last words: {words}"
+           for name, died in agents_died.items() for words in died]
     lost = [f.name for f in facts if f.row and "supervisor was killed" in f.row["text"]]
     if len(lost) > shims_killed:
         bad.append(f"{len(lost)} supervisors were found dead, {shims_killed} were killed: "
