@@ -39,7 +39,8 @@
 #define CHORES_NS	CLOCK_NS_PER_S
 #define REPORT_EVERY	5 /* chores */
 #define HELLO_EVERY	15
-#define PRUNE_EVERY	60
+#define PRUNE_FIRST_NS	(5 * CLOCK_NS_PER_S) /* soon: agents that live shortly prune, too */
+#define PRUNE_NS	(60 * CLOCK_NS_PER_S)
 #define DIRECT_NODES	64 /* up to so many nodes are heard directly, all of them */
 #define NEVER_STARTED_S 120
 #define DAY_S		86400
@@ -373,8 +374,10 @@ static void chores(void *arg)
 		target_report_pending(a);
 	if (n % HELLO_EVERY == 0)
 		home_hello(a);
-	if (n % PRUNE_EVERY == PRUNE_EVERY - 1)
+	if (clock_boot_ns() >= a->prune_due_ns) {
 		prune(a);
+		a->prune_due_ns = clock_boot_ns() + PRUNE_NS;
+	}
 	loop_start(a->loop, &a->chores, CHORES_NS);
 }
 
@@ -429,6 +432,7 @@ static int start(struct agent *a, struct iocom_err *err)
 	if (rc)
 		return rc;
 	dial_peers(a);
+	a->prune_due_ns = clock_boot_ns() + PRUNE_FIRST_NS;
 	loop_start(a->loop, &a->chores, 0);
 	return 0;
 }

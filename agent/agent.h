@@ -95,6 +95,7 @@ struct agent {
 	struct loop_timer settle;  /* ended jobs wait for one reading */
 	struct loop_timer chores;  /* leases, reports, retention */
 	uint64_t chores_count;
+	uint64_t prune_due_ns; /* CLOCK_BOOTTIME; chores_count begins anew with each new node */
 };
 
 /* Sets all up (everything or nothing).  0 or negative errno with the sentence. */

@@ -153,6 +153,19 @@ wait $run
 tap_is "its supervisor killed: 255" "$?" 255
 tap_true "the job is lost" until_true 10 solo_state lost
 tap_like "and says why" "$(IOCOM_RUN_DIR=$SCRATCH/solo "$IOCOM_BUILD/iocom" jobs --all)" 'supervisor was killed'
+# Agents that never live for long must prune, too.
+solo_count() { IOCOM_RUN_DIR=$SCRATCH/solo "$IOCOM_BUILD/iocom" jobs --all --json | jq '.jobs | length'; }
+solo_keeps() { [ "$(solo_count)" -le "$1" ]; }
+tap_calc "more jobs than shall be kept" "$(solo_count) > 3"
+kill -KILL $solo
+wait $solo 2>/dev/null
+"$IOCOM_BUILD/iocomd" --name solo --run-dir "$SCRATCH/solo" --state-dir "$SCRATCH/full/state" \
+	--shim "$IOCOM_BUILD/iocom-shim" --port 7900 --keep-jobs 3 >"$SCRATCH/solo.log" 2>&1 &
+solo=$!
+until_true 10 solo_keeps 1000
+tap_calc "a new agent forgets none at once" "$(solo_count) > 3"
+tap_true "but within seconds all but the newest" until_true 20 solo_keeps 3
+tap_is "which stay" "$(solo_count)" 3
 kill -TERM $solo
 wait $solo
 tap_is "SIGTERM ends the agent with 0" "$?" 0
