@@ -103,10 +103,18 @@ class Node:
             except OSError:
                 return False
 
+    def found_dead(self):
+        """Whether the agent ended though not by us, which is noted."""
+        if self.child:
+            self.child.poll()
+        if alive(self.pid):
+            return False
+        with open(f"{self.dir}/agent.log", errors="replace", encoding="utf-8") as log:
+            self.deaths.append((log.read().splitlines() or ["nothing"])[-1])
+        return True
+
     def end_agent(self, number=signal.SIGKILL):
-        if not alive(self.pid):
-            with open(f"{self.dir}/agent.log", errors="replace", encoding="utf-8") as log:
-                self.deaths.append((log.read().splitlines() or ["nothing"])[-1])
+        self.found_dead()
         try:
             os.kill(self.pid, number)
         except ProcessLookupError:

@@ -201,6 +201,9 @@ def main():
         return 1
     before, began = look_all(bed, args.marks), time.monotonic()
     jobs, events = run(bed, plan, args.marks, log)
+    for node in bed.nodes.values():
+        if node.found_dead():
+            node.start_agent()
     facts = settle(bed, jobs, args.marks, SETTLE_S)
     complaints, verdicts, worn = judge_all(bed, facts, before, args.marks)
     for node in bed.nodes.values():
