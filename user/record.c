@@ -57,8 +57,7 @@ static int failed(int rc, struct iocom_err *err)
 	return iocom_err_set(err, rc, "the job's record cannot be written: %s", strerror(-rc));
 }
 
-static int put(int dir, const char *name, const msgpack_sbuffer *buffer, bool sync,
-	       struct iocom_err *err)
+static int put(int dir, const char *name, const msgpack_sbuffer *buffer, struct iocom_err *err)
 {
 	char temporary[32];
 	int fd, rc;
@@ -68,8 +67,6 @@ static int put(int dir, const char *name, const msgpack_sbuffer *buffer, bool sy
 	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	rc = fd < 0 ? -errno : write_all(fd, buffer->data, buffer->size);
 	if (!rc && ftruncate(fd, (off_t)buffer->size))
-		rc = -errno;
-	if (!rc && sync && fsync(fd))
 		rc = -errno;
 	if (fd >= 0 && close(fd) && !rc)
 		rc = -errno;
@@ -98,7 +95,7 @@ int record_write_start(int dir, const struct record_start *start, struct iocom_e
 	pack_u64(&pk, "cgroup_id", start->cgroup_id);
 	pack_u64(&pk, "start_ns", start->start_ns);
 	rc = reserve_exit(dir);
-	rc = rc ? failed(rc, err) : put(dir, "start", &buffer, true, err);
+	rc = rc ? failed(rc, err) : put(dir, "start", &buffer, err);
 	msgpack_sbuffer_destroy(&buffer);
 	if (rc)
 		unlinkat(dir, ".exit", 0);
@@ -125,7 +122,7 @@ int record_write_exit(int dir, const struct record_exit *end, struct iocom_err *
 	pack_begin(&pk, &buffer, 1 + RECORD_EXIT_FIELDS);
 	pack_u64(&pk, "v", 1);
 	record_pack_exit(&pk, end);
-	rc = put(dir, "exit", &buffer, false, err);
+	rc = put(dir, "exit", &buffer, err);
 	msgpack_sbuffer_destroy(&buffer);
 	return rc;
 }

@@ -36,9 +36,10 @@ struct record_exit {
 };
 
 /*
- * Writes into the job's directory DIR.  The start is on the disk when this
- * returns, and the exit has its room there, so that a disk that fills later takes
- * no outcome; the exit is visible at once, record_sync puts it on the disk.
+ * Writes into the job's directory DIR; other processes see it at once.  Nothing waits for
+ * the disk before a start: no process survives what loses it, and no lease does, so that
+ * the job cannot start again.  The exit has its room then, so that a disk that fills later
+ * takes no outcome; record_sync puts it on the disk.
  * 0 or negative errno (-ENOSPC ...), and then nothing of it is left.
  */
 int record_write_start(int dir, const struct record_start *start, struct iocom_err *err);
