@@ -7,6 +7,7 @@
 #ifndef IOCOM_COMMANDS_H
 #define IOCOM_COMMANDS_H
 
+int cmd_batch(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_jobs(int argc, char **argv);

@@ -16,6 +16,7 @@ static const struct command commands[] = {
 	{"nodes", cmd_nodes, "the load matrix: one row a node, with the age of what is known"},
 	{"run", cmd_run, "place a command on the best node and run it there as you"},
 	{"rsh", cmd_rsh, "a command or a login on a node that you name, as ssh would"},
+	{"batch", cmd_batch, "the commands of a list, many at a time, placed by load"},
 	{"place", cmd_place, "the same decision without running"},
 	{"explain", cmd_explain, "why a job went where it went, in numbers"},
 	{"jobs", cmd_jobs, "your jobs, their state and exit status"},

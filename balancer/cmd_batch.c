@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* `iocom batch`: commands of a list, many at a time, placed by load; see batch.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ask.h"
+#include "batch.h"
+#include "commands.h"
+#include "run.h"
+
+#define FAILED_MAX 101
+
+static const char help[] =
+	"usage: iocom batch [OPTION...] [FILE]\n"
+	"Runs the commands of FILE [standard input], one a line, many at the same time, each\n"
+	"once.  They run in workers: jobs that are placed as `iocom run` places one, and then\n"
+	"take command after command, so that a short one costs little more than its process.\n"
+	"What a command prints stands together.  Empty lines and those of # say nothing.\n\n"
+	"  -j N            workers, each running one command at a time [processors here]\n"
+	"  --log FILE      one JSON object a line for each command: status, node, time\n"
+	"  --here          workers of this machine, without asking the agent\n"
+	"  --env all|none|LIST  as in iocom run\n"
+	"  --run-dir DIR   the agent's directory [/run/iocom, or $IOCOM_RUN_DIR]\n";
+
+static const char help_status[] =
+	"exit status:\n"
+	"  0 all ended with 0; 1 to 100 so many did not; 101 more; 125 iocom failed before one\n"
+	"  began; 255 commands were lost (their outcome is unknown), or not begun\n";
+
+/* Options that go to the workers' `iocom run` as they are, and its own words. */
+#define WORDS_MAX 64
+
+struct batch {
+	struct ask ask; /* checked here, passed on as it was given */
+	char *words[WORDS_MAX];
+	size_t nwords;
+	bool here, worker;
+	char self[PATH_MAX];
+	struct batch_options pool;
+};
+
+enum { OPTION_ENV = ASK_END, OPTION_LOG, OPTION_HERE, OPTION_WORKER };
+
+static int add_word(struct batch *b, const char *word, struct iocom_err *err)
+{
+	if (b->nwords + 8 > WORDS_MAX)
+		return iocom_err_set(err, -EINVAL, "too many options");
+	b->words[b->nwords++] = (char *)word;
+	return 0;
+}
+
+static int pass_on(struct batch *b, const char *name, const char *value, struct iocom_err *err)
+{
+	static const char prefix[] = "--";
+	char *word;
+
+	if (asprintf(&word, "%s%s=%s", prefix, name, value) < 0)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	return add_word(b, word, err);
+}
+
+static int take_workers(struct batch *b, const char *text, struct iocom_err *err)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	if (end == text || *end || n < 1 || n > BATCH_WORKERS_MAX)
+		return iocom_err_set(err, -EINVAL, "-j takes 1 to %d, not '%s'", BATCH_WORKERS_MAX,
+				     text);
+	b->pool.workers = (unsigned)n;
+	return 0;
+}
+
+static int take_log(struct batch *b, const char *path, struct iocom_err *err)
+{
+	b->pool.log = fopen(path, "we");
+	return b->pool.log ? 0
+			   : iocom_err_set(err, -errno, "cannot write %s: %s", path,
+					   strerror(errno));
+}
+
+static int take_input(struct batch *b, int argc, char **argv, struct iocom_err *err)
+{
+	if (optind + 1 < argc)
+		return iocom_err_set(err, -EINVAL, "one file at most, not also '%s'",
+				     argv[optind + 1]);
+	if (optind == argc || !strcmp(argv[optind], "-")) {
+		b->pool.in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 4);
+		return b->pool.in < 0 ? iocom_err_set(err, -errno, "there is no standard input")
+				      : 0;
+	}
+	b->pool.in = open(argv[optind], O_RDONLY | O_CLOEXEC);
+	return b->pool.in < 0 ? iocom_err_set(err, -errno, "cannot read %s: %s", argv[optind],
+					      strerror(errno))
+			      : 0;
+}
+
+static int take_option(struct batch *b, int option, const char *name, const char *value,
+		       struct iocom_err *err)
+{
+	int rc = ask_take(&b->ask, option, value, err);
+
+	if (rc <= 0)
+		return rc ? rc : pass_on(b, name, value, err);
+	switch (option) {
+	case 'j':
+		return take_workers(b, value, err);
+	case OPTION_ENV:
+		return pass_on(b, name, value, err);
+	case OPTION_LOG:
+		return take_log(b, value, err);
+	case OPTION_HERE:
+		b->here = true;
+		return 0;
+	case OPTION_WORKER:
+		b->worker = true;
+		return 0;
+	default: /* getopt_long has said what is wrong */
+		return iocom_err_set(err, -EINVAL, "see iocom batch --help");
+	}
+}
+
+/* 0 go on; 1 help was printed; negative errno with the sentence. */
+static int parse(struct batch *b, int argc, char **argv, struct iocom_err *err)
+{
+	static const struct option options[] = {
+		ASK_LONG_OPTIONS,
+		{"env", required_argument, NULL, OPTION_ENV},
+		{"log", required_argument, NULL, OPTION_LOG},
+		{"here", no_argument, NULL, OPTION_HERE},
+		{"worker", no_argument, NULL, OPTION_WORKER}, /* ours: what a worker is */
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int option, at = -1;
+
+	while ((option = getopt_long(argc, argv, "+hj:", options, &at)) != -1) {
+		int rc;
+
+		if (option == 'h') {
+			printf("%s%s%s", help, ask_help, help_status);
+			return 1;
+		}
+		rc = take_option(b, option, at >= 0 ? options[at].name : "", optarg, err);
+		if (rc)
+			return rc;
+		at = -1;
+	}
+	return b->worker ? 0 : take_input(b, argc, argv, err);
+}
+
+/* What a worker is started as: `iocom run OPTIONS -- SELF batch --worker`, or its end alone. */
+static int make_argv(struct batch *b, struct iocom_err *err)
+{
+	ssize_t n = readlink("/proc/self/exe", b->self, sizeof(b->self) - 1);
+	size_t first = 2;
+
+	if (n <= 0)
+		return iocom_err_set(err, -errno, "cannot find this program: %s", strerror(errno));
+	b->self[n] = 0;
+	b->pool.placed = !b->here;
+	if (!b->here && !b->ask.class_name && add_word(b, "--class=batch", err))
+		return -EINVAL;
+	if (!b->here) {
+		b->words[b->nwords++] = (char *)"--status-fd=3";
+		b->words[b->nwords++] = (char *)"--";
+	} else {
+		b->nwords = first - 1;
+	}
+	b->words[b->here ? 0 : b->nwords] = b->self;
+	b->nwords = b->here ? 1 : b->nwords + 1;
+	b->words[b->nwords++] = (char *)"batch";
+	b->words[b->nwords++] = (char *)"--worker";
+	b->words[b->nwords] = NULL;
+	b->pool.argv = b->words;
+	return 0;
+}
+
+static int exit_code(const struct batch_result *result, int rc)
+{
+	if (!result->began && (rc || result->rest))
+		return RUN_FAILED;
+	if (rc || result->lost || result->rest)
+		return RUN_UNKNOWN;
+	return result->failed < FAILED_MAX ? (int)result->failed : FAILED_MAX;
+}
+
+static int run(struct batch *b, struct iocom_err *err)
+{
+	struct batch_result result = {0};
+	int rc = make_argv(b, err);
+
+	if (!rc)
+		rc = batch_pool(&b->pool, &result, err);
+	if (b->pool.log && fclose(b->pool.log) && !rc)
+		rc = iocom_err_set(err, -errno, "cannot write the log: %s", strerror(errno));
+	if (!rc && result.rest)
+		rc = iocom_err_set(err, -EIO, "no worker is left: the rest was not begun");
+	return exit_code(&result, rc);
+}
+
+int cmd_batch(int argc, char **argv)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	struct batch b = {
+		.words = {(char *)"iocom", (char *)"run"},
+		.nwords = 2,
+		.pool = {.workers = processors > 0 ? (unsigned)processors : 1, .in = -1},
+	};
+	struct iocom_err err = {0};
+	int rc;
+
+	run_closed_descriptors();
+	ask_init(&b.ask);
+	rc = parse(&b, argc, argv, &err);
+	if (rc > 0)
+		return fflush(stdout) ? RUN_FAILED : 0;
+	if (!rc && b.worker)
+		return batch_worker();
+	rc = rc ? RUN_FAILED : run(&b, &err);
+	if (*err.text)
+		fprintf(stderr, "iocom batch: %s\n", err.text);
+	return rc;
+}
