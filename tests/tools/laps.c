@@ -6,7 +6,7 @@
  *   laps -p PARALLEL ROUNDS CMD...       so many at once: "seconds failures" of all
  *   laps -s PORT                         answers each byte with itself (one connection each)
  *   laps -r ADDRESS PORT ROUNDS          the round trip of one byte: ns a line
- *   laps -e ROUNDS CMD...                the same through CMD's input and output
+ *   laps -e TEXT ROUNDS CMD...           TEXT to CMD's input until a byte of its output: ns
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static uint64_t now_ns(void)
 
 static int usage(void)
 {
-	fputs("usage: laps [-p PARALLEL | -e] ROUNDS COMMAND... [--- COMMAND...]...\n"
+	fputs("usage: laps [-p PARALLEL | -e TEXT] ROUNDS COMMAND... [--- COMMAND...]...\n"
 	      "       laps -s PORT | -r ADDRESS PORT ROUNDS\n",
 	      stderr);
 	return 2;
@@ -138,14 +138,14 @@ static int serve(int port)
 	}
 }
 
-/* One byte to OUT, one from IN, ROUNDS times. */
-static int trips(int out, int in, int rounds)
+/* TEXT to OUT, one byte from IN, ROUNDS times. */
+static int trips(int out, int in, const char *text, int rounds)
 {
 	for (int i = 0; i < rounds; i++) {
 		uint64_t began = now_ns();
-		char byte = 'x';
+		char byte;
 
-		if (write(out, &byte, 1) != 1 || read(in, &byte, 1) != 1) {
+		if (write(out, text, strlen(text)) != (ssize_t)strlen(text) || read(in, &byte, 1) != 1) {
 			fputs("laps: the other side has left\n", stderr);
 			return 1;
 		}
@@ -165,10 +165,10 @@ static int round_trips(const char *address, int port, int rounds)
 		perror("laps");
 		return 1;
 	}
-	return trips(s, s, rounds);
+	return trips(s, s, "x", rounds);
 }
 
-static int echoes(int rounds, char **argv)
+static int echoes(const char *text, int rounds, char **argv)
 {
 	posix_spawn_file_actions_t actions;
 	int in[2], out[2], rc, status;
@@ -184,7 +184,7 @@ static int echoes(int rounds, char **argv)
 	posix_spawn_file_actions_destroy(&actions);
 	close(in[0]);
 	close(out[1]);
-	rc = trips(in[1], out[0], rounds);
+	rc = trips(in[1], out[0], text, rounds);
 	close(in[1]);
 	close(out[0]);
 	waitpid(pid, &status, 0);
@@ -201,7 +201,7 @@ int main(int argc, char **argv)
 		return round_trips(argv[2], atoi(argv[3]), atoi(argv[4]));
 	if (argc > 4 && !strcmp(argv[1], "-p"))
 		return at_once(atoi(argv[2]), atoi(argv[3]), argv + 4);
-	if (argc > 3 && !strcmp(argv[1], "-e"))
-		return echoes(atoi(argv[2]), argv + 3);
+	if (argc > 4 && !strcmp(argv[1], "-e"))
+		return echoes(argv[2], atoi(argv[3]), argv + 4);
 	return argc > 2 && argv[1][0] != '-' ? in_turn(atoi(argv[1]), argv + 2) : usage();
 }

@@ -67,7 +67,6 @@ class Ground:
             if not shutil.which(tool):
                 raise Skip(f"{tool} is not installed")
         self.build = os.path.abspath(build)
-        self.laps = os.path.join(self.build, "tests/tools/laps")
         self.lock = open("/run/lock/iocom-bench.lock", "w")
         fcntl.flock(self.lock, fcntl.LOCK_EX)
         self.processes, self.holders, self.undo = [], {}, []
@@ -140,6 +139,11 @@ class Ground:
                     IOCOM_MUNGE_SOCKET=self.munge(node),
                     SLURM_CONF=self.path("slurm.conf"),
                     PATH=self.build + ":/usr/sbin:/usr/bin:/sbin:/bin")
+
+    def laps(self, node, *argv, **options):
+        """What the stopwatch prints, as words a line."""
+        out = self.on(node, os.path.join(self.build, "tests/tools/laps"), *argv, **options)
+        return [line.split() for line in out.splitlines()]
 
     def on(self, node, *argv, **options):
         """Output of a command at NODE."""
