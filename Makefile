@@ -179,7 +179,8 @@ OBJ_protocol := $(call objects,$(addprefix user/,behaviour.c cgroup.c err.c fram
                 pack.c record.c spec.c terminal.c wire.c) $(addprefix agent/,bulletin.c control.c \
                 guests.c helper.c job_order.c job_report.c launch.c loop.c matrix.c need.c seal.c \
                 tls.c vector_codec.c) \
-                $(addprefix agent/shim/,lease.c leash.c order.c streams.c tty.c))
+                $(addprefix agent/shim/,lease.c leash.c order.c streams.c tty.c) \
+                $(addprefix balancer/,batch_wire.c batch_words.c))
 $(FUZZ_protocol): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/protocol/%.o $(OBJ_protocol)
 	$(call link,$^ -fsanitize=fuzzer $(LIBS_agent))
 $(BUILD)/tests/bench/bench_sim: $(BUILD)/obj/tests/bench/bench_sim.o $(OBJ_sim)

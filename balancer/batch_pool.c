@@ -455,8 +455,7 @@ static void fill(struct pool *pool)
 {
 	bool wanted = !pool->input_ended && !pool->back && !line_end(pool);
 
-	pool->entries[0] =
-		(struct pollfd){.fd = wanted ? pool->options->in : -1, .events = POLLIN};
+	pool->entries[0] = (struct pollfd){.fd = wanted ? pool->options->in : -1, .events = POLLIN};
 	for (unsigned i = 0; i < pool->options->workers; i++) {
 		const struct worker *w = &pool->workers[i];
 		struct pollfd *e = pool->entries + 1 + 3 * (size_t)i;

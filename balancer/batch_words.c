@@ -9,12 +9,12 @@
 
 /* What a shell does itself and no program of this name does as well. */
 static const char *const builtins[] = {
-	".",	  ":",	   "alias", "bg",   "break",  "case",  "cd",	"command", "continue",
-	"do",	  "done",  "elif", "else",  "esac",   "eval",  "exec",	"exit",	   "export",
-	"fc",	  "fg",	   "fi",   "for",   "function", "getopts", "hash", "if",   "in",
-	"jobs",	  "let",   "local", "read", "readonly", "return", "select", "set", "shift",
-	"source", "then",  "time", "times", "trap",   "type",  "ulimit", "umask",  "unalias",
-	"unset",  "until", "wait", "while",
+	".",	  ":",	   "alias", "bg",    "break",	 "case",    "cd",     "command", "continue",
+	"do",	  "done",  "elif",  "else",  "esac",	 "eval",    "exec",   "exit",	 "export",
+	"fc",	  "fg",	   "fi",    "for",   "function", "getopts", "hash",   "if",	 "in",
+	"jobs",	  "let",   "local", "read",  "readonly", "return",  "select", "set",	 "shift",
+	"source", "then",  "time",  "times", "trap",	 "type",    "ulimit", "umask",	 "unalias",
+	"unset",  "until", "wait",  "while",
 };
 
 size_t batch_words(char *line, char **words, size_t max)

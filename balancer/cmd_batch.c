@@ -79,9 +79,9 @@ static int take_workers(struct batch *b, const char *text, struct iocom_err *err
 static int take_log(struct batch *b, const char *path, struct iocom_err *err)
 {
 	b->pool.log = fopen(path, "we");
-	return b->pool.log ? 0
-			   : iocom_err_set(err, -errno, "cannot write %s: %s", path,
-					   strerror(errno));
+	return b->pool.log
+		       ? 0
+		       : iocom_err_set(err, -errno, "cannot write %s: %s", path, strerror(errno));
 }
 
 static int take_input(struct batch *b, int argc, char **argv, struct iocom_err *err)
@@ -183,7 +183,7 @@ static int make_argv(struct batch *b, struct iocom_err *err)
 
 static int exit_code(const struct batch_result *result, int rc)
 {
-	if (!result->began && (rc || result->rest))
+	if (!result->began && !result->lost && (rc || result->rest))
 		return RUN_FAILED;
 	if (rc || result->lost || result->rest)
 		return RUN_UNKNOWN;

@@ -145,7 +145,8 @@ static int trips(int out, int in, const char *text, int rounds)
 		uint64_t began = now_ns();
 		char byte;
 
-		if (write(out, text, strlen(text)) != (ssize_t)strlen(text) || read(in, &byte, 1) != 1) {
+		if (write(out, text, strlen(text)) != (ssize_t)strlen(text) ||
+		    read(in, &byte, 1) != 1) {
 			fputs("laps: the other side has left\n", stderr);
 			return 1;
 		}
