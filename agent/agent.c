@@ -421,6 +421,7 @@ static int start(struct agent *a, struct iocom_err *err)
 	if (rc)
 		return rc;
 	a->settle = (struct loop_timer){.fire = target_settle, .arg = a};
+	a->starts = (struct loop_timer){.fire = target_starts, .arg = a};
 	a->chores = (struct loop_timer){.fire = chores, .arg = a};
 	rc = tick_start(a, err);
 	if (!rc)

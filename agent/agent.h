@@ -93,6 +93,8 @@ struct agent {
 	struct loop_timer tick;	   /* looks and readings */
 	struct loop_timer publish; /* a significant change, delayed by at most 100 ms */
 	struct loop_timer settle;  /* ended jobs wait for one reading */
+	uint64_t settled_ns;	   /* when (CLOCK_BOOTTIME) */
+	struct loop_timer starts;  /* jobs that run are told of, unless they end first */
 	struct loop_timer chores;  /* leases, reports, retention */
 	uint64_t chores_count;
 	uint64_t prune_due_ns; /* CLOCK_BOOTTIME; chores_count begins anew with each new node */
@@ -141,6 +143,7 @@ int target_signal(struct agent *a, const char *job, uid_t uid, int signal, struc
 /* After a restart: jobs of an earlier agent. */
 int target_recover(struct agent *a, struct iocom_err *err);
 void target_settle(void *agent); /* timer: ended jobs */
+void target_starts(void *agent); /* timer: jobs that run and are not told of */
 void target_expire(struct agent *a);
 /* Tells homes again what they have not acknowledged. */
 void target_report_pending(struct agent *a);

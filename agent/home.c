@@ -257,10 +257,21 @@ int home_handle(void *arg, const struct control_head *head, const msgpack_object
 {
 	struct agent *a = arg;
 	struct iocom_err err = {0};
-	int rc = first_time(a, head, &err);
+	int rc = journal_begin(a->journal, &err), end;
 
-	if (!rc)
-		rc = obey(a, head, body, out, &err);
+	if (!rc) {
+		rc = first_time(a, head, &err);
+		if (!rc)
+			rc = obey(a, head, body, out, &err);
+		/* That it was obeyed and what it changed: both, before the answer leaves. */
+		end = journal_commit(a->journal, rc ? NULL : &err);
+		if (end && !rc)
+			rc = end;
+		if (end)
+			a->counters.journal_failures++;
+	} else {
+		agent_journal_failed(a, &err);
+	}
 	if (rc) {
 		a->counters.controls_refused++;
 		log_write(&a->log, LOG_L_WARNING, "refused a '%s' message of node %s: %s",

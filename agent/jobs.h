@@ -55,6 +55,7 @@ struct job {
 	} lease;    /* where order.lease_ms is set */
 	bool newer; /* ... for it speaks a later version */
 	bool late;  /* its shim lives, but has not answered this agent yet */
+	bool told; /* home and journal know that it runs */
 
 	struct iocom_load load; /* cumulative */
 	uint64_t rss_bytes, rss_max_bytes;

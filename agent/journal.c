@@ -193,6 +193,20 @@ static int change(struct journal *j, struct iocom_err *err, const char *sql, con
 
 #define I(x) ((int64_t)(x))
 
+int journal_begin(struct journal *j, struct iocom_err *err)
+{
+	return change(j, err, "BEGIN IMMEDIATE", "");
+}
+
+int journal_commit(struct journal *j, struct iocom_err *err)
+{
+	int rc = change(j, err, "COMMIT", "");
+
+	if (rc && !sqlite3_get_autocommit(j->db))
+		(void)change(j, NULL, "ROLLBACK", "");
+	return rc;
+}
+
 int journal_submit(struct journal *j, const struct journal_job *job, struct iocom_err *err)
 {
 	return change(j, err,

@@ -40,6 +40,13 @@ struct journal_job {
 
 int journal_open(struct journal **journal, const char *path, struct iocom_err *err);
 void journal_close(struct journal *journal); /* NULL is fine */
+/*
+ * What is written between the two reaches the file together, or not at all; one write to
+ * the disk's cache instead of many.  They do not nest.  0 or negative errno: nothing of it
+ * is in the journal.
+ */
+int journal_begin(struct journal *j, struct iocom_err *err);
+int journal_commit(struct journal *j, struct iocom_err *err);
 
 /* As home. */
 int journal_submit(struct journal *j, const struct journal_job *job, struct iocom_err *err);

@@ -18,7 +18,9 @@
 #include "shim/lease.h"
 
 #define SETTLE_NS	(20 * CLOCK_NS_PER_MS)
-#define AGAIN_NS	CLOCK_NS_PER_S /* what the journal did not take is offered again */
+#define AGAIN_NS	CLOCK_NS_PER_S		/* what the journal did not take is offered again */
+#define SETTLE_BUSY_NS	(100 * CLOCK_NS_PER_MS) /* when jobs end all the time */
+#define STARTS_NS	(20 * CLOCK_NS_PER_MS)	/* a job that is over by then is told of once */
 #define REPORTS_AT_ONCE 32
 
 static bool is_local(const struct agent *a, const char *home)
@@ -152,7 +154,7 @@ static void close_leash(struct agent *a, struct job *job)
 	job->leash = -1;
 }
 
-/* One reading serves all jobs that ended within SETTLE_NS. */
+/* One reading serves all jobs that ended meanwhile. */
 static void ended(struct agent *a, struct job *job)
 {
 	close_leash(a, job);
@@ -161,7 +163,9 @@ static void ended(struct agent *a, struct job *job)
 	if (!job->end.end_ns)
 		job->end.end_ns = clock_real_ns();
 	if (!a->settle.active)
-		loop_start(a->loop, &a->settle, SETTLE_NS);
+		loop_start(a->loop, &a->settle,
+			   clock_boot_ns() - a->settled_ns < SETTLE_BUSY_NS ? SETTLE_BUSY_NS
+									    : SETTLE_NS);
 	tick_changed(a);
 }
 
@@ -213,6 +217,7 @@ void target_settle(void *arg)
 	bool failed = false;
 
 	tick_sample(a);
+	a->settled_ns = clock_boot_ns();
 	for (struct job *job = a->jobs.first; job; job = next) {
 		next = job->next;
 		if (job->busy)
@@ -239,8 +244,6 @@ static void lost(struct agent *a, struct job *job, const char *why)
 
 static void on_started(struct agent *a, struct job *job, const struct launch_event *e)
 {
-	struct iocom_err err = {0};
-
 	a->counters.jobs_started += job->state != JOB_RUNNING;
 	job->state = JOB_RUNNING;
 	job->pid = e->pid;
@@ -249,10 +252,25 @@ static void on_started(struct agent *a, struct job *job, const struct launch_eve
 	lease_told(job, e->lease_until_ms);
 	if (!job->start_ns)
 		job->start_ns = clock_real_ns();
-	if (journal_started(a->journal, job->order.job, job->start_ns, job->pid, job->cgroup_id,
-			    &err))
-		agent_journal_failed(a, &err);
-	tell_started(a, job);
+	job->told = false;
+	if (!a->starts.active)
+		loop_start(a->loop, &a->starts, STARTS_NS);
+}
+
+void target_starts(void *arg)
+{
+	struct agent *a = arg;
+	struct iocom_err err = {0};
+
+	for (struct job *job = a->jobs.first; job; job = job->next) {
+		if (job->state != JOB_RUNNING || job->told)
+			continue;
+		job->told = true;
+		if (journal_started(a->journal, job->order.job, job->start_ns, job->pid,
+				    job->cgroup_id, &err))
+			agent_journal_failed(a, &err);
+		tell_started(a, job);
+	}
 }
 
 static void is_newer(struct agent *a, struct job *job);

@@ -25,8 +25,14 @@
 	"runs, cpu_ms, requests, request_kb, memory_mb, wall_ms, io_per_ms, faults_per_ms,"        \
 	" com_ms, disk_ms, phases"
 
+#define STATEMENTS 12
+
 struct profile_store {
 	sqlite3 *db;
+	struct {
+		const char *sql; /* the literal's address is the key */
+		sqlite3_stmt *st;
+	} cache[STATEMENTS];
 };
 
 static int failed(struct profile_store *s, const char *what, struct iocom_err *err)
@@ -72,8 +78,34 @@ void profile_close(struct profile_store *store)
 {
 	if (!store)
 		return;
+	for (size_t i = 0; i < STATEMENTS; i++)
+		sqlite3_finalize(store->cache[i].st);
 	sqlite3_close(store->db);
 	free(store);
+}
+
+/* Prepared once: that costs more than running it.  SQL is a literal.  NULL: SQLite failed. */
+static sqlite3_stmt *statement(struct profile_store *s, const char *sql)
+{
+	size_t i = 0;
+
+	while (i < STATEMENTS - 1 && s->cache[i].sql && s->cache[i].sql != sql)
+		i++;
+	if (s->cache[i].sql != sql) {
+		sqlite3_finalize(s->cache[i].st);
+		s->cache[i].st = NULL;
+		s->cache[i].sql = NULL;
+		if (sqlite3_prepare_v2(s->db, sql, -1, &s->cache[i].st, NULL) != SQLITE_OK)
+			return NULL;
+		s->cache[i].sql = sql;
+	}
+	return s->cache[i].st;
+}
+
+static void done(sqlite3_stmt *st)
+{
+	sqlite3_reset(st);
+	sqlite3_clear_bindings(st);
 }
 
 /* --- phases as text ------------------------------------------------------------- */
@@ -146,20 +178,20 @@ int profile_get(struct profile_store *s, uid_t uid, const char *class_name, stru
 {
 	static const char sql[] = "SELECT " COLUMNS " FROM profile LEFT JOIN behaviour"
 				  " USING(uid, class) WHERE uid=?1 AND class=?2";
-	sqlite3_stmt *st;
+	sqlite3_stmt *st = statement(s, sql);
 	int rc;
 
-	if (sqlite3_prepare_v2(s->db, sql, -1, &st, NULL) != SQLITE_OK)
+	if (!st)
 		return failed(s, "read", err);
 	sqlite3_bind_int64(st, 1, uid);
 	sqlite3_bind_text(st, 2, class_name, -1, SQLITE_STATIC);
 	rc = sqlite3_step(st);
 	if (rc == SQLITE_ROW)
 		take_row(st, out);
-	sqlite3_finalize(st);
-	if (rc == SQLITE_DONE)
-		return -ENOENT;
-	return rc == SQLITE_ROW ? 0 : failed(s, "read", err);
+	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+		failed(s, "read", err);
+	done(st);
+	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -ENOENT : -EIO;
 }
 
 int profile_list(struct profile_store *s, uid_t uid,
@@ -169,10 +201,10 @@ int profile_list(struct profile_store *s, uid_t uid,
 {
 	static const char sql[] = "SELECT " COLUMNS ", uid, class FROM profile LEFT JOIN behaviour"
 				  " USING(uid, class) WHERE ?1 < 0 OR uid=?1 ORDER BY uid, class";
-	sqlite3_stmt *st;
+	sqlite3_stmt *st = statement(s, sql);
 	int rc;
 
-	if (sqlite3_prepare_v2(s->db, sql, -1, &st, NULL) != SQLITE_OK)
+	if (!st)
 		return failed(s, "read", err);
 	sqlite3_bind_int64(st, 1, uid == (uid_t)-1 ? -1 : (sqlite3_int64)uid);
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
@@ -182,8 +214,10 @@ int profile_list(struct profile_store *s, uid_t uid,
 		take_row(st, &p);
 		each(arg, (uid_t)sqlite3_column_int64(st, 11), name ? name : "", &p);
 	}
-	sqlite3_finalize(st);
-	return rc == SQLITE_DONE ? 0 : failed(s, "read", err);
+	if (rc != SQLITE_DONE)
+		failed(s, "read", err);
+	done(st);
+	return rc == SQLITE_DONE ? 0 : -EIO;
 }
 
 /* --- learning ------------------------------------------------------------------- */
@@ -225,9 +259,9 @@ static int finish(struct profile_store *s, sqlite3_stmt *st, uid_t uid, const ch
 
 	sqlite3_bind_int64(st, 1, uid);
 	sqlite3_bind_text(st, 2, class_name, -1, SQLITE_STATIC);
-	rc = sqlite3_step(st);
-	sqlite3_finalize(st);
-	return rc == SQLITE_DONE ? 0 : failed(s, "write", err);
+	rc = sqlite3_step(st) == SQLITE_DONE ? 0 : failed(s, "write", err);
+	done(st);
+	return rc;
 }
 
 static int write_numbers(struct profile_store *s, uid_t uid, const char *class_name,
@@ -235,9 +269,9 @@ static int write_numbers(struct profile_store *s, uid_t uid, const char *class_n
 {
 	static const char sql[] =
 		"INSERT OR REPLACE INTO profile VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)";
-	sqlite3_stmt *st;
+	sqlite3_stmt *st = statement(s, sql);
 
-	if (sqlite3_prepare_v2(s->db, sql, -1, &st, NULL) != SQLITE_OK)
+	if (!st)
 		return failed(s, "write", err);
 	sqlite3_bind_int64(st, 3, p->runs);
 	sqlite3_bind_double(st, 4, p->cpu_ms);
@@ -259,7 +293,8 @@ static int write_behaviour(struct profile_store *s, uid_t uid, const char *class
 
 	if (!text)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
-	if (sqlite3_prepare_v2(s->db, sql, -1, &st, NULL) != SQLITE_OK) {
+	st = statement(s, sql);
+	if (!st) {
 		free(text);
 		return failed(s, "write", err);
 	}
@@ -272,8 +307,12 @@ static int write_behaviour(struct profile_store *s, uid_t uid, const char *class
 /* BEGIN, COMMIT, ROLLBACK. */
 static int transaction(struct profile_store *s, const char *sql, struct iocom_err *err)
 {
-	return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0
-								       : failed(s, "write", err);
+	sqlite3_stmt *st = statement(s, sql);
+	int rc = st && sqlite3_step(st) == SQLITE_DONE ? 0 : failed(s, "write", err);
+
+	if (st)
+		done(st);
+	return rc;
 }
 
 /* RC of the steps so far: commits when 0, else takes all back. */
@@ -291,9 +330,9 @@ static int finish_transaction(struct profile_store *s, int rc, struct iocom_err 
 static int delete_from(struct profile_store *s, const char *sql, uid_t uid, const char *class_name,
 		       struct iocom_err *err)
 {
-	sqlite3_stmt *st;
+	sqlite3_stmt *st = statement(s, sql);
 
-	if (sqlite3_prepare_v2(s->db, sql, -1, &st, NULL) != SQLITE_OK)
+	if (!st)
 		return failed(s, "write", err);
 	return finish(s, st, uid, class_name, err);
 }

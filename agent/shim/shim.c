@@ -62,7 +62,10 @@ static void say_goodbye(struct shim *shim)
 	}
 }
 
-/* The order of telling: disk, agent, client; the slow fsync last. */
+/*
+ * The order of telling: disk, agent, client; the slow fsync last, and only where no agent
+ * took the end: what it took it removes from here within moments.
+ */
 static void shim_finish(struct shim *shim)
 {
 	struct iocom_err err = {0};
@@ -82,7 +85,7 @@ static void shim_finish(struct shim *shim)
 		shim->client_gone = true;
 	/* Modules may be slow: nobody waits for them. */
 	pam_finish(shim->pam);
-	if (shim->record >= 0)
+	if (shim->record >= 0 && shim->leash.fd < 0)
 		record_sync(shim->record);
 	say_goodbye(shim);
 }
