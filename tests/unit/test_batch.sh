@@ -28,10 +28,10 @@ lines 'for i in 1 2 3; do echo a$i; sleep 0.05; done' 'for i in 1 2 3; do echo b
 tap_is "what one says stands together" "$(batch -j 2 "$dir/commands" | tr -d 0-9 | uniq | wc -l)" 2
 lines 'head -c 3000000 /dev/zero' 'head -c 3000000 /dev/zero'
 tap_is "much output is whole" "$(batch -j 2 "$dir/commands" | wc -c)" 6000000
-lines 'sleep 0.4' "echo 1" "echo 2" "echo 3" "echo 4" "sleep 0.4; echo last"
-(seq 40 | sed 's/.*/true/' && cat "$dir/commands") >"$dir/mixed"
-tap_is "those behind a long one go to another worker" \
-	"$(batch -j 2 "$dir/mixed" | tail -n 1)" last
+{ seq 40 | sed 's/.*/true/'; echo 'sleep 2'; seq 20 | sed 's/.*/true/'; } >"$dir/commands"
+batch -j 2 --log "$dir/log" "$dir/commands"
+tap_is "those behind a long one go to another worker: it is the last to end" \
+	"$(wc -l <"$dir/log") $(tail -n 1 "$dir/log" | jq .sequence)" "61 41"
 lines 'echo out' 'echo err >&2'
 tap_is "standard error is one" "$(batch -j 1 "$dir/commands" 2>/dev/null)" out
 
