@@ -177,8 +177,8 @@ FUZZ_protocol := $(patsubst tests/fuzz/protocol/%.c,$(BUILD)/fuzz/%,\
                  $(wildcard tests/fuzz/protocol/*.c))
 OBJ_protocol := $(call objects,$(addprefix user/,behaviour.c cgroup.c err.c frame.c leash_wire.c log.c \
                 pack.c record.c spec.c terminal.c wire.c) $(addprefix agent/,bulletin.c control.c \
-                guests.c helper.c job_order.c job_report.c launch.c loop.c matrix.c need.c seal.c \
-                tls.c vector_codec.c) \
+                guests.c helper.c job_order.c job_report.c launch.c launch_spawn.c loop.c matrix.c need.c \
+                seal.c tls.c vector_codec.c) \
                 $(addprefix agent/shim/,lease.c leash.c order.c streams.c tty.c) \
                 $(addprefix balancer/,batch_wire.c batch_words.c))
 $(FUZZ_protocol): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/protocol/%.o $(OBJ_protocol)

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/*
- * Spawning shims and hearing from them; see launch.h.
- *
- * The shim inherits descriptors 3, 4, 5 (helper.h).
- */
+/* Starting shims and hearing from them; see launch.h.  The process: launch_spawn.c. */
 #include "launch.h"
 
 #include <errno.h>
@@ -15,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "launch_spawn.h"
 #include "leash_wire.h"
 #include "pack.h"
 #include "record.h"
 #include "shim/order.h"
-#include "helper.h"
 
 /* The order in a sealed memory file: the agent never waits for a slow shim to read. */
 static int write_order(const struct launch_order *order)
@@ -74,14 +70,13 @@ static int make_job_directory(const char *jobs_dir, const char *job, struct ioco
 
 static int spawn_with(const struct launch_order *order, int stream_fd, int leash_end, pid_t *shim)
 {
-	char *const argv[] = {(char *)"iocom-shim", NULL};
 	int order_fd = write_order(order);
 	int rc = order_fd;
 
 	if (order_fd >= 0) {
-		const int fds[] = {leash_end, order_fd, stream_fd};
+		const int fds[3] = {leash_end, order_fd, stream_fd};
 
-		rc = helper_spawn(order->shim_path, argv, fds, 3, shim);
+		rc = launch_spawn(order->shim_path, order->scope_cgroup, fds, shim);
 		close(order_fd);
 	}
 	return rc;

@@ -19,15 +19,16 @@
  * with all its processes does not take the shims.  Best effort: a job must not
  * fail because its supervisor is accounted elsewhere.
  */
-static void move_out(const struct cgroup_mounts *mounts, const char *scope)
+static void move_out(const struct shim *shim, const struct cgroup_mounts *mounts)
 {
 	struct cgroup shims;
 
-	if (cgroup_name(mounts, scope, "shims", &shims, NULL))
+	if (cgroup_name(mounts, shim->order.scope, "shims", &shims, NULL) ||
+	    (shim->moved && !shims.nv1))
 		return;
 	/* Others' shims are in it: -EBUSY is no error here. */
 	(void)cgroup_create(&shims, NULL);
-	(void)cgroup_enter(&shims, true);
+	(void)cgroup_enter(&shims, !shim->moved);
 }
 
 static int make_group(struct shim *shim, struct iocom_err *err)
@@ -38,7 +39,7 @@ static int make_group(struct shim *shim, struct iocom_err *err)
 
 	if (rc)
 		return rc;
-	move_out(&mounts, shim->order.scope);
+	move_out(shim, &mounts);
 	snprintf(name, sizeof(name), "jobs/%s", shim->order.spec.job);
 	rc = cgroup_name(&mounts, shim->order.scope, name, &shim->group, err);
 	if (rc)

@@ -59,6 +59,7 @@ int main(int argc, char **argv)
 	shim = calloc(1, sizeof(*shim));
 	if (!shim)
 		return 1;
+	shim->moved = argc > 1 && !strcmp(argv[1], SHIM_MOVED);
 	rc = shim_run(shim, SHIM_FD_LEASH, SHIM_FD_ORDER, SHIM_FD_STREAM);
 	free(shim);
 	return rc;

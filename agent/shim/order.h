@@ -19,6 +19,7 @@
 #define SHIM_FD_STREAM 5
 #define SHIM_ORDER_MAX (SPEC_PACKED_MAX + 65536)
 #define SHIM_VERSION   2
+#define SHIM_MOVED     "--moved" /* its argument: it is in the cgroup of the shims */
 
 struct order {
 	uid_t uid;

@@ -40,6 +40,7 @@ struct shim {
 	struct order order;
 	struct cgroup group;
 	bool grouped; /* the cgroup was made */
+	bool moved;   /* into the shims' v2 group, by who started us */
 	int record;   /* directory of the job's record, locked; -1 */
 	struct leash leash;
 	struct pam *pam; /* the open session; NULL: without PAM */

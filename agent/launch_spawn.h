@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The process of a shim; launch.c gives it its work. */
+#ifndef IOCOM_LAUNCH_SPAWN_H
+#define IOCOM_LAUNCH_SPAWN_H
+
+#include <sys/types.h>
+
+/*
+ * Spawns PROGRAM in the cgroup of the shims below SCOPE, or here and it moves itself.
+ * FDS become its 3, 4, 5 and stay the caller's; signals are as a new process has them, the
+ * environment is one PATH, so that no LD_* of whoever started the agent meets it.  Blocks
+ * until it is executed.  0 or negative errno.
+ */
+int launch_spawn(const char *program, const char *scope, const int fds[3], pid_t *pid);
+
+#endif
