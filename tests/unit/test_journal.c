@@ -534,14 +534,6 @@ static void test_no_place(void **state)
 	assert_null(j);
 }
 
-static size_t listed_now(struct journal *j)
-{
-	size_t n = 0;
-
-	assert_int_equal(journal_list(j, (uid_t)-1, true, 10, count, &n), 0);
-	return n;
-}
-
 /* What begins together is there together, or not at all when the agent dies before. */
 static void test_together(void **state)
 {
@@ -553,7 +545,7 @@ static void test_together(void **state)
 	assert_int_equal(journal_nonce(j, "n", 5, 100, 60, &err), 0);
 	assert_int_equal(journal_begin(j, &err), -EIO); /* they do not nest */
 	j = reopen(j);
-	assert_int_equal(listed_now(j), 0);
+	assert_int_equal(listed(j, (uid_t)-1, true), 0);
 	assert_int_equal(journal_begin(j, &err), 0);
 	assert_int_equal(journal_submit(j, &a, &err), 0);
 	assert_int_equal(journal_submit(j, &b, &err), 0);
@@ -562,7 +554,7 @@ static void test_together(void **state)
 	assert_int_equal(journal_commit(j, &err), 0);
 	assert_int_equal(journal_commit(j, &err), -EIO); /* nothing was begun */
 	j = reopen(j);
-	assert_int_equal(listed_now(j), 2);
+	assert_int_equal(listed(j, (uid_t)-1, true), 2);
 	assert_int_equal(journal_nonce(j, "n", 5, 100, 60, &err), JOURNAL_E_SEEN);
 	*state = j;
 }
