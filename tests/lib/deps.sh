@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # Installs the Debian packages that building, testing and the demo need.
 # Does nothing, and needs no network and no root, when all are there.
-# With the argument `vm` also what the virtual machines need, with `mpi` Open MPI.
+# With the argument `vm` also what the virtual machines need, with `mpi` Open MPI; with `peers`
+# what bench-remote compares with (the benchmark brings their daemons up itself).
 set -eu
 
 build="gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libnng-dev
@@ -13,6 +14,7 @@ tests="libcmocka-dev libclang-rt-dev cppcheck clang-format git munge nbdkit nbdk
  libpam-modules libfaketime openssl less vim-tiny"
 vm="qemu-system-x86 busybox-static dmsetup xz-utils"
 mpi="openmpi-bin libopenmpi-dev"
+peers="openssh-server openssh-client slurmctld slurmd slurm-client"
 # Only for a comparison in bench-sim; what cannot be had is left out.
 optional="libsimgrid-dev g++"
 
@@ -21,6 +23,9 @@ case " $* " in
 esac
 case " $* " in
 *" mpi "*) tests="$tests $mpi" ;;
+esac
+case " $* " in
+*" peers "*) tests="$tests $peers" ;;
 esac
 missing=""
 for package in $build $tests; do

@@ -12,8 +12,8 @@ parts:
   stdio    bytes a second each way, and one byte there and back, against ssh
   memory   1,000 jobs at the same time: a shim, the agent
 
-Two nodes on this machine (ground.py).  Needs root and munge; openssh-server, slurmctld,
-slurmd and slurm-client where they are to be compared with.  Numbers of a busy machine
+Two nodes on this machine (ground.py).  Needs root and munge; peers (`make deps WITH=peers`)
+are compared with where they are installed.  Numbers of a busy machine
 are no numbers: the load before the run is printed first.
 """
 
