@@ -148,7 +148,7 @@ tap_is "and its record is gone" "$(ls "$SCRATCH/full/state/jobs")" ""
 solo_run sleep 30 2>/dev/null &
 run=$!
 until_true 10 solo_state running
-pkill -KILL -f "^iocom-shim$" -P $solo
+pkill -KILL -P $solo -x iocom-shim
 wait $run
 tap_is "its supervisor killed: 255" "$?" 255
 tap_true "the job is lost" until_true 10 solo_state lost
