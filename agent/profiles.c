@@ -30,6 +30,7 @@ static json_t *class_json(const char *class_name)
 	char clean[4 * PROFILE_CLASS_MAX];
 
 	utf8_copy(clean, sizeof(clean), class_name, strlen(class_name));
+	utf8_plain(clean);
 	return json_string(clean);
 }
 

@@ -11,6 +11,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "utf8.h"
+
 struct listing {
 	const struct listing_column *columns;
 	size_t ncolumns;
@@ -90,10 +92,12 @@ void listing_cell(struct listing *l, const char *fmt, ...)
 		return;
 	}
 	va_start(ap, fmt);
-	if (vasprintf(cell, fmt, ap) < 0)
+	if (vasprintf(cell, fmt, ap) < 0) {
 		l->failed = true;
-	else
+	} else {
+		utf8_plain(*cell); /* others chose the names of their jobs */
 		l->ncells++;
+	}
 	va_end(ap);
 }
 

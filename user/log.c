@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "utf8.h"
+
 #define LINES_PER_SECOND 50
 
 void log_init(struct logger *logger, const char *program)
@@ -89,6 +91,7 @@ void log_write(struct logger *logger, enum log_level level, const char *fmt, ...
 		va_start(ap, fmt);
 		vsnprintf(text, sizeof(text), fmt, ap);
 		va_end(ap);
+		utf8_plain(text); /* names of others stand in it: one event, one line */
 		put(logger, level, &now, text);
 	}
 	errno = saved;

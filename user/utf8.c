@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 #include "utf8.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* How many bytes form a valid character of UTF-8 at S; 0 when none do. */
@@ -46,4 +47,24 @@ void utf8_copy(char *out, size_t size, const char *text, size_t length)
 		i += good ? good : 1;
 	}
 	out[o] = 0;
+}
+
+void utf8_plain(char *text)
+{
+	unsigned char *s = (unsigned char *)text, *end = s + strlen(text);
+
+	while (s < end) {
+		size_t n = utf8_length(s, (size_t)(end - s));
+		/* U+0080 to U+009F give orders too. */
+		bool control = *s < ' ' || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0);
+
+		if (!n)
+			n = 1;
+		else if (!control) {
+			s += n;
+			continue;
+		}
+		memset(s, '?', n);
+		s += n;
+	}
 }

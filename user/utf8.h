@@ -10,5 +10,10 @@
  * that is none becomes U+FFFD.  Cuts at a character when OUT is full.
  */
 void utf8_copy(char *out, size_t size, const char *text, size_t length);
+/*
+ * TEXT for a log or a terminal, in place: control characters and bytes that are no UTF-8
+ * become '?', so that no name can end the line or give orders.
+ */
+void utf8_plain(char *text);
 
 #endif

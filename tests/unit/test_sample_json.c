@@ -279,6 +279,21 @@ static void test_bad_names(void **state)
 		{"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
 		{"\xe0\x80\xaf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
 	};
+	/* For a log and a terminal. */
+	static const struct {
+		const char *in, *out;
+	} plain[] = {
+		{"", ""},
+		{"as it is: \xc3\xa9 \xe6\x97\xa5 ~", "as it is: \xc3\xa9 \xe6\x97\xa5 ~"},
+		{"a\nb\tc\x1b[2J\x7f", "a?b?c?[2J?"},
+		{"\xc2\x9b"
+		 "2J\xc2\xa0",
+		 "??2J\xc2\xa0"}, /* C1 in UTF-8 */
+		{"\x9b"
+		 "2J\xff",
+		 "?2J?"},
+		{"cut \xe6\x97", "cut ??"},
+	};
 	struct iocom_task task = {.pid = 1};
 	struct monitor_sample sample = {.tasks = &task, .ntasks = 1};
 	struct sample_json_options options = {.node = "\xff", .cores = 1};
@@ -297,6 +312,11 @@ static void test_bad_names(void **state)
 	}
 	utf8_copy(out, 4, "\xe6\x97\xa5\xe6\x97\xa5", 16);
 	assert_string_equal(out, "\xe6\x97\xa5");
+	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
+		strcpy(out, plain[i].in);
+		utf8_plain(out);
+		assert_string_equal(out, plain[i].out);
+	}
 	memset(task.comm, 0xfe, sizeof(task.comm)); /* full, and no NUL */
 	doc = sample_json(&sample, &options);
 	text = json_dumps(doc, SAMPLE_JSON_DUMP);
