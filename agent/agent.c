@@ -34,6 +34,7 @@
 #include "recorders.h"
 #include "sample_names.h"
 #include "stream.h"
+#include "trust.h"
 #include "tunnel.h"
 
 #define CHORES_NS	CLOCK_NS_PER_S
@@ -80,7 +81,7 @@ static int lock_directory(const char *directory, const char *what, int *fd, stru
 	char lock[SETTINGS_PATH_MAX + 16];
 
 	snprintf(lock, sizeof(lock), "%s/%s.lock", directory, what);
-	*fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	*fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (*fd < 0)
 		return iocom_err_set(err, -errno, "cannot write in the %s directory %s: %s", what,
 				     directory, strerror(errno));
@@ -101,6 +102,10 @@ static int directories(struct agent *a, struct iocom_err *err)
 	rc = make_directory(a->set.run_dir, 0755, err);
 	if (!rc)
 		rc = make_directory(a->run_jobs_dir, 0700, err);
+	if (!rc)
+		rc = trust_directory(a->set.run_dir, err);
+	if (!rc)
+		rc = trust_directory(a->run_jobs_dir, err);
 	if (rc) {
 		iocom_err_prefix(err, "run directory (--run-dir)");
 		return rc;
@@ -111,11 +116,29 @@ static int directories(struct agent *a, struct iocom_err *err)
 	rc = make_directory(a->set.state_dir, 0700, err);
 	if (!rc)
 		rc = make_directory(a->jobs_dir, 0700, err);
+	if (!rc)
+		rc = trust_directory(a->set.state_dir, err);
+	if (!rc)
+		rc = trust_directory(a->jobs_dir, err);
 	if (rc) {
 		iocom_err_prefix(err, "state directory (--state-dir)");
 		return rc;
 	}
 	return lock_directory(a->set.state_dir, "state", &a->state_lock_fd, err);
+}
+
+/* SQLite's own files beside it as well: it would read them. */
+static int trust_database(const char *path, struct iocom_err *err)
+{
+	static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
+	char file[SETTINGS_PATH_MAX + 32];
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends) && !rc; i++) {
+		snprintf(file, sizeof(file), "%s%s", path, ends[i]);
+		rc = trust_file(file, err);
+	}
+	return rc;
 }
 
 static int databases(struct agent *a, struct iocom_err *err)
@@ -126,11 +149,14 @@ static int databases(struct agent *a, struct iocom_err *err)
 	/* Of all users: root's alone, also in a directory that others made readable. */
 	umask(077);
 	snprintf(path, sizeof(path), "%s/iocom.db", a->set.state_dir);
-	rc = journal_open(&a->journal, path, err);
+	rc = trust_database(path, err);
+	if (!rc)
+		rc = journal_open(&a->journal, path, err);
 	if (rc)
 		return rc;
 	snprintf(path, sizeof(path), "%s/profile.db", a->set.state_dir);
-	return profile_open(&a->profiles, path, err);
+	rc = trust_database(path, err);
+	return rc ? rc : profile_open(&a->profiles, path, err);
 }
 
 /* --- signals ---------------------------------------------------------------------- */
@@ -281,6 +307,7 @@ static int identity(struct agent *a, struct iocom_err *err)
 
 static int measuring(struct agent *a, struct iocom_err *err)
 {
+	char counting[SETTINGS_PATH_MAX + 16];
 	struct monitor_config config = {0};
 	int rc = host_init(&a->host, a->set.scoped ? a->set.scope_cgroup : NULL, err);
 
@@ -292,7 +319,11 @@ static int measuring(struct agent *a, struct iocom_err *err)
 		config.scope_cgroup = a->host.scope;
 		config.scope_disks = a->disk_names;
 	}
-	rc = counting_open(&a->counting_fd, a->set.state_dir, &config.counted_until_ns, err);
+	snprintf(counting, sizeof(counting), "%s/counting", a->set.state_dir);
+	rc = trust_file(counting, err);
+	if (!rc)
+		rc = counting_open(&a->counting_fd, a->set.state_dir, &config.counted_until_ns,
+				   err);
 	if (rc)
 		return rc;
 	rc = monitor_open(&a->monitor, &config, err);

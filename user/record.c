@@ -129,7 +129,7 @@ int record_write_exit(int dir, const struct record_exit *end, struct iocom_err *
 
 void record_sync(int dir)
 {
-	int fd = openat(dir, "exit", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = openat(dir, "exit", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
 	if (fd < 0)
 		return; /* a quick agent has read and removed it */
@@ -141,13 +141,15 @@ void record_sync(int dir)
 static int get(int dir, const char *name, msgpack_unpacked *message)
 {
 	char data[RECORD_MAX];
-	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	/* A fifo of that name would be waited for. */
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	uint64_t version;
+	struct stat st;
 	ssize_t n;
 
 	if (fd < 0)
 		return -errno;
-	n = read(fd, data, sizeof(data));
+	n = fstat(fd, &st) || !S_ISREG(st.st_mode) ? -1 : read(fd, data, sizeof(data));
 	close(fd);
 	if (n <= 0 || unpack_map(message, data, (size_t)n))
 		return -EBADMSG;
