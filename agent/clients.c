@@ -60,6 +60,7 @@ struct clients {
 	struct loop_timer sweep, reap;
 	struct client *first;
 	size_t count;
+	uint64_t crowded_ns; /* when that was said last */
 	struct rates rates;
 };
 
@@ -317,6 +318,8 @@ void clients_sampled(struct clients *clients, const struct monitor_sample *sampl
 static void garbage(struct client *c, const char *why)
 {
 	c->clients->agent->counters.clients_dropped++;
+	log_write(&c->clients->agent->log, LOG_L_WARNING, "dropped a client of uid %u: %s",
+		  (unsigned)c->who.uid, why);
 	send_frame(c, FRAME_ERROR, why);
 	client_drop(c);
 }
@@ -509,6 +512,19 @@ static bool has_room(const struct clients *clients, uid_t uid)
 	return uid == 0 || (own < CLIENTS_OF_ONE && clients->count < CLIENTS_MAX - CLIENTS_OF_ROOT);
 }
 
+/* Once in a while: who is sent away asks again. */
+static void log_crowded(struct clients *clients, uid_t uid)
+{
+	uint64_t now = clock_boot_ns();
+
+	if (clients->crowded_ns && now - clients->crowded_ns < STUCK_NS)
+		return;
+	clients->crowded_ns = now;
+	log_write(&clients->agent->log, LOG_L_WARNING,
+		  "no room for a connection of uid %d: %zu are open, %d at most, of one user %d",
+		  (int)uid, clients->count, CLIENTS_MAX, CLIENTS_OF_ONE);
+}
+
 static void accept_one(struct clients *clients, int fd)
 {
 	struct agent *a = clients->agent;
@@ -518,6 +534,7 @@ static void accept_one(struct clients *clients, int fd)
 	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->who, &n) ||
 	    !has_room(clients, c->who.uid)) {
 		a->counters.clients_refused++;
+		log_crowded(clients, c ? c->who.uid : (uid_t)-1);
 		frame_write(fd, FRAME_ERROR, "the agent has too many connections; try again", 45);
 		free(c);
 		close(fd);

@@ -177,6 +177,13 @@ static void op_jobs(struct agent *a, struct client *c, const msgpack_object *req
 	client_json(c, json_pack("{s:o}", "jobs", l.jobs));
 }
 
+/* Somebody asks for what is another's: root should see it. */
+static void log_foreign(struct agent *a, const struct client *c, const char *what, const char *job)
+{
+	log_write(&a->log, LOG_L_WARNING, "refused uid %u to %s job %s: it is another user's",
+		  (unsigned)client_who(c)->uid, what, job);
+}
+
 static void op_explain(struct agent *a, struct client *c, const msgpack_object *request)
 {
 	uid_t uid = client_who(c)->uid, owner;
@@ -196,6 +203,8 @@ static void op_explain(struct agent *a, struct client *c, const msgpack_object *
 		return;
 	}
 	if (rc || (uid != 0 && uid != owner)) {
+		if (!rc)
+			log_foreign(a, c, "explain", job);
 		free(text);
 		client_error(c,
 			     !strcmp(job, "last")
@@ -341,6 +350,8 @@ static void op_kill(struct agent *a, struct client *c, const msgpack_object *req
 	} else if (rc == 0 || rc == -ENOENT) {
 		rc = target_signal(a, job, uid, (int)signal, &err);
 	}
+	if (rc == -EPERM)
+		log_foreign(a, c, "signal", job);
 	if (rc)
 		client_error(c, "%s", err.text);
 	else

@@ -16,10 +16,12 @@
 
 #include "clock.h"
 #include "frame.h"
+#include "sources.h"
 #include "tunnel.h"
 
 #define FIRST_BUFFER  16384
 #define TLS_HANDSHAKE 22 /* the first byte of a client that speaks TLS */
+_Static_assert(SOURCES_MAX > STREAMS_MAX, "each stream has a source");
 
 struct stream {
 	struct stream *next, **link;
@@ -32,6 +34,7 @@ struct stream {
 	uint8_t *data;
 	size_t room, have;
 	uint32_t length;
+	int source;
 	bool refused; /* the sentence is sent; what still comes is thrown away */
 	char peer[64];
 };
@@ -40,8 +43,10 @@ struct streams {
 	struct agent *agent;
 	int fd;
 	struct loop_fd entry;
-	struct stream *first;
+	struct stream *first; /* the newest */
 	size_t count;
+	struct sources sources;
+	uint64_t crowded_ns, overdue_ns; /* when that was said last */
 };
 
 static void stream_free(struct stream *s)
@@ -56,6 +61,7 @@ static void stream_free(struct stream *s)
 	if (s->next)
 		s->next->link = s->link;
 	s->streams->count--;
+	sources_leave(&s->streams->sources, s->source);
 	free(s->data);
 	free(s);
 }
@@ -64,7 +70,7 @@ static void stream_free(struct stream *s)
  * Says why and lets the peer read it: closing with unread input would reset the
  * connection and could destroy the sentence on its way.
  */
-static void refuse(struct stream *s, const char *why)
+static void refuse_quietly(struct stream *s, const char *why)
 {
 	struct agent *a = s->streams->agent;
 	uint8_t frame[FRAME_HEADER + 1024];
@@ -72,7 +78,6 @@ static void refuse(struct stream *s, const char *why)
 	ssize_t put;
 
 	a->counters.streams_refused++;
-	log_write(&a->log, LOG_L_WARNING, "refused a job stream from %s: %s", s->peer, why);
 	if (n > sizeof(frame) - FRAME_HEADER)
 		n = sizeof(frame) - FRAME_HEADER;
 	frame_header(frame, FRAME_ERROR, (uint32_t)n);
@@ -84,6 +89,24 @@ static void refuse(struct stream *s, const char *why)
 	}
 	s->refused = true;
 	loop_start(a->loop, &s->timer, STREAM_LINGER_NS);
+}
+
+static void refuse(struct stream *s, const char *why)
+{
+	log_write(&s->streams->agent->log, LOG_L_WARNING, "refused a job stream from %s: %s",
+		  s->peer, why);
+	refuse_quietly(s, why);
+}
+
+/* What comes by the hundred is said once in a while, so that it cannot hide the rest. */
+static bool is_time(uint64_t *said_ns)
+{
+	uint64_t now = clock_boot_ns();
+
+	if (*said_ns && now - *said_ns < STREAM_START_NS)
+		return false;
+	*said_ns = now;
+	return true;
 }
 
 /* Nobody is there to be told: its relay could not come to terms with the peer. */
@@ -239,10 +262,64 @@ static void overdue(void *arg)
 {
 	struct stream *s = arg;
 
+	static const char why[] = "the start message did not come within 5 s";
+
 	if (s->refused)
 		stream_free(s);
+	else if (is_time(&s->streams->overdue_ns))
+		refuse(s, why);
 	else
-		refuse(s, "the start message did not come within 5 s");
+		refuse_quietly(s, why);
+}
+
+/*
+ * All places are taken: the oldest goes of whom has most of them.  Who means it has sent its
+ * start message before it is the oldest.
+ */
+static void make_room(struct streams *streams)
+{
+	static const char why[] = "this node has too many connections; try again";
+	struct agent *a = streams->agent;
+	int most = sources_most(&streams->sources);
+	struct stream *oldest = NULL, *of_all = NULL;
+	uint8_t frame[FRAME_HEADER + sizeof(why)];
+
+	for (struct stream *s = streams->first; s; s = s->next) {
+		of_all = s;
+		if (s->source == most)
+			oldest = s;
+	}
+	if (!oldest) /* each has one, and the first of those is who comes now */
+		oldest = of_all;
+	if (is_time(&streams->crowded_ns))
+		log_write(&a->log, LOG_L_WARNING,
+			  "%d job streams have not begun, most of them from %s: its oldest are cut",
+			  STREAMS_MAX, oldest->peer);
+	if (!oldest->refused) {
+		a->counters.streams_refused++;
+		frame_header(frame, FRAME_ERROR, sizeof(why) - 1);
+		memcpy(frame + FRAME_HEADER, why, sizeof(why));
+		(void)!send(oldest->fd, frame, sizeof(frame) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	}
+	stream_free(oldest);
+}
+
+/*
+ * Whether a stream from there is let in; it has its source then.  Where there is TLS each is a
+ * process: whom most are of gets no new ones for his old ones.
+ */
+static bool enter(struct streams *streams, struct stream *s, const struct sockaddr *sa)
+{
+	s->source = sources_enter(&streams->sources, sa);
+	if (s->source < 0 || streams->count < STREAMS_MAX)
+		return s->source >= 0;
+	if (streams->agent->tls && sources_most(&streams->sources) == s->source) {
+		sources_leave(&streams->sources, s->source);
+		s->source = -1;
+		return false;
+	}
+	make_room(streams);
+	return true;
 }
 
 /* Behind a relay where there is TLS.  The descriptor to read from, or -1 and FD is closed. */
@@ -262,15 +339,17 @@ static int unwrap(struct agent *a, int fd)
 static void accept_one(struct streams *streams, int fd, const struct sockaddr *sa, socklen_t n)
 {
 	struct agent *a = streams->agent;
-	struct stream *s = streams->count < STREAMS_MAX ? calloc(1, sizeof(*s)) : NULL;
+	struct stream *s = calloc(1, sizeof(*s));
 	int one = 1;
 
-	if (s)
+	if (s && enter(streams, s, sa))
 		fd = unwrap(a, fd);
-	if (!s || fd < 0) {
+	if (!s || s->source < 0 || fd < 0) {
 		a->counters.streams_refused++;
 		if (fd >= 0)
 			close(fd);
+		if (s && s->source >= 0)
+			sources_leave(&streams->sources, s->source);
 		free(s);
 		return;
 	}
@@ -283,6 +362,7 @@ static void accept_one(struct streams *streams, int fd, const struct sockaddr *s
 	s->entry = (struct loop_fd){.fd = fd, .ready = ready, .arg = s};
 	s->timer = (struct loop_timer){.fire = overdue, .arg = s};
 	if (loop_add(a->loop, &s->entry, EPOLLIN)) {
+		sources_leave(&streams->sources, s->source);
 		close(fd);
 		free(s);
 		return;
