@@ -175,13 +175,23 @@ $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(OBJ_fuzz)
 # And what decodes what other processes and machines say.
 FUZZ_protocol := $(patsubst tests/fuzz/protocol/%.c,$(BUILD)/fuzz/%,\
                  $(wildcard tests/fuzz/protocol/*.c))
+FUZZ_agent    := $(BUILD)/fuzz/fuzz_request $(BUILD)/fuzz/fuzz_message
 OBJ_protocol := $(call objects,$(addprefix user/,behaviour.c cgroup.c err.c frame.c leash_wire.c log.c \
-                pack.c record.c spec.c terminal.c wire.c) $(addprefix agent/,bulletin.c control.c \
-                guests.c helper.c job_order.c job_report.c launch.c launch_spawn.c loop.c matrix.c need.c \
-                seal.c tls.c vector_codec.c) \
+                pack.c record.c spec.c terminal.c utf8.c wire.c) $(addprefix agent/,bulletin.c control.c \
+                guests.c helper.c job_order.c job_report.c launch.c launch_spawn.c loop.c matrix.c \
+                message.c need.c seal.c start_message.c tls.c vector_codec.c) \
                 $(addprefix agent/shim/,lease.c leash.c order.c streams.c tty.c) \
                 $(addprefix balancer/,batch_wire.c batch_words.c))
-$(FUZZ_protocol): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/protocol/%.o $(OBJ_protocol)
+$(filter-out $(FUZZ_agent),$(FUZZ_protocol)): $(BUILD)/fuzz/%: \
+		$(BUILD)/obj/tests/fuzz/protocol/%.o $(OBJ_protocol)
+	$(call link,$^ -fsanitize=fuzzer $(LIBS_agent))
+# Two ask a whole agent, which has all but the parts that fake_agent.h plays.
+OBJ_fuzz_agent := $(call objects,$(addprefix user/,behaviour.c err.c log.c pack.c spec.c utf8.c) \
+                  $(addprefix agent/,home.c job_order.c job_report.c journal.c matrix.c message.c \
+                  need.c ops.c place.c profiles.c recorders.c vector_codec.c view.c) \
+                  $(addprefix balancer/,profile.c settings.c)) \
+                  $(BUILD)/libview.a $(BUILD)/librules.a
+$(FUZZ_agent): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/protocol/%.o $(OBJ_fuzz_agent)
 	$(call link,$^ -fsanitize=fuzzer $(LIBS_agent))
 $(BUILD)/tests/bench/bench_sim: $(BUILD)/obj/tests/bench/bench_sim.o $(OBJ_sim)
 	$(call link,$^ $(LIBS_sim))
@@ -281,6 +291,10 @@ check-pressure: tests ## the monitor under 100,000 threads, dirty files, 20,000 
 check-layers: all ## prove the walls: librules.a is pure, folders include only downwards
 	@bash tests/lib/check-layers.sh $(BUILD)
 
+.PHONY: attack
+attack: tests ## attack running agents: what is tried, whether it was refused and logged (root, a minute)
+	@bash tests/lib/run-checks.sh $(BUILD) attack
+
 .PHONY: asan
 asan: ## build with ASan and UBSan into build/asan; run unit, sim, shim, monitor, end-to-end tests
 	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=build/asan SANITIZE=address,undefined tests
@@ -293,10 +307,20 @@ chaos: tests ## jobs under kill -9, cuts, full disks on the testbed (root); ROUN
 	@IOCOM_BUILD=$(abspath $(BUILD)) ROUNDS=$(ROUNDS) SEED=$(SEED) PLAN=$(PLAN) \
 		bash tests/chaos/chaos.sh
 
+.PHONY: tsan
+tsan: ## build the agent with ThreadSanitizer into build/tsan; run two with jobs, scraping, a restart
+	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=build/tsan SANITIZE=thread all \
+		build/tsan/tests/tools/scrape
+	@bash tests/lib/run-checks.sh build/tsan tsan
+
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz
 fuzz: ## fuzz every reader of foreign text with libFuzzer (clang), FUZZ_SECONDS=60 each
 	@CLANG=$(CLANG) bash tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
+
+.PHONY: fuzz-protocol
+fuzz-protocol: ## likewise what other processes and machines say only; FUZZ_SECONDS=600: ten minutes each
+	@CLANG=$(CLANG) bash tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS) protocol
 
 .PHONY: lint
 lint: ## cppcheck over all C sources

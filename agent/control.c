@@ -19,7 +19,7 @@
 #include <sys/random.h>
 
 #include "guests.h"
-#include "pack.h"
+#include "message.h"
 
 #define SERVERS		 16 /* questions answered at the same time */
 #define PEERS_MAX	 128
@@ -111,18 +111,10 @@ static int pack_message(struct control *c, const struct control_head *head,
 			const msgpack_sbuffer *body, nng_msg **out, struct iocom_err *err)
 {
 	msgpack_sbuffer buffer;
-	msgpack_packer pk;
 	char *credential = NULL;
 	int rc;
 
-	pack_begin(&pk, &buffer, 7);
-	pack_u64(&pk, "v", CONTROL_VERSION);
-	pack_str(&pk, "type", head->type);
-	pack_str(&pk, "from", head->from);
-	pack_str(&pk, "to", head->to);
-	pack_str(&pk, "job", head->job);
-	pack_u64(&pk, "id", head->id);
-	pack_bin(&pk, "body", body->data, body->size);
+	message_pack(head, body, &buffer);
 	rc = seal_message(c->config.seal, buffer.data, buffer.size, &credential, err);
 	msgpack_sbuffer_destroy(&buffer);
 	if (rc) {
@@ -137,22 +129,19 @@ static int pack_message(struct control *c, const struct control_head *head,
 
 struct opened {
 	void *data;
-	msgpack_unpacked map, body;
+	struct message message;
 };
 
 static void opened_free(struct opened *o)
 {
-	msgpack_unpacked_destroy(&o->body);
-	msgpack_unpacked_destroy(&o->map);
+	message_free(&o->message);
 	free(o->data);
 }
 
-/* Opens, checks the head.  On success the caller frees O. */
-static int open_message(struct control *c, nng_msg *msg, struct control_head *head,
-			struct opened *o, struct iocom_err *err)
+/* Opens the seal, looks whether it is for us.  On success the caller frees O. */
+static int open_message(struct control *c, nng_msg *msg, struct opened *o, struct iocom_err *err)
 {
-	const msgpack_object *body;
-	uint64_t version;
+	const struct control_head *head = &o->message.head;
 	size_t length;
 	int rc;
 
@@ -161,27 +150,15 @@ static int open_message(struct control *c, nng_msg *msg, struct control_head *he
 			       &length, err);
 	if (rc)
 		return rc;
-	if (unpack_map(&o->map, o->data, length) || unpack_u64(&o->map.data, "v", &version)) {
-		rc = iocom_err_set(err, -EBADMSG, "not a message of iocom");
-	} else if (version != CONTROL_VERSION) {
-		rc = iocom_err_set(
-			err, -EPROTO,
-			"it speaks control version %llu, this agent %d; install the same "
-			"iocom version on all nodes",
-			(unsigned long long)version, CONTROL_VERSION);
-	} else if (unpack_str(&o->map.data, "type", head->type, sizeof(head->type)) ||
-		   unpack_str(&o->map.data, "from", head->from, sizeof(head->from)) ||
-		   unpack_str(&o->map.data, "to", head->to, sizeof(head->to)) ||
-		   unpack_str(&o->map.data, "job", head->job, sizeof(head->job)) ||
-		   unpack_u64(&o->map.data, "id", &head->id)) {
-		rc = iocom_err_set(err, -EBADMSG, "incomplete message");
-	} else if (strcmp(head->to, c->config.name)) {
-		rc = iocom_err_set(err, -EACCES, "it is for node '%s', not for this one", head->to);
+	rc = message_unpack(&o->message, o->data, length, err);
+	if (rc) {
+		free(o->data);
+		return rc;
 	}
-	body = rc ? NULL : unpack_get(&o->map.data, "body");
-	if (!rc && (!body || body->type != MSGPACK_OBJECT_BIN ||
-		    unpack_map(&o->body, body->via.bin.ptr, body->via.bin.size)))
-		rc = iocom_err_set(err, -EBADMSG, "message without a body");
+	if (strcmp(head->to, c->config.name))
+		rc = iocom_err_set(err, -EACCES, "it is for node '%s', not for this one", head->to);
+	else if (!strcmp(head->from, c->config.name)) /* whose jobs are let in unasked */
+		rc = iocom_err_set(err, -EACCES, "it says it is of this node itself");
 	if (rc)
 		opened_free(o);
 	return rc;
@@ -258,7 +235,7 @@ static void answer_message(struct server *s, nng_msg *msg)
 	msgpack_sbuffer body;
 	struct opened o;
 	uint64_t before = c->tickets;
-	int rc = open_message(c, msg, &s->head, &o, &err);
+	int rc = open_message(c, msg, &o, &err);
 
 	c->config.counters->controls_received++;
 	if (rc) {
@@ -267,9 +244,10 @@ static void answer_message(struct server *s, nng_msg *msg)
 		server_receive(s);
 		return;
 	}
+	s->head = o.message.head;
 	msgpack_sbuffer_init(&body);
 	c->asked = s;
-	rc = c->config.handler(c->config.arg, &s->head, &o.body.data, &body);
+	rc = c->config.handler(c->config.arg, &s->head, &o.message.body.data, &body);
 	c->asked = NULL;
 	if (c->tickets == before) /* else it is answered later, or has been */
 		answer(s, &s->head, rc, &body);
@@ -401,15 +379,16 @@ static void call_fail(struct call *call, int rc, const char *why)
 
 static void call_answered(struct call *call, nng_msg *msg)
 {
-	struct control_head head;
+	const struct control_head *head;
 	struct iocom_err err = {0};
 	struct opened o;
 	control_answer answer = call->answer;
 	void *arg = call->arg;
-	int rc = open_message(call->control, msg, &head, &o, &err);
+	int rc = open_message(call->control, msg, &o, &err);
 
-	if (!rc && (strcmp(head.type, "answer") || head.id != call->head.id ||
-		    strcmp(head.job, call->head.job) || strcmp(head.from, call->head.to))) {
+	head = &o.message.head;
+	if (!rc && (strcmp(head->type, "answer") || head->id != call->head.id ||
+		    strcmp(head->job, call->head.job) || strcmp(head->from, call->head.to))) {
 		rc = iocom_err_set(&err, -EACCES, "the answer is not to what was asked");
 		opened_free(&o);
 	}
@@ -422,7 +401,7 @@ static void call_answered(struct call *call, nng_msg *msg)
 	}
 	call_free(call);
 	if (answer)
-		answer(arg, 0, &o.body.data, "");
+		answer(arg, 0, &o.message.body.data, "");
 	opened_free(&o);
 }
 

@@ -16,6 +16,7 @@
 #include "leases.h"
 #include "pack.h"
 #include "shim/lease.h"
+#include "start_message.h"
 
 #define SETTLE_NS	(20 * CLOCK_NS_PER_MS)
 #define AGAIN_NS	CLOCK_NS_PER_S		/* what the journal did not take is offered again */
@@ -513,31 +514,16 @@ static int start_spec(struct agent *a, int fd, const struct spec *spec, const vo
 int target_start(struct agent *a, int fd, const void *payload, uint32_t length,
 		 const struct ucred *local, struct iocom_err *err)
 {
-	const msgpack_object *cred, *bin;
-	char *credential = NULL;
-	msgpack_unpacked map;
-	struct spec spec = {0};
-	int rc = unpack_map(&map, payload, length);
+	struct start_message m;
+	int rc = start_message_unpack(&m, payload, length, err);
 
 	if (rc)
-		return iocom_err_set(err, rc, "the start message is not a MessagePack map");
-	cred = unpack_get(&map.data, "cred");
-	bin = unpack_get(&map.data, "spec");
-	if (!bin || bin->type != MSGPACK_OBJECT_BIN || bin->via.bin.size > SPEC_PACKED_MAX)
-		rc = iocom_err_set(err, -EBADMSG, "the start message holds no job");
-	else if (cred && cred->type == MSGPACK_OBJECT_STR)
-		credential = strndup(cred->via.str.ptr, cred->via.str.size);
-	if (!rc && !local && !credential)
+		return rc;
+	if (!local && !m.credential)
 		rc = iocom_err_set(err, -EACCES, "a job from another machine needs a credential");
-	if (!rc)
-		rc = spec_unpack(&spec, bin->via.bin.ptr, bin->via.bin.size, err);
-	if (!rc) {
-		rc = start_spec(a, fd, &spec, bin->via.bin.ptr, bin->via.bin.size, credential,
-				local, err);
-		spec_free(&spec);
-	}
-	free(credential);
-	msgpack_unpacked_destroy(&map);
+	else
+		rc = start_spec(a, fd, &m.spec, m.packed, m.length, m.credential, local, err);
+	start_message_free(&m);
 	return rc;
 }
 

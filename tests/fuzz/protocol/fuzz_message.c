@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * A message of another agent, its seal opened: head and body are refused, or mean the same
+ * when packed again; then it is obeyed, once, by an agent that has jobs of that other.
+ */
+#include "fake_agent.h"
+#include "message.h"
+#include "pack.h"
+
+static void pack_body(int n, msgpack_sbuffer *body)
+{
+	static const struct job_order order = {.job = "there-0f-7",
+					       .home = "there",
+					       .home_address = "10.0.0.2",
+					       .home_port = 7700,
+					       .uid = 1000,
+					       .cwd = "/",
+					       .executable = "/bin/sh"};
+	static const struct job_report report = {.job = "here-0f-1", .state = "exited"};
+	msgpack_packer pk;
+
+	msgpack_sbuffer_init(body);
+	if (n == 0) {
+		job_order_pack(&order, body);
+	} else if (n == 1) {
+		job_report_pack(&report, body);
+	} else {
+		msgpack_packer_init(&pk, body, msgpack_sbuffer_write);
+		msgpack_pack_map(&pk, 6);
+		pack_u64(&pk, "start_ns", 5);
+		pack_u64(&pk, "pid", 77);
+		pack_u64(&pk, "uid", 0);
+		pack_u64(&pk, "signal", 9);
+		pack_str(&pk, "address", "10.0.0.2");
+		pack_u64(&pk, "port", 7700);
+	}
+}
+
+bool sample(int n, FILE *out)
+{
+	static const char *const types[] = {"admit", "done", "started", "kill", "hello"};
+	struct control_head head = {.from = "there", .to = "here", .id = 3};
+	msgpack_sbuffer body, buffer;
+
+	if (n >= (int)(sizeof(types) / sizeof(*types)))
+		return false;
+	snprintf(head.type, sizeof(head.type), "%s", types[n]);
+	snprintf(head.job, sizeof(head.job), "%s", n ? "here-0f-1" : "there-0f-7");
+	pack_body(n, &body);
+	message_pack(&head, &body, &buffer);
+	fwrite(buffer.data, 1, buffer.size, out);
+	msgpack_sbuffer_destroy(&buffer);
+	msgpack_sbuffer_destroy(&body);
+	return true;
+}
+
+FUZZ_SAMPLES
+
+static void again(const struct message *m)
+{
+	const msgpack_object *body = unpack_get(&m->map.data, "body");
+	msgpack_sbuffer bytes = {.data = (char *)body->via.bin.ptr, .size = body->via.bin.size};
+	msgpack_sbuffer packed;
+	struct message other;
+
+	message_pack(&m->head, &bytes, &packed);
+	must(!message_unpack(&other, packed.data, packed.size, NULL));
+	must(!memcmp(&m->head, &other.head, sizeof(m->head)));
+	message_free(&other);
+	msgpack_sbuffer_destroy(&packed);
+}
+
+static void with_job(struct agent *a)
+{
+	const struct journal_job job = {.job = "here-0f-1",
+					.uid = 1000,
+					.class_name = "sh",
+					.command = "sh",
+					.node = "there"};
+
+	(void)journal_submit(a->journal, &job, NULL);
+	(void)journal_placed(a->journal, job.job, "there", "{}", NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct iocom_err err = {0};
+	struct agent *a = fake_agent();
+	msgpack_sbuffer answer;
+	msgpack_unpacked map;
+	struct message m;
+
+	if (message_unpack(&m, data, size, &err)) {
+		must(*err.text);
+		return 0;
+	}
+	again(&m);
+	with_job(a);
+	msgpack_sbuffer_init(&answer);
+	if (!home_handle(a, &m.head, &m.body.data, &answer)) {
+		must(!unpack_map(&map, answer.data, answer.size));
+		msgpack_unpacked_destroy(&map);
+		must(home_handle(a, &m.head, &m.body.data, &answer) != 0); /* it was here before */
+	}
+	msgpack_sbuffer_destroy(&answer);
+	message_free(&m);
+	return 0;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* A job's record on disk, start or exit, as a disk that lost bytes gives it back. */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fuzz_protocol.h"
+#include "record.h"
+
+static int directory = -1;
+static char path[] = "/dev/shm/iocom-fuzz-record-XXXXXX";
+
+static void leave(void)
+{
+	unlinkat(directory, "start", 0);
+	unlinkat(directory, "exit", 0);
+	rmdir(path);
+}
+
+static void enter(void)
+{
+	if (directory >= 0)
+		return;
+	must(mkdtemp(path) != NULL);
+	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	must(directory >= 0 && !atexit(leave));
+}
+
+static void put(const char *name, const uint8_t *data, size_t size)
+{
+	int fd = openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	must(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	close(fd);
+}
+
+bool sample(int n, FILE *out)
+{
+	static const struct record_start start = {.job = "a-0f-7",
+						  .class_name = "sh",
+						  .command = "sh -c true",
+						  .uid = 1000,
+						  .shim = 77,
+						  .cgroup_id = 5,
+						  .start_ns = 9};
+	static const struct record_exit end = {.pid = 78, .value = 3, .end_ns = 10, .text = "why"};
+	char data[4096];
+	ssize_t got;
+	int fd;
+
+	enter();
+	must(!record_write_start(directory, &start, NULL));
+	must(!record_write_exit(directory, &end, NULL));
+	fd = openat(directory, n ? "exit" : "start", O_RDONLY | O_CLOEXEC);
+	got = read(fd, data, sizeof(data));
+	must(got > 0);
+	close(fd);
+	fwrite(data, 1, (size_t)got, out);
+	return n < 2;
+}
+
+FUZZ_SAMPLES
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct record_start start, start_again;
+	struct record_exit end, end_again;
+
+	enter();
+	put("start", data, size);
+	put("exit", data, size);
+	if (!record_read_start(directory, &start)) {
+		must_end(start.job, sizeof(start.job));
+		must_end(start.class_name, sizeof(start.class_name));
+		must_end(start.command, sizeof(start.command));
+		must_end(start.scope, sizeof(start.scope));
+		must(!record_write_start(directory, &start, NULL));
+		must(!record_read_start(directory, &start_again));
+		must(!memcmp(&start, &start_again, sizeof(start)));
+	}
+	if (!record_read_exit(directory, &end)) {
+		must_end(end.text, sizeof(end.text));
+		must(!record_write_exit(directory, &end, NULL));
+		must(!record_read_exit(directory, &end_again));
+		must(end.kind == end_again.kind && end.value == end_again.value &&
+		     !strcmp(end.text, end_again.text));
+	}
+	return 0;
+}

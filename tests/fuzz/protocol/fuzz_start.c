@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The first frame of a job stream, from anybody who can reach the port. */
+#include "fuzz_protocol.h"
+#include "pack.h"
+#include "sample_spec.h"
+#include "start_message.h"
+
+bool sample(int n, FILE *out)
+{
+	struct iocom_err err = {0};
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	struct spec spec;
+	size_t length;
+	void *packed;
+
+	sample_spec(&spec);
+	must(spec_pack(&spec, &packed, &length, &err) == 0);
+	pack_begin(&pk, &buffer, n ? 1 : 2);
+	if (!n)
+		pack_str(&pk, "cred", "MUNGE:AwQDAAA=:");
+	pack_bin(&pk, "spec", packed, length);
+	fwrite(buffer.data, 1, buffer.size, out);
+	msgpack_sbuffer_destroy(&buffer);
+	free(packed);
+	return n < 2;
+}
+
+FUZZ_SAMPLES
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct iocom_err err = {0};
+	struct start_message m;
+
+	if (start_message_unpack(&m, data, (uint32_t)size, &err)) {
+		must(*err.text && !m.credential && !m.packed && !m.spec.argv);
+		return 0;
+	}
+	must(m.packed && m.length <= size && memmem(data, size, m.packed, m.length));
+	must(!m.credential || strlen(m.credential) < size);
+	must(spec_job_valid(m.spec.job) && m.spec.argv[0] && m.spec.cwd[0] == '/');
+	start_message_free(&m);
+	return 0;
+}
