@@ -4,7 +4,8 @@
  *
  *   cgroup       clone3 puts the child into it, so that no fork can escape;
  *                v1 groups (and v2 on old kernels) are joined before all else
- *   leader       setsid; signal mask empty, every handler default
+ *   leader       setsid; signal mask empty, every handler default; no privilege before the
+ *                scheduler and the out-of-memory killer that the agent was given
  *   stdio        the terminal, or the pipes, or /dev/null where the caller had it closed
  *   session      limits and priority that PAM set for it, where there is PAM (pam.h)
  *   privilege    groups, gid, uid, capabilities; then proof that none comes back
@@ -29,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -123,6 +125,18 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Best effort: what cannot be given back is what whoever starts the agent decided for all. */
+static void reset_standing(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		(void)!write(fd, "0", 1);
+		close(fd);
+	}
+	(void)setpriority(PRIO_PROCESS, 0, 0);
+}
+
 static int set_stdio(const struct pipes *pipes)
 {
 	const int slave = pipes->tty.slave;
@@ -173,6 +187,31 @@ static int drop_privilege(const struct identity *identity)
 	return 0;
 }
 
+static int by_number(const void *a, const void *b)
+{
+	gid_t x = *(const gid_t *)a, y = *(const gid_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Exactly these groups; the kernel keeps them in an order of its own. */
+static bool has_groups(const struct identity *identity)
+{
+	size_t n = (size_t)identity->ngroups, bytes = n * sizeof(gid_t);
+	gid_t *have = calloc(n + 1, sizeof(gid_t)), *want = calloc(n + 1, sizeof(gid_t));
+	bool same = have && want && getgroups(identity->ngroups + 1, have) == identity->ngroups;
+
+	if (same && n) {
+		memcpy(want, identity->groups, bytes);
+		qsort(want, n, sizeof(gid_t), by_number);
+		qsort(have, n, sizeof(gid_t), by_number);
+		same = !memcmp(have, want, bytes);
+	}
+	free(have);
+	free(want);
+	return same;
+}
+
 /* The proof: ids are what they should be, and the way back is closed.  0 or -EPERM. */
 static int prove_dropped(const struct identity *identity)
 {
@@ -184,7 +223,7 @@ static int prove_dropped(const struct identity *identity)
 	if (getresuid(&r, &e, &s) || getresgid(&rg, &eg, &sg))
 		return -EPERM;
 	if (r != identity->uid || e != identity->uid || s != identity->uid || rg != identity->gid ||
-	    eg != identity->gid || sg != identity->gid)
+	    eg != identity->gid || sg != identity->gid || !has_groups(identity))
 		return -EPERM;
 	if (identity->uid == 0)
 		return 0;
@@ -280,6 +319,7 @@ static struct report child_steps(const struct order *order, const struct identit
 	if (setsid() < 0)
 		return (struct report){STAGE_SESSION, errno};
 	reset_signals();
+	reset_standing();
 	rc = set_stdio(pipes);
 	if (rc)
 		return (struct report){STAGE_STDIO, -rc};
