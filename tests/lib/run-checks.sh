@@ -8,7 +8,7 @@ set -uo pipefail
 build=${1:-build}
 shift
 parts=("$@")
-daily=(static unit sim fuzz remote bpf testbed cluster chaos record asan mix)
+daily=(static unit sim fuzz remote attack bpf testbed cluster chaos record asan mix)
 [ ${#parts[@]} -gt 0 ] || parts=(all)
 [ "${parts[0]}" != all ] || parts=("${daily[@]}" "${parts[@]:1}")
 export CMOCKA_MESSAGE_OUTPUT=TAP IOCOM_BUILD=$PWD/$build
@@ -19,7 +19,7 @@ failures=() # what failed, said again at the end
 read=()     # the logs of this run
 
 # part -> minutes for each of its tests
-declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [remote]=4 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [chaos]=8 [record]=6 [asan]=12 [mix]=13 [mpi]=4 [vm]=15)
+declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [remote]=4 [attack]=3 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [chaos]=8 [record]=6 [asan]=12 [mix]=13 [mpi]=4 [vm]=15 [tsan]=6)
 
 # Counts a TAP log; a test that died, hung or told no result counts as one failure.
 tally() { # NAME LOG STATUS
@@ -94,8 +94,9 @@ part_static() {
 }
 part_unit() { run_binaries unit unit; run_scripts unit tests/unit/test_*.sh; }
 part_sim() { run_binaries sim sim; run_scripts sim tests/sim/test_*.sh; }
-part_fuzz() { run fuzz fuzz bash tests/fuzz/run.sh build/fuzz 5; }
+part_fuzz() { run fuzz fuzz bash tests/fuzz/run.sh build/fuzz 5,20; }
 part_remote() { run_binaries remote remote; }
+part_attack() { run_scripts attack tests/attack/test_*.sh; }
 part_bpf() { run_binaries bpf bpf; run_scripts bpf tests/bpf/test_*.sh; }
 # Two machines at once: each is mostly one program that waits.
 part_vm() {
@@ -125,6 +126,7 @@ part_chaos() {
 part_record() { run_scripts record tests/cluster/record.sh; }
 part_mpi() { run_scripts mpi tests/cluster/mpi.sh; }
 part_mix() { run_scripts mix tests/cluster/mix.sh; }
+part_tsan() { run_scripts tsan tests/tsan/test_*.sh; }
 part_asan() { run_command asan asan-ubsan make --no-print-directory asan; }
 
 for part in "${parts[@]}"; do

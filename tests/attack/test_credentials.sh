@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# Forged starts of jobs and forged messages between agents.  Two agents, as two machines would
+# be: one key, each a munged of its own, which remembers what it alone has seen.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+. tests/lib/tap.sh
+. tests/attack/lib.sh
+munge_up alpha
+munge_up beta alpha
+munge_up mallory # another key
+export FORGE_OTHER_MUNGE=$DIR/mallory/munge
+agent_up alpha 7920 --listen 127.0.0.1 --peers 127.0.0.1:7924
+agent_up beta 7924 --listen 127.0.0.1 --peers 127.0.0.1:7920,127.0.0.1:7928 --min-uid 1 --deny-users bin
+tap_true "two agents hear of each other" until_true 10 sees alpha 2
+until_true 10 sees beta 2
+mkdir -m 1777 "$DIR/marks"
+N=0
+forged() { # HOW [FILE]
+	N=$((N + 1))
+	"$TOOLS/forge_start" "$1" "$DIR/alpha/run" beta $VICTIM "$DIR/marks/$N" ${2+"$2"}
+}
+forge() { # ATTACK HOW PATTERN
+	attack "$1" beta "$3" forged "$2"
+}
+
+# Started now, used when it is over, while the rest goes on at beta.
+"$TOOLS/forge_start" stale "$DIR/alpha/run" alpha $VICTIM "$DIR/marks/stale" >"$DIR/stale" 2>&1 &
+stale=$!
+
+# --- a start, forged ---
+tap_like "a start as it should be runs" "$(forged none)" '^started, exit 0 0'
+tap_is "and the job did its work" "$(ls "$DIR/marks")" 1
+rm -f "$DIR/marks"/*
+for field in argv env executable cwd umask limits closed class grace; do
+	forge "start: $field changed" $field 'its hash differs'
+done
+forge "start: job changed" job 'holds no lease for job'
+forge "start: nonce changed" nonce 'holds no lease for job'
+forge "start: node changed" node 'is meant for node another'
+forge "start: job and nonce of another lease" swap 'made for another job'
+forge "start: credential of another purpose" type 'made for another purpose'
+forge "start: credential with another hash" hash 'its hash differs'
+forge "start: credential of another user" uid "was submitted by uid $VICTIM, not by uid $MALLORY"
+forge "start: no credential" none-at-all 'needs a credential'
+forge "start: a credential of nonsense" garbage 'refuses the credential'
+forge "start: one byte of the credential changed" changed '(not from this cluster|refuses the credential)'
+forge "start: credential of another key" key 'not from this cluster'
+forge "start: credential too old" expired 'clock is about|s old by this node'
+log_mark alpha
+wait $stale
+refused=$([ $? -eq 1 ] && echo yes || echo no)
+judge "start: a lease that is over" alpha 'holds no lease for job .* expired' "$refused" "$(cat "$DIR/stale")"
+attack "start: another user's lease, by the agent's own socket" alpha "was submitted by uid $VICTIM, not by uid $MALLORY" \
+	"$TOOLS/forge_start" local "$DIR/alpha/run" alpha $VICTIM "$DIR/marks/local"
+forge "a directory whose name writes lines of its own" line 'working directory /nowhere[?]2038'
+tap_is "and no control character is in the log" "$(grep -c $'[\x01-\x08\x0b-\x1f\x7f]' "$DIR/beta/log")" 0
+tap_is "nothing of all this ran" "$(ls "$DIR/marks")" ""
+
+# --- replay ---
+forged capture "$DIR/captured" >/dev/null
+rm -f "$DIR/marks"/*
+attack "replay: the same start on the same host" beta 'holds no lease for job' \
+	"$TOOLS/forge_start" send 7926 beta 0 - "$DIR/captured"
+attack "replay: the same start on another host" alpha 'is meant for node beta' \
+	"$TOOLS/forge_start" send 7922 alpha 0 - "$DIR/captured"
+log_mark beta
+out=$(forged again)
+refused=$(grep -q 'used before (a replay)' <<<"$out" && echo yes || echo no)
+SEEN[beta]=$((SEEN[beta] + 1)) # the first one's refusal: its hash
+judge "replay: a credential already opened, lease still there" beta 'used before \(a replay\)' "$refused" "$out"
+tap_is "nothing of this ran either" "$(ls "$DIR/marks")" ""
+
+# --- who ---
+users() { N=$((N + 1)); "$TOOLS/forge_start" none "$DIR/alpha/run" beta "$1" "$DIR/marks/$N"; }
+attack "root of another node" beta 'jobs of root of other nodes' users 0
+attack "a user of deny_users" beta 'user bin is not let in' users 2
+attack "a uid that is nobody's here" beta 'uid 3999999 is unknown' users 3999999
+tap_like "a user as he should be" "$(users $VICTIM)" '^started'
+agent_down beta
+agent_up beta 7924 --listen 127.0.0.1 --peers 127.0.0.1:7920,127.0.0.1:7928
+until_true 10 sees beta 2
+until_true 10 sees alpha 2
+attack "a uid below min_uid" beta "uid $MALLORY is below 1000" users $MALLORY
+
+# --- messages of agents ---
+coproc CONTROL { "$TOOLS/forge_message" control 7924 "$DIR/beta/munge" beta; }
+tell() { # HOW
+	local out
+	echo "$1" >&"${CONTROL[1]}"
+	read -r out <&"${CONTROL[0]}"
+	echo "$out"
+	[[ $out != *"no answer" ]]
+}
+message() { attack "message: $1" beta "$3" tell "$2"; } # ATTACK HOW PATTERN
+tap_is "a message as it should be is answered" "$(tell true)" "true: answered"
+message "the same once more" twice 'credential replayed'
+message "the same number in a fresh seal" id 'was here before'
+message "sealed by a user" user "made by uid $VICTIM, not by root"
+message "not sealed" plain 'not a MUNGE credential'
+message "sealed with another key" key 'refused a control message'
+message "one byte changed" changed 'refused a control message'
+message "meant for another node" to "for node 'another'"
+message "said to be from the node itself" own "(own|itself)"
+message "of an unknown type" type "refused a 'format' message"
+message "of another version" version 'control version 8'
+message "without a body" body 'without a body'
+message "without a head" head 'incomplete message'
+message "an empty seal" empty 'refused a control message'
+message "larger than any" large ''
+agent_down beta
+agent_up beta 7924 --listen 127.0.0.1 --peers 127.0.0.1:7920,127.0.0.1:7928
+tap_is "after a restart a message is answered" "$(tell true)" "true: answered"
+message "an old number, after the agent's restart" id 'was here before'
+pid=$CONTROL_PID
+exec {CONTROL[1]}>&-
+wait "$pid"
+
+# --- bulletins ---
+coproc BULLETIN { "$TOOLS/forge_message" bulletin 7928 "$DIR/beta/munge" mallory; }
+publish() { # HOW
+	local out
+	echo "$1" >&"${BULLETIN[1]}"
+	read -r out <&"${BULLETIN[0]}"
+	echo "$out"
+	sleep 0.1
+	! at beta "$iocom" nodes --json | jq -e '.nodes[] | select(.name=="mallory")' >/dev/null
+}
+bulletin() { # ATTACK HOW PATTERN
+	local refused=no out
+	log_mark beta
+	out=$(publish "$2") && refused=yes
+	judge "bulletin: $1" beta "$3" $refused "$out"
+}
+bulletin "sealed by a user" user "refused a bulletin: made by uid $VICTIM"
+bulletin "not sealed" plain 'refused a bulletin: not a MUNGE'
+bulletin "sealed with another key" key 'refused a bulletin'
+bulletin "one byte changed" changed 'refused a bulletin'
+bulletin "nonsense in a good seal" nonsense 'refused a bulletin: not our message'
+bulletin "of another version" version "refused a bulletin of node 'mallory': another version"
+bulletin "an empty seal" empty 'refused a bulletin'
+tap_true "a bulletin as it should be brings its node in" eval '! publish true'
+pid=$BULLETIN_PID
+exec {BULLETIN[1]}>&-
+wait "$pid"
+attack_done
