@@ -306,7 +306,8 @@ static void test_wrong_authority(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct ends ends = start(&cases[i].client, &cases[i].server);
 
-		assert_int_equal(write(ends.plain[0], "secret", 6), 6);
+		/* The relay may have refused and be gone by now: then it has said why. */
+		(void)!send(ends.plain[0], "secret", 6, MSG_NOSIGNAL);
 		expect(sentence(ends.plain[0]), cases[i].at_client);
 		expect(sentence(ends.plain[1]), cases[i].at_server);
 		assert_int_equal(stop(&ends), 11);

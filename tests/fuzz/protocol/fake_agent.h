@@ -78,6 +78,10 @@ void control_forget(struct control *control, const void *arg)
 	(void)control;
 	(void)arg;
 }
+bool seal_down(const struct seal *seal)
+{
+	return seal != NULL;
+}
 void bulletin_dial(struct bulletin *b, const char *address, uint16_t port)
 {
 	must(!b && port && memchr(address, 0, IOCOM_ADDRESS_MAX));
