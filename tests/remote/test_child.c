@@ -114,8 +114,12 @@ static void test_failed_steps(void **state)
 
 	want.limit = (struct spec_limit){RLIMIT_NOFILE, 123};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct changed *c = run_changed(stage, &want, filter, &cases[i].filtered);
+		const struct changed *c;
 
+		/* A sanitizer asks for limits before anything of ours runs. */
+		if (getenv("IOCOM_SANITIZED") && cases[i].filtered.call == SYS_prlimit64)
+			continue;
+		c = run_changed(stage, &want, filter, &cases[i].filtered);
 		if (c->status != 125 || !strstr(c->result.text, cases[i].says))
 			print_message("case %zu: %d (%s)\n", i, c->status, c->result.text);
 		assert_int_equal(c->status, 125);
