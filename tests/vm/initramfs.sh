@@ -12,7 +12,7 @@ trap 'rm -rf "$root"' EXIT
 
 # What the tests call by name and busybox does otherwise or not at all.
 tools="dash ip tc ss mount umount losetup mkswap swapon swapoff fallocate blockdev blkdiscard
-cmp mkfs.ext4 modprobe dmsetup mdadm nsenter unshare prlimit timeout stat fio"
+mkfs.ext4 modprobe dmsetup mdadm nsenter unshare prlimit timeout stat fio"
 # Folders of modules (the ciphers for dm-crypt), and single ones; what they need comes along.
 # Not every kernel has each as a module.
 folders="crypto arch/x86/crypto drivers/md drivers/block"
