@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "cgroup.h"
+#include "target_attach.h"
 #include "clients.h"
 #include "clock.h"
 #include "counting.h"
@@ -389,6 +390,8 @@ static void prune(struct agent *a)
 			  n == 1 ? " is" : "s are", a->set.keep_days);
 	if (journal_prune(a->journal, a->set.keep_jobs, now > span ? now - span : 0, &err))
 		agent_journal_failed(a, &err);
+	target_spool_prune(a, 0);
+	wait_ended(a, NULL); /* those that never started */
 }
 
 static void chores(void *arg)
@@ -401,6 +404,7 @@ static void chores(void *arg)
 		probes_run(a->probes);
 	lease_expire(a);
 	lease_tick(a);
+	target_forget_left(a);
 	if (n % REPORT_EVERY == 0)
 		target_report_pending(a);
 	if (n % HELLO_EVERY == 0)
@@ -460,6 +464,8 @@ static int start(struct agent *a, struct iocom_err *err)
 	if (!rc)
 		rc = target_recover(a, err);
 	if (!rc)
+		target_spool_prune(a, 0);
+	if (!rc)
 		rc = clients_new(&a->clients, a, err);
 	if (rc)
 		return rc;
@@ -515,9 +521,11 @@ void agent_stop(struct agent *a)
 	recorders_stop(a);
 	metrics_stop(a);
 	clients_free(a->clients);
-	if (a->loop)
+	if (a->loop) {
+		target_attach_stop(a);
 		target_stop(a);
-	lease_unload(a);
+		lease_unload(a);
+	}
 	profile_close(a->profiles);
 	journal_close(a->journal);
 	sample_names_free(a->names);

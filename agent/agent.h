@@ -39,6 +39,9 @@ struct probes;
 struct tunnels;
 struct lease_held;
 struct paths;
+struct replays;
+struct leaving;
+struct wait;
 
 struct agent {
 	struct settings set;
@@ -88,6 +91,10 @@ struct agent {
 	struct probes *probes;	     /* of silent peers; NULL: this machine only */
 	struct recorders *recorders; /* NULL: nobody records */
 	struct metrics *metrics;     /* NULL: not served */
+	struct replays *replays;     /* NULL: none yet */
+	struct leaving *leaving;     /* ended jobs whose shims still serve their clients */
+	struct wait *waits;	     /* clients that wait for ends */
+	uint64_t spool_kept_bytes;   /* output of jobs that are over, as last looked at */
 
 	struct loop_fd signals;
 	struct loop_timer tick;	   /* looks and readings */
@@ -170,6 +177,9 @@ void ops_request(struct agent *a, struct client *client, const msgpack_object *r
 json_t *ops_top(struct agent *a, const struct monitor_sample *sample,
 		const struct iocom_disk *before, size_t nbefore, uid_t uid);
 void ops_forget(struct agent *a, const struct client *client);
+struct journal_job;
+/* A job as listings have it: a new object. */
+json_t *ops_job_json(const struct agent *a, const struct journal_job *job);
 
 /* --- profiles.c: what classes of jobs were measured to need --- */
 void profiles_request(struct agent *a, struct client *client, const msgpack_object *request);

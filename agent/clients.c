@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "target_attach.h"
 #include "clock.h"
 #include "frame.h"
 #include "json_text.h"
@@ -325,7 +326,7 @@ static void garbage(struct client *c, const char *why)
 }
 
 /* A job of this machine: its stream is this very connection. */
-static void start_job(struct client *c)
+static void start_job(struct client *c, uint8_t type)
 {
 	struct agent *a = c->clients->agent;
 	struct iocom_err err = {0};
@@ -333,7 +334,10 @@ static void start_job(struct client *c)
 
 	/* Out of the loop first: on success the shim owns the descriptor. */
 	loop_remove(a->loop, &c->entry);
-	rc = target_start(a, c->fd, c->in, c->in_length, &c->who, &err);
+	if (type == FRAME_START)
+		rc = target_start(a, c->fd, c->in, c->in_length, &c->who, &err);
+	else
+		rc = target_attach(a, c->fd, c->in, c->in_length, &c->who, &err);
 	if (rc == 0) {
 		a->counters.streams_accepted++;
 		c->fd = -1;
@@ -372,8 +376,8 @@ static void dispatch(struct client *c, uint8_t type)
 
 	if (!in_time(c))
 		return;
-	if (type == FRAME_START && !c->started) {
-		start_job(c);
+	if ((type == FRAME_START || type == FRAME_ATTACH) && !c->started) {
+		start_job(c, type);
 		return;
 	}
 	c->started = true;

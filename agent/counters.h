@@ -33,9 +33,10 @@
 	X(streams_refused) /* no lease, not authentic, garbage, too slow, too many */              \
 	X(jobs_started)                                                                            \
 	X(jobs_ended)                                                                              \
-	X(jobs_lost)	  /* their shim died */                                                    \
-	X(jobs_restarted) /* given up at their node, run again elsewhere */                        \
-	X(jobs_fenced)	  /* ended here, for home renews them no more */                           \
+	X(jobs_lost)	   /* their shim died */                                                   \
+	X(jobs_restarted)  /* given up at their node, run again elsewhere */                       \
+	X(jobs_fenced)	   /* ended here, for home renews them no more */                          \
+	X(outputs_removed) /* kept of ended jobs: too old, too many, too much */                   \
 	X(leases_renewed)                                                                          \
 	X(leases_lost)		  /* of restartable jobs: not renewed in time */                   \
 	X(leases_refused)	  /* renewals asked for jobs that were given up */                 \

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "agent.h"
+#include "target_attach.h"
 #include "clock.h"
 #include "leases.h"
 #include "pack.h"
@@ -86,6 +87,7 @@ int home_ended(struct agent *a, const char *from, const struct job_report *r)
 	}
 	lease_ended(a, r->job);
 	recorders_finished(a, from, r);
+	wait_ended(a, r->job);
 	learn(a, uid, class_name, r);
 	return 0;
 }

@@ -52,10 +52,11 @@ struct job {
 		uint64_t until_ns; /* CLOCK_BOOTTIME; the shim kills the job then; 0: unknown */
 		uint64_t asked_ns; /* for a renewal */
 		bool asking, fenced, killed;
-	} lease;    /* where order.lease_ms is set */
-	bool newer; /* ... for it speaks a later version */
-	bool late;  /* its shim lives, but has not answered this agent yet */
-	bool told; /* home and journal know that it runs */
+	} lease;	      /* where order.lease_ms is set */
+	bool newer;	      /* ... for it speaks a later version */
+	bool late;	      /* its shim lives, but has not answered this agent yet */
+	bool told;	      /* home and journal know that it runs */
+	uint64_t spool_bytes; /* that its output may take on the disk: detached */
 
 	struct iocom_load load; /* cumulative */
 	uint64_t rss_bytes, rss_max_bytes;

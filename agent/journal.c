@@ -508,6 +508,35 @@ int journal_list(struct journal *j, uid_t uid, bool ended_too, size_t max,
 	return rc == SQLITE_DONE ? 0 : -EIO;
 }
 
+int journal_find(struct journal *j, const char *job, uid_t uid,
+		 void (*each)(void *arg, const struct journal_job *job), void *arg)
+{
+	sqlite3_stmt *st = select_rows(
+		j,
+		"SELECT job,uid,class,command,policy,'',node,state,submit_ns,start_ns,end_ns,kind,"
+		"value,pid,1 FROM home WHERE job=?1 OR (?1='last' AND job=(SELECT job FROM home"
+		" WHERE uid=?2 ORDER BY submit_ns DESC LIMIT 1))",
+		"si", job, I(uid));
+	struct journal_job found;
+	int rc = st ? sqlite3_step(st) : SQLITE_ERROR;
+
+	if (st && rc == SQLITE_DONE) {
+		done(st);
+		st = select_rows(j,
+				 "SELECT job,uid,class,command,policy,home,node,state,submit_ns,"
+				 "start_ns,end_ns,kind,value,pid,0 FROM target WHERE job=?1",
+				 "s", job);
+		rc = st ? sqlite3_step(st) : SQLITE_ERROR;
+	}
+	if (rc == SQLITE_ROW) {
+		listed(st, &found);
+		each(arg, &found);
+	}
+	if (st)
+		done(st);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -EIO;
+}
+
 int journal_nonce(struct journal *j, const char *from, uint64_t id, uint64_t now_s, uint64_t keep_s,
 		  struct iocom_err *err)
 {

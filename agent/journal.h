@@ -125,6 +125,13 @@ int journal_list(struct journal *j, uid_t uid, bool ended_too, size_t max,
 		 void (*each)(void *arg, const struct journal_job *job), void *arg);
 
 /*
+ * One job, by the home table first; "last" is UID's newest of those submitted here.
+ * EACH is called once or not at all.  0 or -EIO.
+ */
+int journal_find(struct journal *j, const char *job, uid_t uid,
+		 void (*each)(void *arg, const struct journal_job *job), void *arg);
+
+/*
  * Messages of other agents that were obeyed, by their sender's name and number, for as
  * long as their credentials could be shown again; they outlive the agent, munged's own
  * memory does not outlive munged.  0; JOURNAL_E_SEEN: obeyed before; negative errno.

@@ -18,16 +18,29 @@
 #include "shim/order.h"
 
 /* The order in a sealed memory file: the agent never waits for a slow shim to read. */
-static int write_order(const struct launch_order *order)
+static int seal_order(msgpack_sbuffer *buffer)
 {
 	int fd = memfd_create("iocom-order", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int rc = fd < 0 ? -errno : 0;
+
+	if (!rc && write(fd, buffer->data, buffer->size) != (ssize_t)buffer->size)
+		rc = errno ? -errno : -EIO;
+	msgpack_sbuffer_destroy(buffer);
+	if (!rc && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL))
+		rc = -errno;
+	if (!rc)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static int write_order(const struct launch_order *order)
+{
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
-	int rc = 0;
 
-	if (fd < 0)
-		return -errno;
-	pack_begin(&pk, &buffer, order->lease_until_ms ? 10 : 9);
+	pack_begin(&pk, &buffer, order->lease_until_ms ? 11 : 10);
 	pack_u64(&pk, "v", SHIM_VERSION);
 	if (order->lease_until_ms)
 		pack_u64(&pk, "lease_until_ms", order->lease_until_ms);
@@ -38,16 +51,21 @@ static int write_order(const struct launch_order *order)
 	pack_bin(&pk, "run_dir", order->run_dir, strlen(order->run_dir));
 	pack_bin(&pk, "scope", order->scope_cgroup, strlen(order->scope_cgroup));
 	pack_str(&pk, "pam", order->pam ? order->pam : "");
+	pack_u64(&pk, "spool_max", order->spool_max);
 	pack_bin(&pk, "spec", order->spec, order->spec_length);
-	if (write(fd, buffer.data, buffer.size) != (ssize_t)buffer.size)
-		rc = errno ? -errno : -EIO;
-	msgpack_sbuffer_destroy(&buffer);
-	if (!rc && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL))
-		rc = -errno;
-	if (!rc)
-		return fd;
-	close(fd);
-	return rc;
+	return seal_order(&buffer);
+}
+
+static int write_replay(const char *jobs_dir, const void *ask, size_t length)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+
+	pack_begin(&pk, &buffer, 3);
+	pack_u64(&pk, "v", SHIM_VERSION);
+	pack_bin(&pk, "jobs_dir", jobs_dir, strlen(jobs_dir));
+	pack_bin(&pk, "attach", ask, length);
+	return seal_order(&buffer);
 }
 
 /* The job's directory is the mark that it was started here: made once, ever. */
@@ -68,17 +86,25 @@ static int make_job_directory(const char *jobs_dir, const char *job, struct ioco
 			     path, strerror(errno));
 }
 
-static int spawn_with(const struct launch_order *order, int stream_fd, int leash_end, pid_t *shim)
+/* Takes ORDER_FD, which may be an errno.  LEASH: our end. */
+static int spawn_with(const char *program, const char *scope, int order_fd, int stream_fd,
+		      pid_t *shim, int *leash)
 {
-	int order_fd = write_order(order);
-	int rc = order_fd;
+	int rc = order_fd < 0 ? order_fd : 0, ends[2];
 
-	if (order_fd >= 0) {
-		const int fds[3] = {leash_end, order_fd, stream_fd};
+	if (!rc && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		rc = -errno;
+	if (!rc) {
+		const int fds[3] = {ends[1], order_fd, stream_fd};
 
-		rc = launch_spawn(order->shim_path, order->scope_cgroup, fds, shim);
-		close(order_fd);
+		rc = launch_spawn(program, scope, fds, shim);
+		close(ends[1]);
+		if (rc)
+			close(ends[0]);
+		*leash = ends[0];
 	}
+	if (order_fd >= 0)
+		close(order_fd);
 	return rc;
 }
 
@@ -87,7 +113,6 @@ int launch_shim(const struct launch_order *order, int stream_fd, pid_t *shim, in
 {
 	struct spec spec;
 	char job[SPEC_JOB_MAX];
-	int ends[2];
 	int rc = spec_unpack(&spec, order->spec, order->spec_length, err);
 
 	if (rc)
@@ -99,22 +124,30 @@ int launch_shim(const struct launch_order *order, int stream_fd, pid_t *shim, in
 		rc = make_job_directory(order->jobs_dir, job, err);
 	if (rc)
 		return rc;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
-		rc = -errno;
-	} else {
-		rc = spawn_with(order, stream_fd, ends[1], shim);
-		close(ends[1]);
-		if (rc)
-			close(ends[0]);
-	}
+	rc = spawn_with(order->shim_path, order->scope_cgroup, write_order(order), stream_fd, shim,
+			leash);
 	if (rc) {
 		record_remove(order->jobs_dir, job);
 		return iocom_err_set(err, rc, "cannot start the supervisor %s: %s",
 				     order->shim_path, strerror(-rc));
 	}
-	fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	*leash = ends[0];
+	fcntl(*leash, F_SETFL, O_NONBLOCK);
 	close(stream_fd);
+	return 0;
+}
+
+int launch_replay(const char *shim_path, const char *scope, const char *jobs_dir, const void *ask,
+		  size_t length, int stream, int *leash, struct iocom_err *err)
+{
+	pid_t shim;
+	int rc = spawn_with(shim_path, scope, write_replay(jobs_dir, ask, length), stream, &shim,
+			    leash);
+
+	if (rc)
+		return iocom_err_set(err, rc, "cannot start the supervisor %s: %s", shim_path,
+				     strerror(-rc));
+	fcntl(*leash, F_SETFL, O_NONBLOCK);
+	close(stream);
 	return 0;
 }
 

@@ -32,6 +32,7 @@ struct launch_order {
 	bool allow_root;
 	const char *pam;	 /* directory of PAM's service file; NULL: without PAM */
 	uint64_t lease_until_ms; /* of a restartable job, CLOCK_BOOTTIME; else 0 */
+	uint64_t spool_max;	 /* bytes of a detached job's output that are kept, at most */
 	const void *spec;	 /* packed, as received */
 	uint32_t spec_length;
 };
@@ -92,6 +93,7 @@ struct launch_found {
 	struct launch_event started; /* cgroup_id; pid, or 0: it has not answered yet */
 	struct launch_event last;    /* exited, when LEASH is -1 and it is not BUSY */
 	uint64_t start_ns;
+	bool spooled;	   /* its output is kept on the disk */
 	char command[256]; /* for listings, printable UTF-8 */
 	char class_name[64];
 };
@@ -109,8 +111,26 @@ int launch_outcome(const char *jobs_dir, const char *run_dir, const char *job,
 void launch_bury(const char *scope_cgroup, const char *job);
 /* Kills all of a job's processes without its shim.  Best effort. */
 void launch_kill(const char *scope_cgroup, const char *job);
-/* Removes a finished job's journal and socket (the agent has recorded it). */
-void launch_forget(const char *jobs_dir, const char *run_dir, const char *job);
+/*
+ * Removes a finished job's journal and socket (the agent has recorded it), unless
+ * output of it is kept for who attaches (kept.h looks after that).  The bytes that stay,
+ * 0 where all is gone; -EBUSY its shim is still there, for its client: try again.
+ */
+int64_t launch_forget(const char *jobs_dir, const char *run_dir, const char *job);
+/*
+ * Hands the connection STREAM of a client that asks (ASK, packed: user/attach.h) to the
+ * job's shim, which answers there; the caller still closes its own.  0; -ESRCH no shim
+ * lives; negative errno.
+ */
+int launch_attach(const char *run_dir, const char *job, const void *ask, size_t length, int stream);
+/*
+ * A shim for a job that is over: it sends STREAM (taken on success, as in launch_shim)
+ * what is kept of its output and its exit status.  LEASH closes when it is done.
+ */
+int launch_replay(const char *shim_path, const char *scope, const char *jobs_dir, const void *ask,
+		  size_t length, int stream, int *leash, struct iocom_err *err);
+/* Whose job it was, by its record.  0, -ENOENT. */
+int launch_owner(const char *jobs_dir, const char *job, uid_t *uid);
 /* Sends a signal to the job through its shim's control socket.  0 or negative errno. */
 int launch_signal(const char *run_dir, const char *job, int signal);
 

@@ -33,6 +33,7 @@
 
 #include "cgroup.h"
 #include "clock.h"
+#include "frame.h"
 #include "leash_wire.h"
 #include "pack.h"
 #include "record.h"
@@ -233,6 +234,7 @@ static void look(int dir, const char *run_dir, uint64_t until_ns, struct launch_
 	snprintf(start.job, sizeof(start.job), "%s", f->job);
 	f->uid = start.uid;
 	f->start_ns = start.start_ns;
+	f->spooled = record_spool_bytes(dir) >= 0;
 	f->started.cgroup_id = start.cgroup_id;
 	memcpy(f->command, start.command, sizeof(f->command));
 	memcpy(f->class_name, start.class_name, sizeof(f->class_name));
@@ -304,12 +306,72 @@ int launch_recover(const char *jobs_dir, const char *run_dir,
 	return rc;
 }
 
-void launch_forget(const char *jobs_dir, const char *run_dir, const char *job)
+int64_t launch_forget(const char *jobs_dir, const char *run_dir, const char *job)
 {
 	char path[1024 + SPEC_JOB_MAX + 8];
+	int dir = open_job(jobs_dir, job);
+	int64_t kept = -ENOENT;
 
+	if (dir >= 0) {
+		/* A shim that has not done yet may still have to keep what its client lost. */
+		kept = record_lock(dir) ? -EBUSY : record_spool_bytes(dir);
+		close(dir);
+	}
+	if (kept != -ENOENT)
+		return kept;
 	record_remove(jobs_dir, job);
 	if (spec_job_valid(job) &&
 	    snprintf(path, sizeof(path), "%s/%s.sock", run_dir, job) < (int)sizeof(path))
 		unlink(path);
+	return 0;
+}
+
+int launch_owner(const char *jobs_dir, const char *job, uid_t *uid)
+{
+	struct record_start start;
+	int dir = open_job(jobs_dir, job);
+	int rc = dir < 0 ? -ENOENT : record_read_start(dir, &start);
+
+	if (dir >= 0)
+		close(dir);
+	if (!rc)
+		*uid = start.uid;
+	return rc ? -ENOENT : 0;
+}
+
+int launch_attach(const char *run_dir, const char *job, const void *ask, size_t length, int stream)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	int fd = control_connect(run_dir, job, SIGNAL_MS);
+	uint8_t header[FRAME_HEADER];
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	ssize_t n;
+
+	if (fd < 0)
+		return fd == -ENOENT || fd == -ECONNREFUSED ? -ESRCH : fd;
+	pack_begin(&pk, &buffer, 2);
+	pack_str(&pk, "op", "attach");
+	pack_bin(&pk, "ask", ask, length);
+	frame_header(header, FRAME_REQUEST, (uint32_t)buffer.size);
+	header[2] = LEASH_FRAME;
+
+	struct iovec iov[2] = {{header, sizeof(header)}, {buffer.data, buffer.size}};
+	struct msghdr msg = {.msg_iov = iov,
+			     .msg_iovlen = 2,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+
+	control.head = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
+					.cmsg_level = SOL_SOCKET,
+					.cmsg_type = SCM_RIGHTS};
+	memcpy(CMSG_DATA(&control.head), &stream, sizeof(stream));
+	/* A few hundred bytes into an empty socket: whole or not at all. */
+	n = sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	msgpack_sbuffer_destroy(&buffer);
+	close(fd);
+	return n == (ssize_t)(iov[0].iov_len + iov[1].iov_len) ? 0 : -ESRCH;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "target_attach.h"
 #include "clients.h"
 #include "clock.h"
 #include "pack.h"
@@ -132,28 +133,40 @@ static json_t *printable(const char *text)
 }
 
 /* A shim that does not answer (launch.h): neither running for sure nor lost. */
-static const char *state_of(const struct listing *l, const struct journal_job *j)
+static const char *state_of(const struct listing *l, const struct agent *a,
+			    const struct journal_job *j)
 {
-	const struct job *here = l->any_late ? jobs_find(&l->agent->jobs, j->job) : NULL;
+	const struct job *here = l->any_late ? jobs_find(&a->jobs, j->job) : NULL;
 
 	return here && here->late && here->state != JOB_ENDED ? "late" : j->state;
+}
+
+static json_t *job_json(struct listing *l, const struct agent *a, const struct journal_job *j)
+{
+	const char *home = j->at_home ? a->set.name : j->home;
+
+	return json_pack("{s:s,s:s,s:o,s:o,s:s,s:i,s:s,s:s,s:s,s:I,s:I,s:I,s:i,s:i,s:i,s:o}", "job",
+			 j->job, "state", state_of(l, a, j), "class", printable(j->class_name),
+			 "command", printable(j->command), "user", user_name(l, j->uid), "uid",
+			 (int)j->uid, "home", home ? home : "", "node", j->node ? j->node : "",
+			 "policy", j->policy ? j->policy : "", "submit_ns",
+			 (json_int_t)j->submit_ns, "start_ns", (json_int_t)j->start_ns, "end_ns",
+			 (json_int_t)j->end_ns, "exit_kind", j->exit_kind, "exit_value",
+			 j->exit_value, "pid", (int)j->pid, "text", printable(j->text));
+}
+
+json_t *ops_job_json(const struct agent *a, const struct journal_job *job)
+{
+	struct listing one = {.any_late = true};
+
+	return job_json(&one, a, job);
 }
 
 static void list_job(void *arg, const struct journal_job *j)
 {
 	struct listing *l = arg;
-	const char *home = j->at_home ? l->agent->set.name : j->home;
 
-	json_array_append_new(
-		l->jobs,
-		json_pack("{s:s,s:s,s:o,s:o,s:s,s:i,s:s,s:s,s:s,s:I,s:I,s:I,s:i,s:i,s:i,s:o}",
-			  "job", j->job, "state", state_of(l, j), "class", printable(j->class_name),
-			  "command", printable(j->command), "user", user_name(l, j->uid), "uid",
-			  (int)j->uid, "home", home ? home : "", "node", j->node ? j->node : "",
-			  "policy", j->policy ? j->policy : "", "submit_ns",
-			  (json_int_t)j->submit_ns, "start_ns", (json_int_t)j->start_ns, "end_ns",
-			  (json_int_t)j->end_ns, "exit_kind", j->exit_kind, "exit_value",
-			  j->exit_value, "pid", (int)j->pid, "text", printable(j->text)));
+	json_array_append_new(l->jobs, job_json(l, l->agent, j));
 }
 
 static void op_jobs(struct agent *a, struct client *c, const msgpack_object *request)
@@ -361,6 +374,7 @@ static void op_kill(struct agent *a, struct client *c, const msgpack_object *req
 void ops_forget(struct agent *a, const struct client *client)
 {
 	recorders_forget(a, client);
+	wait_forget(a, client);
 	if (a->control)
 		control_forget(a->control, client);
 }
@@ -371,10 +385,11 @@ void ops_request(struct agent *a, struct client *c, const msgpack_object *reques
 		const char *op;
 		void (*handle)(struct agent *a, struct client *c, const msgpack_object *request);
 	} ops[] = {
-		{"status", op_status}, {"nodes", op_nodes},
-		{"jobs", op_jobs},     {"explain", op_explain},
-		{"top", op_top},       {"kill", op_kill},
-		{"record", op_record}, {"profile", profiles_request},
+		{"status", op_status},	{"nodes", op_nodes},
+		{"jobs", op_jobs},	{"explain", op_explain},
+		{"top", op_top},	{"kill", op_kill},
+		{"record", op_record},	{"profile", profiles_request},
+		{"wait", wait_request}, {"attach", attach_request},
 	};
 	char op[32] = "";
 

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "target_attach.h"
 #include "clock.h"
 #include "frame.h"
 #include "sources.h"
@@ -138,12 +139,15 @@ static void start(struct stream *s)
 		stream_free(s);
 		return;
 	}
-	if (s->header[3] != FRAME_START) {
+	if (s->header[3] != FRAME_START && s->header[3] != FRAME_ATTACH) {
 		refuse(s, "a job stream begins with a start message");
 		return;
 	}
 	loop_remove(a->loop, &s->entry);
-	rc = target_start(a, s->fd, s->data, s->length, NULL, &err);
+	if (s->header[3] == FRAME_START)
+		rc = target_start(a, s->fd, s->data, s->length, NULL, &err);
+	else
+		rc = target_attach(a, s->fd, s->data, s->length, NULL, &err);
 	if (rc == 0) {
 		a->counters.streams_accepted++;
 		s->fd = -1;

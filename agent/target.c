@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "target_attach.h"
 #include "clock.h"
 #include "leases.h"
 #include "pack.h"
@@ -204,7 +205,8 @@ static int settle(struct agent *a, struct job *job)
 	job->unwritten = rc != 0;
 	if (rc)
 		return rc;
-	launch_forget(a->jobs_dir, a->run_jobs_dir, r.job);
+	target_forget(a, r.job);
+	wait_ended(a, r.job);
 	jobs_remove(&a->jobs, job);
 	return 0;
 }
@@ -442,6 +444,7 @@ static int launch(struct agent *a, struct job *job, int fd, uid_t uid, gid_t gid
 		.allow_root = local || a->set.allow_root,
 		.pam = pam_directory(a),
 		.lease_until_ms = lease_until_ms(job),
+		.spool_max = job->spool_bytes,
 		.spec = spec,
 		.spec_length = length,
 	};
@@ -508,6 +511,8 @@ static int start_spec(struct agent *a, int fd, const struct spec *spec, const vo
 	if (uid != job->order.uid)
 		return iocom_err_set(err, -EACCES, "job %s was submitted by uid %u, not by uid %u",
 				     spec->job, (unsigned)job->order.uid, (unsigned)uid);
+	if (spec->detach)
+		job->spool_bytes = target_spool_quota(a, spec->spool_bytes);
 	return launch(a, job, fd, uid, gid, packed, length, local != NULL, err);
 }
 
@@ -611,6 +616,8 @@ static int found(void *arg, const struct launch_found *f)
 			launch_forget(a->jobs_dir, a->run_jobs_dir, f->job);
 		return 0;
 	}
+	if (f->spooled)
+		job->spool_bytes = (uint64_t)a->set.spool_mb << 20;
 	if (f->leash >= 0 || f->busy)
 		log_write(&a->log, LOG_L_INFO, "job %s still runs", f->job);
 	return take_found(a, job, f);

@@ -60,6 +60,24 @@ static void result_cell(struct listing *l, const json_t *job)
 		listing_cell(l, "not started");
 }
 
+/* In local time; without the date where that is today's. */
+static void started_cell(struct listing *l, const json_t *job)
+{
+	time_t start = (time_t)(listing_number(job, "start_ns") / 1e9), now = time(NULL);
+	struct tm then, today;
+	char text[32];
+
+	if (start <= 0 || !localtime_r(&start, &then) || !localtime_r(&now, &today)) {
+		listing_cell(l, "-");
+		return;
+	}
+	strftime(text, sizeof(text),
+		 then.tm_yday == today.tm_yday && then.tm_year == today.tm_year ? "%H:%M:%S"
+										: "%F %H:%M",
+		 &then);
+	listing_cell(l, "%s", text);
+}
+
 static void row(struct listing *l, const json_t *job)
 {
 	char span[32];
@@ -71,6 +89,7 @@ static void row(struct listing *l, const json_t *job)
 	listing_cell(l, "%s", listing_string(job, "home"));
 	listing_cell(l, "%s", listing_string(job, "node"));
 	listing_cell(l, "%s", listing_string(job, "policy"));
+	started_cell(l, job);
 	listing_cell(l, "%s", span);
 	result_cell(l, job);
 	listing_cell(l, "%s", listing_string(job, "command"));
@@ -97,9 +116,9 @@ static void print_reasons(const json_t *answer)
 static int print_table(const json_t *answer)
 {
 	static const struct listing_column columns[] = {
-		{"JOB", false},	   {"STATE", false}, {"USER", false},
-		{"HOME", false},   {"NODE", false},  {"POLICY", false},
-		{"ELAPSED", true}, {"EXIT", true},   {"COMMAND", false},
+		{"JOB", false},	 {"STATE", false},   {"USER", false},	{"HOME", false},
+		{"NODE", false}, {"POLICY", false},  {"STARTED", true}, {"ELAPSED", true},
+		{"EXIT", true},	 {"COMMAND", false},
 	};
 	struct listing *l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
 	size_t i;

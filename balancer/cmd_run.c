@@ -33,6 +33,7 @@ static const char help[] =
 	"  --grace S       seconds the job may go on when contact to this program is lost [30]\n"
 	"  --restartable   the job may be run again from its start when its node is lost\n"
 	"  --restarts N    so often [3]; means --restartable\n"
+	"  --detach        print the job's name and end once it runs; see iocom attach, wait\n"
 	"  --status-fd N   write one JSON object a line to descriptor N: placed, started, end\n"
 	"  --json          the same on standard error, where --status-fd is not given\n"
 	"  -v              say on standard error where the job goes, and why\n"
@@ -50,7 +51,7 @@ struct run {
 	const char *env_rule;
 	double grace_s;
 	int status_fd;
-	bool json, verbose;
+	bool json, verbose, detach;
 	bool pty;
 	int escape;
 	bool failed;	 /* by iocom, before the job began */
@@ -70,7 +71,8 @@ enum {
 	OPTION_PTY,
 	OPTION_ESCAPE,
 	OPTION_RESTARTABLE,
-	OPTION_RESTARTS
+	OPTION_RESTARTS,
+	OPTION_DETACH
 };
 
 static int take_grace(struct run *run, const char *text, struct iocom_err *err)
@@ -119,6 +121,9 @@ static int take_own(struct run *run, int option, const char *value, struct iocom
 		return 0;
 	case OPTION_GRACE:
 		return take_grace(run, value, err);
+	case OPTION_DETACH:
+		run->detach = true;
+		return 0;
 	case OPTION_STATUS_FD:
 		return take_status_fd(run, value, err);
 	case OPTION_PTY:
@@ -146,7 +151,7 @@ static int take_own(struct run *run, int option, const char *value, struct iocom
 /* The option given that only a single job can have; NULL none. */
 static const char *for_one(const struct run *run)
 {
-	return run->ask.node ? "--node" : run->pty ? "--pty" : NULL;
+	return run->ask.node ? "--node" : run->pty ? "--pty" : run->detach ? "--detach" : NULL;
 }
 
 /* 0 go on; 1 help was printed; -EINVAL usage, with the sentence. */
@@ -157,6 +162,7 @@ static int parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 		MULTI_LONG_OPTIONS,
 		{"env", required_argument, NULL, OPTION_ENV},
 		{"grace", required_argument, NULL, OPTION_GRACE},
+		{"detach", no_argument, NULL, OPTION_DETACH},
 		{"status-fd", required_argument, NULL, OPTION_STATUS_FD},
 		{"pty", no_argument, NULL, OPTION_PTY},
 		{"escape", required_argument, NULL, OPTION_ESCAPE},
@@ -183,6 +189,12 @@ static int parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 		if (rc)
 			return rc;
 	}
+	if (run->detach && run->pty)
+		return iocom_err_set(err, -EINVAL, "--detach and --pty do not go together");
+	if (run->detach && run->ask.restarts >= 0)
+		return iocom_err_set(err, -EINVAL,
+				     "--detach and --restartable do not go together: "
+				     "this program asks for the next attempt");
 	rc = multi_check(&run->multi, for_one(run), err);
 	if (rc)
 		return rc;
@@ -256,6 +268,7 @@ static int describe(const struct run *run, const json_t *answer, struct spec *sp
 	spec->grace_ms = (uint32_t)lround(run->grace_s * 1000);
 	if (run->pty)
 		run_tty_describe(&run->tty, &spec->tty);
+	spec->detach = run->detach;
 	rc = take_field(answer, "job", spec->job, sizeof(spec->job), err);
 	if (!rc)
 		rc = take_field(answer, "node", spec->node, sizeof(spec->node), err);
@@ -282,9 +295,31 @@ static void find_target(const struct run *run, const json_t *answer, struct run_
 	};
 }
 
+/* What run_stream's callbacks need. */
+struct contact {
+	const struct run *run;
+	const struct run_target *target;
+	bool said;
+};
+
 static void tell_started(void *arg, const struct run_result *result)
 {
-	run_report_started(arg, result->pid);
+	const struct contact *contact = arg;
+
+	run_report_started(&contact->run->report, result->pid);
+}
+
+static int ask_again(void *arg, const struct attach_ask *ask)
+{
+	struct contact *contact = arg;
+	struct iocom_err err = {0};
+	int fd;
+
+	if (!contact->said)
+		fprintf(stderr, "%s: contact with node %s was lost; trying for %g s\n",
+			contact->run->name, ask->node, contact->run->grace_s);
+	contact->said = true;
+	return run_connect_attach(contact->target, ask, &fd, &err) ? -1 : fd;
 }
 
 /* Says how it ended where that is not the job's own affair. */
@@ -314,6 +349,7 @@ static void keep_outputs(struct run_stream_options *options, int lease_ms)
 	}
 	/* Home knows at the end of the lease; a cut that ends before must not be noticed. */
 	options->patience_s = lease_ms > 0 ? lease_ms / 1000 + 1 : 0;
+	options->again = NULL; /* home is asked: it may have given the job up */
 }
 
 static void drop_outputs(const struct run_stream_options *options)
@@ -323,21 +359,39 @@ static void drop_outputs(const struct run_stream_options *options)
 			close(options->stdio[i]);
 }
 
+/* All that a detached job leaves here. */
+static int print_name(const struct run *run, const char *job)
+{
+	if (printf("%s\n", job) > 0 && !fflush(stdout))
+		return 0;
+	fprintf(stderr, "%s: cannot print the name of job %s, which runs\n", run->name, job);
+	return RUN_UNKNOWN;
+}
+
 static int run_there(struct run *run, const json_t *answer, const struct spec *spec,
 		     struct iocom_err *err)
 {
+	struct run_target target;
+	struct contact contact = {.run = run, .target = &target};
+	struct attach_ask self = {0};
 	struct run_stream_options options = {
 		/* A closed one is /dev/null by now: the end of a terminal's input. */
-		.stdio = {run->closed & 1 && !run->pty ? -1 : 0, 1, 2},
+		.stdio = {(run->closed & 1 && !run->pty) || run->detach ? -1 : 0, 1, 2},
 		.signals = true,
 		.tty = run->pty ? &run->tty : NULL,
+		.leave = run->detach,
 		.started = tell_started,
-		.arg = &run->report,
+		.again = run->detach ? NULL : ask_again,
+		.again_ms = spec->grace_ms,
+		.self = &self,
+		.arg = &contact,
 	};
 	struct run_result *result = &run->result;
-	struct run_target target;
 	int fd, status;
 
+	memcpy(self.job, spec->job, sizeof(self.job));
+	memcpy(self.node, spec->node, sizeof(self.node));
+	memcpy(self.resume, spec->nonce, sizeof(self.resume));
 	find_target(run, answer, &target);
 	if (run_connect(&target, spec, &fd, err))
 		return -1;
@@ -349,6 +403,8 @@ static int run_there(struct run *run, const json_t *answer, const struct spec *s
 	run->failed = !result->signal && status == RUN_FAILED &&
 		      (result->state == RUN_REFUSED ||
 		       (result->state == RUN_EXITED && result->kind == 3));
+	if (run->detach && result->state == RUN_STARTED && !status)
+		return print_name(run, spec->job);
 	tell_end(run, result, status);
 	return status;
 }

@@ -8,9 +8,11 @@
 #define IOCOM_COMMANDS_H
 
 int cmd_batch(int argc, char **argv);
+int cmd_attach(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_jobs(int argc, char **argv);
+int cmd_kill(int argc, char **argv);
 int cmd_nodes(int argc, char **argv);
 int cmd_place(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
@@ -20,5 +22,6 @@ int cmd_run(int argc, char **argv);
 int cmd_rsh(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_top(int argc, char **argv);
+int cmd_wait(int argc, char **argv);
 
 #endif

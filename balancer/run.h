@@ -2,7 +2,8 @@
 /*
  * `iocom run`, the client's side of one job: describe the process, reach the
  * target, move its stdio, return its status.  One file each:
- * run_spec.c, run_connect.c, run_stream.c (with run_output.c and run_tty.c), run_report.c.
+ * run_spec.c, run_connect.c, run_stream.c (with run_output.c, run_reattach.c and run_tty.c),
+ * run_report.c.
  */
 #ifndef IOCOM_RUN_H
 #define IOCOM_RUN_H
@@ -12,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "attach.h"
 #include "iocom/err.h"
 #include "run_tty.h"
 #include "spec.h"
@@ -54,6 +56,9 @@ struct run_target {
 /* Connects and sends FRAME_START for SPEC.  The stream in FD.  0 or negative errno. */
 int run_connect(const struct run_target *target, const struct spec *spec, int *fd,
 		struct iocom_err *err);
+/* The same with FRAME_ATTACH for ASK. */
+int run_connect_attach(const struct run_target *target, const struct attach_ask *ask, int *fd,
+		       struct iocom_err *err);
 
 /* --- run_output.c: one of the client's own outputs --- */
 
@@ -69,12 +74,20 @@ struct run_output {
 	int again; /* RUN_OUTPUT_AGAIN's own descriptor, else -1 */
 	enum run_output_mode mode;
 	struct queue queue;
-	bool ended;  /* the job closed it */
-	bool closed; /* our reader went away, or we finished it */
-	uint32_t owed;
+	bool ended;    /* the job closed it */
+	bool closed;   /* our reader went away, or we finished it */
+	bool unwanted; /* ... and that was said */
+	/* Offsets: what came; what the job was told that left us, also when asked for again. */
+	uint64_t received, taken, asked;
 	int error; /* why output was lost, when not because the reader left */
 };
 
+/* The offset up to which all has left us; words of our own may wait among it. */
+static inline uint64_t run_output_left(const struct run_output *output)
+{
+	return output->received > output->queue.length ? output->received - output->queue.length
+						       : 0;
+}
 void run_output_init(struct run_output *output, int fd);
 void run_output_deinit(struct run_output *output);
 /* Descriptor to poll for POLLOUT; -1 when nothing waits. */
@@ -106,7 +119,15 @@ struct run_stream_options {
 	bool signals;	     /* forward signals of this process (changes its signal mask) */
 	struct run_tty *tty; /* the job has a terminal, and this is ours; NULL: pipes */
 	int patience_s;	     /* with a peer that is silent; 0: as wire.h says */
+	bool leave;	     /* the job once it started: a detached one */
 	void (*started)(void *arg, const struct run_result *result); /* may be NULL */
+	/*
+	 * Contact was lost: a new connection on which ASK went, or negative errno.
+	 * NULL: it is not asked for again.
+	 */
+	int (*again)(void *arg, const struct attach_ask *ask);
+	uint32_t again_ms;	       /* for so long */
+	const struct attach_ask *self; /* job, node, and the nonce of this connection in `resume` */
 	void *arg;
 };
 

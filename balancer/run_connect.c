@@ -99,7 +99,8 @@ static int connect_relay(const struct run_target *target, const char *node, int 
 	return rc;
 }
 
-static int reach(const struct run_target *target, const char *node, int *fd, struct iocom_err *err)
+static int connect_target(const struct run_target *target, const char *node, int *fd,
+			  struct iocom_err *err)
 {
 	if (!*target->address)
 		return client_connect(target->run_dir, fd, err);
@@ -107,8 +108,9 @@ static int reach(const struct run_target *target, const char *node, int *fd, str
 			   : connect_tcp(target, node, fd, err);
 }
 
-static int send_start(int fd, const struct spec *spec, const void *packed, size_t length,
-		      const char *credential, struct iocom_err *err)
+/* The first frame: the credential, then what it is bound to under KEY. */
+static int send_first(int fd, uint8_t type, const char *node, const char *key, const void *packed,
+		      size_t length, const char *credential, struct iocom_err *err)
 {
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
@@ -116,13 +118,13 @@ static int send_start(int fd, const struct spec *spec, const void *packed, size_
 
 	pack_begin(&pk, &buffer, 2);
 	pack_str(&pk, "cred", credential);
-	pack_bin(&pk, "spec", packed, length);
-	rc = frame_write(fd, FRAME_START, buffer.data, (uint32_t)buffer.size);
+	pack_bin(&pk, key, packed, length);
+	rc = frame_write(fd, type, buffer.data, (uint32_t)buffer.size);
 	msgpack_sbuffer_destroy(&buffer);
 	/* The agent closes early when it refuses; its sentence is still to be read. */
 	if (rc == -EPIPE || rc == -ECONNRESET)
 		return 0;
-	return rc ? iocom_err_set(err, rc, "cannot send the job to node %s: %s", spec->node,
+	return rc ? iocom_err_set(err, rc, "cannot send the job to node %s: %s", node,
 				  strerror(-rc))
 		  : 0;
 }
@@ -130,23 +132,49 @@ static int send_start(int fd, const struct spec *spec, const void *packed, size_
 int run_connect(const struct run_target *target, const struct spec *spec, int *fd,
 		struct iocom_err *err)
 {
-	bool local = !*target->address;
 	char *credential = NULL;
 	void *packed = NULL;
 	size_t length = 0;
 	int rc = spec_pack(spec, &packed, &length, err);
 
 	*fd = -1;
-	if (!rc && !local)
+	if (!rc && *target->address)
 		rc = spec_seal(spec, packed, length, target->munge_socket, &credential, err);
 	if (!rc)
-		rc = reach(target, spec->node, fd, err);
-	if (!rc) {
-		rc = send_start(*fd, spec, packed, length, credential, err);
-		if (rc) {
-			close(*fd);
-			*fd = -1;
-		}
+		rc = connect_target(target, spec->node, fd, err);
+	if (!rc)
+		rc = send_first(*fd, FRAME_START, spec->node, "spec", packed, length, credential,
+				err);
+	if (rc && *fd >= 0) {
+		close(*fd);
+		*fd = -1;
+	}
+	free(packed);
+	free(credential);
+	return rc;
+}
+
+int run_connect_attach(const struct run_target *target, const struct attach_ask *ask, int *fd,
+		       struct iocom_err *err)
+{
+	char *credential = NULL;
+	void *packed = NULL;
+	size_t length = 0;
+	int rc = attach_pack(ask, &packed, &length);
+
+	*fd = -1;
+	if (rc)
+		return iocom_err_set(err, rc, "out of memory");
+	if (*target->address)
+		rc = attach_seal(ask, packed, length, target->munge_socket, &credential, err);
+	if (!rc)
+		rc = connect_target(target, ask->node, fd, err);
+	if (!rc)
+		rc = send_first(*fd, FRAME_ATTACH, ask->node, "ask", packed, length, credential,
+				err);
+	if (rc && *fd >= 0) {
+		close(*fd);
+		*fd = -1;
 	}
 	free(packed);
 	free(credential);

@@ -2,14 +2,16 @@
 /*
  * The client's loop over one job stream; see run.h.
  *
- *   waiting   START was sent; nothing else is, until the shim says STARTED.  A
- *             signal is kept for the job; the second one gives up.
+ *   waiting   START or ATTACH was sent; nothing else is, until the shim says STARTED.
+ *             A signal is kept for the job; the second one gives up.
  *   running   stdin goes as far as credit reaches, outputs come, signals go
+ *   cut       contact was lost: asked for again until the grace is over (run_reattach.c)
  *   over      FRAME_EXIT came: what waits for our own readers is written out
  *
- * Credits: at most FRAME_WINDOW bytes of each output wait here.
+ * At most FRAME_WINDOW bytes of each output wait here, and as many of the input are
+ * kept until the job has them.
  */
-#include "run.h"
+#include "run_stream.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,32 +25,18 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "pack.h"
-
 #define CREDIT_BATCH	(FRAME_WINDOW / 4)
 #define FOREGROUND_MS	500 /* how often a job in the background looks for the terminal */
 #define SILENT_CHECK_MS 5000
+#define OWN_WORDS	1024 /* that may wait among the job's */
+#define KEYS_MAX	4096 /* of a terminal at a time */
+#define KEYS_HELD	2    /* an escape that was held back may come on top */
 
 static const int forwarded[] = {SIGINT,	 SIGTERM, SIGHUP,  SIGQUIT,
 				SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
 #define NFORWARDED (sizeof(forwarded) / sizeof(forwarded[0]))
 
 enum entry { ENTRY_WIRE, ENTRY_SIGNAL, ENTRY_IN, ENTRY_OUT, ENTRY_ERR, ENTRIES };
-
-struct stream {
-	const struct run_stream_options *options;
-	struct run_result *result;
-	struct wire wire;
-	struct run_output output[2];
-	int signals; /* signalfd or -1 */
-	int kept;    /* signal for a job that has not started */
-	int input;   /* -1: ended */
-	bool input_terminal;
-	bool told; /* (terminal) TERM was forwarded; the second one leaves */
-	uint32_t input_credit;
-	bool over;
-	uint8_t piece[FRAME_DATA_MAX];
-};
 
 static int open_signals(sigset_t *before, bool tty)
 {
@@ -64,39 +52,33 @@ static int open_signals(sigset_t *before, bool tty)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static void lost(struct stream *s, const char *why)
+void run_lost(struct run_stream *s, const char *why)
 {
 	s->over = true;
+	s->cut = false;
 	s->result->state = RUN_LOST;
 	snprintf(s->result->text, sizeof(s->result->text), "%s", why);
 }
 
 /* A broken connection: what it means depends on how far the job was. */
-static void broken(struct stream *s, int rc)
+static void broken(struct run_stream *s, int rc)
 {
-	if (s->over)
+	if (s->over || s->cut)
 		return;
 	if (rc == -EPROTO)
-		lost(s, "the job's supervisor does not speak this program's protocol");
-	else if (s->result->state == RUN_STARTED)
-		lost(s, "contact with the job's node was lost; whether the job goes on or how it "
-			"ended is unknown here");
-	else
-		lost(s, "the job's node closed the connection without an answer; whether the job "
-			"started is unknown here");
-}
-
-static void input_end(struct stream *s, bool tell)
-{
-	if (s->input < 0)
+		run_lost(s, s->why ? s->why
+				   : "the job's supervisor does not speak this program's protocol");
+	else if (s->result->state == RUN_STARTED && run_reattach_begin(s))
 		return;
-	s->input = -1;
-	if (tell && wire_end(&s->wire, 0))
-		broken(s, -EPIPE);
+	else if (s->result->state == RUN_STARTED)
+		run_lost(s, RUN_CONTACT_LOST);
+	else
+		run_lost(s, "the job's node closed the connection without an answer; whether the "
+			    "job started is unknown here");
 }
 
 /* The job closed its input: our writer shall notice, as it would at home. */
-static void input_refused(struct stream *s)
+static void input_refused(struct run_stream *s)
 {
 	int null = s->input >= 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
 
@@ -104,45 +86,62 @@ static void input_refused(struct stream *s)
 		dup2(null, s->input);
 		close(null);
 	}
-	input_end(s, false);
+	s->input = -1;
+	s->input_unwanted = true;
+	keep_free(&s->kept);
 }
 
-static void send_size(struct stream *s)
+/* What was read and did not go yet; then the end. */
+static void send_input(struct run_stream *s)
+{
+	while (wire_idle(&s->wire) && s->input_sent < s->kept.end && !run_quiet(s)) {
+		size_t n;
+		const uint8_t *at = keep_at(&s->kept, s->input_sent, &n);
+		int rc;
+
+		if (n > FRAME_DATA_MAX)
+			n = FRAME_DATA_MAX;
+		rc = wire_data(&s->wire, 0, s->input_sent, at, n);
+		s->input_sent += n;
+		if (rc)
+			broken(s, rc);
+	}
+	if (s->input >= 0 || s->input_told || s->input_unwanted || s->input_sent < s->kept.end ||
+	    run_quiet(s))
+		return;
+	s->input_told = true;
+	if (wire_end(&s->wire, 0, s->input_sent))
+		broken(s, -EPIPE);
+}
+
+static void send_size(struct run_stream *s)
 {
 	uint8_t payload[TERMINAL_SIZE_BYTES];
 	struct winsize size;
 
 	run_tty_size(s->options->tty, &size);
 	terminal_size_put(payload, &size);
-	if (wire_send(&s->wire, FRAME_WINSIZE, NULL, 0, payload, sizeof(payload)))
-		broken(s, -EPIPE);
-}
-
-static void send_input(struct stream *s, const void *data, size_t n)
-{
-	uint8_t head = 0;
-
-	s->input_credit -= (uint32_t)n;
-	if (n && !s->over && wire_send(&s->wire, FRAME_DATA, &head, 1, data, n))
+	if (!run_quiet(s) && wire_send(&s->wire, FRAME_WINSIZE, NULL, 0, payload, sizeof(payload)))
 		broken(s, -EPIPE);
 }
 
 /* As a terminal that is switched off: the job is hung up, and goes when its grace is over. */
-static void leave(struct stream *s)
+static void leave(struct run_stream *s)
 {
-	(void)wire_signal(&s->wire, SIGHUP);
-	lost(s, "left; the job's terminal was hung up");
+	if (!run_quiet(s))
+		(void)wire_signal(&s->wire, SIGHUP);
+	run_lost(s, "left; the job's terminal was hung up");
 	for (int i = 0; i < 2; i++)
 		queue_free(&s->output[i].queue);
 }
 
-static bool has_keys(const struct stream *s)
+static bool has_keys(const struct run_stream *s)
 {
 	return s->options->tty && s->options->tty->fd >= 0;
 }
 
 /* The terminal may have another size, or other modes, than when we left it. */
-static void take_terminal(struct stream *s)
+static void take_terminal(struct run_stream *s)
 {
 	if (!has_keys(s) || s->result->state != RUN_STARTED || s->over)
 		return;
@@ -155,7 +154,7 @@ static void take_terminal(struct stream *s)
  * Stops us, as the terminal's ^Z would without a job; the job goes on.  TSTP, not STOP:
  * without a shell that could continue us the kernel leaves us running.
  */
-static void stop_here(struct stream *s, pid_t who)
+static void stop_here(struct run_stream *s, pid_t who)
 {
 	sigset_t stop;
 
@@ -168,7 +167,7 @@ static void stop_here(struct stream *s, pid_t who)
 	take_terminal(s);
 }
 
-static void serve_request(struct stream *s, enum run_tty_request request)
+static void serve_request(struct run_stream *s, enum run_tty_request request)
 {
 	char text[512];
 
@@ -182,121 +181,195 @@ static void serve_request(struct stream *s, enum run_tty_request request)
 	}
 }
 
-static void take_keys(struct stream *s, const uint8_t *keys, size_t n)
+/* Keys that go to the job; there is room for them (input_wanted). */
+static void keep_keys(struct run_stream *s, const uint8_t *keys, size_t n)
 {
+	while (n) {
+		size_t room;
+		uint8_t *at = keep_space(&s->kept, &room);
+
+		if (!at || !room)
+			return;
+		room = room < n ? room : n;
+		memcpy(at, keys, room);
+		keep_added(&s->kept, room);
+		keys += room;
+		n -= room;
+	}
+	send_input(s);
+}
+
+static void take_keys(struct run_stream *s, const uint8_t *keys, size_t n)
+{
+	uint8_t piece[KEYS_MAX + 16];
+
 	while (n && !s->over) {
 		size_t length, used;
 		enum run_tty_request request =
-			run_tty_keys(s->options->tty, keys, n, s->piece, &length, &used);
+			run_tty_keys(s->options->tty, keys, n, piece, &length, &used);
 
-		send_input(s, s->piece, length);
+		keep_keys(s, piece, length);
 		serve_request(s, request);
 		keys += used;
 		n -= used;
 	}
 }
 
-static void read_keys(struct stream *s)
+static void read_keys(struct run_stream *s)
 {
-	uint8_t keys[4096];
+	uint8_t keys[KEYS_MAX];
 	/* An escape that was held back may come on top. */
-	size_t want = s->input_credit - 1 < sizeof(keys) ? s->input_credit - 1 : sizeof(keys);
-	ssize_t n = read(s->input, keys, want);
+	size_t room = keep_room(&s->kept) - 1;
+	ssize_t n = read(s->input, keys, room < sizeof(keys) ? room : sizeof(keys));
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
-	if (n <= 0)
-		input_end(s, true);
-	else
+	if (n > 0) {
 		take_keys(s, keys, (size_t)n);
-}
-
-static void read_input(struct stream *s)
-{
-	size_t want = s->input_credit < sizeof(s->piece) ? s->input_credit : sizeof(s->piece);
-	ssize_t n = read(s->input, s->piece, want);
-
-	if (n < 0 && (errno == EINTR || errno == EAGAIN))
-		return;
-	if (n <= 0) {
-		input_end(s, true);
 		return;
 	}
-	send_input(s, s->piece, (size_t)n);
+	s->input = -1;
+	send_input(s);
 }
 
-/* N bytes of output STREAM left us: the job may send as many more. */
-static void give_credit(struct stream *s, uint8_t stream, size_t n)
+static void read_input(struct run_stream *s)
+{
+	size_t room;
+	uint8_t *at = keep_space(&s->kept, &room);
+	ssize_t n = at ? read(s->input, at, room < FRAME_DATA_MAX ? room : FRAME_DATA_MAX) : -1;
+
+	if (!at || (n < 0 && (errno == EINTR || errno == EAGAIN)))
+		return;
+	if (n <= 0)
+		s->input = -1;
+	else
+		keep_added(&s->kept, (size_t)n);
+	send_input(s);
+}
+
+/* Output that left us for good: the job may send as much again. */
+static void give_credit(struct run_stream *s, uint8_t stream, bool all)
 {
 	struct run_output *output = &s->output[stream - 1];
-	uint32_t owed = output->owed += (uint32_t)n;
+	uint64_t written = run_output_left(output);
 
-	if (owed < CREDIT_BATCH || s->over)
+	if (output->unwanted || s->cut || s->asked_again || written <= output->taken ||
+	    (!all && (s->over || written - output->taken < CREDIT_BATCH)))
 		return;
-	output->owed = 0;
-	if (wire_credit(&s->wire, stream, owed))
+	output->taken = written;
+	if (wire_credit(&s->wire, stream, written + FRAME_WINDOW))
 		broken(s, -EPIPE);
 }
 
-static void write_output(struct stream *s, uint8_t stream, const void *data, size_t length)
+static void write_output(struct run_stream *s, uint8_t stream, const void *data, size_t length)
 {
 	struct run_output *output = &s->output[stream - 1];
 	bool was_closed = output->closed;
 	ssize_t n = run_output_write(output, data, length);
 
 	if (n >= 0) {
-		give_credit(s, stream, (size_t)n);
+		give_credit(s, stream, false);
 	} else if (!was_closed) {
 		/* Nobody reads: the job shall meet SIGPIPE, as it would at home. */
+		output->unwanted = true;
 		if (output->error)
 			s->result->output_error = output->error;
-		if (!s->over && !output->ended && wire_end(&s->wire, stream))
+		if (!run_quiet(s) && !output->ended && wire_end(&s->wire, stream, output->received))
 			broken(s, -EPIPE);
 	}
 	if (output->ended && !output->closed && !output->queue.length)
 		run_output_finish(output);
 }
 
-static int take_data(struct stream *s, const uint8_t *payload, uint32_t length)
+static int against(struct run_stream *s, const char *why)
+{
+	s->why = why;
+	return -EPROTO;
+}
+
+static int take_data(struct run_stream *s, const uint8_t *payload, uint32_t length)
 {
 	struct run_output *output;
 	uint8_t stream = length ? payload[0] : FRAME_STREAMS;
+	uint64_t offset;
 
-	if (stream >= FRAME_STREAMS)
+	if (stream >= FRAME_STREAMS || length < FRAME_DATA_HEAD)
 		return -EPROTO;
+	offset = wire_u64(payload + 1);
+	length -= FRAME_DATA_HEAD;
 	if (stream == 0) {
-		if (length != 1)
+		if (length)
 			return -EPROTO;
 		input_refused(s);
 		return 0;
 	}
 	output = &s->output[stream - 1];
-	if (output->queue.length + length - 1 > FRAME_WINDOW)
+	if (offset != output->received)
+		return against(s, offset > output->received
+					  ? "bytes of the job's output are missing: the rest is "
+					    "not to be trusted"
+					  : "bytes of the job's output came a second time");
+	if (output->queue.length + length > FRAME_WINDOW + OWN_WORDS)
 		return -EPROTO; /* more than we gave credit for */
-	if (length == 1)
+	output->received += length;
+	if (!length)
 		output->ended = true;
-	write_output(s, stream, payload + 1, length - 1);
+	write_output(s, stream, payload + FRAME_DATA_HEAD, length);
 	return 0;
 }
 
-static void job_started(struct stream *s, const uint8_t *payload, uint32_t length)
+static int take_credit(struct run_stream *s, const uint8_t *payload, uint32_t length)
 {
-	msgpack_unpacked message;
+	uint64_t limit = length == FRAME_DATA_HEAD ? wire_u64(payload + 1) : 0;
 
-	if (!unpack_map(&message, payload, length)) {
-		(void)unpack_u64(&message.data, "pid", &s->result->pid);
-		msgpack_unpacked_destroy(&message);
-	}
+	if (length != FRAME_DATA_HEAD || payload[0] != 0 || limit < FRAME_WINDOW ||
+	    limit - FRAME_WINDOW > s->input_sent)
+		return -EPROTO;
+	if (s->kept.start == s->kept.end)
+		return 0; /* crossed with its word that the job closed its input */
+	if (limit - FRAME_WINDOW < s->kept.start)
+		return -EPROTO;
+	keep_drop(&s->kept, limit - FRAME_WINDOW);
+	return 0;
+}
+
+/* The first answer: from where on the streams go. */
+static int streams_begin(struct run_stream *s, const struct attach_state *state)
+{
+	uint64_t taken = state->input_limit - FRAME_WINDOW;
+
+	if (state->input_limit < FRAME_WINDOW || state->input < taken ||
+	    state->input > state->input_limit)
+		return -EPROTO;
+	s->result->pid = state->pid;
+	s->detached = state->detached;
+	/* What is there already is never asked of us. */
+	s->kept = (struct keep){.start = taken, .end = state->input};
+	s->input_sent = state->input;
+	for (int i = 0; i < 2; i++)
+		s->output[i].received = s->output[i].taken = state->from[i + 1];
 	s->result->state = RUN_STARTED;
+	s->over = s->options->leave;
 	if (s->options->started)
 		s->options->started(s->options->arg, s->result);
-	if (s->kept && wire_signal(&s->wire, (uint8_t)s->kept))
+	if (s->kept_signal && wire_signal(&s->wire, (uint8_t)s->kept_signal))
 		broken(s, -EPIPE);
 	if (s->options->tty)
 		take_terminal(s);
+	return 0;
 }
 
-static int job_exited(struct stream *s, const uint8_t *payload, uint32_t length)
+static int job_started(struct run_stream *s, const uint8_t *payload, uint32_t length)
+{
+	struct attach_state state;
+
+	attach_state_unpack(&state, payload, length);
+	if (s->result->state != RUN_STARTED)
+		return streams_begin(s, &state);
+	return s->asked_again ? run_reattach_answered(s, &state) : -EPROTO;
+}
+
+static int job_exited(struct run_stream *s, const uint8_t *payload, uint32_t length)
 {
 	if (length < 5)
 		return -EPROTO;
@@ -308,25 +381,20 @@ static int job_exited(struct stream *s, const uint8_t *payload, uint32_t length)
 	return 0;
 }
 
-static int take_frame(struct stream *s, uint8_t type, const uint8_t *payload, uint32_t length)
+static int take_frame(struct run_stream *s, uint8_t type, const uint8_t *payload, uint32_t length)
 {
 	switch (type) {
 	case FRAME_STARTED:
-		job_started(s, payload, length);
-		return 0;
+		return job_started(s, payload, length);
 	case FRAME_DATA:
 		return take_data(s, payload, length);
 	case FRAME_CREDIT:
-		if (length != 5 || payload[0] != 0 ||
-		    wire_u32(payload + 1) > FRAME_WINDOW - s->input_credit)
-			return -EPROTO;
-		s->input_credit += wire_u32(payload + 1);
-		return 0;
+		return take_credit(s, payload, length);
 	case FRAME_EXIT:
 		return job_exited(s, payload, length);
 	case FRAME_ERROR:
 		s->over = true;
-		s->result->state = RUN_REFUSED;
+		s->result->state = s->result->state == RUN_STARTED ? RUN_LOST : RUN_REFUSED;
 		snprintf(s->result->text, sizeof(s->result->text), "%.*s", (int)length, payload);
 		return 0;
 	default:
@@ -334,7 +402,7 @@ static int take_frame(struct stream *s, uint8_t type, const uint8_t *payload, ui
 	}
 }
 
-static void serve_wire(struct stream *s)
+static void serve_wire(struct run_stream *s)
 {
 	const uint8_t *payload;
 	uint32_t length;
@@ -346,7 +414,7 @@ static void serve_wire(struct stream *s)
 	if (rc <= 0)
 		return;
 	rc = 0;
-	while (!s->over && !rc) {
+	while (!s->over && !s->cut && !rc) {
 		rc = wire_next(&s->wire, &type, &payload, &length);
 		if (rc == FRAME_E_MORE)
 			return;
@@ -356,11 +424,26 @@ static void serve_wire(struct stream *s)
 		broken(s, rc);
 }
 
+static void abandon(struct run_stream *s, int signal)
+{
+	s->result->signal = s->result->state == RUN_EXITED ? 0 : signal;
+	s->over = true;
+	for (int i = 0; i < 2; i++)
+		queue_free(&s->output[i].queue);
+}
+
+/* Whether SIGNAL ends us and not the job: who looks at a detached one may leave it. */
+static bool leaves(const struct run_stream *s, int signal)
+{
+	return s->detached &&
+	       (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT);
+}
+
 /*
  * Of a job at a terminal: what concerns the terminal is ours.  A shell ignores TERM, so
  * the second one is for us.  True: SIGNAL was dealt with.
  */
-static bool take_terminal_signal(struct stream *s, int signal)
+static bool take_terminal_signal(struct run_stream *s, int signal)
 {
 	if (!s->options->tty || s->over || s->result->state != RUN_STARTED)
 		return signal == SIGWINCH;
@@ -375,9 +458,9 @@ static bool take_terminal_signal(struct stream *s, int signal)
 		stop_here(s, getpid());
 		return true;
 	case SIGTERM:
-		if (s->told)
+		if (s->term_told)
 			leave(s);
-		s->told = true;
+		s->term_told = true;
 		return s->over;
 	case SIGHUP:
 		leave(s);
@@ -388,31 +471,36 @@ static bool take_terminal_signal(struct stream *s, int signal)
 }
 
 /* Before the start a signal is kept, and a second one gives up; afterwards it goes. */
-static void take_signal(struct stream *s, int signal)
+static void take_signal(struct run_stream *s, int signal)
 {
-	if (s->over || (s->result->state != RUN_STARTED && s->kept)) {
-		if (signal == SIGCONT || signal == SIGTSTP)
-			return;
-		s->result->signal = s->result->state == RUN_EXITED ? 0 : signal;
-		s->over = true;
-		for (int i = 0; i < 2; i++)
-			queue_free(&s->output[i].queue);
+	bool started = s->result->state == RUN_STARTED;
+
+	if (s->over || (!started && s->kept_signal) || (started && leaves(s, signal))) {
+		if (signal != SIGCONT && signal != SIGTSTP)
+			abandon(s, signal);
 		return;
 	}
-	if (s->result->state != RUN_STARTED) {
+	if (s->cut || s->asked_again) {
+		if (signal != SIGCONT && signal != SIGTSTP)
+			run_lost(s, RUN_CONTACT_LOST);
+		return;
+	}
+	if (!started) {
 		if (signal == SIGTSTP)
 			kill(getpid(), SIGSTOP);
 		else if (signal != SIGCONT)
-			s->kept = signal;
+			s->kept_signal = signal;
 		return;
 	}
-	if (wire_signal(&s->wire, (uint8_t)signal))
+	/* A detached job does not stop with who looks at it. */
+	if (!(s->detached && (signal == SIGTSTP || signal == SIGCONT)) &&
+	    wire_signal(&s->wire, (uint8_t)signal))
 		broken(s, -EPIPE);
 	if (signal == SIGTSTP)
 		kill(getpid(), SIGSTOP); /* the job was told; now we stop too */
 }
 
-static void serve_signals(struct stream *s)
+static void serve_signals(struct run_stream *s)
 {
 	struct signalfd_siginfo info;
 
@@ -422,25 +510,26 @@ static void serve_signals(struct stream *s)
 }
 
 /* In the background a terminal is not read: a job that does not read it must not stop. */
-static bool input_wanted(const struct stream *s)
+static bool input_wanted(const struct run_stream *s)
 {
 	return s->input >= 0 && s->result->state == RUN_STARTED &&
-	       s->input_credit > (has_keys(s) ? 1 : 0) && wire_idle(&s->wire) && !s->over;
+	       keep_room(&s->kept) > (has_keys(s) ? KEYS_HELD : 0) && wire_idle(&s->wire) &&
+	       !run_quiet(s);
 }
 
-static bool input_in_background(const struct stream *s)
+static bool input_in_background(const struct run_stream *s)
 {
 	return s->input_terminal && tcgetpgrp(s->input) != getpgrp();
 }
 
-static int wait_for(struct stream *s, struct pollfd entries[ENTRIES])
+static int wait_for(struct run_stream *s, struct pollfd entries[ENTRIES])
 {
 	bool wanted = input_wanted(s);
 	bool background = wanted && input_in_background(s);
 	int n;
 
 	entries[ENTRY_WIRE] = (struct pollfd){
-		.fd = s->over ? -1 : s->wire.fd,
+		.fd = s->over || s->cut ? -1 : s->wire.fd,
 		.events = (short)(POLLIN | (wire_idle(&s->wire) ? 0 : POLLOUT)),
 	};
 	entries[ENTRY_SIGNAL] = (struct pollfd){.fd = s->signals, .events = POLLIN};
@@ -449,18 +538,42 @@ static int wait_for(struct stream *s, struct pollfd entries[ENTRIES])
 	for (int i = 0; i < 2; i++)
 		entries[ENTRY_OUT + i] =
 			(struct pollfd){.fd = run_output_poll(&s->output[i]), .events = POLLOUT};
-	n = poll(entries, ENTRIES, background ? FOREGROUND_MS : SILENT_CHECK_MS);
+	n = poll(entries, ENTRIES,
+		 s->cut	      ? RUN_REATTACH_EACH_MS
+		 : background ? FOREGROUND_MS
+			      : SILENT_CHECK_MS);
 	for (int i = 0; n < 0 && i < ENTRIES; i++)
 		entries[i].revents = 0;
 	return n;
 }
 
-static bool output_waits(const struct stream *s)
+static bool output_waits(const struct run_stream *s)
 {
 	return run_output_poll(&s->output[0]) >= 0 || run_output_poll(&s->output[1]) >= 0;
 }
 
-static void loop(struct stream *s)
+static void serve(struct run_stream *s, const struct pollfd entries[ENTRIES], int stirred)
+{
+	if (entries[ENTRY_WIRE].revents & POLLOUT && wire_flush(&s->wire))
+		broken(s, -EPIPE);
+	if (entries[ENTRY_WIRE].revents & ~POLLOUT && !s->cut)
+		serve_wire(s);
+	if (entries[ENTRY_SIGNAL].revents)
+		serve_signals(s);
+	if (entries[ENTRY_IN].revents && input_wanted(s) && has_keys(s))
+		read_keys(s);
+	else if (entries[ENTRY_IN].revents && input_wanted(s))
+		read_input(s);
+	else if (s->result->state == RUN_STARTED)
+		send_input(s);
+	for (uint8_t i = 0; i < 2; i++)
+		if (entries[ENTRY_OUT + i].revents)
+			write_output(s, (uint8_t)(i + 1), NULL, 0);
+	if (!stirred && !s->over && !s->cut && wire_silent(&s->wire))
+		broken(s, -ETIMEDOUT);
+}
+
+static void loop(struct run_stream *s)
 {
 	struct pollfd entries[ENTRIES];
 
@@ -468,30 +581,22 @@ static void loop(struct stream *s)
 		int stirred;
 
 		/* What is still to be shown must not keep the user from ^C. */
-		if (s->over && s->options->tty)
+		if ((s->over || s->cut) && s->options->tty)
 			run_tty_restore(s->options->tty);
 		stirred = wait_for(s, entries);
 		/* A shell that takes us from the background need not say so. */
-		if (has_keys(s) && !s->options->tty->raw && !input_in_background(s))
+		if (has_keys(s) && !s->options->tty->raw && !run_quiet(s) &&
+		    !input_in_background(s))
 			take_terminal(s);
-		if (entries[ENTRY_WIRE].revents & POLLOUT && wire_flush(&s->wire))
-			broken(s, -EPIPE);
-		if (entries[ENTRY_WIRE].revents & ~POLLOUT)
-			serve_wire(s);
-		if (entries[ENTRY_SIGNAL].revents)
-			serve_signals(s);
-		if (entries[ENTRY_IN].revents && input_wanted(s)) {
-			if (has_keys(s))
-				read_keys(s);
-			else
-				read_input(s);
-		}
-		for (uint8_t i = 0; i < 2; i++)
-			if (entries[ENTRY_OUT + i].revents)
-				write_output(s, (uint8_t)(i + 1), NULL, 0);
-		if (!stirred && !s->over && wire_silent(&s->wire))
-			broken(s, -ETIMEDOUT);
+		serve(s, entries, stirred);
+		if (s->cut)
+			run_reattach_try(s);
 	}
+	/* The last word: all of it is ours, nothing needs to be kept there. */
+	for (uint8_t i = 1; i < FRAME_STREAMS && s->result->state == RUN_EXITED; i++)
+		give_credit(s, i, true);
+	if (s->result->state == RUN_EXITED && !wire_known(&s->wire))
+		(void)wire_flush(&s->wire);
 }
 
 int run_exit_code(const struct run_result *result)
@@ -500,6 +605,8 @@ int run_exit_code(const struct run_result *result)
 		return 128 + result->signal;
 	if (result->state == RUN_REFUSED)
 		return RUN_FAILED;
+	if (result->state == RUN_STARTED)
+		return 0; /* and left alone, as was wanted */
 	if (result->state != RUN_EXITED)
 		return RUN_UNKNOWN;
 	switch (result->kind) {
@@ -528,12 +635,12 @@ static void limit_patience(int fd, int s)
 
 int run_stream(const struct run_stream_options *options, int fd, struct run_result *result)
 {
-	struct stream s = {
+	struct run_stream s = {
 		.options = options,
 		.result = result,
 		.signals = -1,
 		.input = options->stdio[0],
-		.input_credit = FRAME_WINDOW,
+		.input_unwanted = options->stdio[0] < 0,
 	};
 	sigset_t before;
 
@@ -556,6 +663,7 @@ int run_stream(const struct run_stream_options *options, int fd, struct run_resu
 		run_tty_restore(options->tty);
 	for (int i = 0; i < 2; i++)
 		run_output_deinit(&s.output[i]);
+	keep_free(&s.kept);
 	wire_deinit(&s.wire);
 	if (s.signals >= 0) {
 		close(s.signals);

@@ -57,9 +57,10 @@ struct settings {
 	uint32_t user_jobs_max;		 /* here at a time; 0: no bound, as for root */
 	uint32_t user_requests_per_s;	 /* at the local socket; 0: no bound, as for root */
 	uint32_t keep_jobs, keep_days;
-	uint32_t lease_s;	      /* of restartable jobs submitted here */
-	struct settings_peer metrics; /* where /metrics is served; address "": nowhere */
-	uint32_t metrics_max_jobs;    /* that have series of their own */
+	uint32_t lease_s;		   /* of restartable jobs submitted here */
+	uint32_t spool_mb, spool_total_mb; /* MiB of detached jobs' output: of one, of all */
+	struct settings_peer metrics;	   /* where /metrics is served; address "": nowhere */
+	uint32_t metrics_max_jobs;	   /* that have series of their own */
 	bool foreground;
 };
 

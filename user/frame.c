@@ -16,11 +16,20 @@ void frame_free(struct frame *frame)
 	*frame = (struct frame){0};
 }
 
+/*
+ * Each type has the version in which its form last changed: an agent goes on
+ * speaking with the shims that an older one started.
+ */
+static uint8_t version_of(uint8_t type)
+{
+	return type <= FRAME_ERROR ? 1 : FRAME_VERSION;
+}
+
 void frame_header(uint8_t out[FRAME_HEADER], uint8_t type, uint32_t length)
 {
 	out[0] = 'i';
 	out[1] = 'c';
-	out[2] = FRAME_VERSION;
+	out[2] = version_of(type);
 	out[3] = type;
 	out[4] = (uint8_t)(length >> 24);
 	out[5] = (uint8_t)(length >> 16);
@@ -33,7 +42,7 @@ static int header_check(const uint8_t *head, size_t have, uint32_t max, uint32_t
 {
 	if ((have > 0 && head[0] != 'i') || (have > 1 && head[1] != 'c'))
 		return FRAME_E_GARBAGE;
-	if (have > 2 && head[2] != FRAME_VERSION)
+	if (have > 3 && head[2] != version_of(head[3]))
 		return FRAME_E_VERSION;
 	if (have < FRAME_HEADER)
 		return FRAME_E_MORE;
@@ -85,7 +94,7 @@ static int condition(int rc, const uint8_t *head, struct iocom_err *err)
 			err, rc,
 			"the peer speaks protocol version %u, this program %u; install "
 			"the same iocom version on both sides",
-			head[2], FRAME_VERSION);
+			head[2], version_of(head[3]));
 	if (rc == FRAME_E_GARBAGE)
 		return iocom_err_set(err, rc, "the peer does not speak iocom's protocol");
 	return rc;

@@ -17,7 +17,7 @@
 
 #include "iocom/err.h"
 
-#define FRAME_VERSION	   1
+#define FRAME_VERSION	   2 /* of the job streams; what only one machine hears is still 1 */
 #define FRAME_HEADER	   8
 #define FRAME_PAYLOAD_MAX  (4u << 20)  /* a request with its environment */
 #define FRAME_DATA_MAX	   (64u << 10) /* one piece of stdio */
@@ -33,16 +33,22 @@ enum frame_type {
 	FRAME_START = 4, /* MessagePack map: credential, then the spec (user/spec.h) */
 	/* shim <-> CLI, on the job stream */
 	FRAME_STARTED = 5, /* MessagePack map: job, pid */
-	FRAME_DATA = 6, /* u8 stream (0 in, 1 out, 2 err), then bytes; none = end of that stream */
-	FRAME_CREDIT = 7, /* u8 stream, u32 BE: so many more bytes may be sent on it */
-	FRAME_SIGNAL = 8, /* u8 signal number */
-	FRAME_EXIT = 9,	  /* u8 kind (0 exited, 1 signalled, 2 exec failed, 3 iocom failed), u32 BE
-			   * value,   then a sentence where something failed */
+	FRAME_DATA = 6,	   /* u8 stream (0 in, 1 out, 2 err), u64 BE offset of the first byte, then
+			    * bytes; none = end of that stream, or its reader wants no more */
+	FRAME_CREDIT = 7,  /* u8 stream, u64 BE: it may be sent up to this offset, and all that is
+			    * FRAME_WINDOW below it was taken */
+	FRAME_SIGNAL = 8,  /* u8 signal number */
+	FRAME_EXIT = 9,	   /* u8 kind (0 exited, 1 signalled, 2 exec failed, 3 iocom failed), u32 BE
+			    * value,   then a sentence where something failed; back from the CLI,
+			    * empty: it knows, nothing needs to be kept for it */
 	FRAME_WINSIZE = 10, /* CLI -> shim: the terminal's size (user/terminal.h) */
+	/* CLI -> target's agent, first frame on a stream to a job that was started before */
+	FRAME_ATTACH = 11, /* MessagePack map: credential, then what is asked (user/attach.h) */
 };
 
-#define FRAME_STREAMS 3
-#define FRAME_WINDOW  (1u << 20) /* credit each side grants per stream at the start */
+#define FRAME_STREAMS	3
+#define FRAME_WINDOW	(512u << 10) /* of a stream that was not taken yet, at most */
+#define FRAME_DATA_HEAD 9	     /* what comes before the bytes of FRAME_DATA */
 
 /* Positive conditions of frame_read and frame_parse. */
 #define FRAME_E_EOF	1 /* the peer closed between frames */

@@ -205,6 +205,52 @@ int record_read_exit(int dir, struct record_exit *end)
 	return rc;
 }
 
+int record_write_spool(int dir, const struct record_spool *spool)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	int rc;
+
+	pack_begin(&pk, &buffer, 6);
+	pack_u64(&pk, "v", 1);
+	pack_u64(&pk, "out_base", spool->base[0]);
+	pack_u64(&pk, "err_base", spool->base[1]);
+	pack_u64(&pk, "out_lost", spool->lost[0]);
+	pack_u64(&pk, "err_lost", spool->lost[1]);
+	pack_bool(&pk, "detached", spool->detached);
+	rc = put(dir, "spool", &buffer, NULL);
+	msgpack_sbuffer_destroy(&buffer);
+	return rc;
+}
+
+int record_read_spool(int dir, struct record_spool *spool)
+{
+	msgpack_unpacked message;
+	int rc = get(dir, "spool", &message);
+
+	*spool = (struct record_spool){0};
+	if (rc)
+		return rc;
+	if (unpack_u64(&message.data, "out_base", &spool->base[0]) ||
+	    unpack_u64(&message.data, "err_base", &spool->base[1]) ||
+	    unpack_u64(&message.data, "out_lost", &spool->lost[0]) ||
+	    unpack_u64(&message.data, "err_lost", &spool->lost[1]) ||
+	    unpack_bool(&message.data, "detached", &spool->detached))
+		rc = -EBADMSG;
+	msgpack_unpacked_destroy(&message);
+	return rc;
+}
+
+int64_t record_spool_bytes(int dir)
+{
+	struct stat out, err;
+
+	if (fstatat(dir, RECORD_OUT, &out, AT_SYMLINK_NOFOLLOW) ||
+	    fstatat(dir, RECORD_ERR, &err, AT_SYMLINK_NOFOLLOW))
+		return -ENOENT;
+	return out.st_size + err.st_size;
+}
+
 int record_lock(int dir)
 {
 	return flock(dir, LOCK_EX | LOCK_NB) ? -errno : 0;
@@ -212,7 +258,8 @@ int record_lock(int dir)
 
 void record_remove(const char *jobs_dir, const char *job)
 {
-	static const char *const files[] = {"start", "exit", ".start", ".exit"};
+	static const char *const files[] = {"start", "exit",   ".start",   ".exit",
+					    "spool", ".spool", RECORD_OUT, RECORD_ERR};
 	char path[PATH_MAX];
 
 	if (!spec_job_valid(job))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * A job's record on the target's disk: JOBS_DIR/JOB/start, written before the
- * process starts, and JOBS_DIR/JOB/exit after it ended.  The shim writes, an
+ * process starts, and JOBS_DIR/JOB/exit after it ended.  Where output is kept
+ * for who attaches: `out`, `err`, and `spool`, which says what they are.  The shim writes, an
  * agent that comes later reads.  A file appears whole or not at all (temporary
  * name, then rename).  The shim holds a lock on the directory while it lives.
  */
@@ -35,6 +36,16 @@ struct record_exit {
 	char text[256];
 };
 
+#define RECORD_OUT "out"
+#define RECORD_ERR "err"
+
+/* Of `out` and `err`: [0] and [1]. */
+struct record_spool {
+	uint64_t base[2]; /* the offset in the job's output at which the file begins */
+	uint64_t lost[2]; /* bytes after it that are not kept */
+	bool detached;
+};
+
 /*
  * Writes into the job's directory DIR; other processes see it at once.  Nothing waits for
  * the disk before a start: no process survives what loses it, and no lease does, so that
@@ -51,6 +62,11 @@ void record_pack_exit(msgpack_packer *pk, const struct record_exit *end);
 /* 0; -ENOENT not there; -EBADMSG damaged. */
 int record_read_start(int dir, struct record_start *start);
 int record_read_exit(int dir, struct record_exit *end);
+/* 0 or negative errno; reading: -ENOENT no output is kept, -EBADMSG damaged. */
+int record_write_spool(int dir, const struct record_spool *spool);
+int record_read_spool(int dir, struct record_spool *spool);
+/* Bytes of output that are kept in DIR; -ENOENT none is, nor is it meant to be. */
+int64_t record_spool_bytes(int dir);
 /* Takes the lock of a living shim.  0; -EWOULDBLOCK another process holds it. */
 int record_lock(int dir);
 /* Removes JOBS_DIR/JOB and its files; missing ones are fine. */

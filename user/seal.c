@@ -17,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "attach.h"
 #include "pack.h"
 
 void spec_hash(const void *data, size_t length, uint8_t hash[SPEC_HASH_BYTES])
@@ -51,24 +52,30 @@ static munge_ctx_t context_new(const char *munge_socket, struct iocom_err *err)
 	return ctx;
 }
 
-static void pack_binding(msgpack_sbuffer *buffer, const struct spec *spec, const void *packed,
-			 size_t length)
+/* What a credential is bound to: one purpose, one job, one node, one nonce, all bytes. */
+struct binding {
+	const char *type, *job, *node, *nonce;
+	const void *packed;
+	size_t length;
+};
+
+static void pack_binding(msgpack_sbuffer *buffer, const struct binding *to)
 {
 	uint8_t hash[SPEC_HASH_BYTES];
 	msgpack_packer pk;
 
-	spec_hash(packed, length, hash);
+	spec_hash(to->packed, to->length, hash);
 	msgpack_packer_init(&pk, buffer, msgpack_sbuffer_write);
 	msgpack_pack_map(&pk, 5);
-	pack_str(&pk, "type", "start");
-	pack_str(&pk, "job", spec->job);
-	pack_str(&pk, "node", spec->node);
-	pack_str(&pk, "nonce", spec->nonce);
+	pack_str(&pk, "type", to->type);
+	pack_str(&pk, "job", to->job);
+	pack_str(&pk, "node", to->node);
+	pack_str(&pk, "nonce", to->nonce);
 	pack_bin(&pk, "hash", hash, sizeof(hash));
 }
 
-int spec_seal(const struct spec *spec, const void *packed, size_t length, const char *munge_socket,
-	      char **credential, struct iocom_err *err)
+static int seal_to(const struct binding *to, const char *munge_socket, char **credential,
+		   struct iocom_err *err)
 {
 	munge_ctx_t ctx = context_new(munge_socket, err);
 	msgpack_sbuffer buffer;
@@ -77,7 +84,7 @@ int spec_seal(const struct spec *spec, const void *packed, size_t length, const 
 	if (!ctx)
 		return -ENOMEM;
 	msgpack_sbuffer_init(&buffer);
-	pack_binding(&buffer, spec, packed, length);
+	pack_binding(&buffer, to);
 	rc = munge_ctx_set(ctx, MUNGE_OPT_TTL, SPEC_CREDENTIAL_TTL_S);
 	if (rc == EMUNGE_SUCCESS)
 		rc = munge_ctx_set(ctx, MUNGE_OPT_UID_RESTRICTION, (uid_t)0);
@@ -93,6 +100,32 @@ int spec_seal(const struct spec *spec, const void *packed, size_t length, const 
 	if (rc == EMUNGE_SUCCESS)
 		return 0;
 	return rc == EMUNGE_SOCKET ? -EHOSTDOWN : -EACCES;
+}
+
+static struct binding start_of(const struct spec *spec, const void *packed, size_t length)
+{
+	return (struct binding){"start", spec->job, spec->node, spec->nonce, packed, length};
+}
+
+static struct binding attach_of(const struct attach_ask *ask, const void *packed, size_t length)
+{
+	return (struct binding){"attach", ask->job, ask->node, ask->nonce, packed, length};
+}
+
+int spec_seal(const struct spec *spec, const void *packed, size_t length, const char *munge_socket,
+	      char **credential, struct iocom_err *err)
+{
+	const struct binding to = start_of(spec, packed, length);
+
+	return seal_to(&to, munge_socket, credential, err);
+}
+
+int attach_seal(const struct attach_ask *ask, const void *packed, size_t length,
+		const char *munge_socket, char **credential, struct iocom_err *err)
+{
+	const struct binding to = attach_of(ask, packed, length);
+
+	return seal_to(&to, munge_socket, credential, err);
 }
 
 /* Clocks that differ are the classic unexplained failure: say it with numbers. */
@@ -143,10 +176,9 @@ static int binding_wrong(struct iocom_err *err, const char *what)
 	return iocom_err_set(err, -EACCES, "the credential was made for another %s: refused", what);
 }
 
-/* Whether PAYLOAD binds exactly this start. */
-static int binding_check(const struct spec *spec, const void *packed, size_t length,
-			 const char *node, const void *payload, size_t payload_length,
-			 struct iocom_err *err)
+/* Whether PAYLOAD binds exactly this. */
+static int binding_check(const struct binding *to, const char *node, const void *payload,
+			 size_t payload_length, struct iocom_err *err)
 {
 	uint8_t hash[SPEC_HASH_BYTES];
 	char text[SPEC_JOB_MAX];
@@ -157,17 +189,16 @@ static int binding_check(const struct spec *spec, const void *packed, size_t len
 	if (unpack_map(&message, payload, payload_length))
 		return iocom_err_set(err, -EACCES,
 				     "the credential says nothing about a job: refused");
-	if (unpack_str(&message.data, "type", text, sizeof(text)) || strcmp(text, "start"))
+	if (unpack_str(&message.data, "type", text, sizeof(text)) || strcmp(text, to->type))
 		rc = binding_wrong(err, "purpose");
 	else if (unpack_str(&message.data, "node", text, sizeof(text)) || strcmp(text, node) ||
-		 strcmp(spec->node, node))
+		 strcmp(to->node, node))
 		rc = binding_wrong(err, "node");
-	else if (unpack_str(&message.data, "job", text, sizeof(text)) || strcmp(text, spec->job))
+	else if (unpack_str(&message.data, "job", text, sizeof(text)) || strcmp(text, to->job))
 		rc = binding_wrong(err, "job");
-	else if (unpack_str(&message.data, "nonce", text, sizeof(text)) ||
-		 strcmp(text, spec->nonce))
+	else if (unpack_str(&message.data, "nonce", text, sizeof(text)) || strcmp(text, to->nonce))
 		rc = binding_wrong(err, "nonce");
-	spec_hash(packed, length, hash);
+	spec_hash(to->packed, to->length, hash);
 	bound = unpack_get(&message.data, "hash");
 	if (!rc &&
 	    (!bound || bound->type != MSGPACK_OBJECT_BIN || bound->via.bin.size != sizeof(hash) ||
@@ -177,9 +208,8 @@ static int binding_check(const struct spec *spec, const void *packed, size_t len
 	return rc;
 }
 
-int spec_open(const struct spec *spec, const void *packed, size_t length, const char *credential,
-	      const char *node, const char *munge_socket, uid_t *uid, gid_t *gid,
-	      struct iocom_err *err)
+static int open_bound(const struct binding *to, const char *credential, const char *node,
+		      const char *munge_socket, uid_t *uid, gid_t *gid, struct iocom_err *err)
 {
 	munge_ctx_t ctx = context_new(munge_socket, err);
 	void *payload = NULL;
@@ -193,9 +223,26 @@ int spec_open(const struct spec *spec, const void *packed, size_t length, const 
 	if (rc != EMUNGE_SUCCESS)
 		result = refused(ctx, rc, munge_socket, err);
 	else
-		result = binding_check(spec, packed, length, node, payload, (size_t)payload_length,
-				       err);
+		result = binding_check(to, node, payload, (size_t)payload_length, err);
 	free(payload);
 	munge_ctx_destroy(ctx);
 	return result;
+}
+
+int spec_open(const struct spec *spec, const void *packed, size_t length, const char *credential,
+	      const char *node, const char *munge_socket, uid_t *uid, gid_t *gid,
+	      struct iocom_err *err)
+{
+	const struct binding to = start_of(spec, packed, length);
+
+	return open_bound(&to, credential, node, munge_socket, uid, gid, err);
+}
+
+int attach_open(const struct attach_ask *ask, const void *packed, size_t length,
+		const char *credential, const char *node, const char *munge_socket, uid_t *uid,
+		gid_t *gid, struct iocom_err *err)
+{
+	const struct binding to = attach_of(ask, packed, length);
+
+	return open_bound(&to, credential, node, munge_socket, uid, gid, err);
 }

@@ -77,7 +77,7 @@ int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
-	pack_begin(&pk, &buffer, 13 + (spec->tty.wanted ? 1 : 0));
+	pack_begin(&pk, &buffer, 15 + (spec->tty.wanted ? 1 : 0));
 	pack_u64(&pk, "v", SPEC_VERSION);
 	pack_str(&pk, "job", spec->job);
 	pack_str(&pk, "node", spec->node);
@@ -95,6 +95,8 @@ int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom
 		pack_key(&pk, "tty");
 		terminal_pack(&pk, &spec->tty);
 	}
+	pack_bool(&pk, "detach", spec->detach);
+	pack_u64(&pk, "spool_bytes", spec->spool_bytes);
 	if (buffer.size > SPEC_PACKED_MAX) {
 		msgpack_sbuffer_destroy(&buffer);
 		return iocom_err_set(
@@ -211,6 +213,16 @@ static int take_names(const msgpack_object *map, struct spec *spec, struct iocom
 	return 0;
 }
 
+/* Keys that an older client does not know: absent means off. */
+static int take_later(const msgpack_object *map, struct spec *spec, struct iocom_err *err)
+{
+	if (unpack_get(map, "detach") && unpack_bool(map, "detach", &spec->detach))
+		return bad(err, "detach");
+	if (unpack_get(map, "spool_bytes") && unpack_u64(map, "spool_bytes", &spec->spool_bytes))
+		return bad(err, "spool_bytes");
+	return 0;
+}
+
 static int take_all(const msgpack_object *map, struct spec *spec, struct iocom_err *err)
 {
 	uint64_t version;
@@ -225,6 +237,8 @@ static int take_all(const msgpack_object *map, struct spec *spec, struct iocom_e
 			"the same iocom version on both sides",
 			(unsigned long long)version, SPEC_VERSION);
 	rc = take_names(map, spec, err);
+	if (!rc)
+		rc = take_later(map, spec, err);
 	if (rc)
 		return rc;
 	rc = take_bytes(unpack_get(map, "executable"), PATH_MAX - 1, &spec->executable);

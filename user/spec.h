@@ -16,7 +16,7 @@
 #include "iocom/err.h"
 #include "terminal.h"
 
-#define SPEC_VERSION	      1
+#define SPEC_VERSION	      2
 #define SPEC_JOB_MAX	      96 /* "HOME-BOOT-SEQUENCE": [A-Za-z0-9._-]+, never starts with '.' */
 #define SPEC_NONCE_MAX	      40 /* hex digits of 16 random bytes, with NUL */
 #define SPEC_ARGS_MAX	      (1u << 16)
@@ -40,9 +40,11 @@ struct spec {
 	mode_t umask;
 	struct spec_limit limits[RLIM_NLIMITS];
 	size_t nlimits;
-	uint32_t closed;   /* bit n: the caller had descriptor n (0..2) closed: /dev/null at the
-			      target */
-	uint32_t grace_ms; /* how long the job may go on when the client is gone */
+	uint32_t closed;      /* bit n: the caller had descriptor n (0..2) closed: /dev/null at the
+				 target */
+	uint32_t grace_ms;    /* how long the job may go on when the client is gone */
+	bool detach;	      /* it goes on without; its output is kept on the target's disk */
+	uint64_t spool_bytes; /* of that, at most; 0: as much as the target keeps of a job */
 	struct terminal tty;
 };
 

@@ -172,8 +172,8 @@ int wire_fill(struct wire *wire)
 int wire_next(struct wire *wire, uint8_t *type, const uint8_t **payload, uint32_t *length)
 {
 	size_t consumed = 0;
-	int rc = frame_parse(wire->in + wire->in_head, wire->in_length, FRAME_DATA_MAX + 1, type,
-			     payload, length, &consumed);
+	int rc = frame_parse(wire->in + wire->in_head, wire->in_length,
+			     FRAME_DATA_MAX + FRAME_DATA_HEAD, type, payload, length, &consumed);
 
 	if (rc)
 		return rc;
@@ -205,17 +205,48 @@ uint32_t wire_u32(const uint8_t *at)
 	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-int wire_credit(struct wire *wire, uint8_t stream, uint32_t bytes)
+uint64_t wire_u64(const uint8_t *at)
 {
-	uint8_t payload[5] = {stream};
+	return (uint64_t)wire_u32(at) << 32 | wire_u32(at + 4);
+}
 
-	put_u32(payload + 1, bytes);
+/* A stream and an offset: the head of DATA, the whole of CREDIT. */
+static void put_place(uint8_t at[FRAME_DATA_HEAD], uint8_t stream, uint64_t offset)
+{
+	at[0] = stream;
+	put_u32(at + 1, (uint32_t)(offset >> 32));
+	put_u32(at + 5, (uint32_t)offset);
+}
+
+int wire_data(struct wire *wire, uint8_t stream, uint64_t offset, const void *data, size_t length)
+{
+	uint8_t head[FRAME_DATA_HEAD];
+
+	put_place(head, stream, offset);
+	return wire_send(wire, FRAME_DATA, head, sizeof(head), data, length);
+}
+
+int wire_credit(struct wire *wire, uint8_t stream, uint64_t limit)
+{
+	uint8_t payload[FRAME_DATA_HEAD];
+
+	put_place(payload, stream, limit);
 	return wire_send(wire, FRAME_CREDIT, payload, sizeof(payload), NULL, 0);
 }
 
-int wire_end(struct wire *wire, uint8_t stream)
+int wire_end(struct wire *wire, uint8_t stream, uint64_t offset)
 {
-	return wire_send(wire, FRAME_DATA, &stream, 1, NULL, 0);
+	return wire_data(wire, stream, offset, NULL, 0);
+}
+
+int wire_known(struct wire *wire)
+{
+	return wire_send(wire, FRAME_EXIT, NULL, 0, NULL, 0);
+}
+
+int wire_error(struct wire *wire, const char *text)
+{
+	return wire_send(wire, FRAME_ERROR, NULL, 0, text, strlen(text));
 }
 
 int wire_signal(struct wire *wire, uint8_t signal)

@@ -30,7 +30,7 @@ static inline const uint8_t *queue_front(const struct queue *queue)
 void queue_drop(struct queue *queue, size_t length);
 void queue_free(struct queue *queue);
 
-#define WIRE_BUFFER (4 * (FRAME_DATA_MAX + 64))
+#define WIRE_BUFFER (2 * (FRAME_DATA_MAX + 64))
 
 struct wire {
 	int fd; /* owned */
@@ -72,10 +72,14 @@ int wire_next(struct wire *wire, uint8_t *type, const uint8_t **payload, uint32_
 bool wire_silent(const struct wire *wire);
 
 /* The small frames.  Results as wire_send. */
-int wire_credit(struct wire *wire, uint8_t stream, uint32_t bytes);
-int wire_end(struct wire *wire, uint8_t stream);
+int wire_data(struct wire *wire, uint8_t stream, uint64_t offset, const void *data, size_t length);
+int wire_credit(struct wire *wire, uint8_t stream, uint64_t limit);
+int wire_end(struct wire *wire, uint8_t stream, uint64_t offset);
 int wire_signal(struct wire *wire, uint8_t signal);
 int wire_exit(struct wire *wire, uint8_t kind, uint32_t value, const char *text);
-uint32_t wire_u32(const uint8_t *at); /* big-endian */
+int wire_known(struct wire *wire); /* the CLI's FRAME_EXIT */
+int wire_error(struct wire *wire, const char *text);
+uint32_t wire_u32(const uint8_t *at); /* big-endian, both */
+uint64_t wire_u64(const uint8_t *at);
 
 #endif

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pack.h"
+#include "rejoin.h"
 #include "tty.h"
 
 /*
@@ -89,31 +89,26 @@ static int write_record(struct shim *shim, struct iocom_err *err)
 	return record_write_start(shim->record, &start, err);
 }
 
-static int tell_client(struct shim *shim)
-{
-	msgpack_sbuffer buffer;
-	msgpack_packer pk;
-	int rc;
-
-	pack_begin(&pk, &buffer, 3);
-	pack_str(&pk, "job", shim->order.spec.job);
-	pack_str(&pk, "node", shim->order.spec.node);
-	pack_u64(&pk, "pid", (uint64_t)shim->child.pid);
-	rc = wire_send(&shim->client, FRAME_STARTED, NULL, 0, buffer.data, buffer.size);
-	msgpack_sbuffer_destroy(&buffer);
-	return rc ? rc : streams_announce(&shim->streams, &shim->client);
-}
-
 /* Arguments and environment can be megabytes, and the process has them now. */
 static void forget_words(struct spec *spec)
 {
-	uint32_t grace_ms = spec->grace_ms;
-	char job[SPEC_JOB_MAX];
+	struct spec bare = *spec;
 
-	memcpy(job, spec->job, sizeof(job));
+	bare.executable = bare.cwd = NULL;
+	bare.argv = bare.env = NULL;
 	spec_free(spec);
-	memcpy(spec->job, job, sizeof(job));
-	spec->grace_ms = grace_ms;
+	*spec = bare;
+}
+
+/* A detached job's output has its place before the job has its first instruction. */
+static int make_spool(struct shim *shim, struct iocom_err *err)
+{
+	static const uint64_t begin[FRAME_STREAMS];
+	uint64_t quota = shim->order.spec.spool_bytes;
+
+	if (!quota || quota > shim->order.spool_max)
+		quota = shim->order.spool_max;
+	return spool_make(&shim->spool, shim->record, begin, quota, true, err);
 }
 
 int shim_begin(struct shim *shim, struct iocom_err *err)
@@ -127,10 +122,15 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 	shim->lease.until_ms = shim->order.lease_until_ms;
 	shim->leash.lease = &shim->lease;
 
+	shim->detached = spec->detach;
+	if (spec->detach)
+		spec->closed |= 1; /* nobody is there to write to it */
 	if (!rc)
 		rc = make_group(shim, err);
 	if (!rc)
 		rc = write_record(shim, err);
+	if (!rc && spec->detach)
+		rc = make_spool(shim, err);
 	if (!rc)
 		rc = leash_listen(&shim->leash, shim->order.run_dir, err);
 	if (!rc && shim->order.pam[0])
@@ -144,11 +144,11 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 	shim->end.pid = shim->child.pid;
 	streams_init(&shim->streams, shim->child.stdio);
 	shim->streams.tty = spec->tty.wanted;
+	shim->streams.spool = shim->spool;
+	memcpy(shim->owner, spec->nonce, sizeof(shim->owner));
 	leash_started(&shim->leash, shim->child.pid, shim->group.id);
-	if (tell_client(shim)) {
-		shim->client_gone = true;
-		shim->gone_ms = shim->started_ms;
-	}
+	if (shim_tell_started(shim))
+		shim_client_lost(shim);
 	forget_words(spec);
 	return 0;
 }

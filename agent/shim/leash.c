@@ -149,47 +149,93 @@ void leash_answer(int connection, int result)
 	close(connection);
 }
 
-/* Obeys one request; a signal to send, 0 when served, -1 when it was nothing. */
-static int obey(struct leash *leash, int connection, const msgpack_object *message)
+/* What came with the first byte: a descriptor, or -1.  The byte stays; reading it closes
+ * the original, and this is a copy. */
+static int take_descriptor(int connection)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	char byte;
+	struct iovec iov = {&byte, 1};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+	const struct cmsghdr *head;
+	int fd;
+
+	if (recvmsg(connection, &msg, MSG_PEEK | MSG_CMSG_CLOEXEC) != 1)
+		return -1;
+	head = CMSG_FIRSTHDR(&msg);
+	if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS ||
+	    head->cmsg_len != CMSG_LEN(sizeof(int)))
+		return -1;
+	memcpy(&fd, CMSG_DATA(head), sizeof(fd));
+	return fd;
+}
+
+static enum leash_what take_ask(const msgpack_object *map, struct leash_request *request)
+{
+	const msgpack_object *ask = unpack_get(map, "ask");
+
+	if (request->stream < 0 || !ask || ask->type != MSGPACK_OBJECT_BIN ||
+	    attach_unpack(&request->ask, ask->via.bin.ptr, ask->via.bin.size, NULL))
+		return LEASH_NOTHING;
+	return LEASH_ATTACH;
+}
+
+/* Obeys one request, or says what is left to do; TAKEN: the connection is to stay. */
+static enum leash_what obey(struct leash *leash, const msgpack_object *message,
+			    struct leash_request *request, bool *taken)
 {
 	uint64_t signal = 0;
 	char op[16] = "";
 
 	if (leash_version(message) > LEASH_VERSION)
-		return -1;
+		return LEASH_NOTHING;
 	(void)unpack_str(message, "op", op, sizeof(op));
 	if (!strcmp(op, "leash")) {
 		if (leash->fd >= 0)
 			close(leash->fd);
-		leash->fd = connection;
+		leash->fd = request->connection;
 		leash_started(leash, leash->pid, leash->cgroup_id);
-		return 0;
+		*taken = true;
+		return LEASH_NOTHING;
 	}
 	if (!strcmp(op, "signal") && !unpack_u64(message, "signal", &signal) && signal > 0 &&
-	    signal < _NSIG)
-		return (int)signal;
-	return -1;
+	    signal < _NSIG) {
+		request->signal = (int)signal;
+		*taken = true;
+		return LEASH_SIGNAL;
+	}
+	return !strcmp(op, "attach") ? take_ask(message, request) : LEASH_NOTHING;
 }
 
-int leash_serve(struct leash *leash, int *connection)
+enum leash_what leash_serve(struct leash *leash, struct leash_request *request)
 {
+	int fd = accept4(leash->listen, NULL, NULL, SOCK_CLOEXEC);
+	enum leash_what what = LEASH_NOTHING;
 	struct timeval limit = {.tv_sec = 1};
 	uint8_t buffer[LEASH_MESSAGE_MAX];
 	msgpack_unpacked message;
-	int fd = accept4(leash->listen, NULL, NULL, SOCK_CLOEXEC);
-	int rc = -1;
+	bool taken = false;
 
-	*connection = -1;
+	*request = (struct leash_request){.connection = fd, .stream = -1};
 	if (fd < 0)
-		return 0;
+		return LEASH_NOTHING;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	request->stream = take_descriptor(fd);
 	if (!leash_await(fd, buffer, &message)) {
-		rc = obey(leash, fd, &message.data);
+		what = obey(leash, &message.data, request, &taken);
 		msgpack_unpacked_destroy(&message);
 	}
-	if (rc < 0)
+	if (!taken)
 		close(fd);
-	if (rc > 0)
-		*connection = fd;
-	return rc > 0 ? rc : 0;
+	if (what != LEASH_ATTACH && request->stream >= 0) {
+		close(request->stream);
+		request->stream = -1;
+	}
+	return what;
 }

@@ -12,6 +12,8 @@
  *   { "op": "leash" }               this connection is the leash from now on; the
  *                                   answer is the event "started"
  *   { "op": "signal", "signal": N } answer { "result": 0 or errno }
+ *   { "op": "attach", "ask": bin }  a client's connection comes with it (SCM_RIGHTS); what is
+ *                                   to be said is said there (user/attach.h)
  */
 #ifndef IOCOM_SHIM_LEASH_H
 #define IOCOM_SHIM_LEASH_H
@@ -19,6 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "attach.h"
 #include "iocom/err.h"
 #include "lease.h"
 #include "record.h"
@@ -46,11 +49,15 @@ void leash_started(struct leash *leash, pid_t pid, uint64_t cgroup_id);
 void leash_exited(struct leash *leash, const struct record_exit *end);
 /* The agent's end is readable: it says something of the lease, or went away. */
 void leash_hear(struct leash *leash, struct lease *lease);
-/*
- * Serves one connection of the control socket.  Returns a signal to send to the
- * job (> 0; the caller answers through leash_answer), else 0.  At most 1 s.
- */
-int leash_serve(struct leash *leash, int *connection);
+enum leash_what { LEASH_NOTHING, LEASH_SIGNAL, LEASH_ATTACH };
+struct leash_request {
+	int connection;	       /* of LEASH_SIGNAL: for leash_answer */
+	int signal;	       /* for the job */
+	int stream;	       /* of LEASH_ATTACH: the client's connection, the caller's */
+	struct attach_ask ask; /* what it wants */
+};
+/* Serves one connection of the control socket; what is left to do.  At most 1 s. */
+enum leash_what leash_serve(struct leash *leash, struct leash_request *request);
 void leash_answer(int connection, int result); /* closes CONNECTION */
 
 #endif

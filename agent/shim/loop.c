@@ -15,13 +15,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "rejoin.h"
 #include "tty.h"
 
 #define SILENT_CHECK_MS 5000
 
 enum entry { ENTRY_STDIO = 0, ENTRY_CLIENT = 3, ENTRY_CHILD, ENTRY_LEASH, ENTRY_CONTROL, ENTRIES };
 
-static void client_lost(struct shim *shim)
+void shim_client_lost(struct shim *shim)
 {
 	if (shim->client_gone)
 		return;
@@ -81,6 +82,11 @@ static int take_frame(struct shim *shim, uint8_t type, const uint8_t *payload, u
 			return -EPROTO;
 		send_signal(shim, payload[0]);
 		return 0;
+	case FRAME_EXIT:
+		if (length || !shim->told_exit)
+			return -EPROTO;
+		shim->known = true;
+		return 0;
 	case FRAME_WINSIZE:
 		return shim->streams.tty ? tty_resize(streams_tty(&shim->streams), payload, length)
 					 : -EPROTO;
@@ -89,8 +95,7 @@ static int take_frame(struct shim *shim, uint8_t type, const uint8_t *payload, u
 	}
 }
 
-/* Reads once, then obeys all whole frames. */
-static int serve_client(struct shim *shim)
+int shim_serve_client(struct shim *shim)
 {
 	const uint8_t *payload;
 	uint32_t length;
@@ -102,9 +107,13 @@ static int serve_client(struct shim *shim)
 	while ((rc = wire_next(&shim->client, &type, &payload, &length)) == 0) {
 		rc = take_frame(shim, type, payload, length);
 		if (rc)
-			return rc;
+			break;
 	}
-	return rc == FRAME_E_MORE ? 0 : -EPROTO;
+	if (rc == FRAME_E_MORE)
+		return 0;
+	if (rc == -EPROTO && shim->streams.why)
+		(void)wire_error(&shim->client, shim->streams.why);
+	return rc < 0 ? rc : -EPROTO;
 }
 
 static void take_status(struct shim *shim)
@@ -123,34 +132,42 @@ static void take_status(struct shim *shim)
 	shim->child.pidfd = -1;
 }
 
-static void serve_control(struct shim *shim)
+void shim_serve_control(struct shim *shim)
 {
-	int connection;
-	int signal = leash_serve(&shim->leash, &connection);
+	struct leash_request request;
 
-	if (signal > 0)
-		leash_answer(connection, send_signal(shim, signal));
+	switch (leash_serve(&shim->leash, &request)) {
+	case LEASH_SIGNAL:
+		leash_answer(request.connection, send_signal(shim, request.signal));
+		break;
+	case LEASH_ATTACH:
+		shim_attach(shim, request.stream, &request.ask);
+		break;
+	default:
+		break;
+	}
 }
 
 /* When something must happen though no descriptor stirs; UINT64_MAX never. */
 static uint64_t deadline(const struct shim *shim)
 {
 	const struct streams *streams = &shim->streams;
-	uint64_t quiet_ms;
+	uint64_t quiet_ms, grace_ms = UINT64_MAX;
 
 	if (shim->killed && !shim->main_ended)
 		return shim->killed_ms + SHIM_SILENCE_MS;
 	if (shim->hung_up && !shim->main_ended)
 		return shim->hung_up_ms + SHIM_HANGUP_MS;
-	if (shim->client_gone && !shim->main_ended)
-		return shim->gone_ms + shim->order.spec.grace_ms;
-	if (!shim->main_ended || !streams_waiting(streams, &shim->client))
-		return UINT64_MAX;
+	if (shim->client_gone && !shim->detached)
+		grace_ms = shim->gone_ms + shim->order.spec.grace_ms;
+	if (!shim->main_ended || !streams_waiting(streams))
+		return grace_ms;
 	quiet_ms =
 		shim->ended_ms > streams->last_output_ms ? shim->ended_ms : streams->last_output_ms;
 	if (shim->killed && shim->killed_ms > quiet_ms)
 		quiet_ms = shim->killed_ms;
-	return quiet_ms + SHIM_SILENCE_MS;
+	quiet_ms += SHIM_SILENCE_MS;
+	return quiet_ms < grace_ms ? quiet_ms : grace_ms;
 }
 
 /* As a terminal that went away: editors save, shells write their history. */
@@ -173,6 +190,8 @@ static void overdue(struct shim *shim)
 		return;
 	}
 	kill_all(shim);
+	if (shim->main_ended && shim->client_gone && !shim->detached)
+		shim->given_up = shim_now_ms() >= shim->gone_ms + shim->order.spec.grace_ms;
 	if (!before)
 		return;
 	if (!shim->main_ended) {
@@ -180,15 +199,15 @@ static void overdue(struct shim *shim)
 		return;
 	}
 	/* Killed, and a pipe is still open: someone outside the job holds it. */
-	streams_close(&shim->streams, 1);
-	streams_close(&shim->streams, 2);
-	if (!shim->client_gone && (wire_end(&shim->client, 1) || wire_end(&shim->client, 2)))
-		client_lost(shim);
+	if (!shim->given_up) {
+		streams_close(&shim->streams, 1);
+		streams_close(&shim->streams, 2);
+	}
 }
 
 static bool over(const struct shim *shim)
 {
-	return shim->main_ended && (shim->client_gone || streams_ended(&shim->streams));
+	return shim->main_ended && (shim->given_up || streams_ended(&shim->streams));
 }
 
 /* How many descriptors stirred; 0 when the time was up. */
@@ -198,7 +217,7 @@ static int wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
 	uint64_t lease_ms = shim->main_ended ? 0 : shim->lease.until_ms;
 	int limit_ms = SILENT_CHECK_MS, n;
 
-	streams_poll(&shim->streams, &shim->client, !shim->client_gone, entries);
+	streams_poll(&shim->streams, entries);
 	entries[ENTRY_CLIENT] = (struct pollfd){
 		.fd = shim->client_gone ? -1 : shim->client.fd,
 		.events = (short)(POLLIN | (wire_idle(&shim->client) ? 0 : POLLOUT)),
@@ -218,22 +237,33 @@ static int wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
 	return n;
 }
 
+/* What the client sent, what it can be sent. */
+static int serve_streams(struct shim *shim, const struct pollfd entries[ENTRIES])
+{
+	struct wire *client = shim->client_gone ? NULL : &shim->client;
+	int rc = 0;
+
+	if (entries[ENTRY_CLIENT].revents & POLLOUT)
+		rc = wire_flush(client);
+	if (!rc && entries[ENTRY_CLIENT].revents & ~POLLOUT)
+		rc = shim_serve_client(shim);
+	/* The job's side goes on whatever became of the client's. */
+	if (rc)
+		client = NULL;
+	if (streams_move(&shim->streams, client, shim_now_ms(), entries) && !rc)
+		rc = -EPIPE;
+	return rc || !client ? rc : streams_send(&shim->streams, client);
+}
+
 void shim_loop(struct shim *shim)
 {
 	struct pollfd entries[ENTRIES];
 
 	while (!over(shim)) {
 		int stirred = wait_for(shim, entries);
-		int rc = 0;
 
-		if (entries[ENTRY_CLIENT].revents & POLLOUT)
-			rc = wire_flush(&shim->client);
-		if (!rc && entries[ENTRY_CLIENT].revents & ~POLLOUT)
-			rc = serve_client(shim);
-		if (!rc)
-			rc = streams_move(&shim->streams, &shim->client, shim_now_ms(), entries);
-		if (rc || (!stirred && wire_silent(&shim->client)))
-			client_lost(shim);
+		if (serve_streams(shim, entries) || (!stirred && wire_silent(&shim->client)))
+			shim_client_lost(shim);
 		if (entries[ENTRY_LEASH].revents)
 			leash_hear(&shim->leash, &shim->lease);
 		/* What ended after its lease is not told as an end of its own. */
@@ -242,7 +272,7 @@ void shim_loop(struct shim *shim)
 		if (entries[ENTRY_CHILD].revents)
 			take_status(shim);
 		if (entries[ENTRY_CONTROL].revents)
-			serve_control(shim);
+			shim_serve_control(shim);
 		if (deadline(shim) <= shim_now_ms())
 			overdue(shim);
 	}

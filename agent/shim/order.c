@@ -9,6 +9,17 @@
 
 #include "pack.h"
 
+static int take_replay(const msgpack_object *map, struct order *order, struct iocom_err *err)
+{
+	const msgpack_object *ask = unpack_get(map, "attach");
+
+	order->replay = true;
+	if (ask->type != MSGPACK_OBJECT_BIN ||
+	    unpack_str(map, "jobs_dir", order->jobs_dir, sizeof(order->jobs_dir)))
+		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
+	return attach_unpack(&order->ask, ask->via.bin.ptr, ask->via.bin.size, err);
+}
+
 static int take(const msgpack_object *map, struct order *order, struct iocom_err *err)
 {
 	uint64_t version, uid, gid;
@@ -19,13 +30,16 @@ static int take(const msgpack_object *map, struct order *order, struct iocom_err
 			err, -EPROTO,
 			"iocom-shim and iocomd are of different versions; install both "
 			"from one build");
+	if (unpack_get(map, "attach"))
+		return take_replay(map, order, err);
 	spec = unpack_get(map, "spec");
 	if (unpack_u64(map, "uid", &uid) || unpack_u64(map, "gid", &gid) || uid >= UINT32_MAX ||
 	    gid >= UINT32_MAX || unpack_bool(map, "allow_root", &order->allow_root) ||
 	    unpack_str(map, "jobs_dir", order->jobs_dir, sizeof(order->jobs_dir)) ||
 	    unpack_str(map, "run_dir", order->run_dir, sizeof(order->run_dir)) ||
 	    unpack_str(map, "scope", order->scope, sizeof(order->scope)) ||
-	    unpack_str(map, "pam", order->pam, sizeof(order->pam)) || !spec ||
+	    unpack_str(map, "pam", order->pam, sizeof(order->pam)) ||
+	    unpack_u64(map, "spool_max", &order->spool_max) || !spec ||
 	    spec->type != MSGPACK_OBJECT_BIN)
 		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
 	if (unpack_get(map, "lease_until_ms") &&

@@ -2,8 +2,9 @@
 /*
  * The order: what the agent tells the shim it spawns, in a sealed memory file
  * on descriptor SHIM_FD_ORDER.  One MessagePack map: v, uid, gid, allow_root,
- * jobs_dir, run_dir, scope, pam, spec (bin, as the client sent it); of a restartable job
- * lease_until_ms, CLOCK_BOOTTIME.
+ * jobs_dir, run_dir, scope, pam, spool_max, spec (bin, as the client sent it); of a
+ * restartable job lease_until_ms, CLOCK_BOOTTIME.  Or, to send what is kept of a job that
+ * is over: v, jobs_dir, attach (bin, user/attach.h).
  */
 #ifndef IOCOM_SHIM_ORDER_H
 #define IOCOM_SHIM_ORDER_H
@@ -11,6 +12,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "attach.h"
 #include "iocom/err.h"
 #include "spec.h"
 
@@ -28,8 +30,11 @@ struct order {
 	char jobs_dir[1024], run_dir[1024];
 	char scope[256];
 	char pam[256];		 /* directory of PAM's service file; "" = without PAM */
+	uint64_t spool_max;	 /* bytes of a detached job's output that are kept, at most */
 	uint64_t lease_until_ms; /* 0: none */
 	struct spec spec;
+	bool replay; /* of all this only `jobs_dir` and: */
+	struct attach_ask ask;
 };
 
 /* Reads and checks the order on FD.  0 or negative errno with the sentence. */

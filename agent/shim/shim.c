@@ -3,13 +3,11 @@
 #include "shim.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "rejoin.h"
 
 uint64_t shim_now_ms(void)
 {
@@ -27,44 +25,9 @@ uint64_t shim_wall_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Sends what waits, then lets the client read it: closing a TCP socket with
- * unread input would reset it and could destroy the exit status on its way. */
-static void say_goodbye(struct shim *shim)
-{
-	uint64_t limit_ms = 0;
-	bool shut = false;
-	char ignored[4096];
-
-	while (!shim->client_gone) {
-		struct pollfd p = {.fd = shim->client.fd, .events = POLLIN};
-		ssize_t n;
-
-		if (!wire_idle(&shim->client)) {
-			p.events |= POLLOUT;
-		} else if (!shut) {
-			shutdown(shim->client.fd, SHUT_WR);
-			limit_ms = shim_now_ms() + SHIM_LINGER_MS;
-			shut = true;
-		}
-		if (shut && shim_now_ms() >= limit_ms)
-			return;
-		if (poll(&p, 1, 1000) <= 0) {
-			shim->client_gone = wire_silent(&shim->client);
-			continue;
-		}
-		if (p.revents & POLLOUT && wire_flush(&shim->client))
-			return;
-		if (!(p.revents & (POLLIN | POLLHUP | POLLERR)))
-			continue;
-		n = recv(shim->client.fd, ignored, sizeof(ignored), MSG_DONTWAIT);
-		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-			return;
-	}
-}
-
 /*
- * The order of telling: disk, agent, client; the slow fsync last, and only where no agent
- * took the end: what it took it removes from here within moments.
+ * The order of telling: disk, agent, client; the slow fsync later, and only where no agent
+ * took the end or something is kept: else it is removed from here within moments.
  */
 static void shim_finish(struct shim *shim)
 {
@@ -78,16 +41,9 @@ static void shim_finish(struct shim *shim)
 	shim->end.wall_ms = shim->started_ms ? shim_now_ms() - shim->started_ms : 0;
 	if (shim->record >= 0 && record_write_exit(shim->record, &shim->end, &err))
 		fprintf(stderr, "iocom-shim: job %s: %s\n", shim->leash.job, err.text);
-	leash_unlisten(&shim->leash);
 	leash_exited(&shim->leash, &shim->end);
-	if (!shim->client_gone &&
-	    wire_exit(&shim->client, shim->end.kind, shim->end.value, shim->end.text))
-		shim->client_gone = true;
-	/* Modules may be slow: nobody waits for them. */
-	pam_finish(shim->pam);
-	if (shim->record >= 0 && shim->leash.fd < 0)
-		record_sync(shim->record);
-	say_goodbye(shim);
+	shim_deliver(shim);
+	leash_unlisten(&shim->leash);
 }
 
 static void failed_to_begin(struct shim *shim, int rc, const struct iocom_err *err)
@@ -95,6 +51,8 @@ static void failed_to_begin(struct shim *shim, int rc, const struct iocom_err *e
 	shim->end.kind = rc > 0 ? 2 : 3;
 	shim->end.value = rc > 0 ? (uint32_t)rc : 125;
 	snprintf(shim->end.text, sizeof(shim->end.text), "%.255s", err->text);
+	shim->streams.told[1] = shim->streams.told[2] = true; /* there never were any */
+	shim->detached = false;
 	/* What did not begin leaves no record (another supervisor's stays: -EALREADY). */
 	if (rc > 0 || rc == -EALREADY || !spec_job_valid(shim->order.spec.job))
 		return;
@@ -112,20 +70,25 @@ int shim_run(struct shim *shim, int fd_leash, int fd_order, int fd_stream)
 
 	shim->record = -1;
 	streams_init(&shim->streams, none);
+	spool_init(&shim->spool);
 	leash_init(&shim->leash, fd_leash, "");
 	if (wire_init(&shim->client, fd_stream))
 		return 1;
 	rc = order_read(fd_order, &shim->order, &err);
 	close(fd_order);
-	if (!rc) {
-		leash_init(&shim->leash, fd_leash, shim->order.spec.job);
-		rc = shim_begin(shim, &err);
+	if (!rc && shim->order.replay) {
+		rc = shim_replay(shim, &err);
+	} else {
+		if (!rc) {
+			leash_init(&shim->leash, fd_leash, shim->order.spec.job);
+			rc = shim_begin(shim, &err);
+		}
+		if (rc)
+			failed_to_begin(shim, rc, &err);
+		else
+			shim_loop(shim);
+		shim_finish(shim);
 	}
-	if (rc)
-		failed_to_begin(shim, rc, &err);
-	else
-		shim_loop(shim);
-	shim_finish(shim);
 	streams_deinit(&shim->streams);
 	wire_deinit(&shim->client);
 	leash_deinit(&shim->leash);

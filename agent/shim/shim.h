@@ -7,13 +7,15 @@
  *   draining   moves what is still in the pipes               both outputs end, or 2 s of
  *                                                             silence (then the rest is killed)
  *   ended      cgroup emptied and removed, record written,
- *              agent and client told                          the client closes (10 s at most)
+ *              agent and client told                          the client closes (10 s at most),
+ *                                                             or it is gone: the rest is kept
  *
  * The job is its cgroup: when its first process has ended and the outputs are
  * closed or silent, whoever is left in the cgroup is killed, so that nothing of
  * a job stays behind.  A client that goes away starts the grace period; at its
- * end a job's terminal is hung up, and the whole cgroup is killed.
- * So it is when a restartable job's lease ends.
+ * end a job's terminal is hung up, and the whole cgroup is killed; unless a client
+ * attached meanwhile, or the job is a detached one, which needs none.  All of it is
+ * killed when a restartable job's lease ends.
  */
 #ifndef IOCOM_SHIM_H
 #define IOCOM_SHIM_H
@@ -48,8 +50,15 @@ struct shim {
 	struct wire client;
 	bool client_gone;
 	uint64_t gone_ms;
+	char owner[SPEC_NONCE_MAX]; /* whose connection, or resumption, the client is */
+	bool detached;		    /* the job needs no client */
+	bool told_exit;		    /* the client was told how it ended */
+	bool known;		    /* ... and said that it knows */
+	bool replayed;		    /* it was over before we began: only its record is here */
+	bool given_up;		    /* on a client, and with it on what is still in the pipes */
 	struct child child;
 	struct streams streams;
+	struct spool spool;  /* until the streams have it */
 	uint64_t started_ms; /* CLOCK_BOOTTIME, as all *_ms here */
 	bool main_ended, hung_up, killed;
 	uint64_t ended_ms, hung_up_ms, killed_ms;
@@ -63,6 +72,12 @@ int shim_run(struct shim *shim, int fd_leash, int fd_order, int fd_stream);
 int shim_begin(struct shim *shim, struct iocom_err *err);
 /* loop.c: until the job is over. */
 void shim_loop(struct shim *shim);
+/* The client went away, or broke the rules. */
+void shim_client_lost(struct shim *shim);
+/* Reads once from the client, then obeys all whole frames.  0 or negative errno. */
+int shim_serve_client(struct shim *shim);
+/* One connection of the control socket. */
+void shim_serve_control(struct shim *shim);
 /* CLOCK_BOOTTIME in ms, CLOCK_REALTIME in ns. */
 uint64_t shim_now_ms(void);
 uint64_t shim_wall_ns(void);

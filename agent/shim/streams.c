@@ -12,15 +12,15 @@
 #define PIPE_BYTES    (1 << 20)
 #define CREDIT_BATCH  (FRAME_WINDOW / 4)
 #define MOVES_AT_ONCE 16 /* then the other descriptors get their turn */
+#define SPILL_MAX     (2 * FRAME_WINDOW + 2 * PIPE_BYTES) /* of windows and pipes, both outputs */
 
 void streams_init(struct streams *streams, const int fd[FRAME_STREAMS])
 {
 	memset(streams, 0, sizeof(*streams) - sizeof(streams->piece));
 	streams->ended_tty = -1;
-	for (int i = 0; i < FRAME_STREAMS; i++) {
+	for (int i = 0; i < FRAME_STREAMS; i++)
 		streams->fd[i] = fd[i];
-		streams->credit[i] = FRAME_WINDOW;
-	}
+	spool_init(&streams->spool);
 }
 
 void streams_close(struct streams *streams, int stream)
@@ -62,18 +62,49 @@ static void output_ended(struct streams *streams, int stream)
 
 void streams_deinit(struct streams *streams)
 {
-	for (int i = 0; i < FRAME_STREAMS; i++)
+	for (int i = 0; i < FRAME_STREAMS; i++) {
 		streams_close(streams, i);
+		keep_free(&streams->kept[i]);
+	}
+	spool_deinit(&streams->spool);
+}
+
+static bool spooled(const struct streams *streams)
+{
+	return streams->spool.fd[1] >= 0;
+}
+
+uint64_t streams_first(const struct streams *streams, int stream)
+{
+	return spooled(streams) ? streams->spool.info.base[stream - 1]
+				: streams->kept[stream].start;
+}
+
+uint64_t streams_end(const struct streams *streams, int stream)
+{
+	return spooled(streams) ? streams->spool.end[stream] : streams->kept[stream].end;
+}
+
+void streams_attach(struct streams *streams, const uint64_t from[FRAME_STREAMS],
+		    const uint64_t taken[FRAME_STREAMS])
+{
+	for (int i = 1; i < FRAME_STREAMS; i++) {
+		streams->sent[i] = from[i];
+		streams->taken[i] = taken[i];
+		streams->told[i] = false;
+		if (!spooled(streams))
+			keep_drop(&streams->kept[i], taken[i]);
+	}
+	streams->told[0] = false;
+	streams->taken[0] = streams->consumed;
 }
 
 int streams_announce(struct streams *streams, struct wire *wire)
 {
-	int rc = 0;
-
-	for (uint8_t i = 0; i < FRAME_STREAMS && !rc; i++)
-		if (streams->fd[i] < 0)
-			rc = wire_end(wire, i);
-	return rc;
+	if (streams->fd[0] >= 0 || streams->told[0])
+		return 0;
+	streams->told[0] = true;
+	return wire_end(wire, 0, streams->sent[0]);
 }
 
 /*
@@ -88,13 +119,12 @@ static void grow(struct streams *streams, int stream)
 	streams->grown[stream] = true;
 }
 
-static bool output_open(const struct streams *streams, const struct wire *wire, int stream)
+static bool has_room(const struct streams *streams, int stream)
 {
-	return streams->fd[stream] >= 0 && streams->credit[stream] > 0 && wire_idle(wire);
+	return spooled(streams) || keep_room(&streams->kept[stream]) > 0;
 }
 
-void streams_poll(const struct streams *streams, const struct wire *wire, bool flow,
-		  struct pollfd entries[FRAME_STREAMS])
+void streams_poll(const struct streams *streams, struct pollfd entries[FRAME_STREAMS])
 {
 	/* No events on an open input still reports POLLERR: the job closed its end.  A
 	 * terminal's is told by its output. */
@@ -104,67 +134,133 @@ void streams_poll(const struct streams *streams, const struct wire *wire, bool f
 	};
 	for (int i = 1; i < FRAME_STREAMS; i++)
 		entries[i] = (struct pollfd){
-			.fd = flow && output_open(streams, wire, i) ? streams->fd[i] : -1,
+			.fd = has_room(streams, i) ? streams->fd[i] : -1,
 			.events = POLLIN,
 		};
 }
 
 /* A terminal gives a page at a time, and what ended it is told again. */
-static ssize_t read_output(struct streams *streams, int stream, size_t want)
+static ssize_t read_pieces(const struct streams *streams, int stream, uint8_t *at, size_t want)
 {
-	ssize_t got = read(streams->fd[stream], streams->piece, want), more = got;
+	ssize_t got = read(streams->fd[stream], at, want), more = got;
 
 	while (streams->tty && more > 0 && (size_t)got < want) {
-		more = read(streams->fd[stream], streams->piece + got, want - (size_t)got);
+		more = read(streams->fd[stream], at + got, want - (size_t)got);
 		got += more > 0 ? more : 0;
 	}
 	return got;
 }
 
-static int move_output(struct streams *streams, struct wire *wire, int stream, uint64_t now_ms)
+/* Reads once.  Bytes; 0 nothing now; -EPIPE the end; -ENOMEM. */
+static ssize_t read_output(struct streams *streams, int stream)
 {
-	for (int i = 0; i < MOVES_AT_ONCE && output_open(streams, wire, stream); i++) {
-		uint8_t head = (uint8_t)stream;
-		size_t want = streams->credit[stream] < sizeof(streams->piece)
-				      ? streams->credit[stream]
-				      : sizeof(streams->piece);
-		ssize_t got = read_output(streams, stream, want);
+	struct keep *kept = &streams->kept[stream];
+	size_t want = sizeof(streams->piece);
+	uint8_t *at = spooled(streams) ? streams->piece : keep_space(kept, &want);
+	ssize_t got;
+
+	if (!at)
+		return -ENOMEM;
+	if (!want)
+		return 0;
+	got = read_pieces(streams, stream, at, want);
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (got <= 0)
+		return -EPIPE;
+	if (spooled(streams))
+		spool_add(&streams->spool, stream, at, (size_t)got);
+	else
+		keep_added(kept, (size_t)got);
+	if (got >= (ssize_t)sizeof(streams->piece))
+		grow(streams, stream);
+	return got;
+}
+
+static void move_output(struct streams *streams, int stream, uint64_t now_ms)
+{
+	for (int i = 0; i < MOVES_AT_ONCE; i++) {
+		ssize_t got = read_output(streams, stream);
+
+		if (got == -EPIPE)
+			output_ended(streams, stream);
+		if (got <= 0)
+			return; /* without memory: tried again, the job waits */
+		streams->last_output_ms = now_ms;
+	}
+}
+
+/* The next piece for the client.  Bytes at *AT; 0 none; -EIO the spool cannot be read. */
+static ssize_t next_piece(struct streams *streams, int stream, const uint8_t **at)
+{
+	uint64_t from = streams->sent[stream], end = streams_end(streams, stream);
+	uint64_t limit = streams->taken[stream] + FRAME_WINDOW;
+	size_t n = sizeof(streams->piece), there;
+
+	if (end > limit)
+		end = limit;
+	if (from >= end)
+		return 0;
+	if (end - from < n)
+		n = (size_t)(end - from);
+	if (spooled(streams)) {
+		*at = streams->piece;
+		return spool_at(&streams->spool, stream, from, streams->piece, n);
+	}
+	*at = keep_at(&streams->kept[stream], from, &there);
+	return (ssize_t)(n < there ? n : there);
+}
+
+static int send_output(struct streams *streams, struct wire *wire, int stream)
+{
+	const uint8_t *at = NULL;
+
+	for (int i = 0; i < MOVES_AT_ONCE && wire_idle(wire) && !streams->told[stream]; i++) {
+		ssize_t n = next_piece(streams, stream, &at);
 		int rc;
 
-		if (got < 0 && (errno == EAGAIN || errno == EINTR))
-			return 0;
-		if (got <= 0) {
-			output_ended(streams, stream);
-			return wire_end(wire, head);
+		if (n < 0)
+			return (int)n;
+		if (n > 0) {
+			rc = wire_data(wire, (uint8_t)stream, streams->sent[stream], at, (size_t)n);
+			streams->sent[stream] += (uint64_t)n;
+			if (rc)
+				return rc;
+			continue;
 		}
-		streams->last_output_ms = now_ms;
-		streams->credit[stream] -= (uint32_t)got;
-		if (got == (ssize_t)sizeof(streams->piece))
-			grow(streams, stream);
-		rc = wire_send(wire, FRAME_DATA, &head, 1, streams->piece, (size_t)got);
-		if (rc)
-			return rc;
+		if (streams->fd[stream] >= 0 ||
+		    streams->sent[stream] < streams_end(streams, stream))
+			return 0;
+		streams->told[stream] = true;
+		return wire_end(wire, (uint8_t)stream, streams->sent[stream]);
 	}
 	return 0;
+}
+
+int streams_send(struct streams *streams, struct wire *wire)
+{
+	int rc = send_output(streams, wire, 1);
+
+	return rc ? rc : send_output(streams, wire, 2);
 }
 
 /* The job took N bytes of its input: the client may send as many again. */
 static int consumed(struct streams *streams, struct wire *wire, size_t n)
 {
-	uint32_t owed = streams->input_owed += (uint32_t)n;
-
-	if (owed < CREDIT_BATCH || streams->input_ended)
+	streams->consumed += n;
+	if (streams->consumed > streams->sent[0]) /* a terminal's ^D is ours */
+		streams->consumed = streams->sent[0];
+	if (!wire || streams->input_ended || streams->consumed - streams->taken[0] < CREDIT_BATCH)
 		return 0;
-	streams->credit[0] += owed;
-	streams->input_owed = 0;
-	return wire_credit(wire, 0, owed);
+	streams->taken[0] = streams->consumed;
+	return wire_credit(wire, 0, streams->consumed + FRAME_WINDOW);
 }
 
 /* The job closed its input: nothing more goes there, and the client may stop reading. */
 static int input_refused(struct streams *streams, struct wire *wire)
 {
 	streams_close(streams, 0);
-	return wire_end(wire, 0);
+	return wire ? streams_announce(streams, wire) : 0;
 }
 
 static int move_input(struct streams *streams, struct wire *wire)
@@ -215,22 +311,34 @@ int streams_move(struct streams *streams, struct wire *wire, uint64_t now_ms,
 		rc = input_refused(streams, wire);
 	else if (entries[0].revents)
 		rc = move_input(streams, wire);
-	for (int i = 1; i < FRAME_STREAMS && !rc; i++)
+	for (int i = 1; i < FRAME_STREAMS; i++)
 		if (entries[i].revents)
-			rc = move_output(streams, wire, i, now_ms);
+			move_output(streams, i, now_ms);
 	return rc;
 }
 
+static int against(struct streams *streams, const char *why)
+{
+	streams->why = why;
+	return -EPROTO;
+}
+
 /* Input of the client: straight into the pipe where nothing waits before it. */
-static int take_input(struct streams *streams, struct wire *wire, const uint8_t *data,
-		      uint32_t length)
+static int take_input(struct streams *streams, struct wire *wire, uint64_t offset,
+		      const uint8_t *data, uint32_t length)
 {
 	ssize_t put = 0;
 	int rc;
 
-	if (length > streams->credit[0] || (length && streams->input_ended))
-		return -EPROTO;
-	streams->credit[0] -= length;
+	if (offset != streams->sent[0])
+		return against(streams, offset > streams->sent[0]
+						? "bytes of the input are missing before these"
+						: "bytes of the input came a second time");
+	if (length && streams->input_ended)
+		return against(streams, "input came after its end");
+	if (length > streams->taken[0] + FRAME_WINDOW - offset)
+		return against(streams, "more input came than was let");
+	streams->sent[0] += length;
 	if (!length)
 		return end_input(streams, wire);
 	if (streams->fd[0] < 0)
@@ -252,29 +360,48 @@ static int take_input(struct streams *streams, struct wire *wire, const uint8_t 
 	return put ? consumed(streams, wire, (size_t)put) : 0;
 }
 
+/* The client's reader is gone: the job meets SIGPIPE, as at home.  A detached one goes on. */
+static void output_unwanted(struct streams *streams, int stream)
+{
+	streams->told[stream] = true;
+	if (spooled(streams))
+		return;
+	streams_close(streams, stream);
+	keep_free(&streams->kept[stream]);
+	streams->sent[stream] = streams->taken[stream] = streams->kept[stream].end;
+}
+
+static int take_credit(struct streams *streams, int stream, uint64_t limit)
+{
+	uint64_t taken = limit - FRAME_WINDOW;
+
+	if (limit < FRAME_WINDOW || taken > streams->sent[stream])
+		return against(streams, "the client took output that it was not sent");
+	if (taken < streams->taken[stream])
+		return against(streams, "the client took output back");
+	streams->taken[stream] = taken;
+	if (!spooled(streams))
+		keep_drop(&streams->kept[stream], taken);
+	return 0;
+}
+
 int streams_take(struct streams *streams, struct wire *wire, uint8_t type, const uint8_t *payload,
 		 uint32_t length)
 {
 	uint8_t stream = length ? payload[0] : FRAME_STREAMS;
-	uint32_t more;
+	uint64_t offset;
 
-	if (stream >= FRAME_STREAMS)
-		return -EPROTO;
+	if (stream >= FRAME_STREAMS || length < FRAME_DATA_HEAD)
+		return against(streams, "a message names no stream");
+	offset = wire_u64(payload + 1);
+	length -= FRAME_DATA_HEAD;
 	if (type == FRAME_DATA && stream == 0)
-		return take_input(streams, wire, payload + 1, length - 1);
-	if (type == FRAME_DATA) {
-		/* The client's reader is gone: the job meets SIGPIPE, as at home. */
-		if (length != 1)
-			return -EPROTO;
-		streams_close(streams, stream);
-		return 0;
-	}
-	if (stream == 0 || length != 5)
-		return -EPROTO;
-	more = wire_u32(payload + 1);
-	if (more > FRAME_WINDOW || streams->credit[stream] + more > FRAME_WINDOW)
-		return -EPROTO;
-	streams->credit[stream] += more;
+		return take_input(streams, wire, offset, payload + FRAME_DATA_HEAD, length);
+	if (length || (type == FRAME_CREDIT && stream == 0))
+		return against(streams, "a message goes the wrong way");
+	if (type == FRAME_CREDIT)
+		return take_credit(streams, stream, offset);
+	output_unwanted(streams, stream);
 	return 0;
 }
 
@@ -283,10 +410,50 @@ bool streams_ended(const struct streams *streams)
 	return streams->fd[1] < 0 && streams->fd[2] < 0;
 }
 
-bool streams_waiting(const struct streams *streams, const struct wire *wire)
+bool streams_sent(const struct streams *streams)
+{
+	return streams->told[1] && streams->told[2];
+}
+
+bool streams_taken(const struct streams *streams)
+{
+	return streams_ended(streams) && streams->taken[1] == streams_end(streams, 1) &&
+	       streams->taken[2] == streams_end(streams, 2);
+}
+
+bool streams_waiting(const struct streams *streams)
 {
 	for (int i = 1; i < FRAME_STREAMS; i++)
-		if (streams->fd[i] >= 0 && !output_open(streams, wire, i))
+		if (streams->fd[i] >= 0 && !has_room(streams, i))
 			return false;
 	return true;
+}
+
+static void spill_kept(struct spool *spool, int stream, const struct keep *kept)
+{
+	const uint8_t *at;
+	size_t n;
+
+	for (uint64_t offset = kept->start; offset < kept->end; offset += n) {
+		at = keep_at(kept, offset, &n);
+		spool_add(spool, stream, at, n);
+	}
+}
+
+void streams_spill(struct streams *streams, int dir)
+{
+	uint64_t base[FRAME_STREAMS] = {0, streams->kept[1].start, streams->kept[2].start};
+	struct spool spool;
+
+	if (spooled(streams) || spool_make(&spool, dir, base, SPILL_MAX, false, NULL))
+		return;
+	for (int i = 1; i < FRAME_STREAMS; i++) {
+		spill_kept(&spool, i, &streams->kept[i]);
+		keep_free(&streams->kept[i]);
+	}
+	/* From here on it is as if the job had been detached. */
+	streams->spool = spool;
+	for (int i = 1; i < FRAME_STREAMS; i++)
+		while (streams->fd[i] >= 0 && read_output(streams, i) > 0 && streams->spool.left)
+			;
 }

@@ -86,9 +86,9 @@ tap_is "a job without I/O runs there" "$(on n1 iocom run --node n3 -- hostname)"
 
 # --- garbage and other versions on every port ---
 for port in 7700 7701 7702; do
-	on n2 bash -c "exec 3<>/dev/tcp/10.77.0.1/$port; head -c 4096 /dev/urandom >&3; printf 'ic\\002\\001\\0\\0\\0\\0' >&3" 2>/dev/null
+	on n2 bash -c "exec 3<>/dev/tcp/10.77.0.1/$port; head -c 4096 /dev/urandom >&3; printf 'ic\\003\\001\\0\\0\\0\\0' >&3" 2>/dev/null
 done
-on n2 bash -c 'exec 3<>/dev/tcp/10.77.0.1/7702; printf "ic\002\004\0\0\0\0" >&3; timeout 6 cat <&3' >"$SCRATCH/v" 2>/dev/null
+on n2 bash -c 'exec 3<>/dev/tcp/10.77.0.1/7702; printf "ic\003\004\0\0\0\0" >&3; timeout 6 cat <&3' >"$SCRATCH/v" 2>/dev/null
 tap_is "n1's agent survives garbage" "$(on n2 iocom run --node n1 -- hostname)" n1
 
 # --- journal on a full disk (an agent of its own, this machine only) ---

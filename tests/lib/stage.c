@@ -119,7 +119,7 @@ void stage_down(struct stage *stage)
 	}
 }
 
-static void tcp_pair(int fd[2])
+void stage_pair(int fd[2])
 {
 	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t length = sizeof(sa);
@@ -151,6 +151,8 @@ static void fill_spec(struct stage *stage, const struct want *want, struct spec 
 		.closed = want->closed,
 		.grace_ms = want->grace_ms,
 		.tty = want->tty,
+		.detach = want->detach,
+		.spool_bytes = want->spool_bytes,
 	};
 	snprintf(spec->job, sizeof(spec->job), "stage-%d-%u", getpid(), ++stage->sequence);
 	if (want->limit.soft)
@@ -170,6 +172,7 @@ struct job stage_start(struct stage *stage, const struct want *want)
 		.pam = want->pam,
 		.lease_until_ms =
 			want->lease_ms ? clock_boot_ns() / CLOCK_NS_PER_MS + want->lease_ms : 0,
+		.spool_max = 1u << 20,
 	};
 	struct spec spec;
 	size_t length;
@@ -182,7 +185,7 @@ struct job stage_start(struct stage *stage, const struct want *want)
 		abort();
 	order.spec = packed;
 	order.spec_length = (uint32_t)length;
-	tcp_pair(fd);
+	stage_pair(fd);
 	job.client = fd[0];
 	job.rc = launch_shim(&order, fd[1], &job.shim, &job.leash, &job.err);
 	if (job.rc)

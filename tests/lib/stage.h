@@ -36,7 +36,9 @@ struct want {
 	struct terminal tty;
 	const char *pam;   /* directory of PAM's service file */
 	uint64_t lease_ms; /* so long from now; 0: no lease */
-	const char *jobs;  /* another jobs directory */
+	bool detach;
+	uint64_t spool_bytes;
+	const char *jobs; /* another jobs directory */
 };
 
 struct job {
@@ -53,6 +55,8 @@ void stage_down(struct stage *stage);
 /* The same as cmocka group fixtures: *STATE is the stage. */
 int stage_setup(void **state);
 int stage_teardown(void **state);
+/* A connection over TCP on loopback: the client's end, the other one. */
+void stage_pair(int fd[2]);
 /* Starts a job over TCP on loopback. */
 struct job stage_start(struct stage *stage, const struct want *want);
 /* Starts it and plays the client to the end; outputs are in stage->out and stage->err. */

@@ -36,7 +36,8 @@
 struct heard {
 	char text[65536]; /* of the output, with NUL */
 	size_t length, total;
-	bool ended; /* the output */
+	bool ended;	/* the output */
+	uint64_t typed; /* bytes of input */
 	bool exited;
 	uint8_t kind;
 	uint32_t value;
@@ -57,21 +58,22 @@ static struct job begin(struct stage *stage, const struct want *want)
 
 static void hear_data(int fd, const struct frame *frame)
 {
-	uint8_t credit[5] = {frame->payload[0]};
-	uint32_t n = frame->length - 1;
+	uint8_t credit[FRAME_DATA_HEAD] = {frame->payload[0]};
+	uint32_t n = frame->length - FRAME_DATA_HEAD;
+	uint64_t limit;
 
 	if (frame->payload[0] != 1)
 		return;
 	heard.ended = heard.ended || n == 0;
+	assert_true(wire_u64(frame->payload + 1) == heard.total);
 	heard.total += n;
+	limit = heard.total + FRAME_WINDOW;
 	if (heard.length + n < sizeof(heard.text)) {
-		memcpy(heard.text + heard.length, frame->payload + 1, n);
+		memcpy(heard.text + heard.length, frame->payload + FRAME_DATA_HEAD, n);
 		heard.length += n;
 	}
-	credit[1] = (uint8_t)(n >> 24);
-	credit[2] = (uint8_t)(n >> 16);
-	credit[3] = (uint8_t)(n >> 8);
-	credit[4] = (uint8_t)n;
+	for (int i = 0; i < 8; i++)
+		credit[i + 1] = (uint8_t)(limit >> (56 - 8 * i));
 	if (n)
 		(void)frame_write(fd, FRAME_CREDIT, credit, sizeof(credit));
 }
@@ -118,9 +120,13 @@ static int finish(struct job *job)
 
 static void type(int fd, const char *keys)
 {
-	const uint8_t head = 0;
+	uint8_t head[FRAME_DATA_HEAD] = {0};
 
-	assert_int_equal(frame_write2(fd, FRAME_DATA, &head, 1, keys, (uint32_t)strlen(keys)), 0);
+	for (int i = 0; i < 8; i++)
+		head[i + 1] = (uint8_t)(heard.typed >> (56 - 8 * i));
+	heard.typed += strlen(keys);
+	assert_int_equal(
+		frame_write2(fd, FRAME_DATA, head, sizeof(head), keys, (uint32_t)strlen(keys)), 0);
 }
 
 static void resize(int fd, uint16_t rows, uint16_t columns)
@@ -456,10 +462,10 @@ static void test_reader_leaves(void **state)
 	const struct want want = AT_TERMINAL("trap 'exit 10' HUP; echo ready; "
 					     "while :; do sleep 0.05; done");
 	struct job job = begin(*state, &want);
-	const uint8_t output = 1;
+	const uint8_t output[FRAME_DATA_HEAD] = {1};
 
 	hear_until(job.client, "ready");
-	assert_int_equal(frame_write(job.client, FRAME_DATA, &output, 1), 0);
+	assert_int_equal(frame_write(job.client, FRAME_DATA, output, sizeof(output)), 0);
 	assert_int_equal(finish(&job), 10);
 }
 

@@ -40,8 +40,8 @@ static void compare(const uint8_t *data, size_t size, struct wire *wire, int pee
 		uint32_t length = 0, same = 0;
 		uint8_t type = 0, kind = 0;
 		size_t consumed = 0;
-		int rc = frame_parse(data + at, size - at, FRAME_DATA_MAX + 1, &type, &payload,
-				     &length, &consumed);
+		int rc = frame_parse(data + at, size - at, FRAME_DATA_MAX + FRAME_DATA_HEAD, &type,
+				     &payload, &length, &consumed);
 		int wired = next_of(wire, peer, &left, &bytes, piece, &kind, &other, &same);
 
 		must(rc == wired);
@@ -58,7 +58,7 @@ bool sample(int n, FILE *out)
 {
 	uint8_t header[FRAME_HEADER];
 
-	for (uint8_t type = FRAME_REQUEST; type <= FRAME_EXIT; type++) {
+	for (uint8_t type = FRAME_REQUEST; type <= FRAME_ATTACH; type++) {
 		frame_header(header, type, 3);
 		fwrite(header, 1, sizeof(header), out);
 		fwrite("\1ab", 1, 3, out);

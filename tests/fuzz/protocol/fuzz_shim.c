@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * The shim's side of a job stream: a client that sends anything.  The frames go to the
- * streams of a job that reads nothing and says nothing, by pipes or at a terminal:
- * whatever comes, no more than a window waits, and credit never passes it.
+ * streams of a job that reads nothing and said a little, by pipes or at a
+ * terminal: whatever comes, no more than a
+ * window waits, no byte is taken that was not sent, and none is kept after it was taken.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,11 +18,15 @@ static struct streams streams;
 
 static void check(void)
 {
-	must(streams.input.length <= FRAME_WINDOW);
-	for (int i = 0; i < FRAME_STREAMS; i++)
-		must(streams.credit[i] <= FRAME_WINDOW);
-	must(streams.input.length + streams.credit[0] + streams.input_owed <=
-	     FRAME_WINDOW + FRAME_DATA_MAX);
+	must(streams.input.length <= FRAME_WINDOW + 2);
+	must(streams.consumed + streams.input.length <= streams.sent[0] + 2); /* two for ^D */
+	must(streams.sent[0] <= streams.taken[0] + FRAME_WINDOW);
+	must(streams.taken[0] <= streams.consumed);
+	for (int i = 1; i < FRAME_STREAMS; i++) {
+		must(streams.taken[i] <= streams.sent[i]);
+		must(streams.sent[i] <= streams_end(&streams, i));
+		must(streams.kept[i].start == streams.taken[i]);
+	}
 }
 
 static int frames(struct wire *wire, const uint8_t *data, size_t size)
@@ -31,8 +36,8 @@ static int frames(struct wire *wire, const uint8_t *data, size_t size)
 		uint32_t length;
 		size_t consumed;
 		uint8_t type;
-		int rc = frame_parse(data, size, FRAME_DATA_MAX + 1, &type, &payload, &length,
-				     &consumed);
+		int rc = frame_parse(data, size, FRAME_DATA_MAX + FRAME_DATA_HEAD, &type, &payload,
+				     &length, &consumed);
 
 		if (rc)
 			return rc;
@@ -63,12 +68,13 @@ static void put(FILE *out, uint8_t type, const void *payload, uint32_t length)
 
 bool sample(int n, FILE *out)
 {
-	put(out, FRAME_DATA, "\0hello", 6);
-	put(out, FRAME_CREDIT, "\1\0\0\0", 5);
-	put(out, FRAME_DATA, "\2", 1); /* nobody reads its errors */
+	put(out, FRAME_DATA, "\0\0\0\0\0\0\0\0\0hello", 14);
+	put(out, FRAME_DATA, "\0\0\0\0\0\0\0\0\5more", 13);
+	put(out, FRAME_CREDIT, "\1\0\0\0\0\0\10\0\3", 9); /* three bytes were taken */
+	put(out, FRAME_DATA, "\2\0\0\0\0\0\0\0\0", 9);	  /* nobody reads its errors */
+	put(out, FRAME_DATA, "\0\0\0\0\0\0\0\0\11", 9);	  /* the end of its input */
 	put(out, FRAME_WINSIZE, "\0\30\0\120\0\0\0\0", TERMINAL_SIZE_BYTES);
-	put(out, FRAME_DATA, "\0", 1); /* the end of its input */
-	if (n)			       /* now an even number of bytes: by pipes */
+	if (n) /* now an even number of bytes: by pipes */
 		put(out, FRAME_SIGNAL, "\2", 1);
 	return n <= 1;
 }
@@ -77,6 +83,7 @@ FUZZ_SAMPLES
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	struct pollfd entries[FRAME_STREAMS] = {0};
 	int in[2], out[2], err[2], ends[2], rc;
 	struct wire wire;
 
@@ -85,6 +92,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(wire_init(&wire, ends[0]) == 0);
 	streams_init(&streams, (int[]){in[1], out[0], err[0]});
 	streams.tty = size % 2;
+	must(write(out[1], "hello", 5) == 5 && write(err[1], "oh", 2) == 2);
+	for (int i = 0; i < FRAME_STREAMS; i++)
+		entries[i].revents = i ? POLLIN : 0;
+	must(streams_move(&streams, &wire, 1, entries) == 0);
+	must(streams_send(&streams, &wire) == 0);
 	rc = frames(&wire, data, size);
 	must(rc <= 0 || rc == FRAME_E_MORE || rc == FRAME_E_GARBAGE || rc == FRAME_E_VERSION);
 	streams_deinit(&streams);

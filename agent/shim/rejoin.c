@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Clients that come later; see rejoin.h. */
+#include "rejoin.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Says why and closes; what the peer sent is read first, or it would never see the sentence. */
+static void say_and_close(struct wire *wire, const char *text)
+{
+	if (!wire_error(wire, text))
+		shutdown(wire->fd, SHUT_WR);
+	for (int i = 0; i < 64 && wire_fill(wire) > 0; i++)
+		wire->in_length = wire->in_head = 0;
+	wire_deinit(wire);
+}
+
+int shim_tell_started(struct shim *shim)
+{
+	const struct streams *streams = &shim->streams;
+	struct attach_state state = {
+		.pid = (uint64_t)shim->end.pid,
+		.input = streams->sent[0],
+		.input_limit = streams->taken[0] + FRAME_WINDOW,
+		.detached = shim->detached,
+	};
+	size_t length;
+	void *data;
+	int rc;
+
+	for (int i = 1; i < FRAME_STREAMS; i++) {
+		state.from[i] = streams->sent[i];
+		state.lost[i] = streams->spool.info.lost[i - 1];
+	}
+	rc = attach_state_pack(&state, shim->order.spec.job, shim->order.spec.node, &data, &length);
+	if (rc)
+		return rc;
+	rc = wire_send(&shim->client, FRAME_STARTED, NULL, 0, data, length);
+	free(data);
+	return rc ? rc : streams_announce(&shim->streams, &shim->client);
+}
+
+/* Fills FROM and TAKEN; 0 or -ERANGE with the sentence. */
+static int find_place(const struct streams *streams, const struct attach_ask *ask,
+		      uint64_t from[FRAME_STREAMS], uint64_t taken[FRAME_STREAMS],
+		      struct iocom_err *err)
+{
+	static const char *const names[FRAME_STREAMS] = {"input", "output", "error output"};
+
+	for (int i = 1; i < FRAME_STREAMS; i++) {
+		uint64_t first = streams_first(streams, i), end = streams_end(streams, i);
+
+		from[i] = ask->from[i] == ATTACH_FIRST ? first : ask->from[i];
+		/* A window at most is on its way or waits there. */
+		taken[i] = from[i] > FRAME_WINDOW ? from[i] - FRAME_WINDOW : 0;
+		if (ask->from[i] == ATTACH_FIRST)
+			taken[i] = from[i];
+		else if (taken[i] < ask->taken[i])
+			taken[i] = ask->taken[i];
+		if (taken[i] < first)
+			taken[i] = first;
+		if (from[i] < first)
+			return iocom_err_set(err, -ERANGE,
+					     "byte %llu of the job's %s is not kept any more; the "
+					     "first one that is, is %llu",
+					     (unsigned long long)from[i], names[i],
+					     (unsigned long long)first);
+		if (from[i] > end)
+			return iocom_err_set(
+				err, -ERANGE, "the job's %s has no byte %llu: it ends at %llu",
+				names[i], (unsigned long long)from[i], (unsigned long long)end);
+	}
+	return 0;
+}
+
+void shim_attach(struct shim *shim, int fd, const struct attach_ask *ask)
+{
+	uint64_t from[FRAME_STREAMS] = {0}, taken[FRAME_STREAMS] = {0};
+	struct iocom_err err = {0};
+	struct wire wire;
+	int rc = 0;
+
+	if (wire_init(&wire, fd)) {
+		close(fd);
+		return;
+	}
+	if (strcmp(ask->job, shim->order.spec.job) != 0)
+		rc = iocom_err_set(&err, -EINVAL, "this is job %s", shim->order.spec.job);
+	else if (!shim->replayed && *ask->resume && strcmp(ask->resume, shim->owner) != 0)
+		rc = iocom_err_set(&err, -EBUSY, "the job was attached to from elsewhere");
+	else
+		rc = find_place(&shim->streams, ask, from, taken, &err);
+	if (rc) {
+		say_and_close(&wire, err.text);
+		return;
+	}
+	if (!shim->client_gone)
+		say_and_close(&shim->client, "the job was attached to from elsewhere");
+	else
+		wire_deinit(&shim->client);
+	if (!*ask->resume)
+		memcpy(shim->owner, ask->nonce, sizeof(shim->owner));
+	shim->client = wire;
+	shim->client_gone = false;
+	shim->told_exit = shim->known = false;
+	streams_attach(&shim->streams, from, taken);
+	if (shim_tell_started(shim))
+		shim_client_lost(shim);
+}
+
+/* Streams, then the exit status.  As wire_send. */
+static int send_rest(struct shim *shim)
+{
+	int rc = streams_send(&shim->streams, &shim->client);
+
+	if (rc || shim->told_exit || !streams_sent(&shim->streams))
+		return rc;
+	shim->told_exit = true;
+	if (shim->detached && shim->streams.spool.fd[1] >= 0) {
+		uint64_t lost = shim->streams.spool.info.lost[0] + shim->streams.spool.info.lost[1];
+		char text[sizeof(shim->end.text)];
+
+		snprintf(text, sizeof(text), "%llu bytes of the job's output were not kept",
+			 (unsigned long long)lost);
+		if (lost && !*shim->end.text)
+			return wire_exit(&shim->client, shim->end.kind, shim->end.value, text);
+	}
+	return wire_exit(&shim->client, shim->end.kind, shim->end.value, shim->end.text);
+}
+
+/*
+ * Closing a TCP socket with unread input would reset it and could destroy the
+ * exit status on its way: so the client closes first, and its last credits say
+ * what it has.
+ */
+static void serve_rest(struct shim *shim)
+{
+	struct pollfd entries[3] = {
+		{.fd = shim->client.fd, .events = POLLIN},
+		{.fd = shim->leash.listen, .events = POLLIN},
+		{.fd = shim->leash.fd, .events = POLLIN},
+	};
+	int rc = 0;
+
+	if (!wire_idle(&shim->client))
+		entries[0].events |= POLLOUT;
+	if (poll(entries, 3, 1000) <= 0) {
+		if (wire_silent(&shim->client))
+			shim_client_lost(shim);
+		return;
+	}
+	if (entries[0].revents & POLLOUT)
+		rc = wire_flush(&shim->client);
+	if (!rc && entries[0].revents & ~POLLOUT)
+		rc = shim_serve_client(shim);
+	if (rc)
+		shim_client_lost(shim);
+	if (entries[1].revents)
+		shim_serve_control(shim);
+	if (entries[2].revents)
+		leash_hear(&shim->leash, &shim->lease);
+}
+
+/* Modules and disks may be slow: nobody waits for them. */
+static void settle(struct shim *shim)
+{
+	pam_finish(shim->pam);
+	shim->pam = NULL;
+	/* What an agent took and of which nothing is kept it removes within moments. */
+	if (shim->record >= 0 && (shim->leash.fd < 0 || shim->detached || !shim->known))
+		record_sync(shim->record);
+}
+
+void shim_deliver(struct shim *shim)
+{
+	uint64_t limit_ms = 0;
+	bool settled = false;
+
+	while (!shim->client_gone) {
+		if (send_rest(shim)) {
+			shim_client_lost(shim);
+			break;
+		}
+		if (!shim->told_exit || !wire_idle(&shim->client)) {
+			limit_ms = 0;
+		} else if (!limit_ms) {
+			shutdown(shim->client.fd, SHUT_WR);
+			/* A module that hangs ends us: by now the client has all. */
+			if (!settled)
+				settle(shim);
+			settled = true;
+			limit_ms = shim_now_ms() + SHIM_LINGER_MS;
+		} else if (shim_now_ms() >= limit_ms) {
+			break;
+		}
+		serve_rest(shim);
+	}
+	if (shim->record >= 0 && !shim->replayed) {
+		if (!shim->known || !streams_taken(&shim->streams))
+			streams_spill(&shim->streams, shim->record);
+		spool_note(&shim->streams.spool, shim->record);
+	}
+	if (!settled)
+		settle(shim);
+}
+
+static int open_record(struct shim *shim, struct iocom_err *err)
+{
+	const struct order *order = &shim->order;
+	char path[sizeof(order->jobs_dir) + SPEC_JOB_MAX + 2];
+	int rc = 0;
+
+	snprintf(path, sizeof(path), "%s/%s", order->jobs_dir, order->ask.job);
+	shim->record = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (shim->record < 0)
+		rc = -errno;
+	if (!rc && record_read_exit(shim->record, &shim->end)) {
+		shim->end = (struct record_exit){.kind = 3, .value = 255};
+		snprintf(shim->end.text, sizeof(shim->end.text),
+			 "the job's supervisor was killed; the job was ended, its outcome is "
+			 "unknown");
+	}
+	if (!rc)
+		rc = spool_open(&shim->streams.spool, shim->record);
+	return rc ? iocom_err_set(err, rc, "nothing is kept of the output of job %s",
+				  order->ask.job)
+		  : 0;
+}
+
+int shim_replay(struct shim *shim, struct iocom_err *err)
+{
+	struct attach_ask ask = shim->order.ask;
+	int rc, fd;
+
+	shim->replayed = true;
+	snprintf(shim->order.spec.job, sizeof(shim->order.spec.job), "%s", ask.job);
+	snprintf(shim->order.spec.node, sizeof(shim->order.spec.node), "%s", ask.node);
+	rc = open_record(shim, err);
+	if (rc) {
+		(void)wire_error(&shim->client, err->text);
+		return rc;
+	}
+	shim->detached = shim->streams.spool.info.detached;
+	/* As to a living job; the connection is the one that came with the order. */
+	fd = fcntl(shim->client.fd, F_DUPFD_CLOEXEC, 3);
+	shim->client_gone = true;
+	if (fd < 0)
+		return -errno;
+	shim_attach(shim, fd, &ask);
+	shim_deliver(shim);
+	return 0;
+}

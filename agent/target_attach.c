@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Clients that come later; see target_attach.h, and user/attach.h for what they say. */
+#include "target_attach.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "attach.h"
+#include "clients.h"
+#include "clock.h"
+#include "kept.h"
+#include "pack.h"
+
+#define DAY_S 86400
+
+/* --- senders of what is kept --------------------------------------------------- */
+
+struct replays {
+	struct replay {
+		struct agent *agent;
+		int leash; /* closes when the shim is done; -1 free */
+		uid_t uid; /* who reads */
+		struct loop_fd entry;
+	} all[REPLAYS_MAX];
+};
+
+static void replay_ended(void *arg, uint32_t what)
+{
+	struct replay *r = arg;
+	char ignored[256];
+
+	(void)what;
+	if (recv(r->leash, ignored, sizeof(ignored), MSG_DONTWAIT) > 0)
+		return;
+	loop_remove(r->agent->loop, &r->entry);
+	close(r->leash);
+	r->leash = -1;
+}
+
+/* A free one for UID, of whom there are not too many: nobody keeps the others out. */
+static struct replay *replay_free(struct agent *a, uid_t uid)
+{
+	struct replay *found = NULL;
+	size_t own = 0;
+
+	if (!a->replays) {
+		a->replays = calloc(1, sizeof(*a->replays));
+		for (size_t i = 0; a->replays && i < REPLAYS_MAX; i++)
+			a->replays->all[i] = (struct replay){.agent = a, .leash = -1};
+	}
+	for (size_t i = 0; a->replays && i < REPLAYS_MAX; i++) {
+		struct replay *r = &a->replays->all[i];
+
+		if (r->leash < 0)
+			found = r;
+		else
+			own += r->uid == uid;
+	}
+	return uid == 0 || own < REPLAYS_OF_ONE ? found : NULL;
+}
+
+static int replay(struct agent *a, const void *ask, size_t length, int fd, uid_t uid,
+		  struct iocom_err *err)
+{
+	struct replay *r = replay_free(a, uid);
+	int rc;
+
+	if (!r)
+		return iocom_err_set(
+			err, -EAGAIN,
+			"%d others are reading the output of ended jobs now; try again",
+			REPLAYS_MAX);
+	rc = launch_replay(a->set.shim, a->set.scope_cgroup, a->jobs_dir, ask, length, fd,
+			   &r->leash, err);
+	if (rc) {
+		r->leash = -1;
+		return rc;
+	}
+	r->uid = uid;
+	r->entry = (struct loop_fd){.fd = r->leash, .ready = replay_ended, .arg = r};
+	if (loop_add(a->loop, &r->entry, EPOLLIN)) {
+		close(r->leash); /* it does its work all the same */
+		r->leash = -1;
+	}
+	return 0;
+}
+
+/* --- who may ------------------------------------------------------------------- */
+
+/* A credential is obeyed once, whatever restarts: munged's memory may not last. */
+static int first_time(struct agent *a, const struct attach_ask *ask, struct iocom_err *err)
+{
+	char half[17] = "";
+	int rc;
+
+	memcpy(half, ask->nonce, 16);
+	rc = journal_nonce(a->journal, ask->nonce + 16, strtoull(half, NULL, 16),
+			   clock_real_ns() / CLOCK_NS_PER_S, 2 * SPEC_CREDENTIAL_TTL_S, err);
+	if (rc < 0)
+		agent_journal_failed(a, err);
+	return rc > 0 ? iocom_err_set(err, -EACCES, "this message was here before: refused") : rc;
+}
+
+static int owner_of(struct agent *a, const char *name, uid_t *uid)
+{
+	const struct job *job = jobs_find(&a->jobs, name);
+
+	if (!job)
+		return launch_owner(a->jobs_dir, name, uid);
+	*uid = job->order.uid;
+	return 0;
+}
+
+static int authorise(struct agent *a, const struct attach_ask *ask, const void *packed,
+		     size_t length, const char *credential, const struct ucred *local, uid_t *who,
+		     struct iocom_err *err)
+{
+	uid_t uid = local ? local->uid : (uid_t)-1, owner;
+	gid_t gid;
+	int rc = 0;
+
+	if (strcmp(ask->node, a->set.name) != 0)
+		return iocom_err_set(err, -EACCES, "the message is meant for node %s, this is %s",
+				     ask->node, a->set.name);
+	if (!local) {
+		rc = attach_open(ask, packed, length, credential, a->set.name,
+				 a->set.munge_socket[0] ? a->set.munge_socket : NULL, &uid, &gid,
+				 err);
+		if (!rc)
+			rc = first_time(a, ask, err);
+	}
+	if (rc)
+		return rc;
+	/* Whose jobs there are is nobody else's business: both sentences are one. */
+	if (owner_of(a, ask->job, &owner) || (uid != 0 && uid != owner))
+		return iocom_err_set(err, -ENOENT,
+				     "no job of yours named %s runs at node %s, nor is output of "
+				     "it kept there",
+				     ask->job, a->set.name);
+	*who = uid;
+	return 0;
+}
+
+static int hand_over(struct agent *a, int fd, const char *job, const void *ask, size_t length,
+		     uid_t uid, struct iocom_err *err)
+{
+	const struct job *known = jobs_find(&a->jobs, job);
+	int rc = launch_attach(a->run_jobs_dir, job, ask, length, fd);
+
+	if (!rc) {
+		close(fd); /* the shim has its own */
+		return 0;
+	}
+	if (rc != -ESRCH)
+		return iocom_err_set(err, rc, "the supervisor of job %s does not answer: %s", job,
+				     strerror(-rc));
+	if (known && known->state != JOB_ENDED)
+		return iocom_err_set(err, -EAGAIN, "job %s is only starting, or ending", job);
+	return replay(a, ask, length, fd, uid, err);
+}
+
+static int attach(struct agent *a, int fd, const msgpack_object *map, const struct ucred *local,
+		  struct iocom_err *err)
+{
+	const msgpack_object *cred = unpack_get(map, "cred"), *bin = unpack_get(map, "ask");
+	char *credential = NULL;
+	struct attach_ask ask;
+	uid_t uid = (uid_t)-1;
+	int rc;
+
+	if (!bin || bin->type != MSGPACK_OBJECT_BIN)
+		return iocom_err_set(err, -EBADMSG, "the attach message asks for nothing");
+	if (cred && cred->type == MSGPACK_OBJECT_STR)
+		credential = strndup(cred->via.str.ptr, cred->via.str.size);
+	if (!local && !credential)
+		return iocom_err_set(err, -EACCES,
+				     "attaching from another machine needs a credential");
+	rc = attach_unpack(&ask, bin->via.bin.ptr, bin->via.bin.size, err);
+	if (!rc)
+		rc = authorise(a, &ask, bin->via.bin.ptr, bin->via.bin.size, credential, local,
+			       &uid, err);
+	if (!rc)
+		rc = hand_over(a, fd, ask.job, bin->via.bin.ptr, bin->via.bin.size, uid, err);
+	free(credential);
+	return rc;
+}
+
+int target_attach(struct agent *a, int fd, const void *payload, uint32_t length,
+		  const struct ucred *local, struct iocom_err *err)
+{
+	msgpack_unpacked map;
+	int rc;
+
+	if (unpack_map(&map, payload, length))
+		return iocom_err_set(err, -EBADMSG, "the attach message is not a MessagePack map");
+	rc = attach(a, fd, &map.data, local, err);
+	msgpack_unpacked_destroy(&map);
+	return rc;
+}
+
+/* --- what is kept ----------------------------------------------------------------- */
+
+static bool is_live(void *arg, const char *job)
+{
+	const struct agent *a = arg;
+
+	return jobs_find(&a->jobs, job) != NULL;
+}
+
+struct leaving {
+	struct leaving *next;
+	char job[SPEC_JOB_MAX];
+};
+
+void target_forget(struct agent *a, const char *job)
+{
+	int64_t kept = launch_forget(a->jobs_dir, a->run_jobs_dir, job);
+	struct leaving *l = kept == -EBUSY ? calloc(1, sizeof(*l)) : NULL;
+
+	if (kept > 0)
+		a->spool_kept_bytes += (uint64_t)kept;
+	if (!l)
+		return; /* without memory the next prune finds it */
+	snprintf(l->job, sizeof(l->job), "%s", job);
+	l->next = a->leaving;
+	a->leaving = l;
+}
+
+void target_forget_left(struct agent *a)
+{
+	struct leaving *todo = a->leaving, *l;
+
+	a->leaving = NULL;
+	while ((l = todo)) {
+		todo = l->next;
+		target_forget(a, l->job);
+		free(l);
+	}
+}
+
+static void leaving_free(struct agent *a)
+{
+	struct leaving *l;
+
+	while ((l = a->leaving)) {
+		a->leaving = l->next;
+		free(l);
+	}
+}
+
+/* Bytes that running detached jobs may still write. */
+static uint64_t reserved(const struct agent *a)
+{
+	uint64_t sum = 0;
+
+	for (const struct job *job = a->jobs.first; job; job = job->next)
+		sum += job->spool_bytes;
+	return sum;
+}
+
+void target_spool_prune(struct agent *a, uint64_t room)
+{
+	uint64_t now = clock_real_ns(), total = (uint64_t)a->set.spool_total_mb << 20;
+	uint64_t span = (uint64_t)a->set.keep_days * DAY_S * CLOCK_NS_PER_S;
+	uint64_t taken = reserved(a) + room;
+	const struct kept_limits limits = {
+		.jobs = a->set.keep_jobs,
+		.oldest_ns = now > span ? now - span : 0,
+		.bytes = total > taken ? total - taken : 0,
+	};
+	struct kept_sum sum;
+	int rc = kept_prune(a->jobs_dir, a->run_jobs_dir, &limits, is_live, a, &sum);
+
+	if (rc)
+		log_write(&a->log, LOG_L_ERROR, "cannot tidy the jobs' records in %s: %s",
+			  a->jobs_dir, strerror(-rc));
+	a->spool_kept_bytes = sum.bytes;
+	a->counters.outputs_removed += sum.removed_jobs;
+}
+
+uint64_t target_spool_quota(struct agent *a, uint64_t wanted)
+{
+	uint64_t total = (uint64_t)a->set.spool_total_mb << 20;
+	uint64_t most = (uint64_t)a->set.spool_mb << 20, left, taken;
+
+	if (!wanted || wanted > most)
+		wanted = most;
+	taken = reserved(a) + a->spool_kept_bytes;
+	if (taken + wanted > total)
+		target_spool_prune(a, wanted);
+	taken = reserved(a) + a->spool_kept_bytes;
+	left = total > taken ? total - taken : 0;
+	return wanted < left ? wanted : left;
+}
+
+void target_attach_stop(struct agent *a)
+{
+	for (size_t i = 0; a->replays && i < REPLAYS_MAX; i++)
+		if (a->replays->all[i].leash >= 0) {
+			loop_remove(a->loop, &a->replays->all[i].entry);
+			close(a->replays->all[i].leash);
+		}
+	free(a->replays);
+	a->replays = NULL;
+	leaving_free(a);
+}
+
+/* --- the CLI -------------------------------------------------------------------- */
+
+struct where {
+	char job[SPEC_JOB_MAX], node[IOCOM_NAME_MAX];
+	uid_t uid;
+	bool found;
+};
+
+static void take_where(void *arg, const struct journal_job *job)
+{
+	struct where *w = arg;
+
+	w->found = true;
+	w->uid = job->uid;
+	snprintf(w->job, sizeof(w->job), "%s", job->job);
+	snprintf(w->node, sizeof(w->node), "%s", job->node ? job->node : "");
+}
+
+void attach_request(struct agent *a, struct client *c, const msgpack_object *request)
+{
+	const struct matrix_entry *e = NULL;
+	uid_t uid = client_who(c)->uid;
+	char job[SPEC_JOB_MAX];
+	struct where w = {0};
+	bool local;
+
+	if (unpack_str(request, "job", job, sizeof(job))) {
+		client_error(c, "the request names no \"job\"");
+		return;
+	}
+	if (journal_find(a->journal, job, uid, take_where, &w)) {
+		client_error(c, "cannot read the job journal in %s", a->set.state_dir);
+		return;
+	}
+	if (!w.found || !w.node[0] || (uid != 0 && uid != w.uid)) {
+		client_error(c,
+			     "no job of yours named %s was submitted or ran at node %s; ask at its "
+			     "home node, `iocom jobs --all` lists them",
+			     job, a->set.name);
+		return;
+	}
+	local = !strcmp(w.node, a->set.name);
+	if (!local) {
+		e = matrix_find(&a->matrix, w.node);
+		if (!e || !e->alive) {
+			client_error(c, "node %s, where job %s was placed, is silent", w.node, job);
+			return;
+		}
+	}
+	client_json(c, json_pack("{s:s,s:s,s:s,s:i,s:b,s:s}", "job", w.job, "node", w.node,
+				 "address", local ? "" : e->vector.address, "port",
+				 local ? 0 : e->vector.port + 2, "tls", a->tls && !local,
+				 "munge_socket", a->set.munge_socket));
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Clients that come later, at the target's agent; what is kept for them; who waits for ends. */
+#ifndef IOCOM_TARGET_ATTACH_H
+#define IOCOM_TARGET_ATTACH_H
+
+#include "agent.h"
+
+#define REPLAYS_MAX    64 /* clients that are sent what is kept of jobs that are over, at a time */
+#define REPLAYS_OF_ONE 16 /* ... of one user who is not root */
+
+/*
+ * A stream's FRAME_ATTACH.  LOCAL as in target_start.  0: FD is taken; else negative
+ * errno with the sentence.
+ */
+int target_attach(struct agent *a, int fd, const void *payload, uint32_t length,
+		  const struct ucred *local, struct iocom_err *err);
+/* Bytes of output that a new detached job may keep; makes room by removing the oldest. */
+uint64_t target_spool_quota(struct agent *a, uint64_t wanted);
+/* Bounds what is kept of jobs that are over.  ROOM: bytes that are to be free. */
+void target_spool_prune(struct agent *a, uint64_t room);
+/* The journal has the end of JOB: its record goes, or what is kept of it is counted. */
+void target_forget(struct agent *a, const char *job);
+/* The same for those whose shims were still busy with their clients. */
+void target_forget_left(struct agent *a);
+/* Closes what watches the senders; they go on. */
+void target_attach_stop(struct agent *a);
+
+/* The CLI's op "attach": where the job is. */
+void attach_request(struct agent *a, struct client *c, const msgpack_object *request);
+/* The CLI's op "wait": answered when the job has ended. */
+void wait_request(struct agent *a, struct client *c, const msgpack_object *request);
+/* A job ended, and the journal knows: who waits for it is told. */
+void wait_ended(struct agent *a, const char *job);
+void wait_forget(struct agent *a, const struct client *c);
+
+#endif

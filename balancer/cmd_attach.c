@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* `iocom attach`: another client for a job that was started before. */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "commands.h"
+#include "listing.h"
+#include "pack.h"
+#include "run.h"
+
+#define AGAIN_MS 30000
+
+static const char help[] = "usage: iocom attach [--from N] [--run-dir DIR] JOB\n"
+			   "Gives you the output of JOB (or `last`) from the first byte that is "
+			   "kept, its input where\n"
+			   "that is open, and its exit status, also when it has ended.\n\n"
+			   "  --from N         begin at byte N of the standard output\n"
+			   "  --run-dir DIR    the agent's directory\n";
+
+struct attach {
+	const char *run_dir;
+	struct attach_ask ask, self;
+	struct run_target target;
+	json_t *answer;
+};
+
+static int parse_from(const char *text, uint64_t *from)
+{
+	char *end;
+
+	errno = 0;
+	*from = strtoull(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end && !errno && *from != ATTACH_FIRST)
+		return 0;
+	fprintf(stderr, "iocom attach: --from takes a number of bytes, not '%s'\n", text);
+	return RUN_FAILED;
+}
+
+/* -1 go on; else the exit code. */
+static int parse(struct attach *attach, int argc, char **argv, const char **job)
+{
+	static const struct option options[] = {
+		{"from", required_argument, NULL, 'f'},
+		{"run-dir", required_argument, NULL, 'r'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (c == 'r')
+			attach->run_dir = optarg;
+		else if (c == 'f' && parse_from(optarg, &attach->ask.from[1]))
+			return RUN_FAILED;
+		else if (c != 'f')
+			return fputs(help, c == 'h' ? stdout : stderr), c == 'h' ? 0 : RUN_FAILED;
+	}
+	if (optind + 1 != argc) {
+		fprintf(stderr, "iocom attach: which job? One (iocom jobs lists them)\n");
+		return RUN_FAILED;
+	}
+	*job = argv[optind];
+	return -1;
+}
+
+static int find(struct attach *attach, const char *job, struct iocom_err *err)
+{
+	const char *socket = getenv("IOCOM_MUNGE_SOCKET"), *name, *node;
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	int rc;
+
+	pack_begin(&pk, &buffer, 3);
+	pack_str(&pk, "op", "attach");
+	pack_u64(&pk, "v", 1);
+	pack_str(&pk, "job", job);
+	rc = client_ask(attach->run_dir, &buffer, &attach->answer, err);
+	if (rc)
+		return rc;
+	name = listing_string(attach->answer, "job");
+	node = listing_string(attach->answer, "node");
+	if (!spec_job_valid(name) || !*node || strlen(node) >= sizeof(attach->ask.node))
+		return iocom_err_set(err, -EPROTO, "the agent's answer names no job");
+	strcpy(attach->ask.job, name);
+	strcpy(attach->ask.node, node);
+	if (!socket || !*socket)
+		socket = listing_string(attach->answer, "munge_socket");
+	attach->target = (struct run_target){
+		.run_dir = attach->run_dir,
+		.address = listing_string(attach->answer, "address"),
+		.port = (unsigned)listing_number(attach->answer, "port"),
+		.munge_socket = *socket ? socket : NULL,
+		.tls = json_is_true(json_object_get(attach->answer, "tls")),
+	};
+	return 0;
+}
+
+static int again(void *arg, const struct attach_ask *ask)
+{
+	const struct attach *attach = arg;
+	struct iocom_err err = {0};
+	int fd;
+
+	return run_connect_attach(&attach->target, ask, &fd, &err) ? -1 : fd;
+}
+
+static int follow(struct attach *attach, struct iocom_err *err)
+{
+	struct run_stream_options options = {
+		.stdio = {0, 1, 2},
+		.signals = true,
+		.again = again,
+		.again_ms = AGAIN_MS,
+		.self = &attach->self,
+		.arg = attach,
+	};
+	struct run_result result;
+	int fd, rc;
+
+	attach_nonce(attach->ask.nonce);
+	attach->self = attach->ask;
+	memcpy(attach->self.resume, attach->ask.nonce, sizeof(attach->self.resume));
+	if (run_connect_attach(&attach->target, &attach->ask, &fd, err))
+		return RUN_FAILED;
+	rc = run_stream(&options, fd, &result);
+	if (*result.text && !result.signal)
+		fprintf(stderr, "iocom attach: %s\n", result.text);
+	if (result.output_error)
+		fprintf(stderr, "iocom attach: output of the job was lost: %s\n",
+			strerror(result.output_error));
+	return rc;
+}
+
+int cmd_attach(int argc, char **argv)
+{
+	struct attach attach = {.ask.from = {0, ATTACH_FIRST, ATTACH_FIRST}};
+	struct iocom_err err = {0};
+	const char *job;
+	int rc;
+
+	run_closed_descriptors();
+	rc = parse(&attach, argc, argv, &job);
+	if (rc >= 0)
+		return rc;
+	rc = find(&attach, job, &err) ? RUN_FAILED : follow(&attach, &err);
+	if (*err.text)
+		fprintf(stderr, "iocom attach: %s\n", err.text);
+	json_decref(attach.answer);
+	return rc;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The state of run_stream.c, for what stands beside it: run_reattach.c. */
+#ifndef IOCOM_RUN_STREAM_H
+#define IOCOM_RUN_STREAM_H
+
+#include "keep.h"
+#include "run.h"
+
+#define RUN_REATTACH_EACH_MS 250
+#define RUN_CONTACT_LOST                                                                           \
+	"contact with the job's node was lost; whether the job goes on or how it ended is "        \
+	"unknown here"
+
+struct run_stream {
+	const struct run_stream_options *options;
+	struct run_result *result;
+	struct wire wire;
+	struct run_output output[2];
+	int signals;	 /* signalfd or -1 */
+	int kept_signal; /* for a job that has not started */
+	int input;	 /* -1: ended */
+	bool input_terminal;
+	struct keep kept; /* of the input: read, and not yet taken by the job */
+	uint64_t input_sent;
+	bool term_told;	     /* (terminal) TERM was forwarded; the second one leaves */
+	bool input_told;     /* that it ended */
+	bool input_unwanted; /* by the job; or there was none from the beginning */
+	bool detached;	     /* the job needs no client */
+	bool over;
+	bool cut;	  /* no connection */
+	bool asked_again; /* a new one: its first answer is awaited */
+	uint64_t again_until_ms, again_next_ms;
+	const char *why; /* of -EPROTO: a sentence */
+};
+
+/* Whether nothing may be sent: nobody is there, or we do not know yet where we are. */
+static inline bool run_quiet(const struct run_stream *s)
+{
+	return s->over || s->cut || s->asked_again;
+}
+/* The outcome is unknown, for WHY. */
+void run_lost(struct run_stream *s, const char *why);
+/* Contact was lost.  False: it is not to be asked for again. */
+bool run_reattach_begin(struct run_stream *s);
+/* Asks again, when it is time to, or gives up. */
+void run_reattach_try(struct run_stream *s);
+/* The answer.  0 or -EPROTO. */
+int run_reattach_answered(struct run_stream *s, const struct attach_state *state);
+
+#endif

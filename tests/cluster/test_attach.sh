@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# Jobs that outlive their client: detached ones, attach, wait, kill, contact lost and found,
+# between two nodes; who may attach, and who may not.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/lib/tap.sh disable=SC1091
+. tests/lib/tap.sh
+# shellcheck source=tests/lib/cluster.sh disable=SC1091
+. tests/lib/cluster.sh
+cluster_up --nodes 2 --disk 40,40
+tap_true "every node hears of the other" until_true 10 sees n1 2
+nobody() { timeout 60 "$TESTBED" exec n1 --user nobody -- sh -c "cd / && $*"; }
+n1() { timeout 60 "$TESTBED" exec n1 -- "$@"; }
+detach() { n1 iocom run --node n2 --detach -- "$@"; }
+RAW=$PWD/tests/cluster/attach_raw.py
+
+# --- detached, and looked at from here ---
+job=$(detach sh -c 'echo one; sleep 1.5; echo two; echo err >&2; hostname; exit 5' </dev/null)
+tap_is "run --detach prints the job's name and ends" "$? $job" "0 ${job%% *}"
+tap_like "it runs at the other node" "$(n1 iocom jobs)" "^$job +running .* n2 "
+tap_is "attach: all of it, from the first byte" "$(n1 iocom attach "$job" 2>"$SCRATCH/err"; echo $?)" "one
+two
+n2
+5"
+tap_is "its errors too" "$(cat "$SCRATCH/err")" err
+tap_is "attach after the end, from byte 4" "$(n1 iocom attach --from 4 "$job" 2>/dev/null; echo $?)" "two
+n2
+5"
+tap_like "from a byte that never was: refused" "$(n1 iocom attach --from 400 "$job" 2>&1; echo $?)" "ends at 11"
+tap_like "--from takes a number" "$(n1 iocom attach --from -3 "$job" 2>&1)" 'number of bytes'
+tap_is "wait: its status" "$(n1 iocom wait "$job"; echo $?)" 5
+tap_is "wait --json: what happened, where" \
+	"$(n1 iocom wait --json "$job" | jq -c '[.state, .node, .status, .end_ns > .start_ns]')" \
+	'["exited","n2",5,true]'
+tap_like "wait for a job that is not: 125" "$(n1 iocom wait none-such 2>&1; echo $?)" "none-such.*at its home|125"
+tap_is "a detached command that cannot be executed: 126, no job's name" \
+	"$(detach /etc/passwd 2>/dev/null; echo $?)" 126
+
+# --- signals ---
+job=$(detach sh -c 'trap "exit 44" USR1; echo ready; while :; do sleep 0.05; done')
+until_true 10 sh -c "timeout 1 '$TESTBED' exec n1 -- timeout 0.5 iocom attach $job 2>&1 | grep ready"
+n1 iocom kill -USR1 "$job"
+tap_is "kill -USR1 of a job at the other node" "$? $(n1 iocom wait "$job"; echo $?)" "0 44"
+tap_like "kill of one that has ended: 1" "$(n1 iocom kill "$job" 2>&1; echo $?)" "has ended"
+tap_is "kill with no such signal: 2" "$(n1 iocom kill -NONE "$job" >/dev/null 2>&1; echo $?)" 2
+first=$(detach sleep 600)
+second=$(detach sleep 600)
+n1 sh -c "iocom wait $first $second; echo \$? >$SCRATCH/waited" &
+wait=$!
+n1 iocom kill -s 9 "$first" "$second"
+wait $wait
+tap_is "wait for two that are killed: the last one's status" "$(cat "$SCRATCH/waited")" 137
+tap_like "jobs --all: state, start, how it ended" "$(n1 iocom jobs --all)" \
+	"^$second +killed .* [0-9]{2}:[0-9]{2}:[0-9]{2} .* signal KILL +sleep 600"
+
+# --- who looks may leave ---
+job=$(detach sh -c 'echo x; sleep 600')
+"$TESTBED" exec n1 -- iocom attach "$job" >"$SCRATCH/look" &
+look=$!
+until_true 10 grep -q x "$SCRATCH/look"
+kill -INT $look
+wait $look
+tap_is "Ctrl-C at attach ends the attach" "$?" 130
+tap_like "and not the detached job" "$(n1 iocom jobs)" "^$job +running"
+
+# --- only the job's user ---
+tap_like "another user: no such job of his" "$(nobody iocom attach "$job" 2>&1; echo $?)" "no job of yours"
+tap_like "nor to wait for" "$(nobody iocom wait "$job" 2>&1)" "no job of yours"
+tap_like "nor to kill" "$(nobody iocom kill "$job" 2>&1)" "not yours"
+raw() { nobody "python3 $RAW $*"; }
+tap_like "at the target, by his own credential: refused" "$(raw 10.77.0.2:7702 "$job" n2 attach)" "^3 no job of yours"
+tap_like "over the local socket: refused" \
+	"$(timeout 20 "$TESTBED" exec n2 --user nobody -- sh -c "python3 $RAW \$IOCOM_RUN_DIR/iocom.sock $job n2")" "^3 no job of yours"
+root() { n1 python3 "$RAW" "$@"; }
+tap_like "without a credential: refused" "$(root 10.77.0.2:7702 "$job" n2 none)" "^3 .*needs a credential"
+tap_like "with junk: refused" "$(root 10.77.0.2:7702 "$job" n2 junk)" "^3 "
+tap_like "with one made to start a job: refused" "$(root 10.77.0.2:7702 "$job" n2 start)" "^3 .*another purpose"
+tap_like "for another node: refused" "$(root 10.77.0.2:7702 "$job" n1 attach)" "^3 .*meant for node n1"
+tap_like "changed on the way: refused" "$(root 10.77.0.2:7702 "$job" n2 attach 1 resume)" "^3 .*its hash differs"
+tap_like "the same twice: taken once" "$(root 10.77.0.2:7702 "$job" n2 attach 2 | tr '\n' ';')" "^5 ;3 .*replay"
+tap_like "a job's name that is a path: refused" "$(root 10.77.0.2:7702 ../jobs n2 attach)" "^3 .*malformed"
+n1 iocom kill -9 "$job"
+
+# --- contact lost ---
+head -c 30000000 /dev/urandom >"$SCRATCH/in"
+truth=$(sha256sum <"$SCRATCH/in")
+cut_contact() { on n1 ss -K dst 10.77.0.2 dport = 7702 >/dev/null 2>&1; }
+slowly() { "$TESTBED" exec n1 -- sh -c "cat $SCRATCH/in | (head -c 9000000; sleep 1; head -c 12000000; sleep 1; cat) | iocom run --node n2 -- cat" 2>"$SCRATCH/cut"; }
+slowly >"$SCRATCH/out" &
+run=$!
+until_true 10 test -s "$SCRATCH/out"
+for _ in 1 2 3; do
+	cut_contact
+	sleep 0.4
+done
+wait $run
+tap_is "a run whose connection breaks goes on: status" "$?" 0
+tap_is "and every byte is there once" "$(sha256sum <"$SCRATCH/out")" "$truth"
+tap_like "it says so" "$(cat "$SCRATCH/cut")" 'contact with node n2 was lost'
+"$TESTBED" exec n1 -- iocom run --node n2 --grace 0 -- sh -c 'echo r; sleep 30' >"$SCRATCH/g" 2>&1 &
+run=$!
+until_true 10 grep -q r "$SCRATCH/g"
+cut_contact
+wait $run
+tap_is "without a grace contact is lost for good: 255" "$?" 255
+
+# --- a client that was killed ---
+"$TESTBED" exec n1 -- iocom run --node n2 -- sh -c 'for i in $(seq 20); do echo $i; sleep 0.1; done; exit 9' >"$SCRATCH/k" &
+run=$!
+until_true 10 grep -q 3 "$SCRATCH/k"
+kill -9 $run
+wait $run 2>/dev/null
+tap_is "its job is taken over by attach last" "$(n1 iocom attach last | tail -n 1; n1 iocom wait last; echo $?)" "20
+9"
+
+# --- the agent in between ---
+job=$(detach sh -c 'for i in $(seq 40); do echo $i; sleep 0.1; done; exit 6')
+agent=$(pgrep -o -f 'iocomd --name n2 ')
+mapfile -d '' -t command <"/proc/$agent/cmdline"
+kill -9 "$agent"
+tap_like "the target's agent is dead: attach says so" "$(n1 iocom attach "$job" 2>&1; echo $?)" \
+	'n2 .*(cannot be reached|silent)'
+"$TESTBED" exec n2 -- "${command[@]}" >"$SCRATCH/agent.log" 2>&1 &
+agent=$!
+attached() { n1 iocom attach "$job" >"$SCRATCH/a" 2>"$SCRATCH/err"; [ $? -eq 6 ]; }
+tap_true "a new agent finds the job: attach gives its status" until_true 20 attached
+tap_is "and every line" "$(sha256sum <"$SCRATCH/a")" "$(seq 40 | sha256sum)"
+until_true 10 n1 iocom wait "$job"
+tap_is "and its home knows how it ended" "$(n1 iocom wait "$job"; echo $?)" 6
+kill -TERM $agent
+wait $agent
+tap_done
