@@ -120,7 +120,7 @@ agent=$(cat "${IOCOM_TESTBED_DIR:-/run/iocom-testbed}/n2/agent.pid")
 mapfile -d '' -t command <"/proc/$agent/cmdline"
 kill -9 "$agent"
 tap_like "the target's agent is dead: attach says so" "$(n1 iocom attach "$job" 2>&1; echo $?)" \
-	'n2 .*(cannot be reached|silent)'
+	'cannot be reached|silent|closed the connection'
 "$TESTBED" exec n2 -- "${command[@]}" >"$SCRATCH/agent.log" 2>&1 &
 agent=$!
 attached() { n1 iocom attach "$job" >"$SCRATCH/a" 2>"$SCRATCH/err"; [ $? -eq 6 ]; }
