@@ -298,3 +298,19 @@ int stage_teardown(void **state)
 	free(*state);
 	return 0;
 }
+
+long stage_private_kb(pid_t pid)
+{
+	char path[64], line[256];
+	long total = 0, kb;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", pid);
+	in = fopen(path, "re");
+	while (in && fgets(line, sizeof(line), in))
+		if (sscanf(line, "Private_Dirty: %ld", &kb) == 1)
+			total += kb;
+	if (in)
+		fclose(in);
+	return total;
+}

@@ -72,4 +72,7 @@ bool stage_group_exists(const struct stage *stage, const char *job);
 /* Processes with the two neighbouring words FIRST SECOND on their command line. */
 int stage_count(const char *first, const char *second);
 
+/* What one more process like PID costs: not the program's text, which all of a kind share. */
+long stage_private_kb(pid_t pid);
+
 #endif

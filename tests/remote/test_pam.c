@@ -283,19 +283,6 @@ static void test_closed_on_every_way_out(void **state)
 	}
 }
 
-static unsigned long private_kb(pid_t pid)
-{
-	unsigned long sum = 0, kb;
-	const char *at;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", pid);
-	for (at = stage_read(path); (at = strstr(at, "Private_")); at++)
-		if (sscanf(at, "Private_%*[a-zA-Z]: %lu", &kb) == 1)
-			sum += kb;
-	return sum;
-}
-
 static unsigned long shim_kb(struct stage *stage, const char *directory)
 {
 	struct run_stream_options options = {.stdio = {-1, -1, -1}};
@@ -310,7 +297,7 @@ static unsigned long shim_kb(struct stage *stage, const char *directory)
 	assert_int_equal(job.rc, 0);
 	assert_int_equal(stage_event(job.leash, &event), 0);
 	assert_int_equal(event.type, LAUNCH_STARTED);
-	kb = private_kb(job.shim);
+	kb = (unsigned long)stage_private_kb(job.shim);
 	assert_int_equal(run_stream(&options, job.client, &result), 0);
 	stage_reap(&job);
 	close(job.leash);

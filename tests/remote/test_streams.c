@@ -172,22 +172,6 @@ static void test_job_closes_input(void **state)
 	stage_reap(&job);
 }
 
-static long private_kb(pid_t pid)
-{
-	char path[64], line[256];
-	long total = 0, kb;
-	FILE *in;
-
-	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", pid);
-	in = fopen(path, "re");
-	while (in && fgets(line, sizeof(line), in))
-		if (sscanf(line, "Private_%*[CleanDirty]: %ld", &kb) == 1)
-			total += kb;
-	if (in)
-		fclose(in);
-	return total;
-}
-
 /* Nobody reads both outputs, and the job does not read its input: all the room there is. */
 static void test_stalled_reader(void **state)
 {
@@ -213,8 +197,8 @@ static void test_stalled_reader(void **state)
 	close(fd[1]);
 	close(zero);
 	usleep(700000);
-	shim_kb = private_kb(job.shim);
-	client_kb = private_kb(pid);
+	shim_kb = stage_private_kb(job.shim);
+	client_kb = stage_private_kb(pid);
 	print_message("all stalled: shim %ld KB, client %ld KB private\n", shim_kb, client_kb);
 	if (!getenv("IOCOM_SANITIZED")) {
 		/* Two windows are really there, and with the third they are below the bound. */
@@ -225,7 +209,7 @@ static void test_stalled_reader(void **state)
 	other.in = stage->shim;
 	assert_int_equal(stage_run(stage, &other, &result), 0);
 	assert_true(same(stage->shim, stage->out));
-	assert_true(private_kb(job.shim) <= shim_kb + 64);
+	assert_true(stage_private_kb(job.shim) <= shim_kb + 64);
 	close(fd[0]);
 	assert_int_equal(client_status(pid), 141);
 	close(job.leash);
