@@ -83,7 +83,8 @@ tap_is "no agent: 125" "$(status --run-dir /nowhere -N n1,n2 -- true)" 125
 tap_is "a writer to a full disk: 255" "$(run -N n1,n2 -- echo x 2>"$SCRATCH/e" >/dev/full; echo $?)" 255
 tap_like "says so" "$(err)" 'No space left'
 tap_is "--kill-on-fail: the others end, the status is the first's" \
-	"$(status -N 'n[1-3]' --kill-on-fail -- sh -c '[ "$(hostname)" = n2 ] && exit 3; exec sleep 3701')" 3
+	"$(status -N 'n[1-3]' --kill-on-fail -- sh -c ': >"$0.$(hostname)"; [ "$(hostname)" = n2 ] || exec sleep 3701
+	until [ -e "$0.n1" ] && [ -e "$0.n3" ]; do sleep 0.1; done; exit 3' "$SCRATCH/there")" 3
 tap_like "how each ended" "$(err)" 'n\[1,3\] killed by SIGTERM; n2 exit 3|n2 exit 3; n\[1,3\] killed by SIGTERM'
 tap_true "nothing is left" until_true 5 ended 3701
 tap_is "--kill-on-fail: those that had not begun do not" \

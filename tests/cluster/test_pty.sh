@@ -244,7 +244,7 @@ kill -KILL "$(client ${u}80)"
 tm kill-server
 tap_true "then its terminal hangs up, and it can save" until_true 10 grep saved "$dir/saved"
 
-open_screen "$iocom run --pty -- sleep ${u}81"
+open_screen "$iocom run --pty --grace 1 -- sleep ${u}81"
 until_true 10 is_raw
 kill -KILL "$agent"
 wait "$agent" 2>/dev/null

@@ -6,7 +6,7 @@
 IOCOM_BUILD=${IOCOM_BUILD:-$PWD/build}
 TESTBED=$PWD/tests/testbed/testbed
 WORK=$IOCOM_BUILD/tests/tools/work
-DISK=/mnt/iocom-disk
+DISK=/mnt/${IOCOM_TESTBED_MARK:-iocom-disk}
 SCRATCH=$(mktemp -d)
 chmod 755 "$SCRATCH"
 
