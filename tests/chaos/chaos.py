@@ -87,7 +87,7 @@ def facts_of(jobs, marks, listings):
         spec = job.job
         yield judge.Facts(spec["id"], job.name(), job.status, job.output, spec["id"] % 8,
                           job.err, counts[spec["id"]], listings[spec["home"]].get(job.name()),
-                          job.killed_by_us, job.hung)
+                          job.killed_by_us, job.hung, job.rest)
 
 
 def settle(bed, jobs, marks, seconds):
@@ -102,6 +102,13 @@ def settle(bed, jobs, marks, seconds):
         if done or time.monotonic() >= limit:
             return facts
         time.sleep(0.5)
+
+
+def attach_all(jobs):
+    """Whose client was killed: another one comes for what is kept."""
+    for job in jobs:
+        if job.killed_by_us and job.name():
+            job.attach()
 
 
 def look_all(bed, marks):
@@ -125,8 +132,9 @@ def judge_all(bed, facts, before, marks):
         verdicts[kind] += 1
         complaints += [("twice" if "times" in b and f.marks > 1 else "jobs", b) for b in bad]
     after = look_all(bed, marks)
+    kept = [f.name for f in facts if f.killed and f.name]
     for name in bed.nodes:
-        for kind, bad in judge.leaks(name, before[name], after[name], MOST_ROWS).items():
+        for kind, bad in judge.leaks(name, before[name], after[name], MOST_ROWS, kept).items():
             complaints += [(kind, b) for b in bad]
     return complaints, verdicts, {name: a.fds for name, a in after.items()}
 
@@ -204,6 +212,8 @@ def main():
     for node in bed.nodes.values():
         if node.found_dead():
             node.start_agent()
+    settle(bed, jobs, args.marks, SETTLE_S)
+    attach_all(jobs)
     facts = settle(bed, jobs, args.marks, SETTLE_S)
     complaints, verdicts, worn = judge_all(bed, facts, before, args.marks)
     for node in bed.nodes.values():

@@ -2,7 +2,8 @@
 """Jobs of a run of chaos: started, waited for, and what they should have written.
 
 A kind of job is a class in KINDS, named by "kind" in the plan: start(), running(),
-kill_client(), wait(), name(), and after the end status, err, output, killed_by_us, hung.
+kill_client(), wait(), name(), and after the end attach(), status, err, output,
+killed_by_us, hung, rest.
 """
 import json
 import os
@@ -11,7 +12,7 @@ import tempfile
 import threading
 import time
 
-from judge import compare
+from judge import compare, rest
 
 GRACE_S = 2
 
@@ -34,7 +35,7 @@ class PipedJob:
         self.process = None
         self.killed_by_us = False
         self.hung = False
-        self.status = self.err = None
+        self.status = self.err = self.rest = None
         self.output = compare(b"", want(job))
         self.report = []  # of --status-fd
         self.began = self.ended = 0.0
@@ -93,6 +94,11 @@ class PipedJob:
         if self.process:
             os.kill(self.process.pid, 9)
         self.thread.join(5)
+
+    def attach(self):
+        """Another client takes what the first one left: it must go on where that ended."""
+        done = self.bed.run(self.job["home"], ["attach", self.name()])
+        self.rest = rest(done.stdout.encode(), self.output.got, want(self.job))
 
     def name(self):
         """The job's id of the cluster, "" when it was never placed."""

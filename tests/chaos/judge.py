@@ -12,13 +12,22 @@ ENDED = ("exited", "killed", "failed", "lost")
 
 # status: of the client.  output: compare()'s.  code: the job's own exit status.
 # reason: what the client said.  marks: how often it ran.  row: home's listing, or None.
-Facts = collections.namedtuple("Facts", "id name status output code reason marks row killed hung")
+# rest: what `iocom attach` had of the output of one whose client was killed (rest()), or None.
+Facts = collections.namedtuple(
+    "Facts", "id name status output code reason marks row killed hung rest", defaults=(None,))
 Output = collections.namedtuple("Output", "beginning got of")
 
 
 def compare(out, want):
     """The output against every byte of what it should be."""
     return Output(want.startswith(out), len(out), len(want))
+
+
+def rest(out, got, want):
+    """Complaints about OUT, attached to by a second client: the first one had GOT bytes."""
+    if want.find(out, 0, got + len(out)) < 0:
+        return [f"attach gave {len(out)} bytes that do not go on from the {got} there were"]
+    return []
 
 
 def verdict(f):
@@ -32,6 +41,7 @@ def verdict(f):
         bad.append("the output is not a beginning of what it wrote")
     if f.killed:
         kind = "client killed"
+        bad += f.rest or []
     elif f.status == f.code and f.marks:
         kind = "whole"
         if f.output.got != f.output.of:
@@ -179,15 +189,17 @@ def look(bed, node, marks):
                 fds(node), rows(node))
 
 
-def leaks(name, before, after, most):
-    """{kind: [complaint...]} of one node; MOST: rows a table of its journal may have."""
+def leaks(name, before, after, most, kept=()):
+    """{kind: [complaint...]} of one node; MOST: rows a table of its journal may have; KEPT:
+    jobs whose records stay, for who attaches (the agent's keep_jobs, keep_days bound them)."""
     found = {
         "orphans": sorted(after.orphans),
         "cgroups": sorted(after.cgroups),
         "mounts": [f"mounted {n} times more: {point}"
                    for point, n in (after.mounts - before.mounts).items()],
         "files": sorted(f for f in after.files - before.files
-                        if not f.endswith(("-wal", "-shm", "-journal", ".lock"))),
+                        if not f.endswith(("-wal", "-shm", "-journal", ".lock"))
+                        and not any(f"/jobs/{job}" in f for job in kept)),
         "rows": [],
     }
     for table in ("home", "target"):

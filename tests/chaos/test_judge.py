@@ -41,6 +41,15 @@ CASES = [
     ("its client hangs", dict(hung=True), "whole", "never ended"),
     ("its client was killed", dict(status=-9, killed=True, out=OUT[:2],
                                    row=dict(GOOD_ROW, state="killed")), "client killed", ""),
+    ("its client was killed, another had the rest", dict(
+        status=-9, killed=True, rest=judge.rest(OUT[1:], 2, OUT),
+        row=dict(GOOD_ROW, state="killed")), "client killed", ""),
+    ("its client was killed, bytes are missing", dict(
+        status=-9, killed=True, rest=judge.rest(OUT[3:], 2, OUT),
+        row=dict(GOOD_ROW, state="killed")), "client killed", "do not go on"),
+    ("its client was killed, other bytes came", dict(
+        status=-9, killed=True, rest=judge.rest(b"else", 2, OUT),
+        row=dict(GOOD_ROW, state="killed")), "client killed", "do not go on"),
     ("its client was killed, and it goes on", dict(
         status=-9, killed=True, row=dict(GOOD_ROW, state="running")), "client killed",
      "still lists it"),
