@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # The initramfs of one kernel: `initramfs.sh BUILD KERNEL-DIR OUT`.  It holds busybox, the tools
-# and modules that the tests use, the programs of BUILD/tests/bpf and BUILD/tests/remote, and init.  Needs no root.
+# and modules that the tests use, the programs of BUILD/tests/bpf and BUILD/tests/remote, and
+# init.  Needs no root.
 set -euo pipefail
 build=$(realpath "$1") kernel=$(realpath "$2") out=$(realpath -m "$3")
 cd "$(dirname "$0")/../.."
