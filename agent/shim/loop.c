@@ -50,6 +50,9 @@ static int send_signal(struct shim *shim, int signal)
 {
 	pid_t group = shim->child.pid;
 
+	/* None began here: its number is 0 (us), or by now perhaps a stranger's. */
+	if (!shim->started_ms)
+		return ESRCH;
 	if (signal == SIGKILL) {
 		kill_all(shim);
 		return 0;

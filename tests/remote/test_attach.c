@@ -561,6 +561,39 @@ static void test_detached_reader_leaves(void **state)
 	finish(stage, &job);
 }
 
+/* Signals to a job that is over, or never began, meet nobody: not its supervisor either. */
+static void test_signal_without_a_job(void **state)
+{
+	struct want want = SH("head -c 900000 /dev/zero; exit 6");
+	static const uint8_t signals[] = {SIGTERM, SIGTSTP, SIGKILL};
+	struct stage *stage = *state;
+	struct run_result result;
+	struct frame frame;
+	struct job job = start_detached(stage, &want);
+	int fd;
+
+	stage_reap(&job);
+	for (size_t i = 0; i < sizeof(signals); i++) {
+		fd = ask_for(stage, job.name, ATTACH_FIRST, ATTACH_FIRST, "", stage->jobs);
+		assert_true(fd >= 0);
+		assert_int_equal(frame_write(fd, FRAME_SIGNAL, &signals[i], 1), 0);
+		assert_int_equal(play(stage, fd, &result), 6);
+	}
+	close(job.leash);
+	record_remove(stage->jobs, job.name);
+
+	want = (struct want){.argv = {"true", NULL}, .uid = 4242424};
+	job = stage_start(stage, &want);
+	await_frame(job.client, FRAME_EXIT, &frame);
+	frame_free(&frame);
+	assert_int_equal(frame_write(job.client, FRAME_SIGNAL, &signals[0], 1), 0);
+	usleep(200000);
+	assert_int_equal(waitpid(job.shim, NULL, WNOHANG), 0); /* it waits for us to know */
+	close(job.client);
+	assert_int_equal(stage_reap(&job), 1);
+	close(job.leash);
+}
+
 static void test_detached_quota(void **state)
 {
 	struct want want = SH("head -c 70000 /dev/zero; echo x >&2; head -c 30000 /dev/zero");
@@ -657,6 +690,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_kept),
 		cmocka_unit_test(test_detached),
 		cmocka_unit_test(test_detached_reader_leaves),
+		cmocka_unit_test(test_signal_without_a_job),
 		cmocka_unit_test(test_detached_quota),
 		cmocka_unit_test(test_detached_fails),
 		cmocka_unit_test(test_spool_links),
