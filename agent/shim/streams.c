@@ -101,7 +101,8 @@ void streams_attach(struct streams *streams, const uint64_t from[FRAME_STREAMS],
 
 int streams_announce(struct streams *streams, struct wire *wire)
 {
-	if (streams->fd[0] >= 0 || streams->told[0])
+	/* Nor does it after its end, which may have come from another client. */
+	if ((streams->fd[0] >= 0 && !streams->input_ended) || streams->told[0])
 		return 0;
 	streams->told[0] = true;
 	return wire_end(wire, 0, streams->sent[0]);
@@ -334,15 +335,15 @@ static int take_input(struct streams *streams, struct wire *wire, uint64_t offse
 		return against(streams, offset > streams->sent[0]
 						? "bytes of the input are missing before these"
 						: "bytes of the input came a second time");
-	if (length && streams->input_ended)
+	if (length && streams->input_ended && !streams->told[0])
 		return against(streams, "input came after its end");
 	if (length > streams->taken[0] + FRAME_WINDOW - offset)
 		return against(streams, "more input came than was let");
 	streams->sent[0] += length;
 	if (!length)
 		return end_input(streams, wire);
-	if (streams->fd[0] < 0)
-		return 0; /* crossed with our word that the job closed it */
+	if (streams->fd[0] < 0 || streams->input_ended)
+		return 0; /* crossed with our word that it leads nowhere */
 	streams->last_input = (char)data[length - 1];
 	if (!streams->input.length) {
 		put = write(streams->fd[0], data, length);

@@ -594,6 +594,54 @@ static void test_signal_without_a_job(void **state)
 	close(job.leash);
 }
 
+static void put_input(int fd, uint64_t offset, const char *text)
+{
+	uint8_t head[FRAME_DATA_HEAD] = {0};
+
+	for (int i = 0; i < 8; i++)
+		head[i + 1] = (uint8_t)(offset >> (56 - 8 * i));
+	assert_int_equal(
+		frame_write2(fd, FRAME_DATA, head, sizeof(head), text, (uint32_t)strlen(text)), 0);
+}
+
+/* The client before wrote the input to its end: who comes later is told so, and stays. */
+static void test_input_has_ended(void **state)
+{
+	struct want want = SH("stty -echo; echo ready; cat; echo end; sleep 1; exit 6");
+	struct stage *stage = *state;
+	struct attach_state now;
+	struct frame frame;
+	struct job job;
+	int fd;
+
+	want.grace_ms = 20000;
+	want.tty = (struct terminal){.wanted = true, .size = {24, 80, 0, 0}, .name = "vt220"};
+	job = stage_start(stage, &want);
+	await_frame(job.client, FRAME_DATA, &frame);
+	frame_free(&frame);
+	put_input(job.client, 0, "line\n");
+	put_input(job.client, 5, "");
+	await_frame(job.client, FRAME_DATA, &frame);
+	frame_free(&frame);
+	fd = ask_for(stage, job.name, ATTACH_FIRST, ATTACH_FIRST, "", NULL);
+	assert_true(fd >= 0);
+	await_frame(fd, FRAME_STARTED, &frame);
+	attach_state_unpack(&now, frame.payload, frame.length);
+	frame_free(&frame);
+	assert_int_equal(now.input, 5);
+	await_frame(fd, FRAME_DATA, &frame);
+	assert_int_equal(frame.payload[0], 0);
+	assert_int_equal(frame.length, FRAME_DATA_HEAD);
+	frame_free(&frame);
+	put_input(fd, 5, "typed before that was heard\n");
+	await_frame(fd, FRAME_EXIT, &frame);
+	assert_int_equal(wire_u32(frame.payload + 1), 6);
+	frame_free(&frame);
+	close(fd);
+	close(job.client);
+	finish(stage, &job);
+}
+
 static void test_detached_quota(void **state)
 {
 	struct want want = SH("head -c 70000 /dev/zero; echo x >&2; head -c 30000 /dev/zero");
@@ -691,6 +739,7 @@ int main(void)
 		cmocka_unit_test(test_detached),
 		cmocka_unit_test(test_detached_reader_leaves),
 		cmocka_unit_test(test_signal_without_a_job),
+		cmocka_unit_test(test_input_has_ended),
 		cmocka_unit_test(test_detached_quota),
 		cmocka_unit_test(test_detached_fails),
 		cmocka_unit_test(test_spool_links),
