@@ -213,11 +213,22 @@ static bool over(const struct shim *shim)
 	return shim->main_ended && (shim->given_up || streams_ended(&shim->streams));
 }
 
+/*
+ * When the lease ends, 0 never.  What the first process left behind is of the job as
+ * well; a job of which nothing runs, only its client has not read all, has its end.
+ */
+static uint64_t lease_end(const struct shim *shim)
+{
+	if (!shim->lease.until_ms || shim->lease.why)
+		return 0;
+	return shim->main_ended && !cgroup_populated(&shim->group) ? 0 : shim->lease.until_ms;
+}
+
 /* How many descriptors stirred; 0 when the time was up. */
 static int wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
 {
 	uint64_t until_ms = deadline(shim), now_ms = shim_now_ms();
-	uint64_t lease_ms = shim->main_ended ? 0 : shim->lease.until_ms;
+	uint64_t lease_ms = lease_end(shim);
 	int limit_ms = SILENT_CHECK_MS, n;
 
 	streams_poll(&shim->streams, entries);
@@ -228,7 +239,7 @@ static int wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
 	entries[ENTRY_CHILD] = (struct pollfd){.fd = shim->child.pidfd, .events = POLLIN};
 	entries[ENTRY_LEASH] = (struct pollfd){.fd = shim->leash.fd, .events = POLLIN};
 	entries[ENTRY_CONTROL] = (struct pollfd){.fd = shim->leash.listen, .events = POLLIN};
-	if (lease_ms && !shim->lease.why && lease_ms < until_ms)
+	if (lease_ms && lease_ms < until_ms)
 		until_ms = lease_ms;
 	if (until_ms <= now_ms)
 		limit_ms = 0;
@@ -270,7 +281,7 @@ void shim_loop(struct shim *shim)
 		if (entries[ENTRY_LEASH].revents)
 			leash_hear(&shim->leash, &shim->lease);
 		/* What ended after its lease is not told as an end of its own. */
-		if (!shim->main_ended && lease_over(&shim->lease, shim_now_ms()))
+		if (lease_end(shim) && lease_over(&shim->lease, shim_now_ms()))
 			kill_all(shim);
 		if (entries[ENTRY_CHILD].revents)
 			take_status(shim);

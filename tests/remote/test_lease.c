@@ -187,6 +187,49 @@ static void test_lease_over_for_a_stopped_job(void **state)
 	assert_true(gone(pid));
 }
 
+/* What the first process left behind, and never falls silent, has no lease of its own. */
+static void test_lease_over_for_what_is_left(void **state)
+{
+	struct want want = {SH("(trap '' HUP; exec timeout 20 yes) & sleep 0.1; exit 0"),
+			    .lease_ms = 900};
+	struct run_stream_options options = {.stdio = {-1, -1, -1}};
+	struct stage *stage = *state;
+	struct run_result result;
+	struct launch_event end;
+	pid_t pid;
+	struct job job = begin(stage, &want, &pid);
+
+	options.stdio[1] = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	assert_int_equal(run_stream(&options, job.client, &result), 255);
+	assert_non_null(strstr(result.text, "lease ran out"));
+	close(options.stdio[1]);
+	job.client = -1;
+	end = finish(stage, &job);
+	assert_int_equal(end.kind, 3);
+	assert_int_equal(end.value, 255);
+}
+
+/* Nothing of it runs, only its client is slow: it ended by itself, before its lease. */
+static void test_lease_over_for_a_slow_client(void **state)
+{
+	struct want want = {SH("head -c 600000 /dev/zero; exit 8"), .lease_ms = 700};
+	struct run_stream_options options = {.stdio = {-1, -1, -1}};
+	struct stage *stage = *state;
+	struct run_result result;
+	struct launch_event end;
+	pid_t pid;
+	struct job job = begin(stage, &want, &pid);
+
+	usleep(1000000);
+	options.stdio[1] = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	assert_int_equal(run_stream(&options, job.client, &result), 8);
+	close(options.stdio[1]);
+	job.client = -1;
+	end = finish(stage, &job);
+	assert_int_equal(end.kind, 0);
+	assert_int_equal(end.value, 8);
+}
+
 static void test_signal_is_the_users(void **state)
 {
 	struct want want = {SH("sleep 974"), .lease_ms = 60000};
@@ -509,6 +552,8 @@ int main(void)
 		cmocka_unit_test(test_lease_renewed),
 		cmocka_unit_test(test_lease_taken_away),
 		cmocka_unit_test(test_lease_over_for_a_stopped_job),
+		cmocka_unit_test(test_lease_over_for_what_is_left),
+		cmocka_unit_test(test_lease_over_for_a_slow_client),
 		cmocka_unit_test(test_signal_is_the_users),
 		cmocka_unit_test(test_client_lost),
 		cmocka_unit_test(test_agent_speaks_garbage),
