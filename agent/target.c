@@ -205,7 +205,7 @@ static int settle(struct agent *a, struct job *job)
 	job->unwritten = rc != 0;
 	if (rc)
 		return rc;
-	target_forget(a, r.job);
+	target_forget(a, r.job, job->order.uid);
 	wait_ended(a, r.job);
 	jobs_remove(&a->jobs, job);
 	return 0;
@@ -612,8 +612,7 @@ static int found(void *arg, const struct launch_found *f)
 		/* Its end is recorded and only the shim's files are left, or it is not ours. */
 		if (f->leash >= 0)
 			close(f->leash);
-		else if (!f->busy)
-			launch_forget(a->jobs_dir, a->run_jobs_dir, f->job);
+		target_forget(a, f->job, f->uid);
 		return 0;
 	}
 	if (f->spooled)

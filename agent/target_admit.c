@@ -13,6 +13,7 @@
 #include "agent.h"
 #include "clock.h"
 #include "paths.h"
+#include "target_attach.h"
 
 static void make_nonce(char out[SPEC_NONCE_MAX])
 {
@@ -47,17 +48,37 @@ static void lease(struct agent *a, const struct job_order *order, struct target_
 	strcpy(g->nonce, job->nonce);
 }
 
+/*
+ * Over, but their shims still serve clients that do not read: each is a process of root's,
+ * and no more of them may be than of running jobs.  Most have gone since they were seen.
+ */
+static bool leaves_too_many(struct agent *a, uid_t uid)
+{
+	if (target_leaving_of(a, uid) < a->set.user_jobs_max)
+		return false;
+	target_forget_left(a);
+	return target_leaving_of(a, uid) >= a->set.user_jobs_max;
+}
+
 /* No user may take all places of a node; root keeps his. */
 static bool has_place(struct agent *a, const struct job_order *order, struct target_grant *g)
 {
+	unsigned uid = (unsigned)order->uid, most = a->set.user_jobs_max;
 	char text[sizeof(g->text)];
 
-	if (!order->uid || !a->set.user_jobs_max ||
-	    jobs_of(&a->jobs, order->uid) < a->set.user_jobs_max)
+	if (!uid || !most)
+		return true;
+	if (jobs_of(&a->jobs, uid) >= most)
+		snprintf(text, sizeof(text), "uid %u has %u jobs there, the limit (user_jobs_max)",
+			 uid, most);
+	else if (leaves_too_many(a, uid))
+		snprintf(text, sizeof(text),
+			 "uid %u has %u jobs there that are over and whose clients do not read, "
+			 "the limit (user_jobs_max)",
+			 uid, most);
+	else
 		return true;
 	a->counters.jobs_refused_limit++;
-	snprintf(text, sizeof(text), "uid %u has %u jobs there, the limit (user_jobs_max)",
-		 (unsigned)order->uid, a->set.user_jobs_max);
 	refuse(g, "user-limit", text);
 	return false;
 }

@@ -215,20 +215,29 @@ static bool is_live(void *arg, const char *job)
 struct leaving {
 	struct leaving *next;
 	char job[SPEC_JOB_MAX];
+	uid_t uid;
 };
 
-void target_forget(struct agent *a, const char *job)
+static void leaves(struct agent *a, const char *job, uid_t uid)
 {
-	int64_t kept = launch_forget(a->jobs_dir, a->run_jobs_dir, job);
-	struct leaving *l = kept == -EBUSY ? calloc(1, sizeof(*l)) : NULL;
+	struct leaving *l = calloc(1, sizeof(*l));
 
-	if (kept > 0)
-		a->spool_kept_bytes += (uint64_t)kept;
 	if (!l)
 		return; /* without memory the next prune finds it */
 	snprintf(l->job, sizeof(l->job), "%s", job);
+	l->uid = uid;
 	l->next = a->leaving;
 	a->leaving = l;
+}
+
+void target_forget(struct agent *a, const char *job, uid_t uid)
+{
+	int64_t kept = launch_forget(a->jobs_dir, a->run_jobs_dir, job);
+
+	if (kept > 0)
+		a->spool_kept_bytes += (uint64_t)kept;
+	if (kept == -EBUSY)
+		leaves(a, job, uid);
 }
 
 void target_forget_left(struct agent *a)
@@ -238,9 +247,18 @@ void target_forget_left(struct agent *a)
 	a->leaving = NULL;
 	while ((l = todo)) {
 		todo = l->next;
-		target_forget(a, l->job);
+		target_forget(a, l->job, l->uid);
 		free(l);
 	}
+}
+
+size_t target_leaving_of(struct agent *a, uid_t uid)
+{
+	size_t n = 0;
+
+	for (const struct leaving *l = a->leaving; l; l = l->next)
+		n += l->uid == uid;
+	return n;
 }
 
 static void leaving_free(struct agent *a)

@@ -18,8 +18,10 @@ int target_attach(struct agent *a, int fd, const void *payload, uint32_t length,
 uint64_t target_spool_quota(struct agent *a, uint64_t wanted);
 /* Bounds what is kept of jobs that are over.  ROOM: bytes that are to be free. */
 void target_spool_prune(struct agent *a, uint64_t room);
-/* The journal has the end of JOB: its record goes, or what is kept of it is counted. */
-void target_forget(struct agent *a, const char *job);
+/* The journal has the end of UID's JOB: its record goes, or what is kept of it is counted. */
+void target_forget(struct agent *a, const char *job, uid_t uid);
+/* How many shims UID has whose jobs are over: they serve clients as long as those like. */
+size_t target_leaving_of(struct agent *a, uid_t uid);
 /* The same for those whose shims were still busy with their clients. */
 void target_forget_left(struct agent *a);
 /* Closes what watches the senders; they go on. */

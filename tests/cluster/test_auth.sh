@@ -78,6 +78,27 @@ exec 8>&- # the end of their input
 wait "${held[@]}"
 tap_is "when they ended there is room again" "$(pair_until 10 pair_user n1 run --node n2 -- true; echo $?)" 0
 
+# Their clients do not read: the jobs are over, their supervisors not.
+stall() { # one detached job, looked at by who does not read
+	pair_user n2 run --detach --node n2 -- sh -c 'sleep 0.7; head -c 900000 /dev/zero' >/dev/null 2>&1
+	{
+		pair_user n2 attach last 2>/dev/null
+		:
+	} | sleep 77 &
+	stalled+=($!)
+	sleep 0.3
+}
+stalled=()
+stall
+stall
+ended() { [ "$(pair_on n2 jobs --all --json | jq '[.jobs[] | select(.state == "running")] | length')" -eq 0 ]; }
+tap_true "two jobs of a user end while their clients do not read" pair_until 15 ended
+sleep 0.3
+tap_is "a third is refused" "$(status pair_user n1 run --node n2 -- true)" 125
+tap_like "the sentence says why" "$(cat "$PAIR/err")" 'over and whose clients do not read'
+kill "${stalled[@]}"
+tap_true "when they are gone there is room again" pair_until 10 pair_user n1 run --node n2 -- true
+
 burst() { # AS-WHOM: 60 requests on as many connections; how many were refused
 	"$1" n1 nodes --json >/dev/null 2>&1
 	for _ in $(seq 60); do "$1" n1 nodes --json 2>&1 >/dev/null & done | grep -c user_requests_per_s
