@@ -3,6 +3,7 @@
 #include "leash.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,14 +50,29 @@ int leash_listen(struct leash *leash, const char *run_dir, struct iocom_err *err
 	return 0;
 }
 
-void leash_unlisten(struct leash *leash)
+static void take_name_away(const struct leash *leash)
 {
 	char path[sizeof(leash->run_dir) + SPEC_JOB_MAX + 8];
 
-	if (leash->listen < 0)
-		return;
 	snprintf(path, sizeof(path), "%s/%s.sock", leash->run_dir, leash->job);
 	unlink(path);
+}
+
+bool leash_last(struct leash *leash)
+{
+	struct pollfd p = {.fd = leash->listen, .events = POLLIN};
+
+	if (leash->listen < 0)
+		return false;
+	take_name_away(leash);
+	return poll(&p, 1, 0) == 1;
+}
+
+void leash_unlisten(struct leash *leash)
+{
+	if (leash->listen < 0)
+		return;
+	take_name_away(leash);
 	close(leash->listen);
 	leash->listen = -1;
 }

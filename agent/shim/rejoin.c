@@ -177,10 +177,10 @@ static void settle(struct shim *shim)
 		record_sync(shim->record);
 }
 
-void shim_deliver(struct shim *shim)
+/* All to the client, unless it is gone.  SETTLED: settle() was called. */
+static void deliver(struct shim *shim, bool *settled)
 {
 	uint64_t limit_ms = 0;
-	bool settled = false;
 
 	while (!shim->client_gone) {
 		if (send_rest(shim)) {
@@ -192,15 +192,22 @@ void shim_deliver(struct shim *shim)
 		} else if (!limit_ms) {
 			shutdown(shim->client.fd, SHUT_WR);
 			/* A module that hangs ends us: by now the client has all. */
-			if (!settled)
+			if (!*settled)
 				settle(shim);
-			settled = true;
+			*settled = true;
 			limit_ms = shim_now_ms() + SHIM_LINGER_MS;
 		} else if (shim_now_ms() >= limit_ms) {
 			break;
 		}
 		serve_rest(shim);
 	}
+}
+
+void shim_deliver(struct shim *shim)
+{
+	bool settled = false;
+
+	deliver(shim, &settled);
 	if (shim->record >= 0 && !shim->replayed) {
 		if (!shim->known || !streams_taken(&shim->streams))
 			streams_spill(&shim->streams, shim->record);
@@ -208,6 +215,12 @@ void shim_deliver(struct shim *shim)
 	}
 	if (!settled)
 		settle(shim);
+	settled = true;
+	/* Who came while modules and disks were slow; who comes now finds what is kept. */
+	while (leash_last(&shim->leash)) {
+		shim_serve_control(shim);
+		deliver(shim, &settled);
+	}
 }
 
 static int open_record(struct shim *shim, struct iocom_err *err)

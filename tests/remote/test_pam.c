@@ -283,6 +283,46 @@ static void test_closed_on_every_way_out(void **state)
 	}
 }
 
+/* Who attaches while a slow module closes the session is served after it. */
+static void test_attached_while_closing(void **state)
+{
+	struct run_stream_options leave = {.stdio = {-1, -1, -1}, .leave = true};
+	struct run_stream_options options = {.stdio = {-1, -1, -1}};
+	struct attach_ask ask = {.node = "here", .from = {0, ATTACH_FIRST, ATTACH_FIRST}};
+	struct want want = SH("echo kept; exit 3");
+	struct stage *stage = *state;
+	struct launch_event event;
+	struct run_result result;
+	struct job job;
+	size_t length;
+	void *packed;
+	int fd[2];
+
+	service(stage, "required pam_permit.so", "required pam_exec.so quiet DIR/slow");
+	put(stage->dir, "slow", "#!/bin/sh\ntest $PAM_TYPE = open_session || sleep 1\n", 0755);
+	want.pam = pam_dir;
+	want.detach = true;
+	job = stage_start(stage, &want);
+	assert_int_equal(run_stream(&leave, job.client, &result), 0);
+	do
+		assert_int_equal(stage_event(job.leash, &event), 0);
+	while (event.type != LAUNCH_EXITED);
+	usleep(200000);
+	snprintf(ask.job, sizeof(ask.job), "%s", job.name);
+	attach_nonce(ask.nonce);
+	assert_int_equal(attach_pack(&ask, &packed, &length), 0);
+	stage_pair(fd);
+	assert_int_equal(launch_attach(stage->run, job.name, packed, length, fd[1]), 0);
+	free(packed);
+	close(fd[1]);
+	options.stdio[1] = open(stage->out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	assert_int_equal(run_stream(&options, fd[0], &result), 3);
+	close(options.stdio[1]);
+	assert_string_equal(stage_read(stage->out), "kept\n");
+	assert_int_equal(stage_reap(&job), 0);
+	close(job.leash);
+}
+
 static unsigned long shim_kb(struct stage *stage, const char *directory)
 {
 	struct run_stream_options options = {.stdio = {-1, -1, -1}};
@@ -335,6 +375,7 @@ int main(void)
 		cmocka_unit_test(test_limits_are_the_jobs),
 		cmocka_unit_test(test_variables_of_the_session),
 		cmocka_unit_test(test_closed_on_every_way_out),
+		cmocka_unit_test(test_attached_while_closing),
 		cmocka_unit_test(test_memory),
 	};
 
