@@ -122,7 +122,7 @@ static int authorise(struct agent *a, const struct attach_ask *ask, const void *
 {
 	uid_t uid = local ? local->uid : (uid_t)-1, owner;
 	gid_t gid;
-	int rc = 0;
+	int rc;
 
 	if (strcmp(ask->node, a->set.name) != 0)
 		return iocom_err_set(err, -EACCES, "the message is meant for node %s, this is %s",
@@ -131,11 +131,9 @@ static int authorise(struct agent *a, const struct attach_ask *ask, const void *
 		rc = attach_open(ask, packed, length, credential, a->set.name,
 				 a->set.munge_socket[0] ? a->set.munge_socket : NULL, &uid, &gid,
 				 err);
-		if (!rc)
-			rc = first_time(a, ask, err);
+		if (rc)
+			return rc;
 	}
-	if (rc)
-		return rc;
 	/* Whose jobs there are is nobody else's business: both sentences are one. */
 	if (owner_of(a, ask->job, &owner) || (uid != 0 && uid != owner))
 		return iocom_err_set(err, -ENOENT,
@@ -143,7 +141,8 @@ static int authorise(struct agent *a, const struct attach_ask *ask, const void *
 				     "it kept there",
 				     ask->job, a->set.name);
 	*who = uid;
-	return 0;
+	/* After that question: who has no job here writes nothing into the journal. */
+	return local ? 0 : first_time(a, ask, err);
 }
 
 static int hand_over(struct agent *a, int fd, const char *job, const void *ask, size_t length,

@@ -99,6 +99,24 @@ tap_like "the sentence says why" "$(cat "$PAIR/err")" 'over and whose clients do
 kill "${stalled[@]}"
 tap_true "when they are gone there is room again" pair_until 10 pair_user n1 run --node n2 -- true
 
+# --- who attaches to what is not his ---
+nonces() { # rows that attach messages left at n2
+	python3 -c 'import sqlite3, sys
+print(sqlite3.connect("file:%s?mode=ro" % sys.argv[1], uri=True).execute(
+    "SELECT count(*) FROM nonce WHERE length(sender) = 16").fetchone()[0])' "$PAIR/n2/state/iocom.db"
+}
+attach_raw() { # JOB
+	IOCOM_MUNGE_SOCKET=$PAIR/munge-n1/socket python3 tests/cluster/attach_raw.py \
+		"127.0.0.1:$(($(pair_port n2) + 2))" "$1" n2 attach
+}
+job=$(pair_user n2 run --detach --node n2 -- true 2>/dev/null)
+pair_user n2 attach "$job" >/dev/null 2>&1
+before=$(nonces)
+tap_like "a job that is not there" "$(attach_raw n2-1-1)" '^3 no job of yours'
+tap_is "... leaves nothing in the journal" "$(nonces)" "$before"
+tap_like "one that is" "$(attach_raw "$job")" '^5 '
+tap_is "... and is kept in mind" "$(nonces)" $((before + 1))
+
 burst() { # AS-WHOM: 60 requests on as many connections; how many were refused
 	"$1" n1 nodes --json >/dev/null 2>&1
 	for _ in $(seq 60); do "$1" n1 nodes --json 2>&1 >/dev/null & done | grep -c user_requests_per_s
