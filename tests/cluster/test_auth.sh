@@ -212,8 +212,9 @@ FOO=secret pair_user n1 run --node n2 -- sh -c 'echo up; read -r line; echo "$li
 	< <(pair_until 10 test -e "$PAIR/go"; echo on) >"$PAIR/long" 2>&1 &
 long=$!
 pair_until 10 grep -q up "$PAIR/long"
-relays() { pgrep -x iocom-relay | while read -r q; do tr '\0' ' ' <"/proc/$q/cmdline" | grep -c "$PAIR"; done | wc -l; }
-tap_is "a relay at each end" "$(relays)" 2
+relays() { pgrep -x iocom-relay | while read -r q; do tr '\0' ' ' <"/proc/$q/cmdline" | grep -F "$PAIR"; done 2>/dev/null | wc -l; }
+relays_are() { [ "$(relays)" -eq "$1" ]; }
+tap_true "a relay at each end, those of the jobs before have gone" pair_until 25 relays_are 2
 pair_stop n1 KILL
 pair_stop n2 KILL
 # shellcheck disable=SC2046
