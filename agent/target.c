@@ -616,7 +616,7 @@ static int found(void *arg, const struct launch_found *f)
 		return 0;
 	}
 	if (f->spooled)
-		job->spool_bytes = (uint64_t)a->set.spool_mb << 20;
+		job->spool_bytes = target_spool_share(a);
 	if (f->leash >= 0 || f->busy)
 		log_write(&a->log, LOG_L_INFO, "job %s still runs", f->job);
 	return take_found(a, job, f);

@@ -16,7 +16,8 @@
 #include "kept.h"
 #include "pack.h"
 
-#define DAY_S 86400
+#define DAY_S	   86400
+#define SPOOL_PART 8 /* of the free room is one job's */
 
 /* --- senders of what is kept --------------------------------------------------- */
 
@@ -300,17 +301,25 @@ void target_spool_prune(struct agent *a, uint64_t room)
 	a->counters.outputs_removed += sum.removed_jobs;
 }
 
+uint64_t target_spool_share(const struct agent *a)
+{
+	uint64_t total = (uint64_t)a->set.spool_total_mb << 20, promised = reserved(a);
+	uint64_t most = (uint64_t)a->set.spool_mb << 20;
+	uint64_t part = total > promised ? (total - promised) / SPOOL_PART : 0;
+
+	return most < part ? most : part;
+}
+
 uint64_t target_spool_quota(struct agent *a, uint64_t wanted)
 {
-	uint64_t total = (uint64_t)a->set.spool_total_mb << 20;
-	uint64_t most = (uint64_t)a->set.spool_mb << 20, left, taken;
+	uint64_t total = (uint64_t)a->set.spool_total_mb << 20, most = target_spool_share(a);
+	uint64_t left, taken = reserved(a);
 
 	if (!wanted || wanted > most)
 		wanted = most;
-	taken = reserved(a) + a->spool_kept_bytes;
-	if (taken + wanted > total)
+	if (taken + a->spool_kept_bytes + wanted > total)
 		target_spool_prune(a, wanted);
-	taken = reserved(a) + a->spool_kept_bytes;
+	taken += a->spool_kept_bytes;
 	left = total > taken ? total - taken : 0;
 	return wanted < left ? wanted : left;
 }

@@ -14,6 +14,11 @@
  */
 int target_attach(struct agent *a, int fd, const void *payload, uint32_t length,
 		  const struct ucred *local, struct iocom_err *err);
+/*
+ * Bytes of output that one more job may be promised: a part of what the running ones leave,
+ * or a few would take all room, from those that come and from what is kept of others.
+ */
+uint64_t target_spool_share(const struct agent *a);
 /* Bytes of output that a new detached job may keep; makes room by removing the oldest. */
 uint64_t target_spool_quota(struct agent *a, uint64_t wanted);
 /* Bounds what is kept of jobs that are over.  ROOM: bytes that are to be free. */

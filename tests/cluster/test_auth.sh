@@ -54,7 +54,7 @@ pair_stop n1
 rm "$PAIR/n1"
 
 # --- bounds of a user ---
-restart --user-requests-per-s 20 -- --user-jobs-max 2 --pam-dir "$PAIR/pam.d"
+restart --user-requests-per-s 20 -- --user-jobs-max 2 --spool-mb 4 --spool-total-mb 8 --pam-dir "$PAIR/pam.d"
 tap_true "two nodes" pair_until 15 pair_sees n1 2
 tap_is "a user's job runs on the other node" "$(pair_user n1 run --node n2 -- id -u 2>&1)" 65534
 mkfifo "$PAIR/hold"
@@ -116,6 +116,18 @@ tap_like "a job that is not there" "$(attach_raw n2-1-1)" '^3 no job of yours'
 tap_is "... leaves nothing in the journal" "$(nonces)" "$before"
 tap_like "one that is" "$(attach_raw "$job")" '^5 '
 tap_is "... and is kept in mind" "$(nonces)" $((before + 1))
+
+# --- the room for output: a few running jobs do not take it all ---
+kept=$(pair_user n2 run --detach --node n2 -- echo kept 2>/dev/null)
+pair_user n2 attach "$kept" >/dev/null 2>&1
+many=()
+for i in 1 2 3 4; do many+=("$(pair_on n2 run --detach --node n2 -- sh -c "echo out$i; sleep 77" 2>/dev/null)"); done
+tap_is "what another's job left is kept" "$(pair_user n2 attach "$kept" 2>&1)" kept
+pair_stop n2
+pair_agent n2 n1 --user-jobs-max 2 --spool-mb 4 --spool-total-mb 8 --pam-dir "$PAIR/pam.d"
+tap_is "... by an agent that finds the jobs running, too" "$(pair_user n2 attach "$kept" 2>&1)" kept
+for i in "${many[@]}"; do pair_on n2 kill -s KILL "$i"; done >/dev/null 2>&1
+tap_is "and the last of many has room" "$(pair_on n2 attach "${many[3]}" 2>/dev/null)" out4
 
 burst() { # AS-WHOM: 60 requests on as many connections; how many were refused
 	"$1" n1 nodes --json >/dev/null 2>&1
