@@ -42,9 +42,9 @@ struct leash {
 void leash_init(struct leash *leash, int fd, const char *job);
 /* Opens RUN_DIR/JOB.sock.  0 or negative errno. */
 int leash_listen(struct leash *leash, const char *run_dir, struct iocom_err *err);
-/* Closes and removes the control socket. */
 /* Nobody can connect any more.  Whether one who has waits to be served. */
 bool leash_last(struct leash *leash);
+/* Closes and removes the control socket. */
 void leash_unlisten(struct leash *leash);
 void leash_deinit(struct leash *leash);
 /* Reports.  An agent that does not take it counts as gone (-1): the record stays. */
