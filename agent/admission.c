@@ -3,10 +3,14 @@
 #include "admission.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 __attribute__((format(printf, 3, 4))) static void refuse(struct admission_verdict *v,
 							 const char *reason, const char *fmt, ...)
@@ -32,11 +36,40 @@ static bool may_execute(const struct stat *st, const struct account *user)
 	return st->st_mode & S_IXOTH;
 }
 
+static int look(const char *path, struct stat *st)
+{
+	return stat(path, st) ? -errno : 0;
+}
+
+/*
+ * The same from what the kernel has in memory, -EAGAIN where that is not all.  A network's
+ * file system (its device has no major number) may ask its server even then.
+ */
+static int look_in_memory(const char *path, struct stat *st)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_CACHED};
+	int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	struct statx stx;
+	int rc;
+
+	if (fd < 0)
+		return -EAGAIN;
+	rc = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &stx);
+	close(fd);
+	if (rc || !stx.stx_dev_major)
+		return -EAGAIN;
+	*st = (struct stat){.st_mode = stx.stx_mode, .st_uid = stx.stx_uid, .st_gid = stx.stx_gid};
+	return 0;
+}
+
+typedef int (*looker)(const char *path, struct stat *st);
+
 /* Every directory on the way, then PATH itself.  0 or negative errno. */
-static int walk(const char *path, const struct account *user, struct stat *st)
+static int walk(const char *path, const struct account *user, looker see, struct stat *st)
 {
 	char part[PATH_MAX];
 	size_t n = strlen(path);
+	int rc;
 
 	if (*path != '/' || n >= sizeof(part))
 		return -ENOENT;
@@ -45,12 +78,31 @@ static int walk(const char *path, const struct account *user, struct stat *st)
 			continue;
 		memcpy(part, path, i);
 		part[i] = 0;
-		if (stat(part, st))
-			return -errno;
+		rc = see(part, st);
+		if (rc)
+			return rc;
 		if (i < n && S_ISDIR(st->st_mode) && !may_execute(st, user))
 			return -EACCES;
 	}
 	return 0;
+}
+
+static int walk_cwd(const struct job_order *o, const struct account *user, looker see)
+{
+	struct stat st;
+	int rc = walk(o->cwd, user, see, &st);
+
+	if (!rc && !S_ISDIR(st.st_mode))
+		rc = -ENOTDIR;
+	return rc || may_execute(&st, user) ? rc : -EACCES;
+}
+
+bool admission_paths_in_memory(const struct job_order *o, const struct account *user)
+{
+	struct stat st;
+
+	return !walk_cwd(o, user, look_in_memory) &&
+	       (o->executable[0] != '/' || !walk(o->executable, user, look_in_memory, &st));
 }
 
 bool admission_paths(const struct job_order *o, const struct account *user, atomic_int *at,
@@ -61,17 +113,13 @@ bool admission_paths(const struct job_order *o, const struct account *user, atom
 
 	*v = (struct admission_verdict){.admitted = true};
 	atomic_store(at, ADMISSION_AT_CWD);
-	rc = walk(o->cwd, user, &st);
-	if (!rc && !S_ISDIR(st.st_mode))
-		rc = -ENOTDIR;
-	if (!rc && !may_execute(&st, user))
-		rc = -EACCES;
+	rc = walk_cwd(o, user, look);
 	if (rc)
 		refuse(v, "path-missing", "working directory %.120s: %s", o->cwd, strerror(-rc));
 	if (rc || o->executable[0] != '/')
 		return v->admitted;
 	atomic_store(at, ADMISSION_AT_EXECUTABLE);
-	rc = walk(o->executable, user, &st);
+	rc = walk(o->executable, user, look, &st);
 	/* One that is there but not executable fails as at home: exec says so, 126. */
 	if (rc)
 		refuse(v, "path-missing", "executable %.120s: %s", o->executable, strerror(-rc));

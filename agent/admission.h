@@ -41,6 +41,8 @@ bool admission_user(const struct job_order *order, bool accepts_jobs,
 enum { ADMISSION_AT_CWD, ADMISSION_AT_EXECUTABLE };
 bool admission_paths(const struct job_order *order, const struct account *user, atomic_int *at,
 		     struct admission_verdict *verdict);
+/* True: they are here, and the kernel knew without asking a disk or a server.  Never waits. */
+bool admission_paths_in_memory(const struct job_order *order, const struct account *user);
 /* What it would do to this node, which is OWN as of now. */
 bool admission_loads(const struct job_order *order, const struct iocom_vector *own,
 		     struct admission_verdict *verdict);

@@ -150,7 +150,7 @@ static void paths_seen(void *arg, const struct job_order *order,
 	free(w);
 }
 
-/* 0: PATHS_SEEN comes. */
+/* 0: PATHS_SEEN comes, or was here: a thread is only for what may have to be waited for. */
 static int ask_paths(struct agent *a, const struct job_order *order, struct account *user,
 		     target_admitted done, void *arg)
 {
@@ -162,6 +162,11 @@ static int ask_paths(struct agent *a, const struct job_order *order, struct acco
 		return -ENOMEM;
 	}
 	*w = (struct admitting){a, done, arg};
+	if (admission_paths_in_memory(order, user)) {
+		account_free(user);
+		paths_seen(w, order, &(struct admission_verdict){.admitted = true});
+		return 0;
+	}
 	rc = paths_ask(a->paths, order, user, paths_seen, w);
 	if (rc)
 		free(w);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -92,6 +93,47 @@ static void test_paths_that_answer(void **state)
 	v = judge(w, "/", "/no/such/program");
 	assert_string_equal(v.reason, "path-missing");
 	assert_non_null(strstr(v.text, "executable /no/such/program"));
+}
+
+static bool in_memory(const char *cwd, const char *executable, uid_t uid)
+{
+	struct job_order order = {0};
+	struct account user = {.uid = uid, .gid = uid};
+
+	snprintf(order.cwd, sizeof(order.cwd), "%s", cwd);
+	snprintf(order.executable, sizeof(order.executable), "%s", executable);
+	return admission_paths_in_memory(&order, &user);
+}
+
+/* What the kernel knows needs no thread; all else is asked. */
+static void test_paths_in_memory(void **state)
+{
+	struct world *w = *state;
+	char closed[96], program[128];
+	struct stat st;
+
+	snprintf(closed, sizeof(closed), "%s/closed", w->dir);
+	snprintf(program, sizeof(program), "%s/program", w->hung);
+	assert_int_equal(mkdir(closed, 0700), 0);
+	assert_int_equal(chmod(w->dir, 0755), 0);
+	assert_int_equal(stat(closed, &st), 0);
+	/* Where it is no disk's, each is asked for. */
+	if (stat("/bin/sh", &st) == 0 && major(st.st_dev)) {
+		assert_true(in_memory("/", "/bin/sh", 0));
+		assert_true(in_memory("/", "sh", 0));
+	}
+	if (stat(closed, &st) == 0 && major(st.st_dev)) {
+		assert_true(in_memory(closed, "sh", 0));
+		assert_true(in_memory(w->dir, "sh", 12345));
+	}
+	assert_false(in_memory(closed, "sh", 12345));
+	assert_false(in_memory("/no/such", "sh", 0));
+	assert_false(in_memory("/bin/sh", "sh", 0));
+	assert_false(in_memory("/", "/no/such/program", 0));
+	assert_false(in_memory("/proc", "sh", 0)); /* no disk's */
+	assert_false(in_memory(w->hung, "sh", 0));
+	assert_false(in_memory("/", program, 0));
+	assert_int_equal(rmdir(closed), 0);
 }
 
 static void tick(void *arg)
@@ -223,6 +265,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_paths_that_answer),
+		cmocka_unit_test(test_paths_in_memory),
 		cmocka_unit_test(test_paths_that_hang),
 		cmocka_unit_test(test_executable_that_hangs),
 		cmocka_unit_test(test_no_more_than_some),
