@@ -457,6 +457,7 @@ static int start(struct agent *a, struct iocom_err *err)
 		return rc;
 	a->settle = (struct loop_timer){.fire = target_settle, .arg = a};
 	a->starts = (struct loop_timer){.fire = target_starts, .arg = a};
+	a->respare = (struct loop_timer){.fire = target_respare, .arg = a};
 	a->chores = (struct loop_timer){.fire = chores, .arg = a};
 	rc = tick_start(a, err);
 	if (!rc)
@@ -472,6 +473,7 @@ static int start(struct agent *a, struct iocom_err *err)
 	dial_peers(a);
 	a->prune_due_ns = clock_boot_ns() + PRUNE_FIRST_NS;
 	loop_start(a->loop, &a->chores, 0);
+	loop_start(a->loop, &a->respare, 0);
 	return 0;
 }
 
@@ -531,6 +533,8 @@ void agent_stop(struct agent *a)
 	sample_names_free(a->names);
 	if (a->monitor) /* so this agent held the directories' locks */
 		cgroup_tidy(a->set.scope_cgroup, SHIMS_LEAVE_MS);
+	while (waitpid(-1, NULL, WNOHANG) > 0) /* those that left meanwhile */
+		;
 	monitor_free(a->monitor);
 	vector_fini(&a->measured);
 	view_charges_fini(&a->charges);

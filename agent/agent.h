@@ -18,6 +18,7 @@
 #include "host.h"
 #include "jobs.h"
 #include "journal.h"
+#include "launch.h"
 #include "log.h"
 #include "loop.h"
 #include "matrix.h"
@@ -102,6 +103,8 @@ struct agent {
 	struct loop_timer settle;  /* ended jobs wait for one reading */
 	uint64_t settled_ns;	   /* when (CLOCK_BOOTTIME) */
 	struct loop_timer starts;  /* jobs that run are told of, unless they end first */
+	struct launch_spare spare; /* a shim for the next job */
+	struct loop_timer respare; /* ... is started, not while one begins */
 	struct loop_timer chores;  /* leases, reports, retention */
 	uint64_t chores_count;
 	uint64_t prune_due_ns; /* CLOCK_BOOTTIME; chores_count begins anew with each new node */
@@ -151,6 +154,8 @@ int target_signal(struct agent *a, const char *job, uid_t uid, int signal, struc
 int target_recover(struct agent *a, struct iocom_err *err);
 void target_settle(void *agent); /* timer: ended jobs */
 void target_starts(void *agent); /* timer: jobs that run and are not told of */
+/* A spare shim, where none waits. */
+void target_respare(void *agent);
 void target_expire(struct agent *a);
 /* Tells homes again what they have not acknowledged. */
 void target_report_pending(struct agent *a);

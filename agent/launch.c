@@ -86,12 +86,67 @@ static int make_job_directory(const char *jobs_dir, const char *job, struct ioco
 			     path, strerror(errno));
 }
 
+void launch_spare_make(struct launch_spare *spare, const char *shim_path, const char *scope)
+{
+	int ends[2];
+
+	if (spare->waits || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return;
+	spare->waits = !launch_spawn_spare(shim_path, scope, ends[1], &spare->pid);
+	close(ends[1]);
+	spare->leash = ends[0];
+	if (!spare->waits)
+		close(ends[0]);
+}
+
+void launch_spare_drop(struct launch_spare *spare)
+{
+	if (spare->waits)
+		close(spare->leash);
+	spare->waits = false;
+}
+
+/* Gives the spare its work: its leash is the job's then.  0 or negative errno. */
+static int use_spare(struct launch_spare *spare, const int fds[2], pid_t *shim, int *leash)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(2 * sizeof(int))];
+	} control = {0};
+	char byte = 0;
+	struct iovec piece = {&byte, 1};
+	const struct msghdr message = {.msg_iov = &piece,
+				       .msg_iovlen = 1,
+				       .msg_control = &control,
+				       .msg_controllen = sizeof(control)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+
+	if (!spare || !spare->waits)
+		return -ENOENT;
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(2 * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, 2 * sizeof(int));
+	if (sendmsg(spare->leash, &message, MSG_NOSIGNAL | MSG_DONTWAIT) != 1) {
+		launch_spare_drop(spare);
+		return -EPIPE;
+	}
+	spare->waits = false;
+	*leash = spare->leash;
+	*shim = spare->pid;
+	return 0;
+}
+
 /* Takes ORDER_FD, which may be an errno.  LEASH: our end. */
-static int spawn_with(const char *program, const char *scope, int order_fd, int stream_fd,
-		      pid_t *shim, int *leash)
+static int spawn_with(const char *program, const char *scope, struct launch_spare *spare,
+		      int order_fd, int stream_fd, pid_t *shim, int *leash)
 {
 	int rc = order_fd < 0 ? order_fd : 0, ends[2];
 
+	if (!rc && !use_spare(spare, (const int[]){order_fd, stream_fd}, shim, leash)) {
+		close(order_fd);
+		return 0;
+	}
 	if (!rc && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		rc = -errno;
 	if (!rc) {
@@ -124,8 +179,8 @@ int launch_shim(const struct launch_order *order, int stream_fd, pid_t *shim, in
 		rc = make_job_directory(order->jobs_dir, job, err);
 	if (rc)
 		return rc;
-	rc = spawn_with(order->shim_path, order->scope_cgroup, write_order(order), stream_fd, shim,
-			leash);
+	rc = spawn_with(order->shim_path, order->scope_cgroup, order->spare, write_order(order),
+			stream_fd, shim, leash);
 	if (rc) {
 		record_remove(order->jobs_dir, job);
 		return iocom_err_set(err, rc, "cannot start the supervisor %s: %s",
@@ -140,8 +195,8 @@ int launch_replay(const char *shim_path, const char *scope, const char *jobs_dir
 		  size_t length, int stream, int *leash, struct iocom_err *err)
 {
 	pid_t shim;
-	int rc = spawn_with(shim_path, scope, write_replay(jobs_dir, ask, length), stream, &shim,
-			    leash);
+	int rc = spawn_with(shim_path, scope, NULL, write_replay(jobs_dir, ask, length), stream,
+			    &shim, leash);
 
 	if (rc)
 		return iocom_err_set(err, rc, "cannot start the supervisor %s: %s", shim_path,

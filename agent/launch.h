@@ -35,7 +35,19 @@ struct launch_order {
 	uint64_t spool_max;	 /* bytes of a detached job's output that are kept, at most */
 	const void *spec;	 /* packed, as received */
 	uint32_t spec_length;
+	struct launch_spare *spare; /* NULL: a new process */
 };
+
+/* One shim that is started ahead and waits (shim/spare.h).  Zeroed: none. */
+struct launch_spare {
+	bool waits;
+	int leash;
+	pid_t pid;
+};
+/* Starts one where none waits.  Best effort: launch_shim starts its own where there is none. */
+void launch_spare_make(struct launch_spare *spare, const char *shim_path, const char *scope);
+/* It goes. */
+void launch_spare_drop(struct launch_spare *spare);
 
 /*
  * Spawns the shim.  Takes STREAM_FD on success (it is closed here, the shim

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -47,9 +48,8 @@ static int open_shims(const char *scope)
 }
 
 /* System calls only.  Returns where one failed. */
-static int become_shim(const char *program, const int fds[3])
+static int become_shim(const char *program, char *const argv[], const int fds[3])
 {
-	static char *const argv[] = {(char *)"iocom-shim", (char *)SHIM_MOVED, NULL};
 	/* struct sigaction as the kernel has it; all zero is SIG_DFL */
 	static const struct {
 		void *handler;
@@ -73,13 +73,15 @@ static int become_shim(const char *program, const int fds[3])
 	return errno;
 }
 
-static int spawn_into(int cgroup, const char *program, const int fds[3], pid_t *pid)
+static int spawn_into(int cgroup, const char *program, char *const argv[], const int fds[3],
+		      pid_t *pid)
 {
 	struct clone_args args = {
 		.flags = CLONE_INTO_CGROUP | CLONE_VFORK,
 		.exit_signal = SIGCHLD,
 		.cgroup = (uint64_t)cgroup,
 	};
+	sigset_t all, before;
 	int report[2], e = 0;
 
 	if (pipe2(report, O_CLOEXEC))
@@ -87,12 +89,16 @@ static int spawn_into(int cgroup, const char *program, const int fds[3], pid_t *
 	e = fcntl(report[1], F_DUPFD_CLOEXEC, LIFTED);
 	close(report[1]);
 	report[1] = e;
+	/* No handler of the agent may run in the child. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	*pid = report[1] < 0 ? -1 : (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 	if (*pid == 0) {
-		e = become_shim(program, fds);
+		e = become_shim(program, argv, fds);
 		_exit(write(report[1], &e, sizeof(e)) == sizeof(e) ? 127 : 126);
 	}
 	e = *pid < 0 ? errno : 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (report[1] >= 0)
 		close(report[1]);
 	if (*pid > 0 && read(report[0], &e, sizeof(e)) == sizeof(e))
@@ -116,18 +122,37 @@ static int lift(const int fds[3], int high[3])
 	return 0;
 }
 
-int launch_spawn(const char *program, const char *scope, const int fds[3], pid_t *pid)
+static int spawn_moved(const char *program, char *const argv[], const char *scope, const int fds[3],
+		       pid_t *pid)
 {
-	char *const argv[] = {(char *)"iocom-shim", NULL};
 	int cgroup = open_shims(scope), high[3];
 	int rc = cgroup < 0 ? cgroup : lift(fds, high);
 
 	if (!rc) {
-		rc = spawn_into(cgroup, program, high, pid);
+		rc = spawn_into(cgroup, program, argv, high, pid);
 		for (int i = 0; i < 3; i++)
 			close(high[i]);
 	}
 	if (cgroup >= 0)
 		close(cgroup);
-	return rc ? helper_spawn(program, argv, fds, 3, pid) : 0;
+	return rc;
+}
+
+int launch_spawn(const char *program, const char *scope, const int fds[3], pid_t *pid)
+{
+	char *const moved[] = {(char *)"iocom-shim", (char *)SHIM_MOVED, NULL};
+	char *const argv[] = {(char *)"iocom-shim", NULL};
+
+	return spawn_moved(program, moved, scope, fds, pid)
+		       ? helper_spawn(program, argv, fds, 3, pid)
+		       : 0;
+}
+
+int launch_spawn_spare(const char *program, const char *scope, int leash, pid_t *pid)
+{
+	char *const argv[] = {(char *)SHIM_SPARE_NAME, (char *)SHIM_MOVED, (char *)SHIM_SPARE,
+			      NULL};
+	const int fds[3] = {leash, leash, leash};
+
+	return spawn_moved(program, argv, scope, fds, pid);
 }

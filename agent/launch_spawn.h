@@ -13,4 +13,7 @@
  */
 int launch_spawn(const char *program, const char *scope, const int fds[3], pid_t *pid);
 
+/* The same for one that waits on LEASH for its order (shim/spare.h); only in that cgroup. */
+int launch_spawn_spare(const char *program, const char *scope, int leash, pid_t *pid);
+
 #endif

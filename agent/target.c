@@ -23,6 +23,8 @@
 #define AGAIN_NS	CLOCK_NS_PER_S		/* what the journal did not take is offered again */
 #define SETTLE_BUSY_NS	(100 * CLOCK_NS_PER_MS) /* when jobs end all the time */
 #define STARTS_NS	(20 * CLOCK_NS_PER_MS)	/* a job that is over by then is told of once */
+#define RESPARE_NS	(20 * CLOCK_NS_PER_MS)	/* after a job's beginning */
+#define RESPARE_END_NS	(1 * CLOCK_NS_PER_MS)	/* after its end, which its client hears of first */
 #define REPORTS_AT_ONCE 32
 
 static bool is_local(const struct agent *a, const char *home)
@@ -162,6 +164,8 @@ static void ended(struct agent *a, struct job *job)
 	close_leash(a, job);
 	job->busy = false;
 	job->state = JOB_ENDED;
+	if (!a->spare.waits)
+		loop_start(a->loop, &a->respare, RESPARE_END_NS);
 	if (!job->end.end_ns)
 		job->end.end_ns = clock_real_ns();
 	if (!a->settle.active)
@@ -274,6 +278,13 @@ void target_starts(void *arg)
 			agent_journal_failed(a, &err);
 		tell_started(a, job);
 	}
+}
+
+void target_respare(void *arg)
+{
+	struct agent *a = arg;
+
+	launch_spare_make(&a->spare, a->set.shim, a->set.scope_cgroup);
 }
 
 static void is_newer(struct agent *a, struct job *job);
@@ -447,6 +458,7 @@ static int launch(struct agent *a, struct job *job, int fd, uid_t uid, gid_t gid
 		.spool_max = job->spool_bytes,
 		.spec = spec,
 		.spec_length = length,
+		.spare = &a->spare,
 	};
 	pid_t shim;
 	int leash, rc;
@@ -455,6 +467,8 @@ static int launch(struct agent *a, struct job *job, int fd, uid_t uid, gid_t gid
 	if (rc)
 		return rc;
 	job->start_ns = clock_real_ns();
+	/* Not now: this job shall begin.  One that is over soon starts the next spare. */
+	loop_start(a->loop, &a->respare, RESPARE_NS);
 	rc = launch_shim(&order, fd, &shim, &leash, err);
 	if (rc) {
 		never_launched(a, job, err);
@@ -643,5 +657,6 @@ void target_stop(struct agent *a)
 {
 	for (struct job *job = a->jobs.first; job; job = job->next)
 		close_leash(a, job);
+	launch_spare_drop(&a->spare);
 	jobs_fini(&a->jobs);
 }

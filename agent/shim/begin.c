@@ -35,7 +35,7 @@ static int make_group(struct shim *shim, struct iocom_err *err)
 {
 	struct cgroup_mounts mounts;
 	char name[SPEC_JOB_MAX + 8];
-	int rc = cgroup_mounts_read("/proc/self/mounts", &mounts, err);
+	int rc = spare_mounts(&shim->spare, &mounts, err);
 
 	if (rc)
 		return rc;

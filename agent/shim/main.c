@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,24 +29,33 @@ static int fill_standard(void)
 	return 0;
 }
 
-static int spawned_by_agent(void)
+static bool spawned_by_agent(void)
 {
 	struct stat st;
 
-	return !fstat(SHIM_FD_LEASH, &st) && S_ISSOCK(st.st_mode) && !fstat(SHIM_FD_STREAM, &st) &&
-	       S_ISSOCK(st.st_mode) && !fstat(SHIM_FD_ORDER, &st) && S_ISREG(st.st_mode);
+	return !fstat(SHIM_FD_LEASH, &st) && S_ISSOCK(st.st_mode);
+}
+
+static bool has_order(void)
+{
+	struct stat st;
+
+	return !fstat(SHIM_FD_STREAM, &st) && S_ISSOCK(st.st_mode) && !fstat(SHIM_FD_ORDER, &st) &&
+	       S_ISREG(st.st_mode);
 }
 
 int main(int argc, char **argv)
 {
+	bool moved = argc > 1 && !strcmp(argv[1], SHIM_MOVED);
+	bool spare = argc > 2 && !strcmp(argv[2], SHIM_SPARE);
 	struct shim *shim;
-	int rc;
+	int rc = 0;
 
 	if (argc > 1 && !strcmp(argv[1], "--version")) {
 		printf("iocom-shim %s\n", IOCOM_VERSION);
 		return 0;
 	}
-	if (!spawned_by_agent()) {
+	if (!spawned_by_agent() || (!spare && !has_order())) {
 		fprintf(stderr, "iocom-shim: supervises one job; iocomd starts it, nobody else\n");
 		return 2;
 	}
@@ -59,8 +69,12 @@ int main(int argc, char **argv)
 	shim = calloc(1, sizeof(*shim));
 	if (!shim)
 		return 1;
-	shim->moved = argc > 1 && !strcmp(argv[1], SHIM_MOVED);
-	rc = shim_run(shim, SHIM_FD_LEASH, SHIM_FD_ORDER, SHIM_FD_STREAM);
+	shim->moved = moved;
+	shim->spare.table = -1;
+	if (spare)
+		rc = spare_wait(&shim->spare, argv[0]) || !has_order();
+	if (!rc)
+		rc = shim_run(shim, SHIM_FD_LEASH, SHIM_FD_ORDER, SHIM_FD_STREAM);
 	free(shim);
 	return rc;
 }

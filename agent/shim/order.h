@@ -22,6 +22,9 @@
 #define SHIM_ORDER_MAX (SPEC_PACKED_MAX + 65536)
 #define SHIM_VERSION   2
 #define SHIM_MOVED     "--moved" /* its argument: it is in the cgroup of the shims */
+/* Another, after that: the order and the stream come on the leash (spare.h). */
+#define SHIM_SPARE	"--spare"
+#define SHIM_SPARE_NAME "iocom-spare"
 
 struct order {
 	uid_t uid;

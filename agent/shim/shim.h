@@ -30,6 +30,7 @@
 #include "order.h"
 #include "pam.h"
 #include "record.h"
+#include "spare.h"
 #include "streams.h"
 #include "wire.h"
 
@@ -42,8 +43,9 @@ struct shim {
 	struct order order;
 	struct cgroup group;
 	bool grouped; /* the cgroup was made */
-	bool moved;   /* into the shims' v2 group, by who started us */
-	int record;   /* directory of the job's record, locked; -1 */
+	struct spare spare;
+	bool moved; /* into the shims' v2 group, by who started us */
+	int record; /* directory of the job's record, locked; -1 */
 	struct leash leash;
 	struct pam *pam; /* the open session; NULL: without PAM */
 	struct lease lease;

@@ -98,6 +98,16 @@ def deaths(facts, shims_killed, agents_died):
 Look = collections.namedtuple("Look", "orphans cgroups mounts files fds rows")
 
 
+def is_spare(node, pid):
+    """The shim that the node's agent has ready for its next job, and no other's."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as f, open(f"/proc/{pid}/stat") as stat:
+            parent = int(stat.read().rpartition(")")[2].split()[1])
+            return f.read().startswith(b"iocom-spare\0") and parent == node.pid
+    except OSError:
+        return False
+
+
 def orphans(bed, node, marks):
     """Processes of jobs and their supervisors."""
     found = set()
@@ -113,7 +123,8 @@ def orphans(bed, node, marks):
                      words[0] == b"iocom-shim"):
             found.add(f"process {pid}: {b' '.join(words).decode(errors='replace')[:80]}")
     for pid in bed.pids_of(f"{node.group}/jobs") | bed.pids_of(f"{node.group}/shims"):
-        found.add(f"process {pid} in {node.group}/jobs or shims")
+        if not is_spare(node, pid):
+            found.add(f"process {pid} in {node.group}/jobs or shims")
     return found
 
 

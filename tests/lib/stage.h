@@ -38,6 +38,7 @@ struct want {
 	uint64_t lease_ms; /* so long from now; 0: no lease */
 	bool detach;
 	uint64_t spool_bytes;
+	struct launch_spare *spare;
 	const char *jobs; /* another jobs directory */
 };
 

@@ -213,12 +213,15 @@ def memory(pid):
 
 
 def shims(ground):
-    """Pids of the shims of node b: they live in a group of their own."""
+    """Pids of the shims of node b that have a job: they live in a group of their own."""
+    def has_job(pid):
+        return quietly(lambda: open(f"/proc/{pid}/comm").read()) == "iocom-shim\n"
+
     for line in open("/proc/self/mounts"):
         _, point, kind = line.split()[:3]
         if kind == "cgroup2":
-            return quietly(lambda p=point: [int(x) for x in open(
-                f"{p}/{GROUP}/b/shims/cgroup.procs")]) or []
+            return list(filter(has_job, quietly(lambda p=point: [int(x) for x in open(
+                f"{p}/{GROUP}/b/shims/cgroup.procs")]) or []))
     return []
 
 

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Waiting for an order; see spare.h. */
+#include "spare.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "account.h"
+#include "order.h"
+
+#define TABLE "/proc/self/mounts"
+
+static void prepare(struct spare *spare)
+{
+	struct account account;
+
+	/* Whoever it is: the modules of nsswitch.conf are loaded then. */
+	if (!account_find(0, &account))
+		account_free(&account);
+	/* Before it is read: what changes meanwhile is told too. */
+	spare->table = open(TABLE, O_RDONLY | O_CLOEXEC);
+	spare->read = spare->table >= 0 && !cgroup_mounts_read(TABLE, &spare->mounts, NULL);
+}
+
+static int take(int fds[2])
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(2 * sizeof(int))];
+	} control;
+	char byte;
+	struct iovec piece = {&byte, 1};
+	struct msghdr message = {.msg_iov = &piece,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	const struct cmsghdr *c;
+	ssize_t n;
+
+	do
+		n = recvmsg(SHIM_FD_LEASH, &message, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return n < 0 ? -errno : -EPIPE;
+	c = CMSG_FIRSTHDR(&message);
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
+	    c->cmsg_len != CMSG_LEN(2 * sizeof(int)))
+		return -EBADMSG;
+	memcpy(fds, CMSG_DATA(c), 2 * sizeof(int));
+	return 0;
+}
+
+int spare_wait(struct spare *spare, char *name)
+{
+	static const char shim[] = "iocom-shim";
+	int fds[2], rc;
+
+	prctl(PR_SET_NAME, SHIM_SPARE_NAME);
+	prepare(spare);
+	rc = take(fds);
+	if (rc)
+		return rc;
+	/* The kernel's numbers for them are free ones: above those two, which are taken. */
+	if (dup3(fds[0], SHIM_FD_ORDER, O_CLOEXEC) < 0 ||
+	    dup3(fds[1], SHIM_FD_STREAM, O_CLOEXEC) < 0)
+		return -errno;
+	close(fds[0]);
+	close(fds[1]);
+	prctl(PR_SET_NAME, shim);
+	if (strlen(name) >= sizeof(shim) - 1)
+		strcpy(name, shim);
+	return 0;
+}
+
+int spare_mounts(const struct spare *spare, struct cgroup_mounts *mounts, struct iocom_err *err)
+{
+	struct pollfd p = {.fd = spare->table, .events = POLLPRI};
+
+	if (!spare->read || poll(&p, 1, 0) != 0)
+		return cgroup_mounts_read(TABLE, mounts, err);
+	*mounts = spare->mounts;
+	return 0;
+}
