@@ -129,6 +129,24 @@ static int send_first(int fd, uint8_t type, const char *node, const char *key, c
 		  : 0;
 }
 
+/* A connection on which the first frame went.  PACKED and CREDENTIAL are freed.  As run_connect. */
+static int open_with(const struct run_target *target, uint8_t type, const char *node,
+		     const char *key, void *packed, size_t length, char *credential, int *fd,
+		     struct iocom_err *err)
+{
+	int rc = connect_target(target, node, fd, err);
+
+	if (!rc)
+		rc = send_first(*fd, type, node, key, packed, length, credential, err);
+	if (rc && *fd >= 0) {
+		close(*fd);
+		*fd = -1;
+	}
+	free(packed);
+	free(credential);
+	return rc;
+}
+
 int run_connect(const struct run_target *target, const struct spec *spec, int *fd,
 		struct iocom_err *err)
 {
@@ -141,16 +159,9 @@ int run_connect(const struct run_target *target, const struct spec *spec, int *f
 	if (!rc && *target->address)
 		rc = spec_seal(spec, packed, length, target->munge_socket, &credential, err);
 	if (!rc)
-		rc = connect_target(target, spec->node, fd, err);
-	if (!rc)
-		rc = send_first(*fd, FRAME_START, spec->node, "spec", packed, length, credential,
-				err);
-	if (rc && *fd >= 0) {
-		close(*fd);
-		*fd = -1;
-	}
+		return open_with(target, FRAME_START, spec->node, "spec", packed, length,
+				 credential, fd, err);
 	free(packed);
-	free(credential);
 	return rc;
 }
 
@@ -168,15 +179,8 @@ int run_connect_attach(const struct run_target *target, const struct attach_ask 
 	if (*target->address)
 		rc = attach_seal(ask, packed, length, target->munge_socket, &credential, err);
 	if (!rc)
-		rc = connect_target(target, ask->node, fd, err);
-	if (!rc)
-		rc = send_first(*fd, FRAME_ATTACH, ask->node, "ask", packed, length, credential,
-				err);
-	if (rc && *fd >= 0) {
-		close(*fd);
-		*fd = -1;
-	}
+		return open_with(target, FRAME_ATTACH, ask->node, "ask", packed, length, credential,
+				 fd, err);
 	free(packed);
-	free(credential);
 	return rc;
 }
