@@ -121,6 +121,12 @@ void target_admit_guest(struct agent *a, const struct job_order *order, target_a
 	target_admit(a, order, &grant);
 	done(arg, order, &grant);
 }
+void attach_request(struct agent *a, struct client *client, const msgpack_object *request)
+{
+	(void)a;
+	must(request->type == MSGPACK_OBJECT_MAP);
+	client_error(client, "nothing is kept here");
+}
 struct job *jobs_find(const struct jobs *jobs, const char *job)
 {
 	(void)jobs;
