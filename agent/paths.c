@@ -35,7 +35,7 @@ struct question {
 struct paths {
 	struct loop *loop;
 	struct question *first;
-	unsigned count;
+	unsigned count, late;
 };
 
 static void question_free(struct question *q)
@@ -70,6 +70,7 @@ static void forget(struct question *q)
 		if (*p == q) {
 			*p = q->next;
 			paths->count--;
+			paths->late -= !q->done;
 			break;
 		}
 	loop_cancel(paths->loop, &q->timer);
@@ -101,6 +102,7 @@ static void overdue(void *arg)
 		 directory ? "working directory" : "executable",
 		 directory ? q->order.cwd : q->order.executable, PATHS_LIMIT_MS);
 	q->done = NULL;
+	q->paths->late++;
 	done(q->arg, &q->order, &slow);
 }
 
@@ -122,12 +124,13 @@ static int start(struct question *q)
 int paths_ask(struct paths *paths, const struct job_order *order, struct account *user,
 	      paths_done done, void *arg)
 {
-	struct question *q = paths->count < PATHS_MAX ? calloc(1, sizeof(*q)) : NULL;
+	bool busy = paths->count >= PATHS_MAX || paths->late >= PATHS_LATE_MAX;
+	struct question *q = busy ? NULL : calloc(1, sizeof(*q));
 	int rc;
 
 	if (!q) {
 		account_free(user);
-		return paths->count < PATHS_MAX ? -ENOMEM : -EBUSY;
+		return busy ? -EBUSY : -ENOMEM;
 	}
 	q->paths = paths;
 	q->order = *order;

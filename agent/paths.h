@@ -3,7 +3,7 @@
  * Whether a job's directory and executable are here, asked without waiting for a file
  * system that does not answer (a dead server): a thread looks, and after PATHS_LIMIT_MS
  * the loop goes on without it.  Such a thread may hang for as long as the file system
- * does; at most PATHS_MAX are there at once, and further questions are refused meanwhile.
+ * does; while PATHS_LATE_MAX of them hang, or PATHS_MAX look, further questions are refused.
  */
 #ifndef IOCOM_PATHS_H
 #define IOCOM_PATHS_H
@@ -12,7 +12,8 @@
 #include "loop.h"
 
 #define PATHS_LIMIT_MS 1000 /* less than CONTROL_TIMEOUT_MS */
-#define PATHS_MAX      8
+#define PATHS_MAX      256
+#define PATHS_LATE_MAX 8 /* longer than PATHS_LIMIT_MS */
 
 struct paths;
 

@@ -196,7 +196,7 @@ void target_admit_guest(struct agent *a, const struct job_order *order, target_a
 				return;
 			refuse(&g, "path-slow",
 			       rc == -EBUSY ? "file systems there do not answer: too many "
-					      "directories are waited for already"
+					      "looks for directories hang already"
 					    : strerror(-rc));
 		}
 	}

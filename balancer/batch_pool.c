@@ -229,7 +229,8 @@ static int log_line(const struct pool *pool, const struct worker *w, const struc
 			 status < 0 ? "lost" : "ended", "wall_ms", (double)wall_ns / 1e6);
 	if (line && status >= 0)
 		json_object_set_new(line, "status", json_integer(status));
-	rc = !line || json_dumpf(line, log, JSON_COMPACT) || putc('\n', log) == EOF;
+	/* At once: an interrupt ends us, and then the log is what is needed. */
+	rc = !line || json_dumpf(line, log, JSON_COMPACT) || putc('\n', log) == EOF || fflush(log);
 	json_decref(line);
 	return rc ? iocom_err_set(err, -EIO, "cannot write the log") : 0;
 }

@@ -44,8 +44,14 @@ void run_report_placed(const struct run_report *report, const json_t *answer)
 	if (report->fd < 0)
 		return;
 	line = line_new(report, "placed");
-	if (line && !report->brief)
-		json_object_set(line, "placement", (json_t *)answer);
+	if (line && !report->brief) {
+		json_t *told = json_copy((json_t *)answer); /* shallow */
+
+		/* What is between this program and the node only. */
+		json_object_del(told, "nonce");
+		json_object_del(told, "munge_socket");
+		json_object_set_new(line, "placement", told);
+	}
 	run_report_print(report->fd, line);
 }
 

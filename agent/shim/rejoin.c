@@ -227,6 +227,7 @@ static int open_record(struct shim *shim, struct iocom_err *err)
 {
 	const struct order *order = &shim->order;
 	char path[sizeof(order->jobs_dir) + SPEC_JOB_MAX + 2];
+	bool killed = false;
 	int rc = 0;
 
 	snprintf(path, sizeof(path), "%s/%s", order->jobs_dir, order->ask.job);
@@ -234,6 +235,7 @@ static int open_record(struct shim *shim, struct iocom_err *err)
 	if (shim->record < 0)
 		rc = -errno;
 	if (!rc && record_read_exit(shim->record, &shim->end)) {
+		killed = true;
 		shim->end = (struct record_exit){.kind = 3, .value = 255};
 		snprintf(shim->end.text, sizeof(shim->end.text),
 			 "the job's supervisor was killed; the job was ended, its outcome is "
@@ -241,8 +243,11 @@ static int open_record(struct shim *shim, struct iocom_err *err)
 	}
 	if (!rc)
 		rc = spool_open(&shim->streams.spool, shim->record);
-	return rc ? iocom_err_set(err, rc, "nothing is kept of the output of job %s",
-				  order->ask.job)
+	return rc ? iocom_err_set(
+			    err, rc, "%snothing is kept of the output of job %s",
+			    killed ? "the supervisor was killed, how the job ended is unknown; "
+				   : "",
+			    order->ask.job)
 		  : 0;
 }
 

@@ -118,7 +118,7 @@ tap_is "its job is taken over by attach last" "$(n1 iocom attach last | tail -n 
 
 # --- the agent in between ---
 job=$(detach sh -c 'for i in $(seq 40); do echo $i; sleep 0.1; done; exit 6')
-agent=$(cat "${IOCOM_TESTBED_DIR:-/run/iocom-testbed}/n2/agent.pid")
+agent=$(cat "${IOCOM_TESTBED_DIR:-/run/${IOCOM_TESTBED_MARK:-iocom-testbed}}/n2/agent.pid")
 mapfile -d '' -t command <"/proc/$agent/cmdline"
 kill -9 "$agent"
 tap_like "the target's agent is dead: attach says so" "$(n1 iocom attach "$job" 2>&1; echo $?)" \

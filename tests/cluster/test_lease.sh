@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/cluster.sh
 export PERIOD=0.5
 cluster_up --nodes 3 --disk 0 --mem 1500
-STATE=${IOCOM_TESTBED_DIR:-/run/iocom-testbed}
+STATE=${IOCOM_TESTBED_DIR:-/run/${IOCOM_TESTBED_MARK:-iocom-testbed}}
 
 link() { # NODE up|down
 	nsenter "--net=$STATE/bridge/net" ip link set "iocom-$1" "$2"

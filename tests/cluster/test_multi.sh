@@ -141,7 +141,7 @@ tap_true "and no job outlives the grace" until_true 10 ended 3703
 
 (r -N n2,n3 -- sh -c 'echo $$; exec sleep 3704') >"$SCRATCH/o" 2>"$SCRATCH/e" &
 until_true 10 running 3704 2
-agent=$(<"${IOCOM_TESTBED_DIR:-/run/iocom-testbed}/n2/agent.pid")
+agent=$(<"${IOCOM_TESTBED_DIR:-/run/${IOCOM_TESTBED_MARK:-iocom-testbed}}/n2/agent.pid")
 kill -9 "$(pgrep -P "$agent" -x iocom-shim | head -n 1)"
 sleep 0.5
 client=$(pgrep -f '^iocom run -N n2,n3 -- sh -c echo' | head -n 1)

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 . tests/lib/tap.sh
 . tests/lib/cluster.sh
 cluster_up --nodes 3 --disk 40,40,0 --mem 1500
-STATE=${IOCOM_TESTBED_DIR:-/run/iocom-testbed}
+STATE=${IOCOM_TESTBED_DIR:-/run/${IOCOM_TESTBED_MARK:-iocom-testbed}}
 tap_true "every node hears of every other" until_true 10 sees n1 3
 r() { on n1 iocom run --node n2 "$@"; }
 status() { "$@" >/dev/null 2>&1; echo $?; }
