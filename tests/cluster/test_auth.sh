@@ -34,8 +34,10 @@ alone() { # OPTIONS: an agent without peers
 	PAIR_PID[n1]=$!
 	pair_until 15 test -S "$PAIR/alone/run/iocom.sock"
 }
-tap_true "a munged a node" pair_munged n1
+# Not in a subshell: whose processes they are is kept.
+pair_munged n1
 pair_munged n2
+tap_true "a munged a node" test -S "$PAIR/munge-n1/socket" -a -S "$PAIR/munge-n2/socket"
 alone
 tap_is "by default nothing listens on the network" "$(listens n1)" ""
 tap_is "only the local socket" "$(ss -lxpH | grep -F "pid=${PAIR_PID[n1]}," | awk '{ print $5 }')" \
@@ -143,6 +145,8 @@ tap_is "root may ask as often as it wants" "$(burst pair_on)" 0
 # --- PAM ---
 mkdir -p "$PAIR/pam.d"
 chmod 755 "$PAIR/pam.d"
+# n2 began anew above: n1 is to have heard.
+pair_until 20 pair_on n1 run --node n2 -- true
 tap_is "pam = auto: no service file, no PAM" "$(status pair_user n1 run --node n2 -- true)" 0
 printf 'account required pam_deny.so\nsession required pam_permit.so\n' >"$PAIR/pam.d/iocom"
 tap_is "an account that PAM refuses" "$(status pair_user n1 run --node n2 -- true)" 125

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The journal of leases: restartable jobs that were submitted here; see journal.h. */
+#include <errno.h>
+
+#include "journal_sql.h"
+
+int journal_lease_begin(struct journal *j, const char *job, const char *first, uint32_t attempt,
+			uint32_t restarts, uint32_t lease_ms, struct iocom_err *err)
+{
+	return journal_change(
+		j, err, "INSERT INTO lease(job,first,attempt,restarts,lease_ms) VALUES(?,?,?,?,?)",
+		"ssiii", job, first, I(attempt), I(restarts), I(lease_ms));
+}
+
+int journal_lease_fence(struct journal *j, const char *job, const char *next, uint64_t now_ns,
+			struct iocom_err *err)
+{
+	int rc = journal_change(j, err, "UPDATE lease SET next=?2 WHERE job=?1 AND next=''", "ss",
+				job, next);
+
+	if (!rc && sqlite3_changes(j->db) == 0)
+		return iocom_err_set(err, -ESTALE, "job %s was run again already", job);
+	return rc ? rc
+		  : journal_change(j, err,
+				   "UPDATE home SET state='lost', end_ns=?2, kind=3, value=255,"
+				   " text='given up: it is run again as '||?3"
+				   " WHERE job=?1 AND end_ns=0",
+				   "sis", job, I(now_ns), next);
+}
+
+int journal_lease_get(struct journal *j, const char *job, struct journal_lease *out,
+		      struct iocom_err *err)
+{
+	sqlite3_stmt *st = journal_select(
+		j,
+		"SELECT first, attempt, restarts, lease_ms, next, uid, node, state, kind, value,"
+		" end_ns FROM lease JOIN home USING(job) WHERE job=?1",
+		"s", job);
+	int rc;
+
+	*out = (struct journal_lease){0};
+	if (!st)
+		return journal_failed(j, "read", err);
+	rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW) {
+		journal_text(st, 0, out->first, sizeof(out->first));
+		out->attempt = (uint32_t)sqlite3_column_int64(st, 1);
+		out->restarts = (uint32_t)sqlite3_column_int64(st, 2);
+		out->lease_ms = (uint32_t)sqlite3_column_int64(st, 3);
+		journal_text(st, 4, out->next, sizeof(out->next));
+		out->uid = (uid_t)sqlite3_column_int64(st, 5);
+		journal_text(st, 6, out->node, sizeof(out->node));
+		journal_text(st, 7, out->state, sizeof(out->state));
+		out->exit_kind = sqlite3_column_int(st, 8);
+		out->exit_value = sqlite3_column_int(st, 9);
+		out->ended = sqlite3_column_int64(st, 10) != 0;
+	}
+	journal_done(st);
+	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -ENOENT : journal_failed(j, "read", err);
+}
+
+int journal_leases(struct journal *j, const char *own,
+		   void (*each)(void *arg, const char *job, uint32_t lease_ms), void *arg,
+		   struct iocom_err *err)
+{
+	sqlite3_stmt *st = journal_select(j,
+					  "SELECT job, lease_ms FROM lease JOIN home USING(job)"
+					  " WHERE next='' AND end_ns=0 AND node NOT IN ('',?1)",
+					  "s", own);
+	int rc;
+
+	if (!st)
+		return journal_failed(j, "read", err);
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW)
+		each(arg, (const char *)sqlite3_column_text(st, 0),
+		     (uint32_t)sqlite3_column_int64(st, 1));
+	journal_done(st);
+	return rc == SQLITE_DONE ? 0 : journal_failed(j, "read", err);
+}

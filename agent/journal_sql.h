@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What the parts of the journal (journal*.c) share: its database and their questions to it. */
+#ifndef IOCOM_JOURNAL_SQL_H
+#define IOCOM_JOURNAL_SQL_H
+
+#include <sqlite3.h>
+
+#include "journal.h"
+
+#define JOURNAL_STATEMENTS 48 /* of all parts together */
+
+struct journal {
+	sqlite3 *db;
+	int64_t pending_after; /* row of the last report offered: the next ones get their turn */
+	struct {
+		const char *sql; /* the literal's address is the key */
+		sqlite3_stmt *st;
+	} cache[JOURNAL_STATEMENTS];
+};
+
+#define I(x) ((int64_t)(x))
+
+/* Says what SQLite said.  -ENOSPC or -EIO. */
+int journal_failed(struct journal *j, const char *what, struct iocom_err *err);
+/*
+ * A question; SQL must be a literal.  FORMAT, a letter for each that follows: s text (NULL:
+ * null), i int64_t, r double, b const void * and size_t; they stay until journal_done.
+ * NULL: it cannot be asked.
+ */
+sqlite3_stmt *journal_select(struct journal *j, const char *sql, const char *format, ...);
+void journal_done(sqlite3_stmt *st);
+/* Text of a row, cut to SIZE; "" where there is none. */
+void journal_text(sqlite3_stmt *st, int column, char *out, size_t size);
+/* Runs a statement without rows.  0 or negative errno. */
+int journal_change(struct journal *j, struct iocom_err *err, const char *sql, const char *format,
+		   ...);
+
+#endif
