@@ -337,6 +337,11 @@ static int kill_remote(struct agent *a, struct client *c, const char *node, cons
 	return rc;
 }
 
+static void take_name(void *arg, const struct journal_job *job)
+{
+	snprintf(arg, SPEC_JOB_MAX, "%s", job->job);
+}
+
 static void op_kill(struct agent *a, struct client *c, const msgpack_object *request)
 {
 	char job[SPEC_JOB_MAX], node[IOCOM_NAME_MAX] = "", class_name[64];
@@ -351,6 +356,8 @@ static void op_kill(struct agent *a, struct client *c, const msgpack_object *req
 		client_error(c, "the request names no \"job\", or no signal from 1 to 64");
 		return;
 	}
+	if (!strcmp(job, "last"))
+		(void)journal_find(a->journal, job, uid, take_name, job);
 	rc = journal_home_get(a->journal, job, node, &owner, class_name, &ended, &err);
 	if (rc == 0 && uid != 0 && uid != owner)
 		rc = iocom_err_set(&err, -EPERM, "job %s is not yours", job);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* `iocom kill`: a signal to jobs, wherever they run. */
+#include <ctype.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +17,8 @@
 static const char help[] =
 	"usage: iocom kill [-SIGNAL | -s SIGNAL] [--run-dir DIR] JOB...\n"
 	"Sends SIGNAL (a name or a number) [TERM] to the first process of each JOB and its group;\n"
-	"KILL ends all of the job.\n\n"
+	"KILL ends all of the job.  Ask at a job's home node, or where it runs.\n\n"
+	"  JOB              an id from `iocom jobs`, or 'last' for your newest\n"
 	"  -s SIGNAL        the same as -SIGNAL\n"
 	"  --run-dir DIR    the agent's directory\n";
 
@@ -66,8 +68,10 @@ int cmd_kill(int argc, char **argv)
 	const char *run_dir = NULL, *name = "TERM";
 	int c, rc = 0, signal;
 
-	/* -9 and -TERM are no options of getopt's kind. */
-	if (argc > 1 && argv[1][0] == '-' && argv[1][1] != '-' && signal_of(argv[1] + 1)) {
+	/* -9 and -TERM are no options of getopt's kind; nor is -FROB, which is told as a signal. */
+	if (argc > 1 && argv[1][0] == '-' && argv[1][1] != '-' &&
+	    (signal_of(argv[1] + 1) || isupper((unsigned char)argv[1][1]) ||
+	     isdigit((unsigned char)argv[1][1]))) {
 		name = argv[1] + 1;
 		argv[1] = argv[0];
 		argv++;

@@ -44,6 +44,9 @@ job=$(detach sh -c 'trap "exit 44" USR1; echo ready; while :; do sleep 0.05; don
 until_true 10 sh -c "timeout 1 '$TESTBED' exec n1 -- timeout 0.5 iocom attach $job 2>&1 | grep ready"
 n1 iocom kill -USR1 "$job"
 tap_is "kill -USR1 of a job at the other node" "$? $(n1 iocom wait "$job"; echo $?)" "0 44"
+tap_like "a signal that there is not: said, and 2" "$(n1 iocom kill -FROB "$job" 2>&1; echo $?)" "no signal 'FROB'"
+last=$(detach sleep 71)
+tap_is "kill takes last too" "$(n1 iocom kill -KILL last; n1 iocom wait "$last"; echo $?)" 137
 tap_like "kill of one that has ended: 1" "$(n1 iocom kill "$job" 2>&1; echo $?)" "has ended"
 tap_is "kill with no such signal: 2" "$(n1 iocom kill -NONE "$job" >/dev/null 2>&1; echo $?)" 2
 first=$(detach sleep 600)
