@@ -8,12 +8,20 @@
 #include <spawn.h>
 #include <unistd.h>
 
-/* A copy above the numbers the program gets, so that no dup2 overwrites a source. */
-static int lift(int fd)
+int helper_lift(const int *fds, size_t n, int *high)
 {
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, 16);
+	for (size_t i = 0; i < n; i++) {
+		int rc = 0;
 
-	return high < 0 ? -errno : high;
+		high[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, HELPER_LIFTED);
+		if (high[i] >= 0)
+			continue;
+		rc = -errno;
+		while (i--)
+			close(high[i]);
+		return rc;
+	}
+	return 0;
 }
 
 static int spawn_attributes(posix_spawnattr_t *attributes)
@@ -58,18 +66,13 @@ static int spawn_lifted(const char *program, char *const argv[], const int *fds,
 
 int helper_spawn(const char *program, char *const argv[], const int *fds, size_t n, pid_t *pid)
 {
-	int high[HELPER_FDS_MAX] = {0};
-	size_t have = 0;
-	int rc = n > HELPER_FDS_MAX ? -EINVAL : 0;
+	int high[HELPER_FDS_MAX];
+	int rc = n > HELPER_FDS_MAX ? -EINVAL : helper_lift(fds, n, high);
 
-	for (; have < n && !rc; have++) {
-		high[have] = lift(fds[have]);
-		rc = high[have] < 0 ? high[have] : 0;
-	}
-	if (!rc)
-		rc = spawn_lifted(program, argv, high, n, pid);
-	while (have--)
-		if (high[have] >= 0)
-			close(high[have]);
+	if (rc)
+		return rc;
+	rc = spawn_lifted(program, argv, high, n, pid);
+	while (n--)
+		close(high[n]);
 	return rc;
 }

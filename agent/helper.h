@@ -13,7 +13,13 @@
 
 #define HELPER_FIRST_FD 3
 #define HELPER_FDS_MAX	4
+#define HELPER_LIFTED	16 /* copies are from here on */
 
+/*
+ * Copies of FDS (N), closed by exec, above the numbers that a program gets, so that no dup2
+ * overwrites a source.  0, and HIGH is the caller's to close; negative errno, none is left.
+ */
+int helper_lift(const int *fds, size_t n, int *high);
 /* FDS (N) become the program's 3, 4, ...; they stay the caller's.  0 or negative errno. */
 int helper_spawn(const char *program, char *const argv[], const int *fds, size_t n, pid_t *pid);
 

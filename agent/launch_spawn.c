@@ -27,8 +27,6 @@
 #include "helper.h"
 #include "shim/order.h"
 
-#define LIFTED 16
-
 static char *const environment[] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
 
 /* The cgroup of the shims below SCOPE, or negative errno. */
@@ -86,7 +84,7 @@ static int spawn_into(int cgroup, const char *program, char *const argv[], const
 
 	if (pipe2(report, O_CLOEXEC))
 		return -errno;
-	e = fcntl(report[1], F_DUPFD_CLOEXEC, LIFTED);
+	e = fcntl(report[1], F_DUPFD_CLOEXEC, HELPER_LIFTED);
 	close(report[1]);
 	report[1] = e;
 	/* No handler of the agent may run in the child. */
@@ -107,26 +105,11 @@ static int spawn_into(int cgroup, const char *program, char *const argv[], const
 	return -e;
 }
 
-/* Copies above the numbers that the shim gets, so that no dup2 overwrites a source. */
-static int lift(const int fds[3], int high[3])
-{
-	for (int i = 0; i < 3; i++) {
-		high[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, LIFTED);
-		if (high[i] >= 0)
-			continue;
-		high[i] = -errno;
-		for (int k = 0; k < i; k++)
-			close(high[k]);
-		return high[i];
-	}
-	return 0;
-}
-
 static int spawn_moved(const char *program, char *const argv[], const char *scope, const int fds[3],
 		       pid_t *pid)
 {
 	int cgroup = open_shims(scope), high[3];
-	int rc = cgroup < 0 ? cgroup : lift(fds, high);
+	int rc = cgroup < 0 ? cgroup : helper_lift(fds, 3, high);
 
 	if (!rc) {
 		rc = spawn_into(cgroup, program, argv, high, pid);

@@ -25,15 +25,6 @@ attack_end() {
 trap attack_end EXIT
 trap 'exit 130' INT TERM
 
-until_true() { # SECONDS COMMAND...
-	local end=$((SECONDS + $1))
-	shift
-	while ! "$@" >/dev/null 2>&1; do
-		[ "$SECONDS" -lt "$end" ] || return 1
-		sleep 0.05
-	done
-}
-
 munge_up() { # NAME [KEY OF]: socket in $DIR/NAME/munge
 	local at=$DIR/$1
 	mkdir -p "$at"

@@ -32,7 +32,7 @@ alone() { # OPTIONS: an agent without peers
 		--state-dir "$PAIR/alone/state" --shim "$IOCOM_BUILD/iocom-shim" \
 		--munge-socket "$PAIR/munge-n1/socket" "$@" >"$PAIR/alone/log" 2>&1 &
 	PAIR_PID[n1]=$!
-	pair_until 15 test -S "$PAIR/alone/run/iocom.sock"
+	until_true 15 test -S "$PAIR/alone/run/iocom.sock"
 }
 # Not in a subshell: whose processes they are is kept.
 pair_munged n1
@@ -57,7 +57,7 @@ rm "$PAIR/n1"
 
 # --- bounds of a user ---
 restart --user-requests-per-s 20 -- --user-jobs-max 2 --spool-mb 4 --spool-total-mb 8 --pam-dir "$PAIR/pam.d"
-tap_true "two nodes" pair_until 15 pair_sees n1 2
+tap_true "two nodes" until_true 15 pair_sees n1 2
 tap_is "a user's job runs on the other node" "$(pair_user n1 run --node n2 -- id -u 2>&1)" 65534
 mkfifo "$PAIR/hold"
 chmod 666 "$PAIR/hold"
@@ -69,7 +69,7 @@ for _ in 1 2; do
 	sleep 0.3
 done
 two_up() { [ "$(grep -c up "$PAIR/up")" -eq 2 ]; }
-tap_true "two jobs of a user, as many as are allowed" pair_until 10 two_up
+tap_true "two jobs of a user, as many as are allowed" until_true 10 two_up
 tap_is "the third is refused" "$(status pair_user n1 run --node n2 -- true)" 125
 tap_like "the sentence names the limit" "$(cat "$PAIR/err")" '2 jobs there, the limit \(user_jobs_max\)'
 tap_is "... and it is counted" "$(pair_count n2 jobs_refused_limit)" 1
@@ -78,7 +78,7 @@ tap_is "at home the bound is the same" "$(status pair_user n2 run --node n2 -- t
 tap_is "root is exempt" "$(status pair_on n2 run --node n2 -- true)" 0
 exec 8>&- # the end of their input
 wait "${held[@]}"
-tap_is "when they ended there is room again" "$(pair_until 10 pair_user n1 run --node n2 -- true; echo $?)" 0
+tap_is "when they ended there is room again" "$(until_true 10 pair_user n1 run --node n2 -- true; echo $?)" 0
 
 # Their clients do not read: the jobs are over, their supervisors not.
 stall() { # one detached job, looked at by who does not read
@@ -94,12 +94,12 @@ stalled=()
 stall
 stall
 ended() { [ "$(pair_on n2 jobs --all --json | jq '[.jobs[] | select(.state == "running")] | length')" -eq 0 ]; }
-tap_true "two jobs of a user end while their clients do not read" pair_until 15 ended
+tap_true "two jobs of a user end while their clients do not read" until_true 15 ended
 sleep 0.3
 tap_is "a third is refused" "$(status pair_user n1 run --node n2 -- true)" 125
 tap_like "the sentence says why" "$(cat "$PAIR/err")" 'over and whose clients do not read'
 kill "${stalled[@]}"
-tap_true "when they are gone there is room again" pair_until 10 pair_user n1 run --node n2 -- true
+tap_true "when they are gone there is room again" until_true 10 pair_user n1 run --node n2 -- true
 
 # --- who attaches to what is not his ---
 nonces() { # rows that attach messages left at n2
@@ -146,7 +146,7 @@ tap_is "root may ask as often as it wants" "$(burst pair_on)" 0
 mkdir -p "$PAIR/pam.d"
 chmod 755 "$PAIR/pam.d"
 # n2 began anew above: n1 is to have heard.
-pair_until 20 pair_on n1 run --node n2 -- true
+until_true 20 pair_on n1 run --node n2 -- true
 tap_is "pam = auto: no service file, no PAM" "$(status pair_user n1 run --node n2 -- true)" 0
 printf 'account required pam_deny.so\nsession required pam_permit.so\n' >"$PAIR/pam.d/iocom"
 tap_is "an account that PAM refuses" "$(status pair_user n1 run --node n2 -- true)" 125
@@ -156,22 +156,22 @@ printf 'account required pam_permit.so\nsession required pam_permit.so\n' >"$PAI
 tap_is "one that it lets in" "$(status pair_user n1 run --node n2 -- true)" 0
 rm -r "$PAIR/pam.d"
 restart -- --pam on --pam-dir "$PAIR/pam.d"
-pair_until 15 pair_sees n1 2
+until_true 15 pair_sees n1 2
 tap_is "pam = on: without a service file nobody is let in" "$(status pair_user n1 run --node n2 -- true)" 125
 tap_like "its name is said" "$(cat "$PAIR/err")" "$PAIR/pam.d/iocom"
 restart -- --pam off
-pair_until 15 pair_sees n1 2
+until_true 15 pair_sees n1 2
 
 # --- munged dies ---
 pair_user n1 run --node n2 -- sh -c 'echo up; sleep 4; echo whole' >"$PAIR/long" 2>&1 &
 long=$!
-pair_until 10 grep -q up "$PAIR/long"
+until_true 10 grep -q up "$PAIR/long"
 pair_stop munge-n1 KILL
 rm -f "$PAIR/munge-n1/socket"
 silent() { [ "$(pair_on n1 nodes --json | jq '.nodes | length')" -eq 1 ]; }
 tap_is "a start on another node is refused at once" "$(status pair_user n1 run --node n2 -- true)" 125
 tap_like "the sentence names munged" "$(cat "$PAIR/err")" 'munged'
-tap_true "other nodes are not believed any more" pair_until 10 silent
+tap_true "other nodes are not believed any more" until_true 10 silent
 tap_is "a start there is refused" "$(status pair_user n1 run --node n2 -- true)" 125
 tap_like "by the sentence that names munged, not the other node" "$(cat "$PAIR/err")" \
 	"munged does not answer on this machine.*systemctl start munge"
@@ -180,7 +180,7 @@ wait "$long"
 tap_is "the job that ran goes on to its end, status and output" "$? $(tr '\n' ' ' <"$PAIR/long")" "0 up whole "
 agent=${PAIR_PID[n1]}
 pair_munged n1
-tap_true "munged is back: heard again" pair_until 15 pair_sees n1 2
+tap_true "munged is back: heard again" until_true 15 pair_sees n1 2
 tap_is "and starts go there, by the same agent" "$(status pair_user n1 run --node n2 -- true) ${PAIR_PID[n1]}" "0 $agent"
 
 # --- clocks differ ---
@@ -191,14 +191,14 @@ for shift in -300 +300; do
 	pair_munged n2 "LD_PRELOAD=$faketime" "FAKETIME=${shift}s" FAKETIME_DONT_FAKE_MONOTONIC=1
 	: >"$PAIR/n1/log"
 	word=$([ "$shift" = -300 ] && echo before || echo after)
-	tap_true "a clock $shift s off: said, with the number" pair_until 10 log_like n1 \
+	tap_true "a clock $shift s off: said, with the number" until_true 10 log_like n1 \
 		"refused a bulletin: made (29[0-9]|30[0-9]|31[0-9]) s $word this machine"
 done
 tap_calc "... and counted" "$(pair_count n1 bulletins_refused_skew) >= 2"
 pair_stop munge-n2
 rm -f "$PAIR/munge-n2/socket"
 pair_munged n2
-tap_true "clocks agree: heard again" pair_until 15 pair_sees n1 2
+tap_true "clocks agree: heard again" until_true 15 pair_sees n1 2
 
 # --- TLS ---
 keys() { # AUTHORITY NODE...
@@ -216,7 +216,7 @@ keys() { # AUTHORITY NODE...
 tls() { echo "--tls-certificate $PAIR/$1.pem --tls-key $PAIR/$1.key --tls-ca $PAIR/$2.pem"; }
 # shellcheck disable=SC2046
 restart $(tls n1 ca) -- $(tls n2 ca)
-tap_true "TLS on both: they hear each other" pair_until 15 pair_sees n1 2
+tap_true "TLS on both: they hear each other" until_true 15 pair_sees n1 2
 tap_is "a job, its streams and its status" "$(
 	printf 'in' | pair_user n1 run --node n2 -- sh -c 'cat; echo out; echo err >&2; exit 7' 2>"$PAIR/err"
 	echo "$? $(cat "$PAIR/err")"
@@ -225,12 +225,12 @@ tap_is "a job, its streams and its status" "$(
 head -c 3000000 /dev/urandom >"$PAIR/in"
 tap_is "3 MB there and back" "$(pair_user n1 run --node n2 -- cat <"$PAIR/in" | sha256sum)" "$(sha256sum <"$PAIR/in")"
 FOO=secret pair_user n1 run --node n2 -- sh -c 'echo up; read -r line; echo "$line $FOO"; exit 3' \
-	< <(pair_until 10 test -e "$PAIR/go"; echo on) >"$PAIR/long" 2>&1 &
+	< <(until_true 10 test -e "$PAIR/go"; echo on) >"$PAIR/long" 2>&1 &
 long=$!
-pair_until 10 grep -q up "$PAIR/long"
+until_true 10 grep -q up "$PAIR/long"
 relays() { pgrep -x iocom-relay | while read -r q; do tr '\0' ' ' <"/proc/$q/cmdline" | grep -F "$PAIR"; done 2>/dev/null | wc -l; }
 relays_are() { [ "$(relays)" -eq "$1" ]; }
-tap_true "a relay at each end, those of the jobs before have gone" pair_until 25 relays_are 2
+tap_true "a relay at each end, those of the jobs before have gone" until_true 25 relays_are 2
 pair_stop n1 KILL
 pair_stop n2 KILL
 # shellcheck disable=SC2046
@@ -241,13 +241,13 @@ pair_agent n2 n1 $(tls n2 ca)
 wait "$long"
 tap_is "both agents killed and started again cut no stream" "$? $(tr '\n' ' ' <"$PAIR/long")" "3 up on secret "
 no_relays() { [ "$(relays)" -eq 0 ]; }
-tap_true "no relay is left" pair_until 10 no_relays
+tap_true "no relay is left" until_true 10 no_relays
 tap_is "whoever speaks plainly to the job port is told" "$(
 	exec 3<>"/dev/tcp/127.0.0.1/$((PAIR_PORT + 7))"
 	printf 'ic\001\004\0\0\0\0' >&3
 	timeout 5 cat <&3 | grep -ac 'encrypted job streams only'
 )" 1
-tap_true "... and the node logs it" pair_until 5 log_like n2 'refused a job stream from 127.0.0.1: it speaks without TLS'
+tap_true "... and the node logs it" until_true 5 log_like n2 'refused a job stream from 127.0.0.1: it speaks without TLS'
 tap_is "a tunnel to a node that nobody knows is refused" "$(python3 - "$PAIR/n1/run/iocom.sock" <<'P'
 import socket, struct, sys
 s = socket.socket(socket.AF_UNIX)
@@ -260,13 +260,13 @@ P
 
 # shellcheck disable=SC2046
 restart $(tls n1 ca) --
-tap_true "TLS here, none there: said here" pair_until 15 log_like n1 'peer at .* it speaks without TLS, this node with'
-tap_true "... and there" pair_until 15 log_like n2 'peer at .*takes encrypted job streams only'
+tap_true "TLS here, none there: said here" until_true 15 log_like n1 'peer at .* it speaks without TLS, this node with'
+tap_true "... and there" until_true 15 log_like n2 'peer at .*takes encrypted job streams only'
 tap_is "they do not hear each other" "$(pair_on n1 nodes --json | jq '.nodes | length')" 1
 # shellcheck disable=SC2046
 restart $(tls n1 ca) -- $(tls x2 other)
-tap_true "another CA: refused, said here" pair_until 20 log_like n1 'peer at .*not one of the CA in tls_ca'
-tap_true "... and there" pair_until 15 log_like n2 'peer at .*not one of the CA in tls_ca'
+tap_true "another CA: refused, said here" until_true 20 log_like n1 'peer at .*not one of the CA in tls_ca'
+tap_true "... and there" until_true 15 log_like n2 'peer at .*not one of the CA in tls_ca'
 tap_is "once" "$(grep -c 'cannot speak to the peer' "$PAIR/n1/log")" 1
 tap_is "counted" "$(pair_count n1 peers_refused)" 1
 pair_stop n1

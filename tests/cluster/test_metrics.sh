@@ -31,14 +31,6 @@ iocomd() { # OPTION...
 	exec "$build/iocomd" --name m1 --run-dir "$dir/run" --state-dir "$dir/state" --period 0.5 \
 		--shim "$build/iocom-shim" "$@"
 }
-until_true() { # SECONDS COMMAND...
-	local end=$((SECONDS + $1))
-	shift
-	until "$@" >/dev/null 2>&1; do
-		[ "$SECONDS" -lt "$end" ] || return 1
-		sleep 0.2
-	done
-}
 start() { # OPTION...
 	iocomd "$@" >"$dir/out" 2>"$dir/log" &
 	agent=$!

@@ -31,14 +31,6 @@ cleanup() {
 	done
 	rm -rf "$dir" "${TMUX_TMPDIR:-/tmp}/tmux-$(id -u)/${dir##*/}."*
 }
-until_true() { # SECONDS COMMAND...
-	local end=$((SECONDS + $1))
-	shift
-	until "$@" >/dev/null 2>&1; do
-		[ "$SECONDS" -lt "$end" ] || return 1
-		sleep 0.1
-	done
-}
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 mkdir "$root/$cgroup"

@@ -53,16 +53,6 @@ load_stop() {
 	rm -f "$SCRATCH/stop"
 }
 
-# until_true SECONDS COMMAND...: polls; its success is the outcome.
-until_true() {
-	local end=$((SECONDS + $1))
-	shift
-	while ! "$@" >/dev/null 2>&1; do
-		[ "$SECONDS" -lt "$end" ] || return 1
-		sleep 0.2
-	done
-}
-
 # field NODE ABOUT FIELD: what NODE's matrix says about node ABOUT.
 field() {
 	on "$1" iocom nodes --json | jq -r --arg n "$2" --arg f "$3" '.nodes[] | select(.name==$n) | .[$f]'

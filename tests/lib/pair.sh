@@ -45,7 +45,7 @@ pair_end() {
 	local name root
 	for name in n1 n2 munge-n1 munge-n2; do pair_stop "$name"; done
 	while read -r root; do
-		[ ! -d "$root/$PAIR_SCOPE" ] || pair_until 5 pair_empty "$root/$PAIR_SCOPE"
+		[ ! -d "$root/$PAIR_SCOPE" ] || until_true 5 pair_empty "$root/$PAIR_SCOPE"
 	done < <(pair_groups)
 	rm -rf "$PAIR"
 }
@@ -58,16 +58,7 @@ pair_munged() { # NODE [ENVIRONMENT...]
 	env "$@" munged --foreground --force "--key-file=$PAIR/key" "--socket=$dir/socket" \
 		"--pid-file=$dir/pid" "--log-file=$dir/log" "--seed-file=$dir/seed" >"$dir/out" 2>&1 &
 	PAIR_PID[munge-$node]=$!
-	pair_until 10 test -S "$dir/socket"
-}
-
-pair_until() { # SECONDS COMMAND...: polls; its success is the outcome
-	local end=$((SECONDS + $1))
-	shift
-	while ! "$@" >/dev/null 2>&1; do
-		[ "$SECONDS" -lt "$end" ] || return 1
-		sleep 0.1
-	done
+	until_true 10 test -S "$dir/socket"
 }
 
 pair_port() { [ "$1" = n1 ] && echo "$PAIR_PORT" || echo $((PAIR_PORT + 5)); }
@@ -82,7 +73,7 @@ pair_agent() { # NODE PEER OPTIONS...
 		--munge-socket "$PAIR/munge-$node/socket" --scope "cgroup=$PAIR_SCOPE/$node" --period 0.3 \
 		--shim "$IOCOM_BUILD/iocom-shim" "$@" >"$dir/log" 2>&1 &
 	PAIR_PID[$node]=$!
-	pair_until 15 test -S "$dir/run/iocom.sock"
+	until_true 15 test -S "$dir/run/iocom.sock"
 }
 
 pair_on() { # NODE IOCOM-ARGUMENTS...

@@ -315,3 +315,12 @@ long stage_private_kb(pid_t pid)
 		fclose(in);
 	return total;
 }
+
+int stage_take_found(void *recovered, const struct launch_found *found)
+{
+	struct stage_recovered *r = recovered;
+
+	r->count++;
+	r->found = *found;
+	return 0;
+}

@@ -76,4 +76,11 @@ int stage_count(const char *first, const char *second);
 /* What one more process like PID costs: not the program's text, which all of a kind share. */
 long stage_private_kb(pid_t pid);
 
+/* For launch_recover: counts what it finds, and keeps the last. */
+struct stage_recovered {
+	unsigned count;
+	struct launch_found found;
+};
+int stage_take_found(void *recovered, const struct launch_found *found);
+
 #endif

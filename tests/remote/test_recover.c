@@ -28,20 +28,6 @@
 	}
 #define KNOCKS 16 /* more connections than a shim lets wait */
 
-struct recovered {
-	unsigned count;
-	struct launch_found found;
-};
-
-static int take_found(void *arg, const struct launch_found *f)
-{
-	struct recovered *r = arg;
-
-	r->count++;
-	r->found = *f;
-	return 0;
-}
-
 /* A directory of records of its own, so that only this job is found. */
 static const char *own_jobs(struct stage *stage, const char *name)
 {
@@ -51,10 +37,10 @@ static const char *own_jobs(struct stage *stage, const char *name)
 	return path;
 }
 
-static void recover(struct stage *stage, const char *jobs, struct recovered *r)
+static void recover(struct stage *stage, const char *jobs, struct stage_recovered *r)
 {
-	*r = (struct recovered){0};
-	assert_int_equal(launch_recover(jobs, stage->run, take_found, r, NULL), 0);
+	*r = (struct stage_recovered){0};
+	assert_int_equal(launch_recover(jobs, stage->run, stage_take_found, r, NULL), 0);
 }
 
 static void wait_stopped(pid_t pid)
@@ -99,7 +85,7 @@ static void test_stopped(void **state)
 	struct want want = SH("sleep 0.3; exit 9");
 	struct stage *stage = *state;
 	struct launch_event event, started;
-	struct recovered r;
+	struct stage_recovered r;
 	struct job job;
 
 	want.jobs = own_jobs(stage, "stopped");
@@ -132,7 +118,7 @@ static void test_stopped_and_killed(void **state)
 	struct stage *stage = *state;
 	struct launch_event event, started;
 	struct launch_found f;
-	struct recovered r;
+	struct stage_recovered r;
 	struct job job;
 
 	want.jobs = own_jobs(stage, "stopped-killed");
@@ -180,7 +166,7 @@ static void test_busy(void **state)
 	struct launch_event event, started;
 	int knocks[KNOCKS], taken = 0;
 	struct launch_found f = {0};
-	struct recovered r;
+	struct stage_recovered r;
 	struct job job;
 
 	want.jobs = own_jobs(stage, "busy");
@@ -271,7 +257,7 @@ static void test_exit_on_full_disk(void **state)
 	struct want want = SH("sleep 0.3; exit 7");
 	struct stage *stage = *state;
 	struct launch_event started;
-	struct recovered r;
+	struct stage_recovered r;
 	struct job job;
 
 	want.grace_ms = 10000;

@@ -292,24 +292,10 @@ static void test_garbage(void **state)
 	}
 }
 
-struct recovered {
-	unsigned count;
-	struct launch_found found;
-};
-
-static int take_found(void *arg, const struct launch_found *f)
-{
-	struct recovered *r = arg;
-
-	r->count++;
-	r->found = *f;
-	return 0;
-}
-
 static void test_agent_dies(void **state)
 {
 	struct want want = SH("echo one; sleep 1; echo two; exit 9");
-	struct recovered r = {0};
+	struct stage_recovered r = {0};
 	struct stage *stage = *state;
 	struct launch_event event;
 	struct job job;
@@ -323,7 +309,7 @@ static void test_agent_dies(void **state)
 	pid = client(&job, -1, out, -1);
 	close(job.leash); /* the agent is dead */
 	usleep(200000);
-	assert_int_equal(launch_recover(want.jobs, stage->run, take_found, &r, NULL), 0);
+	assert_int_equal(launch_recover(want.jobs, stage->run, stage_take_found, &r, NULL), 0);
 	assert_int_equal(r.count, 1);
 	assert_string_equal(r.found.job, job.name);
 	assert_int_equal(r.found.uid, 65534);
@@ -339,13 +325,13 @@ static void test_agent_dies(void **state)
 	close(r.found.leash);
 	stage_reap(&job);
 	/* The next agent finds the outcome until it is forgotten. */
-	assert_int_equal(launch_recover(want.jobs, stage->run, take_found, &r, NULL), 0);
+	assert_int_equal(launch_recover(want.jobs, stage->run, stage_take_found, &r, NULL), 0);
 	assert_int_equal(r.count, 2);
 	assert_int_equal(r.found.leash, -1);
 	assert_int_equal(r.found.last.kind, 0);
 	assert_int_equal(r.found.last.value, 9);
 	launch_forget(want.jobs, stage->run, job.name);
-	assert_int_equal(launch_recover(want.jobs, stage->run, take_found, &r, NULL), 0);
+	assert_int_equal(launch_recover(want.jobs, stage->run, stage_take_found, &r, NULL), 0);
 	assert_int_equal(r.count, 2);
 	rmdir(want.jobs);
 	close(out);

@@ -39,13 +39,6 @@ configure() { # LINE...
 doctor() { "$dir/iocom" doctor --json --config "$config" >"$dir/json" 2>"$dir/err"; }
 state() { jq -r --arg c "$1" '.checks[] | select(.check == $c) | .state' "$dir/json"; }
 says() { jq -r --arg c "$1" '.checks[] | select(.check == $c) | .says' "$dir/json"; }
-until_true() {
-	for _ in $(seq 200); do
-		"$@" >/dev/null 2>&1 && return
-		sleep 0.05
-	done
-	return 1
-}
 
 # --- all in order
 configure
@@ -153,7 +146,7 @@ if command -v munged >/dev/null; then
 		--pid-file="$dir/munge/pid" --log-file="$dir/munge/log" \
 		--seed-file="$dir/munge/seed" >/dev/null 2>&1 &
 	pids+=($!)
-	until_true test -S "$dir/munge/socket"
+	until_true 10 test -S "$dir/munge/socket"
 	doctor
 	tap_is "munged answers: ok" "$? $(state munge)" "0 ok"
 else
@@ -179,10 +172,11 @@ print("ready", flush=True)
 time.sleep(300)
 END
 listen() { # KIND WHERE: sets `listener`
+	rm -f "$dir/listening" # the one before was ready, too
 	python3 "$dir/listen.py" "$@" >"$dir/listening" &
 	listener=$!
 	pids+=("$listener")
-	until_true test -s "$dir/listening"
+	until_true 10 test -s "$dir/listening"
 }
 listen tcp $((port + 1))
 doctor
@@ -280,8 +274,8 @@ if command -v munged >/dev/null && [ -e /sys/kernel/btf/vmlinux ]; then
 	"$build/iocomd" --config "$config" >"$dir/agent.log" 2>&1 &
 	agent=$!
 	pids+=("$agent")
-	until_true test -S "$dir/run/iocom.sock"
-	until_true "$dir/iocom" nodes --run-dir "$dir/run"
+	until_true 10 test -S "$dir/run/iocom.sock"
+	until_true 10 "$dir/iocom" nodes --run-dir "$dir/run"
 	doctor
 	tap_is "an agent: ok" "$? $(state agent)" "0 ok"
 	tap_like "an agent: which" "$(says agent)" "node d1, iocomd .*, pid $agent, up "
