@@ -22,8 +22,8 @@ read=()     # the logs of this run
 declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [remote]=4 [attack]=3 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [chaos]=8 [record]=6 [asan]=12 [mix]=13 [mpi]=4 [vm]=15 [tsan]=6)
 
 # Counts a TAP log; a test that died, hung or told no result counts as one failure.
-tally() { # NAME LOG STATUS
-	local name=$1 log=$2 status=$3 good bad skip
+tally() { # NAME LOG STATUS SECONDS
+	local name=$1 log=$2 status=$3 seconds=$4 good bad skip
 	skip=$(grep -cE '^(ok|not ok) .*# SKIP|^1\.\.0 # SKIP' "$log")
 	# cmocka says "not ok N # SKIP" for a skipped test.
 	bad=$(grep -E '^not ok' "$log" | grep -vc '# SKIP')
@@ -37,7 +37,7 @@ tally() { # NAME LOG STATUS
 	fi
 	passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + skip))
 	printf '  %-28s %3d passed, %d failed, %d skipped (%ds)\n' "$name" "$good" "$bad" "$skip" \
-		"$((SECONDS - began))"
+		"$seconds"
 	grep -E '^(1\.\.0 # SKIP|ok .*# SKIP)' "$log" | sed 's/.*# SKIP/    skipped:/' | sort | uniq -c |
 		sed 's/^ *\([0-9]*\) */    \1x /'
 	if [ "$bad" -gt 0 ]; then
@@ -52,14 +52,61 @@ tally() { # NAME LOG STATUS
 	grep -E '^# \|' "$log" | grep -vE '\|([0-9]+\.[0-9.]+|kernel)$' | sed 's/^# |/    /'
 }
 
+# What was begun and is not told yet, and how many tests may run at a time.
+begun=()
+wide=1
+
 run() { # PART NAME COMMAND...
-	local part=$1 name=$2 log status
+	local part=$1 name=$2 log
 	shift 2
 	log=$logs/${name//\//_}.log
-	began=$SECONDS
-	timeout --kill-after=20 "${minutes[$part]}m" "$@" >"$log" 2>&1 </dev/null
-	status=$?
-	tally "$name" "$log" "$status"
+	rm -f "$log.end"
+	while [ "${#begun[@]}" -gt 0 ] && [ "$(jobs -rp | wc -l)" -ge "$wide" ]; do
+		wait -n
+		tell
+	done
+	# A shell without job control has its background ignore what a terminal would send; each test
+	# that wants a testbed has one of a name of its own.
+	(
+		began=$SECONDS
+		[ "$wide" -eq 1 ] ||
+			export IOCOM_TESTBED_MARK=${IOCOM_TESTBED_MARK:-iocom}-t$((${#read[@]} + ${#begun[@]}))
+		timeout --kill-after=20 "${minutes[$part]}m" env --default-signal=INT,QUIT "$@" \
+			>"$log" 2>&1 </dev/null
+		echo "$? $((SECONDS - began))" >"$log.end"
+	) &
+	begun+=("$name")
+	[ "$wide" -gt 1 ] || finish
+}
+
+# Tells what has ended, in the order in which it was begun.
+tell() {
+	local log status seconds
+	while [ "${#begun[@]}" -gt 0 ]; do
+		log=$logs/${begun[0]//\//_}.log
+		[ -s "$log.end" ] || return
+		read -r status seconds <"$log.end"
+		rm -f "$log.end"
+		tally "${begun[0]}" "$log" "$status" "$seconds"
+		begun=("${begun[@]:1}")
+	done
+}
+
+finish() {
+	while [ "${#begun[@]}" -gt 0 ]; do
+		[ -s "$logs/${begun[0]//\//_}.log.end" ] || wait -n
+		[ $? -ne 127 ] || echo "1 0" >"$logs/${begun[0]//\//_}.log.end" # killed from outside
+		tell
+	done
+}
+
+# Several tests at a time: for those that mostly wait, and that disturb nobody.
+widely() { # COMMAND...
+	wide=$(nproc)
+	[ "$wide" -lt 4 ] || wide=4
+	"$@"
+	finish
+	wide=1
 }
 
 # A plain command as one test.
@@ -92,11 +139,13 @@ part_static() {
 	run_command static format-check make --no-print-directory format-check
 	run_command static cppcheck bash tests/lib/lint.sh
 }
-part_unit() { run_binaries unit unit; run_scripts unit tests/unit/test_*.sh; }
-part_sim() { run_binaries sim sim; run_scripts sim tests/sim/test_*.sh; }
+unit_tests() { run_scripts unit tests/unit/test_*.sh; run_binaries unit unit; }
+part_unit() { widely unit_tests; }
+sim_tests() { run_binaries sim sim; run_scripts sim tests/sim/test_*.sh; }
+part_sim() { widely sim_tests; }
 part_fuzz() { run fuzz fuzz bash tests/fuzz/run.sh build/fuzz 5,20; }
-part_remote() { run_binaries remote remote; }
-part_attack() { run_scripts attack tests/attack/test_*.sh; }
+part_remote() { widely run_binaries remote remote; }
+part_attack() { widely run_scripts attack tests/attack/test_*.sh; }
 part_bpf() { run_binaries bpf bpf; run_scripts bpf tests/bpf/test_*.sh; }
 # Two machines at once: each is mostly one program that waits.
 part_vm() {
@@ -112,11 +161,16 @@ part_vm() {
 	done
 	for suite in "${suites[@]}"; do
 		wait "${pids[$suite]}"
-		began=$began_all tally "vm/$suite" "$logs/vm_$suite.log" $?
+		tally "vm/$suite" "$logs/vm_$suite.log" $? "$((SECONDS - began_all))"
 	done
 }
 part_testbed() { run_scripts testbed tests/testbed/test_*.sh; }
-part_cluster() { run_scripts cluster tests/cluster/test_*.sh; }
+# Decisions look at how busy this machine is: nothing beside them.
+part_cluster() {
+	local alone=tests/cluster/test_decisions.sh others=(tests/cluster/test_*.sh)
+	run_scripts cluster "$alone"
+	widely run_scripts cluster "${others[@]/$alone/}"
+}
 part_run() { run_scripts run tests/cluster/test_run.sh; }
 # The judge first: what it calls well must be well.
 part_chaos() {
