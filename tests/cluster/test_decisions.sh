@@ -85,4 +85,16 @@ tap_like "n1 CPU-busy: a CPU job leaves" "$(cpu_job iocm-re)" '^n[234]$'
 tap_like "n1 CPU-busy: CPU-RE agrees" "$(cpu_job cpu-re)" '^n[234]$'
 tap_is "n1 CPU-busy: NLB stays" "$(cpu_job nlb)" n1
 load_stop
+
+# A dead node: nobody is sent there once it was silent for three of its own periods.
+about_n3() { on n1 iocom nodes --json | jq -c "$1"; }
+tap_is "n3 lives: a job can be sent there" "$(on n1 iocom place --node n3 --json -- true | jq -r .node)" n3
+kill -9 "$(cat "${IOCOM_TESTBED_DIR:-/run/${IOCOM_TESTBED_MARK:-iocom-testbed}}/n3/agent.pid")"
+n3_is_dropped() { [ "$(about_n3 '[.dropped[].name]')" = '["n3"]' ]; }
+tap_true "n3's agent is killed: n1 drops n3" until_true 20 n3_is_dropped
+dead=$(about_n3 '{period: .period_ms, age: .dropped[0].age_ms, nodes: [.nodes[].name] | sort}')
+tap_is "the others stay" "$(jq -c .nodes <<<"$dead")" '["n1","n2","n4"]'
+tap_calc "not before three periods: a late bulletin is no death" "$(jq '.age > 3 * .period' <<<"$dead" | sed 's/true/1/;s/false/0/')"
+echo "# | a dead node is excluded after $(jq '.age / .period * 10 | round / 10' <<<"$dead") periods (target 3 and the look)"
+tap_like "nobody is sent to n3, and why is said" "$(on n1 iocom place --node n3 -- true 2>&1)" 'n3.*(silent|dropped|not alive|unknown)'
 tap_done

@@ -5,14 +5,15 @@
 
 # The plugin is built here, so that the testbed needs nothing from `make`.
 disk_build() {
-	local source=$ROOT/tests/testbed/disk.c
+	local source=$ROOT/tests/testbed/disk.c cc
 	DISK_PLUGIN=$BUILD/tests/testbed-disk.so
 	[ "$DISK_PLUGIN" -nt "$source" ] && return
-	need_tools "${CC:-gcc}:gcc"
+	read -ra cc <<<"${CC:-gcc}" # as make takes it: a word or more
+	need_tools "${cc[0]}:gcc"
 	[ -e /usr/include/nbdkit-plugin.h ] ||
 		die "nbdkit-plugin.h is not installed: apt-get install nbdkit-plugin-dev"
 	mkdir -p "$BUILD/tests"
-	if ! "${CC:-gcc}" -O2 -std=gnu17 -Wall -Wextra -Werror -D_GNU_SOURCE -fPIC -shared \
+	if ! "${cc[@]}" -O2 -std=gnu17 -Wall -Wextra -Werror -D_GNU_SOURCE -fPIC -shared \
 		-o "$DISK_PLUGIN.$$" "$source" || ! mv "$DISK_PLUGIN.$$" "$DISK_PLUGIN"; then
 		rm -f "$DISK_PLUGIN.$$"
 		die "cannot build $DISK_PLUGIN"
