@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import time
 
@@ -26,11 +27,19 @@ def stat_of(pid):
 
 
 def alive(pid):
-    """Whether PID is a process that is no zombie."""
+    """Whether a thread of process PID is no zombie: the last one lets go of locks and sockets,
+    and it need not be the first thread, whose state /proc/PID/stat tells."""
     try:
-        return stat_of(pid)[0] not in "ZX"
+        threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
         return False
+    for thread in threads:
+        try:
+            if stat_of(f"{pid}/task/{thread}")[0] not in "ZX":
+                return True
+        except OSError:
+            pass
+    return False
 
 
 def cgroup_roots():
@@ -96,10 +105,13 @@ class Node:
         raise RuntimeError(f"{self.name}: no agent starts; see {self.dir}/agent.log")
 
     def answers(self):
+        """Whether it is our child that answers, and not one before it that is not all gone:
+        a second agent beside that one ends at once."""
         with socket.socket(socket.AF_UNIX) as s:
             try:
                 s.connect(f"{self.run_dir}/iocom.sock")
-                return True
+                who = s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+                return struct.unpack("3i", who)[0] == self.child.pid
             except OSError:
                 return False
 

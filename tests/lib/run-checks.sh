@@ -182,6 +182,7 @@ part_chaos() {
 		building=$!
 	fi
 	run chaos chaos/judge python3 -B tests/chaos/test_judge.py
+	run chaos chaos/bed python3 -B tests/chaos/test_bed.py
 	run chaos chaos/chaos.sh bash tests/chaos/chaos.sh
 	[ -z "$building" ] || wait "$building"
 }
