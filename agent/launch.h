@@ -124,7 +124,7 @@ void launch_bury(const char *scope_cgroup, const char *job);
 /* Kills all of a job's processes without its shim.  Best effort. */
 void launch_kill(const char *scope_cgroup, const char *job);
 /*
- * Removes a finished job's journal and socket (the agent has recorded it), unless
+ * Removes a finished job's socket, and its journal (the agent has recorded it) unless
  * output of it is kept for who attaches (kept.h looks after that).  The bytes that stay,
  * 0 where all is gone; -EBUSY its shim is still there, for its client: try again.
  */

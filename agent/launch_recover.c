@@ -317,13 +317,15 @@ int64_t launch_forget(const char *jobs_dir, const char *run_dir, const char *job
 		kept = record_lock(dir) ? -EBUSY : record_spool_bytes(dir);
 		close(dir);
 	}
-	if (kept != -ENOENT)
+	if (kept == -EBUSY)
 		return kept;
-	record_remove(jobs_dir, job);
+	if (kept == -ENOENT)
+		record_remove(jobs_dir, job);
+	/* A supervisor that was killed left it. */
 	if (spec_job_valid(job) &&
 	    snprintf(path, sizeof(path), "%s/%s.sock", run_dir, job) < (int)sizeof(path))
 		unlink(path);
-	return 0;
+	return kept == -ENOENT ? 0 : kept;
 }
 
 int launch_owner(const char *jobs_dir, const char *job, uid_t *uid)

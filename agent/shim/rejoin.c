@@ -57,10 +57,10 @@ static int find_place(const struct streams *streams, const struct attach_ask *as
 		uint64_t first = streams_first(streams, i), end = streams_end(streams, i);
 
 		from[i] = ask->from[i] == ATTACH_FIRST ? first : ask->from[i];
-		/* A window at most is on its way or waits there. */
+		/* With one who comes back a window at most is on its way or waits there. */
 		taken[i] = from[i] > FRAME_WINDOW ? from[i] - FRAME_WINDOW : 0;
-		if (ask->from[i] == ATTACH_FIRST)
-			taken[i] = from[i];
+		if (ask->from[i] == ATTACH_FIRST || !*ask->resume)
+			taken[i] = from[i]; /* and with another one nothing is */
 		else if (taken[i] < ask->taken[i])
 			taken[i] = ask->taken[i];
 		if (taken[i] < first)

@@ -13,6 +13,12 @@ tap_true "every node hears of the other" until_true 10 sees n1 2
 nobody() { timeout 60 "$TESTBED" exec n1 --user nobody -- sh -c "cd / && $*"; }
 n1() { timeout 60 "$TESTBED" exec n1 -- "$@"; }
 detach() { n1 iocom run --node n2 --detach -- "$@"; }
+# Who listens at a job's SOCKET: a pid of this machine's.
+supervisor_of() {
+	python3 -c 'import socket as s, struct, sys
+c = s.socket(s.AF_UNIX); c.connect(sys.argv[1])
+print(struct.unpack("3i", c.getsockopt(s.SOL_SOCKET, s.SO_PEERCRED, 12))[0])' "$1"
+}
 RAW=$PWD/tests/cluster/attach_raw.py
 
 # --- detached, and looked at from here ---
@@ -29,6 +35,13 @@ tap_is "its errors too" "$(cat "$SCRATCH/err")" err
 tap_is "attach after the end, from byte 4" "$(n1 iocom attach --from 4 "$job" 2>/dev/null; echo $?)" "two
 n2
 5"
+big=$(detach sh -c 'seq 200000; exit 6')
+n1 iocom wait "$big" >/dev/null
+for from in 0 600000 1200000; do
+	tap_is "more than waits on its way, from byte $from: all of it" \
+		"$(n1 iocom attach --from $from "$big" | cksum; echo "${PIPESTATUS[0]}")" \
+		"$(seq 200000 | tail -c +$((from + 1)) | cksum; echo 6)"
+done
 tap_like "from a byte that never was: refused" "$(n1 iocom attach --from 400 "$job" 2>&1; echo $?)" "ends at 11"
 tap_like "--from takes a number" "$(n1 iocom attach --from -3 "$job" 2>&1)" 'number of bytes'
 tap_is "wait: its status" "$(n1 iocom wait "$job"; echo $?)" 5
@@ -38,6 +51,15 @@ tap_is "wait --json: what happened, where" \
 tap_like "wait for a job that is not: 125" "$(n1 iocom wait none-such 2>&1; echo $?)" "none-such.*at its home|125"
 tap_is "a detached command that cannot be executed: 126, no job's name" \
 	"$(detach /etc/passwd 2>/dev/null; echo $?)" 126
+
+killed=$(detach sh -c 'echo kept; sleep 60')
+until_true 10 sh -c "timeout 1 '$TESTBED' exec n1 -- timeout 0.5 iocom attach $killed 2>&1 | grep kept"
+socket=$(on n2 sh -c 'echo $IOCOM_RUN_DIR')/jobs/$killed.sock
+there=$(test -S "$socket"; echo $?)
+kill -KILL "$(supervisor_of "$socket")"
+tap_is "its supervisor is killed: lost" "$there $(n1 iocom wait "$killed"; echo $?)" "0 255"
+tap_like "its output is there, and why" "$(n1 iocom attach "$killed" 2>&1)" "^kept|supervisor was killed"
+tap_true "its socket is not" until_true 10 test ! -e "$socket"
 
 # --- signals ---
 job=$(detach sh -c 'trap "exit 44" USR1; echo ready; while :; do sleep 0.05; done')
