@@ -190,7 +190,7 @@ OBJ_fuzz_agent := $(call objects,$(addprefix user/,behaviour.c err.c log.c pack.
                   utf8.c) \
                   $(addprefix agent/,home.c job_order.c job_report.c journal.c journal_keep.c \
                   journal_lease.c journal_sql.c lease_home.c matrix.c message.c need.c ops.c \
-                  place.c profiles.c recorders.c vector_codec.c view.c waits.c) \
+                  place.c profiles.c recorders.c skews.c vector_codec.c view.c waits.c) \
                   $(addprefix balancer/,profile.c settings.c)) \
                   $(BUILD)/libview.a $(BUILD)/librules.a
 $(FUZZ_agent): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/protocol/%.o $(OBJ_fuzz_agent)

@@ -208,6 +208,8 @@ static void heard(void *arg, const struct iocom_vector *v, uint64_t age_ns, bool
 	const struct matrix_entry *e = matrix_find(&a->matrix, v->name);
 	bool joins = !e || !e->alive;
 
+	if (direct)
+		skews_forget(&a->skews, v->name);
 	switch (matrix_put(&a->matrix, v, age_ns, clock_boot_ns())) {
 	case 0:
 		a->counters.vectors_accepted++;
@@ -239,11 +241,18 @@ static void heard(void *arg, const struct iocom_vector *v, uint64_t age_ns, bool
 	}
 }
 
+static void skewed(void *arg, const char *node, int64_t ahead_s)
+{
+	struct agent *a = arg;
+
+	skews_note(&a->skews, node, ahead_s, clock_boot_ns());
+}
+
 static int join(struct agent *a, struct iocom_err *err)
 {
 	struct bulletin_config b = {
 		a->loop, a->seal, &a->log, &a->counters, a->set.listen, (uint16_t)a->set.port,
-		heard,	 a,	  a->tls};
+		heard,	 a,	  a->tls,  skewed};
 	struct control_config c = {a->loop,
 				   a->seal,
 				   &a->log,

@@ -26,6 +26,7 @@
 #include "profile.h"
 #include "seal.h"
 #include "settings.h"
+#include "skews.h"
 #include "tls.h"
 #include "vector.h"
 #include "view.h"
@@ -73,6 +74,7 @@ struct agent {
 	unsigned looks;
 
 	struct matrix matrix;
+	struct skews skews;
 	struct view_charges charges;
 	struct seal *seal; /* NULL: this machine only */
 	struct tls *tls;   /* NULL: without */

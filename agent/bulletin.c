@@ -122,6 +122,24 @@ static void refuse(struct bulletin *b, int reason, const char *why)
 	log_write(b->config.log, LOG_L_WARNING, "refused a bulletin: %s", why);
 }
 
+static void no_news(void *arg, const struct iocom_vector *v, uint64_t age_ns, bool direct)
+{
+	(void)arg;
+	(void)v;
+	(void)age_ns;
+	(void)direct;
+}
+
+/* Nothing in it is believed but who made it. */
+static void tell_skew(struct bulletin *b, const void *data, size_t length)
+{
+	char from[IOCOM_NAME_MAX];
+	uint64_t bad = 0;
+
+	if (!bulletin_unpack(data, length, from, &bad, no_news, NULL))
+		b->config.skewed(b->config.arg, from, seal_ahead_s(b->config.seal));
+}
+
 static void received(struct bulletin *b, nng_msg *msg)
 {
 	struct counters *c = b->config.counters;
@@ -137,6 +155,9 @@ static void received(struct bulletin *b, nng_msg *msg)
 			       &length, &err);
 	if (rc) {
 		refuse(b, rc, err.text);
+		if (rc == SEAL_E_SKEW && data)
+			tell_skew(b, data, length);
+		free(data);
 		return;
 	}
 	rc = bulletin_unpack(data, length, from, &bad, b->config.each, b->config.arg);

@@ -51,6 +51,8 @@ struct bulletin_config {
 	bulletin_each each;
 	void *arg;
 	const struct tls *tls; /* NULL: without */
+	/* A bulletin of NODE was refused, whose clock is so many seconds ahead (or behind: < 0). */
+	void (*skewed)(void *arg, const char *node, int64_t ahead_s);
 };
 
 /* Listens.  0; -EADDRINUSE and others with the sentence. */

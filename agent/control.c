@@ -148,8 +148,10 @@ static int open_message(struct control *c, nng_msg *msg, struct opened *o, struc
 	*o = (struct opened){0};
 	rc = seal_open_message(c->config.seal, nng_msg_body(msg), nng_msg_len(msg), 0, &o->data,
 			       &length, err);
-	if (rc)
+	if (rc) {
+		free(o->data);
 		return rc;
+	}
 	rc = message_unpack(&o->message, o->data, length, err);
 	if (rc) {
 		free(o->data);

@@ -116,7 +116,7 @@ static int take_node(struct place *p, const msgpack_object *req, struct iocom_er
 {
 	const struct agent *a = p->agent;
 	const struct matrix_entry *e;
-	char known[600] = "";
+	char known[600] = "", why[TARGET_TEXT_MAX];
 	int rc = unpack_str(req, "node", p->node, sizeof(p->node));
 
 	if (rc == -ENOENT)
@@ -142,6 +142,8 @@ static int take_node(struct place *p, const msgpack_object *req, struct iocom_er
 				     "machine, and without it no other machine is believed; start "
 				     "it (systemctl start munge)",
 				     p->node);
+	if (skews_say(&a->skews, p->node, clock_boot_ns(), why, sizeof(why)))
+		return iocom_err_set(err, -ENOENT, "node '%s' is not believed: %s", p->node, why);
 	return iocom_err_set(err, -ENOENT, "node '%s' is %s; known nodes: %s%s", p->node,
 			     e ? "silent: it is down or cut off" : "unknown here", a->set.name,
 			     known);
@@ -526,6 +528,9 @@ static void answered(void *arg, int rc, const msgpack_object *body, const char *
 		return;
 	}
 	if (rc) {
+		/* It does not answer whom it does not believe, and we would not believe it. */
+		if (skews_say(&p->agent->skews, node, clock_boot_ns(), text, sizeof(text)))
+			why = text;
 		refused_by(p, node, "no-answer", why);
 	} else if (unpack_bool(body, "grant", &grant)) {
 		refused_by(p, node, "no-answer", "its answer is incomplete");

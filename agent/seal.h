@@ -32,13 +32,16 @@ int seal_new(struct seal **seal, const char *socket, struct iocom_err *err);
 /* Whether munged did not answer when it was asked last. */
 bool seal_down(const struct seal *seal);
 void seal_free(struct seal *seal);
+/* By how many seconds the sender's clock was ahead in the last SEAL_E_SKEW (negative: behind). */
+long long seal_ahead_s(const struct seal *seal);
 /* CREDENTIAL: a string, the caller's to free().  0, -EHOSTDOWN, -EMSGSIZE. */
 int seal_message(struct seal *seal, const void *data, size_t length, char **credential,
 		 struct iocom_err *err);
 /*
  * CREDENTIAL is LENGTH bytes as they came.  DATA: malloc'ed, the caller's.
  * REPLAYED_OK: bulletins only, where (boot id, sequence) decides.
- * 0; enum seal_refusal with the sentence; -EHOSTDOWN; -ENOMEM.
+ * 0; enum seal_refusal with the sentence; -EHOSTDOWN; -ENOMEM.  With SEAL_E_SKEW there is
+ * DATA, too, where root made it (else NULL): it tells whose clock that is, and no more.
  */
 int seal_open_message(struct seal *seal, const void *credential, size_t length, int replayed_ok,
 		      void **data, size_t *data_length, struct iocom_err *err);

@@ -185,6 +185,10 @@ tap_is "and starts go there, by the same agent" "$(status pair_user n1 run --nod
 
 # --- clocks differ ---
 faketime=$(ls /usr/lib/*/faketime/libfaketimeMT.so.1 2>/dev/null | head -n 1)
+told_skew() { # before|after
+	[ "$(status pair_user n1 run --node n2 -- true)" -eq 125 ] &&
+		grep -Eq "not believed: its messages are made (29[0-9]|30[0-9]|31[0-9]) s $1 this" "$PAIR/err"
+}
 for shift in -300 +300; do
 	pair_stop munge-n2
 	rm -f "$PAIR/munge-n2/socket"
@@ -193,6 +197,7 @@ for shift in -300 +300; do
 	word=$([ "$shift" = -300 ] && echo before || echo after)
 	tap_true "a clock $shift s off: said, with the number" until_true 10 log_like n1 \
 		"refused a bulletin: made (29[0-9]|30[0-9]|31[0-9]) s $word this machine"
+	tap_true "... and whoever asks for that node is told" until_true 10 told_skew "$word"
 done
 tap_calc "... and counted" "$(pair_count n1 bulletins_refused_skew) >= 2"
 pair_stop munge-n2

@@ -17,6 +17,7 @@
 
 #include "munged.h"
 #include "seal.h"
+#include "skews.h"
 #include "spec.h"
 
 #define APART_S	 300
@@ -105,8 +106,14 @@ static int message(const struct munged *from, const struct munged *to, struct io
 	assert_int_equal(seal_new(&receiver, to->socket, err), 0);
 	assert_int_equal(seal_message(sender, "load", 4, &credential, err), 0);
 	rc = seal_open_message(receiver, credential, strlen(credential), 0, &data, &length, err);
-	if (!rc)
+	if (!rc) {
 		assert_memory_equal(data, "load", 4);
+	} else if (rc == SEAL_E_SKEW) { /* whose clock it is */
+		assert_int_equal(length, 4);
+		assert_memory_equal(data, "load", 4);
+		assert_in_range(llabs(seal_ahead_s(receiver)), APART_S - 10, APART_S + 60);
+		assert_int_equal(seal_ahead_s(receiver) < 0, from == &behind);
+	}
 	free(data);
 	free(credential);
 	seal_free(sender);
@@ -218,6 +225,49 @@ static void test_munged_comes_back(void **state)
 	munged_stop(&again);
 }
 
+static void test_skews_are_said(void **state)
+{
+	const uint64_t now = SKEWS_FRESH_NS * 2;
+	static struct skews skews;
+	char text[256] = "x";
+
+	(void)state;
+	assert_false(skews_say(&skews, "n1", now, text, sizeof(text)));
+	assert_string_equal(text, "");
+	assert_false(skews_say(&skews, "", now, text, sizeof(text)));
+	skews_note(&skews, "n1", -300, now);
+	skews_note(&skews, "n2", 90, now);
+	assert_true(skews_say(&skews, "n1", now, text, sizeof(text)));
+	assert_non_null(strstr(text, "300 s before this machine's"));
+	assert_true(skews_say(&skews, "n2", now + SKEWS_FRESH_NS, text, sizeof(text)));
+	assert_non_null(strstr(text, "90 s after this machine's"));
+	assert_false(skews_say(&skews, "n2", now + SKEWS_FRESH_NS + 1, text, sizeof(text)));
+	assert_false(skews_say(&skews, "n", now, text, sizeof(text)));
+	skews_note(&skews, "n1", 61, now);
+	assert_true(skews_say(&skews, "n1", now, text, sizeof(text)));
+	assert_non_null(strstr(text, "61 s after"));
+	skews_forget(&skews, "n1");
+	skews_forget(&skews, "n1");
+	assert_false(skews_say(&skews, "n1", now, text, sizeof(text)));
+	assert_true(skews_say(&skews, "n2", now, text, sizeof(text)));
+}
+
+/* Many names take no more room: the oldest goes. */
+static void test_skews_are_bounded(void **state)
+{
+	static struct skews skews;
+	char name[IOCOM_NAME_MAX], text[256];
+
+	(void)state;
+	for (unsigned i = 0; i <= SKEWS_MAX; i++) {
+		snprintf(name, sizeof(name), "m%u", i);
+		skews_note(&skews, name, 100, 1000 + i);
+	}
+	assert_false(skews_say(&skews, "m0", 2000, text, sizeof(text)));
+	assert_true(skews_say(&skews, "m1", 2000, text, sizeof(text)));
+	assert_true(skews_say(&skews, name, 2000, text, sizeof(text)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +278,8 @@ int main(void)
 		cmocka_unit_test(test_message_from_ahead),
 		cmocka_unit_test(test_message_within),
 		cmocka_unit_test(test_munged_comes_back),
+		cmocka_unit_test(test_skews_are_said),
+		cmocka_unit_test(test_skews_are_bounded),
 	};
 
 	return cmocka_run_group_tests_name("skew", tests, setup, teardown);
