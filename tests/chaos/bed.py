@@ -3,6 +3,7 @@
 
 An agent and a munged are started again with the very words the testbed started them with.
 """
+import glob
 import json
 import os
 import signal
@@ -11,8 +12,24 @@ import struct
 import subprocess
 import time
 
-STATE_MB = 16    # the file system of a node's state directory
+STATE_MB = 32    # the file system of a node's state directory
 KEEP_JOBS = 300  # finished jobs in a node's journal; pruned once a minute
+SPOOL_MB = 2     # of output that is kept of a detached job,
+SPOOLS_MB = 16   # and of all of a node's
+LEASE_S = 5
+WORDS = ["--keep-jobs", str(KEEP_JOBS), "--spool-mb", str(SPOOL_MB), "--spool-total-mb",
+         str(SPOOLS_MB), "--lease-s", str(LEASE_S)]
+
+
+def faked(ahead_s):
+    """Words before a program whose CLOCK_REALTIME shall be AHEAD_S seconds ahead."""
+    found = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
+    if not ahead_s:
+        return []
+    if not found:
+        raise RuntimeError("libfaketime is not installed")
+    return ["env", f"LD_PRELOAD={found[0]}", f"FAKETIME={ahead_s:+d}s",
+            "FAKETIME_DONT_FAKE_MONOTONIC=1"]
 
 
 def words_of(pid):
@@ -61,13 +78,14 @@ class Node:
         self.run_dir, self.group = row["run_dir"], row["cgroup"]
         self.dir = os.path.dirname(self.run_dir)
         self.pid = row["agent_pid"]
-        self.agent_words = words_of(self.pid) + ["--keep-jobs", str(KEEP_JOBS)]
+        self.agent_words = words_of(self.pid) + WORDS
         self.munge_socket = row["munge_socket"]
         self.munged_words = words_of(self.munged_pid())
         self.child = None
         self.reattached = []  # seconds from the start of a new agent until it answers
         self.late = 0         # starts that were refused (a full disk), and tried again
         self.deaths = []      # last words of agents that were dead before we killed them
+        self.overfull = []    # complaints about its kept output, while it worked
         self.listed = {}      # what it said of its jobs last: it forgets the oldest
 
     def munged_pid(self):
@@ -84,14 +102,14 @@ class Node:
                 *words]
 
     # --- the agent ---
-    def start_agent(self):
-        """Starts an agent until one answers; notes how long the one that did took."""
+    def start_agent(self, ahead_s=0):
+        """Starts an agent until one answers; how long the one that did took."""
         limit = time.monotonic() + 60
         while time.monotonic() < limit:
             with open(f"{self.dir}/agent.log", "ab") as log:
                 began = time.monotonic()
                 self.child = subprocess.Popen(
-                    self.enter(f"{self.group}/agent", self.agent_words), stdin=subprocess.DEVNULL,
+                    self.enter(f"{self.group}/agent", faked(ahead_s) + self.agent_words), stdin=subprocess.DEVNULL,
                     stdout=log, stderr=log, start_new_session=True)
             while self.child.poll() is None and time.monotonic() < limit:
                 if self.answers():
@@ -161,8 +179,9 @@ class Node:
         while alive(pid):
             time.sleep(0.002)
 
-    def start_munged(self):
-        subprocess.run(self.enter(f"{self.bed.mark}/infra", self.munged_words), check=True,
+    def start_munged(self, ahead_s=0):
+        words = faked(ahead_s) + self.munged_words
+        subprocess.run(self.enter(f"{self.bed.mark}/infra", words), check=True,
                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL, start_new_session=True)
 

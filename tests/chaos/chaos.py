@@ -7,7 +7,9 @@ one JSON object a line: the plan, the events as they happened, the jobs, the com
 """
 import argparse
 import collections
+import concurrent.futures
 import json
+import re
 import statistics
 import sys
 import threading
@@ -18,12 +20,17 @@ import plan as plans
 import sins
 from bed import KEEP_JOBS, Bed
 from events import Events
-from jobs import KINDS
+from kinds import KINDS
+from restartable import read_attempts
 
 END_S = 60       # for the last clients to end, after all is mended
 SETTLE_S = 25    # for the listings to be final
+REASONS = 12     # lines of the table
+SIN_TRIES = 3    # an agent that tidies just then may be first
 LIST_EVERY = 20  # rounds: before a journal forgets a job
 MOST_ROWS = KEEP_JOBS + 400  # what a minute brings between two prunings
+TWICE = re.compile("ran [0-9]+ times|beside another|before the last sign")
+VERDICTS = ("whole", "client killed", "refused", "lost", "broken")
 
 
 class Log:
@@ -60,6 +67,8 @@ def run(bed, plan, marks, log):
         # Nobody starts more than the nodes can run.
         while sum(j.status is None for j in jobs) > 40:
             time.sleep(0.1)
+        for node in bed.nodes.values():
+            node.overfull = node.overfull or judge.overfull(judge.spools(node), MOST_ROWS)
         if number % LIST_EVERY == LIST_EVERY - 1:
             for node in bed.nodes.values():
                 node.jobs()
@@ -81,13 +90,23 @@ def count_marks(path):
         return collections.Counter(int(line.split()[0]) for line in f)
 
 
+def tried(marks):
+    """What restartable jobs noted of their attempts."""
+    try:
+        with open(f"{marks}.attempts", encoding="utf-8") as f:
+            return read_attempts(f.read())
+    except FileNotFoundError:
+        return {}
+
+
 def facts_of(jobs, marks, listings):
-    counts = count_marks(marks)
+    counts, attempts = count_marks(marks), tried(marks)
     for job in jobs:
         spec = job.job
         yield judge.Facts(spec["id"], job.name(), job.status, job.output, spec["id"] % 8,
                           job.err, counts[spec["id"]], listings[spec["home"]].get(job.name()),
-                          job.killed_by_us, job.hung, job.rest)
+                          job.killed_by_us, job.hung, job.bad, job.waited, job.most,
+                          attempts.get(spec["id"]))
 
 
 def settle(bed, jobs, marks, seconds):
@@ -104,11 +123,10 @@ def settle(bed, jobs, marks, seconds):
         time.sleep(0.5)
 
 
-def attach_all(jobs):
-    """Whose client was killed: another one comes for what is kept."""
-    for job in jobs:
-        if job.killed_by_us and job.name():
-            job.attach()
+def finish_all(jobs):
+    """Who comes later: for what is left of a killed client's output, for a detached job's."""
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda job: job.finish(), jobs))
 
 
 def look_all(bed, marks):
@@ -124,27 +142,42 @@ def fresh_fds(bed):
     return {name: judge.fds(node) for name, node in bed.nodes.items()}
 
 
-def judge_all(bed, facts, before, marks):
-    """[(kind, complaint)], verdicts by kind, descriptors of the agents that served."""
-    verdicts, complaints = collections.Counter(), []
-    for f in facts:
+def judge_all(bed, jobs, facts, before, marks):
+    """[(kind, complaint)], verdicts by kind of job, descriptors of the agents that served."""
+    verdicts, complaints = collections.defaultdict(collections.Counter), []
+    for job, f in zip(jobs, facts):
         kind, bad = judge.verdict(f)
-        verdicts[kind] += 1
-        complaints += [("twice" if "times" in b and f.marks > 1 else "jobs", b) for b in bad]
+        verdicts[job.job["kind"]][kind] += 1
+        complaints += [("twice" if TWICE.search(b) else "jobs", b) for b in bad]
     after = look_all(bed, marks)
     # Whose client did not say that it had all: its record is for another one.
-    kept = [f.name for f in facts if f.name and (f.killed or f.status == judge.UNKNOWN)]
+    kept = {name for job, f in zip(jobs, facts) for name in job.names()
+            if f.killed or f.status == judge.UNKNOWN or job.job["kind"] != "piped"}
     for name in bed.nodes:
+        complaints += [("spools", f"{name}: {c}") for c in bed.nodes[name].overfull]
         for kind, bad in judge.leaks(name, before[name], after[name], MOST_ROWS, kept).items():
             complaints += [(kind, b) for b in bad]
     return complaints, verdicts, {name: a.fds for name, a in after.items()}
+
+
+def reasons_of(facts):
+    """{(verdict, what was said): how often}, without the names and numbers."""
+    found = collections.Counter()
+    for f in facts:
+        what = judge.verdict(f)[0]
+        if what in ("lost", "refused"):
+            said = re.sub(r"^iocom [a-z]+: ", "", f.reason.splitlines()[-1] if f.reason else "")
+            said = re.sub(r"[a-z0-9]+-[0-9a-f]{8}-[0-9]+", "JOB", said)
+            said = re.sub(r"'?\bn[1-9]\b'?", "NODE", re.sub(r"[0-9.]{2,}|/[^ ]+", "_", said))
+            found[what, said[:90]] += 1
+    return found
 
 
 def percentile(values, p):
     return sorted(values)[min(len(values) - 1, int(p * len(values)))] if values else 0.0
 
 
-def print_table(args, plan, events, verdicts, complaints, bed, seconds):
+def print_table(args, plan, events, verdicts, reasons, complaints, bed, seconds):
     kinds = collections.Counter(kind for kind, _ in complaints)
     times = [t for n in bed.nodes.values() for t in n.reattached]
     counts = ", ".join(f"{k} {n}" for k, n in sorted(events.counts.items()))
@@ -152,13 +185,16 @@ def print_table(args, plan, events, verdicts, complaints, bed, seconds):
     print(f"# |chaos: {len(plan)} rounds, seed {args.seed}, {len(bed.nodes)} nodes, {seconds:.0f} s")
     print(f"# |  events            {sum(events.counts.values())} ({missed} found nothing to hit)")
     print(f"# |                    {counts}")
-    print(f"# |  jobs              {sum(verdicts.values())}: whole {verdicts['whole']}, client killed "
-          f"{verdicts['client killed']}, refused with reason {verdicts['refused']}, "
-          f"lost with reason {verdicts['lost']}, broken {verdicts['broken']}")
+    print("# |  jobs              " + "".join(f"{what:>15}" for what in ("all", *VERDICTS)))
+    for kind, of in sorted(verdicts.items()):
+        print(f"# |    {kind:<16}" + "".join(
+            f"{n:>15}" for n in (sum(of.values()), *(of[what] for what in VERDICTS))))
+    for (what, why), n in reasons.most_common(REASONS):
+        print(f"# |  {what + ' with':<17} {n} times: {why}")
     print(f"# |  twice             {kinds['twice']}")
     print(f"# |  orphans           {kinds['orphans']}")
     print("# |  leaks             " + ", ".join(
-        f"{k} {kinds[k]}" for k in ("cgroups", "mounts", "fds", "files", "rows")))
+        f"{k} {kinds[k]}" for k in ("cgroups", "mounts", "fds", "files", "rows", "spools")))
     if times:
         print(f"# |  agent reattached  {len(times)} times: median {statistics.median(times):.2f} s, "
               f"p99 {percentile(times, 0.99):.2f} s, longest {max(times):.2f} s")
@@ -174,14 +210,17 @@ def self_test(bed, facts, before, marks, log):
         if not any("ran 2 times" in complaint for complaint in again):
             missed.append(f"job {once.id} was run again, and nobody complains")
     for name, sin in sins.ALL.items():
-        with sin(bed, marks) as expected:
-            found = {}
-            for node, now in look_all(bed, marks).items():
-                for kind, bad in judge.leaks(node, before[node], now, MOST_ROWS).items():
-                    found.setdefault(kind, []).extend(bad)
+        for _ in range(SIN_TRIES):
+            with sin(bed, marks) as expected:
+                found = {}
+                for node, now in look_all(bed, marks).items():
+                    for kind, bad in judge.leaks(node, before[node], now, MOST_ROWS).items():
+                        found.setdefault(kind, []).extend(bad)
             log({"sin": name, "found": found})
-            if not found.get(expected):
-                missed.append(f"{name}: no complaint of kind {expected}")
+            if found.get(expected):
+                break
+        else:
+            missed.append(f"{name}: no complaint of kind {expected}")
     return missed
 
 
@@ -214,9 +253,9 @@ def main():
         if node.found_dead():
             node.start_agent()
     settle(bed, jobs, args.marks, SETTLE_S)
-    attach_all(jobs)
+    finish_all(jobs)
     facts = settle(bed, jobs, args.marks, SETTLE_S)
-    complaints, verdicts, worn = judge_all(bed, facts, before, args.marks)
+    complaints, verdicts, worn = judge_all(bed, jobs, facts, before, args.marks)
     for node in bed.nodes.values():
         node.end_agent()  # counts one that was dead before
     complaints += [("events", f) for f in events.failures]
@@ -227,12 +266,13 @@ def main():
     for name in bed.nodes:
         complaints += [("fds", c) for c in judge.fd_leaks(name, worn[name], fresh[name])]
     for job, f in zip(jobs, facts):
-        log(dict(job=job.job, name=f.name, status=f.status, output=f.output, marks=f.marks,
+        log(dict(job=job.job, names=job.names(), status=f.status, output=f.output, marks=f.marks,
+                 waited=f.waited, attempts=f.attempts,
                  reason=f.reason, row=f.row, began=job.began, ended=job.ended,
                  verdict=judge.verdict(f)[0]))
     for kind, complaint in complaints:
         log(dict(complaint=complaint, kind=kind))
-    print_table(args, plan, events, verdicts, complaints, bed, seconds)
+    print_table(args, plan, events, verdicts, reasons_of(facts), complaints, bed, seconds)
     return report(args, complaints, verdicts, self_test(bed, facts, before, args.marks, log))
 
 
@@ -245,6 +285,7 @@ def report(args, complaints, verdicts, missed):
                         ("no process of a job is left", {"orphans"}),
                         ("no cgroup, mount, descriptor, file is left", {"cgroups", "mounts", "fds",
                                                                        "files"}),
+                        ("what is kept of outputs stays in its bounds", {"spools"}),
                         ("the journals hold what they must and no more", {"rows"}),
                         ("nothing died but what was killed", {"deaths"}),
                         ("every event was done and mended", {"events"})):
@@ -253,8 +294,12 @@ def report(args, complaints, verdicts, missed):
         print(f"{'not ok' if bad else 'ok'} {number} - {what}")
         for complaint in bad[:20]:
             print(f"# {complaint}")
-    number += 1
-    print(f"{'ok' if verdicts['whole'] else 'not ok'} {number} - some jobs are whole")
+    for kind in KINDS:
+        number += 1
+        whole = verdicts[kind]["whole"] or not verdicts[kind]
+        print(f"{'ok' if whole else 'not ok'} {number} - some {kind} jobs are whole")
+        if not whole:
+            complaints = [*complaints, ("jobs", f"no {kind} job is whole")]
     number += 1
     print(f"{'not ok' if missed else 'ok'} {number} - what is left behind on purpose is found")
     for m in missed:
@@ -262,7 +307,7 @@ def report(args, complaints, verdicts, missed):
     print(f"1..{number}")
     if complaints or missed:
         print(f"# replay: make chaos SEED={args.seed} ROUNDS={args.rounds}, or PLAN={args.log}")
-    return 1 if complaints or missed or not verdicts["whole"] else 0
+    return 1 if complaints or missed else 0
 
 
 if __name__ == "__main__":

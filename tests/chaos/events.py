@@ -6,6 +6,8 @@ import signal
 import threading
 import time
 
+from skew import skew
+
 
 def pick(items, fraction):
     return items[int(fraction * len(items))] if items else None
@@ -36,6 +38,7 @@ class Events:
         self.counts, self.missed = {}, {}
         self.failures = []
         self.shims_killed = 0
+        self.calm_since = dict.fromkeys(bed.nodes, time.monotonic())  # None: it is not
         self.queues = {name: queue.Queue() for name in bed.nodes}
         self.threads = [threading.Thread(target=self._serve, args=(name,), daemon=True)
                         for name in bed.nodes]
@@ -60,7 +63,9 @@ class Events:
             event = q.get()
             if event is None:
                 return
+            self.calm_since[name] = None
             self._one(event)
+            self.calm_since[name] = time.monotonic()
             q.task_done()
 
     def _one(self, event):
@@ -138,6 +143,12 @@ class Events:
         finally:
             send(pid, signal.SIGCONT)
         return took
+
+    # --- clocks ---
+    def skew(self, node, event):
+        return skew(self, node, event["ahead"])
+
+    skew_within = skew
 
     # --- link, munged, disk ---
     def cut(self, node, event):

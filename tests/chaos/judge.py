@@ -7,14 +7,19 @@ takes one.  A complaint is a sentence; none is the promise kept.
 import collections
 import os
 
+from bed import SPOOLS_MB
+
 FAILED, UNKNOWN = 125, 255
+TTL_S = 60  # of credentials: clocks may differ by so much
 ENDED = ("exited", "killed", "failed", "lost")
 
 # status: of the client.  output: compare()'s.  code: the job's own exit status.
 # reason: what the client said.  marks: how often it ran.  row: home's listing, or None.
-# rest: what `iocom attach` had of the output of one whose client was killed (rest()), or None.
+# bad: complaints that only its kind of job can have.  waited: exit statuses of `iocom wait`.
+# most: how often it may run.  attempts: of a restartable job (restartable.py), or None.
 Facts = collections.namedtuple(
-    "Facts", "id name status output code reason marks row killed hung rest", defaults=(None,))
+    "Facts", "id name status output code reason marks row killed hung bad waited most attempts",
+    defaults=((), (), 1, None))
 Output = collections.namedtuple("Output", "beginning got of")
 
 
@@ -32,8 +37,8 @@ def rest(out, got, want):
 
 def verdict(f):
     """("whole" | "refused" | "lost" | "client killed" | "broken", [complaint...])."""
-    bad = []
-    if f.marks > 1:
+    bad = [*f.bad, *waits(f), *attempts(f)]
+    if f.marks > f.most:
         bad.append(f"ran {f.marks} times")
     if f.hung:
         bad.append("its client never ended")
@@ -41,7 +46,6 @@ def verdict(f):
         bad.append("the output is not a beginning of what it wrote")
     if f.killed:
         kind = "client killed"
-        bad += f.rest or []
     elif f.status == f.code and f.marks:
         kind = "whole"
         if f.output.got != f.output.of:
@@ -78,6 +82,28 @@ def listing(f, kind):
     return []
 
 
+def waits(f):
+    """Complaints about what `iocom wait` said, against what its home lists."""
+    if not f.row or f.row["state"] not in ENDED:
+        return []
+    expected = {0: f.row["exit_value"], 1: 128 + f.row["exit_value"], 2: f.row["exit_value"]}.get(
+        f.row["exit_kind"], FAILED)
+    if f.row["state"] == "lost":
+        expected = UNKNOWN
+    return [f"`iocom wait` said {status}, its home lists {expected}"
+            for status in f.waited if status != expected]
+
+
+def attempts(f):
+    """Complaints about the attempts of a restartable job."""
+    if not f.attempts:
+        return []
+    bad = [f"an attempt ran beside another one, {len(f.attempts.beside)} times"
+           ] if f.attempts.beside else []
+    return bad + [f"an attempt began {-gap:.3f} s before the last sign of the one before"
+                  for gap in f.attempts.gaps if gap <= 0]
+
+
 def settled(f):
     """Whether the listing is final, as far as it concerns a job that is over."""
     return not listing(f, verdict(f)[0])
@@ -95,7 +121,7 @@ def deaths(facts, shims_killed, agents_died):
 
 
 # --- what is left on a node ---
-Look = collections.namedtuple("Look", "orphans cgroups mounts files fds rows")
+Look = collections.namedtuple("Look", "orphans cgroups mounts files fds rows spools")
 
 
 def is_spare(node, pid):
@@ -158,6 +184,28 @@ def files(node):
     return found
 
 
+def spools(node):
+    """{job: bytes of its output that are kept on the disk}."""
+    top, found = seen_by(node, f"{node.dir}/state/jobs"), {}
+    for at, _, leaves in os.walk(top):
+        for leaf in {"out", "err"} & set(leaves):
+            try:
+                size = os.stat(os.path.join(at, leaf)).st_size
+            except OSError:
+                continue  # removed just now
+            found[os.path.basename(at)] = found.get(os.path.basename(at), 0) + size
+    return found
+
+
+def overfull(sizes, most):
+    """Complaints about what is kept of a node's outputs; MOST: of how many jobs."""
+    total = sum(sizes.values())
+    bad = [f"{total} bytes of output are kept, more than {SPOOLS_MB} MiB"
+           ] if total > SPOOLS_MB << 20 else []
+    return bad + ([f"output of {len(sizes)} jobs is kept, of more than {most}"
+                   ] if len(sizes) > most else [])
+
+
 def fds(node):
     kinds = collections.Counter()
     for fd in os.listdir(f"/proc/{node.pid}/fd"):
@@ -197,10 +245,10 @@ def rows(node):
 
 def look(bed, node, marks):
     return Look(orphans(bed, node, marks), cgroups(bed, node), mounts(node), files(node),
-                fds(node), rows(node))
+                fds(node), rows(node), spools(node))
 
 
-def leaks(name, before, after, most, kept=()):
+def leaks(name, before, after, most, kept=frozenset()):
     """{kind: [complaint...]} of one node; MOST: rows a table of its journal may have; KEPT:
     jobs whose records stay, for who attaches (the agent's keep_jobs, keep_days bound them)."""
     found = {
@@ -210,8 +258,9 @@ def leaks(name, before, after, most, kept=()):
                    for point, n in (after.mounts - before.mounts).items()],
         "files": sorted(f for f in after.files - before.files
                         if not f.endswith(("-wal", "-shm", "-journal", ".lock"))
-                        and not any(f"/jobs/{job}" in f for job in kept)),
+                        and not set(f.split("/")) & kept),
         "rows": [],
+        "spools": overfull(after.spools, most),
     }
     for table in ("home", "target"):
         if after.rows[table] > most:

@@ -22,9 +22,19 @@ EVENTS = {
 # Longer than what the others may take: peers give each other up.  Rare, for it is slow.
 LONG = {"cut-long": (38.0, 42.0), "stop-long": (11.0, 13.0)}
 LONG_EVERY = 40
+# A clock is so many seconds wrong: by more than credentials live, or by less.
+SKEW = {"skew": (90, 600), "skew-within": (5, 25)}
+SKEW_EVERY = 20
+
+
+def make_skew(rng, kind, nodes):
+    return dict(kind=kind, node=rng.choice(nodes), seconds=0, pick=rng.random(),
+                ahead=rng.choice([-1, 1]) * rng.randint(*SKEW[kind]))
 
 
 def make_event(rng, number, nodes):
+    if number % SKEW_EVERY in (8, 15):
+        return make_skew(rng, "skew" if number % SKEW_EVERY == 8 else "skew-within", nodes)
     if number % LONG_EVERY == 2:
         kind = "cut-long" if number // LONG_EVERY % 2 == 0 else "stop-long"
         span = LONG[kind]
@@ -38,14 +48,29 @@ def make_event(rng, number, nodes):
                 pick=rng.random())
 
 
+KINDS = {"piped": 6, "detached": 3, "restartable": 1}  # their weights
+TOO_MUCH = 150000  # lines: more than is kept of a detached job
+
+
 def make_job(rng, number, nodes):
     home = rng.choice(nodes)
     # Half go where they are told, the rest where a policy sends them.
     how = ["--node", rng.choice(nodes)] if rng.random() < 0.7 else ["--policy", "random"]
-    return dict(kind="piped", id=number, home=home, how=how,
-                lines=rng.choice([1, 500, 5000, 40000]), ms=rng.randint(0, 4000),
-                echo=rng.choice([0, 0, 1000, 20000]), child=rng.random() < 0.3,
-                at=round(rng.uniform(0, 1), 2))
+    job = dict(kind=rng.choices(list(KINDS), KINDS.values())[0], id=number, home=home, how=how,
+               lines=rng.choice([1, 500, 5000, 40000]), ms=rng.randint(0, 4000),
+               echo=rng.choice([0, 0, 1000, 20000]), child=rng.random() < 0.3,
+               at=round(rng.uniform(0, 1), 2))
+    if job["kind"] == "detached":
+        job.update(echo=0, wait=rng.random() < 0.5, later=round(rng.choice([0, rng.uniform(0, 6)]), 2),
+                   tail=round(rng.random(), 3), lines=TOO_MUCH if rng.random() < 0.1 else job["lines"],
+                   cuts=sorted(rng.randrange(20 * job["lines"]) for _ in range(rng.choice([0, 1, 3]))))
+    elif job["kind"] == "restartable":
+        # Where it does not run at home: only there it has a lease.
+        others = [n for n in nodes if n != home]
+        job.update(echo=0, alone=True, restarts=3, ms=rng.randint(2000, 6000),
+                   how=["--node", rng.choice(others)] if rng.random() < 0.3 else
+                   ["--policy", "random"])
+    return job
 
 
 def make(seed, rounds, nodes, jobs=3):

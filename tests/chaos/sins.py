@@ -8,7 +8,7 @@ import os
 import subprocess
 
 import judge
-from bed import words_of
+from bed import SPOOLS_MB, words_of
 from events import wait_for
 
 
@@ -69,7 +69,19 @@ def record(bed, _):
     try:
         yield "files"
     finally:
-        node.inside("rmdir", f"{node.dir}/state/jobs/n1-00000000-1")
+        node.inside("rm", "-rf", f"{node.dir}/state/jobs/n1-00000000-1")
+
+
+@contextlib.contextmanager
+def spool(bed, _):
+    """More output than a node keeps; there is nothing in the file."""
+    node, record_of = first(bed), f"{first(bed).dir}/state/jobs/n1-00000000-2"
+    node.inside("mkdir", record_of)
+    try:
+        node.inside("truncate", "-s", f"{SPOOLS_MB + 1}M", f"{record_of}/out")
+        yield "spools"
+    finally:
+        node.inside("rm", "-rf", record_of)
 
 
 @contextlib.contextmanager
@@ -83,4 +95,4 @@ def open_row(bed, _):
 
 
 ALL = {"a process that goes on": orphan, "a cgroup": group, "a mount": mount,
-       "a record": record, "a row": open_row}
+       "a record": record, "too much output": spool, "a row": open_row}

@@ -3,8 +3,11 @@
 """The judge of chaos against facts made up for it: each promise, kept and broken."""
 import sys
 
+import detached
 import judge
 import plan
+import restartable
+import skew
 
 OUT = b"0123456789"
 GOOD_ROW = dict(state="exited", exit_kind=0, exit_value=3, text="")
@@ -16,6 +19,13 @@ def facts(**changes):
     return f._replace(**changes)
 
 
+def tried(*words):
+    """Attempts of job 3, of "WHAT SECONDS [PID]"."""
+    text = "".join("3 {2} {1}000000000 {0}\n".format(*word.split(), 99) for word in words)
+    return restartable.read_attempts(text)[3]
+
+
+UNKEPT = "iocom attach: 4 bytes of the job's output were not kept"
 LOST = dict(status=255, out=OUT[:4], reason="contact lost", row=dict(GOOD_ROW, state="lost", text="killed"))
 REFUSED = dict(status=125, out=b"", reason="no room", marks=0, row=None)
 # what is changed, its kind, part of the complaint ("" none)
@@ -42,46 +52,95 @@ CASES = [
     ("its client was killed", dict(status=-9, killed=True, out=OUT[:2],
                                    row=dict(GOOD_ROW, state="killed")), "client killed", ""),
     ("its client was killed, another had the rest", dict(
-        status=-9, killed=True, rest=judge.rest(OUT[1:], 2, OUT),
+        status=-9, killed=True, bad=judge.rest(OUT[1:], 2, OUT),
         row=dict(GOOD_ROW, state="killed")), "client killed", ""),
     ("its client was killed, bytes are missing", dict(
-        status=-9, killed=True, rest=judge.rest(OUT[3:], 2, OUT),
+        status=-9, killed=True, bad=judge.rest(OUT[3:], 2, OUT),
         row=dict(GOOD_ROW, state="killed")), "client killed", "do not go on"),
     ("its client was killed, other bytes came", dict(
-        status=-9, killed=True, rest=judge.rest(b"else", 2, OUT),
+        status=-9, killed=True, bad=judge.rest(b"else", 2, OUT),
         row=dict(GOOD_ROW, state="killed")), "client killed", "do not go on"),
     ("its client was killed, and it goes on", dict(
         status=-9, killed=True, row=dict(GOOD_ROW, state="running")), "client killed",
      "still lists it"),
+    ("a detached job, waited for", dict(waited=[3, 3]), "whole", ""),
+    ("a detached job, waited for in vain", dict(waited=[3, 125]), "whole", "said 125"),
+    ("waited for, by another status", dict(waited=[0]), "whole", "lists 3"),
+    ("a lost job, waited for", dict(LOST, waited=[255]), "lost", ""),
+    ("a lost job, and wait calls it well", dict(LOST, waited=[3]), "lost", "lists 255"),
+    ("a killed job, waited for", dict(status=-9, killed=True, waited=[137], row=dict(
+        GOOD_ROW, state="killed", exit_kind=1, exit_value=9)), "client killed", ""),
+    ("another client had other bytes", dict(bad=["attach gave others"]), "whole", "others"),
+    ("attempts one after another", dict(marks=3, most=4, attempts=tried(
+        "begin 10", "beat 11", "begin 12", "beat 13", "begin 20")), "whole", ""),
+    ("more attempts than asked for", dict(marks=5, most=4, attempts=tried("begin 10")), "whole",
+     "ran 5 times"),
+    ("two attempts at a time", dict(marks=2, most=4, attempts=tried("begin 10", "beside 11")),
+     "whole", "beside another one"),
+    ("an attempt that lives on", dict(marks=2, most=4, attempts=tried(
+        "begin 10 1", "begin 12 2", "beat 13 1")), "whole", "beside another one"),
+    ("an attempt before the end of another", dict(marks=2, most=4, attempts=tried(
+        "begin 10", "beat 12", "begin 12")), "whole", "before the last sign"),
+]
+# What a start said: status, text, by how much clocks differ, nothing else is wrong; how it is
+# judged, and part of the complaint.
+SKEWS = [
+    ("within: obeyed", (0, "", 20, True), True, ""),
+    ("within: refused for it", (125, "clock is 20 s behind", 20, False), False, "refused for"),
+    ("within: nobody is there", (125, "no agent answers", 20, False), False, ""),
+    ("within: nobody is there, though nothing was done", (125, "silent", 20, True), False, "silent"),
+    ("beyond: refused with the number", (125, "made 301 s before this", -300, True), True, ""),
+    ("beyond: another number", (125, "made 12 s before this", -300, True), False, "said was"),
+    ("beyond: obeyed", (0, "", -300, False), False, "was obeyed"),
+    ("beyond: refused, nobody knows why", (125, "silent", -300, True), False, "silent"),
+    ("beyond: something else, too", (125, "silent", -300, False), False, ""),
 ]
 
 
+def more():
+    """(what, whether it holds) of all else."""
+    for name, args, good, part in SKEWS:
+        got, bad = skew.judge_start(*args)
+        yield f"clocks, {name}", got == good and (part in bad if part else not bad)
+    nodes = ["n1", "n2", "n3"]
+    yield "a plan comes from its seed alone", \
+        plan.make(7, 30, nodes) == plan.make(7, 30, nodes) != plan.make(8, 30, nodes)
+    worn, fresh = judge.collections.Counter(socket=30), judge.collections.Counter(socket=20)
+    yield "descriptors that stay open are seen", \
+        judge.fd_leaks("n1", worn, fresh) and not judge.fd_leaks("n1", fresh, fresh)
+    killed = [facts(row=dict(GOOD_ROW, state="lost", text="the job's supervisor was killed; x"))]
+    yield "deaths that nobody caused are seen", \
+        judge.deaths(killed, 0, {"n1": []}) and judge.deaths([], 1, {"n1": ["oh"]}) and \
+        not judge.deaths(killed, 1, {"n1": []})
+    yield "a wrong number of bytes that are not kept is seen", \
+        detached.unkept(UNKEPT, judge.Output(True, 7, 10)) and \
+        not detached.unkept(UNKEPT, judge.Output(True, 6, 10)) and \
+        not detached.unkept("contact lost", judge.Output(True, 6, 10))
+    yield "output beyond its bounds is seen", \
+        judge.overfull({"a": 17 << 20}, 9) and judge.overfull({"a": 1, "b": 1}, 1) and \
+        not judge.overfull({"a": 16 << 20}, 9)
+    job = dict(id=3, lines=2, echo=0)
+    whole = restartable.want(job)
+    parts = restartable.pieces(whole[:30] + whole[:25] + whole, job)
+    yield "output of attempts is cut where each began", parts == [whole[:30], whole[:25], whole]
+    yield "and of one that wrote nothing", restartable.pieces(b"", job) == [b""]
+
+
 def main():
-    bad = 0
-    for number, (name, changes, kind, part) in enumerate(CASES, 1):
+    bad = number = 0
+    for name, changes, kind, part in CASES:
         got, complaints = judge.verdict(facts(**dict(changes)))
-        text = "; ".join(complaints)
+        text, number = "; ".join(complaints), number + 1
         ok = got == kind and (part in text if part else not text)
         bad += not ok
         print(f"{'ok' if ok else 'not ok'} {number} - judge: {name}")
         if not ok:
             print(f"# got {got}: {text}")
-    number = len(CASES) + 1
-    nodes = ["n1", "n2", "n3"]
-    same = plan.make(7, 30, nodes) == plan.make(7, 30, nodes)
-    other = plan.make(7, 30, nodes) != plan.make(8, 30, nodes)
-    bad += not (same and other)
-    print(f"{'ok' if same and other else 'not ok'} {number} - a plan comes from its seed alone")
-    worn, fresh = judge.collections.Counter(socket=30), judge.collections.Counter(socket=20)
-    ok = bool(judge.fd_leaks("n1", worn, fresh)) and not judge.fd_leaks("n1", fresh, fresh)
-    bad += not ok
-    print(f"{'ok' if ok else 'not ok'} {number + 1} - descriptors that stay open are seen")
-    killed = [facts(row=dict(GOOD_ROW, state="lost", text="the job's supervisor was killed; x"))]
-    ok = (judge.deaths(killed, 0, {"n1": []}) and judge.deaths([], 1, {"n1": ["oh"]}) and
-          not judge.deaths(killed, 1, {"n1": []}))
-    bad += not ok
-    print(f"{'ok' if ok else 'not ok'} {number + 2} - deaths that nobody caused are seen")
-    print(f"1..{number + 2}")
+    for name, ok in more():
+        number += 1
+        bad += not ok
+        print(f"{'ok' if ok else 'not ok'} {number} - {name}")
+    print(f"1..{number}")
     return 1 if bad else 0
 
 

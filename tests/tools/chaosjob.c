@@ -2,11 +2,13 @@
 /*
  * A job whose every byte is known beforehand, and whose every run leaves a line:
  *
- *   chaosjob MARKS ID LINES MS [echo] [child]
+ *   chaosjob MARKS ID LINES MS [echo] [child] [alone]
  *
  * Appends "ID PID" to the file MARKS, then writes LINES lines "ID:NUMBER", ten
  * digits each, spread over MS milliseconds; `echo` copies the input behind them;
- * `child` leaves a process in a session of its own that never ends by itself.
+ * `child` leaves a process in a session of its own that never ends by itself;
+ * `alone` says in MARKS.attempts whether another run of ID lives ("ID PID NS begin",
+ * or "beside") and when this one did last ("beat"), on CLOCK_BOOTTIME.
  * Exits with ID modulo 8.
  */
 #include <errno.h>
@@ -14,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,16 +38,48 @@ static int write_all(const char *data, size_t length)
 	return 0;
 }
 
-static int leave_mark(const char *marks, unsigned id)
+static int append(const char *path, const char *line, size_t length)
 {
-	int fd = open(marks, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-	char line[64];
-	int n = snprintf(line, sizeof(line), "%u %d\n", id, (int)getpid());
-	int rc = fd < 0 || write(fd, line, (size_t)n) != n;
+	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+	int rc = fd < 0 || write(fd, line, length) != (ssize_t)length;
 
 	if (fd >= 0)
 		close(fd);
 	return rc;
+}
+
+static int leave_mark(const char *marks, unsigned id)
+{
+	char line[64];
+	int n = snprintf(line, sizeof(line), "%u %d\n", id, (int)getpid());
+
+	return append(marks, line, (size_t)n);
+}
+
+static int attempt(const char *marks, unsigned id, const char *what)
+{
+	char path[4096], line[96];
+	struct timespec now;
+	int n;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	n = snprintf(line, sizeof(line), "%u %d %lld %s\n", id, (int)getpid(),
+		     (long long)now.tv_sec * 1000000000 + now.tv_nsec, what);
+	snprintf(path, sizeof(path), "%s.attempts", marks);
+	return append(path, line, (size_t)n);
+}
+
+/* The kernel lets go of the lock when the last process of this run has ended. */
+static int begin_alone(const char *marks, unsigned id)
+{
+	char path[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s.lock.%u", marks, id);
+	fd = open(path, O_RDWR | O_CREAT, 0666);
+	if (fd < 0)
+		return -1;
+	return attempt(marks, id, flock(fd, LOCK_EX | LOCK_NB) ? "beside" : "begin");
 }
 
 /* Holds none of the job's pipes, listens to no signal of the job's group. */
@@ -53,12 +88,13 @@ static void leave_child(void)
 	if (fork())
 		return;
 	setsid();
-	close_range(0, ~0U, 0);
+	close_range(0, 2, 0);
 	for (;;)
 		pause();
 }
 
-static int tell(unsigned id, unsigned lines, unsigned ms)
+/* ATTEMPTS: where each portion is noted, or NULL. */
+static int tell(unsigned id, unsigned lines, unsigned ms, const char *attempts)
 {
 	unsigned portions = (lines + PORTION - 1) / PORTION;
 	char text[PORTION * LINE + 1];
@@ -72,6 +108,8 @@ static int tell(unsigned id, unsigned lines, unsigned ms)
 		if (write_all(text, (size_t)n * LINE))
 			return -1;
 		usleep((useconds_t)us);
+		if (attempts && attempt(attempts, id, "beat"))
+			return -1;
 	}
 	return 0;
 }
@@ -89,10 +127,11 @@ static int echo(void)
 
 int main(int argc, char **argv)
 {
+	const char *attempts = NULL;
 	unsigned id, lines, ms;
 
 	if (argc < 5) {
-		fprintf(stderr, "usage: chaosjob MARKS ID LINES MS [echo] [child]\n");
+		fprintf(stderr, "usage: chaosjob MARKS ID LINES MS [echo] [child] [alone]\n");
 		return 2;
 	}
 	id = (unsigned)strtoul(argv[2], NULL, 10);
@@ -103,9 +142,14 @@ int main(int argc, char **argv)
 		return 99;
 	}
 	for (int i = 5; i < argc; i++)
+		if (!strcmp(argv[i], "alone"))
+			attempts = argv[1];
+	if (attempts && begin_alone(attempts, id))
+		return 96;
+	for (int i = 5; i < argc; i++)
 		if (!strcmp(argv[i], "child"))
 			leave_child();
-	if (tell(id, lines, ms))
+	if (tell(id, lines, ms, attempts))
 		return 98;
 	for (int i = 5; i < argc; i++)
 		if (!strcmp(argv[i], "echo") && echo())

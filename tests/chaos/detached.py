@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+"""Detached jobs: started by one client, read by others that are killed and go on at a byte."""
+import os
+import re
+import subprocess
+import tempfile
+import threading
+import time
+
+import judge
+from jobs import Job, want
+
+AGAIN_S = 8    # so long is attached again, while agents may be down
+FINAL_S = 1    # the same at the end, when none is
+LATER_S = 0.3  # between two tries, and longer each time
+NOT_KEPT = re.compile("([0-9]+) bytes of the job's output were not kept")
+END_S = 10     # for whoever attaches or waits when all has ended
+
+
+def unkept(text, output):
+    """Complaints about how many bytes are said not to be kept."""
+    found = NOT_KEPT.search(text)
+    if found and int(found[1]) != output.of - output.got:
+        return [f"{found[1]} bytes are said not to be kept, {output.of - output.got} are not"]
+    return []
+
+
+class DetachedJob(Job):
+    """`iocom run --detach`, then `iocom attach` until one has the job's own status.
+
+    Its first client is never killed; those that attach are.
+    """
+
+    def __init__(self, bed, job, marks):
+        super().__init__(bed, job, marks)
+        self.out = bytearray()
+        self.cuts = list(job["cuts"])  # at so many bytes who reads is killed
+        self.started = False
+        self.waiter = None
+
+    def _run(self):
+        said = []
+        status = self._client(["--detach"], lambda stdout: said.append(stdout.read().decode()))
+        if status:
+            return status
+        self.started = True
+        if said[0].strip() != self.name():
+            self.bad.append(f"--detach printed {said[0]!r}")
+        if self.job["wait"]:
+            self.waiter = self._spawn(["wait", self.name()], stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL)
+        time.sleep(self.job["later"])
+        return self._follow(AGAIN_S)
+
+    def _spawn(self, words, **options):
+        return self.bed.spawn(self.job["home"], [self.bed.tool("iocom"), *words],
+                              stdin=subprocess.DEVNULL, **options)
+
+    def running(self):
+        return self.started and super().running()
+
+    def kill_client(self):
+        if not self.running():
+            return False
+        self.process.kill()
+        return True
+
+    def _follow(self, seconds):
+        """One client after another; the exit status of the last one."""
+        limit, pause = time.monotonic() + seconds, LATER_S
+        while True:
+            status = self._attach(["--from", str(len(self.out))] if self.out else [], self.out)
+            self.output = judge.compare(bytes(self.out), want(self.job))
+            if status == self.job["id"] % 8 and NOT_KEPT.search(self.err):
+                return judge.UNKNOWN  # it ended so, and nobody has all of its output
+            if status == self.job["id"] % 8 or time.monotonic() >= limit:
+                # What did not start is who looks; the job did.
+                return judge.UNKNOWN if status in (judge.FAILED, -9) else status
+            if status != -9:
+                time.sleep(pause)
+                pause *= 1.5
+
+    def _attach(self, options, out):
+        with tempfile.TemporaryFile() as err:
+            self.process = self._spawn(["attach", *options, self.name()], stdout=subprocess.PIPE,
+                                       stderr=err)
+            end = threading.Timer(END_S, self._too_long) if self.status is not None else None
+            if end:
+                end.start()
+            with self.process.stdout as pipe:
+                while data := os.read(pipe.fileno(), 65536):
+                    out += data
+                    if out is self.out and self.cuts and len(out) >= self.cuts[0]:
+                        del self.cuts[0]
+                        self.process.kill()
+            status = self.process.wait()
+            if end:
+                end.cancel()
+            err.seek(0)
+            self.err = err.read().decode(errors="replace").strip()
+        return status
+
+    def _too_long(self):
+        self.bad.append("`iocom attach` does not end")
+        self.process.kill()
+
+    def finish(self):
+        if not self.started:
+            return
+        if self.status == judge.UNKNOWN:
+            self.status = self._follow(FINAL_S)
+        self.bad += unkept(self.err, self.output)
+        if self.status == self.job["id"] % 8:
+            self._again(int(self.job["tail"] * len(self.out)))
+        if self.waiter:
+            self._waited(self.waiter, (judge.FAILED,))  # its agent was killed
+        self._waited(self._spawn(["wait", self.name()], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL), ())
+
+    def _again(self, at):
+        """The output is there for others, too, from any byte on."""
+        tail = bytearray()
+        status = self._attach(["--from", str(at)], tail)
+        if status != self.status or tail != want(self.job)[at:]:
+            self.bad.append(f"attach --from {at} gave {len(tail)} bytes of "
+                            f"{len(self.out) - at}, or others, and status {status}: {self.err}")
+
+    def _waited(self, waiter, may):
+        try:
+            status = waiter.wait(END_S)
+        except subprocess.TimeoutExpired:
+            waiter.kill()
+            waiter.wait()
+            self.bad.append("`iocom wait` does not end")
+            return
+        if status not in may:
+            self.waited.append(status)

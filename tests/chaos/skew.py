@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+"""A node whose clock is wrong for a while.
+
+What is faked: CLOCK_REALTIME of the node's munged (which dates and judges all credentials) and
+of its agent (log, journal, age of what is kept), by libfaketime, as if set before they were
+started; also the times that they read of files.  What is not: CLOCK_BOOTTIME and _MONOTONIC,
+which no administrator sets either; the kernel's clock, so that supervisors, jobs, clients and
+what is written to the disk have the right time; and no clock jumps under a running agent.
+"""
+import re
+import subprocess
+import time
+
+import judge
+
+CALM_S = 6        # after so long without an event a node knows what it must
+NEAR_S = 30       # seconds said may differ by so much: the message waited
+LAST_S = 45
+CLOCK = re.compile(r"([0-9]+) s (before|after|ahead|behind)")
+UP, WHOLE, STATUS = "up\n", "whole\n", 7
+
+
+def said(text):
+    """By how many seconds a clock differs, in a refusal; None."""
+    found = CLOCK.search(text)
+    return int(found[1]) if found else None
+
+
+def judge_start(status, text, ahead_s, calm):
+    """A start where a clock is AHEAD_S ahead: (whether it is as it must be, complaint).  CALM:
+    nothing else can be the reason."""
+    number, beyond = said(text), abs(ahead_s) > judge.TTL_S
+    if status == 0:
+        return not beyond, f"a start was obeyed though clocks differ by {ahead_s} s" if beyond else ""
+    if not beyond and number is not None:
+        return False, f"refused for a clock that differs by {ahead_s} s: {text}"
+    if beyond and number is not None:
+        near = abs(number - abs(ahead_s)) <= NEAR_S
+        return near, "" if near else f"clocks differ by {ahead_s} s, said was: {text}"
+    return False, f"clocks differ by {ahead_s} s, nothing else is wrong: {text}" if calm else ""
+
+
+def probe(events, node, ahead_s):
+    """Starts on NODE from the others, until one is as it must be: whether one was.  Raises."""
+    began = time.monotonic()
+    others = [n for n in events.bed.nodes.values() if n is not node]
+    while time.monotonic() < began + LAST_S:
+        for other in others:
+            since = events.calm_since[other.name]
+            calm = since is not None and time.monotonic() > max(since, began) + CALM_S
+            done = events.bed.run(other.name, ["run", "--node", node.name, "--class", "probe", "--",
+                                               "true"])
+            calm = calm and since == events.calm_since[other.name]
+            good, bad = judge_start(done.returncode, done.stderr.strip(), ahead_s, calm)
+            if bad:
+                raise RuntimeError(f"{other.name}: {bad}")
+            if good:
+                return True
+        time.sleep(0.3)
+    return False
+
+
+class Running:
+    """A job of the node's own that runs all the while."""
+
+    def __init__(self, node):
+        script = f"echo up; sleep 3; echo whole; exit {STATUS}"
+        self.process = node.bed.spawn(
+            node.name, [node.bed.tool("iocom"), "run", "--node", node.name, "--class", "probe",
+                        "--", "sh", "-c", script], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.up = self.process.stdout.readline()
+
+    def end(self):
+        rest = self.process.communicate(timeout=LAST_S)[0]
+        if (self.up, rest, self.process.returncode) != (UP, WHOLE, STATUS):
+            raise RuntimeError(f"a job that ran meanwhile: status {self.process.returncode}, "
+                               f"{self.up + rest!r}")
+
+
+def set_clock(node, ahead_s):
+    node.end_agent()
+    node.kill_munged()
+    node.start_munged(ahead_s)
+    return node.start_agent(ahead_s)
+
+
+def skew(events, node, ahead_s):
+    """False: nobody else could ask, and nothing is shown."""
+    running = Running(node)
+    try:
+        set_clock(node, ahead_s)
+        shown = probe(events, node, ahead_s)
+    finally:
+        node.reattached.append(set_clock(node, 0))
+        running.end()
+    again = probe(events, node, 0)
+    return dict(ahead=ahead_s) if shown and again else False
