@@ -313,7 +313,8 @@ int journal_find(struct journal *j, const char *job, uid_t uid,
 	sqlite3_stmt *st = journal_select(
 		j,
 		"SELECT job,uid,class,command,policy,'',node,state,submit_ns,start_ns,end_ns,kind,"
-		"value,pid,1 FROM home WHERE job=?1 OR (?1='last' AND job=(SELECT job FROM home"
+		"value,pid,1,text FROM home WHERE job=?1 OR (?1='last' AND job=(SELECT job FROM "
+		"home"
 		" WHERE uid=?2 ORDER BY submit_ns DESC LIMIT 1))",
 		"si", job, I(uid));
 	struct journal_job found;
@@ -321,10 +322,11 @@ int journal_find(struct journal *j, const char *job, uid_t uid,
 
 	if (st && rc == SQLITE_DONE) {
 		journal_done(st);
-		st = journal_select(j,
-				    "SELECT job,uid,class,command,policy,home,node,state,submit_ns,"
-				    "start_ns,end_ns,kind,value,pid,0 FROM target WHERE job=?1",
-				    "s", job);
+		st = journal_select(
+			j,
+			"SELECT job,uid,class,command,policy,home,node,state,submit_ns,"
+			"start_ns,end_ns,kind,value,pid,0,text FROM target WHERE job=?1",
+			"s", job);
 		rc = st ? sqlite3_step(st) : SQLITE_ERROR;
 	}
 	if (rc == SQLITE_ROW) {

@@ -58,6 +58,7 @@ socket=$(on n2 sh -c 'echo $IOCOM_RUN_DIR')/jobs/$killed.sock
 there=$(test -S "$socket"; echo $?)
 kill -KILL "$(supervisor_of "$socket")"
 tap_is "its supervisor is killed: lost" "$there $(n1 iocom wait "$killed"; echo $?)" "0 255"
+tap_like "wait --json says why" "$(n1 iocom wait --json "$killed" | jq -r .text)" "supervisor was killed"
 tap_like "its output is there, and why" "$(n1 iocom attach "$killed" 2>&1)" "^kept|supervisor was killed"
 tap_true "its socket is not" until_true 10 test ! -e "$socket"
 
