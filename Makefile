@@ -305,7 +305,7 @@ asan: ## build with ASan and UBSan into build/asan; run unit, sim, shim, monitor
 ROUNDS ?= 50
 SEED   ?= 1
 .PHONY: chaos
-chaos: tests ## jobs under kill -9, cuts, full disks on the testbed (root); ROUNDS=50 SEED=1, PLAN=LOG
+chaos: tests ## jobs under kill -9, cuts, full disks, wrong clocks on the testbed (root); ROUNDS=50 SEED=1, PLAN=LOG
 	@IOCOM_BUILD=$(abspath $(BUILD)) ROUNDS=$(ROUNDS) SEED=$(SEED) PLAN=$(PLAN) \
 		bash tests/chaos/chaos.sh
 

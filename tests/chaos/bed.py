@@ -109,8 +109,8 @@ class Node:
             with open(f"{self.dir}/agent.log", "ab") as log:
                 began = time.monotonic()
                 self.child = subprocess.Popen(
-                    self.enter(f"{self.group}/agent", faked(ahead_s) + self.agent_words), stdin=subprocess.DEVNULL,
-                    stdout=log, stderr=log, start_new_session=True)
+                    self.enter(f"{self.group}/agent", faked(ahead_s) + self.agent_words),
+                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
             while self.child.poll() is None and time.monotonic() < limit:
                 if self.answers():
                     self.pid = self.child.pid

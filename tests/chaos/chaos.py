@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-"""Chaos on a testbed that is up: jobs under kills, cuts and full disks, then a judgement.
+"""Chaos on a testbed that is up: jobs under kills, cuts, full disks, wrong clocks; a judgement.
 
 Everything comes from --seed; --plan FILE replays the plan in a log instead.  The log has
 one JSON object a line: the plan, the events as they happened, the jobs, the complaints.
@@ -177,7 +177,7 @@ def percentile(values, p):
     return sorted(values)[min(len(values) - 1, int(p * len(values)))] if values else 0.0
 
 
-def print_table(args, plan, events, verdicts, reasons, complaints, bed, seconds):
+def print_table(args, plan, events, verdicts, facts, complaints, bed, seconds):
     kinds = collections.Counter(kind for kind, _ in complaints)
     times = [t for n in bed.nodes.values() for t in n.reattached]
     counts = ", ".join(f"{k} {n}" for k, n in sorted(events.counts.items()))
@@ -189,8 +189,12 @@ def print_table(args, plan, events, verdicts, reasons, complaints, bed, seconds)
     for kind, of in sorted(verdicts.items()):
         print(f"# |    {kind:<16}" + "".join(
             f"{n:>15}" for n in (sum(of.values()), *(of[what] for what in VERDICTS))))
-    for (what, why), n in reasons.most_common(REASONS):
+    for (what, why), n in reasons_of(facts).most_common(REASONS):
         print(f"# |  {what + ' with':<17} {n} times: {why}")
+    gaps = [gap for f in facts if f.attempts for gap in f.attempts.gaps]
+    if gaps:
+        print(f"# |  run again         {len(gaps)} times, the next at least {min(gaps):.2f} s after "
+              "the last sign of the one before")
     print(f"# |  twice             {kinds['twice']}")
     print(f"# |  orphans           {kinds['orphans']}")
     print("# |  leaks             " + ", ".join(
@@ -272,7 +276,7 @@ def main():
                  verdict=judge.verdict(f)[0]))
     for kind, complaint in complaints:
         log(dict(complaint=complaint, kind=kind))
-    print_table(args, plan, events, verdicts, reasons_of(facts), complaints, bed, seconds)
+    print_table(args, plan, events, verdicts, facts, complaints, bed, seconds)
     return report(args, complaints, verdicts, self_test(bed, facts, before, args.marks, log))
 
 

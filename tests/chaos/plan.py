@@ -61,9 +61,12 @@ def make_job(rng, number, nodes):
                echo=rng.choice([0, 0, 1000, 20000]), child=rng.random() < 0.3,
                at=round(rng.uniform(0, 1), 2))
     if job["kind"] == "detached":
-        job.update(echo=0, wait=rng.random() < 0.5, later=round(rng.choice([0, rng.uniform(0, 6)]), 2),
-                   tail=round(rng.random(), 3), lines=TOO_MUCH if rng.random() < 0.1 else job["lines"],
-                   cuts=sorted(rng.randrange(20 * job["lines"]) for _ in range(rng.choice([0, 1, 3]))))
+        # When it is attached to, where who reads is killed, from where it is read once more.
+        job.update(echo=0, wait=rng.random() < 0.5, tail=round(rng.random(), 3),
+                   later=round(rng.choice([0, rng.uniform(0, 6)]), 2),
+                   lines=TOO_MUCH if rng.random() < 0.1 else job["lines"],
+                   cuts=sorted(rng.randrange(20 * job["lines"])
+                               for _ in range(rng.choice([0, 1, 3]))))
     elif job["kind"] == "restartable":
         # Where it does not run at home: only there it has a lease.
         others = [n for n in nodes if n != home]

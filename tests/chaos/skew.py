@@ -31,7 +31,8 @@ def judge_start(status, text, ahead_s, calm):
     nothing else can be the reason."""
     number, beyond = said(text), abs(ahead_s) > judge.TTL_S
     if status == 0:
-        return not beyond, f"a start was obeyed though clocks differ by {ahead_s} s" if beyond else ""
+        bad = f"a start was obeyed though clocks differ by {ahead_s} s" if beyond else ""
+        return not beyond, bad
     if not beyond and number is not None:
         return False, f"refused for a clock that differs by {ahead_s} s: {text}"
     if beyond and number is not None:

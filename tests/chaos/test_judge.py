@@ -26,7 +26,8 @@ def tried(*words):
 
 
 UNKEPT = "iocom attach: 4 bytes of the job's output were not kept"
-LOST = dict(status=255, out=OUT[:4], reason="contact lost", row=dict(GOOD_ROW, state="lost", text="killed"))
+LOST = dict(status=255, out=OUT[:4], reason="contact lost",
+            row=dict(GOOD_ROW, state="lost", text="killed"))
 REFUSED = dict(status=125, out=b"", reason="no room", marks=0, row=None)
 # what is changed, its kind, part of the complaint ("" none)
 CASES = [
@@ -88,7 +89,7 @@ SKEWS = [
     ("within: obeyed", (0, "", 20, True), True, ""),
     ("within: refused for it", (125, "clock is 20 s behind", 20, False), False, "refused for"),
     ("within: nobody is there", (125, "no agent answers", 20, False), False, ""),
-    ("within: nobody is there, though nothing was done", (125, "silent", 20, True), False, "silent"),
+    ("within: silent, though nothing was done", (125, "silent", 20, True), False, "silent"),
     ("beyond: refused with the number", (125, "made 301 s before this", -300, True), True, ""),
     ("beyond: another number", (125, "made 12 s before this", -300, True), False, "said was"),
     ("beyond: obeyed", (0, "", -300, False), False, "was obeyed"),
