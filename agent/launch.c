@@ -40,10 +40,12 @@ static int write_order(const struct launch_order *order)
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
-	pack_begin(&pk, &buffer, order->lease_until_ms ? 11 : 10);
+	pack_begin(&pk, &buffer, 10u + !!order->lease_until_ms + !!order->begin_ms);
 	pack_u64(&pk, "v", SHIM_VERSION);
 	if (order->lease_until_ms)
 		pack_u64(&pk, "lease_until_ms", order->lease_until_ms);
+	if (order->begin_ms)
+		pack_u64(&pk, "begin_ms", order->begin_ms);
 	pack_u64(&pk, "uid", order->uid);
 	pack_u64(&pk, "gid", order->gid);
 	pack_bool(&pk, "allow_root", order->allow_root);

@@ -32,6 +32,7 @@ struct launch_order {
 	bool allow_root;
 	const char *pam;	 /* directory of PAM's service file; NULL: without PAM */
 	uint64_t lease_until_ms; /* of a restartable job, CLOCK_BOOTTIME; else 0 */
+	uint32_t begin_ms;	 /* shim/order.h; 0: the usual */
 	uint64_t spool_max;	 /* bytes of a detached job's output that are kept, at most */
 	const void *spec;	 /* packed, as received */
 	uint32_t spec_length;

@@ -454,6 +454,7 @@ static int launch(struct agent *a, struct job *job, int fd, uid_t uid, gid_t gid
 		.gid = gid,
 		.allow_root = local || a->set.allow_root,
 		.pam = pam_directory(a),
+		.begin_ms = a->set.begin_limit_s * 1000,
 		.lease_until_ms = lease_until_ms(job),
 		.spool_max = job->spool_bytes,
 		.spec = spec,

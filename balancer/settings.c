@@ -307,6 +307,8 @@ static const struct config_key keys[] = {
 	 CONFIG_CUSTOM, NONE, 0, 0, set_pam},
 	{"pam-dir", "DIR", "where PAM's service file 'iocom' is [/etc/pam.d]", NULL, CONFIG_STRING,
 	 FIELD(pam_dir), 0, 0, check_absolute},
+	{"begin-limit-s", "S", "how long PAM may need to let a job in, and its program to start",
+	 "60", CONFIG_COUNT, FIELD(begin_limit_s), 1, 3600, NULL},
 	{"user-jobs-max", "N", "jobs of one user here at a time, root exempt; 0: no bound", "2048",
 	 CONFIG_COUNT, FIELD(user_jobs_max), 0, 1e6, NULL},
 	{"user-requests-per-s", "N", "of one user at the local socket, root exempt; 0: no bound",

@@ -54,6 +54,7 @@ struct settings {
 	char allow_users[SETTINGS_USERS_MAX], deny_users[SETTINGS_USERS_MAX];
 	enum settings_pam pam;		 /* AUTO: where its service file is */
 	char pam_dir[SETTINGS_PATH_MAX]; /* of the service file; "" = /etc/pam.d */
+	uint32_t begin_limit_s;		 /* for PAM, and again for exec */
 	uint32_t user_jobs_max;		 /* here at a time; 0: no bound, as for root */
 	uint32_t user_requests_per_s;	 /* at the local socket; 0: no bound, as for root */
 	uint32_t keep_jobs, keep_days;

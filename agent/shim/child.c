@@ -38,6 +38,8 @@
 
 #include "tty.h"
 
+#define KILLED_MS 1000
+
 enum stage {
 	STAGE_CGROUP = 1,
 	STAGE_SESSION,
@@ -423,15 +425,51 @@ static int explain(const struct report *report, const struct order *order, struc
 	}
 }
 
-/* Waits for exec (end of file) or for the report of what failed before it. */
-static int await_exec(int fd, struct report *report)
+/* 1 when FD stirs within LIMIT_MS, else 0. */
+static int await(int fd, uint32_t limit_ms)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int n;
+
+	do
+		n = poll(&p, 1, (int)limit_ms);
+	while (n < 0 && errno == EINTR);
+	return n == 1;
+}
+
+/*
+ * Waits for exec (end of file, 0), for the report of what failed before it (1), or not any
+ * longer (-ETIMEDOUT): the user may have stopped it, and his directory or program may be of
+ * a file system that does not answer.
+ */
+static int await_exec(int fd, uint32_t limit_ms, struct report *report)
 {
 	ssize_t n;
 
+	if (!await(fd, limit_ms))
+		return -ETIMEDOUT;
 	do
 		n = read(fd, report, sizeof(*report));
 	while (n < 0 && errno == EINTR);
 	return n == (ssize_t)sizeof(*report) ? 1 : 0;
+}
+
+/* It ends before it runs anything of the user's: at once, or when the kernel lets go of it. */
+static int give_up(const struct child *child, const struct order *order, const struct cgroup *group,
+		   struct iocom_err *err)
+{
+	const struct spec *spec = &order->spec;
+
+	cgroup_kill(group);
+	if (await(child->pidfd, KILLED_MS))
+		waitpid(child->pid, NULL, 0);
+	close(child->pidfd);
+	return iocom_err_set(
+		err, -ETIMEDOUT,
+		"the job did not begin on node %s within %u ms: the file system of its "
+		"directory %.120s or of its program %.120s does not answer, or it was "
+		"stopped",
+		spec->node, order->begin_ms, spec->cwd, spec->executable);
 }
 
 static void take_ends(struct child *child, struct pipes *pipes)
@@ -481,7 +519,10 @@ int child_start(struct child *child, const struct order *order, const struct ide
 		run_child(order, identity, group, in_v2, &pipes);
 	close(pipes.report[1]);
 	pipes.report[1] = -1;
-	if (await_exec(pipes.report[0], &report)) {
+	rc = await_exec(pipes.report[0], order->begin_ms, &report);
+	if (rc < 0) {
+		rc = give_up(child, order, group, err);
+	} else if (rc) {
 		waitpid(child->pid, NULL, 0);
 		close(child->pidfd);
 		rc = explain(&report, order, err);

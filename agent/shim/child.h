@@ -40,7 +40,9 @@ void identity_deinit(struct identity *identity);
 /*
  * Starts the process and waits until exec succeeded.  0; 126 or 127: exec
  * failed, as a shell would report it; negative errno: anything else failed (the
- * directory is missing ...).  ERR has the sentence; nothing is left running.
+ * directory is missing ...), or exec took longer than ORDER's begin_ms.  ERR has the
+ * sentence; nothing is left running, but for a process that was killed and is held by the
+ * kernel.
  */
 int child_start(struct child *child, const struct order *order, const struct identity *identity,
 		const struct cgroup *group, struct iocom_err *err);

@@ -20,6 +20,18 @@ static int take_replay(const msgpack_object *map, struct order *order, struct io
 	return attach_unpack(&order->ask, ask->via.bin.ptr, ask->via.bin.size, err);
 }
 
+/* An older agent names none. */
+static int take_begin(const msgpack_object *map, struct order *order)
+{
+	uint64_t ms = SHIM_BEGIN_MS;
+
+	if (unpack_get(map, "begin_ms") &&
+	    (unpack_u64(map, "begin_ms", &ms) || !ms || ms > INT32_MAX))
+		return -EBADMSG;
+	order->begin_ms = (uint32_t)ms;
+	return 0;
+}
+
 static int take(const msgpack_object *map, struct order *order, struct iocom_err *err)
 {
 	uint64_t version, uid, gid;
@@ -44,6 +56,8 @@ static int take(const msgpack_object *map, struct order *order, struct iocom_err
 		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
 	if (unpack_get(map, "lease_until_ms") &&
 	    (unpack_u64(map, "lease_until_ms", &order->lease_until_ms) || !order->lease_until_ms))
+		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
+	if (take_begin(map, order))
 		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
 	order->uid = (uid_t)uid;
 	order->gid = (gid_t)gid;

@@ -5,11 +5,16 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <security/pam_appl.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
+
+#define PAM_LATE_MS 20000 /* to tell of it, where a module was left in the middle */
 
 struct pam {
 	void *library;
@@ -161,6 +166,40 @@ static int merge(struct spec *spec, char **variables)
 	return 0;
 }
 
+/* --- a module that hangs ------------------------------------------------------------ */
+
+static sigjmp_buf overdue; /* a handler of signals is given nothing else */
+
+static void too_late(int signal)
+{
+	siglongjmp(overdue, signal);
+}
+
+/* ALRM in MS, 0: none. */
+static void limit(uint32_t ms, void (*handler)(int signal))
+{
+	const struct sigaction action = {.sa_handler = handler};
+	const struct itimerval until = {
+		.it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &until, NULL);
+}
+
+/* Programs that modules run (pam_exec) are all the children that there are before the job. */
+static void kill_children(void)
+{
+	FILE *in = fopen("/proc/thread-self/children", "re");
+	int pid;
+
+	while (in && fscanf(in, "%d", &pid) == 1 && pid > 1) {
+		kill(-pid, SIGKILL); /* pam_exec makes them leaders */
+		kill(pid, SIGKILL);
+	}
+	if (in)
+		fclose(in);
+}
+
 /* --- account and session ------------------------------------------------------------ */
 
 static int refused(struct pam *pam, const struct order *order, const char *user, const char *what,
@@ -217,6 +256,33 @@ static int ask(struct pam *pam, struct order *order, const char *user, struct io
 	return rc ? iocom_err_set(err, rc, "out of memory for the session's variables") : 0;
 }
 
+/*
+ * As START and ASK; -ETIMEDOUT: left in the middle of a module, which may have held a lock:
+ * PAM is not asked again, and who meets that lock ends by the next ALRM.
+ */
+static int ask_in_time(struct pam *pam, struct order *order, const char *user,
+		       struct iocom_err *err)
+{
+	int rc;
+
+	if (sigsetjmp(overdue, 1)) {
+		limit(PAM_LATE_MS, SIG_DFL);
+		kill_children();
+		return iocom_err_set(
+			err, -ETIMEDOUT,
+			"node %s does not let user %s in: its PAM service %s/%s did not "
+			"answer within %u ms%s%s",
+			order->spec.node, user, order->pam, SHIM_PAM_SERVICE, order->begin_ms,
+			*pam->said ? ": " : "", pam->said);
+	}
+	limit(order->begin_ms, too_late);
+	rc = start(pam, order, user, err);
+	if (!rc)
+		rc = ask(pam, order, user, err);
+	limit(0, SIG_DFL);
+	return rc;
+}
+
 int pam_begin(struct pam **out, struct order *order, const char *user,
 	      struct pam_settings *settings, struct iocom_err *err)
 {
@@ -227,15 +293,13 @@ int pam_begin(struct pam **out, struct order *order, const char *user,
 	if (!pam)
 		return iocom_err_set(err, -ENOMEM, "out of memory for PAM");
 	process_read(&own);
-	alarm(PAM_LIMIT_S);
 	rc = load(pam, err);
 	if (!rc)
-		rc = start(pam, order, user, err);
-	if (!rc)
-		rc = ask(pam, order, user, err);
-	alarm(0);
+		rc = ask_in_time(pam, order, user, err);
 	process_read(&changed);
 	process_restore(&own);
+	if (rc == -ETIMEDOUT)
+		return rc; /* PAM's state is lost */
 	if (rc) {
 		pam_finish(pam);
 		return rc;
@@ -251,7 +315,7 @@ void pam_finish(struct pam *pam)
 {
 	if (!pam)
 		return;
-	alarm(PAM_LIMIT_S);
+	alarm(PAM_CLOSE_S);
 	if (pam->opened)
 		pam->last = pam->close(pam->handle, 0);
 	if (pam->handle)

@@ -20,7 +20,7 @@
 #include "order.h"
 
 #define SHIM_PAM_SERVICE "iocom"
-#define PAM_LIMIT_S	 60   /* modules that hang longer end the shim, before the job starts */
+#define PAM_CLOSE_S	 60   /* a module that hangs longer when the session closes ends the shim */
 #define PAM_NAMES_MAX	 1024 /* variables a session may set */
 
 /* What a session changed for the job's first process. */
@@ -35,7 +35,9 @@ struct pam;
 /*
  * Account, then session, for USER; the session's variables replace those of the same
  * name in ORDER's environment.  0; -EACCES: refused, with PAM's own words; -ENOENT: no
- * libpam here, or no service file; -ENOMEM.  Then nothing is open.
+ * libpam here, or no service file; -ENOMEM.  Then nothing is open.  -ETIMEDOUT: a module
+ * did not answer within ORDER's begin_ms; what it began is not undone, and the process has
+ * little time left.
  */
 int pam_begin(struct pam **pam, struct order *order, const char *user,
 	      struct pam_settings *settings, struct iocom_err *err);

@@ -170,6 +170,7 @@ struct job stage_start(struct stage *stage, const struct want *want)
 		.uid = want->uid || want->root ? want->uid : NOBODY,
 		.gid = want->uid || want->root ? want->gid : NOBODY,
 		.pam = want->pam,
+		.begin_ms = want->begin_ms,
 		.lease_until_ms =
 			want->lease_ms ? clock_boot_ns() / CLOCK_NS_PER_MS + want->lease_ms : 0,
 		.spool_max = 1u << 20,

@@ -34,6 +34,7 @@ struct want {
 	uint32_t grace_ms, closed;
 	struct spec_limit limit; /* soft 0: none */
 	struct terminal tty;
+	uint32_t begin_ms; /* for PAM, and for exec; 0: the usual */
 	const char *pam;   /* directory of PAM's service file */
 	uint64_t lease_ms; /* so long from now; 0: no lease */
 	bool detach;

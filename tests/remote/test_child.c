@@ -505,6 +505,38 @@ static void test_exec_errors(void **state)
 	assert_string_equal(stage_read(stage->out), "ran\n");
 }
 
+/* Any user can let his program's opening wait, with a lease on its file: what serves him must not.
+ */
+static void test_exec_that_hangs(void **state)
+{
+	struct want want = {.argv = {NULL, NULL}, .begin_ms = 500};
+	struct stage *stage = *state;
+	struct run_result result;
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/leased", stage->dir);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+	assert_int_equal(fchmod(fd, 0755), 0);
+	assert_int_equal(write(fd, "#!/bin/sh\necho ran\n", 19), 19);
+	close(fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	signal(SIGIO, SIG_IGN); /* "somebody opens it" */
+	if (fcntl(fd, F_SETLEASE, F_WRLCK)) {
+		print_message("no leases here: %s\n", strerror(errno));
+		skip();
+	}
+	want.argv[0] = path;
+	assert_int_equal(stage_run(stage, &want, &result), 125);
+	assert_non_null(strstr(result.text, "did not begin on node here within 500 ms"));
+	assert_non_null(strstr(result.text, path));
+	assert_string_equal(stage_read(stage->out), "");
+	assert_int_equal(stage_count("/bin/sh", path), 0);
+	close(fd);
+	assert_int_equal(stage_run(stage, &want, &result), 0);
+	assert_string_equal(stage_read(stage->out), "ran\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -524,6 +556,7 @@ int main(void)
 		cmocka_unit_test(test_session),
 		cmocka_unit_test(test_agents_standing_is_not_inherited),
 		cmocka_unit_test(test_exec_errors),
+		cmocka_unit_test(test_exec_that_hangs),
 	};
 
 	if (geteuid() != 0) {

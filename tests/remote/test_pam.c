@@ -323,6 +323,47 @@ static void test_attached_while_closing(void **state)
 	close(job.leash);
 }
 
+/* A module that hangs costs its own job the start, with the reason, and nobody else anything. */
+static void test_module_hangs(void **state)
+{
+	struct run_stream_options options = {.stdio = {-1, -1, -1}};
+	struct want want = SH("echo ran"), other = SH("exit 4");
+	struct stage *stage = *state;
+	struct run_result result;
+	struct job job;
+	char path[256];
+
+	service(stage, "required pam_permit.so", "required pam_exec.so quiet DIR/hang");
+	put(stage->dir, "hang", "#!/bin/sh\nexec sleep 7781\n", 0755);
+	want.pam = pam_dir;
+	want.begin_ms = 600;
+	job = stage_start(stage, &want);
+	assert_int_equal(job.rc, 0);
+	assert_int_equal(stage_run(stage, &other, &result), 4);
+	assert_int_equal(run_stream(&options, job.client, &result), 125);
+	assert_non_null(strstr(result.text, "did not answer within 600 ms"));
+	assert_non_null(strstr(result.text, pam_dir));
+	assert_int_equal(stage_reap(&job), 1);
+	close(job.leash);
+	assert_int_equal(stage_count("sleep", "7781"), 0);
+	assert_false(stage_group_exists(stage, job.name));
+	snprintf(path, sizeof(path), "%s/%s", stage->jobs, job.name);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void test_module_is_slow(void **state)
+{
+	struct want want = SH("echo ran");
+	struct stage *stage = *state;
+	struct run_result result;
+
+	service(stage, "required pam_permit.so", "required pam_exec.so quiet DIR/slow");
+	put(stage->dir, "slow", "#!/bin/sh\ntest $PAM_TYPE = close_session || sleep 0.3\n", 0755);
+	want.begin_ms = 20000;
+	assert_int_equal(run(stage, want, &result), 0);
+	assert_string_equal(stage_read(stage->out), "ran\n");
+}
+
 static unsigned long shim_kb(struct stage *stage, const char *directory)
 {
 	struct run_stream_options options = {.stdio = {-1, -1, -1}};
@@ -376,6 +417,8 @@ int main(void)
 		cmocka_unit_test(test_variables_of_the_session),
 		cmocka_unit_test(test_closed_on_every_way_out),
 		cmocka_unit_test(test_attached_while_closing),
+		cmocka_unit_test(test_module_hangs),
+		cmocka_unit_test(test_module_is_slow),
 		cmocka_unit_test(test_memory),
 	};
 
