@@ -34,6 +34,7 @@
 #include "paths.h"
 #include "recorders.h"
 #include "sample_names.h"
+#include "signals.h"
 #include "stream.h"
 #include "trust.h"
 #include "tunnel.h"
@@ -526,6 +527,7 @@ void agent_stop(struct agent *a)
 	probes_free(a->probes);
 	streams_free(a->streams);
 	paths_free(a->paths);
+	signals_stop(a);
 	bulletin_free(a->bulletin);
 	control_free(a->control); /* decisions under way end here */
 	a->control = NULL;

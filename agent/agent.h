@@ -90,14 +90,15 @@ struct agent {
 	size_t nleases;
 	struct clients *clients;
 	struct streams *streams;
-	struct tunnels *tunnels;     /* relays of jobs that left; NULL: without TLS */
-	struct probes *probes;	     /* of silent peers; NULL: this machine only */
-	struct recorders *recorders; /* NULL: nobody records */
-	struct metrics *metrics;     /* NULL: not served */
-	struct replays *replays;     /* NULL: none yet */
-	struct leaving *leaving;     /* ended jobs whose shims still serve their clients */
-	struct wait *waits;	     /* clients that wait for ends */
-	uint64_t spool_kept_bytes;   /* output of jobs that are over, as last looked at */
+	struct tunnels *tunnels;	/* relays of jobs that left; NULL: without TLS */
+	struct probes *probes;		/* of silent peers; NULL: this machine only */
+	struct recorders *recorders;	/* NULL: nobody records */
+	struct metrics *metrics;	/* NULL: not served */
+	struct replays *replays;	/* NULL: none yet */
+	struct leaving *leaving;	/* ended jobs whose shims still serve their clients */
+	struct signals_sent *signalled; /* signals whose shims have not answered yet */
+	struct wait *waits;		/* clients that wait for ends */
+	uint64_t spool_kept_bytes;	/* output of jobs that are over, as last looked at */
 
 	struct loop_fd signals;
 	struct loop_timer tick;	   /* looks and readings */
@@ -151,7 +152,6 @@ void target_admit_guest(struct agent *a, const struct job_order *order, target_a
  */
 int target_start(struct agent *a, int fd, const void *payload, uint32_t length,
 		 const struct ucred *local, struct iocom_err *err);
-int target_signal(struct agent *a, const char *job, uid_t uid, int signal, struct iocom_err *err);
 /* After a restart: jobs of an earlier agent. */
 int target_recover(struct agent *a, struct iocom_err *err);
 void target_settle(void *agent); /* timer: ended jobs */

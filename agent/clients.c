@@ -61,7 +61,7 @@ struct clients {
 	struct loop_timer sweep, reap;
 	struct client *first;
 	size_t count;
-	uint64_t crowded_ns; /* when that was said last */
+	uint64_t crowded_ns, heavy_ns; /* when that was said last */
 	struct rates rates;
 };
 
@@ -167,6 +167,17 @@ static void flush(struct client *c)
 		events(c);
 }
 
+/* Whether MORE bytes of memory may be the client's: its user's connections share a bound. */
+static bool may_hold(const struct client *c, size_t more)
+{
+	size_t held = more;
+
+	for (const struct client *o = c->clients->first; o && c->who.uid; o = o->next)
+		if (!o->dead && o->who.uid == c->who.uid)
+			held += o->in_room + o->out_room;
+	return !c->who.uid || held <= CLIENT_BYTES_OF_ONE;
+}
+
 static int out_reserve(struct client *c, size_t more)
 {
 	size_t need = c->out_end + more, room = c->out_room ? c->out_room : FIRST_BUFFER;
@@ -179,6 +190,8 @@ static int out_reserve(struct client *c, size_t more)
 		room *= 2;
 	if (room == c->out_room)
 		return 0;
+	if (!may_hold(c, room - c->out_room))
+		return -ENOSPC;
 	grown = realloc(c->out, room);
 	if (!grown)
 		return -ENOMEM;
@@ -200,12 +213,34 @@ static int put_frame(struct client *c, enum frame_type type, const char *text, s
 	return 0;
 }
 
+/* Once in a while: who is sent away asks again. */
+static bool is_time(uint64_t *said_ns)
+{
+	uint64_t now = clock_boot_ns();
+
+	if (*said_ns && now - *said_ns < STUCK_NS)
+		return false;
+	*said_ns = now;
+	return true;
+}
+
+/* It holds, with its user's other connections, more than a user may. */
+static void crowded_out(struct client *c)
+{
+	struct clients *clients = c->clients;
+
+	clients->agent->counters.clients_dropped++;
+	if (is_time(&clients->heavy_ns))
+		log_write(&clients->agent->log, LOG_L_WARNING,
+			  "connections of uid %u are cut: more than %u MiB wait there to be read",
+			  (unsigned)c->who.uid, CLIENT_BYTES_OF_ONE >> 20);
+	client_drop(c);
+}
+
 static void send_frame(struct client *c, enum frame_type type, const char *text)
 {
-	if (c->dead || !put_frame(c, type, text, strlen(text)))
-		return;
-	c->clients->agent->counters.clients_dropped++;
-	client_drop(c);
+	if (!c->dead && put_frame(c, type, text, strlen(text)))
+		crowded_out(c);
 }
 
 /* What waits moves to the front, so that a stream does not run out of room. */
@@ -447,6 +482,16 @@ static int take_header(struct client *c)
 	return 1;
 }
 
+/* A long request is not held while its connection is open. */
+static void forget_input(struct client *c)
+{
+	if (c->in_room <= CLIENT_REQUEST_MAX / 16)
+		return;
+	free(c->in);
+	c->in = NULL;
+	c->in_room = 0;
+}
+
 /* Grows with what arrives, not with what is announced. */
 static int take_payload(struct client *c)
 {
@@ -454,8 +499,13 @@ static int take_payload(struct client *c)
 
 	if (c->in_have == c->in_room || !c->in) {
 		size_t room = c->in_room ? 2 * c->in_room : FIRST_BUFFER;
-		uint8_t *grown = realloc(c->in, room);
+		uint8_t *grown;
 
+		if (!may_hold(c, room - c->in_room)) {
+			crowded_out(c);
+			return -1;
+		}
+		grown = realloc(c->in, room);
 		if (!grown) {
 			garbage(c, "out of memory");
 			return -1;
@@ -500,6 +550,7 @@ static void ready(void *arg, uint32_t what)
 		}
 		c->header_have = 0;
 		dispatch(c, c->header[3]);
+		forget_input(c);
 		break; /* one at a time: others have their turn before its next */
 	}
 }
@@ -516,14 +567,10 @@ static bool has_room(const struct clients *clients, uid_t uid)
 	return uid == 0 || (own < CLIENTS_OF_ONE && clients->count < CLIENTS_MAX - CLIENTS_OF_ROOT);
 }
 
-/* Once in a while: who is sent away asks again. */
 static void log_crowded(struct clients *clients, uid_t uid)
 {
-	uint64_t now = clock_boot_ns();
-
-	if (clients->crowded_ns && now - clients->crowded_ns < STUCK_NS)
+	if (!is_time(&clients->crowded_ns))
 		return;
-	clients->crowded_ns = now;
 	log_write(&clients->agent->log, LOG_L_WARNING,
 		  "no room for a connection of uid %d: %zu are open, %d at most, of one user %d",
 		  (int)uid, clients->count, CLIENTS_MAX, CLIENTS_OF_ONE);

@@ -12,11 +12,12 @@
 
 #include "agent.h"
 
-#define CLIENTS_MAX	   512
-#define CLIENTS_OF_ONE	   256 /* of one user; root may have them all */
-#define CLIENTS_OF_ROOT	   16  /* kept for root */
-#define CLIENT_REQUEST_MAX (1u << 20)
-#define CLIENT_OUTPUT_MAX  (16u << 20)
+#define CLIENTS_MAX	    512
+#define CLIENTS_OF_ONE	    256 /* of one user; root may have them all */
+#define CLIENTS_OF_ROOT	    16	/* kept for root */
+#define CLIENT_REQUEST_MAX  (1u << 20)
+#define CLIENT_OUTPUT_MAX   (16u << 20)
+#define CLIENT_BYTES_OF_ONE (64u << 20) /* of one user, both ways; root may have more */
 
 /* 0; negative errno with the sentence (run directory not writable ...). */
 int clients_new(struct clients **clients, struct agent *agent, struct iocom_err *err);

@@ -21,6 +21,7 @@
 #include "leases.h"
 #include "pack.h"
 #include "recorders.h"
+#include "signals.h"
 
 /* --- jobs submitted here ------------------------------------------------------ */
 
@@ -104,14 +105,24 @@ static void answer_ok(msgpack_sbuffer *out, bool ok, const char *text)
 	pack_str(&pk, "text", text);
 }
 
-struct admit {
+/* A question that is answered later. */
+struct asked {
 	struct agent *agent;
 	uint64_t ticket;
 };
 
+static struct asked *asked_new(struct agent *a)
+{
+	struct asked *w = calloc(1, sizeof(*w));
+
+	if (w)
+		w->agent = a;
+	return w;
+}
+
 static void admitted(void *arg, const struct job_order *order, const struct target_grant *g)
 {
-	struct admit *w = arg;
+	struct asked *w = arg;
 	msgpack_sbuffer out;
 	msgpack_packer pk;
 
@@ -132,16 +143,15 @@ static int on_admit(struct agent *a, const struct control_head *head, const msgp
 		    msgpack_sbuffer *out)
 {
 	struct job_order order;
-	struct admit *w;
+	struct asked *w;
 
 	(void)out;
 	if (job_order_unpack(&order, body) || strcmp(order.job, head->job) ||
 	    strcmp(order.home, head->from))
 		return -EBADMSG;
-	w = calloc(1, sizeof(*w));
+	w = asked_new(a);
 	if (!w)
 		return -ENOMEM;
-	w->agent = a;
 	w->ticket = control_defer(a->control);
 	target_admit_guest(a, &order, admitted, w);
 	return 0;
@@ -174,18 +184,37 @@ static int on_done(struct agent *a, const struct control_head *head, const msgpa
 	return 0;
 }
 
+static void signalled(void *arg, int rc, const char *why)
+{
+	struct asked *w = arg;
+	msgpack_sbuffer out;
+
+	msgpack_sbuffer_init(&out);
+	answer_ok(&out, rc == 0, why);
+	control_answer_later(w->agent->control, w->ticket, 0, &out);
+	msgpack_sbuffer_destroy(&out);
+	free(w);
+}
+
 static int on_kill(struct agent *a, const struct control_head *head, const msgpack_object *body,
 		   msgpack_sbuffer *out)
 {
 	struct iocom_err err = {0};
 	uint64_t uid, signal;
-	int rc;
+	struct asked *w;
 
 	if (unpack_u64(body, "uid", &uid) || unpack_u64(body, "signal", &signal) || signal < 1 ||
 	    signal > 64)
 		return -EBADMSG;
-	rc = target_signal(a, head->job, (uid_t)uid, (int)signal, &err);
-	answer_ok(out, rc == 0, err.text);
+	w = asked_new(a);
+	if (!w)
+		return -ENOMEM;
+	if (signals_send(a, head->job, (uid_t)uid, (int)signal, signalled, w, &err)) {
+		free(w);
+		answer_ok(out, false, err.text);
+	} else {
+		w->ticket = control_defer(a->control);
+	}
 	return 0;
 }
 

@@ -144,7 +144,12 @@ int launch_replay(const char *shim_path, const char *scope, const char *jobs_dir
 		  size_t length, int stream, int *leash, struct iocom_err *err);
 /* Whose job it was, by its record.  0, -ENOENT. */
 int launch_owner(const char *jobs_dir, const char *job, uid_t *uid);
-/* Sends a signal to the job through its shim's control socket.  0 or negative errno. */
-int launch_signal(const char *run_dir, const char *job, int signal);
+/*
+ * Asks the job's shim, through its control socket, to send a signal.  A non-blocking descriptor
+ * on which the answer comes, or negative errno: -ESRCH there is none, -EAGAIN it takes no more.
+ */
+int launch_signal_ask(const char *run_dir, const char *job, int signal);
+/* The answer: 0, -EAGAIN not yet, or negative errno. */
+int launch_signal_answer(int fd);
 
 #endif

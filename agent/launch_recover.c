@@ -39,17 +39,14 @@
 #include "record.h"
 
 #define ANSWER_MS 100 /* for the answers of all shims that a new agent finds */
-#define SIGNAL_MS 250 /* the agent serves nobody meanwhile */
 
 /*
- * Connects to RUN_DIR/JOB.sock, and waits LIMIT_MS for an answer on it; a
- * descriptor or negative errno.  A shim that hangs (its job's directory may be
- * on a file system that does not answer) takes no connection: -EAGAIN, for a
- * connect that waits would hang with it.
+ * Connects to RUN_DIR/JOB.sock; a non-blocking descriptor or negative errno.  A
+ * shim that hangs (its job's directory may be on a file system that does not
+ * answer) takes no connection: -EAGAIN, for a connect that waits would hang with it.
  */
-static int control_connect(const char *run_dir, const char *job, unsigned limit_ms)
+static int control_connect(const char *run_dir, const char *job)
 {
-	struct timeval limit = {.tv_sec = limit_ms / 1000, .tv_usec = limit_ms % 1000 * 1000};
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 	int directory, fd, rc = 0;
 
@@ -73,8 +70,6 @@ static int control_connect(const char *run_dir, const char *job, unsigned limit_
 			close(fd);
 		return rc;
 	}
-	fcntl(fd, F_SETFL, 0);
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	return fd;
 }
 
@@ -93,22 +88,29 @@ static int control_ask(int fd, const char *op, int signal)
 	return rc;
 }
 
-int launch_signal(const char *run_dir, const char *job, int signal)
+int launch_signal_ask(const char *run_dir, const char *job, int signal)
 {
-	int fd = control_connect(run_dir, job, SIGNAL_MS);
-	uint8_t buffer[LEASH_MESSAGE_MAX];
-	msgpack_unpacked message;
-	uint64_t result = 0;
+	int fd = control_connect(run_dir, job);
 	int rc;
 
 	if (fd < 0)
 		return fd == -ENOENT || fd == -ECONNREFUSED ? -ESRCH : fd;
 	rc = control_ask(fd, "signal", signal);
 	if (!rc)
-		rc = leash_await(fd, buffer, &message);
+		return fd;
 	close(fd);
-	if (rc) /* asked all the same: it obeys when it wakes */
-		return rc == -EAGAIN ? -ETIMEDOUT : rc == -EBADMSG ? rc : -EIO;
+	return -EIO;
+}
+
+int launch_signal_answer(int fd)
+{
+	uint8_t buffer[LEASH_MESSAGE_MAX];
+	msgpack_unpacked message;
+	uint64_t result = 0;
+	int rc = leash_take(fd, buffer, &message);
+
+	if (rc)
+		return rc == -EAGAIN || rc == -EBADMSG ? rc : -EIO;
 	rc = unpack_u64(&message.data, "result", &result) ? -EBADMSG : -(int)result;
 	msgpack_unpacked_destroy(&message);
 	return rc;
@@ -121,7 +123,7 @@ int launch_signal(const char *run_dir, const char *job, int signal)
  */
 static int take_leash(const char *run_dir, uint64_t until_ns, struct launch_found *f)
 {
-	int fd = control_connect(run_dir, f->job, SIGNAL_MS);
+	int fd = control_connect(run_dir, f->job);
 	uint64_t now_ns = clock_boot_ns();
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	struct launch_event event;
@@ -140,7 +142,6 @@ static int take_leash(const char *run_dir, uint64_t until_ns, struct launch_foun
 	}
 	if (!rc)
 		f->started = event;
-	fcntl(fd, F_SETFL, O_NONBLOCK);
 	f->leash = fd;
 	return 0;
 }
@@ -347,7 +348,7 @@ int launch_attach(const char *run_dir, const char *job, const void *ask, size_t 
 		struct cmsghdr head;
 		char room[CMSG_SPACE(sizeof(int))];
 	} control = {0};
-	int fd = control_connect(run_dir, job, SIGNAL_MS);
+	int fd = control_connect(run_dir, job);
 	uint8_t header[FRAME_HEADER];
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;

@@ -14,6 +14,7 @@
 #include "pack.h"
 #include "recorders.h"
 #include "sample_json.h"
+#include "signals.h"
 #include "vector_codec.h"
 #include "utf8.h"
 
@@ -337,6 +338,14 @@ static int kill_remote(struct agent *a, struct client *c, const char *node, cons
 	return rc;
 }
 
+static void signalled(void *arg, int rc, const char *why)
+{
+	if (rc)
+		client_error(arg, "%s", why);
+	else
+		client_json(arg, json_pack("{s:b}", "signalled", 1));
+}
+
 static void take_name(void *arg, const struct journal_job *job)
 {
 	snprintf(arg, SPEC_JOB_MAX, "%s", job->job);
@@ -368,20 +377,19 @@ static void op_kill(struct agent *a, struct client *c, const msgpack_object *req
 		if (rc == 0)
 			return; /* answered later */
 	} else if (rc == 0 || rc == -ENOENT) {
-		rc = target_signal(a, job, uid, (int)signal, &err);
+		rc = signals_send(a, job, uid, (int)signal, signalled, c, &err);
 	}
 	if (rc == -EPERM)
 		log_foreign(a, c, "signal", job);
 	if (rc)
 		client_error(c, "%s", err.text);
-	else
-		client_json(c, json_pack("{s:b}", "signalled", 1));
 }
 
 void ops_forget(struct agent *a, const struct client *client)
 {
 	recorders_forget(a, client);
 	wait_forget(a, client);
+	signals_forget(a, client);
 	if (a->control)
 		control_forget(a->control, client);
 }

@@ -45,9 +45,9 @@ struct streams {
 	int fd;
 	struct loop_fd entry;
 	struct stream *first; /* the newest */
-	size_t count;
+	size_t count, bytes;  /* ... of memory that they have */
 	struct sources sources;
-	uint64_t crowded_ns, overdue_ns; /* when that was said last */
+	uint64_t crowded_ns, overdue_ns, heavy_ns; /* when that was said last */
 };
 
 static void stream_free(struct stream *s)
@@ -62,6 +62,7 @@ static void stream_free(struct stream *s)
 	if (s->next)
 		s->next->link = s->link;
 	s->streams->count--;
+	s->streams->bytes -= s->room;
 	sources_leave(&s->streams->sources, s->source);
 	free(s->data);
 	free(s);
@@ -207,19 +208,65 @@ static int take_header(struct stream *s)
 	return 1;
 }
 
+static void cut(struct stream *s)
+{
+	static const char why[] = "this node has too many connections; try again";
+	uint8_t frame[FRAME_HEADER + sizeof(why)];
+
+	if (!s->refused) {
+		s->streams->agent->counters.streams_refused++;
+		frame_header(frame, FRAME_ERROR, sizeof(why) - 1);
+		memcpy(frame + FRAME_HEADER, why, sizeof(why));
+		(void)!send(s->fd, frame, sizeof(frame) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	}
+	stream_free(s);
+}
+
+/*
+ * Start messages that are not whole yet share a bound.  Over it the longest goes: who means
+ * it has sent all of his before he is that.  False: that is S itself.
+ */
+static bool make_memory(struct stream *s, size_t more)
+{
+	struct streams *streams = s->streams;
+
+	while (streams->bytes + more > STREAMS_BYTES_MAX) {
+		struct stream *longest = streams->first;
+
+		for (struct stream *o = streams->first; o; o = o->next)
+			if (o->room >= longest->room) /* the oldest of them */
+				longest = o;
+		if (is_time(&streams->heavy_ns))
+			log_write(&streams->agent->log, LOG_L_WARNING,
+				  "start messages of %u MiB are on their way; the longest are "
+				  "cut, the first of them from %s",
+				  STREAMS_BYTES_MAX >> 20, longest->peer);
+		if (longest == s)
+			return false;
+		cut(longest);
+	}
+	return true;
+}
+
 static int take_payload(struct stream *s)
 {
 	size_t want = s->length - s->have;
 
 	if (s->have == s->room) {
 		size_t room = s->room ? 2 * s->room : FIRST_BUFFER;
-		uint8_t *grown = realloc(s->data, room);
+		uint8_t *grown;
 
+		if (!make_memory(s, room - s->room)) {
+			cut(s);
+			return -1;
+		}
+		grown = realloc(s->data, room);
 		if (!grown) {
 			refuse(s, "out of memory");
 			return -1;
 		}
 		s->data = grown;
+		s->streams->bytes += room - s->room;
 		s->room = room;
 	}
 	if (want > s->room - s->have)
@@ -282,11 +329,9 @@ static void overdue(void *arg)
  */
 static void make_room(struct streams *streams)
 {
-	static const char why[] = "this node has too many connections; try again";
 	struct agent *a = streams->agent;
 	int most = sources_most(&streams->sources);
 	struct stream *oldest = NULL, *of_all = NULL;
-	uint8_t frame[FRAME_HEADER + sizeof(why)];
 
 	for (struct stream *s = streams->first; s; s = s->next) {
 		of_all = s;
@@ -299,13 +344,7 @@ static void make_room(struct streams *streams)
 		log_write(&a->log, LOG_L_WARNING,
 			  "%d job streams have not begun, most of them from %s: its oldest are cut",
 			  STREAMS_MAX, oldest->peer);
-	if (!oldest->refused) {
-		a->counters.streams_refused++;
-		frame_header(frame, FRAME_ERROR, sizeof(why) - 1);
-		memcpy(frame + FRAME_HEADER, why, sizeof(why));
-		(void)!send(oldest->fd, frame, sizeof(frame) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-	}
-	stream_free(oldest);
+	cut(oldest);
 }
 
 /*

@@ -9,9 +9,10 @@
 
 #include "agent.h"
 
-#define STREAMS_MAX	 256
-#define STREAM_START_NS	 (5ull * 1000000000ull)
-#define STREAM_LINGER_NS (2ull * 1000000000ull)
+#define STREAMS_MAX	  256
+#define STREAMS_BYTES_MAX (64u << 20) /* of what has come of their start messages */
+#define STREAM_START_NS	  (5ull * 1000000000ull)
+#define STREAM_LINGER_NS  (2ull * 1000000000ull)
 
 /* Listens at the agent's address.  0; -EADDRINUSE ... with the sentence. */
 int streams_new(struct streams **streams, struct agent *agent, struct iocom_err *err);

@@ -547,20 +547,6 @@ int target_start(struct agent *a, int fd, const void *payload, uint32_t length,
 	return rc;
 }
 
-int target_signal(struct agent *a, const char *name, uid_t uid, int signal, struct iocom_err *err)
-{
-	struct job *job = jobs_find(&a->jobs, name);
-	int rc;
-
-	if (!job || job->state == JOB_ENDED || job->state == JOB_LEASED)
-		return iocom_err_set(err, -ESRCH, "job %s does not run at node %s", name,
-				     a->set.name);
-	if (uid != 0 && uid != job->order.uid)
-		return iocom_err_set(err, -EPERM, "job %s is not yours", name);
-	rc = launch_signal(a->run_jobs_dir, name, signal);
-	return rc ? iocom_err_set(err, rc, "cannot signal job %s: %s", name, strerror(-rc)) : 0;
-}
-
 /* Shims that could not be asked are asked again. */
 static void look_for_busy(struct agent *a)
 {

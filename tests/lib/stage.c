@@ -243,6 +243,20 @@ int stage_event(int leash, struct launch_event *event)
 	return rc;
 }
 
+int stage_signal(const struct stage *stage, const char *job, int signal)
+{
+	int fd = launch_signal_ask(stage->run, job, signal), rc;
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	if (fd < 0)
+		return fd;
+	do
+		rc = poll(&p, 1, 10000) == 1 ? launch_signal_answer(fd) : -ETIMEDOUT;
+	while (rc == -EAGAIN);
+	close(fd);
+	return rc;
+}
+
 int stage_reap(struct job *job)
 {
 	int status;

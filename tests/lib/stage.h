@@ -67,6 +67,8 @@ int stage_run(struct stage *stage, const struct want *want, struct run_result *r
 const char *stage_read(const char *path);
 /* Waits for the next event, at most 10 s.  launch_read's result. */
 int stage_event(int leash, struct launch_event *event);
+/* Sends the job a signal through its shim; 0 or negative errno. */
+int stage_signal(const struct stage *stage, const char *job, int signal);
 /* Waits for the shim; its exit code, or -1. */
 int stage_reap(struct job *job);
 /* Whether the job's cgroup is there. */

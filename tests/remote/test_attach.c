@@ -263,7 +263,7 @@ static void test_bad_offsets(void **state)
 	for (int i = 0; i < 500 && stage_count("sleep", "974") != 1; i++)
 		usleep(10000); /* the shell has yet to start it, perhaps */
 	assert_int_equal(stage_count("sleep", "974"), 1);
-	assert_int_equal(launch_signal(stage->run, job.name, SIGKILL), 0);
+	assert_int_equal(stage_signal(stage, job.name, SIGKILL), 0);
 	close(fd);
 	finish(stage, &job);
 }
@@ -308,7 +308,7 @@ static void test_taken_over(void **state)
 	assert_int_equal(status, 0);
 	close(fd[0]);
 	close(again);
-	assert_int_equal(launch_signal(stage->run, job.name, SIGKILL), 0);
+	assert_int_equal(stage_signal(stage, job.name, SIGKILL), 0);
 	finish(stage, &job);
 }
 
@@ -334,7 +334,7 @@ static void test_resume_is_bound(void **state)
 	frame_free(&frame);
 	expect_error(ask_for(stage, job.name, 0, 0, "0", NULL), "from elsewhere");
 	close(fd);
-	assert_int_equal(launch_signal(stage->run, job.name, SIGKILL), 0);
+	assert_int_equal(stage_signal(stage, job.name, SIGKILL), 0);
 	finish(stage, &job);
 }
 
@@ -407,7 +407,7 @@ static void run_with_cut(struct stage *stage, bool refuse, uint32_t again_ms, in
 		assert_int_equal(system(command), 0);
 	} else {
 		assert_int_equal(result.state, RUN_LOST);
-		assert_int_equal(launch_signal(stage->run, job.name, SIGKILL), 0);
+		assert_int_equal(stage_signal(stage, job.name, SIGKILL), 0);
 	}
 	close(options.stdio[0]);
 	close(options.stdio[1]);

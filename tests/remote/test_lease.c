@@ -239,7 +239,7 @@ static void test_signal_is_the_users(void **state)
 	struct job job = begin(stage, &want, &pid);
 
 	/* Killed by its owner: its own end, not to be run again. */
-	assert_int_equal(launch_signal(stage->run, job.name, SIGKILL), 0);
+	assert_int_equal(stage_signal(stage, job.name, SIGKILL), 0);
 	end = finish(stage, &job);
 	assert_int_equal(end.kind, 1);
 	assert_int_equal(end.value, SIGKILL);

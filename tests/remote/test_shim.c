@@ -140,13 +140,13 @@ static void test_signals(void **state)
 	assert_int_equal(stage_event(job.leash, &event), 0);
 	wait_caught(event.pid, SIGTERM);
 	/* Through the control socket, as an agent that did not start it would. */
-	assert_int_equal(launch_signal(stage->run, job.name, SIGTERM), 0);
+	assert_int_equal(stage_signal(stage, job.name, SIGTERM), 0);
 	assert_int_equal(run_stream(&options, job.client, &result), 7);
 	assert_non_null(strstr(stage_read(stage->out), "term"));
 	close(options.stdio[1]);
 	close(job.leash);
 	stage_reap(&job);
-	assert_int_equal(launch_signal(stage->run, job.name, SIGTERM), -ESRCH);
+	assert_int_equal(stage_signal(stage, job.name, SIGTERM), -ESRCH);
 }
 
 static int killer(const struct stage *stage, const char *name)
@@ -155,7 +155,7 @@ static int killer(const struct stage *stage, const char *name)
 
 	if (pid == 0) {
 		usleep(300000);
-		_exit(launch_signal(stage->run, name, SIGKILL) ? 1 : 0);
+		_exit(stage_signal(stage, name, SIGKILL) ? 1 : 0);
 	}
 	return pid;
 }

@@ -85,7 +85,7 @@ static void test_used(void **state)
 	assert_string_equal(word_of(pid, "comm"), "iocom-shim\n");
 	assert_string_equal(word_of(pid, "cmdline"), "iocom-shim");
 	assert_true(stage_group_exists(stage, job.name));
-	assert_int_equal(launch_signal(stage->run, job.name, SIGKILL), 0);
+	assert_int_equal(stage_signal(stage, job.name, SIGKILL), 0);
 	assert_int_equal(stage_event(job.leash, &e), 0);
 	assert_int_equal(e.type, LAUNCH_EXITED);
 	close(job.client);

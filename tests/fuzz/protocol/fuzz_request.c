@@ -62,6 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			place_request(a, &client, &map.data);
 		else
 			ops_request(a, &client, &map.data);
+		fake_signalled();
 		must(client.answers + (a->waits != NULL) == 1 && !a->places); /* or it waits */
 		place_forget(a, &client);
 		ops_forget(a, &client);

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+"""Who makes an agent hold memory for him, or wait for him.
+
+usage: hold.py UID WAY ARGUMENT...; the ways are the functions at the end.  Most hold what they
+have until the end of standard input.
+"""
+import fcntl
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+
+REQUEST, ERROR, START = 1, 3, 4
+
+
+def frame(kind, length, payload=b""):
+    return b"ic" + bytes([1 if kind <= ERROR else 2, kind]) + struct.pack(">I", length) + payload
+
+
+def request(**fields):
+    """A MessagePack map of short strings, small numbers and booleans."""
+    out = bytes([0x80 | len(fields)])
+    for key, value in fields.items():
+        out += bytes([0xA0 | len(key)]) + key.encode()
+        if isinstance(value, bool):
+            out += b"\xc3" if value else b"\xc2"
+        elif isinstance(value, int):
+            out += bytes([value])
+        else:
+            out += b"\xd9" + bytes([len(value)]) + value.encode()
+    return frame(REQUEST, len(out), out)
+
+
+def connect(where):
+    """WHERE: a socket's path, or a port of this machine."""
+    if where.startswith("/"):
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(where)
+    else:
+        s = socket.socket()
+        s.connect(("127.0.0.1", int(where)))
+    return s
+
+
+def offer(s, data):
+    """Sends what is taken within a moment; False when the agent closed."""
+    s.settimeout(0.5)
+    try:
+        s.sendall(data)
+    except TimeoutError:
+        pass
+    except OSError:
+        return False
+    return True
+
+
+def hold(text):
+    print(text, flush=True)
+    sys.stdin.read()
+
+
+def starts(where, count, mib):
+    """COUNT job starts of 4 MiB each, of which MIB have come; how many of them are let."""
+    held = [connect(where) for _ in range(count)]
+    for s in held:
+        offer(s, frame(START, (4 << 20) - 1) + bytes((mib << 20) - 16))
+    time.sleep(0.3)
+    hold(f"held {sum(1 for s in held if not select.select([s], [], [], 0)[0])}")
+
+
+def answers(where, count, each):
+    """COUNT connections that ask EACH times for all jobs and read nothing; how many are left."""
+    held = [connect(where) for _ in range(count)]
+    for _ in range(each):
+        for s in held:
+            offer(s, request(op="jobs", all=True))
+    # What is unread hides the end: only that the other side hung up is told.
+    poll = select.poll()
+    for s in held:
+        poll.register(s, 0)
+    gone = set()
+    for _ in range(40):
+        gone |= {fd for fd, what in poll.poll(500) if what & select.POLLHUP}
+        if gone:
+            break
+    hold(f"held {len(held) - len(gone)}")
+
+
+def first(where, job):
+    """A signal for JOB, then another's question: whose answer comes first?"""
+    ours, others = connect(where), connect(where)
+    ours.sendall(request(op="kill", job=job, signal=10))
+    others.sendall(request(op="status"))
+    stirred = select.select([ours, others], [], [], 20)[0]
+    print("the signal" if ours in stirred else "the question" if stirred else "none")
+
+
+def lease(path):
+    """Opening PATH waits for us."""
+    signal.signal(signal.SIGIO, signal.SIG_IGN)
+    fd = os.open(path, os.O_RDONLY)
+    fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    hold("leased")
+
+
+ways = {"starts": starts, "answers": answers, "first": first, "lease": lease}
+uid = int(sys.argv[1])
+os.setgroups([])
+os.setgid(uid)
+os.setuid(uid)
+ways[sys.argv[2]](*(int(a) if a.isdigit() and i else a for i, a in enumerate(sys.argv[3:])))
