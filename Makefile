@@ -309,6 +309,10 @@ chaos: tests ## jobs under kill -9, cuts, full disks, wrong clocks on the testbe
 	@IOCOM_BUILD=$(abspath $(BUILD)) ROUNDS=$(ROUNDS) SEED=$(SEED) PLAN=$(PLAN) \
 		bash tests/chaos/chaos.sh
 
+.PHONY: check-upgrade
+check-upgrade: tests ## jobs that go on while another build takes over, and back; FROM=REV: the first build (root)
+	@bash tests/remote/upgrade.sh $(BUILD) $(if $(FROM),$(FROM),$(error FROM=REV says which build is upgraded))
+
 .PHONY: tsan
 tsan: ## build the agent with ThreadSanitizer into build/tsan; run two with jobs, scraping, a restart
 	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=build/tsan SANITIZE=thread all \
