@@ -174,7 +174,11 @@ int need_unpack(struct need *n, const msgpack_object *message)
 	for (enum need_field f = 0; f < NEED_FIELDS; f++) {
 		const msgpack_object *o = unpack_get(map, fields[f].name), *pair;
 
-		if (!o || o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size != 2)
+		if (!o) { /* of a build that did not know it */
+			set(n, f, fields[f].fallback, NEED_DEFAULT);
+			continue;
+		}
+		if (o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size != 2)
 			return -EBADMSG;
 		pair = o->via.array.ptr;
 		if (pair[0].type != MSGPACK_OBJECT_FLOAT64 || !isfinite(pair[0].via.f64) ||

@@ -589,15 +589,19 @@ static void unfinished(void *arg, const char *name, uint64_t start_ns, uint64_t 
 	struct agent *a = arg;
 	struct job_order o;
 	msgpack_unpacked map;
-	struct job *job;
+	struct job *job = NULL;
 
-	(void)name;
-	if (unpack_map(&map, order, length))
+	if (!unpack_map(&map, order, length)) {
+		job = job_order_unpack(&o, &map.data) == 0 ? jobs_add(&a->jobs, &o) : NULL;
+		msgpack_unpacked_destroy(&map);
+	}
+	if (!job) {
+		log_write(&a->log, LOG_L_ERROR,
+			  "job %s: its order in the journal cannot be read, or there is no memory "
+			  "for it; nobody here knows when it ends",
+			  name);
 		return;
-	job = job_order_unpack(&o, &map.data) == 0 ? jobs_add(&a->jobs, &o) : NULL;
-	msgpack_unpacked_destroy(&map);
-	if (!job)
-		return;
+	}
 	job->agent = a;
 	job->state = JOB_LAUNCHING;
 	job->start_ns = start_ns;

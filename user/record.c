@@ -14,8 +14,8 @@
 
 #include "pack.h"
 
-#define RECORD_MAX	 4096
-#define RECORD_EXIT_ROOM 1024 /* an end with its text of at most 255 bytes is below 500 */
+#define RECORD_MAX  4096
+#define RECORD_ROOM 1024 /* an end with its text of at most 255 bytes is below 500 */
 
 static int write_all(int fd, const char *data, size_t length)
 {
@@ -33,17 +33,17 @@ static int write_all(int fd, const char *data, size_t length)
 }
 
 /*
- * An end must fit whatever else fills the disk: its file gets its room before the
- * job starts.
+ * An end, and what was lost of the output, must fit whatever else fills the disk: their
+ * files get their room before the job starts.
  */
-static int reserve_exit(int dir)
+static int reserve(int dir, const char *temporary)
 {
-	int fd = openat(dir, ".exit", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	int rc;
 
 	if (fd < 0)
 		return -errno;
-	rc = -posix_fallocate(fd, 0, RECORD_EXIT_ROOM);
+	rc = -posix_fallocate(fd, 0, RECORD_ROOM);
 	close(fd);
 	return rc;
 }
@@ -94,7 +94,7 @@ int record_write_start(int dir, const struct record_start *start, struct iocom_e
 	pack_u64(&pk, "shim", (uint64_t)start->shim);
 	pack_u64(&pk, "cgroup_id", start->cgroup_id);
 	pack_u64(&pk, "start_ns", start->start_ns);
-	rc = reserve_exit(dir);
+	rc = reserve(dir, ".exit");
 	rc = rc ? failed(rc, err) : put(dir, "start", &buffer, err);
 	msgpack_sbuffer_destroy(&buffer);
 	if (rc)
@@ -221,6 +221,11 @@ int record_write_spool(int dir, const struct record_spool *spool)
 	rc = put(dir, "spool", &buffer, NULL);
 	msgpack_sbuffer_destroy(&buffer);
 	return rc;
+}
+
+int record_reserve_spool(int dir)
+{
+	return reserve(dir, ".spool");
 }
 
 int record_read_spool(int dir, struct record_spool *spool)

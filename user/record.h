@@ -64,6 +64,8 @@ int record_read_start(int dir, struct record_start *start);
 int record_read_exit(int dir, struct record_exit *end);
 /* 0 or negative errno; reading: -ENOENT no output is kept, -EBADMSG damaged. */
 int record_write_spool(int dir, const struct record_spool *spool);
+/* Room for one more record_write_spool, whatever fills the disk meanwhile. */
+int record_reserve_spool(int dir);
 int record_read_spool(int dir, struct record_spool *spool);
 /* Bytes of output that are kept in DIR; -ENOENT none is, nor is it meant to be. */
 int64_t record_spool_bytes(int dir);

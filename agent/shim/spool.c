@@ -54,6 +54,8 @@ int spool_make(struct spool *spool, int dir, const uint64_t base[FRAME_STREAMS],
 	if (!rc)
 		rc = record_write_spool(dir, &spool->info);
 	if (!rc)
+		rc = record_reserve_spool(dir); /* for spool_note */
+	if (!rc)
 		return 0;
 	spool_deinit(spool);
 	return iocom_err_set(err, rc, "the job's output cannot be kept in the state directory: %s",

@@ -118,9 +118,9 @@ judge_jobs() { # WHAT LOSSES
 			continue
 		fi
 		lost=$(tr -d '\r' <"$PAIR/err.$kind"; [ "$kind" != pty ] || tail -n 3 "$PAIR/out.pty")
-		if [ "$2" = may ] && grep -q iocom <<<"$lost" && { [ "$RC" -eq 125 ] || [ "$RC" -eq 255 ]; }; then
+		if [ "$2" = may ] && grep -q iocom <<<"$lost" && [[ $RC =~ ^(2|125|255)$ ]]; then
 			tap_ok "$1: the $kind job is lost, and it is said"
-			sed 's/^/# | /' <<<"$lost"
+			sed "s/^/# | $1: /" <<<"$lost"
 		else
 			tap_fail "$1: the $kind job" "status $RC, wanted ${STATUS[$kind]}; $lost; output: $(wc -l <"$PAIR/out.$kind") lines"
 		fi
@@ -154,7 +154,8 @@ change() { # WHAT FROM TO LOSSES
 	if [ "$4" = none ]; then
 		tap_is "$1: the second build lists the jobs of the first" \
 			"$(pair_user n1 jobs --json | jq '[.jobs[] | select(.state == "running")] | length')" "${#PID[@]}"
-		tap_true "$1: it signals one of them" pair_user n1 kill -USR1 "$(cat "$PAIR/detached" 2>/dev/null || echo last)"
+		tap_true "$1: it signals one of them" pair_user n1 kill -USR1 "$(pair_user n1 jobs --json |
+			jq -r '.jobs[] | select(.state == "running" and (.command | test("piped"))) | .job')"
 		tap_true "$1: which hears it" until_true 5 test -s "$PAIR/signalled"
 	fi
 	touch "$PAIR/go"
