@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-"""Who makes an agent hold memory for him, or wait for him.
+"""Who makes an agent hold memory for him, or wait for him, or names jobs that cannot be.
 
 usage: hold.py UID WAY ARGUMENT...; the ways are the functions at the end.  Most hold what they
 have until the end of standard input.
@@ -14,25 +14,29 @@ import struct
 import sys
 import time
 
-REQUEST, ERROR, START = 1, 3, 4
+REQUEST, ERROR, START, ATTACH = 1, 3, 4, 11
 
 
 def frame(kind, length, payload=b""):
     return b"ic" + bytes([1 if kind <= ERROR else 2, kind]) + struct.pack(">I", length) + payload
 
 
+def pack(o):
+    """MessagePack, in forms that hold anything."""
+    if isinstance(o, bool):
+        return b"\xc3" if o else b"\xc2"
+    if isinstance(o, int):
+        return b"\xcf" + struct.pack(">Q", o)
+    if isinstance(o, str):
+        return b"\xda" + struct.pack(">H", len(o)) + o.encode()
+    if isinstance(o, bytes):
+        return b"\xc5" + struct.pack(">H", len(o)) + o
+    return b"\xde" + struct.pack(">H", len(o)) + b"".join(pack(k) + pack(v) for k, v in o.items())
+
+
 def request(**fields):
-    """A MessagePack map of short strings, small numbers and booleans."""
-    out = bytes([0x80 | len(fields)])
-    for key, value in fields.items():
-        out += bytes([0xA0 | len(key)]) + key.encode()
-        if isinstance(value, bool):
-            out += b"\xc3" if value else b"\xc2"
-        elif isinstance(value, int):
-            out += bytes([value])
-        else:
-            out += b"\xd9" + bytes([len(value)]) + value.encode()
-    return frame(REQUEST, len(out), out)
+    packed = pack(fields)
+    return frame(REQUEST, len(packed), packed)
 
 
 def connect(where):
@@ -107,7 +111,30 @@ def lease(path):
     hold("leased")
 
 
-ways = {"starts": starts, "answers": answers, "first": first, "lease": lease}
+NAMES = ["", ".", "..", "../../../../etc/passwd", "/etc/passwd", "a/b", "n1-1\0-2", "\0", "\n", "-",
+         "last/..", "x" * 95, "x" * 96, "x" * 4096, "%s%n", "' OR 1=1 --", "n1-1-99999999999999999999"]
+
+
+def names(where, node):
+    """Each question about a job, with names that no job has; how many got a sentence back."""
+    asked = refused = 0
+    for name in NAMES:
+        ask = dict(v=2, job=name, node=node, nonce="0" * 32, resume="", out=0, err=0, out_taken=0,
+                   err_taken=0)
+        packed = pack(dict(ask=pack(ask)))
+        questions = [request(op=op, job=name, signal=9)
+                     for op in ("kill", "explain", "wait", "attach")]
+        for question in questions + [frame(ATTACH, len(packed), packed)]:
+            with connect(where) as s:
+                s.settimeout(20)
+                s.sendall(question)
+                head = s.recv(8, socket.MSG_WAITALL)
+                asked += 1
+                refused += len(head) == 8 and head[3] == ERROR
+    print(f"{refused} of {asked}")
+
+
+ways = {"starts": starts, "answers": answers, "first": first, "lease": lease, "names": names}
 uid = int(sys.argv[1])
 os.setgroups([])
 os.setgid(uid)

@@ -49,6 +49,19 @@ holds 0 starts "$SOCKET" 40 3
 tap_is "root has no such bound" "$(cat "$DIR/held")" "held 40"
 let_go
 
+# --- names that no job has, in each question about one ---
+files() { find "$DIR/alpha/run" "$DIR/alpha/state" ! -name '*.db*' | sort; }
+there=$(files)
+for uid in $MALLORY 0; do
+	log_mark alpha
+	tap_is "jobs of 17 odd names, in 5 questions of uid $uid: each is refused" \
+		"$(python3 tests/attack/hold.py $uid names "$SOCKET" alpha)" "85 of 85"
+	tap_is "no control character is in the log" "$(log_new alpha | grep -c $'[\x01-\x08\x0b-\x1f\x7f]')" 0
+done
+tap_is "no file was made or removed" "$(files)" "$there"
+tap_is "others are served" "$(run echo served)" served
+row "names of jobs: paths, NUL, 4 KiB, SQL" yes -
+
 # --- answers that nobody reads: 30 connections, 16 lists of 1,000 jobs each ---
 "$TOOLS/forge_start" hoard "$DIR/alpha/run" alpha $MALLORY 1000 >/dev/null
 tap_calc "a user has 1,000 jobs to list" "$(at alpha as $MALLORY "$iocom" jobs --all --json | jq '.jobs | length') >= 1000"

@@ -141,6 +141,19 @@ static void test_order(void **state)
 	assert_int_equal(job_order_unpack(&back, &map.data), 0);
 	assert_memory_equal(&back, &order, sizeof(order));
 	msgpack_unpacked_destroy(&map);
+	/* A build that did not know this need yet. */
+	memcpy(memmem(b.data, b.size, "com_ms", 6), "com_xx", 6);
+	assert_int_equal(unpack_map(&map, b.data, b.size), 0);
+	assert_int_equal(job_order_unpack(&back, &map.data), 0);
+	assert_float_equal(back.need.value[NEED_COM_MS], 0, 0);
+	assert_int_equal(back.need.source[NEED_COM_MS], NEED_DEFAULT);
+	assert_float_equal(back.need.value[NEED_MEMORY_MB], 700, 0);
+	msgpack_unpacked_destroy(&map);
+	/* One that is there must be a need: where it comes from is no more than three ways. */
+	((char *)memmem(b.data, b.size, "memory_mb", 9))[9 + 1 + 9] = 3;
+	assert_int_equal(unpack_map(&map, b.data, b.size), 0);
+	assert_int_equal(job_order_unpack(&back, &map.data), -EBADMSG);
+	msgpack_unpacked_destroy(&map);
 	msgpack_sbuffer_clear(&b);
 	strcpy(order.job, "../../etc/passwd"); /* a job id is a file name, never a path */
 	job_order_pack(&order, &b);
