@@ -9,7 +9,8 @@
  * input and output.  A command is given to one worker, once: what a lost worker had is
  * reported as lost, what a busy worker gives back untouched goes to another.
  *
- * One file each: batch_wire.c, batch_words.c, batch_worker.c, batch_pool.c, cmd_batch.c.
+ * One file each: batch_wire.c, batch_words.c, batch_worker.c, cmd_batch.c; the pool is
+ * batch_pool.h's.
  */
 #ifndef IOCOM_BATCH_H
 #define IOCOM_BATCH_H
@@ -68,24 +69,48 @@ size_t batch_words(char *line, char **words, size_t max);
 /* Runs what comes on descriptor 0 until its end.  The exit code. */
 int batch_worker(void);
 
+/* --- batch_log.c --- */
+
+/* Commands that had ended before, by a log. */
+struct batch_done;
+/*
+ * Reads all of LOG (PATH, for the sentence), cuts off a last line that has no end, and leaves
+ * it to be written on.  0; negative errno with the sentence.
+ */
+int batch_done_read(FILE *log, const char *path, struct batch_done **out, struct iocom_err *err);
+/* 1: it had; 0: not, or DONE is NULL; -EINVAL: it is another LINE there; -ENOMEM. */
+int batch_done_before(const struct batch_done *done, uint32_t sequence, const char *line,
+		      struct iocom_err *err);
+void batch_done_free(struct batch_done *done);
+
 /* --- batch_pool.c --- */
 
 struct batch_options {
 	unsigned workers;
-	char *const *argv; /* of a worker; NULL at the end */
-	bool placed;	   /* it is `iocom run`, and tells where on descriptor 3 */
-	int in;		   /* a command a line */
-	FILE *log;	   /* NULL: none */
+	char *const *argv;	 /* of a worker; NULL at the end */
+	bool placed;		 /* it is `iocom run`, and tells where on descriptor 3 */
+	bool keep_order;	 /* of the outputs: the list's */
+	bool quiet, verbose;	 /* no summary ever; always one */
+	int in;			 /* a command a line */
+	FILE *log;		 /* NULL: none */
+	struct batch_done *done; /* what the log had; NULL: nothing */
 };
 
 struct batch_result {
 	uint64_t commands, failed; /* that ended; of them, with a status that is not 0 */
 	uint64_t lost;		   /* their worker was lost: nobody knows how they went */
+	uint64_t stopped;	   /* begun when all was ended */
+	uint64_t left_out;	   /* they had ended before */
+	unsigned refused;	   /* workers that no node took */
+	int signal;		   /* that ended all, or 0 */
 	bool rest;		   /* no worker was left for what remained */
 	bool began;		   /* a command did */
 };
 
-/* Runs all of OPTIONS' input.  0 or negative errno with the sentence. */
+/*
+ * Runs all of OPTIONS' input.  0; -EPIPE: nobody reads what commands say; -EINTR: a signal
+ * came; negative errno.  ERR has the sentence, not for -EINTR.
+ */
 int batch_pool(const struct batch_options *options, struct batch_result *result,
 	       struct iocom_err *err);
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,15 +23,20 @@ static const char help[] =
 	"take command after command, so that a short one costs little more than its process.\n"
 	"What a command prints stands together.  Empty lines and those of # say nothing.\n\n"
 	"  -j N            workers, each running one command at a time [processors here]\n"
+	"  -k, --keep-order  outputs in the order of the list [as commands end]\n"
 	"  --log FILE      one JSON object a line for each command: status, node, time\n"
+	"  --resume        leave out what FILE of --log has as ended, and go on with it\n"
+	"  -v, --verbose   a summary at the end [on a terminal, and when not all is well]\n"
+	"  -q, --quiet     no summary, no progress\n"
 	"  --here          workers of this machine, without asking the agent\n"
-	"  --env all|none|LIST  as in iocom run\n"
+	"  --env all|none|LIST  as in iocom run: what of this environment commands get\n"
 	"  --run-dir DIR   the agent's directory [/run/iocom, or $IOCOM_RUN_DIR]\n";
 
 static const char help_status[] =
 	"exit status:\n"
 	"  0 all ended with 0; 1 to 100 so many did not; 101 more; 125 iocom failed before one\n"
-	"  began; 255 commands were lost (their outcome is unknown), or not begun\n";
+	"  began; 255 commands were lost (their outcome is unknown), or not begun.  By the signal\n"
+	"  where one ended it, by SIGPIPE where nobody reads its output\n";
 
 /* Options that go to the workers' `iocom run` as they are, and its own words. */
 #define WORDS_MAX 64
@@ -39,12 +45,13 @@ struct batch {
 	struct ask ask; /* checked here, passed on as it was given */
 	char *words[WORDS_MAX];
 	size_t nwords;
-	bool here, worker;
+	bool here, worker, resume;
+	const char *log; /* its name */
 	char self[PATH_MAX];
 	struct batch_options pool;
 };
 
-enum { OPTION_ENV = ASK_END, OPTION_LOG, OPTION_HERE, OPTION_WORKER };
+enum { OPTION_ENV = ASK_END, OPTION_LOG, OPTION_RESUME, OPTION_HERE, OPTION_WORKER };
 
 static int add_word(struct batch *b, const char *word, struct iocom_err *err)
 {
@@ -76,12 +83,22 @@ static int take_workers(struct batch *b, const char *text, struct iocom_err *err
 	return 0;
 }
 
-static int take_log(struct batch *b, const char *path, struct iocom_err *err)
+static int open_log(struct batch *b, struct iocom_err *err)
 {
-	b->pool.log = fopen(path, "we");
-	return b->pool.log
-		       ? 0
-		       : iocom_err_set(err, -errno, "cannot write %s: %s", path, strerror(errno));
+	int fd;
+
+	if (!b->log)
+		return b->resume ? iocom_err_set(err, -EINVAL, "--resume needs --log FILE") : 0;
+	fd = open(b->log, O_RDWR | O_CREAT | O_CLOEXEC | (b->resume ? 0 : O_TRUNC), 0666);
+	b->pool.log = fd < 0 ? NULL : fdopen(fd, "r+");
+	if (!b->pool.log) {
+		int rc = iocom_err_set(err, -errno, "cannot write %s: %s", b->log, strerror(errno));
+
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	return b->resume ? batch_done_read(b->pool.log, b->log, &b->pool.done, err) : 0;
 }
 
 static int take_input(struct batch *b, int argc, char **argv, struct iocom_err *err)
@@ -113,7 +130,20 @@ static int take_option(struct batch *b, int option, const char *name, const char
 	case OPTION_ENV:
 		return pass_on(b, name, value, err);
 	case OPTION_LOG:
-		return take_log(b, value, err);
+		b->log = value;
+		return 0;
+	case OPTION_RESUME:
+		b->resume = true;
+		return 0;
+	case 'k':
+		b->pool.keep_order = true;
+		return 0;
+	case 'q':
+		b->pool.quiet = true;
+		return 0;
+	case 'v':
+		b->pool.verbose = true;
+		return 0;
 	case OPTION_HERE:
 		b->here = true;
 		return 0;
@@ -132,6 +162,10 @@ static int parse(struct batch *b, int argc, char **argv, struct iocom_err *err)
 		ASK_LONG_OPTIONS,
 		{"env", required_argument, NULL, OPTION_ENV},
 		{"log", required_argument, NULL, OPTION_LOG},
+		{"resume", no_argument, NULL, OPTION_RESUME},
+		{"keep-order", no_argument, NULL, 'k'},
+		{"quiet", no_argument, NULL, 'q'},
+		{"verbose", no_argument, NULL, 'v'},
 		{"here", no_argument, NULL, OPTION_HERE},
 		{"worker", no_argument, NULL, OPTION_WORKER}, /* ours: what a worker is */
 		{"help", no_argument, NULL, 'h'},
@@ -139,7 +173,7 @@ static int parse(struct batch *b, int argc, char **argv, struct iocom_err *err)
 	};
 	int option, at = -1;
 
-	while ((option = getopt_long(argc, argv, "+hj:", options, &at)) != -1) {
+	while ((option = getopt_long(argc, argv, "+hj:kqv", options, &at)) != -1) {
 		int rc;
 
 		if (option == 'h') {
@@ -185,33 +219,44 @@ static int exit_code(const struct batch_result *result, int rc)
 {
 	if (!result->began && !result->lost && (rc || result->rest))
 		return RUN_FAILED;
-	if (rc || result->lost || result->rest)
+	if (rc || result->lost || result->stopped || result->rest)
 		return RUN_UNKNOWN;
 	return result->failed < FAILED_MAX ? (int)result->failed : FAILED_MAX;
 }
 
-static int run(struct batch *b, struct iocom_err *err)
+static int run(struct batch *b, struct batch_result *result, struct iocom_err *err)
 {
-	struct batch_result result = {0};
 	int rc = make_argv(b, err);
 
 	if (!rc)
-		rc = batch_pool(&b->pool, &result, err);
+		rc = open_log(b, err);
+	if (!rc)
+		rc = batch_pool(&b->pool, result, err);
 	if (b->pool.log && fclose(b->pool.log) && !rc)
 		rc = iocom_err_set(err, -errno, "cannot write the log: %s", strerror(errno));
-	if (!rc && result.rest)
+	batch_done_free(b->pool.done);
+	if (!rc && result->rest)
 		rc = iocom_err_set(err, -EIO, "no worker is left: the rest was not begun");
-	return exit_code(&result, rc);
+	return rc;
+}
+
+/* As one that nobody has taught anything: `yes | head` ends so, and a shell sees Ctrl-C. */
+static void end_by(int number)
+{
+	signal(number, SIG_DFL);
+	raise(number);
 }
 
 int cmd_batch(int argc, char **argv)
 {
+	bool piped = signal(SIGPIPE, SIG_DFL) != SIG_IGN;
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	struct batch b = {
 		.words = {(char *)"iocom", (char *)"run"},
 		.nwords = 2,
 		.pool = {.workers = processors > 0 ? (unsigned)processors : 1, .in = -1},
 	};
+	struct batch_result result = {0};
 	struct iocom_err err = {0};
 	int rc;
 
@@ -222,8 +267,13 @@ int cmd_batch(int argc, char **argv)
 		return fflush(stdout) ? RUN_FAILED : 0;
 	if (!rc && b.worker)
 		return batch_worker();
-	rc = rc ? RUN_FAILED : run(&b, &err);
+	if (!rc)
+		rc = run(&b, &result, &err);
+	if (result.signal)
+		end_by(result.signal);
+	if (rc == -EPIPE && piped)
+		end_by(SIGPIPE);
 	if (*err.text)
 		fprintf(stderr, "iocom batch: %s\n", err.text);
-	return rc;
+	return exit_code(&result, rc);
 }

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The log of `iocom batch`: a JSON object a line for each command, and going on from one. */
+#include "batch_pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "utf8.h"
+
+struct done {
+	uint32_t sequence;
+	uint64_t hash; /* of the command, as the log has it */
+};
+
+struct batch_done {
+	struct done *list; /* by sequence, when all is read */
+	size_t count, size;
+};
+
+static uint64_t hash_of(const char *text)
+{
+	uint64_t hash = 14695981039346656037ull; /* FNV-1a */
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 1099511628211ull;
+	return hash;
+}
+
+/* A command's bytes need not be UTF-8; JSON must be.  NULL: memory is out. */
+static char *clean(const char *line)
+{
+	size_t n = strlen(line);
+	char *text = malloc(3 * n + 1);
+
+	if (text)
+		utf8_copy(text, 3 * n + 1, line, n);
+	return text;
+}
+
+int batch_log_line(const struct pool *pool, const struct batch_slot *w,
+		   const struct batch_command *c, const char *state, int status, uint64_t wall_ns,
+		   struct iocom_err *err)
+{
+	FILE *log = pool->options->log;
+	char *text;
+	json_t *line;
+	int rc;
+
+	if (!log)
+		return 0;
+	text = clean(c->line);
+	line = json_pack("{s:I,s:s*,s:s*,s:s,s:f}", "sequence", (json_int_t)c->sequence, "command",
+			 text, "node", w->node[0] ? w->node : NULL, "state", state, "wall_ms",
+			 (double)wall_ns / 1e6);
+	free(text);
+	if (line && status >= 0)
+		json_object_set_new(line, "status", json_integer(status));
+	/* At once: whatever ends us, the log is what is needed then. */
+	rc = !line || json_dumpf(line, log, JSON_COMPACT) || putc('\n', log) == EOF || fflush(log);
+	json_decref(line);
+	return rc ? iocom_err_set(err, -EIO, "cannot write the log: %s", strerror(errno)) : 0;
+}
+
+/* --- an earlier one --------------------------------------------------------------- */
+
+static int by_sequence(const void *a, const void *b)
+{
+	const struct done *x = a, *y = b;
+
+	return (x->sequence > y->sequence) - (x->sequence < y->sequence);
+}
+
+static int take_line(struct batch_done *done, const char *text, size_t length)
+{
+	json_t *line = json_loadb(text, length, 0, NULL);
+	json_int_t sequence = json_integer_value(json_object_get(line, "sequence"));
+	const char *command = json_string_value(json_object_get(line, "command"));
+	const char *state = json_string_value(json_object_get(line, "state"));
+	int rc = 0;
+
+	if (sequence < 1 || sequence > UINT32_MAX || !command || !state)
+		rc = -EINVAL;
+	else if (!strcmp(state, "ended")) {
+		if (done->count == done->size) {
+			size_t size = done->size ? 2 * done->size : 256;
+			struct done *list = reallocarray(done->list, size, sizeof(*list));
+
+			if (list) {
+				done->list = list;
+				done->size = size;
+			}
+		}
+		if (done->count < done->size)
+			done->list[done->count++] =
+				(struct done){(uint32_t)sequence, hash_of(command)};
+		else
+			rc = -ENOMEM;
+	}
+	json_decref(line);
+	return rc;
+}
+
+int batch_done_read(FILE *log, const char *path, struct batch_done **out, struct iocom_err *err)
+{
+	struct batch_done *done = calloc(1, sizeof(*done));
+	size_t size = 0, number = 0;
+	char *line = NULL;
+	long whole = 0;
+	ssize_t n;
+	int rc = done ? 0 : -ENOMEM;
+
+	while (!rc && (n = getline(&line, &size, log)) > 0 && line[n - 1] == '\n') {
+		number++;
+		whole += n;
+		rc = take_line(done, line, (size_t)n);
+	}
+	free(line);
+	if (rc == -EINVAL)
+		iocom_err_set(err, rc, "%s:%zu is no line of a log of iocom batch", path, number);
+	else if (!rc && ferror(log))
+		rc = iocom_err_set(err, -EIO, "cannot read %s: %s", path, strerror(errno));
+	/* A last line without its end was cut: its command runs again, and the log goes on. */
+	else if (!rc && (fflush(log) || ftruncate(fileno(log), whole) || fseek(log, 0, SEEK_END)))
+		rc = iocom_err_set(err, -errno, "cannot write %s: %s", path, strerror(errno));
+	if (rc == -ENOMEM)
+		iocom_err_set(err, rc, "out of memory");
+	if (rc) {
+		batch_done_free(done);
+		return rc;
+	}
+	if (done->count)
+		qsort(done->list, done->count, sizeof(*done->list), by_sequence);
+	*out = done;
+	return 0;
+}
+
+int batch_done_before(const struct batch_done *done, uint32_t sequence, const char *line,
+		      struct iocom_err *err)
+{
+	const struct done key = {.sequence = sequence};
+	const struct done *found = done && done->count ? bsearch(&key, done->list, done->count,
+								 sizeof(key), by_sequence)
+						       : NULL;
+	char *text;
+	bool same;
+
+	if (!found)
+		return 0;
+	text = clean(line);
+	if (!text)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	same = hash_of(text) == found->hash;
+	free(text);
+	return same ? 1
+		    : iocom_err_set(err, -EINVAL,
+				    "command %u is another one in the log, which is of another "
+				    "list: %.200s",
+				    sequence, line);
+}
+
+void batch_done_free(struct batch_done *done)
+{
+	if (done)
+		free(done->list);
+	free(done);
+}
