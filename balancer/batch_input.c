@@ -112,8 +112,12 @@ int batch_next(struct pool *pool, struct batch_command **out, struct iocom_err *
 
 void batch_take_back(struct pool *pool, struct batch_command *c)
 {
+	struct batch_command **at = &pool->back;
+
 	for (int i = 0; i < 2; i++)
 		batch_text_free(pool, &c->text[i]);
-	c->next = pool->back;
-	pool->back = c;
+	while (*at && (*at)->turn < c->turn) /* begun in the order of the list */
+		at = &(*at)->next;
+	c->next = *at;
+	*at = c;
 }

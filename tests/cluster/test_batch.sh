@@ -31,6 +31,21 @@ tap_is "no worker is admitted: 125" \
 	"$(status "$TESTBED" exec n1 --user games -- iocom batch --node n2 -j 2 "$SCRATCH/commands")" 125
 tap_like "why" "$(cat "$SCRATCH/err")" 'min_uid'
 tap_is "and nothing began" "$(wc -l <"$SCRATCH/begun")" 1
+printf '%s\n' 'seq 300000' "sleep 98.$$" >"$SCRATCH/commands"
+sleeping() { ps -eo args | grep -c "^sleep 98\.$$\$"; } # nodes share the processes here
+ended() { [ "$(sleeping)" = 0 ]; }
+begun() { [ "$(sleeping)" = 1 ]; }
+batch --node n2 -j 2 "$SCRATCH/commands" 2>"$SCRATCH/err" | head -n 1 >"$SCRATCH/out"
+tap_is "its reader leaves: as yes | head" "${PIPESTATUS[0]} $(cat "$SCRATCH/out" "$SCRATCH/err")" "141 1"
+tap_true "and what ran on the other node is ended" until_true 10 ended
+sed -i 's/seq.*/true/' "$SCRATCH/commands"
+"$TESTBED" exec n1 -- sh -c "echo \$\$ >$SCRATCH/pid; exec iocom batch --node n2 -j 2 --log $SCRATCH/log $SCRATCH/commands" 2>"$SCRATCH/err" &
+tap_true "a list stands at a long command" until_true 10 begun
+kill -TERM "$(cat "$SCRATCH/pid")"
+wait $!
+tap_is "a signal ends it" "$?" 143
+tap_is "and the log says so" "$(jq -r .state "$SCRATCH/log" | paste -sd ' ')" "ended stopped"
+tap_true "and it is over there, too" until_true 10 ended
 tap_true "no job is left" until_true 10 \
 	sh -c "[ \"\$('$TESTBED' exec n2 -- iocom jobs --json | jq '[.jobs[]?, .[]?] | map(objects | select(.state? == \"running\")) | length')\" = 0 ]"
 tap_done
