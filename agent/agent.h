@@ -82,6 +82,8 @@ struct agent {
 	struct control *control;
 	struct paths *paths;
 	struct journal *journal;
+	struct journal_rows rows; /* as counted at rows_ns (CLOCK_BOOTTIME); bounds.c */
+	uint64_t rows_ns;
 	struct profile_store *profiles;
 	struct jobs jobs;
 	uint64_t job_sequence;

@@ -15,7 +15,6 @@
 #include "pack.h"
 #include "vector_codec.h"
 
-#define DIALED_MAX	 256
 #define RECEIVE_BUFFER	 8192
 #define RECONNECT_MS	 100
 #define RECONNECT_MAX_MS 2000
@@ -27,7 +26,7 @@ struct bulletin {
 	struct guests *guests;
 	nng_aio *aio;
 	struct loop_post post;
-	char dialed[DIALED_MAX][128];
+	char dialed[BULLETIN_DIALED_MAX][128];
 	size_t ndialed;
 };
 
@@ -250,6 +249,16 @@ void bulletin_count(struct bulletin *b)
 	b->config.counters->guests_refused += guests_refused(b->guests);
 }
 
+size_t bulletin_guests(const struct bulletin *b)
+{
+	return b ? guests_count(b->guests) : 0;
+}
+
+size_t bulletin_dialed(const struct bulletin *b)
+{
+	return b ? b->ndialed : 0;
+}
+
 void bulletin_free(struct bulletin *b)
 {
 	if (!b)
@@ -278,7 +287,7 @@ void bulletin_dial(struct bulletin *b, const char *address, uint16_t port)
 	for (size_t i = 0; i < b->ndialed; i++)
 		if (!strcmp(b->dialed[i], url))
 			return;
-	if (b->ndialed == DIALED_MAX) /* relayed vectors tell of the others */
+	if (b->ndialed == BULLETIN_DIALED_MAX) /* relayed vectors tell of the others */
 		return;
 	e = tls_dial(b->config.tls, b->sub, url);
 	if (e) {

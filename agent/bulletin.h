@@ -23,6 +23,7 @@
 #include "tls.h"
 
 #define BULLETIN_VERSION     1
+#define BULLETIN_DIALED_MAX  256
 #define BULLETIN_VECTORS_MAX 256
 #define BULLETIN_BYTES_MAX   (512u << 10)
 
@@ -61,6 +62,8 @@ void bulletin_free(struct bulletin *b);
 /* Brings the counter of connections that were turned away up to date. */
 void bulletin_count(struct bulletin *b);
 /* Hears a peer from now on (in the background, for ever); known addresses are skipped. */
+size_t bulletin_guests(const struct bulletin *b); /* connected here; NULL: none */
+size_t bulletin_dialed(const struct bulletin *b); /* addresses; NULL: none */
 void bulletin_dial(struct bulletin *b, const char *address, uint16_t port);
 void bulletin_publish(struct bulletin *b, const struct iocom_vector *own, const struct matrix *m,
 		      uint64_t now_ns);

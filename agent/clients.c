@@ -65,6 +65,11 @@ struct clients {
 	struct rates rates;
 };
 
+size_t clients_count(const struct clients *clients)
+{
+	return clients ? clients->count : 0;
+}
+
 const struct ucred *client_who(const struct client *client)
 {
 	return &client->who;

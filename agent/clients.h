@@ -21,6 +21,7 @@
 
 /* 0; negative errno with the sentence (run directory not writable ...). */
 int clients_new(struct clients **clients, struct agent *agent, struct iocom_err *err);
+size_t clients_count(const struct clients *clients);
 void clients_free(struct clients *clients);
 /* A new reading, for those who watch. */
 void clients_sampled(struct clients *clients, const struct monitor_sample *sample);

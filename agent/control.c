@@ -22,7 +22,6 @@
 #include "message.h"
 
 #define SERVERS		 16 /* questions answered at the same time */
-#define PEERS_MAX	 128
 #define MESSAGE_MAX	 (256u << 10)
 #define RECONNECT_MS	 50
 #define RECONNECT_MAX_MS 1000
@@ -65,7 +64,7 @@ struct control {
 	struct server servers[SERVERS];
 	struct server *asked; /* whose question a handler has now */
 	uint64_t tickets;
-	struct peer *peers[PEERS_MAX];
+	struct peer *peers[CONTROL_PEERS_MAX];
 	size_t npeers;
 	struct call *calls;
 	uint64_t next_id, clock;
@@ -442,17 +441,18 @@ static void peer_close(struct control *c, size_t i)
 static struct peer *peer_get(struct control *c, const char *url, int *e)
 {
 	struct peer *p;
-	size_t oldest = PEERS_MAX;
+	size_t oldest = CONTROL_PEERS_MAX;
 
 	for (size_t i = 0; i < c->npeers; i++) {
 		if (!strcmp(c->peers[i]->url, url))
 			return c->peers[i];
 		if (!c->peers[i]->calls &&
-		    (oldest == PEERS_MAX || c->peers[i]->used < c->peers[oldest]->used))
+		    (oldest == CONTROL_PEERS_MAX || c->peers[i]->used < c->peers[oldest]->used))
 			oldest = i;
 	}
-	if (c->npeers == PEERS_MAX) {
-		if (oldest == PEERS_MAX) {
+	if (c->npeers == CONTROL_PEERS_MAX) {
+		if (oldest == CONTROL_PEERS_MAX) {
+			c->config.counters->control_peers_full++;
 			*e = NNG_EAGAIN;
 			return NULL;
 		}
@@ -543,6 +543,16 @@ static void aio_drop(nng_aio *aio)
 
 	if (msg)
 		nng_msg_free(msg);
+}
+
+size_t control_guests(const struct control *c)
+{
+	return c ? guests_count(c->guests) : 0;
+}
+
+size_t control_peers(const struct control *c)
+{
+	return c ? c->npeers : 0;
 }
 
 void control_free(struct control *c)

@@ -25,6 +25,8 @@
 #define CONTROL_VERSION	   1
 #define CONTROL_TIMEOUT_MS 2000
 
+#define CONTROL_PEERS_MAX  128 /* connections kept open; the longest unused makes room */
+
 struct control;
 
 struct control_head {
@@ -67,6 +69,8 @@ struct control_config {
 int control_new(struct control **control, const struct control_config *config,
 		struct iocom_err *err);
 /* Pending questions are answered with -ECANCELED. */
+size_t control_guests(const struct control *control); /* connected here; NULL: none */
+size_t control_peers(const struct control *control);  /* connected there; NULL: none */
 void control_free(struct control *control);
 /* Brings the counter of connections that were turned away up to date. */
 void control_count(struct control *control);

@@ -24,11 +24,14 @@
 	X(controls_refused)    /* forged, replayed, garbage, for another node */                   \
 	X(controls_unanswered) /* asked, no answer in time */                                      \
 	X(guests_refused)      /* too many connections, or too many of one address */              \
+	X(control_peers_full)  /* all connections to other agents were busy */                     \
 	X(peers_refused)       /* TLS on one side only, or a certificate refused */                \
 	X(admissions_granted)                                                                      \
 	X(admissions_refused)                                                                      \
-	X(jobs_refused_limit) /* a user had user_jobs_max jobs here */                             \
-	X(leases_expired)     /* granted, the client never came */                                 \
+	X(paths_refused)	    /* too many paths were looked at, or hung */                   \
+	X(restartable_refused_full) /* too many restartable jobs */                                \
+	X(jobs_refused_limit)	    /* a user had user_jobs_max jobs here */                       \
+	X(leases_expired)	    /* granted, the client never came */                           \
 	X(streams_accepted)                                                                        \
 	X(streams_refused) /* no lease, not authentic, garbage, too slow, too many */              \
 	X(jobs_started)                                                                            \
@@ -44,6 +47,8 @@
 	X(clients_refused)	  /* too many local connections */                                 \
 	X(tunnels_refused)	  /* too many relays for jobs under TLS that leave */              \
 	X(requests_refused_rate)  /* a user asked more than user_requests_per_s */                 \
+	X(replays_refused)	  /* too many read what is kept of ended jobs */                   \
+	X(recorders_refused)	  /* too many `iocom record` */                                    \
 	X(clients_dropped)	  /* idle, slow or speaking garbage */                             \
 	X(top_lines_delayed)	  /* a watcher read too slowly: its interval grew */               \
 	X(record_lines_lost)	  /* a recorder read too slowly: its end line has its part */      \

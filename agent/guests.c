@@ -109,6 +109,18 @@ uint64_t guests_refused(struct guests *guests)
 	return refused;
 }
 
+size_t guests_count(struct guests *guests)
+{
+	size_t count;
+
+	if (!guests)
+		return 0;
+	pthread_mutex_lock(&guests->lock);
+	count = guests->count;
+	pthread_mutex_unlock(&guests->lock);
+	return count;
+}
+
 void guests_free(struct guests *guests)
 {
 	if (!guests)

@@ -9,6 +9,7 @@
 #define IOCOM_GUESTS_H
 
 #include <nng/nng.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define GUESTS_MAX    1024
@@ -20,6 +21,8 @@ struct guests;
 int guests_new(struct guests **guests, nng_socket socket, unsigned max, unsigned max_of_one);
 /* Connections turned away since the last call.  Any thread. */
 uint64_t guests_refused(struct guests *guests);
+/* Those that are connected.  Any thread; NULL: none. */
+size_t guests_count(struct guests *guests);
 /* After the socket was closed.  NULL is fine. */
 void guests_free(struct guests *guests);
 

@@ -151,4 +151,11 @@ int journal_prune(struct journal *j, uint32_t keep, uint64_t oldest_ns, struct i
 /* Splits "HOME-BOOT-SEQUENCE".  0 or -EINVAL. */
 int journal_split(const char *job, char source[SPEC_JOB_MAX], uint64_t *sequence);
 
+#define JOURNAL_MARKS_MAX 10000 /* homes' starts whose high-water marks are kept */
+struct journal_rows {
+	uint64_t home, target, marks, nonces;
+};
+/* How many rows there are; 0 for what cannot be read. */
+void journal_rows(struct journal *j, struct journal_rows *rows);
+
 #endif

@@ -4,7 +4,8 @@
 
 #include "journal_sql.h"
 
-#define SOURCES_MAX "10000" /* homes' starts whose marks are kept */
+#define TEXT(number)  #number
+#define VALUE(number) TEXT(number)
 
 /* Raises the marks over the target's jobs that are about to go. */
 static int raise_marks(struct journal *j, int64_t limit_ns)
@@ -81,7 +82,31 @@ int journal_prune(struct journal *j, uint32_t keep, uint64_t oldest_ns, struct i
 	if (!rc)
 		rc = journal_change(
 			j, err,
-			"DELETE FROM mark WHERE rowid<=(SELECT max(rowid) FROM mark)-" SOURCES_MAX,
+			"DELETE FROM mark WHERE rowid<=(SELECT max(rowid) FROM mark)-" VALUE(
+				JOURNAL_MARKS_MAX),
 			"");
 	return rc;
+}
+
+static uint64_t count(struct journal *j, const char *sql)
+{
+	sqlite3_stmt *st = journal_select(j, sql, "");
+	uint64_t n = 0;
+
+	if (st && sqlite3_step(st) == SQLITE_ROW)
+		n = (uint64_t)sqlite3_column_int64(st, 0);
+	if (st)
+		journal_done(st);
+	return n;
+}
+
+void journal_rows(struct journal *j, struct journal_rows *rows)
+{
+	/* journal_select knows a question by its literal's address. */
+	*rows = (struct journal_rows){
+		.home = count(j, "SELECT count(*) FROM home"),
+		.target = count(j, "SELECT count(*) FROM target"),
+		.marks = count(j, "SELECT count(*) FROM mark"),
+		.nonces = count(j, "SELECT count(*) FROM nonce"),
+	};
 }

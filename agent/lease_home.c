@@ -107,6 +107,7 @@ int lease_begin(struct agent *a, const char *job, const char *first, uint32_t nu
 	uint32_t lease_ms = (uint32_t)(a->set.lease_s * 1000);
 	int rc = 0;
 
+	a->counters.restartable_refused_full += a->nleases >= LEASES_MAX;
 	if (a->nleases >= LEASES_MAX)
 		return iocom_err_set(err, -EAGAIN, "too many restartable jobs at once (%d)",
 				     LEASES_MAX);

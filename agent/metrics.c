@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bounds.h"
 #include "clock.h"
 #include "metrics_http.h"
 #include "metrics_jobs.h"
@@ -119,6 +120,7 @@ void metrics_period(struct agent *a)
 	if (page) {
 		page->vector = a->own;
 		page->counters = a->counters;
+		page->nbounds = bounds_list(a, page->bounds);
 		page->charges_lost = a->charges.lost;
 		page->log_lines_suppressed = a->log.suppressed;
 		page->has_load_average = getloadavg(page->load_average, 3) == 3;

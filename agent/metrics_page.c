@@ -441,6 +441,26 @@ static void put_drops(struct metrics_text *t, const struct metrics_page *page,
 	metrics_integer(t, "iocom_agent_events_total", &labels, page->log_lines_suppressed);
 }
 
+static void put_bounds(struct metrics_text *t, const struct metrics_page *page,
+		       const struct metrics_labels *node)
+{
+	struct metrics_labels labels;
+
+	metrics_family(t, "iocom_bound_used", "gauge", "How full what can fill in the agent is.");
+	for (size_t i = 0; i < page->nbounds; i++) {
+		labels = with(node, "bound", page->bounds[i].name);
+		if (page->bounds[i].used != BOUND_UNKNOWN)
+			metrics_integer(t, "iocom_bound_used", &labels, page->bounds[i].used);
+	}
+	metrics_family(t, "iocom_bound_max", "gauge",
+		       "What it has room for; what found none is among iocom_agent_events_total.");
+	for (size_t i = 0; i < page->nbounds; i++) {
+		labels = with(node, "bound", page->bounds[i].name);
+		if (page->bounds[i].max)
+			metrics_integer(t, "iocom_bound_max", &labels, page->bounds[i].max);
+	}
+}
+
 static void put_degraded(struct metrics_text *t, const struct metrics_page *page,
 			 const struct metrics_labels *node)
 {
@@ -564,6 +584,7 @@ int metrics_page_render(const struct metrics_page *page, char **text, size_t *le
 	if (!rc)
 		rc = put_jobs(&t, page, &node);
 	put_drops(&t, page, &node);
+	put_bounds(&t, page, &node);
 	put_degraded(&t, page, &node);
 	put_served(&t, page, &node);
 	put_cost(&t, page, &node);

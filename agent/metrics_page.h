@@ -12,6 +12,7 @@
 
 #include "counters.h"
 #include "iocom/vector.h"
+#include "bounds.h"
 #include "metrics_jobs.h"
 #include "monitor.h"
 
@@ -25,6 +26,8 @@ struct metrics_served {
 struct metrics_page {
 	struct iocom_vector vector; /* as last told */
 	struct counters counters;
+	struct bound bounds[BOUNDS_LISTED];
+	size_t nbounds;
 	uint64_t charges_lost, log_lines_suppressed;
 	double load_average[3]; /* over 1, 5, 15 minutes */
 	bool has_load_average;

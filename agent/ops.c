@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What the CLI asks besides "place": status, nodes, jobs, explain, top, kill, record. */
+/* What the CLI asks besides "place": nodes, jobs, explain, top, kill, record. */
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "bounds.h"
 #include "target_attach.h"
 #include "clients.h"
 #include "clock.h"
@@ -15,6 +16,7 @@
 #include "recorders.h"
 #include "sample_json.h"
 #include "signals.h"
+#include "status.h"
 #include "vector_codec.h"
 #include "utf8.h"
 
@@ -23,18 +25,6 @@
 #define INTERVAL_MAX_MS 3600000
 
 /* --- nodes --------------------------------------------------------------------- */
-
-static json_t *counters_json(const struct agent *a)
-{
-	json_t *o = json_object();
-
-#define X(name) json_object_set_new(o, #name, json_integer((json_int_t)a->counters.name));
-	COUNTERS(X)
-#undef X
-	json_object_set_new(o, "charges_lost", json_integer((json_int_t)a->charges.lost));
-	json_object_set_new(o, "log_lines_suppressed", json_integer((json_int_t)a->log.suppressed));
-	return o;
-}
 
 static json_t *node_json(const struct iocom_vector *v, uint64_t age_ns, bool self, bool alive)
 {
@@ -72,31 +62,10 @@ static void op_nodes(struct agent *a, struct client *c, const msgpack_object *re
 				      json_pack("{s:s,s:s,s:f}", "name", e->vector.name, "reason",
 						text, "age_ms", (double)age / 1e6));
 	}
-	client_json(c, json_pack("{s:i,s:s,s:I,s:I,s:o,s:o,s:o}", "version", 1, "node", a->set.name,
-				 "time_ns", (json_int_t)clock_real_ns(), "period_ms",
+	client_json(c, json_pack("{s:i,s:s,s:I,s:I,s:o,s:o,s:o,s:o}", "version", 1, "node",
+				 a->set.name, "time_ns", (json_int_t)clock_real_ns(), "period_ms",
 				 (json_int_t)a->self.period_ms, "nodes", nodes, "dropped", dropped,
-				 "counters", counters_json(a)));
-}
-
-/* --- status -------------------------------------------------------------------- */
-
-static void op_status(struct agent *a, struct client *c, const msgpack_object *request)
-{
-	json_t *drops = json_object();
-	size_t others = 0;
-
-	(void)request;
-	for (size_t i = 0; i < a->ndrops; i++)
-		json_object_set_new(drops, a->drops[i].name,
-				    json_integer((json_int_t)a->drops[i].count));
-	for (size_t i = 0; i < a->matrix.count; i++)
-		others += a->matrix.entries[i].alive;
-	client_json(c, json_pack("{s:i,s:s,s:s,s:i,s:f,s:b,s:I,s:I,s:o,s:o}", "version", 1, "iocom",
-				 IOCOM_VERSION, "node", a->set.name, "pid", (int)getpid(),
-				 "uptime_s", (double)(clock_boot_ns() - a->started_ns) / 1e9,
-				 "networked", settings_networked(&a->set), "others",
-				 (json_int_t)others, "degraded_columns", (json_int_t)a->ndegraded,
-				 "drops", drops, "counters", counters_json(a)));
+				 "counters", counters_json(a), "bounds", bounds_json(a)));
 }
 
 /* --- jobs ---------------------------------------------------------------------- */
@@ -400,11 +369,16 @@ void ops_request(struct agent *a, struct client *c, const msgpack_object *reques
 		const char *op;
 		void (*handle)(struct agent *a, struct client *c, const msgpack_object *request);
 	} ops[] = {
-		{"status", op_status},	{"nodes", op_nodes},
-		{"jobs", op_jobs},	{"explain", op_explain},
-		{"top", op_top},	{"kill", op_kill},
-		{"record", op_record},	{"profile", profiles_request},
-		{"wait", wait_request}, {"attach", attach_request},
+		{"status", status_request},
+		{"nodes", op_nodes},
+		{"jobs", op_jobs},
+		{"explain", op_explain},
+		{"top", op_top},
+		{"kill", op_kill},
+		{"record", op_record},
+		{"profile", profiles_request},
+		{"wait", wait_request},
+		{"attach", attach_request},
 	};
 	char op[32] = "";
 

@@ -45,6 +45,12 @@ static void question_free(struct question *q)
 	free(q);
 }
 
+size_t paths_count(const struct paths *paths, size_t *late)
+{
+	*late = paths ? paths->late : 0;
+	return paths ? paths->count : 0;
+}
+
 static void *look(void *arg)
 {
 	struct question *q = arg;

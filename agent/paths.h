@@ -24,6 +24,8 @@ typedef void (*paths_done)(void *arg, const struct job_order *order,
 int paths_new(struct paths **paths, struct loop *loop);
 /* Those under way are refused.  NULL is fine. */
 void paths_free(struct paths *paths);
+/* How many are looked at, and how many of them hang. */
+size_t paths_count(const struct paths *paths, size_t *late);
 /*
  * Looks at ORDER's paths with USER's eyes.  Takes what USER holds.  DONE is called from
  * the loop, once.  0; -EBUSY: too many hang already; -EAGAIN no thread, -ENOMEM.

@@ -282,18 +282,25 @@ static int open_recorder(struct recorders *r, struct iocom_err *err)
 	return recorder_open_to(put, r, &h, &r->out, err);
 }
 
+size_t recorders_count(const struct agent *a)
+{
+	size_t n = 0;
+
+	for (const struct recorders *r = a->recorders; r; r = r->next)
+		n++;
+	return n;
+}
+
 static int add(struct agent *a, struct client *client, struct iocom_err *err)
 {
 	struct recorders *r;
-	unsigned int n = 0;
 	int rc;
 
-	for (r = a->recorders; r; r = r->next) {
+	for (r = a->recorders; r; r = r->next)
 		if (r->client == client)
 			return iocom_err_set(err, -EBUSY, "this connection records already");
-		n++;
-	}
-	if (n >= RECORDERS_MAX)
+	a->counters.recorders_refused += recorders_count(a) >= RECORDERS_MAX;
+	if (recorders_count(a) >= RECORDERS_MAX)
 		return iocom_err_set(err, -EBUSY, "%d recorders are at work here already",
 				     RECORDERS_MAX);
 	r = calloc(1, sizeof(*r));

@@ -29,6 +29,7 @@ struct recorders_decision {
 };
 
 /* CLIENT records from now on, or is told why not: root and the agent's own user may. */
+size_t recorders_count(const struct agent *a);
 void recorders_begin(struct agent *a, struct client *client);
 /* CLIENT sends no more: it gets the end line. */
 void recorders_end(struct agent *a, const struct client *client);

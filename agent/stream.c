@@ -50,6 +50,11 @@ struct streams {
 	uint64_t crowded_ns, overdue_ns, heavy_ns; /* when that was said last */
 };
 
+size_t streams_count(const struct streams *streams)
+{
+	return streams ? streams->count : 0;
+}
+
 static void stream_free(struct stream *s)
 {
 	struct loop *loop = s->streams->agent->loop;

@@ -194,6 +194,7 @@ void target_admit_guest(struct agent *a, const struct job_order *order, target_a
 			rc = ask_paths(a, order, &user, done, arg);
 			if (!rc)
 				return;
+			a->counters.paths_refused += rc == -EBUSY;
 			refuse(&g, "path-slow",
 			       rc == -EBUSY ? "file systems there do not answer: too many "
 					      "looks for directories hang already"

@@ -65,12 +65,22 @@ static struct replay *replay_free(struct agent *a, uid_t uid)
 	return uid == 0 || own < REPLAYS_OF_ONE ? found : NULL;
 }
 
+size_t replays_count(const struct agent *a)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; a->replays && i < REPLAYS_MAX; i++)
+		n += a->replays->all[i].leash >= 0;
+	return n;
+}
+
 static int replay(struct agent *a, const void *ask, size_t length, int fd, uid_t uid,
 		  struct iocom_err *err)
 {
 	struct replay *r = replay_free(a, uid);
 	int rc;
 
+	a->counters.replays_refused += !r;
 	if (!r)
 		return iocom_err_set(
 			err, -EAGAIN,

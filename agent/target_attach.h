@@ -33,6 +33,7 @@ void target_forget_left(struct agent *a);
 void target_attach_stop(struct agent *a);
 
 /* The CLI's op "attach": where the job is. */
+size_t replays_count(const struct agent *a);
 void attach_request(struct agent *a, struct client *c, const msgpack_object *request);
 /* The CLI's op "wait": answered when the job has ended. */
 void wait_request(struct agent *a, struct client *c, const msgpack_object *request);

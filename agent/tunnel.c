@@ -30,6 +30,11 @@ int tunnels_new(struct tunnels **out, struct iocom_err *err)
 	return *out ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
 }
 
+size_t tunnels_count(const struct tunnels *tunnels)
+{
+	return tunnels ? tunnels->count : 0;
+}
+
 void tunnels_free(struct tunnels *tunnels)
 {
 	free(tunnels);

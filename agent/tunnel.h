@@ -28,6 +28,7 @@ int tunnel_ask(struct agent *a, const struct settings_peer *peer, int *answer,
 	       struct iocom_err *err);
 /* The table of relays for streams that leave: a bound, since each is a process.  0 or -ENOMEM. */
 int tunnels_new(struct tunnels **tunnels, struct iocom_err *err);
+size_t tunnels_count(const struct tunnels *tunnels); /* NULL: none */
 void tunnels_free(struct tunnels *tunnels);
 /* A child of the agent ended; TUNNELS may be NULL, PID any. */
 void tunnels_reaped(struct tunnels *tunnels, pid_t pid);

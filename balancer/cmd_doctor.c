@@ -25,8 +25,8 @@ static void look(struct doctor *d)
 	doctor_kernel(d);
 	doctor_limits(d);
 	doctor_config(d);
-	doctor_directories(d);
 	doctor_agent(d);
+	doctor_directories(d);
 	doctor_ports(d);
 	doctor_munge(d);
 	doctor_clock(d);

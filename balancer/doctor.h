@@ -7,7 +7,8 @@
  *
  *   cmd_doctor.c     options, order        doctor_kernel.c   kernel, hooks, monitor, limits
  *   doctor.c         the report            doctor_tools.c    munge, clock, criu
- *   doctor_node.c    configuration, directories, agent       doctor_ports.c   ports
+ *   doctor_node.c    configuration, directories    doctor_ports.c   ports
+ *   doctor_agent.c   the running agent
  */
 #ifndef IOCOM_DOCTOR_H
 #define IOCOM_DOCTOR_H
@@ -32,9 +33,11 @@ struct doctor {
 	const char *run_dir; /* where the agent is asked */
 	const char *path;    /* where programs are looked for, as $PATH; may be NULL */
 	bool root;
-	struct settings set; /* the configuration, or the defaults where it cannot be read */
-	bool configured;     /* `set` is what iocomd would use */
-	pid_t agent_pid;     /* of the agent that answered; 0: none */
+	/* What the running agent uses; else the configuration, or the defaults where it cannot
+	 * be read. */
+	struct settings set;
+	bool configured; /* `set` is what iocomd uses, or would */
+	pid_t agent_pid; /* of the agent that answered; 0: none */
 	enum doctor_state worst;
 	bool failed;			   /* out of memory for a line: there is no report */
 	json_t *checks, *hooks, *degraded; /* arrays of the report */
@@ -60,8 +63,9 @@ void doctor_print(const json_t *report, FILE *out, unsigned width, bool colour);
 void doctor_kernel(struct doctor *d);
 void doctor_limits(struct doctor *d);
 void doctor_config(struct doctor *d); /* fills `set`: before all that follow */
+/* Puts what a running agent was told into `set`: before all that follow. */
+void doctor_agent(struct doctor *d);
 void doctor_directories(struct doctor *d);
-void doctor_agent(struct doctor *d); /* before doctor_ports */
 void doctor_ports(struct doctor *d);
 void doctor_munge(struct doctor *d);
 void doctor_clock(struct doctor *d);

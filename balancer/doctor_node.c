@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The configuration, the agent's directories, and the agent itself. */
+/* The configuration and the agent's directories. */
 #include "doctor.h"
 
 #include <errno.h>
@@ -7,17 +7,12 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "client.h"
-#include "listing.h"
-#include "pack.h"
 
-#define ANSWER_S	  5
 #define LINKS_MAX	  40 /* as the kernel has it */
 #define SPACE_BROKEN_MB	  16
 #define SPACE_DEGRADED_MB 256
@@ -216,89 +211,4 @@ void doctor_directories(struct doctor *d)
 	check_directory(d, "run-dir", d->run_dir, false);
 	check_directory(d, "state-dir", d->set.state_dir, true);
 	check_space(d, d->set.state_dir);
-}
-
-/* --- agent ------------------------------------------------------------------------ */
-
-static int ask_status(const char *run_dir, json_t **answer, struct iocom_err *err)
-{
-	struct timeval limit = {.tv_sec = ANSWER_S};
-	msgpack_sbuffer buffer;
-	msgpack_packer pk;
-	int fd, rc = client_connect(run_dir, &fd, err);
-
-	if (rc)
-		return rc;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	pack_begin(&pk, &buffer, 2);
-	pack_str(&pk, "op", "status");
-	pack_u64(&pk, "v", 1);
-	rc = client_request(fd, buffer.data, buffer.size, answer, err);
-	msgpack_sbuffer_destroy(&buffer);
-	close(fd);
-	if (rc == -EAGAIN)
-		iocom_err_set(err, rc, "the agent at %s accepts but does not answer within %d s",
-			      run_dir, ANSWER_S);
-	return rc;
-}
-
-/* "name count" of all that was lost; 0 when nothing was. */
-static size_t lost(const json_t *drops, char *out, size_t size)
-{
-	json_t *map = (json_t *)drops, *count;
-	size_t n = 0, at = 0;
-	const char *name;
-
-	out[0] = 0;
-	json_object_foreach (map, name, count) {
-		if (json_integer_value(count) <= 0)
-			continue;
-		if (at < size)
-			at += (size_t)snprintf(out + at, size - at, "%s%s %" JSON_INTEGER_FORMAT,
-					       n ? ", " : "", name, json_integer_value(count));
-		n++;
-	}
-	return n;
-}
-
-static void told(struct doctor *d, json_t *answer)
-{
-	const char *version = listing_string(answer, "iocom");
-	char span[32], drops[512];
-	json_t *check;
-
-	listing_span(span, sizeof(span), listing_number(answer, "uptime_s") * 1000);
-	d->agent_pid = (pid_t)listing_number(answer, "pid");
-	if (strcmp(version, IOCOM_VERSION) != 0)
-		check = doctor_add(d, "agent", DOCTOR_DEGRADED, "restart the agent",
-				   "node %s runs iocomd %s, this is iocom %s",
-				   listing_string(answer, "node"), version, IOCOM_VERSION);
-	else
-		check = doctor_add(d, "agent", DOCTOR_OK, NULL,
-				   "node %s, iocomd %s, pid %d, up %s, hears %.0f others",
-				   listing_string(answer, "node"), version, (int)d->agent_pid, span,
-				   listing_number(answer, "others"));
-	json_object_set(check, "status", answer);
-	if (lost(json_object_get(answer, "drops"), drops, sizeof(drops)))
-		doctor_add(d, "drops", DOCTOR_DEGRADED, "iocom-top(1), JSON, says what each means",
-			   "the agent could not count everything: %s", drops);
-	else
-		doctor_add(d, "drops", DOCTOR_OK, NULL, "the agent has lost nothing");
-}
-
-void doctor_agent(struct doctor *d)
-{
-	struct iocom_err err = {0};
-	json_t *answer = NULL;
-	int rc = ask_status(d->run_dir, &answer, &err);
-
-	if (!rc)
-		told(d, answer);
-	else if (rc == -ENOENT || rc == -ECONNREFUSED || rc == -EACCES)
-		doctor_add(d, "agent", DOCTOR_SKIPPED, NULL, "%s", err.text);
-	else
-		doctor_add(d, "agent", rc == -EIO ? DOCTOR_DEGRADED : DOCTOR_BROKEN,
-			   rc == -EIO ? NULL : "restart the agent", "%s", err.text);
-	json_decref(answer);
 }

@@ -57,26 +57,37 @@ static int round_trip(const char *socket, struct iocom_err *err)
 	return same ? 0 : -EIO;
 }
 
-void doctor_munge(struct doctor *d)
+static void check_munge(struct doctor *d, const char *check, const char *socket, bool needed)
 {
-	const char *socket = d->set.munge_socket;
-	bool needed = d->configured && settings_networked(&d->set);
 	struct iocom_err err = {0};
 	double began = doctor_now_ms(), ms;
+	const char *where = *socket ? socket : "MUNGE's own socket";
 
 	if (!round_trip(socket, &err)) {
 		ms = doctor_now_ms() - began;
-		json_object_set_new(doctor_add(d, "munge", DOCTOR_OK, NULL,
-					       "munged makes and opens credentials (%.1f ms)", ms),
+		json_object_set_new(doctor_add(d, check, DOCTOR_OK, NULL,
+					       "munged at %s makes and opens credentials (%.1f ms)",
+					       where, ms),
 				    "round_trip_ms", json_real(ms));
 	} else if (needed || *socket) {
-		doctor_add(d, "munge", DOCTOR_BROKEN,
-			   "install it, give all nodes the same key, systemctl start munge", "%s",
-			   err.text);
+		doctor_add(d, check, DOCTOR_BROKEN,
+			   "install it, give all nodes the same key, systemctl start munge",
+			   "%s: %s", where, err.text);
 	} else {
-		doctor_add(d, "munge", DOCTOR_SKIPPED, NULL,
+		doctor_add(d, check, DOCTOR_SKIPPED, NULL,
 			   "munged does not answer; a node alone does not need it");
 	}
+}
+
+/* The agent's; and, where the environment names another, the one of commands here. */
+void doctor_munge(struct doctor *d)
+{
+	const char *own = getenv("IOCOM_MUNGE_SOCKET");
+	bool needed = d->configured && settings_networked(&d->set);
+
+	check_munge(d, "munge", d->set.munge_socket, needed);
+	if (own && *own && strcmp(own, d->set.munge_socket) != 0)
+		check_munge(d, "munge-client", own, needed);
 }
 
 /* --- clock ------------------------------------------------------------------------ */

@@ -50,16 +50,27 @@ static int check_policy(void *target, const char *value, struct iocom_err *err)
 	return settings_policy(value, &policy, err);
 }
 
+const char *const settings_pam_names[] = {"off", "auto", "on"};
+
+static const struct {
+	const char *name;
+	enum log_level level;
+} levels[] = {{"error", LOG_L_ERROR},
+	      {"warning", LOG_L_WARNING},
+	      {"info", LOG_L_INFO},
+	      {"debug", LOG_L_DEBUG}};
+
+const char *settings_level_name(enum log_level level)
+{
+	size_t i = 0;
+
+	while (i + 1 < sizeof(levels) / sizeof(*levels) && levels[i].level != level)
+		i++;
+	return levels[i].name;
+}
+
 static int check_level(void *target, const char *value, struct iocom_err *err)
 {
-	static const struct {
-		const char *name;
-		enum log_level level;
-	} levels[] = {{"error", LOG_L_ERROR},
-		      {"warning", LOG_L_WARNING},
-		      {"info", LOG_L_INFO},
-		      {"debug", LOG_L_DEBUG}};
-
 	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++) {
 		if (!strcmp(value, levels[i].name)) {
 			((struct settings *)target)->log_level = levels[i].level;
@@ -81,10 +92,8 @@ static int check_absolute(void *target, const char *value, struct iocom_err *err
 
 static int set_pam(void *target, const char *value, struct iocom_err *err)
 {
-	static const char *const names[] = {"off", "auto", "on"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(value, names[i])) {
+	for (size_t i = 0; i < sizeof(settings_pam_names) / sizeof(*settings_pam_names); i++)
+		if (!strcmp(value, settings_pam_names[i])) {
 			((struct settings *)target)->pam = (enum settings_pam)i;
 			return 0;
 		}

@@ -69,6 +69,11 @@ struct settings {
 bool settings_is_self(const struct settings *s, const struct settings_peer *peer);
 extern const struct config_program settings_program;
 
+extern const char *const settings_pam_names[]; /* by enum settings_pam */
+const char *settings_level_name(enum log_level level);
+/* KEY's value as a text that gives it again; the caller's.  NULL: memory is out. */
+char *settings_text(const struct settings *s, const struct config_key *key);
+
 /*
  * Fills in what follows from the rest: name by the host's name, listen and
  * address.  0 or -EINVAL with the sentence.

@@ -191,6 +191,47 @@ static void test_peers(void **state)
 	assert_int_equal(s.peers[1].port, 0);
 }
 
+/* Each text gives the same setting again. */
+static void test_texts(void **state)
+{
+	static const char *const values[][2] = {
+		{"name", "n1"},
+		{"peers", "10.0.0.1:7700,[::1]:99,host"},
+		{"scope", "cgroup=a/b,disk=vda+sdb,mount=/mnt/x"},
+		{"metrics-listen", "[::1]:7703"},
+		{"pam", "on"},
+		{"log-level", "debug"},
+		{"period", "0.25"},
+		{"port", "7800"},
+		{"accept-jobs", "no"},
+		{"deny-users", "a, @b"},
+	};
+	struct settings s = {0}, again = {0};
+	struct iocom_err err;
+
+	(void)state;
+	write_file("[iocom]\n");
+	assert_int_equal(load(&s, &err, NULL, NULL), 0);
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
+		assert_int_equal(
+			config_set(&settings_program, values[i][0], values[i][1], &s, NULL), 0);
+	for (size_t i = 0; i < settings_program.nkeys; i++) {
+		const struct config_key *key = &settings_program.keys[i];
+		char *text = settings_text(&s, key), *twice;
+
+		assert_non_null(text);
+		for (size_t v = 0; v < sizeof(values) / sizeof(*values); v++)
+			if (!strcmp(values[v][0], key->name))
+				assert_string_equal(text, values[v][1]);
+		if (config_set(&settings_program, key->name, text, &again, &err))
+			fail_msg("%s: '%s': %s", key->name, text, err.text);
+		twice = settings_text(&again, key);
+		assert_string_equal(text, twice);
+		free(text);
+		free(twice);
+	}
+}
+
 static void test_wildcard(void **state)
 {
 	struct iocom_err err = {0};
@@ -219,7 +260,7 @@ int main(void)
 		cmocka_unit_test(test_metrics_port), cmocka_unit_test(test_long_line),
 		cmocka_unit_test(test_flags),	     cmocka_unit_test(test_scope),
 		cmocka_unit_test(test_peers),	     cmocka_unit_test(test_wildcard),
-		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_help),	     cmocka_unit_test(test_texts),
 	};
 	int fd = mkstemp(path), rc;
 

@@ -158,8 +158,8 @@ for check in port port+1 port+2; do
 	tap_is "$check is free" "$(state $check)" ok
 done
 cat >"$dir/listen.py" <<'END'
-import socket, sys, time
-kind, where = sys.argv[1:]
+import os, socket, sys, time
+kind, where = sys.argv[1:3]
 if kind == "tcp":
     s = socket.socket()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -167,6 +167,8 @@ if kind == "tcp":
 else:
     s = socket.socket(socket.AF_UNIX)
     s.bind(where)
+if len(sys.argv) > 3:
+    os.setuid(int(sys.argv[3]))
 s.listen(8)
 print("ready", flush=True)
 time.sleep(300)
@@ -284,7 +286,45 @@ if command -v munged >/dev/null && [ -e /sys/kernel/btf/vmlinux ]; then
 		"$port .* in use by iocomd, pid $agent.*$((port + 1)) .* pid $agent.*$((port + 2)) .* pid $agent"
 	as_nobody "$dir/iocom" doctor --json --config "$config" >"$dir/json"
 	tap_is "nobody: asks the agent, too" "$? $(state agent)" "0 ok"
+	tap_is "nobody is not told all" "$(jq -c '[.checks[] | select(.check == "agent") | .status.settings | has("port", "allow-users")]' "$dir/json")" "[true,false]"
+	doctor
+	tap_is "it runs with what its file says" "$(state settings) $(jq -c '.checks[] | select(.check == "settings") | .differs' "$dir/json")" "ok []"
+	tap_is "nothing is nearly full" "$(state bounds)" ok
+	tap_calc "each bound is told" "$(jq '[.checks[] | select(.check == "agent") | .status.bounds[] | select((.max == null or .max > 0) and (.used == null or .used >= 0))] | length' "$dir/json") >= 20"
+	configure "listen = 127.0.0.1" "port = $((port + 100))" "munge_socket = $dir/munge/socket" "deny_users = games"
+	doctor
+	tap_is "another file than it read: degraded" "$? $(state settings)" "0 degraded"
+	tap_like "what differs is said" "$(says settings)" \
+		"runs with port=$port, which would be '$((port + 100))' now; deny-users=, which would be 'games' now"
+	tap_like "the ports looked at are the agent's" "$(says port)" "$port .* in use by iocomd, pid $agent"
+	as_nobody "$dir/iocom" doctor --json --config "$config" >"$dir/json"
+	tap_is "nobody sees what differs of what he is told" "$(jq -c '[.checks[] | select(.check == "settings") | .differs[].setting]' "$dir/json")" '["port"]'
+	configure "port = many"
+	"$dir/iocom" doctor --json --config "$config" --run-dir "$dir/run" >"$dir/json"
+	tap_is "a file that it could not start with" "$(state settings)" degraded
+	tap_like "why" "$(says settings)" 'conf:5: .*number'
 	kill "$agent" && wait "$agent" 2>/dev/null
+	configure "port = $((port + 100))"
+	"$build/iocomd" --config "$config" --listen 127.0.0.1 --port "$port" --munge-socket "$dir/munge/socket" \
+		--state-dir "$dir/other" >"$dir/agent.log" 2>&1 &
+	agent=$!
+	pids+=("$agent")
+	until_true 10 "$dir/iocom" nodes --run-dir "$dir/run"
+	"$dir/iocom" doctor --json --run-dir "$dir/run" >"$dir/json"
+	tap_is "options of its command line: the same at a start" "$(state settings)" ok
+	tap_like "are what is looked at" "$(says port) $(says munge) $(says state-dir)" \
+		"$port .* by iocomd.* $dir/munge/socket makes.* $dir/other: root's"
+	IOCOM_MUNGE_SOCKET=$dir/munge/socket doctor
+	tap_is "the same munged for commands: once" "$(state munge) $(state munge-client)" "ok "
+	IOCOM_MUNGE_SOCKET=$dir/munge/none doctor
+	tap_is "another one for commands, that is not there" "$? $(state munge) $(state munge-client)" "1 ok broken"
+	tap_like "its name" "$(says munge-client)" "$dir/munge/none: "
+	kill "$agent" && wait "$agent" 2>/dev/null
+	rm -f "$dir/run/iocom.sock"
+	listen unix "$dir/run/iocom.sock" 65534
+	doctor
+	tap_is "another's socket is not asked: broken" "$? $(state agent)" "1 broken"
+	tap_like "whose" "$(says agent)" "is user 65534, pid $listener, not root"
 else
 	tap_skip "an agent: ok" "needs munged and BTF"
 fi

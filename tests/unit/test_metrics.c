@@ -262,6 +262,10 @@ static char *page_of(struct metrics_jobs *jobs, const struct iocom_load *total)
 	page->vector.memory_mb = 1000;
 	page->vector.bits = IOCOM_BIT_CPU;
 	page->counters.jobs_started = 3;
+	page->bounds[0] = (struct bound){"jobs", 3, 4096, false, "admissions_refused", 0};
+	page->bounds[1] = (struct bound){"of_a_user", BOUND_UNKNOWN, 9, false, NULL, 0};
+	page->bounds[2] = (struct bound){"nonces", 7, 0, false, NULL, 0};
+	page->nbounds = 3;
 	page->has_load_average = true;
 	page->load_average[1] = 0.5;
 	page->total = *total;
@@ -302,6 +306,10 @@ static void test_page(void **state)
 	IS("iocom_disk_requests_total{node=\"n1\",disk=\"loop1\"}", 3);
 	IS("iocom_drops_total{node=\"n1\",cause=\"ledger\"}", 5);
 	IS("iocom_agent_events_total{node=\"n1\",event=\"jobs_started\"}", 3);
+	IS("iocom_bound_used{node=\"n1\",bound=\"jobs\"}", 3);
+	IS("iocom_bound_max{node=\"n1\",bound=\"jobs\"}", 4096);
+	assert_null(strstr(text, "iocom_bound_used{node=\"n1\",bound=\"of_a_user\"}"));
+	assert_null(strstr(text, "iocom_bound_max{node=\"n1\",bound=\"nonces\"}"));
 	IS("iocom_program_runs_total{node=\"n1\",program=\"bio_queue\"}", 1000);
 	IS("iocom_program_run_seconds_total{node=\"n1\",program=\"bio_queue\"}", 80e-6);
 	IS("iocom_programs_measured_seconds_total{node=\"n1\"}", 0.5);

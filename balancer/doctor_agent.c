@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The running agent.  Where one answers, it says what it was told (its settings): the checks
+ * that follow look at those, and they are compared with what a start would read now, from
+ * the agent's own command line and its file.
+ */
+#include "doctor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "listing.h"
+#include "pack.h"
+
+#define ANSWER_S  5
+#define ARGS_MAX  128
+#define NEARLY(x) ((x) / 10 * 9) /* full */
+
+static int ask_status(const char *run_dir, struct ucred *who, json_t **answer,
+		      struct iocom_err *err)
+{
+	struct timeval limit = {.tv_sec = ANSWER_S};
+	socklen_t size = sizeof(*who);
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	int fd, rc = client_connect(run_dir, &fd, err);
+
+	if (rc)
+		return rc;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, who, &size))
+		*who = (struct ucred){.pid = 0, .uid = (uid_t)-1};
+	/* Whoever answers says where to look, and what to read: root alone may. */
+	if (who->uid != 0) {
+		close(fd);
+		return iocom_err_set(err, -EPERM, "who answers in %s is user %u, pid %d, not root",
+				     run_dir, (unsigned)who->uid, (int)who->pid);
+	}
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	pack_begin(&pk, &buffer, 2);
+	pack_str(&pk, "op", "status");
+	pack_u64(&pk, "v", 1);
+	rc = client_request(fd, buffer.data, buffer.size, answer, err);
+	msgpack_sbuffer_destroy(&buffer);
+	close(fd);
+	if (rc == -EAGAIN)
+		iocom_err_set(err, rc, "the agent at %s accepts but does not answer within %d s",
+			      run_dir, ANSWER_S);
+	return rc;
+}
+
+/* --- what it has lost, and how full it is ----------------------------------------- */
+
+/* "name count" of all that was lost; 0 when nothing was. */
+static size_t lost(const json_t *drops, char *out, size_t size)
+{
+	json_t *map = (json_t *)drops, *count;
+	size_t n = 0, at = 0;
+	const char *name;
+
+	out[0] = 0;
+	json_object_foreach (map, name, count) {
+		if (json_integer_value(count) <= 0)
+			continue;
+		if (at < size)
+			at += (size_t)snprintf(out + at, size - at, "%s%s %" JSON_INTEGER_FORMAT,
+					       n ? ", " : "", name, json_integer_value(count));
+		n++;
+	}
+	return n;
+}
+
+static void check_bounds(struct doctor *d, const json_t *bounds)
+{
+	char full[512] = "";
+	size_t i, at = 0;
+	json_t *bound;
+
+	json_array_foreach (bounds, i, bound) {
+		json_int_t used = json_integer_value(json_object_get(bound, "used"));
+		json_int_t max = json_integer_value(json_object_get(bound, "max"));
+
+		if (!max || json_is_true(json_object_get(bound, "turns")) || used <= NEARLY(max) ||
+		    at >= sizeof(full))
+			continue;
+		at += (size_t)snprintf(full + at, sizeof(full) - at,
+				       "%s%s %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT,
+				       at ? ", " : "", listing_string(bound, "name"), used, max);
+	}
+	if (!bounds)
+		return;
+	if (*full)
+		doctor_add(d, "bounds", DOCTOR_DEGRADED,
+			   "what finds no room is refused; iocomd(8), BOUNDS, says where", "%s",
+			   full);
+	else
+		doctor_add(d, "bounds", DOCTOR_OK, NULL,
+			   "none of the %zu things that can fill in the agent is nearly full",
+			   json_array_size(bounds));
+}
+
+/* --- its settings ----------------------------------------------------------------- */
+
+/* What its checks are to look at.  Keys that this user is not told stay the file's. */
+static void take_settings(struct doctor *d, const json_t *settings)
+{
+	json_t *map = (json_t *)settings, *value;
+	const char *name;
+
+	json_object_foreach (map, name, value)
+		config_set(&settings_program, name, json_string_value(value), &d->set, NULL);
+	d->configured |= settings != NULL;
+}
+
+/* The words that PID was started with, from the second on, in TEXT.  How many; 0: not to be seen.
+ */
+static int command_line(pid_t pid, char *text, size_t size, char **words)
+{
+	char path[64];
+	ssize_t n;
+	int fd, count = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, size - 1);
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0 || (size_t)n == size - 1)
+		return 0;
+	text[n] = 0;
+	for (char *at = text; at < text + n && count < ARGS_MAX; at += strlen(at) + 1)
+		words[count++] = at;
+	words[count] = NULL;
+	return count;
+}
+
+/* What a start as the agent's own would read now.  0 or negative errno with the sentence. */
+static int read_again(const struct doctor *d, pid_t pid, struct settings *set,
+		      struct iocom_err *err)
+{
+	static char *none[] = {(char *)"iocomd", NULL};
+	char *words[ARGS_MAX + 1], *text = malloc(1 << 16);
+	int n = text ? command_line(pid, text, 1 << 16, words) : 0;
+	int rc = config_load(&settings_program, n ? n : 1, n ? words : none, set, err);
+	bool found;
+
+	free(text);
+	if (!rc && d->config) /* this file was asked about: it has the last word */
+		rc = config_read(&settings_program, d->config, set, err);
+	found = !rc && !set->shim[0];
+	if (!rc)
+		rc = settings_complete(set, err);
+	if (found) /* beside iocomd, not beside us */
+		set->shim[0] = 0;
+	return rc > 0 ? -EINVAL : rc;
+}
+
+static void check_settings(struct doctor *d, pid_t pid, const json_t *runs)
+{
+	json_t *differs = json_array(), *check;
+	struct settings *set = calloc(1, sizeof(*set));
+	struct iocom_err err = {0};
+	char says[1024] = "";
+	size_t at = 0;
+
+	if (!set || read_again(d, pid, set, &err)) {
+		doctor_add(d, "settings", set ? DOCTOR_DEGRADED : DOCTOR_SKIPPED,
+			   "the agent would not start again",
+			   "what a start would read now is wrong: %s", err.text);
+		free(set);
+		json_decref(differs);
+		return;
+	}
+	for (size_t i = 0; i < settings_program.nkeys; i++) {
+		const struct config_key *key = &settings_program.keys[i];
+		const char *now = json_string_value(json_object_get(runs, key->name));
+		char *file = now ? settings_text(set, key) : NULL;
+
+		if (file && strcmp(now, file) != 0 && (*file || strcmp(key->name, "shim") != 0)) {
+			if (at < sizeof(says))
+				at += (size_t)snprintf(says + at, sizeof(says) - at,
+						       "%s%s=%.200s, which would be '%.200s' now",
+						       at ? "; " : "", key->name, now, file);
+			json_array_append_new(differs,
+					      json_pack("{s:s,s:s,s:s}", "setting", key->name,
+							"runs", now, "file", file));
+		}
+		free(file);
+	}
+	check = *says ? doctor_add(d, "settings", DOCTOR_DEGRADED, "restart the agent",
+				   "the agent runs with %s", says)
+		      : doctor_add(d, "settings", DOCTOR_OK, NULL,
+				   "the agent runs with what a start would read now%s",
+				   d->root ? "" : ", as far as you are told");
+	json_object_set_new(check, "differs", differs);
+	free(set);
+}
+
+static void told(struct doctor *d, const struct ucred *who, json_t *answer)
+{
+	const char *version = listing_string(answer, "iocom");
+	const json_t *settings = json_object_get(answer, "settings");
+	char span[32], drops[512];
+	json_t *check;
+
+	listing_span(span, sizeof(span), listing_number(answer, "uptime_s") * 1000);
+	d->agent_pid = (pid_t)listing_number(answer, "pid");
+	if (strcmp(version, IOCOM_VERSION) != 0)
+		check = doctor_add(d, "agent", DOCTOR_DEGRADED, "restart the agent",
+				   "node %s runs iocomd %s, this is iocom %s",
+				   listing_string(answer, "node"), version, IOCOM_VERSION);
+	else
+		check = doctor_add(d, "agent", DOCTOR_OK, NULL,
+				   "node %s, iocomd %s, pid %d, up %s, hears %.0f others",
+				   listing_string(answer, "node"), version, (int)d->agent_pid, span,
+				   listing_number(answer, "others"));
+	json_object_set(check, "status", answer);
+	if (settings) {
+		check_settings(d, who->pid, settings);
+		take_settings(d, settings);
+	}
+	if (lost(json_object_get(answer, "drops"), drops, sizeof(drops)))
+		doctor_add(d, "drops", DOCTOR_DEGRADED, "iocom-top(1), JSON, says what each means",
+			   "the agent could not count everything: %s", drops);
+	else
+		doctor_add(d, "drops", DOCTOR_OK, NULL, "the agent has lost nothing");
+	check_bounds(d, json_object_get(answer, "bounds"));
+}
+
+void doctor_agent(struct doctor *d)
+{
+	struct iocom_err err = {0};
+	json_t *answer = NULL;
+	struct ucred who = {0};
+	int rc = ask_status(d->run_dir, &who, &answer, &err);
+
+	if (!rc)
+		told(d, &who, answer);
+	else if (rc == -ENOENT || rc == -ECONNREFUSED || rc == -EACCES)
+		doctor_add(d, "agent", DOCTOR_SKIPPED, NULL, "%s", err.text);
+	else if (rc == -EPERM)
+		doctor_add(d, "agent", DOCTOR_BROKEN, "stop it", "%s", err.text);
+	else
+		doctor_add(d, "agent", rc == -EIO ? DOCTOR_DEGRADED : DOCTOR_BROKEN,
+			   rc == -EIO ? NULL : "restart the agent", "%s", err.text);
+	json_decref(answer);
+}
