@@ -346,7 +346,15 @@ static void op_kill(struct agent *a, struct client *c, const msgpack_object *req
 		if (rc == 0)
 			return; /* answered later */
 	} else if (rc == 0 || rc == -ENOENT) {
+		bool unknown = rc == -ENOENT;
+
 		rc = signals_send(a, job, uid, (int)signal, signalled, c, &err);
+		if (unknown && rc == -ESRCH)
+			iocom_err_set(
+				&err, rc,
+				"no job %s runs at node %s or was submitted there; ask at its "
+				"home node, `iocom jobs --all` lists them",
+				job, a->set.name);
 	}
 	if (rc == -EPERM)
 		log_foreign(a, c, "signal", job);

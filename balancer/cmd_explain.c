@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* `iocom explain JOB`: the decision as it was taken, with the numbers it saw. */
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "client.h"
 #include "commands.h"
+#include "job_command.h"
 #include "listing.h"
-#include "pack.h"
 #include "verdict.h"
 
 static const char help[] =
@@ -17,18 +15,6 @@ static const char help[] =
 	"  JOB              an id from `iocom jobs --all`, or 'last' for your newest\n"
 	"  --json           the stored decision, with the load vectors it looked at\n"
 	"  --run-dir DIR    the agent's directory\n";
-
-static int ask_explain(const char *run_dir, const char *job, json_t **answer, struct iocom_err *err)
-{
-	msgpack_sbuffer buffer;
-	msgpack_packer pk;
-
-	pack_begin(&pk, &buffer, 3);
-	pack_str(&pk, "op", "explain");
-	pack_u64(&pk, "v", 1);
-	pack_str(&pk, "job", job);
-	return client_ask(run_dir, &buffer, answer, err);
-}
 
 /* What the decision looked at: the vectors, as far as they matter to a person. */
 static void print_vectors(const json_t *place)
@@ -69,35 +55,23 @@ static void print_vectors(const json_t *place)
 
 int cmd_explain(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"run-dir", required_argument, NULL, 'r'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	const char *run_dir = NULL;
+	static const struct option options[] = {JOB_COMMAND_OPTION_JSON, JOB_COMMAND_OPTIONS, {0}};
+	struct job_command command = {.help = help, .usage_status = 2};
 	struct iocom_err err = {0};
 	json_t *answer = NULL;
-	bool json = false;
-	int c, rc = 0;
+	int rc = 0;
 
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (c == 'j')
-			json = true;
-		else if (c == 'r')
-			run_dir = optarg;
-		else
-			return fputs(help, c == 'h' ? stdout : stderr), c == 'h' ? 0 : 2;
-	}
+	if (job_command_option(&command, argc, argv, "h", options) == JOB_COMMAND_LEAVE)
+		return command.status;
 	if (optind + 1 != argc) {
 		fprintf(stderr, "iocom explain: which job? (`iocom jobs --all` lists them)\n");
 		return 2;
 	}
-	if (ask_explain(run_dir, argv[optind], &answer, &err)) {
+	if (job_command_ask(&command, "explain", argv[optind], 0, &answer, &err)) {
 		fprintf(stderr, "iocom explain: %s\n", err.text);
 		return 1;
 	}
-	if (json) {
+	if (command.json) {
 		rc = listing_print_json(answer);
 	} else {
 		const json_t *place = json_object_get(answer, "place");

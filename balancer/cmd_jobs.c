@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* `iocom jobs`: jobs submitted at or running on this node, and how they ended. */
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 
 #include "client.h"
 #include "commands.h"
+#include "job_command.h"
 #include "listing.h"
 #include "pack.h"
 
@@ -137,37 +137,26 @@ static int print_table(const json_t *answer)
 int cmd_jobs(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"all", no_argument, NULL, 'a'},
-		{"json", no_argument, NULL, 'j'},
-		{"run-dir", required_argument, NULL, 'r'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	const char *run_dir = NULL;
+		{"all", no_argument, NULL, 'a'}, JOB_COMMAND_OPTION_JSON, JOB_COMMAND_OPTIONS, {0}};
+	struct job_command command = {.help = help, .usage_status = 2};
 	struct iocom_err err = {0};
-	bool all = false, json = false;
 	json_t *answer = NULL;
+	bool all = false;
 	int c, rc;
 
-	while ((c = getopt_long(argc, argv, "ah", options, NULL)) != -1) {
-		if (c == 'a')
-			all = true;
-		else if (c == 'j')
-			json = true;
-		else if (c == 'r')
-			run_dir = optarg;
-		else
-			return fputs(help, c == 'h' ? stdout : stderr), c == 'h' ? 0 : 2;
-	}
+	while ((c = job_command_option(&command, argc, argv, "ah", options)) == 'a')
+		all = true;
+	if (c == JOB_COMMAND_LEAVE)
+		return command.status;
 	if (optind < argc) {
 		fprintf(stderr, "iocom jobs: takes no argument '%s'\n", argv[optind]);
 		return 2;
 	}
-	if (ask_jobs(run_dir, all, &answer, &err)) {
+	if (ask_jobs(command.run_dir, all, &answer, &err)) {
 		fprintf(stderr, "iocom jobs: %s\n", err.text);
 		return 1;
 	}
-	rc = json ? listing_print_json(answer) : print_table(answer);
+	rc = command.json ? listing_print_json(answer) : print_table(answer);
 	json_decref(answer);
 	return rc;
 }

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* `iocom kill`: a signal to jobs, wherever they run. */
 #include <ctype.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "client.h"
 #include "commands.h"
-#include "pack.h"
+#include "job_command.h"
 
 #define SIGNAL_MAX 64 /* of those that an agent passes on */
 
 static const char help[] =
 	"usage: iocom kill [-SIGNAL | -s SIGNAL] [--run-dir DIR] JOB...\n"
 	"Sends SIGNAL (a name or a number) [TERM] to the first process of each JOB and its group;\n"
-	"KILL ends all of the job.  Ask at a job's home node, or where it runs.\n\n"
+	"KILL ends all of the job.  Ask at a job's home node, or where it runs.  Exit status: 0\n"
+	"all were sent it, 1 one was not (it has ended, is unknown or another's), 2 usage.\n\n"
 	"  JOB              an id from `iocom jobs`, or 'last' for your newest\n"
 	"  -s SIGNAL        the same as -SIGNAL\n"
 	"  --run-dir DIR    the agent's directory\n";
@@ -38,20 +37,12 @@ static int signal_of(const char *text)
 	return 0;
 }
 
-static int kill_one(const char *run_dir, const char *job, int signal)
+static int kill_one(const struct job_command *command, const char *job, int signal)
 {
 	struct iocom_err err = {0};
-	msgpack_sbuffer buffer;
 	json_t *answer = NULL;
-	msgpack_packer pk;
-	int rc;
+	int rc = job_command_ask(command, "kill", job, signal, &answer, &err);
 
-	pack_begin(&pk, &buffer, 4);
-	pack_str(&pk, "op", "kill");
-	pack_u64(&pk, "v", 1);
-	pack_str(&pk, "job", job);
-	pack_u64(&pk, "signal", (uint64_t)signal);
-	rc = client_ask(run_dir, &buffer, &answer, &err);
 	if (rc)
 		fprintf(stderr, "iocom kill: %s\n", err.text);
 	json_decref(answer);
@@ -60,12 +51,9 @@ static int kill_one(const char *run_dir, const char *job, int signal)
 
 int cmd_kill(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"run-dir", required_argument, NULL, 'r'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	const char *run_dir = NULL, *name = "TERM";
+	static const struct option options[] = {JOB_COMMAND_OPTIONS, {0}};
+	struct job_command command = {.help = help, .usage_status = 2};
+	const char *name = "TERM";
 	int c, rc = 0, signal;
 
 	/* -9 and -TERM are no options of getopt's kind; nor is -FROB, which is told as a signal. */
@@ -77,14 +65,10 @@ int cmd_kill(int argc, char **argv)
 		argv++;
 		argc--;
 	}
-	while ((c = getopt_long(argc, argv, "hs:", options, NULL)) != -1) {
-		if (c == 's')
-			name = optarg;
-		else if (c == 'r')
-			run_dir = optarg;
-		else
-			return fputs(help, c == 'h' ? stdout : stderr), c == 'h' ? 0 : 2;
-	}
+	while ((c = job_command_option(&command, argc, argv, "hs:", options)) == 's')
+		name = optarg;
+	if (c == JOB_COMMAND_LEAVE)
+		return command.status;
 	signal = signal_of(name);
 	if (!signal || optind >= argc) {
 		fprintf(stderr,
@@ -94,6 +78,6 @@ int cmd_kill(int argc, char **argv)
 		return 2;
 	}
 	for (; optind < argc; optind++)
-		rc |= kill_one(run_dir, argv[optind], signal);
+		rc |= kill_one(&command, argv[optind], signal);
 	return rc;
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* `iocom wait`: until jobs have ended. */
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "client.h"
 #include "commands.h"
+#include "job_command.h"
 #include "listing.h"
-#include "pack.h"
 #include "run.h"
 
 static const char help[] =
 	"usage: iocom wait [--json] [--run-dir DIR] JOB...\n"
-	"Waits until every JOB (or `last`) has ended; the exit status is the last one's, as iocom\n"
-	"run's would be: 255 when nobody knows how it ended, 125 when it never started.\n\n"
+	"Waits until every JOB has ended, one after another; the exit status is that of the job\n"
+	"named last, as iocom run's would be: 255 when nobody knows how it ended, 125 when it\n"
+	"never started, or there is no such job.  Ctrl-C ends the waiting, not the jobs.\n\n"
+	"  JOB              an id from `iocom jobs`, or 'last' for your newest\n"
 	"  --json           one object a job and line: state, exit status, times\n"
 	"  --run-dir DIR    the agent's directory\n";
 
@@ -35,21 +35,15 @@ static int status_of(const json_t *job)
 }
 
 /* The exit status of JOB, or RUN_FAILED and ERR. */
-static int wait_for(const char *run_dir, const char *job, bool json, struct iocom_err *err)
+static int wait_for(const struct job_command *command, const char *job, struct iocom_err *err)
 {
-	msgpack_sbuffer buffer;
 	json_t *answer = NULL;
-	msgpack_packer pk;
 	int rc;
 
-	pack_begin(&pk, &buffer, 3);
-	pack_str(&pk, "op", "wait");
-	pack_u64(&pk, "v", 1);
-	pack_str(&pk, "job", job);
-	if (client_ask(run_dir, &buffer, &answer, err))
+	if (job_command_ask(command, "wait", job, 0, &answer, err))
 		return RUN_FAILED;
 	rc = status_of(json_object_get(answer, "job"));
-	if (json) {
+	if (command->json) {
 		json_object_set_new(json_object_get(answer, "job"), "status", json_integer(rc));
 		if (json_dumpf(json_object_get(answer, "job"), stdout, JSON_COMPACT) ||
 		    putchar('\n') == EOF || fflush(stdout))
@@ -61,30 +55,18 @@ static int wait_for(const char *run_dir, const char *job, bool json, struct ioco
 
 int cmd_wait(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"run-dir", required_argument, NULL, 'r'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	const char *run_dir = NULL;
-	bool json = false;
-	int c, rc = RUN_FAILED;
+	static const struct option options[] = {JOB_COMMAND_OPTION_JSON, JOB_COMMAND_OPTIONS, {0}};
+	struct job_command command = {.help = help, .usage_status = RUN_FAILED};
+	int rc = RUN_FAILED;
 
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (c == 'j')
-			json = true;
-		else if (c == 'r')
-			run_dir = optarg;
-		else
-			return fputs(help, c == 'h' ? stdout : stderr), c == 'h' ? 0 : RUN_FAILED;
-	}
+	if (job_command_option(&command, argc, argv, "h", options) == JOB_COMMAND_LEAVE)
+		return command.status;
 	if (optind >= argc)
 		fprintf(stderr, "iocom wait: for which jobs? (iocom jobs lists them)\n");
 	for (; optind < argc; optind++) {
 		struct iocom_err err = {0};
 
-		rc = wait_for(run_dir, argv[optind], json, &err);
+		rc = wait_for(&command, argv[optind], &err);
 		if (*err.text)
 			fprintf(stderr, "iocom wait: %s\n", err.text);
 	}

@@ -5,45 +5,15 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
-build=${IOCOM_BUILD:-$PWD/build}
-iocom=$build/iocom
-[ "$(id -u)" -eq 0 ] || tap_skip_all "needs root (eBPF)"
-[ -e /sys/kernel/btf/vmlinux ] || tap_skip_all "the kernel has no BTF"
-root=$(findmnt -n -t cgroup2 -o TARGET | head -n 1)
-[ -n "$root" ] || tap_skip_all "cgroup2 is not mounted"
+# shellcheck source=tests/lib/agent.sh
+. tests/lib/agent.sh
+# shellcheck source=tests/lib/screen.sh
+. tests/lib/screen.sh
 command -v tmux >/dev/null || tap_skip_all "no tmux"
-
-dir=$(mktemp -d /var/tmp/iocom-pty-XXXXXX)
-chmod 755 "$dir"
-cgroup=iocom-pty-$$
-agent=''
-u=$$      # makes what runs here findable
-server=0 # a server of its own for each screen: a killed one may not have left yet
-tm() { tmux -L "${dir##*/}.$server" -f /dev/null "$@"; }
-groups() { find /sys/fs/cgroup -mindepth 1 -maxdepth 6 -depth -type d -path "*/$cgroup*" 2>/dev/null; }
-cleanup() {
-	local c
-	tm kill-server 2>/dev/null
-	[ -z "$agent" ] || { kill "$agent" 2>/dev/null; wait "$agent" 2>/dev/null; }
-	groups | while read -r c; do
-		[ ! -s "$c/cgroup.procs" ] || xargs -r kill -KILL <"$c/cgroup.procs" 2>/dev/null
-		until_true 3 rmdir "$c"
-	done
-	rm -rf "$dir" "${TMUX_TMPDIR:-/tmp}/tmux-$(id -u)/${dir##*/}."*
-}
-trap cleanup EXIT
-trap 'exit 130' INT TERM
-mkdir "$root/$cgroup"
-export IOCOM_RUN_DIR=$dir/run LC_ALL=C.UTF-8 TERM=xterm
-start_agent() {
-	"$build/iocomd" --name p1 --run-dir "$dir/run" --state-dir "$dir/state" --scope "cgroup=$cgroup" \
-		--port $((20000 + $$ % 10000)) --munge-socket "$dir/none" --shim "$build/iocom-shim" \
-		>>"$dir/log" 2>&1 &
-	agent=$!
-	until_true 20 test -S "$dir/run/iocom.sock"
-}
-start_agent
-tap_true "an agent for this machine" until_true 10 "$iocom" run -- true
+at_end() { screen_cleanup; }
+u=$$ # makes what runs here findable
+export LC_ALL=C.UTF-8 TERM=xterm
+agent_up pty
 
 # --- without a terminal here ---
 pty() { timeout 20 "$iocom" run --pty "$@"; }
@@ -73,15 +43,6 @@ tap_is "and without -t at none" "$(rsh p1 'test -t 1 || echo none' </dev/null)" 
 tap_is "rsh -e with two characters: 255" "$(rsh -e ab p1 true 2>/dev/null </dev/null; echo $?)" 255
 
 # --- screens ---
-# Waits until the screen shows a line like REGEX (10 s), and prints the screen.
-screen() { # REGEX
-	for _ in $(seq 100); do
-		tm capture-pane -p >"$dir/screen" 2>/dev/null
-		grep -qE -- "$1" "$dir/screen" && break
-		sleep 0.1
-	done
-	cat "$dir/screen"
-}
 press() { # DESCRIPTION REGEX KEY...
 	local what=$1 regex=$2
 	shift 2

@@ -7,13 +7,12 @@
 export LC_ALL=C.UTF-8
 dir=$(mktemp -d /tmp/iocom-top-XXXXXX)
 agent=
-# A server of its own for each screen: a killed one may not have left yet.
-server=0
-tm() { tmux -L "${dir##*/}.$server" -f /dev/null "$@"; }
+# shellcheck source=tests/lib/screen.sh
+. "$(dirname "${BASH_SOURCE[0]}")/screen.sh"
 terminal_cleanup() {
 	[ -z "$agent" ] || kill "$agent" 2>/dev/null
-	tm kill-server 2>/dev/null
-	rm -rf "$dir" "${TMUX_TMPDIR:-/tmp}/tmux-$(id -u)/${dir##*/}."*
+	screen_cleanup
+	rm -rf "$dir"
 }
 trap terminal_cleanup EXIT
 
@@ -29,15 +28,6 @@ stop() {
 	kill "$agent" 2>/dev/null
 	wait "$agent" 2>/dev/null
 	agent=
-}
-# Waits until the screen shows a line like REGEX (10 s), and prints the screen.
-screen() { # REGEX
-	for _ in $(seq 100); do
-		tm capture-pane -p >"$dir/screen" 2>/dev/null
-		grep -qE -- "$1" "$dir/screen" && break
-		sleep 0.1
-	done
-	cat "$dir/screen"
 }
 open_screen() { # WIDTH HEIGHT [ENVIRONMENT...]; options of iocom top in $top
 	local w=$1 h=$2

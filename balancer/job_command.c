@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* See job_command.h. */
+#include "job_command.h"
+
+#include <stdio.h>
+
+#include "client.h"
+#include "pack.h"
+
+int job_command_option(struct job_command *command, int argc, char **argv, const char *letters,
+		       const struct option *options)
+{
+	int c;
+
+	while ((c = getopt_long(argc, argv, letters, options, NULL)) != -1) {
+		switch (c) {
+		case JOB_COMMAND_JSON:
+			command->json = true;
+			break;
+		case JOB_COMMAND_RUN_DIR:
+			command->run_dir = optarg;
+			break;
+		case 'h':
+			fputs(command->help, stdout);
+			command->status = 0;
+			return JOB_COMMAND_LEAVE;
+		case '?':
+			fputs(command->help, stderr);
+			command->status = command->usage_status;
+			return JOB_COMMAND_LEAVE;
+		default:
+			return c;
+		}
+	}
+	return -1;
+}
+
+int job_command_ask(const struct job_command *command, const char *op, const char *job, int signal,
+		    json_t **answer, struct iocom_err *err)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+
+	pack_begin(&pk, &buffer, 3 + (signal != 0));
+	pack_str(&pk, "op", op);
+	pack_u64(&pk, "v", 1);
+	pack_str(&pk, "job", job);
+	if (signal)
+		pack_u64(&pk, "signal", (uint64_t)signal);
+	return client_ask(command->run_dir, &buffer, answer, err);
+}

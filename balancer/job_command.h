@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What the commands about jobs share: --json, --run-dir, --help, and their question. */
+#ifndef IOCOM_JOB_COMMAND_H
+#define IOCOM_JOB_COMMAND_H
+
+#include <getopt.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "iocom/err.h"
+
+struct job_command {
+	const char *help;
+	int usage_status; /* of wrong usage */
+	const char *run_dir;
+	bool json;
+	int status; /* with JOB_COMMAND_LEAVE: the exit status */
+};
+
+/* Values above all characters. */
+enum { JOB_COMMAND_JSON = 0x200, JOB_COMMAND_RUN_DIR };
+#define JOB_COMMAND_LEAVE -2
+
+#define JOB_COMMAND_OPTIONS                                                                        \
+	{"run-dir", required_argument, NULL, JOB_COMMAND_RUN_DIR},                                 \
+	{                                                                                          \
+		"help", no_argument, NULL, 'h'                                                     \
+	}
+#define JOB_COMMAND_OPTION_JSON                                                                    \
+	{                                                                                          \
+		"json", no_argument, NULL, JOB_COMMAND_JSON                                        \
+	}
+
+/*
+ * The next option that is the command's own, as getopt_long; -1: there is none;
+ * JOB_COMMAND_LEAVE: help or what is wrong was printed.
+ */
+int job_command_option(struct job_command *command, int argc, char **argv, const char *letters,
+		       const struct option *options);
+/* Asks OP about JOB; SIGNAL 0: there is none.  0 or negative errno, as client_ask. */
+int job_command_ask(const struct job_command *command, const char *op, const char *job, int signal,
+		    json_t **answer, struct iocom_err *err);
+
+#endif
