@@ -15,8 +15,7 @@
 static const char help[] =
 	"usage: iocom kill [-SIGNAL | -s SIGNAL] [--run-dir DIR] JOB...\n"
 	"Sends SIGNAL (a name or a number) [TERM] to the first process of each JOB and its group;\n"
-	"KILL ends all of the job.  Ask at a job's home node, or where it runs.  Exit status: 0\n"
-	"all were sent it, 1 one was not (it has ended, is unknown or another's), 2 usage.\n\n"
+	"KILL ends all of the job.  Ask at a job's home node, or where it runs.\n\n"
 	"  JOB              an id from `iocom jobs`, or 'last' for your newest\n"
 	"  -s SIGNAL        the same as -SIGNAL\n"
 	"  --run-dir DIR    the agent's directory\n";

@@ -10,10 +10,8 @@
 
 static const char help[] =
 	"usage: iocom wait [--json] [--run-dir DIR] JOB...\n"
-	"Waits until every JOB has ended, one after another; the exit status is that of the job\n"
-	"named last, as iocom run's would be: 255 when nobody knows how it ended, 125 when it\n"
-	"never started, or there is no such job.  Ctrl-C ends the waiting, not the jobs.\n\n"
-	"  JOB              an id from `iocom jobs`, or 'last' for your newest\n"
+	"Waits until every JOB (or `last`) has ended; the exit status is the last one's, as iocom\n"
+	"run's would be: 255 when nobody knows how it ended, 125 when it never started.\n\n"
 	"  --json           one object a job and line: state, exit status, times\n"
 	"  --run-dir DIR    the agent's directory\n";
 

@@ -16,6 +16,7 @@
 #include "pack.h"
 #include "recorders.h"
 #include "sample_json.h"
+#include "sample_vector.h"
 #include "signals.h"
 
 struct client {
@@ -198,21 +199,8 @@ void agent_journal_failed(struct agent *a, const struct iocom_err *err)
 }
 
 static const struct iocom_vector here = {
-	.name = "here",
-	.address = "10.0.0.1",
-	.port = 7700,
-	.boot_id = 7,
-	.sequence = 1,
-	.time_ns = 1,
-	.period_ms = 1000,
-	.cores = 2,
-	.cpu_speed = 1,
-	.memory_mb = 1000,
-	.memory_available_mb = 500,
-	.disks = 1,
-	.disk_mb_per_s = 100,
-	.network_mb_per_s = 100,
-	.accepts_jobs = true,
+	SAMPLE_VECTOR("here"), .memory_mb = 1000,	.memory_available_mb = 500, .disks = 1,
+	.disk_mb_per_s = 100,  .network_mb_per_s = 100, .accepts_jobs = true,
 };
 
 /* Made anew once in a while, so that its journal stays small. */

@@ -4,6 +4,7 @@
 
 #include "bulletin.h"
 #include "fuzz_protocol.h"
+#include "sample_vector.h"
 #include "vector_codec.h"
 
 static void pack(const struct iocom_vector *v, msgpack_sbuffer *out)
@@ -47,15 +48,7 @@ static void each(void *arg, const struct iocom_vector *v, uint64_t age_ns, bool 
 bool sample(int n, FILE *out)
 {
 	struct iocom_vector own = {
-		.name = "a",
-		.address = "10.0.0.1",
-		.port = 7700,
-		.boot_id = 7,
-		.sequence = 1,
-		.time_ns = 1,
-		.period_ms = 1000,
-		.cores = 2,
-		.cpu_speed = 1,
+		SAMPLE_VECTOR("a"),
 		.memory_mb = 100,
 	};
 	char from[IOCOM_NAME_MAX];

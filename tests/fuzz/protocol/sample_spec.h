@@ -2,6 +2,7 @@
 #ifndef FUZZ_SAMPLE_SPEC_H
 #define FUZZ_SAMPLE_SPEC_H
 
+#include "fuzz_protocol.h"
 #include "spec.h"
 
 /* A job as iocom run would send it. */
@@ -24,6 +25,18 @@ static inline void sample_spec(struct spec *spec)
 		.nlimits = 2,
 		.grace_ms = 30000,
 	};
+}
+
+/* The same as it travels; the caller's to free. */
+static inline void *sample_spec_packed(size_t *length)
+{
+	struct iocom_err err = {0};
+	struct spec spec;
+	void *packed;
+
+	sample_spec(&spec);
+	must(spec_pack(&spec, &packed, length, &err) == 0);
+	return packed;
 }
 
 #endif

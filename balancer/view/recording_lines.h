@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What reading a recording's text and reading its lines share. */
+#ifndef IOCOM_RECORDING_LINES_H
+#define IOCOM_RECORDING_LINES_H
+
+#include <zlib.h>
+
+#include "recording_state.h"
+
+#define RECORDING_NOWHERE UINT32_MAX /* no place among the view's nodes */
+
+struct recording {
+	gzFile file;
+	char *path;
+	bool input; /* standard input: cannot be read again */
+	struct recording_header header;
+	struct recording_state state;
+	bool whole;
+	/* the text: bytes [at, used) are read but not yet taken */
+	char *bytes;
+	size_t at, used, room;
+	bool drained, packed;
+	/* the current line */
+	struct field_reader reader;
+	uint64_t number;
+	json_t *document;
+	struct recording_line line;
+	struct rules_params params;
+	struct rules_request request;
+	double *com_ms;
+	struct view_node *changed;
+	uint32_t *indexes;
+	size_t nchanged;
+	uint32_t *order, *place; /* numbers of the view's nodes; a node's place among them */
+	size_t norder;
+	/* of recording_view: the state with the changed nodes in place */
+	struct view_node *seen;
+	size_t seen_room;
+};
+
+/* The current line, a document whose "record" is RECORD, into r->line.  0 or negative errno. */
+int recording_line_read(struct recording *r, const char *record);
+/* The first line.  0 or negative errno. */
+int recording_header_read(struct recording *r);
+/* Fails: KEY of the current line is not what is WANTED. */
+int recording_expected(struct recording *r, const char *key, const char *wanted);
+
+#endif
