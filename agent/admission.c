@@ -120,8 +120,11 @@ bool admission_paths(const struct job_order *o, const struct account *user, atom
 		return v->admitted;
 	atomic_store(at, ADMISSION_AT_EXECUTABLE);
 	rc = walk(o->executable, user, look, &st);
-	/* One that is there but not executable fails as at home: exec says so, 126. */
-	if (rc)
+	/*
+	 * One that is there but not executable fails as at home: exec says so, 126.  So does
+	 * one that is missing at a node that the user named, 127: no other is to be tried.
+	 */
+	if (rc && !o->forced)
 		refuse(v, "path-missing", "executable %.120s: %s", o->executable, strerror(-rc));
 	return v->admitted;
 }

@@ -189,6 +189,12 @@ void ops_forget(struct agent *a, const struct client *client);
 struct journal_job;
 /* A job as listings have it: a new object. */
 json_t *ops_job_json(const struct agent *a, const struct journal_job *job);
+/* Somebody asks for what is another's: root should see it. */
+void ops_log_foreign(struct agent *a, const struct client *client, const char *what,
+		     const char *job);
+
+/* --- explain.c --- */
+void explain_request(struct agent *a, struct client *client, const msgpack_object *request);
 
 /* --- profiles.c: what classes of jobs were measured to need --- */
 void profiles_request(struct agent *a, struct client *client, const msgpack_object *request);

@@ -160,51 +160,10 @@ static void op_jobs(struct agent *a, struct client *c, const msgpack_object *req
 	client_json(c, json_pack("{s:o}", "jobs", l.jobs));
 }
 
-/* Somebody asks for what is another's: root should see it. */
-static void log_foreign(struct agent *a, const struct client *c, const char *what, const char *job)
+void ops_log_foreign(struct agent *a, const struct client *c, const char *what, const char *job)
 {
 	log_write(&a->log, LOG_L_WARNING, "refused uid %u to %s job %s: it is another user's",
 		  (unsigned)client_who(c)->uid, what, job);
-}
-
-static void op_explain(struct agent *a, struct client *c, const msgpack_object *request)
-{
-	uid_t uid = client_who(c)->uid, owner;
-	struct iocom_err err = {0};
-	char job[SPEC_JOB_MAX];
-	char *text = NULL;
-	json_t *place;
-	int rc;
-
-	if (unpack_str(request, "job", job, sizeof(job))) {
-		client_error(c, "the request names no \"job\"");
-		return;
-	}
-	rc = journal_place(a->journal, job, uid, &text, &owner, &err);
-	if (rc == -EIO) {
-		client_error(c, "%s", err.text);
-		return;
-	}
-	if (rc || (uid != 0 && uid != owner)) {
-		if (!rc)
-			log_foreign(a, c, "explain", job);
-		free(text);
-		client_error(c,
-			     !strcmp(job, "last")
-				     ? "no job of yours was submitted at node %s"
-				     : "no job of yours named %2$s was submitted at node %1$s; ask "
-				       "at its home node, `iocom jobs --all` lists them",
-			     a->set.name, job);
-		return;
-	}
-	place = json_loads(text, 0, NULL);
-	free(text);
-	if (!place) {
-		client_error(c, "the stored decision of job %s cannot be read", job);
-		return;
-	}
-	client_json(c,
-		    json_pack("{s:O,s:o}", "job", json_object_get(place, "job"), "place", place));
 }
 
 /* --- top ----------------------------------------------------------------------- */
@@ -357,7 +316,7 @@ static void op_kill(struct agent *a, struct client *c, const msgpack_object *req
 				job, a->set.name);
 	}
 	if (rc == -EPERM)
-		log_foreign(a, c, "signal", job);
+		ops_log_foreign(a, c, "signal", job);
 	if (rc)
 		client_error(c, "%s", err.text);
 }
@@ -380,7 +339,7 @@ void ops_request(struct agent *a, struct client *c, const msgpack_object *reques
 		{"status", status_request},
 		{"nodes", op_nodes},
 		{"jobs", op_jobs},
-		{"explain", op_explain},
+		{"explain", explain_request},
 		{"top", op_top},
 		{"kill", op_kill},
 		{"record", op_record},

@@ -21,6 +21,7 @@
 #include "pack.h"
 #include "plan_json.h"
 #include "recorders.h"
+#include "refusal.h"
 #include "vector_codec.h"
 
 #define HOPS_MAX 3
@@ -31,6 +32,8 @@ struct place {
 	struct client *client; /* NULL: gone */
 	bool run;
 	bool show_view;		   /* the answer is to carry what was looked at */
+	bool picked;		   /* `node` is the CLI's choice (-N), not the user's */
+	bool home_dir;		   /* a login: where its directory is missing, "/" */
 	char node[IOCOM_NAME_MAX]; /* forced, or "" */
 	struct view_policy policy;
 	struct job_order order;
@@ -68,6 +71,23 @@ void place_forget(struct agent *a, const struct client *client)
 			p->client = NULL;
 }
 
+/* What was decided, and who refused, is kept for `iocom explain`. */
+static void keep_decision(struct place *p)
+{
+	struct iocom_err err = {0};
+	char *text;
+
+	if (!p->answer)
+		return;
+	json_object_set_new(p->answer, "job", json_string(p->order.job));
+	json_object_set_new(p->answer, "node", json_string(p->node));
+	json_object_set_new(p->answer, "failed", json_true());
+	text = json_dumps(p->answer, JSON_COMPACT);
+	if (text && journal_placed(p->agent->journal, p->order.job, "", text, &err))
+		agent_journal_failed(p->agent, &err);
+	free(text);
+}
+
 /* The submission came to nothing: home's journal says why. */
 static void give_up(struct place *p, const char *why)
 {
@@ -86,6 +106,8 @@ static void give_up(struct place *p, const char *why)
 	lease_ended(a, p->order.job);
 	if (p->order.job[0] && journal_home_end(a->journal, &row, &err))
 		agent_journal_failed(a, &err);
+	else if (p->order.job[0])
+		keep_decision(p);
 	if (p->order.job[0]) {
 		memcpy(report.job, p->order.job, sizeof(report.job));
 		recorders_finished(a, a->set.name, &report);
@@ -116,7 +138,7 @@ static int take_node(struct place *p, const msgpack_object *req, struct iocom_er
 {
 	const struct agent *a = p->agent;
 	const struct matrix_entry *e;
-	char known[600] = "", why[TARGET_TEXT_MAX];
+	char known[600] = "", why[TARGET_TEXT_MAX], silent[128] = "unknown here";
 	int rc = unpack_str(req, "node", p->node, sizeof(p->node));
 
 	if (rc == -ENOENT)
@@ -144,9 +166,12 @@ static int take_node(struct place *p, const msgpack_object *req, struct iocom_er
 				     p->node);
 	if (skews_say(&a->skews, p->node, clock_boot_ns(), why, sizeof(why)))
 		return iocom_err_set(err, -ENOENT, "node '%s' is not believed: %s", p->node, why);
-	return iocom_err_set(err, -ENOENT, "node '%s' is %s; known nodes: %s%s", p->node,
-			     e ? "silent: it is down or cut off" : "unknown here", a->set.name,
-			     known);
+	if (e)
+		snprintf(silent, sizeof(silent),
+			 "silent for %.0f s: it is down or cut off (is iocomd running there?)",
+			 (double)matrix_age_ns(e, clock_boot_ns()) / 1e9);
+	return iocom_err_set(err, -ENOENT, "node '%s' is %s; known nodes: %s%s", p->node, silent,
+			     a->set.name, known);
 }
 
 static int take_need(struct place *p, const msgpack_object *req, uid_t uid, struct iocom_err *err)
@@ -210,6 +235,8 @@ static int take_request(struct place *p, const msgpack_object *req, uid_t uid,
 		snprintf(o->command, sizeof(o->command), "%.255s", o->executable);
 	unpack_bool(req, "run", &p->run);
 	unpack_bool(req, "view", &p->show_view);
+	unpack_bool(req, "picked", &p->picked);
+	unpack_bool(req, "home_dir", &p->home_dir);
 	snprintf(o->home, sizeof(o->home), "%s", a->set.name);
 	snprintf(o->home_address, sizeof(o->home_address), "%s", a->set.address);
 	o->home_port = (uint16_t)a->set.port;
@@ -308,6 +335,8 @@ static int answer(struct place *p, const struct view_file *view, json_t *plan, u
 			      p->agent->set.name, "forced", p->node[0] != 0, "need",
 			      need_json(&p->order.need), "plan", plan, "refused", p->refused,
 			      "nodes", nodes_json(p, now), "seed", (json_int_t)view->seed);
+	if (p->answer && p->picked)
+		json_object_set_new(p->answer, "picked", json_true());
 	if (p->answer && p->show_view &&
 	    json_object_set_new(p->answer, "view", view_file_json(view))) {
 		json_decref(p->answer);
@@ -394,6 +423,8 @@ static void placed(struct place *p, const char *node, const char *address, uint1
 	json_object_set_new(p->answer, "address", json_string(address));
 	json_object_set_new(p->answer, "port", json_integer(port));
 	json_object_set_new(p->answer, "tls", json_boolean(a->tls && address[0]));
+	if (p->home_dir)
+		json_object_set_new(p->answer, "cwd", json_string(p->order.cwd));
 	if (p->restartable)
 		tell_attempt(p);
 	text = json_dumps(p->answer, JSON_COMPACT);
@@ -434,12 +465,6 @@ static int take_decision(struct place *p, struct iocom_err *err)
 	return rc;
 }
 
-static void note_refusal(struct place *p, const char *node, const char *reason, const char *text)
-{
-	json_array_append_new(p->refused, json_pack("{s:s,s:s,s:s}", "node", node, "reason", reason,
-						    "text", text));
-}
-
 static void try_next(struct place *p);
 
 static void try_home(struct place *p)
@@ -454,6 +479,7 @@ static void try_home(struct place *p)
 		placed(p, a->set.name, "", 0, g.nonce);
 		return;
 	}
+	json_array_append_new(p->refused, refusal_json(a->set.name, g.reason, g.text));
 	snprintf(why, sizeof(why), "node %s cannot take the job: %s", a->set.name, g.text);
 	give_up(p, why);
 }
@@ -462,12 +488,19 @@ static void refused_by(struct place *p, const char *node, const char *reason, co
 {
 	char why[600];
 
-	note_refusal(p, node, reason, text);
+	/* A login whose directory is not there begins in another, as sshd has it. */
+	if (p->home_dir && !strcmp(reason, REFUSAL_PATH) && strcmp(p->order.cwd, "/") != 0) {
+		strcpy(p->order.cwd, "/");
+		p->at--;
+		try_next(p);
+		return;
+	}
+	json_array_append_new(p->refused, refusal_json(node, reason, text));
 	if (!p->node[0]) {
 		try_next(p);
 		return;
 	}
-	snprintf(why, sizeof(why), "node %s refused the job (%s): %s", node, reason, text);
+	refusal_sentence(node, reason, text, why, sizeof(why));
 	give_up(p, why);
 }
 
@@ -501,11 +534,11 @@ static void granted_by(struct place *p, const char *node, const msgpack_object *
 	}
 	if (unpack_str(body, "nonce", nonce, sizeof(nonce)) ||
 	    unpack_u64(body, "boot_id", &boot_id) || unpack_u64(body, "sequence", &sequence)) {
-		refused_by(p, node, "no-answer", "its answer is incomplete");
+		refused_by(p, node, REFUSAL_NO_ANSWER, "gave an incomplete answer");
 		return;
 	}
 	if (!e) { /* forgotten while it answered */
-		refused_by(p, node, "no-answer", "it has left the cluster");
+		refused_by(p, node, REFUSAL_NO_ANSWER, "has left the cluster");
 		return;
 	}
 	if (p->order.lease_ms && lease_placed(p->agent, p->order.job, p->order.lease_ms)) {
@@ -514,6 +547,21 @@ static void granted_by(struct place *p, const char *node, const msgpack_object *
 	}
 	charge_target(p, node, boot_id, sequence);
 	placed(p, node, e->vector.address, (uint16_t)(e->vector.port + 2), nonce);
+}
+
+static void unanswered(struct place *p, const char *node, int rc, const char *why)
+{
+	const struct matrix_entry *e = matrix_find(&p->agent->matrix, node);
+	char text[512], skew[TARGET_TEXT_MAX];
+
+	/* It does not answer whom it does not believe, and we would not believe it. */
+	if (skews_say(&p->agent->skews, node, clock_boot_ns(), skew, sizeof(skew)))
+		snprintf(text, sizeof(text), "is not believed: %s", skew);
+	else if (rc == -ETIMEDOUT && e)
+		refusal_unanswered(matrix_age_ns(e, clock_boot_ns()), text, sizeof(text));
+	else
+		snprintf(text, sizeof(text), "could not be asked: %s", why);
+	refused_by(p, node, REFUSAL_NO_ANSWER, text);
 }
 
 static void answered(void *arg, int rc, const msgpack_object *body, const char *why)
@@ -528,12 +576,9 @@ static void answered(void *arg, int rc, const msgpack_object *body, const char *
 		return;
 	}
 	if (rc) {
-		/* It does not answer whom it does not believe, and we would not believe it. */
-		if (skews_say(&p->agent->skews, node, clock_boot_ns(), text, sizeof(text)))
-			why = text;
-		refused_by(p, node, "no-answer", why);
+		unanswered(p, node, rc, why);
 	} else if (unpack_bool(body, "grant", &grant)) {
-		refused_by(p, node, "no-answer", "its answer is incomplete");
+		refused_by(p, node, REFUSAL_NO_ANSWER, "gave an incomplete answer");
 	} else if (grant) {
 		granted_by(p, node, body);
 	} else {
@@ -565,7 +610,7 @@ static void try_next(struct place *p)
 	}
 	e = matrix_find(&a->matrix, node);
 	if (!e || !e->alive || !a->control) {
-		refused_by(p, node, "silent", "it is not heard any more");
+		refused_by(p, node, REFUSAL_SILENT, "is not heard any more");
 		return;
 	}
 	p->order.hops++;
@@ -576,7 +621,7 @@ static void try_next(struct place *p)
 			 &body, answered, p, &err);
 	msgpack_sbuffer_destroy(&body);
 	if (rc)
-		refused_by(p, node, "no-answer", err.text);
+		unanswered(p, node, rc, err.text);
 }
 
 static json_t *over_json(const struct journal_lease *lost)

@@ -210,7 +210,12 @@ void ask_pack(const struct ask *ask, bool run, const char *cwd, const char *exec
 		 : base && base[1] ? base + 1
 				   : command[0]);
 	command_line(command, line, sizeof(line));
-	pack_begin(&pk, out, 11u + (ask->restarts >= 0) + (ask->again != NULL));
+	pack_begin(&pk, out, 11u + (ask->restarts >= 0) + (ask->again != NULL) + ask->picked +
+				      ask->home_dir);
+	if (ask->picked)
+		pack_bool(&pk, "picked", true);
+	if (ask->home_dir)
+		pack_bool(&pk, "home_dir", true);
 	if (ask->restarts >= 0)
 		pack_u64(&pk, "restarts", (uint64_t)ask->restarts);
 	if (ask->again)

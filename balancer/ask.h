@@ -24,6 +24,8 @@ struct ask {
 	long restarts;	   /* of a restartable job; < 0: it is none */
 	const char *again; /* its attempt that was lost, or NULL */
 	bool view;	   /* the answer is to carry the view that was looked at */
+	bool picked;	   /* `node` was not named by the user: -N took it */
+	bool home_dir;	   /* where the directory is missing at the node, "/" will do */
 };
 
 /* Options of getopt_long, values above all characters. */

@@ -128,7 +128,7 @@ static int take_option(struct batch *b, int option, const char *name, const char
 	case 'j':
 		return take_workers(b, value, err);
 	case OPTION_ENV:
-		return pass_on(b, name, value, err);
+		return run_env_check(value, err) ? -EINVAL : pass_on(b, name, value, err);
 	case OPTION_LOG:
 		b->log = value;
 		return 0;

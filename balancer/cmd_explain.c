@@ -2,6 +2,7 @@
 /* `iocom explain JOB`: the decision as it was taken, with the numbers it saw. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "commands.h"
 #include "job_command.h"
@@ -11,10 +12,12 @@
 static const char help[] =
 	"usage: iocom explain [--json] [--run-dir DIR] JOB\n"
 	"Why JOB went where it went: what it needed, both sides of every criterion as they\n"
-	"were measured, every candidate refused and the reason.  Ask at the job's home node.\n\n"
+	"were measured, every candidate refused and the reason; of a job that never ran, who\n"
+	"refused it.  Ask at the job's home node.\n\n"
 	"  JOB              an id from `iocom jobs --all`, or 'last' for your newest\n"
 	"  --json           the stored decision, with the load vectors it looked at\n"
-	"  --run-dir DIR    the agent's directory\n";
+	"  --run-dir DIR    the agent's directory\n\n"
+	"exit status: 0; 1 no such job, or no agent; 2 usage\n";
 
 /* What the decision looked at: the vectors, as far as they matter to a person. */
 static void print_vectors(const json_t *place)
@@ -53,6 +56,42 @@ static void print_vectors(const json_t *place)
 	listing_free(l);
 }
 
+/* How it ended, where that was not its own affair. */
+static void print_end(const json_t *record)
+{
+	const char *state = listing_string(record, "state"), *text = listing_string(record, "text");
+	double at_ns = listing_number(record, "end_ns");
+	time_t at;
+	struct tm then;
+	char when[32] = "?";
+
+	if (strcmp(state, "failed") != 0 && strcmp(state, "lost") != 0)
+		return;
+	at = (time_t)((at_ns > 0 ? at_ns : listing_number(record, "submit_ns")) / 1e9);
+	if (localtime_r(&at, &then))
+		strftime(when, sizeof(when), "%F %H:%M:%S", &then);
+	printf("Job %s of user %s %s at %s: ", listing_string(record, "job"),
+	       listing_string(record, "user"), *state == 'l' ? "was lost" : "did not run", when);
+	/* Names in it may hold anything. */
+	for (; *text; text++)
+		putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
+	putchar('\n');
+}
+
+static int print(const json_t *answer)
+{
+	const json_t *place = json_object_get(answer, "place");
+
+	print_end(json_object_get(answer, "record"));
+	if (place) {
+		verdict_print(place, stdout);
+		print_vectors(place);
+	} else {
+		printf("No decision on it is kept.\n");
+	}
+	return listing_end();
+}
+
 int cmd_explain(int argc, char **argv)
 {
 	static const struct option options[] = {JOB_COMMAND_OPTION_JSON, JOB_COMMAND_OPTIONS, {0}};
@@ -71,15 +110,7 @@ int cmd_explain(int argc, char **argv)
 		fprintf(stderr, "iocom explain: %s\n", err.text);
 		return 1;
 	}
-	if (command.json) {
-		rc = listing_print_json(answer);
-	} else {
-		const json_t *place = json_object_get(answer, "place");
-
-		verdict_print(place ? place : answer, stdout);
-		print_vectors(place ? place : answer);
-		rc = listing_end();
-	}
+	rc = command.json ? listing_print_json(answer) : print(answer);
 	json_decref(answer);
 	return rc;
 }

@@ -46,6 +46,7 @@ static const char help_status[] =
 
 struct run {
 	const char *name; /* "iocom run", or what stands for it */
+	const char *home; /* a login: it begins there, or in "/"; NULL: here */
 	struct ask ask;
 	struct multi_options multi;
 	const char *env_rule;
@@ -118,7 +119,8 @@ static int take_own(struct run *run, int option, const char *value, struct iocom
 	switch (option) {
 	case OPTION_ENV:
 		run->env_rule = value;
-		return 0;
+		/* A login's is made of what this machine says of its user. */
+		return run->home ? 0 : run_env_check(value, err);
 	case OPTION_GRACE:
 		return take_grace(run, value, err);
 	case OPTION_DETACH:
@@ -211,7 +213,8 @@ static int resolve(struct run *run, struct iocom_err *err)
 {
 	char *absolute;
 
-	run->cwd = getcwd(NULL, 0);
+	run->cwd = run->home ? strdup(*run->home == '/' ? run->home : "/") : getcwd(NULL, 0);
+	run->ask.home_dir = run->home != NULL;
 	if (!run->cwd || run->cwd[0] != '/')
 		return iocom_err_set(err, RUN_FAILED, "cannot read the working directory: %s",
 				     run->cwd ? "it is not reachable" : strerror(errno));
@@ -252,12 +255,30 @@ static int take_field(const json_t *answer, const char *key, char *out, size_t s
 	return iocom_err_set(err, -EPROTO, "the agent's answer has no usable '%s'", key);
 }
 
+/* Where the job begins: here, or where a login may. */
+static const char *directory(const struct run *run, const json_t *answer)
+{
+	const char *said = listing_string(answer, "cwd");
+	const char *directory = *said ? said : run->cwd;
+
+	if (!run->home)
+		return run->cwd;
+	/* Of this machine nobody asked the agent: we see what it would. */
+	if (!*listing_string(answer, "address") && chdir(run->cwd))
+		directory = "/";
+	if (strcmp(directory, run->cwd) != 0)
+		fprintf(stderr, "%s: there is no home directory %s for you on node %s: it is /\n",
+			run->name, run->cwd, listing_string(answer, "node"));
+	return directory;
+}
+
 static int describe(const struct run *run, const json_t *answer, struct spec *spec,
 		    struct iocom_err *err)
 {
 	const char *base = strrchr(run->command[0], '/');
 	const char *class_name = run->ask.class_name;
-	int rc = run_spec_fill(spec, run->command, run->cwd, run->executable, run->env_rule, err);
+	int rc = run_spec_fill(spec, run->command, directory(run, answer), run->executable,
+			       run->env_rule, err);
 
 	if (rc)
 		return rc;
@@ -521,24 +542,32 @@ static int run_at(void *arg, const char *node, int report_fd)
 
 static int run_many(struct run *run, struct iocom_err *err)
 {
+	struct nodelist nodes = {0}, spares = {0};
 	struct multi_job job = {
-		.name = run->name, .run = run_at, .arg = run, .status_fd = run->report.fd};
-	struct nodelist nodes = {0};
+		.name = run->name,
+		.run = run_at,
+		.arg = run,
+		.status_fd = run->report.fd,
+		.spares = &spares,
+	};
 	int rc = multi_nodes(run->name, run->multi.nodes, &run->ask, run->cwd, run->executable,
-			     run->command, &nodes, err);
+			     run->command, &nodes, &spares, err);
 
+	run->ask.picked = multi_picks(run->multi.nodes);
 	if (rc)
 		run_report_end(&run->report, "failed", NULL, RUN_FAILED, err->text);
 	else
 		rc = multi_run(&run->multi, &job, &nodes);
 	nodelist_fini(&nodes);
+	nodelist_fini(&spares);
 	return rc;
 }
 
-int run_main(int argc, char **argv, bool *failed)
+int run_main(int argc, char **argv, const char *home, bool *failed)
 {
 	struct run run = {
 		.name = argv[0],
+		.home = home,
 		.env_rule = "all",
 		.grace_s = GRACE_DEFAULT_S,
 		.status_fd = -1,
@@ -575,5 +604,5 @@ int cmd_run(int argc, char **argv)
 {
 	bool failed;
 
-	return run_main(argc, argv, &failed);
+	return run_main(argc, argv, NULL, &failed);
 }

@@ -75,6 +75,7 @@ struct multi_job {
 	int (*run)(void *arg, const char *node, int report_fd);
 	void *arg;
 	int status_fd; /* the lines of all nodes, and one at the end; -1: none */
+	const struct nodelist *spares; /* take the places of nodes that refuse, in their order */
 };
 
 /* multi_loop.c: runs JOB on all NODES and returns the exit status for them all.  Changes the signal
@@ -87,11 +88,15 @@ int multi_run(const struct multi_options *options, const struct multi_job *job,
 /*
  * The nodes that TEXT means: a list of names as it is; "all": those that live and let jobs
  * in (others are said on standard error, after NAME); K: the K that the policy of ASK would
- * take one after another.  0 or negative errno with the sentence.
+ * take one after another, and in SPARES those that it would take then, MULTI_SPARES_MAX of
+ * them.  Both lists are empty before.  0 or negative errno with the sentence.
  */
+#define MULTI_SPARES_MAX 64
 int multi_nodes(const char *name, const char *text, const struct ask *ask, const char *cwd,
 		const char *executable, char *const *command, struct nodelist *out,
-		struct iocom_err *err);
+		struct nodelist *spares, struct iocom_err *err);
+/* Whether TEXT leaves it to us which nodes they are. */
+bool multi_picks(const char *text);
 
 /* --- multi_lines.c --- */
 
@@ -151,6 +156,8 @@ struct multi_node {
 
 /* A line of NODE's report, without the newline. */
 void multi_report_line(struct multi_node *node, const char *line, size_t length);
+/* Whether NODE said no, so that nothing began there. */
+bool multi_report_refused(const struct multi_node *node);
 /* The sentence about those that failed, on standard error: nothing when none did. */
 void multi_report_failed(const char *name, const struct multi_node *nodes, size_t count);
 /* The last line for status_fd. */

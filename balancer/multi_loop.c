@@ -38,6 +38,7 @@ struct multi {
 	struct multi_node *nodes;
 	unsigned fanout;
 	size_t count, next, running, first; /* of those that run or wait: the first */
+	size_t spare;			    /* of the job's: the next */
 	struct multi_sink sink[2];
 	struct multi_sink reports; /* never written: lines of reports are handled one by one */
 	struct pollfd *entries;
@@ -192,6 +193,34 @@ static void reap(struct multi *m)
 	}
 }
 
+/*
+ * NODE did not take its job: nothing began there.  Another takes its place where the user
+ * did not say which nodes; not when the input it would need has been read.
+ */
+static bool replaced(struct multi *m, struct multi_node *node)
+{
+	const struct nodelist *spares = m->job->spares;
+	const char *was = node->name;
+	int rc;
+
+	if (node->status != RUN_FAILED || m->stopped || m->failure || m->piece_length ||
+	    !spares || m->spare == spares->count || !multi_report_refused(node))
+		return false;
+	node->name = spares->names[m->spare++];
+	fprintf(stderr, "%s: %s takes the place of %s\n", m->job->name, node->name, was);
+	json_decref(node->end);
+	node->end = NULL;
+	free(node->job);
+	node->job = NULL;
+	node->status = 0;
+	rc = multi_start(node, m->job, &m->before, m->options->stdin_all);
+	if (!rc)
+		node_started(m, node);
+	else
+		give_up(m, node, rc);
+	return !rc;
+}
+
 /* Those that have ended in every respect. */
 static void finish_some(struct multi *m)
 {
@@ -203,7 +232,7 @@ static void finish_some(struct multi *m)
 			continue;
 		node->state = MULTI_DONE;
 		m->running--;
-		if (node->status)
+		if (node->status && !replaced(m, node))
 			node_failed(m, node->status);
 	}
 	while (m->first < m->next && m->nodes[m->first].state == MULTI_DONE)

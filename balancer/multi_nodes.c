@@ -97,7 +97,7 @@ static int take_next(struct view_file *view, const struct view_policy *policy, s
 }
 
 static int take_best(struct view_file *view, const char *policy_name, unsigned long count,
-		     struct nodelist *out, struct iocom_err *err)
+		     struct nodelist *out, struct nodelist *spares, struct iocom_err *err)
 {
 	struct view_policy policy;
 	int rc = view_policy_parse(policy_name, &policy, err);
@@ -112,12 +112,15 @@ static int take_best(struct view_file *view, const char *policy_name, unsigned l
 				     count, view->nnodes);
 	while (!rc && out->count < count)
 		rc = take_next(view, &policy, out, err);
+	/* Whom a node lets in only it knows: these come where one says no. */
+	while (!rc && view->nnodes && spares->count < MULTI_SPARES_MAX)
+		rc = take_next(view, &policy, spares, err);
 	return rc;
 }
 
 static int find_best(const struct ask *asked, unsigned long count, const char *cwd,
 		     const char *executable, char *const *command, struct nodelist *out,
-		     struct iocom_err *err)
+		     struct nodelist *spares, struct iocom_err *err)
 {
 	struct ask ask = *asked;
 	json_t *answer = NULL;
@@ -136,31 +139,41 @@ static int find_best(const struct ask *asked, unsigned long count, const char *c
 		  : iocom_err_set(err, -EPROTO, "the agent does not tell its view");
 	free(text);
 	if (!rc) {
-		rc = take_best(&view, listing_string(answer, "policy"), count, out, err);
+		rc = take_best(&view, listing_string(answer, "policy"), count, out, spares, err);
 		view_file_fini(&view);
 	}
 	json_decref(answer);
 	return rc;
 }
 
+/* The number that TEXT is; -1: none. */
+static long count_of(const char *text)
+{
+	char *end;
+	unsigned long count;
+
+	if (!isdigit((unsigned char)*text))
+		return -1;
+	count = strtoul(text, &end, 10);
+	return *end ? -1 : count > NODELIST_MAX ? 0 : (long)count;
+}
+
+bool multi_picks(const char *text)
+{
+	return !strcmp(text, "all") || count_of(text) >= 0;
+}
+
 int multi_nodes(const char *name, const char *text, const struct ask *ask, const char *cwd,
 		const char *executable, char *const *command, struct nodelist *out,
-		struct iocom_err *err)
+		struct nodelist *spares, struct iocom_err *err)
 {
-	unsigned long count;
-	char *end;
-	int rc;
+	long count = count_of(text);
 
-	*out = (struct nodelist){0};
-	count = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
-	if (!isdigit((unsigned char)*text) || *end)
+	if (count < 0)
 		return !strcmp(text, "all") ? find_all(name, ask, out, err)
 					    : nodelist_parse(text, out, err);
-	if (count < 1 || count > NODELIST_MAX)
+	if (count < 1)
 		return iocom_err_set(err, -EINVAL, "-N takes 1 to %d nodes, not '%s'", NODELIST_MAX,
 				     text);
-	rc = find_best(ask, count, cwd, executable, command, out, err);
-	if (rc)
-		nodelist_fini(out);
-	return rc;
+	return find_best(ask, (unsigned long)count, cwd, executable, command, out, spares, err);
 }

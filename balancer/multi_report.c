@@ -28,6 +28,13 @@ void multi_report_line(struct multi_node *node, const char *line, size_t length)
 	json_decref(object);
 }
 
+bool multi_report_refused(const struct multi_node *node)
+{
+	/* Once a shim had the job, the report says of which kind its end was. */
+	return !strcmp(listing_string(node->end, "state"), "failed") &&
+	       !json_object_get(node->end, "kind");
+}
+
 /* "exit 3", "SIGKILL", "not started", ...: nodes of the same outcome are named together. */
 static void outcome(const struct multi_node *node, char out[OUTCOME_MAX])
 {

@@ -24,8 +24,11 @@
 
 /* --- cmd_run.c --- */
 
-/* `iocom run` with ARGV; its exit status.  FAILED: iocom's own, no command ran. */
-int run_main(int argc, char **argv, bool *failed);
+/*
+ * `iocom run` with ARGV; its exit status.  FAILED: iocom's own, no command ran.  With HOME
+ * the job begins in that directory, and in "/" where the node has none such, which is said.
+ */
+int run_main(int argc, char **argv, const char *home, bool *failed);
 
 /* --- run_spec.c --- */
 
@@ -40,6 +43,8 @@ int run_spec_fill(struct spec *spec, char *const *command, const char *cwd, cons
 		  const char *env_rule, struct iocom_err *err);
 /* 0; 126 or 127 with a shell's sentence when EXECUTABLE cannot be run here. */
 int run_executable_check(const char *command, const char *executable, struct iocom_err *err);
+/* Whether RULE is one of run_spec_fill.  0 or -EINVAL with the sentence. */
+int run_env_check(const char *rule, struct iocom_err *err);
 
 /* --- run_connect.c --- */
 

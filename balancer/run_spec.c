@@ -95,6 +95,39 @@ static char **make_env(const char *rule)
 	return listed_env(strcmp(rule, "none") != 0 ? rule : "");
 }
 
+/* Letters, digits and _, no digit first: what a shell can name; and "BASH_FUNC_f%%". */
+static bool name_valid(const char *name, size_t length)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+	static const char all[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789.%()-";
+
+	return length && strchr(letters, *name) && strspn(name, all) >= length;
+}
+
+int run_env_check(const char *rule, struct iocom_err *err)
+{
+	if (!strcmp(rule, "all") || !strcmp(rule, "none"))
+		return 0;
+	for (const char *at = rule;; at++) {
+		int n = (int)strcspn(at, ","), name = (int)strcspn(at, ",=");
+
+		if (!n)
+			return iocom_err_set(err, -EINVAL,
+					     "--env takes all, none, or NAME,NAME=VALUE,...; an "
+					     "entry is empty in '%s'",
+					     rule);
+		if (!name_valid(at, (size_t)name))
+			return iocom_err_set(err, -EINVAL,
+					     name ? "--env: '%.*s' is no name of a variable"
+						  : "--env: there is no name before the = of '%.*s'",
+					     name ? name : n, at);
+		at += n;
+		if (!*at)
+			return 0;
+	}
+}
+
 static void take_limits(struct spec *spec)
 {
 	for (int i = 0; i < RLIM_NLIMITS; i++) {

@@ -76,8 +76,12 @@ static void sentence(const json_t *placement, FILE *out)
 
 	if (json_is_true(json_object_get(json_object_get(placement, "plan"), "queued")))
 		fprintf(out, "%s makes it wait: not enough nodes are free for its tasks.", policy);
+	else if (json_is_true(json_object_get(placement, "picked")))
+		fprintf(out, "-N chose %s; %s alone would have taken %s.", node, policy, planned);
 	else if (json_is_true(json_object_get(placement, "forced")))
 		fprintf(out, "You asked for %s; %s would have taken %s.", node, policy, planned);
+	else if (json_is_true(json_object_get(placement, "failed")) && strcmp(planned, home))
+		fprintf(out, "%s chose %s, and no node took it.", policy, planned);
 	else if (strcmp(node, home))
 		fprintf(out, "%s sends it from %s to %s.", policy, home, node);
 	else if (!strcmp(policy, "nlb"))
