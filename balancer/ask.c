@@ -210,8 +210,8 @@ void ask_pack(const struct ask *ask, bool run, const char *cwd, const char *exec
 		 : base && base[1] ? base + 1
 				   : command[0]);
 	command_line(command, line, sizeof(line));
-	pack_begin(&pk, out, 11u + (ask->restarts >= 0) + (ask->again != NULL) + ask->picked +
-				      ask->home_dir);
+	pack_begin(&pk, out,
+		   11u + (ask->restarts >= 0) + (ask->again != NULL) + ask->picked + ask->home_dir);
 	if (ask->picked)
 		pack_bool(&pk, "picked", true);
 	if (ask->home_dir)
@@ -240,24 +240,50 @@ static char *join(const char *directory, size_t length, const char *name)
 	return asprintf(&path, "%.*s/%s", (int)length, directory, name) < 0 ? NULL : path;
 }
 
-char *ask_resolve(const char *command, const char *cwd, const char *path)
+/* COMMAND in the next directory of PATH, which moves on; malloc'ed. */
+static char *next_candidate(const char **path, const char *command)
+{
+	size_t n = strcspn(*path, ":");
+	char *candidate = n ? join(*path, n, command) : join(".", 1, command);
+
+	*path += n + ((*path)[n] == ':');
+	return candidate;
+}
+
+static bool is_file(const char *path)
 {
 	struct stat st;
 
+	return !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+char *ask_resolve(const char *command, const char *cwd, const char *path)
+{
 	if (*command == '/')
 		return strdup(command);
 	if (strchr(command, '/'))
 		return join(cwd, strlen(cwd), command);
-	for (const char *at = path; at && *at;) {
-		size_t n = strcspn(at, ":");
-		char *candidate = n ? join(at, n, command) : join(".", 1, command);
+	while (path && *path) {
+		char *candidate = next_candidate(&path, command);
 
 		if (!candidate)
 			return NULL;
-		if (!access(candidate, X_OK) && !stat(candidate, &st) && S_ISREG(st.st_mode))
+		if (!access(candidate, X_OK) && is_file(candidate))
 			return candidate;
 		free(candidate);
-		at += n + (at[n] == ':');
 	}
 	return strdup(command);
+}
+
+bool ask_denied(const char *command, const char *path)
+{
+	bool found = false;
+
+	while (path && *path && !found) {
+		char *candidate = next_candidate(&path, command);
+
+		found = candidate && is_file(candidate);
+		free(candidate);
+	}
+	return found;
 }

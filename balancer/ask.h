@@ -80,5 +80,7 @@ int ask_size(const char *text, double unit, double *bytes);
  * executable on PATH; else a copy of the name.  malloc'ed; NULL when memory is out.
  */
 char *ask_resolve(const char *command, const char *cwd, const char *path);
+/* Whether the name COMMAND is on PATH as a file that cannot be executed. */
+bool ask_denied(const char *command, const char *path);
 
 #endif

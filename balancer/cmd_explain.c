@@ -70,7 +70,7 @@ static void print_end(const json_t *record)
 	at = (time_t)((at_ns > 0 ? at_ns : listing_number(record, "submit_ns")) / 1e9);
 	if (localtime_r(&at, &then))
 		strftime(when, sizeof(when), "%F %H:%M:%S", &then);
-	printf("Job %s of user %s %s at %s: ", listing_string(record, "job"),
+	printf("Job %s of user %s %s (%s): ", listing_string(record, "job"),
 	       listing_string(record, "user"), *state == 'l' ? "was lost" : "did not run", when);
 	/* Names in it may hold anything. */
 	for (; *text; text++)

@@ -74,7 +74,7 @@ struct multi_job {
 	 * The exit status. */
 	int (*run)(void *arg, const char *node, int report_fd);
 	void *arg;
-	int status_fd; /* the lines of all nodes, and one at the end; -1: none */
+	int status_fd;		       /* the lines of all nodes, and one at the end; -1: none */
 	const struct nodelist *spares; /* take the places of nodes that refuse, in their order */
 };
 

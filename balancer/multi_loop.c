@@ -203,8 +203,8 @@ static bool replaced(struct multi *m, struct multi_node *node)
 	const char *was = node->name;
 	int rc;
 
-	if (node->status != RUN_FAILED || m->stopped || m->failure || m->piece_length ||
-	    !spares || m->spare == spares->count || !multi_report_refused(node))
+	if (node->status != RUN_FAILED || m->stopped || m->failure || m->piece_length || !spares ||
+	    m->spare == spares->count || !multi_report_refused(node))
 		return false;
 	node->name = spares->names[m->spare++];
 	fprintf(stderr, "%s: %s takes the place of %s\n", m->job->name, node->name, was);

@@ -125,14 +125,15 @@ static int request_tty(struct rsh *rsh, const char *value)
 
 static int is_no(const char *value)
 {
-	return !strcasecmp(value, "no") || !strcasecmp(value, "none") || !strcasecmp(value, "false");
+	return !strcasecmp(value, "no") || !strcasecmp(value, "none") ||
+	       !strcasecmp(value, "false");
 }
 
 static int is_refused(const char *key)
 {
 	static const char *const keys[] = {
-		"DynamicForward",     "ForwardAgent", "ForwardX11",    "LocalForward",
-		"PermitLocalCommand", "ProxyCommand", "ProxyJump",     "RemoteCommand",
+		"DynamicForward",     "ForwardAgent", "ForwardX11",	"LocalForward",
+		"PermitLocalCommand", "ProxyCommand", "ProxyJump",	"RemoteCommand",
 		"RemoteForward",      "Tunnel",	      "ProxyUseFdpass",
 	};
 
@@ -251,9 +252,9 @@ static int take_options(struct rsh *rsh, int argc, char **argv)
 	};
 	int option, rc = 0;
 
-	while (!rc && (option = getopt_long(argc, argv,
-					    "+hl:nftTe:o:GvV" LETTERS_TAKEN LETTERS_REFUSED,
-					    options, NULL)) != -1)
+	while (!rc &&
+	       (option = getopt_long(argc, argv, "+hl:nftTe:o:GvV" LETTERS_TAKEN LETTERS_REFUSED,
+				     options, NULL)) != -1)
 		rc = take_option(rsh, option);
 	return rc;
 }
@@ -293,9 +294,8 @@ int rsh_parse(struct rsh *rsh, int argc, char **argv)
 	rsh->words = argv + optind;
 	rsh->null |= rsh->background;
 	if (rsh->background && (!*rsh->words || rsh->terminal))
-		return rsh_usage(*rsh->words ? "-f and -t do not go together"
-					     : "-f needs a command",
-				 "");
+		return rsh_usage(
+			*rsh->words ? "-f and -t do not go together" : "-f needs a command", "");
 	return 0;
 }
 

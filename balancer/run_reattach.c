@@ -10,7 +10,7 @@
 
 #include "run_stream.h"
 
-static uint64_t now_ms(void)
+uint64_t run_now_ms(void)
 {
 	struct timespec now;
 
@@ -20,7 +20,7 @@ static uint64_t now_ms(void)
 
 bool run_reattach_begin(struct run_stream *s)
 {
-	uint64_t now = now_ms();
+	uint64_t now = run_now_ms();
 
 	if (!s->options->again)
 		return false;
@@ -53,15 +53,15 @@ void run_reattach_try(struct run_stream *s)
 	struct wire wire;
 	int fd;
 
-	if (now_ms() >= s->again_until_ms) {
+	if (run_now_ms() >= s->again_until_ms) {
 		run_lost(s, RUN_CONTACT_LOST);
 		return;
 	}
-	if (now_ms() < s->again_next_ms)
+	if (run_now_ms() < s->again_next_ms)
 		return;
 	ask(s, &wanted);
 	fd = s->options->again(s->options->arg, &wanted);
-	s->again_next_ms = now_ms() + RUN_REATTACH_EACH_MS;
+	s->again_next_ms = run_now_ms() + RUN_REATTACH_EACH_MS;
 	if (fd < 0)
 		return;
 	if (wire_init(&wire, fd)) {

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ask.h"
+
 extern char **environ;
 
 uint32_t run_closed_descriptors(void)
@@ -118,10 +120,11 @@ int run_env_check(const char *rule, struct iocom_err *err)
 					     "entry is empty in '%s'",
 					     rule);
 		if (!name_valid(at, (size_t)name))
-			return iocom_err_set(err, -EINVAL,
-					     name ? "--env: '%.*s' is no name of a variable"
-						  : "--env: there is no name before the = of '%.*s'",
-					     name ? name : n, at);
+			return iocom_err_set(
+				err, -EINVAL,
+				name ? "--env: '%.*s' is no name of a variable"
+				     : "--env: there is no name before the = of '%.*s'",
+				name ? name : n, at);
 		at += n;
 		if (!*at)
 			return 0;
@@ -161,6 +164,8 @@ int run_executable_check(const char *command, const char *executable, struct ioc
 {
 	struct stat st;
 
+	if (!strchr(executable, '/') && ask_denied(executable, getenv("PATH")))
+		return iocom_err_set(err, 126, "%s: %s", command, strerror(EACCES));
 	if (!strchr(executable, '/'))
 		return iocom_err_set(err, 127, "%s: command not found", command);
 	if (stat(executable, &st))

@@ -441,7 +441,8 @@ static bool leaves(const struct run_stream *s, int signal)
 
 /*
  * Of a job at a terminal: what concerns the terminal is ours.  A shell ignores TERM, so
- * the second one is for us.  True: SIGNAL was dealt with.
+ * the second one is for us, and so is one that a while later had no effect: who ends
+ * programs (timeout, systemd) sends one.  True: SIGNAL was dealt with.
  */
 static bool take_terminal_signal(struct run_stream *s, int signal)
 {
@@ -458,9 +459,10 @@ static bool take_terminal_signal(struct run_stream *s, int signal)
 		stop_here(s, getpid());
 		return true;
 	case SIGTERM:
-		if (s->term_told)
+		if (s->term_ms)
 			leave(s);
-		s->term_told = true;
+		else
+			s->term_ms = run_now_ms() + RUN_TERM_MS;
 		return s->over;
 	case SIGHUP:
 		leave(s);
@@ -539,9 +541,9 @@ static int wait_for(struct run_stream *s, struct pollfd entries[ENTRIES])
 		entries[ENTRY_OUT + i] =
 			(struct pollfd){.fd = run_output_poll(&s->output[i]), .events = POLLOUT};
 	n = poll(entries, ENTRIES,
-		 s->cut	      ? RUN_REATTACH_EACH_MS
-		 : background ? FOREGROUND_MS
-			      : SILENT_CHECK_MS);
+		 s->cut			    ? RUN_REATTACH_EACH_MS
+		 : background || s->term_ms ? FOREGROUND_MS
+					    : SILENT_CHECK_MS);
 	for (int i = 0; n < 0 && i < ENTRIES; i++)
 		entries[i].revents = 0;
 	return n;
@@ -591,6 +593,8 @@ static void loop(struct run_stream *s)
 		serve(s, entries, stirred);
 		if (s->cut)
 			run_reattach_try(s);
+		if (s->term_ms && !s->over && run_now_ms() >= s->term_ms)
+			leave(s);
 	}
 	/* The last word: all of it is ours, nothing needs to be kept there. */
 	for (uint8_t i = 1; i < FRAME_STREAMS && s->result->state == RUN_EXITED; i++)

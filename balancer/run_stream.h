@@ -7,6 +7,7 @@
 #include "run.h"
 
 #define RUN_REATTACH_EACH_MS 250
+#define RUN_TERM_MS	     5000 /* a terminal's job has for TERM, then it is hung up */
 #define RUN_CONTACT_LOST                                                                           \
 	"contact with the job's node was lost; whether the job goes on or how it ended is "        \
 	"unknown here"
@@ -22,7 +23,7 @@ struct run_stream {
 	bool input_terminal;
 	struct keep kept; /* of the input: read, and not yet taken by the job */
 	uint64_t input_sent;
-	bool term_told;	     /* (terminal) TERM was forwarded; the second one leaves */
+	uint64_t term_ms;    /* (terminal) TERM was forwarded: then, or at a second one, we leave */
 	bool input_told;     /* that it ended */
 	bool input_unwanted; /* by the job; or there was none from the beginning */
 	bool detached;	     /* the job needs no client */
@@ -38,6 +39,8 @@ static inline bool run_quiet(const struct run_stream *s)
 {
 	return s->over || s->cut || s->asked_again;
 }
+/* A clock of milliseconds. */
+uint64_t run_now_ms(void);
 /* The outcome is unknown, for WHY. */
 void run_lost(struct run_stream *s, const char *why);
 /* Contact was lost.  False: it is not to be asked for again. */

@@ -288,6 +288,7 @@ static int execute_on_path(const struct spec *spec)
 {
 	const char *at = "/bin:/usr/bin";
 	char path[PATH_MAX];
+	struct stat st;
 	int error = -ENOENT;
 
 	for (char *const *env = spec->env; *env; env++)
@@ -300,9 +301,10 @@ static int execute_on_path(const struct spec *spec)
 		if (snprintf(path, sizeof(path), "%.*s/%s", n ? n : 1, n ? at : ".",
 			     spec->executable) < (int)sizeof(path)) {
 			rc = execute(path, spec);
-			if (rc == -EACCES)
+			/* A directory that may not be searched is none, as for a shell. */
+			if (rc == -EACCES && !stat(path, &st) && S_ISREG(st.st_mode))
 				error = rc;
-			else if (rc != -ENOENT && rc != -ENOTDIR)
+			else if (rc != -EACCES && rc != -ENOENT && rc != -ENOTDIR)
 				return rc;
 		}
 		at += n + (at[n] == ':');

@@ -228,7 +228,7 @@ static uint64_t lease_end(const struct shim *shim)
 static int wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
 {
 	uint64_t until_ms = deadline(shim), now_ms = shim_now_ms();
-	uint64_t lease_ms = lease_end(shim);
+	uint64_t lease_ms = lease_end(shim), end_ms = streams_end_due(&shim->streams);
 	int limit_ms = SILENT_CHECK_MS, n;
 
 	streams_poll(&shim->streams, entries);
@@ -241,6 +241,8 @@ static int wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
 	entries[ENTRY_CONTROL] = (struct pollfd){.fd = shim->leash.listen, .events = POLLIN};
 	if (lease_ms && lease_ms < until_ms)
 		until_ms = lease_ms;
+	if (end_ms < until_ms)
+		until_ms = end_ms;
 	if (until_ms <= now_ms)
 		limit_ms = 0;
 	else if (until_ms - now_ms < SILENT_CHECK_MS)
@@ -278,6 +280,7 @@ void shim_loop(struct shim *shim)
 
 		if (serve_streams(shim, entries) || (!stirred && wire_silent(&shim->client)))
 			shim_client_lost(shim);
+		streams_end_again(&shim->streams, shim_now_ms());
 		if (entries[ENTRY_LEASH].revents)
 			leash_hear(&shim->leash, &shim->lease);
 		/* What ended after its lease is not told as an end of its own. */

@@ -11,7 +11,10 @@
 
 #define PIPE_BYTES    (1 << 20)
 #define CREDIT_BATCH  (FRAME_WINDOW / 4)
-#define MOVES_AT_ONCE 16 /* then the other descriptors get their turn */
+#define MOVES_AT_ONCE 16  /* then the other descriptors get their turn */
+#define END_FIRST_MS  200 /* until a terminal's end of input is said again */
+#define END_MOST_MS   5000
+#define END_TIMES     8 /* to a job that reads keys: then it wants none of it */
 #define SPILL_MAX     (2 * FRAME_WINDOW + 2 * PIPE_BYTES) /* of windows and pipes, both outputs */
 
 void streams_init(struct streams *streams, const int fd[FRAME_STREAMS])
@@ -301,6 +304,36 @@ static int end_input(struct streams *streams, struct wire *wire)
 	if (n && queue_push(&streams->input, end, n))
 		return -ENOMEM;
 	return move_input(streams, wire);
+}
+
+uint64_t streams_end_due(const struct streams *streams)
+{
+	return streams->tty && streams->input_ended && streams->fd[0] >= 0 && !streams->input.length
+		       ? streams->end_due_ms
+		       : UINT64_MAX;
+}
+
+/*
+ * A shell that changes to keys while the ^D waits in the line reads a NUL in its place, and
+ * what reads lines after somebody else read the end waits for one of its own.
+ */
+void streams_end_again(struct streams *streams, uint64_t now_ms)
+{
+	bool first = !streams->end_due_ms;
+	char end[2];
+
+	if (streams_end_due(streams) > now_ms)
+		return;
+	streams->end_pause_ms = first ? END_FIRST_MS : 2 * streams->end_pause_ms;
+	if (streams->end_pause_ms > END_MOST_MS)
+		streams->end_pause_ms = END_MOST_MS;
+	streams->end_due_ms = now_ms + streams->end_pause_ms;
+	if (first)
+		return;
+	streams->end_times = tty_lines(streams->fd[0]) ? 0 : streams->end_times + 1;
+	if (streams->end_times <= END_TIMES && !tty_unread(streams->fd[0]) &&
+	    tty_end_of_input(streams->fd[0], '\n', end))
+		(void)!write(streams->fd[0], end, 1);
 }
 
 int streams_move(struct streams *streams, struct wire *wire, uint64_t now_ms,

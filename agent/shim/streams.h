@@ -10,7 +10,8 @@
  *
  * Of a job with a terminal, input and output are the master of a pty.  They end
  * together, when nothing of the job has the terminal open; it is hung up when they
- * are closed.  The end of the client's input is the terminal's ^D.
+ * are closed.  The end of the client's input is the terminal's ^D, which ends one read:
+ * it is said again, as a pipe would, to whoever reads then.
  */
 #ifndef IOCOM_SHIM_STREAMS_H
 #define IOCOM_SHIM_STREAMS_H
@@ -35,9 +36,11 @@ struct streams {
 	struct queue input;
 	uint64_t consumed; /* of the input, by the job */
 	bool input_ended;
-	bool tty;	 /* fd[0] and fd[1] are the master of the job's terminal */
-	int ended_tty;	 /* its master when they ended: closed now it would kill the job; -1 */
-	char last_input; /* of a terminal: the last character; 0 none yet */
+	bool tty;	     /* fd[0] and fd[1] are the master of the job's terminal */
+	int ended_tty;	     /* its master when they ended: closed now it would kill the job; -1 */
+	char last_input;     /* of a terminal: the last character; 0 none yet */
+	uint64_t end_due_ms; /* of a terminal: its end is said again; 0 not yet said */
+	unsigned end_pause_ms, end_times;
 	uint64_t last_output_ms;
 	const char *why; /* of -EPROTO: a sentence */
 	uint8_t piece[FRAME_DATA_MAX];
@@ -76,6 +79,10 @@ bool streams_taken(const struct streams *streams);
 /* Whether we really wait for the job (and not for a client that does not read). */
 bool streams_waiting(const struct streams *streams);
 void streams_close(struct streams *streams, int stream);
+/* When streams_end_again has something to do; UINT64_MAX never. */
+uint64_t streams_end_due(const struct streams *streams);
+/* The end of a terminal's input, for a job that reads on or took it for a key. */
+void streams_end_again(struct streams *streams, uint64_t now_ms);
 /* The master of the job's terminal, -1: there is none. */
 int streams_tty(const struct streams *streams);
 /* Writes what the client did not take, in the pipes too, to the spool in DIR. */

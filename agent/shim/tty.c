@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -139,4 +140,25 @@ unsigned tty_end_of_input(int master, char last, char out[2])
 		return 0;
 	out[0] = out[1] = end;
 	return last && last != '\n' && last != '\r' ? 2 : 1;
+}
+
+bool tty_lines(int master)
+{
+	struct termios modes;
+
+	return !tcgetattr(master, &modes) && modes.c_lflag & ICANON;
+}
+
+bool tty_unread(int master)
+{
+	/* The job's side: only there an end that waits to be read is seen. */
+	int slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	struct pollfd p = {.fd = slave, .events = POLLIN};
+	int n;
+
+	if (slave < 0)
+		return true;
+	n = poll(&p, 1, 0);
+	close(slave);
+	return n != 0;
 }

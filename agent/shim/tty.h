@@ -7,6 +7,7 @@
 #ifndef IOCOM_SHIM_TTY_H
 #define IOCOM_SHIM_TTY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -42,5 +43,9 @@ pid_t tty_foreground(int master, pid_t session);
  * two where a line is under way (LAST is not its end).  How many are in OUT.
  */
 unsigned tty_end_of_input(int master, char last, char out[2]);
+/* Whether the job reads lines and their end (the terminal is not raw). */
+bool tty_lines(int master);
+/* Whether something waits there that the job has not read; true when nobody can tell. */
+bool tty_unread(int master);
 
 #endif
