@@ -16,12 +16,18 @@
 
 #define AGAIN_MS 30000
 
-static const char help[] = "usage: iocom attach [--from N] [--run-dir DIR] JOB\n"
-			   "Gives you the output of JOB (or `last`) from the first byte that is "
-			   "kept, its input where\n"
-			   "that is open, and its exit status, also when it has ended.\n\n"
-			   "  --from N         begin at byte N of the standard output\n"
-			   "  --run-dir DIR    the agent's directory\n";
+static const char help[] =
+	"usage: iocom attach [--from N] [--run-dir DIR] JOB\n"
+	"Gives you the output of JOB (or `last`) from the first byte that is "
+	"kept, its input where\n"
+	"that is open, and its exit status, also when it has ended.\n\n"
+	"  --from N         begin at byte N of the standard output\n"
+	"  --run-dir DIR    the agent's directory\n\n"
+	"Ctrl-C goes to the job; of a detached one (run --detach) it ends the "
+	"attach only.\n"
+	"exit status: the job's own; 128 + N when signal N ended it, or us; 125 no "
+	"such job, no\n"
+	"agent, usage; 255 contact was lost, or nobody knows how it ended\n";
 
 struct attach {
 	const char *run_dir;

@@ -33,6 +33,7 @@ static const char help[] =
 	"  --run-dir DIR   the agent's directory [/run/iocom, or $IOCOM_RUN_DIR]\n";
 
 static const char help_status[] =
+	"Ctrl-C ends this program, its workers and what they run.\n"
 	"exit status:\n"
 	"  0 all ended with 0; 1 to 100 so many did not; 101 more; 125 iocom failed before one\n"
 	"  began; 255 commands were lost (their outcome is unknown), or not begun.  By the signal\n"

@@ -16,7 +16,8 @@ static const char help[] =
 	"Jobs submitted here or running here: yours, or everybody's for root.\n\n"
 	"  --all            ended jobs too\n"
 	"  --json           one document\n"
-	"  --run-dir DIR    the agent's directory\n";
+	"  --run-dir DIR    the agent's directory\n\n"
+	"exit status: 0; 1 failed (no agent); 2 usage\n";
 
 static int ask_jobs(const char *run_dir, bool all, json_t **answer, struct iocom_err *err)
 {

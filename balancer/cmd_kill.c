@@ -18,7 +18,8 @@ static const char help[] =
 	"KILL ends all of the job.  Ask at a job's home node, or where it runs.\n\n"
 	"  JOB              an id from `iocom jobs`, or 'last' for your newest\n"
 	"  -s SIGNAL        the same as -SIGNAL\n"
-	"  --run-dir DIR    the agent's directory\n";
+	"  --run-dir DIR    the agent's directory\n\n"
+	"exit status: 0; 1 one of them got none (no such job, it has ended, no agent); 2 usage\n";
 
 /* 0: none. */
 static int signal_of(const char *text)

@@ -26,7 +26,8 @@ static const char help[] =
 	"  SENT RECV TCP that leaves or enters the node (on a terminal of 125 columns or more)\n\n"
 	"  --json           the whole vectors, one document\n"
 	"  --watch[=S]      again every S seconds [1]\n"
-	"  --run-dir DIR    the agent's directory\n";
+	"  --run-dir DIR    the agent's directory\n\n"
+	"exit status: 0; 1 failed (no agent); 2 usage\n";
 
 static int ask_nodes(const char *run_dir, json_t **answer, struct iocom_err *err)
 {

@@ -79,7 +79,10 @@ static int decide(const struct place *p, char **command)
 
 static int usage(bool asked)
 {
-	fprintf(asked ? stdout : stderr, "%s%s", help, ask_help);
+	fprintf(asked ? stdout : stderr,
+		"%s%s\nexit status: 0; 1 failed (no agent, no such command, "
+		"unknown policy); 2 usage\n",
+		help, ask_help);
 	return asked ? 0 : 2;
 }
 

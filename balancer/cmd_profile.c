@@ -16,7 +16,8 @@ static const char help[] =
 	"  CLASS            this class, with the phases of its last run\n"
 	"  --forget         forget what was learned of CLASS\n"
 	"  --json           one document\n"
-	"  --run-dir DIR    the agent's directory\n";
+	"  --run-dir DIR    the agent's directory\n\n"
+	"exit status: 0; 1 failed (no agent, no such class); 2 usage\n";
 
 static int ask_profile(const char *run_dir, const char *class_name, bool forget, json_t **answer,
 		       struct iocom_err *err)

@@ -51,6 +51,7 @@ static const char help[] =
 	"  --out FILE      where to, as above [iocom-KIND.csv]\n"
 	"  --delay SECONDS length of an interval, 0.1 to 3600 [1]\n"
 	"  --direct        do not ask an agent (root)\n\n"
+	"exit status: 0; 1 failed (no agent, a full disk); 2 usage\n"
 	"The file appears under its name when recording ends, also by a signal.\n"
 	"exit: 0 recorded to the end, 1 failed or cut off (what there is, is kept), 2 usage\n";
 

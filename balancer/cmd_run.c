@@ -40,9 +40,11 @@ static const char help[] =
 	"  --run-dir DIR   the agent's directory [/run/iocom, or $IOCOM_RUN_DIR]\n";
 
 static const char help_status[] =
+	"Ctrl-C and other signals go to the command; before it started the second one gives up.\n"
 	"exit status:\n"
 	"  the command's own; 128 + N when signal N ended it; 127 not found, 126 not executable;\n"
-	"  125 iocom failed before it started; 255 contact was lost, the outcome is unknown\n";
+	"  125 iocom failed before it started, or usage; 255 contact was lost, the outcome is "
+	"unknown\n";
 
 struct run {
 	const char *name; /* "iocom run", or what stands for it */

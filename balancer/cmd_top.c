@@ -41,7 +41,8 @@ static const char help_end[] =
 	"      --no-wait        end when the agent goes away (-b and --json always do)\n"
 	"      --direct         do not ask the agent (root)\n"
 	"      --run-dir DIR    the agent's directory\n"
-	"  -h, --help           this text; on the screen, ? explains keys and columns\n";
+	"  -h, --help           this text; on the screen, ? explains keys and columns\n\n"
+	"exit status: 0; 1 failed (no agent, a full disk); 2 usage\n";
 
 enum {
 	OPT_JSON = 0x100,

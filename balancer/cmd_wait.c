@@ -13,7 +13,9 @@ static const char help[] =
 	"Waits until every JOB (or `last`) has ended; the exit status is the last one's, as iocom\n"
 	"run's would be: 255 when nobody knows how it ended, 125 when it never started.\n\n"
 	"  --json           one object a job and line: state, exit status, times\n"
-	"  --run-dir DIR    the agent's directory\n";
+	"  --run-dir DIR    the agent's directory\n\n"
+	"Ctrl-C ends the waiting; the jobs go on.\n"
+	"exit status: as above; 125 no such job, no agent, usage\n";
 
 static int status_of(const json_t *job)
 {

@@ -67,8 +67,8 @@ int main(int argc, char **argv)
 		command = argc > 2 ? find(argv[2]) : NULL;
 		if (command)
 			return command->run(2, help);
-		usage(stdout);
-		return 0;
+		usage(argc > 2 ? stderr : stdout);
+		return argc > 2 ? 2 : 0;
 	}
 	if (!strcmp(argv[1], "--version")) {
 		printf("iocom %s\n", IOCOM_VERSION);
