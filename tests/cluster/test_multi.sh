@@ -57,6 +57,20 @@ tap_is "all" "$(status -N all -- hostname) $(out | tr '\n' ' ')" "0 n1: n1 n2: n
 tap_is "a number: the best so many, different ones" \
 	"$(status -N 2 -- hostname) $(cut -d: -f1 "$SCRATCH/o" | sort -u | wc -l)" "0 2"
 tap_is "a number: all of them" "$(status -N 3 -- hostname) $(out | tr '\n' ' ')" "0 n1: n1 n2: n2 n3: n3 "
+# A directory that only some nodes have: those that have it not refuse, and another is taken.
+mkdir "$SCRATCH/cwd"
+for node in n1 n3; do on $node sh -c "mount -t tmpfs tmpfs $SCRATCH/cwd && mkdir $SCRATCH/cwd/some"; done
+on n1 mkdir "$SCRATCH/cwd/one"
+from() { "$TESTBED" exec n1 -- sh -c "cd $SCRATCH/cwd/$1 && iocom run $2" >"$SCRATCH/o" 2>"$SCRATCH/e" </dev/null; echo $?; }
+tap_is "a number: a node that refuses is passed over" "$(from some '-N 2 -- hostname') $(out | tr '\n' ' ')" "0 n1: n1 n3: n3 "
+tap_like "said with the reason" "$(err | tr '\n' ' ')" \
+	'^n2: iocom run: node n2 refused the job \(path-missing\).* iocom run: n3 takes the place of n2 $'
+tap_like "explain: not the user's choice" "$(on n1 iocom explain last)" '^-N chose n[13]; .* alone would have taken'
+tap_is "a number: when all others refuse, that one failed" "$(from one '-N 2 -- hostname') $(out)" "125 n1: n1"
+tap_like "by the last that was asked" "$(err)" '1 of 2 nodes failed: n3 not started \(125\)$'
+tap_is "nodes by name: none is passed over" "$(from some '-N n1,n2 -- hostname') $(out)" "125 n1: n1"
+tap_is "and all is no number: the one that refuses failed" "$(from some '-N all -- hostname') $(out | tr '\n' ' ')" "125 n1: n1 n3: n3 "
+tap_is "a command that a node cannot find is no refusal" "$(status -N 2 -- /no/such/command) $(grep -c 'takes the place' "$SCRATCH/e")" "127 0"
 tap_is "more than there are: refused, nothing runs" "$(status -N 4 -- hostname)$(out)" 125
 tap_like "with the numbers" "$(err)" '4 nodes .* only 3'
 for bad in "=an empty" "n1,,n2=an empty" "n[2-1]=backwards" "n[1-=without its" "n[1-x]=bad range" \

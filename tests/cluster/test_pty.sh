@@ -26,7 +26,13 @@ tap_is "one stream: errors come as output" "$(pty -- sh -c 'echo e >&2' </dev/nu
 tap_is "without --pty they do not" "$("$iocom" run -- sh -c 'echo e >&2' </dev/null 2>/dev/null)" ""
 tap_is "the end of a pipe is the terminal's end of file" \
 	"$(printf 'one\ntwo' | pty -- sh -c "cat >$dir/cat; exit 3" >/dev/null; echo "$?"; cat "$dir/cat")" $'3\none\ntwo'
-tap_is "closed standard input is its end too" "$(pty -- sh -c 'cat; exit 3' <&-; echo $?)" 3
+tap_is "... also to a shell that takes the first one for a key" \
+	"$(for _ in 1 2 3; do printf 'echo $((20+1))\nsleep 0.3\n' | pty -- bash --norc -i >"$dir/out"; echo "$? $(grep -c 21 "$dir/out")"; done)" \
+	$'0 1\n0 1\n0 1'
+tap_is "... and to one command after another" "$(printf 'x\n' | pty -- sh -c 'cat >/dev/null; cat; exit 4' >/dev/null; echo $?)" 4
+timeout 2 "$iocom" run --pty -- bash --norc -c "trap : TERM; while :; do sleep 0.1; done; : ${u}70" </dev/null 2>"$dir/err"
+tap_like "one TERM that has no effect: it is hung up a while later" "$? $(cat "$dir/err")" '^124 .*left; the job.s terminal was hung up'
+ "$(pty -- sh -c 'cat; exit 3' <&-; echo $?)" 3
 tap_is "a reader that leaves hangs it up" "$(pty -- yes </dev/null | head -n 1 | plain; echo "${PIPESTATUS[0]}")" $'y\n129'
 tap_is "--env none: the terminal's kind goes along" "$(pty --env none -- /bin/sh -c 'echo $TERM' </dev/null | plain)" xterm
 tap_is "a user's terminal is the user's, and nobody's to read" \

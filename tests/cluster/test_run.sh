@@ -28,7 +28,17 @@ tap_is "exit 0" "$(status r -- true)" 0
 tap_is "exit 3" "$(status r -- sh -c 'exit 3')" 3
 tap_is "a path that exists nowhere: 127" "$(status on n1 iocom run -- /no/such/command)" 127
 tap_is "no such command by name: 127" "$(status r -- no-such-command-here)" 127
+tap_is "a path that is not at the node that was named: 127, too" "$(status r -- /no/such/command)" 127
 tap_is "not executable: 126" "$(status r -- /etc/passwd)" 126
+mkdir -p "$SCRATCH/bin/shut"
+echo x >"$SCRATCH/bin/plain"
+path() { on n1 sh -c "run=\$(command -v iocom); PATH=\$1:/usr/bin:/bin; shift; exec \$run run \"\$@\"" - "$@"; }
+tap_is "on PATH and not executable: 126, here and there" \
+	"$(status path "$SCRATCH/bin" -- plain) $(status path "$SCRATCH/bin" --node n2 -- plain)" "126 126"
+user_path() { "$TESTBED" exec n1 --user nobody -- sh -c "run=\$(command -v iocom); PATH=$SCRATCH/bin/shut:/root:/usr/bin:/bin; exec \$run run $*"; }
+chmod 0 "$SCRATCH/bin/shut"
+tap_is "a directory of PATH that one may not search: 127, here and there" \
+	"$(status user_path -- no-such-command-here) $(status user_path --node n2 -- no-such-command-here)" "127 127"
 tap_is "death by SIGKILL: 137" "$(status r -- sh -c 'kill -9 $$')" 137
 r -- sh -c 'trap "echo got TERM; exit 7" TERM; echo ready; while :; do sleep 0.1; done' >"$SCRATCH/sig" &
 until_true 10 grep -q ready "$SCRATCH/sig"
@@ -52,12 +62,26 @@ on n1 mkdir -p $DISK/only-here
 cd_run() { on n1 sh -c "cd $DISK/only-here && iocom run $* -- hostname"; }
 tap_is "directory missing at the target: refused" "$(cd_run --node n2 2>"$SCRATCH/e"; echo $?)" 125
 tap_like "the sentence names the directory" "$(cat "$SCRATCH/e")" "only-here"
+refused=$(on n1 iocom jobs --all --json | jq -r '.jobs[0] | "\(.job) \(.state)"')
+tap_like "jobs lists it" "$refused" ' failed$'
+tap_like "explain: who refused it, when, why; and what was decided" \
+	"$(on n1 iocom explain "${refused% *}" | tr '\n' ' ')" \
+	'did not run \(20[0-9-]+ [0-9:]+\): node n2 refused the job \(path-missing\): .*only-here.*You asked for n2; iocm-re would have taken n.*n2: path-missing: '
+tap_is "explain --json" "$(on n1 iocom explain --json last | jq -c '[.record.state, .place.failed, .place.forced, .place.refused[0].node, (.place.plan.reasons | length > 0)]')" \
+	'["failed",true,true,"n2",true]'
+tap_is "and of a job that ran there is no such thing" "$(r -- true; on n1 iocom explain --json last | jq -c '[.place.node, .place.failed, .place.refused]')" \
+	'["n2",null,[]]'
+tap_like "another user's is nobody's to explain" "$("$TESTBED" exec n1 --user nobody -- iocom explain "${refused% *}" 2>&1)" 'no job of yours named'
+tap_like "at the node where it ran: where its decision is kept" \
+	"$(on n2 iocom explain "$(on n2 iocom jobs --all --json | jq -r '[.jobs[] | select(.home=="n1")][0].job')" 2>&1)" \
+	'was submitted at node n1: its decision is kept there'
 
 # --- bad input ---
 tap_is "unknown node: 125" "$(on n1 iocom run --node nowhere -- true 2>"$SCRATCH/e"; echo $?)" 125
 tap_like "the sentence names it" "$(cat "$SCRATCH/e")" nowhere
 tap_is "unknown policy: 125" "$(on n1 iocom run --policy best -- true 2>"$SCRATCH/e"; echo $?)" 125
 tap_like "the sentence names it" "$(cat "$SCRATCH/e")" best
+tap_like "and the known ones" "$(cat "$SCRATCH/e")" 'known: .*nlb.*iocm-re'
 tap_is "place: unknown policy: 1" "$(status on n1 iocom place --policy best -- true)" 1
 tap_is "run without a command: 125" "$(status on n1 iocom run)" 125
 tap_is "run with an unknown option: 125" "$(status on n1 iocom run --wrong -- true)" 125
@@ -226,6 +250,15 @@ tap_calc "and with the CPU time they used" \
 tap_is "an ordinary user sees only his own tasks" "$("$TESTBED" exec n1 --user nobody -- iocom top -b -n 1 -d 0.3 --json | jq '[.tasks[] | select(.uid != 65534)] | length')" 0
 
 # --- agents come and go ---
+agent=$(cat "$STATE/n3/agent.pid")
+kill -STOP "$agent"
+tap_is "an agent that does not answer: 125" "$(on n1 iocom run --node n3 -- true 2>"$SCRATCH/e"; echo $?)" 125
+kill -CONT "$agent"
+# Where this machine is slow, it is dropped before it can be asked.
+tap_like "who did not, for how long, and what to look at" "$(cat "$SCRATCH/e")" \
+	"^iocom run: node (n3 did not answer within 2 s \(is iocomd running there\? last heard [0-9.]+ s ago\)$|'n3' is silent for [0-9]+ s: .*is iocomd running there)"
+tap_true "it is back" until_true 10 sees n1 3
+tap_is "and runs jobs" "$(on n1 iocom run --node n3 -- hostname)" n3
 r -- sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $i; sleep 0.25; done; exit 5' >"$SCRATCH/long" &
 run=$!
 until_true 10 grep -q 2 "$SCRATCH/long"

@@ -109,6 +109,11 @@ static void test_resolve(void **state)
 	found = ask_resolve("tool", "/", both);
 	assert_string_equal(found, "tool");
 	free(found);
+	assert_true(ask_denied("tool", both));
+	assert_false(ask_denied("other", both));
+	assert_false(ask_denied("tool", "/no/such"));
+	assert_false(ask_denied("etc", "/")); /* a directory is no command */
+	assert_false(ask_denied("tool", NULL));
 	found = ask_resolve("/x/y", "/", NULL);
 	assert_string_equal(found, "/x/y");
 	free(found);

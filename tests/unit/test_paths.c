@@ -95,6 +95,25 @@ static void test_paths_that_answer(void **state)
 	assert_non_null(strstr(v.text, "executable /no/such/program"));
 }
 
+/* At a node that the user named exec says it, with a status; the directory stays refused. */
+static void test_forced(void **state)
+{
+	struct job_order order = {.forced = true};
+	struct admission_verdict v;
+	struct account user;
+	atomic_int at;
+
+	(void)state;
+	assert_int_equal(account_find(0, &user), 0);
+	strcpy(order.cwd, "/");
+	strcpy(order.executable, "/no/such/program");
+	assert_true(admission_paths(&order, &user, &at, &v));
+	strcpy(order.cwd, "/no/such");
+	assert_false(admission_paths(&order, &user, &at, &v));
+	assert_string_equal(v.reason, "path-missing");
+	account_free(&user);
+}
+
 static bool in_memory(const char *cwd, const char *executable, uid_t uid)
 {
 	struct job_order order = {0};
@@ -275,6 +294,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_paths_that_answer),
+		cmocka_unit_test(test_forced),
 		cmocka_unit_test(test_paths_in_memory),
 		cmocka_unit_test(test_paths_that_hang),
 		cmocka_unit_test(test_executable_that_hangs),
