@@ -162,6 +162,8 @@ static int take_pair(struct rsh *rsh, const char *key, const char *value)
 		return set_env(rsh, value);
 	else if (!strcasecmp(key, "SessionType") && strcasecmp(value, "default") != 0)
 		return rsh_usage("there are only commands and logins, not -o SessionType=", value);
+	else if (!strcasecmp(key, "HostName") && strcmp(value, rsh->node ? rsh->node : "") != 0)
+		return rsh_usage("the node is the one named: not -o HostName=", value);
 	else if (is_refused(key) && !is_no(value))
 		return rsh_usage("it forwards nothing and knows one way: not -o ", key);
 	return 0;

@@ -30,6 +30,8 @@ tap_is "... also to a shell that takes the first one for a key" \
 	"$(for _ in 1 2 3; do printf 'echo $((20+1))\nsleep 0.3\n' | pty -- bash --norc -i >"$dir/out"; echo "$? $(grep -c 21 "$dir/out")"; done)" \
 	$'0 1\n0 1\n0 1'
 tap_is "... and to one command after another" "$(printf 'x\n' | pty -- sh -c 'cat >/dev/null; cat; exit 4' >/dev/null; echo $?)" 4
+tap_is "... and while it waits to be read it is not typed again" \
+	"$(pty -- sh -c 'sleep 2; stty -icanon min 0 time 0; dd 2>/dev/null | wc -c' </dev/null | plain)" 1
 timeout 2 "$iocom" run --pty -- bash --norc -c "trap : TERM; while :; do sleep 0.1; done; : ${u}70" </dev/null 2>"$dir/err"
 tap_like "one TERM that has no effect: it is hung up a while later" "$? $(cat "$dir/err")" '^124 .*left; the job.s terminal was hung up'
  "$(pty -- sh -c 'cat; exit 3' <&-; echo $?)" 3

@@ -88,7 +88,7 @@ for o in -N -s "-O check" "-Q cipher" -A "-J x" "-W a:1" "-w 0" -X -Y "-L 1:2:3"
 	# shellcheck disable=SC2086 # words
 	tap_like "rsh $o: refused by its name" "$(ends rsh $o n1 true) $(cat "$dir/err")" "^255 said iocom rsh: .*${o%% *};"
 done
-for o in ProxyJump=x "ProxyCommand nc" ForwardAgent=yes Tunnel=yes SessionType=none RequestTTY=maybe SetEnv=PATH=x \
+for o in ProxyJump=x "ProxyCommand nc" ForwardAgent=yes Tunnel=yes SessionType=none HostName=n2 RequestTTY=maybe SetEnv=PATH=x \
 	SetEnv=x User= =x BatchMode; do
 	tap_like "rsh -o '$o': refused" "$(ends rsh -o "$o" n1 true) $(cat "$dir/err")" '^255 said iocom rsh: .*see iocom rsh --help'
 done
