@@ -74,14 +74,17 @@ static int write_replay(const char *jobs_dir, const void *ask, size_t length)
 static int make_job_directory(const char *jobs_dir, const char *job, struct iocom_err *err)
 {
 	char path[1024 + SPEC_JOB_MAX + 2];
-	int rc = record_make_dirs(jobs_dir, err);
+	int rc;
 
-	if (rc)
-		return rc;
 	if (snprintf(path, sizeof(path), "%s/%s", jobs_dir, job) >= (int)sizeof(path))
 		return iocom_err_set(err, -ENAMETOOLONG, "the state directory's name is too long");
 	if (!mkdir(path, 0700))
 		return 0;
+	if (errno == ENOENT) { /* the first job here */
+		rc = record_make_dirs(jobs_dir, err);
+		if (rc || !mkdir(path, 0700))
+			return rc;
+	}
 	if (errno == EEXIST)
 		return iocom_err_set(err, -EEXIST, "job %s was started here before: refused", job);
 	return iocom_err_set(err, -errno, "cannot make the directory %s of the job's record: %s",
@@ -94,11 +97,13 @@ void launch_spare_make(struct launch_spare *spare, const char *shim_path, const 
 
 	if (spare->waits || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		return;
-	spare->waits = !launch_spawn_spare(shim_path, scope, ends[1], &spare->pid);
+	spare->waits = !launch_spawn_spare(shim_path, scope, &spare->shims, ends[1], &spare->pid);
 	close(ends[1]);
 	spare->leash = ends[0];
-	if (!spare->waits)
+	if (!spare->waits) {
 		close(ends[0]);
+		launch_shims_close(&spare->shims);
+	}
 }
 
 void launch_spare_drop(struct launch_spare *spare)
@@ -106,6 +111,7 @@ void launch_spare_drop(struct launch_spare *spare)
 	if (spare->waits)
 		close(spare->leash);
 	spare->waits = false;
+	launch_shims_close(&spare->shims);
 }
 
 /* Gives the spare its work: its leash is the job's then.  0 or negative errno. */
@@ -154,7 +160,7 @@ static int spawn_with(const char *program, const char *scope, struct launch_spar
 	if (!rc) {
 		const int fds[3] = {ends[1], order_fd, stream_fd};
 
-		rc = launch_spawn(program, scope, fds, shim);
+		rc = launch_spawn(program, scope, spare ? &spare->shims : NULL, fds, shim);
 		close(ends[1]);
 		if (rc)
 			close(ends[0]);
@@ -244,7 +250,7 @@ int launch_read(int leash, struct launch_event *event)
 
 	*event = (struct launch_event){0};
 	if (rc)
-		return rc;
+		return rc == -ECONNRESET ? -EPIPE : rc;
 	if (leash_version(&message.data) > LEASH_VERSION)
 		rc = -EPROTONOSUPPORT;
 	else if (decode_event(&message.data, event))

@@ -20,6 +20,7 @@
 #include <sys/types.h>
 
 #include "iocom/err.h"
+#include "launch_spawn.h"
 #include "spec.h"
 
 struct launch_order {
@@ -44,10 +45,11 @@ struct launch_spare {
 	bool waits;
 	int leash;
 	pid_t pid;
+	struct launch_shims shims; /* for it, and for those that are started without it */
 };
 /* Starts one where none waits.  Best effort: launch_shim starts its own where there is none. */
 void launch_spare_make(struct launch_spare *spare, const char *shim_path, const char *scope);
-/* It goes. */
+/* It goes, and what is kept for the next one. */
 void launch_spare_drop(struct launch_spare *spare);
 
 /*

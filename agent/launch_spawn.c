@@ -9,6 +9,8 @@
  *
  * The agent has nng's threads.  The child of clone3 has a copy of this one only, so until
  * exec it makes system calls and nothing else; nobody runs here meanwhile (CLONE_VFORK).
+ * It uses the agent's memory: a copy of the page tables, to be thrown away by exec, would
+ * cost more than all the rest.
  */
 #include "launch_spawn.h"
 
@@ -19,6 +21,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,8 +48,18 @@ static int open_shims(const char *scope)
 	return cgroup_open(&shims);
 }
 
-/* System calls only.  Returns where one failed. */
-static int become_shim(const char *program, char *const argv[], const int fds[3])
+/* What parent and child share, whether or not they share all their memory. */
+struct birth {
+	const char *program;
+	char *const *argv;
+	const int *fds;
+	int error; /* where the child failed; 0: it is executed */
+};
+
+#define BIRTH_ROOM 32768 /* struct birth, and above it the child's stack */
+
+/* System calls only, and bare ones: a sanitizer's wrappers keep books in this memory. */
+static int become_shim(void *arg)
 {
 	/* struct sigaction as the kernel has it; all zero is SIG_DFL */
 	static const struct {
@@ -56,20 +69,60 @@ static int become_shim(const char *program, char *const argv[], const int fds[3]
 		uint64_t mask;
 	} standard;
 	static const uint64_t none;
-	int null;
+	struct birth *birth = arg;
+	long null;
 
 	for (int i = 1; i < _NSIG; i++)
 		syscall(SYS_rt_sigaction, i, &standard, NULL, sizeof(standard.mask));
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (null < 0 || setsid() < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)
-		return errno;
-	for (int i = 0; i < 3; i++)
-		if (dup2(fds[i], SHIM_FD_LEASH + i) < 0)
-			return errno;
-	execve(program, argv, environment);
-	return errno;
+	null = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
+	if (null >= 0 && syscall(SYS_setsid) >= 0 && syscall(SYS_dup3, null, 0, 0) == 0 &&
+	    syscall(SYS_dup3, null, 1, 0) == 1 &&
+	    syscall(SYS_dup3, birth->fds[0], SHIM_FD_LEASH, 0) == SHIM_FD_LEASH &&
+	    syscall(SYS_dup3, birth->fds[1], SHIM_FD_ORDER, 0) == SHIM_FD_ORDER &&
+	    syscall(SYS_dup3, birth->fds[2], SHIM_FD_STREAM, 0) == SHIM_FD_STREAM)
+		syscall(SYS_execve, birth->program, birth->argv, environment);
+	birth->error = errno;
+	return 127;
 }
+
+/* clone3 whose child runs become_shim(BIRTH).  Its pid, or negative errno. */
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+static pid_t clone_shim(struct clone_args *args, struct birth *birth)
+{
+	long pid = SYS_clone3;
+
+	args->flags |= CLONE_VM;
+	args->stack = (uint64_t)(uintptr_t)birth;
+	args->stack_size = BIRTH_ROOM;
+	/* The child has a stack of its own and never comes back to this function. */
+	__asm__ volatile("syscall\n\t"
+			 "testq %%rax, %%rax\n\t"
+			 "jnz 1f\n\t"
+			 "xorl %%ebp, %%ebp\n\t"
+			 "movq %[birth], %%rdi\n\t"
+			 "call *%[run]\n\t"
+			 "movl %%eax, %%edi\n\t"
+			 "movl %[leave], %%eax\n\t"
+			 "syscall\n\t"
+			 "hlt\n"
+			 "1:"
+			 : "+a"(pid)
+			 : "D"(args), "S"(sizeof(*args)), [run] "r"(become_shim),
+			   [birth] "r"(birth), [leave] "i"(SYS_exit)
+			 : "rcx", "r11", "cc", "memory");
+	return (pid_t)pid;
+}
+#else
+static pid_t clone_shim(struct clone_args *args, struct birth *birth)
+{
+	long pid = syscall(SYS_clone3, args, sizeof(*args));
+
+	if (pid == 0)
+		_exit(become_shim(birth));
+	return pid < 0 ? -errno : (pid_t)pid;
+}
+#endif
 
 static int spawn_into(int cgroup, const char *program, char *const argv[], const int fds[3],
 		      pid_t *pid)
@@ -79,63 +132,86 @@ static int spawn_into(int cgroup, const char *program, char *const argv[], const
 		.exit_signal = SIGCHLD,
 		.cgroup = (uint64_t)cgroup,
 	};
+	struct birth *birth =
+		mmap(NULL, BIRTH_ROOM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	sigset_t all, before;
-	int report[2], e = 0;
+	int rc;
 
-	if (pipe2(report, O_CLOEXEC))
+	*pid = -1;
+	if (birth == MAP_FAILED)
 		return -errno;
-	e = fcntl(report[1], F_DUPFD_CLOEXEC, HELPER_LIFTED);
-	close(report[1]);
-	report[1] = e;
+	*birth = (struct birth){.program = program, .argv = argv, .fds = fds};
 	/* No handler of the agent may run in the child. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	*pid = report[1] < 0 ? -1 : (pid_t)syscall(SYS_clone3, &args, sizeof(args));
-	if (*pid == 0) {
-		e = become_shim(program, argv, fds);
-		_exit(write(report[1], &e, sizeof(e)) == sizeof(e) ? 127 : 126);
-	}
-	e = *pid < 0 ? errno : 0;
+	*pid = clone_shim(&args, birth);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (report[1] >= 0)
-		close(report[1]);
-	if (*pid > 0 && read(report[0], &e, sizeof(e)) == sizeof(e))
+	rc = *pid < 0 ? *pid : -birth->error;
+	if (*pid > 0 && rc)
 		waitpid(*pid, NULL, 0);
-	close(report[0]);
-	return -e;
-}
-
-static int spawn_moved(const char *program, char *const argv[], const char *scope, const int fds[3],
-		       pid_t *pid)
-{
-	int cgroup = open_shims(scope), high[3];
-	int rc = cgroup < 0 ? cgroup : helper_lift(fds, 3, high);
-
-	if (!rc) {
-		rc = spawn_into(cgroup, program, argv, high, pid);
-		for (int i = 0; i < 3; i++)
-			close(high[i]);
-	}
-	if (cgroup >= 0)
-		close(cgroup);
+	munmap(birth, BIRTH_ROOM);
 	return rc;
 }
 
-int launch_spawn(const char *program, const char *scope, const int fds[3], pid_t *pid)
+/* The same in the cgroup that SHIMS keeps open; it may have gone since. */
+static int spawn_known(struct launch_shims *shims, const char *program, char *const argv[],
+		       const char *scope, const int fds[3], pid_t *pid)
+{
+	int rc;
+
+	if (shims->open) {
+		rc = spawn_into(shims->fd, program, argv, fds, pid);
+		if (*pid > 0)
+			return rc;
+		launch_shims_close(shims);
+	}
+	rc = open_shims(scope);
+	if (rc < 0)
+		return rc;
+	*shims = (struct launch_shims){.open = true, .fd = rc};
+	return spawn_into(rc, program, argv, fds, pid);
+}
+
+static int spawn_moved(struct launch_shims *shims, const char *program, char *const argv[],
+		       const char *scope, const int fds[3], pid_t *pid)
+{
+	struct launch_shims once = {0};
+	int high[3];
+	int rc = helper_lift(fds, 3, high);
+
+	if (rc)
+		return rc;
+	rc = spawn_known(shims ? shims : &once, program, argv, scope, high, pid);
+	launch_shims_close(&once);
+	for (int i = 0; i < 3; i++)
+		close(high[i]);
+	return rc;
+}
+
+void launch_shims_close(struct launch_shims *shims)
+{
+	if (shims->open)
+		close(shims->fd);
+	shims->open = false;
+}
+
+int launch_spawn(const char *program, const char *scope, struct launch_shims *shims,
+		 const int fds[3], pid_t *pid)
 {
 	char *const moved[] = {(char *)"iocom-shim", (char *)SHIM_MOVED, NULL};
 	char *const argv[] = {(char *)"iocom-shim", NULL};
 
-	return spawn_moved(program, moved, scope, fds, pid)
+	return spawn_moved(shims, program, moved, scope, fds, pid)
 		       ? helper_spawn(program, argv, fds, 3, pid)
 		       : 0;
 }
 
-int launch_spawn_spare(const char *program, const char *scope, int leash, pid_t *pid)
+int launch_spawn_spare(const char *program, const char *scope, struct launch_shims *shims,
+		       int leash, pid_t *pid)
 {
 	char *const argv[] = {(char *)SHIM_SPARE_NAME, (char *)SHIM_MOVED, (char *)SHIM_SPARE,
 			      NULL};
 	const int fds[3] = {leash, leash, leash};
 
-	return spawn_moved(program, argv, scope, fds, pid);
+	return spawn_moved(shims, program, argv, scope, fds, pid);
 }

@@ -335,12 +335,18 @@ static int remove_directory(const char *directory, int arg)
 	return rmdir(directory) && errno != ENOENT ? -errno : 0;
 }
 
+/* Most have no groups below. */
+static int remove_tree(const char *directory)
+{
+	return remove_directory(directory, 0) ? walk(directory, 0, remove_directory, 0) : 0;
+}
+
 static int remove_once(const struct cgroup *group)
 {
-	int rc = walk(group->v2, 0, remove_directory, 0);
+	int rc = remove_tree(group->v2);
 
 	for (size_t i = 0; i < group->nv1 && !rc; i++)
-		rc = walk(group->v1[i], 0, remove_directory, 0);
+		rc = remove_tree(group->v1[i]);
 	return rc;
 }
 

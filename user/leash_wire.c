@@ -49,6 +49,8 @@ int leash_take(int fd, uint8_t buffer[LEASH_MESSAGE_MAX], msgpack_unpacked *map)
 	ssize_t have = recv(fd, buffer, LEASH_MESSAGE_MAX, MSG_PEEK | MSG_DONTWAIT);
 	ssize_t want;
 
+	if (have < 0 && errno == ECONNRESET)
+		return -ECONNRESET;
 	if (have < 0)
 		return errno == EAGAIN || errno == EINTR ? -EAGAIN : -EPIPE;
 	if (have == 0)

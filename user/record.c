@@ -265,16 +265,19 @@ void record_remove(const char *jobs_dir, const char *job)
 {
 	static const char *const files[] = {"start", "exit",   ".start",   ".exit",
 					    "spool", ".spool", RECORD_OUT, RECORD_ERR};
-	char path[PATH_MAX];
+	const size_t usual = 2;
+	char path[PATH_MAX], directory[PATH_MAX];
 
-	if (!spec_job_valid(job))
+	if (!spec_job_valid(job) || snprintf(directory, sizeof(directory), "%s/%s", jobs_dir,
+					     job) >= (int)sizeof(directory))
 		return;
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		if (snprintf(path, sizeof(path), "%s/%s/%s", jobs_dir, job, files[i]) <
-		    (int)sizeof(path))
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		if (i == usual && !rmdir(directory))
+			return;
+		if (snprintf(path, sizeof(path), "%s/%s", directory, files[i]) < (int)sizeof(path))
 			unlink(path);
-	if (snprintf(path, sizeof(path), "%s/%s", jobs_dir, job) < (int)sizeof(path))
-		rmdir(path);
+	}
+	rmdir(directory);
 }
 
 int record_make_dirs(const char *path, struct iocom_err *err)
@@ -284,6 +287,8 @@ int record_make_dirs(const char *path, struct iocom_err *err)
 	if (strlen(path) >= sizeof(part))
 		return iocom_err_set(err, -ENAMETOOLONG, "the directory's name is too long: %s",
 				     path);
+	if (!mkdir(path, 0700) || errno == EEXIST)
+		return 0;
 	strcpy(part, path);
 	for (char *at = part + 1;; at++) {
 		char end = *at;

@@ -86,12 +86,15 @@ void leash_deinit(struct leash *leash)
 }
 
 /* A report is small: the socket takes it whole, or the agent is as good as gone. */
-static void report(struct leash *leash, const msgpack_sbuffer *buffer)
+static bool report(struct leash *leash, const msgpack_sbuffer *buffer)
 {
-	if (leash->fd < 0 || !leash_send(leash->fd, buffer, MSG_DONTWAIT))
-		return;
+	if (leash->fd < 0)
+		return false;
+	if (!leash_send(leash->fd, buffer, MSG_DONTWAIT))
+		return true;
 	close(leash->fd);
 	leash->fd = -1;
+	return false;
 }
 
 void leash_started(struct leash *leash, pid_t pid, uint64_t cgroup_id)
@@ -108,7 +111,7 @@ void leash_started(struct leash *leash, pid_t pid, uint64_t cgroup_id)
 	pack_str(&pk, "job", leash->job);
 	pack_u64(&pk, "pid", (uint64_t)pid);
 	pack_u64(&pk, "cgroup_id", cgroup_id);
-	report(leash, &buffer);
+	(void)report(leash, &buffer);
 	msgpack_sbuffer_destroy(&buffer);
 }
 
@@ -122,7 +125,7 @@ void leash_exited(struct leash *leash, const struct record_exit *end)
 	pack_str(&pk, "event", "exited");
 	pack_str(&pk, "job", leash->job);
 	record_pack_exit(&pk, end);
-	report(leash, &buffer);
+	leash->told = report(leash, &buffer);
 	msgpack_sbuffer_destroy(&buffer);
 }
 
@@ -149,6 +152,8 @@ void leash_hear(struct leash *leash, struct lease *lease)
 	}
 	if (rc == -EAGAIN)
 		return;
+	/* Closed by who has not read all, it would be a reset. */
+	leash->taken = leash->told && rc == -EPIPE;
 	close(leash->fd);
 	leash->fd = -1;
 }
@@ -216,6 +221,7 @@ static enum leash_what obey(struct leash *leash, const msgpack_object *message,
 		if (leash->fd >= 0)
 			close(leash->fd);
 		leash->fd = request->connection;
+		leash->told = leash->taken = false;
 		leash_started(leash, leash->pid, leash->cgroup_id);
 		*taken = true;
 		return LEASH_NOTHING;

@@ -168,17 +168,23 @@ static void serve_rest(struct shim *shim)
 }
 
 /* Modules and disks may be slow: nobody waits for them. */
-static void settle(struct shim *shim)
+static void end_session(struct shim *shim)
 {
 	pam_finish(shim->pam);
 	shim->pam = NULL;
-	/* What an agent took and of which nothing is kept it removes within moments. */
-	if (shim->record >= 0 && (shim->leash.fd < 0 || shim->detached || !shim->known))
+}
+
+/* What an agent took and of which nothing is kept it removes within moments. */
+static void sync_end(const struct shim *shim)
+{
+	bool agent = shim->leash.fd >= 0 || shim->leash.taken;
+
+	if (shim->record >= 0 && (!agent || shim->detached || !shim->known))
 		record_sync(shim->record);
 }
 
-/* All to the client, unless it is gone.  SETTLED: settle() was called. */
-static void deliver(struct shim *shim, bool *settled)
+/* All to the client, unless it is gone. */
+static void deliver(struct shim *shim)
 {
 	uint64_t limit_ms = 0;
 
@@ -192,9 +198,7 @@ static void deliver(struct shim *shim, bool *settled)
 		} else if (!limit_ms) {
 			shutdown(shim->client.fd, SHUT_WR);
 			/* A module that hangs ends us: by now the client has all. */
-			if (!*settled)
-				settle(shim);
-			*settled = true;
+			end_session(shim);
 			limit_ms = shim_now_ms() + SHIM_LINGER_MS;
 		} else if (shim_now_ms() >= limit_ms) {
 			break;
@@ -205,21 +209,18 @@ static void deliver(struct shim *shim, bool *settled)
 
 void shim_deliver(struct shim *shim)
 {
-	bool settled = false;
-
-	deliver(shim, &settled);
+	deliver(shim);
 	if (shim->record >= 0 && !shim->replayed) {
 		if (!shim->known || !streams_taken(&shim->streams))
 			streams_spill(&shim->streams, shim->record);
 		spool_note(&shim->streams.spool, shim->record);
 	}
-	if (!settled)
-		settle(shim);
-	settled = true;
+	end_session(shim);
+	sync_end(shim);
 	/* Who came while modules and disks were slow; who comes now finds what is kept. */
 	while (leash_last(&shim->leash)) {
 		shim_serve_control(shim);
-		deliver(shim, &settled);
+		deliver(shim);
 	}
 }
 

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/leash.h"
 #include "stage.h"
 
 #define SH(script)                                                                                 \
@@ -301,6 +302,52 @@ static void test_closed_descriptors(void **state)
 	assert_string_equal(stage_read(stage->err), "/dev/null\n");
 }
 
+/* An agent that went with the end unread has not taken it: the disk must have it. */
+static void test_end_is_taken(void **state)
+{
+	const struct record_exit end = {.value = 3};
+	struct lease lease = {0};
+	char room[256];
+
+	(void)state;
+	for (int read_it = 0; read_it < 2; read_it++) {
+		struct leash leash;
+		int ends[2];
+
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+		leash_init(&leash, ends[0], "a-1-1");
+		leash_exited(&leash, &end);
+		leash_hear(&leash, &lease); /* nothing yet */
+		assert_true(leash.fd >= 0 && !leash.taken);
+		if (read_it)
+			assert_true(recv(ends[1], room, sizeof(room), 0) > 0);
+		close(ends[1]);
+		leash_hear(&leash, &lease);
+		assert_int_equal(leash.fd, -1);
+		assert_int_equal(leash.taken, read_it);
+		leash_deinit(&leash);
+	}
+}
+
+/* ... and neither has one that was gone before. */
+static void test_end_is_not_taken(void **state)
+{
+	const struct record_exit end = {.value = 3};
+	struct lease lease = {0};
+	struct leash leash;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	leash_init(&leash, ends[0], "a-1-1");
+	close(ends[1]);
+	leash_hear(&leash, &lease);
+	leash_exited(&leash, &end);
+	assert_int_equal(leash.fd, -1);
+	assert_false(leash.taken);
+	leash_deinit(&leash);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +362,8 @@ int main(void)
 		cmocka_unit_test(test_once),
 		cmocka_unit_test(test_record_on_full_disk),
 		cmocka_unit_test(test_closed_descriptors),
+		cmocka_unit_test(test_end_is_taken),
+		cmocka_unit_test(test_end_is_not_taken),
 	};
 
 	if (geteuid() != 0) {

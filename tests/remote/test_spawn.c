@@ -42,7 +42,7 @@ static void write_program(void)
 }
 
 /* What PROGRAM says when it is spawned below the scope; the caller frees. */
-static char *spawned(const char *path, const char *scope, int *rc)
+static char *spawned(const char *path, const char *scope, struct launch_shims *shims, int *rc)
 {
 	int fds[3], fd = open(out, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), status;
 	char *text = calloc(1, 4096);
@@ -51,7 +51,7 @@ static char *spawned(const char *path, const char *scope, int *rc)
 	assert_true(fd >= 0 && text);
 	for (int i = 0; i < 3; i++)
 		assert_true((fds[i] = fcntl(fd, F_DUPFD_CLOEXEC, 16)) >= 16);
-	*rc = launch_spawn(path, scope, fds, &pid);
+	*rc = launch_spawn(path, scope, shims, fds, &pid);
 	if (!*rc) {
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_int_equal(pread(fd, text, 4095, 0) > 0, 1);
@@ -104,7 +104,7 @@ static void test_moved(void **state)
 		print_message("needs root and a cgroup2 mount\n");
 		skip();
 	}
-	text = spawned(program, SCOPE, &rc);
+	text = spawned(program, SCOPE, NULL, &rc);
 	assert_int_equal(rc, 0);
 	assert_non_null(strstr(text, "arguments --moved\n"));
 	assert_non_null(strstr(text, "/" SCOPE "/shims\n"));
@@ -123,7 +123,7 @@ static void test_here(void **state)
 	int rc;
 
 	(void)state;
-	text = spawned(program, "../up", &rc);
+	text = spawned(program, "../up", NULL, &rc);
 	assert_int_equal(rc, 0);
 	assert_non_null(strstr(text, "arguments \n"));
 	assert_null(strstr(text, SCOPE));
@@ -137,10 +137,43 @@ static void test_missing(void **state)
 	int rc;
 
 	(void)state;
-	free(spawned("/tmp/iocom-no-such-program", SCOPE, &rc));
+	free(spawned("/tmp/iocom-no-such-program", SCOPE, NULL, &rc));
 	assert_int_equal(rc, -ENOENT);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
+}
+
+/* Kept open it is used again; once it has gone, the one that takes its place is found. */
+static void test_kept(void **state)
+{
+	struct launch_shims shims = {0};
+	char path[320];
+	int rc, fd;
+
+	(void)state;
+	if (!*root)
+		skip();
+	snprintf(path, sizeof(path), "%s/shims", root);
+	for (int i = 0; i < 3; i++) {
+		char *text = spawned(program, SCOPE, &shims, &rc);
+
+		assert_int_equal(rc, 0);
+		assert_non_null(strstr(text, "arguments --moved\n"));
+		assert_non_null(strstr(text, "/" SCOPE "/shims\n"));
+		free(text);
+		assert_true(shims.open);
+		if (i == 0)
+			fd = shims.fd;
+		if (i < 2)
+			assert_int_equal(shims.fd, fd);
+		if (i == 1)
+			assert_int_equal(rmdir(path), 0);
+	}
+	free(spawned("/tmp/iocom-no-such-program", SCOPE, &shims, &rc));
+	assert_int_equal(rc, -ENOENT);
+	launch_shims_close(&shims);
+	assert_false(shims.open);
+	launch_shims_close(&shims);
 }
 
 int main(void)
@@ -149,6 +182,7 @@ int main(void)
 		cmocka_unit_test(test_moved),
 		cmocka_unit_test(test_here),
 		cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_kept),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
