@@ -35,8 +35,8 @@ struct leash {
 	char job[SPEC_JOB_MAX];
 	pid_t pid; /* as reported */
 	uint64_t cgroup_id;
-	bool told;  /* the end was sent to who is at FD */
-	bool taken; /* ... who has read it; FD is -1 since */
+	bool told;		   /* the end was sent to who is at FD */
+	bool taken;		   /* ... who has read it; FD is -1 since */
 	const struct lease *lease; /* of the job; told with "started"; may be NULL */
 };
 
