@@ -9,6 +9,7 @@
 #include "leases.h"
 #include "paths.h"
 #include "recorders.h"
+#include "signals.h"
 #include "stream.h"
 #include "target_attach.h"
 #include "tunnel.h"
@@ -42,6 +43,9 @@ size_t bounds_list(struct agent *a, struct bound out[BOUNDS_LISTED])
 		{"nodes", a->matrix.count, MATRIX_NODES_MAX, COUNTED(vectors_refused_full)},
 		{"nodes_dialled", bulletin_dialed(a->bulletin), BULLETIN_DIALED_MAX,
 		 .counter = NULL},
+		{"skews", skews_count(&a->skews), SKEWS_MAX, .turns = true,
+		 .counter = "bulletins_refused_skew", /* sealed messages count themselves */
+		 .refused = a->counters.bulletins_refused_skew},
 		{"bulletin_guests", bulletin_guests(a->bulletin), GUESTS_MAX,
 		 COUNTED(guests_refused)},
 		{"control_guests", control_guests(a->control), GUESTS_MAX, COUNTED(guests_refused)},
@@ -50,8 +54,11 @@ size_t bounds_list(struct agent *a, struct bound out[BOUNDS_LISTED])
 		{"clients", clients_count(a->clients), CLIENTS_MAX, COUNTED(clients_refused)},
 		{"requests_per_s_of_a_user", BOUND_UNKNOWN, a->set.user_requests_per_s,
 		 COUNTED(requests_refused_rate)},
+		{"signals", signals_count(a), SIGNALS_MAX, COUNTED(signals_refused)},
 		{"recorders", recorders_count(a), RECORDERS_MAX, COUNTED(recorders_refused)},
 		{"streams", streams_count(a->streams), STREAMS_MAX, COUNTED(streams_refused)},
+		{"stream_bytes", streams_bytes(a->streams), STREAMS_BYTES_MAX, .turns = true,
+		 COUNTED(streams_refused)},
 		{"tunnels", tunnels_count(a->tunnels), TUNNELS_MAX, COUNTED(tunnels_refused)},
 		{"paths_looked_at", looking, PATHS_MAX, COUNTED(paths_refused)},
 		{"paths_that_hang", late, PATHS_LATE_MAX, COUNTED(paths_refused)},

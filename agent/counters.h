@@ -46,6 +46,7 @@
 	X(jobs_late)		  /* their shim lived, but did not answer at once */               \
 	X(clients_refused)	  /* too many local connections */                                 \
 	X(tunnels_refused)	  /* too many relays for jobs under TLS that leave */              \
+	X(signals_refused)	  /* too many wait for supervisors that do not answer */           \
 	X(requests_refused_rate)  /* a user asked more than user_requests_per_s */                 \
 	X(replays_refused)	  /* too many read what is kept of ended jobs */                   \
 	X(recorders_refused)	  /* too many `iocom record` */                                    \

@@ -58,6 +58,15 @@ static void overdue(void *arg)
 	answered(arg, -ETIMEDOUT);
 }
 
+size_t signals_count(const struct agent *a)
+{
+	size_t n = 0;
+
+	for (const struct signals_sent *s = a->signalled; s; s = s->next)
+		n++;
+	return n;
+}
+
 static bool has_room(const struct agent *a, uid_t owner)
 {
 	unsigned all = 0, own = 0;
@@ -109,11 +118,13 @@ int signals_send(struct agent *a, const char *name, uid_t uid, int signal, signa
 				     a->set.name);
 	if (uid != 0 && uid != job->order.uid)
 		return iocom_err_set(err, -EPERM, "job %s is not yours", name);
-	if (!has_room(a, job->order.uid))
+	if (!has_room(a, job->order.uid)) {
+		a->counters.signals_refused++;
 		return iocom_err_set(err, -EAGAIN,
 				     "cannot signal job %s: too many signals wait for supervisors "
 				     "that do not answer",
 				     name);
+	}
 	rc = ask(a, job, signal, done, arg);
 	return rc ? iocom_err_set(err, rc, "cannot signal job %s: %s", name, strerror(-rc)) : 0;
 }

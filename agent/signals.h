@@ -21,6 +21,7 @@ typedef void (*signals_done)(void *arg, int rc, const char *why);
  */
 int signals_send(struct agent *a, const char *job, uid_t uid, int signal, signals_done done,
 		 void *arg, struct iocom_err *err);
+size_t signals_count(const struct agent *a);
 /* Who gave ARG is gone. */
 void signals_forget(struct agent *a, const void *arg);
 /* All that wait are told -ECANCELED. */

@@ -64,3 +64,12 @@ bool skews_say(const struct skews *skews, const char *node, uint64_t now_ns, cha
 		 s->ahead_s < 0 ? "before" : "after", SEAL_TTL_S);
 	return true;
 }
+
+size_t skews_count(const struct skews *skews)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < SKEWS_MAX; i++)
+		n += skews->all[i].node[0] != 0;
+	return n;
+}

@@ -27,6 +27,7 @@ struct skews {
 
 /* NODE's clock is AHEAD_S seconds ahead of ours (negative: behind). */
 void skews_note(struct skews *skews, const char *node, int64_t ahead_s, uint64_t now_ns);
+size_t skews_count(const struct skews *skews);
 /* It is heard: nothing differs. */
 void skews_forget(struct skews *skews, const char *node);
 /* Half a sentence about NODE's clock; false, and "" in OUT, when nothing is known of it. */

@@ -55,6 +55,11 @@ size_t streams_count(const struct streams *streams)
 	return streams ? streams->count : 0;
 }
 
+size_t streams_bytes(const struct streams *streams)
+{
+	return streams ? streams->bytes : 0;
+}
+
 static void stream_free(struct stream *s)
 {
 	struct loop *loop = s->streams->agent->loop;

@@ -17,6 +17,7 @@
 /* Listens at the agent's address.  0; -EADDRINUSE ... with the sentence. */
 int streams_new(struct streams **streams, struct agent *agent, struct iocom_err *err);
 size_t streams_count(const struct streams *streams); /* NULL: none */
+size_t streams_bytes(const struct streams *streams); /* likewise; of what has come of starts */
 void streams_free(struct streams *streams);
 
 #endif
