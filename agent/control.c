@@ -94,8 +94,9 @@ int control_nng_error(int e, const char *what, const char *url, struct iocom_err
 	case NNG_ENOMEM:
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	case NNG_ETIMEDOUT:
-		return iocom_err_set(err, -ETIMEDOUT, "no answer within %d ms from %s",
-				     CONTROL_TIMEOUT_MS, url);
+		return iocom_err_set(err, -ETIMEDOUT,
+				     "no answer within %g s from %s (is iocomd running there?)",
+				     CONTROL_TIMEOUT_MS / 1e3, url);
 	case NNG_ECANCELED:
 	case NNG_ECLOSED:
 		return iocom_err_set(err, -ECANCELED, "the agent is stopping");

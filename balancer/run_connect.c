@@ -73,7 +73,8 @@ static int connect_tcp(const struct run_target *target, const char *node, int *f
 	freeaddrinfo(list);
 	if (rc < 0)
 		return iocom_err_set(
-			err, rc, "node %s admitted the job but cannot be reached at %s port %u: %s",
+			err, rc,
+			"node %s cannot be reached at %s port %u: %s (is iocomd running there?)",
 			node, target->address, target->port, strerror(-rc));
 	*fd = rc;
 	return 0;
