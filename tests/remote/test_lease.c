@@ -109,82 +109,66 @@ static struct launch_event finish(struct stage *stage, struct job *job)
 	return event;
 }
 
-static void test_lease_runs_out(void **state)
-{
-	struct want want = {SH("setsid sleep 971 & trap '' TERM INT HUP; sleep 971"),
-			    .lease_ms = 600};
-	struct stage *stage = *state;
-	uint64_t before = now_ms();
-	pid_t pid;
-	struct job job = begin(stage, &want, &pid);
-	struct launch_event end = finish(stage, &job);
+/* In milliseconds: a time from now, or NOTHING, or the lease taken away. */
+enum { NOTHING = -1, TAKEN = 0 };
 
-	assert_true(now_ms() >= before + 600);
-	assert_int_equal(end.kind, 3);
-	assert_int_equal(end.value, 255);
-	assert_non_null(strstr(end.text, "lease ran out"));
-	assert_true(gone(pid));
-}
-
-static void test_no_lease_no_end(void **state)
-{
-	struct want want = {SH("sleep 1; exit 4")};
-	struct stage *stage = *state;
-	struct launch_event end;
-	pid_t pid;
-	struct job job = begin(stage, &want, &pid);
-
-	/* One that needs no lease obeys none. */
-	assert_int_equal(launch_lease(job.leash, 0), 0);
-	assert_int_equal(launch_lease(job.leash, 1), 0);
-	end = finish(stage, &job);
-	assert_int_equal(end.kind, 0);
-	assert_int_equal(end.value, 4);
-}
-
-static void test_lease_renewed(void **state)
-{
-	struct want want = {SH("sleep 1.5; exit 6"), .lease_ms = 700};
-	struct stage *stage = *state;
-	struct launch_event end;
-	pid_t pid;
-	struct job job = begin(stage, &want, &pid);
-
-	assert_int_equal(launch_lease(job.leash, now_ms() + 60000), 0);
+static const struct lease_case {
+	const char *what, *script;
+	uint32_t lease_ms;
+	int renewals[2]; /* sent one after the other, at once */
+	uint32_t kind, value;
+	const char *text;  /* in the end's sentence */
+	uint64_t least_ms; /* it ended no sooner */
+} lease_cases[] = {
+	{"it runs out",
+	 "setsid sleep 971 & trap '' TERM INT HUP; sleep 971",
+	 600,
+	 {NOTHING, NOTHING},
+	 3,
+	 255,
+	 "lease ran out",
+	 600},
+	{"a job that needs none obeys none", "sleep 1; exit 4", 0, {TAKEN, 1}, 0, 4, NULL, 1000},
 	/* An earlier end, from a message that was under way for long, is no news. */
-	assert_int_equal(launch_lease(job.leash, now_ms() + 100), 0);
-	end = finish(stage, &job);
-	assert_int_equal(end.kind, 0);
-	assert_int_equal(end.value, 6);
-}
+	{"renewed", "sleep 1.5; exit 6", 700, {60000, 100}, 0, 6, NULL, 1500},
+	{"taken away: no way back", "sleep 972", 600000, {TAKEN, 60000}, 3, 255, "given it up", 0},
+	{"it runs out for a stopped job",
+	 "kill -STOP $$; sleep 973",
+	 500,
+	 {NOTHING, NOTHING},
+	 3,
+	 255,
+	 NULL,
+	 500},
+};
 
-static void test_lease_taken_away(void **state)
+static void one_lease(struct stage *stage, const struct lease_case *c)
 {
-	struct want want = {SH("sleep 972"), .lease_ms = 600000};
-	struct stage *stage = *state;
+	struct want want = {SH(c->script), .lease_ms = c->lease_ms};
+	uint64_t before = now_ms();
 	struct launch_event end;
 	pid_t pid;
 	struct job job = begin(stage, &want, &pid);
 
-	assert_int_equal(launch_lease(job.leash, 0), 0);
-	/* No way back. */
-	assert_int_equal(launch_lease(job.leash, now_ms() + 60000), 0);
+	for (size_t i = 0; i < 2 && c->renewals[i] != NOTHING; i++) {
+		uint64_t until = c->renewals[i] == TAKEN || !c->lease_ms
+					 ? (uint64_t)c->renewals[i]
+					 : now_ms() + (uint64_t)c->renewals[i];
+
+		assert_int_equal(launch_lease(job.leash, until), 0);
+	}
 	end = finish(stage, &job);
-	assert_int_equal(end.kind, 3);
-	assert_non_null(strstr(end.text, "given it up"));
-	assert_true(gone(pid));
+	if (end.kind != c->kind || end.value != c->value ||
+	    (c->text && !strstr(end.text, c->text)) || now_ms() < before + c->least_ms ||
+	    !gone(pid))
+		fail_msg("%s: kind %d, value %d: %s, after %llu ms", c->what, (int)end.kind,
+			 (int)end.value, end.text, (unsigned long long)(now_ms() - before));
 }
 
-static void test_lease_over_for_a_stopped_job(void **state)
+static void test_leases(void **state)
 {
-	struct want want = {SH("kill -STOP $$; sleep 973"), .lease_ms = 500};
-	struct stage *stage = *state;
-	pid_t pid;
-	struct job job = begin(stage, &want, &pid);
-	struct launch_event end = finish(stage, &job);
-
-	assert_int_equal(end.kind, 3);
-	assert_true(gone(pid));
+	for (size_t i = 0; i < sizeof(lease_cases) / sizeof(lease_cases[0]); i++)
+		one_lease(*state, &lease_cases[i]);
 }
 
 /* What the first process left behind, and never falls silent, has no lease of its own. */
@@ -547,11 +531,7 @@ static void test_order_of_another_version(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lease_runs_out),
-		cmocka_unit_test(test_no_lease_no_end),
-		cmocka_unit_test(test_lease_renewed),
-		cmocka_unit_test(test_lease_taken_away),
-		cmocka_unit_test(test_lease_over_for_a_stopped_job),
+		cmocka_unit_test(test_leases),
 		cmocka_unit_test(test_lease_over_for_what_is_left),
 		cmocka_unit_test(test_lease_over_for_a_slow_client),
 		cmocka_unit_test(test_signal_is_the_users),
