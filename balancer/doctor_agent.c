@@ -18,9 +18,9 @@
 #include "listing.h"
 #include "pack.h"
 
-#define ANSWER_S  5
-#define ARGS_MAX  128
-#define NEARLY(x) ((x) / 10 * 9) /* full */
+#define ANSWER_S 5
+#define ARGS_MAX 128
+#define NEARLY	 0.9 /* full */
 
 static int ask_status(const char *run_dir, struct ucred *who, json_t **answer,
 		      struct iocom_err *err)
@@ -86,8 +86,8 @@ static void check_bounds(struct doctor *d, const json_t *bounds)
 		json_int_t used = json_integer_value(json_object_get(bound, "used"));
 		json_int_t max = json_integer_value(json_object_get(bound, "max"));
 
-		if (!max || json_is_true(json_object_get(bound, "turns")) || used <= NEARLY(max) ||
-		    at >= sizeof(full))
+		if (!max || json_is_true(json_object_get(bound, "turns")) ||
+		    (double)used < NEARLY * (double)max || at >= sizeof(full))
 			continue;
 		at += (size_t)snprintf(full + at, sizeof(full) - at,
 				       "%s%s %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT,
