@@ -34,7 +34,7 @@ tap_is "... and while it waits to be read it is not typed again" \
 	"$(pty -- sh -c 'sleep 2; stty -icanon min 0 time 0; dd 2>/dev/null | wc -c' </dev/null | plain)" 1
 timeout 2 "$iocom" run --pty -- bash --norc -c "trap : TERM; while :; do sleep 0.1; done; : ${u}70" </dev/null 2>"$dir/err"
 tap_like "one TERM that has no effect: it is hung up a while later" "$? $(cat "$dir/err")" '^124 .*left; the job.s terminal was hung up'
- "$(pty -- sh -c 'cat; exit 3' <&-; echo $?)" 3
+tap_is "closed standard input is its end too" "$(pty -- sh -c 'cat; exit 3' <&-; echo $?)" 3
 tap_is "a reader that leaves hangs it up" "$(pty -- yes </dev/null | head -n 1 | plain; echo "${PIPESTATUS[0]}")" $'y\n129'
 tap_is "--env none: the terminal's kind goes along" "$(pty --env none -- /bin/sh -c 'echo $TERM' </dev/null | plain)" xterm
 tap_is "a user's terminal is the user's, and nobody's to read" \
