@@ -296,6 +296,20 @@ void client_error(struct client *c, const char *fmt, ...)
 	send_frame(c, FRAME_ERROR, text);
 }
 
+/* --- what a user costs --------------------------------------------------------- */
+
+static bool may_ask(struct client *c)
+{
+	return rates_take(&c->clients->rates, c->who.uid,
+			  c->clients->agent->set.user_requests_per_s, clock_boot_ns());
+}
+
+static void charge(struct client *c, uint64_t cost_ns)
+{
+	rates_charge(&c->clients->rates, c->who.uid, c->clients->agent->set.user_requests_per_s,
+		     cost_ns, clock_boot_ns());
+}
+
 /* --- watching readings --------------------------------------------------------- */
 
 static void line(void *arg)
@@ -304,10 +318,11 @@ static void line(void *arg)
 	struct agent *a = c->clients->agent;
 	const struct iocom_disk *before;
 	struct monitor_sample sample;
+	uint64_t before_ns = clock_cpu_ns();
 	size_t nbefore;
 
 	loop_start(a->loop, &c->line, c->interval_ns);
-	if (c->out_end > c->out_start) {
+	if (c->out_end > c->out_start || !may_ask(c)) {
 		a->counters.top_lines_delayed++;
 		return;
 	}
@@ -316,6 +331,7 @@ static void line(void *arg)
 	if (c->dead || sample_window_take(c->window, &sample, &before, &nbefore))
 		return;
 	client_json(c, ops_top(a, &sample, before, nbefore, c->who.uid));
+	charge(c, clock_cpu_ns() - before_ns);
 }
 
 void client_watch(struct client *c, unsigned interval_ms)
@@ -397,25 +413,22 @@ static bool in_time(struct client *c)
 {
 	struct agent *a = c->clients->agent;
 
-	if (!c->who.uid ||
-	    rates_take(&c->clients->rates, c->who.uid, a->set.user_requests_per_s, clock_boot_ns()))
+	if (may_ask(c))
 		return true;
 	a->counters.requests_refused_rate++;
 	client_error(c,
-		     "you ask the agent more than %u times a second, the limit of a user here "
-		     "(user_requests_per_s); ask more slowly",
+		     "you ask the agent more than %u times a second, or too often for long lists: "
+		     "the limit of a user here (user_requests_per_s); ask more slowly",
 		     a->set.user_requests_per_s);
 	return false;
 }
 
-static void dispatch(struct client *c, uint8_t type)
+static void obey(struct client *c, uint8_t type)
 {
 	struct agent *a = c->clients->agent;
 	msgpack_unpacked map;
 	char op[32];
 
-	if (!in_time(c))
-		return;
 	if ((type == FRAME_START || type == FRAME_ATTACH) && !c->started) {
 		start_job(c, type);
 		return;
@@ -437,6 +450,16 @@ static void dispatch(struct client *c, uint8_t type)
 	msgpack_unpacked_destroy(&map);
 	if (!c->dead)
 		events(c);
+}
+
+static void dispatch(struct client *c, uint8_t type)
+{
+	uint64_t before_ns = clock_cpu_ns();
+
+	if (!in_time(c))
+		return;
+	obey(c, type);
+	charge(c, clock_cpu_ns() - before_ns);
 }
 
 /* Reads at most WANT more bytes; 1 some, 0 none now, -1 the client is gone. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The two clocks an agent reads: ages by BOOTTIME, dates by REALTIME. */
+/* The clocks an agent reads: ages by BOOTTIME, dates by REALTIME, cost by its thread. */
 #ifndef IOCOM_CLOCK_H
 #define IOCOM_CLOCK_H
 
@@ -25,6 +25,12 @@ static inline uint64_t clock_boot_ns(void)
 static inline uint64_t clock_real_ns(void)
 {
 	return clock_read_ns(CLOCK_REALTIME);
+}
+
+/* What this thread took of the processor. */
+static inline uint64_t clock_cpu_ns(void)
+{
+	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 #endif

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#define FREE_NS 1000000u
+
 static struct rate *find(struct rates *rates, uid_t uid, uint32_t per_s, uint64_t now_ns)
 {
 	struct rate *oldest = &rates->users[0];
@@ -20,11 +22,23 @@ static struct rate *find(struct rates *rates, uid_t uid, uint32_t per_s, uint64_
 	return oldest;
 }
 
+void rates_charge(struct rates *rates, uid_t uid, uint32_t per_s, uint64_t cost_ns, uint64_t now_ns)
+{
+	struct rate *r;
+
+	if (!uid || !per_s || cost_ns <= FREE_NS)
+		return;
+	r = find(rates, uid, per_s, now_ns);
+	r->tokens -= (double)(cost_ns - FREE_NS) / 1e6 * RATES_OF_MS * per_s / 5000;
+	if (r->tokens < -(double)per_s) /* a second without, and all is as before */
+		r->tokens = -(double)per_s;
+}
+
 bool rates_take(struct rates *rates, uid_t uid, uint32_t per_s, uint64_t now_ns)
 {
 	struct rate *r;
 
-	if (!per_s)
+	if (!uid || !per_s)
 		return true;
 	r = find(rates, uid, per_s, now_ns);
 	if (now_ns > r->at_ns) {

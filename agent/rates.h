@@ -28,7 +28,17 @@ struct rates {
 	struct rate users[RATES_USERS];
 };
 
-/* Whether UID may ask now; PER_S 0: no bound.  NOW_NS: any clock that never goes back. */
+/* Whether UID may ask now; root may, and with PER_S 0 all.  NOW_NS: any clock that never goes back.
+ */
 bool rates_take(struct rates *rates, uid_t uid, uint32_t per_s, uint64_t now_ns);
+
+/*
+ * What UID asked for took COST_NS of the processor: the first millisecond is what a request
+ * may take, each further one costs RATES_OF_MS of a PER_S of 5000.  So long answers are at most
+ * a quarter of a second each second, however many connections ask for them.
+ */
+#define RATES_OF_MS 20
+void rates_charge(struct rates *rates, uid_t uid, uint32_t per_s, uint64_t cost_ns,
+		  uint64_t now_ns);
 
 #endif

@@ -94,6 +94,20 @@ def answers(where, count, each):
     hold(f"held {len(held) - len(gone)}")
 
 
+def lists(where, count, rounds):
+    """COUNT connections that ask for all jobs, read it and ask again; how many were refused."""
+    asking = [connect(where) for _ in range(count)]
+    refused = 0
+    for _ in range(rounds):
+        for s in asking:
+            s.sendall(request(op="jobs", all=True))
+        for s in asking:
+            head = s.recv(8, socket.MSG_WAITALL)
+            s.recv(struct.unpack(">I", head[4:])[0], socket.MSG_WAITALL)
+            refused += head[3] == ERROR
+    print(refused)
+
+
 def first(where, job):
     """A signal for JOB, then another's question: whose answer comes first?"""
     ours, others = connect(where), connect(where)
@@ -134,7 +148,7 @@ def names(where, node):
     print(f"{refused} of {asked}")
 
 
-ways = {"starts": starts, "answers": answers, "first": first, "lease": lease, "names": names}
+ways = {"starts": starts, "answers": answers, "first": first, "lease": lease, "names": names, "lists": lists}
 uid = int(sys.argv[1])
 os.setgroups([])
 os.setgid(uid)

@@ -62,17 +62,13 @@ tap_is "no file was made or removed" "$(files)" "$there"
 tap_is "others are served" "$(run echo served)" served
 row "names of jobs: paths, NUL, 4 KiB, SQL" yes -
 
-# --- answers that nobody reads: 30 connections, 16 lists of 1,000 jobs each ---
+# --- long lists ---
 "$TOOLS/forge_start" hoard "$DIR/alpha/run" alpha $MALLORY 1000 >/dev/null
 tap_calc "a user has 1,000 jobs to list" "$(at alpha as $MALLORY "$iocom" jobs --all --json | jq '.jobs | length') >= 1000"
-log_mark alpha
-dropped=$(counter alpha clients_dropped)
-holds $MALLORY answers "$SOCKET" 30 16
-tap_calc "some of the 30 are cut ($(cat "$DIR/held"))" "$(sed 's/^held //' "$DIR/held") < 30"
-tap_calc "those are counted" "$(counter alpha clients_dropped) > $dropped"
-tap_is "... others are served meanwhile" "$(run echo served)" served
-judge "answers that one user does not read" alpha "connections of uid $MALLORY are cut: more than 64 MiB" yes -
-let_go
+refused=$(python3 tests/attack/hold.py $MALLORY lists "$SOCKET" 100 5)
+tap_calc "500 lists on 100 connections: a second's worth is answered ($refused refused)" "$refused > 350"
+row "long lists, asked for on 100 connections" yes -
+tap_is "root may have as many as he wants" "$(python3 tests/attack/hold.py 0 lists "$SOCKET" 20 1)" 0
 
 # --- a supervisor that waits for its user's program, and signals for it ---
 install -m 755 /bin/true "$DIR/leased"
@@ -96,4 +92,15 @@ tap_is "the job that does not begin is refused" "$?" 125
 tap_like "with the reason" "$(cat "$DIR/stuck")" "did not begin on node alpha within 2000 ms: .*$DIR/leased does not answer"
 let_go
 tap_is "when its program answers it runs" "$(at alpha as $MALLORY "$iocom" run --node alpha -- "$DIR/leased"; echo $?)" 0
+# --- answers that nobody reads: 30 connections, 16 lists of 1,000 jobs each, and no other bound ---
+agent_down alpha
+agent_up alpha 7961 --listen 127.0.0.1 --address 127.0.0.1 --user-requests-per-s 0
+log_mark alpha
+dropped=$(counter alpha clients_dropped)
+holds $MALLORY answers "$SOCKET" 30 16
+tap_calc "some of the 30 are cut ($(cat "$DIR/held"))" "$(sed 's/^held //' "$DIR/held") < 30"
+tap_calc "those are counted" "$(counter alpha clients_dropped) > $dropped"
+tap_is "... others are served meanwhile" "$(run echo served)" served
+judge "answers that one user does not read" alpha "connections of uid $MALLORY are cut: more than 64 MiB" yes -
+let_go
 attack_done

@@ -57,6 +57,39 @@ static void test_users_are_apart(void **state)
 	assert_int_equal(taken(&rates, 1000, 3, SECOND, 9), 0);
 }
 
+#define MS (SECOND / 1000)
+
+/* A quarter of a second each second, whatever it is asked for. */
+static void test_long_answers(void **state)
+{
+	struct rates rates = {0};
+	unsigned yes = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 10000; i++) { /* 10 s, each request 21 ms */
+		if (!rates_take(&rates, 1000, 5000, SECOND + i * MS))
+			continue;
+		rates_charge(&rates, 1000, 5000, 21 * MS, SECOND + i * MS);
+		yes++;
+	}
+	assert_in_range(yes, 125, 150); /* 12 a second, and the burst */
+	/* Whoever is quick pays nothing, nor does another user, nor root. */
+	yes = 0;
+	for (uint64_t i = 0; i < 5000; i++) {
+		yes += rates_take(&rates, 1001, 5000, SECOND + i * MS / 5);
+		rates_charge(&rates, 1001, 5000, MS, SECOND + i * MS / 5);
+		rates_charge(&rates, 0, 5000, SECOND, SECOND);
+	}
+	assert_int_equal(yes, 5000);
+	assert_true(rates_take(&rates, 0, 5000, SECOND));
+	rates_charge(&rates, 1002, 0, SECOND, SECOND);
+	assert_true(rates_take(&rates, 1002, 0, SECOND));
+	/* One answer that took very long is forgiven after two seconds at most. */
+	rates_charge(&rates, 1003, 5000, 60 * SECOND, 20 * SECOND);
+	assert_false(rates_take(&rates, 1003, 5000, 20 * SECOND + 900 * MS));
+	assert_true(rates_take(&rates, 1003, 5000, 21 * SECOND + 100 * MS));
+}
+
 static void test_no_bound(void **state)
 {
 	struct rates rates = {0};
@@ -97,6 +130,7 @@ int main(void)
 		cmocka_unit_test(test_burst_and_refill),
 		cmocka_unit_test(test_steady_rate_passes),
 		cmocka_unit_test(test_users_are_apart),
+		cmocka_unit_test(test_long_answers),
 		cmocka_unit_test(test_no_bound),
 		cmocka_unit_test(test_full_table_forgets_the_oldest),
 		cmocka_unit_test(test_a_clock_that_stands),
