@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,61 +37,114 @@ static bool may_execute(const struct stat *st, const struct account *user)
 	return st->st_mode & S_IXOTH;
 }
 
-static int look(const char *path, struct stat *st)
-{
-	return stat(path, st) ? -errno : 0;
-}
-
 /*
- * The same from what the kernel has in memory, -EAGAIN where that is not all.  A network's
- * file system (its device has no major number) may ask its server even then.
+ * NAME below the directory AT.  IN_MEMORY: from what the kernel has there, -EAGAIN where that is
+ * not all.  A network's file system (its device has no major number) may ask its server even
+ * then.  A descriptor or negative errno.
  */
-static int look_in_memory(const char *path, struct stat *st)
+static int look(int at, const char *name, uint64_t flags, uint64_t resolve, bool in_memory,
+		struct stat *st)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_CACHED};
-	int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC | flags,
+			       .resolve = resolve | (in_memory ? RESOLVE_CACHED : 0)};
+	int fd = (int)syscall(SYS_openat2, at, name, &how, sizeof(how)), rc;
 	struct statx stx;
-	int rc;
 
 	if (fd < 0)
-		return -EAGAIN;
-	rc = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &stx);
-	close(fd);
-	if (rc || !stx.stx_dev_major)
-		return -EAGAIN;
-	*st = (struct stat){.st_mode = stx.stx_mode, .st_uid = stx.stx_uid, .st_gid = stx.stx_gid};
-	return 0;
-}
-
-typedef int (*looker)(const char *path, struct stat *st);
-
-/* Every directory on the way, then PATH itself.  0 or negative errno. */
-static int walk(const char *path, const struct account *user, looker see, struct stat *st)
-{
-	char part[PATH_MAX];
-	size_t n = strlen(path);
-	int rc;
-
-	if (*path != '/' || n >= sizeof(part))
-		return -ENOENT;
-	for (size_t i = 1; i <= n; i++) {
-		if (path[i] != '/' && path[i])
-			continue;
-		memcpy(part, path, i);
-		part[i] = 0;
-		rc = see(part, st);
-		if (rc)
-			return rc;
-		if (i < n && S_ISDIR(st->st_mode) && !may_execute(st, user))
-			return -EACCES;
+		return -errno;
+	rc = statx(fd, "", AT_EMPTY_PATH | (in_memory ? AT_STATX_DONT_SYNC : 0), STATX_BASIC_STATS,
+		   &stx);
+	if (rc || (in_memory && !stx.stx_dev_major)) {
+		rc = rc ? -errno : -EAGAIN;
+		close(fd);
+		return rc;
 	}
+	*st = (struct stat){.st_mode = stx.stx_mode, .st_uid = stx.stx_uid, .st_gid = stx.stx_gid};
+	return fd;
+}
+
+/* A directory is looked at by its ".": what is mounted on demand is mounted for that. */
+static int look_through(int at, const char *name, uint64_t resolve, bool in_memory, struct stat *st)
+{
+	char inside[NAME_MAX + 3];
+	int fd;
+
+	snprintf(inside, sizeof(inside), "%s/.", name);
+	fd = look(at, inside, 0, resolve, in_memory, st);
+	/* From memory, what is no directory is told as if it were not there. */
+	if (fd != -ENOTDIR && fd != -ELOOP && !(in_memory && fd == -EAGAIN))
+		return fd;
+	fd = look(at, name, resolve & RESOLVE_NO_SYMLINKS ? O_NOFOLLOW : 0,
+		  resolve & RESOLVE_NO_MAGICLINKS, in_memory, st);
+	if (fd < 0 || !S_ISDIR(st->st_mode))
+		return fd;
+	close(fd);
+	return -EAGAIN;
+}
+
+/* Not to be judged from here: THEIRS. */
+#define THEIRS 1
+
+/*
+ * One step: AT becomes NAME in it.  Links that root made are followed; where another's lead is
+ * not looked at with root's eyes, or refusals would tell what is in root's directories: the
+ * job's own exec finds out.
+ */
+static int step(int *at, const char *name, bool in_memory, struct stat *st)
+{
+	int fd = look_through(*at, name, RESOLVE_NO_SYMLINKS, in_memory, st);
+
+	if (fd >= 0 && S_ISLNK(st->st_mode)) {
+		close(fd);
+		if (st->st_uid != 0)
+			return THEIRS;
+		/* Those of /proc lead to what the agent has open. */
+		fd = look_through(*at, name, RESOLVE_NO_MAGICLINKS, in_memory, st);
+		if (fd == -ELOOP)
+			return THEIRS;
+	}
+	if (fd < 0)
+		return fd;
+	close(*at);
+	*at = fd;
 	return 0;
 }
 
-static int walk_cwd(const struct job_order *o, const struct account *user, looker see)
+/* Every directory on the way, then PATH itself.  0, THEIRS or negative errno. */
+static int walk(const char *path, const struct account *user, bool in_memory, struct stat *st)
+{
+	char name[NAME_MAX + 1];
+	int at, rc = 0;
+
+	if (*path != '/')
+		return -ENOENT;
+	at = look(AT_FDCWD, "/", 0, 0, in_memory, st);
+	if (at < 0)
+		return at;
+	for (path += strspn(path, "/"); *path && !rc; path += strspn(path, "/")) {
+		size_t n = strcspn(path, "/");
+
+		if (!S_ISDIR(st->st_mode))
+			rc = -ENOTDIR;
+		else if (!may_execute(st, user))
+			rc = -EACCES;
+		else if (n > NAME_MAX)
+			rc = -ENAMETOOLONG;
+		if (rc)
+			break;
+		memcpy(name, path, n);
+		name[n] = 0;
+		rc = step(&at, name, in_memory, st);
+		path += n;
+	}
+	close(at);
+	return rc;
+}
+
+static int walk_cwd(const struct job_order *o, const struct account *user, bool in_memory)
 {
 	struct stat st;
-	int rc = walk(o->cwd, user, see, &st);
+	int rc = walk(o->cwd, user, in_memory, &st);
 
 	if (!rc && !S_ISDIR(st.st_mode))
 		rc = -ENOTDIR;
@@ -101,8 +155,8 @@ bool admission_paths_in_memory(const struct job_order *o, const struct account *
 {
 	struct stat st;
 
-	return !walk_cwd(o, user, look_in_memory) &&
-	       (o->executable[0] != '/' || !walk(o->executable, user, look_in_memory, &st));
+	return walk_cwd(o, user, true) >= 0 &&
+	       (o->executable[0] != '/' || walk(o->executable, user, true, &st) >= 0);
 }
 
 bool admission_paths(const struct job_order *o, const struct account *user, atomic_int *at,
@@ -113,18 +167,18 @@ bool admission_paths(const struct job_order *o, const struct account *user, atom
 
 	*v = (struct admission_verdict){.admitted = true};
 	atomic_store(at, ADMISSION_AT_CWD);
-	rc = walk_cwd(o, user, look);
-	if (rc)
+	rc = walk_cwd(o, user, false);
+	if (rc < 0)
 		refuse(v, "path-missing", "working directory %.120s: %s", o->cwd, strerror(-rc));
-	if (rc || o->executable[0] != '/')
+	if (rc < 0 || o->executable[0] != '/')
 		return v->admitted;
 	atomic_store(at, ADMISSION_AT_EXECUTABLE);
-	rc = walk(o->executable, user, look, &st);
+	rc = walk(o->executable, user, false, &st);
 	/*
 	 * One that is there but not executable fails as at home: exec says so, 126.  So does
 	 * one that is missing at a node that the user named, 127: no other is to be tried.
 	 */
-	if (rc && !o->forced)
+	if (rc < 0 && !o->forced)
 		refuse(v, "path-missing", "executable %.120s: %s", o->executable, strerror(-rc));
 	return v->admitted;
 }

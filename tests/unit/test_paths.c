@@ -114,6 +114,46 @@ static void test_forced(void **state)
 	account_free(&user);
 }
 
+/* Where a user's link leads is his to find out: root's eyes are not lent for it. */
+static void test_links(void **state)
+{
+	struct world *w = *state;
+	char secret[128], theirs[2][128], ours[128], text[2][256];
+	struct admission_verdict v;
+	int fd;
+
+	snprintf(secret, sizeof(secret), "%s/secret", w->dir);
+	assert_int_equal(mkdir(secret, 0700), 0);
+	snprintf(ours, sizeof(ours), "%s/secret/there", w->dir);
+	fd = open(ours, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+	assert_true(fd >= 0);
+	close(fd);
+	for (int i = 0; i < 2; i++) {
+		snprintf(theirs[i], sizeof(theirs[i]), "%s/link%d", w->dir, i);
+		snprintf(text[i], sizeof(text[i]), "%s/secret/%s", w->dir, i ? "not" : "there");
+		assert_int_equal(symlink(text[i], theirs[i]), 0);
+		assert_int_equal(lchown(theirs[i], 65534, 65534), 0);
+		v = judge(w, "/", theirs[i]);
+		assert_true(v.admitted); /* of what is there, and of what is not */
+		v = judge(w, theirs[i], "sh");
+		assert_true(v.admitted);
+		assert_int_equal(lchown(theirs[i], 0, 0), 0);
+	}
+	v = judge(w, "/", "/proc/self/root/no/such");
+	assert_true(v.admitted);
+	/* Root's own links are followed. */
+	v = judge(w, "/", theirs[0]);
+	assert_true(v.admitted);
+	v = judge(w, "/", theirs[1]);
+	assert_string_equal(v.reason, "path-missing");
+	v = judge(w, theirs[0], "sh");
+	assert_non_null(strstr(v.text, strerror(ENOTDIR)));
+	for (int i = 0; i < 2; i++)
+		unlink(theirs[i]);
+	unlink(ours);
+	rmdir(secret);
+}
+
 static bool in_memory(const char *cwd, const char *executable, uid_t uid)
 {
 	struct job_order order = {0};
@@ -296,6 +336,7 @@ int main(void)
 		cmocka_unit_test(test_paths_that_answer),
 		cmocka_unit_test(test_forced),
 		cmocka_unit_test(test_paths_in_memory),
+		cmocka_unit_test(test_links),
 		cmocka_unit_test(test_paths_that_hang),
 		cmocka_unit_test(test_executable_that_hangs),
 		cmocka_unit_test(test_many_at_once),
