@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <mbedtls/sha256.h>
 #include <munge.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -74,6 +76,28 @@ static void pack_binding(msgpack_sbuffer *buffer, const struct binding *to)
 	pack_bin(&pk, "hash", hash, sizeof(hash));
 }
 
+/*
+ * libmunge writes to a socket whose other end may just have gone: PIPE, which ends a program,
+ * is not for who only asked.
+ */
+static munge_err_t encode(char **credential, munge_ctx_t ctx, const msgpack_sbuffer *buffer)
+{
+	const struct timespec now = {0};
+	sigset_t pipe, before, pending;
+	munge_err_t rc;
+
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	sigpending(&pending);
+	pthread_sigmask(SIG_BLOCK, &pipe, &before);
+	rc = munge_encode(credential, ctx, buffer->data, (int)buffer->size);
+	if (!sigismember(&pending, SIGPIPE))
+		while (sigtimedwait(&pipe, NULL, &now) < 0 && errno == EINTR)
+			;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc;
+}
+
 static int seal_to(const struct binding *to, const char *munge_socket, char **credential,
 		   struct iocom_err *err)
 {
@@ -89,7 +113,7 @@ static int seal_to(const struct binding *to, const char *munge_socket, char **cr
 	if (rc == EMUNGE_SUCCESS)
 		rc = munge_ctx_set(ctx, MUNGE_OPT_UID_RESTRICTION, (uid_t)0);
 	if (rc == EMUNGE_SUCCESS)
-		rc = munge_encode(credential, ctx, buffer.data, (int)buffer.size);
+		rc = encode(credential, ctx, &buffer);
 	msgpack_sbuffer_destroy(&buffer);
 	if (rc == EMUNGE_SOCKET)
 		no_munged(munge_socket, err);

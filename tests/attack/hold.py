@@ -94,18 +94,25 @@ def answers(where, count, each):
     hold(f"held {len(held) - len(gone)}")
 
 
-def lists(where, count, rounds):
-    """COUNT connections that ask for all jobs, read it and ask again; how many were refused."""
+def processor_s(pid):
+    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def lists(where, count, seconds, pid):
+    """COUNT connections that ask for all jobs, read it and ask again, for SECONDS.  How many
+    were refused, and what part of the time PID used the processor."""
     asking = [connect(where) for _ in range(count)]
-    refused = 0
-    for _ in range(rounds):
+    refused, before_s, began = 0, processor_s(pid), time.monotonic()
+    while time.monotonic() < began + seconds:
         for s in asking:
             s.sendall(request(op="jobs", all=True))
         for s in asking:
             head = s.recv(8, socket.MSG_WAITALL)
             s.recv(struct.unpack(">I", head[4:])[0], socket.MSG_WAITALL)
             refused += head[3] == ERROR
-    print(refused)
+        time.sleep(0.05)
+    print(refused, "%.2f" % ((processor_s(pid) - before_s) / (time.monotonic() - began)))
 
 
 def first(where, job):
