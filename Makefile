@@ -189,8 +189,8 @@ $(filter-out $(FUZZ_agent),$(FUZZ_protocol)): $(BUILD)/fuzz/%: \
 OBJ_fuzz_agent := $(call objects,$(addprefix user/,behaviour.c err.c log.c pack.c spec.c terminal.c \
                   utf8.c) \
                   $(addprefix agent/,home.c job_order.c job_report.c journal.c journal_keep.c \
-                  journal_lease.c journal_sql.c lease_home.c matrix.c message.c need.c ops.c \
-                  place.c profiles.c recorders.c skews.c status.c vector_codec.c view.c waits.c) \
+                  journal_lease.c journal_sql.c explain.c lease_home.c matrix.c message.c need.c ops.c \
+                  place.c profiles.c recorders.c refusal.c skews.c status.c vector_codec.c view.c waits.c) \
                   $(addprefix balancer/,profile.c settings.c settings_text.c)) \
                   $(BUILD)/libview.a $(BUILD)/librules.a
 $(FUZZ_agent): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/protocol/%.o $(OBJ_fuzz_agent)
