@@ -40,12 +40,20 @@ static int write_order(const struct launch_order *order)
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
-	pack_begin(&pk, &buffer, 10u + !!order->lease_until_ms + !!order->begin_ms);
+	const struct account *account = order->account;
+	bool known = account && account->ngroups > 0 && account->ngroups <= SHIM_GROUPS_MAX;
+
+	pack_begin(&pk, &buffer,
+		   10u + !!order->lease_until_ms + !!order->begin_ms + (known ? 2u : 0u));
 	pack_u64(&pk, "v", SHIM_VERSION);
 	if (order->lease_until_ms)
 		pack_u64(&pk, "lease_until_ms", order->lease_until_ms);
 	if (order->begin_ms)
 		pack_u64(&pk, "begin_ms", order->begin_ms);
+	if (known) {
+		pack_bin(&pk, "user", account->name, strlen(account->name));
+		pack_bin(&pk, "groups", account->groups, (size_t)account->ngroups * sizeof(gid_t));
+	}
 	pack_u64(&pk, "uid", order->uid);
 	pack_u64(&pk, "gid", order->gid);
 	pack_bool(&pk, "allow_root", order->allow_root);

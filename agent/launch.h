@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "account.h"
 #include "iocom/err.h"
 #include "launch_spawn.h"
 #include "spec.h"
@@ -31,11 +32,12 @@ struct launch_order {
 	uid_t uid;
 	gid_t gid;
 	bool allow_root;
-	const char *pam;	 /* directory of PAM's service file; NULL: without PAM */
-	uint64_t lease_until_ms; /* of a restartable job, CLOCK_BOOTTIME; else 0 */
-	uint32_t begin_ms;	 /* shim/order.h; 0: the usual */
-	uint64_t spool_max;	 /* bytes of a detached job's output that are kept, at most */
-	const void *spec;	 /* packed, as received */
+	const struct account *account; /* of UID; NULL: the shim looks it up */
+	const char *pam;	       /* directory of PAM's service file; NULL: without PAM */
+	uint64_t lease_until_ms;       /* of a restartable job, CLOCK_BOOTTIME; else 0 */
+	uint32_t begin_ms;	       /* shim/order.h; 0: the usual */
+	uint64_t spool_max;	       /* bytes of a detached job's output that are kept, at most */
+	const void *spec;	       /* packed, as received */
 	uint32_t spec_length;
 	struct launch_spare *spare; /* NULL: a new process */
 };

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "account.h"
 #include "agent.h"
 #include "target_attach.h"
 #include "clock.h"
@@ -461,16 +462,22 @@ static int launch(struct agent *a, struct job *job, int fd, uid_t uid, gid_t gid
 		.spec_length = length,
 		.spare = &a->spare,
 	};
+	struct account account;
 	pid_t shim;
 	int leash, rc;
 
 	rc = accept_once(a, job, err);
 	if (rc)
 		return rc;
+	/* The modules of nsswitch.conf are here; a shim would have to load them. */
+	if (!account_find(uid, &account))
+		order.account = &account;
 	job->start_ns = clock_real_ns();
 	/* Not now: this job shall begin.  One that is over soon starts the next spare. */
 	loop_start(a->loop, &a->respare, RESPARE_NS);
 	rc = launch_shim(&order, fd, &shim, &leash, err);
+	if (order.account)
+		account_free(&account);
 	if (rc) {
 		never_launched(a, job, err);
 		return rc;

@@ -32,9 +32,9 @@ struct identity {
 
 /*
  * 0; -EACCES: uid 0 without leave, a uid this machine does not know, a gid the
- * user is not a member of.  The sentence names NODE.
+ * user is not a member of.  The sentence names NODE.  Takes the account of ORDER.
  */
-int identity_lookup(struct identity *identity, const struct order *order, struct iocom_err *err);
+int identity_lookup(struct identity *identity, struct order *order, struct iocom_err *err);
 void identity_deinit(struct identity *identity);
 
 /*

@@ -11,11 +11,11 @@
 
 #include "account.h"
 
-int identity_lookup(struct identity *identity, const struct order *order, struct iocom_err *err)
+int identity_lookup(struct identity *identity, struct order *order, struct iocom_err *err)
 {
 	const char *node = order->spec.node;
-	struct account account = {0};
-	int rc;
+	struct account account = order->account;
+	int rc = 0;
 
 	*identity = (struct identity){.uid = order->uid, .gid = order->gid};
 	if (order->uid == 0 && !order->allow_root)
@@ -24,7 +24,8 @@ int identity_lookup(struct identity *identity, const struct order *order, struct
 			"node %s runs no jobs of root; submit as an ordinary user, or set "
 			"allow_root = yes in its configuration",
 			node);
-	rc = account_find(order->uid, &account);
+	if (!account.name)
+		rc = account_find(order->uid, &account);
 	if (rc == -ENOENT)
 		return iocom_err_set(
 			err, -EACCES,
@@ -41,9 +42,7 @@ int identity_lookup(struct identity *identity, const struct order *order, struct
 	identity->groups = account.groups;
 	identity->ngroups = account.ngroups;
 	identity->name = account.name;
-	account.groups = NULL;
-	account.name = NULL;
-	account_free(&account);
+	order->account = (struct account){0};
 	return rc;
 }
 

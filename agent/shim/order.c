@@ -3,6 +3,7 @@
 #include "order.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -29,6 +30,34 @@ static int take_begin(const msgpack_object *map, struct order *order)
 	    (unpack_u64(map, "begin_ms", &ms) || !ms || ms > INT32_MAX))
 		return -EBADMSG;
 	order->begin_ms = (uint32_t)ms;
+	return 0;
+}
+
+/* 0 where there is none, too. */
+static int take_account(const msgpack_object *map, struct order *order)
+{
+	const msgpack_object *groups = unpack_get(map, "groups");
+	struct account *account = &order->account;
+	char name[256];
+	size_t size;
+
+	if (!groups)
+		return 0;
+	if (unpack_str(map, "user", name, sizeof(name)) || !*name ||
+	    groups->type != MSGPACK_OBJECT_BIN)
+		return -EBADMSG;
+	size = groups->via.bin.size;
+	if (!size || size % sizeof(gid_t) || size > SHIM_GROUPS_MAX * sizeof(gid_t))
+		return -EBADMSG;
+	account->uid = order->uid;
+	account->name = strdup(name);
+	account->groups = malloc(size);
+	if (!account->name || !account->groups) {
+		account_free(account);
+		return -ENOMEM;
+	}
+	memcpy(account->groups, groups->via.bin.ptr, size);
+	account->ngroups = (int)(size / sizeof(gid_t));
 	return 0;
 }
 
@@ -61,6 +90,8 @@ static int take(const msgpack_object *map, struct order *order, struct iocom_err
 		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
 	order->uid = (uid_t)uid;
 	order->gid = (gid_t)gid;
+	if (take_account(map, order))
+		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
 	return spec_unpack(&order->spec, spec->via.bin.ptr, spec->via.bin.size, err);
 }
 
@@ -95,6 +126,7 @@ int order_read(int fd, struct order *order, struct iocom_err *err)
 void order_deinit(struct order *order)
 {
 	spec_free(&order->spec);
+	account_free(&order->account);
 }
 
 void order_command(const struct order *order, char *out, size_t size)

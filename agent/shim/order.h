@@ -3,8 +3,9 @@
  * The order: what the agent tells the shim it spawns, in a sealed memory file
  * on descriptor SHIM_FD_ORDER.  One MessagePack map: v, uid, gid, allow_root,
  * jobs_dir, run_dir, scope, pam, spool_max, spec (bin, as the client sent it); of a
- * restartable job lease_until_ms, CLOCK_BOOTTIME; begin_ms where it is not the usual.  Or, to send
- * what is kept of a job that is over: v, jobs_dir, attach (bin, user/attach.h).
+ * restartable job lease_until_ms, CLOCK_BOOTTIME; begin_ms where it is not the usual; where
+ * the agent has looked it up, user (name) and groups (bin: gid_t, the primary one too).  Or, to
+ * send what is kept of a job that is over: v, jobs_dir, attach (bin, user/attach.h).
  */
 #ifndef IOCOM_SHIM_ORDER_H
 #define IOCOM_SHIM_ORDER_H
@@ -12,17 +13,19 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "account.h"
 #include "attach.h"
 #include "iocom/err.h"
 #include "spec.h"
 
-#define SHIM_FD_LEASH  3
-#define SHIM_FD_ORDER  4
-#define SHIM_FD_STREAM 5
-#define SHIM_ORDER_MAX (SPEC_PACKED_MAX + 65536)
-#define SHIM_VERSION   2
-#define SHIM_BEGIN_MS  60000
-#define SHIM_MOVED     "--moved" /* its argument: it is in the cgroup of the shims */
+#define SHIM_FD_LEASH	3
+#define SHIM_FD_ORDER	4
+#define SHIM_FD_STREAM	5
+#define SHIM_ORDER_MAX	(SPEC_PACKED_MAX + 65536)
+#define SHIM_VERSION	2
+#define SHIM_BEGIN_MS	60000
+#define SHIM_MOVED	"--moved" /* its argument: it is in the cgroup of the shims */
+#define SHIM_GROUPS_MAX 4096	  /* of an order; who is in more is looked up by the shim */
 /* Another, after that: the order and the stream come on the leash (spare.h). */
 #define SHIM_SPARE	"--spare"
 #define SHIM_SPARE_NAME "iocom-spare"
@@ -37,6 +40,7 @@ struct order {
 	uint64_t spool_max;	 /* bytes of a detached job's output that are kept, at most */
 	uint64_t lease_until_ms; /* 0: none */
 	uint32_t begin_ms;	 /* PAM may need so long, and again exec with its directory */
+	struct account account;	 /* no `name`: to be looked up */
 	struct spec spec;
 	bool replay; /* of all this only `jobs_dir` and: */
 	struct attach_ask ask;

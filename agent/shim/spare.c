@@ -10,18 +10,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "account.h"
 #include "order.h"
 
 #define TABLE "/proc/self/mounts"
 
 static void prepare(struct spare *spare)
 {
-	struct account account;
-
-	/* Whoever it is: the modules of nsswitch.conf are loaded then. */
-	if (!account_find(0, &account))
-		account_free(&account);
 	/* Before it is read: what changes meanwhile is told too. */
 	spare->table = open(TABLE, O_RDONLY | O_CLOEXEC);
 	spare->read = spare->table >= 0 && !cgroup_mounts_read(TABLE, &spare->mounts, NULL);

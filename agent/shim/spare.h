@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * A spare shim: started before there is a job for it, so that its own start (loading,
- * the users' databases, the mount table) is over when one comes.  It waits on the leash
+ * the mount table) is over when one comes.  It waits on the leash
  * for one message with two descriptors, the order and the stream, and then is a shim
  * like all others.  When its agent is gone it has nothing to wait for, and goes too.
  */

@@ -175,6 +175,7 @@ struct job stage_start(struct stage *stage, const struct want *want)
 			want->lease_ms ? clock_boot_ns() / CLOCK_NS_PER_MS + want->lease_ms : 0,
 		.spool_max = 1u << 20,
 		.spare = want->spare,
+		.account = want->account,
 	};
 	struct spec spec;
 	size_t length;

@@ -40,6 +40,7 @@ struct want {
 	bool detach;
 	uint64_t spool_bytes;
 	struct launch_spare *spare;
+	const struct account *account;
 	const char *jobs; /* another jobs directory */
 };
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "shim/leash.h"
+#include "shim/order.h"
 #include "stage.h"
 
 #define SH(script)                                                                                 \
@@ -205,6 +206,34 @@ static void test_identity(void **state)
 				  "NoNewPrivs:\t0\n4\n3\n");
 }
 
+/* What the agent has looked up is not looked up again; who is in no group of it is refused. */
+static void test_account(void **state)
+{
+	struct want want = SH("id -u; id -g; id -G");
+	struct stage *stage = *state;
+	gid_t groups[] = {65534, 3999998};
+	struct account account = {.uid = 65534,
+				  .gid = 65534,
+				  .name = (char *)"nobody",
+				  .groups = groups,
+				  .ngroups = 2};
+	struct run_result result;
+
+	want.account = &account;
+	assert_int_equal(stage_run(stage, &want, &result), 0);
+	assert_string_equal(stage_read(stage->out), "65534\n65534\n65534 3999998\n");
+	groups[0] = 3999997;
+	assert_int_equal(stage_run(stage, &want, &result), 125);
+	assert_non_null(strstr(result.text, "user nobody is not a member of group 65534"));
+	/* Too many for an order: the shim asks the database, where the groups are others. */
+	account.groups = calloc(SHIM_GROUPS_MAX + 1, sizeof(gid_t));
+	account.ngroups = SHIM_GROUPS_MAX + 1;
+	assert_non_null(account.groups);
+	assert_int_equal(stage_run(stage, &want, &result), 0);
+	assert_string_equal(stage_read(stage->out), "65534\n65534\n65534\n");
+	free(account.groups);
+}
+
 static void test_way_back_is_closed(void **state)
 {
 	/* What a job would try; every one must fail. */
@@ -357,6 +386,7 @@ int main(void)
 		cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_kill_takes_all),
 		cmocka_unit_test(test_identity),
+		cmocka_unit_test(test_account),
 		cmocka_unit_test(test_way_back_is_closed),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_once),

@@ -12,10 +12,11 @@ bool sample(int n, FILE *out)
 {
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
+	const gid_t groups[] = {1000, 27};
 	size_t length;
 	void *packed = sample_spec_packed(&length);
 
-	pack_begin(&pk, &buffer, 9);
+	pack_begin(&pk, &buffer, 12);
 	pack_u64(&pk, "v", SHIM_VERSION);
 	pack_u64(&pk, "uid", 1000);
 	pack_u64(&pk, "gid", 1000);
@@ -24,6 +25,9 @@ bool sample(int n, FILE *out)
 	pack_str(&pk, "run_dir", "/run/iocom/jobs");
 	pack_str(&pk, "scope", "");
 	pack_str(&pk, "pam", "");
+	pack_u64(&pk, "spool_max", 65536);
+	pack_str(&pk, "user", "someone");
+	pack_bin(&pk, "groups", groups, sizeof(groups));
 	pack_bin(&pk, "spec", packed, length);
 	fwrite(buffer.data, 1, buffer.size, out);
 	msgpack_sbuffer_destroy(&buffer);
@@ -48,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must_end(order.jobs_dir, sizeof(order.jobs_dir));
 		must_end(order.run_dir, sizeof(order.run_dir));
 		must_end(order.scope, sizeof(order.scope));
+		must(!order.account.name == !order.account.ngroups);
 		order_command(&order, command, sizeof(command));
 		for (const char *c = command; *c; c++)
 			must(*c >= ' ' && *c < 0x7f);
