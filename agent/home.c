@@ -5,7 +5,7 @@
  *   admit    { order }                  -> { grant, lease_ms, nonce, boot_id, sequence,
  *                                            reason, text }
  *   started  { start_ns, pid }          -> { ok }      the target to the home
- *   done     { report }                 -> { ok }
+ *   done     { report, more: [ reports ] } -> { ok, text, taken }
  *   kill     { uid, signal }            -> { ok, text } the home to the target
  *   renew    { lease_ms }               -> { ok, text } not ok: fenced (leases.h)
  *   hello    { address, port }          -> { ok }      subscribe to me
@@ -171,16 +171,30 @@ static int on_started(struct agent *a, const struct control_head *head, const ms
 static int on_done(struct agent *a, const struct control_head *head, const msgpack_object *body,
 		   msgpack_sbuffer *out)
 {
+	const msgpack_object_array *others;
+	msgpack_packer pk;
 	struct job_report r;
-	int rc;
+	size_t taken = 1;
+	int rc, next;
 
-	if (job_report_unpack(&r, body) || strcmp(r.job, head->job))
+	if (job_report_unpack(&r, body) || strcmp(r.job, head->job) ||
+	    job_report_others(body, &others))
 		return -EBADMSG;
 	/* No answer where the journal failed: the target tells again. */
-	rc = home_ended(a, head->from, &r);
-	if (rc && rc != -EACCES)
+	rc = next = home_ended(a, head->from, &r);
+	for (; others && taken <= others->size && (!next || next == -EACCES); taken++) {
+		(void)job_report_unpack(&r, &others->ptr[taken - 1]);
+		next = home_ended(a, head->from, &r);
+		if (!rc)
+			rc = next;
+	}
+	if (next && next != -EACCES)
 		return -EIO;
-	answer_ok(out, rc == 0, rc ? "the job was not placed there" : "");
+	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 3);
+	pack_bool(&pk, "ok", rc == 0);
+	pack_str(&pk, "text", rc ? "the job was not placed there" : "");
+	pack_u64(&pk, "taken", taken);
 	return 0;
 }
 

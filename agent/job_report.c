@@ -73,12 +73,12 @@ static int behaviour_unpack(struct behaviour *b, const msgpack_object *map)
 	return behaviour_valid(b) ? 0 : -EBADMSG;
 }
 
-void job_report_pack(const struct job_report *r, msgpack_sbuffer *out)
+void job_report_pack_first(const struct job_report *r, size_t more, msgpack_sbuffer *out)
 {
 	msgpack_packer pk;
 
 	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 14);
+	msgpack_pack_map(&pk, more ? 15 : 14);
 	pack_str(&pk, "job", r->job);
 	pack_str(&pk, "state", r->state);
 	pack_u64(&pk, "kind", r->kind);
@@ -93,6 +93,32 @@ void job_report_pack(const struct job_report *r, msgpack_sbuffer *out)
 	pack_f64(&pk, "faults_per_ms", r->faults_per_ms);
 	pack_bin(&pk, "text", r->text, strlen(r->text));
 	behaviour_pack(&r->behaviour, &pk);
+	if (more) {
+		pack_key(&pk, "more");
+		msgpack_pack_array(&pk, more);
+	}
+}
+
+void job_report_pack(const struct job_report *r, msgpack_sbuffer *out)
+{
+	job_report_pack_first(r, 0, out);
+}
+
+int job_report_others(const msgpack_object *map, const msgpack_object_array **others)
+{
+	const msgpack_object *more = unpack_get(map, "more");
+	struct job_report r;
+
+	*others = NULL;
+	if (!more)
+		return 0;
+	if (more->type != MSGPACK_OBJECT_ARRAY || more->via.array.size >= JOB_REPORTS_MAX)
+		return -EBADMSG;
+	for (size_t i = 0; i < more->via.array.size; i++)
+		if (job_report_unpack(&r, &more->via.array.ptr[i]))
+			return -EBADMSG;
+	*others = &more->via.array;
+	return 0;
 }
 
 int job_report_unpack(struct job_report *r, const msgpack_object *map)

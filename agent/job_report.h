@@ -22,7 +22,17 @@ struct job_report {
 	char text[256];
 };
 
+/* Reports that one message may carry. */
+#define JOB_REPORTS_MAX 32
+
 void job_report_pack(const struct job_report *report, msgpack_sbuffer *out);
+/* The same with MORE others in it, which follow by job_report_pack. */
+void job_report_pack_first(const struct job_report *report, size_t more, msgpack_sbuffer *out);
+/*
+ * The others that MAP carries: 0, and OTHERS is their array, NULL where there are none;
+ * -EBADMSG, where one of them is no report, too.
+ */
+int job_report_others(const msgpack_object *map, const msgpack_object_array **others);
 int job_report_unpack(struct job_report *report, const msgpack_object *map);
 /* What the class profile learns from it. */
 void job_report_profile(const struct job_report *report, struct profile *run);

@@ -46,6 +46,7 @@ struct job {
 	bool busy;		 /* its shim lives and could not be asked for its leash yet */
 	uint8_t tells;		 /* how often home was told of its start; JOBS_TELLS: no more */
 	bool unwritten;		 /* JOB_ENDED, and the journal could not take it yet */
+	bool due;		 /* ... and is to be reported in this round */
 	struct launch_event end; /* JOB_ENDED */
 	bool lost;
 	struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * Jobs at their target: start, end, and those of an earlier agent.  How they are let
- * in is target_admit.c; the table is jobs.c.
+ * in is target_admit.c, what home is told target_report.c; the table is jobs.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,134 +19,14 @@
 #include "pack.h"
 #include "shim/lease.h"
 #include "start_message.h"
+#include "target_report.h"
 
-#define SETTLE_NS	(20 * CLOCK_NS_PER_MS)
-#define AGAIN_NS	CLOCK_NS_PER_S		/* what the journal did not take is offered again */
-#define SETTLE_BUSY_NS	(100 * CLOCK_NS_PER_MS) /* when jobs end all the time */
-#define STARTS_NS	(20 * CLOCK_NS_PER_MS)	/* a job that is over by then is told of once */
-#define RESPARE_NS	(20 * CLOCK_NS_PER_MS)	/* after a job's beginning */
-#define RESPARE_END_NS	(1 * CLOCK_NS_PER_MS)	/* after its end, which its client hears of first */
-#define REPORTS_AT_ONCE 32
-
-static bool is_local(const struct agent *a, const char *home)
-{
-	return !strcmp(home, a->set.name);
-}
-
-/* --- telling home ------------------------------------------------------------ */
-
-struct telling {
-	struct agent *agent;
-	bool report;
-	char job[SPEC_JOB_MAX];
-};
-
-static void told(void *arg, int rc, const msgpack_object *body, const char *why)
-{
-	struct telling *t = arg;
-	struct job *job = t->report ? NULL : jobs_find(&t->agent->jobs, t->job);
-	struct iocom_err err = {0};
-
-	(void)body;
-	if (job && !rc)
-		job->tells = JOBS_TELLS;
-	if (rc && t->report) {
-		t->agent->counters.reports_unacknowledged++;
-		log_write(&t->agent->log, LOG_L_WARNING,
-			  "the home of job %s does not know yet how it ended: %s; told again later",
-			  t->job, why);
-	} else if (t->report && rc == 0 && journal_acked(t->agent->journal, t->job, &err)) {
-		agent_journal_failed(t->agent, &err);
-	}
-	free(t);
-}
-
-/* Home is another node. */
-static void tell(struct agent *a, const struct job_order *o, const char *type,
-		 const msgpack_sbuffer *body)
-{
-	struct telling *t = calloc(1, sizeof(*t));
-	struct iocom_err err = {0};
-
-	if (!t)
-		return; /* pending reports are told again */
-	t->agent = a;
-	t->report = !strcmp(type, "done");
-	memcpy(t->job, o->job, sizeof(t->job));
-	if (!a->control || !o->home_address[0] ||
-	    control_ask(a->control, o->home, o->home_address, o->home_port, type, o->job, body,
-			told, t, &err)) {
-		if (err.text[0])
-			log_write(&a->log, LOG_L_WARNING, "cannot tell %s of job %s: %s", o->home,
-				  o->job, err.text);
-		free(t);
-	}
-}
-
-static void report(struct agent *a, const struct job_order *o, const struct job_report *r)
-{
-	struct iocom_err err = {0};
-	msgpack_sbuffer body;
-
-	if (is_local(a, o->home)) {
-		if (home_ended(a, a->set.name, r) == 0 && journal_acked(a->journal, o->job, &err))
-			agent_journal_failed(a, &err);
-		return;
-	}
-	msgpack_sbuffer_init(&body);
-	job_report_pack(r, &body);
-	tell(a, o, "done", &body);
-	msgpack_sbuffer_destroy(&body);
-}
-
-static void pending(void *arg, const char *job, const char *home, const void *order,
-		    size_t order_length, const void *data, size_t length)
-{
-	struct agent *a = arg;
-	struct job_report r;
-	struct job_order o;
-	msgpack_unpacked map, rmap;
-
-	(void)job;
-	(void)home;
-	if (unpack_map(&map, order, order_length))
-		return;
-	if (job_order_unpack(&o, &map.data) == 0 && unpack_map(&rmap, data, length) == 0) {
-		if (job_report_unpack(&r, &rmap.data) == 0)
-			report(a, &o, &r);
-		msgpack_unpacked_destroy(&rmap);
-	}
-	msgpack_unpacked_destroy(&map);
-}
-
-static void tell_started(struct agent *a, struct job *job);
-
-void target_report_pending(struct agent *a)
-{
-	for (struct job *job = a->jobs.first; job; job = job->next)
-		if (job->state == JOB_RUNNING && job->tells < JOBS_TELLS)
-			tell_started(a, job);
-	if (journal_pending(a->journal, REPORTS_AT_ONCE, pending, a))
-		a->counters.journal_failures++;
-}
-
-static void tell_started(struct agent *a, struct job *job)
-{
-	msgpack_sbuffer body;
-	msgpack_packer pk;
-
-	if (is_local(a, job->order.home)) {
-		if (!home_started(a, a->set.name, job->order.job, job->start_ns, job->pid))
-			job->tells = JOBS_TELLS;
-		return;
-	}
-	job->tells++;
-	pack_begin(&pk, &body, 2);
-	pack_u64(&pk, "start_ns", job->start_ns);
-	pack_u64(&pk, "pid", (uint64_t)job->pid);
-	tell(a, &job->order, "started", &body);
-	msgpack_sbuffer_destroy(&body);
-}
+#define SETTLE_NS      (20 * CLOCK_NS_PER_MS)
+#define AGAIN_NS       CLOCK_NS_PER_S	       /* what the journal did not take is offered again */
+#define SETTLE_BUSY_NS (100 * CLOCK_NS_PER_MS) /* when jobs end all the time */
+#define STARTS_NS      (20 * CLOCK_NS_PER_MS)  /* a job that is over by then is told of once */
+#define RESPARE_NS     (20 * CLOCK_NS_PER_MS)  /* after a job's beginning */
+#define RESPARE_END_NS (1 * CLOCK_NS_PER_MS)   /* after its end, which its client hears of first */
 
 /* --- the end of a job -------------------------------------------------------- */
 
@@ -176,10 +56,8 @@ static void ended(struct agent *a, struct job *job)
 	tick_changed(a);
 }
 
-/* 0, or the journal failed: what the shim wrote stays, and so does JOB. */
-static int settle(struct agent *a, struct job *job)
+static int write_end(struct agent *a, const struct job *job, struct iocom_err *err)
 {
-	struct iocom_err err = {0};
 	struct job_report r;
 	struct journal_job row;
 	msgpack_sbuffer body;
@@ -197,23 +75,45 @@ static int settle(struct agent *a, struct job *job)
 	};
 	msgpack_sbuffer_init(&body);
 	job_report_pack(&r, &body);
-	rc = journal_end(a->journal, &row, body.data, body.size, &err);
+	rc = journal_end(a->journal, &row, body.data, body.size, err);
 	msgpack_sbuffer_destroy(&body);
-	if (!job->unwritten || !rc) /* home may have a journal that works */
-		report(a, &job->order, &r);
+	return rc;
+}
+
+/* All or none, in one transaction.  0, or the journal failed. */
+static int write_ends(struct agent *a)
+{
+	struct iocom_err err = {0};
+	int rc = journal_begin(a->journal, &err), end;
+	bool said = true;
+
+	for (struct job *job = a->jobs.first; job && !rc; job = job->next)
+		if (job->state == JOB_ENDED)
+			rc = write_end(a, job, &err);
+	end = journal_commit(a->journal, rc ? NULL : &err);
+	if (!rc)
+		rc = end;
+	for (struct job *job = a->jobs.first; job; job = job->next)
+		if (job->state == JOB_ENDED)
+			said &= job->unwritten;
+	if (rc && !said)
+		agent_journal_failed(a, &err);
+	return rc;
+}
+
+/* RC is the journal's: where it failed what the shim wrote stays, and so does JOB. */
+static void settle(struct agent *a, struct job *job, int rc)
+{
 	if (!job->unwritten) {
 		a->counters.jobs_ended++;
 		a->counters.jobs_lost += job->lost;
-		if (rc)
-			agent_journal_failed(a, &err);
 	}
 	job->unwritten = rc != 0;
 	if (rc)
-		return rc;
-	target_forget(a, r.job, job->order.uid);
-	wait_ended(a, r.job);
+		return;
+	target_forget(a, job->order.job, job->order.uid);
+	wait_ended(a, job->order.job);
 	jobs_remove(&a->jobs, job);
-	return 0;
 }
 
 static void shim_died(struct agent *a, struct job *job);
@@ -222,18 +122,25 @@ void target_settle(void *arg)
 {
 	struct agent *a = arg;
 	struct job *next;
-	bool failed = false;
+	bool any = false;
+	int rc = 0;
 
 	tick_sample(a);
 	a->settled_ns = clock_boot_ns();
-	for (struct job *job = a->jobs.first; job; job = next) {
-		next = job->next;
+	for (struct job *job = a->jobs.first; job; job = job->next) {
 		if (job->busy)
 			shim_died(a, job);
-		if (job->state == JOB_ENDED)
-			failed |= settle(a, job) != 0;
+		any |= job->state == JOB_ENDED;
 	}
-	if (failed && !a->settle.active)
+	if (any)
+		rc = write_ends(a);
+	target_report_ended(a, rc != 0);
+	for (struct job *job = a->jobs.first; job; job = next) {
+		next = job->next;
+		if (job->state == JOB_ENDED)
+			settle(a, job, rc);
+	}
+	if (rc && !a->settle.active)
 		loop_start(a->loop, &a->settle, AGAIN_NS);
 }
 
@@ -277,7 +184,7 @@ void target_starts(void *arg)
 		if (journal_started(a->journal, job->order.job, job->start_ns, job->pid,
 				    job->cgroup_id, &err))
 			agent_journal_failed(a, &err);
-		tell_started(a, job);
+		target_tell_started(a, job);
 	}
 }
 
@@ -582,7 +489,7 @@ void target_expire(struct agent *a)
 			 "the client did not come within %d s of the lease",
 			 (int)(JOBS_LEASE_NS / CLOCK_NS_PER_S));
 		job_report_make(job, a->self.cpu_speed, &r);
-		report(a, &job->order, &r);
+		target_report(a, &job->order, &r);
 		jobs_remove(&a->jobs, job);
 		tick_changed(a);
 	}

@@ -47,6 +47,12 @@ wait $!
 tap_is "SIGTERM is forwarded, and its status comes back" "$?" 7
 tap_like "the job's handler ran" "$(cat "$SCRATCH/sig")" 'got TERM'
 
+# --- many ends at once: home hears of several in one message, and of each its own ---
+on n1 sh -c 'for i in $(seq 24); do iocom run --node n2 -- sh -c "exit $((100 + i))" & done; wait'
+ends() { on n1 iocom jobs --all --json | jq -c '[.. | objects | select(.state? == "exited") | .exit_value | select(. > 100 and . < 125)] | sort'; }
+all_ends() { [ "$(ends)" = "$(seq 101 124 | jq -sc .)" ]; }
+tap_true "home knows how each of 24 ended" until_true 10 all_ends
+
 # --- the same process, there ---
 tap_is "it ran on n2" "$(r -- hostname)" n2
 user() { "$TESTBED" exec n1 --user nobody -- sh -c "cd $DISK && umask 027 && $*"; }

@@ -314,6 +314,48 @@ static void test_report(void **state)
 	jobs_fini(&jobs);
 }
 
+/* What job_report_others says to COUNT reports in one message, the one at BROKEN without a job. */
+static int together(size_t count, size_t broken, const msgpack_object_array **others, size_t *n)
+{
+	const struct job_report whole = {.job = "h-1-1", .state = "exited"};
+	const struct job_report empty = {.job = "h-1-2", .state = "asleep"};
+	msgpack_unpacked map;
+	struct job_report r;
+	msgpack_sbuffer b;
+	int rc;
+
+	msgpack_sbuffer_init(&b);
+	job_report_pack_first(&whole, count - 1, &b);
+	for (size_t i = 1; i < count; i++)
+		job_report_pack(i == broken ? &empty : &whole, &b);
+	assert_int_equal(unpack_map(&map, b.data, b.size), 0);
+	assert_int_equal(job_report_unpack(&r, &map.data), 0); /* as an older home does */
+	assert_string_equal(r.job, "h-1-1");
+	rc = job_report_others(&map.data, others);
+	*n = *others ? (*others)->size : 0;
+	msgpack_unpacked_destroy(&map);
+	msgpack_sbuffer_destroy(&b);
+	return rc;
+}
+
+/* Many reports in one message; one too many, or one that is none, and none is taken. */
+static void test_reports(void **state)
+{
+	const msgpack_object_array *others;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(together(1, 0, &others, &n), 0);
+	assert_null(others);
+	assert_int_equal(together(2, 0, &others, &n), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(together(JOB_REPORTS_MAX, 0, &others, &n), 0);
+	assert_int_equal(n, JOB_REPORTS_MAX - 1);
+	assert_int_equal(together(JOB_REPORTS_MAX + 1, 0, &others, &n), -EBADMSG);
+	assert_int_equal(together(3, 2, &others, &n), -EBADMSG);
+	assert_null(others);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -321,6 +363,7 @@ int main(void)
 		cmocka_unit_test(test_jobs_declared), cmocka_unit_test(test_no_disk),
 		cmocka_unit_test(test_change),	      cmocka_unit_test(test_job_table),
 		cmocka_unit_test(test_nested_jobs),   cmocka_unit_test(test_report),
+		cmocka_unit_test(test_reports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@ static void pack_body(int n, msgpack_sbuffer *body)
 	if (n == 0) {
 		job_order_pack(&order, body);
 	} else if (n == 1) {
+		job_report_pack_first(&report, 1, body);
 		job_report_pack(&report, body);
 	} else {
 		msgpack_packer_init(&pk, body, msgpack_sbuffer_write);
