@@ -55,6 +55,8 @@ struct agent {
 	char jobs_dir[SETTINGS_PATH_MAX + 8], run_jobs_dir[SETTINGS_PATH_MAX + 8];
 
 	struct host host;
+	struct host_reading host_now; /* as of host_ns, CLOCK_BOOTTIME */
+	uint64_t host_ns;
 	struct monitor *monitor;
 	int counting_fd; /* STATE_DIR/counting: until when we counted */
 	struct sample_names *names;

@@ -39,11 +39,13 @@ static int write_all(int fd, const char *data, size_t length)
 static int reserve(int dir, const char *temporary)
 {
 	int fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	int rc;
+	int rc = 0;
 
 	if (fd < 0)
 		return -errno;
-	rc = -posix_fallocate(fd, 0, RECORD_ROOM);
+	/* Beyond its end: what is written there needs no cut afterwards. */
+	if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, RECORD_ROOM))
+		rc = errno == EOPNOTSUPP ? -posix_fallocate(fd, 0, RECORD_ROOM) : -errno;
 	close(fd);
 	return rc;
 }
@@ -60,13 +62,16 @@ static int failed(int rc, struct iocom_err *err)
 static int put(int dir, const char *name, const msgpack_sbuffer *buffer, struct iocom_err *err)
 {
 	char temporary[32];
+	struct stat st;
 	int fd, rc;
 
 	snprintf(temporary, sizeof(temporary), ".%s", name);
 	/* Written over what is there and then cut: reserved room is not given back first. */
 	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	rc = fd < 0 ? -errno : write_all(fd, buffer->data, buffer->size);
-	if (!rc && ftruncate(fd, (off_t)buffer->size))
+	if (!rc && fstat(fd, &st))
+		rc = -errno;
+	if (!rc && st.st_size != (off_t)buffer->size && ftruncate(fd, (off_t)buffer->size))
 		rc = -errno;
 	if (fd >= 0 && close(fd) && !rc)
 		rc = -errno;
