@@ -95,8 +95,10 @@ static int connect_relay(const struct run_target *target, const char *node, int 
 	pack_str(&pk, "node", node);
 	rc = client_send(*fd, buffer.data, buffer.size, err);
 	msgpack_sbuffer_destroy(&buffer);
-	if (rc)
+	if (rc) {
 		close(*fd);
+		*fd = -1;
+	}
 	return rc;
 }
 
