@@ -483,16 +483,16 @@ static void test_leftovers(void **state)
 /* The shim dies: so does its terminal, and with it a session that is no daemon. */
 static void test_shim_dies(void **state)
 {
-	const struct want want = AT_TERMINAL("echo ready; sleep 977");
+	const struct want want = AT_TERMINAL("echo ready; sleep 9770.4");
 	struct stage *stage = *state;
 	struct job job = begin(stage, &want);
 	struct launch_found found;
 
 	hear_until(job.client, "ready");
 	kill(job.shim, SIGKILL);
-	for (int i = 0; i < 200 && stage_count("sleep", "977"); i++)
+	for (int i = 0; i < 200 && stage_count("sleep", "9770.4"); i++)
 		usleep(50000);
-	assert_int_equal(stage_count("sleep", "977"), 0);
+	assert_int_equal(stage_count("sleep", "9770.4"), 0);
 	assert_false(hear(job.client) && heard.exited);
 	stage_reap(&job);
 	assert_int_equal(launch_outcome(stage->jobs, stage->run, job.name, &found), 0);
