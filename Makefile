@@ -177,7 +177,7 @@ FUZZ_protocol := $(patsubst tests/fuzz/protocol/%.c,$(BUILD)/fuzz/%,\
                  $(wildcard tests/fuzz/protocol/*.c))
 FUZZ_agent    := $(BUILD)/fuzz/fuzz_request $(BUILD)/fuzz/fuzz_message
 OBJ_protocol := $(call objects,$(addprefix user/,account.c attach.c behaviour.c cgroup.c err.c frame.c keep.c \
-                leash_wire.c log.c pack.c record.c spec.c terminal.c utf8.c wire.c) $(addprefix agent/,bulletin.c control.c \
+                leash_wire.c log.c pack.c record.c record_tail.c spec.c terminal.c utf8.c wire.c) $(addprefix agent/,bulletin.c control.c \
                 guests.c helper.c job_order.c job_report.c launch.c launch_spawn.c loop.c matrix.c \
                 message.c need.c seal.c start_message.c tls.c vector_codec.c) \
                 $(addprefix agent/shim/,lease.c leash.c order.c spool.c streams.c tty.c) \

@@ -17,11 +17,13 @@
 #define AGAIN_MS 30000
 
 static const char help[] =
-	"usage: iocom attach [--from N] [--run-dir DIR] JOB\n"
+	"usage: iocom attach [--from N] [--escape CHAR] [--run-dir DIR] JOB\n"
 	"Gives you the output of JOB (or `last`) from the first byte that is "
 	"kept, its input where\n"
 	"that is open, and its exit status, also when it has ended.\n\n"
 	"  --from N         begin at byte N of the standard output\n"
+	"  --escape CHAR    of a job with a terminal: ~ at a line's start and then . leaves it;\n"
+	"                   a character, ^X, or none [~]\n"
 	"  --run-dir DIR    the agent's directory\n\n"
 	"Ctrl-C goes to the job; of a detached one (run --detach) it ends the "
 	"attach only.\n"
@@ -34,6 +36,8 @@ struct attach {
 	struct attach_ask ask, self;
 	struct run_target target;
 	json_t *answer;
+	struct run_tty tty;
+	int escape;
 };
 
 static int parse_from(const char *text, uint64_t *from)
@@ -53,10 +57,12 @@ static int parse(struct attach *attach, int argc, char **argv, const char **job)
 {
 	static const struct option options[] = {
 		{"from", required_argument, NULL, 'f'},
+		{"escape", required_argument, NULL, 'e'},
 		{"run-dir", required_argument, NULL, 'r'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
+	struct iocom_err err = {0};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
@@ -64,7 +70,9 @@ static int parse(struct attach *attach, int argc, char **argv, const char **job)
 			attach->run_dir = optarg;
 		else if (c == 'f' && parse_from(optarg, &attach->ask.from[1]))
 			return RUN_FAILED;
-		else if (c != 'f')
+		else if (c == 'e' && run_tty_take_escape(&attach->escape, optarg, &err))
+			return fprintf(stderr, "iocom attach: %s\n", err.text), RUN_FAILED;
+		else if (c != 'f' && c != 'e')
 			return fputs(help, c == 'h' ? stdout : stderr), c == 'h' ? 0 : RUN_FAILED;
 	}
 	if (optind + 1 != argc) {
@@ -116,11 +124,21 @@ static int again(void *arg, const struct attach_ask *ask)
 	return run_connect_attach(&attach->target, ask, &fd, &err) ? -1 : fd;
 }
 
+static void tell_gap(void *arg, int stream, uint64_t n)
+{
+	(void)arg;
+	fprintf(stderr, "iocom attach: %llu bytes of the job's %soutput here were not kept\n",
+		(unsigned long long)n, stream == 2 ? "error " : "");
+}
+
 static int follow(struct attach *attach, struct iocom_err *err)
 {
 	struct run_stream_options options = {
 		.stdio = {0, 1, 2},
 		.signals = true,
+		.tty = &attach->tty,
+		.look = true,
+		.gap = tell_gap,
 		.again = again,
 		.again_ms = AGAIN_MS,
 		.self = &attach->self,
@@ -130,11 +148,15 @@ static int follow(struct attach *attach, struct iocom_err *err)
 	int fd, rc;
 
 	attach_nonce(attach->ask.nonce);
+	attach->ask.gaps = true;
+	attach->ask.recent = attach->tty.fd >= 0 && isatty(STDOUT_FILENO);
 	attach->self = attach->ask;
 	memcpy(attach->self.resume, attach->ask.nonce, sizeof(attach->self.resume));
 	if (run_connect_attach(&attach->target, &attach->ask, &fd, err))
 		return RUN_FAILED;
 	rc = run_stream(&options, fd, &result);
+	if (result.left)
+		fprintf(stderr, "iocom attach: left; job %s goes on\n", attach->ask.job);
 	if (*result.text && !result.signal)
 		fprintf(stderr, "iocom attach: %s\n", result.text);
 	if (result.output_error)
@@ -145,18 +167,22 @@ static int follow(struct attach *attach, struct iocom_err *err)
 
 int cmd_attach(int argc, char **argv)
 {
-	struct attach attach = {.ask.from = {0, ATTACH_FIRST, ATTACH_FIRST}};
+	struct attach attach = {.ask.from = {0, ATTACH_FIRST, ATTACH_FIRST},
+				.escape = RUN_TTY_ESCAPE};
 	struct iocom_err err = {0};
+	uint32_t closed = run_closed_descriptors();
 	const char *job;
 	int rc;
 
-	run_closed_descriptors();
 	rc = parse(&attach, argc, argv, &job);
 	if (rc >= 0)
 		return rc;
+	run_tty_init(&attach.tty, closed & 1 ? -1 : STDIN_FILENO);
+	attach.tty.escape = attach.escape;
 	rc = find(&attach, job, &err) ? RUN_FAILED : follow(&attach, &err);
 	if (*err.text)
 		fprintf(stderr, "iocom attach: %s\n", err.text);
 	json_decref(attach.answer);
+	run_tty_deinit(&attach.tty);
 	return rc;
 }

@@ -193,8 +193,6 @@ static int parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 		if (rc)
 			return rc;
 	}
-	if (run->detach && run->pty)
-		return iocom_err_set(err, -EINVAL, "--detach and --pty do not go together");
 	if (run->detach && run->ask.restarts >= 0)
 		return iocom_err_set(err, -EINVAL,
 				     "--detach and --restartable do not go together: "
@@ -401,7 +399,7 @@ static int run_there(struct run *run, const json_t *answer, const struct spec *s
 		/* A closed one is /dev/null by now: the end of a terminal's input. */
 		.stdio = {(run->closed & 1 && !run->pty) || run->detach ? -1 : 0, 1, 2},
 		.signals = true,
-		.tty = run->pty ? &run->tty : NULL,
+		.tty = run->pty && !run->detach ? &run->tty : NULL,
 		.leave = run->detach,
 		.started = tell_started,
 		.again = run->detach ? NULL : ask_again,

@@ -84,14 +84,21 @@ struct run_output {
 	bool unwanted; /* ... and that was said */
 	/* Offsets: what came; what the job was told that left us, also when asked for again. */
 	uint64_t received, taken, asked;
-	int error; /* why output was lost, when not because the reader left */
+	uint64_t gap_from, gap_to; /* the last bytes that were not kept there: they never come */
+	int error;		   /* why output was lost, when not because the reader left */
 };
 
 /* The offset up to which all has left us; words of our own may wait among it. */
 static inline uint64_t run_output_left(const struct run_output *output)
 {
-	return output->received > output->queue.length ? output->received - output->queue.length
-						       : 0;
+	uint64_t waits = output->queue.length, behind = output->received - output->gap_to;
+
+	/* What waits from before a gap is counted from there. */
+	if (waits > behind) {
+		waits -= behind;
+		return output->gap_from > waits ? output->gap_from - waits : 0;
+	}
+	return output->received - waits;
 }
 void run_output_init(struct run_output *output, int fd);
 void run_output_deinit(struct run_output *output);
@@ -116,6 +123,7 @@ struct run_result {
 	uint64_t pid;
 	int signal;	  /* abandoned before the job started, by this signal */
 	int output_error; /* errno of an own output that lost bytes */
+	bool left;	  /* by the user; the job goes on */
 	char text[512];
 };
 
@@ -123,6 +131,7 @@ struct run_stream_options {
 	int stdio[3];
 	bool signals;	     /* forward signals of this process (changes its signal mask) */
 	struct run_tty *tty; /* the job has a terminal, and this is ours; NULL: pipes */
+	bool look;	     /* at a job that runs; whether it has a terminal it says itself */
 	int patience_s;	     /* with a peer that is silent; 0: as wire.h says */
 	bool leave;	     /* the job once it started: a detached one */
 	void (*started)(void *arg, const struct run_result *result); /* may be NULL */
@@ -131,7 +140,10 @@ struct run_stream_options {
 	 * NULL: it is not asked for again.
 	 */
 	int (*again)(void *arg, const struct attach_ask *ask);
-	uint32_t again_ms;	       /* for so long */
+	uint32_t again_ms; /* for so long */
+	/* N bytes of output STREAM are not kept there; what comes next is behind them.  NULL:
+	 * none may be missing. */
+	void (*gap)(void *arg, int stream, uint64_t n);
 	const struct attach_ask *self; /* job, node, and the nonce of this connection in `resume` */
 	void *arg;
 };

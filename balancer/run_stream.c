@@ -29,7 +29,6 @@
 #define FOREGROUND_MS	500 /* how often a job in the background looks for the terminal */
 #define SILENT_CHECK_MS 5000
 #define OWN_WORDS	1024 /* that may wait among the job's */
-#define KEYS_MAX	4096 /* of a terminal at a time */
 #define KEYS_HELD	2    /* an escape that was held back may come on top */
 
 static const int forwarded[] = {SIGINT,	 SIGTERM, SIGHUP,  SIGQUIT,
@@ -61,7 +60,7 @@ void run_lost(struct run_stream *s, const char *why)
 }
 
 /* A broken connection: what it means depends on how far the job was. */
-static void broken(struct run_stream *s, int rc)
+void run_broken(struct run_stream *s, int rc)
 {
 	if (s->over || s->cut)
 		return;
@@ -92,7 +91,7 @@ static void input_refused(struct run_stream *s)
 }
 
 /* What was read and did not go yet; then the end. */
-static void send_input(struct run_stream *s)
+void run_send_input(struct run_stream *s)
 {
 	while (wire_idle(&s->wire) && s->input_sent < s->kept.end && !run_quiet(s)) {
 		size_t n;
@@ -104,132 +103,17 @@ static void send_input(struct run_stream *s)
 		rc = wire_data(&s->wire, 0, s->input_sent, at, n);
 		s->input_sent += n;
 		if (rc)
-			broken(s, rc);
+			run_broken(s, rc);
 	}
 	if (s->input >= 0 || s->input_told || s->input_unwanted || s->input_sent < s->kept.end ||
 	    run_quiet(s))
 		return;
 	s->input_told = true;
+	/* A terminal that stays: our end is not its end. */
+	if (s->detached && s->tty)
+		return;
 	if (wire_end(&s->wire, 0, s->input_sent))
-		broken(s, -EPIPE);
-}
-
-static void send_size(struct run_stream *s)
-{
-	uint8_t payload[TERMINAL_SIZE_BYTES];
-	struct winsize size;
-
-	run_tty_size(s->options->tty, &size);
-	terminal_size_put(payload, &size);
-	if (!run_quiet(s) && wire_send(&s->wire, FRAME_WINSIZE, NULL, 0, payload, sizeof(payload)))
-		broken(s, -EPIPE);
-}
-
-/* As a terminal that is switched off: the job is hung up, and goes when its grace is over. */
-static void leave(struct run_stream *s)
-{
-	if (!run_quiet(s))
-		(void)wire_signal(&s->wire, SIGHUP);
-	run_lost(s, "left; the job's terminal was hung up");
-	for (int i = 0; i < 2; i++)
-		queue_free(&s->output[i].queue);
-}
-
-static bool has_keys(const struct run_stream *s)
-{
-	return s->options->tty && s->options->tty->fd >= 0;
-}
-
-/* The terminal may have another size, or other modes, than when we left it. */
-static void take_terminal(struct run_stream *s)
-{
-	if (!has_keys(s) || s->result->state != RUN_STARTED || s->over)
-		return;
-	run_tty_raw(s->options->tty);
-	if (s->options->tty->raw)
-		send_size(s);
-}
-
-/*
- * Stops us, as the terminal's ^Z would without a job; the job goes on.  TSTP, not STOP:
- * without a shell that could continue us the kernel leaves us running.
- */
-static void stop_here(struct run_stream *s, pid_t who)
-{
-	sigset_t stop;
-
-	run_tty_restore(s->options->tty);
-	sigemptyset(&stop);
-	sigaddset(&stop, SIGTSTP);
-	kill(who, SIGTSTP);
-	sigprocmask(SIG_UNBLOCK, &stop, NULL);
-	sigprocmask(SIG_BLOCK, &stop, NULL);
-	take_terminal(s);
-}
-
-static void serve_request(struct run_stream *s, enum run_tty_request request)
-{
-	char text[512];
-
-	if (request == RUN_TTY_LEAVE)
-		leave(s);
-	if (request == RUN_TTY_STOP)
-		stop_here(s, 0); /* with those who share our place in the foreground */
-	if (request == RUN_TTY_HELP) {
-		run_tty_help(s->options->tty, text, sizeof(text));
-		(void)run_output_write(&s->output[0], text, strlen(text));
-	}
-}
-
-/* Keys that go to the job; there is room for them (input_wanted). */
-static void keep_keys(struct run_stream *s, const uint8_t *keys, size_t n)
-{
-	while (n) {
-		size_t room;
-		uint8_t *at = keep_space(&s->kept, &room);
-
-		if (!at || !room)
-			return;
-		room = room < n ? room : n;
-		memcpy(at, keys, room);
-		keep_added(&s->kept, room);
-		keys += room;
-		n -= room;
-	}
-	send_input(s);
-}
-
-static void take_keys(struct run_stream *s, const uint8_t *keys, size_t n)
-{
-	uint8_t piece[KEYS_MAX + 16];
-
-	while (n && !s->over) {
-		size_t length, used;
-		enum run_tty_request request =
-			run_tty_keys(s->options->tty, keys, n, piece, &length, &used);
-
-		keep_keys(s, piece, length);
-		serve_request(s, request);
-		keys += used;
-		n -= used;
-	}
-}
-
-static void read_keys(struct run_stream *s)
-{
-	uint8_t keys[KEYS_MAX];
-	/* An escape that was held back may come on top. */
-	size_t room = keep_room(&s->kept) - 1;
-	ssize_t n = read(s->input, keys, room < sizeof(keys) ? room : sizeof(keys));
-
-	if (n < 0 && (errno == EINTR || errno == EAGAIN))
-		return;
-	if (n > 0) {
-		take_keys(s, keys, (size_t)n);
-		return;
-	}
-	s->input = -1;
-	send_input(s);
+		run_broken(s, -EPIPE);
 }
 
 static void read_input(struct run_stream *s)
@@ -244,7 +128,7 @@ static void read_input(struct run_stream *s)
 		s->input = -1;
 	else
 		keep_added(&s->kept, (size_t)n);
-	send_input(s);
+	run_send_input(s);
 }
 
 /* Output that left us for good: the job may send as much again. */
@@ -253,12 +137,14 @@ static void give_credit(struct run_stream *s, uint8_t stream, bool all)
 	struct run_output *output = &s->output[stream - 1];
 	uint64_t written = run_output_left(output);
 
+	/* Once we are behind a gap, the next one may come: that is told at once. */
+	all = all || (output->taken < output->gap_to && written >= output->gap_to);
 	if (output->unwanted || s->cut || s->asked_again || written <= output->taken ||
 	    (!all && (s->over || written - output->taken < CREDIT_BATCH)))
 		return;
 	output->taken = written;
 	if (wire_credit(&s->wire, stream, written + FRAME_WINDOW))
-		broken(s, -EPIPE);
+		run_broken(s, -EPIPE);
 }
 
 static void write_output(struct run_stream *s, uint8_t stream, const void *data, size_t length)
@@ -275,7 +161,7 @@ static void write_output(struct run_stream *s, uint8_t stream, const void *data,
 		if (output->error)
 			s->result->output_error = output->error;
 		if (!run_quiet(s) && !output->ended && wire_end(&s->wire, stream, output->received))
-			broken(s, -EPIPE);
+			run_broken(s, -EPIPE);
 	}
 	if (output->ended && !output->closed && !output->queue.length)
 		run_output_finish(output);
@@ -285,6 +171,16 @@ static int against(struct run_stream *s, const char *why)
 {
 	s->why = why;
 	return -EPROTO;
+}
+
+/* What the job wrote meanwhile is not kept: it goes on at OFFSET. */
+static void take_gap(struct run_stream *s, struct run_output *output, uint64_t offset)
+{
+	if (!output->unwanted)
+		s->options->gap(s->options->arg, (int)(output - s->output) + 1,
+				offset - output->received);
+	output->gap_from = output->received;
+	output->received = output->gap_to = offset;
 }
 
 static int take_data(struct run_stream *s, const uint8_t *payload, uint32_t length)
@@ -304,6 +200,8 @@ static int take_data(struct run_stream *s, const uint8_t *payload, uint32_t leng
 		return 0;
 	}
 	output = &s->output[stream - 1];
+	if (offset > output->received && s->options->gap)
+		take_gap(s, output, offset);
 	if (offset != output->received)
 		return against(s, offset > output->received
 					  ? "bytes of the job's output are missing: the rest is "
@@ -343,6 +241,8 @@ static int streams_begin(struct run_stream *s, const struct attach_state *state)
 		return -EPROTO;
 	s->result->pid = state->pid;
 	s->detached = state->detached;
+	if (s->options->look && !state->tty)
+		s->tty = NULL;
 	/* What is there already is never asked of us. */
 	s->kept = (struct keep){.start = taken, .end = state->input};
 	s->input_sent = state->input;
@@ -353,9 +253,11 @@ static int streams_begin(struct run_stream *s, const struct attach_state *state)
 	if (s->options->started)
 		s->options->started(s->options->arg, s->result);
 	if (s->kept_signal && wire_signal(&s->wire, (uint8_t)s->kept_signal))
-		broken(s, -EPIPE);
-	if (s->options->tty)
-		take_terminal(s);
+		run_broken(s, -EPIPE);
+	if (s->tty)
+		run_keys_terminal(s);
+	if (s->tty && s->options->look)
+		run_keys_redraw(s);
 	return 0;
 }
 
@@ -410,7 +312,7 @@ static void serve_wire(struct run_stream *s)
 	int rc = wire_fill(&s->wire);
 
 	if (rc < 0)
-		broken(s, rc);
+		run_broken(s, rc);
 	if (rc <= 0)
 		return;
 	rc = 0;
@@ -421,10 +323,10 @@ static void serve_wire(struct run_stream *s)
 		rc = rc ? -EPROTO : take_frame(s, type, payload, length);
 	}
 	if (rc)
-		broken(s, rc);
+		run_broken(s, rc);
 }
 
-static void abandon(struct run_stream *s, int signal)
+void run_abandon(struct run_stream *s, int signal)
 {
 	s->result->signal = s->result->state == RUN_EXITED ? 0 : signal;
 	s->over = true;
@@ -432,44 +334,10 @@ static void abandon(struct run_stream *s, int signal)
 		queue_free(&s->output[i].queue);
 }
 
-/* Whether SIGNAL ends us and not the job: who looks at a detached one may leave it. */
-static bool leaves(const struct run_stream *s, int signal)
+bool run_leaves(const struct run_stream *s, int signal)
 {
 	return s->detached &&
 	       (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT);
-}
-
-/*
- * Of a job at a terminal: what concerns the terminal is ours.  A shell ignores TERM, so
- * the second one is for us, and so is one that a while later had no effect: who ends
- * programs (timeout, systemd) sends one.  True: SIGNAL was dealt with.
- */
-static bool take_terminal_signal(struct run_stream *s, int signal)
-{
-	if (!s->options->tty || s->over || s->result->state != RUN_STARTED)
-		return signal == SIGWINCH;
-	switch (signal) {
-	case SIGWINCH:
-		send_size(s);
-		return true;
-	case SIGCONT:
-		take_terminal(s);
-		return true;
-	case SIGTSTP:
-		stop_here(s, getpid());
-		return true;
-	case SIGTERM:
-		if (s->term_ms)
-			leave(s);
-		else
-			s->term_ms = run_now_ms() + RUN_TERM_MS;
-		return s->over;
-	case SIGHUP:
-		leave(s);
-		return true;
-	default:
-		return false;
-	}
 }
 
 /* Before the start a signal is kept, and a second one gives up; afterwards it goes. */
@@ -477,9 +345,9 @@ static void take_signal(struct run_stream *s, int signal)
 {
 	bool started = s->result->state == RUN_STARTED;
 
-	if (s->over || (!started && s->kept_signal) || (started && leaves(s, signal))) {
+	if (s->over || (!started && s->kept_signal) || (started && run_leaves(s, signal))) {
 		if (signal != SIGCONT && signal != SIGTSTP)
-			abandon(s, signal);
+			run_abandon(s, signal);
 		return;
 	}
 	if (s->cut || s->asked_again) {
@@ -497,7 +365,7 @@ static void take_signal(struct run_stream *s, int signal)
 	/* A detached job does not stop with who looks at it. */
 	if (!(s->detached && (signal == SIGTSTP || signal == SIGCONT)) &&
 	    wire_signal(&s->wire, (uint8_t)signal))
-		broken(s, -EPIPE);
+		run_broken(s, -EPIPE);
 	if (signal == SIGTSTP)
 		kill(getpid(), SIGSTOP); /* the job was told; now we stop too */
 }
@@ -507,7 +375,7 @@ static void serve_signals(struct run_stream *s)
 	struct signalfd_siginfo info;
 
 	while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		if (!take_terminal_signal(s, (int)info.ssi_signo))
+		if (!run_keys_signal(s, (int)info.ssi_signo))
 			take_signal(s, (int)info.ssi_signo);
 }
 
@@ -515,7 +383,7 @@ static void serve_signals(struct run_stream *s)
 static bool input_wanted(const struct run_stream *s)
 {
 	return s->input >= 0 && s->result->state == RUN_STARTED &&
-	       keep_room(&s->kept) > (has_keys(s) ? KEYS_HELD : 0) && wire_idle(&s->wire) &&
+	       keep_room(&s->kept) > (run_keys_there(s) ? KEYS_HELD : 0) && wire_idle(&s->wire) &&
 	       !run_quiet(s);
 }
 
@@ -542,6 +410,7 @@ static int wait_for(struct run_stream *s, struct pollfd entries[ENTRIES])
 			(struct pollfd){.fd = run_output_poll(&s->output[i]), .events = POLLOUT};
 	n = poll(entries, ENTRIES,
 		 s->cut			    ? RUN_REATTACH_EACH_MS
+		 : s->redraw_ms		    ? RUN_REDRAW_MS / 4
 		 : background || s->term_ms ? FOREGROUND_MS
 					    : SILENT_CHECK_MS);
 	for (int i = 0; n < 0 && i < ENTRIES; i++)
@@ -557,22 +426,22 @@ static bool output_waits(const struct run_stream *s)
 static void serve(struct run_stream *s, const struct pollfd entries[ENTRIES], int stirred)
 {
 	if (entries[ENTRY_WIRE].revents & POLLOUT && wire_flush(&s->wire))
-		broken(s, -EPIPE);
+		run_broken(s, -EPIPE);
 	if (entries[ENTRY_WIRE].revents & ~POLLOUT && !s->cut)
 		serve_wire(s);
 	if (entries[ENTRY_SIGNAL].revents)
 		serve_signals(s);
-	if (entries[ENTRY_IN].revents && input_wanted(s) && has_keys(s))
-		read_keys(s);
+	if (entries[ENTRY_IN].revents && input_wanted(s) && run_keys_there(s))
+		run_keys_read(s);
 	else if (entries[ENTRY_IN].revents && input_wanted(s))
 		read_input(s);
 	else if (s->result->state == RUN_STARTED)
-		send_input(s);
+		run_send_input(s);
 	for (uint8_t i = 0; i < 2; i++)
 		if (entries[ENTRY_OUT + i].revents)
 			write_output(s, (uint8_t)(i + 1), NULL, 0);
 	if (!stirred && !s->over && !s->cut && wire_silent(&s->wire))
-		broken(s, -ETIMEDOUT);
+		run_broken(s, -ETIMEDOUT);
 }
 
 static void loop(struct run_stream *s)
@@ -583,18 +452,17 @@ static void loop(struct run_stream *s)
 		int stirred;
 
 		/* What is still to be shown must not keep the user from ^C. */
-		if ((s->over || s->cut) && s->options->tty)
-			run_tty_restore(s->options->tty);
+		if ((s->over || s->cut) && s->tty)
+			run_tty_restore(s->tty);
 		stirred = wait_for(s, entries);
 		/* A shell that takes us from the background need not say so. */
-		if (has_keys(s) && !s->options->tty->raw && !run_quiet(s) &&
-		    !input_in_background(s))
-			take_terminal(s);
+		if (run_keys_there(s) && !s->tty->raw && !run_quiet(s) && !input_in_background(s))
+			run_keys_terminal(s);
+		run_keys_redrawn(s);
 		serve(s, entries, stirred);
 		if (s->cut)
 			run_reattach_try(s);
-		if (s->term_ms && !s->over && run_now_ms() >= s->term_ms)
-			leave(s);
+		run_keys_term(s);
 	}
 	/* The last word: all of it is ours, nothing needs to be kept there. */
 	for (uint8_t i = 1; i < FRAME_STREAMS && s->result->state == RUN_EXITED; i++)
@@ -644,6 +512,7 @@ int run_stream(const struct run_stream_options *options, int fd, struct run_resu
 		.result = result,
 		.signals = -1,
 		.input = options->stdio[0],
+		.tty = options->tty,
 		.input_unwanted = options->stdio[0] < 0,
 	};
 	sigset_t before;

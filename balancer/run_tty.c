@@ -161,7 +161,7 @@ enum run_tty_request run_tty_keys(struct run_tty *tty, const uint8_t *from, size
 	return RUN_TTY_NONE;
 }
 
-void run_tty_help(const struct run_tty *tty, char *out, size_t size)
+void run_tty_help(const struct run_tty *tty, bool stays, char *out, size_t size)
 {
 	char name[3] = {(char)tty->escape, 0, 0};
 
@@ -171,9 +171,10 @@ void run_tty_help(const struct run_tty *tty, char *out, size_t size)
 	}
 	snprintf(out, size,
 		 "\r\nThe escape %s, at the start of a line, and then\r\n"
-		 "  .   leave, and hang up the command's terminal\r\n"
+		 "  .   leave, and %s\r\n"
 		 "  ^Z  stop this program here\r\n"
 		 "  ?   this text\r\n"
 		 "  %s   send %s itself\r\n",
-		 name, name, name);
+		 name, stays ? "let the command go on" : "hang up the command's terminal", name,
+		 name);
 }

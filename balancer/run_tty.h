@@ -47,7 +47,7 @@ void run_tty_restore(struct run_tty *tty);
  */
 enum run_tty_request run_tty_keys(struct run_tty *tty, const uint8_t *from, size_t n, uint8_t *out,
 				  size_t *length, size_t *used);
-/* The text of the escape's "?", for a raw terminal. */
-void run_tty_help(const struct run_tty *tty, char *out, size_t size);
+/* The text of the escape's "?", for a raw terminal; of a command that STAYS when one leaves. */
+void run_tty_help(const struct run_tty *tty, bool stays, char *out, size_t size);
 
 #endif

@@ -32,7 +32,7 @@ int attach_pack(const struct attach_ask *ask, void **data, size_t *length)
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
-	pack_begin(&pk, &buffer, 9);
+	pack_begin(&pk, &buffer, 9 + ask->gaps + ask->recent);
 	pack_u64(&pk, "v", SPEC_VERSION);
 	pack_str(&pk, "job", ask->job);
 	pack_str(&pk, "node", ask->node);
@@ -42,12 +42,22 @@ int attach_pack(const struct attach_ask *ask, void **data, size_t *length)
 	pack_u64(&pk, "err", ask->from[2]);
 	pack_u64(&pk, "out_taken", ask->taken[1]);
 	pack_u64(&pk, "err_taken", ask->taken[2]);
+	if (ask->gaps)
+		pack_bool(&pk, "gaps", true);
+	if (ask->recent)
+		pack_bool(&pk, "recent", true);
 	return take_buffer(&buffer, data, length);
 }
 
 static bool nonce_valid(const char *nonce)
 {
 	return strspn(nonce, "0123456789abcdef") == strlen(nonce);
+}
+
+/* What older programs do not say. */
+static int take_wish(const msgpack_object *map, const char *key, bool *wish)
+{
+	return unpack_get(map, key) ? unpack_bool(map, key, wish) : 0;
 }
 
 static int take(const msgpack_object *map, struct attach_ask *ask, struct iocom_err *err)
@@ -66,7 +76,8 @@ static int take(const msgpack_object *map, struct attach_ask *ask, struct iocom_
 	    !nonce_valid(ask->resume) || unpack_u64(map, "out", &ask->from[1]) ||
 	    unpack_u64(map, "err", &ask->from[2]) || unpack_u64(map, "out_taken", &ask->taken[1]) ||
 	    unpack_u64(map, "err_taken", &ask->taken[2]) || ask->taken[1] > ask->from[1] ||
-	    ask->taken[2] > ask->from[2])
+	    ask->taken[2] > ask->from[2] || take_wish(map, "gaps", &ask->gaps) ||
+	    take_wish(map, "recent", &ask->recent))
 		return iocom_err_set(err, -EBADMSG, "the attach message is malformed");
 	return 0;
 }
@@ -90,7 +101,7 @@ int attach_state_pack(const struct attach_state *state, const char *job, const c
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
-	pack_begin(&pk, &buffer, 10);
+	pack_begin(&pk, &buffer, 11);
 	pack_str(&pk, "job", job);
 	pack_str(&pk, "node", node);
 	pack_u64(&pk, "pid", state->pid);
@@ -101,6 +112,7 @@ int attach_state_pack(const struct attach_state *state, const char *job, const c
 	pack_u64(&pk, "out_lost", state->lost[1]);
 	pack_u64(&pk, "err_lost", state->lost[2]);
 	pack_bool(&pk, "detached", state->detached);
+	pack_bool(&pk, "tty", state->tty);
 	return take_buffer(&buffer, data, length);
 }
 
@@ -119,5 +131,6 @@ void attach_state_unpack(struct attach_state *state, const void *data, size_t le
 	(void)unpack_u64(&message.data, "out_lost", &state->lost[1]);
 	(void)unpack_u64(&message.data, "err_lost", &state->lost[2]);
 	(void)unpack_bool(&message.data, "detached", &state->detached);
+	(void)unpack_bool(&message.data, "tty", &state->tty);
 	msgpack_unpacked_destroy(&message);
 }

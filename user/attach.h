@@ -29,6 +29,8 @@ struct attach_ask {
 	char resume[SPEC_NONCE_MAX];
 	uint64_t from[FRAME_STREAMS];  /* [1], [2]: offsets of the outputs, or ATTACH_FIRST */
 	uint64_t taken[FRAME_STREAMS]; /* what left it for good; at most `from` */
+	bool gaps;   /* it understands an offset that leaves out what is not kept */
+	bool recent; /* of a running job's terminal ATTACH_FIRST is what was shown of late */
 };
 
 /* The answer: how far both sides are. */
@@ -38,6 +40,7 @@ struct attach_state {
 	uint64_t from[FRAME_STREAMS]; /* [1], [2]: the first byte that comes */
 	uint64_t lost[FRAME_STREAMS]; /* [1], [2]: bytes that are not kept, so far */
 	bool detached;
+	bool tty; /* it has a terminal, which lives */
 };
 
 /* Fills `nonce`. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "pack.h"
+#include "record_tail.h"
 
 #define RECORD_MAX  4096
 #define RECORD_ROOM 1024 /* an end with its text of at most 255 bytes is below 500 */
@@ -268,8 +269,8 @@ int record_lock(int dir)
 
 void record_remove(const char *jobs_dir, const char *job)
 {
-	static const char *const files[] = {"start", "exit",   ".start",   ".exit",
-					    "spool", ".spool", RECORD_OUT, RECORD_ERR};
+	static const char *const files[] = {"start",  "exit",	  ".start",   ".exit",	  "spool",
+					    ".spool", RECORD_OUT, RECORD_ERR, RECORD_TAIL};
 	const size_t usual = 2;
 	char path[PATH_MAX], directory[PATH_MAX];
 

@@ -2,7 +2,8 @@
 /*
  * A job's record on the target's disk: JOBS_DIR/JOB/start, written before the
  * process starts, and JOBS_DIR/JOB/exit after it ended.  Where output is kept
- * for who attaches: `out`, `err`, and `spool`, which says what they are.  The shim writes, an
+ * for who attaches: `out`, `err`, `spool`, which says what they are, and `tail`
+ * (record_tail.h).  The shim writes, an
  * agent that comes later reads.  A file appears whole or not at all (temporary
  * name, then rename).  The shim holds a lock on the directory while it lives.
  */

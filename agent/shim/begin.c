@@ -104,11 +104,14 @@ static void forget_words(struct spec *spec)
 static int make_spool(struct shim *shim, struct iocom_err *err)
 {
 	static const uint64_t begin[FRAME_STREAMS];
-	uint64_t quota = shim->order.spec.spool_bytes;
+	const struct spec *spec = &shim->order.spec;
+	uint64_t quota = spec->spool_bytes;
+	struct spool_size size;
 
 	if (!quota || quota > shim->order.spool_max)
 		quota = shim->order.spool_max;
-	return spool_make(&shim->spool, shim->record, begin, quota, true, err);
+	size = spool_share(quota, spec->tty.wanted);
+	return spool_make(&shim->spool, shim->record, begin, &size, true, err);
 }
 
 int shim_begin(struct shim *shim, struct iocom_err *err)
@@ -123,7 +126,7 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 	shim->leash.lease = &shim->lease;
 
 	shim->detached = spec->detach;
-	if (spec->detach)
+	if (spec->detach && !spec->tty.wanted)
 		spec->closed |= 1; /* nobody is there to write to it */
 	if (!rc)
 		rc = make_group(shim, err);
@@ -145,6 +148,7 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 	streams_init(&shim->streams, shim->child.stdio);
 	shim->streams.tty = spec->tty.wanted;
 	shim->streams.spool = shim->spool;
+	shim->streams.record = shim->record;
 	memcpy(shim->owner, spec->nonce, sizeof(shim->owner));
 	leash_started(&shim->leash, shim->child.pid, shim->group.id);
 	if (shim_tell_started(shim))

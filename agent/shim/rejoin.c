@@ -29,6 +29,7 @@ int shim_tell_started(struct shim *shim)
 		.input = streams->sent[0],
 		.input_limit = streams->taken[0] + FRAME_WINDOW,
 		.detached = shim->detached,
+		.tty = streams_tty(streams) >= 0,
 	};
 	size_t length;
 	void *data;
@@ -46,6 +47,20 @@ int shim_tell_started(struct shim *shim)
 	return rc ? rc : streams_announce(&shim->streams, &shim->client);
 }
 
+/* Where to begin for who wants the first byte, or sees a terminal: what filled it of late. */
+static uint64_t first_for(const struct streams *streams, int stream, const struct attach_ask *ask)
+{
+	uint64_t first = streams_first(streams, stream), end;
+
+	if (!ask->recent || !ask->gaps || streams_tty(streams) < 0)
+		return first;
+	end = streams_end(streams, stream, true);
+	if (end - first <= SHIM_SHOW_ALL)
+		return first;
+	first = end - SHIM_SHOW_LAST;
+	return streams->spool.fd[1] >= 0 ? spool_kept(&streams->spool, stream, first) : first;
+}
+
 /* Fills FROM and TAKEN; 0 or -ERANGE with the sentence. */
 static int find_place(const struct streams *streams, const struct attach_ask *ask,
 		      uint64_t from[FRAME_STREAMS], uint64_t taken[FRAME_STREAMS],
@@ -54,9 +69,12 @@ static int find_place(const struct streams *streams, const struct attach_ask *as
 	static const char *const names[FRAME_STREAMS] = {"input", "output", "error output"};
 
 	for (int i = 1; i < FRAME_STREAMS; i++) {
-		uint64_t first = streams_first(streams, i), end = streams_end(streams, i);
+		uint64_t first = streams_first(streams, i);
+		uint64_t end = streams_end(streams, i, ask->gaps);
 
-		from[i] = ask->from[i] == ATTACH_FIRST ? first : ask->from[i];
+		from[i] = ask->from[i];
+		if (from[i] == ATTACH_FIRST)
+			from[i] = first_for(streams, i, ask);
 		/* With one who comes back a window at most is on its way or waits there. */
 		taken[i] = from[i] > FRAME_WINDOW ? from[i] - FRAME_WINDOW : 0;
 		if (ask->from[i] == ATTACH_FIRST || !*ask->resume)
@@ -109,7 +127,7 @@ void shim_attach(struct shim *shim, int fd, const struct attach_ask *ask)
 	shim->client = wire;
 	shim->client_gone = false;
 	shim->told_exit = shim->known = false;
-	streams_attach(&shim->streams, from, taken);
+	streams_attach(&shim->streams, from, taken, ask->gaps);
 	if (shim_tell_started(shim))
 		shim_client_lost(shim);
 }
@@ -122,7 +140,8 @@ static int send_rest(struct shim *shim)
 	if (rc || shim->told_exit || !streams_sent(&shim->streams))
 		return rc;
 	shim->told_exit = true;
-	if (shim->detached && shim->streams.spool.fd[1] >= 0) {
+	/* Who hears of gaps heard of them where they are. */
+	if (shim->detached && !shim->streams.gaps && shim->streams.spool.fd[1] >= 0) {
 		uint64_t lost = shim->streams.spool.info.lost[0] + shim->streams.spool.info.lost[1];
 		char text[sizeof(shim->end.text)];
 
@@ -212,7 +231,7 @@ void shim_deliver(struct shim *shim)
 	deliver(shim);
 	if (shim->record >= 0 && !shim->replayed) {
 		if (!shim->known || !streams_taken(&shim->streams))
-			streams_spill(&shim->streams, shim->record);
+			streams_spill(&shim->streams);
 		spool_note(&shim->streams.spool, shim->record);
 	}
 	end_session(shim);
@@ -244,6 +263,7 @@ static int open_record(struct shim *shim, struct iocom_err *err)
 	}
 	if (!rc)
 		rc = spool_open(&shim->streams.spool, shim->record);
+	shim->streams.record = shim->record;
 	return rc ? iocom_err_set(
 			    err, rc, "%snothing is kept of the output of job %s",
 			    killed ? "the supervisor was killed, how the job ended is unknown; "

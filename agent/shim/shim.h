@@ -37,7 +37,11 @@
 #define SHIM_SILENCE_MS 2000  /* of a job's leftovers that hold its outputs open */
 #define SHIM_LINGER_MS	10000 /* for the client to take the exit status */
 #define SHIM_REMOVE_MS	5000  /* for the last process to die */
-#define SHIM_HANGUP_MS	500   /* between SIGHUP of a lost terminal and the kill */
+/* Of a terminal that somebody attaches to: all that it showed, where that is little, or the last.
+ */
+#define SHIM_SHOW_ALL  (256 * 1024)
+#define SHIM_SHOW_LAST (64 * 1024)
+#define SHIM_HANGUP_MS 500 /* between SIGHUP of a lost terminal and the kill */
 
 struct shim {
 	struct order order;

@@ -13,7 +13,7 @@ static const char *const names[FRAME_STREAMS] = {"", RECORD_OUT, RECORD_ERR};
 
 void spool_init(struct spool *spool)
 {
-	*spool = (struct spool){.fd = {-1, -1, -1}};
+	*spool = (struct spool){.fd = {-1, -1, -1}, .fd_tail = -1};
 }
 
 void spool_deinit(struct spool *spool)
@@ -21,7 +21,16 @@ void spool_deinit(struct spool *spool)
 	for (int i = 1; i < FRAME_STREAMS; i++)
 		if (spool->fd[i] >= 0)
 			close(spool->fd[i]);
+	if (spool->fd_tail >= 0)
+		close(spool->fd_tail);
 	spool_init(spool);
+}
+
+struct spool_size spool_share(uint64_t quota, bool terminal)
+{
+	uint64_t rings = quota / 2, second = terminal ? 0 : quota / 8;
+
+	return (struct spool_size){.head = quota - rings, .ring = {0, rings - second, second}};
 }
 
 /* Root writes here: the directory must be nobody else's, whatever the state directory is. */
@@ -34,22 +43,30 @@ static int directory_safe(int dir)
 	return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022) ? 0 : -EPERM;
 }
 
-int spool_make(struct spool *spool, int dir, const uint64_t base[FRAME_STREAMS], uint64_t quota,
-	       bool detached, struct iocom_err *err)
+/* O_EXCL takes no name that is there, a link least of all. */
+static int make_file(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int spool_make(struct spool *spool, int dir, const uint64_t base[FRAME_STREAMS],
+	       const struct spool_size *size, bool detached, struct iocom_err *err)
 {
 	int rc = directory_safe(dir);
 
 	spool_init(spool);
-	spool->left = quota;
+	spool->left = size->head;
 	spool->info.detached = detached;
 	for (int i = 1; i < FRAME_STREAMS && !rc; i++) {
-		spool->info.base[i - 1] = spool->end[i] = base[i];
-		/* O_EXCL takes no name that is there, a link least of all. */
-		spool->fd[i] =
-			openat(dir, names[i],
-			       O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+		struct record_tail_of *of = &spool->tail.of[i - 1];
+
+		spool->info.base[i - 1] = of->head = of->from = of->end = base[i];
+		of->room = size->ring[i];
+		spool->fd[i] = make_file(dir, names[i]);
 		if (spool->fd[i] < 0)
-			rc = -errno;
+			rc = spool->fd[i];
 	}
 	if (!rc)
 		rc = record_write_spool(dir, &spool->info);
@@ -62,6 +79,49 @@ int spool_make(struct spool *spool, int dir, const uint64_t base[FRAME_STREAMS],
 			     strerror(-rc));
 }
 
+/* Where the file has the byte at OFFSET of a ring, and how many follow in one piece. */
+static uint64_t ring_place(const struct spool *spool, int stream, uint64_t offset, uint64_t *run)
+{
+	const struct record_tail_of *of = &spool->tail.of[stream - 1];
+	uint64_t in = (offset - of->head) % of->room;
+
+	*run = of->room - in;
+	return of->head - spool->info.base[stream - 1] + in;
+}
+
+/* Of SIZE bytes on the disk: all that a ring names must be there, or nothing of it counts. */
+static int take_ring(struct spool *spool, int stream, uint64_t size)
+{
+	struct record_tail_of *of = &spool->tail.of[stream - 1];
+	uint64_t base = spool->info.base[stream - 1], at, run;
+
+	if (of->head < base || of->head - base > size)
+		return -EBADMSG;
+	if (of->from < of->end) {
+		at = ring_place(spool, stream, of->from, &run);
+		if (run > of->end - of->from)
+			run = of->end - of->from;
+		if (at + run > size)
+			of->from = of->end;
+	}
+	spool->info.lost[stream - 1] = of->from - of->head;
+	return 0;
+}
+
+/* One file as it was left. */
+static int take_file(struct spool *spool, int stream, uint64_t size)
+{
+	struct record_tail_of *of = &spool->tail.of[stream - 1];
+	uint64_t base = spool->info.base[stream - 1];
+
+	if (spool->ringed)
+		return take_ring(spool, stream, size);
+	/* None was needed: all is the beginning, and what came after it is lost. */
+	of->head = base + size;
+	of->from = of->end = of->head + spool->info.lost[stream - 1];
+	return of->head < base || of->end < of->head ? -EBADMSG : 0;
+}
+
 int spool_open(struct spool *spool, int dir)
 {
 	struct stat st;
@@ -69,6 +129,12 @@ int spool_open(struct spool *spool, int dir)
 
 	spool_init(spool);
 	rc = record_read_spool(dir, &spool->info);
+	if (!rc) {
+		rc = record_tail_read(dir, &spool->tail);
+		spool->ringed = !rc;
+		if (rc == -ENOENT)
+			rc = 0;
+	}
 	for (int i = 1; i < FRAME_STREAMS && !rc; i++) {
 		spool->fd[i] =
 			openat(dir, names[i], O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -77,42 +143,135 @@ int spool_open(struct spool *spool, int dir)
 		else if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || st.st_uid != geteuid())
 			rc = -EPERM;
 		else
-			spool->end[i] = spool->info.base[i - 1] + (uint64_t)st.st_size;
+			rc = take_file(spool, i, (uint64_t)st.st_size);
 	}
 	if (rc)
 		spool_deinit(spool);
 	return rc;
 }
 
-void spool_add(struct spool *spool, int stream, const void *data, size_t length)
+uint64_t spool_head(const struct spool *spool, int stream)
 {
-	size_t want = length < spool->left ? length : (size_t)spool->left, done = 0;
+	return spool->tail.of[stream - 1].head;
+}
 
-	/* Once bytes are missing none is kept any more: offsets must mean something. */
-	if (spool->fd[stream] < 0 || spool->info.lost[stream - 1])
-		want = 0;
-	while (done < want) {
-		ssize_t n = write(spool->fd[stream], (const char *)data + done, want - done);
+uint64_t spool_end(const struct spool *spool, int stream)
+{
+	return spool->tail.of[stream - 1].end;
+}
+
+uint64_t spool_kept(const struct spool *spool, int stream, uint64_t offset)
+{
+	const struct record_tail_of *of = &spool->tail.of[stream - 1];
+
+	return offset >= of->head && offset < of->from ? of->from : offset;
+}
+
+/* Writes all of it; how much went: the disk may be full. */
+static size_t put(int fd, const uint8_t *data, size_t length, uint64_t at)
+{
+	size_t done = 0;
+
+	while (done < length) {
+		ssize_t n = pwrite(fd, data + done, length - done, (off_t)(at + done));
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			break; /* the disk is full */
+			break;
 		done += (size_t)n;
 	}
-	spool->end[stream] += done;
+	return done;
+}
+
+/* True: the file `tail` says what we know. */
+static bool tail_write(struct spool *spool)
+{
+	uint8_t data[RECORD_TAIL_BYTES];
+
+	record_tail_put(data, &spool->tail);
+	spool->told = put(spool->fd_tail, data, sizeof(data), 0) == sizeof(data);
+	return spool->told;
+}
+
+/* The beginnings are over, both: their room is shared. */
+static void begin_ring(struct spool *spool, int dir)
+{
+	spool->left = 0;
+	if (spool->ringed)
+		return;
+	spool->ringed = true;
+	if (!spool->tail.of[0].room && !spool->tail.of[1].room)
+		return;
+	spool->fd_tail = make_file(dir, RECORD_TAIL);
+	if (spool->fd_tail >= 0 && tail_write(spool))
+		return;
+	/* Without a place for it there is no end that could be found again. */
+	spool->tail.of[0].room = spool->tail.of[1].room = 0;
+	unlinkat(dir, RECORD_TAIL, 0);
+}
+
+/* The newest bytes; what is overwritten is given up before. */
+static void ring_add(struct spool *spool, int stream, const uint8_t *data, size_t length)
+{
+	struct record_tail_of *of = &spool->tail.of[stream - 1];
+	uint64_t end = of->end + length, from = end > of->room ? end - of->room : 0, at, run;
+	bool whole = of->room > 0;
+
+	if (from > of->from || !spool->told) {
+		/* All that was there goes; of this piece, too, what has no room. */
+		if (from > of->from)
+			of->from = from < of->end ? from : of->end;
+		whole = whole && tail_write(spool);
+	}
+	for (uint64_t next = from > of->end ? from : of->end; whole && next < end; next += run) {
+		at = ring_place(spool, stream, next, &run);
+		if (run > end - next)
+			run = end - next;
+		whole = put(spool->fd[stream], data + (next - of->end), (size_t)run, at) == run;
+	}
+	of->end = end;
+	if (from > of->from)
+		of->from = from;
+	if (!whole)
+		of->from = end; /* the disk is full: what comes next may find room again */
+	if (of->room)
+		(void)tail_write(spool);
+	spool->info.lost[stream - 1] = of->from - of->head;
+}
+
+void spool_add(struct spool *spool, int dir, int stream, const void *data, size_t length)
+{
+	struct record_tail_of *of = &spool->tail.of[stream - 1];
+	size_t want = length < spool->left ? length : (size_t)spool->left;
+	size_t done;
+
+	if (spool->fd[stream] < 0)
+		return;
+	done = put(spool->fd[stream], data, want, of->head - spool->info.base[stream - 1]);
 	spool->left -= done;
-	spool->info.lost[stream - 1] += length - done;
+	of->head += done;
+	if (!spool->ringed)
+		of->from = of->end = of->head;
+	if (done == length)
+		return;
+	begin_ring(spool, dir);
+	ring_add(spool, stream, (const uint8_t *)data + done, length - done);
 }
 
 ssize_t spool_at(const struct spool *spool, int stream, uint64_t offset, void *out, size_t size)
 {
-	uint64_t have = spool->end[stream] - offset;
+	const struct record_tail_of *of = &spool->tail.of[stream - 1];
+	uint64_t have = of->head - offset, at = offset - spool->info.base[stream - 1];
 	ssize_t n;
 
+	if (offset >= of->head) {
+		at = ring_place(spool, stream, offset, &have);
+		if (have > of->end - offset)
+			have = of->end - offset;
+	}
 	do
-		n = pread(spool->fd[stream], out, size < have ? size : (size_t)have,
-			  (off_t)(offset - spool->info.base[stream - 1]));
+		n = pread(spool->fd[stream], out, size < have ? size : (size_t)have, (off_t)at);
 	while (n < 0 && errno == EINTR);
 	return n > 0 ? n : -EIO;
 }

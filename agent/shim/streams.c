@@ -20,7 +20,7 @@
 void streams_init(struct streams *streams, const int fd[FRAME_STREAMS])
 {
 	memset(streams, 0, sizeof(*streams) - sizeof(streams->piece));
-	streams->ended_tty = -1;
+	streams->ended_tty = streams->record = -1;
 	for (int i = 0; i < FRAME_STREAMS; i++)
 		streams->fd[i] = fd[i];
 	spool_init(&streams->spool);
@@ -83,18 +83,22 @@ uint64_t streams_first(const struct streams *streams, int stream)
 				: streams->kept[stream].start;
 }
 
-uint64_t streams_end(const struct streams *streams, int stream)
+uint64_t streams_end(const struct streams *streams, int stream, bool gaps)
 {
-	return spooled(streams) ? streams->spool.end[stream] : streams->kept[stream].end;
+	if (!spooled(streams))
+		return streams->kept[stream].end;
+	return gaps ? spool_end(&streams->spool, stream) : spool_head(&streams->spool, stream);
 }
 
 void streams_attach(struct streams *streams, const uint64_t from[FRAME_STREAMS],
-		    const uint64_t taken[FRAME_STREAMS])
+		    const uint64_t taken[FRAME_STREAMS], bool gaps)
 {
+	streams->gaps = gaps;
 	for (int i = 1; i < FRAME_STREAMS; i++) {
 		streams->sent[i] = from[i];
 		streams->taken[i] = taken[i];
 		streams->told[i] = false;
+		streams->gap[i] = (struct streams_gap){0};
 		if (!spooled(streams))
 			keep_drop(&streams->kept[i], taken[i]);
 	}
@@ -173,7 +177,7 @@ static ssize_t read_output(struct streams *streams, int stream)
 	if (got <= 0)
 		return -EPIPE;
 	if (spooled(streams))
-		spool_add(&streams->spool, stream, at, (size_t)got);
+		spool_add(&streams->spool, streams->record, stream, at, (size_t)got);
 	else
 		keep_added(kept, (size_t)got);
 	if (got >= (ssize_t)sizeof(streams->piece))
@@ -194,25 +198,78 @@ static void move_output(struct streams *streams, int stream, uint64_t now_ms)
 	}
 }
 
+/* How many bytes the client has room for. */
+static uint64_t window(const struct streams *streams, int stream)
+{
+	const struct streams_gap *gap = &streams->gap[stream];
+	uint64_t taken = streams->taken[stream], out = streams->sent[stream] - taken;
+
+	if (taken <= gap->from)
+		out -= gap->to - gap->from;
+	return out < FRAME_WINDOW ? FRAME_WINDOW - out : 0;
+}
+
+/*
+ * From where on the next piece goes, beyond what is not kept.  The client hears of one gap
+ * at a time: with two among what it has not taken, nobody could tell how much waits there.
+ */
+static uint64_t next_kept(const struct streams *streams, int stream)
+{
+	uint64_t from = streams->sent[stream];
+
+	if (!spooled(streams) || !streams->gaps || streams->taken[stream] < streams->gap[stream].to)
+		return from;
+	return spool_kept(&streams->spool, stream, from);
+}
+
+/* Together with what is sent from there. */
+static void skip_to(struct streams *streams, int stream, uint64_t offset)
+{
+	if (offset > streams->sent[stream])
+		streams->gap[stream] = (struct streams_gap){streams->sent[stream], offset};
+	streams->sent[stream] = offset;
+}
+
 /* The next piece for the client.  Bytes at *AT; 0 none; -EIO the spool cannot be read. */
 static ssize_t next_piece(struct streams *streams, int stream, const uint8_t **at)
 {
-	uint64_t from = streams->sent[stream], end = streams_end(streams, stream);
-	uint64_t limit = streams->taken[stream] + FRAME_WINDOW;
+	uint64_t from = next_kept(streams, stream);
+	uint64_t end = streams_end(streams, stream, streams->gaps), room = window(streams, stream);
 	size_t n = sizeof(streams->piece), there;
+	ssize_t got;
 
-	if (end > limit)
-		end = limit;
-	if (from >= end)
+	if (from >= end || !room)
 		return 0;
 	if (end - from < n)
 		n = (size_t)(end - from);
+	if (room < n)
+		n = (size_t)room;
 	if (spooled(streams)) {
+		/* It came and went while the gap before it was still on its way. */
+		if (spool_kept(&streams->spool, stream, from) != from)
+			return 0;
 		*at = streams->piece;
-		return spool_at(&streams->spool, stream, from, streams->piece, n);
+		got = spool_at(&streams->spool, stream, from, streams->piece, n);
+		if (got > 0)
+			skip_to(streams, stream, from);
+		return got;
 	}
 	*at = keep_at(&streams->kept[stream], from, &there);
 	return (ssize_t)(n < there ? n : there);
+}
+
+/* Whether all was sent that ever comes; bytes that are not kept may be the last ones. */
+static bool at_end(struct streams *streams, int stream)
+{
+	uint64_t end = streams_end(streams, stream, streams->gaps), from;
+
+	if (streams->fd[stream] >= 0)
+		return false;
+	from = next_kept(streams, stream);
+	if (from < end)
+		return false;
+	skip_to(streams, stream, from);
+	return true;
 }
 
 static int send_output(struct streams *streams, struct wire *wire, int stream)
@@ -232,8 +289,7 @@ static int send_output(struct streams *streams, struct wire *wire, int stream)
 				return rc;
 			continue;
 		}
-		if (streams->fd[stream] >= 0 ||
-		    streams->sent[stream] < streams_end(streams, stream))
+		if (!at_end(streams, stream))
 			return 0;
 		streams->told[stream] = true;
 		return wire_end(wire, (uint8_t)stream, streams->sent[stream]);
@@ -412,7 +468,8 @@ static int take_credit(struct streams *streams, int stream, uint64_t limit)
 	if (limit < FRAME_WINDOW || taken > streams->sent[stream])
 		return against(streams, "the client took output that it was not sent");
 	if (taken < streams->taken[stream])
-		return against(streams, "the client took output back");
+		/* Who came again counts from before a gap: nothing is given back by that. */
+		return spooled(streams) ? 0 : against(streams, "the client took output back");
 	streams->taken[stream] = taken;
 	if (!spooled(streams))
 		keep_drop(&streams->kept[stream], taken);
@@ -451,8 +508,8 @@ bool streams_sent(const struct streams *streams)
 
 bool streams_taken(const struct streams *streams)
 {
-	return streams_ended(streams) && streams->taken[1] == streams_end(streams, 1) &&
-	       streams->taken[2] == streams_end(streams, 2);
+	return streams_ended(streams) && streams->taken[1] == streams_end(streams, 1, true) &&
+	       streams->taken[2] == streams_end(streams, 2, true);
 }
 
 bool streams_waiting(const struct streams *streams)
@@ -463,26 +520,27 @@ bool streams_waiting(const struct streams *streams)
 	return true;
 }
 
-static void spill_kept(struct spool *spool, int stream, const struct keep *kept)
+static void spill_kept(struct spool *spool, int dir, int stream, const struct keep *kept)
 {
 	const uint8_t *at;
 	size_t n;
 
 	for (uint64_t offset = kept->start; offset < kept->end; offset += n) {
 		at = keep_at(kept, offset, &n);
-		spool_add(spool, stream, at, n);
+		spool_add(spool, dir, stream, at, n);
 	}
 }
 
-void streams_spill(struct streams *streams, int dir)
+void streams_spill(struct streams *streams)
 {
+	const struct spool_size size = {.head = SPILL_MAX};
 	uint64_t base[FRAME_STREAMS] = {0, streams->kept[1].start, streams->kept[2].start};
 	struct spool spool;
 
-	if (spooled(streams) || spool_make(&spool, dir, base, SPILL_MAX, false, NULL))
+	if (spooled(streams) || spool_make(&spool, streams->record, base, &size, false, NULL))
 		return;
 	for (int i = 1; i < FRAME_STREAMS; i++) {
-		spill_kept(&spool, i, &streams->kept[i]);
+		spill_kept(&spool, streams->record, i, &streams->kept[i]);
 		keep_free(&streams->kept[i]);
 	}
 	/* From here on it is as if the job had been detached. */

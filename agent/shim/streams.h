@@ -29,10 +29,16 @@ struct streams {
 	bool grown[FRAME_STREAMS];
 	struct keep kept[FRAME_STREAMS]; /* outputs: read, and not yet taken by the client */
 	struct spool spool;		 /* where it is open: instead of them */
+	int record;			 /* directory of the job's record, the shim's; -1 */
 	/* By the stream's offsets, of the present client: */
 	uint64_t sent[FRAME_STREAMS];  /* [0]: what came from it */
 	uint64_t taken[FRAME_STREAMS]; /* what it took; [0]: what it may know we took */
 	bool told[FRAME_STREAMS];      /* it knows that nothing more comes (or wants nothing) */
+	bool gaps;		       /* it can be told of bytes that are not kept */
+	/* The last such bytes that it was told of: they take nothing of its window. */
+	struct streams_gap {
+		uint64_t from, to;
+	} gap[FRAME_STREAMS];
 	struct queue input;
 	uint64_t consumed; /* of the input, by the job */
 	bool input_ended;
@@ -48,12 +54,18 @@ struct streams {
 
 void streams_init(struct streams *streams, const int fd[FRAME_STREAMS]);
 void streams_deinit(struct streams *streams);
-/* The offsets of output STREAM that can still be sent: [first, end). */
+/*
+ * The offsets of output STREAM that can still be sent: [first, end).  Between them bytes may be
+ * missing (spool.h); a client without GAPS gets those before them only.
+ */
 uint64_t streams_first(const struct streams *streams, int stream);
-uint64_t streams_end(const struct streams *streams, int stream);
-/* Another client, or the old one again: it has the outputs up to FROM, and up to TAKEN for good. */
+uint64_t streams_end(const struct streams *streams, int stream, bool gaps);
+/*
+ * Another client, or the old one again: it has the outputs up to FROM, and up to TAKEN for good.
+ * GAPS: as in attach_ask.
+ */
 void streams_attach(struct streams *streams, const uint64_t from[FRAME_STREAMS],
-		    const uint64_t taken[FRAME_STREAMS]);
+		    const uint64_t taken[FRAME_STREAMS], bool gaps);
 /* Tells the client that its input leads nowhere, where that is so.  As wire_send. */
 int streams_announce(struct streams *streams, struct wire *wire);
 /* Three entries: what to wait for. */
@@ -85,7 +97,7 @@ uint64_t streams_end_due(const struct streams *streams);
 void streams_end_again(struct streams *streams, uint64_t now_ms);
 /* The master of the job's terminal, -1: there is none. */
 int streams_tty(const struct streams *streams);
-/* Writes what the client did not take, in the pipes too, to the spool in DIR. */
-void streams_spill(struct streams *streams, int dir);
+/* Writes what the client did not take, in the pipes too, to a spool in `record`. */
+void streams_spill(struct streams *streams);
 
 #endif

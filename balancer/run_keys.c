@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The client of a job with a terminal: keys, size, escapes; see run_stream.h. */
+#include "run_stream.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KEYS_MAX 4096 /* of a terminal at a time */
+
+static void tell_size(struct run_stream *s, const struct winsize *size)
+{
+	uint8_t payload[TERMINAL_SIZE_BYTES];
+
+	terminal_size_put(payload, size);
+	if (!run_quiet(s) && wire_send(&s->wire, FRAME_WINSIZE, NULL, 0, payload, sizeof(payload)))
+		run_broken(s, -EPIPE);
+}
+
+void run_keys_size(struct run_stream *s)
+{
+	struct winsize size;
+
+	run_tty_size(s->tty, &size);
+	tell_size(s, &size);
+}
+
+/*
+ * As a terminal that is switched off: the job is hung up, and goes when its grace is over.
+ * A detached one goes on.
+ */
+static void leave(struct run_stream *s)
+{
+	if (s->detached) {
+		s->over = s->result->left = true;
+		for (int i = 0; i < 2; i++)
+			queue_free(&s->output[i].queue);
+		return;
+	}
+	if (!run_quiet(s))
+		(void)wire_signal(&s->wire, SIGHUP);
+	run_lost(s, "left; the job's terminal was hung up");
+	for (int i = 0; i < 2; i++)
+		queue_free(&s->output[i].queue);
+}
+
+void run_keys_terminal(struct run_stream *s)
+{
+	if (!run_keys_there(s) || s->result->state != RUN_STARTED || s->over)
+		return;
+	run_tty_raw(s->tty);
+	if (s->tty->raw)
+		run_keys_size(s);
+}
+
+/*
+ * A program draws all of its screen when that changes its size, and many only then: a line
+ * less, and the true size once that was noticed.
+ */
+void run_keys_redraw(struct run_stream *s)
+{
+	struct winsize size;
+
+	if (!run_keys_there(s) || !s->tty->raw)
+		return;
+	run_tty_size(s->tty, &size);
+	size.ws_row = (unsigned short)(size.ws_row > 1 ? size.ws_row - 1 : 2);
+	tell_size(s, &size);
+	s->redraw_ms = run_now_ms() + RUN_REDRAW_MS;
+}
+
+void run_keys_redrawn(struct run_stream *s)
+{
+	if (!s->redraw_ms || run_now_ms() < s->redraw_ms || run_quiet(s))
+		return;
+	s->redraw_ms = 0;
+	run_keys_size(s);
+}
+
+/*
+ * Stops us, as the terminal's ^Z would without a job; the job goes on.  TSTP, not STOP:
+ * without a shell that could continue us the kernel leaves us running.
+ */
+static void stop_here(struct run_stream *s, pid_t who)
+{
+	sigset_t stop;
+
+	run_tty_restore(s->tty);
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	kill(who, SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &stop, NULL);
+	sigprocmask(SIG_BLOCK, &stop, NULL);
+	run_keys_terminal(s);
+}
+
+static void serve_request(struct run_stream *s, enum run_tty_request request)
+{
+	char text[512];
+
+	if (request == RUN_TTY_LEAVE)
+		leave(s);
+	if (request == RUN_TTY_STOP)
+		stop_here(s, 0); /* with those who share our place in the foreground */
+	if (request == RUN_TTY_HELP) {
+		run_tty_help(s->tty, s->detached, text, sizeof(text));
+		(void)run_output_write(&s->output[0], text, strlen(text));
+	}
+}
+
+/* Keys that go to the job; there is room for them (input_wanted). */
+static void keep_keys(struct run_stream *s, const uint8_t *keys, size_t n)
+{
+	while (n) {
+		size_t room;
+		uint8_t *at = keep_space(&s->kept, &room);
+
+		if (!at || !room)
+			return;
+		room = room < n ? room : n;
+		memcpy(at, keys, room);
+		keep_added(&s->kept, room);
+		keys += room;
+		n -= room;
+	}
+	run_send_input(s);
+}
+
+static void take_keys(struct run_stream *s, const uint8_t *keys, size_t n)
+{
+	uint8_t piece[KEYS_MAX + 16];
+
+	while (n && !s->over) {
+		size_t length, used;
+		enum run_tty_request request = run_tty_keys(s->tty, keys, n, piece, &length, &used);
+
+		keep_keys(s, piece, length);
+		serve_request(s, request);
+		keys += used;
+		n -= used;
+	}
+}
+
+void run_keys_read(struct run_stream *s)
+{
+	uint8_t keys[KEYS_MAX];
+	/* An escape that was held back may come on top. */
+	size_t room = keep_room(&s->kept) - 1;
+	ssize_t n = read(s->input, keys, room < sizeof(keys) ? room : sizeof(keys));
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n > 0) {
+		take_keys(s, keys, (size_t)n);
+		return;
+	}
+	s->input = -1;
+	run_send_input(s);
+}
+
+/*
+ * Of a job at a terminal: what concerns the terminal is ours.  A shell ignores TERM, so
+ * the second one is for us, and so is one that a while later had no effect: who ends
+ * programs (timeout, systemd) sends one.  True: SIGNAL was dealt with.
+ */
+bool run_keys_signal(struct run_stream *s, int signal)
+{
+	if (!s->tty || s->over || s->result->state != RUN_STARTED)
+		return signal == SIGWINCH;
+	if (run_leaves(s, signal))
+		return false;
+	switch (signal) {
+	case SIGWINCH:
+		run_keys_size(s);
+		return true;
+	case SIGCONT:
+		run_keys_terminal(s);
+		return true;
+	case SIGTSTP:
+		stop_here(s, getpid());
+		return true;
+	case SIGTERM:
+		if (s->term_ms)
+			leave(s);
+		else
+			s->term_ms = run_now_ms() + RUN_TERM_MS;
+		return s->over;
+	case SIGHUP:
+		leave(s);
+		return true;
+	default:
+		return false;
+	}
+}
+
+void run_keys_term(struct run_stream *s)
+{
+	if (s->term_ms && !s->over && run_now_ms() >= s->term_ms)
+		leave(s);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Where the end of a job's output is kept; see record_tail.h. */
+#include "record_tail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ROOM_MAX (UINT64_C(1) << 40)
+
+static const uint8_t magic[8] = {'i', 'o', 't', 'a', 'i', 'l', 0, 1};
+
+static uint8_t *put_u64(uint8_t *at, uint64_t value)
+{
+	for (int i = 0; i < 8; i++)
+		at[i] = (uint8_t)(value >> (56 - 8 * i));
+	return at + 8;
+}
+
+static uint64_t take_u64(const uint8_t **at)
+{
+	uint64_t value = 0;
+
+	for (int i = 0; i < 8; i++)
+		value = value << 8 | (*at)[i];
+	*at += 8;
+	return value;
+}
+
+void record_tail_put(uint8_t out[RECORD_TAIL_BYTES], const struct record_tail *tail)
+{
+	memcpy(out, magic, sizeof(magic));
+	out += sizeof(magic);
+	for (int i = 0; i < 2; i++) {
+		const struct record_tail_of *of = &tail->of[i];
+
+		out = put_u64(out, of->head);
+		out = put_u64(out, of->room);
+		out = put_u64(out, of->from);
+		out = put_u64(out, of->end);
+	}
+}
+
+int record_tail_take(struct record_tail *tail, const void *data, size_t length)
+{
+	const uint8_t *at = data;
+
+	*tail = (struct record_tail){0};
+	if (length != RECORD_TAIL_BYTES || memcmp(at, magic, sizeof(magic)) != 0)
+		return -EBADMSG;
+	at += sizeof(magic);
+	for (int i = 0; i < 2; i++) {
+		struct record_tail_of *of = &tail->of[i];
+
+		of->head = take_u64(&at);
+		of->room = take_u64(&at);
+		of->from = take_u64(&at);
+		of->end = take_u64(&at);
+		if (of->room > ROOM_MAX || of->from < of->head || of->end < of->from ||
+		    of->end - of->from > of->room)
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+int record_tail_read(int dir, struct record_tail *tail)
+{
+	int fd = openat(dir, RECORD_TAIL, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	uint8_t data[RECORD_TAIL_BYTES + 1];
+	struct stat st;
+	ssize_t n;
+
+	*tail = (struct record_tail){0};
+	if (fd < 0)
+		return -errno;
+	n = fstat(fd, &st) || !S_ISREG(st.st_mode) ? -1 : read(fd, data, sizeof(data));
+	close(fd);
+	return n < 0 ? -EBADMSG : record_tail_take(tail, data, (size_t)n);
+}
