@@ -142,10 +142,14 @@ static int send_rest(struct shim *shim)
 	shim->told_exit = true;
 	/* Who hears of gaps heard of them where they are. */
 	if (shim->detached && !shim->streams.gaps && shim->streams.spool.fd[1] >= 0) {
-		uint64_t lost = shim->streams.spool.info.lost[0] + shim->streams.spool.info.lost[1];
+		const struct streams *streams = &shim->streams;
+		uint64_t lost = streams_end(streams, 1, true) - streams_end(streams, 1, false) +
+				streams_end(streams, 2, true) - streams_end(streams, 2, false);
 		char text[sizeof(shim->end.text)];
 
-		snprintf(text, sizeof(text), "%llu bytes of the job's output were not kept",
+		snprintf(text, sizeof(text),
+			 "%llu bytes of the job's output were not kept, or are not shown "
+			 "to a program as old as this one",
 			 (unsigned long long)lost);
 		if (lost && !*shim->end.text)
 			return wire_exit(&shim->client, shim->end.kind, shim->end.value, text);

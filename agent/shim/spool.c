@@ -208,6 +208,10 @@ static void begin_ring(struct spool *spool, int dir)
 		return;
 	/* Without a place for it there is no end that could be found again. */
 	spool->tail.of[0].room = spool->tail.of[1].room = 0;
+	if (spool->fd_tail < 0)
+		return; /* and what has its name is not ours */
+	close(spool->fd_tail);
+	spool->fd_tail = -1;
 	unlinkat(dir, RECORD_TAIL, 0);
 }
 
@@ -235,7 +239,7 @@ static void ring_add(struct spool *spool, int stream, const uint8_t *data, size_
 		of->from = from;
 	if (!whole)
 		of->from = end; /* the disk is full: what comes next may find room again */
-	if (of->room)
+	if (spool->fd_tail >= 0)
 		(void)tail_write(spool);
 	spool->info.lost[stream - 1] = of->from - of->head;
 }

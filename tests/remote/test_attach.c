@@ -655,9 +655,10 @@ static void test_detached_quota(void **state)
 	stage_reap(&job); /* the job was not held up */
 	assert_int_equal(play_again(stage, job.name, ATTACH_FIRST, &result), 0);
 	assert_int_equal(stat(stage->out, &st), 0);
-	assert_int_equal(st.st_size, 65536);
+	/* The beginning alone, for who does not ask for more: test_gaps.c has the rest. */
+	assert_int_equal(st.st_size, 32768);
 	assert_string_equal(stage_read(stage->err), "");
-	assert_non_null(strstr(result.text, "34466 bytes"));
+	assert_non_null(strstr(result.text, "67234 bytes"));
 	close(job.leash);
 	record_remove(stage->jobs, job.name);
 	/* The target's own limit (1 MiB on this stage) is above every wish. */
@@ -666,7 +667,7 @@ static void test_detached_quota(void **state)
 	job = start_detached(stage, &want);
 	stage_reap(&job);
 	assert_int_equal(play_again(stage, job.name, ATTACH_FIRST, &result), 0);
-	assert_non_null(strstr(result.text, "1 bytes"));
+	assert_non_null(strstr(result.text, "524289 bytes"));
 	close(job.leash);
 	record_remove(stage->jobs, job.name);
 }
