@@ -400,7 +400,7 @@ static void prune(struct agent *a)
 			  n == 1 ? " is" : "s are", a->set.keep_days);
 	if (journal_prune(a->journal, a->set.keep_jobs, now > span ? now - span : 0, &err))
 		agent_journal_failed(a, &err);
-	target_spool_prune(a, 0);
+	target_spool_prune(a);
 	wait_ended(a, NULL); /* those that never started */
 }
 
@@ -475,7 +475,7 @@ static int start(struct agent *a, struct iocom_err *err)
 	if (!rc)
 		rc = target_recover(a, err);
 	if (!rc)
-		target_spool_prune(a, 0);
+		target_spool_prune(a);
 	if (!rc)
 		rc = clients_new(&a->clients, a, err);
 	if (rc)

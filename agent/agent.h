@@ -17,6 +17,7 @@
 #include "counters.h"
 #include "host.h"
 #include "jobs.h"
+#include "kept.h"
 #include "journal.h"
 #include "launch.h"
 #include "log.h"
@@ -103,6 +104,7 @@ struct agent {
 	struct signals_sent *signalled; /* signals whose shims have not answered yet */
 	struct wait *waits;		/* clients that wait for ends */
 	uint64_t spool_kept_bytes;	/* output of jobs that are over, as last looked at */
+	struct kept_users spool_users;	/* ... by user */
 
 	struct loop_fd signals;
 	struct loop_timer tick;	   /* looks and readings */

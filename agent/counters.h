@@ -36,10 +36,12 @@
 	X(streams_refused) /* no lease, not authentic, garbage, too slow, too many */              \
 	X(jobs_started)                                                                            \
 	X(jobs_ended)                                                                              \
-	X(jobs_lost)	   /* their shim died */                                                   \
-	X(jobs_restarted)  /* given up at their node, run again elsewhere */                       \
-	X(jobs_fenced)	   /* ended here, for home renews them no more */                          \
-	X(outputs_removed) /* kept of ended jobs: too old, too many, too much */                   \
+	X(jobs_lost)		 /* their shim died */                                             \
+	X(jobs_restarted)	 /* given up at their node, run again elsewhere */                 \
+	X(jobs_fenced)		 /* ended here, for home renews them no more */                    \
+	X(outputs_removed)	 /* kept of ended jobs: too old, too many, too much */             \
+	X(outputs_removed_share) /* of them: for their user's share, spool_user_mb, alone */       \
+	X(outputs_short)	 /* jobs that were promised less room than they may have */        \
 	X(leases_renewed)                                                                          \
 	X(leases_lost)		  /* of restartable jobs: not renewed in time */                   \
 	X(leases_refused)	  /* renewals asked for jobs that were given up */                 \

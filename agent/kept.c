@@ -16,6 +16,7 @@
 
 struct entry {
 	char job[SPEC_JOB_MAX];
+	uid_t uid;
 	uint64_t ended_ns, bytes;
 };
 
@@ -24,7 +25,38 @@ struct list {
 	size_t n, room;
 };
 
-static int add(struct list *list, const char *job, const struct stat *end, uint64_t bytes)
+void kept_users_add(struct kept_users *users, uid_t uid, uint64_t bytes)
+{
+	struct kept_user *grown;
+
+	for (size_t i = 0; i < users->n; i++)
+		if (users->list[i].uid == uid) {
+			users->list[i].bytes += bytes;
+			return;
+		}
+	grown = realloc(users->list, (users->n + 1) * sizeof(*grown));
+	if (!grown)
+		return;
+	users->list = grown;
+	users->list[users->n++] = (struct kept_user){uid, bytes};
+}
+
+uint64_t kept_users_of(const struct kept_users *users, uid_t uid)
+{
+	for (size_t i = 0; i < users->n; i++)
+		if (users->list[i].uid == uid)
+			return users->list[i].bytes;
+	return 0;
+}
+
+void kept_users_free(struct kept_users *users)
+{
+	free(users->list);
+	*users = (struct kept_users){0};
+}
+
+static int add(struct list *list, const char *job, const struct stat *end, uid_t uid,
+	       uint64_t bytes)
 {
 	struct entry *e;
 
@@ -40,6 +72,7 @@ static int add(struct list *list, const char *job, const struct stat *end, uint6
 	e = &list->entries[list->n++];
 	snprintf(e->job, sizeof(e->job), "%.95s", job);
 	e->ended_ns = (uint64_t)end->st_mtim.tv_sec * 1000000000u + (uint64_t)end->st_mtim.tv_nsec;
+	e->uid = uid;
 	e->bytes = bytes;
 	return 0;
 }
@@ -49,6 +82,7 @@ static int look(struct list *list, int all, const char *jobs_dir, const char *ru
 		const char *job)
 {
 	int dir = openat(all, job, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	struct record_start start;
 	int64_t bytes;
 	struct stat end;
 	int rc = 0;
@@ -62,7 +96,10 @@ static int look(struct list *list, int all, const char *jobs_dir, const char *ru
 		launch_forget(jobs_dir, run_dir, job);
 		return 0;
 	}
-	rc = record_lock(dir) ? 0 : add(list, job, &end, (uint64_t)bytes);
+	/* Whose a damaged one is nobody can say: it is root's, who has no share. */
+	if (record_read_start(dir, &start))
+		start.uid = 0;
+	rc = record_lock(dir) ? 0 : add(list, job, &end, start.uid, (uint64_t)bytes);
 	close(dir);
 	return rc;
 }
@@ -74,15 +111,27 @@ static int newest_first(const void *a, const void *b)
 	return x->ended_ns < y->ended_ns ? 1 : x->ended_ns > y->ended_ns ? -1 : 0;
 }
 
+static uint64_t share_of(const struct kept_limits *limits, uid_t uid)
+{
+	if (uid == 0)
+		return UINT64_MAX;
+	return limits->uid == uid && limits->of_uid < limits->of_one ? limits->of_uid
+								     : limits->of_one;
+}
+
 int kept_prune(const char *jobs_dir, const char *run_dir, const struct kept_limits *limits,
-	       bool (*live)(void *arg, const char *job), void *arg, struct kept_sum *sum)
+	       bool (*live)(void *arg, const char *job), void *arg, struct kept_sum *sum,
+	       struct kept_users *users)
 {
 	const struct dirent *entry;
 	DIR *all = opendir(jobs_dir);
+	struct kept_users mine = {0}, *of = users ? users : &mine;
 	struct list list = {0};
 	int rc = 0;
 
 	*sum = (struct kept_sum){0};
+	if (users)
+		kept_users_free(users);
 	if (!all)
 		return errno == ENOENT ? 0 : -errno;
 	while (!rc && (entry = readdir(all)))
@@ -93,17 +142,21 @@ int kept_prune(const char *jobs_dir, const char *run_dir, const struct kept_limi
 		qsort(list.entries, list.n, sizeof(*list.entries), newest_first);
 	for (size_t i = 0; i < list.n; i++) {
 		const struct entry *e = &list.entries[i];
+		bool others = i < limits->jobs && e->ended_ns >= limits->oldest_ns &&
+			      sum->bytes + e->bytes <= limits->bytes;
 
-		if (i < limits->jobs && e->ended_ns >= limits->oldest_ns &&
-		    sum->bytes + e->bytes <= limits->bytes) {
+		if (others && kept_users_of(of, e->uid) + e->bytes <= share_of(limits, e->uid)) {
 			sum->jobs++;
 			sum->bytes += e->bytes;
+			kept_users_add(of, e->uid, e->bytes);
 			continue;
 		}
 		sum->removed_jobs++;
+		sum->removed_share += others;
 		sum->removed_bytes += e->bytes;
 		record_remove(jobs_dir, e->job);
 	}
+	kept_users_free(&mine);
 	free(list.entries);
 	return rc;
 }

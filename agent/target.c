@@ -441,7 +441,7 @@ static int start_spec(struct agent *a, int fd, const struct spec *spec, const vo
 		return iocom_err_set(err, -EACCES, "job %s was submitted by uid %u, not by uid %u",
 				     spec->job, (unsigned)job->order.uid, (unsigned)uid);
 	if (spec->detach)
-		job->spool_bytes = target_spool_quota(a, spec->spool_bytes);
+		job->spool_bytes = target_spool_quota(a, job->order.uid, spec->spool_bytes);
 	return launch(a, job, fd, uid, gid, packed, length, local != NULL, err);
 }
 
@@ -535,7 +535,7 @@ static int found(void *arg, const struct launch_found *f)
 		return 0;
 	}
 	if (f->spooled)
-		job->spool_bytes = target_spool_share(a);
+		job->spool_bytes = target_spool_share(a, job->order.uid);
 	if (f->leash >= 0 || f->busy)
 		log_write(&a->log, LOG_L_INFO, "job %s still runs", f->job);
 	return take_found(a, job, f);

@@ -240,12 +240,18 @@ static void leaves(struct agent *a, const char *job, uid_t uid)
 	a->leaving = l;
 }
 
+static void kept_counted(struct agent *a, uid_t uid, uint64_t bytes)
+{
+	a->spool_kept_bytes += bytes;
+	kept_users_add(&a->spool_users, uid, bytes);
+}
+
 void target_forget(struct agent *a, const char *job, uid_t uid)
 {
 	int64_t kept = launch_forget(a->jobs_dir, a->run_jobs_dir, job);
 
 	if (kept > 0)
-		a->spool_kept_bytes += (uint64_t)kept;
+		kept_counted(a, uid, (uint64_t)kept);
 	if (kept == -EBUSY)
 		leaves(a, job, uid);
 }
@@ -281,56 +287,88 @@ static void leaving_free(struct agent *a)
 	}
 }
 
-/* Bytes that running detached jobs may still write. */
-static uint64_t reserved(const struct agent *a)
+/* Bytes that running detached jobs may still write: all, or those of ONE user. */
+static uint64_t reserved(const struct agent *a, const uid_t *one)
 {
 	uint64_t sum = 0;
 
 	for (const struct job *job = a->jobs.first; job; job = job->next)
-		sum += job->spool_bytes;
+		if (!one || job->order.uid == *one)
+			sum += job->spool_bytes;
 	return sum;
 }
 
-void target_spool_prune(struct agent *a, uint64_t room)
+static uint64_t minus(uint64_t all, uint64_t part)
+{
+	return all > part ? all - part : 0;
+}
+
+/* What one user may have on the disk; 0 in the settings: half of all. */
+static uint64_t share_of_one(const struct agent *a)
+{
+	uint64_t mb = a->set.spool_user_mb;
+
+	return mb ? mb << 20 : ((uint64_t)a->set.spool_total_mb << 20) / 2;
+}
+
+/* UID is to have ROOM bytes free, the others keep what they have. */
+static void prune(struct agent *a, uid_t uid, uint64_t room)
 {
 	uint64_t now = clock_real_ns(), total = (uint64_t)a->set.spool_total_mb << 20;
 	uint64_t span = (uint64_t)a->set.keep_days * DAY_S * CLOCK_NS_PER_S;
-	uint64_t taken = reserved(a) + room;
 	const struct kept_limits limits = {
 		.jobs = a->set.keep_jobs,
 		.oldest_ns = now > span ? now - span : 0,
-		.bytes = total > taken ? total - taken : 0,
+		.bytes = minus(total, reserved(a, NULL) + room),
+		.of_one = share_of_one(a),
+		.uid = uid,
+		.of_uid = uid ? minus(share_of_one(a), reserved(a, &uid) + room) : 0,
 	};
 	struct kept_sum sum;
-	int rc = kept_prune(a->jobs_dir, a->run_jobs_dir, &limits, is_live, a, &sum);
+	int rc = kept_prune(a->jobs_dir, a->run_jobs_dir, &limits, is_live, a, &sum,
+			    &a->spool_users);
 
 	if (rc)
 		log_write(&a->log, LOG_L_ERROR, "cannot tidy the jobs' records in %s: %s",
 			  a->jobs_dir, strerror(-rc));
 	a->spool_kept_bytes = sum.bytes;
 	a->counters.outputs_removed += sum.removed_jobs;
+	a->counters.outputs_removed_share += sum.removed_share;
 }
 
-uint64_t target_spool_share(const struct agent *a)
+void target_spool_prune(struct agent *a)
 {
-	uint64_t total = (uint64_t)a->set.spool_total_mb << 20, promised = reserved(a);
-	uint64_t most = (uint64_t)a->set.spool_mb << 20;
-	uint64_t part = total > promised ? (total - promised) / SPOOL_PART : 0;
+	prune(a, 0, 0);
+}
 
+uint64_t target_spool_share(const struct agent *a, uid_t uid)
+{
+	uint64_t total = (uint64_t)a->set.spool_total_mb << 20;
+	uint64_t most = (uint64_t)a->set.spool_mb << 20;
+	uint64_t part = minus(total, reserved(a, NULL)) / SPOOL_PART;
+	uint64_t own = uid ? minus(share_of_one(a), reserved(a, &uid)) : part;
+
+	if (part > own)
+		part = own;
 	return most < part ? most : part;
 }
 
-uint64_t target_spool_quota(struct agent *a, uint64_t wanted)
+uint64_t target_spool_quota(struct agent *a, uid_t uid, uint64_t wanted)
 {
-	uint64_t total = (uint64_t)a->set.spool_total_mb << 20, most = target_spool_share(a);
-	uint64_t left, taken = reserved(a);
+	uint64_t total = (uint64_t)a->set.spool_total_mb << 20,
+		 most = (uint64_t)a->set.spool_mb << 20;
+	uint64_t share = target_spool_share(a, uid), left;
 
 	if (!wanted || wanted > most)
 		wanted = most;
-	if (taken + a->spool_kept_bytes + wanted > total)
-		target_spool_prune(a, wanted);
-	taken += a->spool_kept_bytes;
-	left = total > taken ? total - taken : 0;
+	a->counters.outputs_short += wanted > share;
+	if (wanted > share)
+		wanted = share;
+	if (reserved(a, NULL) + a->spool_kept_bytes + wanted > total ||
+	    (uid &&
+	     reserved(a, &uid) + kept_users_of(&a->spool_users, uid) + wanted > share_of_one(a)))
+		prune(a, uid, wanted);
+	left = minus(total, reserved(a, NULL) + a->spool_kept_bytes);
 	return wanted < left ? wanted : left;
 }
 
@@ -344,6 +382,7 @@ void target_attach_stop(struct agent *a)
 	free(a->replays);
 	a->replays = NULL;
 	leaving_free(a);
+	kept_users_free(&a->spool_users);
 }
 
 /* --- the CLI -------------------------------------------------------------------- */

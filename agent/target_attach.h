@@ -15,14 +15,15 @@
 int target_attach(struct agent *a, int fd, const void *payload, uint32_t length,
 		  const struct ucred *local, struct iocom_err *err);
 /*
- * Bytes of output that one more job may be promised: a part of what the running ones leave,
- * or a few would take all room, from those that come and from what is kept of others.
+ * Bytes of output that one more job of UID may be promised: a part of what the running ones
+ * leave, or a few would take all room, from those that come and from what is kept of others;
+ * and no more than is left of the user's share.
  */
-uint64_t target_spool_share(const struct agent *a);
+uint64_t target_spool_share(const struct agent *a, uid_t uid);
 /* Bytes of output that a new detached job may keep; makes room by removing the oldest. */
-uint64_t target_spool_quota(struct agent *a, uint64_t wanted);
-/* Bounds what is kept of jobs that are over.  ROOM: bytes that are to be free. */
-void target_spool_prune(struct agent *a, uint64_t room);
+uint64_t target_spool_quota(struct agent *a, uid_t uid, uint64_t wanted);
+/* Bounds what is kept of jobs that are over. */
+void target_spool_prune(struct agent *a);
 /* The journal has the end of UID's JOB: its record goes, or what is kept of it is counted. */
 void target_forget(struct agent *a, const char *job, uid_t uid);
 /* How many shims UID has whose jobs are over: they serve clients as long as those like. */

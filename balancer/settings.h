@@ -60,8 +60,10 @@ struct settings {
 	uint32_t keep_jobs, keep_days;
 	uint32_t lease_s;		   /* of restartable jobs submitted here */
 	uint32_t spool_mb, spool_total_mb; /* MiB of detached jobs' output: of one, of all */
-	struct settings_peer metrics;	   /* where /metrics is served; address "": nowhere */
-	uint32_t metrics_max_jobs;	   /* that have series of their own */
+	uint32_t spool_user_mb;		   /* ... of one user but root; 0: half of all */
+	char relay_user[64];	      /* who relays are; "": iocom, where it exists, or nobody */
+	struct settings_peer metrics; /* where /metrics is served; address "": nowhere */
+	uint32_t metrics_max_jobs;    /* that have series of their own */
 	bool foreground;
 };
 
