@@ -249,6 +249,21 @@ static void skewed(void *arg, const char *node, int64_t ahead_s)
 	skews_note(&a->skews, node, ahead_s, clock_boot_ns());
 }
 
+static int make_tunnels(struct agent *a, struct iocom_err *err)
+{
+	bool shared = false;
+	int rc = tunnels_new(&a->tunnels, a->set.relay_user, &shared, err);
+
+	if (!rc && shared)
+		log_write(&a->log, LOG_L_WARNING,
+			  "TLS relays run as nobody, which other services may be too; make a user "
+			  "'iocom', or name one by relay_user");
+	else if (!rc)
+		log_write(&a->log, LOG_L_INFO, "TLS relays run as uid %u",
+			  (unsigned)tunnels_uid(a->tunnels));
+	return rc;
+}
+
 static int join(struct agent *a, struct iocom_err *err)
 {
 	struct bulletin_config b = {
@@ -269,7 +284,7 @@ static int join(struct agent *a, struct iocom_err *err)
 	if (a->set.tls_ca[0])
 		rc = tls_new(&a->tls, a->set.tls_certificate, a->set.tls_key, a->set.tls_ca, err);
 	if (!rc && a->tls)
-		rc = tunnels_new(&a->tunnels, err);
+		rc = make_tunnels(a, err);
 	b.tls = c.tls = a->tls;
 	if (!rc)
 		rc = bulletin_new(&a->bulletin, &b, err);

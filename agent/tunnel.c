@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,20 +15,62 @@
 #include "pack.h"
 #include "helper.h"
 
+#define TUNNELS_USER  "iocom"
+#define NOBODY	      65534
+#define ARGUMENTS_MAX 16
+
 struct tunnel {
 	pid_t pid;
 	uid_t uid;
 };
 
 struct tunnels {
+	char uid[16], gid[16]; /* of the relays */
 	size_t count;
 	struct tunnel list[TUNNELS_MAX];
 };
 
-int tunnels_new(struct tunnels **out, struct iocom_err *err)
+/* Looked up once, at the start: directory services may be slow. */
+static int take_user(struct tunnels *tunnels, const char *user, bool *shared, struct iocom_err *err)
 {
+	const struct passwd *found = getpwnam(*user ? user : TUNNELS_USER);
+	uid_t uid = found ? found->pw_uid : NOBODY;
+	gid_t gid = found ? found->pw_gid : NOBODY;
+
+	if (!found && *user)
+		return iocom_err_set(err, -EINVAL, "relay_user: there is no user '%s'", user);
+	if (uid == 0 || gid == 0) {
+		if (*user)
+			return iocom_err_set(err, -EINVAL,
+					     "relay_user: '%s' is root, or of root's group; relays "
+					     "are to be neither",
+					     user);
+		uid = gid = NOBODY;
+	}
+	*shared = uid == NOBODY;
+	snprintf(tunnels->uid, sizeof(tunnels->uid), "%u", (unsigned)uid);
+	snprintf(tunnels->gid, sizeof(tunnels->gid), "%u", (unsigned)gid);
+	return 0;
+}
+
+int tunnels_new(struct tunnels **out, const char *user, bool *shared, struct iocom_err *err)
+{
+	int rc;
+
 	*out = calloc(1, sizeof(**out));
-	return *out ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
+	if (!*out)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	rc = take_user(*out, user, shared, err);
+	if (rc) {
+		free(*out);
+		*out = NULL;
+	}
+	return rc;
+}
+
+uid_t tunnels_uid(const struct tunnels *tunnels)
+{
+	return (uid_t)strtoul(tunnels->uid, NULL, 10);
 }
 
 size_t tunnels_count(const struct tunnels *tunnels)
@@ -67,14 +110,19 @@ static void relay_path(const struct agent *a, char *out, size_t size)
 		 a->set.shim);
 }
 
+/* ARGV: from the role on. */
 static int spawn_relay(struct agent *a, char *const argv[], const int *fds, size_t n, pid_t *pid,
 		       struct iocom_err *err)
 {
+	char *all[ARGUMENTS_MAX] = {(char *)"iocom-relay", (char *)"--as", a->tunnels->uid,
+				    a->tunnels->gid};
 	char path[SETTINGS_PATH_MAX + 16];
 	int rc;
 
+	for (size_t i = 0; argv[i] && i + 5 < ARGUMENTS_MAX; i++)
+		all[i + 4] = argv[i];
 	relay_path(a, path, sizeof(path));
-	rc = helper_spawn(path, argv, fds, n, pid);
+	rc = helper_spawn(path, all, fds, n, pid);
 	return rc ? iocom_err_set(err, rc, "cannot start the TLS relay %s: %s", path, strerror(-rc))
 		  : 0;
 }
@@ -99,8 +147,8 @@ static int spawn_with_pair(struct agent *a, char *const argv[], int tcp, int *pl
 
 int tunnel_accept(struct agent *a, int fd, int *plain, struct iocom_err *err)
 {
-	char *const argv[] = {(char *)"iocom-relay", (char *)"server", a->set.tls_certificate,
-			      a->set.tls_key,	     a->set.tls_ca,    NULL};
+	char *const argv[] = {(char *)"server", a->set.tls_certificate, a->set.tls_key,
+			      a->set.tls_ca, NULL};
 
 	return spawn_with_pair(a, argv, fd, plain, err);
 }
@@ -109,15 +157,10 @@ int tunnel_ask(struct agent *a, const struct settings_peer *peer, int *answer,
 	       struct iocom_err *err)
 {
 	char address[IOCOM_ADDRESS_MAX], port[16];
-	char *const argv[] = {(char *)"iocom-relay",
-			      (char *)"ask",
-			      a->set.tls_certificate,
-			      a->set.tls_key,
-			      a->set.tls_ca,
-			      address,
-			      address,
-			      port,
-			      NULL};
+	char *const argv[] = {(char *)"ask",  a->set.tls_certificate,
+			      a->set.tls_key, a->set.tls_ca,
+			      address,	      address,
+			      port,	      NULL};
 
 	snprintf(address, sizeof(address), "%s", peer->address);
 	snprintf(port, sizeof(port), "%u", peer->port + 2u);
@@ -128,8 +171,7 @@ void tunnel_request(struct agent *a, struct client *client, const msgpack_object
 {
 	const struct matrix_entry *e = NULL;
 	char name[IOCOM_NAME_MAX], address[IOCOM_ADDRESS_MAX], port[16];
-	char *const argv[] = {(char *)"iocom-relay",
-			      (char *)"client",
+	char *const argv[] = {(char *)"client",
 			      a->set.tls_certificate,
 			      a->set.tls_key,
 			      a->set.tls_ca,

@@ -26,8 +26,14 @@ int tunnel_accept(struct agent *a, int fd, int *plain, struct iocom_err *err);
  */
 int tunnel_ask(struct agent *a, const struct settings_peer *peer, int *answer,
 	       struct iocom_err *err);
-/* The table of relays for streams that leave: a bound, since each is a process.  0 or -ENOMEM. */
-int tunnels_new(struct tunnels **tunnels, struct iocom_err *err);
+/*
+ * The table of relays for streams that leave: a bound, since each is a process.  They run as
+ * USER; "": as iocom, where there is such a user, or nobody, which other daemons may be too.
+ * *SHARED: the latter.  0, -ENOMEM, -EINVAL no such user or root, with the sentence.
+ */
+int tunnels_new(struct tunnels **tunnels, const char *user, bool *shared, struct iocom_err *err);
+/* The uid of the relays. */
+uid_t tunnels_uid(const struct tunnels *tunnels);
 size_t tunnels_count(const struct tunnels *tunnels); /* NULL: none */
 void tunnels_free(struct tunnels *tunnels);
 /* A child of the agent ended; TUNNELS may be NULL, PID any. */

@@ -6,6 +6,8 @@
  *   iocom-relay client CERTIFICATE KEY CA NODE ADDR PORT  descriptor 3 plain
  *   iocom-relay ask CERTIFICATE KEY CA NODE ADDR PORT     descriptor 3: what is wrong with
  *                                                         that peer; "" as files: without TLS
+ *
+ * Before the role `--as UID GID`: whom it becomes; else nobody.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +18,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -28,11 +31,19 @@
 #define NOBODY	   65534
 #define CONNECT_MS 5000
 
-/* The key is read; from here on a break-in gains nothing but this one stream. */
+static struct {
+	uid_t uid;
+	gid_t gid;
+} self = {NOBODY, NOBODY};
+
+/*
+ * The key is read; from here on a break-in gains nothing but this one stream.  Not dumpable:
+ * another process of that user can neither trace this one nor read its memory.
+ */
 static int become_nobody(struct iocom_err *err)
 {
-	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
-	    setresuid(NOBODY, NOBODY, NOBODY) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	if (setgroups(0, NULL) || setresgid(self.gid, self.gid, self.gid) ||
+	    setresuid(self.uid, self.uid, self.uid) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
 		return iocom_err_set(err, -errno, "cannot drop privileges: %s", strerror(errno));
 	if (setuid(0) == 0 || setgid(0) == 0)
@@ -191,12 +202,31 @@ static bool is_socket(int fd)
 	return !fstat(fd, &st) && S_ISSOCK(st.st_mode);
 }
 
+/* An id that is not root's.  0 or -EINVAL. */
+static int take_id(const char *text, unsigned *id)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || value == 0 || value >= UINT32_MAX)
+		return -EINVAL;
+	*id = (unsigned)value;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	bool server = argc == 5 && !strcmp(argv[1], "server");
-	bool client = argc == 8 && (!strcmp(argv[1], "client") || !strcmp(argv[1], "ask"));
+	bool as = argc > 4 && !strcmp(argv[1], "--as") && !take_id(argv[2], &self.uid) &&
+		  !take_id(argv[3], &self.gid);
+	bool server, client;
 	struct iocom_err err = {0};
 
+	if (as) {
+		argv += 3;
+		argc -= 3;
+	}
+	server = argc == 5 && !strcmp(argv[1], "server");
+	client = argc == 8 && (!strcmp(argv[1], "client") || !strcmp(argv[1], "ask"));
 	if (argc == 2 && !strcmp(argv[1], "--version")) {
 		printf("iocom-relay %s\n", IOCOM_VERSION);
 		return 0;

@@ -11,12 +11,16 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -428,6 +432,115 @@ static void test_is_nobody(void **state)
 	assert_int_equal(stop(&ends), 0);
 }
 
+/* What another process of USER can do to PID: as bits. */
+static int reach(uid_t user, pid_t pid)
+{
+	pid_t other = fork();
+	int status;
+
+	if (!other) {
+		char path[64];
+		int rc = 0, fd;
+
+		if (setgroups(0, NULL) || setresgid(user, user, user) ||
+		    setresuid(user, user, user))
+			_exit(99);
+		rc |= ptrace(PTRACE_SEIZE, pid, NULL, NULL) == 0;
+		snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		rc |= (fd >= 0) << 1;
+		snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		rc |= (fd >= 0) << 2;
+		_exit(rc);
+	}
+	assert_int_equal(waitpid(other, &status, 0), other);
+	return WEXITSTATUS(status);
+}
+
+#define STRANGER 65533
+#define NOBODY	 65534
+
+/* One that runs as its own user; nobody of that user's processes reads its key. */
+static void test_is_somebody(void **state)
+{
+	char file[3][128];
+	char *const argv[] = {(char *)"iocom-relay",
+			      (char *)"--as",
+			      (char *)"65533",
+			      (char *)"65532",
+			      (char *)"server",
+			      file[0],
+			      file[1],
+			      file[2],
+			      NULL};
+	struct ends ends;
+	char path[64], port[16], got[4];
+	const char *status;
+	int fd = listen_any(port);
+	pid_t plain;
+
+	(void)state;
+	paths(&good_b, file);
+	start_client(&ends, "client", &good_a, port);
+	{
+		int tcp = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+
+		assert_int_equal(spawn(&ends, 1, argv, tcp), 0);
+		close(tcp);
+	}
+	close(fd);
+	assert_int_equal(write(ends.plain[0], "ping", 4), 4);
+	read_exactly(ends.plain[1], got, 4);
+	snprintf(path, sizeof(path), "/proc/%d/status", ends.pid[1]);
+	status = stage_read(path);
+	expect(status, "Uid:\t65533\t65533\t65533\t65533");
+	expect(status, "Gid:\t65532\t65532\t65532\t65532");
+	assert_int_equal(reach(STRANGER, ends.pid[1]), 0);
+	assert_int_equal(reach(NOBODY, ends.pid[0]), 0);
+	assert_int_equal(stop(&ends), 0);
+	/* The same question finds one that does not guard itself. */
+	plain = fork();
+	if (!plain) {
+		if (setgroups(0, NULL) || setresgid(STRANGER, STRANGER, STRANGER) ||
+		    setresuid(STRANGER, STRANGER, STRANGER) || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	for (int i = 0; i < 500 && !(reach(STRANGER, plain) & 2); i++)
+		usleep(10000);
+	assert_true(reach(STRANGER, plain) & 2);
+	kill(plain, SIGKILL);
+	waitpid(plain, NULL, 0);
+}
+
+/* Root is no user for a relay, nor is what is no number. */
+static void test_bad_user(void **state)
+{
+	static const char *const users[]
+				      [2] = {
+					      {"0", "1"},  {"1", "0"},		{"x", "1"},
+					      {"-1", "1"}, {"4294967295", "1"}, {"", "1"},
+					      {"1", "1"}, /* taken: it fails at its files, later */
+				      };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++) {
+		char *const argv[] = {(char *)"iocom-relay", (char *)"--as",   (char *)users[i][0],
+				      (char *)users[i][1],   (char *)"client", (char *)"/a",
+				      (char *)"/b",	     (char *)"/c",     (char *)"n2",
+				      (char *)"127.0.0.1",   (char *)"1",      NULL};
+		struct ends ends;
+		int status;
+
+		assert_int_equal(spawn(&ends, 0, argv, -1), 0);
+		assert_int_equal(waitpid(ends.pid[0], &status, 0), ends.pid[0]);
+		assert_int_equal(WEXITSTATUS(status), strcmp(users[i][0], users[i][1]) ? 2 : 1);
+		close(ends.plain[0]);
+	}
+}
+
 static double now_ms(void)
 {
 	struct timespec now;
@@ -489,6 +602,8 @@ int main(void)
 		cmocka_unit_test(test_unreachable),
 		cmocka_unit_test(test_not_for_users),
 		cmocka_unit_test(test_is_nobody),
+		cmocka_unit_test(test_is_somebody),
+		cmocka_unit_test(test_bad_user),
 		cmocka_unit_test(test_cost),
 	};
 
