@@ -62,8 +62,8 @@ open_screen() { # COMMAND...
 	server=$((server + 1))
 	printf '%s\n' 'before=$(stty -g)' "$*" \
 		'printf "\nleft with $?\n"; [ "$(stty -g)" = "$before" ] && echo modes are back' \
-		'sleep 60' >"$dir/window"
-	tm new-session -d -x 80 -y 24 "bash --norc $dir/window"
+		'sleep 60' >"$dir/window.$server"
+	tm new-session -d -x 80 -y 24 "bash --norc $dir/window.$server"
 }
 is_raw() { stty -a -F "$(tm display-message -p '#{pane_tty}')" | grep -qE -- '-isig'; }
 is_cooked() { stty -a -F "$(tm display-message -p '#{pane_tty}')" | grep -qE -- '(^| )isig'; }
@@ -73,6 +73,7 @@ left() { # DESCRIPTION STATUS: it left so, and the terminal is as it was
 }
 # The client, not what it runs under.
 client() { pgrep -f "^$iocom (run|rsh) .*$1"; }
+attacher() { pgrep -f "^$iocom attach .*$job"; }
 in_foreground() { [[ $(ps -o stat= -p "$(pgrep -f "$1")") == *+* ]]; }
 gone() { ! pgrep -f -- "$1"; }
 
@@ -192,6 +193,76 @@ open_screen "$iocom run --pty --escape none -- sh -c 'read x; read y; echo got=\
 until_true 10 is_raw
 tm send-keys Enter '~.' Enter
 left "--escape none: ~. is the command's" 5
+
+# --- detached, with a terminal: as tmux ---
+cat >"$dir/detached" <<'D'
+echo begun
+(trap 'echo "size=$(stty size </dev/tty)"' WINCH; while :; do sleep 0.1; done) &
+while read -r x; do
+	echo "got=$x"
+	[ "$x" != stop ] || { kill -KILL $!; exit 4; }
+done
+D
+job=$("$iocom" run --pty --detach -- bash --norc "$dir/detached" </dev/null)
+tap_like "run --pty --detach prints the job's name" "$job" '^p1-'
+open_screen "$iocom attach $job"
+tap_like "attach shows what it showed" "$(screen '^begun')" '^begun'
+until_true 10 is_raw
+tap_true "its terminal here is raw" is_raw
+tap_like "and it is told to draw again, at our size" "$(screen '^size=24 80')" '^size=24 80'
+press "keys go there" '^got=one' one Enter
+tm resize-window -x 90 -y 30
+tap_like "a new size goes there" "$(screen '^size=30 90')" '^size=30 90'
+press "~? tells what the escape does" 'leave, and let the command go on' Enter '~?'
+tm send-keys Enter '~.'
+left "~. leaves it: 0" 0
+tap_like "and the job goes on" "$("$iocom" jobs)" "^$job +running"
+for signal in TERM:143 HUP:129 INT:130; do
+	open_screen "$iocom attach --escape ^B $job"
+	until_true 10 is_raw
+	kill -"${signal%:*}" "$(attacher)"
+	left "${signal%:*} ends who looks: ${signal#*:}" "${signal#*:}"
+done
+tap_like "it goes on" "$("$iocom" jobs)" "^$job +running"
+tap_is "the end of a file is not its terminal's" \
+	"$(echo two | timeout 2 "$iocom" attach --from 0 "$job" 2>/dev/null | plain | grep -c '^got=two'; "$iocom" jobs | grep -cE "^$job +running")" $'1\n1'
+open_screen "$iocom attach $job"
+until_true 10 is_raw
+tm send-keys stop Enter
+left "its end is ours: its status" 4
+tap_like "attach after the end: all that it showed" "$(timeout 10 "$iocom" attach "$job" </dev/null | plain | tr '\n' ' ')" 'got=one.*got=two.*got=stop'
+if command -v vim >/dev/null || command -v vi >/dev/null; then
+	job=$("$iocom" run --pty --detach -- "$(command -v vim || command -v vi)" "$dir/later" </dev/null)
+	open_screen "$iocom attach $job"
+	screen '^~' >/dev/null
+	tm send-keys i 'typed at first' Escape
+	screen '^typed at first' >/dev/null
+	kill -TERM "$(attacher)"
+	screen 'modes are back' >/dev/null
+	tm kill-server
+	open_screen "$iocom attach $job"
+	tap_like "an editor draws again for who comes later" "$(screen '^typed at first')" '^typed at first'
+	tm send-keys ':wq' Enter
+	left "and leaves" 0
+	tap_is "what was typed is in the file" "$(cat "$dir/later")" 'typed at first'
+fi
+open_screen "$iocom run --pty -- bash --norc -c 'read -r x; echo got=\$x; sleep 0.5; exit 6 # ${u}83'"
+until_true 10 is_raw
+running() { "$iocom" jobs | grep -E '^p1-.* running '; }
+until_true 10 running # the agent tells it a moment later
+job=$(running | head -n 1 | cut -d ' ' -f 1)
+first=$server
+open_screen "$iocom attach $job"
+until_true 10 is_raw
+tm send-keys taken Enter
+tap_like "a terminal that somebody has changes over" "$(screen '^got=taken')" '^got=taken'
+left "with its status" 6
+server=$first
+left "and who had it is told, its terminal restored: 255" 255
+server=$((first + 1))
+open_screen "$iocom attach none-such"
+left "attach to a job that is not: 125, the terminal as it was" 125
+tap_is "--escape with two characters: 125" "$("$iocom" attach --escape ab x 2>/dev/null; echo $?)" 125
 
 open_screen "$iocom run --pty -- sleep ${u}79"
 until_true 10 is_raw
