@@ -31,6 +31,7 @@
 #include "leases.h"
 #include "metrics.h"
 #include "probe.h"
+#include "replays.h"
 #include "paths.h"
 #include "recorders.h"
 #include "sample_names.h"
@@ -489,10 +490,11 @@ static int start(struct agent *a, struct iocom_err *err)
 		rc = lease_load(a, err);
 	if (!rc)
 		rc = target_recover(a, err);
-	if (!rc)
+	if (!rc) {
 		target_spool_prune(a);
-	if (!rc)
+		replays_recover(a);
 		rc = clients_new(&a->clients, a, err);
+	}
 	if (rc)
 		return rc;
 	dial_peers(a);

@@ -9,6 +9,7 @@
 #include "leases.h"
 #include "paths.h"
 #include "recorders.h"
+#include "replays.h"
 #include "signals.h"
 #include "stream.h"
 #include "target_attach.h"

@@ -66,14 +66,19 @@ static int write_order(const struct launch_order *order)
 	return seal_order(&buffer);
 }
 
-static int write_replay(const char *jobs_dir, const void *ask, size_t length)
+static int write_replay(const char *jobs_dir, const char *slot, uid_t uid, const void *ask,
+			size_t length)
 {
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
-	pack_begin(&pk, &buffer, 3);
+	pack_begin(&pk, &buffer, slot ? 5 : 3);
 	pack_u64(&pk, "v", SHIM_VERSION);
 	pack_bin(&pk, "jobs_dir", jobs_dir, strlen(jobs_dir));
+	if (slot) {
+		pack_bin(&pk, "slot", slot, strlen(slot));
+		pack_u64(&pk, "reader", uid);
+	}
 	pack_bin(&pk, "attach", ask, length);
 	return seal_order(&buffer);
 }
@@ -207,12 +212,13 @@ int launch_shim(const struct launch_order *order, int stream_fd, pid_t *shim, in
 	return 0;
 }
 
-int launch_replay(const char *shim_path, const char *scope, const char *jobs_dir, const void *ask,
-		  size_t length, int stream, int *leash, struct iocom_err *err)
+int launch_replay(const char *shim_path, const char *scope, const char *jobs_dir, const char *slot,
+		  uid_t uid, const void *ask, size_t length, int stream, int *leash,
+		  struct iocom_err *err)
 {
 	pid_t shim;
-	int rc = spawn_with(shim_path, scope, NULL, write_replay(jobs_dir, ask, length), stream,
-			    &shim, leash);
+	int rc = spawn_with(shim_path, scope, NULL, write_replay(jobs_dir, slot, uid, ask, length),
+			    stream, &shim, leash);
 
 	if (rc)
 		return iocom_err_set(err, rc, "cannot start the supervisor %s: %s", shim_path,

@@ -142,10 +142,12 @@ int64_t launch_forget(const char *jobs_dir, const char *run_dir, const char *job
 int launch_attach(const char *run_dir, const char *job, const void *ask, size_t length, int stream);
 /*
  * A shim for a job that is over: it sends STREAM (taken on success, as in launch_shim)
- * what is kept of its output and its exit status.  LEASH closes when it is done.
+ * what is kept of its output and its exit status.  LEASH closes when it is done.  It has
+ * the place SLOT (slot.h) for UID meanwhile, or refuses; NULL: none.
  */
-int launch_replay(const char *shim_path, const char *scope, const char *jobs_dir, const void *ask,
-		  size_t length, int stream, int *leash, struct iocom_err *err);
+int launch_replay(const char *shim_path, const char *scope, const char *jobs_dir, const char *slot,
+		  uid_t uid, const void *ask, size_t length, int stream, int *leash,
+		  struct iocom_err *err);
 /* Whose job it was, by its record.  0, -ENOENT. */
 int launch_owner(const char *jobs_dir, const char *job, uid_t *uid);
 /*

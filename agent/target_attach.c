@@ -15,91 +15,10 @@
 #include "clock.h"
 #include "kept.h"
 #include "pack.h"
+#include "replays.h"
 
 #define DAY_S	   86400
 #define SPOOL_PART 8 /* of the free room is one job's */
-
-/* --- senders of what is kept --------------------------------------------------- */
-
-struct replays {
-	struct replay {
-		struct agent *agent;
-		int leash; /* closes when the shim is done; -1 free */
-		uid_t uid; /* who reads */
-		struct loop_fd entry;
-	} all[REPLAYS_MAX];
-};
-
-static void replay_ended(void *arg, uint32_t what)
-{
-	struct replay *r = arg;
-	char ignored[256];
-
-	(void)what;
-	if (recv(r->leash, ignored, sizeof(ignored), MSG_DONTWAIT) > 0)
-		return;
-	loop_remove(r->agent->loop, &r->entry);
-	close(r->leash);
-	r->leash = -1;
-}
-
-/* A free one for UID, of whom there are not too many: nobody keeps the others out. */
-static struct replay *replay_free(struct agent *a, uid_t uid)
-{
-	struct replay *found = NULL;
-	size_t own = 0;
-
-	if (!a->replays) {
-		a->replays = calloc(1, sizeof(*a->replays));
-		for (size_t i = 0; a->replays && i < REPLAYS_MAX; i++)
-			a->replays->all[i] = (struct replay){.agent = a, .leash = -1};
-	}
-	for (size_t i = 0; a->replays && i < REPLAYS_MAX; i++) {
-		struct replay *r = &a->replays->all[i];
-
-		if (r->leash < 0)
-			found = r;
-		else
-			own += r->uid == uid;
-	}
-	return uid == 0 || own < REPLAYS_OF_ONE ? found : NULL;
-}
-
-size_t replays_count(const struct agent *a)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; a->replays && i < REPLAYS_MAX; i++)
-		n += a->replays->all[i].leash >= 0;
-	return n;
-}
-
-static int replay(struct agent *a, const void *ask, size_t length, int fd, uid_t uid,
-		  struct iocom_err *err)
-{
-	struct replay *r = replay_free(a, uid);
-	int rc;
-
-	a->counters.replays_refused += !r;
-	if (!r)
-		return iocom_err_set(
-			err, -EAGAIN,
-			"%d others are reading the output of ended jobs now; try again",
-			REPLAYS_MAX);
-	rc = launch_replay(a->set.shim, a->set.scope_cgroup, a->jobs_dir, ask, length, fd,
-			   &r->leash, err);
-	if (rc) {
-		r->leash = -1;
-		return rc;
-	}
-	r->uid = uid;
-	r->entry = (struct loop_fd){.fd = r->leash, .ready = replay_ended, .arg = r};
-	if (loop_add(a->loop, &r->entry, EPOLLIN)) {
-		close(r->leash); /* it does its work all the same */
-		r->leash = -1;
-	}
-	return 0;
-}
 
 /* --- who may ------------------------------------------------------------------- */
 
@@ -171,7 +90,7 @@ static int hand_over(struct agent *a, int fd, const char *job, const void *ask, 
 				     strerror(-rc));
 	if (known && known->state != JOB_ENDED)
 		return iocom_err_set(err, -EAGAIN, "job %s is only starting, or ending", job);
-	return replay(a, ask, length, fd, uid, err);
+	return replays_start(a, ask, length, fd, uid, err);
 }
 
 static int attach(struct agent *a, int fd, const msgpack_object *map, const struct ucred *local,
@@ -374,13 +293,7 @@ uint64_t target_spool_quota(struct agent *a, uid_t uid, uint64_t wanted)
 
 void target_attach_stop(struct agent *a)
 {
-	for (size_t i = 0; a->replays && i < REPLAYS_MAX; i++)
-		if (a->replays->all[i].leash >= 0) {
-			loop_remove(a->loop, &a->replays->all[i].entry);
-			close(a->replays->all[i].leash);
-		}
-	free(a->replays);
-	a->replays = NULL;
+	replays_stop(a);
 	leaving_free(a);
 	kept_users_free(&a->spool_users);
 }

@@ -5,9 +5,6 @@
 
 #include "agent.h"
 
-#define REPLAYS_MAX    64 /* clients that are sent what is kept of jobs that are over, at a time */
-#define REPLAYS_OF_ONE 16 /* ... of one user who is not root */
-
 /*
  * A stream's FRAME_ATTACH.  LOCAL as in target_start.  0: FD is taken; else negative
  * errno with the sentence.
@@ -34,7 +31,6 @@ void target_forget_left(struct agent *a);
 void target_attach_stop(struct agent *a);
 
 /* The CLI's op "attach": where the job is. */
-size_t replays_count(const struct agent *a);
 void attach_request(struct agent *a, struct client *c, const msgpack_object *request);
 /* The CLI's op "wait": answered when the job has ended. */
 void wait_request(struct agent *a, struct client *c, const msgpack_object *request);

@@ -13,8 +13,13 @@
 static int take_replay(const msgpack_object *map, struct order *order, struct iocom_err *err)
 {
 	const msgpack_object *ask = unpack_get(map, "attach");
+	uint64_t reader = 0;
 
 	order->replay = true;
+	if (unpack_get(map, "slot") && (unpack_str(map, "slot", order->slot, sizeof(order->slot)) ||
+					unpack_u64(map, "reader", &reader) || reader > UINT32_MAX))
+		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
+	order->reader = (uid_t)reader;
 	if (ask->type != MSGPACK_OBJECT_BIN ||
 	    unpack_str(map, "jobs_dir", order->jobs_dir, sizeof(order->jobs_dir)))
 		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");

@@ -42,8 +42,10 @@ struct order {
 	uint32_t begin_ms;	 /* PAM may need so long, and again exec with its directory */
 	struct account account;	 /* no `name`: to be looked up */
 	struct spec spec;
-	bool replay; /* of all this only `jobs_dir` and: */
+	bool replay; /* of all this only `jobs_dir`, and: */
 	struct attach_ask ask;
+	char slot[1088]; /* the place it has meanwhile (slot.h); "": none */
+	uid_t reader;
 };
 
 /* Reads and checks the order on FD.  0 or negative errno with the sentence. */

@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "slot.h"
+
 /* Says why and closes; what the peer sent is read first, or it would never see the sentence. */
 static void say_and_close(struct wire *wire, const char *text)
 {
@@ -276,6 +278,19 @@ static int open_record(struct shim *shim, struct iocom_err *err)
 		  : 0;
 }
 
+/* The place that is ours for as long as we live.  0 or negative errno. */
+static int take_place(const struct order *order, struct iocom_err *err)
+{
+	int rc = *order->slot ? slot_take(order->slot, order->reader) : 0;
+
+	if (rc == -EWOULDBLOCK)
+		return iocom_err_set(err, rc,
+				     "others are reading the output of ended jobs now; try again");
+	return rc < 0 ? iocom_err_set(err, rc, "cannot take the place %s: %s", order->slot,
+				      strerror(-rc))
+		      : 0;
+}
+
 int shim_replay(struct shim *shim, struct iocom_err *err)
 {
 	struct attach_ask ask = shim->order.ask;
@@ -284,7 +299,9 @@ int shim_replay(struct shim *shim, struct iocom_err *err)
 	shim->replayed = true;
 	snprintf(shim->order.spec.job, sizeof(shim->order.spec.job), "%s", ask.job);
 	snprintf(shim->order.spec.node, sizeof(shim->order.spec.node), "%s", ask.node);
-	rc = open_record(shim, err);
+	rc = take_place(&shim->order, err);
+	if (!rc)
+		rc = open_record(shim, err);
 	if (rc) {
 		(void)wire_error(&shim->client, err->text);
 		return rc;

@@ -142,6 +142,17 @@ wait $run 2>/dev/null
 tap_is "its job is taken over by attach last" "$(n1 iocom attach last | tail -n 1; n1 iocom wait last; echo $?)" "20
 9"
 
+# --- more than is kept: the beginning and the end ---
+job=$(timeout 60 "$TESTBED" exec n1 -- iocom run --node n2 --detach -- sh -c 'echo first; head -c 80000000 /dev/zero; echo; echo last; echo failed >&2; exit 3')
+n1 iocom wait "$job" >/dev/null
+tap_is "its status is the job's, though bytes are missing" "$(n1 iocom attach "$job" 2>"$SCRATCH/err" | tr -d '\0' | tr '\n' ' '; echo "${PIPESTATUS[0]}")" "first  last 3"
+tap_like "the gap is said, and the error is there" "$(cat "$SCRATCH/err")" "iocom attach: [0-9]+ bytes of the job's output here were not kept"$'\n'"failed"
+tap_is "from a byte in the gap: the end" "$(n1 iocom attach --from 50000000 "$job" 2>/dev/null | tr -d '\0' | tr '\n' ' ')" " last "
+# A reader of it that stands still, while the agent goes and comes.
+"$TESTBED" exec n1 -- sh -c "iocom attach $job 2>/dev/null | (head -c 6; until [ -e $SCRATCH/go ]; do sleep 0.1; done; cat) | tr -d '\\0'" >"$SCRATCH/still" &
+still=$!
+until_true 10 grep -q first "$SCRATCH/still"
+
 # --- the agent in between ---
 job=$(detach sh -c 'for i in $(seq 40); do echo $i; sleep 0.1; done; exit 6')
 agent=$(cat "${IOCOM_TESTBED_DIR:-/run/${IOCOM_TESTBED_MARK:-iocom-testbed}}/n2/agent.pid")
@@ -154,6 +165,10 @@ agent=$!
 attached() { n1 iocom attach "$job" >"$SCRATCH/a" 2>"$SCRATCH/err"; [ $? -eq 6 ]; }
 tap_true "a new agent finds the job: attach gives its status" until_true 20 attached
 tap_is "and every line" "$(sha256sum <"$SCRATCH/a")" "$(seq 40 | sha256sum)"
+tap_like "and who read an ended job's output before is counted" "$(cat "$SCRATCH/agent.log")" "1 client of an agent before reads"
+: >"$SCRATCH/go"
+wait $still
+tap_is "who gets all of it" "$(tr '\n' ' ' <"$SCRATCH/still")" "first  last "
 until_true 10 n1 iocom wait "$job"
 tap_is "and its home knows how it ended" "$(n1 iocom wait "$job"; echo $?)" 6
 kill -TERM $agent

@@ -46,8 +46,8 @@ static int ask_for(const struct stage *stage, const char *job, uint64_t out, uin
 	stage_pair(fd);
 	rc = launch_attach(stage->run, job, packed, length, fd[1]);
 	if (rc == -ESRCH && jobs) {
-		rc = launch_replay(stage->shim, stage->scope, jobs, packed, length, fd[1], &leash,
-				   NULL);
+		rc = launch_replay(stage->shim, stage->scope, jobs, NULL, 0, packed, length, fd[1],
+				   &leash, NULL);
 		assert_int_equal(rc, 0);
 		close(leash);
 	} else {

@@ -23,6 +23,7 @@
 #include "cgroup.h"
 #include "frame.h"
 #include "record.h"
+#include "slot.h"
 #include "stage.h"
 
 #define QUOTA 262144
@@ -60,6 +61,10 @@ static void over(const struct stage *stage, struct job *job)
 	record_remove(stage->jobs, job->name);
 }
 
+/* Of the shim that sends what is kept; NULL: none. */
+static const char *place;
+static int watch = -1; /* its leash, where that is wanted */
+
 /* To the running shim, or to a new one that sends what is kept.  The client's end. */
 static int come(const struct stage *stage, const char *job, struct attach_ask ask)
 {
@@ -75,9 +80,12 @@ static int come(const struct stage *stage, const char *job, struct attach_ask as
 	stage_pair(fd);
 	rc = launch_attach(stage->run, job, packed, length, fd[1]);
 	if (rc == -ESRCH) {
-		rc = launch_replay(stage->shim, stage->scope, stage->jobs, packed, length, fd[1],
-				   &leash, NULL);
-		close(leash);
+		rc = launch_replay(stage->shim, stage->scope, stage->jobs, place, 4242, packed,
+				   length, fd[1], &leash, NULL);
+		if (place)
+			watch = leash;
+		else
+			close(leash);
 	} else {
 		close(fd[1]);
 	}
@@ -325,6 +333,49 @@ static void test_overtaken(void **state)
 	over(stage, &job);
 }
 
+/* A place is one sender's, whoever forgot about it; who has it is known, and can be ended. */
+static void test_place(void **state)
+{
+	struct want want = detached("head -c 8000000 /dev/zero");
+	struct stage *stage = *state;
+	struct run_result result;
+	char path[128], end_of[4];
+	struct frame frame;
+	struct job job;
+	int first, leash;
+	uid_t uid;
+	pid_t pid;
+
+	want.spool_bytes = 1 << 20;
+	job = start(stage, &want);
+	stage_reap(&job);
+	snprintf(path, sizeof(path), "%s/place", stage->dir);
+	place = path;
+	first = come(stage, job.name, from(0));
+	leash = watch;
+	assert_int_equal(frame_read(first, &frame, FRAME_DATA_MAX + 64, NULL), 0);
+	assert_int_equal(frame.type, FRAME_STARTED);
+	frame_free(&frame);
+	assert_int_equal(slot_holder(path, &pid, &uid), 1);
+	assert_true(uid == 4242 && pid > 1);
+	assert_int_equal(play(stage, come(stage, job.name, from(0)), NULL, &result), 125);
+	assert_non_null(strstr(result.text, "others are reading"));
+	close(watch);
+	close(leash); /* as an agent that ends: it goes on */
+	assert_int_equal(slot_holder(path, &pid, &uid), 1);
+	assert_int_equal(slot_kill(path), 0);
+	while (!frame_read(first, &frame, FRAME_DATA_MAX + 64, NULL))
+		frame_free(&frame);
+	assert_true(read(first, end_of, 1) <= 0);
+	for (int i = 0; i < 500 && slot_holder(path, &pid, &uid); i++)
+		usleep(10000);
+	assert_int_equal(slot_holder(path, &pid, &uid), 0);
+	assert_int_equal(slot_kill(path), -ESRCH);
+	close(first);
+	place = NULL;
+	over(stage, &job);
+}
+
 /* --- a terminal --- */
 
 static struct want terminal(const char *script)
@@ -438,13 +489,10 @@ static void test_recent(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_beginning_and_end),
-		cmocka_unit_test(test_any_offset),
-		cmocka_unit_test(test_unasked_gap),
-		cmocka_unit_test(test_killed_supervisor),
-		cmocka_unit_test(test_overtaken),
-		cmocka_unit_test(test_terminal_stays),
-		cmocka_unit_test(test_recent),
+		cmocka_unit_test(test_beginning_and_end), cmocka_unit_test(test_any_offset),
+		cmocka_unit_test(test_unasked_gap),	  cmocka_unit_test(test_killed_supervisor),
+		cmocka_unit_test(test_overtaken),	  cmocka_unit_test(test_place),
+		cmocka_unit_test(test_terminal_stays),	  cmocka_unit_test(test_recent),
 	};
 
 	if (geteuid() != 0) {
