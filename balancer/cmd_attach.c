@@ -148,6 +148,9 @@ static int follow(struct attach *attach, struct iocom_err *err)
 	int fd, rc;
 
 	attach_nonce(attach->ask.nonce);
+	/* What is before is not wanted: it takes no room of ours. */
+	if (attach->ask.from[1] != ATTACH_FIRST)
+		attach->ask.taken[1] = attach->ask.from[1];
 	attach->ask.gaps = true;
 	attach->ask.recent = attach->tty.fd >= 0 && isatty(STDOUT_FILENO);
 	attach->self = attach->ask;
