@@ -40,9 +40,9 @@ static int setup(void **state)
 
 static void empty(const struct place *place)
 {
-	static const char *const names[] = {"out", "err", "spool", "tail"};
+	static const char *const names[] = {"out", "err", "spool", ".spool", "tail"};
 
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unlinkat(place->dir, names[i], 0);
 }
 
