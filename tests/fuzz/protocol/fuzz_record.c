@@ -6,6 +6,7 @@
 
 #include "fuzz_protocol.h"
 #include "record.h"
+#include "record_tail.h"
 
 static int directory = -1;
 static char path[] = "/dev/shm/iocom-fuzz-record-XXXXXX";
@@ -44,10 +45,16 @@ bool sample(int n, FILE *out)
 						  .cgroup_id = 5,
 						  .start_ns = 9};
 	static const struct record_exit end = {.pid = 78, .value = 3, .end_ns = 10, .text = "why"};
+	static const struct record_tail tail = {{{8, 4, 20, 24}, {0, 2, 0, 1}}};
 	char data[4096];
 	ssize_t got;
 	int fd;
 
+	if (n == 2) {
+		record_tail_put((uint8_t *)data, &tail);
+		fwrite(data, 1, RECORD_TAIL_BYTES, out);
+		return true;
+	}
 	enter();
 	must(!record_write_start(directory, &start, NULL));
 	must(!record_write_exit(directory, &end, NULL));
@@ -56,10 +63,25 @@ bool sample(int n, FILE *out)
 	must(got > 0);
 	close(fd);
 	fwrite(data, 1, (size_t)got, out);
-	return n < 2;
+	return n < 3;
 }
 
 FUZZ_SAMPLES
+
+/* Where the end of an output is: what is taken is packed the same, and adds up. */
+static void fuzz_tail(const uint8_t *data, size_t size)
+{
+	uint8_t again[RECORD_TAIL_BYTES];
+	struct record_tail tail;
+
+	if (record_tail_take(&tail, data, size))
+		return;
+	record_tail_put(again, &tail);
+	must(size == sizeof(again) && !memcmp(data, again, size));
+	for (int i = 0; i < 2; i++)
+		must(tail.of[i].head <= tail.of[i].from && tail.of[i].from <= tail.of[i].end &&
+		     tail.of[i].end - tail.of[i].from <= tail.of[i].room);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -67,6 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct record_exit end, end_again;
 
 	enter();
+	fuzz_tail(data, size);
 	put("start", data, size);
 	put("exit", data, size);
 	if (!record_read_start(directory, &start)) {
