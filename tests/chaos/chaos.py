@@ -182,7 +182,8 @@ def print_table(args, plan, events, verdicts, facts, complaints, bed, seconds):
     times = [t for n in bed.nodes.values() for t in n.reattached]
     counts = ", ".join(f"{k} {n}" for k, n in sorted(events.counts.items()))
     missed = sum(events.missed.values())
-    print(f"# |chaos: {len(plan)} rounds, seed {args.seed}, {len(bed.nodes)} nodes, {seconds:.0f} s")
+    print(f"# |chaos: {len(plan)} rounds, seed {args.seed}, {len(bed.nodes)} nodes, "
+          f"{seconds:.0f} s")
     print(f"# |  events            {sum(events.counts.values())} ({missed} found nothing to hit)")
     print(f"# |                    {counts}")
     print("# |  jobs              " + "".join(f"{what:>15}" for what in ("all", *VERDICTS)))
@@ -193,15 +194,16 @@ def print_table(args, plan, events, verdicts, facts, complaints, bed, seconds):
         print(f"# |  {what + ' with':<17} {n} times: {why}")
     gaps = [gap for f in facts if f.attempts for gap in f.attempts.gaps]
     if gaps:
-        print(f"# |  run again         {len(gaps)} times, the next at least {min(gaps):.2f} s after "
-              "the last sign of the one before")
+        print(f"# |  run again         {len(gaps)} times, the next at least {min(gaps):.2f} s "
+              "after the last sign of the one before")
     print(f"# |  twice             {kinds['twice']}")
     print(f"# |  orphans           {kinds['orphans']}")
     print("# |  leaks             " + ", ".join(
         f"{k} {kinds[k]}" for k in ("cgroups", "mounts", "fds", "files", "rows", "spools")))
     if times:
-        print(f"# |  agent reattached  {len(times)} times: median {statistics.median(times):.2f} s, "
-              f"p99 {percentile(times, 0.99):.2f} s, longest {max(times):.2f} s")
+        print(f"# |  agent reattached  {len(times)} times: "
+              f"median {statistics.median(times):.2f} s, p99 {percentile(times, 0.99):.2f} s, "
+              f"longest {max(times):.2f} s")
 
 
 def self_test(bed, facts, before, marks, log):

@@ -33,11 +33,10 @@ def judge_start(status, text, ahead_s, calm):
     if status == 0:
         bad = f"a start was obeyed though clocks differ by {ahead_s} s" if beyond else ""
         return not beyond, bad
-    if not beyond and number is not None:
-        return False, f"refused for a clock that differs by {ahead_s} s: {text}"
     if beyond and number is not None:
         near = abs(number - abs(ahead_s)) <= NEAR_S
         return near, "" if near else f"clocks differ by {ahead_s} s, said was: {text}"
+    # A clock that was wrong just now is said until the node is heard again.
     return False, f"clocks differ by {ahead_s} s, nothing else is wrong: {text}" if calm else ""
 
 

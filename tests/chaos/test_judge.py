@@ -87,7 +87,8 @@ CASES = [
 # judged, and part of the complaint.
 SKEWS = [
     ("within: obeyed", (0, "", 20, True), True, ""),
-    ("within: refused for it", (125, "clock is 20 s behind", 20, False), False, "refused for"),
+    ("within: refused for it", (125, "made 20 s before", 20, True), False, "nothing else is wrong"),
+    ("within: refused for what was", (125, "made 301 s before", 0, False), False, ""),
     ("within: nobody is there", (125, "no agent answers", 20, False), False, ""),
     ("within: silent, though nothing was done", (125, "silent", 20, True), False, "silent"),
     ("beyond: refused with the number", (125, "made 301 s before this", -300, True), True, ""),
