@@ -24,7 +24,7 @@ LONG = {"cut-long": (38.0, 42.0), "stop-long": (11.0, 13.0)}
 LONG_EVERY = 40
 # A clock is so many seconds wrong: by more than credentials live, or by less.
 SKEW = {"skew": (90, 600), "skew-within": (5, 25)}
-SKEW_EVERY = 20
+SKEW_EVERY = 25
 
 
 def make_skew(rng, kind, nodes):
@@ -33,7 +33,7 @@ def make_skew(rng, kind, nodes):
 
 
 def make_event(rng, number, nodes):
-    if number % SKEW_EVERY in (8, 15):
+    if number % SKEW_EVERY in (8, 18):
         return make_skew(rng, "skew" if number % SKEW_EVERY == 8 else "skew-within", nodes)
     if number % LONG_EVERY == 2:
         kind = "cut-long" if number // LONG_EVERY % 2 == 0 else "stop-long"

@@ -64,7 +64,7 @@ class Running:
     """A job of the node's own that runs all the while."""
 
     def __init__(self, node):
-        script = f"echo up; sleep 3; echo whole; exit {STATUS}"
+        script = f"echo up; sleep 2; echo whole; exit {STATUS}"
         self.process = node.bed.spawn(
             node.name, [node.bed.tool("iocom"), "run", "--node", node.name, "--class", "probe",
                         "--", "sh", "-c", script], stdin=subprocess.DEVNULL,
