@@ -79,10 +79,13 @@ def make_job(rng, number, nodes):
 def make(seed, rounds, nodes, jobs=3):
     """The plan: one dict a round, {"jobs": [...], "event": {...}, "seconds": how long}."""
     rng = random.Random(seed)
-    plan = []
+    plan, at, free = [], 0, dict.fromkeys(nodes, 0)
     for number in range(rounds):
         first = 1 + number * jobs
+        # What waits behind a long event would hold up all else.
+        event = make_event(rng, number, [n for n in nodes if free[n] <= at] or nodes)
         plan.append(dict(jobs=[make_job(rng, first + i, nodes) for i in range(jobs)],
-                         event=make_event(rng, number, nodes),
-                         seconds=round(rng.uniform(1.2, 2.4), 2)))
+                         event=event, seconds=round(rng.uniform(1.2, 2.4), 2)))
+        at += plan[-1]["seconds"]
+        free[event["node"]] = at + (event["seconds"] if event["seconds"] > 5 else 0)
     return plan
