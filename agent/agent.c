@@ -255,14 +255,16 @@ static int make_tunnels(struct agent *a, struct iocom_err *err)
 	bool shared = false;
 	int rc = tunnels_new(&a->tunnels, a->set.relay_user, &shared, err);
 
-	if (!rc && shared)
+	if (rc || !a->tls) /* without TLS they only ask what keeps a peer silent */
+		return rc;
+	if (shared)
 		log_write(&a->log, LOG_L_WARNING,
 			  "TLS relays run as nobody, which other services may be too; make a user "
 			  "'iocom', or name one by relay_user");
-	else if (!rc)
+	else
 		log_write(&a->log, LOG_L_INFO, "TLS relays run as uid %u",
 			  (unsigned)tunnels_uid(a->tunnels));
-	return rc;
+	return 0;
 }
 
 static int join(struct agent *a, struct iocom_err *err)
@@ -284,7 +286,7 @@ static int join(struct agent *a, struct iocom_err *err)
 
 	if (a->set.tls_ca[0])
 		rc = tls_new(&a->tls, a->set.tls_certificate, a->set.tls_key, a->set.tls_ca, err);
-	if (!rc && a->tls)
+	if (!rc)
 		rc = make_tunnels(a, err);
 	b.tls = c.tls = a->tls;
 	if (!rc)
