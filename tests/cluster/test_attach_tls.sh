@@ -33,7 +33,7 @@ tap_true "TLS on both: they hear each other" until_true 15 pair_sees n1 2
 n1() { pair_user n1 "$@"; }
 detach() { n1 run --node n2 --detach -- "$@" </dev/null; }
 # The relays of these two agents.
-relays() { pgrep -x iocom-relay | while read -r q; do ! tr '\0' ' ' <"/proc/$q/cmdline" | grep -qF "$PAIR" || echo "$q"; done; }
+relays() { pgrep -x iocom-relay | while read -r q; do ! grep -aqF "$PAIR" "/proc/$q/cmdline" || echo "$q"; done 2>/dev/null; }
 no_relays() { [ -z "$(relays)" ]; }
 
 # --- attach, wait, kill ---
