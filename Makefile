@@ -60,7 +60,7 @@ LIBS_user  := -lmsgpackc -lbpf -lelf -lz -ljansson -lmunge -lmbedcrypto -linih -
 LIBS_cli   := $(if $(STATIC),$(ARCHIVED) -lm,$(LIBS_user) -lcsv -lncursesw -ltinfo) \
               -Wl,--as-needed -lsqlite3
 LIBS_agent := $(LIBS_user) -lcsv -lsqlite3 -lnng -lmbedx509 -lmicrohttpd -lpthread
-LIBS_shim  := $(if $(STATIC),-l:libmsgpackc.a,-lmsgpackc) -ldl
+LIBS_shim  := $(if $(STATIC),-l:libmsgpackc.a -l:libmbedcrypto.a,-lmsgpackc -lmbedcrypto) -ldl
 LIBS_relay := -lmbedtls -lmbedx509 -lmbedcrypto
 LIBS_sim   := -lgsl -lgslcblas -lz -lcsv -lmbedcrypto -ljansson -lpthread -lm
 
@@ -177,20 +177,20 @@ FUZZ_protocol := $(patsubst tests/fuzz/protocol/%.c,$(BUILD)/fuzz/%,\
                  $(wildcard tests/fuzz/protocol/*.c))
 FUZZ_agent    := $(BUILD)/fuzz/fuzz_request $(BUILD)/fuzz/fuzz_message
 OBJ_protocol := $(call objects,$(addprefix user/,account.c attach.c behaviour.c cgroup.c err.c frame.c keep.c \
-                leash_wire.c log.c pack.c record.c record_tail.c spec.c terminal.c utf8.c wire.c) $(addprefix agent/,bulletin.c control.c \
+                leash_wire.c log.c pack.c record.c record_tail.c renewal.c spec.c terminal.c utf8.c wire.c) $(addprefix agent/,bulletin.c control.c \
                 guests.c helper.c job_order.c job_report.c launch.c launch_spawn.c loop.c matrix.c \
                 message.c need.c seal.c start_message.c tls.c vector_codec.c) \
-                $(addprefix agent/shim/,lease.c leash.c order.c spool.c streams.c tty.c) \
+                $(addprefix agent/shim/,lease.c leash.c order.c renew.c spool.c streams.c tty.c) \
                 $(addprefix balancer/,batch_wire.c batch_words.c))
 $(filter-out $(FUZZ_agent),$(FUZZ_protocol)): $(BUILD)/fuzz/%: \
 		$(BUILD)/obj/tests/fuzz/protocol/%.o $(OBJ_protocol)
 	$(call link,$^ -fsanitize=fuzzer $(LIBS_agent))
 # Two ask a whole agent, which has all but the parts that fake_agent.h plays.
-OBJ_fuzz_agent := $(call objects,$(addprefix user/,behaviour.c err.c log.c pack.c spec.c terminal.c \
+OBJ_fuzz_agent := $(call objects,$(addprefix user/,behaviour.c err.c log.c pack.c renewal.c spec.c terminal.c \
                   utf8.c) \
                   $(addprefix agent/,home.c job_order.c job_report.c journal.c journal_keep.c \
-                  journal_lease.c journal_sql.c explain.c lease_home.c matrix.c message.c need.c ops.c \
-                  place.c profiles.c recorders.c refusal.c skews.c status.c vector_codec.c view.c waits.c) \
+                  journal_lease.c journal_sql.c explain.c lease_asked.c lease_home.c matrix.c message.c \
+                  need.c ops.c place.c profiles.c recorders.c refusal.c skews.c status.c vector_codec.c view.c waits.c) \
                   $(addprefix balancer/,profile.c settings.c settings_text.c)) \
                   $(BUILD)/libview.a $(BUILD)/librules.a
 $(FUZZ_agent): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/protocol/%.o $(OBJ_fuzz_agent)

@@ -12,7 +12,9 @@ void job_order_pack(const struct job_order *o, msgpack_sbuffer *out)
 	msgpack_packer pk;
 
 	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 17);
+	msgpack_pack_map(&pk, o->renews ? 18 : 17);
+	if (o->renews)
+		pack_bin(&pk, "lease_secret", o->secret, sizeof(o->secret));
 	pack_str(&pk, "job", o->job);
 	pack_str(&pk, "home", o->home);
 	pack_str(&pk, "home_address", o->home_address);
@@ -30,6 +32,20 @@ void job_order_pack(const struct job_order *o, msgpack_sbuffer *out)
 	pack_f64(&pk, "home_io", o->home_io);
 	pack_f64(&pk, "home_cpu", o->home_cpu);
 	need_pack(&o->need, &pk);
+}
+
+/* 0 or -EBADMSG; home of an older build gives none. */
+static int take_secret(struct job_order *o, const msgpack_object *map)
+{
+	const msgpack_object *secret = unpack_get(map, "lease_secret");
+
+	if (!secret)
+		return 0;
+	if (secret->type != MSGPACK_OBJECT_BIN || secret->via.bin.size != sizeof(o->secret))
+		return -EBADMSG;
+	memcpy(o->secret, secret->via.bin.ptr, sizeof(o->secret));
+	o->renews = true;
+	return 0;
 }
 
 int job_order_unpack(struct job_order *o, const msgpack_object *map)
@@ -52,7 +68,7 @@ int job_order_unpack(struct job_order *o, const msgpack_object *map)
 	    unpack_str(map, "executable", o->executable, sizeof(o->executable)) ||
 	    unpack_u64(map, "submit_ns", &o->submit_ns) ||
 	    unpack_f64(map, "home_io", &o->home_io) || unpack_f64(map, "home_cpu", &o->home_cpu) ||
-	    need_unpack(&o->need, map))
+	    take_secret(o, map) || need_unpack(&o->need, map))
 		return -EBADMSG;
 	o->home_port = (uint16_t)port;
 	o->uid = (uid_t)uid;

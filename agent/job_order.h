@@ -11,6 +11,7 @@
 
 #include "iocom/vector.h"
 #include "need.h"
+#include "renewal.h"
 #include "spec.h"
 
 /* What home asks of a target, and what the target keeps of it for a restart. */
@@ -29,8 +30,10 @@ struct job_order {
 	uint64_t submit_ns;
 	struct need need;
 	uint32_t lease_ms; /* of a restartable job at another node (leases.h); else 0 */
-	double home_io;	   /* L_IO of home with the job, where that decided; else 0 */
-	double home_cpu;   /* L_CPU of home with the job, where that decided; else 0 */
+	bool renews;	   /* its shim renews that itself, with: */
+	uint8_t secret[RENEWAL_SECRET];
+	double home_io;	 /* L_IO of home with the job, where that decided; else 0 */
+	double home_cpu; /* L_CPU of home with the job, where that decided; else 0 */
 };
 
 void job_order_pack(const struct job_order *order, msgpack_sbuffer *out);

@@ -53,6 +53,7 @@ struct job {
 		uint64_t until_ns; /* CLOCK_BOOTTIME; the shim kills the job then; 0: unknown */
 		uint64_t asked_ns; /* for a renewal */
 		bool asking, fenced, killed;
+		bool renews;  /* the shim asks home itself */
 	} lease;	      /* where order.lease_ms is set */
 	bool newer;	      /* ... for it speaks a later version */
 	bool late;	      /* its shim lives, but has not answered this agent yet */

@@ -23,6 +23,7 @@
 
 #include "iocom/err.h"
 #include "iocom/vector.h"
+#include "renewal.h"
 #include "spec.h"
 
 struct journal;
@@ -83,7 +84,8 @@ struct journal_lease {
 	bool ended; /* its end was told */
 };
 int journal_lease_begin(struct journal *j, const char *job, const char *first, uint32_t attempt,
-			uint32_t restarts, uint32_t lease_ms, struct iocom_err *err);
+			uint32_t restarts, uint32_t lease_ms, const uint8_t secret[RENEWAL_SECRET],
+			struct iocom_err *err);
 /* Fences JOB, which ends as lost where no end was told.  0; -ESTALE fenced before; -EIO. */
 int journal_lease_fence(struct journal *j, const char *job, const char *next, uint64_t now_ns,
 			struct iocom_err *err);
@@ -92,8 +94,15 @@ int journal_lease_get(struct journal *j, const char *job, struct journal_lease *
 		      struct iocom_err *err);
 /* Those of jobs that are not over and were placed elsewhere than at node OWN. */
 int journal_leases(struct journal *j, const char *own,
-		   void (*each)(void *arg, const char *job, uint32_t lease_ms), void *arg,
-		   struct iocom_err *err);
+		   void (*each)(void *arg, const char *job, uint32_t lease_ms,
+				const uint8_t *secret /* NULL: of an older build */),
+		   void *arg, struct iocom_err *err);
+/* 0; -ENOENT no lease of that name, or none with a secret. */
+int journal_lease_secret(struct journal *j, const char *job, uint8_t secret[RENEWAL_SECRET],
+			 struct iocom_err *err);
+/* NUMBER was said with that secret.  0; -EALREADY not larger than those before; -EIO. */
+int journal_lease_number(struct journal *j, const char *job, uint64_t number,
+			 struct iocom_err *err);
 
 /* As target.  ORDER: the admission message, kept for a restart. */
 #define JOURNAL_E_SEEN 1

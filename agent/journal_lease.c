@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The journal of leases: restartable jobs that were submitted here; see journal.h. */
 #include <errno.h>
+#include <string.h>
 
 #include "journal_sql.h"
 
 int journal_lease_begin(struct journal *j, const char *job, const char *first, uint32_t attempt,
-			uint32_t restarts, uint32_t lease_ms, struct iocom_err *err)
+			uint32_t restarts, uint32_t lease_ms, const uint8_t secret[RENEWAL_SECRET],
+			struct iocom_err *err)
 {
-	return journal_change(
-		j, err, "INSERT INTO lease(job,first,attempt,restarts,lease_ms) VALUES(?,?,?,?,?)",
-		"ssiii", job, first, I(attempt), I(restarts), I(lease_ms));
+	return journal_change(j, err,
+			      "INSERT INTO lease(job,first,attempt,restarts,lease_ms,secret)"
+			      " VALUES(?,?,?,?,?,?)",
+			      "ssiiib", job, first, I(attempt), I(restarts), I(lease_ms), secret,
+			      (size_t)RENEWAL_SECRET);
 }
 
 int journal_lease_fence(struct journal *j, const char *job, const char *next, uint64_t now_ns,
@@ -59,21 +63,55 @@ int journal_lease_get(struct journal *j, const char *job, struct journal_lease *
 	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -ENOENT : journal_failed(j, "read", err);
 }
 
-int journal_leases(struct journal *j, const char *own,
-		   void (*each)(void *arg, const char *job, uint32_t lease_ms), void *arg,
-		   struct iocom_err *err)
+/* Valid until the statement goes on; NULL: none. */
+static const uint8_t *secret_of(sqlite3_stmt *st, int column)
 {
-	sqlite3_stmt *st = journal_select(j,
-					  "SELECT job, lease_ms FROM lease JOIN home USING(job)"
-					  " WHERE next='' AND end_ns=0 AND node NOT IN ('',?1)",
-					  "s", own);
+	return sqlite3_column_bytes(st, column) == RENEWAL_SECRET ? sqlite3_column_blob(st, column)
+								  : NULL;
+}
+
+int journal_lease_secret(struct journal *j, const char *job, uint8_t secret[RENEWAL_SECRET],
+			 struct iocom_err *err)
+{
+	sqlite3_stmt *st = journal_select(j, "SELECT secret FROM lease WHERE job=?1", "s", job);
+	int rc;
+
+	if (!st)
+		return journal_failed(j, "read", err);
+	rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW && !secret_of(st, 0))
+		rc = SQLITE_DONE;
+	if (rc == SQLITE_ROW)
+		memcpy(secret, secret_of(st, 0), RENEWAL_SECRET);
+	journal_done(st);
+	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -ENOENT : journal_failed(j, "read", err);
+}
+
+int journal_lease_number(struct journal *j, const char *job, uint64_t number, struct iocom_err *err)
+{
+	int rc = journal_change(j, err, "UPDATE lease SET number=?2 WHERE job=?1 AND number<?2",
+				"si", job, I(number));
+
+	return rc ? rc : sqlite3_changes(j->db) ? 0 : -EALREADY;
+}
+
+int journal_leases(struct journal *j, const char *own,
+		   void (*each)(void *arg, const char *job, uint32_t lease_ms,
+				const uint8_t *secret),
+		   void *arg, struct iocom_err *err)
+{
+	sqlite3_stmt *st =
+		journal_select(j,
+			       "SELECT job, lease_ms, secret FROM lease JOIN home USING(job)"
+			       " WHERE next='' AND end_ns=0 AND node NOT IN ('',?1)",
+			       "s", own);
 	int rc;
 
 	if (!st)
 		return journal_failed(j, "read", err);
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW)
 		each(arg, (const char *)sqlite3_column_text(st, 0),
-		     (uint32_t)sqlite3_column_int64(st, 1));
+		     (uint32_t)sqlite3_column_int64(st, 1), secret_of(st, 2));
 	journal_done(st);
 	return rc == SQLITE_DONE ? 0 : journal_failed(j, "read", err);
 }

@@ -28,7 +28,8 @@ static const char schema[] =
 	" PRIMARY KEY(sender, id)) WITHOUT ROWID;"
 	"CREATE INDEX IF NOT EXISTS nonce_until ON nonce(until_s);"
 	"CREATE TABLE IF NOT EXISTS lease(job TEXT PRIMARY KEY, first TEXT, attempt INTEGER,"
-	" restarts INTEGER, lease_ms INTEGER, next TEXT DEFAULT '') WITHOUT ROWID;"
+	" restarts INTEGER, lease_ms INTEGER, next TEXT DEFAULT '', secret BLOB,"
+	" number INTEGER DEFAULT 0) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS fact(name TEXT PRIMARY KEY, value REAL);";
 
 int journal_failed(struct journal *j, const char *what, struct iocom_err *err)
@@ -43,16 +44,19 @@ int journal_failed(struct journal *j, const char *what, struct iocom_err *err)
 				     : "");
 }
 
-/* A journal of an older iocom has no reasons: it gets their columns. */
-static int add_reasons(struct journal *j)
+/* A journal of an older iocom gets the columns that it has not. */
+static int add_columns(struct journal *j)
 {
 	static const char *const tables[][2] = {
 		{"SELECT text FROM home", "ALTER TABLE home ADD COLUMN text TEXT"},
 		{"SELECT text FROM target", "ALTER TABLE target ADD COLUMN text TEXT"},
+		{"SELECT secret FROM lease", "ALTER TABLE lease ADD COLUMN secret BLOB"},
+		{"SELECT number FROM lease",
+		 "ALTER TABLE lease ADD COLUMN number INTEGER DEFAULT 0"},
 	};
 	int rc = SQLITE_OK;
 
-	for (size_t i = 0; i < 2 && rc == SQLITE_OK; i++) {
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables) && rc == SQLITE_OK; i++) {
 		sqlite3_stmt *st = NULL;
 
 		if (sqlite3_prepare_v2(j->db, tables[i][0], -1, &st, NULL) != SQLITE_OK)
@@ -76,7 +80,7 @@ int journal_open(struct journal **out, const char *path, struct iocom_err *err)
 				   path, j->db ? sqlite3_errmsg(j->db) : "out of memory");
 	} else {
 		sqlite3_busy_timeout(j->db, 1000);
-		if (sqlite3_exec(j->db, schema, NULL, NULL, NULL) != SQLITE_OK || add_reasons(j))
+		if (sqlite3_exec(j->db, schema, NULL, NULL, NULL) != SQLITE_OK || add_columns(j))
 			rc = journal_failed(j, "set up", err);
 	}
 	if (rc) {

@@ -15,6 +15,7 @@
 #include "leash_wire.h"
 #include "pack.h"
 #include "record.h"
+#include "renewal.h"
 #include "shim/order.h"
 
 /* The order in a sealed memory file: the agent never waits for a slow shim to read. */
@@ -41,10 +42,12 @@ static int write_order(const struct launch_order *order)
 	msgpack_packer pk;
 
 	const struct account *account = order->account;
+	const struct launch_renew *renew = &order->renew;
 	bool known = account && account->ngroups > 0 && account->ngroups <= SHIM_GROUPS_MAX;
 
 	pack_begin(&pk, &buffer,
-		   10u + !!order->lease_until_ms + !!order->begin_ms + (known ? 2u : 0u));
+		   10u + !!order->lease_until_ms + !!order->begin_ms + (known ? 2u : 0u) +
+			   (renew->secret ? 4u : 0u));
 	pack_u64(&pk, "v", SHIM_VERSION);
 	if (order->lease_until_ms)
 		pack_u64(&pk, "lease_until_ms", order->lease_until_ms);
@@ -53,6 +56,12 @@ static int write_order(const struct launch_order *order)
 	if (known) {
 		pack_bin(&pk, "user", account->name, strlen(account->name));
 		pack_bin(&pk, "groups", account->groups, (size_t)account->ngroups * sizeof(gid_t));
+	}
+	if (renew->secret) {
+		pack_bin(&pk, "renew_secret", renew->secret, RENEWAL_SECRET);
+		pack_str(&pk, "renew_address", renew->address);
+		pack_u64(&pk, "renew_port", renew->port);
+		pack_u64(&pk, "renew_lease_ms", renew->lease_ms);
 	}
 	pack_u64(&pk, "uid", order->uid);
 	pack_u64(&pk, "gid", order->gid);
@@ -240,6 +249,8 @@ static int decode_event(const msgpack_object *map, struct launch_event *event)
 	if (!strcmp(name, "started")) {
 		event->type = LAUNCH_STARTED;
 		(void)unpack_u64(map, "lease_until_ms", &event->lease_until_ms);
+		event->renews = false;
+		(void)unpack_bool(map, "renews", &event->renews);
 		return unpack_u64(map, "cgroup_id", &event->cgroup_id);
 	}
 	if (strcmp(name, "exited") != 0)

@@ -36,8 +36,15 @@ struct launch_order {
 	const char *pam;	       /* directory of PAM's service file; NULL: without PAM */
 	uint64_t lease_until_ms;       /* of a restartable job, CLOCK_BOOTTIME; else 0 */
 	uint32_t begin_ms;	       /* shim/order.h; 0: the usual */
-	uint64_t spool_max;	       /* bytes of a detached job's output that are kept, at most */
-	const void *spec;	       /* packed, as received */
+	struct launch_renew {
+		const uint8_t
+			*secret;     /* RENEWAL_SECRET bytes: the shim renews it itself; or NULL */
+		const char *address; /* of home */
+		uint16_t port;	     /* ... for job streams */
+		uint32_t lease_ms;
+	} renew;
+	uint64_t spool_max; /* bytes of a detached job's output that are kept, at most */
+	const void *spec;   /* packed, as received */
 	uint32_t spec_length;
 	struct launch_spare *spare; /* NULL: a new process */
 };
@@ -69,7 +76,8 @@ int launch_shim(const struct launch_order *order, int stream_fd, pid_t *shim, in
 
 /*
  * What a shim says on the leash (frames, MessagePack maps):
- *   { "event": "started", "job", "pid", "cgroup_id", "lease_until_ms" }
+ *   { "event": "started", "job", "pid", "cgroup_id", "lease_until_ms", "renews" }
+ *     and again each time the shim itself has renewed the lease
  *   { "event": "exited", "job", "kind", "value", "end_ns", "wall_ms", "max_rss_kb", "text" }
  */
 enum launch_event_type { LAUNCH_STARTED = 1, LAUNCH_EXITED = 2 };
@@ -79,6 +87,7 @@ struct launch_event {
 	pid_t pid;
 	uint64_t cgroup_id;	 /* of STARTED */
 	uint64_t lease_until_ms; /* of STARTED, CLOCK_BOOTTIME; 0: none, or an older shim */
+	bool renews;		 /* of STARTED: the shim asks home itself */
 	uint8_t kind; /* FRAME_EXIT kinds: 0 exited, 1 signalled, 2 exec failed, 3 iocom failed */
 	uint32_t value;
 	uint64_t end_ns;  /* CLOCK_REALTIME */

@@ -6,12 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "clock.h"
 
 #define ASK_AGAIN_MS 1000
 
-static struct lease_held *find(const struct agent *a, const char *job)
+struct lease_held *lease_find(const struct agent *a, const char *job)
 {
 	struct lease_held *l = a->leases;
 
@@ -20,9 +21,10 @@ static struct lease_held *find(const struct agent *a, const char *job)
 	return l;
 }
 
-static int hold(struct agent *a, const char *job, uint32_t lease_ms)
+/* SECRET: of its shim, or NULL. */
+static int hold(struct agent *a, const char *job, uint32_t lease_ms, const uint8_t *secret)
 {
-	struct lease_held *l = find(a, job);
+	struct lease_held *l = lease_find(a, job);
 
 	if (!l) {
 		l = calloc(1, sizeof(*l));
@@ -34,6 +36,9 @@ static int hold(struct agent *a, const char *job, uint32_t lease_ms)
 		a->nleases++;
 	}
 	l->lease_ms = lease_ms;
+	l->renews = secret != NULL;
+	if (secret)
+		memcpy(l->secret, secret, sizeof(l->secret));
 	l->until_ns = clock_boot_ns() + lease_ms * CLOCK_NS_PER_MS;
 	return 0;
 }
@@ -47,6 +52,7 @@ void lease_ended(struct agent *a, const char *job)
 			continue;
 		*p = l->next;
 		a->nleases--;
+		explicit_bzero(l->secret, sizeof(l->secret));
 		free(l);
 		return;
 	}
@@ -84,11 +90,11 @@ struct loading {
 	int rc;
 };
 
-static void load_one(void *arg, const char *job, uint32_t lease_ms)
+static void load_one(void *arg, const char *job, uint32_t lease_ms, const uint8_t *secret)
 {
 	struct loading *loading = arg;
 
-	if (hold(loading->agent, job, lease_ms))
+	if (hold(loading->agent, job, lease_ms, secret))
 		loading->rc = -ENOMEM;
 }
 
@@ -101,9 +107,10 @@ int lease_load(struct agent *a, struct iocom_err *err)
 	return !rc && loading.rc ? iocom_err_set(err, loading.rc, "out of memory") : rc;
 }
 
-int lease_begin(struct agent *a, const char *job, const char *first, uint32_t number,
+int lease_begin(struct agent *a, struct job_order *order, const char *first, uint32_t number,
 		uint32_t restarts, const char *lost, struct iocom_err *err)
 {
+	const char *job = order->job;
 	uint32_t lease_ms = (uint32_t)(a->set.lease_s * 1000);
 	int rc = 0;
 
@@ -122,17 +129,21 @@ int lease_begin(struct agent *a, const char *job, const char *first, uint32_t nu
 		log_write(&a->log, LOG_L_WARNING, "job %s is given up; it is run again as %s", lost,
 			  job);
 	}
-	return journal_lease_begin(a->journal, job, first, number, restarts, lease_ms, err);
+	if (getrandom(order->secret, sizeof(order->secret), 0) != sizeof(order->secret))
+		abort(); /* the kernel has random bytes once it has booted */
+	order->renews = true;
+	return journal_lease_begin(a->journal, job, first, number, restarts, lease_ms,
+				   order->secret, err);
 }
 
-int lease_placed(struct agent *a, const char *job, uint32_t lease_ms)
+int lease_placed(struct agent *a, const struct job_order *order)
 {
-	return hold(a, job, lease_ms);
+	return hold(a, order->job, order->lease_ms, order->renews ? order->secret : NULL);
 }
 
 int lease_renew(struct agent *a, const char *from, const char *job, struct iocom_err *err)
 {
-	struct lease_held *l = find(a, job);
+	struct lease_held *l = lease_find(a, job);
 	char node[IOCOM_NAME_MAX], class_name[64];
 	bool ended;
 	uid_t uid;
@@ -164,7 +175,7 @@ int lease_again(struct agent *a, uid_t uid, const char *job, struct lease_answer
 		struct iocom_err *err)
 {
 	struct journal_lease *lost = &out->lost;
-	const struct lease_held *l = find(a, job);
+	const struct lease_held *l = lease_find(a, job);
 	int rc = journal_lease_get(a->journal, job, lost, err);
 	uint64_t now = clock_boot_ns();
 

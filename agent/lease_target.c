@@ -114,10 +114,21 @@ static void outlived(struct agent *a, struct job *job)
 	launch_kill(a->set.scope_cgroup, job->order.job);
 }
 
-void lease_told(struct job *job, uint64_t until_ms)
+void lease_told(struct job *job, const struct launch_event *said)
 {
-	if (job->order.lease_ms && until_ms)
-		job->lease.until_ns = until_ms * CLOCK_NS_PER_MS;
+	job->lease.renews = said->renews;
+	if (job->order.lease_ms && said->lease_until_ms)
+		job->lease.until_ns = said->lease_until_ms * CLOCK_NS_PER_MS;
+}
+
+/* Whether we are to ask home: where the shim does not, or cannot for half a lease. */
+static bool is_ours(const struct job *job, uint64_t now)
+{
+	uint64_t lease_ns = job->order.lease_ms * CLOCK_NS_PER_MS;
+
+	if (now < job->lease.asked_ns + lease_ns / LEASE_RENEW_PART)
+		return false;
+	return !job->lease.renews || now + lease_ns / 2 >= job->lease.until_ns;
 }
 
 void lease_tick(struct agent *a)
@@ -125,16 +136,15 @@ void lease_tick(struct agent *a)
 	uint64_t now = clock_boot_ns();
 
 	for (struct job *job = a->jobs.first; job; job = job->next) {
-		uint64_t lease_ns = job->order.lease_ms * CLOCK_NS_PER_MS;
-
-		if (!lease_ns || (job->state != JOB_RUNNING && job->state != JOB_LAUNCHING))
+		if (!job->order.lease_ms ||
+		    (job->state != JOB_RUNNING && job->state != JOB_LAUNCHING))
 			continue;
 		if (!job->lease.until_ns) /* known to the shim only, which has not answered yet */
 			job->lease.until_ns = now + UNKNOWN_NS;
 		if (now > job->lease.until_ns + SHIM_LATE_NS)
 			outlived(a, job);
 		else if (!job->lease.fenced && !job->late && !job->lease.asking &&
-			 now >= job->lease.asked_ns + lease_ns / LEASE_RENEW_PART)
+			 is_ours(job, now))
 			ask(a, job);
 	}
 }

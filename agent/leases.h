@@ -14,13 +14,18 @@
  * user can start one (the spec is signed by the user's credential, which no agent can
  * make): the client that waits for the job asks home for the next attempt.
  *
- * Who renews: the agents, not the shim.  A shim has no keys and opens no connection; it
- * hears what its agent tells on the leash and believes nobody else.  Between agents the
- * sealed control messages are obeyed once, whatever is replayed.  The price: where a
- * target's agent is away longer than a lease, its restartable jobs are ended there; a
- * lease is longer than an agent's restart, and `lease_s` says how much longer.  A shim
- * that spoke to home itself would want a key in a file or in the memory of a process that
- * starts other people's programs, and a second way in at home.
+ * Who renews: the shim (shim/renew.h), with home's job port, so that a target's agent may
+ * be away for as long as it likes.  Its key is a secret of this one attempt: home makes
+ * it, keeps it in its journal, and sends it in the sealed order; the shim has it in its
+ * memory only.  It renews this lease and nothing else, and is worth nothing afterwards.
+ * The number of each question is larger than those before, and home's journal knows the
+ * last one, so that nothing shown again is obeyed, also by a new agent.  Home signs its
+ * answer: neither can a stranger have a job killed, nor let it outlive its lease.  That
+ * goes over plain TCP also where there is TLS: nothing in it is secret, and a shim would
+ * want the node's key for it.
+ *
+ * Where the shim has no secret (home or shim of an older build), or could not reach home's
+ * job port for half a lease, the agent asks as well, by a sealed control message.
  *
  * All times are durations on CLOCK_BOOTTIME: two machines' dates may differ as they like.
  * The margin covers what two such clocks can drift apart within a lease, and the killing.
@@ -43,8 +48,12 @@ struct lease_held {
 	struct lease_held *next;
 	char job[SPEC_JOB_MAX];
 	uint32_t lease_ms;
+	bool renews; /* its shim asks, with: */
+	uint8_t secret[RENEWAL_SECRET];
 	uint64_t until_ns;
 };
+
+struct lease_held *lease_find(const struct agent *agent, const char *job);
 
 /* What the client that lost contact to an attempt is told. */
 struct lease_answer {
@@ -58,13 +67,14 @@ struct lease_answer {
 int lease_load(struct agent *a, struct iocom_err *err);
 void lease_unload(struct agent *a);
 /*
- * JOB is attempt NUMBER of FIRST; LOST is the one before, which is fenced from now on, or
- * "".  0, or negative errno: it must not be run.
+ * ORDER's job is attempt NUMBER of FIRST; LOST is the one before, which is fenced from now
+ * on, or "".  ORDER gets the secret for its renewals.  0, or negative errno: it must not be
+ * run.
  */
-int lease_begin(struct agent *a, const char *job, const char *first, uint32_t number,
+int lease_begin(struct agent *a, struct job_order *order, const char *first, uint32_t number,
 		uint32_t restarts, const char *lost, struct iocom_err *err);
-/* JOB was placed at another node: its lease counts from now.  0 or -ENOMEM. */
-int lease_placed(struct agent *a, const char *job, uint32_t lease_ms);
+/* ORDER's job was placed at another node: its lease counts from now.  0 or -ENOMEM. */
+int lease_placed(struct agent *a, const struct job_order *order);
 /* Node FROM asks for more time for JOB.  0; -ESTALE with the sentence: fenced, or not ours. */
 int lease_renew(struct agent *a, const char *from, const char *job, struct iocom_err *err);
 /* Those that are over, margin included, go: they are renewed no more.  Once a second. */
@@ -75,12 +85,22 @@ void lease_ended(struct agent *a, const char *job);
 int lease_again(struct agent *a, uid_t uid, const char *job, struct lease_answer *answer,
 		struct iocom_err *err);
 
+/* --- lease_asked.c --- */
+
+/*
+ * A shim's question (FRAME_RENEW's payload); ANSWER is FRAME_RENEWED's.  0; negative errno
+ * with the sentence: it is no shim's whose job has or had a lease here, or not the first
+ * time.
+ */
+int lease_asked(struct agent *a, const void *payload, uint32_t length,
+		uint8_t answer[RENEWAL_ANSWER], struct iocom_err *err);
+
 /* --- lease_target.c --- */
 
 /* Renews what is due, and kills what outlived its lease.  Once a second. */
 void lease_tick(struct agent *a);
-/* What the shim says when it is asked by a new agent. */
-void lease_told(struct job *job, uint64_t until_ms);
+/* What the shim says when it has started, is asked by a new agent, or has renewed. */
+void lease_told(struct job *job, const struct launch_event *said);
 /* The job's end by its lease, CLOCK_BOOTTIME in ms; 0: it has none. */
 uint64_t lease_until_ms(const struct job *job);
 

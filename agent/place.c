@@ -388,7 +388,7 @@ static int submit(struct place *p, struct iocom_err *err)
 		.submit_ns = p->order.submit_ns,
 	};
 	if (p->restartable)
-		rc = lease_begin(a, row.job, p->first[0] ? p->first : row.job, p->attempt,
+		rc = lease_begin(a, &p->order, p->first[0] ? p->first : row.job, p->attempt,
 				 (uint32_t)p->restarts, p->again, err);
 	if (!rc)
 		rc = journal_submit(a->journal, &row, err);
@@ -474,6 +474,7 @@ static void try_home(struct place *p)
 	char why[400];
 
 	p->order.lease_ms = 0; /* here we shall know how it ends */
+	p->order.renews = false;
 	target_admit(a, &p->order, &g);
 	if (g.granted) {
 		placed(p, a->set.name, "", 0, g.nonce);
@@ -541,7 +542,7 @@ static void granted_by(struct place *p, const char *node, const msgpack_object *
 		refused_by(p, node, REFUSAL_NO_ANSWER, "has left the cluster");
 		return;
 	}
-	if (p->order.lease_ms && lease_placed(p->agent, p->order.job, p->order.lease_ms)) {
+	if (p->order.lease_ms && lease_placed(p->agent, &p->order)) {
 		refused_by(p, node, "no-lease", "out of memory for its lease");
 		return;
 	}

@@ -17,6 +17,7 @@
 #include "target_attach.h"
 #include "clock.h"
 #include "frame.h"
+#include "leases.h"
 #include "sources.h"
 #include "tunnel.h"
 
@@ -36,6 +37,7 @@ struct stream {
 	size_t room, have;
 	uint32_t length;
 	int source;
+	bool wrapped; /* in TLS, or a renewal: nothing came yet */
 	bool refused; /* the sentence is sent; what still comes is thrown away */
 	char peer[64];
 };
@@ -136,6 +138,22 @@ static void relay_failed(struct stream *s)
 	stream_free(s);
 }
 
+/* A shim's question: answered at once, and that was it. */
+static void renew(struct stream *s)
+{
+	uint8_t frame[FRAME_HEADER + RENEWAL_ANSWER];
+	struct agent *a = s->streams->agent;
+	struct iocom_err err = {0};
+
+	if (lease_asked(a, s->data, s->length, frame + FRAME_HEADER, &err)) {
+		refuse(s, err.text);
+		return;
+	}
+	frame_header(frame, FRAME_RENEWED, RENEWAL_ANSWER);
+	(void)!send(s->fd, frame, sizeof(frame), MSG_NOSIGNAL | MSG_DONTWAIT);
+	stream_free(s);
+}
+
 static void start(struct stream *s)
 {
 	struct agent *a = s->streams->agent;
@@ -148,6 +166,10 @@ static void start(struct stream *s)
 	}
 	if (s->header[3] == FRAME_REQUEST && !s->length) { /* a peer that asks: probe.h */
 		stream_free(s);
+		return;
+	}
+	if (s->header[3] == FRAME_RENEW) {
+		renew(s);
 		return;
 	}
 	if (s->header[3] != FRAME_START && s->header[3] != FRAME_ATTACH) {
@@ -215,6 +237,11 @@ static int take_header(struct stream *s)
 	if (s->header_have == FRAME_HEADER)
 		s->length = (uint32_t)s->header[4] << 24 | (uint32_t)s->header[5] << 16 |
 			    (uint32_t)s->header[6] << 8 | s->header[7];
+	if (s->header_have == FRAME_HEADER && s->header[3] == FRAME_RENEW &&
+	    s->length > RENEWAL_ASK_MAX) {
+		refuse(s, "a renewal of a lease is longer than any");
+		return -1;
+	}
 	return 1;
 }
 
@@ -292,6 +319,34 @@ static int discard(struct stream *s)
 	return take(s, s->data, s->room, &have);
 }
 
+static int unwrap(struct agent *a, int fd);
+
+/*
+ * The first bytes are there: a renewal goes without TLS (leases.h), all else has a relay.
+ * -1: gone.
+ */
+static int begin(struct stream *s)
+{
+	struct agent *a = s->streams->agent;
+	uint8_t head[4];
+	ssize_t n = recv(s->fd, head, sizeof(head), MSG_PEEK | MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	s->wrapped = false;
+	if (n == (ssize_t)sizeof(head) && head[0] == 'i' && head[1] == 'c' &&
+	    head[3] == FRAME_RENEW)
+		return 0;
+	loop_remove(a->loop, &s->entry);
+	s->fd = unwrap(a, s->fd);
+	s->entry.fd = s->fd;
+	if (s->fd >= 0 && !loop_add(a->loop, &s->entry, EPOLLIN))
+		return 0;
+	a->counters.streams_refused++;
+	stream_free(s);
+	return -1;
+}
+
 static void ready(void *arg, uint32_t what)
 {
 	struct stream *s = arg;
@@ -307,6 +362,8 @@ static void ready(void *arg, uint32_t what)
 			take(s, waste, sizeof(waste), &have);
 		return;
 	}
+	if (s->wrapped && (begin(s) || s->wrapped))
+		return;
 	while (rc > 0) {
 		if (s->header_have < FRAME_HEADER)
 			rc = take_header(s);
@@ -395,17 +452,13 @@ static void accept_one(struct streams *streams, int fd, const struct sockaddr *s
 	struct stream *s = calloc(1, sizeof(*s));
 	int one = 1;
 
-	if (s && enter(streams, s, sa))
-		fd = unwrap(a, fd);
-	if (!s || s->source < 0 || fd < 0) {
+	if (!s || !enter(streams, s, sa)) {
 		a->counters.streams_refused++;
-		if (fd >= 0)
-			close(fd);
-		if (s && s->source >= 0)
-			sources_leave(&streams->sources, s->source);
+		close(fd);
 		free(s);
 		return;
 	}
+	s->wrapped = a->tls != NULL;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
 	s->streams = streams;

@@ -159,12 +159,17 @@ static void lost(struct agent *a, struct job *job, const char *why)
 
 static void on_started(struct agent *a, struct job *job, const struct launch_event *e)
 {
+	/* A shim that renewed its lease says so in the same words. */
+	if (job->state == JOB_RUNNING && !job->late && job->pid == e->pid) {
+		lease_told(job, e);
+		return;
+	}
 	a->counters.jobs_started += job->state != JOB_RUNNING;
 	job->state = JOB_RUNNING;
 	job->pid = e->pid;
 	job->cgroup_id = e->cgroup_id;
 	job->late = false;
-	lease_told(job, e->lease_until_ms);
+	lease_told(job, e);
 	if (!job->start_ns)
 		job->start_ns = clock_real_ns();
 	job->told = false;
@@ -318,10 +323,13 @@ static int accept_once(struct agent *a, const struct job *job, struct iocom_err 
 		.submit_ns = o->submit_ns,
 	};
 	msgpack_sbuffer order;
+	struct job_order kept = *o;
 	int rc;
 
+	/* The shim has it: it is of no use to who reads the journal. */
+	kept.renews = false;
 	msgpack_sbuffer_init(&order);
-	job_order_pack(o, &order);
+	job_order_pack(&kept, &order);
 	rc = journal_accept(a->journal, &row, order.data, order.size, err);
 	msgpack_sbuffer_destroy(&order);
 	if (rc < 0)
@@ -364,6 +372,10 @@ static int launch(struct agent *a, struct job *job, int fd, uid_t uid, gid_t gid
 		.pam = pam_directory(a),
 		.begin_ms = a->set.begin_limit_s * 1000,
 		.lease_until_ms = lease_until_ms(job),
+		.renew = {.secret = job->order.renews ? job->order.secret : NULL,
+			  .address = job->order.home_address,
+			  .port = (uint16_t)(job->order.home_port + 2),
+			  .lease_ms = job->order.lease_ms},
 		.spool_max = job->spool_bytes,
 		.spec = spec,
 		.spec_length = length,
@@ -385,6 +397,8 @@ static int launch(struct agent *a, struct job *job, int fd, uid_t uid, gid_t gid
 	rc = launch_shim(&order, fd, &shim, &leash, err);
 	if (order.account)
 		account_free(&account);
+	explicit_bzero(job->order.secret, sizeof(job->order.secret));
+	job->order.renews = false;
 	if (rc) {
 		never_launched(a, job, err);
 		return rc;

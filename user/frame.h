@@ -44,6 +44,9 @@ enum frame_type {
 	FRAME_WINSIZE = 10, /* CLI -> shim: the terminal's size (user/terminal.h) */
 	/* CLI -> target's agent, first frame on a stream to a job that was started before */
 	FRAME_ATTACH = 11, /* MessagePack map: credential, then what is asked (user/attach.h) */
+	/* shim -> home's agent on a connection of its own, and back (user/renewal.h) */
+	FRAME_RENEW = 12,
+	FRAME_RENEWED = 13,
 };
 
 #define FRAME_STREAMS	3

@@ -56,7 +56,7 @@ int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom
 /* 0, or -EBADMSG / -EPROTO (version) / -E2BIG / -ENOMEM with the field's name. */
 int spec_unpack(struct spec *spec, const void *data, size_t length, struct iocom_err *err);
 
-/* The rest is in seal.c: it needs MUNGE and mbedTLS, which the shim does not link. */
+/* The rest is in seal.c: it needs MUNGE, which the shim does not link. */
 #define SPEC_HASH_BYTES 32
 void spec_hash(const void *data, size_t length,
 	       uint8_t hash[SPEC_HASH_BYTES]); /* SHA-256 (mbedTLS) */

@@ -124,6 +124,8 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 		rc = iocom_err_set(err, -ENOMEM, "out of memory for the job's environment");
 	shim->lease.until_ms = shim->order.lease_until_ms;
 	shim->leash.lease = &shim->lease;
+	renew_init(&shim->renew, &shim->order, spec->job, shim_now_ms());
+	shim->leash.renews = shim->renew.able;
 
 	shim->detached = spec->detach;
 	if (spec->detach && !spec->tty.wanted)

@@ -8,7 +8,8 @@
  * whole cgroup is killed, whether anybody can be told or not.
  *
  * Times are CLOCK_BOOTTIME in ms of this machine: it runs while the machine sleeps,
- * and nobody sets it.  The agent asks home to renew (agent/leases.h says why not we).
+ * and nobody sets it.  We ask home to renew (renew.h), and so does the agent where we
+ * cannot.
  */
 #ifndef IOCOM_SHIM_LEASE_H
 #define IOCOM_SHIM_LEASE_H

@@ -104,7 +104,8 @@ void leash_started(struct leash *leash, pid_t pid, uint64_t cgroup_id)
 
 	leash->pid = pid;
 	leash->cgroup_id = cgroup_id;
-	pack_begin(&pk, &buffer, 6);
+	pack_begin(&pk, &buffer, 7);
+	pack_bool(&pk, "renews", leash->renews);
 	pack_u64(&pk, "lease_until_ms", leash->lease ? leash->lease->until_ms : 0);
 	pack_u64(&pk, "v", LEASH_VERSION);
 	pack_str(&pk, "event", "started");

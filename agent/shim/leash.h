@@ -38,6 +38,7 @@ struct leash {
 	bool told;		   /* the end was sent to who is at FD */
 	bool taken;		   /* ... who has read it; FD is -1 since */
 	const struct lease *lease; /* of the job; told with "started"; may be NULL */
+	bool renews;		   /* ... likewise: we ask home ourselves */
 };
 
 /* FD: the agent's socket (taken).  Reports for JOB. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A shim's loop: seven descriptors.  poll, not epoll, because what is waited
- * for changes with every credit: rebuilding seven entries costs less than the
+ * A shim's loop: eight descriptors.  poll, not epoll, because what is waited
+ * for changes with every credit: rebuilding eight entries costs less than the
  * epoll_ctl calls would.
  */
 #include "shim.h"
@@ -20,7 +20,15 @@
 
 #define SILENT_CHECK_MS 5000
 
-enum entry { ENTRY_STDIO = 0, ENTRY_CLIENT = 3, ENTRY_CHILD, ENTRY_LEASH, ENTRY_CONTROL, ENTRIES };
+enum entry {
+	ENTRY_STDIO = 0,
+	ENTRY_CLIENT = 3,
+	ENTRY_CHILD,
+	ENTRY_LEASH,
+	ENTRY_CONTROL,
+	ENTRY_HOME,
+	ENTRIES
+};
 
 void shim_client_lost(struct shim *shim)
 {
@@ -239,10 +247,13 @@ static int wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
 	entries[ENTRY_CHILD] = (struct pollfd){.fd = shim->child.pidfd, .events = POLLIN};
 	entries[ENTRY_LEASH] = (struct pollfd){.fd = shim->leash.fd, .events = POLLIN};
 	entries[ENTRY_CONTROL] = (struct pollfd){.fd = shim->leash.listen, .events = POLLIN};
+	entries[ENTRY_HOME] = renew_poll(&shim->renew);
 	if (lease_ms && lease_ms < until_ms)
 		until_ms = lease_ms;
 	if (end_ms < until_ms)
 		until_ms = end_ms;
+	if (renew_due(&shim->renew) < until_ms)
+		until_ms = renew_due(&shim->renew);
 	if (until_ms <= now_ms)
 		limit_ms = 0;
 	else if (until_ms - now_ms < SILENT_CHECK_MS)
@@ -271,6 +282,16 @@ static int serve_streams(struct shim *shim, const struct pollfd entries[ENTRIES]
 	return rc || !client ? rc : streams_send(&shim->streams, client);
 }
 
+/* Asks for the lease; once nothing needs it any more, no longer. */
+static void serve_home(struct shim *shim, short revents)
+{
+	if (!lease_end(shim))
+		renew_deinit(&shim->renew);
+	else if (renew_serve(&shim->renew, revents, &shim->lease, shim_now_ms()))
+		/* The agent kills what outlives its lease: it must know of the new one. */
+		leash_started(&shim->leash, shim->leash.pid, shim->leash.cgroup_id);
+}
+
 void shim_loop(struct shim *shim)
 {
 	struct pollfd entries[ENTRIES];
@@ -283,6 +304,7 @@ void shim_loop(struct shim *shim)
 		streams_end_again(&shim->streams, shim_now_ms());
 		if (entries[ENTRY_LEASH].revents)
 			leash_hear(&shim->leash, &shim->lease);
+		serve_home(shim, entries[ENTRY_HOME].revents);
 		/* What ended after its lease is not told as an end of its own. */
 		if (lease_end(shim) && lease_over(&shim->lease, shim_now_ms()))
 			kill_all(shim);

@@ -66,6 +66,28 @@ static int take_account(const msgpack_object *map, struct order *order)
 	return 0;
 }
 
+/* 0 or -EBADMSG; an agent of an older build says nothing of it, and renews itself. */
+static int take_renew(const msgpack_object *map, struct order *order)
+{
+	const msgpack_object *secret = unpack_get(map, "renew_secret");
+	struct order_renew *renew = &order->renew;
+	uint64_t port, lease_ms;
+
+	if (!secret)
+		return 0;
+	if (secret->type != MSGPACK_OBJECT_BIN || secret->via.bin.size != RENEWAL_SECRET ||
+	    unpack_str(map, "renew_address", renew->address, sizeof(renew->address)) ||
+	    unpack_u64(map, "renew_port", &port) || !port || port > UINT16_MAX ||
+	    unpack_u64(map, "renew_lease_ms", &lease_ms) || !lease_ms || lease_ms > UINT32_MAX ||
+	    !order->lease_until_ms)
+		return -EBADMSG;
+	memcpy(renew->secret, secret->via.bin.ptr, sizeof(renew->secret));
+	renew->port = (uint16_t)port;
+	renew->lease_ms = (uint32_t)lease_ms;
+	renew->wanted = true;
+	return 0;
+}
+
 static int take(const msgpack_object *map, struct order *order, struct iocom_err *err)
 {
 	uint64_t version, uid, gid;
@@ -91,7 +113,7 @@ static int take(const msgpack_object *map, struct order *order, struct iocom_err
 	if (unpack_get(map, "lease_until_ms") &&
 	    (unpack_u64(map, "lease_until_ms", &order->lease_until_ms) || !order->lease_until_ms))
 		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
-	if (take_begin(map, order))
+	if (take_begin(map, order) || take_renew(map, order))
 		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
 	order->uid = (uid_t)uid;
 	order->gid = (gid_t)gid;

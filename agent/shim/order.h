@@ -3,9 +3,11 @@
  * The order: what the agent tells the shim it spawns, in a sealed memory file
  * on descriptor SHIM_FD_ORDER.  One MessagePack map: v, uid, gid, allow_root,
  * jobs_dir, run_dir, scope, pam, spool_max, spec (bin, as the client sent it); of a
- * restartable job lease_until_ms, CLOCK_BOOTTIME; begin_ms where it is not the usual; where
- * the agent has looked it up, user (name) and groups (bin: gid_t, the primary one too).  Or, to
- * send what is kept of a job that is over: v, jobs_dir, attach (bin, user/attach.h).
+ * restartable job lease_until_ms, CLOCK_BOOTTIME, and where the shim is to renew that
+ * itself renew_secret (bin), renew_address, renew_port, renew_lease_ms; begin_ms where it is
+ * not the usual; where the agent has looked it up, user (name) and groups (bin: gid_t, the
+ * primary one too).  Or, to send what is kept of a job that is over: v, jobs_dir, attach
+ * (bin, user/attach.h).
  */
 #ifndef IOCOM_SHIM_ORDER_H
 #define IOCOM_SHIM_ORDER_H
@@ -16,6 +18,8 @@
 #include "account.h"
 #include "attach.h"
 #include "iocom/err.h"
+#include "iocom/vector.h"
+#include "renewal.h"
 #include "spec.h"
 
 #define SHIM_FD_LEASH	3
@@ -30,6 +34,15 @@
 #define SHIM_SPARE	"--spare"
 #define SHIM_SPARE_NAME "iocom-spare"
 
+/* How the shim renews the lease with home (renew.h). */
+struct order_renew {
+	bool wanted;
+	uint8_t secret[RENEWAL_SECRET];
+	char address[IOCOM_ADDRESS_MAX];
+	uint16_t port;
+	uint32_t lease_ms;
+};
+
 struct order {
 	uid_t uid;
 	gid_t gid;
@@ -41,6 +54,7 @@ struct order {
 	uint64_t lease_until_ms; /* 0: none */
 	uint32_t begin_ms;	 /* PAM may need so long, and again exec with its directory */
 	struct account account;	 /* no `name`: to be looked up */
+	struct order_renew renew;
 	struct spec spec;
 	bool replay; /* of all this only `jobs_dir`, and: */
 	struct attach_ask ask;

@@ -72,6 +72,7 @@ int shim_run(struct shim *shim, int fd_leash, int fd_order, int fd_stream)
 	streams_init(&shim->streams, none);
 	spool_init(&shim->spool);
 	leash_init(&shim->leash, fd_leash, "");
+	shim->renew.fd = -1;
 	if (wire_init(&shim->client, fd_stream))
 		return 1;
 	rc = order_read(fd_order, &shim->order, &err);
@@ -89,6 +90,7 @@ int shim_run(struct shim *shim, int fd_leash, int fd_order, int fd_stream)
 			shim_loop(shim);
 		shim_finish(shim);
 	}
+	renew_deinit(&shim->renew);
 	streams_deinit(&shim->streams);
 	wire_deinit(&shim->client);
 	leash_deinit(&shim->leash);

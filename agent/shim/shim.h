@@ -30,6 +30,7 @@
 #include "order.h"
 #include "pam.h"
 #include "record.h"
+#include "renew.h"
 #include "spare.h"
 #include "streams.h"
 #include "wire.h"
@@ -53,6 +54,7 @@ struct shim {
 	struct leash leash;
 	struct pam *pam; /* the open session; NULL: without PAM */
 	struct lease lease;
+	struct renew renew;
 	struct wire client;
 	bool client_gone;
 	uint64_t gone_ms;

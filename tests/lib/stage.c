@@ -173,6 +173,7 @@ struct job stage_start(struct stage *stage, const struct want *want)
 		.begin_ms = want->begin_ms,
 		.lease_until_ms =
 			want->lease_ms ? clock_boot_ns() / CLOCK_NS_PER_MS + want->lease_ms : 0,
+		.renew = want->renew,
 		.spool_max = 1u << 20,
 		.spare = want->spare,
 		.account = want->account,

@@ -37,6 +37,7 @@ struct want {
 	uint32_t begin_ms; /* for PAM, and for exec; 0: the usual */
 	const char *pam;   /* directory of PAM's service file */
 	uint64_t lease_ms; /* so long from now; 0: no lease */
+	struct launch_renew renew;
 	bool detach;
 	uint64_t spool_bytes;
 	struct launch_spare *spare;

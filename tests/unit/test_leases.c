@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The home's side of restartable jobs: who may be run again, when, and who is fenced. */
+/* The home's side of restartable jobs: who may be run again, when, who is fenced, who renews. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,12 +78,23 @@ static void submit(struct agent *a, const char *job, const char *node)
 	assert_int_equal(journal_home_state(a->journal, job, "running", 1, 2, NULL), 0);
 }
 
-static void begin(struct agent *a, const char *job, const char *node)
+static int attempt(struct agent *a, struct job_order *order, const char *job, unsigned number,
+		   unsigned restarts, const char *lost)
 {
-	assert_int_equal(lease_begin(a, job, job, 1, 2, "", NULL), 0);
+	*order = (struct job_order){.lease_ms = LEASE_S * 1000};
+	snprintf(order->job, sizeof(order->job), "%s", job);
+	return lease_begin(a, order, "n1-1-1", number, restarts, lost, NULL);
+}
+
+static struct job_order begin(struct agent *a, const char *job, const char *node)
+{
+	struct job_order order;
+
+	assert_int_equal(attempt(a, &order, job, 1, 2, ""), 0);
 	submit(a, job, node);
 	if (strcmp(node, "n1"))
-		assert_int_equal(lease_placed(a, job, LEASE_S * 1000), 0);
+		assert_int_equal(lease_placed(a, &order), 0);
+	return order;
 }
 
 static void end(struct agent *a, const char *job, const char *state, int kind, int value)
@@ -154,15 +165,16 @@ static void test_given_out_once(void **state)
 	struct agent *a = *state;
 	struct lease_answer answer;
 	struct journal_lease lost;
+	struct job_order next, third;
 
 	begin(a, "n1-1-1", "n2");
 	pass(a, 60000);
 	assert_int_equal(asked(a, "n1-1-1", &answer), LEASE_AGAIN);
-	assert_int_equal(lease_begin(a, "n1-1-2", "n1-1-1", 2, 2, "n1-1-1", NULL), 0);
+	assert_int_equal(attempt(a, &next, "n1-1-2", 2, 2, "n1-1-1"), 0);
 	submit(a, "n1-1-2", "n3");
-	assert_int_equal(lease_placed(a, "n1-1-2", LEASE_S * 1000), 0);
+	assert_int_equal(lease_placed(a, &next), 0);
 	assert_int_equal(asked(a, "n1-1-1", &answer), -ESTALE);
-	assert_int_equal(lease_begin(a, "n1-1-3", "n1-1-1", 2, 2, "n1-1-1", NULL), -ESTALE);
+	assert_int_equal(attempt(a, &third, "n1-1-3", 2, 2, "n1-1-1"), -ESTALE);
 	assert_int_equal(journal_lease_get(a->journal, "n1-1-1", &lost, NULL), 0);
 	assert_string_equal(lost.next, "n1-1-2");
 	assert_string_equal(lost.state, "lost");
@@ -220,8 +232,9 @@ static void test_so_often_and_no_more(void **state)
 {
 	struct agent *a = *state;
 	struct lease_answer answer;
+	struct job_order order;
 
-	assert_int_equal(lease_begin(a, "n1-1-1", "n1-1-1", 1, 0, "", NULL), 0);
+	assert_int_equal(attempt(a, &order, "n1-1-1", 1, 0, ""), 0);
 	submit(a, "n1-1-1", "n2");
 	end(a, "n1-1-1", "lost", 3, 255);
 	assert_int_equal(asked(a, "n1-1-1", &answer), -EDQUOT);
@@ -270,6 +283,131 @@ static void test_leases_are_pruned(void **state)
 	assert_int_equal(journal_lease_get(a->journal, "n1-1-2", &lost, NULL), 0);
 }
 
+/* --- shims that ask --- */
+
+/* 1 renewed, 0 given up, negative errno: refused. */
+static int ask(struct agent *a, const struct job_order *order, const uint8_t *secret,
+	       uint64_t number)
+{
+	uint8_t question[RENEWAL_ASK_MAX], answer[RENEWAL_ANSWER];
+	size_t n = renewal_ask_pack(question, secret, order->job, number);
+	struct iocom_err err = {0};
+	int rc = lease_asked(a, question, (uint32_t)n, answer, &err);
+	bool renewed;
+
+	assert_true(!rc == !err.text[0]);
+	if (rc)
+		return rc;
+	/* For this question, and from who has the secret. */
+	assert_int_equal(renewal_answer_open(secret, order->job, number + 1, answer, sizeof(answer),
+					     &renewed),
+			 -EBADMSG);
+	assert_int_equal(
+		renewal_answer_open(secret, order->job, number, answer, sizeof(answer), &renewed),
+		0);
+	return renewed;
+}
+
+static void test_a_shim_renews(void **state)
+{
+	struct agent *a = *state;
+	struct lease_answer answer;
+	struct job_order one = begin(a, "n1-1-1", "n2");
+	struct job_order two = begin(a, "n1-1-2", "n2");
+
+	assert_memory_not_equal(one.secret, two.secret, RENEWAL_SECRET);
+	pass(a, LEASE_S * 1000);
+	assert_int_equal(ask(a, &one, one.secret, 1), 1);
+	pass(a, LEASE_MARGIN_MS(LEASE_S * 1000) + 100);
+	assert_int_equal(asked(a, "n1-1-1", &answer), LEASE_WAIT);
+	assert_int_equal(asked(a, "n1-1-2", &answer), LEASE_AGAIN);
+	assert_int_equal(a->counters.leases_renewed, 1);
+}
+
+static void test_others_renew_nothing(void **state)
+{
+	struct agent *a = *state;
+	struct job_order one = begin(a, "n1-1-1", "n2");
+	struct job_order two = begin(a, "n1-1-2", "n3");
+	uint64_t until_ns = lease_find(a, "n1-1-1")->until_ns;
+	struct job_order none = {.job = "n1-1-3"};
+	uint8_t secret[RENEWAL_SECRET];
+
+	for (int bit = 0; bit < 8 * RENEWAL_SECRET; bit += 37) {
+		memcpy(secret, one.secret, sizeof(secret));
+		secret[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		assert_int_equal(ask(a, &one, secret, 1), -EACCES);
+	}
+	assert_int_equal(ask(a, &one, two.secret, 1), -EACCES); /* of another attempt */
+	assert_int_equal(ask(a, &none, two.secret, 1), -ENOENT);
+	assert_int_equal(lease_find(a, "n1-1-1")->until_ns, until_ns);
+	assert_int_equal(a->counters.leases_renewed, 0);
+	assert_int_equal(a->counters.leases_refused, 9);
+	/* And what they tried takes no number from whom it is meant for. */
+	assert_int_equal(ask(a, &one, one.secret, 1), 1);
+}
+
+static void test_each_number_once(void **state)
+{
+	struct agent *a = *state;
+	struct job_order one = begin(a, "n1-1-1", "n2");
+
+	assert_int_equal(ask(a, &one, one.secret, 1), 1);
+	assert_int_equal(ask(a, &one, one.secret, 1), -EALREADY);
+	assert_int_equal(ask(a, &one, one.secret, 7), 1);
+	assert_int_equal(ask(a, &one, one.secret, 6), -EALREADY);
+	/* A new agent knows the secret, and what was said before. */
+	restart(a);
+	assert_int_equal(ask(a, &one, one.secret, 7), -EALREADY);
+	assert_int_equal(ask(a, &one, one.secret, 8), 1);
+}
+
+static void test_a_shim_is_told(void **state)
+{
+	struct agent *a = *state;
+	struct job_order one = begin(a, "n1-1-1", "n2"), two;
+
+	pass(a, 60000);
+	lease_expire(a);
+	assert_int_equal(ask(a, &one, one.secret, 1), 0);
+	assert_int_equal(attempt(a, &two, "n1-1-2", 2, 2, "n1-1-1"), 0);
+	submit(a, "n1-1-2", "n3");
+	assert_int_equal(lease_placed(a, &two), 0);
+	restart(a);
+	assert_int_equal(ask(a, &one, one.secret, 2), 0);
+	assert_int_equal(ask(a, &one, one.secret, 2), -EALREADY);
+	assert_int_equal(ask(a, &two, two.secret, 1), 1);
+	/* One that ended needs none. */
+	end(a, "n1-1-2", "exited", 0, 0);
+	assert_int_equal(ask(a, &two, two.secret, 2), 0);
+}
+
+static void test_no_question(void **state)
+{
+	static const char *const names[] = {"../../x", "", ".hidden", "a b", "a\nb"};
+	uint8_t question[RENEWAL_ASK_MAX + 8] = {0}, answer[RENEWAL_ANSWER];
+	struct agent *a = *state;
+	struct job_order one = begin(a, "n1-1-1", "n2");
+	struct iocom_err err;
+	size_t n;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		n = renewal_ask_pack(question, one.secret, names[i], 1);
+		assert_int_equal(lease_asked(a, question, (uint32_t)n, answer, &err), -EBADMSG);
+	}
+	n = renewal_ask_pack(question, one.secret, "n1-1-1", 1);
+	for (size_t cut = 0; cut < n; cut++)
+		assert_true(lease_asked(a, question, (uint32_t)cut, answer, &err) < 0);
+	question[n] = 0; /* a name with an end in it, and one too long */
+	assert_int_equal(lease_asked(a, question, (uint32_t)n + 1, answer, &err), -EBADMSG);
+	memset(question + 40, 'a', sizeof(question) - 40);
+	assert_int_equal(lease_asked(a, question, RENEWAL_ASK_MAX + 1, answer, &err), -EBADMSG);
+	/* No room for a larger number after it. */
+	n = renewal_ask_pack(question, one.secret, "n1-1-1", UINT64_MAX);
+	assert_int_equal(lease_asked(a, question, (uint32_t)n, answer, &err), -EBADMSG);
+	assert_int_equal(a->counters.leases_renewed, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -282,6 +420,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_others_jobs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_here_there_is_no_lease, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_leases_are_pruned, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_shim_renews, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_others_renew_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_each_number_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_shim_is_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_question, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("leases", tests, NULL, NULL);
