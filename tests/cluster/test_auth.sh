@@ -239,7 +239,7 @@ tap_true "a relay at each end, those of the jobs before have gone" until_true 25
 pair_stop n1 KILL
 pair_stop n2 KILL
 # shellcheck disable=SC2046
-pair_agent n1 n2 $(tls n1 ca)
+pair_agent n1 n2 --lease-s 5 $(tls n1 ca)
 # shellcheck disable=SC2046
 pair_agent n2 n1 $(tls n2 ca)
 : >"$PAIR/go"
@@ -253,6 +253,16 @@ tap_is "whoever speaks plainly to the job port is told" "$(
 	timeout 5 cat <&3 | grep -ac 'encrypted job streams only'
 )" 1
 tap_true "... and the node logs it" until_true 5 log_like n2 'refused a job stream from 127.0.0.1: it speaks without TLS'
+pair_user n1 run --json --restartable --node n2 -- sleep 13 >/dev/null 2>"$PAIR/leased" </dev/null &
+leased=$!
+renewed() { [ "$(pair_on n1 nodes --json | jq .counters.leases_renewed)" -ge 1 ]; }
+tap_true "a lease is renewed where there is TLS" until_true 12 renewed
+tap_like "by the shim, without TLS: its first number is used" "$(
+	"$IOCOM_BUILD/tests/tools/forge_renew" none $((PAIR_PORT + 2)) "$PAIR/n1/state/iocom.db" \
+		"$(jq -R -r 'fromjson? | select(.state == "started") | .job' "$PAIR/leased")" 1
+)" 'refused: .*a replay'
+kill $leased
+wait $leased
 tap_is "a tunnel to a node that nobody knows is refused" "$(python3 - "$PAIR/n1/run/iocom.sock" <<'P'
 import socket, struct, sys
 s = socket.socket(socket.AF_UNIX)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # Restartable jobs: a node that is cut off ends its job before another runs it again,
-# short cuts and restarts of agents change nothing, and what was given up stays so.
+# short cuts, restarts and absences of agents change nothing, and what was given up stays so.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
@@ -146,6 +146,21 @@ renewed=$(counter n1 leases_renewed)
 sleep 2.5
 tap_calc "its lease is renewed by the new ones" "$(counter n1 leases_renewed) > $renewed"
 
+# --- the target's agent is away for longer than a lease, and its margin ---
+lost=$(counter n1 leases_lost) renewed=$(counter n1 leases_renewed)
+agent_kill "$T" KILL
+killed=("${FLAGS[@]}")
+sleep 8
+tap_is "an agent away for longer than a lease: its job goes on, once" \
+	"$(starts cut),$(counter n1 leases_lost)" "1,$lost"
+tap_true "and it runs" is_running "$(pid_of cut 1)"
+tap_calc "its supervisor renewed the lease itself" "$(counter n1 leases_renewed) > $renewed + 2"
+FLAGS=("${killed[@]}")
+agent_start "$T"
+until_true 20 answers "$T"
+tap_true "the agent that comes finds it" until_true 20 sees_node "$T"
+tap_is "it runs there" "$(on "$T" iocom jobs --all --json | jq -r --arg j "$(job_id cut 1)" '.jobs[] | select(.job == $j) | .state')" running
+
 link "$T" down
 read -r down _ </proc/uptime
 until_true 25 started cut 2
@@ -210,8 +225,24 @@ link "$T" up
 until_true 20 sees_node "$T"
 tap_is "what the first says when it wakes is not taken" "$(state_of "$(job_id stop 1)")" lost
 
+tap_calc "home counts what it gave up" "$(counter n1 jobs_restarted) >= 2"
+
+# --- home is away for longer than a lease: nobody renews, and the job is ended ---
+run away --policy cpu-re --restartable -- "$SCRATCH/job" "$SCRATCH/away.log" 12 600
+until_true 20 started away
+T=$(node_of away 1)
+tap_isnt "a job on another node" "$T" n1
+agent_kill n1 KILL
+tap_true "home is away: it goes on for its lease" is_running "$(pid_of away 1)"
+tap_true "and no longer" until_true 20 is_gone "$(pid_of away 1)"
+agent_start n1
+until_true 20 answers n1
+until_true 30 started away 2
+tap_calc "home is back: it is run again, the first was over" "$(stamp_of away 2) > $(last_beat away 1)"
+until_true 20 finished away
+tap_is "and the status is the second's" "$(cat "$SCRATCH/away.status"),$(starts away)" 12,2
+
 until_true 30 finished stay
 tap_is "a job at home lived through it all" "$(cat "$SCRATCH/stay.status"),$(starts stay)" 9,1
-tap_calc "home counts what it gave up" "$(counter n1 jobs_restarted) >= 2"
 load_stop
 tap_done
