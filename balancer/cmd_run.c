@@ -369,9 +369,13 @@ static void keep_outputs(struct run_stream_options *options, int lease_ms)
 		if (copy >= 0)
 			options->stdio[i] = copy;
 	}
-	/* Home knows at the end of the lease; a cut that ends before must not be noticed. */
-	options->patience_s = lease_ms > 0 ? lease_ms / 1000 + 1 : 0;
-	options->again = NULL; /* home is asked: it may have given the job up */
+	/* At the end of the lease home is asked: it may have given the job up. */
+	if (lease_ms / 1000 < WIRE_SILENCE_S) {
+		options->patience_s = lease_ms ? lease_ms / 1000 + 1 : 0;
+		options->again = NULL;
+	} else if (options->again_ms > (uint32_t)lease_ms - WIRE_SILENCE_S * 1000) {
+		options->again_ms = (uint32_t)lease_ms - WIRE_SILENCE_S * 1000 + 1000;
+	}
 }
 
 static void drop_outputs(const struct run_stream_options *options)

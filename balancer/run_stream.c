@@ -15,8 +15,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <signal.h>
@@ -25,11 +23,10 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define CREDIT_BATCH	(FRAME_WINDOW / 4)
-#define FOREGROUND_MS	500 /* how often a job in the background looks for the terminal */
-#define SILENT_CHECK_MS 5000
-#define OWN_WORDS	1024 /* that may wait among the job's */
-#define KEYS_HELD	2    /* an escape that was held back may come on top */
+#define CREDIT_BATCH  (FRAME_WINDOW / 4)
+#define FOREGROUND_MS 500  /* how often a job in the background looks for the terminal */
+#define OWN_WORDS     1024 /* that may wait among the job's */
+#define KEYS_HELD     2	   /* an escape that was held back may come on top */
 
 static const int forwarded[] = {SIGINT,	 SIGTERM, SIGHUP,  SIGQUIT,
 				SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
@@ -392,7 +389,7 @@ static bool input_in_background(const struct run_stream *s)
 	return s->input_terminal && tcgetpgrp(s->input) != getpgrp();
 }
 
-static int wait_for(struct run_stream *s, struct pollfd entries[ENTRIES])
+static void wait_for(struct run_stream *s, struct pollfd entries[ENTRIES])
 {
 	bool wanted = input_wanted(s);
 	bool background = wanted && input_in_background(s);
@@ -412,10 +409,9 @@ static int wait_for(struct run_stream *s, struct pollfd entries[ENTRIES])
 		 s->cut			    ? RUN_REATTACH_EACH_MS
 		 : s->redraw_ms		    ? RUN_REDRAW_MS / 4
 		 : background || s->term_ms ? FOREGROUND_MS
-					    : SILENT_CHECK_MS);
+					    : wire_look_ms(&s->wire));
 	for (int i = 0; n < 0 && i < ENTRIES; i++)
 		entries[i].revents = 0;
-	return n;
 }
 
 static bool output_waits(const struct run_stream *s)
@@ -423,7 +419,7 @@ static bool output_waits(const struct run_stream *s)
 	return run_output_poll(&s->output[0]) >= 0 || run_output_poll(&s->output[1]) >= 0;
 }
 
-static void serve(struct run_stream *s, const struct pollfd entries[ENTRIES], int stirred)
+static void serve(struct run_stream *s, const struct pollfd entries[ENTRIES])
 {
 	if (entries[ENTRY_WIRE].revents & POLLOUT && wire_flush(&s->wire))
 		run_broken(s, -EPIPE);
@@ -440,7 +436,7 @@ static void serve(struct run_stream *s, const struct pollfd entries[ENTRIES], in
 	for (uint8_t i = 0; i < 2; i++)
 		if (entries[ENTRY_OUT + i].revents)
 			write_output(s, (uint8_t)(i + 1), NULL, 0);
-	if (!stirred && !s->over && !s->cut && wire_silent(&s->wire))
+	if (!s->over && !s->cut && wire_silent(&s->wire))
 		run_broken(s, -ETIMEDOUT);
 }
 
@@ -449,17 +445,15 @@ static void loop(struct run_stream *s)
 	struct pollfd entries[ENTRIES];
 
 	while (!s->over || output_waits(s)) {
-		int stirred;
-
 		/* What is still to be shown must not keep the user from ^C. */
 		if ((s->over || s->cut) && s->tty)
 			run_tty_restore(s->tty);
-		stirred = wait_for(s, entries);
+		wait_for(s, entries);
 		/* A shell that takes us from the background need not say so. */
 		if (run_keys_there(s) && !s->tty->raw && !run_quiet(s) && !input_in_background(s))
 			run_keys_terminal(s);
 		run_keys_redrawn(s);
-		serve(s, entries, stirred);
+		serve(s, entries);
 		if (s->cut)
 			run_reattach_try(s);
 		run_keys_term(s);
@@ -495,16 +489,6 @@ int run_exit_code(const struct run_result *result)
 	}
 }
 
-/* The kernel gives the connection up after S seconds without a sign of life. */
-static void limit_patience(int fd, int s)
-{
-	const int idle = s > 3 ? s / 3 : 1, each = 1, all_ms = s * 1000;
-
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &each, sizeof(each));
-	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &all_ms, sizeof(all_ms));
-}
-
 int run_stream(const struct run_stream_options *options, int fd, struct run_result *result)
 {
 	struct run_stream s = {
@@ -525,7 +509,7 @@ int run_stream(const struct run_stream_options *options, int fd, struct run_resu
 		return RUN_UNKNOWN;
 	}
 	if (options->patience_s)
-		limit_patience(fd, options->patience_s);
+		wire_patience(&s.wire, (unsigned)options->patience_s);
 	if (options->signals)
 		s.signals = open_signals(&before, options->tty != NULL);
 	s.input_terminal = s.input >= 0 && isatty(s.input);

@@ -10,14 +10,13 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
-#define OUT_MAX (2u << 20) /* far above one data frame and all credits of a window */
+#define OUT_MAX	   (2u << 20) /* far above one data frame and all credits of a window */
 
-/* A peer that answers nothing for so long counts as gone. */
-#define SILENCE_S     30
-#define PROBE_AFTER_S 10
-#define PROBE_EACH_S  5
+#define PROBES_MAX 20 /* that get no answer, at the end of the time */
+#define SENT_AGAIN 3  /* so often: no single lost segment */
 
 int queue_push(struct queue *queue, const void *data, size_t length)
 {
@@ -63,6 +62,24 @@ static void set_option(int fd, int level, int option, int value)
 	(void)setsockopt(fd, level, option, &value, sizeof(value));
 }
 
+void wire_watch(int fd, unsigned silence_s)
+{
+	int idle = (int)silence_s * 2 / 5 > 0 ? (int)silence_s * 2 / 5 : 1;
+	int left = (int)silence_s > idle ? (int)silence_s - idle : 1;
+	int each = (left + PROBES_MAX - 1) / PROBES_MAX;
+
+	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, each);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, (left + each - 1) / each);
+}
+
+void wire_patience(struct wire *wire, unsigned silence_s)
+{
+	wire->silence_s = silence_s;
+	wire_watch(wire->fd, silence_s);
+}
+
 int wire_init(struct wire *wire, int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -74,10 +91,7 @@ int wire_init(struct wire *wire, int fd)
 	wire->fd = fd;
 	fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, PROBE_AFTER_S);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, PROBE_EACH_S);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, (SILENCE_S - PROBE_AFTER_S) / PROBE_EACH_S);
+	wire_patience(wire, WIRE_SILENCE_S);
 	return 0;
 }
 
@@ -182,14 +196,23 @@ int wire_next(struct wire *wire, uint8_t *type, const uint8_t **payload, uint32_
 	return 0;
 }
 
-bool wire_silent(const struct wire *wire)
+bool wire_silent(struct wire *wire)
 {
 	struct tcp_info info = {0};
 	socklen_t length = sizeof(info);
+	struct timespec now;
+	uint64_t now_ms;
 
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	if (now_ms < wire->looked_ms + WIRE_DOUBT_MS)
+		return false;
+	wire->looked_ms = now_ms;
 	if (getsockopt(wire->fd, IPPROTO_TCP, TCP_INFO, &info, &length))
 		return false;
-	return info.tcpi_retransmits >= 3 && info.tcpi_last_ack_recv > SILENCE_S * 1000;
+	wire->doubtful = info.tcpi_retransmits || info.tcpi_probes;
+	return (info.tcpi_retransmits >= SENT_AGAIN || info.tcpi_probes >= SENT_AGAIN) &&
+	       info.tcpi_last_ack_recv > wire->silence_s * 1000;
 }
 
 static void put_u32(uint8_t *at, uint32_t value)

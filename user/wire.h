@@ -32,15 +32,27 @@ void queue_free(struct queue *queue);
 
 #define WIRE_BUFFER (2 * (FRAME_DATA_MAX + 64))
 
+/*
+ * A TCP peer whose machine answers nothing for so long counts as gone: an idle connection
+ * is probed by the kernels (keep-alive), which also answer for a process that is stopped
+ * or slow.
+ */
+#define WIRE_SILENCE_S 10
+#define WIRE_LOOK_MS   5000 /* how often wire_silent is asked */
+#define WIRE_DOUBT_MS  1000 /* ... while something was sent twice */
+
 struct wire {
 	int fd; /* owned */
+	unsigned silence_s;
+	uint64_t looked_ms; /* CLOCK_BOOTTIME */
+	bool doubtful;
 	uint8_t *in;
 	size_t in_head, in_length;
 	struct queue out;
 };
 
-/* Takes FD: non-blocking, and for TCP no delay, keep-alive and a bound on how
- * long a silent peer counts as there.  0 or -ENOMEM (FD stays the caller's). */
+/* Takes FD: non-blocking, and for TCP no delay and WIRE_SILENCE_S.  0 or -ENOMEM (FD stays the
+ * caller's). */
 int wire_init(struct wire *wire, int fd);
 void wire_deinit(struct wire *wire); /* closes */
 static inline bool wire_idle(const struct wire *wire)
@@ -64,12 +76,21 @@ int wire_fill(struct wire *wire);
  */
 int wire_next(struct wire *wire, uint8_t *type, const uint8_t **payload, uint32_t *length);
 
+/* Another bound on a silent peer's time than WIRE_SILENCE_S. */
+void wire_patience(struct wire *wire, unsigned silence_s);
+/* The same for a TCP socket that is no wire: idle ones; for wire_silent it takes a wire. */
+void wire_watch(int fd, unsigned silence_s);
 /*
- * Whether a TCP peer stopped answering: data is being sent again and again and
- * nothing has been acknowledged for 30 s (an idle one is probed by keep-alive
- * and shows as an error).  A peer that is stopped but there still acknowledges.
+ * Whether a TCP peer stopped answering: data or window probes are being sent again and
+ * again and nothing has been acknowledged for too long (an idle one is probed by
+ * keep-alive and shows as an error).  To be called whenever a loop comes by, and at least
+ * each wire_look_ms: it looks no more often than each second.
  */
-bool wire_silent(const struct wire *wire);
+bool wire_silent(struct wire *wire);
+static inline int wire_look_ms(const struct wire *wire)
+{
+	return wire->doubtful ? WIRE_DOUBT_MS : WIRE_LOOK_MS;
+}
 
 /* The small frames.  Results as wire_send. */
 int wire_data(struct wire *wire, uint8_t stream, uint64_t offset, const void *data, size_t length);

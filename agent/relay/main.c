@@ -27,6 +27,7 @@
 
 #include "frame.h"
 #include "relay.h"
+#include "wire.h"
 
 #define NOBODY	   65534
 #define CONNECT_MS 5000
@@ -56,14 +57,11 @@ static void set_option(int fd, int level, int option, int value)
 	(void)setsockopt(fd, level, option, &value, sizeof(value));
 }
 
-/* As user/wire.c has it: the ends of the stream see a socketpair and cannot ask. */
+/* The ends of the stream see a socketpair and cannot ask. */
 static void watch(int fd)
 {
 	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 10);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 4);
+	wire_watch(fd, WIRE_SILENCE_S);
 }
 
 static int connect_one(const struct addrinfo *info)

@@ -148,7 +148,7 @@ static int move(struct pump *p)
 	return 0;
 }
 
-static void wait_for(const struct pump *p)
+static void wait_for(const struct pump *p, int limit_ms)
 {
 	struct pollfd entries[2] = {{.fd = p->session->fd}, {.fd = p->plain}};
 
@@ -164,13 +164,13 @@ static void wait_for(const struct pump *p)
 	for (int i = 0; i < 2; i++)
 		if (!entries[i].events)
 			entries[i].fd = -1;
-	(void)poll(entries, 2, RELAY_SILENT_MS);
+	(void)poll(entries, 2, limit_ms);
 }
 
 int pump_run(struct session *session, int plain)
 {
 	struct pump p = {.session = session, .plain = plain};
-	const struct wire tcp = {.fd = session->fd};
+	struct wire tcp = {.fd = session->fd, .silence_s = WIRE_SILENCE_S};
 	int rc;
 
 	for (;;) {
@@ -179,7 +179,7 @@ int pump_run(struct session *session, int plain)
 			return rc;
 		if (p.told_ms && now_ms() - p.told_ms > RELAY_LINGER_MS)
 			return 0;
-		wait_for(&p);
+		wait_for(&p, wire_look_ms(&tcp));
 		if (wire_silent(&tcp))
 			return -ETIMEDOUT;
 	}

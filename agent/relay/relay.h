@@ -27,7 +27,6 @@
 #define RELAY_HANDSHAKE_MS 5000
 #define RELAY_DRAIN_MS	   1000
 #define RELAY_LINGER_MS	   20000 /* for one side to end when the other did */
-#define RELAY_SILENT_MS	   5000	 /* how often a silent peer is looked for */
 
 struct session {
 	mbedtls_ssl_context ssl;

@@ -18,8 +18,6 @@
 #include "rejoin.h"
 #include "tty.h"
 
-#define SILENT_CHECK_MS 5000
-
 enum entry {
 	ENTRY_STDIO = 0,
 	ENTRY_CLIENT = 3,
@@ -232,12 +230,12 @@ static uint64_t lease_end(const struct shim *shim)
 	return shim->main_ended && !cgroup_populated(&shim->group) ? 0 : shim->lease.until_ms;
 }
 
-/* How many descriptors stirred; 0 when the time was up. */
-static int wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
+/* Until a descriptor stirs, or the time is up. */
+static void wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
 {
 	uint64_t until_ms = deadline(shim), now_ms = shim_now_ms();
 	uint64_t lease_ms = lease_end(shim), end_ms = streams_end_due(&shim->streams);
-	int limit_ms = SILENT_CHECK_MS, n;
+	int limit_ms = wire_look_ms(&shim->client), n;
 
 	streams_poll(&shim->streams, entries);
 	entries[ENTRY_CLIENT] = (struct pollfd){
@@ -256,12 +254,11 @@ static int wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
 		until_ms = renew_due(&shim->renew);
 	if (until_ms <= now_ms)
 		limit_ms = 0;
-	else if (until_ms - now_ms < SILENT_CHECK_MS)
+	else if (until_ms - now_ms < (uint64_t)limit_ms)
 		limit_ms = (int)(until_ms - now_ms);
 	n = poll(entries, ENTRIES, limit_ms);
 	for (int i = 0; n < 0 && i < ENTRIES; i++)
 		entries[i].revents = 0;
-	return n;
 }
 
 /* What the client sent, what it can be sent. */
@@ -297,9 +294,9 @@ void shim_loop(struct shim *shim)
 	struct pollfd entries[ENTRIES];
 
 	while (!over(shim)) {
-		int stirred = wait_for(shim, entries);
-
-		if (serve_streams(shim, entries) || (!stirred && wire_silent(&shim->client)))
+		wait_for(shim, entries);
+		/* Also where the job keeps us busy: what it writes may go nowhere. */
+		if (serve_streams(shim, entries) || wire_silent(&shim->client))
 			shim_client_lost(shim);
 		streams_end_again(&shim->streams, shim_now_ms());
 		if (entries[ENTRY_LEASH].revents)

@@ -147,6 +147,19 @@ sleep 2.5
 tap_calc "its lease is renewed by the new ones" "$(counter n1 leases_renewed) > $renewed"
 
 # --- the target's agent is away for longer than a lease, and its margin ---
+# A client that is stopped meanwhile, and reads nothing, is slow, not gone.
+cat >"$SCRATCH/chat" <<'CHAT'
+#!/bin/sh
+# chat LOG TENTHS: writes more than fits, and says how much
+read -r up rest </proc/uptime; echo "start $(hostname) $up $$ $PPID" >>"$1"
+n=0
+while [ $n -lt "$2" ]; do head -c 20000 /dev/zero; n=$((n + 1)); sleep 0.1; done
+CHAT
+chmod 755 "$SCRATCH/chat"
+become n1 iocom run --node "$T" --grace 2 -- "$SCRATCH/chat" "$SCRATCH/slow.log" 60 2>"$SCRATCH/slow.err" </dev/null | wc -c >"$SCRATCH/slow.out" &
+until_true 20 started slow
+SLOW=$(on n1 pgrep -f "^iocom run --node $T --grace 2 ")
+kill -STOP "$SLOW"
 lost=$(counter n1 leases_lost) renewed=$(counter n1 leases_renewed)
 agent_kill "$T" KILL
 killed=("${FLAGS[@]}")
@@ -155,14 +168,25 @@ tap_is "an agent away for longer than a lease: its job goes on, once" \
 	"$(starts cut),$(counter n1 leases_lost)" "1,$lost"
 tap_true "and it runs" is_running "$(pid_of cut 1)"
 tap_calc "its supervisor renewed the lease itself" "$(counter n1 leases_renewed) > $renewed + 2"
+kill -CONT "$SLOW"
+slow_ended() { [ -s "$SCRATCH/slow.out" ]; }
+until_true 20 slow_ended
+tap_is "a client stopped for 8 s, with a grace of 2 s: its output is whole" \
+	"$(cat "$SCRATCH/slow.out" "$SCRATCH/slow.err")" 1200000
 FLAGS=("${killed[@]}")
 agent_start "$T"
 until_true 20 answers "$T"
 tap_true "the agent that comes finds it" until_true 20 sees_node "$T"
 tap_is "it runs there" "$(on "$T" iocom jobs --all --json | jq -r --arg j "$(job_id cut 1)" '.jobs[] | select(.job == $j) | .state')" running
 
+# --- and now the cut; what else runs there hears of it soon ---
+run idle --node "$T" --grace 60 -- "$SCRATCH/job" "$SCRATCH/idle.log" 13 250
+(while sleep 0.2; do echo; done) | on n1 iocom run --node "$T" --grace 60 -- "$SCRATCH/chat" "$SCRATCH/busy.log" 600 >/dev/null 2>"$SCRATCH/busy.err" &
+(while sleep 0.2; do echo; done) | on n1 iocom run --node "$T" --grace 2 -- "$SCRATCH/chat" "$SCRATCH/short.log" 600 >/dev/null 2>&1 &
+until_true 20 started idle && until_true 20 started busy && until_true 20 started short
 link "$T" down
 read -r down _ </proc/uptime
+since_down() { awk -v a="$down" '{ print $1 - a }' /proc/uptime; }
 until_true 25 started cut 2
 tap_is "cut for good: it is run again" "$(starts cut)" 2
 tap_isnt "elsewhere" "$(node_of cut 2)" "$T"
@@ -170,6 +194,13 @@ tap_true "the first is gone" is_gone "$(pid_of cut 1)"
 gap=$(awk -v a="$(last_beat cut 1)" -v b="$(stamp_of cut 2)" 'BEGIN { print b - a }')
 echo "# |cut, last sign of the first after $(awk -v a="$down" -v b="$(last_beat cut 1)" 'BEGIN { print b - a }') s, the second began $gap s later"
 tap_calc "it ended before the second began, by the margin" "$gap > 0.5"
+noticed() { grep -q 'contact with node' "$SCRATCH/$1.err"; }
+tap_true "a client without anything to send notices" until_true 15 noticed idle
+idle_s=$(since_down)
+tap_true "one that sends all the time does" until_true 15 noticed busy
+busy_s=$(since_down)
+tap_true "and so does a supervisor whose job writes all the time: its grace is over" until_true 15 is_gone "$(pid_of short 1)"
+echo "# |cut, noticed after: idle client $idle_s s, sending client $busy_s s; supervisor, with a grace of 2 s: $(since_down) s"
 until_true 20 finished cut
 tap_is "the status is the second's" "$(cat "$SCRATCH/cut.status")" 7
 tap_like "it says what happened" "$(cat "$SCRATCH/cut.err")" "was lost with node $T; attempt 2 is job"
@@ -178,6 +209,9 @@ tap_is "the first counts as lost at home" "$(state_of "$first")" lost
 tap_is "the second as ended" "$(state_of "$(job_id cut 2)")" exited
 link "$T" up
 until_true 20 sees_node "$T"
+until_true 40 finished idle
+tap_is "the link is back: the job that waited is found, its status its own" "$(cat "$SCRATCH/idle.status"),$(starts idle)" 13,1
+kill -9 "$(shim_of busy 1)"
 port=$(on n1 iocom nodes --json | jq '.nodes[] | select(.name == "n1") | .port')
 
 # --- what was given up stays so ---

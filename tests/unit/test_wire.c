@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* How long a silent peer counts as there: what the kernel is told, and what it says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "stage.h"
+#include "wire.h"
+
+static int option(int fd, int level, int name)
+{
+	socklen_t length = sizeof(int);
+	int value = -1;
+
+	assert_int_equal(getsockopt(fd, level, name, &value, &length), 0);
+	return value;
+}
+
+/* Seconds after which the kernel gives an idle connection up. */
+static int patience(int fd)
+{
+	assert_int_equal(option(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+	return option(fd, IPPROTO_TCP, TCP_KEEPIDLE) +
+	       option(fd, IPPROTO_TCP, TCP_KEEPINTVL) * option(fd, IPPROTO_TCP, TCP_KEEPCNT);
+}
+
+static void test_idle_peer(void **state)
+{
+	struct wire wire;
+	int fd[2];
+
+	(void)state;
+	stage_pair(fd);
+	assert_int_equal(wire_init(&wire, fd[0]), 0);
+	assert_in_range(patience(wire.fd), 1, WIRE_SILENCE_S);
+	/* One that does not read what comes must not count as gone for it. */
+	assert_int_equal(option(wire.fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
+	for (unsigned s = 1; s <= 3600; s += 7) {
+		wire_patience(&wire, s);
+		/* To the second, or the twentieth of it. */
+		assert_in_range(patience(wire.fd), s, s + 1 + s / 20);
+		assert_int_equal(wire.silence_s, s);
+	}
+	wire_deinit(&wire);
+	close(fd[1]);
+}
+
+static void test_peer_that_does_not_read(void **state)
+{
+	static char full[FRAME_DATA_MAX];
+	struct wire wire;
+	int fd[2];
+
+	(void)state;
+	stage_pair(fd);
+	assert_int_equal(wire_init(&wire, fd[0]), 0);
+	for (int i = 0; i < 1000 && wire_idle(&wire); i++)
+		assert_int_equal(wire_data(&wire, 1, 0, full, sizeof(full)), 0);
+	assert_false(wire_idle(&wire));
+	/* Its window is closed and is asked for; its kernel answers. */
+	wire_patience(&wire, 1);
+	for (int i = 0; i < 5; i++) {
+		usleep(500000);
+		assert_false(wire_silent(&wire));
+	}
+	wire_deinit(&wire);
+	close(fd[1]);
+}
+
+static void test_local_peer(void **state)
+{
+	struct wire wire;
+	int fd[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+	assert_int_equal(wire_init(&wire, fd[0]), 0);
+	assert_false(wire_silent(&wire));
+	assert_int_equal(wire_look_ms(&wire), WIRE_LOOK_MS);
+	wire_deinit(&wire);
+	assert_false(wire_silent(&wire));
+	close(fd[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_idle_peer),
+		cmocka_unit_test(test_peer_that_does_not_read),
+		cmocka_unit_test(test_local_peer),
+	};
+
+	return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
+}
