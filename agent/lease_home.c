@@ -112,28 +112,30 @@ int lease_begin(struct agent *a, struct job_order *order, const char *first, uin
 {
 	const char *job = order->job;
 	uint32_t lease_ms = (uint32_t)(a->set.lease_s * 1000);
-	int rc = 0;
 
 	a->counters.restartable_refused_full += a->nleases >= LEASES_MAX;
 	if (a->nleases >= LEASES_MAX)
 		return iocom_err_set(err, -EAGAIN, "too many restartable jobs at once (%d)",
 				     LEASES_MAX);
-	/* First the old one is fenced, for good: a crash between the two loses, it never doubles.
-	 */
-	if (lost[0]) {
-		rc = journal_lease_fence(a->journal, lost, job, clock_real_ns(), err);
-		if (rc)
-			return rc;
+	/* From here on nobody renews it, whatever becomes of the next. */
+	if (lost[0])
 		lease_ended(a, lost);
-		a->counters.jobs_restarted++;
-		log_write(&a->log, LOG_L_WARNING, "job %s is given up; it is run again as %s", lost,
-			  job);
-	}
 	if (getrandom(order->secret, sizeof(order->secret), 0) != sizeof(order->secret))
 		abort(); /* the kernel has random bytes once it has booted */
 	order->renews = true;
 	return journal_lease_begin(a->journal, job, first, number, restarts, lease_ms,
 				   order->secret, err);
+}
+
+int lease_fence(struct agent *a, const char *lost, const char *job, struct iocom_err *err)
+{
+	int rc = journal_lease_fence(a->journal, lost, job, clock_real_ns(), err);
+
+	if (rc)
+		return rc;
+	a->counters.jobs_restarted++;
+	log_write(&a->log, LOG_L_WARNING, "job %s is given up; it is run again as %s", lost, job);
+	return 0;
 }
 
 int lease_placed(struct agent *a, const struct job_order *order)

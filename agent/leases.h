@@ -67,12 +67,17 @@ struct lease_answer {
 int lease_load(struct agent *a, struct iocom_err *err);
 void lease_unload(struct agent *a);
 /*
- * ORDER's job is attempt NUMBER of FIRST; LOST is the one before, which is fenced from now
- * on, or "".  ORDER gets the secret for its renewals.  0, or negative errno: it must not be
- * run.
+ * ORDER's job is attempt NUMBER of FIRST; LOST is the one before, which is not renewed any
+ * more, or "".  ORDER gets the secret for its renewals.  0, or negative errno: it must not
+ * be run.
  */
 int lease_begin(struct agent *a, struct job_order *order, const char *first, uint32_t number,
 		uint32_t restarts, const char *lost, struct iocom_err *err);
+/*
+ * JOB has a place, and LOST is fenced for good, before anybody can start JOB: a crash
+ * between the two loses, it never doubles.  0; -ESTALE another has taken its place.
+ */
+int lease_fence(struct agent *a, const char *lost, const char *job, struct iocom_err *err);
 /* ORDER's job was placed at another node: its lease counts from now.  0 or -ENOMEM. */
 int lease_placed(struct agent *a, const struct job_order *order);
 /* Node FROM asks for more time for JOB.  0; -ESTALE with the sentence: fenced, or not ours. */

@@ -24,7 +24,8 @@
 #include "refusal.h"
 #include "vector_codec.h"
 
-#define HOPS_MAX 3
+#define HOPS_MAX	3
+#define SILENT_AGAIN_MS 1000
 
 struct place {
 	struct place *next;
@@ -148,7 +149,7 @@ static int take_node(struct place *p, const msgpack_object *req, struct iocom_er
 	if (!strcmp(p->node, a->set.name))
 		return 0;
 	e = matrix_find(&a->matrix, p->node);
-	if (e && e->alive)
+	if ((e && e->alive) || unpack_get(req, "again")) /* it may come back: not_again */
 		return 0;
 	for (size_t i = 0; i < a->matrix.count; i++) {
 		size_t n = strlen(known);
@@ -428,7 +429,9 @@ static void placed(struct place *p, const char *node, const char *address, uint1
 	if (p->restartable)
 		tell_attempt(p);
 	text = json_dumps(p->answer, JSON_COMPACT);
-	rc = text ? journal_placed(a->journal, p->order.job, node, text, &err) : -ENOMEM;
+	rc = p->again[0] ? lease_fence(a, p->again, p->order.job, &err) : 0;
+	if (!rc)
+		rc = text ? journal_placed(a->journal, p->order.job, node, text, &err) : -ENOMEM;
 	free(text);
 	if (rc) {
 		a->counters.journal_failures++;
@@ -485,6 +488,13 @@ static void try_home(struct place *p)
 	give_up(p, why);
 }
 
+/* To a client that wants node P->node and no other; for how long it waits is its affair. */
+static json_t *silent_json(const struct place *p)
+{
+	return json_pack("{s:i,s:s,s:I}", "wait_ms", SILENT_AGAIN_MS, "silent", p->node, "lease_ms",
+			 (json_int_t)p->agent->set.lease_s * 1000);
+}
+
 static void refused_by(struct place *p, const char *node, const char *reason, const char *text)
 {
 	char why[600];
@@ -502,6 +512,12 @@ static void refused_by(struct place *p, const char *node, const char *reason, co
 		return;
 	}
 	refusal_sentence(node, reason, text, why, sizeof(why));
+	/* One that is cut off now may be heard again: its client asks again. */
+	if (p->again[0] && p->client &&
+	    (!strcmp(reason, "silent") || !strcmp(reason, "no-answer"))) {
+		client_json(p->client, silent_json(p));
+		p->client = NULL;
+	}
 	give_up(p, why);
 }
 
@@ -631,6 +647,14 @@ static json_t *over_json(const struct journal_lease *lost)
 			 lost->exit_kind, "value", lost->exit_value);
 }
 
+/* The one node that is wanted is not heard. */
+static bool is_silent(const struct place *p)
+{
+	const struct matrix_entry *e = matrix_find(&p->agent->matrix, p->node);
+
+	return p->node[0] && strcmp(p->node, p->agent->set.name) && !(e && e->alive);
+}
+
 /* True: the client has its answer, the job is not run again, or not yet. */
 static bool not_again(struct place *p)
 {
@@ -638,6 +662,10 @@ static bool not_again(struct place *p)
 	struct iocom_err err = {0};
 	int rc = lease_again(p->agent, p->order.uid, p->again, &answer, &err);
 
+	if (!rc && answer.what == LEASE_AGAIN && is_silent(p)) {
+		client_json(p->client, silent_json(p));
+		return true;
+	}
 	if (!rc && answer.what == LEASE_AGAIN) {
 		p->attempt = answer.attempt;
 		p->restarts = answer.lost.restarts;

@@ -503,8 +503,13 @@ static int run_attempts(struct run *run, json_t **answer, struct iocom_err *err)
 			return status;
 		memset(&run->result, 0, sizeof(run->result));
 		status = run_placed(run, *answer, err);
-		if (status < 0)
-			return RUN_UNKNOWN; /* an attempt did run */
+		if (status >= 0)
+			continue;
+		/* It has a place, and is not reached there: lost before it began. */
+		fprintf(stderr, "%s: %s\n", run->name, err->text);
+		err->text[0] = 0;
+		run->result.state = RUN_LOST;
+		status = RUN_UNKNOWN;
 	}
 	return status;
 }

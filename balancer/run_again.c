@@ -58,10 +58,30 @@ static int told_end(const json_t *ended, struct run_result *result)
 	return 1;
 }
 
+/* The one node that the user wants has a lease's time to be heard again.  0, or it is over. */
+static int still_silent(const json_t *got, uint64_t *since_s, struct iocom_err *err)
+{
+	const char *node = listing_string(got, "silent");
+	uint64_t limit_s = (uint64_t)listing_number(got, "lease_ms") / 1000;
+
+	if (!*node) {
+		*since_s = 0;
+		return 0;
+	}
+	if (!*since_s)
+		*since_s = now_s();
+	if (now_s() - *since_s < limit_s)
+		return 0;
+	return iocom_err_set(err, -EHOSTUNREACH,
+			     "node %s did not come back within %llu s, and no other may run the "
+			     "job (--node)",
+			     node, (unsigned long long)limit_s);
+}
+
 int run_again(int (*ask)(void *arg, json_t **answer, struct iocom_err *err), void *arg,
 	      struct run_result *result, json_t **answer, struct iocom_err *err)
 {
-	uint64_t heard_s = now_s();
+	uint64_t heard_s = now_s(), silent_s = 0;
 
 	for (;;) {
 		uint64_t wait_ms = 1000;
@@ -85,7 +105,10 @@ int run_again(int (*ask)(void *arg, json_t **answer, struct iocom_err *err), voi
 				return rc;
 			}
 			wait_ms = (uint64_t)json_integer_value(wait);
+			rc = still_silent(got, &silent_s, err);
 			json_decref(got);
+			if (rc)
+				return rc;
 		}
 		err->text[0] = 0;
 		if (wait_ms < WAIT_MIN_MS)

@@ -180,10 +180,11 @@ tap_true "the agent that comes finds it" until_true 20 sees_node "$T"
 tap_is "it runs there" "$(on "$T" iocom jobs --all --json | jq -r --arg j "$(job_id cut 1)" '.jobs[] | select(.job == $j) | .state')" running
 
 # --- and now the cut; what else runs there hears of it soon ---
-run idle --node "$T" --grace 60 -- "$SCRATCH/job" "$SCRATCH/idle.log" 13 250
+run idle --node "$T" --grace 60 -- "$SCRATCH/job" "$SCRATCH/idle.log" 13 200
 (while sleep 0.2; do echo; done) | on n1 iocom run --node "$T" --grace 60 -- "$SCRATCH/chat" "$SCRATCH/busy.log" 600 >/dev/null 2>"$SCRATCH/busy.err" &
 (while sleep 0.2; do echo; done) | on n1 iocom run --node "$T" --grace 2 -- "$SCRATCH/chat" "$SCRATCH/short.log" 600 >/dev/null 2>&1 &
-until_true 20 started idle && until_true 20 started busy && until_true 20 started short
+run gone --node "$T" --restartable -- "$SCRATCH/job" "$SCRATCH/gone.log" 14 600
+until_true 20 started idle && until_true 20 started busy && until_true 20 started short && until_true 20 started gone
 link "$T" down
 read -r down _ </proc/uptime
 since_down() { awk -v a="$down" '{ print $1 - a }' /proc/uptime; }
@@ -201,6 +202,9 @@ tap_true "one that sends all the time does" until_true 15 noticed busy
 busy_s=$(since_down)
 tap_true "and so does a supervisor whose job writes all the time: its grace is over" until_true 15 is_gone "$(pid_of short 1)"
 echo "# |cut, noticed after: idle client $idle_s s, sending client $busy_s s; supervisor, with a grace of 2 s: $(since_down) s"
+tap_true "one that may run on that node only is waited for as long as another lease" until_true 20 finished gone
+tap_is "and is not run again: 255" "$(cat "$SCRATCH/gone.status"),$(starts gone)" 255,1
+tap_like "the sentence says so" "$(cat "$SCRATCH/gone.err")" "node $T did not come back within 5 s"
 until_true 20 finished cut
 tap_is "the status is the second's" "$(cat "$SCRATCH/cut.status")" 7
 tap_like "it says what happened" "$(cat "$SCRATCH/cut.err")" "was lost with node $T; attempt 2 is job"
@@ -246,20 +250,27 @@ tap_is "afterwards it is not" "$(cd "$SCRATCH/hang" && on n1 iocom run --node "$
 run stop --policy cpu-re --restartable -- "$SCRATCH/job" "$SCRATCH/stop.log" 8 600
 until_true 20 started stop
 T=$(node_of stop 1)
+run back --node "$T" --restartable -- "$SCRATCH/job" "$SCRATCH/back.log" 15 600
+until_true 20 started back
 kill -STOP "$(shim_of stop 1)"
 link "$T" down
 until_true 25 started stop 2
+tap_is "one that may run there only waits for its node" "$(starts back)" 1
+link "$T" up
 tap_calc "stopped supervisor, cut node: the job ended before the second began" \
 	"$(stamp_of stop 2) > $(last_beat stop 1)"
 tap_true "the first is gone" is_gone "$(pid_of stop 1)"
 until_true 20 finished stop
 tap_is "and the status is the second's" "$(cat "$SCRATCH/stop.status")" 8
 kill -CONT "$(shim_of stop 1)"
-link "$T" up
 until_true 20 sees_node "$T"
 tap_is "what the first says when it wakes is not taken" "$(state_of "$(job_id stop 1)")" lost
 
-tap_calc "home counts what it gave up" "$(counter n1 jobs_restarted) >= 2"
+until_true 25 finished back
+tap_is "which came back: it is run again there, and the status is the second's" \
+	"$(cat "$SCRATCH/back.status"),$(starts back),$(node_of back 2)" "15,2,$T"
+tap_calc "when the first was over" "$(stamp_of back 2) > $(last_beat back 1)"
+tap_calc "home counts what it gave up" "$(counter n1 jobs_restarted) >= 3"
 
 # --- home is away for longer than a lease: nobody renews, and the job is ended ---
 run away --policy cpu-re --restartable -- "$SCRATCH/job" "$SCRATCH/away.log" 12 600

@@ -171,10 +171,16 @@ static void test_given_out_once(void **state)
 	pass(a, 60000);
 	assert_int_equal(asked(a, "n1-1-1", &answer), LEASE_AGAIN);
 	assert_int_equal(attempt(a, &next, "n1-1-2", 2, 2, "n1-1-1"), 0);
+	/* It has no place yet, and may get none: the old one is not held, and not fenced. */
+	assert_int_equal(lease_renew(a, "n2", "n1-1-1", NULL), -ESTALE);
+	assert_int_equal(asked(a, "n1-1-1", &answer), LEASE_AGAIN);
+	assert_int_equal(attempt(a, &third, "n1-1-3", 2, 2, "n1-1-1"), 0);
 	submit(a, "n1-1-2", "n3");
+	assert_int_equal(lease_fence(a, "n1-1-1", "n1-1-2", NULL), 0);
 	assert_int_equal(lease_placed(a, &next), 0);
 	assert_int_equal(asked(a, "n1-1-1", &answer), -ESTALE);
-	assert_int_equal(attempt(a, &third, "n1-1-3", 2, 2, "n1-1-1"), -ESTALE);
+	assert_int_equal(lease_fence(a, "n1-1-1", "n1-1-3", NULL), -ESTALE);
+	assert_int_equal(a->counters.jobs_restarted, 1);
 	assert_int_equal(journal_lease_get(a->journal, "n1-1-1", &lost, NULL), 0);
 	assert_string_equal(lost.next, "n1-1-2");
 	assert_string_equal(lost.state, "lost");
@@ -372,6 +378,7 @@ static void test_a_shim_is_told(void **state)
 	assert_int_equal(ask(a, &one, one.secret, 1), 0);
 	assert_int_equal(attempt(a, &two, "n1-1-2", 2, 2, "n1-1-1"), 0);
 	submit(a, "n1-1-2", "n3");
+	assert_int_equal(lease_fence(a, "n1-1-1", "n1-1-2", NULL), 0);
 	assert_int_equal(lease_placed(a, &two), 0);
 	restart(a);
 	assert_int_equal(ask(a, &one, one.secret, 2), 0);
