@@ -432,6 +432,7 @@ static void chores(void *arg)
 		probes_run(a->probes);
 	lease_expire(a);
 	lease_tick(a);
+	wait_tick(a);
 	target_forget_left(a);
 	if (n % REPORT_EVERY == 0)
 		target_report_pending(a);

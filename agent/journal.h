@@ -81,7 +81,8 @@ struct journal_lease {
 	uint32_t attempt, restarts, lease_ms;
 	uid_t uid;
 	int exit_kind, exit_value;
-	bool ended; /* its end was told */
+	uint64_t end_ns; /* CLOCK_REALTIME */
+	bool ended;	 /* its end was told */
 };
 int journal_lease_begin(struct journal *j, const char *job, const char *first, uint32_t attempt,
 			uint32_t restarts, uint32_t lease_ms, const uint8_t secret[RENEWAL_SECRET],
@@ -97,6 +98,8 @@ int journal_leases(struct journal *j, const char *own,
 		   void (*each)(void *arg, const char *job, uint32_t lease_ms,
 				const uint8_t *secret /* NULL: of an older build */),
 		   void *arg, struct iocom_err *err);
+/* JOB becomes the last attempt that followed it, where one did.  How many did; -EIO. */
+int journal_lease_last(struct journal *j, char job[SPEC_JOB_MAX], struct iocom_err *err);
 /* 0; -ENOENT no lease of that name, or none with a secret. */
 int journal_lease_secret(struct journal *j, const char *job, uint8_t secret[RENEWAL_SECRET],
 			 struct iocom_err *err);

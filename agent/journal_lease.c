@@ -5,6 +5,8 @@
 
 #include "journal_sql.h"
 
+#define JOURNAL_RESTARTS_MAX 1000
+
 int journal_lease_begin(struct journal *j, const char *job, const char *first, uint32_t attempt,
 			uint32_t restarts, uint32_t lease_ms, const uint8_t secret[RENEWAL_SECRET],
 			struct iocom_err *err)
@@ -57,7 +59,8 @@ int journal_lease_get(struct journal *j, const char *job, struct journal_lease *
 		journal_text(st, 7, out->state, sizeof(out->state));
 		out->exit_kind = sqlite3_column_int(st, 8);
 		out->exit_value = sqlite3_column_int(st, 9);
-		out->ended = sqlite3_column_int64(st, 10) != 0;
+		out->end_ns = (uint64_t)sqlite3_column_int64(st, 10);
+		out->ended = out->end_ns != 0;
 	}
 	journal_done(st);
 	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -ENOENT : journal_failed(j, "read", err);
@@ -85,6 +88,31 @@ int journal_lease_secret(struct journal *j, const char *job, uint8_t secret[RENE
 		memcpy(secret, secret_of(st, 0), RENEWAL_SECRET);
 	journal_done(st);
 	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -ENOENT : journal_failed(j, "read", err);
+}
+
+int journal_lease_last(struct journal *j, char job[SPEC_JOB_MAX], struct iocom_err *err)
+{
+	char next[SPEC_JOB_MAX] = "";
+	int n = 0, rc;
+
+	for (;; n++) {
+		sqlite3_stmt *st =
+			journal_select(j, "SELECT next FROM lease WHERE job=?1", "s", job);
+
+		if (!st)
+			return journal_failed(j, "read", err);
+		rc = sqlite3_step(st);
+		next[0] = 0;
+		if (rc == SQLITE_ROW)
+			journal_text(st, 0, next, sizeof(next));
+		journal_done(st);
+		if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+			return journal_failed(j, "read", err);
+		/* Each was made after the one before, so that it ends; if a hand was in it, too. */
+		if (!next[0] || n > JOURNAL_RESTARTS_MAX)
+			return n;
+		memcpy(job, next, sizeof(next));
+	}
 }
 
 int journal_lease_number(struct journal *j, const char *job, uint64_t number, struct iocom_err *err)

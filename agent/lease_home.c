@@ -9,8 +9,10 @@
 #include <sys/random.h>
 
 #include "clock.h"
+#include "target_attach.h"
 
 #define ASK_AGAIN_MS 1000
+#define FOLLOW_MS    10000 /* whoever keeps a detached job asks each 3 s */
 
 struct lease_held *lease_find(const struct agent *a, const char *job)
 {
@@ -135,6 +137,7 @@ int lease_fence(struct agent *a, const char *lost, const char *job, struct iocom
 		return rc;
 	a->counters.jobs_restarted++;
 	log_write(&a->log, LOG_L_WARNING, "job %s is given up; it is run again as %s", lost, job);
+	wait_ended(a, lost);
 	return 0;
 }
 
@@ -171,6 +174,16 @@ int lease_renew(struct agent *a, const char *from, const char *job, struct iocom
 static bool may_restart(const struct journal_lease *lost)
 {
 	return lost->exit_kind == 3;
+}
+
+bool lease_may_follow(struct agent *a, const char *job)
+{
+	struct journal_lease lost;
+	uint64_t now = clock_real_ns();
+
+	return !journal_lease_get(a->journal, job, &lost, NULL) && lost.ended && !lost.next[0] &&
+	       may_restart(&lost) && lost.attempt <= lost.restarts && lost.end_ns <= now &&
+	       now - lost.end_ns < FOLLOW_MS * CLOCK_NS_PER_MS;
 }
 
 int lease_again(struct agent *a, uid_t uid, const char *job, struct lease_answer *out,

@@ -86,6 +86,11 @@ int lease_renew(struct agent *a, const char *from, const char *job, struct iocom
 void lease_expire(struct agent *a);
 /* JOB is over. */
 void lease_ended(struct agent *a, const char *job);
+/*
+ * Whether JOB was lost so short a time ago that the process that waits for it may have it
+ * run again yet.
+ */
+bool lease_may_follow(struct agent *a, const char *job);
 /* UID's client asks what is to become of JOB.  0, or negative errno with the sentence. */
 int lease_again(struct agent *a, uid_t uid, const char *job, struct lease_answer *answer,
 		struct iocom_err *err);

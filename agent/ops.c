@@ -295,7 +295,9 @@ static void op_kill(struct agent *a, struct client *c, const msgpack_object *req
 	}
 	if (!strcmp(job, "last"))
 		(void)journal_find(a->journal, job, uid, take_name, job);
-	rc = journal_home_get(a->journal, job, node, &owner, class_name, &ended, &err);
+	rc = journal_lease_last(a->journal, job, &err);
+	if (rc >= 0)
+		rc = journal_home_get(a->journal, job, node, &owner, class_name, &ended, &err);
 	if (rc == 0 && uid != 0 && uid != owner)
 		rc = iocom_err_set(&err, -EPERM, "job %s is not yours", job);
 	else if (rc == 0 && ended)

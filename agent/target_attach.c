@@ -322,13 +322,17 @@ void attach_request(struct agent *a, struct client *c, const msgpack_object *req
 	uid_t uid = client_who(c)->uid;
 	char job[SPEC_JOB_MAX];
 	struct where w = {0};
+	int later = 0;
 	bool local;
 
 	if (unpack_str(request, "job", job, sizeof(job))) {
 		client_error(c, "the request names no \"job\"");
 		return;
 	}
-	if (journal_find(a->journal, job, uid, take_where, &w)) {
+	/* Of a job that was run again: its last attempt, which is the same user's. */
+	if (strcmp(job, "last"))
+		later = journal_lease_last(a->journal, job, NULL);
+	if (later < 0 || journal_find(a->journal, job, uid, take_where, &w)) {
 		client_error(c, "cannot read the job journal in %s", a->set.state_dir);
 		return;
 	}
@@ -347,8 +351,8 @@ void attach_request(struct agent *a, struct client *c, const msgpack_object *req
 			return;
 		}
 	}
-	client_json(c, json_pack("{s:s,s:s,s:s,s:i,s:b,s:s}", "job", w.job, "node", w.node,
-				 "address", local ? "" : e->vector.address, "port",
+	client_json(c, json_pack("{s:s,s:i,s:s,s:s,s:i,s:b,s:s}", "job", w.job, "later", later,
+				 "node", w.node, "address", local ? "" : e->vector.address, "port",
 				 local ? 0 : e->vector.port + 2, "tls", a->tls && !local,
 				 "munge_socket", a->set.munge_socket));
 }

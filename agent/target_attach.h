@@ -36,6 +36,8 @@ void attach_request(struct agent *a, struct client *c, const msgpack_object *req
 void wait_request(struct agent *a, struct client *c, const msgpack_object *request);
 /* A job ended, and the journal knows: who waits for it is told. */
 void wait_ended(struct agent *a, const char *job);
+/* Once a second: what was lost and nobody has run again is over. */
+void wait_tick(struct agent *a);
 void wait_forget(struct agent *a, const struct client *c);
 
 #endif

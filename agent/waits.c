@@ -6,12 +6,14 @@
 
 #include "target_attach.h"
 #include "clients.h"
+#include "leases.h"
 #include "pack.h"
 
 struct wait {
 	struct wait *next;
 	struct client *client;
 	char job[SPEC_JOB_MAX];
+	bool lost; /* and may be run again yet: asked about by the second */
 };
 
 struct answer {
@@ -32,13 +34,14 @@ static void take(void *arg, const struct journal_job *job)
 	answer->job = ops_job_json(answer->agent, job);
 }
 
-/* True when C got its answer; else JOB is the name it waits for. */
-static bool answered(struct agent *a, struct client *c, char job[SPEC_JOB_MAX])
+/* True when C got its answer; else JOB is the name it waits for, LOST whether that ran. */
+static bool answered(struct agent *a, struct client *c, char job[SPEC_JOB_MAX], bool *lost)
 {
 	struct answer answer = {.agent = a};
 	uid_t uid = client_who(c)->uid;
 
-	if (journal_find(a->journal, job, uid, take, &answer)) {
+	if ((strcmp(job, "last") && journal_lease_last(a->journal, job, NULL) < 0) ||
+	    journal_find(a->journal, job, uid, take, &answer)) {
 		client_error(c, "cannot read the job journal in %s", a->set.state_dir);
 		return true;
 	}
@@ -50,7 +53,8 @@ static bool answered(struct agent *a, struct client *c, char job[SPEC_JOB_MAX])
 			     job, a->set.name);
 		return true;
 	}
-	if (!answer.ended) {
+	*lost = answer.ended && lease_may_follow(a, answer.name);
+	if (!answer.ended || *lost) {
 		json_decref(answer.job);
 		memcpy(job, answer.name, sizeof(answer.name));
 		return false;
@@ -63,6 +67,7 @@ void wait_request(struct agent *a, struct client *c, const msgpack_object *reque
 {
 	char job[SPEC_JOB_MAX];
 	struct wait *w;
+	bool lost = false;
 
 	if (unpack_str(request, "job", job, sizeof(job))) {
 		client_error(c, "the request names no \"job\"");
@@ -70,7 +75,7 @@ void wait_request(struct agent *a, struct client *c, const msgpack_object *reque
 	}
 	if (a->settle.active)
 		target_settle(a);
-	if (answered(a, c, job))
+	if (answered(a, c, job, &lost))
 		return;
 	w = calloc(1, sizeof(*w));
 	if (!w) {
@@ -78,12 +83,14 @@ void wait_request(struct agent *a, struct client *c, const msgpack_object *reque
 		return;
 	}
 	w->client = c;
+	w->lost = lost;
 	strcpy(w->job, job);
 	w->next = a->waits;
 	a->waits = w;
 }
 
-void wait_ended(struct agent *a, const char *job)
+/* JOB NULL: all of them; LOST: only those that were. */
+static void look(struct agent *a, const char *job, bool lost)
 {
 	struct wait *todo = a->waits, *w;
 
@@ -91,13 +98,24 @@ void wait_ended(struct agent *a, const char *job)
 	a->waits = NULL;
 	while ((w = todo)) {
 		todo = w->next;
-		if ((!job || !strcmp(w->job, job)) && answered(a, w->client, w->job)) {
+		if ((!job || !strcmp(w->job, job)) && (!lost || w->lost) &&
+		    answered(a, w->client, w->job, &w->lost)) {
 			free(w);
 			continue;
 		}
 		w->next = a->waits;
 		a->waits = w;
 	}
+}
+
+void wait_ended(struct agent *a, const char *job)
+{
+	look(a, job, false);
+}
+
+void wait_tick(struct agent *a)
+{
+	look(a, NULL, true);
 }
 
 void wait_forget(struct agent *a, const struct client *c)

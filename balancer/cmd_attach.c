@@ -103,6 +103,9 @@ static int find(struct attach *attach, const char *job, struct iocom_err *err)
 		return iocom_err_set(err, -EPROTO, "the agent's answer names no job");
 	strcpy(attach->ask.job, name);
 	strcpy(attach->ask.node, node);
+	if (listing_number(attach->answer, "later") > 0)
+		fprintf(stderr, "iocom attach: job %s was lost; attempt %d of it is job %s\n", job,
+			1 + (int)listing_number(attach->answer, "later"), name);
 	if (!socket || !*socket)
 		socket = listing_string(attach->answer, "munge_socket");
 	attach->target = (struct run_target){

@@ -21,6 +21,7 @@
 #define GRACE_MAX_S	 86400
 #define RESTARTS_DEFAULT 3
 #define RESTARTS_MAX	 1000
+#define WAIT_MIN_MS	 10 /* where home says when to ask again */
 
 static const char help[] =
 	"usage: iocom run [OPTION...] [--] COMMAND [ARGUMENT...]\n"
@@ -56,6 +57,7 @@ struct run {
 	double grace_s;
 	int status_fd;
 	bool json, verbose, detach;
+	bool kept; /* we are in the background, for the attempts that follow */
 	bool pty;
 	int escape;
 	bool failed;	 /* by iocom, before the job began */
@@ -194,10 +196,6 @@ static int parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 		if (rc)
 			return rc;
 	}
-	if (run->detach && run->ask.restarts >= 0)
-		return iocom_err_set(err, -EINVAL,
-				     "--detach and --restartable do not go together: "
-				     "this program asks for the next attempt");
 	rc = multi_check(&run->multi, for_one(run), err);
 	if (rc)
 		return rc;
@@ -403,7 +401,7 @@ static int run_there(struct run *run, const json_t *answer, const struct spec *s
 	struct run_stream_options options = {
 		/* A closed one is /dev/null by now: the end of a terminal's input. */
 		.stdio = {(run->closed & 1 && !run->pty) || run->detach ? -1 : 0, 1, 2},
-		.signals = true,
+		.signals = !run->kept, /* they are for us */
 		.tty = run->pty && !run->detach ? &run->tty : NULL,
 		.leave = run->detach,
 		.started = tell_started,
@@ -469,7 +467,8 @@ static int next_attempt(struct run *run, json_t **answer, int *status, struct io
 	run->ask.again = lost;
 	if (run->input_at >= 0)
 		(void)lseek(STDIN_FILENO, run->input_at, SEEK_SET);
-	rc = run_again(place, run, &run->result, &next, err);
+	rc = run_again(place, run, run->detach ? RUN_KEEP_MS : WAIT_MIN_MS, &run->result, &next,
+		       err);
 	run->ask.again = NULL;
 	if (rc == 1) {
 		*status = run_exit_code(&run->result);
@@ -498,6 +497,12 @@ static int run_attempts(struct run *run, json_t **answer, struct iocom_err *err)
 
 	run->input_at = lseek(STDIN_FILENO, 0, SEEK_CUR);
 	status = run_placed(run, *answer, err);
+	if (run->detach && run->ask.restarts >= 0 && status == 0) {
+		if (run_keep(run->name, listing_string(*answer, "job")))
+			return status;
+		run->report.fd = -1;
+		run->kept = true;
+	}
 	while (run->ask.restarts >= 0 && status >= 0 && run_may_restart(&run->result)) {
 		if (next_attempt(run, answer, &status, err))
 			return status;

@@ -154,19 +154,26 @@ int run_stream(const struct run_stream_options *options, int fd, struct run_resu
 /* The exit code of `iocom run` for RESULT. */
 int run_exit_code(const struct run_result *result);
 
+/* --- run_keep.c: detached ones --- */
+
+/* Goes to the background.  0 there; 1 in the program that was called, JOB is on its way. */
+int run_keep(const char *name, const char *job);
+
 /* --- run_again.c: restartable jobs --- */
 
-#define RUN_AGAIN_S 300 /* an agent that does not answer is asked for so long */
+#define RUN_AGAIN_S 300	 /* an agent that does not answer is asked for so long */
+#define RUN_KEEP_MS 3000 /* ... and how often for whom nobody waits */
 
 /* Whether a restartable job that came to RESULT is asked about at home. */
 bool run_may_restart(const struct run_result *result);
 /*
- * Asks home by ASK until it says what is to become of the attempt that was lost.  0: ANSWER
+ * Asks home by ASK, each LEAST_MS at most, until it says what is to become of the attempt
+ * that was lost, or that nobody looks at.  0: ANSWER
  * is the placement of the next (the caller's); 1: it had ended, RESULT says how; negative
  * errno with the sentence.
  */
 int run_again(int (*ask)(void *arg, json_t **answer, struct iocom_err *err), void *arg,
-	      struct run_result *result, json_t **answer, struct iocom_err *err);
+	      uint64_t least_ms, struct run_result *result, json_t **answer, struct iocom_err *err);
 
 /* --- run_report.c: --status-fd, one JSON object a line --- */
 

@@ -14,7 +14,6 @@
 
 #include "listing.h"
 
-#define WAIT_MIN_MS 10
 #define WAIT_MAX_MS 5000
 
 static void pause_ms(uint64_t ms)
@@ -79,7 +78,7 @@ static int still_silent(const json_t *got, uint64_t *since_s, struct iocom_err *
 }
 
 int run_again(int (*ask)(void *arg, json_t **answer, struct iocom_err *err), void *arg,
-	      struct run_result *result, json_t **answer, struct iocom_err *err)
+	      uint64_t least_ms, struct run_result *result, json_t **answer, struct iocom_err *err)
 {
 	uint64_t heard_s = now_s(), silent_s = 0;
 
@@ -111,8 +110,8 @@ int run_again(int (*ask)(void *arg, json_t **answer, struct iocom_err *err), voi
 				return rc;
 		}
 		err->text[0] = 0;
-		if (wait_ms < WAIT_MIN_MS)
-			wait_ms = WAIT_MIN_MS;
+		if (wait_ms < least_ms)
+			wait_ms = least_ms;
 		pause_ms(wait_ms < WAIT_MAX_MS ? wait_ms : WAIT_MAX_MS);
 	}
 }

@@ -108,6 +108,46 @@ until_true 20 finished own
 tap_is "a job that ends by itself has its own status" "$(cat "$SCRATCH/own.status")" 6
 tap_is "and is not run again for it" "$(starts own)" 1
 
+# --- detached: nobody waits but a process in the background ---
+cat >"$SCRATCH/told" <<'TOLD'
+#!/bin/sh
+echo "output of $$"
+exec "${0%/*}/job" "$@"
+TOLD
+chmod 755 "$SCRATCH/told"
+keepers() { pgrep -fc "^iocom run --detach .*$SCRATCH/$1[.]log"; }
+no_keeper() { [ "$(keepers "$1")" -eq 0 ]; }
+detach() { # NAME OPTION...
+	local name=$1
+	shift
+	on n1 env SECRET=kept iocom run --detach --node n2 "$@" -- "$SCRATCH/told" "$SCRATCH/$name.log" 16 600 </dev/null
+}
+det=$(detach det --restartable)
+tap_is "detached and restartable: its name is printed, one process stays" "$? ${det%%-*} $(keepers det)" "0 n1 1"
+none=$(detach none --restarts 0)
+until_true 20 started det && until_true 20 started none
+on n1 iocom wait "$det" >"$SCRATCH/det.wait" 2>&1 &
+WAITER=$!
+tap_is "its environment is in no file of the agents'" \
+	"$(grep -rl SECRET=kept "$STATE"/n1/ "$STATE"/n2/ 2>/dev/null | wc -l)" 0
+kill -9 "$(shim_of det 1)" "$(shim_of none 1)"
+until_true 20 started det 2
+on n1 iocom attach "$det" >"$SCRATCH/det.out" 2>"$SCRATCH/det.err" </dev/null
+tap_is "lost, and run again: attach under its name gives the second's output and status" \
+	"$? $(cat "$SCRATCH/det.out")" "16 output of $(pid_of det 2)"
+tap_like "and says so" "$(cat "$SCRATCH/det.err")" "job $det was lost; attempt 2 of it is job n1-"
+wait $WAITER
+tap_is "so does wait, from before and afterwards" "$? $(on n1 iocom wait "$det" >/dev/null 2>&1; echo $?)" "16 16"
+tap_is "once more, no more" "$(starts det)" 2
+tap_true "the process in the background has gone" until_true 10 no_keeper det
+tap_is "with no restart left it was lost" "$(on n1 iocom wait "$none" >/dev/null 2>&1; echo $?) $(starts none)" "255 1"
+tap_true "and nothing stays for it" until_true 10 no_keeper none
+det=$(detach stray --restartable)
+until_true 20 started stray
+on n1 iocom kill -KILL "$det"
+tap_is "one that its owner killed is not run again" "$(on n1 iocom wait "$det" >/dev/null 2>&1; echo $?) $(starts stray)" "137 1"
+tap_true "and nothing stays for it" until_true 10 no_keeper stray
+
 # --- a node is cut off ---
 run cut --policy cpu-re --restartable -- "$SCRATCH/job" "$SCRATCH/cut.log" 7 600
 run stay --node n1 --restartable -- "$SCRATCH/job" "$SCRATCH/stay.log" 9 250

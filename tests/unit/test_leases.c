@@ -289,6 +289,69 @@ static void test_leases_are_pruned(void **state)
 	assert_int_equal(journal_lease_get(a->journal, "n1-1-2", &lost, NULL), 0);
 }
 
+/* Who asks for the first attempt means the last. */
+static void test_followed(void **state)
+{
+	struct agent *a = *state;
+	char job[SPEC_JOB_MAX] = "n1-1-1";
+	struct job_order next;
+
+	begin(a, "n1-1-1", "n2");
+	assert_false(lease_may_follow(a, "n1-1-1")); /* it runs */
+	assert_int_equal(journal_lease_last(a->journal, job, NULL), 0);
+	assert_string_equal(job, "n1-1-1");
+	for (unsigned i = 2; i <= 3; i++) {
+		char name[32], lost[32];
+
+		snprintf(lost, sizeof(lost), "n1-1-%u", i - 1);
+		snprintf(name, sizeof(name), "n1-1-%u", i);
+		assert_int_equal(attempt(a, &next, name, i, 2, lost), 0);
+		submit(a, name, "n3");
+		assert_int_equal(lease_fence(a, lost, name, NULL), 0);
+		assert_false(lease_may_follow(a, lost));
+	}
+	assert_int_equal(journal_lease_last(a->journal, job, NULL), 2);
+	assert_string_equal(job, "n1-1-3");
+	strcpy(job, "n1-1-2");
+	assert_int_equal(journal_lease_last(a->journal, job, NULL), 1);
+	strcpy(job, "n1-1-77");
+	assert_int_equal(journal_lease_last(a->journal, job, NULL), 0);
+	assert_string_equal(job, "n1-1-77");
+}
+
+static void end_now(struct agent *a, const char *job, int kind, uint64_t ago_ns)
+{
+	const struct journal_job row = {.job = job,
+					.state = "lost",
+					.end_ns = clock_real_ns() - ago_ns,
+					.exit_kind = kind,
+					.exit_value = 255};
+
+	assert_int_equal(journal_home_end(a->journal, &row, NULL), 0);
+	lease_ended(a, job);
+}
+
+static void test_may_follow(void **state)
+{
+	struct agent *a = *state;
+	struct job_order order;
+
+	begin(a, "n1-1-1", "n2");
+	end_now(a, "n1-1-1", 3, 0);
+	assert_true(lease_may_follow(a, "n1-1-1"));
+	begin(a, "n1-1-2", "n2");
+	end_now(a, "n1-1-2", 1, 0); /* by a signal: its own end */
+	assert_false(lease_may_follow(a, "n1-1-2"));
+	begin(a, "n1-1-3", "n2");
+	end_now(a, "n1-1-3", 3, 60 * CLOCK_NS_PER_S); /* nobody came for it */
+	assert_false(lease_may_follow(a, "n1-1-3"));
+	assert_int_equal(attempt(a, &order, "n1-1-4", 3, 2, ""), 0);
+	submit(a, "n1-1-4", "n2");
+	end_now(a, "n1-1-4", 3, 0); /* the last one */
+	assert_false(lease_may_follow(a, "n1-1-4"));
+	assert_false(lease_may_follow(a, "n1-1-77"));
+}
+
 /* --- shims that ask --- */
 
 /* 1 renewed, 0 given up, negative errno: refused. */
@@ -427,6 +490,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_others_jobs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_here_there_is_no_lease, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_leases_are_pruned, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_followed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_may_follow, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_shim_renews, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_others_renew_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_each_number_once, setup, teardown),
