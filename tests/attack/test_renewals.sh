@@ -14,13 +14,17 @@ until_true 10 sees beta 2
 JOURNAL=$DIR/alpha/state/iocom.db
 tap_is "home's journal is root's alone" "$(stat -c '%a %u' "$JOURNAL")" "600 0"
 
+# Jobs that a failed test leaves are ended by their processes.
+JOBS=()
+trap '[ ${#JOBS[@]} -eq 0 ] || kill -9 "${JOBS[@]}" 2>/dev/null; attack_end' EXIT
+
 # Two attempts that hold a lease; their supervisors ask in 150 s.
-CLIENTS=()
 begin() { # NAME SECONDS
 	at alpha as $VICTIM "$iocom" run --json --restartable --node beta -- sleep "$2" \
 		>/dev/null 2>"$DIR/$1" </dev/null &
-	PIDS+=($!) CLIENTS+=($!)
+	PIDS+=($!)
 	until_true 10 grep -q '"started"' "$DIR/$1"
+	JOBS+=("$(jq -R -r 'fromjson? | select(.state == "started") | .pid' "$DIR/$1")")
 	jq -R -r 'fromjson? | select(.state == "started") | .job' "$DIR/$1"
 }
 ONE='' TWO=''
@@ -39,7 +43,8 @@ forged "signed with the secret of another attempt" "$SIGNED" other 1 "$TWO"
 forged "its number changed" "$SIGNED" number 1
 forged "made for another attempt" "not signed by the supervisor of job $TWO" job 1 "$TWO"
 forged "for a job that never was" 'never had a lease here' job 1 alpha-0-0
-forged "home's own answer, as a question" 'renewal refused: it is malformed' answer 1
+# (Its last byte may be a letter, which is a job's name.)
+forged "home's own answer, as a question" 'renewal refused: (it is malformed|job . never had)' answer 1
 forged "no job" 'renewal refused: it is malformed' short 1
 forged "longer than any, by one byte" 'longer than any' long 1
 forged "4 GB" 'job streams only' huge 1
@@ -57,8 +62,7 @@ agent_down alpha
 agent_up alpha 7940 --listen 127.0.0.1 --peers 127.0.0.1:7944 --lease-s 600
 forged "an earlier number, shown to a new agent" 'number 4 for job .* replay' none 4
 tap_is "a later one is renewed there" "$(forge none 5)" renewed
-# Their client is killed: it would ask for the next attempt.
-kill "${CLIENTS[@]}" 2>/dev/null
+until_true 10 sees alpha 2
 at alpha "$iocom" kill "$ONE" "$TWO" >/dev/null 2>&1
 over() { [ "$(at alpha "$iocom" jobs --all --json | jq --arg j "$ONE" '[.jobs[] | select(.job == $j and .state != "running")] | length')" -eq 1 ]; }
 tap_true "the job is ended" until_true 10 over
