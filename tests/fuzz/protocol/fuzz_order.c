@@ -59,6 +59,9 @@ bool sample(int n, FILE *out)
 		.cwd = "/tmp",
 		.executable = "/bin/sh",
 		.submit_ns = 1,
+		.lease_ms = 30000,
+		.renews = true,
+		.secret = "of this attempt",
 	};
 	static const struct job_report report = {
 		.job = "a-0f-7",

@@ -16,7 +16,7 @@ bool sample(int n, FILE *out)
 	size_t length;
 	void *packed = sample_spec_packed(&length);
 
-	pack_begin(&pk, &buffer, 12);
+	pack_begin(&pk, &buffer, n ? 17 : 12);
 	pack_u64(&pk, "v", SHIM_VERSION);
 	pack_u64(&pk, "uid", 1000);
 	pack_u64(&pk, "gid", 1000);
@@ -28,11 +28,18 @@ bool sample(int n, FILE *out)
 	pack_u64(&pk, "spool_max", 65536);
 	pack_str(&pk, "user", "someone");
 	pack_bin(&pk, "groups", groups, sizeof(groups));
+	if (n) {
+		pack_u64(&pk, "lease_until_ms", 5000);
+		pack_bin(&pk, "renew_secret", "01234567890123456789012345678901", 32);
+		pack_str(&pk, "renew_address", "[fd00::1]");
+		pack_u64(&pk, "renew_port", 7702);
+		pack_u64(&pk, "renew_lease_ms", 5000);
+	}
 	pack_bin(&pk, "spec", packed, length);
 	fwrite(buffer.data, 1, buffer.size, out);
 	msgpack_sbuffer_destroy(&buffer);
 	free(packed);
-	return !n;
+	return n < 2;
 }
 
 FUZZ_SAMPLES
@@ -53,6 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must_end(order.run_dir, sizeof(order.run_dir));
 		must_end(order.scope, sizeof(order.scope));
 		must(!order.account.name == !order.account.ngroups);
+		must_end(order.renew.address, sizeof(order.renew.address));
+		must(!order.renew.wanted || (order.renew.lease_ms && order.lease_until_ms));
 		order_command(&order, command, sizeof(command));
 		for (const char *c = command; *c; c++)
 			must(*c >= ' ' && *c < 0x7f);
