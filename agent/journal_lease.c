@@ -5,7 +5,7 @@
 
 #include "journal_sql.h"
 
-#define JOURNAL_RESTARTS_MAX 1000
+#define ATTEMPTS_AT_MOST 1000
 
 int journal_lease_begin(struct journal *j, const char *job, const char *first, uint32_t attempt,
 			uint32_t restarts, uint32_t lease_ms, const uint8_t secret[RENEWAL_SECRET],
@@ -109,7 +109,7 @@ int journal_lease_last(struct journal *j, char job[SPEC_JOB_MAX], struct iocom_e
 		if (rc != SQLITE_ROW && rc != SQLITE_DONE)
 			return journal_failed(j, "read", err);
 		/* Each was made after the one before, so that it ends; if a hand was in it, too. */
-		if (!next[0] || n > JOURNAL_RESTARTS_MAX)
+		if (!next[0] || n > ATTEMPTS_AT_MOST)
 			return n;
 		memcpy(job, next, sizeof(next));
 	}

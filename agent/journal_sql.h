@@ -7,7 +7,7 @@
 
 #include "journal.h"
 
-#define JOURNAL_STATEMENTS 48 /* of all parts together */
+#define JOURNAL_STATEMENTS 64 /* of all parts together */
 
 struct journal {
 	sqlite3 *db;

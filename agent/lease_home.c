@@ -221,3 +221,19 @@ int lease_again(struct agent *a, uid_t uid, const char *job, struct lease_answer
 				     job, lost->node, lost->attempt, lost->restarts);
 	return 0;
 }
+
+json_t *lease_answer_json(const struct lease_answer *answer)
+{
+	const struct journal_lease *lost = &answer->lost;
+
+	if (answer->what == LEASE_WAIT)
+		return json_pack("{s:I}", "wait_ms", (json_int_t)answer->wait_ms);
+	return json_pack("{s:{s:s,s:i,s:i}}", "ended", "state", lost->state, "kind",
+			 lost->exit_kind, "value", lost->exit_value);
+}
+
+json_t *lease_silent_json(const struct agent *a, const char *node)
+{
+	return json_pack("{s:i,s:s,s:I}", "wait_ms", ASK_AGAIN_MS, "silent", node, "lease_ms",
+			 (json_int_t)a->set.lease_s * 1000);
+}

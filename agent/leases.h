@@ -94,6 +94,10 @@ bool lease_may_follow(struct agent *a, const char *job);
 /* UID's client asks what is to become of JOB.  0, or negative errno with the sentence. */
 int lease_again(struct agent *a, uid_t uid, const char *job, struct lease_answer *answer,
 		struct iocom_err *err);
+/* What the client is told: when to ask again, or how it ended. */
+json_t *lease_answer_json(const struct lease_answer *answer);
+/* To one that wants NODE and no other, which is silent; for how long it waits is its affair. */
+json_t *lease_silent_json(const struct agent *a, const char *node);
 
 /* --- lease_asked.c --- */
 

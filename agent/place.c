@@ -24,8 +24,7 @@
 #include "refusal.h"
 #include "vector_codec.h"
 
-#define HOPS_MAX	3
-#define SILENT_AGAIN_MS 1000
+#define HOPS_MAX 3
 
 struct place {
 	struct place *next;
@@ -488,13 +487,6 @@ static void try_home(struct place *p)
 	give_up(p, why);
 }
 
-/* To a client that wants node P->node and no other; for how long it waits is its affair. */
-static json_t *silent_json(const struct place *p)
-{
-	return json_pack("{s:i,s:s,s:I}", "wait_ms", SILENT_AGAIN_MS, "silent", p->node, "lease_ms",
-			 (json_int_t)p->agent->set.lease_s * 1000);
-}
-
 static void refused_by(struct place *p, const char *node, const char *reason, const char *text)
 {
 	char why[600];
@@ -515,7 +507,7 @@ static void refused_by(struct place *p, const char *node, const char *reason, co
 	/* One that is cut off now may be heard again: its client asks again. */
 	if (p->again[0] && p->client &&
 	    (!strcmp(reason, "silent") || !strcmp(reason, "no-answer"))) {
-		client_json(p->client, silent_json(p));
+		client_json(p->client, lease_silent_json(p->agent, p->node));
 		p->client = NULL;
 	}
 	give_up(p, why);
@@ -641,12 +633,6 @@ static void try_next(struct place *p)
 		unanswered(p, node, rc, err.text);
 }
 
-static json_t *over_json(const struct journal_lease *lost)
-{
-	return json_pack("{s:{s:s,s:i,s:i}}", "ended", "state", lost->state, "kind",
-			 lost->exit_kind, "value", lost->exit_value);
-}
-
 /* The one node that is wanted is not heard. */
 static bool is_silent(const struct place *p)
 {
@@ -663,7 +649,7 @@ static bool not_again(struct place *p)
 	int rc = lease_again(p->agent, p->order.uid, p->again, &answer, &err);
 
 	if (!rc && answer.what == LEASE_AGAIN && is_silent(p)) {
-		client_json(p->client, silent_json(p));
+		client_json(p->client, lease_silent_json(p->agent, p->node));
 		return true;
 	}
 	if (!rc && answer.what == LEASE_AGAIN) {
@@ -674,10 +660,8 @@ static bool not_again(struct place *p)
 	}
 	if (rc)
 		client_error(p->client, "%s", err.text);
-	else if (answer.what == LEASE_WAIT)
-		client_json(p->client, json_pack("{s:I}", "wait_ms", (json_int_t)answer.wait_ms));
 	else
-		client_json(p->client, over_json(&answer.lost));
+		client_json(p->client, lease_answer_json(&answer));
 	return true;
 }
 
