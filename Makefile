@@ -25,20 +25,26 @@ LDFLAGS += -fsanitize=$(SANITIZE)
 endif
 
 # One line a room: where its headers may come from.  check-layers proves it again.
+IN_user      := -Iinclude -Iuser -Iuser/monitor
+IN_balancer  := $(IN_user) -Ibalancer \
+                $(addprefix -Ibalancer/,batch doctor record run top view)
+IN_agent     := $(IN_balancer) -Iagent \
+                $(addprefix -Iagent/,cluster home jobs measure metrics target shim)
 INC_rules    := -Iinclude
 INC_view     := -Iinclude -Ibalancer/view
-INC_user     := -Iinclude -Iuser -Ibpf -I$(BUILD)/bpf
-INC_balancer := -Iinclude -Iuser -Ibalancer -Ibalancer/view
-INC_agent    := -Iinclude -Iuser -Ibalancer -Ibalancer/view -Iagent -Iagent/shim
+INC_user     := $(IN_user) -Ibpf -I$(BUILD)/bpf
+INC_balancer := $(IN_balancer)
+INC_agent    := $(IN_agent)
 INC_sim      := -Iinclude -Ibalancer/view -Isim
-INC_tests    := -Iinclude -Iuser -Ibalancer -Ibalancer/view -Ibalancer/rules -Iagent -Iagent/shim \
-                -Itests/lib -Ibpf -I$(BUILD)/bpf
+INC_tests    := $(IN_agent) -Ibalancer/rules -Itests/lib -Ibpf -I$(BUILD)/bpf
 
 SRC_rules    := $(wildcard balancer/rules/*.c)
 SRC_view     := $(wildcard balancer/view/*.c)
-SRC_user     := $(wildcard user/*.c)
-SRC_balancer := $(filter-out balancer/main.c,$(wildcard balancer/*.c))
-SRC_agent    := $(filter-out agent/main.c,$(wildcard agent/*.c))
+SRC_user     := $(wildcard user/*.c user/*/*.c)
+SRC_balancer := $(filter-out balancer/main.c,$(wildcard balancer/*.c \
+                $(addsuffix /*.c,$(addprefix balancer/,batch doctor record run top))))
+SRC_agent    := $(filter-out agent/main.c,$(wildcard agent/*.c \
+                $(addsuffix /*.c,$(addprefix agent/,cluster home jobs measure metrics target))))
 SRC_shim     := $(filter-out agent/shim/main.c,$(wildcard agent/shim/*.c))
 SRC_relay    := $(wildcard agent/relay/*.c)
 SRC_sim      := $(wildcard sim/*/*.c)
@@ -176,23 +182,27 @@ $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(OBJ_fuzz)
 FUZZ_protocol := $(patsubst tests/fuzz/protocol/%.c,$(BUILD)/fuzz/%,\
                  $(wildcard tests/fuzz/protocol/*.c))
 FUZZ_agent    := $(BUILD)/fuzz/fuzz_request $(BUILD)/fuzz/fuzz_message
-OBJ_protocol := $(call objects,$(addprefix user/,account.c attach.c behaviour.c cgroup.c err.c frame.c keep.c \
-                leash_wire.c log.c pack.c record.c record_tail.c renewal.c spec.c terminal.c utf8.c wire.c) $(addprefix agent/,bulletin.c control.c \
-                guests.c helper.c job_order.c job_report.c launch.c launch_spawn.c loop.c matrix.c \
-                message.c need.c seal.c start_message.c tls.c vector_codec.c) \
+OBJ_protocol := $(call objects,$(addprefix user/,account.c attach.c behaviour.c cgroup.c err.c \
+                frame.c keep.c leash_wire.c log.c pack.c record.c record_tail.c renewal.c spec.c \
+                terminal.c utf8.c wire.c) $(addprefix agent/,cluster/bulletin.c cluster/control.c \
+                target/guests.c helper.c jobs/job_order.c jobs/job_report.c target/launch.c \
+                target/launch_spawn.c loop.c cluster/matrix.c cluster/message.c home/need.c \
+                cluster/seal.c target/start_message.c cluster/tls.c cluster/vector_codec.c) \
                 $(addprefix agent/shim/,lease.c leash.c order.c renew.c spool.c streams.c tty.c) \
-                $(addprefix balancer/,batch_wire.c batch_words.c))
+                $(addprefix balancer/,batch/batch_wire.c batch/batch_words.c))
 $(filter-out $(FUZZ_agent),$(FUZZ_protocol)): $(BUILD)/fuzz/%: \
 		$(BUILD)/obj/tests/fuzz/protocol/%.o $(OBJ_protocol)
 	$(call link,$^ -fsanitize=fuzzer $(LIBS_agent))
 # Two ask a whole agent, which has all but the parts that fake_agent.h plays.
-OBJ_fuzz_agent := $(call objects,$(addprefix user/,behaviour.c err.c log.c pack.c renewal.c spec.c terminal.c \
-                  utf8.c) \
-                  $(addprefix agent/,home.c job_order.c job_report.c journal.c journal_keep.c \
-                  journal_lease.c journal_sql.c explain.c lease_asked.c lease_home.c matrix.c message.c \
-                  need.c ops.c place.c profiles.c recorders.c refusal.c skews.c status.c vector_codec.c view.c waits.c) \
-                  $(addprefix balancer/,profile.c settings.c settings_text.c)) \
-                  $(BUILD)/libview.a $(BUILD)/librules.a
+OBJ_fuzz_agent := $(call objects,$(addprefix user/,behaviour.c err.c log.c pack.c renewal.c \
+                  spec.c terminal.c utf8.c) $(addprefix agent/,home/home.c jobs/job_order.c \
+                  jobs/job_report.c jobs/journal.c jobs/journal_keep.c jobs/journal_lease.c \
+                  jobs/journal_sql.c home/explain.c home/lease_asked.c home/lease_home.c \
+                  cluster/matrix.c cluster/message.c home/need.c ops.c home/place.c \
+                  home/profiles.c home/recorders.c home/refusal.c cluster/skews.c status.c \
+                  cluster/vector_codec.c home/view.c home/waits.c) \
+                  $(addprefix balancer/,profile.c settings.c settings_text.c)) $(BUILD)/libview.a \
+                  $(BUILD)/librules.a
 $(FUZZ_agent): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/protocol/%.o $(OBJ_fuzz_agent)
 	$(call link,$^ -fsanitize=fuzzer $(LIBS_agent))
 $(BUILD)/tests/bench/bench_sim: $(BUILD)/obj/tests/bench/bench_sim.o $(OBJ_sim)
@@ -241,7 +251,7 @@ install: all ## install programs, man pages, systemd unit, sample configuration 
 	for m in $(MANPAGES); do \
 		install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/ || exit 1; done
 	install -d $(DESTDIR)$(PREFIX)/share/iocom
-	install -m 644 agent/grafana-dashboard.json agent/iocom.pam $(DESTDIR)$(PREFIX)/share/iocom/
+	install -m 644 agent/metrics/grafana-dashboard.json agent/iocom.pam $(DESTDIR)$(PREFIX)/share/iocom/
 	install -d $(DESTDIR)/etc/iocom $(DESTDIR)/etc/systemd/system
 	[ -e $(DESTDIR)/etc/iocom/iocom.conf ] || \
 		install -m 644 agent/iocom.conf $(DESTDIR)/etc/iocom/iocom.conf

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * How a shim asks the home node of its job to renew the lease, and what home answers
- * (agent/leases.h): one frame each on a connection of its own to home's job port.
+ * (agent/jobs/leases.h): one frame each on a connection of its own to home's job port.
  *
  *   FRAME_RENEW     number u64 BE | HMAC-SHA256 | the job's name
  *   FRAME_RENEWED   verdict u8 (1 renewed, 0 given up) | number u64 BE | HMAC-SHA256

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * How a shim and its agent speak (leash_wire.h: whatever their versions).  On the
- * leash the shim reports "started" and "exited" (agent/launch.h has the form) and
+ * leash the shim reports "started" and "exited" (agent/target/launch.h has the form) and
  * hears, of a restartable job,
  *
  *   { "op": "lease", "until_ms": N } the lease goes on until then; 0: it is over

@@ -162,7 +162,7 @@ s = "iocom_job_cpu_seconds_total{node=\"m1\",job_name=\"other\"}"
 print(second[s] > first.get(s, 0))' "$dir/first" "$dir/second")" True
 
 # --- the dashboard asks for what is there
-tap_is "each metric of the dashboard is on the page" "$(python3 - agent/grafana-dashboard.json "$dir/second" <<'END'
+tap_is "each metric of the dashboard is on the page" "$(python3 - agent/metrics/grafana-dashboard.json "$dir/second" <<'END'
 import json, re, sys
 board = json.load(open(sys.argv[1]))
 page = open(sys.argv[2], encoding="utf-8").read()
@@ -175,7 +175,7 @@ print(sorted(names - there))
 END
 )" '[]'
 if command -v promtool >/dev/null; then
-	python3 - agent/grafana-dashboard.json >"$dir/rules.yml" <<'END'
+	python3 - agent/metrics/grafana-dashboard.json >"$dir/rules.yml" <<'END'
 import json, sys
 board = json.load(open(sys.argv[1]))
 exprs = [t["expr"] for p in board["panels"] for t in p.get("targets", [])]

@@ -45,11 +45,17 @@ check_room() {
 skeleton="$build/bpf/"
 check_room balancer/rules 'include/|balancer/rules/'
 check_room balancer/view 'include/|balancer/view/'
-check_room user "include/|user/|bpf/|$skeleton"
-check_room balancer 'include/|user/|balancer/'
-check_room agent/shim 'include/|user/|agent/'
+for room in user user/*/; do
+	check_room "${room%/}" "include/|user/|bpf/|$skeleton"
+done
+for room in balancer balancer/{batch,doctor,record,run,top}; do
+	check_room "$room" 'include/|user/|balancer/'
+done
 check_room agent/relay 'include/|user/|agent/relay/'
-check_room agent 'include/|user/|balancer/|agent/'
+check_room agent/shim 'include/|user/|agent/'
+for room in agent agent/{cluster,home,jobs,measure,metrics,target}; do
+	check_room "$room" 'include/|user/|balancer/|agent/'
+done
 for room in sim sim/*/; do
 	check_room "${room%/}" 'include/|balancer/view/|sim/'
 done

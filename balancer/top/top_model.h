@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * The document of `iocom top` as rows to sort, filter and show.  Screen, batch
- * table and --json all read the same document (user/sample_json.h), whether an
+ * table and --json all read the same document (user/monitor/sample_json.h), whether an
  * agent sent it or this program made it.
  */
 #ifndef IOCOM_TOP_MODEL_H
