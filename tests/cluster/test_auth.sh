@@ -253,6 +253,7 @@ tap_is "whoever speaks plainly to the job port is told" "$(
 	timeout 5 cat <&3 | grep -ac 'encrypted job streams only'
 )" 1
 tap_true "... and the node logs it" until_true 5 log_like n2 'refused a job stream from 127.0.0.1: it speaks without TLS'
+until_true 15 pair_sees n1 2
 pair_user n1 run --json --restartable --node n2 -- sleep 13 >/dev/null 2>"$PAIR/leased" </dev/null &
 leased=$!
 renewed() { [ "$(pair_on n1 nodes --json | jq .counters.leases_renewed)" -ge 1 ]; }
