@@ -258,11 +258,11 @@ pair_user n1 run --json --restartable --node n2 -- sleep 13 >/dev/null 2>"$PAIR/
 leased=$!
 renewed() { [ "$(pair_on n1 nodes --json | jq .counters.leases_renewed)" -ge 1 ]; }
 tap_true "a lease is renewed where there is TLS" until_true 12 renewed
+job=$(jq -R -r 'fromjson? | select(.state == "started") | .job' "$PAIR/leased")
 tap_like "by the shim, without TLS: its first number is used" "$(
-	"$IOCOM_BUILD/tests/tools/forge_renew" none $((PAIR_PORT + 2)) "$PAIR/n1/state/iocom.db" \
-		"$(jq -R -r 'fromjson? | select(.state == "started") | .job' "$PAIR/leased")" 1
+	"$IOCOM_BUILD/tests/tools/forge_renew" none $((PAIR_PORT + 2)) "$PAIR/n1/state/iocom.db" "$job" 1
 )" 'refused: .*a replay'
-kill $leased
+pair_user n1 kill -KILL "$job" >/dev/null 2>&1
 wait $leased
 tap_is "a tunnel to a node that nobody knows is refused" "$(python3 - "$PAIR/n1/run/iocom.sock" <<'P'
 import socket, struct, sys
