@@ -143,21 +143,30 @@ void record_sync(int dir)
 	close(fd);
 }
 
-/* Reads and decodes one file; MESSAGE is the caller's to destroy on 0. */
-static int get(int dir, const char *name, msgpack_unpacked *message)
+ssize_t record_slurp(int dir, const char *name, void *data, size_t size)
 {
-	char data[RECORD_MAX];
 	/* A fifo of that name would be waited for. */
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	uint64_t version;
 	struct stat st;
 	ssize_t n;
 
 	if (fd < 0)
 		return -errno;
-	n = fstat(fd, &st) || !S_ISREG(st.st_mode) ? -1 : read(fd, data, sizeof(data));
+	n = fstat(fd, &st) || !S_ISREG(st.st_mode) ? -1 : read(fd, data, size);
 	close(fd);
-	if (n <= 0 || unpack_map(message, data, (size_t)n))
+	return n < 0 ? -EBADMSG : n;
+}
+
+/* Reads and decodes one file; MESSAGE is the caller's to destroy on 0. */
+static int get(int dir, const char *name, msgpack_unpacked *message)
+{
+	char data[RECORD_MAX];
+	ssize_t n = record_slurp(dir, name, data, sizeof(data));
+	uint64_t version;
+
+	if (n < 0)
+		return (int)n;
+	if (!n || unpack_map(message, data, (size_t)n))
 		return -EBADMSG;
 	if (!unpack_u64(&message->data, "v", &version) && version == 1)
 		return 0;

@@ -70,6 +70,11 @@ int record_reserve_spool(int dir);
 int record_read_spool(int dir, struct record_spool *spool);
 /* Bytes of output that are kept in DIR; -ENOENT none is, nor is it meant to be. */
 int64_t record_spool_bytes(int dir);
+/*
+ * The first SIZE bytes of the file NAME in DIR, if it is a regular one and no link: how many, or
+ * negative errno; -EBADMSG: something else.
+ */
+ssize_t record_slurp(int dir, const char *name, void *data, size_t size);
 /* Takes the lock of a living shim.  0; -EWOULDBLOCK another process holds it. */
 int record_lock(int dir);
 /* Removes JOBS_DIR/JOB and its files; missing ones are fine. */

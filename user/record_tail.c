@@ -3,10 +3,9 @@
 #include "record_tail.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include "record.h"
 
 #define ROOM_MAX (UINT64_C(1) << 40)
 
@@ -67,15 +66,9 @@ int record_tail_take(struct record_tail *tail, const void *data, size_t length)
 
 int record_tail_read(int dir, struct record_tail *tail)
 {
-	int fd = openat(dir, RECORD_TAIL, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	uint8_t data[RECORD_TAIL_BYTES + 1];
-	struct stat st;
-	ssize_t n;
+	ssize_t n = record_slurp(dir, RECORD_TAIL, data, sizeof(data));
 
 	*tail = (struct record_tail){0};
-	if (fd < 0)
-		return -errno;
-	n = fstat(fd, &st) || !S_ISREG(st.st_mode) ? -1 : read(fd, data, sizeof(data));
-	close(fd);
-	return n < 0 ? -EBADMSG : record_tail_take(tail, data, (size_t)n);
+	return n < 0 ? (int)n : record_tail_take(tail, data, (size_t)n);
 }

@@ -14,24 +14,15 @@ import struct
 import sys
 import time
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from handmade import pack  # noqa: E402
+
 REQUEST, ERROR, START, ATTACH = 1, 3, 4, 11
 
 
 def frame(kind, length, payload=b""):
     return b"ic" + bytes([1 if kind <= ERROR else 2, kind]) + struct.pack(">I", length) + payload
-
-
-def pack(o):
-    """MessagePack, in forms that hold anything."""
-    if isinstance(o, bool):
-        return b"\xc3" if o else b"\xc2"
-    if isinstance(o, int):
-        return b"\xcf" + struct.pack(">Q", o)
-    if isinstance(o, str):
-        return b"\xda" + struct.pack(">H", len(o)) + o.encode()
-    if isinstance(o, bytes):
-        return b"\xc5" + struct.pack(">H", len(o)) + o
-    return b"\xde" + struct.pack(">H", len(o)) + b"".join(pack(k) + pack(v) for k, v in o.items())
 
 
 def request(**fields):

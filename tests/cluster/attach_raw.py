@@ -8,17 +8,9 @@ is changed after it was sealed.  Prints one line each: the type of the answer, a
 """
 import hashlib, os, socket, struct, subprocess, sys
 
-
-def pack(o):
-    if o is None:
-        return b"\xc0"
-    if isinstance(o, int):
-        return b"\xcf" + struct.pack(">Q", o)
-    if isinstance(o, str):
-        return b"\xda" + struct.pack(">H", len(o)) + o.encode()
-    if isinstance(o, bytes):
-        return b"\xc5" + struct.pack(">H", len(o)) + o
-    return b"\xde" + struct.pack(">H", len(o)) + b"".join(pack(k) + pack(v) for k, v in o.items())
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from handmade import pack  # noqa: E402
 
 
 def receive(s, n):

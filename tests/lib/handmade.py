@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+"""Messages made by hand: MessagePack in forms that hold anything."""
+import struct
+
+
+def pack(o):
+    if o is None:
+        return b"\xc0"
+    if isinstance(o, bool):
+        return b"\xc3" if o else b"\xc2"
+    if isinstance(o, int):
+        return b"\xcf" + struct.pack(">Q", o)
+    if isinstance(o, str):
+        return b"\xda" + struct.pack(">H", len(o)) + o.encode()
+    if isinstance(o, bytes):
+        return b"\xc5" + struct.pack(">H", len(o)) + o
+    return b"\xde" + struct.pack(">H", len(o)) + b"".join(pack(k) + pack(v) for k, v in o.items())
