@@ -183,11 +183,12 @@ FUZZ_protocol := $(patsubst tests/fuzz/protocol/%.c,$(BUILD)/fuzz/%,\
                  $(wildcard tests/fuzz/protocol/*.c))
 FUZZ_agent    := $(BUILD)/fuzz/fuzz_request $(BUILD)/fuzz/fuzz_message
 OBJ_protocol := $(call objects,$(addprefix user/,account.c attach.c behaviour.c cgroup.c err.c \
-                frame.c keep.c leash_wire.c log.c pack.c record.c record_tail.c renewal.c spec.c \
-                terminal.c utf8.c wire.c) $(addprefix agent/,cluster/bulletin.c cluster/control.c \
+                frame.c keep.c leash_wire.c log.c pack.c record.c record_tail.c renewal.c seal.c \
+                spec.c terminal.c utf8.c wire.c) $(addprefix agent/,cluster/bulletin.c cluster/control.c \
                 target/guests.c helper.c jobs/job_order.c jobs/job_report.c target/launch.c \
                 target/launch_spawn.c loop.c cluster/matrix.c cluster/message.c home/need.c \
-                cluster/seal.c target/start_message.c cluster/tls.c cluster/vector_codec.c) \
+                cluster/seal.c target/start_message.c cluster/tls.c cluster/vector_codec.c \
+                worker.c) \
                 $(addprefix agent/shim/,lease.c leash.c order.c renew.c spool.c streams.c tty.c) \
                 $(addprefix balancer/,batch/batch_wire.c batch/batch_words.c))
 $(filter-out $(FUZZ_agent),$(FUZZ_protocol)): $(BUILD)/fuzz/%: \

@@ -332,6 +332,19 @@ static int identity(struct agent *a, struct iocom_err *err)
 	return 0;
 }
 
+int agent_credential(struct agent *a, struct credential *credential, const char *text,
+		     struct iocom_err *err)
+{
+	int rc;
+
+	if (!a->seal)
+		return iocom_err_set(err, -EHOSTDOWN, "node %s serves its own users only",
+				     a->set.name);
+	rc = seal_open_credential(a->seal, credential, text, err);
+	a->counters.seal_failures += rc == -EHOSTDOWN;
+	return rc;
+}
+
 /* --- measuring ------------------------------------------------------------------------ */
 
 static int measuring(struct agent *a, struct iocom_err *err)

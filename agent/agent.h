@@ -205,5 +205,8 @@ void profiles_request(struct agent *a, struct client *client, const msgpack_obje
 
 /* A journal failure: counted, logged. */
 void agent_journal_failed(struct agent *a, const struct iocom_err *err);
+/* credential_open (spec.h) by this agent's munged; counted where that does not answer. */
+int agent_credential(struct agent *a, struct credential *credential, const char *text,
+		     struct iocom_err *err);
 
 #endif

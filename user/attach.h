@@ -54,11 +54,10 @@ int attach_state_pack(const struct attach_state *state, const char *job, const c
 		      void **data, size_t *length);
 void attach_state_unpack(struct attach_state *state, const void *data, size_t length);
 
-/* As spec_seal and spec_open (seal.c). */
+/* As spec_seal and spec_bound (seal.c). */
 int attach_seal(const struct attach_ask *ask, const void *packed, size_t length,
 		const char *munge_socket, char **credential, struct iocom_err *err);
-int attach_open(const struct attach_ask *ask, const void *packed, size_t length,
-		const char *credential, const char *node, const char *munge_socket, uid_t *uid,
-		gid_t *gid, struct iocom_err *err);
+int attach_bound(const struct attach_ask *ask, const void *packed, size_t length,
+		 const struct credential *credential, const char *node, struct iocom_err *err);
 
 #endif

@@ -200,9 +200,9 @@ static int binding_wrong(struct iocom_err *err, const char *what)
 	return iocom_err_set(err, -EACCES, "the credential was made for another %s: refused", what);
 }
 
-/* Whether PAYLOAD binds exactly this. */
-static int binding_check(const struct binding *to, const char *node, const void *payload,
-			 size_t payload_length, struct iocom_err *err)
+/* Whether CREDENTIAL binds exactly this. */
+static int binding_check(const struct binding *to, const char *node,
+			 const struct credential *credential, struct iocom_err *err)
 {
 	uint8_t hash[SPEC_HASH_BYTES];
 	char text[SPEC_JOB_MAX];
@@ -210,7 +210,7 @@ static int binding_check(const struct binding *to, const char *node, const void 
 	const msgpack_object *bound;
 	int rc = 0;
 
-	if (unpack_map(&message, payload, payload_length))
+	if (unpack_map(&message, credential->bound, credential->length))
 		return iocom_err_set(err, -EACCES,
 				     "the credential says nothing about a job: refused");
 	if (unpack_str(&message.data, "type", text, sizeof(text)) || strcmp(text, to->type))
@@ -232,41 +232,46 @@ static int binding_check(const struct binding *to, const char *node, const void 
 	return rc;
 }
 
-static int open_bound(const struct binding *to, const char *credential, const char *node,
-		      const char *munge_socket, uid_t *uid, gid_t *gid, struct iocom_err *err)
+int credential_open(struct credential *credential, const char *text, const char *munge_socket,
+		    struct iocom_err *err)
 {
 	munge_ctx_t ctx = context_new(munge_socket, err);
-	void *payload = NULL;
-	int payload_length = 0;
-	munge_err_t rc;
-	int result;
+	int length = 0, rc = 0;
+	munge_err_t e;
 
+	*credential = (struct credential){.uid = (uid_t)-1, .gid = (gid_t)-1};
 	if (!ctx)
 		return -ENOMEM;
-	rc = munge_decode(credential, ctx, &payload, &payload_length, uid, gid);
-	if (rc != EMUNGE_SUCCESS)
-		result = refused(ctx, rc, munge_socket, err);
-	else
-		result = binding_check(to, node, payload, (size_t)payload_length, err);
-	free(payload);
+	e = munge_decode(text, ctx, &credential->bound, &length, &credential->uid,
+			 &credential->gid);
+	if (e != EMUNGE_SUCCESS) {
+		rc = refused(ctx, e, munge_socket, err);
+		credential_free(credential);
+	} else {
+		credential->length = (size_t)length;
+	}
 	munge_ctx_destroy(ctx);
-	return result;
+	return rc;
 }
 
-int spec_open(const struct spec *spec, const void *packed, size_t length, const char *credential,
-	      const char *node, const char *munge_socket, uid_t *uid, gid_t *gid,
-	      struct iocom_err *err)
+void credential_free(struct credential *credential)
+{
+	free(credential->bound);
+	*credential = (struct credential){.uid = (uid_t)-1, .gid = (gid_t)-1};
+}
+
+int spec_bound(const struct spec *spec, const void *packed, size_t length,
+	       const struct credential *credential, const char *node, struct iocom_err *err)
 {
 	const struct binding to = start_of(spec, packed, length);
 
-	return open_bound(&to, credential, node, munge_socket, uid, gid, err);
+	return binding_check(&to, node, credential, err);
 }
 
-int attach_open(const struct attach_ask *ask, const void *packed, size_t length,
-		const char *credential, const char *node, const char *munge_socket, uid_t *uid,
-		gid_t *gid, struct iocom_err *err)
+int attach_bound(const struct attach_ask *ask, const void *packed, size_t length,
+		 const struct credential *credential, const char *node, struct iocom_err *err)
 {
 	const struct binding to = attach_of(ask, packed, length);
 
-	return open_bound(&to, credential, node, munge_socket, uid, gid, err);
+	return binding_check(&to, node, credential, err);
 }

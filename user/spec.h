@@ -67,13 +67,26 @@ void spec_hash(const void *data, size_t length,
  */
 int spec_seal(const struct spec *spec, const void *packed, size_t length, const char *munge_socket,
 	      char **credential, struct iocom_err *err); /* credential: free() */
+/* What munged says of a credential: who made it, and what it binds. */
+struct credential {
+	uid_t uid;
+	gid_t gid;
+	void *bound;
+	size_t length;
+};
+
 /*
- * Authenticates a credential against PACKED: who (uid, gid), that it was made
- * for NODE, is of type "start", and binds exactly these bytes.  0; -EACCES with the
- * sentence (skew with numbers, replay, expired, other target, hash); -EHOSTDOWN no munged.
+ * Asks munged, once for each credential.  0; -EACCES with the sentence (skew with numbers,
+ * replay, expired, not of this cluster); -EHOSTDOWN no munged; -ENOMEM.
  */
-int spec_open(const struct spec *spec, const void *packed, size_t length, const char *credential,
-	      const char *node, const char *munge_socket, uid_t *uid, gid_t *gid,
-	      struct iocom_err *err);
+int credential_open(struct credential *credential, const char *text, const char *munge_socket,
+		    struct iocom_err *err);
+void credential_free(struct credential *credential);
+/*
+ * Whether it was made for NODE, is of type "start", and binds exactly the bytes PACKED.
+ * 0; -EACCES with the sentence (other target, hash).
+ */
+int spec_bound(const struct spec *spec, const void *packed, size_t length,
+	       const struct credential *credential, const char *node, struct iocom_err *err);
 
 #endif

@@ -148,6 +148,7 @@ static int open_message(struct control *c, nng_msg *msg, struct opened *o, struc
 	*o = (struct opened){0};
 	rc = seal_open_message(c->config.seal, nng_msg_body(msg), nng_msg_len(msg), 0, &o->data,
 			       &length, err);
+	c->config.counters->seal_failures += rc == -EHOSTDOWN;
 	if (rc) {
 		free(o->data);
 		return rc;

@@ -2,7 +2,8 @@
 /*
  * Seals: agents prove to each other that they are root of a cluster machine by
  * MUNGE credentials that carry the message.  Only uid 0 can make one that is
- * accepted, and only uid 0 may open it.
+ * accepted, and only uid 0 may open it.  A munged that hangs is given up after SEAL_WAIT_MS,
+ * and not asked again until it has answered that.
  */
 #ifndef IOCOM_SEAL_H
 #define IOCOM_SEAL_H
@@ -11,12 +12,17 @@
 #include <stddef.h>
 
 #include "iocom/err.h"
+#include "spec.h"
 
 #define SEAL_MESSAGE_MAX (1u << 20) /* MUNGE's bound for a payload */
 
 struct seal;
 
 #define SEAL_TTL_S 60 /* of a credential, both ways: clocks may differ */
+
+/* How long munged may take (it needs a tenth of a millisecond), and when the agent begins. */
+#define SEAL_WAIT_MS	   500
+#define SEAL_FIRST_WAIT_MS 5000
 
 /* Why a seal was refused: positive results of seal_open_message. */
 enum seal_refusal {
@@ -45,5 +51,8 @@ int seal_message(struct seal *seal, const void *data, size_t length, char **cred
  */
 int seal_open_message(struct seal *seal, const void *credential, size_t length, int replayed_ok,
 		      void **data, size_t *data_length, struct iocom_err *err);
+/* credential_open (spec.h), of a job's start or attach; the caller's to free. */
+int seal_open_credential(struct seal *seal, struct credential *credential, const char *text,
+			 struct iocom_err *err);
 
 #endif

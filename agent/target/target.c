@@ -445,9 +445,15 @@ static int start_spec(struct agent *a, int fd, const struct spec *spec, const vo
 	if (rc)
 		return rc;
 	if (!local) {
-		rc = spec_open(spec, packed, length, credential, a->set.name,
-			       a->set.munge_socket[0] ? a->set.munge_socket : NULL, &uid, &gid,
-			       err);
+		struct credential who;
+
+		rc = agent_credential(a, &who, credential, err);
+		if (rc)
+			return rc;
+		rc = spec_bound(spec, packed, length, &who, a->set.name, err);
+		uid = who.uid;
+		gid = who.gid;
+		credential_free(&who);
 		if (rc)
 			return rc;
 	}

@@ -51,16 +51,20 @@ static int authorise(struct agent *a, const struct attach_ask *ask, const void *
 		     struct iocom_err *err)
 {
 	uid_t uid = local ? local->uid : (uid_t)-1, owner;
-	gid_t gid;
 	int rc;
 
 	if (strcmp(ask->node, a->set.name) != 0)
 		return iocom_err_set(err, -EACCES, "the message is meant for node %s, this is %s",
 				     ask->node, a->set.name);
 	if (!local) {
-		rc = attach_open(ask, packed, length, credential, a->set.name,
-				 a->set.munge_socket[0] ? a->set.munge_socket : NULL, &uid, &gid,
-				 err);
+		struct credential by;
+
+		rc = agent_credential(a, &by, credential, err);
+		if (rc)
+			return rc;
+		rc = attach_bound(ask, packed, length, &by, a->set.name, err);
+		uid = by.uid;
+		credential_free(&by);
 		if (rc)
 			return rc;
 	}

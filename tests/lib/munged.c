@@ -121,3 +121,29 @@ void munged_stop(struct munged *munged)
 	}
 	rmdir(munged->dir);
 }
+
+int munged_start_of(const char *socket, const char *text, const struct spec *spec,
+		    const void *packed, size_t length, const char *node, struct credential *who,
+		    struct iocom_err *err)
+{
+	int rc = credential_open(who, text, socket, err);
+
+	if (!rc)
+		rc = spec_bound(spec, packed, length, who, node, err);
+	free(who->bound);
+	who->bound = NULL;
+	return rc;
+}
+
+int munged_attach_of(const char *socket, const char *text, const struct attach_ask *ask,
+		     const void *packed, size_t length, const char *node, struct credential *who,
+		     struct iocom_err *err)
+{
+	int rc = credential_open(who, text, socket, err);
+
+	if (!rc)
+		rc = attach_bound(ask, packed, length, who, node, err);
+	free(who->bound);
+	who->bound = NULL;
+	return rc;
+}

@@ -5,6 +5,9 @@
 
 #include <sys/types.h>
 
+#include "attach.h"
+#include "spec.h"
+
 struct munged {
 	char dir[64];
 	char socket[96];
@@ -16,5 +19,13 @@ const char *munged_start_shifted(struct munged *munged, const struct munged *key
 /* NULL when it runs, else why it cannot (for a skip). */
 const char *munged_start(struct munged *munged);
 void munged_stop(struct munged *munged);
+
+/* What a target does with a credential: asks MUNGED's socket, looks what it binds. */
+int munged_start_of(const char *socket, const char *text, const struct spec *spec,
+		    const void *packed, size_t length, const char *node, struct credential *who,
+		    struct iocom_err *err);
+int munged_attach_of(const char *socket, const char *text, const struct attach_ask *ask,
+		     const void *packed, size_t length, const char *node, struct credential *who,
+		     struct iocom_err *err);
 
 #endif

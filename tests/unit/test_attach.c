@@ -109,8 +109,7 @@ static void test_credential(void **state)
 	char *credential = NULL;
 	size_t length;
 	void *data;
-	uid_t uid = 1;
-	gid_t gid = 1;
+	struct credential who = {.uid = 1, .gid = 1};
 	const char *reason = munged_start(&munged);
 	struct spec spec = {.job = "n1-abc-7", .node = "n2"};
 
@@ -122,8 +121,7 @@ static void test_credential(void **state)
 	assert_int_equal(attach_pack(&ask, &data, &length), 0);
 #define SEAL()                                                                                     \
 	assert_int_equal(attach_seal(&ask, data, length, munged.socket, &credential, &err), 0)
-#define OPEN(a, node)                                                                              \
-	attach_open(a, data, length, credential, node, munged.socket, &uid, &gid, &err)
+#define OPEN(a, node) munged_attach_of(munged.socket, credential, a, data, length, node, &who, &err)
 #define REFUSED(rc, words)                                                                         \
 	do {                                                                                       \
 		assert_int_equal(rc, -EACCES);                                                     \
@@ -132,7 +130,7 @@ static void test_credential(void **state)
 	} while (0)
 	SEAL();
 	assert_int_equal(OPEN(&ask, "n2"), 0);
-	assert_int_equal(uid, getuid());
+	assert_int_equal(who.uid, getuid());
 	REFUSED(OPEN(&ask, "n2"), "replay");
 	SEAL();
 	REFUSED(OPEN(&ask, "n3"), "another node");
@@ -151,7 +149,7 @@ static void test_credential(void **state)
 	/* One to attach starts nothing, one to start attaches nowhere. */
 	strcpy(spec.nonce, ask.nonce);
 	SEAL();
-	REFUSED(spec_open(&spec, data, length, credential, "n2", munged.socket, &uid, &gid, &err),
+	REFUSED(munged_start_of(munged.socket, credential, &spec, data, length, "n2", &who, &err),
 		"another purpose");
 	assert_int_equal(spec_seal(&spec, data, length, munged.socket, &credential, &err), 0);
 	REFUSED(OPEN(&ask, "n2"), "another purpose");

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,14 +80,13 @@ static int start(const struct munged *from, const struct munged *to, struct ioco
 	char *credential = NULL;
 	size_t length;
 	void *data;
-	uid_t uid;
-	gid_t gid;
+	struct credential who;
 	int rc;
 
 	*err = (struct iocom_err){0};
 	assert_int_equal(spec_pack(&spec, &data, &length, err), 0);
 	assert_int_equal(spec_seal(&spec, data, length, from->socket, &credential, err), 0);
-	rc = spec_open(&spec, data, length, credential, "n2", to->socket, &uid, &gid, err);
+	rc = munged_start_of(to->socket, credential, &spec, data, length, "n2", &who, err);
 	free(credential);
 	free(data);
 	return rc;
@@ -225,6 +225,55 @@ static void test_munged_comes_back(void **state)
 	munged_stop(&again);
 }
 
+/* Stopped, not dead: its socket takes questions, and libmunge would wait for most of a minute. */
+static void test_munged_hangs(void **state)
+{
+	struct iocom_err err = {0};
+	struct seal *seal = NULL;
+	struct munged again = {0};
+	char *credential = NULL;
+	struct credential who;
+	size_t length;
+	void *data;
+	int rc = -1;
+
+	(void)state;
+	need();
+	assert_null(munged_start(&again));
+	assert_int_equal(seal_new(&seal, again.socket, &err), 0);
+	assert_int_equal(kill(again.pid, SIGSTOP), 0);
+	assert_int_equal(seal_message(seal, "x", 1, &credential, &err), -EHOSTDOWN);
+	assert_non_null(strstr(err.text, "munged does not answer at "));
+	assert_non_null(strstr(err.text, "it hangs or is stopped"));
+	assert_true(seal_down(seal));
+	assert_null(credential);
+	assert_int_equal(seal_open_message(seal, "x", 1, 0, &data, &length, &err), -EHOSTDOWN);
+	assert_null(data);
+	assert_int_equal(seal_open_credential(seal, &who, "x", &err), -EHOSTDOWN);
+	assert_null(who.bound);
+	assert_int_equal(kill(again.pid, SIGCONT), 0);
+	for (int i = 0; i < 600 && rc; i++) {
+		rc = seal_message(seal, "x", 1, &credential, &err);
+		if (rc)
+			usleep(50000);
+	}
+	assert_int_equal(rc, 0);
+	assert_false(seal_down(seal));
+	assert_int_equal(seal_open_credential(seal, &who, "x", &err), -EACCES);
+	assert_int_equal(seal_open_credential(seal, &who, credential, &err), 0);
+	assert_int_equal(who.uid, 0);
+	assert_int_equal(who.length, 1);
+	assert_memory_equal(who.bound, "x", 1);
+	credential_free(&who);
+	free(credential);
+	/* An agent may end while it hangs. */
+	assert_int_equal(kill(again.pid, SIGSTOP), 0);
+	assert_int_equal(seal_message(seal, "x", 1, &credential, &err), -EHOSTDOWN);
+	seal_free(seal);
+	assert_int_equal(kill(again.pid, SIGCONT), 0);
+	munged_stop(&again);
+}
+
 static void test_skews_are_said(void **state)
 {
 	const uint64_t now = SKEWS_FRESH_NS * 2;
@@ -278,6 +327,7 @@ int main(void)
 		cmocka_unit_test(test_message_from_ahead),
 		cmocka_unit_test(test_message_within),
 		cmocka_unit_test(test_munged_comes_back),
+		cmocka_unit_test(test_munged_hangs),
 		cmocka_unit_test(test_skews_are_said),
 		cmocka_unit_test(test_skews_are_bounded),
 	};

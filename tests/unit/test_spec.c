@@ -213,8 +213,7 @@ static void test_credential(void **state)
 	char *credential = NULL;
 	size_t length;
 	void *data;
-	uid_t uid = 1;
-	gid_t gid = 1;
+	struct credential who = {.uid = 1, .gid = 1};
 	const char *reason = munged_start(&munged);
 
 	(void)state;
@@ -224,11 +223,11 @@ static void test_credential(void **state)
 	}
 	assert_int_equal(spec_pack(&spec, &data, &length, NULL), 0);
 #define SEAL()		    assert_int_equal(spec_seal(&spec, data, length, munged.socket, &credential, &err), 0)
-#define OPEN(s, d, n, node) spec_open(s, d, n, credential, node, munged.socket, &uid, &gid, &err)
+#define OPEN(s, d, n, node) munged_start_of(munged.socket, credential, s, d, n, node, &who, &err)
 	SEAL();
 	assert_int_equal(OPEN(&spec, data, length, "n2"), 0);
-	assert_int_equal(uid, getuid());
-	assert_int_equal(gid, getgid());
+	assert_int_equal(who.uid, getuid());
+	assert_int_equal(who.gid, getgid());
 	assert_int_equal(OPEN(&spec, data, length, "n2"), -EACCES);
 	assert_non_null(strstr(err.text, "replay"));
 	free(credential);

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * See worker.h.
+ *
+ * There is one task at most.  It is the thread's while it is ASKED or LATE; of the two that
+ * know the worker, whoever leaves last frees it.
+ */
+#include "worker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "clock.h"
+
+#define STACK_BYTES (512u << 10) /* modules of the name service want room */
+
+enum state {
+	IDLE,
+	ASKED,
+	DONE,	   /* the loop takes it */
+	LATE,	   /* the loop waits no more */
+	LATE_DONE, /* it ran after all */
+};
+
+struct worker {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wanted, done;
+	struct worker_task *task;
+	enum state state;
+	bool stopping;
+	uint64_t rest_until_ns; /* of CLOCK_BOOTTIME; the loop's alone */
+};
+
+static void last_one_out(struct worker *w)
+{
+	if (w->task)
+		w->task->free(w->task);
+	pthread_cond_destroy(&w->wanted);
+	pthread_cond_destroy(&w->done);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	bool left_behind = false;
+
+	pthread_mutex_lock(&w->lock);
+	while (!w->stopping) {
+		struct worker_task *task = w->task;
+
+		if (w->state != ASKED) {
+			pthread_cond_wait(&w->wanted, &w->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&w->lock);
+		task->run(task);
+		pthread_mutex_lock(&w->lock);
+		left_behind = w->stopping;
+		w->state = w->state == LATE ? LATE_DONE : DONE;
+		pthread_cond_signal(&w->done);
+	}
+	pthread_mutex_unlock(&w->lock);
+	if (left_behind)
+		last_one_out(w);
+	return NULL;
+}
+
+/* Signals are the loop's. */
+static int start(struct worker *w)
+{
+	sigset_t all, before;
+	pthread_attr_t attributes;
+	int rc = pthread_attr_init(&attributes);
+
+	if (rc)
+		return -rc;
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&w->thread, &attributes, work, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return -rc;
+}
+
+int worker_new(struct worker **out, struct iocom_err *err)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+	pthread_condattr_t monotonic;
+	int rc;
+
+	if (!w)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->wanted, NULL);
+	pthread_cond_init(&w->done, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	rc = start(w);
+	if (rc) {
+		last_one_out(w);
+		return iocom_err_set(err, rc, "cannot start a thread: %s", strerror(-rc));
+	}
+	*out = w;
+	return 0;
+}
+
+void worker_free(struct worker *w)
+{
+	pthread_t thread;
+	bool hangs;
+
+	if (!w)
+		return;
+	thread = w->thread;
+	pthread_mutex_lock(&w->lock);
+	hangs = w->state == LATE;
+	w->stopping = true;
+	pthread_cond_signal(&w->wanted);
+	pthread_mutex_unlock(&w->lock); /* of one that hangs, W is its thread's from here */
+	if (hangs) {
+		pthread_detach(thread);
+		return;
+	}
+	pthread_join(thread, NULL);
+	last_one_out(w);
+}
+
+static struct timespec from_now(unsigned ms)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_sec += ms / 1000;
+	t.tv_nsec += ms % 1000 * 1000000L;
+	if (t.tv_nsec >= 1000000000L) {
+		t.tv_sec++;
+		t.tv_nsec -= 1000000000L;
+	}
+	return t;
+}
+
+int worker_run(struct worker *w, struct worker_task *task, unsigned limit_ms)
+{
+	struct worker_task *late = worker_late(w);
+	const struct timespec limit = from_now(limit_ms);
+	int rc = 0;
+
+	if (late)
+		late->free(late);
+	if (clock_boot_ns() < w->rest_until_ns) {
+		task->free(task);
+		return -EBUSY;
+	}
+	pthread_mutex_lock(&w->lock);
+	if (w->state != IDLE) {
+		pthread_mutex_unlock(&w->lock);
+		task->free(task);
+		return -EBUSY;
+	}
+	w->task = task;
+	w->state = ASKED;
+	pthread_cond_signal(&w->wanted);
+	while (w->state == ASKED && !rc)
+		rc = -pthread_cond_timedwait(&w->done, &w->lock, &limit);
+	if (w->state == ASKED) {
+		w->state = LATE;
+		w->rest_until_ns = clock_boot_ns() + WORKER_REST_MS * CLOCK_NS_PER_MS;
+		rc = -ETIMEDOUT;
+	} else {
+		w->state = IDLE;
+		w->task = NULL;
+		rc = 0;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return rc;
+}
+
+struct worker_task *worker_late(struct worker *w)
+{
+	struct worker_task *late = NULL;
+
+	pthread_mutex_lock(&w->lock);
+	if (w->state == LATE_DONE) {
+		late = w->task;
+		w->task = NULL;
+		w->state = IDLE;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return late;
+}

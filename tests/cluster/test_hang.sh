@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# What is there and does not answer: munged stopped, a name service that hangs.  The agent
+# goes on with all that needs neither.  Two agents on this machine; no testbed.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+. tests/lib/tap.sh
+. tests/lib/pair.sh
+pair_begin
+hang_end() {
+	kill -CONT "${PAIR_PID[munge-n1]:-}" 2>/dev/null
+	pair_end
+}
+trap hang_end EXIT
+pair_munged n1
+pair_munged n2
+chmod 1777 "$PAIR"
+pair_agent n1 n2
+pair_agent n2 n1
+tap_true "two nodes" until_true 15 pair_sees n1 2
+remote() { pair_user n1 run --node n2 -- true; }
+tap_true "a job at the other node" until_true 15 remote
+long=$(pair_user n1 run --detach --node n1 -- sleep 300)
+runs() { pair_on n1 jobs --json | jq -e --arg j "$long" '.jobs[] | select(.job == $j and .state == "running")'; }
+tap_true "a job here" until_true 15 runs
+
+# --- munged is stopped, not dead ---
+# libmunge waits for it for 50 s, as long as the client below does: whoever is answered before
+# that client has ended was not held by it.
+before=$(pair_count n1 seal_failures)
+kill -STOP "${PAIR_PID[munge-n1]}"
+munge -n -S "$PAIR/munge-n1/socket" >/dev/null 2>&1 &
+waits=$!
+noticed() { [ "$(pair_count n1 seal_failures)" -gt "$before" ]; }
+tap_true "munged is stopped: the agent notices, counts it, and says so" until_true 30 noticed
+tap_is "whoever asked munged waits still" "$(kill -0 "$waits" && echo waits)" waits
+answered=0
+for _ in 1 2 3 4 5; do
+	pair_on n1 nodes --json >/dev/null && answered=$((answered + 1))
+	pair_user n1 jobs >/dev/null && answered=$((answered + 1))
+done
+tap_is "questions are answered" "$answered" 10
+tap_is "a job of this machine runs" "$(pair_user n1 run --node n1 -- echo here 2>&1)" here
+tap_true "one that runs is ended" pair_user n1 kill "$long"
+pair_user n1 wait "$long" >/dev/null 2>&1
+tap_is "and its end is told" "$?" 143
+tap_is "all before munged's caller was answered" "$(kill -0 "$waits" && echo waits)" waits
+refused=$(remote 2>&1)
+tap_like "a job elsewhere is not begun, for a reason" "$refused" 'munged does not answer|not heard'
+tap_like "the journal of the agent has the sentence" "$(cat "$PAIR/n1/log")" 'munged does not answer at .*hangs or is stopped'
+kill -CONT "${PAIR_PID[munge-n1]}"
+wait "$waits"
+tap_true "munged goes on: the other node is heard, and has jobs" until_true 30 remote
+
+# --- the other node's munged ---
+before=$(pair_count n2 seal_failures)
+kill -STOP "${PAIR_PID[munge-n2]}"
+noticed() { [ "$(pair_count n2 seal_failures)" -gt "$before" ]; }
+until_true 30 noticed
+tap_is "stopped at the other node: this one's jobs run here" "$(pair_user n1 run --node n1 -- echo here 2>&1)" here
+refused=$(remote 2>&1)
+tap_is "and none there, said in a line" "$(grep -c . <<<"$refused")" 1
+kill -CONT "${PAIR_PID[munge-n2]}"
+tap_true "until it goes on" until_true 30 remote
+tap_is "no agent died" "$(kill -0 "${PAIR_PID[n1]}" && kill -0 "${PAIR_PID[n2]}" && echo both)" both
+tap_done
