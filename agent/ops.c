@@ -281,11 +281,11 @@ static void take_name(void *arg, const struct journal_job *job)
 
 static void op_kill(struct agent *a, struct client *c, const msgpack_object *request)
 {
-	char job[SPEC_JOB_MAX], node[IOCOM_NAME_MAX] = "", class_name[64];
+	char job[SPEC_JOB_MAX], asked[SPEC_JOB_MAX], node[IOCOM_NAME_MAX] = "", class_name[64];
 	uid_t uid = client_who(c)->uid, owner;
 	struct iocom_err err = {0};
 	uint64_t signal = 15;
-	bool ended;
+	bool ended, unknown;
 	int rc;
 
 	unpack_u64(request, "signal", &signal);
@@ -295,28 +295,28 @@ static void op_kill(struct agent *a, struct client *c, const msgpack_object *req
 	}
 	if (!strcmp(job, "last"))
 		(void)journal_find(a->journal, job, uid, take_name, job);
+	memcpy(asked, job, sizeof(asked));
 	rc = journal_lease_last(a->journal, job, &err);
 	if (rc >= 0)
 		rc = journal_home_get(a->journal, job, node, &owner, class_name, &ended, &err);
+	unknown = rc == -ENOENT;
 	if (rc == 0 && uid != 0 && uid != owner)
-		rc = iocom_err_set(&err, -EPERM, "job %s is not yours", job);
+		rc = -EPERM;
 	else if (rc == 0 && ended)
 		rc = iocom_err_set(&err, -ESRCH, "job %s has ended", job);
 	else if (rc == 0 && strcmp(node, a->set.name)) {
 		rc = kill_remote(a, c, node, job, signal, &err);
 		if (rc == 0)
 			return; /* answered later */
-	} else if (rc == 0 || rc == -ENOENT) {
-		bool unknown = rc == -ENOENT;
-
+	} else if (rc == 0 || unknown) {
 		rc = signals_send(a, job, uid, (int)signal, signalled, c, &err);
-		if (unknown && rc == -ESRCH)
-			iocom_err_set(
-				&err, rc,
-				"no job %s runs at node %s or was submitted there; ask at its "
-				"home node, `iocom jobs --all` lists them",
-				job, a->set.name);
 	}
+	/* Whose jobs there are is nobody else's business: both sentences are one. */
+	if (rc == -EPERM || (unknown && rc == -ESRCH))
+		iocom_err_set(&err, rc,
+			      "no job of yours named %s runs at node %s or was submitted there; "
+			      "ask at its home node, `iocom jobs --all` lists them",
+			      asked, a->set.name);
 	if (rc == -EPERM)
 		ops_log_foreign(a, c, "signal", job);
 	if (rc)

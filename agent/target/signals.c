@@ -107,6 +107,13 @@ static int ask(struct agent *a, const struct job *job, int signal, signals_done 
 	return 0;
 }
 
+/* Whose jobs there are is nobody else's business: the sentence is one. */
+static int none_of_his(const struct agent *a, const char *name, int rc, struct iocom_err *err)
+{
+	return iocom_err_set(err, rc, "no job of yours named %s runs at node %s", name,
+			     a->set.name);
+}
+
 int signals_send(struct agent *a, const char *name, uid_t uid, int signal, signals_done done,
 		 void *arg, struct iocom_err *err)
 {
@@ -114,10 +121,9 @@ int signals_send(struct agent *a, const char *name, uid_t uid, int signal, signa
 	int rc;
 
 	if (!job || job->state == JOB_ENDED || job->state == JOB_LEASED)
-		return iocom_err_set(err, -ESRCH, "job %s does not run at node %s", name,
-				     a->set.name);
+		return none_of_his(a, name, -ESRCH, err);
 	if (uid != 0 && uid != job->order.uid)
-		return iocom_err_set(err, -EPERM, "job %s is not yours", name);
+		return none_of_his(a, name, -EPERM, err);
 	if (!has_room(a, job->order.uid)) {
 		a->counters.signals_refused++;
 		return iocom_err_set(err, -EAGAIN,

@@ -50,7 +50,7 @@ tap_is "wait for one whose output cannot be written: 125" \
 tap_is "kill of one that has ended: 1" "$(status "$iocom" kill "$three")" 1
 tap_like "said" "$(cat "$dir/err")" "iocom kill: job $three has ended"
 tap_is "of an unknown one: 1" "$(status "$iocom" kill no-such)" 1
-tap_like "said, with where to look" "$(cat "$dir/err")" 'no job no-such runs at node p1 or was submitted there.*iocom jobs --all'
+tap_like "said, with where to look" "$(cat "$dir/err")" 'no job of yours named no-such runs at node p1 or was submitted there.*iocom jobs --all'
 long=$(detach sleep 300)
 tap_is "of an ended one and another: 1" "$(status "$iocom" kill -KILL "$three" "$long")" 1
 tap_is "the other one was killed" "$(status "$iocom" wait "$long")" 137
