@@ -63,6 +63,8 @@ size_t bounds_list(struct agent *a, struct bound out[BOUNDS_LISTED])
 		{"tunnels", tunnels_count(a->tunnels), TUNNELS_MAX, COUNTED(tunnels_refused)},
 		{"paths_looked_at", looking, PATHS_MAX, COUNTED(paths_refused)},
 		{"paths_that_hang", late, PATHS_LATE_MAX, COUNTED(paths_refused)},
+		{"paths_that_hang_of_a_user", BOUND_UNKNOWN, PATHS_LATE_OF_USER,
+		 COUNTED(paths_refused)},
 		{"replays", replays_count(a), REPLAYS_MAX, COUNTED(replays_refused)},
 		{"output_kept_bytes", a->spool_kept_bytes, (uint64_t)a->set.spool_total_mb << 20,
 		 .turns = true, COUNTED(outputs_removed)},

@@ -51,6 +51,46 @@ size_t paths_count(const struct paths *paths, size_t *late)
 	return paths ? paths->count : 0;
 }
 
+/* Those of UID in the list from FIRST on, and how many of them hang. */
+static unsigned count_of(const struct question *first, uid_t uid, unsigned *late)
+{
+	unsigned n = 0;
+
+	*late = 0;
+	for (const struct question *q = first; q; q = q->next) {
+		n += q->user.uid == uid;
+		*late += q->user.uid == uid && !q->done;
+	}
+	return n;
+}
+
+/* How many hang, but of one user no more than he may have. */
+static unsigned late_of_all(const struct paths *paths)
+{
+	unsigned n = 0, same;
+
+	if (paths->late < PATHS_LATE_MAX)
+		return paths->late;
+	for (const struct question *q = paths->first; q; q = q->next) {
+		if (q->done)
+			continue;
+		count_of(q->next, q->user.uid, &same);
+		n += same < PATHS_LATE_OF_USER;
+	}
+	return n;
+}
+
+static int room_for(const struct paths *paths, uid_t uid)
+{
+	unsigned late, of_user = count_of(paths->first, uid, &late);
+
+	if (of_user >= PATHS_OF_USER || late >= PATHS_LATE_OF_USER)
+		return -EDQUOT;
+	if (paths->count >= PATHS_MAX || late_of_all(paths) >= PATHS_LATE_MAX)
+		return -EBUSY;
+	return 0;
+}
+
 static void *look(void *arg)
 {
 	struct question *q = arg;
@@ -130,13 +170,12 @@ static int start(struct question *q)
 int paths_ask(struct paths *paths, const struct job_order *order, struct account *user,
 	      paths_done done, void *arg)
 {
-	bool busy = paths->count >= PATHS_MAX || paths->late >= PATHS_LATE_MAX;
-	struct question *q = busy ? NULL : calloc(1, sizeof(*q));
-	int rc;
+	int rc = room_for(paths, user->uid);
+	struct question *q = rc ? NULL : calloc(1, sizeof(*q));
 
 	if (!q) {
 		account_free(user);
-		return busy ? -EBUSY : -ENOMEM;
+		return rc ? rc : -ENOMEM;
 	}
 	q->paths = paths;
 	q->order = *order;

@@ -194,11 +194,13 @@ void target_admit_guest(struct agent *a, const struct job_order *order, target_a
 			rc = ask_paths(a, order, &user, done, arg);
 			if (!rc)
 				return;
-			a->counters.paths_refused += rc == -EBUSY;
+			a->counters.paths_refused += rc == -EBUSY || rc == -EDQUOT;
 			refuse(&g, "path-slow",
-			       rc == -EBUSY ? "file systems there do not answer: too many "
-					      "looks for directories hang already"
-					    : strerror(-rc));
+			       rc == -EBUSY    ? "file systems there do not answer: too many "
+						 "looks for directories hang already"
+			       : rc == -EDQUOT ? "file systems there do not answer: too many "
+						 "looks for this user's directories hang already"
+					       : strerror(-rc));
 		}
 	}
 	decided(a, order, &g);

@@ -57,15 +57,19 @@ static void wait_for(struct world *w)
 	loop_cancel(w->loop, &w->limit);
 }
 
-static int ask(struct told *t, const char *cwd, const char *executable)
+static int ask_as(struct told *t, uid_t uid, const char *cwd, const char *executable)
 {
 	struct job_order order = {0};
-	struct account user;
+	struct account user = {.uid = uid, .gid = uid};
 
 	snprintf(order.cwd, sizeof(order.cwd), "%s", cwd);
 	snprintf(order.executable, sizeof(order.executable), "%s", executable);
-	assert_int_equal(account_find(0, &user), 0);
 	return paths_ask(t->world->paths, &order, &user, told, t);
+}
+
+static int ask(struct told *t, const char *cwd, const char *executable)
+{
+	return ask_as(t, 0, cwd, executable);
 }
 
 static struct admission_verdict judge(struct world *w, const char *cwd, const char *executable)
@@ -233,34 +237,72 @@ static void test_executable_that_hangs(void **state)
 	assert_non_null(strstr(v.text, program));
 }
 
+static size_t that_hang(const struct world *w)
+{
+	size_t late;
+
+	paths_count(w->paths, &late);
+	return late;
+}
+
 /* A burst of jobs is no file system that hangs. */
 static void test_many_at_once(void **state)
 {
 	struct world *w = *state;
-	struct told t = {.world = w, .wanted = 8 * PATHS_LATE_MAX};
+	const unsigned room = PATHS_MAX - (unsigned)that_hang(w);
+	struct told t = {.world = w, .wanted = room};
 
-	for (int i = 0; i < 8 * PATHS_LATE_MAX; i++)
-		assert_int_equal(ask(&t, "/", "/bin/sh"), 0);
+	/* More of one user are not looked at together; he keeps no room from the others. */
+	for (unsigned i = 0; i < room; i++) {
+		assert_int_equal(ask_as(&t, 1 + i / PATHS_OF_USER, "/", "/bin/sh"), 0);
+		if (i % PATHS_OF_USER == PATHS_OF_USER - 1)
+			assert_int_equal(ask_as(&t, 1 + i / PATHS_OF_USER, "/", "/bin/sh"),
+					 -EDQUOT);
+	}
+	assert_int_equal(ask_as(&t, 1000, "/", "/bin/sh"), -EBUSY);
 	wait_for(w);
-	assert_int_equal(t.count, 8 * PATHS_LATE_MAX);
+	assert_int_equal(t.count, room);
+	assert_true(t.verdict.admitted);
+}
+
+/* A user's own file system: he asks for all he may at once, and none of it answers. */
+static void test_one_user_fills_it(void **state)
+{
+	struct world *w = *state;
+	struct told t = {.world = w, .wanted = PATHS_OF_USER};
+	size_t before = that_hang(w); /* root's, of the tests before */
+
+	for (int i = 0; i < PATHS_OF_USER; i++)
+		assert_int_equal(ask_as(&t, 1000, w->hung, "/bin/sh"), 0);
+	wait_for(w);
+	assert_int_equal(t.count, PATHS_OF_USER);
+	assert_int_equal(that_hang(w), before + PATHS_OF_USER);
+	assert_true(that_hang(w) > PATHS_LATE_MAX);
+	assert_int_equal(ask_as(&t, 1000, "/", "/bin/sh"), -EDQUOT);
+	t.wanted = t.count + 1;
+	assert_int_equal(ask_as(&t, 1001, "/", "/bin/sh"), 0);
+	wait_for(w);
+	assert_int_equal(t.count, t.wanted);
 	assert_true(t.verdict.admitted);
 }
 
 static void test_no_more_than_some(void **state)
 {
 	struct world *w = *state;
-	struct told t = {.world = w, .wanted = PATHS_LATE_MAX - 2};
+	const int users = PATHS_LATE_MAX / PATHS_LATE_OF_USER - 2;
+	struct told t = {.world = w, .wanted = (unsigned)users * PATHS_LATE_OF_USER};
 
-	/* Those of the tests before hang still. */
-	for (int i = 0; i < PATHS_LATE_MAX - 2; i++)
-		assert_int_equal(ask(&t, w->hung, "/bin/sh"), 0);
+	/* Root's and one user's of the tests before hang still. */
+	for (int i = 0; i < users * PATHS_LATE_OF_USER; i++)
+		assert_int_equal(ask_as(&t, 2000 + (uid_t)i % users, w->hung, "/bin/sh"), 0);
 	wait_for(w);
-	assert_int_equal(t.count, PATHS_LATE_MAX - 2);
-	assert_int_equal(ask(&t, "/", "/bin/sh"), -EBUSY);
+	assert_int_equal(t.count, t.wanted);
+	assert_int_equal(ask_as(&t, 2000, "/", "/bin/sh"), -EDQUOT);
+	assert_int_equal(ask_as(&t, 3000, "/", "/bin/sh"), -EBUSY);
 	/* The server is back, or given up: there is room again. */
 	close(w->fuse);
 	w->fuse = -1;
-	for (int i = 0; i < 200 && ask(&t, "/", "/bin/sh") == -EBUSY; i++) {
+	for (int i = 0; i < 200 && ask_as(&t, 3000, "/", "/bin/sh") == -EBUSY; i++) {
 		loop_start(w->loop, &w->limit, 20 * CLOCK_NS_PER_MS);
 		loop_run(w->loop);
 	}
@@ -340,6 +382,7 @@ int main(void)
 		cmocka_unit_test(test_paths_that_hang),
 		cmocka_unit_test(test_executable_that_hangs),
 		cmocka_unit_test(test_many_at_once),
+		cmocka_unit_test(test_one_user_fills_it),
 		cmocka_unit_test(test_no_more_than_some),
 		cmocka_unit_test(test_end_while_one_hangs),
 	};
