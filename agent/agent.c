@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "accounts.h"
 #include "cgroup.h"
 #include "target_attach.h"
 #include "clients.h"
@@ -482,6 +483,8 @@ static int start(struct agent *a, struct iocom_err *err)
 	if (!rc && paths_new(&a->paths, a->loop))
 		rc = iocom_err_set(err, -ENOMEM, "out of memory");
 	if (!rc)
+		rc = accounts_new(&a->accounts, &a->counters, err);
+	if (!rc)
 		rc = catch_signals(a, err);
 	if (!rc)
 		rc = identity(a, err);
@@ -586,6 +589,7 @@ void agent_stop(struct agent *a)
 	tls_free(a->tls);
 	tunnels_free(a->tunnels);
 	seal_free(a->seal);
+	accounts_free(a->accounts);
 	if (a->signals.fd >= 0)
 		close(a->signals.fd);
 	loop_free(a->loop);

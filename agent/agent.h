@@ -41,6 +41,7 @@ struct metrics;
 struct probes;
 struct tunnels;
 struct lease_held;
+struct accounts;
 struct paths;
 struct replays;
 struct leaving;
@@ -84,6 +85,7 @@ struct agent {
 	struct bulletin *bulletin;
 	struct control *control;
 	struct paths *paths;
+	struct accounts *accounts;
 	struct journal *journal;
 	struct journal_rows rows; /* as counted at rows_ns (CLOCK_BOOTTIME); bounds.c */
 	uint64_t rows_ns;
@@ -192,7 +194,7 @@ json_t *ops_top(struct agent *a, const struct monitor_sample *sample,
 void ops_forget(struct agent *a, const struct client *client);
 struct journal_job;
 /* A job as listings have it: a new object. */
-json_t *ops_job_json(const struct agent *a, const struct journal_job *job);
+json_t *ops_job_json(struct agent *a, const struct journal_job *job);
 /* Somebody asks for what is another's: root should see it. */
 void ops_log_foreign(struct agent *a, const struct client *client, const char *what,
 		     const char *job);

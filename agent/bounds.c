@@ -2,6 +2,7 @@
 /* See bounds.h; tests/unit/test_bounds.sh looks that none is missing. */
 #include "bounds.h"
 
+#include "accounts.h"
 #include "agent.h"
 #include "clients.h"
 #include "clock.h"
@@ -65,6 +66,8 @@ size_t bounds_list(struct agent *a, struct bound out[BOUNDS_LISTED])
 		{"paths_that_hang", late, PATHS_LATE_MAX, COUNTED(paths_refused)},
 		{"paths_that_hang_of_a_user", BOUND_UNKNOWN, PATHS_LATE_OF_USER,
 		 COUNTED(paths_refused)},
+		{"accounts_kept", accounts_count(a->accounts), ACCOUNTS_MAX, .turns = true,
+		 .counter = NULL},
 		{"replays", replays_count(a), REPLAYS_MAX, COUNTED(replays_refused)},
 		{"output_kept_bytes", a->spool_kept_bytes, (uint64_t)a->set.spool_total_mb << 20,
 		 .turns = true, COUNTED(outputs_removed)},

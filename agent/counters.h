@@ -28,6 +28,7 @@
 	X(peers_refused)       /* TLS on one side only, or a certificate refused */                \
 	X(admissions_granted)                                                                      \
 	X(admissions_refused)                                                                      \
+	X(names_failures)	    /* the name service did not answer */                          \
 	X(paths_refused)	    /* too many paths were looked at, or hung */                   \
 	X(restartable_refused_full) /* too many restartable jobs */                                \
 	X(jobs_refused_limit)	    /* a user had user_jobs_max jobs here */                       \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* What the CLI asks besides "place": nodes, jobs, explain, top, kill, record. */
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "accounts.h"
 #include "agent.h"
 #include "bounds.h"
 #include "target_attach.h"
@@ -80,16 +80,10 @@ struct listing {
 
 static const char *user_name(struct listing *l, uid_t uid)
 {
-	struct passwd pw, *found = NULL;
-	char buffer[4096];
-
 	if (l->last_user[0] && l->last_uid == uid)
 		return l->last_user;
 	l->last_uid = uid;
-	if (getpwuid_r(uid, &pw, buffer, sizeof(buffer), &found) == 0 && found)
-		snprintf(l->last_user, sizeof(l->last_user), "%s", pw.pw_name);
-	else
-		snprintf(l->last_user, sizeof(l->last_user), "%u", (unsigned)uid);
+	accounts_say(l->agent->accounts, uid, l->last_user, sizeof(l->last_user));
 	return l->last_user;
 }
 
@@ -125,9 +119,9 @@ static json_t *job_json(struct listing *l, const struct agent *a, const struct j
 			 j->exit_value, "pid", (int)j->pid, "text", printable(j->text));
 }
 
-json_t *ops_job_json(const struct agent *a, const struct journal_job *job)
+json_t *ops_job_json(struct agent *a, const struct journal_job *job)
 {
-	struct listing one = {.any_late = true};
+	struct listing one = {.agent = a, .any_late = true};
 
 	return job_json(&one, a, job);
 }

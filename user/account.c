@@ -64,12 +64,21 @@ static int find_groups(struct account *account)
 	}
 }
 
-int account_find(uid_t uid, struct account *account)
+int account_name(uid_t uid, struct account *account)
 {
 	int rc;
 
 	*account = (struct account){.uid = uid};
 	rc = find_user(account);
+	if (rc)
+		account_free(account);
+	return rc;
+}
+
+int account_find(uid_t uid, struct account *account)
+{
+	int rc = account_name(uid, account);
+
 	if (!rc)
 		rc = find_groups(account);
 	if (rc)

@@ -16,6 +16,8 @@ struct account {
 
 /* 0; -ENOENT: nobody has this uid; -ENOMEM, -E2BIG (65,536 groups), -EIO; then nothing to free. */
 int account_find(uid_t uid, struct account *account);
+/* Likewise, without his groups: one question less. */
+int account_name(uid_t uid, struct account *account);
 void account_free(struct account *account);
 bool account_has_group(const struct account *account, gid_t gid);
 /* 0; -ENOENT: no such group; -ENOMEM, -EIO. */

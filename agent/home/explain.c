@@ -11,7 +11,7 @@
 #include "target_attach.h"
 
 struct found {
-	const struct agent *agent;
+	struct agent *agent;
 	json_t *record;
 	char name[SPEC_JOB_MAX], home[IOCOM_NAME_MAX];
 	uid_t uid;

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Request "profile": what classes of jobs were measured to need; see balancer/profile.h. */
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "accounts.h"
 #include "agent.h"
 #include "clients.h"
 #include "pack.h"
 #include "utf8.h"
 
 struct answer {
+	struct accounts *accounts;
 	json_t *list;
 	const char *class_name; /* "" = all */
 };
 
-static json_t *user_json(uid_t uid)
+static json_t *user_json(struct accounts *accounts, uid_t uid)
 {
-	struct passwd pw, *found = NULL;
-	char buffer[4096];
+	char name[64];
 
-	if (getpwuid_r(uid, &pw, buffer, sizeof(buffer), &found) == 0 && found)
-		return json_string(pw.pw_name);
-	return json_sprintf("%u", (unsigned)uid);
+	accounts_say(accounts, uid, name, sizeof(name));
+	return json_string(name);
 }
 
 static json_t *class_json(const char *class_name)
@@ -71,14 +70,14 @@ static void add(void *arg, uid_t uid, const char *class_name, const struct profi
 			 "disk_high_ms", b->disk_high_ms, "fault_ms", b->fault_ms, "disk_wait_ms",
 			 b->disk_wait_ms, "run_wait_ms", b->run_wait_ms, "shares", shares_json(b),
 			 "joined_phases", (int)b->joined, "phases", phases_json(b));
-	json_array_append_new(answer->list,
-			      json_pack("{s:o,s:o,s:i,s:i,s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:o}",
-					"class", class_json(class_name), "user", user_json(uid),
-					"uid", (int)uid, "runs", (int)p->runs, "intensive",
-					behaviour_class(b), "cpu_ms", p->cpu_ms, "com_ms",
-					p->com_ms, "disk_ms", p->disk_ms, "memory_mb", p->memory_mb,
-					"requests", p->requests, "request_kb", p->request_kb,
-					"wall_ms", p->wall_ms, "last_run", last));
+	json_array_append_new(
+		answer->list,
+		json_pack("{s:o,s:o,s:i,s:i,s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:o}", "class",
+			  class_json(class_name), "user", user_json(answer->accounts, uid), "uid",
+			  (int)uid, "runs", (int)p->runs, "intensive", behaviour_class(b), "cpu_ms",
+			  p->cpu_ms, "com_ms", p->com_ms, "disk_ms", p->disk_ms, "memory_mb",
+			  p->memory_mb, "requests", p->requests, "request_kb", p->request_kb,
+			  "wall_ms", p->wall_ms, "last_run", last));
 }
 
 static void forget(struct agent *a, struct client *c, const char *class_name)
@@ -98,7 +97,7 @@ void profiles_request(struct agent *a, struct client *c, const msgpack_object *r
 {
 	uid_t uid = client_who(c)->uid;
 	char class_name[PROFILE_CLASS_MAX] = "";
-	struct answer answer = {.class_name = class_name};
+	struct answer answer = {.accounts = a->accounts, .class_name = class_name};
 	struct iocom_err err = {0};
 	bool forgets = false;
 

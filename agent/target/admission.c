@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "accounts.h"
+
 __attribute__((format(printf, 3, 4))) static void refuse(struct admission_verdict *v,
 							 const char *reason, const char *fmt, ...)
 {
@@ -206,15 +208,23 @@ bool admission_loads(const struct job_order *o, const struct iocom_vector *own,
 	return v->admitted;
 }
 
-bool admission_user(const struct job_order *o, bool accepts_jobs, const struct users_policy *users,
-		    struct account *user, struct admission_verdict *v)
+bool admission_user(const struct job_order *o, bool accepts_jobs, struct accounts *accounts,
+		    const struct users_policy *users, struct account *user,
+		    struct admission_verdict *v)
 {
 	char why[sizeof(v->text)];
+	int rc;
 
 	*v = (struct admission_verdict){.admitted = true};
 	if (!accepts_jobs) {
 		refuse(v, "owner", "its owner lets no jobs in");
-	} else if (account_find(o->uid, user)) {
+		return false;
+	}
+	rc = accounts_find(accounts, o->uid, user);
+	if (rc == -EHOSTDOWN) {
+		refuse(v, "user-slow", "the name service there does not answer who uid %u is",
+		       (unsigned)o->uid);
+	} else if (rc) {
 		refuse(v, "no-user", "uid %u is unknown there", (unsigned)o->uid);
 	} else if (!users_may(users, user, why, sizeof(why))) {
 		refuse(v, "user", "%s", why);

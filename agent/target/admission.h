@@ -5,6 +5,7 @@
  *
  *   cannot: path-missing  working directory or executable missing, or closed to the user
  *           no-user       the uid is unknown here
+ *           user-slow     ... or the name service does not answer
  *           path-slow     ... on a file system that does not answer
  *   may not: owner        the owner lets no jobs in
  *            user         this user's jobs are not let in (users.h)
@@ -22,6 +23,8 @@
 #include "job_order.h"
 #include "users.h"
 
+struct accounts;
+
 struct admission_verdict {
 	bool admitted;
 	char reason[24];
@@ -34,7 +37,7 @@ struct admission_verdict {
  *
  * Who: on true USER is the caller's to free (account_free).
  */
-bool admission_user(const struct job_order *order, bool accepts_jobs,
+bool admission_user(const struct job_order *order, bool accepts_jobs, struct accounts *accounts,
 		    const struct users_policy *users, struct account *user,
 		    struct admission_verdict *verdict);
 /* What is here, seen by USER.  AT: where it is, for those who wait.  From any thread. */

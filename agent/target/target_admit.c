@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "accounts.h"
 #include "admission.h"
 #include "agent.h"
 #include "clock.h"
@@ -181,6 +182,8 @@ void target_admit_guest(struct agent *a, const struct job_order *order, target_a
 		.min_uid = a->set.min_uid,
 		.allow = a->set.allow_users,
 		.deny = a->set.deny_users,
+		.group = accounts_group,
+		.arg = a->accounts,
 	};
 	struct admission_verdict v;
 	struct target_grant g;
@@ -188,7 +191,7 @@ void target_admit_guest(struct agent *a, const struct job_order *order, target_a
 	int rc;
 
 	if (!is_known(a, order, &g)) {
-		if (!admission_user(order, a->set.accept_jobs, &users, &user, &v)) {
+		if (!admission_user(order, a->set.accept_jobs, a->accounts, &users, &user, &v)) {
 			refuse(&g, v.reason, v.text);
 		} else {
 			rc = ask_paths(a, order, &user, done, arg);

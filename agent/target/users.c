@@ -10,27 +10,30 @@
 #define ENTRY_MAX 256
 
 /* A group that this machine does not know has no members.  DOUBT: where it cannot tell. */
-static bool in_group(const struct account *user, const char *name, bool doubt)
+static bool in_group(const struct users_policy *policy, const struct account *user,
+		     const char *name, bool doubt)
 {
 	gid_t gid;
-	int rc = account_group(name, &gid);
+	int rc = policy->group ? policy->group(policy->arg, name, &gid) : account_group(name, &gid);
 
 	if (rc)
 		return rc != -ENOENT && doubt;
 	return account_has_group(user, gid);
 }
 
-static bool is_named(const struct account *user, const char *entry, bool doubt)
+static bool is_named(const struct users_policy *policy, const struct account *user,
+		     const char *entry, bool doubt)
 {
 	char uid[16];
 
 	if (entry[0] == '@')
-		return in_group(user, entry + 1, doubt);
+		return in_group(policy, user, entry + 1, doubt);
 	snprintf(uid, sizeof(uid), "%u", (unsigned)user->uid);
 	return !strcmp(entry, user->name) || !strcmp(entry, uid);
 }
 
-static bool in_list(const struct account *user, const char *list, bool doubt)
+static bool in_list(const struct users_policy *policy, const struct account *user, const char *list,
+		    bool doubt)
 {
 	char entry[ENTRY_MAX];
 
@@ -40,7 +43,7 @@ static bool in_list(const struct account *user, const char *list, bool doubt)
 		if (n < sizeof(entry)) {
 			memcpy(entry, list, n);
 			entry[n] = 0;
-			if (is_named(user, entry, doubt))
+			if (is_named(policy, user, entry, doubt))
 				return true;
 		}
 		list += n;
@@ -57,10 +60,10 @@ bool users_may(const struct users_policy *policy, const struct account *user, ch
 			snprintf(why, size,
 				 "jobs of root of other nodes are not let in "
 				 "(allow_root)");
-	} else if (in_list(user, policy->deny, true)) {
+	} else if (in_list(policy, user, policy->deny, true)) {
 		snprintf(why, size, "user %.64s is not let in (deny_users)", user->name);
 	} else if (policy->allow[strspn(policy->allow, BLANKS)]) {
-		if (!in_list(user, policy->allow, false))
+		if (!in_list(policy, user, policy->allow, false))
 			snprintf(why, size, "user %.64s is not among those let in (allow_users)",
 				 user->name);
 	} else if (user->uid < policy->min_uid) {

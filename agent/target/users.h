@@ -23,6 +23,9 @@ struct users_policy {
 	bool allow_root;
 	uid_t min_uid;
 	const char *allow, *deny; /* lists; borrowed */
+	/* Who knows groups, as account_group does; NULL: that. */
+	int (*group)(void *arg, const char *name, gid_t *gid);
+	void *arg;
 };
 
 /* False: WHY says which setting says no. */

@@ -48,7 +48,8 @@ static void test_questions(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++) {
 		const struct question *q = &questions[i];
-		struct users_policy policy = {q->allow_root, q->min_uid, q->allow, q->deny};
+		struct users_policy policy = {q->allow_root, q->min_uid, q->allow,
+					      q->deny,	     NULL,	 NULL};
 		struct account one = {q->uid, 1001, (char *)q->name, groups, 2};
 		char why[256];
 		bool may = users_may(&policy, &one, why, sizeof(why));

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Users and groups, of a name service that answers, hangs, is slow, and comes back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <grp.h>
+#include <pthread.h>
+#include <pwd.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "accounts.h"
+#include "admission.h"
+#include "clock.h"
+
+/* --- a name service: uid N below NOBODY is user "uN", also in group N + 1 ------------ */
+
+#define NOBODY 100000
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* who holds it stops the service */
+static atomic_int asked;
+
+static void service(void)
+{
+	pthread_mutex_lock(&gate);
+	pthread_mutex_unlock(&gate);
+	asked++;
+}
+
+int getpwuid_r(uid_t uid, struct passwd *entry, char *room, size_t size, struct passwd **found)
+{
+	service();
+	*found = NULL;
+	if (uid >= NOBODY)
+		return 0;
+	*entry = (struct passwd){.pw_uid = uid, .pw_gid = uid, .pw_name = room};
+	snprintf(room, size, "u%u", (unsigned)uid);
+	*found = entry;
+	return 0;
+}
+
+int getgrouplist(const char *name, gid_t group, gid_t *groups, int *count)
+{
+	(void)name;
+	if (*count < 2)
+		return -1;
+	groups[0] = group;
+	groups[1] = group + 1;
+	*count = 2;
+	return 2;
+}
+
+int getgrnam_r(const char *name, struct group *entry, char *room, size_t size, struct group **found)
+{
+	(void)room;
+	(void)size;
+	service();
+	*found = NULL;
+	if (strcmp(name, "staff") != 0)
+		return 0;
+	*entry = (struct group){.gr_gid = 8};
+	*found = entry;
+	return 0;
+}
+
+/* --- the tests ------------------------------------------------------------------------ */
+
+static struct counters counters;
+
+static struct accounts *begin(void)
+{
+	struct accounts *s = NULL;
+
+	counters = (struct counters){0};
+	asked = 0;
+	assert_int_equal(accounts_new(&s, &counters, NULL), 0);
+	return s;
+}
+
+static void nap(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+}
+
+static void test_answers(void **state)
+{
+	struct accounts *s = begin();
+	struct account one;
+	char name[64];
+	gid_t gid = 0;
+
+	(void)state;
+	assert_int_equal(accounts_find(s, 7, &one), 0);
+	assert_string_equal(one.name, "u7");
+	assert_int_equal(one.ngroups, 2);
+	assert_true(account_has_group(&one, 8));
+	assert_false(account_has_group(&one, 9));
+	account_free(&one);
+	accounts_say(s, 7, name, sizeof(name)); /* known with that */
+	assert_string_equal(name, "u7");
+	accounts_say(s, 9, name, sizeof(name));
+	assert_string_equal(name, "u9");
+	assert_int_equal(accounts_find(s, 9, &one), 0); /* his groups are another question */
+	assert_int_equal(one.ngroups, 2);
+	account_free(&one);
+	assert_int_equal(accounts_count(s), 2);
+	accounts_say(s, NOBODY, name, sizeof(name));
+	assert_string_equal(name, "100000");
+	assert_int_equal(accounts_find(s, NOBODY, &one), -ENOENT);
+	assert_null(one.name);
+	assert_int_equal(accounts_group(s, "staff", &gid), 0);
+	assert_int_equal(gid, 8);
+	assert_int_equal(accounts_group(s, "none", &gid), -ENOENT);
+	assert_int_equal(counters.names_failures, 0);
+	accounts_free(s);
+}
+
+/* Nobody is not kept for who wants to run a job: he may be somebody in a moment. */
+static void test_kept(void **state)
+{
+	struct accounts *s = begin();
+	struct account one;
+	uint64_t begun = clock_boot_ns();
+	char name[64];
+
+	(void)state;
+	for (int i = 0; i < 50; i++)
+		accounts_say(s, 7, name, sizeof(name));
+	/* Once in each ACCOUNTS_FRESH_S: more often only where the test was held for so long. */
+	assert_true(asked <= 1 + (int)((clock_boot_ns() - begun) / CLOCK_NS_PER_S));
+	asked = 0;
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(accounts_find(s, NOBODY, &one), -ENOENT);
+	assert_int_equal(asked, 5);
+	/* What is kept is bounded. */
+	for (uid_t uid = 1; uid <= 2 * ACCOUNTS_MAX; uid++) {
+		assert_int_equal(accounts_find(s, uid, &one), 0);
+		account_free(&one);
+	}
+	assert_int_equal(accounts_count(s), ACCOUNTS_MAX);
+	accounts_free(s);
+	accounts_free(NULL);
+}
+
+static void test_hangs(void **state)
+{
+	static const struct users_policy open = {.allow = "", .deny = ""};
+	const struct job_order order = {.uid = 11};
+	struct accounts *s = begin();
+	struct users_policy denies = {
+		.allow = "", .deny = "@staff", .group = accounts_group, .arg = s};
+	struct admission_verdict v;
+	struct account one;
+	char name[64], why[256];
+	gid_t gid;
+	int rc;
+
+	(void)state;
+	assert_int_equal(accounts_find(s, 7, &one), 0);
+	assert_true(users_may(
+		&(struct users_policy){
+			.allow = "", .deny = "@none", .group = accounts_group, .arg = s},
+		&one, why, sizeof(why)));
+	account_free(&one);
+	pthread_mutex_lock(&gate);
+	assert_false(admission_user(&order, true, s, &open, &one, &v));
+	assert_string_equal(v.reason, "user-slow");
+	assert_non_null(strstr(v.text, "name service"));
+	assert_int_equal(counters.names_failures, 1);
+	accounts_say(s, 12, name, sizeof(name));
+	assert_string_equal(name, "12");
+	assert_int_equal(accounts_group(s, "staff", &gid), -EHOSTDOWN);
+	assert_int_equal(counters.names_failures, 3);
+	/* Who was asked for just now is known; in whose group he is not, and he is not let in. */
+	assert_int_equal(accounts_find(s, 7, &one), 0);
+	assert_false(users_may(&denies, &one, why, sizeof(why)));
+	assert_non_null(strstr(why, "deny_users"));
+	account_free(&one);
+	pthread_mutex_unlock(&gate);
+	/* The answer that came too late is kept for who asks again. */
+	for (int i = 0; i < 1000 && accounts_count(s) < 3; i++, nap())
+		accounts_say(s, 7, name, sizeof(name));
+	assert_int_equal(accounts_count(s), 3);
+	assert_true(admission_user(&order, true, s, &open, &one, &v));
+	account_free(&one);
+	while ((rc = accounts_group(s, "staff", &gid)) == -EHOSTDOWN)
+		nap();
+	assert_int_equal(rc, 0);
+	accounts_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_hangs),
+	};
+
+	return cmocka_run_group_tests_name("accounts", tests, NULL, NULL);
+}
