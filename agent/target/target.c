@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "account.h"
+#include "accounts.h"
 #include "agent.h"
 #include "target_attach.h"
 #include "clock.h"
@@ -388,8 +389,9 @@ static int launch(struct agent *a, struct job *job, int fd, uid_t uid, gid_t gid
 	rc = accept_once(a, job, err);
 	if (rc)
 		return rc;
-	/* The modules of nsswitch.conf are here; a shim would have to load them. */
-	if (!account_find(uid, &account))
+	/* The modules of nsswitch.conf are here; a shim would have to load them, and does where
+	 * the name service is silent: then it is he who waits. */
+	if (!accounts_find(a->accounts, uid, &account))
 		order.account = &account;
 	job->start_ns = clock_real_ns();
 	/* Not now: this job shall begin.  One that is over soon starts the next spare. */

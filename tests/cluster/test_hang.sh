@@ -62,5 +62,30 @@ refused=$(remote 2>&1)
 tap_is "and none there, said in a line" "$(grep -c . <<<"$refused")" 1
 kill -CONT "${PAIR_PID[munge-n2]}"
 tap_true "until it goes on" until_true 30 remote
+
+# --- a name service that is silent ---
+if ! ${CC:-gcc} -shared -fPIC -D_GNU_SOURCE -o "$PAIR/names.so" tests/cluster/hang_names.c; then
+	tap_fail "the name service that hangs is built"
+fi
+: >"$PAIR/silent"
+pair_stop n2
+rm -f "$PAIR/n2/run/iocom.sock"
+LD_PRELOAD=$PAIR/names.so HANG_NAMES=$PAIR/silent \
+	ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0 pair_agent n2 n1
+tap_true "two nodes again" until_true 15 pair_sees n1 2
+refused=$(remote 2>&1)
+tap_like "who a user is cannot be asked: no job of his is let in" "$refused" 'name service there does not answer who uid 65534 is'
+tap_calc "counted" "$(pair_count n2 names_failures) > 0"
+tap_is "his job at that node itself runs" "$(pair_user n2 run --node n2 -- echo here 2>&1)" here
+tap_is "lists are told, with numbers" \
+	"$(pair_user n2 jobs --all --json | jq -r '[.jobs[] | select(.home == "n2") | .user] | unique | .[]')" 65534
+rm "$PAIR/silent"
+tap_true "it answers again: his job is let in" until_true 30 remote
+: >"$PAIR/silent"
+sleep 5.5 # ACCOUNTS_FRESH_S
+before=$(pair_count n2 names_failures)
+tap_true "silent once more: who was known just now still is" remote
+tap_calc "though it was asked" "$(pair_count n2 names_failures) > $before"
+rm "$PAIR/silent"
 tap_is "no agent died" "$(kill -0 "${PAIR_PID[n1]}" && kill -0 "${PAIR_PID[n2]}" && echo both)" both
 tap_done
