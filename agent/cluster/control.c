@@ -33,6 +33,9 @@ struct server {
 	struct loop_post post;
 	bool sending;
 	uint64_t ticket;	  /* of an answer that is to come; 0: none */
+	bool early;		  /* it came while the handler was still at work: */
+	int early_rc;
+	msgpack_sbuffer early_body;
 	struct control_head head; /* what it answers */
 };
 
@@ -218,6 +221,15 @@ uint64_t control_defer(struct control *c)
 	return s ? s->ticket : 0;
 }
 
+static void hold_answer(struct server *s, int rc, const msgpack_sbuffer *body)
+{
+	s->early = true;
+	s->early_rc = rc;
+	msgpack_sbuffer_init(&s->early_body);
+	if (!rc && msgpack_sbuffer_write(&s->early_body, body->data, body->size))
+		s->early_rc = -ENOMEM;
+}
+
 void control_answer_later(struct control *c, uint64_t ticket, int rc, const msgpack_sbuffer *body)
 {
 	for (size_t i = 0; c && ticket && i < SERVERS; i++) {
@@ -226,7 +238,10 @@ void control_answer_later(struct control *c, uint64_t ticket, int rc, const msgp
 		if (s->ticket != ticket)
 			continue;
 		s->ticket = 0;
-		answer(s, &s->head, rc, body);
+		if (s == c->asked) /* what the handler still has to write comes first */
+			hold_answer(s, rc, body);
+		else
+			answer(s, &s->head, rc, body);
 		return;
 	}
 }
@@ -252,8 +267,15 @@ static void answer_message(struct server *s, nng_msg *msg)
 	c->asked = s;
 	rc = c->config.handler(c->config.arg, &s->head, &o.message.body.data, &body);
 	c->asked = NULL;
-	if (c->tickets == before) /* else it is answered later, or has been */
+	if (rc)
+		s->ticket = 0; /* refused after all: what comes later is for nobody */
+	if (s->early)
+		answer(s, &s->head, rc ? rc : s->early_rc, &s->early_body);
+	else if (rc || c->tickets == before) /* else it is answered later */
 		answer(s, &s->head, rc, &body);
+	if (s->early)
+		msgpack_sbuffer_destroy(&s->early_body);
+	s->early = false;
 	msgpack_sbuffer_destroy(&body);
 	opened_free(&o);
 }

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "rejoin.h"
@@ -50,6 +51,35 @@ static int make_group(struct shim *shim, struct iocom_err *err)
 	return rc;
 }
 
+static int give_up_record(struct shim *shim)
+{
+	close(shim->record);
+	shim->record = -1;
+	return -EALREADY;
+}
+
+/* The record at PATH, locked.  The agent locked it when it made it, but an older one did not. */
+static int open_record(struct shim *shim, const char *path, struct iocom_err *err)
+{
+	struct stat given, st;
+	int rc;
+
+	if (shim->record >= 0 && (fstat(shim->record, &given) || lstat(path, &st) ||
+				  given.st_dev != st.st_dev || given.st_ino != st.st_ino)) {
+		close(shim->record);
+		shim->record = -1;
+	}
+	if (shim->record < 0)
+		shim->record = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (shim->record < 0)
+		return iocom_err_set(err, -errno, "cannot open the job's record %s: %s", path,
+				     strerror(errno));
+	rc = record_lock(shim->record);
+	return rc ? iocom_err_set(err, give_up_record(shim), "job %s has a supervisor already",
+				  shim->order.spec.job)
+		  : 0;
+}
+
 static int write_record(struct shim *shim, struct iocom_err *err)
 {
 	const struct order *order = &shim->order;
@@ -68,24 +98,13 @@ static int write_record(struct shim *shim, struct iocom_err *err)
 	snprintf(start.scope, sizeof(start.scope), "%s", order->scope);
 	order_command(order, start.command, sizeof(start.command));
 	snprintf(path, sizeof(path), "%s/%s", order->jobs_dir, order->spec.job);
-	shim->record = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (shim->record < 0)
-		return iocom_err_set(err, -errno, "cannot open the job's record %s: %s", path,
-				     strerror(errno));
-	rc = record_lock(shim->record);
-	if (rc) {
-		close(shim->record);
-		shim->record = -1;
-		return iocom_err_set(err, -EALREADY, "job %s has a supervisor already",
-				     order->spec.job);
-	}
+	rc = open_record(shim, path, err);
+	if (rc)
+		return rc;
 	/* An agent that took us for dead has told so: the job must not run after that. */
-	if (!record_read_exit(shim->record, &given_up)) {
-		close(shim->record);
-		shim->record = -1;
-		return iocom_err_set(err, -EALREADY, "job %s was given up before it began",
-				     order->spec.job);
-	}
+	if (!record_read_exit(shim->record, &given_up))
+		return iocom_err_set(err, give_up_record(shim),
+				     "job %s was given up before it began", order->spec.job);
 	return record_write_start(shim->record, &start, err);
 }
 

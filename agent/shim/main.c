@@ -44,12 +44,20 @@ static bool has_order(void)
 	       S_ISREG(st.st_mode);
 }
 
+/* Whether it is this job's is seen when it is used. */
+static bool has_record(void)
+{
+	struct stat st;
+
+	return !fstat(SHIM_FD_RECORD, &st) && S_ISDIR(st.st_mode);
+}
+
 int main(int argc, char **argv)
 {
 	bool moved = argc > 1 && !strcmp(argv[1], SHIM_MOVED);
 	bool spare = argc > 2 && !strcmp(argv[2], SHIM_SPARE);
 	struct shim *shim;
-	int rc = 0;
+	int rc = 0, last, record;
 
 	if (argc > 1 && !strcmp(argv[1], "--version")) {
 		printf("iocom-shim %s\n", IOCOM_VERSION);
@@ -59,8 +67,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "iocom-shim: supervises one job; iocomd starts it, nobody else\n");
 		return 2;
 	}
-	close_range(SHIM_FD_STREAM + 1, ~0U, 0);
-	for (int fd = SHIM_FD_LEASH; fd <= SHIM_FD_STREAM; fd++)
+	record = !spare && has_record() ? SHIM_FD_RECORD : -1;
+	last = record >= 0 ? SHIM_FD_RECORD : SHIM_FD_STREAM;
+	close_range((unsigned)last + 1, ~0U, 0);
+	for (int fd = SHIM_FD_LEASH; fd <= last; fd++)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 	if (fill_standard())
 		return 1;
@@ -72,7 +82,8 @@ int main(int argc, char **argv)
 	shim->moved = moved;
 	shim->spare.table = -1;
 	if (spare)
-		rc = spare_wait(&shim->spare, argv[0]) || !has_order();
+		rc = spare_wait(&shim->spare, argv[0], &record) || !has_order();
+	shim->record = record;
 	if (!rc)
 		rc = shim_run(shim, SHIM_FD_LEASH, SHIM_FD_ORDER, SHIM_FD_STREAM);
 	free(shim);

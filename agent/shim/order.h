@@ -25,14 +25,16 @@
 #define SHIM_FD_LEASH	3
 #define SHIM_FD_ORDER	4
 #define SHIM_FD_STREAM	5
+#define SHIM_FD_RECORD	6 /* the job's directory, locked; an older agent gives none */
 #define SHIM_ORDER_MAX	(SPEC_PACKED_MAX + 65536)
 #define SHIM_VERSION	2
 #define SHIM_BEGIN_MS	60000
 #define SHIM_MOVED	"--moved" /* its argument: it is in the cgroup of the shims */
 #define SHIM_GROUPS_MAX 4096	  /* of an order; who is in more is looked up by the shim */
-/* Another, after that: the order and the stream come on the leash (spare.h). */
+/* Another, after that: order, stream and record come on the leash (spare.h). */
 #define SHIM_SPARE	"--spare"
 #define SHIM_SPARE_NAME "iocom-spare"
+#define SPARE_FDS	3
 
 /* How the shim renews the lease with home (renew.h). */
 struct order_renew {

@@ -68,7 +68,6 @@ int shim_run(struct shim *shim, int fd_leash, int fd_order, int fd_stream)
 	struct iocom_err err = {0};
 	int rc;
 
-	shim->record = -1;
 	streams_init(&shim->streams, none);
 	spool_init(&shim->spool);
 	leash_init(&shim->leash, fd_leash, "");

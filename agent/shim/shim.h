@@ -50,7 +50,7 @@ struct shim {
 	bool grouped; /* the cgroup was made */
 	struct spare spare;
 	bool moved; /* into the shims' v2 group, by who started us */
-	int record; /* directory of the job's record, locked; -1 */
+	int record; /* directory of the job's record, locked; -1; at first what the agent gave */
 	struct leash leash;
 	struct pam *pam; /* the open session; NULL: without PAM */
 	struct lease lease;

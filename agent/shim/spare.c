@@ -21,11 +21,12 @@ static void prepare(struct spare *spare)
 	spare->read = spare->table >= 0 && !cgroup_mounts_read(TABLE, &spare->mounts, NULL);
 }
 
-static int take(int fds[2])
+/* How many came, or negative errno. */
+static int take(int fds[SPARE_FDS])
 {
 	union {
 		struct cmsghdr header;
-		char room[CMSG_SPACE(2 * sizeof(int))];
+		char room[CMSG_SPACE(SPARE_FDS * sizeof(int))];
 	} control;
 	char byte;
 	struct iovec piece = {&byte, 1};
@@ -35,6 +36,7 @@ static int take(int fds[2])
 				 .msg_controllen = sizeof(control)};
 	const struct cmsghdr *c;
 	ssize_t n;
+	int count;
 
 	do
 		n = recvmsg(SHIM_FD_LEASH, &message, MSG_CMSG_CLOEXEC);
@@ -43,22 +45,25 @@ static int take(int fds[2])
 		return n < 0 ? -errno : -EPIPE;
 	c = CMSG_FIRSTHDR(&message);
 	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
-	    c->cmsg_len != CMSG_LEN(2 * sizeof(int)))
+	    (c->cmsg_len != CMSG_LEN(SPARE_FDS * sizeof(int)) &&
+	     c->cmsg_len != CMSG_LEN((SPARE_FDS - 1) * sizeof(int))))
 		return -EBADMSG;
-	memcpy(fds, CMSG_DATA(c), 2 * sizeof(int));
-	return 0;
+	count = c->cmsg_len == CMSG_LEN(SPARE_FDS * sizeof(int)) ? SPARE_FDS : SPARE_FDS - 1;
+	memcpy(fds, CMSG_DATA(c), (size_t)count * sizeof(int));
+	return count;
 }
 
-int spare_wait(struct spare *spare, char *name)
+int spare_wait(struct spare *spare, char *name, int *record)
 {
 	static const char shim[] = "iocom-shim";
-	int fds[2], rc;
+	int fds[SPARE_FDS], rc;
 
 	prctl(PR_SET_NAME, SHIM_SPARE_NAME);
 	prepare(spare);
 	rc = take(fds);
-	if (rc)
+	if (rc < 0)
 		return rc;
+	*record = rc == SPARE_FDS ? fds[2] : -1;
 	/* The kernel's numbers for them are free ones: above those two, which are taken. */
 	if (dup3(fds[0], SHIM_FD_ORDER, O_CLOEXEC) < 0 ||
 	    dup3(fds[1], SHIM_FD_STREAM, O_CLOEXEC) < 0)

@@ -92,7 +92,29 @@ static int write_replay(const char *jobs_dir, const char *slot, uid_t uid, const
 	return seal_order(&buffer);
 }
 
-/* The job's directory is the mark that it was started here: made once, ever. */
+/*
+ * The new directory with the lock of a living shim, which has it from us: a new agent that
+ * looks meanwhile finds a job that begins.  Where we end before anyone has it, it is free.
+ */
+static int lock_job_directory(const char *path, const char *jobs_dir, const char *job,
+			      struct iocom_err *err)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	int rc = fd < 0 ? -errno : record_lock(fd);
+
+	if (!rc)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	record_remove(jobs_dir, job);
+	return iocom_err_set(err, rc, "cannot lock the directory %s of the job's record: %s", path,
+			     strerror(-rc));
+}
+
+/*
+ * The job's directory is the mark that it was started here: made once, ever.  Its
+ * descriptor, locked, or negative errno.
+ */
 static int make_job_directory(const char *jobs_dir, const char *job, struct iocom_err *err)
 {
 	char path[1024 + SPEC_JOB_MAX + 2];
@@ -100,13 +122,15 @@ static int make_job_directory(const char *jobs_dir, const char *job, struct ioco
 
 	if (snprintf(path, sizeof(path), "%s/%s", jobs_dir, job) >= (int)sizeof(path))
 		return iocom_err_set(err, -ENAMETOOLONG, "the state directory's name is too long");
-	if (!mkdir(path, 0700))
-		return 0;
-	if (errno == ENOENT) { /* the first job here */
+	rc = mkdir(path, 0700);
+	if (rc && errno == ENOENT) { /* the first job here */
 		rc = record_make_dirs(jobs_dir, err);
-		if (rc || !mkdir(path, 0700))
+		if (rc)
 			return rc;
+		rc = mkdir(path, 0700);
 	}
+	if (!rc)
+		return lock_job_directory(path, jobs_dir, job, err);
 	if (errno == EEXIST)
 		return iocom_err_set(err, -EEXIST, "job %s was started here before: refused", job);
 	return iocom_err_set(err, -errno, "cannot make the directory %s of the job's record: %s",
@@ -137,11 +161,11 @@ void launch_spare_drop(struct launch_spare *spare)
 }
 
 /* Gives the spare its work: its leash is the job's then.  0 or negative errno. */
-static int use_spare(struct launch_spare *spare, const int fds[2], pid_t *shim, int *leash)
+static int use_spare(struct launch_spare *spare, const int fds[SPARE_FDS], pid_t *shim, int *leash)
 {
 	union {
 		struct cmsghdr header;
-		char room[CMSG_SPACE(2 * sizeof(int))];
+		char room[CMSG_SPACE(SPARE_FDS * sizeof(int))];
 	} control = {0};
 	char byte = 0;
 	struct iovec piece = {&byte, 1};
@@ -155,8 +179,8 @@ static int use_spare(struct launch_spare *spare, const int fds[2], pid_t *shim, 
 		return -ENOENT;
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(2 * sizeof(int));
-	memcpy(CMSG_DATA(c), fds, 2 * sizeof(int));
+	c->cmsg_len = CMSG_LEN(SPARE_FDS * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, SPARE_FDS * sizeof(int));
 	if (sendmsg(spare->leash, &message, MSG_NOSIGNAL | MSG_DONTWAIT) != 1) {
 		launch_spare_drop(spare);
 		return -EPIPE;
@@ -167,22 +191,26 @@ static int use_spare(struct launch_spare *spare, const int fds[2], pid_t *shim, 
 	return 0;
 }
 
-/* Takes ORDER_FD, which may be an errno.  LEASH: our end. */
+/*
+ * Takes ORDER_FD, which may be an errno.  RECORD: the job's, locked, or -1.  LEASH: our end.
+ */
 static int spawn_with(const char *program, const char *scope, struct launch_spare *spare,
-		      int order_fd, int stream_fd, pid_t *shim, int *leash)
+		      int order_fd, int stream_fd, int record, pid_t *shim, int *leash)
 {
 	int rc = order_fd < 0 ? order_fd : 0, ends[2];
 
-	if (!rc && !use_spare(spare, (const int[]){order_fd, stream_fd}, shim, leash)) {
+	if (!rc && record >= 0 &&
+	    !use_spare(spare, (const int[]){order_fd, stream_fd, record}, shim, leash)) {
 		close(order_fd);
 		return 0;
 	}
 	if (!rc && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		rc = -errno;
 	if (!rc) {
-		const int fds[3] = {ends[1], order_fd, stream_fd};
+		const int fds[] = {ends[1], order_fd, stream_fd, record};
 
-		rc = launch_spawn(program, scope, spare ? &spare->shims : NULL, fds, shim);
+		rc = launch_spawn(program, scope, spare ? &spare->shims : NULL, fds,
+				  record >= 0 ? 4 : 3, shim);
 		close(ends[1]);
 		if (rc)
 			close(ends[0]);
@@ -198,19 +226,21 @@ int launch_shim(const struct launch_order *order, int stream_fd, pid_t *shim, in
 {
 	struct spec spec;
 	char job[SPEC_JOB_MAX];
-	int rc = spec_unpack(&spec, order->spec, order->spec_length, err);
+	int rc = spec_unpack(&spec, order->spec, order->spec_length, err), record;
 
 	if (rc)
 		return rc;
 	memcpy(job, spec.job, sizeof(job));
 	spec_free(&spec);
 	rc = record_make_dirs(order->run_dir, err);
-	if (!rc)
-		rc = make_job_directory(order->jobs_dir, job, err);
 	if (rc)
 		return rc;
+	record = make_job_directory(order->jobs_dir, job, err);
+	if (record < 0)
+		return record;
 	rc = spawn_with(order->shim_path, order->scope_cgroup, order->spare, write_order(order),
-			stream_fd, shim, leash);
+			stream_fd, record, shim, leash);
+	close(record); /* the lock is the shim's now, and ends with it */
 	if (rc) {
 		record_remove(order->jobs_dir, job);
 		return iocom_err_set(err, rc, "cannot start the supervisor %s: %s",
@@ -227,7 +257,7 @@ int launch_replay(const char *shim_path, const char *scope, const char *jobs_dir
 {
 	pid_t shim;
 	int rc = spawn_with(shim_path, scope, NULL, write_replay(jobs_dir, slot, uid, ask, length),
-			    stream, &shim, leash);
+			    stream, -1, &shim, leash);
 
 	if (rc)
 		return iocom_err_set(err, rc, "cannot start the supervisor %s: %s", shim_path,

@@ -80,6 +80,7 @@ int launch_shim(const struct launch_order *order, int stream_fd, pid_t *shim, in
  *     and again each time the shim itself has renewed the lease
  *   { "event": "exited", "job", "kind", "value", "end_ns", "wall_ms", "max_rss_kb", "text" }
  */
+#define LAUNCH_NEVER 125 /* nothing of the job ran */
 enum launch_event_type { LAUNCH_STARTED = 1, LAUNCH_EXITED = 2 };
 struct launch_event {
 	enum launch_event_type type;
@@ -89,7 +90,7 @@ struct launch_event {
 	uint64_t lease_until_ms; /* of STARTED, CLOCK_BOOTTIME; 0: none, or an older shim */
 	bool renews;		 /* of STARTED: the shim asks home itself */
 	uint8_t kind; /* FRAME_EXIT kinds: 0 exited, 1 signalled, 2 exec failed, 3 iocom failed */
-	uint32_t value;
+	uint32_t value; /* of kind 3: LAUNCH_NEVER, 255 the outcome is unknown, or of the lease */
 	uint64_t end_ns;  /* CLOCK_REALTIME */
 	uint64_t wall_ms; /* start to end */
 	uint64_t max_rss_kb;

@@ -7,10 +7,13 @@
  *   control socket takes the leash  alive; it may be stopped, and answers later
  *   lock on the directory is held   alive but beginning, ending, or its socket
  *                                   is full: busy, to be looked at again
+ *   record `start` is not there      the shim was killed before it began, or there
+ *                                   never was one: nothing of the job ran
  *   otherwise                       the shim was killed: what is left of the job
  *                                   is killed too, its outcome is unknown
  *
- * The kernel drops the lock with the process that holds it, whatever ended it, and
+ * The agent takes the lock when it makes the directory, and the shim has it from there: a
+ * shim that is just beginning is never found without it.  The kernel drops the lock with the process that holds it, whatever ended it, and
  * never before: no pid that another process may have by now is asked.  A shim of a
  * later version is busy until it is gone; then its record says how it was.
  *
@@ -175,24 +178,27 @@ void launch_kill(const char *scope_cgroup, const char *job)
 }
 
 /*
- * The shim was killed: its job ends here too, and nobody knows how it went.  DIR is
- * locked; the exit in it keeps a shim that was only late from beginning the job.
+ * The shim was killed: its job ends here too, and nobody knows how it went, unless it never
+ * BEGAN.  DIR is locked; the exit in it keeps a shim that was only late (an older agent's,
+ * which locks for itself) from beginning the job.
  */
-static void bury(int dir, const struct record_start *start, bool ended, struct launch_found *f)
+static void bury(int dir, const struct record_start *start, bool began, bool ended,
+		 struct launch_found *f)
 {
-	struct record_exit end = {.kind = 3, .value = 255};
+	struct record_exit end = {.kind = 3, .value = began || ended ? 255 : LAUNCH_NEVER};
 	struct timespec now;
 
 	launch_bury(start->scope, start->job);
 	clock_gettime(CLOCK_REALTIME, &now);
-	f->last.kind = 3;
-	f->last.value = 255;
+	f->last.kind = end.kind;
+	f->last.value = end.value;
 	f->last.end_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	snprintf(f->last.text, sizeof(f->last.text), "%s",
 		 ended ? "the job's record is damaged, or of another version of iocom; its outcome "
 			 "is unknown"
-		       : "the job's supervisor was killed; the job was ended, its outcome is "
-			 "unknown");
+		 : began ? "the job's supervisor was killed; the job was ended, its outcome is "
+			   "unknown"
+			 : "it never began: its agent or its supervisor ended before");
 	if (ended)
 		return; /* whoever can read it shall */
 	end.end_ns = f->last.end_ns;
@@ -224,9 +230,9 @@ static int take_exit(int dir, struct launch_found *f)
 static void look(int dir, const char *run_dir, uint64_t until_ns, struct launch_found *f)
 {
 	struct record_start start;
+	bool began = record_read_start(dir, &start) != -ENOENT; /* all 0 when there is none */
 	int rc;
 
-	(void)record_read_start(dir, &start); /* all 0 when there is none */
 	f->leash = -1;
 	f->last.type = LAUNCH_EXITED;
 	f->started.type = LAUNCH_STARTED;
@@ -248,8 +254,10 @@ static void look(int dir, const char *run_dir, uint64_t until_ns, struct launch_
 	f->newer = f->busy && rc == -EPROTONOSUPPORT;
 	/* It may have written its exit between the two looks. */
 	rc = f->busy ? 0 : take_exit(dir, f);
+	if (rc && !began) /* ... or its start */
+		began = record_read_start(dir, &start) != -ENOENT;
 	if (rc)
-		bury(dir, &start, rc != -ENOENT, f);
+		bury(dir, &start, began, rc != -ENOENT, f);
 }
 
 static int open_job(const char *jobs_dir, const char *job)

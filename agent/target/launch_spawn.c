@@ -53,6 +53,7 @@ struct birth {
 	const char *program;
 	char *const *argv;
 	const int *fds;
+	size_t n;
 	int error; /* where the child failed; 0: it is executed */
 };
 
@@ -70,17 +71,18 @@ static int become_shim(void *arg)
 	} standard;
 	static const uint64_t none;
 	struct birth *birth = arg;
+	bool done;
 	long null;
 
 	for (int i = 1; i < _NSIG; i++)
 		syscall(SYS_rt_sigaction, i, &standard, NULL, sizeof(standard.mask));
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
 	null = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
-	if (null >= 0 && syscall(SYS_setsid) >= 0 && syscall(SYS_dup3, null, 0, 0) == 0 &&
-	    syscall(SYS_dup3, null, 1, 0) == 1 &&
-	    syscall(SYS_dup3, birth->fds[0], SHIM_FD_LEASH, 0) == SHIM_FD_LEASH &&
-	    syscall(SYS_dup3, birth->fds[1], SHIM_FD_ORDER, 0) == SHIM_FD_ORDER &&
-	    syscall(SYS_dup3, birth->fds[2], SHIM_FD_STREAM, 0) == SHIM_FD_STREAM)
+	done = null >= 0 && syscall(SYS_setsid) >= 0 && syscall(SYS_dup3, null, 0, 0) == 0 &&
+	       syscall(SYS_dup3, null, 1, 0) == 1;
+	for (size_t i = 0; i < birth->n && done; i++)
+		done = syscall(SYS_dup3, birth->fds[i], SHIM_FD_LEASH + (int)i, 0) >= 0;
+	if (done)
 		syscall(SYS_execve, birth->program, birth->argv, environment);
 	birth->error = errno;
 	return 127;
@@ -124,8 +126,8 @@ static pid_t clone_shim(struct clone_args *args, struct birth *birth)
 }
 #endif
 
-static int spawn_into(int cgroup, const char *program, char *const argv[], const int fds[3],
-		      pid_t *pid)
+static int spawn_into(int cgroup, const char *program, char *const argv[], const int *fds,
+		      size_t n, pid_t *pid)
 {
 	struct clone_args args = {
 		.flags = CLONE_INTO_CGROUP | CLONE_VFORK,
@@ -140,7 +142,7 @@ static int spawn_into(int cgroup, const char *program, char *const argv[], const
 	*pid = -1;
 	if (birth == MAP_FAILED)
 		return -errno;
-	*birth = (struct birth){.program = program, .argv = argv, .fds = fds};
+	*birth = (struct birth){.program = program, .argv = argv, .fds = fds, .n = n};
 	/* No handler of the agent may run in the child. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -155,12 +157,12 @@ static int spawn_into(int cgroup, const char *program, char *const argv[], const
 
 /* The same in the cgroup that SHIMS keeps open; it may have gone since. */
 static int spawn_known(struct launch_shims *shims, const char *program, char *const argv[],
-		       const char *scope, const int fds[3], pid_t *pid)
+		       const char *scope, const int *fds, size_t n, pid_t *pid)
 {
 	int rc;
 
 	if (shims->open) {
-		rc = spawn_into(shims->fd, program, argv, fds, pid);
+		rc = spawn_into(shims->fd, program, argv, fds, n, pid);
 		if (*pid > 0)
 			return rc;
 		launch_shims_close(shims);
@@ -169,21 +171,21 @@ static int spawn_known(struct launch_shims *shims, const char *program, char *co
 	if (rc < 0)
 		return rc;
 	*shims = (struct launch_shims){.open = true, .fd = rc};
-	return spawn_into(rc, program, argv, fds, pid);
+	return spawn_into(rc, program, argv, fds, n, pid);
 }
 
 static int spawn_moved(struct launch_shims *shims, const char *program, char *const argv[],
-		       const char *scope, const int fds[3], pid_t *pid)
+		       const char *scope, const int *fds, size_t n, pid_t *pid)
 {
 	struct launch_shims once = {0};
-	int high[3];
-	int rc = helper_lift(fds, 3, high);
+	int high[LAUNCH_FDS_MAX];
+	int rc = n > LAUNCH_FDS_MAX ? -EINVAL : helper_lift(fds, n, high);
 
 	if (rc)
 		return rc;
-	rc = spawn_known(shims ? shims : &once, program, argv, scope, high, pid);
+	rc = spawn_known(shims ? shims : &once, program, argv, scope, high, n, pid);
 	launch_shims_close(&once);
-	for (int i = 0; i < 3; i++)
+	for (size_t i = 0; i < n; i++)
 		close(high[i]);
 	return rc;
 }
@@ -196,13 +198,13 @@ void launch_shims_close(struct launch_shims *shims)
 }
 
 int launch_spawn(const char *program, const char *scope, struct launch_shims *shims,
-		 const int fds[3], pid_t *pid)
+		 const int *fds, size_t n, pid_t *pid)
 {
 	char *const moved[] = {(char *)"iocom-shim", (char *)SHIM_MOVED, NULL};
 	char *const argv[] = {(char *)"iocom-shim", NULL};
 
-	return spawn_moved(shims, program, moved, scope, fds, pid)
-		       ? helper_spawn(program, argv, fds, 3, pid)
+	return spawn_moved(shims, program, moved, scope, fds, n, pid)
+		       ? helper_spawn(program, argv, fds, n, pid)
 		       : 0;
 }
 
@@ -213,5 +215,5 @@ int launch_spawn_spare(const char *program, const char *scope, struct launch_shi
 			      NULL};
 	const int fds[3] = {leash, leash, leash};
 
-	return spawn_moved(shims, program, argv, scope, fds, pid);
+	return spawn_moved(shims, program, argv, scope, fds, 3, pid);
 }

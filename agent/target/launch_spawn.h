@@ -4,6 +4,7 @@
 #define IOCOM_LAUNCH_SPAWN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 /* The cgroup of the shims of one SCOPE, kept open from one to the next.  Zeroed: not yet. */
@@ -16,12 +17,13 @@ void launch_shims_close(struct launch_shims *shims);
 /*
  * Spawns PROGRAM in the cgroup of the shims below SCOPE, or here and it moves itself.
  * SHIMS may be NULL: the cgroup is looked for then.
- * FDS become its 3, 4, 5 and stay the caller's; signals are as a new process has them, the
- * environment is one PATH, so that no LD_* of whoever started the agent meets it.  Blocks
+ * FDS (N) become its 3, 4, 5, 6 and stay the caller's; signals are as a new process has them,
+ * the environment is one PATH, so that no LD_* of whoever started the agent meets it.  Blocks
  * until it is executed.  0 or negative errno.
  */
-int launch_spawn(const char *program, const char *scope, struct launch_shims *shims,
-		 const int fds[3], pid_t *pid);
+#define LAUNCH_FDS_MAX 4
+int launch_spawn(const char *program, const char *scope, struct launch_shims *shims, const int *fds,
+		 size_t n, pid_t *pid);
 
 /* The same for one that waits on LEASH for its order (shim/spare.h); only in that cgroup. */
 int launch_spawn_spare(const char *program, const char *scope, struct launch_shims *shims,

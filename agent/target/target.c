@@ -278,7 +278,7 @@ static int take_found(struct agent *a, struct job *job, const struct launch_foun
 		return 0;
 	if (f->leash < 0) {
 		job->end = f->last;
-		if (f->last.kind == 3)
+		if (f->last.kind == 3 && f->last.value != LAUNCH_NEVER)
 			lost(a, job, "its supervisor was killed");
 		else
 			ended(a, job);
@@ -342,6 +342,7 @@ static int accept_once(struct agent *a, const struct job *job, struct iocom_err 
 static void never_launched(struct agent *a, struct job *job, const struct iocom_err *err)
 {
 	job->end.kind = 3;
+	job->end.value = LAUNCH_NEVER;
 	snprintf(job->end.text, sizeof(job->end.text), "%.250s", err->text);
 	ended(a, job);
 }
@@ -563,10 +564,42 @@ static int found(void *arg, const struct launch_found *f)
 	return take_found(a, job, f);
 }
 
+/* A number of this boot of the machine, of 48 bits; 0: not known. */
+static double this_boot(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	unsigned high = 0, low = 0;
+
+	if (file && fscanf(file, "%8x-%4x", &high, &low) != 2)
+		high = low = 0;
+	if (file)
+		fclose(file);
+	return high * 65536.0 + low;
+}
+
+/*
+ * Accepted, and no record is there.  One is only removed when its job did not begin, or when
+ * the journal has its end; but a power cut may have taken it, and what it said.
+ */
+static void nothing_left(struct agent *a, struct job *job, bool same_boot)
+{
+	struct iocom_err err = {.text = "it never began: its agent ended before"};
+
+	launch_bury(a->set.scope_cgroup, job->order.job);
+	if (same_boot && !job->start_ns)
+		never_launched(a, job, &err);
+	else
+		lost(a, job, "nothing is left of it since the agent's restart");
+}
+
 int target_recover(struct agent *a, struct iocom_err *err)
 {
+	double boot = this_boot();
+	bool same_boot = boot > 0 && journal_fact(a->journal, "boot") == boot;
 	int rc;
 
+	if (!same_boot)
+		(void)journal_set_fact(a->journal, "boot", boot);
 	if (journal_unfinished(a->journal, unfinished, a))
 		return iocom_err_set(err, -EIO, "cannot read the job journal in %s",
 				     a->set.state_dir);
@@ -575,7 +608,7 @@ int target_recover(struct agent *a, struct iocom_err *err)
 		return rc;
 	for (struct job *job = a->jobs.first; job; job = job->next) {
 		if (job->leash < 0 && !job->busy && job->state != JOB_ENDED)
-			lost(a, job, "nothing is left of it since the agent's restart");
+			nothing_left(a, job, same_boot);
 	}
 	return 0;
 }

@@ -96,33 +96,46 @@ tap_true "with room again a job runs" until_true 10 job
 # --- an agent is killed between accepting a job and its supervisor's beginning ---
 cat >"$PAIR/late-shim" <<J
 #!/bin/bash
-: >"$PAIR/late"
+echo \$\$ >"$PAIR/late.new"
+mv "$PAIR/late.new" "$PAIR/late"
 until [ -e "$PAIR/begin" ]; do sleep 0.05; done
 exec -a iocom-shim "$IOCOM_BUILD/iocom-shim" "\$@"
 J
 chmod 755 "$PAIR/late-shim"
-pair_stop n2
-rm -f "$PAIR/n2/run/iocom.sock"
-pair_agent n2 n1 --shim "$PAIR/late-shim"
-tap_true "two nodes again" until_true 15 pair_sees n1 2
-before=$(ran)
-job >"$PAIR/out" 2>"$PAIR/err" &
-held=$!
-until_true 15 test -e "$PAIR/late"
 accepted() { pair_on n2 jobs --json | jq -re '.jobs[] | select(.state == "starting") | .job'; }
-until_true 10 accepted >/dev/null
-name=$(accepted)
-pair_stop n2 KILL
-rm -f "$PAIR/n2/run/iocom.sock"
-pair_agent n2 n1
-tap_like "the next agent does not know how it went, and says so" \
-	"$(pair_on n2 jobs --all --json | jq -r --arg j "$name" '.jobs[] | select(.job == $j) | .state + ": " + .text')" \
-	'^lost: .*supervisor'
+state_of() { pair_on "$1" jobs --all --json | jq -r --arg j "$2" '.jobs[] | select(.job == $j) | .state + ": " + .text'; }
+has_state() { [[ $(state_of "$1" "$2") == $3 ]]; }
+late_job() { # sets held, name: its agent is another by then
+	pair_stop n2
+	rm -f "$PAIR/n2/run/iocom.sock" "$PAIR/late" "$PAIR/begin"
+	pair_agent n2 n1 --shim "$PAIR/late-shim"
+	until_true 15 pair_sees n1 2
+	before=$(ran)
+	job >"$PAIR/out" 2>"$PAIR/err" &
+	held=$!
+	until_true 15 test -e "$PAIR/late"
+	until_true 10 accepted >/dev/null
+	name=$(accepted)
+	pair_stop n2 KILL
+	rm -f "$PAIR/n2/run/iocom.sock"
+	pair_agent n2 n1
+}
+late_job
+tap_like "the next agent does not bury it" "$(state_of n2 "$name")" '^(starting|running|late): $'
 : >"$PAIR/begin"
 wait $held
+tap_is "the late supervisor runs it, once" "$? $(ran)" "0 $((before + 1))"
+tap_true "and its agent knows" until_true 10 has_state n2 "$name" 'exited: *'
+
+late_job
+kill -KILL "$(cat "$PAIR/late")"
+wait $held
 rc=$?
-tap_like "the client is told ($rc)" "$(cat "$PAIR/err")" "given up before it began|cannot open the job's record"
-tap_is "the late supervisor ran nothing" "$rc $(ran)" "125 $before"
+tap_true "one that is killed before: it never began, which is not lost" \
+	until_true 10 has_state n1 "$name" 'failed: it never began*'
+tap_is "nothing ran" "$(ran)" "$before"
+tap_like "the client is told ($rc)" "$(cat "$PAIR/err")" "it never began"
+tap_is "with the status of what did not start" "$rc" 125
 tap_true "a new job runs" until_true 15 job
 tap_is "once" "$(ran)" "$((before + 1))"
 

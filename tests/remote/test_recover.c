@@ -206,6 +206,183 @@ static void test_busy(void **state)
 	rmdir(want.jobs);
 }
 
+/*
+ * Makes the next shims slow to begin: what stands in for one says that it is there, and
+ * waits.  RECORD: descriptor 6 stays open, as it is given; else it is an older agent's.
+ */
+static void slow_shim(struct stage *stage, bool record, char before[sizeof(stage->shim)])
+{
+	char script[128], text[8600];
+	int fd;
+
+	strcpy(before, stage->shim);
+	snprintf(script, sizeof(script), "%s/slow-shim", stage->dir);
+	snprintf(text, sizeof(text),
+		 "#!/bin/sh\n%s: >%s/here\nwhile [ ! -e %s/go ]; do sleep 0.01 6>&-; done\n"
+		 "exec %s\n",
+		 record ? "" : "exec 6>&-\n", stage->dir, stage->dir, stage->shim);
+	fd = open(script, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	strcpy(stage->shim, script);
+}
+
+static void wait_here(const struct stage *stage)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/here", stage->dir);
+	for (int i = 0; i < 1000 && access(path, F_OK); i++)
+		usleep(10000);
+	assert_int_equal(access(path, F_OK), 0);
+	unlink(path);
+}
+
+static void go(const struct stage *stage, bool now)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/go", stage->dir);
+	if (now)
+		close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	else
+		unlink(path);
+}
+
+/* Starts a job whose agent dies before its shim begins. */
+static struct job abandoned_early(struct stage *stage, struct want *want, bool record)
+{
+	char before[sizeof(stage->shim)];
+	struct job job;
+
+	slow_shim(stage, record, before);
+	job = stage_start(stage, want);
+	strcpy(stage->shim, before);
+	assert_int_equal(job.rc, 0);
+	wait_here(stage);
+	close(job.leash);
+	return job;
+}
+
+static void outcome(struct stage *stage, const char *jobs, const struct job *job,
+		    struct launch_found *f)
+{
+	for (int i = 0; i < 1000; i++) {
+		assert_int_equal(launch_outcome(jobs, stage->run, job->name, f), 0);
+		if (!f->busy)
+			return;
+		usleep(5000);
+	}
+}
+
+/* A supervisor that is only beginning lives: it is not buried, and its job runs. */
+static void test_beginning(void **state)
+{
+	struct want want = SH("exit 6");
+	struct stage *stage = *state;
+	struct launch_found f;
+	struct stage_recovered r;
+	struct job job;
+
+	want.grace_ms = 10000;
+	want.jobs = own_jobs(stage, "beginning");
+	job = abandoned_early(stage, &want, true);
+	recover(stage, want.jobs, &r);
+	assert_int_equal(r.count, 1);
+	assert_true(r.found.busy);
+	assert_int_equal(launch_forget(want.jobs, stage->run, job.name), -EBUSY);
+	go(stage, true);
+	close(job.client);
+	stage_reap(&job);
+	go(stage, false);
+	outcome(stage, want.jobs, &job, &f);
+	assert_int_equal(f.leash, -1);
+	assert_int_equal(f.last.kind, 0);
+	assert_int_equal(f.last.value, 6);
+	record_remove(want.jobs, job.name); /* its client was gone: its output is kept */
+	assert_int_equal(rmdir(want.jobs), 0);
+}
+
+/* ... one that is killed before it began is not said to have run, by whoever looks ... */
+static void test_never_began(void **state)
+{
+	struct want want = SH("echo never");
+	struct stage *stage = *state;
+	struct launch_found f;
+	struct job job;
+
+	want.jobs = own_jobs(stage, "never");
+	job = abandoned_early(stage, &want, true);
+	kill(job.shim, SIGKILL);
+	stage_reap(&job);
+	for (int i = 0; i < 2; i++) {
+		outcome(stage, want.jobs, &job, &f);
+		assert_false(f.busy);
+		assert_int_equal(f.leash, -1);
+		assert_int_equal(f.last.kind, 3);
+		assert_int_equal(f.last.value, LAUNCH_NEVER);
+		assert_non_null(strstr(f.last.text, "never began"));
+	}
+	assert_false(stage_group_exists(stage, job.name));
+	over(stage, want.jobs, &job);
+	assert_int_equal(access(want.jobs, F_OK), -1);
+}
+
+/* ... and an older agent's, which locks for itself, runs nothing after that was said. */
+static void test_beginning_unlocked(void **state)
+{
+	struct want want = SH("echo ran >&2");
+	struct stage *stage = *state;
+	struct launch_found f;
+	struct stage_recovered r;
+	struct job job;
+
+	want.jobs = own_jobs(stage, "unlocked");
+	job = abandoned_early(stage, &want, false);
+	recover(stage, want.jobs, &r);
+	assert_false(r.found.busy);
+	assert_int_equal(r.found.last.value, LAUNCH_NEVER);
+	go(stage, true);
+	assert_int_equal(stage_reap(&job), 1);
+	go(stage, false);
+	outcome(stage, want.jobs, &job, &f);
+	assert_int_equal(f.last.value, LAUNCH_NEVER);
+	assert_non_null(strstr(f.last.text, "never began"));
+	over(stage, want.jobs, &job);
+}
+
+/* A spare that has its order and is stopped: the lock went with the order. */
+static void test_beginning_spare(void **state)
+{
+	struct want want = SH("exit 8");
+	struct stage *stage = *state;
+	struct launch_spare spare = {0};
+	struct launch_found f;
+	struct stage_recovered r;
+	struct job job;
+
+	launch_spare_make(&spare, stage->shim, stage->scope);
+	assert_true(spare.waits);
+	wait_stopped(spare.pid);
+	want.grace_ms = 10000;
+	want.jobs = own_jobs(stage, "spare");
+	want.spare = &spare;
+	job = stage_start(stage, &want);
+	assert_int_equal(job.shim, spare.pid);
+	close(job.leash);
+	recover(stage, want.jobs, &r);
+	assert_true(r.found.busy);
+	kill(job.shim, SIGCONT);
+	close(job.client);
+	stage_reap(&job);
+	outcome(stage, want.jobs, &job, &f);
+	assert_int_equal(f.last.kind, 0);
+	assert_int_equal(f.last.value, 8);
+	record_remove(want.jobs, job.name); /* its client was gone: its output is kept */
+	assert_int_equal(rmdir(want.jobs), 0);
+	launch_spare_drop(&spare);
+}
+
 /* It was taken for dead before it began: the job must not run after that was said. */
 static void test_given_up(void **state)
 {
@@ -305,6 +482,10 @@ int main(void)
 		cmocka_unit_test(test_stopped),
 		cmocka_unit_test(test_stopped_and_killed),
 		cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_beginning),
+		cmocka_unit_test(test_never_began),
+		cmocka_unit_test(test_beginning_unlocked),
+		cmocka_unit_test(test_beginning_spare),
 		cmocka_unit_test(test_given_up),
 		cmocka_unit_test(test_exit_on_full_disk),
 		cmocka_unit_test(test_bury),

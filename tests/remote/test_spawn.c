@@ -51,7 +51,7 @@ static char *spawned(const char *path, const char *scope, struct launch_shims *s
 	assert_true(fd >= 0 && text);
 	for (int i = 0; i < 3; i++)
 		assert_true((fds[i] = fcntl(fd, F_DUPFD_CLOEXEC, 16)) >= 16);
-	*rc = launch_spawn(path, scope, shims, fds, &pid);
+	*rc = launch_spawn(path, scope, shims, fds, 3, &pid);
 	if (!*rc) {
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_int_equal(pread(fd, text, 4095, 0) > 0, 1);
