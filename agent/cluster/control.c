@@ -32,8 +32,8 @@ struct server {
 	nng_aio *aio;
 	struct loop_post post;
 	bool sending;
-	uint64_t ticket;	  /* of an answer that is to come; 0: none */
-	bool early;		  /* it came while the handler was still at work: */
+	uint64_t ticket;      /* of an answer that is to come; 0: none */
+	bool deferred, early; /* early: it came while the handler was still at work: */
 	int early_rc;
 	msgpack_sbuffer early_body;
 	struct control_head head; /* what it answers */
@@ -216,9 +216,25 @@ uint64_t control_defer(struct control *c)
 {
 	struct server *s = c->asked;
 
-	if (s)
+	if (s) {
 		s->ticket = ++c->tickets;
+		s->deferred = true;
+	}
 	return s ? s->ticket : 0;
+}
+
+static void take_back(struct server *s)
+{
+	s->ticket = 0;
+	if (s->early)
+		msgpack_sbuffer_destroy(&s->early_body);
+	s->deferred = s->early = false;
+}
+
+void control_undefer(struct control *c)
+{
+	if (c && c->asked)
+		take_back(c->asked);
 }
 
 static void hold_answer(struct server *s, int rc, const msgpack_sbuffer *body)
@@ -252,7 +268,6 @@ static void answer_message(struct server *s, nng_msg *msg)
 	struct iocom_err err = {0};
 	msgpack_sbuffer body;
 	struct opened o;
-	uint64_t before = c->tickets;
 	int rc = open_message(c, msg, &o, &err);
 
 	c->config.counters->controls_received++;
@@ -268,14 +283,14 @@ static void answer_message(struct server *s, nng_msg *msg)
 	rc = c->config.handler(c->config.arg, &s->head, &o.message.body.data, &body);
 	c->asked = NULL;
 	if (rc)
-		s->ticket = 0; /* refused after all: what comes later is for nobody */
+		take_back(s); /* what comes later is for nobody */
 	if (s->early)
-		answer(s, &s->head, rc ? rc : s->early_rc, &s->early_body);
-	else if (rc || c->tickets == before) /* else it is answered later */
+		answer(s, &s->head, s->early_rc, &s->early_body);
+	else if (!s->deferred)
 		answer(s, &s->head, rc, &body);
 	if (s->early)
 		msgpack_sbuffer_destroy(&s->early_body);
-	s->early = false;
+	s->deferred = s->early = false;
 	msgpack_sbuffer_destroy(&body);
 	opened_free(&o);
 }

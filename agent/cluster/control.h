@@ -47,7 +47,13 @@ typedef int (*control_handler)(void *arg, const struct control_head *head,
  * ticket; what the handler puts into ANSWER is not sent.  0: no handler is called now.
  */
 uint64_t control_defer(struct control *control);
-/* RC and ANSWER as a handler's.  A ticket of a control that was freed is void. */
+/* Within a handler: its ticket is void, and what it puts into ANSWER is sent after all. */
+void control_undefer(struct control *control);
+/*
+ * RC and ANSWER as a handler's; within one it leaves when that has returned 0, and where it
+ * returns an error, never: the journal has the question before its answer is known.
+ * A ticket of a control that was freed is void.
+ */
 void control_answer_later(struct control *control, uint64_t ticket, int rc,
 			  const msgpack_sbuffer *answer);
 /* The answer, or RC != 0 with WHY (-ETIMEDOUT ...) and BODY NULL.  Called once, from the loop. */

@@ -120,20 +120,28 @@ static struct asked *asked_new(struct agent *a)
 	return w;
 }
 
-static void admitted(void *arg, const struct job_order *order, const struct target_grant *g)
+static void pack_grant(const struct target_grant *g, uint32_t lease_ms, msgpack_sbuffer *out)
 {
-	struct asked *w = arg;
-	msgpack_sbuffer out;
 	msgpack_packer pk;
 
-	pack_begin(&pk, &out, 7);
+	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 7);
 	pack_bool(&pk, "grant", g->granted);
-	pack_u64(&pk, "lease_ms", order->lease_ms);
+	pack_u64(&pk, "lease_ms", lease_ms);
 	pack_str(&pk, "nonce", g->nonce);
 	pack_u64(&pk, "boot_id", g->boot_id);
 	pack_u64(&pk, "sequence", g->sequence);
 	pack_str(&pk, "reason", g->reason);
 	pack_str(&pk, "text", g->text);
+}
+
+static void admitted(void *arg, const struct job_order *order, const struct target_grant *g)
+{
+	struct asked *w = arg;
+	msgpack_sbuffer out;
+
+	msgpack_sbuffer_init(&out);
+	pack_grant(g, order->lease_ms, &out);
 	control_answer_later(w->agent->control, w->ticket, 0, &out);
 	msgpack_sbuffer_destroy(&out);
 	free(w);
@@ -273,7 +281,24 @@ static int first_time(struct agent *a, const struct control_head *head, struct i
 
 	if (rc < 0)
 		agent_journal_failed(a, err);
-	return rc ? -EALREADY : 0;
+	return rc > 0 ? -EALREADY : rc;
+}
+
+/*
+ * The journal did not take an `admit`, which is not obeyed then; but its home shall know why
+ * rather than wait.  A refusal gives nothing, who ever shows the message again.
+ */
+static int refuse_admit(struct agent *a, const struct iocom_err *why, msgpack_sbuffer *out)
+{
+	struct target_grant g = {
+		.boot_id = a->self.boot_id, .sequence = a->sequence + 1, .reason = "journal"};
+
+	snprintf(g.text, sizeof(g.text), "%.*s", (int)sizeof(g.text) - 1, why->text);
+	a->counters.admissions_refused++;
+	control_undefer(a->control);
+	msgpack_sbuffer_clear(out);
+	pack_grant(&g, 0, out);
+	return 0;
 }
 
 static int obey(struct agent *a, const struct control_head *head, const msgpack_object *body,
@@ -303,9 +328,11 @@ int home_handle(void *arg, const struct control_head *head, const msgpack_object
 	struct agent *a = arg;
 	struct iocom_err err = {0};
 	int rc = journal_begin(a->journal, &err), end;
+	bool unwritten = rc != 0;
 
 	if (!rc) {
 		rc = first_time(a, head, &err);
+		unwritten = rc && rc != -EALREADY;
 		if (!rc)
 			rc = obey(a, head, body, out, &err);
 		/* That it was obeyed and what it changed: both, before the answer leaves. */
@@ -314,6 +341,7 @@ int home_handle(void *arg, const struct control_head *head, const msgpack_object
 			rc = end;
 		if (end)
 			a->counters.journal_failures++;
+		unwritten |= end != 0;
 	} else {
 		agent_journal_failed(a, &err);
 	}
@@ -322,6 +350,8 @@ int home_handle(void *arg, const struct control_head *head, const msgpack_object
 		log_write(&a->log, LOG_L_WARNING, "refused a '%s' message of node %s: %s",
 			  head->type, head->from, err.text);
 	}
+	if (rc && unwritten && !strcmp(head->type, "admit"))
+		rc = refuse_admit(a, &err, out);
 	return rc;
 }
 

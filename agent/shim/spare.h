@@ -3,7 +3,8 @@
  * A spare shim: started before there is a job for it, so that its own start (loading,
  * the mount table) is over when one comes.  It waits on the leash
  * for one message with three descriptors, the order, the stream and the locked record
- * (not of an older agent), and then is a shim like all others.  When its agent is gone it has nothing to wait for, and goes too.
+ * (not of an older agent), and then is a shim like all others.  When its agent is gone it has
+ * nothing to wait for, and goes too.
  */
 #ifndef IOCOM_SHIM_SPARE_H
 #define IOCOM_SHIM_SPARE_H

@@ -89,7 +89,7 @@ struct launch_event {
 	uint64_t cgroup_id;	 /* of STARTED */
 	uint64_t lease_until_ms; /* of STARTED, CLOCK_BOOTTIME; 0: none, or an older shim */
 	bool renews;		 /* of STARTED: the shim asks home itself */
-	uint8_t kind; /* FRAME_EXIT kinds: 0 exited, 1 signalled, 2 exec failed, 3 iocom failed */
+	uint8_t kind;	/* FRAME_EXIT kinds: 0 exited, 1 signalled, 2 exec failed, 3 iocom failed */
 	uint32_t value; /* of kind 3: LAUNCH_NEVER, 255 the outcome is unknown, or of the lease */
 	uint64_t end_ns;  /* CLOCK_REALTIME */
 	uint64_t wall_ms; /* start to end */

@@ -13,9 +13,10 @@
  *                                   is killed too, its outcome is unknown
  *
  * The agent takes the lock when it makes the directory, and the shim has it from there: a
- * shim that is just beginning is never found without it.  The kernel drops the lock with the process that holds it, whatever ended it, and
- * never before: no pid that another process may have by now is asked.  A shim of a
- * later version is busy until it is gone; then its record says how it was.
+ * shim that is just beginning is never found without it.  The kernel drops the lock with the
+ * process that holds it, whatever ended it, and never before: no pid that another process may have
+ * by now is asked.  A shim of a later version is busy until it is gone; then its record says how it
+ * was.
  *
  * No look waits for a shim for longer than a moment: one that hangs or is stopped
  * must not keep a new agent from the others.

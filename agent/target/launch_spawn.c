@@ -126,8 +126,8 @@ static pid_t clone_shim(struct clone_args *args, struct birth *birth)
 }
 #endif
 
-static int spawn_into(int cgroup, const char *program, char *const argv[], const int *fds,
-		      size_t n, pid_t *pid)
+static int spawn_into(int cgroup, const char *program, char *const argv[], const int *fds, size_t n,
+		      pid_t *pid)
 {
 	struct clone_args args = {
 		.flags = CLONE_INTO_CGROUP | CLONE_VFORK,
@@ -197,8 +197,8 @@ void launch_shims_close(struct launch_shims *shims)
 	shims->open = false;
 }
 
-int launch_spawn(const char *program, const char *scope, struct launch_shims *shims,
-		 const int *fds, size_t n, pid_t *pid)
+int launch_spawn(const char *program, const char *scope, struct launch_shims *shims, const int *fds,
+		 size_t n, pid_t *pid)
 {
 	char *const moved[] = {(char *)"iocom-shim", (char *)SHIM_MOVED, NULL};
 	char *const argv[] = {(char *)"iocom-shim", NULL};
