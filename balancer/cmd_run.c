@@ -424,6 +424,8 @@ static int run_there(struct run *run, const json_t *answer, const struct spec *s
 	status = run_stream(&options, fd, result);
 	if (run->ask.restarts >= 0)
 		drop_outputs(&options);
+	if (result->state == RUN_LOST && run->ask.restarts < 0 && !result->signal)
+		status = run_home(run->ask.run_dir, spec->job, result);
 	run->failed = !result->signal && status == RUN_FAILED &&
 		      (result->state == RUN_REFUSED ||
 		       (result->state == RUN_EXITED && result->kind == 3));

@@ -154,6 +154,14 @@ int run_stream(const struct run_stream_options *options, int fd, struct run_resu
 /* The exit code of `iocom run` for RESULT. */
 int run_exit_code(const struct run_result *result);
 
+/* --- run_home.c --- */
+
+/*
+ * RESULT is RUN_LOST: its text becomes what home, the agent at RUN_DIR (NULL: the usual), has
+ * heard of JOB's end within 2 s; RUN_EXITED where nothing of it ran.  The exit code.
+ */
+int run_home(const char *run_dir, const char *job, struct run_result *result);
+
 /* --- run_keep.c: detached ones --- */
 
 /* Goes to the background.  0 there; 1 in the program that was called, JOB is on its way. */

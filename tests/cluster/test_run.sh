@@ -175,12 +175,13 @@ rm "$SCRATCH/full/fill"
 tap_true "room again: the journal has its end" until_true 10 solo_state exited
 tap_is "with its status" "$(solo_jobs | jq .exit_value)" 3
 tap_is "and its record is gone" "$(ls "$SCRATCH/full/state/jobs")" ""
-solo_run sleep 30 2>/dev/null &
+solo_run sleep 30 2>"$SCRATCH/killed" &
 run=$!
 until_true 10 solo_state running
 pkill -KILL -P $solo -x iocom-shim
 wait $run
 tap_is "its supervisor killed: 255" "$?" 255
+tap_like "its home knows why, and the client says it" "$(cat "$SCRATCH/killed")" "^iocom run: the job's supervisor was killed"
 tap_true "the job is lost" until_true 10 solo_state lost
 tap_like "and says why" "$(IOCOM_RUN_DIR=$SCRATCH/solo "$IOCOM_BUILD/iocom" jobs --all)" 'supervisor was killed'
 # Agents that never live for long must prune, too.
