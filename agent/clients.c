@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Local connections; see clients.h.  A dropped client is freed when the loop comes
  * round, so that whoever is answering it can go on using the pointer. */
-#include "clients.h"
+#include "clients_own.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,56 +13,14 @@
 #include <unistd.h>
 
 #include "target_attach.h"
-#include "clock.h"
-#include "frame.h"
-#include "json_text.h"
 #include "pack.h"
-#include "rates.h"
 #include "recorders.h"
 #include "sample_window.h"
 #include "tunnel.h"
 
-#define SWEEP_NS     CLOCK_NS_PER_S
-#define STUCK_NS     (10 * CLOCK_NS_PER_S)
-#define IDLE_NS	     (60 * CLOCK_NS_PER_S)
-#define FRESH_NS     (20 * CLOCK_NS_PER_MS)
-#define FIRST_BUFFER 4096
-
-struct client {
-	struct client *next;
-	struct clients *clients;
-	int fd;
-	struct loop_fd entry;
-	struct ucred who;
-	uint64_t active_ns; /* last byte moved */
-	uint8_t header[FRAME_HEADER];
-	size_t header_have;
-	uint8_t *in;
-	size_t in_room, in_have;
-	uint32_t in_length;
-	uint8_t *out;
-	size_t out_room, out_start, out_end;
-	bool busy;    /* a request waits for its answer */
-	bool half;    /* it sends no more, but may still read */
-	bool started; /* not the first frame any more */
-	bool dead;
-	bool streams;		      /* gets lines until it closes */
-	struct sample_window *window; /* watches readings */
-	uint64_t interval_ns;
-	struct loop_timer line;
-};
-
-struct clients {
-	struct agent *agent;
-	int fd;
-	char path[SETTINGS_PATH_MAX + 16];
-	struct loop_fd entry;
-	struct loop_timer sweep, reap;
-	struct client *first;
-	size_t count;
-	uint64_t crowded_ns, heavy_ns; /* when that was said last */
-	struct rates rates;
-};
+#define SWEEP_NS CLOCK_NS_PER_S
+#define IDLE_NS	 (60 * CLOCK_NS_PER_S)
+#define FRESH_NS (20 * CLOCK_NS_PER_MS)
 
 size_t clients_count(const struct clients *clients)
 {
@@ -75,7 +32,7 @@ const struct ucred *client_who(const struct client *client)
 	return &client->who;
 }
 
-static void client_drop(struct client *c)
+void client_drop(struct client *c)
 {
 	struct agent *a = c->clients->agent;
 
@@ -126,174 +83,6 @@ static void reap(void *arg)
 		*p = c->next;
 		client_free(c);
 	}
-}
-
-/* --- output ------------------------------------------------------------------ */
-
-static void events(struct client *c)
-{
-	bool pending = c->out_end > c->out_start;
-	uint32_t wanted = c->half ? 0 : EPOLLRDHUP;
-
-	/* Half-closed, its end of file waits until all answers have left. */
-	if (!c->busy && !(c->half && pending))
-		wanted |= EPOLLIN;
-	if (pending)
-		wanted |= EPOLLOUT;
-	loop_change(c->clients->agent->loop, &c->entry, wanted);
-}
-
-static void flush(struct client *c)
-{
-	while (!c->dead && c->out_end > c->out_start) {
-		ssize_t n = send(c->fd, c->out + c->out_start, c->out_end - c->out_start,
-				 MSG_NOSIGNAL | MSG_DONTWAIT);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			break;
-		if (n < 0) {
-			client_drop(c);
-			return;
-		}
-		c->out_start += (size_t)n;
-		c->active_ns = clock_boot_ns();
-	}
-	if (c->out_start == c->out_end) {
-		c->out_start = c->out_end = 0;
-		if (c->out_room > CLIENT_OUTPUT_MAX / 16) { /* a long listing went out */
-			free(c->out);
-			c->out = NULL;
-			c->out_room = 0;
-		}
-	}
-	if (!c->dead)
-		events(c);
-}
-
-/* Whether MORE bytes of memory may be the client's: its user's connections share a bound. */
-static bool may_hold(const struct client *c, size_t more)
-{
-	size_t held = more;
-
-	for (const struct client *o = c->clients->first; o && c->who.uid; o = o->next)
-		if (!o->dead && o->who.uid == c->who.uid)
-			held += o->in_room + o->out_room;
-	return !c->who.uid || held <= CLIENT_BYTES_OF_ONE;
-}
-
-static int out_reserve(struct client *c, size_t more)
-{
-	size_t need = c->out_end + more, room = c->out_room ? c->out_room : FIRST_BUFFER;
-	uint8_t *grown;
-
-	/* One document alone may be larger: a reading of very many tasks. */
-	if (c->out_end && need > CLIENT_OUTPUT_MAX)
-		return -ENOSPC;
-	while (room < need)
-		room *= 2;
-	if (room == c->out_room)
-		return 0;
-	if (!may_hold(c, room - c->out_room))
-		return -ENOSPC;
-	grown = realloc(c->out, room);
-	if (!grown)
-		return -ENOMEM;
-	c->out = grown;
-	c->out_room = room;
-	return 0;
-}
-
-static int put_frame(struct client *c, enum frame_type type, const char *text, size_t n)
-{
-	if (n > (type == FRAME_JSON ? FRAME_DOCUMENT_MAX : FRAME_PAYLOAD_MAX) ||
-	    out_reserve(c, n + FRAME_HEADER))
-		return -ENOSPC;
-	frame_header(c->out + c->out_end, (uint8_t)type, (uint32_t)n);
-	memcpy(c->out + c->out_end + FRAME_HEADER, text, n);
-	c->out_end += n + FRAME_HEADER;
-	c->active_ns = clock_boot_ns();
-	flush(c);
-	return 0;
-}
-
-/* Once in a while: who is sent away asks again. */
-static bool is_time(uint64_t *said_ns)
-{
-	uint64_t now = clock_boot_ns();
-
-	if (*said_ns && now - *said_ns < STUCK_NS)
-		return false;
-	*said_ns = now;
-	return true;
-}
-
-/* It holds, with its user's other connections, more than a user may. */
-static void crowded_out(struct client *c)
-{
-	struct clients *clients = c->clients;
-
-	clients->agent->counters.clients_dropped++;
-	if (is_time(&clients->heavy_ns))
-		log_write(&clients->agent->log, LOG_L_WARNING,
-			  "connections of uid %u are cut: more than %u MiB wait there to be read",
-			  (unsigned)c->who.uid, CLIENT_BYTES_OF_ONE >> 20);
-	client_drop(c);
-}
-
-static void send_frame(struct client *c, enum frame_type type, const char *text)
-{
-	if (!c->dead && put_frame(c, type, text, strlen(text)))
-		crowded_out(c);
-}
-
-/* What waits moves to the front, so that a stream does not run out of room. */
-static void out_compact(struct client *c)
-{
-	if (!c->out_start || c->out_start < c->out_room / 2)
-		return;
-	memmove(c->out, c->out + c->out_start, c->out_end - c->out_start);
-	c->out_end -= c->out_start;
-	c->out_start = 0;
-}
-
-void client_streams(struct client *c)
-{
-	c->busy = false;
-	c->streams = true;
-	events(c);
-}
-
-bool client_offer(struct client *c, const char *text, size_t n, size_t backlog)
-{
-	if (c->dead || c->out_end - c->out_start + n + FRAME_HEADER > backlog)
-		return false;
-	out_compact(c);
-	return put_frame(c, FRAME_JSON, text, n) == 0;
-}
-
-void client_json(struct client *c, json_t *document)
-{
-	/* Exact: who saves a view decides again on the same numbers. */
-	char *text = json_text_dump(document, NULL);
-
-	json_decref(document);
-	c->busy = false;
-	send_frame(c, text ? FRAME_JSON : FRAME_ERROR, text ? text : "out of memory");
-	free(text);
-}
-
-void client_error(struct client *c, const char *fmt, ...)
-{
-	char text[1200];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	c->busy = false;
-	send_frame(c, FRAME_ERROR, text);
 }
 
 /* --- what a user costs --------------------------------------------------------- */
@@ -360,7 +149,7 @@ void client_watch(struct client *c, unsigned interval_ms)
 	c->interval_ns = interval_ms * CLOCK_NS_PER_MS;
 	c->line = (struct loop_timer){.fire = line, .arg = c};
 	loop_start(a->loop, &c->line, c->interval_ns);
-	events(c);
+	client_events(c);
 }
 
 void clients_sampled(struct clients *clients, const struct monitor_sample *sample)
@@ -377,7 +166,7 @@ static void garbage(struct client *c, const char *why)
 	c->clients->agent->counters.clients_dropped++;
 	log_write(&c->clients->agent->log, LOG_L_WARNING, "dropped a client of uid %u: %s",
 		  (unsigned)c->who.uid, why);
-	send_frame(c, FRAME_ERROR, why);
+	client_send_frame(c, FRAME_ERROR, why);
 	client_drop(c);
 }
 
@@ -449,7 +238,7 @@ static void obey(struct client *c, uint8_t type)
 		ops_request(a, c, &map.data);
 	msgpack_unpacked_destroy(&map);
 	if (!c->dead)
-		events(c);
+		client_events(c);
 }
 
 static void dispatch(struct client *c, uint8_t type)
@@ -526,11 +315,11 @@ static int take_payload(struct client *c)
 	size_t want = c->in_length - c->in_have;
 
 	if (c->in_have == c->in_room || !c->in) {
-		size_t room = c->in_room ? 2 * c->in_room : FIRST_BUFFER;
+		size_t room = c->in_room ? 2 * c->in_room : CLIENT_FIRST_BUFFER;
 		uint8_t *grown;
 
-		if (!may_hold(c, room - c->in_room)) {
-			crowded_out(c);
+		if (!client_may_hold(c, room - c->in_room)) {
+			client_crowded_out(c);
 			return -1;
 		}
 		grown = realloc(c->in, room);
@@ -556,14 +345,14 @@ static void ready(void *arg, uint32_t what)
 		return;
 	}
 	if (what & EPOLLOUT)
-		flush(c);
+		client_flush(c);
 	/* A half-closed client still reads the answer it waits for. */
 	if (!c->dead && (what & EPOLLRDHUP) && !c->half) {
 		c->half = true;
 		if (c->streams)
 			recorders_end(c->clients->agent, c);
 		if (!c->dead)
-			events(c);
+			client_events(c);
 	}
 	while (!c->dead && !c->busy && rc > 0 && (what & EPOLLIN)) {
 		if (c->header_have < FRAME_HEADER) {
@@ -597,7 +386,7 @@ static bool has_room(const struct clients *clients, uid_t uid)
 
 static void log_crowded(struct clients *clients, uid_t uid)
 {
-	if (!is_time(&clients->crowded_ns))
+	if (!clients_is_time(&clients->crowded_ns))
 		return;
 	log_write(&clients->agent->log, LOG_L_WARNING,
 		  "no room for a connection of uid %d: %zu are open, %d at most, of one user %d",
@@ -658,7 +447,7 @@ static void sweep(void *arg)
 
 		if (c->dead || c->streams || (c->busy && !stuck) || (c->window && !stuck))
 			continue;
-		if (quiet < (stuck ? STUCK_NS : IDLE_NS))
+		if (quiet < (stuck ? CLIENT_STUCK_NS : IDLE_NS))
 			continue;
 		clients->agent->counters.clients_dropped++;
 		client_drop(c);

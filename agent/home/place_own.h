@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What place.c and place_request.c share: a submission on its way. */
+#ifndef IOCOM_PLACE_OWN_H
+#define IOCOM_PLACE_OWN_H
+
+#include <jansson.h>
+#include <msgpack.h>
+
+#include "agent.h"
+#include "clients.h"
+#include "leases.h"
+#include "view_decide.h"
+
+#define PLACE_HOPS_MAX 3
+
+struct place {
+	struct place *next;
+	struct agent *agent;
+	struct client *client; /* NULL: gone */
+	bool run;
+	bool show_view;		   /* the answer is to carry what was looked at */
+	bool picked;		   /* `node` is the CLI's choice (-N), not the user's */
+	bool home_dir;		   /* a login: where its directory is missing, "/" */
+	char node[IOCOM_NAME_MAX]; /* forced, or "" */
+	struct view_policy policy;
+	struct job_order order;
+	struct rules_request request;
+	struct iocom_vector own;
+	char candidates[PLACE_HOPS_MAX][IOCOM_NAME_MAX];
+	unsigned ncandidates, at;
+	bool restartable;  /* may be run again, after it was lost (leases.h) */
+	uint64_t restarts; /* so often */
+	uint32_t attempt;
+	char again[SPEC_JOB_MAX]; /* the attempt that was lost, or "" */
+	char first[SPEC_JOB_MAX]; /* "": this one */
+	json_t *answer, *refused;
+};
+
+/* Fills P from the request REQ of UID.  0 or negative errno with the sentence. */
+int place_take_request(struct place *p, const msgpack_object *req, uid_t uid,
+		       struct iocom_err *err);
+
+#endif
