@@ -150,7 +150,7 @@ static void choose(struct place *p, const struct rules_plan *plan, const struct 
 		return;
 	snprintf(p->candidates[0], IOCOM_NAME_MAX, "%s", rules_view_name(view, plan->node));
 	p->ncandidates = 1;
-	for (uint32_t i = 0; i < n && p->ncandidates < PLACE_HOPS_MAX; i++)
+	for (uint32_t i = 0; i < n && p->ncandidates < PLACE_HOPS; i++)
 		if (plan->candidates[i] != plan->node && plan->candidates[i] != 0)
 			snprintf(p->candidates[p->ncandidates++], IOCOM_NAME_MAX, "%s",
 				 rules_view_name(view, plan->candidates[i]));

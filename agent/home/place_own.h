@@ -11,7 +11,7 @@
 #include "leases.h"
 #include "view_decide.h"
 
-#define PLACE_HOPS_MAX 3
+#define PLACE_HOPS 3
 
 struct place {
 	struct place *next;
@@ -26,7 +26,7 @@ struct place {
 	struct job_order order;
 	struct rules_request request;
 	struct iocom_vector own;
-	char candidates[PLACE_HOPS_MAX][IOCOM_NAME_MAX];
+	char candidates[PLACE_HOPS][IOCOM_NAME_MAX];
 	unsigned ncandidates, at;
 	bool restartable;  /* may be run again, after it was lost (leases.h) */
 	uint64_t restarts; /* so often */

@@ -178,8 +178,8 @@ static int spawn_moved(struct launch_shims *shims, const char *program, char *co
 		       const char *scope, const int *fds, size_t n, pid_t *pid)
 {
 	struct launch_shims once = {0};
-	int high[LAUNCH_FDS_MAX];
-	int rc = n > LAUNCH_FDS_MAX ? -EINVAL : helper_lift(fds, n, high);
+	int high[LAUNCH_FDS];
+	int rc = n > LAUNCH_FDS ? -EINVAL : helper_lift(fds, n, high);
 
 	if (rc)
 		return rc;

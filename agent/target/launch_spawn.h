@@ -21,7 +21,7 @@ void launch_shims_close(struct launch_shims *shims);
  * the environment is one PATH, so that no LD_* of whoever started the agent meets it.  Blocks
  * until it is executed.  0 or negative errno.
  */
-#define LAUNCH_FDS_MAX 4
+#define LAUNCH_FDS 4
 int launch_spawn(const char *program, const char *scope, struct launch_shims *shims, const int *fds,
 		 size_t n, pid_t *pid);
 
