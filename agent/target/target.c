@@ -278,6 +278,9 @@ static int take_found(struct agent *a, struct job *job, const struct launch_foun
 		return 0;
 	if (f->leash < 0) {
 		job->end = f->last;
+		if (f->last.kind == 3 && f->last.value == LAUNCH_NEVER)
+			launch_bury(a->set.scope_cgroup,
+				    job->order.job); /* made before the record */
 		if (f->last.kind == 3 && f->last.value != LAUNCH_NEVER)
 			lost(a, job, "its supervisor was killed");
 		else

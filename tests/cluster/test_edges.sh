@@ -127,6 +127,9 @@ tap_is "the late supervisor runs it, once" "$? $(ran)" "0 $((before + 1))"
 tap_true "and its agent knows" until_true 10 has_state n2 "$name" 'exited: *'
 
 late_job
+# As one that was killed between its job's cgroup and its record.
+group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/$PAIR_SCOPE/n2/jobs/$name
+mkdir -p "$group"
 # The spare that has the order, and the next one, which left with its agent or waits as well.
 while read -r pid; do kill -KILL "$pid" 2>/dev/null; done <"$PAIR/late"
 wait $held
@@ -134,6 +137,7 @@ rc=$?
 tap_true "one that is killed before: it never began, which is not lost" \
 	until_true 10 has_state n1 "$name" 'failed: it never began*'
 tap_is "nothing ran" "$(ran)" "$before"
+tap_true "its cgroup is gone" test ! -e "$group"
 tap_like "the client is told ($rc)" "$(cat "$PAIR/err")" "it never began"
 tap_is "with the status of what did not start" "$rc" 125
 tap_true "a new job runs" until_true 15 job
