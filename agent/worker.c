@@ -8,11 +8,13 @@
 #include "worker.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "clock.h"
 
@@ -29,7 +31,8 @@ enum state {
 struct worker {
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t wanted, done;
+	pthread_cond_t wanted;
+	int done; /* an eventfd: poll knows a span, a condition only a point in time */
 	struct worker_task *task;
 	enum state state;
 	bool stopping;
@@ -41,13 +44,14 @@ static void last_one_out(struct worker *w)
 	if (w->task)
 		w->task->free(w->task);
 	pthread_cond_destroy(&w->wanted);
-	pthread_cond_destroy(&w->done);
+	close(w->done);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 }
 
 static void *work(void *arg)
 {
+	const uint64_t one = 1;
 	struct worker *w = arg;
 	bool left_behind = false;
 
@@ -64,7 +68,7 @@ static void *work(void *arg)
 		pthread_mutex_lock(&w->lock);
 		left_behind = w->stopping;
 		w->state = w->state == LATE ? LATE_DONE : DONE;
-		pthread_cond_signal(&w->done);
+		(void)!write(w->done, &one, sizeof(one));
 	}
 	pthread_mutex_unlock(&w->lock);
 	if (left_behind)
@@ -93,17 +97,18 @@ static int start(struct worker *w)
 int worker_new(struct worker **out, struct iocom_err *err)
 {
 	struct worker *w = calloc(1, sizeof(*w));
-	pthread_condattr_t monotonic;
 	int rc;
 
 	if (!w)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	w->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (w->done < 0) {
+		rc = -errno;
+		free(w);
+		return iocom_err_set(err, rc, "cannot make an eventfd: %s", strerror(-rc));
+	}
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->wanted, NULL);
-	pthread_cond_init(&w->done, &monotonic);
-	pthread_condattr_destroy(&monotonic);
 	rc = start(w);
 	if (rc) {
 		last_one_out(w);
@@ -134,24 +139,21 @@ void worker_free(struct worker *w)
 	last_one_out(w);
 }
 
-static struct timespec from_now(unsigned ms)
+/* Until the thread says that it is done, but no longer than LIMIT_MS. */
+static void wait_done(struct worker *w, unsigned limit_ms)
 {
-	struct timespec t;
+	uint64_t until = clock_boot_ns() + limit_ms * CLOCK_NS_PER_MS, now;
+	struct pollfd done = {.fd = w->done, .events = POLLIN};
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec += ms / 1000;
-	t.tv_nsec += ms % 1000 * 1000000L;
-	if (t.tv_nsec >= 1000000000L) {
-		t.tv_sec++;
-		t.tv_nsec -= 1000000000L;
-	}
-	return t;
+	while ((now = clock_boot_ns()) < until)
+		if (poll(&done, 1, (int)((until - now) / CLOCK_NS_PER_MS) + 1) > 0)
+			return;
 }
 
 int worker_run(struct worker *w, struct worker_task *task, unsigned limit_ms)
 {
 	struct worker_task *late = worker_late(w);
-	const struct timespec limit = from_now(limit_ms);
+	uint64_t count;
 	int rc = 0;
 
 	if (late)
@@ -166,11 +168,13 @@ int worker_run(struct worker *w, struct worker_task *task, unsigned limit_ms)
 		task->free(task);
 		return -EBUSY;
 	}
+	(void)!read(w->done, &count, sizeof(count)); /* of one that was late */
 	w->task = task;
 	w->state = ASKED;
 	pthread_cond_signal(&w->wanted);
-	while (w->state == ASKED && !rc)
-		rc = -pthread_cond_timedwait(&w->done, &w->lock, &limit);
+	pthread_mutex_unlock(&w->lock);
+	wait_done(w, limit_ms);
+	pthread_mutex_lock(&w->lock);
 	if (w->state == ASKED) {
 		w->state = LATE;
 		w->rest_until_ns = clock_boot_ns() + WORKER_REST_MS * CLOCK_NS_PER_MS;
@@ -178,7 +182,6 @@ int worker_run(struct worker *w, struct worker_task *task, unsigned limit_ms)
 	} else {
 		w->state = IDLE;
 		w->task = NULL;
-		rc = 0;
 	}
 	pthread_mutex_unlock(&w->lock);
 	return rc;

@@ -24,7 +24,7 @@ struct worker_task {
 	void (*free)(struct worker_task *task); /* of one that nobody waits for; either thread */
 };
 
-/* 0, -ENOMEM, -EAGAIN (no thread). */
+/* 0, -ENOMEM, -EAGAIN (no thread), -EMFILE. */
 int worker_new(struct worker **worker, struct iocom_err *err);
 /* A thread that hangs is left behind, and frees what is its own.  NULL is fine. */
 void worker_free(struct worker *worker);

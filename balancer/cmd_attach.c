@@ -127,11 +127,15 @@ static int again(void *arg, const struct attach_ask *ask)
 	return run_connect_attach(&attach->target, ask, &fd, &err) ? -1 : fd;
 }
 
-static void tell_gap(void *arg, int stream, uint64_t n)
+/* By offset, as --from takes it: both streams may go to one place, and what waits comes later. */
+static void tell_gap(void *arg, int stream, uint64_t from, uint64_t to)
 {
 	(void)arg;
-	fprintf(stderr, "iocom attach: %llu bytes of the job's %soutput here were not kept\n",
-		(unsigned long long)n, stream == 2 ? "error " : "");
+	fprintf(stderr,
+		"iocom attach: bytes %llu to %llu of the job's %soutput were not kept (%llu "
+		"bytes)\n",
+		(unsigned long long)from, (unsigned long long)to, stream == 2 ? "error " : "",
+		(unsigned long long)(to - from));
 }
 
 static int follow(struct attach *attach, struct iocom_err *err)

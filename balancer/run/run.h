@@ -141,9 +141,9 @@ struct run_stream_options {
 	 */
 	int (*again)(void *arg, const struct attach_ask *ask);
 	uint32_t again_ms; /* for so long */
-	/* N bytes of output STREAM are not kept there; what comes next is behind them.  NULL:
-	 * none may be missing. */
-	void (*gap)(void *arg, int stream, uint64_t n);
+	/* The bytes [FROM, TO) of output STREAM are not kept there; what comes next is behind
+	 * them.  NULL: none may be missing. */
+	void (*gap)(void *arg, int stream, uint64_t from, uint64_t to);
 	const struct attach_ask *self; /* job, node, and the nonce of this connection in `resume` */
 	void *arg;
 };

@@ -174,8 +174,8 @@ static int against(struct run_stream *s, const char *why)
 static void take_gap(struct run_stream *s, struct run_output *output, uint64_t offset)
 {
 	if (!output->unwanted)
-		s->options->gap(s->options->arg, (int)(output - s->output) + 1,
-				offset - output->received);
+		s->options->gap(s->options->arg, (int)(output - s->output) + 1, output->received,
+				offset);
 	output->gap_from = output->received;
 	output->received = output->gap_to = offset;
 }

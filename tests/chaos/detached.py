@@ -13,16 +13,34 @@ from jobs import Job, want
 AGAIN_S = 8    # so long is attached again, while agents may be down
 FINAL_S = 1    # the same at the end, when none is
 LATER_S = 0.3  # between two tries, and longer each time
-NOT_KEPT = re.compile("([0-9]+) bytes of the job's output were not kept")
+NOT_KEPT = re.compile("bytes ([0-9]+) to ([0-9]+) of the job's output were not kept")
 END_S = 10     # for whoever attaches or waits when all has ended
 
 
-def unkept(text, output):
-    """Complaints about how many bytes are said not to be kept."""
-    found = NOT_KEPT.search(text)
-    if found and int(found[1]) != output.of - output.got:
-        return [f"{found[1]} bytes are said not to be kept, {output.of - output.got} are not"]
-    return []
+def gaps(text):
+    """[(first byte that is not kept, the next one that is)...] as attach said them."""
+    return [(int(a), int(b)) for a, b in NOT_KEPT.findall(text)]
+
+
+def reach(start, length, missing):
+    """Where who began at byte START of the output and got LENGTH bytes is, and what he missed."""
+    passed = []
+    for first, after in sorted(missing):
+        if first < start or first - start > length:
+            break
+        length -= first - start
+        start = after
+        passed.append((first, after))
+    return start + length, passed
+
+
+def kept(whole, missing):
+    """WHOLE without what is MISSING."""
+    out, at = b"", 0
+    for first, after in sorted(missing):
+        out += whole[at:first]
+        at = after
+    return out + whole[at:]
 
 
 class DetachedJob(Job):
@@ -34,6 +52,8 @@ class DetachedJob(Job):
     def __init__(self, bed, job, marks):
         super().__init__(bed, job, marks)
         self.out = bytearray()
+        self.at = 0        # this byte of the job's output comes next
+        self.missing = []  # of it; as `gaps`
         self.cuts = list(job["cuts"])  # at so many bytes who reads is killed
         self.started = False
         self.waiter = None
@@ -69,9 +89,13 @@ class DetachedJob(Job):
         """One client after another; the exit status of the last one."""
         limit, pause = time.monotonic() + seconds, LATER_S
         while True:
-            status = self._attach(["--from", str(len(self.out))] if self.out else [], self.out)
-            self.output = judge.compare(bytes(self.out), want(self.job))
-            if status == self.job["id"] % 8 and NOT_KEPT.search(self.err):
+            before = len(self.out)
+            status = self._attach(["--from", str(self.at)] if self.at else [], self.out)
+            self.at, passed = reach(self.at, len(self.out) - before, gaps(self.err))
+            self.missing += passed
+            self.output = judge.compare(bytes(self.out), kept(want(self.job), self.missing))
+            if status == self.job["id"] % 8 and self.missing:
+                self._all_told()
                 return judge.UNKNOWN  # it ended so, and nobody has all of its output
             if status == self.job["id"] % 8 or time.monotonic() >= limit:
                 # What did not start is who looks; the job did.
@@ -79,6 +103,12 @@ class DetachedJob(Job):
             if status != -9:
                 time.sleep(pause)
                 pause *= 1.5
+
+    def _all_told(self):
+        whole = len(want(self.job))
+        if self.at != whole or self.output.got != self.output.of:
+            self.bad.append(f"of {whole} bytes {self.output.got} came, and {self.missing} are said "
+                            "not to be kept")
 
     def _attach(self, options, out):
         with tempfile.TemporaryFile() as err:
@@ -107,9 +137,8 @@ class DetachedJob(Job):
     def finish(self):
         if not self.started:
             return
-        if self.status == judge.UNKNOWN:
+        if self.status == judge.UNKNOWN and not self.missing:
             self.status = self._follow(FINAL_S)
-        self.bad += unkept(self.err, self.output)
         if self.status == self.job["id"] % 8:
             self._again(int(self.job["tail"] * len(self.out)))
         if self.waiter:
@@ -118,10 +147,10 @@ class DetachedJob(Job):
                                  stderr=subprocess.DEVNULL), ())
 
     def _again(self, at):
-        """The output is there for others, too, from any byte on."""
+        """What is kept of the output is there for others, too, from any byte on."""
         tail = bytearray()
         status = self._attach(["--from", str(at)], tail)
-        if status != self.status or tail != want(self.job)[at:]:
+        if status != self.status or tail != kept(want(self.job), [(0, at), *gaps(self.err)]):
             self.bad.append(f"attach --from {at} gave {len(tail)} bytes of "
                             f"{len(self.out) - at}, or others, and status {status}: {self.err}")
 

@@ -176,10 +176,20 @@ def seen_by(node, path):
     return f"/proc/{node.pid}/root{path}"
 
 
+REPLAYS = 64  # places of who sends the output of ended jobs: they stay, locked or not
+
+
+def is_place(path):
+    at, name = os.path.split(path)
+    return os.path.basename(at) == "replays" and name.isdigit() and int(name) < REPLAYS
+
+
 def files(node):
     found = set()
     for top in (f"{node.dir}/state", node.run_dir):
         for at, names, leaves in os.walk(seen_by(node, top)):
+            leaves = [leaf for leaf in leaves if not is_place(os.path.join(at, leaf))]
+            names = [name for name in names if name != "replays"]
             found.update(os.path.join(at, name).split("/root", 1)[1] for name in names + leaves)
     return found
 

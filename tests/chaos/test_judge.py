@@ -25,7 +25,7 @@ def tried(*words):
     return restartable.read_attempts(text)[3]
 
 
-UNKEPT = "iocom attach: 4 bytes of the job's output were not kept"
+UNKEPT = "iocom attach: bytes 3 to 7 of the job's output were not kept (4 bytes)"
 LOST = dict(status=255, out=OUT[:4], reason="contact lost",
             row=dict(GOOD_ROW, state="lost", text="killed"))
 REFUSED = dict(status=125, out=b"", reason="no room", marks=0, row=None)
@@ -114,10 +114,18 @@ def more():
     yield "deaths that nobody caused are seen", \
         judge.deaths(killed, 0, {"n1": []}) and judge.deaths([], 1, {"n1": ["oh"]}) and \
         not judge.deaths(killed, 1, {"n1": []})
-    yield "a wrong number of bytes that are not kept is seen", \
-        detached.unkept(UNKEPT, judge.Output(True, 7, 10)) and \
-        not detached.unkept(UNKEPT, judge.Output(True, 6, 10)) and \
-        not detached.unkept("contact lost", judge.Output(True, 6, 10))
+    missing = detached.gaps(f"{UNKEPT}\nand no more")
+    yield "what is said not to be kept is read", \
+        missing == [(3, 7)] and not detached.gaps("contact lost")
+    yield "who reads goes on behind it, and before it when he did not come so far", \
+        detached.reach(0, 5, missing) == (9, missing) and \
+        detached.reach(1, 1, missing) == (2, []) and detached.reach(7, 3, missing) == (10, [])
+    yield "other bytes than those are seen", \
+        judge.compare(b"012789", detached.kept(b"0123456789", missing)).beginning and \
+        not judge.compare(b"012678", detached.kept(b"0123456789", missing)).beginning
+    yield "a place of a sender is no file left, others are", \
+        judge.is_place("/run/replays/63") and not judge.is_place("/run/replays/64") and \
+        not judge.is_place("/run/jobs/1") and not judge.is_place("/run/replays/x")
     yield "output beyond its bounds is seen", \
         judge.overfull({"a": 17 << 20}, 9) and judge.overfull({"a": 1, "b": 1}, 1) and \
         not judge.overfull({"a": 16 << 20}, 9)

@@ -151,7 +151,7 @@ tap_is "its job is taken over by attach last" "$(n1 iocom attach last | tail -n 
 job=$(timeout 60 "$TESTBED" exec n1 -- iocom run --node n2 --detach -- sh -c 'echo first; head -c 80000000 /dev/zero; echo; echo last; echo failed >&2; exit 3')
 n1 iocom wait "$job" >/dev/null
 tap_is "its status is the job's, though bytes are missing" "$(n1 iocom attach "$job" 2>"$SCRATCH/err" | tr -d '\0' | tr '\n' ' '; echo "${PIPESTATUS[0]}")" "first  last 3"
-tap_like "the gap is said, and the error is there" "$(cat "$SCRATCH/err")" "iocom attach: [0-9]+ bytes of the job's output here were not kept"$'\n'"failed"
+tap_like "the gap is said, and the error is there" "$(cat "$SCRATCH/err")" "iocom attach: bytes [0-9]+ to [0-9]+ of the job's output were not kept \([0-9]+ bytes\)"$'\n'"failed"
 tap_is "from a byte in the gap: the end" "$(n1 iocom attach --from 50000000 "$job" 2>/dev/null | tr -d '\0' | tr '\n' ' ')" " last "
 # A reader of it that stands still, while the agent goes and comes.
 "$TESTBED" exec n1 -- sh -c "iocom attach $job 2>/dev/null | (head -c 6; until [ -e $SCRATCH/go ]; do sleep 0.1; done; cat) | tr -d '\\0'" >"$SCRATCH/still" &

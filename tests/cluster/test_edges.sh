@@ -86,7 +86,7 @@ kept "$big" n2
 n=$(wc -c <"$PAIR/out")
 tap_calc "at its own node what was kept is sent ($n bytes), and its status ($RC)" "$RC == 6 && $n > 1000000 && $n < 7000000"
 tap_is "which is the beginning of what it wrote" "$(head -c "$n" /dev/zero | tr '\0' x | cmp - "$PAIR/out" 2>&1)" ""
-tap_like "what is missing is counted" "$(cat "$PAIR/err")" "$((30000000 - n)) bytes of the job's output (here )?were not kept"
+tap_like "what is missing is counted" "$(cat "$PAIR/err")" "bytes $n to 30000000 of the job's output were not kept \($((30000000 - n)) bytes\)"
 refused=$(pair_user n1 run --node n2 -- echo never 2>&1)
 tap_like "while it is full a further job is refused, with the reason" "$refused" 'full|free space'
 rm -rf "$PAIR/n2/state/jobs/$big"

@@ -109,13 +109,13 @@ struct gaps {
 	uint64_t bytes, last;
 };
 
-static void take_gap(void *arg, int stream, uint64_t n)
+static void take_gap(void *arg, int stream, uint64_t from, uint64_t to)
 {
 	struct gaps *gaps = &((struct gaps *)arg)[stream - 1];
 
 	gaps->count++;
-	gaps->bytes += n;
-	gaps->last = n;
+	gaps->bytes += to - from;
+	gaps->last = to - from;
 }
 
 /* To the end; outputs in stage->out and stage->err.  The exit code. */
