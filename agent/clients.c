@@ -164,8 +164,8 @@ void clients_sampled(struct clients *clients, const struct monitor_sample *sampl
 static void garbage(struct client *c, const char *why)
 {
 	c->clients->agent->counters.clients_dropped++;
-	log_write(&c->clients->agent->log, LOG_L_WARNING, "dropped a client of uid %u: %s",
-		  (unsigned)c->who.uid, why);
+	log_provoked(&c->clients->agent->log, LOG_L_WARNING, "dropped a client of uid %u: %s",
+		     (unsigned)c->who.uid, why);
 	client_send_frame(c, FRAME_ERROR, why);
 	client_drop(c);
 }
@@ -190,8 +190,8 @@ static void start_job(struct client *c, uint8_t type)
 		return;
 	}
 	a->counters.streams_refused++;
-	log_write(&a->log, LOG_L_WARNING, "refused a local job of uid %u: %s", (unsigned)c->who.uid,
-		  err.text);
+	log_provoked(&a->log, LOG_L_WARNING, "refused a local job of uid %u: %s",
+		     (unsigned)c->who.uid, err.text);
 	if (loop_add(a->loop, &c->entry, EPOLLIN | EPOLLRDHUP))
 		client_drop(c);
 	else

@@ -156,8 +156,8 @@ static void op_jobs(struct agent *a, struct client *c, const msgpack_object *req
 
 void ops_log_foreign(struct agent *a, const struct client *c, const char *what, const char *job)
 {
-	log_write(&a->log, LOG_L_WARNING, "refused uid %u to %s job %s: it is another user's",
-		  (unsigned)client_who(c)->uid, what, job);
+	log_provoked(&a->log, LOG_L_WARNING, "refused uid %u to %s job %s: it is another user's",
+		     (unsigned)client_who(c)->uid, what, job);
 }
 
 /* --- top ----------------------------------------------------------------------- */

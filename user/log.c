@@ -11,6 +11,7 @@
 #include "utf8.h"
 
 #define LINES_PER_SECOND 50
+#define LINES_PROVOKED	 25 /* of them, at most */
 
 void log_init(struct logger *logger, const char *program)
 {
@@ -53,46 +54,69 @@ static void put(const struct logger *logger, enum log_level level, const struct 
 		level_name(level), text);
 }
 
-/* True when the current second has room for one more line. */
-static bool admit(struct logger *logger, const struct timespec *now)
+/* Says how many lines of the last second that had some were not written. */
+static void next_window(struct logger *logger, const struct timespec *now)
 {
 	char text[96];
 
-	if (logger->window_s != (uint64_t)now->tv_sec) {
-		uint64_t lost = logger->in_window > LINES_PER_SECOND
-					? logger->in_window - LINES_PER_SECOND
-					: 0;
-
-		logger->window_s = (uint64_t)now->tv_sec;
-		logger->in_window = 0;
-		if (lost) {
-			snprintf(text, sizeof(text), "%llu log lines suppressed (rate limit)",
-				 (unsigned long long)lost);
-			put(logger, LOG_L_WARNING, now, text);
-		}
+	if (logger->lost) {
+		snprintf(text, sizeof(text), "%llu log lines suppressed (rate limit)",
+			 (unsigned long long)logger->lost);
+		put(logger, LOG_L_WARNING, now, text);
 	}
-	if (++logger->in_window <= LINES_PER_SECOND)
-		return true;
-	logger->suppressed++;
-	return false;
+	logger->window_s = (uint64_t)now->tv_sec;
+	logger->in_window = logger->provoked = 0;
+	logger->lost = 0;
 }
 
-void log_write(struct logger *logger, enum log_level level, const char *fmt, ...)
+/* True when the current second has room for one more line. */
+static bool admit(struct logger *logger, const struct timespec *now, bool provoked)
+{
+	if (logger->window_s != (uint64_t)now->tv_sec)
+		next_window(logger, now);
+	if (logger->in_window >= LINES_PER_SECOND ||
+	    (provoked && logger->provoked >= LINES_PROVOKED)) {
+		logger->lost++;
+		logger->suppressed++;
+		return false;
+	}
+	logger->in_window++;
+	logger->provoked += provoked;
+	return true;
+}
+
+static void write_line(struct logger *logger, enum log_level level, bool provoked, const char *fmt,
+		       va_list ap)
 {
 	char text[1200];
 	struct timespec now;
 	int saved = errno;
-	va_list ap;
 
 	if (level > logger->level)
 		return;
 	clock_gettime(CLOCK_REALTIME, &now);
-	if (admit(logger, &now)) {
-		va_start(ap, fmt);
+	if (admit(logger, &now, provoked)) {
 		vsnprintf(text, sizeof(text), fmt, ap);
-		va_end(ap);
 		utf8_plain(text); /* names of others stand in it: one event, one line */
 		put(logger, level, &now, text);
 	}
 	errno = saved;
+}
+
+void log_write(struct logger *logger, enum log_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	write_line(logger, level, false, fmt, ap);
+	va_end(ap);
+}
+
+void log_provoked(struct logger *logger, enum log_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	write_line(logger, level, true, fmt, ap);
+	va_end(ap);
 }

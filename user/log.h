@@ -17,7 +17,8 @@ struct logger {
 	enum log_level level;
 	bool systemd;	   /* prefix levels instead of time and program name */
 	uint64_t window_s; /* rate limit: state of the current second */
-	unsigned in_window;
+	unsigned in_window, provoked;
+	uint64_t lost;	     /* ... in this second */
 	uint64_t suppressed; /* lines not written because of the rate limit */
 };
 
@@ -25,5 +26,11 @@ void log_init(struct logger *logger, const char *program);
 /* At most 50 lines a second; what was dropped is counted and said once. */
 __attribute__((format(printf, 3, 4))) void log_write(struct logger *logger, enum log_level level,
 						     const char *fmt, ...);
+/*
+ * As log_write, for what anybody can bring about as often as he likes: such lines have half of
+ * the room, and so cannot keep the others out.
+ */
+__attribute__((format(printf, 3, 4))) void log_provoked(struct logger *logger, enum log_level level,
+							const char *fmt, ...);
 
 #endif

@@ -118,7 +118,7 @@ static void refuse(struct bulletin *b, int reason, const char *why)
 		c->seal_failures++;
 		break;
 	}
-	log_write(b->config.log, LOG_L_WARNING, "refused a bulletin: %s", why);
+	log_provoked(b->config.log, LOG_L_WARNING, "refused a bulletin: %s", why);
 }
 
 static void no_news(void *arg, const struct iocom_vector *v, uint64_t age_ns, bool direct)
@@ -164,13 +164,14 @@ static void received(struct bulletin *b, nng_msg *msg)
 	c->vectors_refused_garbage += bad;
 	if (rc == BULLETIN_E_VERSION) {
 		c->bulletins_refused_version++;
-		log_write(b->config.log, LOG_L_WARNING,
-			  "refused a bulletin of node '%s': another version of iocom; install the "
-			  "same on all nodes",
-			  from);
+		log_provoked(
+			b->config.log, LOG_L_WARNING,
+			"refused a bulletin of node '%s': another version of iocom; install the "
+			"same on all nodes",
+			from);
 	} else if (rc) {
 		c->bulletins_refused_garbage++;
-		log_write(b->config.log, LOG_L_WARNING, "refused a bulletin: not our message");
+		log_provoked(b->config.log, LOG_L_WARNING, "refused a bulletin: not our message");
 	}
 }
 

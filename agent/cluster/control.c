@@ -273,7 +273,8 @@ static void answer_message(struct server *s, nng_msg *msg)
 	c->config.counters->controls_received++;
 	if (rc) {
 		c->config.counters->controls_refused++;
-		log_write(c->config.log, LOG_L_WARNING, "refused a control message: %s", err.text);
+		log_provoked(c->config.log, LOG_L_WARNING, "refused a control message: %s",
+			     err.text);
 		server_receive(s);
 		return;
 	}

@@ -69,10 +69,11 @@ int lease_asked(struct agent *a, const void *payload, uint32_t length,
 		a->counters.leases_refused++;
 	}
 	if (!rc && !held)
-		log_write(&a->log, LOG_L_WARNING,
-			  "renewal refused: job %s has no lease any more: it is over, or was given "
-			  "to another",
-			  ask.job);
+		log_provoked(
+			&a->log, LOG_L_WARNING,
+			"renewal refused: job %s has no lease any more: it is over, or was given "
+			"to another",
+			ask.job);
 	if (!rc)
 		renewal_answer_pack(answer, secret, ask.job, ask.number, held != NULL);
 	explicit_bzero(secret, sizeof(secret));

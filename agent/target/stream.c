@@ -107,8 +107,8 @@ static void refuse_quietly(struct stream *s, const char *why)
 
 static void refuse(struct stream *s, const char *why)
 {
-	log_write(&s->streams->agent->log, LOG_L_WARNING, "refused a job stream from %s: %s",
-		  s->peer, why);
+	log_provoked(&s->streams->agent->log, LOG_L_WARNING, "refused a job stream from %s: %s",
+		     s->peer, why);
 	refuse_quietly(s, why);
 }
 
@@ -134,7 +134,7 @@ static void relay_failed(struct stream *s)
 		why[n] = (char)(s->data[n] >= ' ' && s->data[n] < 0x7f ? s->data[n] : '?');
 	why[n] = 0;
 	a->counters.streams_refused++;
-	log_write(&a->log, LOG_L_WARNING, "refused a job stream from %s: %s", s->peer, why);
+	log_provoked(&a->log, LOG_L_WARNING, "refused a job stream from %s: %s", s->peer, why);
 	stream_free(s);
 }
 

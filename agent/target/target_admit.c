@@ -109,8 +109,8 @@ static void decided(struct agent *a, const struct job_order *order, const struct
 		tick_changed(a);
 	} else {
 		a->counters.admissions_refused++;
-		log_write(&a->log, LOG_L_INFO, "refused job %s of %s: %s", order->job, order->home,
-			  g->text);
+		log_provoked(&a->log, LOG_L_INFO, "refused job %s of %s: %s", order->job,
+			     order->home, g->text);
 	}
 }
 

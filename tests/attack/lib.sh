@@ -97,7 +97,7 @@ row() { # ATTACK REFUSED LOGGED
 judge() { # ATTACK NAME PATTERN REFUSED(yes/no) WHAT-WAS-ANSWERED
 	local lines matching logged
 	[ -z "$3" ] || until_true 3 log_has "$2"
-	sleep 0.03 # a second line would come at once; and 50 a second are written at most
+	sleep 0.03 # a second line would come at once; and 25 a second are written at most
 	lines=$(log_new "$2" | wc -l)
 	matching=$(log_new "$2" | grep -cE -- "$3")
 	if [ -z "$3" ]; then
