@@ -8,6 +8,7 @@
  *   target  asks home to renew while the job runs; what home grants it counts from when
  *           it asked, so its end is never later than home's
  *   shim    kills the job at that end, whoever can be asked then (shim/lease.h)
+ *   guard   does where the shim was killed or stopped, and no agent sees it (shim/guard.h)
  *
  * Every attempt is a job of its own with an id of its own, so that all that makes jobs
  * run at most once holds for it; the journal of home ties them together.  Nobody but the

@@ -159,6 +159,8 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 		rc = leash_listen(&shim->leash, shim->order.run_dir, err);
 	if (!rc && shim->order.pam[0])
 		rc = pam_begin(&shim->pam, &shim->order, identity.name, &identity.session, err);
+	if (!rc && shim->lease.until_ms)
+		rc = guard_begin(&shim->guard, &shim->group, shim->lease.until_ms, err);
 	if (!rc)
 		rc = child_start(&shim->child, &shim->order, &identity, &shim->group, err);
 	identity_deinit(&identity);

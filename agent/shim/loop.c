@@ -302,6 +302,7 @@ void shim_loop(struct shim *shim)
 		if (entries[ENTRY_LEASH].revents)
 			leash_hear(&shim->leash, &shim->lease);
 		serve_home(shim, entries[ENTRY_HOME].revents);
+		guard_tell(&shim->guard, shim->lease.until_ms);
 		/* What ended after its lease is not told as an end of its own. */
 		if (lease_end(shim) && lease_over(&shim->lease, shim_now_ms()))
 			kill_all(shim);

@@ -36,6 +36,7 @@ static void shim_finish(struct shim *shim)
 	streams_close(&shim->streams, 0);
 	if (shim->grouped)
 		cgroup_remove(&shim->group, SHIM_REMOVE_MS);
+	guard_end(&shim->guard);
 	lease_outcome(&shim->lease, &shim->end);
 	shim->end.end_ns = shim_wall_ns();
 	shim->end.wall_ms = shim->started_ms ? shim_now_ms() - shim->started_ms : 0;

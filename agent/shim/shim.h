@@ -25,6 +25,7 @@
 
 #include "cgroup.h"
 #include "child.h"
+#include "guard.h"
 #include "leash.h"
 #include "lease.h"
 #include "order.h"
@@ -55,6 +56,7 @@ struct shim {
 	struct pam *pam; /* the open session; NULL: without PAM */
 	struct lease lease;
 	struct renew renew;
+	struct guard guard; /* where there is a lease */
 	struct wire client;
 	bool client_gone;
 	uint64_t gone_ms;

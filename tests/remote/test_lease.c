@@ -263,6 +263,40 @@ static void test_agent_speaks_garbage(void **state)
 	assert_int_equal(finish(stage, &job).value, 5);
 }
 
+/* Nobody is there who would see it: no agent, and home may run the job again. */
+static void end_without_agent(struct stage *stage, uint32_t lease_ms, int signal)
+{
+	const struct want want = {
+		SH("setsid sleep 977 & sleep 976"),
+		.lease_ms = lease_ms,
+	};
+	struct launch_found f = {0};
+	bool alive = true;
+	pid_t pid;
+	struct job job = begin(stage, &want, &pid);
+
+	kill(job.shim, signal);
+	for (int i = 0; i < 500 && (alive = !gone(pid)); i++)
+		usleep(10000);
+	assert_false(alive);
+	for (int i = 0; i < 500 && (alive = stage_count("sleep", "977") > 0); i++)
+		usleep(10000);
+	assert_false(alive);
+	kill(job.shim, SIGKILL);
+	close(job.client);
+	close(job.leash);
+	stage_reap(&job);
+	assert_int_equal(look(stage, job.name, 1000, &f), 0);
+	assert_int_equal(f.last.kind, 3);
+	launch_forget(stage->jobs, stage->run, job.name);
+}
+
+static void test_lease_outlives_no_shim(void **state)
+{
+	end_without_agent(*state, 600000, SIGKILL);
+	end_without_agent(*state, 600, SIGSTOP);
+}
+
 /* --- late shims --- */
 
 static void wait_stopped(pid_t pid)
@@ -537,6 +571,7 @@ int main(void)
 		cmocka_unit_test(test_signal_is_the_users),
 		cmocka_unit_test(test_client_lost),
 		cmocka_unit_test(test_agent_speaks_garbage),
+		cmocka_unit_test(test_lease_outlives_no_shim),
 		cmocka_unit_test(test_stopped_shim_is_late),
 		cmocka_unit_test(test_late_shim_is_killed),
 		cmocka_unit_test(test_shims_of_other_builds),
