@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "accounts.h"
@@ -66,80 +68,136 @@ static int look(int at, const char *name, uint64_t flags, uint64_t resolve, bool
 }
 
 /* A directory is looked at by its ".": what is mounted on demand is mounted for that. */
-static int look_through(int at, const char *name, uint64_t resolve, bool in_memory, struct stat *st)
+static int look_through(int at, const char *name, bool in_memory, struct stat *st)
 {
 	char inside[NAME_MAX + 3];
 	int fd;
 
 	snprintf(inside, sizeof(inside), "%s/.", name);
-	fd = look(at, inside, 0, resolve, in_memory, st);
+	fd = look(at, inside, 0, RESOLVE_NO_SYMLINKS, in_memory, st);
 	/* From memory, what is no directory is told as if it were not there. */
 	if (fd != -ENOTDIR && fd != -ELOOP && !(in_memory && fd == -EAGAIN))
 		return fd;
-	fd = look(at, name, resolve & RESOLVE_NO_SYMLINKS ? O_NOFOLLOW : 0,
-		  resolve & RESOLVE_NO_MAGICLINKS, in_memory, st);
+	fd = look(at, name, O_NOFOLLOW, 0, in_memory, st);
 	if (fd < 0 || !S_ISDIR(st->st_mode))
 		return fd;
 	close(fd);
 	return -EAGAIN;
 }
 
-/* Not to be judged from here: THEIRS. */
-#define THEIRS 1
+/* Not to be judged from here: THEIRS.  A link of root's, whose text is to be gone: LINK. */
+#define THEIRS	  1
+#define LINK	  2
+#define LINKS_MAX 40 /* as the kernel has it */
+
+/* Those of /proc lead to what the agent has open. */
+static int read_link(int fd, char text[PATH_MAX])
+{
+	struct statfs fs;
+	ssize_t n;
+
+	if (fstatfs(fd, &fs) || fs.f_type == PROC_SUPER_MAGIC)
+		return THEIRS;
+	n = readlinkat(fd, "", text, PATH_MAX - 1);
+	if (n <= 0)
+		return n ? -errno : -ENOENT;
+	text[n] = 0;
+	return LINK;
+}
 
 /*
- * One step: AT becomes NAME in it.  Links that root made are followed; where another's lead is
- * not looked at with root's eyes, or refusals would tell what is in root's directories: the
- * job's own exec finds out.
+ * One step: AT becomes NAME in it, and ST tells of it.  Links that root made are followed, from
+ * their TEXT, each directory on the way looked at as any other.  Where another's lead is not
+ * looked at with root's eyes, or refusals would tell what is in root's directories: the job's
+ * own exec finds out.
  */
-static int step(int *at, const char *name, bool in_memory, struct stat *st)
+static int step(int *at, const char *name, bool in_memory, struct stat *st, char text[PATH_MAX])
 {
-	int fd = look_through(*at, name, RESOLVE_NO_SYMLINKS, in_memory, st);
+	struct stat next;
+	int fd = look_through(*at, name, in_memory, &next), rc = 0;
 
-	if (fd >= 0 && S_ISLNK(st->st_mode)) {
-		close(fd);
-		if (st->st_uid != 0)
-			return THEIRS;
-		/* Those of /proc lead to what the agent has open. */
-		fd = look_through(*at, name, RESOLVE_NO_MAGICLINKS, in_memory, st);
-		if (fd == -ELOOP)
-			return THEIRS;
-	}
 	if (fd < 0)
 		return fd;
+	if (S_ISLNK(next.st_mode)) {
+		rc = next.st_uid != 0 ? THEIRS : read_link(fd, text);
+		close(fd);
+		return rc;
+	}
 	close(*at);
 	*at = fd;
+	*st = next;
 	return 0;
+}
+
+struct way {
+	int at;
+	char rest[2 * PATH_MAX], *next; /* what is still to be gone */
+	unsigned links;
+};
+
+static int from_root(struct way *way, bool in_memory, struct stat *st)
+{
+	int root = look(AT_FDCWD, "/", 0, 0, in_memory, st);
+
+	if (root < 0)
+		return root;
+	if (way->at >= 0)
+		close(way->at);
+	way->at = root;
+	return 0;
+}
+
+/* TEXT before all that is still to be gone. */
+static int turn(struct way *way, const char *text, bool in_memory, struct stat *st)
+{
+	char rest[sizeof(way->rest)];
+
+	if (++way->links > LINKS_MAX)
+		return -ELOOP;
+	if (snprintf(rest, sizeof(rest), "%s%s%s", text, *way->next ? "/" : "", way->next) >=
+	    (int)sizeof(rest))
+		return -ENAMETOOLONG;
+	strcpy(way->rest, rest);
+	way->next = way->rest;
+	return *text == '/' ? from_root(way, in_memory, st) : 0;
+}
+
+static int go(struct way *way, const struct account *user, bool in_memory, struct stat *st)
+{
+	char name[NAME_MAX + 1], text[PATH_MAX];
+	size_t n = strcspn(way->next, "/");
+	int rc;
+
+	if (!S_ISDIR(st->st_mode))
+		return -ENOTDIR;
+	if (!may_execute(st, user))
+		return -EACCES;
+	if (n > NAME_MAX)
+		return -ENAMETOOLONG;
+	memcpy(name, way->next, n);
+	name[n] = 0;
+	way->next += n;
+	rc = step(&way->at, name, in_memory, st, text);
+	return rc == LINK ? turn(way, text, in_memory, st) : rc;
 }
 
 /* Every directory on the way, then PATH itself.  0, THEIRS or negative errno. */
 static int walk(const char *path, const struct account *user, bool in_memory, struct stat *st)
 {
-	char name[NAME_MAX + 1];
-	int at, rc = 0;
+	struct way way = {.at = -1};
+	int rc;
 
 	if (*path != '/')
 		return -ENOENT;
-	at = look(AT_FDCWD, "/", 0, 0, in_memory, st);
-	if (at < 0)
-		return at;
-	for (path += strspn(path, "/"); *path && !rc; path += strspn(path, "/")) {
-		size_t n = strcspn(path, "/");
-
-		if (!S_ISDIR(st->st_mode))
-			rc = -ENOTDIR;
-		else if (!may_execute(st, user))
-			rc = -EACCES;
-		else if (n > NAME_MAX)
-			rc = -ENAMETOOLONG;
-		if (rc)
-			break;
-		memcpy(name, path, n);
-		name[n] = 0;
-		rc = step(&at, name, in_memory, st);
-		path += n;
-	}
-	close(at);
+	if (strlen(path) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	strcpy(way.rest, path);
+	way.next = way.rest;
+	rc = from_root(&way, in_memory, st);
+	for (way.next += strspn(way.next, "/"); *way.next && !rc; way.next += strspn(way.next, "/"))
+		rc = go(&way, user, in_memory, st);
+	if (way.at >= 0)
+		close(way.at);
 	return rc;
 }
 

@@ -21,6 +21,8 @@
 #include "loop.h"
 #include "paths.h"
 
+#define WHY_MAX 256
+
 struct world {
 	struct loop *loop;
 	struct paths *paths;
@@ -97,6 +99,78 @@ static void test_paths_that_answer(void **state)
 	v = judge(w, "/", "/no/such/program");
 	assert_string_equal(v.reason, "path-missing");
 	assert_non_null(strstr(v.text, "executable /no/such/program"));
+}
+
+/* What PATH's refusal says to nobody; "" it is let in. */
+static const char *told_nobody(const char *path, char text[WHY_MAX])
+{
+	struct account user = {.uid = 65534, .gid = 65534};
+	struct job_order order = {0};
+	struct admission_verdict v;
+	const char *why;
+	atomic_int at;
+
+	strcpy(order.cwd, "/");
+	snprintf(order.executable, sizeof(order.executable), "%s", path);
+	if (admission_paths_in_memory(&order, &user))
+		assert_true(admission_paths(&order, &user, &at, &v));
+	if (admission_paths(&order, &user, &at, &v))
+		return "";
+	why = strrchr(v.text, ':');
+	snprintf(text, WHY_MAX, "%s", why ? why + 2 : v.text);
+	return text;
+}
+
+/* Root's links, too, lead through directories that are not everybody's. */
+static void test_root_links_into_private(void **state)
+{
+	struct world *w = *state;
+	char private[128], open_one[160], file[200], door[128], path[200], text[WHY_MAX];
+	const char *const forms[] = {"private/open", "", "hop"}; /* "": with the whole path */
+	int fd;
+
+	assert_int_equal(chmod(w->dir, 0755), 0);
+	snprintf(private, sizeof(private), "%s/private", w->dir);
+	snprintf(open_one, sizeof(open_one), "%s/open", private);
+	snprintf(file, sizeof(file), "%s/there", open_one);
+	assert_int_equal(mkdir(private, 0700) | mkdir(open_one, 0755), 0);
+	fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+	assert_true(fd >= 0);
+	close(fd);
+	snprintf(path, sizeof(path), "%s/hop", w->dir);
+	assert_int_equal(symlink("private/open", path), 0);
+	snprintf(door, sizeof(door), "%s/door", w->dir);
+	for (int i = 0; i < 3; i++) {
+		char to[200];
+
+		if (*forms[i])
+			snprintf(to, sizeof(to), "%s", forms[i]);
+		else
+			snprintf(to, sizeof(to), "%s", open_one);
+		assert_int_equal(symlink(to, door), 0);
+		/* Of what is there and of what is not the same is told. */
+		snprintf(path, sizeof(path), "%s/there", door);
+		assert_string_equal(told_nobody(path, text), "Permission denied");
+		snprintf(path, sizeof(path), "%s/not", door);
+		assert_string_equal(told_nobody(path, text), "Permission denied");
+		/* Who may go there is told what is so. */
+		assert_int_equal(chmod(private, 0711), 0);
+		assert_string_equal(told_nobody(path, text), "No such file or directory");
+		snprintf(path, sizeof(path), "%s/there", door);
+		assert_string_equal(told_nobody(path, text), "");
+		assert_int_equal(chmod(private, 0700), 0);
+		unlink(door);
+	}
+	assert_int_equal(symlink("door", door), 0);
+	assert_string_equal(told_nobody(door, text), "Too many levels of symbolic links");
+	unlink(door);
+	/* Links of /proc are the agent's own: nothing is told. */
+	assert_string_equal(told_nobody("/proc/self/no", text), "");
+	snprintf(path, sizeof(path), "%s/hop", w->dir);
+	unlink(path);
+	unlink(file);
+	rmdir(open_one);
+	rmdir(private);
 }
 
 /* At a node that the user named exec says it, with a status; the directory stays refused. */
@@ -379,6 +453,7 @@ int main(void)
 		cmocka_unit_test(test_forced),
 		cmocka_unit_test(test_paths_in_memory),
 		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_root_links_into_private),
 		cmocka_unit_test(test_paths_that_hang),
 		cmocka_unit_test(test_executable_that_hangs),
 		cmocka_unit_test(test_many_at_once),
