@@ -97,7 +97,10 @@ static pid_t clone_shim(struct clone_args *args, struct birth *birth)
 	args->flags |= CLONE_VM;
 	args->stack = (uint64_t)(uintptr_t)birth;
 	args->stack_size = BIRTH_ROOM;
-	/* The child has a stack of its own and never comes back to this function. */
+	/*
+	 * The child has a stack of its own and never comes back to this function.  What it needs
+	 * is in registers that are named: any other might be rbp, which it clears.
+	 */
 	__asm__ volatile("syscall\n\t"
 			 "testq %%rax, %%rax\n\t"
 			 "jnz 1f\n\t"
@@ -110,8 +113,8 @@ static pid_t clone_shim(struct clone_args *args, struct birth *birth)
 			 "hlt\n"
 			 "1:"
 			 : "+a"(pid)
-			 : "D"(args), "S"(sizeof(*args)), [run] "r"(become_shim),
-			   [birth] "r"(birth), [leave] "i"(SYS_exit)
+			 : "D"(args), "S"(sizeof(*args)), [run] "b"(become_shim),
+			   [birth] "d"(birth), [leave] "i"(SYS_exit)
 			 : "rcx", "r11", "cc", "memory");
 	return (pid_t)pid;
 }
