@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "cgroup.h"
-#include "err.h"
+#include "iocom/err.h"
 
 #define GUARD_LATE_MS 500 /* a shim that lives kills its job itself, at the lease's end */
 
