@@ -76,8 +76,15 @@ int home_ended(struct agent *a, const char *from, const struct job_report *r)
 
 	if (rc == -ENOENT)
 		return 0; /* pruned: nobody waits for it */
-	if (!rc && strcmp(node, from))
+	if (!rc && strcmp(node, from)) {
+		/* Where it was let in, and its client went elsewhere; or somebody lies. */
+		a->counters.controls_refused++;
+		log_provoked(&a->log, LOG_L_INFO,
+			     "node %s tells of an end of job %s, which is not placed there: not "
+			     "believed",
+			     from, r->job);
 		return -EACCES;
+	}
 	if (!rc && ended)
 		return 0; /* told twice */
 	if (!rc)

@@ -84,6 +84,8 @@ until_true 10 sees alpha 2
 attack "a uid below min_uid" beta "uid $MALLORY is below 1000" users $MALLORY
 
 # --- messages of agents ---
+FORGE_JOB=$(at beta as $VICTIM "$iocom" run --detach --node beta -- sleep 60)
+export FORGE_JOB
 coproc CONTROL { "$TOOLS/forge_message" control 7924 "$DIR/beta/munge" beta; }
 tell() { # HOW
 	local out
@@ -108,6 +110,13 @@ message "without a body" body 'without a body'
 message "without a head" head 'incomplete message'
 message "an empty seal" empty 'refused a control message'
 message "larger than any" large ''
+# It is answered: among the ends that come together others may be true.
+foreign() {
+	tell done >"$DIR/foreign"
+	! at beta "$iocom" jobs --all --json | jq -e --arg j "$FORGE_JOB" '.jobs[] | select(.job == $j and .state == "running")' >/dev/null
+}
+attack "message: ends that came together, one of another node's job" beta "mallory tells of an end of job $FORGE_JOB" foreign
+at beta "$iocom" kill "$FORGE_JOB"
 agent_down beta
 agent_up beta 7924 --listen 127.0.0.1 --peers 127.0.0.1:7920,127.0.0.1:7928
 tap_is "after a restart a message is answered" "$(tell true)" "true: answered"

@@ -17,6 +17,7 @@
  *   to own type version body head empty
  *             (control) meant for another node, said to be from the node itself, an unknown
  *             type, another version, no body, no head, nothing in the seal
+ *   done      (control) how an unknown job ended, and with it $FORGE_JOB: as another node's
  *   nonsense version
  *             (bulletin) not our message in a good seal, another version
  *   large     more bytes than an agent takes
@@ -36,6 +37,7 @@
 #include "bulletin.h"
 #include "clock.h"
 #include "control.h"
+#include "job_report.h"
 #include "pack.h"
 
 #define ANSWER_MS  10000
@@ -94,22 +96,39 @@ static char *dress(const char *how, const msgpack_sbuffer *bytes)
 	return text;
 }
 
+/* An end of nothing, and one of a job that is none of ours. */
+static void pack_ends(msgpack_sbuffer *body)
+{
+	struct job_report r = {.job = "mallory-0-1", .state = "exited", .end_ns = 1};
+	const char *job = getenv("FORGE_JOB");
+
+	msgpack_sbuffer_init(body);
+	job_report_pack_first(&r, 1, body);
+	snprintf(r.job, sizeof(r.job), "%s", job ? job : "");
+	job_report_pack(&r, body);
+}
+
 /* Asks to kill a job that is nowhere: harmless when it is obeyed. */
 static void pack_control(const char *how, msgpack_sbuffer *out)
 {
 	bool own = !strcmp(how, "own"), no_body = !strcmp(how, "body");
+	bool done = !strcmp(how, "done");
 	msgpack_sbuffer body;
 	msgpack_packer pk;
 
 	if (strcmp(how, "id"))
 		last_id++;
-	pack_begin(&pk, &body, 2);
-	pack_u64(&pk, "uid", 0);
-	pack_u64(&pk, "signal", 9);
+	if (done) {
+		pack_ends(&body);
+	} else {
+		pack_begin(&pk, &body, 2);
+		pack_u64(&pk, "uid", 0);
+		pack_u64(&pk, "signal", 9);
+	}
 	pack_begin(&pk, out, strcmp(how, "head") ? 7 : 1);
 	pack_u64(&pk, "v", strcmp(how, "version") ? CONTROL_VERSION : CONTROL_VERSION + 7);
 	if (strcmp(how, "head")) {
-		pack_str(&pk, "type", strcmp(how, "type") ? "kill" : "format");
+		pack_str(&pk, "type", !strcmp(how, "type") ? "format" : done ? "done" : "kill");
 		pack_str(&pk, "from", own ? name : "mallory");
 		pack_str(&pk, "to", strcmp(how, "to") ? name : "another");
 		pack_str(&pk, "job", "mallory-0-1");
