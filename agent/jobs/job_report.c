@@ -3,6 +3,7 @@
 #include "job_report.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "pack.h"
@@ -158,7 +159,8 @@ void job_report_profile(const struct job_report *r, struct profile *run)
 		.request_kb = r->request_kb,
 		.memory_mb = r->memory_mb,
 		.wall_ms = wall,
-		.io_per_ms = r->requests / wall,
+		/* Of a blink no rate is known: a load vector tells of a period and not of less. */
+		.io_per_ms = r->requests / fmax(wall, PROFILE_RATE_MS),
 		.faults_per_ms = r->faults_per_ms,
 		.com_ms = total[BEHAVIOUR_COM],
 		.disk_ms = total[BEHAVIOUR_DISK],

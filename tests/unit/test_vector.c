@@ -306,6 +306,14 @@ static void test_report(void **state)
 	NEAR(profile.com_ms, 12);
 	NEAR(profile.disk_ms, 90);
 	assert_int_equal(profile.behaviour.n, 2);
+	back.requests = 34; /* in the blink of an eye: over a second, not 17 a ms */
+	back.wall_ms = 2;
+	job_report_profile(&back, &profile);
+	NEAR(profile.io_per_ms, 0.034);
+	NEAR(profile.wall_ms, 2);
+	back.wall_ms = 2000;
+	job_report_profile(&back, &profile);
+	NEAR(profile.io_per_ms, 0.017);
 	r.behaviour.phases[1].ms[BEHAVIOUR_COM] = -1;
 	assert_int_equal(repack(&r, &back), -EBADMSG);
 	r.behaviour.phases[1].ms[BEHAVIOUR_COM] = 0;
