@@ -11,11 +11,12 @@
 #include "listing.h"
 
 static const char help[] =
-	"usage: iocom doctor [--json] [--config FILE] [--run-dir DIR]\n"
+	"usage: iocom doctor [--json] [--no-agent] [--config FILE] [--run-dir DIR]\n"
 	"Looks at all that an agent needs: kernel, hooks and the columns that they feed,\n"
 	"configuration, directories, ports, munge, clock, criu, the running agent.\n"
 	"Changes nothing.  As root it really loads the monitor, and takes it down again.\n\n"
 	"  --json           one document\n"
+	"  --no-agent       none is expected to run yet: that none does is not broken\n"
 	"  --config FILE    the agent's configuration [/etc/iocom/iocom.conf]\n"
 	"  --run-dir DIR    the agent's directory\n\n"
 	"Exit status: 0 nothing is broken (degraded is not broken), 1 something is, 2 usage.\n";
@@ -52,11 +53,9 @@ static int print(const json_t *report, bool json)
 int cmd_doctor(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"config", required_argument, NULL, 'c'},
-		{"run-dir", required_argument, NULL, 'r'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
+		{"json", no_argument, NULL, 'j'},	  {"no-agent", no_argument, NULL, 'n'},
+		{"config", required_argument, NULL, 'c'}, {"run-dir", required_argument, NULL, 'r'},
+		{"help", no_argument, NULL, 'h'},	  {0},
 	};
 	struct doctor *d = calloc(1, sizeof(*d));
 	json_t *report = NULL;
@@ -70,6 +69,8 @@ int cmd_doctor(int argc, char **argv)
 	while (!rc && (c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		if (c == 'j')
 			json = true;
+		else if (c == 'n')
+			d->no_agent = true;
 		else if (c == 'c')
 			d->config = optarg;
 		else if (c == 'r')

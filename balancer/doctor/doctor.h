@@ -33,6 +33,7 @@ struct doctor {
 	const char *run_dir; /* where the agent is asked */
 	const char *path;    /* where programs are looked for, as $PATH; may be NULL */
 	bool root;
+	bool no_agent; /* none is expected to run */
 	/* What the running agent uses; else the configuration, or the defaults where it cannot
 	 * be read. */
 	struct settings set;

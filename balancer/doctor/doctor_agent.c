@@ -140,13 +140,16 @@ static int command_line(pid_t pid, char *text, size_t size, char **words)
 	return count;
 }
 
-/* What a start as the agent's own would read now.  0 or negative errno with the sentence. */
+/*
+ * What a start as the agent's own would read now; PID 0: a start without any option.
+ * 0 or negative errno with the sentence.
+ */
 static int read_again(const struct doctor *d, pid_t pid, struct settings *set,
 		      struct iocom_err *err)
 {
 	static char *none[] = {(char *)"iocomd", NULL};
 	char *words[ARGS_MAX + 1], *text = malloc(1 << 16);
-	int n = text ? command_line(pid, text, 1 << 16, words) : 0;
+	int n = text && pid ? command_line(pid, text, 1 << 16, words) : 0;
 	int rc = config_load(&settings_program, n ? n : 1, n ? words : none, set, err);
 	bool found;
 
@@ -161,13 +164,61 @@ static int read_again(const struct doctor *d, pid_t pid, struct settings *set,
 	return rc > 0 ? -EINVAL : rc;
 }
 
+/* Where what RUNS is not what SET has: "name=value, which would be 'other' WHEN; ...". */
+static void compare(const json_t *runs, struct settings *set, const char *when, char *says,
+		    size_t size, json_t *differs)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < settings_program.nkeys; i++) {
+		const struct config_key *key = &settings_program.keys[i];
+		const char *now = json_string_value(json_object_get(runs, key->name));
+		char *file = now ? settings_text(set, key) : NULL;
+
+		if (file && strcmp(now, file) != 0 && (*file || strcmp(key->name, "shim") != 0)) {
+			if (at < size)
+				at += (size_t)snprintf(says + at, size - at,
+						       "%s%s=%.200s, which would be '%.200s'%s",
+						       at ? "; " : "", key->name, now, file, when);
+			json_array_append_new(differs,
+					      json_pack("{s:s,s:s,s:s}", "setting", key->name,
+							"runs", now, "file", file));
+		}
+		free(file);
+	}
+}
+
+/* All as a start with the agent's own options would read it; what those change is said. */
+static json_t *say_same(struct doctor *d, const json_t *runs)
+{
+	struct settings *set = calloc(1, sizeof(*set));
+	json_t *options = json_array(), *check;
+	struct iocom_err err = {0};
+	char says[1024] = "";
+	int rc = set ? read_again(d, 0, set, &err) : -ENOMEM;
+
+	if (!rc)
+		compare(runs, set, "", says, sizeof(says), options);
+	free(set);
+	if (rc || *says)
+		check = doctor_add(d, "settings", DOCTOR_OK, NULL,
+				   "the agent runs with what a start with the same options would "
+				   "read now; without them: %s%s",
+				   rc ? "it would not start: " : "", rc ? err.text : says);
+	else
+		check = doctor_add(d, "settings", DOCTOR_OK, NULL,
+				   "the agent runs with what a start would read now%s",
+				   d->root ? "" : ", as far as you are told");
+	json_object_set_new(check, "by_options", options);
+	return check;
+}
+
 static void check_settings(struct doctor *d, pid_t pid, const json_t *runs)
 {
 	json_t *differs = json_array(), *check;
 	struct settings *set = calloc(1, sizeof(*set));
 	struct iocom_err err = {0};
 	char says[1024] = "";
-	size_t at = 0;
 
 	if (!set || read_again(d, pid, set, &err)) {
 		doctor_add(d, "settings", set ? DOCTOR_DEGRADED : DOCTOR_SKIPPED,
@@ -177,27 +228,10 @@ static void check_settings(struct doctor *d, pid_t pid, const json_t *runs)
 		json_decref(differs);
 		return;
 	}
-	for (size_t i = 0; i < settings_program.nkeys; i++) {
-		const struct config_key *key = &settings_program.keys[i];
-		const char *now = json_string_value(json_object_get(runs, key->name));
-		char *file = now ? settings_text(set, key) : NULL;
-
-		if (file && strcmp(now, file) != 0 && (*file || strcmp(key->name, "shim") != 0)) {
-			if (at < sizeof(says))
-				at += (size_t)snprintf(says + at, sizeof(says) - at,
-						       "%s%s=%.200s, which would be '%.200s' now",
-						       at ? "; " : "", key->name, now, file);
-			json_array_append_new(differs,
-					      json_pack("{s:s,s:s,s:s}", "setting", key->name,
-							"runs", now, "file", file));
-		}
-		free(file);
-	}
+	compare(runs, set, " now", says, sizeof(says), differs);
 	check = *says ? doctor_add(d, "settings", DOCTOR_DEGRADED, "restart the agent",
 				   "the agent runs with %s", says)
-		      : doctor_add(d, "settings", DOCTOR_OK, NULL,
-				   "the agent runs with what a start would read now%s",
-				   d->root ? "" : ", as far as you are told");
+		      : say_same(d, runs);
 	json_object_set_new(check, "differs", differs);
 	free(set);
 }
@@ -233,6 +267,13 @@ static void told(struct doctor *d, const struct ucred *who, json_t *answer)
 	check_bounds(d, json_object_get(answer, "bounds"));
 }
 
+/* True where somebody means an agent to run here: root asks, or it was set up. */
+static bool expected(const struct doctor *d)
+{
+	return d->root || d->config || !access(settings_program.file, F_OK) ||
+	       !access(d->run_dir, F_OK);
+}
+
 void doctor_agent(struct doctor *d)
 {
 	struct iocom_err err = {0};
@@ -242,6 +283,10 @@ void doctor_agent(struct doctor *d)
 
 	if (!rc)
 		told(d, &who, answer);
+	else if ((rc == -ENOENT || rc == -ECONNREFUSED) && !d->no_agent && expected(d))
+		doctor_add(d, "agent", DOCTOR_BROKEN,
+			   "start it (systemctl start iocomd); --no-agent: none is to run yet",
+			   "no agent runs: nothing answers in %s", d->run_dir);
 	else if (rc == -ENOENT || rc == -ECONNREFUSED || rc == -EACCES)
 		doctor_add(d, "agent", DOCTOR_SKIPPED, NULL, "%s", err.text);
 	else if (rc == -EPERM)

@@ -36,7 +36,8 @@ configure() { # LINE...
 	} >"$config"
 }
 # The report goes to $dir/json, what is said to $dir/err.
-doctor() { "$dir/iocom" doctor --json --config "$config" >"$dir/json" 2>"$dir/err"; }
+doctor() { "$dir/iocom" doctor --json $expects --config "$config" >"$dir/json" 2>"$dir/err"; }
+expects=--no-agent
 state() { jq -r --arg c "$1" '.checks[] | select(.check == $c) | .state' "$dir/json"; }
 says() { jq -r --arg c "$1" '.checks[] | select(.check == $c) | .says' "$dir/json"; }
 
@@ -67,13 +68,13 @@ tap_is "no peers: no ports" "$(state port)" skipped
 hooks=$(jq -c '[.hooks[] | {hook, state}]' "$dir/json")
 
 as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
-as_nobody "$dir/iocom" doctor --json --config "$config" >"$dir/json" 2>"$dir/err"
+as_nobody "$dir/iocom" doctor --json $expects --config "$config" >"$dir/json" 2>"$dir/err"
 tap_is "nobody: nothing is broken" "$?" 0
 tap_is "nobody: the monitor is skipped" "$(state monitor)" skipped
 tap_is "nobody: sees the same hooks" "$(jq -c '[.hooks[] | {hook, state}]' "$dir/json")" "$hooks"
 tap_is "nobody: the configuration" "$(state config)" ok
 chmod 600 "$config"
-as_nobody "$dir/iocom" doctor --json --config "$config" >"$dir/json" 2>"$dir/err"
+as_nobody "$dir/iocom" doctor --json $expects --config "$config" >"$dir/json" 2>"$dir/err"
 tap_is "nobody: a secret configuration is skipped" "$? $(state config)" "0 skipped"
 
 # --- text
@@ -184,7 +185,7 @@ listen tcp $((port + 1))
 doctor
 tap_is "a port of somebody else: broken" "$? $(state port) $(state port+1) $(state port+2)" "1 ok broken ok"
 tap_like "a port of somebody else: whose" "$(says port+1)" "in use by python[0-9.]*, pid $listener"
-as_nobody "$dir/iocom" doctor --json --config "$config" >"$dir/json"
+as_nobody "$dir/iocom" doctor --json $expects --config "$config" >"$dir/json"
 tap_is "nobody: does not see whose" "$(state port+1)" skipped
 kill "$listener" && wait "$listener" 2>/dev/null
 configure "listen = 192.0.2.77" "munge_socket = $dir/munge/socket"
@@ -265,7 +266,11 @@ tap_like "a criu that hangs: said" "$(says criu)" 'no end within'
 rm "$dir/bin/criu"
 
 # --- the agent
-tap_is "no agent: skipped" "$(state agent)" skipped
+tap_is "no agent, and none is expected: skipped" "$(state agent)" skipped
+expects=
+doctor
+tap_is "no agent where one is expected: broken" "$? $(state agent)" "1 broken"
+tap_like "what to do is said" "$(jq -r '.checks[] | select(.check == "agent") | .advice' "$dir/json")" 'systemctl start iocomd'
 listen unix "$dir/run/iocom.sock"
 doctor
 tap_is "an agent that does not answer: broken" "$? $(state agent)" "1 broken"
@@ -284,20 +289,21 @@ if command -v munged >/dev/null && [ -e /sys/kernel/btf/vmlinux ]; then
 	tap_is "an agent: its losses" "$(state drops)" ok
 	tap_like "its ports are its own" "$(says port) $(says port+1) $(says port+2)" \
 		"$port .* in use by iocomd, pid $agent.*$((port + 1)) .* pid $agent.*$((port + 2)) .* pid $agent"
-	as_nobody "$dir/iocom" doctor --json --config "$config" >"$dir/json"
+	as_nobody "$dir/iocom" doctor --json $expects --config "$config" >"$dir/json"
 	tap_is "nobody: asks the agent, too" "$? $(state agent)" "0 ok"
 	tap_is "nobody is not told all" "$(jq -c '[.checks[] | select(.check == "agent") | .status.settings | has("port", "allow-users")]' "$dir/json")" "[true,false]"
 	doctor
 	tap_is "it runs with what its file says" "$(state settings) $(jq -c '.checks[] | select(.check == "settings") | .differs' "$dir/json")" "ok []"
 	tap_is "nothing is nearly full" "$(state bounds)" ok
 	tap_calc "each bound is told" "$(jq '[.checks[] | select(.check == "agent") | .status.bounds[] | select((.max == null or .max > 0) and (.used == null or .used >= 0))] | length' "$dir/json") >= 20"
+	tap_is "no option but --config, which is asked about" "$(jq -c '.checks[] | select(.check == "settings") | .by_options' "$dir/json")" "[]"
 	configure "listen = 127.0.0.1" "port = $((port + 100))" "munge_socket = $dir/munge/socket" "deny_users = games"
 	doctor
 	tap_is "another file than it read: degraded" "$? $(state settings)" "0 degraded"
 	tap_like "what differs is said" "$(says settings)" \
 		"runs with port=$port, which would be '$((port + 100))' now; deny-users=, which would be 'games' now"
 	tap_like "the ports looked at are the agent's" "$(says port)" "$port .* in use by iocomd, pid $agent"
-	as_nobody "$dir/iocom" doctor --json --config "$config" >"$dir/json"
+	as_nobody "$dir/iocom" doctor --json $expects --config "$config" >"$dir/json"
 	tap_is "nobody sees what differs of what he is told" "$(jq -c '[.checks[] | select(.check == "settings") | .differs[].setting]' "$dir/json")" '["port"]'
 	configure "port = many"
 	"$dir/iocom" doctor --json --config "$config" --run-dir "$dir/run" >"$dir/json"
@@ -312,6 +318,8 @@ if command -v munged >/dev/null && [ -e /sys/kernel/btf/vmlinux ]; then
 	until_true 10 "$dir/iocom" nodes --run-dir "$dir/run"
 	"$dir/iocom" doctor --json --run-dir "$dir/run" >"$dir/json"
 	tap_is "options of its command line: the same at a start" "$(state settings)" ok
+	tap_like "and what a start without them would read is said" "$(says settings)" \
+		"with the same options would read now; without them: .*port=$port, which would be '"
 	tap_like "are what is looked at" "$(says port) $(says munge) $(says state-dir)" \
 		"$port .* by iocomd.* $dir/munge/socket makes.* $dir/other: root's"
 	IOCOM_MUNGE_SOCKET=$dir/munge/socket doctor
