@@ -28,11 +28,28 @@ static int check_name(void *target, const char *value, struct iocom_err *err)
 	return 0;
 }
 
+/* An agent takes fewer than a view does: those without the feedback controller. */
+static int unknown_policy(const char *name, struct iocom_err *err)
+{
+	char known[400] = "";
+
+	for (enum rules_policy p = 0; p < RULES_POLICIES; p++) {
+		size_t n = strlen(known);
+
+		if (p != RULES_WAL_FC)
+			snprintf(known + n, sizeof(known) - n, "%s%s", n ? " " : "",
+				 rules_policy_name(p));
+	}
+	return iocom_err_set(err, -EINVAL, "unknown policy '%.60s'; known: %s", name, known);
+}
+
 int settings_policy(const char *name, struct view_policy *policy, struct iocom_err *err)
 {
 	int rc = view_policy_parse(name, policy, err);
 
-	if (!rc && policy->feedback)
+	if (rc)
+		return unknown_policy(name, err);
+	if (policy->feedback)
 		return iocom_err_set(
 			err, -EINVAL,
 			"'%s' needs the feedback controller, which runs in simulations "

@@ -72,6 +72,7 @@ static void test_mistakes(void **state)
 		{"[iocom]\nport = 1.5\n", "whole number"},
 		{"[iocom]\nport = 65534\n", "from 1 to 65533"},
 		{"[iocom]\npolicy = best\n", "unknown policy 'best'; known: nlb"},
+		{"[iocom]\npolicy = best\n", "zatti-real"},
 		{"[iocom]\npolicy = WAL-FC\n", "'wal-fc' needs the feedback controller"},
 		{"[iocom]\npolicy = feedback+io-re\n", "take 'io-re'"},
 		{"[iocom]\naccept_jobs = maybe\n", "expected yes or no"},
