@@ -266,8 +266,8 @@ static const char *directory(const struct run *run, const json_t *answer)
 	if (!*listing_string(answer, "address") && chdir(run->cwd))
 		directory = "/";
 	if (strcmp(directory, run->cwd) != 0)
-		fprintf(stderr, "%s: there is no home directory %s for you on node %s: it is /\n",
-			run->name, run->cwd, listing_string(answer, "node"));
+		fprintf(stderr, "%s: no home directory %s on %s; starting in /\n", run->name,
+			run->cwd, listing_string(answer, "node"));
 	return directory;
 }
 
@@ -447,7 +447,7 @@ static int run_placed(struct run *run, const json_t *answer, struct iocom_err *e
 	run->report.node = spec.node;
 	run_report_placed(&run->report, answer);
 	if (run->verbose) {
-		fprintf(stderr, "%s: job %s, ", run->name, spec.job);
+		fprintf(stderr, "%s: job %s: ", run->name, spec.job);
 		verdict_line(answer, stderr);
 	}
 	status = run_there(run, answer, &spec, err);

@@ -66,6 +66,57 @@ static void reason_numbers(const json_t *r, FILE *out)
 		listing_string(r, "unit"));
 }
 
+static double wanted_mb(const json_t *placement)
+{
+	const json_t *need = json_object_get(placement, "need");
+
+	return listing_number(json_object_get(need, "memory_mb"), "value");
+}
+
+/* By the vector N. */
+static bool has_room(const json_t *placement, const json_t *n)
+{
+	return listing_number(n, "memory_requested_mb") + wanted_mb(placement) <=
+	       listing_number(n, "memory_mb");
+}
+
+/*
+ * True when memory decided, and no other node has the room.  The reasons do not tell it of
+ * each: those that cannot win are not all judged.
+ */
+static bool fits_nowhere_else(const json_t *placement)
+{
+	bool memory = false;
+	size_t i;
+	json_t *o;
+
+	json_array_foreach (reasons_of(placement), i, o)
+		memory |= !strncmp(listing_string(o, "criterion"), "mem-", 4);
+	json_array_foreach (json_object_get(placement, "nodes"), i, o)
+		if (!json_is_true(json_object_get(o, "self")) && has_room(placement, o))
+			return false;
+	return memory && wanted_mb(placement) > 0;
+}
+
+static bool is_queued(const json_t *placement)
+{
+	return json_is_true(json_object_get(json_object_get(placement, "plan"), "queued"));
+}
+
+/* A view has a batch system's queue; an agent has none. */
+static void queued_sentence(const json_t *placement, FILE *out)
+{
+	const char *policy = listing_string(placement, "policy");
+
+	if (!json_object_get(placement, "refused"))
+		fprintf(out, "%s makes it wait: not enough nodes are free for its tasks.", policy);
+	else
+		fprintf(out,
+			"%s would make it wait, for not enough nodes are free; there is no queue: "
+			"it runs at home, on %s.",
+			policy, listing_string(placement, "home"));
+}
+
 /* What was decided, by whom, in one sentence. */
 static void sentence(const json_t *placement, FILE *out)
 {
@@ -74,12 +125,12 @@ static void sentence(const json_t *placement, FILE *out)
 	const char *planned = listing_string(json_object_get(placement, "plan"), "node");
 	size_t nodes = json_array_size(json_object_get(placement, "nodes"));
 
-	if (json_is_true(json_object_get(json_object_get(placement, "plan"), "queued")))
-		fprintf(out, "%s makes it wait: not enough nodes are free for its tasks.", policy);
-	else if (json_is_true(json_object_get(placement, "picked")))
+	if (json_is_true(json_object_get(placement, "picked")))
 		fprintf(out, "-N chose %s; %s alone would have taken %s.", node, policy, planned);
 	else if (json_is_true(json_object_get(placement, "forced")))
 		fprintf(out, "You asked for %s; %s would have taken %s.", node, policy, planned);
+	else if (is_queued(placement))
+		queued_sentence(placement, out);
 	else if (json_is_true(json_object_get(placement, "failed")) && strcmp(planned, home))
 		fprintf(out, "%s chose %s, and no node took it.", policy, planned);
 	else if (strcmp(node, home))
@@ -91,6 +142,9 @@ static void sentence(const json_t *placement, FILE *out)
 	else if (json_array_size(json_object_get(placement, "refused")) && strcmp(planned, home))
 		fprintf(out, "%s keeps it at home, on %s: the nodes it chose refused.", policy,
 			home);
+	else if (fits_nowhere_else(placement))
+		fprintf(out, "%s keeps it at home, on %s: no other node has room for its memory.",
+			policy, home);
 	else if (overloaded(placement))
 		fprintf(out,
 			"%s keeps it at home, on %s: home is overloaded, but no other node is "
@@ -107,7 +161,7 @@ void verdict_line(const json_t *placement, FILE *out)
 	const json_t *r = deciding(placement, chosen(placement));
 
 	sentence(placement, out);
-	if (r && !json_is_true(json_object_get(placement, "forced"))) {
+	if (r && !is_queued(placement) && !json_is_true(json_object_get(placement, "forced"))) {
 		fprintf(out, " %s: ", listing_string(r, "criterion"));
 		reason_numbers(r, out);
 		fprintf(out, " %s.",
@@ -242,12 +296,16 @@ static void print_reasons(const json_t *placement, FILE *out)
 static void print_refusals(const json_t *placement, FILE *out)
 {
 	const json_t *reasons = reasons_of(placement);
+	const char *taken = json_is_true(json_object_get(placement, "failed"))
+				    ? ""
+				    : listing_string(placement, "node");
 	bool any = false;
 	size_t i;
 	json_t *r;
 
 	json_array_foreach (reasons, i, r) {
 		if (json_is_true(json_object_get(r, "holds")) ||
+		    !strcmp(listing_string(r, "node"), taken) ||
 		    !strcmp(listing_string(r, "node"), listing_string(placement, "home")))
 			continue;
 		fprintf(out, "%s  %s: %s: ", any ? "" : "Refused candidates:\n",
@@ -266,6 +324,25 @@ static void print_refusals(const json_t *placement, FILE *out)
 		fprintf(out, "No candidate was refused.\n");
 }
 
+/* A node that the user named is no refused candidate: it took the job all the same. */
+static void print_named(const json_t *placement, FILE *out)
+{
+	const char *node = listing_string(placement, "node");
+	size_t i;
+	json_t *n;
+
+	if (!json_is_true(json_object_get(placement, "forced")) ||
+	    json_is_true(json_object_get(placement, "failed")))
+		return;
+	json_array_foreach (json_object_get(placement, "nodes"), i, n)
+		if (!strcmp(listing_string(n, "name"), node) && !has_room(placement, n))
+			fprintf(out,
+				"%s was asked for by name: it has no room for the job's memory "
+				"(%.0f + %.0f > %.0f MB), and is taken all the same.\n",
+				node, listing_number(n, "memory_requested_mb"),
+				wanted_mb(placement), listing_number(n, "memory_mb"));
+}
+
 void verdict_print(const json_t *placement, FILE *out)
 {
 	if (*listing_string(placement, "job"))
@@ -276,5 +353,6 @@ void verdict_print(const json_t *placement, FILE *out)
 	print_more(placement, out);
 	print_need(placement, out);
 	print_reasons(placement, out);
+	print_named(placement, out);
 	print_refusals(placement, out);
 }

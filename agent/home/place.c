@@ -56,7 +56,7 @@ static void keep_decision(struct place *p)
 	json_object_set_new(p->answer, "node", json_string(p->node));
 	json_object_set_new(p->answer, "failed", json_true());
 	text = json_dumps(p->answer, JSON_COMPACT);
-	if (text && journal_placed(p->agent->journal, p->order.job, "", text, &err))
+	if (text && journal_placed(p->agent->journal, p->order.job, p->node, text, &err))
 		agent_journal_failed(p->agent, &err);
 	free(text);
 }
