@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* `iocom jobs`: jobs submitted at or running on this node, and how they ended. */
+#include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -12,12 +15,30 @@
 #include "pack.h"
 
 static const char help[] =
-	"usage: iocom jobs [--all] [--json] [--run-dir DIR]\n"
+	"usage: iocom jobs [--all] [--limit N] [--json] [--run-dir DIR]\n"
 	"Jobs submitted here or running here: yours, or everybody's for root.\n\n"
-	"  --all            ended jobs too\n"
+	"  --all            ended jobs too, the newest first\n"
+	"  --limit N        of the ended jobs the newest N only; 0: all [20; --json: all]\n"
 	"  --json           one document\n"
 	"  --run-dir DIR    the agent's directory\n\n"
 	"exit status: 0; 1 failed (no agent); 2 usage\n";
+
+#define LIMIT 20 /* ended jobs that a person is shown */
+
+enum { OPTION_LIMIT = JOB_COMMAND_END };
+
+static int take_limit(const char *text, long *limit)
+{
+	char *end;
+
+	errno = 0;
+	*limit = strtol(text, &end, 10);
+	if (end != text && !*end && !errno && *limit >= 0 && *limit <= INT_MAX)
+		return 0;
+	fprintf(stderr, "iocom jobs: --limit takes a number that is not negative, not '%s'\n",
+		text);
+	return -EINVAL;
+}
 
 static int ask_jobs(const char *run_dir, bool all, json_t **answer, struct iocom_err *err)
 {
@@ -96,6 +117,23 @@ static void row(struct listing *l, const json_t *job)
 	listing_cell(l, "%s", listing_string(job, "command"));
 }
 
+/* Takes the oldest of the ended jobs out: LIMIT stay.  How many went. */
+static size_t cut(json_t *jobs, long limit)
+{
+	size_t i = 0, cuts = 0;
+	long ended = 0;
+
+	while (limit && i < json_array_size(jobs)) {
+		if (listing_number(json_array_get(jobs, i), "end_ns") <= 0 || ended++ < limit) {
+			i++;
+			continue;
+		}
+		json_array_remove(jobs, i);
+		cuts++;
+	}
+	return cuts;
+}
+
 /* Why, below the table: the sentences are long, and few.  Names in them may hold anything. */
 static void print_reasons(const json_t *answer)
 {
@@ -114,7 +152,7 @@ static void print_reasons(const json_t *answer)
 	}
 }
 
-static int print_table(const json_t *answer)
+static int print_table(const json_t *answer, size_t older)
 {
 	static const struct listing_column columns[] = {
 		{"JOB", false},	 {"STATE", false},   {"USER", false},	{"HOME", false},
@@ -128,7 +166,10 @@ static int print_table(const json_t *answer)
 
 	json_array_foreach (json_object_get(answer, "jobs"), i, job)
 		row(l, job);
+	listing_cut(l);
 	rc = listing_print(l, stdout);
+	if (!rc && older)
+		printf("... and %zu older (--limit 0: all)\n", older);
 	if (!rc)
 		print_reasons(answer);
 	listing_free(l);
@@ -137,16 +178,25 @@ static int print_table(const json_t *answer)
 
 int cmd_jobs(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"all", no_argument, NULL, 'a'}, JOB_COMMAND_OPTION_JSON, JOB_COMMAND_OPTIONS, {0}};
+	static const struct option options[] = {{"all", no_argument, NULL, 'a'},
+						{"limit", required_argument, NULL, OPTION_LIMIT},
+						JOB_COMMAND_OPTION_JSON,
+						JOB_COMMAND_OPTIONS,
+						{0}};
 	struct job_command command = {.help = help, .usage_status = 2};
 	struct iocom_err err = {0};
 	json_t *answer = NULL;
+	long limit = -1;
 	bool all = false;
+	size_t older;
 	int c, rc;
 
-	while ((c = job_command_option(&command, argc, argv, "ah", options)) == 'a')
-		all = true;
+	while ((c = job_command_option(&command, argc, argv, "ah", options)) == 'a' ||
+	       c == OPTION_LIMIT)
+		if (c == 'a')
+			all = true;
+		else if (take_limit(optarg, &limit))
+			return 2;
 	if (c == JOB_COMMAND_LEAVE)
 		return command.status;
 	if (optind < argc) {
@@ -157,7 +207,10 @@ int cmd_jobs(int argc, char **argv)
 		fprintf(stderr, "iocom jobs: %s\n", err.text);
 		return 1;
 	}
-	rc = command.json ? listing_print_json(answer) : print_table(answer);
+	if (limit < 0)
+		limit = command.json ? 0 : LIMIT;
+	older = cut(json_object_get(answer, "jobs"), limit);
+	rc = command.json ? listing_print_json(answer) : print_table(answer, older);
 	json_decref(answer);
 	return rc;
 }

@@ -18,7 +18,7 @@ struct job_command {
 };
 
 /* Values above all characters. */
-enum { JOB_COMMAND_JSON = 0x200, JOB_COMMAND_RUN_DIR };
+enum { JOB_COMMAND_JSON = 0x200, JOB_COMMAND_RUN_DIR, JOB_COMMAND_END };
 #define JOB_COMMAND_LEAVE -2
 
 #define JOB_COMMAND_OPTIONS                                                                        \

@@ -13,11 +13,14 @@
 
 #include "utf8.h"
 
+#define CUT_MIN 16 /* columns that the last one has in any case */
+
 struct listing {
 	const struct listing_column *columns;
 	size_t ncolumns;
 	char **cells;
 	size_t ncells, room;
+	bool cut;
 	bool failed;
 };
 
@@ -53,6 +56,12 @@ struct listing *listing_new(const struct listing_column *columns, size_t ncolumn
 		l->ncolumns = ncolumns;
 	}
 	return l;
+}
+
+void listing_cut(struct listing *l)
+{
+	if (l)
+		l->cut = true;
 }
 
 void listing_free(struct listing *l)
@@ -111,11 +120,45 @@ static int column_width(const struct listing *l, size_t column)
 	return (int)width;
 }
 
+/* Columns of the terminal that are left for the last column; INT_MAX: no terminal. */
+static int room_for_last(const struct listing *l)
+{
+	unsigned width = listing_width(), used = 0;
+
+	if (width == UINT_MAX)
+		return INT_MAX;
+	for (size_t c = 0; c + 1 < l->ncolumns; c++)
+		used += (unsigned)column_width(l, c) + 2;
+	/* A terminal too narrow for all else is not the command's fault. */
+	return (int)(width > used + CUT_MIN ? width - used : CUT_MIN);
+}
+
+/* At most ROOM columns of TEXT: a character of UTF-8 takes one. */
+static void print_cut(FILE *out, const char *text, int room)
+{
+	int columns = 0, keep = 0;
+
+	for (int i = 0; text[i]; i++) {
+		if (((unsigned char)text[i] & 0xc0) == 0x80)
+			continue;
+		if (columns == room - 3)
+			keep = i;
+		columns++;
+	}
+	if (columns > room)
+		fprintf(out, "%.*s...\n", keep, text);
+	else
+		fprintf(out, "%s\n", text);
+}
+
 static void print_cell(const struct listing *l, FILE *out, size_t column, const char *text)
 {
 	const char *gap = column ? "  " : "";
 
-	if (column + 1 == l->ncolumns && !l->columns[column].right)
+	if (column + 1 == l->ncolumns && l->cut) {
+		fputs(gap, out);
+		print_cut(out, text, room_for_last(l));
+	} else if (column + 1 == l->ncolumns && !l->columns[column].right)
 		fprintf(out, "%s%s\n", gap, text);
 	else
 		fprintf(out, "%s%*s%s", gap,

@@ -26,6 +26,8 @@ struct listing *listing_new(const struct listing_column *columns, size_t ncolumn
 void listing_free(struct listing *l);
 /* Adds the next cell, row by row.  Memory failure is remembered, told by listing_print. */
 __attribute__((format(printf, 2, 3))) void listing_cell(struct listing *l, const char *fmt, ...);
+/* The last column, of text, ends at the terminal's width where standard output is one. */
+void listing_cut(struct listing *l);
 /* Prints all rows; the last column is not padded.  0, or -ENOMEM. */
 int listing_print(const struct listing *l, FILE *out);
 

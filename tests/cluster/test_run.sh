@@ -70,6 +70,7 @@ tap_is "directory missing at the target: refused" "$(cd_run --node n2 2>"$SCRATC
 tap_like "the sentence names the directory" "$(cat "$SCRATCH/e")" "only-here"
 refused=$(on n1 iocom jobs --all --json | jq -r '.jobs[0] | "\(.job) \(.state)"')
 tap_like "jobs lists it" "$refused" ' failed$'
+tap_is "and the node that was asked for" "$(on n1 iocom jobs --all --json | jq -r '.jobs[0].node')" n2
 tap_like "explain: who refused it, when, why; and what was decided" \
 	"$(on n1 iocom explain "${refused% *}" | tr '\n' ' ')" \
 	'did not run \(20[0-9-]+ [0-9:]+\): node n2 refused the job \(path-missing\): .*only-here.*You asked for n2; iocm-re would have taken n.*n2: path-missing: '
@@ -82,12 +83,34 @@ tap_like "at the node where it ran: where its decision is kept" \
 	"$(on n2 iocom explain "$(on n2 iocom jobs --all --json | jq -r '[.jobs[] | select(.home=="n1")][0].job')" 2>&1)" \
 	'was submitted at node n1: its decision is kept there'
 
+# --- what does not fit ---
+tap_is "more memory than the named node has: taken all the same" "$(r --mem 1Ti -- hostname)" n2
+explained=$(on n1 iocom explain last)
+tap_like "explain says so" "$explained" 'n2 was asked for by name: it has no room for the job.s memory \([0-9]+ \+ 1099512 > 1500 MB\), and is taken all the same'
+tap_is "and does not call it refused" "$(grep -cE '^ *n2: mem-fits' <<<"$explained")" 0
+tap_is "it fits nowhere and no node is named: home" "$(on n1 iocom run -v --mem 1Ti -- hostname 2>"$SCRATCH/e")" n1
+tap_like "-v says why" "$(cat "$SCRATCH/e")" 'job n1-[^ ]*: .*at home, on n1: no other node has room for its memory'
+tap_is "bs with nodes enough for no one: home" \
+	"$(on n1 iocom run -v --policy bs --mem 1Ti -- hostname 2>"$SCRATCH/e")" n1
+tap_like "-v says that there is no queue" "$(cat "$SCRATCH/e")" 'bs would make it wait, .*there is no queue: it runs at home, on n1\.$'
+for i in 1 2 3; do r -- true; done
+tap_is "jobs --all: the newest" "$(on n1 iocom jobs --all --limit 2 | awk '$2 == "exited"' | wc -l)" 2
+tap_like "and how many more" "$(on n1 iocom jobs --all --limit 2)" 'and [0-9]+ older \(--limit 0: all\)'
+tap_is "--limit 0: all" "$(grep -cE 'older \(--limit' <<<"$(on n1 iocom jobs --all --limit 0)")" 0
+tap_is "--json has all where no limit is given" "$(on n1 iocom jobs --all --limit 2 --json | jq '[.jobs[] | select(.end_ns > 0)] | length') $(on n1 iocom jobs --all --json | jq '.jobs | length > 2')" "2 true"
+tap_is "a limit that is none: 2" "$(status on n1 iocom jobs --all --limit few)" 2
+r -- true "$(printf 'x%.0s' {1..300})"
+tap_is "a terminal's width is enough for a command" \
+	"$(on n1 script -qec 'stty cols 150; iocom jobs --all --limit 1' /dev/null | tr -d '\r' | awk 'length > 150' | wc -l)" 0
+tap_like "else it is whole" "$(on n1 iocom jobs --all --limit 1)" 'true x{200}'
+
 # --- bad input ---
 tap_is "unknown node: 125" "$(on n1 iocom run --node nowhere -- true 2>"$SCRATCH/e"; echo $?)" 125
 tap_like "the sentence names it" "$(cat "$SCRATCH/e")" nowhere
 tap_is "unknown policy: 125" "$(on n1 iocom run --policy best -- true 2>"$SCRATCH/e"; echo $?)" 125
 tap_like "the sentence names it" "$(cat "$SCRATCH/e")" best
 tap_like "and the known ones" "$(cat "$SCRATCH/e")" 'known: .*nlb.*iocm-re'
+tap_is "but none that the agent refuses" "$(grep -cE 'feedback|wal-fc' <<<"$(cat "$SCRATCH/e")")" 0
 tap_is "place: unknown policy: 1" "$(status on n1 iocom place --policy best -- true)" 1
 tap_is "run without a command: 125" "$(status on n1 iocom run)" 125
 tap_is "run with an unknown option: 125" "$(status on n1 iocom run --wrong -- true)" 125
