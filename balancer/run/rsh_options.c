@@ -165,7 +165,9 @@ static int take_pair(struct rsh *rsh, const char *key, const char *value)
 	else if (!strcasecmp(key, "HostName") && strcmp(value, rsh->node ? rsh->node : "") != 0)
 		return rsh_usage("the node is the one named: not -o HostName=", value);
 	else if (is_refused(key) && !is_no(value))
-		return rsh_usage("it forwards nothing and knows one way: not -o ", key);
+		return rsh_usage("it forwards no ports, agents or displays and has one way to a "
+				 "node; it does not take -o ",
+				 key);
 	return 0;
 }
 
@@ -196,7 +198,9 @@ static int refuse(char option)
 	case 'Q':
 		return rsh_usage("it has nothing of the kind: ", letter);
 	default:
-		return rsh_usage("it forwards nothing and knows one way: not ", letter);
+		return rsh_usage("it forwards no ports, agents or displays and has one way to a "
+				 "node; it does not take ",
+				 letter);
 	}
 }
 
