@@ -211,7 +211,8 @@ void ask_pack(const struct ask *ask, bool run, const char *cwd, const char *exec
 		 ask->class_name   ? ask->class_name
 		 : base && base[1] ? base + 1
 				   : command[0]);
-	command_line(command, line, sizeof(line));
+	command_line(ask->shown ? (char *const[]){(char *)ask->shown, NULL} : command, line,
+		     sizeof(line));
 	pack_begin(&pk, out,
 		   11u + (ask->restarts >= 0) + (ask->again != NULL) + ask->picked + ask->home_dir);
 	if (ask->picked)

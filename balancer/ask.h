@@ -15,6 +15,7 @@
 struct ask {
 	const char *policy, *node, *class_name; /* borrowed from argv; NULL = not given */
 	const char *run_dir;
+	const char *shown; /* in listings, where it is not the command as it is; NULL: it is */
 	double io_per_s;   /* disk requests per wall-clock second when alone; < 0: not given */
 	double io_size_kb; /* KB = 1000 bytes a request */
 	double requests;   /* number of disk requests in all */

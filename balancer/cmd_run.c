@@ -36,6 +36,8 @@ static const char help[] =
 	"  --restarts N    so often [3]; means --restartable\n"
 	"  --detach        print the job's name and end once it runs; see iocom attach, wait;\n"
 	"                  with --pty a terminal to come back to\n"
+	"  -n              standard input is /dev/null, as with ssh and rsh: for `while read` "
+	"loops\n"
 	"  --status-fd N   write one JSON object a line to descriptor N: placed, started, end\n"
 	"  --json          the same on standard error, where --status-fd is not given\n"
 	"  -v              say on standard error where the job goes, and why\n"
@@ -56,8 +58,9 @@ struct run {
 	const char *env_rule;
 	double grace_s;
 	int status_fd;
-	bool json, verbose, detach;
-	bool kept; /* we are in the background, for the attempts that follow */
+	bool json, verbose, detach, null;
+	bool worker; /* of `iocom batch`, which says why it was refused */
+	bool kept;   /* we are in the background, for the attempts that follow */
 	bool pty;
 	int escape;
 	bool failed;	 /* by iocom, before the job began */
@@ -78,7 +81,8 @@ enum {
 	OPTION_ESCAPE,
 	OPTION_RESTARTABLE,
 	OPTION_RESTARTS,
-	OPTION_DETACH
+	OPTION_DETACH,
+	OPTION_WORKER_OF
 };
 
 static int take_grace(struct run *run, const char *text, struct iocom_err *err)
@@ -144,6 +148,14 @@ static int take_own(struct run *run, int option, const char *value, struct iocom
 		return 0;
 	case OPTION_RESTARTS:
 		return take_restarts(run, value, err);
+	case OPTION_WORKER_OF:
+		run->name = "iocom batch";
+		run->worker = true;
+		run->ask.shown = value;
+		return 0;
+	case 'n':
+		run->null = true;
+		return 0;
 	case 'j':
 		run->json = true;
 		return 0;
@@ -161,6 +173,18 @@ static const char *for_one(const struct run *run)
 	return run->ask.node ? "--node" : run->pty ? "--pty" : run->detach ? "--detach" : NULL;
 }
 
+/* -n, or --stdin for one job.  0 or -EINVAL. */
+static int check_stdin(struct run *run, struct iocom_err *err)
+{
+	if (run->null && run->multi.stdin_all)
+		return iocom_err_set(err, -EINVAL, "-n and --stdin all do not go together");
+	run->null |= run->multi.stdin_none && !run->multi.nodes;
+	if (run->null && run->pty)
+		return iocom_err_set(err, -EINVAL,
+				     "a terminal of --pty has an input: no -n, no --stdin none");
+	return 0;
+}
+
 /* 0 go on; 1 help was printed; -EINVAL usage, with the sentence. */
 static int parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 {
@@ -173,6 +197,7 @@ static int parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 		{"status-fd", required_argument, NULL, OPTION_STATUS_FD},
 		{"pty", no_argument, NULL, OPTION_PTY},
 		{"escape", required_argument, NULL, OPTION_ESCAPE},
+		{"worker-of", required_argument, NULL, OPTION_WORKER_OF}, /* ours: cmd_batch.c */
 		{"restartable", no_argument, NULL, OPTION_RESTARTABLE},
 		{"restarts", required_argument, NULL, OPTION_RESTARTS},
 		{"json", no_argument, NULL, 'j'},
@@ -182,7 +207,7 @@ static int parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 	};
 	int option, rc;
 
-	while ((option = getopt_long(argc, argv, "+hvN:", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "+hnvN:", options, NULL)) != -1) {
 		if (option == 'h') {
 			printf("%s%s%s%s", help, ask_help, multi_help, help_status);
 			return 1;
@@ -197,6 +222,8 @@ static int parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 			return rc;
 	}
 	rc = multi_check(&run->multi, for_one(run), err);
+	if (!rc)
+		rc = check_stdin(run, err);
 	if (rc)
 		return rc;
 	if (run->pty && run->ask.restarts >= 0)
@@ -230,6 +257,19 @@ static int resolve(struct run *run, struct iocom_err *err)
 	return run->ask.node || run->multi.nodes
 		       ? 0
 		       : run_executable_check(run->command[0], run->executable, err);
+}
+
+/* What reads it shall see its end, whoever wrote to ours. */
+static int null_input(struct iocom_err *err)
+{
+	int null = open("/dev/null", O_RDONLY);
+
+	if (null >= 0 && dup2(null, STDIN_FILENO) == STDIN_FILENO) {
+		if (null != STDIN_FILENO)
+			close(null);
+		return 0;
+	}
+	return iocom_err_set(err, RUN_FAILED, "cannot open /dev/null: %s", strerror(errno));
 }
 
 static int place(void *arg, json_t **answer, struct iocom_err *err)
@@ -350,7 +390,7 @@ static void tell_end(const struct run *run, const struct run_result *result, int
 
 	if (result->state == RUN_EXITED && result->kind >= 2)
 		state = "failed";
-	if (*result->text && !result->signal)
+	if (*result->text && !result->signal && !(run->worker && status == RUN_FAILED))
 		fprintf(stderr, "%s: %s\n", run->name, result->text);
 	if (result->output_error)
 		fprintf(stderr, "%s: output of the job was lost: %s\n", run->name,
@@ -441,8 +481,10 @@ static int run_placed(struct run *run, const json_t *answer, struct iocom_err *e
 	struct spec spec = {0};
 	int status;
 
-	if (describe(run, answer, &spec, err))
+	if (describe(run, answer, &spec, err)) {
+		run_report_end(&run->report, "failed", NULL, RUN_FAILED, err->text);
 		return -1;
+	}
 	run->report.job = spec.job;
 	run->report.node = spec.node;
 	run_report_placed(&run->report, answer);
@@ -540,7 +582,8 @@ static int conclude(struct run *run, int rc, const struct iocom_err *err)
 {
 	if (!*err->text)
 		return rc;
-	fprintf(stderr, "%s: %s\n", run->name, err->text);
+	if (!run->worker)
+		fprintf(stderr, "%s: %s\n", run->name, err->text);
 	rc = rc < 0 ? RUN_FAILED : rc;
 	run->failed = rc == RUN_FAILED;
 	return rc;
@@ -604,7 +647,7 @@ int run_main(int argc, char **argv, const char *home, bool *failed)
 	run_tty_init(&run.tty, run.closed & 1 ? -1 : STDIN_FILENO);
 	run.tty.escape = run.escape;
 	run.report.fd = run.status_fd < 0 && run.json ? STDERR_FILENO : run.status_fd;
-	rc = rc ? RUN_FAILED : resolve(&run, &err);
+	rc = rc || (run.null && null_input(&err)) ? RUN_FAILED : resolve(&run, &err);
 	if (rc)
 		run_report_end(&run.report, "failed", NULL, rc, err.text);
 	else

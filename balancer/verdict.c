@@ -117,6 +117,18 @@ static void queued_sentence(const json_t *placement, FILE *out)
 			policy, listing_string(placement, "home"));
 }
 
+/* With the reason of the node that was asked first; `iocom explain` has all. */
+static void kept_by_refusal(const json_t *placement, FILE *out)
+{
+	const json_t *first = json_array_get(json_object_get(placement, "refused"), 0);
+	const char *text = listing_string(first, "text");
+
+	fprintf(out, "%s keeps it at home, on %s: the nodes it chose refused (%s: %s%s%s).",
+		listing_string(placement, "policy"), listing_string(placement, "home"),
+		listing_string(first, "node"), listing_string(first, "reason"), *text ? ": " : "",
+		text);
+}
+
 /* What was decided, by whom, in one sentence. */
 static void sentence(const json_t *placement, FILE *out)
 {
@@ -140,8 +152,7 @@ static void sentence(const json_t *placement, FILE *out)
 	else if (nodes == 1)
 		fprintf(out, "%s keeps it at home, on %s: no other node is known.", policy, home);
 	else if (json_array_size(json_object_get(placement, "refused")) && strcmp(planned, home))
-		fprintf(out, "%s keeps it at home, on %s: the nodes it chose refused.", policy,
-			home);
+		kept_by_refusal(placement, out);
 	else if (fits_nowhere_else(placement))
 		fprintf(out, "%s keeps it at home, on %s: no other node has room for its memory.",
 			policy, home);

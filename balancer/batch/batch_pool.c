@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -174,6 +173,7 @@ static int gone(struct pool *pool, struct batch_slot *w, struct iocom_err *err)
 	int status = 0, rc = 0;
 	bool unplaced;
 
+	batch_status(pool, w); /* its last words, which it wrote before it ended */
 	close_fd(&w->to);
 	close_fd(&w->from);
 	close_fd(&w->status);
@@ -183,6 +183,8 @@ static int gone(struct pool *pool, struct batch_slot *w, struct iocom_err *err)
 	unplaced = pool->options->placed && !w->last_ns && WIFEXITED(status) &&
 		   WEXITSTATUS(status) == NOT_PLACED;
 	pool->result->refused += unplaced;
+	if (unplaced)
+		batch_refused(pool, w);
 	while (w->first) {
 		struct batch_command *c = take_from(w, w->first->sequence);
 		int last = 0;
@@ -196,6 +198,8 @@ static int gone(struct pool *pool, struct batch_slot *w, struct iocom_err *err)
 	queue_free(&w->out);
 	queue_free(&w->in);
 	queue_free(&w->told);
+	free(w->why);
+	w->why = NULL;
 	return rc;
 }
 
@@ -235,28 +239,6 @@ static void send_commands(struct batch_slot *w)
 		queue_drop(&w->out, (size_t)n);
 	else if (n < 0 && errno != EAGAIN && errno != EINTR)
 		close_fd(&w->to); /* the end of its results says the rest */
-}
-
-/* `iocom run` tells where the worker is, a JSON object a line. */
-static void take_status(struct pool *pool, struct batch_slot *w)
-{
-	ssize_t n = read(w->status, pool->piece, sizeof(pool->piece));
-	const uint8_t *end;
-
-	if (n <= 0 || queue_push(&w->told, pool->piece, (size_t)n)) {
-		close_fd(&w->status);
-		return;
-	}
-	while (w->told.length && (end = memchr(queue_front(&w->told), '\n', w->told.length))) {
-		size_t length = (size_t)(end - queue_front(&w->told));
-		json_t *line = json_loadb((const char *)queue_front(&w->told), length, 0, NULL);
-		const char *node = json_string_value(json_object_get(line, "node"));
-
-		if (node && *node)
-			snprintf(w->node, sizeof(w->node), "%s", node);
-		json_decref(line);
-		queue_drop(&w->told, length + 1);
-	}
 }
 
 /* Our ends do not block; the child has the others as 0, 1 and, where placed, 3. */
@@ -365,7 +347,7 @@ static int serve(struct pool *pool, struct iocom_err *err)
 		if (e[0].revents && w->to >= 0)
 			send_commands(w);
 		if (e[2].revents)
-			take_status(pool, w);
+			batch_status(pool, w);
 		if (e[1].revents && w->from >= 0)
 			rc = take_results(pool, w, err);
 	}
@@ -453,6 +435,7 @@ static void pool_free(struct pool *pool)
 		batch_command_free(pool, c);
 	}
 	batch_order_free(pool);
+	batch_refused_free(pool);
 	if (pool->signals >= 0)
 		close(pool->signals);
 	free(pool->workers);

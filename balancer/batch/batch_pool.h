@@ -4,7 +4,7 @@
  *
  *   batch_pool.c   workers, the loop         batch_input.c   lines, those that are to run
  *   batch_say.c    outputs and their order   batch_log.c     the log, and going on from one
- *   batch_show.c   progress, the summary
+ *   batch_show.c   progress, the summary       batch_status.c  where a worker is, why not
  */
 #ifndef IOCOM_BATCH_POOL_H
 #define IOCOM_BATCH_POOL_H
@@ -17,6 +17,7 @@
 #define BATCH_HELD_MAX	   (16u << 20) /* waits for its turn under keep_order; then none is given */
 #define BATCH_FILED_MAX	   (1ull << 30) /* in files; half of it ends the giving, too */
 #define BATCH_NODE_MAX	   64
+#define BATCH_WHYS_MAX	   8 /* different sentences of refusals are said; of all, how many */
 
 /* What a command said on one of its outputs and was not passed on. */
 struct batch_text {
@@ -41,10 +42,13 @@ struct batch_slot {
 	unsigned count;
 	uint64_t last_ns; /* how long its last command took; 0: none ended */
 	char node[BATCH_NODE_MAX];
+	char *why; /* it failed so, by its own words; NULL: it did not */
 };
 
 struct batch_show {
 	bool summary, progress, drawn;
+	bool terminal[2]; /* what standard output and error show: where our line stands */
+	bool midline;	  /* the last that a command wrote there was no whole line */
 	uint64_t began_ns, drawn_ns;
 	int64_t size_bytes; /* of the input; 0: not known */
 };
@@ -68,6 +72,7 @@ struct pool {
 	size_t ring_size, held_bytes;
 	uint64_t filed_bytes; /* of all texts */
 	uint32_t next_turn;
+	char *whys[BATCH_WHYS_MAX]; /* workers were refused so; each was said */
 	struct batch_show show;
 	uint8_t piece[2 * (BATCH_PIECE_MAX + BATCH_HEADER)];
 };
@@ -105,14 +110,25 @@ int batch_log_line(const struct pool *pool, const struct batch_slot *w,
 		   const struct batch_command *c, const char *state, int status, uint64_t wall_ns,
 		   struct iocom_err *err);
 
+/* --- batch_status.c --- */
+
+/* What `iocom run` tells of W, as far as it is there. */
+void batch_status(struct pool *pool, struct batch_slot *w);
+/* Says why no node took W, where another was not refused in the same words. */
+void batch_refused(struct pool *pool, struct batch_slot *w);
+void batch_refused_free(struct pool *pool);
+
 /* --- batch_show.c --- */
 
 uint64_t batch_now_ns(void);
 void batch_show_begin(struct pool *pool);
-/* Draws the line of progress, where it is due. */
+/* Draws the line of progress, where it is due, and where it was taken away. */
 void batch_show_progress(struct pool *pool);
-/* Takes it away, before something else is written. */
+/* Takes it away, before something else is written; it comes back with the next turn. */
 void batch_show_clear(struct pool *pool);
+/* The same before output FD is written, where that is to be seen; and after its DATA. */
+void batch_show_before(struct pool *pool, int fd);
+void batch_show_wrote(struct pool *pool, int fd, const uint8_t *data, size_t length);
 void batch_show_end(struct pool *pool);
 
 #endif

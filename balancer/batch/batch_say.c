@@ -59,6 +59,7 @@ static int write_all(struct pool *pool, int fd, const uint8_t *data, size_t leng
 			return iocom_err_set(err, -errno, "cannot write a command's output: %s",
 					     strerror(errno));
 		}
+		batch_show_wrote(pool, fd, data, (size_t)n);
 		data += n;
 		length -= (size_t)n;
 	}
@@ -130,7 +131,7 @@ static int pass_on(struct pool *pool, int fd, struct batch_text *text, struct io
 	int rc = 0;
 
 	if (text->fd || text->last.length)
-		batch_show_clear(pool);
+		batch_show_before(pool, fd);
 	while (!rc && text->fd) {
 		ssize_t n = pread(text->fd, piece, sizeof(piece), at);
 

@@ -29,6 +29,8 @@ void batch_show_begin(struct pool *pool)
 	show->began_ns = batch_now_ns();
 	show->summary = pool->options->verbose || terminal;
 	show->progress = terminal && !pool->options->quiet;
+	show->terminal[0] = isatty(STDOUT_FILENO);
+	show->terminal[1] = terminal;
 	if (!fstat(pool->options->in, &st) && S_ISREG(st.st_mode))
 		show->size_bytes = st.st_size;
 }
@@ -47,6 +49,18 @@ void batch_show_clear(struct pool *pool)
 	pool->show.drawn = false;
 }
 
+void batch_show_before(struct pool *pool, int fd)
+{
+	if (pool->show.terminal[fd - 1])
+		batch_show_clear(pool);
+}
+
+void batch_show_wrote(struct pool *pool, int fd, const uint8_t *data, size_t length)
+{
+	if (length && pool->show.terminal[fd - 1])
+		pool->show.midline = data[length - 1] != '\n';
+}
+
 void batch_show_progress(struct pool *pool)
 {
 	const struct batch_result *r = pool->result;
@@ -56,8 +70,9 @@ void batch_show_progress(struct pool *pool)
 	unsigned given = 0;
 	int n, width;
 
-	if (!pool->show.progress || now - pool->show.began_ns < FIRST_NS ||
-	    now - pool->show.drawn_ns < EVERY_NS)
+	/* Behind half a line of a command it would be the one that is taken away. */
+	if (!pool->show.progress || pool->show.midline || now - pool->show.began_ns < FIRST_NS ||
+	    (pool->show.drawn && now - pool->show.drawn_ns < EVERY_NS))
 		return;
 	for (unsigned i = 0; i < pool->options->workers; i++)
 		given += pool->workers[i].count;
@@ -88,6 +103,8 @@ void batch_show_end(struct pool *pool)
 	    (!pool->show.summary && !r->failed && !r->lost && !r->stopped && !r->rest &&
 	     !r->refused))
 		return;
+	if (pool->show.midline)
+		fputc('\n', stderr);
 	fprintf(stderr,
 		"iocom batch: %" PRIu64 " done, %" PRIu64 " failed, %" PRIu64 " lost, %.1f s, %.0f "
 		"a second",

@@ -7,6 +7,8 @@
  * output open after that writes to nobody.
  */
 #include "batch.h"
+#include "ask.h"
+#include "run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,14 +75,13 @@ static int result(struct worker *w, enum batch_kind kind, const void *data, size
 	return !rc && w->results.length > PIPE_MAX ? flush(w) : rc;
 }
 
-/* Words or a shell's line; 0 or a positive errno as posix_spawn. */
-static int spawn(struct worker *w, char *line, const int ends[2])
+/* WORDS, or LINE by a shell where they are none; 0 or a positive errno as posix_spawn. */
+static int spawn(struct worker *w, char *line, char **words, const int ends[2])
 {
-	char *words[WORDS_MAX], *shell[] = {(char *)"/bin/sh", (char *)"-c", line, NULL};
+	char *shell[] = {(char *)"/bin/sh", (char *)"-c", line, NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none, set;
-	bool plain = batch_words(line, words, WORDS_MAX) != 0;
 	int e;
 
 	sigemptyset(&none);
@@ -93,22 +94,34 @@ static int spawn(struct worker *w, char *line, const int ends[2])
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, ends[0], 1);
 	posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
-	e = plain ? posix_spawnp(&w->pid, words[0], &actions, &attributes, words, environ)
-		  : posix_spawn(&w->pid, shell[0], &actions, &attributes, shell, environ);
+	e = *words ? posix_spawnp(&w->pid, words[0], &actions, &attributes, words, environ)
+		   : posix_spawn(&w->pid, shell[0], &actions, &attributes, shell, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	return e;
 }
 
-/* What could not be started: the status of a shell, and its sentence. */
-static int not_started(struct worker *w, const char *line, int e)
+/*
+ * What could not be started: the sentence and the status of `iocom run`.  What posix_spawnp
+ * says is of the last directory that it could not look into, whatever the name.
+ */
+static int not_started(struct worker *w, const char *name, bool plain, int e)
 {
+	char *executable = plain ? ask_resolve(name, ".", getenv("PATH")) : NULL;
+	struct iocom_err err = {0};
+	int status = executable ? run_executable_check(name, executable, &err) : 0;
 	char text[512];
-	int n = snprintf(text, sizeof(text), "iocom batch: %.300s: %s\n", line, strerror(e));
-	int rc = result(w, BATCH_ERR, text, (size_t)n);
+	int n, rc;
 
+	if (!status) {
+		status = e == ENOENT ? 127 : 126;
+		iocom_err_set(&err, status, "%.300s: %s", name, strerror(e));
+	}
+	free(executable);
+	n = snprintf(text, sizeof(text), "iocom batch: %.480s\n", err.text);
+	rc = result(w, BATCH_ERR, text, (size_t)n);
 	w->pid = 0;
-	return rc ? rc : batch_put_end(&w->results, w->sequence, (e == ENOENT ? 127 : 126) << 8, 0);
+	return rc ? rc : batch_put_end(&w->results, w->sequence, status << 8, 0);
 }
 
 static int make_pipes(int ours[2], int theirs[2])
@@ -140,8 +153,8 @@ static int begin(struct worker *w)
 {
 	struct batch_message m;
 	ssize_t n = batch_take(queue_front(&w->commands), w->commands.length, &m);
+	char *line, *words[WORDS_MAX] = {NULL};
 	int theirs[2], rc;
-	char *line;
 
 	if (n <= 0 || m.kind != BATCH_COMMAND || memchr(m.data, 0, m.length))
 		return -EPROTO;
@@ -152,11 +165,12 @@ static int begin(struct worker *w)
 	if (!rc) {
 		w->began_ns = now_ns();
 		w->gave_back = false;
-		rc = spawn(w, line, theirs);
+		batch_words(line, words, WORDS_MAX);
+		rc = spawn(w, line, words, theirs);
 		close_both(theirs);
 		if (rc) {
 			close_both(w->pipes);
-			rc = not_started(w, line, rc);
+			rc = not_started(w, *words ? *words : line, *words, rc);
 		}
 	}
 	free(line);

@@ -13,7 +13,7 @@ const char multi_help[] =
 	"  --label, --no-label  \"NODE: \" before each line of output [--label]\n"
 	"  --gather        standard output at the end, each node's in one piece, the same ones "
 	"folded\n"
-	"  --stdin none|all  standard input: of none, or copied to all [none]\n"
+	"  --stdin none|all  standard input: of none, or copied to all [none]; none: one job, too\n"
 	"  --fanout N      at most so many nodes at a time [32]\n"
 	"  --kill-on-fail  when one fails, TERM to the others; the status is its own\n";
 
@@ -24,9 +24,11 @@ void multi_init(struct multi_options *options)
 
 static int take_stdin(struct multi_options *options, const char *value, struct iocom_err *err)
 {
-	options->given = "--stdin";
 	options->stdin_all = !strcmp(value, "all");
-	return options->stdin_all || !strcmp(value, "none")
+	options->stdin_none = !strcmp(value, "none");
+	if (options->stdin_all)
+		options->given = "--stdin all";
+	return options->stdin_all || options->stdin_none
 		       ? 0
 		       : iocom_err_set(err, -EINVAL, "--stdin takes none or all, not '%s'", value);
 }

@@ -27,7 +27,7 @@
 
 struct multi_options {
 	const char *nodes; /* "n1,n[2-4]", a number, "all"; NULL: one job, as ever */
-	bool label, gather, stdin_all, kill_on_fail;
+	bool label, gather, stdin_all, stdin_none, kill_on_fail;
 	const char *given; /* an option that means nothing without -N */
 	unsigned fanout;
 };
@@ -158,8 +158,12 @@ struct multi_node {
 void multi_report_line(struct multi_node *node, const char *line, size_t length);
 /* Whether NODE said no, so that nothing began there. */
 bool multi_report_refused(const struct multi_node *node);
-/* The sentence about those that failed, on standard error: nothing when none did. */
-void multi_report_failed(const char *name, const struct multi_node *nodes, size_t count);
+/*
+ * The sentence about those that failed, on standard error: nothing when none did.  UNREAD: the
+ * reader of our output left, and a node that SIGPIPE ended is no failure to speak of.
+ */
+void multi_report_failed(const char *name, const struct multi_node *nodes, size_t count,
+			 bool unread);
 /* The last line for status_fd. */
 void multi_report_end(int fd, const struct multi_node *nodes, size_t count, int status);
 

@@ -521,8 +521,10 @@ static int worst_status(const struct multi *m)
 static int conclude(struct multi *m)
 {
 	int status = worst_status(m), lost = 0;
+	bool left = false;
 
 	for (int i = 0; i < 2; i++) {
+		left |= m->sink[i].output.closed && !m->sink[i].output.error;
 		if (m->sink[i].output.error)
 			lost = m->sink[i].output.error;
 		if (m->sink[i].cut)
@@ -540,7 +542,7 @@ static int conclude(struct multi *m)
 			strerror(lost));
 	if (lost && !status)
 		status = RUN_UNKNOWN;
-	multi_report_failed(m->job->name, m->nodes, m->count);
+	multi_report_failed(m->job->name, m->nodes, m->count, left);
 	multi_report_end(m->job->status_fd, m->nodes, m->count, status);
 	return status;
 }

@@ -66,6 +66,12 @@ static bool failed(const struct multi_node *node)
 	return node->status != 0 || !node->begun;
 }
 
+/* As `yes | head` ends: a shell says nothing of it either. */
+static bool silent(const struct multi_node *node, bool unread)
+{
+	return unread && node->status == 128 + SIGPIPE;
+}
+
 /* Prints those that ended as node FIRST did; marks them in TOLD. */
 static void print_same(FILE *out, const struct multi_node *nodes, size_t count, size_t first,
 		       bool *told)
@@ -91,7 +97,8 @@ static void print_same(FILE *out, const struct multi_node *nodes, size_t count, 
 	free(names);
 }
 
-void multi_report_failed(const char *name, const struct multi_node *nodes, size_t count)
+void multi_report_failed(const char *name, const struct multi_node *nodes, size_t count,
+			 bool unread)
 {
 	bool *told = calloc(count, sizeof(*told));
 	size_t bad = 0, size = 0;
@@ -99,8 +106,11 @@ void multi_report_failed(const char *name, const struct multi_node *nodes, size_
 	char *text = NULL;
 	FILE *out;
 
-	for (size_t i = 0; i < count; i++)
-		bad += failed(&nodes[i]);
+	for (size_t i = 0; told && i < count; i++)
+		if (silent(&nodes[i], unread))
+			told[i] = true;
+		else
+			bad += failed(&nodes[i]);
 	out = bad && told ? open_memstream(&text, &size) : NULL;
 	for (size_t i = 0; out && i < count; i++) {
 		if (!failed(&nodes[i]) || told[i])

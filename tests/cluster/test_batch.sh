@@ -19,6 +19,9 @@ tap_is "each ran, once" "$(find "$SCRATCH" -name 'once-*' | wc -l)" 300
 tap_is "there" "$(nodes)" n2
 tap_is "they are two jobs, of a class of their own" \
 	"$(on n1 iocom jobs --all --json | jq '[.jobs[]?, .[]?] | map(objects | select(.class? == "batch")) | length')" 2
+tap_is "with the list's name" \
+	"$(for n in n1 n2; do on $n iocom jobs --all --json | jq -r '[.jobs[]?, .[]?] | map(objects | select(.class? == "batch"))[].command'; done | sort -u)" \
+	"iocom batch $SCRATCH/commands, a worker"
 printf 'hostname\n' >"$SCRATCH/commands"
 tap_is "its output comes back" "$(batch --node n2 -j 1 "$SCRATCH/commands")" n2
 # shellcheck disable=SC2016
@@ -30,6 +33,7 @@ tap_is "and is not run again" "$(wc -l <"$SCRATCH/begun")" 1
 tap_is "no worker is admitted: 125" \
 	"$(status "$TESTBED" exec n1 --user games -- iocom batch --node n2 -j 2 "$SCRATCH/commands")" 125
 tap_like "why" "$(cat "$SCRATCH/err")" 'min_uid'
+tap_is "once for both, by the batch's own name" "$(grep -c min_uid "$SCRATCH/err") $(grep -vc '^iocom batch: ' "$SCRATCH/err")" "1 0"
 tap_is "and nothing began" "$(wc -l <"$SCRATCH/begun")" 1
 printf '%s\n' 'seq 300000' "sleep 98.$$" >"$SCRATCH/commands"
 sleeping() { ps -eo args | grep -c "^sleep 98\.$$\$"; } # nodes share the processes here

@@ -82,6 +82,8 @@ tap_is "-N with --node: refused" "$(status -N n1 --node n2 -- true)" 125
 tap_is "-N with --pty: refused" "$(status -N n1 --pty -- true)" 125
 tap_is "--gather without -N: refused" "$(status --gather -- true)" 125
 tap_is "--fanout 0: refused" "$(status -N n1 --fanout 0 -- true)" 125
+tap_is "-n with --stdin all: refused" "$(status -N n1 -n --stdin all -- true)" 125
+tap_is "--stdin all without -N: refused" "$(status --stdin all -- true)" 125
 tap_is "--stdin some: refused" "$(status -N n1 --stdin some -- true)" 125
 
 # --- some fail ---
@@ -96,6 +98,12 @@ tap_is "no such command: 127" "$(status -N n1,n2 -- no-such-command)" 127
 tap_is "no agent: 125" "$(status --run-dir /nowhere -N n1,n2 -- true)" 125
 tap_is "a writer to a full disk: 255" "$(run -N n1,n2 -- echo x 2>"$SCRATCH/e" >/dev/full; echo $?)" 255
 tap_like "says so" "$(err)" 'No space left'
+"$TESTBED" exec n1 -- sh -c 'iocom run -N all --no-label -- yes | head -n 2' >"$SCRATCH/o" 2>"$SCRATCH/e"
+tap_is "the reader leaves: silent, as yes | head" "$(tr -d '\n' <"$SCRATCH/o")$(err)" yy
+"$TESTBED" exec n1 -- sh -c 'iocom run -N all --no-label -- sh -c "[ \$(hostname) != n2 ] || exit 7; yes" | head -n 2' >"$SCRATCH/o" 2>"$SCRATCH/e"
+tap_is "but for those that failed otherwise" "$(err)" 'iocom run: 1 of 3 nodes failed: n2 exit 7'
+status -N n1,n2 -- sh -c 'kill -PIPE $$' >/dev/null
+tap_like "and SIGPIPE where our reader stays" "$(err)" '2 of 2 nodes failed: n\[1-2\] killed by SIGPIPE$'
 tap_is "--kill-on-fail: the others end, the status is the first's" \
 	"$(status -N 'n[1-3]' --kill-on-fail -- sh -c ': >"$0.$(hostname)"; [ "$(hostname)" = n2 ] || exec sleep 3701
 	until [ -e "$0.n1" ] && [ -e "$0.n3" ]; do sleep 0.1; done; exit 3' "$SCRATCH/there")" 3

@@ -43,7 +43,7 @@ tap_like "why" "$(cat "$dir/err")" "cannot make a file for a command's output .*
 tap_is "one at a time needs none" "$(TMPDIR=$dir/no batch -j 1 "$dir/commands" | uniq | wc -l)" 3
 for i in 6 1 4 2 5 3; do echo "sleep 0.$i; echo $i"; done >"$dir/commands"
 tap_is "as they end" "$(batch -j 6 "$dir/commands" | head -n 1)" 1
-tap_is "-k: in the order of the list" "$(batch -j 6 -k "$dir/commands" | tr -d '\n')" 614253
+tap_is "-k: in the order of the list; options may stand behind it" "$(batch "$dir/commands" -j 6 -k | tr -d '\n')" 614253
 { echo 'sleep 0.5; yes 0 | head -n 100000'; seq 9 | sed 's/.*/yes & | head -n 100000/'; } >"$dir/commands"
 tap_is "-k: and whole" "$(batch -j 3 -k "$dir/commands" | uniq -c | tr -s ' \n' ' ')" \
 	" $(seq 0 9 | sed 's/^/100000 /' | tr '\n' ' ')"
@@ -57,7 +57,24 @@ tap_is "as many as failed" "$(status batch -j 2 --log "$dir/log" "$dir/commands"
 tap_is "the log has each with its status" \
 	"$(jq -r '"\(.sequence) \(.state) \(.status)"' "$dir/log" | sort | tr '\n' ' ')" \
 	"1 ended 0 2 ended 3 3 ended 1 4 ended 143 5 ended 127 6 ended 0 "
-tap_like "what cannot be started is said" "$(cat "$dir/err")" 'no-such-command: No such file'
+tap_like "what cannot be started is said" "$(cat "$dir/err")" '^iocom batch: no-such-command: command not found$'
+# Nobody may look into a directory of PATH: as root that has to be somebody else.
+mkdir "$dir/shut" "$dir/plain"
+chmod 0 "$dir/shut"
+echo x >"$dir/plain/plain-file"
+cp "$iocom" "$dir/iocom" # the build may be out of reach for it
+chmod 755 "$dir" "$dir/plain" "$dir/iocom"
+: >"$dir/log"
+chmod 666 "$dir/log"
+who=()
+[ "$(id -u)" -ne 0 ] || who=(setpriv --reuid 65534 --clear-groups)
+lines no-such-command plain-file /etc/passwd /no/such/command /etc true
+{ PATH=$dir/shut:$dir/plain:$PATH timeout 30 "${who[@]}" "$dir/iocom" batch --here -q -j 1 --log "$dir/log" <"$dir/commands"; } 2>"$dir/err"
+tap_is "statuses of what is not found, or cannot be executed, as iocom run has them" \
+	"$(jq -r '"\(.command) \(.status)"' "$dir/log" | tr '\n' ' ')" \
+	"no-such-command 127 plain-file 126 /etc/passwd 126 /no/such/command 127 /etc 126 true 0 "
+tap_is "and in its words" "$(sed 's/^iocom batch: //' "$dir/err" | tr '\n' ';')" \
+	"no-such-command: command not found;plain-file: Permission denied;/etc/passwd: Permission denied;/no/such/command: No such file or directory;/etc: Is a directory;"
 seq 150 | sed 's/.*/false/' >"$dir/commands"
 tap_is "more than 100: 101" "$(status batch -j 2 "$dir/commands")" 101
 tap_is "no commands: nothing to do" "$(status batch </dev/null)" 0
@@ -79,6 +96,14 @@ tap_like "on a terminal one" "$(terminal)" '^iocom batch: 1 done'
 lines 'sleep 1.7' true
 tap_like "and progress" "$(terminal -j 1)" '^0 done, 0 failed, 0 lost, 1 begun, 0 a second, [0-9]+ % of the list'
 tap_is "-q: neither" "$(terminal -q -j 1)" ""
+lines 'sleep 1.5; echo one' 'sleep 0.1; echo two' 'sleep 0.1; printf half' 'sleep 0.1; echo "; whole"' 'sleep 0.1; echo end'
+raw() { script -qec "$iocom batch --here -j 1 $dir/commands $*" /dev/null | tr -d '\r' | sed 's/\x1b\[K/<clear>/g'; }
+raw >"$dir/out"
+tap_is "what a command says takes the place of the line, which is there again at once" \
+	"$(grep -oE '^[124] done|<clear><clear>[^<]*$' "$dir/out" | tr '\n' ' ')" \
+	"<clear><clear>one 1 done <clear><clear>two 2 done <clear><clear>half; whole 4 done <clear><clear>end "
+tap_is "it is not taken away for what is not to be seen there" \
+	"$(raw ">$dir/out" | grep -o '<clear><clear>' | wc -l) $(wc -l <"$dir/out")" "1 4"
 
 # --- nobody reads, or a signal comes ---
 printf '%s\n' 'seq 300000' "sleep 97.$$" >"$dir/commands"
@@ -136,10 +161,17 @@ tap_is "with another worker the others run" "$(status batch -j 2 "$dir/commands"
 lines "touch $dir/ran"
 tap_is "no agent" "$(status timeout 30 "$iocom" batch -j 1 "$dir/commands")" 125
 tap_like "why" "$(cat "$dir/err")" 'no agent answers at'
+tap_like "once for all that are refused in the same words, by its own name" \
+	"$(status timeout 30 "$iocom" batch -j 5 "$dir/commands") $(grep -c 'no agent answers' "$dir/err") $(grep -vc '^iocom batch: ' "$dir/err")" '^125 1 0$'
+tap_like "how many is in the summary" "$(cat "$dir/err")" '; 5 of 5 workers refused$'
 tap_is "-j 0" "$(status batch -j 0 "$dir/commands")" 125
+tap_is "an option behind the file is none the less one" "$(status batch "$dir/commands" -j 0)" 125
+tap_is "behind -- it is a file" "$(status batch -- -j)" 125
+tap_like "that is not there" "$(cat "$dir/err")" 'cannot read -j: No such file'
 tap_is "a file that is not there" "$(status batch "$dir/nothing")" 125
 tap_is "a log that cannot be" "$(status batch --log "$dir/no/log" "$dir/commands")" 125
-tap_is "two files" "$(status batch "$dir/commands" "$dir/commands")" 125
+tap_is "two files" "$(status batch "$dir/commands" "$dir/commands" -j 1)" 125
+tap_like "why" "$(cat "$dir/err")" 'one file at most'
 { echo -n 'touch ' && head -c 140000 /dev/zero | tr '\0' x; } >"$dir/commands"
 tap_is "a line that is too long" "$(status batch "$dir/commands")" 125
 printf 'touch a\0b\n' >"$dir/commands"
