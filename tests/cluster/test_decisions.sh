@@ -54,10 +54,13 @@ done
 tap_is "the view has all four nodes" "$(jq -c '[.nodes[].name] | sort' "$SCRATCH/view.json")" '["n1","n2","n3","n4"]'
 tap_is "n1's disk busy: NLB leaves it on n1" "$(io_job nlb)" n1
 on n1 mkdir -p $DISK/only-here
-where=$(on n1 sh -c "cd $DISK/only-here && iocom run --policy iocm-re ${IO_NEED[*]} -- hostname")
+where=$(on n1 sh -c "cd $DISK/only-here && iocom run -v --policy iocm-re ${IO_NEED[*]} -- hostname" 2>"$SCRATCH/said")
 tap_is "no other node has the working directory: it runs at home" "$where" n1
 tap_like "explain: each refused it, and why" \
 	"$(explain | jq -c '[.place.refused[] | .reason] | unique')" '^\["path-missing"\]$'
+tap_like "run -v: the reason of the first" "$(cat "$SCRATCH/said")" \
+	'at home, on n1: the nodes it chose refused \(n[234]: path-missing: .*only-here'
+tap_is "where none refused, nothing of it" "$(on n1 iocom run -v --policy nlb -- true 2>&1 | grep -c refused)" 0
 load_stop
 
 # The load moves to n2: the decision follows it.
