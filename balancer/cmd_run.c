@@ -582,7 +582,7 @@ static int conclude(struct run *run, int rc, const struct iocom_err *err)
 {
 	if (!*err->text)
 		return rc;
-	if (!run->worker)
+	if (!run->worker || run->report.fd < 0)
 		fprintf(stderr, "%s: %s\n", run->name, err->text);
 	rc = rc < 0 ? RUN_FAILED : rc;
 	run->failed = rc == RUN_FAILED;
