@@ -473,17 +473,15 @@ int run_exit_code(const struct run_result *result)
 		return RUN_FAILED;
 	if (result->state == RUN_STARTED)
 		return 0; /* and left alone, as was wanted */
-	if (result->state != RUN_EXITED)
+	/* However it ended: who reads our output has not got all of it. */
+	if (result->state != RUN_EXITED || result->output_error)
 		return RUN_UNKNOWN;
 	switch (result->kind) {
 	case 0:
-		/* A success whose output we could not write is none. */
-		return result->value == 0 && result->output_error ? RUN_UNKNOWN
-								  : (int)result->value;
-	case 1:
-		return 128 + (int)result->value;
 	case 2:
 		return (int)result->value;
+	case 1:
+		return 128 + (int)result->value;
 	default:
 		return result->value == RUN_UNKNOWN ? RUN_UNKNOWN : RUN_FAILED;
 	}
