@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include <msgpack.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "iocom/err.h"
@@ -25,5 +26,18 @@ int client_request(int fd, const void *packed, size_t length, json_t **answer,
 /* Connect, ask, close.  Takes the packed REQUEST: it is destroyed here. */
 int client_ask(const char *run_dir, msgpack_sbuffer *request, json_t **answer,
 	       struct iocom_err *err);
+
+/* --- client_patience.c --- */
+
+struct client_patience {
+	const char *name; /* "iocom wait": who is patient */
+	bool heard;	  /* an agent was there: one that is away now is to come back */
+};
+/*
+ * As client_ask; but where an agent was there before, one that goes away, or is, is asked again
+ * for 30 s.  Standard error says so when that takes more than a second.
+ */
+int client_ask_patiently(struct client_patience *patience, const char *run_dir,
+			 msgpack_sbuffer *request, json_t **answer, struct iocom_err *err);
 
 #endif

@@ -30,11 +30,12 @@ static const char help[] =
 	"  DISK      utilisation; E(s) mean service time of a request; CAPACITY what it delivers\n"
 	"  SENT RECV TCP that leaves or enters the node (on a terminal of 125 columns or more)\n\n"
 	"  --json           the whole vectors, one document\n"
-	"  --watch[=S]      again every S seconds [1]\n"
+	"  --watch[=S]      again every S seconds [1], also when the agent is started anew\n"
 	"  --run-dir DIR    the agent's directory\n\n"
 	"exit status: 0; 1 failed (no agent); 2 usage\n";
 
-static int ask_nodes(const char *run_dir, json_t **answer, struct iocom_err *err)
+static int ask_nodes(struct client_patience *patience, const char *run_dir, json_t **answer,
+		     struct iocom_err *err)
 {
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
@@ -42,7 +43,7 @@ static int ask_nodes(const char *run_dir, json_t **answer, struct iocom_err *err
 	pack_begin(&pk, &buffer, 2);
 	pack_str(&pk, "op", "nodes");
 	pack_u64(&pk, "v", 1);
-	return client_ask(run_dir, &buffer, answer, err);
+	return client_ask_patiently(patience, run_dir, &buffer, answer, err);
 }
 
 static void disk_cells(struct listing *l, const json_t *n)
@@ -113,13 +114,13 @@ static int print_table(const json_t *answer)
 	return rc ? 1 : listing_end();
 }
 
-static int once(const char *run_dir, bool json)
+static int once(struct client_patience *patience, const char *run_dir, bool json)
 {
 	struct iocom_err err = {0};
 	json_t *answer = NULL;
 	int rc;
 
-	if (ask_nodes(run_dir, &answer, &err)) {
+	if (ask_nodes(patience, run_dir, &answer, &err)) {
 		fprintf(stderr, "iocom nodes: %s\n", err.text);
 		return 1;
 	}
@@ -137,6 +138,7 @@ int cmd_nodes(int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
+	struct client_patience patience = {.name = "iocom nodes"};
 	const char *run_dir = NULL;
 	double watch = 0;
 	bool json = false;
@@ -163,7 +165,7 @@ int cmd_nodes(int argc, char **argv)
 		return 2;
 	}
 	for (;;) {
-		int rc = once(run_dir, json);
+		int rc = once(&patience, run_dir, json);
 
 		if (rc || watch <= 0)
 			return rc;

@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client.h"
 #include "commands.h"
 #include "job_command.h"
 #include "listing.h"
+#include "pack.h"
 #include "run.h"
 
 static const char help[] =
@@ -14,7 +16,8 @@ static const char help[] =
 	"run's would be: 255 when nobody knows how it ended, 125 when it never started.\n\n"
 	"  --json           one object a job and line: state, exit status, times\n"
 	"  --run-dir DIR    the agent's directory\n\n"
-	"Ctrl-C ends the waiting; the jobs go on.\n"
+	"Ctrl-C ends the waiting; the jobs go on.  An agent that is started anew is asked again,\n"
+	"for 30 s.\n"
 	"exit status: as above; 125 no such job, no agent, usage\n";
 
 static int status_of(const json_t *job)
@@ -34,13 +37,36 @@ static int status_of(const json_t *job)
 	}
 }
 
-/* The exit status of JOB, or RUN_FAILED and ERR. */
-static int wait_for(const struct job_command *command, const char *job, struct iocom_err *err)
+static int ask(const struct job_command *command, struct client_patience *patience, const char *job,
+	       bool now, json_t **answer, struct iocom_err *err)
 {
-	json_t *answer = NULL;
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+
+	pack_begin(&pk, &buffer, 3u + now);
+	pack_str(&pk, "op", "wait");
+	pack_u64(&pk, "v", 1);
+	pack_str(&pk, "job", job);
+	if (now)
+		pack_bool(&pk, "now", true);
+	return client_ask_patiently(patience, command->run_dir, &buffer, answer, err);
+}
+
+/* The exit status of JOB, or RUN_FAILED and ERR. */
+static int wait_for(const struct job_command *command, struct client_patience *patience,
+		    const char *job, struct iocom_err *err)
+{
+	json_t *answer = NULL, *newest = NULL;
 	int rc;
 
-	if (job_command_ask(command, "wait", job, 0, &answer, err))
+	/* Asked again, "last" could be another one. */
+	rc = strcmp(job, "last") ? 0 : ask(command, patience, job, true, &newest, err);
+	if (newest)
+		job = listing_string(json_object_get(newest, "job"), "job");
+	if (!rc)
+		rc = ask(command, patience, job, false, &answer, err);
+	json_decref(newest);
+	if (rc)
 		return RUN_FAILED;
 	rc = status_of(json_object_get(answer, "job"));
 	if (command->json) {
@@ -57,6 +83,7 @@ int cmd_wait(int argc, char **argv)
 {
 	static const struct option options[] = {JOB_COMMAND_OPTION_JSON, JOB_COMMAND_OPTIONS, {0}};
 	struct job_command command = {.help = help, .usage_status = RUN_FAILED};
+	struct client_patience patience = {.name = "iocom wait"};
 	int rc = RUN_FAILED;
 
 	if (job_command_option(&command, argc, argv, "h", options) == JOB_COMMAND_LEAVE)
@@ -66,7 +93,7 @@ int cmd_wait(int argc, char **argv)
 	for (; optind < argc; optind++) {
 		struct iocom_err err = {0};
 
-		rc = wait_for(&command, argv[optind], &err);
+		rc = wait_for(&command, &patience, argv[optind], &err);
 		if (*err.text)
 			fprintf(stderr, "iocom wait: %s\n", err.text);
 	}

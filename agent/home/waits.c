@@ -34,8 +34,12 @@ static void take(void *arg, const struct journal_job *job)
 	answer->job = ops_job_json(answer->agent, job);
 }
 
-/* True when C got its answer; else JOB is the name it waits for, LOST whether that ran. */
-static bool answered(struct agent *a, struct client *c, char job[SPEC_JOB_MAX], bool *lost)
+/*
+ * True when C got its answer; else JOB is the name it waits for, LOST whether that ran.  NOW: it
+ * asks how the job is, which "last" is perhaps, and does not wait.
+ */
+static bool answered(struct agent *a, struct client *c, char job[SPEC_JOB_MAX], bool *lost,
+		     bool now)
 {
 	struct answer answer = {.agent = a};
 	uid_t uid = client_who(c)->uid;
@@ -54,7 +58,7 @@ static bool answered(struct agent *a, struct client *c, char job[SPEC_JOB_MAX], 
 		return true;
 	}
 	*lost = answer.ended && lease_may_follow(a, answer.name);
-	if (!answer.ended || *lost) {
+	if (!now && (!answer.ended || *lost)) {
 		json_decref(answer.job);
 		memcpy(job, answer.name, sizeof(answer.name));
 		return false;
@@ -67,15 +71,16 @@ void wait_request(struct agent *a, struct client *c, const msgpack_object *reque
 {
 	char job[SPEC_JOB_MAX];
 	struct wait *w;
-	bool lost = false;
+	bool lost = false, now = false;
 
 	if (unpack_str(request, "job", job, sizeof(job))) {
 		client_error(c, "the request names no \"job\"");
 		return;
 	}
+	(void)unpack_bool(request, "now", &now);
 	if (a->settle.active)
 		target_settle(a);
-	if (answered(a, c, job, &lost))
+	if (answered(a, c, job, &lost, now))
 		return;
 	w = calloc(1, sizeof(*w));
 	if (!w) {
@@ -99,7 +104,7 @@ static void look(struct agent *a, const char *job, bool lost)
 	while ((w = todo)) {
 		todo = w->next;
 		if ((!job || !strcmp(w->job, job)) && (!lost || w->lost) &&
-		    answered(a, w->client, w->job, &w->lost)) {
+		    answered(a, w->client, w->job, &w->lost, false)) {
 			free(w);
 			continue;
 		}

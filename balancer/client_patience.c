@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Questions that outlive an agent which is started anew; see client.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client.h"
+
+#define AGAIN_MS 30000
+#define EACH_MS	 100
+#define TELL_MS	 1000
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* What is said of an agent that ends, or has not begun. */
+static bool is_away(int rc)
+{
+	return rc == -EPIPE || rc == -ECONNRESET || rc == -ECONNREFUSED || rc == -ENOENT;
+}
+
+/* One attempt; MET: an agent took it. */
+static int ask_once(const char *run_dir, const msgpack_sbuffer *request, json_t **answer, bool *met,
+		    struct iocom_err *err)
+{
+	int fd, rc = client_connect(run_dir, &fd, err);
+
+	*met = rc == 0;
+	if (rc)
+		return rc;
+	rc = client_request(fd, request->data, request->size, answer, err);
+	close(fd);
+	return rc;
+}
+
+int client_ask_patiently(struct client_patience *patience, const char *run_dir,
+			 msgpack_sbuffer *request, json_t **answer, struct iocom_err *err)
+{
+	uint64_t asked_ms = now_ms(), since_ms = 0, now;
+	bool met, told = false;
+	int rc;
+
+	for (;;) {
+		rc = ask_once(run_dir, request, answer, &met, err);
+		patience->heard |= met;
+		now = now_ms();
+		if (!is_away(rc) || !patience->heard)
+			break;
+		/* One that took the question and lived on was back. */
+		if (!since_ms || (met && now - asked_ms > TELL_MS)) {
+			since_ms = now;
+			told = false;
+		}
+		if (now - since_ms >= AGAIN_MS)
+			break;
+		if (!told && now - since_ms >= TELL_MS) {
+			fprintf(stderr, "%s: the agent is away; asking again for %d s\n",
+				patience->name, AGAIN_MS / 1000);
+			told = true;
+		}
+		usleep(EACH_MS * 1000);
+		asked_ms = now_ms();
+	}
+	if (!rc)
+		err->text[0] = 0;
+	msgpack_sbuffer_destroy(request);
+	return rc;
+}
