@@ -273,6 +273,25 @@ static void take_name(void *arg, const struct journal_job *job)
 	snprintf(arg, SPEC_JOB_MAX, "%s", job->job);
 }
 
+struct ran {
+	uid_t uid;
+	bool ended;
+};
+
+static void take_ran(void *arg, const struct journal_job *job)
+{
+	*(struct ran *)arg = (struct ran){job->uid, job->end_ns != 0};
+}
+
+/* A job of UID's that was submitted elsewhere, and has ended. */
+static bool ran_here(struct agent *a, const char *job, uid_t uid)
+{
+	struct ran ran = {0};
+
+	return !journal_find(a->journal, job, uid, take_ran, &ran) && ran.ended &&
+	       (uid == 0 || uid == ran.uid);
+}
+
 static void op_kill(struct agent *a, struct client *c, const msgpack_object *request)
 {
 	char job[SPEC_JOB_MAX], asked[SPEC_JOB_MAX], node[IOCOM_NAME_MAX] = "", class_name[64];
@@ -283,8 +302,8 @@ static void op_kill(struct agent *a, struct client *c, const msgpack_object *req
 	int rc;
 
 	unpack_u64(request, "signal", &signal);
-	if (unpack_str(request, "job", job, sizeof(job)) || signal < 1 || signal > 64) {
-		client_error(c, "the request names no \"job\", or no signal from 1 to 64");
+	if (unpack_str(request, "job", job, sizeof(job)) || signal > 64) {
+		client_error(c, "the request names no \"job\", or no signal from 0 to 64");
 		return;
 	}
 	if (!strcmp(job, "last"))
@@ -304,7 +323,11 @@ static void op_kill(struct agent *a, struct client *c, const msgpack_object *req
 			return; /* answered later */
 	} else if (rc == 0 || unknown) {
 		rc = signals_send(a, job, uid, (int)signal, signalled, c, &err);
+		if (!rc && !signal)
+			signalled(c, 0, "");
 	}
+	if (unknown && rc == -ESRCH && ran_here(a, job, uid))
+		unknown = !iocom_err_set(&err, rc, "job %s has ended", job);
 	/* Whose jobs there are is nobody else's business: both sentences are one. */
 	if (rc == -EPERM || (unknown && rc == -ESRCH))
 		iocom_err_set(&err, rc,

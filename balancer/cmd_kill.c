@@ -14,27 +14,42 @@
 
 static const char help[] =
 	"usage: iocom kill [-SIGNAL | -s SIGNAL] [--run-dir DIR] JOB...\n"
+	"       iocom kill -l\n"
 	"Sends SIGNAL (a name or a number) [TERM] to the first process of each JOB and its group;\n"
-	"KILL ends all of the job.  Ask at a job's home node, or where it runs.\n\n"
+	"KILL ends all of the job, 0 only asks whether it runs.  Ask at a job's home node, or "
+	"where\n"
+	"it runs.\n\n"
 	"  JOB              an id from `iocom jobs`, or 'last' for your newest\n"
 	"  -s SIGNAL        the same as -SIGNAL\n"
+	"  -l               list the signals\n"
 	"  --run-dir DIR    the agent's directory\n\n"
 	"exit status: 0; 1 one of them got none (no such job, it has ended, no agent); 2 usage\n";
 
-/* 0: none. */
+/* Negative: none. */
 static int signal_of(const char *text)
 {
 	char *end;
 	long number = strtol(text, &end, 10);
 
 	if (*text >= '0' && *text <= '9')
-		return !*end && number > 0 && number <= SIGNAL_MAX ? (int)number : 0;
+		return !*end && number <= SIGNAL_MAX ? (int)number : -1;
 	if (!strncasecmp(text, "SIG", 3))
 		text += 3;
 	for (int i = 1; i < NSIG; i++)
 		if (sigabbrev_np(i) && !strcasecmp(sigabbrev_np(i), text))
 			return i;
-	return 0;
+	return -1;
+}
+
+static int list(void)
+{
+	for (int i = 1; i < NSIG; i++)
+		if (sigabbrev_np(i))
+			printf("%2d %s\n", i, sigabbrev_np(i));
+	if (!ferror(stdout) && !fflush(stdout))
+		return 0;
+	fprintf(stderr, "iocom kill: cannot write to standard output\n");
+	return 1;
 }
 
 static int kill_one(const struct job_command *command, const char *job, int signal)
@@ -58,22 +73,24 @@ int cmd_kill(int argc, char **argv)
 
 	/* -9 and -TERM are no options of getopt's kind; nor is -FROB, which is told as a signal. */
 	if (argc > 1 && argv[1][0] == '-' && argv[1][1] != '-' &&
-	    (signal_of(argv[1] + 1) || isupper((unsigned char)argv[1][1]) ||
+	    (signal_of(argv[1] + 1) >= 0 || isupper((unsigned char)argv[1][1]) ||
 	     isdigit((unsigned char)argv[1][1]))) {
 		name = argv[1] + 1;
 		argv[1] = argv[0];
 		argv++;
 		argc--;
 	}
-	while ((c = job_command_option(&command, argc, argv, "hs:", options)) == 's')
+	while ((c = job_command_option(&command, argc, argv, "hls:", options)) == 's')
 		name = optarg;
+	if (c == 'l')
+		return list();
 	if (c == JOB_COMMAND_LEAVE)
 		return command.status;
 	signal = signal_of(name);
-	if (!signal || optind >= argc) {
+	if (signal < 0 || optind >= argc) {
 		fprintf(stderr,
-			signal ? "iocom kill: which jobs? (iocom jobs lists them)\n"
-			       : "iocom kill: there is no signal '%s'\n",
+			signal >= 0 ? "iocom kill: which jobs? (iocom jobs lists them)\n"
+				    : "iocom kill: there is no signal '%s'\n",
 			name);
 		return 2;
 	}

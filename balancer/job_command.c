@@ -41,11 +41,11 @@ int job_command_ask(const struct job_command *command, const char *op, const cha
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
-	pack_begin(&pk, &buffer, 3 + (signal != 0));
+	pack_begin(&pk, &buffer, 3 + (signal >= 0));
 	pack_str(&pk, "op", op);
 	pack_u64(&pk, "v", 1);
 	pack_str(&pk, "job", job);
-	if (signal)
+	if (signal >= 0)
 		pack_u64(&pk, "signal", (uint64_t)signal);
 	return client_ask(command->run_dir, &buffer, answer, err);
 }

@@ -37,7 +37,7 @@ enum { JOB_COMMAND_JSON = 0x200, JOB_COMMAND_RUN_DIR, JOB_COMMAND_END };
  */
 int job_command_option(struct job_command *command, int argc, char **argv, const char *letters,
 		       const struct option *options);
-/* Asks OP about JOB; SIGNAL 0: there is none.  0 or negative errno, as client_ask. */
+/* Asks OP about JOB; SIGNAL negative: there is none.  0 or negative errno, as client_ask. */
 int job_command_ask(const struct job_command *command, const char *op, const char *job, int signal,
 		    json_t **answer, struct iocom_err *err);
 

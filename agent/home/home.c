@@ -232,8 +232,7 @@ static int on_kill(struct agent *a, const struct control_head *head, const msgpa
 	uint64_t uid, signal;
 	struct asked *w;
 
-	if (unpack_u64(body, "uid", &uid) || unpack_u64(body, "signal", &signal) || signal < 1 ||
-	    signal > 64)
+	if (unpack_u64(body, "uid", &uid) || unpack_u64(body, "signal", &signal) || signal > 64)
 		return -EBADMSG;
 	w = asked_new(a);
 	if (!w)
@@ -241,6 +240,9 @@ static int on_kill(struct agent *a, const struct control_head *head, const msgpa
 	if (signals_send(a, head->job, (uid_t)uid, (int)signal, signalled, w, &err)) {
 		free(w);
 		answer_ok(out, false, err.text);
+	} else if (!signal) {
+		free(w);
+		answer_ok(out, true, "");
 	} else {
 		w->ticket = control_defer(a->control);
 	}

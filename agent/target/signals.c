@@ -124,6 +124,8 @@ int signals_send(struct agent *a, const char *name, uid_t uid, int signal, signa
 		return none_of_his(a, name, -ESRCH, err);
 	if (uid != 0 && uid != job->order.uid)
 		return none_of_his(a, name, -EPERM, err);
+	if (!signal)
+		return 0;
 	if (!has_room(a, job->order.uid)) {
 		a->counters.signals_refused++;
 		return iocom_err_set(err, -EAGAIN,

@@ -17,7 +17,8 @@ typedef void (*signals_done)(void *arg, int rc, const char *why);
 
 /*
  * Sends SIGNAL to JOB, which runs here, for UID.  0: DONE is called, later; else negative errno
- * with the sentence: -ESRCH, -EPERM it is another's, -EAGAIN too many wait.
+ * with the sentence: -ESRCH, -EPERM it is another's, -EAGAIN too many wait.  SIGNAL 0 asks
+ * whether it runs only: DONE is not called.
  */
 int signals_send(struct agent *a, const char *job, uid_t uid, int signal, signals_done done,
 		 void *arg, struct iocom_err *err);

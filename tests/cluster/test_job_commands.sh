@@ -54,7 +54,7 @@ tap_like "said, with where to look" "$(cat "$dir/err")" 'no job of yours named n
 long=$(detach sleep 300)
 tap_is "of an ended one and another: 1" "$(status "$iocom" kill -KILL "$three" "$long")" 1
 tap_is "the other one was killed" "$(status "$iocom" wait "$long")" 137
-for bad in "" "-NONE $long" "-0 $long" "-s NONE $long" "-KILL" "--json $long" "-s"; do
+for bad in "" "-NONE $long" "-65 $long" "-s NONE $long" "-KILL" "--json $long" "-s"; do
 	# shellcheck disable=SC2086 # words
 	tap_is "kill $bad: 2" "$(status "$iocom" kill $bad)" 2
 done
