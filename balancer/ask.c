@@ -214,11 +214,14 @@ void ask_pack(const struct ask *ask, bool run, const char *cwd, const char *exec
 	command_line(ask->shown ? (char *const[]){(char *)ask->shown, NULL} : command, line,
 		     sizeof(line));
 	pack_begin(&pk, out,
-		   11u + (ask->restarts >= 0) + (ask->again != NULL) + ask->picked + ask->home_dir);
+		   11u + (ask->restarts >= 0) + (ask->again != NULL) + ask->picked + ask->home_dir +
+			   ask->worker);
 	if (ask->picked)
 		pack_bool(&pk, "picked", true);
 	if (ask->home_dir)
 		pack_bool(&pk, "home_dir", true);
+	if (ask->worker)
+		pack_bool(&pk, "worker", true);
 	if (ask->restarts >= 0)
 		pack_u64(&pk, "restarts", (uint64_t)ask->restarts);
 	if (ask->again)

@@ -26,6 +26,7 @@ struct ask {
 	const char *again; /* its attempt that was lost, or NULL */
 	bool view;	   /* the answer is to carry the view that was looked at */
 	bool picked;	   /* `node` was not named by the user: -N took it */
+	bool worker;	   /* of iocom batch: never the user's last job */
 	bool home_dir;	   /* where the directory is missing at the node, "/" will do */
 };
 

@@ -17,19 +17,21 @@
 #define AGAIN_MS 30000
 
 static const char help[] =
-	"usage: iocom attach [--from N] [--escape CHAR] [--run-dir DIR] JOB\n"
+	"usage: iocom attach [--take] [--from N] [--escape CHAR] [--run-dir DIR] JOB\n"
 	"Gives you the output of JOB (or `last`) from the first byte that is "
 	"kept, its input where\n"
 	"that is open, and its exit status, also when it has ended.\n\n"
+	"  --take           also from the program that has the job (iocom run, another attach),\n"
+	"                   which ends with 255\n"
 	"  --from N         begin at byte N of the standard output\n"
 	"  --escape CHAR    of a job with a terminal: ~ at a line's start and then . leaves it;\n"
 	"                   a character, ^X, or none [~]\n"
 	"  --run-dir DIR    the agent's directory\n\n"
-	"Ctrl-C goes to the job; of a detached one (run --detach) it ends the "
-	"attach only.\n"
+	"Ctrl-C, like INT and TERM to this program, goes to the job; of a detached one (run\n"
+	"--detach) it ends the attach only.\n"
 	"exit status: the job's own; 128 + N when signal N ended it, or us; 125 no "
 	"such job, no\n"
-	"agent, usage; 255 contact was lost, or nobody knows how it ended\n";
+	"agent, usage; 255 contact or output was lost, or nobody knows how it ended\n";
 
 struct attach {
 	const char *run_dir;
@@ -56,11 +58,9 @@ static int parse_from(const char *text, uint64_t *from)
 static int parse(struct attach *attach, int argc, char **argv, const char **job)
 {
 	static const struct option options[] = {
-		{"from", required_argument, NULL, 'f'},
-		{"escape", required_argument, NULL, 'e'},
-		{"run-dir", required_argument, NULL, 'r'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
+		{"take", no_argument, NULL, 't'},	  {"from", required_argument, NULL, 'f'},
+		{"escape", required_argument, NULL, 'e'}, {"run-dir", required_argument, NULL, 'r'},
+		{"help", no_argument, NULL, 'h'},	  {0},
 	};
 	struct iocom_err err = {0};
 	int c;
@@ -68,6 +68,8 @@ static int parse(struct attach *attach, int argc, char **argv, const char **job)
 	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		if (c == 'r')
 			attach->run_dir = optarg;
+		else if (c == 't')
+			attach->ask.take = true;
 		else if (c == 'f' && parse_from(optarg, &attach->ask.from[1]))
 			return RUN_FAILED;
 		else if (c == 'e' && run_tty_take_escape(&attach->escape, optarg, &err))

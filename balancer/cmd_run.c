@@ -47,8 +47,8 @@ static const char help_status[] =
 	"Ctrl-C and other signals go to the command; before it started the second one gives up.\n"
 	"exit status:\n"
 	"  the command's own; 128 + N when signal N ended it; 127 not found, 126 not executable;\n"
-	"  125 iocom failed before it started, or usage; 255 contact was lost, the outcome is "
-	"unknown\n";
+	"  125 iocom failed before it started, or usage; 255 contact was lost and the outcome is\n"
+	"  unknown, or output could not be written\n";
 
 struct run {
 	const char *name; /* "iocom run", or what stands for it */
@@ -231,6 +231,7 @@ static int parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 	if (optind >= argc)
 		return iocom_err_set(err, -EINVAL, "which command? (iocom run --help)");
 	run->command = argv + optind;
+	run->ask.worker = run_is_worker(run->command);
 	return 0;
 }
 
@@ -329,6 +330,7 @@ static int describe(const struct run *run, const json_t *answer, struct spec *sp
 	if (run->pty)
 		run_tty_describe(&run->tty, &spec->tty);
 	spec->detach = run->detach;
+	spec->worker = run->ask.worker;
 	rc = take_field(answer, "job", spec->job, sizeof(spec->job), err);
 	if (!rc)
 		rc = take_field(answer, "node", spec->node, sizeof(spec->node), err);
@@ -464,7 +466,8 @@ static int run_there(struct run *run, const json_t *answer, const struct spec *s
 	status = run_stream(&options, fd, result);
 	if (run->ask.restarts >= 0)
 		drop_outputs(&options);
-	if (result->state == RUN_LOST && run->ask.restarts < 0 && !result->signal)
+	if (result->state == RUN_LOST && run->ask.restarts < 0 && !result->signal &&
+	    strcmp(result->text, ATTACH_ELSEWHERE) != 0)
 		status = run_home(run->ask.run_dir, spec->job, result);
 	run->failed = !result->signal && status == RUN_FAILED &&
 		      (result->state == RUN_REFUSED ||

@@ -32,7 +32,7 @@ int attach_pack(const struct attach_ask *ask, void **data, size_t *length)
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
-	pack_begin(&pk, &buffer, 9 + ask->gaps + ask->recent);
+	pack_begin(&pk, &buffer, 9 + ask->gaps + ask->recent + ask->take);
 	pack_u64(&pk, "v", SPEC_VERSION);
 	pack_str(&pk, "job", ask->job);
 	pack_str(&pk, "node", ask->node);
@@ -46,6 +46,8 @@ int attach_pack(const struct attach_ask *ask, void **data, size_t *length)
 		pack_bool(&pk, "gaps", true);
 	if (ask->recent)
 		pack_bool(&pk, "recent", true);
+	if (ask->take)
+		pack_bool(&pk, "take", true);
 	return take_buffer(&buffer, data, length);
 }
 
@@ -77,7 +79,7 @@ static int take(const msgpack_object *map, struct attach_ask *ask, struct iocom_
 	    unpack_u64(map, "err", &ask->from[2]) || unpack_u64(map, "out_taken", &ask->taken[1]) ||
 	    unpack_u64(map, "err_taken", &ask->taken[2]) || ask->taken[1] > ask->from[1] ||
 	    ask->taken[2] > ask->from[2] || take_wish(map, "gaps", &ask->gaps) ||
-	    take_wish(map, "recent", &ask->recent))
+	    take_wish(map, "recent", &ask->recent) || take_wish(map, "take", &ask->take))
 		return iocom_err_set(err, -EBADMSG, "the attach message is malformed");
 	return 0;
 }
@@ -133,4 +135,17 @@ void attach_state_unpack(struct attach_state *state, const void *data, size_t le
 	(void)unpack_bool(&message.data, "detached", &state->detached);
 	(void)unpack_bool(&message.data, "tty", &state->tty);
 	msgpack_unpacked_destroy(&message);
+}
+
+void attach_end_text(char out[ATTACH_END_MAX], const char *job, int kind, int value,
+		     const char *text)
+{
+	if (kind == 3)
+		snprintf(out, ATTACH_END_MAX, "job %s has ended: %.300s", job,
+			 text && *text ? text : "how, is unknown");
+	else
+		snprintf(out, ATTACH_END_MAX,
+			 "job %s has ended with status %d; its output is not kept (run --detach "
+			 "keeps it, for a time)",
+			 job, value + (kind == 1 ? 128 : 0));
 }

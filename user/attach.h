@@ -30,6 +30,7 @@ struct attach_ask {
 	uint64_t from[FRAME_STREAMS];  /* [1], [2]: offsets of the outputs, or ATTACH_FIRST */
 	uint64_t taken[FRAME_STREAMS]; /* what left it for good; at most `from` */
 	bool gaps;   /* it understands an offset that leaves out what is not kept */
+	bool take;   /* also from another client, where the job is no detached one */
 	bool recent; /* of a running job's terminal ATTACH_FIRST is what was shown of late */
 };
 
@@ -53,6 +54,14 @@ int attach_unpack(struct attach_ask *ask, const void *data, size_t length, struc
 int attach_state_pack(const struct attach_state *state, const char *job, const char *node,
 		      void **data, size_t *length);
 void attach_state_unpack(struct attach_state *state, const void *data, size_t length);
+
+/* What a client is told that another one took the job from. */
+#define ATTACH_ELSEWHERE "the job was attached to from elsewhere"
+
+#define ATTACH_END_MAX	 512
+/* What is said of a job that ended so (record.h), and of whose output nothing is kept. */
+void attach_end_text(char out[ATTACH_END_MAX], const char *job, int kind, int value,
+		     const char *text);
 
 /* As spec_seal and spec_bound (seal.c). */
 int attach_seal(const struct attach_ask *ask, const void *packed, size_t length,

@@ -77,7 +77,7 @@ int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
-	pack_begin(&pk, &buffer, 15 + (spec->tty.wanted ? 1 : 0));
+	pack_begin(&pk, &buffer, 15 + (spec->tty.wanted ? 1 : 0) + spec->worker);
 	pack_u64(&pk, "v", SPEC_VERSION);
 	pack_str(&pk, "job", spec->job);
 	pack_str(&pk, "node", spec->node);
@@ -96,6 +96,8 @@ int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom
 		terminal_pack(&pk, &spec->tty);
 	}
 	pack_bool(&pk, "detach", spec->detach);
+	if (spec->worker)
+		pack_bool(&pk, "worker", true);
 	pack_u64(&pk, "spool_bytes", spec->spool_bytes);
 	if (buffer.size > SPEC_PACKED_MAX) {
 		msgpack_sbuffer_destroy(&buffer);
@@ -218,6 +220,8 @@ static int take_later(const msgpack_object *map, struct spec *spec, struct iocom
 {
 	if (unpack_get(map, "detach") && unpack_bool(map, "detach", &spec->detach))
 		return bad(err, "detach");
+	if (unpack_get(map, "worker") && unpack_bool(map, "worker", &spec->worker))
+		return bad(err, "worker");
 	if (unpack_get(map, "spool_bytes") && unpack_u64(map, "spool_bytes", &spec->spool_bytes))
 		return bad(err, "spool_bytes");
 	return 0;

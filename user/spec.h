@@ -43,6 +43,7 @@ struct spec {
 	uint32_t closed;      /* bit n: the caller had descriptor n (0..2) closed: /dev/null at the
 				 target */
 	uint32_t grace_ms;    /* how long the job may go on when the client is gone */
+	bool worker;	      /* of iocom batch, whose output is the batch's alone */
 	bool detach;	      /* it goes on without; its output is kept on the target's disk */
 	uint64_t spool_bytes; /* of that, at most; 0: as much as the target keeps of a job */
 	struct terminal tty;

@@ -229,6 +229,7 @@ static int submit(struct place *p, struct iocom_err *err)
 		.policy = p->order.policy,
 		.node = "",
 		.submit_ns = p->order.submit_ns,
+		.worker = p->worker,
 	};
 	if (p->restartable)
 		rc = lease_begin(a, &p->order, p->first[0] ? p->first : row.job, p->attempt,

@@ -20,6 +20,7 @@ struct place {
 	bool run;
 	bool show_view;		   /* the answer is to carry what was looked at */
 	bool picked;		   /* `node` is the CLI's choice (-N), not the user's */
+	bool worker;		   /* of iocom batch */
 	bool home_dir;		   /* a login: where its directory is missing, "/" */
 	char node[IOCOM_NAME_MAX]; /* forced, or "" */
 	struct view_policy policy;

@@ -126,6 +126,7 @@ int place_take_request(struct place *p, const msgpack_object *req, uid_t uid, st
 	unpack_bool(req, "view", &p->show_view);
 	unpack_bool(req, "picked", &p->picked);
 	unpack_bool(req, "home_dir", &p->home_dir);
+	unpack_bool(req, "worker", &p->worker);
 	snprintf(o->home, sizeof(o->home), "%s", a->set.name);
 	snprintf(o->home_address, sizeof(o->home_address), "%s", a->set.address);
 	o->home_port = (uint16_t)a->set.port;

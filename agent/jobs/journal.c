@@ -11,10 +11,10 @@
 int journal_submit(struct journal *j, const struct journal_job *job, struct iocom_err *err)
 {
 	return journal_change(j, err,
-			      "INSERT INTO home(job,uid,class,command,policy,node,state,submit_ns)"
-			      " VALUES(?,?,?,?,?,?,'starting',?)",
-			      "sissssi", job->job, I(job->uid), job->class_name, job->command,
-			      job->policy, job->node, I(job->submit_ns));
+			      "INSERT INTO home(job,uid,class,command,policy,node,state,submit_ns,"
+			      "worker) VALUES(?,?,?,?,?,?,'starting',?,?)",
+			      "sissssii", job->job, I(job->uid), job->class_name, job->command,
+			      job->policy, job->node, I(job->submit_ns), I(job->worker));
 }
 
 int journal_placed(struct journal *j, const char *job, const char *node, const char *place,
@@ -112,7 +112,7 @@ int journal_place(struct journal *j, const char *job, uid_t uid, char **out, uid
 		last ? journal_select(
 			       j,
 			       "SELECT place, uid FROM home WHERE uid=?1 AND place IS NOT NULL"
-			       " ORDER BY submit_ns DESC LIMIT 1",
+			       " AND NOT worker ORDER BY submit_ns DESC LIMIT 1",
 			       "i", I(uid))
 		     : journal_select(j, "SELECT place, uid FROM home WHERE job=?1", "s", job);
 	const char *value;
@@ -315,7 +315,7 @@ int journal_find(struct journal *j, const char *job, uid_t uid,
 		"SELECT job,uid,class,command,policy,'',node,state,submit_ns,start_ns,end_ns,kind,"
 		"value,pid,1,text FROM home WHERE job=?1 OR (?1='last' AND job=(SELECT job FROM "
 		"home"
-		" WHERE uid=?2 ORDER BY submit_ns DESC LIMIT 1))",
+		" WHERE uid=?2 AND NOT worker ORDER BY submit_ns DESC LIMIT 1))",
 		"si", job, I(uid));
 	struct journal_job found;
 	int rc = st ? sqlite3_step(st) : SQLITE_ERROR;

@@ -37,6 +37,7 @@ struct journal_job {
 	int exit_kind, exit_value;
 	pid_t pid;
 	bool at_home; /* listed from the home table */
+	bool worker;  /* journal_submit: of iocom batch, so that nobody's last job is one */
 };
 
 int journal_open(struct journal **journal, const char *path, struct iocom_err *err);

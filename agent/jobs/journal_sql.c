@@ -12,7 +12,8 @@ static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS home(job TEXT PRIMARY KEY, uid INTEGER, class TEXT,"
 	" command TEXT, policy TEXT, node TEXT, state TEXT, submit_ns INTEGER,"
 	" start_ns INTEGER DEFAULT 0, end_ns INTEGER DEFAULT 0, kind INTEGER DEFAULT 0,"
-	" value INTEGER DEFAULT 0, pid INTEGER DEFAULT 0, place TEXT, text TEXT);"
+	" value INTEGER DEFAULT 0, pid INTEGER DEFAULT 0, place TEXT, text TEXT,"
+	" worker INTEGER DEFAULT 0);"
 	"CREATE INDEX IF NOT EXISTS home_submit ON home(submit_ns);"
 	"CREATE INDEX IF NOT EXISTS home_state ON home(state);"
 	"CREATE TABLE IF NOT EXISTS target(job TEXT PRIMARY KEY, home TEXT, node TEXT, uid INTEGER,"
@@ -50,6 +51,7 @@ static int add_columns(struct journal *j)
 	static const char *const tables[][2] = {
 		{"SELECT text FROM home", "ALTER TABLE home ADD COLUMN text TEXT"},
 		{"SELECT text FROM target", "ALTER TABLE target ADD COLUMN text TEXT"},
+		{"SELECT worker FROM home", "ALTER TABLE home ADD COLUMN worker INTEGER DEFAULT 0"},
 		{"SELECT secret FROM lease", "ALTER TABLE lease ADD COLUMN secret BLOB"},
 		{"SELECT number FROM lease",
 		 "ALTER TABLE lease ADD COLUMN number INTEGER DEFAULT 0"},

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,9 +101,48 @@ static int find_place(const struct streams *streams, const struct attach_ask *as
 	return 0;
 }
 
+/* One that was killed is gone before we have read so. */
+static bool has_client(const struct shim *shim)
+{
+	struct pollfd p = {.fd = shim->client.fd, .events = POLLRDHUP};
+
+	return !shim->client_gone && poll(&p, 1, 0) <= 0;
+}
+
+/* Says from which machine the client came; through the agent nobody can tell. */
+static int taken(const struct shim *shim, struct iocom_err *err)
+{
+	struct sockaddr_storage sa;
+	socklen_t length = sizeof(sa);
+	char host[INET6_ADDRSTRLEN + 16] = "";
+	const char *at = host;
+
+	if (!getpeername(shim->client.fd, (struct sockaddr *)&sa, &length) &&
+	    (sa.ss_family == AF_INET || sa.ss_family == AF_INET6))
+		(void)getnameinfo((struct sockaddr *)&sa, length, host, sizeof(host), NULL, 0,
+				  NI_NUMERICHOST);
+	if (!strncmp(host, "::ffff:", 7))
+		at += 7;
+	return iocom_err_set(err, -EBUSY, "job %s is attached %s%s; --take takes it from there",
+			     shim->order.spec.job, *at ? "at " : "already", at);
+}
+
+/* A new client where there is one already, whom it would cost its job's end. */
+static int may_take(const struct shim *shim, const struct attach_ask *ask, struct iocom_err *err)
+{
+	if (*ask->resume || shim->replayed)
+		return 0;
+	if (shim->order.spec.worker)
+		return iocom_err_set(err, -EBUSY,
+				     "job %s is a worker of iocom batch, whose output is the "
+				     "batch's own",
+				     shim->order.spec.job);
+	return shim->detached || ask->take || !has_client(shim) ? 0 : taken(shim, err);
+}
+
 void shim_attach(struct shim *shim, int fd, const struct attach_ask *ask)
 {
-	uint64_t from[FRAME_STREAMS] = {0}, taken[FRAME_STREAMS] = {0};
+	uint64_t from[FRAME_STREAMS] = {0}, left[FRAME_STREAMS] = {0};
 	struct iocom_err err = {0};
 	struct wire wire;
 	int rc = 0;
@@ -113,15 +154,17 @@ void shim_attach(struct shim *shim, int fd, const struct attach_ask *ask)
 	if (strcmp(ask->job, shim->order.spec.job) != 0)
 		rc = iocom_err_set(&err, -EINVAL, "this is job %s", shim->order.spec.job);
 	else if (!shim->replayed && *ask->resume && strcmp(ask->resume, shim->owner) != 0)
-		rc = iocom_err_set(&err, -EBUSY, "the job was attached to from elsewhere");
+		rc = iocom_err_set(&err, -EBUSY, ATTACH_ELSEWHERE);
 	else
-		rc = find_place(&shim->streams, ask, from, taken, &err);
+		rc = may_take(shim, ask, &err);
+	if (!rc)
+		rc = find_place(&shim->streams, ask, from, left, &err);
 	if (rc) {
 		say_and_close(&wire, err.text);
 		return;
 	}
 	if (!shim->client_gone)
-		say_and_close(&shim->client, "the job was attached to from elsewhere");
+		say_and_close(&shim->client, ATTACH_ELSEWHERE);
 	else
 		wire_deinit(&shim->client);
 	if (!*ask->resume)
@@ -129,7 +172,7 @@ void shim_attach(struct shim *shim, int fd, const struct attach_ask *ask)
 	shim->client = wire;
 	shim->client_gone = false;
 	shim->told_exit = shim->known = false;
-	streams_attach(&shim->streams, from, taken, ask->gaps);
+	streams_attach(&shim->streams, from, left, ask->gaps);
 	if (shim_tell_started(shim))
 		shim_client_lost(shim);
 }
@@ -249,6 +292,7 @@ void shim_deliver(struct shim *shim)
 	}
 }
 
+/* 0; -ENODATA: how it ended is known, and there is no output; else negative errno, the sentence. */
 static int open_record(struct shim *shim, struct iocom_err *err)
 {
 	const struct order *order = &shim->order;
@@ -270,6 +314,8 @@ static int open_record(struct shim *shim, struct iocom_err *err)
 	if (!rc)
 		rc = spool_open(&shim->streams.spool, shim->record);
 	shim->streams.record = shim->record;
+	if (rc == -ENOENT && shim->record >= 0 && !killed)
+		return -ENODATA;
 	return rc ? iocom_err_set(
 			    err, rc, "%snothing is kept of the output of job %s",
 			    killed ? "the supervisor was killed, how the job ended is unknown; "
@@ -302,6 +348,16 @@ int shim_replay(struct shim *shim, struct iocom_err *err)
 	rc = take_place(&shim->order, err);
 	if (!rc)
 		rc = open_record(shim, err);
+	/* Who comes back for the rest is not told an end that would look whole. */
+	if (rc == -ENODATA && *ask.resume)
+		rc = iocom_err_set(err, rc, "nothing is kept of the output of job %s", ask.job);
+	else if (rc == -ENODATA) {
+		char text[ATTACH_END_MAX];
+
+		attach_end_text(text, ask.job, shim->end.kind, shim->end.value, shim->end.text);
+		(void)wire_exit(&shim->client, shim->end.kind, shim->end.value, text);
+		return 0;
+	}
 	if (rc) {
 		(void)wire_error(&shim->client, err->text);
 		return rc;

@@ -16,6 +16,7 @@
 #include "kept.h"
 #include "pack.h"
 #include "replays.h"
+#include "wire.h"
 
 #define DAY_S	   86400
 #define SPOOL_PART 8 /* of the free room is one job's */
@@ -46,37 +47,79 @@ static int owner_of(struct agent *a, const char *name, uid_t *uid)
 	return 0;
 }
 
-static int authorise(struct agent *a, const struct attach_ask *ask, const void *packed,
-		     size_t length, const char *credential, const struct ucred *local, uid_t *who,
-		     struct iocom_err *err)
+/* Who asks. */
+static int identify(struct agent *a, const struct attach_ask *ask, const void *packed,
+		    size_t length, const char *credential, const struct ucred *local, uid_t *who,
+		    struct iocom_err *err)
 {
-	uid_t uid = local ? local->uid : (uid_t)-1, owner;
+	struct credential by;
 	int rc;
 
 	if (strcmp(ask->node, a->set.name) != 0)
 		return iocom_err_set(err, -EACCES, "the message is meant for node %s, this is %s",
 				     ask->node, a->set.name);
-	if (!local) {
-		struct credential by;
+	*who = local ? local->uid : (uid_t)-1;
+	if (local)
+		return 0;
+	rc = agent_credential(a, &by, credential, err);
+	if (rc)
+		return rc;
+	rc = attach_bound(ask, packed, length, &by, a->set.name, err);
+	*who = by.uid;
+	credential_free(&by);
+	return rc;
+}
 
-		rc = agent_credential(a, &by, credential, err);
-		if (rc)
-			return rc;
-		rc = attach_bound(ask, packed, length, &by, a->set.name, err);
-		uid = by.uid;
-		credential_free(&by);
-		if (rc)
-			return rc;
-	}
+static int authorise(struct agent *a, const struct attach_ask *ask, const struct ucred *local,
+		     uid_t uid, struct iocom_err *err)
+{
+	uid_t owner;
+
 	/* Whose jobs there are is nobody else's business: both sentences are one. */
 	if (owner_of(a, ask->job, &owner) || (uid != 0 && uid != owner))
 		return iocom_err_set(err, -ENOENT,
 				     "no job of yours named %s runs at node %s, nor is output of "
 				     "it kept there",
 				     ask->job, a->set.name);
-	*who = uid;
 	/* After that question: who has no job here writes nothing into the journal. */
 	return local ? 0 : first_time(a, ask, err);
+}
+
+/* --- what has ended and left nothing --------------------------------------------- */
+
+struct ended {
+	uid_t uid;
+	bool ended;
+	int kind, value;
+	char text[256];
+};
+
+static void take_ended(void *arg, const struct journal_job *job)
+{
+	struct ended *e = arg;
+
+	e->uid = job->uid;
+	e->ended = job->end_ns != 0;
+	e->kind = job->exit_kind;
+	e->value = job->exit_value;
+	snprintf(e->text, sizeof(e->text), "%s", job->text ? job->text : "");
+}
+
+/* The end of a job of UID's of which the journal alone is left; then FD is taken. */
+static bool tell_ended(struct agent *a, int fd, const char *job, uid_t uid)
+{
+	struct ended e = {0};
+	char text[ATTACH_END_MAX];
+	struct wire wire;
+	uid_t owner;
+
+	if (!owner_of(a, job, &owner) || journal_find(a->journal, job, uid, take_ended, &e) ||
+	    !e.ended || (uid != 0 && uid != e.uid) || wire_init(&wire, fd))
+		return false;
+	attach_end_text(text, job, e.kind, e.value, e.text);
+	(void)wire_exit(&wire, (uint8_t)e.kind, (uint32_t)e.value, text);
+	wire_deinit(&wire);
+	return true;
 }
 
 static int hand_over(struct agent *a, int fd, const char *job, const void *ask, size_t length,
@@ -115,8 +158,15 @@ static int attach(struct agent *a, int fd, const msgpack_object *map, const stru
 				     "attaching from another machine needs a credential");
 	rc = attach_unpack(&ask, bin->via.bin.ptr, bin->via.bin.size, err);
 	if (!rc)
-		rc = authorise(a, &ask, bin->via.bin.ptr, bin->via.bin.size, credential, local,
-			       &uid, err);
+		rc = identify(a, &ask, bin->via.bin.ptr, bin->via.bin.size, credential, local, &uid,
+			      err);
+	/* Who comes back for the rest is not told an end that would look whole. */
+	if (!rc && !*ask.resume && tell_ended(a, fd, ask.job, uid)) {
+		free(credential);
+		return 0;
+	}
+	if (!rc)
+		rc = authorise(a, &ask, local, uid, err);
 	if (!rc)
 		rc = hand_over(a, fd, ask.job, bin->via.bin.ptr, bin->via.bin.size, uid, err);
 	free(credential);

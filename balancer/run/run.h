@@ -34,6 +34,8 @@ int run_main(int argc, char **argv, const char *home, bool *failed);
 
 /* Which of 0, 1, 2 were closed, as a mask; fills them with /dev/null.  Call first. */
 uint32_t run_closed_descriptors(void);
+/* Whether this is how `iocom batch` starts a worker. */
+bool run_is_worker(char *const *command);
 /*
  * Fills SPEC (from zero) with this process as it is: umask, soft limits,
  * environment by RULE ("all", "none", or NAME,NAME=VALUE,...).  COMMAND, CWD and

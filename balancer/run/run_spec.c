@@ -143,6 +143,14 @@ static void take_limits(struct spec *spec)
 	}
 }
 
+bool run_is_worker(char *const *command)
+{
+	const char *base = strrchr(command[0], '/');
+
+	return base && !strcmp(base, "/iocom") && command[1] && command[2] &&
+	       !strcmp(command[1], "batch") && !strcmp(command[2], "--worker");
+}
+
 int run_spec_fill(struct spec *spec, char *const *command, const char *cwd, const char *executable,
 		  const char *env_rule, struct iocom_err *err)
 {

@@ -71,6 +71,11 @@ tap_like "a signal that there is not: said, and 2" "$(n1 iocom kill -FROB "$job"
 last=$(detach sleep 71)
 tap_is "kill takes last too" "$(n1 iocom kill -KILL last; n1 iocom wait "$last"; echo $?)" 137
 tap_like "kill of one that has ended: 1" "$(n1 iocom kill "$job" 2>&1; echo $?)" "has ended"
+there_kill() { timeout 60 "$TESTBED" exec n2 -- iocom kill "$@" 2>&1; echo $?; }
+tap_is "asked at the node where it ran, too" "$(there_kill "$job")" "iocom kill: job $job has ended"$'\n'1
+run0=$(detach sleep 600)
+tap_is "kill -0 of one that runs there: 0" "$(n1 iocom kill -0 "$run0"; echo $?) $(there_kill -0 "$run0")" "0 0"
+n1 iocom kill -9 "$run0"
 tap_is "kill with no such signal: 2" "$(n1 iocom kill -NONE "$job" >/dev/null 2>&1; echo $?)" 2
 first=$(detach sleep 600)
 second=$(detach sleep 600)
@@ -137,6 +142,18 @@ until_true 10 grep -q r "$SCRATCH/g"
 cut_contact
 wait $run
 tap_is "without a grace contact is lost for good: 255" "$?" 255
+
+# --- a client that lives ---
+"$TESTBED" exec n1 -- iocom run --node n2 -- sh -c 'echo l; read x; kill -TERM $$' < <(sleep 20) >"$SCRATCH/l" 2>&1 &
+run=$!
+until_true 10 grep -q l "$SCRATCH/l"
+tap_like "attach last does not take its job, and says where it is" "$(n1 iocom attach last 2>&1; echo $?)" \
+	"is attached at 10.77.0.1; --take takes it from there"$'\n'125
+tap_is "attach --take does" "$(n1 iocom attach --take last </dev/null >"$SCRATCH/taken"; echo $?)" 143
+wait $run
+tap_is "its client has lost it" "$?" 255
+tap_like "attach to it now: how it ended" "$(n1 iocom attach last 2>&1; echo $?)" "has ended with status 143; .*--detach.*"$'\n'143
+tap_like "another user has no such job" "$(raw 10.77.0.2:7702 "$(n1 iocom jobs --all --json | jq -r '.jobs[0].job')" n2 attach)" "^3 no job of yours"
 
 # --- a client that was killed ---
 "$TESTBED" exec n1 -- iocom run --node n2 -- sh -c 'for i in $(seq 20); do echo $i; sleep 0.1; done; exit 9' >"$SCRATCH/k" &

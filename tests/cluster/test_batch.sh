@@ -35,6 +35,7 @@ tap_is "no worker is admitted: 125" \
 tap_like "why" "$(cat "$SCRATCH/err")" 'min_uid'
 tap_is "once for both, by the batch's own name" "$(grep -c min_uid "$SCRATCH/err") $(grep -vc '^iocom batch: ' "$SCRATCH/err")" "1 0"
 tap_is "and nothing began" "$(wc -l <"$SCRATCH/begun")" 1
+on n1 iocom run --node n1 -- true
 printf '%s\n' 'seq 300000' "sleep 98.$$" >"$SCRATCH/commands"
 sleeping() { ps -eo args | grep -c "^sleep 98\.$$\$"; } # nodes share the processes here
 ended() { [ "$(sleeping)" = 0 ]; }
@@ -45,6 +46,13 @@ tap_true "and what ran on the other node is ended" until_true 10 ended
 sed -i 's/seq.*/true/' "$SCRATCH/commands"
 "$TESTBED" exec n1 -- sh -c "echo \$\$ >$SCRATCH/pid; exec iocom batch --node n2 -j 2 --log $SCRATCH/log $SCRATCH/commands" 2>"$SCRATCH/err" &
 tap_true "a list stands at a long command" until_true 10 begun
+worker=$(on n1 iocom jobs --json | jq -r '.jobs[0].job')
+for take in "" --take; do
+	# shellcheck disable=SC2086 # none or one
+	tap_like "attach $take to its worker: refused" "$(on n1 iocom attach $take "$worker" 2>&1; echo $?)" \
+		"iocom attach: job $worker is a worker of iocom batch, whose output is the batch's own"$'\n'125
+done
+tap_is "no worker is anybody's last job" "$(on n1 iocom wait last; echo $?) $(on n1 iocom explain last --json | jq -r .place.node)" "0 n1"
 kill -TERM "$(cat "$SCRATCH/pid")"
 wait $!
 tap_is "a signal ends it" "$?" 143

@@ -59,6 +59,63 @@ for bad in "" "-NONE $long" "-65 $long" "-s NONE $long" "-KILL" "--json $long" "
 	tap_is "kill $bad: 2" "$(status "$iocom" kill $bad)" 2
 done
 
+long=$(detach sleep 300)
+runs() { [ "$(state "$long")" = running ]; }
+tap_is "kill -0 of one that runs: 0" "$(status "$iocom" kill -0 "$long") $(until_true 10 runs; echo $?)" "0 0"
+tap_is "and of one that has ended: 1" "$(status "$iocom" kill -s 0 "$three") $(grep -c 'has ended' "$dir/err")" "1 1"
+tap_is "kill -l lists the signals" "$(status "$iocom" kill -l) $(grep -cE '^( 1 HUP| 9 KILL|15 TERM)$' "$dir/out")" "0 3"
+tap_is "where they cannot be written: 1" "$("$iocom" kill -l 2>"$dir/err" >/dev/full; echo $?)" 1
+
+# --- the agent is started anew ---
+(timeout 60 "$iocom" wait "$three" last 2>"$dir/waits"; echo $? >"$dir/waited") &
+waiter=$!
+# A line for each view; from the second on one waits for what comes.
+timeout 60 "$iocom" nodes --json --watch=0.2 2>"$dir/watches" >"$dir/views" &
+watch=$!
+views() { [ "$(grep -c '"nodes"' "$dir/views")" -gt "$1" ]; }
+tap_true "nodes --watch shows views" until_true 10 views 2
+agent_stop
+sleep 1.5
+"$iocom" wait "$long" 2>"$dir/err"
+tap_is "wait where no agent has been: at once 125" "$? $(grep -c 'no agent answers' "$dir/err")" "125 1"
+before=$(grep -c '"nodes"' "$dir/views")
+agent_start
+tap_true "nodes --watch goes on" until_true 10 views "$before"
+kill $watch
+wait $watch
+tap_is "and had said why it stood" "$(grep -c '^iocom nodes: the agent is away' "$dir/watches")" 1
+"$iocom" run -- true # no longer the last one
+until_true 10 "$iocom" kill "$long"
+wait $waiter
+tap_is "wait goes on, for the job that was the last one" "$(cat "$dir/waited")" 143
+tap_is "and said once why it stood" "$(cat "$dir/waits")" "iocom wait: the agent is away; asking again for 30 s"
+
+# --- attach: a foreground job with its client, without one, ended ---
+"$iocom" run -- sh -c 'echo there; read x; exit 3' >"$dir/there" 2>"$dir/lost" < <(sleep 20) &
+client=$!
+until_true 10 grep -q there "$dir/there"
+front=$("$iocom" jobs --json | jq -r '.jobs[0].job')
+tap_is "attach to a job that has its client: refused" "$(status "$iocom" attach last)" 125
+tap_like "said, and how to have it" "$(cat "$dir/err")" "iocom attach: job $front is attached already; --take takes it from there"
+tap_is "its client has it still" "$(kill -0 $client; echo $?) $(state "$front")" "0 running"
+tap_is "--take has it" "$(status "$iocom" attach --take last)" 3
+wait $client
+tap_is "from the other one, which says so" "$? $(cat "$dir/lost")" "255 iocom run: the job was attached to from elsewhere"
+tap_is "attach to it when it has ended: its status" "$(status "$iocom" attach "$front")" 3
+tap_like "said, with what would have kept its output" "$(cat "$dir/err")" "job $front has ended with status 3; its output is not kept \\(run --detach"
+tap_is "of another user: no such job" "$(status setpriv --reuid=65534 --regid=65534 --clear-groups "$iocom" attach "$front")" 125
+"$iocom" run -- sh -c 'kill -TERM $$'
+tap_is "one that a signal ended, just now" "$(status "$iocom" attach last) $(grep -c 'ended with status 143' "$dir/err")" "143 1"
+
+# --- output that is lost ---
+full() { "$iocom" "$@" 2>"$dir/err" >/dev/full; echo "$? $(grep -c 'output of the job was lost: No space' "$dir/err")"; }
+for end in 'exit 0' 'exit 3' 'kill -KILL $$'; do
+	tap_is "run >/dev/full of a job that does $end: 255" "$(full run -- sh -c "echo x; sleep 0.1; $end")" "255 1"
+done
+job=$(detach sh -c 'echo x; exit 3')
+tap_is "attach >/dev/full: 255" "$(full attach "$job")" "255 1"
+tap_is "run >/dev/full of one that writes nothing: its own status" "$(full run -- sh -c 'exit 3')" "3 0"
+
 # --- explain, jobs ---
 tap_is "explain" "$(status "$iocom" explain --json "$three") $(jq -r .job "$dir/out")" "0 $three"
 tap_is "of an unknown one: 1" "$(status "$iocom" explain no-such)" 1

@@ -252,10 +252,12 @@ running() { "$iocom" jobs | grep -E '^p1-.* running '; }
 until_true 10 running # the agent tells it a moment later
 job=$(running | head -n 1 | cut -d ' ' -f 1)
 first=$server
-open_screen "$iocom attach $job"
+tap_like "a terminal that somebody has is not taken unasked" "$(timeout 10 "$iocom" attach "$job" 2>&1 </dev/null; echo $?)" \
+	"--take takes it from there"$'\n'125
+open_screen "$iocom attach --take $job"
 until_true 10 is_raw
 tm send-keys taken Enter
-tap_like "a terminal that somebody has changes over" "$(screen '^got=taken')" '^got=taken'
+tap_like "with --take it changes over" "$(screen '^got=taken')" '^got=taken'
 left "with its status" 6
 server=$first
 left "and who had it is told, its terminal restored: 255" 255

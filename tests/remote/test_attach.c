@@ -28,11 +28,12 @@
 	}
 
 /* Asks for JOB at FROM; the client's end, or a negative errno. */
-static int ask_for(const struct stage *stage, const char *job, uint64_t out, uint64_t err,
-		   const char *resume, const char *jobs)
+static int ask_as(const struct stage *stage, const char *job, uint64_t out, uint64_t err,
+		  const char *resume, const char *jobs, bool take)
 {
 	struct attach_ask ask = {
 		.node = "here",
+		.take = take,
 		.from = {0, out, err},
 		.taken = {0, out == ATTACH_FIRST ? 0 : out, err == ATTACH_FIRST ? 0 : err}};
 	size_t length;
@@ -58,6 +59,13 @@ static int ask_for(const struct stage *stage, const char *job, uint64_t out, uin
 		return fd[0];
 	close(fd[0]);
 	return rc;
+}
+
+/* As one who takes the job from its client, if there is one. */
+static int ask_for(const struct stage *stage, const char *job, uint64_t out, uint64_t err,
+		   const char *resume, const char *jobs)
+{
+	return ask_as(stage, job, out, err, resume, jobs, true);
 }
 
 /* The client of CLIENT to its end, its output in stage->out and stage->err. */
@@ -269,6 +277,33 @@ static void test_bad_offsets(void **state)
 }
 
 /* --- another terminal --- */
+
+/* Who does not say that the client is to go gets no job that has one; it is as if nobody came. */
+static void test_not_taken(void **state)
+{
+	struct want want = SH("echo one; read x; echo two; exit 5");
+	struct stage *stage = *state;
+	struct job job;
+	char data[8];
+	int fd;
+
+	want.grace_ms = 20000;
+	job = stage_start(stage, &want);
+	assert_int_equal(read_output(job.client, (uint8_t *)data, 4, sizeof(data)), 4);
+	expect_error(ask_as(stage, job.name, 0, 0, "", NULL, false),
+		     "is attached at 127.0.0.1; --take");
+	expect_error(ask_as(stage, job.name, ATTACH_FIRST, 0, "", NULL, false), "--take takes it");
+	/* One that is gone is in nobody's way. */
+	close(job.client);
+	fd = ask_as(stage, job.name, 0, 0, "", NULL, false);
+	assert_int_equal(read_output(fd, (uint8_t *)data, 4, sizeof(data)), 4);
+	assert_memory_equal(data, "one\n", 4);
+	/* And who came is the client now. */
+	expect_error(ask_as(stage, job.name, 0, 0, "", NULL, false), "--take");
+	close(fd);
+	assert_int_equal(stage_signal(stage, job.name, SIGKILL), 0);
+	finish(stage, &job);
+}
 
 static void test_taken_over(void **state)
 {
@@ -486,17 +521,22 @@ static void test_status_kept(void **state)
 /* A client that took all: nothing is kept, and nothing can be fetched. */
 static void test_nothing_kept(void **state)
 {
-	struct want want = SH("echo all");
+	struct want want = SH("echo all; exit 6");
 	struct stage *stage = *state;
 	struct run_result result;
 
-	assert_int_equal(stage_run(stage, &want, &result), 0);
+	assert_int_equal(stage_run(stage, &want, &result), 6);
 	expect_error(ask_for(stage, "stage-no-such-job", 0, 0, "", stage->jobs), "nothing is kept");
 	{
 		char job[SPEC_JOB_MAX];
 
 		snprintf(job, sizeof(job), "stage-%d-%u", getpid(), stage->sequence);
-		expect_error(ask_for(stage, job, 0, 0, "", stage->jobs), "nothing is kept");
+		/* A client that comes back for the rest gets no end without it. */
+		expect_error(ask_for(stage, job, 0, 0, "00ff", stage->jobs), "nothing is kept");
+		assert_int_equal(play_again(stage, job, 0, &result), 6);
+		assert_int_equal(result.state, RUN_EXITED);
+		assert_non_null(strstr(result.text, "has ended with status 6; its output is not"));
+		assert_string_equal(stage_read(stage->out), "");
 		assert_int_equal(launch_forget(stage->jobs, stage->run, job), 0);
 	}
 }
@@ -730,6 +770,7 @@ int main(void)
 		cmocka_unit_test(test_attach_first),
 		cmocka_unit_test(test_nobody_comes),
 		cmocka_unit_test(test_bad_offsets),
+		cmocka_unit_test(test_not_taken),
 		cmocka_unit_test(test_taken_over),
 		cmocka_unit_test(test_resume_is_bound),
 		cmocka_unit_test(test_comes_back),

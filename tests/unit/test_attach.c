@@ -48,6 +48,39 @@ static void test_round_trip(void **state)
 	free(data);
 }
 
+/* What an older program does not say is no; what is said comes through. */
+static void test_wishes(void **state)
+{
+	struct attach_ask ask = example(), got;
+	size_t length;
+	void *data;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		ask.take = i;
+		assert_int_equal(attach_pack(&ask, &data, &length), 0);
+		assert_int_equal(attach_unpack(&got, data, length, NULL), 0);
+		assert_int_equal(got.take, i);
+		assert_false(got.gaps || got.recent);
+		free(data);
+	}
+}
+
+static void test_end_text(void **state)
+{
+	char text[ATTACH_END_MAX];
+
+	(void)state;
+	attach_end_text(text, "n1-a-1", 0, 7, NULL);
+	assert_non_null(strstr(text, "job n1-a-1 has ended with status 7; its output is not kept"));
+	attach_end_text(text, "n1-a-1", 1, 15, "");
+	assert_non_null(strstr(text, "status 143;"));
+	attach_end_text(text, "n1-a-1", 3, 255, "");
+	assert_string_equal(text, "job n1-a-1 has ended: how, is unknown");
+	attach_end_text(text, "n1-a-1", 3, 0, "it never started");
+	assert_string_equal(text, "job n1-a-1 has ended: it never started");
+}
+
 static void test_damage(void **state)
 {
 	struct attach_ask good = example(), bad[6], got;
@@ -202,7 +235,8 @@ static void test_keep(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_wishes),
+		cmocka_unit_test(test_end_text),   cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_state),	   cmocka_unit_test(test_credential),
 		cmocka_unit_test(test_keep),
 	};

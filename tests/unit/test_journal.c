@@ -102,6 +102,38 @@ static void test_home(void **state)
 	assert_int_equal(journal_place(j, "last", 1001, &text, &uid, &err), -ENOENT);
 }
 
+static void take_job(void *arg, const struct journal_job *job)
+{
+	snprintf(arg, SPEC_JOB_MAX, "%s", job->job);
+}
+
+/* "last" is what the user ran, not a worker that came later. */
+static void test_last(void **state)
+{
+	struct journal *j = *state;
+	struct journal_job own = make("h-1-1", 1000, 5), worker = make("h-1-2", 1000, 6);
+	char name[SPEC_JOB_MAX] = "", *text;
+	uid_t uid;
+
+	worker.worker = true;
+	assert_int_equal(journal_submit(j, &worker, &err), 0);
+	assert_int_equal(journal_placed(j, "h-1-2", "n2", "{\"a\":2}", &err), 0);
+	assert_int_equal(journal_find(j, "last", 1000, take_job, name), 0);
+	assert_string_equal(name, "");
+	assert_int_equal(journal_place(j, "last", 1000, &text, &uid, &err), -ENOENT);
+	assert_int_equal(journal_submit(j, &own, &err), 0);
+	assert_int_equal(journal_placed(j, "h-1-1", "n2", "{\"a\":1}", &err), 0);
+	assert_int_equal(journal_find(j, "last", 1000, take_job, name), 0);
+	assert_string_equal(name, "h-1-1");
+	assert_int_equal(journal_place(j, "last", 1000, &text, &uid, &err), 0);
+	assert_string_equal(text, "{\"a\":1}");
+	free(text);
+	/* By its name it is found. */
+	assert_int_equal(journal_find(j, "h-1-2", 1000, take_job, name), 0);
+	assert_string_equal(name, "h-1-2");
+	assert_int_equal(listed(j, 1000, true), 2);
+}
+
 static void take_reason(void *arg, const struct journal_job *job)
 {
 	snprintf(arg, 160, "%s %s", job->state, job->text ? job->text : "-");
@@ -563,6 +595,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_home, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_last, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stale, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_node_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_older, setup, teardown),

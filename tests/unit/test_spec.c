@@ -73,6 +73,23 @@ static void test_round_trip(void **state)
 	free(data);
 }
 
+static void test_worker(void **state)
+{
+	struct spec in = example(), out;
+	size_t length;
+	void *data;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		in.worker = i;
+		assert_int_equal(spec_pack(&in, &data, &length, NULL), 0);
+		assert_int_equal(spec_unpack(&out, data, length, NULL), 0);
+		assert_int_equal(out.worker, i);
+		spec_free(&out);
+		free(data);
+	}
+}
+
 static void test_terminal(void **state)
 {
 	struct spec in = example(), out;
@@ -258,10 +275,11 @@ static void test_credential(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_terminal),
-		cmocka_unit_test(test_bad_terminal), cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_bad_fields),   cmocka_unit_test(test_hash),
-		cmocka_unit_test(test_no_munged),    cmocka_unit_test(test_credential),
+		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_worker),
+		cmocka_unit_test(test_terminal),   cmocka_unit_test(test_bad_terminal),
+		cmocka_unit_test(test_damage),	   cmocka_unit_test(test_bad_fields),
+		cmocka_unit_test(test_hash),	   cmocka_unit_test(test_no_munged),
+		cmocka_unit_test(test_credential),
 	};
 
 	return cmocka_run_group_tests_name("spec", tests, NULL, NULL);

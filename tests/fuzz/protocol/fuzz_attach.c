@@ -14,7 +14,8 @@ bool sample(int n, FILE *out)
 				       .node = "n2",
 				       .nonce = "00112233445566778899aabbccddeeff",
 				       .from = {0, 9, ATTACH_FIRST},
-				       .taken = {0, 3, 0}};
+				       .taken = {0, 3, 0},
+				       .take = true};
 	const struct attach_state state = {.pid = 7, .input_limit = FRAME_WINDOW};
 	size_t length;
 	void *data;
