@@ -167,7 +167,7 @@ static int follow(struct attach *attach, struct iocom_err *err)
 	if (run_connect_attach(&attach->target, &attach->ask, &fd, err))
 		return RUN_FAILED;
 	rc = run_stream(&options, fd, &result);
-	if (result.left)
+	if (result.left && result.state != RUN_LOST)
 		fprintf(stderr, "iocom attach: left; job %s goes on\n", attach->ask.job);
 	if (*result.text && !result.signal)
 		fprintf(stderr, "iocom attach: %s\n", result.text);

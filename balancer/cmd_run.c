@@ -467,7 +467,7 @@ static int run_there(struct run *run, const json_t *answer, const struct spec *s
 	if (run->ask.restarts >= 0)
 		drop_outputs(&options);
 	if (result->state == RUN_LOST && run->ask.restarts < 0 && !result->signal &&
-	    strcmp(result->text, ATTACH_ELSEWHERE) != 0)
+	    !result->left && strcmp(result->text, ATTACH_ELSEWHERE) != 0)
 		status = run_home(run->ask.run_dir, spec->job, result);
 	run->failed = !result->signal && status == RUN_FAILED &&
 		      (result->state == RUN_REFUSED ||

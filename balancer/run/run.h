@@ -125,7 +125,7 @@ struct run_result {
 	uint64_t pid;
 	int signal;	  /* abandoned before the job started, by this signal */
 	int output_error; /* errno of an own output that lost bytes */
-	bool left;	  /* by the user; the job goes on */
+	bool left;	  /* by the user; a detached job goes on, others are hung up (RUN_LOST) */
 	char text[512];
 };
 

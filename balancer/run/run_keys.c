@@ -33,8 +33,9 @@ void run_keys_size(struct run_stream *s)
  */
 static void leave(struct run_stream *s)
 {
+	s->result->left = true;
 	if (s->detached) {
-		s->over = s->result->left = true;
+		s->over = true;
 		for (int i = 0; i < 2; i++)
 			queue_free(&s->output[i].queue);
 		return;
