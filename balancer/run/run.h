@@ -130,7 +130,7 @@ struct run_result {
 };
 
 struct run_stream_options {
-	int stdio[3];
+	int stdio[3];	     /* -1: no input; output that nobody wants */
 	bool signals;	     /* forward signals of this process (changes its signal mask) */
 	struct run_tty *tty; /* the job has a terminal, and this is ours; NULL: pipes */
 	bool look;	     /* at a job that runs; whether it has a terminal it says itself */

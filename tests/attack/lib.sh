@@ -5,7 +5,6 @@
 
 IOCOM_BUILD=${IOCOM_BUILD:-$PWD/build}
 TOOLS=$IOCOM_BUILD/tests/tools
-iocom=$IOCOM_BUILD/iocom
 [ "$(id -u)" -eq 0 ] || tap_skip_all "needs root (eBPF, jobs of several users)"
 [ -e /sys/kernel/btf/vmlinux ] || tap_skip_all "the kernel has no BTF"
 [ -x /usr/sbin/munged ] || tap_skip_all "munged is not installed"
@@ -13,6 +12,9 @@ export LC_ALL=C
 export ASAN_OPTIONS=detect_leaks=0 # of the forgers; the agents are asked
 DIR=$(mktemp -d)
 chmod 755 "$DIR"
+# Users run it, who may not enter where it was built.
+iocom=$DIR/iocom
+cp "$IOCOM_BUILD/iocom" "$iocom" || exit 1
 VICTIM=65534 MALLORY=1 # nobody, daemon: every machine has them
 PIDS=() AGENTS=()
 AGENT_WRAPPER=() # before the program, where a test sets it
