@@ -149,5 +149,5 @@ for i in range(200):
 run $PYTHON -c "$bomb" >/dev/null 2>&1
 tap_true "200 daemons of a job are gone when it has ended" until_true 10 eval '! pid_of 774'
 row "job: 200 daemons" yes -
-tap_is "no cgroup of a job is left" "$(find /sys/fs/cgroup -path '*/jobs/alpha-*' -maxdepth 5 -type d | wc -l)" 0
+tap_is "no cgroup of a job is left" "$(find /sys/fs/cgroup -path "*/jobs/${JOB%-*}-*" -maxdepth 5 -type d | wc -l)" 0
 attack_done
