@@ -200,7 +200,7 @@ OBJ_fuzz_agent := $(call objects,$(addprefix user/,behaviour.c err.c log.c pack.
                   jobs/job_report.c jobs/journal.c jobs/journal_keep.c jobs/journal_lease.c \
                   jobs/journal_sql.c home/explain.c home/lease_asked.c home/lease_home.c \
                   cluster/matrix.c cluster/message.c home/need.c ops.c home/place.c \
-                  home/profiles.c home/recorders.c home/refusal.c cluster/skews.c status.c \
+                  home/place_request.c home/profiles.c home/recorders.c home/refusal.c cluster/skews.c status.c \
                   cluster/vector_codec.c home/view.c home/waits.c) \
                   $(addprefix balancer/,profile.c settings.c settings_text.c)) $(BUILD)/libview.a \
                   $(BUILD)/librules.a

@@ -12,9 +12,6 @@
 /* The shim should have killed the job by then; looked at each second, within the margin. */
 #define SHIM_LATE_NS (500 * CLOCK_NS_PER_MS)
 
-/* A shim that was asked by a new agent says its lease; one that does not enforces none. */
-#define UNKNOWN_NS CLOCK_NS_PER_S
-
 struct asking {
 	struct agent *agent;
 	char job[SPEC_JOB_MAX];
@@ -139,8 +136,10 @@ void lease_tick(struct agent *a)
 		if (!job->order.lease_ms ||
 		    (job->state != JOB_RUNNING && job->state != JOB_LAUNCHING))
 			continue;
-		if (!job->lease.until_ns) /* known to the shim only, which has not answered yet */
-			job->lease.until_ns = now + UNKNOWN_NS;
+		/* Known to the shim only, which has not answered yet: a whole lease at most.  Its
+		 * guard knows the end, too. */
+		if (!job->lease.until_ns)
+			job->lease.until_ns = now + job->order.lease_ms * CLOCK_NS_PER_MS;
 		if (now > job->lease.until_ns + SHIM_LATE_NS)
 			outlived(a, job);
 		else if (!job->lease.fenced && !job->late && !job->lease.asking &&

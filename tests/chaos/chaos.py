@@ -124,9 +124,12 @@ def settle(bed, jobs, marks, seconds):
 
 
 def finish_all(jobs):
-    """Who comes later: for what is left of a killed client's output, for a detached job's."""
+    """Who comes later: for what is left of a killed client's output, for a detached job's.
+
+    Only to those that the journals surely have still: of the others nobody knows.
+    """
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda job: job.finish(), jobs))
+        list(pool.map(lambda job: job.finish(), jobs[-KEEP_JOBS:]))
 
 
 def look_all(bed, marks):
