@@ -49,7 +49,7 @@ struct batch {
 	bool here, worker, resume;
 	const char *log; /* its name */
 	char self[PATH_MAX];
-	char *worker_of; /* our option for `iocom run`: what listings call a worker */
+	char worker_of[512]; /* our option for `iocom run`: what listings call a worker */
 	struct batch_options pool;
 };
 
@@ -104,14 +104,10 @@ static int open_log(struct batch *b, struct iocom_err *err)
 }
 
 /* Not this program's path and an option of ours. */
-static int name_workers(struct batch *b, const char *list)
+static void name_workers(struct batch *b, const char *list)
 {
-	int n = list ? asprintf(&b->worker_of, "--worker-of=iocom batch %s, a worker", list)
-		     : asprintf(&b->worker_of, "--worker-of=iocom batch, a worker");
-
-	if (n < 0)
-		b->worker_of = NULL;
-	return n < 0 ? -ENOMEM : 0;
+	snprintf(b->worker_of, sizeof(b->worker_of), "--worker-of=iocom batch%s%.400s, a worker",
+		 list ? " " : "", list ? list : "");
 }
 
 static int take_input(struct batch *b, int argc, char **argv, struct iocom_err *err)
@@ -119,8 +115,7 @@ static int take_input(struct batch *b, int argc, char **argv, struct iocom_err *
 	if (optind + 1 < argc)
 		return iocom_err_set(err, -EINVAL, "one file at most, not also '%s'",
 				     argv[optind + 1]);
-	if (name_workers(b, optind < argc && strcmp(argv[optind], "-") ? argv[optind] : NULL))
-		return iocom_err_set(err, -ENOMEM, "out of memory");
+	name_workers(b, optind < argc && strcmp(argv[optind], "-") ? argv[optind] : NULL);
 	if (optind == argc || !strcmp(argv[optind], "-")) {
 		b->pool.in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 4);
 		return b->pool.in < 0 ? iocom_err_set(err, -errno, "there is no standard input")
@@ -213,7 +208,7 @@ static int make_argv(struct batch *b, struct iocom_err *err)
 		return iocom_err_set(err, -errno, "cannot find this program: %s", strerror(errno));
 	b->self[n] = 0;
 	b->pool.placed = !b->here;
-	if (!b->here && (!b->worker_of || add_word(b, b->worker_of, err)))
+	if (!b->here && add_word(b, b->worker_of, err))
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	if (!b->here && !b->ask.class_name && add_word(b, "--class=batch", err))
 		return -EINVAL;
@@ -252,7 +247,6 @@ static int run(struct batch *b, struct batch_result *result, struct iocom_err *e
 	if (b->pool.log && fclose(b->pool.log) && !rc)
 		rc = iocom_err_set(err, -errno, "cannot write the log: %s", strerror(errno));
 	batch_done_free(b->pool.done);
-	free(b->worker_of);
 	if (!rc && result->rest)
 		rc = iocom_err_set(err, -EIO, "no worker is left: the rest was not begun");
 	return rc;
