@@ -29,6 +29,9 @@ int client_ask(const char *run_dir, msgpack_sbuffer *request, json_t **answer,
 
 /* --- client_patience.c --- */
 
+/* Whether RC is what one hears of an agent that ends or has not begun; it may be back soon. */
+bool client_agent_is_away(int rc);
+
 struct client_patience {
 	const char *name; /* "iocom wait": who is patient */
 	bool heard;	  /* an agent was there: one that is away now is to come back */

@@ -5,22 +5,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "client.h"
 
 #define AGAIN_MS 30000
 #define EACH_MS	 100
 #define TELL_MS	 1000
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-/* What is said of an agent that ends, or has not begun. */
-static bool is_away(int rc)
+bool client_agent_is_away(int rc)
 {
 	return rc == -EPIPE || rc == -ECONNRESET || rc == -ECONNREFUSED || rc == -ENOENT;
 }
@@ -42,15 +34,15 @@ static int ask_once(const char *run_dir, const msgpack_sbuffer *request, json_t 
 int client_ask_patiently(struct client_patience *patience, const char *run_dir,
 			 msgpack_sbuffer *request, json_t **answer, struct iocom_err *err)
 {
-	uint64_t asked_ms = now_ms(), since_ms = 0, now;
+	uint64_t asked_ms = clock_boot_ms(), since_ms = 0, now;
 	bool met, told = false;
 	int rc;
 
 	for (;;) {
 		rc = ask_once(run_dir, request, answer, &met, err);
 		patience->heard |= met;
-		now = now_ms();
-		if (!is_away(rc) || !patience->heard)
+		now = clock_boot_ms();
+		if (!client_agent_is_away(rc) || !patience->heard)
 			break;
 		/* One that took the question and lived on was back. */
 		if (!since_ms || (met && now - asked_ms > TELL_MS)) {
@@ -65,7 +57,7 @@ int client_ask_patiently(struct client_patience *patience, const char *run_dir,
 			told = true;
 		}
 		usleep(EACH_MS * 1000);
-		asked_ms = now_ms();
+		asked_ms = clock_boot_ms();
 	}
 	if (!rc)
 		err->text[0] = 0;

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "clock.h"
 #include "relay.h"
 #include "wire.h"
 
@@ -29,19 +30,11 @@ struct pump {
 	int64_t told_ms; /* when one side was told the end */
 };
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void tell(struct pump *p, struct lane *lane)
 {
 	lane->told = true;
 	if (!p->told_ms)
-		p->told_ms = now_ms();
+		p->told_ms = (int64_t)clock_boot_ms();
 }
 
 /* Each: 1 something moved, 0 it has to wait, negative errno: that side is broken. */
@@ -177,7 +170,7 @@ int pump_run(struct session *session, int plain)
 		rc = move(&p);
 		if (rc || (p.in.told && p.out.told))
 			return rc;
-		if (p.told_ms && now_ms() - p.told_ms > RELAY_LINGER_MS)
+		if (p.told_ms && (int64_t)clock_boot_ms() - p.told_ms > RELAY_LINGER_MS)
 			return 0;
 		wait_for(&p, wire_look_ms(&tcp));
 		if (wire_silent(&tcp))

@@ -14,13 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
+#include "clock.h"
 
 /* Until the shim is gone, or the lease is over: then UNTIL_MS says what is to be done. */
 static void watch(int fd, const volatile uint64_t *until_ms)
@@ -28,7 +22,7 @@ static void watch(int fd, const volatile uint64_t *until_ms)
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
 	for (;;) {
-		uint64_t end = *until_ms + GUARD_LATE_MS, now = now_ms(), left;
+		uint64_t end = *until_ms + GUARD_LATE_MS, now = clock_boot_ms(), left;
 
 		if (now >= end)
 			return;

@@ -7,14 +7,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "rejoin.h"
 
 uint64_t shim_now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return clock_boot_ms();
 }
 
 uint64_t shim_wall_ns(void)

@@ -6,6 +6,7 @@
  * it; its input is /dev/null.  It has ended when its first process has: who keeps its
  * output open after that writes to nobody.
  */
+#include "clock.h"
 #include "batch.h"
 #include "ask.h"
 #include "run.h"
@@ -42,14 +43,6 @@ struct worker {
 	uint8_t piece[BATCH_PIECE_MAX];
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* All of the results; whoever reads them slowly slows the commands.  0 or negative errno. */
 static int flush(struct worker *w)
 {
@@ -70,7 +63,7 @@ static int result(struct worker *w, enum batch_kind kind, const void *data, size
 	int rc;
 
 	if (!w->results.length)
-		w->held_ns = now_ns();
+		w->held_ns = clock_read_ns(CLOCK_MONOTONIC);
 	rc = batch_put(&w->results, kind, w->sequence, data, length);
 	return !rc && w->results.length > PIPE_MAX ? flush(w) : rc;
 }
@@ -163,7 +156,7 @@ static int begin(struct worker *w)
 	queue_drop(&w->commands, (size_t)n);
 	rc = line ? make_pipes(w->pipes, theirs) : -ENOMEM;
 	if (!rc) {
-		w->began_ns = now_ns();
+		w->began_ns = clock_read_ns(CLOCK_MONOTONIC);
 		w->gave_back = false;
 		batch_words(line, words, WORDS_MAX);
 		rc = spawn(w, line, words, theirs);
@@ -240,7 +233,7 @@ static int reap(struct worker *w)
 		w->pid = 0;
 		if (!rc)
 			rc = batch_put_end(&w->results, w->sequence, status,
-					   now_ns() - w->began_ns);
+					   clock_read_ns(CLOCK_MONOTONIC) - w->began_ns);
 	}
 	return rc;
 }
@@ -261,7 +254,10 @@ static int flush_if_due(struct worker *w)
 {
 	if (!w->results.length)
 		return 0;
-	return w->pid == 0 || !has_command(w) || now_ns() - w->held_ns > HELD_NS ? flush(w) : 0;
+	return w->pid == 0 || !has_command(w) ||
+			       clock_read_ns(CLOCK_MONOTONIC) - w->held_ns > HELD_NS
+		       ? flush(w)
+		       : 0;
 }
 
 static int step(struct worker *w)
@@ -285,7 +281,8 @@ static int step(struct worker *w)
 			rc = move(w, i);
 	if (rc >= 0 && entries[ENTRY_CHILD].revents)
 		rc = reap(w);
-	if (rc >= 0 && w->pid && now_ns() - w->began_ns > LONG_MS * 1000000u && has_command(w))
+	if (rc >= 0 && w->pid &&
+	    clock_read_ns(CLOCK_MONOTONIC) - w->began_ns > LONG_MS * 1000000u && has_command(w))
 		rc = give_back(w);
 	return rc < 0 ? rc : 0;
 }

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client.h"
+#include "clock.h"
 #include "listing.h"
 
 #define WAIT_MAX_MS 5000
@@ -26,16 +28,7 @@ static void pause_ms(uint64_t ms)
 
 static uint64_t now_s(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec;
-}
-
-/* A restarted agent answers again soon. */
-static bool agent_is_away(int rc)
-{
-	return rc == -ECONNREFUSED || rc == -ENOENT || rc == -EPIPE || rc == -ECONNRESET;
+	return clock_boot_ns() / CLOCK_NS_PER_S;
 }
 
 bool run_may_restart(const struct run_result *result)
@@ -88,7 +81,7 @@ int run_again(int (*ask)(void *arg, json_t **answer, struct iocom_err *err), voi
 		json_t *got = NULL;
 		int rc = ask(arg, &got, err);
 
-		if (rc && (!agent_is_away(rc) || now_s() - heard_s > RUN_AGAIN_S))
+		if (rc && (!client_agent_is_away(rc) || now_s() - heard_s > RUN_AGAIN_S))
 			return rc;
 		if (!rc) {
 			heard_s = now_s();

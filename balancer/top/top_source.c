@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "client.h"
 #include "monitor.h"
 #include "pack.h"
@@ -41,14 +42,6 @@ struct top_source {
 	uint64_t interval_ns, look_ns;
 	uint64_t next_sample_ns, next_look_ns; /* CLOCK_MONOTONIC */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
-}
 
 static int subscribe(struct top_source *source, struct iocom_err *err)
 {
@@ -118,8 +111,8 @@ static int open_direct(struct top_source *source, struct iocom_err *err)
 	source->look_ns = source->interval_ns / LOOKS_PER_INTERVAL;
 	if (source->look_ns < LOOK_LEAST_NS)
 		source->look_ns = LOOK_LEAST_NS;
-	source->next_sample_ns = now_ns() + source->interval_ns;
-	source->next_look_ns = now_ns() + source->look_ns;
+	source->next_sample_ns = clock_read_ns(CLOCK_MONOTONIC) + source->interval_ns;
+	source->next_look_ns = clock_read_ns(CLOCK_MONOTONIC) + source->look_ns;
 	return 0;
 }
 
@@ -199,7 +192,7 @@ const char *top_source_kind(const struct top_source *source)
 
 int top_source_due_ms(const struct top_source *source)
 {
-	uint64_t now = now_ns(), due;
+	uint64_t now = clock_read_ns(CLOCK_MONOTONIC), due;
 
 	if (source->fd >= 0)
 		return -1;
@@ -238,7 +231,7 @@ static int read_monitor(struct top_source *source, json_t **document, struct ioc
 
 static int next_direct(struct top_source *source, json_t **document, struct iocom_err *err)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_read_ns(CLOCK_MONOTONIC);
 
 	if (now >= source->next_sample_ns) {
 		source->next_sample_ns += source->interval_ns;
@@ -265,12 +258,12 @@ static int lose_agent(struct top_source *source, const struct iocom_err *why)
 	source->why = *why;
 	if (!source->gone) {
 		source->gone = true;
-		source->gone_ns = now_ns();
+		source->gone_ns = clock_read_ns(CLOCK_MONOTONIC);
 		source->pause_ns = RETRY_FIRST_NS;
 	} else if (source->pause_ns < RETRY_MOST_NS) {
 		source->pause_ns *= 2;
 	}
-	source->retry_ns = now_ns() + source->pause_ns;
+	source->retry_ns = clock_read_ns(CLOCK_MONOTONIC) + source->pause_ns;
 	return TOP_SOURCE_E_AGAIN;
 }
 
@@ -278,7 +271,7 @@ static int ask_again(struct top_source *source, struct iocom_err *err)
 {
 	struct iocom_err why = {0};
 
-	if (now_ns() < source->retry_ns)
+	if (clock_read_ns(CLOCK_MONOTONIC) < source->retry_ns)
 		return TOP_SOURCE_E_AGAIN;
 	switch (connect_agent(source, &why)) {
 	case 0:
@@ -319,7 +312,7 @@ int top_source_next(struct top_source *source, json_t **document, struct iocom_e
 
 bool top_source_gone(const struct top_source *source, struct top_source_gone *gone)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_read_ns(CLOCK_MONOTONIC);
 
 	if (!source->gone)
 		return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The clocks an agent reads: ages by BOOTTIME, dates by REALTIME, cost by its thread. */
+/* The clocks all read: ages by BOOTTIME, dates by REALTIME, an agent's cost by its thread. */
 #ifndef IOCOM_CLOCK_H
 #define IOCOM_CLOCK_H
 
@@ -20,6 +20,11 @@ static inline uint64_t clock_read_ns(clockid_t id)
 static inline uint64_t clock_boot_ns(void)
 {
 	return clock_read_ns(CLOCK_BOOTTIME);
+}
+
+static inline uint64_t clock_boot_ms(void)
+{
+	return clock_boot_ns() / CLOCK_NS_PER_MS;
 }
 
 static inline uint64_t clock_real_ns(void)
