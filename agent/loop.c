@@ -12,7 +12,8 @@
 
 #include "clock.h"
 
-#define BATCH 64
+#define BATCH	       64
+#define POSTS_PER_WAKE 64 /* so many posts run before timers and descriptors have their turn */
 
 struct loop {
 	int epoll_fd, wake_fd;
@@ -23,6 +24,7 @@ struct loop {
 	struct loop_fd wake;
 	pthread_mutex_t lock; /* guards the post queue only */
 	struct loop_post *first, **last;
+	unsigned queued; /* posts in the queue */
 };
 
 static struct loop_post *take_post(struct loop *loop)
@@ -36,29 +38,56 @@ static struct loop_post *take_post(struct loop *loop)
 		if (!loop->first)
 			loop->last = &loop->first;
 		post->queued = false;
+		loop->queued--;
 	}
 	pthread_mutex_unlock(&loop->lock);
 	return post;
 }
 
+static unsigned queue_length(struct loop *loop)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&loop->lock);
+	n = loop->queued;
+	pthread_mutex_unlock(&loop->lock);
+	return n;
+}
+
+static void wake_up(struct loop *loop)
+{
+	const uint64_t one = 1;
+
+	/* This cannot block: the counter is far from full, and EAGAIN means that it is awake. */
+	(void)!write(loop->wake_fd, &one, sizeof(one));
+}
+
+/*
+ * Runs what was queued when the loop woke, and no more: a post that is queued again while it
+ * runs (a peer that sends without pause) waits for the next round, after the timers.
+ */
 static void run_posts(void *arg, uint32_t events)
 {
 	struct loop *loop = arg;
 	struct loop_post *post;
-	uint64_t n;
+	uint64_t count;
+	unsigned n;
 
 	(void)events;
-	if (read(loop->wake_fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
+	if (read(loop->wake_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		return;
-	while ((post = take_post(loop)))
+	n = queue_length(loop);
+	if (n > POSTS_PER_WAKE)
+		n = POSTS_PER_WAKE;
+	for (; n > 0 && (post = take_post(loop)); n--)
 		post->run(post->arg);
+	if (queue_length(loop))
+		wake_up(loop);
 }
 
 void loop_post(struct loop *loop, struct loop_post *post)
 {
-	uint64_t one = 1;
 	bool wake = false;
-	ssize_t n;
 
 	pthread_mutex_lock(&loop->lock);
 	if (!post->queued) {
@@ -67,13 +96,11 @@ void loop_post(struct loop *loop, struct loop_post *post)
 		post->next = NULL;
 		*loop->last = post;
 		loop->last = &post->next;
+		loop->queued++;
 	}
 	pthread_mutex_unlock(&loop->lock);
-	if (wake) {
-		/* Cannot block: the counter is far from full; EAGAIN would mean it is awake. */
-		n = write(loop->wake_fd, &one, sizeof(one));
-		(void)n;
-	}
+	if (wake)
+		wake_up(loop);
 }
 
 void loop_unpost(struct loop *loop, struct loop_post *post)
@@ -86,6 +113,7 @@ void loop_unpost(struct loop *loop, struct loop_post *post)
 		if (!post->next)
 			loop->last = p;
 		post->queued = false;
+		loop->queued--;
 		break;
 	}
 	pthread_mutex_unlock(&loop->lock);

@@ -2,8 +2,10 @@
 /*
  * See worker.h.
  *
- * There is one task at most.  It is the thread's while it is ASKED or LATE; of the two that
- * know the worker, whoever leaves last frees it.
+ * There is one task at most.  The thread owns it while it is RUNNING or LATE.  A task that the
+ * thread has not begun within the limit, because the machine is too busy to give it a CPU, is
+ * taken back: only a task that runs can be late.  The loop and the thread both know the worker;
+ * the one that leaves last frees it.
  */
 #include "worker.h"
 
@@ -22,9 +24,10 @@
 
 enum state {
 	IDLE,
-	ASKED,
+	ASKED,	   /* the thread has not seen it yet */
+	RUNNING,   /* the thread works on it */
 	DONE,	   /* the loop takes it */
-	LATE,	   /* the loop waits no more */
+	LATE,	   /* it runs, and the loop has stopped waiting */
 	LATE_DONE, /* it ran after all */
 };
 
@@ -63,6 +66,7 @@ static void *work(void *arg)
 			pthread_cond_wait(&w->wanted, &w->lock);
 			continue;
 		}
+		w->state = RUNNING;
 		pthread_mutex_unlock(&w->lock);
 		task->run(task);
 		pthread_mutex_lock(&w->lock);
@@ -150,9 +154,22 @@ static void wait_done(struct worker *w, unsigned limit_ms)
 			return;
 }
 
+/* The limit has passed: the loop stops waiting.  True: the thread had not begun the task. */
+static bool give_up(struct worker *w)
+{
+	bool begun = w->state == RUNNING;
+
+	w->rest_until_ns = clock_boot_ns() + WORKER_REST_MS * CLOCK_NS_PER_MS;
+	w->state = begun ? LATE : IDLE;
+	if (!begun)
+		w->task = NULL;
+	return !begun;
+}
+
 int worker_run(struct worker *w, struct worker_task *task, unsigned limit_ms)
 {
 	struct worker_task *late = worker_late(w);
+	bool unused = false;
 	uint64_t count;
 	int rc = 0;
 
@@ -175,15 +192,16 @@ int worker_run(struct worker *w, struct worker_task *task, unsigned limit_ms)
 	pthread_mutex_unlock(&w->lock);
 	wait_done(w, limit_ms);
 	pthread_mutex_lock(&w->lock);
-	if (w->state == ASKED) {
-		w->state = LATE;
-		w->rest_until_ns = clock_boot_ns() + WORKER_REST_MS * CLOCK_NS_PER_MS;
+	if (w->state == ASKED || w->state == RUNNING) {
+		unused = give_up(w);
 		rc = -ETIMEDOUT;
 	} else {
 		w->state = IDLE;
 		w->task = NULL;
 	}
 	pthread_mutex_unlock(&w->lock);
+	if (unused)
+		task->free(task);
 	return rc;
 }
 

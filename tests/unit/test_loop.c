@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The loop's turns: nobody who posts without pause keeps timers or descriptors from theirs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "loop.h"
+
+#define POSTS_ENOUGH 100000 /* a loop that only runs posts is stopped after so many */
+#define MANY	     1000
+
+struct stand {
+	struct loop *loop;
+	struct loop_post post;
+	struct loop_timer timer;
+	struct loop_fd entry;
+	unsigned posts, fired, readable;
+};
+
+static void post_again(void *arg)
+{
+	struct stand *s = arg;
+
+	if (++s->posts < POSTS_ENOUGH)
+		loop_post(s->loop, &s->post);
+	else
+		loop_stop(s->loop);
+}
+
+static void fire(void *arg)
+{
+	struct stand *s = arg;
+
+	s->fired++;
+	if (s->readable)
+		loop_stop(s->loop);
+	else
+		loop_start(s->loop, &s->timer, 0);
+}
+
+static void ready(void *arg, uint32_t events)
+{
+	struct stand *s = arg;
+
+	(void)events;
+	s->readable++;
+	loop_remove(s->loop, &s->entry);
+}
+
+/* As a peer's junk does: the post of one message leads to the next. */
+static void test_posts_without_end(void **state)
+{
+	struct stand s = {0};
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(loop_new(&s.loop, NULL), 0);
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	s.post = (struct loop_post){.run = post_again, .arg = &s};
+	s.timer = (struct loop_timer){.fire = fire, .arg = &s};
+	s.entry = (struct loop_fd){.fd = ends[0], .ready = ready, .arg = &s};
+	assert_int_equal(loop_add(s.loop, &s.entry, EPOLLIN), 0);
+	loop_post(s.loop, &s.post);
+	loop_start(s.loop, &s.timer, 0);
+	assert_int_equal(loop_run(s.loop), 0);
+	assert_true(s.fired >= 1);
+	assert_int_equal(s.readable, 1);
+	assert_true(s.posts < MANY);
+	loop_unpost(s.loop, &s.post);
+	loop_free(s.loop);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static unsigned ran;
+static struct loop *counting;
+
+static void count(void *arg)
+{
+	(void)arg;
+	if (++ran == MANY)
+		loop_stop(counting);
+}
+
+static void *post_all(void *arg)
+{
+	struct loop_post *posts = arg;
+
+	for (int i = 0; i < MANY; i++)
+		loop_post(counting, &posts[i]);
+	return NULL;
+}
+
+/* More posts than one turn takes, from another thread: each runs, once. */
+static void test_all_posts_run(void **state)
+{
+	static struct loop_post posts[MANY];
+	pthread_t thread;
+
+	(void)state;
+	ran = 0;
+	assert_int_equal(loop_new(&counting, NULL), 0);
+	for (int i = 0; i < MANY; i++)
+		posts[i] = (struct loop_post){.run = count};
+	assert_int_equal(pthread_create(&thread, NULL, post_all, posts), 0);
+	assert_int_equal(loop_run(counting), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(ran, MANY);
+	for (int i = 0; i < MANY; i++)
+		assert_false(posts[i].queued);
+	loop_free(counting);
+}
+
+static void never(void *arg)
+{
+	(void)arg;
+	fail();
+}
+
+static void stop(void *arg)
+{
+	loop_stop(arg);
+}
+
+/* One that is taken out again does not run, wherever it stood. */
+static void test_unpost(void **state)
+{
+	struct loop_post out[3], last;
+	struct loop *loop = NULL;
+
+	(void)state;
+	assert_int_equal(loop_new(&loop, NULL), 0);
+	last = (struct loop_post){.run = stop, .arg = loop};
+	for (int i = 0; i < 3; i++) {
+		out[i] = (struct loop_post){.run = never};
+		loop_post(loop, &out[i]);
+	}
+	loop_unpost(loop, &out[1]);
+	loop_unpost(loop, &out[2]);
+	loop_unpost(loop, &out[0]);
+	loop_unpost(loop, &out[0]);
+	loop_post(loop, &last);
+	assert_int_equal(loop_run(loop), 0);
+	assert_false(last.queued);
+	loop_free(loop);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_posts_without_end),
+		cmocka_unit_test(test_all_posts_run),
+		cmocka_unit_test(test_unpost),
+	};
+
+	return cmocka_run_group_tests_name("loop", tests, NULL, NULL);
+}
