@@ -6,7 +6,7 @@
  * then the monitor, then the journal, then what others see.  Signals are blocked
  * before nng starts its threads, so that they all inherit the mask.
  */
-#include "agent.h"
+#include "agent/agent.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,23 +23,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "accounts.h"
-#include "cgroup.h"
-#include "target_attach.h"
-#include "clients.h"
-#include "clock.h"
-#include "counting.h"
-#include "leases.h"
-#include "metrics.h"
-#include "probe.h"
-#include "replays.h"
-#include "paths.h"
-#include "recorders.h"
-#include "sample_names.h"
-#include "signals.h"
-#include "stream.h"
-#include "trust.h"
-#include "tunnel.h"
+#include "agent/base/accounts.h"
+#include "user/cgroup.h"
+#include "agent/guest/guest_attach.h"
+#include "agent/front/clients.h"
+#include "user/clock.h"
+#include "agent/measure/uptime_mark.h"
+#include "agent/jobs/leases.h"
+#include "agent/metrics/metrics.h"
+#include "agent/cluster/probe.h"
+#include "agent/guest/replays.h"
+#include "agent/guest/paths.h"
+#include "agent/front/recorders.h"
+#include "user/monitor/sample_names.h"
+#include "agent/guest/signals.h"
+#include "agent/guest/stream.h"
+#include "agent/base/trust.h"
+#include "agent/cluster/tunnel.h"
 
 #define CHORES_NS	CLOCK_NS_PER_S
 #define REPORT_EVERY	5 /* chores */
@@ -365,8 +365,8 @@ static int measuring(struct agent *a, struct iocom_err *err)
 	snprintf(counting, sizeof(counting), "%s/counting", a->set.state_dir);
 	rc = trust_file(counting, err);
 	if (!rc)
-		rc = counting_open(&a->counting_fd, a->set.state_dir, &config.counted_until_ns,
-				   err);
+		rc = uptime_mark_open(&a->counting_fd, a->set.state_dir, &config.counted_until_ns,
+				      err);
 	if (rc)
 		return rc;
 	rc = monitor_open(&a->monitor, &config, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * iocomd: one agent per node.  agent.c sets it up and tears it down, tick.c
- * reads and tells loads, place.c decides where a submitted job runs, target.c
- * is what runs here, clients.c and ops.c serve this machine's CLI, stream.c
+ * iocomd: one agent per node.  agent.c sets it up and tears it down, pulse.c
+ * reads and tells loads, place.c decides where a submitted job runs, guest.c
+ * is what runs here, clients.c and cli_requests.c serve this machine's CLI, stream.c
  * takes jobs that arrive.
  */
 #ifndef IOCOM_AGENT_H
@@ -12,25 +12,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bulletin.h"
-#include "control.h"
-#include "counters.h"
-#include "host.h"
-#include "jobs.h"
-#include "kept.h"
-#include "journal.h"
-#include "launch.h"
-#include "log.h"
-#include "loop.h"
-#include "matrix.h"
-#include "monitor.h"
-#include "profile.h"
-#include "seal.h"
-#include "settings.h"
-#include "skews.h"
-#include "tls.h"
-#include "vector.h"
-#include "view.h"
+#include "agent/cluster/bulletin.h"
+#include "agent/cluster/control.h"
+#include "agent/base/counters.h"
+#include "agent/measure/host.h"
+#include "agent/jobs/jobs.h"
+#include "agent/guest/spool_quota.h"
+#include "agent/jobs/journal.h"
+#include "agent/guest/launch.h"
+#include "user/log.h"
+#include "agent/base/loop.h"
+#include "agent/cluster/matrix.h"
+#include "user/monitor/monitor.h"
+#include "balancer/settings/profile.h"
+#include "agent/cluster/seal.h"
+#include "balancer/settings/settings.h"
+#include "agent/cluster/skews.h"
+#include "agent/cluster/tls.h"
+#include "agent/measure/vector.h"
+#include "agent/cluster/cluster_view.h"
 
 struct sample_names;
 struct clients;
@@ -87,7 +87,7 @@ struct agent {
 	struct paths *paths;
 	struct accounts *accounts;
 	struct journal *journal;
-	struct journal_rows rows; /* as counted at rows_ns (CLOCK_BOOTTIME); bounds.c */
+	struct journal_rows rows; /* as counted at rows_ns (CLOCK_BOOTTIME); limits.c */
 	uint64_t rows_ns;
 	struct profile_store *profiles;
 	struct jobs jobs;
@@ -97,16 +97,16 @@ struct agent {
 	size_t nleases;
 	struct clients *clients;
 	struct streams *streams;
-	struct tunnels *tunnels;	/* relays of jobs that left; NULL: without TLS */
-	struct probes *probes;		/* of silent peers; NULL: this machine only */
-	struct recorders *recorders;	/* NULL: nobody records */
-	struct metrics *metrics;	/* NULL: not served */
-	struct replays *replays;	/* NULL: none yet */
-	struct leaving *leaving;	/* ended jobs whose shims still serve their clients */
-	struct signals_sent *signalled; /* signals whose shims have not answered yet */
-	struct wait *waits;		/* clients that wait for ends */
-	uint64_t spool_kept_bytes;	/* output of jobs that are over, as last looked at */
-	struct kept_users spool_users;	/* ... by user */
+	struct tunnels *tunnels;	      /* relays of jobs that left; NULL: without TLS */
+	struct probes *probes;		      /* of silent peers; NULL: this machine only */
+	struct recorders *recorders;	      /* NULL: nobody records */
+	struct metrics *metrics;	      /* NULL: not served */
+	struct replays *replays;	      /* NULL: none yet */
+	struct leaving *leaving;	      /* ended jobs whose shims still serve their clients */
+	struct signals_sent *signalled;	      /* signals whose shims have not answered yet */
+	struct wait *waits;		      /* clients that wait for ends */
+	uint64_t spool_kept_bytes;	      /* output of jobs that are over, as last looked at */
+	struct spool_quota_users spool_users; /* ... by user */
 
 	struct loop_fd signals;
 	struct loop_timer tick;	   /* looks and readings */
@@ -128,7 +128,7 @@ int agent_run(struct agent *a);
 /* Running jobs are left alone. */
 void agent_stop(struct agent *a);
 
-/* --- tick.c --- */
+/* --- pulse.c --- */
 #define TICK_NOTICE_MS 100 /* significant changes are told at once, at most so often */
 int tick_start(struct agent *a, struct iocom_err *err);
 /* Reads the monitor now; everybody who watches gets it. */
@@ -138,7 +138,7 @@ void tick_own_vector(struct agent *a, struct iocom_vector *v);
 /* Something worth telling happened: told at once, at most every 100 ms. */
 void tick_changed(struct agent *a);
 
-/* --- target.c --- */
+/* --- guest.c --- */
 enum target_verdict_size { TARGET_TEXT_MAX = 256 };
 struct target_grant {
 	bool granted;
@@ -171,7 +171,7 @@ void target_expire(struct agent *a);
 void target_report_pending(struct agent *a);
 void target_stop(struct agent *a);
 
-/* --- home.c: what other agents ask and tell --- */
+/* --- peer_requests.c: what other agents ask and tell --- */
 int home_handle(void *agent, const struct control_head *head, const msgpack_object *body,
 		msgpack_sbuffer *answer);
 /* A job submitted here started, ended; FROM is the node that says so.  0 or -EACCES. */
@@ -187,7 +187,7 @@ void place_request(struct agent *a, struct client *client, const msgpack_object 
 /* The client is gone: a decision under way for it is dropped. */
 void place_forget(struct agent *a, const struct client *client);
 
-/* --- ops.c: the other requests of the CLI --- */
+/* --- cli_requests.c: the other requests of the CLI --- */
 void ops_request(struct agent *a, struct client *client, const msgpack_object *request);
 json_t *ops_top(struct agent *a, const struct monitor_sample *sample,
 		const struct iocom_disk *before, size_t nbefore, uid_t uid);

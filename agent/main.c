@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent.h"
-#include "notify.h"
+#include "agent/agent.h"
+#include "agent/base/notify.h"
 
 static int settings(int argc, char **argv, struct settings *set)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The CLI's side of the agent's local socket; see client.h. */
-#include "client.h"
+#include "balancer/client.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "frame.h"
+#include "user/frame.h"
 
 #define DEFAULT_RUN_DIR "/run/iocom"
 

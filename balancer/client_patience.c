@@ -5,8 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "client.h"
+#include "user/clock.h"
+#include "balancer/client.h"
 
 #define AGAIN_MS 30000
 #define EACH_MS	 100

@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client.h"
-#include "commands.h"
-#include "listing.h"
-#include "pack.h"
-#include "run.h"
+#include "balancer/client.h"
+#include "balancer/commands.h"
+#include "balancer/listing.h"
+#include "user/pack.h"
+#include "balancer/run/run.h"
 
 #define AGAIN_MS 30000
 

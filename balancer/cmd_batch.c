@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ask.h"
-#include "batch.h"
-#include "commands.h"
-#include "run.h"
+#include "balancer/placement_request.h"
+#include "balancer/batch/batch.h"
+#include "balancer/commands.h"
+#include "balancer/run/run.h"
 
 #define FAILED_MAX 101
 
@@ -43,7 +43,7 @@ static const char help_status[] =
 #define WORDS_MAX 64
 
 struct batch {
-	struct ask ask; /* checked here, passed on as it was given */
+	struct placement_request ask; /* checked here, passed on as it was given */
 	char *words[WORDS_MAX];
 	size_t nwords;
 	bool here, worker, resume;
@@ -130,7 +130,7 @@ static int take_input(struct batch *b, int argc, char **argv, struct iocom_err *
 static int take_option(struct batch *b, int option, const char *name, const char *value,
 		       struct iocom_err *err)
 {
-	int rc = ask_take(&b->ask, option, value, err);
+	int rc = placement_request_take(&b->ask, option, value, err);
 
 	if (rc <= 0)
 		return rc ? rc : pass_on(b, name, value, err);
@@ -273,7 +273,7 @@ int cmd_batch(int argc, char **argv)
 	int rc;
 
 	run_closed_descriptors();
-	ask_init(&b.ask);
+	placement_request_init(&b.ask);
 	rc = parse(&b, argc, argv, &err);
 	if (rc > 0)
 		return fflush(stdout) ? RUN_FAILED : 0;

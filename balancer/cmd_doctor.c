@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "commands.h"
-#include "doctor.h"
-#include "listing.h"
+#include "balancer/commands.h"
+#include "balancer/doctor/doctor.h"
+#include "balancer/listing.h"
 
 static const char help[] =
 	"usage: iocom doctor [--json] [--no-agent] [--config FILE] [--run-dir DIR]\n"

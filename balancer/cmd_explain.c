@@ -4,10 +4,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "commands.h"
-#include "job_command.h"
-#include "listing.h"
-#include "verdict.h"
+#include "balancer/commands.h"
+#include "balancer/job_command.h"
+#include "balancer/listing.h"
+#include "balancer/placement_text.h"
 
 static const char help[] =
 	"usage: iocom explain [--json] [--run-dir DIR] JOB\n"
@@ -84,7 +84,7 @@ static int print(const json_t *answer)
 
 	print_end(json_object_get(answer, "record"));
 	if (place) {
-		verdict_print(place, stdout);
+		placement_text_print(place, stdout);
 		print_vectors(place);
 	} else {
 		printf("No decision on it is kept.\n");

@@ -8,11 +8,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "client.h"
-#include "commands.h"
-#include "job_command.h"
-#include "listing.h"
-#include "pack.h"
+#include "balancer/client.h"
+#include "balancer/commands.h"
+#include "balancer/job_command.h"
+#include "balancer/listing.h"
+#include "user/pack.h"
 
 static const char help[] =
 	"usage: iocom jobs [--all] [--limit N] [--json] [--run-dir DIR]\n"

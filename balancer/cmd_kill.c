@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "commands.h"
-#include "job_command.h"
+#include "balancer/commands.h"
+#include "balancer/job_command.h"
 
 #define SIGNAL_MAX 64 /* of those that an agent passes on */
 

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client.h"
-#include "commands.h"
-#include "listing.h"
-#include "pack.h"
+#include "balancer/client.h"
+#include "balancer/commands.h"
+#include "balancer/listing.h"
+#include "user/pack.h"
 
 #define WIDE 125 /* columns of the terminal that show everything */
 

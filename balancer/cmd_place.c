@@ -6,13 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ask.h"
-#include "client.h"
-#include "commands.h"
-#include "listing.h"
-#include "place_view.h"
-#include "run.h"
-#include "verdict.h"
+#include "balancer/placement_request.h"
+#include "balancer/client.h"
+#include "balancer/commands.h"
+#include "balancer/listing.h"
+#include "balancer/place_view.h"
+#include "balancer/run/run.h"
+#include "balancer/placement_text.h"
 
 static const char help[] =
 	"usage: iocom place [OPTION...] [--] COMMAND [ARGUMENT...]\n"
@@ -25,7 +25,7 @@ static const char help[] =
 	"  --run-dir DIR     the agent's directory\n";
 
 struct place {
-	struct ask ask;
+	struct placement_request ask;
 	const char *view, *save;
 	bool json;
 	bool needs; /* an option that tells the job or the agent */
@@ -38,7 +38,7 @@ static int show(const struct place *p, json_t *answer, struct iocom_err *err)
 		return 1;
 	if (p->json)
 		return listing_print_json(answer);
-	verdict_print(answer, stdout);
+	placement_text_print(answer, stdout);
 	return listing_end();
 }
 
@@ -51,7 +51,7 @@ static int ask_agent(const struct place *p, char **command, const char *cwd, con
 
 	if (!p->ask.node && run_executable_check(command[0], executable, err))
 		return 1;
-	ask_pack(&p->ask, false, cwd, executable, command, &buffer);
+	placement_request_pack(&p->ask, false, cwd, executable, command, &buffer);
 	if (client_ask(p->ask.run_dir, &buffer, &answer, err))
 		return 1;
 	rc = show(p, answer, err);
@@ -63,7 +63,7 @@ static int decide(const struct place *p, char **command)
 {
 	struct iocom_err err = {0};
 	char *cwd = getcwd(NULL, 0);
-	char *executable = cwd ? ask_resolve(command[0], cwd, getenv("PATH")) : NULL;
+	char *executable = cwd ? placement_request_resolve(command[0], cwd, getenv("PATH")) : NULL;
 	int rc = 1;
 
 	if (!executable)
@@ -90,7 +90,7 @@ static int usage(bool asked)
 static int take(struct place *p, int c, const char *value)
 {
 	struct iocom_err err = {0};
-	int rc = ask_take(&p->ask, c, value, &err);
+	int rc = placement_request_take(&p->ask, c, value, &err);
 
 	if (rc < 0) {
 		fprintf(stderr, "iocom place: %s\n", err.text);
@@ -123,7 +123,7 @@ int cmd_place(int argc, char **argv)
 	struct place p = {0};
 	int c;
 
-	ask_init(&p.ask);
+	placement_request_init(&p.ask);
 	while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
 		int rc = take(&p, c, optarg);
 

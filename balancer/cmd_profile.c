@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client.h"
-#include "commands.h"
-#include "listing.h"
-#include "pack.h"
+#include "balancer/client.h"
+#include "balancer/commands.h"
+#include "balancer/listing.h"
+#include "user/pack.h"
 
 static const char help[] =
 	"usage: iocom profile [--json] [--run-dir DIR] [CLASS]\n"

@@ -15,12 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "commands.h"
-#include "json_msgpack.h"
-#include "record_csv.h"
-#include "record_file.h"
-#include "record_stream.h"
-#include "recording.h"
+#include "balancer/commands.h"
+#include "balancer/view/json_msgpack.h"
+#include "balancer/record/record_csv.h"
+#include "balancer/record/record_file.h"
+#include "balancer/record/record_stream.h"
+#include "balancer/view/recording.h"
 
 #define DELAY_LEAST_S 0.1 /* as iocom top has it */
 #define DELAY_MOST_S  3600.0

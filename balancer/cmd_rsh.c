@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "commands.h"
-#include "rsh.h"
-#include "run.h"
+#include "balancer/commands.h"
+#include "balancer/run/rsh.h"
+#include "balancer/run/run.h"
 
 static char *join(char *const *words)
 {

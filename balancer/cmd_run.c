@@ -9,13 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ask.h"
-#include "client.h"
-#include "commands.h"
-#include "listing.h"
-#include "multi.h"
-#include "run.h"
-#include "verdict.h"
+#include "balancer/placement_request.h"
+#include "balancer/client.h"
+#include "balancer/commands.h"
+#include "balancer/listing.h"
+#include "balancer/run/multi.h"
+#include "balancer/run/run.h"
+#include "balancer/placement_text.h"
 
 #define GRACE_DEFAULT_S	 30
 #define GRACE_MAX_S	 86400
@@ -53,7 +53,7 @@ static const char help_status[] =
 struct run {
 	const char *name; /* "iocom run", or what stands for it */
 	const char *home; /* a login: it begins there, or in "/"; NULL: here */
-	struct ask ask;
+	struct placement_request ask;
 	struct multi_options multi;
 	const char *env_rule;
 	double grace_s;
@@ -212,7 +212,7 @@ static int parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 			printf("%s%s%s%s", help, ask_help, multi_help, help_status);
 			return 1;
 		}
-		rc = ask_take(&run->ask, option, optarg, err);
+		rc = placement_request_take(&run->ask, option, optarg, err);
 		if (rc == 1)
 			rc = multi_take(&run->multi, option == 'N' ? MULTI_NODES : option, optarg,
 					err);
@@ -245,7 +245,7 @@ static int resolve(struct run *run, struct iocom_err *err)
 	if (!run->cwd || run->cwd[0] != '/')
 		return iocom_err_set(err, RUN_FAILED, "cannot read the working directory: %s",
 				     run->cwd ? "it is not reachable" : strerror(errno));
-	run->executable = ask_resolve(run->command[0], run->cwd, getenv("PATH"));
+	run->executable = placement_request_resolve(run->command[0], run->cwd, getenv("PATH"));
 	if (run->executable && run->executable[0] != '/' && strchr(run->executable, '/')) {
 		if (asprintf(&absolute, "%s/%s", run->cwd, run->executable) < 0)
 			absolute = NULL;
@@ -278,7 +278,7 @@ static int place(void *arg, json_t **answer, struct iocom_err *err)
 	const struct run *run = arg;
 	msgpack_sbuffer buffer;
 
-	ask_pack(&run->ask, true, run->cwd, run->executable, run->command, &buffer);
+	placement_request_pack(&run->ask, true, run->cwd, run->executable, run->command, &buffer);
 	return client_ask(run->ask.run_dir, &buffer, answer, err);
 }
 
@@ -493,7 +493,7 @@ static int run_placed(struct run *run, const json_t *answer, struct iocom_err *e
 	run_report_placed(&run->report, answer);
 	if (run->verbose) {
 		fprintf(stderr, "%s: job %s: ", run->name, spec.job);
-		verdict_line(answer, stderr);
+		placement_text_line(answer, stderr);
 	}
 	status = run_there(run, answer, &spec, err);
 	if (status < 0)
@@ -545,7 +545,7 @@ static int run_attempts(struct run *run, json_t **answer, struct iocom_err *err)
 	run->input_at = lseek(STDIN_FILENO, 0, SEEK_CUR);
 	status = run_placed(run, *answer, err);
 	if (run->detach && run->ask.restarts >= 0 && status == 0) {
-		if (run_keep(run->name, listing_string(*answer, "job")))
+		if (run_background(run->name, listing_string(*answer, "job")))
 			return status;
 		run->report.fd = -1;
 		run->kept = true;
@@ -642,7 +642,7 @@ int run_main(int argc, char **argv, const char *home, bool *failed)
 	int rc;
 
 	*failed = false;
-	ask_init(&run.ask);
+	placement_request_init(&run.ask);
 	multi_init(&run.multi);
 	rc = parse(&run, argc, argv, &err);
 	if (rc > 0)

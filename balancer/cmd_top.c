@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "commands.h"
-#include "top.h"
+#include "balancer/commands.h"
+#include "balancer/top/top.h"
 
 #define INTERVAL_LEAST_S 0.1
 #define INTERVAL_MOST_S	 3600.0

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client.h"
-#include "commands.h"
-#include "job_command.h"
-#include "listing.h"
-#include "pack.h"
-#include "run.h"
+#include "balancer/client.h"
+#include "balancer/commands.h"
+#include "balancer/job_command.h"
+#include "balancer/listing.h"
+#include "user/pack.h"
+#include "balancer/run/run.h"
 
 static const char help[] =
 	"usage: iocom wait [--json] [--run-dir DIR] JOB...\n"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* See job_command.h. */
-#include "job_command.h"
+#include "balancer/job_command.h"
 
 #include <stdio.h>
 
-#include "client.h"
-#include "pack.h"
+#include "balancer/client.h"
+#include "user/pack.h"
 
 int job_command_option(struct job_command *command, int argc, char **argv, const char *letters,
 		       const struct option *options)

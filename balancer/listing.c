@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* What the listing subcommands share; see listing.h. */
-#include "listing.h"
+#include "balancer/listing.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -11,7 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "utf8.h"
+#include "user/utf8.h"
 
 #define CUT_MIN 16 /* columns that the last one has in any case */
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "commands.h"
+#include "balancer/commands.h"
 
 struct command {
 	const char *name;

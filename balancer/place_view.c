@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The decision and view files; see place_view.h. */
-#include "place_view.h"
+#include "balancer/place_view.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,13 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "json_msgpack.h"
-#include "json_text.h"
-#include "listing.h"
-#include "plan_json.h"
-#include "verdict.h"
-#include "view_decide.h"
-#include "view_json.h"
+#include "balancer/view/json_msgpack.h"
+#include "balancer/view/json_text.h"
+#include "balancer/listing.h"
+#include "balancer/view/plan_json.h"
+#include "balancer/placement_text.h"
+#include "balancer/view/view_decide.h"
+#include "balancer/view/view_json.h"
 
 /* The answer in the form that an agent gives it, for the same explanation. */
 static json_t *placement(const struct view_file *view, json_t *plan)
@@ -35,7 +35,7 @@ static int explain(const struct view_file *view, json_t *plan)
 
 	if (!document)
 		return 1;
-	verdict_print(document, stdout);
+	placement_text_print(document, stdout);
 	json_decref(document);
 	return listing_end();
 }

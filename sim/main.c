@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "sim/cli/cli.h"
 
 struct command {
 	const char *name;

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "job.h"
+#include "sim/job.h"
 
 /* Distribution of one quantity: exact mean, percentiles within 1 %. */
 struct sim_summary {

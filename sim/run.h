@@ -3,10 +3,10 @@
 #ifndef SIM_RUN_H
 #define SIM_RUN_H
 
-#include "cluster.h"
-#include "params.h"
-#include "result.h"
-#include "workload.h"
+#include "sim/cluster.h"
+#include "sim/params.h"
+#include "sim/result.h"
+#include "sim/workload.h"
 
 /* Told now and then; false stops the run (-ECANCELED). */
 typedef bool sim_progress_fn(void *arg, double time_ms, uint64_t completed);

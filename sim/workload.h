@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "job.h"
+#include "sim/job.h"
 
 struct workload;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* See account.h. */
-#include "account.h"
+#include "user/account.h"
 
 #include <errno.h>
 #include <grp.h>

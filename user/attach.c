@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* What is said when a client attaches to a job; see attach.h. */
-#include "attach.h"
+#include "user/attach.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "pack.h"
+#include "user/pack.h"
 
 void attach_nonce(char nonce[SPEC_NONCE_MAX])
 {

@@ -14,9 +14,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "frame.h"
+#include "user/frame.h"
 #include "iocom/err.h"
-#include "spec.h"
+#include "user/spec.h"
 
 #define ATTACH_ASK_MAX 2048	  /* it fits a message of the leash (leash_wire.h) */
 #define ATTACH_FIRST   UINT64_MAX /* from the first byte that is kept */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Phases of a job; see behaviour.h. */
-#include "behaviour.h"
+#include "user/behaviour.h"
 
 #include <math.h>
 #include <string.h>

@@ -9,7 +9,7 @@
  * Known race: a v1 group can refuse rmdir for a moment after its last process
  * died; cgroup_remove therefore tries again until its limit.
  */
-#include "cgroup.h"
+#include "user/cgroup.h"
 
 #include <dirent.h>
 #include <errno.h>

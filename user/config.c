@@ -6,7 +6,7 @@
  * the lines it hands out.  It also strips leading white space: libinih would
  * take an indented line for a continuation of the value above it.
  */
-#include "config.h"
+#include "user/config.h"
 
 #include <ctype.h>
 #include <errno.h>

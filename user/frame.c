@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Frames on a stream socket; the form is in frame.h. */
-#include "frame.h"
+#include "user/frame.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* See leash_wire.h. */
-#include "leash_wire.h"
+#include "user/leash_wire.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include "frame.h"
-#include "pack.h"
+#include "user/frame.h"
+#include "user/pack.h"
 
 int leash_send(int fd, const msgpack_sbuffer *message, int flags)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Log lines of the daemons, rate-limited; see log.h. */
-#include "log.h"
+#include "user/log.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "utf8.h"
+#include "user/utf8.h"
 
 #define LINES_PER_SECOND 50
 #define LINES_PROVOKED	 25 /* of them, at most */

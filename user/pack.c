@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* MessagePack maps with string keys; see pack.h. */
-#include "pack.h"
+#include "user/pack.h"
 
 #include <errno.h>
 #include <math.h>

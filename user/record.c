@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* A job's record on disk; see record.h. */
-#include "record.h"
+#include "user/record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "pack.h"
-#include "record_tail.h"
+#include "user/pack.h"
+#include "user/record_tail.h"
 
 #define RECORD_MAX  4096
 #define RECORD_ROOM 1024 /* an end with its text of at most 255 bytes is below 500 */

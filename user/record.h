@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "iocom/err.h"
-#include "spec.h"
+#include "user/spec.h"
 
 struct record_start {
 	char job[SPEC_JOB_MAX];

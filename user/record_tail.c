@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Where the end of a job's output is kept; see record_tail.h. */
-#include "record_tail.h"
+#include "user/record_tail.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "record.h"
+#include "user/record.h"
 
 #define ROOM_MAX (UINT64_C(1) << 40)
 

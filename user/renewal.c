@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* See renewal.h. */
-#include "renewal.h"
+#include "user/renewal.h"
 
 #include <errno.h>
 #include <mbedtls/md.h>

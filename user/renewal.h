@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "spec.h"
+#include "user/spec.h"
 
 #define RENEWAL_SECRET	32
 #define RENEWAL_MAC	32

@@ -8,7 +8,7 @@
  * root may decode it.  Apart from spec.c, so that the shim links neither MUNGE
  * nor mbedTLS.
  */
-#include "spec.h"
+#include "user/spec.h"
 
 #include <errno.h>
 #include <mbedtls/sha256.h>
@@ -19,8 +19,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "attach.h"
-#include "pack.h"
+#include "user/attach.h"
+#include "user/pack.h"
 
 void spec_hash(const void *data, size_t length, uint8_t hash[SPEC_HASH_BYTES])
 {

@@ -4,14 +4,14 @@
  * are bytes (bin), for a Unix name need not be UTF-8.  What comes from the
  * wire is bounded here, once, so that the shim obeys without looking again.
  */
-#include "spec.h"
+#include "user/spec.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pack.h"
+#include "user/pack.h"
 
 void spec_free(struct spec *spec)
 {

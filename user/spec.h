@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 #include "iocom/err.h"
-#include "terminal.h"
+#include "user/terminal.h"
 
 #define SPEC_VERSION	      2
 #define SPEC_JOB_MAX	      96 /* "HOME-BOOT-SEQUENCE": [A-Za-z0-9._-]+, never starts with '.' */

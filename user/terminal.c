@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* A job's terminal on the wire; see terminal.h. */
-#include "terminal.h"
+#include "user/terminal.h"
 
 #include <errno.h>
 #include <string.h>
 #include <termios.h>
 
-#include "pack.h"
+#include "user/pack.h"
 
 const uint8_t terminal_keys[TERMINAL_KEYS] = {VINTR, VQUIT,  VERASE, VKILL,   VEOF,
 					      VSUSP, VSTART, VSTOP,  VWERASE, VLNEXT};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-#include "utf8.h"
+#include "user/utf8.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* One end of a job stream; see wire.h. */
-#include "wire.h"
+#include "user/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

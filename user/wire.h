@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "frame.h"
+#include "user/frame.h"
 
 /* Bytes that wait, first in first out; the memory is given back when empty. */
 struct queue {

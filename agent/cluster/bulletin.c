@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Bulletins; see bulletin.h.  Threads and order of the end as in control.c. */
-#include "bulletin.h"
+#include "agent/cluster/bulletin.h"
 
 #include <errno.h>
 #include <nng/nng.h>
@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control.h"
-#include "guests.h"
-#include "pack.h"
-#include "vector_codec.h"
+#include "agent/cluster/control.h"
+#include "agent/cluster/connection_limit.h"
+#include "user/pack.h"
+#include "agent/cluster/vector_codec.h"
 
 #define RECEIVE_BUFFER	 8192
 #define RECONNECT_MS	 100
@@ -23,7 +23,7 @@ struct bulletin {
 	struct bulletin_config config;
 	nng_socket pub, sub;
 	bool pub_open, sub_open;
-	struct guests *guests;
+	struct connection_limit *guests;
 	nng_aio *aio;
 	struct loop_post post;
 	char dialed[BULLETIN_DIALED_MAX][128];
@@ -216,7 +216,8 @@ static int open_sockets(struct bulletin *b, const char *url)
 	nng_socket_set_ms(b->sub, NNG_OPT_RECONNMAXT, RECONNECT_MAX_MS);
 	e = nng_socket_set(b->sub, NNG_OPT_SUB_SUBSCRIBE, "", 0);
 	if (!e)
-		e = guests_new(&b->guests, b->pub, GUESTS_MAX, GUESTS_OF_ONE);
+		e = connection_limit_new(&b->guests, b->pub, CONNECTION_LIMIT_MAX,
+					 CONNECTION_LIMIT_OF_ONE);
 	if (!e)
 		e = tls_listen(b->config.tls, b->pub, url);
 	if (!e)
@@ -247,12 +248,12 @@ int bulletin_new(struct bulletin **out, const struct bulletin_config *config, st
 
 void bulletin_count(struct bulletin *b)
 {
-	b->config.counters->guests_refused += guests_refused(b->guests);
+	b->config.counters->guests_refused += connection_limit_refused(b->guests);
 }
 
 size_t bulletin_guests(const struct bulletin *b)
 {
-	return b ? guests_count(b->guests) : 0;
+	return b ? connection_limit_count(b->guests) : 0;
 }
 
 size_t bulletin_dialed(const struct bulletin *b)
@@ -275,7 +276,7 @@ void bulletin_free(struct bulletin *b)
 	}
 	if (b->pub_open)
 		nng_close(b->pub);
-	guests_free(b->guests);
+	connection_limit_free(b->guests);
 	free(b);
 }
 

@@ -14,13 +14,13 @@
 #include <msgpack.h>
 #include <stdint.h>
 
-#include "counters.h"
+#include "agent/base/counters.h"
 #include "iocom/err.h"
-#include "log.h"
-#include "loop.h"
-#include "matrix.h"
-#include "seal.h"
-#include "tls.h"
+#include "user/log.h"
+#include "agent/base/loop.h"
+#include "agent/cluster/matrix.h"
+#include "agent/cluster/seal.h"
+#include "agent/cluster/tls.h"
 
 #define BULLETIN_VERSION     1
 #define BULLETIN_DIALED_MAX  256

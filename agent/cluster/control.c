@@ -7,7 +7,7 @@
  * are closed, aios stopped (no callback runs after that), posts taken out of the
  * queue, then memory is freed.
  */
-#include "control.h"
+#include "agent/cluster/control.h"
 
 #include <errno.h>
 #include <nng/nng.h>
@@ -18,8 +18,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "guests.h"
-#include "message.h"
+#include "agent/cluster/connection_limit.h"
+#include "agent/cluster/message.h"
 
 #define SERVERS		 16 /* questions answered at the same time */
 #define MESSAGE_MAX	 (256u << 10)
@@ -62,7 +62,7 @@ struct call {
 struct control {
 	struct control_config config;
 	nng_socket rep;
-	struct guests *guests;
+	struct connection_limit *guests;
 	bool listening;
 	struct server servers[SERVERS];
 	struct server *asked; /* whose question a handler has now */
@@ -353,7 +353,8 @@ int control_new(struct control **out, const struct control_config *config, struc
 	if (!e) {
 		c->listening = true;
 		nng_socket_set_size(c->rep, NNG_OPT_RECVMAXSZ, MESSAGE_MAX);
-		e = guests_new(&c->guests, c->rep, GUESTS_MAX, GUESTS_OF_ONE);
+		e = connection_limit_new(&c->guests, c->rep, CONNECTION_LIMIT_MAX,
+					 CONNECTION_LIMIT_OF_ONE);
 	}
 	if (!e)
 		e = tls_listen(c->config.tls, c->rep, url);
@@ -369,7 +370,7 @@ int control_new(struct control **out, const struct control_config *config, struc
 
 void control_count(struct control *c)
 {
-	c->config.counters->guests_refused += guests_refused(c->guests);
+	c->config.counters->guests_refused += connection_limit_refused(c->guests);
 }
 
 /* --- asking ----------------------------------------------------------------- */
@@ -587,7 +588,7 @@ static void aio_drop(nng_aio *aio)
 
 size_t control_guests(const struct control *c)
 {
-	return c ? guests_count(c->guests) : 0;
+	return c ? connection_limit_count(c->guests) : 0;
 }
 
 size_t control_peers(const struct control *c)
@@ -616,6 +617,6 @@ void control_free(struct control *c)
 	}
 	while (c->npeers)
 		peer_close(c, 0);
-	guests_free(c->guests);
+	connection_limit_free(c->guests);
 	free(c);
 }

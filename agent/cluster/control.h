@@ -3,7 +3,7 @@
  * Control: questions from agent to agent (nng REQ/REP on base port + 1), each
  * sealed and bound to its target, type, job and a number of its own; the answer
  * repeats them.  Resending by nng is off, every request is idempotent by job, and none
- * is obeyed twice, by the number (home.c): a stored credential is of no use.
+ * is obeyed twice, by the number (peer_requests.c): a stored credential is of no use.
  *
  *   { "v", "type", "from", "to", "job", "id", "body": bytes of a map }
  */
@@ -13,14 +13,14 @@
 #include <msgpack.h>
 #include <stdint.h>
 
-#include "counters.h"
+#include "agent/base/counters.h"
 #include "iocom/err.h"
 #include "iocom/vector.h"
-#include "log.h"
-#include "loop.h"
-#include "seal.h"
-#include "tls.h"
-#include "spec.h"
+#include "user/log.h"
+#include "agent/base/loop.h"
+#include "agent/cluster/seal.h"
+#include "agent/cluster/tls.h"
+#include "user/spec.h"
 
 #define CONTROL_VERSION	   1
 #define CONTROL_TIMEOUT_MS 2000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The load matrix; see matrix.h. */
-#include "matrix.h"
+#include "agent/cluster/matrix.h"
 
 #include <errno.h>
 #include <stdlib.h>

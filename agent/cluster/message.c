@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* See message.h. */
-#include "message.h"
+#include "agent/cluster/message.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "pack.h"
+#include "user/pack.h"
 
 void message_pack(const struct control_head *head, const msgpack_sbuffer *body,
 		  msgpack_sbuffer *out)

@@ -3,7 +3,7 @@
 #ifndef IOCOM_MESSAGE_H
 #define IOCOM_MESSAGE_H
 
-#include "control.h"
+#include "agent/cluster/control.h"
 
 struct message {
 	struct control_head head;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* See probe.h. */
-#include "probe.h"
+#include "agent/cluster/probe.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,9 +10,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "frame.h"
-#include "tunnel.h"
+#include "user/clock.h"
+#include "user/frame.h"
+#include "agent/cluster/tunnel.h"
 
 struct probe {
 	struct probes *probes;

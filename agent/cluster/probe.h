@@ -8,7 +8,7 @@
 #ifndef IOCOM_PROBE_H
 #define IOCOM_PROBE_H
 
-#include "agent.h"
+#include "agent/agent.h"
 
 #define PROBE_FIRST_S 2
 #define PROBE_AGAIN_S 60  /* doubled from the first up to this while it is not there */

@@ -2,10 +2,10 @@
 /*
  * Seals between agents, by MUNGE; see seal.h.
  *
- * libmunge waits for munged for most of a minute, so it is asked in a thread (worker.h),
+ * libmunge waits for munged for most of a minute, so it is asked in a thread (deadline_thread.h),
  * which may outlive both the question and the seal: each question is all its own.
  */
-#include "seal.h"
+#include "agent/cluster/seal.h"
 
 #include <errno.h>
 #include <munge.h>
@@ -15,10 +15,10 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "worker.h"
+#include "agent/base/deadline_thread.h"
 
 struct seal {
-	struct worker *worker;
+	struct deadline_thread *worker;
 	char *socket; /* NULL: the default */
 	long long ahead_s;
 	bool down;
@@ -26,7 +26,7 @@ struct seal {
 
 /* A message sealed or opened, or who made a job's credential. */
 struct question {
-	struct worker_task task;
+	struct deadline_task task;
 	char *socket, *text; /* a credential: asked, or the answer */
 	void *data;	     /* likewise */
 	size_t length;
@@ -39,7 +39,7 @@ struct question {
 	int rc;
 };
 
-static void question_free(struct worker_task *task)
+static void question_free(struct deadline_task *task)
 {
 	struct question *q = (struct question *)task;
 
@@ -50,13 +50,13 @@ static void question_free(struct worker_task *task)
 	free(q);
 }
 
-static struct question *question_new(const struct seal *seal, void (*run)(struct worker_task *task),
-				     struct iocom_err *err)
+static struct question *question_new(const struct seal *seal,
+				     void (*run)(struct deadline_task *task), struct iocom_err *err)
 {
 	struct question *q = calloc(1, sizeof(*q));
 
 	if (q) {
-		q->task = (struct worker_task){.run = run, .free = question_free};
+		q->task = (struct deadline_task){.run = run, .free = question_free};
 		q->uid = (uid_t)-1;
 		q->socket = seal->socket ? strdup(seal->socket) : NULL;
 	}
@@ -87,7 +87,7 @@ static void context_done(struct question *q, munge_ctx_t ctx)
 		munge_ctx_destroy(ctx);
 }
 
-static void encode(struct worker_task *task)
+static void encode(struct deadline_task *task)
 {
 	struct question *q = (struct question *)task;
 	munge_ctx_t ctx = context(q);
@@ -100,7 +100,7 @@ static void encode(struct worker_task *task)
 	context_done(q, ctx);
 }
 
-static void decode(struct worker_task *task)
+static void decode(struct deadline_task *task)
 {
 	struct question *q = (struct question *)task;
 	munge_ctx_t ctx = context(q);
@@ -115,7 +115,7 @@ static void decode(struct worker_task *task)
 	context_done(q, ctx);
 }
 
-static void open_credential(struct worker_task *task)
+static void open_credential(struct deadline_task *task)
 {
 	struct question *q = (struct question *)task;
 
@@ -125,7 +125,7 @@ static void open_credential(struct worker_task *task)
 /* 0: Q was answered.  Else it is gone. */
 static int ask(struct seal *seal, struct question *q, unsigned limit_ms, struct iocom_err *err)
 {
-	int rc = worker_run(seal->worker, &q->task, limit_ms);
+	int rc = deadline_run(seal->worker, &q->task, limit_ms);
 
 	seal->down = rc != 0;
 	if (!rc)
@@ -220,7 +220,7 @@ int seal_new(struct seal **out, const char *socket, struct iocom_err *err)
 
 	if (!seal)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
-	rc = worker_new(&seal->worker, err);
+	rc = deadline_new(&seal->worker, err);
 	if (!rc && *socket) {
 		seal->socket = strdup(socket);
 		if (!seal->socket)
@@ -241,7 +241,7 @@ void seal_free(struct seal *seal)
 {
 	if (!seal)
 		return;
-	worker_free(seal->worker);
+	deadline_free(seal->worker);
 	free(seal->socket);
 	free(seal);
 }

@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 #include "iocom/err.h"
-#include "spec.h"
+#include "user/spec.h"
 
 #define SEAL_MESSAGE_MAX (1u << 20) /* MUNGE's bound for a payload */
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Clocks that differ; see skews.h. */
-#include "skews.h"
+#include "agent/cluster/skews.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "seal.h"
+#include "agent/cluster/seal.h"
 
 /* Its index; SKEWS_MAX: none. */
 static size_t find(const struct skews *skews, const char *node)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* See tls.h. */
-#include "tls.h"
+#include "agent/cluster/tls.h"
 
 #include <errno.h>
 #include <fcntl.h>

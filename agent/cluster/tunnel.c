@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* See tunnel.h. */
-#include "tunnel.h"
+#include "agent/cluster/tunnel.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +11,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "clients.h"
-#include "pack.h"
-#include "helper.h"
+#include "agent/front/clients.h"
+#include "user/pack.h"
+#include "agent/base/spawn.h"
 
 #define TUNNELS_USER  "iocom"
 #define NOBODY	      65534
@@ -122,7 +122,7 @@ static int spawn_relay(struct agent *a, char *const argv[], const int *fds, size
 	for (size_t i = 0; argv[i] && i + 5 < ARGUMENTS_MAX; i++)
 		all[i + 4] = argv[i];
 	relay_path(a, path, sizeof(path));
-	rc = helper_spawn(path, all, fds, n, pid);
+	rc = spawn_spawn(path, all, fds, n, pid);
 	return rc ? iocom_err_set(err, rc, "cannot start the TLS relay %s: %s", path, strerror(-rc))
 		  : 0;
 }

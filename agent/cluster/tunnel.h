@@ -10,7 +10,7 @@
 #ifndef IOCOM_TUNNEL_H
 #define IOCOM_TUNNEL_H
 
-#include "agent.h"
+#include "agent/agent.h"
 
 #define TUNNELS_MAX    4096
 #define TUNNELS_OF_ONE 2048 /* of one user; root may have them all */

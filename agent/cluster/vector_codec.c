@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The load vector on the wire and in listings; see vector_codec.h. */
-#include "vector_codec.h"
+#include "agent/cluster/vector_codec.h"
 
 #include <errno.h>
 #include <math.h>

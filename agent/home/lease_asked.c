@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "clock.h"
-#include "leases.h"
+#include "user/clock.h"
+#include "agent/jobs/leases.h"
 
 /* Of what is given up the journal has it yet: its shim is to be told. */
 static int find_secret(struct agent *a, const struct lease_held *held, const char *job,

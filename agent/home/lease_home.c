@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Leases at the home node; see leases.h. */
-#include "leases.h"
+#include "agent/jobs/leases.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "clock.h"
-#include "target_attach.h"
+#include "user/clock.h"
+#include "agent/guest/guest_attach.h"
 
 #define ASK_AGAIN_MS 1000
 #define FOLLOW_MS    10000 /* whoever keeps a detached job asks each 3 s */

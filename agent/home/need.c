@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* What a job needs; see need.h. */
-#include "need.h"
+#include "agent/home/need.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#include "pack.h"
+#include "user/pack.h"
 
 #define VALUE_MAX 1e12
 

@@ -11,7 +11,7 @@
 
 #include "iocom/err.h"
 #include "iocom/rules.h"
-#include "profile.h"
+#include "balancer/settings/profile.h"
 
 enum need_source { NEED_DEFAULT, NEED_PROFILE, NEED_OPTION };
 

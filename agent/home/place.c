@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "pack.h"
-#include "place_own.h"
-#include "plan_json.h"
-#include "recorders.h"
-#include "refusal.h"
-#include "vector_codec.h"
+#include "user/clock.h"
+#include "user/pack.h"
+#include "agent/home/place_own.h"
+#include "balancer/view/plan_json.h"
+#include "agent/front/recorders.h"
+#include "agent/home/refusal.h"
+#include "agent/cluster/vector_codec.h"
 
 static void place_free(struct place *p)
 {

@@ -6,10 +6,10 @@
 #include <jansson.h>
 #include <msgpack.h>
 
-#include "agent.h"
-#include "clients.h"
-#include "leases.h"
-#include "view_decide.h"
+#include "agent/agent.h"
+#include "agent/front/clients.h"
+#include "agent/jobs/leases.h"
+#include "balancer/view/view_decide.h"
 
 #define PLACE_HOPS 3
 

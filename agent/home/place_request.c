@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "clock.h"
-#include "pack.h"
-#include "place_own.h"
+#include "user/clock.h"
+#include "user/pack.h"
+#include "agent/home/place_own.h"
 
 static int take_policy(struct place *p, const msgpack_object *req, struct iocom_err *err)
 {

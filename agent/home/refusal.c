@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* See refusal.h. */
-#include "refusal.h"
+#include "agent/home/refusal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "control.h"
-#include "utf8.h"
+#include "agent/cluster/control.h"
+#include "user/utf8.h"
 
 json_t *refusal_json(const char *node, const char *reason, const char *text)
 {

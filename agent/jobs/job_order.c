@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* See job_order.h. */
-#include "job_order.h"
+#include "agent/jobs/job_order.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "pack.h"
+#include "user/pack.h"
 
 void job_order_pack(const struct job_order *o, msgpack_sbuffer *out)
 {

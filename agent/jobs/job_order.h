@@ -10,9 +10,9 @@
 #include <sys/types.h>
 
 #include "iocom/vector.h"
-#include "need.h"
-#include "renewal.h"
-#include "spec.h"
+#include "agent/home/need.h"
+#include "user/renewal.h"
+#include "user/spec.h"
 
 /* What home asks of a target, and what the target keeps of it for a restart. */
 struct job_order {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* See job_report.h. */
-#include "job_report.h"
+#include "agent/jobs/job_report.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#include "pack.h"
+#include "user/pack.h"
 
 #define WHOLE_RUN 5 /* numbers of a behaviour that are not of one phase */
 

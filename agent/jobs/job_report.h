@@ -6,9 +6,9 @@
 #include <msgpack.h>
 #include <stdint.h>
 
-#include "behaviour.h"
-#include "profile.h"
-#include "spec.h"
+#include "user/behaviour.h"
+#include "balancer/settings/profile.h"
+#include "user/spec.h"
 
 /* How a job ended and what it used: what its home is told and learns from. */
 struct job_report {

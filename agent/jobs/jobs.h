@@ -16,14 +16,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "job_order.h"
-#include "job_report.h"
-#include "job_times.h"
-#include "launch.h"
-#include "loop.h"
-#include "monitor.h"
-#include "sample_names.h"
-#include "vector.h"
+#include "agent/jobs/job_order.h"
+#include "agent/jobs/job_report.h"
+#include "user/monitor/job_times.h"
+#include "agent/guest/launch.h"
+#include "agent/base/loop.h"
+#include "user/monitor/monitor.h"
+#include "user/monitor/sample_names.h"
+#include "agent/measure/vector.h"
 
 #define JOBS_MAX      4096
 #define JOBS_LEASE_NS (10ull * 1000000000ull)

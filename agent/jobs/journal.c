@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The job journal; see journal.h. */
-#include "journal.h"
+#include "agent/jobs/journal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "journal_sql.h"
+#include "agent/jobs/journal_sql.h"
 
 int journal_submit(struct journal *j, const struct journal_job *job, struct iocom_err *err)
 {

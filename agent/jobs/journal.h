@@ -23,8 +23,8 @@
 
 #include "iocom/err.h"
 #include "iocom/vector.h"
-#include "renewal.h"
-#include "spec.h"
+#include "user/renewal.h"
+#include "user/spec.h"
 
 struct journal;
 

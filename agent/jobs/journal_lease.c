@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "journal_sql.h"
+#include "agent/jobs/journal_sql.h"
 
 #define ATTEMPTS_AT_MOST 1000
 

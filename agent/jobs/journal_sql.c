@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The journal's database; see journal_sql.h. */
-#include "journal_sql.h"
+#include "agent/jobs/journal_sql.h"
 
 #include <errno.h>
 #include <stdarg.h>

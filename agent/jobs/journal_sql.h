@@ -5,7 +5,7 @@
 
 #include <sqlite3.h>
 
-#include "journal.h"
+#include "agent/jobs/journal.h"
 
 #define JOURNAL_STATEMENTS 64 /* of all parts together */
 

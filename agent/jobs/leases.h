@@ -36,7 +36,7 @@
 
 #include <stdint.h>
 
-#include "agent.h"
+#include "agent/agent.h"
 
 #define LEASE_MARGIN_MS(lease_ms) (2000 + (lease_ms) / 20)
 #define LEASE_RENEW_PART	  4 /* so many renewals fit in a lease */
@@ -110,7 +110,7 @@ json_t *lease_silent_json(const struct agent *a, const char *node);
 int lease_asked(struct agent *a, const void *payload, uint32_t length,
 		uint8_t answer[RENEWAL_ANSWER], struct iocom_err *err);
 
-/* --- lease_target.c --- */
+/* --- guest_lease.c --- */
 
 /* Renews what is due, and kills what outlived its lease.  Once a second. */
 void lease_tick(struct agent *a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* What this node has; see host.h. */
-#include "host.h"
+#include "agent/measure/host.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* From readings to the load vector; see vector.h. */
-#include "vector.h"
+#include "agent/measure/vector.h"
 
 #include <errno.h>
 #include <math.h>

@@ -24,9 +24,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host.h"
+#include "agent/measure/host.h"
 #include "iocom/vector.h"
-#include "monitor.h"
+#include "user/monitor/monitor.h"
 
 #define VECTOR_ALPHA 0.5
 

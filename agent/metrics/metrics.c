@@ -5,7 +5,7 @@
  * SAMPLE's arrays live until the next reading only, and a page is made at the end
  * of a period right after its reading: so the sample is kept by value.
  */
-#include "metrics.h"
+#include "agent/metrics/metrics.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,12 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bounds.h"
-#include "clock.h"
-#include "metrics_http.h"
-#include "metrics_jobs.h"
-#include "metrics_page.h"
-#include "sample_names.h"
+#include "agent/front/limits.h"
+#include "user/clock.h"
+#include "agent/metrics/metrics_http.h"
+#include "agent/metrics/metrics_jobs.h"
+#include "agent/metrics/metrics_page.h"
+#include "user/monitor/sample_names.h"
 
 #define NESTING_MAX 64
 
@@ -120,7 +120,7 @@ void metrics_period(struct agent *a)
 	if (page) {
 		page->vector = a->own;
 		page->counters = a->counters;
-		page->nbounds = bounds_list(a, page->bounds);
+		page->nbounds = limits_list(a, page->bounds);
 		page->charges_lost = a->charges.lost;
 		page->log_lines_suppressed = a->log.suppressed;
 		page->has_load_average = getloadavg(page->load_average, 3) == 3;

@@ -6,7 +6,7 @@
 #ifndef IOCOM_AGENT_METRICS_H
 #define IOCOM_AGENT_METRICS_H
 
-#include "agent.h"
+#include "agent/agent.h"
 
 struct metrics;
 

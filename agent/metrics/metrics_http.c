@@ -7,7 +7,7 @@
  * for ever.  Connections and the text of a page are touched by this thread alone;
  * only which page is shown is shared with the agent.
  */
-#include "metrics_http.h"
+#include "agent/metrics/metrics_http.h"
 
 #include <errno.h>
 #include <microhttpd.h>

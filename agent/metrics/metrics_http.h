@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "iocom/err.h"
-#include "metrics_page.h"
+#include "agent/metrics/metrics_page.h"
 
 #define METRICS_HTTP_CONNECTIONS 16	     /* more wait in the listen queue */
 #define METRICS_HTTP_REQUEST_MAX (16 * 1024) /* bytes of request line and headers */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Which jobs have series of their own; see metrics_jobs.h. */
-#include "metrics_jobs.h"
+#include "agent/metrics/metrics_jobs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "utf8.h"
+#include "user/utf8.h"
 
 #define BUCKETS 1024
 

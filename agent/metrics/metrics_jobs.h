@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "iocom/load.h"
-#include "metrics_text.h"
+#include "agent/metrics/metrics_text.h"
 
 #define METRICS_JOBS_IDLE_NS (600ull * 1000000000ull)
 #define METRICS_JOBS_KEPT    4

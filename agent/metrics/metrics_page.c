@@ -3,13 +3,13 @@
  * A page of metrics and its text; see metrics_page.h.  Base units throughout:
  * seconds, bytes (10^6 of them in a megabyte), events.
  */
-#include "metrics_page.h"
+#include "agent/metrics/metrics_page.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "metrics_text.h"
+#include "agent/metrics/metrics_text.h"
 
 /* --- the copy ----------------------------------------------------------------------- */
 
@@ -449,7 +449,7 @@ static void put_bounds(struct metrics_text *t, const struct metrics_page *page,
 	metrics_family(t, "iocom_bound_used", "gauge", "How full what can fill in the agent is.");
 	for (size_t i = 0; i < page->nbounds; i++) {
 		labels = with(node, "bound", page->bounds[i].name);
-		if (page->bounds[i].used != BOUND_UNKNOWN)
+		if (page->bounds[i].used != LIMIT_UNKNOWN)
 			metrics_integer(t, "iocom_bound_used", &labels, page->bounds[i].used);
 	}
 	metrics_family(t, "iocom_bound_max", "gauge",

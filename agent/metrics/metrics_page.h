@@ -10,11 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "counters.h"
+#include "agent/base/counters.h"
 #include "iocom/vector.h"
-#include "bounds.h"
-#include "metrics_jobs.h"
-#include "monitor.h"
+#include "agent/front/limits.h"
+#include "agent/metrics/metrics_jobs.h"
+#include "user/monitor/monitor.h"
 
 /* What became of the requests for the page itself, since the agent began. */
 struct metrics_served {
@@ -26,7 +26,7 @@ struct metrics_served {
 struct metrics_page {
 	struct iocom_vector vector; /* as last told */
 	struct counters counters;
-	struct bound bounds[BOUNDS_LISTED];
+	struct limit bounds[LIMITS_LISTED];
 	size_t nbounds;
 	uint64_t charges_lost, log_lines_suppressed;
 	double load_average[3]; /* over 1, 5, 15 minutes */

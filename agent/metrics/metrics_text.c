@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The Prometheus text format; see metrics_text.h. */
-#include "metrics_text.h"
+#include "agent/metrics/metrics_text.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "utf8.h"
+#include "user/utf8.h"
 
 #define ROOM_FIRST (64u * 1024)
 

@@ -25,9 +25,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "frame.h"
-#include "relay.h"
-#include "wire.h"
+#include "user/frame.h"
+#include "agent/relay/relay.h"
+#include "user/wire.h"
 
 #define NOBODY	   65534
 #define CONNECT_MS 5000

@@ -9,9 +9,9 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "clock.h"
-#include "relay.h"
-#include "wire.h"
+#include "user/clock.h"
+#include "agent/relay/relay.h"
+#include "user/wire.h"
 
 #define PIECE 16384 /* a record of TLS */
 

@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "frame.h"
-#include "relay.h"
+#include "user/frame.h"
+#include "agent/relay/relay.h"
 
 static int random_bytes(void *arg, unsigned char *out, size_t n)
 {

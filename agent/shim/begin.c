@@ -3,7 +3,7 @@
  * A shim's beginning: its own place, the job's cgroup, the record, the control
  * socket, the process.  Each step either stands or is undone by shim_finish.
  */
-#include "shim.h"
+#include "agent/shim/shim.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "rejoin.h"
-#include "tty.h"
+#include "agent/shim/rejoin.h"
+#include "agent/shim/tty.h"
 
 /*
  * Out of the agent's cgroup, so that a service manager that stops the agent

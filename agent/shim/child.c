@@ -15,7 +15,7 @@
  *
  * What fails is reported through a pipe that exec closes.
  */
-#include "child.h"
+#include "agent/shim/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tty.h"
+#include "agent/shim/tty.h"
 
 #define KILLED_MS 1000
 

@@ -8,9 +8,9 @@
 
 #include <sys/types.h>
 
-#include "cgroup.h"
-#include "order.h"
-#include "pam.h"
+#include "user/cgroup.h"
+#include "agent/shim/order.h"
+#include "agent/shim/pam.h"
 
 struct child {
 	pid_t pid;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Who ends a restartable job when its shim cannot; see guard.h. */
-#include "guard.h"
+#include "agent/shim/guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "user/clock.h"
 
 /* Until the shim is gone, or the lease is over: then UNTIL_MS says what is to be done. */
 static void watch(int fd, const volatile uint64_t *until_ms)

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "cgroup.h"
+#include "user/cgroup.h"
 #include "iocom/err.h"
 
 #define GUARD_LATE_MS 500 /* a shim that lives kills its job itself, at the lease's end */

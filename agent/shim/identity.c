@@ -3,13 +3,13 @@
  * Who the job runs as (functions in child.h).  The credential proves uid and
  * gid; the groups are those of this machine's database.
  */
-#include "child.h"
+#include "agent/shim/child.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "account.h"
+#include "user/account.h"
 
 int identity_lookup(struct identity *identity, struct order *order, struct iocom_err *err)
 {

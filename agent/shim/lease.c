@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* See lease.h. */
-#include "lease.h"
+#include "agent/shim/lease.h"
 
 #include <stdio.h>
 

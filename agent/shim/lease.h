@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record.h"
+#include "user/record.h"
 
 #define LEASE_OUTCOME 255 /* of a job that was ended though it could be run again */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* How a shim and its agent speak; see leash.h. */
-#include "leash.h"
+#include "agent/shim/leash.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,8 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "leash_wire.h"
-#include "pack.h"
+#include "user/leash_wire.h"
+#include "user/pack.h"
 
 void leash_init(struct leash *leash, int fd, const char *job)
 {

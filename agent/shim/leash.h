@@ -22,11 +22,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "attach.h"
+#include "user/attach.h"
 #include "iocom/err.h"
-#include "lease.h"
-#include "record.h"
-#include "spec.h"
+#include "agent/shim/lease.h"
+#include "user/record.h"
+#include "user/spec.h"
 
 struct leash {
 	int fd;	    /* the agent; -1 none now */

@@ -4,7 +4,7 @@
  * for changes with every credit: rebuilding eight entries costs less than the
  * epoll_ctl calls would.
  */
-#include "shim.h"
+#include "agent/shim/shim.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rejoin.h"
-#include "tty.h"
+#include "agent/shim/rejoin.h"
+#include "agent/shim/tty.h"
 
 enum entry {
 	ENTRY_STDIO = 0,

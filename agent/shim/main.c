@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shim.h"
+#include "agent/shim/shim.h"
 
 /* 0, 1 and 2 must be something, so that no pipe of the job ever gets their number. */
 static int fill_standard(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Reading the order; see order.h. */
-#include "order.h"
+#include "agent/shim/order.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "pack.h"
+#include "user/pack.h"
 
 static int take_replay(const msgpack_object *map, struct order *order, struct iocom_err *err)
 {

@@ -15,12 +15,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "account.h"
-#include "attach.h"
+#include "user/account.h"
+#include "user/attach.h"
 #include "iocom/err.h"
 #include "iocom/vector.h"
-#include "renewal.h"
-#include "spec.h"
+#include "user/renewal.h"
+#include "user/spec.h"
 
 #define SHIM_FD_LEASH	3
 #define SHIM_FD_ORDER	4
@@ -60,7 +60,7 @@ struct order {
 	struct spec spec;
 	bool replay; /* of all this only `jobs_dir`, and: */
 	struct attach_ask ask;
-	char slot[1088]; /* the place it has meanwhile (slot.h); "": none */
+	char slot[1088]; /* the place it has meanwhile (process_slot.h); "": none */
 	uid_t reader;
 };
 

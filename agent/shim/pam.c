@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* See pam.h. */
-#include "pam.h"
+#include "agent/shim/pam.h"
 
 #include <dlfcn.h>
 #include <errno.h>

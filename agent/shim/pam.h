@@ -17,7 +17,7 @@
 #include <sys/resource.h>
 
 #include "iocom/err.h"
-#include "order.h"
+#include "agent/shim/order.h"
 
 #define SHIM_PAM_SERVICE "iocom"
 #define PAM_CLOSE_S	 60   /* a module that hangs longer when the session closes ends the shim */

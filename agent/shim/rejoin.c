@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Clients that come later; see rejoin.h. */
-#include "rejoin.h"
+#include "agent/shim/rejoin.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "slot.h"
+#include "user/process_slot.h"
 
 /* Says why and closes; what the peer sent is read first, or it would never see the sentence. */
 static void say_and_close(struct wire *wire, const char *text)
@@ -327,7 +327,7 @@ static int open_record(struct shim *shim, struct iocom_err *err)
 /* The place that is ours for as long as we live.  0 or negative errno. */
 static int take_place(const struct order *order, struct iocom_err *err)
 {
-	int rc = *order->slot ? slot_take(order->slot, order->reader) : 0;
+	int rc = *order->slot ? process_slot_take(order->slot, order->reader) : 0;
 
 	if (rc == -EWOULDBLOCK)
 		return iocom_err_set(err, rc,

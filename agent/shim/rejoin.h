@@ -3,8 +3,8 @@
 #ifndef IOCOM_SHIM_REJOIN_H
 #define IOCOM_SHIM_REJOIN_H
 
-#include "attach.h"
-#include "shim.h"
+#include "user/attach.h"
+#include "agent/shim/shim.h"
 
 /*
  * Takes FD: this is the job's client from now on, and the one before is told so.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* See renew.h. */
-#include "renew.h"
+#include "agent/shim/renew.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

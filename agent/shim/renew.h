@@ -13,10 +13,10 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "frame.h"
-#include "lease.h"
-#include "order.h"
-#include "renewal.h"
+#include "user/frame.h"
+#include "agent/shim/lease.h"
+#include "agent/shim/order.h"
+#include "user/renewal.h"
 
 #define RENEW_PART   4 /* so many renewals fit in a lease */
 #define RENEW_AGAIN  4 /* ... and so many tries in the time between two */

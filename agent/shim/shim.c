@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The life of a shim from its order to its end; see shim.h. */
-#include "shim.h"
+#include "agent/shim/shim.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "rejoin.h"
+#include "user/clock.h"
+#include "agent/shim/rejoin.h"
 
 uint64_t shim_now_ms(void)
 {

@@ -23,18 +23,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cgroup.h"
-#include "child.h"
-#include "guard.h"
-#include "leash.h"
-#include "lease.h"
-#include "order.h"
-#include "pam.h"
-#include "record.h"
-#include "renew.h"
-#include "spare.h"
-#include "streams.h"
-#include "wire.h"
+#include "user/cgroup.h"
+#include "agent/shim/child.h"
+#include "agent/shim/guard.h"
+#include "agent/shim/leash.h"
+#include "agent/shim/lease.h"
+#include "agent/shim/order.h"
+#include "agent/shim/pam.h"
+#include "user/record.h"
+#include "agent/shim/renew.h"
+#include "agent/shim/spare.h"
+#include "agent/shim/streams.h"
+#include "user/wire.h"
 
 #define SHIM_SILENCE_MS 2000  /* of a job's leftovers that hold its outputs open */
 #define SHIM_LINGER_MS	10000 /* for the client to take the exit status */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Waiting for an order; see spare.h. */
-#include "spare.h"
+#include "agent/shim/spare.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "order.h"
+#include "agent/shim/order.h"
 
 #define TABLE "/proc/self/mounts"
 

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "cgroup.h"
+#include "user/cgroup.h"
 
 struct spare {
 	struct cgroup_mounts mounts;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* What a job wrote, on disk; see spool.h. */
-#include "spool.h"
+#include "agent/shim/spool.h"
 
 #include <errno.h>
 #include <fcntl.h>

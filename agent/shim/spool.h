@@ -18,10 +18,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "frame.h"
+#include "user/frame.h"
 #include "iocom/err.h"
-#include "record.h"
-#include "record_tail.h"
+#include "user/record.h"
+#include "user/record_tail.h"
 
 /* Bytes: of both beginnings together, of the rings of [1] and [2]. */
 struct spool_size {

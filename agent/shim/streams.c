@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The job's stdio; see streams.h. */
-#include "streams.h"
+#include "agent/shim/streams.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "tty.h"
+#include "agent/shim/tty.h"
 
 #define PIPE_BYTES    (1 << 20)
 #define CREDIT_BATCH  (FRAME_WINDOW / 4)
@@ -67,7 +67,7 @@ void streams_deinit(struct streams *streams)
 {
 	for (int i = 0; i < FRAME_STREAMS; i++) {
 		streams_close(streams, i);
-		keep_free(&streams->kept[i]);
+		resend_free(&streams->kept[i]);
 	}
 	spool_deinit(&streams->spool);
 }
@@ -100,7 +100,7 @@ void streams_attach(struct streams *streams, const uint64_t from[FRAME_STREAMS],
 		streams->told[i] = false;
 		streams->gap[i] = (struct streams_gap){0};
 		if (!spooled(streams))
-			keep_drop(&streams->kept[i], taken[i]);
+			resend_drop(&streams->kept[i], taken[i]);
 	}
 	streams->told[0] = false;
 	streams->taken[0] = streams->consumed;
@@ -129,7 +129,7 @@ static void grow(struct streams *streams, int stream)
 
 static bool has_room(const struct streams *streams, int stream)
 {
-	return spooled(streams) || keep_room(&streams->kept[stream]) > 0;
+	return spooled(streams) || resend_room(&streams->kept[stream]) > 0;
 }
 
 void streams_poll(const struct streams *streams, struct pollfd entries[FRAME_STREAMS])
@@ -162,9 +162,9 @@ static ssize_t read_pieces(const struct streams *streams, int stream, uint8_t *a
 /* Reads once.  Bytes; 0 nothing now; -EPIPE the end; -ENOMEM. */
 static ssize_t read_output(struct streams *streams, int stream)
 {
-	struct keep *kept = &streams->kept[stream];
+	struct resend_buffer *kept = &streams->kept[stream];
 	size_t want = sizeof(streams->piece);
-	uint8_t *at = spooled(streams) ? streams->piece : keep_space(kept, &want);
+	uint8_t *at = spooled(streams) ? streams->piece : resend_space(kept, &want);
 	ssize_t got;
 
 	if (!at)
@@ -179,7 +179,7 @@ static ssize_t read_output(struct streams *streams, int stream)
 	if (spooled(streams))
 		spool_add(&streams->spool, streams->record, stream, at, (size_t)got);
 	else
-		keep_added(kept, (size_t)got);
+		resend_added(kept, (size_t)got);
 	if (got >= (ssize_t)sizeof(streams->piece))
 		grow(streams, stream);
 	return got;
@@ -254,7 +254,7 @@ static ssize_t next_piece(struct streams *streams, int stream, const uint8_t **a
 			skip_to(streams, stream, from);
 		return got;
 	}
-	*at = keep_at(&streams->kept[stream], from, &there);
+	*at = resend_at(&streams->kept[stream], from, &there);
 	return (ssize_t)(n < there ? n : there);
 }
 
@@ -457,7 +457,7 @@ static void output_unwanted(struct streams *streams, int stream)
 	if (spooled(streams))
 		return;
 	streams_close(streams, stream);
-	keep_free(&streams->kept[stream]);
+	resend_free(&streams->kept[stream]);
 	streams->sent[stream] = streams->taken[stream] = streams->kept[stream].end;
 }
 
@@ -472,7 +472,7 @@ static int take_credit(struct streams *streams, int stream, uint64_t limit)
 		return spooled(streams) ? 0 : against(streams, "the client took output back");
 	streams->taken[stream] = taken;
 	if (!spooled(streams))
-		keep_drop(&streams->kept[stream], taken);
+		resend_drop(&streams->kept[stream], taken);
 	return 0;
 }
 
@@ -520,13 +520,13 @@ bool streams_waiting(const struct streams *streams)
 	return true;
 }
 
-static void spill_kept(struct spool *spool, int dir, int stream, const struct keep *kept)
+static void spill_kept(struct spool *spool, int dir, int stream, const struct resend_buffer *kept)
 {
 	const uint8_t *at;
 	size_t n;
 
 	for (uint64_t offset = kept->start; offset < kept->end; offset += n) {
-		at = keep_at(kept, offset, &n);
+		at = resend_at(kept, offset, &n);
 		spool_add(spool, dir, stream, at, n);
 	}
 }
@@ -541,7 +541,7 @@ void streams_spill(struct streams *streams)
 		return;
 	for (int i = 1; i < FRAME_STREAMS; i++) {
 		spill_kept(&spool, streams->record, i, &streams->kept[i]);
-		keep_free(&streams->kept[i]);
+		resend_free(&streams->kept[i]);
 	}
 	/* From here on it is as if the job had been detached. */
 	streams->spool = spool;

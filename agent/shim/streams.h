@@ -20,16 +20,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "keep.h"
-#include "spool.h"
-#include "wire.h"
+#include "user/resend_buffer.h"
+#include "agent/shim/spool.h"
+#include "user/wire.h"
 
 struct streams {
 	int fd[FRAME_STREAMS]; /* our ends of the pipes; -1 closed */
 	bool grown[FRAME_STREAMS];
-	struct keep kept[FRAME_STREAMS]; /* outputs: read, and not yet taken by the client */
-	struct spool spool;		 /* where it is open: instead of them */
-	int record;			 /* directory of the job's record, the shim's; -1 */
+	struct resend_buffer
+		kept[FRAME_STREAMS]; /* outputs: read, and not yet taken by the client */
+	struct spool spool;	     /* where it is open: instead of them */
+	int record;		     /* directory of the job's record, the shim's; -1 */
 	/* By the stream's offsets, of the present client: */
 	uint64_t sent[FRAME_STREAMS];  /* [0]: what came from it */
 	uint64_t taken[FRAME_STREAMS]; /* what it took; [0]: what it may know we took */

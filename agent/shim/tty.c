@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* A job's terminal; see tty.h. */
-#include "tty.h"
+#include "agent/shim/tty.h"
 
 #include <errno.h>
 #include <fcntl.h>

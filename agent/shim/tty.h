@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "terminal.h"
+#include "user/terminal.h"
 
 struct tty {
 	int in, out; /* the master, non-blocking: written to, read */

@@ -22,7 +22,7 @@
 #include <sys/types.h>
 
 #include "iocom/err.h"
-#include "wire.h"
+#include "user/wire.h"
 
 #define BATCH_LINE_MAX	  (128u << 10) /* what the kernel takes as one argument */
 #define BATCH_PIECE_MAX	  (32u << 10)  /* of an output, in one message */

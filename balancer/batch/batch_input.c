@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The commands of `iocom batch`: lines of its input, those that say something. */
-#include "batch_pool.h"
+#include "balancer/batch/batch_pool.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The log of `iocom batch`: a JSON object a line for each command, and going on from one. */
-#include "batch_pool.h"
+#include "balancer/batch/batch_pool.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "utf8.h"
+#include "user/utf8.h"
 
 struct done {
 	uint32_t sequence;

@@ -11,7 +11,7 @@
  * A signal, or nobody who reads what commands say, ends all: the workers are told to end
  * (SIGTERM), and what they had begun is "stopped", which is not "lost".
  */
-#include "batch_pool.h"
+#include "balancer/batch/batch_pool.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
 
 #include <poll.h>
 
-#include "batch.h"
+#include "balancer/batch/batch.h"
 
 #define BATCH_TOGETHER_MAX (64u << 10) /* of an output in memory; more goes to a file */
 #define BATCH_HELD_MAX	   (16u << 20) /* waits for its turn under keep_order; then none is given */

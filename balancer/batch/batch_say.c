@@ -11,7 +11,7 @@
  * giving.  Where BATCH_FILED_MAX is reached a text is passed on before its end; under
  * keep_order that is an error.
  */
-#include "batch_pool.h"
+#include "balancer/batch/batch_pool.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* How `iocom batch` gets on: one line that is drawn again, and a summary at the end. */
-#include "batch_pool.h"
+#include "balancer/batch/batch_pool.h"
 
 #include <inttypes.h>
 #include <sys/ioctl.h>

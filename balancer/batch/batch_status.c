@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* What `iocom run` tells of a worker: where it is, or why no node took it. */
-#include "batch_pool.h"
+#include "balancer/batch/batch_pool.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Messages between batch and worker: kind, sequence, length, data; see batch.h. */
-#include "batch.h"
+#include "balancer/batch/batch.h"
 
 #include <errno.h>
 #include <string.h>

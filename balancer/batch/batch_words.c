@@ -3,7 +3,7 @@
  * Lines that need no shell: plain words and blanks, the first no builtin, no keyword and
  * no assignment.  As make does it: half of what a short command costs is its shell.
  */
-#include "batch.h"
+#include "balancer/batch/batch.h"
 
 #include <string.h>
 

@@ -6,10 +6,10 @@
  * it; its input is /dev/null.  It has ended when its first process has: who keeps its
  * output open after that writes to nobody.
  */
-#include "clock.h"
-#include "batch.h"
-#include "ask.h"
-#include "run.h"
+#include "user/clock.h"
+#include "balancer/batch/batch.h"
+#include "balancer/placement_request.h"
+#include "balancer/run/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -100,7 +100,7 @@ static int spawn(struct worker *w, char *line, char **words, const int ends[2])
  */
 static int not_started(struct worker *w, const char *name, bool plain, int e)
 {
-	char *executable = plain ? ask_resolve(name, ".", getenv("PATH")) : NULL;
+	char *executable = plain ? placement_request_resolve(name, ".", getenv("PATH")) : NULL;
 	struct iocom_err err = {0};
 	int status = executable ? run_executable_check(name, executable, &err) : 0;
 	char text[512];

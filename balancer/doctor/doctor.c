@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The report of `iocom doctor`; see doctor.h. */
-#include "doctor.h"
+#include "balancer/doctor/doctor.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
 
-#include "listing.h"
-#include "utf8.h"
+#include "balancer/listing.h"
+#include "user/utf8.h"
 
 #define SAYS_MAX 1536
 

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "settings.h"
+#include "balancer/settings/settings.h"
 
 /* Ordered: the worst is the report's. */
 enum doctor_state {

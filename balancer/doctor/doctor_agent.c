@@ -4,7 +4,7 @@
  * that follow look at those, and they are compared with what a start would read now, from
  * the agent's own command line and its file.
  */
-#include "doctor.h"
+#include "balancer/doctor/doctor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +14,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "client.h"
-#include "listing.h"
-#include "pack.h"
+#include "balancer/client.h"
+#include "balancer/listing.h"
+#include "user/pack.h"
 
 #define ANSWER_S 5
 #define ARGS_MAX 128

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* What the kernel offers to the monitor, and whether the monitor really runs. */
-#include "doctor.h"
+#include "balancer/doctor/doctor.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,9 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cgroup.h"
-#include "monitor_btf.h"
-#include "monitor_hooks.h"
+#include "user/cgroup.h"
+#include "user/monitor/monitor_btf.h"
+#include "user/monitor/monitor_hooks.h"
 
 static void add_hooks(struct doctor *d, const struct hooks *hooks)
 {

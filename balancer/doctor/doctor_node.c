@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The configuration and the agent's directories. */
-#include "doctor.h"
+#include "balancer/doctor/doctor.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "client.h"
+#include "balancer/client.h"
 
 #define LINKS_MAX	  40 /* as the kernel has it */
 #define SPACE_BROKEN_MB	  16

@@ -4,7 +4,7 @@
  * bound; who holds it is found by the inode of the listening socket (/proc/net/tcp),
  * which is among the descriptors of its process (/proc/PID/fd; others' for root only).
  */
-#include "doctor.h"
+#include "balancer/doctor/doctor.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* What iocom relies on besides the kernel: MUNGE, the clock, criu. */
-#include "doctor.h"
+#include "balancer/doctor/doctor.h"
 
 #include <errno.h>
 #include <limits.h>

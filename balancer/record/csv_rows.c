@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Documents as CSV; see csv_rows.h. */
-#include "csv_rows.h"
+#include "balancer/record/csv_rows.h"
 
 #include <csv.h>
 #include <errno.h>

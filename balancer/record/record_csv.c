@@ -3,7 +3,7 @@
  * `iocom record --csv KIND`.  The rows of an interval reach the file together, at
  * its end: a file that is cut off holds whole intervals' whole rows.
  */
-#include "record_csv.h"
+#include "balancer/record/record_csv.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record_file.h"
+#include "balancer/record/record_file.h"
 
 #define LOOK_MS 500 /* how soon a signal is heeded that came between two calls */
 

@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <stdbool.h>
 
-#include "csv_rows.h"
-#include "top_source.h"
+#include "balancer/record/csv_rows.h"
+#include "balancer/top/top_source.h"
 
 struct record_csv_options {
 	const struct csv_kind *kind;

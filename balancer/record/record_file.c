@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* A file of lines that is valid at any time; see record_file.h. */
-#include "record_file.h"
+#include "balancer/record/record_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "json_msgpack.h"
+#include "balancer/view/json_msgpack.h"
 
 #define BUFFER (256u * 1024)
 #define GZIP   (15 + 16) /* zlib: the largest window, a gzip header */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* What an agent tells who records it; see record_stream.h. */
-#include "record_stream.h"
+#include "balancer/record/record_stream.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client.h"
-#include "frame.h"
-#include "pack.h"
+#include "balancer/client.h"
+#include "user/frame.h"
+#include "user/pack.h"
 
 #define CHUNK (256u * 1024)
 

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 #define KB_PER_MB 1000.0
 

@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 /* Kept free for the chosen node and the home node's tests of later stages. */
 #define REASONS_RESERVED (2 * RULES_TESTS_MAX)

@@ -4,7 +4,7 @@
  * `left RELATION right` is the test that a reason's `holds` reports, so the test
  * itself is made here too.
  */
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 enum relation {
 	ALWAYS, /* nothing is compared */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 bool rules_test(struct rules_tests *t, enum rules_criterion c, uint32_t node, double left,
 		double right)

@@ -12,7 +12,7 @@
  * E(s^2) are the measured ones where there are any, else those of the node's
  * requirements with the candidate (O-8(b)).
  */
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 static double lesser(double a, double b)
 {

@@ -29,7 +29,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 static double sign_of(double first)
 {

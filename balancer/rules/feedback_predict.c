@@ -29,7 +29,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 #define KB_PER_MB 1000.0
 #define POINTS	  RULES_FORECAST_POINTS

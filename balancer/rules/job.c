@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 /* --- which nodes have tasks of the job already ------------------------------- */
 

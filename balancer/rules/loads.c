@@ -2,7 +2,7 @@
 /* What a node would advertise, from its tasks alone (MODEL 1). */
 #include <errno.h>
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 int rules_node_loads(struct rules_node *node, enum rules_rates rates)
 {

@@ -25,7 +25,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 #define MS_PER_S 1000.0
 /* In the search by weighted load: the other load breaks ties, and moves nothing else. */

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 enum kind {
 	KIND_NUMBER,

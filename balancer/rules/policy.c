@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 struct policy {
 	const char *name;

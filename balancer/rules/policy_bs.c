@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 static bool judge(const struct rules_decision *d, struct rules_tests *t, uint32_t k)
 {

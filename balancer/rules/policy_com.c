@@ -27,7 +27,7 @@
  */
 #include <math.h>
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 enum stage {
 	STAGE_NONE,

@@ -8,7 +8,7 @@
  *
  * cpu_speed_weighted counts tasks per core of reference speed instead.
  */
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 /* TASKS on node C, in the unit compared. */
 static double weighted(const struct rules_decision *d, const struct rules_cell *c, double tasks)

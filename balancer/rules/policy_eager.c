@@ -11,7 +11,7 @@
  * lightest of all, and threshold asks so many at random, after which the index
  * tells whether any node is below T at all.
  */
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 /* Nodes drawn before the index is asked, or a closed cluster is given up. */
 #define MOST_DRAWN RULES_EXAMINED_MAX

@@ -16,7 +16,7 @@
  */
 #include <math.h>
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 static double over_mean(const struct rules_decision *d, const struct rules_exact *sum, double home,
 			double added)

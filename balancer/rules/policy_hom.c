@@ -12,7 +12,7 @@
  */
 #include <math.h>
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 struct stage {
 	bool io;       /* the first */

@@ -17,7 +17,7 @@
  * at home still tries the other two: the slight I/O of others should not keep a
  * job that needs only CPU on a node without any to spare.
  */
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 struct io_stage {
 	double before;	    /* L_IO(home) without j */

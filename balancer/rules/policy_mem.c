@@ -11,7 +11,7 @@
  */
 #include <math.h>
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 static bool judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_tests *t)
 {

@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 /*
  * The search must tell equal nodes from light ones by both loads: at the ends of

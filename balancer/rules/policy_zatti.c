@@ -19,7 +19,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "zatti.h"
+#include "balancer/rules/zatti.h"
 
 struct match {
 	const struct rules_zatti_index *index;

@@ -21,7 +21,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 static uint64_t mix(uint64_t x)
 {

@@ -5,7 +5,7 @@
  * was there before, bit for bit, and no order of changes shows.  O(1) a change;
  * 2^31 terms of 2^32 fit.
  */
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 #define MOST 0x1p32
 #define GRID 0x1p64

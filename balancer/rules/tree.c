@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rules_private.h"
-#include "zatti.h"
+#include "balancer/rules/rules_private.h"
+#include "balancer/rules/zatti.h"
 
 static const struct rules_least nothing = {INFINITY, INFINITY, 0};
 static const struct rules_bound unbounded = {INFINITY, INFINITY, INFINITY, INFINITY,

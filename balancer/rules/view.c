@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rules_private.h"
-#include "zatti.h"
+#include "balancer/rules/rules_private.h"
+#include "balancer/rules/zatti.h"
 
 #define FIRST_CAPACITY 16u
 #define MOST_NODES     (1u << 30)

@@ -10,7 +10,7 @@
 #ifndef RULES_ZATTI_H
 #define RULES_ZATTI_H
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
 /* What cuts the tables: view and rules must agree on it. */
 struct rules_zatti_cuts {

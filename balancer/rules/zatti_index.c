@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "zatti.h"
+#include "balancer/rules/zatti.h"
 
 #define NIL	UINT32_MAX
 #define NO_SLOT UINT32_MAX

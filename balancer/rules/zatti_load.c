@@ -11,7 +11,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "zatti.h"
+#include "balancer/rules/zatti.h"
 
 #define MS_PER_S 1000.0
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The options of `iocom run -N`; see multi.h. */
-#include "multi.h"
+#include "balancer/run/multi.h"
 
 #include <errno.h>
 #include <stdlib.h>

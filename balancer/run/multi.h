@@ -20,10 +20,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "ask.h"
+#include "balancer/placement_request.h"
 #include "iocom/err.h"
-#include "nodelist.h"
-#include "run.h"
+#include "balancer/run/nodelist.h"
+#include "balancer/run/run.h"
 
 struct multi_options {
 	const char *nodes; /* "n1,n[2-4]", a number, "all"; NULL: one job, as ever */
@@ -32,7 +32,7 @@ struct multi_options {
 	unsigned fanout;
 };
 
-/* Options of getopt_long, behind those of ask.h and of `run` itself. */
+/* Options of getopt_long, behind those of placement_request.h and of `run` itself. */
 enum multi_option {
 	MULTI_NODES = 0x200,
 	MULTI_LABEL,
@@ -92,8 +92,8 @@ int multi_run(const struct multi_options *options, const struct multi_job *job,
  * them.  Both lists are empty before.  0 or negative errno with the sentence.
  */
 #define MULTI_SPARES_MAX 64
-int multi_nodes(const char *name, const char *text, const struct ask *ask, const char *cwd,
-		const char *executable, char *const *command, struct nodelist *out,
+int multi_nodes(const char *name, const char *text, const struct placement_request *ask,
+		const char *cwd, const char *executable, char *const *command, struct nodelist *out,
 		struct nodelist *spares, struct iocom_err *err);
 /* Whether TEXT leaves it to us which nodes they are. */
 bool multi_picks(const char *text);

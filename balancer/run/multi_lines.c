@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Output of many nodes by whole lines; see multi.h. */
-#include "multi.h"
+#include "balancer/run/multi.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
  * What bounds memory: a node's output is read only while nothing waits for our own
  * reader, and input only when every node has the last piece.
  */
-#include "multi.h"
+#include "balancer/run/multi.h"
 
 #include <errno.h>
 #include <poll.h>

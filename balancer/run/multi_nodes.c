@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Which nodes `iocom run -N` means; see multi.h. */
-#include "multi.h"
+#include "balancer/run/multi.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client.h"
-#include "listing.h"
-#include "pack.h"
-#include "view_decide.h"
+#include "balancer/client.h"
+#include "balancer/listing.h"
+#include "user/pack.h"
+#include "balancer/view/view_decide.h"
 
 /* --- all ------------------------------------------------------------------------ */
 
@@ -44,7 +44,7 @@ static int take_all(const char *name, const json_t *answer, struct nodelist *out
 	return 0;
 }
 
-static int find_all(const char *name, const struct ask *ask, struct nodelist *out,
+static int find_all(const char *name, const struct placement_request *ask, struct nodelist *out,
 		    struct iocom_err *err)
 {
 	json_t *answer = NULL;
@@ -118,11 +118,11 @@ static int take_best(struct view_file *view, const char *policy_name, unsigned l
 	return rc;
 }
 
-static int find_best(const struct ask *asked, unsigned long count, const char *cwd,
+static int find_best(const struct placement_request *asked, unsigned long count, const char *cwd,
 		     const char *executable, char *const *command, struct nodelist *out,
 		     struct nodelist *spares, struct iocom_err *err)
 {
-	struct ask ask = *asked;
+	struct placement_request ask = *asked;
 	json_t *answer = NULL;
 	struct view_file view;
 	msgpack_sbuffer buffer;
@@ -130,7 +130,7 @@ static int find_best(const struct ask *asked, unsigned long count, const char *c
 	int rc;
 
 	ask.view = true;
-	ask_pack(&ask, false, cwd, executable, command, &buffer);
+	placement_request_pack(&ask, false, cwd, executable, command, &buffer);
 	rc = client_ask(ask.run_dir, &buffer, &answer, err);
 	if (rc)
 		return rc;
@@ -163,8 +163,8 @@ bool multi_picks(const char *text)
 	return !strcmp(text, "all") || count_of(text) >= 0;
 }
 
-int multi_nodes(const char *name, const char *text, const struct ask *ask, const char *cwd,
-		const char *executable, char *const *command, struct nodelist *out,
+int multi_nodes(const char *name, const char *text, const struct placement_request *ask,
+		const char *cwd, const char *executable, char *const *command, struct nodelist *out,
 		struct nodelist *spares, struct iocom_err *err)
 {
 	long count = count_of(text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* How the nodes of `iocom run -N` ended; see multi.h. */
-#include "multi.h"
+#include "balancer/run/multi.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "listing.h"
+#include "balancer/listing.h"
 
 #define OUTCOME_MAX 64
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The process that runs one node's job; see multi.h. */
-#include "multi.h"
+#include "balancer/run/multi.h"
 
 #include <errno.h>
 #include <fcntl.h>

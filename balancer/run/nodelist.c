@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Lists of node names with ranges; see nodelist.h. */
-#include "nodelist.h"
+#include "balancer/run/nodelist.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "listing.h"
-#include "rsh.h"
+#include "balancer/listing.h"
+#include "balancer/run/rsh.h"
 
 /* Whether the command started; the report ends without that where it did not. */
 static bool started(int fd)

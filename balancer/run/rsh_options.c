@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "rsh.h"
+#include "balancer/run/rsh.h"
 
 #define LETTERS_TAKEN	"1246ab:c:gi:km:p:qxB:CE:F:I:KMP:S:y" /* without effect */
 #define LETTERS_REFUSED "AD:J:L:NO:Q:R:sw:W:XY"

@@ -13,11 +13,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "attach.h"
+#include "user/attach.h"
 #include "iocom/err.h"
-#include "run_tty.h"
-#include "spec.h"
-#include "wire.h"
+#include "balancer/run/run_tty.h"
+#include "user/spec.h"
+#include "user/wire.h"
 
 #define RUN_FAILED  125 /* iocom failed before the job started */
 #define RUN_UNKNOWN 255 /* contact lost: nobody here knows how the job ended */
@@ -164,10 +164,10 @@ int run_exit_code(const struct run_result *result);
  */
 int run_home(const char *run_dir, const char *job, struct run_result *result);
 
-/* --- run_keep.c: detached ones --- */
+/* --- run_background.c: detached ones --- */
 
 /* Goes to the background.  0 there; 1 in the program that was called, JOB is on its way. */
-int run_keep(const char *name, const char *job);
+int run_background(const char *name, const char *job);
 
 /* --- run_again.c: restartable jobs --- */
 

@@ -3,7 +3,7 @@
  * A restartable job whose node is lost: home's agent is asked for the next attempt.
  * It alone decides, and it says when to ask again; this program only waits.
  */
-#include "run.h"
+#include "balancer/run/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client.h"
-#include "clock.h"
-#include "listing.h"
+#include "balancer/client.h"
+#include "user/clock.h"
+#include "balancer/listing.h"
 
 #define WAIT_MAX_MS 5000
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Reaching the target: connection, credential, first frame; see run.h. */
-#include "run.h"
+#include "balancer/run/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +14,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client.h"
-#include "frame.h"
-#include "pack.h"
+#include "balancer/client.h"
+#include "user/frame.h"
+#include "user/pack.h"
 
 /* Waits for a connection under way.  0 or negative errno. */
 static int await_connection(int fd)

@@ -9,10 +9,10 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "client.h"
-#include "listing.h"
-#include "pack.h"
-#include "run.h"
+#include "balancer/client.h"
+#include "balancer/listing.h"
+#include "user/pack.h"
+#include "balancer/run/run.h"
 
 #define KNOWS_S 2 /* a node that lives has told its job's home by then */
 

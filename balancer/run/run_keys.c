@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The client of a job with a terminal: keys, size, escapes; see run_stream.h. */
-#include "run_stream.h"
+#include "balancer/run/run_stream.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -116,13 +116,13 @@ static void keep_keys(struct run_stream *s, const uint8_t *keys, size_t n)
 {
 	while (n) {
 		size_t room;
-		uint8_t *at = keep_space(&s->kept, &room);
+		uint8_t *at = resend_space(&s->kept, &room);
 
 		if (!at || !room)
 			return;
 		room = room < n ? room : n;
 		memcpy(at, keys, room);
-		keep_added(&s->kept, room);
+		resend_added(&s->kept, room);
 		keys += room;
 		n -= room;
 	}
@@ -148,7 +148,7 @@ void run_keys_read(struct run_stream *s)
 {
 	uint8_t keys[KEYS_MAX];
 	/* An escape that was held back may come on top. */
-	size_t room = keep_room(&s->kept) - 1;
+	size_t room = resend_room(&s->kept) - 1;
 	ssize_t n = read(s->input, keys, room < sizeof(keys) ? room : sizeof(keys));
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))

@@ -5,7 +5,7 @@
  * Writing must not block the loop, but O_NONBLOCK belongs to the open file that
  * is shared with whoever gave it to us: a pipe or terminal is opened once more.
  */
-#include "run.h"
+#include "balancer/run/run.h"
 
 #include <errno.h>
 #include <fcntl.h>

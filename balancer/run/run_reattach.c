@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "run_stream.h"
+#include "balancer/run/run_stream.h"
 
 uint64_t run_now_ms(void)
 {
@@ -93,7 +93,7 @@ int run_reattach_answered(struct run_stream *s, const struct attach_state *state
 
 		if (state->input > s->kept.end || taken < s->kept.start || taken > state->input)
 			return -EPROTO;
-		keep_drop(&s->kept, taken);
+		resend_drop(&s->kept, taken);
 	}
 	s->input_sent = state->input;
 	s->input_told = false;

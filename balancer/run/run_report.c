@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* --status-fd: how a run goes, one JSON object a line; see run.h. */
-#include "run.h"
+#include "balancer/run/run.h"
 
 #include <errno.h>
 #include <stdlib.h>

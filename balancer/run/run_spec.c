@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* This process as a spec; see run.h. */
-#include "run.h"
+#include "balancer/run/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ask.h"
+#include "balancer/placement_request.h"
 
 extern char **environ;
 
@@ -172,7 +172,7 @@ int run_executable_check(const char *command, const char *executable, struct ioc
 {
 	struct stat st;
 
-	if (!strchr(executable, '/') && ask_denied(executable, getenv("PATH")))
+	if (!strchr(executable, '/') && placement_request_denied(executable, getenv("PATH")))
 		return iocom_err_set(err, 126, "%s: %s", command, strerror(EACCES));
 	if (!strchr(executable, '/'))
 		return iocom_err_set(err, 127, "%s: command not found", command);

@@ -11,7 +11,7 @@
  * At most FRAME_WINDOW bytes of each output wait here, and as many of the input are
  * kept until the job has them.
  */
-#include "run_stream.h"
+#include "balancer/run/run_stream.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -84,7 +84,7 @@ static void input_refused(struct run_stream *s)
 	}
 	s->input = -1;
 	s->input_unwanted = true;
-	keep_free(&s->kept);
+	resend_free(&s->kept);
 }
 
 /* What was read and did not go yet; then the end. */
@@ -92,7 +92,7 @@ void run_send_input(struct run_stream *s)
 {
 	while (wire_idle(&s->wire) && s->input_sent < s->kept.end && !run_quiet(s)) {
 		size_t n;
-		const uint8_t *at = keep_at(&s->kept, s->input_sent, &n);
+		const uint8_t *at = resend_at(&s->kept, s->input_sent, &n);
 		int rc;
 
 		if (n > FRAME_DATA_MAX)
@@ -116,7 +116,7 @@ void run_send_input(struct run_stream *s)
 static void read_input(struct run_stream *s)
 {
 	size_t room;
-	uint8_t *at = keep_space(&s->kept, &room);
+	uint8_t *at = resend_space(&s->kept, &room);
 	ssize_t n = at ? read(s->input, at, room < FRAME_DATA_MAX ? room : FRAME_DATA_MAX) : -1;
 
 	if (!at || (n < 0 && (errno == EINTR || errno == EAGAIN)))
@@ -124,7 +124,7 @@ static void read_input(struct run_stream *s)
 	if (n <= 0)
 		s->input = -1;
 	else
-		keep_added(&s->kept, (size_t)n);
+		resend_added(&s->kept, (size_t)n);
 	run_send_input(s);
 }
 
@@ -224,7 +224,7 @@ static int take_credit(struct run_stream *s, const uint8_t *payload, uint32_t le
 		return 0; /* crossed with its word that the job closed its input */
 	if (limit - FRAME_WINDOW < s->kept.start)
 		return -EPROTO;
-	keep_drop(&s->kept, limit - FRAME_WINDOW);
+	resend_drop(&s->kept, limit - FRAME_WINDOW);
 	return 0;
 }
 
@@ -241,7 +241,7 @@ static int streams_begin(struct run_stream *s, const struct attach_state *state)
 	if (s->options->look && !state->tty)
 		s->tty = NULL;
 	/* What is there already is never asked of us. */
-	s->kept = (struct keep){.start = taken, .end = state->input};
+	s->kept = (struct resend_buffer){.start = taken, .end = state->input};
 	s->input_sent = state->input;
 	for (int i = 0; i < 2; i++)
 		s->output[i].received = s->output[i].taken = state->from[i + 1];
@@ -380,7 +380,7 @@ static void serve_signals(struct run_stream *s)
 static bool input_wanted(const struct run_stream *s)
 {
 	return s->input >= 0 && s->result->state == RUN_STARTED &&
-	       keep_room(&s->kept) > (run_keys_there(s) ? KEYS_HELD : 0) && wire_idle(&s->wire) &&
+	       resend_room(&s->kept) > (run_keys_there(s) ? KEYS_HELD : 0) && wire_idle(&s->wire) &&
 	       !run_quiet(s);
 }
 
@@ -518,7 +518,7 @@ int run_stream(const struct run_stream_options *options, int fd, struct run_resu
 		run_tty_restore(options->tty);
 	for (int i = 0; i < 2; i++)
 		run_output_deinit(&s.output[i]);
-	keep_free(&s.kept);
+	resend_free(&s.kept);
 	wire_deinit(&s.wire);
 	if (s.signals >= 0) {
 		close(s.signals);

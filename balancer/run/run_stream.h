@@ -3,8 +3,8 @@
 #ifndef IOCOM_RUN_STREAM_H
 #define IOCOM_RUN_STREAM_H
 
-#include "keep.h"
-#include "run.h"
+#include "user/resend_buffer.h"
+#include "balancer/run/run.h"
 
 #define RUN_REATTACH_EACH_MS 250
 #define RUN_TERM_MS	     5000 /* a terminal's job has for TERM, then it is hung up */
@@ -22,7 +22,7 @@ struct run_stream {
 	int kept_signal; /* for a job that has not started */
 	int input;	 /* -1: ended */
 	bool input_terminal;
-	struct keep kept; /* of the input: read, and not yet taken by the job */
+	struct resend_buffer kept; /* of the input: read, and not yet taken by the job */
 	uint64_t input_sent;
 	uint64_t term_ms;    /* (terminal) TERM was forwarded: then, or at a second one, we leave */
 	bool input_told;     /* that it ended */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The client's terminal; see run_tty.h. */
-#include "run_tty.h"
+#include "balancer/run/run_tty.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -13,7 +13,7 @@
 #include <termios.h>
 
 #include "iocom/err.h"
-#include "terminal.h"
+#include "user/terminal.h"
 
 #define RUN_TTY_ESCAPE '~'
 

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-#include "top_model.h"
-#include "top_source.h"
+#include "balancer/top/top_model.h"
+#include "balancer/top/top_source.h"
 
 struct top_options {
 	struct top_source_options source;

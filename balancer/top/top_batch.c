@@ -8,10 +8,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "sample_json.h"
-#include "top.h"
-#include "top_head.h"
-#include "top_table.h"
+#include "user/monitor/sample_json.h"
+#include "balancer/top/top.h"
+#include "balancer/top/top_head.h"
+#include "balancer/top/top_table.h"
 
 #define WIDTH_NO_TERMINAL 160
 #define DISKS_MOST	  16

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* One task or job in full; see top_detail.h. */
-#include "top_detail.h"
+#include "balancer/top/top_detail.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "top_format.h"
+#include "balancer/top/top_format.h"
 
 #define NAME_BYTES 96
 #define LABEL	   20

@@ -3,9 +3,9 @@
 #ifndef IOCOM_TOP_DETAIL_H
 #define IOCOM_TOP_DETAIL_H
 
-#include "top_history.h"
-#include "top_line.h"
-#include "top_model.h"
+#include "balancer/top/top_history.h"
+#include "balancer/top/top_line.h"
+#include "balancer/top/top_model.h"
 
 #define TOP_DETAIL_LINES 128
 

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "top_format.h"
-#include "top_head.h"
-#include "top_screen.h"
+#include "balancer/top/top_format.h"
+#include "balancer/top/top_head.h"
+#include "balancer/top/top_screen.h"
 
 #define SILENT_S 3 /* so long beyond its interval, and the agent is called silent */
 

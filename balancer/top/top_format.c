@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Numbers and names for a terminal; see top_format.h. */
-#include "top_format.h"
+#include "balancer/top/top_format.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,14 +9,14 @@
  * as shares of `kernel` since counting began: over one interval they would
  * jump, for the kernel counts a request when it ends, and we when it begins.
  */
-#include "top_head.h"
+#include "balancer/top/top_head.h"
 
 #include <math.h>
 #include <string.h>
 #include <time.h>
 
-#include "top_format.h"
-#include "top_model.h"
+#include "balancer/top/top_format.h"
+#include "balancer/top/top_model.h"
 
 #define WIDE	  132 /* columns from which words are written out */
 #define SPARK_MAX 40

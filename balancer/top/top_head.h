@@ -5,8 +5,8 @@
 
 #include <jansson.h>
 
-#include "top_history.h"
-#include "top_line.h"
+#include "balancer/top/top_history.h"
+#include "balancer/top/top_line.h"
 
 #define TOP_HEAD_LINES 32
 

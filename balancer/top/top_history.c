@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Rings of the last documents' numbers; see top_history.h. */
-#include "top_history.h"
+#include "balancer/top/top_history.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "top_index.h"
-#include "top_model.h"
+#include "balancer/top/top_index.h"
+#include "balancer/top/top_model.h"
 
 #define DISK_BIT (1ULL << 62)
 

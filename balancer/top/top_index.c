@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* A sorted array of pointers; see top_index.h. */
-#include "top_index.h"
+#include "balancer/top/top_index.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "top_screen.h"
+#include "balancer/top/top_screen.h"
 
 #define ESCAPE	  27
 #define BACKSPACE 127

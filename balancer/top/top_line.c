@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Lines made of pieces; see top_line.h. */
-#include "top_line.h"
+#include "balancer/top/top_line.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "top_format.h"
+#include "balancer/top/top_format.h"
 
 void top_line_add(struct top_line *line, unsigned char rank, enum top_ink ink, const char *format,
 		  ...)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The document of `iocom top` as rows; see top_model.h. */
-#include "top_model.h"
+#include "balancer/top/top_model.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "top_index.h"
-#include "top_rows.h"
-#include "utf8.h"
+#include "balancer/top/top_index.h"
+#include "balancer/top/top_rows.h"
+#include "user/utf8.h"
 
 #define USER_NAME_MAX 33
 #define JOB_BIT	      (1ULL << 63)

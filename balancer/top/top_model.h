@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 #include "iocom/err.h"
-#include "top_proc.h"
+#include "balancer/top/top_proc.h"
 
 /* What a row can be sorted by; each is a column too. */
 enum top_key {

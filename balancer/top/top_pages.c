@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "top_detail.h"
-#include "top_screen.h"
+#include "balancer/top/top_detail.h"
+#include "balancer/top/top_screen.h"
 
 #define HELP_LINES 64
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Parents and command lines from /proc, remembered for some documents; see top_proc.h. */
-#include "top_proc.h"
+#include "balancer/top/top_proc.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "top_index.h"
-#include "utf8.h"
+#include "balancer/top/top_index.h"
+#include "user/utf8.h"
 
 #define TURNS_FRESH 8	  /* an answer is good for so many documents */
 #define ANSWERS_MAX 32768 /* of each kind; what is beyond is not known */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Filter and order of the rows; see top_rows.h. */
-#include "top_rows.h"
+#include "balancer/top/top_rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>

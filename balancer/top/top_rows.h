@@ -3,7 +3,7 @@
 #ifndef IOCOM_TOP_ROWS_H
 #define IOCOM_TOP_ROWS_H
 
-#include "top_model.h"
+#include "balancer/top/top_model.h"
 
 /* By user, activity and text.  TASKS: the document's, to know whose a job is. */
 bool top_row_wanted(const struct top_row *row, const json_t *tasks,

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "top_screen.h"
+#include "balancer/top/top_screen.h"
 
 #define TICK_MS 1000 /* what is said of a silent agent is redrawn so often */
 

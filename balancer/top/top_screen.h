@@ -9,10 +9,10 @@
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
 
-#include "top.h"
-#include "top_history.h"
-#include "top_line.h"
-#include "top_table.h"
+#include "balancer/top/top.h"
+#include "balancer/top/top_history.h"
+#include "balancer/top/top_line.h"
+#include "balancer/top/top_table.h"
 
 #define FILTER_BYTES 128
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Documents from the agent, or from a monitor of our own; see top_source.h. */
-#include "top_source.h"
+#include "balancer/top/top_source.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -15,12 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "client.h"
-#include "monitor.h"
-#include "pack.h"
-#include "sample_json.h"
-#include "sample_window.h"
+#include "user/clock.h"
+#include "balancer/client.h"
+#include "user/monitor/monitor.h"
+#include "user/pack.h"
+#include "user/monitor/sample_json.h"
+#include "user/monitor/sample_window.h"
 
 #define LOOKS_PER_INTERVAL 4
 #define LOOK_LEAST_NS	   50000000ULL

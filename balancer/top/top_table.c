@@ -6,12 +6,12 @@
  * important (higher `rank`) are left out until the rest fits; else what is left
  * is squeezed.
  */
-#include "top_table.h"
+#include "balancer/top/top_table.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "top_format.h"
+#include "balancer/top/top_format.h"
 
 #define NEVER	   0xff
 #define PAST_WIDTH 20

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "top_history.h"
-#include "top_line.h"
-#include "top_model.h"
+#include "balancer/top/top_history.h"
+#include "balancer/top/top_line.h"
+#include "balancer/top/top_model.h"
 
 /* A column that no row can be sorted by: what it did in the last documents. */
 #define TOP_PAST    TOP_KEYS

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "top_rows.h"
+#include "balancer/top/top_rows.h"
 
 #define NOBODY	   SIZE_MAX
 #define CLIMB_MAX  256 /* steps upwards */

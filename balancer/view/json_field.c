@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Between JSON objects and structures; see json_field.h. */
-#include "json_field.h"
-#include "json_msgpack.h"
+#include "balancer/view/json_field.h"
+#include "balancer/view/json_msgpack.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json_text.h"
+#include "balancer/view/json_text.h"
 
 #define FOUND_MAX 60
 

@@ -4,7 +4,7 @@
  * makes room for as many entries as a container claims before it has seen one, and five
  * bytes can claim 256 GB.
  */
-#include "json_msgpack.h"
+#include "balancer/view/json_msgpack.h"
 
 #include <errno.h>
 #include <float.h>

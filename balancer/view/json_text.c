@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* JSON as text; see json_text.h.  Strings are left to the JSON library. */
-#include "json_text.h"
+#include "balancer/view/json_text.h"
 
 #include <math.h>
 #include <stdbool.h>

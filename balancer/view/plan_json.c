@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* A plan as the answer of a view file; see plan_json.h. */
-#include "plan_json.h"
+#include "balancer/view/plan_json.h"
 
 #include <errno.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-#include "json_field.h"
+#include "balancer/view/json_field.h"
 
 /* JSON has no infinity: the largest number stands for it. */
 static double bounded(double value)

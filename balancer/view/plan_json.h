@@ -18,7 +18,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "view_decide.h"
+#include "balancer/view/view_decide.h"
 
 /* What a plan needs to be told; names come from NAME. */
 struct plan_answer {

@@ -60,8 +60,8 @@
 
 #include "iocom/err.h"
 #include "iocom/rules.h"
-#include "view_decide.h"
-#include "view_json.h"
+#include "balancer/view/view_decide.h"
+#include "balancer/view/view_json.h"
 
 #define RECORDING_VERSION   1
 #define RECORDING_NAME_MAX  64

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recording.h"
+#include "balancer/view/recording.h"
 
 #define WAITING_MAX (UINT32_C(1) << 18)
 #define NOBODY	    UINT32_MAX

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* What the lines of a recording say, one by one; see recording.h. */
-#include "recording_lines.h"
+#include "balancer/view/recording_lines.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan_json.h"
+#include "balancer/view/plan_json.h"
 
 static int fields(struct recording *r, const json_t *object, enum recording_table table, void *base)
 {

@@ -5,7 +5,7 @@
 
 #include <zlib.h>
 
-#include "recording_state.h"
+#include "balancer/view/recording_state.h"
 
 #define RECORDING_NOWHERE UINT32_MAX /* no place among the view's nodes */
 

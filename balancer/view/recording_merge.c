@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recording.h"
+#include "balancer/view/recording.h"
 
 #define NOBODY UINT32_MAX
 

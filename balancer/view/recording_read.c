@@ -6,9 +6,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "json_msgpack.h"
-#include "plan_json.h"
-#include "recording_lines.h"
+#include "balancer/view/json_msgpack.h"
+#include "balancer/view/plan_json.h"
+#include "balancer/view/recording_lines.h"
 
 #define CHUNK (256u * 1024)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* What reader and writer of recordings share; see recording_state.h. */
-#include "recording_state.h"
+#include "balancer/view/recording_state.h"
 
 #include <errno.h>
 #include <stdlib.h>

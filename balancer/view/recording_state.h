@@ -3,9 +3,9 @@
 #ifndef IOCOM_RECORDING_STATE_H
 #define IOCOM_RECORDING_STATE_H
 
-#include "json_field.h"
-#include "recording.h"
-#include "view_node.h"
+#include "balancer/view/json_field.h"
+#include "balancer/view/recording.h"
+#include "balancer/view/view_node.h"
 
 /* The nodes as the lines so far left them. */
 struct recording_state {

@@ -10,10 +10,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "json_msgpack.h"
-#include "json_text.h"
-#include "plan_json.h"
-#include "recording_state.h"
+#include "balancer/view/json_msgpack.h"
+#include "balancer/view/json_text.h"
+#include "balancer/view/plan_json.h"
+#include "balancer/view/recording_state.h"
 
 #define BUFFER (256u * 1024)
 

@@ -8,7 +8,7 @@
 
 #include "iocom/err.h"
 #include "iocom/rules.h"
-#include "view_json.h"
+#include "balancer/view/view_json.h"
 
 /* The policy, and whether the feedback controller is attached to it. */
 struct view_policy {

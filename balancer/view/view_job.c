@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "view_node.h"
+#include "balancer/view/view_node.h"
 
 #define JOB(kind, member) FIELD_OF(kind, rules_request, member)
 

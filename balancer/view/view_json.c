@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The view file; see view_json.h. */
-#include "view_json.h"
+#include "balancer/view/view_json.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "view_node.h"
+#include "balancer/view/view_node.h"
 
 #define KNOWN(name)                                                                                \
 	{                                                                                          \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Nodes of a view between JSON and structures; see view_node.h. */
-#include "view_node.h"
+#include "balancer/view/view_node.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #ifndef IOCOM_VIEW_NODE_H
 #define IOCOM_VIEW_NODE_H
 
-#include "json_field.h"
-#include "view_json.h"
+#include "balancer/view/json_field.h"
+#include "balancer/view/view_json.h"
 
 /* A machine with every default, no load, open to jobs; INDEX gives its name. */
 void view_node_init(struct view_node *node, uint32_t index);

@@ -13,7 +13,7 @@
  */
 #include <math.h>
 
-#include "analytic.h"
+#include "sim/analytic/analytic.h"
 
 void analytic_sum(const double *io, size_t n_io, const double *cpu, size_t n_cpu, bool as_printed,
 		  double *out)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "estimate.h"
+#include "sim/analytic/estimate.h"
 
 struct moment {
 	double ms;

@@ -16,7 +16,7 @@
 #ifndef SIM_ESTIMATE_H
 #define SIM_ESTIMATE_H
 
-#include "analytic.h"
+#include "sim/analytic/analytic.h"
 
 /* One task as it went. */
 struct analytic_task {

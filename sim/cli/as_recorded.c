@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* What a recording says of the cluster it is of; see as_recorded.h. */
-#include "as_recorded.h"
+#include "sim/cli/as_recorded.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "cluster.h"
-#include "params.h"
+#include "sim/cluster.h"
+#include "sim/params.h"
 
 #define HEAD_BYTES 4096 /* of a file, to see what it is */
 #define POLICIES   32

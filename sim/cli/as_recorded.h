@@ -3,9 +3,9 @@
 #ifndef SIM_CLI_AS_RECORDED_H
 #define SIM_CLI_AS_RECORDED_H
 
-#include <recording.h>
+#include "balancer/view/recording.h"
 
-#include "experiments/settings.h"
+#include "sim/experiments/settings.h"
 
 struct recorded_facts {
 	bool live;

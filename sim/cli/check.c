@@ -17,10 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "as_recorded.h"
-#include "cli.h"
-#include "experiments/scenario.h"
-#include "plan_json.h"
+#include "sim/cli/as_recorded.h"
+#include "sim/cli/cli.h"
+#include "sim/experiments/scenario.h"
+#include "balancer/view/plan_json.h"
 
 #define GOAL_PLACEMENTS 95.0 /* per cent */
 #define GOAL_SLOWDOWN	10.0

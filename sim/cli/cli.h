@@ -5,7 +5,7 @@
 
 #include <signal.h>
 
-#include "report/report.h"
+#include "sim/report/report.h"
 
 enum { CLI_OK, CLI_FAILED, CLI_USAGE }; /* exit codes */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* `iocom-sim merge`: joins the parts of a sweep that was run in shards. */
-#include "cli.h"
-#include "report/part.h"
+#include "sim/cli/cli.h"
+#include "sim/report/part.h"
 
 static const char help[] =
 	"usage: iocom-sim merge DIR PART...\n"

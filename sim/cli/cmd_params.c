@@ -2,8 +2,8 @@
 /* `iocom-sim params`: every parameter with its value, unit and source. */
 #include <stdio.h>
 
-#include "cli.h"
-#include "experiments/scenario.h"
+#include "sim/cli/cli.h"
+#include "sim/experiments/scenario.h"
 
 static const char help[] =
 	"usage: iocom-sim params [--set NAME=VALUE]... [--json]\n"

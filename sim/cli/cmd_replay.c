@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "as_recorded.h"
-#include "cli.h"
+#include "sim/cli/as_recorded.h"
+#include "sim/cli/cli.h"
 #include <iocom/rules.h>
 
-#include "report/table.h"
-#include "workload/spec.h"
+#include "sim/report/table.h"
+#include "sim/workload/spec.h"
 
 static const char help[] =
 	"usage: iocom-sim replay TRACE [--policy A,B,...] [OPTION...]\n"

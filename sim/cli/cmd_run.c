@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "sim/cli/cli.h"
 
 #define SEEDS 10 /* default */
 

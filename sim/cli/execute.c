@@ -5,13 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "experiments/probe_run.h"
-#include "experiments/runner.h"
-#include "experiments/scenario.h"
-#include "report/page.h"
-#include "report/part.h"
-#include "report/progress.h"
+#include "sim/cli/cli.h"
+#include "sim/experiments/probe_run.h"
+#include "sim/experiments/runner.h"
+#include "sim/experiments/scenario.h"
+#include "sim/report/page.h"
+#include "sim/report/part.h"
+#include "sim/report/progress.h"
 
 static int check_probe(const struct cli *cli, const struct scenario *scenario)
 {

@@ -6,9 +6,9 @@
 
 #include <iocom/rules.h>
 
-#include "cli.h"
-#include "cluster.h"
-#include "workload/presets.h"
+#include "sim/cli/cli.h"
+#include "sim/cluster.h"
+#include "sim/workload/presets.h"
 
 #define SEEDS 10 /* default */
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli.h"
-#include "workload/source.h"
+#include "sim/cli/cli.h"
+#include "sim/workload/source.h"
 
 enum option_id {
 	OPT_SEEDS = 256,

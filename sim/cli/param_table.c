@@ -2,7 +2,7 @@
 /* Unit and source of every parameter; a number like 5.1 or O-15 is one of the model's. */
 #include <string.h>
 
-#include "cli.h"
+#include "sim/cli/cli.h"
 
 static const struct {
 	const char *name, *unit, *source;

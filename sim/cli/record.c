@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <json_msgpack.h>
-#include <recording.h>
+#include "balancer/view/json_msgpack.h"
+#include "balancer/view/recording.h"
 
-#include "cli.h"
-#include "experiments/scenario.h"
+#include "sim/cli/cli.h"
+#include "sim/experiments/scenario.h"
 
 struct keeper {
 	struct cli *cli;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../cluster.h"
+#include "sim/cluster.h"
 
 #define NODES_MAX 1000000u
 #define ROW_MAX	  65536

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core.h"
+#include "sim/engine/core.h"
 
 #define THREADS_MOST 256u
 #define TASKS_MOST   1000000u

@@ -15,10 +15,10 @@
 #ifndef SIM_CORE_H
 #define SIM_CORE_H
 
-#include "../run.h"
-#include "core_heap.h"
-#include "core_stats.h"
-#include "node_model.h"
+#include "sim/run.h"
+#include "sim/engine/core_heap.h"
+#include "sim/engine/core_stats.h"
+#include "sim/engine/node_model.h"
 
 #define CORE_NONE    UINT32_MAX
 #define CORE_FOREVER 1e300

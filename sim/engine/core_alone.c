@@ -8,7 +8,7 @@
  * MODEL 5.10 for identical tasks, each with a node of the home's kind to itself,
  * plus its messages, which meet at the master's port.
  */
-#include "core.h"
+#include "sim/engine/core.h"
 
 #define KB_PER_MB 1000.0
 

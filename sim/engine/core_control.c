@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core.h"
+#include "sim/engine/core.h"
 
 /* What has been reported already. */
 struct core_reported {

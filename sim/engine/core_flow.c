@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core.h"
+#include "sim/engine/core.h"
 
 struct flow {
 	uint32_t job;

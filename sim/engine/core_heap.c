@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The queues of the event loop; see core_heap.h. */
-#include "core_heap.h"
+#include "sim/engine/core_heap.h"
 
 #include <errno.h>
 #include <stdlib.h>

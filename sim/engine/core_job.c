@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "core.h"
+#include "sim/engine/core.h"
 
 #define PURPOSE_TASK 0x7461736bu /* streams of random numbers: one a task */
 

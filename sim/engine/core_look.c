@@ -7,7 +7,7 @@
  */
 #include <errno.h>
 
-#include "core.h"
+#include "sim/engine/core.h"
 
 static int append(struct core_look *look, const struct rules_request *r)
 {

@@ -3,7 +3,7 @@
  * The events of one shard, in the order that core.h states, up to the end of the
  * round.
  */
-#include "core.h"
+#include "sim/engine/core.h"
 
 /* With one shard the caller is let in after so many events. */
 #define EVENTS_AT_ONCE 1000000u

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core.h"
+#include "sim/engine/core.h"
 
 #define MS_PER_S 1000.0
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core.h"
+#include "sim/engine/core.h"
 
 #define PURPOSE_TIES 0x74696573u /* random numbers: ties of a job's decision */
 

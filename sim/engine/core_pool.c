@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core.h"
+#include "sim/engine/core.h"
 
 #define FIRST_ROOM 64u
 #define MOST	   (UINT32_MAX / 2)

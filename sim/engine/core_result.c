@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core.h"
+#include "sim/engine/core.h"
 
 /* Completions at one time, told in the order of their jobs. */
 struct core_completions {

@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "core.h"
+#include "sim/engine/core.h"
 
 #define ARRIVALS_AT_ONCE 4096u /* times shards: jobs read ahead */
 

@@ -5,7 +5,7 @@
  * A bin is a 128th of an octave: its middle is within 0.4 % of all it holds.  Bin
  * 0 takes what is below 2^-20 (and negative), the last what is above 2^44.
  */
-#include "core_stats.h"
+#include "sim/engine/core_stats.h"
 
 #include <errno.h>
 #include <math.h>

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../result.h"
+#include "sim/result.h"
 
 /* A sum of doubles on a grid of 2^-40; terms up to 2^60 in magnitude. */
 typedef __int128 core_fixed;

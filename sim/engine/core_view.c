@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core.h"
+#include "sim/engine/core.h"
 
 #define KB_PER_MB   1000.0
 #define NODES_AHEAD 8 /* fetched before their turn */

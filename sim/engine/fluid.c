@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fluid.h"
+#include "sim/engine/fluid.h"
 
 #define STALE	   -1.0	 /* in next[]: to be solved first */
 #define NOTHING	   1e-12 /* of a segment: it has ended */

@@ -3,8 +3,8 @@
 #ifndef SIM_FLUID_H
 #define SIM_FLUID_H
 
-#include "node_private.h"
-#include "sharing.h"
+#include "sim/engine/node_private.h"
+#include "sim/engine/sharing.h"
 
 struct fluid_run {
 	double left, booked; /* of the segment, 1 to 0; as of which the sums are */

@@ -14,7 +14,7 @@
  */
 #include <math.h>
 
-#include "fluid.h"
+#include "sim/engine/fluid.h"
 
 #define MB_PER_KB    1e-3
 #define POISSON_FEW  10.0

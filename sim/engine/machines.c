@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../cluster.h"
+#include "sim/cluster.h"
 
 struct named_machine {
 	const char *name;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node_private.h"
+#include "sim/engine/node_private.h"
 
 #define KB_PER_MB 1000.0
 

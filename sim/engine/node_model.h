@@ -13,9 +13,9 @@
 
 #include <stddef.h>
 
-#include "../cluster.h"
-#include "../params.h"
-#include "../random.h"
+#include "sim/cluster.h"
+#include "sim/params.h"
+#include "sim/random.h"
 
 #define NODE_NEVER 1e300
 

@@ -12,7 +12,7 @@
 #ifndef SIM_NODE_PRIVATE_H
 #define SIM_NODE_PRIVATE_H
 
-#include "node_model.h"
+#include "sim/engine/node_model.h"
 
 /* A sum that forgets what was taken out of it: exact to far below one rounding. */
 struct exact_sum {

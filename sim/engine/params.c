@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../params.h"
+#include "sim/params.h"
 
 enum kind {
 	KIND_NUMBER,

@@ -11,7 +11,7 @@
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
 
-#include "../random.h"
+#include "sim/random.h"
 
 /* Stafford's variant 13, the step that sim_random_next ends with. */
 static uint64_t mix(uint64_t x)

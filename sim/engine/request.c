@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "request.h"
+#include "sim/engine/request.h"
 
 static void issue_access(struct request_node *q, struct node_task *t, uint32_t task, double now)
 {

@@ -9,7 +9,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "node_private.h"
+#include "sim/engine/node_private.h"
 
 #define REQUEST_MB_PER_KB  1e-3
 #define REQUEST_CACHE_LINE 64

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "request.h"
+#include "sim/engine/request.h"
 
 static uint32_t due_find(const struct request_due *entries, uint32_t n, uint32_t task)
 {

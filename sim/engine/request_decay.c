@@ -15,7 +15,7 @@
  */
 #include <math.h>
 
-#include "request.h"
+#include "sim/engine/request.h"
 
 #define DECAY_UNIT_MS 100.0
 #define DECAY_STEP_MS 50.0

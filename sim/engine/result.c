@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../result.h"
+#include "sim/result.h"
 
 void sim_result_free(struct sim_result *r)
 {

@@ -7,7 +7,7 @@
  *   no requests    power(n) / n / cpu for each
  *   all at disk    each task's requests in turn: visits x sum of E(s) over the tasks
  */
-#include "sharing_private.h"
+#include "sim/engine/sharing_private.h"
 
 static void alone(const struct sharing_machine *m, struct sharing_task *t,
 		  struct sharing_load *load)

@@ -30,7 +30,7 @@
  */
 #include <string.h>
 
-#include "sharing_private.h"
+#include "sim/engine/sharing_private.h"
 
 #define MAX	    SHARING_EXACT_MAX
 #define ROUNDS	    8

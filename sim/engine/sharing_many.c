@@ -11,7 +11,7 @@
  *
  * O(tasks) a round, from the last solution.
  */
-#include "sharing_private.h"
+#include "sim/engine/sharing_private.h"
 
 #define ROUNDS 60
 #define CLOSE  1e-4

@@ -13,7 +13,7 @@
  * with v requests per ms of computation, c = power(1), f = power(2) / 2.  A task
  * without requests has v = 0, one without computation v infinite.
  */
-#include "sharing_private.h"
+#include "sim/engine/sharing_private.h"
 
 struct side {
 	double v;	       /* requests per ms of computation; INFINITY: does not compute */

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "sharing.h"
+#include "sim/engine/sharing.h"
 
 #define SHARING_CV2_LEAST 1e-6 /* services less variable than this count as this */
 

@@ -14,7 +14,7 @@
  */
 #include <string.h>
 
-#include "sharing_private.h"
+#include "sim/engine/sharing_private.h"
 
 #define MAX	    SHARING_REGULAR_MAX
 #define ROUNDS	    6 /* of the slowest task, counted, after a third as many that are not */

@@ -2,9 +2,9 @@
 /* ACM: experiments and claims of the journal article, homogeneous clusters (MODEL 6.3). */
 #include <math.h>
 
-#include "acm.h"
-#include "code_claims.h"
-#include "tables.h"
+#include "sim/experiments/acm.h"
+#include "sim/experiments/code_claims.h"
+#include "sim/experiments/tables.h"
 
 static const struct paper_setting settings[] = {
 	{"nodes", "32xacm", "32 nodes, disk of Table I; the rest as FC (O-40)"},

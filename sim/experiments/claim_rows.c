@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* What claims look at: rows of results by name, and their ratios; see claim_rows.h. */
-#include "claim_rows.h"
+#include "sim/experiments/claim_rows.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef SIM_EXPERIMENTS_CLAIM_ROWS_H
 #define SIM_EXPERIMENTS_CLAIM_ROWS_H
 
-#include "experiment.h"
+#include "sim/experiments/experiment.h"
 
 #define CLAIM_ROWS_MAX 16
 

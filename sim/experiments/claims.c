@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "claim_rows.h"
+#include "sim/experiments/claim_rows.h"
 
 #define BAND_EQUAL   0.15
 #define BAND_RATIO   0.25

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Claims that need a judgement of their own; see code_claims.h. */
-#include "code_claims.h"
+#include "sim/experiments/code_claims.h"
 
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "claim_rows.h"
+#include "sim/experiments/claim_rows.h"
 
 static double mean_at(struct claim_row r, size_t point, enum measure m)
 {

@@ -3,7 +3,7 @@
 #ifndef SIM_EXPERIMENTS_CODE_CLAIMS_H
 #define SIM_EXPERIMENTS_CODE_CLAIMS_H
 
-#include "experiment.h"
+#include "sim/experiments/experiment.h"
 
 typedef void claim_code(const struct claim_context *context, const struct claim *claim,
 			struct judgement *out);

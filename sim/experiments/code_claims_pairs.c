@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "code_claims.h"
-#include "claim_rows.h"
+#include "sim/experiments/code_claims.h"
+#include "sim/experiments/claim_rows.h"
 
 #define BAND 0.25
 

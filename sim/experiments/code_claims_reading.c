@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "claim_rows.h"
-#include "code_claims.h"
+#include "sim/experiments/claim_rows.h"
+#include "sim/experiments/code_claims.h"
 
 #define JUDGED_MAX 32 /* experiments judged under one reading */
 

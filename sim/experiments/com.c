@@ -2,8 +2,8 @@
 /* COM: experiments and claims of the communication-aware study (MODEL 6.4). */
 #include <math.h>
 
-#include "code_claims.h"
-#include "tables.h"
+#include "sim/experiments/code_claims.h"
+#include "sim/experiments/tables.h"
 
 /*
  * What the mechanism needs (COM-SENS-READ, COM-BOUND-PORT).  A slave sends R_COM =

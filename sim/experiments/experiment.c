@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The registry of experiments, and the grid of runs that each asks for. */
-#include "experiment.h"
+#include "sim/experiments/experiment.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "tables.h"
+#include "sim/experiments/tables.h"
 
 static const struct experiment *const tables[] = {
 	fc_experiments,	       fc_control_experiments, sld_experiments,	      acm_experiments,

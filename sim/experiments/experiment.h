@@ -9,7 +9,7 @@
 #ifndef SIM_EXPERIMENTS_EXPERIMENT_H
 #define SIM_EXPERIMENTS_EXPERIMENT_H
 
-#include "sweep.h"
+#include "sim/experiments/sweep.h"
 
 /* --- claims ---------------------------------------------------------------------- */
 

@@ -2,8 +2,8 @@
 /* Ours: the process trace under all policies, and the cross-check of both fidelities. */
 #include <math.h>
 
-#include "code_claims.h"
-#include "tables.h"
+#include "sim/experiments/code_claims.h"
+#include "sim/experiments/tables.h"
 
 /*
  * Without the trace: a generated hour with its statistics, runs 0-4 together: 18,582

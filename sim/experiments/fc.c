@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "code_claims.h"
-#include "fc.h"
-#include "tables.h"
+#include "sim/experiments/code_claims.h"
+#include "sim/experiments/fc.h"
+#include "sim/experiments/tables.h"
 
 static const struct paper_setting settings[] = {
 	{"nodes", "6xfc", "Table 5.1: six equal machines"},

@@ -6,9 +6,9 @@
  */
 #include <math.h>
 
-#include "code_claims.h"
-#include "fc.h"
-#include "tables.h"
+#include "sim/experiments/code_claims.h"
+#include "sim/experiments/fc.h"
+#include "sim/experiments/tables.h"
 
 #define MUCH_IO	   "load.io_per_ms=2.8 load.faults_per_ms=2"
 #define PREDICTIVE "fb_controller=3 "

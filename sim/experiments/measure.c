@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* What a run is judged by; see measure.h. */
-#include "measure.h"
+#include "sim/experiments/measure.h"
 
 #include <math.h>
 #include <stdio.h>

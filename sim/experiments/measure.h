@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-#include "job.h"
-#include "result.h"
+#include "sim/job.h"
+#include "sim/result.h"
 
 enum measure {
 	M_SLOWDOWN, /* mean over all jobs (MODEL 1.1) */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Claims about a probe's executions; see probe_claims.h. */
-#include "probe_claims.h"
+#include "sim/experiments/probe_claims.h"
 
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "claim_rows.h"
+#include "sim/experiments/claim_rows.h"
 
 #define ZERO 1.0 /* per cent of the processor: below, none is idle */
 

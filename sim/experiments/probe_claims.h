@@ -7,7 +7,7 @@
 #ifndef SIM_EXPERIMENTS_PROBE_CLAIMS_H
 #define SIM_EXPERIMENTS_PROBE_CLAIMS_H
 
-#include "code_claims.h"
+#include "sim/experiments/code_claims.h"
 
 /* Correlation of y with x: of the sign of `printed`, significant, at least so strong. */
 claim_code claim_correlates;

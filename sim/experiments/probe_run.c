@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Runs of a probe's study; see probe_run.h. */
-#include "probe_run.h"
+#include "sim/experiments/probe_run.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workload/hash.h"
+#include "sim/workload/hash.h"
 
 /* --- studies that are there already ----------------------------------------------- */
 

@@ -7,9 +7,9 @@
 #ifndef SIM_EXPERIMENTS_PROBE_RUN_H
 #define SIM_EXPERIMENTS_PROBE_RUN_H
 
-#include "probe/probe.h"
-#include "scenario.h"
-#include "sweep.h"
+#include "sim/probe/probe.h"
+#include "sim/experiments/scenario.h"
+#include "sim/experiments/sweep.h"
 
 /* Studies by what they were made from; for several threads. */
 struct probe_store;

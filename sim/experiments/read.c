@@ -7,9 +7,9 @@
  */
 #include <math.h>
 
-#include "acm.h"
-#include "code_claims.h"
-#include "tables.h"
+#include "sim/experiments/acm.h"
+#include "sim/experiments/code_claims.h"
+#include "sim/experiments/tables.h"
 
 const struct paper own_paper = {"OURS", "Ours: readings that decide outcomes, cross-checks",
 				(const struct paper_setting[]){{NULL, NULL, NULL}}, NULL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Runs sweeps; see runner.h. */
-#include "runner.h"
+#include "sim/experiments/runner.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "probe_run.h"
-#include "run.h"
-#include "scenario.h"
+#include "sim/experiments/probe_run.h"
+#include "sim/run.h"
+#include "sim/experiments/scenario.h"
 
 struct unit {
 	struct sweep *sweep;

@@ -10,7 +10,7 @@
 
 #include <signal.h>
 
-#include "sweep.h"
+#include "sim/experiments/sweep.h"
 
 struct runner_options {
 	unsigned int jobs; /* runs at once; 0: one a core */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* A run ready to start, made from settings; see scenario.h. */
-#include "scenario.h"
+#include "sim/experiments/scenario.h"
 
 #include <errno.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workload/spec.h"
+#include "sim/workload/spec.h"
 
 #define MACHINE	    "nodes."
 #define WORKLOAD    "load."

@@ -3,10 +3,10 @@
 #ifndef SIM_EXPERIMENTS_SCENARIO_H
 #define SIM_EXPERIMENTS_SCENARIO_H
 
-#include "measure.h"
-#include "probe/probe.h"
-#include "run.h"
-#include "settings.h"
+#include "sim/experiments/measure.h"
+#include "sim/probe/probe.h"
+#include "sim/run.h"
+#include "sim/experiments/settings.h"
 
 struct scenario {
 	struct sim_cluster cluster;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* What decides a run, as texts; see settings.h. */
-#include "settings.h"
+#include "sim/experiments/settings.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /* SLD: experiments and claims of the slides (MODEL 6.2). */
 #include <math.h>
 
-#include "code_claims.h"
-#include "tables.h"
+#include "sim/experiments/code_claims.h"
+#include "sim/experiments/tables.h"
 
 static const struct paper_setting settings[] = {
 	{"nodes", "6xfc", "six nodes in the example; machines as in FC (not stated)"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Means with intervals over seeds; see stats.h. */
-#include "stats.h"
+#include "sim/experiments/stats.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>

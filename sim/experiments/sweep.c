@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* A grid of runs and its results; see sweep.h. */
-#include "sweep.h"
+#include "sim/experiments/sweep.h"
 
 #include <errno.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workload/hash.h"
+#include "sim/workload/hash.h"
 
 struct sweep *sweep_new(const char *id, const char *title, const char *x_name)
 {

@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "measure.h"
-#include "probe/probe.h"
-#include "settings.h"
-#include "stats.h"
+#include "sim/experiments/measure.h"
+#include "sim/probe/probe.h"
+#include "sim/experiments/settings.h"
+#include "sim/experiments/stats.h"
 
 struct sweep_point {
 	char *label;

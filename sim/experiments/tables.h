@@ -3,7 +3,7 @@
 #ifndef SIM_EXPERIMENTS_TABLES_H
 #define SIM_EXPERIMENTS_TABLES_H
 
-#include "experiment.h"
+#include "sim/experiments/experiment.h"
 
 /* A claim: ORDINAL(BELOW, "what the paper says", .a = "wal", .b = "nlb"). */
 #define ORDINAL(kind_, text_, ...)                                                                 \

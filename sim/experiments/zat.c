@@ -5,8 +5,8 @@
  */
 #include <math.h>
 
-#include "probe_claims.h"
-#include "tables.h"
+#include "sim/experiments/probe_claims.h"
+#include "sim/experiments/tables.h"
 
 static const struct paper_setting settings[] = {
 	{"nodes", "2xvax",

@@ -2,8 +2,8 @@
 /* ZAT, ours: thresholds and readings one at a time; what backs the claims that fail. */
 #include <math.h>
 
-#include "probe_claims.h"
-#include "tables.h"
+#include "sim/experiments/probe_claims.h"
+#include "sim/experiments/tables.h"
 
 #define END                                                                                        \
 	{                                                                                          \

@@ -2,8 +2,8 @@
 /* ZAT, chapter 4: how a probe's response follows the load indices (MODEL 6.5). */
 #include <math.h>
 
-#include "probe_claims.h"
-#include "tables.h"
+#include "sim/experiments/probe_claims.h"
+#include "sim/experiments/tables.h"
 
 #define END                                                                                        \
 	{                                                                                          \

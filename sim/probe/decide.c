@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "probe.h"
+#include "sim/probe/probe.h"
 
 #define MS	 1000.0
 #define NOTHING	 1e-9 /* accesses per ms of a job without any: its elapsed time is told still */

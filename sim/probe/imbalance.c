@@ -11,8 +11,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/node_model.h"
-#include "probe.h"
+#include "sim/engine/node_model.h"
+#include "sim/probe/probe.h"
 
 #define SERVICE_MS 1000.0 /* mean */
 #define HOUR_MS	   3600e3

@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/node_model.h"
-#include "machine.h"
+#include "sim/engine/node_model.h"
+#include "sim/probe/machine.h"
 
 #define MS	     1000.0
 #define FOREVER_MS   1e15

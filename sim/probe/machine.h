@@ -3,8 +3,8 @@
 #ifndef SIM_PROBE_MACHINE_H
 #define SIM_PROBE_MACHINE_H
 
-#include "probe.h"
-#include "random.h"
+#include "sim/probe/probe.h"
+#include "sim/random.h"
 
 /* The fields of Hermes' vector; the order of enum probe_column. */
 enum { READ_IDLE, READ_QUEUE, READ_BLOCKS, READ_FREE, READ_ACTIVE, READ_LOAD, READS };

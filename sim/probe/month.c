@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine.h"
+#include "sim/probe/machine.h"
 
 #define PI	 3.14159265358979323846
 #define BUSIEST	 15 /* o'clock */

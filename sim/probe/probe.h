@@ -10,8 +10,8 @@
 #ifndef SIM_PROBE_PROBE_H
 #define SIM_PROBE_PROBE_H
 
-#include "cluster.h"
-#include "params.h"
+#include "sim/cluster.h"
+#include "sim/params.h"
 
 #define PROBE_PREFIX "probe:"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe.h"
+#include "sim/probe/probe.h"
 
 /* ZAT Table 1. */
 static const struct probe_job jobs[] = {

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report.h"
+#include "sim/report/report.h"
 
 static void comment(void *arg, const char *name, const char *value)
 {

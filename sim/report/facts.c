@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "experiments/scenario.h"
-#include "report.h"
+#include "sim/experiments/scenario.h"
+#include "sim/report/report.h"
 
 const char *verdict_name(enum verdict v)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report.h"
+#include "sim/report/report.h"
 
 /* Numbers as written: 9 significant digits, null where there is none. */
 static json_t *number(double value)

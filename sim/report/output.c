@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Files that appear all together or not at all; see output.h. */
-#include "output.h"
+#include "sim/report/output.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The page of all figures; see page.h. */
-#include "page.h"
+#include "sim/report/page.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #ifndef SIM_REPORT_PAGE_H
 #define SIM_REPORT_PAGE_H
 
-#include "report.h"
+#include "sim/report/report.h"
 
 struct page {
 	const struct report *reports;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "part.h"
+#include "sim/report/part.h"
 
 static json_t *pack_settings(const struct settings *s)
 {

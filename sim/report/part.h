@@ -14,7 +14,7 @@
 #ifndef SIM_REPORT_PART_H
 #define SIM_REPORT_PART_H
 
-#include "report.h"
+#include "sim/report/report.h"
 
 struct parts {
 	struct report *reports; /* owned, with their sweeps */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "experiments/scenario.h"
-#include "part.h"
+#include "sim/experiments/scenario.h"
+#include "sim/report/part.h"
 
 #define RUNS_MAX 100000000 /* of one sweep: what a damaged file may ask for is bounded */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* A bar on standard error with the time left; see progress.h. */
-#include "progress.h"
+#include "sim/report/progress.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -9,8 +9,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "experiments/experiment.h"
-#include "output.h"
+#include "sim/experiments/experiment.h"
+#include "sim/report/output.h"
 
 /* A claim with its judgement. */
 struct judged {

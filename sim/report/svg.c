@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "svg.h"
+#include "sim/report/svg.h"
 
 static void head(const struct report *r, const char *path, FILE *f)
 {

@@ -3,7 +3,7 @@
 #ifndef SIM_REPORT_SVG_H
 #define SIM_REPORT_SVG_H
 
-#include "report.h"
+#include "sim/report/report.h"
 
 #define SVG_COLOURS 8
 

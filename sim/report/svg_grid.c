@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "svg.h"
+#include "sim/report/svg.h"
 
 /* $d0, $d1 ...: a block a series. */
 static void data(const struct report *r, FILE *f)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "svg.h"
+#include "sim/report/svg.h"
 
 static const char *const colours[SVG_COLOURS] = {"#000000", "#E69F00", "#56B4E9", "#009E73",
 						 "#0072B2", "#D55E00", "#CC79A7", "#8A7500"};

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "svg.h"
+#include "sim/report/svg.h"
 
 #define GROUPS 10
 

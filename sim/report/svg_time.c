@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "svg.h"
+#include "sim/report/svg.h"
 
 struct panel {
 	const char *title;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Tables and paragraphs for a terminal; see table.h. */
-#include "table.h"
+#include "sim/report/table.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report.h"
-#include "table.h"
+#include "sim/report/report.h"
+#include "sim/report/table.h"
 
 /* Three significant digits without exponents where that is readable. */
 static void quantity(char *out, size_t size, double value)

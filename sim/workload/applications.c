@@ -19,7 +19,7 @@
  * intensive, as COM has it: at 1 Gbps more of their time goes to messages than to
  * computation (O-29), rate x size > 125 KB/ms.
  */
-#include "applications.h"
+#include "sim/workload/applications.h"
 
 #include <errno.h>
 #include <stdio.h>

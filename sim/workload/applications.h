@@ -6,7 +6,7 @@
 #ifndef SIM_WORKLOAD_APPLICATIONS_H
 #define SIM_WORKLOAD_APPLICATIONS_H
 
-#include "../workload.h"
+#include "sim/workload.h"
 
 enum application_group {
 	APPLICATION_IO,		   /* Dmine, Pgrep, LU, Titan, Cholesky, DB2 */

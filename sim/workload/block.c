@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "reader.h"
+#include "sim/workload/reader.h"
 
 #define COLUMNS	       5
 #define CPU_REQUEST_MS 0.1

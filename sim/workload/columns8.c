@@ -21,7 +21,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "reader.h"
+#include "sim/workload/reader.h"
 
 #define COLUMNS 8
 

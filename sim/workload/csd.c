@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "reader.h"
+#include "sim/workload/reader.h"
 
 #define COLUMNS	    5
 #define RUN_MINUTES 60

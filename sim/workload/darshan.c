@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reader.h"
+#include "sim/workload/reader.h"
 
 #define FIELDS_MAX 1024
 #define CPU_LEAST  0.01 /* of the walltime */

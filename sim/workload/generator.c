@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../random.h"
-#include "../workload.h"
-#include "hash.h"
-#include "homes.h"
-#include "lifetime.h"
-#include "purpose.h"
+#include "sim/random.h"
+#include "sim/workload.h"
+#include "sim/workload/hash.h"
+#include "sim/workload/homes.h"
+#include "sim/workload/lifetime.h"
+#include "sim/workload/purpose.h"
 
 struct generator {
 	struct generator_params p; /* home_weights is not kept */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* SHA-256 by mbed TLS; see hash.h. */
-#include "hash.h"
+#include "sim/workload/hash.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Homes by weight: a table of sums, searched by halves; see homes.h. */
-#include "homes.h"
+#include "sim/workload/homes.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../random.h"
-#include "purpose.h"
+#include "sim/random.h"
+#include "sim/workload/purpose.h"
 
 static void shuffle(double *w, uint32_t n, uint64_t seed)
 {

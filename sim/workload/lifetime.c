@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Distributions of computation time; see lifetime.h. */
-#include "lifetime.h"
+#include "sim/workload/lifetime.h"
 
 #include <errno.h>
 #include <math.h>

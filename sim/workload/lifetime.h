@@ -12,8 +12,8 @@
 #ifndef SIM_WORKLOAD_LIFETIME_H
 #define SIM_WORKLOAD_LIFETIME_H
 
-#include "../random.h"
-#include "../workload.h"
+#include "sim/random.h"
+#include "sim/workload.h"
 
 struct lifetime {
 	enum generator_lifetime kind;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Lines of a trace; see lines.h. */
-#include "lines.h"
+#include "sim/workload/lines.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hash.h"
-#include "source.h"
+#include "sim/workload/hash.h"
+#include "sim/workload/source.h"
 
 #define LINE_MAX_BYTES 65536
 

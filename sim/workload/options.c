@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "../workload.h"
-#include "lines.h"
+#include "sim/workload.h"
+#include "sim/workload/lines.h"
 
 enum type { REAL, COUNT32, COUNT64, INTEGER, YESNO };
 

@@ -14,7 +14,7 @@
  *   deviations	   a fifth of the mean (O-39); Pareto shape 1.5
  *   written	   nothing, but for the applications
  */
-#include "presets.h"
+#include "sim/workload/presets.h"
 
 #include <errno.h>
 #include <math.h>
@@ -22,7 +22,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "applications.h"
+#include "sim/workload/applications.h"
 
 #define DEFAULT_JOBS	 5000
 #define LIFETIME_MS	 400

@@ -7,7 +7,7 @@
 #ifndef SIM_WORKLOAD_PRESETS_H
 #define SIM_WORKLOAD_PRESETS_H
 
-#include "../workload.h"
+#include "sim/workload.h"
 
 /* Begin with preset_args_default; NAN or 0 (whole numbers): the preset's own value. */
 struct preset_args {

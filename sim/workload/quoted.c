@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Fields of a CSV line; see quoted.h. */
-#include "quoted.h"
+#include "sim/workload/quoted.h"
 
 #include <errno.h>
 #include <stdlib.h>

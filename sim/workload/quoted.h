@@ -9,7 +9,7 @@
 
 #include <csv.h>
 
-#include "lines.h"
+#include "sim/workload/lines.h"
 
 struct quoted {
 	struct csv_parser parser;

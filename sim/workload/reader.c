@@ -4,7 +4,7 @@
  * A generated value depends on (seed, number of the record) only, so that leaving
  * jobs out changes nothing of the others.
  */
-#include "reader.h"
+#include "sim/workload/reader.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../random.h"
-#include "open.h"
-#include "purpose.h"
+#include "sim/random.h"
+#include "sim/workload/recognise.h"
+#include "sim/workload/purpose.h"
 
 static const char *const hold_names[HOLDS_BITS] = {
 	"home",	    "cpu_ms",	     "memory_mb",  "io_per_ms",	     "request_kb",

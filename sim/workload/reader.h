@@ -10,10 +10,10 @@
 #ifndef SIM_WORKLOAD_READER_H
 #define SIM_WORKLOAD_READER_H
 
-#include "../workload.h"
-#include "homes.h"
-#include "lines.h"
-#include "quoted.h"
+#include "sim/workload.h"
+#include "sim/workload/homes.h"
+#include "sim/workload/lines.h"
+#include "sim/workload/quoted.h"
 
 #define READER_NODES_MAX 1000000 /* hosts are numbered below */
 #define READER_TIME_MAX	 1e12	 /* s */

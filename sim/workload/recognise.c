@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The format of a trace; see open.h. */
-#include <json_msgpack.h>
-#include <recording.h>
+/* The format of a trace; see recognise.h. */
+#include "balancer/view/json_msgpack.h"
+#include "balancer/view/recording.h"
 #include <string.h>
 
-#include "open.h"
+#include "sim/workload/recognise.h"
 
 #define FIELDS_MAX 400 /* Darshan summaries have 186 */
 

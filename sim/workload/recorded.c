@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <recording.h>
+#include "balancer/view/recording.h"
 
-#include "reader.h"
+#include "sim/workload/reader.h"
 
 struct recorded {
 	struct recording_jobs *jobs;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Bytes by zlib's gzread, which passes what is not gzip through; see source.h. */
-#include "source.h"
+#include "sim/workload/source.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* "gen:PRESET,key=value,..." as a generator's parameters; see spec.h. */
-#include "spec.h"
+#include "sim/workload/spec.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lines.h"
+#include "sim/workload/lines.h"
 
 #define GENERATOR   "gen:"
 #define WEIGHTS_MAX 1000000

@@ -3,8 +3,8 @@
 #ifndef SIM_WORKLOAD_SPEC_H
 #define SIM_WORKLOAD_SPEC_H
 
-#include "../workload.h"
-#include "presets.h"
+#include "sim/workload.h"
+#include "sim/workload/presets.h"
 
 /*
  * "gen:PRESET" or "gen:PRESET,key=value,...": a generator (presets.h); the keys are

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../workload.h"
-#include "hash.h"
+#include "sim/workload.h"
+#include "sim/workload/hash.h"
 
 struct workload {
 	const struct workload_ops *ops;

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reader.h"
+#include "sim/workload/reader.h"
 
 #define COLUMNS 18
 #define NO_TIME 0.5 /* s that a run time of 0 stands for */

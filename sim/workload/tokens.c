@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Tokens and numbers of a line; see lines.h. */
-#include "lines.h"
+#include "sim/workload/lines.h"
 
 #include <errno.h>
 #include <math.h>

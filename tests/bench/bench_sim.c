@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "run.h"
-#include "simgrid_work.h"
+#include "sim/run.h"
+#include "tests/bench/simgrid_work.h"
 
 #define PAIRS 5 /* odd: there is a middle one */
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "engine/node_model.h"
+#include "sim/engine/node_model.h"
 
 #define TASKS_MOST 100
 #define CHANGES	   400000.0

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "engine/core_heap.h"
-#include "engine/node_model.h"
+#include "sim/engine/core_heap.h"
+#include "sim/engine/node_model.h"
 
 #define TASKS_A_NODE 4
 #define EVENTS	     2000000u

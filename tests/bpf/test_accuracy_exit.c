@@ -21,8 +21,8 @@
 
 #include <cmocka.h>
 
-#include "bodies.h"
-#include "watch.h"
+#include "tests/lib/bodies.h"
+#include "tests/lib/watch.h"
 
 #define FILE_MIB      16UL
 #define BLOCK	      (4 * KIB)

@@ -16,9 +16,9 @@
 
 #include <cmocka.h>
 
-#include "bodies.h"
-#include "rings.h"
-#include "watch.h"
+#include "tests/lib/bodies.h"
+#include "tests/lib/rings.h"
+#include "tests/lib/watch.h"
 
 #define DISK_MIB      256
 #define BIG	      (32 * MIB)

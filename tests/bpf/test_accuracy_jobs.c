@@ -23,10 +23,10 @@
 
 #include <cmocka.h>
 
-#include "bodies.h"
-#include "job_times.h"
-#include "sample_json.h"
-#include "watch.h"
+#include "tests/lib/bodies.h"
+#include "user/monitor/job_times.h"
+#include "user/monitor/sample_json.h"
+#include "tests/lib/watch.h"
 
 #define BURN_MS 300.0
 

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "talk.h"
-#include "watch.h"
+#include "tests/lib/talk.h"
+#include "tests/lib/watch.h"
 
 #define MIB	   (1024UL * 1024)
 #define BYTES	   (16 * MIB + 17)

@@ -15,9 +15,9 @@
 
 #include <cmocka.h>
 
-#include "bodies.h"
-#include "job_times.h"
-#include "watch.h"
+#include "tests/lib/bodies.h"
+#include "user/monitor/job_times.h"
+#include "tests/lib/watch.h"
 
 #define COMPUTE_MS 1000.0
 #define SEND_BYTES (256 * MIB)

@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-#include "talk.h"
-#include "watch.h"
+#include "tests/lib/talk.h"
+#include "tests/lib/watch.h"
 
 #define KIB	  1024UL
 #define MIB	  (1024 * KIB)

@@ -19,8 +19,8 @@
 
 #include <cmocka.h>
 
-#include "bodies.h"
-#include "watch.h"
+#include "tests/lib/bodies.h"
+#include "tests/lib/watch.h"
 
 #define DISK_MIB       24
 #define SECTORS	       (DISK_MIB * MIB / 512)

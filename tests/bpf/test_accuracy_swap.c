@@ -20,8 +20,8 @@
 
 #include <cmocka.h>
 
-#include "bodies.h"
-#include "watch.h"
+#include "tests/lib/bodies.h"
+#include "tests/lib/watch.h"
 
 #define SWAP_MIB      16
 #define HEAP	      (8 * MIB)

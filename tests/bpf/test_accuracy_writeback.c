@@ -19,8 +19,8 @@
 
 #include <cmocka.h>
 
-#include "bodies.h"
-#include "watch.h"
+#include "tests/lib/bodies.h"
+#include "tests/lib/watch.h"
 
 #define PART		(8 * MIB)
 #define WRITEBACK_ERROR 0.01 /* at least 99 % to the writer */

@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "bodies.h"
-#include "watch.h"
+#include "tests/lib/bodies.h"
+#include "tests/lib/watch.h"
 
 #define FILE_BYTES (16 * MIB)
 #define FILES	   300

@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "bodies.h"
-#include "watch.h"
+#include "tests/lib/bodies.h"
+#include "tests/lib/watch.h"
 
 #define FIRST_BYTES  (4 * MIB)
 #define SECOND_BYTES (512 * KIB)

@@ -24,9 +24,9 @@
 #include <arpa/inet.h>
 #include <cmocka.h>
 
-#include "bodies.h"
-#include "monitor_internal.h"
-#include "watch.h"
+#include "tests/lib/bodies.h"
+#include "user/monitor/monitor_internal.h"
+#include "tests/lib/watch.h"
 
 #define JOBS	      24
 #define FILES	      64

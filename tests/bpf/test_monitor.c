@@ -22,8 +22,8 @@
 
 #include <cmocka.h>
 
-#include "bodies.h"
-#include "watch.h"
+#include "tests/lib/bodies.h"
+#include "tests/lib/watch.h"
 
 #define FILE_MIB	64UL
 #define SHORT_PROCESSES 2000

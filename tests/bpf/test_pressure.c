@@ -24,8 +24,8 @@
 
 #include <cmocka.h>
 
-#include "bodies.h"
-#include "watch.h"
+#include "tests/lib/bodies.h"
+#include "tests/lib/watch.h"
 
 #define BLOCK		   (4 * KIB)
 #define FILE_BLOCKS	   256

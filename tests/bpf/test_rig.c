@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "rig.h"
+#include "tests/lib/rig.h"
 
 #define MEGABYTES 16
 #define STAYS_S	  20

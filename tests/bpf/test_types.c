@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "monitor_internal.h"
-#include "watch.h"
+#include "user/monitor/monitor_internal.h"
+#include "tests/lib/watch.h"
 
 /* Instructions differ in the numbers of maps only. */
 static size_t differences(struct bpf_program *a, struct bpf_program *b)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* A file, gzip or not: whole, cut off or damaged. */
-#include "fuzz_workload.h"
+#include "tests/fuzz/fuzz_workload.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

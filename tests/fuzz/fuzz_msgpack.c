@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json_msgpack.h"
+#include "balancer/view/json_msgpack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The iocom recording, through the workload reader. */
-#include "fuzz_workload.h"
+#include "tests/fuzz/fuzz_workload.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

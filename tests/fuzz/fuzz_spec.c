@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The text of --workload: "gen:PRESET,key=value,...". */
-#include "fuzz_workload.h"
+#include "tests/fuzz/fuzz_workload.h"
 
-#include "workload/spec.h"
+#include "sim/workload/spec.h"
 
 #define NODES_MAX 100000 /* more only cost time */
 #define JOBS	  20

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json_text.h"
-#include "view_decide.h"
-#include "view_json.h"
+#include "balancer/view/json_text.h"
+#include "balancer/view/view_decide.h"
+#include "balancer/view/view_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-#include "bodies.h"
+#include "tests/lib/bodies.h"
 
 #include <fcntl.h>
 #include <string.h>

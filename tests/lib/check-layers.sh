@@ -35,7 +35,7 @@ check_room() {
 	local room=$1 allow=$2 bad
 	[ -d "$build/obj/$room" ] || return 0
 	bad=$(find "$build/obj/$room" -maxdepth 1 -name '*.d' -exec cat {} + |
-		tr ' \\' '\n\n' | grep -E '^[a-z].*\.h:?$' | sed 's/:$//' | sort -u |
+		tr ' \\' '\n\n' | sed 's|^\./||' | grep -E '^[a-z].*\.h:?$' | sed 's/:$//' | sort -u |
 		grep -vE "^($allow)" || true)
 	if [ -n "$bad" ]; then
 		echo "check-layers: $room/ may not include: $(echo $bad)" >&2
@@ -48,12 +48,12 @@ check_room balancer/view 'include/|balancer/view/'
 for room in user user/*/; do
 	check_room "${room%/}" "include/|user/|bpf/|$skeleton"
 done
-for room in balancer balancer/{batch,doctor,record,run,top}; do
+for room in balancer balancer/{batch,doctor,record,run,settings,top}; do
 	check_room "$room" 'include/|user/|balancer/'
 done
 check_room agent/relay 'include/|user/|agent/relay/'
 check_room agent/shim 'include/|user/|agent/'
-for room in agent agent/{cluster,home,jobs,measure,metrics,target}; do
+for room in agent agent/{base,cluster,front,guest,home,jobs,measure,metrics}; do
 	check_room "$room" 'include/|user/|balancer/|agent/'
 done
 for room in sim sim/*/; do

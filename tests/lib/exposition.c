@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* A strict reader of the Prometheus text format; see exposition.h. */
-#include "exposition.h"
+#include "tests/lib/exposition.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -8,5 +8,5 @@ git ls-files '*.c' | grep -vE '^(bpf|vmlinux)/' |
 		--suppress=checkersReport -D_GNU_SOURCE -DIOCOM_VERSION='"x"' \
 		'-Djson_array_foreach(a,i,v)=for(i=0;(v=json_array_get(a,i));i++)' \
 		'-Djson_object_foreach(o,k,v)=for(k="";(v=json_object_get(o,k));)' \
-		-Iinclude -Isim $(printf -- "-I%s " {user,balancer,agent}{,/*/}) -j"$(nproc)"
+		-I. -Iinclude -j"$(nproc)"
 echo "lint: cppcheck has nothing to say"

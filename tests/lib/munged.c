@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* A private munged for a test; see munged.h. */
-#include "munged.h"
+#include "tests/lib/munged.h"
 
 #include <fcntl.h>
 #include <glob.h>

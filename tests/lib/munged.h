@@ -5,8 +5,8 @@
 
 #include <sys/types.h>
 
-#include "attach.h"
-#include "spec.h"
+#include "user/attach.h"
+#include "user/spec.h"
 
 struct munged {
 	char dir[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-#include "rig.h"
+#include "tests/lib/rig.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-#include "rings.h"
+#include "tests/lib/rings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "uring.h"
+#include "tests/lib/uring.h"
 
 static int open_for(const struct body *b)
 {

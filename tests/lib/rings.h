@@ -8,7 +8,7 @@
 #ifndef IOCOM_TESTS_RINGS_H
 #define IOCOM_TESTS_RINGS_H
 
-#include "bodies.h"
+#include "tests/lib/bodies.h"
 
 #define RINGS_DEPTH  16
 #define RINGS_ABSENT 77

@@ -8,7 +8,7 @@ set -uo pipefail
 build=${1:-build}
 shift
 parts=("$@")
-daily=(static unit sim fuzz remote attack bpf testbed cluster chaos record asan mix)
+daily=(static unit sim fuzz shim attack bpf testbed cluster chaos record asan mix)
 [ ${#parts[@]} -gt 0 ] || parts=(all)
 [ "${parts[0]}" != all ] || parts=("${daily[@]}" "${parts[@]:1}")
 # Tests run programs as users, who must be able to come here; where a directory above is closed
@@ -32,7 +32,7 @@ failures=() # what failed, said again at the end
 read=()     # the logs of this run
 
 # part -> minutes for each of its tests
-declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [remote]=4 [attack]=3 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [chaos]=8 [record]=6 [asan]=12 [mix]=13 [mpi]=4 [vm]=15 [tsan]=6)
+declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [shim]=4 [attack]=3 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [chaos]=8 [record]=6 [asan]=12 [mix]=13 [mpi]=4 [vm]=15 [tsan]=6)
 
 # Counts a TAP log; a test that died, hung or told no result counts as one failure.
 tally() { # NAME LOG STATUS SECONDS
@@ -157,7 +157,7 @@ part_unit() { widely unit_tests; }
 sim_tests() { run_binaries sim sim; run_scripts sim tests/sim/test_*.sh; }
 part_sim() { widely sim_tests; }
 part_fuzz() { run fuzz fuzz bash tests/fuzz/run.sh build/fuzz 5,20; }
-part_remote() { widely run_binaries remote remote; }
+part_shim() { widely run_binaries shim shim; }
 part_attack() { widely run_scripts attack tests/attack/test_*.sh; }
 part_bpf() { run_binaries bpf bpf; run_scripts bpf tests/bpf/test_*.sh; }
 # Two machines at once: each is mostly one program that waits.

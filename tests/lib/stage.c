@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Agent and client around a real shim; see stage.h. */
-#include "stage.h"
+#include "tests/lib/stage.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "cgroup.h"
+#include "user/clock.h"
+#include "user/cgroup.h"
 
 #define NOBODY 65534
 
@@ -30,7 +30,7 @@ static void remove_tree(const char *path)
 		fprintf(stderr, "cannot remove %s\n", path);
 }
 
-/* BUILD/iocom-shim: from the environment, else beside this BUILD/tests/remote/X. */
+/* BUILD/iocom-shim: from the environment, else beside this BUILD/tests/shim/X. */
 static void find_shim(struct stage *stage)
 {
 	const char *build = getenv("IOCOM_BUILD");

@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "launch.h"
-#include "run.h"
+#include "agent/guest/launch.h"
+#include "balancer/run/run.h"
 
 struct stage {
 	char dir[64], jobs[96], run[96], out[96], err[96];

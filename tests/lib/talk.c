@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-#include "talk.h"
+#include "tests/lib/talk.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -14,8 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "rig.h"
-#include "uring.h"
+#include "tests/lib/rig.h"
+#include "tests/lib/uring.h"
 
 union address {
 	struct sockaddr any;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-#include "uring.h"
+#include "tests/lib/uring.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-#include "watch.h"
+#include "tests/lib/watch.h"
 
 #include <bpf/btf.h>
 #include <setjmp.h>

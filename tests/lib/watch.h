@@ -8,8 +8,8 @@
 #ifndef IOCOM_TESTS_WATCH_H
 #define IOCOM_TESTS_WATCH_H
 
-#include "monitor.h"
-#include "rig.h"
+#include "user/monitor/monitor.h"
+#include "tests/lib/rig.h"
 
 #define WATCH_SETTLE_US 150000 /* an RCU grace period, for the ended to be folded */
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run.h"
+#include "sim/run.h"
 
 #define JOBS_MOST 512
 

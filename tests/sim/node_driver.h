@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "engine/node_model.h"
+#include "sim/engine/node_model.h"
 
 /* |VALUE - WANTED| <= SHARE of |WANTED|; says both when not. */
 static inline void assert_near(double value, double wanted, double share)

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "analytic/estimate.h"
-#include "random.h"
-#include "run.h"
+#include "sim/analytic/estimate.h"
+#include "sim/random.h"
+#include "sim/run.h"
 
 static void assert_near(double value, double wanted, double share)
 {

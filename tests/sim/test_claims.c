@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "experiments/code_claims.h"
-#include "experiments/experiment.h"
+#include "sim/experiments/code_claims.h"
+#include "sim/experiments/experiment.h"
 
 #define SEEDS				   4
 #define assert_near(got, expected, within) assert_true(fabs((got) - (expected)) <= (within))

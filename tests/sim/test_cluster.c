@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cluster.h"
-#include "node_driver.h"
+#include "sim/cluster.h"
+#include "tests/sim/node_driver.h"
 
 static struct sim_cluster parsed(const char *text)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The predictive feedback controller in a run: what the nodes' tasks tell it, it finds. */
-#include "core_fixture.h"
+#include "tests/sim/core_fixture.h"
 
 /* Jobs that re-read 60 MB each, on a cluster that has hardly time for their misses. */
 static void reading_init(struct bench *b, double first_mb)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* What a run refuses, and what it says; callbacks; stopping. */
-#include "core_fixture.h"
+#include "tests/sim/core_fixture.h"
 
 static void expect(struct bench *b, int code, const char *says)
 {

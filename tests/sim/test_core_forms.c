@@ -3,7 +3,7 @@
  * Closed forms of one node, through the whole of a run: mean within 2 % at a fixed
  * seed.  Little's law and the law of utilisation hold to the digit.
  */
-#include "core_fixture.h"
+#include "tests/sim/core_fixture.h"
 
 #define JOBS 300000
 

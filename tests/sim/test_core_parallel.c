@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Jobs of several tasks: barriers, messages, migration, the batch queue.  By hand. */
-#include "core_fixture.h"
+#include "tests/sim/core_fixture.h"
 
 #define TINY 1e-6
 

@@ -3,7 +3,7 @@
  * Every policy through a run, at both fidelities, with new and old information:
  * nothing is lost, what must not move does not, what should help helps.
  */
-#include "core_fixture.h"
+#include "tests/sim/core_fixture.h"
 
 /* Jobs that compute and read, unequally spread over the homes. */
 static void mix_init(struct bench *b, const char *cluster)

@@ -3,7 +3,7 @@
  * One run on several threads: the same bytes as on one, whatever is cut where; and
  * where it cannot be, it says why.
  */
-#include "core_fixture.h"
+#include "tests/sim/core_fixture.h"
 
 static void mix_init(struct bench *b, const char *cluster)
 {

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "node_driver.h"
+#include "tests/sim/node_driver.h"
 
 #define NODES 4u
 #define TASKS 24u

@@ -14,9 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "experiments/code_claims.h"
-#include "experiments/runner.h"
-#include "report/part.h"
+#include "sim/experiments/code_claims.h"
+#include "sim/experiments/runner.h"
+#include "sim/report/part.h"
 
 /* --- tables ------------------------------------------------------------------------- */
 

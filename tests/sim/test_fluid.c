@@ -2,7 +2,7 @@
 /* The fluid level (engine/fluid.c): exact where it must be, its bookkeeping. */
 #include <string.h>
 
-#include "node_driver.h"
+#include "tests/sim/node_driver.h"
 
 #define KB_PER_REQUEST 250.0
 #define SERVICE_MS     (8 + KB_PER_REQUEST / 40)

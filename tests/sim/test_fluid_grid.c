@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "node_driver.h"
+#include "tests/sim/node_driver.h"
 
 #define AGREED 0.05
 

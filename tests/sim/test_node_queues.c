@@ -3,7 +3,7 @@
  * The request level against closed forms of queueing theory: each mean within 2 %,
  * each law of conservation exactly.
  */
-#include "node_driver.h"
+#include "tests/sim/node_driver.h"
 
 #define JOBS 400000u
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The request level: stopping in each state, paging, hit rates, transfers, what is conserved. */
-#include "node_driver.h"
+#include "tests/sim/node_driver.h"
 
 static void member(struct bench *b, uint32_t id, double now)
 {

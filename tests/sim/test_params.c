@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "node_driver.h"
-#include "params.h"
-#include "result.h"
+#include "tests/sim/node_driver.h"
+#include "sim/params.h"
+#include "sim/result.h"
 
 static double value_of(const struct sim_params *p, const char *name)
 {

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "probe/probe.h"
+#include "sim/probe/probe.h"
 
 #define assert_near(got, expected, within) assert_true(fabs((got) - (expected)) <= (within))
 

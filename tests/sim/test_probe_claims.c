@@ -11,8 +11,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "experiments/probe_claims.h"
-#include "random.h"
+#include "sim/experiments/probe_claims.h"
+#include "sim/random.h"
 
 #define SEEDS 3
 #define N     60

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The streams: reproducible, independent of one another, of the stated distributions. */
-#include "node_driver.h"
-#include "random.h"
+#include "tests/sim/node_driver.h"
+#include "sim/random.h"
 
 #define DRAWS 400000
 

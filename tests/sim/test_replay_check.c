@@ -16,9 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
-#include "recording.h"
-#include "run.h"
+#include "sim/cli/cli.h"
+#include "balancer/view/recording.h"
+#include "sim/run.h"
 
 #define JOBS 8
 #define GAP  20000.0 /* ms between arrivals: nobody meets anybody */

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "engine/sharing.h"
-#include "random.h"
+#include "sim/engine/sharing.h"
+#include "sim/random.h"
 
 #define MOST 100
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/progress.h"
-#include "report/table.h"
+#include "sim/report/progress.h"
+#include "sim/report/table.h"
 
 static char *printed(const struct table *t)
 {

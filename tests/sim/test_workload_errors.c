@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Every kind of bad trace is refused with its exact line and column; nothing is kept. */
-#include "workload_fixture.h"
+#include "tests/sim/workload_fixture.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

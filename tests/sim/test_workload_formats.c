@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Each trace format read right, from the samples: what is held, what is generated. */
-#include "workload_fixture.h"
+#include "tests/sim/workload_fixture.h"
 
 #include <unistd.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Generators: moments, shares, independence of the jobs, presets, applications. */
-#include "workload_fixture.h"
+#include "tests/sim/workload_fixture.h"
 
-#include "workload/applications.h"
-#include "workload/homes.h"
-#include "workload/lifetime.h"
-#include "workload/presets.h"
+#include "sim/workload/applications.h"
+#include "sim/workload/homes.h"
+#include "sim/workload/lifetime.h"
+#include "sim/workload/presets.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* --workload's text: "gen:PRESET,key=value,..." or a file; each error with its place. */
-#include "workload_fixture.h"
+#include "tests/sim/workload_fixture.h"
 
-#include "workload/spec.h"
+#include "sim/workload/spec.h"
 
 static struct workload *must_spec(const char *text, const struct workload_options *o)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Workloads as streams: rewinding, memory, options, hashes, quoted CSV. */
-#include "workload_fixture.h"
+#include "tests/sim/workload_fixture.h"
 
 #include <unistd.h>
 
-#include "workload/hash.h"
-#include "workload/lines.h"
-#include "workload/quoted.h"
-#include "workload/spec.h"
+#include "sim/workload/hash.h"
+#include "sim/workload/lines.h"
+#include "sim/workload/quoted.h"
+#include "sim/workload/spec.h"
 
 static const char *const samples[] = {
 	SAMPLES "columns8.txt", SAMPLES "csd.csv",

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workload.h"
+#include "sim/workload.h"
 
 #define SAMPLES "tests/sim/data/"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "monitor.h"
+#include "user/monitor/monitor.h"
 
 static double now_ms(void)
 {

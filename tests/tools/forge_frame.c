@@ -23,9 +23,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "frame.h"
-#include "pack.h"
-#include "spec.h"
+#include "user/frame.h"
+#include "user/pack.h"
+#include "user/spec.h"
 
 __attribute__((noreturn)) static void cannot(const char *what)
 {

@@ -34,11 +34,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bulletin.h"
-#include "clock.h"
-#include "control.h"
-#include "job_report.h"
-#include "pack.h"
+#include "agent/cluster/bulletin.h"
+#include "user/clock.h"
+#include "agent/cluster/control.h"
+#include "agent/jobs/job_report.h"
+#include "user/pack.h"
 
 #define ANSWER_MS  10000
 #define REFUSED_MS 250 /* what is refused gets none: the log must say so */

@@ -26,9 +26,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "frame.h"
-#include "journal.h"
-#include "renewal.h"
+#include "user/frame.h"
+#include "agent/jobs/journal.h"
+#include "user/renewal.h"
 
 __attribute__((noreturn)) static void cannot(const char *what)
 {

@@ -37,13 +37,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "ask.h"
-#include "client.h"
-#include "frame.h"
-#include "jobs.h"
-#include "listing.h"
-#include "pack.h"
-#include "run.h"
+#include "balancer/placement_request.h"
+#include "balancer/client.h"
+#include "user/frame.h"
+#include "agent/jobs/jobs.h"
+#include "balancer/listing.h"
+#include "user/pack.h"
+#include "balancer/run/run.h"
 
 #define OTHER_UID 1 /* daemon: every machine has one */
 
@@ -77,14 +77,15 @@ static void ask_lease(struct start *s, struct spec *spec)
 	char *command[] = {(char *)"/usr/bin/touch", s->mark, NULL};
 	struct iocom_err err = {0};
 	msgpack_sbuffer buffer;
-	struct ask ask;
+	struct placement_request ask;
 	json_t *answer = NULL;
 
-	ask_init(&ask);
+	placement_request_init(&ask);
 	ask.node = s->node;
 	ask.run_dir = s->run_dir;
 	become(s->uid);
-	ask_pack(&ask, true, strcmp(s->how, "line") ? "/" : line, command[0], command, &buffer);
+	placement_request_pack(&ask, true, strcmp(s->how, "line") ? "/" : line, command[0], command,
+			       &buffer);
 	if (client_ask(s->run_dir, &buffer, &answer, &err)) {
 		printf("refused: %s\n", err.text);
 		exit(1);

@@ -17,8 +17,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "frame.h"
-#include "pack.h"
+#include "user/frame.h"
+#include "user/pack.h"
 
 static int asked_to_record(int fd)
 {

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "control.h"
-#include "pack.h"
-#include "seal.h"
+#include "agent/cluster/control.h"
+#include "user/pack.h"
+#include "agent/cluster/seal.h"
 
 #define ANSWER_MS 1500
 

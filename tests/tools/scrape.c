@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "exposition.h"
+#include "tests/lib/exposition.h"
 
 #define ROOM_MAX (64u << 20)
 

@@ -17,9 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "frame.h"
-#include "pack.h"
-#include "sample_json.h"
+#include "user/frame.h"
+#include "user/pack.h"
+#include "user/monitor/sample_json.h"
 
 #define NTASKS 60
 #define NJOBS  4

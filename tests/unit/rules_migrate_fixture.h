@@ -3,9 +3,9 @@
 #ifndef RULES_MIGRATE_FIXTURE_H
 #define RULES_MIGRATE_FIXTURE_H
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
-#include "rules_fixture.h"
+#include "tests/unit/rules_fixture.h"
 
 #define MOST_TASKS 24
 

@@ -6,9 +6,9 @@
 #ifndef RULES_SCAN_H
 #define RULES_SCAN_H
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
-#include "rules_fixture.h"
+#include "tests/unit/rules_fixture.h"
 
 #define MOST_HERE 120
 

@@ -3,9 +3,9 @@
 #ifndef RULES_ZATTI_FIXTURE_H
 #define RULES_ZATTI_FIXTURE_H
 
-#include "zatti.h"
+#include "balancer/rules/zatti.h"
 
-#include "rules_fixture.h"
+#include "tests/unit/rules_fixture.h"
 
 static inline struct rules_params wall(void)
 {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "account.h"
+#include "user/account.h"
 
 #define NOBODY_HAS 4242424242u
 

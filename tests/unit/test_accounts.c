@@ -16,9 +16,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "accounts.h"
-#include "admission.h"
-#include "clock.h"
+#include "agent/base/accounts.h"
+#include "agent/guest/admission.h"
+#include "user/clock.h"
 
 /* --- a name service: uid N below NOBODY is user "uN", also in group N + 1 ------------ */
 

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach.h"
-#include "keep.h"
-#include "munged.h"
+#include "user/attach.h"
+#include "user/resend_buffer.h"
+#include "tests/lib/munged.h"
 
 static struct attach_ask example(void)
 {
@@ -193,43 +193,43 @@ static void test_credential(void **state)
 /* Bytes by their offsets, through many rounds of the ring. */
 static void test_keep(void **state)
 {
-	struct keep keep = {0};
+	struct resend_buffer keep = {0};
 	uint64_t taken = 0, seed = 1;
 	uint8_t *at;
 	size_t n;
 
 	(void)state;
-	while (keep.end < 5 * (uint64_t)KEEP_BYTES) {
+	while (keep.end < 5 * (uint64_t)RESEND_BYTES) {
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
-		at = keep_space(&keep, &n);
+		at = resend_space(&keep, &n);
 		assert_non_null(at);
-		assert_true(n <= keep_room(&keep));
+		assert_true(n <= resend_room(&keep));
 		if (n > (seed >> 40) % 100000)
 			n = (seed >> 40) % 100000;
 		for (size_t i = 0; i < n; i++)
 			at[i] = (uint8_t)((keep.end + i) * 31 >> 3);
-		keep_added(&keep, n);
-		if (keep.end - taken > KEEP_BYTES / 2 || !n) {
+		resend_added(&keep, n);
+		if (keep.end - taken > RESEND_BYTES / 2 || !n) {
 			uint64_t upto = taken + (keep.end - taken) / 3 + 1;
 
 			for (uint64_t o = taken; o < upto; o++)
-				assert_int_equal(*keep_at(&keep, o, &n), (uint8_t)(o * 31 >> 3));
-			keep_drop(&keep, taken = upto);
+				assert_int_equal(*resend_at(&keep, o, &n), (uint8_t)(o * 31 >> 3));
+			resend_drop(&keep, taken = upto);
 		}
 	}
-	keep_drop(&keep, keep.end);
+	resend_drop(&keep, keep.end);
 	assert_null(keep.data);
-	assert_int_equal(keep_room(&keep), KEEP_BYTES);
+	assert_int_equal(resend_room(&keep), RESEND_BYTES);
 	for (size_t i = 0; i < 3; i++) { /* full: no room, nothing is overwritten */
-		at = keep_space(&keep, &n);
+		at = resend_space(&keep, &n);
 		memset(at, (int)i, n);
-		keep_added(&keep, n);
+		resend_added(&keep, n);
 	}
-	assert_int_equal(keep_room(&keep), 0);
-	assert_non_null(keep_space(&keep, &n));
+	assert_int_equal(resend_room(&keep), 0);
+	assert_non_null(resend_space(&keep, &n));
 	assert_int_equal(n, 0);
-	keep_free(&keep);
-	assert_true(keep.start == keep.end && keep.end >= 6 * (uint64_t)KEEP_BYTES);
+	resend_free(&keep);
+	assert_true(keep.start == keep.end && keep.end >= 6 * (uint64_t)RESEND_BYTES);
 }
 
 int main(void)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch.h"
+#include "balancer/batch/batch.h"
 
 #define WORDS 8
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "job_times.h"
-#include "jobdisk_share.h"
+#include "user/monitor/job_times.h"
+#include "user/monitor/jobdisk_share.h"
 
 #define NEAR(a, b) assert_true(fabs((double)(a) - (double)(b)) < 1e-9 * (1 + fabs((double)(b))))
 #define MS	   1000000ull

@@ -10,7 +10,7 @@
 #include <bpf/btf.h>
 #include <cmocka.h>
 
-#include "monitor_btf.h"
+#include "user/monitor/monitor_btf.h"
 
 /*
  * A kernel:

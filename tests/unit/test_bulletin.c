@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "bulletin.h"
-#include "pack.h"
-#include "vector_codec.h"
+#include "agent/cluster/bulletin.h"
+#include "user/pack.h"
+#include "agent/cluster/vector_codec.h"
 
 static struct iocom_vector make(const char *name)
 {

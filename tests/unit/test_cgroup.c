@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cgroup.h"
+#include "user/cgroup.h"
 
 static void write_table(char *path, const char *text)
 {

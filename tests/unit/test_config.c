@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "settings.h"
+#include "balancer/settings/settings.h"
 
 static char path[] = "/tmp/iocom-test-config-XXXXXX";
 

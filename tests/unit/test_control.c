@@ -14,12 +14,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "control.h"
-#include "counters.h"
-#include "munged.h"
-#include "pack.h"
-#include "seal.h"
+#include "user/clock.h"
+#include "agent/cluster/control.h"
+#include "agent/base/counters.h"
+#include "tests/lib/munged.h"
+#include "user/pack.h"
+#include "agent/cluster/seal.h"
 
 enum how { AT_ONCE, WITHIN, WITHIN_AND_FAIL, LATER_AND_FAIL, REFUSED, LATER };
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "csv_rows.h"
-#include "sample_json.h"
+#include "balancer/record/csv_rows.h"
+#include "user/monitor/sample_json.h"
 
 static const char *const kinds[] = {"node", "disks", "jobs", "tasks", "programs", "maps"};
 

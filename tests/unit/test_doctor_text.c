@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "doctor.h"
+#include "balancer/doctor/doctor.h"
 
 static char *print(const json_t *report, unsigned width, bool colour)
 {

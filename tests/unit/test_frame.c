@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "frame.h"
+#include "user/frame.h"
 
 static void pair(int fd[2])
 {

@@ -11,9 +11,9 @@
 #include <bpf/btf.h>
 #include <cmocka.h>
 
-#include "iocom.skel.h"
-#include "monitor_btf.h"
-#include "monitor_hooks.h"
+#include "bpf/iocom.skel.h"
+#include "user/monitor/monitor_btf.h"
+#include "user/monitor/monitor_hooks.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "journal.h"
+#include "agent/jobs/journal.h"
 
 static char dir[] = "/tmp/iocom-test-journal-XXXXXX";
 static char path[64];

@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "json_msgpack.h"
-#include "json_text.h"
-#include "recording.h"
-#include "view_json.h"
+#include "balancer/view/json_msgpack.h"
+#include "balancer/view/json_text.h"
+#include "balancer/view/recording.h"
+#include "balancer/view/view_json.h"
 
 static int load(const char *bytes, size_t n, char **text, const char **wrong)
 {

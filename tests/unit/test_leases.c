@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "leases.h"
+#include "user/clock.h"
+#include "agent/jobs/leases.h"
 
 #define LEASE_S 5
 

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "log.h"
+#include "user/log.h"
 
 #define FLOOD 1000
 

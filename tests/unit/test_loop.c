@@ -10,8 +10,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "loop.h"
+#include "user/clock.h"
+#include "agent/base/loop.h"
 
 #define POSTS_ENOUGH 100000 /* a loop that only runs posts is stopped after so many */
 #define MANY	     1000

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "matrix.h"
+#include "agent/cluster/matrix.h"
 
 #define S 1000000000ull
 

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "exposition.h"
-#include "metrics_jobs.h"
-#include "metrics_page.h"
+#include "tests/lib/exposition.h"
+#include "agent/metrics/metrics_jobs.h"
+#include "agent/metrics/metrics_page.h"
 
 #define MINUTE (60ull * 1000000000ull)
 
@@ -262,9 +262,9 @@ static char *page_of(struct metrics_jobs *jobs, const struct iocom_load *total)
 	page->vector.memory_mb = 1000;
 	page->vector.bits = IOCOM_BIT_CPU;
 	page->counters.jobs_started = 3;
-	page->bounds[0] = (struct bound){"jobs", 3, 4096, false, "admissions_refused", 0};
-	page->bounds[1] = (struct bound){"of_a_user", BOUND_UNKNOWN, 9, false, NULL, 0};
-	page->bounds[2] = (struct bound){"nonces", 7, 0, false, NULL, 0};
+	page->bounds[0] = (struct limit){"jobs", 3, 4096, false, "admissions_refused", 0};
+	page->bounds[1] = (struct limit){"of_a_user", LIMIT_UNKNOWN, 9, false, NULL, 0};
+	page->bounds[2] = (struct limit){"nonces", 7, 0, false, NULL, 0};
 	page->nbounds = 3;
 	page->has_load_average = true;
 	page->load_average[1] = 0.5;

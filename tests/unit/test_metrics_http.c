@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-#include "exposition.h"
-#include "metrics_http.h"
+#include "tests/lib/exposition.h"
+#include "agent/metrics/metrics_http.h"
 
 #define PATIENCE_MS 20000 /* far above every limit of the server */
 #define GET	    "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "monitor_clock.h"
+#include "user/monitor/monitor_clock.h"
 
 #define S    1000000000ULL
 #define DATE (1700000000ULL * S)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "monitor_fold.h"
+#include "user/monitor/monitor_fold.h"
 
 #define JOB 77
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "monitor_remotes.h"
+#include "user/monitor/monitor_remotes.h"
 
 #define NAMED 8
 #define OTHER 2

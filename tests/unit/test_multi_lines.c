@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "multi.h"
+#include "balancer/run/multi.h"
 
 /* What the sink has, against EXPECTED; it is empty then. */
 static void assert_ready(struct multi_sink *sink, const char *expected)

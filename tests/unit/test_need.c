@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "jobs.h"
-#include "need.h"
-#include "pack.h"
+#include "agent/jobs/jobs.h"
+#include "agent/home/need.h"
+#include "user/pack.h"
 
 #define NEAR(a, b) assert_true(fabs((double)(a) - (double)(b)) < 1e-9 * (1 + fabs((double)(b))))
 

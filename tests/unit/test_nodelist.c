@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nodelist.h"
+#include "balancer/run/nodelist.h"
 
 /* The names of TEXT with blanks between them. */
 static void assert_names(const char *text, const char *expected)

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "pack.h"
+#include "user/pack.h"
 
 static void fill(msgpack_sbuffer *out)
 {

@@ -17,9 +17,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "loop.h"
-#include "paths.h"
+#include "user/clock.h"
+#include "agent/base/loop.h"
+#include "agent/guest/paths.h"
 
 #define WHY_MAX 256
 

@@ -14,12 +14,12 @@
 
 #include <cmocka.h>
 
-#include "agent.h"
-#include "clients.h"
-#include "clock.h"
-#include "record_stream.h"
-#include "recorders.h"
-#include "recording.h"
+#include "agent/agent.h"
+#include "agent/front/clients.h"
+#include "user/clock.h"
+#include "balancer/record/record_stream.h"
+#include "agent/front/recorders.h"
+#include "balancer/view/recording.h"
 
 #define NODES 40
 #define TRIES 2000

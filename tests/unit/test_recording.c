@@ -3,15 +3,15 @@
  * Recordings: what was written is read, every decision is decided again the same,
  * and every error says where.
  */
-#include "view_fixture.h"
+#include "tests/unit/view_fixture.h"
 
 #include <errno.h>
 #include <unistd.h>
 #include <zlib.h>
 
-#include "json_text.h"
-#include "plan_json.h"
-#include "recording.h"
+#include "balancer/view/json_text.h"
+#include "balancer/view/plan_json.h"
+#include "balancer/view/recording.h"
 
 static char path[64], packed[80];
 

@@ -4,12 +4,12 @@
  * of their own, lines that are lost, several recordings as one, jobs that came to
  * nothing.
  */
-#include "view_fixture.h"
+#include "tests/unit/view_fixture.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-#include "recording.h"
+#include "balancer/view/recording.h"
 
 #define FILES 3
 

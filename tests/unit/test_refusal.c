@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "refusal.h"
+#include "agent/home/refusal.h"
 
 static void test_sentences(void **state)
 {

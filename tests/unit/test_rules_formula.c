@@ -2,7 +2,7 @@
 /* The formulas against the values derived in MODEL sections 1 and 2; parameters; names. */
 #include <errno.h>
 
-#include "rules_fixture.h"
+#include "tests/unit/rules_fixture.h"
 
 static void hit_rate_matches_derived_values(void **state)
 {

@@ -6,7 +6,7 @@
  */
 #include <unistd.h>
 
-#include "rules_fixture.h"
+#include "tests/unit/rules_fixture.h"
 
 #define CASES	   6
 #define TASKS_HERE 12

@@ -2,9 +2,9 @@
 /* Parallel jobs, the batch system, and the three schemes of Eager et al. */
 #include <errno.h>
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
-#include "rules_fixture.h"
+#include "tests/unit/rules_fixture.h"
 
 #define NODES 8
 

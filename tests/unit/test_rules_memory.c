@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "rules_fixture.h"
+#include "tests/unit/rules_fixture.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "rules_migrate_fixture.h"
+#include "tests/unit/rules_migrate_fixture.h"
 
 #define MOST_NODES 12
 

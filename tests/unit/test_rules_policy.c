@@ -2,7 +2,7 @@
 /* Each policy on clusters small enough to decide by hand. */
 #include <errno.h>
 
-#include "rules_fixture.h"
+#include "tests/unit/rules_fixture.h"
 
 static void nlb_stays(void **state)
 {

@@ -2,7 +2,7 @@
 /* The predictive feedback controller on plants whose best buffer is known. */
 #include <errno.h>
 
-#include "rules_fixture.h"
+#include "tests/unit/rules_fixture.h"
 
 #define FAULT_MS 8.1
 #define POINT_MB (638.0 / 63) /* between the buffers it looks at */

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "rules_scan.h"
+#include "tests/unit/rules_scan.h"
 
 #define SEEDS 1500
 

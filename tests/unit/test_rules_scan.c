@@ -3,7 +3,7 @@
  * The indexed search against a plain scan that judges every node: same nodes
  * acceptable, the lightest first.  And brief plans against full ones.
  */
-#include "rules_scan.h"
+#include "tests/unit/rules_scan.h"
 
 #define SEEDS 9000
 

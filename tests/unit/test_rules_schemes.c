@@ -2,7 +2,7 @@
 /* CM, IO, IOCM-RE for equal nodes, and the switches of the others, decided by hand. */
 #include <errno.h>
 
-#include "rules_fixture.h"
+#include "tests/unit/rules_fixture.h"
 
 /* --- CM ------------------------------------------------------------------------- */
 

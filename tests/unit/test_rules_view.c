@@ -6,9 +6,9 @@
  */
 #include <errno.h>
 
-#include "rules_private.h"
+#include "balancer/rules/rules_private.h"
 
-#include "rules_fixture.h"
+#include "tests/unit/rules_fixture.h"
 
 #define MOST_HERE 150
 

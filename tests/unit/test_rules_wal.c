@@ -2,7 +2,7 @@
 /* WAL, its weights, and the feedback controllers that move them. */
 #include <errno.h>
 
-#include "rules_fixture.h"
+#include "tests/unit/rules_fixture.h"
 
 /* --- WAL ------------------------------------------------------------------------ */
 

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "rules_zatti_fixture.h"
+#include "tests/unit/rules_zatti_fixture.h"
 
 static struct rules_view *kept_view(const struct rules_node *nodes, uint32_t n,
 				    enum rules_policy policy, const struct rules_params *p)

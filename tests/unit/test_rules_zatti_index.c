@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "rules_zatti_fixture.h"
+#include "tests/unit/rules_zatti_fixture.h"
 
 #define MOST_HERE 90
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "run_tty.h"
+#include "balancer/run/run_tty.h"
 
 struct fed {
 	char job[256]; /* what goes to the job */

@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sample_json.h"
-#include "sample_window.h"
-#include "utf8.h"
+#include "user/monitor/sample_json.h"
+#include "user/monitor/sample_window.h"
+#include "user/utf8.h"
 
 #define SECOND 1000000000ULL
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "sample_json.h"
-#include "sample_window.h"
+#include "user/monitor/sample_json.h"
+#include "user/monitor/sample_window.h"
 
 #define SECOND 1000000000ULL
 

@@ -16,10 +16,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "munged.h"
-#include "seal.h"
-#include "skews.h"
-#include "spec.h"
+#include "tests/lib/munged.h"
+#include "agent/cluster/seal.h"
+#include "agent/cluster/skews.h"
+#include "user/spec.h"
 
 #define APART_S	 300
 #define WITHIN_S 20 /* less than a credential lives */

@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "munged.h"
-#include "pack.h"
-#include "spec.h"
+#include "tests/lib/munged.h"
+#include "user/pack.h"
+#include "user/spec.h"
 
 static char *argv_bytes[] = {(char *)"cmd", (char *)"", (char *)"caf\xe9 \n", NULL};
 static char *env_bytes[] = {(char *)"A=b c", (char *)"LD_PRELOAD=/x.so", NULL};

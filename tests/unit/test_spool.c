@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "shim/spool.h"
+#include "agent/shim/spool.h"
 
 #define PIECE_MAX 5000
 

@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "settings.h"
-#include "tls.h"
+#include "balancer/settings/settings.h"
+#include "agent/cluster/tls.h"
 
 #define PATIENCE_MS 10000
 #define REFUSED_MS  700 /* a handshake takes a few */

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "top_format.h"
-#include "top_model.h"
-#include "top_table.h"
+#include "balancer/top/top_format.h"
+#include "balancer/top/top_model.h"
+#include "balancer/top/top_table.h"
 
 static void test_numbers(void **state)
 {

@@ -14,10 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "top_history.h"
-#include "top_index.h"
-#include "top_model.h"
-#include "top_proc.h"
+#include "balancer/top/top_history.h"
+#include "balancer/top/top_index.h"
+#include "balancer/top/top_model.h"
+#include "balancer/top/top_proc.h"
 
 /* {pid, parent, cpu} as tasks of a document. */
 static json_t *family(const int (*tasks)[3], size_t n)

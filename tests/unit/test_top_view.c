@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "top_detail.h"
-#include "top_format.h"
-#include "top_head.h"
-#include "top_table.h"
+#include "balancer/top/top_detail.h"
+#include "balancer/top/top_format.h"
+#include "balancer/top/top_head.h"
+#include "balancer/top/top_table.h"
 
 static void test_line(void **state)
 {

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "settings.h"
-#include "users.h"
+#include "balancer/settings/settings.h"
+#include "agent/guest/users.h"
 
 static gid_t groups[] = {1001, 1}; /* 1: daemon, on every Debian */
 

@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "jobs.h"
-#include "pack.h"
-#include "vector.h"
+#include "agent/jobs/jobs.h"
+#include "user/pack.h"
+#include "agent/measure/vector.h"
 
 #define NEAR(a, b) assert_true(fabs((double)(a) - (double)(b)) < 1e-9 * (1 + fabs((double)(b))))
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The view file: defaults, every field, the way there and back, every error. */
-#include "view_fixture.h"
+#include "tests/unit/view_fixture.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-#include "json_text.h"
-#include "plan_json.h"
-#include "view_decide.h"
+#include "balancer/view/json_text.h"
+#include "balancer/view/plan_json.h"
+#include "balancer/view/view_decide.h"
 
 static void decode(const char *text, struct view_file *v)
 {

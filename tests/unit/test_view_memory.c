@@ -5,15 +5,15 @@
  * nothing is lost.  Allocation is replaced by what glibc exports under other
  * names, so sanitized builds skip this.
  */
-#include "view_fixture.h"
+#include "tests/unit/view_fixture.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <unistd.h>
 
-#include "json_text.h"
-#include "plan_json.h"
-#include "recording.h"
+#include "balancer/view/json_text.h"
+#include "balancer/view/plan_json.h"
+#include "balancer/view/recording.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1

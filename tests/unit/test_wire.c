@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "stage.h"
-#include "wire.h"
+#include "tests/lib/stage.h"
+#include "user/wire.h"
 
 static int option(int fd, int level, int name)
 {

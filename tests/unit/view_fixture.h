@@ -3,9 +3,9 @@
 #ifndef VIEW_FIXTURE_H
 #define VIEW_FIXTURE_H
 
-#include "rules_fixture.h"
+#include "tests/unit/rules_fixture.h"
 
-#include "view_json.h"
+#include "balancer/view/view_json.h"
 
 static inline struct rules_task task_random(struct draws *d)
 {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # The initramfs of one kernel: `initramfs.sh BUILD KERNEL-DIR OUT`.  It holds busybox, the tools
-# and modules that the tests use, the programs of BUILD/tests/bpf and BUILD/tests/remote, and
+# and modules that the tests use, the programs of BUILD/tests/bpf and BUILD/tests/shim, and
 # init.  Needs no root.
 set -euo pipefail
 build=$(realpath "$1") kernel=$(realpath "$2") out=$(realpath -m "$3")
@@ -51,7 +51,7 @@ grep -E '^(root|daemon|nobody):' /etc/passwd >"$root/etc/passwd"
 grep -E '^(root|daemon|nogroup):' /etc/group >"$root/etc/group"
 ln -s ../bin/modprobe "$root/usr/sbin/modprobe" # where the kernel looks for it
 # By the sources: a binary may outlive its own.
-for source in tests/bpf/test_*.c tests/remote/test_*.c tests/tools/*.c; do
+for source in tests/bpf/test_*.c tests/shim/test_*.c tests/tools/*.c; do
 	add "$build/${source%.c}" "${source%.c}"
 done
 for program in iocom iocomd iocom-shim; do

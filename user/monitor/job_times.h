@@ -12,7 +12,7 @@
 #ifndef IOCOM_JOB_TIMES_H
 #define IOCOM_JOB_TIMES_H
 
-#include "behaviour.h"
+#include "user/behaviour.h"
 #include "iocom/load.h"
 
 #define JOB_TIMES_NETWORK_MB_PER_S 125.0 /* where none is configured */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* A disk's time shared among jobs; see jobdisk_share.h. */
-#include "jobdisk_share.h"
+#include "user/monitor/jobdisk_share.h"
 
 #include <math.h>
 

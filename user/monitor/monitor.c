@@ -4,7 +4,7 @@
  * sweep the live threads; then the disks.  In this order a thread that folds in
  * between is late by one reading and never counted twice (monitor_fold.h).
  */
-#include "monitor_internal.h"
+#include "user/monitor/monitor_internal.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The kernel's type information as it lies in its file; see monitor_btf.h. */
-#include "monitor_btf.h"
+#include "user/monitor/monitor_btf.h"
 
 #include <bpf/btf.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-#include "monitor_clock.h"
+#include "user/monitor/monitor_clock.h"
 
 uint64_t monitor_clock_ns(clockid_t clock)
 {

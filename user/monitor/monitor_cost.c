@@ -5,7 +5,7 @@
  * first among them.  Somebody else may have them on all the time (the sysctl
  * kernel.bpf_stats_enabled): then runs come in without us, and that time counts.
  */
-#include "monitor_internal.h"
+#include "user/monitor/monitor_internal.h"
 
 #include <bpf/bpf.h>
 #include <string.h>

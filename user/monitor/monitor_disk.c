@@ -10,7 +10,7 @@
  * kernel's number is held against the completions we saw just before and just after
  * it was read, and what is queued and neither completed nor lost is in flight.
  */
-#include "monitor_internal.h"
+#include "user/monitor/monitor_internal.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  * (diskseq): a new number here means a new disk, which begins at 0 and is shown
  * when it does something.  Asked of disks that did something, and now and then.
  */
-#include "monitor_internal.h"
+#include "user/monitor/monitor_internal.h"
 
 #include <stdio.h>
 

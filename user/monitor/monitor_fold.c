@@ -8,7 +8,7 @@
  *
  * Process states: LIVE --(last thread exits)--> EXITED --(age or number)--> forgotten.
  */
-#include "monitor_fold.h"
+#include "user/monitor/monitor_fold.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "iocom/load.h"
-#include "records.h"
+#include "bpf/records.h"
 
 /* Ended processes stay known that long (late writeback), and so many at most. */
 #define FOLD_EXITED_MAX 8192

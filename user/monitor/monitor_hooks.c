@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The table of hooks, and what follows from it on a given kernel; see monitor_hooks.h. */
-#include "monitor_hooks.h"
+#include "user/monitor/monitor_hooks.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "monitor_btf.h"
+#include "user/monitor/monitor_btf.h"
 
 static const struct hook table[] = {
 	{.name = "block_bio_queue",

@@ -17,7 +17,7 @@
 #include <stddef.h>
 
 #include "iocom/err.h"
-#include "monitor.h"
+#include "user/monitor/monitor.h"
 
 #define HOOKS_MAX	  32
 #define HOOK_COLUMNS_MAX  9

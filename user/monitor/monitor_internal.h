@@ -11,13 +11,13 @@
 
 #include <linux/types.h>
 
-#include "iocom.skel.h"
-#include "monitor.h"
-#include "monitor_clock.h"
-#include "monitor_fold.h"
-#include "monitor_hooks.h"
-#include "monitor_net.h"
-#include "records.h"
+#include "bpf/iocom.skel.h"
+#include "user/monitor/monitor.h"
+#include "user/monitor/monitor_clock.h"
+#include "user/monitor/monitor_fold.h"
+#include "user/monitor/monitor_hooks.h"
+#include "user/monitor/monitor_net.h"
+#include "bpf/records.h"
 
 #define MONITOR_PROGRAMS 40
 #define MONITOR_DROPS	 (DROPS + 7)

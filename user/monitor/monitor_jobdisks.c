@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "jobdisk_share.h"
-#include "monitor_internal.h"
+#include "user/monitor/jobdisk_share.h"
+#include "user/monitor/monitor_internal.h"
 
 #define BATCH	      512
 #define IDLE_READINGS 300 /* then an entry goes, when the table is half full */

@@ -3,7 +3,7 @@
  * Loads the eBPF object.  Which programs fit is asked of the running kernel's
  * type information, never of its version: distributions backport.
  */
-#include "monitor_internal.h"
+#include "user/monitor/monitor_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "monitor_btf.h"
+#include "user/monitor/monitor_btf.h"
 
 /*
  * libbpf's print hook is one per process and has no context argument; its last

@@ -4,7 +4,7 @@
  * keeps no count of a hash's entries that user space can read: they are counted,
  * and so rarely.  Of task and socket storage even that is not possible.
  */
-#include "monitor_internal.h"
+#include "user/monitor/monitor_internal.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* TCP beside the programs: the zero point of old sockets, the maps behind the rows by address. */
-#include "monitor_internal.h"
+#include "user/monitor/monitor_internal.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

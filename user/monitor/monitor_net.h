@@ -6,9 +6,9 @@
 #ifndef IOCOM_MONITOR_NET_H
 #define IOCOM_MONITOR_NET_H
 
-#include "iocom.skel.h"
-#include "monitor.h"
-#include "monitor_remotes.h"
+#include "bpf/iocom.skel.h"
+#include "user/monitor/monitor.h"
+#include "user/monitor/monitor_remotes.h"
 
 /* What TCP needs beside the programs. */
 struct monitor_net {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* TCP by remote address and job; see monitor_remotes.h. */
-#include "monitor_remotes.h"
+#include "user/monitor/monitor_remotes.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -18,8 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "monitor.h"
-#include "records.h"
+#include "user/monitor/monitor.h"
+#include "bpf/records.h"
 
 #define REMOTES_MAX	  4096	/* addresses, all jobs together, where nothing else is asked */
 #define REMOTES_OTHER_MAX 1024	/* jobs whose addresses found no place */

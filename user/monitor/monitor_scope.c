@@ -5,7 +5,7 @@
  * mount hides levels, so the level is counted to the true root: the one whose
  * parent is of another file system.
  */
-#include "monitor_internal.h"
+#include "user/monitor/monitor_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

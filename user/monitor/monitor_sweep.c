@@ -3,7 +3,7 @@
  * All live threads: by a walk along the kernel's list (walk.bpf.h) where there is
  * one and the tasks are not too many for it, else by an iterator.
  */
-#include "monitor_internal.h"
+#include "user/monitor/monitor_internal.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -11,7 +11,7 @@
 #ifndef IOCOM_SAMPLE_BUILD_H
 #define IOCOM_SAMPLE_BUILD_H
 
-#include "sample_json.h"
+#include "user/monitor/sample_json.h"
 
 struct share {
 	double value;

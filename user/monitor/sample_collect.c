@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Whose job a cgroup is, what its nested ones sum up to, and in which order all is shown. */
-#include "sample_build.h"
+#include "user/monitor/sample_build.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* What the monitor lost, what it cannot tell on this kernel, and what it costs. */
-#include "sample_build.h"
+#include "user/monitor/sample_build.h"
 
 #include <math.h>
 
-#include "utf8.h"
+#include "user/utf8.h"
 
 json_t *sample_drops(const struct monitor_sample *s, bool help)
 {

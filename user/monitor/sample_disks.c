@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The disks of the document: totals, rates, and what no task is charged with. */
-#include "sample_build.h"
+#include "user/monitor/sample_build.h"
 
 /* What was there before, or NULL when rates of this disk are not known. */
 static const struct iocom_disk *disk_before(const struct build *b, const struct iocom_disk *disk)

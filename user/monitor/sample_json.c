@@ -13,13 +13,13 @@
  * that all tasks together exceed in the interval is too small, and is then what
  * they had: the shares of one resource are at most 1 together.
  */
-#include "sample_json.h"
+#include "user/monitor/sample_json.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "sample_build.h"
-#include "utf8.h"
+#include "user/monitor/sample_build.h"
+#include "user/utf8.h"
 
 #define NETWORK_MB_PER_S_UNKNOWN 125.0
 

@@ -11,8 +11,8 @@
 #include <jansson.h>
 #include <sys/types.h>
 
-#include "monitor.h"
-#include "sample_names.h"
+#include "user/monitor/monitor.h"
+#include "user/monitor/sample_names.h"
 
 /*
  * How to dump the document: one line, reals without the digits that are noise, names in

@@ -3,13 +3,13 @@
  * Counters with their rates, the share of a resource, and the small steps that
  * every part of the document takes.
  */
-#include "sample_build.h"
+#include "user/monitor/sample_build.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "utf8.h"
+#include "user/utf8.h"
 
 #define DISK_MB_PER_S_UNKNOWN 100.0 /* nothing configured, and no disk has served anything */
 #define NAME_BYTES	      4096

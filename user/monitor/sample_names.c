@@ -6,7 +6,7 @@
  * id, and readdir() already gives it, so a walk costs one open and one readdir
  * per cgroup and no stat.
  */
-#include "sample_names.h"
+#include "user/monitor/sample_names.h"
 
 #include <dirent.h>
 #include <errno.h>

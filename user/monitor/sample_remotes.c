@@ -3,7 +3,7 @@
  * With whom a job talks: one row an address, the nested cgroups of the job folded
  * in, those who talk most first; what has no address of its own comes last.
  */
-#include "sample_build.h"
+#include "user/monitor/sample_build.h"
 
 #include <arpa/inet.h>
 #include <stddef.h>

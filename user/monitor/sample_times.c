@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* What a job needed of each resource, as times and as parts of their sum (job_times.h). */
-#include "job_times.h"
-#include "sample_build.h"
+#include "user/monitor/job_times.h"
+#include "user/monitor/sample_build.h"
 
 static json_t *parts(const struct job_times *t)
 {

@@ -10,7 +10,7 @@
  *   only old      kept: it ended in an earlier reading of this window; a remote
  *                 is not: its job's row of other remotes has it now
  */
-#include "sample_window.h"
+#include "user/monitor/sample_window.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #ifndef IOCOM_SAMPLE_WINDOW_H
 #define IOCOM_SAMPLE_WINDOW_H
 
-#include "monitor.h"
+#include "user/monitor/monitor.h"
 
 struct sample_window;
 

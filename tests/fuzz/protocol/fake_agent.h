@@ -8,17 +8,17 @@
 
 #include <errno.h>
 
-#include "accounts.h"
-#include "agent.h"
-#include "bounds.h"
-#include "clients.h"
-#include "clock.h"
-#include "fuzz_protocol.h"
-#include "pack.h"
-#include "recorders.h"
-#include "sample_json.h"
-#include "sample_vector.h"
-#include "signals.h"
+#include "agent/base/accounts.h"
+#include "agent/agent.h"
+#include "agent/front/limits.h"
+#include "agent/front/clients.h"
+#include "user/clock.h"
+#include "tests/fuzz/protocol/fuzz_protocol.h"
+#include "user/pack.h"
+#include "agent/front/recorders.h"
+#include "user/monitor/sample_json.h"
+#include "tests/fuzz/protocol/sample_vector.h"
+#include "agent/guest/signals.h"
 
 struct client {
 	struct ucred who;
@@ -135,7 +135,7 @@ void target_admit_guest(struct agent *a, const struct job_order *order, target_a
 	target_admit(a, order, &grant);
 	done(arg, order, &grant);
 }
-json_t *bounds_json(struct agent *a)
+json_t *limits_json(struct agent *a)
 {
 	(void)a;
 	return json_array();

@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "attach.h"
-#include "fuzz_protocol.h"
+#include "user/attach.h"
+#include "tests/fuzz/protocol/fuzz_protocol.h"
 
 bool sample(int n, FILE *out)
 {

@@ -2,8 +2,8 @@
 /* Messages between batch and worker: refused, or the same bytes again; and lines. */
 #include <errno.h>
 
-#include "batch.h"
-#include "fuzz_protocol.h"
+#include "balancer/batch/batch.h"
+#include "tests/fuzz/protocol/fuzz_protocol.h"
 
 #define WORDS 16
 

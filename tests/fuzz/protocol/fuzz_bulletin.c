@@ -2,10 +2,10 @@
 /* A bulletin, opened: each vector that is taken is one that an agent could have sent. */
 #include <math.h>
 
-#include "bulletin.h"
-#include "fuzz_protocol.h"
-#include "sample_vector.h"
-#include "vector_codec.h"
+#include "agent/cluster/bulletin.h"
+#include "tests/fuzz/protocol/fuzz_protocol.h"
+#include "tests/fuzz/protocol/sample_vector.h"
+#include "agent/cluster/vector_codec.h"
 
 static void pack(const struct iocom_vector *v, msgpack_sbuffer *out)
 {

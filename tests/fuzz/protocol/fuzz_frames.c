@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fuzz_protocol.h"
-#include "wire.h"
+#include "tests/fuzz/protocol/fuzz_protocol.h"
+#include "user/wire.h"
 
 #define BYTES_MAX 8192
 

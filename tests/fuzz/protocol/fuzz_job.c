@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The spec of a job, as a client sends it and the shim obeys it. */
-#include "sample_spec.h"
-#include "fuzz_protocol.h"
-#include "spec.h"
+#include "tests/fuzz/protocol/sample_spec.h"
+#include "tests/fuzz/protocol/fuzz_protocol.h"
+#include "user/spec.h"
 
 static void check(const struct spec *spec)
 {

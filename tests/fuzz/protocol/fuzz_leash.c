@@ -7,11 +7,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "frame.h"
-#include "pack.h"
-#include "fuzz_protocol.h"
-#include "launch.h"
-#include "leash.h"
+#include "user/frame.h"
+#include "user/pack.h"
+#include "tests/fuzz/protocol/fuzz_protocol.h"
+#include "agent/guest/launch.h"
+#include "agent/shim/leash.h"
 
 #define BYTES_MAX 8192
 

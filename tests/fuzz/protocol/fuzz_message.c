@@ -3,9 +3,9 @@
  * A message of another agent, its seal opened: head and body are refused, or mean the same
  * when packed again; then it is obeyed, once, by an agent that has jobs of that other.
  */
-#include "fake_agent.h"
-#include "message.h"
-#include "pack.h"
+#include "tests/fuzz/protocol/fake_agent.h"
+#include "agent/cluster/message.h"
+#include "user/pack.h"
 
 static void pack_body(int n, msgpack_sbuffer *body)
 {

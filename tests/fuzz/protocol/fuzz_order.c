@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* What agents ask and tell each other of a job: the order and the report. */
-#include "fuzz_protocol.h"
-#include "job_order.h"
-#include "job_report.h"
-#include "pack.h"
+#include "tests/fuzz/protocol/fuzz_protocol.h"
+#include "agent/jobs/job_order.h"
+#include "agent/jobs/job_report.h"
+#include "user/pack.h"
 
 static void pack_order(const void *what, msgpack_sbuffer *out)
 {

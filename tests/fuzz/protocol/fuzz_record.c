@@ -4,9 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fuzz_protocol.h"
-#include "record.h"
-#include "record_tail.h"
+#include "tests/fuzz/protocol/fuzz_protocol.h"
+#include "user/record.h"
+#include "user/record_tail.h"
 
 static int directory = -1;
 static char path[] = "/dev/shm/iocom-fuzz-record-XXXXXX";

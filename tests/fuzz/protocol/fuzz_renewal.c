@@ -6,9 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fuzz_protocol.h"
-#include "renew.h"
-#include "renewal.h"
+#include "tests/fuzz/protocol/fuzz_protocol.h"
+#include "agent/shim/renew.h"
+#include "user/renewal.h"
 
 static const uint8_t secret[RENEWAL_SECRET] = "a secret that no input knows....";
 

@@ -3,8 +3,8 @@
  * What a program on the agent's own socket asks, as an ordinary user and as root: each
  * request is answered, and a decision is complete.
  */
-#include "fake_agent.h"
-#include "pack.h"
+#include "tests/fuzz/protocol/fake_agent.h"
+#include "user/pack.h"
 
 void ops_request(struct agent *a, struct client *c, const msgpack_object *request);
 void ops_forget(struct agent *a, const struct client *client);

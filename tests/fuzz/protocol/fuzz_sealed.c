@@ -3,10 +3,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "pack.h"
-#include "sample_spec.h"
-#include "fuzz_protocol.h"
-#include "order.h"
+#include "user/pack.h"
+#include "tests/fuzz/protocol/sample_spec.h"
+#include "tests/fuzz/protocol/fuzz_protocol.h"
+#include "agent/shim/order.h"
 
 bool sample(int n, FILE *out)
 {

@@ -10,9 +10,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fuzz_protocol.h"
-#include "streams.h"
-#include "tty.h"
+#include "tests/fuzz/protocol/fuzz_protocol.h"
+#include "agent/shim/streams.h"
+#include "agent/shim/tty.h"
 
 static struct streams streams;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The first frame of a job stream, from anybody who can reach the port. */
-#include "fuzz_protocol.h"
-#include "pack.h"
-#include "sample_spec.h"
-#include "start_message.h"
+#include "tests/fuzz/protocol/fuzz_protocol.h"
+#include "user/pack.h"
+#include "tests/fuzz/protocol/sample_spec.h"
+#include "agent/guest/start_message.h"
 
 bool sample(int n, FILE *out)
 {

@@ -2,8 +2,8 @@
 #ifndef FUZZ_SAMPLE_SPEC_H
 #define FUZZ_SAMPLE_SPEC_H
 
-#include "fuzz_protocol.h"
-#include "spec.h"
+#include "tests/fuzz/protocol/fuzz_protocol.h"
+#include "user/spec.h"
 
 /* A job as iocom run would send it. */
 static inline void sample_spec(struct spec *spec)

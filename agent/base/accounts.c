@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * See accounts.h.
+ *
+ * What is kept are the questions themselves, answered.  One that came too late is kept, too:
+ * who asks again finds it, however slow the service is.
+ */
+#include "agent/base/accounts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/clock.h"
+#include "agent/base/deadline_thread.h"
+
+#define GROUP_BYTES 256
+
+enum kind { NAME, WHOLE, GROUP };
+
+struct lookup {
+	struct deadline_task task;
+	enum kind kind;
+	uid_t uid;
+	char group[GROUP_BYTES];
+	struct account account; /* of NAME without groups */
+	gid_t gid;
+	int rc;
+	uint64_t at_ns; /* CLOCK_BOOTTIME */
+};
+
+struct accounts {
+	struct deadline_thread *worker;
+	struct counters *counters;
+	struct lookup *kept[ACCOUNTS_MAX];
+	size_t count;
+};
+
+static void lookup_free(struct deadline_task *task)
+{
+	struct lookup *l = (struct lookup *)task;
+
+	account_free(&l->account);
+	free(l);
+}
+
+static void look_up(struct deadline_task *task)
+{
+	struct lookup *l = (struct lookup *)task;
+
+	if (l->kind == GROUP)
+		l->rc = account_group(l->group, &l->gid);
+	else if (l->kind == WHOLE)
+		l->rc = account_find(l->uid, &l->account);
+	else
+		l->rc = account_name(l->uid, &l->account);
+}
+
+/* Whether KNOWN, who may know more than ASKED wants, answers it. */
+static bool answers(const struct lookup *known, const struct lookup *asked)
+{
+	if (asked->kind == GROUP || known->kind == GROUP)
+		return known->kind == asked->kind && !strcmp(known->group, asked->group);
+	return known->uid == asked->uid && known->kind >= asked->kind;
+}
+
+static struct lookup *find(const struct accounts *s, const struct lookup *asked)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (answers(s->kept[i], asked))
+			return s->kept[i];
+	return NULL;
+}
+
+static struct lookup *keep(struct accounts *s, struct deadline_task *task)
+{
+	struct lookup *l = (struct lookup *)task;
+	size_t at = s->count, oldest = 0;
+
+	l->at_ns = clock_boot_ns();
+	for (size_t i = 0; i < s->count; i++) {
+		if (answers(l, s->kept[i])) /* it knows as much, and newer */
+			at = i;
+		if (s->kept[i]->at_ns < s->kept[oldest]->at_ns)
+			oldest = i;
+	}
+	if (at == ACCOUNTS_MAX)
+		at = oldest;
+	if (at < s->count)
+		lookup_free(&s->kept[at]->task);
+	else
+		s->count++;
+	s->kept[at] = l;
+	return l;
+}
+
+static bool is_younger(const struct lookup *l, unsigned seconds)
+{
+	return clock_boot_ns() - l->at_ns < seconds * CLOCK_NS_PER_S;
+}
+
+/* That there is nobody may change at once: an account is made, and a job of it sent. */
+static bool is_fresh(const struct lookup *l, const struct lookup *asked)
+{
+	return is_younger(l, ACCOUNTS_FRESH_S) && (!l->rc || asked->kind == NAME);
+}
+
+/* What is known as an answer to ASKED; NULL: nothing, and the name service hangs. */
+static const struct lookup *ask(struct accounts *s, const struct lookup *asked)
+{
+	struct deadline_task *late = deadline_late(s->worker);
+	struct lookup *known, *l;
+
+	if (late)
+		keep(s, late);
+	known = find(s, asked);
+	if (known && is_fresh(known, asked))
+		return known;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return NULL;
+	*l = *asked;
+	l->task = (struct deadline_task){.run = look_up, .free = lookup_free};
+	if (deadline_run(s->worker, &l->task, ACCOUNTS_WAIT_MS) == 0)
+		return keep(s, &l->task);
+	s->counters->names_failures++;
+	return known && !known->rc && is_younger(known, ACCOUNTS_STALE_S) ? known : NULL;
+}
+
+static int copy(const struct account *from, struct account *to)
+{
+	size_t bytes = (size_t)from->ngroups * sizeof(gid_t);
+
+	*to = *from;
+	to->name = strdup(from->name);
+	to->groups = malloc(bytes ? bytes : 1);
+	if (!to->name || !to->groups) {
+		account_free(to);
+		return -ENOMEM;
+	}
+	if (bytes)
+		memcpy(to->groups, from->groups, bytes);
+	return 0;
+}
+
+int accounts_find(struct accounts *s, uid_t uid, struct account *account)
+{
+	const struct lookup asked = {.kind = WHOLE, .uid = uid}, *l = ask(s, &asked);
+
+	*account = (struct account){0};
+	if (!l)
+		return -EHOSTDOWN;
+	return l->rc ? l->rc : copy(&l->account, account);
+}
+
+int accounts_group(void *arg, const char *name, gid_t *gid)
+{
+	struct lookup asked = {.kind = GROUP};
+	const struct lookup *l;
+
+	if (strlen(name) >= sizeof(asked.group))
+		return -ENOENT;
+	strcpy(asked.group, name);
+	l = ask(arg, &asked);
+	if (!l)
+		return -EHOSTDOWN;
+	*gid = l->gid;
+	return l->rc;
+}
+
+void accounts_say(struct accounts *s, uid_t uid, char *out, size_t size)
+{
+	const struct lookup asked = {.kind = NAME, .uid = uid}, *l = ask(s, &asked);
+
+	if (l && !l->rc)
+		snprintf(out, size, "%s", l->account.name);
+	else
+		snprintf(out, size, "%u", (unsigned)uid);
+}
+
+size_t accounts_count(const struct accounts *s)
+{
+	return s ? s->count : 0;
+}
+
+int accounts_new(struct accounts **out, struct counters *counters, struct iocom_err *err)
+{
+	struct accounts *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	s->counters = counters;
+	rc = deadline_new(&s->worker, err);
+	if (rc) {
+		free(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+void accounts_free(struct accounts *s)
+{
+	if (!s)
+		return;
+	deadline_free(s->worker);
+	for (size_t i = 0; i < s->count; i++)
+		lookup_free(&s->kept[i]->task);
+	free(s);
+}

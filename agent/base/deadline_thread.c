@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * See deadline_thread.h.
+ *
+ * There is one task at most.  The thread owns it while it is RUNNING or LATE.  A task that the
+ * thread has not begun within the limit, because the machine is too busy to give it a CPU, is
+ * taken back: only a task that runs can be late.  The loop and the thread both know the worker;
+ * the one that leaves last frees it.
+ */
+#include "agent/base/deadline_thread.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "user/clock.h"
+
+#define STACK_BYTES (512u << 10) /* modules of the name service want room */
+
+enum state {
+	IDLE,
+	ASKED,	   /* the thread has not seen it yet */
+	RUNNING,   /* the thread works on it */
+	DONE,	   /* the loop takes it */
+	LATE,	   /* it runs, and the loop has stopped waiting */
+	LATE_DONE, /* it ran after all */
+};
+
+struct deadline_thread {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wanted;
+	int done; /* an eventfd: poll knows a span, a condition only a point in time */
+	struct deadline_task *task;
+	enum state state;
+	bool stopping;
+	uint64_t rest_until_ns; /* of CLOCK_BOOTTIME; the loop's alone */
+};
+
+static void last_one_out(struct deadline_thread *w)
+{
+	if (w->task)
+		w->task->free(w->task);
+	pthread_cond_destroy(&w->wanted);
+	close(w->done);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+static void *work(void *arg)
+{
+	const uint64_t one = 1;
+	struct deadline_thread *w = arg;
+	bool left_behind = false;
+
+	pthread_mutex_lock(&w->lock);
+	while (!w->stopping) {
+		struct deadline_task *task = w->task;
+
+		if (w->state != ASKED) {
+			pthread_cond_wait(&w->wanted, &w->lock);
+			continue;
+		}
+		w->state = RUNNING;
+		pthread_mutex_unlock(&w->lock);
+		task->run(task);
+		pthread_mutex_lock(&w->lock);
+		left_behind = w->stopping;
+		w->state = w->state == LATE ? LATE_DONE : DONE;
+		(void)!write(w->done, &one, sizeof(one));
+	}
+	pthread_mutex_unlock(&w->lock);
+	if (left_behind)
+		last_one_out(w);
+	return NULL;
+}
+
+/* Signals are the loop's. */
+static int start(struct deadline_thread *w)
+{
+	sigset_t all, before;
+	pthread_attr_t attributes;
+	int rc = pthread_attr_init(&attributes);
+
+	if (rc)
+		return -rc;
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&w->thread, &attributes, work, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return -rc;
+}
+
+int deadline_new(struct deadline_thread **out, struct iocom_err *err)
+{
+	struct deadline_thread *w = calloc(1, sizeof(*w));
+	int rc;
+
+	if (!w)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	w->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (w->done < 0) {
+		rc = -errno;
+		free(w);
+		return iocom_err_set(err, rc, "cannot make an eventfd: %s", strerror(-rc));
+	}
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->wanted, NULL);
+	rc = start(w);
+	if (rc) {
+		last_one_out(w);
+		return iocom_err_set(err, rc, "cannot start a thread: %s", strerror(-rc));
+	}
+	*out = w;
+	return 0;
+}
+
+void deadline_free(struct deadline_thread *w)
+{
+	pthread_t thread;
+	bool hangs;
+
+	if (!w)
+		return;
+	thread = w->thread;
+	pthread_mutex_lock(&w->lock);
+	hangs = w->state == LATE;
+	w->stopping = true;
+	pthread_cond_signal(&w->wanted);
+	pthread_mutex_unlock(&w->lock); /* of one that hangs, W is its thread's from here */
+	if (hangs) {
+		pthread_detach(thread);
+		return;
+	}
+	pthread_join(thread, NULL);
+	last_one_out(w);
+}
+
+/* Until the thread says that it is done, but no longer than LIMIT_MS. */
+static void wait_done(struct deadline_thread *w, unsigned limit_ms)
+{
+	uint64_t until = clock_boot_ns() + limit_ms * CLOCK_NS_PER_MS, now;
+	struct pollfd done = {.fd = w->done, .events = POLLIN};
+
+	while ((now = clock_boot_ns()) < until)
+		if (poll(&done, 1, (int)((until - now) / CLOCK_NS_PER_MS) + 1) > 0)
+			return;
+}
+
+/* The limit has passed: the loop stops waiting.  True: the thread had not begun the task. */
+static bool give_up(struct deadline_thread *w)
+{
+	bool begun = w->state == RUNNING;
+
+	w->rest_until_ns = clock_boot_ns() + DEADLINE_REST_MS * CLOCK_NS_PER_MS;
+	w->state = begun ? LATE : IDLE;
+	if (!begun)
+		w->task = NULL;
+	return !begun;
+}
+
+int deadline_run(struct deadline_thread *w, struct deadline_task *task, unsigned limit_ms)
+{
+	struct deadline_task *late = deadline_late(w);
+	bool unused = false;
+	uint64_t count;
+	int rc = 0;
+
+	if (late)
+		late->free(late);
+	if (clock_boot_ns() < w->rest_until_ns) {
+		task->free(task);
+		return -EBUSY;
+	}
+	pthread_mutex_lock(&w->lock);
+	if (w->state != IDLE) {
+		pthread_mutex_unlock(&w->lock);
+		task->free(task);
+		return -EBUSY;
+	}
+	(void)!read(w->done, &count, sizeof(count)); /* of one that was late */
+	w->task = task;
+	w->state = ASKED;
+	pthread_cond_signal(&w->wanted);
+	pthread_mutex_unlock(&w->lock);
+	wait_done(w, limit_ms);
+	pthread_mutex_lock(&w->lock);
+	if (w->state == ASKED || w->state == RUNNING) {
+		unused = give_up(w);
+		rc = -ETIMEDOUT;
+	} else {
+		w->state = IDLE;
+		w->task = NULL;
+	}
+	pthread_mutex_unlock(&w->lock);
+	if (unused)
+		task->free(task);
+	return rc;
+}
+
+struct deadline_task *deadline_late(struct deadline_thread *w)
+{
+	struct deadline_task *late = NULL;
+
+	pthread_mutex_lock(&w->lock);
+	if (w->state == LATE_DONE) {
+		late = w->task;
+		w->task = NULL;
+		w->state = IDLE;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return late;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The event loop; see loop.h. */
+#include "agent/base/loop.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "user/clock.h"
+
+#define BATCH	       64
+#define POSTS_PER_WAKE 64 /* so many posts run before timers and descriptors have their turn */
+
+struct loop {
+	int epoll_fd, wake_fd;
+	bool stop;
+	struct loop_timer *timers; /* sorted by due time */
+	struct epoll_event batch[BATCH];
+	int nbatch;
+	struct loop_fd wake;
+	pthread_mutex_t lock; /* guards the post queue only */
+	struct loop_post *first, **last;
+	unsigned queued; /* posts in the queue */
+};
+
+static struct loop_post *take_post(struct loop *loop)
+{
+	struct loop_post *post;
+
+	pthread_mutex_lock(&loop->lock);
+	post = loop->first;
+	if (post) {
+		loop->first = post->next;
+		if (!loop->first)
+			loop->last = &loop->first;
+		post->queued = false;
+		loop->queued--;
+	}
+	pthread_mutex_unlock(&loop->lock);
+	return post;
+}
+
+static unsigned queue_length(struct loop *loop)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&loop->lock);
+	n = loop->queued;
+	pthread_mutex_unlock(&loop->lock);
+	return n;
+}
+
+static void wake_up(struct loop *loop)
+{
+	const uint64_t one = 1;
+
+	/* This cannot block: the counter is far from full, and EAGAIN means that it is awake. */
+	(void)!write(loop->wake_fd, &one, sizeof(one));
+}
+
+/*
+ * Runs what was queued when the loop woke, and no more: a post that is queued again while it
+ * runs (a peer that sends without pause) waits for the next round, after the timers.
+ */
+static void run_posts(void *arg, uint32_t events)
+{
+	struct loop *loop = arg;
+	struct loop_post *post;
+	uint64_t count;
+	unsigned n;
+
+	(void)events;
+	if (read(loop->wake_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		return;
+	n = queue_length(loop);
+	if (n > POSTS_PER_WAKE)
+		n = POSTS_PER_WAKE;
+	for (; n > 0 && (post = take_post(loop)); n--)
+		post->run(post->arg);
+	if (queue_length(loop))
+		wake_up(loop);
+}
+
+void loop_post(struct loop *loop, struct loop_post *post)
+{
+	bool wake = false;
+
+	pthread_mutex_lock(&loop->lock);
+	if (!post->queued) {
+		wake = !loop->first;
+		post->queued = true;
+		post->next = NULL;
+		*loop->last = post;
+		loop->last = &post->next;
+		loop->queued++;
+	}
+	pthread_mutex_unlock(&loop->lock);
+	if (wake)
+		wake_up(loop);
+}
+
+void loop_unpost(struct loop *loop, struct loop_post *post)
+{
+	pthread_mutex_lock(&loop->lock);
+	for (struct loop_post **p = &loop->first; *p; p = &(*p)->next) {
+		if (*p != post)
+			continue;
+		*p = post->next;
+		if (!post->next)
+			loop->last = p;
+		post->queued = false;
+		loop->queued--;
+		break;
+	}
+	pthread_mutex_unlock(&loop->lock);
+}
+
+int loop_new(struct loop **out, struct iocom_err *err)
+{
+	struct loop *loop = calloc(1, sizeof(*loop));
+	int rc;
+
+	if (!loop)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	loop->last = &loop->first;
+	pthread_mutex_init(&loop->lock, NULL);
+	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	loop->wake = (struct loop_fd){.fd = loop->wake_fd, .ready = run_posts, .arg = loop};
+	rc = loop->epoll_fd < 0 || loop->wake_fd < 0 ? -errno
+						     : loop_add(loop, &loop->wake, EPOLLIN);
+	if (rc) {
+		loop_free(loop);
+		return iocom_err_set(err, rc, "cannot set up the event loop: %s", strerror(-rc));
+	}
+	*out = loop;
+	return 0;
+}
+
+void loop_free(struct loop *loop)
+{
+	if (!loop)
+		return;
+	if (loop->epoll_fd >= 0)
+		close(loop->epoll_fd);
+	if (loop->wake_fd >= 0)
+		close(loop->wake_fd);
+	pthread_mutex_destroy(&loop->lock);
+	free(loop);
+}
+
+void loop_stop(struct loop *loop)
+{
+	loop->stop = true;
+}
+
+static int control(struct loop *loop, int op, struct loop_fd *entry, uint32_t events)
+{
+	struct epoll_event ev = {.events = events, .data.ptr = entry};
+
+	return epoll_ctl(loop->epoll_fd, op, entry->fd, &ev) ? -errno : 0;
+}
+
+int loop_add(struct loop *loop, struct loop_fd *entry, uint32_t events)
+{
+	int rc = control(loop, EPOLL_CTL_ADD, entry, events);
+
+	entry->active = rc == 0;
+	return rc;
+}
+
+int loop_change(struct loop *loop, struct loop_fd *entry, uint32_t events)
+{
+	return control(loop, EPOLL_CTL_MOD, entry, events);
+}
+
+void loop_remove(struct loop *loop, struct loop_fd *entry)
+{
+	if (!entry->active)
+		return;
+	control(loop, EPOLL_CTL_DEL, entry, 0);
+	entry->active = false;
+	for (int i = 0; i < loop->nbatch; i++)
+		if (loop->batch[i].data.ptr == entry)
+			loop->batch[i].data.ptr = NULL;
+}
+
+void loop_cancel(struct loop *loop, struct loop_timer *timer)
+{
+	if (!timer->active)
+		return;
+	for (struct loop_timer **p = &loop->timers; *p; p = &(*p)->next) {
+		if (*p == timer) {
+			*p = timer->next;
+			break;
+		}
+	}
+	timer->active = false;
+}
+
+void loop_start(struct loop *loop, struct loop_timer *timer, uint64_t delay_ns)
+{
+	struct loop_timer **p = &loop->timers;
+
+	loop_cancel(loop, timer);
+	timer->due_ns = clock_boot_ns() + delay_ns;
+	while (*p && (*p)->due_ns <= timer->due_ns)
+		p = &(*p)->next;
+	timer->next = *p;
+	timer->active = true;
+	*p = timer;
+}
+
+/* Fires what is due; the milliseconds until the next, or -1. */
+static int run_timers(struct loop *loop)
+{
+	uint64_t now = clock_boot_ns();
+
+	while (loop->timers && loop->timers->due_ns <= now) {
+		struct loop_timer *t = loop->timers;
+
+		loop->timers = t->next;
+		t->active = false;
+		t->fire(t->arg);
+	}
+	if (!loop->timers)
+		return -1;
+	now = clock_boot_ns();
+	if (loop->timers->due_ns <= now)
+		return 0;
+	now = (loop->timers->due_ns - now) / CLOCK_NS_PER_MS + 1;
+	return now > 60000 ? 60000 : (int)now;
+}
+
+int loop_run(struct loop *loop)
+{
+	loop->stop = false;
+	while (!loop->stop) {
+		int wait = run_timers(loop);
+
+		if (loop->stop)
+			break;
+		loop->nbatch = epoll_wait(loop->epoll_fd, loop->batch, BATCH, wait);
+		if (loop->nbatch < 0 && errno != EINTR)
+			return -errno;
+		for (int i = 0; i < loop->nbatch && !loop->stop; i++) {
+			struct loop_fd *entry = loop->batch[i].data.ptr;
+
+			if (entry)
+				entry->ready(entry->arg, loop->batch[i].events);
+		}
+		loop->nbatch = 0;
+	}
+	return 0;
+}

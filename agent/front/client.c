@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What goes to local connections: frames, what waits of them, and how much may. */
+#include "agent/front/client.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "balancer/view/json_text.h"
+
+void client_events(struct client *c)
+{
+	bool pending = c->out_end > c->out_start;
+	uint32_t wanted = c->half ? 0 : EPOLLRDHUP;
+
+	/* Half-closed, its end of file waits until all answers have left. */
+	if (!c->busy && !(c->half && pending))
+		wanted |= EPOLLIN;
+	if (pending)
+		wanted |= EPOLLOUT;
+	loop_change(c->clients->agent->loop, &c->entry, wanted);
+}
+
+void client_flush(struct client *c)
+{
+	while (!c->dead && c->out_end > c->out_start) {
+		ssize_t n = send(c->fd, c->out + c->out_start, c->out_end - c->out_start,
+				 MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n < 0) {
+			client_drop(c);
+			return;
+		}
+		c->out_start += (size_t)n;
+		c->active_ns = clock_boot_ns();
+	}
+	if (c->out_start == c->out_end) {
+		c->out_start = c->out_end = 0;
+		if (c->out_room > CLIENT_OUTPUT_MAX / 16) { /* a long listing went out */
+			free(c->out);
+			c->out = NULL;
+			c->out_room = 0;
+		}
+	}
+	if (!c->dead)
+		client_events(c);
+}
+
+/* Whether MORE bytes of memory may be the client's: its user's connections share a bound. */
+bool client_may_hold(const struct client *c, size_t more)
+{
+	size_t held = more;
+
+	for (const struct client *o = c->clients->first; o && c->who.uid; o = o->next)
+		if (!o->dead && o->who.uid == c->who.uid)
+			held += o->in_room + o->out_room;
+	return !c->who.uid || held <= CLIENT_BYTES_OF_ONE;
+}
+
+static int out_reserve(struct client *c, size_t more)
+{
+	size_t need = c->out_end + more, room = c->out_room ? c->out_room : CLIENT_FIRST_BUFFER;
+	uint8_t *grown;
+
+	/* One document alone may be larger: a reading of very many tasks. */
+	if (c->out_end && need > CLIENT_OUTPUT_MAX)
+		return -ENOSPC;
+	while (room < need)
+		room *= 2;
+	if (room == c->out_room)
+		return 0;
+	if (!client_may_hold(c, room - c->out_room))
+		return -ENOSPC;
+	grown = realloc(c->out, room);
+	if (!grown)
+		return -ENOMEM;
+	c->out = grown;
+	c->out_room = room;
+	return 0;
+}
+
+static int put_frame(struct client *c, enum frame_type type, const char *text, size_t n)
+{
+	if (n > (type == FRAME_JSON ? FRAME_DOCUMENT_MAX : FRAME_PAYLOAD_MAX) ||
+	    out_reserve(c, n + FRAME_HEADER))
+		return -ENOSPC;
+	frame_header(c->out + c->out_end, (uint8_t)type, (uint32_t)n);
+	memcpy(c->out + c->out_end + FRAME_HEADER, text, n);
+	c->out_end += n + FRAME_HEADER;
+	c->active_ns = clock_boot_ns();
+	client_flush(c);
+	return 0;
+}
+
+/* Once in a while: who is sent away asks again. */
+bool clients_is_time(uint64_t *said_ns)
+{
+	uint64_t now = clock_boot_ns();
+
+	if (*said_ns && now - *said_ns < CLIENT_STUCK_NS)
+		return false;
+	*said_ns = now;
+	return true;
+}
+
+/* It holds, with its user's other connections, more than a user may. */
+void client_crowded_out(struct client *c)
+{
+	struct clients *clients = c->clients;
+
+	clients->agent->counters.clients_dropped++;
+	if (clients_is_time(&clients->heavy_ns))
+		log_write(&clients->agent->log, LOG_L_WARNING,
+			  "connections of uid %u are cut: more than %u MiB wait there to be read",
+			  (unsigned)c->who.uid, CLIENT_BYTES_OF_ONE >> 20);
+	client_drop(c);
+}
+
+void client_send_frame(struct client *c, enum frame_type type, const char *text)
+{
+	if (!c->dead && put_frame(c, type, text, strlen(text)))
+		client_crowded_out(c);
+}
+
+/* What waits moves to the front, so that a stream does not run out of room. */
+static void out_compact(struct client *c)
+{
+	if (!c->out_start || c->out_start < c->out_room / 2)
+		return;
+	memmove(c->out, c->out + c->out_start, c->out_end - c->out_start);
+	c->out_end -= c->out_start;
+	c->out_start = 0;
+}
+
+void client_streams(struct client *c)
+{
+	c->busy = false;
+	c->streams = true;
+	client_events(c);
+}
+
+bool client_offer(struct client *c, const char *text, size_t n, size_t backlog)
+{
+	if (c->dead || c->out_end - c->out_start + n + FRAME_HEADER > backlog)
+		return false;
+	out_compact(c);
+	return put_frame(c, FRAME_JSON, text, n) == 0;
+}
+
+void client_json(struct client *c, json_t *document)
+{
+	/* Exact: who saves a view decides again on the same numbers. */
+	char *text = json_text_dump(document, NULL);
+
+	json_decref(document);
+	c->busy = false;
+	client_send_frame(c, text ? FRAME_JSON : FRAME_ERROR, text ? text : "out of memory");
+	free(text);
+}
+
+void client_error(struct client *c, const char *fmt, ...)
+{
+	char text[1200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	c->busy = false;
+	client_send_frame(c, FRAME_ERROR, text);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* `iocom explain`: the decision on a job that is kept, also of one that nobody took. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/front/clients.h"
+#include "user/pack.h"
+#include "agent/guest/guest_attach.h"
+
+struct found {
+	struct agent *agent;
+	json_t *record;
+	char name[SPEC_JOB_MAX], home[IOCOM_NAME_MAX];
+	uid_t uid;
+	bool at_home;
+};
+
+static void take(void *arg, const struct journal_job *job)
+{
+	struct found *f = arg;
+
+	snprintf(f->name, sizeof(f->name), "%s", job->job);
+	snprintf(f->home, sizeof(f->home), "%s", job->home ? job->home : "");
+	f->uid = job->uid;
+	f->at_home = job->at_home;
+	f->record = ops_job_json(f->agent, job);
+}
+
+static void unknown(const struct agent *a, struct client *c, const char *job)
+{
+	client_error(c,
+		     !strcmp(job, "last")
+			     ? "no job of yours was submitted at node %s"
+			     : "no job of yours named %2$s was submitted at node %1$s; ask "
+			       "at its home node, `iocom jobs --all` lists them",
+		     a->set.name, job);
+}
+
+/* The kept decision: a new document; NULL: none is kept, or ERR. */
+static json_t *decision(struct agent *a, const struct found *f, struct iocom_err *err)
+{
+	char *text = NULL;
+	json_t *place;
+	uid_t owner;
+	int rc = journal_place(a->journal, f->name, f->uid, &text, &owner, err);
+
+	if (rc)
+		return NULL;
+	place = json_loads(text, 0, NULL);
+	free(text);
+	if (!place)
+		iocom_err_set(err, -EIO, "the stored decision of job %s cannot be read", f->name);
+	return place;
+}
+
+static void answer(struct agent *a, struct client *c, struct found *f)
+{
+	struct iocom_err err = {0};
+	json_t *place = decision(a, f, &err), *out;
+
+	if (*err.text) {
+		client_error(c, "%s", err.text);
+		return;
+	}
+	out = json_pack("{s:s,s:O}", "job", f->name, "record", f->record);
+	if (place)
+		json_object_set_new(out, "place", place);
+	client_json(c, out);
+}
+
+void explain_request(struct agent *a, struct client *c, const msgpack_object *request)
+{
+	struct found f = {.agent = a};
+	uid_t uid = client_who(c)->uid;
+	char job[SPEC_JOB_MAX];
+
+	if (unpack_str(request, "job", job, sizeof(job))) {
+		client_error(c, "the request names no \"job\"");
+		return;
+	}
+	if (a->settle.active)
+		target_settle(a);
+	if (journal_find(a->journal, job, uid, take, &f)) {
+		client_error(c, "cannot read the job journal in %s", a->set.state_dir);
+		return;
+	}
+	if (f.record && uid != 0 && uid != f.uid) {
+		ops_log_foreign(a, c, "explain", job);
+		unknown(a, c, job);
+	} else if (!f.record) {
+		unknown(a, c, job);
+	} else if (!f.at_home) {
+		client_error(c, "job %s was submitted at node %s: its decision is kept there",
+			     f.name, f.home);
+	} else {
+		answer(a, c, &f);
+	}
+	json_decref(f.record);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Request "profile": what classes of jobs were measured to need; see balancer/profile.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/base/accounts.h"
+#include "agent/agent.h"
+#include "agent/front/clients.h"
+#include "user/pack.h"
+#include "user/utf8.h"
+
+struct answer {
+	struct accounts *accounts;
+	json_t *list;
+	const char *class_name; /* "" = all */
+};
+
+static json_t *user_json(struct accounts *accounts, uid_t uid)
+{
+	char name[64];
+
+	accounts_say(accounts, uid, name, sizeof(name));
+	return json_string(name);
+}
+
+static json_t *class_json(const char *class_name)
+{
+	char clean[4 * PROFILE_CLASS_MAX];
+
+	utf8_copy(clean, sizeof(clean), class_name, strlen(class_name));
+	utf8_plain(clean);
+	return json_string(clean);
+}
+
+static json_t *phases_json(const struct behaviour *b)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < b->n; i++) {
+		const struct behaviour_phase *p = &b->phases[i];
+
+		json_array_append_new(
+			list,
+			json_pack("{s:f,s:f,s:f,s:f,s:s}", "cpu_ms", p->ms[BEHAVIOUR_CPU], "com_ms",
+				  p->ms[BEHAVIOUR_COM], "disk_ms", p->ms[BEHAVIOUR_DISK], "wall_ms",
+				  p->wall_ms, "dominant", behaviour_resource_name(p->dominant)));
+	}
+	return list;
+}
+
+static json_t *shares_json(const struct behaviour *b)
+{
+	double share[BEHAVIOUR_RESOURCES];
+
+	behaviour_shares(b, share);
+	return json_pack("{s:f,s:f,s:f}", "cpu", share[BEHAVIOUR_CPU], "com", share[BEHAVIOUR_COM],
+			 "disk", share[BEHAVIOUR_DISK]);
+}
+
+static void add(void *arg, uid_t uid, const char *class_name, const struct profile *p)
+{
+	struct answer *answer = arg;
+	const struct behaviour *b = &p->behaviour;
+	json_t *last;
+
+	if (answer->class_name[0] && strcmp(answer->class_name, class_name))
+		return;
+	last = json_pack("{s:f,s:f,s:f,s:f,s:f,s:o,s:i,s:o}", "disk_low_ms", b->disk_low_ms,
+			 "disk_high_ms", b->disk_high_ms, "fault_ms", b->fault_ms, "disk_wait_ms",
+			 b->disk_wait_ms, "run_wait_ms", b->run_wait_ms, "shares", shares_json(b),
+			 "joined_phases", (int)b->joined, "phases", phases_json(b));
+	json_array_append_new(
+		answer->list,
+		json_pack("{s:o,s:o,s:i,s:i,s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:o}", "class",
+			  class_json(class_name), "user", user_json(answer->accounts, uid), "uid",
+			  (int)uid, "runs", (int)p->runs, "intensive", behaviour_class(b), "cpu_ms",
+			  p->cpu_ms, "com_ms", p->com_ms, "disk_ms", p->disk_ms, "memory_mb",
+			  p->memory_mb, "requests", p->requests, "request_kb", p->request_kb,
+			  "wall_ms", p->wall_ms, "last_run", last));
+}
+
+static void forget(struct agent *a, struct client *c, const char *class_name)
+{
+	struct iocom_err err = {0};
+	int rc = profile_forget(a->profiles, client_who(c)->uid, class_name, &err);
+
+	if (rc == -ENOENT)
+		client_error(c, "nothing was learned of a class '%s' of yours", class_name);
+	else if (rc)
+		client_error(c, "%s", err.text);
+	else
+		client_json(c, json_pack("{s:o}", "forgot", class_json(class_name)));
+}
+
+void profiles_request(struct agent *a, struct client *c, const msgpack_object *request)
+{
+	uid_t uid = client_who(c)->uid;
+	char class_name[PROFILE_CLASS_MAX] = "";
+	struct answer answer = {.accounts = a->accounts, .class_name = class_name};
+	struct iocom_err err = {0};
+	bool forgets = false;
+
+	if (unpack_get(request, "class") &&
+	    unpack_str(request, "class", class_name, sizeof(class_name))) {
+		client_error(c, "\"class\" is not a name of up to %d bytes", PROFILE_CLASS_MAX - 1);
+		return;
+	}
+	unpack_bool(request, "forget", &forgets);
+	if (forgets) {
+		forget(a, c, class_name);
+		return;
+	}
+	/* What ended a moment ago has taught already. */
+	if (a->settle.active)
+		target_settle(a);
+	answer.list = json_array();
+	if (profile_list(a->profiles, uid == 0 ? (uid_t)-1 : uid, add, &answer, &err)) {
+		json_decref(answer.list);
+		client_error(c, "%s", err.text);
+		return;
+	}
+	client_json(c, json_pack("{s:o}", "profiles", answer.list));
+}

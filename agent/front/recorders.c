@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Who records this node; see recorders.h. */
+#include "agent/front/recorders.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/front/clients.h"
+#include "user/clock.h"
+#include "balancer/view/recording.h"
+#include "user/utf8.h"
+
+#define END_ROOM       4096 /* beyond the backlog, for the end line */
+
+#define KIND_SIGNALLED 1
+#define KIND_IOCOM     3
+#define STATUS_IOCOM   125 /* as `iocom run` says it */
+
+struct recorders {
+	struct recorders *next;
+	struct agent *agent;
+	struct client *client; /* NULL: gone, freed by reap */
+	struct recorder *out;
+	uint64_t start_ns;
+	double time_ms; /* of the newest line */
+	size_t backlog; /* how much may wait */
+};
+
+/* --- lines ------------------------------------------------------------------------- */
+
+static int put(void *arg, const char *line, size_t length)
+{
+	struct recorders *r = arg;
+
+	if (r->client && client_offer(r->client, line, length, r->backlog))
+		return 0;
+	return -ENOBUFS;
+}
+
+/* How a line went; a lost one is counted. */
+static void wrote(struct recorders *r, int rc)
+{
+	if (!rc || !r->client)
+		return;
+	recorder_dropped(r->out, 1);
+	r->agent->counters.record_lines_lost++;
+}
+
+/* The time of REAL_NS in the recording, never before that of the line before. */
+static double take_time(struct recorders *r, uint64_t real_ns)
+{
+	double ms = real_ns > r->start_ns ? (double)(real_ns - r->start_ns) / 1e6 : 0;
+
+	if (ms > r->time_ms)
+		r->time_ms = ms;
+	return r->time_ms;
+}
+
+/* Frees those whose clients are gone: not while their lines are being made. */
+static void reap(struct agent *a)
+{
+	for (struct recorders **p = &a->recorders; *p;) {
+		struct recorders *r = *p;
+
+		if (r->client) {
+			p = &r->next;
+			continue;
+		}
+		*p = r->next;
+		recorder_abandon(r->out);
+		free(r);
+	}
+}
+
+/* --- nodes ------------------------------------------------------------------------- */
+
+/* NODE as it is; its number in *INDEX.  0, or a line was lost. */
+static int tell_node(struct recorders *r, const struct view_node *node, uint32_t *index)
+{
+	int rc;
+
+	if (recorder_find(r->out, node->node.name, index))
+		*index = recorder_nodes(r->out);
+	rc = recorder_node(r->out, r->time_ms, *index, node, NULL);
+	wrote(r, rc);
+	return rc;
+}
+
+static void tell_vector(struct recorders *r, const struct iocom_vector *v, double age_ms, bool own)
+{
+	struct view_node node = {0};
+	uint32_t index;
+
+	view_node(v, age_ms, &node.node);
+	node.node.accepts |= own;
+	tell_node(r, &node, &index);
+}
+
+static void tell_nodes(struct recorders *r)
+{
+	const struct agent *a = r->agent;
+	uint64_t now = clock_boot_ns();
+
+	tell_vector(r, &a->own, 0, true);
+	for (size_t i = 0; i < a->matrix.count; i++) {
+		const struct matrix_entry *e = &a->matrix.entries[i];
+
+		if (e->alive)
+			tell_vector(r, &e->vector, (double)matrix_age_ns(e, now) / 1e6, false);
+	}
+}
+
+void recorders_period(struct agent *a)
+{
+	if (!a->recorders)
+		return;
+	for (struct recorders *r = a->recorders; r; r = r->next) {
+		take_time(r, clock_real_ns());
+		tell_nodes(r);
+	}
+	reap(a);
+}
+
+/* --- decisions --------------------------------------------------------------------- */
+
+static void submitted(struct recorders *r, const struct recorders_decision *d, uint32_t home)
+{
+	struct recording_job job = {
+		.home = home,
+		.tasks = 1,
+		.cpu_ms = d->request->cpu_ms,
+		.io_per_ms = d->request->io_per_ms,
+		.request_kb = d->request->request_kb,
+		.reaccess = d->request->reaccess,
+		.requests = d->request->requests,
+		.memory_mb = d->request->memory_mb,
+		.faults_per_ms = d->request->faults_per_ms,
+		.initial_mb = d->request->initial_mb,
+		.time_ms = r->time_ms,
+	};
+
+	snprintf(job.id, sizeof(job.id), "%s", d->order->job);
+	utf8_copy(job.class_name, sizeof(job.class_name), d->order->class_name,
+		  sizeof(d->order->class_name));
+	wrote(r, recorder_submit(r->out, &job, NULL));
+}
+
+static void decided(struct recorders *r, const struct recorders_decision *d, const uint32_t *order)
+{
+	const struct view_file *view = d->view;
+	struct recording_decision out = {
+		.time_ms = r->time_ms,
+		.home = order[view->home],
+		.seed = view->seed,
+		.params = &view->params,
+		.request = d->request,
+		.order = order,
+		.norder = view->nnodes,
+		.plan = &d->decision->plan,
+		.nodes = d->decision->nodes,
+		.moves = d->decision->moves,
+		.nmoves = d->decision->nmoves,
+		.changed = view->nodes,
+		.indexes = order,
+		.nchanged = view->nnodes,
+	};
+
+	if (d->run)
+		snprintf(out.job, sizeof(out.job), "%s", d->order->job);
+	snprintf(out.policy, sizeof(out.policy), "%s", d->decision->policy.name);
+	wrote(r, recorder_decision(r->out, &out, NULL));
+}
+
+/* Numbers of the view's nodes in *ORDER; those never told are told now. */
+static int number_nodes(struct recorders *r, const struct view_file *view, uint32_t *order)
+{
+	for (uint32_t i = 0; i < view->nnodes; i++) {
+		const struct view_node *node = &view->nodes[i];
+
+		if (recorder_find(r->out, node->node.name, &order[i]) &&
+		    tell_node(r, node, &order[i]))
+			return -ENOBUFS;
+	}
+	return 0;
+}
+
+void recorders_decided(struct agent *a, const struct recorders_decision *d)
+{
+	uint32_t *order;
+
+	if (!a->recorders)
+		return;
+	order = calloc(d->view->nnodes, sizeof(*order));
+	for (struct recorders *r = a->recorders; r; r = r->next) {
+		take_time(r, d->order->submit_ns);
+		if (!order || number_nodes(r, d->view, order)) {
+			wrote(r, -ENOBUFS);
+			continue;
+		}
+		if (d->run)
+			submitted(r, d, order[d->view->home]);
+		decided(r, d, order);
+	}
+	free(order);
+	reap(a);
+}
+
+/* --- ends -------------------------------------------------------------------------- */
+
+static struct recording_measured measured_of(const struct job_report *report)
+{
+	double wall = (double)report->wall_ms;
+
+	/* Of a job whose shim died only the two ends are known. */
+	if (wall == 0 && report->cpu_ms > 0 && report->end_ns > report->start_ns)
+		wall = (double)(report->end_ns - report->start_ns) / 1e6;
+	return (struct recording_measured){
+		.wall_ms = wall,
+		.cpu_ms = report->cpu_ms,
+		.requests = report->requests,
+		.request_mb = report->requests * report->request_kb / 1e3,
+		.page_faults = report->faults_per_ms * report->cpu_ms,
+		.memory_mb = report->memory_mb,
+		.io_per_ms = wall > 0 ? report->requests / wall : 0,
+	};
+}
+
+static int32_t status_of(const struct job_report *report)
+{
+	if (report->kind == KIND_IOCOM)
+		return STATUS_IOCOM;
+	return report->kind == KIND_SIGNALLED ? -(int32_t)report->value : (int32_t)report->value;
+}
+
+static void finished(struct recorders *r, const char *from, const struct job_report *report)
+{
+	struct recording_finish f = {
+		.time_ms = take_time(r, clock_real_ns()),
+		.moves = strcmp(r->agent->set.name, from) != 0,
+		.exit = status_of(report),
+		.has_measured = true,
+		.measured = measured_of(report),
+	};
+	int rc = recorder_find(r->out, from, &f.node);
+
+	snprintf(f.id, sizeof(f.id), "%s", report->job);
+	f.start_ms = f.time_ms;
+	if (report->start_ns)
+		f.start_ms = report->start_ns > r->start_ns
+				     ? (double)(report->start_ns - r->start_ns) / 1e6
+				     : 0;
+	wrote(r, rc ? rc : recorder_finish(r->out, &f, NULL));
+}
+
+void recorders_finished(struct agent *a, const char *from, const struct job_report *report)
+{
+	if (!a->recorders)
+		return;
+	for (struct recorders *r = a->recorders; r; r = r->next)
+		finished(r, from, report);
+	reap(a);
+}
+
+/* --- who records --------------------------------------------------------------------- */
+
+static int open_recorder(struct recorders *r, struct iocom_err *err)
+{
+	struct agent *a = r->agent;
+	struct recording_header h = {.live = true, .seed = 1, .start_ns = r->start_ns};
+	struct rules_params *p = &h.params;
+
+	snprintf(h.program, sizeof(h.program), "iocomd %s", IOCOM_VERSION);
+	snprintf(h.cluster, sizeof(h.cluster), "%zu nodes", a->matrix.count + 1);
+	snprintf(h.policy, sizeof(h.policy), "%s", a->set.policy);
+	snprintf(h.node, sizeof(h.node), "%s", a->set.name);
+	h.period_ms = a->set.period_s * 1e3;
+	h.notice_ms = TICK_NOTICE_MS;
+	view_params(p);
+	return recorder_open_to(put, r, &h, &r->out, err);
+}
+
+size_t recorders_count(const struct agent *a)
+{
+	size_t n = 0;
+
+	for (const struct recorders *r = a->recorders; r; r = r->next)
+		n++;
+	return n;
+}
+
+static int add(struct agent *a, struct client *client, struct iocom_err *err)
+{
+	struct recorders *r;
+	int rc;
+
+	for (r = a->recorders; r; r = r->next)
+		if (r->client == client)
+			return iocom_err_set(err, -EBUSY, "this connection records already");
+	a->counters.recorders_refused += recorders_count(a) >= RECORDERS_MAX;
+	if (recorders_count(a) >= RECORDERS_MAX)
+		return iocom_err_set(err, -EBUSY, "%d recorders are at work here already",
+				     RECORDERS_MAX);
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	*r = (struct recorders){
+		.next = a->recorders,
+		.agent = a,
+		.client = client,
+		.start_ns = clock_real_ns(),
+		.backlog = RECORDERS_BACKLOG,
+	};
+	rc = open_recorder(r, err);
+	if (rc) {
+		free(r);
+		return rc;
+	}
+	client_streams(client);
+	a->recorders = r;
+	tell_nodes(r);
+	return 0;
+}
+
+void recorders_begin(struct agent *a, struct client *client)
+{
+	uid_t uid = client_who(client)->uid;
+	struct iocom_err err = {0};
+
+	if (uid != 0 && uid != geteuid())
+		client_error(client,
+			     "only root may record node %s: a recording shows the jobs of "
+			     "all users",
+			     a->set.name);
+	else if (add(a, client, &err))
+		client_error(client, "%s", err.text);
+	reap(a);
+}
+
+static void end(struct recorders *r)
+{
+	take_time(r, clock_real_ns());
+	r->backlog += END_ROOM;
+	recorder_close(r->out, NULL);
+	r->out = NULL;
+	r->client = NULL;
+}
+
+void recorders_end(struct agent *a, const struct client *client)
+{
+	for (struct recorders *r = a->recorders; r; r = r->next)
+		if (r->client == client)
+			end(r);
+	reap(a);
+}
+
+void recorders_forget(struct agent *a, const struct client *client)
+{
+	for (struct recorders *r = a->recorders; r; r = r->next)
+		if (r->client == client)
+			r->client = NULL;
+}
+
+void recorders_stop(struct agent *a)
+{
+	for (struct recorders *r = a->recorders; r; r = r->next)
+		if (r->client)
+			end(r);
+	reap(a);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What `iocom doctor` asks: how this agent is, what it was told, and how full it is. */
+#include "agent/front/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/front/limits.h"
+#include "agent/front/clients.h"
+#include "user/clock.h"
+#include "user/utf8.h"
+
+/* What every user of this node may know; a configuration may be root's alone. */
+static bool is_open(const char *key)
+{
+	static const char *const open[] = {"name",    "listen",	   "address",	   "port",
+					   "run-dir", "state-dir", "munge-socket", "policy"};
+
+	for (size_t i = 0; i < sizeof(open) / sizeof(*open); i++)
+		if (!strcmp(open[i], key))
+			return true;
+	return false;
+}
+
+/* By key, as the configuration would have to say it. */
+static json_t *settings_json(const struct agent *a, uid_t uid)
+{
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < settings_program.nkeys; i++) {
+		const struct config_key *key = &settings_program.keys[i];
+		char *text, *clean;
+
+		if (uid != 0 && !is_open(key->name))
+			continue;
+		text = settings_text(&a->set, key);
+		clean = text ? malloc(3 * strlen(text) + 1) : NULL;
+		if (clean)
+			utf8_copy(clean, 3 * strlen(text) + 1, text, strlen(text));
+		json_object_set_new(o, key->name, clean ? json_string(clean) : NULL);
+		free(clean);
+		free(text);
+	}
+	return o;
+}
+
+json_t *counters_json(const struct agent *a)
+{
+	json_t *o = json_object();
+
+#define X(name) json_object_set_new(o, #name, json_integer((json_int_t)a->counters.name));
+	COUNTERS(X)
+#undef X
+	json_object_set_new(o, "charges_lost", json_integer((json_int_t)a->charges.lost));
+	json_object_set_new(o, "log_lines_suppressed", json_integer((json_int_t)a->log.suppressed));
+	return o;
+}
+
+void status_request(struct agent *a, struct client *c, const msgpack_object *request)
+{
+	json_t *drops = json_object();
+	size_t others = 0;
+
+	(void)request;
+	for (size_t i = 0; i < a->ndrops; i++)
+		json_object_set_new(drops, a->drops[i].name,
+				    json_integer((json_int_t)a->drops[i].count));
+	for (size_t i = 0; i < a->matrix.count; i++)
+		others += a->matrix.entries[i].alive;
+	client_json(c,
+		    json_pack("{s:i,s:s,s:s,s:i,s:f,s:b,s:I,s:I,s:s,s:o,s:o,s:o,s:o}", "version", 1,
+			      "iocom", IOCOM_VERSION, "node", a->set.name, "pid", (int)getpid(),
+			      "uptime_s", (double)(clock_boot_ns() - a->started_ns) / 1e9,
+			      "networked", settings_networked(&a->set), "others",
+			      (json_int_t)others, "degraded_columns", (json_int_t)a->ndegraded,
+			      "cgroup", a->host.unified, "drops", drops, "counters",
+			      counters_json(a), "bounds", limits_json(a), "settings",
+			      settings_json(a, client_who(c)->uid)));
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Clients that wait until a job has ended: `iocom wait`.  One job each. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/guest/guest_attach.h"
+#include "agent/front/clients.h"
+#include "agent/jobs/leases.h"
+#include "user/pack.h"
+
+struct wait {
+	struct wait *next;
+	struct client *client;
+	char job[SPEC_JOB_MAX];
+	bool lost; /* and may be run again yet: asked about by the second */
+};
+
+struct answer {
+	struct agent *agent;
+	json_t *job;
+	char name[SPEC_JOB_MAX]; /* "last" has one too */
+	uid_t uid;
+	bool ended;
+};
+
+static void take(void *arg, const struct journal_job *job)
+{
+	struct answer *answer = arg;
+
+	answer->uid = job->uid;
+	snprintf(answer->name, sizeof(answer->name), "%s", job->job);
+	answer->ended = strcmp(job->state, "starting") != 0 && strcmp(job->state, "running") != 0;
+	answer->job = ops_job_json(answer->agent, job);
+}
+
+/*
+ * True when C got its answer; else JOB is the name it waits for, LOST whether that ran.  NOW: it
+ * asks how the job is, which "last" is perhaps, and does not wait.
+ */
+static bool answered(struct agent *a, struct client *c, char job[SPEC_JOB_MAX], bool *lost,
+		     bool now)
+{
+	struct answer answer = {.agent = a};
+	uid_t uid = client_who(c)->uid;
+
+	if ((strcmp(job, "last") && journal_lease_last(a->journal, job, NULL) < 0) ||
+	    journal_find(a->journal, job, uid, take, &answer)) {
+		client_error(c, "cannot read the job journal in %s", a->set.state_dir);
+		return true;
+	}
+	if (!answer.job || (uid != 0 && uid != answer.uid)) {
+		json_decref(answer.job);
+		client_error(c,
+			     "no job of yours named %s was submitted or ran at node %s; ask at its "
+			     "home node, `iocom jobs --all` lists them",
+			     job, a->set.name);
+		return true;
+	}
+	*lost = answer.ended && lease_may_follow(a, answer.name);
+	if (!now && (!answer.ended || *lost)) {
+		json_decref(answer.job);
+		memcpy(job, answer.name, sizeof(answer.name));
+		return false;
+	}
+	client_json(c, json_pack("{s:o}", "job", answer.job));
+	return true;
+}
+
+void wait_request(struct agent *a, struct client *c, const msgpack_object *request)
+{
+	char job[SPEC_JOB_MAX];
+	struct wait *w;
+	bool lost = false, now = false;
+
+	if (unpack_str(request, "job", job, sizeof(job))) {
+		client_error(c, "the request names no \"job\"");
+		return;
+	}
+	(void)unpack_bool(request, "now", &now);
+	if (a->settle.active)
+		target_settle(a);
+	if (answered(a, c, job, &lost, now))
+		return;
+	w = calloc(1, sizeof(*w));
+	if (!w) {
+		client_error(c, "out of memory");
+		return;
+	}
+	w->client = c;
+	w->lost = lost;
+	strcpy(w->job, job);
+	w->next = a->waits;
+	a->waits = w;
+}
+
+/* JOB NULL: all of them; LOST: only those that were. */
+static void look(struct agent *a, const char *job, bool lost)
+{
+	struct wait *todo = a->waits, *w;
+
+	/* Out of the list while it is answered: that may drop the client. */
+	a->waits = NULL;
+	while ((w = todo)) {
+		todo = w->next;
+		if ((!job || !strcmp(w->job, job)) && (!lost || w->lost) &&
+		    answered(a, w->client, w->job, &w->lost, false)) {
+			free(w);
+			continue;
+		}
+		w->next = a->waits;
+		a->waits = w;
+	}
+}
+
+void wait_ended(struct agent *a, const char *job)
+{
+	look(a, job, false);
+}
+
+void wait_tick(struct agent *a)
+{
+	look(a, NULL, true);
+}
+
+void wait_forget(struct agent *a, const struct client *c)
+{
+	for (struct wait **p = &a->waits; *p;) {
+		struct wait *w = *p;
+
+		if (w->client != c) {
+			p = &w->next;
+			continue;
+		}
+		*p = w->next;
+		free(w);
+	}
+}

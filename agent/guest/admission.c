@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Admission at the target; see admission.h. */
+#include "agent/guest/admission.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "agent/base/accounts.h"
+
+__attribute__((format(printf, 3, 4))) static void refuse(struct admission_verdict *v,
+							 const char *reason, const char *fmt, ...)
+{
+	va_list ap;
+
+	v->admitted = false;
+	snprintf(v->reason, sizeof(v->reason), "%s", reason);
+	va_start(ap, fmt);
+	vsnprintf(v->text, sizeof(v->text), fmt, ap);
+	va_end(ap);
+}
+
+/* By mode bits alone; where ACLs say otherwise, the job's own exec decides. */
+static bool may_execute(const struct stat *st, const struct account *user)
+{
+	if (user->uid == 0)
+		return S_ISDIR(st->st_mode) || (st->st_mode & 0111);
+	if (st->st_uid == user->uid)
+		return st->st_mode & S_IXUSR;
+	if (account_has_group(user, st->st_gid))
+		return st->st_mode & S_IXGRP;
+	return st->st_mode & S_IXOTH;
+}
+
+/*
+ * NAME below the directory AT.  IN_MEMORY: from what the kernel has there, -EAGAIN where that is
+ * not all.  A network's file system (its device has no major number) may ask its server even
+ * then.  A descriptor or negative errno.
+ */
+static int look(int at, const char *name, uint64_t flags, uint64_t resolve, bool in_memory,
+		struct stat *st)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC | flags,
+			       .resolve = resolve | (in_memory ? RESOLVE_CACHED : 0)};
+	int fd = (int)syscall(SYS_openat2, at, name, &how, sizeof(how)), rc;
+	struct statx stx;
+
+	if (fd < 0)
+		return -errno;
+	rc = statx(fd, "", AT_EMPTY_PATH | (in_memory ? AT_STATX_DONT_SYNC : 0), STATX_BASIC_STATS,
+		   &stx);
+	if (rc || (in_memory && !stx.stx_dev_major)) {
+		rc = rc ? -errno : -EAGAIN;
+		close(fd);
+		return rc;
+	}
+	*st = (struct stat){.st_mode = stx.stx_mode, .st_uid = stx.stx_uid, .st_gid = stx.stx_gid};
+	return fd;
+}
+
+/* A directory is looked at by its ".": what is mounted on demand is mounted for that. */
+static int look_through(int at, const char *name, bool in_memory, struct stat *st)
+{
+	char inside[NAME_MAX + 3];
+	int fd;
+
+	snprintf(inside, sizeof(inside), "%s/.", name);
+	fd = look(at, inside, 0, RESOLVE_NO_SYMLINKS, in_memory, st);
+	/* From memory, what is no directory is told as if it were not there. */
+	if (fd != -ENOTDIR && fd != -ELOOP && !(in_memory && fd == -EAGAIN))
+		return fd;
+	fd = look(at, name, O_NOFOLLOW, 0, in_memory, st);
+	if (fd < 0 || !S_ISDIR(st->st_mode))
+		return fd;
+	close(fd);
+	return -EAGAIN;
+}
+
+/* Not to be judged from here: THEIRS.  A link of root's, whose text is to be gone: LINK. */
+#define THEIRS	  1
+#define LINK	  2
+#define LINKS_MAX 40 /* as the kernel has it */
+
+/* Those of /proc lead to what the agent has open. */
+static int read_link(int fd, char text[PATH_MAX])
+{
+	struct statfs fs;
+	ssize_t n;
+
+	if (fstatfs(fd, &fs) || fs.f_type == PROC_SUPER_MAGIC)
+		return THEIRS;
+	n = readlinkat(fd, "", text, PATH_MAX - 1);
+	if (n <= 0)
+		return n ? -errno : -ENOENT;
+	text[n] = 0;
+	return LINK;
+}
+
+/*
+ * One step: AT becomes NAME in it, and ST tells of it.  Links that root made are followed, from
+ * their TEXT, each directory on the way looked at as any other.  Where another's lead is not
+ * looked at with root's eyes, or refusals would tell what is in root's directories: the job's
+ * own exec finds out.
+ */
+static int step(int *at, const char *name, bool in_memory, struct stat *st, char text[PATH_MAX])
+{
+	struct stat next;
+	int fd = look_through(*at, name, in_memory, &next), rc = 0;
+
+	if (fd < 0)
+		return fd;
+	if (S_ISLNK(next.st_mode)) {
+		rc = next.st_uid != 0 ? THEIRS : read_link(fd, text);
+		close(fd);
+		return rc;
+	}
+	close(*at);
+	*at = fd;
+	*st = next;
+	return 0;
+}
+
+struct way {
+	int at;
+	char rest[2 * PATH_MAX], *next; /* what is still to be gone */
+	unsigned links;
+};
+
+static int from_root(struct way *way, bool in_memory, struct stat *st)
+{
+	int root = look(AT_FDCWD, "/", 0, 0, in_memory, st);
+
+	if (root < 0)
+		return root;
+	if (way->at >= 0)
+		close(way->at);
+	way->at = root;
+	return 0;
+}
+
+/* TEXT before all that is still to be gone. */
+static int turn(struct way *way, const char *text, bool in_memory, struct stat *st)
+{
+	char rest[sizeof(way->rest)];
+
+	if (++way->links > LINKS_MAX)
+		return -ELOOP;
+	if (snprintf(rest, sizeof(rest), "%s%s%s", text, *way->next ? "/" : "", way->next) >=
+	    (int)sizeof(rest))
+		return -ENAMETOOLONG;
+	strcpy(way->rest, rest);
+	way->next = way->rest;
+	return *text == '/' ? from_root(way, in_memory, st) : 0;
+}
+
+static int go(struct way *way, const struct account *user, bool in_memory, struct stat *st)
+{
+	char name[NAME_MAX + 1], text[PATH_MAX];
+	size_t n = strcspn(way->next, "/");
+	int rc;
+
+	if (!S_ISDIR(st->st_mode))
+		return -ENOTDIR;
+	if (!may_execute(st, user))
+		return -EACCES;
+	if (n > NAME_MAX)
+		return -ENAMETOOLONG;
+	memcpy(name, way->next, n);
+	name[n] = 0;
+	way->next += n;
+	rc = step(&way->at, name, in_memory, st, text);
+	return rc == LINK ? turn(way, text, in_memory, st) : rc;
+}
+
+/* Every directory on the way, then PATH itself.  0, THEIRS or negative errno. */
+static int walk(const char *path, const struct account *user, bool in_memory, struct stat *st)
+{
+	struct way way = {.at = -1};
+	int rc;
+
+	if (*path != '/')
+		return -ENOENT;
+	if (strlen(path) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	strcpy(way.rest, path);
+	way.next = way.rest;
+	rc = from_root(&way, in_memory, st);
+	for (way.next += strspn(way.next, "/"); *way.next && !rc; way.next += strspn(way.next, "/"))
+		rc = go(&way, user, in_memory, st);
+	if (way.at >= 0)
+		close(way.at);
+	return rc;
+}
+
+static int walk_cwd(const struct job_order *o, const struct account *user, bool in_memory)
+{
+	struct stat st;
+	int rc = walk(o->cwd, user, in_memory, &st);
+
+	if (!rc && !S_ISDIR(st.st_mode))
+		rc = -ENOTDIR;
+	return rc || may_execute(&st, user) ? rc : -EACCES;
+}
+
+bool admission_paths_in_memory(const struct job_order *o, const struct account *user)
+{
+	struct stat st;
+
+	return walk_cwd(o, user, true) >= 0 &&
+	       (o->executable[0] != '/' || walk(o->executable, user, true, &st) >= 0);
+}
+
+bool admission_paths(const struct job_order *o, const struct account *user, atomic_int *at,
+		     struct admission_verdict *v)
+{
+	struct stat st;
+	int rc;
+
+	*v = (struct admission_verdict){.admitted = true};
+	atomic_store(at, ADMISSION_AT_CWD);
+	rc = walk_cwd(o, user, false);
+	if (rc < 0)
+		refuse(v, "path-missing", "working directory %.120s: %s", o->cwd, strerror(-rc));
+	if (rc < 0 || o->executable[0] != '/')
+		return v->admitted;
+	atomic_store(at, ADMISSION_AT_EXECUTABLE);
+	rc = walk(o->executable, user, false, &st);
+	/*
+	 * One that is there but not executable fails as at home: exec says so, 126.  So does
+	 * one that is missing at a node that the user named, 127: no other is to be tried.
+	 */
+	if (rc < 0 && !o->forced)
+		refuse(v, "path-missing", "executable %.120s: %s", o->executable, strerror(-rc));
+	return v->admitted;
+}
+
+bool admission_loads(const struct job_order *o, const struct iocom_vector *own,
+		     struct admission_verdict *v)
+{
+	double memory = o->need.value[NEED_MEMORY_MB];
+	double io =
+		own->explicit_per_ms + own->implicit_per_ms + o->need.value[NEED_IO_PER_S] / 1e3;
+
+	*v = (struct admission_verdict){.admitted = true};
+	if (o->forced)
+		return true;
+	if (own->memory_available_mb < memory)
+		refuse(v, "memory", "%.0f MB available, the job needs %.0f MB",
+		       own->memory_available_mb, memory);
+	else if (o->home_io > 0 && io > o->home_io)
+		refuse(v, "overloaded",
+		       "with the job %.3g disk requests/ms here, at home they are %.3g", io,
+		       o->home_io);
+	else if (o->home_cpu > 0 && own->run_queue + 1 > o->home_cpu)
+		refuse(v, "overloaded", "with the job %.1f runnable tasks here, at home %.1f",
+		       own->run_queue + 1, o->home_cpu);
+	return v->admitted;
+}
+
+bool admission_user(const struct job_order *o, bool accepts_jobs, struct accounts *accounts,
+		    const struct users_policy *users, struct account *user,
+		    struct admission_verdict *v)
+{
+	char why[sizeof(v->text)];
+	int rc;
+
+	*v = (struct admission_verdict){.admitted = true};
+	if (!accepts_jobs) {
+		refuse(v, "owner", "its owner lets no jobs in");
+		return false;
+	}
+	rc = accounts_find(accounts, o->uid, user);
+	if (rc == -EHOSTDOWN) {
+		refuse(v, "user-slow", "the name service there does not answer who uid %u is",
+		       (unsigned)o->uid);
+	} else if (rc) {
+		refuse(v, "no-user", "uid %u is unknown there", (unsigned)o->uid);
+	} else if (!users_may(users, user, why, sizeof(why))) {
+		refuse(v, "user", "%s", why);
+		account_free(user);
+	}
+	return v->admitted;
+}

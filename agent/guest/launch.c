@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Starting shims and hearing from them; see launch.h.  The process: launch_spawn.c. */
+#include "agent/guest/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/guest/launch_spawn.h"
+#include "user/leash_wire.h"
+#include "user/pack.h"
+#include "user/record.h"
+#include "user/renewal.h"
+#include "agent/shim/order.h"
+
+/* The order in a sealed memory file: the agent never waits for a slow shim to read. */
+static int seal_order(msgpack_sbuffer *buffer)
+{
+	int fd = memfd_create("iocom-order", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int rc = fd < 0 ? -errno : 0;
+
+	if (!rc && write(fd, buffer->data, buffer->size) != (ssize_t)buffer->size)
+		rc = errno ? -errno : -EIO;
+	msgpack_sbuffer_destroy(buffer);
+	if (!rc && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL))
+		rc = -errno;
+	if (!rc)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static int write_order(const struct launch_order *order)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+
+	const struct account *account = order->account;
+	const struct launch_renew *renew = &order->renew;
+	bool known = account && account->ngroups > 0 && account->ngroups <= SHIM_GROUPS_MAX;
+
+	pack_begin(&pk, &buffer,
+		   10u + !!order->lease_until_ms + !!order->begin_ms + (known ? 2u : 0u) +
+			   (renew->secret ? 4u : 0u));
+	pack_u64(&pk, "v", SHIM_VERSION);
+	if (order->lease_until_ms)
+		pack_u64(&pk, "lease_until_ms", order->lease_until_ms);
+	if (order->begin_ms)
+		pack_u64(&pk, "begin_ms", order->begin_ms);
+	if (known) {
+		pack_bin(&pk, "user", account->name, strlen(account->name));
+		pack_bin(&pk, "groups", account->groups, (size_t)account->ngroups * sizeof(gid_t));
+	}
+	if (renew->secret) {
+		pack_bin(&pk, "renew_secret", renew->secret, RENEWAL_SECRET);
+		pack_str(&pk, "renew_address", renew->address);
+		pack_u64(&pk, "renew_port", renew->port);
+		pack_u64(&pk, "renew_lease_ms", renew->lease_ms);
+	}
+	pack_u64(&pk, "uid", order->uid);
+	pack_u64(&pk, "gid", order->gid);
+	pack_bool(&pk, "allow_root", order->allow_root);
+	pack_bin(&pk, "jobs_dir", order->jobs_dir, strlen(order->jobs_dir));
+	pack_bin(&pk, "run_dir", order->run_dir, strlen(order->run_dir));
+	pack_bin(&pk, "scope", order->scope_cgroup, strlen(order->scope_cgroup));
+	pack_str(&pk, "pam", order->pam ? order->pam : "");
+	pack_u64(&pk, "spool_max", order->spool_max);
+	pack_bin(&pk, "spec", order->spec, order->spec_length);
+	return seal_order(&buffer);
+}
+
+static int write_replay(const char *jobs_dir, const char *slot, uid_t uid, const void *ask,
+			size_t length)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+
+	pack_begin(&pk, &buffer, slot ? 5 : 3);
+	pack_u64(&pk, "v", SHIM_VERSION);
+	pack_bin(&pk, "jobs_dir", jobs_dir, strlen(jobs_dir));
+	if (slot) {
+		pack_bin(&pk, "slot", slot, strlen(slot));
+		pack_u64(&pk, "reader", uid);
+	}
+	pack_bin(&pk, "attach", ask, length);
+	return seal_order(&buffer);
+}
+
+/*
+ * The new directory with the lock of a living shim, which has it from us: a new agent that
+ * looks meanwhile finds a job that begins.  Where we end before anyone has it, it is free.
+ */
+static int lock_job_directory(const char *path, const char *jobs_dir, const char *job,
+			      struct iocom_err *err)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	int rc = fd < 0 ? -errno : record_lock(fd);
+
+	if (!rc)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	record_remove(jobs_dir, job);
+	return iocom_err_set(err, rc, "cannot lock the directory %s of the job's record: %s", path,
+			     strerror(-rc));
+}
+
+/*
+ * The job's directory is the mark that it was started here: made once, ever.  Its
+ * descriptor, locked, or negative errno.
+ */
+static int make_job_directory(const char *jobs_dir, const char *job, struct iocom_err *err)
+{
+	char path[1024 + SPEC_JOB_MAX + 2];
+	int rc;
+
+	if (snprintf(path, sizeof(path), "%s/%s", jobs_dir, job) >= (int)sizeof(path))
+		return iocom_err_set(err, -ENAMETOOLONG, "the state directory's name is too long");
+	rc = mkdir(path, 0700);
+	if (rc && errno == ENOENT) { /* the first job here */
+		rc = record_make_dirs(jobs_dir, err);
+		if (rc)
+			return rc;
+		rc = mkdir(path, 0700);
+	}
+	if (!rc)
+		return lock_job_directory(path, jobs_dir, job, err);
+	if (errno == EEXIST)
+		return iocom_err_set(err, -EEXIST, "job %s was started here before: refused", job);
+	return iocom_err_set(err, -errno, "cannot make the directory %s of the job's record: %s",
+			     path, strerror(errno));
+}
+
+void launch_spare_make(struct launch_spare *spare, const char *shim_path, const char *scope)
+{
+	int ends[2];
+
+	if (spare->waits || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return;
+	spare->waits = !launch_spawn_spare(shim_path, scope, &spare->shims, ends[1], &spare->pid);
+	close(ends[1]);
+	spare->leash = ends[0];
+	if (!spare->waits) {
+		close(ends[0]);
+		launch_shims_close(&spare->shims);
+	}
+}
+
+void launch_spare_drop(struct launch_spare *spare)
+{
+	if (spare->waits)
+		close(spare->leash);
+	spare->waits = false;
+	launch_shims_close(&spare->shims);
+}
+
+/* Gives the spare its work: its leash is the job's then.  0 or negative errno. */
+static int use_spare(struct launch_spare *spare, const int fds[SPARE_FDS], pid_t *shim, int *leash)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(SPARE_FDS * sizeof(int))];
+	} control = {0};
+	char byte = 0;
+	struct iovec piece = {&byte, 1};
+	const struct msghdr message = {.msg_iov = &piece,
+				       .msg_iovlen = 1,
+				       .msg_control = &control,
+				       .msg_controllen = sizeof(control)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+
+	if (!spare || !spare->waits)
+		return -ENOENT;
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(SPARE_FDS * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, SPARE_FDS * sizeof(int));
+	if (sendmsg(spare->leash, &message, MSG_NOSIGNAL | MSG_DONTWAIT) != 1) {
+		launch_spare_drop(spare);
+		return -EPIPE;
+	}
+	spare->waits = false;
+	*leash = spare->leash;
+	*shim = spare->pid;
+	return 0;
+}
+
+/*
+ * Takes ORDER_FD, which may be an errno.  RECORD: the job's, locked, or -1.  LEASH: our end.
+ */
+static int spawn_with(const char *program, const char *scope, struct launch_spare *spare,
+		      int order_fd, int stream_fd, int record, pid_t *shim, int *leash)
+{
+	int rc = order_fd < 0 ? order_fd : 0, ends[2];
+
+	if (!rc && record >= 0 &&
+	    !use_spare(spare, (const int[]){order_fd, stream_fd, record}, shim, leash)) {
+		close(order_fd);
+		return 0;
+	}
+	if (!rc && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		rc = -errno;
+	if (!rc) {
+		const int fds[] = {ends[1], order_fd, stream_fd, record};
+
+		rc = launch_spawn(program, scope, spare ? &spare->shims : NULL, fds,
+				  record >= 0 ? 4 : 3, shim);
+		close(ends[1]);
+		if (rc)
+			close(ends[0]);
+		*leash = ends[0];
+	}
+	if (order_fd >= 0)
+		close(order_fd);
+	return rc;
+}
+
+int launch_shim(const struct launch_order *order, int stream_fd, pid_t *shim, int *leash,
+		struct iocom_err *err)
+{
+	struct spec spec;
+	char job[SPEC_JOB_MAX];
+	int rc = spec_unpack(&spec, order->spec, order->spec_length, err), record;
+
+	if (rc)
+		return rc;
+	memcpy(job, spec.job, sizeof(job));
+	spec_free(&spec);
+	rc = record_make_dirs(order->run_dir, err);
+	if (rc)
+		return rc;
+	record = make_job_directory(order->jobs_dir, job, err);
+	if (record < 0)
+		return record;
+	rc = spawn_with(order->shim_path, order->scope_cgroup, order->spare, write_order(order),
+			stream_fd, record, shim, leash);
+	close(record); /* the lock is the shim's now, and ends with it */
+	if (rc) {
+		record_remove(order->jobs_dir, job);
+		return iocom_err_set(err, rc, "cannot start the supervisor %s: %s",
+				     order->shim_path, strerror(-rc));
+	}
+	fcntl(*leash, F_SETFL, O_NONBLOCK);
+	close(stream_fd);
+	return 0;
+}
+
+int launch_replay(const char *shim_path, const char *scope, const char *jobs_dir, const char *slot,
+		  uid_t uid, const void *ask, size_t length, int stream, int *leash,
+		  struct iocom_err *err)
+{
+	pid_t shim;
+	int rc = spawn_with(shim_path, scope, NULL, write_replay(jobs_dir, slot, uid, ask, length),
+			    stream, -1, &shim, leash);
+
+	if (rc)
+		return iocom_err_set(err, rc, "cannot start the supervisor %s: %s", shim_path,
+				     strerror(-rc));
+	fcntl(*leash, F_SETFL, O_NONBLOCK);
+	close(stream);
+	return 0;
+}
+
+static int decode_event(const msgpack_object *map, struct launch_event *event)
+{
+	char name[16];
+	uint64_t pid = 0, kind = 0, value = 0;
+
+	if (unpack_str(map, "event", name, sizeof(name)) ||
+	    unpack_str(map, "job", event->job, sizeof(event->job)) || unpack_u64(map, "pid", &pid))
+		return -EBADMSG;
+	event->pid = (pid_t)pid;
+	if (!strcmp(name, "started")) {
+		event->type = LAUNCH_STARTED;
+		(void)unpack_u64(map, "lease_until_ms", &event->lease_until_ms);
+		event->renews = false;
+		(void)unpack_bool(map, "renews", &event->renews);
+		return unpack_u64(map, "cgroup_id", &event->cgroup_id);
+	}
+	if (strcmp(name, "exited") != 0)
+		return -EBADMSG;
+	event->type = LAUNCH_EXITED;
+	if (unpack_u64(map, "kind", &kind) || unpack_u64(map, "value", &value) ||
+	    unpack_u64(map, "end_ns", &event->end_ns) ||
+	    unpack_u64(map, "wall_ms", &event->wall_ms) ||
+	    unpack_u64(map, "max_rss_kb", &event->max_rss_kb) ||
+	    unpack_str(map, "text", event->text, sizeof(event->text)))
+		return -EBADMSG;
+	event->kind = (uint8_t)kind;
+	event->value = (uint32_t)value;
+	return 0;
+}
+
+int launch_read(int leash, struct launch_event *event)
+{
+	uint8_t buffer[LEASH_MESSAGE_MAX];
+	msgpack_unpacked message;
+	int rc = leash_take(leash, buffer, &message);
+
+	*event = (struct launch_event){0};
+	if (rc)
+		return rc == -ECONNRESET ? -EPIPE : rc;
+	if (leash_version(&message.data) > LEASH_VERSION)
+		rc = -EPROTONOSUPPORT;
+	else if (decode_event(&message.data, event))
+		rc = -EBADMSG;
+	msgpack_unpacked_destroy(&message);
+	return rc;
+}
+
+int launch_lease(int leash, uint64_t until_ms)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	int rc;
+
+	pack_begin(&pk, &buffer, 3);
+	pack_u64(&pk, "v", LEASH_VERSION);
+	pack_str(&pk, "op", "lease");
+	pack_u64(&pk, "until_ms", until_ms);
+	rc = leash_send(leash, &buffer, MSG_DONTWAIT);
+	msgpack_sbuffer_destroy(&buffer);
+	return rc;
+}

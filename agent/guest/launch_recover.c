@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Jobs of an older agent (functions in launch.h).  A job's record says what it
+ * was; whether its shim lives is asked in this order, which no race defeats:
+ *
+ *   record `exit` is there          over: that is the outcome
+ *   control socket takes the leash  alive; it may be stopped, and answers later
+ *   lock on the directory is held   alive but beginning, ending, or its socket
+ *                                   is full: busy, to be looked at again
+ *   record `start` is not there      the shim was killed before it began, or there
+ *                                   never was one: nothing of the job ran
+ *   otherwise                       the shim was killed: what is left of the job
+ *                                   is killed too, its outcome is unknown
+ *
+ * The agent takes the lock when it makes the directory, and the shim has it from there: a
+ * shim that is just beginning is never found without it.  The kernel drops the lock with the
+ * process that holds it, whatever ended it, and never before: no pid that another process may have
+ * by now is asked.  A shim of a later version is busy until it is gone; then its record says how it
+ * was.
+ *
+ * No look waits for a shim for longer than a moment: one that hangs or is stopped
+ * must not keep a new agent from the others.
+ */
+#include "agent/guest/launch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "user/cgroup.h"
+#include "user/clock.h"
+#include "user/frame.h"
+#include "user/leash_wire.h"
+#include "user/pack.h"
+#include "user/record.h"
+
+#define ANSWER_MS 100 /* for the answers of all shims that a new agent finds */
+
+/*
+ * Connects to RUN_DIR/JOB.sock; a non-blocking descriptor or negative errno.  A
+ * shim that hangs (its job's directory may be on a file system that does not
+ * answer) takes no connection: -EAGAIN, for a connect that waits would hang with it.
+ */
+static int control_connect(const char *run_dir, const char *job)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	int directory, fd, rc = 0;
+
+	if (!spec_job_valid(job))
+		return -EINVAL;
+	/* Through the directory's descriptor: a socket's name holds 107 bytes only. */
+	directory = open(run_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0)
+		return -errno;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		rc = -errno;
+	else if (snprintf(sa.sun_path, sizeof(sa.sun_path), "/proc/self/fd/%d/%s.sock", directory,
+			  job) >= (int)sizeof(sa.sun_path))
+		rc = -ENAMETOOLONG;
+	else if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)))
+		rc = -errno;
+	close(directory);
+	if (rc) {
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+static int control_ask(int fd, const char *op, int signal)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	int rc;
+
+	pack_begin(&pk, &buffer, 3);
+	pack_u64(&pk, "v", LEASH_VERSION);
+	pack_str(&pk, "op", op);
+	pack_u64(&pk, "signal", (uint64_t)signal);
+	rc = leash_send(fd, &buffer, MSG_DONTWAIT);
+	msgpack_sbuffer_destroy(&buffer);
+	return rc;
+}
+
+int launch_signal_ask(const char *run_dir, const char *job, int signal)
+{
+	int fd = control_connect(run_dir, job);
+	int rc;
+
+	if (fd < 0)
+		return fd == -ENOENT || fd == -ECONNREFUSED ? -ESRCH : fd;
+	rc = control_ask(fd, "signal", signal);
+	if (!rc)
+		return fd;
+	close(fd);
+	return -EIO;
+}
+
+int launch_signal_answer(int fd)
+{
+	uint8_t buffer[LEASH_MESSAGE_MAX];
+	msgpack_unpacked message;
+	uint64_t result = 0;
+	int rc = leash_take(fd, buffer, &message);
+
+	if (rc)
+		return rc == -EAGAIN || rc == -EBADMSG ? rc : -EIO;
+	rc = unpack_u64(&message.data, "result", &result) ? -EBADMSG : -(int)result;
+	msgpack_unpacked_destroy(&message);
+	return rc;
+}
+
+/*
+ * Takes over the leash of a living shim.  Its answer is the event "started", which
+ * is waited for until UNTIL_NS; one that comes later is the first event on the leash.
+ * 0 or negative errno.
+ */
+static int take_leash(const char *run_dir, uint64_t until_ns, struct launch_found *f)
+{
+	int fd = control_connect(run_dir, f->job);
+	uint64_t now_ns = clock_boot_ns();
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	struct launch_event event;
+	int rc;
+
+	if (fd < 0)
+		return fd;
+	rc = control_ask(fd, "leash", 0);
+	if (!rc && now_ns < until_ns)
+		(void)poll(&p, 1, (int)((until_ns - now_ns) / CLOCK_NS_PER_MS) + 1);
+	if (!rc)
+		rc = launch_read(fd, &event);
+	if (rc && rc != -EAGAIN) {
+		close(fd);
+		return rc;
+	}
+	if (!rc)
+		f->started = event;
+	f->leash = fd;
+	return 0;
+}
+
+static int group_of(const char *scope_cgroup, const char *job, struct cgroup *group)
+{
+	char name[SPEC_JOB_MAX + 8];
+	struct cgroup_mounts mounts;
+
+	if (!spec_job_valid(job))
+		return -EINVAL;
+	snprintf(name, sizeof(name), "jobs/%s", job);
+	return cgroup_mounts_read("/proc/self/mounts", &mounts, NULL) ||
+	       cgroup_name(&mounts, scope_cgroup, name, group, NULL);
+}
+
+void launch_bury(const char *scope_cgroup, const char *job)
+{
+	struct cgroup group;
+
+	if (!group_of(scope_cgroup, job, &group))
+		cgroup_remove(&group, 2000);
+}
+
+void launch_kill(const char *scope_cgroup, const char *job)
+{
+	struct cgroup group;
+
+	if (!group_of(scope_cgroup, job, &group))
+		cgroup_kill(&group);
+}
+
+/*
+ * The shim was killed: its job ends here too, and nobody knows how it went, unless it never
+ * BEGAN.  DIR is locked; the exit in it keeps a shim that was only late (an older agent's,
+ * which locks for itself) from beginning the job.
+ */
+static void bury(int dir, const struct record_start *start, bool began, bool ended,
+		 struct launch_found *f)
+{
+	struct record_exit end = {.kind = 3, .value = began || ended ? 255 : LAUNCH_NEVER};
+	struct timespec now;
+
+	launch_bury(start->scope, start->job);
+	clock_gettime(CLOCK_REALTIME, &now);
+	f->last.kind = end.kind;
+	f->last.value = end.value;
+	f->last.end_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	snprintf(f->last.text, sizeof(f->last.text), "%s",
+		 ended ? "the job's record is damaged, or of another version of iocom; its outcome "
+			 "is unknown"
+		 : began ? "the job's supervisor was killed; the job was ended, its outcome is "
+			   "unknown"
+			 : "it never began: its agent or its supervisor ended before");
+	if (ended)
+		return; /* whoever can read it shall */
+	end.end_ns = f->last.end_ns;
+	memcpy(end.text, f->last.text, sizeof(end.text));
+	(void)record_write_exit(dir, &end, NULL); /* fails on a full disk: said all the same */
+}
+
+static int take_exit(int dir, struct launch_found *f)
+{
+	struct record_exit end;
+	int rc = record_read_exit(dir, &end);
+
+	if (rc)
+		return rc;
+	f->last.pid = end.pid;
+	f->last.kind = end.kind;
+	f->last.value = end.value;
+	f->last.end_ns = end.end_ns;
+	f->last.wall_ms = end.wall_ms;
+	f->last.max_rss_kb = end.max_rss_kb;
+	memcpy(f->last.text, end.text, sizeof(f->last.text));
+	return 0;
+}
+
+/*
+ * Fills F from the open directory DIR.  As launch_outcome; a living shim's leash is
+ * taken, its answer waited for until UNTIL_NS.
+ */
+static void look(int dir, const char *run_dir, uint64_t until_ns, struct launch_found *f)
+{
+	struct record_start start;
+	bool began = record_read_start(dir, &start) != -ENOENT; /* all 0 when there is none */
+	int rc;
+
+	f->leash = -1;
+	f->last.type = LAUNCH_EXITED;
+	f->started.type = LAUNCH_STARTED;
+	memcpy(f->last.job, f->job, sizeof(f->job));
+	memcpy(f->started.job, f->job, sizeof(f->job));
+	snprintf(start.job, sizeof(start.job), "%s", f->job);
+	f->uid = start.uid;
+	f->start_ns = start.start_ns;
+	f->spooled = record_spool_bytes(dir) >= 0;
+	f->started.cgroup_id = start.cgroup_id;
+	memcpy(f->command, start.command, sizeof(f->command));
+	memcpy(f->class_name, start.class_name, sizeof(f->class_name));
+	if (!take_exit(dir, f))
+		return;
+	rc = take_leash(run_dir, until_ns, f);
+	if (!rc)
+		return;
+	f->busy = record_lock(dir) != 0;
+	f->newer = f->busy && rc == -EPROTONOSUPPORT;
+	/* It may have written its exit between the two looks. */
+	rc = f->busy ? 0 : take_exit(dir, f);
+	if (rc && !began) /* ... or its start */
+		began = record_read_start(dir, &start) != -ENOENT;
+	if (rc)
+		bury(dir, &start, began, rc != -ENOENT, f);
+}
+
+static int open_job(const char *jobs_dir, const char *job)
+{
+	char path[1024 + SPEC_JOB_MAX + 2];
+	int fd;
+
+	if (!spec_job_valid(job) ||
+	    snprintf(path, sizeof(path), "%s/%s", jobs_dir, job) >= (int)sizeof(path))
+		return -EINVAL;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
+int launch_outcome(const char *jobs_dir, const char *run_dir, const char *job,
+		   struct launch_found *f)
+{
+	int dir = open_job(jobs_dir, job);
+
+	*f = (struct launch_found){.leash = -1};
+	if (dir < 0)
+		return dir;
+	snprintf(f->job, sizeof(f->job), "%s", job);
+	look(dir, run_dir, 0, f);
+	close(dir);
+	return 0;
+}
+
+int launch_recover(const char *jobs_dir, const char *run_dir,
+		   int (*found)(void *arg, const struct launch_found *f), void *arg,
+		   struct iocom_err *err)
+{
+	uint64_t until_ns = clock_boot_ns() + ANSWER_MS * CLOCK_NS_PER_MS;
+	const struct dirent *entry;
+	DIR *all = opendir(jobs_dir);
+	int rc = 0;
+
+	if (!all && errno == ENOENT)
+		return 0;
+	if (!all)
+		return iocom_err_set(err, -errno, "cannot read the jobs' records in %s: %s",
+				     jobs_dir, strerror(errno));
+	while (!rc && (entry = readdir(all))) {
+		struct launch_found f = {.leash = -1};
+		int dir = open_job(jobs_dir, entry->d_name);
+
+		if (dir < 0)
+			continue; /* not a job's directory */
+		snprintf(f.job, sizeof(f.job), "%.95s", entry->d_name);
+		look(dir, run_dir, until_ns, &f);
+		rc = found(arg, &f);
+		close(dir);
+	}
+	closedir(all);
+	return rc;
+}
+
+int64_t launch_forget(const char *jobs_dir, const char *run_dir, const char *job)
+{
+	char path[1024 + SPEC_JOB_MAX + 8];
+	int dir = open_job(jobs_dir, job);
+	int64_t kept = -ENOENT;
+
+	if (dir >= 0) {
+		/* A shim that has not done yet may still have to keep what its client lost. */
+		kept = record_lock(dir) ? -EBUSY : record_spool_bytes(dir);
+		close(dir);
+	}
+	if (kept == -EBUSY)
+		return kept;
+	if (kept == -ENOENT)
+		record_remove(jobs_dir, job);
+	/* A supervisor that was killed left it. */
+	if (spec_job_valid(job) &&
+	    snprintf(path, sizeof(path), "%s/%s.sock", run_dir, job) < (int)sizeof(path))
+		unlink(path);
+	return kept == -ENOENT ? 0 : kept;
+}
+
+int launch_owner(const char *jobs_dir, const char *job, uid_t *uid)
+{
+	struct record_start start;
+	int dir = open_job(jobs_dir, job);
+	int rc = dir < 0 ? -ENOENT : record_read_start(dir, &start);
+
+	if (dir >= 0)
+		close(dir);
+	if (!rc)
+		*uid = start.uid;
+	return rc ? -ENOENT : 0;
+}
+
+int launch_attach(const char *run_dir, const char *job, const void *ask, size_t length, int stream)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	int fd = control_connect(run_dir, job);
+	uint8_t header[FRAME_HEADER];
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	ssize_t n;
+
+	if (fd < 0)
+		return fd == -ENOENT || fd == -ECONNREFUSED ? -ESRCH : fd;
+	pack_begin(&pk, &buffer, 2);
+	pack_str(&pk, "op", "attach");
+	pack_bin(&pk, "ask", ask, length);
+	frame_header(header, FRAME_REQUEST, (uint32_t)buffer.size);
+	header[2] = LEASH_FRAME;
+
+	struct iovec iov[2] = {{header, sizeof(header)}, {buffer.data, buffer.size}};
+	struct msghdr msg = {.msg_iov = iov,
+			     .msg_iovlen = 2,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+
+	control.head = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
+					.cmsg_level = SOL_SOCKET,
+					.cmsg_type = SCM_RIGHTS};
+	memcpy(CMSG_DATA(&control.head), &stream, sizeof(stream));
+	/* A few hundred bytes into an empty socket: whole or not at all. */
+	n = sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	msgpack_sbuffer_destroy(&buffer);
+	close(fd);
+	return n == (ssize_t)(iov[0].iov_len + iov[1].iov_len) ? 0 : -ESRCH;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Senders of what is kept of jobs that are over; see replays.h. */
+#include "agent/guest/replays.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "user/record.h"
+#include "user/process_slot.h"
+
+#define PLACE_MAX (SETTINGS_PATH_MAX + 32)
+
+struct replays {
+	struct replay {
+		struct agent *agent;
+		int leash;  /* closes when the shim is done; -1: none of ours */
+		bool found; /* an agent before us began it: its place is looked at */
+		uid_t uid;  /* who reads */
+		struct loop_fd entry;
+	} all[REPLAYS_MAX];
+};
+
+static void place_of(const struct agent *a, size_t i, char out[PLACE_MAX])
+{
+	snprintf(out, PLACE_MAX, "%s/replays/%zu", a->set.run_dir, i);
+}
+
+static void ended(void *arg, uint32_t what)
+{
+	struct replay *r = arg;
+	char ignored[256];
+
+	(void)what;
+	if (recv(r->leash, ignored, sizeof(ignored), MSG_DONTWAIT) > 0)
+		return;
+	loop_remove(r->agent->loop, &r->entry);
+	close(r->leash);
+	r->leash = -1;
+}
+
+static struct replays *table(struct agent *a)
+{
+	if (a->replays)
+		return a->replays;
+	a->replays = calloc(1, sizeof(*a->replays));
+	for (size_t i = 0; a->replays && i < REPLAYS_MAX; i++)
+		a->replays->all[i] = (struct replay){.agent = a, .leash = -1};
+	return a->replays;
+}
+
+/* Whether R works still. */
+static bool busy(const struct agent *a, const struct replay *r)
+{
+	char place[PLACE_MAX];
+	uid_t uid;
+	pid_t pid;
+
+	if (r->leash >= 0 || !r->found)
+		return r->leash >= 0;
+	place_of(a, (size_t)(r - a->replays->all), place);
+	return process_slot_holder(place, &pid, &uid) > 0;
+}
+
+/* A free one for UID, of whom there are not too many: nobody keeps the others out. */
+static struct replay *free_for(struct agent *a, uid_t uid)
+{
+	struct replay *found = NULL;
+	size_t own = 0;
+
+	for (size_t i = 0; table(a) && i < REPLAYS_MAX; i++) {
+		struct replay *r = &a->replays->all[i];
+
+		if (busy(a, r))
+			own += r->uid == uid;
+		else if (!found)
+			found = r;
+	}
+	return uid == 0 || own < REPLAYS_OF_ONE ? found : NULL;
+}
+
+size_t replays_count(const struct agent *a)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; a->replays && i < REPLAYS_MAX; i++)
+		n += busy(a, &a->replays->all[i]);
+	return n;
+}
+
+int replays_start(struct agent *a, const void *ask, size_t length, int fd, uid_t uid,
+		  struct iocom_err *err)
+{
+	struct replay *r = free_for(a, uid);
+	char place[PLACE_MAX];
+	int rc;
+
+	if (!r) {
+		a->counters.replays_refused++;
+		return iocom_err_set(
+			err, -EAGAIN,
+			"%d others, or %d of yours, are reading the output of ended jobs now; "
+			"try again",
+			REPLAYS_MAX, REPLAYS_OF_ONE);
+	}
+	snprintf(place, sizeof(place), "%s/replays", a->set.run_dir);
+	rc = record_make_dirs(place, err);
+	if (rc)
+		return rc;
+	place_of(a, (size_t)(r - a->replays->all), place);
+	rc = launch_replay(a->set.shim, a->set.scope_cgroup, a->jobs_dir, place, uid, ask, length,
+			   fd, &r->leash, err);
+	if (rc) {
+		r->leash = -1;
+		return rc;
+	}
+	r->uid = uid;
+	r->found = false;
+	r->entry = (struct loop_fd){.fd = r->leash, .ready = ended, .arg = r};
+	if (loop_add(a->loop, &r->entry, EPOLLIN)) {
+		close(r->leash); /* it does its work all the same, in its place */
+		r->leash = -1;
+		r->found = true;
+	}
+	return 0;
+}
+
+/* One place with somebody in it. */
+static void take_found(struct agent *a, unsigned long i, const char *place, uid_t uid)
+{
+	size_t own = 0;
+
+	for (size_t k = 0; k < REPLAYS_MAX; k++)
+		own += a->replays->all[k].found && a->replays->all[k].uid == uid;
+	if (i >= REPLAYS_MAX || (uid != 0 && own >= REPLAYS_OF_ONE)) {
+		/* Its client comes again, and is counted then. */
+		if (!process_slot_kill(place))
+			a->counters.replays_refused++;
+		return;
+	}
+	a->replays->all[i].found = true;
+	a->replays->all[i].uid = uid;
+}
+
+void replays_recover(struct agent *a)
+{
+	char place[PLACE_MAX];
+	const struct dirent *entry;
+	size_t n;
+	DIR *all;
+
+	snprintf(place, sizeof(place), "%s/replays", a->set.run_dir);
+	all = opendir(place);
+	while (all && table(a) && (entry = readdir(all))) {
+		char *end;
+		unsigned long i = strtoul(entry->d_name, &end, 10);
+		uid_t uid;
+		pid_t pid;
+
+		if (*end || end == entry->d_name || entry->d_name[0] < '0' ||
+		    entry->d_name[0] > '9')
+			continue;
+		snprintf(place, sizeof(place), "%s/replays/%lu", a->set.run_dir, i);
+		if (process_slot_holder(place, &pid, &uid) > 0)
+			take_found(a, i, place, uid);
+	}
+	if (all)
+		closedir(all);
+	n = replays_count(a);
+	if (n)
+		log_write(&a->log, LOG_L_INFO,
+			  "%zu client%s of an agent before read%s the output of ended jobs", n,
+			  n == 1 ? "" : "s", n == 1 ? "s" : "");
+}
+
+void replays_stop(struct agent *a)
+{
+	for (size_t i = 0; a->replays && i < REPLAYS_MAX; i++)
+		if (a->replays->all[i].leash >= 0) {
+			loop_remove(a->loop, &a->replays->all[i].entry);
+			close(a->replays->all[i].leash);
+		}
+	free(a->replays);
+	a->replays = NULL;
+}

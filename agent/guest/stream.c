@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Job streams from other machines; see stream.h. */
+#include "agent/guest/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent/guest/guest_attach.h"
+#include "user/clock.h"
+#include "user/frame.h"
+#include "agent/jobs/leases.h"
+#include "agent/guest/address_limit.h"
+#include "agent/cluster/tunnel.h"
+
+#define FIRST_BUFFER  16384
+#define TLS_HANDSHAKE 22 /* the first byte of a client that speaks TLS */
+_Static_assert(ADDRESS_LIMIT_MAX > STREAMS_MAX, "each stream has a source");
+
+struct stream {
+	struct stream *next, **link;
+	struct streams *streams;
+	int fd;
+	struct loop_fd entry;
+	struct loop_timer timer;
+	uint8_t header[FRAME_HEADER];
+	size_t header_have;
+	uint8_t *data;
+	size_t room, have;
+	uint32_t length;
+	int source;
+	bool wrapped; /* in TLS, or a renewal: nothing came yet */
+	bool refused; /* the sentence is sent; what still comes is thrown away */
+	char peer[64];
+};
+
+struct streams {
+	struct agent *agent;
+	int fd;
+	struct loop_fd entry;
+	struct stream *first; /* the newest */
+	size_t count, bytes;  /* ... of memory that they have */
+	struct address_limit sources;
+	uint64_t crowded_ns, overdue_ns, heavy_ns; /* when that was said last */
+};
+
+size_t streams_count(const struct streams *streams)
+{
+	return streams ? streams->count : 0;
+}
+
+size_t streams_bytes(const struct streams *streams)
+{
+	return streams ? streams->bytes : 0;
+}
+
+static void stream_free(struct stream *s)
+{
+	struct loop *loop = s->streams->agent->loop;
+
+	loop_cancel(loop, &s->timer);
+	loop_remove(loop, &s->entry);
+	if (s->fd >= 0)
+		close(s->fd);
+	*s->link = s->next;
+	if (s->next)
+		s->next->link = s->link;
+	s->streams->count--;
+	s->streams->bytes -= s->room;
+	address_limit_leave(&s->streams->sources, s->source);
+	free(s->data);
+	free(s);
+}
+
+/*
+ * Says why and lets the peer read it: closing with unread input would reset the
+ * connection and could destroy the sentence on its way.
+ */
+static void refuse_quietly(struct stream *s, const char *why)
+{
+	struct agent *a = s->streams->agent;
+	uint8_t frame[FRAME_HEADER + 1024];
+	size_t n = strlen(why);
+	ssize_t put;
+
+	a->counters.streams_refused++;
+	if (n > sizeof(frame) - FRAME_HEADER)
+		n = sizeof(frame) - FRAME_HEADER;
+	frame_header(frame, FRAME_ERROR, (uint32_t)n);
+	memcpy(frame + FRAME_HEADER, why, n);
+	put = send(s->fd, frame, n + FRAME_HEADER, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (put < 0 || shutdown(s->fd, SHUT_WR)) {
+		stream_free(s);
+		return;
+	}
+	s->refused = true;
+	loop_start(a->loop, &s->timer, STREAM_LINGER_NS);
+}
+
+static void refuse(struct stream *s, const char *why)
+{
+	log_provoked(&s->streams->agent->log, LOG_L_WARNING, "refused a job stream from %s: %s",
+		     s->peer, why);
+	refuse_quietly(s, why);
+}
+
+/* What comes by the hundred is said once in a while, so that it cannot hide the rest. */
+static bool is_time(uint64_t *said_ns)
+{
+	uint64_t now = clock_boot_ns();
+
+	if (*said_ns && now - *said_ns < STREAM_START_NS)
+		return false;
+	*said_ns = now;
+	return true;
+}
+
+/* Nobody is there to be told: its relay could not come to terms with the peer. */
+static void relay_failed(struct stream *s)
+{
+	struct agent *a = s->streams->agent;
+	char why[400];
+	size_t n = 0;
+
+	for (; n < s->length && n + 1 < sizeof(why); n++)
+		why[n] = (char)(s->data[n] >= ' ' && s->data[n] < 0x7f ? s->data[n] : '?');
+	why[n] = 0;
+	a->counters.streams_refused++;
+	log_provoked(&a->log, LOG_L_WARNING, "refused a job stream from %s: %s", s->peer, why);
+	stream_free(s);
+}
+
+/* A shim's question: answered at once, and that was it. */
+static void renew(struct stream *s)
+{
+	uint8_t frame[FRAME_HEADER + RENEWAL_ANSWER];
+	struct agent *a = s->streams->agent;
+	struct iocom_err err = {0};
+
+	if (lease_asked(a, s->data, s->length, frame + FRAME_HEADER, &err)) {
+		refuse(s, err.text);
+		return;
+	}
+	frame_header(frame, FRAME_RENEWED, RENEWAL_ANSWER);
+	(void)!send(s->fd, frame, sizeof(frame), MSG_NOSIGNAL | MSG_DONTWAIT);
+	stream_free(s);
+}
+
+static void start(struct stream *s)
+{
+	struct agent *a = s->streams->agent;
+	struct iocom_err err = {0};
+	int rc;
+
+	if (s->header[3] == FRAME_ERROR && a->tls && s->length) {
+		relay_failed(s);
+		return;
+	}
+	if (s->header[3] == FRAME_REQUEST && !s->length) { /* a peer that asks: probe.h */
+		stream_free(s);
+		return;
+	}
+	if (s->header[3] == FRAME_RENEW) {
+		renew(s);
+		return;
+	}
+	if (s->header[3] != FRAME_START && s->header[3] != FRAME_ATTACH) {
+		refuse(s, "a job stream begins with a start message");
+		return;
+	}
+	loop_remove(a->loop, &s->entry);
+	if (s->header[3] == FRAME_START)
+		rc = target_start(a, s->fd, s->data, s->length, NULL, &err);
+	else
+		rc = target_attach(a, s->fd, s->data, s->length, NULL, &err);
+	if (rc == 0) {
+		a->counters.streams_accepted++;
+		s->fd = -1;
+		stream_free(s);
+		return;
+	}
+	if (loop_add(a->loop, &s->entry, EPOLLIN))
+		stream_free(s);
+	else
+		refuse(s, err.text);
+}
+
+/* 1 some, 0 none now, -1 gone (and S freed). */
+static int take(struct stream *s, uint8_t *at, size_t want, size_t *have)
+{
+	ssize_t n = recv(s->fd, at, want, MSG_DONTWAIT);
+
+	if (n > 0) {
+		*have += (size_t)n;
+		return 1;
+	}
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (!s->refused)
+		s->streams->agent->counters.streams_refused++;
+	stream_free(s);
+	return -1;
+}
+
+static int take_header(struct stream *s)
+{
+	const uint8_t *payload;
+	uint32_t length;
+	size_t consumed;
+	uint8_t type;
+	int rc =
+		take(s, s->header + s->header_have, FRAME_HEADER - s->header_have, &s->header_have);
+
+	if (rc <= 0)
+		return rc;
+	rc = frame_parse(s->header, s->header_have, FRAME_PAYLOAD_MAX, &type, &payload, &length,
+			 &consumed);
+	if (rc == FRAME_E_GARBAGE && s->header[0] == TLS_HANDSHAKE) {
+		refuse(s, "it speaks TLS, this node without: set tls_certificate, tls_key and "
+			  "tls_ca at all nodes, or at none");
+		return -1;
+	}
+	if (rc == FRAME_E_GARBAGE || rc == FRAME_E_VERSION) {
+		refuse(s, rc == FRAME_E_VERSION ? "another version of iocom; install the same on "
+						  "all nodes"
+						: "this port takes iocom's job streams only");
+		return -1;
+	}
+	if (s->header_have == FRAME_HEADER)
+		s->length = (uint32_t)s->header[4] << 24 | (uint32_t)s->header[5] << 16 |
+			    (uint32_t)s->header[6] << 8 | s->header[7];
+	if (s->header_have == FRAME_HEADER && s->header[3] == FRAME_RENEW &&
+	    s->length > RENEWAL_ASK_MAX) {
+		refuse(s, "a renewal of a lease is longer than any");
+		return -1;
+	}
+	return 1;
+}
+
+static void cut(struct stream *s)
+{
+	static const char why[] = "this node has too many connections; try again";
+	uint8_t frame[FRAME_HEADER + sizeof(why)];
+
+	if (!s->refused) {
+		s->streams->agent->counters.streams_refused++;
+		frame_header(frame, FRAME_ERROR, sizeof(why) - 1);
+		memcpy(frame + FRAME_HEADER, why, sizeof(why));
+		(void)!send(s->fd, frame, sizeof(frame) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	}
+	stream_free(s);
+}
+
+/*
+ * Start messages that are not whole yet share a bound.  Over it the longest goes: who means
+ * it has sent all of his before he is that.  False: that is S itself.
+ */
+static bool make_memory(struct stream *s, size_t more)
+{
+	struct streams *streams = s->streams;
+
+	while (streams->bytes + more > STREAMS_BYTES_MAX) {
+		struct stream *longest = streams->first;
+
+		for (struct stream *o = streams->first; o; o = o->next)
+			if (o->room >= longest->room) /* the oldest of them */
+				longest = o;
+		if (is_time(&streams->heavy_ns))
+			log_write(&streams->agent->log, LOG_L_WARNING,
+				  "start messages of %u MiB are on their way; the longest are "
+				  "cut, the first of them from %s",
+				  STREAMS_BYTES_MAX >> 20, longest->peer);
+		if (longest == s)
+			return false;
+		cut(longest);
+	}
+	return true;
+}
+
+static int take_payload(struct stream *s)
+{
+	size_t want = s->length - s->have;
+
+	if (s->have == s->room) {
+		size_t room = s->room ? 2 * s->room : FIRST_BUFFER;
+		uint8_t *grown;
+
+		if (!make_memory(s, room - s->room)) {
+			cut(s);
+			return -1;
+		}
+		grown = realloc(s->data, room);
+		if (!grown) {
+			refuse(s, "out of memory");
+			return -1;
+		}
+		s->data = grown;
+		s->streams->bytes += room - s->room;
+		s->room = room;
+	}
+	if (want > s->room - s->have)
+		want = s->room - s->have;
+	return take(s, s->data + s->have, want, &s->have);
+}
+
+/* -1: gone. */
+static int discard(struct stream *s)
+{
+	size_t have = 0;
+
+	return take(s, s->data, s->room, &have);
+}
+
+static int unwrap(struct agent *a, int fd);
+
+/*
+ * The first bytes are there: a renewal goes without TLS (leases.h), all else has a relay.
+ * -1: gone.
+ */
+static int begin(struct stream *s)
+{
+	struct agent *a = s->streams->agent;
+	uint8_t head[4];
+	ssize_t n = recv(s->fd, head, sizeof(head), MSG_PEEK | MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	s->wrapped = false;
+	if (n == (ssize_t)sizeof(head) && head[0] == 'i' && head[1] == 'c' &&
+	    head[3] == FRAME_RENEW)
+		return 0;
+	loop_remove(a->loop, &s->entry);
+	s->fd = unwrap(a, s->fd);
+	s->entry.fd = s->fd;
+	if (s->fd >= 0 && !loop_add(a->loop, &s->entry, EPOLLIN))
+		return 0;
+	a->counters.streams_refused++;
+	stream_free(s);
+	return -1;
+}
+
+static void ready(void *arg, uint32_t what)
+{
+	struct stream *s = arg;
+	uint8_t waste[512];
+	size_t have = 0;
+	int rc = 1;
+
+	(void)what;
+	if (s->refused) {
+		if (s->data)
+			discard(s);
+		else
+			take(s, waste, sizeof(waste), &have);
+		return;
+	}
+	if (s->wrapped && (begin(s) || s->wrapped))
+		return;
+	while (rc > 0) {
+		if (s->header_have < FRAME_HEADER)
+			rc = take_header(s);
+		else if (s->have < s->length)
+			rc = take_payload(s);
+		else
+			break;
+	}
+	if (rc > 0)
+		start(s);
+}
+
+static void overdue(void *arg)
+{
+	struct stream *s = arg;
+
+	static const char why[] = "the start message did not come within 5 s";
+
+	if (s->refused)
+		stream_free(s);
+	else if (is_time(&s->streams->overdue_ns))
+		refuse(s, why);
+	else
+		refuse_quietly(s, why);
+}
+
+/*
+ * All places are taken: the oldest goes of whom has most of them.  Who means it has sent its
+ * start message before it is the oldest.
+ */
+static void make_room(struct streams *streams)
+{
+	struct agent *a = streams->agent;
+	int most = address_limit_most(&streams->sources);
+	struct stream *oldest = NULL, *of_all = NULL;
+
+	for (struct stream *s = streams->first; s; s = s->next) {
+		of_all = s;
+		if (s->source == most)
+			oldest = s;
+	}
+	if (!oldest) /* each has one, and the first of those is who comes now */
+		oldest = of_all;
+	if (is_time(&streams->crowded_ns))
+		log_write(&a->log, LOG_L_WARNING,
+			  "%d job streams have not begun, most of them from %s: its oldest are cut",
+			  STREAMS_MAX, oldest->peer);
+	cut(oldest);
+}
+
+/*
+ * Whether a stream from there is let in; it has its source then.  Where there is TLS each is a
+ * process: whom most are of gets no new ones for his old ones.
+ */
+static bool enter(struct streams *streams, struct stream *s, const struct sockaddr *sa)
+{
+	s->source = address_limit_enter(&streams->sources, sa);
+	if (s->source < 0 || streams->count < STREAMS_MAX)
+		return s->source >= 0;
+	if (streams->agent->tls && address_limit_most(&streams->sources) == s->source) {
+		address_limit_leave(&streams->sources, s->source);
+		s->source = -1;
+		return false;
+	}
+	make_room(streams);
+	return true;
+}
+
+/* Behind a relay where there is TLS.  The descriptor to read from, or -1 and FD is closed. */
+static int unwrap(struct agent *a, int fd)
+{
+	struct iocom_err err = {0};
+	int plain = -1;
+
+	if (!a->tls)
+		return fd;
+	if (tunnel_accept(a, fd, &plain, &err))
+		log_write(&a->log, LOG_L_ERROR, "%s", err.text);
+	close(fd);
+	return plain;
+}
+
+static void accept_one(struct streams *streams, int fd, const struct sockaddr *sa, socklen_t n)
+{
+	struct agent *a = streams->agent;
+	struct stream *s = calloc(1, sizeof(*s));
+	int one = 1;
+
+	if (!s || !enter(streams, s, sa)) {
+		a->counters.streams_refused++;
+		close(fd);
+		free(s);
+		return;
+	}
+	s->wrapped = a->tls != NULL;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	s->streams = streams;
+	s->fd = fd;
+	if (getnameinfo(sa, n, s->peer, sizeof(s->peer), NULL, 0, NI_NUMERICHOST))
+		strcpy(s->peer, "?");
+	s->entry = (struct loop_fd){.fd = fd, .ready = ready, .arg = s};
+	s->timer = (struct loop_timer){.fire = overdue, .arg = s};
+	if (loop_add(a->loop, &s->entry, EPOLLIN)) {
+		address_limit_leave(&streams->sources, s->source);
+		close(fd);
+		free(s);
+		return;
+	}
+	s->next = streams->first;
+	s->link = &streams->first;
+	if (s->next)
+		s->next->link = &s->next;
+	streams->first = s;
+	streams->count++;
+	loop_start(a->loop, &s->timer, STREAM_START_NS);
+}
+
+static void accept_ready(void *arg, uint32_t what)
+{
+	struct streams *streams = arg;
+
+	(void)what;
+	for (int i = 0; i < 16; i++) {
+		struct sockaddr_storage sa;
+		socklen_t n = sizeof(sa);
+		int fd = accept4(streams->fd, (struct sockaddr *)&sa, &n,
+				 SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0)
+			return;
+		accept_one(streams, fd, (struct sockaddr *)&sa, n);
+	}
+}
+
+static int listen_one(const struct addrinfo *info)
+{
+	int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, 256) == 0)
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
+static int listen_at(struct streams *streams, const char *address, unsigned port,
+		     struct iocom_err *err)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+	struct addrinfo *list = NULL;
+	char host[IOCOM_ADDRESS_MAX], service[16];
+	size_t n = strlen(address);
+	int rc;
+
+	/* Brackets are for URLs. */
+	snprintf(host, sizeof(host), "%s", address + (*address == '['));
+	if (*address == '[' && n > 2)
+		host[n - 2] = 0;
+	snprintf(service, sizeof(service), "%u", port);
+	rc = getaddrinfo(host, service, &hints, &list);
+	if (rc)
+		return iocom_err_set(err, -EADDRNOTAVAIL, "cannot listen at %s: %s", address,
+				     gai_strerror(rc));
+	streams->fd = listen_one(list);
+	freeaddrinfo(list);
+	if (streams->fd >= 0)
+		return 0;
+	rc = streams->fd;
+	return iocom_err_set(
+		err, rc, "cannot take job streams at %s port %u: %s%s", address, port,
+		strerror(-rc),
+		rc == -EADDRINUSE ? "; perhaps by another iocomd: find its owner with `ss -ltnp`, "
+				    "or choose --port"
+				  : "");
+}
+
+int streams_new(struct streams **out, struct agent *a, struct iocom_err *err)
+{
+	struct streams *streams = calloc(1, sizeof(*streams));
+	int rc;
+
+	if (!streams)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	streams->agent = a;
+	streams->fd = -1;
+	rc = listen_at(streams, a->set.listen, a->set.port + 2, err);
+	if (!rc) {
+		streams->entry =
+			(struct loop_fd){.fd = streams->fd, .ready = accept_ready, .arg = streams};
+		rc = loop_add(a->loop, &streams->entry, EPOLLIN);
+	}
+	if (rc) {
+		streams_free(streams);
+		return rc;
+	}
+	*out = streams;
+	return 0;
+}
+
+void streams_free(struct streams *streams)
+{
+	if (!streams)
+		return;
+	while (streams->first)
+		stream_free(streams->first);
+	loop_remove(streams->agent->loop, &streams->entry);
+	if (streams->fd >= 0)
+		close(streams->fd);
+	free(streams);
+}

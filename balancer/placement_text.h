@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* A placement answer for people: what `place`, `explain` and `run -v` print. */
+#ifndef IOCOM_PLACEMENT_TEXT_H
+#define IOCOM_PLACEMENT_TEXT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* One line: the node, the policy, and the criterion that decided, in numbers. */
+void placement_text_line(const json_t *placement, FILE *out);
+/* Everything: need with sources, each criterion with both sides, all refusals. */
+void placement_text_print(const json_t *placement, FILE *out);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * A detached job that is restartable: the next attempt is started by a process of the
+ * user's, as every start is (no agent can sign for a user, and none keeps an environment).
+ * So this program goes to the background and asks home until the job has ended.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "balancer/run/run.h"
+
+/* Nothing of who started us is held: no terminal, no pipe that its reader waits for. */
+static void leave(void)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	for (int i = 0; i < 3; i++)
+		if (null < 0 || dup2(null, i) < 0)
+			_exit(RUN_FAILED);
+	close_range(3, ~0u, 0);
+	setsid();
+	signal(SIGHUP, SIG_IGN);
+}
+
+int run_background(const char *name, const char *job)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		leave();
+	else if (pid < 0)
+		fprintf(stderr,
+			"%s: cannot stay in the background (%s): job %s runs, and is not run "
+			"again\n",
+			name, strerror(errno), job);
+	return pid ? 1 : 0;
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Class profiles in SQLite; see profile.h.  What came later has a table of its
+ * own, so that a file of an older version stays readable:
+ *
+ *   profile    uid, class, and the numbers that placement asks for
+ *   behaviour  uid, class, R_COM, R_Disk, and the last run's phases as JSON:
+ *              [ disk low, disk high, fault, disk wait, run wait,
+ *                [cpu, com, disk, wall, dominant]... ]
+ */
+#include "balancer/settings/profile.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALPHA	  0.5
+#define WHOLE_RUN 5
+#define TEXT(x)	  TEXT_(x)
+#define TEXT_(x)  #x
+#define COLUMNS                                                                                    \
+	"runs, cpu_ms, requests, request_kb, memory_mb, wall_ms, io_per_ms, faults_per_ms,"        \
+	" com_ms, disk_ms, phases"
+
+#define STATEMENTS 12
+
+struct profile_store {
+	sqlite3 *db;
+	struct {
+		const char *sql; /* the literal's address is the key */
+		sqlite3_stmt *st;
+	} cache[STATEMENTS];
+};
+
+static int failed(struct profile_store *s, const char *what, struct iocom_err *err)
+{
+	int code = sqlite3_extended_errcode(s->db) & 0xff;
+
+	return iocom_err_set(err, code == SQLITE_FULL ? -ENOSPC : -EIO,
+			     "cannot %s the class profiles %s: %s", what,
+			     sqlite3_db_filename(s->db, "main"), sqlite3_errmsg(s->db));
+}
+
+int profile_open(struct profile_store **out, const char *path, struct iocom_err *err)
+{
+	static const char schema[] =
+		"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+		"CREATE TABLE IF NOT EXISTS profile(uid INTEGER, class TEXT, runs INTEGER,"
+		" cpu_ms REAL, requests REAL, request_kb REAL, memory_mb REAL, wall_ms REAL,"
+		" io_per_ms REAL, faults_per_ms REAL, PRIMARY KEY(uid, class)) WITHOUT ROWID;"
+		"CREATE TABLE IF NOT EXISTS behaviour(uid INTEGER, class TEXT, com_ms REAL,"
+		" disk_ms REAL, phases TEXT, PRIMARY KEY(uid, class)) WITHOUT ROWID;";
+	struct profile_store *s = calloc(1, sizeof(*s));
+	int rc = 0;
+
+	if (!s)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	if (sqlite3_open(path, &s->db) != SQLITE_OK) {
+		rc = iocom_err_set(err, -EIO, "cannot open the class profiles %s: %s", path,
+				   s->db ? sqlite3_errmsg(s->db) : "out of memory");
+	} else {
+		sqlite3_busy_timeout(s->db, 1000);
+		if (sqlite3_exec(s->db, schema, NULL, NULL, NULL) != SQLITE_OK)
+			rc = failed(s, "set up", err);
+	}
+	if (rc) {
+		profile_close(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+void profile_close(struct profile_store *store)
+{
+	if (!store)
+		return;
+	for (size_t i = 0; i < STATEMENTS; i++)
+		sqlite3_finalize(store->cache[i].st);
+	sqlite3_close(store->db);
+	free(store);
+}
+
+/* Prepared once: that costs more than running it.  SQL is a literal.  NULL: SQLite failed. */
+static sqlite3_stmt *statement(struct profile_store *s, const char *sql)
+{
+	size_t i = 0;
+
+	while (i < STATEMENTS - 1 && s->cache[i].sql && s->cache[i].sql != sql)
+		i++;
+	if (s->cache[i].sql != sql) {
+		sqlite3_finalize(s->cache[i].st);
+		s->cache[i].st = NULL;
+		s->cache[i].sql = NULL;
+		if (sqlite3_prepare_v2(s->db, sql, -1, &s->cache[i].st, NULL) != SQLITE_OK)
+			return NULL;
+		s->cache[i].sql = sql;
+	}
+	return s->cache[i].st;
+}
+
+static void done(sqlite3_stmt *st)
+{
+	sqlite3_reset(st);
+	sqlite3_clear_bindings(st);
+}
+
+/* --- phases as text ------------------------------------------------------------- */
+
+/* malloc'ed, NULL: no memory. */
+static char *phases_text(const struct behaviour *b)
+{
+	json_t *list = json_pack("[f,f,f,f,f]", b->disk_low_ms, b->disk_high_ms, b->fault_ms,
+				 b->disk_wait_ms, b->run_wait_ms);
+	char *text;
+
+	for (size_t i = 0; list && i < b->n; i++) {
+		const struct behaviour_phase *p = &b->phases[i];
+
+		if (json_array_append_new(list,
+					  json_pack("[f,f,f,f,i]", p->ms[BEHAVIOUR_CPU],
+						    p->ms[BEHAVIOUR_COM], p->ms[BEHAVIOUR_DISK],
+						    p->wall_ms, p->dominant))) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	text = list ? json_dumps(list, JSON_COMPACT) : NULL;
+	json_decref(list);
+	return text;
+}
+
+/* A text that is not ours teaches nothing. */
+static void phases_parse(const char *text, struct behaviour *out)
+{
+	json_t *list = text ? json_loads(text, 0, NULL) : NULL;
+	struct behaviour b = {0};
+	bool good = !json_unpack(list, "[F,F,F,F,F]", &b.disk_low_ms, &b.disk_high_ms, &b.fault_ms,
+				 &b.disk_wait_ms, &b.run_wait_ms) &&
+		    json_array_size(list) <= WHOLE_RUN + BEHAVIOUR_PHASES;
+
+	for (size_t i = WHOLE_RUN; good && i < json_array_size(list); i++) {
+		struct behaviour_phase *p = &b.phases[b.n++];
+
+		good = !json_unpack(json_array_get(list, i), "[F,F,F,F,i]", &p->ms[BEHAVIOUR_CPU],
+				    &p->ms[BEHAVIOUR_COM], &p->ms[BEHAVIOUR_DISK], &p->wall_ms,
+				    &p->dominant);
+	}
+	if (good && behaviour_valid(&b))
+		*out = b;
+	json_decref(list);
+}
+
+/* --- reading -------------------------------------------------------------------- */
+
+static void take_row(sqlite3_stmt *st, struct profile *out)
+{
+	*out = (struct profile){
+		.runs = (uint32_t)sqlite3_column_int64(st, 0),
+		.cpu_ms = sqlite3_column_double(st, 1),
+		.requests = sqlite3_column_double(st, 2),
+		.request_kb = sqlite3_column_double(st, 3),
+		.memory_mb = sqlite3_column_double(st, 4),
+		.wall_ms = sqlite3_column_double(st, 5),
+		.io_per_ms = sqlite3_column_double(st, 6),
+		.faults_per_ms = sqlite3_column_double(st, 7),
+		.com_ms = sqlite3_column_double(st, 8), /* NULL of an old file: 0 */
+		.disk_ms = sqlite3_column_double(st, 9),
+	};
+	phases_parse((const char *)sqlite3_column_text(st, 10), &out->behaviour);
+}
+
+int profile_get(struct profile_store *s, uid_t uid, const char *class_name, struct profile *out,
+		struct iocom_err *err)
+{
+	static const char sql[] = "SELECT " COLUMNS " FROM profile LEFT JOIN behaviour"
+				  " USING(uid, class) WHERE uid=?1 AND class=?2";
+	sqlite3_stmt *st = statement(s, sql);
+	int rc;
+
+	if (!st)
+		return failed(s, "read", err);
+	sqlite3_bind_int64(st, 1, uid);
+	sqlite3_bind_text(st, 2, class_name, -1, SQLITE_STATIC);
+	rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW)
+		take_row(st, out);
+	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+		failed(s, "read", err);
+	done(st);
+	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -ENOENT : -EIO;
+}
+
+int profile_list(struct profile_store *s, uid_t uid,
+		 void (*each)(void *arg, uid_t uid, const char *class_name,
+			      const struct profile *profile),
+		 void *arg, struct iocom_err *err)
+{
+	static const char sql[] = "SELECT " COLUMNS ", uid, class FROM profile LEFT JOIN behaviour"
+				  " USING(uid, class) WHERE ?1 < 0 OR uid=?1 ORDER BY uid, class";
+	sqlite3_stmt *st = statement(s, sql);
+	int rc;
+
+	if (!st)
+		return failed(s, "read", err);
+	sqlite3_bind_int64(st, 1, uid == (uid_t)-1 ? -1 : (sqlite3_int64)uid);
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+		const char *name = (const char *)sqlite3_column_text(st, 12);
+		struct profile p;
+
+		take_row(st, &p);
+		each(arg, (uid_t)sqlite3_column_int64(st, 11), name ? name : "", &p);
+	}
+	if (rc != SQLITE_DONE)
+		failed(s, "read", err);
+	done(st);
+	return rc == SQLITE_DONE ? 0 : -EIO;
+}
+
+/* --- learning ------------------------------------------------------------------- */
+
+static void toward(double *old, double measured)
+{
+	*old = ALPHA * measured + (1 - ALPHA) * *old;
+}
+
+void profile_merge(struct profile *into, const struct profile *run)
+{
+	bool same = run->requests <= 2 * into->requests && into->requests <= 2 * run->requests;
+
+	if (!into->runs) {
+		*into = *run;
+		into->runs = 1;
+		return;
+	}
+	if (!same || run->io_per_ms > into->io_per_ms)
+		into->io_per_ms = run->io_per_ms;
+	toward(&into->cpu_ms, run->cpu_ms);
+	toward(&into->requests, run->requests);
+	if (run->request_kb > 0)
+		toward(&into->request_kb, run->request_kb);
+	toward(&into->memory_mb, run->memory_mb);
+	toward(&into->wall_ms, run->wall_ms);
+	toward(&into->faults_per_ms, run->faults_per_ms);
+	toward(&into->com_ms, run->com_ms);
+	toward(&into->disk_ms, run->disk_ms);
+	into->behaviour = run->behaviour;
+	into->runs++;
+}
+
+/* Binds uid and class, runs SQL to its end. */
+static int finish(struct profile_store *s, sqlite3_stmt *st, uid_t uid, const char *class_name,
+		  struct iocom_err *err)
+{
+	int rc;
+
+	sqlite3_bind_int64(st, 1, uid);
+	sqlite3_bind_text(st, 2, class_name, -1, SQLITE_STATIC);
+	rc = sqlite3_step(st) == SQLITE_DONE ? 0 : failed(s, "write", err);
+	done(st);
+	return rc;
+}
+
+static int write_numbers(struct profile_store *s, uid_t uid, const char *class_name,
+			 const struct profile *p, struct iocom_err *err)
+{
+	static const char sql[] =
+		"INSERT OR REPLACE INTO profile VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)";
+	sqlite3_stmt *st = statement(s, sql);
+
+	if (!st)
+		return failed(s, "write", err);
+	sqlite3_bind_int64(st, 3, p->runs);
+	sqlite3_bind_double(st, 4, p->cpu_ms);
+	sqlite3_bind_double(st, 5, p->requests);
+	sqlite3_bind_double(st, 6, p->request_kb);
+	sqlite3_bind_double(st, 7, p->memory_mb);
+	sqlite3_bind_double(st, 8, p->wall_ms);
+	sqlite3_bind_double(st, 9, p->io_per_ms);
+	sqlite3_bind_double(st, 10, p->faults_per_ms);
+	return finish(s, st, uid, class_name, err);
+}
+
+static int write_behaviour(struct profile_store *s, uid_t uid, const char *class_name,
+			   const struct profile *p, struct iocom_err *err)
+{
+	static const char sql[] = "INSERT OR REPLACE INTO behaviour VALUES(?1,?2,?3,?4,?5)";
+	char *text = phases_text(&p->behaviour);
+	sqlite3_stmt *st;
+
+	if (!text)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	st = statement(s, sql);
+	if (!st) {
+		free(text);
+		return failed(s, "write", err);
+	}
+	sqlite3_bind_double(st, 3, p->com_ms);
+	sqlite3_bind_double(st, 4, p->disk_ms);
+	sqlite3_bind_text(st, 5, text, -1, free);
+	return finish(s, st, uid, class_name, err);
+}
+
+/* BEGIN, COMMIT, ROLLBACK. */
+static int transaction(struct profile_store *s, const char *sql, struct iocom_err *err)
+{
+	sqlite3_stmt *st = statement(s, sql);
+	int rc = st && sqlite3_step(st) == SQLITE_DONE ? 0 : failed(s, "write", err);
+
+	if (st)
+		done(st);
+	return rc;
+}
+
+/* RC of the steps so far: commits when 0, else takes all back. */
+static int finish_transaction(struct profile_store *s, int rc, struct iocom_err *err)
+{
+	struct iocom_err ignored;
+
+	if (!rc)
+		rc = transaction(s, "COMMIT", err);
+	if (rc)
+		transaction(s, "ROLLBACK", &ignored);
+	return rc;
+}
+
+static int delete_from(struct profile_store *s, const char *sql, uid_t uid, const char *class_name,
+		       struct iocom_err *err)
+{
+	sqlite3_stmt *st = statement(s, sql);
+
+	if (!st)
+		return failed(s, "write", err);
+	return finish(s, st, uid, class_name, err);
+}
+
+/* A new class of a user who has as many as are kept: those with the fewest runs go. */
+static int make_room(struct profile_store *s, uid_t uid, struct iocom_err *err)
+{
+	int rc = delete_from(
+		s,
+		"DELETE FROM profile WHERE uid=?1 AND class IN (SELECT class FROM profile"
+		" WHERE uid=?1 ORDER BY runs, class LIMIT max(0, (SELECT count(*) FROM profile"
+		" WHERE uid=?1) - " TEXT(PROFILE_CLASSES_MAX) " + 1))",
+		uid, "", err);
+
+	if (rc)
+		return rc;
+	return delete_from(s,
+			   "DELETE FROM behaviour WHERE uid=?1 AND class NOT IN"
+			   " (SELECT class FROM profile WHERE uid=?1)",
+			   uid, "", err);
+}
+
+int profile_learn(struct profile_store *s, uid_t uid, const char *class_name,
+		  const struct profile *run, struct iocom_err *err)
+{
+	struct profile p = {0};
+	int rc = profile_get(s, uid, class_name, &p, err);
+	bool new = rc == -ENOENT;
+
+	if (rc && !new)
+		return rc;
+	profile_merge(&p, run);
+	rc = transaction(s, "BEGIN IMMEDIATE", err);
+	if (rc)
+		return rc;
+	if (new)
+		rc = make_room(s, uid, err);
+	if (!rc)
+		rc = write_numbers(s, uid, class_name, &p, err);
+	if (!rc)
+		rc = write_behaviour(s, uid, class_name, &p, err);
+	return finish_transaction(s, rc, err);
+}
+
+int profile_forget(struct profile_store *s, uid_t uid, const char *class_name,
+		   struct iocom_err *err)
+{
+	int rc = transaction(s, "BEGIN IMMEDIATE", err);
+
+	if (rc)
+		return rc;
+	rc = delete_from(s, "DELETE FROM behaviour WHERE uid=?1 AND class=?2", uid, class_name,
+			 err);
+	if (!rc)
+		rc = delete_from(s, "DELETE FROM profile WHERE uid=?1 AND class=?2", uid,
+				 class_name, err);
+	if (!rc && !sqlite3_changes(s->db))
+		rc = -ENOENT;
+	return finish_transaction(s, rc, err);
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* iocomd's table of settings; the machinery is user/config.c. */
+#include "balancer/settings/settings.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "balancer/view/view_decide.h"
+
+#define BASE_PORT_MAX 65533 /* base, +1 control, +2 job streams */
+#define METRICS_PORT  3
+
+static int check_name(void *target, const char *value, struct iocom_err *err)
+{
+	(void)target;
+	if (!*value || *value == '.' || *value == '-' ||
+	    value[strspn(value,
+			 "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")])
+		return iocom_err_set(err, -EINVAL,
+				     "expected a node name of letters, digits, '.', '_' and '-', "
+				     "not '%.64s'",
+				     value);
+	return 0;
+}
+
+/* An agent takes fewer than a view does: those without the feedback controller. */
+static int unknown_policy(const char *name, struct iocom_err *err)
+{
+	char known[400] = "";
+
+	for (enum rules_policy p = 0; p < RULES_POLICIES; p++) {
+		size_t n = strlen(known);
+
+		if (p != RULES_WAL_FC)
+			snprintf(known + n, sizeof(known) - n, "%s%s", n ? " " : "",
+				 rules_policy_name(p));
+	}
+	return iocom_err_set(err, -EINVAL, "unknown policy '%.60s'; known: %s", name, known);
+}
+
+int settings_policy(const char *name, struct view_policy *policy, struct iocom_err *err)
+{
+	int rc = view_policy_parse(name, policy, err);
+
+	if (rc)
+		return unknown_policy(name, err);
+	if (policy->feedback)
+		return iocom_err_set(
+			err, -EINVAL,
+			"'%s' needs the feedback controller, which runs in simulations "
+			"only: the agent would never move a weight or a buffer; take '%s'",
+			policy->name,
+			policy->policy == RULES_WAL_FC ? "wal" : rules_policy_name(policy->policy));
+	return rc;
+}
+
+static int check_policy(void *target, const char *value, struct iocom_err *err)
+{
+	struct view_policy policy;
+
+	(void)target;
+	return settings_policy(value, &policy, err);
+}
+
+const char *const settings_pam_names[] = {"off", "auto", "on"};
+
+static const struct {
+	const char *name;
+	enum log_level level;
+} levels[] = {{"error", LOG_L_ERROR},
+	      {"warning", LOG_L_WARNING},
+	      {"info", LOG_L_INFO},
+	      {"debug", LOG_L_DEBUG}};
+
+const char *settings_level_name(enum log_level level)
+{
+	size_t i = 0;
+
+	while (i + 1 < sizeof(levels) / sizeof(*levels) && levels[i].level != level)
+		i++;
+	return levels[i].name;
+}
+
+static int check_level(void *target, const char *value, struct iocom_err *err)
+{
+	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++) {
+		if (!strcmp(value, levels[i].name)) {
+			((struct settings *)target)->log_level = levels[i].level;
+			return 0;
+		}
+	}
+	return iocom_err_set(err, -EINVAL, "expected error, warning, info or debug, not '%.40s'",
+			     value);
+}
+
+static int check_absolute(void *target, const char *value, struct iocom_err *err)
+{
+	(void)target;
+	if (*value && *value != '/')
+		return iocom_err_set(err, -EINVAL, "expected an absolute path, not '%.200s'",
+				     value);
+	return 0;
+}
+
+static int set_pam(void *target, const char *value, struct iocom_err *err)
+{
+	for (size_t i = 0; i < sizeof(settings_pam_names) / sizeof(*settings_pam_names); i++)
+		if (!strcmp(value, settings_pam_names[i])) {
+			((struct settings *)target)->pam = (enum settings_pam)i;
+			return 0;
+		}
+	return iocom_err_set(err, -EINVAL, "expected off, auto or on, not '%.40s'", value);
+}
+
+/* Names, uids and @groups; whom they mean is asked when a job comes. */
+static int check_users(void *target, const char *value, struct iocom_err *err)
+{
+	static const char blanks[] = ", \t";
+
+	(void)target;
+	for (value += strspn(value, blanks); *value; value += strspn(value, blanks)) {
+		size_t n = strcspn(value, blanks), at = *value == '@';
+
+		if (n == at ||
+		    strspn(value + at, "abcdefghijklmnopqrstuvwxyz"
+				       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-$\\+") < n - at)
+			return iocom_err_set(err, -EINVAL,
+					     "expected names, uids and @groups with commas between "
+					     "them, not '%.*s'",
+					     (int)n, value);
+		value += n;
+	}
+	return 0;
+}
+
+/* "HOST", "HOST:PORT", "[V6]:PORT"; a missing port is 0: the agent's own. */
+static int parse_peer(const char *text, struct settings_peer *peer, struct iocom_err *err)
+{
+	const char *colon = strrchr(text, ':'), *end = text + strlen(text);
+	char *rest;
+	long port = 0;
+	size_t n;
+
+	if (*text == '[' && (!colon || !strchr(colon, ']')) && colon && colon[-1] != ']')
+		return iocom_err_set(err, -EINVAL, "expected [ADDRESS]:PORT, not '%.80s'", text);
+	if (colon && strchr(colon, ']'))
+		colon = NULL; /* the colon is inside the brackets */
+	if (colon) {
+		port = strtol(colon + 1, &rest, 10);
+		if (rest == colon + 1 || *rest || port < 1 || port > BASE_PORT_MAX)
+			return iocom_err_set(err, -EINVAL,
+					     "expected ADDRESS:PORT with a port from 1 to %d, not "
+					     "'%.80s'",
+					     BASE_PORT_MAX, text);
+		end = colon;
+	}
+	n = (size_t)(end - text);
+	if (!n || n >= sizeof(peer->address))
+		return iocom_err_set(err, -EINVAL, "expected ADDRESS[:PORT], not '%.80s'", text);
+	memcpy(peer->address, text, n);
+	peer->address[n] = 0;
+	peer->port = (uint16_t)port;
+	return 0;
+}
+
+static int set_peers(void *target, const char *value, struct iocom_err *err)
+{
+	struct settings *s = target;
+	char *copy = strdup(value), *state = NULL;
+	int rc = copy ? 0 : -ENOMEM;
+
+	s->npeers = 0;
+	for (char *p = copy ? strtok_r(copy, ", \t", &state) : NULL; p && !rc;
+	     p = strtok_r(NULL, ", \t", &state)) {
+		if (s->npeers == SETTINGS_PEERS_MAX)
+			rc = iocom_err_set(err, -EINVAL,
+					   "more than %d peers; name a few, the rest is learned",
+					   SETTINGS_PEERS_MAX);
+		else
+			rc = parse_peer(p, &s->peers[s->npeers++], err);
+	}
+	free(copy);
+	return rc;
+}
+
+/* Nothing that a name server would have to know. */
+static bool numeric(const char *address)
+{
+	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST}, *found;
+	char plain[IOCOM_ADDRESS_MAX];
+	size_t n = strlen(address);
+	bool brackets = n > 2 && address[0] == '[' && address[n - 1] == ']';
+
+	snprintf(plain, sizeof(plain), "%.*s", (int)(n - 2 * brackets), address + brackets);
+	if (getaddrinfo(plain, NULL, &hints, &found))
+		return false;
+	freeaddrinfo(found);
+	return true;
+}
+
+static int set_metrics(void *target, const char *value, struct iocom_err *err)
+{
+	struct settings *s = target;
+	int rc;
+
+	s->metrics = (struct settings_peer){0};
+	if (!*value)
+		return 0;
+	rc = parse_peer(value, &s->metrics, err);
+	if (!rc && !numeric(s->metrics.address))
+		rc = iocom_err_set(err, -EINVAL,
+				   "expected a numeric address with or without a port, as "
+				   "127.0.0.1:7703 or [::1]:7703, not '%.80s'",
+				   value);
+	return rc;
+}
+
+static int set_disks(struct settings *s, char *value, struct iocom_err *err)
+{
+	char *state = NULL;
+
+	for (char *d = strtok_r(value, "+", &state); d; d = strtok_r(NULL, "+", &state)) {
+		if (s->nscope_disks == SETTINGS_DISKS_MAX || strlen(d) >= sizeof(s->scope_disks[0]))
+			return iocom_err_set(
+				err, -EINVAL,
+				"expected at most %d disks with kernel names, not '%.80s'",
+				SETTINGS_DISKS_MAX, d);
+		if (!strncmp(d, "/dev/", 5))
+			d += 5;
+		strcpy(s->scope_disks[s->nscope_disks++], d);
+	}
+	return 0;
+}
+
+static int scope_path(char *out, const char *value, bool relative, struct iocom_err *err)
+{
+	if (relative)
+		value += strspn(value, "/");
+	if (strlen(value) >= SETTINGS_PATH_MAX || strstr(value, "..") ||
+	    (!relative && *value != '/'))
+		return iocom_err_set(err, -EINVAL, "bad path '%.200s'", value);
+	strcpy(out, value);
+	return 0;
+}
+
+static int set_scope(void *target, const char *value, struct iocom_err *err)
+{
+	struct settings *s = target;
+	char *copy = strdup(value), *state = NULL;
+	int rc = copy ? 0 : -ENOMEM;
+
+	s->scoped = *value != 0;
+	s->scope_cgroup[0] = s->scope_mount[0] = 0;
+	s->nscope_disks = 0;
+	for (char *p = copy ? strtok_r(copy, ",", &state) : NULL; p && !rc;
+	     p = strtok_r(NULL, ",", &state)) {
+		if (!strncmp(p, "cgroup=", 7))
+			rc = scope_path(s->scope_cgroup, p + 7, true, err);
+		else if (!strncmp(p, "disk=", 5))
+			rc = set_disks(s, p + 5, err);
+		else if (!strncmp(p, "mount=", 6))
+			rc = scope_path(s->scope_mount, p + 6, false, err);
+		else
+			rc = iocom_err_set(
+				err, -EINVAL,
+				"expected cgroup=REL,disk=NAME[+NAME...],mount=PATH, not "
+				"'%.80s'",
+				p);
+	}
+	free(copy);
+	if (!rc && s->scoped && !s->scope_cgroup[0])
+		rc = iocom_err_set(err, -EINVAL, "a scope needs cgroup=RELATIVE-PATH");
+	return rc;
+}
+
+#define FIELD(member) offsetof(struct settings, member), sizeof(((struct settings *)0)->member)
+#define NONE	      0, 0
+
+static const struct config_key keys[] = {
+	{"name", "NAME", "this node's name [the host's name]", NULL, CONFIG_STRING, FIELD(name), 0,
+	 0, check_name},
+	{"listen", "ADDR", "address to listen at; needed where peers are [127.0.0.1]", NULL,
+	 CONFIG_STRING, FIELD(listen), 0, 0, NULL},
+	{"address", "ADDR", "address told to peers [the listen address]", NULL, CONFIG_STRING,
+	 FIELD(address), 0, 0, NULL},
+	{"port", "PORT", "base port: bulletins; +1 control, +2 job streams", "7700", CONFIG_COUNT,
+	 FIELD(port), 1, BASE_PORT_MAX, NULL},
+	{"peers", "A[:P],B[:P]...", "agents to join; a few are enough", NULL, CONFIG_CUSTOM, NONE,
+	 0, 0, set_peers},
+	{"period", "SECONDS", "how often loads are read and told", "1", CONFIG_NUMBER,
+	 FIELD(period_s), 0.05, 3600, NULL},
+	{"run-dir", "DIR", "sockets of running things", "/run/iocom", CONFIG_STRING, FIELD(run_dir),
+	 0, 0, check_absolute},
+	{"state-dir", "DIR", "job journal and class profiles", "/var/lib/iocom", CONFIG_STRING,
+	 FIELD(state_dir), 0, 0, check_absolute},
+	{"munge-socket", "PATH", "munged's socket [MUNGE's default]", NULL, CONFIG_STRING,
+	 FIELD(munge_socket), 0, 0, check_absolute},
+	{"tls-certificate", "FILE", "this node's certificate, PEM: TLS between nodes [none]", NULL,
+	 CONFIG_STRING, FIELD(tls_certificate), 0, 0, check_absolute},
+	{"tls-key", "FILE", "its key", NULL, CONFIG_STRING, FIELD(tls_key), 0, 0, check_absolute},
+	{"tls-ca", "FILE", "who signed the certificates of all nodes", NULL, CONFIG_STRING,
+	 FIELD(tls_ca), 0, 0, check_absolute},
+	{"relay-user", "USER", "who the TLS relays run as [iocom where it exists, or nobody]", NULL,
+	 CONFIG_STRING, FIELD(relay_user), 0, 0, NULL},
+	{"scope", "SCOPE", "what is this node: cgroup=REL,disk=NAME[+NAME],mount=PATH [all]", NULL,
+	 CONFIG_CUSTOM, NONE, 0, 0, set_scope},
+	{"cpu-speed", "X", "speed relative to the reference machine", "1", CONFIG_NUMBER,
+	 FIELD(cpu_speed), 0.001, 1000, NULL},
+	{"disk-mb-per-s", "X", "what the disk delivers; 0: learn it", "0", CONFIG_NUMBER,
+	 FIELD(disk_mb_per_s), 0, 1e6, NULL},
+	{"disk-fixed-ms", "X", "seek and rotation per request; 0: by the kind of disk", "0",
+	 CONFIG_NUMBER, FIELD(disk_fixed_ms), 0, 1e4, NULL},
+	{"network-mb-per-s", "X", "capacity of the network", "125", CONFIG_NUMBER,
+	 FIELD(network_mb_per_s), 0.001, 1e6, NULL},
+	{"policy", "POLICY", "where a job does not name one", "iocm-re", CONFIG_STRING,
+	 FIELD(policy), 0, 0, check_policy},
+	{"shim", "PATH", "the iocom-shim program [found beside iocomd]", NULL, CONFIG_STRING,
+	 FIELD(shim), 0, 0, check_absolute},
+	{"accept-jobs", "yes|no", "let jobs of other nodes in", "yes", CONFIG_BOOL,
+	 FIELD(accept_jobs), 0, 0, NULL},
+	{"allow-root", "yes|no", "let root of other nodes run jobs here", "no", CONFIG_BOOL,
+	 FIELD(allow_root), 0, 0, NULL},
+	{"min-uid", "UID", "users of other nodes below it are not let in", "1000", CONFIG_COUNT,
+	 FIELD(min_uid), 0, 4294967294.0, NULL},
+	{"allow-users", "LIST", "let only these users, uids, @groups of other nodes in [all]", NULL,
+	 CONFIG_STRING, FIELD(allow_users), 0, 0, check_users},
+	{"deny-users", "LIST", "do not let these in", NULL, CONFIG_STRING, FIELD(deny_users), 0, 0,
+	 check_users},
+	{"pam", "off|auto|on", "PAM account and session for jobs; auto: where DIR/iocom is", "auto",
+	 CONFIG_CUSTOM, NONE, 0, 0, set_pam},
+	{"pam-dir", "DIR", "where PAM's service file 'iocom' is [/etc/pam.d]", NULL, CONFIG_STRING,
+	 FIELD(pam_dir), 0, 0, check_absolute},
+	{"begin-limit-s", "S", "how long PAM may need to let a job in, and its program to start",
+	 "60", CONFIG_COUNT, FIELD(begin_limit_s), 1, 3600, NULL},
+	{"user-jobs-max", "N", "jobs of one user here at a time, root exempt; 0: no bound", "2048",
+	 CONFIG_COUNT, FIELD(user_jobs_max), 0, 1e6, NULL},
+	{"user-requests-per-s", "N", "of one user at the local socket, root exempt; 0: no bound",
+	 "5000", CONFIG_COUNT, FIELD(user_requests_per_s), 0, 1e6, NULL},
+	{"keep-jobs", "N", "finished jobs kept in the journal", "10000", CONFIG_COUNT,
+	 FIELD(keep_jobs), 1, 1e9, NULL},
+	{"keep-days", "N", "days they are kept", "30", CONFIG_COUNT, FIELD(keep_days), 1, 36500,
+	 NULL},
+	{"lease-s", "S", "how long a restartable job may go on without its home node", "30",
+	 CONFIG_COUNT, FIELD(lease_s), 5, 3600, NULL},
+	{"spool-mb", "N", "MiB of a detached job's output that are kept", "64", CONFIG_COUNT,
+	 FIELD(spool_mb), 0, 1048576, NULL},
+	{"spool-total-mb", "N", "MiB of output kept of all jobs together", "1024", CONFIG_COUNT,
+	 FIELD(spool_total_mb), 0, 1048576, NULL},
+	{"spool-user-mb", "N", "MiB of one user, root exempt; 0: half of all", "0", CONFIG_COUNT,
+	 FIELD(spool_user_mb), 0, 1048576, NULL},
+	{"metrics-listen", "A[:P]", "serve /metrics for Prometheus here [nowhere; P: port+3]", NULL,
+	 CONFIG_CUSTOM, NONE, 0, 0, set_metrics},
+	{"metrics-max-jobs", "N", "jobs with metrics of their own; the rest are 'other'", "200",
+	 CONFIG_COUNT, FIELD(metrics_max_jobs), 0, 10000, NULL},
+	{"log-level", "LEVEL", "error, warning, info or debug", "info", CONFIG_CUSTOM, NONE, 0, 0,
+	 check_level},
+	{"foreground", "yes|no", "stay in the foreground (iocomd never leaves it)", "yes",
+	 CONFIG_BOOL, FIELD(foreground), 0, 0, NULL},
+};
+
+const struct config_program settings_program = {
+	.name = "iocomd",
+	.summary = "The iocom agent: measures this node's load, tells the others, places and runs "
+		   "jobs.",
+	.section = "iocom",
+	.file = "/etc/iocom/iocom.conf",
+	.keys = keys,
+	.nkeys = sizeof(keys) / sizeof(*keys),
+};
+
+bool settings_networked(const struct settings *s)
+{
+	return s->npeers > 0 || s->listen[0];
+}
+
+bool settings_is_self(const struct settings *s, const struct settings_peer *peer)
+{
+	return peer->port == s->port &&
+	       (!strcmp(peer->address, s->address) || !strcmp(peer->address, s->listen));
+}
+
+static bool wildcard(const char *address)
+{
+	return !strcmp(address, "0.0.0.0") || !strcmp(address, "[::]") || !strcmp(address, "*");
+}
+
+/* The shim of the build tree lies beside iocomd, the installed one in libexec. */
+static void find_shim(struct settings *s)
+{
+	static const char *const places[] = {"iocom-shim", "../libexec/iocom/iocom-shim"};
+	char self[PATH_MAX], path[PATH_MAX + 64];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (n <= 0)
+		return;
+	self[n] = 0;
+	slash = strrchr(self, '/');
+	if (!slash)
+		return;
+	slash[1] = 0;
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s%s", self, places[i]);
+		if (access(path, X_OK) == 0 && strlen(path) < sizeof(s->shim)) {
+			strcpy(s->shim, path);
+			return;
+		}
+	}
+}
+
+int settings_complete(struct settings *s, struct iocom_err *err)
+{
+	if (!s->name[0]) {
+		if (gethostname(s->name, sizeof(s->name) - 1))
+			return iocom_err_set(err, -errno, "cannot read the host's name: %s",
+					     strerror(errno));
+		if (check_name(s, s->name, NULL))
+			return iocom_err_set(
+				err, -EINVAL,
+				"the host's name '%s' does not serve as a node name; set "
+				"one with --name",
+				s->name);
+	}
+	if (settings_networked(s)) {
+		if (!s->listen[0])
+			strcpy(s->listen, "127.0.0.1");
+		if (!s->address[0] && wildcard(s->listen))
+			return iocom_err_set(
+				err, -EINVAL,
+				"listening at every address (%s) needs --address: the one "
+				"that peers reach this node at",
+				s->listen);
+		if (!s->address[0])
+			strcpy(s->address, s->listen);
+	} else {
+		s->address[0] = 0;
+	}
+	if (!s->tls_certificate[0] != !s->tls_key[0] || !s->tls_key[0] != !s->tls_ca[0])
+		return iocom_err_set(
+			err, -EINVAL,
+			"TLS needs --tls-certificate, --tls-key and --tls-ca together; "
+			"one of them is missing");
+	for (size_t i = 0; i < s->npeers; i++)
+		if (!s->peers[i].port)
+			s->peers[i].port = (uint16_t)s->port;
+	if (s->metrics.address[0] && !s->metrics.port && s->port + METRICS_PORT > UINT16_MAX)
+		return iocom_err_set(err, -EINVAL, "--metrics-listen needs a port: %u + %d is none",
+				     s->port, METRICS_PORT);
+	if (s->metrics.address[0] && !s->metrics.port)
+		s->metrics.port = (uint16_t)(s->port + METRICS_PORT);
+	if (!s->shim[0])
+		find_shim(s);
+	return 0;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What iocomd can be told: the table behind its flags and its configuration. */
+#ifndef IOCOM_SETTINGS_H
+#define IOCOM_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/config.h"
+#include "iocom/vector.h"
+#include "user/log.h"
+
+#define SETTINGS_PEERS_MAX 256
+#define SETTINGS_DISKS_MAX 16
+#define SETTINGS_PATH_MAX  256
+#define SETTINGS_USERS_MAX 1024
+
+enum settings_pam { SETTINGS_PAM_OFF, SETTINGS_PAM_AUTO, SETTINGS_PAM_ON };
+
+struct settings_peer {
+	char address[IOCOM_ADDRESS_MAX];
+	uint16_t port;
+};
+
+struct settings {
+	char name[IOCOM_NAME_MAX];
+	char listen[IOCOM_ADDRESS_MAX];	 /* "" = not asked for */
+	char address[IOCOM_ADDRESS_MAX]; /* what peers are told; "" = listen */
+	uint32_t port;
+	struct settings_peer peers[SETTINGS_PEERS_MAX];
+	size_t npeers;
+	double period_s;
+	char run_dir[SETTINGS_PATH_MAX];
+	char state_dir[SETTINGS_PATH_MAX];
+	char munge_socket[SETTINGS_PATH_MAX];
+	char shim[SETTINGS_PATH_MAX];
+	/* PEM files; all three or none. */
+	char tls_certificate[SETTINGS_PATH_MAX], tls_key[SETTINGS_PATH_MAX];
+	char tls_ca[SETTINGS_PATH_MAX];
+
+	bool scoped;
+	char scope_cgroup[SETTINGS_PATH_MAX]; /* relative; "" = the root */
+	char scope_disks[SETTINGS_DISKS_MAX][32];
+	size_t nscope_disks;
+	char scope_mount[SETTINGS_PATH_MAX]; /* where the node's disk is mounted */
+
+	double cpu_speed, disk_mb_per_s, disk_fixed_ms, network_mb_per_s; /* 0: not configured */
+	char policy[32];
+	enum log_level log_level;
+	bool accept_jobs;
+	bool allow_root;
+	uint32_t min_uid; /* of other nodes' users whose jobs are let in */
+	char allow_users[SETTINGS_USERS_MAX], deny_users[SETTINGS_USERS_MAX];
+	enum settings_pam pam;		 /* AUTO: where its service file is */
+	char pam_dir[SETTINGS_PATH_MAX]; /* of the service file; "" = /etc/pam.d */
+	uint32_t begin_limit_s;		 /* for PAM, and again for exec */
+	uint32_t user_jobs_max;		 /* here at a time; 0: no bound, as for root */
+	uint32_t user_requests_per_s;	 /* at the local socket; 0: no bound, as for root */
+	uint32_t keep_jobs, keep_days;
+	uint32_t lease_s;		   /* of restartable jobs submitted here */
+	uint32_t spool_mb, spool_total_mb; /* MiB of detached jobs' output: of one, of all */
+	uint32_t spool_user_mb;		   /* ... of one user but root; 0: half of all */
+	char relay_user[64];	      /* who relays are; "": iocom, where it exists, or nobody */
+	struct settings_peer metrics; /* where /metrics is served; address "": nowhere */
+	uint32_t metrics_max_jobs;    /* that have series of their own */
+	bool foreground;
+};
+
+/* One list of peers may serve all nodes: whether PEER is this one. */
+bool settings_is_self(const struct settings *s, const struct settings_peer *peer);
+extern const struct config_program settings_program;
+
+extern const char *const settings_pam_names[]; /* by enum settings_pam */
+const char *settings_level_name(enum log_level level);
+/* KEY's value as a text that gives it again; the caller's.  NULL: memory is out. */
+char *settings_text(const struct settings *s, const struct config_key *key);
+
+/*
+ * Fills in what follows from the rest: name by the host's name, listen and
+ * address.  0 or -EINVAL with the sentence.
+ */
+int settings_complete(struct settings *s, struct iocom_err *err);
+
+struct view_policy;
+/* A policy that the agent can decide by, in any case.  0 or -EINVAL with the sentence. */
+int settings_policy(const char *name, struct view_policy *policy, struct iocom_err *err);
+/* True when S asks for the network: peers, or an address to listen at. */
+bool settings_networked(const struct settings *s);
+
+#endif

@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The steps from fork to exec, one by one: what each gives the job, and that a job never
+ * runs where one failed, or where the kernel only said that it was done (a filter of system
+ * calls plays that kernel).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/lib/stage.h"
+
+#define NOBODY 65534
+#define SH(script)                                                                                 \
+	{                                                                                          \
+		.argv = { "/bin/sh", "-c", script, NULL }                                          \
+	}
+
+/* A job run by a process that PREPARE changed for good. */
+struct changed {
+	int status;
+	struct run_result result;
+	char out[4096];
+};
+
+static struct changed *run_changed(struct stage *stage, const struct want *want,
+				   void (*prepare)(const void *arg), const void *arg)
+{
+	static struct changed *shared;
+	pid_t pid;
+
+	if (!shared)
+		shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(shared, MAP_FAILED);
+	*shared = (struct changed){.status = -1};
+	stage->sequence++;
+	pid = fork();
+	if (pid == 0) {
+		prepare(arg);
+		shared->status = stage_run(stage, want, &shared->result);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	snprintf(shared->out, sizeof(shared->out), "%.4000s", stage_read(stage->out));
+	return shared;
+}
+
+/* --- steps that fail, and steps that are only said to be done ------------------------- */
+
+struct filtered {
+	long call;
+	int error; /* 0: "done" */
+};
+
+/* From now on CALL does nothing and returns -ERROR. */
+static void filter(const void *arg)
+{
+	const struct filtered *f = arg;
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)f->call, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)f->error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = 4, .filter = code};
+
+	/* As root, without PR_SET_NO_NEW_PRIVS, which would be inherited. */
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(1);
+}
+
+static void test_failed_steps(void **state)
+{
+	static const struct {
+		struct filtered filtered;
+		const char *says;
+	} cases[] = {
+		{{SYS_setgroups, EPERM}, "cannot become uid 65534"},
+		{{SYS_setresgid, EPERM}, "cannot become uid 65534"},
+		{{SYS_setresuid, EAGAIN}, "cannot become uid 65534"},
+		{{SYS_capset, EPERM}, "cannot become uid 65534"},
+		{{SYS_capget, EPERM}, "could not drop its privileges for good"},
+		{{SYS_getresuid, EPERM}, "could not drop its privileges for good"},
+		{{SYS_prlimit64, EPERM}, "limits"},
+		{{SYS_close_range, EPERM}, "cannot set up the job"},
+		/* The kernel says that it was done. */
+		{{SYS_setresuid, 0}, "could not drop its privileges for good"},
+		{{SYS_setresgid, 0}, "could not drop its privileges for good"},
+		{{SYS_setgroups, 0}, "could not drop its privileges for good"},
+	};
+	struct want want = SH("echo ran");
+	struct stage *stage = *state;
+
+	want.limit = (struct spec_limit){RLIMIT_NOFILE, 123};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct changed *c;
+
+		/* A sanitizer asks for limits before anything of ours runs. */
+		if (getenv("IOCOM_SANITIZED") && cases[i].filtered.call == SYS_prlimit64)
+			continue;
+		c = run_changed(stage, &want, filter, &cases[i].filtered);
+		if (c->status != 125 || !strstr(c->result.text, cases[i].says))
+			print_message("case %zu: %d (%s)\n", i, c->status, c->result.text);
+		assert_int_equal(c->status, 125);
+		assert_non_null(strstr(c->result.text, cases[i].says));
+		assert_string_equal(c->out, "");
+	}
+}
+
+static void nothing(const void *arg)
+{
+	(void)arg;
+}
+
+static void test_without_filter(void **state)
+{
+	const struct want want = SH("echo ran");
+	const struct changed *c = run_changed(*state, &want, nothing, NULL);
+
+	assert_int_equal(c->status, 0);
+	assert_string_equal(c->out, "ran\n");
+}
+
+/* --- cgroup --------------------------------------------------------------------------- */
+
+/* The job's own words on where it is, as its very first ones; V2 line only. */
+static void assert_in_group(const struct stage *stage, const char *text)
+{
+	const char *line = strstr(text, "0::");
+	char wanted[160];
+
+	assert_non_null(line);
+	snprintf(wanted, sizeof(wanted), "/%s/jobs/stage-", stage->scope);
+	assert_non_null(strstr(line, wanted));
+}
+
+static void test_cgroup(void **state)
+{
+	const struct want want = SH("cat /proc/self/cgroup; (setsid cat /proc/self/cgroup)");
+	struct stage *stage = *state;
+	const struct changed *c = run_changed(stage, &want, nothing, NULL);
+	const char *second;
+
+	assert_int_equal(c->status, 0);
+	assert_in_group(stage, c->out);
+	second = strstr(c->out, "0::") + 1;
+	assert_in_group(stage, second);
+}
+
+static void test_cgroup_without_clone3(void **state)
+{
+	static const struct filtered no_clone3 = {SYS_clone3, ENOSYS};
+	const struct want want = SH("cat /proc/self/cgroup");
+	struct stage *stage = *state;
+	const struct changed *c = run_changed(stage, &want, filter, &no_clone3);
+
+	assert_int_equal(c->status, 0);
+	assert_in_group(stage, c->out);
+}
+
+static void test_cgroup_in_use(void **state)
+{
+	const struct want want = SH("echo ran");
+	struct stage *stage = *state;
+	struct run_result result;
+	char path[512], procs[560];
+	pid_t pid;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s/jobs/stage-%d-%u", stage->v2, stage->scope, getpid(),
+		 stage->sequence + 1);
+	assert_int_equal(stage_run(stage, &want, &result), 0); /* makes the groups above */
+	snprintf(path, sizeof(path), "%s/%s/jobs/stage-%d-%u", stage->v2, stage->scope, getpid(),
+		 stage->sequence + 1);
+	assert_int_equal(mkdir(path, 0755), 0);
+	pid = fork();
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
+	fd = open(procs, O_WRONLY | O_CLOEXEC);
+	assert_true(dprintf(fd, "%d\n", (int)pid) > 0);
+	close(fd);
+	assert_int_equal(stage_run(stage, &want, &result), 125);
+	assert_non_null(strstr(result.text, "cgroup"));
+	assert_string_equal(stage_read(stage->out), "");
+	assert_int_equal(kill(pid, 0), 0); /* and who was there lives */
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	for (int i = 0; i < 100 && rmdir(path) && errno == EBUSY; i++)
+		usleep(10000);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+/* --- groups ------------------------------------------------------------------------------ */
+
+/* Nobody becomes a member of two groups more, here only. */
+static void more_groups(const void *arg)
+{
+	const struct stage *stage = arg;
+	char path[128], copy[400];
+
+	snprintf(path, sizeof(path), "%s/group", stage->dir);
+	snprintf(copy, sizeof(copy),
+		 "cp /etc/group %s && echo 'iocoma:x:64998:nobody\n"
+		 "iocomb:x:64999:nobody,daemon\niocomc:x:64997:daemon' >>%s",
+		 path, path);
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    system(copy) || mount(path, "/etc/group", NULL, MS_BIND, NULL))
+		_exit(1);
+}
+
+static void test_groups(void **state)
+{
+	const struct want want = SH("id -G | tr ' ' '\\n' | sort -n | tr '\\n' ' '");
+	struct stage *stage = *state;
+	const struct changed *c = run_changed(stage, &want, more_groups, stage);
+
+	assert_int_equal(c->status, 0);
+	assert_string_equal(c->out, "64998 64999 65534 ");
+}
+
+static void agents_groups(const void *arg)
+{
+	gid_t many[] = {0, 4, 27, 42};
+
+	(void)arg;
+	if (syscall(SYS_setgroups, 4, many))
+		_exit(1);
+}
+
+static void test_agents_groups_are_not_inherited(void **state)
+{
+	const struct want want = SH("id -G");
+	const struct changed *c = run_changed(*state, &want, agents_groups, NULL);
+
+	assert_int_equal(c->status, 0);
+	assert_string_equal(c->out, "65534\n");
+}
+
+/* --- umask, directory, environment, limits ------------------------------------------------- */
+
+static void test_umask(void **state)
+{
+	static const struct {
+		mode_t umask;
+		const char *says;
+	} cases[] = {{0, "0000\n"}, {077, "0077\n"}, {0777, "0777\n"}};
+	struct stage *stage = *state;
+	struct run_result result;
+
+	for (size_t i = 0; i < 3; i++) {
+		struct want want = SH("umask");
+
+		want.umask = cases[i].umask;
+		assert_int_equal(stage_run(stage, &want, &result), 0);
+		assert_string_equal(stage_read(stage->out), cases[i].says);
+	}
+}
+
+static void test_directory(void **state)
+{
+	char own[128], parent[128], inside[192], out[200];
+	struct want want = SH("pwd");
+	struct stage *stage = *state;
+	struct run_result result;
+
+	snprintf(own, sizeof(own), "%s/own", stage->dir);
+	assert_int_equal(mkdir(own, 0700), 0);
+	want.cwd = own;
+	/* Root could enter it; the user may not, and there is nowhere else to go. */
+	assert_int_equal(stage_run(stage, &want, &result), 125);
+	assert_non_null(strstr(result.text, own));
+	assert_non_null(strstr(result.text, "as uid 65534"));
+	assert_string_equal(stage_read(stage->out), "");
+	assert_int_equal(chown(own, NOBODY, NOBODY), 0);
+	assert_int_equal(stage_run(stage, &want, &result), 0);
+	snprintf(out, sizeof(out), "%s\n", own);
+	assert_string_equal(stage_read(stage->out), out);
+	/* A directory on the way that only root may pass. */
+	snprintf(parent, sizeof(parent), "%s/parent", stage->dir);
+	snprintf(inside, sizeof(inside), "%s/inside", parent);
+	assert_int_equal(mkdir(parent, 0700) || mkdir(inside, 0777), 0);
+	want.cwd = inside;
+	assert_int_equal(stage_run(stage, &want, &result), 125);
+	assert_int_equal(chmod(parent, 0711), 0);
+	assert_int_equal(stage_run(stage, &want, &result), 0);
+	/* A file is none. */
+	want.cwd = "/etc/passwd";
+	assert_int_equal(stage_run(stage, &want, &result), 125);
+}
+
+static void agents_environment(const void *arg)
+{
+	(void)arg;
+	setenv("SECRET", "of the agent", 1);
+	setenv("LD_LIBRARY_PATH", "/nowhere", 1);
+}
+
+static void test_environment(void **state)
+{
+	char *env[] = {(char *)"PATH=/usr/bin:/bin",
+		       (char *)"LD_DEBUG_OUTPUT=/x",
+		       (char *)"BASH_ENV=/x",
+		       (char *)"ODD",
+		       (char *)"=odd",
+		       NULL};
+	struct want want = {.argv = {"/bin/cat", "/proc/self/environ", NULL}};
+	const struct changed *c;
+
+	want.env = env;
+	c = run_changed(*state, &want, agents_environment, NULL);
+	assert_int_equal(c->status, 0);
+	/* Exactly the user's, as the kernel keeps it: NULs are seen as the end of the text. */
+	assert_string_equal(c->out, "PATH=/usr/bin:/bin");
+	assert_string_equal(c->out + sizeof("PATH=/usr/bin:/bin"), "");
+	want.argv[0] = "/usr/bin/env";
+	want.argv[1] = NULL;
+	c = run_changed(*state, &want, agents_environment, NULL);
+	assert_non_null(strstr(c->out, "LD_DEBUG_OUTPUT=/x\n"));
+	assert_non_null(strstr(c->out, "BASH_ENV=/x\n"));
+	assert_null(strstr(c->out, "SECRET"));
+	assert_null(strstr(c->out, "LD_LIBRARY_PATH"));
+}
+
+static void low_hard_limit(const void *arg)
+{
+	const struct rlimit low = {200, 300};
+
+	(void)arg;
+	if (setrlimit(RLIMIT_NOFILE, &low))
+		_exit(1);
+}
+
+static void test_limits(void **state)
+{
+	struct want want = SH("ulimit -Sn; ulimit -Hn");
+	const struct changed *c;
+
+	/* What the user has at home, as far as the hard limit of this machine goes. */
+	want.limit = (struct spec_limit){RLIMIT_NOFILE, 250};
+	c = run_changed(*state, &want, low_hard_limit, NULL);
+	assert_string_equal(c->out, "250\n300\n");
+	want.limit.soft = 4000;
+	c = run_changed(*state, &want, low_hard_limit, NULL);
+	assert_string_equal(c->out, "300\n300\n");
+	want.limit.soft = RLIM_INFINITY;
+	c = run_changed(*state, &want, low_hard_limit, NULL);
+	assert_string_equal(c->out, "300\n300\n");
+}
+
+/* --- what the agent had ----------------------------------------------------------------- */
+
+/* Descriptors that everybody inherits, signals blocked and ignored. */
+static void careless(const void *arg)
+{
+	sigset_t all;
+
+	(void)arg;
+	for (int fd = 20; fd < 40; fd++)
+		if (dup2(STDERR_FILENO, fd) != fd)
+			_exit(1);
+	for (int i = 1; i < _NSIG; i++)
+		if (i != SIGCHLD)
+			signal(i, SIG_IGN);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	umask(0777);
+}
+
+static char grep[] = "grep", pattern[] = "^Sig(Blk|Ign)", status[] = "/proc/self/status";
+static char ls[] = "ls", descriptors[] = "/proc/self/fd", extended[] = "-E";
+
+static void test_nothing_is_inherited(void **state)
+{
+	/* No shell: it would clear its mask. */
+	const struct want signals = {.argv = {grep, extended, pattern, status, NULL}};
+	const struct want files = {.argv = {ls, descriptors, NULL}};
+	const struct changed *c = run_changed(*state, &signals, careless, NULL);
+
+	assert_int_equal(c->status, 0);
+	assert_string_equal(c->out, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+	c = run_changed(*state, &files, careless, NULL);
+	assert_string_equal(c->out, "0\n1\n2\n3\n"); /* 3: the directory itself */
+}
+
+/* What the same program says when it is started as any other is. */
+static const char *start_plainly(const struct stage *stage, char *const *argv)
+{
+	int fd = open(stage->out, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		careless(NULL);
+		dup2(fd, STDOUT_FILENO);
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	close(fd);
+	waitpid(pid, NULL, 0);
+	return stage_read(stage->out);
+}
+
+/* So the test above can fail. */
+static void test_others_do_inherit(void **state)
+{
+	char *signals[] = {grep, extended, pattern, status, NULL},
+	     *files[] = {ls, descriptors, NULL};
+	const char *text = start_plainly(*state, signals);
+
+	assert_non_null(strstr(text, "SigIgn:"));
+	assert_null(strstr(text, "SigIgn:\t0000000000000000"));
+	assert_null(strstr(text, "SigBlk:\t0000000000000000"));
+	assert_non_null(strstr(start_plainly(*state, files), "\n20\n"));
+}
+
+static void test_session(void **state)
+{
+	/* pid, parent, group, session, terminal, and the group in front of it */
+	const struct want want = SH("set -- $(cat /proc/$$/stat); echo $(($1 == $5)) "
+				    "$(($1 == $6)) $7 $8; exec 3</dev/tty");
+	struct stage *stage = *state;
+	struct run_result result;
+
+	assert_int_not_equal(stage_run(stage, &want, &result), 0); /* there is no terminal */
+	assert_string_equal(stage_read(stage->out), "1 1 0 -1\n");
+}
+
+static void favoured(const void *arg)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	(void)arg;
+	if (fd < 0 || write(fd, "500", 3) != 3 || setpriority(PRIO_PROCESS, 0, 5))
+		_exit(1);
+	close(fd);
+}
+
+static void test_agents_standing_is_not_inherited(void **state)
+{
+	const struct want want =
+		SH("cat /proc/self/oom_score_adj; set -- $(cat /proc/$$/stat); echo ${19}");
+	const struct changed *c = run_changed(*state, &want, favoured, NULL);
+
+	assert_int_equal(c->status, 0);
+	assert_string_equal(c->out, "0\n0\n");
+}
+
+/* --- exec --------------------------------------------------------------------------------- */
+
+static void test_exec_errors(void **state)
+{
+	static char big[200000];
+	struct want missing = {.argv = {"/no/such", NULL}};
+	struct want loop = {.argv = {NULL, NULL}};
+	struct want unreadable = {.argv = {NULL, NULL}};
+	struct want long_word = {.argv = {"/bin/true", big, NULL}};
+	struct stage *stage = *state;
+	struct run_result result;
+	char path[128];
+	int fd;
+
+	memset(big, 'x', sizeof(big) - 1); /* longer than a word may be: E2BIG */
+	assert_int_equal(stage_run(stage, &missing, &result), 127);
+	assert_int_equal(result.kind, 2);
+	assert_int_equal(stage_run(stage, &long_word, &result), 126);
+	assert_non_null(strstr(result.text, strerror(E2BIG)));
+	snprintf(path, sizeof(path), "%s/loop", stage->dir);
+	assert_int_equal(symlink(path, path), 0);
+	loop.argv[0] = path;
+	assert_int_equal(stage_run(stage, &loop, &result), 126);
+	assert_non_null(strstr(result.text, strerror(ELOOP)));
+	/* Root could run it. */
+	snprintf(path, sizeof(path), "%s/roots", stage->dir);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
+	assert_int_equal(write(fd, "#!/bin/sh\necho ran\n", 19), 19);
+	close(fd);
+	unreadable.argv[0] = path;
+	assert_int_equal(stage_run(stage, &unreadable, &result), 126);
+	assert_string_equal(stage_read(stage->out), "");
+	assert_int_equal(chmod(path, 0755), 0);
+	assert_int_equal(stage_run(stage, &unreadable, &result), 0);
+	assert_string_equal(stage_read(stage->out), "ran\n");
+}
+
+/* Any user can let his program's opening wait, with a lease on its file: what serves him must not.
+ */
+static void test_exec_that_hangs(void **state)
+{
+	struct want want = {.argv = {NULL, NULL}, .begin_ms = 500};
+	struct stage *stage = *state;
+	struct run_result result;
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/leased", stage->dir);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+	assert_int_equal(fchmod(fd, 0755), 0);
+	assert_int_equal(write(fd, "#!/bin/sh\necho ran\n", 19), 19);
+	close(fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	signal(SIGIO, SIG_IGN); /* "somebody opens it" */
+	if (fcntl(fd, F_SETLEASE, F_WRLCK)) {
+		print_message("no leases here: %s\n", strerror(errno));
+		skip();
+	}
+	want.argv[0] = path;
+	assert_int_equal(stage_run(stage, &want, &result), 125);
+	assert_non_null(strstr(result.text, "did not begin on node here within 500 ms"));
+	assert_non_null(strstr(result.text, path));
+	assert_string_equal(stage_read(stage->out), "");
+	assert_int_equal(stage_count("/bin/sh", path), 0);
+	close(fd);
+	assert_int_equal(stage_run(stage, &want, &result), 0);
+	assert_string_equal(stage_read(stage->out), "ran\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_without_filter),
+		cmocka_unit_test(test_failed_steps),
+		cmocka_unit_test(test_cgroup),
+		cmocka_unit_test(test_cgroup_without_clone3),
+		cmocka_unit_test(test_cgroup_in_use),
+		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_agents_groups_are_not_inherited),
+		cmocka_unit_test(test_umask),
+		cmocka_unit_test(test_directory),
+		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_nothing_is_inherited),
+		cmocka_unit_test(test_others_do_inherit),
+		cmocka_unit_test(test_session),
+		cmocka_unit_test(test_agents_standing_is_not_inherited),
+		cmocka_unit_test(test_exec_errors),
+		cmocka_unit_test(test_exec_that_hangs),
+	};
+
+	if (geteuid() != 0) {
+		printf("1..0 # SKIP a shim needs root\n");
+		return 0;
+	}
+	return cmocka_run_group_tests_name("child", tests, stage_setup, stage_teardown);
+}

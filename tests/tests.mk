@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# What is built and run to check iocom: test programs, fuzz targets, benchmarks.
+# Included by the Makefile at the top, which says what the variables are.
+
+TEST_SOURCES  := $(wildcard $(addsuffix /test_*.c,$(addprefix tests/,unit bpf shim sim)))
+TEST_TOOLS    := $(wildcard tests/tools/*.c)
+BENCH_SOURCES := $(wildcard tests/bench/bench_*.c)
+test_programs  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(1))
+TEST_BINARIES := $(call test_programs,$(TEST_SOURCES) $(TEST_TOOLS))
+
+##@ Check
+.PHONY: tests
+tests: all $(TEST_BINARIES) ## build all test programs
+
+# The simulator's tests and benchmarks link its room only.
+$(BUILD)/tests/sim/%: $(BUILD)/obj/tests/sim/%.o $(OBJ_sim)
+	$(call link,$^ -lcmocka $(LIBS_sim))
+$(BUILD)/tests/bench/bench_sim $(BUILD)/tests/bench/bench_sim_node $(BUILD)/tests/bench/bench_sim_fluid: \
+		$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(OBJ_sim)
+	$(call link,$^ $(LIBS_sim))
+# The same work in SimGrid, where that is installed (libsimgrid-dev): C++, on its own.
+BENCH_sim := $(BUILD)/tests/bench/bench_sim \
+             $(if $(wildcard /usr/include/simgrid/s4u.hpp),$(BUILD)/tests/bench/bench_simgrid)
+$(BUILD)/tests/bench/bench_simgrid: tests/bench/bench_simgrid.cpp tests/bench/simgrid_work.h
+	@mkdir -p $(@D)
+	@echo "  CXX     $<"
+	$(Q)$(CXX) -O2 -std=c++17 -Wall -Wextra -o $@ $< -lsimgrid
+
+$(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call objects,$(SRC_testlib)) $(ARCHIVES)
+	$(call link,$< $(call objects,$(SRC_testlib)) -Wl$(comma)--start-group $(ARCHIVES) \
+		-Wl$(comma)--end-group -lcmocka $(LIBS_agent) -lcsv -lncursesw -ltinfo -lpthread)
+
+# --- fuzz targets: built a second time, with clang (tests/fuzz/run.sh) -------------
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(OBJ_sim)
+	$(call link,$^ -fsanitize=fuzzer $(LIBS_sim))
+# Those that decode what other processes and machines say link the agent's archives.
+FUZZ_protocol := $(patsubst tests/fuzz/protocol/%.c,$(BUILD)/fuzz/%,\
+                 $(wildcard tests/fuzz/protocol/*.c))
+FUZZ_agent    := $(BUILD)/fuzz/fuzz_request $(BUILD)/fuzz/fuzz_message
+$(filter-out $(FUZZ_agent),$(FUZZ_protocol)): $(BUILD)/fuzz/%: \
+		$(BUILD)/obj/tests/fuzz/protocol/%.o $(ARCHIVES)
+	$(call link,$< -Wl$(comma)--start-group $(ARCHIVES) -Wl$(comma)--end-group \
+		-fsanitize=fuzzer $(LIBS_agent) -lcsv -lncursesw -ltinfo)
+# Two ask a whole agent, which has all but the parts that fake_agent.h plays.
+OBJ_fuzz_agent := $(call objects,$(addprefix user/,behaviour.c err.c log.c pack.c renewal.c \
+                  spec.c terminal.c utf8.c) $(wildcard agent/jobs/job_*.c agent/jobs/journal*.c) \
+                  $(addprefix agent/,cluster/peer_requests.c front/explain.c home/lease_asked.c \
+                  home/lease_home.c cluster/matrix.c cluster/message.c home/need.c \
+                  front/cli_requests.c home/place.c home/place_request.c front/profiles.c \
+                  front/recorders.c home/refusal.c cluster/skews.c front/status.c \
+                  cluster/vector_codec.c cluster/cluster_view.c front/waits.c)) \
+                  $(call archives,settings view rules)
+$(FUZZ_agent): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/protocol/%.o $(OBJ_fuzz_agent)
+	$(call link,$^ -fsanitize=fuzzer $(LIBS_agent))
+
+.PHONY: check
+check: ## all tests; installs what they need; as root the kernel and cluster tests run too
+	@$(MAKE) --no-print-directory deps
+	@$(MAKE) --no-print-directory -j$$(nproc) tests
+	@bash tests/lib/run-checks.sh $(BUILD) all $(WITH)
+
+.PHONY: check-vm
+check-vm: ## the monitor's tests on other kernels, in virtual machines (minutes; WITH=vm: in check)
+	@$(MAKE) --no-print-directory deps WITH=vm
+	@$(MAKE) --no-print-directory -j$$(nproc) tests
+	@bash tests/lib/run-checks.sh $(BUILD) vm
+
+check-%: tests ## one part of the checks: check-unit and check-sim (any user), check-bpf, ... (root)
+	@bash tests/lib/run-checks.sh $(BUILD) $*
+
+.PHONY: check-pressure
+check-pressure: tests ## the monitor under 100,000 threads, dirty files, 20,000 cgroups (root, minutes)
+	@IOCOM_PRESSURE=full $(BUILD)/tests/bpf/test_pressure
+
+.PHONY: check-layers
+check-layers: all ## prove the walls: librules.a is pure, folders include only downwards
+	@bash tests/lib/check-layers.sh $(BUILD)
+
+.PHONY: attack
+attack: tests ## attack running agents: what is tried, whether it was refused and logged (root, a minute)
+	@bash tests/lib/run-checks.sh $(BUILD) attack
+
+.PHONY: asan
+asan: ## build with ASan and UBSan into build/asan; run unit, sim, shim, monitor, end-to-end tests
+	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=build/asan SANITIZE=address,undefined tests
+	@IOCOM_SANITIZED=1 bash tests/lib/run-checks.sh build/asan unit sim remote bpf run
+
+ROUNDS ?= 50
+SEED   ?= 1
+.PHONY: chaos
+chaos: tests ## jobs under kill -9, cuts, full disks, wrong clocks on the testbed (root); ROUNDS=50 SEED=1, PLAN=LOG
+	@IOCOM_BUILD=$(abspath $(BUILD)) ROUNDS=$(ROUNDS) SEED=$(SEED) PLAN=$(PLAN) \
+		bash tests/chaos/chaos.sh
+
+.PHONY: check-upgrade
+check-upgrade: tests ## jobs that go on while another build takes over, and back; FROM=REV: the first build (root)
+	@bash tests/remote/upgrade.sh $(BUILD) $(if $(FROM),$(FROM),$(error FROM=REV says which build is upgraded))
+
+.PHONY: tsan
+tsan: ## build the agent with ThreadSanitizer into build/tsan; run two with jobs, scraping, a restart
+	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=build/tsan SANITIZE=thread all \
+		build/tsan/tests/tools/scrape
+	@bash tests/lib/run-checks.sh build/tsan tsan
+
+FUZZ_SECONDS ?= 60
+.PHONY: fuzz
+fuzz: ## fuzz every reader of foreign text with libFuzzer (clang), FUZZ_SECONDS=60 each
+	@CLANG=$(CLANG) bash tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
+
+.PHONY: fuzz-protocol
+fuzz-protocol: ## likewise what other processes and machines say only; FUZZ_SECONDS=600: ten minutes each
+	@CLANG=$(CLANG) bash tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS) protocol
+
+.PHONY: lint
+lint: ## cppcheck over all C sources
+	@bash tests/lib/lint.sh
+
+FORMATTED := git ls-files '*.c' '*.h' | grep -v '^vmlinux/'
+.PHONY: format format-check
+format: ## format all C sources with clang-format
+	@$(FORMATTED) | xargs clang-format -i
+format-check: ## fail when a C source is not formatted
+	@$(FORMATTED) | xargs clang-format --dry-run -Werror
+
+.PHONY: bench
+bench: $(patsubst tests/%.c,$(BUILD)/tests/%,$(BENCH_SOURCES)) ## print the benchmark tables
+	@for b in $^; do echo "== $${b##*/}"; $$b || exit 1; done
+
+FIGURES ?= $(BUILD)/figures
+SEEDS   ?= 10
+.PHONY: figures
+figures: $(BUILD)/iocom-sim ## all figures of the papers and the page of claims, build/figures/index.html
+	@mkdir -p $(FIGURES)
+	@$(BUILD)/iocom-sim figures --seeds $(SEEDS) --out $(FIGURES)
+
+.PHONY: bench-sim
+bench-sim: $(BENCH_sim) ## the simulator: speed, threads, against SimGrid; WHAT=size: 10 M jobs
+	@$(BUILD)/tests/bench/bench_sim $(WHAT)
+
+# The cost of the statistics themselves; tests/bench/monitor/bench.py says what it does.
+$(BUILD)/tests/bench/empty.bpf.o: tests/bench/monitor/empty.bpf.c
+	@mkdir -p $(@D)
+	@echo "  BPF     $<"
+	$(Q)$(CLANG) -O2 -g -Wall -Werror -target bpf -c $< -o $@
+PAIRS ?= 9
+.PHONY: bench-monitor
+BENCH_monitor := $(addprefix $(BUILD)/tests/tools/,drive firstsample attach) \
+                 $(BUILD)/tests/bench/empty.bpf.o
+bench-monitor: all $(BENCH_monitor) ## what the monitor costs (root, 15 minutes); WHAT=loss,peers,...
+	@python3 tests/bench/monitor/bench.py $(BUILD) --pairs $(PAIRS) $(if $(WHAT),--what $(WHAT))
+
+.PHONY: bench-remote
+bench-remote: all $(BUILD)/tests/tools/laps ## a command elsewhere, against ssh, srun, fork+exec (root, 3 minutes); WHAT=rate,...
+	@python3 tests/bench/remote/bench.py $(BUILD) --rounds $(ROUNDS) $(if $(WHAT),--what $(WHAT))
+
