@@ -60,7 +60,7 @@ void agent_journal_failed(struct agent *a, const struct iocom_err *err)
 /* --- directories ---------------------------------------------------------------- */
 
 /* Makes PATH and its parents. */
-static int make_directory(const char *path, mode_t mode, struct iocom_err *err)
+static int agent_make_directory(const char *path, mode_t mode, struct iocom_err *err)
 {
 	char part[SETTINGS_PATH_MAX + 16];
 	size_t n = strlen(path);
@@ -103,9 +103,9 @@ static int directories(struct agent *a, struct iocom_err *err)
 
 	snprintf(a->jobs_dir, sizeof(a->jobs_dir), "%s/jobs", a->set.state_dir);
 	snprintf(a->run_jobs_dir, sizeof(a->run_jobs_dir), "%s/jobs", a->set.run_dir);
-	rc = make_directory(a->set.run_dir, 0755, err);
+	rc = agent_make_directory(a->set.run_dir, 0755, err);
 	if (!rc)
-		rc = make_directory(a->run_jobs_dir, 0700, err);
+		rc = agent_make_directory(a->run_jobs_dir, 0700, err);
 	if (!rc)
 		rc = trust_directory(a->set.run_dir, err);
 	if (!rc)
@@ -117,9 +117,9 @@ static int directories(struct agent *a, struct iocom_err *err)
 	rc = lock_directory(a->set.run_dir, "run", &a->lock_fd, err);
 	if (rc)
 		return rc;
-	rc = make_directory(a->set.state_dir, 0700, err);
+	rc = agent_make_directory(a->set.state_dir, 0700, err);
 	if (!rc)
-		rc = make_directory(a->jobs_dir, 0700, err);
+		rc = agent_make_directory(a->jobs_dir, 0700, err);
 	if (!rc)
 		rc = trust_directory(a->set.state_dir, err);
 	if (!rc)
@@ -165,7 +165,7 @@ static int databases(struct agent *a, struct iocom_err *err)
 
 /* --- signals ---------------------------------------------------------------------- */
 
-static void signalled(void *arg, uint32_t events)
+static void agent_signalled(void *arg, uint32_t events)
 {
 	struct agent *a = arg;
 	struct signalfd_siginfo info;
@@ -184,7 +184,7 @@ static void signalled(void *arg, uint32_t events)
 	}
 }
 
-static int catch_signals(struct agent *a, struct iocom_err *err)
+static int agent_catch_signals(struct agent *a, struct iocom_err *err)
 {
 	sigset_t set;
 	int fd, rc;
@@ -198,14 +198,14 @@ static int catch_signals(struct agent *a, struct iocom_err *err)
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
 		return iocom_err_set(err, -errno, "cannot watch for signals: %s", strerror(errno));
-	a->signals = (struct loop_fd){.fd = fd, .ready = signalled, .arg = a};
+	a->signals = (struct loop_fd){.fd = fd, .ready = agent_signalled, .arg = a};
 	rc = loop_add(a->loop, &a->signals, EPOLLIN);
 	return rc ? iocom_err_set(err, rc, "cannot watch for signals: %s", strerror(-rc)) : 0;
 }
 
 /* --- the cluster --------------------------------------------------------------------- */
 
-static void heard(void *arg, const struct iocom_vector *v, uint64_t age_ns, bool direct)
+static void agent_heard(void *arg, const struct iocom_vector *v, uint64_t age_ns, bool direct)
 {
 	struct agent *a = arg;
 	const struct matrix_entry *e = matrix_find(&a->matrix, v->name);
@@ -268,11 +268,11 @@ static int make_tunnels(struct agent *a, struct iocom_err *err)
 	return 0;
 }
 
-static int join(struct agent *a, struct iocom_err *err)
+static int agent_join(struct agent *a, struct iocom_err *err)
 {
 	struct bulletin_config b = {
-		a->loop, a->seal, &a->log, &a->counters, a->set.listen, (uint16_t)a->set.port,
-		heard,	 a,	  a->tls,  skewed};
+		a->loop,     a->seal, &a->log, &a->counters, a->set.listen, (uint16_t)a->set.port,
+		agent_heard, a,	      a->tls,  skewed};
 	struct control_config c = {a->loop,
 				   a->seal,
 				   &a->log,
@@ -382,7 +382,7 @@ static int measuring(struct agent *a, struct iocom_err *err)
 	return 0;
 }
 
-static int describe(struct agent *a, struct iocom_err *err)
+static int agent_describe(struct agent *a, struct iocom_err *err)
 {
 	struct vector_self *self = &a->self;
 
@@ -408,7 +408,7 @@ static int describe(struct agent *a, struct iocom_err *err)
 
 /* --- chores ------------------------------------------------------------------------------ */
 
-static bool gone(void *arg, const char *node)
+static bool agent_gone(void *arg, const char *node)
 {
 	const struct agent *a = arg;
 	const struct matrix_entry *e = matrix_find(&a->matrix, node);
@@ -416,7 +416,7 @@ static bool gone(void *arg, const char *node)
 	return strcmp(node, a->set.name) && (!e || !e->alive);
 }
 
-static void prune(struct agent *a)
+static void agent_prune(struct agent *a)
 {
 	uint64_t now = clock_real_ns();
 	uint64_t span = (uint64_t)a->set.keep_days * DAY_S * CLOCK_NS_PER_S;
@@ -425,7 +425,7 @@ static void prune(struct agent *a)
 
 	if (n > 0)
 		log_write(&a->log, LOG_L_WARNING, "%d job%s never started", n, n == 1 ? "" : "s");
-	n = journal_home_lost(a->journal, now > span ? now - span : 0, gone, a);
+	n = journal_home_lost(a->journal, now > span ? now - span : 0, agent_gone, a);
 	if (n > 0)
 		log_write(&a->log, LOG_L_WARNING,
 			  "%d job%s lost: their nodes have not been heard of for %u days", n,
@@ -453,7 +453,7 @@ static void chores(void *arg)
 	if (n % HELLO_EVERY == 0)
 		home_hello(a);
 	if (clock_boot_ns() >= a->prune_due_ns) {
-		prune(a);
+		agent_prune(a);
 		a->prune_due_ns = clock_boot_ns() + PRUNE_NS;
 	}
 	loop_start(a->loop, &a->chores, CHORES_NS);
@@ -472,7 +472,7 @@ static void allow_descriptors(void)
 	}
 }
 
-static int start(struct agent *a, struct iocom_err *err)
+static int agent_set_up(struct agent *a, struct iocom_err *err)
 {
 	int rc = directories(a, err);
 
@@ -485,13 +485,13 @@ static int start(struct agent *a, struct iocom_err *err)
 	if (!rc)
 		rc = accounts_new(&a->accounts, &a->counters, err);
 	if (!rc)
-		rc = catch_signals(a, err);
+		rc = agent_catch_signals(a, err);
 	if (!rc)
 		rc = identity(a, err);
 	if (!rc)
-		rc = describe(a, err);
+		rc = agent_describe(a, err);
 	if (!rc && a->seal)
-		rc = join(a, err);
+		rc = agent_join(a, err);
 	if (!rc)
 		rc = metrics_start(a, err);
 	if (!rc)
@@ -537,7 +537,7 @@ int agent_start(struct agent *a, struct iocom_err *err)
 		return iocom_err_set(err, -ENOENT,
 				     "the program iocom-shim is not at %s; name it with --shim",
 				     a->set.shim[0] ? a->set.shim : "its place beside iocomd");
-	rc = start(a, err);
+	rc = agent_set_up(a, err);
 	if (rc) {
 		agent_stop(a);
 		return rc;

@@ -55,7 +55,7 @@ static int parse_from(const char *text, uint64_t *from)
 }
 
 /* -1 go on; else the exit code. */
-static int parse(struct attach *attach, int argc, char **argv, const char **job)
+static int cmd_attach_parse(struct attach *attach, int argc, char **argv, const char **job)
 {
 	static const struct option options[] = {
 		{"take", no_argument, NULL, 't'},	  {"from", required_argument, NULL, 'f'},
@@ -85,7 +85,7 @@ static int parse(struct attach *attach, int argc, char **argv, const char **job)
 	return -1;
 }
 
-static int find(struct attach *attach, const char *job, struct iocom_err *err)
+static int cmd_attach_find(struct attach *attach, const char *job, struct iocom_err *err)
 {
 	const char *socket = getenv("IOCOM_MUNGE_SOCKET"), *name, *node;
 	msgpack_sbuffer buffer;
@@ -140,7 +140,7 @@ static void tell_gap(void *arg, int stream, uint64_t from, uint64_t to)
 		(unsigned long long)(to - from));
 }
 
-static int follow(struct attach *attach, struct iocom_err *err)
+static int cmd_attach_follow(struct attach *attach, struct iocom_err *err)
 {
 	struct run_stream_options options = {
 		.stdio = {0, 1, 2},
@@ -186,12 +186,12 @@ int cmd_attach(int argc, char **argv)
 	const char *job;
 	int rc;
 
-	rc = parse(&attach, argc, argv, &job);
+	rc = cmd_attach_parse(&attach, argc, argv, &job);
 	if (rc >= 0)
 		return rc;
 	run_tty_init(&attach.tty, closed & 1 ? -1 : STDIN_FILENO);
 	attach.tty.escape = attach.escape;
-	rc = find(&attach, job, &err) ? RUN_FAILED : follow(&attach, &err);
+	rc = cmd_attach_find(&attach, job, &err) ? RUN_FAILED : cmd_attach_follow(&attach, &err);
 	if (*err.text)
 		fprintf(stderr, "iocom attach: %s\n", err.text);
 	json_decref(attach.answer);

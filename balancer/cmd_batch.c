@@ -63,7 +63,8 @@ static int add_word(struct batch *b, const char *word, struct iocom_err *err)
 	return 0;
 }
 
-static int pass_on(struct batch *b, const char *name, const char *value, struct iocom_err *err)
+static int cmd_batch_pass_on(struct batch *b, const char *name, const char *value,
+			     struct iocom_err *err)
 {
 	static const char prefix[] = "--";
 	char *word;
@@ -110,7 +111,7 @@ static void name_workers(struct batch *b, const char *list)
 		 list ? " " : "", list ? list : "");
 }
 
-static int take_input(struct batch *b, int argc, char **argv, struct iocom_err *err)
+static int cmd_batch_take_input(struct batch *b, int argc, char **argv, struct iocom_err *err)
 {
 	if (optind + 1 < argc)
 		return iocom_err_set(err, -EINVAL, "one file at most, not also '%s'",
@@ -127,18 +128,18 @@ static int take_input(struct batch *b, int argc, char **argv, struct iocom_err *
 			      : 0;
 }
 
-static int take_option(struct batch *b, int option, const char *name, const char *value,
-		       struct iocom_err *err)
+static int cmd_batch_take_option(struct batch *b, int option, const char *name, const char *value,
+				 struct iocom_err *err)
 {
 	int rc = placement_request_take(&b->ask, option, value, err);
 
 	if (rc <= 0)
-		return rc ? rc : pass_on(b, name, value, err);
+		return rc ? rc : cmd_batch_pass_on(b, name, value, err);
 	switch (option) {
 	case 'j':
 		return take_workers(b, value, err);
 	case OPTION_ENV:
-		return run_env_check(value, err) ? -EINVAL : pass_on(b, name, value, err);
+		return run_env_check(value, err) ? -EINVAL : cmd_batch_pass_on(b, name, value, err);
 	case OPTION_LOG:
 		b->log = value;
 		return 0;
@@ -166,7 +167,7 @@ static int take_option(struct batch *b, int option, const char *name, const char
 }
 
 /* 0 go on; 1 help was printed; negative errno with the sentence. */
-static int parse(struct batch *b, int argc, char **argv, struct iocom_err *err)
+static int cmd_batch_parse(struct batch *b, int argc, char **argv, struct iocom_err *err)
 {
 	static const struct option options[] = {
 		ASK_LONG_OPTIONS,
@@ -190,12 +191,12 @@ static int parse(struct batch *b, int argc, char **argv, struct iocom_err *err)
 			printf("%s%s%s", help, ask_help, help_status);
 			return 1;
 		}
-		rc = take_option(b, option, at >= 0 ? options[at].name : "", optarg, err);
+		rc = cmd_batch_take_option(b, option, at >= 0 ? options[at].name : "", optarg, err);
 		if (rc)
 			return rc;
 		at = -1;
 	}
-	return b->worker ? 0 : take_input(b, argc, argv, err);
+	return b->worker ? 0 : cmd_batch_take_input(b, argc, argv, err);
 }
 
 /* What a worker is started as: `iocom run OPTIONS -- SELF batch --worker`, or its end alone. */
@@ -236,7 +237,7 @@ static int exit_code(const struct batch_result *result, int rc)
 	return result->failed < FAILED_MAX ? (int)result->failed : FAILED_MAX;
 }
 
-static int run(struct batch *b, struct batch_result *result, struct iocom_err *err)
+static int cmd_batch_run(struct batch *b, struct batch_result *result, struct iocom_err *err)
 {
 	int rc = make_argv(b, err);
 
@@ -274,13 +275,13 @@ int cmd_batch(int argc, char **argv)
 
 	run_closed_descriptors();
 	placement_request_init(&b.ask);
-	rc = parse(&b, argc, argv, &err);
+	rc = cmd_batch_parse(&b, argc, argv, &err);
 	if (rc > 0)
 		return fflush(stdout) ? RUN_FAILED : 0;
 	if (!rc && b.worker)
 		return batch_worker();
 	if (!rc)
-		rc = run(&b, &result, &err);
+		rc = cmd_batch_run(&b, &result, &err);
 	if (result.signal)
 		end_by(result.signal);
 	if (rc == -EPIPE && piped)

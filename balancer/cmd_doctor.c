@@ -21,7 +21,7 @@ static const char help[] =
 	"  --run-dir DIR    the agent's directory\n\n"
 	"Exit status: 0 nothing is broken (degraded is not broken), 1 something is, 2 usage.\n";
 
-static void look(struct doctor *d)
+static void cmd_doctor_look(struct doctor *d)
 {
 	doctor_kernel(d);
 	doctor_limits(d);
@@ -34,7 +34,7 @@ static void look(struct doctor *d)
 	doctor_criu(d);
 }
 
-static int print(const json_t *report, bool json)
+static int cmd_doctor_print(const json_t *report, bool json)
 {
 	const char *no_colour = getenv("NO_COLOR");
 	bool terminal = isatty(STDOUT_FILENO);
@@ -86,12 +86,12 @@ int cmd_doctor(int argc, char **argv)
 		return 2;
 	}
 	if (!doctor_init(d)) {
-		look(d);
+		cmd_doctor_look(d);
 		report = doctor_report(d);
 	}
 	if (!report)
 		fprintf(stderr, "iocom doctor: out of memory\n");
-	rc = !report || print(report, json) || d->worst == DOCTOR_BROKEN;
+	rc = !report || cmd_doctor_print(report, json) || d->worst == DOCTOR_BROKEN;
 	json_decref(report);
 	doctor_deinit(d);
 	free(d);

@@ -78,7 +78,7 @@ static void print_end(const json_t *record)
 	putchar('\n');
 }
 
-static int print(const json_t *answer)
+static int cmd_explain_print(const json_t *answer)
 {
 	const json_t *place = json_object_get(answer, "place");
 
@@ -110,7 +110,7 @@ int cmd_explain(int argc, char **argv)
 		fprintf(stderr, "iocom explain: %s\n", err.text);
 		return 1;
 	}
-	rc = command.json ? listing_print_json(answer) : print(answer);
+	rc = command.json ? listing_print_json(answer) : cmd_explain_print(answer);
 	json_decref(answer);
 	return rc;
 }

@@ -52,7 +52,7 @@ static int ask_jobs(const char *run_dir, bool all, json_t **answer, struct iocom
 	return client_ask(run_dir, &buffer, answer, err);
 }
 
-static double elapsed_ms(const json_t *job)
+static double cmd_jobs_elapsed_ms(const json_t *job)
 {
 	double start = listing_number(job, "start_ns");
 	double end = listing_number(job, "end_ns");
@@ -100,11 +100,11 @@ static void started_cell(struct listing *l, const json_t *job)
 	listing_cell(l, "%s", text);
 }
 
-static void row(struct listing *l, const json_t *job)
+static void cmd_jobs_row(struct listing *l, const json_t *job)
 {
 	char span[32];
 
-	listing_span(span, sizeof(span), elapsed_ms(job));
+	listing_span(span, sizeof(span), cmd_jobs_elapsed_ms(job));
 	listing_cell(l, "%s", listing_string(job, "job"));
 	listing_cell(l, "%s", listing_string(job, "state"));
 	listing_cell(l, "%s", listing_string(job, "user"));
@@ -118,7 +118,7 @@ static void row(struct listing *l, const json_t *job)
 }
 
 /* Takes the oldest of the ended jobs out: LIMIT stay.  How many went. */
-static size_t cut(json_t *jobs, long limit)
+static size_t cmd_jobs_cut(json_t *jobs, long limit)
 {
 	size_t i = 0, cuts = 0;
 	long ended = 0;
@@ -135,7 +135,7 @@ static size_t cut(json_t *jobs, long limit)
 }
 
 /* Why, below the table: the sentences are long, and few.  Names in them may hold anything. */
-static void print_reasons(const json_t *answer)
+static void cmd_jobs_print_reasons(const json_t *answer)
 {
 	size_t i;
 	json_t *job;
@@ -152,7 +152,7 @@ static void print_reasons(const json_t *answer)
 	}
 }
 
-static int print_table(const json_t *answer, size_t older)
+static int cmd_jobs_print_table(const json_t *answer, size_t older)
 {
 	static const struct listing_column columns[] = {
 		{"JOB", false},	 {"STATE", false},   {"USER", false},	{"HOME", false},
@@ -165,13 +165,13 @@ static int print_table(const json_t *answer, size_t older)
 	int rc;
 
 	json_array_foreach (json_object_get(answer, "jobs"), i, job)
-		row(l, job);
+		cmd_jobs_row(l, job);
 	listing_cut(l);
 	rc = listing_print(l, stdout);
 	if (!rc && older)
 		printf("... and %zu older (--limit 0: all)\n", older);
 	if (!rc)
-		print_reasons(answer);
+		cmd_jobs_print_reasons(answer);
 	listing_free(l);
 	return rc ? 1 : listing_end();
 }
@@ -209,8 +209,8 @@ int cmd_jobs(int argc, char **argv)
 	}
 	if (limit < 0)
 		limit = command.json ? 0 : LIMIT;
-	older = cut(json_object_get(answer, "jobs"), limit);
-	rc = command.json ? listing_print_json(answer) : print_table(answer, older);
+	older = cmd_jobs_cut(json_object_get(answer, "jobs"), limit);
+	rc = command.json ? listing_print_json(answer) : cmd_jobs_print_table(answer, older);
 	json_decref(answer);
 	return rc;
 }

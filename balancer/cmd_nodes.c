@@ -62,7 +62,7 @@ static void disk_cells(struct listing *l, const json_t *n)
 	listing_cell(l, "%.0f MB/s", listing_number(n, "disk_mb_per_s"));
 }
 
-static void row(struct listing *l, const json_t *n, bool wide)
+static void cmd_nodes_row(struct listing *l, const json_t *n, bool wide)
 {
 	char age[32];
 
@@ -85,7 +85,7 @@ static void row(struct listing *l, const json_t *n, bool wide)
 	listing_cell(l, "%s", json_is_true(json_object_get(n, "accepts_jobs")) ? "open" : "closed");
 }
 
-static int print_table(const json_t *answer)
+static int cmd_nodes_print_table(const json_t *answer)
 {
 	static const struct listing_column all[] = {
 		{"NODE", false},  {"AGE", true},	{"RUNQ", true},	      {"CORES", true},
@@ -106,7 +106,7 @@ static int print_table(const json_t *answer)
 	int rc;
 
 	json_array_foreach (json_object_get(answer, "nodes"), i, n)
-		row(l, n, wide);
+		cmd_nodes_row(l, n, wide);
 	rc = listing_print(l, stdout);
 	listing_free(l);
 	json_array_foreach (json_object_get(answer, "dropped"), i, n)
@@ -124,7 +124,7 @@ static int once(struct client_patience *patience, const char *run_dir, bool json
 		fprintf(stderr, "iocom nodes: %s\n", err.text);
 		return 1;
 	}
-	rc = json ? listing_print_json(answer) : print_table(answer);
+	rc = json ? listing_print_json(answer) : cmd_nodes_print_table(answer);
 	json_decref(answer);
 	return rc;
 }

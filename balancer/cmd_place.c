@@ -32,7 +32,7 @@ struct place {
 };
 
 /* Prints what the agent says.  0 or 1. */
-static int show(const struct place *p, json_t *answer, struct iocom_err *err)
+static int cmd_place_show(const struct place *p, json_t *answer, struct iocom_err *err)
 {
 	if (p->save && place_view_save(p->save, answer, err))
 		return 1;
@@ -54,12 +54,12 @@ static int ask_agent(const struct place *p, char **command, const char *cwd, con
 	placement_request_pack(&p->ask, false, cwd, executable, command, &buffer);
 	if (client_ask(p->ask.run_dir, &buffer, &answer, err))
 		return 1;
-	rc = show(p, answer, err);
+	rc = cmd_place_show(p, answer, err);
 	json_decref(answer);
 	return rc;
 }
 
-static int decide(const struct place *p, char **command)
+static int cmd_place_decide(const struct place *p, char **command)
 {
 	struct iocom_err err = {0};
 	char *cwd = getcwd(NULL, 0);
@@ -77,7 +77,7 @@ static int decide(const struct place *p, char **command)
 	return rc;
 }
 
-static int usage(bool asked)
+static int cmd_place_usage(bool asked)
 {
 	fprintf(asked ? stdout : stderr,
 		"%s%s\nexit status: 0; 1 failed (no agent, no such command, "
@@ -87,7 +87,7 @@ static int usage(bool asked)
 }
 
 /* One option.  0; else the exit code + 1. */
-static int take(struct place *p, int c, const char *value)
+static int cmd_place_take(struct place *p, int c, const char *value)
 {
 	struct iocom_err err = {0};
 	int rc = placement_request_take(&p->ask, c, value, &err);
@@ -106,7 +106,7 @@ static int take(struct place *p, int c, const char *value)
 	else if (c == 's')
 		p->save = value;
 	else
-		return usage(c == 'h') + 1;
+		return cmd_place_usage(c == 'h') + 1;
 	return 0;
 }
 
@@ -125,7 +125,7 @@ int cmd_place(int argc, char **argv)
 
 	placement_request_init(&p.ask);
 	while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
-		int rc = take(&p, c, optarg);
+		int rc = cmd_place_take(&p, c, optarg);
 
 		if (rc)
 			return rc - 1;
@@ -142,5 +142,5 @@ int cmd_place(int argc, char **argv)
 		return 2;
 	}
 	p.ask.view = p.save != NULL;
-	return decide(&p, argv + optind);
+	return cmd_place_decide(&p, argv + optind);
 }

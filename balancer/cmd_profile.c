@@ -42,7 +42,7 @@ static void span_cell(struct listing *l, const json_t *object, const char *key)
 	listing_cell(l, "%s", span);
 }
 
-static int print_table(const json_t *profiles)
+static int cmd_profile_print_table(const json_t *profiles)
 {
 	static const struct listing_column columns[] = {
 		{"CLASS", false},     {"USER", false},	{"RUNS", true},
@@ -103,7 +103,7 @@ static int print_phases(const json_t *profile)
 	return rc;
 }
 
-static int print(const json_t *answer, const char *class_name, bool forgot)
+static int cmd_profile_print(const json_t *answer, const char *class_name, bool forgot)
 {
 	const json_t *profiles = json_object_get(answer, "profiles");
 	json_t *p;
@@ -116,7 +116,7 @@ static int print(const json_t *answer, const char *class_name, bool forgot)
 		fprintf(stderr, "iocom profile: nothing was learned of a class '%s'\n", class_name);
 		return 1;
 	}
-	rc = print_table(profiles);
+	rc = cmd_profile_print_table(profiles);
 	json_array_foreach (profiles, i, p)
 		if (class_name && !rc)
 			rc = print_phases(p);
@@ -159,7 +159,7 @@ int cmd_profile(int argc, char **argv)
 		fprintf(stderr, "iocom profile: %s\n", err.text);
 		return 1;
 	}
-	rc = json ? listing_print_json(answer) : print(answer, class_name, forget);
+	rc = json ? listing_print_json(answer) : cmd_profile_print(answer, class_name, forget);
 	json_decref(answer);
 	return rc;
 }

@@ -79,7 +79,7 @@ struct record {
 static volatile sig_atomic_t stopped;
 static char *volatile leftover; /* of an interrupted merge */
 
-static double now_s(void)
+static double cmd_record_now_s(void)
 {
 	struct timespec t;
 
@@ -87,7 +87,7 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static int fail(const char *text)
+static int cmd_record_fail(const char *text)
 {
 	fprintf(stderr, "iocom record: %s\n", text);
 	return 1;
@@ -105,7 +105,7 @@ static bool is(const char *line, size_t length, const char *record)
 	       line[h + n] == '"';
 }
 
-static void count(struct record *r, const char *line, size_t length)
+static void cmd_record_count(struct record *r, const char *line, size_t length)
 {
 	json_t *document;
 
@@ -127,7 +127,7 @@ static void count(struct record *r, const char *line, size_t length)
 	json_decref(document);
 }
 
-static void show(struct record *r, double now)
+static void cmd_record_show(struct record *r, double now)
 {
 	if (!r->terminal || now - r->shown_s < TICK_S)
 		return;
@@ -140,7 +140,7 @@ static void show(struct record *r, double now)
 		(unsigned long long)r->lines, (double)record_file_bytes(r->file) / 1e6);
 }
 
-static bool time_to_stop(const struct record *r, double now)
+static bool cmd_record_time_to_stop(const struct record *r, double now)
 {
 	double limit = r->options->seconds;
 
@@ -151,17 +151,17 @@ static bool time_to_stop(const struct record *r, double now)
 static int pause_for_more(struct record *r, struct iocom_err *err)
 {
 	struct pollfd p = {.fd = r->stream.fd, .events = POLLIN};
-	double now = now_s(), wait = TICK_S, limit = r->options->seconds;
+	double now = cmd_record_now_s(), wait = TICK_S, limit = r->options->seconds;
 	int rc = 0;
 
-	show(r, now);
+	cmd_record_show(r, now);
 	if (now - r->flushed_s >= FLUSH_S) {
 		r->flushed_s = now;
 		rc = record_file_flush(r->file, err);
 	}
 	if (rc)
 		return rc;
-	if (!r->farewell_s && time_to_stop(r, now)) {
+	if (!r->farewell_s && cmd_record_time_to_stop(r, now)) {
 		record_stream_finish(&r->stream);
 		r->farewell_s = now + FAREWELL_S;
 	}
@@ -183,10 +183,11 @@ static int take_lines(struct record *r, struct iocom_err *err)
 	while (!rc && !r->whole) {
 		rc = record_stream_next(&r->stream, &line, &length, err);
 		if (rc > 0) {
-			count(r, line, length);
+			cmd_record_count(r, line, length);
 			rc = record_file_add(r->file, line, length, err);
 			/* An agent that has much to say must not keep us from stopping. */
-			if (!rc && (r->farewell_s || !time_to_stop(r, now_s())))
+			if (!rc &&
+			    (r->farewell_s || !cmd_record_time_to_stop(r, cmd_record_now_s())))
 				continue;
 		}
 		if (!rc && r->stream.ended)
@@ -199,16 +200,17 @@ static int take_lines(struct record *r, struct iocom_err *err)
 
 /* --- the recording ------------------------------------------------------------------ */
 
-static void tell(const struct record *r)
+static void cmd_record_tell(const struct record *r)
 {
 	const char *out = r->options->out;
 
 	fprintf(stderr,
 		"%s: node %s, %.0f s: %llu jobs submitted, %llu decisions, %llu ended; %llu "
 		"lines\n",
-		strcmp(out, "-") ? out : "standard output", r->node, now_s() - r->start_s,
-		(unsigned long long)r->submitted, (unsigned long long)r->decided,
-		(unsigned long long)r->ended, (unsigned long long)r->lines);
+		strcmp(out, "-") ? out : "standard output", r->node,
+		cmd_record_now_s() - r->start_s, (unsigned long long)r->submitted,
+		(unsigned long long)r->decided, (unsigned long long)r->ended,
+		(unsigned long long)r->lines);
 	if (r->lost)
 		fprintf(stderr,
 			"iocom record: %llu lines were lost: they came faster than they could be "
@@ -216,7 +218,7 @@ static void tell(const struct record *r)
 			(unsigned long long)r->lost);
 }
 
-static int keep(struct record *r, int rc, struct iocom_err *err)
+static int cmd_record_keep(struct record *r, int rc, struct iocom_err *err)
 {
 	struct iocom_err why = {0};
 	int kept = record_file_keep(r->file, &why);
@@ -230,8 +232,8 @@ static int keep(struct record *r, int rc, struct iocom_err *err)
 			r->farewell_s ? "the agent did not end the recording in time"
 				      : "the agent closed the connection");
 	if (kept && !rc)
-		fail(why.text);
-	tell(r);
+		cmd_record_fail(why.text);
+	cmd_record_tell(r);
 	return rc || kept || !r->whole;
 }
 
@@ -242,16 +244,17 @@ static int record(const struct options *o)
 	int rc = record_file_open(o->out, o->force, &r.file, &err);
 
 	if (rc)
-		return fail(err.text);
+		return cmd_record_fail(err.text);
 	rc = record_stream_open(o->run_dir, &r.stream, &err);
-	r.start_s = r.flushed_s = now_s();
+	r.start_s = r.flushed_s = cmd_record_now_s();
 	if (!rc)
 		rc = take_lines(&r, &err);
 	record_stream_close(&r.stream);
 	if (r.lines)
-		return keep(&r, rc, &err);
+		return cmd_record_keep(&r, rc, &err);
 	record_file_drop(r.file);
-	return fail(rc ? err.text : "the agent closed the connection before it said anything");
+	return cmd_record_fail(rc ? err.text
+				  : "the agent closed the connection before it said anything");
 }
 
 /* --- merging ------------------------------------------------------------------------ */
@@ -299,7 +302,7 @@ static int merge_file(const struct options *o, char **files, int n, struct iocom
 	return rc;
 }
 
-static int merge(const struct options *o, char **files, int n)
+static int cmd_record_merge(const struct options *o, char **files, int n)
 {
 	struct sigaction action = {.sa_handler = drop_leftover};
 	struct iocom_err err = {0};
@@ -311,12 +314,12 @@ static int merge(const struct options *o, char **files, int n)
 	if (!rc)
 		rc = strcmp(o->merge, "-") ? merge_file(o, files, n, &err)
 					   : merge_into("-", files, n, &err);
-	return rc ? fail(err.text) : 0;
+	return rc ? cmd_record_fail(err.text) : 0;
 }
 
 /* --- the command ---------------------------------------------------------------------- */
 
-static int usage(const char *text)
+static int cmd_record_usage(const char *text)
 {
 	fprintf(stderr, "iocom record: %s (iocom record --help)\n", text);
 	return 2;
@@ -331,7 +334,7 @@ static bool take_seconds(const char *text, double *seconds)
 }
 
 /* One option.  0; else the exit code + 1. */
-static int take(struct options *o, int c, const char *value)
+static int cmd_record_take(struct options *o, int c, const char *value)
 {
 	switch (c) {
 	case 'o':
@@ -348,36 +351,36 @@ static int take(struct options *o, int c, const char *value)
 		return 0;
 	case 'c':
 		o->csv = csv_kind_find(value);
-		return o->csv ? 0 : usage("--csv takes " CSV_KINDS) + 1;
+		return o->csv ? 0 : cmd_record_usage("--csv takes " CSV_KINDS) + 1;
 	case 'd':
 		if (take_seconds(value, &o->delay_s) && o->delay_s >= DELAY_LEAST_S &&
 		    o->delay_s <= DELAY_MOST_S)
 			return 0;
-		return usage("--delay takes seconds from 0.1 to 3600") + 1;
+		return cmd_record_usage("--delay takes seconds from 0.1 to 3600") + 1;
 	case 'D':
 		o->direct = true;
 		return 0;
 	case 's':
 		if (take_seconds(value, &o->seconds))
 			return 0;
-		return usage("--seconds takes a number above 0") + 1;
+		return cmd_record_usage("--seconds takes a number above 0") + 1;
 	case 'h':
 		fputs(help, stdout);
 		return 0 + 1;
 	default:
-		return usage("what was meant?") + 1;
+		return cmd_record_usage("what was meant?") + 1;
 	}
 }
 
-static void stop(int number)
+static void cmd_record_stop(int number)
 {
 	(void)number;
 	stopped = 1;
 }
 
-static void catch_signals(void)
+static void cmd_record_catch_signals(void)
 {
-	struct sigaction action = {.sa_handler = stop};
+	struct sigaction action = {.sa_handler = cmd_record_stop};
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
@@ -386,7 +389,7 @@ static void catch_signals(void)
 	sigaction(SIGPIPE, &action, NULL);
 }
 
-static int table(const struct options *o)
+static int cmd_record_table(const struct options *o)
 {
 	struct record_csv_options csv = {
 		.kind = o->csv,
@@ -420,23 +423,23 @@ int cmd_record(int argc, char **argv)
 	int c;
 
 	while ((c = getopt_long(argc, argv, "d:h", list, NULL)) != -1) {
-		int rc = take(&o, c, optarg);
+		int rc = cmd_record_take(&o, c, optarg);
 
 		if (rc)
 			return rc - 1;
 	}
 	if (!o.csv && (o.delay_s > 0 || o.direct))
-		return usage("--delay and --direct go with --csv only");
+		return cmd_record_usage("--delay and --direct go with --csv only");
 	if (o.merge && (o.out || o.seconds > 0 || o.run_dir || o.csv))
-		return usage("--merge goes with --force only");
+		return cmd_record_usage("--merge goes with --force only");
 	if (o.merge)
-		return optind < argc ? merge(&o, argv + optind, argc - optind)
-				     : usage("which recordings are to be merged?");
+		return optind < argc ? cmd_record_merge(&o, argv + optind, argc - optind)
+				     : cmd_record_usage("which recordings are to be merged?");
 	if (optind < argc)
-		return usage("an argument too many; --out names the file");
-	catch_signals();
+		return cmd_record_usage("an argument too many; --out names the file");
+	cmd_record_catch_signals();
 	if (o.csv)
-		return table(&o);
+		return cmd_record_table(&o);
 	if (!o.out)
 		o.out = DEFAULT_OUT;
 	return record(&o);

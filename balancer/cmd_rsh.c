@@ -17,7 +17,7 @@
 #include "balancer/run/rsh.h"
 #include "balancer/run/run.h"
 
-static char *join(char *const *words)
+static char *cmd_rsh_join(char *const *words)
 {
 	size_t room = 1;
 	char *out, *at;
@@ -48,7 +48,7 @@ static void find_class(const char *command, char out[64])
 }
 
 /* What sshd would set; language and terminal's kind go along, and MORE. */
-static char *make_env(const struct passwd *me, const char *shell, const char *more)
+static char *cmd_rsh_make_env(const struct passwd *me, const char *shell, const char *more)
 {
 	char *out = NULL;
 
@@ -77,7 +77,7 @@ struct session {
 };
 
 /* REPORT_FD: -1, or for --status-fd. */
-static int start(void *arg, int report_fd)
+static int cmd_rsh_start(void *arg, int report_fd)
 {
 	const struct session *s = arg;
 	const struct rsh *rsh = s->rsh;
@@ -121,7 +121,7 @@ static int start(void *arg, int report_fd)
 	return failed ? RSH_FAILED : rc;
 }
 
-static int run(const struct rsh *rsh, const struct passwd *me)
+static int cmd_rsh_run(const struct rsh *rsh, const struct passwd *me)
 {
 	struct session s = {
 		.rsh = rsh,
@@ -130,16 +130,16 @@ static int run(const struct rsh *rsh, const struct passwd *me)
 	};
 	int rc = RSH_FAILED;
 
-	s.command = join(rsh->words);
-	s.env = make_env(me, s.shell, rsh->env);
+	s.command = cmd_rsh_join(rsh->words);
+	s.env = cmd_rsh_make_env(me, s.shell, rsh->env);
 	if (s.command && s.env)
-		rc = rsh->background ? rsh_background(start, &s) : start(&s, -1);
+		rc = rsh->background ? rsh_background(cmd_rsh_start, &s) : cmd_rsh_start(&s, -1);
 	free(s.command);
 	free(s.env);
 	return rc;
 }
 
-static int prepare(struct rsh *rsh, const struct passwd *me)
+static int cmd_rsh_prepare(struct rsh *rsh, const struct passwd *me)
 {
 	int null;
 
@@ -166,9 +166,9 @@ int cmd_rsh(int argc, char **argv)
 	int rc = rsh_parse(&rsh, argc, argv);
 
 	if (!rc)
-		rc = prepare(&rsh, me);
+		rc = cmd_rsh_prepare(&rsh, me);
 	if (!rc)
-		rc = run(&rsh, me);
+		rc = cmd_rsh_run(&rsh, me);
 	else if (rc == RSH_DONE)
 		rc = 0;
 	rsh_fini(&rsh);

@@ -186,7 +186,7 @@ static int check_stdin(struct run *run, struct iocom_err *err)
 }
 
 /* 0 go on; 1 help was printed; -EINVAL usage, with the sentence. */
-static int parse(struct run *run, int argc, char **argv, struct iocom_err *err)
+static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 {
 	static const struct option options[] = {
 		ASK_LONG_OPTIONS,
@@ -236,7 +236,7 @@ static int parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 }
 
 /* Directory and executable.  0, or the exit code. */
-static int resolve(struct run *run, struct iocom_err *err)
+static int cmd_run_resolve(struct run *run, struct iocom_err *err)
 {
 	char *absolute;
 
@@ -273,7 +273,7 @@ static int null_input(struct iocom_err *err)
 	return iocom_err_set(err, RUN_FAILED, "cannot open /dev/null: %s", strerror(errno));
 }
 
-static int place(void *arg, json_t **answer, struct iocom_err *err)
+static int cmd_run_place(void *arg, json_t **answer, struct iocom_err *err)
 {
 	const struct run *run = arg;
 	msgpack_sbuffer buffer;
@@ -312,8 +312,8 @@ static const char *directory(const struct run *run, const json_t *answer)
 	return directory;
 }
 
-static int describe(const struct run *run, const json_t *answer, struct spec *spec,
-		    struct iocom_err *err)
+static int cmd_run_describe(const struct run *run, const json_t *answer, struct spec *spec,
+			    struct iocom_err *err)
 {
 	const char *base = strrchr(run->command[0], '/');
 	const char *class_name = run->ask.class_name;
@@ -371,7 +371,7 @@ static void tell_started(void *arg, const struct run_result *result)
 	run_report_started(&contact->run->report, result->pid);
 }
 
-static int ask_again(void *arg, const struct attach_ask *ask)
+static int cmd_run_ask_again(void *arg, const struct attach_ask *ask)
 {
 	struct contact *contact = arg;
 	struct iocom_err err = {0};
@@ -447,7 +447,7 @@ static int run_there(struct run *run, const json_t *answer, const struct spec *s
 		.tty = run->pty && !run->detach ? &run->tty : NULL,
 		.leave = run->detach,
 		.started = tell_started,
-		.again = run->detach ? NULL : ask_again,
+		.again = run->detach ? NULL : cmd_run_ask_again,
 		.again_ms = spec->grace_ms,
 		.self = &self,
 		.arg = &contact,
@@ -484,7 +484,7 @@ static int run_placed(struct run *run, const json_t *answer, struct iocom_err *e
 	struct spec spec = {0};
 	int status;
 
-	if (describe(run, answer, &spec, err)) {
+	if (cmd_run_describe(run, answer, &spec, err)) {
 		run_report_end(&run->report, "failed", NULL, RUN_FAILED, err->text);
 		return -1;
 	}
@@ -514,8 +514,8 @@ static int next_attempt(struct run *run, json_t **answer, int *status, struct io
 	run->ask.again = lost;
 	if (run->input_at >= 0)
 		(void)lseek(STDIN_FILENO, run->input_at, SEEK_SET);
-	rc = run_again(place, run, run->detach ? RUN_KEEP_MS : WAIT_MIN_MS, &run->result, &next,
-		       err);
+	rc = run_again(cmd_run_place, run, run->detach ? RUN_KEEP_MS : WAIT_MIN_MS, &run->result,
+		       &next, err);
 	run->ask.again = NULL;
 	if (rc == 1) {
 		*status = run_exit_code(&run->result);
@@ -570,7 +570,7 @@ static int run_attempts(struct run *run, json_t **answer, struct iocom_err *err)
 static int run_job(struct run *run, struct iocom_err *err)
 {
 	json_t *answer = NULL;
-	int rc = place(run, &answer, err) ? RUN_FAILED : 0;
+	int rc = cmd_run_place(run, &answer, err) ? RUN_FAILED : 0;
 
 	if (rc)
 		run_report_end(&run->report, "failed", NULL, rc, err->text);
@@ -581,7 +581,7 @@ static int run_job(struct run *run, struct iocom_err *err)
 }
 
 /* What iocom itself has to say.  The exit code. */
-static int conclude(struct run *run, int rc, const struct iocom_err *err)
+static int cmd_run_conclude(struct run *run, int rc, const struct iocom_err *err)
 {
 	if (!*err->text)
 		return rc;
@@ -600,7 +600,7 @@ static int run_at(void *arg, const char *node, int report_fd)
 
 	run->ask.node = node;
 	run->report = (struct run_report){.fd = report_fd, .job = "", .node = node, .brief = true};
-	return conclude(run, run_job(run, &err), &err);
+	return cmd_run_conclude(run, run_job(run, &err), &err);
 }
 
 static int run_many(struct run *run, struct iocom_err *err)
@@ -644,18 +644,18 @@ int run_main(int argc, char **argv, const char *home, bool *failed)
 	*failed = false;
 	placement_request_init(&run.ask);
 	multi_init(&run.multi);
-	rc = parse(&run, argc, argv, &err);
+	rc = cmd_run_parse(&run, argc, argv, &err);
 	if (rc > 0)
 		return fflush(stdout) ? RUN_FAILED : 0;
 	run_tty_init(&run.tty, run.closed & 1 ? -1 : STDIN_FILENO);
 	run.tty.escape = run.escape;
 	run.report.fd = run.status_fd < 0 && run.json ? STDERR_FILENO : run.status_fd;
-	rc = rc || (run.null && null_input(&err)) ? RUN_FAILED : resolve(&run, &err);
+	rc = rc || (run.null && null_input(&err)) ? RUN_FAILED : cmd_run_resolve(&run, &err);
 	if (rc)
 		run_report_end(&run.report, "failed", NULL, rc, err.text);
 	else
 		rc = run.multi.nodes ? run_many(&run, &err) : run_job(&run, &err);
-	rc = conclude(&run, rc, &err);
+	rc = cmd_run_conclude(&run, rc, &err);
 	*failed = run.failed;
 	run_tty_deinit(&run.tty);
 	free(run.cwd);

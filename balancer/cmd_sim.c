@@ -46,7 +46,7 @@ static void become(char **argv)
 }
 
 /* FIRST, if any, goes before the arguments. */
-static int start(const char *command, char *first, int argc, char **argv)
+static int cmd_sim_start(const char *command, char *first, int argc, char **argv)
 {
 	char **list = calloc((size_t)argc + 3, sizeof(*list));
 	int n = 0;
@@ -76,12 +76,12 @@ static int start(const char *command, char *first, int argc, char **argv)
 
 int cmd_sim(int argc, char **argv)
 {
-	return start("sim", NULL, argc, argv);
+	return cmd_sim_start("sim", NULL, argc, argv);
 }
 
 int cmd_replay(int argc, char **argv)
 {
 	char replay[] = "replay";
 
-	return start("replay", replay, argc, argv);
+	return cmd_sim_start("replay", replay, argc, argv);
 }

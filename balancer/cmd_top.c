@@ -70,7 +70,7 @@ static void print_help(FILE *out)
 	fputs(help_end, out);
 }
 
-static int parse_count(const char *text, unsigned long *count, struct iocom_err *err)
+static int cmd_top_parse_count(const char *text, unsigned long *count, struct iocom_err *err)
 {
 	char *end;
 
@@ -150,13 +150,13 @@ static bool take_flag(int option, struct top_options *o)
 	}
 }
 
-static int take(int option, struct top_options *o, struct iocom_err *err)
+static int cmd_top_take(int option, struct top_options *o, struct iocom_err *err)
 {
 	if (take_flag(option, o))
 		return 0;
 	switch (option) {
 	case 'n':
-		return parse_count(optarg, &o->count, err);
+		return cmd_top_parse_count(optarg, &o->count, err);
 	case 'd':
 		return parse_interval(optarg, &o->source.interval_s, err);
 	case 'u':
@@ -178,7 +178,7 @@ static int take(int option, struct top_options *o, struct iocom_err *err)
 }
 
 /* 0, TOP_E_HELP, or -EINVAL. */
-static int parse(int argc, char **argv, struct top_options *o, struct iocom_err *err)
+static int cmd_top_parse(int argc, char **argv, struct top_options *o, struct iocom_err *err)
 {
 	static const struct option options[] = {
 		{"batch", no_argument, NULL, 'b'},
@@ -205,7 +205,7 @@ static int parse(int argc, char **argv, struct top_options *o, struct iocom_err 
 	int c, rc = 0;
 
 	while (!rc && (c = getopt_long(argc, argv, "bn:d:u:jtcf:h", options, NULL)) != -1)
-		rc = take(c, o, err);
+		rc = cmd_top_take(c, o, err);
 	if (!rc && optind < argc)
 		return iocom_err_set(err, -EINVAL, "takes no argument '%s'", argv[optind]);
 	return rc;
@@ -236,7 +236,7 @@ int cmd_top(int argc, char **argv)
 				.model = {.key = TOP_SHARE}};
 	struct top_source *source = NULL;
 	struct iocom_err err = {0};
-	int rc = parse(argc, argv, &o, &err);
+	int rc = cmd_top_parse(argc, argv, &o, &err);
 
 	if (rc == TOP_E_HELP) {
 		print_help(stdout);

@@ -20,7 +20,7 @@ static const char help[] =
 	"for 30 s.\n"
 	"exit status: as above; 125 no such job, no agent, usage\n";
 
-static int status_of(const json_t *job)
+static int cmd_wait_status_of(const json_t *job)
 {
 	int value = (int)listing_number(job, "exit_value");
 
@@ -37,8 +37,8 @@ static int status_of(const json_t *job)
 	}
 }
 
-static int ask(const struct job_command *command, struct client_patience *patience, const char *job,
-	       bool now, json_t **answer, struct iocom_err *err)
+static int cmd_wait_ask(const struct job_command *command, struct client_patience *patience,
+			const char *job, bool now, json_t **answer, struct iocom_err *err)
 {
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
@@ -53,22 +53,22 @@ static int ask(const struct job_command *command, struct client_patience *patien
 }
 
 /* The exit status of JOB, or RUN_FAILED and ERR. */
-static int wait_for(const struct job_command *command, struct client_patience *patience,
-		    const char *job, struct iocom_err *err)
+static int cmd_wait_for(const struct job_command *command, struct client_patience *patience,
+			const char *job, struct iocom_err *err)
 {
 	json_t *answer = NULL, *newest = NULL;
 	int rc;
 
 	/* Asked again, "last" could be another one. */
-	rc = strcmp(job, "last") ? 0 : ask(command, patience, job, true, &newest, err);
+	rc = strcmp(job, "last") ? 0 : cmd_wait_ask(command, patience, job, true, &newest, err);
 	if (newest)
 		job = listing_string(json_object_get(newest, "job"), "job");
 	if (!rc)
-		rc = ask(command, patience, job, false, &answer, err);
+		rc = cmd_wait_ask(command, patience, job, false, &answer, err);
 	json_decref(newest);
 	if (rc)
 		return RUN_FAILED;
-	rc = status_of(json_object_get(answer, "job"));
+	rc = cmd_wait_status_of(json_object_get(answer, "job"));
 	if (command->json) {
 		json_object_set_new(json_object_get(answer, "job"), "status", json_integer(rc));
 		if (json_dumpf(json_object_get(answer, "job"), stdout, JSON_COMPACT) ||
@@ -93,7 +93,7 @@ int cmd_wait(int argc, char **argv)
 	for (; optind < argc; optind++) {
 		struct iocom_err err = {0};
 
-		rc = wait_for(&command, &patience, argv[optind], &err);
+		rc = cmd_wait_for(&command, &patience, argv[optind], &err);
 		if (*err.text)
 			fprintf(stderr, "iocom wait: %s\n", err.text);
 	}

@@ -32,7 +32,7 @@ static const struct command commands[] = {
 
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-static void usage(FILE *out)
+static void main_usage(FILE *out)
 {
 	fprintf(out,
 		"usage: iocom COMMAND [OPTION...]\n"
@@ -44,7 +44,7 @@ static void usage(FILE *out)
 		     "The agent's directory is /run/iocom, or $IOCOM_RUN_DIR, or --run-dir DIR.\n");
 }
 
-static const struct command *find(const char *name)
+static const struct command *main_find(const char *name)
 {
 	for (size_t i = 0; i < NCOMMANDS; i++)
 		if (!strcmp(name, commands[i].name))
@@ -58,23 +58,23 @@ int main(int argc, char **argv)
 	char name[32];
 
 	if (argc < 2) {
-		usage(stderr);
+		main_usage(stderr);
 		return 2;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
 		char *help[] = {argv[argc > 2 ? 2 : 1], "--help", NULL};
 
-		command = argc > 2 ? find(argv[2]) : NULL;
+		command = argc > 2 ? main_find(argv[2]) : NULL;
 		if (command)
 			return command->run(2, help);
-		usage(argc > 2 ? stderr : stdout);
+		main_usage(argc > 2 ? stderr : stdout);
 		return argc > 2 ? 2 : 0;
 	}
 	if (!strcmp(argv[1], "--version")) {
 		printf("iocom %s\n", IOCOM_VERSION);
 		return 0;
 	}
-	command = find(argv[1]);
+	command = main_find(argv[1]);
 	if (command) {
 		/* getopt(3) begins its sentences with it. */
 		snprintf(name, sizeof(name), "iocom %s", command->name);

@@ -29,7 +29,7 @@ static json_t *placement(const struct view_file *view, json_t *plan)
 			 "plan", plan, "nodes", nodes);
 }
 
-static int explain(const struct view_file *view, json_t *plan)
+static int place_view_explain(const struct view_file *view, json_t *plan)
 {
 	json_t *document = placement(view, plan);
 
@@ -40,8 +40,8 @@ static int explain(const struct view_file *view, json_t *plan)
 	return listing_end();
 }
 
-static int decide(const struct view_file *view, const struct view_policy *policy, bool json,
-		  struct iocom_err *err)
+static int place_view_decide(const struct view_file *view, const struct view_policy *policy,
+			     bool json, struct iocom_err *err)
 {
 	struct view_decision decision;
 	json_t *plan;
@@ -55,7 +55,7 @@ static int decide(const struct view_file *view, const struct view_policy *policy
 		iocom_err_set(err, -ENOMEM, "out of memory");
 		return 1;
 	}
-	rc = json ? listing_print_json(plan) : explain(view, plan);
+	rc = json ? listing_print_json(plan) : place_view_explain(view, plan);
 	json_decref(plan);
 	if (rc)
 		iocom_err_set(err, -EIO, "cannot write the answer: %s", strerror(errno));
@@ -74,7 +74,7 @@ int place_view(const char *path, const char *policy, bool json)
 		return 2;
 	}
 	if (!view_file_read(path, &view, &err)) {
-		rc = decide(&view, &chosen, json, &err);
+		rc = place_view_decide(&view, &chosen, json, &err);
 		if (rc)
 			iocom_err_prefix(&err, "%s", strcmp(path, "-") ? path : "standard input");
 		view_file_fini(&view);
@@ -86,7 +86,7 @@ int place_view(const char *path, const char *policy, bool json)
 
 /* --- saving ------------------------------------------------------------------------ */
 
-static int write_text(const char *path, const char *text, size_t length)
+static int place_view_write_text(const char *path, const char *text, size_t length)
 {
 	FILE *f = fopen(path, "we");
 	int rc = 0;
@@ -101,17 +101,17 @@ static int write_text(const char *path, const char *text, size_t length)
 }
 
 /* By way of a second name, so that PATH is never half a view; devices and pipes directly. */
-static int write_whole(const char *path, const char *text, size_t length)
+static int place_view_write_whole(const char *path, const char *text, size_t length)
 {
 	struct stat st;
 	char *part;
 	int rc;
 
 	if (!stat(path, &st) && !S_ISREG(st.st_mode))
-		return write_text(path, text, length);
+		return place_view_write_text(path, text, length);
 	if (asprintf(&part, "%s.part", path) < 0)
 		return -ENOMEM;
-	rc = write_text(part, text, length);
+	rc = place_view_write_text(part, text, length);
 	if (!rc && rename(part, path))
 		rc = -errno;
 	if (rc)
@@ -141,7 +141,7 @@ int place_view_save(const char *path, json_t *answer, struct iocom_err *err)
 				     "the agent does not tell its view; it is of an older version");
 	text = json_msgpack_named(path) ? json_msgpack_dump(view, &length)
 					: text_line(view, &length);
-	rc = text ? write_whole(path, text, length) : -ENOMEM;
+	rc = text ? place_view_write_whole(path, text, length) : -ENOMEM;
 	free(text);
 	if (rc)
 		return iocom_err_set(err, rc, "cannot write %s: %s", path, strerror(-rc));

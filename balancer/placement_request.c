@@ -81,7 +81,8 @@ int placement_request_size(const char *text, double unit, double *bytes)
 	return 0;
 }
 
-static int take_number(const char *option, const char *text, double *out, struct iocom_err *err)
+static int placement_request_take_number(const char *option, const char *text, double *out,
+					 struct iocom_err *err)
 {
 	char *end;
 	double value = strtod(text, &end);
@@ -108,7 +109,7 @@ static int take_size(const char *option, const char *text, double per, double *o
 }
 
 /* --data names a file or a directory (its files count), or says a size. */
-static int take_data(const char *text, double *out, struct iocom_err *err)
+static int placement_request_take_data(const char *text, double *out, struct iocom_err *err)
 {
 	struct stat st;
 	double bytes;
@@ -149,24 +150,24 @@ int placement_request_take(struct placement_request *ask, int option, const char
 		ask->run_dir = value;
 		return 0;
 	case ASK_IO_RATE:
-		return take_number("io-rate", value, &ask->io_per_s, err);
+		return placement_request_take_number("io-rate", value, &ask->io_per_s, err);
 	case ASK_IO_SIZE:
 		return take_size("io-size", value, 1e3, &ask->io_size_kb, err);
 	case ASK_REQUESTS:
-		return take_number("requests", value, &ask->requests, err);
+		return placement_request_take_number("requests", value, &ask->requests, err);
 	case ASK_MEM:
 		return take_size("mem", value, 1e6, &ask->memory_mb, err);
 	case ASK_CPU_TIME:
-		return take_number("cpu-time", value, &ask->cpu_s, err);
+		return placement_request_take_number("cpu-time", value, &ask->cpu_s, err);
 	case ASK_DATA:
-		return take_data(value, &ask->data_mb, err);
+		return placement_request_take_data(value, &ask->data_mb, err);
 	default:
 		return 1;
 	}
 }
 
 /* One printable line of the command, for listings; cut at 255 bytes. */
-static void command_line(char *const *command, char *out, size_t size)
+static void placement_request_command_line(char *const *command, char *out, size_t size)
 {
 	size_t at = 0;
 
@@ -212,8 +213,9 @@ void placement_request_pack(const struct placement_request *ask, bool run, const
 		 ask->class_name   ? ask->class_name
 		 : base && base[1] ? base + 1
 				   : command[0]);
-	command_line(ask->shown ? (char *const[]){(char *)ask->shown, NULL} : command, line,
-		     sizeof(line));
+	placement_request_command_line(ask->shown ? (char *const[]){(char *)ask->shown, NULL}
+						  : command,
+				       line, sizeof(line));
 	pack_begin(&pk, out,
 		   11u + (ask->restarts >= 0) + (ask->again != NULL) + ask->picked + ask->home_dir +
 			   ask->worker);
@@ -240,7 +242,7 @@ void placement_request_pack(const struct placement_request *ask, bool run, const
 	pack_bool(&pk, "view", ask->view);
 }
 
-static char *join(const char *directory, size_t length, const char *name)
+static char *placement_request_join(const char *directory, size_t length, const char *name)
 {
 	char *path;
 
@@ -251,7 +253,8 @@ static char *join(const char *directory, size_t length, const char *name)
 static char *next_candidate(const char **path, const char *command)
 {
 	size_t n = strcspn(*path, ":");
-	char *candidate = n ? join(*path, n, command) : join(".", 1, command);
+	char *candidate = n ? placement_request_join(*path, n, command)
+			    : placement_request_join(".", 1, command);
 
 	*path += n + ((*path)[n] == ':');
 	return candidate;
@@ -269,7 +272,7 @@ char *placement_request_resolve(const char *command, const char *cwd, const char
 	if (*command == '/')
 		return strdup(command);
 	if (strchr(command, '/'))
-		return join(cwd, strlen(cwd), command);
+		return placement_request_join(cwd, strlen(cwd), command);
 	while (path && *path) {
 		char *candidate = next_candidate(&path, command);
 

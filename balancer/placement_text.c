@@ -32,7 +32,7 @@ static const json_t *deciding(const json_t *placement, const char *node)
 }
 
 /* True when a test says that home has too much of something. */
-static bool overloaded(const json_t *placement)
+static bool placement_text_overloaded(const json_t *placement)
 {
 	size_t i;
 	json_t *r;
@@ -74,7 +74,7 @@ static double wanted_mb(const json_t *placement)
 }
 
 /* By the vector N. */
-static bool has_room(const json_t *placement, const json_t *n)
+static bool placement_text_has_room(const json_t *placement, const json_t *n)
 {
 	return listing_number(n, "memory_requested_mb") + wanted_mb(placement) <=
 	       listing_number(n, "memory_mb");
@@ -93,7 +93,8 @@ static bool fits_nowhere_else(const json_t *placement)
 	json_array_foreach (reasons_of(placement), i, o)
 		memory |= !strncmp(listing_string(o, "criterion"), "mem-", 4);
 	json_array_foreach (json_object_get(placement, "nodes"), i, o)
-		if (!json_is_true(json_object_get(o, "self")) && has_room(placement, o))
+		if (!json_is_true(json_object_get(o, "self")) &&
+		    placement_text_has_room(placement, o))
 			return false;
 	return memory && wanted_mb(placement) > 0;
 }
@@ -156,7 +157,7 @@ static void sentence(const json_t *placement, FILE *out)
 	else if (fits_nowhere_else(placement))
 		fprintf(out, "%s keeps it at home, on %s: no other node has room for its memory.",
 			policy, home);
-	else if (overloaded(placement))
+	else if (placement_text_overloaded(placement))
 		fprintf(out,
 			"%s keeps it at home, on %s: home is overloaded, but no other node is "
 			"better.",
@@ -280,7 +281,7 @@ static void print_meanings(const json_t *reasons, FILE *out)
 	}
 }
 
-static void print_reasons(const json_t *placement, FILE *out)
+static void placement_text_print_reasons(const json_t *placement, FILE *out)
 {
 	static const struct listing_column columns[] = {
 		{"  NODE", false}, {"CRITERION", false}, {"LEFT", true},   {"", false},
@@ -346,7 +347,8 @@ static void print_named(const json_t *placement, FILE *out)
 	    json_is_true(json_object_get(placement, "failed")))
 		return;
 	json_array_foreach (json_object_get(placement, "nodes"), i, n)
-		if (!strcmp(listing_string(n, "name"), node) && !has_room(placement, n))
+		if (!strcmp(listing_string(n, "name"), node) &&
+		    !placement_text_has_room(placement, n))
 			fprintf(out,
 				"%s was asked for by name: it has no room for the job's memory "
 				"(%.0f + %.0f > %.0f MB), and is taken all the same.\n",
@@ -363,7 +365,7 @@ void placement_text_print(const json_t *placement, FILE *out)
 	print_tasks(placement, out);
 	print_more(placement, out);
 	print_need(placement, out);
-	print_reasons(placement, out);
+	placement_text_print_reasons(placement, out);
 	print_named(placement, out);
 	print_refusals(placement, out);
 }

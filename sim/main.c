@@ -32,7 +32,7 @@ static void interrupt(int signal)
 	interrupted = 1;
 }
 
-static void usage(FILE *out)
+static void sim_main_usage(FILE *out)
 {
 	fprintf(out, "usage: iocom-sim ID... [OPTION...]\n"
 		     "       iocom-sim COMMAND [OPTION...]\n"
@@ -45,7 +45,7 @@ static void usage(FILE *out)
 		     "options of experiments.\n");
 }
 
-static void catch_signals(void)
+static void main_catch_signals(void)
 {
 	struct sigaction action = {.sa_handler = interrupt};
 
@@ -70,21 +70,21 @@ static void keep_standard_streams(void)
 		close(fd);
 }
 
-static int run(int argc, char **argv)
+static int main_run(int argc, char **argv)
 {
 	if (argc < 2) {
-		usage(stderr);
+		sim_main_usage(stderr);
 		return CLI_USAGE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		usage(stdout);
+		sim_main_usage(stdout);
 		return CLI_OK;
 	}
 	if (!strcmp(argv[1], "--version")) {
 		printf("iocom-sim %s\n", IOCOM_VERSION);
 		return CLI_OK;
 	}
-	catch_signals();
+	main_catch_signals();
 	for (size_t i = 0; i < NCOMMANDS; i++)
 		if (!strcmp(argv[1], commands[i].name))
 			return commands[i].run(argc - 1, argv + 1, &interrupted);
@@ -96,7 +96,7 @@ int main(int argc, char **argv)
 	int ret;
 
 	keep_standard_streams();
-	ret = run(argc, argv);
+	ret = main_run(argc, argv);
 	/* Subcommands that print much have found out and said so already. */
 	if (fflush(stdout) && ret == CLI_OK) {
 		fputs("iocom-sim: cannot write the output\n", stderr);

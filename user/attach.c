@@ -62,7 +62,7 @@ static int take_wish(const msgpack_object *map, const char *key, bool *wish)
 	return unpack_get(map, key) ? unpack_bool(map, key, wish) : 0;
 }
 
-static int take(const msgpack_object *map, struct attach_ask *ask, struct iocom_err *err)
+static int attach_take(const msgpack_object *map, struct attach_ask *ask, struct iocom_err *err)
 {
 	uint64_t version;
 
@@ -92,7 +92,7 @@ int attach_unpack(struct attach_ask *ask, const void *data, size_t length, struc
 	*ask = (struct attach_ask){0};
 	if (length > ATTACH_ASK_MAX || unpack_map(&message, data, length))
 		return iocom_err_set(err, -EBADMSG, "the attach message is malformed");
-	rc = take(&message.data, ask, err);
+	rc = attach_take(&message.data, ask, err);
 	msgpack_unpacked_destroy(&message);
 	return rc;
 }

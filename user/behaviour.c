@@ -20,7 +20,7 @@ static int largest(const double ms[BEHAVIOUR_RESOURCES])
 	return ms[found] > 0 ? found : -1;
 }
 
-static void join(struct behaviour_phase *into, const struct behaviour_phase *from)
+static void behaviour_join(struct behaviour_phase *into, const struct behaviour_phase *from)
 {
 	for (int r = 0; r < BEHAVIOUR_RESOURCES; r++)
 		into->ms[r] += from->ms[r];
@@ -28,7 +28,7 @@ static void join(struct behaviour_phase *into, const struct behaviour_phase *fro
 }
 
 /* Joins the phase with the least time to the smaller one beside it. */
-static void make_room(struct behaviour *b)
+static void behaviour_make_room(struct behaviour *b)
 {
 	struct behaviour_phase *p = b->phases;
 	size_t least = 0, first;
@@ -39,7 +39,7 @@ static void make_room(struct behaviour *b)
 	first = least;
 	if (least == b->n - 1 || (least > 0 && total(p[least - 1].ms) < total(p[least + 1].ms)))
 		first = least - 1;
-	join(&p[first], &p[first + 1]);
+	behaviour_join(&p[first], &p[first + 1]);
 	p[first].dominant = largest(p[first].ms);
 	memmove(&p[first + 1], &p[first + 2], (b->n - first - 2) * sizeof(*p));
 	b->n--;
@@ -64,11 +64,11 @@ void behaviour_add(struct behaviour *b, const double ms[BEHAVIOUR_RESOURCES], do
 	if (last && (period.dominant < 0 || goes_on(last, ms))) {
 		if (last->dominant < 0)
 			last->dominant = period.dominant;
-		join(last, &period);
+		behaviour_join(last, &period);
 		return;
 	}
 	if (b->n == BEHAVIOUR_PHASES)
-		make_room(b);
+		behaviour_make_room(b);
 	b->phases[b->n++] = period;
 }
 
@@ -129,22 +129,24 @@ const char *behaviour_resource_name(int resource)
 	return resource >= 0 && resource < BEHAVIOUR_RESOURCES ? names[resource] : "idle";
 }
 
-static bool sane(double ms)
+static bool behaviour_sane(double ms)
 {
 	return isfinite(ms) && ms >= 0;
 }
 
 bool behaviour_valid(const struct behaviour *b)
 {
-	bool good = b->n <= BEHAVIOUR_PHASES && sane(b->disk_low_ms) && sane(b->disk_high_ms) &&
-		    sane(b->fault_ms) && sane(b->disk_wait_ms) && sane(b->run_wait_ms);
+	bool good = b->n <= BEHAVIOUR_PHASES && behaviour_sane(b->disk_low_ms) &&
+		    behaviour_sane(b->disk_high_ms) && behaviour_sane(b->fault_ms) &&
+		    behaviour_sane(b->disk_wait_ms) && behaviour_sane(b->run_wait_ms);
 
 	for (size_t i = 0; good && i < b->n; i++) {
 		const struct behaviour_phase *p = &b->phases[i];
 
-		good = sane(p->wall_ms) && p->dominant >= -1 && p->dominant < BEHAVIOUR_RESOURCES;
+		good = behaviour_sane(p->wall_ms) && p->dominant >= -1 &&
+		       p->dominant < BEHAVIOUR_RESOURCES;
 		for (int x = 0; x < BEHAVIOUR_RESOURCES; x++)
-			good &= sane(p->ms[x]);
+			good &= behaviour_sane(p->ms[x]);
 	}
 	return good;
 }

@@ -88,7 +88,7 @@ static bool scope_valid(const char *scope)
 	return true;
 }
 
-static int join(char *out, const char *mount, const char *scope, const char *name)
+static int cgroup_join(char *out, const char *mount, const char *scope, const char *name)
 {
 	int n = snprintf(out, CGROUP_PATH_MAX, "%s/%s/%s", mount, *scope ? scope : WHOLE_MACHINE,
 			 name);
@@ -105,7 +105,7 @@ int cgroup_name(const struct cgroup_mounts *mounts, const char *scope, const cha
 	if (!scope_valid(scope))
 		return iocom_err_set(err, -EINVAL,
 				     "a scope is a path below the cgroup mount, not '%s'", scope);
-	if (join(group->v2, mounts->v2, scope, name))
+	if (cgroup_join(group->v2, mounts->v2, scope, name))
 		return iocom_err_set(err, -ENAMETOOLONG, "the cgroup's name is too long: %s",
 				     scope);
 	for (size_t i = 0; i < mounts->nv1; i++) {
@@ -114,7 +114,7 @@ int cgroup_name(const struct cgroup_mounts *mounts, const char *scope, const cha
 
 		if (n < 0 || n >= CGROUP_PATH_MAX || stat(path, &st))
 			continue;
-		if (!join(path, mounts->v1[i], scope, name))
+		if (!cgroup_join(path, mounts->v1[i], scope, name))
 			group->nv1++;
 	}
 	return 0;
@@ -138,7 +138,7 @@ static int write_file(const char *directory, const char *file, const char *text)
 }
 
 /* Reads a small file; length or negative errno. */
-static ssize_t read_file(const char *directory, const char *file, char *out, size_t size)
+static ssize_t cgroup_read_file(const char *directory, const char *file, char *out, size_t size)
 {
 	char path[CGROUP_PATH_MAX + 64];
 	ssize_t n;
@@ -168,7 +168,7 @@ static void offer_controllers(const char *directory)
 	char have[256];
 	char text[16];
 
-	if (read_file(directory, "cgroup.controllers", have, sizeof(have)) <= 0)
+	if (cgroup_read_file(directory, "cgroup.controllers", have, sizeof(have)) <= 0)
 		return;
 	for (char *at = have; *at; at++)
 		if (*at == ' ' || *at == '\n')
@@ -260,7 +260,7 @@ int cgroup_open(const struct cgroup *group)
 int cgroup_populated(const struct cgroup *group)
 {
 	char text[256];
-	ssize_t n = read_file(group->v2, "cgroup.events", text, sizeof(text));
+	ssize_t n = cgroup_read_file(group->v2, "cgroup.events", text, sizeof(text));
 
 	if (n < 0)
 		return (int)n;
@@ -289,7 +289,7 @@ static int signal_directory(const char *directory, int signal)
 typedef int (*directory_fn)(const char *directory, int arg);
 
 /* Calls FN for the groups below DIRECTORY (children first), then for itself. */
-static int walk(const char *directory, unsigned depth, directory_fn fn, int arg)
+static int cgroup_walk(const char *directory, unsigned depth, directory_fn fn, int arg)
 {
 	DIR *dir = depth < DEPTH_MAX ? opendir(directory) : NULL;
 	char path[CGROUP_PATH_MAX];
@@ -300,7 +300,7 @@ static int walk(const char *directory, unsigned depth, directory_fn fn, int arg)
 			continue;
 		if (snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name) <
 		    (int)sizeof(path))
-			walk(path, depth + 1, fn, arg);
+			cgroup_walk(path, depth + 1, fn, arg);
 	}
 	if (dir)
 		closedir(dir);
@@ -309,7 +309,7 @@ static int walk(const char *directory, unsigned depth, directory_fn fn, int arg)
 
 int cgroup_signal(const struct cgroup *group, int signal)
 {
-	int rc = walk(group->v2, 0, signal_directory, signal);
+	int rc = cgroup_walk(group->v2, 0, signal_directory, signal);
 
 	return rc < 0 ? rc : 0;
 }
@@ -338,7 +338,7 @@ static int remove_directory(const char *directory, int arg)
 /* Most have no groups below. */
 static int remove_tree(const char *directory)
 {
-	return remove_directory(directory, 0) ? walk(directory, 0, remove_directory, 0) : 0;
+	return remove_directory(directory, 0) ? cgroup_walk(directory, 0, remove_directory, 0) : 0;
 }
 
 static int remove_once(const struct cgroup *group)

@@ -19,7 +19,7 @@
 
 #define VALUE_SHOWN 80
 
-static const struct config_key *find(const struct config_program *program, const char *name)
+static const struct config_key *config_find(const struct config_program *program, const char *name)
 {
 	for (size_t i = 0; i < program->nkeys; i++) {
 		const char *a = program->keys[i].name, *b = name;
@@ -35,8 +35,8 @@ static const struct config_key *find(const struct config_program *program, const
 	return NULL;
 }
 
-static int set_number(const struct config_key *key, const char *value, double *out,
-		      struct iocom_err *err)
+static int config_set_number(const struct config_key *key, const char *value, double *out,
+			     struct iocom_err *err)
 {
 	char *end;
 
@@ -68,7 +68,8 @@ static int set_bool(const char *value, bool *out, struct iocom_err *err)
 	return iocom_err_set(err, -EINVAL, "expected yes or no, not '%.*s'", VALUE_SHOWN, value);
 }
 
-static int set(const struct config_key *key, const char *value, void *target, struct iocom_err *err)
+static int config_set_value(const struct config_key *key, const char *value, void *target,
+			    struct iocom_err *err)
 {
 	char *field = (char *)target + key->offset;
 	double number;
@@ -83,7 +84,7 @@ static int set(const struct config_key *key, const char *value, void *target, st
 		break;
 	case CONFIG_NUMBER:
 	case CONFIG_COUNT:
-		rc = set_number(key, value, &number, err);
+		rc = config_set_number(key, value, &number, err);
 		if (rc)
 			return rc;
 		if (key->type == CONFIG_NUMBER)
@@ -105,13 +106,13 @@ static int set(const struct config_key *key, const char *value, void *target, st
 int config_set(const struct config_program *program, const char *name, const char *value,
 	       void *target, struct iocom_err *err)
 {
-	const struct config_key *key = find(program, name);
+	const struct config_key *key = config_find(program, name);
 	int rc;
 
 	if (!key)
 		return iocom_err_set(err, -ENOENT, "unknown key '%.*s'; `%s --help` lists the keys",
 				     VALUE_SHOWN, name, program->name);
-	rc = set(key, value, target, err);
+	rc = config_set_value(key, value, target, err);
 	if (rc)
 		iocom_err_prefix(err, "%s", key->name);
 	return rc;
@@ -127,7 +128,7 @@ struct reading {
 	struct iocom_err *err;
 };
 
-static char *next_line(char *out, int size, void *arg)
+static char *config_next_line(char *out, int size, void *arg)
 {
 	struct reading *r = arg;
 	size_t n, lead;
@@ -146,7 +147,7 @@ static char *next_line(char *out, int size, void *arg)
 	return out;
 }
 
-static int handle(void *arg, const char *section, const char *name, const char *value)
+static int config_handle(void *arg, const char *section, const char *name, const char *value)
 {
 	struct reading *r = arg;
 
@@ -176,7 +177,7 @@ int config_read(const struct config_program *program, const char *path, void *ta
 	if (!r.file)
 		return iocom_err_set(err, -errno, "cannot read the configuration %s: %s", path,
 				     strerror(errno));
-	line = ini_parse_stream(next_line, &r, handle, &r);
+	line = ini_parse_stream(config_next_line, &r, config_handle, &r);
 	if (!r.rc && ferror(r.file))
 		r.rc = iocom_err_set(err, -EIO, "cannot read the configuration %s: %s", path,
 				     strerror(errno));
@@ -189,11 +190,12 @@ int config_read(const struct config_program *program, const char *path, void *ta
 	return r.rc;
 }
 
-static int defaults(const struct config_program *program, void *target, struct iocom_err *err)
+static int config_defaults(const struct config_program *program, void *target,
+			   struct iocom_err *err)
 {
 	for (size_t i = 0; i < program->nkeys; i++) {
 		const struct config_key *key = &program->keys[i];
-		int rc = key->fallback ? set(key, key->fallback, target, err) : 0;
+		int rc = key->fallback ? config_set_value(key, key->fallback, target, err) : 0;
 
 		if (rc)
 			return rc;
@@ -227,7 +229,7 @@ static int flags(const struct config_program *program, const struct option *opti
 					     argv[optind - 1], program->name);
 		if (!target)
 			continue;
-		rc = set(&program->keys[index], optarg, target, err);
+		rc = config_set_value(&program->keys[index], optarg, target, err);
 		if (rc) {
 			iocom_err_prefix(err, "--%s", options[index].name);
 			return CONFIG_E_USAGE;
@@ -240,15 +242,15 @@ static int flags(const struct config_program *program, const struct option *opti
 	return 0;
 }
 
-static int load(const struct config_program *program, const struct option *options, int argc,
-		char **argv, void *target, struct iocom_err *err)
+static int config_load_file(const struct config_program *program, const struct option *options,
+			    int argc, char **argv, void *target, struct iocom_err *err)
 {
 	const char *path = NULL;
 	int rc = flags(program, options, argc, argv, &path, NULL, err);
 
 	if (rc)
 		return rc;
-	rc = defaults(program, target, err);
+	rc = config_defaults(program, target, err);
 	if (rc)
 		return rc;
 	if (path) {
@@ -277,7 +279,7 @@ int config_load(const struct config_program *program, int argc, char **argv, voi
 	options[n++] = (struct option){"config", required_argument, NULL, OPT_CONFIG};
 	options[n++] = (struct option){"help", no_argument, NULL, 'h'};
 	options[n++] = (struct option){"version", no_argument, NULL, OPT_VERSION};
-	rc = load(program, options, argc, argv, target, err);
+	rc = config_load_file(program, options, argc, argv, target, err);
 	free(options);
 	return rc;
 }

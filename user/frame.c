@@ -69,7 +69,7 @@ int frame_parse(const uint8_t *buffer, size_t have, uint32_t max, uint8_t *type,
 }
 
 /* Reads exactly N bytes.  Bytes read, less than N at end of file; negative errno. */
-static ssize_t read_all(int fd, void *buffer, size_t n)
+static ssize_t frame_read_all(int fd, void *buffer, size_t n)
 {
 	size_t have = 0;
 
@@ -104,7 +104,7 @@ int frame_read(int fd, struct frame *frame, uint32_t max, struct iocom_err *err)
 {
 	uint8_t head[FRAME_HEADER];
 	uint32_t length = 0;
-	ssize_t got = read_all(fd, head, sizeof(head));
+	ssize_t got = frame_read_all(fd, head, sizeof(head));
 	int rc;
 
 	*frame = (struct frame){0};
@@ -122,7 +122,7 @@ int frame_read(int fd, struct frame *frame, uint32_t max, struct iocom_err *err)
 	if (!frame->payload)
 		return iocom_err_set(err, -ENOMEM, "out of memory for a message of %u bytes",
 				     length);
-	got = read_all(fd, frame->payload, length);
+	got = frame_read_all(fd, frame->payload, length);
 	if (got != (ssize_t)length) {
 		frame_free(frame);
 		if (got < 0)
@@ -147,7 +147,7 @@ static int wait_writable(int fd)
 	return 0;
 }
 
-static int write_all(int fd, struct iovec *iov, size_t niov)
+static int frame_write_all(int fd, struct iovec *iov, size_t niov)
 {
 	while (niov) {
 		struct msghdr msg = {.msg_iov = iov, .msg_iovlen = niov};
@@ -193,7 +193,7 @@ int frame_write2(int fd, uint8_t type, const void *head, uint32_t head_length, c
 	if (length > max || head_length > max - length)
 		return -EMSGSIZE;
 	frame_header(header, type, head_length + length);
-	return write_all(fd, iov, 3);
+	return frame_write_all(fd, iov, 3);
 }
 
 int frame_write(int fd, uint8_t type, const void *payload, uint32_t length)

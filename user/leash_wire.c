@@ -27,7 +27,7 @@ int leash_send(int fd, const msgpack_sbuffer *message, int flags)
 }
 
 /* The length of the whole message that begins with HEADER, or -EBADMSG. */
-static ssize_t whole(const uint8_t header[FRAME_HEADER])
+static ssize_t leash_wire_whole(const uint8_t header[FRAME_HEADER])
 {
 	size_t length = (size_t)header[4] << 24 | (size_t)header[5] << 16 | (size_t)header[6] << 8 |
 			header[7];
@@ -38,7 +38,7 @@ static ssize_t whole(const uint8_t header[FRAME_HEADER])
 	return (ssize_t)(FRAME_HEADER + length);
 }
 
-static int decode(const uint8_t *buffer, ssize_t n, msgpack_unpacked *map)
+static int leash_wire_decode(const uint8_t *buffer, ssize_t n, msgpack_unpacked *map)
 {
 	return unpack_map(map, buffer + FRAME_HEADER, (size_t)n - FRAME_HEADER) ? -EBADMSG : 0;
 }
@@ -57,17 +57,17 @@ int leash_take(int fd, uint8_t buffer[LEASH_MESSAGE_MAX], msgpack_unpacked *map)
 		return -EPIPE;
 	if (have < FRAME_HEADER)
 		return -EAGAIN;
-	want = whole(buffer);
+	want = leash_wire_whole(buffer);
 	if (want < 0)
 		return (int)want;
 	if (have < want)
 		return -EAGAIN;
 	if (recv(fd, buffer, (size_t)want, MSG_DONTWAIT) != want)
 		return -EBADMSG;
-	return decode(buffer, want, map);
+	return leash_wire_decode(buffer, want, map);
 }
 
-static int receive(int fd, uint8_t *at, size_t n)
+static int leash_wire_receive(int fd, uint8_t *at, size_t n)
 {
 	while (n) {
 		ssize_t got = recv(fd, at, n, 0);
@@ -84,13 +84,13 @@ static int receive(int fd, uint8_t *at, size_t n)
 
 int leash_await(int fd, uint8_t buffer[LEASH_MESSAGE_MAX], msgpack_unpacked *map)
 {
-	int rc = receive(fd, buffer, FRAME_HEADER);
-	ssize_t want = rc ? rc : whole(buffer);
+	int rc = leash_wire_receive(fd, buffer, FRAME_HEADER);
+	ssize_t want = rc ? rc : leash_wire_whole(buffer);
 
 	if (want < 0)
 		return (int)want;
-	rc = receive(fd, buffer + FRAME_HEADER, (size_t)want - FRAME_HEADER);
-	return rc ? rc : decode(buffer, want, map);
+	rc = leash_wire_receive(fd, buffer + FRAME_HEADER, (size_t)want - FRAME_HEADER);
+	return rc ? rc : leash_wire_decode(buffer, want, map);
 }
 
 uint64_t leash_version(const msgpack_object *map)

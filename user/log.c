@@ -38,8 +38,8 @@ static const char *level_name(enum log_level level)
 	return "";
 }
 
-static void put(const struct logger *logger, enum log_level level, const struct timespec *now,
-		const char *text)
+static void log_put(const struct logger *logger, enum log_level level, const struct timespec *now,
+		    const char *text)
 {
 	struct tm tm;
 	char when[32];
@@ -62,7 +62,7 @@ static void next_window(struct logger *logger, const struct timespec *now)
 	if (logger->lost) {
 		snprintf(text, sizeof(text), "%llu log lines suppressed (rate limit)",
 			 (unsigned long long)logger->lost);
-		put(logger, LOG_L_WARNING, now, text);
+		log_put(logger, LOG_L_WARNING, now, text);
 	}
 	logger->window_s = (uint64_t)now->tv_sec;
 	logger->in_window = logger->provoked = 0;
@@ -85,8 +85,8 @@ static bool admit(struct logger *logger, const struct timespec *now, bool provok
 	return true;
 }
 
-static void write_line(struct logger *logger, enum log_level level, bool provoked, const char *fmt,
-		       va_list ap)
+static void log_write_line(struct logger *logger, enum log_level level, bool provoked,
+			   const char *fmt, va_list ap)
 {
 	char text[1200];
 	struct timespec now;
@@ -98,7 +98,7 @@ static void write_line(struct logger *logger, enum log_level level, bool provoke
 	if (admit(logger, &now, provoked)) {
 		vsnprintf(text, sizeof(text), fmt, ap);
 		utf8_plain(text); /* names of others stand in it: one event, one line */
-		put(logger, level, &now, text);
+		log_put(logger, level, &now, text);
 	}
 	errno = saved;
 }
@@ -108,7 +108,7 @@ void log_write(struct logger *logger, enum log_level level, const char *fmt, ...
 	va_list ap;
 
 	va_start(ap, fmt);
-	write_line(logger, level, false, fmt, ap);
+	log_write_line(logger, level, false, fmt, ap);
 	va_end(ap);
 }
 
@@ -117,6 +117,6 @@ void log_provoked(struct logger *logger, enum log_level level, const char *fmt, 
 	va_list ap;
 
 	va_start(ap, fmt);
-	write_line(logger, level, true, fmt, ap);
+	log_write_line(logger, level, true, fmt, ap);
 	va_end(ap);
 }

@@ -18,7 +18,7 @@
 #define RECORD_MAX  4096
 #define RECORD_ROOM 1024 /* an end with its text of at most 255 bytes is below 500 */
 
-static int write_all(int fd, const char *data, size_t length)
+static int record_write_all(int fd, const char *data, size_t length)
 {
 	while (length) {
 		ssize_t put = write(fd, data, length);
@@ -37,7 +37,7 @@ static int write_all(int fd, const char *data, size_t length)
  * An end, and what was lost of the output, must fit whatever else fills the disk: their
  * files get their room before the job starts.
  */
-static int reserve(int dir, const char *temporary)
+static int record_reserve(int dir, const char *temporary)
 {
 	int fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	int rc = 0;
@@ -51,7 +51,7 @@ static int reserve(int dir, const char *temporary)
 	return rc;
 }
 
-static int failed(int rc, struct iocom_err *err)
+static int record_failed(int rc, struct iocom_err *err)
 {
 	if (rc == -ENOSPC || rc == -EDQUOT)
 		return iocom_err_set(err, rc,
@@ -60,7 +60,8 @@ static int failed(int rc, struct iocom_err *err)
 	return iocom_err_set(err, rc, "the job's record cannot be written: %s", strerror(-rc));
 }
 
-static int put(int dir, const char *name, const msgpack_sbuffer *buffer, struct iocom_err *err)
+static int record_put(int dir, const char *name, const msgpack_sbuffer *buffer,
+		      struct iocom_err *err)
 {
 	char temporary[32];
 	struct stat st;
@@ -69,7 +70,7 @@ static int put(int dir, const char *name, const msgpack_sbuffer *buffer, struct 
 	snprintf(temporary, sizeof(temporary), ".%s", name);
 	/* Written over what is there and then cut: reserved room is not given back first. */
 	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	rc = fd < 0 ? -errno : write_all(fd, buffer->data, buffer->size);
+	rc = fd < 0 ? -errno : record_write_all(fd, buffer->data, buffer->size);
 	if (!rc && fstat(fd, &st))
 		rc = -errno;
 	if (!rc && st.st_size != (off_t)buffer->size && ftruncate(fd, (off_t)buffer->size))
@@ -81,7 +82,7 @@ static int put(int dir, const char *name, const msgpack_sbuffer *buffer, struct 
 	if (!rc)
 		return 0;
 	unlinkat(dir, temporary, 0);
-	return failed(rc, err);
+	return record_failed(rc, err);
 }
 
 int record_write_start(int dir, const struct record_start *start, struct iocom_err *err)
@@ -100,8 +101,8 @@ int record_write_start(int dir, const struct record_start *start, struct iocom_e
 	pack_u64(&pk, "shim", (uint64_t)start->shim);
 	pack_u64(&pk, "cgroup_id", start->cgroup_id);
 	pack_u64(&pk, "start_ns", start->start_ns);
-	rc = reserve(dir, ".exit");
-	rc = rc ? failed(rc, err) : put(dir, "start", &buffer, err);
+	rc = record_reserve(dir, ".exit");
+	rc = rc ? record_failed(rc, err) : record_put(dir, "start", &buffer, err);
 	msgpack_sbuffer_destroy(&buffer);
 	if (rc)
 		unlinkat(dir, ".exit", 0);
@@ -128,7 +129,7 @@ int record_write_exit(int dir, const struct record_exit *end, struct iocom_err *
 	pack_begin(&pk, &buffer, 1 + RECORD_EXIT_FIELDS);
 	pack_u64(&pk, "v", 1);
 	record_pack_exit(&pk, end);
-	rc = put(dir, "exit", &buffer, err);
+	rc = record_put(dir, "exit", &buffer, err);
 	msgpack_sbuffer_destroy(&buffer);
 	return rc;
 }
@@ -233,14 +234,14 @@ int record_write_spool(int dir, const struct record_spool *spool)
 	pack_u64(&pk, "out_lost", spool->lost[0]);
 	pack_u64(&pk, "err_lost", spool->lost[1]);
 	pack_bool(&pk, "detached", spool->detached);
-	rc = put(dir, "spool", &buffer, NULL);
+	rc = record_put(dir, "spool", &buffer, NULL);
 	msgpack_sbuffer_destroy(&buffer);
 	return rc;
 }
 
 int record_reserve_spool(int dir)
 {
-	return reserve(dir, ".spool");
+	return record_reserve(dir, ".spool");
 }
 
 int record_read_spool(int dir, struct record_spool *spool)

@@ -11,7 +11,7 @@
 
 static const uint8_t magic[8] = {'i', 'o', 't', 'a', 'i', 'l', 0, 1};
 
-static uint8_t *put_u64(uint8_t *at, uint64_t value)
+static uint8_t *record_tail_put_u64(uint8_t *at, uint64_t value)
 {
 	for (int i = 0; i < 8; i++)
 		at[i] = (uint8_t)(value >> (56 - 8 * i));
@@ -35,10 +35,10 @@ void record_tail_put(uint8_t out[RECORD_TAIL_BYTES], const struct record_tail *t
 	for (int i = 0; i < 2; i++) {
 		const struct record_tail_of *of = &tail->of[i];
 
-		out = put_u64(out, of->head);
-		out = put_u64(out, of->room);
-		out = put_u64(out, of->from);
-		out = put_u64(out, of->end);
+		out = record_tail_put_u64(out, of->head);
+		out = record_tail_put_u64(out, of->room);
+		out = record_tail_put_u64(out, of->from);
+		out = record_tail_put_u64(out, of->end);
 	}
 }
 

@@ -10,7 +10,7 @@
 /* What is said is part of what is signed: no question passes for an answer. */
 enum { SAYS_ASK = 'q', SAYS_GIVEN_UP = 0, SAYS_RENEWED = 1 };
 
-static void put_u64(uint8_t at[8], uint64_t value)
+static void renewal_put_u64(uint8_t at[8], uint64_t value)
 {
 	for (int i = 0; i < 8; i++)
 		at[i] = (uint8_t)(value >> (56 - 8 * i));
@@ -34,7 +34,7 @@ static void sign(uint8_t mac[RENEWAL_MAC], const uint8_t secret[RENEWAL_SECRET],
 
 	memcpy(text, purpose, sizeof(purpose));
 	text[at] = says;
-	put_u64(text + at + 1, number);
+	renewal_put_u64(text + at + 1, number);
 	memcpy(text + at + 9, job, length);
 	if (mbedtls_md_hmac(mbedtls_md_info_from_type(MBEDTLS_MD_SHA256), secret, RENEWAL_SECRET,
 			    text, at + 9 + length, mac))
@@ -42,7 +42,7 @@ static void sign(uint8_t mac[RENEWAL_MAC], const uint8_t secret[RENEWAL_SECRET],
 }
 
 /* In the same time, wherever they differ. */
-static bool same(const uint8_t a[RENEWAL_MAC], const uint8_t b[RENEWAL_MAC])
+static bool renewal_same(const uint8_t a[RENEWAL_MAC], const uint8_t b[RENEWAL_MAC])
 {
 	volatile uint8_t different = 0;
 
@@ -56,7 +56,7 @@ size_t renewal_ask_pack(uint8_t out[RENEWAL_ASK_MAX], const uint8_t secret[RENEW
 {
 	size_t length = strnlen(job, SPEC_JOB_MAX - 1);
 
-	put_u64(out, number);
+	renewal_put_u64(out, number);
 	sign(out + 8, secret, SAYS_ASK, job, number);
 	memcpy(out + 8 + RENEWAL_MAC, job, length);
 	return 8 + RENEWAL_MAC + length;
@@ -84,14 +84,14 @@ bool renewal_ask_true(const struct renewal_ask *ask, const uint8_t secret[RENEWA
 	uint8_t mac[RENEWAL_MAC];
 
 	sign(mac, secret, SAYS_ASK, ask->job, ask->number);
-	return same(mac, ask->mac);
+	return renewal_same(mac, ask->mac);
 }
 
 void renewal_answer_pack(uint8_t out[RENEWAL_ANSWER], const uint8_t secret[RENEWAL_SECRET],
 			 const char *job, uint64_t number, bool renewed)
 {
 	out[0] = renewed ? SAYS_RENEWED : SAYS_GIVEN_UP;
-	put_u64(out + 1, number);
+	renewal_put_u64(out + 1, number);
 	sign(out + 9, secret, out[0], job, number);
 }
 
@@ -104,7 +104,7 @@ int renewal_answer_open(const uint8_t secret[RENEWAL_SECRET], const char *job, u
 	if (length != RENEWAL_ANSWER || at[0] > SAYS_RENEWED || get_u64(at + 1) != number)
 		return -EBADMSG;
 	sign(mac, secret, at[0], job, number);
-	if (!same(mac, at + 9))
+	if (!renewal_same(mac, at + 9))
 		return -EBADMSG;
 	*renewed = at[0] == SAYS_RENEWED;
 	return 0;

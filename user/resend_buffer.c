@@ -6,14 +6,14 @@
 
 _Static_assert((RESEND_BYTES & (RESEND_BYTES - 1)) == 0, "an offset is masked into the ring");
 
-static size_t place(uint64_t offset)
+static size_t resend_buffer_place(uint64_t offset)
 {
 	return (size_t)(offset & (RESEND_BYTES - 1));
 }
 
 uint8_t *resend_space(struct resend_buffer *keep, size_t *n)
 {
-	size_t at = place(keep->end), room = resend_room(keep);
+	size_t at = resend_buffer_place(keep->end), room = resend_room(keep);
 
 	*n = 0;
 	if (!keep->data) {
@@ -36,7 +36,7 @@ void resend_added(struct resend_buffer *keep, size_t n)
 
 const uint8_t *resend_at(const struct resend_buffer *keep, uint64_t offset, size_t *n)
 {
-	size_t at = place(offset), have = (size_t)(keep->end - offset);
+	size_t at = resend_buffer_place(offset), have = (size_t)(keep->end - offset);
 
 	*n = have < RESEND_BYTES - at ? have : RESEND_BYTES - at;
 	return have ? keep->data + at : NULL;

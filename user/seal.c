@@ -80,7 +80,8 @@ static void pack_binding(msgpack_sbuffer *buffer, const struct binding *to)
  * libmunge writes to a socket whose other end may just have gone: PIPE, which ends a program,
  * is not for who only asked.
  */
-static munge_err_t encode(char **credential, munge_ctx_t ctx, const msgpack_sbuffer *buffer)
+static munge_err_t seal_encode_payload(char **credential, munge_ctx_t ctx,
+				       const msgpack_sbuffer *buffer)
 {
 	const struct timespec now = {0};
 	sigset_t pipe, before, pending;
@@ -113,7 +114,7 @@ static int seal_to(const struct binding *to, const char *munge_socket, char **cr
 	if (rc == EMUNGE_SUCCESS)
 		rc = munge_ctx_set(ctx, MUNGE_OPT_UID_RESTRICTION, (uid_t)0);
 	if (rc == EMUNGE_SUCCESS)
-		rc = encode(credential, ctx, &buffer);
+		rc = seal_encode_payload(credential, ctx, &buffer);
 	msgpack_sbuffer_destroy(&buffer);
 	if (rc == EMUNGE_SOCKET)
 		no_munged(munge_socket, err);
@@ -153,7 +154,8 @@ int attach_seal(const struct attach_ask *ask, const void *packed, size_t length,
 }
 
 /* Clocks that differ are the classic unexplained failure: say it with numbers. */
-static int refused(munge_ctx_t ctx, munge_err_t rc, const char *munge_socket, struct iocom_err *err)
+static int seal_refused(munge_ctx_t ctx, munge_err_t rc, const char *munge_socket,
+			struct iocom_err *err)
 {
 	time_t encoded = 0, decoded = 0;
 	long long apart;
@@ -245,7 +247,7 @@ int credential_open(struct credential *credential, const char *text, const char 
 	e = munge_decode(text, ctx, &credential->bound, &length, &credential->uid,
 			 &credential->gid);
 	if (e != EMUNGE_SUCCESS) {
-		rc = refused(ctx, e, munge_socket, err);
+		rc = seal_refused(ctx, e, munge_socket, err);
 		credential_free(credential);
 	} else {
 		credential->length = (size_t)length;

@@ -44,7 +44,7 @@ static size_t vector_length(char *const *vector)
 	return n;
 }
 
-static void pack_vector(msgpack_packer *pk, const char *key, char *const *vector)
+static void spec_pack_vector(msgpack_packer *pk, const char *key, char *const *vector)
 {
 	size_t n = vector_length(vector);
 
@@ -85,8 +85,8 @@ int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom
 	pack_bin(&pk, "class", spec->class_name, strlen(spec->class_name));
 	pack_bin(&pk, "executable", spec->executable, strlen(spec->executable));
 	pack_bin(&pk, "cwd", spec->cwd, strlen(spec->cwd));
-	pack_vector(&pk, "argv", spec->argv);
-	pack_vector(&pk, "env", spec->env);
+	spec_pack_vector(&pk, "argv", spec->argv);
+	spec_pack_vector(&pk, "env", spec->env);
 	pack_u64(&pk, "umask", spec->umask);
 	pack_limits(&pk, spec);
 	pack_u64(&pk, "closed", spec->closed);
@@ -111,7 +111,7 @@ int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom
 	return *data ? 0 : iocom_err_set(err, -ENOMEM, "out of memory for the job's spec");
 }
 
-static int bad(struct iocom_err *err, const char *field)
+static int spec_bad(struct iocom_err *err, const char *field)
 {
 	return iocom_err_set(err, -EBADMSG, "the job's spec is malformed: field '%s'", field);
 }
@@ -144,7 +144,7 @@ static int take_vector(const msgpack_object *map, const char *key, char ***out,
 	char **vector;
 
 	if (!o || o->type != MSGPACK_OBJECT_ARRAY)
-		return bad(err, key);
+		return spec_bad(err, key);
 	if (o->via.array.size > SPEC_ARGS_MAX)
 		return iocom_err_set(err, -E2BIG, "the job's spec has too many entries in '%s'",
 				     key);
@@ -158,29 +158,29 @@ static int take_vector(const msgpack_object *map, const char *key, char ***out,
 		if (rc == -ENOMEM)
 			return iocom_err_set(err, rc, "out of memory for '%s'", key);
 		if (rc)
-			return bad(err, key);
+			return spec_bad(err, key);
 	}
 	return 0;
 }
 
-static int take_limits(const msgpack_object *map, struct spec *spec, struct iocom_err *err)
+static int spec_take_limits(const msgpack_object *map, struct spec *spec, struct iocom_err *err)
 {
 	const msgpack_object *o = unpack_get(map, "limits");
 
 	if (!o || o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size > RLIM_NLIMITS)
-		return bad(err, "limits");
+		return spec_bad(err, "limits");
 	for (uint32_t i = 0; i < o->via.array.size; i++) {
 		const msgpack_object *pair = &o->via.array.ptr[i];
 		const msgpack_object *at;
 
 		if (pair->type != MSGPACK_OBJECT_ARRAY || pair->via.array.size != 2)
-			return bad(err, "limits");
+			return spec_bad(err, "limits");
 		at = pair->via.array.ptr;
 		if (at[0].type != MSGPACK_OBJECT_POSITIVE_INTEGER ||
 		    at[0].via.u64 >= RLIM_NLIMITS ||
 		    (at[1].type != MSGPACK_OBJECT_POSITIVE_INTEGER &&
 		     at[1].type != MSGPACK_OBJECT_NIL))
-			return bad(err, "limits");
+			return spec_bad(err, "limits");
 		spec->limits[i].resource = (int)at[0].via.u64;
 		spec->limits[i].soft =
 			at[1].type == MSGPACK_OBJECT_NIL ? RLIM_INFINITY : at[1].via.u64;
@@ -194,21 +194,21 @@ static int take_names(const msgpack_object *map, struct spec *spec, struct iocom
 	uint64_t umask_bits, closed, grace;
 
 	if (unpack_str(map, "job", spec->job, sizeof(spec->job)) || !spec_job_valid(spec->job))
-		return bad(err, "job");
+		return spec_bad(err, "job");
 	if (unpack_str(map, "node", spec->node, sizeof(spec->node)) || !spec->node[0])
-		return bad(err, "node");
+		return spec_bad(err, "node");
 	if (unpack_str(map, "nonce", spec->nonce, sizeof(spec->nonce)))
-		return bad(err, "nonce");
+		return spec_bad(err, "nonce");
 	if (unpack_str(map, "class", spec->class_name, sizeof(spec->class_name)))
-		return bad(err, "class");
+		return spec_bad(err, "class");
 	if (unpack_u64(map, "umask", &umask_bits) || umask_bits > 0777)
-		return bad(err, "umask");
+		return spec_bad(err, "umask");
 	if (unpack_u64(map, "closed", &closed) || closed > 7)
-		return bad(err, "closed");
+		return spec_bad(err, "closed");
 	if (unpack_u64(map, "grace_ms", &grace) || grace > UINT32_MAX)
-		return bad(err, "grace_ms");
+		return spec_bad(err, "grace_ms");
 	if (terminal_unpack(&spec->tty, unpack_get(map, "tty")))
-		return bad(err, "tty");
+		return spec_bad(err, "tty");
 	spec->umask = (mode_t)umask_bits;
 	spec->closed = (uint32_t)closed;
 	spec->grace_ms = (uint32_t)grace;
@@ -219,21 +219,21 @@ static int take_names(const msgpack_object *map, struct spec *spec, struct iocom
 static int take_later(const msgpack_object *map, struct spec *spec, struct iocom_err *err)
 {
 	if (unpack_get(map, "detach") && unpack_bool(map, "detach", &spec->detach))
-		return bad(err, "detach");
+		return spec_bad(err, "detach");
 	if (unpack_get(map, "worker") && unpack_bool(map, "worker", &spec->worker))
-		return bad(err, "worker");
+		return spec_bad(err, "worker");
 	if (unpack_get(map, "spool_bytes") && unpack_u64(map, "spool_bytes", &spec->spool_bytes))
-		return bad(err, "spool_bytes");
+		return spec_bad(err, "spool_bytes");
 	return 0;
 }
 
-static int take_all(const msgpack_object *map, struct spec *spec, struct iocom_err *err)
+static int spec_take_all(const msgpack_object *map, struct spec *spec, struct iocom_err *err)
 {
 	uint64_t version;
 	int rc;
 
 	if (unpack_u64(map, "v", &version))
-		return bad(err, "v");
+		return spec_bad(err, "v");
 	if (version != SPEC_VERSION)
 		return iocom_err_set(
 			err, -EPROTO,
@@ -247,17 +247,17 @@ static int take_all(const msgpack_object *map, struct spec *spec, struct iocom_e
 		return rc;
 	rc = take_bytes(unpack_get(map, "executable"), PATH_MAX - 1, &spec->executable);
 	if (rc || !spec->executable[0])
-		return bad(err, "executable");
+		return spec_bad(err, "executable");
 	rc = take_bytes(unpack_get(map, "cwd"), PATH_MAX - 1, &spec->cwd);
 	if (rc || spec->cwd[0] != '/')
-		return bad(err, "cwd");
+		return spec_bad(err, "cwd");
 	rc = take_vector(map, "argv", &spec->argv, err);
 	if (rc)
 		return rc;
 	if (!spec->argv[0])
-		return bad(err, "argv");
+		return spec_bad(err, "argv");
 	rc = take_vector(map, "env", &spec->env, err);
-	return rc ? rc : take_limits(map, spec, err);
+	return rc ? rc : spec_take_limits(map, spec, err);
 }
 
 int spec_unpack(struct spec *spec, const void *data, size_t length, struct iocom_err *err)
@@ -272,7 +272,7 @@ int spec_unpack(struct spec *spec, const void *data, size_t length, struct iocom
 				     SPEC_PACKED_MAX);
 	if (unpack_map(&message, data, length))
 		return iocom_err_set(err, -EBADMSG, "the job's spec is no MessagePack map");
-	rc = take_all(&message.data, spec, err);
+	rc = spec_take_all(&message.data, spec, err);
 	msgpack_unpacked_destroy(&message);
 	if (rc)
 		spec_free(spec);

@@ -44,7 +44,7 @@ static int take_u16(const msgpack_object *map, const char *key, unsigned short *
 	return 0;
 }
 
-static int take_keys(const msgpack_object *map, struct terminal *terminal)
+static int terminal_take_keys(const msgpack_object *map, struct terminal *terminal)
 {
 	const msgpack_object *keys = unpack_get(map, "keys");
 
@@ -68,7 +68,8 @@ int terminal_unpack(struct terminal *terminal, const msgpack_object *map)
 	    take_u16(map, "ypixel", &terminal->size.ws_ypixel) ||
 	    unpack_bool(map, "utf8", &terminal->utf8) ||
 	    unpack_str(map, "term", terminal->name, sizeof(terminal->name)) ||
-	    (*terminal->name && !terminal_name_valid(terminal->name)) || take_keys(map, terminal))
+	    (*terminal->name && !terminal_name_valid(terminal->name)) ||
+	    terminal_take_keys(map, terminal))
 		return -EBADMSG;
 	terminal->wanted = true;
 	return 0;

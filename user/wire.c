@@ -56,7 +56,7 @@ void queue_free(struct queue *queue)
 	*queue = (struct queue){0};
 }
 
-static void set_option(int fd, int level, int option, int value)
+static void wire_set_option(int fd, int level, int option, int value)
 {
 	/* Fails on a unix socket, which needs none of these. */
 	(void)setsockopt(fd, level, option, &value, sizeof(value));
@@ -68,10 +68,10 @@ void wire_watch(int fd, unsigned silence_s)
 	int left = (int)silence_s > idle ? (int)silence_s - idle : 1;
 	int each = (left + PROBES_MAX - 1) / PROBES_MAX;
 
-	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, each);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, (left + each - 1) / each);
+	wire_set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	wire_set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle);
+	wire_set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, each);
+	wire_set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, (left + each - 1) / each);
 }
 
 void wire_patience(struct wire *wire, unsigned silence_s)
@@ -90,7 +90,7 @@ int wire_init(struct wire *wire, int fd)
 		return -ENOMEM;
 	wire->fd = fd;
 	fcntl(fd, F_SETFL, flags | O_NONBLOCK);
-	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	wire_set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	wire_patience(wire, WIRE_SILENCE_S);
 	return 0;
 }
@@ -105,7 +105,7 @@ void wire_deinit(struct wire *wire)
 }
 
 /* Keeps what sendmsg did not take of the pieces. */
-static int keep(struct wire *wire, const struct iovec *iov, size_t niov, size_t sent)
+static int wire_keep(struct wire *wire, const struct iovec *iov, size_t niov, size_t sent)
 {
 	for (size_t i = 0; i < niov; i++) {
 		size_t skip = sent < iov[i].iov_len ? sent : iov[i].iov_len;
@@ -144,7 +144,7 @@ int wire_send(struct wire *wire, uint8_t type, const void *head, size_t head_len
 		if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
 			return -errno;
 	}
-	return keep(wire, iov, 3, sent < 0 ? 0 : (size_t)sent);
+	return wire_keep(wire, iov, 3, sent < 0 ? 0 : (size_t)sent);
 }
 
 int wire_flush(struct wire *wire)
@@ -215,7 +215,7 @@ bool wire_silent(struct wire *wire)
 	       info.tcpi_last_ack_recv > wire->silence_s * 1000;
 }
 
-static void put_u32(uint8_t *at, uint32_t value)
+static void wire_put_u32(uint8_t *at, uint32_t value)
 {
 	at[0] = (uint8_t)(value >> 24);
 	at[1] = (uint8_t)(value >> 16);
@@ -237,8 +237,8 @@ uint64_t wire_u64(const uint8_t *at)
 static void put_place(uint8_t at[FRAME_DATA_HEAD], uint8_t stream, uint64_t offset)
 {
 	at[0] = stream;
-	put_u32(at + 1, (uint32_t)(offset >> 32));
-	put_u32(at + 5, (uint32_t)offset);
+	wire_put_u32(at + 1, (uint32_t)(offset >> 32));
+	wire_put_u32(at + 5, (uint32_t)offset);
 }
 
 int wire_data(struct wire *wire, uint8_t stream, uint64_t offset, const void *data, size_t length)
@@ -281,6 +281,6 @@ int wire_exit(struct wire *wire, uint8_t kind, uint32_t value, const char *text)
 {
 	uint8_t payload[5] = {kind};
 
-	put_u32(payload + 1, value);
+	wire_put_u32(payload + 1, value);
 	return wire_send(wire, FRAME_EXIT, payload, sizeof(payload), text, strlen(text));
 }

@@ -65,7 +65,7 @@ static bool answers(const struct lookup *known, const struct lookup *asked)
 	return known->uid == asked->uid && known->kind >= asked->kind;
 }
 
-static struct lookup *find(const struct accounts *s, const struct lookup *asked)
+static struct lookup *accounts_find_kept(const struct accounts *s, const struct lookup *asked)
 {
 	for (size_t i = 0; i < s->count; i++)
 		if (answers(s->kept[i], asked))
@@ -73,7 +73,7 @@ static struct lookup *find(const struct accounts *s, const struct lookup *asked)
 	return NULL;
 }
 
-static struct lookup *keep(struct accounts *s, struct deadline_task *task)
+static struct lookup *accounts_keep(struct accounts *s, struct deadline_task *task)
 {
 	struct lookup *l = (struct lookup *)task;
 	size_t at = s->count, oldest = 0;
@@ -107,14 +107,14 @@ static bool is_fresh(const struct lookup *l, const struct lookup *asked)
 }
 
 /* What is known as an answer to ASKED; NULL: nothing, and the name service hangs. */
-static const struct lookup *ask(struct accounts *s, const struct lookup *asked)
+static const struct lookup *accounts_ask(struct accounts *s, const struct lookup *asked)
 {
 	struct deadline_task *late = deadline_late(s->worker);
 	struct lookup *known, *l;
 
 	if (late)
-		keep(s, late);
-	known = find(s, asked);
+		accounts_keep(s, late);
+	known = accounts_find_kept(s, asked);
 	if (known && is_fresh(known, asked))
 		return known;
 	l = calloc(1, sizeof(*l));
@@ -123,12 +123,12 @@ static const struct lookup *ask(struct accounts *s, const struct lookup *asked)
 	*l = *asked;
 	l->task = (struct deadline_task){.run = look_up, .free = lookup_free};
 	if (deadline_run(s->worker, &l->task, ACCOUNTS_WAIT_MS) == 0)
-		return keep(s, &l->task);
+		return accounts_keep(s, &l->task);
 	s->counters->names_failures++;
 	return known && !known->rc && is_younger(known, ACCOUNTS_STALE_S) ? known : NULL;
 }
 
-static int copy(const struct account *from, struct account *to)
+static int accounts_copy(const struct account *from, struct account *to)
 {
 	size_t bytes = (size_t)from->ngroups * sizeof(gid_t);
 
@@ -146,12 +146,12 @@ static int copy(const struct account *from, struct account *to)
 
 int accounts_find(struct accounts *s, uid_t uid, struct account *account)
 {
-	const struct lookup asked = {.kind = WHOLE, .uid = uid}, *l = ask(s, &asked);
+	const struct lookup asked = {.kind = WHOLE, .uid = uid}, *l = accounts_ask(s, &asked);
 
 	*account = (struct account){0};
 	if (!l)
 		return -EHOSTDOWN;
-	return l->rc ? l->rc : copy(&l->account, account);
+	return l->rc ? l->rc : accounts_copy(&l->account, account);
 }
 
 int accounts_group(void *arg, const char *name, gid_t *gid)
@@ -162,7 +162,7 @@ int accounts_group(void *arg, const char *name, gid_t *gid)
 	if (strlen(name) >= sizeof(asked.group))
 		return -ENOENT;
 	strcpy(asked.group, name);
-	l = ask(arg, &asked);
+	l = accounts_ask(arg, &asked);
 	if (!l)
 		return -EHOSTDOWN;
 	*gid = l->gid;
@@ -171,7 +171,7 @@ int accounts_group(void *arg, const char *name, gid_t *gid)
 
 void accounts_say(struct accounts *s, uid_t uid, char *out, size_t size)
 {
-	const struct lookup asked = {.kind = NAME, .uid = uid}, *l = ask(s, &asked);
+	const struct lookup asked = {.kind = NAME, .uid = uid}, *l = accounts_ask(s, &asked);
 
 	if (l && !l->rc)
 		snprintf(out, size, "%s", l->account.name);

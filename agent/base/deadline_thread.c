@@ -52,7 +52,7 @@ static void last_one_out(struct deadline_thread *w)
 	free(w);
 }
 
-static void *work(void *arg)
+static void *deadline_thread_work(void *arg)
 {
 	const uint64_t one = 1;
 	struct deadline_thread *w = arg;
@@ -81,7 +81,7 @@ static void *work(void *arg)
 }
 
 /* Signals are the loop's. */
-static int start(struct deadline_thread *w)
+static int deadline_thread_start(struct deadline_thread *w)
 {
 	sigset_t all, before;
 	pthread_attr_t attributes;
@@ -92,7 +92,7 @@ static int start(struct deadline_thread *w)
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&w->thread, &attributes, work, w);
+	rc = pthread_create(&w->thread, &attributes, deadline_thread_work, w);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	return -rc;
@@ -113,7 +113,7 @@ int deadline_new(struct deadline_thread **out, struct iocom_err *err)
 	}
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->wanted, NULL);
-	rc = start(w);
+	rc = deadline_thread_start(w);
 	if (rc) {
 		last_one_out(w);
 		return iocom_err_set(err, rc, "cannot start a thread: %s", strerror(-rc));
@@ -155,7 +155,7 @@ static void wait_done(struct deadline_thread *w, unsigned limit_ms)
 }
 
 /* The limit has passed: the loop stops waiting.  True: the thread had not begun the task. */
-static bool give_up(struct deadline_thread *w)
+static bool deadline_thread_give_up(struct deadline_thread *w)
 {
 	bool begun = w->state == RUNNING;
 
@@ -193,7 +193,7 @@ int deadline_run(struct deadline_thread *w, struct deadline_task *task, unsigned
 	wait_done(w, limit_ms);
 	pthread_mutex_lock(&w->lock);
 	if (w->state == ASKED || w->state == RUNNING) {
-		unused = give_up(w);
+		unused = deadline_thread_give_up(w);
 		rc = -ETIMEDOUT;
 	} else {
 		w->state = IDLE;

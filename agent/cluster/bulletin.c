@@ -30,7 +30,7 @@ struct bulletin {
 	size_t ndialed;
 };
 
-static void pack_vector(msgpack_packer *pk, uint64_t age_ms, const struct iocom_vector *v)
+static void bulletin_pack_vector(msgpack_packer *pk, uint64_t age_ms, const struct iocom_vector *v)
 {
 	msgpack_pack_array(pk, 2);
 	msgpack_pack_uint64(pk, age_ms);
@@ -50,9 +50,10 @@ void bulletin_pack(msgpack_sbuffer *out, const struct iocom_vector *own, const s
 	pack_str(&pk, "from", own->name);
 	pack_key(&pk, "vectors");
 	msgpack_pack_array(&pk, n + 1);
-	pack_vector(&pk, 0, own);
+	bulletin_pack_vector(&pk, 0, own);
 	for (size_t i = 0; i < n; i++)
-		pack_vector(&pk, matrix_age_ns(others[i], now_ns) / 1000000, &others[i]->vector);
+		bulletin_pack_vector(&pk, matrix_age_ns(others[i], now_ns) / 1000000,
+				     &others[i]->vector);
 }
 
 static int unpack_vectors(const msgpack_object *list, const char *from, uint64_t *bad,
@@ -99,7 +100,7 @@ int bulletin_unpack(const void *data, size_t length, char from[IOCOM_NAME_MAX], 
 }
 
 /* Counts and logs a refused bulletin. */
-static void refuse(struct bulletin *b, int reason, const char *why)
+static void bulletin_refuse(struct bulletin *b, int reason, const char *why)
 {
 	struct counters *c = b->config.counters;
 
@@ -153,7 +154,7 @@ static void received(struct bulletin *b, nng_msg *msg)
 	rc = seal_open_message(b->config.seal, nng_msg_body(msg), nng_msg_len(msg), 1, &data,
 			       &length, &err);
 	if (rc) {
-		refuse(b, rc, err.text);
+		bulletin_refuse(b, rc, err.text);
 		if (rc == SEAL_E_SKEW && data)
 			tell_skew(b, data, length);
 		free(data);
@@ -182,7 +183,7 @@ static void called(void *arg)
 	loop_post(b->config.loop, &b->post);
 }
 
-static void run(void *arg)
+static void bulletin_run(void *arg)
 {
 	struct bulletin *b = arg;
 	int e = nng_aio_result(b->aio);
@@ -234,7 +235,7 @@ int bulletin_new(struct bulletin **out, const struct bulletin_config *config, st
 	if (!b)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	b->config = *config;
-	b->post = (struct loop_post){.run = run, .arg = b};
+	b->post = (struct loop_post){.run = bulletin_run, .arg = b};
 	control_url(url, sizeof(url), config->listen, config->port);
 	e = open_sockets(b, url);
 	if (e) {

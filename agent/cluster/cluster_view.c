@@ -87,8 +87,8 @@ void view_node(const struct iocom_vector *v, double age_ms, struct rules_node *n
 }
 
 /* Adds the node and what home placed there since V. */
-static int add(struct view_file *view, const struct iocom_vector *v, double age_ms, bool home,
-	       const struct view_charges *charges)
+static int cluster_view_add(struct view_file *view, const struct iocom_vector *v, double age_ms,
+			    bool home, const struct view_charges *charges)
 {
 	struct rules_node node;
 	int rc;
@@ -117,13 +117,14 @@ int view_build(const struct iocom_vector *self, const struct matrix *m,
 	view_file_init(out, RULES_RATES_WALL);
 	view_params(&out->params);
 	out->time_ms = (double)now_ns / 1e6;
-	rc = add(out, self, 0, true, NULL);
+	rc = cluster_view_add(out, self, 0, true, NULL);
 	for (size_t i = 0; i < m->count && !rc; i++) {
 		const struct matrix_entry *e = &m->entries[i];
 
 		if (e->alive)
-			rc = add(out, &e->vector, (double)matrix_age_ns(e, now_ns) / 1e6, false,
-				 charges);
+			rc = cluster_view_add(out, &e->vector,
+					      (double)matrix_age_ns(e, now_ns) / 1e6, false,
+					      charges);
 	}
 	if (rc)
 		view_file_fini(out);

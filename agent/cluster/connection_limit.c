@@ -36,7 +36,8 @@ static bool find_address(nng_pipe pipe, uint8_t out[16])
 }
 
 /* Room for one of ADDRESS, which gets a place. */
-static bool enter(struct connection_limit *guests, nng_pipe pipe, const uint8_t address[16])
+static bool connection_limit_enter(struct connection_limit *guests, nng_pipe pipe,
+				   const uint8_t address[16])
 {
 	unsigned same = 0;
 
@@ -52,7 +53,7 @@ static bool enter(struct connection_limit *guests, nng_pipe pipe, const uint8_t 
 	return true;
 }
 
-static void leave(struct connection_limit *guests, nng_pipe pipe)
+static void connection_limit_leave(struct connection_limit *guests, nng_pipe pipe)
 {
 	for (unsigned i = 0; i < guests->count; i++)
 		if (guests->list[i].pipe == (uint32_t)nng_pipe_id(pipe)) {
@@ -61,7 +62,7 @@ static void leave(struct connection_limit *guests, nng_pipe pipe)
 		}
 }
 
-static void changed(nng_pipe pipe, nng_pipe_ev event, void *arg)
+static void connection_limit_changed(nng_pipe pipe, nng_pipe_ev event, void *arg)
 {
 	struct connection_limit *guests = arg;
 	uint8_t address[16];
@@ -69,9 +70,10 @@ static void changed(nng_pipe pipe, nng_pipe_ev event, void *arg)
 
 	pthread_mutex_lock(&guests->lock);
 	if (event == NNG_PIPE_EV_ADD_PRE)
-		welcome = find_address(pipe, address) && enter(guests, pipe, address);
+		welcome = find_address(pipe, address) &&
+			  connection_limit_enter(guests, pipe, address);
 	else
-		leave(guests, pipe);
+		connection_limit_leave(guests, pipe);
 	pthread_mutex_unlock(&guests->lock);
 	if (!welcome)
 		nng_pipe_close(pipe);
@@ -88,9 +90,9 @@ int connection_limit_new(struct connection_limit **out, nng_socket socket, unsig
 	guests->max = max;
 	guests->max_of_one = max_of_one;
 	pthread_mutex_init(&guests->lock, NULL);
-	e = nng_pipe_notify(socket, NNG_PIPE_EV_ADD_PRE, changed, guests);
+	e = nng_pipe_notify(socket, NNG_PIPE_EV_ADD_PRE, connection_limit_changed, guests);
 	if (!e)
-		e = nng_pipe_notify(socket, NNG_PIPE_EV_REM_POST, changed, guests);
+		e = nng_pipe_notify(socket, NNG_PIPE_EV_REM_POST, connection_limit_changed, guests);
 	if (e) {
 		connection_limit_free(guests);
 		return e;

@@ -186,8 +186,8 @@ static void server_receive(struct server *s)
 }
 
 /* Sends ANSWER to HEAD's question, or where RC or sending fails nothing. */
-static void answer(struct server *s, const struct control_head *head, int rc,
-		   const msgpack_sbuffer *body)
+static void server_answer(struct server *s, const struct control_head *head, int rc,
+			  const msgpack_sbuffer *body)
 {
 	struct control_head back = {.id = head->id, .type = "answer"};
 	struct control *c = s->control;
@@ -223,7 +223,7 @@ uint64_t control_defer(struct control *c)
 	return s ? s->ticket : 0;
 }
 
-static void take_back(struct server *s)
+static void control_take_back(struct server *s)
 {
 	s->ticket = 0;
 	if (s->early)
@@ -234,7 +234,7 @@ static void take_back(struct server *s)
 void control_undefer(struct control *c)
 {
 	if (c && c->asked)
-		take_back(c->asked);
+		control_take_back(c->asked);
 }
 
 static void hold_answer(struct server *s, int rc, const msgpack_sbuffer *body)
@@ -257,7 +257,7 @@ void control_answer_later(struct control *c, uint64_t ticket, int rc, const msgp
 		if (s == c->asked) /* what the handler still has to write comes first */
 			hold_answer(s, rc, body);
 		else
-			answer(s, &s->head, rc, body);
+			server_answer(s, &s->head, rc, body);
 		return;
 	}
 }
@@ -284,11 +284,11 @@ static void answer_message(struct server *s, nng_msg *msg)
 	rc = c->config.handler(c->config.arg, &s->head, &o.message.body.data, &body);
 	c->asked = NULL;
 	if (rc)
-		take_back(s); /* what comes later is for nobody */
+		control_take_back(s); /* what comes later is for nobody */
 	if (s->early)
-		answer(s, &s->head, s->early_rc, &s->early_body);
+		server_answer(s, &s->head, s->early_rc, &s->early_body);
 	else if (!s->deferred)
-		answer(s, &s->head, rc, &body);
+		server_answer(s, &s->head, rc, &body);
 	if (s->early)
 		msgpack_sbuffer_destroy(&s->early_body);
 	s->deferred = s->early = false;

@@ -52,7 +52,7 @@ static bool newer(const struct matrix_entry *e, const struct iocom_vector *v)
 	return !e->alive || v->time_ns > e->vector.time_ns;
 }
 
-static int insert(struct matrix *m, size_t at)
+static int matrix_insert(struct matrix *m, size_t at)
 {
 	if (m->count == MATRIX_NODES_MAX)
 		return MATRIX_E_FULL;
@@ -86,7 +86,7 @@ int matrix_put(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, 
 	if (found && !newer(&m->entries[at], v))
 		return MATRIX_E_OLD;
 	if (!found) {
-		rc = insert(m, at);
+		rc = matrix_insert(m, at);
 		if (rc)
 			return rc;
 	}

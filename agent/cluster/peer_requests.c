@@ -172,8 +172,8 @@ static int on_admit(struct agent *a, const struct control_head *head, const msgp
 	return 0;
 }
 
-static int on_started(struct agent *a, const struct control_head *head, const msgpack_object *body,
-		      msgpack_sbuffer *out)
+static int peer_requests_on_started(struct agent *a, const struct control_head *head,
+				    const msgpack_object *body, msgpack_sbuffer *out)
 {
 	uint64_t start_ns, pid;
 
@@ -213,7 +213,7 @@ static int on_done(struct agent *a, const struct control_head *head, const msgpa
 	return 0;
 }
 
-static void signalled(void *arg, int rc, const char *why)
+static void peer_requests_signalled(void *arg, int rc, const char *why)
 {
 	struct asked *w = arg;
 	msgpack_sbuffer out;
@@ -237,7 +237,7 @@ static int on_kill(struct agent *a, const struct control_head *head, const msgpa
 	w = asked_new(a);
 	if (!w)
 		return -ENOMEM;
-	if (signals_send(a, head->job, (uid_t)uid, (int)signal, signalled, w, &err)) {
+	if (signals_send(a, head->job, (uid_t)uid, (int)signal, peer_requests_signalled, w, &err)) {
 		free(w);
 		answer_ok(out, false, err.text);
 	} else if (!signal) {
@@ -283,7 +283,8 @@ static int on_hello(struct agent *a, const struct control_head *head, const msgp
  * 0 when the message comes for the first time.  A journal that cannot be written obeys
  * nobody: what it forgets could be shown again.
  */
-static int first_time(struct agent *a, const struct control_head *head, struct iocom_err *err)
+static int peer_requests_first_time(struct agent *a, const struct control_head *head,
+				    struct iocom_err *err)
 {
 	int rc = journal_nonce(a->journal, head->from, head->id, clock_real_ns() / CLOCK_NS_PER_S,
 			       2 * SEAL_TTL_S, err);
@@ -310,16 +311,18 @@ static int refuse_admit(struct agent *a, const struct iocom_err *why, msgpack_sb
 	return 0;
 }
 
-static int obey(struct agent *a, const struct control_head *head, const msgpack_object *body,
-		msgpack_sbuffer *out, struct iocom_err *err)
+static int peer_requests_obey(struct agent *a, const struct control_head *head,
+			      const msgpack_object *body, msgpack_sbuffer *out,
+			      struct iocom_err *err)
 {
 	static const struct {
 		const char *type;
 		int (*handle)(struct agent *a, const struct control_head *head,
 			      const msgpack_object *body, msgpack_sbuffer *out);
 	} types[] = {
-		{"admit", on_admit}, {"started", on_started}, {"done", on_done},
-		{"kill", on_kill},   {"renew", on_renew},     {"hello", on_hello},
+		{"admit", on_admit}, {"started", peer_requests_on_started},
+		{"done", on_done},   {"kill", on_kill},
+		{"renew", on_renew}, {"hello", on_hello},
 	};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
@@ -340,10 +343,10 @@ int home_handle(void *arg, const struct control_head *head, const msgpack_object
 	bool unwritten = rc != 0;
 
 	if (!rc) {
-		rc = first_time(a, head, &err);
+		rc = peer_requests_first_time(a, head, &err);
 		unwritten = rc && rc != -EALREADY;
 		if (!rc)
-			rc = obey(a, head, body, out, &err);
+			rc = peer_requests_obey(a, head, body, out, &err);
 		/* That it was obeyed and what it changed: both, before the answer leaves. */
 		end = journal_commit(a->journal, rc ? NULL : &err);
 		if (end && !rc)

@@ -32,7 +32,7 @@ struct probes {
 	struct probe list[];
 };
 
-static bool heard(const struct agent *a, const struct settings_peer *peer)
+static bool probe_heard(const struct agent *a, const struct settings_peer *peer)
 {
 	for (size_t i = 0; i < a->matrix.count; i++) {
 		const struct matrix_entry *e = &a->matrix.entries[i];
@@ -44,7 +44,7 @@ static bool heard(const struct agent *a, const struct settings_peer *peer)
 	return false;
 }
 
-static void stop(struct probe *p)
+static void probe_stop(struct probe *p)
 {
 	if (p->fd < 0)
 		return;
@@ -53,7 +53,7 @@ static void stop(struct probe *p)
 	p->fd = -1;
 }
 
-static void report(struct probe *p)
+static void probe_report(struct probe *p)
 {
 	struct agent *a = p->probes->agent;
 	const uint8_t *payload;
@@ -78,7 +78,7 @@ static void report(struct probe *p)
 		  p->peer->address, p->peer->port, text);
 }
 
-static void ready(void *arg, uint32_t what)
+static void probe_ready(void *arg, uint32_t what)
 {
 	struct probe *p = arg;
 	ssize_t n = recv(p->fd, p->answer + p->have, sizeof(p->answer) - p->have, MSG_DONTWAIT);
@@ -90,11 +90,11 @@ static void ready(void *arg, uint32_t what)
 		p->have += (size_t)n;
 		return;
 	}
-	stop(p);
-	report(p);
+	probe_stop(p);
+	probe_report(p);
 }
 
-static void ask(struct probe *p)
+static void probe_ask(struct probe *p)
 {
 	struct agent *a = p->probes->agent;
 	struct iocom_err err = {0};
@@ -104,7 +104,7 @@ static void ask(struct probe *p)
 		log_write(&a->log, LOG_L_WARNING, "%s", err.text);
 		return;
 	}
-	p->entry = (struct loop_fd){.fd = p->fd, .ready = ready, .arg = p};
+	p->entry = (struct loop_fd){.fd = p->fd, .ready = probe_ready, .arg = p};
 	if (loop_add(a->loop, &p->entry, EPOLLIN)) {
 		close(p->fd);
 		p->fd = -1;
@@ -120,7 +120,7 @@ void probes_run(struct probes *probes)
 
 		if (p->fd >= 0 || now < p->next_ns)
 			continue;
-		if (heard(probes->agent, p->peer)) {
+		if (probe_heard(probes->agent, p->peer)) {
 			p->said[0] = 0;
 			p->wait_s = PROBE_FIRST_S;
 			p->next_ns = now + p->wait_s * CLOCK_NS_PER_S;
@@ -128,7 +128,7 @@ void probes_run(struct probes *probes)
 		}
 		p->wait_s = 2 * p->wait_s < PROBE_AGAIN_S ? 2 * p->wait_s : PROBE_AGAIN_S;
 		p->next_ns = now + p->wait_s * CLOCK_NS_PER_S;
-		ask(p);
+		probe_ask(p);
 		return;
 	}
 }
@@ -160,6 +160,6 @@ int probes_new(struct probes **out, struct agent *a, struct iocom_err *err)
 void probes_free(struct probes *probes)
 {
 	for (size_t i = 0; probes && i < probes->n; i++)
-		stop(&probes->list[i]);
+		probe_stop(&probes->list[i]);
 	free(probes);
 }

@@ -39,7 +39,7 @@ struct question {
 	int rc;
 };
 
-static void question_free(struct deadline_task *task)
+static void seal_question_free(struct deadline_task *task)
 {
 	struct question *q = (struct question *)task;
 
@@ -56,7 +56,7 @@ static struct question *question_new(const struct seal *seal,
 	struct question *q = calloc(1, sizeof(*q));
 
 	if (q) {
-		q->task = (struct deadline_task){.run = run, .free = question_free};
+		q->task = (struct deadline_task){.run = run, .free = seal_question_free};
 		q->uid = (uid_t)-1;
 		q->socket = seal->socket ? strdup(seal->socket) : NULL;
 	}
@@ -87,7 +87,7 @@ static void context_done(struct question *q, munge_ctx_t ctx)
 		munge_ctx_destroy(ctx);
 }
 
-static void encode(struct deadline_task *task)
+static void seal_encode(struct deadline_task *task)
 {
 	struct question *q = (struct question *)task;
 	munge_ctx_t ctx = context(q);
@@ -100,7 +100,7 @@ static void encode(struct deadline_task *task)
 	context_done(q, ctx);
 }
 
-static void decode(struct deadline_task *task)
+static void seal_decode(struct deadline_task *task)
 {
 	struct question *q = (struct question *)task;
 	munge_ctx_t ctx = context(q);
@@ -123,7 +123,7 @@ static void open_credential(struct deadline_task *task)
 }
 
 /* 0: Q was answered.  Else it is gone. */
-static int ask(struct seal *seal, struct question *q, unsigned limit_ms, struct iocom_err *err)
+static int seal_ask(struct seal *seal, struct question *q, unsigned limit_ms, struct iocom_err *err)
 {
 	int rc = deadline_run(seal->worker, &q->task, limit_ms);
 
@@ -178,17 +178,17 @@ static int seal_within(struct seal *seal, const void *data, size_t length, unsig
 	*credential = NULL;
 	if (length > SEAL_MESSAGE_MAX)
 		return iocom_err_set(err, -EMSGSIZE, "message of %zu bytes is too long", length);
-	q = question_new(seal, encode, err);
+	q = question_new(seal, seal_encode, err);
 	if (!q)
 		return -ENOMEM;
 	q->length = length;
 	q->data = malloc(length + 1);
 	if (!q->data) {
-		question_free(&q->task);
+		seal_question_free(&q->task);
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	}
 	memcpy(q->data, data, length);
-	rc = ask(seal, q, limit_ms, err);
+	rc = seal_ask(seal, q, limit_ms, err);
 	if (rc)
 		return rc;
 	rc = foreign(q, err);
@@ -196,7 +196,7 @@ static int seal_within(struct seal *seal, const void *data, size_t length, unsig
 		*credential = q->text;
 		q->text = NULL;
 	}
-	question_free(&q->task);
+	seal_question_free(&q->task);
 	seal->down = rc == -EHOSTDOWN;
 	return rc;
 }
@@ -265,8 +265,8 @@ static int skew(struct seal *seal, const struct question *q, struct iocom_err *e
 }
 
 /* What munged's answer to a message is worth. */
-static int judge(struct seal *seal, const struct question *q, int replayed_ok,
-		 struct iocom_err *err)
+static int seal_judge(struct seal *seal, const struct question *q, int replayed_ok,
+		      struct iocom_err *err)
 {
 	int rc;
 
@@ -288,7 +288,7 @@ static int judge(struct seal *seal, const struct question *q, int replayed_ok,
 int seal_open_message(struct seal *seal, const void *credential, size_t length, int replayed_ok,
 		      void **data, size_t *data_length, struct iocom_err *err)
 {
-	struct question *q = question_new(seal, decode, err);
+	struct question *q = question_new(seal, seal_decode, err);
 	int rc;
 
 	*data = NULL;
@@ -296,19 +296,19 @@ int seal_open_message(struct seal *seal, const void *credential, size_t length, 
 		return -ENOMEM;
 	q->text = strndup(credential, length);
 	if (!q->text) {
-		question_free(&q->task);
+		seal_question_free(&q->task);
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	}
-	rc = ask(seal, q, SEAL_WAIT_MS, err);
+	rc = seal_ask(seal, q, SEAL_WAIT_MS, err);
 	if (rc)
 		return rc;
-	rc = judge(seal, q, replayed_ok, err);
+	rc = seal_judge(seal, q, replayed_ok, err);
 	if (!rc || rc == SEAL_E_SKEW) {
 		*data = q->data;
 		*data_length = q->length;
 		q->data = NULL;
 	}
-	question_free(&q->task);
+	seal_question_free(&q->task);
 	return rc;
 }
 
@@ -323,10 +323,10 @@ int seal_open_credential(struct seal *seal, struct credential *credential, const
 		return -ENOMEM;
 	q->text = strdup(text);
 	if (!q->text) {
-		question_free(&q->task);
+		seal_question_free(&q->task);
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	}
-	rc = ask(seal, q, SEAL_WAIT_MS, err);
+	rc = seal_ask(seal, q, SEAL_WAIT_MS, err);
 	if (rc)
 		return rc;
 	rc = q->rc;
@@ -337,6 +337,6 @@ int seal_open_credential(struct seal *seal, struct credential *credential, const
 		*credential = q->credential;
 		q->credential.bound = NULL;
 	}
-	question_free(&q->task);
+	seal_question_free(&q->task);
 	return rc;
 }

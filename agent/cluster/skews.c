@@ -8,7 +8,7 @@
 #include "agent/cluster/seal.h"
 
 /* Its index; SKEWS_MAX: none. */
-static size_t find(const struct skews *skews, const char *node)
+static size_t skews_find(const struct skews *skews, const char *node)
 {
 	size_t i = 0;
 
@@ -33,7 +33,7 @@ static size_t room(const struct skews *skews)
 
 void skews_note(struct skews *skews, const char *node, int64_t ahead_s, uint64_t now_ns)
 {
-	size_t i = find(skews, node);
+	size_t i = skews_find(skews, node);
 	struct skew *s = &skews->all[i < SKEWS_MAX ? i : room(skews)];
 
 	snprintf(s->node, sizeof(s->node), "%s", node);
@@ -43,7 +43,7 @@ void skews_note(struct skews *skews, const char *node, int64_t ahead_s, uint64_t
 
 void skews_forget(struct skews *skews, const char *node)
 {
-	size_t i = find(skews, node);
+	size_t i = skews_find(skews, node);
 
 	if (i < SKEWS_MAX)
 		skews->all[i].node[0] = 0;
@@ -51,7 +51,7 @@ void skews_forget(struct skews *skews, const char *node)
 
 bool skews_say(const struct skews *skews, const char *node, uint64_t now_ns, char *out, size_t size)
 {
-	size_t i = find(skews, node);
+	size_t i = skews_find(skews, node);
 	const struct skew *s = &skews->all[i < SKEWS_MAX ? i : 0];
 
 	*out = 0;

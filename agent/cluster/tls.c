@@ -21,7 +21,8 @@ struct tls {
 };
 
 /* The whole of FILE as a string, malloc'ed.  A SECRET one that others may read is none. */
-static int slurp(const char *what, const char *file, bool secret, char **out, struct iocom_err *err)
+static int tls_slurp(const char *what, const char *file, bool secret, char **out,
+		     struct iocom_err *err)
 {
 	int fd = open(file, O_RDONLY | O_CLOEXEC), rc = 0;
 	struct stat st;
@@ -51,7 +52,7 @@ static int slurp(const char *what, const char *file, bool secret, char **out, st
 	return rc;
 }
 
-static int check(int e, const char *what, const char *file, struct iocom_err *err)
+static int tls_check(int e, const char *what, const char *file, struct iocom_err *err)
 {
 	if (!e)
 		return 0;
@@ -95,19 +96,21 @@ static int check_pair(const struct files *f, struct iocom_err *err)
 static int configure(nng_tls_config **out, nng_tls_mode mode, const struct files *f,
 		     struct iocom_err *err)
 {
-	int rc = check(nng_tls_config_alloc(out, mode), "library", "nng", err);
+	int rc = tls_check(nng_tls_config_alloc(out, mode), "library", "nng", err);
 
 	if (!rc)
-		rc = check(nng_tls_config_ca_chain(*out, f->ca_text, NULL), "tls_ca", f->ca, err);
+		rc = tls_check(nng_tls_config_ca_chain(*out, f->ca_text, NULL), "tls_ca", f->ca,
+			       err);
 	if (!rc)
-		rc = check(nng_tls_config_own_cert(*out, f->certificate_text, f->key_text, NULL),
-			   "tls_certificate with its tls_key", f->certificate, err);
+		rc = tls_check(
+			nng_tls_config_own_cert(*out, f->certificate_text, f->key_text, NULL),
+			"tls_certificate with its tls_key", f->certificate, err);
 	if (!rc)
-		rc = check(nng_tls_config_auth_mode(*out, NNG_TLS_AUTH_MODE_REQUIRED), "library",
-			   "nng", err);
+		rc = tls_check(nng_tls_config_auth_mode(*out, NNG_TLS_AUTH_MODE_REQUIRED),
+			       "library", "nng", err);
 	if (!rc)
-		rc = check(nng_tls_config_version(*out, NNG_TLS_1_2, NNG_TLS_1_2), "library", "nng",
-			   err);
+		rc = tls_check(nng_tls_config_version(*out, NNG_TLS_1_2, NNG_TLS_1_2), "library",
+			       "nng", err);
 	return rc;
 }
 
@@ -119,11 +122,11 @@ int tls_new(struct tls **out, const char *certificate, const char *key, const ch
 	int rc = tls ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
 
 	if (!rc)
-		rc = slurp("tls_certificate", certificate, false, &f.certificate_text, err);
+		rc = tls_slurp("tls_certificate", certificate, false, &f.certificate_text, err);
 	if (!rc)
-		rc = slurp("tls_key", key, true, &f.key_text, err);
+		rc = tls_slurp("tls_key", key, true, &f.key_text, err);
 	if (!rc)
-		rc = slurp("tls_ca", ca, false, &f.ca_text, err);
+		rc = tls_slurp("tls_ca", ca, false, &f.ca_text, err);
 	if (!rc)
 		rc = check_pair(&f, err);
 	if (!rc)

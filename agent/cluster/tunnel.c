@@ -92,7 +92,7 @@ void tunnels_reaped(struct tunnels *tunnels, pid_t pid)
 		}
 }
 
-static bool has_room(const struct tunnels *tunnels, uid_t uid)
+static bool tunnel_has_room(const struct tunnels *tunnels, uid_t uid)
 {
 	size_t own = 0;
 
@@ -196,7 +196,7 @@ void tunnel_request(struct agent *a, struct client *client, const msgpack_object
 		client_error(client, "node %s is not known here", name);
 		return;
 	}
-	if (!has_room(a->tunnels, tunnel.uid)) {
+	if (!tunnel_has_room(a->tunnels, tunnel.uid)) {
 		a->counters.tunnels_refused++;
 		client_error(client,
 			     "%d of your jobs have streams to other nodes, the limit of a "

@@ -104,7 +104,7 @@ void vector_pack(msgpack_packer *pk, const struct iocom_vector *v)
 	}
 }
 
-static bool in_range(const struct field *f, double value)
+static bool vector_codec_in_range(const struct field *f, double value)
 {
 	/* The wire rounds to float: allow its rounding at the bounds. */
 	return (f->min == 0 && f->max == 0) ||
@@ -138,13 +138,13 @@ static int text(const msgpack_object *o, char *out)
 	return 0;
 }
 
-static int whole(const struct field *f, const msgpack_object *o, void *p)
+static int vector_codec_whole(const struct field *f, const msgpack_object *o, void *p)
 {
 	uint64_t value = o->via.u64;
 	uint64_t most = f->kind == U16 ? UINT16_MAX : f->kind == U32 ? UINT32_MAX : UINT64_MAX;
 
 	if (o->type != MSGPACK_OBJECT_POSITIVE_INTEGER || value > most ||
-	    !in_range(f, (double)value))
+	    !vector_codec_in_range(f, (double)value))
 		return -EBADMSG;
 	if (f->kind == U16)
 		*(uint16_t *)p = (uint16_t)value;
@@ -162,7 +162,7 @@ static int field_unpack(const struct field *f, const msgpack_object *o, void *p)
 		return text(o, p);
 	case REAL:
 		if ((o->type != MSGPACK_OBJECT_FLOAT32 && o->type != MSGPACK_OBJECT_FLOAT64) ||
-		    !isfinite(o->via.f64) || !in_range(f, o->via.f64))
+		    !isfinite(o->via.f64) || !vector_codec_in_range(f, o->via.f64))
 			return -EBADMSG;
 		*(double *)p = o->via.f64;
 		return 0;
@@ -172,7 +172,7 @@ static int field_unpack(const struct field *f, const msgpack_object *o, void *p)
 		*(bool *)p = o->via.boolean;
 		return 0;
 	default:
-		return whole(f, o, p);
+		return vector_codec_whole(f, o, p);
 	}
 }
 

@@ -26,7 +26,8 @@
 
 /* --- nodes --------------------------------------------------------------------- */
 
-static json_t *node_json(const struct iocom_vector *v, uint64_t age_ns, bool self, bool alive)
+static json_t *cli_requests_node_json(const struct iocom_vector *v, uint64_t age_ns, bool self,
+				      bool alive)
 {
 	json_t *o = json_object();
 
@@ -47,13 +48,14 @@ static void op_nodes(struct agent *a, struct client *c, const msgpack_object *re
 	char text[128];
 
 	(void)request;
-	json_array_append_new(nodes, node_json(&a->own, now - a->own_ns, true, true));
+	json_array_append_new(nodes, cli_requests_node_json(&a->own, now - a->own_ns, true, true));
 	for (size_t i = 0; i < a->matrix.count; i++) {
 		const struct matrix_entry *e = &a->matrix.entries[i];
 		uint64_t age = matrix_age_ns(e, now);
 
 		if (e->alive) {
-			json_array_append_new(nodes, node_json(&e->vector, age, false, true));
+			json_array_append_new(nodes,
+					      cli_requests_node_json(&e->vector, age, false, true));
 			continue;
 		}
 		snprintf(text, sizeof(text), "silent for %.1f s, longer than %d periods of %u ms",
@@ -78,7 +80,7 @@ struct listing {
 	char last_user[64];
 };
 
-static const char *user_name(struct listing *l, uid_t uid)
+static const char *cli_requests_user_name(struct listing *l, uid_t uid)
 {
 	if (l->last_user[0] && l->last_uid == uid)
 		return l->last_user;
@@ -105,32 +107,33 @@ static const char *state_of(const struct listing *l, const struct agent *a,
 	return here && here->late && here->state != JOB_ENDED ? "late" : j->state;
 }
 
-static json_t *job_json(struct listing *l, const struct agent *a, const struct journal_job *j)
+static json_t *cli_requests_job_json(struct listing *l, const struct agent *a,
+				     const struct journal_job *j)
 {
 	const char *home = j->at_home ? a->set.name : j->home;
 
-	return json_pack("{s:s,s:s,s:o,s:o,s:s,s:i,s:s,s:s,s:s,s:I,s:I,s:I,s:i,s:i,s:i,s:o}", "job",
-			 j->job, "state", state_of(l, a, j), "class", printable(j->class_name),
-			 "command", printable(j->command), "user", user_name(l, j->uid), "uid",
-			 (int)j->uid, "home", home ? home : "", "node", j->node ? j->node : "",
-			 "policy", j->policy ? j->policy : "", "submit_ns",
-			 (json_int_t)j->submit_ns, "start_ns", (json_int_t)j->start_ns, "end_ns",
-			 (json_int_t)j->end_ns, "exit_kind", j->exit_kind, "exit_value",
-			 j->exit_value, "pid", (int)j->pid, "text", printable(j->text));
+	return json_pack(
+		"{s:s,s:s,s:o,s:o,s:s,s:i,s:s,s:s,s:s,s:I,s:I,s:I,s:i,s:i,s:i,s:o}", "job", j->job,
+		"state", state_of(l, a, j), "class", printable(j->class_name), "command",
+		printable(j->command), "user", cli_requests_user_name(l, j->uid), "uid",
+		(int)j->uid, "home", home ? home : "", "node", j->node ? j->node : "", "policy",
+		j->policy ? j->policy : "", "submit_ns", (json_int_t)j->submit_ns, "start_ns",
+		(json_int_t)j->start_ns, "end_ns", (json_int_t)j->end_ns, "exit_kind", j->exit_kind,
+		"exit_value", j->exit_value, "pid", (int)j->pid, "text", printable(j->text));
 }
 
 json_t *ops_job_json(struct agent *a, const struct journal_job *job)
 {
 	struct listing one = {.agent = a, .any_late = true};
 
-	return job_json(&one, a, job);
+	return cli_requests_job_json(&one, a, job);
 }
 
 static void list_job(void *arg, const struct journal_job *j)
 {
 	struct listing *l = arg;
 
-	json_array_append_new(l->jobs, job_json(l, l->agent, j));
+	json_array_append_new(l->jobs, cli_requests_job_json(l, l->agent, j));
 }
 
 static void op_jobs(struct agent *a, struct client *c, const msgpack_object *request)
@@ -260,7 +263,7 @@ static int kill_remote(struct agent *a, struct client *c, const char *node, cons
 	return rc;
 }
 
-static void signalled(void *arg, int rc, const char *why)
+static void cli_requests_signalled(void *arg, int rc, const char *why)
 {
 	if (rc)
 		client_error(arg, "%s", why);
@@ -268,7 +271,7 @@ static void signalled(void *arg, int rc, const char *why)
 		client_json(arg, json_pack("{s:b}", "signalled", 1));
 }
 
-static void take_name(void *arg, const struct journal_job *job)
+static void cli_requests_take_name(void *arg, const struct journal_job *job)
 {
 	snprintf(arg, SPEC_JOB_MAX, "%s", job->job);
 }
@@ -307,7 +310,7 @@ static void op_kill(struct agent *a, struct client *c, const msgpack_object *req
 		return;
 	}
 	if (!strcmp(job, "last"))
-		(void)journal_find(a->journal, job, uid, take_name, job);
+		(void)journal_find(a->journal, job, uid, cli_requests_take_name, job);
 	memcpy(asked, job, sizeof(asked));
 	rc = journal_lease_last(a->journal, job, &err);
 	if (rc >= 0)
@@ -322,9 +325,9 @@ static void op_kill(struct agent *a, struct client *c, const msgpack_object *req
 		if (rc == 0)
 			return; /* answered later */
 	} else if (rc == 0 || unknown) {
-		rc = signals_send(a, job, uid, (int)signal, signalled, c, &err);
+		rc = signals_send(a, job, uid, (int)signal, cli_requests_signalled, c, &err);
 		if (!rc && !signal)
-			signalled(c, 0, "");
+			cli_requests_signalled(c, 0, "");
 	}
 	if (unknown && rc == -ESRCH && ran_here(a, job, uid))
 		unknown = !iocom_err_set(&err, rc, "job %s has ended", job);

@@ -69,7 +69,7 @@ static void client_free(struct client *c)
 	free(c);
 }
 
-static void reap(void *arg)
+static void clients_reap(void *arg)
 {
 	struct clients *clients = arg;
 
@@ -101,7 +101,7 @@ static void charge(struct client *c, uint64_t cost_ns)
 
 /* --- watching readings --------------------------------------------------------- */
 
-static void line(void *arg)
+static void clients_line(void *arg)
 {
 	struct client *c = arg;
 	struct agent *a = c->clients->agent;
@@ -147,7 +147,7 @@ void client_watch(struct client *c, unsigned interval_ms)
 	if (c->dead || sample_window_take(c->window, &past, &before, &nbefore) == -ENOMEM)
 		return;
 	c->interval_ns = interval_ms * CLOCK_NS_PER_MS;
-	c->line = (struct loop_timer){.fire = line, .arg = c};
+	c->line = (struct loop_timer){.fire = clients_line, .arg = c};
 	loop_start(a->loop, &c->line, c->interval_ns);
 	client_events(c);
 }
@@ -212,7 +212,7 @@ static bool in_time(struct client *c)
 	return false;
 }
 
-static void obey(struct client *c, uint8_t type)
+static void clients_obey(struct client *c, uint8_t type)
 {
 	struct agent *a = c->clients->agent;
 	msgpack_unpacked map;
@@ -247,12 +247,12 @@ static void dispatch(struct client *c, uint8_t type)
 
 	if (!in_time(c))
 		return;
-	obey(c, type);
+	clients_obey(c, type);
 	charge(c, clock_cpu_ns() - before_ns);
 }
 
 /* Reads at most WANT more bytes; 1 some, 0 none now, -1 the client is gone. */
-static int take(struct client *c, uint8_t *at, size_t want, size_t *have)
+static int clients_take(struct client *c, uint8_t *at, size_t want, size_t *have)
 {
 	ssize_t n = recv(c->fd, at, want, MSG_DONTWAIT);
 
@@ -267,14 +267,14 @@ static int take(struct client *c, uint8_t *at, size_t want, size_t *have)
 	return -1;
 }
 
-static int take_header(struct client *c)
+static int clients_take_header(struct client *c)
 {
 	const uint8_t *payload;
 	uint32_t length;
 	size_t consumed;
 	uint8_t type;
-	int rc =
-		take(c, c->header + c->header_have, FRAME_HEADER - c->header_have, &c->header_have);
+	int rc = clients_take(c, c->header + c->header_have, FRAME_HEADER - c->header_have,
+			      &c->header_have);
 
 	if (rc <= 0)
 		return rc;
@@ -310,7 +310,7 @@ static void forget_input(struct client *c)
 }
 
 /* Grows with what arrives, not with what is announced. */
-static int take_payload(struct client *c)
+static int clients_take_payload(struct client *c)
 {
 	size_t want = c->in_length - c->in_have;
 
@@ -332,10 +332,10 @@ static int take_payload(struct client *c)
 	}
 	if (want > c->in_room - c->in_have)
 		want = c->in_room - c->in_have;
-	return take(c, c->in + c->in_have, want, &c->in_have);
+	return clients_take(c, c->in + c->in_have, want, &c->in_have);
 }
 
-static void ready(void *arg, uint32_t what)
+static void clients_ready(void *arg, uint32_t what)
 {
 	struct client *c = arg;
 	int rc = 1;
@@ -356,12 +356,12 @@ static void ready(void *arg, uint32_t what)
 	}
 	while (!c->dead && !c->busy && rc > 0 && (what & EPOLLIN)) {
 		if (c->header_have < FRAME_HEADER) {
-			rc = take_header(c);
+			rc = clients_take_header(c);
 			if (rc <= 0 || c->header_have < FRAME_HEADER)
 				continue;
 		}
 		if (c->in_have < c->in_length) {
-			rc = take_payload(c);
+			rc = clients_take_payload(c);
 			if (rc <= 0 || c->in_have < c->in_length)
 				continue;
 		}
@@ -375,7 +375,7 @@ static void ready(void *arg, uint32_t what)
 /* --- the listener ----------------------------------------------------------------- */
 
 /* No user may keep the others out, nor all of them root. */
-static bool has_room(const struct clients *clients, uid_t uid)
+static bool clients_has_room(const struct clients *clients, uid_t uid)
 {
 	size_t own = 0;
 
@@ -393,14 +393,14 @@ static void log_crowded(struct clients *clients, uid_t uid)
 		  (int)uid, clients->count, CLIENTS_MAX, CLIENTS_OF_ONE);
 }
 
-static void accept_one(struct clients *clients, int fd)
+static void clients_accept_one(struct clients *clients, int fd)
 {
 	struct agent *a = clients->agent;
 	struct client *c = clients->count < CLIENTS_MAX ? calloc(1, sizeof(*c)) : NULL;
 	socklen_t n = sizeof(c->who);
 
 	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->who, &n) ||
-	    !has_room(clients, c->who.uid)) {
+	    !clients_has_room(clients, c->who.uid)) {
 		a->counters.clients_refused++;
 		log_crowded(clients, c ? c->who.uid : (uid_t)-1);
 		frame_write(fd, FRAME_ERROR, "the agent has too many connections; try again", 45);
@@ -411,7 +411,7 @@ static void accept_one(struct clients *clients, int fd)
 	c->clients = clients;
 	c->fd = fd;
 	c->active_ns = clock_boot_ns();
-	c->entry = (struct loop_fd){.fd = fd, .ready = ready, .arg = c};
+	c->entry = (struct loop_fd){.fd = fd, .ready = clients_ready, .arg = c};
 	if (loop_add(a->loop, &c->entry, EPOLLIN | EPOLLRDHUP)) {
 		free(c);
 		close(fd);
@@ -422,7 +422,7 @@ static void accept_one(struct clients *clients, int fd)
 	clients->count++;
 }
 
-static void accept_ready(void *arg, uint32_t what)
+static void clients_accept_ready(void *arg, uint32_t what)
 {
 	struct clients *clients = arg;
 
@@ -432,7 +432,7 @@ static void accept_ready(void *arg, uint32_t what)
 
 		if (fd < 0)
 			return; /* none, or none to be had: the next round tries again */
-		accept_one(clients, fd);
+		clients_accept_one(clients, fd);
 	}
 }
 
@@ -455,7 +455,7 @@ static void sweep(void *arg)
 	loop_start(clients->agent->loop, &clients->sweep, SWEEP_NS);
 }
 
-static int listen_at(struct clients *clients, struct iocom_err *err)
+static int clients_listen_at(struct clients *clients, struct iocom_err *err)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 
@@ -485,11 +485,11 @@ int clients_new(struct clients **out, struct agent *a, struct iocom_err *err)
 	clients->fd = -1;
 	snprintf(clients->path, sizeof(clients->path), "%s/iocom.sock", a->set.run_dir);
 	clients->sweep = (struct loop_timer){.fire = sweep, .arg = clients};
-	clients->reap = (struct loop_timer){.fire = reap, .arg = clients};
-	rc = listen_at(clients, err);
+	clients->reap = (struct loop_timer){.fire = clients_reap, .arg = clients};
+	rc = clients_listen_at(clients, err);
 	if (!rc) {
-		clients->entry =
-			(struct loop_fd){.fd = clients->fd, .ready = accept_ready, .arg = clients};
+		clients->entry = (struct loop_fd){
+			.fd = clients->fd, .ready = clients_accept_ready, .arg = clients};
 		rc = loop_add(a->loop, &clients->entry, EPOLLIN);
 	}
 	if (rc) {
@@ -509,7 +509,7 @@ void clients_free(struct clients *clients)
 		client_drop(c);
 	loop_cancel(clients->agent->loop, &clients->sweep);
 	loop_cancel(clients->agent->loop, &clients->reap);
-	reap(clients);
+	clients_reap(clients);
 	loop_remove(clients->agent->loop, &clients->entry);
 	if (clients->fd >= 0) {
 		close(clients->fd);

@@ -18,7 +18,7 @@ struct found {
 	bool at_home;
 };
 
-static void take(void *arg, const struct journal_job *job)
+static void explain_take(void *arg, const struct journal_job *job)
 {
 	struct found *f = arg;
 
@@ -29,7 +29,7 @@ static void take(void *arg, const struct journal_job *job)
 	f->record = ops_job_json(f->agent, job);
 }
 
-static void unknown(const struct agent *a, struct client *c, const char *job)
+static void explain_unknown(const struct agent *a, struct client *c, const char *job)
 {
 	client_error(c,
 		     !strcmp(job, "last")
@@ -56,7 +56,7 @@ static json_t *decision(struct agent *a, const struct found *f, struct iocom_err
 	return place;
 }
 
-static void answer(struct agent *a, struct client *c, struct found *f)
+static void explain_answer(struct agent *a, struct client *c, struct found *f)
 {
 	struct iocom_err err = {0};
 	json_t *place = decision(a, f, &err), *out;
@@ -83,20 +83,20 @@ void explain_request(struct agent *a, struct client *c, const msgpack_object *re
 	}
 	if (a->settle.active)
 		target_settle(a);
-	if (journal_find(a->journal, job, uid, take, &f)) {
+	if (journal_find(a->journal, job, uid, explain_take, &f)) {
 		client_error(c, "cannot read the job journal in %s", a->set.state_dir);
 		return;
 	}
 	if (f.record && uid != 0 && uid != f.uid) {
 		ops_log_foreign(a, c, "explain", job);
-		unknown(a, c, job);
+		explain_unknown(a, c, job);
 	} else if (!f.record) {
-		unknown(a, c, job);
+		explain_unknown(a, c, job);
 	} else if (!f.at_home) {
 		client_error(c, "job %s was submitted at node %s: its decision is kept there",
 			     f.name, f.home);
 	} else {
-		answer(a, c, &f);
+		explain_answer(a, c, &f);
 	}
 	json_decref(f.record);
 }

@@ -58,7 +58,7 @@ static json_t *shares_json(const struct behaviour *b)
 			 "disk", share[BEHAVIOUR_DISK]);
 }
 
-static void add(void *arg, uid_t uid, const char *class_name, const struct profile *p)
+static void profiles_add(void *arg, uid_t uid, const char *class_name, const struct profile *p)
 {
 	struct answer *answer = arg;
 	const struct behaviour *b = &p->behaviour;
@@ -80,7 +80,7 @@ static void add(void *arg, uid_t uid, const char *class_name, const struct profi
 			  "wall_ms", p->wall_ms, "last_run", last));
 }
 
-static void forget(struct agent *a, struct client *c, const char *class_name)
+static void profiles_forget(struct agent *a, struct client *c, const char *class_name)
 {
 	struct iocom_err err = {0};
 	int rc = profile_forget(a->profiles, client_who(c)->uid, class_name, &err);
@@ -108,14 +108,14 @@ void profiles_request(struct agent *a, struct client *c, const msgpack_object *r
 	}
 	unpack_bool(request, "forget", &forgets);
 	if (forgets) {
-		forget(a, c, class_name);
+		profiles_forget(a, c, class_name);
 		return;
 	}
 	/* What ended a moment ago has taught already. */
 	if (a->settle.active)
 		target_settle(a);
 	answer.list = json_array();
-	if (profile_list(a->profiles, uid == 0 ? (uid_t)-1 : uid, add, &answer, &err)) {
+	if (profile_list(a->profiles, uid == 0 ? (uid_t)-1 : uid, profiles_add, &answer, &err)) {
 		json_decref(answer.list);
 		client_error(c, "%s", err.text);
 		return;

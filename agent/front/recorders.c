@@ -31,7 +31,7 @@ struct recorders {
 
 /* --- lines ------------------------------------------------------------------------- */
 
-static int put(void *arg, const char *line, size_t length)
+static int recorders_put(void *arg, const char *line, size_t length)
 {
 	struct recorders *r = arg;
 
@@ -50,7 +50,7 @@ static void wrote(struct recorders *r, int rc)
 }
 
 /* The time of REAL_NS in the recording, never before that of the line before. */
-static double take_time(struct recorders *r, uint64_t real_ns)
+static double recorders_take_time(struct recorders *r, uint64_t real_ns)
 {
 	double ms = real_ns > r->start_ns ? (double)(real_ns - r->start_ns) / 1e6 : 0;
 
@@ -60,7 +60,7 @@ static double take_time(struct recorders *r, uint64_t real_ns)
 }
 
 /* Frees those whose clients are gone: not while their lines are being made. */
-static void reap(struct agent *a)
+static void recorders_reap(struct agent *a)
 {
 	for (struct recorders **p = &a->recorders; *p;) {
 		struct recorders *r = *p;
@@ -118,10 +118,10 @@ void recorders_period(struct agent *a)
 	if (!a->recorders)
 		return;
 	for (struct recorders *r = a->recorders; r; r = r->next) {
-		take_time(r, clock_real_ns());
+		recorders_take_time(r, clock_real_ns());
 		tell_nodes(r);
 	}
-	reap(a);
+	recorders_reap(a);
 }
 
 /* --- decisions --------------------------------------------------------------------- */
@@ -148,7 +148,8 @@ static void submitted(struct recorders *r, const struct recorders_decision *d, u
 	wrote(r, recorder_submit(r->out, &job, NULL));
 }
 
-static void decided(struct recorders *r, const struct recorders_decision *d, const uint32_t *order)
+static void recorders_write_decision(struct recorders *r, const struct recorders_decision *d,
+				     const uint32_t *order)
 {
 	const struct view_file *view = d->view;
 	struct recording_decision out = {
@@ -195,17 +196,17 @@ void recorders_decided(struct agent *a, const struct recorders_decision *d)
 		return;
 	order = calloc(d->view->nnodes, sizeof(*order));
 	for (struct recorders *r = a->recorders; r; r = r->next) {
-		take_time(r, d->order->submit_ns);
+		recorders_take_time(r, d->order->submit_ns);
 		if (!order || number_nodes(r, d->view, order)) {
 			wrote(r, -ENOBUFS);
 			continue;
 		}
 		if (d->run)
 			submitted(r, d, order[d->view->home]);
-		decided(r, d, order);
+		recorders_write_decision(r, d, order);
 	}
 	free(order);
-	reap(a);
+	recorders_reap(a);
 }
 
 /* --- ends -------------------------------------------------------------------------- */
@@ -228,7 +229,7 @@ static struct recording_measured measured_of(const struct job_report *report)
 	};
 }
 
-static int32_t status_of(const struct job_report *report)
+static int32_t recorders_status_of(const struct job_report *report)
 {
 	if (report->kind == KIND_IOCOM)
 		return STATUS_IOCOM;
@@ -238,9 +239,9 @@ static int32_t status_of(const struct job_report *report)
 static void finished(struct recorders *r, const char *from, const struct job_report *report)
 {
 	struct recording_finish f = {
-		.time_ms = take_time(r, clock_real_ns()),
+		.time_ms = recorders_take_time(r, clock_real_ns()),
 		.moves = strcmp(r->agent->set.name, from) != 0,
-		.exit = status_of(report),
+		.exit = recorders_status_of(report),
 		.has_measured = true,
 		.measured = measured_of(report),
 	};
@@ -261,12 +262,12 @@ void recorders_finished(struct agent *a, const char *from, const struct job_repo
 		return;
 	for (struct recorders *r = a->recorders; r; r = r->next)
 		finished(r, from, report);
-	reap(a);
+	recorders_reap(a);
 }
 
 /* --- who records --------------------------------------------------------------------- */
 
-static int open_recorder(struct recorders *r, struct iocom_err *err)
+static int recorders_open_recorder(struct recorders *r, struct iocom_err *err)
 {
 	struct agent *a = r->agent;
 	struct recording_header h = {.live = true, .seed = 1, .start_ns = r->start_ns};
@@ -279,7 +280,7 @@ static int open_recorder(struct recorders *r, struct iocom_err *err)
 	h.period_ms = a->set.period_s * 1e3;
 	h.notice_ms = TICK_NOTICE_MS;
 	view_params(p);
-	return recorder_open_to(put, r, &h, &r->out, err);
+	return recorder_open_to(recorders_put, r, &h, &r->out, err);
 }
 
 size_t recorders_count(const struct agent *a)
@@ -291,7 +292,7 @@ size_t recorders_count(const struct agent *a)
 	return n;
 }
 
-static int add(struct agent *a, struct client *client, struct iocom_err *err)
+static int recorders_add(struct agent *a, struct client *client, struct iocom_err *err)
 {
 	struct recorders *r;
 	int rc;
@@ -313,7 +314,7 @@ static int add(struct agent *a, struct client *client, struct iocom_err *err)
 		.start_ns = clock_real_ns(),
 		.backlog = RECORDERS_BACKLOG,
 	};
-	rc = open_recorder(r, err);
+	rc = recorders_open_recorder(r, err);
 	if (rc) {
 		free(r);
 		return rc;
@@ -334,14 +335,14 @@ void recorders_begin(struct agent *a, struct client *client)
 			     "only root may record node %s: a recording shows the jobs of "
 			     "all users",
 			     a->set.name);
-	else if (add(a, client, &err))
+	else if (recorders_add(a, client, &err))
 		client_error(client, "%s", err.text);
-	reap(a);
+	recorders_reap(a);
 }
 
-static void end(struct recorders *r)
+static void recorders_close_one(struct recorders *r)
 {
-	take_time(r, clock_real_ns());
+	recorders_take_time(r, clock_real_ns());
 	r->backlog += END_ROOM;
 	recorder_close(r->out, NULL);
 	r->out = NULL;
@@ -352,8 +353,8 @@ void recorders_end(struct agent *a, const struct client *client)
 {
 	for (struct recorders *r = a->recorders; r; r = r->next)
 		if (r->client == client)
-			end(r);
-	reap(a);
+			recorders_close_one(r);
+	recorders_reap(a);
 }
 
 void recorders_forget(struct agent *a, const struct client *client)
@@ -367,6 +368,6 @@ void recorders_stop(struct agent *a)
 {
 	for (struct recorders *r = a->recorders; r; r = r->next)
 		if (r->client)
-			end(r);
-	reap(a);
+			recorders_close_one(r);
+	recorders_reap(a);
 }

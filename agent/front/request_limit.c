@@ -6,7 +6,8 @@
 
 #define FREE_NS 1000000u
 
-static struct rate *find(struct request_limit *rates, uid_t uid, uint32_t per_s, uint64_t now_ns)
+static struct rate *request_limit_find(struct request_limit *rates, uid_t uid, uint32_t per_s,
+				       uint64_t now_ns)
 {
 	struct rate *oldest = &rates->users[0];
 
@@ -29,7 +30,7 @@ void request_limit_charge(struct request_limit *rates, uid_t uid, uint32_t per_s
 
 	if (!uid || !per_s || cost_ns <= FREE_NS)
 		return;
-	r = find(rates, uid, per_s, now_ns);
+	r = request_limit_find(rates, uid, per_s, now_ns);
 	r->tokens -= (double)(cost_ns - FREE_NS) / 1e6 * REQUEST_LIMIT_OF_MS * per_s / 5000;
 	if (r->tokens < -(double)per_s) /* a second without, and all is as before */
 		r->tokens = -(double)per_s;
@@ -41,7 +42,7 @@ bool request_limit_take(struct request_limit *rates, uid_t uid, uint32_t per_s, 
 
 	if (!uid || !per_s)
 		return true;
-	r = find(rates, uid, per_s, now_ns);
+	r = request_limit_find(rates, uid, per_s, now_ns);
 	if (now_ns > r->at_ns) {
 		r->tokens += (double)(now_ns - r->at_ns) * per_s / 1e9;
 		r->at_ns = now_ns;

@@ -24,7 +24,7 @@ struct answer {
 	bool ended;
 };
 
-static void take(void *arg, const struct journal_job *job)
+static void waits_take(void *arg, const struct journal_job *job)
 {
 	struct answer *answer = arg;
 
@@ -38,14 +38,14 @@ static void take(void *arg, const struct journal_job *job)
  * True when C got its answer; else JOB is the name it waits for, LOST whether that ran.  NOW: it
  * asks how the job is, which "last" is perhaps, and does not wait.
  */
-static bool answered(struct agent *a, struct client *c, char job[SPEC_JOB_MAX], bool *lost,
-		     bool now)
+static bool waits_answered(struct agent *a, struct client *c, char job[SPEC_JOB_MAX], bool *lost,
+			   bool now)
 {
 	struct answer answer = {.agent = a};
 	uid_t uid = client_who(c)->uid;
 
 	if ((strcmp(job, "last") && journal_lease_last(a->journal, job, NULL) < 0) ||
-	    journal_find(a->journal, job, uid, take, &answer)) {
+	    journal_find(a->journal, job, uid, waits_take, &answer)) {
 		client_error(c, "cannot read the job journal in %s", a->set.state_dir);
 		return true;
 	}
@@ -80,7 +80,7 @@ void wait_request(struct agent *a, struct client *c, const msgpack_object *reque
 	(void)unpack_bool(request, "now", &now);
 	if (a->settle.active)
 		target_settle(a);
-	if (answered(a, c, job, &lost, now))
+	if (waits_answered(a, c, job, &lost, now))
 		return;
 	w = calloc(1, sizeof(*w));
 	if (!w) {
@@ -95,7 +95,7 @@ void wait_request(struct agent *a, struct client *c, const msgpack_object *reque
 }
 
 /* JOB NULL: all of them; LOST: only those that were. */
-static void look(struct agent *a, const char *job, bool lost)
+static void waits_look(struct agent *a, const char *job, bool lost)
 {
 	struct wait *todo = a->waits, *w;
 
@@ -104,7 +104,7 @@ static void look(struct agent *a, const char *job, bool lost)
 	while ((w = todo)) {
 		todo = w->next;
 		if ((!job || !strcmp(w->job, job)) && (!lost || w->lost) &&
-		    answered(a, w->client, w->job, &w->lost, false)) {
+		    waits_answered(a, w->client, w->job, &w->lost, false)) {
 			free(w);
 			continue;
 		}
@@ -115,12 +115,12 @@ static void look(struct agent *a, const char *job, bool lost)
 
 void wait_ended(struct agent *a, const char *job)
 {
-	look(a, job, false);
+	waits_look(a, job, false);
 }
 
 void wait_tick(struct agent *a)
 {
-	look(a, NULL, true);
+	waits_look(a, NULL, true);
 }
 
 void wait_forget(struct agent *a, const struct client *c)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* IPv4 also where it comes in the clothes of IPv6. */
-static void key_of(const struct sockaddr *address, uint8_t key[8])
+static void address_limit_key_of(const struct sockaddr *address, uint8_t key[8])
 {
 	memset(key, 0, 8);
 	if (address->sa_family == AF_INET) {
@@ -24,7 +24,7 @@ int address_limit_enter(struct address_limit *sources, const struct sockaddr *ad
 	uint8_t key[8];
 	int unused = -1;
 
-	key_of(address, key);
+	address_limit_key_of(address, key);
 	for (int i = 0; i < ADDRESS_LIMIT_MAX; i++) {
 		struct source *s = &sources->all[i];
 

@@ -17,8 +17,8 @@
 
 #include "agent/base/accounts.h"
 
-__attribute__((format(printf, 3, 4))) static void refuse(struct admission_verdict *v,
-							 const char *reason, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void
+admission_refuse(struct admission_verdict *v, const char *reason, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -46,8 +46,8 @@ static bool may_execute(const struct stat *st, const struct account *user)
  * not all.  A network's file system (its device has no major number) may ask its server even
  * then.  A descriptor or negative errno.
  */
-static int look(int at, const char *name, uint64_t flags, uint64_t resolve, bool in_memory,
-		struct stat *st)
+static int admission_look(int at, const char *name, uint64_t flags, uint64_t resolve,
+			  bool in_memory, struct stat *st)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC | flags,
 			       .resolve = resolve | (in_memory ? RESOLVE_CACHED : 0)};
@@ -74,11 +74,11 @@ static int look_through(int at, const char *name, bool in_memory, struct stat *s
 	int fd;
 
 	snprintf(inside, sizeof(inside), "%s/.", name);
-	fd = look(at, inside, 0, RESOLVE_NO_SYMLINKS, in_memory, st);
+	fd = admission_look(at, inside, 0, RESOLVE_NO_SYMLINKS, in_memory, st);
 	/* From memory, what is no directory is told as if it were not there. */
 	if (fd != -ENOTDIR && fd != -ELOOP && !(in_memory && fd == -EAGAIN))
 		return fd;
-	fd = look(at, name, O_NOFOLLOW, 0, in_memory, st);
+	fd = admission_look(at, name, O_NOFOLLOW, 0, in_memory, st);
 	if (fd < 0 || !S_ISDIR(st->st_mode))
 		return fd;
 	close(fd);
@@ -111,7 +111,8 @@ static int read_link(int fd, char text[PATH_MAX])
  * looked at with root's eyes, or refusals would tell what is in root's directories: the job's
  * own exec finds out.
  */
-static int step(int *at, const char *name, bool in_memory, struct stat *st, char text[PATH_MAX])
+static int admission_step(int *at, const char *name, bool in_memory, struct stat *st,
+			  char text[PATH_MAX])
 {
 	struct stat next;
 	int fd = look_through(*at, name, in_memory, &next), rc = 0;
@@ -137,7 +138,7 @@ struct way {
 
 static int from_root(struct way *way, bool in_memory, struct stat *st)
 {
-	int root = look(AT_FDCWD, "/", 0, 0, in_memory, st);
+	int root = admission_look(AT_FDCWD, "/", 0, 0, in_memory, st);
 
 	if (root < 0)
 		return root;
@@ -148,7 +149,7 @@ static int from_root(struct way *way, bool in_memory, struct stat *st)
 }
 
 /* TEXT before all that is still to be gone. */
-static int turn(struct way *way, const char *text, bool in_memory, struct stat *st)
+static int admission_turn(struct way *way, const char *text, bool in_memory, struct stat *st)
 {
 	char rest[sizeof(way->rest)];
 
@@ -177,12 +178,13 @@ static int go(struct way *way, const struct account *user, bool in_memory, struc
 	memcpy(name, way->next, n);
 	name[n] = 0;
 	way->next += n;
-	rc = step(&way->at, name, in_memory, st, text);
-	return rc == LINK ? turn(way, text, in_memory, st) : rc;
+	rc = admission_step(&way->at, name, in_memory, st, text);
+	return rc == LINK ? admission_turn(way, text, in_memory, st) : rc;
 }
 
 /* Every directory on the way, then PATH itself.  0, THEIRS or negative errno. */
-static int walk(const char *path, const struct account *user, bool in_memory, struct stat *st)
+static int admission_walk(const char *path, const struct account *user, bool in_memory,
+			  struct stat *st)
 {
 	struct way way = {.at = -1};
 	int rc;
@@ -204,7 +206,7 @@ static int walk(const char *path, const struct account *user, bool in_memory, st
 static int walk_cwd(const struct job_order *o, const struct account *user, bool in_memory)
 {
 	struct stat st;
-	int rc = walk(o->cwd, user, in_memory, &st);
+	int rc = admission_walk(o->cwd, user, in_memory, &st);
 
 	if (!rc && !S_ISDIR(st.st_mode))
 		rc = -ENOTDIR;
@@ -216,7 +218,7 @@ bool admission_paths_in_memory(const struct job_order *o, const struct account *
 	struct stat st;
 
 	return walk_cwd(o, user, true) >= 0 &&
-	       (o->executable[0] != '/' || walk(o->executable, user, true, &st) >= 0);
+	       (o->executable[0] != '/' || admission_walk(o->executable, user, true, &st) >= 0);
 }
 
 bool admission_paths(const struct job_order *o, const struct account *user, atomic_int *at,
@@ -229,17 +231,19 @@ bool admission_paths(const struct job_order *o, const struct account *user, atom
 	atomic_store(at, ADMISSION_AT_CWD);
 	rc = walk_cwd(o, user, false);
 	if (rc < 0)
-		refuse(v, "path-missing", "working directory %.120s: %s", o->cwd, strerror(-rc));
+		admission_refuse(v, "path-missing", "working directory %.120s: %s", o->cwd,
+				 strerror(-rc));
 	if (rc < 0 || o->executable[0] != '/')
 		return v->admitted;
 	atomic_store(at, ADMISSION_AT_EXECUTABLE);
-	rc = walk(o->executable, user, false, &st);
+	rc = admission_walk(o->executable, user, false, &st);
 	/*
 	 * One that is there but not executable fails as at home: exec says so, 126.  So does
 	 * one that is missing at a node that the user named, 127: no other is to be tried.
 	 */
 	if (rc < 0 && !o->forced)
-		refuse(v, "path-missing", "executable %.120s: %s", o->executable, strerror(-rc));
+		admission_refuse(v, "path-missing", "executable %.120s: %s", o->executable,
+				 strerror(-rc));
 	return v->admitted;
 }
 
@@ -254,15 +258,16 @@ bool admission_loads(const struct job_order *o, const struct iocom_vector *own,
 	if (o->forced)
 		return true;
 	if (own->memory_available_mb < memory)
-		refuse(v, "memory", "%.0f MB available, the job needs %.0f MB",
-		       own->memory_available_mb, memory);
+		admission_refuse(v, "memory", "%.0f MB available, the job needs %.0f MB",
+				 own->memory_available_mb, memory);
 	else if (o->home_io > 0 && io > o->home_io)
-		refuse(v, "overloaded",
-		       "with the job %.3g disk requests/ms here, at home they are %.3g", io,
-		       o->home_io);
+		admission_refuse(v, "overloaded",
+				 "with the job %.3g disk requests/ms here, at home they are %.3g",
+				 io, o->home_io);
 	else if (o->home_cpu > 0 && own->run_queue + 1 > o->home_cpu)
-		refuse(v, "overloaded", "with the job %.1f runnable tasks here, at home %.1f",
-		       own->run_queue + 1, o->home_cpu);
+		admission_refuse(v, "overloaded",
+				 "with the job %.1f runnable tasks here, at home %.1f",
+				 own->run_queue + 1, o->home_cpu);
 	return v->admitted;
 }
 
@@ -275,17 +280,18 @@ bool admission_user(const struct job_order *o, bool accepts_jobs, struct account
 
 	*v = (struct admission_verdict){.admitted = true};
 	if (!accepts_jobs) {
-		refuse(v, "owner", "its owner lets no jobs in");
+		admission_refuse(v, "owner", "its owner lets no jobs in");
 		return false;
 	}
 	rc = accounts_find(accounts, o->uid, user);
 	if (rc == -EHOSTDOWN) {
-		refuse(v, "user-slow", "the name service there does not answer who uid %u is",
-		       (unsigned)o->uid);
+		admission_refuse(v, "user-slow",
+				 "the name service there does not answer who uid %u is",
+				 (unsigned)o->uid);
 	} else if (rc) {
-		refuse(v, "no-user", "uid %u is unknown there", (unsigned)o->uid);
+		admission_refuse(v, "no-user", "uid %u is unknown there", (unsigned)o->uid);
 	} else if (!users_may(users, user, why, sizeof(why))) {
-		refuse(v, "user", "%s", why);
+		admission_refuse(v, "user", "%s", why);
 		account_free(user);
 	}
 	return v->admitted;

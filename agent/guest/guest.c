@@ -41,7 +41,7 @@ static void close_leash(struct agent *a, struct job *job)
 }
 
 /* One reading serves all jobs that ended meanwhile. */
-static void ended(struct agent *a, struct job *job)
+static void guest_ended(struct agent *a, struct job *job)
 {
 	close_leash(a, job);
 	job->busy = false;
@@ -103,7 +103,7 @@ static int write_ends(struct agent *a)
 }
 
 /* RC is the journal's: where it failed what the shim wrote stays, and so does JOB. */
-static void settle(struct agent *a, struct job *job, int rc)
+static void guest_settle(struct agent *a, struct job *job, int rc)
 {
 	if (!job->unwritten) {
 		a->counters.jobs_ended++;
@@ -139,14 +139,14 @@ void target_settle(void *arg)
 	for (struct job *job = a->jobs.first; job; job = next) {
 		next = job->next;
 		if (job->state == JOB_ENDED)
-			settle(a, job, rc);
+			guest_settle(a, job, rc);
 	}
 	if (rc && !a->settle.active)
 		loop_start(a->loop, &a->settle, AGAIN_NS);
 }
 
 /* Nobody supervises it any more, and nothing tells how it went. */
-static void lost(struct agent *a, struct job *job, const char *why)
+static void guest_lost(struct agent *a, struct job *job, const char *why)
 {
 	/* Its record may not have said where its cgroup is, or there is none. */
 	launch_bury(a->set.scope_cgroup, job->order.job);
@@ -155,10 +155,10 @@ static void lost(struct agent *a, struct job *job, const char *why)
 	if (!job->end.text[0])
 		snprintf(job->end.text, sizeof(job->end.text), "%s", why);
 	log_write(&a->log, LOG_L_ERROR, "job %s is lost: %.200s", job->order.job, job->end.text);
-	ended(a, job);
+	guest_ended(a, job);
 }
 
-static void on_started(struct agent *a, struct job *job, const struct launch_event *e)
+static void guest_on_started(struct agent *a, struct job *job, const struct launch_event *e)
 {
 	/* A shim that renewed its lease says so in the same words. */
 	if (job->state == JOB_RUNNING && !job->late && job->pid == e->pid) {
@@ -223,11 +223,11 @@ static void leash_ready(void *arg, uint32_t events)
 		return;
 	}
 	if (e.type == LAUNCH_STARTED) {
-		on_started(a, job, &e);
+		guest_on_started(a, job, &e);
 	} else if (e.type == LAUNCH_EXITED) {
 		job->end = e;
 		job->lost = e.kind == 3 && e.value == LEASE_OUTCOME;
-		ended(a, job);
+		guest_ended(a, job);
 	}
 }
 
@@ -264,7 +264,7 @@ static void is_late(struct agent *a, struct job *job, const struct launch_found 
 }
 
 /* What a look at the job's record and shim found. */
-static int take_found(struct agent *a, struct job *job, const struct launch_found *f)
+static int guest_take_found(struct agent *a, struct job *job, const struct launch_found *f)
 {
 	int rc;
 
@@ -282,14 +282,14 @@ static int take_found(struct agent *a, struct job *job, const struct launch_foun
 			launch_bury(a->set.scope_cgroup,
 				    job->order.job); /* made before the record */
 		if (f->last.kind == 3 && f->last.value != LAUNCH_NEVER)
-			lost(a, job, "its supervisor was killed");
+			guest_lost(a, job, "its supervisor was killed");
 		else
-			ended(a, job);
+			guest_ended(a, job);
 		return 0;
 	}
 	rc = watch_leash(a, job, f->leash);
 	if (!rc && f->started.pid)
-		on_started(a, job, &f->started);
+		guest_on_started(a, job, &f->started);
 	return rc;
 }
 
@@ -301,10 +301,10 @@ static void shim_died(struct agent *a, struct job *job)
 
 	close_leash(a, job);
 	if (launch_outcome(a->jobs_dir, a->run_jobs_dir, job->order.job, &f)) {
-		lost(a, job, "the job's supervisor was killed, and its record is gone");
+		guest_lost(a, job, "the job's supervisor was killed, and its record is gone");
 		return;
 	}
-	if (take_found(a, job, &f))
+	if (guest_take_found(a, job, &f))
 		log_write(&a->log, LOG_L_ERROR, "cannot watch job %s", job->order.job);
 	/* Killed a moment ago, it may hold its lock yet.  Later the chores look. */
 	if (job->busy && !before && !a->settle.active)
@@ -347,7 +347,7 @@ static void never_launched(struct agent *a, struct job *job, const struct iocom_
 	job->end.kind = 3;
 	job->end.value = LAUNCH_NEVER;
 	snprintf(job->end.text, sizeof(job->end.text), "%.250s", err->text);
-	ended(a, job);
+	guest_ended(a, job);
 }
 
 /* Where PAM's rules for this job are; NULL: without PAM. */
@@ -564,7 +564,7 @@ static int found(void *arg, const struct launch_found *f)
 		job->spool_bytes = target_spool_share(a, job->order.uid);
 	if (f->leash >= 0 || f->busy)
 		log_write(&a->log, LOG_L_INFO, "job %s still runs", f->job);
-	return take_found(a, job, f);
+	return guest_take_found(a, job, f);
 }
 
 /* A number of this boot of the machine, of 48 bits; 0: not known. */
@@ -592,7 +592,7 @@ static void nothing_left(struct agent *a, struct job *job, bool same_boot)
 	if (same_boot && !job->start_ns)
 		never_launched(a, job, &err);
 	else
-		lost(a, job, "nothing is left of it since the agent's restart");
+		guest_lost(a, job, "nothing is left of it since the agent's restart");
 }
 
 int target_recover(struct agent *a, struct iocom_err *err)

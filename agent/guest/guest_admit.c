@@ -26,7 +26,7 @@ static void make_nonce(char out[SPEC_NONCE_MAX])
 		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
-static void refuse(struct target_grant *g, const char *reason, const char *text)
+static void guest_admit_refuse(struct target_grant *g, const char *reason, const char *text)
 {
 	g->granted = false;
 	snprintf(g->reason, sizeof(g->reason), "%s", reason);
@@ -38,7 +38,7 @@ static void lease(struct agent *a, const struct job_order *order, struct target_
 	struct job *job = jobs_add(&a->jobs, order);
 
 	if (!job) {
-		refuse(g, "full", "too many jobs are running");
+		guest_admit_refuse(g, "full", "too many jobs are running");
 		return;
 	}
 	job->agent = a;
@@ -80,12 +80,13 @@ static bool has_place(struct agent *a, const struct job_order *order, struct tar
 	else
 		return true;
 	a->counters.jobs_refused_limit++;
-	refuse(g, "user-limit", text);
+	guest_admit_refuse(g, "user-limit", text);
 	return false;
 }
 
 /* A job of this id is here already: G says what that means.  False: it is new. */
-static bool is_known(const struct agent *a, const struct job_order *order, struct target_grant *g)
+static bool guest_admit_is_known(const struct agent *a, const struct job_order *order,
+				 struct target_grant *g)
 {
 	const struct job *job = jobs_find(&a->jobs, order->job);
 
@@ -93,7 +94,7 @@ static bool is_known(const struct agent *a, const struct job_order *order, struc
 	if (!job)
 		return false;
 	if (job->state != JOB_LEASED || job->order.uid != order->uid) {
-		refuse(g, "duplicate", "a job of this id is already here");
+		guest_admit_refuse(g, "duplicate", "a job of this id is already here");
 		return true;
 	}
 	/* Asked again: the first answer was lost. */
@@ -102,7 +103,8 @@ static bool is_known(const struct agent *a, const struct job_order *order, struc
 	return true;
 }
 
-static void decided(struct agent *a, const struct job_order *order, const struct target_grant *g)
+static void guest_admit_decided(struct agent *a, const struct job_order *order,
+				const struct target_grant *g)
 {
 	if (g->granted) {
 		a->counters.admissions_granted++;
@@ -116,9 +118,9 @@ static void decided(struct agent *a, const struct job_order *order, const struct
 
 void target_admit(struct agent *a, const struct job_order *order, struct target_grant *g)
 {
-	if (!is_known(a, order, g) && has_place(a, order, g))
+	if (!guest_admit_is_known(a, order, g) && has_place(a, order, g))
 		lease(a, order, g);
-	decided(a, order, g);
+	guest_admit_decided(a, order, g);
 }
 
 struct admitting {
@@ -136,17 +138,17 @@ static void paths_seen(void *arg, const struct job_order *order,
 	struct iocom_vector own;
 	struct target_grant g;
 
-	if (!is_known(a, order, &g)) { /* it may have been asked twice */
+	if (!guest_admit_is_known(a, order, &g)) { /* it may have been asked twice */
 		if (v.admitted) {
 			tick_own_vector(a, &own);
 			admission_loads(order, &own, &v);
 		}
 		if (!v.admitted)
-			refuse(&g, v.reason, v.text);
+			guest_admit_refuse(&g, v.reason, v.text);
 		else if (has_place(a, order, &g))
 			lease(a, order, &g);
 	}
-	decided(a, order, &g);
+	guest_admit_decided(a, order, &g);
 	w->done(w->arg, order, &g);
 	free(w);
 }
@@ -190,22 +192,23 @@ void target_admit_guest(struct agent *a, const struct job_order *order, target_a
 	struct account user;
 	int rc;
 
-	if (!is_known(a, order, &g)) {
+	if (!guest_admit_is_known(a, order, &g)) {
 		if (!admission_user(order, a->set.accept_jobs, a->accounts, &users, &user, &v)) {
-			refuse(&g, v.reason, v.text);
+			guest_admit_refuse(&g, v.reason, v.text);
 		} else {
 			rc = ask_paths(a, order, &user, done, arg);
 			if (!rc)
 				return;
 			a->counters.paths_refused += rc == -EBUSY || rc == -EDQUOT;
-			refuse(&g, "path-slow",
-			       rc == -EBUSY    ? "file systems there do not answer: too many "
-						 "looks for directories hang already"
-			       : rc == -EDQUOT ? "file systems there do not answer: too many "
-						 "looks for this user's directories hang already"
-					       : strerror(-rc));
+			guest_admit_refuse(
+				&g, "path-slow",
+				rc == -EBUSY	? "file systems there do not answer: too many "
+						  "looks for directories hang already"
+				: rc == -EDQUOT ? "file systems there do not answer: too many "
+						  "looks for this user's directories hang already"
+						: strerror(-rc));
 		}
 	}
-	decided(a, order, &g);
+	guest_admit_decided(a, order, &g);
 	done(arg, order, &g);
 }

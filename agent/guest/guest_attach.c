@@ -24,7 +24,8 @@
 /* --- who may ------------------------------------------------------------------- */
 
 /* A credential is obeyed once, whatever restarts: munged's memory may not last. */
-static int first_time(struct agent *a, const struct attach_ask *ask, struct iocom_err *err)
+static int guest_attach_first_time(struct agent *a, const struct attach_ask *ask,
+				   struct iocom_err *err)
 {
 	char half[17] = "";
 	int rc;
@@ -82,7 +83,7 @@ static int authorise(struct agent *a, const struct attach_ask *ask, const struct
 				     "it kept there",
 				     ask->job, a->set.name);
 	/* After that question: who has no job here writes nothing into the journal. */
-	return local ? 0 : first_time(a, ask, err);
+	return local ? 0 : guest_attach_first_time(a, ask, err);
 }
 
 /* --- what has ended and left nothing --------------------------------------------- */
@@ -122,8 +123,8 @@ static bool tell_ended(struct agent *a, int fd, const char *job, uid_t uid)
 	return true;
 }
 
-static int hand_over(struct agent *a, int fd, const char *job, const void *ask, size_t length,
-		     uid_t uid, struct iocom_err *err)
+static int guest_attach_hand_over(struct agent *a, int fd, const char *job, const void *ask,
+				  size_t length, uid_t uid, struct iocom_err *err)
 {
 	const struct job *known = jobs_find(&a->jobs, job);
 	int rc = launch_attach(a->run_jobs_dir, job, ask, length, fd);
@@ -140,8 +141,8 @@ static int hand_over(struct agent *a, int fd, const char *job, const void *ask, 
 	return replays_start(a, ask, length, fd, uid, err);
 }
 
-static int attach(struct agent *a, int fd, const msgpack_object *map, const struct ucred *local,
-		  struct iocom_err *err)
+static int guest_attach(struct agent *a, int fd, const msgpack_object *map,
+			const struct ucred *local, struct iocom_err *err)
 {
 	const msgpack_object *cred = unpack_get(map, "cred"), *bin = unpack_get(map, "ask");
 	char *credential = NULL;
@@ -168,7 +169,8 @@ static int attach(struct agent *a, int fd, const msgpack_object *map, const stru
 	if (!rc)
 		rc = authorise(a, &ask, local, uid, err);
 	if (!rc)
-		rc = hand_over(a, fd, ask.job, bin->via.bin.ptr, bin->via.bin.size, uid, err);
+		rc = guest_attach_hand_over(a, fd, ask.job, bin->via.bin.ptr, bin->via.bin.size,
+					    uid, err);
 	free(credential);
 	return rc;
 }
@@ -181,7 +183,7 @@ int target_attach(struct agent *a, int fd, const void *payload, uint32_t length,
 
 	if (unpack_map(&map, payload, length))
 		return iocom_err_set(err, -EBADMSG, "the attach message is not a MessagePack map");
-	rc = attach(a, fd, &map.data, local, err);
+	rc = guest_attach(a, fd, &map.data, local, err);
 	msgpack_unpacked_destroy(&map);
 	return rc;
 }
@@ -271,7 +273,7 @@ static uint64_t reserved(const struct agent *a, const uid_t *one)
 	return sum;
 }
 
-static uint64_t minus(uint64_t all, uint64_t part)
+static uint64_t guest_attach_minus(uint64_t all, uint64_t part)
 {
 	return all > part ? all - part : 0;
 }
@@ -285,17 +287,17 @@ static uint64_t share_of_one(const struct agent *a)
 }
 
 /* UID is to have ROOM bytes free, the others keep what they have. */
-static void prune(struct agent *a, uid_t uid, uint64_t room)
+static void guest_attach_prune(struct agent *a, uid_t uid, uint64_t room)
 {
 	uint64_t now = clock_real_ns(), total = (uint64_t)a->set.spool_total_mb << 20;
 	uint64_t span = (uint64_t)a->set.keep_days * DAY_S * CLOCK_NS_PER_S;
 	const struct spool_quota_limits limits = {
 		.jobs = a->set.keep_jobs,
 		.oldest_ns = now > span ? now - span : 0,
-		.bytes = minus(total, reserved(a, NULL) + room),
+		.bytes = guest_attach_minus(total, reserved(a, NULL) + room),
 		.of_one = share_of_one(a),
 		.uid = uid,
-		.of_uid = uid ? minus(share_of_one(a), reserved(a, &uid) + room) : 0,
+		.of_uid = uid ? guest_attach_minus(share_of_one(a), reserved(a, &uid) + room) : 0,
 	};
 	struct spool_quota_sum sum;
 	int rc = spool_quota_prune(a->jobs_dir, a->run_jobs_dir, &limits, is_live, a, &sum,
@@ -311,15 +313,15 @@ static void prune(struct agent *a, uid_t uid, uint64_t room)
 
 void target_spool_prune(struct agent *a)
 {
-	prune(a, 0, 0);
+	guest_attach_prune(a, 0, 0);
 }
 
 uint64_t target_spool_share(const struct agent *a, uid_t uid)
 {
 	uint64_t total = (uint64_t)a->set.spool_total_mb << 20;
 	uint64_t most = (uint64_t)a->set.spool_mb << 20;
-	uint64_t part = minus(total, reserved(a, NULL)) / SPOOL_PART;
-	uint64_t own = uid ? minus(share_of_one(a), reserved(a, &uid)) : part;
+	uint64_t part = guest_attach_minus(total, reserved(a, NULL)) / SPOOL_PART;
+	uint64_t own = uid ? guest_attach_minus(share_of_one(a), reserved(a, &uid)) : part;
 
 	if (part > own)
 		part = own;
@@ -340,8 +342,8 @@ uint64_t target_spool_quota(struct agent *a, uid_t uid, uint64_t wanted)
 	if (reserved(a, NULL) + a->spool_kept_bytes + wanted > total ||
 	    (uid && reserved(a, &uid) + spool_quota_users_of(&a->spool_users, uid) + wanted >
 			    share_of_one(a)))
-		prune(a, uid, wanted);
-	left = minus(total, reserved(a, NULL) + a->spool_kept_bytes);
+		guest_attach_prune(a, uid, wanted);
+	left = guest_attach_minus(total, reserved(a, NULL) + a->spool_kept_bytes);
 	return wanted < left ? wanted : left;
 }
 

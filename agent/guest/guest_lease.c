@@ -42,7 +42,7 @@ static void fenced(struct agent *a, struct job *job, const char *why)
 	tell_shim(a, job, 0);
 }
 
-static void answered(void *arg, int rc, const msgpack_object *body, const char *why)
+static void guest_lease_answered(void *arg, int rc, const msgpack_object *body, const char *why)
 {
 	struct asking *q = arg;
 	struct agent *a = q->agent;
@@ -70,7 +70,7 @@ static void answered(void *arg, int rc, const msgpack_object *body, const char *
 	free(q);
 }
 
-static void ask(struct agent *a, struct job *job)
+static void guest_lease_ask(struct agent *a, struct job *job)
 {
 	const struct job_order *o = &job->order;
 	struct asking *q = calloc(1, sizeof(*q));
@@ -89,7 +89,7 @@ static void ask(struct agent *a, struct job *job)
 	pack_u64(&pk, "lease_ms", o->lease_ms);
 	job->lease.asking = true;
 	if (control_ask(a->control, o->home, o->home_address, o->home_port, "renew", o->job, &body,
-			answered, q, &err)) {
+			guest_lease_answered, q, &err)) {
 		job->lease.asking = false;
 		log_write(&a->log, LOG_L_WARNING, "cannot renew the lease of job %s: %s", o->job,
 			  err.text);
@@ -119,7 +119,7 @@ void lease_told(struct job *job, const struct launch_event *said)
 }
 
 /* Whether we are to ask home: where the shim does not, or cannot for half a lease. */
-static bool is_ours(const struct job *job, uint64_t now)
+static bool guest_lease_is_ours(const struct job *job, uint64_t now)
 {
 	uint64_t lease_ns = job->order.lease_ms * CLOCK_NS_PER_MS;
 
@@ -143,7 +143,7 @@ void lease_tick(struct agent *a)
 		if (now > job->lease.until_ns + SHIM_LATE_NS)
 			outlived(a, job);
 		else if (!job->lease.fenced && !job->late && !job->lease.asking &&
-			 is_ours(job, now))
-			ask(a, job);
+			 guest_lease_is_ours(job, now))
+			guest_lease_ask(a, job);
 	}
 }

@@ -45,7 +45,7 @@ static void acked(const struct telling *t, size_t taken)
 		agent_journal_failed(t->agent, &err);
 }
 
-static void told(void *arg, int rc, const msgpack_object *body, const char *why)
+static void guest_report_told(void *arg, int rc, const msgpack_object *body, const char *why)
 {
 	struct telling *t = arg;
 	struct job *job = t->report ? NULL : jobs_find(&t->agent->jobs, t->jobs[0]);
@@ -68,14 +68,14 @@ static void told(void *arg, int rc, const msgpack_object *body, const char *why)
 }
 
 /* Home is another node.  T, which is taken, names the jobs. */
-static void tell(struct agent *a, const struct job_order *o, struct telling *t, const char *type,
-		 const msgpack_sbuffer *body)
+static void guest_report_tell(struct agent *a, const struct job_order *o, struct telling *t,
+			      const char *type, const msgpack_sbuffer *body)
 {
 	struct iocom_err err = {0};
 
 	if (!a->control || !o->home_address[0] ||
 	    control_ask(a->control, o->home, o->home_address, o->home_port, type, t->jobs[0], body,
-			told, t, &err)) {
+			guest_report_told, t, &err)) {
 		if (err.text[0])
 			log_write(&a->log, LOG_L_WARNING, "cannot tell %s of job %s: %s", o->home,
 				  t->jobs[0], err.text);
@@ -93,7 +93,7 @@ static void tell_one(struct agent *a, const struct job_order *o, bool report,
 	t->report = report;
 	t->n = 1;
 	memcpy(t->jobs[0], o->job, sizeof(t->jobs[0]));
-	tell(a, o, t, report ? "done" : "started", body);
+	guest_report_tell(a, o, t, report ? "done" : "started", body);
 }
 
 static void report_here(struct agent *a, const struct job_report *r)
@@ -156,7 +156,7 @@ static void report_together(struct agent *a, const struct job *first)
 	}
 	if (t) { /* else they are told again */
 		t->report = true;
-		tell(a, &first->order, t, "done", &body);
+		guest_report_tell(a, &first->order, t, "done", &body);
 	}
 	msgpack_sbuffer_destroy(&body);
 }

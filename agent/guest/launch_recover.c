@@ -77,7 +77,7 @@ static int control_connect(const char *run_dir, const char *job)
 	return fd;
 }
 
-static int control_ask(int fd, const char *op, int signal)
+static int launch_recover_control_ask(int fd, const char *op, int signal)
 {
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
@@ -99,7 +99,7 @@ int launch_signal_ask(const char *run_dir, const char *job, int signal)
 
 	if (fd < 0)
 		return fd == -ENOENT || fd == -ECONNREFUSED ? -ESRCH : fd;
-	rc = control_ask(fd, "signal", signal);
+	rc = launch_recover_control_ask(fd, "signal", signal);
 	if (!rc)
 		return fd;
 	close(fd);
@@ -135,7 +135,7 @@ static int take_leash(const char *run_dir, uint64_t until_ns, struct launch_foun
 
 	if (fd < 0)
 		return fd;
-	rc = control_ask(fd, "leash", 0);
+	rc = launch_recover_control_ask(fd, "leash", 0);
 	if (!rc && now_ns < until_ns)
 		(void)poll(&p, 1, (int)((until_ns - now_ns) / CLOCK_NS_PER_MS) + 1);
 	if (!rc)
@@ -228,7 +228,8 @@ static int take_exit(int dir, struct launch_found *f)
  * Fills F from the open directory DIR.  As launch_outcome; a living shim's leash is
  * taken, its answer waited for until UNTIL_NS.
  */
-static void look(int dir, const char *run_dir, uint64_t until_ns, struct launch_found *f)
+static void launch_recover_look(int dir, const char *run_dir, uint64_t until_ns,
+				struct launch_found *f)
 {
 	struct record_start start;
 	bool began = record_read_start(dir, &start) != -ENOENT; /* all 0 when there is none */
@@ -282,7 +283,7 @@ int launch_outcome(const char *jobs_dir, const char *run_dir, const char *job,
 	if (dir < 0)
 		return dir;
 	snprintf(f->job, sizeof(f->job), "%s", job);
-	look(dir, run_dir, 0, f);
+	launch_recover_look(dir, run_dir, 0, f);
 	close(dir);
 	return 0;
 }
@@ -308,7 +309,7 @@ int launch_recover(const char *jobs_dir, const char *run_dir,
 		if (dir < 0)
 			continue; /* not a job's directory */
 		snprintf(f.job, sizeof(f.job), "%.95s", entry->d_name);
-		look(dir, run_dir, until_ns, &f);
+		launch_recover_look(dir, run_dir, until_ns, &f);
 		rc = found(arg, &f);
 		close(dir);
 	}

@@ -38,7 +38,7 @@ struct paths {
 	unsigned count, late;
 };
 
-static void question_free(struct question *q)
+static void paths_question_free(struct question *q)
 {
 	pthread_mutex_destroy(&q->lock);
 	account_free(&q->user);
@@ -52,7 +52,7 @@ size_t paths_count(const struct paths *paths, size_t *late)
 }
 
 /* Those of UID in the list from FIRST on, and how many of them hang. */
-static unsigned count_of(const struct question *first, uid_t uid, unsigned *late)
+static unsigned paths_count_of(const struct question *first, uid_t uid, unsigned *late)
 {
 	unsigned n = 0;
 
@@ -74,7 +74,7 @@ static unsigned late_of_all(const struct paths *paths)
 	for (const struct question *q = paths->first; q; q = q->next) {
 		if (q->done)
 			continue;
-		count_of(q->next, q->user.uid, &same);
+		paths_count_of(q->next, q->user.uid, &same);
 		n += same < PATHS_LATE_OF_USER;
 	}
 	return n;
@@ -82,7 +82,7 @@ static unsigned late_of_all(const struct paths *paths)
 
 static int room_for(const struct paths *paths, uid_t uid)
 {
-	unsigned late, of_user = count_of(paths->first, uid, &late);
+	unsigned late, of_user = paths_count_of(paths->first, uid, &late);
 
 	if (of_user >= PATHS_OF_USER || late >= PATHS_LATE_OF_USER)
 		return -EDQUOT;
@@ -91,7 +91,7 @@ static int room_for(const struct paths *paths, uid_t uid)
 	return 0;
 }
 
-static void *look(void *arg)
+static void *paths_look(void *arg)
 {
 	struct question *q = arg;
 	bool abandoned;
@@ -104,11 +104,11 @@ static void *look(void *arg)
 		loop_post(q->paths->loop, &q->post);
 	pthread_mutex_unlock(&q->lock);
 	if (abandoned)
-		question_free(q);
+		paths_question_free(q);
 	return NULL;
 }
 
-static void forget(struct question *q)
+static void paths_forget(struct question *q)
 {
 	struct paths *paths = q->paths;
 
@@ -129,13 +129,13 @@ static void looked(void *arg)
 
 	pthread_mutex_lock(&q->lock); /* it may hold it still */
 	pthread_mutex_unlock(&q->lock);
-	forget(q);
+	paths_forget(q);
 	if (q->done)
 		q->done(q->arg, &q->order, &q->verdict);
-	question_free(q);
+	paths_question_free(q);
 }
 
-static void overdue(void *arg)
+static void paths_overdue(void *arg)
 {
 	struct question *q = arg;
 	paths_done done = q->done;
@@ -152,7 +152,7 @@ static void overdue(void *arg)
 	done(q->arg, &q->order, &slow);
 }
 
-static int start(struct question *q)
+static int paths_start(struct question *q)
 {
 	pthread_attr_t attributes;
 	pthread_t thread;
@@ -162,7 +162,7 @@ static int start(struct question *q)
 		return -rc;
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	rc = pthread_create(&thread, &attributes, look, q);
+	rc = pthread_create(&thread, &attributes, paths_look, q);
 	pthread_attr_destroy(&attributes);
 	return -rc;
 }
@@ -182,12 +182,12 @@ int paths_ask(struct paths *paths, const struct job_order *order, struct account
 	q->user = *user;
 	q->done = done;
 	q->arg = arg;
-	q->timer = (struct loop_timer){.fire = overdue, .arg = q};
+	q->timer = (struct loop_timer){.fire = paths_overdue, .arg = q};
 	q->post = (struct loop_post){.run = looked, .arg = q};
 	pthread_mutex_init(&q->lock, NULL);
-	rc = start(q);
+	rc = paths_start(q);
 	if (rc) {
-		question_free(q);
+		paths_question_free(q);
 		return rc;
 	}
 	q->next = paths->first;
@@ -218,7 +218,7 @@ void paths_free(struct paths *paths)
 		struct question *q = paths->first;
 		bool seen;
 
-		forget(q);
+		paths_forget(q);
 		if (q->done)
 			q->done(q->arg, &q->order, &stop);
 		pthread_mutex_lock(&q->lock);
@@ -228,7 +228,7 @@ void paths_free(struct paths *paths)
 		if (!seen)
 			continue; /* the thread's now */
 		loop_unpost(paths->loop, &q->post);
-		question_free(q);
+		paths_question_free(q);
 	}
 	free(paths);
 }

@@ -25,12 +25,12 @@ struct replays {
 	} all[REPLAYS_MAX];
 };
 
-static void place_of(const struct agent *a, size_t i, char out[PLACE_MAX])
+static void replays_place_of(const struct agent *a, size_t i, char out[PLACE_MAX])
 {
 	snprintf(out, PLACE_MAX, "%s/replays/%zu", a->set.run_dir, i);
 }
 
-static void ended(void *arg, uint32_t what)
+static void replays_ended(void *arg, uint32_t what)
 {
 	struct replay *r = arg;
 	char ignored[256];
@@ -43,7 +43,7 @@ static void ended(void *arg, uint32_t what)
 	r->leash = -1;
 }
 
-static struct replays *table(struct agent *a)
+static struct replays *replays_table(struct agent *a)
 {
 	if (a->replays)
 		return a->replays;
@@ -54,7 +54,7 @@ static struct replays *table(struct agent *a)
 }
 
 /* Whether R works still. */
-static bool busy(const struct agent *a, const struct replay *r)
+static bool replays_busy(const struct agent *a, const struct replay *r)
 {
 	char place[PLACE_MAX];
 	uid_t uid;
@@ -62,7 +62,7 @@ static bool busy(const struct agent *a, const struct replay *r)
 
 	if (r->leash >= 0 || !r->found)
 		return r->leash >= 0;
-	place_of(a, (size_t)(r - a->replays->all), place);
+	replays_place_of(a, (size_t)(r - a->replays->all), place);
 	return process_slot_holder(place, &pid, &uid) > 0;
 }
 
@@ -72,10 +72,10 @@ static struct replay *free_for(struct agent *a, uid_t uid)
 	struct replay *found = NULL;
 	size_t own = 0;
 
-	for (size_t i = 0; table(a) && i < REPLAYS_MAX; i++) {
+	for (size_t i = 0; replays_table(a) && i < REPLAYS_MAX; i++) {
 		struct replay *r = &a->replays->all[i];
 
-		if (busy(a, r))
+		if (replays_busy(a, r))
 			own += r->uid == uid;
 		else if (!found)
 			found = r;
@@ -88,7 +88,7 @@ size_t replays_count(const struct agent *a)
 	size_t n = 0;
 
 	for (size_t i = 0; a->replays && i < REPLAYS_MAX; i++)
-		n += busy(a, &a->replays->all[i]);
+		n += replays_busy(a, &a->replays->all[i]);
 	return n;
 }
 
@@ -111,7 +111,7 @@ int replays_start(struct agent *a, const void *ask, size_t length, int fd, uid_t
 	rc = record_make_dirs(place, err);
 	if (rc)
 		return rc;
-	place_of(a, (size_t)(r - a->replays->all), place);
+	replays_place_of(a, (size_t)(r - a->replays->all), place);
 	rc = launch_replay(a->set.shim, a->set.scope_cgroup, a->jobs_dir, place, uid, ask, length,
 			   fd, &r->leash, err);
 	if (rc) {
@@ -120,7 +120,7 @@ int replays_start(struct agent *a, const void *ask, size_t length, int fd, uid_t
 	}
 	r->uid = uid;
 	r->found = false;
-	r->entry = (struct loop_fd){.fd = r->leash, .ready = ended, .arg = r};
+	r->entry = (struct loop_fd){.fd = r->leash, .ready = replays_ended, .arg = r};
 	if (loop_add(a->loop, &r->entry, EPOLLIN)) {
 		close(r->leash); /* it does its work all the same, in its place */
 		r->leash = -1;
@@ -130,7 +130,7 @@ int replays_start(struct agent *a, const void *ask, size_t length, int fd, uid_t
 }
 
 /* One place with somebody in it. */
-static void take_found(struct agent *a, unsigned long i, const char *place, uid_t uid)
+static void replays_take_found(struct agent *a, unsigned long i, const char *place, uid_t uid)
 {
 	size_t own = 0;
 
@@ -155,7 +155,7 @@ void replays_recover(struct agent *a)
 
 	snprintf(place, sizeof(place), "%s/replays", a->set.run_dir);
 	all = opendir(place);
-	while (all && table(a) && (entry = readdir(all))) {
+	while (all && replays_table(a) && (entry = readdir(all))) {
 		char *end;
 		unsigned long i = strtoul(entry->d_name, &end, 10);
 		uid_t uid;
@@ -166,7 +166,7 @@ void replays_recover(struct agent *a)
 			continue;
 		snprintf(place, sizeof(place), "%s/replays/%lu", a->set.run_dir, i);
 		if (process_slot_holder(place, &pid, &uid) > 0)
-			take_found(a, i, place, uid);
+			replays_take_found(a, i, place, uid);
 	}
 	if (all)
 		closedir(all);

@@ -22,7 +22,7 @@ struct signals_sent {
 	void *arg;
 };
 
-static void answered(struct signals_sent *s, int rc)
+static void signals_answered(struct signals_sent *s, int rc)
 {
 	struct agent *a = s->agent;
 	struct iocom_err err = {0};
@@ -42,20 +42,20 @@ static void answered(struct signals_sent *s, int rc)
 	free(s);
 }
 
-static void ready(void *arg, uint32_t events)
+static void signals_ready(void *arg, uint32_t events)
 {
 	struct signals_sent *s = arg;
 	int rc = launch_signal_answer(s->entry.fd);
 
 	(void)events;
 	if (rc != -EAGAIN)
-		answered(s, rc);
+		signals_answered(s, rc);
 }
 
 /* It was asked all the same: it obeys when it wakes. */
-static void overdue(void *arg)
+static void signals_overdue(void *arg)
 {
-	answered(arg, -ETIMEDOUT);
+	signals_answered(arg, -ETIMEDOUT);
 }
 
 size_t signals_count(const struct agent *a)
@@ -67,7 +67,7 @@ size_t signals_count(const struct agent *a)
 	return n;
 }
 
-static bool has_room(const struct agent *a, uid_t owner)
+static bool signals_has_room(const struct agent *a, uid_t owner)
 {
 	unsigned all = 0, own = 0;
 
@@ -79,7 +79,8 @@ static bool has_room(const struct agent *a, uid_t owner)
 }
 
 /* Asks JOB's shim; 0 or negative errno. */
-static int ask(struct agent *a, const struct job *job, int signal, signals_done done, void *arg)
+static int signals_ask(struct agent *a, const struct job *job, int signal, signals_done done,
+		       void *arg)
 {
 	struct signals_sent *s;
 	int fd = launch_signal_ask(a->run_jobs_dir, job->order.job, signal), rc;
@@ -93,8 +94,8 @@ static int ask(struct agent *a, const struct job *job, int signal, signals_done 
 	}
 	*s = (struct signals_sent){.agent = a, .owner = job->order.uid, .done = done, .arg = arg};
 	memcpy(s->job, job->order.job, sizeof(s->job));
-	s->entry = (struct loop_fd){.fd = fd, .ready = ready, .arg = s};
-	s->timer = (struct loop_timer){.fire = overdue, .arg = s};
+	s->entry = (struct loop_fd){.fd = fd, .ready = signals_ready, .arg = s};
+	s->timer = (struct loop_timer){.fire = signals_overdue, .arg = s};
 	rc = loop_add(a->loop, &s->entry, EPOLLIN);
 	if (rc) {
 		close(fd);
@@ -126,14 +127,14 @@ int signals_send(struct agent *a, const char *name, uid_t uid, int signal, signa
 		return none_of_his(a, name, -EPERM, err);
 	if (!signal)
 		return 0;
-	if (!has_room(a, job->order.uid)) {
+	if (!signals_has_room(a, job->order.uid)) {
 		a->counters.signals_refused++;
 		return iocom_err_set(err, -EAGAIN,
 				     "cannot signal job %s: too many signals wait for supervisors "
 				     "that do not answer",
 				     name);
 	}
-	rc = ask(a, job, signal, done, arg);
+	rc = signals_ask(a, job, signal, done, arg);
 	return rc ? iocom_err_set(err, rc, "cannot signal job %s: %s", name, strerror(-rc)) : 0;
 }
 
@@ -147,5 +148,5 @@ void signals_forget(struct agent *a, const void *arg)
 void signals_stop(struct agent *a)
 {
 	while (a->signalled)
-		answered(a->signalled, -ECANCELED);
+		signals_answered(a->signalled, -ECANCELED);
 }

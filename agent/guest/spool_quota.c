@@ -55,8 +55,8 @@ void spool_quota_users_free(struct spool_quota_users *users)
 	*users = (struct spool_quota_users){0};
 }
 
-static int add(struct list *list, const char *job, const struct stat *end, uid_t uid,
-	       uint64_t bytes)
+static int spool_quota_add(struct list *list, const char *job, const struct stat *end, uid_t uid,
+			   uint64_t bytes)
 {
 	struct entry *e;
 
@@ -78,8 +78,8 @@ static int add(struct list *list, const char *job, const struct stat *end, uid_t
 }
 
 /* One record; a job without output leaves none once its shim has gone. */
-static int look(struct list *list, int all, const char *jobs_dir, const char *run_dir,
-		const char *job)
+static int spool_quota_look(struct list *list, int all, const char *jobs_dir, const char *run_dir,
+			    const char *job)
 {
 	int dir = openat(all, job, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	struct record_start start;
@@ -99,7 +99,7 @@ static int look(struct list *list, int all, const char *jobs_dir, const char *ru
 	/* Whose a damaged one is nobody can say: it is root's, who has no share. */
 	if (record_read_start(dir, &start))
 		start.uid = 0;
-	rc = record_lock(dir) ? 0 : add(list, job, &end, start.uid, (uint64_t)bytes);
+	rc = record_lock(dir) ? 0 : spool_quota_add(list, job, &end, start.uid, (uint64_t)bytes);
 	close(dir);
 	return rc;
 }
@@ -137,7 +137,7 @@ int spool_quota_prune(const char *jobs_dir, const char *run_dir,
 		return errno == ENOENT ? 0 : -errno;
 	while (!rc && (entry = readdir(all)))
 		if (spec_job_valid(entry->d_name) && !live(arg, entry->d_name))
-			rc = look(&list, dirfd(all), jobs_dir, run_dir, entry->d_name);
+			rc = spool_quota_look(&list, dirfd(all), jobs_dir, run_dir, entry->d_name);
 	closedir(all);
 	if (list.n)
 		qsort(list.entries, list.n, sizeof(*list.entries), newest_first);

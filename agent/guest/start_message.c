@@ -8,7 +8,8 @@
 
 #include "user/pack.h"
 
-static int take(struct start_message *m, const msgpack_object *map, struct iocom_err *err)
+static int start_message_take(struct start_message *m, const msgpack_object *map,
+			      struct iocom_err *err)
 {
 	const msgpack_object *cred = unpack_get(map, "cred");
 	const msgpack_object *bin = unpack_get(map, "spec");
@@ -38,7 +39,7 @@ int start_message_unpack(struct start_message *m, const void *payload, uint32_t 
 	*m = (struct start_message){0};
 	if (rc)
 		return iocom_err_set(err, rc, "the start message is not a MessagePack map");
-	rc = take(m, &map.data, err);
+	rc = start_message_take(m, &map.data, err);
 	msgpack_unpacked_destroy(&map);
 	if (rc)
 		start_message_free(m);

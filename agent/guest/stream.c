@@ -105,7 +105,7 @@ static void refuse_quietly(struct stream *s, const char *why)
 	loop_start(a->loop, &s->timer, STREAM_LINGER_NS);
 }
 
-static void refuse(struct stream *s, const char *why)
+static void stream_refuse(struct stream *s, const char *why)
 {
 	log_provoked(&s->streams->agent->log, LOG_L_WARNING, "refused a job stream from %s: %s",
 		     s->peer, why);
@@ -146,7 +146,7 @@ static void renew(struct stream *s)
 	struct iocom_err err = {0};
 
 	if (lease_asked(a, s->data, s->length, frame + FRAME_HEADER, &err)) {
-		refuse(s, err.text);
+		stream_refuse(s, err.text);
 		return;
 	}
 	frame_header(frame, FRAME_RENEWED, RENEWAL_ANSWER);
@@ -154,7 +154,7 @@ static void renew(struct stream *s)
 	stream_free(s);
 }
 
-static void start(struct stream *s)
+static void stream_start(struct stream *s)
 {
 	struct agent *a = s->streams->agent;
 	struct iocom_err err = {0};
@@ -173,7 +173,7 @@ static void start(struct stream *s)
 		return;
 	}
 	if (s->header[3] != FRAME_START && s->header[3] != FRAME_ATTACH) {
-		refuse(s, "a job stream begins with a start message");
+		stream_refuse(s, "a job stream begins with a start message");
 		return;
 	}
 	loop_remove(a->loop, &s->entry);
@@ -190,11 +190,11 @@ static void start(struct stream *s)
 	if (loop_add(a->loop, &s->entry, EPOLLIN))
 		stream_free(s);
 	else
-		refuse(s, err.text);
+		stream_refuse(s, err.text);
 }
 
 /* 1 some, 0 none now, -1 gone (and S freed). */
-static int take(struct stream *s, uint8_t *at, size_t want, size_t *have)
+static int stream_take(struct stream *s, uint8_t *at, size_t want, size_t *have)
 {
 	ssize_t n = recv(s->fd, at, want, MSG_DONTWAIT);
 
@@ -210,28 +210,30 @@ static int take(struct stream *s, uint8_t *at, size_t want, size_t *have)
 	return -1;
 }
 
-static int take_header(struct stream *s)
+static int stream_take_header(struct stream *s)
 {
 	const uint8_t *payload;
 	uint32_t length;
 	size_t consumed;
 	uint8_t type;
-	int rc =
-		take(s, s->header + s->header_have, FRAME_HEADER - s->header_have, &s->header_have);
+	int rc = stream_take(s, s->header + s->header_have, FRAME_HEADER - s->header_have,
+			     &s->header_have);
 
 	if (rc <= 0)
 		return rc;
 	rc = frame_parse(s->header, s->header_have, FRAME_PAYLOAD_MAX, &type, &payload, &length,
 			 &consumed);
 	if (rc == FRAME_E_GARBAGE && s->header[0] == TLS_HANDSHAKE) {
-		refuse(s, "it speaks TLS, this node without: set tls_certificate, tls_key and "
-			  "tls_ca at all nodes, or at none");
+		stream_refuse(s,
+			      "it speaks TLS, this node without: set tls_certificate, tls_key and "
+			      "tls_ca at all nodes, or at none");
 		return -1;
 	}
 	if (rc == FRAME_E_GARBAGE || rc == FRAME_E_VERSION) {
-		refuse(s, rc == FRAME_E_VERSION ? "another version of iocom; install the same on "
-						  "all nodes"
-						: "this port takes iocom's job streams only");
+		stream_refuse(s, rc == FRAME_E_VERSION
+					 ? "another version of iocom; install the same on "
+					   "all nodes"
+					 : "this port takes iocom's job streams only");
 		return -1;
 	}
 	if (s->header_have == FRAME_HEADER)
@@ -239,13 +241,13 @@ static int take_header(struct stream *s)
 			    (uint32_t)s->header[6] << 8 | s->header[7];
 	if (s->header_have == FRAME_HEADER && s->header[3] == FRAME_RENEW &&
 	    s->length > RENEWAL_ASK_MAX) {
-		refuse(s, "a renewal of a lease is longer than any");
+		stream_refuse(s, "a renewal of a lease is longer than any");
 		return -1;
 	}
 	return 1;
 }
 
-static void cut(struct stream *s)
+static void stream_cut(struct stream *s)
 {
 	static const char why[] = "this node has too many connections; try again";
 	uint8_t frame[FRAME_HEADER + sizeof(why)];
@@ -280,12 +282,12 @@ static bool make_memory(struct stream *s, size_t more)
 				  STREAMS_BYTES_MAX >> 20, longest->peer);
 		if (longest == s)
 			return false;
-		cut(longest);
+		stream_cut(longest);
 	}
 	return true;
 }
 
-static int take_payload(struct stream *s)
+static int stream_take_payload(struct stream *s)
 {
 	size_t want = s->length - s->have;
 
@@ -294,12 +296,12 @@ static int take_payload(struct stream *s)
 		uint8_t *grown;
 
 		if (!make_memory(s, room - s->room)) {
-			cut(s);
+			stream_cut(s);
 			return -1;
 		}
 		grown = realloc(s->data, room);
 		if (!grown) {
-			refuse(s, "out of memory");
+			stream_refuse(s, "out of memory");
 			return -1;
 		}
 		s->data = grown;
@@ -308,7 +310,7 @@ static int take_payload(struct stream *s)
 	}
 	if (want > s->room - s->have)
 		want = s->room - s->have;
-	return take(s, s->data + s->have, want, &s->have);
+	return stream_take(s, s->data + s->have, want, &s->have);
 }
 
 /* -1: gone. */
@@ -316,7 +318,7 @@ static int discard(struct stream *s)
 {
 	size_t have = 0;
 
-	return take(s, s->data, s->room, &have);
+	return stream_take(s, s->data, s->room, &have);
 }
 
 static int unwrap(struct agent *a, int fd);
@@ -325,7 +327,7 @@ static int unwrap(struct agent *a, int fd);
  * The first bytes are there: a renewal goes without TLS (leases.h), all else has a relay.
  * -1: gone.
  */
-static int begin(struct stream *s)
+static int stream_begin(struct stream *s)
 {
 	struct agent *a = s->streams->agent;
 	uint8_t head[4];
@@ -347,7 +349,7 @@ static int begin(struct stream *s)
 	return -1;
 }
 
-static void ready(void *arg, uint32_t what)
+static void stream_ready(void *arg, uint32_t what)
 {
 	struct stream *s = arg;
 	uint8_t waste[512];
@@ -359,24 +361,24 @@ static void ready(void *arg, uint32_t what)
 		if (s->data)
 			discard(s);
 		else
-			take(s, waste, sizeof(waste), &have);
+			stream_take(s, waste, sizeof(waste), &have);
 		return;
 	}
-	if (s->wrapped && (begin(s) || s->wrapped))
+	if (s->wrapped && (stream_begin(s) || s->wrapped))
 		return;
 	while (rc > 0) {
 		if (s->header_have < FRAME_HEADER)
-			rc = take_header(s);
+			rc = stream_take_header(s);
 		else if (s->have < s->length)
-			rc = take_payload(s);
+			rc = stream_take_payload(s);
 		else
 			break;
 	}
 	if (rc > 0)
-		start(s);
+		stream_start(s);
 }
 
-static void overdue(void *arg)
+static void stream_overdue(void *arg)
 {
 	struct stream *s = arg;
 
@@ -385,7 +387,7 @@ static void overdue(void *arg)
 	if (s->refused)
 		stream_free(s);
 	else if (is_time(&s->streams->overdue_ns))
-		refuse(s, why);
+		stream_refuse(s, why);
 	else
 		refuse_quietly(s, why);
 }
@@ -394,7 +396,7 @@ static void overdue(void *arg)
  * All places are taken: the oldest goes of whom has most of them.  Who means it has sent its
  * start message before it is the oldest.
  */
-static void make_room(struct streams *streams)
+static void stream_make_room(struct streams *streams)
 {
 	struct agent *a = streams->agent;
 	int most = address_limit_most(&streams->sources);
@@ -411,14 +413,14 @@ static void make_room(struct streams *streams)
 		log_write(&a->log, LOG_L_WARNING,
 			  "%d job streams have not begun, most of them from %s: its oldest are cut",
 			  STREAMS_MAX, oldest->peer);
-	cut(oldest);
+	stream_cut(oldest);
 }
 
 /*
  * Whether a stream from there is let in; it has its source then.  Where there is TLS each is a
  * process: whom most are of gets no new ones for his old ones.
  */
-static bool enter(struct streams *streams, struct stream *s, const struct sockaddr *sa)
+static bool stream_enter(struct streams *streams, struct stream *s, const struct sockaddr *sa)
 {
 	s->source = address_limit_enter(&streams->sources, sa);
 	if (s->source < 0 || streams->count < STREAMS_MAX)
@@ -428,7 +430,7 @@ static bool enter(struct streams *streams, struct stream *s, const struct sockad
 		s->source = -1;
 		return false;
 	}
-	make_room(streams);
+	stream_make_room(streams);
 	return true;
 }
 
@@ -446,13 +448,14 @@ static int unwrap(struct agent *a, int fd)
 	return plain;
 }
 
-static void accept_one(struct streams *streams, int fd, const struct sockaddr *sa, socklen_t n)
+static void stream_accept_one(struct streams *streams, int fd, const struct sockaddr *sa,
+			      socklen_t n)
 {
 	struct agent *a = streams->agent;
 	struct stream *s = calloc(1, sizeof(*s));
 	int one = 1;
 
-	if (!s || !enter(streams, s, sa)) {
+	if (!s || !stream_enter(streams, s, sa)) {
 		a->counters.streams_refused++;
 		close(fd);
 		free(s);
@@ -465,8 +468,8 @@ static void accept_one(struct streams *streams, int fd, const struct sockaddr *s
 	s->fd = fd;
 	if (getnameinfo(sa, n, s->peer, sizeof(s->peer), NULL, 0, NI_NUMERICHOST))
 		strcpy(s->peer, "?");
-	s->entry = (struct loop_fd){.fd = fd, .ready = ready, .arg = s};
-	s->timer = (struct loop_timer){.fire = overdue, .arg = s};
+	s->entry = (struct loop_fd){.fd = fd, .ready = stream_ready, .arg = s};
+	s->timer = (struct loop_timer){.fire = stream_overdue, .arg = s};
 	if (loop_add(a->loop, &s->entry, EPOLLIN)) {
 		address_limit_leave(&streams->sources, s->source);
 		close(fd);
@@ -482,7 +485,7 @@ static void accept_one(struct streams *streams, int fd, const struct sockaddr *s
 	loop_start(a->loop, &s->timer, STREAM_START_NS);
 }
 
-static void accept_ready(void *arg, uint32_t what)
+static void stream_accept_ready(void *arg, uint32_t what)
 {
 	struct streams *streams = arg;
 
@@ -495,7 +498,7 @@ static void accept_ready(void *arg, uint32_t what)
 
 		if (fd < 0)
 			return;
-		accept_one(streams, fd, (struct sockaddr *)&sa, n);
+		stream_accept_one(streams, fd, (struct sockaddr *)&sa, n);
 	}
 }
 
@@ -514,8 +517,8 @@ static int listen_one(const struct addrinfo *info)
 	return rc;
 }
 
-static int listen_at(struct streams *streams, const char *address, unsigned port,
-		     struct iocom_err *err)
+static int stream_listen_at(struct streams *streams, const char *address, unsigned port,
+			    struct iocom_err *err)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
 	struct addrinfo *list = NULL;
@@ -554,10 +557,10 @@ int streams_new(struct streams **out, struct agent *a, struct iocom_err *err)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	streams->agent = a;
 	streams->fd = -1;
-	rc = listen_at(streams, a->set.listen, a->set.port + 2, err);
+	rc = stream_listen_at(streams, a->set.listen, a->set.port + 2, err);
 	if (!rc) {
-		streams->entry =
-			(struct loop_fd){.fd = streams->fd, .ready = accept_ready, .arg = streams};
+		streams->entry = (struct loop_fd){
+			.fd = streams->fd, .ready = stream_accept_ready, .arg = streams};
 		rc = loop_add(a->loop, &streams->entry, EPOLLIN);
 	}
 	if (rc) {

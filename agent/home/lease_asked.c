@@ -24,8 +24,8 @@ static int find_secret(struct agent *a, const struct lease_held *held, const cha
 }
 
 /* Whether ASK comes from the job's shim, and for the first time. */
-static int check(struct agent *a, const struct renewal_ask *ask,
-		 const uint8_t secret[RENEWAL_SECRET], struct iocom_err *err)
+static int lease_asked_check(struct agent *a, const struct renewal_ask *ask,
+			     const uint8_t secret[RENEWAL_SECRET], struct iocom_err *err)
 {
 	int rc;
 
@@ -61,7 +61,7 @@ int lease_asked(struct agent *a, const void *payload, uint32_t length,
 	held = lease_find(a, ask.job);
 	rc = find_secret(a, held, ask.job, secret, err);
 	if (!rc)
-		rc = check(a, &ask, secret, err);
+		rc = lease_asked_check(a, &ask, secret, err);
 	if (!rc && held) {
 		held->until_ns = clock_boot_ns() + held->lease_ms * CLOCK_NS_PER_MS;
 		a->counters.leases_renewed++;

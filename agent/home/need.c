@@ -31,7 +31,7 @@ const char *need_name(enum need_field field)
 	return fields[field].name;
 }
 
-static void set(struct need *n, enum need_field f, double value, enum need_source source)
+static void need_set(struct need *n, enum need_field f, double value, enum need_source source)
 {
 	n->value[f] = value;
 	n->source[f] = source;
@@ -39,16 +39,16 @@ static void set(struct need *n, enum need_field f, double value, enum need_sourc
 
 static void from_profile(struct need *n, const struct profile *p)
 {
-	set(n, NEED_IO_PER_S, p->io_per_ms * 1e3, NEED_PROFILE);
-	set(n, NEED_REQUESTS, p->requests, NEED_PROFILE);
-	set(n, NEED_MEMORY_MB, p->memory_mb, NEED_PROFILE);
-	set(n, NEED_CPU_S, p->cpu_ms / 1e3, NEED_PROFILE);
-	set(n, NEED_COM_MS, p->com_ms, NEED_PROFILE);
+	need_set(n, NEED_IO_PER_S, p->io_per_ms * 1e3, NEED_PROFILE);
+	need_set(n, NEED_REQUESTS, p->requests, NEED_PROFILE);
+	need_set(n, NEED_MEMORY_MB, p->memory_mb, NEED_PROFILE);
+	need_set(n, NEED_CPU_S, p->cpu_ms / 1e3, NEED_PROFILE);
+	need_set(n, NEED_COM_MS, p->com_ms, NEED_PROFILE);
 	if (p->request_kb > 0)
-		set(n, NEED_IO_SIZE_KB, p->request_kb, NEED_PROFILE);
+		need_set(n, NEED_IO_SIZE_KB, p->request_kb, NEED_PROFILE);
 	/* A class that never paged says nothing of what it would do where memory is short. */
 	if (p->faults_per_ms > 0)
-		set(n, NEED_FAULTS_PER_MS, p->faults_per_ms, NEED_PROFILE);
+		need_set(n, NEED_FAULTS_PER_MS, p->faults_per_ms, NEED_PROFILE);
 }
 
 static int from_options(struct need *n, const msgpack_object *map, struct iocom_err *err)
@@ -73,7 +73,7 @@ static int from_options(struct need *n, const msgpack_object *map, struct iocom_
 			return iocom_err_set(err, -EINVAL,
 					     "requirement '%s' is not a number from 0 to %g", name,
 					     VALUE_MAX);
-		set(n, f, value, NEED_OPTION);
+		need_set(n, f, value, NEED_OPTION);
 	}
 	return 0;
 }
@@ -84,7 +84,7 @@ int need_resolve(struct need *n, const msgpack_object *options, const struct pro
 	double cpu_s;
 
 	for (enum need_field f = 0; f < NEED_FIELDS; f++)
-		set(n, f, fields[f].fallback, NEED_DEFAULT);
+		need_set(n, f, fields[f].fallback, NEED_DEFAULT);
 	if (profile)
 		from_profile(n, profile);
 	if (options && options->type != MSGPACK_OBJECT_NIL) {
@@ -175,7 +175,7 @@ int need_unpack(struct need *n, const msgpack_object *message)
 		const msgpack_object *o = unpack_get(map, fields[f].name), *pair;
 
 		if (!o) { /* of a build that did not know it */
-			set(n, f, fields[f].fallback, NEED_DEFAULT);
+			need_set(n, f, fields[f].fallback, NEED_DEFAULT);
 			continue;
 		}
 		if (o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size != 2)
@@ -185,7 +185,7 @@ int need_unpack(struct need *n, const msgpack_object *message)
 		    pair[0].via.f64 < 0 || pair[1].type != MSGPACK_OBJECT_POSITIVE_INTEGER ||
 		    pair[1].via.u64 > NEED_OPTION)
 			return -EBADMSG;
-		set(n, f, pair[0].via.f64, (enum need_source)pair[1].via.u64);
+		need_set(n, f, pair[0].via.f64, (enum need_source)pair[1].via.u64);
 	}
 	return 0;
 }

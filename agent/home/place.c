@@ -62,7 +62,7 @@ static void keep_decision(struct place *p)
 }
 
 /* The submission came to nothing: home's journal says why. */
-static void give_up(struct place *p, const char *why)
+static void place_give_up(struct place *p, const char *why)
 {
 	struct agent *a = p->agent;
 	struct iocom_err err = {0};
@@ -92,7 +92,7 @@ static void give_up(struct place *p, const char *why)
 
 /* --- the decision -------------------------------------------------------------- */
 
-static json_t *node_json(const struct iocom_vector *v, double age_ms, bool self)
+static json_t *place_node_json(const struct iocom_vector *v, double age_ms, bool self)
 {
 	json_t *o = json_object();
 
@@ -106,18 +106,19 @@ static json_t *node_json(const struct iocom_vector *v, double age_ms, bool self)
 }
 
 /* The vectors that the decision looks at, in the view's order. */
-static json_t *nodes_json(const struct place *p, uint64_t now)
+static json_t *place_nodes_json(const struct place *p, uint64_t now)
 {
 	const struct matrix *m = &p->agent->matrix;
 	json_t *list = json_array();
 
-	json_array_append_new(list, node_json(&p->own, 0, true));
+	json_array_append_new(list, place_node_json(&p->own, 0, true));
 	for (size_t i = 0; i < m->count; i++)
 		if (m->entries[i].alive)
 			json_array_append_new(
 				list,
-				node_json(&m->entries[i].vector,
-					  (double)matrix_age_ns(&m->entries[i], now) / 1e6, false));
+				place_node_json(&m->entries[i].vector,
+						(double)matrix_age_ns(&m->entries[i], now) / 1e6,
+						false));
 	return list;
 }
 
@@ -137,7 +138,8 @@ static void left_sides(struct place *p, const struct rules_plan *plan)
 	}
 }
 
-static void choose(struct place *p, const struct rules_plan *plan, const struct rules_view *view)
+static void place_choose(struct place *p, const struct rules_plan *plan,
+			 const struct rules_view *view)
 {
 	uint32_t n = plan->ncandidates;
 
@@ -164,20 +166,20 @@ static int run_rules(struct place *p, const struct view_file *view, struct view_
 	if (rc)
 		return rc;
 	left_sides(p, &decision->plan);
-	choose(p, &decision->plan, decision->view);
+	place_choose(p, &decision->plan, decision->view);
 	*plan = plan_json(decision, true);
 	return *plan ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
 }
 
 /* What the decision says and looked at. */
-static int answer(struct place *p, const struct view_file *view, json_t *plan, uint64_t now,
-		  struct iocom_err *err)
+static int place_answer(struct place *p, const struct view_file *view, json_t *plan, uint64_t now,
+			struct iocom_err *err)
 {
 	p->refused = json_array();
 	p->answer = json_pack("{s:s,s:s,s:b,s:o,s:o,s:O,s:o,s:I}", "policy", p->policy.name, "home",
 			      p->agent->set.name, "forced", p->node[0] != 0, "need",
 			      need_json(&p->order.need), "plan", plan, "refused", p->refused,
-			      "nodes", nodes_json(p, now), "seed", (json_int_t)view->seed);
+			      "nodes", place_nodes_json(p, now), "seed", (json_int_t)view->seed);
 	if (p->answer && p->picked)
 		json_object_set_new(p->answer, "picked", json_true());
 	if (p->answer && p->show_view &&
@@ -189,8 +191,8 @@ static int answer(struct place *p, const struct view_file *view, json_t *plan, u
 }
 
 /* VIEW and DECISION are to be freed in any case. */
-static int decide(struct place *p, struct view_file *view, struct view_decision *decision,
-		  struct iocom_err *err)
+static int place_decide(struct place *p, struct view_file *view, struct view_decision *decision,
+			struct iocom_err *err)
 {
 	struct agent *a = p->agent;
 	uint64_t now = clock_boot_ns();
@@ -207,7 +209,7 @@ static int decide(struct place *p, struct view_file *view, struct view_decision 
 	view->job = p->request;
 	rc = run_rules(p, view, decision, &plan, err);
 	if (!rc)
-		rc = answer(p, view, plan, now, err);
+		rc = place_answer(p, view, plan, now, err);
 	return rc;
 }
 
@@ -278,7 +280,7 @@ static void placed(struct place *p, const char *node, const char *address, uint1
 	free(text);
 	if (rc) {
 		a->counters.journal_failures++;
-		give_up(p, err.text[0] ? err.text : "out of memory");
+		place_give_up(p, err.text[0] ? err.text : "out of memory");
 		return;
 	}
 	/* The nonce is the client's alone: not in the journal. */
@@ -294,7 +296,7 @@ static int take_decision(struct place *p, struct iocom_err *err)
 {
 	struct view_file view = {0};
 	struct view_decision decision = {0};
-	int rc = decide(p, &view, &decision, err);
+	int rc = place_decide(p, &view, &decision, err);
 
 	if (!rc && p->run)
 		rc = submit(p, err);
@@ -328,7 +330,7 @@ static void try_home(struct place *p)
 	}
 	json_array_append_new(p->refused, refusal_json(a->set.name, g.reason, g.text));
 	snprintf(why, sizeof(why), "node %s cannot take the job: %s", a->set.name, g.text);
-	give_up(p, why);
+	place_give_up(p, why);
 }
 
 static void refused_by(struct place *p, const char *node, const char *reason, const char *text)
@@ -354,7 +356,7 @@ static void refused_by(struct place *p, const char *node, const char *reason, co
 		client_json(p->client, lease_silent_json(p->agent, p->node));
 		p->client = NULL;
 	}
-	give_up(p, why);
+	place_give_up(p, why);
 }
 
 static void charge_target(struct place *p, const char *node, uint64_t boot_id, uint64_t sequence)
@@ -417,7 +419,7 @@ static void unanswered(struct place *p, const char *node, int rc, const char *wh
 	refused_by(p, node, REFUSAL_NO_ANSWER, text);
 }
 
-static void answered(void *arg, int rc, const msgpack_object *body, const char *why)
+static void place_answered(void *arg, int rc, const msgpack_object *body, const char *why)
 {
 	struct place *p = arg;
 	char node[IOCOM_NAME_MAX], reason[24], text[TARGET_TEXT_MAX];
@@ -425,7 +427,7 @@ static void answered(void *arg, int rc, const msgpack_object *body, const char *
 
 	memcpy(node, p->candidates[p->at - 1], sizeof(node));
 	if (rc == -ECANCELED || !p->client) {
-		give_up(p, "the agent is stopping");
+		place_give_up(p, "the agent is stopping");
 		return;
 	}
 	if (rc) {
@@ -471,7 +473,7 @@ static void try_next(struct place *p)
 	msgpack_sbuffer_init(&body);
 	job_order_pack(&p->order, &body);
 	rc = control_ask(a->control, node, e->vector.address, e->vector.port, "admit", p->order.job,
-			 &body, answered, p, &err);
+			 &body, place_answered, p, &err);
 	msgpack_sbuffer_destroy(&body);
 	if (rc)
 		unanswered(p, node, rc, err.text);

@@ -24,7 +24,8 @@ static int take_policy(struct place *p, const msgpack_object *req, struct iocom_
 	return rc;
 }
 
-static int take_node(struct place *p, const msgpack_object *req, struct iocom_err *err)
+static int place_request_take_node(struct place *p, const msgpack_object *req,
+				   struct iocom_err *err)
 {
 	const struct agent *a = p->agent;
 	const struct matrix_entry *e;
@@ -108,7 +109,7 @@ int place_take_request(struct place *p, const msgpack_object *req, uid_t uid, st
 	int rc = take_policy(p, req, err);
 
 	if (!rc)
-		rc = take_node(p, req, err);
+		rc = place_request_take_node(p, req, err);
 	if (rc)
 		return rc;
 	if (unpack_str(req, "cwd", o->cwd, sizeof(o->cwd)) ||

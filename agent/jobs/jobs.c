@@ -104,7 +104,7 @@ static struct job *by_cgroup(const struct jobs *jobs, uint64_t cgroup_id)
 }
 
 /* The job whose cgroup is ID or above it. */
-static struct job *owner(const struct jobs *jobs, struct sample_names *names, uint64_t id)
+static struct job *jobs_owner(const struct jobs *jobs, struct sample_names *names, uint64_t id)
 {
 	for (unsigned depth = 0; id && depth < NESTING_MAX; depth++) {
 		struct job *job = by_cgroup(jobs, id);
@@ -158,7 +158,7 @@ uint64_t jobs_sampled(struct jobs *jobs, struct sample_names *names,
 	for (size_t i = 0; jobs->first && i < sample->njobs; i++) {
 		const struct iocom_job_load *l = &sample->jobs[i];
 		bool idle = !l->tasks && !memcmp(&l->delta, &nothing, sizeof(nothing));
-		struct job *job = idle ? NULL : owner(jobs, names, l->cgroup_id);
+		struct job *job = idle ? NULL : jobs_owner(jobs, names, l->cgroup_id);
 
 		if (!job)
 			continue;

@@ -88,7 +88,7 @@ int journal_prune(struct journal *j, uint32_t keep, uint64_t oldest_ns, struct i
 	return rc;
 }
 
-static uint64_t count(struct journal *j, const char *sql)
+static uint64_t journal_prune_count(struct journal *j, const char *sql)
 {
 	sqlite3_stmt *st = journal_select(j, sql, "");
 	uint64_t n = 0;
@@ -104,9 +104,9 @@ void journal_rows(struct journal *j, struct journal_rows *rows)
 {
 	/* journal_select knows a question by its literal's address. */
 	*rows = (struct journal_rows){
-		.home = count(j, "SELECT count(*) FROM home"),
-		.target = count(j, "SELECT count(*) FROM target"),
-		.marks = count(j, "SELECT count(*) FROM mark"),
-		.nonces = count(j, "SELECT count(*) FROM nonce"),
+		.home = journal_prune_count(j, "SELECT count(*) FROM home"),
+		.target = journal_prune_count(j, "SELECT count(*) FROM target"),
+		.marks = journal_prune_count(j, "SELECT count(*) FROM mark"),
+		.nonces = journal_prune_count(j, "SELECT count(*) FROM nonce"),
 	};
 }

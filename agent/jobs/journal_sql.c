@@ -104,7 +104,7 @@ void journal_close(struct journal *j)
 }
 
 /* SQL must be a literal: its address is the key of the cache. */
-static sqlite3_stmt *statement(struct journal *j, const char *sql)
+static sqlite3_stmt *journal_sql_statement(struct journal *j, const char *sql)
 {
 	size_t i = 0;
 
@@ -122,7 +122,7 @@ static sqlite3_stmt *statement(struct journal *j, const char *sql)
 
 static sqlite3_stmt *query(struct journal *j, const char *sql, const char *format, va_list ap)
 {
-	sqlite3_stmt *st = statement(j, sql);
+	sqlite3_stmt *st = journal_sql_statement(j, sql);
 	const void *blob;
 
 	if (!st)

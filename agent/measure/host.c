@@ -14,7 +14,7 @@
 /* Unlimited on v1 is LONG_MAX rounded to pages; nothing has 2^60 bytes. */
 #define UNLIMITED (1ull << 60)
 
-static int read_text(const char *dir, const char *name, char *out, size_t size)
+static int host_read_text(const char *dir, const char *name, char *out, size_t size)
 {
 	char path[PATH_MAX + 64];
 	FILE *f;
@@ -34,7 +34,7 @@ static int read_text(const char *dir, const char *name, char *out, size_t size)
 static int read_u64(const char *dir, const char *name, uint64_t *out)
 {
 	char text[64];
-	int rc = read_text(dir, name, text, sizeof(text));
+	int rc = host_read_text(dir, name, text, sizeof(text));
 
 	if (rc)
 		return rc;
@@ -131,7 +131,7 @@ static int scope_memory(const struct host *host, struct host_reading *out, struc
 	int rc = read_u64(host->memory, v2 ? "memory.current" : "memory.usage_in_bytes", &usage);
 
 	if (!rc)
-		rc = read_text(host->memory, "memory.stat", stat, sizeof(stat));
+		rc = host_read_text(host->memory, "memory.stat", stat, sizeof(stat));
 	if (rc)
 		return iocom_err_set(err, rc, "cannot read the scope's memory in %.200s: %s",
 				     host->memory, strerror(-rc));
@@ -155,11 +155,11 @@ static void scope_cpu(const struct host *host, struct host_reading *out)
 	double cores;
 
 	if (host->cpu_v2) {
-		if (read_text(host->cpu, "cpu.max", text, sizeof(text)) ||
+		if (host_read_text(host->cpu, "cpu.max", text, sizeof(text)) ||
 		    sscanf(text, "%lld %lld", &quota, &period) != 2)
 			return;
 	} else {
-		if (read_text(host->cpu, "cpu.cfs_quota_us", text, sizeof(text)))
+		if (host_read_text(host->cpu, "cpu.cfs_quota_us", text, sizeof(text)))
 			return;
 		quota = strtoll(text, NULL, 10);
 		if (!read_u64(host->cpu, "cpu.cfs_period_us", &value))
@@ -176,7 +176,7 @@ int host_read(const struct host *host, struct host_reading *out, struct iocom_er
 {
 	char text[4096];
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	int rc = read_text("/proc", "meminfo", text, sizeof(text));
+	int rc = host_read_text("/proc", "meminfo", text, sizeof(text));
 
 	*out = (struct host_reading){.cores = cores > 0 ? (uint32_t)cores : 1, .core_share = 1};
 	if (rc)

@@ -82,7 +82,7 @@ static const struct iocom_disk *same_disk(const struct iocom_disk *disks, size_t
 }
 
 /* A counter that went back (a disk replaced under the same number) counts from 0. */
-static double grown(uint64_t before, uint64_t now)
+static double vector_grown(uint64_t before, uint64_t now)
 {
 	return (double)(now >= before ? now - before : now);
 }
@@ -99,13 +99,13 @@ void vector_disks(const struct iocom_disk *before, size_t nbefore, const struct 
 
 		if (!b || b->requests > d->requests)
 			b = &none;
-		service_ms = grown(b->service_sum_ns, d->service_sum_ns) / 1e6;
+		service_ms = vector_grown(b->service_sum_ns, d->service_sum_ns) / 1e6;
 		service2 = d->service_sum2_ms2 - b->service_sum2_ms2;
-		requests += grown(b->requests, d->requests);
+		requests += vector_grown(b->requests, d->requests);
 		/* What a disk above sent here is that one's load: once is enough. */
-		moved = grown(b->read_bytes, d->read_bytes) +
-			grown(b->write_bytes, d->write_bytes) -
-			grown(b->stacked_bytes, d->stacked_bytes);
+		moved = vector_grown(b->read_bytes, d->read_bytes) +
+			vector_grown(b->write_bytes, d->write_bytes) -
+			vector_grown(b->stacked_bytes, d->stacked_bytes);
 		bytes += fmax(0, moved);
 		sum_ms += service_ms;
 		sum2_ms2 += service2 > 0 ? service2 : 0;
@@ -121,7 +121,7 @@ void vector_disks(const struct iocom_disk *before, size_t nbefore, const struct 
 	out->disk_mb_per_s = bytes / 1e3 / elapsed_ms;
 }
 
-static void measure(const struct vector_state *state, struct vector_measure *m)
+static void vector_measure(const struct vector_state *state, struct vector_measure *m)
 {
 	const struct iocom_load *l = &state->load;
 	double ms = state->elapsed_ms > 0 ? state->elapsed_ms : 1;
@@ -143,7 +143,7 @@ static void measure(const struct vector_state *state, struct vector_measure *m)
 	vector_disks(state->before, state->nbefore, state->now, state->nnow, ms, m);
 }
 
-static void smooth(struct vector_measure *s, const struct vector_measure *m)
+static void vector_smooth_pair(struct vector_measure *s, const struct vector_measure *m)
 {
 	bool served = m->disk_service_ms > 0, known = s->disk_service_ms > 0;
 
@@ -176,11 +176,11 @@ void vector_close(struct vector_state *state)
 	struct vector_measure m;
 	struct iocom_disk *spare = state->before;
 
-	measure(state, &m);
+	vector_measure(state, &m);
 	if (m.disk_utilisation > UTILISATION_SATURATED && m.disk_mb_per_s > state->learned_mb_per_s)
 		state->learned_mb_per_s = m.disk_mb_per_s;
 	if (state->primed)
-		smooth(&state->smooth, &m);
+		vector_smooth_pair(&state->smooth, &m);
 	else
 		state->smooth = m;
 	state->primed = true;

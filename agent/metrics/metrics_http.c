@@ -55,7 +55,7 @@ struct metrics_http {
 	_Atomic uint64_t answered, refused, cut;
 };
 
-static uint64_t now_ms(void)
+static uint64_t metrics_http_now_ms(void)
 {
 	struct timespec t;
 
@@ -122,14 +122,14 @@ void metrics_http_served(struct metrics_http *h, struct metrics_served *out)
 /* --- answers ------------------------------------------------------------------------- */
 
 /* One request a connection: so the time of a connection is the time of its request. */
-static void describe(struct MHD_Response *response, const char *type)
+static void metrics_http_describe(struct MHD_Response *response, const char *type)
 {
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
 }
 
-static enum MHD_Result refuse(struct metrics_http *h, struct MHD_Connection *c, unsigned status,
-			      const char *text)
+static enum MHD_Result metrics_http_refuse(struct metrics_http *h, struct MHD_Connection *c,
+					   unsigned status, const char *text)
 {
 	struct MHD_Response *response = MHD_create_response_from_buffer(
 		strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
@@ -138,7 +138,7 @@ static enum MHD_Result refuse(struct metrics_http *h, struct MHD_Connection *c, 
 	h->refused++;
 	if (!response)
 		return MHD_NO;
-	describe(response, "text/plain; charset=utf-8");
+	metrics_http_describe(response, "text/plain; charset=utf-8");
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
 	rc = MHD_queue_response(c, status, response);
@@ -158,20 +158,21 @@ static int render(struct shown *s)
 		free(text);
 		return -ENOMEM;
 	}
-	describe(s->response, TEXT_TYPE);
+	metrics_http_describe(s->response, TEXT_TYPE);
 	return 0;
 }
 
-static enum MHD_Result answer(struct metrics_http *h, struct MHD_Connection *c)
+static enum MHD_Result metrics_http_answer(struct metrics_http *h, struct MHD_Connection *c)
 {
 	struct shown *s = shown_take(h);
 	enum MHD_Result rc;
 
 	if (!s)
-		return refuse(h, c, MHD_HTTP_SERVICE_UNAVAILABLE, "nothing was read yet\n");
+		return metrics_http_refuse(h, c, MHD_HTTP_SERVICE_UNAVAILABLE,
+					   "nothing was read yet\n");
 	if (!s->response && render(s)) {
 		shown_drop(h, s);
-		return refuse(h, c, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
+		return metrics_http_refuse(h, c, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
 	}
 	rc = MHD_queue_response(c, MHD_HTTP_OK, s->response);
 	if (rc == MHD_YES)
@@ -180,9 +181,9 @@ static enum MHD_Result answer(struct metrics_http *h, struct MHD_Connection *c)
 	return rc;
 }
 
-static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *url,
-			      const char *method, const char *version, const char *upload,
-			      size_t *upload_size, void **request)
+static enum MHD_Result metrics_http_handle(void *arg, struct MHD_Connection *c, const char *url,
+					   const char *method, const char *version,
+					   const char *upload, size_t *upload_size, void **request)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -194,12 +195,14 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *u
 	(void)upload_size;
 	(void)request;
 	if (connection)
-		connection->answered_ms = now_ms();
+		connection->answered_ms = metrics_http_now_ms();
 	if (strcmp(url, PATH))
-		return refuse(h, c, MHD_HTTP_NOT_FOUND, "the metrics are at " PATH "\n");
+		return metrics_http_refuse(h, c, MHD_HTTP_NOT_FOUND,
+					   "the metrics are at " PATH "\n");
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
-		return refuse(h, c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only\n");
-	return answer(h, c);
+		return metrics_http_refuse(h, c, MHD_HTTP_METHOD_NOT_ALLOWED,
+					   "GET and HEAD only\n");
+	return metrics_http_answer(h, c);
 }
 
 /* --- connections --------------------------------------------------------------------- */
@@ -223,7 +226,8 @@ static void notify(void *arg, struct MHD_Connection *c, void **context,
 	for (size_t i = 0; info && i < METRICS_HTTP_CONNECTIONS; i++) {
 		if (h->connections[i].fd >= 0)
 			continue;
-		h->connections[i] = (struct connection){info->connect_fd, now_ms(), 0, false};
+		h->connections[i] =
+			(struct connection){info->connect_fd, metrics_http_now_ms(), 0, false};
 		h->nconnections++;
 		*context = &h->connections[i];
 		return;
@@ -233,7 +237,7 @@ static void notify(void *arg, struct MHD_Connection *c, void **context,
 /* libmicrohttpd notices the closed socket and ends the connection. */
 static void cut_slow(struct metrics_http *h)
 {
-	uint64_t now = now_ms();
+	uint64_t now = metrics_http_now_ms();
 	/* Who asks has waited in the listen queue, and sent his request there. */
 	uint64_t request_ms = h->nconnections < METRICS_HTTP_CONNECTIONS ? METRICS_HTTP_REQUEST_MS
 									 : METRICS_HTTP_CROWDED_MS;
@@ -264,7 +268,7 @@ static int patience(struct metrics_http *h, size_t connections_before)
 	return h->nconnections ? WAKE_MS : -1;
 }
 
-static void *serve(void *arg)
+static void *metrics_http_serve(void *arg)
 {
 	struct metrics_http *h = arg;
 	const union MHD_DaemonInfo *info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD);
@@ -285,7 +289,7 @@ static void *serve(void *arg)
 
 /* --- beginning and end ------------------------------------------------------------------ */
 
-static int resolve(const char *address, uint16_t port, struct addrinfo **out)
+static int metrics_http_resolve(const char *address, uint16_t port, struct addrinfo **out)
 {
 	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
 				 .ai_socktype = SOCK_STREAM};
@@ -321,11 +325,11 @@ static int bind_to(struct metrics_http *h, const struct addrinfo *to)
 	return 0;
 }
 
-static int listen_at(struct metrics_http *h, const char *address, uint16_t port,
-		     struct iocom_err *err)
+static int metrics_http_listen_at(struct metrics_http *h, const char *address, uint16_t port,
+				  struct iocom_err *err)
 {
 	struct addrinfo *found;
-	int rc = resolve(address, port, &found);
+	int rc = metrics_http_resolve(address, port, &found);
 
 	if (rc)
 		return iocom_err_set(err, rc, "metrics: '%.80s' is no numeric address", address);
@@ -342,19 +346,19 @@ static int listen_at(struct metrics_http *h, const char *address, uint16_t port,
 	return 0;
 }
 
-static int start(struct metrics_http *h, struct iocom_err *err)
+static int metrics_http_start(struct metrics_http *h, struct iocom_err *err)
 {
 	int rc;
 
 	h->daemon = MHD_start_daemon(
-		MHD_USE_EPOLL, 0, NULL, NULL, handle, h, MHD_OPTION_LISTEN_SOCKET, h->listener,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)METRICS_HTTP_CONNECTIONS,
+		MHD_USE_EPOLL, 0, NULL, NULL, metrics_http_handle, h, MHD_OPTION_LISTEN_SOCKET,
+		h->listener, MHD_OPTION_CONNECTION_LIMIT, (unsigned)METRICS_HTTP_CONNECTIONS,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)METRICS_HTTP_REQUEST_MAX,
 		MHD_OPTION_NOTIFY_CONNECTION, notify, h, MHD_OPTION_END);
 	if (!h->daemon)
 		return iocom_err_set(err, -EIO, "metrics: cannot start the HTTP server");
 	h->listener = -1; /* the server's now */
-	rc = -pthread_create(&h->thread, NULL, serve, h);
+	rc = -pthread_create(&h->thread, NULL, metrics_http_serve, h);
 	if (rc)
 		return iocom_err_set(err, rc, "metrics: cannot start a thread: %s", strerror(-rc));
 	h->running = true;
@@ -378,9 +382,9 @@ int metrics_http_new(struct metrics_http **out, const char *address, uint16_t po
 	if (h->events < 0)
 		rc = iocom_err_set(err, -errno, "metrics: no eventfd: %s", strerror(errno));
 	if (!rc)
-		rc = listen_at(h, address, port, err);
+		rc = metrics_http_listen_at(h, address, port, err);
 	if (!rc)
-		rc = start(h, err);
+		rc = metrics_http_start(h, err);
 	if (rc) {
 		metrics_http_free(h);
 		return rc;

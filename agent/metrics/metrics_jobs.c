@@ -65,7 +65,7 @@ static size_t bucket_of(const char *name)
 	return hash % BUCKETS;
 }
 
-static struct entry *find(const struct metrics_jobs *jobs, const char *name)
+static struct entry *metrics_jobs_find(const struct metrics_jobs *jobs, const char *name)
 {
 	struct entry *e = jobs->buckets[bucket_of(name)];
 
@@ -126,7 +126,7 @@ static bool make_place(struct metrics_jobs *jobs, const struct entry *newcomer)
 	return true;
 }
 
-static struct entry *enter(struct metrics_jobs *jobs, const char *name)
+static struct entry *metrics_jobs_enter(struct metrics_jobs *jobs, const char *name)
 {
 	struct entry *e = calloc(1, sizeof(*e)), **bucket = &jobs->buckets[bucket_of(name)];
 
@@ -140,16 +140,16 @@ static struct entry *enter(struct metrics_jobs *jobs, const char *name)
 }
 
 /* NAME's entry with a place, or NULL when there is none for it. */
-static struct entry *place(struct metrics_jobs *jobs, const char *name)
+static struct entry *metrics_jobs_place(struct metrics_jobs *jobs, const char *name)
 {
-	struct entry *e = find(jobs, name);
+	struct entry *e = metrics_jobs_find(jobs, name);
 
 	if (e && e->shown)
 		return e;
 	if (!make_place(jobs, e))
 		return NULL;
 	if (!e)
-		e = enter(jobs, name);
+		e = metrics_jobs_enter(jobs, name);
 	if (!e)
 		return NULL;
 	e->shown = true;
@@ -171,7 +171,7 @@ void metrics_jobs_begin(struct metrics_jobs *jobs, uint64_t now_ns)
 	}
 }
 
-static void count(struct metrics_job *job, const struct iocom_job_load *row)
+static void metrics_jobs_count(struct metrics_job *job, const struct iocom_job_load *row)
 {
 	iocom_load_add(&job->load, &row->delta);
 	job->tasks += row->tasks;
@@ -200,16 +200,17 @@ void metrics_jobs_add(struct metrics_jobs *jobs, const char *name, const struct 
 		utf8_copy(clean, sizeof(clean), name, strlen(name));
 		/* A place is for those who do something; the name of all others is taken. */
 		if (strcmp(clean, jobs->other.name))
-			e = works ? place(jobs, clean) : find(jobs, clean);
+			e = works ? metrics_jobs_place(jobs, clean)
+				  : metrics_jobs_find(jobs, clean);
 	}
 	if (!e || !e->shown) {
 		jobs->other_cgroups += works;
-		count(&jobs->other, row);
+		metrics_jobs_count(&jobs->other, row);
 		return;
 	}
 	if (works)
 		e->active_ns = jobs->now_ns;
-	count(&e->job, row);
+	metrics_jobs_count(&e->job, row);
 }
 
 void metrics_jobs_view(const struct metrics_jobs *jobs, struct metrics_jobs_view *view,

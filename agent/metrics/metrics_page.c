@@ -14,7 +14,7 @@
 /* --- the copy ----------------------------------------------------------------------- */
 
 /* N elements of SIZE; NULL only when memory is out. */
-static void *copy(const void *from, size_t n, size_t size)
+static void *metrics_page_copy(const void *from, size_t n, size_t size)
 {
 	void *to = calloc(n + 1, size);
 
@@ -38,11 +38,11 @@ struct metrics_page *metrics_page_new(const struct monitor_sample *sample,
 	s->ntasks = s->njobs = s->nremotes = 0;
 	metrics_jobs_view(jobs, &page->jobs, NULL);
 	page->rows = calloc(page->jobs.max + 1, sizeof(*page->rows));
-	s->disks = copy(sample->disks, sample->ndisks, sizeof(*s->disks));
-	s->drops = copy(sample->drops, sample->ndrops, sizeof(*s->drops));
-	s->programs = copy(sample->programs, sample->nprograms, sizeof(*s->programs));
-	s->degraded = copy(sample->degraded, sample->ndegraded, sizeof(*s->degraded));
-	s->maps = copy(sample->maps, sample->nmaps, sizeof(*s->maps));
+	s->disks = metrics_page_copy(sample->disks, sample->ndisks, sizeof(*s->disks));
+	s->drops = metrics_page_copy(sample->drops, sample->ndrops, sizeof(*s->drops));
+	s->programs = metrics_page_copy(sample->programs, sample->nprograms, sizeof(*s->programs));
+	s->degraded = metrics_page_copy(sample->degraded, sample->ndegraded, sizeof(*s->degraded));
+	s->maps = metrics_page_copy(sample->maps, sample->nmaps, sizeof(*s->maps));
 	if (!page->rows || !s->disks || !s->drops || !s->programs || !s->maps || !s->degraded) {
 		metrics_page_free(page);
 		return NULL;
@@ -112,7 +112,7 @@ static const struct load_metric loads[] = {
 #define NLOADS (sizeof(loads) / sizeof(loads[0]))
 
 /* This kernel does not tell M: no series at all, rather than zeros. */
-static bool unknown(const struct metrics_page *page, const struct load_metric *m)
+static bool metrics_page_unknown(const struct metrics_page *page, const struct load_metric *m)
 {
 	const struct monitor_sample *s = &page->sample;
 
@@ -134,8 +134,9 @@ static bool unknown(const struct metrics_page *page, const struct load_metric *m
 	}
 }
 
-static void put_load(struct metrics_text *t, const struct load_metric *m, const char *name,
-		     const struct metrics_labels *labels, const struct iocom_load *load)
+static void metrics_page_put_load(struct metrics_text *t, const struct load_metric *m,
+				  const char *name, const struct metrics_labels *labels,
+				  const struct iocom_load *load)
 {
 	uint64_t value;
 
@@ -179,7 +180,7 @@ static uint64_t tasks_of(const struct metrics_job *job)
 	return job->tasks;
 }
 
-static uint64_t memory_of(const struct metrics_job *job)
+static uint64_t metrics_page_memory_of(const struct metrics_job *job)
 {
 	return job->rss_bytes;
 }
@@ -196,15 +197,18 @@ static int put_jobs(struct metrics_text *t, const struct metrics_page *page,
 		labels[i] = with(node, "job_name", page->rows[i].name);
 	labels[n] = with(node, "job_name", page->jobs.other.name);
 	for (size_t k = 0; k < NLOADS; k++) {
-		if (unknown(page, &loads[k]))
+		if (metrics_page_unknown(page, &loads[k]))
 			continue;
 		metrics_family(t, loads[k].job, "counter", loads[k].help);
 		for (size_t i = 0; i < n; i++)
-			put_load(t, &loads[k], loads[k].job, &labels[i], &page->rows[i].load);
-		put_load(t, &loads[k], loads[k].job, &labels[n], &page->jobs.other.load);
+			metrics_page_put_load(t, &loads[k], loads[k].job, &labels[i],
+					      &page->rows[i].load);
+		metrics_page_put_load(t, &loads[k], loads[k].job, &labels[n],
+				      &page->jobs.other.load);
 	}
 	job_gauge(t, page, labels, "iocom_job_tasks", "Live processes.", tasks_of);
-	job_gauge(t, page, labels, "iocom_job_memory_bytes", "Resident memory.", memory_of);
+	job_gauge(t, page, labels, "iocom_job_memory_bytes", "Resident memory.",
+		  metrics_page_memory_of);
 	free(labels);
 	metrics_family(t, "iocom_jobs_named", "gauge", "Jobs that have series of their own.");
 	metrics_integer(t, "iocom_jobs_named", node, n);
@@ -283,8 +287,8 @@ static void put_vector(struct metrics_text *t, const struct metrics_page *page,
 	put_reals(t, node, list, sizeof(list) / sizeof(list[0]));
 }
 
-static void put_node(struct metrics_text *t, const struct metrics_page *page,
-		     const struct metrics_labels *node)
+static void metrics_page_put_node(struct metrics_text *t, const struct metrics_page *page,
+				  const struct metrics_labels *node)
 {
 	static const char *const minutes[] = {"1", "5", "15"};
 	const struct monitor_sample *s = &page->sample;
@@ -308,10 +312,10 @@ static void put_node(struct metrics_text *t, const struct metrics_page *page,
 	}
 	put_vector(t, page, node);
 	for (size_t k = 0; k < NLOADS; k++) {
-		if (unknown(page, &loads[k]))
+		if (metrics_page_unknown(page, &loads[k]))
 			continue;
 		metrics_family(t, loads[k].node, "counter", loads[k].help);
-		put_load(t, &loads[k], loads[k].node, node, &page->total);
+		metrics_page_put_load(t, &loads[k], loads[k].node, node, &page->total);
 	}
 }
 
@@ -578,7 +582,7 @@ int metrics_page_render(const struct metrics_page *page, char **text, size_t *le
 	struct metrics_text t = {0};
 	int rc;
 
-	put_node(&t, page, &node);
+	metrics_page_put_node(&t, page, &node);
 	put_unattributed(&t, page, &node);
 	rc = put_disks(&t, page, &node);
 	if (!rc)

@@ -18,7 +18,7 @@ void metrics_text_free(struct metrics_text *t)
 	*t = (struct metrics_text){0};
 }
 
-static bool reserve(struct metrics_text *t, size_t more)
+static bool metrics_text_reserve(struct metrics_text *t, size_t more)
 {
 	size_t room = t->room ? t->room : ROOM_FIRST;
 	char *grown;
@@ -39,7 +39,8 @@ static bool reserve(struct metrics_text *t, size_t more)
 	return true;
 }
 
-__attribute__((format(printf, 2, 3))) static void add(struct metrics_text *t, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void metrics_text_add(struct metrics_text *t,
+								   const char *fmt, ...)
 {
 	va_list args;
 	int n;
@@ -47,7 +48,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct metrics_text *t, co
 	va_start(args, fmt);
 	n = vsnprintf(NULL, 0, fmt, args);
 	va_end(args);
-	if (n < 0 || !reserve(t, (size_t)n + 1))
+	if (n < 0 || !metrics_text_reserve(t, (size_t)n + 1))
 		return;
 	va_start(args, fmt);
 	vsnprintf(t->data + t->used, t->room - t->used, fmt, args);
@@ -57,7 +58,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct metrics_text *t, co
 
 void metrics_family(struct metrics_text *t, const char *name, const char *type, const char *help)
 {
-	add(t, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+	metrics_text_add(t, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
 void metrics_label(struct metrics_labels *labels, const char *name, const char *value)
@@ -85,23 +86,24 @@ void metrics_label(struct metrics_labels *labels, const char *name, const char *
 void metrics_integer(struct metrics_text *t, const char *name, const struct metrics_labels *labels,
 		     uint64_t value)
 {
-	add(t, "%s{%s} %llu\n", name, labels->text, (unsigned long long)value);
+	metrics_text_add(t, "%s{%s} %llu\n", name, labels->text, (unsigned long long)value);
 }
 
 void metrics_seconds(struct metrics_text *t, const char *name, const struct metrics_labels *labels,
 		     uint64_t ns)
 {
-	add(t, "%s{%s} %llu.%09llu\n", name, labels->text, (unsigned long long)(ns / 1000000000),
-	    (unsigned long long)(ns % 1000000000));
+	metrics_text_add(t, "%s{%s} %llu.%09llu\n", name, labels->text,
+			 (unsigned long long)(ns / 1000000000),
+			 (unsigned long long)(ns % 1000000000));
 }
 
 void metrics_real(struct metrics_text *t, const char *name, const struct metrics_labels *labels,
 		  double value)
 {
 	if (isnan(value))
-		add(t, "%s{%s} NaN\n", name, labels->text);
+		metrics_text_add(t, "%s{%s} NaN\n", name, labels->text);
 	else if (isinf(value))
-		add(t, "%s{%s} %sInf\n", name, labels->text, value < 0 ? "-" : "+");
+		metrics_text_add(t, "%s{%s} %sInf\n", name, labels->text, value < 0 ? "-" : "+");
 	else
-		add(t, "%s{%s} %.15g\n", name, labels->text, value);
+		metrics_text_add(t, "%s{%s} %.15g\n", name, labels->text, value);
 }

@@ -52,19 +52,19 @@ static int become_nobody(struct iocom_err *err)
 	return 0;
 }
 
-static void set_option(int fd, int level, int option, int value)
+static void main_set_option(int fd, int level, int option, int value)
 {
 	(void)setsockopt(fd, level, option, &value, sizeof(value));
 }
 
 /* The ends of the stream see a socketpair and cannot ask. */
-static void watch(int fd)
+static void main_watch(int fd)
 {
-	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	main_set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	wire_watch(fd, WIRE_SILENCE_S);
 }
 
-static int connect_one(const struct addrinfo *info)
+static int main_connect_one(const struct addrinfo *info)
 {
 	int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
 	struct pollfd p = {.fd = fd, .events = POLLOUT};
@@ -95,28 +95,28 @@ static int connect_to(const char *address, const char *port, struct iocom_err *e
 		return iocom_err_set(err, -EHOSTUNREACH, "it has no usable address '%s': %s",
 				     address, gai_strerror(rc));
 	for (const struct addrinfo *at = list; at && fd < 0; at = at->ai_next)
-		fd = connect_one(at);
+		fd = main_connect_one(at);
 	freeaddrinfo(list);
 	return fd < 0 ? iocom_err_set(err, fd, "it cannot be reached at %s port %s: %s", address,
 				      port, strerror(-fd))
 		      : fd;
 }
 
-static int serve(char **argv, struct session *session, struct iocom_err *err)
+static int main_serve(char **argv, struct session *session, struct iocom_err *err)
 {
 	int rc = session_init(session, true, argv[2], argv[3], argv[4], err);
 
 	if (!rc)
 		rc = become_nobody(err);
 	if (!rc) {
-		watch(RELAY_FD_TCP);
+		main_watch(RELAY_FD_TCP);
 		rc = session_handshake(session, RELAY_FD_TCP, err);
 	}
 	return rc ? rc : pump_run(session, RELAY_FD_PLAIN);
 }
 
 /* Up to the handshake. */
-static int join(char **argv, struct session *session, struct iocom_err *err)
+static int main_join(char **argv, struct session *session, struct iocom_err *err)
 {
 	int rc = session_init(session, false, argv[2], argv[3], argv[4], err);
 	int fd;
@@ -128,7 +128,7 @@ static int join(char **argv, struct session *session, struct iocom_err *err)
 	fd = connect_to(argv[6], argv[7], err);
 	if (fd < 0)
 		return fd;
-	watch(fd);
+	main_watch(fd);
 	return session_handshake(session, fd, err);
 }
 
@@ -154,14 +154,14 @@ static int ask_plain(char **argv, struct iocom_err *err)
 	return rc;
 }
 
-static int ask(char **argv, struct session *session, struct iocom_err *err)
+static int main_ask(char **argv, struct session *session, struct iocom_err *err)
 {
 	uint8_t header[FRAME_HEADER];
 	int rc;
 
 	if (!*argv[2])
 		return ask_plain(argv, err);
-	rc = join(argv, session, err);
+	rc = main_join(argv, session, err);
 	if (rc)
 		return rc;
 	frame_header(header, FRAME_REQUEST, 0);
@@ -176,14 +176,14 @@ static int relay(char **argv, struct iocom_err *err)
 	int rc;
 
 	if (!strcmp(argv[1], "server")) {
-		rc = serve(argv, &session, err);
+		rc = main_serve(argv, &session, err);
 	} else if (!strcmp(argv[1], "ask")) {
-		rc = ask(argv, &session, err);
+		rc = main_ask(argv, &session, err);
 		/* One that is not there says nothing about TLS. */
 		if (rc && rc != -EPROTO && rc != -EACCES && rc != -EINVAL)
 			err->text[0] = 0;
 	} else {
-		rc = join(argv, &session, err);
+		rc = main_join(argv, &session, err);
 		if (rc)
 			iocom_err_prefix(err, "node %s", argv[5]);
 		else

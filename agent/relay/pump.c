@@ -30,7 +30,7 @@ struct pump {
 	int64_t told_ms; /* when one side was told the end */
 };
 
-static void tell(struct pump *p, struct lane *lane)
+static void pump_tell(struct pump *p, struct lane *lane)
 {
 	lane->told = true;
 	if (!p->told_ms)
@@ -71,7 +71,7 @@ static int write_plain(struct pump *p)
 		if (!p->in.ended || p->in.told)
 			return 0;
 		shutdown(p->plain, SHUT_WR);
-		tell(p, &p->in);
+		pump_tell(p, &p->in);
 		return 1;
 	}
 	n = send(p->plain, p->in.data + p->in.at, p->in.have, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -114,7 +114,7 @@ static int write_tls(struct pump *p)
 		return -ECONNRESET;
 	if (!p->out.have) {
 		shutdown(p->session->fd, SHUT_WR);
-		tell(p, &p->out);
+		pump_tell(p, &p->out);
 		return 1;
 	}
 	p->out.at += (size_t)n;
@@ -122,7 +122,7 @@ static int write_tls(struct pump *p)
 	return 1;
 }
 
-static int move(struct pump *p)
+static int pump_move(struct pump *p)
 {
 	int (*const steps[])(struct pump *) = {read_tls, write_plain, read_plain, write_tls};
 	bool moved;
@@ -141,7 +141,7 @@ static int move(struct pump *p)
 	return 0;
 }
 
-static void wait_for(const struct pump *p, int limit_ms)
+static void pump_wait_for(const struct pump *p, int limit_ms)
 {
 	struct pollfd entries[2] = {{.fd = p->session->fd}, {.fd = p->plain}};
 
@@ -167,12 +167,12 @@ int pump_run(struct session *session, int plain)
 	int rc;
 
 	for (;;) {
-		rc = move(&p);
+		rc = pump_move(&p);
 		if (rc || (p.in.told && p.out.told))
 			return rc;
 		if (p.told_ms && (int64_t)clock_boot_ms() - p.told_ms > RELAY_LINGER_MS)
 			return 0;
-		wait_for(&p, wire_look_ms(&tcp));
+		pump_wait_for(&p, wire_look_ms(&tcp));
 		if (wire_silent(&tcp))
 			return -ETIMEDOUT;
 	}

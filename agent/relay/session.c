@@ -29,7 +29,7 @@ static int random_bytes(void *arg, unsigned char *out, size_t n)
 	return 0;
 }
 
-static int read_file(int rc, const char *what, const char *file, struct iocom_err *err)
+static int session_read_file(int rc, const char *what, const char *file, struct iocom_err *err)
 {
 	char why[128];
 
@@ -46,13 +46,14 @@ static int read_file(int rc, const char *what, const char *file, struct iocom_er
 static int read_files(struct session *s, const char *certificate, const char *key, const char *ca,
 		      struct iocom_err *err)
 {
-	int rc = read_file(mbedtls_x509_crt_parse_file(&s->own, certificate), "tls_certificate",
-			   certificate, err);
+	int rc = session_read_file(mbedtls_x509_crt_parse_file(&s->own, certificate),
+				   "tls_certificate", certificate, err);
 
 	if (!rc)
-		rc = read_file(mbedtls_pk_parse_keyfile(&s->key, key, NULL), "tls_key", key, err);
+		rc = session_read_file(mbedtls_pk_parse_keyfile(&s->key, key, NULL), "tls_key", key,
+				       err);
 	if (!rc)
-		rc = read_file(mbedtls_x509_crt_parse_file(&s->ca, ca), "tls_ca", ca, err);
+		rc = session_read_file(mbedtls_x509_crt_parse_file(&s->ca, ca), "tls_ca", ca, err);
 	return rc;
 }
 
@@ -101,7 +102,7 @@ void session_deinit(struct session *s)
 
 /* --- the socket ----------------------------------------------------------------- */
 
-static int give(void *arg, const unsigned char *data, size_t n)
+static int session_give(void *arg, const unsigned char *data, size_t n)
 {
 	const struct session *s = arg;
 	ssize_t put = send(s->fd, data, n, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -114,7 +115,7 @@ static int give(void *arg, const unsigned char *data, size_t n)
 						     : MBEDTLS_ERR_NET_SEND_FAILED;
 }
 
-static int take(void *arg, unsigned char *data, size_t n)
+static int session_take(void *arg, unsigned char *data, size_t n)
 {
 	struct session *s = arg;
 	ssize_t got = recv(s->fd, data, n, MSG_DONTWAIT);
@@ -130,7 +131,7 @@ static int take(void *arg, unsigned char *data, size_t n)
 
 /* --- the handshake ---------------------------------------------------------------- */
 
-static int64_t now_ms(void)
+static int64_t session_now_ms(void)
 {
 	struct timespec now;
 
@@ -156,7 +157,7 @@ static int without_tls(struct session *s, struct iocom_err *err)
 	return iocom_err_set(err, -EPROTO, "it speaks without TLS, this node with: %s", both);
 }
 
-static int failed(struct session *s, int rc, struct iocom_err *err)
+static int session_failed(struct session *s, int rc, struct iocom_err *err)
 {
 	char why[256];
 
@@ -188,34 +189,34 @@ static int failed(struct session *s, int rc, struct iocom_err *err)
 }
 
 /* Closing with unread input would reset the connection, and what we said with it. */
-static void drain(int fd)
+static void session_drain(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
-	int64_t until = now_ms() + RELAY_DRAIN_MS, left;
+	int64_t until = session_now_ms() + RELAY_DRAIN_MS, left;
 	char waste[512];
 
 	shutdown(fd, SHUT_WR);
-	while ((left = until - now_ms()) > 0 && poll(&p, 1, (int)left) > 0)
+	while ((left = until - session_now_ms()) > 0 && poll(&p, 1, (int)left) > 0)
 		if (recv(fd, waste, sizeof(waste), MSG_DONTWAIT) <= 0)
 			return;
 }
 
 static int shake(struct session *s, int fd, struct iocom_err *err)
 {
-	int64_t until = now_ms() + RELAY_HANDSHAKE_MS, left;
+	int64_t until = session_now_ms() + RELAY_HANDSHAKE_MS, left;
 	int rc;
 
 	s->fd = fd;
-	mbedtls_ssl_set_bio(&s->ssl, s, give, take, NULL);
+	mbedtls_ssl_set_bio(&s->ssl, s, session_give, session_take, NULL);
 	while ((rc = mbedtls_ssl_handshake(&s->ssl)) != 0) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
 
 		if (s->first == 'i' ||
 		    (rc != MBEDTLS_ERR_SSL_WANT_READ && rc != MBEDTLS_ERR_SSL_WANT_WRITE))
-			return failed(s, rc, err);
+			return session_failed(s, rc, err);
 		if (rc == MBEDTLS_ERR_SSL_WANT_WRITE)
 			p.events = POLLOUT;
-		left = until - now_ms();
+		left = until - session_now_ms();
 		if (left <= 0 || (poll(&p, 1, (int)left) == 0))
 			return iocom_err_set(err, -ETIMEDOUT,
 					     "TLS's handshake took longer than %d s",
@@ -229,6 +230,6 @@ int session_handshake(struct session *s, int fd, struct iocom_err *err)
 	int rc = shake(s, fd, err);
 
 	if (rc)
-		drain(fd);
+		session_drain(fd);
 	return rc;
 }

@@ -59,7 +59,7 @@ static int give_up_record(struct shim *shim)
 }
 
 /* The record at PATH, locked.  The agent locked it when it made it, but an older one did not. */
-static int open_record(struct shim *shim, const char *path, struct iocom_err *err)
+static int begin_open_record(struct shim *shim, const char *path, struct iocom_err *err)
 {
 	struct stat given, st;
 	int rc;
@@ -98,7 +98,7 @@ static int write_record(struct shim *shim, struct iocom_err *err)
 	snprintf(start.scope, sizeof(start.scope), "%s", order->scope);
 	order_command(order, start.command, sizeof(start.command));
 	snprintf(path, sizeof(path), "%s/%s", order->jobs_dir, order->spec.job);
-	rc = open_record(shim, path, err);
+	rc = begin_open_record(shim, path, err);
 	if (rc)
 		return rc;
 	/* An agent that took us for dead has told so: the job must not run after that. */

@@ -261,7 +261,7 @@ static int set_limits(const struct spec *spec)
 }
 
 /* execve; a text file without "#!" goes to the shell, as every shell does. */
-static int execute(const char *path, const struct spec *spec)
+static int child_execute(const char *path, const struct spec *spec)
 {
 	size_t n = 0;
 	char **words;
@@ -300,7 +300,7 @@ static int execute_on_path(const struct spec *spec)
 
 		if (snprintf(path, sizeof(path), "%.*s/%s", n ? n : 1, n ? at : ".",
 			     spec->executable) < (int)sizeof(path)) {
-			rc = execute(path, spec);
+			rc = child_execute(path, spec);
 			/* A directory that may not be searched is none, as for a shell. */
 			if (rc == -EACCES && !stat(path, &st) && S_ISREG(st.st_mode))
 				error = rc;
@@ -344,13 +344,13 @@ static struct report child_steps(const struct order *order, const struct identit
 		return (struct report){STAGE_DIRECTORY, errno};
 	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC))
 		return (struct report){STAGE_STDIO, errno};
-	rc = strchr(spec->executable, '/') ? execute(spec->executable, spec)
+	rc = strchr(spec->executable, '/') ? child_execute(spec->executable, spec)
 					   : execute_on_path(spec);
 	return (struct report){STAGE_EXEC, -rc};
 }
 
 /* clone3 into the cgroup, else fork.  The child gets 0.  IN_V2: it is there already. */
-static pid_t spawn(const struct cgroup *group, int *pidfd, bool *in_v2)
+static pid_t child_spawn(const struct cgroup *group, int *pidfd, bool *in_v2)
 {
 	int directory = cgroup_open(group);
 	struct clone_args args = {
@@ -383,7 +383,8 @@ static pid_t spawn(const struct cgroup *group, int *pidfd, bool *in_v2)
 }
 
 /* The sentence for what the child reported; the result of child_start. */
-static int explain(const struct report *report, const struct order *order, struct iocom_err *err)
+static int child_explain(const struct report *report, const struct order *order,
+			 struct iocom_err *err)
 {
 	const struct spec *spec = &order->spec;
 	const char *why = strerror(report->error);
@@ -457,8 +458,8 @@ static int await_exec(int fd, uint32_t limit_ms, struct report *report)
 }
 
 /* It ends before it runs anything of the user's: at once, or when the kernel lets go of it. */
-static int give_up(const struct child *child, const struct order *order, const struct cgroup *group,
-		   struct iocom_err *err)
+static int child_give_up(const struct child *child, const struct order *order,
+			 const struct cgroup *group, struct iocom_err *err)
 {
 	const struct spec *spec = &order->spec;
 
@@ -510,7 +511,7 @@ int child_start(struct child *child, const struct order *order, const struct ide
 		return iocom_err_set(err, rc, "cannot make %s for the job on node %s: %s",
 				     order->spec.tty.wanted ? "a terminal" : "pipes",
 				     order->spec.node, strerror(-rc));
-	child->pid = spawn(group, &child->pidfd, &in_v2);
+	child->pid = child_spawn(group, &child->pidfd, &in_v2);
 	if (child->pid < 0) {
 		rc = -errno;
 		pipes_close(&pipes);
@@ -523,11 +524,11 @@ int child_start(struct child *child, const struct order *order, const struct ide
 	pipes.report[1] = -1;
 	rc = await_exec(pipes.report[0], order->begin_ms, &report);
 	if (rc < 0) {
-		rc = give_up(child, order, group, err);
+		rc = child_give_up(child, order, group, err);
 	} else if (rc) {
 		waitpid(child->pid, NULL, 0);
 		close(child->pidfd);
-		rc = explain(&report, order, err);
+		rc = child_explain(&report, order, err);
 	} else {
 		take_ends(child, &pipes);
 	}

@@ -17,7 +17,7 @@
 #include "user/clock.h"
 
 /* Until the shim is gone, or the lease is over: then UNTIL_MS says what is to be done. */
-static void watch(int fd, const volatile uint64_t *until_ms)
+static void guard_watch(int fd, const volatile uint64_t *until_ms)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
@@ -41,7 +41,7 @@ __attribute__((noreturn)) static void stand_by(int fd, const struct cgroup *grou
 	/* The client's stream, the leash and the record's lock are the shim's alone. */
 	if (dup2(fd, 0) < 0 || close_range(1, ~0U, 0))
 		_exit(1);
-	watch(0, until_ms);
+	guard_watch(0, until_ms);
 	if (*until_ms)
 		(void)cgroup_kill(group);
 	_exit(0);

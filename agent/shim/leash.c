@@ -86,7 +86,7 @@ void leash_deinit(struct leash *leash)
 }
 
 /* A report is small: the socket takes it whole, or the agent is as good as gone. */
-static bool report(struct leash *leash, const msgpack_sbuffer *buffer)
+static bool leash_report(struct leash *leash, const msgpack_sbuffer *buffer)
 {
 	if (leash->fd < 0)
 		return false;
@@ -112,7 +112,7 @@ void leash_started(struct leash *leash, pid_t pid, uint64_t cgroup_id)
 	pack_str(&pk, "job", leash->job);
 	pack_u64(&pk, "pid", (uint64_t)pid);
 	pack_u64(&pk, "cgroup_id", cgroup_id);
-	(void)report(leash, &buffer);
+	(void)leash_report(leash, &buffer);
 	msgpack_sbuffer_destroy(&buffer);
 }
 
@@ -126,7 +126,7 @@ void leash_exited(struct leash *leash, const struct record_exit *end)
 	pack_str(&pk, "event", "exited");
 	pack_str(&pk, "job", leash->job);
 	record_pack_exit(&pk, end);
-	leash->told = report(leash, &buffer);
+	leash->told = leash_report(leash, &buffer);
 	msgpack_sbuffer_destroy(&buffer);
 }
 
@@ -209,8 +209,8 @@ static enum leash_what take_ask(const msgpack_object *map, struct leash_request 
 }
 
 /* Obeys one request, or says what is left to do; TAKEN: the connection is to stay. */
-static enum leash_what obey(struct leash *leash, const msgpack_object *message,
-			    struct leash_request *request, bool *taken)
+static enum leash_what leash_obey(struct leash *leash, const msgpack_object *message,
+				  struct leash_request *request, bool *taken)
 {
 	uint64_t signal = 0;
 	char op[16] = "";
@@ -251,7 +251,7 @@ enum leash_what leash_serve(struct leash *leash, struct leash_request *request)
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	request->stream = take_descriptor(fd);
 	if (!leash_await(fd, buffer, &message)) {
-		what = obey(leash, &message.data, request, &taken);
+		what = leash_obey(leash, &message.data, request, &taken);
 		msgpack_unpacked_destroy(&message);
 	}
 	if (!taken)

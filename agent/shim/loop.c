@@ -80,7 +80,7 @@ static int send_signal(struct shim *shim, int signal)
 	return kill(shim->child.pid, signal) ? errno : 0;
 }
 
-static int take_frame(struct shim *shim, uint8_t type, const uint8_t *payload, uint32_t length)
+static int loop_take_frame(struct shim *shim, uint8_t type, const uint8_t *payload, uint32_t length)
 {
 	switch (type) {
 	case FRAME_DATA:
@@ -114,7 +114,7 @@ int shim_serve_client(struct shim *shim)
 	if (rc <= 0)
 		return rc;
 	while ((rc = wire_next(&shim->client, &type, &payload, &length)) == 0) {
-		rc = take_frame(shim, type, payload, length);
+		rc = loop_take_frame(shim, type, payload, length);
 		if (rc)
 			break;
 	}
@@ -188,7 +188,7 @@ static void hang_up(struct shim *shim)
 }
 
 /* The deadline passed: grace is over, or the leftovers are silent. */
-static void overdue(struct shim *shim)
+static void loop_overdue(struct shim *shim)
 {
 	bool before = shim->killed;
 
@@ -214,7 +214,7 @@ static void overdue(struct shim *shim)
 	}
 }
 
-static bool over(const struct shim *shim)
+static bool loop_over(const struct shim *shim)
 {
 	return shim->main_ended && (shim->given_up || streams_ended(&shim->streams));
 }
@@ -231,7 +231,7 @@ static uint64_t lease_end(const struct shim *shim)
 }
 
 /* Until a descriptor stirs, or the time is up. */
-static void wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
+static void loop_wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
 {
 	uint64_t until_ms = deadline(shim), now_ms = shim_now_ms();
 	uint64_t lease_ms = lease_end(shim), end_ms = streams_end_due(&shim->streams);
@@ -293,8 +293,8 @@ void shim_loop(struct shim *shim)
 {
 	struct pollfd entries[ENTRIES];
 
-	while (!over(shim)) {
-		wait_for(shim, entries);
+	while (!loop_over(shim)) {
+		loop_wait_for(shim, entries);
 		/* Also where the job keeps us busy: what it writes may go nowhere. */
 		if (serve_streams(shim, entries) || wire_silent(&shim->client))
 			shim_client_lost(shim);
@@ -311,6 +311,6 @@ void shim_loop(struct shim *shim)
 		if (entries[ENTRY_CONTROL].revents)
 			shim_serve_control(shim);
 		if (deadline(shim) <= shim_now_ms())
-			overdue(shim);
+			loop_overdue(shim);
 	}
 }

@@ -88,7 +88,7 @@ static int take_renew(const msgpack_object *map, struct order *order)
 	return 0;
 }
 
-static int take(const msgpack_object *map, struct order *order, struct iocom_err *err)
+static int order_take(const msgpack_object *map, struct order *order, struct iocom_err *err)
 {
 	uint64_t version, uid, gid;
 	const msgpack_object *spec;
@@ -143,7 +143,7 @@ int order_read(int fd, struct order *order, struct iocom_err *err)
 		     ? iocom_err_set(err, -EBADMSG, "the agent's order is malformed")
 		     : 0;
 	if (!rc) {
-		rc = take(&message.data, order, err);
+		rc = order_take(&message.data, order, err);
 		msgpack_unpacked_destroy(&message);
 	}
 	munmap(data, (size_t)st.st_size);

@@ -41,7 +41,7 @@ struct process {
 
 /* --- the library -------------------------------------------------------------- */
 
-static int load(struct pam *pam, struct iocom_err *err)
+static int pam_load(struct pam *pam, struct iocom_err *err)
 {
 	struct {
 		const char *name;
@@ -135,7 +135,7 @@ static bool same_name(const char *a, const char *b)
 }
 
 /* Takes VARIABLES, an array of malloc'ed strings, into the job's environment. */
-static int merge(struct spec *spec, char **variables)
+static int pam_merge(struct spec *spec, char **variables)
 {
 	size_t have = 0, more = 0;
 	char **grown;
@@ -176,7 +176,7 @@ static void too_late(int signal)
 }
 
 /* ALRM in MS, 0: none. */
-static void limit(uint32_t ms, void (*handler)(int signal))
+static void pam_limit(uint32_t ms, void (*handler)(int signal))
 {
 	const struct sigaction action = {.sa_handler = handler};
 	const struct itimerval until = {
@@ -202,8 +202,8 @@ static void kill_children(void)
 
 /* --- account and session ------------------------------------------------------------ */
 
-static int refused(struct pam *pam, const struct order *order, const char *user, const char *what,
-		   struct iocom_err *err)
+static int pam_refused(struct pam *pam, const struct order *order, const char *user,
+		       const char *what, struct iocom_err *err)
 {
 	return iocom_err_set(err, -EACCES,
 			     "node %s does not let user %s in: its PAM service %s/%s refuses the "
@@ -212,8 +212,8 @@ static int refused(struct pam *pam, const struct order *order, const char *user,
 			     pam->text(pam->handle, pam->last), *pam->said ? ": " : "", pam->said);
 }
 
-static int start(struct pam *pam, const struct order *order, const char *user,
-		 struct iocom_err *err)
+static int pam_begin_session(struct pam *pam, const struct order *order, const char *user,
+			     struct iocom_err *err)
 {
 	const struct pam_conv conversation = {converse, pam};
 	char path[sizeof(order->pam) + sizeof(SHIM_PAM_SERVICE) + 1];
@@ -233,25 +233,25 @@ static int start(struct pam *pam, const struct order *order, const char *user,
 	pam->last = pam->set_item(pam->handle, PAM_TTY, SHIM_PAM_SERVICE);
 	if (pam->last == PAM_SUCCESS)
 		pam->last = pam->set_item(pam->handle, PAM_RUSER, user);
-	return pam->last == PAM_SUCCESS ? 0 : refused(pam, order, user, "session", err);
+	return pam->last == PAM_SUCCESS ? 0 : pam_refused(pam, order, user, "session", err);
 }
 
-static int ask(struct pam *pam, struct order *order, const char *user, struct iocom_err *err)
+static int pam_ask(struct pam *pam, struct order *order, const char *user, struct iocom_err *err)
 {
 	char **variables;
 	int rc;
 
 	pam->last = pam->account(pam->handle, 0);
 	if (pam->last != PAM_SUCCESS)
-		return refused(pam, order, user, "account", err);
+		return pam_refused(pam, order, user, "account", err);
 	pam->last = pam->open(pam->handle, 0);
 	if (pam->last != PAM_SUCCESS)
-		return refused(pam, order, user, "session", err);
+		return pam_refused(pam, order, user, "session", err);
 	pam->opened = true;
 	variables = pam->variables(pam->handle);
 	if (!variables)
 		return iocom_err_set(err, -ENOMEM, "out of memory for the session's variables");
-	rc = merge(&order->spec, variables);
+	rc = pam_merge(&order->spec, variables);
 	free(variables);
 	return rc ? iocom_err_set(err, rc, "out of memory for the session's variables") : 0;
 }
@@ -266,7 +266,7 @@ static int ask_in_time(struct pam *pam, struct order *order, const char *user,
 	int rc;
 
 	if (sigsetjmp(overdue, 1)) {
-		limit(PAM_LATE_MS, SIG_DFL);
+		pam_limit(PAM_LATE_MS, SIG_DFL);
 		kill_children();
 		return iocom_err_set(
 			err, -ETIMEDOUT,
@@ -275,11 +275,11 @@ static int ask_in_time(struct pam *pam, struct order *order, const char *user,
 			order->spec.node, user, order->pam, SHIM_PAM_SERVICE, order->begin_ms,
 			*pam->said ? ": " : "", pam->said);
 	}
-	limit(order->begin_ms, too_late);
-	rc = start(pam, order, user, err);
+	pam_limit(order->begin_ms, too_late);
+	rc = pam_begin_session(pam, order, user, err);
 	if (!rc)
-		rc = ask(pam, order, user, err);
-	limit(0, SIG_DFL);
+		rc = pam_ask(pam, order, user, err);
+	pam_limit(0, SIG_DFL);
 	return rc;
 }
 
@@ -293,7 +293,7 @@ int pam_begin(struct pam **out, struct order *order, const char *user,
 	if (!pam)
 		return iocom_err_set(err, -ENOMEM, "out of memory for PAM");
 	process_read(&own);
-	rc = load(pam, err);
+	rc = pam_load(pam, err);
 	if (!rc)
 		rc = ask_in_time(pam, order, user, err);
 	process_read(&changed);

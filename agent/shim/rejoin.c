@@ -110,7 +110,7 @@ static bool has_client(const struct shim *shim)
 }
 
 /* Says from which machine the client came; through the agent nobody can tell. */
-static int taken(const struct shim *shim, struct iocom_err *err)
+static int rejoin_taken(const struct shim *shim, struct iocom_err *err)
 {
 	struct sockaddr_storage sa;
 	socklen_t length = sizeof(sa);
@@ -137,7 +137,7 @@ static int may_take(const struct shim *shim, const struct attach_ask *ask, struc
 				     "job %s is a worker of iocom batch, whose output is the "
 				     "batch's own",
 				     shim->order.spec.job);
-	return shim->detached || ask->take || !has_client(shim) ? 0 : taken(shim, err);
+	return shim->detached || ask->take || !has_client(shim) ? 0 : rejoin_taken(shim, err);
 }
 
 void shim_attach(struct shim *shim, int fd, const struct attach_ask *ask)
@@ -252,7 +252,7 @@ static void sync_end(const struct shim *shim)
 }
 
 /* All to the client, unless it is gone. */
-static void deliver(struct shim *shim)
+static void rejoin_deliver(struct shim *shim)
 {
 	uint64_t limit_ms = 0;
 
@@ -277,7 +277,7 @@ static void deliver(struct shim *shim)
 
 void shim_deliver(struct shim *shim)
 {
-	deliver(shim);
+	rejoin_deliver(shim);
 	if (shim->record >= 0 && !shim->replayed) {
 		if (!shim->known || !streams_taken(&shim->streams))
 			streams_spill(&shim->streams);
@@ -288,12 +288,12 @@ void shim_deliver(struct shim *shim)
 	/* Who came while modules and disks were slow; who comes now finds what is kept. */
 	while (leash_last(&shim->leash)) {
 		shim_serve_control(shim);
-		deliver(shim);
+		rejoin_deliver(shim);
 	}
 }
 
 /* 0; -ENODATA: how it ended is known, and there is no output; else negative errno, the sentence. */
-static int open_record(struct shim *shim, struct iocom_err *err)
+static int rejoin_open_record(struct shim *shim, struct iocom_err *err)
 {
 	const struct order *order = &shim->order;
 	char path[sizeof(order->jobs_dir) + SPEC_JOB_MAX + 2];
@@ -325,7 +325,7 @@ static int open_record(struct shim *shim, struct iocom_err *err)
 }
 
 /* The place that is ours for as long as we live.  0 or negative errno. */
-static int take_place(const struct order *order, struct iocom_err *err)
+static int rejoin_take_place(const struct order *order, struct iocom_err *err)
 {
 	int rc = *order->slot ? process_slot_take(order->slot, order->reader) : 0;
 
@@ -345,9 +345,9 @@ int shim_replay(struct shim *shim, struct iocom_err *err)
 	shim->replayed = true;
 	snprintf(shim->order.spec.job, sizeof(shim->order.spec.job), "%s", ask.job);
 	snprintf(shim->order.spec.node, sizeof(shim->order.spec.node), "%s", ask.node);
-	rc = take_place(&shim->order, err);
+	rc = rejoin_take_place(&shim->order, err);
 	if (!rc)
-		rc = open_record(shim, err);
+		rc = rejoin_open_record(shim, err);
 	/* Who comes back for the rest is not told an end that would look whole. */
 	if (rc == -ENODATA && *ask.resume)
 		rc = iocom_err_set(err, rc, "nothing is kept of the output of job %s", ask.job);

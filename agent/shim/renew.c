@@ -68,7 +68,7 @@ struct pollfd renew_poll(const struct renew *renew)
 }
 
 /* This try is over; the next one after MS from its beginning. */
-static void over(struct renew *renew, uint64_t ms, uint64_t now_ms)
+static void renew_over(struct renew *renew, uint64_t ms, uint64_t now_ms)
 {
 	if (renew->fd >= 0)
 		close(renew->fd);
@@ -78,12 +78,12 @@ static void over(struct renew *renew, uint64_t ms, uint64_t now_ms)
 		renew->next_ms = now_ms + 1;
 }
 
-static void failed(struct renew *renew, uint64_t now_ms)
+static void renew_failed(struct renew *renew, uint64_t now_ms)
 {
-	over(renew, between_ms(renew) / RENEW_AGAIN, now_ms);
+	renew_over(renew, between_ms(renew) / RENEW_AGAIN, now_ms);
 }
 
-static void begin(struct renew *renew, uint64_t now_ms)
+static void renew_begin(struct renew *renew, uint64_t now_ms)
 {
 	uint64_t limit_ms = between_ms(renew) < RENEW_TRY_MS ? between_ms(renew) : RENEW_TRY_MS;
 
@@ -96,13 +96,13 @@ static void begin(struct renew *renew, uint64_t now_ms)
 	if (renew->fd < 0 ||
 	    (connect(renew->fd, (struct sockaddr *)&renew->home, renew->home_length) &&
 	     errno != EINPROGRESS))
-		failed(renew, now_ms);
+		renew_failed(renew, now_ms);
 	else
 		renew->next_ms = now_ms + limit_ms;
 }
 
 /* A few hundred bytes into an empty socket: whole or not at all. */
-static bool ask(struct renew *renew)
+static bool renew_ask(struct renew *renew)
 {
 	uint8_t frame[FRAME_HEADER + RENEWAL_ASK_MAX];
 	size_t n = renewal_ask_pack(frame + FRAME_HEADER, renew->secret, renew->job, renew->number);
@@ -134,7 +134,7 @@ static bool hear(struct renew *renew, bool *renewed, uint64_t now_ms)
 	if (rc || type != FRAME_RENEWED ||
 	    renewal_answer_open(renew->secret, renew->job, renew->number, payload, length,
 				renewed)) {
-		failed(renew, now_ms);
+		renew_failed(renew, now_ms);
 		return false;
 	}
 	return true;
@@ -146,18 +146,18 @@ bool renew_serve(struct renew *renew, short revents, struct lease *lease, uint64
 
 	if (!renew->able)
 		return false;
-	if (renew->fd >= 0 && revents && !renew->connected && !ask(renew))
-		failed(renew, now_ms);
+	if (renew->fd >= 0 && revents && !renew->connected && !renew_ask(renew))
+		renew_failed(renew, now_ms);
 	else if (renew->fd >= 0 && revents && renew->connected && hear(renew, &renewed, now_ms)) {
 		lease_hear(lease, renewed ? renew->asked_ms + renew->lease_ms : 0);
-		over(renew, between_ms(renew), now_ms);
+		renew_over(renew, between_ms(renew), now_ms);
 		return true;
 	}
 	if (now_ms < renew->next_ms)
 		return false;
 	if (renew->fd >= 0)
-		failed(renew, now_ms); /* it took too long */
+		renew_failed(renew, now_ms); /* it took too long */
 	else
-		begin(renew, now_ms);
+		renew_begin(renew, now_ms);
 	return false;
 }

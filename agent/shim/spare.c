@@ -14,7 +14,7 @@
 
 #define TABLE "/proc/self/mounts"
 
-static void prepare(struct spare *spare)
+static void spare_prepare(struct spare *spare)
 {
 	/* Before it is read: what changes meanwhile is told too. */
 	spare->table = open(TABLE, O_RDONLY | O_CLOEXEC);
@@ -22,7 +22,7 @@ static void prepare(struct spare *spare)
 }
 
 /* How many came, or negative errno. */
-static int take(int fds[SPARE_FDS])
+static int spare_take(int fds[SPARE_FDS])
 {
 	union {
 		struct cmsghdr header;
@@ -59,8 +59,8 @@ int spare_wait(struct spare *spare, char *name, int *record)
 	int fds[SPARE_FDS], rc;
 
 	prctl(PR_SET_NAME, SHIM_SPARE_NAME);
-	prepare(spare);
-	rc = take(fds);
+	spare_prepare(spare);
+	rc = spare_take(fds);
 	if (rc < 0)
 		return rc;
 	*record = rc == SPARE_FDS ? fds[2] : -1;

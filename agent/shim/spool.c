@@ -109,7 +109,7 @@ static int take_ring(struct spool *spool, int stream, uint64_t size)
 }
 
 /* One file as it was left. */
-static int take_file(struct spool *spool, int stream, uint64_t size)
+static int spool_take_file(struct spool *spool, int stream, uint64_t size)
 {
 	struct record_tail_of *of = &spool->tail.of[stream - 1];
 	uint64_t base = spool->info.base[stream - 1];
@@ -143,7 +143,7 @@ int spool_open(struct spool *spool, int dir)
 		else if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || st.st_uid != geteuid())
 			rc = -EPERM;
 		else
-			rc = take_file(spool, i, (uint64_t)st.st_size);
+			rc = spool_take_file(spool, i, (uint64_t)st.st_size);
 	}
 	if (rc)
 		spool_deinit(spool);
@@ -168,7 +168,7 @@ uint64_t spool_kept(const struct spool *spool, int stream, uint64_t offset)
 }
 
 /* Writes all of it; how much went: the disk may be full. */
-static size_t put(int fd, const uint8_t *data, size_t length, uint64_t at)
+static size_t spool_put(int fd, const uint8_t *data, size_t length, uint64_t at)
 {
 	size_t done = 0;
 
@@ -190,7 +190,7 @@ static bool tail_write(struct spool *spool)
 	uint8_t data[RECORD_TAIL_BYTES];
 
 	record_tail_put(data, &spool->tail);
-	spool->told = put(spool->fd_tail, data, sizeof(data), 0) == sizeof(data);
+	spool->told = spool_put(spool->fd_tail, data, sizeof(data), 0) == sizeof(data);
 	return spool->told;
 }
 
@@ -232,7 +232,8 @@ static void ring_add(struct spool *spool, int stream, const uint8_t *data, size_
 		at = ring_place(spool, stream, next, &run);
 		if (run > end - next)
 			run = end - next;
-		whole = put(spool->fd[stream], data + (next - of->end), (size_t)run, at) == run;
+		whole = spool_put(spool->fd[stream], data + (next - of->end), (size_t)run, at) ==
+			run;
 	}
 	of->end = end;
 	if (from > of->from)
@@ -252,7 +253,7 @@ void spool_add(struct spool *spool, int dir, int stream, const void *data, size_
 
 	if (spool->fd[stream] < 0)
 		return;
-	done = put(spool->fd[stream], data, want, of->head - spool->info.base[stream - 1]);
+	done = spool_put(spool->fd[stream], data, want, of->head - spool->info.base[stream - 1]);
 	spool->left -= done;
 	of->head += done;
 	if (!spool->ringed)

@@ -120,14 +120,14 @@ int streams_announce(struct streams *streams, struct wire *wire)
  * gets more room once; all others keep the kernel's default, for the room of
  * all pipes of a user together is limited.
  */
-static void grow(struct streams *streams, int stream)
+static void streams_grow(struct streams *streams, int stream)
 {
 	if (!streams->grown[stream] && !streams->tty)
 		(void)fcntl(streams->fd[stream], F_SETPIPE_SZ, PIPE_BYTES);
 	streams->grown[stream] = true;
 }
 
-static bool has_room(const struct streams *streams, int stream)
+static bool streams_has_room(const struct streams *streams, int stream)
 {
 	return spooled(streams) || resend_room(&streams->kept[stream]) > 0;
 }
@@ -142,7 +142,7 @@ void streams_poll(const struct streams *streams, struct pollfd entries[FRAME_STR
 	};
 	for (int i = 1; i < FRAME_STREAMS; i++)
 		entries[i] = (struct pollfd){
-			.fd = has_room(streams, i) ? streams->fd[i] : -1,
+			.fd = streams_has_room(streams, i) ? streams->fd[i] : -1,
 			.events = POLLIN,
 		};
 }
@@ -160,7 +160,7 @@ static ssize_t read_pieces(const struct streams *streams, int stream, uint8_t *a
 }
 
 /* Reads once.  Bytes; 0 nothing now; -EPIPE the end; -ENOMEM. */
-static ssize_t read_output(struct streams *streams, int stream)
+static ssize_t streams_read_output(struct streams *streams, int stream)
 {
 	struct resend_buffer *kept = &streams->kept[stream];
 	size_t want = sizeof(streams->piece);
@@ -181,14 +181,14 @@ static ssize_t read_output(struct streams *streams, int stream)
 	else
 		resend_added(kept, (size_t)got);
 	if (got >= (ssize_t)sizeof(streams->piece))
-		grow(streams, stream);
+		streams_grow(streams, stream);
 	return got;
 }
 
 static void move_output(struct streams *streams, int stream, uint64_t now_ms)
 {
 	for (int i = 0; i < MOVES_AT_ONCE; i++) {
-		ssize_t got = read_output(streams, stream);
+		ssize_t got = streams_read_output(streams, stream);
 
 		if (got == -EPIPE)
 			output_ended(streams, stream);
@@ -317,7 +317,7 @@ static int consumed(struct streams *streams, struct wire *wire, size_t n)
 }
 
 /* The job closed its input: nothing more goes there, and the client may stop reading. */
-static int input_refused(struct streams *streams, struct wire *wire)
+static int streams_input_refused(struct streams *streams, struct wire *wire)
 {
 	streams_close(streams, 0);
 	return wire ? streams_announce(streams, wire) : 0;
@@ -333,11 +333,11 @@ static int move_input(struct streams *streams, struct wire *wire)
 		if (put < 0 && errno == EINTR)
 			continue;
 		if (put < 0 && errno == EAGAIN) {
-			grow(streams, 0);
+			streams_grow(streams, 0);
 			return 0;
 		}
 		if (put < 0)
-			return input_refused(streams, wire);
+			return streams_input_refused(streams, wire);
 		queue_drop(&streams->input, (size_t)put);
 		rc = consumed(streams, wire, (size_t)put);
 		if (rc)
@@ -348,7 +348,7 @@ static int move_input(struct streams *streams, struct wire *wire)
 	return 0;
 }
 
-static int end_input(struct streams *streams, struct wire *wire)
+static int streams_end_input(struct streams *streams, struct wire *wire)
 {
 	char end[2];
 	unsigned n;
@@ -398,7 +398,7 @@ int streams_move(struct streams *streams, struct wire *wire, uint64_t now_ms,
 	int rc = 0;
 
 	if (streams->fd[0] >= 0 && entries[0].revents & POLLERR)
-		rc = input_refused(streams, wire);
+		rc = streams_input_refused(streams, wire);
 	else if (entries[0].revents)
 		rc = move_input(streams, wire);
 	for (int i = 1; i < FRAME_STREAMS; i++)
@@ -407,42 +407,43 @@ int streams_move(struct streams *streams, struct wire *wire, uint64_t now_ms,
 	return rc;
 }
 
-static int against(struct streams *streams, const char *why)
+static int streams_against(struct streams *streams, const char *why)
 {
 	streams->why = why;
 	return -EPROTO;
 }
 
 /* Input of the client: straight into the pipe where nothing waits before it. */
-static int take_input(struct streams *streams, struct wire *wire, uint64_t offset,
-		      const uint8_t *data, uint32_t length)
+static int streams_take_input(struct streams *streams, struct wire *wire, uint64_t offset,
+			      const uint8_t *data, uint32_t length)
 {
 	ssize_t put = 0;
 	int rc;
 
 	if (offset != streams->sent[0])
-		return against(streams, offset > streams->sent[0]
-						? "bytes of the input are missing before these"
-						: "bytes of the input came a second time");
+		return streams_against(streams,
+				       offset > streams->sent[0]
+					       ? "bytes of the input are missing before these"
+					       : "bytes of the input came a second time");
 	if (length && streams->input_ended && !streams->told[0])
-		return against(streams, "input came after its end");
+		return streams_against(streams, "input came after its end");
 	if (length > streams->taken[0] + FRAME_WINDOW - offset)
-		return against(streams, "more input came than was let");
+		return streams_against(streams, "more input came than was let");
 	streams->sent[0] += length;
 	if (!length)
-		return end_input(streams, wire);
+		return streams_end_input(streams, wire);
 	if (streams->fd[0] < 0 || streams->input_ended)
 		return 0; /* crossed with our word that it leads nowhere */
 	streams->last_input = (char)data[length - 1];
 	if (!streams->input.length) {
 		put = write(streams->fd[0], data, length);
 		if (put < 0 && errno != EAGAIN && errno != EINTR)
-			return input_refused(streams, wire);
+			return streams_input_refused(streams, wire);
 		if (put < 0)
 			put = 0;
 	}
 	if ((uint32_t)put < length) {
-		grow(streams, 0);
+		streams_grow(streams, 0);
 		rc = queue_push(&streams->input, data + put, length - (uint32_t)put);
 		if (rc)
 			return rc;
@@ -461,15 +462,16 @@ static void output_unwanted(struct streams *streams, int stream)
 	streams->sent[stream] = streams->taken[stream] = streams->kept[stream].end;
 }
 
-static int take_credit(struct streams *streams, int stream, uint64_t limit)
+static int streams_take_credit(struct streams *streams, int stream, uint64_t limit)
 {
 	uint64_t taken = limit - FRAME_WINDOW;
 
 	if (limit < FRAME_WINDOW || taken > streams->sent[stream])
-		return against(streams, "the client took output that it was not sent");
+		return streams_against(streams, "the client took output that it was not sent");
 	if (taken < streams->taken[stream])
 		/* Who came again counts from before a gap: nothing is given back by that. */
-		return spooled(streams) ? 0 : against(streams, "the client took output back");
+		return spooled(streams) ? 0
+					: streams_against(streams, "the client took output back");
 	streams->taken[stream] = taken;
 	if (!spooled(streams))
 		resend_drop(&streams->kept[stream], taken);
@@ -483,15 +485,15 @@ int streams_take(struct streams *streams, struct wire *wire, uint8_t type, const
 	uint64_t offset;
 
 	if (stream >= FRAME_STREAMS || length < FRAME_DATA_HEAD)
-		return against(streams, "a message names no stream");
+		return streams_against(streams, "a message names no stream");
 	offset = wire_u64(payload + 1);
 	length -= FRAME_DATA_HEAD;
 	if (type == FRAME_DATA && stream == 0)
-		return take_input(streams, wire, offset, payload + FRAME_DATA_HEAD, length);
+		return streams_take_input(streams, wire, offset, payload + FRAME_DATA_HEAD, length);
 	if (length || (type == FRAME_CREDIT && stream == 0))
-		return against(streams, "a message goes the wrong way");
+		return streams_against(streams, "a message goes the wrong way");
 	if (type == FRAME_CREDIT)
-		return take_credit(streams, stream, offset);
+		return streams_take_credit(streams, stream, offset);
 	output_unwanted(streams, stream);
 	return 0;
 }
@@ -515,7 +517,7 @@ bool streams_taken(const struct streams *streams)
 bool streams_waiting(const struct streams *streams)
 {
 	for (int i = 1; i < FRAME_STREAMS; i++)
-		if (streams->fd[i] >= 0 && !has_room(streams, i))
+		if (streams->fd[i] >= 0 && !streams_has_room(streams, i))
 			return false;
 	return true;
 }
@@ -546,6 +548,7 @@ void streams_spill(struct streams *streams)
 	/* From here on it is as if the job had been detached. */
 	streams->spool = spool;
 	for (int i = 1; i < FRAME_STREAMS; i++)
-		while (streams->fd[i] >= 0 && read_output(streams, i) > 0 && streams->spool.left)
+		while (streams->fd[i] >= 0 && streams_read_output(streams, i) > 0 &&
+		       streams->spool.left)
 			;
 }

@@ -33,7 +33,7 @@ static int give_to(int slave, uid_t uid, gid_t gid)
 	return 0;
 }
 
-static int set_up(int slave, const struct terminal *wanted)
+static int tty_set_up(int slave, const struct terminal *wanted)
 {
 	struct termios modes;
 
@@ -65,7 +65,7 @@ int tty_open(struct tty *tty, const struct terminal *wanted, uid_t uid, gid_t gi
 		goto failed;
 	rc = give_to(tty->slave, uid, gid);
 	if (!rc)
-		rc = set_up(tty->slave, wanted);
+		rc = tty_set_up(tty->slave, wanted);
 	if (!rc)
 		return 0;
 	tty_close(tty);

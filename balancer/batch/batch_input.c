@@ -67,7 +67,8 @@ static int make(struct pool *pool, const uint8_t *line, size_t n, struct batch_c
 }
 
 /* The next line that says something.  0 with *OUT (NULL: none is there); negative errno. */
-static int next_line(struct pool *pool, struct batch_command **out, struct iocom_err *err)
+static int batch_input_next_line(struct pool *pool, struct batch_command **out,
+				 struct iocom_err *err)
 {
 	const uint8_t *end;
 
@@ -107,7 +108,7 @@ int batch_next(struct pool *pool, struct batch_command **out, struct iocom_err *
 	if (pool->held_bytes > BATCH_HELD_MAX ||
 	    (pool->held_bytes && pool->filed_bytes > BATCH_FILED_MAX / 2))
 		return 0;
-	return next_line(pool, out, err);
+	return batch_input_next_line(pool, out, err);
 }
 
 void batch_take_back(struct pool *pool, struct batch_command *c)

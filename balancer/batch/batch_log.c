@@ -74,7 +74,7 @@ static int by_sequence(const void *a, const void *b)
 	return (x->sequence > y->sequence) - (x->sequence < y->sequence);
 }
 
-static int take_line(struct batch_done *done, const char *text, size_t length)
+static int batch_log_take_line(struct batch_done *done, const char *text, size_t length)
 {
 	json_t *line = json_loadb(text, length, 0, NULL);
 	json_int_t sequence = json_integer_value(json_object_get(line, "sequence"));
@@ -116,7 +116,7 @@ int batch_done_read(FILE *log, const char *path, struct batch_done **out, struct
 	while (!rc && (n = getline(&line, &size, log)) > 0 && line[n - 1] == '\n') {
 		number++;
 		whole += n;
-		rc = take_line(done, line, (size_t)n);
+		rc = batch_log_take_line(done, line, (size_t)n);
 	}
 	free(line);
 	if (rc == -EINVAL)

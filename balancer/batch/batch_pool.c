@@ -29,14 +29,14 @@
 
 /* --- giving ------------------------------------------------------------------------ */
 
-static bool has_room(const struct batch_slot *w)
+static bool batch_pool_has_room(const struct batch_slot *w)
 {
 	bool quick = w->last_ns && w->last_ns < SHORT_NS;
 
 	return w->to >= 0 && w->count < (quick ? BATCH_DEPTH : 1);
 }
 
-static int give(struct batch_slot *w, struct batch_command *c)
+static int batch_pool_give(struct batch_slot *w, struct batch_command *c)
 {
 	c->next = NULL;
 	*w->last = c;
@@ -56,12 +56,12 @@ static int give_all(struct pool *pool, struct iocom_err *err)
 			struct batch_command *c;
 			int rc;
 
-			if (!has_room(&pool->workers[i]))
+			if (!batch_pool_has_room(&pool->workers[i]))
 				continue;
 			rc = batch_next(pool, &c, err);
 			if (rc || !c)
 				return rc;
-			if (give(&pool->workers[i], c))
+			if (batch_pool_give(&pool->workers[i], c))
 				return iocom_err_set(err, -ENOMEM, "out of memory");
 			gave = true;
 		}
@@ -87,8 +87,8 @@ static struct batch_command *take_from(struct batch_slot *w, uint32_t sequence)
 
 /* --- results ------------------------------------------------------------------------ */
 
-static int ended(struct pool *pool, struct batch_slot *w, struct batch_command *c,
-		 const struct batch_message *m, struct iocom_err *err)
+static int batch_pool_ended(struct pool *pool, struct batch_slot *w, struct batch_command *c,
+			    const struct batch_message *m, struct iocom_err *err)
 {
 	uint64_t wall_ns;
 	int status, rc = batch_take_end(m, &status, &wall_ns);
@@ -108,8 +108,8 @@ static int ended(struct pool *pool, struct batch_slot *w, struct batch_command *
 }
 
 /* 0; -EPROTO: W does not speak our language; else negative errno: our own side failed. */
-static int obey(struct pool *pool, struct batch_slot *w, const struct batch_message *m,
-		struct iocom_err *err)
+static int batch_pool_obey(struct pool *pool, struct batch_slot *w, const struct batch_message *m,
+			   struct iocom_err *err)
 {
 	struct batch_command *c = w->first;
 	int i = m->kind == BATCH_ERR;
@@ -124,7 +124,7 @@ static int obey(struct pool *pool, struct batch_slot *w, const struct batch_mess
 	case BATCH_ERR:
 		return batch_said(pool, c, i, m->data, m->length, err);
 	case BATCH_END:
-		return ended(pool, w, c, m, err);
+		return batch_pool_ended(pool, w, c, m, err);
 	case BATCH_BACK:
 		batch_take_back(pool, take_from(w, m->sequence));
 		w->last_ns = SHORT_NS; /* it is at a long one */
@@ -136,7 +136,7 @@ static int obey(struct pool *pool, struct batch_slot *w, const struct batch_mess
 
 /* --- workers ------------------------------------------------------------------------ */
 
-static void close_fd(int *fd)
+static void batch_pool_close_fd(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
@@ -168,15 +168,15 @@ static int without_end(struct pool *pool, struct batch_slot *w, struct batch_com
  * W is gone.  What never reached a job goes to others; what did and has no end is lost:
  * it may have run, so that it must not again.
  */
-static int gone(struct pool *pool, struct batch_slot *w, struct iocom_err *err)
+static int batch_pool_gone(struct pool *pool, struct batch_slot *w, struct iocom_err *err)
 {
 	int status = 0, rc = 0;
 	bool unplaced;
 
 	batch_status(pool, w); /* its last words, which it wrote before it ended */
-	close_fd(&w->to);
-	close_fd(&w->from);
-	close_fd(&w->status);
+	batch_pool_close_fd(&w->to);
+	batch_pool_close_fd(&w->from);
+	batch_pool_close_fd(&w->status);
 	while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	pool->alive--;
@@ -212,14 +212,14 @@ static int take_results(struct pool *pool, struct batch_slot *w, struct iocom_er
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (n <= 0)
-		return gone(pool, w, err);
+		return batch_pool_gone(pool, w, err);
 	if (queue_push(&w->in, pool->piece, (size_t)n))
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	while (!rc && w->in.length) {
 		n = batch_take(queue_front(&w->in), w->in.length, &m);
 		if (n == 0)
 			return 0;
-		rc = n < 0 ? -EPROTO : obey(pool, w, &m, err);
+		rc = n < 0 ? -EPROTO : batch_pool_obey(pool, w, &m, err);
 		if (!rc)
 			queue_drop(&w->in, (size_t)n);
 	}
@@ -228,7 +228,7 @@ static int take_results(struct pool *pool, struct batch_slot *w, struct iocom_er
 	batch_show_clear(pool);
 	fprintf(stderr, "iocom batch: a worker does not speak this program's protocol\n");
 	kill(w->pid, SIGTERM);
-	return gone(pool, w, err);
+	return batch_pool_gone(pool, w, err);
 }
 
 static void send_commands(struct batch_slot *w)
@@ -238,11 +238,11 @@ static void send_commands(struct batch_slot *w)
 	if (n > 0)
 		queue_drop(&w->out, (size_t)n);
 	else if (n < 0 && errno != EAGAIN && errno != EINTR)
-		close_fd(&w->to); /* the end of its results says the rest */
+		batch_pool_close_fd(&w->to); /* the end of its results says the rest */
 }
 
 /* Our ends do not block; the child has the others as 0, 1 and, where placed, 3. */
-static int spawn(const struct batch_options *options, struct batch_slot *w)
+static int batch_pool_spawn(const struct batch_options *options, struct batch_slot *w)
 {
 	int in[2] = {-1, -1}, out[2] = {-1, -1}, status[2] = {-1, -1}, rc = 0;
 	posix_spawn_file_actions_t actions;
@@ -268,9 +268,9 @@ static int spawn(const struct batch_options *options, struct batch_slot *w)
 				 environ);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
-	close_fd(&in[0]);
-	close_fd(&out[1]);
-	close_fd(&status[1]);
+	batch_pool_close_fd(&in[0]);
+	batch_pool_close_fd(&out[1]);
+	batch_pool_close_fd(&status[1]);
 	w->to = in[1];
 	w->from = out[0];
 	w->status = status[0];
@@ -280,9 +280,9 @@ static int spawn(const struct batch_options *options, struct batch_slot *w)
 		fcntl(w->status, F_SETFL, O_NONBLOCK);
 		return 0;
 	}
-	close_fd(&w->to);
-	close_fd(&w->from);
-	close_fd(&w->status);
+	batch_pool_close_fd(&w->to);
+	batch_pool_close_fd(&w->from);
+	batch_pool_close_fd(&w->status);
 	return -rc;
 }
 
@@ -294,7 +294,7 @@ static int start_all(struct pool *pool, struct iocom_err *err)
 
 		*w = (struct batch_slot){.to = -1, .from = -1, .status = -1};
 		w->last = &w->first;
-		rc = spawn(pool->options, w);
+		rc = batch_pool_spawn(pool->options, w);
 		if (rc && !pool->alive)
 			return iocom_err_set(err, rc, "cannot start a worker: %s", strerror(-rc));
 		pool->alive += rc == 0; /* fewer serve as well */
@@ -317,7 +317,7 @@ static bool all_done(const struct pool *pool)
 /* Entry 0 is the input, 1 a signal; three a worker follow. */
 enum { ENTRY_INPUT, ENTRY_SIGNAL, ENTRY_WORKERS };
 
-static void fill(struct pool *pool)
+static void batch_pool_fill(struct pool *pool)
 {
 	bool wanted = !pool->input_ended && !pool->back && !batch_has_line(pool);
 
@@ -334,7 +334,7 @@ static void fill(struct pool *pool)
 	}
 }
 
-static int serve(struct pool *pool, struct iocom_err *err)
+static int batch_pool_serve(struct pool *pool, struct iocom_err *err)
 {
 	int rc = pool->entries[ENTRY_INPUT].revents ? batch_read_input(pool, err) : 0;
 
@@ -355,7 +355,7 @@ static int serve(struct pool *pool, struct iocom_err *err)
 }
 
 /* What runs is ended: nobody wants it any more. */
-static void stop(struct pool *pool)
+static void batch_pool_stop(struct pool *pool)
 {
 	pool->stopping = true;
 	for (unsigned i = 0; i < pool->options->workers; i++)
@@ -374,7 +374,7 @@ static int dismiss(struct pool *pool, const sigset_t *mask, struct iocom_err *er
 
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	for (unsigned i = 0; i < pool->options->workers; i++)
-		close_fd(&pool->workers[i].to);
+		batch_pool_close_fd(&pool->workers[i].to);
 	for (unsigned i = 0; i < pool->options->workers; i++) {
 		struct batch_slot *w = &pool->workers[i];
 
@@ -385,13 +385,13 @@ static int dismiss(struct pool *pool, const sigset_t *mask, struct iocom_err *er
 			last = take_results(pool, w, err);
 			rc = rc ? rc : last;
 			if (last == -ENOMEM && w->from >= 0)
-				gone(pool, w, err);
+				batch_pool_gone(pool, w, err);
 		}
 	}
 	return rc;
 }
 
-static int run(struct pool *pool, struct iocom_err *err)
+static int batch_pool_run(struct pool *pool, struct iocom_err *err)
 {
 	int rc = start_all(pool, err);
 
@@ -400,18 +400,18 @@ static int run(struct pool *pool, struct iocom_err *err)
 		if (rc || all_done(pool))
 			break;
 		batch_show_progress(pool);
-		fill(pool);
+		batch_pool_fill(pool);
 		if (poll(pool->entries, ENTRY_WORKERS + 3 * (nfds_t)pool->options->workers,
 			 pool->show.progress ? DRAW_MS : -1) > 0)
-			rc = serve(pool, err);
+			rc = batch_pool_serve(pool, err);
 	}
 	pool->result->rest = !rc && !all_done(pool);
 	if (rc)
-		stop(pool);
+		batch_pool_stop(pool);
 	return rc;
 }
 
-static int open_signals(struct pool *pool, sigset_t *was)
+static int batch_pool_open_signals(struct pool *pool, sigset_t *was)
 {
 	sigset_t set;
 
@@ -463,14 +463,14 @@ int batch_pool(const struct batch_options *options, struct batch_result *result,
 		.entries = calloc(ENTRY_WORKERS + 3 * (size_t)options->workers,
 				  sizeof(*pool->entries)),
 	};
-	rc = pool->workers && pool->entries ? open_signals(pool, &was) : -ENOMEM;
+	rc = pool->workers && pool->entries ? batch_pool_open_signals(pool, &was) : -ENOMEM;
 	if (rc) {
 		pool_free(pool);
 		return iocom_err_set(err, rc, "cannot begin: %s", strerror(-rc));
 	}
 	signal(SIGPIPE, SIG_IGN);
 	batch_show_begin(pool);
-	rc = run(pool, err);
+	rc = batch_pool_run(pool, err);
 	end = dismiss(pool, &was, rc ? &later : err);
 	rc = rc ? rc : end;
 	batch_show_end(pool);

@@ -36,8 +36,8 @@ int batch_signal(struct pool *pool)
  * A reader may stand still (a pager): a signal must end us all the same, so that no more is
  * written than a pipe takes at once.
  */
-static int write_all(struct pool *pool, int fd, const uint8_t *data, size_t length,
-		     struct iocom_err *err)
+static int batch_say_write_all(struct pool *pool, int fd, const uint8_t *data, size_t length,
+			       struct iocom_err *err)
 {
 	while (length && !pool->mute) {
 		struct pollfd ready[2] = {
@@ -78,7 +78,7 @@ void batch_text_free(struct pool *pool, struct batch_text *text)
 	text->fd = 0;
 }
 
-static int open_file(void)
+static int batch_say_open_file(void)
 {
 	const char *dir = getenv("TMPDIR");
 	char path[PATH_MAX];
@@ -99,7 +99,7 @@ static int open_file(void)
 /* What is in memory goes to the file. */
 static int put_aside(struct pool *pool, struct batch_text *text, struct iocom_err *err)
 {
-	if (!text->fd && (text->fd = open_file()) < 0) {
+	if (!text->fd && (text->fd = batch_say_open_file()) < 0) {
 		text->fd = 0;
 		return iocom_err_set(err, -errno,
 				     "cannot make a file for a command's output ($TMPDIR, or "
@@ -124,7 +124,8 @@ static int put_aside(struct pool *pool, struct batch_text *text, struct iocom_er
 }
 
 /* Passes all of TEXT on to FD. */
-static int pass_on(struct pool *pool, int fd, struct batch_text *text, struct iocom_err *err)
+static int batch_say_pass_on(struct pool *pool, int fd, struct batch_text *text,
+			     struct iocom_err *err)
 {
 	uint8_t piece[16384];
 	off_t at = 0;
@@ -140,11 +141,12 @@ static int pass_on(struct pool *pool, int fd, struct batch_text *text, struct io
 					     strerror(errno));
 		if (n == 0)
 			break;
-		rc = write_all(pool, fd, piece, (size_t)n, err);
+		rc = batch_say_write_all(pool, fd, piece, (size_t)n, err);
 		at += n;
 	}
 	if (!rc && text->last.length)
-		rc = write_all(pool, fd, queue_front(&text->last), text->last.length, err);
+		rc = batch_say_write_all(pool, fd, queue_front(&text->last), text->last.length,
+					 err);
 	if (!rc)
 		batch_text_free(pool, text);
 	return rc;
@@ -170,23 +172,23 @@ int batch_said(struct pool *pool, struct batch_command *c, int i, const void *da
 				     "what waits for its turn is more than %llu MiB: without -k it "
 				     "need not",
 				     BATCH_FILED_MAX >> 20);
-	return pass_on(pool, 1 + i, text, err);
+	return batch_say_pass_on(pool, 1 + i, text, err);
 }
 
 /* --- their order ------------------------------------------------------------------ */
 
-static size_t weight(const struct batch_command *c)
+static size_t batch_say_weight(const struct batch_command *c)
 {
 	return sizeof(*c) + strlen(c->line) + c->text[0].last.length + c->text[1].last.length +
 	       BATCH_TOGETHER_MAX * ((c->text[0].fd != 0) + (c->text[1].fd != 0));
 }
 
-static struct batch_command **place_of(const struct pool *pool, uint32_t turn)
+static struct batch_command **batch_say_place_of(const struct pool *pool, uint32_t turn)
 {
 	return &pool->ring[turn & (pool->ring_size - 1)];
 }
 
-static int grow(struct pool *pool, uint32_t turn)
+static int batch_say_grow(struct pool *pool, uint32_t turn)
 {
 	size_t size = pool->ring_size ? pool->ring_size : RING_MIN, old = pool->ring_size;
 	struct batch_command **was = pool->ring, **now;
@@ -202,7 +204,7 @@ static int grow(struct pool *pool, uint32_t turn)
 	pool->ring_size = size;
 	for (size_t i = 0; i < old; i++)
 		if (was[i])
-			*place_of(pool, was[i]->turn) = was[i];
+			*batch_say_place_of(pool, was[i]->turn) = was[i];
 	free(was);
 	return 0;
 }
@@ -213,7 +215,7 @@ static int say(struct pool *pool, struct batch_command *c, struct iocom_err *err
 	int rc = 0;
 
 	for (int i = 0; i < 2 && !rc; i++)
-		rc = pass_on(pool, 1 + i, &c->text[i], err);
+		rc = batch_say_pass_on(pool, 1 + i, &c->text[i], err);
 	batch_command_free(pool, c);
 	return rc;
 }
@@ -224,15 +226,15 @@ int batch_over(struct pool *pool, struct batch_command *c, struct iocom_err *err
 
 	if (!pool->options->keep_order)
 		return say(pool, c, err);
-	if (grow(pool, c->turn)) {
+	if (batch_say_grow(pool, c->turn)) {
 		batch_command_free(pool, c);
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	}
-	*place_of(pool, c->turn) = c;
-	pool->held_bytes += weight(c);
-	while (!rc && (c = *place_of(pool, pool->next_turn))) {
-		*place_of(pool, pool->next_turn++) = NULL;
-		pool->held_bytes -= weight(c);
+	*batch_say_place_of(pool, c->turn) = c;
+	pool->held_bytes += batch_say_weight(c);
+	while (!rc && (c = *batch_say_place_of(pool, pool->next_turn))) {
+		*batch_say_place_of(pool, pool->next_turn++) = NULL;
+		pool->held_bytes -= batch_say_weight(c);
 		rc = say(pool, c, err);
 	}
 	return rc;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void take_line(struct batch_slot *w, const char *text, size_t length)
+static void batch_status_take_line(struct batch_slot *w, const char *text, size_t length)
 {
 	json_t *line = json_loadb(text, length, 0, NULL);
 	const char *node = json_string_value(json_object_get(line, "node"));
@@ -47,7 +47,7 @@ void batch_status(struct pool *pool, struct batch_slot *w)
 	while (w->told.length && (end = memchr(queue_front(&w->told), '\n', w->told.length))) {
 		size_t length = (size_t)(end - queue_front(&w->told));
 
-		take_line(w, (const char *)queue_front(&w->told), length);
+		batch_status_take_line(w, (const char *)queue_front(&w->told), length);
 		queue_drop(&w->told, length + 1);
 	}
 }

@@ -7,7 +7,7 @@
 
 #define END_BYTES 12
 
-static void put_u32(uint8_t *at, uint32_t value)
+static void batch_wire_put_u32(uint8_t *at, uint32_t value)
 {
 	for (int i = 0; i < 4; i++)
 		at[i] = (uint8_t)(value >> (24 - 8 * i));
@@ -19,8 +19,8 @@ int batch_put(struct queue *queue, enum batch_kind kind, uint32_t sequence, cons
 	uint8_t head[BATCH_HEADER] = {(uint8_t)kind};
 	int rc;
 
-	put_u32(head + 1, sequence);
-	put_u32(head + 5, (uint32_t)length);
+	batch_wire_put_u32(head + 1, sequence);
+	batch_wire_put_u32(head + 5, (uint32_t)length);
 	rc = queue_push(queue, head, sizeof(head));
 	return rc ? rc : queue_push(queue, data, length);
 }
@@ -29,14 +29,14 @@ int batch_put_end(struct queue *queue, uint32_t sequence, int status, uint64_t w
 {
 	uint8_t data[END_BYTES];
 
-	put_u32(data, (uint32_t)status);
-	put_u32(data + 4, (uint32_t)(wall_ns >> 32));
-	put_u32(data + 8, (uint32_t)wall_ns);
+	batch_wire_put_u32(data, (uint32_t)status);
+	batch_wire_put_u32(data + 4, (uint32_t)(wall_ns >> 32));
+	batch_wire_put_u32(data + 8, (uint32_t)wall_ns);
 	return batch_put(queue, BATCH_END, sequence, data, sizeof(data));
 }
 
 /* What a message of this kind holds at most; -1: there is no such kind. */
-static int64_t limit(uint8_t kind)
+static int64_t batch_wire_limit(uint8_t kind)
 {
 	switch (kind) {
 	case BATCH_COMMAND:
@@ -57,12 +57,12 @@ ssize_t batch_take(const uint8_t *data, size_t have, struct batch_message *messa
 {
 	uint32_t length;
 
-	if (have && limit(data[0]) < 0)
+	if (have && batch_wire_limit(data[0]) < 0)
 		return -EPROTO;
 	if (have < BATCH_HEADER)
 		return 0;
 	length = wire_u32(data + 5);
-	if (length > limit(data[0]))
+	if (length > batch_wire_limit(data[0]))
 		return -EPROTO;
 	if (have < BATCH_HEADER + length)
 		return 0;

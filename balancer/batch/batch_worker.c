@@ -69,7 +69,7 @@ static int result(struct worker *w, enum batch_kind kind, const void *data, size
 }
 
 /* WORDS, or LINE by a shell where they are none; 0 or a positive errno as posix_spawn. */
-static int spawn(struct worker *w, char *line, char **words, const int ends[2])
+static int batch_worker_spawn(struct worker *w, char *line, char **words, const int ends[2])
 {
 	char *shell[] = {(char *)"/bin/sh", (char *)"-c", line, NULL};
 	posix_spawn_file_actions_t actions;
@@ -142,7 +142,7 @@ static void close_both(int ends[2])
 }
 
 /* Begins the next command.  0 or negative errno. */
-static int begin(struct worker *w)
+static int batch_worker_begin(struct worker *w)
 {
 	struct batch_message m;
 	ssize_t n = batch_take(queue_front(&w->commands), w->commands.length, &m);
@@ -159,7 +159,7 @@ static int begin(struct worker *w)
 		w->began_ns = clock_read_ns(CLOCK_MONOTONIC);
 		w->gave_back = false;
 		batch_words(line, words, WORDS_MAX);
-		rc = spawn(w, line, words, theirs);
+		rc = batch_worker_spawn(w, line, words, theirs);
 		close_both(theirs);
 		if (rc) {
 			close_both(w->pipes);
@@ -179,7 +179,7 @@ static bool has_command(const struct worker *w)
 }
 
 /* A piece of output I.  1 some, 0 none now or never again, negative errno. */
-static int move(struct worker *w, int i)
+static int batch_worker_move(struct worker *w, int i)
 {
 	ssize_t n = w->pipes[i] < 0 ? -1 : read(w->pipes[i], w->piece, sizeof(w->piece));
 
@@ -215,7 +215,7 @@ static int give_back(struct worker *w)
 }
 
 /* After SIGCHLD: other processes may have been left to us, too. */
-static int reap(struct worker *w)
+static int batch_worker_reap(struct worker *w)
 {
 	struct signalfd_siginfo info;
 	int status, rc = 0;
@@ -227,7 +227,7 @@ static int reap(struct worker *w)
 		if (pid != w->pid)
 			continue;
 		for (int i = 0; i < 2 && !rc; i++)
-			while ((rc = move(w, i)) > 0)
+			while ((rc = batch_worker_move(w, i)) > 0)
 				;
 		close_both(w->pipes);
 		w->pid = 0;
@@ -260,7 +260,7 @@ static int flush_if_due(struct worker *w)
 		       : 0;
 }
 
-static int step(struct worker *w)
+static int batch_worker_step(struct worker *w)
 {
 	struct pollfd entries[ENTRIES] = {
 		{.fd = w->ended ? -1 : w->in, .events = POLLIN},
@@ -278,9 +278,9 @@ static int step(struct worker *w)
 		rc = take_commands(w);
 	for (int i = 0; i < 2 && rc >= 0; i++)
 		if (entries[ENTRY_OUT + i].revents)
-			rc = move(w, i);
+			rc = batch_worker_move(w, i);
 	if (rc >= 0 && entries[ENTRY_CHILD].revents)
-		rc = reap(w);
+		rc = batch_worker_reap(w);
 	if (rc >= 0 && w->pid &&
 	    clock_read_ns(CLOCK_MONOTONIC) - w->began_ns > LONG_MS * 1000000u && has_command(w))
 		rc = give_back(w);
@@ -288,7 +288,7 @@ static int step(struct worker *w)
 }
 
 /* Descriptors 0 and 1 become the commands': nothing, and nobody. */
-static int take_over(struct worker *w)
+static int batch_worker_take_over(struct worker *w)
 {
 	sigset_t set;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -310,17 +310,17 @@ static int take_over(struct worker *w)
 int batch_worker(void)
 {
 	struct worker *w = calloc(1, sizeof(*w));
-	int rc = w ? take_over(w) : -ENOMEM;
+	int rc = w ? batch_worker_take_over(w) : -ENOMEM;
 
 	if (!rc)
 		w->pipes[0] = w->pipes[1] = -1;
 	while (!rc && (!w->ended || w->pid || has_command(w))) {
 		if (!w->pid && has_command(w))
-			rc = begin(w);
+			rc = batch_worker_begin(w);
 		if (!rc)
 			rc = flush_if_due(w);
 		if (!rc && (w->pid || !has_command(w)))
-			rc = step(w);
+			rc = batch_worker_step(w);
 	}
 	if (!rc)
 		rc = flush(w);

@@ -58,7 +58,7 @@ static int ask_status(const char *run_dir, struct ucred *who, json_t **answer,
 /* --- what it has lost, and how full it is ----------------------------------------- */
 
 /* "name count" of all that was lost; 0 when nothing was. */
-static size_t lost(const json_t *drops, char *out, size_t size)
+static size_t doctor_agent_lost(const json_t *drops, char *out, size_t size)
 {
 	json_t *map = (json_t *)drops, *count;
 	size_t n = 0, at = 0;
@@ -120,7 +120,7 @@ static void take_settings(struct doctor *d, const json_t *settings)
 
 /* The words that PID was started with, from the second on, in TEXT.  How many; 0: not to be seen.
  */
-static int command_line(pid_t pid, char *text, size_t size, char **words)
+static int doctor_agent_command_line(pid_t pid, char *text, size_t size, char **words)
 {
 	char path[64];
 	ssize_t n;
@@ -149,7 +149,7 @@ static int read_again(const struct doctor *d, pid_t pid, struct settings *set,
 {
 	static char *none[] = {(char *)"iocomd", NULL};
 	char *words[ARGS_MAX + 1], *text = malloc(1 << 16);
-	int n = text && pid ? command_line(pid, text, 1 << 16, words) : 0;
+	int n = text && pid ? doctor_agent_command_line(pid, text, 1 << 16, words) : 0;
 	int rc = config_load(&settings_program, n ? n : 1, n ? words : none, set, err);
 	bool found;
 
@@ -165,8 +165,8 @@ static int read_again(const struct doctor *d, pid_t pid, struct settings *set,
 }
 
 /* Where what RUNS is not what SET has: "name=value, which would be 'other' WHEN; ...". */
-static void compare(const json_t *runs, struct settings *set, const char *when, char *says,
-		    size_t size, json_t *differs)
+static void doctor_agent_compare(const json_t *runs, struct settings *set, const char *when,
+				 char *says, size_t size, json_t *differs)
 {
 	size_t at = 0;
 
@@ -198,7 +198,7 @@ static json_t *say_same(struct doctor *d, const json_t *runs)
 	int rc = set ? read_again(d, 0, set, &err) : -ENOMEM;
 
 	if (!rc)
-		compare(runs, set, "", says, sizeof(says), options);
+		doctor_agent_compare(runs, set, "", says, sizeof(says), options);
 	free(set);
 	if (rc || *says)
 		check = doctor_add(d, "settings", DOCTOR_OK, NULL,
@@ -213,7 +213,7 @@ static json_t *say_same(struct doctor *d, const json_t *runs)
 	return check;
 }
 
-static void check_settings(struct doctor *d, pid_t pid, const json_t *runs)
+static void doctor_agent_check_settings(struct doctor *d, pid_t pid, const json_t *runs)
 {
 	json_t *differs = json_array(), *check;
 	struct settings *set = calloc(1, sizeof(*set));
@@ -228,7 +228,7 @@ static void check_settings(struct doctor *d, pid_t pid, const json_t *runs)
 		json_decref(differs);
 		return;
 	}
-	compare(runs, set, " now", says, sizeof(says), differs);
+	doctor_agent_compare(runs, set, " now", says, sizeof(says), differs);
 	check = *says ? doctor_add(d, "settings", DOCTOR_DEGRADED, "restart the agent",
 				   "the agent runs with %s", says)
 		      : say_same(d, runs);
@@ -236,7 +236,7 @@ static void check_settings(struct doctor *d, pid_t pid, const json_t *runs)
 	free(set);
 }
 
-static void told(struct doctor *d, const struct ucred *who, json_t *answer)
+static void doctor_agent_told(struct doctor *d, const struct ucred *who, json_t *answer)
 {
 	const char *version = listing_string(answer, "iocom");
 	const json_t *settings = json_object_get(answer, "settings");
@@ -256,10 +256,10 @@ static void told(struct doctor *d, const struct ucred *who, json_t *answer)
 				   listing_number(answer, "others"));
 	json_object_set(check, "status", answer);
 	if (settings) {
-		check_settings(d, who->pid, settings);
+		doctor_agent_check_settings(d, who->pid, settings);
 		take_settings(d, settings);
 	}
-	if (lost(json_object_get(answer, "drops"), drops, sizeof(drops)))
+	if (doctor_agent_lost(json_object_get(answer, "drops"), drops, sizeof(drops)))
 		doctor_add(d, "drops", DOCTOR_DEGRADED, "iocom-top(1), JSON, says what each means",
 			   "the agent could not count everything: %s", drops);
 	else
@@ -282,7 +282,7 @@ void doctor_agent(struct doctor *d)
 	int rc = ask_status(d->run_dir, &who, &answer, &err);
 
 	if (!rc)
-		told(d, &who, answer);
+		doctor_agent_told(d, &who, answer);
 	else if ((rc == -ENOENT || rc == -ECONNREFUSED) && !d->no_agent && expected(d))
 		doctor_add(d, "agent", DOCTOR_BROKEN,
 			   "start it (systemctl start iocomd); --no-agent: none is to run yet",

@@ -95,7 +95,7 @@ static bool load_settings(struct doctor *d, const char *file, struct iocom_err *
 }
 
 /* What holds where the configuration cannot be read: nothing of it. */
-static void defaults(struct doctor *d)
+static void doctor_node_defaults(struct doctor *d)
 {
 	for (size_t i = 0; i < settings_program.nkeys; i++) {
 		const struct config_key *key = &settings_program.keys[i];
@@ -134,7 +134,7 @@ void doctor_config(struct doctor *d)
 	}
 	if (!d->configured) {
 		memset(&d->set, 0, sizeof(d->set));
-		defaults(d);
+		doctor_node_defaults(d);
 	}
 	if (!d->run_dir)
 		d->run_dir = getenv("IOCOM_RUN_DIR") ? client_run_dir(NULL) : d->set.run_dir;

@@ -126,7 +126,7 @@ static int try_bind(const char *address, unsigned port)
 	return rc;
 }
 
-static void taken(struct doctor *d, const char *check, unsigned port, const char *what)
+static void doctor_ports_taken(struct doctor *d, const char *check, unsigned port, const char *what)
 {
 	struct holder holder;
 	json_t *object;
@@ -157,7 +157,7 @@ static void check_port(struct doctor *d, const char *check, unsigned port, const
 	if (!rc)
 		doctor_add(d, check, DOCTOR_OK, NULL, "%u (%s) is free", port, what);
 	else if (rc == -EADDRINUSE)
-		taken(d, check, port, what);
+		doctor_ports_taken(d, check, port, what);
 	else if (rc == -EACCES && !d->root)
 		doctor_add(d, check, DOCTOR_SKIPPED, NULL, "%u (%s): only root may open it", port,
 			   what);

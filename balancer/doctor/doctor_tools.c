@@ -125,7 +125,7 @@ void doctor_clock(struct doctor *d)
 /* --- criu ------------------------------------------------------------------------- */
 
 /* Reads what PID says until it ends or time is up; then it is gone.  Its wait status. */
-static int collect(pid_t pid, int fd, char *out, size_t size)
+static int doctor_tools_collect(pid_t pid, int fd, char *out, size_t size)
 {
 	double until = doctor_now_ms() + TOOL_LIMIT_MS;
 	size_t at = 0;
@@ -184,7 +184,7 @@ static int run_tool(const char *program, const char *argument, char *out, size_t
 	posix_spawn_file_actions_destroy(&actions);
 	close(pipes[1]);
 	if (!rc)
-		status = collect(pid, pipes[0], out, size);
+		status = doctor_tools_collect(pid, pipes[0], out, size);
 	close(pipes[0]);
 	return status;
 }

@@ -139,7 +139,7 @@ const char *csv_kind_name(const struct csv_kind *kind)
 
 /* --- text ------------------------------------------------------------------------ */
 
-static int reserve(struct csv_text *t, size_t more)
+static int csv_rows_reserve(struct csv_text *t, size_t more)
 {
 	size_t room = t->room ? t->room : LINE_LEAST;
 	char *grown;
@@ -156,11 +156,11 @@ static int reserve(struct csv_text *t, size_t more)
 	return 0;
 }
 
-static int add(struct csv_text *t, const char *text)
+static int csv_rows_add(struct csv_text *t, const char *text)
 {
 	size_t n = strlen(text);
 
-	if (reserve(t, n + 1))
+	if (csv_rows_reserve(t, n + 1))
 		return -ENOMEM;
 	memcpy(t->data + t->used, text, n + 1);
 	t->used += n;
@@ -172,7 +172,7 @@ static int add_text(struct csv_text *t, const char *text)
 {
 	size_t n = strlen(text);
 
-	if (reserve(t, 2 * n + 3))
+	if (csv_rows_reserve(t, 2 * n + 3))
 		return -ENOMEM;
 	t->used += csv_write(t->data + t->used, t->room - t->used, text, n);
 	return 0;
@@ -206,7 +206,7 @@ static int add_value(struct csv_text *t, const json_t *value)
 		snprintf(number, sizeof(number), "%d", json_is_true(value));
 	else
 		number[0] = 0; /* not known */
-	return add(t, number);
+	return csv_rows_add(t, number);
 }
 
 /* --- rows ---------------------------------------------------------------------------- */
@@ -231,25 +231,25 @@ static int add_time(struct csv_text *t, json_int_t time_ns)
 	struct tm utc;
 
 	if (!gmtime_r(&seconds, &utc))
-		return add(t, "");
+		return csv_rows_add(t, "");
 	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &utc);
 	snprintf(text, sizeof(text), "%s.%03dZ", date, (int)(time_ns % NS_PER_S / 1000000));
-	return add(t, text);
+	return csv_rows_add(t, text);
 }
 
 int csv_header(const struct csv_kind *kind, struct csv_text *out)
 {
-	int rc = add(out, "time,interval_s,node");
+	int rc = csv_rows_add(out, "time,interval_s,node");
 
 	for (const struct column *c = kind->columns; c->name; c++) {
-		rc |= add(out, ",");
-		rc |= add(out, c->name);
+		rc |= csv_rows_add(out, ",");
+		rc |= csv_rows_add(out, c->name);
 	}
-	return (rc | add(out, "\n")) ? -ENOMEM : 0;
+	return (rc | csv_rows_add(out, "\n")) ? -ENOMEM : 0;
 }
 
-static int row(const struct csv_kind *kind, const json_t *document, const json_t *object,
-	       struct csv_text *out)
+static int csv_rows_row(const struct csv_kind *kind, const json_t *document, const json_t *object,
+			struct csv_text *out)
 {
 	const char *node = json_string_value(json_object_get(document, "node"));
 	char seconds[NUMBER_ROOM];
@@ -257,17 +257,18 @@ static int row(const struct csv_kind *kind, const json_t *document, const json_t
 
 	snprintf(seconds, sizeof(seconds), ",%.3f,",
 		 (double)json_integer_value(json_object_get(document, "elapsed_ns")) / NS_PER_S);
-	rc |= add(out, seconds);
+	rc |= csv_rows_add(out, seconds);
 	rc |= add_text(out, node ? node : "");
 	for (const struct column *c = kind->columns; c->name; c++) {
-		rc |= add(out, ",");
+		rc |= csv_rows_add(out, ",");
 		/* True, or not there at all. */
 		if (!strcmp(c->name, "exited"))
-			rc |= add(out, json_is_true(json_object_get(object, c->path)) ? "1" : "0");
+			rc |= csv_rows_add(
+				out, json_is_true(json_object_get(object, c->path)) ? "1" : "0");
 		else
 			rc |= add_value(out, member(object, c->path));
 	}
-	return rc | add(out, "\n");
+	return rc | csv_rows_add(out, "\n");
 }
 
 int csv_rows(const struct csv_kind *kind, const json_t *document, struct csv_text *out)
@@ -276,8 +277,8 @@ int csv_rows(const struct csv_kind *kind, const json_t *document, struct csv_tex
 	int rc = 0;
 
 	if (!kind->rows)
-		return row(kind, document, document, out) ? -ENOMEM : 0;
+		return csv_rows_row(kind, document, document, out) ? -ENOMEM : 0;
 	for (size_t i = 0; i < json_array_size(list); i++)
-		rc |= row(kind, document, json_array_get(list, i), out);
+		rc |= csv_rows_row(kind, document, json_array_get(list, i), out);
 	return rc ? -ENOMEM : 0;
 }

@@ -28,7 +28,7 @@ struct table {
 	unsigned long intervals;
 };
 
-static double now_s(void)
+static double record_csv_now_s(void)
 {
 	struct timespec t;
 
@@ -36,14 +36,14 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static bool time_to_stop(const struct table *t)
+static bool record_csv_time_to_stop(const struct table *t)
 {
 	const struct record_csv_options *o = t->options;
 
-	return *o->stopped || (o->seconds > 0 && now_s() - t->start_s >= o->seconds);
+	return *o->stopped || (o->seconds > 0 && record_csv_now_s() - t->start_s >= o->seconds);
 }
 
-static int write_text(struct table *t, struct iocom_err *err)
+static int record_csv_write_text(struct table *t, struct iocom_err *err)
 {
 	int rc = record_file_add(t->file, t->text.data, t->text.used, err);
 
@@ -55,12 +55,12 @@ static int write_header(struct table *t, struct iocom_err *err)
 {
 	if (csv_header(t->options->kind, &t->text))
 		return iocom_err_set(err, -ENOMEM, "out of memory");
-	return write_text(t, err);
+	return record_csv_write_text(t, err);
 }
 
 /* Anybody may name a task so that a terminal takes the name for orders: '?' for what it would
  * obey, of one byte, and of U+0080 to U+009F both. */
-static void tame(char *text, size_t n)
+static void record_csv_tame(char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)text[i];
@@ -78,13 +78,13 @@ static int write_interval(struct table *t, const json_t *document, struct iocom_
 	if (csv_rows(t->options->kind, document, &t->text))
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	if (t->terminal)
-		tame(t->text.data, t->text.used);
+		record_csv_tame(t->text.data, t->text.used);
 	t->intervals++;
-	return t->text.used ? write_text(t, err) : 0;
+	return t->text.used ? record_csv_write_text(t, err) : 0;
 }
 
 /* Waits for the source, not for long.  True: it has something to say. */
-static bool ready(const struct table *t)
+static bool record_csv_ready(const struct table *t)
 {
 	struct pollfd p = {.fd = top_source_fd(t->source), .events = POLLIN};
 	int due = top_source_due_ms(t->source), n;
@@ -97,10 +97,10 @@ static int take_intervals(struct table *t, struct iocom_err *err)
 {
 	int rc = 0;
 
-	while (!rc && !time_to_stop(t)) {
+	while (!rc && !record_csv_time_to_stop(t)) {
 		json_t *document = NULL;
 
-		if (!ready(t))
+		if (!record_csv_ready(t))
 			continue;
 		rc = top_source_next(t->source, &document, err);
 		if (!rc)
@@ -112,26 +112,26 @@ static int take_intervals(struct table *t, struct iocom_err *err)
 	return rc;
 }
 
-static int fail(const char *text, const char *more)
+static int record_csv_fail(const char *text, const char *more)
 {
 	fprintf(stderr, "iocom record: %s%s\n", text, more);
 	return 1;
 }
 
 /* The file gets its name also after a failure: what came before is worth it. */
-static int keep(struct table *t, int rc, const struct iocom_err *err)
+static int record_csv_keep(struct table *t, int rc, const struct iocom_err *err)
 {
 	struct iocom_err why = {0};
 	int kept;
 
 	if (rc && !t->intervals) {
 		record_file_drop(t->file);
-		return fail(err->text, "");
+		return record_csv_fail(err->text, "");
 	}
 	kept = record_file_keep(t->file, &why);
 	if (rc)
-		return fail(err->text, "; what came before is kept");
-	return kept ? fail(why.text, "") : 0;
+		return record_csv_fail(err->text, "; what came before is kept");
+	return kept ? record_csv_fail(why.text, "") : 0;
 }
 
 int record_csv(const struct record_csv_options *o)
@@ -144,16 +144,16 @@ int record_csv(const struct record_csv_options *o)
 	snprintf(name, sizeof(name), "iocom-%s.csv", csv_kind_name(o->kind));
 	rc = record_file_open(o->out ? o->out : name, o->force, &t.file, &err);
 	if (rc)
-		return fail(err.text, "");
+		return record_csv_fail(err.text, "");
 	t.terminal = o->out && !strcmp(o->out, "-") && isatty(STDOUT_FILENO);
 	rc = top_source_open(&t.source, &o->source, &err);
-	t.start_s = now_s();
+	t.start_s = record_csv_now_s();
 	if (!rc)
 		rc = write_header(&t, &err);
 	if (!rc)
 		rc = take_intervals(&t, &err);
 	top_source_free(t.source);
-	rc = keep(&t, rc, &err);
+	rc = record_csv_keep(&t, rc, &err);
 	free(t.text.data);
 	return rc;
 }

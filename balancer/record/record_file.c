@@ -72,7 +72,7 @@ int record_file_rename(const char *from, const char *path, bool force, struct io
 
 /* --- writing ----------------------------------------------------------------------- */
 
-static int failed(struct record_file *f, int error, struct iocom_err *err)
+static int record_file_failed(struct record_file *f, int error, struct iocom_err *err)
 {
 	f->failed = error;
 	return iocom_err_set(err, error, "cannot write %s: %s", f->path, strerror(-error));
@@ -87,7 +87,8 @@ static size_t whole_of(const struct record_file *f, const char *data, size_t at)
 }
 
 /* All of it, or what would be a part is taken away again. */
-static int write_whole(struct record_file *f, const void *data, size_t n, struct iocom_err *err)
+static int record_file_write_whole(struct record_file *f, const void *data, size_t n,
+				   struct iocom_err *err)
 {
 	for (size_t at = 0; at < n;) {
 		ssize_t w = write(f->fd, (const char *)data + at, n - at);
@@ -102,7 +103,7 @@ static int write_whole(struct record_file *f, const void *data, size_t n, struct
 		f->bytes += whole_of(f, data, at);
 		if (f->temporary && ftruncate(f->fd, (off_t)f->bytes))
 			error = errno;
-		return failed(f, w < 0 ? -error : -EIO, err);
+		return record_file_failed(f, w < 0 ? -error : -EIO, err);
 	}
 	f->bytes += n;
 	return 0;
@@ -116,14 +117,14 @@ static int write_packed(struct record_file *f, struct iocom_err *err)
 	int rc;
 
 	if (deflateInit2(&z, LEVEL, Z_DEFLATED, GZIP, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-		return failed(f, -ENOMEM, err);
+		return record_file_failed(f, -ENOMEM, err);
 	bound = deflateBound(&z, f->used);
 	out = malloc(bound);
 	z.next_out = out;
 	z.avail_out = (uInt)bound;
 	rc = out && deflate(&z, Z_FINISH) == Z_STREAM_END
-		     ? write_whole(f, out, bound - z.avail_out, err)
-		     : failed(f, -ENOMEM, err);
+		     ? record_file_write_whole(f, out, bound - z.avail_out, err)
+		     : record_file_failed(f, -ENOMEM, err);
 	deflateEnd(&z);
 	free(out);
 	return rc;
@@ -134,10 +135,10 @@ int record_file_flush(struct record_file *f, struct iocom_err *err)
 	int rc;
 
 	if (f->failed)
-		return failed(f, f->failed, err);
+		return record_file_failed(f, f->failed, err);
 	if (!f->used)
 		return 0;
-	rc = f->packed ? write_packed(f, err) : write_whole(f, f->text, f->used, err);
+	rc = f->packed ? write_packed(f, err) : record_file_write_whole(f, f->text, f->used, err);
 	f->used = 0;
 	return rc;
 }
@@ -145,7 +146,7 @@ int record_file_flush(struct record_file *f, struct iocom_err *err)
 int record_file_add(struct record_file *f, const char *text, size_t n, struct iocom_err *err)
 {
 	if (f->failed)
-		return failed(f, f->failed, err);
+		return record_file_failed(f, f->failed, err);
 	if (f->used + n > f->room) {
 		size_t room = f->used + n > BUFFER ? f->used + n : BUFFER;
 		char *grown = realloc(f->text, room);
@@ -177,7 +178,7 @@ static void record_file_free(struct record_file *f)
 	free(f);
 }
 
-static int open_file(struct record_file *f, const char *path)
+static int record_file_open_file(struct record_file *f, const char *path)
 {
 	struct stat st;
 
@@ -212,7 +213,7 @@ int record_file_open(const char *path, bool force, struct record_file **out, str
 	f->packed = packed_name(path);
 	f->path = strdup(strcmp(path, "-") ? path : "standard output");
 	f->fd = -1;
-	rc = f->path ? open_file(f, path) : -ENOMEM;
+	rc = f->path ? record_file_open_file(f, path) : -ENOMEM;
 	if (rc) {
 		iocom_err_set(err, rc, "cannot write %s: %s", path, strerror(-rc));
 		free(f->temporary); /* it was not made */
@@ -231,7 +232,7 @@ int record_file_keep(struct record_file *f, struct iocom_err *err)
 
 	if (f->temporary) {
 		if (!rc && fsync(f->fd))
-			rc = failed(f, -errno, err);
+			rc = record_file_failed(f, -errno, err);
 		end = record_file_rename(f->temporary, f->path, f->force, &named);
 	}
 	if (!rc && end)

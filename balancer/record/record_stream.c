@@ -48,7 +48,7 @@ void record_stream_finish(struct record_stream *s)
 }
 
 /* Room for a chunk behind what is there. */
-static int make_room(struct record_stream *s)
+static int record_stream_make_room(struct record_stream *s)
 {
 	uint8_t *grown;
 
@@ -68,11 +68,11 @@ static int make_room(struct record_stream *s)
 }
 
 /* 1: more is there; 0: not now, or the agent closed. */
-static int receive(struct record_stream *s, struct iocom_err *err)
+static int record_stream_receive(struct record_stream *s, struct iocom_err *err)
 {
 	ssize_t n;
 
-	if (make_room(s))
+	if (record_stream_make_room(s))
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	n = recv(s->fd, s->bytes + s->used, s->room - s->used, MSG_DONTWAIT);
 	if (n > 0) {
@@ -96,7 +96,7 @@ int record_stream_next(struct record_stream *s, const char **line, size_t *lengt
 
 	while ((rc = frame_parse(s->bytes + s->at, s->used - s->at, FRAME_PAYLOAD_MAX, &type,
 				 &payload, &n, &consumed)) == FRAME_E_MORE) {
-		rc = receive(s, err);
+		rc = record_stream_receive(s, err);
 		if (rc <= 0)
 			return rc;
 	}

@@ -17,13 +17,13 @@
 
 #define KB_PER_MB 1000.0
 
-static double least(double a, double b)
+static double cell_least(double a, double b)
 {
 	return a < b ? a : b;
 }
 
 /* Neither NaN nor infinite nor negative: one chain for any number of values. */
-static bool sane(const double *values, size_t n)
+static bool cell_sane(const double *values, size_t n)
 {
 	bool all = true;
 
@@ -33,7 +33,8 @@ static bool sane(const double *values, size_t n)
 }
 
 #define SANE(...)                                                                                  \
-	sane((const double[]){__VA_ARGS__}, sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
+	cell_sane((const double[]){__VA_ARGS__},                                                   \
+		  sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
 
 int rules_request_check(const struct rules_request *r)
 {
@@ -42,7 +43,7 @@ int rules_request_check(const struct rules_request *r)
 		return -EINVAL;
 	if (!isfinite(r->requests) || r->tasks < 1)
 		return -EINVAL;
-	return r->com_ms == NULL || sane(r->com_ms, r->tasks) ? 0 : -EINVAL;
+	return r->com_ms == NULL || cell_sane(r->com_ms, r->tasks) ? 0 : -EINVAL;
 }
 
 static int task_check(const struct rules_task *t)
@@ -102,7 +103,7 @@ static void machine_init(struct rules_cell *c, const struct rules_node *n)
 }
 
 /* Time on the disk, were it alone there. */
-static double disk_ms(const struct rules_cell *c, double requests, double request_kb)
+static double cell_disk_ms(const struct rules_cell *c, double requests, double request_kb)
 {
 	if (!(c->disk_mb_per_s > 0))
 		return 0;
@@ -130,7 +131,7 @@ static void tasks_init(struct rules_cell *c, const struct rules_node *n, enum ru
 		double page = model ? rules_implicit(t->faults_per_ms, c->memory, c->n_mem) : 0;
 
 		c->explicit_io += own;
-		c->disk_ms += disk_ms(c, t->cpu_ms * own, t->request_kb);
+		c->disk_ms += cell_disk_ms(c, t->cpu_ms * own, t->request_kb);
 		c->implicit_io += page;
 		c->io_tasks += own + page > 0;
 	}
@@ -156,7 +157,7 @@ static void measured_init(struct rules_cell *c, const struct rules_node *n)
 {
 	c->measured = true;
 	c->arrivals = n->measured.disk_arrivals_per_ms;
-	c->utilisation = least(n->measured.disk_utilisation, 1);
+	c->utilisation = cell_least(n->measured.disk_utilisation, 1);
 	c->seen_service = n->measured.service_ms;
 	c->seen_service2 = n->measured.service_ms2;
 	c->queue = n->measured.cpu_queue;
@@ -234,11 +235,11 @@ static void charge_disk(struct rules_cell *c, double io)
 {
 	double service = c->seen_service > 0 ? c->seen_service : c->service;
 	double room = service > 0 ? (1 - c->utilisation) / service : 0;
-	double added = least(io, room);
+	double added = cell_least(io, room);
 
 	c->over += io - added;
 	c->arrivals += added;
-	c->utilisation = least(c->utilisation + added * service, 1);
+	c->utilisation = cell_least(c->utilisation + added * service, 1);
 }
 
 /* Requests that the buffer does not answer. */
@@ -261,7 +262,7 @@ void rules_cell_charge(struct rules_cell *c, const struct rules_request *r, enum
 	c->memory += r->memory_mb;
 	c->kb_per_ms += r->io_per_ms * r->request_kb;
 	c->cpu_ms += r->cpu_ms;
-	c->disk_ms += disk_ms(c, misses(r, &added, rates), r->request_kb);
+	c->disk_ms += cell_disk_ms(c, misses(r, &added, rates), r->request_kb);
 	if (r->tasks == 1 && r->com_ms != NULL)
 		c->com += r->com_ms[0];
 	c->cpu += 1;
@@ -282,7 +283,7 @@ static void subtract(double *sum, double part)
 static void discharge_disk(struct rules_cell *c, double io)
 {
 	double service = c->seen_service > 0 ? c->seen_service : c->service;
-	double over = least(io, c->over);
+	double over = cell_least(io, c->over);
 
 	subtract(&c->over, over);
 	subtract(&c->arrivals, io - over);
@@ -302,7 +303,7 @@ void rules_cell_discharge(struct rules_cell *c, const struct rules_request *r,
 		subtract(&c->com, r->com_ms[0]);
 	/* As the task would be added to the others: what its charge added. */
 	added = rules_cell_added(c, r, rates);
-	subtract(&c->disk_ms, disk_ms(c, misses(r, &added, rates), r->request_kb));
+	subtract(&c->disk_ms, cell_disk_ms(c, misses(r, &added, rates), r->request_kb));
 	io = added.explicit_io + added.implicit_io;
 	subtract(&c->explicit_io, added.explicit_io);
 	subtract(&c->implicit_io, added.implicit_io);

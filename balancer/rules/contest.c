@@ -39,7 +39,7 @@ struct run {
 	uint32_t steps;		   /* subtrees and nodes met */
 };
 
-static bool below(const struct rules_view *view, uint32_t at, uint32_t index)
+static bool contest_below(const struct rules_view *view, uint32_t at, uint32_t index)
 {
 	uint32_t leaf = view->capacity + index;
 
@@ -70,7 +70,7 @@ static enum rules_criterion ruled_out(const struct run *run, uint32_t at, double
 	return contest->hopeless != NULL ? contest->hopeless(d, contest->arg, b) : RULES_CRITERIA;
 }
 
-static bool prune(void *arg, uint32_t at, double key)
+static bool contest_prune(void *arg, uint32_t at, double key)
 {
 	struct run *run = arg;
 	struct rules_decision *d = run->d;
@@ -82,7 +82,7 @@ static bool prune(void *arg, uint32_t at, double key)
 		return false;
 	if (!d->brief)
 		d->plan->refused[c] +=
-			rules_tree_population(d->view, at) - below(d->view, at, d->home);
+			rules_tree_population(d->view, at) - contest_below(d->view, at, d->home);
 	return true;
 }
 
@@ -119,7 +119,7 @@ static bool holds_no_task(const struct rules_decision *d, uint32_t k)
 }
 
 /* K becomes the choice; the one before it the second candidate. */
-static void choose(struct run *run, uint32_t k, struct rules_tests *t)
+static void contest_choose(struct run *run, uint32_t k, struct rules_tests *t)
 {
 	struct rules_plan *plan = run->d->plan;
 	uint32_t n = plan->ncandidates;
@@ -140,12 +140,12 @@ static void accept(struct run *run, uint32_t k, struct rules_tests *t)
 	if (plan->ncandidates == 0) {
 		run->choice = rules_search_leaf(&run->search, k);
 		run->settled = holds_no_task(run->d, k);
-		choose(run, k, t);
+		contest_choose(run, k, t);
 	} else if (!run->settled && !equal_to_choice(run, k)) {
 		run->settled = true;
 	} else if (!run->settled && holds_no_task(run->d, k)) {
 		run->settled = true;
-		choose(run, k, t);
+		contest_choose(run, k, t);
 		return;
 	}
 	if (run->d->brief || plan->candidates[0] == k || plan->ncandidates == RULES_EXAMINED_MAX)
@@ -163,7 +163,7 @@ static bool is_eligible(const struct rules_decision *d, uint32_t k)
 }
 
 /* Judges K; true when the search is over. */
-static bool examine(struct run *run, uint32_t k)
+static bool contest_examine(struct run *run, uint32_t k)
 {
 	struct rules_decision *d = run->d;
 	const struct rules_contest *contest = run->contest;
@@ -217,7 +217,7 @@ static void fill_ties(struct run *run)
 	}
 }
 
-static int start(struct run *run)
+static int contest_start(struct run *run)
 {
 	const struct rules_contest *contest = run->contest;
 	struct rules_decision *d = run->d;
@@ -234,7 +234,7 @@ static int start(struct run *run)
 static void begin_bounds(struct run *run)
 {
 	run->bounded = true;
-	rules_search_drop(&run->search, prune, run);
+	rules_search_drop(&run->search, contest_prune, run);
 }
 
 int rules_contest_run(struct rules_decision *d, const struct rules_contest *contest)
@@ -248,15 +248,15 @@ int rules_contest_run(struct rules_decision *d, const struct rules_contest *cont
 	/* A limit on the nodes examined must count the same ones, brief or not. */
 	bool early = d->brief && d->params->examine_max == 0;
 	uint32_t k;
-	int ret = start(&run);
+	int ret = contest_start(&run);
 
 	while (ret >= 0 && !enough(&run)) {
 		uint32_t candidates = d->plan->ncandidates;
 
-		ret = rules_search_next(&run.search, run.bounded ? prune : NULL, &run, &k);
+		ret = rules_search_next(&run.search, run.bounded ? contest_prune : NULL, &run, &k);
 		if (ret <= RULES_SEARCH_END)
 			break;
-		if (ret == RULES_SEARCH_LEAF && k != d->home && examine(&run, k))
+		if (ret == RULES_SEARCH_LEAF && k != d->home && contest_examine(&run, k))
 			break;
 		if (run.bounded ? candidates == 0 && d->plan->ncandidates > 0 && !contest->try_next
 				: early || d->examined >= RULES_EXAMINED_MAX)

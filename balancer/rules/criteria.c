@@ -161,7 +161,7 @@ static const struct criterion criteria[RULES_CRITERIA] = {
 		 "This task has run so long that what it has still to run is worth the move."},
 };
 
-static const struct criterion *find(enum rules_criterion c)
+static const struct criterion *criteria_find(enum rules_criterion c)
 {
 	return (unsigned int)c < RULES_CRITERIA ? &criteria[c] : NULL;
 }
@@ -184,27 +184,27 @@ bool rules_criterion_holds(enum rules_criterion c, double left, double right)
 
 const char *rules_criterion_name(enum rules_criterion c)
 {
-	return find(c) ? find(c)->name : NULL;
+	return criteria_find(c) ? criteria_find(c)->name : NULL;
 }
 
 const char *rules_criterion_source(enum rules_criterion c)
 {
-	return find(c) ? find(c)->source : NULL;
+	return criteria_find(c) ? criteria_find(c)->source : NULL;
 }
 
 const char *rules_criterion_unit(enum rules_criterion c, enum rules_rates rates)
 {
 	if (rates == RULES_RATES_WALL && (c == RULES_C_IO_PRESENT || c == RULES_C_IMPLICIT_PRESENT))
 		return "disk utilisation";
-	return find(c) ? find(c)->unit : NULL;
+	return criteria_find(c) ? criteria_find(c)->unit : NULL;
 }
 
 const char *rules_criterion_relation(enum rules_criterion c)
 {
-	return find(c) ? relations[find(c)->relation] : NULL;
+	return criteria_find(c) ? relations[criteria_find(c)->relation] : NULL;
 }
 
 const char *rules_criterion_text(enum rules_criterion c)
 {
-	return find(c) ? find(c)->text : NULL;
+	return criteria_find(c) ? criteria_find(c)->text : NULL;
 }

@@ -118,7 +118,7 @@ void rules_plan_init(struct rules_plan *plan, uint32_t home)
 	memset(plan->refused, 0, sizeof(plan->refused));
 }
 
-static int run(struct rules_decision *d, struct rules_plan *plan, bool brief)
+static int decide_run(struct rules_decision *d, struct rules_plan *plan, bool brief)
 {
 	struct rules *r = d->rules;
 	int ret;
@@ -138,7 +138,7 @@ int rules_decide(struct rules *r, const struct rules_view *view, uint32_t home,
 	struct rules_decision d;
 
 	decision_init(&d, r, view, home, request, job);
-	return run(&d, plan, brief);
+	return decide_run(&d, plan, brief);
 }
 
 int rules_decide_batch(struct rules *r, const struct rules_view *view, uint32_t home,
@@ -149,7 +149,7 @@ int rules_decide_batch(struct rules *r, const struct rules_view *view, uint32_t 
 
 	decision_init(&d, r, view, home, request, NULL);
 	d.batch = nodes;
-	return run(&d, plan, r->brief);
+	return decide_run(&d, plan, r->brief);
 }
 
 int rules_place(struct rules *r, const struct rules_view *view, uint32_t home,

@@ -14,12 +14,12 @@
  */
 #include "balancer/rules/rules_private.h"
 
-static double lesser(double a, double b)
+static double estimate_lesser(double a, double b)
 {
 	return a < b ? a : b;
 }
 
-static double greater(double a, double b)
+static double estimate_greater(double a, double b)
 {
 	return a > b ? a : b;
 }
@@ -42,7 +42,7 @@ static double disk_response(const struct rules_decision *d, const struct rules_c
 	if (measured) {
 		if (c->seen_service > 0) {
 			service = c->seen_service;
-			service2 = greater(c->seen_service2, service * service);
+			service2 = estimate_greater(c->seen_service2, service * service);
 		}
 		arrivals = c->arrivals;
 		rho = c->utilisation;
@@ -55,7 +55,7 @@ static double disk_response(const struct rules_decision *d, const struct rules_c
 	response = rules_disk_response_ms(own, service2, arrivals, rho, d->params->rho_max);
 	if (!d->params->closed_loop_bound)
 		return response;
-	return lesser(response, (c->io_tasks + 1) * greater(service, own));
+	return estimate_lesser(response, (c->io_tasks + 1) * estimate_greater(service, own));
 }
 
 static double request_size(const struct rules_decision *d, const struct rules_cell *c)
@@ -67,7 +67,7 @@ double rules_response_at(const struct rules_decision *d, const struct rules_cell
 {
 	const struct rules_request *j = d->request;
 	double t = j->cpu_ms * (d->reference_mips / c->mips);
-	double queue = greater(1, (c->queue + 1) / c->cores);
+	double queue = estimate_greater(1, (c->queue + 1) / c->cores);
 	double requests = d->requests, faults = 0, response, page;
 
 	if (!d->params->literal_requests) {
@@ -81,14 +81,14 @@ double rules_response_at(const struct rules_decision *d, const struct rules_cell
 	return rules_response_ms(t, queue, requests, response) + faults * page;
 }
 
-static double network(const struct rules_decision *d, const struct rules_cell *c)
+static double estimate_network(const struct rules_decision *d, const struct rules_cell *c)
 {
 	return c->network > 0 ? c->network : d->params->network_mb_per_s;
 }
 
 double rules_cost_to(const struct rules_decision *d, const struct rules_cell *c)
 {
-	double link = lesser(network(d, d->at_home), network(d, c));
+	double link = estimate_lesser(estimate_network(d, d->at_home), estimate_network(d, c));
 
 	return rules_transfer_cost_ms(d->params->fixed_cost_ms, d->request->initial_mb, link,
 				      d->at_home->disk_mb_per_s, c->disk_mb_per_s);
@@ -98,7 +98,7 @@ double rules_cost_to(const struct rules_decision *d, const struct rules_cell *c)
 void rules_floor_init(struct rules_decision *d)
 {
 	const struct rules_request *j = d->request;
-	double path = 1 / network(d, d->at_home);
+	double path = 1 / estimate_network(d, d->at_home);
 
 	if (d->at_home->disk_mb_per_s > 0)
 		path += 1 / d->at_home->disk_mb_per_s;
@@ -112,8 +112,8 @@ void rules_floor_init(struct rules_decision *d)
 		d->floor.requests = d->requests;
 		d->floor.mb += d->requests * j->request_kb;
 	}
-	d->floor.mixed = lesser(d->floor.cpu, d->floor.mb / RULES_MIX);
+	d->floor.mixed = estimate_lesser(d->floor.cpu, d->floor.mb / RULES_MIX);
 	d->floor.cpu -= d->floor.mixed;
-	d->floor.mb = greater(d->floor.mb - d->floor.mixed * RULES_MIX, 0);
+	d->floor.mb = estimate_greater(d->floor.mb - d->floor.mixed * RULES_MIX, 0);
 	d->has_floor = true;
 }

@@ -78,8 +78,8 @@ double rules_weight_io(const struct rules *r)
 }
 
 /* Moves *VALUE by STEP within [least, most]; a cut step turns the direction. */
-static void step(struct rules_feedback *f, double *value, double by, double least, double most,
-		 double *sign)
+static void feedback_step(struct rules_feedback *f, double *value, double by, double least,
+			  double most, double *sign)
 {
 	double moved = *value + by;
 
@@ -94,7 +94,7 @@ static void step(struct rules_feedback *f, double *value, double by, double leas
 
 static void step_weight(struct rules_feedback *f, double by)
 {
-	step(f, &f->w_io, by, 0, 1, &f->sign_w);
+	feedback_step(f, &f->w_io, by, 0, 1, &f->sign_w);
 }
 
 static void step_buffer(struct rules *r, double by)
@@ -103,7 +103,7 @@ static void step_buffer(struct rules *r, double by)
 	double least = r->params.fb_buffer_min_mb;
 
 	if (f->ram_mb > 0)
-		step(f, &f->buffer_mb, by, least, f->ram_mb - least, &f->sign_b);
+		feedback_step(f, &f->buffer_mb, by, least, f->ram_mb - least, &f->sign_b);
 }
 
 /* Controllers 0 and 1: both steps from the slowdown S against the reference. */
@@ -129,7 +129,7 @@ static void published(struct rules *r, double mean)
 	f->has_reference = true;
 }
 
-static void smooth(const struct rules *r, double *value, double newest)
+static void feedback_smooth(const struct rules *r, double *value, double newest)
 {
 	double filter = r->feedback.outcomes > 0 ? r->params.fb_filter : 1;
 
@@ -140,7 +140,7 @@ static void smoothed(struct rules *r, double slowdown)
 {
 	struct rules_feedback *f = &r->feedback;
 
-	smooth(r, &f->smooth.slowdown, slowdown);
+	feedback_smooth(r, &f->smooth.slowdown, slowdown);
 	if (!f->has_reference)
 		f->reference = f->smooth.slowdown;
 	f->has_reference = true;
@@ -164,8 +164,8 @@ static void weigh(struct rules *r, const struct rules_outcome *o)
 	struct rules_outcome *s = &f->smooth;
 	double wanted;
 
-	smooth(r, &s->cpu_utilisation, o->cpu_utilisation);
-	smooth(r, &s->disk_utilisation, o->disk_utilisation);
+	feedback_smooth(r, &s->cpu_utilisation, o->cpu_utilisation);
+	feedback_smooth(r, &s->disk_utilisation, o->disk_utilisation);
 	/* Half and half is a contrast of 0. */
 	wanted = (1 + contrast(r, s->disk_utilisation, s->cpu_utilisation)) / 2;
 	if (s->disk_utilisation + s->cpu_utilisation > 0)
@@ -180,8 +180,8 @@ static void gradient(struct rules *r, const struct rules_outcome *o)
 	double saves, costs;
 
 	weigh(r, o);
-	smooth(r, &s->implicit_share, o->implicit_share);
-	smooth(r, &s->hit_rate, o->hit_rate);
+	feedback_smooth(r, &s->implicit_share, o->implicit_share);
+	feedback_smooth(r, &s->hit_rate, o->hit_rate);
 	if (!(f->ram_mb > 0))
 		return;
 	saves = f->buffer_mb > 0 && s->hit_rate < 1
@@ -209,7 +209,7 @@ static double mean_with(struct rules_feedback *f, double slowdown)
 	return rules_exact_value(&f->sum) / f->used;
 }
 
-static bool share(double value)
+static bool feedback_share(double value)
 {
 	return value >= 0 && value <= 1;
 }
@@ -219,8 +219,9 @@ int rules_done(struct rules *r, const struct rules_outcome *o)
 	struct rules_feedback *f = &r->feedback;
 	double mean;
 
-	if (!isfinite(o->slowdown) || o->slowdown < 0 || !share(o->cpu_utilisation) ||
-	    !share(o->disk_utilisation) || !share(o->implicit_share) || !share(o->hit_rate))
+	if (!isfinite(o->slowdown) || o->slowdown < 0 || !feedback_share(o->cpu_utilisation) ||
+	    !feedback_share(o->disk_utilisation) || !feedback_share(o->implicit_share) ||
+	    !feedback_share(o->hit_rate))
 		return -EINVAL;
 	if (!f->active)
 		return 0;

@@ -100,7 +100,7 @@ static double queue(double disk, double away, double n)
 }
 
 /* Sum of W_j / t_j with a buffer of so many MB. */
-static double stretch(const struct crowd *c, double buffer_mb)
+static double feedback_predict_stretch(const struct crowd *c, double buffer_mb)
 {
 	const struct rules_node *node = c->node;
 	double page = rules_implicit(1, c->memory_mb, node->ram_mb - buffer_mb) * c->fault_ms;
@@ -135,7 +135,7 @@ int rules_foresee(struct rules *r, const struct rules_node *node, double fault_m
 		return 0;
 	c = crowd_of(r, node, fault_ms, fault_at_disk);
 	for (uint32_t k = 0; k < POINTS; k++)
-		f->curve[k] += stretch(&c, point_mb(r, k));
+		f->curve[k] += feedback_predict_stretch(&c, point_mb(r, k));
 	f->curve_weight += c.weight;
 	return 0;
 }

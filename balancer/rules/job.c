@@ -107,7 +107,7 @@ static void explain_start(struct placing *p)
 			.criterion = RULES_C_ROUND_ROBIN, .node = p->start, .holds = true};
 }
 
-static int decide(struct placing *p, struct rules_plan *plan, bool brief)
+static int job_decide(struct placing *p, struct rules_plan *plan, bool brief)
 {
 	return rules_decide(p->rules, p->view, p->start, &p->task, &p->job, brief, plan);
 }
@@ -121,12 +121,12 @@ static int place_task(struct placing *p, uint32_t *node)
 	int ret;
 
 	if (task == 0) {
-		ret = decide(p, p->plan, p->rules->brief);
+		ret = job_decide(p, p->plan, p->rules->brief);
 		*node = p->plan->node;
 		p->explained = !slaves;
 		return ret;
 	}
-	ret = decide(p, &other, p->explained || p->rules->brief);
+	ret = job_decide(p, &other, p->explained || p->rules->brief);
 	*node = other.node;
 	if (ret == 0 && !p->explained && !other.stayed) {
 		*p->plan = other;
@@ -135,7 +135,7 @@ static int place_task(struct placing *p, uint32_t *node)
 	return ret;
 }
 
-static int add_com(struct rules_view *view, uint32_t node, double com_ms)
+static int job_add_com(struct rules_view *view, uint32_t node, double com_ms)
 {
 	struct rules_cell cell = view->cells[node];
 
@@ -156,8 +156,8 @@ static int charge_task(struct placing *p, uint32_t node)
 	alone.com_ms = NULL;
 	ret = rules_view_charge(p->view, node, &alone);
 	if (ret == 0)
-		ret = add_com(p->view, node, com);
-	return ret < 0 ? ret : add_com(p->view, master, com);
+		ret = job_add_com(p->view, node, com);
+	return ret < 0 ? ret : job_add_com(p->view, master, com);
 }
 
 static int place_tasks(struct placing *p)

@@ -62,12 +62,12 @@ struct migration {
 	double home_key; /* nodes from here up are not lighter */
 };
 
-static double lesser(double a, double b)
+static double migrate_lesser(double a, double b)
 {
 	return a < b ? a : b;
 }
 
-static double greater(double a, double b)
+static double migrate_greater(double a, double b)
 {
 	return a > b ? a : b;
 }
@@ -135,7 +135,7 @@ static void consider(struct migration *m, const struct rules_migrant *g)
 	m->d.does_io = g->requests > 0 || g->request.io_per_ms > 0;
 }
 
-static double minus(double whole, double part)
+static double migrate_minus(double whole, double part)
 {
 	return whole > part ? whole - part : 0;
 }
@@ -150,13 +150,13 @@ static struct rules_cell home_without(const struct migration *m, const struct ru
 	const struct rules_request *j = &g->request;
 	struct rules_cell c = *m->d.at_home;
 
-	c.memory = minus(c.memory, j->memory_mb);
-	c.kb_per_ms = minus(c.kb_per_ms, j->io_per_ms * j->request_kb);
+	c.memory = migrate_minus(c.memory, j->memory_mb);
+	c.kb_per_ms = migrate_minus(c.kb_per_ms, j->io_per_ms * j->request_kb);
 	*added = rules_cell_added(&c, j, m->d.params->rates);
-	c.io = minus(c.io, added->explicit_io + added->implicit_io);
-	c.queue = minus(c.queue, 1);
+	c.io = migrate_minus(c.io, added->explicit_io + added->implicit_io);
+	c.queue = migrate_minus(c.queue, 1);
 	if (added->explicit_io + added->implicit_io > 0)
-		c.io_tasks = minus(c.io_tasks, 1);
+		c.io_tasks = migrate_minus(c.io_tasks, 1);
 	return c;
 }
 
@@ -174,15 +174,15 @@ static double task_load(const struct migration *m, const struct rules_migrant *g
 	}
 }
 
-static double cost_to(const struct migration *m, const struct rules_migrant *g,
-		      const struct rules_cell *c)
+static double migrate_cost_to(const struct migration *m, const struct rules_migrant *g,
+			      const struct rules_cell *c)
 {
 	const struct rules_request *j = &g->request;
 
-	return rules_migration_cost_ms(m->d.params->migration_fixed_ms, j->memory_mb,
-				       j->initial_mb + j->written_mb,
-				       lesser(network_of(m, m->d.at_home), network_of(m, c)),
-				       m->d.at_home->disk_mb_per_s, c->disk_mb_per_s);
+	return rules_migration_cost_ms(
+		m->d.params->migration_fixed_ms, j->memory_mb, j->initial_mb + j->written_mb,
+		migrate_lesser(network_of(m, m->d.at_home), network_of(m, c)),
+		m->d.at_home->disk_mb_per_s, c->disk_mb_per_s);
 }
 
 /* --- what no node can beat --------------------------------------------------------- */
@@ -222,7 +222,7 @@ static double stake(const struct migration *m, const struct rules_migrant *g, do
 	return m->by_age ? g->age_ms * (m->d.at_home->cpu - m_at_target) : g->response;
 }
 
-static bool hopeless(const struct migration *m, const struct rules_bound *b)
+static bool migrate_hopeless(const struct migration *m, const struct rules_bound *b)
 {
 	for (size_t i = 0; i < m->nmigrants; i++) {
 		const struct rules_migrant *g = &m->migrants[i];
@@ -234,7 +234,7 @@ static bool hopeless(const struct migration *m, const struct rules_bound *b)
 }
 
 /* Values at home as it is now; false: no task could gain anywhere. */
-static bool prepare(struct migration *m)
+static bool migrate_prepare(struct migration *m)
 {
 	const struct rules_bound *root = m->view->bounds != NULL ? &m->view->bounds[1] : NULL;
 	bool any = false;
@@ -257,7 +257,7 @@ static bool prepare(struct migration *m)
 
 /* --- overload ----------------------------------------------------------------------- */
 
-static bool overloaded(struct migration *m, enum load load)
+static bool migrate_overloaded(struct migration *m, enum load load)
 {
 	const struct rules_cell *c = m->d.at_home;
 	const struct rules_totals *all = &m->view->totals;
@@ -300,17 +300,19 @@ static int next_stage(struct migration *m, int first)
 	switch (m->d.rules->policy) {
 	case RULES_IOCM_PM:
 		for (int load = first; load <= LOAD_CPU; load++)
-			if (overloaded(m, (enum load)load))
+			if (migrate_overloaded(m, (enum load)load))
 				return load;
 		return -1;
 	case RULES_IO_PM:
-		return first <= LOAD_IO && overloaded(m, LOAD_IO) ? LOAD_IO : -1;
+		return first <= LOAD_IO && migrate_overloaded(m, LOAD_IO) ? LOAD_IO : -1;
 	case RULES_MEM_PM:
-		return first <= LOAD_MEM && overloaded(m, LOAD_MEM) ? LOAD_MEM : -1;
+		return first <= LOAD_MEM && migrate_overloaded(m, LOAD_MEM) ? LOAD_MEM : -1;
 	case RULES_CPU_PM:
-		return first <= LOAD_CPU && overloaded(m, LOAD_CPU) ? LOAD_CPU : -1;
+		return first <= LOAD_CPU && migrate_overloaded(m, LOAD_CPU) ? LOAD_CPU : -1;
 	default:
-		return first <= LOAD_WEIGHTED && overloaded(m, LOAD_WEIGHTED) ? LOAD_WEIGHTED : -1;
+		return first <= LOAD_WEIGHTED && migrate_overloaded(m, LOAD_WEIGHTED)
+			       ? LOAD_WEIGHTED
+			       : -1;
 	}
 }
 
@@ -334,8 +336,9 @@ static int search_start(struct migration *m, struct rules_search *s, uint64_t sa
 {
 	struct rules_heap *heap = &m->d.rules->heap;
 	int ret = m->load == LOAD_WEIGHTED
-			  ? rules_search_init_weighted(s, m->view, greater(m->w_cpu, LEAST_WEIGHT),
-						       greater(m->w_io, LEAST_WEIGHT), salt, heap)
+			  ? rules_search_init_weighted(
+				    s, m->view, migrate_greater(m->w_cpu, LEAST_WEIGHT),
+				    migrate_greater(m->w_io, LEAST_WEIGHT), salt, heap)
 			  : rules_search_init(s, m->view, order_of(m), salt, heap);
 
 	if (ret == 0)
@@ -343,14 +346,14 @@ static int search_start(struct migration *m, struct rules_search *s, uint64_t sa
 	return ret;
 }
 
-static bool prune(void *arg, uint32_t at, double key)
+static bool migrate_prune(void *arg, uint32_t at, double key)
 {
 	const struct migration *m = arg;
 	const struct rules_bound *b = m->view->bounds != NULL ? &m->view->bounds[at] : NULL;
 
 	if (key >= m->home_key)
 		return true;
-	return b != NULL && (b->accepting == 0 || hopeless(m, b));
+	return b != NULL && (b->accepting == 0 || migrate_hopeless(m, b));
 }
 
 struct best {
@@ -361,8 +364,8 @@ struct best {
 	double margin;
 };
 
-static bool judge(struct migration *m, struct rules_migrant *g, uint32_t k, double cost,
-		  struct rules_reason *why)
+static bool migrate_judge(struct migration *m, struct rules_migrant *g, uint32_t k, double cost,
+			  struct rules_reason *why)
 {
 	const struct rules_cell *c = &m->view->cells[k];
 
@@ -377,7 +380,7 @@ static bool judge(struct migration *m, struct rules_migrant *g, uint32_t k, doub
 }
 
 /* The most cost-effective of EM(home, K), if there is any. */
-static void examine(struct migration *m, uint32_t k, struct best *best)
+static void migrate_examine(struct migration *m, uint32_t k, struct best *best)
 {
 	*best = (struct best){.margin = -INFINITY};
 	/* By age k, with the migrant, must still have fewer tasks than home. */
@@ -393,8 +396,8 @@ static void examine(struct migration *m, uint32_t k, struct best *best)
 		consider(m, g);
 		if (!g->hopeful || !rules_test_eligible(&m->d, &t, k))
 			continue;
-		cost = cost_to(m, g, &m->view->cells[k]);
-		holds = judge(m, g, k, cost, &why);
+		cost = migrate_cost_to(m, g, &m->view->cells[k]);
+		holds = migrate_judge(m, g, k, cost, &why);
 		effectiveness = cost > 0 ? g->load / cost : INFINITY;
 		if (holds && (best->migrant == NULL || effectiveness > best->effectiveness)) {
 			best->migrant = g;
@@ -425,17 +428,17 @@ static int find_move(struct migration *m, uint64_t salt, struct best *best, uint
 	uint32_t k, examined = 0;
 	int ret;
 
-	if (!prepare(m))
+	if (!migrate_prepare(m))
 		return 0;
 	ret = search_start(m, &s, salt);
 	while (ret >= 0 && (most == 0 || examined < most)) {
-		ret = rules_search_next(&s, prune, m, &k);
+		ret = rules_search_next(&s, migrate_prune, m, &k);
 		if (ret <= RULES_SEARCH_END)
 			break;
 		if (ret == RULES_SEARCH_DROPPED || k == m->d.home)
 			continue;
 		examined++;
-		examine(m, k, best);
+		migrate_examine(m, k, best);
 		give_reason(m->d.plan, &best->reason);
 		if (best->migrant != NULL) {
 			*to = k;
@@ -446,7 +449,7 @@ static int find_move(struct migration *m, uint64_t salt, struct best *best, uint
 }
 
 /* Makes the move in the view and takes the task off the list. */
-static int apply(struct migration *m, struct rules_migrant *g, uint32_t to)
+static int migrate_apply(struct migration *m, struct rules_migrant *g, uint32_t to)
 {
 	struct rules_request request = g->request;
 	int ret;
@@ -473,7 +476,7 @@ static int make_move(struct migration *m, const struct best *best, uint32_t to,
 	plan->node = plan->tied[0] = plan->candidates[0] = to;
 	plan->ncandidates = 1;
 	plan->stayed = false;
-	return apply(m, best->migrant, to);
+	return migrate_apply(m, best->migrant, to);
 }
 
 static int moves_find(struct migration *m, struct rules_move *moves, size_t room, size_t *n)

@@ -193,7 +193,7 @@ void rules_params_default(struct rules_params *params, enum rules_rates rates)
 	params->examine_max = 256;
 }
 
-static bool in_range(const struct param *p, double value)
+static bool params_in_range(const struct param *p, double value)
 {
 	if (!isfinite(value) || value < p->least || value > p->most)
 		return false;
@@ -208,7 +208,7 @@ int rules_params_set(struct rules_params *params, const char *name, double value
 
 		if (strcmp(p->name, name) != 0)
 			continue;
-		if (!in_range(p, value))
+		if (!params_in_range(p, value))
 			return -EINVAL;
 		if (p->kind == KIND_BOOLEAN)
 			*(bool *)field = value != 0;
@@ -242,7 +242,7 @@ int rules_params_check(const struct rules_params *params)
 		const struct param *p = &params_table[i];
 		const void *field = (const char *)params + p->offset;
 
-		if (p->kind != KIND_BOOLEAN && !in_range(p, *(const double *)field))
+		if (p->kind != KIND_BOOLEAN && !params_in_range(p, *(const double *)field))
 			return -EINVAL;
 	}
 	return 0;

@@ -13,21 +13,22 @@
 
 #include "balancer/rules/rules_private.h"
 
-static bool judge(const struct rules_decision *d, struct rules_tests *t, uint32_t k)
+static bool policy_bs_judge(const struct rules_decision *d, struct rules_tests *t, uint32_t k)
 {
 	/* Nobody has to let a job into its own home. */
 	return rules_test(t, RULES_C_IDLE, k, d->view->cells[k].cpu, 0) &&
 	       (k == d->home || rules_test_eligible(d, t, k));
 }
 
-static bool busy(void *arg, uint32_t at, double key)
+static bool policy_bs_busy(void *arg, uint32_t at, double key)
 {
 	(void)arg, (void)at;
 	return key > 0;
 }
 
 /* The first free node shows its tests, the others are candidates by name alone. */
-static void take(struct rules_decision *d, uint32_t k, const struct rules_tests *t, bool first)
+static void policy_bs_take(struct rules_decision *d, uint32_t k, const struct rules_tests *t,
+			   bool first)
 {
 	struct rules_plan *plan = d->plan;
 
@@ -42,7 +43,7 @@ static void take(struct rules_decision *d, uint32_t k, const struct rules_tests 
 }
 
 /* Looks for TASKS free nodes, into NODES where it is given; how many it found, or -ENOMEM. */
-static int find(struct rules_decision *d, uint32_t tasks, uint32_t *nodes)
+static int policy_bs_find(struct rules_decision *d, uint32_t tasks, uint32_t *nodes)
 {
 	struct rules_search search;
 	uint32_t found = 0, k = d->home;
@@ -53,8 +54,8 @@ static int find(struct rules_decision *d, uint32_t tasks, uint32_t *nodes)
 		struct rules_tests t = {.n = 0};
 
 		if (next == RULES_SEARCH_LEAF && (found == 0 || k != d->home)) {
-			if (judge(d, &t, k)) {
-				take(d, k, &t, found == 0);
+			if (policy_bs_judge(d, &t, k)) {
+				policy_bs_take(d, k, &t, found == 0);
 				if (nodes != NULL)
 					nodes[found] = k;
 				if (++found == tasks)
@@ -63,12 +64,12 @@ static int find(struct rules_decision *d, uint32_t tasks, uint32_t *nodes)
 				d->plan->refused[t.list[t.n - 1].criterion] += k != d->home;
 			}
 		}
-		next = ret = rules_search_next(&search, busy, NULL, &k);
+		next = ret = rules_search_next(&search, policy_bs_busy, NULL, &k);
 	}
 	return ret < 0 ? ret : (int)found;
 }
 
-static int place(struct rules_decision *d, uint32_t tasks, uint32_t *nodes)
+static int policy_bs_place(struct rules_decision *d, uint32_t tasks, uint32_t *nodes)
 {
 	const struct rules_totals *totals = &d->view->totals;
 	const struct rules_cell *c = d->at_home;
@@ -79,7 +80,7 @@ static int place(struct rules_decision *d, uint32_t tasks, uint32_t *nodes)
 	if (c->cpu == 0 && !(c->accepts && (!d->does_io || c->disk_mb_per_s > 0)))
 		free_nodes++;
 	if (rules_test_home(d, RULES_C_FREE_NODES, free_nodes, tasks)) {
-		found = find(d, tasks, nodes);
+		found = policy_bs_find(d, tasks, nodes);
 		if (found < 0)
 			return found;
 		if ((uint32_t)found == tasks)
@@ -103,7 +104,7 @@ int rules_policy_bs(struct rules_decision *d)
 		if (nodes == NULL)
 			return -ENOMEM;
 	}
-	ret = place(d, tasks, nodes);
+	ret = policy_bs_place(d, tasks, nodes);
 	if (ret > 0 && nodes != NULL)
 		memcpy(d->batch, nodes, tasks * sizeof(*nodes));
 	free(nodes);

@@ -44,12 +44,12 @@ enum com_decision {
 	DECISION_SPREAD,  /* one task a node first */
 };
 
-static double greater(double a, double b)
+static double policy_com_greater(double a, double b)
 {
 	return a > b ? a : b;
 }
 
-static const struct rules_request *whole(const struct rules_decision *d)
+static const struct rules_request *policy_com_whole(const struct rules_decision *d)
 {
 	return d->job != NULL ? d->job->whole : d->request;
 }
@@ -89,7 +89,7 @@ struct demand {
 
 static struct demand demand_of(const struct rules_decision *d)
 {
-	const struct rules_request *j = whole(d);
+	const struct rules_request *j = policy_com_whole(d);
 	const struct rules_cell *c = d->at_home;
 	double kb = j->request_kb > 0 ? j->request_kb : c->request_kb;
 	double service =
@@ -106,7 +106,7 @@ static struct demand demand_of(const struct rules_decision *d)
 static struct demand loads_of(const struct rules_decision *d, const struct demand *r)
 {
 	const struct rules_cell *c = d->at_home;
-	const struct rules_request *j = whole(d);
+	const struct rules_request *j = policy_com_whole(d);
 	double hits = d->params->rates == RULES_RATES_COMPUTATION ? rules_cell_hit_rate(c, j) : 0;
 	struct demand l = {
 		.cpu = c->timed ? c->cpu_ms : c->cpu * r->cpu,
@@ -125,7 +125,7 @@ static struct demand loads_of(const struct rules_decision *d, const struct deman
 static bool memory_short(struct rules_decision *d)
 {
 	const struct rules_cell *c = d->at_home;
-	double with_job = c->memory + whole(d)->tasks * d->request->memory_mb;
+	double with_job = c->memory + policy_com_whole(d)->tasks * d->request->memory_mb;
 
 	return c->n_mem > 0 && test(d, RULES_C_MEM_OVERLOADED, with_job, c->n_mem);
 }
@@ -141,13 +141,13 @@ static enum stage strict_stage(struct rules_decision *d, const struct demand *l)
 static enum stage choose_stage(struct rules_decision *d)
 {
 	struct demand r = demand_of(d), l = loads_of(d, &r);
-	bool first = test(d, RULES_C_COM_FIRST, l.com, greater(l.cpu, l.disk));
+	bool first = test(d, RULES_C_COM_FIRST, l.com, policy_com_greater(l.cpu, l.disk));
 
 	if (d->params->com_strict_maximum)
 		return first ? STAGE_NETWORK : strict_stage(d, &l);
 	if (!first && memory_short(d))
 		return STAGE_MEMORY;
-	if (test(d, RULES_C_JOB_COM, r.com, greater(r.cpu, r.disk)))
+	if (test(d, RULES_C_JOB_COM, r.com, policy_com_greater(r.cpu, r.disk)))
 		return first || d->params->com_always_spread ? STAGE_NETWORK : STAGE_HOME;
 	return test(d, RULES_C_JOB_IO, r.disk, r.cpu) ? STAGE_DISK : STAGE_CPU;
 }
@@ -181,7 +181,7 @@ static double com_time(const struct rules_decision *d, const struct slave *s, ui
 /* L_COM(i) of the decision without task T. */
 static double com_rest(const struct rules_decision *d, uint32_t t)
 {
-	const struct rules_request *j = whole(d);
+	const struct rules_request *j = policy_com_whole(d);
 	double sum = d->job->com_home;
 
 	if (d->params->com_decision == DECISION_LITERAL || starts_apart(d))
@@ -196,7 +196,7 @@ static double com_rest(const struct rules_decision *d, uint32_t t)
 static double response_at_home(const struct rules_decision *d, uint32_t t)
 {
 	struct rules_cell c = *d->at_home;
-	double later = starts_apart(d) ? 0 : whole(d)->tasks - 1 - t;
+	double later = starts_apart(d) ? 0 : policy_com_whole(d)->tasks - 1 - t;
 	double io = d->added_home.explicit_io + d->added_home.implicit_io;
 
 	c.queue += later;
@@ -208,7 +208,7 @@ static double response_at_home(const struct rules_decision *d, uint32_t t)
 }
 
 /* R_{t,mig}: starting t elsewhere, its image over the network, its data over both disks. */
-static double cost_to(const struct rules_decision *d, const struct rules_cell *c)
+static double policy_com_cost_to(const struct rules_decision *d, const struct rules_cell *c)
 {
 	double from = d->at_home->network > 0 ? d->at_home->network : d->params->network_mb_per_s;
 	double to = c->network > 0 ? c->network : d->params->network_mb_per_s;
@@ -222,14 +222,14 @@ static bool test_response(const struct rules_decision *d, const struct slave *s,
 			  struct rules_tests *t, uint32_t k)
 {
 	const struct rules_cell *c = &d->view->cells[k];
-	double there = rules_response_at(d, c) + com_time(d, s, k), cost = cost_to(d, c);
+	double there = rules_response_at(d, c) + com_time(d, s, k), cost = policy_com_cost_to(d, c);
 
 	if (d->params->com_printed_cost)
 		return rules_test(t, RULES_C_COM_RESPONSE, k, s->response + cost, there);
 	return rules_test(t, RULES_C_COM_RESPONSE, k, s->response, there + cost);
 }
 
-static bool judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_tests *t)
+static bool policy_com_judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_tests *t)
 {
 	const struct slave *s = arg;
 	double com = d->view->cells[k].com;
@@ -243,8 +243,8 @@ static bool judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_
 	return rules_test_eligible(d, t, k) && test_response(d, s, t, k);
 }
 
-static enum rules_criterion hopeless(struct rules_decision *d, void *arg,
-				     const struct rules_bound *b)
+static enum rules_criterion policy_com_hopeless(struct rules_decision *d, void *arg,
+						const struct rules_bound *b)
 {
 	const struct slave *s = arg;
 
@@ -281,12 +281,12 @@ static int contest(struct rules_decision *d, struct slave *s)
 {
 	struct rules_contest c = {
 		.order = RULES_ORDER_COM,
-		.judge = judge,
+		.judge = policy_com_judge,
 		.arg = s,
 		.limited_by = RULES_C_COM_DISCREPANCY,
 		.limit = s->spread ? INFINITY : s->rest,
 		.try_next = s->spread || d->params->try_next,
-		.hopeless = hopeless,
+		.hopeless = policy_com_hopeless,
 	};
 	int ret = rules_contest_run(d, &c);
 
@@ -313,7 +313,7 @@ static int balance_network(struct rules_decision *d)
 		rules_test_home(d, RULES_C_MASTER, 0, 0);
 		return 0;
 	}
-	s.com = com_of(whole(d), s.task);
+	s.com = com_of(policy_com_whole(d), s.task);
 	s.com_here = d->params->com_decision == DECISION_LITERAL ? 0 : s.com;
 	s.rest = com_rest(d, s.task);
 	s.response = response_at_home(d, s.task) + com_time(d, &s, d->home);

@@ -18,7 +18,7 @@ static double weighted(const struct rules_decision *d, const struct rules_cell *
 	return tasks / (c->cores * (c->mips / d->reference_mips));
 }
 
-static bool judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_tests *t)
+static bool policy_cpu_judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_tests *t)
 {
 	const struct rules_cell *c = &d->view->cells[k];
 
@@ -36,7 +36,7 @@ int rules_balance_tasks(struct rules_decision *d, enum rules_order order)
 	const struct rules_cell *c = d->at_home;
 	struct rules_contest contest = {
 		.order = by_speed ? RULES_ORDER_CPU_WEIGHTED : order,
-		.judge = judge,
+		.judge = policy_cpu_judge,
 		.limited_by = RULES_C_CPU_DISCREPANCY,
 		/* Weighted, one more task weighs differently on each node: a looser limit. */
 		.limit = by_speed ? (c->cpu + 1) / (c->cores * c->mips) * (1 + 1e-9) : c->cpu,

@@ -16,7 +16,7 @@
 /* Nodes drawn before the index is asked, or a closed cluster is given up. */
 #define MOST_DRAWN RULES_EXAMINED_MAX
 
-static uint64_t mix(uint64_t x)
+static uint64_t policy_eager_mix(uint64_t x)
 {
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
 	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
@@ -48,13 +48,13 @@ static bool probe(struct probes *p, uint32_t *k)
 		return false;
 	do {
 		p->state += 0x9e3779b97f4a7c15u;
-		*k = (uint32_t)((mix(p->state) >> 32) * count >> 32);
+		*k = (uint32_t)((policy_eager_mix(p->state) >> 32) * count >> 32);
 	} while (was_drawn(p, *k));
 	p->drawn[p->n++] = *k;
 	return true;
 }
 
-static bool refuse(struct rules_decision *d, const struct rules_tests *t)
+static bool policy_eager_refuse(struct rules_decision *d, const struct rules_tests *t)
 {
 	struct rules_plan *plan = d->plan;
 	const struct rules_reason *failed = &t->list[t->n - 1];
@@ -65,7 +65,7 @@ static bool refuse(struct rules_decision *d, const struct rules_tests *t)
 	return false;
 }
 
-static int take(struct rules_decision *d, uint32_t k, const struct rules_tests *t)
+static int policy_eager_take(struct rules_decision *d, uint32_t k, const struct rules_tests *t)
 {
 	struct rules_plan *plan = d->plan;
 
@@ -94,8 +94,8 @@ int rules_policy_random(struct rules_decision *d)
 		struct rules_tests t = {.n = 0};
 
 		if (rules_test_eligible(d, &t, k) && rules_test(&t, RULES_C_AT_RANDOM, k, 0, 0))
-			return take(d, k, &t);
-		refuse(d, &t);
+			return policy_eager_take(d, k, &t);
+		policy_eager_refuse(d, &t);
 	}
 	return 0;
 }
@@ -142,8 +142,8 @@ int rules_policy_threshold(struct rules_decision *d)
 		struct rules_tests t = {.n = 0};
 
 		if (judge_threshold(d, NULL, k, &t))
-			return take(d, k, &t);
-		refuse(d, &t);
+			return policy_eager_take(d, k, &t);
+		policy_eager_refuse(d, &t);
 	}
 	if (p.n < MOST_DRAWN || (most > 0 && p.n >= most))
 		return 0;
@@ -176,11 +176,11 @@ int rules_policy_shortest(struct rules_decision *d)
 		struct rules_tests t = {.n = 0};
 
 		if (!judge_shortest(d, NULL, k, &t)) {
-			refuse(d, &t);
+			policy_eager_refuse(d, &t);
 		} else if (chosen == d->home || better(d, k, chosen)) {
 			chosen = k;
 			best = t;
 		}
 	}
-	return chosen == d->home ? 0 : take(d, chosen, &best);
+	return chosen == d->home ? 0 : policy_eager_take(d, chosen, &best);
 }

@@ -49,7 +49,7 @@ int rules_policy_cm(struct rules_decision *d)
 	return rules_balance_tasks(d, RULES_ORDER_TASKS);
 }
 
-static bool judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_tests *t)
+static bool policy_fc_judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_tests *t)
 {
 	const struct rules_cell *c = &d->view->cells[k];
 	double added = d->added_home.explicit_io;
@@ -67,7 +67,7 @@ int rules_policy_io(struct rules_decision *d)
 {
 	struct rules_contest contest = {
 		.order = RULES_ORDER_EXPLICIT,
-		.judge = judge,
+		.judge = policy_fc_judge,
 		.limited_by = RULES_C_EXPLICIT_DISCREPANCY,
 		.limit = rules_discrepancy_limit(d, d->at_home->explicit_io,
 						 d->added_home.explicit_io),

@@ -20,7 +20,7 @@ struct stage {
 	double added;  /* page(i,j) + IO(i,j) */
 };
 
-static bool judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_tests *t)
+static bool policy_hom_judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_tests *t)
 {
 	const struct stage *s = arg;
 
@@ -38,7 +38,7 @@ static int io_stage(struct rules_decision *d)
 			  .added = d->added_home.explicit_io + d->added_home.implicit_io};
 	struct rules_contest contest = {
 		.order = RULES_ORDER_IO,
-		.judge = judge,
+		.judge = policy_hom_judge,
 		.arg = &s,
 		.limited_by = RULES_C_IO_DISCREPANCY,
 		.limit = rules_discrepancy_limit(d, s.before, s.added),
@@ -54,7 +54,7 @@ static int other_stage(struct rules_decision *d, enum rules_order order)
 	struct stage s = {.io = false};
 	struct rules_contest contest = {
 		.order = order,
-		.judge = judge,
+		.judge = policy_hom_judge,
 		.arg = &s,
 		.limited_by = RULES_C_RESPONSE,
 		.limit = INFINITY,

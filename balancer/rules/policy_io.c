@@ -26,7 +26,7 @@ struct io_stage {
 	double performance; /* sum of D */
 };
 
-static bool judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_tests *t)
+static bool policy_io_judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_tests *t)
 {
 	const struct io_stage *s = arg;
 	const struct rules_cell *c = &d->view->cells[k];
@@ -61,7 +61,7 @@ int rules_policy_io_re(struct rules_decision *d)
 	};
 	struct rules_contest contest = {
 		.order = by_share ? RULES_ORDER_IO_SHARE : RULES_ORDER_IO,
-		.judge = judge,
+		.judge = policy_io_judge,
 		.arg = &stage,
 		.limited_by = by_share ? RULES_C_IO_UNDERLOADED : RULES_C_IO_DISCREPANCY,
 		.limit = by_share ? share_limit(&stage)

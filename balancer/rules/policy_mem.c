@@ -13,7 +13,7 @@
 
 #include "balancer/rules/rules_private.h"
 
-static bool judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_tests *t)
+static bool policy_mem_judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_tests *t)
 {
 	const struct rules_cell *c = &d->view->cells[k];
 	double m = d->request->memory_mb;
@@ -33,7 +33,7 @@ int rules_balance_memory(struct rules_decision *d)
 	bool limited = p->mem_ratio_test && !p->mem_order_free;
 	struct rules_contest contest = {
 		.order = p->mem_order_free ? RULES_ORDER_MEM_FREE : RULES_ORDER_MEM,
-		.judge = judge,
+		.judge = policy_mem_judge,
 		.limited_by = RULES_C_MEM_RATIO,
 		.limit = limited ? rules_cell_memory_ratio(d->at_home, d->request->memory_mb)
 				 : INFINITY,

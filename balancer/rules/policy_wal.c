@@ -55,7 +55,7 @@ static struct weights weights_of(const struct rules_decision *d, double added_io
 	return w;
 }
 
-static bool overloaded(struct rules_decision *d, const struct wal *s, double added_io)
+static bool policy_wal_overloaded(struct rules_decision *d, const struct wal *s, double added_io)
 {
 	const struct rules_totals *totals = &d->view->totals;
 	double home = s->before + s->added;
@@ -72,7 +72,7 @@ static bool overloaded(struct rules_decision *d, const struct wal *s, double add
 			       rules_search_highest(d->view, s->w.cpu, s->w.io, d->home, enough));
 }
 
-static bool judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_tests *t)
+static bool policy_wal_judge(struct rules_decision *d, void *arg, uint32_t k, struct rules_tests *t)
 {
 	const struct wal *s = arg;
 	const struct rules_cell *c = &d->view->cells[k];
@@ -103,7 +103,7 @@ int rules_policy_wal(struct rules_decision *d)
 		.weighted = true,
 		.w_cpu = at_least(w.cpu),
 		.w_io = at_least(w.io),
-		.judge = judge,
+		.judge = policy_wal_judge,
 		.arg = &s,
 		.limited_by = RULES_C_LOAD_DISCREPANCY,
 		.limit = INFINITY,
@@ -113,7 +113,7 @@ int rules_policy_wal(struct rules_decision *d)
 
 	if (!rules_view_has(d->view, RULES_INDEX_CORNERS))
 		return -EINVAL;
-	if (!overloaded(d, &s, added_io))
+	if (!policy_wal_overloaded(d, &s, added_io))
 		return 0;
 	/* Looser by what the least weights may have added to a key. */
 	if (d->params->wal_discrepancy)

@@ -95,7 +95,7 @@ static void query_init(const struct rules_decision *d, struct match *m)
 		m->query.io_most = DBL_MAX / 2; /* any disk, but one */
 }
 
-static void collect(struct match *m, uint32_t slot)
+static void policy_zatti_collect(struct match *m, uint32_t slot)
 {
 	bool none = m->query.n == 0;
 
@@ -110,7 +110,7 @@ static void match_binary(const struct rules_decision *d, struct match *m)
 
 	for (uint32_t slot = key; slot < m->index->nslots; slot++)
 		if ((slot & key) == key && (slot == key || d->params->zatti_superset))
-			collect(m, slot);
+			policy_zatti_collect(m, slot);
 }
 
 /* The first intervals with nodes that may fit: those of the highest loads allowed. */
@@ -143,15 +143,15 @@ static void match_real(struct match *m)
 		if (x->row_sizes[row] == 0)
 			continue;
 		for (uint32_t i = column; i < x->nrows && q->n < q->room; i++)
-			collect(m, row * x->nrows + i);
+			policy_zatti_collect(m, row * x->nrows + i);
 	}
 }
 
 /* --- reasons -------------------------------------------------------------------- */
 
 /* The tests that the index makes by its order, one by one; true: K fits. */
-static bool judge(const struct rules_decision *d, const struct match *m, uint32_t k,
-		  struct rules_tests *t)
+static bool policy_zatti_judge(const struct rules_decision *d, const struct match *m, uint32_t k,
+			       struct rules_tests *t)
 {
 	const struct rules_cell *c = &d->view->cells[k];
 	const struct rules_zatti_query *q = &m->query;
@@ -176,16 +176,16 @@ static bool judge(const struct rules_decision *d, const struct match *m, uint32_
 	       rules_test(t, RULES_C_REMOTE_MEMORY, k, free_mb, m->need.memory_mb);
 }
 
-static void give(struct rules_plan *plan, const struct rules_tests *t, uint32_t from)
+static void policy_zatti_give(struct rules_plan *plan, const struct rules_tests *t, uint32_t from)
 {
 	for (uint32_t i = from; i < t->n && plan->nreasons < RULES_REASONS_MAX; i++)
 		plan->reasons[plan->nreasons++] = t->list[i];
 }
 
-static void refuse(struct rules_plan *plan, const struct rules_tests *t)
+static void policy_zatti_refuse(struct rules_plan *plan, const struct rules_tests *t)
 {
 	plan->refused[t->list[t->n - 1].criterion]++;
-	give(plan, t, t->n - 1);
+	policy_zatti_give(plan, t, t->n - 1);
 }
 
 /* What rules out a node in this slot: too busy, or of its list those short of memory. */
@@ -238,16 +238,17 @@ static bool is_candidate(const struct rules_plan *plan, uint32_t k)
 	return false;
 }
 
-static void explain(const struct rules_decision *d, const struct match *m)
+static void policy_zatti_explain(const struct rules_decision *d, const struct match *m)
 {
 	struct rules_plan *plan = d->plan;
 	struct rules_tests t;
 
 	for (uint32_t i = 0; i < plan->ncandidates; i++) {
 		t.n = 0;
-		judge(d, m, plan->candidates[i], &t);
-		give(plan, &t,
-		     i > 0 ? t.n - 1 : 0); /* all of the chosen one's, the last of others */
+		policy_zatti_judge(d, m, plan->candidates[i], &t);
+		policy_zatti_give(plan, &t,
+				  i > 0 ? t.n - 1
+					: 0); /* all of the chosen one's, the last of others */
 	}
 	if (d->view->count > RULES_EXAMINED_MAX) {
 		count_refused(d, m);
@@ -255,8 +256,8 @@ static void explain(const struct rules_decision *d, const struct match *m)
 	}
 	for (uint32_t k = 0; k < d->view->count; k++) {
 		t.n = 0;
-		if (k != d->home && !is_candidate(plan, k) && !judge(d, m, k, &t))
-			refuse(plan, &t);
+		if (k != d->home && !is_candidate(plan, k) && !policy_zatti_judge(d, m, k, &t))
+			policy_zatti_refuse(plan, &t);
 	}
 }
 
@@ -303,7 +304,7 @@ static int match(struct rules_decision *d, bool real)
 		match_binary(d, &m);
 	fill_plan(d, &m);
 	if (!d->brief)
-		explain(d, &m);
+		policy_zatti_explain(d, &m);
 	return m.query.n > 0;
 }
 

@@ -23,7 +23,7 @@
 
 #include "balancer/rules/rules_private.h"
 
-static uint64_t mix(uint64_t x)
+static uint64_t search_mix(uint64_t x)
 {
 	x += 0x9e3779b97f4a7c15u;
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -32,12 +32,14 @@ static uint64_t mix(uint64_t x)
 }
 
 /* In (0, 1); told apart by the first leaf and width of the subtree. */
-static double uniform(const struct rules_search *s, uint32_t at, uint64_t stream)
+static double search_uniform(const struct rules_search *s, uint32_t at, uint64_t stream)
 {
 	int down = __builtin_clz(at) - __builtin_clz(s->view->capacity);
 	uint64_t leaf = ((uint64_t)at << down) - s->view->capacity;
 
-	return ((double)(mix(s->salt ^ mix(leaf << 32 | (uint64_t)down << 8 | stream)) >> 12) +
+	return ((double)(search_mix(s->salt ^
+				    search_mix(leaf << 32 | (uint64_t)down << 8 | stream)) >>
+			 12) +
 		0.5) *
 	       0x1p-52;
 }
@@ -85,7 +87,7 @@ static inline double most_load(const struct rules_search *s, const struct rules_
 }
 
 /* The least of a subtree; by weighted load, count 0: the key is a bound. */
-static inline struct rules_least least_of(const struct rules_search *s, uint32_t at)
+static inline struct rules_least search_least_of(const struct rules_search *s, uint32_t at)
 {
 	const struct rules_corner *c;
 
@@ -106,14 +108,16 @@ static inline bool empty(const struct rules_search *s, const struct rules_least 
 static double due(const struct rules_search *s, struct rules_waiting *w)
 {
 	if (w->tag < 0)
-		w->tag = -log(uniform(s, w->drawn_at, 1)) / least_of(s, w->drawn_at).count;
+		w->tag = -log(search_uniform(s, w->drawn_at, 1)) /
+			 search_least_of(s, w->drawn_at).count;
 	return w->tag;
 }
 
 static bool before_equal(const struct rules_search *s, struct rules_waiting *a,
 			 struct rules_waiting *b)
 {
-	double tie_a = least_of(s, a->at).tie, tie_b = least_of(s, b->at).tie, due_a, due_b;
+	double tie_a = search_least_of(s, a->at).tie, tie_b = search_least_of(s, b->at).tie, due_a,
+	       due_b;
 
 	if (tie_a != tie_b)
 		return tie_a < tie_b;
@@ -122,8 +126,8 @@ static bool before_equal(const struct rules_search *s, struct rules_waiting *a,
 	return due_a != due_b ? due_a < due_b : a->at < b->at;
 }
 
-static inline bool before(const struct rules_search *s, struct rules_waiting *a,
-			  struct rules_waiting *b)
+static inline bool search_before(const struct rules_search *s, struct rules_waiting *a,
+				 struct rules_waiting *b)
 {
 	return __builtin_expect(a->key != b->key, 1) ? a->key < b->key : before_equal(s, a, b);
 }
@@ -159,7 +163,7 @@ static inline __attribute__((always_inline)) void sift_down(const struct rules_s
 
 	for (size_t child = 2 * at + 1; child < h->used; child = 2 * at + 1) {
 		if (child + 1 < h->used)
-			child += before(s, &h->items[child + 1], &h->items[child]);
+			child += search_before(s, &h->items[child + 1], &h->items[child]);
 		if (item_before(s, &item, &h->items[child]))
 			break;
 		h->items[at] = h->items[child];
@@ -253,21 +257,21 @@ static inline __attribute__((always_inline)) int
 open_subtree(struct rules_search *s, struct rules_waiting *here, rules_prune_fn *prune, void *arg)
 {
 	uint32_t left = 2 * here->at, near_side = 0, drawn_at = here->drawn_at;
-	struct rules_least all = least_of(s, here->at),
-			   l[2] = {least_of(s, left), least_of(s, left + 1)};
+	struct rules_least all = search_least_of(s, here->at),
+			   l[2] = {search_least_of(s, left), search_least_of(s, left + 1)};
 	bool in_left = equal(&all, &l[0]), in_right = equal(&all, &l[1]), exact = all.count > 0;
 	double near_tag = here->tag, far_tag;
 	const struct rules_least *far;
 
 	if (exact && in_left && in_right)
-		near_side = uniform(s, here->at, 2) * all.count >= l[0].count;
+		near_side = search_uniform(s, here->at, 2) * all.count >= l[0].count;
 	else
 		near_side = exact ? in_right : l[1].key < l[0].key;
 	far = &l[!near_side];
 	far_tag = first_tag(far);
 	if (exact && in_left && in_right) {
 		near_tag = due(s, here);
-		far_tag = near_tag - log(uniform(s, here->at, 3)) / far->count;
+		far_tag = near_tag - log(search_uniform(s, here->at, 3)) / far->count;
 	} else if (!exact) {
 		near_tag = first_tag(&l[near_side]);
 		drawn_at = left + near_side;
@@ -292,7 +296,7 @@ static int take_turns(struct rules_search *s, struct rules_waiting *here)
 	return 0;
 }
 
-static int start(struct rules_search *s)
+static int rules_search_start(struct rules_search *s)
 {
 	const struct rules_view *view = s->view;
 	uint32_t root = 1;
@@ -306,7 +310,7 @@ static int start(struct rules_search *s)
 	/* From the least subtree that holds all nodes: the capacity shall not matter. */
 	while (root < view->capacity && view->count <= view->capacity / (2 * root))
 		root *= 2;
-	l = least_of(s, root);
+	l = search_least_of(s, root);
 	return heap_push(s, l.key, first_tag(&l), root, root);
 }
 
@@ -316,8 +320,8 @@ int rules_search_init(struct rules_search *s, const struct rules_view *view, enu
 	if (!rules_view_has(view, order))
 		return -EINVAL;
 	*s = (struct rules_search){
-		.view = view, .least = view->least[order], .heap = heap, .salt = mix(salt)};
-	return start(s);
+		.view = view, .least = view->least[order], .heap = heap, .salt = search_mix(salt)};
+	return rules_search_start(s);
 }
 
 int rules_search_init_weighted(struct rules_search *s, const struct rules_view *view, double w_cpu,
@@ -326,13 +330,13 @@ int rules_search_init_weighted(struct rules_search *s, const struct rules_view *
 	if (!rules_view_has(view, RULES_INDEX_CORNERS))
 		return -EINVAL;
 	*s = (struct rules_search){
-		.view = view, .w_cpu = w_cpu, .w_io = w_io, .heap = heap, .salt = mix(salt)};
-	return start(s);
+		.view = view, .w_cpu = w_cpu, .w_io = w_io, .heap = heap, .salt = search_mix(salt)};
+	return rules_search_start(s);
 }
 
 struct rules_least rules_search_leaf(const struct rules_search *s, uint32_t index)
 {
-	return least_of(s, s->view->capacity + index);
+	return search_least_of(s, s->view->capacity + index);
 }
 
 int rules_search_next(struct rules_search *s, rules_prune_fn *prune, void *arg, uint32_t *index)

@@ -40,7 +40,7 @@ double rules_exact_value(const struct rules_exact *sum)
 	return (double)sum->whole + (double)sum->part / GRID;
 }
 
-static void count(struct rules_totals *t, const struct rules_cell *c, uint32_t one)
+static void totals_count(struct rules_totals *t, const struct rules_cell *c, uint32_t one)
 {
 	bool disk = c->disk_mb_per_s > 0, idle = c->cpu == 0;
 
@@ -58,7 +58,7 @@ void rules_totals_add(struct rules_totals *t, const struct rules_cell *c)
 	rules_exact_add(&t->memory, c->memory);
 	rules_exact_add(&t->cpu, c->cpu);
 	rules_exact_add(&t->performance, c->performance);
-	count(t, c, 1);
+	totals_count(t, c, 1);
 }
 
 void rules_totals_subtract(struct rules_totals *t, const struct rules_cell *c)
@@ -67,5 +67,5 @@ void rules_totals_subtract(struct rules_totals *t, const struct rules_cell *c)
 	rules_exact_subtract(&t->memory, c->memory);
 	rules_exact_subtract(&t->cpu, c->cpu);
 	rules_exact_subtract(&t->performance, c->performance);
-	count(t, c, UINT32_MAX); /* minus one */
+	totals_count(t, c, UINT32_MAX); /* minus one */
 }

@@ -27,12 +27,12 @@ static const struct rules_corner nowhere = {
 	.most_mix = {-INFINITY, -INFINITY},
 };
 
-static double lesser(double a, double b)
+static double tree_lesser(double a, double b)
 {
 	return a < b ? a : b;
 }
 
-static double greater(double a, double b)
+static double tree_greater(double a, double b)
 {
 	return a > b ? a : b;
 }
@@ -110,11 +110,11 @@ static struct rules_least join_least(const struct rules_least *l, const struct r
 static struct rules_bound join_bound(const struct rules_bound *l, const struct rules_bound *r)
 {
 	return (struct rules_bound){
-		.io_share = lesser(l->io_share, r->io_share),
-		.cpu_factor = lesser(l->cpu_factor, r->cpu_factor),
-		.fixed_ms = lesser(l->fixed_ms, r->fixed_ms),
-		.s_per_mb = lesser(l->s_per_mb, r->s_per_mb),
-		.mixed = lesser(l->mixed, r->mixed),
+		.io_share = tree_lesser(l->io_share, r->io_share),
+		.cpu_factor = tree_lesser(l->cpu_factor, r->cpu_factor),
+		.fixed_ms = tree_lesser(l->fixed_ms, r->fixed_ms),
+		.s_per_mb = tree_lesser(l->s_per_mb, r->s_per_mb),
+		.mixed = tree_lesser(l->mixed, r->mixed),
 		.disks = l->disks + r->disks,
 		.accepting = l->accepting + r->accepting,
 	};
@@ -127,18 +127,19 @@ static uint32_t at_corner(const struct rules_corner *c, double cpu, double io)
 
 static struct rules_corner join_corner(const struct rules_corner *l, const struct rules_corner *r)
 {
-	double cpu = lesser(l->least_cpu, r->least_cpu), io = lesser(l->least_io, r->least_io);
+	double cpu = tree_lesser(l->least_cpu, r->least_cpu),
+	       io = tree_lesser(l->least_io, r->least_io);
 	struct rules_corner joined = {
 		.least_cpu = cpu,
 		.least_io = io,
-		.most_cpu = greater(l->most_cpu, r->most_cpu),
-		.most_io = greater(l->most_io, r->most_io),
+		.most_cpu = tree_greater(l->most_cpu, r->most_cpu),
+		.most_io = tree_greater(l->most_io, r->most_io),
 		.count = at_corner(l, cpu, io) + at_corner(r, cpu, io),
 	};
 
 	for (int i = 0; i < RULES_MIXES; i++) {
-		joined.least_mix[i] = lesser(l->least_mix[i], r->least_mix[i]);
-		joined.most_mix[i] = greater(l->most_mix[i], r->most_mix[i]);
+		joined.least_mix[i] = tree_lesser(l->least_mix[i], r->least_mix[i]);
+		joined.most_mix[i] = tree_greater(l->most_mix[i], r->most_mix[i]);
 	}
 	return joined;
 }
@@ -226,7 +227,7 @@ static void put_leaves(struct rules_view *view, uint32_t index)
 		view->corners[at] = leaf_corner(view, index);
 }
 
-static void climb(struct rules_view *view, uint32_t index)
+static void tree_climb(struct rules_view *view, uint32_t index)
 {
 	uint32_t at = view->capacity + index;
 
@@ -252,7 +253,7 @@ void rules_tree_update(struct rules_view *view, uint32_t index)
 	if (view->deferred)
 		put_leaves(view, index);
 	else
-		climb(view, index);
+		tree_climb(view, index);
 	set_zatti(view, index);
 }
 
@@ -343,7 +344,7 @@ static void build_corners(const struct rules_view *view, struct rules_corner *tr
 	join_all_corner(view, tree);
 }
 
-static void build(struct rules_view *view, uint32_t index)
+static void tree_build(struct rules_view *view, uint32_t index)
 {
 	if (index < RULES_ORDERS)
 		build_least(view, view->least[index], (int)index);
@@ -369,7 +370,7 @@ static void **array_of(struct rules_view *view, uint32_t index, size_t *size)
 }
 
 /* Grows *ARRAY to N elements; it stays as it was when memory is out. */
-static int grow(void *array, size_t n, size_t size)
+static int tree_grow(void *array, size_t n, size_t size)
 {
 	void **p = array;
 	void *bigger;
@@ -385,10 +386,10 @@ static int grow(void *array, size_t n, size_t size)
 
 int rules_tree_grow(struct rules_view *view, uint32_t capacity)
 {
-	int ret = grow(&view->names, capacity, sizeof(view->names[0]));
+	int ret = tree_grow(&view->names, capacity, sizeof(view->names[0]));
 
 	if (ret == 0)
-		ret = grow(&view->cells, capacity, sizeof(view->cells[0]));
+		ret = tree_grow(&view->cells, capacity, sizeof(view->cells[0]));
 	for (int i = 0; ret == 0 && i < 2; i++)
 		if (view->zatti[i] != NULL)
 			ret = rules_zatti_reserve(view->zatti[i], capacity);
@@ -397,14 +398,14 @@ int rules_tree_grow(struct rules_view *view, uint32_t capacity)
 		void **array = array_of(view, i, &size);
 
 		if (rules_view_has(view, i))
-			ret = grow(array, 2 * (size_t)capacity, size);
+			ret = tree_grow(array, 2 * (size_t)capacity, size);
 	}
 	if (ret < 0)
 		return ret; /* larger arrays, old capacity: nothing is lost */
 	view->capacity = capacity;
 	for (uint32_t i = 0; i < RULES_INDEXES; i++)
 		if (rules_view_has(view, i))
-			build(view, i);
+			tree_build(view, i);
 	return 0;
 }
 
@@ -431,7 +432,7 @@ static int add_missing(struct rules_view *view, uint32_t keep)
 			return -ENOMEM;
 		}
 		added |= RULES_KEEP(i);
-		build(view, i);
+		tree_build(view, i);
 	}
 	return 0;
 }

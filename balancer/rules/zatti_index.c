@@ -35,7 +35,7 @@ static bool less(struct key a, struct key b)
 	return a.free_mb != b.free_mb ? a.free_mb < b.free_mb : a.at < b.at;
 }
 
-static struct key key_of(const struct rules_zatti_index *x, uint32_t at)
+static struct key zatti_index_key_of(const struct rules_zatti_index *x, uint32_t at)
 {
 	return (struct key){x->links[at].free_mb, at};
 }
@@ -89,7 +89,7 @@ void rules_zatti_free(struct rules_zatti_index *x)
 	memset(x, 0, sizeof(*x));
 }
 
-static uint32_t hash(uint32_t x)
+static uint32_t zatti_index_hash(uint32_t x)
 {
 	x = (x ^ (x >> 16)) * 0x7feb352du;
 	x = (x ^ (x >> 15)) * 0x846ca68bu;
@@ -107,15 +107,17 @@ int rules_zatti_reserve(struct rules_zatti_index *x, uint32_t capacity)
 		return -ENOMEM;
 	x->links = links;
 	for (uint32_t i = x->capacity; i < capacity; i++)
-		links[i] = (struct rules_zatti_link){
-			.left = NIL, .right = NIL, .draw = hash(i + 1), .slot = NO_SLOT};
+		links[i] = (struct rules_zatti_link){.left = NIL,
+						     .right = NIL,
+						     .draw = zatti_index_hash(i + 1),
+						     .slot = NO_SLOT};
 	x->capacity = capacity;
 	return 0;
 }
 
 /* A new index of the nodes in VIEW; NULL: memory is out. */
-static struct rules_zatti_index *build(const struct rules_view *view, bool real,
-				       const struct rules_params *params)
+static struct rules_zatti_index *zatti_index_build(const struct rules_view *view, bool real,
+						   const struct rules_params *params)
 {
 	struct rules_zatti_index *x = malloc(sizeof(*x));
 
@@ -147,7 +149,7 @@ int rules_zatti_keep(struct rules_view *view, bool binary, bool real,
 	bool wanted[2] = {binary, real};
 
 	for (int i = 0; i < 2; i++) {
-		kept[i] = wanted[i] ? build(view, i, params) : NULL;
+		kept[i] = wanted[i] ? zatti_index_build(view, i, params) : NULL;
 		if (wanted[i] && kept[i] == NULL) {
 			drop(kept[0]);
 			return -ENOMEM;
@@ -224,7 +226,7 @@ static void pull(struct rules_zatti_index *x, uint32_t at)
 	}
 }
 
-static bool above(const struct rules_zatti_index *x, uint32_t a, uint32_t b)
+static bool zatti_index_above(const struct rules_zatti_index *x, uint32_t a, uint32_t b)
 {
 	uint32_t da = x->links[a].draw, db = x->links[b].draw;
 
@@ -232,51 +234,52 @@ static bool above(const struct rules_zatti_index *x, uint32_t a, uint32_t b)
 }
 
 /* Cuts the tree AT into keys below K and the others. */
-static void split(struct rules_zatti_index *x, uint32_t at, struct key k, uint32_t *low,
-		  uint32_t *high)
+static void zatti_index_split(struct rules_zatti_index *x, uint32_t at, struct key k, uint32_t *low,
+			      uint32_t *high)
 {
 	if (at == NIL) {
 		*low = *high = NIL;
 		return;
 	}
-	if (less(key_of(x, at), k)) {
+	if (less(zatti_index_key_of(x, at), k)) {
 		*low = at;
-		split(x, x->links[at].right, k, &x->links[at].right, high);
+		zatti_index_split(x, x->links[at].right, k, &x->links[at].right, high);
 	} else {
 		*high = at;
-		split(x, x->links[at].left, k, low, &x->links[at].left);
+		zatti_index_split(x, x->links[at].left, k, low, &x->links[at].left);
 	}
 	pull(x, at);
 }
 
 /* Joins two trees; all keys of LOW are below those of HIGH. */
-static uint32_t merge(struct rules_zatti_index *x, uint32_t low, uint32_t high)
+static uint32_t zatti_index_merge(struct rules_zatti_index *x, uint32_t low, uint32_t high)
 {
 	if (low == NIL || high == NIL)
 		return low == NIL ? high : low;
-	if (above(x, low, high)) {
-		x->links[low].right = merge(x, x->links[low].right, high);
+	if (zatti_index_above(x, low, high)) {
+		x->links[low].right = zatti_index_merge(x, x->links[low].right, high);
 		pull(x, low);
 		return low;
 	}
-	x->links[high].left = merge(x, low, x->links[high].left);
+	x->links[high].left = zatti_index_merge(x, low, x->links[high].left);
 	pull(x, high);
 	return high;
 }
 
-static uint32_t insert(struct rules_zatti_index *x, uint32_t at, uint32_t node)
+static uint32_t zatti_index_insert(struct rules_zatti_index *x, uint32_t at, uint32_t node)
 {
 	struct rules_zatti_link *l;
 
-	if (at == NIL || above(x, node, at)) {
-		split(x, at, key_of(x, node), &x->links[node].left, &x->links[node].right);
+	if (at == NIL || zatti_index_above(x, node, at)) {
+		zatti_index_split(x, at, zatti_index_key_of(x, node), &x->links[node].left,
+				  &x->links[node].right);
 		at = node;
 	} else {
 		l = &x->links[at];
-		if (less(key_of(x, node), key_of(x, at)))
-			l->left = insert(x, l->left, node);
+		if (less(zatti_index_key_of(x, node), zatti_index_key_of(x, at)))
+			l->left = zatti_index_insert(x, l->left, node);
 		else
-			l->right = insert(x, l->right, node);
+			l->right = zatti_index_insert(x, l->right, node);
 	}
 	pull(x, at);
 	return at;
@@ -287,8 +290,8 @@ static uint32_t erase(struct rules_zatti_index *x, uint32_t at, uint32_t node)
 	struct rules_zatti_link *l = &x->links[at];
 
 	if (at == node)
-		return merge(x, l->left, l->right);
-	if (less(key_of(x, node), key_of(x, at)))
+		return zatti_index_merge(x, l->left, l->right);
+	if (less(zatti_index_key_of(x, node), zatti_index_key_of(x, at)))
 		l->left = erase(x, l->left, node);
 	else
 		l->right = erase(x, l->right, node);
@@ -301,8 +304,9 @@ static void repull(struct rules_zatti_index *x, uint32_t at, uint32_t node)
 {
 	if (at != node)
 		repull(x,
-		       less(key_of(x, node), key_of(x, at)) ? x->links[at].left
-							    : x->links[at].right,
+		       less(zatti_index_key_of(x, node), zatti_index_key_of(x, at))
+			       ? x->links[at].left
+			       : x->links[at].right,
 		       node);
 	pull(x, at);
 }
@@ -332,7 +336,7 @@ void rules_zatti_set(struct rules_zatti_index *x, uint32_t at, const struct rule
 	}
 	*l = new;
 	if (l->slot != NO_SLOT) {
-		x->roots[l->slot] = insert(x, x->roots[l->slot], at);
+		x->roots[l->slot] = zatti_index_insert(x, x->roots[l->slot], at);
 		x->row_sizes[l->slot / x->nrows]++;
 	}
 }
@@ -345,14 +349,14 @@ uint32_t rules_zatti_size(const struct rules_zatti_index *x, uint32_t slot)
 }
 
 /* Keys of the tree AT below K. */
-static uint32_t rank(const struct rules_zatti_index *x, uint32_t at, struct key k)
+static uint32_t zatti_index_rank(const struct rules_zatti_index *x, uint32_t at, struct key k)
 {
 	uint32_t n = 0;
 
 	while (at != NIL) {
 		const struct rules_zatti_link *l = &x->links[at];
 
-		if (less(key_of(x, at), k)) {
+		if (less(zatti_index_key_of(x, at), k)) {
 			n += size_of(x, l->left) + 1;
 			at = l->right;
 		} else {
@@ -370,7 +374,7 @@ static struct key nth(const struct rules_zatti_index *x, uint32_t at, uint32_t n
 		uint32_t left = size_of(x, l->left);
 
 		if (n == left)
-			return key_of(x, at);
+			return zatti_index_key_of(x, at);
 		at = n < left ? l->left : l->right;
 		n = n < left ? n : n - left - 1;
 	}
@@ -378,18 +382,18 @@ static struct key nth(const struct rules_zatti_index *x, uint32_t at, uint32_t n
 
 uint32_t rules_zatti_short(const struct rules_zatti_index *x, uint32_t slot, double memory_mb)
 {
-	return rank(x, x->roots[slot], (struct key){memory_mb, 0});
+	return zatti_index_rank(x, x->roots[slot], (struct key){memory_mb, 0});
 }
 
-static bool fits(const struct rules_zatti_query *q, double cpu, double io)
+static bool zatti_index_fits(const struct rules_zatti_query *q, double cpu, double io)
 {
 	return cpu <= q->cpu_most && cpu < q->cpu_below && io + q->io_need <= q->io_most &&
 	       io < q->io_below;
 }
 
 /* Takes what fits of [LOW, HIGH), ascending; true: enough. */
-static bool walk(const struct rules_zatti_index *x, uint32_t at, struct key low, struct key high,
-		 struct rules_zatti_query *q)
+static bool zatti_index_walk(const struct rules_zatti_index *x, uint32_t at, struct key low,
+			     struct key high, struct rules_zatti_query *q)
 {
 	const struct rules_zatti_link *l;
 	struct key here;
@@ -397,17 +401,18 @@ static bool walk(const struct rules_zatti_index *x, uint32_t at, struct key low,
 	if (at == NIL)
 		return false;
 	l = &x->links[at];
-	if (!fits(q, l->least_cpu, l->least_io))
+	if (!zatti_index_fits(q, l->least_cpu, l->least_io))
 		return false;
-	here = key_of(x, at);
-	if (!less(here, low) && walk(x, l->left, low, high, q))
+	here = zatti_index_key_of(x, at);
+	if (!less(here, low) && zatti_index_walk(x, l->left, low, high, q))
 		return true;
-	if (!less(here, low) && less(here, high) && at != q->home && fits(q, l->cpu, l->io)) {
+	if (!less(here, low) && less(here, high) && at != q->home &&
+	    zatti_index_fits(q, l->cpu, l->io)) {
 		q->found[q->n++] = at;
 		if (q->n == q->room)
 			return true;
 	}
-	return less(here, high) && walk(x, l->right, low, high, q);
+	return less(here, high) && zatti_index_walk(x, l->right, low, high, q);
 }
 
 void rules_zatti_collect(const struct rules_zatti_index *x, uint32_t slot,
@@ -420,22 +425,22 @@ void rules_zatti_collect(const struct rules_zatti_index *x, uint32_t slot,
 	if (q->n == q->room)
 		return;
 	if (q->n > 0) {
-		walk(x, root, low, after_all, q);
+		zatti_index_walk(x, root, low, after_all, q);
 		return;
 	}
 	q->room = 1;
-	full = walk(x, root, low, after_all, q);
+	full = zatti_index_walk(x, root, low, after_all, q);
 	q->room = most;
 	if (!full)
 		return;
 	/* Equally free nodes, the first of them drawn: not every home shall pick the same. */
 	low = (struct key){x->links[q->found[0]].free_mb, 0};
 	end = (struct key){low.free_mb, NIL};
-	first = rank(x, root, low);
-	equal = rank(x, root, end) - first;
+	first = zatti_index_rank(x, root, low);
+	equal = zatti_index_rank(x, root, end) - first;
 	start = nth(x, root, first + (uint32_t)(q->salt % equal));
 	q->n = 0;
-	if (walk(x, root, start, end, q) || walk(x, root, low, start, q))
+	if (zatti_index_walk(x, root, start, end, q) || zatti_index_walk(x, root, low, start, q))
 		return;
-	walk(x, root, end, after_all, q);
+	zatti_index_walk(x, root, end, after_all, q);
 }

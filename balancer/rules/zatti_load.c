@@ -46,8 +46,8 @@ void rules_zatti_bits(const struct rules_zatti_cuts *cuts, struct rules_zatti_ve
 }
 
 /* How long the job takes alone. */
-static double elapsed_ms(const struct rules_cell *c, const struct rules_request *j,
-			 enum rules_rates rates)
+static double zatti_load_elapsed_ms(const struct rules_cell *c, const struct rules_request *j,
+				    enum rules_rates rates)
 {
 	double requests = rules_request_count(j, rates);
 	double kb = j->request_kb > 0 ? j->request_kb : c->request_kb;
@@ -66,7 +66,7 @@ struct rules_zatti_vector rules_zatti_vector(const struct rules_zatti_cuts *cuts
 					     const struct rules_cell *c,
 					     const struct rules_request *j, enum rules_rates rates)
 {
-	double elapsed = elapsed_ms(c, j, rates);
+	double elapsed = zatti_load_elapsed_ms(c, j, rates);
 	struct rules_zatti_vector v = {.memory_mb = j->memory_mb};
 
 	if (elapsed > 0) {

@@ -61,7 +61,7 @@ static int put_lines(struct multi_lines *lines, const char *node, struct multi_s
 	return rc;
 }
 
-static int make_room(struct multi_lines *lines)
+static int multi_lines_make_room(struct multi_lines *lines)
 {
 	size_t room = lines->room ? lines->room : READ_SIZE;
 	char *data;
@@ -82,7 +82,7 @@ int multi_lines_read(struct multi_lines *lines, int fd, const char *node, struct
 		     struct queue *gather)
 {
 	ssize_t n;
-	int rc = make_room(lines);
+	int rc = multi_lines_make_room(lines);
 
 	if (rc)
 		return rc;

@@ -56,7 +56,7 @@ struct multi {
 	bool no_memory, drained;
 };
 
-static void close_fd(int *fd)
+static void multi_loop_close_fd(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
@@ -65,8 +65,8 @@ static void close_fd(int *fd)
 
 static void close_fds(int fd[2])
 {
-	close_fd(&fd[0]);
-	close_fd(&fd[1]);
+	multi_loop_close_fd(&fd[0]);
+	multi_loop_close_fd(&fd[1]);
 }
 
 /* --- signals -------------------------------------------------------------------------- */
@@ -78,7 +78,7 @@ static void signal_all(const struct multi *m, int signal)
 			kill(m->nodes[i].pid, signal);
 }
 
-static void take_signal(struct multi *m, int signal)
+static void multi_loop_take_signal(struct multi *m, int signal)
 {
 	if (signal == SIGCHLD) {
 		m->ended = true;
@@ -93,15 +93,15 @@ static void take_signal(struct multi *m, int signal)
 	m->stops++;
 }
 
-static void serve_signals(struct multi *m)
+static void multi_loop_serve_signals(struct multi *m)
 {
 	struct signalfd_siginfo info;
 
 	while (read(m->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		take_signal(m, (int)info.ssi_signo);
+		multi_loop_take_signal(m, (int)info.ssi_signo);
 }
 
-static int open_signals(struct multi *m)
+static int multi_loop_open_signals(struct multi *m)
 {
 	sigset_t set;
 
@@ -120,7 +120,7 @@ static int open_signals(struct multi *m)
 /* --- nodes come and go ------------------------------------------------------------------- */
 
 /* A node of which this program itself could not take care. */
-static void give_up(struct multi *m, struct multi_node *node, int rc)
+static void multi_loop_give_up(struct multi *m, struct multi_node *node, int rc)
 {
 	fprintf(stderr, "%s: %s: cannot start a process for it: %s\n", m->job->name, node->name,
 		strerror(-rc));
@@ -143,7 +143,7 @@ static void node_started(struct multi *m, struct multi_node *node)
 	m->running++;
 	for (int i = 0; i < 2; i++)
 		if (m->sink[i].output.closed)
-			close_fd(&node->fd[i]);
+			multi_loop_close_fd(&node->fd[i]);
 }
 
 /* As many as may run now. */
@@ -160,12 +160,12 @@ static void start_some(struct multi *m)
 			node_started(m, node);
 			continue;
 		}
-		give_up(m, node, rc);
+		multi_loop_give_up(m, node, rc);
 		node_failed(m, node->status);
 	}
 }
 
-static void reap(struct multi *m)
+static void multi_loop_reap(struct multi *m)
 {
 	int status;
 
@@ -178,7 +178,7 @@ static void reap(struct multi *m)
 		if (node->pid <= 0 || waitpid(node->pid, &status, WNOHANG) != node->pid)
 			continue;
 		node->pid = 0;
-		close_fd(&node->in);
+		multi_loop_close_fd(&node->in);
 		if (m->stops > 1)
 			close_fds(node->fd);
 		if (WIFEXITED(status)) {
@@ -197,7 +197,7 @@ static void reap(struct multi *m)
  * NODE did not take its job: nothing began there.  Another takes its place where the user
  * did not say which nodes; not when the input it would need has been read.
  */
-static bool replaced(struct multi *m, struct multi_node *node)
+static bool multi_loop_replaced(struct multi *m, struct multi_node *node)
 {
 	const struct nodelist *spares = m->job->spares;
 	const char *was = node->name;
@@ -217,7 +217,7 @@ static bool replaced(struct multi *m, struct multi_node *node)
 	if (!rc)
 		node_started(m, node);
 	else
-		give_up(m, node, rc);
+		multi_loop_give_up(m, node, rc);
 	return !rc;
 }
 
@@ -232,7 +232,7 @@ static void finish_some(struct multi *m)
 			continue;
 		node->state = MULTI_DONE;
 		m->running--;
-		if (node->status && !replaced(m, node))
+		if (node->status && !multi_loop_replaced(m, node))
 			node_failed(m, node->status);
 	}
 	while (m->first < m->next && m->nodes[m->first].state == MULTI_DONE)
@@ -263,14 +263,14 @@ static bool somebody_reads(const struct multi *m)
 	return false;
 }
 
-static void end_input(struct multi *m)
+static void multi_loop_end_input(struct multi *m)
 {
 	m->input = false;
 	for (size_t i = m->first; i < m->next; i++)
-		close_fd(&m->nodes[i].in);
+		multi_loop_close_fd(&m->nodes[i].in);
 }
 
-static void read_input(struct multi *m)
+static void multi_loop_read_input(struct multi *m)
 {
 	ssize_t n = read(STDIN_FILENO, m->piece, PIECE_SIZE);
 
@@ -280,7 +280,7 @@ static void read_input(struct multi *m)
 		fprintf(stderr, "%s: cannot read standard input: %s\n", m->job->name,
 			strerror(errno));
 	if (n <= 0) {
-		end_input(m);
+		multi_loop_end_input(m);
 		return;
 	}
 	m->piece_length = (size_t)n;
@@ -295,7 +295,7 @@ static void write_input(const struct multi *m, struct multi_node *node)
 	if (n >= 0)
 		node->in_done += (size_t)n;
 	else if (errno != EINTR && errno != EAGAIN)
-		close_fd(&node->in); /* it reads no more: the others still do */
+		multi_loop_close_fd(&node->in); /* it reads no more: the others still do */
 }
 
 /* --- output ------------------------------------------------------------------------------- */
@@ -304,7 +304,7 @@ static void write_input(const struct multi *m, struct multi_node *node)
 static void close_outputs(struct multi *m, int which)
 {
 	for (size_t i = m->first; i < m->next; i++) {
-		close_fd(&m->nodes[i].fd[which]);
+		multi_loop_close_fd(&m->nodes[i].fd[which]);
 		multi_lines_fini(&m->nodes[i].lines[which]);
 	}
 }
@@ -332,7 +332,7 @@ static void gather_less(struct multi *m)
 	queue_free(&largest->gathered);
 }
 
-static void read_output(struct multi *m, struct multi_node *node, int which)
+static void multi_loop_read_output(struct multi *m, struct multi_node *node, int which)
 {
 	bool gather = which == 0 && m->options->gather;
 	size_t before = node->gathered.length;
@@ -342,7 +342,7 @@ static void read_output(struct multi *m, struct multi_node *node, int which)
 	if (rc < 0)
 		m->no_memory = true;
 	if (rc <= 0)
-		close_fd(&node->fd[which]);
+		multi_loop_close_fd(&node->fd[which]);
 	m->gathered += node->gathered.length - before;
 	gather_less(m);
 	flush_output(m, which);
@@ -364,7 +364,7 @@ static void read_report(struct multi *m, struct multi_node *node)
 	if (rc < 0)
 		m->no_memory = true;
 	if (rc <= 0)
-		close_fd(&node->report);
+		multi_loop_close_fd(&node->report);
 	while (lines.length) {
 		const char *line = (const char *)queue_front(&lines);
 		const char *end = memchr(line, '\n', lines.length);
@@ -396,7 +396,7 @@ static void watch_node(const struct multi *m, const struct multi_node *node, str
 	entry[3] = (struct pollfd){.fd = node->report, .events = POLLIN};
 }
 
-static size_t watch(struct multi *m)
+static size_t multi_loop_watch(struct multi *m)
 {
 	size_t n = FIRST_NODE;
 
@@ -429,32 +429,32 @@ static void serve_nodes(struct multi *m)
 			write_input(m, node);
 		for (int k = 0; k < 2; k++)
 			if (entry[1 + k].revents && node->fd[k] >= 0 && !waits(m, k))
-				read_output(m, node, k);
+				multi_loop_read_output(m, node, k);
 		if (entry[3].revents)
 			read_report(m, node);
 		entry += PER_NODE;
 	}
 }
 
-static void turn(struct multi *m)
+static void multi_loop_turn(struct multi *m)
 {
-	size_t n = watch(m);
+	size_t n = multi_loop_watch(m);
 
 	if (poll(m->entries, n, -1) < 0) {
 		if (errno != EINTR)
 			usleep(PAUSE_US); /* no memory for it now */
-		serve_signals(m);
+		multi_loop_serve_signals(m);
 		return;
 	}
 	if (m->entries[ENTRY_SIGNAL].revents)
-		serve_signals(m);
+		multi_loop_serve_signals(m);
 	for (int i = 0; i < 2; i++)
 		if (m->entries[ENTRY_OUT + i].revents)
 			flush_output(m, i);
 	serve_nodes(m);
 	if (m->entries[ENTRY_IN].revents)
-		read_input(m);
-	reap(m);
+		multi_loop_read_input(m);
+	multi_loop_reap(m);
 	finish_some(m);
 	if (m->input && m->next == m->count && !somebody_reads(m))
 		m->input = false;
@@ -493,14 +493,14 @@ static void print_gathered(struct multi *m)
 }
 
 /* What our readers have not taken yet; one more signal gives up.  Whether all went. */
-static bool drain(struct multi *m)
+static bool multi_loop_drain(struct multi *m)
 {
 	unsigned stops = m->stops;
 
 	while (waits(m, 0) || waits(m, 1)) {
 		if (m->stops > stops || stops > 1)
 			return false;
-		turn(m);
+		multi_loop_turn(m);
 	}
 	return true;
 }
@@ -518,7 +518,7 @@ static int worst_status(const struct multi *m)
 }
 
 /* What is to be said at the end.  The exit status. */
-static int conclude(struct multi *m)
+static int multi_loop_conclude(struct multi *m)
 {
 	int status = worst_status(m), lost = 0;
 	bool left = false;
@@ -560,7 +560,7 @@ static unsigned possible_fanout(unsigned wanted)
 	return most < wanted ? (unsigned)most : wanted;
 }
 
-static int begin(struct multi *m, const struct nodelist *nodes)
+static int multi_loop_begin(struct multi *m, const struct nodelist *nodes)
 {
 	size_t most = m->fanout < nodes->count ? m->fanout : nodes->count;
 
@@ -577,18 +577,18 @@ static int begin(struct multi *m, const struct nodelist *nodes)
 		m->sink[i].label = m->options->label;
 		run_output_init(&m->sink[i].output, i + 1);
 	}
-	return open_signals(m);
+	return multi_loop_open_signals(m);
 }
 
-static void end(struct multi *m)
+static void multi_loop_end(struct multi *m)
 {
 	for (size_t i = 0; i < m->count; i++) {
 		struct multi_node *node = &m->nodes[i];
 
-		close_fd(&node->in);
-		close_fd(&node->report);
+		multi_loop_close_fd(&node->in);
+		multi_loop_close_fd(&node->report);
 		for (int k = 0; k < 2; k++) {
-			close_fd(&node->fd[k]);
+			multi_loop_close_fd(&node->fd[k]);
 			multi_lines_fini(&node->lines[k]);
 		}
 		multi_lines_fini(&node->report_line);
@@ -598,7 +598,7 @@ static void end(struct multi *m)
 	}
 	for (int i = 0; i < 2; i++)
 		multi_sink_fini(&m->sink[i]);
-	close_fd(&m->signals);
+	multi_loop_close_fd(&m->signals);
 	free(m->nodes);
 	free(m->entries);
 	free(m->piece);
@@ -623,18 +623,18 @@ int multi_run(const struct multi_options *options, const struct multi_job *job,
 			job->name, nodes->count, m.fanout);
 		return RUN_FAILED;
 	}
-	rc = begin(&m, nodes);
+	rc = multi_loop_begin(&m, nodes);
 	if (rc) {
 		fprintf(stderr, "%s: cannot begin: %s\n", job->name, strerror(-rc));
 	} else {
 		start_some(&m);
 		while (m.running)
-			turn(&m);
+			multi_loop_turn(&m);
 		print_gathered(&m);
-		m.drained = drain(&m);
-		status = conclude(&m);
+		m.drained = multi_loop_drain(&m);
+		status = multi_loop_conclude(&m);
 		sigprocmask(SIG_SETMASK, &m.before, NULL);
 	}
-	end(&m);
+	multi_loop_end(&m);
 	return status;
 }

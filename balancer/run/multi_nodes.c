@@ -20,8 +20,8 @@ static int no_memory(struct iocom_err *err)
 	return iocom_err_set(err, -ENOMEM, "out of memory for the list of nodes");
 }
 
-static int take_all(const char *name, const json_t *answer, struct nodelist *out,
-		    struct iocom_err *err)
+static int multi_nodes_take_all(const char *name, const json_t *answer, struct nodelist *out,
+				struct iocom_err *err)
 {
 	const json_t *node;
 	size_t i;
@@ -57,7 +57,7 @@ static int find_all(const char *name, const struct placement_request *ask, struc
 	pack_u64(&pk, "v", 1);
 	rc = client_ask(ask->run_dir, &buffer, &answer, err);
 	if (!rc)
-		rc = take_all(name, answer, out, err);
+		rc = multi_nodes_take_all(name, answer, out, err);
 	json_decref(answer);
 	return rc;
 }
@@ -147,7 +147,7 @@ static int find_best(const struct placement_request *asked, unsigned long count,
 }
 
 /* The number that TEXT is; -1: none. */
-static long count_of(const char *text)
+static long multi_nodes_count_of(const char *text)
 {
 	char *end;
 	unsigned long count;
@@ -160,14 +160,14 @@ static long count_of(const char *text)
 
 bool multi_picks(const char *text)
 {
-	return !strcmp(text, "all") || count_of(text) >= 0;
+	return !strcmp(text, "all") || multi_nodes_count_of(text) >= 0;
 }
 
 int multi_nodes(const char *name, const char *text, const struct placement_request *ask,
 		const char *cwd, const char *executable, char *const *command, struct nodelist *out,
 		struct nodelist *spares, struct iocom_err *err)
 {
-	long count = count_of(text);
+	long count = multi_nodes_count_of(text);
 
 	if (count < 0)
 		return !strcmp(text, "all") ? find_all(name, ask, out, err)

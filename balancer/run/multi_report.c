@@ -61,7 +61,7 @@ static void outcome(const struct multi_node *node, char out[OUTCOME_MAX])
 		snprintf(out, OUTCOME_MAX, "not started (%d)", node->status);
 }
 
-static bool failed(const struct multi_node *node)
+static bool run_multi_report_failed(const struct multi_node *node)
 {
 	return node->status != 0 || !node->begun;
 }
@@ -82,7 +82,7 @@ static void print_same(FILE *out, const struct multi_node *nodes, size_t count, 
 
 	outcome(&nodes[first], what);
 	for (size_t i = first; names && i < count; i++) {
-		if (told[i] || !failed(&nodes[i]))
+		if (told[i] || !run_multi_report_failed(&nodes[i]))
 			continue;
 		outcome(&nodes[i], other);
 		if (strcmp(what, other) != 0)
@@ -110,10 +110,10 @@ void multi_report_failed(const char *name, const struct multi_node *nodes, size_
 		if (silent(&nodes[i], unread))
 			told[i] = true;
 		else
-			bad += failed(&nodes[i]);
+			bad += run_multi_report_failed(&nodes[i]);
 	out = bad && told ? open_memstream(&text, &size) : NULL;
 	for (size_t i = 0; out && i < count; i++) {
-		if (!failed(&nodes[i]) || told[i])
+		if (!run_multi_report_failed(&nodes[i]) || told[i])
 			continue;
 		fputs(gap, out);
 		gap = "; ";
@@ -128,7 +128,7 @@ void multi_report_failed(const char *name, const struct multi_node *nodes, size_
 	free(told);
 }
 
-static json_t *node_json(const struct multi_node *node)
+static json_t *multi_report_node_json(const struct multi_node *node)
 {
 	static const char *const copied[] = {"kind", "value", "text"};
 	const char *state = !node->begun		 ? "not-begun"
@@ -158,8 +158,8 @@ void multi_report_end(int fd, const struct multi_node *nodes, size_t count, int 
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {
-		bad += failed(&nodes[i]);
-		json_array_append_new(list, node_json(&nodes[i]));
+		bad += run_multi_report_failed(&nodes[i]);
+		json_array_append_new(list, multi_report_node_json(&nodes[i]));
 	}
 	clock_gettime(CLOCK_REALTIME, &now);
 	line = json_pack("{s:I, s:s, s:i, s:i, s:o}", "time_ns",

@@ -21,7 +21,7 @@ struct item {
 	char name[IOCOM_NAME_MAX];
 };
 
-static int refuse(const struct item *item, const char *why)
+static int nodelist_refuse(const struct item *item, const char *why)
 {
 	return iocom_err_set(item->err, -EINVAL, "%s in the list of nodes: '%.*s'", why,
 			     item->length < 200 ? (int)item->length : 200, item->text);
@@ -60,7 +60,7 @@ void nodelist_fini(struct nodelist *list)
 static int expand(struct item *item, size_t used, const char *at, const char *end);
 
 /* Digits at AT into VALUE.  Their number; 0: none, or too many. */
-static size_t take_number(const char *at, const char *end, unsigned long *value)
+static size_t nodelist_take_number(const char *at, const char *end, unsigned long *value)
 {
 	size_t n = 0;
 
@@ -78,16 +78,16 @@ static int expand_run(struct item *item, size_t used, unsigned long first, unsig
 		      size_t width, const char *rest, const char *end)
 {
 	if (last < first)
-		return refuse(item, "a range that runs backwards");
+		return nodelist_refuse(item, "a range that runs backwards");
 	if (last - first >= NODELIST_MAX)
-		return refuse(item, "too many names");
+		return nodelist_refuse(item, "too many names");
 	for (unsigned long k = first; k <= last; k++) {
 		int n = snprintf(item->name + used, sizeof(item->name) - used, "%0*lu", (int)width,
 				 k);
 		int rc;
 
 		if ((size_t)n >= sizeof(item->name) - used)
-			return refuse(item, "a name that is too long");
+			return nodelist_refuse(item, "a name that is too long");
 		rc = expand(item, used + (size_t)n, rest, end);
 		if (rc)
 			return rc;
@@ -101,27 +101,27 @@ static int expand_brackets(struct item *item, size_t used, const char *at, const
 	const char *close = memchr(at, ']', (size_t)(end - at));
 
 	if (!close)
-		return refuse(item, "a '[' without its ']'");
+		return nodelist_refuse(item, "a '[' without its ']'");
 	for (;;) {
 		unsigned long first, last;
-		size_t digits = take_number(at, close, &first), more;
+		size_t digits = nodelist_take_number(at, close, &first), more;
 		int rc;
 
 		if (!digits)
-			return refuse(item, "a bad range");
+			return nodelist_refuse(item, "a bad range");
 		at += digits;
 		last = first;
 		if (at < close && *at == '-') {
-			more = take_number(at + 1, close, &last);
+			more = nodelist_take_number(at + 1, close, &last);
 			if (!more)
-				return refuse(item, "a bad range");
+				return nodelist_refuse(item, "a bad range");
 			at += 1 + more;
 		}
 		rc = expand_run(item, used, first, last, digits, close + 1, end);
 		if (rc || at == close)
 			return rc;
 		if (*at++ != ',')
-			return refuse(item, "a bad range");
+			return nodelist_refuse(item, "a bad range");
 	}
 }
 
@@ -129,18 +129,18 @@ static int expand(struct item *item, size_t used, const char *at, const char *en
 {
 	for (; at < end && *at != '['; at++) {
 		if (*at == ']')
-			return refuse(item, "a ']' without its '['");
+			return nodelist_refuse(item, "a ']' without its '['");
 		if (!isgraph((unsigned char)*at))
-			return refuse(item, "a character that no node's name has");
+			return nodelist_refuse(item, "a character that no node's name has");
 		if (used + 1 >= sizeof(item->name))
-			return refuse(item, "a name that is too long");
+			return nodelist_refuse(item, "a name that is too long");
 		item->name[used++] = *at;
 	}
 	if (at < end)
 		return expand_brackets(item, used, at + 1, end);
 	item->name[used] = 0;
 	if (item->out->count == NODELIST_MAX)
-		return refuse(item, "too many names");
+		return nodelist_refuse(item, "too many names");
 	return nodelist_add(item->out, item->name)
 		       ? iocom_err_set(item->err, -ENOMEM, "out of memory for the list of nodes")
 		       : 0;
@@ -209,7 +209,7 @@ struct part {
 	unsigned long number;
 };
 
-static struct part split(const char *name)
+static struct part nodelist_split(const char *name)
 {
 	size_t end = strlen(name), start;
 	struct part part = {.name = name};
@@ -225,7 +225,7 @@ static struct part split(const char *name)
 	part.prefix = start;
 	part.digits = end - start;
 	part.width = part.digits > 1 && name[start] == '0' ? part.digits : 0;
-	take_number(name + start, name + end, &part.number);
+	nodelist_take_number(name + start, name + end, &part.number);
 	return part;
 }
 
@@ -268,7 +268,7 @@ static int compare_parts(const void *pa, const void *pb)
 }
 
 /* n08, n09, n10: the last one is of the padded ones, too. */
-static void widen(struct part *parts, size_t count)
+static void nodelist_widen(struct part *parts, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
 		if (parts[i].digits == parts[i - 1].digits && parts[i - 1].width &&
@@ -302,9 +302,9 @@ static struct part *sorted_parts(const char *const *names, size_t count)
 	if (!parts)
 		return NULL;
 	for (size_t i = 0; i < count; i++)
-		parts[i] = split(names[i]);
+		parts[i] = nodelist_split(names[i]);
 	qsort(parts, count, sizeof(*parts), compare_digits);
-	widen(parts, count);
+	nodelist_widen(parts, count);
 	qsort(parts, count, sizeof(*parts), compare_parts);
 	return parts;
 }

@@ -185,7 +185,7 @@ static int take_o(struct rsh *rsh, char *option)
 
 /* --- letters ------------------------------------------------------------------------------ */
 
-static int refuse(char option)
+static int rsh_options_refuse(char option)
 {
 	const char letter[] = {'-', option, 0};
 
@@ -204,7 +204,7 @@ static int refuse(char option)
 	}
 }
 
-static int take_option(struct rsh *rsh, int option)
+static int rsh_options_take_option(struct rsh *rsh, int option)
 {
 	switch (option) {
 	case 'l':
@@ -244,7 +244,7 @@ static int take_option(struct rsh *rsh, int option)
 		fprintf(stderr, "iocom rsh, iocom %s\n", IOCOM_VERSION);
 		return RSH_DONE;
 	default:
-		return strchr(LETTERS_REFUSED, option) ? refuse((char)option) : 0;
+		return strchr(LETTERS_REFUSED, option) ? rsh_options_refuse((char)option) : 0;
 	}
 }
 
@@ -261,11 +261,11 @@ static int take_options(struct rsh *rsh, int argc, char **argv)
 	while (!rc &&
 	       (option = getopt_long(argc, argv, "+hl:nftTe:o:GvV" LETTERS_TAKEN LETTERS_REFUSED,
 				     options, NULL)) != -1)
-		rc = take_option(rsh, option);
+		rc = rsh_options_take_option(rsh, option);
 	return rc;
 }
 
-static int take_node(struct rsh *rsh, const char *text)
+static int rsh_options_take_node(struct rsh *rsh, const char *text)
 {
 	char *at;
 
@@ -291,7 +291,7 @@ int rsh_parse(struct rsh *rsh, int argc, char **argv)
 	if (optind >= argc)
 		return rsh_usage("which node?", "");
 	closed = !strcmp(argv[optind - 1], "--");
-	rc = take_node(rsh, argv[optind++]);
+	rc = rsh_options_take_node(rsh, argv[optind++]);
 	/* As ssh: options may stand behind the node, too, before the command. */
 	if (!rc && !closed)
 		rc = take_options(rsh, argc, argv);

@@ -26,7 +26,7 @@ static void pause_ms(uint64_t ms)
 		;
 }
 
-static uint64_t now_s(void)
+static uint64_t run_again_now_s(void)
 {
 	return clock_boot_ns() / CLOCK_NS_PER_S;
 }
@@ -61,8 +61,8 @@ static int still_silent(const json_t *got, uint64_t *since_s, struct iocom_err *
 		return 0;
 	}
 	if (!*since_s)
-		*since_s = now_s();
-	if (now_s() - *since_s < limit_s)
+		*since_s = run_again_now_s();
+	if (run_again_now_s() - *since_s < limit_s)
 		return 0;
 	return iocom_err_set(err, -EHOSTUNREACH,
 			     "node %s did not come back within %llu s, and no other may run the "
@@ -73,7 +73,7 @@ static int still_silent(const json_t *got, uint64_t *since_s, struct iocom_err *
 int run_again(int (*ask)(void *arg, json_t **answer, struct iocom_err *err), void *arg,
 	      uint64_t least_ms, struct run_result *result, json_t **answer, struct iocom_err *err)
 {
-	uint64_t heard_s = now_s(), silent_s = 0;
+	uint64_t heard_s = run_again_now_s(), silent_s = 0;
 
 	for (;;) {
 		uint64_t wait_ms = 1000;
@@ -81,10 +81,10 @@ int run_again(int (*ask)(void *arg, json_t **answer, struct iocom_err *err), voi
 		json_t *got = NULL;
 		int rc = ask(arg, &got, err);
 
-		if (rc && (!client_agent_is_away(rc) || now_s() - heard_s > RUN_AGAIN_S))
+		if (rc && (!client_agent_is_away(rc) || run_again_now_s() - heard_s > RUN_AGAIN_S))
 			return rc;
 		if (!rc) {
-			heard_s = now_s();
+			heard_s = run_again_now_s();
 			err->text[0] = 0;
 			wait = json_object_get(got, "wait_ms");
 			if (!wait) {

@@ -14,7 +14,7 @@
 #include "balancer/run/run.h"
 
 /* Nothing of who started us is held: no terminal, no pipe that its reader waits for. */
-static void leave(void)
+static void run_background_leave(void)
 {
 	int null = open("/dev/null", O_RDWR);
 
@@ -31,7 +31,7 @@ int run_background(const char *name, const char *job)
 	pid_t pid = fork();
 
 	if (pid == 0)
-		leave();
+		run_background_leave();
 	else if (pid < 0)
 		fprintf(stderr,
 			"%s: cannot stay in the background (%s): job %s runs, and is not run "

@@ -36,7 +36,7 @@ static int await_connection(int fd)
 }
 
 /* A blocking, connected TCP socket, or negative errno. */
-static int connect_one(const struct addrinfo *info)
+static int run_connect_one(const struct addrinfo *info)
 {
 	int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
 	int one = 1, rc = 0;
@@ -69,7 +69,7 @@ static int connect_tcp(const struct run_target *target, const char *node, int *f
 				     node, target->address, gai_strerror(rc));
 	rc = -EHOSTUNREACH;
 	for (const struct addrinfo *at = list; at && rc < 0; at = at->ai_next)
-		rc = connect_one(at);
+		rc = run_connect_one(at);
 	freeaddrinfo(list);
 	if (rc < 0)
 		return iocom_err_set(

@@ -31,7 +31,7 @@ void run_keys_size(struct run_stream *s)
  * As a terminal that is switched off: the job is hung up, and goes when its grace is over.
  * A detached one goes on.
  */
-static void leave(struct run_stream *s)
+static void run_keys_leave(struct run_stream *s)
 {
 	s->result->left = true;
 	if (s->detached) {
@@ -102,7 +102,7 @@ static void serve_request(struct run_stream *s, enum run_tty_request request)
 	char text[512];
 
 	if (request == RUN_TTY_LEAVE)
-		leave(s);
+		run_keys_leave(s);
 	if (request == RUN_TTY_STOP)
 		stop_here(s, 0); /* with those who share our place in the foreground */
 	if (request == RUN_TTY_HELP) {
@@ -129,7 +129,7 @@ static void keep_keys(struct run_stream *s, const uint8_t *keys, size_t n)
 	run_send_input(s);
 }
 
-static void take_keys(struct run_stream *s, const uint8_t *keys, size_t n)
+static void run_keys_take_keys(struct run_stream *s, const uint8_t *keys, size_t n)
 {
 	uint8_t piece[KEYS_MAX + 16];
 
@@ -154,7 +154,7 @@ void run_keys_read(struct run_stream *s)
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	if (n > 0) {
-		take_keys(s, keys, (size_t)n);
+		run_keys_take_keys(s, keys, (size_t)n);
 		return;
 	}
 	s->input = -1;
@@ -184,12 +184,12 @@ bool run_keys_signal(struct run_stream *s, int signal)
 		return true;
 	case SIGTERM:
 		if (s->term_ms)
-			leave(s);
+			run_keys_leave(s);
 		else
 			s->term_ms = run_now_ms() + RUN_TERM_MS;
 		return s->over;
 	case SIGHUP:
-		leave(s);
+		run_keys_leave(s);
 		return true;
 	default:
 		return false;
@@ -199,5 +199,5 @@ bool run_keys_signal(struct run_stream *s, int signal)
 void run_keys_term(struct run_stream *s)
 {
 	if (s->term_ms && !s->over && run_now_ms() >= s->term_ms)
-		leave(s);
+		run_keys_leave(s);
 }

@@ -35,7 +35,7 @@ bool run_reattach_begin(struct run_stream *s)
 	return true;
 }
 
-static void ask(struct run_stream *s, struct attach_ask *ask)
+static void run_reattach_ask(struct run_stream *s, struct attach_ask *ask)
 {
 	*ask = *s->options->self;
 	attach_nonce(ask->nonce);
@@ -59,7 +59,7 @@ void run_reattach_try(struct run_stream *s)
 	}
 	if (run_now_ms() < s->again_next_ms)
 		return;
-	ask(s, &wanted);
+	run_reattach_ask(s, &wanted);
 	fd = s->options->again(s->options->arg, &wanted);
 	s->again_next_ms = run_now_ms() + RUN_REATTACH_EACH_MS;
 	if (fd < 0)

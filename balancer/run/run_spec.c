@@ -49,7 +49,7 @@ static char **copy_vector(char *const *from)
 	return to;
 }
 
-static size_t count_entries(const char *list)
+static size_t run_spec_count_entries(const char *list)
 {
 	size_t n = 1;
 
@@ -76,7 +76,7 @@ static char *list_entry(const char *entry, size_t length)
 
 static char **listed_env(const char *list)
 {
-	char **env = calloc(count_entries(list) + 1, sizeof(*env));
+	char **env = calloc(run_spec_count_entries(list) + 1, sizeof(*env));
 	size_t n = 0;
 
 	while (env && *list) {
@@ -90,7 +90,7 @@ static char **listed_env(const char *list)
 	return env;
 }
 
-static char **make_env(const char *rule)
+static char **run_spec_make_env(const char *rule)
 {
 	if (!strcmp(rule, "all"))
 		return copy_vector(environ);
@@ -131,7 +131,7 @@ int run_env_check(const char *rule, struct iocom_err *err)
 	}
 }
 
-static void take_limits(struct spec *spec)
+static void run_spec_take_limits(struct spec *spec)
 {
 	for (int i = 0; i < RLIM_NLIMITS; i++) {
 		struct rlimit limit;
@@ -157,9 +157,9 @@ int run_spec_fill(struct spec *spec, char *const *command, const char *cwd, cons
 	*spec = (struct spec){0};
 	spec->umask = umask(0);
 	umask(spec->umask);
-	take_limits(spec);
+	run_spec_take_limits(spec);
 	spec->argv = copy_vector(command);
-	spec->env = make_env(env_rule);
+	spec->env = run_spec_make_env(env_rule);
 	spec->cwd = strdup(cwd);
 	spec->executable = strdup(executable);
 	if (spec->argv && spec->env && spec->cwd && spec->executable)

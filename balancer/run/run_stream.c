@@ -34,7 +34,7 @@ static const int forwarded[] = {SIGINT,	 SIGTERM, SIGHUP,  SIGQUIT,
 
 enum entry { ENTRY_WIRE, ENTRY_SIGNAL, ENTRY_IN, ENTRY_OUT, ENTRY_ERR, ENTRIES };
 
-static int open_signals(sigset_t *before, bool tty)
+static int run_stream_open_signals(sigset_t *before, bool tty)
 {
 	sigset_t set;
 
@@ -74,7 +74,7 @@ void run_broken(struct run_stream *s, int rc)
 }
 
 /* The job closed its input: our writer shall notice, as it would at home. */
-static void input_refused(struct run_stream *s)
+static void run_stream_input_refused(struct run_stream *s)
 {
 	int null = s->input >= 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
 
@@ -113,7 +113,7 @@ void run_send_input(struct run_stream *s)
 		run_broken(s, -EPIPE);
 }
 
-static void read_input(struct run_stream *s)
+static void run_stream_read_input(struct run_stream *s)
 {
 	size_t room;
 	uint8_t *at = resend_space(&s->kept, &room);
@@ -164,7 +164,7 @@ static void write_output(struct run_stream *s, uint8_t stream, const void *data,
 		run_output_finish(output);
 }
 
-static int against(struct run_stream *s, const char *why)
+static int run_stream_against(struct run_stream *s, const char *why)
 {
 	s->why = why;
 	return -EPROTO;
@@ -180,7 +180,7 @@ static void take_gap(struct run_stream *s, struct run_output *output, uint64_t o
 	output->received = output->gap_to = offset;
 }
 
-static int take_data(struct run_stream *s, const uint8_t *payload, uint32_t length)
+static int run_stream_take_data(struct run_stream *s, const uint8_t *payload, uint32_t length)
 {
 	struct run_output *output;
 	uint8_t stream = length ? payload[0] : FRAME_STREAMS;
@@ -193,17 +193,18 @@ static int take_data(struct run_stream *s, const uint8_t *payload, uint32_t leng
 	if (stream == 0) {
 		if (length)
 			return -EPROTO;
-		input_refused(s);
+		run_stream_input_refused(s);
 		return 0;
 	}
 	output = &s->output[stream - 1];
 	if (offset > output->received && s->options->gap)
 		take_gap(s, output, offset);
 	if (offset != output->received)
-		return against(s, offset > output->received
-					  ? "bytes of the job's output are missing: the rest is "
-					    "not to be trusted"
-					  : "bytes of the job's output came a second time");
+		return run_stream_against(
+			s, offset > output->received
+				   ? "bytes of the job's output are missing: the rest is "
+				     "not to be trusted"
+				   : "bytes of the job's output came a second time");
 	if (output->queue.length + length > FRAME_WINDOW + OWN_WORDS)
 		return -EPROTO; /* more than we gave credit for */
 	output->received += length;
@@ -213,7 +214,7 @@ static int take_data(struct run_stream *s, const uint8_t *payload, uint32_t leng
 	return 0;
 }
 
-static int take_credit(struct run_stream *s, const uint8_t *payload, uint32_t length)
+static int run_stream_take_credit(struct run_stream *s, const uint8_t *payload, uint32_t length)
 {
 	uint64_t limit = length == FRAME_DATA_HEAD ? wire_u64(payload + 1) : 0;
 
@@ -280,15 +281,16 @@ static int job_exited(struct run_stream *s, const uint8_t *payload, uint32_t len
 	return 0;
 }
 
-static int take_frame(struct run_stream *s, uint8_t type, const uint8_t *payload, uint32_t length)
+static int run_stream_take_frame(struct run_stream *s, uint8_t type, const uint8_t *payload,
+				 uint32_t length)
 {
 	switch (type) {
 	case FRAME_STARTED:
 		return job_started(s, payload, length);
 	case FRAME_DATA:
-		return take_data(s, payload, length);
+		return run_stream_take_data(s, payload, length);
 	case FRAME_CREDIT:
-		return take_credit(s, payload, length);
+		return run_stream_take_credit(s, payload, length);
 	case FRAME_EXIT:
 		return job_exited(s, payload, length);
 	case FRAME_ERROR:
@@ -317,7 +319,7 @@ static void serve_wire(struct run_stream *s)
 		rc = wire_next(&s->wire, &type, &payload, &length);
 		if (rc == FRAME_E_MORE)
 			return;
-		rc = rc ? -EPROTO : take_frame(s, type, payload, length);
+		rc = rc ? -EPROTO : run_stream_take_frame(s, type, payload, length);
 	}
 	if (rc)
 		run_broken(s, rc);
@@ -338,7 +340,7 @@ bool run_leaves(const struct run_stream *s, int signal)
 }
 
 /* Before the start a signal is kept, and a second one gives up; afterwards it goes. */
-static void take_signal(struct run_stream *s, int signal)
+static void run_stream_take_signal(struct run_stream *s, int signal)
 {
 	bool started = s->result->state == RUN_STARTED;
 
@@ -367,13 +369,13 @@ static void take_signal(struct run_stream *s, int signal)
 		kill(getpid(), SIGSTOP); /* the job was told; now we stop too */
 }
 
-static void serve_signals(struct run_stream *s)
+static void run_stream_serve_signals(struct run_stream *s)
 {
 	struct signalfd_siginfo info;
 
 	while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
 		if (!run_keys_signal(s, (int)info.ssi_signo))
-			take_signal(s, (int)info.ssi_signo);
+			run_stream_take_signal(s, (int)info.ssi_signo);
 }
 
 /* In the background a terminal is not read: a job that does not read it must not stop. */
@@ -389,7 +391,7 @@ static bool input_in_background(const struct run_stream *s)
 	return s->input_terminal && tcgetpgrp(s->input) != getpgrp();
 }
 
-static void wait_for(struct run_stream *s, struct pollfd entries[ENTRIES])
+static void run_stream_wait_for(struct run_stream *s, struct pollfd entries[ENTRIES])
 {
 	bool wanted = input_wanted(s);
 	bool background = wanted && input_in_background(s);
@@ -419,18 +421,18 @@ static bool output_waits(const struct run_stream *s)
 	return run_output_poll(&s->output[0]) >= 0 || run_output_poll(&s->output[1]) >= 0;
 }
 
-static void serve(struct run_stream *s, const struct pollfd entries[ENTRIES])
+static void run_stream_serve(struct run_stream *s, const struct pollfd entries[ENTRIES])
 {
 	if (entries[ENTRY_WIRE].revents & POLLOUT && wire_flush(&s->wire))
 		run_broken(s, -EPIPE);
 	if (entries[ENTRY_WIRE].revents & ~POLLOUT && !s->cut)
 		serve_wire(s);
 	if (entries[ENTRY_SIGNAL].revents)
-		serve_signals(s);
+		run_stream_serve_signals(s);
 	if (entries[ENTRY_IN].revents && input_wanted(s) && run_keys_there(s))
 		run_keys_read(s);
 	else if (entries[ENTRY_IN].revents && input_wanted(s))
-		read_input(s);
+		run_stream_read_input(s);
 	else if (s->result->state == RUN_STARTED)
 		run_send_input(s);
 	for (uint8_t i = 0; i < 2; i++)
@@ -448,12 +450,12 @@ static void loop(struct run_stream *s)
 		/* What is still to be shown must not keep the user from ^C. */
 		if ((s->over || s->cut) && s->tty)
 			run_tty_restore(s->tty);
-		wait_for(s, entries);
+		run_stream_wait_for(s, entries);
 		/* A shell that takes us from the background need not say so. */
 		if (run_keys_there(s) && !s->tty->raw && !run_quiet(s) && !input_in_background(s))
 			run_keys_terminal(s);
 		run_keys_redrawn(s);
-		serve(s, entries);
+		run_stream_serve(s, entries);
 		if (s->cut)
 			run_reattach_try(s);
 		run_keys_term(s);
@@ -509,7 +511,7 @@ int run_stream(const struct run_stream_options *options, int fd, struct run_resu
 	if (options->patience_s)
 		wire_patience(&s.wire, (unsigned)options->patience_s);
 	if (options->signals)
-		s.signals = open_signals(&before, options->tty != NULL);
+		s.signals = run_stream_open_signals(&before, options->tty != NULL);
 	s.input_terminal = s.input >= 0 && isatty(s.input);
 	for (int i = 0; i < 2; i++)
 		run_output_init(&s.output[i], options->stdio[i + 1]);

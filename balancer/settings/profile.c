@@ -35,7 +35,7 @@ struct profile_store {
 	} cache[STATEMENTS];
 };
 
-static int failed(struct profile_store *s, const char *what, struct iocom_err *err)
+static int profile_failed(struct profile_store *s, const char *what, struct iocom_err *err)
 {
 	int code = sqlite3_extended_errcode(s->db) & 0xff;
 
@@ -64,7 +64,7 @@ int profile_open(struct profile_store **out, const char *path, struct iocom_err 
 	} else {
 		sqlite3_busy_timeout(s->db, 1000);
 		if (sqlite3_exec(s->db, schema, NULL, NULL, NULL) != SQLITE_OK)
-			rc = failed(s, "set up", err);
+			rc = profile_failed(s, "set up", err);
 	}
 	if (rc) {
 		profile_close(s);
@@ -85,7 +85,7 @@ void profile_close(struct profile_store *store)
 }
 
 /* Prepared once: that costs more than running it.  SQL is a literal.  NULL: SQLite failed. */
-static sqlite3_stmt *statement(struct profile_store *s, const char *sql)
+static sqlite3_stmt *profile_statement(struct profile_store *s, const char *sql)
 {
 	size_t i = 0;
 
@@ -178,18 +178,18 @@ int profile_get(struct profile_store *s, uid_t uid, const char *class_name, stru
 {
 	static const char sql[] = "SELECT " COLUMNS " FROM profile LEFT JOIN behaviour"
 				  " USING(uid, class) WHERE uid=?1 AND class=?2";
-	sqlite3_stmt *st = statement(s, sql);
+	sqlite3_stmt *st = profile_statement(s, sql);
 	int rc;
 
 	if (!st)
-		return failed(s, "read", err);
+		return profile_failed(s, "read", err);
 	sqlite3_bind_int64(st, 1, uid);
 	sqlite3_bind_text(st, 2, class_name, -1, SQLITE_STATIC);
 	rc = sqlite3_step(st);
 	if (rc == SQLITE_ROW)
 		take_row(st, out);
 	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-		failed(s, "read", err);
+		profile_failed(s, "read", err);
 	done(st);
 	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -ENOENT : -EIO;
 }
@@ -201,11 +201,11 @@ int profile_list(struct profile_store *s, uid_t uid,
 {
 	static const char sql[] = "SELECT " COLUMNS ", uid, class FROM profile LEFT JOIN behaviour"
 				  " USING(uid, class) WHERE ?1 < 0 OR uid=?1 ORDER BY uid, class";
-	sqlite3_stmt *st = statement(s, sql);
+	sqlite3_stmt *st = profile_statement(s, sql);
 	int rc;
 
 	if (!st)
-		return failed(s, "read", err);
+		return profile_failed(s, "read", err);
 	sqlite3_bind_int64(st, 1, uid == (uid_t)-1 ? -1 : (sqlite3_int64)uid);
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
 		const char *name = (const char *)sqlite3_column_text(st, 12);
@@ -215,7 +215,7 @@ int profile_list(struct profile_store *s, uid_t uid,
 		each(arg, (uid_t)sqlite3_column_int64(st, 11), name ? name : "", &p);
 	}
 	if (rc != SQLITE_DONE)
-		failed(s, "read", err);
+		profile_failed(s, "read", err);
 	done(st);
 	return rc == SQLITE_DONE ? 0 : -EIO;
 }
@@ -252,14 +252,14 @@ void profile_merge(struct profile *into, const struct profile *run)
 }
 
 /* Binds uid and class, runs SQL to its end. */
-static int finish(struct profile_store *s, sqlite3_stmt *st, uid_t uid, const char *class_name,
-		  struct iocom_err *err)
+static int profile_finish(struct profile_store *s, sqlite3_stmt *st, uid_t uid,
+			  const char *class_name, struct iocom_err *err)
 {
 	int rc;
 
 	sqlite3_bind_int64(st, 1, uid);
 	sqlite3_bind_text(st, 2, class_name, -1, SQLITE_STATIC);
-	rc = sqlite3_step(st) == SQLITE_DONE ? 0 : failed(s, "write", err);
+	rc = sqlite3_step(st) == SQLITE_DONE ? 0 : profile_failed(s, "write", err);
 	done(st);
 	return rc;
 }
@@ -269,10 +269,10 @@ static int write_numbers(struct profile_store *s, uid_t uid, const char *class_n
 {
 	static const char sql[] =
 		"INSERT OR REPLACE INTO profile VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)";
-	sqlite3_stmt *st = statement(s, sql);
+	sqlite3_stmt *st = profile_statement(s, sql);
 
 	if (!st)
-		return failed(s, "write", err);
+		return profile_failed(s, "write", err);
 	sqlite3_bind_int64(st, 3, p->runs);
 	sqlite3_bind_double(st, 4, p->cpu_ms);
 	sqlite3_bind_double(st, 5, p->requests);
@@ -281,7 +281,7 @@ static int write_numbers(struct profile_store *s, uid_t uid, const char *class_n
 	sqlite3_bind_double(st, 8, p->wall_ms);
 	sqlite3_bind_double(st, 9, p->io_per_ms);
 	sqlite3_bind_double(st, 10, p->faults_per_ms);
-	return finish(s, st, uid, class_name, err);
+	return profile_finish(s, st, uid, class_name, err);
 }
 
 static int write_behaviour(struct profile_store *s, uid_t uid, const char *class_name,
@@ -293,22 +293,22 @@ static int write_behaviour(struct profile_store *s, uid_t uid, const char *class
 
 	if (!text)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
-	st = statement(s, sql);
+	st = profile_statement(s, sql);
 	if (!st) {
 		free(text);
-		return failed(s, "write", err);
+		return profile_failed(s, "write", err);
 	}
 	sqlite3_bind_double(st, 3, p->com_ms);
 	sqlite3_bind_double(st, 4, p->disk_ms);
 	sqlite3_bind_text(st, 5, text, -1, free);
-	return finish(s, st, uid, class_name, err);
+	return profile_finish(s, st, uid, class_name, err);
 }
 
 /* BEGIN, COMMIT, ROLLBACK. */
 static int transaction(struct profile_store *s, const char *sql, struct iocom_err *err)
 {
-	sqlite3_stmt *st = statement(s, sql);
-	int rc = st && sqlite3_step(st) == SQLITE_DONE ? 0 : failed(s, "write", err);
+	sqlite3_stmt *st = profile_statement(s, sql);
+	int rc = st && sqlite3_step(st) == SQLITE_DONE ? 0 : profile_failed(s, "write", err);
 
 	if (st)
 		done(st);
@@ -330,15 +330,15 @@ static int finish_transaction(struct profile_store *s, int rc, struct iocom_err 
 static int delete_from(struct profile_store *s, const char *sql, uid_t uid, const char *class_name,
 		       struct iocom_err *err)
 {
-	sqlite3_stmt *st = statement(s, sql);
+	sqlite3_stmt *st = profile_statement(s, sql);
 
 	if (!st)
-		return failed(s, "write", err);
-	return finish(s, st, uid, class_name, err);
+		return profile_failed(s, "write", err);
+	return profile_finish(s, st, uid, class_name, err);
 }
 
 /* A new class of a user who has as many as are kept: those with the fewest runs go. */
-static int make_room(struct profile_store *s, uid_t uid, struct iocom_err *err)
+static int profile_make_room(struct profile_store *s, uid_t uid, struct iocom_err *err)
 {
 	int rc = delete_from(
 		s,
@@ -369,7 +369,7 @@ int profile_learn(struct profile_store *s, uid_t uid, const char *class_name,
 	if (rc)
 		return rc;
 	if (new)
-		rc = make_room(s, uid, err);
+		rc = profile_make_room(s, uid, err);
 	if (!rc)
 		rc = write_numbers(s, uid, class_name, &p, err);
 	if (!rc)

@@ -189,7 +189,7 @@ static int set_peers(void *target, const char *value, struct iocom_err *err)
 }
 
 /* Nothing that a name server would have to know. */
-static bool numeric(const char *address)
+static bool settings_numeric(const char *address)
 {
 	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST}, *found;
 	char plain[IOCOM_ADDRESS_MAX];
@@ -212,7 +212,7 @@ static int set_metrics(void *target, const char *value, struct iocom_err *err)
 	if (!*value)
 		return 0;
 	rc = parse_peer(value, &s->metrics, err);
-	if (!rc && !numeric(s->metrics.address))
+	if (!rc && !settings_numeric(s->metrics.address))
 		rc = iocom_err_set(err, -EINVAL,
 				   "expected a numeric address with or without a port, as "
 				   "127.0.0.1:7703 or [::1]:7703, not '%.80s'",

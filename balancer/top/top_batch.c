@@ -107,7 +107,7 @@ static void print_rows(const struct top_model *model, const struct top_model_opt
 		printf("%zu idle %s not shown\n", idle, options->jobs ? "jobs" : "tasks");
 }
 
-static int print_table(struct top_model *model, const struct top_options *o, bool first)
+static int top_batch_print_table(struct top_model *model, const struct top_options *o, bool first)
 {
 	unsigned width = width_of_output();
 
@@ -121,7 +121,7 @@ static int print_table(struct top_model *model, const struct top_options *o, boo
 	return 0;
 }
 
-static int print_json(struct top_model *model, const struct top_options *o)
+static int top_batch_print_json(struct top_model *model, const struct top_options *o)
 {
 	json_t *document = top_model_filtered(model, &o->model, o->sorted);
 	int rc = document ? 0 : -ENOMEM;
@@ -133,10 +133,10 @@ static int print_json(struct top_model *model, const struct top_options *o)
 	return rc;
 }
 
-static int show(struct top_model *model, const struct top_options *o, bool first,
-		struct iocom_err *err)
+static int top_batch_show(struct top_model *model, const struct top_options *o, bool first,
+			  struct iocom_err *err)
 {
-	int rc = o->json ? print_json(model, o) : print_table(model, o, first);
+	int rc = o->json ? top_batch_print_json(model, o) : top_batch_print_table(model, o, first);
 
 	if (rc)
 		return iocom_err_set(err, rc, "out of memory for the output");
@@ -148,7 +148,7 @@ static int show(struct top_model *model, const struct top_options *o, bool first
 }
 
 /* Waits until the source has something to say. */
-static int wait_for(struct top_source *source, struct iocom_err *err)
+static int top_batch_wait_for(struct top_source *source, struct iocom_err *err)
 {
 	struct pollfd p = {.fd = top_source_fd(source), .events = POLLIN};
 
@@ -170,7 +170,7 @@ int top_batch(const struct top_options *options, struct top_source *source, stru
 	while (!rc && (!o->count || shown < o->count)) {
 		json_t *document = NULL;
 
-		rc = wait_for(source, err);
+		rc = top_batch_wait_for(source, err);
 		if (!rc)
 			rc = top_source_next(source, &document, err);
 		if (rc == TOP_SOURCE_E_AGAIN) {
@@ -180,7 +180,7 @@ int top_batch(const struct top_options *options, struct top_source *source, stru
 		if (!rc)
 			rc = top_model_set(model, document, err);
 		if (!rc)
-			rc = show(model, o, shown == 0, err);
+			rc = top_batch_show(model, o, shown == 0, err);
 		json_decref(document);
 		if (!rc)
 			top_proc_turn(proc);

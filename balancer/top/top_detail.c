@@ -48,7 +48,7 @@ struct page {
 	size_t n;
 };
 
-static struct top_line *next_line(struct page *p)
+static struct top_line *top_detail_next_line(struct page *p)
 {
 	struct top_line *line = p->n < TOP_DETAIL_LINES ? &p->lines[p->n++] : &p->spare;
 
@@ -86,7 +86,7 @@ static void field_line(struct page *p, const struct field *f, const char *name)
 {
 	const json_t *total = json_object_get(p->source, f->key);
 	char rate[TOP_NUMBER_MAX], sum[TOP_NUMBER_MAX], key[NAME_BYTES + 8], label[NAME_BYTES] = "";
-	struct top_line *line = next_line(p);
+	struct top_line *line = top_detail_next_line(p);
 	double value = json_number_value(total);
 	const json_t *per;
 
@@ -106,7 +106,7 @@ static void field_line(struct page *p, const struct field *f, const char *name)
 static void head_lines(struct page *p, const struct top_row *row)
 {
 	double ago = p->options->seen_ago_s;
-	struct top_line *line = next_line(p);
+	struct top_line *line = top_detail_next_line(p);
 	char rss[TOP_NUMBER_MAX], share[TOP_NUMBER_MAX], span[TOP_NUMBER_MAX];
 
 	if (row->is_job)
@@ -119,7 +119,7 @@ static void head_lines(struct page *p, const struct top_row *row)
 	top_format_span(span, ago);
 	if (ago >= 0)
 		top_line_add(line, 1, TOP_INK_WARM, "  gone, last seen %s ago", span);
-	line = next_line(p);
+	line = top_detail_next_line(p);
 	top_format_bytes(rss, row->value[TOP_RSS]);
 	top_format_percent(share, row->value[TOP_SHARE]);
 	top_line_add(line, 0, TOP_INK_PLAIN, "share %s%% of %.10s", share, row->resource);
@@ -134,7 +134,7 @@ static void head_lines(struct page *p, const struct top_row *row)
 		unsigned width = top_format_width(row->command);
 
 		top_format_fit(command, sizeof(command), row->command, width, TOP_FIT_LEFT);
-		top_line_add(next_line(p), 0, TOP_INK_DIM, "%s", command);
+		top_line_add(top_detail_next_line(p), 0, TOP_INK_DIM, "%s", command);
 	}
 }
 
@@ -145,7 +145,7 @@ static void past_lines(struct page *p, const struct top_row *row)
 
 	n = n < SPARK_MAX ? n : SPARK_MAX;
 	for (unsigned s = 0; p->options->history && s < TOP_SERIES; s++) {
-		struct top_line *line = next_line(p);
+		struct top_line *line = top_detail_next_line(p);
 		char text[TOP_PIECE_BYTES] = "", most[TOP_NUMBER_MAX];
 		float values[SPARK_MAX], peak = 0;
 
@@ -166,7 +166,7 @@ static void past_lines(struct page *p, const struct top_row *row)
 	}
 }
 
-static bool is_known(const char *key)
+static bool top_detail_is_known(const char *key)
 {
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		if (!strcmp(fields[i].key, key))
@@ -188,7 +188,7 @@ static void plain_name(char out[NAME_BYTES], const char *key)
 /* An object of the document as one line: "name value  name value". */
 static void nested_line(struct page *p, const char *key, json_t *value)
 {
-	struct top_line *line = next_line(p);
+	struct top_line *line = top_detail_next_line(p);
 	char name[NAME_BYTES], number[TOP_NUMBER_MAX];
 	const char *member;
 	json_t *of;
@@ -225,13 +225,13 @@ static void remote_lines(struct page *p, const json_t *remotes)
 		char address[NAME_BYTES] = "", number[TOP_NUMBER_MAX];
 
 		if (!i) {
-			line = next_line(p);
+			line = top_detail_next_line(p);
 			top_line_add(line, 0, TOP_INK_TITLE, "%-29s", "remote address");
 			for (unsigned k = 0; k < 4; k++)
 				top_line_add(line, (unsigned char)(1 + k), TOP_INK_TITLE, " %11s",
 					     titles[k]);
 		}
-		line = next_line(p);
+		line = top_detail_next_line(p);
 		top_format_fit(address, sizeof(address), top_string(remote, "address"), 29,
 			       TOP_FIT_LEFT);
 		top_line_add(line, 0, TOP_INK_NETWORK, "%s", address);
@@ -260,7 +260,7 @@ static void nested_lines(struct page *p)
 	}
 }
 
-static enum unit unit_of(const char *key)
+static enum unit top_detail_unit_of(const char *key)
 {
 	return ends_with(key, "_bytes") ? UNIT_BYTES : ends_with(key, "_ms") ? UNIT_MS : UNIT_COUNT;
 }
@@ -282,9 +282,9 @@ static void other_lines(struct page *p)
 			if (json_object_get(p->source, base))
 				continue; /* comes with its sum */
 		}
-		if (!json_is_number(value) || is_known(base))
+		if (!json_is_number(value) || top_detail_is_known(base))
 			continue;
-		f.unit = unit_of(base);
+		f.unit = top_detail_unit_of(base);
 		f.group = first ? "more" : NULL;
 		first = false;
 		plain_name(name, base);
@@ -300,7 +300,7 @@ size_t top_detail(const struct top_row *row, const struct top_detail_options *op
 
 	head_lines(&p, row);
 	past_lines(&p, row);
-	titles = next_line(&p);
+	titles = top_detail_next_line(&p);
 	top_line_add(titles, 3, TOP_INK_TITLE, "%-9s", "");
 	top_line_add(titles, 0, TOP_INK_TITLE, "%-*s", LABEL, "");
 	top_line_add(titles, 1, TOP_INK_TITLE, " %11s", "a second");

@@ -306,7 +306,7 @@ static void draw_foot(struct screen *s, size_t rows)
 }
 
 /* The bar stays in sight; without one the offset stays in the rows. */
-static void settle(struct screen *s, size_t rows)
+static void top_draw_settle(struct screen *s, size_t rows)
 {
 	if (s->selected && s->page) {
 		if (s->at < s->offset)
@@ -334,7 +334,7 @@ static void draw_table(struct screen *s)
 	if (y + foot < LINES)
 		draw_titles(s, y++, columns, ncolumns);
 	s->page = LINES > y + foot + past ? (size_t)(LINES - y - foot - past) : 0;
-	settle(s, n);
+	top_draw_settle(s, n);
 	for (size_t i = 0; i < s->page && s->offset + i < n; i++)
 		draw_row(s, y + (int)i, columns, ncolumns, &rows[s->offset + i]);
 	if (!n && s->page)

@@ -76,7 +76,7 @@ void top_format_span(char out[TOP_NUMBER_MAX], double seconds)
 }
 
 /* Decodes one character of UTF-8, 0 for a byte that is none; 0 bytes at the end of the text. */
-static size_t decode(const char *text, wchar_t *c)
+static size_t top_format_decode(const char *text, wchar_t *c)
 {
 	const unsigned char *s = (const unsigned char *)text;
 	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
@@ -107,12 +107,12 @@ static bool is_format(wchar_t c)
 }
 
 /* Columns of the next character; *BYTES 0 at the end, *SHOWN false when '?' stands for it. */
-static unsigned measure(const char *text, size_t *bytes, bool *shown)
+static unsigned top_format_measure(const char *text, size_t *bytes, bool *shown)
 {
 	wchar_t c = 0;
 	int columns;
 
-	*bytes = decode(text, &c);
+	*bytes = top_format_decode(text, &c);
 	columns = c >= 0x20 && c != 0x7f && !is_format(c) ? wcwidth(c) : -1;
 	*shown = columns >= 0;
 	return *shown ? (unsigned)columns : 1;
@@ -125,7 +125,7 @@ unsigned top_format_width(const char *text)
 	bool shown;
 
 	for (;; text += bytes) {
-		unsigned columns = measure(text, &bytes, &shown);
+		unsigned columns = top_format_measure(text, &bytes, &shown);
 
 		if (!bytes)
 			return width;
@@ -133,7 +133,7 @@ unsigned top_format_width(const char *text)
 	}
 }
 
-static void append(char *out, size_t size, const char *bytes, size_t n)
+static void top_format_append(char *out, size_t size, const char *bytes, size_t n)
 {
 	size_t have = strlen(out);
 
@@ -146,7 +146,7 @@ static void append(char *out, size_t size, const char *bytes, size_t n)
 static void pad(char *out, size_t size, unsigned columns)
 {
 	while (columns--)
-		append(out, size, " ", 1);
+		top_format_append(out, size, " ", 1);
 }
 
 void top_format_fit(char *out, size_t size, const char *text, unsigned columns, enum top_fit fit)
@@ -158,19 +158,19 @@ void top_format_fit(char *out, size_t size, const char *text, unsigned columns, 
 	if (fit == TOP_FIT_RIGHT && width < columns)
 		pad(out, size, columns - width);
 	if (fit == TOP_FIT_TAIL && width > columns && columns > 1) {
-		append(out, size, "<", 1);
+		top_format_append(out, size, "<", 1);
 		used = 1;
 		while (width > columns - 1) {
-			width -= measure(text, &bytes, &shown);
+			width -= top_format_measure(text, &bytes, &shown);
 			text += bytes;
 		}
 	}
 	for (;; text += bytes) {
-		unsigned next = measure(text, &bytes, &shown);
+		unsigned next = top_format_measure(text, &bytes, &shown);
 
 		if (!bytes || used + next > columns)
 			break;
-		append(out, size, shown ? text : "?", shown ? bytes : 1);
+		top_format_append(out, size, shown ? text : "?", shown ? bytes : 1);
 		used += next;
 	}
 	if (used < columns && (fit != TOP_FIT_RIGHT || width > columns))
@@ -194,6 +194,6 @@ void top_format_spark(char *out, size_t size, const float *values, size_t n, dou
 		unsigned level = part >= 1 ? 8 : part > 0 ? 1 + (unsigned)(part * 8) : 0;
 		const char *mark = (utf8 ? blocks : plain)[level > 8 ? 8 : level];
 
-		append(out, size, mark, strlen(mark));
+		top_format_append(out, size, mark, strlen(mark));
 	}
 }

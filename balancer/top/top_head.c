@@ -44,19 +44,19 @@ static void bytes(char out[TOP_NUMBER_MAX], double value)
 	zero(out);
 }
 
-static void count(char out[TOP_NUMBER_MAX], double value)
+static void top_head_count(char out[TOP_NUMBER_MAX], double value)
 {
 	top_format_count(out, value);
 	zero(out);
 }
 
-static void percent(char out[TOP_NUMBER_MAX], double value)
+static void top_head_percent(char out[TOP_NUMBER_MAX], double value)
 {
 	top_format_percent(out, value);
 	zero(out);
 }
 
-static struct top_line *next_line(struct head *h, unsigned char rank)
+static struct top_line *top_head_next_line(struct head *h, unsigned char rank)
 {
 	struct top_line *line = h->n < TOP_HEAD_LINES ? &h->lines[h->n++] : &h->spare;
 
@@ -100,7 +100,7 @@ static void spark(const struct head *h, struct top_line *line, unsigned char ran
 }
 
 /* How much a count of the document grew since the one before, or since counting began. */
-static double grown(double now, const json_t *before, const char *key)
+static double top_head_grown(double now, const json_t *before, const char *key)
 {
 	double was = top_number(before, key);
 
@@ -127,7 +127,7 @@ static void program_sums(const json_t *document, double *runs, double *ns)
 }
 
 /* How long was counted, ns; 0 of no document. */
-static double span_of(const json_t *document)
+static double top_head_span_of(const json_t *document)
 {
 	return top_number(document, "time_ns") - top_number(document, "since_ns");
 }
@@ -142,7 +142,7 @@ static struct cost cost_of(const struct head *h)
 {
 	const json_t *now = json_object_get(h->document, "cost");
 	const json_t *before = json_object_get(h->previous, "cost");
-	double seconds = (span_of(h->document) - span_of(h->previous)) / 1e9;
+	double seconds = (top_head_span_of(h->document) - top_head_span_of(h->previous)) / 1e9;
 	double measured = top_number(now, "measured_ms") / 1e3;
 	bool sampled = json_object_get(now, "measured_ms") != NULL;
 	double runs, ns, runs_before, ns_before;
@@ -165,8 +165,8 @@ static struct cost cost_of(const struct head *h)
 		c.programs = top_number(now, "program_core_share");
 	}
 	if (seconds > 0)
-		c.user = grown(top_number(now, "user_cpu_ms"), before, "user_cpu_ms") / 1e3 /
-			 seconds;
+		c.user = top_head_grown(top_number(now, "user_cpu_ms"), before, "user_cpu_ms") /
+			 1e3 / seconds;
 	return c;
 }
 
@@ -188,7 +188,7 @@ static size_t ended_in(const json_t *document)
 	return n;
 }
 
-static void node_line(struct head *h)
+static void top_head_node_line(struct head *h)
 {
 	double now = top_number(h->document, "time_ns") / 1e9;
 	double gap = top_number(h->document, "gap_ns") / 1e9;
@@ -196,7 +196,7 @@ static void node_line(struct head *h)
 							clock[16] = "";
 	const char *name = top_string(h->document, "node");
 	unsigned width = top_format_width(name);
-	struct top_line *line = next_line(h, 0);
+	struct top_line *line = top_head_next_line(h, 0);
 	struct cost cost = cost_of(h);
 	size_t ended = ended_in(h->document);
 	time_t at = (time_t)now;
@@ -226,13 +226,13 @@ static void cpu_line(struct head *h)
 	const json_t *totals = json_object_get(h->document, "totals");
 	double cores = top_number(totals, "cores");
 	double share = top_number(totals, "cpu_ms_per_s") / 1e3 / (cores >= 1 ? cores : 1);
-	struct top_line *line = next_line(h, 2);
+	struct top_line *line = top_head_next_line(h, 2);
 	char used[TOP_NUMBER_MAX], all[TOP_NUMBER_MAX], major[TOP_NUMBER_MAX];
 
-	percent(used, share);
-	count(all,
-	      top_number(totals, "minor_faults_per_s") + top_number(totals, "major_faults_per_s"));
-	count(major, top_number(totals, "major_faults_per_s"));
+	top_head_percent(used, share);
+	top_head_count(all, top_number(totals, "minor_faults_per_s") +
+				    top_number(totals, "major_faults_per_s"));
+	top_head_count(major, top_number(totals, "major_faults_per_s"));
 	label(line, "CPU");
 	top_line_add(line, 0, ink_of(share), "%5s%%", used);
 	spark(h, line, 2, 0, TOP_SERIES_CPU, 1);
@@ -266,7 +266,7 @@ static void part(struct head *h, struct top_line *line, const json_t *disk, cons
 
 static void disk_line(struct head *h, const json_t *disk, unsigned char rank)
 {
-	struct top_line *line = next_line(h, rank);
+	struct top_line *line = top_head_next_line(h, rank);
 	char read[TOP_NUMBER_MAX], write[TOP_NUMBER_MAX], ops[TOP_NUMBER_MAX], busy[TOP_NUMBER_MAX];
 	double utilisation = top_number(disk, "utilisation");
 
@@ -277,8 +277,8 @@ static void disk_line(struct head *h, const json_t *disk, unsigned char rank)
 	}
 	bytes(read, top_number(disk, "read_bytes_per_s"));
 	bytes(write, top_number(disk, "write_bytes_per_s"));
-	count(ops, top_number(disk, "requests_per_s"));
-	percent(busy, utilisation);
+	top_head_count(ops, top_number(disk, "requests_per_s"));
+	top_head_percent(busy, utilisation);
 	top_line_add(line, 0, ink_of(utilisation), "%5s%%", busy);
 	spark(h, line, 4, top_history_disk(top_string(disk, "name")), TOP_SERIES_DISK, 1);
 	if (h->wide) {
@@ -326,7 +326,7 @@ static void disk_lines(struct head *h)
 	unsigned n = 0;
 
 	if (!total) {
-		line = next_line(h, 5);
+		line = top_head_next_line(h, 5);
 		label(line, "disk");
 		top_line_add(line, 1, TOP_INK_PLAIN, "none did any I/O");
 	}
@@ -342,7 +342,7 @@ static void disk_lines(struct head *h)
 static void network_line(struct head *h)
 {
 	const json_t *totals = json_object_get(h->document, "totals");
-	struct top_line *line = next_line(h, 4);
+	struct top_line *line = top_head_next_line(h, 4);
 	char all[TOP_NUMBER_MAX], sent[TOP_NUMBER_MAX], received[TOP_NUMBER_MAX];
 	char local[TOP_NUMBER_MAX], messages[TOP_NUMBER_MAX];
 	const char *per = h->wide ? "/s" : "";
@@ -353,8 +353,8 @@ static void network_line(struct head *h)
 	bytes(all, top_number(totals, "sent_bytes_per_s") +
 			   top_number(totals, "received_bytes_per_s") +
 			   top_number(totals, "local_bytes_per_s"));
-	count(messages, top_number(totals, "sent_messages_per_s") +
-				top_number(totals, "received_messages_per_s"));
+	top_head_count(messages, top_number(totals, "sent_messages_per_s") +
+					 top_number(totals, "received_messages_per_s"));
 	label(line, "net");
 	top_line_add(line, 0, TOP_INK_PLAIN, "%5s ", all);
 	spark(h, line, 2, 0, TOP_SERIES_NETWORK, 0);
@@ -370,7 +370,7 @@ static void cost_lines(struct head *h)
 {
 	const json_t *un = json_object_get(h->document, "unattributed");
 	const json_t *cost = json_object_get(h->document, "cost");
-	struct top_line *line = next_line(h, 8);
+	struct top_line *line = top_head_next_line(h, 8);
 	char metadata[TOP_NUMBER_MAX], writeback[TOP_NUMBER_MAX], other[TOP_NUMBER_MAX];
 	char events[TOP_NUMBER_MAX], memory[TOP_NUMBER_MAX];
 	const json_t *map, *sure, *whole;
@@ -390,8 +390,8 @@ static void cost_lines(struct head *h)
 		top_line_add(line, 3, TOP_INK_PLAIN, "  residual %.2f%%",
 			     json_number_value(whole) * 100);
 	top_line_add(line, 4, TOP_INK_DIM, "  (all since counting began)");
-	line = next_line(h, 7);
-	count(events, c.events);
+	line = top_head_next_line(h, 7);
+	top_head_count(events, c.events);
 	label(line, "cost");
 	top_line_add(line, 0, TOP_INK_PLAIN, "%.2f%% of a core", (c.programs + c.user) * 100);
 	top_line_add(line, 1, TOP_INK_PLAIN, "  kernel %.2f%%: %s events/s of %.0f ns",
@@ -422,7 +422,7 @@ static void drop_line(struct head *h)
 		if (json_number_value(times) <= 0)
 			continue;
 		if (!line) {
-			line = next_line(h, 1);
+			line = top_head_next_line(h, 1);
 			top_line_add(line, 0, TOP_INK_ALERT, "LOST   ");
 		}
 		top_line_add(line, (unsigned char)(1 + kinds), TOP_INK_ALERT, "%s%.40s %.0f",
@@ -445,7 +445,7 @@ static void degraded_line(struct head *h)
 
 	if (!json_is_array(degraded) || !json_array_size(degraded))
 		return;
-	line = next_line(h, 1);
+	line = top_head_next_line(h, 1);
 	top_line_add(line, 0, TOP_INK_ALERT, "DEGRADED");
 	json_array_foreach (degraded, i, element) {
 		const char *name = json_string_value(element), *why = NULL;
@@ -468,7 +468,7 @@ size_t top_head(const json_t *document, const json_t *previous,
 
 	h.lines = lines;
 	h.wide = options->width >= WIDE;
-	node_line(&h);
+	top_head_node_line(&h);
 	drop_line(&h);
 	degraded_line(&h);
 	cpu_line(&h);

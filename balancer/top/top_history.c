@@ -76,8 +76,8 @@ static struct past *past_of(struct top_history *history, uint64_t id, const char
 	return past;
 }
 
-static void add(struct top_history *history, uint64_t id, const char *name, double cpu, double disk,
-		double network)
+static void top_history_add_point(struct top_history *history, uint64_t id, const char *name,
+				  double cpu, double disk, double network)
 {
 	struct past *past;
 
@@ -118,9 +118,9 @@ static void add_rows(struct top_history *history, const json_t *array)
 	size_t i;
 
 	json_array_foreach (array, i, element)
-		add(history, top_row_id(element), top_string(element, "comm"),
-		    top_number(element, "cpu_ms_per_s") / 1e3, disk_rate(element),
-		    network_rate(element));
+		top_history_add_point(history, top_row_id(element), top_string(element, "comm"),
+				      top_number(element, "cpu_ms_per_s") / 1e3, disk_rate(element),
+				      network_rate(element));
 }
 
 void top_history_add(struct top_history *history, const json_t *document)
@@ -134,11 +134,13 @@ void top_history_add(struct top_history *history, const json_t *document)
 	json_array_foreach (json_object_get(document, "disks"), i, disk) {
 		double busy = top_number(disk, "utilisation");
 
-		add(history, top_history_disk(top_string(disk, "name")), "", 0, busy, 0);
+		top_history_add_point(history, top_history_disk(top_string(disk, "name")), "", 0,
+				      busy, 0);
 		busiest = busy > busiest ? busy : busiest;
 	}
-	add(history, 0, "", top_number(totals, "cpu_ms_per_s") / 1e3 / (cores >= 1 ? cores : 1),
-	    busiest, network_rate(totals));
+	top_history_add_point(history, 0, "",
+			      top_number(totals, "cpu_ms_per_s") / 1e3 / (cores >= 1 ? cores : 1),
+			      busiest, network_rate(totals));
 	add_rows(history, json_object_get(document, "jobs"));
 	add_rows(history, json_object_get(document, "tasks"));
 }

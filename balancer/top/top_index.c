@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Where ID is, or would stand. */
-static size_t place_of(const struct top_index *index, uint64_t id)
+static size_t top_index_place_of(const struct top_index *index, uint64_t id)
 {
 	size_t low = 0, high = index->n;
 
@@ -24,14 +24,14 @@ static size_t place_of(const struct top_index *index, uint64_t id)
 
 void *top_index_find(const struct top_index *index, uint64_t id)
 {
-	size_t at = place_of(index, id);
+	size_t at = top_index_place_of(index, id);
 
 	return at < index->n && index->entries[at]->id == id ? index->entries[at] : NULL;
 }
 
 int top_index_add(struct top_index *index, struct top_entry *entry)
 {
-	size_t at = place_of(index, entry->id);
+	size_t at = top_index_place_of(index, entry->id);
 
 	if (index->n == index->room) {
 		size_t room = index->room ? index->room * 2 : 64;

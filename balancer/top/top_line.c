@@ -24,7 +24,7 @@ void top_line_add(struct top_line *line, unsigned char rank, enum top_ink ink, c
 	va_end(arguments);
 }
 
-static unsigned width_of(const struct top_line *line)
+static unsigned top_line_width_of(const struct top_line *line)
 {
 	unsigned width = 0;
 
@@ -34,7 +34,7 @@ static unsigned width_of(const struct top_line *line)
 }
 
 /* The least important piece, of several the last. */
-static unsigned least(const struct top_line *line)
+static unsigned top_line_least(const struct top_line *line)
 {
 	unsigned worst = 0;
 
@@ -46,14 +46,14 @@ static unsigned least(const struct top_line *line)
 
 void top_line_fit(struct top_line *line, unsigned width)
 {
-	while (line->n > 1 && width_of(line) > width) {
-		unsigned out = least(line);
+	while (line->n > 1 && top_line_width_of(line) > width) {
+		unsigned out = top_line_least(line);
 
 		memmove(&line->piece[out], &line->piece[out + 1],
 			(line->n - out - 1) * sizeof(line->piece[0]));
 		line->n--;
 	}
-	if (line->n && width_of(line) > width) {
+	if (line->n && top_line_width_of(line) > width) {
 		char cut[TOP_PIECE_BYTES] = "";
 
 		top_format_fit(cut, sizeof(cut), line->piece[0].text, width, TOP_FIT_LEFT);

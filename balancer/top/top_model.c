@@ -160,7 +160,7 @@ int top_model_set(struct top_model *model, json_t *document, struct iocom_err *e
 }
 
 /* How long was counted, ns. */
-static double span_of(const json_t *document)
+static double top_model_span_of(const json_t *document)
 {
 	return top_number(document, "time_ns") - top_number(document, "since_ns");
 }
@@ -168,7 +168,8 @@ static double span_of(const json_t *document)
 const json_t *top_model_previous(const struct top_model *model)
 {
 	/* Of a counting that began anew the span is shorter; the calendar may jump. */
-	return model->previous && span_of(model->document) >= span_of(model->previous)
+	return model->previous && top_model_span_of(model->document) >=
+					  top_model_span_of(model->previous)
 		       ? model->previous
 		       : NULL;
 }
@@ -194,7 +195,7 @@ static struct user *user_ask(uid_t uid)
 	return user;
 }
 
-static const char *user_name(struct top_model *model, uid_t uid)
+static const char *top_model_user_name(struct top_model *model, uid_t uid)
 {
 	struct user *user = top_index_find(&model->users, uid);
 
@@ -241,7 +242,7 @@ static void row_fill(struct top_model *model, struct top_row *row, json_t *sourc
 	row->job = top_string(source, "job");
 	row->resource = top_string(source, "share_of");
 	row->uid = (uid_t)json_integer_value(uid);
-	row->user = uid ? user_name(model, row->uid) : "";
+	row->user = uid ? top_model_user_name(model, row->uid) : "";
 	row->exited = json_is_true(json_object_get(source, "exited"));
 	for (unsigned i = 0; i < TOP_KEYS; i++)
 		for (unsigned f = 0; f < KEY_FIELDS && keys[i].field[f]; f++)
@@ -256,7 +257,7 @@ static void row_fill(struct top_model *model, struct top_row *row, json_t *sourc
 	}
 }
 
-static int reserve(struct top_model *model, size_t n)
+static int top_model_reserve(struct top_model *model, size_t n)
 {
 	struct top_row *grown;
 
@@ -271,8 +272,8 @@ static int reserve(struct top_model *model, size_t n)
 }
 
 /* Rows of one array; those that are not wanted only where a tree may need them. */
-static void fill(struct top_model *model, json_t *array, bool is_job,
-		 const struct top_model_options *o)
+static void top_model_fill(struct top_model *model, json_t *array, bool is_job,
+			   const struct top_model_options *o)
 {
 	const json_t *tasks = json_object_get(model->document, "tasks");
 	json_t *element;
@@ -297,13 +298,13 @@ int top_model_arrange(struct top_model *model, const struct top_model_options *o
 	int rc;
 
 	model->nrows = 0;
-	rc = reserve(model, json_array_size(tasks) + json_array_size(jobs));
+	rc = top_model_reserve(model, json_array_size(tasks) + json_array_size(jobs));
 	if (rc)
 		return rc;
 	if (o.jobs)
-		fill(model, jobs, true, &o);
+		top_model_fill(model, jobs, true, &o);
 	if (!o.jobs || both)
-		fill(model, tasks, false, &o);
+		top_model_fill(model, tasks, false, &o);
 	if (o.fold)
 		model->nrows = top_rows_fold(model->rows, model->nrows, &o);
 	if (o.tree)
@@ -343,13 +344,13 @@ static json_t *filtered_array(struct top_model *model, const struct top_model_op
 	struct top_model_options o = *options;
 	json_t *array = json_object_get(model->document, jobs ? "jobs" : "tasks");
 	json_t *out = json_array();
-	int rc = out ? reserve(model, json_array_size(array)) : -ENOMEM;
+	int rc = out ? top_model_reserve(model, json_array_size(array)) : -ENOMEM;
 
 	o.jobs = jobs;
 	o.tree = false;
 	model->nrows = 0;
 	if (!rc)
-		fill(model, array, jobs, &o);
+		top_model_fill(model, array, jobs, &o);
 	if (sorted && model->nrows)
 		qsort_r(model->rows, model->nrows, sizeof(*model->rows), top_row_order, &o);
 	for (size_t i = 0; !rc && i < model->nrows; i++)

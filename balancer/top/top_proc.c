@@ -69,8 +69,8 @@ void top_proc_turn(struct top_proc *proc)
 }
 
 /* Bytes of /proc/PID/NAME, at most SIZE - 1, ended by a NUL; 0 when there are none. */
-static size_t read_file(const struct top_proc *proc, pid_t pid, const char *name, char *out,
-			size_t size)
+static size_t top_proc_read_file(const struct top_proc *proc, pid_t pid, const char *name,
+				 char *out, size_t size)
 {
 	char path[PATH_BYTES];
 	ssize_t n;
@@ -96,7 +96,7 @@ static bool read_stat(const struct top_proc *proc, pid_t pid, const char *comm, 
 	const char *begin, *end;
 	int number = 0;
 
-	if (!read_file(proc, pid, "stat", stat, sizeof(stat)))
+	if (!top_proc_read_file(proc, pid, "stat", stat, sizeof(stat)))
 		return false;
 	begin = strchr(stat, '(');
 	end = strrchr(stat, ')');
@@ -169,7 +169,7 @@ const char *top_proc_command(struct top_proc *proc, pid_t pid, const char *comm)
 
 	if (asked)
 		return answer && answer->known ? answer->command : NULL;
-	n = read_file(proc, pid, "cmdline", raw, sizeof(raw));
+	n = top_proc_read_file(proc, pid, "cmdline", raw, sizeof(raw));
 	while (n && !raw[n - 1])
 		n--;
 	for (size_t i = 0; i < n; i++)

@@ -145,7 +145,7 @@ static int on_document(struct screen *s, struct iocom_err *err)
 	return rc;
 }
 
-static void take_keys(struct screen *s)
+static void top_screen_take_keys(struct screen *s)
 {
 	wint_t key;
 	int kind;
@@ -167,7 +167,7 @@ static int wait_and_take(struct screen *s, struct iocom_err *err)
 		return iocom_err_set(err, -errno, "cannot wait: %s", strerror(errno));
 	if (n < 0)
 		p[0].revents = p[1].revents = 0;
-	take_keys(s);
+	top_screen_take_keys(s);
 	if (p[0].revents & (POLLHUP | POLLERR | POLLNVAL))
 		s->quit = true;
 	if (p[1].revents || (p[1].fd < 0 && top_source_due_ms(s->source) == 0))
@@ -175,7 +175,7 @@ static int wait_and_take(struct screen *s, struct iocom_err *err)
 	return 0;
 }
 
-static int run(struct screen *s, struct iocom_err *err)
+static int top_screen_run(struct screen *s, struct iocom_err *err)
 {
 	int rc = 0;
 
@@ -240,7 +240,7 @@ int top_screen(const struct top_options *options, struct top_source *source, str
 	if (!rc)
 		rc = open_terminal(&s, err);
 	if (!rc)
-		rc = run(&s, err);
+		rc = top_screen_run(&s, err);
 	if (s.terminal) {
 		endwin();
 		delscreen(s.terminal);

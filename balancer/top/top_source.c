@@ -267,7 +267,7 @@ static int lose_agent(struct top_source *source, const struct iocom_err *why)
 	return TOP_SOURCE_E_AGAIN;
 }
 
-static int ask_again(struct top_source *source, struct iocom_err *err)
+static int top_source_ask_again(struct top_source *source, struct iocom_err *err)
 {
 	struct iocom_err why = {0};
 
@@ -293,7 +293,7 @@ int top_source_next(struct top_source *source, json_t **document, struct iocom_e
 	if (source->monitor)
 		return next_direct(source, document, err);
 	if (source->fd < 0)
-		return ask_again(source, err);
+		return top_source_ask_again(source, err);
 	rc = client_receive(source->fd, document, &why);
 	if (!rc) {
 		source->gone = false;

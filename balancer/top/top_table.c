@@ -81,15 +81,15 @@ enum top_ink top_table_ink(unsigned key)
 	return key < TOP_COLUMNS ? columns[key].ink : TOP_INK_PLAIN;
 }
 
-static unsigned rank(enum top_key key, const struct top_layout *l)
+static unsigned top_table_rank(enum top_key key, const struct top_layout *l)
 {
 	unsigned r = l->jobs ? columns[key].rank_jobs : columns[key].rank_tasks;
 
 	return r != NEVER && key == l->sort ? 0 : r;
 }
 
-static void take(struct top_column *out, size_t *n, unsigned *width, const struct top_layout *l,
-		 enum top_key key, bool roomy)
+static void top_table_take(struct top_column *out, size_t *n, unsigned *width,
+			   const struct top_layout *l, enum top_key key, bool roomy)
 {
 	unsigned least = roomy ? columns[key].roomy : columns[key].width;
 
@@ -102,25 +102,26 @@ static void take(struct top_column *out, size_t *n, unsigned *width, const struc
 }
 
 /* Columns whose rank is at most LIMIT; how wide they are together. */
-static unsigned choose(struct top_column *out, size_t *n, unsigned limit,
-		       const struct top_layout *l, bool roomy)
+static unsigned top_table_choose(struct top_column *out, size_t *n, unsigned limit,
+				 const struct top_layout *l, bool roomy)
 {
 	unsigned width = 0, r;
 
 	*n = 0;
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		r = rank(order[i], l);
+		r = top_table_rank(order[i], l);
 		if (r != NEVER && r <= limit && !(l->long_names && order[i] == TOP_COMMAND))
-			take(out, n, &width, l, order[i], roomy);
+			top_table_take(out, n, &width, l, order[i], roomy);
 	}
-	r = rank(TOP_COMMAND, l);
+	r = top_table_rank(TOP_COMMAND, l);
 	if (r != NEVER && r <= limit && l->long_names)
-		take(out, n, &width, l, TOP_COMMAND, roomy);
+		top_table_take(out, n, &width, l, TOP_COMMAND, roomy);
 	return width;
 }
 
 /* Gives up to MOST columns of what is left to one kind of column. */
-static void widen(struct top_column *out, size_t n, unsigned *left, unsigned key, unsigned most)
+static void top_table_widen(struct top_column *out, size_t n, unsigned *left, unsigned key,
+			    unsigned most)
 {
 	for (size_t i = 0; i < n; i++) {
 		unsigned more = out[i].width < most ? most - out[i].width : 0;
@@ -133,7 +134,7 @@ static void widen(struct top_column *out, size_t n, unsigned *left, unsigned key
 	}
 }
 
-static unsigned least_of(unsigned need, unsigned most)
+static unsigned top_table_least_of(unsigned need, unsigned most)
 {
 	return need && need < most ? need : most;
 }
@@ -142,10 +143,12 @@ static unsigned least_of(unsigned need, unsigned most)
 static void spend(struct top_column *out, size_t *n, const struct top_layout *l, unsigned left)
 {
 	if (!l->long_names)
-		widen(out, *n, &left, TOP_COMMAND,
-		      least_of(l->need_command, columns[TOP_COMMAND].grow));
-	widen(out, *n, &left, TOP_JOB, least_of(l->need_job, columns[TOP_JOB].grow));
-	widen(out, *n, &left, TOP_USER, least_of(l->need_user, columns[TOP_USER].grow));
+		top_table_widen(out, *n, &left, TOP_COMMAND,
+				top_table_least_of(l->need_command, columns[TOP_COMMAND].grow));
+	top_table_widen(out, *n, &left, TOP_JOB,
+			top_table_least_of(l->need_job, columns[TOP_JOB].grow));
+	top_table_widen(out, *n, &left, TOP_USER,
+			top_table_least_of(l->need_user, columns[TOP_USER].grow));
 	if (l->past && *n && out[0].roomy && left >= PAST_WIDTH + 1 + (l->long_names ? 40 : 0)) {
 		size_t at = *n;
 
@@ -156,9 +159,9 @@ static void spend(struct top_column *out, size_t *n, const struct top_layout *l,
 		left -= PAST_WIDTH + 1;
 	}
 	if (l->long_names)
-		widen(out, *n, &left, TOP_COMMAND, CELL_BYTES / 8);
+		top_table_widen(out, *n, &left, TOP_COMMAND, CELL_BYTES / 8);
 	else
-		widen(out, *n, &left, TOP_PAST, 2 * PAST_WIDTH);
+		top_table_widen(out, *n, &left, TOP_PAST, 2 * PAST_WIDTH);
 }
 
 /* Still too wide: the widest gives, and at the end the last goes. */
@@ -191,11 +194,11 @@ size_t top_table_layout(struct top_column out[TOP_COLUMNS], const struct top_lay
 	unsigned limit = NEVER - 1, used;
 	size_t n;
 
-	used = choose(out, &n, limit, l, true);
+	used = top_table_choose(out, &n, limit, l, true);
 	if (used > l->width) {
-		used = choose(out, &n, limit, l, false);
+		used = top_table_choose(out, &n, limit, l, false);
 		for (limit = TOP_KEYS; used > l->width && limit > 0; limit--)
-			used = choose(out, &n, limit - 1, l, false);
+			used = top_table_choose(out, &n, limit - 1, l, false);
 	}
 	if (used < l->width)
 		spend(out, &n, l, l->width - used);

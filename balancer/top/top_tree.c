@@ -31,7 +31,7 @@ struct tree {
 	const struct top_model_options *options;
 };
 
-static int by_id(const void *a, const void *b, void *arg)
+static int top_tree_by_id(const void *a, const void *b, void *arg)
 {
 	const struct top_row *rows = arg;
 	const struct top_row *x = &rows[*(const size_t *)a], *y = &rows[*(const size_t *)b];
@@ -137,7 +137,7 @@ static void find_parents(struct tree *t)
 {
 	bool jobs = t->options->jobs;
 
-	sort_index(t, jobs ? by_job : by_id);
+	sort_index(t, jobs ? by_job : top_tree_by_id);
 	for (size_t i = 0; i < t->n; i++) {
 		const struct top_row *row = &t->rows[i];
 
@@ -152,7 +152,7 @@ static void find_parents(struct tree *t)
 
 /* What rows do counts for all above them, and keeps them in sight.  In the view of jobs a task's
  * work is in its job's already. */
-static void climb(struct tree *t)
+static void top_tree_climb(struct tree *t)
 {
 	for (size_t i = 0; i < t->n; i++)
 		t->nodes[i].seen = !t->rows[i].context;
@@ -204,7 +204,7 @@ static void emit(struct tree *t, size_t at, unsigned depth, uint64_t rails)
 }
 
 /* The row and all below it. */
-static void walk(struct tree *t, size_t root)
+static void top_tree_walk(struct tree *t, size_t root)
 {
 	unsigned depth = 0;
 	uint64_t rails = 0;
@@ -243,14 +243,14 @@ int top_tree_arrange(struct top_row *rows, size_t *n, const struct top_model_opt
 	t.out = calloc(*n + 1, sizeof(*t.out));
 	if (t.nodes && t.index && t.out) {
 		find_parents(&t);
-		climb(&t);
+		top_tree_climb(&t);
 		if (t.n)
 			qsort_r(t.rows, t.n, sizeof(*t.rows), top_row_order, &o);
 		find_parents(&t);
 		link_children(&t);
 		for (size_t i = 0; i < t.n; i++)
 			if (t.nodes[i].parent == NOBODY)
-				walk(&t, i);
+				top_tree_walk(&t, i);
 		memcpy(rows, t.out, t.nout * sizeof(*rows));
 		*n = t.nout;
 	} else {

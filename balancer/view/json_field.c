@@ -14,7 +14,7 @@
 #define FOUND_MAX 60
 
 /* Text of others, for a terminal. */
-static void tame(char *text)
+static void json_field_tame(char *text)
 {
 	for (; *text; text++)
 		if ((unsigned char)*text < 0x20 || *text == 0x7f)
@@ -28,7 +28,7 @@ size_t field_enter(struct field_reader *r, const char *key, size_t index)
 		    : snprintf(r->path + mark, room, "[%zu]", index);
 
 	r->length += (size_t)n < room ? (size_t)n : room - 1;
-	tame(r->path + mark);
+	json_field_tame(r->path + mark);
 	return mark;
 }
 
@@ -85,7 +85,7 @@ int field_expected(struct field_reader *r, const char *wanted, const json_t *val
 	text = json_text_dump(value, &n);
 	if (!text)
 		return iocom_err_set(r->err, -ENOMEM, "out of memory");
-	tame(text);
+	json_field_tame(text);
 	rc = field_fail(r, "expected %s, found %.*s%s", wanted, FOUND_MAX, text,
 			n > FOUND_MAX ? "..." : "");
 	free(text);
@@ -132,7 +132,7 @@ static int read_signed(struct field_reader *r, const json_t *value, int32_t *out
 	return 0;
 }
 
-static int read_count(struct field_reader *r, const json_t *value, uint32_t *out)
+static int json_field_read_count(struct field_reader *r, const json_t *value, uint32_t *out)
 {
 	uint64_t large;
 	int rc = field_large(r, value, UINT32_MAX, &large);
@@ -142,7 +142,7 @@ static int read_count(struct field_reader *r, const json_t *value, uint32_t *out
 	return rc;
 }
 
-static int read_text(struct field_reader *r, const json_t *value, char *out, size_t size)
+static int json_field_read_text(struct field_reader *r, const json_t *value, char *out, size_t size)
 {
 	const char *text = json_string_value(value);
 	char wanted[80];
@@ -177,11 +177,11 @@ static int read_one(struct field_reader *r, const json_t *value, const struct fi
 	case FIELD_SIGNED:
 		return read_signed(r, value, at);
 	case FIELD_COUNT:
-		return read_count(r, value, at);
+		return json_field_read_count(r, value, at);
 	case FIELD_LARGE:
 		return field_large(r, value, INT64_MAX, at);
 	case FIELD_TEXT:
-		return read_text(r, value, at, f->size);
+		return json_field_read_text(r, value, at, f->size);
 	case FIELD_BOOL:
 		if (!json_is_boolean(value))
 			return field_expected(r, "true or false", value);
@@ -193,7 +193,7 @@ static int read_one(struct field_reader *r, const json_t *value, const struct fi
 	return 0;
 }
 
-static int unknown(struct field_reader *r, const struct field *table, size_t n)
+static int json_field_unknown(struct field_reader *r, const struct field *table, size_t n)
 {
 	char known[500] = "";
 
@@ -219,7 +219,7 @@ int field_read(struct field_reader *r, const json_t *object, const struct field 
 
 		while (i < n && strcmp(key, table[i].name) != 0)
 			i++;
-		rc = i == n ? unknown(r, table, n)
+		rc = i == n ? json_field_unknown(r, table, n)
 			    : read_one(r, value, &table[i], (char *)base + table[i].offset);
 		if (rc)
 			return rc;
@@ -240,7 +240,7 @@ static json_t *text_json(const char *text)
 	json_t *out;
 
 	snprintf(copy, sizeof(copy), "%s", text);
-	tame(copy);
+	json_field_tame(copy);
 	out = json_string(copy);
 	if (out)
 		return out;
@@ -250,7 +250,7 @@ static json_t *text_json(const char *text)
 	return json_string(copy);
 }
 
-static json_t *write_one(const struct field *f, const void *at)
+static json_t *json_field_write_one(const struct field *f, const void *at)
 {
 	switch (f->kind) {
 	case FIELD_OPTIONAL:
@@ -283,7 +283,8 @@ int field_write(json_t *object, const struct field *table, size_t n, const void 
 	for (size_t i = 0; i < n && !rc; i++)
 		if (table[i].kind != FIELD_ELSEWHERE)
 			rc = field_set(object, table[i].name,
-				       write_one(&table[i], (const char *)base + table[i].offset));
+				       json_field_write_one(&table[i],
+							    (const char *)base + table[i].offset));
 	return rc;
 }
 
@@ -461,7 +462,7 @@ int field_parse(struct field_reader *r, json_t **document)
 	t.end = at < r->text_length ? at : r->text_length;
 	trail_walk(&t);
 	place_text(r, token_start(r, &error, t.end), place);
-	tame(error.text);
+	json_field_tame(error.text);
 	return iocom_err_set(r->err, -EINVAL, "%.250s%s: %s%s%s%s", r->file, place, t.path.path,
 			     t.path.length ? ": " : "", error.text,
 			     json_error_code(&error) == json_error_invalid_syntax

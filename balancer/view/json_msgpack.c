@@ -152,7 +152,7 @@ struct unpacker {
 	int code;
 };
 
-static void *stop(struct unpacker *u, int code, const char *wrong)
+static void *json_msgpack_stop(struct unpacker *u, int code, const char *wrong)
 {
 	u->code = code;
 	u->wrong = wrong;
@@ -160,10 +160,10 @@ static void *stop(struct unpacker *u, int code, const char *wrong)
 }
 
 /* A big-endian number of WIDTH bytes; false: they are not there yet. */
-static bool number(struct unpacker *u, unsigned int width, uint64_t *value)
+static bool json_msgpack_number(struct unpacker *u, unsigned int width, uint64_t *value)
 {
 	if ((size_t)(u->end - u->at) < width)
-		return stop(u, -EAGAIN, NULL) != NULL;
+		return json_msgpack_stop(u, -EAGAIN, NULL) != NULL;
 	for (*value = 0; width; width--)
 		*value = *value << 8 | *u->at++;
 	return true;
@@ -171,17 +171,17 @@ static bool number(struct unpacker *u, unsigned int width, uint64_t *value)
 
 static json_t *made(struct unpacker *u, json_t *value, const char *wrong)
 {
-	return value ? value : stop(u, wrong ? -EINVAL : -ENOMEM, wrong);
+	return value ? value : json_msgpack_stop(u, wrong ? -EINVAL : -ENOMEM, wrong);
 }
 
-static json_t *unpack(struct unpacker *u);
+static json_t *json_msgpack_unpack(struct unpacker *u);
 
 static json_t *unpack_text(struct unpacker *u, uint64_t n)
 {
 	const char *text = (const char *)u->at;
 
 	if (n > (size_t)(u->end - u->at))
-		return stop(u, -EAGAIN, NULL);
+		return json_msgpack_stop(u, -EAGAIN, NULL);
 	u->at += n;
 	return made(u, json_stringn(text, n), "text that is UTF-8 expected");
 }
@@ -191,12 +191,12 @@ static json_t *unpack_list(struct unpacker *u, uint64_t n)
 	json_t *list = made(u, json_array(), NULL);
 
 	for (; list && n; n--) {
-		json_t *value = unpack(u);
+		json_t *value = json_msgpack_unpack(u);
 
 		if (value && !json_array_append_new(list, value))
 			continue;
 		if (value)
-			stop(u, -ENOMEM, NULL);
+			json_msgpack_stop(u, -ENOMEM, NULL);
 		json_decref(list);
 		return NULL;
 	}
@@ -206,25 +206,25 @@ static json_t *unpack_list(struct unpacker *u, uint64_t n)
 /* One entry of a map into OBJECT; false: stopped. */
 static bool unpack_entry(struct unpacker *u, json_t *object)
 {
-	json_t *key = unpack(u), *value = NULL;
+	json_t *key = json_msgpack_unpack(u), *value = NULL;
 
 	if (key && !json_is_string(key))
-		stop(u, -EINVAL, "a string as key expected");
+		json_msgpack_stop(u, -EINVAL, "a string as key expected");
 	else if (key && strlen(json_string_value(key)) != json_string_length(key))
-		stop(u, -EINVAL, "a key without NUL expected");
+		json_msgpack_stop(u, -EINVAL, "a key without NUL expected");
 	else if (key && json_object_get(object, json_string_value(key)))
-		stop(u, -EINVAL, "a key that is not there yet expected");
+		json_msgpack_stop(u, -EINVAL, "a key that is not there yet expected");
 	else if (key)
-		value = unpack(u);
+		value = json_msgpack_unpack(u);
 	if (value && json_object_set_new(object, json_string_value(key), value)) {
-		stop(u, -ENOMEM, NULL);
+		json_msgpack_stop(u, -ENOMEM, NULL);
 		value = NULL;
 	}
 	json_decref(key);
 	return value != NULL;
 }
 
-static json_t *unpack_map(struct unpacker *u, uint64_t n)
+static json_t *json_msgpack_unpack_map(struct unpacker *u, uint64_t n)
 {
 	json_t *object = made(u, json_object(), NULL);
 
@@ -250,17 +250,18 @@ static json_t *unpack_real(struct unpacker *u, bool wide, uint64_t bits)
 		value = (double)single;
 	}
 	return isfinite(value) ? made(u, json_real(value), NULL)
-			       : stop(u, -EINVAL, "a finite number expected");
+			       : json_msgpack_stop(u, -EINVAL, "a finite number expected");
 }
 
-static json_t *unpack_whole(struct unpacker *u, uint8_t b, uint64_t bits)
+static json_t *json_msgpack_unpack_whole(struct unpacker *u, uint8_t b, uint64_t bits)
 {
 	unsigned int width = 8u << (b & 3);
 
 	if (b >= 0xd0) /* signed: the sign is spread */
 		return made(u, json_integer((int64_t)(bits << (64 - width)) >> (64 - width)), NULL);
-	return bits <= INT64_MAX ? made(u, json_integer((int64_t)bits), NULL)
-				 : stop(u, -EINVAL, "a whole number up to 2^63 - 1 expected");
+	return bits <= INT64_MAX
+		       ? made(u, json_integer((int64_t)bits), NULL)
+		       : json_msgpack_stop(u, -EINVAL, "a whole number up to 2^63 - 1 expected");
 }
 
 /* What a first byte from 0xc0 on announces; bytes per the MessagePack specification. */
@@ -273,7 +274,7 @@ static json_t *unpack_wide(struct unpacker *u, uint8_t b)
 	};
 	uint64_t bits = 0;
 
-	if (width[b - 0xc0] && !number(u, width[b - 0xc0], &bits))
+	if (width[b - 0xc0] && !json_msgpack_number(u, width[b - 0xc0], &bits))
 		return NULL;
 	switch (b) {
 	case 0xc0:
@@ -291,29 +292,29 @@ static json_t *unpack_wide(struct unpacker *u, uint8_t b)
 		return unpack_list(u, bits);
 	case 0xde:
 	case 0xdf:
-		return unpack_map(u, bits);
+		return json_msgpack_unpack_map(u, bits);
 	default:
 		if (!width[b - 0xc0])
-			return stop(u, -EINVAL, "a value that JSON has expected");
-		return unpack_whole(u, b, bits);
+			return json_msgpack_stop(u, -EINVAL, "a value that JSON has expected");
+		return json_msgpack_unpack_whole(u, b, bits);
 	}
 }
 
-static json_t *unpack(struct unpacker *u)
+static json_t *json_msgpack_unpack(struct unpacker *u)
 {
 	json_t *value;
 	uint8_t b;
 
 	if (u->at == u->end)
-		return stop(u, -EAGAIN, NULL);
+		return json_msgpack_stop(u, -EAGAIN, NULL);
 	if (u->depth == JSON_MSGPACK_DEPTH)
-		return stop(u, -EINVAL, "fewer levels expected");
+		return json_msgpack_stop(u, -EINVAL, "fewer levels expected");
 	u->depth++;
 	b = *u->at++;
 	if (b <= 0x7f || b >= 0xe0)
 		value = made(u, json_integer((int8_t)b), NULL);
 	else if (b <= 0x8f)
-		value = unpack_map(u, b & 0x0f);
+		value = json_msgpack_unpack_map(u, b & 0x0f);
 	else if (b <= 0x9f)
 		value = unpack_list(u, b & 0x0f);
 	else if (b <= 0xbf)
@@ -330,7 +331,7 @@ int json_msgpack_load(const char *bytes, size_t length, json_t **document, size_
 	struct unpacker u = {.start = (const uint8_t *)bytes, .at = (const uint8_t *)bytes};
 
 	u.end = u.start + length;
-	*document = unpack(&u);
+	*document = json_msgpack_unpack(&u);
 	*used = (size_t)(u.at - u.start);
 	*wrong = u.wrong;
 	return *document ? 0 : u.code;

@@ -14,7 +14,7 @@ struct text {
 	bool failed;
 };
 
-static void put(struct text *t, const char *bytes, size_t n)
+static void json_text_put(struct text *t, const char *bytes, size_t n)
 {
 	if (t->failed)
 		return;
@@ -61,12 +61,12 @@ static void put_number(struct text *t, double value)
 	char out[JSON_TEXT_NUMBER_MAX];
 
 	if (isfinite(value))
-		put(t, out, json_text_number(value, out));
+		json_text_put(t, out, json_text_number(value, out));
 	else
 		t->failed = true;
 }
 
-static void put_string(struct text *t, const json_t *string)
+static void json_text_put_string(struct text *t, const json_t *string)
 {
 	size_t n = json_dumpb(string, NULL, 0, JSON_ENCODE_ANY);
 	char *bytes = malloc(n + 1);
@@ -74,7 +74,7 @@ static void put_string(struct text *t, const json_t *string)
 	if (!bytes || json_dumpb(string, bytes, n, JSON_ENCODE_ANY) != n)
 		t->failed = true;
 	else
-		put(t, bytes, n);
+		json_text_put(t, bytes, n);
 	free(bytes);
 }
 
@@ -84,14 +84,14 @@ static void put_key(struct text *t, const char *key)
 
 	/* The keys of our documents are plain words; anything else takes the long way. */
 	if (strspn(key, "abcdefghijklmnopqrstuvwxyz_0123456789-") == strlen(key)) {
-		put(t, "\"", 1);
-		put(t, key, strlen(key));
-		put(t, "\"", 1);
+		json_text_put(t, "\"", 1);
+		json_text_put(t, key, strlen(key));
+		json_text_put(t, "\"", 1);
 		return;
 	}
 	string = json_string(key);
 	if (string)
-		put_string(t, string);
+		json_text_put_string(t, string);
 	else
 		t->failed = true;
 	json_decref(string);
@@ -105,15 +105,15 @@ static void put_object(struct text *t, const json_t *object)
 	const char *key;
 	json_t *value;
 
-	put(t, "{", 1);
+	json_text_put(t, "{", 1);
 	json_object_foreach ((json_t *)object, key, value) {
-		put(t, ",", !first);
+		json_text_put(t, ",", !first);
 		first = false;
 		put_key(t, key);
-		put(t, ":", 1);
+		json_text_put(t, ":", 1);
 		put_value(t, value);
 	}
-	put(t, "}", 1);
+	json_text_put(t, "}", 1);
 }
 
 static void put_array(struct text *t, const json_t *array)
@@ -121,12 +121,12 @@ static void put_array(struct text *t, const json_t *array)
 	json_t *value;
 	size_t i;
 
-	put(t, "[", 1);
+	json_text_put(t, "[", 1);
 	json_array_foreach (array, i, value) {
-		put(t, ",", i > 0);
+		json_text_put(t, ",", i > 0);
 		put_value(t, value);
 	}
-	put(t, "]", 1);
+	json_text_put(t, "]", 1);
 }
 
 static void put_value(struct text *t, const json_t *value)
@@ -141,23 +141,23 @@ static void put_value(struct text *t, const json_t *value)
 		put_array(t, value);
 		break;
 	case JSON_STRING:
-		put_string(t, value);
+		json_text_put_string(t, value);
 		break;
 	case JSON_INTEGER:
 		snprintf(out, sizeof(out), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-		put(t, out, strlen(out));
+		json_text_put(t, out, strlen(out));
 		break;
 	case JSON_REAL:
 		put_number(t, json_real_value(value));
 		break;
 	case JSON_TRUE:
-		put(t, "true", 4);
+		json_text_put(t, "true", 4);
 		break;
 	case JSON_FALSE:
-		put(t, "false", 5);
+		json_text_put(t, "false", 5);
 		break;
 	case JSON_NULL:
-		put(t, "null", 4);
+		json_text_put(t, "null", 4);
 		break;
 	}
 }

@@ -38,7 +38,7 @@ static json_t *move_json(const struct plan_answer *a, const struct rules_move *m
 }
 
 /* A list of names of nodes; adding to a list takes NULL for the failure it is. */
-static json_t *names(const struct plan_answer *a, const uint32_t *list, uint32_t n)
+static json_t *plan_json_names(const struct plan_answer *a, const uint32_t *list, uint32_t n)
 {
 	json_t *out = json_array();
 
@@ -98,12 +98,13 @@ json_t *plan_answer_json(const struct plan_answer *a, bool texts)
 	const struct rules_plan *plan = a->plan;
 	const uint32_t most = sizeof(plan->tied) / sizeof(*plan->tied);
 	uint32_t shown = plan->ntied < most ? plan->ntied : most;
-	json_t *out = json_pack(
-		"{s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:o}", "policy", a->policy, "home",
-		a->name(a->arg, a->home), "node", a->name(a->arg, plan->node), "nodes",
-		names(a, a->nodes, a->ntasks), "tied", names(a, plan->tied, shown), "migrate",
-		moves_json(a), "candidates", names(a, plan->candidates, plan->ncandidates),
-		"refused_counts", refused_json(plan), "reasons", reasons_json(a, texts));
+	json_t *out =
+		json_pack("{s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:o}", "policy", a->policy, "home",
+			  a->name(a->arg, a->home), "node", a->name(a->arg, plan->node), "nodes",
+			  plan_json_names(a, a->nodes, a->ntasks), "tied",
+			  plan_json_names(a, plan->tied, shown), "migrate", moves_json(a),
+			  "candidates", plan_json_names(a, plan->candidates, plan->ncandidates),
+			  "refused_counts", refused_json(plan), "reasons", reasons_json(a, texts));
 
 	if (out && plan->ntied > shown)
 		json_object_set_new(out, "tied_count", json_integer(plan->ntied));

@@ -80,7 +80,7 @@ void recording_to_job(const struct recording_job *submitted, const struct record
 
 /* --- who waits ---------------------------------------------------------------------- */
 
-static uint32_t hash(const struct recording_jobs *jobs, const char *id)
+static uint32_t recording_jobs_hash(const struct recording_jobs *jobs, const char *id)
 {
 	uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
 
@@ -96,7 +96,7 @@ static uint32_t slot(const struct recording_jobs *jobs, uint64_t number)
 
 static void link_up(struct recording_jobs *jobs, uint32_t at)
 {
-	uint32_t *head = &jobs->heads[hash(jobs, jobs->ring[at].job.id)];
+	uint32_t *head = &jobs->heads[recording_jobs_hash(jobs, jobs->ring[at].job.id)];
 
 	jobs->ring[at].chain = *head;
 	*head = at;
@@ -104,23 +104,23 @@ static void link_up(struct recording_jobs *jobs, uint32_t at)
 
 static void take_out(struct recording_jobs *jobs, uint32_t at)
 {
-	uint32_t *link = &jobs->heads[hash(jobs, jobs->ring[at].job.id)];
+	uint32_t *link = &jobs->heads[recording_jobs_hash(jobs, jobs->ring[at].job.id)];
 
 	while (*link != at)
 		link = &jobs->ring[*link].chain;
 	*link = jobs->ring[at].chain;
 }
 
-static struct waiting *find(const struct recording_jobs *jobs, const char *id)
+static struct waiting *recording_jobs_find(const struct recording_jobs *jobs, const char *id)
 {
-	uint32_t at = jobs->room ? jobs->heads[hash(jobs, id)] : NOBODY;
+	uint32_t at = jobs->room ? jobs->heads[recording_jobs_hash(jobs, id)] : NOBODY;
 
 	while (at != NOBODY && (jobs->ring[at].ended || strcmp(jobs->ring[at].job.id, id) != 0))
 		at = jobs->ring[at].chain;
 	return at == NOBODY ? NULL : &jobs->ring[at];
 }
 
-static int grow(struct recording_jobs *jobs)
+static int recording_jobs_grow(struct recording_jobs *jobs)
 {
 	uint32_t room = jobs->room ? 2 * jobs->room : 64;
 	struct waiting *ring = calloc(room, sizeof(*ring));
@@ -144,12 +144,12 @@ static int grow(struct recording_jobs *jobs)
 	return 0;
 }
 
-static int arrive(struct recording_jobs *jobs, const struct recording_job *job)
+static int recording_jobs_arrive(struct recording_jobs *jobs, const struct recording_job *job)
 {
 	struct waiting *w;
 
 	if (jobs->next - jobs->first == jobs->room) {
-		int rc = grow(jobs);
+		int rc = recording_jobs_grow(jobs);
 
 		if (rc)
 			return rc;
@@ -181,7 +181,7 @@ struct recording *recording_jobs_source(struct recording_jobs *jobs)
 }
 
 /* The oldest may go. */
-static bool ready(const struct recording_jobs *jobs)
+static bool recording_jobs_ready(const struct recording_jobs *jobs)
 {
 	uint64_t waiting = jobs->next - jobs->first;
 
@@ -201,11 +201,11 @@ static int read_on(struct recording_jobs *jobs, struct iocom_err *err)
 		jobs->over = rc == 0;
 		return rc;
 	}
-	if (line->kind == RECORDING_SUBMIT && arrive(jobs, &line->job))
+	if (line->kind == RECORDING_SUBMIT && recording_jobs_arrive(jobs, &line->job))
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	if (line->kind != RECORDING_FINISH)
 		return 0;
-	w = find(jobs, line->finish.id);
+	w = recording_jobs_find(jobs, line->finish.id);
 	if (w) {
 		w->finish = line->finish;
 		w->ended = true;
@@ -218,7 +218,7 @@ int recording_jobs_next(struct recording_jobs *jobs, struct recording_job *job,
 {
 	const struct waiting *w;
 
-	while (!ready(jobs)) {
+	while (!recording_jobs_ready(jobs)) {
 		int rc = jobs->over ? 0 : read_on(jobs, err);
 
 		if (rc || (jobs->over && jobs->next == jobs->first))

@@ -37,7 +37,7 @@ static int take_index(struct recording *r, json_t *object, uint64_t most, uint32
 	return 0;
 }
 
-static int take_name(struct recording *r, uint32_t index, const char *name)
+static int recording_lines_take_name(struct recording *r, uint32_t index, const char *name)
 {
 	int rc = recording_state_name(&r->state, index, name);
 
@@ -47,7 +47,7 @@ static int take_name(struct recording *r, uint32_t index, const char *name)
 	return field_fail(&r->reader, "expected a name of its own, found that of another node");
 }
 
-static int node_line(struct recording *r)
+static int recording_lines_node_line(struct recording *r)
 {
 	struct recording_state *s = &r->state;
 	struct view_node *node;
@@ -65,7 +65,7 @@ static int node_line(struct recording *r)
 	copy = *node;
 	rc = view_machine_read(&r->reader, r->document, &copy);
 	if (!rc)
-		rc = take_name(r, index, copy.node.name);
+		rc = recording_lines_take_name(r, index, copy.node.name);
 	if (!rc)
 		*node = copy; /* its tasks stay its own */
 	r->line.kind = RECORDING_NODE;
@@ -126,7 +126,7 @@ static int finish_line(struct recording *r)
 	return rc;
 }
 
-static int changed_node(struct recording *r, json_t *object)
+static int recording_lines_changed_node(struct recording *r, json_t *object)
 {
 	size_t n = r->nchanged;
 	int rc;
@@ -161,7 +161,7 @@ static int decision_changed(struct recording *r)
 	json_array_foreach (list, i, object) {
 		size_t inner = field_enter(&r->reader, NULL, i);
 
-		rc = changed_node(r, object);
+		rc = recording_lines_changed_node(r, object);
 		if (rc)
 			return rc;
 		field_leave(&r->reader, inner);
@@ -289,8 +289,12 @@ int recording_line_read(struct recording *r, const char *record)
 		const char *record;
 		int (*read)(struct recording *r);
 	} kinds[] = {
-		{"node", node_line},	 {"vector", vector_line},     {"submit", submit_line},
-		{"finish", finish_line}, {"decision", decision_line}, {"end", end_line},
+		{"node", recording_lines_node_line},
+		{"vector", vector_line},
+		{"submit", submit_line},
+		{"finish", finish_line},
+		{"decision", decision_line},
+		{"end", end_line},
 	};
 	const json_t *time = json_object_get(r->document, "time_ms");
 	double before = r->line.time_ms;

@@ -39,7 +39,7 @@ struct merge {
 
 /* --- inputs ------------------------------------------------------------------------ */
 
-static int advance(struct merge *m, struct input *in)
+static int recording_merge_advance(struct merge *m, struct input *in)
 {
 	int rc = recording_next(in->recording, &in->line, m->err);
 
@@ -50,7 +50,7 @@ static int advance(struct merge *m, struct input *in)
 	return rc;
 }
 
-static int check(const struct merge *m, const struct input *in)
+static int recording_merge_check(const struct merge *m, const struct input *in)
 {
 	const struct recording_header *h = recording_header(in->recording);
 	const struct recording_header *first = recording_header(m->inputs[0].recording);
@@ -83,7 +83,7 @@ static int open_inputs(struct merge *m, const char *const *paths, size_t n)
 		if (rc)
 			return rc;
 		m->n++;
-		rc = check(m, in);
+		rc = recording_merge_check(m, in);
 		if (rc)
 			return rc;
 		if (recording_header(in->recording)->start_ns < start_ns)
@@ -91,7 +91,7 @@ static int open_inputs(struct merge *m, const char *const *paths, size_t n)
 	}
 	for (size_t i = 0; i < n; i++) {
 		struct input *in = &m->inputs[i];
-		int rc = advance(m, in);
+		int rc = recording_merge_advance(m, in);
 
 		if (rc)
 			return rc;
@@ -128,7 +128,7 @@ static bool told_by_itself(const struct merge *m, const struct input *in, const 
 	return false;
 }
 
-static int reserve(uint32_t **list, size_t n)
+static int recording_merge_reserve(uint32_t **list, size_t n)
 {
 	void *grown = realloc(*list, (n ? n : 1) * sizeof(**list));
 
@@ -146,7 +146,7 @@ static int number_of(struct merge *m, struct input *in, uint32_t k, uint32_t *nu
 	int rc = 0;
 
 	if (n > in->room) {
-		rc = reserve(&in->numbers, n);
+		rc = recording_merge_reserve(&in->numbers, n);
 		if (rc)
 			return iocom_err_set(m->err, rc, "out of memory");
 		while (in->room < n)
@@ -201,7 +201,7 @@ static int merge_decision(struct merge *m, struct input *in)
 	int rc = recording_view(in->recording, &view);
 
 	if (!rc && view.nnodes > m->room) {
-		rc = reserve(&m->indexes, view.nnodes);
+		rc = recording_merge_reserve(&m->indexes, view.nnodes);
 		m->room = rc ? m->room : view.nnodes;
 	}
 	if (rc)
@@ -272,7 +272,7 @@ static int merge_all(struct merge *m, const char *out)
 	while (!rc && (in = earliest(m))) {
 		rc = merge_line(m, in);
 		if (!rc)
-			rc = advance(m, in);
+			rc = recording_merge_advance(m, in);
 	}
 	if (!rc)
 		return recorder_close(m->out, m->err);

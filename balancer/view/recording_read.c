@@ -25,7 +25,8 @@ bool recording_recognise(const char *text, size_t length)
 
 /* --- lines ------------------------------------------------------------------------ */
 
-static int fail(const struct recording *r, struct iocom_err *err, int rc, const char *what)
+static int recording_read_fail(const struct recording *r, struct iocom_err *err, int rc,
+			       const char *what)
 {
 	return iocom_err_set(err, rc, "%.250s:%llu: %s", r->path, (unsigned long long)r->number + 1,
 			     what);
@@ -37,7 +38,7 @@ static int more(struct recording *r, struct iocom_err *err)
 	int n, code;
 
 	if (r->used - r->at > RECORDING_LINE_MAX)
-		return fail(r, err, -EINVAL, "the line is longer than 64 MB");
+		return recording_read_fail(r, err, -EINVAL, "the line is longer than 64 MB");
 	if (r->at > 0) {
 		memmove(r->bytes, r->bytes + r->at, r->used - r->at);
 		r->used -= r->at;
@@ -61,19 +62,20 @@ static int more(struct recording *r, struct iocom_err *err)
 		if (code == Z_ERRNO)
 			return iocom_err_set(err, errno ? -errno : -EIO, "cannot read %s: %s",
 					     r->path, strerror(errno ? errno : EIO));
-		return fail(r, err, code == Z_MEM_ERROR ? -ENOMEM : -EINVAL,
-			    code == Z_BUF_ERROR ? "the packed file is cut off here" : text);
+		return recording_read_fail(r, err, code == Z_MEM_ERROR ? -ENOMEM : -EINVAL,
+					   code == Z_BUF_ERROR ? "the packed file is cut off here"
+							       : text);
 	}
 	/* A packed file that ends in the middle of a block reads short, and tells it here. */
 	gzerror(r->file, &code);
 	if (n == 0 && code == Z_BUF_ERROR)
-		return fail(r, err, -EINVAL, "the packed file is cut off here");
+		return recording_read_fail(r, err, -EINVAL, "the packed file is cut off here");
 	r->used += (size_t)n;
 	r->drained = n == 0;
 	return 0;
 }
 
-static void take(struct recording *r, size_t length, struct iocom_err *err)
+static void recording_read_take(struct recording *r, size_t length, struct iocom_err *err)
 {
 	r->number++;
 	r->reader = (struct field_reader){
@@ -108,12 +110,12 @@ static int take_value(struct recording *r, struct iocom_err *err)
 	if (r->at == r->used)
 		return 0;
 	/* What is wrong in it is found again, and told, where it is parsed. */
-	take(r, rc == 0 ? length : r->used - r->at, err);
+	recording_read_take(r, rc == 0 ? length : r->used - r->at, err);
 	return 1;
 }
 
 /* 1: the next line is the reader's text; 0: no more; negative errno. */
-static int take_line(struct recording *r, struct iocom_err *err)
+static int recording_read_take_line(struct recording *r, struct iocom_err *err)
 {
 	char *end = NULL;
 	size_t searched = 0;
@@ -141,8 +143,9 @@ static int take_line(struct recording *r, struct iocom_err *err)
 	if (!end && r->at == r->used)
 		return 0;
 	if (!end)
-		return fail(r, err, -EINVAL, "the recording is cut off in this line");
-	take(r, (size_t)(end - (r->bytes + r->at)), err);
+		return recording_read_fail(r, err, -EINVAL,
+					   "the recording is cut off in this line");
+	recording_read_take(r, (size_t)(end - (r->bytes + r->at)), err);
 	r->at++;
 	return 1;
 }
@@ -174,7 +177,7 @@ static int parse_line(struct recording *r, const char **record, struct iocom_err
 	int rc;
 
 	forget_line(r);
-	rc = take_line(r, err);
+	rc = recording_read_take_line(r, err);
 	if (rc <= 0)
 		return rc;
 	if (r->whole)
@@ -202,7 +205,7 @@ int recording_next(struct recording *r, const struct recording_line **line, stru
 	return rc ? rc : 1;
 }
 
-static int read_header(struct recording *r, struct iocom_err *err)
+static int recording_read_header(struct recording *r, struct iocom_err *err)
 {
 	const char *record;
 	int rc = parse_line(r, &record, err);
@@ -216,7 +219,7 @@ static int read_header(struct recording *r, struct iocom_err *err)
 					: recording_header_read(r);
 }
 
-static int open_file(struct recording *r, const char *path, struct iocom_err *err)
+static int recording_read_open_file(struct recording *r, const char *path, struct iocom_err *err)
 {
 	int fd, rc;
 
@@ -249,9 +252,9 @@ int recording_open(const char *path, struct recording **out, struct iocom_err *e
 	if (!r || !r->path || recording_state_init(&r->state))
 		rc = iocom_err_set(err, -ENOMEM, "out of memory");
 	else
-		rc = open_file(r, path, err);
+		rc = recording_read_open_file(r, path, err);
 	if (!rc)
-		rc = read_header(r, err);
+		rc = recording_read_header(r, err);
 	if (rc)
 		recording_close(r);
 	else
@@ -283,7 +286,7 @@ int recording_rewind(struct recording *r, struct iocom_err *err)
 	r->drained = r->whole = false;
 	r->number = 0;
 	r->line = (struct recording_line){0};
-	return read_header(r, err);
+	return recording_read_header(r, err);
 }
 
 const struct recording_header *recording_header(const struct recording *r)

@@ -42,7 +42,8 @@ static int file_failed(struct recorder *r, struct iocom_err *err)
 	return iocom_err_set(err, r->failed, "cannot write %s: %s", r->path, text);
 }
 
-static int write_line(struct recorder *r, const char *text, size_t n, struct iocom_err *err)
+static int recording_write_line(struct recorder *r, const char *text, size_t n,
+				struct iocom_err *err)
 {
 	int rc;
 
@@ -57,7 +58,7 @@ static int write_line(struct recorder *r, const char *text, size_t n, struct ioc
 }
 
 /* Writes OBJECT as a line and drops it; RC: how making it went. */
-static int put(struct recorder *r, json_t *object, int rc, struct iocom_err *err)
+static int recording_write_put(struct recorder *r, json_t *object, int rc, struct iocom_err *err)
 {
 	bool packed = !r->write && json_msgpack_named(r->path);
 	size_t n = 0;
@@ -71,34 +72,34 @@ static int put(struct recorder *r, json_t *object, int rc, struct iocom_err *err
 				     strerror(rc ? -rc : ENOMEM));
 	if (!packed)
 		text[n++] = '\n'; /* in place of the NUL */
-	rc = write_line(r, text, n, err);
+	rc = recording_write_line(r, text, n, err);
 	free(text);
 	r->lines += rc == 0;
 	return rc;
 }
 
-static int refuse(struct recorder *r, struct iocom_err *err, const char *what)
+static int recording_write_refuse(struct recorder *r, struct iocom_err *err, const char *what)
 {
 	return iocom_err_set(err, -EINVAL, "cannot record into %s: %s", r->path, what);
 }
 
 /* Checks that come before every line. */
-static int begin(struct recorder *r, double time_ms, struct iocom_err *err)
+static int recording_write_begin(struct recorder *r, double time_ms, struct iocom_err *err)
 {
 	if (r->failed)
 		return file_failed(r, err);
 	if (!isfinite(time_ms) || time_ms < r->time_ms)
-		return refuse(r, err, "time goes back");
+		return recording_write_refuse(r, err, "time goes back");
 	r->time_ms = time_ms;
 	return 0;
 }
 
-static json_t *line(const char *record)
+static json_t *view_recording_write_line(const char *record)
 {
 	return json_pack("{s:s}", "record", record);
 }
 
-static int fill(json_t *object, enum recording_table table, const void *base)
+static int recording_write_fill(json_t *object, enum recording_table table, const void *base)
 {
 	size_t n;
 	const struct field *fields = recording_fields(table, &n);
@@ -111,11 +112,11 @@ static int fill(json_t *object, enum recording_table table, const void *base)
 static int put_header(struct recorder *r, struct iocom_err *err)
 {
 	const struct rules_params *p = &r->header.params;
-	json_t *o = line("header");
+	json_t *o = view_recording_write_line("header");
 	int rc = o ? field_set(o, "version", json_integer(RECORDING_VERSION)) : -ENOMEM;
 
 	if (!rc)
-		rc = fill(o, RECORDING_T_HEADER, &r->header);
+		rc = recording_write_fill(o, RECORDING_T_HEADER, &r->header);
 	if (!rc)
 		rc = field_set(o, "rates", json_string(view_rates_name(p->rates)));
 	if (!rc)
@@ -128,10 +129,10 @@ static int put_header(struct recorder *r, struct iocom_err *err)
 					 "memory", "MB", "request", "KB", "bandwidth", "MB/s"));
 	if (!rc)
 		rc = view_params_write(o, p, NULL);
-	return put(r, o, rc, err);
+	return recording_write_put(r, o, rc, err);
 }
 
-static gzFile open_file(const char *path)
+static gzFile recording_write_open_file(const char *path)
 {
 	size_t n = strlen(path);
 	bool packed = n > 3 && !strcmp(path + n - 3, ".gz");
@@ -167,10 +168,11 @@ static struct recorder *recorder_new(const char *name, const struct recording_he
 }
 
 /* Writes the header; R is the caller's only after 0. */
-static int open_recorder(struct recorder *r, struct recorder **out, struct iocom_err *err)
+static int recording_write_open_recorder(struct recorder *r, struct recorder **out,
+					 struct iocom_err *err)
 {
 	int rc = r->header.seed > VIEW_SEED_MAX || r->header.start_ns > INT64_MAX
-			 ? refuse(r, err, "its seed is above 2^53 - 1")
+			 ? recording_write_refuse(r, err, "its seed is above 2^53 - 1")
 			 : put_header(r, err);
 
 	if (rc)
@@ -189,7 +191,7 @@ int recorder_open(const char *path, const struct recording_header *header, struc
 
 	if (!r)
 		return -ENOMEM;
-	r->file = open_file(path);
+	r->file = recording_write_open_file(path);
 	if (!r->file) {
 		rc = errno ? -errno : -ENOMEM;
 		iocom_err_set(err, rc, "cannot write %s: %s", r->path, strerror(-rc));
@@ -197,7 +199,7 @@ int recorder_open(const char *path, const struct recording_header *header, struc
 		return rc;
 	}
 	gzbuffer(r->file, BUFFER);
-	return open_recorder(r, out, err);
+	return recording_write_open_recorder(r, out, err);
 }
 
 int recorder_open_to(recorder_write *write, void *arg, const struct recording_header *header,
@@ -209,7 +211,7 @@ int recorder_open_to(recorder_write *write, void *arg, const struct recording_he
 		return -ENOMEM;
 	r->write = write;
 	r->arg = arg;
-	return open_recorder(r, out, err);
+	return recording_write_open_recorder(r, out, err);
 }
 
 int recorder_find(const struct recorder *r, const char *name, uint32_t *index)
@@ -253,15 +255,15 @@ void recorder_dropped(struct recorder *r, uint64_t n)
 
 int recorder_close(struct recorder *r, struct iocom_err *err)
 {
-	json_t *o = line("end");
+	json_t *o = view_recording_write_line("end");
 	int rc = o ? field_set(o, "time_ms", json_real(r->time_ms)) : -ENOMEM;
 
 	if (!rc)
 		rc = field_set(o, "lines", json_integer((json_int_t)r->lines + 1));
 	if (!rc)
-		rc = fill(o, RECORDING_T_END, &r->dropped);
+		rc = recording_write_fill(o, RECORDING_T_END, &r->dropped);
 	if (!r->failed) {
-		rc = put(r, o, rc, err);
+		rc = recording_write_put(r, o, rc, err);
 	} else {
 		json_decref(o);
 		rc = file_failed(r, err);
@@ -280,7 +282,7 @@ int recorder_close(struct recorder *r, struct iocom_err *err)
 
 /* --- lines ------------------------------------------------------------------------ */
 
-static json_t *node_line(const char *record, double time_ms, uint32_t index)
+static json_t *recording_write_node_line(const char *record, double time_ms, uint32_t index)
 {
 	return json_pack("{s:s,s:f,s:I}", "record", record, "time_ms", time_ms, "node",
 			 (json_int_t)index);
@@ -289,21 +291,21 @@ static json_t *node_line(const char *record, double time_ms, uint32_t index)
 static int put_machine(struct recorder *r, double time_ms, uint32_t index,
 		       const struct view_node *node, struct iocom_err *err)
 {
-	json_t *o = node_line("node", time_ms, index);
+	json_t *o = recording_write_node_line("node", time_ms, index);
 	int rc = o ? view_machine_write(o, node) : -ENOMEM;
 
 	if (!rc)
 		rc = recording_state_name(&r->state, index, node->node.name);
-	return put(r, o, rc, err);
+	return recording_write_put(r, o, rc, err);
 }
 
-static int put_load(struct recorder *r, double time_ms, uint32_t index,
-		    const struct view_node *node, struct iocom_err *err)
+static int recording_write_put_load(struct recorder *r, double time_ms, uint32_t index,
+				    const struct view_node *node, struct iocom_err *err)
 {
-	json_t *o = node_line("vector", time_ms, index);
+	json_t *o = recording_write_node_line("vector", time_ms, index);
 	int rc = o ? view_load_write(o, node) : -ENOMEM;
 
-	return put(r, o, rc, err);
+	return recording_write_put(r, o, rc, err);
 }
 
 /* The machine of NODE was told, its load not yet: that line may be lost. */
@@ -326,8 +328,8 @@ static void told_machine(struct view_node *old, const struct view_node *node)
 }
 
 /* Writes what NODE has other than OLD; FRESH: it was never told. */
-static int put_node(struct recorder *r, double time_ms, uint32_t index, bool fresh,
-		    const struct view_node *node, struct iocom_err *err)
+static int recording_write_put_node(struct recorder *r, double time_ms, uint32_t index, bool fresh,
+				    const struct view_node *node, struct iocom_err *err)
 {
 	struct view_node *old = &r->state.nodes[index], copy;
 	bool machine = fresh || !view_machine_same(old, node), load = !view_load_same(old, node);
@@ -342,7 +344,7 @@ static int put_node(struct recorder *r, double time_ms, uint32_t index, bool fre
 	else if (machine && !rc)
 		told_machine(old, node);
 	if (!rc && load)
-		rc = put_load(r, time_ms, index, node, err);
+		rc = recording_write_put_load(r, time_ms, index, node, err);
 	if (!rc && view_node_copy(&copy, node))
 		rc = iocom_err_set(err, -ENOMEM, "out of memory");
 	if (rc)
@@ -357,58 +359,60 @@ int recorder_node(struct recorder *r, double time_ms, uint32_t index, const stru
 {
 	const json_t *owner = json_object_get(r->state.names, node->node.name);
 	bool fresh = index == r->state.n;
-	int rc = begin(r, time_ms, err);
+	int rc = recording_write_begin(r, time_ms, err);
 
 	if (rc)
 		return rc;
 	if (index > r->state.n || index >= RECORDING_NODES_MAX)
-		return refuse(r, err, "the nodes' numbers have a gap, or are too many");
+		return recording_write_refuse(r, err,
+					      "the nodes' numbers have a gap, or are too many");
 	if (!node->node.name[0] || (owner && json_integer_value(owner) != index))
-		return refuse(r, err, "a node has no name, or another's");
+		return recording_write_refuse(r, err, "a node has no name, or another's");
 	if (fresh && recording_state_add(&r->state))
 		return iocom_err_set(err, -ENOMEM, "out of memory");
-	return put_node(r, time_ms, index, fresh, node, err);
+	return recording_write_put_node(r, time_ms, index, fresh, node, err);
 }
 
 int recorder_submit(struct recorder *r, const struct recording_job *job, struct iocom_err *err)
 {
 	json_t *o;
-	int rc = begin(r, job->time_ms, err);
+	int rc = recording_write_begin(r, job->time_ms, err);
 
 	if (rc)
 		return rc;
 	if (job->home >= r->state.n || job->tasks < 1)
-		return refuse(r, err, "a job's home is no node so far, or it has no task");
-	o = line("submit");
-	return put(r, o, fill(o, RECORDING_T_JOB, job), err);
+		return recording_write_refuse(r, err,
+					      "a job's home is no node so far, or it has no task");
+	o = view_recording_write_line("submit");
+	return recording_write_put(r, o, recording_write_fill(o, RECORDING_T_JOB, job), err);
 }
 
 int recorder_finish(struct recorder *r, const struct recording_finish *finish,
 		    struct iocom_err *err)
 {
 	json_t *o, *measured;
-	int rc = begin(r, finish->time_ms, err);
+	int rc = recording_write_begin(r, finish->time_ms, err);
 
 	if (rc)
 		return rc;
 	if (finish->node >= r->state.n)
-		return refuse(r, err, "a job ended on what is no node so far");
-	o = line("finish");
-	rc = fill(o, RECORDING_T_FINISH, finish);
+		return recording_write_refuse(r, err, "a job ended on what is no node so far");
+	o = view_recording_write_line("finish");
+	rc = recording_write_fill(o, RECORDING_T_FINISH, finish);
 	if (!rc && finish->has_measured) {
 		measured = json_object();
-		rc = fill(measured, RECORDING_T_MEASURED, &finish->measured);
+		rc = recording_write_fill(measured, RECORDING_T_MEASURED, &finish->measured);
 		if (rc)
 			json_decref(measured);
 		else
 			rc = field_set(o, "measured", measured);
 	}
-	return put(r, o, rc, err);
+	return recording_write_put(r, o, rc, err);
 }
 
 /* --- decisions -------------------------------------------------------------------- */
 
-static json_t *changed_node(uint32_t index, const struct view_node *node)
+static json_t *recording_write_changed_node(uint32_t index, const struct view_node *node)
 {
 	json_t *o = json_pack("{s:I}", "node", (json_int_t)index);
 
@@ -430,7 +434,8 @@ static int put_changed(const struct recorder *r, json_t *o, const struct recordi
 		if (index >= r->state.n)
 			rc = -EINVAL;
 		else if (!view_node_same(&r->state.nodes[index], &d->changed[i]) &&
-			 json_array_append_new(list, changed_node(index, &d->changed[i])))
+			 json_array_append_new(list,
+					       recording_write_changed_node(index, &d->changed[i])))
 			rc = -ENOMEM;
 	}
 	if (!rc)
@@ -514,7 +519,7 @@ static int put_order(const struct recorder *r, json_t *o, const struct recording
 int recorder_decision(struct recorder *r, const struct recording_decision *d, struct iocom_err *err)
 {
 	json_t *o;
-	int rc = begin(r, d->time_ms, err);
+	int rc = recording_write_begin(r, d->time_ms, err);
 
 	if (rc)
 		return rc;
@@ -522,9 +527,10 @@ int recorder_decision(struct recorder *r, const struct recording_decision *d, st
 	    d->params->rates != r->header.params.rates ||
 	    (d->order && home_place(d) == d->norder) || (!d->answer && !d->plan) ||
 	    (d->request->tasks != 1 && !d->nodes && !d->answer))
-		return refuse(r, err, "a decision's home, seed, rates or nodes are out of range");
-	o = line("decision");
-	rc = fill(o, RECORDING_T_DECISION, d);
+		return recording_write_refuse(
+			r, err, "a decision's home, seed, rates or nodes are out of range");
+	o = view_recording_write_line("decision");
+	rc = recording_write_fill(o, RECORDING_T_DECISION, d);
 	if (!rc)
 		rc = view_params_write(o, d->params, &r->header.params);
 	if (!rc)
@@ -535,5 +541,5 @@ int recorder_decision(struct recorder *r, const struct recording_decision *d, st
 		rc = field_set(o, "request", view_job_json(d->request));
 	if (!rc)
 		rc = field_set(o, "plan", d->answer ? json_incref(d->answer) : plan_of(r, d));
-	return put(r, o, rc, err);
+	return recording_write_put(r, o, rc, err);
 }

@@ -73,8 +73,8 @@ static struct rules_task task_of(const struct rules_request *job, uint32_t i)
 }
 
 /* The tasks of home after the placement, and every node charged with what it got. */
-static int settle(const struct view_file *view, struct view_decision *d, struct rules_task **out,
-		  size_t *n)
+static int view_decide_settle(const struct view_file *view, struct view_decision *d,
+			      struct rules_task **out, size_t *n)
 {
 	const struct rules_node *home = &view->nodes[view->home].node;
 	struct rules_task *tasks = calloc(home->ntasks + d->ntasks + 1, sizeof(*tasks));
@@ -97,11 +97,12 @@ static int settle(const struct view_file *view, struct view_decision *d, struct 
 	return rc;
 }
 
-static int migrate(const struct view_file *view, struct rules *rules, struct view_decision *d)
+static int view_decide_migrate(const struct view_file *view, struct rules *rules,
+			       struct view_decision *d)
 {
 	struct rules_task *tasks = NULL;
 	size_t n = 0;
-	int rc = settle(view, d, &tasks, &n);
+	int rc = view_decide_settle(view, d, &tasks, &n);
 
 	if (!rc) {
 		d->moves = calloc(n + 1, sizeof(*d->moves));
@@ -113,8 +114,8 @@ static int migrate(const struct view_file *view, struct rules *rules, struct vie
 	return rc;
 }
 
-static int attach(const struct view_file *view, const struct view_policy *policy,
-		  struct rules *rules)
+static int view_decide_attach(const struct view_file *view, const struct view_policy *policy,
+			      struct rules *rules)
 {
 	const struct rules_node *home = &view->nodes[view->home].node;
 
@@ -124,10 +125,10 @@ static int attach(const struct view_file *view, const struct view_policy *policy
 	return rules_feedback(rules, home->ram_mb, home->buffer_mb);
 }
 
-static int decide(const struct view_file *view, struct view_decision *d)
+static int view_decide_on(const struct view_file *view, struct view_decision *d)
 {
 	struct rules *rules = rules_new(d->policy.policy, &view->params, view->seed);
-	int rc = rules ? attach(view, &d->policy, rules) : -ENOMEM;
+	int rc = rules ? view_decide_attach(view, &d->policy, rules) : -ENOMEM;
 
 	d->nodes = calloc(view->job.tasks + 1, sizeof(*d->nodes));
 	if (!rc && !d->nodes)
@@ -136,7 +137,7 @@ static int decide(const struct view_file *view, struct view_decision *d)
 		rc = rules_place_job(rules, d->view, view->home, &view->job, &d->plan, d->nodes);
 	d->ntasks = rc || d->plan.queued ? 0 : view->job.tasks;
 	if (!rc && d->ntasks && rules_policy_migrates(d->policy.policy))
-		rc = migrate(view, rules, d);
+		rc = view_decide_migrate(view, rules, d);
 	rules_free(rules);
 	return rc;
 }
@@ -154,7 +155,7 @@ int view_decide(const struct view_file *view, const struct view_policy *policy,
 	rc = view_index(view, policy, &d->view, err);
 	if (rc)
 		return rc;
-	rc = decide(view, d);
+	rc = view_decide_on(view, d);
 	if (rc) {
 		view_decision_fini(d);
 		return iocom_err_set(err, rc, "cannot decide by %s where the job runs: %s",

@@ -264,7 +264,7 @@ int view_file_decode(const char *name, const char *text, size_t length, struct v
 }
 
 /* All of FD, up to a little more than VIEW_BYTES_MAX. */
-static int slurp(int fd, char **text, size_t *length)
+static int view_json_slurp(int fd, char **text, size_t *length)
 {
 	size_t used = 0, room = 0;
 	char *bytes = NULL;
@@ -302,7 +302,7 @@ int view_file_read(const char *path, struct view_file *view, struct iocom_err *e
 	int fd = input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
 	char *text = NULL;
 	size_t length = 0;
-	int rc = fd < 0 ? -errno : slurp(fd, &text, &length);
+	int rc = fd < 0 ? -errno : view_json_slurp(fd, &text, &length);
 
 	if (fd >= 0 && !input)
 		close(fd);
@@ -344,7 +344,7 @@ const char *view_rates_name(enum rules_rates rates)
 	return rates == RULES_RATES_WALL ? "wall" : "computation";
 }
 
-static json_t *nodes_json(const struct view_file *view)
+static json_t *view_json_nodes_json(const struct view_file *view)
 {
 	json_t *list = json_array();
 	int rc = list ? 0 : -ENOMEM;
@@ -366,7 +366,7 @@ static json_t *nodes_json(const struct view_file *view)
 	return NULL;
 }
 
-static int write_view(json_t *o, const struct view_file *view)
+static int view_json_write_view(json_t *o, const struct view_file *view)
 {
 	const struct rules_params *p = &view->params;
 	int rc = field_set(o, "version", json_integer(1));
@@ -382,7 +382,7 @@ static int write_view(json_t *o, const struct view_file *view)
 	if (!rc)
 		rc = view_params_write(o, p, NULL);
 	if (!rc)
-		rc = field_set(o, "nodes", nodes_json(view));
+		rc = field_set(o, "nodes", view_json_nodes_json(view));
 	if (!rc)
 		rc = field_set(o, "job", view_job_json(&view->job));
 	return rc;
@@ -392,7 +392,7 @@ json_t *view_file_json(const struct view_file *view)
 {
 	json_t *document = json_object();
 
-	if (document && write_view(document, view)) {
+	if (document && view_json_write_view(document, view)) {
 		json_decref(document);
 		return NULL;
 	}

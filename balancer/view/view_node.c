@@ -71,7 +71,7 @@ static bool has(const json_t *object, const char *key)
 	return json_object_get(object, key) != NULL;
 }
 
-static double least(double a, double b)
+static double view_node_least(double a, double b)
 {
 	return a < b ? a : b;
 }
@@ -134,7 +134,8 @@ int view_node_copy(struct view_node *to, const struct view_node *from)
 
 /* --- reading -------------------------------------------------------------------- */
 
-static int wrong(struct field_reader *r, const json_t *object, const char *key, const char *wanted)
+static int view_node_wrong(struct field_reader *r, const json_t *object, const char *key,
+			   const char *wanted)
 {
 	field_enter(r, key, 0);
 	return field_expected(r, wanted, json_object_get(object, key));
@@ -143,11 +144,11 @@ static int wrong(struct field_reader *r, const json_t *object, const char *key, 
 static int check_machine(struct field_reader *r, const json_t *object, const struct rules_node *n)
 {
 	if (!n->name[0])
-		return wrong(r, object, "name", "a name that is not empty");
+		return view_node_wrong(r, object, "name", "a name that is not empty");
 	if (n->cores < 1)
-		return wrong(r, object, "cores", "a number from 1");
+		return view_node_wrong(r, object, "cores", "a number from 1");
 	if (n->ram_mb > 0 && n->buffer_mb >= n->ram_mb)
-		return wrong(r, object, "buffer_mb", "less than ram_mb");
+		return view_node_wrong(r, object, "buffer_mb", "less than ram_mb");
 	return 0;
 }
 
@@ -201,7 +202,7 @@ static int read_charged(struct field_reader *r, const json_t *list, enum rules_r
 		free(com_ms);
 		job->com_ms = NULL;
 		if (job->tasks != 1)
-			return wrong(r, object, "tasks", "1");
+			return view_node_wrong(r, object, "tasks", "1");
 		field_leave(r, inner);
 	}
 	node->ncharged = json_array_size(list);
@@ -263,7 +264,8 @@ static void complete_measured(const json_t *group, struct rules_node *n)
 	if (!has(group, "service_ms2"))
 		n->measured.service_ms2 = service * service;
 	if (!has(group, "disk_utilisation"))
-		n->measured.disk_utilisation = least(1, n->measured.disk_arrivals_per_ms * service);
+		n->measured.disk_utilisation =
+			view_node_least(1, n->measured.disk_arrivals_per_ms * service);
 	if (!has(group, "disk_arrivals_per_ms") && service > 0)
 		n->measured.disk_arrivals_per_ms = n->measured.disk_utilisation / service;
 	if (!has(group, "cpu_queue"))
@@ -321,7 +323,7 @@ static int read_loads(struct field_reader *r, const json_t *object, enum rules_r
 		rc = complete_zatti(r, zatti, rates, n);
 	if (!rc && n->has_zatti && n->zatti.cpu_idle_percent > 100) {
 		field_enter(r, "zatti", 0);
-		rc = wrong(r, zatti, "cpu_idle_percent", "a number from 0 to 100");
+		rc = view_node_wrong(r, zatti, "cpu_idle_percent", "a number from 0 to 100");
 	}
 	return rc;
 }

@@ -55,7 +55,7 @@ double analytic_slowdown(double cumulative, double execution)
 	return execution > 0 ? cumulative / execution + 1 : 1;
 }
 
-static double above(const double *q, size_t levels, size_t level)
+static double analytic_above(const double *q, size_t levels, size_t level)
 {
 	double sum = 0;
 
@@ -71,7 +71,7 @@ double analytic_lightest(const struct analytic_model *m, uint32_t node, enum ana
 
 	for (uint32_t j = 0; j < m->nodes; j++) {
 		if (j != node)
-			p *= above(m->node[j].load[x], m->levels, level);
+			p *= analytic_above(m->node[j].load[x], m->levels, level);
 	}
 	return p;
 }
@@ -84,7 +84,7 @@ double analytic_unbalanced(const struct analytic_model *m, uint32_t node, enum a
 
 double analytic_unbalanced_alike(const double *q, size_t levels, uint32_t nodes, size_t level)
 {
-	return 1 - pow(above(q, levels, level), nodes - 1.0);
+	return 1 - pow(analytic_above(q, levels, level), nodes - 1.0);
 }
 
 /* The ladder of (8) and (12): X is looked at when all before it are in balance. */

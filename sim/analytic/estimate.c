@@ -40,7 +40,7 @@ static size_t level_of(double value, double unit, size_t levels)
 	return level < (double)levels - 1 ? (size_t)fmax(level, 0) : levels - 1;
 }
 
-static int order(double a, double b)
+static int estimate_order(double a, double b)
 {
 	return (a > b) - (a < b);
 }
@@ -48,27 +48,27 @@ static int order(double a, double b)
 static int by_node(const void *a, const void *b)
 {
 	const struct analytic_task *x = a, *y = b;
-	int c = order(x->node, y->node);
+	int c = estimate_order(x->node, y->node);
 
-	c = c ? c : order(x->start_ms, y->start_ms);
-	c = c ? c : order(x->arrival_ms, y->arrival_ms);
-	return c ? c : order(x->end_ms, y->end_ms);
+	c = c ? c : estimate_order(x->start_ms, y->start_ms);
+	c = c ? c : estimate_order(x->arrival_ms, y->arrival_ms);
+	return c ? c : estimate_order(x->end_ms, y->end_ms);
 }
 
 static int by_arrival(const void *a, const void *b)
 {
 	const struct analytic_task *x = a, *y = b;
-	int c = order(x->arrival_ms, y->arrival_ms);
+	int c = estimate_order(x->arrival_ms, y->arrival_ms);
 
-	c = c ? c : order(x->start_ms, y->start_ms);
-	c = c ? c : order(x->node, y->node);
-	return c ? c : order(x->end_ms, y->end_ms);
+	c = c ? c : estimate_order(x->start_ms, y->start_ms);
+	c = c ? c : estimate_order(x->node, y->node);
+	return c ? c : estimate_order(x->end_ms, y->end_ms);
 }
 
 static int by_moment(const void *a, const void *b)
 {
 	const struct moment *x = a, *y = b;
-	int c = order(x->ms, y->ms);
+	int c = estimate_order(x->ms, y->ms);
 
 	return c ? c : (x->task > y->task) - (x->task < y->task);
 }
@@ -117,7 +117,7 @@ static void load_change(struct work *w, const struct analytic_task *t, double si
 }
 
 /* Notes all nodes' loads; the first resource in which HOME is not strictly the lowest. */
-static int look(struct work *w, uint32_t home)
+static int estimate_look(struct work *w, uint32_t home)
 {
 	const size_t levels = w->scale->loads;
 	int stage = ANALYTIC_RESOURCES;
@@ -141,7 +141,7 @@ static int look(struct work *w, uint32_t home)
 	return stage;
 }
 
-static void count(struct work *w, const struct analytic_task *t, int stage)
+static void estimate_count(struct work *w, const struct analytic_task *t, int stage)
 {
 	bool moved = t->node != t->home;
 
@@ -156,7 +156,7 @@ static void count(struct work *w, const struct analytic_task *t, int stage)
 }
 
 /* Through the run by arrivals.  A task counts at its node from its start to its end. */
-static void follow(struct work *w)
+static void estimate_follow(struct work *w)
 {
 	struct moment *starts = w->starts, *ends = w->ends;
 	size_t started = 0, ended = 0;
@@ -168,7 +168,7 @@ static void follow(struct work *w)
 			load_change(w, &w->task[starts[started].task], 1);
 		for (; ended < started && ends[ended].ms <= t->arrival_ms; ended++)
 			load_change(w, &w->task[ends[ended].task], -1);
-		count(w, t, look(w, t->home));
+		estimate_count(w, t, estimate_look(w, t->home));
 		w->node[t->home].arrivals++;
 	}
 }
@@ -210,14 +210,14 @@ static void transfers(struct work *w)
 	}
 	qsort(w->starts, w->n, sizeof(*w->starts), by_moment);
 	qsort(w->ends, w->n, sizeof(*w->ends), by_moment);
-	follow(w);
+	estimate_follow(w);
 	shares(w);
 }
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
-static int check(const struct analytic_task *task, size_t n, uint32_t nodes,
-		 const struct analytic_scale *s)
+static int estimate_check(const struct analytic_task *task, size_t n, uint32_t nodes,
+			  const struct analytic_scale *s)
 {
 	if (n == 0 || nodes == 0 || !(s->unit_ms > 0) || s->times < 2 || s->loads < 2)
 		return -EINVAL;
@@ -233,7 +233,7 @@ static int check(const struct analytic_task *task, size_t n, uint32_t nodes,
 }
 
 /* The estimate's own arrays, one block. */
-static int reserve(struct work *w)
+static int estimate_reserve(struct work *w)
 {
 	const struct analytic_scale *s = w->scale;
 	size_t cells = (size_t)w->nodes * ANALYTIC_RESOURCES;
@@ -264,14 +264,14 @@ int analytic_estimate(struct analytic_task *tasks, size_t n, uint32_t nodes,
 	struct work w = {.task = tasks, .n = n, .nodes = nodes, .scale = scale, .e = e};
 	size_t cells = (size_t)nodes * ANALYTIC_RESOURCES;
 	double *counts;
-	int rc = check(tasks, n, nodes, scale);
+	int rc = estimate_check(tasks, n, nodes, scale);
 
 	*e = (struct analytic_estimate){0};
 	if (rc < 0)
 		return rc;
 	counts = calloc(4 * cells, sizeof(*counts));
 	w.starts = calloc(2 * n, sizeof(*w.starts));
-	rc = counts && w.starts ? reserve(&w) : -ENOMEM;
+	rc = counts && w.starts ? estimate_reserve(&w) : -ENOMEM;
 	if (rc == 0) {
 		w.ends = w.starts + n;
 		w.load = counts;

@@ -44,13 +44,13 @@ static bool is_recording(const char *path)
 	return n > 0 && recording_recognise(head, (size_t)n);
 }
 
-static int set(struct reading *r, const char *name, const char *value)
+static int as_recorded_set(struct reading *r, const char *name, const char *value)
 {
 	return settings_set(r->settings, name, value) ? iocom_err_set(r->err, -ENOMEM, "no memory")
 						      : 0;
 }
 
-static int set_number(struct reading *r, const char *name, double value)
+static int as_recorded_set_number(struct reading *r, const char *name, double value)
 {
 	char text[32];
 
@@ -60,13 +60,13 @@ static int set_number(struct reading *r, const char *name, double value)
 		if (strtod(text, NULL) == value)
 			break;
 	}
-	return set(r, name, text);
+	return as_recorded_set(r, name, text);
 }
 
 /* --- machines ----------------------------------------------------------------------- */
 
-static void machine_of(struct reading *r, const struct rules_node *n, double network,
-		       struct sim_machine *m)
+static void as_recorded_machine_of(struct reading *r, const struct rules_node *n, double network,
+				   struct sim_machine *m)
 {
 	*m = (struct sim_machine){
 		.cpu_mips = n->cpu_mips,
@@ -98,11 +98,11 @@ static int set_machines(struct reading *r, const struct recording *recording)
 		return iocom_err_set(r->err, -EINVAL, "the recording tells of no node");
 	cluster.machines = calloc(cluster.n, sizeof(*cluster.machines));
 	for (uint32_t i = 0; i < cluster.n && cluster.machines; i++)
-		machine_of(r, &nodes[i].node, network, &cluster.machines[i]);
+		as_recorded_machine_of(r, &nodes[i].node, network, &cluster.machines[i]);
 	if (cluster.machines)
 		text = sim_cluster_format(&cluster);
 	r->facts->nodes = cluster.n;
-	rc = text ? set(r, "nodes", text) : iocom_err_set(r->err, -ENOMEM, "no memory");
+	rc = text ? as_recorded_set(r, "nodes", text) : iocom_err_set(r->err, -ENOMEM, "no memory");
 	free(text);
 	free(cluster.machines);
 	return rc;
@@ -117,14 +117,14 @@ static int set_machines(struct reading *r, const struct recording *recording)
 static int set_live(struct reading *r, const struct recording_header *h)
 {
 	double notice = h->notice_ms > 0 ? h->notice_ms : h->period_ms;
-	int rc = set(r, "cpu_load_runnable", "1");
+	int rc = as_recorded_set(r, "cpu_load_runnable", "1");
 
 	if (!rc)
-		rc = set(r, "measure_new_tasks", "0");
+		rc = as_recorded_set(r, "measure_new_tasks", "0");
 	if (!rc && notice > 0)
-		rc = set_number(r, "information_period_ms", notice);
+		rc = as_recorded_set_number(r, "information_period_ms", notice);
 	if (!rc && h->period_ms > 0)
-		rc = set_number(r, "measure_window_ms", 2 * h->period_ms);
+		rc = as_recorded_set_number(r, "measure_window_ms", 2 * h->period_ms);
 	return rc;
 }
 
@@ -133,7 +133,7 @@ static int set_params(struct reading *r, const struct recording_header *h)
 	bool wall = h->params.rates == RULES_RATES_WALL;
 	struct rules_params usual;
 	const char *name;
-	int rc = wall ? set(r, "rates", "wall") : 0;
+	int rc = wall ? as_recorded_set(r, "rates", "wall") : 0;
 
 	rules_params_default(&usual, h->params.rates);
 	for (unsigned int i = 0; !rc; i++) {
@@ -142,7 +142,7 @@ static int set_params(struct reading *r, const struct recording_header *h)
 		if (!name)
 			break;
 		if (value != rules_params_get(&usual, i, &name))
-			rc = set_number(r, name, value);
+			rc = as_recorded_set_number(r, name, value);
 	}
 	return rc || !h->live ? rc : set_live(r, h);
 }
@@ -178,7 +178,7 @@ static void choose_policy(struct reading *r)
 
 /* --- all of it ---------------------------------------------------------------------- */
 
-static int read_all(struct reading *r, struct recording *recording)
+static int as_recorded_read_all(struct reading *r, struct recording *recording)
 {
 	const struct recording_line *line;
 	int rc;
@@ -211,7 +211,7 @@ int recorded_settings(const char *path, struct settings *s, struct recorded_fact
 	facts->live = h->live;
 	facts->seed = h->seed;
 	memcpy(facts->policy, h->policy, sizeof(facts->policy));
-	rc = read_all(&r, recording);
+	rc = as_recorded_read_all(&r, recording);
 	if (!rc)
 		rc = set_machines(&r, recording);
 	if (!rc)

@@ -132,8 +132,8 @@ static int decide_again(struct check *c, struct recording *recording,
 	return 0;
 }
 
-static int take_line(struct check *c, struct recording *recording,
-		     const struct recording_line *line)
+static int check_take_line(struct check *c, struct recording *recording,
+			   const struct recording_line *line)
 {
 	switch (line->kind) {
 	case RECORDING_SUBMIT:
@@ -157,7 +157,7 @@ static int read_recording(struct check *c)
 	if (rc)
 		return rc;
 	while ((rc = recording_next(recording, &line, &c->err)) > 0) {
-		rc = take_line(c, recording, line);
+		rc = check_take_line(c, recording, line);
 		if (!rc && c->cli->cancel && *c->cli->cancel)
 			rc = iocom_err_set(&c->err, -ECANCELED, "interrupted");
 		if (rc)
@@ -180,8 +180,8 @@ static void number_jobs(struct check *c)
 
 /* --- the simulation ----------------------------------------------------------------- */
 
-static void add_sums(struct check_sums *s, const struct check_job *j,
-		     const struct sim_completion *done)
+static void check_add_sums(struct check_sums *s, const struct check_job *j,
+			   const struct sim_completion *done)
 {
 	double ms = done->end_ms - done->job->arrival_ms;
 
@@ -194,7 +194,7 @@ static void add_sums(struct check_sums *s, const struct check_job *j,
 	s->error += fabs(ms - j->turnaround_ms) / j->turnaround_ms;
 }
 
-static void completed(void *arg, const struct sim_completion *done)
+static void check_completed(void *arg, const struct sim_completion *done)
 {
 	struct check *c = arg;
 	const struct check_job *j;
@@ -204,11 +204,11 @@ static void completed(void *arg, const struct sim_completion *done)
 	j = &c->jobs[done->job->id];
 	if (!(j->turnaround_ms > 0) || !(done->alone_ms > 0))
 		return;
-	add_sums(&c->now->all, j, done);
-	add_sums(&c->now->kinds[done->job->kind], j, done);
+	check_add_sums(&c->now->all, j, done);
+	check_add_sums(&c->now->kinds[done->job->kind], j, done);
 }
 
-static bool keep_going(void *arg, double time_ms, uint64_t ended)
+static bool check_keep_going(void *arg, double time_ms, uint64_t ended)
 {
 	const struct check *c = arg;
 
@@ -217,7 +217,7 @@ static bool keep_going(void *arg, double time_ms, uint64_t ended)
 	return !(c->cli->cancel && *c->cli->cancel);
 }
 
-static int run(struct check *c, struct scenario *scenario)
+static int check_run(struct check *c, struct scenario *scenario)
 {
 	uint64_t seed = c->facts.live ? c->cli->seed : c->facts.seed;
 	struct workload *workload = scenario_workload(scenario, seed, &c->err);
@@ -227,8 +227,8 @@ static int run(struct check *c, struct scenario *scenario)
 		.workload = workload,
 		.policy = c->facts.policy,
 		.params = &scenario->params,
-		.progress = keep_going,
-		.completed = completed,
+		.progress = check_keep_going,
+		.completed = check_completed,
 		.arg = c,
 	};
 	int rc;
@@ -244,7 +244,7 @@ static int run(struct check *c, struct scenario *scenario)
 	return rc;
 }
 
-static int simulate(struct check *c, struct settings *s)
+static int check_simulate(struct check *c, struct settings *s)
 {
 	struct scenario scenario;
 	int rc;
@@ -258,23 +258,23 @@ static int simulate(struct check *c, struct settings *s)
 	if (rc)
 		return rc;
 	c->now = &c->own;
-	rc = run(c, &scenario);
+	rc = check_run(c, &scenario);
 	scenario.params.follow_recorded = true;
 	c->now = &c->recorded;
 	if (!rc && c->facts.live)
-		rc = run(c, &scenario);
+		rc = check_run(c, &scenario);
 	scenario_close(&scenario);
 	return rc;
 }
 
 /* --- what came of it ---------------------------------------------------------------- */
 
-static double percent(double part, double whole)
+static double check_percent(double part, double whole)
 {
 	return whole > 0 ? 100 * part / whole : NAN;
 }
 
-static double difference(double simulated, double measured)
+static double check_difference(double simulated, double measured)
 {
 	return measured > 0 ? 100 * (simulated / measured - 1) : NAN;
 }
@@ -282,14 +282,14 @@ static double difference(double simulated, double measured)
 static bool placements_met(const struct check *c)
 {
 	return !c->decisions ||
-	       percent((double)c->placed_alike, (double)c->decisions) >= GOAL_PLACEMENTS;
+	       check_percent((double)c->placed_alike, (double)c->decisions) >= GOAL_PLACEMENTS;
 }
 
 static bool slowdown_met(const struct check *c)
 {
 	const struct check_sums *s = &c->own.all;
 
-	return !s->jobs || fabs(difference(s->simulated, s->measured)) <= GOAL_SLOWDOWN;
+	return !s->jobs || fabs(check_difference(s->simulated, s->measured)) <= GOAL_SLOWDOWN;
 }
 
 static const char *plural(uint64_t n)
@@ -328,7 +328,7 @@ static void print_placements(const struct check *c)
 	printf("placements   %llu of %llu decisions, taken again on what they looked at, are the "
 	       "same: %.1f %% (goal: %.0f %%); %llu with the same reasons to the last digit\n",
 	       (unsigned long long)c->placed_alike, (unsigned long long)c->decisions,
-	       percent((double)c->placed_alike, (double)c->decisions), GOAL_PLACEMENTS,
+	       check_percent((double)c->placed_alike, (double)c->decisions), GOAL_PLACEMENTS,
 	       (unsigned long long)c->alike);
 	for (size_t i = 0; i < SHOWN_MAX && c->shown[i].line; i++)
 		printf("             line %llu, job %s: not the same\n",
@@ -348,7 +348,7 @@ static void print_kinds(const struct check *c)
 			printf("%-24s %6llu %10.2f %10.2f %+9.1f %%\n",
 			       c->info.kind[k][0] ? c->info.kind[k] : "(none)",
 			       (unsigned long long)s->jobs, s->measured / n, s->simulated / n,
-			       difference(s->simulated, s->measured));
+			       check_difference(s->simulated, s->measured));
 	}
 }
 
@@ -362,24 +362,25 @@ static void print_times(const struct check *c)
 		return;
 	}
 	printf("slowdown     measured %.2f, simulated %.2f: %+.1f %% (goal: within %.0f %%)\n",
-	       s->measured / n, s->simulated / n, difference(s->simulated, s->measured),
+	       s->measured / n, s->simulated / n, check_difference(s->simulated, s->measured),
 	       GOAL_SLOWDOWN);
 	printf("turn-around  measured %.2f s, simulated %.2f s: %+.1f %%; job by job they are "
 	       "%.1f %% apart\n",
 	       s->measured_ms / n / 1e3, s->simulated_ms / n / 1e3,
-	       difference(s->simulated_ms, s->measured_ms), 100 * s->error / n);
+	       check_difference(s->simulated_ms, s->measured_ms), 100 * s->error / n);
 	printf("nodes        %llu of %llu jobs ran, simulated, on the node where they really ran: "
 	       "%.1f %%\n",
 	       (unsigned long long)s->same_node, (unsigned long long)s->jobs,
-	       percent((double)s->same_node, n));
+	       check_percent((double)s->same_node, n));
 	if (r->jobs)
 		printf("machines     with every job where it really ran: slowdown %.2f: %+.1f %%; "
 		       "job by job %.1f %% apart\n",
-		       r->simulated / n, difference(r->simulated, r->measured), 100 * r->error / n);
+		       r->simulated / n, check_difference(r->simulated, r->measured),
+		       100 * r->error / n);
 	print_kinds(c);
 }
 
-static json_t *number(double value)
+static json_t *cli_check_number(double value)
 {
 	return isfinite(value) ? json_real(value) : json_null();
 }
@@ -388,15 +389,17 @@ static json_t *sums_json(const struct check_sums *s)
 {
 	double n = (double)s->jobs;
 
-	return json_pack("{s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "jobs", (json_int_t)s->jobs,
-			 "slowdown_measured", number(s->measured / n), "slowdown_simulated",
-			 number(s->simulated / n), "slowdown_difference_percent",
-			 number(difference(s->simulated, s->measured)), "turnaround_measured_ms",
-			 number(s->measured_ms / n), "turnaround_simulated_ms",
-			 number(s->simulated_ms / n), "turnaround_difference_percent",
-			 number(difference(s->simulated_ms, s->measured_ms)),
-			 "turnaround_job_error_percent", number(100 * s->error / n),
-			 "same_node_percent", number(percent((double)s->same_node, n)));
+	return json_pack(
+		"{s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "jobs", (json_int_t)s->jobs,
+		"slowdown_measured", cli_check_number(s->measured / n), "slowdown_simulated",
+		cli_check_number(s->simulated / n), "slowdown_difference_percent",
+		cli_check_number(check_difference(s->simulated, s->measured)),
+		"turnaround_measured_ms", cli_check_number(s->measured_ms / n),
+		"turnaround_simulated_ms", cli_check_number(s->simulated_ms / n),
+		"turnaround_difference_percent",
+		cli_check_number(check_difference(s->simulated_ms, s->measured_ms)),
+		"turnaround_job_error_percent", cli_check_number(100 * s->error / n),
+		"same_node_percent", cli_check_number(check_percent((double)s->same_node, n)));
 }
 
 static json_t *check_json(const struct check *c)
@@ -411,17 +414,17 @@ static json_t *check_json(const struct check *c)
 		"{s:s,s:b,s:b,s:I,s:I,s:s,s:b,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:o,s:o}",
 		"recording", c->cli->trace, "live", f->live, "complete", f->complete, "lines_lost",
 		(json_int_t)f->dropped, "nodes", (json_int_t)f->nodes, "policy", f->policy,
-		"policies_mixed", f->mixed, "length_ms", number(f->length_ms), "jobs",
+		"policies_mixed", f->mixed, "length_ms", cli_check_number(f->length_ms), "jobs",
 		(json_int_t)c->njobs, "jobs_ended", (json_int_t)c->ended, "jobs_never_ran",
 		(json_int_t)c->never_ran, "decisions", (json_int_t)c->decisions, "placements_same",
 		(json_int_t)c->placed_alike, "plans_same", (json_int_t)c->alike,
 		"placements_same_percent",
-		number(percent((double)c->placed_alike, (double)c->decisions)), "times",
-		sums_json(&c->own.all), "times_where_they_ran", sums_json(&c->recorded.all),
-		"classes", kinds);
+		cli_check_number(check_percent((double)c->placed_alike, (double)c->decisions)),
+		"times", sums_json(&c->own.all), "times_where_they_ran",
+		sums_json(&c->recorded.all), "classes", kinds);
 }
 
-static int deliver(const struct check *c)
+static int check_deliver(const struct check *c)
 {
 	if (c->cli->json) {
 		json_t *out = check_json(c);
@@ -462,7 +465,7 @@ static int check(struct check *c, struct settings *s)
 	if (rc)
 		return rc;
 	number_jobs(c);
-	return c->njobs ? simulate(c, s) : 0;
+	return c->njobs ? check_simulate(c, s) : 0;
 }
 
 int cli_check_recording(const struct cli *cli)
@@ -474,7 +477,7 @@ int cli_check_recording(const struct cli *cli)
 	if (rc)
 		ret = cli_fail(cli, CLI_FAILED, "%s", c.err.text[0] ? c.err.text : strerror(-rc));
 	else
-		ret = deliver(&c);
+		ret = check_deliver(&c);
 	settings_free(&s);
 	json_decref(c.running);
 	free(c.jobs);

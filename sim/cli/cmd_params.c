@@ -20,7 +20,7 @@ static void print_fields(const char *title, const char *prefix, const char *(*fi
 	putchar('\n');
 }
 
-static void print(const struct sim_params *p)
+static void cmd_params_print(const struct sim_params *p)
 {
 	const char *name;
 	double value;
@@ -38,7 +38,7 @@ static void print(const struct sim_params *p)
 		     "load.", scenario_option_field);
 }
 
-static int print_json(const struct sim_params *p)
+static int cmd_params_print_json(const struct sim_params *p)
 {
 	json_t *out = json_array();
 	const char *name;
@@ -59,7 +59,7 @@ static int print_json(const struct sim_params *p)
 }
 
 /* --set of parameters only: there is no cluster and no workload here. */
-static int apply(const struct cli *cli, struct sim_params *p)
+static int cmd_params_apply(const struct cli *cli, struct sim_params *p)
 {
 	struct settings all = {0};
 	struct scenario s;
@@ -87,11 +87,11 @@ int cmd_params(int argc, char **argv, const volatile sig_atomic_t *cancel)
 	if (!ret && first < argc)
 		ret = cli_fail(&cli, CLI_USAGE, "unexpected '%s'", argv[first]);
 	if (!ret)
-		ret = apply(&cli, &params);
+		ret = cmd_params_apply(&cli, &params);
 	if (!ret && cli.json)
-		ret = print_json(&params);
+		ret = cmd_params_print_json(&params);
 	else if (!ret)
-		print(&params);
+		cmd_params_print(&params);
 	cli_free(&cli);
 	if (ret > 0)
 		return ret;

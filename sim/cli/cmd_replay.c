@@ -86,7 +86,7 @@ static int default_nodes(const struct cli *cli, char *out, size_t size)
 	return 0;
 }
 
-static int fill(const struct cli *cli, struct sweep *s)
+static int cmd_replay_fill(const struct cli *cli, struct sweep *s)
 {
 	const char *policies = cli->policies ? cli->policies : "nlb,cpu-re,mem-re,iocm-re,iocm-pm";
 	struct recorded_facts facts;
@@ -127,7 +127,7 @@ static void explain_policy(const char *label, enum rules_policy policy, bool fee
 	table_paragraph(stdout, n > 0 ? (size_t)n : 0, 14, text);
 }
 
-static void explain(const struct sweep *s)
+static void cmd_replay_explain(const struct sweep *s)
 {
 	if (disks_idle(s))
 		fputs(no_disk, stdout);
@@ -153,11 +153,11 @@ static int replay(struct cli *cli)
 	report.sweep = s;
 	s->seeds = cli->seeds ? cli->seeds : 1;
 	s->first_seed = cli->seed;
-	ret = fill(cli, s);
+	ret = cmd_replay_fill(cli, s);
 	if (!ret)
 		ret = cli_execute(cli, &report, 1, false);
 	if (!ret && !cli->json && !cli->shards)
-		explain(s);
+		cmd_replay_explain(s);
 	report_free(&report);
 	sweep_free(s);
 	return ret;

@@ -37,13 +37,14 @@ static const char help[] =
 	"\n"
 	"exit: 0 done, 1 failed or interrupted (nothing is written), 2 usage\n";
 
-static int set(const struct cli *cli, struct settings *s, const char *name, const char *value)
+static int cmd_run_set(const struct cli *cli, struct settings *s, const char *name,
+		       const char *value)
 {
 	return settings_set(s, name, value) ? cli_fail(cli, CLI_FAILED, "no memory") : 0;
 }
 
 /* A value that is one number gives the axis its place. */
-static double place(const char *value)
+static double cli_cmd_run_place(const char *value)
 {
 	char *end;
 	double x = strtod(value, &end);
@@ -56,8 +57,8 @@ static int add_point(const struct cli *cli, struct sweep *s, const char *setting
 	bool single = !strchr(settings, ' ');
 	const char *value = strchr(settings, '=') + 1;
 	struct iocom_err err = {0};
-	int ret = sweep_add_point(s, single ? value : settings, single ? place(value) : NAN,
-				  settings, &err);
+	int ret = sweep_add_point(s, single ? value : settings,
+				  single ? cli_cmd_run_place(value) : NAN, settings, &err);
 
 	return ret ? cli_fail(cli, CLI_USAGE, "--sweep: %s", err.text) : 0;
 }
@@ -104,7 +105,7 @@ static int add_points(const struct cli *cli, struct sweep *s)
 							  : 0;
 }
 
-static bool numeric(const struct sweep *s)
+static bool cmd_run_numeric(const struct sweep *s)
 {
 	for (size_t i = 0; i < s->npoints; i++)
 		if (!isfinite(s->points[i].x))
@@ -112,12 +113,12 @@ static bool numeric(const struct sweep *s)
 	return true;
 }
 
-static int fill(const struct cli *cli, struct sweep *s)
+static int cmd_run_fill(const struct cli *cli, struct sweep *s)
 {
-	int ret = set(cli, &s->settings, "workload", cli->workload);
+	int ret = cmd_run_set(cli, &s->settings, "workload", cli->workload);
 
 	if (!ret)
-		ret = set(cli, &s->settings, "nodes", cli->nodes);
+		ret = cmd_run_set(cli, &s->settings, "nodes", cli->nodes);
 	if (!ret && settings_merge(&s->settings, &cli->set))
 		ret = cli_fail(cli, CLI_FAILED, "no memory");
 	if (!ret)
@@ -140,14 +141,14 @@ static struct sweep *make_sweep(const struct cli *cli, int *ret)
 	}
 	s->seeds = cli->seeds ? cli->seeds : SEEDS;
 	s->first_seed = cli->seed;
-	*ret = fill(cli, s);
+	*ret = cmd_run_fill(cli, s);
 	if (!*ret)
 		return s;
 	sweep_free(s);
 	return NULL;
 }
 
-static int complete(const struct cli *cli, int argc, char **argv, int first)
+static int cmd_run_complete(const struct cli *cli, int argc, char **argv, int first)
 {
 	if (first < argc)
 		return cli_fail(cli, CLI_USAGE, "unexpected '%s'", argv[first]);
@@ -167,7 +168,7 @@ static int complete(const struct cli *cli, int argc, char **argv, int first)
 	return 0;
 }
 
-static int run(struct cli *cli)
+static int cli_cmd_run(struct cli *cli)
 {
 	struct report report = {0};
 	int ret;
@@ -177,9 +178,9 @@ static int run(struct cli *cli)
 		return ret;
 	report.sweep = s;
 	report.y = cli->measure ? measure_parse(cli->measure) : M_SLOWDOWN;
-	report.plot = s->npoints == 1 && !cli->measure ? PLOT_COMPARE
-		      : s->npoints > 1 && numeric(s)   ? PLOT_LINES
-						       : PLOT_BARS;
+	report.plot = s->npoints == 1 && !cli->measure	     ? PLOT_COMPARE
+		      : s->npoints > 1 && cmd_run_numeric(s) ? PLOT_LINES
+							     : PLOT_BARS;
 	ret = cli->record || cli->export_view ? cli_record(cli, s)
 					      : cli_execute(cli, &report, 1, false);
 	report_free(&report);
@@ -194,11 +195,11 @@ int cmd_run(int argc, char **argv, const volatile sig_atomic_t *cancel)
 				   CLI_TAKES_SWEEP | CLI_TAKES_OUT | CLI_TAKES_RUN, help, &first);
 
 	if (!ret)
-		ret = complete(&cli, argc, argv, first);
+		ret = cmd_run_complete(&cli, argc, argv, first);
 	if (!ret && strncmp(cli.workload, "gen:", 4))
 		ret = cli_hold(&cli, &cli.workload);
 	if (!ret)
-		ret = run(&cli);
+		ret = cli_cmd_run(&cli);
 	cli_free(&cli);
 	return ret < 0 ? CLI_OK : ret;
 }

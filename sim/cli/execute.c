@@ -92,7 +92,7 @@ int cli_add_policies(const struct cli *cli, struct sweep *s, const char *policie
 	return ret;
 }
 
-static void show(void *arg, double done, size_t total)
+static void execute_show(void *arg, double done, size_t total)
 {
 	progress_show(arg, done, total);
 }
@@ -102,7 +102,7 @@ static const char *directory_of(const struct cli *cli)
 	return cli->out ? cli->out : ".";
 }
 
-static bool cancelled(const struct cli *cli)
+static bool execute_cancelled(const struct cli *cli)
 {
 	return cli->cancel && *cli->cancel;
 }
@@ -156,7 +156,7 @@ static int judge_all(struct report *reports, size_t n)
 	return ret;
 }
 
-static int print_json(const struct report *reports, size_t n)
+static int execute_print_json(const struct report *reports, size_t n)
 {
 	json_t *out = n == 1 ? report_json(&reports[0]) : json_array();
 	int ret;
@@ -209,7 +209,7 @@ static int write_files(struct cli *cli, const struct report *reports, size_t n, 
 		ret = report_write(&reports[i], o, &err);
 		if (ret == 1)
 			note = err;
-		if (cancelled(cli))
+		if (execute_cancelled(cli))
 			ret = iocom_err_set(&err, -ECANCELED, "interrupted; nothing was written");
 	}
 	if (ret >= 0 && page)
@@ -271,8 +271,9 @@ int cli_deliver(struct cli *cli, struct report *reports, size_t n, bool page, do
 			return ret;
 	}
 	if (cli->json)
-		return print_json(reports, n) ? cli_fail(cli, CLI_FAILED, "cannot write the output")
-					      : CLI_OK;
+		return execute_print_json(reports, n)
+			       ? cli_fail(cli, CLI_FAILED, "cannot write the output")
+			       : CLI_OK;
 	if (page)
 		tell_claims(reports, n);
 	for (size_t i = 0; i < n && !page; i++) {
@@ -294,7 +295,7 @@ int cli_execute(struct cli *cli, struct report *reports, size_t n, bool page)
 		.shard = cli->shard,
 		.shards = cli->shards,
 		.cancel = cli->cancel,
-		.progress = show,
+		.progress = execute_show,
 		.arg = &progress,
 	};
 	struct sweep **sweeps = calloc(n ? n : 1, sizeof(*sweeps));

@@ -40,7 +40,7 @@ struct chosen {
 	size_t n;
 };
 
-static int choose(struct chosen *c, const struct experiment *e)
+static int experiment_cmds_choose(struct chosen *c, const struct experiment *e)
 {
 	const struct experiment **grown;
 
@@ -66,7 +66,7 @@ static int choose_needed(struct chosen *c, const struct experiment *e)
 		const struct experiment *needed = experiment_find(id);
 
 		if (needed)
-			ret = choose(c, needed);
+			ret = experiment_cmds_choose(c, needed);
 	}
 	free(copy);
 	return ret;
@@ -84,7 +84,7 @@ static int choose_ids(const struct cli *cli, struct chosen *c, char **ids)
 		if (e->none)
 			return cli_fail(cli, CLI_USAGE, "%s is not an experiment of its own: %s",
 					e->id, e->none);
-		if (choose(c, e))
+		if (experiment_cmds_choose(c, e))
 			return cli_fail(cli, CLI_FAILED, "no memory");
 	}
 	for (size_t i = 0, n = c->n; i < n; i++)
@@ -98,7 +98,7 @@ static int choose_all(const struct cli *cli, struct chosen *c)
 	const struct experiment *e;
 
 	for (size_t i = 0; (e = experiment_at(i)); i++)
-		if (!e->none && choose(c, e))
+		if (!e->none && experiment_cmds_choose(c, e))
 			return cli_fail(cli, CLI_FAILED, "no memory");
 	return 0;
 }

@@ -58,7 +58,7 @@ static const struct option options[] = {
 };
 
 /* Who takes what; an option of no row here is taken by all. */
-static bool taken(int id, int takes)
+static bool options_taken(int id, int takes)
 {
 	switch (id) {
 	case OPT_SEEDS:
@@ -106,8 +106,8 @@ int cli_fail(const struct cli *cli, int code, const char *fmt, ...)
 	return code;
 }
 
-static int whole(const struct cli *cli, const char *name, const char *text, uint64_t least,
-		 uint64_t most, uint64_t *value)
+static int options_whole(const struct cli *cli, const char *name, const char *text, uint64_t least,
+			 uint64_t most, uint64_t *value)
 {
 	char *end;
 
@@ -160,20 +160,20 @@ static int take_checked(struct cli *cli, int id, const char *value)
 
 	switch (id) {
 	case OPT_SEEDS:
-		ret = whole(cli, "seeds", value, 1, 10000, &n);
+		ret = options_whole(cli, "seeds", value, 1, 10000, &n);
 		cli->seeds = (uint32_t)n;
 		return ret;
 	case OPT_SEED:
-		return whole(cli, "seed", value, 0, 1000000000000000, &cli->seed);
+		return options_whole(cli, "seed", value, 0, 1000000000000000, &cli->seed);
 	case OPT_JOBS:
-		ret = whole(cli, "jobs", value, 1, 4096, &n);
+		ret = options_whole(cli, "jobs", value, 1, 4096, &n);
 		cli->jobs = (unsigned int)n;
 		return ret;
 	case OPT_PARALLEL:
-		ret = whole(cli, "parallel", value, 1, 1024, &n);
+		ret = options_whole(cli, "parallel", value, 1, 1024, &n);
 		return ret ? ret : setting(cli, "threads", value);
 	case OPT_DECISION:
-		return whole(cli, "at-decision", value, 1, UINT64_MAX, &cli->at_decision);
+		return options_whole(cli, "at-decision", value, 1, UINT64_MAX, &cli->at_decision);
 	case OPT_SHARD:
 		return shard(cli, value);
 	case OPT_SET:
@@ -192,7 +192,7 @@ static int take_checked(struct cli *cli, int id, const char *value)
 	}
 }
 
-static int take(struct cli *cli, int id, const char *value)
+static int options_take(struct cli *cli, int id, const char *value)
 {
 	switch (id) {
 	case OPT_OUT:
@@ -257,10 +257,10 @@ int cli_parse(struct cli *cli, int argc, char **argv, int takes, const char *hel
 		if (id == '?')
 			return cli_fail(cli, CLI_USAGE, "there is no option '%s'",
 					argv[optind - 1]);
-		if (!taken(id, takes))
+		if (!options_taken(id, takes))
 			return cli_fail(cli, CLI_USAGE, "--%s does not belong here",
 					option_name(id));
-		ret = take(cli, id, optarg);
+		ret = options_take(cli, id, optarg);
 	}
 	*first = optind;
 	return ret;

@@ -155,7 +155,7 @@ static int record_decision(struct keeper *k, const struct sim_job *j, const stru
 	return ret ? ret : recorder_decision(k->recorder, &d, &k->err);
 }
 
-static int write_view(struct keeper *k, const struct view_file *view)
+static int record_write_view(struct keeper *k, const struct view_file *view)
 {
 	json_t *document = view_file_json(view);
 	bool packed = json_msgpack_named(k->cli->export_view);
@@ -176,9 +176,9 @@ static int write_view(struct keeper *k, const struct view_file *view)
 	return 0;
 }
 
-static void decided(void *arg, double time_ms, const struct sim_job *job,
-		    const struct rules_plan *plan, const uint32_t *nodes,
-		    const struct sim_look *look)
+static void record_decided(void *arg, double time_ms, const struct sim_job *job,
+			   const struct rules_plan *plan, const uint32_t *nodes,
+			   const struct sim_look *look)
 {
 	struct keeper *k = arg;
 	struct view_file view;
@@ -194,11 +194,11 @@ static void decided(void *arg, double time_ms, const struct sim_job *job,
 	if (k->recorder)
 		k->code = record_decision(k, job, plan, nodes, &view);
 	if (!k->code && wanted)
-		k->code = write_view(k, &view);
+		k->code = record_write_view(k, &view);
 	view_file_fini(&view);
 }
 
-static void completed(void *arg, const struct sim_completion *c)
+static void record_completed(void *arg, const struct sim_completion *c)
 {
 	struct keeper *k = arg;
 	struct recording_finish finish = {
@@ -216,7 +216,7 @@ static void completed(void *arg, const struct sim_completion *c)
 	k->code = recorder_finish(k->recorder, &finish, &k->err);
 }
 
-static bool keep_going(void *arg, double time_ms, uint64_t jobs)
+static bool record_keep_going(void *arg, double time_ms, uint64_t jobs)
 {
 	const struct keeper *k = arg;
 
@@ -227,7 +227,7 @@ static bool keep_going(void *arg, double time_ms, uint64_t jobs)
 
 /* --- the run -------------------------------------------------------------------------- */
 
-static int open_recorder(struct keeper *k, const char *path, uint64_t seed)
+static int record_open_recorder(struct keeper *k, const char *path, uint64_t seed)
 {
 	struct recording_header header = {
 		.seed = seed,
@@ -245,16 +245,16 @@ static int open_recorder(struct keeper *k, const char *path, uint64_t seed)
 	return recorder_open(path, &header, &k->recorder, &k->err);
 }
 
-static int simulate(struct keeper *k, struct workload *workload)
+static int record_simulate(struct keeper *k, struct workload *workload)
 {
 	struct sim_run run = {
 		.cluster = &k->scenario->cluster,
 		.workload = workload,
 		.policy = k->policy,
 		.params = &k->scenario->params,
-		.progress = keep_going,
-		.completed = completed,
-		.decided = decided,
+		.progress = record_keep_going,
+		.completed = record_completed,
+		.decided = record_decided,
 		.arg = k,
 	};
 	struct sim_result result;
@@ -280,7 +280,7 @@ static void beside(char *out, size_t size, const char *path)
 	snprintf(out, size, "%s.%d.tmp%s", path, (int)getpid(), json_msgpack_suffix(path));
 }
 
-static int finish(struct keeper *k, const char *temporary, const char *path, int ret)
+static int record_finish(struct keeper *k, const char *temporary, const char *path, int ret)
 {
 	if (!ret && rename(temporary, path))
 		ret = iocom_err_set(&k->err, -errno, "cannot write %s: %s", path, strerror(errno));
@@ -289,7 +289,7 @@ static int finish(struct keeper *k, const char *temporary, const char *path, int
 	return ret;
 }
 
-static int keep(struct keeper *k, struct workload *workload, uint64_t seed)
+static int record_keep(struct keeper *k, struct workload *workload, uint64_t seed)
 {
 	struct cli *cli = k->cli;
 	char record[PATH_MAX] = "", view[PATH_MAX] = "";
@@ -297,7 +297,7 @@ static int keep(struct keeper *k, struct workload *workload, uint64_t seed)
 
 	if (cli->record) {
 		beside(record, sizeof(record), cli->record);
-		ret = open_recorder(k, record, seed);
+		ret = record_open_recorder(k, record, seed);
 	}
 	if (!ret && cli->export_view) {
 		beside(view, sizeof(view), cli->export_view);
@@ -307,7 +307,7 @@ static int keep(struct keeper *k, struct workload *workload, uint64_t seed)
 					    cli->export_view, strerror(errno));
 	}
 	if (!ret)
-		ret = simulate(k, workload);
+		ret = record_simulate(k, workload);
 	if (k->recorder && ret)
 		recorder_abandon(k->recorder);
 	else if (k->recorder)
@@ -315,9 +315,9 @@ static int keep(struct keeper *k, struct workload *workload, uint64_t seed)
 	if (k->view && fclose(k->view) && !ret)
 		ret = iocom_err_set(&k->err, -EIO, "cannot write %s", cli->export_view);
 	if (cli->record)
-		ret = finish(k, record, cli->record, ret);
+		ret = record_finish(k, record, cli->record, ret);
 	if (cli->export_view)
-		ret = finish(k, view, cli->export_view, ret);
+		ret = record_finish(k, view, cli->export_view, ret);
 	return ret;
 }
 
@@ -339,7 +339,7 @@ static int run_one(struct cli *cli, const struct sweep *s, struct scenario *scen
 	scenario->params.seed = s->first_seed;
 	if (!cli->at_decision)
 		cli->at_decision = 1;
-	ret = keep(&k, w, s->first_seed);
+	ret = record_keep(&k, w, s->first_seed);
 	workload_free(w);
 	free(k.seen);
 	if (ret)

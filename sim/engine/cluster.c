@@ -34,7 +34,7 @@ static const struct field {
 };
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 
-static double *field_of(struct sim_machine *m, size_t i)
+static double *cluster_field_of(struct sim_machine *m, size_t i)
 {
 	return (double *)(void *)((char *)m + fields[i].offset);
 }
@@ -58,7 +58,8 @@ struct item {
 	struct sim_machine machines[SIM_GROUPS];
 };
 
-__attribute__((format(printf, 2, 3))) static int wrong(const struct parser *p, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static int cluster_wrong(const struct parser *p,
+							       const char *fmt, ...)
 {
 	unsigned int place = (unsigned int)(p->at - p->start) + 1;
 	char what[512];
@@ -74,30 +75,31 @@ __attribute__((format(printf, 2, 3))) static int wrong(const struct parser *p, c
 			     place, what);
 }
 
-static bool digit(char c)
+static bool cluster_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-static int read_count(struct parser *p, struct item *item, bool *given)
+static int cluster_read_count(struct parser *p, struct item *item, bool *given)
 {
 	const char *at = p->at;
 	uint64_t n = 0;
 
-	*given = digit(*at);
+	*given = cluster_digit(*at);
 	item->count = 1;
 	if (!*given)
 		return 0;
-	for (; digit(*at); at++) {
+	for (; cluster_digit(*at); at++) {
 		n = n * 10 + (uint64_t)(*at - '0');
 		if (n > NODES_MAX)
-			return wrong(p, "at most %u machines", NODES_MAX);
+			return cluster_wrong(p, "at most %u machines", NODES_MAX);
 	}
 	if (n == 0)
-		return wrong(p, "a count of 1 or more expected");
+		return cluster_wrong(p, "a count of 1 or more expected");
 	if (*at != 'x') {
 		p->at = at;
-		return wrong(p, "\"x\" and a machine's name expected after the count, as in 6xfc");
+		return cluster_wrong(
+			p, "\"x\" and a machine's name expected after the count, as in 6xfc");
 	}
 	item->count = (uint32_t)n;
 	p->at = at + 1;
@@ -128,13 +130,14 @@ static int read_name(struct parser *p, struct item *item, bool counted)
 	if (sim_machine_by_name(name, &item->machines[0]) < 0) {
 		if (sim_system_by_name(name, item->machines) < 0) {
 			known_names(known, sizeof(known));
-			return wrong(p, "no machine is named \"%s\"; known: %s", name, known);
+			return cluster_wrong(p, "no machine is named \"%s\"; known: %s", name,
+					     known);
 		}
 		item->groups = SIM_GROUPS;
 		if (!counted)
 			item->count = SIM_SYSTEM_NODES;
 		if (item->count % SIM_GROUPS != 0)
-			return wrong(
+			return cluster_wrong(
 				p,
 				"%s has %u groups of machines: a multiple of it expected, not %u",
 				name, SIM_GROUPS, item->count);
@@ -143,7 +146,7 @@ static int read_name(struct parser *p, struct item *item, bool counted)
 	return 0;
 }
 
-static bool names(const char *text, size_t length, const char *name)
+static bool cluster_names(const char *text, size_t length, const char *name)
 {
 	return strlen(name) == length && strncmp(text, name, length) == 0;
 }
@@ -155,21 +158,23 @@ static int read_change(struct parser *p, struct item *item)
 	double value;
 
 	for (i = 0; i < FIELDS; i++) {
-		if (names(p->at, length, fields[i].name) || names(p->at, length, fields[i].member))
+		if (cluster_names(p->at, length, fields[i].name) ||
+		    cluster_names(p->at, length, fields[i].member))
 			break;
 	}
 	if (i == FIELDS)
-		return wrong(p, "a field expected: cpu, cores, ram, buffer, fixed, disk, request, "
-				"sd or net");
+		return cluster_wrong(
+			p, "a field expected: cpu, cores, ram, buffer, fixed, disk, request, "
+			   "sd or net");
 	p->at += length;
 	if (*p->at != '=')
-		return wrong(p, "\"=\" expected after \"%s\"", fields[i].name);
+		return cluster_wrong(p, "\"=\" expected after \"%s\"", fields[i].name);
 	p->at++;
 	value = strtod(p->at, &end);
 	if (end == p->at || strchr(" \t\r\n", *p->at))
-		return wrong(p, "a number expected for %s", fields[i].name);
+		return cluster_wrong(p, "a number expected for %s", fields[i].name);
 	for (uint32_t g = 0; g < item->groups; g++)
-		*field_of(&item->machines[g], i) = value;
+		*cluster_field_of(&item->machines[g], i) = value;
 	p->at = end;
 	return 0;
 }
@@ -190,17 +195,17 @@ static int read_changes(struct parser *p, struct item *item)
 	if (!fault)
 		return rc;
 	p->at = began;
-	return wrong(p, "%s", fault);
+	return cluster_wrong(p, "%s", fault);
 }
 
-static int append(struct parser *p, const struct item *item)
+static int cluster_append(struct parser *p, const struct item *item)
 {
 	struct sim_cluster *c = p->cluster;
 	uint32_t each = item->count / item->groups;
 	struct sim_machine *machines;
 
 	if (item->count > NODES_MAX - c->n)
-		return wrong(p, "more than %u machines in all", NODES_MAX);
+		return cluster_wrong(p, "more than %u machines in all", NODES_MAX);
 	machines = realloc(c->machines, ((size_t)c->n + item->count) * sizeof(*machines));
 	if (!machines)
 		return iocom_err_set(p->err, -ENOMEM, "no memory for a cluster of %u machines",
@@ -226,25 +231,25 @@ static int read_items(struct parser *p)
 		int rc;
 
 		skip_blanks(p);
-		rc = read_count(p, &item, &counted);
+		rc = cluster_read_count(p, &item, &counted);
 		if (rc == 0)
 			rc = read_name(p, &item, counted);
 		if (rc == 0)
 			rc = read_changes(p, &item);
 		if (rc == 0)
-			rc = append(p, &item);
+			rc = cluster_append(p, &item);
 		if (rc < 0)
 			return rc;
 		skip_blanks(p);
 		if (*p->at == '\0')
 			return 0;
 		if (*p->at != '+')
-			return wrong(p, "\"+\", \":\" or the end expected");
+			return cluster_wrong(p, "\"+\", \":\" or the end expected");
 		p->at++;
 	}
 }
 
-static int read_file(struct parser *p)
+static int cluster_read_file(struct parser *p)
 {
 	FILE *f = fopen(p->file, "re");
 	char row[ROW_MAX];
@@ -286,7 +291,7 @@ int sim_cluster_parse(struct sim_cluster *c, const char *text, struct iocom_err 
 	*c = (struct sim_cluster){0};
 	if (text[0] == '@')
 		p.file = text + 1;
-	rc = p.file ? read_file(&p) : read_items(&p);
+	rc = p.file ? cluster_read_file(&p) : read_items(&p);
 	if (rc == 0 && c->n == 0)
 		rc = iocom_err_set(err, -EINVAL, "the cluster file %.200s names no machine",
 				   p.file);

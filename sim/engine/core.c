@@ -30,7 +30,7 @@ int core_fail(struct core_shard *s, int code, const char *fmt, ...)
 
 /* --- checks ---------------------------------------------------------------------- */
 
-static bool sane(const double *values, size_t n)
+static bool core_sane(const double *values, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!isfinite(values[i]) || values[i] < 0)
@@ -39,7 +39,8 @@ static bool sane(const double *values, size_t n)
 }
 
 #define SANE(...)                                                                                  \
-	sane((const double[]){__VA_ARGS__}, sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
+	core_sane((const double[]){__VA_ARGS__},                                                   \
+		  sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
 
 static int check_params(const struct sim_params *p, struct iocom_err *err)
 {
@@ -171,7 +172,7 @@ static const char *why_serial(const struct core *c)
 	return NULL;
 }
 
-static double greater(double a, double b)
+static double core_greater(double a, double b)
 {
 	return a > b ? a : b;
 }
@@ -203,7 +204,7 @@ static int ask_policy(struct core *c)
 	c->period_ms = c->batch ? 0 : p->information_period_ms;
 	if (c->migrates && p->rules.migration_fixed_ms < delay)
 		delay = p->rules.migration_fixed_ms;
-	c->least_delay_ms = c->looks ? greater(delay, p->network_latency_ms) : CORE_FOREVER;
+	c->least_delay_ms = c->looks ? core_greater(delay, p->network_latency_ms) : CORE_FOREVER;
 	return check_rules(c);
 }
 
@@ -357,7 +358,7 @@ static void core_free(struct core *c)
 	free(c->meters);
 }
 
-static int set_up(struct core *c)
+static int core_set_up(struct core *c)
 {
 	int ret = nodes_init(c);
 
@@ -378,7 +379,7 @@ static int run_with(struct core *c, uint32_t threads)
 
 	c->nshards = threads < c->cluster->n ? threads : c->cluster->n;
 	c->ahead.end = 1;
-	ret = set_up(c);
+	ret = core_set_up(c);
 	if (ret == 0)
 		ret = core_read_next(c);
 	c->first_job = c->next.id;

@@ -31,8 +31,8 @@ void core_scale(struct sim_job *job, const struct sim_params *p)
 	job->asked.memory_mb *= p->memory_scale;
 }
 
-static double disk_ms(const struct sim_job *j, const struct sim_machine *m,
-		      const struct sim_params *p)
+static double core_alone_disk_ms(const struct sim_job *j, const struct sim_machine *m,
+				 const struct sim_params *p)
 {
 	double requests = j->requests, hit;
 
@@ -65,7 +65,7 @@ double core_alone_ms(const struct sim_job *job, const struct sim_machine *home,
 	double n_mem = home->ram_mb > 0 ? home->ram_mb - home->buffer_mb : 0;
 	double page = rules_implicit(job->faults_per_ms, job->memory_mb, n_mem);
 
-	return job->cpu_ms * (reference_mips / home->cpu_mips) + disk_ms(job, home, p) +
+	return job->cpu_ms * (reference_mips / home->cpu_mips) + core_alone_disk_ms(job, home, p) +
 	       job->cpu_ms * page * p->page_fault_ms + talk_ms(job, home, p);
 }
 

@@ -26,8 +26,8 @@ static double least_ram(const struct sim_cluster *cluster)
 	return ram;
 }
 
-static int attach(struct core *c, struct rules *rules, double ram, double buffer,
-		  struct core_reported *reported)
+static int core_control_attach(struct core *c, struct rules *rules, double ram, double buffer,
+			       struct core_reported *reported)
 {
 	reported->buffer_mb = buffer;
 	if (rules_feedback(rules, ram, buffer) < 0)
@@ -50,8 +50,8 @@ int core_control_init(struct core *c)
 	if (c->reported == NULL)
 		return -ENOMEM;
 	if (!own)
-		return attach(c, c->shards[0].rules, least_ram(c->cluster), m[0].buffer_mb,
-			      &c->reported[0]);
+		return core_control_attach(c, c->shards[0].rules, least_ram(c->cluster),
+					   m[0].buffer_mb, &c->reported[0]);
 	c->own_rules = calloc(c->cluster->n, sizeof(struct rules *));
 	if (c->own_rules == NULL)
 		return -ENOMEM;
@@ -60,7 +60,8 @@ int core_control_init(struct core *c)
 		if (c->own_rules[i] == NULL)
 			return -ENOMEM;
 		rules_brief(c->own_rules[i], c->run->decided == NULL);
-		ret = attach(c, c->own_rules[i], m[i].ram_mb, m[i].buffer_mb, &c->reported[i]);
+		ret = core_control_attach(c, c->own_rules[i], m[i].ram_mb, m[i].buffer_mb,
+					  &c->reported[i]);
 	}
 	return ret;
 }
@@ -73,7 +74,7 @@ void core_control_free(struct core *c)
 	free(c->reported);
 }
 
-static void add_sums(struct node_sums *to, const struct node_sums *from, double cores)
+static void core_control_add_sums(struct node_sums *to, const struct node_sums *from, double cores)
 {
 	to->cpu_busy_ms += from->cpu_busy_ms / cores;
 	to->disk_busy_ms += from->disk_busy_ms;
@@ -83,7 +84,7 @@ static void add_sums(struct node_sums *to, const struct node_sums *from, double 
 	to->hits += from->hits;
 }
 
-static double share(double part, double whole)
+static double core_control_share(double part, double whole)
 {
 	return whole > 0 ? part / whole : 0;
 }
@@ -97,13 +98,13 @@ static void describe_outcome(struct core_shard *s, uint32_t first, uint32_t coun
 
 	for (uint32_t i = first; i < first + count; i++) {
 		node_sums(s->model, i - s->first, now, &one);
-		add_sums(&sums, &one, s->core->cluster->machines[i].cores);
+		core_control_add_sums(&sums, &one, s->core->cluster->machines[i].cores);
 	}
-	out->cpu_utilisation = share(sums.cpu_busy_ms - was.cpu_busy_ms, span);
-	out->disk_utilisation = share(sums.disk_busy_ms - was.disk_busy_ms, span);
-	out->implicit_share =
-		share(sums.page_faults - was.page_faults, sums.disk_requests - was.disk_requests);
-	out->hit_rate = share(sums.hits - was.hits, sums.accesses - was.accesses);
+	out->cpu_utilisation = core_control_share(sums.cpu_busy_ms - was.cpu_busy_ms, span);
+	out->disk_utilisation = core_control_share(sums.disk_busy_ms - was.disk_busy_ms, span);
+	out->implicit_share = core_control_share(sums.page_faults - was.page_faults,
+						 sums.disk_requests - was.disk_requests);
+	out->hit_rate = core_control_share(sums.hits - was.hits, sums.accesses - was.accesses);
 	reported->sums = sums;
 	reported->time_ms = now;
 }
@@ -127,7 +128,7 @@ static int foresee(struct core_shard *s, struct rules *rules, uint32_t first, ui
 	return ret;
 }
 
-static double at_most_one(double x)
+static double core_control_at_most_one(double x)
 {
 	return x > 1 ? 1 : x > 0 ? x : 0;
 }
@@ -146,10 +147,10 @@ void core_control_done(struct core_shard *s, uint32_t node, double slowdown, dou
 	/* Only our own variants look at the rest, which costs a walk over the nodes. */
 	if (c->params.rules.fb_controller != 0)
 		describe_outcome(s, first, count, now, reported, &outcome);
-	outcome.cpu_utilisation = at_most_one(outcome.cpu_utilisation);
-	outcome.disk_utilisation = at_most_one(outcome.disk_utilisation);
-	outcome.implicit_share = at_most_one(outcome.implicit_share);
-	outcome.hit_rate = at_most_one(outcome.hit_rate);
+	outcome.cpu_utilisation = core_control_at_most_one(outcome.cpu_utilisation);
+	outcome.disk_utilisation = core_control_at_most_one(outcome.disk_utilisation);
+	outcome.implicit_share = core_control_at_most_one(outcome.implicit_share);
+	outcome.hit_rate = core_control_at_most_one(outcome.hit_rate);
 	ret = foresee(s, rules, first, count, now);
 	if (ret == 0)
 		ret = rules_done(rules, &outcome);

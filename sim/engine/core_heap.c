@@ -53,7 +53,7 @@ void core_heap_free(struct core_heap *h)
 	free(h->at);
 }
 
-static bool before(const struct core_timer *a, const struct core_timer *b)
+static bool core_heap_before(const struct core_timer *a, const struct core_timer *b)
 {
 	if (a->time != b->time)
 		return a->time < b->time;
@@ -78,7 +78,7 @@ int core_timers_add(struct core_timers *t, const struct core_timer *timer)
 		t->room = room;
 	}
 	t->used++;
-	for (; i > 0 && before(timer, &t->entries[(i - 1) / 4]); i = (i - 1) / 4)
+	for (; i > 0 && core_heap_before(timer, &t->entries[(i - 1) / 4]); i = (i - 1) / 4)
 		t->entries[i] = t->entries[(i - 1) / 4];
 	t->entries[i] = *timer;
 	return 0;
@@ -93,9 +93,9 @@ struct core_timer core_timers_take(struct core_timers *t)
 		uint32_t least = 4 * i + 1, end = least + 4 < t->used ? least + 4 : t->used;
 
 		for (uint32_t c = least + 1; c < end; c++)
-			if (before(&t->entries[c], &t->entries[least]))
+			if (core_heap_before(&t->entries[c], &t->entries[least]))
 				least = c;
-		if (!before(&t->entries[least], &last))
+		if (!core_heap_before(&t->entries[least], &last))
 			break;
 		t->entries[i] = t->entries[least];
 		i = least;

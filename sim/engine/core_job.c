@@ -124,7 +124,7 @@ static void task_init(const struct core_shard *s, struct core_task *t, uint32_t 
 }
 
 /* Gives TASK its segment at its node, of which it is a member. */
-static void run(struct core_shard *s, struct core_task *t, uint32_t id, double now)
+static void core_job_run(struct core_shard *s, struct core_task *t, uint32_t id, double now)
 {
 	uint32_t at = t->node - s->first;
 
@@ -136,12 +136,12 @@ static void run(struct core_shard *s, struct core_task *t, uint32_t id, double n
 static void run_next(struct core_shard *s, struct core_task *t, uint32_t id, double now)
 {
 	core_node_begin(s, t->node, now);
-	run(s, t, id, now);
+	core_job_run(s, t, id, now);
 	core_node_end(s, t->node);
 }
 
 /* Between core_node_begin and core_node_end of its node. */
-static void enter(struct core_shard *s, uint32_t id, double now)
+static void core_job_enter(struct core_shard *s, uint32_t id, double now)
 {
 	struct core_task *t = core_task(s, id);
 	struct core_job *j = core_job_of(s, t);
@@ -152,7 +152,7 @@ static void enter(struct core_shard *s, uint32_t id, double now)
 	if (node_enter(s->model, t->node - s->first, id, now) < 0)
 		core_fail(s, -ENOMEM, "out of memory on node %u", t->node);
 	else
-		run(s, t, id, now);
+		core_job_run(s, t, id, now);
 }
 
 void core_task_enters(struct core_shard *s, uint32_t task, double now)
@@ -161,7 +161,7 @@ void core_task_enters(struct core_shard *s, uint32_t task, double now)
 
 	core_coming_remove(s, task);
 	core_node_begin(s, node, now);
-	enter(s, task, now);
+	core_job_enter(s, task, now);
 	core_node_end(s, node);
 }
 
@@ -202,7 +202,7 @@ int core_dispatch(struct core_shard *s, uint32_t job, double now)
 		if (!here) /* those that stay enter together: what the node does is solved once */
 			core_node_begin(s, home, now);
 		here = true;
-		enter(s, id, now);
+		core_job_enter(s, id, now);
 	}
 	if (here)
 		core_node_end(s, home);

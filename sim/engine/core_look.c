@@ -9,7 +9,7 @@
 
 #include "sim/engine/core.h"
 
-static int append(struct core_look *look, const struct rules_request *r)
+static int core_look_append(struct core_look *look, const struct rules_request *r)
 {
 	struct rules_node *n = &look->node;
 	double service = n->measured.service_ms > 0
@@ -48,7 +48,8 @@ static int append_placed(const struct sim_look *look, uint32_t node, struct core
 	if (s->core->period_ms == 0 || home->placed_at_ms != s->core->snapshot_ms)
 		return 0;
 	for (uint32_t i = home->placed; i != CORE_NONE; i = s->placed.list[i].next)
-		if (s->placed.list[i].target == node && append(out, &s->placed.list[i].request) < 0)
+		if (s->placed.list[i].target == node &&
+		    core_look_append(out, &s->placed.list[i].request) < 0)
 			return -ENOMEM;
 	return 0;
 }

@@ -86,7 +86,7 @@ static void fetch_ahead(struct core_shard *s, uint32_t moved)
 	node_prefetch_tasks(s->model, h->entries[least].id);
 }
 
-static void step(struct core_shard *s, double now)
+static void core_loop_step(struct core_shard *s, double now)
 {
 	uint32_t at = s->steps.entries[0].id, node = s->first + at, runnable, moved;
 	struct core_node *n = &s->core->nodes[node];
@@ -167,12 +167,12 @@ static void take_timer(struct core_shard *s, double now)
 	core_task_arrives(s, task, now);
 }
 
-static void handle(struct core_shard *s, enum source source, double now)
+static void core_loop_handle(struct core_shard *s, enum source source, double now)
 {
 	s->stats.events++;
 	switch (source) {
 	case FROM_STEP:
-		step(s, now);
+		core_loop_step(s, now);
 		break;
 	case FROM_TIMER:
 		take_timer(s, now);
@@ -208,6 +208,6 @@ void core_run_shard(struct core_shard *s)
 		}
 		if (s->completions != NULL)
 			core_completions_tell(s, now);
-		handle(s, source, now);
+		core_loop_handle(s, source, now);
 	}
 }

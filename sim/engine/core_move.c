@@ -72,7 +72,7 @@ static int add_timer(struct core_shard *s, uint32_t id, double due)
 	return 0;
 }
 
-static double network(const struct core *c, uint32_t from, uint32_t to)
+static double core_move_network(const struct core *c, uint32_t from, uint32_t to)
 {
 	double a = c->cluster->machines[from].network_mb_per_s;
 	double b = c->cluster->machines[to].network_mb_per_s;
@@ -133,9 +133,10 @@ int core_send_new(struct core_shard *s, uint32_t id, uint32_t from, double now)
 	const struct sim_machine *a = &c->cluster->machines[from];
 	const struct sim_machine *b = &c->cluster->machines[t->node];
 	bool work = c->params.transfer_disk_work;
-	double ms = rules_transfer_cost_ms(c->params.rules.fixed_cost_ms, j->job.initial_mb,
-					   network(c, from, t->node), work ? 0 : a->disk_mb_per_s,
-					   work ? 0 : b->disk_mb_per_s);
+	double ms =
+		rules_transfer_cost_ms(c->params.rules.fixed_cost_ms, j->job.initial_mb,
+				       core_move_network(c, from, t->node),
+				       work ? 0 : a->disk_mb_per_s, work ? 0 : b->disk_mb_per_s);
 
 	t->moving_mb = j->job.initial_mb;
 	j->moves++;
@@ -145,7 +146,8 @@ int core_send_new(struct core_shard *s, uint32_t id, uint32_t from, double now)
 }
 
 /* A running task leaves FROM for TO and goes on there where it was. */
-static int migrate(struct core_shard *s, uint32_t id, uint32_t from, uint32_t to, double now)
+static int core_move_migrate(struct core_shard *s, uint32_t id, uint32_t from, uint32_t to,
+			     double now)
 {
 	struct core *c = s->core;
 	struct core_task *t = core_task(s, id);
@@ -164,7 +166,7 @@ static int migrate(struct core_shard *s, uint32_t id, uint32_t from, uint32_t to
 	t->node = to;
 	t->moving_mb = j->job.initial_mb + core_written_mb(t);
 	ms = rules_migration_cost_ms(c->params.rules.migration_fixed_ms, j->job.memory_mb,
-				     t->moving_mb, network(c, from, to),
+				     t->moving_mb, core_move_network(c, from, to),
 				     work ? 0 : a->disk_mb_per_s, work ? 0 : b->disk_mb_per_s);
 	j->moves++;
 	s->stats.migrations++;
@@ -198,7 +200,7 @@ int core_migrate(struct core_shard *s, uint32_t home, double now)
 
 		request = core_request_of(s, core_job_of(s, core_task(s, id)));
 		core_remember(s, home, s->moves[i].to, &request, 0);
-		ret = migrate(s, id, home, s->moves[i].to, now);
+		ret = core_move_migrate(s, id, home, s->moves[i].to, now);
 	}
 	return ret;
 }
@@ -232,7 +234,7 @@ void core_disk_work_done(struct core_shard *s, uint32_t id, double now)
 	}
 }
 
-static int unpack(struct core_shard *s, const struct core_parcel *p)
+static int core_move_unpack(struct core_shard *s, const struct core_parcel *p)
 {
 	uint32_t job = core_job_new(s), id = core_task_new(s);
 
@@ -254,7 +256,7 @@ int core_take_parcels(struct core_shard *s)
 		struct core_parcels *in = &c->shards[from].out[(c->round + 1) % 2][s->index];
 
 		for (uint32_t i = 0; i < in->used; i++)
-			if (unpack(s, &in->list[i]) < 0)
+			if (core_move_unpack(s, &in->list[i]) < 0)
 				return s->error;
 		in->used = 0;
 	}

@@ -170,7 +170,7 @@ uint64_t core_ties_seed(const struct core *c, const struct sim_job *job)
 	return sim_random_next(&r) >> 11;
 }
 
-static int ask(struct core_shard *s, const struct core_job *j)
+static int core_place_ask(struct core_shard *s, const struct core_job *j)
 {
 	struct rules_request request = core_request_of(s, j);
 	struct rules *rules = core_rules_of(s, j->job.home);
@@ -218,7 +218,7 @@ int core_decide(struct core_shard *s, uint32_t job, double now)
 		return ret;
 	ret = core_view_open(s, home, now);
 	if (ret == 0) {
-		ret = ask(s, j);
+		ret = core_place_ask(s, j);
 		if (ret < 0)
 			core_fail(s, ret, "job %llu cannot be placed",
 				  (unsigned long long)j->job.id);

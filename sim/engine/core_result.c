@@ -218,7 +218,7 @@ size_t core_bytes(const struct core *c)
 	return bytes;
 }
 
-static double at_most_one(double x)
+static double core_result_at_most_one(double x)
 {
 	return x > 1 ? 1 : x;
 }
@@ -236,8 +236,8 @@ static void node_result(const struct core *c, uint32_t i, double end, struct nod
 	if (!(end > 0))
 		return;
 	out->cpu_utilisation =
-		at_most_one(sums->cpu_busy_ms / (end * c->cluster->machines[i].cores));
-	out->disk_utilisation = at_most_one(sums->disk_busy_ms / end);
+		core_result_at_most_one(sums->cpu_busy_ms / (end * c->cluster->machines[i].cores));
+	out->disk_utilisation = core_result_at_most_one(sums->disk_busy_ms / end);
 	out->jobs_mean = (n->resident_ms + n->resident * (until - n->last_ms)) / end;
 }
 

@@ -102,7 +102,7 @@ static void wait_for_end(struct core_shard *s)
 
 /* --- planning ------------------------------------------------------------------- */
 
-static double least(double a, double b)
+static double core_round_least(double a, double b)
 {
 	return a < b ? a : b;
 }
@@ -114,12 +114,12 @@ static double next_event(const struct core *c)
 	for (uint32_t k = 0; k < c->nshards; k++) {
 		const struct core_shard *s = &c->shards[k];
 
-		next = least(next, core_next_time(s));
+		next = core_round_least(next, core_next_time(s));
 		for (uint32_t to = 0; c->nshards > 1 && to < c->nshards; to++) {
 			const struct core_parcels *out = &s->out[c->round % 2][to];
 
 			for (uint32_t i = 0; i < out->used; i++)
-				next = least(next, out->list[i].due_ms);
+				next = core_round_least(next, out->list[i].due_ms);
 		}
 	}
 	return next;
@@ -133,7 +133,7 @@ static double next_arrival(const struct core *c)
 		const struct core_arrivals *a = &c->shards[k].arrivals;
 
 		if (a->head < a->used)
-			next = least(next, a->jobs[a->head].arrival_ms);
+			next = core_round_least(next, a->jobs[a->head].arrival_ms);
 	}
 	return next;
 }
@@ -163,14 +163,14 @@ static void plan_snapshot(struct core *c, double next)
 		return;
 	wanted = boundary(next_arrival(c), c->period_ms);
 	if (wanted <= c->snapshot_ms) {
-		c->end_ms =
-			least(c->end_ms, boundary(next_arrival(c), c->period_ms) + c->period_ms);
+		c->end_ms = core_round_least(c->end_ms, boundary(next_arrival(c), c->period_ms) +
+								c->period_ms);
 	} else if (next >= wanted) {
 		c->take_snapshot = true;
 		c->snapshot_ms = wanted;
-		c->end_ms = least(c->end_ms, wanted + c->period_ms);
+		c->end_ms = core_round_least(c->end_ms, wanted + c->period_ms);
 	} else {
-		c->end_ms = least(c->end_ms, wanted);
+		c->end_ms = core_round_least(c->end_ms, wanted);
 	}
 }
 
@@ -187,10 +187,10 @@ static void plan_sample(struct core *c, double next)
 		c->sample_at_ms = due;
 		due += period;
 	}
-	c->end_ms = least(c->end_ms, due);
+	c->end_ms = core_round_least(c->end_ms, due);
 }
 
-static int hand_over(struct core *c)
+static int core_round_hand_over(struct core *c)
 {
 	struct core_shard *s = &c->shards[core_shard_of(c, c->next.home)];
 	struct core_arrivals *a = &s->arrivals;
@@ -214,7 +214,7 @@ static int hand_out(struct core *c)
 			c->end_ms = c->next.arrival_ms;
 			break;
 		}
-		ret = hand_over(c);
+		ret = core_round_hand_over(c);
 	}
 	return ret;
 }
@@ -239,7 +239,7 @@ static int first_error(struct core *c)
 	return 0;
 }
 
-static uint64_t completed(const struct core *c)
+static uint64_t core_round_completed(const struct core *c)
 {
 	uint64_t n = 0;
 
@@ -249,7 +249,7 @@ static uint64_t completed(const struct core *c)
 }
 
 /* What the next round is; c->finished: there is none. */
-static int plan(struct core *c)
+static int core_round_plan(struct core *c)
 {
 	double next = next_event(c), until = c->params.until_ms;
 	int ret = first_error(c);
@@ -257,7 +257,7 @@ static int plan(struct core *c)
 	if (ret < 0)
 		return ret;
 	if (c->run->progress != NULL && next < CORE_FOREVER &&
-	    !c->run->progress(c->run->arg, next, completed(c)))
+	    !c->run->progress(c->run->arg, next, core_round_completed(c)))
 		return iocom_err_set(c->err, -ECANCELED, "the run was stopped at %.0f ms", next);
 	c->finished = !(next < CORE_FOREVER) || (until > 0 && next >= until);
 	if (c->finished)
@@ -269,7 +269,7 @@ static int plan(struct core *c)
 		plan_snapshot(c, next);
 		plan_sample(c, next);
 		if (c->nshards > 1)
-			c->end_ms = least(c->end_ms, next + c->least_delay_ms);
+			c->end_ms = core_round_least(c->end_ms, next + c->least_delay_ms);
 		ret = hand_out(c);
 	}
 	c->finished = c->several;
@@ -301,7 +301,7 @@ void core_round(struct core_shard *s)
 	core_run_shard(s);
 }
 
-static void *work(void *arg)
+static void *core_round_work(void *arg)
 {
 	struct core_shard *s = arg;
 	struct core *c = s->core;
@@ -348,7 +348,7 @@ static int start_threads(struct core *c)
 
 	pthread_mutex_lock(&sync->gate);
 	for (uint32_t k = 1; ret == 0 && k < c->nshards; k++) {
-		ret = pthread_create(&sync->threads[k], NULL, work, &c->shards[k]);
+		ret = pthread_create(&sync->threads[k], NULL, core_round_work, &c->shards[k]);
 		sync->started += ret == 0;
 	}
 	sync->failed = ret != 0;
@@ -389,7 +389,7 @@ int core_rounds(struct core *c)
 		core_sync_wait(&c->shards[0]);
 	}
 	while (ret == 0) {
-		ret = plan(c);
+		ret = core_round_plan(c);
 		if (ret < 0 || c->finished)
 			break;
 		core_sync_wait(&c->shards[0]);

@@ -23,14 +23,14 @@
 #define BINS	    (1 + (OCTAVES << BITS) + 1)
 #define FIRST_BITS  ((uint64_t)(1023 + FIRST_EXP) << 52)
 
-static double within(double x, double most)
+static double core_stats_within(double x, double most)
 {
 	return x > most ? most : x < -most ? -most : x;
 }
 
 void core_fixed_add(core_fixed *sum, double x)
 {
-	*sum += (core_fixed)(within(x, TERM_MOST) * GRID);
+	*sum += (core_fixed)(core_stats_within(x, TERM_MOST) * GRID);
 }
 
 double core_fixed_value(core_fixed sum)
@@ -60,7 +60,7 @@ static double bin_edge(uint32_t bin)
 
 int core_distribution_add(struct core_distribution *d, double x)
 {
-	double y = within(x, SQUARE_MOST);
+	double y = core_stats_within(x, SQUARE_MOST);
 
 	if (d->bins == NULL) {
 		d->bins = calloc(BINS, sizeof(*d->bins));

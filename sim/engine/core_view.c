@@ -29,7 +29,7 @@
 
 /* --- measured state ----------------------------------------------------------- */
 
-static struct core_shard *owner(const struct core *c, uint32_t node)
+static struct core_shard *core_view_owner(const struct core *c, uint32_t node)
 {
 	return &c->shards[core_shard_of(c, node)];
 }
@@ -37,7 +37,7 @@ static struct core_shard *owner(const struct core *c, uint32_t node)
 void core_fetch_node(const struct core_shard *s, uint32_t node)
 {
 	const struct core *c = s->core;
-	const struct core_shard *its = owner(c, node);
+	const struct core_shard *its = core_view_owner(c, node);
 
 	core_fetch(&c->nodes[node], sizeof(c->nodes[node]));
 	core_fetch(&c->meters[node], sizeof(c->meters[node]));
@@ -49,7 +49,7 @@ void core_fetch_node(const struct core_shard *s, uint32_t node)
 
 static void fetch_tasks(const struct core_shard *s, uint32_t node)
 {
-	const struct core_shard *its = owner(s->core, node);
+	const struct core_shard *its = core_view_owner(s->core, node);
 	uint32_t at = node - its->first, n = node_members(its->model, at);
 
 	for (uint32_t i = 0; i < n && i < TASKS_AHEAD; i++)
@@ -70,7 +70,7 @@ static void fetch_listed(const struct core_shard *s, const struct core_list *l, 
 static void point_at(const struct core *c, uint32_t node, double time, struct core_point *p)
 {
 	const struct core_node *n = &c->nodes[node];
-	const struct core_shard *s = owner(c, node);
+	const struct core_shard *s = core_view_owner(c, node);
 
 	struct node_sums sums;
 
@@ -223,8 +223,8 @@ static void name_node(char *name, uint32_t node)
 	name[at] = '\0';
 }
 
-static void machine_of(const struct core *c, const struct core_shard *s, uint32_t node,
-		       struct rules_node *out)
+static void core_view_machine_of(const struct core *c, const struct core_shard *s, uint32_t node,
+				 struct rules_node *out)
 {
 	const struct sim_machine *m = &c->cluster->machines[node];
 
@@ -326,11 +326,11 @@ static void set_advertised(const struct core_shard *s, uint32_t node, struct cor
 int core_describe(const struct core *c, uint32_t node, double now, double sent_before,
 		  struct core_look *look)
 {
-	const struct core_shard *s = owner(c, node);
+	const struct core_shard *s = core_view_owner(c, node);
 	uint32_t at = node - s->first, members = node_members(s->model, at);
 	int ret = 0;
 
-	machine_of(c, s, node, &look->node);
+	core_view_machine_of(c, s, node, &look->node);
 	for (uint32_t i = 0; ret == 0 && i < members; i++)
 		ret = look_add(s, look, node_member(s->model, at, i));
 	if (c->transit_counts)

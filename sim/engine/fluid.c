@@ -34,7 +34,7 @@
 
 /* --- rates ------------------------------------------------------------------------------ */
 
-static inline bool disk_only(const struct sharing_task *s)
+static inline bool fluid_disk_only(const struct sharing_task *s)
 {
 	return !(s->cpu_ms > 0);
 }
@@ -48,9 +48,9 @@ static bool turns_wanted(const struct fluid_node *f)
 	for (uint32_t i = 0; i < f->active; i++) {
 		const struct sharing_task *s = &f->shares[i];
 
-		if (!disk_only(s) && s->visits + s->delay_ms > 0)
+		if (!fluid_disk_only(s) && s->visits + s->delay_ms > 0)
 			return false;
-		if (disk_only(s)) {
+		if (fluid_disk_only(s)) {
 			users++;
 			few = few || s->visits <= TURNS_MOST;
 		}
@@ -66,7 +66,7 @@ static struct fluid_run *turn_of(struct fluid_node *f, uint32_t *index)
 	for (uint32_t i = 0; i < f->active; i++) {
 		struct fluid_run *other = &f->runs[i];
 
-		if (!disk_only(&f->shares[i]))
+		if (!fluid_disk_only(&f->shares[i]))
 			continue;
 		if (!r || other->serving || (!r->serving && other->ticket < r->ticket)) {
 			r = other;
@@ -83,12 +83,12 @@ static void turns_solve(struct fluid_node *f)
 	uint32_t served = 0;
 
 	for (uint32_t i = 0; i < f->active; i++)
-		computing += !disk_only(&f->shares[i]);
+		computing += !fluid_disk_only(&f->shares[i]);
 	power = computing <= f->machine.cores ? computing : f->machine.crowded;
 	for (uint32_t i = 0; i < f->active; i++) {
 		struct sharing_task *s = &f->shares[i];
 
-		s->rate = disk_only(s) ? 0 : power / computing / s->cpu_ms;
+		s->rate = fluid_disk_only(s) ? 0 : power / computing / s->cpu_ms;
 	}
 	r = turn_of(f, &served);
 	requests = f->shares[served].visits * r->left;
@@ -101,7 +101,7 @@ static void turns_solve(struct fluid_node *f)
 }
 
 /* What happens next, and when. */
-static void plan(const struct node_model *m, uint32_t node, struct fluid_node *f)
+static void fluid_plan(const struct node_model *m, uint32_t node, struct fluid_node *f)
 {
 	double soonest = NODE_NEVER;
 
@@ -162,10 +162,11 @@ static void fluid_settle(const struct node_model *m, uint32_t node)
 		turns_solve(f);
 	else if (f->active > 0)
 		sharing_solve(&f->machine, f->shares, f->active, &f->load);
-	plan(m, node, f);
+	fluid_plan(m, node, f);
 }
 
-static void advance(const struct node_model *m, uint32_t node, struct fluid_node *f, double now)
+static void fluid_advance(const struct node_model *m, uint32_t node, struct fluid_node *f,
+			  double now)
 {
 	double passed = now - f->at_ms;
 
@@ -240,7 +241,7 @@ static void run_remove(struct node_model *m, struct fluid_node *f, uint32_t i)
 
 /* --- the interface ----------------------------------------------------------------------- */
 
-static int room_make(struct fluid_node *f, uint32_t need)
+static int fluid_room_make(struct fluid_node *f, uint32_t need)
 {
 	uint32_t room = f->room ? f->room : 2;
 	struct sharing_task *shares;
@@ -269,12 +270,12 @@ static int fluid_reserve(struct node_model *m, uint32_t node)
 {
 	struct fluid_node *f = fluid_of(m, node);
 
-	return room_make(f, m->nodes[node].count + f->works + 1);
+	return fluid_room_make(f, m->nodes[node].count + f->works + 1);
 }
 
 static void fluid_before(struct node_model *m, uint32_t node, double now)
 {
-	advance(m, node, fluid_of(m, node), now);
+	fluid_advance(m, node, fluid_of(m, node), now);
 }
 
 static void fluid_after(struct node_model *m, uint32_t node, double now, bool rates)
@@ -300,7 +301,7 @@ static int fluid_run(struct node_model *m, uint32_t node, uint32_t task, double 
 		.left = 1, .booked = 1, .cpu_ms = cpu_ms, .given = requests, .id = task};
 	struct sharing_task s = {0};
 
-	advance(m, node, f, now);
+	fluid_advance(m, node, f, now);
 	t->segment_ms = cpu_ms;
 	t->goal_ms = t->done_ms + cpu_ms;
 	t->requests_left = requests;
@@ -322,7 +323,7 @@ static double fluid_stop(struct node_model *m, uint32_t node, uint32_t task, dou
 
 	if (t->state == 0)
 		return 0;
-	advance(m, node, f, now);
+	fluid_advance(m, node, f, now);
 	r = &f->runs[t->link];
 	fluid_book(m, f, r);
 	t->requests_left = r->given < 0 ? r->given : r->given * r->left;
@@ -339,9 +340,9 @@ static int fluid_disk_work(struct node_model *m, uint32_t node, double ms, uint3
 	struct fluid_run r = {.left = 1, .booked = 1, .access_ms = ms, .id = token, .work = true};
 	struct sharing_task s = {.visits = 1, .service_ms = ms, .service_ms2 = ms * ms};
 
-	if (room_make(f, m->nodes[node].count + f->works + 2) < 0)
+	if (fluid_room_make(f, m->nodes[node].count + f->works + 2) < 0)
 		return -ENOMEM;
-	advance(m, node, f, now);
+	fluid_advance(m, node, f, now);
 	if (!(ms > 0))
 		r.left = 0;
 	run_add(m, f, &r, &s);
@@ -355,7 +356,7 @@ static void fluid_refresh(struct node_model *m, uint32_t node, double now)
 {
 	struct fluid_node *f = fluid_of(m, node);
 
-	advance(m, node, f, now);
+	fluid_advance(m, node, f, now);
 	for (uint32_t i = 0; i < f->active; i++)
 		fluid_book(m, f, &f->runs[i]);
 }
@@ -381,7 +382,7 @@ static int fluid_step(struct node_model *m, uint32_t node, double now,
 	int n = 0;
 
 	fluid_settle(m, node);
-	advance(m, node, f, now);
+	fluid_advance(m, node, f, now);
 	if (f->active > 0 && now >= m->next[node])
 		reach(m, node, f);
 	for (uint32_t i = 0; i < f->active && n < NODE_DONE_MAX;) {
@@ -400,7 +401,7 @@ static int fluid_step(struct node_model *m, uint32_t node, double now,
 		stale(m, node);
 	}
 	if (m->next[node] != STALE)
-		plan(m, node, f);
+		fluid_plan(m, node, f);
 	*done = f->done;
 	return n;
 }

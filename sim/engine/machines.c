@@ -120,7 +120,7 @@ int sim_system_by_name(const char *name, struct sim_machine groups[SIM_GROUPS])
 	return -ENOENT;
 }
 
-static bool within(double x, double least)
+static bool machines_within(double x, double least)
 {
 	return isfinite(x) && x >= least && x <= 1e12;
 }
@@ -129,21 +129,21 @@ const char *sim_machine_check(const struct sim_machine *m)
 {
 	const double positive = 1e-9;
 
-	if (!within(m->cpu_mips, positive))
+	if (!machines_within(m->cpu_mips, positive))
 		return "cpu must be above 0 MIPS";
-	if (!within(m->cores, 1))
+	if (!machines_within(m->cores, 1))
 		return "cores must be 1 or more";
-	if (!within(m->ram_mb, 0) || !within(m->buffer_mb, 0))
+	if (!machines_within(m->ram_mb, 0) || !machines_within(m->buffer_mb, 0))
 		return "ram and buffer must be 0 MB or more";
 	if (m->ram_mb > 0 && m->buffer_mb >= m->ram_mb)
 		return "buffer must be less than ram";
-	if (!within(m->disk_fixed_ms, 0))
+	if (!machines_within(m->disk_fixed_ms, 0))
 		return "fixed must be 0 ms or more";
-	if (!within(m->disk_mb_per_s, positive))
+	if (!machines_within(m->disk_mb_per_s, positive))
 		return "disk must be above 0 MB/s";
-	if (!within(m->request_kb, 0) || !within(m->request_sd_kb, 0))
+	if (!machines_within(m->request_kb, 0) || !machines_within(m->request_sd_kb, 0))
 		return "request and sd must be 0 KB or more";
-	if (!within(m->network_mb_per_s, positive))
+	if (!machines_within(m->network_mb_per_s, positive))
 		return "net must be above 0 MB/s";
 	return NULL;
 }

@@ -156,8 +156,8 @@ static struct shared_state shared_state(const struct node *n)
 	};
 }
 
-static void changed(struct node_model *m, uint32_t node, const struct shared_state *before,
-		    double now)
+static void node_model_changed(struct node_model *m, uint32_t node,
+			       const struct shared_state *before, double now)
 {
 	struct node *n = &m->nodes[node];
 	struct shared_state s = shared_state(n);
@@ -185,7 +185,7 @@ int node_enter(struct node_model *m, uint32_t node, uint32_t task, double now)
 	n->members[n->count++] = task;
 	exact_sum_add(&n->memory_mb, t->memory_mb);
 	exact_sum_add(&n->kb_per_ms, t->io_per_ms * t->request_kb);
-	changed(m, node, &before, now);
+	node_model_changed(m, node, &before, now);
 	return 0;
 }
 
@@ -205,7 +205,7 @@ void node_leave(struct node_model *m, uint32_t node, uint32_t task, double now)
 	exact_sum_add(&n->kb_per_ms, -(t->io_per_ms * t->request_kb));
 	if (n->count == 0)
 		n->memory_mb = n->kb_per_ms = (struct exact_sum){0};
-	changed(m, node, &before, now);
+	node_model_changed(m, node, &before, now);
 }
 
 void node_set_buffer(struct node_model *m, uint32_t node, double buffer_mb, double now)
@@ -216,7 +216,7 @@ void node_set_buffer(struct node_model *m, uint32_t node, double buffer_mb, doub
 	m->fidelity->before(m, node, now);
 	before = shared_state(n);
 	n->buffer_mb = buffer_within(buffer_mb, n->ram_mb);
-	changed(m, node, &before, now);
+	node_model_changed(m, node, &before, now);
 }
 
 int node_run(struct node_model *m, uint32_t node, uint32_t task, double cpu_ms, double requests,

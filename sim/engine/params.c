@@ -91,7 +91,7 @@ void sim_params_default(struct sim_params *p)
 	rules_params_default(&p->rules, RULES_RATES_COMPUTATION);
 }
 
-static double value_of(const struct sim_params *params, const struct param *p)
+static double params_value_of(const struct sim_params *params, const struct param *p)
 {
 	const void *field = (const char *)params + p->offset;
 
@@ -162,7 +162,7 @@ const char *sim_params_get(const struct sim_params *params, unsigned int i, doub
 	const char *name;
 
 	if (i < PARAMS) {
-		*value = value_of(params, &params_table[i]);
+		*value = params_value_of(params, &params_table[i]);
 		return params_table[i].name;
 	}
 	*value = rules_params_get(&params->rules, i - (unsigned int)PARAMS, &name);

@@ -14,7 +14,7 @@
 #include "sim/random.h"
 
 /* Stafford's variant 13, the step that sim_random_next ends with. */
-static uint64_t mix(uint64_t x)
+static uint64_t random_mix(uint64_t x)
 {
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
 	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
@@ -24,10 +24,10 @@ static uint64_t mix(uint64_t x)
 struct sim_random sim_random_stream(uint64_t seed, uint64_t purpose, uint64_t owner)
 {
 	const uint64_t golden = 0x9e3779b97f4a7c15u; /* 2^64 over the golden ratio, odd */
-	uint64_t key = mix(seed + golden);
+	uint64_t key = random_mix(seed + golden);
 
-	key = mix((key ^ purpose) + golden);
-	key = mix((key ^ owner) + golden);
+	key = random_mix((key ^ purpose) + golden);
+	key = random_mix((key ^ owner) + golden);
 	/* A gamma with few changes between neighbouring bits would mix badly. */
 	if (__builtin_popcountll(key ^ key >> 1) < 24)
 		key ^= 0xaaaaaaaaaaaaaaaau;

@@ -142,7 +142,7 @@ void request_after(struct node_model *m, uint32_t node, double now, bool rates)
 	next_set(m, node, q);
 }
 
-static int room_make(struct node_model *m, struct request_node *q, uint32_t need)
+static int request_change_room_make(struct node_model *m, struct request_node *q, uint32_t need)
 {
 	uint32_t room = q->room ? q->room : 4;
 	struct request_due *running, *away;
@@ -180,13 +180,13 @@ int request_reserve(struct node_model *m, uint32_t node)
 {
 	struct request_node *q = node_state(m, node);
 
-	return room_make(m, q, m->nodes[node].count + q->works + 2);
+	return request_change_room_make(m, q, m->nodes[node].count + q->works + 2);
 }
 
 int request_disk_work(struct node_model *m, uint32_t node, double ms, uint32_t token, double now)
 {
 	struct request_node *q = node_state(m, node);
-	int rc = room_make(m, q, m->nodes[node].count + q->works + 2);
+	int rc = request_change_room_make(m, q, m->nodes[node].count + q->works + 2);
 
 	if (rc < 0)
 		return rc;

@@ -28,7 +28,7 @@ static double forgetting_per_ms(const struct request_node *q)
 	return log1p(1 / (2 * n)) / MS_PER_S;
 }
 
-static double weight(const struct node_task *t)
+static double request_decay_weight(const struct node_task *t)
 {
 	return 1 / (1 + t->burst.usage_ms / DECAY_UNIT_MS);
 }
@@ -55,7 +55,7 @@ static double share_level(const struct node_model *m, const struct request_node 
 		double free_power = power, weights = 0, next;
 
 		for (uint32_t i = 0; i < q->nrunning; i++) {
-			double w = weight(node_task_of(m, q->running[i].task));
+			double w = request_decay_weight(node_task_of(m, q->running[i].task));
 
 			if (level > 0 && w * level >= core)
 				free_power -= core;
@@ -72,13 +72,13 @@ static double share_level(const struct node_model *m, const struct request_node 
 	return level;
 }
 
-static double share(const struct request_node *q, const struct node_task *t)
+static double request_decay_share(const struct request_node *q, const struct node_task *t)
 {
 	double core = q->crowded / q->cores;
 
 	if (q->nrunning <= q->cores)
 		return q->speed;
-	return fmin(weight(t) * q->rate, core);
+	return fmin(request_decay_weight(t) * q->rate, core);
 }
 
 void request_decay_enter(struct node_model *m, struct request_node *q, uint32_t task,
@@ -100,7 +100,7 @@ void request_decay_advance(struct node_model *m, struct request_node *q, double 
 		return;
 	for (uint32_t i = 0; i < q->nrunning; i++) {
 		struct node_task *t = node_task_of(m, q->running[i].task);
-		double rate = share(q, t);
+		double rate = request_decay_share(q, t);
 
 		q->running[i].at -= passed * rate;
 		usage_follow(t, rate / q->speed, per_ms, now);
@@ -114,7 +114,7 @@ void request_decay_plan(struct node_model *m, struct request_node *q)
 	q->cores_busy = q->nrunning <= q->cores ? q->nrunning : q->cores;
 	q->rate = q->nrunning <= q->cores ? 0 : share_level(m, q);
 	for (uint32_t i = 0; i < q->nrunning; i++) {
-		double rate = share(q, node_task_of(m, q->running[i].task));
+		double rate = request_decay_share(q, node_task_of(m, q->running[i].task));
 		double wait = q->running[i].at > 0 ? q->running[i].at / rate : 0;
 
 		if (wait < soonest)

@@ -32,7 +32,7 @@ static void processor_only(const struct sharing_machine *m, struct sharing_task 
 	load->cores_busy = n <= m->cores ? n : m->cores;
 }
 
-static void disk_only(struct sharing_task *t, uint32_t n, struct sharing_load *load)
+static void sharing_disk_only(struct sharing_task *t, uint32_t n, struct sharing_load *load)
 {
 	double round = 0;
 
@@ -66,7 +66,7 @@ void sharing_solve(const struct sharing_machine *machine, struct sharing_task *t
 	if (visiting == 0 && away == 0)
 		processor_only(machine, tasks, n, load);
 	else if (computing == 0 && away == 0)
-		disk_only(tasks, n, load);
+		sharing_disk_only(tasks, n, load);
 	else if (regular > 0 && away == 0 &&
 		 n <= (random > 0 ? SHARING_MIXED_MAX : SHARING_REGULAR_MAX))
 		sharing_regular(machine, tasks, n, load);

@@ -431,8 +431,8 @@ static void guess_rates(const struct exact *x)
 }
 
 /* Fills what the rounds start from; the rest of X is the rounds' own. */
-static void begin(struct exact *x, const struct sharing_machine *m, struct sharing_task *tasks,
-		  uint32_t n)
+static void sharing_exact_begin(struct exact *x, const struct sharing_machine *m,
+				struct sharing_task *tasks, uint32_t n)
 {
 	x->m = m;
 	x->t = tasks;
@@ -477,7 +477,7 @@ void sharing_exact(const struct sharing_machine *m, struct sharing_task *t, uint
 	struct exact x;
 	double v, cv2, change;
 
-	begin(&x, m, t, n);
+	sharing_exact_begin(&x, m, t, n);
 	processor(&x);
 	disk_inputs(&x);
 	for (uint32_t round = 0; round < ROUNDS; round++) {

@@ -42,7 +42,8 @@ static double slowed(const struct many *x, double a)
 }
 
 /* One task's cycle: its rate, its response at the disk over its service. */
-static void advance(const struct many *x, struct sharing_task *t, double *cpu_ms, double *disk_ms)
+static void sharing_many_advance(const struct many *x, struct sharing_task *t, double *cpu_ms,
+				 double *disk_ms)
 {
 	double own_disk = t->rate * t->visits * t->service_ms * t->stretch;
 	double own_cpu = fmax(1 - own_disk - t->rate * t->delay_ms, 0), wait;
@@ -118,7 +119,7 @@ void sharing_many(const struct sharing_machine *m, struct sharing_task *t, uint3
 		for (uint32_t i = 0; i < n; i++) {
 			double cpu_ms, disk_ms, own = t[i].visits * t[i].service_ms;
 
-			advance(&x, &t[i], &cpu_ms, &disk_ms);
+			sharing_many_advance(&x, &t[i], &cpu_ms, &disk_ms);
 			t[i].rate = 1 / (cpu_ms + disk_ms + t[i].delay_ms);
 			t[i].stretch = own > 0 ? disk_ms / own : 1;
 		}

@@ -28,8 +28,8 @@ static double requests_per_ms(const struct sharing_task *t)
 	return t->cpu_ms > 0 ? t->visits / t->cpu_ms : INFINITY;
 }
 
-static void serve(struct side *s, const struct sharing_task *t, const struct side *other,
-		  double one)
+static void sharing_pair_serve(struct side *s, const struct sharing_task *t,
+			       const struct side *other, double one)
 {
 	if (isinf(other->v)) {
 		s->quiet = 0;
@@ -60,8 +60,8 @@ void sharing_pair(const struct sharing_machine *m, struct sharing_task *t,
 	double both, both_ms, cycle, waits;
 	struct side a = {.v = requests_per_ms(&t[0])}, b = {.v = requests_per_ms(&t[1])};
 
-	serve(&a, &t[0], &b, one);
-	serve(&b, &t[1], &a, one);
+	sharing_pair_serve(&a, &t[0], &b, one);
+	sharing_pair_serve(&b, &t[1], &a, one);
 	a.share = isinf(a.v) ? 1 : isinf(b.v) ? 0 : a.v / (a.v + b.v);
 	b.share = 1 - a.share;
 	a.serves = 1 - b.share * b.quiet;

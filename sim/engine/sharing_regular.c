@@ -49,7 +49,7 @@ static double burst_next(struct course *c, const struct sharing_task *t, uint32_
 	return c->burst[j] * -log1p(-even_sequence(&c->burst_at[j], GOLDEN));
 }
 
-static void serve(struct course *c, const struct sharing_task *t)
+static void sharing_regular_serve(struct course *c, const struct sharing_task *t)
 {
 	uint32_t j = c->queue[0];
 	double u = even_sequence(&c->service_at[j], PLASTIC);
@@ -62,11 +62,11 @@ static void enqueue(struct course *c, const struct sharing_task *t, uint32_t j)
 	c->at_disk[j] = true;
 	c->queue[c->queued++] = j;
 	if (c->queued == 1)
-		serve(c, t);
+		sharing_regular_serve(c, t);
 }
 
 /* Who began half a burst ago, who a whole one: the phases that tasks happen to have. */
-static void start(struct course *c, const struct sharing_task *t, uint32_t n)
+static void sharing_regular_start(struct course *c, const struct sharing_task *t, uint32_t n)
 {
 	*c = (struct course){.n = n};
 	for (uint32_t j = 0; j < n; j++) {
@@ -98,11 +98,12 @@ static void serve_next(struct course *c, const struct sharing_task *t)
 		c->computed[j]++;
 	}
 	if (c->queued > 0)
-		serve(c, t);
+		sharing_regular_serve(c, t);
 }
 
 /* To the end of a burst or a service. */
-static void step(struct course *c, const struct sharing_machine *m, const struct sharing_task *t)
+static void sharing_regular_step(struct course *c, const struct sharing_machine *m,
+				 const struct sharing_task *t)
 {
 	double each = c->computing > 0 ? sharing_power(m, c->computing) / c->computing : 0;
 	double soonest = INFINITY, passed;
@@ -138,7 +139,7 @@ static void step(struct course *c, const struct sharing_machine *m, const struct
 	}
 }
 
-static void forget(struct course *c)
+static void sharing_regular_forget(struct course *c)
 {
 	memset(c->computed, 0, sizeof(c->computed));
 	c->now = c->cpu_ms = c->disk_ms = c->busy_ms = 0;
@@ -170,11 +171,11 @@ void sharing_regular(const struct sharing_machine *m, struct sharing_task *t, ui
 			slowest = fmax(slowest, t[j].cpu_ms / t[j].visits);
 		round += t[j].service_ms;
 	}
-	start(&c, t, n);
+	sharing_regular_start(&c, t, n);
 	while (events < most && (events < least || c.now < ROUNDS / 3 * (slowest + round))) {
-		step(&c, m, t);
+		sharing_regular_step(&c, m, t);
 		if (++events == least / 3)
-			forget(&c);
+			sharing_regular_forget(&c);
 	}
 	for (uint32_t j = 0; j < n; j++)
 		t[j].rate = counted_rate(&c, m, &t[j], j, round);

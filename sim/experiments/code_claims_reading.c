@@ -19,7 +19,7 @@ struct turned {
 	unsigned int n;
 };
 
-static void note(char *list, size_t size, const char *id, size_t claim)
+static void code_claims_reading_note(char *list, size_t size, const char *id, size_t claim)
 {
 	size_t at = strlen(list);
 
@@ -28,8 +28,9 @@ static void note(char *list, size_t size, const char *id, size_t claim)
 }
 
 /* All of PAPER's claims about A (the chosen reading) and B (the other). */
-static void compare(const struct claim_context *a, const struct claim_context *b,
-		    struct tally tally[2], struct turned *turned)
+static void code_claims_reading_compare(const struct claim_context *a,
+					const struct claim_context *b, struct tally tally[2],
+					struct turned *turned)
 {
 	const struct claim *claims = experiment_find(a->sweep->id)->claims;
 
@@ -49,9 +50,11 @@ static void compare(const struct claim_context *a, const struct claim_context *b
 			continue;
 		turned->n++;
 		if (as_chosen.verdict == VERDICT_HOLDS)
-			note(turned->lost, sizeof(turned->lost), a->sweep->id, i + 1);
+			code_claims_reading_note(turned->lost, sizeof(turned->lost), a->sweep->id,
+						 i + 1);
 		else
-			note(turned->won, sizeof(turned->won), a->sweep->id, i + 1);
+			code_claims_reading_note(turned->won, sizeof(turned->won), a->sweep->id,
+						 i + 1);
 	}
 }
 
@@ -66,8 +69,9 @@ static int find_reading(const struct experiment *e, const char *label, size_t *c
 	return found;
 }
 
-static void tell(const struct experiment *e, const struct claim *c, const struct tally t[2],
-		 const struct turned *turned, struct judgement *out)
+static void code_claims_reading_tell(const struct experiment *e, const struct claim *c,
+				     const struct tally t[2], const struct turned *turned,
+				     struct judgement *out)
 {
 	const char *chosen = e->readings[0].label;
 
@@ -102,12 +106,12 @@ void claim_reading(const struct claim_context *context, const struct claim *c,
 		struct claim_context a = {parts[0][i], parts[0], n}, b = {parts[1][i], parts[1], n};
 
 		if (!strcmp(experiment_find(parts[0][i]->id)->paper, c->a))
-			compare(&a, &b, tally, &turned);
+			code_claims_reading_compare(&a, &b, tally, &turned);
 	}
 	if (!tally[0].tested && !tally[1].tested) {
 		claim_not_tested(out, "no claim could be judged", NULL);
 		return;
 	}
 	claim_verdict(out, turned.n >= c->printed);
-	tell(e, c, tally, &turned, out);
+	code_claims_reading_tell(e, c, tally, &turned, out);
 }

@@ -120,8 +120,8 @@ static int named_series(struct sweep *s, const struct experiment *e, struct ioco
 	return ret;
 }
 
-static int fill(struct sweep *s, const struct experiment *e, const char *trace,
-		const struct settings *extra, struct iocom_err *err)
+static int experiment_fill(struct sweep *s, const struct experiment *e, const char *trace,
+			   const struct settings *extra, struct iocom_err *err)
 {
 	int ret = base_settings(s, e, trace, extra, err);
 
@@ -184,7 +184,7 @@ struct sweep *experiment_sweep(const struct experiment *e, uint32_t seeds, const
 	s->seeds = seeds;
 	s->keep_samples = e->plot == PLOT_SERIES;
 	s->keep_rows = e->plot == PLOT_SCATTER;
-	if (!fill(s, e, trace, extra, err) && !judged_parts(s, e, extra, err))
+	if (!experiment_fill(s, e, trace, extra, err) && !judged_parts(s, e, extra, err))
 		return s;
 	sweep_free(s);
 	return NULL;

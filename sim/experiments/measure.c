@@ -79,7 +79,7 @@ enum measure measure_parse(const char *name)
 	return M_COUNT;
 }
 
-static double share(double part, double rest)
+static double measure_share(double part, double rest)
 {
 	return part + rest > 0 ? part / (part + rest) : NAN;
 }
@@ -155,7 +155,7 @@ void measure_all(const struct sim_result *r, double values[M_COUNT])
 	v[M_DELAY] = r->delay_ms.mean / 1000;
 	v[M_CPU] = r->cpu_utilisation;
 	v[M_DISK] = r->disk_utilisation;
-	v[M_IO_SHARE] = share(r->disk_utilisation, r->cpu_utilisation);
+	v[M_IO_SHARE] = measure_share(r->disk_utilisation, r->cpu_utilisation);
 	v[M_HIT_RATE] = r->hit_rate;
 	v[M_IMPLICIT] = r->implicit_share;
 	node_measures(r, v);

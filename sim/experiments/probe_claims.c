@@ -19,7 +19,7 @@ struct cloud {
 	struct probe_row *rows; /* owned */
 };
 
-static int compare(const void *a, const void *b, void *arg)
+static int probe_claims_compare(const void *a, const void *b, void *arg)
 {
 	const struct probe_row *p = a, *q = b;
 	const enum probe_column *x = arg;
@@ -38,7 +38,7 @@ static bool cloud_open(struct cloud *c, struct claim_row a, uint32_t seed, enum 
 	for (uint32_t i = 0; c->rows && i < c->n; i++)
 		c->rows[i] = r->rows[i];
 	if (c->rows)
-		qsort_r(c->rows, c->n, sizeof(*c->rows), compare, &x);
+		qsort_r(c->rows, c->n, sizeof(*c->rows), probe_claims_compare, &x);
 	return c->rows != NULL;
 }
 
@@ -58,13 +58,14 @@ static double sd_of(const struct cloud *c, enum probe_column y, uint32_t from, u
 	return n > 1 ? gsl_stats_sd(&c->rows[from].v[y], PROBE_COLUMNS, n) : NAN;
 }
 
-static double difference(const struct cloud *c, const struct claim *q, uint32_t from, uint32_t n)
+static double probe_claims_difference(const struct cloud *c, const struct claim *q, uint32_t from,
+				      uint32_t n)
 {
 	return mean_of(c, q->y, from, n) - mean_of(c, q->y2, from, n);
 }
 
 /* Rows with x below LIMIT. */
-static uint32_t below(const struct cloud *c, enum probe_column x, double limit)
+static uint32_t probe_claims_below(const struct cloud *c, enum probe_column x, double limit)
 {
 	uint32_t i = 0;
 
@@ -97,22 +98,22 @@ static double spread_growth(const struct cloud *c, const struct claim *q)
 
 static double at_first(const struct cloud *c, const struct claim *q)
 {
-	return difference(c, q, 0, third(c));
+	return probe_claims_difference(c, q, 0, third(c));
 }
 
 static double at_last(const struct cloud *c, const struct claim *q)
 {
-	return difference(c, q, c->n - third(c), third(c));
+	return probe_claims_difference(c, q, c->n - third(c), third(c));
 }
 
 static double share_zero(const struct cloud *c, const struct claim *q)
 {
-	return (double)below(c, q->x, ZERO) / c->n;
+	return (double)probe_claims_below(c, q->x, ZERO) / c->n;
 }
 
 static double spread_at_zero(const struct cloud *c, const struct claim *q)
 {
-	uint32_t n = below(c, q->x, ZERO);
+	uint32_t n = probe_claims_below(c, q->x, ZERO);
 
 	return n < c->n ? sd_of(c, q->y, 0, n) / sd_of(c, q->y, n, c->n - n) : NAN;
 }
@@ -126,7 +127,7 @@ static int by_value(const void *a, const void *b)
 
 static double excellent_at_zero(const struct cloud *c, const struct claim *q)
 {
-	uint32_t n = below(c, q->x, ZERO), rest = c->n - n;
+	uint32_t n = probe_claims_below(c, q->x, ZERO), rest = c->n - n;
 	double others[rest ? rest : 1], least = INFINITY;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -141,7 +142,7 @@ static double excellent_at_zero(const struct cloud *c, const struct claim *q)
 
 static double share_below(const struct cloud *c, const struct claim *q)
 {
-	uint32_t limit = below(c, q->x, q->printed), from = q->down ? 0 : limit;
+	uint32_t limit = probe_claims_below(c, q->x, q->printed), from = q->down ? 0 : limit;
 	uint32_t to = q->down ? limit : c->n, count = 0;
 
 	for (uint32_t i = from; i < to; i++)
@@ -213,8 +214,8 @@ static struct interval over_seeds(const struct claim_context *context, const str
 	return none;
 }
 
-__attribute__((format(printf, 4, 5))) static void tell(struct judgement *out, bool holds,
-						       struct interval i, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void
+probe_claims_tell(struct judgement *out, bool holds, struct interval i, const char *format, ...)
 {
 	char words[160];
 	va_list ap;
@@ -238,10 +239,10 @@ void claim_correlates(const struct claim_context *context, const struct claim *c
 	struct interval i = over_seeds(context, c, correlation, false, out);
 
 	if (i.n)
-		tell(out,
-		     c->printed > 0 ? i.mean >= c->printed && stats_above(i, 0)
-				    : i.mean <= c->printed && stats_below(i, 0),
-		     i, "correlation of %s with %s", name(c->y), name(c->x));
+		probe_claims_tell(out,
+				  c->printed > 0 ? i.mean >= c->printed && stats_above(i, 0)
+						 : i.mean <= c->printed && stats_below(i, 0),
+				  i, "correlation of %s with %s", name(c->y), name(c->x));
 }
 
 void claim_correlation(const struct claim_context *context, const struct claim *c,
@@ -251,8 +252,8 @@ void claim_correlation(const struct claim_context *context, const struct claim *
 	double width = fabs(c->printed) / 4;
 
 	if (i.n)
-		tell(out, stats_meets(i, c->printed - width, c->printed + width), i,
-		     "correlation of %s with %s", name(c->y), name(c->x));
+		probe_claims_tell(out, stats_meets(i, c->printed - width, c->printed + width), i,
+				  "correlation of %s with %s", name(c->y), name(c->x));
 }
 
 void claim_uncorrelated(const struct claim_context *context, const struct claim *c,
@@ -261,8 +262,8 @@ void claim_uncorrelated(const struct claim_context *context, const struct claim 
 	struct interval i = over_seeds(context, c, correlation, false, out);
 
 	if (i.n)
-		tell(out, fabs(i.mean) < c->printed, i, "correlation of %s with %s", name(c->y),
-		     name(c->x));
+		probe_claims_tell(out, fabs(i.mean) < c->printed, i, "correlation of %s with %s",
+				  name(c->y), name(c->x));
 }
 
 void claim_spread_grows(const struct claim_context *context, const struct claim *c,
@@ -271,8 +272,9 @@ void claim_spread_grows(const struct claim_context *context, const struct claim 
 	struct interval i = over_seeds(context, c, spread_growth, true, out);
 
 	if (i.n)
-		tell(out, stats_above(i, 1), i,
-		     "deviation of %s, last over first third of %s:", name(c->y), name(c->x));
+		probe_claims_tell(out, stats_above(i, 1), i,
+				  "deviation of %s, last over first third of %s:", name(c->y),
+				  name(c->x));
 }
 
 void claim_mostly_zero(const struct claim_context *context, const struct claim *c,
@@ -281,8 +283,8 @@ void claim_mostly_zero(const struct claim_context *context, const struct claim *
 	struct interval i = over_seeds(context, c, share_zero, false, out);
 
 	if (i.n)
-		tell(out, stats_above(i, c->printed), i, "%s below %g: a share of", name(c->x),
-		     ZERO);
+		probe_claims_tell(out, stats_above(i, c->printed), i, "%s below %g: a share of",
+				  name(c->x), ZERO);
 }
 
 void claim_spread_at_zero(const struct claim_context *context, const struct claim *c,
@@ -291,9 +293,9 @@ void claim_spread_at_zero(const struct claim_context *context, const struct clai
 	struct interval i = over_seeds(context, c, spread_at_zero, true, out);
 
 	if (i.n)
-		tell(out, stats_above(i, 1), i,
-		     "deviation of %s where %s is below %g over elsewhere:", name(c->y), name(c->x),
-		     ZERO);
+		probe_claims_tell(out, stats_above(i, 1), i,
+				  "deviation of %s where %s is below %g over elsewhere:",
+				  name(c->y), name(c->x), ZERO);
 }
 
 void claim_excellent_at_zero(const struct claim_context *context, const struct claim *c,
@@ -302,9 +304,9 @@ void claim_excellent_at_zero(const struct claim_context *context, const struct c
 	struct interval i = over_seeds(context, c, excellent_at_zero, true, out);
 
 	if (i.n)
-		tell(out, i.mean <= 1, i,
-		     "least %s where %s is below %g over the median elsewhere:", name(c->y),
-		     name(c->x), ZERO);
+		probe_claims_tell(out, i.mean <= 1, i,
+				  "least %s where %s is below %g over the median elsewhere:",
+				  name(c->y), name(c->x), ZERO);
 }
 
 void claim_mostly_below(const struct claim_context *context, const struct claim *c,
@@ -313,9 +315,10 @@ void claim_mostly_below(const struct claim_context *context, const struct claim 
 	struct interval i = over_seeds(context, c, share_below, false, out);
 
 	if (i.n)
-		tell(out, stats_above(i, 0.5), i, "%s below %s where %s is %s %g: a share of",
-		     name(c->y), name(c->y2), name(c->x), c->down ? "below" : "at least",
-		     c->printed);
+		probe_claims_tell(out, stats_above(i, 0.5), i,
+				  "%s below %s where %s is %s %g: a share of", name(c->y),
+				  name(c->y2), name(c->x), c->down ? "below" : "at least",
+				  c->printed);
 }
 
 void claim_less_spread(const struct claim_context *context, const struct claim *c,
@@ -324,8 +327,8 @@ void claim_less_spread(const struct claim_context *context, const struct claim *
 	struct interval i = over_seeds(context, c, spread_ratio, true, out);
 
 	if (i.n)
-		tell(out, stats_above(i, 1), i, "deviation of %s over that of %s:", name(c->y2),
-		     name(c->y));
+		probe_claims_tell(out, stats_above(i, 1), i,
+				  "deviation of %s over that of %s:", name(c->y2), name(c->y));
 }
 
 void claim_nearly_constant(const struct claim_context *context, const struct claim *c,
@@ -334,7 +337,8 @@ void claim_nearly_constant(const struct claim_context *context, const struct cla
 	struct interval i = over_seeds(context, c, variation, false, out);
 
 	if (i.n)
-		tell(out, i.mean <= c->printed, i, "deviation of %s over its mean:", name(c->y));
+		probe_claims_tell(out, i.mean <= c->printed, i,
+				  "deviation of %s over its mean:", name(c->y));
 }
 
 void claim_full_at_few(const struct claim_context *context, const struct claim *c,
@@ -343,8 +347,9 @@ void claim_full_at_few(const struct claim_context *context, const struct claim *
 	struct interval i = over_seeds(context, c, full_at_few, false, out);
 
 	if (i.n)
-		tell(out, i.mean >= c->printed, i,
-		     "most %s in the first third of %s over most of all:", name(c->y), name(c->x));
+		probe_claims_tell(out, i.mean >= c->printed, i,
+				  "most %s in the first third of %s over most of all:", name(c->y),
+				  name(c->x));
 }
 
 /* --- two of them --------------------------------------------------------------------- */
@@ -385,9 +390,10 @@ static void judge_more(const struct claim_context *context, const struct claim *
 	for (uint32_t s = 0; s < n; s++)
 		more[s] = a[s] - b[s];
 	i = stats_mean(more, n);
-	tell(out, stats_above(i, 0), i, "%s of %s with %s: %.3g of %.20s, %.3g of %.20s; more by",
-	     what, name(c->y), name(c->x), stats_mean(a, n).mean, claim_label(asked.a[0]),
-	     stats_mean(b, n).mean, claim_label(asked.b[0]));
+	probe_claims_tell(out, stats_above(i, 0), i,
+			  "%s of %s with %s: %.3g of %.20s, %.3g of %.20s; more by", what,
+			  name(c->y), name(c->x), stats_mean(a, n).mean, claim_label(asked.a[0]),
+			  stats_mean(b, n).mean, claim_label(asked.b[0]));
 }
 
 void claim_correlates_more(const struct claim_context *context, const struct claim *c,
@@ -441,8 +447,9 @@ void claim_falls_again(const struct claim_context *context, const struct claim *
 		top = g;
 	}
 	fall = stats_factor(group[top], group[GROUPS - 1], n);
-	tell(out, top + 1 < GROUPS && stats_above(fall, 1), fall,
-	     "highest in group %zu of %d by %s; it over the last:", top + 1, GROUPS, name(c->x));
+	probe_claims_tell(out, top + 1 < GROUPS && stats_above(fall, 1), fall,
+			  "highest in group %zu of %d by %s; it over the last:", top + 1, GROUPS,
+			  name(c->x));
 }
 
 /* Mean gain of y2 over y in the last third, where the remote load is in its lower half;

@@ -77,7 +77,7 @@ static struct stored *store_add(struct probe_store *s, char *key, struct probe_m
 }
 
 /* All that decides the executions: the settings without those of decisions, and the seed. */
-static char *make_key(const struct probe_run *run)
+static char *probe_run_make_key(const struct probe_run *run)
 {
 	struct settings all = {0};
 	char *text = NULL, *key;
@@ -98,7 +98,7 @@ static int study(const struct probe_run *run, const struct probe_spec *spec,
 		 struct probe_store *store, const struct probe_month **month, struct iocom_err *err)
 {
 	const struct scenario *s = run->scenario;
-	char *key = make_key(run);
+	char *key = probe_run_make_key(run);
 	struct stored *e = key ? store_find(store, key) : NULL;
 	struct probe_month new = {0};
 	int ret = key ? 0 : -ENOMEM;
@@ -149,7 +149,7 @@ static void take_score(const struct probe_score *s, double *v)
 	v[M_OVERHEAD_S] = s->overhead_s;
 }
 
-static int keep(const struct probe_month *month, struct sweep_result *out)
+static int probe_run_keep(const struct probe_month *month, struct sweep_result *out)
 {
 	out->rows = malloc((month->n ? month->n : 1) * sizeof(*out->rows));
 	if (!out->rows)
@@ -173,7 +173,7 @@ static int run_study(const struct probe_run *run, const struct probe_spec *spec,
 	if (ret)
 		return ret;
 	take_score(&score, out->values);
-	return run->keep_rows ? keep(month, out) : 0;
+	return run->keep_rows ? probe_run_keep(month, out) : 0;
 }
 
 int probe_run(const struct probe_run *run, struct probe_store *store, struct sweep_result *out,

@@ -45,7 +45,7 @@ struct runner {
 
 /* --- the list -------------------------------------------------------------------- */
 
-static int make_key(struct unit *u)
+static int runner_make_key(struct unit *u)
 {
 	struct settings all;
 	char *text;
@@ -76,7 +76,7 @@ static int list_sweep(struct runner *r, struct sweep *s)
 		u->samples = s->keep_samples && k % s->seeds == 0;
 		u->rows = s->keep_rows;
 		r->nunits++;
-		ret = make_key(u);
+		ret = runner_make_key(u);
 	}
 	return ret;
 }
@@ -105,7 +105,7 @@ static int list_units(struct runner *r, struct sweep *const *sweeps, size_t nswe
 	return ret;
 }
 
-static int by_key(const void *a, const void *b)
+static int runner_by_key(const void *a, const void *b)
 {
 	const struct unit *x = *(struct unit *const *)a, *y = *(struct unit *const *)b;
 	int order = strcmp(x->key, y->key);
@@ -123,7 +123,7 @@ static int find_leaders(struct runner *r)
 		return -ENOMEM;
 	for (size_t i = 0; i < r->nunits; i++)
 		sorted[i] = &r->units[i];
-	qsort(sorted, r->nunits, sizeof(struct unit *), by_key);
+	qsort(sorted, r->nunits, sizeof(struct unit *), runner_by_key);
 	for (size_t i = 0; i < r->nunits; i++) {
 		if (!i || strcmp(sorted[i]->key, sorted[i - 1]->key))
 			leader = sorted[i]->order;
@@ -148,7 +148,7 @@ static void choose_shard(struct runner *r)
 
 /* --- one run --------------------------------------------------------------------- */
 
-static bool cancelled(const struct runner *r)
+static bool runner_cancelled(const struct runner *r)
 {
 	return atomic_load_explicit(&r->stop, memory_order_relaxed) ||
 	       (r->options->cancel && *r->options->cancel);
@@ -156,7 +156,7 @@ static bool cancelled(const struct runner *r)
 
 static bool probe_goes_on(void *arg)
 {
-	return !cancelled(arg);
+	return !runner_cancelled(arg);
 }
 
 #define THOUSAND 1000
@@ -168,7 +168,7 @@ struct under_way {
 	size_t told;	       /* thousandths */
 };
 
-static void advance(struct under_way *w, double part)
+static void runner_advance(struct under_way *w, double part)
 {
 	size_t now = part >= 1 ? THOUSAND : (size_t)(THOUSAND * part);
 
@@ -178,15 +178,15 @@ static void advance(struct under_way *w, double part)
 	w->told = now;
 }
 
-static bool keep_going(void *arg, double time_ms, uint64_t completed)
+static bool runner_keep_going(void *arg, double time_ms, uint64_t completed)
 {
 	struct under_way *w = arg;
 
 	if (w->until_ms > 0)
-		advance(w, time_ms / w->until_ms);
+		runner_advance(w, time_ms / w->until_ms);
 	else if (w->jobs > 0)
-		advance(w, (double)completed / w->jobs);
-	return !cancelled(w->runner);
+		runner_advance(w, (double)completed / w->jobs);
+	return !runner_cancelled(w->runner);
 }
 
 static void take_result(struct unit *u, struct sim_result *result, const char *input)
@@ -217,7 +217,7 @@ static int run_scenario(struct runner *r, struct unit *u, struct scenario *scena
 		.workload = workload,
 		.policy = sweep_unit_policy(u->sweep, u->index),
 		.params = &scenario->params,
-		.progress = keep_going,
+		.progress = runner_keep_going,
 		.arg = &w,
 	};
 	int ret;
@@ -229,7 +229,7 @@ static int run_scenario(struct runner *r, struct unit *u, struct scenario *scena
 	ret = sim_run(&run, &result, err);
 	if (!ret) {
 		take_result(u, &result, workload_info(workload)->hash);
-		advance(&w, 1);
+		runner_advance(&w, 1);
 	}
 	workload_free(workload);
 	return ret;
@@ -273,7 +273,7 @@ static int run_unit(struct runner *r, struct unit *u, struct iocom_err *err)
 	return ret;
 }
 
-static void fail(struct runner *r, struct unit *u, int code, struct iocom_err *err)
+static void runner_fail(struct runner *r, struct unit *u, int code, struct iocom_err *err)
 {
 	const struct sweep *s = u->sweep;
 	const struct sweep_point *p = &s->points[u->index / s->seeds / s->nseries];
@@ -297,7 +297,7 @@ static void *worker(void *arg)
 {
 	struct runner *r = arg;
 
-	while (!cancelled(r)) {
+	while (!runner_cancelled(r)) {
 		struct iocom_err err = {0};
 		size_t i = atomic_fetch_add(&r->next, 1);
 		int ret;
@@ -308,7 +308,7 @@ static void *worker(void *arg)
 		if (ret == -ECANCELED)
 			break;
 		if (ret) {
-			fail(r, &r->units[r->todo[i]], ret, &err);
+			runner_fail(r, &r->units[r->todo[i]], ret, &err);
 			break;
 		}
 	}
@@ -321,7 +321,7 @@ static void *worker(void *arg)
 
 /* --- all of them ----------------------------------------------------------------- */
 
-static void tell(struct runner *r)
+static void runner_tell(struct runner *r)
 {
 	if (r->options->progress)
 		r->options->progress(r->options->arg, (double)atomic_load(&r->done) / THOUSAND,
@@ -340,7 +340,7 @@ static void wait_for_workers(struct runner *r)
 		until.tv_nsec %= 1000000000;
 		pthread_cond_timedwait(&r->ended, &r->lock, &until);
 		pthread_mutex_unlock(&r->lock);
-		tell(r);
+		runner_tell(r);
 		pthread_mutex_lock(&r->lock);
 	}
 	pthread_mutex_unlock(&r->lock);
@@ -372,12 +372,12 @@ static int run_all(struct runner *r)
 	free(threads);
 	if (r->code)
 		return r->code;
-	if (cancelled(r))
+	if (runner_cancelled(r))
 		return -ECANCELED;
 	return started || !n ? 0 : -EAGAIN;
 }
 
-static void *copy(const void *from, size_t size)
+static void *runner_copy(const void *from, size_t size)
 {
 	void *to = from ? malloc(size ? size : 1) : NULL;
 
@@ -395,8 +395,8 @@ static int share_results(struct runner *r)
 		if (u->leader == i || !from->done)
 			continue;
 		*to = *from;
-		to->samples = copy(from->samples, from->nsamples * sizeof(*from->samples));
-		to->rows = copy(from->rows, from->nrows * sizeof(*from->rows));
+		to->samples = runner_copy(from->samples, from->nsamples * sizeof(*from->samples));
+		to->rows = runner_copy(from->rows, from->nrows * sizeof(*from->rows));
 		if ((from->samples && !to->samples) || (from->rows && !to->rows))
 			return -ENOMEM;
 	}
@@ -417,7 +417,7 @@ static void describe_source(struct sweep *s, const struct workload_info *info)
 }
 
 /* The workload in words, from the sweep's first run. */
-static int describe(struct sweep *s, struct iocom_err *err)
+static int runner_describe(struct sweep *s, struct iocom_err *err)
 {
 	struct settings all;
 	struct scenario scenario;
@@ -483,11 +483,11 @@ int runner_run(struct sweep *const *sweeps, size_t nsweeps, const struct runner_
 		ret = run_all(&r);
 	}
 	if (!ret) {
-		tell(&r);
+		runner_tell(&r);
 		ret = share_results(&r);
 	}
 	for (size_t i = 0; i < nsweeps && !ret; i++)
-		ret = describe(sweeps[i], err);
+		ret = runner_describe(sweeps[i], err);
 	if (ret && r.code == ret && err)
 		*err = r.err;
 	else if (ret == -ECANCELED)

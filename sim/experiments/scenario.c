@@ -40,7 +40,7 @@ const char *scenario_option_field(unsigned int i)
 	return workload_options_get(NULL, i + 1, NULL, NULL); /* the first is the seed, the run's */
 }
 
-static int number(const struct setting *s, double *value, struct iocom_err *err)
+static int scenario_number(const struct setting *s, double *value, struct iocom_err *err)
 {
 	char *end;
 
@@ -56,7 +56,7 @@ static int set_machine(struct scenario *s, const struct setting *setting, struct
 {
 	const char *field = setting->name + strlen(MACHINE);
 	double value;
-	int ret = number(setting, &value, err);
+	int ret = scenario_number(setting, &value, err);
 
 	if (ret)
 		return ret;
@@ -76,7 +76,8 @@ static int set_machine(struct scenario *s, const struct setting *setting, struct
 	return iocom_err_set(err, -ENOENT, "%s: a machine has no such field", setting->name);
 }
 
-static int set_option(struct scenario *s, const struct setting *setting, struct iocom_err *err)
+static int scenario_set_option(struct scenario *s, const struct setting *setting,
+			       struct iocom_err *err)
 {
 	const char *field = setting->name + strlen(WORKLOAD);
 
@@ -149,8 +150,8 @@ static int set_one(struct scenario *s, const struct setting *setting, struct ioc
 	if (!strncmp(setting->name, WORKLOAD, strlen(WORKLOAD)))
 		return !strncmp(s->workload, "gen:", 4) || scenario_is_probe(s)
 			       ? add_key(s, setting)
-			       : set_option(s, setting, err);
-	ret = number(setting, &value, err);
+			       : scenario_set_option(s, setting, err);
+	ret = scenario_number(setting, &value, err);
 	return ret ? ret : sim_params_set(&s->params, setting->name, value, err);
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* The place of NAME, or where it belongs. */
-static size_t place_of(const struct settings *s, const char *name)
+static size_t settings_place_of(const struct settings *s, const char *name)
 {
 	size_t i = 0;
 
@@ -19,7 +19,7 @@ static size_t place_of(const struct settings *s, const char *name)
 
 int settings_set(struct settings *s, const char *name, const char *value)
 {
-	size_t i = place_of(s, name);
+	size_t i = settings_place_of(s, name);
 	char *copy = strdup(value);
 	struct setting *grown;
 
@@ -46,7 +46,8 @@ no_memory:
 	return -ENOMEM;
 }
 
-static int add(struct settings *s, const char *text, size_t length, struct iocom_err *err)
+static int experiments_settings_add(struct settings *s, const char *text, size_t length,
+				    struct iocom_err *err)
 {
 	const char *equals = memchr(text, '=', length);
 	char *name;
@@ -66,7 +67,7 @@ static int add(struct settings *s, const char *text, size_t length, struct iocom
 
 int settings_add(struct settings *s, const char *text, struct iocom_err *err)
 {
-	return add(s, text, strlen(text), err);
+	return experiments_settings_add(s, text, strlen(text), err);
 }
 
 int settings_parse(struct settings *s, const char *text, struct iocom_err *err)
@@ -75,7 +76,7 @@ int settings_parse(struct settings *s, const char *text, struct iocom_err *err)
 		size_t length = strcspn(text, " \n");
 
 		if (length) {
-			int ret = add(s, text, length, err);
+			int ret = experiments_settings_add(s, text, length, err);
 
 			if (ret)
 				return ret;
@@ -113,7 +114,7 @@ void settings_remove(struct settings *s, const char *prefix)
 
 const char *settings_get(const struct settings *s, const char *name)
 {
-	size_t i = place_of(s, name);
+	size_t i = settings_place_of(s, name);
 
 	return i < s->n && !strcmp(s->v[i].name, name) ? s->v[i].value : NULL;
 }

@@ -81,7 +81,7 @@ static struct interval summarise(const double *values, size_t n, double (*transf
 	return out;
 }
 
-static double same(double x)
+static double stats_same(double x)
 {
 	return x;
 }
@@ -93,7 +93,7 @@ static double ln_positive(double x)
 
 struct interval stats_mean(const double *values, size_t n)
 {
-	return summarise(values, n, same, same);
+	return summarise(values, n, stats_same, stats_same);
 }
 
 struct interval stats_geometric(const double *values, size_t n)

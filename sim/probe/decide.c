@@ -44,7 +44,7 @@ static struct rules_request requirements(const struct probe_job *j, double reque
 	};
 }
 
-static void describe(struct rules_node *n, const char *name, const struct sim_machine *m)
+static void decide_describe(struct rules_node *n, const char *name, const struct sim_machine *m)
 {
 	*n = (struct rules_node){
 		.ram_mb = m->ram_mb,
@@ -102,7 +102,8 @@ static bool by_memory(const struct rules_plan *plan, bool sent)
 	return plan->refused[RULES_C_REMOTE_MEMORY] > 0;
 }
 
-static void count(struct counts *c, const struct probe_row *row, const struct rules_plan *plan)
+static void decide_count(struct counts *c, const struct probe_row *row,
+			 const struct rules_plan *plan)
 {
 	bool local = row->v[PROBE_LOCAL_S] <= row->v[PROBE_REMOTE_S], sent = plan->node == 1;
 	bool right = sent != local;
@@ -134,7 +135,7 @@ static int decide_all(struct decider *d, const struct probe_month *month, uint64
 			ret = rules_place(d->rules, d->view, d->home, &d->request, &plan);
 		if (ret)
 			return ret;
-		count(c, &month->rows[k], &plan);
+		decide_count(c, &month->rows[k], &plan);
 	}
 	return 0;
 }
@@ -173,9 +174,9 @@ int probe_decide(const struct probe_spec *spec, const struct probe_month *month,
 		own.eager_threshold = 0;
 	}
 	d.request = requirements(spec->job, cluster->machines[0].request_kb);
-	describe(&d.nodes[0], "local", &cluster->machines[0]);
-	describe(&d.nodes[1], "remote", &cluster->machines[1]);
-	describe(&d.nodes[TERMINAL], "terminal", &cluster->machines[0]);
+	decide_describe(&d.nodes[0], "local", &cluster->machines[0]);
+	decide_describe(&d.nodes[1], "remote", &cluster->machines[1]);
+	decide_describe(&d.nodes[TERMINAL], "terminal", &cluster->machines[0]);
 	d.rules = rules_new(which, &own, seed);
 	d.view = rules_view_new();
 	ret = d.rules && d.view ? 0 : -ENOMEM;

@@ -37,7 +37,7 @@ struct queues {
 	double now, both_ms;
 };
 
-static int grow(struct queues *q)
+static int imbalance_grow(struct queues *q)
 {
 	uint32_t room = q->room ? 2 * q->room : 64;
 	struct node_task *tasks = realloc(q->tasks, room * sizeof(*tasks));
@@ -57,10 +57,10 @@ static int grow(struct queues *q)
 	return 0;
 }
 
-static int arrive(struct queues *q, uint32_t node)
+static int imbalance_arrive(struct queues *q, uint32_t node)
 {
 	double cpu_ms = sim_random_exponential(&q->random[node], SERVICE_MS);
-	int ret = q->nunused ? 0 : grow(q);
+	int ret = q->nunused ? 0 : imbalance_grow(q);
 	uint32_t task;
 
 	if (ret)
@@ -72,7 +72,7 @@ static int arrive(struct queues *q, uint32_t node)
 	return ret ? ret : node_run(q->model, node, task, cpu_ms, -1, q->now);
 }
 
-static void serve(struct queues *q, uint32_t node)
+static void imbalance_serve(struct queues *q, uint32_t node)
 {
 	const struct node_done *done;
 	int n = node_step(q->model, node, q->now, &done);
@@ -98,7 +98,7 @@ static bool both(const struct queues *q)
 }
 
 /* One event; false: UNTIL is reached. */
-static bool next(struct queues *q, double until, int *ret)
+static bool imbalance_next(struct queues *q, double until, int *ret)
 {
 	double at = until;
 	uint32_t node = q->n;
@@ -117,9 +117,9 @@ static bool next(struct queues *q, double until, int *ret)
 	if (node == q->n)
 		return false;
 	if (q->arrivals[node] <= at)
-		*ret = arrive(q, node);
+		*ret = imbalance_arrive(q, node);
 	else
-		serve(q, node);
+		imbalance_serve(q, node);
 	return !*ret;
 }
 
@@ -145,7 +145,7 @@ int probe_imbalance(const struct probe_spec *spec, const struct sim_cluster *clu
 		q.random[i] = sim_random_stream(seed, PURPOSE_QUEUE, i);
 		q.arrivals[i] = sim_random_exponential(&q.random[i], q.interval_ms);
 	}
-	while (!ret && next(&q, spec->hours * HOUR_MS, &ret))
+	while (!ret && imbalance_next(&q, spec->hours * HOUR_MS, &ret))
 		;
 	*share = q.both_ms / q.now;
 	node_model_free(q.model);

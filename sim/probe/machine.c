@@ -47,7 +47,7 @@ struct machine {
 
 /* --- loops ------------------------------------------------------------------------ */
 
-static int room_make(struct machine *m)
+static int machine_room_make(struct machine *m)
 {
 	uint32_t room = m->room ? 2 * m->room : 32;
 	struct node_task *tasks = realloc(m->tasks, room * sizeof(*tasks));
@@ -85,7 +85,7 @@ static int start_loop(struct machine *m, double stay_ms)
 	while (i < m->room && m->ends[i] < NODE_NEVER)
 		i++;
 	if (i >= m->room)
-		ret = room_make(m);
+		ret = machine_room_make(m);
 	if (ret)
 		return ret;
 	m->tasks[i] = (struct node_task){
@@ -137,7 +137,7 @@ static void plan_start(struct machine *m)
 		rate > 0 ? m->now + sim_random_exponential(&m->random, 1 / rate) : NODE_NEVER;
 }
 
-static int arrive(struct machine *m)
+static int machine_arrive(struct machine *m)
 {
 	double all = short_rate(m) + long_rate(m);
 	bool brief = sim_random_uniform(&m->random) * all < short_rate(m);
@@ -161,7 +161,7 @@ static int populate(struct machine *m, double mean, double stay_s)
 
 /* --- time ---------------------------------------------------------------------------- */
 
-static void step(struct machine *m)
+static void machine_step(struct machine *m)
 {
 	const struct node_done *done;
 	int n = node_step(m->model, 0, m->now, &done);
@@ -172,7 +172,7 @@ static void step(struct machine *m)
 }
 
 /* To UNTIL, or to the probe's end. */
-static int advance(struct machine *m, double until)
+static int machine_advance(struct machine *m, double until)
 {
 	int ret = 0;
 
@@ -186,18 +186,18 @@ static int advance(struct machine *m, double until)
 		}
 		m->now = next;
 		if (inside <= next)
-			step(m);
+			machine_step(m);
 		else if (m->next_end <= next)
 			end_loop(m);
 		else
-			ret = arrive(m);
+			ret = machine_arrive(m);
 	}
 	return ret;
 }
 
 /* --- indices ----------------------------------------------------------------------- */
 
-static void smooth(double *cur, double new, double alpha, bool first)
+static void machine_smooth(double *cur, double new, double alpha, bool first)
 {
 	*cur = first ? new : alpha *new + (1 - alpha) * *cur;
 }
@@ -206,7 +206,7 @@ static void read_load(struct machine *m, double read[READS])
 {
 	double kept = exp(-LOAD_TICK_MS / LOAD_MEAN_MS);
 
-	smooth(&read[READ_LOAD], node_runnable(m->model, 0), 1 - kept, !m->has_load);
+	machine_smooth(&read[READ_LOAD], node_runnable(m->model, 0), 1 - kept, !m->has_load);
 	m->has_load = true;
 }
 
@@ -229,7 +229,7 @@ static void read_hermes(struct machine *m, double read[READS])
 	new[READ_FREE] = fmax(0, MS * (machine->ram_mb - machine->buffer_mb - s->idle_mb) -
 					 new[READ_ACTIVE]);
 	for (int i = 0; i < READ_LOAD; i++)
-		smooth(&read[i], new[i], alpha, !m->has_read);
+		machine_smooth(&read[i], new[i], alpha, !m->has_read);
 	m->sums = sums;
 	m->read_at = m->now;
 	m->has_read = true;
@@ -248,7 +248,7 @@ static int warm_up(struct machine *m, double read[READS])
 	if (hermes < 0)
 		hermes = end; /* a warm-up shorter than a period: one reading */
 	while (!ret && fmin(hermes, load) <= end) {
-		ret = advance(m, fmin(hermes, load));
+		ret = machine_advance(m, fmin(hermes, load));
 		if (m->now >= load) {
 			read_load(m, read);
 			load += LOAD_TICK_MS;
@@ -258,10 +258,10 @@ static int warm_up(struct machine *m, double read[READS])
 			hermes += period > 0 ? period : end + 1;
 		}
 	}
-	return ret ? ret : advance(m, end);
+	return ret ? ret : machine_advance(m, end);
 }
 
-static int execute(struct machine *m, double *response_s)
+static int machine_execute(struct machine *m, double *response_s)
 {
 	const struct probe_job *j = m->scene->spec->job;
 	double cpu_ms = j->cpu_percent / 100 * j->elapsed_s * MS, began = m->now;
@@ -278,19 +278,19 @@ static int execute(struct machine *m, double *response_s)
 	if (!ret)
 		ret = node_run(m->model, 0, PROBE, cpu_ms, requests, m->now);
 	if (!ret)
-		ret = advance(m, FOREVER_MS);
+		ret = machine_advance(m, FOREVER_MS);
 	*response_s = (m->probe_end - began) / MS;
 	return ret;
 }
 
 /* --- all ------------------------------------------------------------------------------ */
 
-static int set_up(struct machine *m)
+static int machine_set_up(struct machine *m)
 {
 	const struct probe_scene *s = m->scene;
 	const struct sim_cluster one = {.n = 1, .machines = (struct sim_machine *)s->machine};
 	double reference = s->machine->cpu_mips / (1 - s->spec->system);
-	int ret = room_make(m);
+	int ret = machine_room_make(m);
 
 	if (!ret)
 		ret = node_model_new(&m->model, &one, s->params, reference);
@@ -312,13 +312,13 @@ int probe_machine_run(const struct probe_scene *scene, double read[READS], doubl
 		.scene = scene,
 		.random = sim_random_stream(scene->seed, PURPOSE_BACKGROUND, scene->owner),
 	};
-	int ret = set_up(&m);
+	int ret = machine_set_up(&m);
 
 	memset(read, 0, READS * sizeof(*read));
 	if (!ret)
 		ret = warm_up(&m, read);
 	if (!ret)
-		ret = execute(&m, response_s);
+		ret = machine_execute(&m, response_s);
 	node_model_free(m.model);
 	free(m.tasks);
 	free(m.ends);

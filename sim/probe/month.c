@@ -21,8 +21,8 @@
 enum { PURPOSE_MOOD = 0x50530000, PURPOSE_SLEEPERS };
 
 /* What a machine draws for a stretch of mood_h hours. */
-static struct sim_random stretch(const struct probe_spec *spec, uint64_t seed, uint64_t purpose,
-				 uint64_t machine, double hour)
+static struct sim_random month_stretch(const struct probe_spec *spec, uint64_t seed,
+				       uint64_t purpose, uint64_t machine, double hour)
 {
 	return sim_random_stream(seed, purpose,
 				 machine << 56 | (uint64_t)floor(hour / spec->mood_h));
@@ -32,7 +32,7 @@ static double loops_at(const struct probe_spec *spec, uint64_t seed, uint64_t ma
 {
 	double mean = machine ? spec->remote : spec->local;
 	double day = 1 + spec->swing * cos(2 * PI * (hour - BUSIEST) / 24);
-	struct sim_random r = stretch(spec, seed, PURPOSE_MOOD, machine, hour);
+	struct sim_random r = month_stretch(spec, seed, PURPOSE_MOOD, machine, hour);
 
 	return mean * day * sim_random_gamma(&r, 1, spec->mood_sd);
 }
@@ -48,15 +48,16 @@ static double overhead_s(const struct probe_spec *spec, const struct sim_params 
 	       1000;
 }
 
-static int execute(const struct probe_spec *spec, const struct sim_cluster *cluster,
-		   const struct sim_params *p, uint64_t seed, uint64_t k, struct probe_row *row)
+static int month_execute(const struct probe_spec *spec, const struct sim_cluster *cluster,
+			 const struct sim_params *p, uint64_t seed, uint64_t k,
+			 struct probe_row *row)
 {
 	double hour = 24 * spec->days * (double)k / spec->jobs;
 	int ret = 0;
 
 	row->v[PROBE_HOUR] = hour;
 	for (uint64_t i = 0; i < MACHINES && !ret; i++) {
-		struct sim_random r = stretch(spec, seed, PURPOSE_SLEEPERS, i, hour);
+		struct sim_random r = month_stretch(spec, seed, PURPOSE_SLEEPERS, i, hour);
 		struct probe_scene scene = {
 			.spec = spec,
 			.machine = &cluster->machines[i],
@@ -92,7 +93,7 @@ int probe_month_run(const struct probe_spec *spec, const struct sim_cluster *clu
 	for (uint32_t k = 0; k < month->n && !ret; k++)
 		ret = keep_going && !keep_going(arg)
 			      ? -ECANCELED
-			      : execute(spec, cluster, p, seed, k, &month->rows[k]);
+			      : month_execute(spec, cluster, p, seed, k, &month->rows[k]);
 	if (ret)
 		probe_month_free(month);
 	return ret;

@@ -32,14 +32,14 @@ static void quoted(FILE *f, const char *text)
 	fputc('"', f);
 }
 
-static void number(FILE *f, double value)
+static void csv_number(FILE *f, double value)
 {
 	fputc(',', f);
 	if (isfinite(value))
 		fprintf(f, "%.9g", value);
 }
 
-static void header(const struct sweep *s, const bool *has, FILE *f)
+static void report_csv_header(const struct sweep *s, const bool *has, FILE *f)
 {
 	quoted(f, s->x_name[0] ? s->x_name : "point");
 	fputs(",series,policy,seeds", f);
@@ -75,7 +75,7 @@ int report_csv(const struct report *r, FILE *f)
 		return ret;
 	for (unsigned int m = 0; m < M_COUNT; m++)
 		has[m] = sweep_has(s, m);
-	header(s, has, f);
+	report_csv_header(s, has, f);
 	for (size_t p = 0; p < s->npoints; p++) {
 		for (size_t k = 0; k < s->nseries; k++) {
 			quoted(f, s->points[p].label);
@@ -90,9 +90,9 @@ int report_csv(const struct report *r, FILE *f)
 				if (!has[m])
 					continue;
 				i = sweep_mean(s, p, k, m);
-				number(f, i.mean);
-				number(f, i.low);
-				number(f, i.high);
+				csv_number(f, i.mean);
+				csv_number(f, i.low);
+				csv_number(f, i.high);
 			}
 			fputs("\n", f);
 		}
@@ -120,17 +120,17 @@ int report_samples_csv(const struct report *r, FILE *f)
 				quoted(f, s->points[p].label);
 				fputc(',', f);
 				quoted(f, s->series[k].label);
-				number(f, x->time_ms / 1000);
-				number(f, x->cpu_utilisation);
-				number(f, x->disk_utilisation);
-				number(f, x->tasks_mean);
-				number(f, x->tasks_max);
-				number(f, x->io_imbalance);
-				number(f, (double)x->remote);
-				number(f, (double)x->migrations);
-				number(f, x->w_io);
-				number(f, x->buffer_mb);
-				number(f, x->slowdown);
+				csv_number(f, x->time_ms / 1000);
+				csv_number(f, x->cpu_utilisation);
+				csv_number(f, x->disk_utilisation);
+				csv_number(f, x->tasks_mean);
+				csv_number(f, x->tasks_max);
+				csv_number(f, x->io_imbalance);
+				csv_number(f, (double)x->remote);
+				csv_number(f, (double)x->migrations);
+				csv_number(f, x->w_io);
+				csv_number(f, x->buffer_mb);
+				csv_number(f, x->slowdown);
 				fputs("\n", f);
 			}
 		}
@@ -159,7 +159,7 @@ int report_rows_csv(const struct report *r, FILE *f)
 			quoted(f, s->series[cell % s->nseries].label);
 			fprintf(f, ",%llu", (unsigned long long)sweep_unit_seed(s, u));
 			for (unsigned int c = 0; c < PROBE_COLUMNS; c++)
-				number(f, result->rows[i].v[c]);
+				csv_number(f, result->rows[i].v[c]);
 			fputc('\n', f);
 		}
 	}

@@ -8,7 +8,7 @@
 #include "sim/report/report.h"
 
 /* Numbers as written: 9 significant digits, null where there is none. */
-static json_t *number(double value)
+static json_t *json_number(double value)
 {
 	char text[32];
 
@@ -20,11 +20,11 @@ static json_t *number(double value)
 
 static json_t *interval(struct interval i)
 {
-	return json_pack("{s:o, s:o, s:o}", "mean", number(i.mean), "low", number(i.low), "high",
-			 number(i.high));
+	return json_pack("{s:o, s:o, s:o}", "mean", json_number(i.mean), "low", json_number(i.low),
+			 "high", json_number(i.high));
 }
 
-static void fact(void *arg, const char *name, const char *value)
+static void json_fact(void *arg, const char *name, const char *value)
 {
 	json_object_set_new(arg, name, json_string(value));
 }
@@ -57,14 +57,14 @@ static json_t *rows(const struct sweep *s)
 		for (size_t k = 0; k < s->nseries; k++)
 			json_array_append_new(out, json_pack("{s:s, s:o, s:s, s:s, s:o}", "point",
 							     s->points[p].label, "x",
-							     number(s->points[p].x), "series",
+							     json_number(s->points[p].x), "series",
 							     s->series[k].label, "policy",
 							     s->series[k].policy, "measures",
 							     measures(s, p, k, has)));
 	return out;
 }
 
-static json_t *claims(const struct report *r)
+static json_t *json_claims(const struct report *r)
 {
 	json_t *out = json_array();
 
@@ -91,7 +91,7 @@ json_t *report_json(const struct report *r)
 {
 	json_t *facts = json_object(), *out;
 
-	if (!facts || report_facts(r->sweep, fact, facts)) {
+	if (!facts || report_facts(r->sweep, json_fact, facts)) {
 		json_decref(facts);
 		return NULL;
 	}
@@ -99,7 +99,7 @@ json_t *report_json(const struct report *r)
 			r->sweep->id, "title", r->sweep->title, "x", r->sweep->x_name, "measure",
 			measure_name(r->y), "seeds", (int)r->sweep->seeds, "first_seed",
 			(json_int_t)r->sweep->first_seed, "facts", facts, "results", rows(r->sweep),
-			"claims", claims(r));
+			"claims", json_claims(r));
 	return out;
 }
 

@@ -20,7 +20,7 @@ struct output {
 	size_t n;
 };
 
-static int fail(struct iocom_err *err, const char *what, const char *path)
+static int output_fail(struct iocom_err *err, const char *what, const char *path)
 {
 	int code = -errno;
 
@@ -28,7 +28,7 @@ static int fail(struct iocom_err *err, const char *what, const char *path)
 }
 
 /* As mkdir -p; *MADE: the last one is new. */
-static int make_directory(const char *path, bool *made)
+static int output_make_directory(const char *path, bool *made)
 {
 	char *copy = strdup(path);
 	int ret = copy ? 0 : -ENOMEM;
@@ -60,10 +60,10 @@ struct output *output_open(const char *directory, struct iocom_err *err)
 	if (!o->directory || asprintf(&o->hidden, "%s/.iocom-sim.XXXXXX", directory) < 0)
 		goto no_memory;
 	for (int tries = 0; tries < TRIES; tries++) {
-		ret = make_directory(directory, &o->made);
+		ret = output_make_directory(directory, &o->made);
 		if (ret) {
 			errno = -ret;
-			fail(err, "make directory", directory);
+			output_fail(err, "make directory", directory);
 			goto free_output;
 		}
 		if (mkdtemp(o->hidden))
@@ -72,7 +72,7 @@ struct output *output_open(const char *directory, struct iocom_err *err)
 			break;
 		strcpy(o->hidden + strlen(o->hidden) - 6, "XXXXXX");
 	}
-	fail(err, "write in directory", directory);
+	output_fail(err, "write in directory", directory);
 	if (o->made)
 		rmdir(directory);
 	goto free_output;
@@ -118,7 +118,7 @@ FILE *output_file(struct output *o, const char *name, struct iocom_err *err)
 	if (!path)
 		iocom_err_set(err, -ENOMEM, "no memory for the outputs");
 	else if (!f)
-		fail(err, "write", path);
+		output_fail(err, "write", path);
 	return f;
 }
 
@@ -127,7 +127,7 @@ int output_close(struct output *o, FILE *f, struct iocom_err *err)
 	bool bad = ferror(f);
 
 	if (fclose(f))
-		return fail(err, "write files in", o->directory);
+		return output_fail(err, "write files in", o->directory);
 	return bad ? iocom_err_set(err, -EIO, "cannot write files in %s", o->directory) : 0;
 }
 
@@ -153,7 +153,8 @@ static int movable(int to, const char *name, const char *directory, struct iocom
 	return 0;
 }
 
-static int move(int from, int to, const char *name, const char *directory, struct iocom_err *err)
+static int output_move(int from, int to, const char *name, const char *directory,
+		       struct iocom_err *err)
 {
 	if (!renameat(from, name, to, name))
 		return 0;
@@ -170,13 +171,13 @@ int output_commit(struct output *o, struct iocom_err *err)
 	int to = open(o->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret = 0;
 
 	if (from < 0 || to < 0)
-		ret = fail(err, "write in directory", o->directory);
+		ret = output_fail(err, "write in directory", o->directory);
 	else
 		flock(to, LOCK_EX); /* of two runs' files no mixture stays */
 	for (size_t i = 0; i < o->n && !ret; i++)
 		ret = movable(to, o->names[i], o->directory, err);
 	for (size_t i = 0; i < o->n && !ret; i++)
-		ret = move(from, to, o->names[i], o->directory, err);
+		ret = output_move(from, to, o->names[i], o->directory, err);
 	if (from >= 0)
 		close(from);
 	if (to >= 0)

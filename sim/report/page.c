@@ -39,7 +39,7 @@ static const char style[] =
 	"article{border:0;border-top:1px solid var(--line);border-radius:0;padding:8px 0}"
 	".pair>figure{flex-basis:52%}.pair>div{flex-basis:40%}}";
 
-static void escaped(FILE *f, const char *text)
+static void page_escaped(FILE *f, const char *text)
 {
 	for (; text && *text; text++) {
 		switch (*text) {
@@ -88,7 +88,7 @@ struct count {
 };
 
 /* What the papers do not claim: experiments and claims of our own are marked so. */
-static bool is_ours(const struct report *r, const struct claim *c)
+static bool page_is_ours(const struct report *r, const struct claim *c)
 {
 	return !strncmp(r->experiment->title, OURS_MARK, strlen(OURS_MARK)) ||
 	       !strncmp(c->text, OURS_MARK, strlen(OURS_MARK));
@@ -96,7 +96,7 @@ static bool is_ours(const struct report *r, const struct claim *c)
 
 static const char *claimant(const struct report *r, const struct claim *c)
 {
-	return is_ours(r, c) ? OURS_NAME : r->experiment->paper;
+	return page_is_ours(r, c) ? OURS_NAME : r->experiment->paper;
 }
 
 static void count_claims(const struct page *page, const char *paper, enum claim_type type,
@@ -173,7 +173,7 @@ static void summary(const struct page *page, FILE *f)
 		if (!all)
 			continue;
 		fputs("<tr><td>", f);
-		escaped(f, p->title);
+		page_escaped(f, p->title);
 		count_cell(f, &count[0]);
 		count_cell(f, &count[1]);
 	}
@@ -213,15 +213,15 @@ static void configurations(FILE *f)
 	      f);
 	for (size_t i = 0; (p = paper_at(i)); i++) {
 		fputs("<h3>", f);
-		escaped(f, p->title);
+		page_escaped(f, p->title);
 		fputs("</h3><table><thead><tr><th>setting<th>value<th>why<tbody>", f);
 		for (const struct paper_setting *s = p->settings; s->name; s++) {
 			fputs("<tr><td><code>", f);
-			escaped(f, s->name);
+			page_escaped(f, s->name);
 			fputs("</code><td><code>", f);
-			escaped(f, s->value);
+			page_escaped(f, s->value);
 			fputs("</code><td>", f);
-			escaped(f, s->reason);
+			page_escaped(f, s->reason);
 		}
 		fputs("</table>", f);
 	}
@@ -247,7 +247,7 @@ static void figure(const struct report *r, struct output *o, FILE *f)
 	fputs("<figure>", f);
 	if (n > 0) {
 		fputs("<img alt=\"", f);
-		escaped(f, r->sweep->id);
+		page_escaped(f, r->sweep->id);
 		fputs("\" src=\"data:image/svg+xml;base64,", f);
 		base64(f, (unsigned char *)svg, (size_t)n);
 		fputs("\">", f);
@@ -269,33 +269,33 @@ static void claim(const struct judged *j, size_t n, FILE *f)
 
 	fprintf(f, "<li><span class=tag>%zu %c</span>", n,
 		c->type == CLAIM_QUANTITATIVE ? 'Q' : 'O');
-	escaped(f, c->text);
+	page_escaped(f, c->text);
 	fprintf(f, " <span class=\"v %s\">%s</span>", classes[v], verdict_name(v));
 	if (j->judgement.measured[0]) {
 		fputs("<span class=m>measured: ", f);
-		escaped(f, j->judgement.measured);
+		page_escaped(f, j->judgement.measured);
 		fputs("</span>", f);
 	}
 	if (c->reading) {
 		fputs("<span class=w>reading: ", f);
-		escaped(f, c->reading);
+		page_escaped(f, c->reading);
 		fputs("</span>", f);
 	}
 	if (c->why && v != VERDICT_HOLDS) {
 		fputs("<span class=w>why: ", f);
-		escaped(f, c->why);
+		page_escaped(f, c->why);
 		if (c->bound)
 			fprintf(f, " See <a href=\"#%s\">%s</a>.", c->bound, c->bound);
 		fputs("</span>", f);
 	}
 }
 
-static void fact(void *arg, const char *name, const char *value)
+static void page_fact(void *arg, const char *name, const char *value)
 {
 	fputs("<tr><td>", arg);
-	escaped(arg, name);
+	page_escaped(arg, name);
 	fputs("<td><code>", arg);
-	escaped(arg, value);
+	page_escaped(arg, value);
 	fputs("</code>", arg);
 }
 
@@ -305,7 +305,7 @@ static int article(const struct report *r, struct output *o, FILE *f)
 	int ret;
 
 	fprintf(f, "<article id=\"%s\"><h3>%s: ", s->id, s->id);
-	escaped(f, s->title);
+	page_escaped(f, s->title);
 	fputs("</h3><div class=pair>", f);
 	figure(r, o, f);
 	fputs("<div><ul class=claims>", f);
@@ -314,7 +314,7 @@ static int article(const struct report *r, struct output *o, FILE *f)
 	fputs("</ul>", f);
 	if (r->experiment && r->experiment->reading) {
 		fputs("<p class=w>Reading: ", f);
-		escaped(f, r->experiment->reading);
+		page_escaped(f, r->experiment->reading);
 		fputs("</p>", f);
 	}
 	fprintf(f,
@@ -323,7 +323,7 @@ static int article(const struct report *r, struct output *o, FILE *f)
 		s->id, s->id, s->id, s->id);
 	fputs("</div></div><details><summary>seed, settings, parameters, input</summary><table>",
 	      f);
-	ret = report_facts(s, fact, f);
+	ret = report_facts(s, page_fact, f);
 	fputs("</table></details></article>\n", f);
 	return ret;
 }
@@ -340,9 +340,9 @@ static void not_experiments(const char *paper, FILE *f)
 			fputs("<p>Not experiments of their own:</p><table>", f);
 		any = true;
 		fprintf(f, "<tr id=\"%s\"><td>%s<td>", e->id, e->id);
-		escaped(f, e->title);
+		page_escaped(f, e->title);
 		fputs("<td>", f);
-		escaped(f, e->none);
+		page_escaped(f, e->none);
 	}
 	if (any)
 		fputs("</table>", f);
@@ -355,11 +355,11 @@ static int papers(const struct page *page, struct output *o, FILE *f)
 
 	for (size_t i = 0; (p = paper_at(i)) && !ret; i++) {
 		fputs("<h2>", f);
-		escaped(f, p->title);
+		page_escaped(f, p->title);
 		fputs("</h2>", f);
 		if (p->calibrated) {
 			fputs("<p>", f);
-			escaped(f, p->calibrated);
+			page_escaped(f, p->calibrated);
 			fputs("</p>", f);
 		}
 		for (size_t k = 0; k < page->n && !ret; k++)
@@ -401,7 +401,7 @@ int page_write(const struct page *page, struct output *o, FILE *f)
 	fputs(". Points are means over the seeds, bars their 95 % intervals.", f);
 	if (page->settings && *page->settings) {
 		fputs(" Set for all figures: <code>", f);
-		escaped(f, page->settings);
+		page_escaped(f, page->settings);
 		fputs("</code>", f);
 	}
 	fputs("</p>\n", f);

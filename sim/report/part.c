@@ -16,7 +16,7 @@ static json_t *pack_settings(const struct settings *s)
 	return out;
 }
 
-static json_t *number(double value)
+static json_t *part_number(double value)
 {
 	return isfinite(value) ? json_real(value) : json_null();
 }
@@ -29,7 +29,7 @@ static json_t *pack_sweep(const struct report *r)
 	for (size_t i = 0; i < s->npoints; i++)
 		json_array_append_new(points,
 				      json_pack("{s:s, s:o, s:o}", "label", s->points[i].label, "x",
-						number(s->points[i].x), "settings",
+						part_number(s->points[i].x), "settings",
 						pack_settings(&s->points[i].settings)));
 	for (size_t i = 0; i < s->nseries; i++)
 		json_array_append_new(series,
@@ -101,7 +101,7 @@ static json_t *pack_unit(size_t sweep, size_t unit, const struct sweep_result *r
 	json_t *values = json_array(), *out;
 
 	for (unsigned int m = 0; m < M_COUNT; m++)
-		json_array_append_new(values, number(r->values[m]));
+		json_array_append_new(values, part_number(r->values[m]));
 	out = json_pack("{s:I, s:I, s:s, s:o}", "sweep", (json_int_t)sweep, "unit",
 			(json_int_t)unit, "input", r->input, "values", values);
 	if (out && r->nsamples)
@@ -111,7 +111,7 @@ static json_t *pack_unit(size_t sweep, size_t unit, const struct sweep_result *r
 	return out;
 }
 
-static int write_line(FILE *f, json_t *line)
+static int part_write_line(FILE *f, json_t *line)
 {
 	if (!line)
 		return -ENOMEM;
@@ -134,7 +134,7 @@ static int write_units(FILE *f, size_t report, size_t part, const struct sweep *
 		line = pack_unit(report, u, &s->results[u]);
 		if (line && part)
 			json_object_set_new(line, "part", json_integer((json_int_t)part));
-		ret = write_line(f, line);
+		ret = part_write_line(f, line);
 		(*written)++;
 	}
 	return ret;
@@ -149,11 +149,11 @@ int part_write(FILE *f, const struct report *reports, size_t n, bool page, unsig
 
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(sweeps, pack_whole(&reports[i]));
-	ret = write_line(f, json_pack("{s:i, s:s, s:i, s:i, s:b, s:o}", "iocom_sim_part", 1,
-				      "version", IOCOM_VERSION, "shard", (int)shard, "shards",
-				      (int)shards, "page", page, "sweeps", sweeps));
+	ret = part_write_line(f, json_pack("{s:i, s:s, s:i, s:i, s:b, s:o}", "iocom_sim_part", 1,
+					   "version", IOCOM_VERSION, "shard", (int)shard, "shards",
+					   (int)shards, "page", page, "sweeps", sweeps));
 	for (size_t i = 0; i < n && !ret; i++)
 		for (size_t k = 0; k <= reports[i].sweep->nparts && !ret; k++)
 			ret = write_units(f, i, k, sweep_part(reports[i].sweep, k), &written);
-	return ret ? ret : write_line(f, json_pack("{s:I}", "end", (json_int_t)written));
+	return ret ? ret : part_write_line(f, json_pack("{s:I}", "end", (json_int_t)written));
 }

@@ -18,7 +18,8 @@ struct reader {
 	struct iocom_err *err;
 };
 
-__attribute__((format(printf, 2, 3))) static int bad(struct reader *r, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static int part_read_bad(struct reader *r, const char *fmt,
+							       ...)
 {
 	char text[512];
 	va_list ap;
@@ -31,7 +32,7 @@ __attribute__((format(printf, 2, 3))) static int bad(struct reader *r, const cha
 
 /* The next line as JSON; NULL with the error set.  No more of the file is read than that
  * takes: it may have no end. */
-static json_t *next(struct reader *r, int *ret)
+static json_t *part_read_next(struct reader *r, int *ret)
 {
 	json_error_t why;
 	json_t *out;
@@ -42,13 +43,14 @@ static json_t *next(struct reader *r, int *ret)
 		c = fgetc(r->f);
 	} while (c == '\n');
 	if (c == EOF) {
-		*ret = ferror(r->f) ? bad(r, "%s", strerror(errno))
-				    : bad(r, "expected a line more: the part was cut off");
+		*ret = ferror(r->f)
+			       ? part_read_bad(r, "%s", strerror(errno))
+			       : part_read_bad(r, "expected a line more: the part was cut off");
 		return NULL;
 	}
 	ungetc(c, r->f);
 	out = json_loadf(r->f, JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, &why);
-	*ret = json_is_object(out) ? 0 : bad(r, "expected a JSON object: %s", why.text);
+	*ret = json_is_object(out) ? 0 : part_read_bad(r, "expected a JSON object: %s", why.text);
 	if (*ret) {
 		json_decref(out);
 		return NULL;
@@ -182,7 +184,7 @@ static int unpack_sweep(struct report *r, json_t *object)
 	return ret ? ret : sweep_results(s);
 }
 
-static int unpack_whole(struct report *r, json_t *object)
+static int part_read_unpack_whole(struct report *r, json_t *object)
 {
 	json_t *parts = json_object_get(object, "parts"), *part;
 	int ret = unpack_sweep(r, object);
@@ -275,18 +277,19 @@ static int unpack_unit(struct reader *reader, struct parts *parts, json_t *line)
 
 	if (json_unpack(line, "{s:I, s:I, s:s, s:o}", "sweep", &sweep, "unit", &unit, "input",
 			&input, "values", &values))
-		return bad(reader, "expected a run: sweep, unit, input, values");
+		return part_read_bad(reader, "expected a run: sweep, unit, input, values");
 	r = find_result(parts, sweep, json_integer_value(json_object_get(line, "part")), unit);
 	if (!r)
-		return bad(reader,
-			   "expected a run of the sweeps in line 1, found sweep %lld unit "
-			   "%lld",
-			   (long long)sweep, (long long)unit);
+		return part_read_bad(
+			reader,
+			"expected a run of the sweeps in line 1, found sweep %lld unit "
+			"%lld",
+			(long long)sweep, (long long)unit);
 	if (r->done)
-		return bad(reader, "this run is in another part already");
+		return part_read_bad(reader, "this run is in another part already");
 	if (json_array_size(values) != M_COUNT)
-		return bad(reader, "expected %d values, found %zu", (int)M_COUNT,
-			   json_array_size(values));
+		return part_read_bad(reader, "expected %d values, found %zu", (int)M_COUNT,
+				     json_array_size(values));
 	for (unsigned int m = 0; m < M_COUNT; m++) {
 		json_t *value = json_array_get(values, m);
 
@@ -295,9 +298,9 @@ static int unpack_unit(struct reader *reader, struct parts *parts, json_t *line)
 	snprintf(r->input, sizeof(r->input), "%s", input);
 	r->done = true;
 	if (samples && unpack_samples(r, samples))
-		return bad(reader, "expected samples of 11 numbers");
+		return part_read_bad(reader, "expected samples of 11 numbers");
 	if (rows && unpack_rows(r, rows))
-		return bad(reader, "expected executions of %d numbers", PROBE_COLUMNS);
+		return part_read_bad(reader, "expected executions of %d numbers", PROBE_COLUMNS);
 	return 0;
 }
 
@@ -347,16 +350,17 @@ static int first_header(struct reader *r, struct parts *parts, json_t *sweeps)
 	if (!parts->reports)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		int ret = unpack_whole(&parts->reports[i], json_array_get(sweeps, i));
+		int ret = part_read_unpack_whole(&parts->reports[i], json_array_get(sweeps, i));
 
 		parts->n += parts->reports[i].sweep != NULL;
 		if (ret)
-			return bad(r, "expected sweeps; number %zu is damaged", i);
+			return part_read_bad(r, "expected sweeps; number %zu is damaged", i);
 	}
 	return 0;
 }
 
-static int read_header(struct reader *r, struct parts *parts, struct joined *joined, json_t *line)
+static int part_read_header(struct reader *r, struct parts *parts, struct joined *joined,
+			    json_t *line)
 {
 	int format, shard, shards, page, ret = 0;
 	const char *version;
@@ -366,9 +370,10 @@ static int read_header(struct reader *r, struct parts *parts, struct joined *joi
 			"version", &version, "shard", &shard, "shards", &shards, "page", &page,
 			"sweeps", &sweeps) ||
 	    format != 1 || shards < 1 || shards > 1000000 || shard < 1 || shard > shards)
-		return bad(r, "expected the header of a part (written with --shard)");
+		return part_read_bad(r, "expected the header of a part (written with --shard)");
 	if (strcmp(version, IOCOM_VERSION))
-		return bad(r, "written by version %s; this is %s", version, IOCOM_VERSION);
+		return part_read_bad(r, "written by version %s; this is %s", version,
+				     IOCOM_VERSION);
 	if (!joined->sweeps) {
 		ret = first_header(r, parts, sweeps);
 		parts->page = page;
@@ -383,9 +388,9 @@ static int read_header(struct reader *r, struct parts *parts, struct joined *joi
 	if (!joined->sweeps)
 		joined->sweeps = json_incref(sweeps);
 	if ((unsigned int)shards != joined->shards || !json_equal(joined->sweeps, sweeps))
-		return bad(r, "a part of another sweep than the first file's");
+		return part_read_bad(r, "a part of another sweep than the first file's");
 	if (joined->seen[shard])
-		return bad(r, "shard %d is given twice", shard);
+		return part_read_bad(r, "shard %d is given twice", shard);
 	joined->seen[shard] = true;
 	return 0;
 }
@@ -396,14 +401,14 @@ static int read_runs(struct reader *r, struct parts *parts)
 
 	for (;;) {
 		int ret;
-		json_t *line = next(r, &ret), *end = json_object_get(line, "end");
+		json_t *line = part_read_next(r, &ret), *end = json_object_get(line, "end");
 
 		if (!line)
 			return ret;
 		if (end) {
 			if (json_integer_value(end) != (json_int_t)n)
-				ret = bad(r, "expected %lld runs, found %zu",
-					  (long long)json_integer_value(end), n);
+				ret = part_read_bad(r, "expected %lld runs, found %zu",
+						    (long long)json_integer_value(end), n);
 			json_decref(line);
 			return ret;
 		}
@@ -424,9 +429,9 @@ static int read_part(struct parts *parts, struct joined *joined, const char *pat
 
 	if (!r.f)
 		return iocom_err_set(err, -errno, "cannot read %s: %s", path, strerror(errno));
-	line = next(&r, &ret);
+	line = part_read_next(&r, &ret);
 	if (line)
-		ret = read_header(&r, parts, joined, line);
+		ret = part_read_header(&r, parts, joined, line);
 	json_decref(line);
 	if (!ret)
 		ret = read_runs(&r, parts);
@@ -435,7 +440,7 @@ static int read_part(struct parts *parts, struct joined *joined, const char *pat
 }
 
 /* The outputs tell all parameters of a sweep's first run: its settings must be good ones. */
-static int check_settings(const struct sweep *s, struct iocom_err *err)
+static int part_read_check_settings(const struct sweep *s, struct iocom_err *err)
 {
 	struct settings all;
 	struct scenario scenario;
@@ -450,7 +455,8 @@ static int check_settings(const struct sweep *s, struct iocom_err *err)
 	return ret;
 }
 
-static int complete(const struct parts *parts, const struct joined *joined, struct iocom_err *err)
+static int part_read_complete(const struct parts *parts, const struct joined *joined,
+			      struct iocom_err *err)
 {
 	for (unsigned int i = 1; i <= joined->shards; i++)
 		if (!joined->seen[i])
@@ -479,9 +485,9 @@ int parts_read(struct parts *parts, char *const *paths, size_t npaths, struct io
 	for (size_t i = 0; i < npaths && !ret; i++)
 		ret = read_part(parts, &joined, paths[i], err);
 	if (!ret)
-		ret = complete(parts, &joined, err);
+		ret = part_read_complete(parts, &joined, err);
 	for (size_t i = 0; i < parts->n && !ret; i++)
-		ret = check_settings(parts->reports[i].sweep, err);
+		ret = part_read_check_settings(parts->reports[i].sweep, err);
 	json_decref(joined.sweeps);
 	free(joined.seen);
 	if (ret)

@@ -10,7 +10,7 @@
 
 #define WIDTH 24
 
-static double now_s(void)
+static double progress_now_s(void)
 {
 	struct timespec t;
 
@@ -21,13 +21,13 @@ static double now_s(void)
 void progress_begin(struct progress *p, const char *name)
 {
 	p->terminal = isatty(STDERR_FILENO);
-	p->start_s = now_s();
+	p->start_s = progress_now_s();
 	p->name = name;
 }
 
 double progress_seconds(const struct progress *p)
 {
-	return now_s() - p->start_s;
+	return progress_now_s() - p->start_s;
 }
 
 static void span(char *out, size_t size, double s)

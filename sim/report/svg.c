@@ -68,7 +68,7 @@ static int script(const struct report *r, const char *path, FILE *f)
 	return 0;
 }
 
-static void escaped(FILE *f, const char *text)
+static void svg_escaped(FILE *f, const char *text)
 {
 	for (; *text; text++) {
 		if (*text == '&')
@@ -82,16 +82,16 @@ static void escaped(FILE *f, const char *text)
 	}
 }
 
-static void fact(void *arg, const char *name, const char *text)
+static void svg_fact(void *arg, const char *name, const char *text)
 {
-	escaped(arg, name);
+	svg_escaped(arg, name);
 	fputs(": ", arg);
-	escaped(arg, text);
+	svg_escaped(arg, text);
 	fputc('\n', arg);
 }
 
 /* Puts the metadata where gnuplot has written its own name: <desc>...</desc>. */
-static int describe(const struct report *r, const char *path, struct iocom_err *err)
+static int svg_describe(const struct report *r, const char *path, struct iocom_err *err)
 {
 	FILE *f = fopen(path, "r+e");
 	char *text = NULL, *desc, *end;
@@ -107,7 +107,7 @@ static int describe(const struct report *r, const char *path, struct iocom_err *
 	if (end) {
 		rewind(f);
 		fwrite(text, 1, (size_t)(desc - text) + 6, f);
-		ret = report_facts(r->sweep, fact, f);
+		ret = report_facts(r->sweep, svg_fact, f);
 		fputs(end, f);
 	}
 	free(text);
@@ -132,13 +132,13 @@ int report_svg(const struct report *r, const char *path, struct iocom_err *err)
 	else
 		ret = run_gnuplot(text, err);
 	free(text);
-	return ret ? ret : describe(r, path, err);
+	return ret ? ret : svg_describe(r, path, err);
 }
 
 /* --- all files of a figure ------------------------------------------------------- */
 
-static int write_one(const struct report *r, struct output *o, const char *suffix,
-		     int (*writer)(const struct report *, FILE *), struct iocom_err *err)
+static int svg_write_one(const struct report *r, struct output *o, const char *suffix,
+			 int (*writer)(const struct report *, FILE *), struct iocom_err *err)
 {
 	char name[256];
 	FILE *f;
@@ -158,14 +158,14 @@ int report_write(const struct report *r, struct output *o, struct iocom_err *err
 {
 	char name[256];
 	const char *path;
-	int ret = write_one(r, o, ".csv", report_csv, err);
+	int ret = svg_write_one(r, o, ".csv", report_csv, err);
 
 	if (!ret)
-		ret = write_one(r, o, ".json", report_json_write, err);
+		ret = svg_write_one(r, o, ".json", report_json_write, err);
 	if (!ret && r->plot == PLOT_SERIES)
-		ret = write_one(r, o, ".samples.csv", report_samples_csv, err);
+		ret = svg_write_one(r, o, ".samples.csv", report_samples_csv, err);
 	if (!ret && r->plot == PLOT_SCATTER)
-		ret = write_one(r, o, ".executions.csv", report_rows_csv, err);
+		ret = svg_write_one(r, o, ".executions.csv", report_rows_csv, err);
 	if (ret)
 		return ret;
 	snprintf(name, sizeof(name), "%s.svg", r->sweep->id);

@@ -68,7 +68,7 @@ static void y_range(const struct report *r, FILE *f)
 		fputs("set yrange [0:*]\n", f);
 }
 
-static void axes(const struct report *r, FILE *f)
+static void svg_grid_axes(const struct report *r, FILE *f)
 {
 	fputs("set xlabel ", f);
 	svg_quoted(f, r->sweep->x_name);
@@ -85,7 +85,7 @@ static bool in_facet(const struct sweep *s, size_t k, const char *facet, size_t 
 			  !strncmp(s->series[k].label + length, ", ", 2));
 }
 
-static bool has_values(const struct report *r, const char *facet, size_t length)
+static bool svg_grid_has_values(const struct report *r, const char *facet, size_t length)
 {
 	const struct sweep *s = r->sweep;
 
@@ -103,7 +103,7 @@ static void plot(const struct report *r, const struct look *look, const char *fa
 	const struct sweep *s = r->sweep;
 	bool bars = r->plot == PLOT_BARS, first = true;
 
-	if (!has_values(r, facet, length)) {
+	if (!svg_grid_has_values(r, facet, length)) {
 		svg_empty(f);
 		return;
 	}
@@ -223,7 +223,7 @@ static void single_bars(const struct report *r, const struct look *look, FILE *f
 {
 	const struct sweep *s = r->sweep;
 
-	if (!has_values(r, NULL, 0)) {
+	if (!svg_grid_has_values(r, NULL, 0)) {
 		svg_empty(f);
 		return;
 	}
@@ -252,7 +252,7 @@ static void single_bars(const struct report *r, const struct look *look, FILE *f
 void svg_grid(const struct report *r, const struct look *look, FILE *f)
 {
 	data(r, f);
-	axes(r, f);
+	svg_grid_axes(r, f);
 	if (r->sweep->npoints == 1) {
 		single_bars(r, look, f);
 		return;

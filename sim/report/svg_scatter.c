@@ -99,7 +99,7 @@ static void means(const struct cloud *c, unsigned int name, FILE *f)
 	free(all);
 }
 
-static void axes(const struct report *r, enum probe_column x, const char *y, FILE *f)
+static void svg_scatter_axes(const struct report *r, enum probe_column x, const char *y, FILE *f)
 {
 	fputs("set xlabel ", f);
 	svg_quoted(f, probe_column_title(x));
@@ -117,7 +117,7 @@ static void plane(const struct report *r, const struct scatter *s, FILE *f)
 {
 	struct cloud c = {r->sweep, 0, s->x, s->y[0]};
 
-	axes(r, s->x, probe_column_title(s->y[0]), f);
+	svg_scatter_axes(r, s->x, probe_column_title(s->y[0]), f);
 	dots(&c, 0, 1, f);
 	dots(&c, 1, 0, f);
 	fprintf(f,
@@ -143,7 +143,7 @@ void svg_scatter(const struct report *r, FILE *f)
 		return;
 	}
 	several = s->y[1] != PROBE_HOUR;
-	axes(r, s->x, several ? "response time (s)" : probe_column_title(s->y[0]), f);
+	svg_scatter_axes(r, s->x, several ? "response time (s)" : probe_column_title(s->y[0]), f);
 	for (size_t k = 0; k < sweep->nseries; k++) {
 		for (int i = 0; i < 3 && s->y[i] != PROBE_HOUR; i++, n++) {
 			struct cloud c = {sweep, k, s->x, s->y[i]};

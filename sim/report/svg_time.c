@@ -34,7 +34,7 @@ static bool has_control(const struct sweep *s)
 	return false;
 }
 
-static double value_of(const struct sim_sample *sample, const struct panel *panel)
+static double svg_time_value_of(const struct sim_sample *sample, const struct panel *panel)
 {
 	const void *at = (const char *)sample + panel->offset;
 
@@ -52,7 +52,7 @@ static void time_data(const struct sweep *s, const struct panel *panels, size_t 
 			for (uint32_t i = 0; i < r->nsamples; i++) {
 				svg_value(f, r->samples[i].time_ms / 1000);
 				for (size_t n = 0; n < npanels; n++)
-					svg_value(f, value_of(&r->samples[i], &panels[n]));
+					svg_value(f, svg_time_value_of(&r->samples[i], &panels[n]));
 				fputc('\n', f);
 			}
 			if (!r->nsamples)
@@ -62,13 +62,13 @@ static void time_data(const struct sweep *s, const struct panel *panels, size_t 
 	}
 }
 
-static bool has_values(const struct sweep *s, const struct panel *panel)
+static bool svg_time_has_values(const struct sweep *s, const struct panel *panel)
 {
 	for (size_t k = 0; k < s->npoints * s->nseries; k++) {
 		const struct sweep_result *r = &s->results[k * s->seeds];
 
 		for (uint32_t i = 0; i < r->nsamples; i++)
-			if (isfinite(value_of(&r->samples[i], panel)))
+			if (isfinite(svg_time_value_of(&r->samples[i], panel)))
 				return true;
 	}
 	return false;
@@ -110,7 +110,7 @@ void svg_time(const struct report *r, FILE *f)
 		fputs("set ylabel ", f);
 		svg_quoted(f, panels[i].title);
 		fprintf(f, "\n%s\nset yrange [*:*]\n", i + 1 == n ? "set xlabel 'time (s)'" : "");
-		if (has_values(s, &panels[i]))
+		if (svg_time_has_values(s, &panels[i]))
 			time_panel(s, i, f);
 		else
 			svg_empty(f);

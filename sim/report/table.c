@@ -32,7 +32,7 @@ void table_set(struct table *t, size_t row, size_t column, const char *fmt, ...)
 	va_end(ap);
 }
 
-static size_t width_of(const struct table *t, size_t column)
+static size_t table_width_of(const struct table *t, size_t column)
 {
 	size_t width = 0;
 
@@ -48,9 +48,9 @@ static void print_row(const struct table *t, size_t row, size_t from, size_t to,
 {
 	const char(*cell)[TABLE_CELL] = (const char(*)[TABLE_CELL])t->cell + row * t->columns;
 
-	fprintf(f, "%-*s", (int)width_of(t, 0), cell[0]);
+	fprintf(f, "%-*s", (int)table_width_of(t, 0), cell[0]);
 	for (size_t c = from; c < to; c++)
-		fprintf(f, "%*s", (int)(GAP + width_of(t, c)), cell[c]);
+		fprintf(f, "%*s", (int)(GAP + table_width_of(t, c)), cell[c]);
 	fputc('\n', f);
 }
 
@@ -59,12 +59,12 @@ void table_print(const struct table *t, FILE *f)
 	size_t from = 1;
 
 	do {
-		size_t used = width_of(t, 0), to = from;
+		size_t used = table_width_of(t, 0), to = from;
 
 		/* One at least, whatever its width. */
 		while (to < t->columns &&
-		       (to == from || used + GAP + width_of(t, to) <= TABLE_WIDTH))
-			used += GAP + width_of(t, to++);
+		       (to == from || used + GAP + table_width_of(t, to) <= TABLE_WIDTH))
+			used += GAP + table_width_of(t, to++);
 		if (from > 1)
 			fputc('\n', f);
 		for (size_t r = 0; r < t->rows; r++)

@@ -111,7 +111,7 @@ struct unit {
 };
 
 /* The largest unit of time in which the least turn-around is at least 2. */
-static const struct unit *unit_of(const struct sweep *s)
+static const struct unit *text_unit_of(const struct sweep *s)
 {
 	static const struct unit units[] = {{86400, "days"}, {3600, "h"}, {60, "min"}, {1, "s"}};
 	const struct unit *u = units;
@@ -204,7 +204,7 @@ static int comparison(const struct report *r, FILE *f)
 	const struct column *columns = probe ? of_probe : of_jobs;
 	size_t n =
 		probe ? sizeof(of_probe) / sizeof(*of_probe) : sizeof(of_jobs) / sizeof(*of_jobs);
-	const struct unit *unit = unit_of(s);
+	const struct unit *unit = text_unit_of(s);
 	struct table t;
 
 	/* The last column of jobs is told where some have not ended. */
@@ -238,7 +238,7 @@ static void remark(FILE *f, const char *name, const char *text)
 	table_paragraph(f, 4 + strlen(name), 6, text);
 }
 
-static void claims(const struct report *r, FILE *f)
+static void text_claims(const struct report *r, FILE *f)
 {
 	for (size_t i = 0; i < r->njudged; i++) {
 		const struct claim *c = r->judged[i].claim;
@@ -275,6 +275,6 @@ int report_text(const struct report *r, FILE *f)
 	if (nodes && !r->experiment)
 		fprintf(f, "machines: %.*s%s\n", 200, nodes, strlen(nodes) > 200 ? "..." : "");
 	ret = s->npoints == 1 ? comparison(r, f) : grid(r, f);
-	claims(r, f);
+	text_claims(r, f);
 	return ret;
 }

@@ -79,7 +79,7 @@ static void fill_io(unsigned int i, struct generator_kind *kind)
 	snprintf(kind->name, sizeof(kind->name), "%s", io_applications[i].name);
 }
 
-static void fill_com(unsigned int i, struct generator_kind *kind)
+static void applications_fill_com(unsigned int i, struct generator_kind *kind)
 {
 	*kind = (struct generator_kind){
 		.share = 1,
@@ -110,7 +110,7 @@ int application_kind(const char *name, struct generator_kind *kind)
 	}
 	for (unsigned int i = 0; i < COUNT(com_applications); i++) {
 		if (!strcasecmp(com_applications[i].name, name)) {
-			fill_com(i, kind);
+			applications_fill_com(i, kind);
 			return 0;
 		}
 	}

@@ -32,7 +32,7 @@ struct block {
 	double last_s;
 };
 
-static int begin(struct reader *r, struct iocom_err *err)
+static int block_begin(struct reader *r, struct iocom_err *err)
 {
 	struct block *b = r->state;
 	struct token f[COLUMNS + 1];
@@ -108,7 +108,7 @@ struct burst {
 	double n, kb, written_kb, off, off2, first_kb;
 };
 
-static void add(struct burst *s, const struct request *q)
+static void block_add(struct burst *s, const struct request *q)
 {
 	double off;
 
@@ -122,7 +122,7 @@ static void add(struct burst *s, const struct request *q)
 	s->off2 += off * off;
 }
 
-static void fill(struct record *record, const struct burst *s, double start_s, size_t column)
+static void block_fill(struct record *record, const struct burst *s, double start_s, size_t column)
 {
 	struct sim_job *job = &record->job;
 	double mean_off = s->off / s->n;
@@ -139,7 +139,7 @@ static void fill(struct record *record, const struct burst *s, double start_s, s
 	job->kind = job->write_fraction > 0.5;
 }
 
-static int next(struct reader *r, struct record *record, struct iocom_err *err)
+static int block_next(struct reader *r, struct record *record, struct iocom_err *err)
 {
 	double gap_s = r->options.burst_gap_ms / 1000, previous_s;
 	struct block *b = r->state;
@@ -155,7 +155,7 @@ static int next(struct reader *r, struct record *record, struct iocom_err *err)
 		return rc;
 	start_s = previous_s = b->first.time_s;
 	column = b->first.column;
-	add(&sums, &b->first);
+	block_add(&sums, &b->first);
 	b->held = false;
 	while (gap_s >= 0) {
 		rc = read_request(r, &q, err);
@@ -169,13 +169,13 @@ static int next(struct reader *r, struct record *record, struct iocom_err *err)
 			break;
 		}
 		previous_s = q.time_s;
-		add(&sums, &q);
+		block_add(&sums, &q);
 	}
-	fill(record, &sums, start_s, column);
+	block_fill(record, &sums, start_s, column);
 	return 1;
 }
 
-static void describe(struct reader *r)
+static void block_describe(struct reader *r)
 {
 	static const char *const kinds[] = {"reads", "writes"};
 
@@ -189,7 +189,7 @@ static void describe(struct reader *r)
 			 r->options.burst_gap_ms);
 }
 
-static void end(struct reader *r)
+static void block_end(struct reader *r)
 {
 	(void)r;
 }
@@ -198,8 +198,8 @@ const struct format format_block = {
 	.name = "block trace",
 	.from_first = true,
 	.state = sizeof(struct block),
-	.begin = begin,
-	.next = next,
-	.describe = describe,
-	.end = end,
+	.begin = block_begin,
+	.next = block_next,
+	.describe = block_describe,
+	.end = block_end,
 };

@@ -29,7 +29,7 @@ struct columns8 {
 	uint64_t elsewhere; /* jobs whose data lie at another node than their home */
 };
 
-static int begin(struct reader *r, struct iocom_err *err)
+static int columns8_begin(struct reader *r, struct iocom_err *err)
 {
 	struct columns8 *c = r->state;
 
@@ -38,7 +38,7 @@ static int begin(struct reader *r, struct iocom_err *err)
 	return 0;
 }
 
-static size_t split(const struct lines *l, struct token *f)
+static size_t columns8_split(const struct lines *l, struct token *f)
 {
 	if (memchr(l->text, ',', l->length))
 		return tokens_separated(l, ',', f, COLUMNS + 1);
@@ -48,7 +48,7 @@ static size_t split(const struct lines *l, struct token *f)
 }
 
 /* The next line with a job. */
-static int job_line(struct reader *r, struct iocom_err *err)
+static int columns8_job_line(struct reader *r, struct iocom_err *err)
 {
 	for (;;) {
 		int rc = reader_line(r, '#', err);
@@ -92,7 +92,7 @@ static int data_node(struct reader *r, const struct token *f, uint32_t home, str
 	return rc;
 }
 
-static int next(struct reader *r, struct record *record, struct iocom_err *err)
+static int columns8_next(struct reader *r, struct record *record, struct iocom_err *err)
 {
 	static const struct wanted wanted[] = {
 		{"the arrival time in s", 0, READER_TIME_MAX, false},
@@ -106,11 +106,11 @@ static int next(struct reader *r, struct record *record, struct iocom_err *err)
 	struct token f[COLUMNS + 1];
 	double value[5];
 	size_t n;
-	int rc = job_line(r, err);
+	int rc = columns8_job_line(r, err);
 
 	if (rc <= 0)
 		return rc;
-	n = split(&r->lines, f);
+	n = columns8_split(&r->lines, f);
 	if (n != COLUMNS)
 		return tokens_fail_count(&r->lines, f, n, COLUMNS, "columns", err);
 	rc = token_number(&r->lines, &f[0], &wanted[0], &value[0], err);
@@ -136,7 +136,7 @@ static int next(struct reader *r, struct record *record, struct iocom_err *err)
 	return 1;
 }
 
-static void describe(struct reader *r)
+static void columns8_describe(struct reader *r)
 {
 	static const char *const kinds[] = {"no I/O", "I/O"};
 	const struct columns8 *c = r->state;
@@ -149,7 +149,7 @@ static void describe(struct reader *r)
 			 (unsigned long long)c->elsewhere);
 }
 
-static void end(struct reader *r)
+static void columns8_end(struct reader *r)
 {
 	(void)r;
 }
@@ -157,8 +157,8 @@ static void end(struct reader *r)
 const struct format format_columns8 = {
 	.name = "eight-column trace",
 	.state = sizeof(struct columns8),
-	.begin = begin,
-	.next = next,
-	.describe = describe,
-	.end = end,
+	.begin = columns8_begin,
+	.next = columns8_next,
+	.describe = columns8_describe,
+	.end = columns8_end,
 };

@@ -30,7 +30,7 @@ struct csd {
 	int32_t seen[RUNS_MAX];
 };
 
-static int begin(struct reader *r, struct iocom_err *err)
+static int csd_begin(struct reader *r, struct iocom_err *err)
 {
 	struct csd *c = r->state;
 	struct token f[COLUMNS + 1];
@@ -54,7 +54,7 @@ struct row {
 	size_t column;
 };
 
-static int parse(struct reader *r, struct row *row, struct iocom_err *err)
+static int csd_parse(struct reader *r, struct row *row, struct iocom_err *err)
 {
 	static const struct wanted minute = {"the minute (`hour`)", 0, 60e6, true};
 	static const struct wanted second = {"the second in the minute (`min`)", 0, 59.9999999,
@@ -83,7 +83,7 @@ static int parse(struct reader *r, struct row *row, struct iocom_err *err)
 }
 
 /* Every run is in order, also those not served. */
-static int check_order(struct reader *r, const struct row *row, struct iocom_err *err)
+static int csd_check_order(struct reader *r, const struct row *row, struct iocom_err *err)
 {
 	struct csd *c = r->state;
 	char found[32];
@@ -119,7 +119,7 @@ static int no_such_run(const struct reader *r, struct iocom_err *err)
 			     c->runs > RUNS_MAX ? " and more" : "");
 }
 
-static int next(struct reader *r, struct record *record, struct iocom_err *err)
+static int csd_next(struct reader *r, struct record *record, struct iocom_err *err)
 {
 	struct csd *c = r->state;
 	struct row row;
@@ -131,9 +131,9 @@ static int next(struct reader *r, struct record *record, struct iocom_err *err)
 			return rc;
 		if (!rc)
 			return c->run >= 0 && !r->record ? no_such_run(r, err) : 0;
-		rc = parse(r, &row, err);
+		rc = csd_parse(r, &row, err);
 		if (!rc)
-			rc = check_order(r, &row, err);
+			rc = csd_check_order(r, &row, err);
 		if (rc)
 			return rc;
 		if (c->run < 0)
@@ -147,7 +147,7 @@ static int next(struct reader *r, struct record *record, struct iocom_err *err)
 	return 1;
 }
 
-static void describe(struct reader *r)
+static void csd_describe(struct reader *r)
 {
 	static const char *const kinds[] = {"process"};
 	const struct csd *c = r->state;
@@ -157,7 +157,7 @@ static void describe(struct reader *r)
 		 reader_base_name(r), c->run);
 }
 
-static void end(struct reader *r)
+static void csd_end(struct reader *r)
 {
 	(void)r;
 }
@@ -165,8 +165,8 @@ static void end(struct reader *r)
 const struct format format_csd = {
 	.name = "CSD process trace",
 	.state = sizeof(struct csd),
-	.begin = begin,
-	.next = next,
-	.describe = describe,
-	.end = end,
+	.begin = csd_begin,
+	.next = csd_next,
+	.describe = csd_describe,
+	.end = csd_end,
 };

@@ -94,7 +94,7 @@ struct darshan {
 	struct token f[FIELDS_MAX + 1];
 };
 
-static int read_header(struct reader *r, struct iocom_err *err)
+static int darshan_read_header(struct reader *r, struct iocom_err *err)
 {
 	struct darshan *d = r->state;
 	int rc = reader_line(r, '#', err);
@@ -143,7 +143,7 @@ static int row_fields(struct reader *r, struct iocom_err *err)
 	return 0;
 }
 
-static int parse(struct reader *r, double *value, uint32_t *kind, struct iocom_err *err)
+static int darshan_parse(struct reader *r, double *value, uint32_t *kind, struct iocom_err *err)
 {
 	static const struct token no_app = {"application", 11, 0};
 	struct darshan *d = r->state;
@@ -166,7 +166,7 @@ static int parse(struct reader *r, double *value, uint32_t *kind, struct iocom_e
 	return rc;
 }
 
-static void fill(struct row *row, const double *v)
+static void darshan_fill(struct row *row, const double *v)
 {
 	double accesses = v[READS] + v[WRITES], bytes = v[BYTES_READ] + v[BYTES_WRITTEN];
 	double io_s = (v[READ_TIME] + v[WRITE_TIME] + v[META_TIME]) / v[NPROCS];
@@ -199,10 +199,10 @@ static int load_row(struct reader *r, struct iocom_err *err)
 	}
 	row = &d->rows[d->n];
 	*row = (struct row){.order = d->n};
-	rc = parse(r, value, &row->kind, err);
+	rc = darshan_parse(r, value, &row->kind, err);
 	if (rc)
 		return rc;
-	fill(row, value);
+	darshan_fill(row, value);
 	d->n++;
 	return 0;
 }
@@ -216,7 +216,7 @@ static int by_time(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-static int begin(struct reader *r, struct iocom_err *err)
+static int darshan_begin(struct reader *r, struct iocom_err *err)
 {
 	struct darshan *d = r->state;
 	int rc;
@@ -224,7 +224,7 @@ static int begin(struct reader *r, struct iocom_err *err)
 	d->at = 0;
 	if (d->loaded)
 		return 0;
-	rc = read_header(r, err);
+	rc = darshan_read_header(r, err);
 	while (!rc) {
 		rc = reader_line(r, '#', err);
 		if (rc <= 0)
@@ -242,7 +242,7 @@ static int begin(struct reader *r, struct iocom_err *err)
 	return 0;
 }
 
-static int next(struct reader *r, struct record *record, struct iocom_err *err)
+static int darshan_next(struct reader *r, struct record *record, struct iocom_err *err)
 {
 	struct darshan *d = r->state;
 	struct sim_job *job = &record->job;
@@ -266,12 +266,12 @@ static int next(struct reader *r, struct record *record, struct iocom_err *err)
 	return 1;
 }
 
-static void describe(struct reader *r)
+static void darshan_describe(struct reader *r)
 {
 	(void)r;
 }
 
-static void end(struct reader *r)
+static void darshan_end(struct reader *r)
 {
 	struct darshan *d = r->state;
 
@@ -282,8 +282,8 @@ const struct format format_darshan = {
 	.name = "Darshan summaries",
 	.from_first = true,
 	.state = sizeof(struct darshan),
-	.begin = begin,
-	.next = next,
-	.describe = describe,
-	.end = end,
+	.begin = darshan_begin,
+	.next = darshan_next,
+	.describe = darshan_describe,
+	.end = darshan_end,
 };

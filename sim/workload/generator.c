@@ -62,7 +62,7 @@ static struct sim_random stream(const struct generator *g, uint64_t purpose)
 	return sim_random_stream(g->p.seed, purpose, g->k);
 }
 
-static double uniform(const struct generator *g, uint64_t purpose)
+static double generator_uniform(const struct generator *g, uint64_t purpose)
 {
 	struct sim_random r = stream(g, purpose);
 
@@ -76,7 +76,7 @@ static uint32_t draw_kind(const struct generator *g)
 
 	if (g->p.kinds == 1)
 		return 0;
-	u = uniform(g, PURPOSE_KIND);
+	u = generator_uniform(g, PURPOSE_KIND);
 	while (i + 1 < g->p.kinds && u >= g->upto[i])
 		i++;
 	return i;
@@ -129,12 +129,13 @@ static int generator_next(void *state, struct sim_job *job, struct iocom_err *er
 	*job = (struct sim_job){
 		.id = g->k,
 		.arrival_ms = g->arrival_ms,
-		.home = g->homes.n > 1 ? homes_draw(&g->homes, uniform(g, PURPOSE_HOME)) : 0,
+		.home = g->homes.n > 1 ? homes_draw(&g->homes, generator_uniform(g, PURPOSE_HOME))
+				       : 0,
 		.tasks = draw_tasks(g, kind),
 		.kind = index,
 		.cpu_ms = kind->cpu_factor * lifetime_draw(&g->lifetime, &life),
 		.io_per_ms = kind->io_uniform && kind->io_per_ms > 0
-				     ? 2 * kind->io_per_ms * uniform(g, PURPOSE_IO)
+				     ? 2 * kind->io_per_ms * generator_uniform(g, PURPOSE_IO)
 				     : kind->io_per_ms,
 		.request_kb = kind->request_kb,
 		.request_sd_kb = kind->request_sd_kb,
@@ -228,7 +229,7 @@ static int check_kind(const struct generator_kind *k, struct iocom_err *err)
 	return 0;
 }
 
-static int check(const struct generator_params *p, struct iocom_err *err)
+static int generator_check(const struct generator_params *p, struct iocom_err *err)
 {
 	double shares = 0;
 	int rc = check_number(p->name, "interarrival_ms", p->interarrival_ms, 0, 1e12, err);
@@ -289,7 +290,7 @@ static int hash_params(const struct generator_params *p, char text[HASH_TEXT])
 	return hash_end(&hash, text);
 }
 
-static int describe(const struct generator_params *p, struct workload_info *info)
+static int generator_describe(const struct generator_params *p, struct workload_info *info)
 {
 	*info = (struct workload_info){
 		.nodes = p->nodes, .jobs = p->jobs, .synthetic = "all", .kinds = p->kinds};
@@ -306,7 +307,7 @@ struct workload *generator_new(const struct generator_params *p, struct iocom_er
 	struct workload *w;
 	struct generator *g;
 	double sum = 0;
-	int rc = check(p, err);
+	int rc = generator_check(p, err);
 
 	if (rc)
 		return NULL;
@@ -325,7 +326,7 @@ struct workload *generator_new(const struct generator_params *p, struct iocom_er
 			   p->lifetime_max_ms, err);
 	if (!rc)
 		rc = homes_init(&g->homes, p->nodes, p->home_skew, p->home_weights, p->seed, err);
-	if (!rc && describe(p, &info))
+	if (!rc && generator_describe(p, &info))
 		rc = iocom_err_set(err, -EIO, "cannot compute SHA-256");
 	if (rc) {
 		iocom_err_prefix(err, "%s", p->name);

@@ -36,7 +36,7 @@ int lines_rewind(struct lines *l, struct iocom_err *err)
 }
 
 /* As much of FOUND as a message bears, with what does not print as '?'. */
-static void show(char *out, size_t size, const char *found, size_t length)
+static void lines_show(char *out, size_t size, const char *found, size_t length)
 {
 	size_t n = length < size - 4 ? length : size - 4;
 
@@ -45,15 +45,16 @@ static void show(char *out, size_t size, const char *found, size_t length)
 	strcpy(out + n, n < length ? "..." : "");
 }
 
-static int fail(const struct lines *l, size_t column, const char *found, size_t length,
-		struct iocom_err *err, const char *expected, va_list ap)
+static int workload_lines_fail(const struct lines *l, size_t column, const char *found,
+			       size_t length, struct iocom_err *err, const char *expected,
+			       va_list ap)
 {
 	char what[400], shown[FOUND_SHOWN + 4];
 
 	if (!err)
 		return -EINVAL;
 	vsnprintf(what, sizeof(what), expected, ap);
-	show(shown, sizeof(shown), found, length);
+	lines_show(shown, sizeof(shown), found, length);
 	return iocom_err_set(err, -EINVAL, "%s:%llu:%zu: expected %s, found \"%s\"",
 			     source_name(l->source),
 			     (unsigned long long)(l->number ? l->number : 1), column, what, shown);
@@ -66,7 +67,7 @@ int lines_fail(const struct lines *l, size_t column, const char *found, size_t l
 	int rc;
 
 	va_start(ap, expected);
-	rc = fail(l, column, found, length, err, expected, ap);
+	rc = workload_lines_fail(l, column, found, length, err, expected, ap);
 	va_end(ap);
 	return rc;
 }
@@ -78,7 +79,7 @@ int token_fail(const struct lines *l, const struct token *f, struct iocom_err *e
 	int rc;
 
 	va_start(ap, expected);
-	rc = fail(l, f->column, f->text, f->length, err, expected, ap);
+	rc = workload_lines_fail(l, f->column, f->text, f->length, err, expected, ap);
 	va_end(ap);
 	return rc;
 }
@@ -127,7 +128,7 @@ static int refill(struct lines *l, struct iocom_err *err)
 }
 
 /* The line at hand is N bytes from the buffer's beginning. */
-static int take(struct lines *l, size_t n, struct iocom_err *err)
+static int lines_take(struct lines *l, size_t n, struct iocom_err *err)
 {
 	const char *nul;
 
@@ -155,11 +156,11 @@ int lines_next(struct lines *l, struct iocom_err *err)
 		int rc;
 
 		if (p)
-			return take(l, (size_t)(p - l->buffer) - l->begin, err);
+			return lines_take(l, (size_t)(p - l->buffer) - l->begin, err);
 		if (l->ended)
-			return have ? take(l, have, err) : 0;
+			return have ? lines_take(l, have, err) : 0;
 		if (have > LINE_MAX_BYTES + 1)
-			return take(l, have, err); /* complains */
+			return lines_take(l, have, err); /* complains */
 		seen = have;
 		rc = refill(l, err);
 		if (rc)

@@ -67,7 +67,7 @@ void workload_options_default(struct workload_options *o)
 	};
 }
 
-static int parse(const struct option *option, const char *value, double *out)
+static int options_parse(const struct option *option, const char *value, double *out)
 {
 	struct token f = {.text = value, .length = strlen(value)};
 
@@ -111,7 +111,7 @@ static void store(struct workload_options *o, const struct option *option, doubl
 	}
 }
 
-static double load(const struct workload_options *o, const struct option *option)
+static double options_load(const struct workload_options *o, const struct option *option)
 {
 	const void *at = (const char *)o + option->offset;
 
@@ -151,7 +151,7 @@ int workload_options_set(struct workload_options *o, const char *name, const cha
 					return 0;
 				}
 			}
-		} else if (!parse(&table[i], value, &number)) {
+		} else if (!options_parse(&table[i], value, &number)) {
 			store(o, &table[i], number);
 			return 0;
 		}
@@ -174,7 +174,7 @@ const char *workload_options_get(const struct workload_options *o, unsigned int 
 	if (i >= OPTIONS)
 		return NULL;
 	if (value)
-		*value = load(o, &table[i]);
+		*value = options_load(o, &table[i]);
 	if (meaning)
 		*meaning = table[i].meaning;
 	return table[i].name;

@@ -61,7 +61,7 @@ static double given(double value, double own)
 /* --- kinds ----------------------------------------------------------------------- */
 
 /* A job with nothing special but the arguments that concern all. */
-static struct generator_kind *add(const struct context *c, const char *name, double share)
+static struct generator_kind *presets_add(const struct context *c, const char *name, double share)
 {
 	struct generator_kind *k = &c->p->kind[c->p->kinds++];
 
@@ -87,7 +87,7 @@ static struct generator_kind *add(const struct context *c, const char *name, dou
 static struct generator_kind *add_io(const struct context *c, double share, double io,
 				     double request_kb)
 {
-	struct generator_kind *k = add(c, "I/O", share);
+	struct generator_kind *k = presets_add(c, "I/O", share);
 
 	k->io_per_ms = given(c->a->io_per_ms, io);
 	k->io_uniform = true;
@@ -105,8 +105,8 @@ static void add_acm(const struct context *c, double io, double request_kb, doubl
 	uint32_t first = c->p->kinds;
 
 	add_io(c, 1 - rest, io, request_kb);
-	add(c, "CPU", rest / 2)->cpu_factor = CPU_INTENSIVE;
-	add(c, "memory", rest / 2)->faults_per_ms = MEMORY_INTENSIVE;
+	presets_add(c, "CPU", rest / 2)->cpu_factor = CPU_INTENSIVE;
+	presets_add(c, "memory", rest / 2)->faults_per_ms = MEMORY_INTENSIVE;
 	for (uint32_t i = first; i < c->p->kinds; i++)
 		c->p->kind[i].parallel_share = given(c->a->parallel, parallel);
 }
@@ -138,10 +138,10 @@ static struct generator_kind *add_application(const struct context *c, const cha
 }
 
 /* COM: parallel jobs; the communicating ones meet once a message (5.6). */
-static struct generator_kind *add_com(const struct context *c, const char *name, double share,
-				      double messages)
+static struct generator_kind *presets_add_com(const struct context *c, const char *name,
+					      double share, double messages)
 {
-	struct generator_kind *k = add(c, name, share);
+	struct generator_kind *k = presets_add(c, name, share);
 
 	k->io_per_ms = 1e-5;
 	k->faults_per_ms = given(c->a->faults_per_ms, 1e-5);
@@ -217,16 +217,16 @@ static void fill_trace4(const struct context *c)
 	k->request_sd_kb = given(c->a->request_sd_kb, k->request_kb / sqrt(3));
 	k->faults_per_ms = given(c->a->faults_per_ms, MEMORY_INTENSIVE);
 	k->initial_mb = given(c->a->initial_mb, 0.1);
-	k = add(c, "I/O", io);
+	k = presets_add(c, "I/O", io);
 	k->io_per_ms = TRACE_IO_PER_MS;
 	k->io_uniform = true;
 	k->request_kb = 256;
 	k->request_sd_kb = 51.2;
 }
 
-static void fill_com(const struct context *c)
+static void presets_fill_com(const struct context *c)
 {
-	add_com(c, "communication", 1, given(c->a->messages_per_ms, 0.5));
+	presets_add_com(c, "communication", 1, given(c->a->messages_per_ms, 0.5));
 }
 
 static void fill_com_io(const struct context *c)
@@ -234,8 +234,8 @@ static void fill_com_io(const struct context *c)
 	double share = given(c->a->share, 0.5);
 	struct generator_kind *k;
 
-	add_com(c, "communication", share, given(c->a->messages_per_ms, 0.1));
-	k = add_com(c, "I/O", 1 - share, 0);
+	presets_add_com(c, "communication", share, given(c->a->messages_per_ms, 0.1));
+	k = presets_add_com(c, "I/O", 1 - share, 0);
 	k->io_per_ms = given(c->a->io_per_ms, MIX_IO_PER_MS);
 	k->io_uniform = true;
 }
@@ -246,9 +246,9 @@ static void fill_com_memory(const struct context *c)
 	double share = given(c->a->share, 0.5);
 	struct generator_kind *k;
 
-	add_com(c, "communication", share, given(c->a->messages_per_ms, 0.1));
+	presets_add_com(c, "communication", share, given(c->a->messages_per_ms, 0.1));
 	c->p->kind[0].memory_mean_mb = 4;
-	add_com(c, "memory", 1 - share, 0);
+	presets_add_com(c, "memory", 1 - share, 0);
 	k = &c->p->kind[1];
 	k->faults_per_ms = MEMORY_INTENSIVE;
 	k->memory_mean_mb = given(c->a->memory_mb, MEMORY_JOB_MB);
@@ -327,7 +327,7 @@ static const struct {
 	{"acm-trace3", "ACM Table V, trace 3: I/O, 1 MB requests", fill_trace3, 60, 0,
 	 ARRIVAL_TRACE, TRACE},
 	{"acm-trace4", "ACM Table V, trace 4: memory", fill_trace4, 60, 0, ARRIVAL_MEMORY, TRACE},
-	{"com", "COM: parallel jobs that communicate", fill_com, 32, 0, ARRIVAL_COM, TRACE},
+	{"com", "COM: parallel jobs that communicate", presets_fill_com, 32, 0, ARRIVAL_COM, TRACE},
 	{"com-io", "COM-8: SHARE of com, the rest with I/O", fill_com_io, 32, 0, ARRIVAL_COM,
 	 TRACE},
 	{"com-memory", "COM-9: SHARE of com, the rest with page faults", fill_com_memory, 32, 0,
@@ -409,7 +409,7 @@ static void fill_lifetime(struct generator_params *p, const struct preset_args *
 	p->lifetime_max_ms = given(a->lifetime_max_ms, max);
 }
 
-static int check(const struct preset_args *a, struct iocom_err *err)
+static int presets_check(const struct preset_args *a, struct iocom_err *err)
 {
 	if (a->share < 0 || a->share > 1)
 		return iocom_err_set(err, -EINVAL, "share: expected a number from 0 to 1, found %g",
@@ -421,7 +421,7 @@ static int check(const struct preset_args *a, struct iocom_err *err)
 	return 0;
 }
 
-static int unknown(const char *name, struct iocom_err *err)
+static int presets_unknown(const char *name, struct iocom_err *err)
 {
 	char names[512] = "";
 	size_t at = 0;
@@ -442,8 +442,8 @@ int preset_fill(struct generator_params *p, const char *name, const struct prese
 	while (i < PRESETS && strcasecmp(presets[i].name, name))
 		i++;
 	if (i == PRESETS)
-		return unknown(name, err);
-	rc = check(args, err);
+		return presets_unknown(name, err);
+	rc = presets_check(args, err);
 	if (rc)
 		return rc;
 	generator_params_default(p);

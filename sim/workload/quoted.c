@@ -26,7 +26,7 @@ static int never(unsigned char c)
 	return 0;
 }
 
-static int start(struct quoted *q)
+static int quoted_start(struct quoted *q)
 {
 	if (q->started)
 		return 0;
@@ -70,7 +70,7 @@ static int stopped(struct quoted *q, const struct lines *l, size_t i, struct ioc
 
 static int split_quoted(struct quoted *q, const struct lines *l, struct iocom_err *err)
 {
-	int rc = start(q);
+	int rc = quoted_start(q);
 
 	if (rc)
 		return iocom_err_set(err, rc, "%s: out of memory", source_name(l->source));

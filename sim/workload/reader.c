@@ -106,7 +106,7 @@ static int begin_pass(struct reader *r, struct iocom_err *err)
 	return r->format->begin(r, err);
 }
 
-static int check_order(struct reader *r, const struct record *record, struct iocom_err *err)
+static int reader_check_order(struct reader *r, const struct record *record, struct iocom_err *err)
 {
 	char found[32];
 
@@ -214,7 +214,7 @@ static int reader_next(void *state, struct sim_job *job, struct iocom_err *err)
 			return rc;
 		r->record++;
 		if (rc == 1) {
-			rc = check_order(r, &record, err);
+			rc = reader_check_order(r, &record, err);
 			if (rc)
 				return rc;
 			if (wanted(r, &record)) {
@@ -274,7 +274,7 @@ static void name_synthetic(struct reader *r)
 }
 
 /* All of the content once: every error there is, the counts, the hash. */
-static int scan(struct reader *r, struct iocom_err *err)
+static int reader_scan(struct reader *r, struct iocom_err *err)
 {
 	struct hash hash;
 	struct sim_job job;
@@ -301,7 +301,7 @@ static int scan(struct reader *r, struct iocom_err *err)
 	return hash_end(&hash, r->info.hash);
 }
 
-static int finish(struct reader *r, struct iocom_err *err)
+static int reader_finish(struct reader *r, struct iocom_err *err)
 {
 	uint32_t n = r->options.nodes ? r->options.nodes : r->own_nodes ? r->own_nodes : 1;
 
@@ -362,7 +362,7 @@ static struct workload *open_source(struct source *source, const struct workload
 		iocom_err_set(err, -ENOMEM, "%s: out of memory", source_name(source));
 		goto fail;
 	}
-	if (scan(r, err) || finish(r, err) || reader_rewind(r, err))
+	if (reader_scan(r, err) || reader_finish(r, err) || reader_rewind(r, err))
 		goto fail;
 	w = workload_new(&reader_ops, r, &r->info);
 	if (!w)

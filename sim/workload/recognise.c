@@ -54,8 +54,8 @@ static const struct format *by_columns(const struct lines *lines, bool swf_comme
 	return swf_comment ? &format_swf : NULL;
 }
 
-static const struct format *unknown(const struct lines *lines, const char *found, size_t length,
-				    struct iocom_err *err)
+static const struct format *recognise_unknown(const struct lines *lines, const char *found,
+					      size_t length, struct iocom_err *err)
 {
 	lines_fail(lines, 1, found, length, err,
 		   "a workload (eight columns, CSD csv, SWF, Darshan csv, block csv, iocom "
@@ -89,7 +89,7 @@ const struct format *format_recognise(struct lines *lines, struct quoted *quoted
 			return NULL;
 		if (!rc) {
 			if (!swf_comment)
-				unknown(lines, "end of file", 11, err);
+				recognise_unknown(lines, "end of file", 11, err);
 			return swf_comment ? &format_swf : NULL;
 		}
 		p = lines->text + strspn(lines->text, " \t");
@@ -109,5 +109,5 @@ const struct format *format_recognise(struct lines *lines, struct quoted *quoted
 	}
 	if (by_columns(lines, swf_comment))
 		return by_columns(lines, swf_comment);
-	return unknown(lines, lines->text, lines->length, err);
+	return recognise_unknown(lines, lines->text, lines->length, err);
 }

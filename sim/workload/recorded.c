@@ -63,7 +63,7 @@ static int open_jobs(struct reader *r, struct iocom_err *err)
 	return 0;
 }
 
-static int begin(struct reader *r, struct iocom_err *err)
+static int recorded_begin(struct reader *r, struct iocom_err *err)
 {
 	struct recorded *d = r->state;
 	int rc = d->jobs ? recording_jobs_rewind(d->jobs, err) : open_jobs(r, err);
@@ -98,7 +98,7 @@ static void rates(struct recorded *d, struct sim_job *job)
 		d->by_wall++;
 }
 
-static int next(struct reader *r, struct record *record, struct iocom_err *err)
+static int recorded_next(struct reader *r, struct record *record, struct iocom_err *err)
 {
 	struct recorded *d = r->state;
 	struct sim_job *job = &record->job;
@@ -142,7 +142,7 @@ static int next(struct reader *r, struct record *record, struct iocom_err *err)
 	return 1;
 }
 
-static void describe(struct reader *r)
+static void recorded_describe(struct reader *r)
 {
 	const struct recorded *d = r->state;
 	const struct recording *recording = recording_jobs_source(d->jobs);
@@ -160,7 +160,7 @@ static void describe(struct reader *r)
 		 recording_header(recording)->source);
 }
 
-static void end(struct reader *r)
+static void recorded_end(struct reader *r)
 {
 	struct recorded *d = r->state;
 
@@ -171,8 +171,8 @@ static void end(struct reader *r)
 const struct format format_recording = {
 	.name = "recording",
 	.state = sizeof(struct recorded),
-	.begin = begin,
-	.next = next,
-	.describe = describe,
-	.end = end,
+	.begin = recorded_begin,
+	.next = recorded_next,
+	.describe = recorded_describe,
+	.end = recorded_end,
 };

@@ -77,9 +77,9 @@ struct parsing {
 };
 
 /* "gen:fc,io=3: column 8: expected WHAT, found "..."" */
-__attribute__((format(printf, 5, 6))) static int fail(const struct parsing *s, const char *at,
-						      size_t length, struct iocom_err *err,
-						      const char *expected, ...)
+__attribute__((format(printf, 5, 6))) static int spec_fail(const struct parsing *s, const char *at,
+							   size_t length, struct iocom_err *err,
+							   const char *expected, ...)
 {
 	char what[700];
 	va_list ap;
@@ -101,7 +101,7 @@ static int parse_weights(struct parsing *s, const char *p, size_t length, struct
 	for (size_t i = 0; i < length; i++)
 		n += p[i] == ':';
 	if (n > WEIGHTS_MAX)
-		return fail(s, p, length, err, "at most %d weights", WEIGHTS_MAX);
+		return spec_fail(s, p, length, err, "at most %d weights", WEIGHTS_MAX);
 	s->weights = calloc(n, sizeof(*s->weights));
 	if (!s->weights)
 		return iocom_err_set(err, -ENOMEM, "%.80s: out of memory", s->text);
@@ -111,8 +111,8 @@ static int parse_weights(struct parsing *s, const char *p, size_t length, struct
 
 		if (!token_parse(&f, &s->weights[s->nweights]) || s->weights[s->nweights] < 0 ||
 		    s->weights[s->nweights] > 1e15)
-			return fail(s, p, f.length, err,
-				    "a home's weight, a number from 0 to 1e15");
+			return spec_fail(s, p, f.length, err,
+					 "a home's weight, a number from 0 to 1e15");
 		p += f.length + 1;
 	}
 	return 0;
@@ -135,11 +135,11 @@ static int parse_word(struct parsing *s, const char *p, size_t length, const cha
 						   : " or ",
 				       words[i]);
 	}
-	return fail(s, p, length, err, "%s", list);
+	return spec_fail(s, p, length, err, "%s", list);
 }
 
-static int parse_count(struct parsing *s, const struct key *key, const char *p, size_t length,
-		       void *to, struct iocom_err *err)
+static int spec_parse_count(struct parsing *s, const struct key *key, const char *p, size_t length,
+			    void *to, struct iocom_err *err)
 {
 	uint64_t value = 0;
 	bool good = length > 0 && length <= 20;
@@ -149,8 +149,8 @@ static int parse_count(struct parsing *s, const struct key *key, const char *p, 
 		       !__builtin_mul_overflow(value, (uint64_t)10, &value) &&
 		       !__builtin_add_overflow(value, (uint64_t)(p[i] - '0'), &value);
 	if (!good || (double)value < key->low || (double)value > key->high)
-		return fail(s, p, length, err, "a whole number from %.20g to %.20g", key->low,
-			    key->high);
+		return spec_fail(s, p, length, err, "a whole number from %.20g to %.20g", key->low,
+				 key->high);
 	if (key->type == COUNT64)
 		*(uint64_t *)to = value;
 	else
@@ -168,13 +168,13 @@ static int parse_value(struct parsing *s, const struct key *key, const char *p, 
 	switch (key->type) {
 	case REAL:
 		if (!token_parse(&f, &value) || value < key->low || value > key->high)
-			return fail(s, p, length, err, "a number from %g to %g", key->low,
-				    key->high);
+			return spec_fail(s, p, length, err, "a number from %g to %g", key->low,
+					 key->high);
 		*(double *)to = value;
 		return 0;
 	case COUNT32:
 	case COUNT64:
-		return parse_count(s, key, p, length, to, err);
+		return spec_parse_count(s, key, p, length, to, err);
 	case WEIGHTS:
 		return parse_weights(s, p, length, err);
 	case LIFETIME:
@@ -193,7 +193,7 @@ static int fail_key(const struct parsing *s, const char *at, size_t length, stru
 	for (size_t i = 0; i < KEYS; i++)
 		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", i ? ", " : "",
 				      keys[i].name);
-	return fail(s, at, length, err, "a key (%s)", names);
+	return spec_fail(s, at, length, err, "a key (%s)", names);
 }
 
 /* One "key=value" of LENGTH characters at P. */
@@ -206,9 +206,9 @@ static int parse_pair(struct parsing *s, const char *p, size_t length, struct io
 		if (strlen(keys[i].name) != n || strncmp(keys[i].name, p, n))
 			continue;
 		if (!equals)
-			return fail(s, p, length, err, "%s=VALUE", keys[i].name);
+			return spec_fail(s, p, length, err, "%s=VALUE", keys[i].name);
 		if (s->seen[i])
-			return fail(s, p, length, err, "each key once");
+			return spec_fail(s, p, length, err, "each key once");
 		s->seen[i] = true;
 		return parse_value(s, &keys[i], equals + 1, length - n - 1, err);
 	}
@@ -252,8 +252,8 @@ static int repeat_weights(struct parsing *s, uint32_t nodes, struct iocom_err *e
 	return 0;
 }
 
-static int fill(struct parsing *s, const char *name, const struct workload_options *o,
-		struct generator_params *p, struct iocom_err *err)
+static int spec_fill(struct parsing *s, const char *name, const struct workload_options *o,
+		     struct generator_params *p, struct iocom_err *err)
 {
 	struct preset_args *a = &s->args;
 	int rc;
@@ -291,13 +291,13 @@ int workload_spec_parse(const char *text, const struct workload_options *options
 
 	*weights = NULL;
 	if (strncmp(text, GENERATOR, strlen(GENERATOR)))
-		return fail(&s, text, strlen(text), err, GENERATOR "PRESET,key=value,...");
+		return spec_fail(&s, text, strlen(text), err, GENERATOR "PRESET,key=value,...");
 	length = strcspn(name, ",");
 	snprintf(preset, sizeof(preset), "%.*s", (int)(length < sizeof(preset) ? length : 0), name);
 	preset_args_default(&s.args);
 	rc = parse_pairs(&s, name + length, err);
 	if (!rc)
-		rc = fill(&s, preset, options, p, err);
+		rc = spec_fill(&s, preset, options, p, err);
 	if (rc)
 		free(s.weights);
 	else

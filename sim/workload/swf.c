@@ -30,7 +30,7 @@ struct swf {
 	uint32_t nodes, procs; /* of the header, 0: not told */
 };
 
-static int begin(struct reader *r, struct iocom_err *err)
+static int swf_begin(struct reader *r, struct iocom_err *err)
 {
 	(void)r;
 	(void)err;
@@ -38,7 +38,7 @@ static int begin(struct reader *r, struct iocom_err *err)
 }
 
 /* "; MaxNodes: 70  (dual)" */
-static void header(struct reader *r, const char *p)
+static void swf_header(struct reader *r, const char *p)
 {
 	struct swf *s = r->state;
 	uint32_t *to = NULL;
@@ -57,7 +57,7 @@ static void header(struct reader *r, const char *p)
 	}
 }
 
-static int job_line(struct reader *r, struct iocom_err *err)
+static int swf_job_line(struct reader *r, struct iocom_err *err)
 {
 	for (;;) {
 		int rc = reader_line(r, 0, err);
@@ -68,11 +68,11 @@ static int job_line(struct reader *r, struct iocom_err *err)
 		p += strspn(p, " \t");
 		if (*p != ';')
 			return 1;
-		header(r, p);
+		swf_header(r, p);
 	}
 }
 
-static int parse(struct reader *r, struct token *f, double *value, struct iocom_err *err)
+static int swf_parse(struct reader *r, struct token *f, double *value, struct iocom_err *err)
 {
 	static const struct wanted wanted[COLUMNS] = {
 		{"the job's number (column 1)", -1, 1e15, false},
@@ -104,17 +104,17 @@ static double known(double first, double second)
 	return first > 0 ? first : second > 0 ? second : 0;
 }
 
-static int next(struct reader *r, struct record *record, struct iocom_err *err)
+static int swf_next(struct reader *r, struct record *record, struct iocom_err *err)
 {
 	struct sim_job *job = &record->job;
 	struct token f[COLUMNS + 1];
 	double v[COLUMNS], procs, seconds, memory_kb;
 	bool asked = r->options.requested;
-	int rc = job_line(r, err);
+	int rc = swf_job_line(r, err);
 
 	if (rc <= 0)
 		return rc;
-	rc = parse(r, f, v, err);
+	rc = swf_parse(r, f, v, err);
 	if (rc)
 		return rc;
 	record->arrival_ms = v[SUBMIT] * 1000;
@@ -134,7 +134,7 @@ static int next(struct reader *r, struct record *record, struct iocom_err *err)
 	return 1;
 }
 
-static void describe(struct reader *r)
+static void swf_describe(struct reader *r)
 {
 	static const char *const kinds[] = {"serial", "parallel"};
 
@@ -144,7 +144,7 @@ static void describe(struct reader *r)
 			 "processors, time and memory as requested, not as used");
 }
 
-static void end(struct reader *r)
+static void swf_end(struct reader *r)
 {
 	(void)r;
 }
@@ -153,8 +153,8 @@ const struct format format_swf = {
 	.name = "SWF job log",
 	.from_first = true,
 	.state = sizeof(struct swf),
-	.begin = begin,
-	.next = next,
-	.describe = describe,
-	.end = end,
+	.begin = swf_begin,
+	.next = swf_next,
+	.describe = swf_describe,
+	.end = swf_end,
 };

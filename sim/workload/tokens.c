@@ -14,7 +14,7 @@ static bool blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-static bool digit(char c)
+static bool tokens_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
@@ -74,15 +74,15 @@ bool token_is(const struct token *f, const char *text)
  * Digits, a point, an exponent.  *EXACT: the number is MANTISSA / 10^PLACES with both
  * exact in a double, so that one division rounds it rightly.
  */
-static bool scan(const char *p, const char *end, uint64_t *mantissa, unsigned int *places,
-		 bool *exact)
+static bool tokens_scan(const char *p, const char *end, uint64_t *mantissa, unsigned int *places,
+			bool *exact)
 {
 	bool any = false, point = false;
 
 	*mantissa = 0;
 	*places = 0;
 	*exact = true;
-	for (; p < end && (digit(*p) || (*p == '.' && !point)); p++) {
+	for (; p < end && (tokens_digit(*p) || (*p == '.' && !point)); p++) {
 		if (*p == '.') {
 			point = true;
 			continue;
@@ -103,7 +103,7 @@ static bool scan(const char *p, const char *end, uint64_t *mantissa, unsigned in
 			p++;
 		if (p == end)
 			return false;
-		while (p < end && digit(*p))
+		while (p < end && tokens_digit(*p))
 			p++;
 	}
 	return p == end;
@@ -124,7 +124,7 @@ bool token_parse(const struct token *f, double *value)
 		return false;
 	if (f->length && (*p == '-' || *p == '+'))
 		p++;
-	if (!scan(p, end, &mantissa, &places, &exact))
+	if (!tokens_scan(p, end, &mantissa, &places, &exact))
 		return false;
 	if (exact && places < sizeof(power) / sizeof(power[0])) {
 		*value = (double)mantissa / power[places];

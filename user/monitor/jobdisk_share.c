@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-static double since(uint64_t now, uint64_t before)
+static double jobdisk_share_since(uint64_t now, uint64_t before)
 {
 	return now > before ? (double)(now - before) : 0;
 }
@@ -12,12 +12,12 @@ static double since(uint64_t now, uint64_t before)
 void jobdisk_due_add(struct jobdisk_due *due, const struct iocom_disk *now,
 		     const struct iocom_disk *before, double *part)
 {
-	double tasks = since(now->task_bytes, before->task_bytes);
-	double all = tasks + since(now->stacked_bytes, before->stacked_bytes) +
-		     since(now->unattributed_bytes, before->unattributed_bytes) +
-		     since(now->foreign_bytes, before->foreign_bytes);
-	double service = since(now->service_sum_ns, before->service_sum_ns);
-	double response = since(now->response_sum_ns, before->response_sum_ns);
+	double tasks = jobdisk_share_since(now->task_bytes, before->task_bytes);
+	double all = tasks + jobdisk_share_since(now->stacked_bytes, before->stacked_bytes) +
+		     jobdisk_share_since(now->unattributed_bytes, before->unattributed_bytes) +
+		     jobdisk_share_since(now->foreign_bytes, before->foreign_bytes);
+	double service = jobdisk_share_since(now->service_sum_ns, before->service_sum_ns);
+	double response = jobdisk_share_since(now->response_sum_ns, before->response_sum_ns);
 
 	if (all > 0)
 		*part = tasks / all;

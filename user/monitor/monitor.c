@@ -337,7 +337,7 @@ static void take_accounting(const struct monitor *monitor, struct monitor_sample
 	sample->no_io_wait = !(kinds & ACCOUNTING_IO_WAIT);
 }
 
-static void take_time(struct monitor *monitor, struct monitor_sample *sample)
+static void monitor_take_time(struct monitor *monitor, struct monitor_sample *sample)
 {
 	struct monitor_clock now;
 
@@ -397,7 +397,7 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
 	sample->run_queue =
 		(double)(monitor->looks_sum + result.runnable) / (double)(monitor->looks + 1);
 	monitor->looks = monitor->looks_sum = 0;
-	take_time(monitor, sample);
+	monitor_take_time(monitor, sample);
 	sample->user_cpu_ns = process_cpu_ns() - monitor->cpu_since_ns;
 	sample->sweep_ns = monitor_clock_ns(CLOCK_MONOTONIC) - began;
 	return 0;

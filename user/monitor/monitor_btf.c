@@ -52,7 +52,7 @@ static long tail_size(const struct btf_type *t)
 }
 
 /* Fills `offsets` where it is there; else counts only. */
-static int walk(struct btf_raw *raw)
+static int monitor_btf_walk(struct btf_raw *raw)
 {
 	uint32_t at = 0, id = 1;
 
@@ -89,11 +89,11 @@ int btf_raw_init(struct btf_raw *raw, const void *data, size_t size)
 	raw->types_size = head->type_len;
 	raw->strings = (const char *)data + strings;
 	raw->strings_size = head->str_len;
-	rc = walk(raw);
+	rc = monitor_btf_walk(raw);
 	if (rc)
 		return rc;
 	raw->offsets = calloc(raw->count, sizeof(*raw->offsets));
-	return raw->offsets ? walk(raw) : -ENOMEM;
+	return raw->offsets ? monitor_btf_walk(raw) : -ENOMEM;
 }
 
 void btf_raw_deinit(struct btf_raw *raw)
@@ -107,7 +107,7 @@ void btf_raw_deinit(struct btf_raw *raw)
 }
 
 /* The whole file, mapped where the kernel can (6.16), else read. */
-static int take_file(int fd, size_t size, void **memory, bool *mapped)
+static int monitor_btf_take_file(int fd, size_t size, void **memory, bool *mapped)
 {
 	size_t at = 0;
 	ssize_t n = 1;
@@ -146,7 +146,7 @@ static int read_kernel(struct btf_raw *raw)
 	else if (st.st_size <= 0 || st.st_size > FILE_MAX)
 		rc = -EBADMSG;
 	else
-		rc = take_file(fd, (size_t)st.st_size, &memory, &mapped);
+		rc = monitor_btf_take_file(fd, (size_t)st.st_size, &memory, &mapped);
 	close(fd);
 	if (rc)
 		return rc;
@@ -213,7 +213,7 @@ static size_t essential(const char *name)
 	return n;
 }
 
-static uint32_t hash(const char *text, size_t length)
+static uint32_t monitor_btf_hash(const char *text, size_t length)
 {
 	uint32_t h = 2166136261u;
 
@@ -224,7 +224,7 @@ static uint32_t hash(const char *text, size_t length)
 
 static struct name *name_slot(const struct names *names, const char *text, size_t length)
 {
-	uint32_t at = hash(text, length) & names->mask;
+	uint32_t at = monitor_btf_hash(text, length) & names->mask;
 
 	while (names->slots[at].text && (names->slots[at].length != length ||
 					 memcmp(names->slots[at].text, text, length) != 0))
@@ -268,7 +268,7 @@ static int collect_names(const struct btf *program, struct names *names)
 	return 0;
 }
 
-static void take(struct extract *e, uint32_t id)
+static void monitor_btf_take(struct extract *e, uint32_t id)
 {
 	const struct btf_type *t = btf_raw_type(e->raw, id);
 	uint32_t kind = t ? BTF_INFO_KIND(t->info) : BTF_KIND_FUNC;
@@ -291,18 +291,18 @@ static void take_held(struct extract *e, const struct btf_type *t)
 	case BTF_KIND_STRUCT:
 	case BTF_KIND_UNION:
 		for (uint32_t i = 0; i < BTF_INFO_VLEN(t->info); i++)
-			take(e, members[i].type);
+			monitor_btf_take(e, members[i].type);
 		break;
 	case BTF_KIND_ARRAY:
-		take(e, array->type);
-		take(e, array->index_type);
+		monitor_btf_take(e, array->type);
+		monitor_btf_take(e, array->index_type);
 		break;
 	case BTF_KIND_TYPEDEF:
 	case BTF_KIND_VOLATILE:
 	case BTF_KIND_CONST:
 	case BTF_KIND_RESTRICT:
 	case BTF_KIND_TYPE_TAG:
-		take(e, t->type);
+		monitor_btf_take(e, t->type);
 		break;
 	default:
 		break; /* a pointer leads to void */
@@ -321,7 +321,7 @@ static size_t string_size(const struct extract *e, uint32_t offset)
 	return offset < e->raw->strings_size ? strlen(e->raw->strings + offset) + 1 : 1;
 }
 
-static void measure(struct extract *e, const struct btf_type *t)
+static void monitor_btf_measure(struct extract *e, const struct btf_type *t)
 {
 	e->types_size += sizeof(*t) + (size_t)tail_size(t);
 	e->strings_size += string_size(e, t->name_off);
@@ -330,7 +330,7 @@ static void measure(struct extract *e, const struct btf_type *t)
 }
 
 /* Marks all that is taken and adds up its room. */
-static void choose(struct extract *e, const struct names *names)
+static void monitor_btf_choose(struct extract *e, const struct names *names)
 {
 	const struct btf_raw *raw = e->raw;
 	uint32_t next = 1;
@@ -342,7 +342,7 @@ static void choose(struct extract *e, const struct names *names)
 			const char *text = btf_raw_name(raw, t);
 
 			if (name_slot(names, text, essential(text))->text)
-				take(e, id);
+				monitor_btf_take(e, id);
 		}
 	}
 	while (e->depth)
@@ -352,12 +352,13 @@ static void choose(struct extract *e, const struct names *names)
 		if (!e->ids[id])
 			continue;
 		e->ids[id] = next++;
-		measure(e, btf_raw_type(raw, id));
+		monitor_btf_measure(e, btf_raw_type(raw, id));
 	}
 }
 
 /* Copies the string at OFFSET of RAW; its offset in the extract. */
-static uint32_t put_string(struct extract *e, char *strings, size_t *at, uint32_t offset)
+static uint32_t monitor_btf_put_string(struct extract *e, char *strings, size_t *at,
+				       uint32_t offset)
 {
 	size_t length = string_size(e, offset);
 	uint32_t where = (uint32_t)*at;
@@ -380,7 +381,7 @@ static void translate(struct extract *e, struct btf_type *t, char *strings, size
 	uint32_t kind = BTF_INFO_KIND(t->info), parts = BTF_INFO_VLEN(t->info);
 	struct btf_array *array = (void *)(t + 1);
 
-	t->name_off = put_string(e, strings, at, t->name_off);
+	t->name_off = monitor_btf_put_string(e, strings, at, t->name_off);
 	if (kind == BTF_KIND_PTR)
 		t->type = 0;
 	else if (kind == BTF_KIND_TYPEDEF || kind == BTF_KIND_VOLATILE || kind == BTF_KIND_CONST ||
@@ -393,7 +394,7 @@ static void translate(struct extract *e, struct btf_type *t, char *strings, size
 	for (uint32_t i = 0; i < parts; i++) {
 		uint32_t *part = part_of(t, i);
 
-		part[0] = put_string(e, strings, at, part[0]);
+		part[0] = monitor_btf_put_string(e, strings, at, part[0]);
 		if (kind == BTF_KIND_STRUCT || kind == BTF_KIND_UNION)
 			part[1] = renumber(e, part[1]);
 	}
@@ -439,7 +440,7 @@ int btf_raw_extract(const struct btf_raw *raw, const struct btf *program, void *
 	if (!rc && (!e.ids || !e.stack))
 		rc = -ENOMEM;
 	if (!rc) {
-		choose(&e, &names);
+		monitor_btf_choose(&e, &names);
 		rc = e.types_size + e.strings_size > FILE_MAX ? -EBADMSG : write_out(&e);
 	}
 	free(names.slots);

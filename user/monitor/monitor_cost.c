@@ -64,7 +64,7 @@ static struct monitor_runs read_programs(struct monitor_cost *cost, struct iocom
 }
 
 /* What a measured period of NS says. */
-static void judge(struct monitor_cost *cost, const struct monitor_runs *runs, __u64 ns)
+static void monitor_cost_judge(struct monitor_cost *cost, const struct monitor_runs *runs, __u64 ns)
 {
 	__u64 events = runs->events - cost->runs.events;
 
@@ -94,7 +94,7 @@ void monitor_cost_read(struct monitor_cost *cost, struct iocom_bpf *skel,
 	struct monitor_runs runs = read_programs(cost, skel, &sample->nprograms, misses);
 
 	if (cost->stats_fd >= 0 || runs.runs != cost->runs.runs)
-		judge(cost, &runs, now - cost->period_began_ns);
+		monitor_cost_judge(cost, &runs, now - cost->period_began_ns);
 	cost->runs = runs;
 	cost->period_began_ns = now;
 	cost->done++;

@@ -93,7 +93,7 @@ static int offer_places(struct iocom_bpf *skel, struct iocom_err *err)
 }
 
 /* 0: there is none. */
-static __u32 take_place(struct iocom_bpf *skel)
+static __u32 monitor_disk_take_place(struct iocom_bpf *skel)
 {
 	__u32 index;
 
@@ -126,7 +126,7 @@ int monitor_disks_scope(struct iocom_bpf *skel, const char *const *names, struct
 			return iocom_err_set(err, -ENODEV, "%s does not hold a device number",
 					     path);
 		device = kernel_device(major, minor);
-		place = take_place(skel);
+		place = monitor_disk_take_place(skel);
 		if (!place || bpf_map_update_elem(bpf_map__fd(skel->maps.disks), &device, &place,
 						  BPF_NOEXIST))
 			return iocom_err_set(err, -errno, "cannot enter disk \"%s\": %s", *names,
@@ -237,7 +237,7 @@ static int read_value(struct monitor_disks *disks, struct iocom_bpf *skel, __u32
 	return 0;
 }
 
-static bool make_room(struct monitor_disks *disks)
+static bool monitor_disk_make_room(struct monitor_disks *disks)
 {
 	int cpus = libbpf_num_possible_cpus();
 
@@ -250,13 +250,13 @@ static bool make_room(struct monitor_disks *disks)
 	return disks->by_cpu != NULL;
 }
 
-static __u64 queued(const struct disk_value *v)
+static __u64 monitor_disk_queued(const struct disk_value *v)
 {
 	return v->task_bytes + v->stacked_bytes + v->foreign_bytes + v->metadata_bytes +
 	       v->writeback_bytes + v->swap_out_bytes + v->other_bytes;
 }
 
-static __u64 completed(const struct disk_value *v)
+static __u64 monitor_disk_completed(const struct disk_value *v)
 {
 	return v->read_bytes + v->write_bytes;
 }
@@ -275,19 +275,21 @@ static void check_identity(struct disk_entry *entry)
 	__u64 kernel = entry->disk.kernel_bytes;
 	__s64 rest;
 
-	if (!entry->in_progress && queued(was) == queued(is) && completed(was) == completed(is)) {
-		entry->disk.residual_bytes = (__s64)(kernel - queued(is));
-		entry->lost = (__s64)(queued(is) - completed(is));
+	if (!entry->in_progress && monitor_disk_queued(was) == monitor_disk_queued(is) &&
+	    monitor_disk_completed(was) == monitor_disk_completed(is)) {
+		entry->disk.residual_bytes = (__s64)(kernel - monitor_disk_queued(is));
+		entry->lost = (__s64)(monitor_disk_queued(is) - monitor_disk_completed(is));
 		entry->in_flight = 0;
 		return;
 	}
 	if (is->requests) {
 		entry->disk.residual_bytes =
-			outside(kernel, completed(was), completed(is)) - entry->lost;
-		rest = (__s64)(queued(is) - completed(is)) - entry->lost;
+			outside(kernel, monitor_disk_completed(was), monitor_disk_completed(is)) -
+			entry->lost;
+		rest = (__s64)(monitor_disk_queued(is) - monitor_disk_completed(is)) - entry->lost;
 	} else {
 		/* A disk without requests (dm, md) tells of no completion: as when last idle. */
-		rest = (__s64)(queued(is) - kernel) + entry->disk.residual_bytes;
+		rest = (__s64)(monitor_disk_queued(is) - kernel) + entry->disk.residual_bytes;
 	}
 	entry->in_flight = rest > 0 ? (__u64)rest : 0;
 }
@@ -371,7 +373,7 @@ int monitor_disks_read(struct monitor_disks *disks, struct iocom_bpf *skel,
 {
 	int rc;
 
-	if (!make_room(disks))
+	if (!monitor_disk_make_room(disks))
 		return iocom_err_set(err, -ENOMEM, "out of memory for disks");
 	rc = find_disks(disks, skel, err);
 	if (!rc)

@@ -29,7 +29,7 @@ static __u64 read_sequence(const struct disk_entry *entry)
 	return sequence;
 }
 
-static __u64 queued(const struct disk_value *v)
+static __u64 monitor_disk_same_queued(const struct disk_value *v)
 {
 	return v->task_bytes + v->stacked_bytes + v->foreign_bytes + v->metadata_bytes +
 	       v->writeback_bytes + v->swap_out_bytes + v->other_bytes + v->requests;
@@ -81,10 +81,10 @@ static void retire(struct monitor_disks *disks, struct disk_entry *entry,
 bool monitor_disk_same(struct monitor_disks *disks, struct disk_entry *entry,
 		       const struct disk_value *counted)
 {
-	bool quiet = queued(counted) == entry->queued;
+	bool quiet = monitor_disk_same_queued(counted) == entry->queued;
 	__u64 sequence;
 
-	entry->queued = queued(counted);
+	entry->queued = monitor_disk_same_queued(counted);
 	if (quiet && ++entry->quiet % ASK_EVERY)
 		return true;
 	sequence = read_sequence(entry);
@@ -97,5 +97,5 @@ bool monitor_disk_same(struct monitor_disks *disks, struct disk_entry *entry,
 
 bool monitor_disk_hidden(const struct disk_entry *entry)
 {
-	return entry->replaced && !queued(&entry->value);
+	return entry->replaced && !monitor_disk_same_queued(&entry->value);
 }

@@ -120,7 +120,8 @@ static bool does_io(const struct counters *c)
 }
 
 /* Takes the higher of each field, the difference to what was reported into DELTA. */
-static void advance(struct iocom_load *last, const struct iocom_load *now, struct iocom_load *delta)
+static void monitor_fold_advance(struct iocom_load *last, const struct iocom_load *now,
+				 struct iocom_load *delta)
 {
 	const uint64_t *new = (const uint64_t *)now;
 	uint64_t *old = (uint64_t *)last, *diff = (uint64_t *)delta;
@@ -150,7 +151,7 @@ static bool is_zero(const struct iocom_load *load)
 	return true;
 }
 
-static int table_init(struct table *table, size_t size, uint32_t capacity)
+static int monitor_fold_table_init(struct table *table, size_t size, uint32_t capacity)
 {
 	memset(table, 0, sizeof(*table));
 	table->size = size;
@@ -373,8 +374,8 @@ struct fold *fold_new(uint32_t exited_max, uint32_t jobs_max)
 	fold->jobs_max = jobs_max ? jobs_max : FOLD_JOBS_MAX;
 	fold->oldest = fold->newest = NONE;
 	fold->page_size = sysconf(_SC_PAGESIZE);
-	if (table_init(&fold->processes, sizeof(struct process), 1024) ||
-	    table_init(&fold->jobs, sizeof(struct job), 256)) {
+	if (monitor_fold_table_init(&fold->processes, sizeof(struct process), 1024) ||
+	    monitor_fold_table_init(&fold->jobs, sizeof(struct job), 256)) {
 		fold_free(fold);
 		return NULL;
 	}
@@ -527,7 +528,7 @@ static void report_process(struct fold *fold, struct process *p)
 		iocom_load_add(&now, &p->live);
 	fold_at_least_zero(&now);
 	memset(task, 0, sizeof(*task));
-	advance(&p->last, &now, &task->delta);
+	monitor_fold_advance(&p->last, &now, &task->delta);
 	task->pid = (pid_t)p->key.tgid;
 	task->uid = p->uid;
 	task->start_ns = p->key.start;
@@ -597,7 +598,7 @@ static int report_jobs(struct fold *fold)
 			job->tasks = 0, job->rss_bytes = 0;
 		fold_at_least_zero(&now);
 		memset(out, 0, sizeof(*out));
-		advance(&job->last, &now, &out->delta);
+		monitor_fold_advance(&job->last, &now, &out->delta);
 		if (job->tasks || !is_zero(&out->delta))
 			job->used = fold->reading;
 		out->cgroup_id = job->cgroup_id;

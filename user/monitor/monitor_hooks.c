@@ -298,7 +298,7 @@ static struct hook_status *by_program(const struct hooks *hooks, const char *pro
 	return NULL;
 }
 
-static bool fits(const struct hook_status *status)
+static bool monitor_hooks_fits(const struct hook_status *status)
 {
 	const struct hook *hook = status->hook;
 
@@ -307,7 +307,7 @@ static bool fits(const struct hook_status *status)
 }
 
 /* A stand-in comes after whom it stands in for, so one pass settles all. */
-static void settle(struct hooks *hooks)
+static void monitor_hooks_settle(struct hooks *hooks)
 {
 	for (size_t h = 0; h < hooks->count; h++) {
 		struct hook_status *status = &hooks->status[h];
@@ -321,7 +321,7 @@ static void settle(struct hooks *hooks)
 		else if (status->args < 0)
 			status->state = HOOK_MISSING;
 		else
-			status->state = fits(status) ? HOOK_USED : HOOK_OTHER_FORM;
+			status->state = monitor_hooks_fits(status) ? HOOK_USED : HOOK_OTHER_FORM;
 	}
 }
 
@@ -354,7 +354,7 @@ void hooks_probe(struct hooks *hooks, const struct btf_raw *btf, const char *mac
 		else if (kind == BTF_KIND_STRUCT && !strcmp(text, "tcp_sock"))
 			hooks->tcp_sock = id;
 	}
-	settle(hooks);
+	monitor_hooks_settle(hooks);
 }
 
 bool hooks_preemptible(const struct hooks *hooks)
@@ -363,7 +363,7 @@ bool hooks_preemptible(const struct hooks *hooks)
 }
 
 /* One of those that take STATUS's place, or whose place it takes, is used. */
-static bool replaced(const struct hooks *hooks, const struct hook_status *status)
+static bool monitor_hooks_replaced(const struct hooks *hooks, const struct hook_status *status)
 {
 	const char *head =
 		status->hook->stands_in ? status->hook->stands_in : status->hook->program;
@@ -387,8 +387,8 @@ bool hooks_refuse(struct hooks *hooks, const char *program, const char *error)
 		return false;
 	status->state = HOOK_REFUSED;
 	snprintf(status->error, sizeof(status->error), "%s", error);
-	settle(hooks);
-	return !status->hook->needed || replaced(hooks, status);
+	monitor_hooks_settle(hooks);
+	return !status->hook->needed || monitor_hooks_replaced(hooks, status);
 }
 
 bool hooks_program_used(const struct hooks *hooks, const char *program)
@@ -403,7 +403,7 @@ int hooks_needed(const struct hooks *hooks, struct iocom_err *err)
 	for (size_t h = 0; h < hooks->count; h++) {
 		const struct hook_status *status = &hooks->status[h];
 
-		if (!status->hook->needed || replaced(hooks, status))
+		if (!status->hook->needed || monitor_hooks_replaced(hooks, status))
 			continue;
 		if (status->state == HOOK_REFUSED)
 			return iocom_err_set(err, -EOPNOTSUPP,
@@ -418,8 +418,8 @@ int hooks_needed(const struct hooks *hooks, struct iocom_err *err)
 	return 0;
 }
 
-static size_t add(struct monitor_degraded *out, size_t size, size_t n, const struct hook *hook,
-		  const char *column, bool unknown)
+static size_t monitor_hooks_add(struct monitor_degraded *out, size_t size, size_t n,
+				const struct hook *hook, const char *column, bool unknown)
 {
 	if (n < size)
 		out[n] = (struct monitor_degraded){column, hook->name, hook->without, unknown};
@@ -435,12 +435,12 @@ size_t hooks_degraded(const struct hooks *hooks, struct monitor_degraded *out, s
 		const struct hook *hook = hooks->status[h].hook;
 
 		/* The head of a group speaks for all of it. */
-		if (hook->stands_in || replaced(hooks, &hooks->status[h]))
+		if (hook->stands_in || monitor_hooks_replaced(hooks, &hooks->status[h]))
 			continue;
 		for (size_t i = 0; i < HOOK_DEGRADED_MAX && hook->unknown[i]; i++)
-			n = add(out, size, n, hook, hook->unknown[i], true);
+			n = monitor_hooks_add(out, size, n, hook, hook->unknown[i], true);
 		for (size_t i = 0; i < HOOK_DEGRADED_MAX && hook->coarse[i]; i++)
-			n = add(out, size, n, hook, hook->coarse[i], false);
+			n = monitor_hooks_add(out, size, n, hook, hook->coarse[i], false);
 	}
 	for (size_t p = 0; p < PROCESSORS; p++) {
 		if ((x86 && processors[p].fine_on_x86) || (arm64 && processors[p].fine_on_arm64))

@@ -67,7 +67,7 @@ void monitor_jobdisks_free(struct monitor_jobdisks *j)
 	free(j);
 }
 
-static int by_key(const void *a, const void *b)
+static int monitor_jobdisks_by_key(const void *a, const void *b)
 {
 	const struct job_disk_key *x = &((const struct known *)a)->key;
 	const struct job_disk_key *y = &((const struct known *)b)->key;
@@ -99,17 +99,18 @@ static int read_table(struct monitor_jobdisks *j, int fd, size_t *n, struct ioco
 			j->next[(*n)++] = (struct known){j->keys[i], j->values[i], j->reading};
 	}
 	if (*n)
-		qsort(j->next, *n, sizeof(*j->next), by_key);
+		qsort(j->next, *n, sizeof(*j->next), monitor_jobdisks_by_key);
 	return 0;
 }
 
 /* What grew, and since when the rest did not. */
-static void compare(struct monitor_jobdisks *j, size_t n)
+static void monitor_jobdisks_compare(struct monitor_jobdisks *j, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct known *now = &j->next[i];
 		const struct known *was =
-			j->n ? bsearch(now, j->known, j->n, sizeof(*now), by_key) : NULL;
+			j->n ? bsearch(now, j->known, j->n, sizeof(*now), monitor_jobdisks_by_key)
+			     : NULL;
 
 		j->grown[i] = now->value;
 		if (!was || was->value.operations > now->value.operations)
@@ -151,7 +152,7 @@ static int take_disks(struct monitor_jobdisks *j, const struct monitor_sample *s
 	return 0;
 }
 
-static int share(struct monitor_jobdisks *j, size_t n, struct fold *fold)
+static int monitor_jobdisks_share(struct monitor_jobdisks *j, size_t n, struct fold *fold)
 {
 	struct due *d;
 	int rc = 0;
@@ -208,8 +209,8 @@ int monitor_jobdisks_read(struct monitor_jobdisks *j, struct iocom_bpf *skel,
 	rc = read_table(j, fd, &n, err);
 	if (rc)
 		return rc;
-	compare(j, n);
-	if (take_disks(j, sample) || share(j, n, fold))
+	monitor_jobdisks_compare(j, n);
+	if (take_disks(j, sample) || monitor_jobdisks_share(j, n, fold))
 		return iocom_err_set(err, -ENOMEM, "out of memory for the disks of jobs");
 	j->n = forget_idle(j, fd, n);
 	j->known = j->next;

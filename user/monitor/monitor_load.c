@@ -109,7 +109,7 @@ static void accused(char *name, size_t size)
 		snprintf(name, size, "%.*s", (int)(end - from), from);
 }
 
-static void limit(struct bpf_map *map, __u32 entries)
+static void monitor_load_limit(struct bpf_map *map, __u32 entries)
 {
 	if (entries)
 		bpf_map__set_max_entries(map, entries);
@@ -117,10 +117,10 @@ static void limit(struct bpf_map *map, __u32 entries)
 
 static void limit_disks(struct iocom_bpf *skel, __u32 places)
 {
-	limit(skel->maps.disks, places);
-	limit(skel->maps.disk_values, places);
-	limit(skel->maps.disk_marks, places);
-	limit(skel->maps.disk_free, places);
+	monitor_load_limit(skel->maps.disks, places);
+	monitor_load_limit(skel->maps.disk_values, places);
+	monitor_load_limit(skel->maps.disk_marks, places);
+	monitor_load_limit(skel->maps.disk_free, places);
 }
 
 /* Room for twice the disks that are here, and some: each takes 112 bytes for each CPU. */
@@ -138,12 +138,12 @@ static void size_disks(struct iocom_bpf *skel)
 
 static void limit_maps(struct iocom_bpf *skel, const struct monitor_limits *limits)
 {
-	limit(skel->maps.late_even, limits->late);
-	limit(skel->maps.late_odd, limits->late);
-	limit(skel->maps.jobs_even, limits->jobs);
-	limit(skel->maps.jobs_odd, limits->jobs);
+	monitor_load_limit(skel->maps.late_even, limits->late);
+	monitor_load_limit(skel->maps.late_odd, limits->late);
+	monitor_load_limit(skel->maps.jobs_even, limits->jobs);
+	monitor_load_limit(skel->maps.jobs_odd, limits->jobs);
 	limit_disks(skel, limits->disks);
-	limit(skel->maps.ledger, limits->ledger);
+	monitor_load_limit(skel->maps.ledger, limits->ledger);
 	if (limits->walk)
 		skel->rodata->cfg_walk_max = limits->walk;
 }
@@ -178,7 +178,7 @@ static int load_once(struct iocom_bpf **skel, const struct hooks *hooks,
 		bpf_program__set_autoload(program,
 					  hooks_program_used(hooks, bpf_program__name(program)));
 	if (!hooks_program_used(hooks, "walk") || !hooks_program_used(hooks, "walk_look"))
-		limit((*skel)->maps.runs, 1);
+		monitor_load_limit((*skel)->maps.runs, 1);
 	rc = iocom_bpf__load(*skel);
 	if (!rc)
 		return 0;

@@ -17,7 +17,7 @@
 #define EIGHT(n)     (((size_t)(n) + 7) & ~(size_t)7)
 
 /* From /proc/self/fdinfo; 0 when it does not say. */
-static __u64 memory_of(int fd)
+static __u64 monitor_maps_memory_of(int fd)
 {
 	char path[64], line[128];
 	unsigned long long bytes = 0;
@@ -50,7 +50,7 @@ static bool countable(const struct bpf_map *map)
 	       type == BPF_MAP_TYPE_PERCPU_HASH;
 }
 
-static __u64 count_entries(const struct bpf_map *map)
+static __u64 monitor_maps_count_entries(const struct bpf_map *map)
 {
 	DECLARE_LIBBPF_OPTS(bpf_map_batch_opts, opts);
 	/* The kernel's place in the table: as large as a key, at least 4 bytes. */
@@ -94,8 +94,9 @@ void monitor_maps_read(struct monitor_maps *maps, struct iocom_bpf *skel, __u64 
 			continue;
 		snprintf(out->name, sizeof(out->name), "%s", bpf_map__name(map));
 		out->entries_max = countable(map) ? bpf_map__max_entries(map) : 0;
-		out->entries = countable(map) ? count_entries(map) : MONITOR_ENTRIES_UNKNOWN;
-		out->memory_bytes = memory_of(bpf_map__fd(map));
+		out->entries =
+			countable(map) ? monitor_maps_count_entries(map) : MONITOR_ENTRIES_UNKNOWN;
+		out->memory_bytes = monitor_maps_memory_of(bpf_map__fd(map));
 		maps->count++;
 	}
 }

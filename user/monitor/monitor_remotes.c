@@ -44,7 +44,8 @@ static unsigned slots_of(const struct remotes *r)
 	return r->config.named + r->config.other;
 }
 
-static void counts_add(struct monitor_remote_counts *into, const struct monitor_remote_counts *from)
+static void monitor_remotes_counts_add(struct monitor_remote_counts *into,
+				       const struct monitor_remote_counts *from)
 {
 	into->sent_bytes += from->sent_bytes;
 	into->received_bytes += from->received_bytes;
@@ -206,18 +207,18 @@ static void report_others(struct remotes *r)
 		*row = (struct monitor_remote){.cgroup_id = other->cgroup_id,
 					       .counts = other->taken,
 					       .delta = other->delta};
-		counts_add(&row->counts, &other->slot);
+		monitor_remotes_counts_add(&row->counts, &other->slot);
 	}
 }
 
 /* Gives back a slot that left the index a while ago; it has just been read. */
-static int take_back(struct remotes *r, unsigned i, uint64_t now_ms)
+static int monitor_remotes_take_back(struct remotes *r, unsigned i, uint64_t now_ms)
 {
 	struct remote_slot *slot = &r->config.slots[i];
 	struct known *known = &r->known[i];
 	struct other *other = other_get(r, slot->cgid, now_ms);
 
-	counts_add(&other->taken, &known->last);
+	monitor_remotes_counts_add(&other->taken, &known->last);
 	if (i >= r->config.named)
 		memset(&other->slot, 0, sizeof(other->slot));
 	slot->sent_bytes = slot->received_bytes = 0;
@@ -248,7 +249,8 @@ static int by_age(const void *a, const void *b)
 }
 
 /* With fewer than a quarter free: those idle longest leave, until half are free. */
-static void make_room(struct remotes *r, unsigned from, unsigned to, uint64_t now_ms)
+static void monitor_remotes_make_room(struct remotes *r, unsigned from, unsigned to,
+				      uint64_t now_ms)
 {
 	unsigned used = 0, nidle = 0, leave;
 
@@ -282,9 +284,9 @@ int remotes_read(struct remotes *r, uint64_t now_ms, const struct monitor_remote
 	report_others(r);
 	for (unsigned i = 0; i < slots_of(r) && !rc; i++)
 		if (r->known[i].leaving && now_ms - r->known[i].left_ms >= REMOTES_LEAVE_MS)
-			rc = take_back(r, i, now_ms);
-	make_room(r, 0, r->config.named, now_ms);
-	make_room(r, r->config.named, slots_of(r), now_ms);
+			rc = monitor_remotes_take_back(r, i, now_ms);
+	monitor_remotes_make_room(r, 0, r->config.named, now_ms);
+	monitor_remotes_make_room(r, r->config.named, slots_of(r), now_ms);
 	*rows = r->rows;
 	*nrows = r->nrows;
 	return rc;

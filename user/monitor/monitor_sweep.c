@@ -115,7 +115,7 @@ static int iterate(struct monitor *monitor, struct iocom_err *err)
 }
 
 /* False: no walk here, or it did not see all. */
-static bool walk(struct monitor *monitor, const struct bpf_program *program)
+static bool monitor_sweep_walk(struct monitor *monitor, const struct bpf_program *program)
 {
 	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, opts);
 
@@ -183,7 +183,7 @@ int monitor_sweep_baseline(struct monitor *monitor, struct iocom_err *err)
 int monitor_sweep_read(struct monitor *monitor, struct iocom_err *err)
 {
 	name_reader(monitor);
-	if (walk(monitor, monitor->skel->progs.walk))
+	if (monitor_sweep_walk(monitor, monitor->skel->progs.walk))
 		return take_walk(monitor, err);
 	return iterate(monitor, err);
 }
@@ -195,7 +195,7 @@ int monitor_look(struct monitor *monitor, struct iocom_err *err)
 
 	name_reader(monitor);
 	bss->runnable = 0;
-	if (!walk(monitor, monitor->skel->progs.walk_look)) {
+	if (!monitor_sweep_walk(monitor, monitor->skel->progs.walk_look)) {
 		bss->runnable = 0;
 		rc = run_iterator(monitor, monitor->skel->links.look, NULL, err);
 		if (rc)

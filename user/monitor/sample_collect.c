@@ -43,7 +43,7 @@ uint64_t sample_job_owner(struct build *b, uint64_t id)
 	return id;
 }
 
-static int order(double a, double b, uint64_t ida, uint64_t idb)
+static int sample_collect_order(double a, double b, uint64_t ida, uint64_t idb)
 {
 	if (a != b)
 		return a > b ? -1 : 1;
@@ -54,15 +54,16 @@ static int tasks_by_share(const void *a, const void *b)
 {
 	const struct task_ref *x = a, *y = b;
 
-	return order(x->share.value, y->share.value, (uint64_t)x->task->pid,
-		     (uint64_t)y->task->pid);
+	return sample_collect_order(x->share.value, y->share.value, (uint64_t)x->task->pid,
+				    (uint64_t)y->task->pid);
 }
 
 static int jobs_by_share(const void *a, const void *b)
 {
 	const struct job_ref *x = a, *y = b;
 
-	return order(x->share.value, y->share.value, x->sum.cgroup_id, y->sum.cgroup_id);
+	return sample_collect_order(x->share.value, y->share.value, x->sum.cgroup_id,
+				    y->sum.cgroup_id);
 }
 
 static int jobs_by_id(const void *a, const void *b)

@@ -18,7 +18,7 @@ static const struct iocom_disk *disk_before(const struct build *b, const struct 
 	return NULL;
 }
 
-static double since(uint64_t now, uint64_t before)
+static double sample_disks_since(uint64_t now, uint64_t before)
 {
 	return now > before ? (double)(now - before) : 0;
 }
@@ -36,13 +36,15 @@ static int put_disk_rates(const struct build *b, json_t *object, const struct io
 		rc |= sample_put(object, "utilisation", json_null());
 		return rc | sample_put(object, "service_ms", json_null());
 	}
-	requests = since(d->requests, was->requests);
-	busy_ms = since(d->service_sum_ns, was->service_sum_ns) / 1e6;
+	requests = sample_disks_since(d->requests, was->requests);
+	busy_ms = sample_disks_since(d->service_sum_ns, was->service_sum_ns) / 1e6;
 	rc |= sample_put(object, "requests_per_s", sample_real(requests / b->seconds));
-	rc |= sample_put(object, "read_bytes_per_s",
-			 sample_real(since(d->read_bytes, was->read_bytes) / b->seconds));
-	rc |= sample_put(object, "write_bytes_per_s",
-			 sample_real(since(d->write_bytes, was->write_bytes) / b->seconds));
+	rc |= sample_put(
+		object, "read_bytes_per_s",
+		sample_real(sample_disks_since(d->read_bytes, was->read_bytes) / b->seconds));
+	rc |= sample_put(
+		object, "write_bytes_per_s",
+		sample_real(sample_disks_since(d->write_bytes, was->write_bytes) / b->seconds));
 	rc |= sample_put(object, "utilisation", sample_real(busy_ms / 1e3 / b->seconds));
 	return rc | sample_put(object, "service_ms",
 			       requests > 0 ? sample_real(busy_ms / requests) : json_null());

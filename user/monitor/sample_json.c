@@ -43,7 +43,7 @@ static json_t *task_json(struct build *b, const struct task_ref *ref)
 	return sample_finish(object, rc);
 }
 
-static json_t *job_json(struct build *b, const struct job_ref *ref)
+static json_t *sample_json_job_json(struct build *b, const struct job_ref *ref)
 {
 	json_t *object = json_object();
 	int rc = sample_put(object, "job", sample_job_text(b, ref->sum.cgroup_id));
@@ -80,7 +80,7 @@ static json_t *jobs_json(struct build *b)
 	for (size_t i = 0; i < b->njobs; i++) {
 		if (!sample_job_shown(b, &b->jobs[i]))
 			continue;
-		if (json_array_append_new(array, job_json(b, &b->jobs[i]))) {
+		if (json_array_append_new(array, sample_json_job_json(b, &b->jobs[i]))) {
 			json_decref(array);
 			return NULL;
 		}

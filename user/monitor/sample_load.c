@@ -158,7 +158,7 @@ uint64_t sample_unknown(const struct monitor_sample *sample)
 	return unknown;
 }
 
-static uint64_t field_of(const struct iocom_load *load, const struct load_field *field)
+static uint64_t sample_load_field_of(const struct iocom_load *load, const struct load_field *field)
 {
 	uint64_t value;
 
@@ -181,12 +181,13 @@ int sample_put_load(const struct build *b, json_t *object, const struct iocom_lo
 		const struct load_field *f = &load_fields[i];
 
 		rc |= sample_put(object, f->name,
-				 b->unknown >> i & 1 ? json_null()
-						     : count_json(f, field_of(load, f)));
+				 b->unknown >> i & 1
+					 ? json_null()
+					 : count_json(f, sample_load_field_of(load, f)));
 	}
 	for (size_t i = 0; delta && i < NLOAD_FIELDS; i++) {
 		const struct load_field *f = &load_fields[i];
-		double rate = (double)field_of(delta, f) * per / (f->time ? 1e6 : 1);
+		double rate = (double)sample_load_field_of(delta, f) * per / (f->time ? 1e6 : 1);
 
 		rc |= sample_put(object, f->rate,
 				 b->unknown >> i & 1 ? json_null() : sample_real(rate));

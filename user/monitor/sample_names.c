@@ -65,24 +65,24 @@ void sample_names_begin(struct sample_names *names)
 	names->walked = false;
 }
 
-static int by_id(const void *a, const void *b)
+static int sample_names_by_id(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static struct entry *find(struct sample_names *names, uint64_t id)
+static struct entry *sample_names_find(struct sample_names *names, uint64_t id)
 {
 	struct entry key = {.id = id};
 
 	if (!names->sorted)
 		return NULL;
-	return bsearch(&key, names->entries, names->sorted, sizeof(key), by_id);
+	return bsearch(&key, names->entries, names->sorted, sizeof(key), sample_names_by_id);
 }
 
 /* Takes PATH, which may be NULL only for an id that is not there. */
-static int append(struct sample_names *names, uint64_t id, uint64_t parent, char *path)
+static int sample_names_append(struct sample_names *names, uint64_t id, uint64_t parent, char *path)
 {
 	if (names->n == names->room) {
 		size_t room = names->room ? names->room * 2 : 64;
@@ -99,9 +99,10 @@ static int append(struct sample_names *names, uint64_t id, uint64_t parent, char
 	return 0;
 }
 
-static int note(struct sample_names *names, uint64_t id, uint64_t parent, const char *path)
+static int sample_names_note(struct sample_names *names, uint64_t id, uint64_t parent,
+			     const char *path)
 {
-	struct entry *known = find(names, id);
+	struct entry *known = sample_names_find(names, id);
 	char *copy;
 
 	if (known && known->path)
@@ -110,14 +111,14 @@ static int note(struct sample_names *names, uint64_t id, uint64_t parent, const 
 	if (!copy)
 		return -ENOMEM;
 	if (!known)
-		return append(names, id, parent, copy);
+		return sample_names_append(names, id, parent, copy);
 	known->path = copy;
 	known->parent = parent;
 	return 0;
 }
 
-static int walk(struct sample_names *names, int fd, uint64_t id, char *path, size_t length,
-		unsigned depth);
+static int sample_names_walk(struct sample_names *names, int fd, uint64_t id, char *path,
+			     size_t length, unsigned depth);
 
 static int walk_child(struct sample_names *names, DIR *dir, uint64_t id, const char *name,
 		      uint64_t child_id, char *path, size_t length, unsigned depth)
@@ -127,18 +128,18 @@ static int walk_child(struct sample_names *names, DIR *dir, uint64_t id, const c
 
 	if (n < 0 || (size_t)n >= PATH_MAX - length)
 		return 0;
-	rc = note(names, child_id, id, path);
+	rc = sample_names_note(names, child_id, id, path);
 	if (rc || depth >= DEPTH_MAX)
 		return rc;
 	fd = openat(dirfd(dir), name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return 0; /* removed meanwhile, or not ours to read */
-	return walk(names, fd, child_id, path, length + (size_t)n, depth + 1);
+	return sample_names_walk(names, fd, child_id, path, length + (size_t)n, depth + 1);
 }
 
 /* Notes all directories below FD (taken), whose path is PATH[0..LENGTH). */
-static int walk(struct sample_names *names, int fd, uint64_t id, char *path, size_t length,
-		unsigned depth)
+static int sample_names_walk(struct sample_names *names, int fd, uint64_t id, char *path,
+			     size_t length, unsigned depth)
 {
 	DIR *dir = fdopendir(fd);
 	struct dirent *d;
@@ -173,27 +174,27 @@ static void refresh(struct sample_names *names)
 		return;
 	}
 	/* Out of memory: what was noted stays, the rest goes by its number. */
-	if (note(names, st.st_ino, 0, "/"))
+	if (sample_names_note(names, st.st_ino, 0, "/"))
 		close(fd);
 	else
-		walk(names, fd, st.st_ino, path, 0, 0);
+		sample_names_walk(names, fd, st.st_ino, path, 0, 0);
 	if (names->n)
-		qsort(names->entries, names->n, sizeof(*names->entries), by_id);
+		qsort(names->entries, names->n, sizeof(*names->entries), sample_names_by_id);
 	names->sorted = names->n;
 }
 
 const char *sample_names_path(struct sample_names *names, uint64_t id, uint64_t *parent)
 {
-	struct entry *e = find(names, id);
+	struct entry *e = sample_names_find(names, id);
 
 	if (!e && !names->walked) {
 		refresh(names);
-		e = find(names, id);
+		e = sample_names_find(names, id);
 	}
-	if (!e && !append(names, id, 0, NULL)) {
-		qsort(names->entries, names->n, sizeof(*names->entries), by_id);
+	if (!e && !sample_names_append(names, id, 0, NULL)) {
+		qsort(names->entries, names->n, sizeof(*names->entries), sample_names_by_id);
 		names->sorted = names->n;
-		e = find(names, id);
+		e = sample_names_find(names, id);
 	}
 	if (parent)
 		*parent = e ? e->parent : 0;

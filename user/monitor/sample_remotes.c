@@ -11,7 +11,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static void counts_add(struct monitor_remote_counts *into, const struct monitor_remote_counts *from)
+static void sample_remotes_counts_add(struct monitor_remote_counts *into,
+				      const struct monitor_remote_counts *from)
 {
 	into->sent_bytes += from->sent_bytes;
 	into->received_bytes += from->received_bytes;
@@ -19,7 +20,7 @@ static void counts_add(struct monitor_remote_counts *into, const struct monitor_
 	into->received_messages += from->received_messages;
 }
 
-static int by_key(const void *a, const void *b)
+static int sample_remotes_by_key(const void *a, const void *b)
 {
 	const struct monitor_remote *x = a, *y = b;
 
@@ -46,7 +47,7 @@ static int by_traffic(const void *a, const void *b)
 		return now[0] > now[1] ? -1 : 1;
 	if (all[0] != all[1])
 		return all[0] > all[1] ? -1 : 1;
-	return by_key(a, b);
+	return sample_remotes_by_key(a, b);
 }
 
 void sample_collect_remotes(struct build *b)
@@ -60,14 +61,14 @@ void sample_collect_remotes(struct build *b)
 		rows[i].cgroup_id = sample_job_owner(b, rows[i].cgroup_id);
 	}
 	if (s->nremotes)
-		qsort(rows, s->nremotes, sizeof(*rows), by_key);
+		qsort(rows, s->nremotes, sizeof(*rows), sample_remotes_by_key);
 	for (size_t i = 0; i < s->nremotes; i++) {
-		if (!n || by_key(&rows[n - 1], &rows[i]) != 0) {
+		if (!n || sample_remotes_by_key(&rows[n - 1], &rows[i]) != 0) {
 			rows[n++] = rows[i];
 			continue;
 		}
-		counts_add(&rows[n - 1].counts, &rows[i].counts);
-		counts_add(&rows[n - 1].delta, &rows[i].delta);
+		sample_remotes_counts_add(&rows[n - 1].counts, &rows[i].counts);
+		sample_remotes_counts_add(&rows[n - 1].delta, &rows[i].delta);
 	}
 	if (n)
 		qsort(rows, n, sizeof(*rows), by_traffic);
@@ -106,7 +107,8 @@ static bool is_unknown(const struct monitor_sample *s, const char *column)
 	return false;
 }
 
-static uint64_t value_of(const struct monitor_remote_counts *counts, const struct column *column)
+static uint64_t sample_remotes_value_of(const struct monitor_remote_counts *counts,
+					const struct column *column)
 {
 	uint64_t value;
 
@@ -122,8 +124,8 @@ static json_t *row_json(const struct build *b, const struct monitor_remote *row,
 	int rc = sample_put(object, "address", address_text(row));
 
 	for (size_t i = 0; i < COLUMNS; i++) {
-		uint64_t value = value_of(&row->counts, &columns[i]);
-		double rate = (double)value_of(&row->delta, &columns[i]) * per;
+		uint64_t value = sample_remotes_value_of(&row->counts, &columns[i]);
+		double rate = (double)sample_remotes_value_of(&row->delta, &columns[i]) * per;
 
 		rc |= sample_put(object, columns[i].name,
 				 unknown[i] ? json_null() : sample_integer(value));

@@ -113,8 +113,8 @@ static const struct kind remote_kind = {sizeof(struct monitor_remote), remote_or
 					true};
 
 /* OUT has room for NOLD + NFRESH; both inputs are in order.  How many came out. */
-static size_t merge(const struct kind *kind, char *out, const char *old, size_t nold,
-		    const char *fresh, size_t nfresh)
+static size_t sample_window_merge(const struct kind *kind, char *out, const char *old, size_t nold,
+				  const char *fresh, size_t nfresh)
 {
 	size_t i = 0, j = 0, n = 0;
 
@@ -152,13 +152,14 @@ static void *merged(const struct kind *kind, const void *old, size_t nold, const
 		memcpy(fresh, newest, nnewest * kind->size);
 		qsort(fresh, nnewest, kind->size, kind->order);
 	}
-	*n = merge(kind, out, old, nold, fresh, nnewest);
+	*n = sample_window_merge(kind, out, old, nold, fresh, nnewest);
 	free(fresh);
 	return out;
 }
 
 /* The newest of all that is not an array of ours, and the sums over the window. */
-static void take_over(struct sample_window *w, const struct monitor_sample *sample, bool first)
+static void sample_window_take_over(struct sample_window *w, const struct monitor_sample *sample,
+				    bool first)
 {
 	uint64_t elapsed = first ? 0 : w->sum.elapsed_ns;
 	uint64_t suspended = first ? 0 : w->sum.suspended_ns;
@@ -213,7 +214,7 @@ int sample_window_add(struct sample_window *w, const struct monitor_sample *samp
 	w->jobs = jobs;
 	w->remotes = remotes;
 	w->disks = disks;
-	take_over(w, sample, first);
+	sample_window_take_over(w, sample, first);
 	w->sum.tasks = w->tasks;
 	w->sum.ntasks = ntasks;
 	w->sum.jobs = w->jobs;
