@@ -307,6 +307,10 @@ check-pressure: tests ## the monitor under 100,000 threads, dirty files, 20,000 
 check-layers: all ## prove the walls: librules.a is pure, folders include only downwards
 	@bash tests/lib/check-layers.sh $(BUILD)
 
+.PHONY: check-model
+check-model: ## every citation of the model (MODEL 3.1, O-8, E-4) has an entry in balancer/rules/README.md
+	@python3 -B tests/lib/check-model.py
+
 .PHONY: attack
 attack: tests ## attack running agents: what is tried, whether it was refused and logged (root, a minute)
 	@bash tests/lib/run-checks.sh $(BUILD) attack
