@@ -19,15 +19,12 @@
 
 /* Reserved for the chosen node and for the home node's tests of later stages. */
 #define REASONS_RESERVED (2 * RULES_TESTS_MAX)
-/*
- * After the choice, the search ends once it has FALLBACKS candidates and has examined this many
- * nodes,
- */
+/* After the choice, the search ends with this many candidates after this many examined nodes, */
 #define FALLBACKS	       8
 #define EXAMINED_FOR_FALLBACKS 32
 /* or this many nodes with fewer candidates. */
 #define EXAMINED_AFTER_CHOICE 128
-/* The limit on steps per node that may be examined: visited subtrees count as steps, too. */
+/* A limit of N examined nodes also ends the search after N times this many visits to subtrees. */
 #define STEPS_PER_NODE 3
 
 struct run {

@@ -78,7 +78,7 @@ play cut one
 record --out c.jsonl.gz
 tap_is "the agent goes away: 1" "$?" 1
 played
-tap_like "the agent goes away: said" "$(cat err)" 'the agent closed the connection; what came before is kept'
+tap_like "the agent goes away: said" "$(cat err)" 'the agent closed the connection; the part recorded so far is kept'
 tap_is "the agent goes away: kept" "$(zcat c.jsonl.gz)" "$(head -n 4 one)"
 
 play silent one
