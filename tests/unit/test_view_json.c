@@ -278,7 +278,7 @@ static const struct {
 	{VIEW("3"), "nodes[0]: expected an object, found 3"},
 	{VIEW(NODE ", " NODE),
 	 "nodes[1].name: expected a unique name; \"n1\" is nodes[0]'s name"},
-	{VIEW("{\"name\": \"n2\"}, {}"), "nodes[1].name: expected a name of its own"},
+	{VIEW("{\"name\": \"n2\"}, {}"), "nodes[1].name: expected a unique name"},
 	{VIEW("{\"name\": \"\"}"), "nodes[0].name: expected a name that is not empty"},
 	{VIEW("{\"name\": 7}"), "nodes[0].name: expected a text of at most 63 bytes, found 7"},
 	{VIEW("{\"name\": \"a\\u001b[31m\"}"),
