@@ -23,7 +23,7 @@ struct listing_column {
 struct listing;
 struct listing *listing_new(const struct listing_column *columns, size_t ncolumns);
 void listing_free(struct listing *l);
-/* Adds the next cell, row by row.  If memory is out, listing_print reports it. */
+/* Adds the next cell, row by row.  listing_print reports a lack of memory. */
 __attribute__((format(printf, 2, 3))) void listing_cell(struct listing *l, const char *fmt, ...);
 /* Cuts the last column, which is text, at the terminal's width if there is a terminal. */
 void listing_cut(struct listing *l);

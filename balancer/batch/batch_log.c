@@ -30,7 +30,7 @@ static uint64_t hash_of(const char *text)
 	return hash;
 }
 
-/* Makes the command valid UTF-8, as JSON requires.  Returns NULL if memory is out. */
+/* Makes the command valid UTF-8, as JSON requires.  Returns NULL if out of memory. */
 static char *clean(const char *line)
 {
 	size_t n = strlen(line);

@@ -70,7 +70,7 @@ struct pool {
 	/* keep_order: commands that ended early, indexed by turn; size a power of two */
 	struct batch_command **ring;
 	size_t ring_size, held_bytes;
-	uint64_t filed_bytes; /* of all outputs together */
+	uint64_t filed_bytes; /* bytes in files, for all outputs together */
 	uint32_t next_turn;
 	char *whys[BATCH_WHYS_MAX]; /* the distinct refusals, each printed once */
 	struct batch_show show;

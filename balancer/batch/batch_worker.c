@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define WORDS_MAX 256
-#define LONG_MS	  20 /* after this time a running command's successors are given back */
+#define LONG_MS	  20 /* when a command runs longer, those queued behind it are given back */
 #define HELD_NS	  2000000u
 #define PIPE_MAX  (2 * (BATCH_PIECE_MAX + BATCH_HEADER))
 
@@ -94,8 +94,9 @@ static int batch_worker_spawn(struct worker *w, char *line, char **words, const 
 }
 
 /*
- * Reports a command that could not be started with the sentence and status of `iocom run`. We
- * look ourselves: posix_spawnp's errno only tells of the last PATH directory that it tried.
+ * Reports that a command could not be started, with the sentence and status of `iocom run`.  We
+ * check the executable for the reason, because posix_spawnp's errno only tells of the last PATH
+ * directory.
  */
 static int not_started(struct worker *w, const char *name, bool plain, int e)
 {

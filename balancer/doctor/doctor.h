@@ -42,7 +42,7 @@ struct doctor {
 	bool configured; /* `set` is what iocomd uses or would use */
 	pid_t agent_pid; /* of the agent that answered; 0: none answered */
 	enum doctor_state worst;
-	bool failed;			   /* memory was out for a line, so there is no report */
+	bool failed; /* there was no memory for a line, so there is no report */
 	json_t *checks, *hooks, *degraded; /* arrays of the report */
 };
 
@@ -52,7 +52,7 @@ void doctor_deinit(struct doctor *d);
 /*
  * Adds one line: the name of CHECK, its state, a sentence without a full stop, and the advice
  * what to do (NULL: nothing).  Returns the check's object, borrowed, for further members; NULL
- * if memory is out (json_object_set_new accepts that).
+ * if out of memory (json_object_set_new accepts that).
  */
 __attribute__((format(printf, 5, 6))) json_t *doctor_add(struct doctor *d, const char *check,
 							 enum doctor_state state,

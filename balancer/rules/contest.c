@@ -19,11 +19,13 @@
 
 /* Reserved for the chosen node and for the home node's tests of later stages. */
 #define REASONS_RESERVED (2 * RULES_TESTS_MAX)
-/* After the choice, the search ends with this many candidates after this many examined nodes, */
+/*
+ * After the choice, the search still looks for further candidates, until it has FALLBACKS
+ * candidates and examined EXAMINED_FOR_FALLBACKS nodes, or examined EXAMINED_AFTER_CHOICE nodes.
+ */
 #define FALLBACKS	       8
 #define EXAMINED_FOR_FALLBACKS 32
-/* or this many nodes with fewer candidates. */
-#define EXAMINED_AFTER_CHOICE 128
+#define EXAMINED_AFTER_CHOICE  128
 /* A limit of N examined nodes also ends the search after N times this many visits to subtrees. */
 #define STEPS_PER_NODE 3
 

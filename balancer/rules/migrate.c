@@ -206,7 +206,7 @@ static void floor_init(const struct migration *m, struct rules_migrant *g)
 		g->floor_cost += g->floor_data / m->d.at_home->disk_mb_per_s;
 }
 
-/* A lower bound of r_PM(k,j) + c_j for every k below the bound; by age, of c_j. */
+/* A lower bound of r_PM(k,j) + c_j (by age, of c_j) for every node k that B covers. */
 static double floor_of(const struct migration *m, const struct rules_migrant *g,
 		       const struct rules_bound *b)
 {

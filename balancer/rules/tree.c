@@ -369,7 +369,7 @@ static void **array_of(struct rules_view *view, uint32_t index, size_t *size)
 	return (void **)&view->corners;
 }
 
-/* Grows *ARRAY to N elements; if memory is out, it stays as it was. */
+/* Grows *ARRAY to N elements; if out of memory, it stays as it was. */
 static int tree_grow(void *array, size_t n, size_t size)
 {
 	void **p = array;

@@ -188,9 +188,9 @@ int run_background(const char *name, const char *job);
 /* Whether to ask home about a restartable job that ended with RESULT. */
 bool run_may_restart(const struct run_result *result);
 /*
- * Asks home by ASK, at most every LEAST_MS, until it decides about the lost attempt or must be
- * given up.  Returns 0: ANSWER (the caller's) places the next attempt; 1: the job had ended,
- * RESULT says how; negative errno with the sentence.
+ * Asks home by ASK, at most every LEAST_MS, what becomes of the lost attempt, until home has
+ * decided or does not answer for too long.  Returns 0: ANSWER (the caller's) places the next
+ * attempt; 1: the job had ended, RESULT says how; negative errno with the sentence.
  */
 int run_again(int (*ask)(void *arg, json_t **answer, struct iocom_err *err), void *arg,
 	      uint64_t least_ms, struct run_result *result, json_t **answer, struct iocom_err *err);

@@ -97,7 +97,10 @@ static char **run_spec_make_env(const char *rule)
 	return listed_env(strcmp(rule, "none") != 0 ? rule : "");
 }
 
-/* Whether a shell can name it (letters, digits and _, no digit first), or "BASH_FUNC_f%%". */
+/*
+ * Whether NAME is a shell variable's (letters, digits and _, no digit first), or
+ * "BASH_FUNC_f%%".
+ */
 static bool name_valid(const char *name, size_t length)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";

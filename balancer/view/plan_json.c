@@ -37,7 +37,7 @@ static json_t *move_json(const struct plan_answer *a, const struct rules_move *m
 			 bounded(m->cost_effectiveness));
 }
 
-/* A list of nodes' names.  Appending handles NULL, so only the result needs a check. */
+/* Makes a list of nodes' names.  json_array_append_new fails for a NULL list or item, too. */
 static json_t *plan_json_names(const struct plan_answer *a, const uint32_t *list, uint32_t n)
 {
 	json_t *out = json_array();

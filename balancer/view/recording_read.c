@@ -33,7 +33,7 @@ static int recording_read_fail(const struct recording *r, struct iocom_err *err,
 }
 
 /*
- * Reads more text behind the present one.  Returns 0 or negative errno; sets `drained` at the
+ * Reads more text after the present text.  Returns 0 or negative errno; sets `drained` at the
  * end.
  */
 static int more(struct recording *r, struct iocom_err *err)

@@ -14,8 +14,8 @@ void view_node_init(struct view_node *node, uint32_t index);
 
 /*
  * These return 0, -EINVAL with the sentence, or -ENOMEM; free NODE in any case. view_node_read
- * reads a whole node.  view_machine_read reads the machine's fields and keeps the missing ones.
- * view_load_read reads the rest and replaces the old load.
+ * reads a whole node.  view_machine_read reads the machine's fields; missing ones keep their
+ * value. view_load_read reads the rest and replaces the old load.
  */
 int view_node_read(struct field_reader *r, const json_t *object, enum rules_rates rates,
 		   struct view_node *node);
