@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What a run is asked to do.  Every reading that MODEL leaves open is a field with
- * a name; the rules' own are in `rules`.
+ * The parameters of a run.  Every point that the model leaves open is a field with a name;
+ * those of the rules are in `rules`.  Each comment ends with the field's default.
  */
 #ifndef SIM_PARAMS_H
 #define SIM_PARAMS_H
@@ -11,52 +11,53 @@
 
 enum sim_fidelity {
 	SIM_REQUEST, /* every disk access is an event */
-	SIM_FLUID,   /* rates; events only where something changes */
+	SIM_FLUID,   /* tasks advance at rates; only changes are events */
 };
 
 struct sim_params {
 	enum sim_fidelity fidelity;
 	uint64_t seed;
-	uint32_t threads;	      /* of one run; 1 */
+	uint32_t threads;	      /* threads of one run; 1 */
 	double slice_ms, switch_ms;   /* 5.1; 10 and 0.1; switch 0: ideal processor sharing */
 	double page_fault_ms;	      /* 5.2; 8.1 */
-	bool page_fault_at_disk;      /* SIM reading 2: at the FCFS disk, not a pure delay; true */
-	double information_period_ms; /* O-15; 0: every node knows all, always */
-	double measure_window_ms;     /* O-8(d): what `measured` averages over; 1000 */
-	bool measure_new_tasks;	 /* O-8(d): what has not been there for the whole window counts for
-				  * the rest as if alone; false: as a live agent, only its
-				  * computation; true */
-	bool follow_recorded;	 /* a recorded job runs where it really ran, whatever the policy
-				  * says; false */
-	bool cpu_load_runnable;	 /* SIM reading 1: L_CPU counts runnable tasks, not resident; false
-				  */
-	bool transit_counts;	 /* SIM reading 7: tasks in transit count at the target; true */
-	bool transfer_disk_work; /* SIM reading 5: moved data is work for both disks; false: a delay
-				  */
-	bool local_messages_free;  /* SIM reading 7: inside a node messages cost nothing; true */
-	bool port_contention;	   /* O-38: a port's flows share its bandwidth; true */
-	bool dedicated_buffer;	   /* O-3: the time alone uses the buffer; true */
-	bool control_per_node;	   /* O-27: a controller a node; false: one a cluster */
-	bool bs_backfill;	   /* O-30: later jobs may pass a waiting one; false */
-	bool priority_decay;	   /* O-50: CPU hogs lose priority (ZAT); false */
-	double network_latency_ms; /* least time of anything between nodes; 0.1 */
+	bool page_fault_at_disk;      /* SIM reading 2: page faults queue at the FCFS disk; false:
+				       * a pure delay; true */
+	double information_period_ms; /* O-15; 0: every node always knows the state of all */
+	double measure_window_ms;     /* O-8(d): the window that `measured` averages over; 1000 */
+	bool measure_new_tasks;	  /* O-8(d): for the part of the window before it came, a new task
+				   * counts as if it ran alone; false: only with its computation, as
+				   * on a live agent; true */
+	bool follow_recorded;	  /* a recorded job runs on the node where it really ran, whatever
+				   * the policy decides; false */
+	bool cpu_load_runnable;	  /* SIM reading 1: L_CPU counts runnable tasks; false: resident
+				   * tasks; false */
+	bool transit_counts;	  /* SIM reading 7: tasks in transit count at the target; true */
+	bool transfer_disk_work;  /* SIM reading 5: moving data is work for both disks; false: only
+				   * a delay; false */
+	bool local_messages_free; /* SIM reading 7: messages inside a node cost nothing; true */
+	bool port_contention;	  /* O-38: the flows of a port share its bandwidth; true */
+	bool dedicated_buffer;	  /* O-3: a job alone uses the buffer; true */
+	bool control_per_node;	  /* O-27: one controller per node; false: one per cluster; false */
+	bool bs_backfill;	  /* O-30: later jobs may overtake a waiting one; false */
+	bool priority_decay;	  /* O-50: CPU hogs lose priority (ZAT); false */
+	double network_latency_ms; /* the least delay of anything sent between nodes; 0.1 */
 	double memory_scale;	   /* O-49: multiplies every job's memory_mb; 1 */
 	double cpu_scale;	   /* SIM reading 6: multiplies every job's cpu_ms; 1 */
-	double warmup_ms;	   /* jobs that arrive before are not in the means; 0 */
-	double until_ms;	   /* stop then, 0: when all jobs are done */
+	double warmup_ms;	   /* the means leave out jobs that arrive earlier; 0 */
+	double until_ms;	   /* when to stop; 0: when all jobs are done */
 	double sample_ms;	   /* period of the time series; 0: none */
 	struct rules_params rules;
 };
 
 void sim_params_default(struct sim_params *p);
 /*
- * One parameter by name: a field of this struct or of struct rules_params.  0;
- * -ENOENT (the message lists near names); -EINVAL out of range.
+ * Sets one parameter by name: a field of this struct or of struct rules_params. Returns
+ * 0; -ENOENT (the message lists similar names); -EINVAL: out of range.
  */
 int sim_params_set(struct sim_params *p, const char *name, double value, struct iocom_err *err);
-/* Whether the values go together.  0; -EINVAL, ERR naming those that do not. */
+/* Checks that the values fit together.  Returns 0, or -EINVAL and ERR names those that do not. */
 int sim_params_check(const struct sim_params *p, struct iocom_err *err);
-/* Name and value of parameter I (0 ..) for outputs; NULL at the end. */
+/* Name and value of parameter I (0 ..), for outputs; NULL at the end. */
 const char *sim_params_get(const struct sim_params *p, unsigned int i, double *value);
 
 #endif
