@@ -85,14 +85,14 @@ wrong 2 "--seeds needs a value" FC-4.1 --seeds
 wrong 2 "--json takes no value" FC-4.1 --json=1
 wrong 2 "--workload does not belong here" FC-4.1 --workload "$gen"
 wrong 2 "figures takes no ids" figures FC-4.1
-wrong 2 'no parameter is named "w_ioo"; near: w_io$' FC-4.1 --set w_ioo=1
-wrong 2 'near: cpu_load_runnable$' "${base[@]}" --set cpu_load_runable=1
-wrong 2 "near: w_io$" params --set w_ioo=1
+wrong 2 'no parameter is named "w_ioo"; similar: w_io$' FC-4.1 --set w_ioo=1
+wrong 2 'similar: cpu_load_runnable$' "${base[@]}" --set cpu_load_runable=1
+wrong 2 "similar: w_io$" params --set w_ioo=1
 wrong 2 "w_io: expected a number, found 'much'" "${base[@]}" --set w_io=much
 wrong 2 "expected NAME=VALUE, found 'w_io'" "${base[@]}" --set w_io
 wrong 2 "nodes.speed: a machine has no such field" "${base[@]}" --set nodes.speed=2
 wrong 2 "fidelity: expected fluid or request, found 'x'" "${base[@]}" --fidelity x
-wrong 2 "priority_decay: the fluid knows no priorities; use fidelity request" \
+wrong 2 "priority_decay: the fluid level has no priorities; use fidelity request" \
 	"${base[@]}" --set priority_decay=1
 wrong 2 "priority_decay: the fluid" ZAT-9.4.1 --fidelity fluid
 wrong 2 'probe: expected cc, io, cpu, nroff or imbalance, found "x"' \

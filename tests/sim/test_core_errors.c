@@ -30,7 +30,7 @@ static void bad_jobs_are_refused(void **state)
 	expect(&b, -EINVAL, "job 1: its home is node 2, the cluster has nodes 0 to 1");
 	b.jobs[1].home = 1;
 	b.jobs[1].cpu_ms = NAN;
-	expect(&b, -EINVAL, "job 1: a field is negative or no number");
+	expect(&b, -EINVAL, "job 1: a field is negative or not a number");
 	b.jobs[1].cpu_ms = -1;
 	expect(&b, -EINVAL, "job 1: a field");
 	b.jobs[1].cpu_ms = 1;
@@ -44,7 +44,7 @@ static void bad_jobs_are_refused(void **state)
 	expect(&b, -EINVAL, "job 1: kind 16");
 	b.jobs[1].kind = 0;
 	b.jobs[0].arrival_ms = 11;
-	expect(&b, -EINVAL, "job 1: arrives at 10.000 ms, before the one ahead of it");
+	expect(&b, -EINVAL, "job 1: it arrives at 10.000 ms, before the previous job");
 	for (uint32_t threads = 2; threads < 4; threads++) {
 		b.params.threads = threads;
 		expect(&b, -EINVAL, "job 1: arrives");
@@ -270,7 +270,8 @@ static void priorities_need_the_request_level(void **state)
 	start(&b);
 	b.params.priority_decay = true;
 	b.params.fidelity = SIM_FLUID;
-	expect(&b, -EINVAL, "priority_decay: the fluid knows no priorities; use fidelity request");
+	expect(&b, -EINVAL,
+	       "priority_decay: the fluid level has no priorities; use fidelity request");
 	b.params.fidelity = SIM_REQUEST;
 	bench_run(&b, &r);
 	sim_result_free(&r);
