@@ -117,7 +117,7 @@ wrong 2 "cannot read the cluster file /tmp: Is a directory" \
 	run --workload "$gen" --nodes @/tmp --policy wal
 wrong 2 "--trace: none of these experiments replays the process trace" \
 	FC-4.1 --trace "$data/csd.csv"
-wrong 2 'a workload has no option "jbos"; there are ' replay "$data/csd.csv" --set load.jbos=1
+wrong 2 'a workload has no option "jbos"; it has: ' replay "$data/csd.csv" --set load.jbos=1
 wrong 2 "load.seed: the seed is that of the run" replay "$data/csd.csv" --set load.seed=1
 wrong 1 "pipe:1:1: expected a workload" replay /dev/null
 wrong 1 "/dev/zero:1: expected a JSON object" merge m /dev/zero

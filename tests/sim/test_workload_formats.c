@@ -78,7 +78,7 @@ static void test_columns8_data_elsewhere(void **state)
 	(void)state;
 	assert_string_equal(
 		workload_info(w)->note,
-		"the data of 1 jobs lie at another node in the trace; taken to be at home");
+		"in the trace the data of 1 jobs is at another node; here it is at home");
 	workload_free(w);
 }
 

@@ -285,7 +285,7 @@ static void test_rejected(void **state)
 	q = p;
 	q.kind[0].parallel_share = 1;
 	q.kind[0].tasks_max = 1;
-	rejected(&q, "job: tasks: expected at least 1 and no more than the most, found 2 to 1");
+	rejected(&q, "job: tasks: expected a least number from 1 up to the largest, found 2 to 1");
 	q = p;
 	q.kind[0].share = 0;
 	rejected(&q, "generator: the shares of its kinds add up to 0");
