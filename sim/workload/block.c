@@ -186,9 +186,8 @@ static void block_describe(struct reader *r)
 		snprintf(r->info.note, sizeof(r->info.note), "each request is a job");
 	else
 		snprintf(r->info.note, sizeof(r->info.note),
-			 "each burst of requests is a job: they are at most %g ms apart; 0.1 ms of "
-			 "computation "
-			 "each",
+			 "each burst of requests is a job: they are at most %g ms apart and each "
+			 "follows 0.1 ms of computation",
 			 r->options.burst_gap_ms);
 }
 

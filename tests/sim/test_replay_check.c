@@ -240,7 +240,7 @@ static void test_true_story(void **state)
 	assert_true(number(answer, "times_where_they_ran", "same_node_percent") == 100);
 	json_decref(answer);
 	assert_int_equal(replay(argv), 0);
-	assert_true(output_has("1 job came to nothing and is left out"));
+	assert_true(output_has("1 job never ran and is left out"));
 	assert_true(output_has("placements   8 of 8 decisions"));
 	assert_true(output_has("compute"));
 }
@@ -304,7 +304,7 @@ static void test_refused(void **state)
 	(void)state;
 	assert_int_equal(replay(missing), 1);
 	assert_int_equal(replay(other), 1);
-	assert_true(output_has("csd.csv is no recording that can be read twice"));
+	assert_true(output_has("csd.csv is not a recording, or cannot be read twice"));
 	write_recording(&story);
 	assert_int_equal(replay(bad), 1);
 	assert_true(output_has("nonsense"));
