@@ -9,13 +9,14 @@
 static const struct paper_setting settings[] = {
 	{"nodes", "32xacm", "32 nodes, disk of Table I; the rest as FC (O-40)"},
 	{"workload", "gen:acm-30", "30 % parallel jobs of 2-32 tasks"},
-	{"load.jobs", "600", "a trace with an end, as theirs: NLB is overloaded at its busy homes"},
+	{"load.jobs", "600",
+	 "the trace ends, like theirs: under NLB the busy homes are overloaded"},
 	{"load.interarrival_ms", "300",
 	 "balanced, the disks are a seventh to a half busy; more and 60 % parallel jobs page "
 	 "under every policy (ACM-SENS-LOAD)"},
 	{"load.lifetime_mean_ms", "200", "reading 6: one scale of computation for all figures"},
 	{"load.lifetime_max_ms", "2000",
-	 "bounded, as a heavier tail leaves intervals as wide as the means"},
+	 "bounded: with a heavier tail, intervals would be as wide as the means"},
 	{"memory_scale", "10",
 	 "O-49: as FC; the busy homes run out of memory under NLB in the memory-intensive "
 	 "studies"},
@@ -33,15 +34,16 @@ const struct paper acm_paper = {
 	"been seen, on disks that are neither idle nor full in ACM-3 to ACM-8 and on the levels of "
 	"ACM-18; what other values decide: READ-1 to READ-8, ACM-SENS, ACM-SENS-LOAD."};
 
-/* The real applications differ from the synthetic jobs in everything: a configuration apart. */
+/* The real applications differ from the synthetic jobs in everything, so they have a
+ * configuration of their own. */
 static const struct paper_setting app_settings[] = {
 	{"nodes", "64xacm", "64 nodes, as the figures of the applications"},
 	{"workload", "gen:acm-apps", "constant jobs by their I/O share (Figure 11)"},
-	{"load.jobs", "200", "of one application each"},
+	{"load.jobs", "200", "each of one application"},
 	{"load.lifetime_mean_ms", "2000",
-	 "an execution alone takes 2 s: only the ratio to the gap between arrivals matters"},
+	 "an execution alone takes 2 s; only its ratio to the gap between arrivals matters"},
 	{"load.interarrival_ms", "1500",
-	 "moderate load for five of them; LU, four times as long, is more than the disks can do"},
+	 "moderate load for five; LU, four times as long, needs more than the disks can do"},
 	{"hom_pm", "1", "3.9: IOCM-PM begins with the IOCM-RE for equal nodes"},
 	ACM_READINGS,
 	{NULL, NULL, NULL},
@@ -288,7 +290,7 @@ static const struct claim claims_14[] = {
 };
 
 #define FAULTS_VALUES "1 2 4 6 8 10"
-/* As many tasks a second as with 30 % parallel jobs. */
+/* The same number of tasks per second as with 30 % parallel jobs. */
 #define SEQUENTIAL  "workload=gen:acm-sequential load.interarrival_ms=51.7 load.jobs=3500 "
 #define PARALLEL_30 "workload=gen:acm-30 "
 #define PARALLEL_60 "workload=gen:acm-60 "

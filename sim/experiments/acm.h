@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What the three studies of ACM have in common: readings, each with its reason.  How the
- * outcome depends on them: ACM-SENS, ACM-SENS-HET.
+ * What the three studies of ACM share: readings, each with its reason.  ACM-SENS and ACM-SENS-HET
+ * show how the outcome depends on them.
  */
 #ifndef SIM_EXPERIMENTS_ACM_H
 #define SIM_EXPERIMENTS_ACM_H
@@ -28,7 +28,7 @@
 			"O-15: load is exchanged several times in the half second of a mean job"   \
 	}
 
-/* One reading changed at a time: points of ACM-SENS and ACM-SENS-HET. */
+/* The points of ACM-SENS and ACM-SENS-HET, each of which changes one reading. */
 #define ACM_OTHER_READINGS                                                                         \
 	{"as chosen", NAN, NULL}, {"resident tasks", NAN, "cpu_load_runnable=0"},                  \
 		{"faults at the disk", NAN, "page_fault_at_disk=1"},                               \

@@ -353,7 +353,7 @@ static const struct series aged_series[] = {
 };
 static const struct series titan_series[] = {APP("Titan", "titan"), SERIES_END};
 
-/* The same arrivals a node as with 64. */
+/* The same arrivals per node as with 64 nodes. */
 #define SIX "nodes=6xacm-age1 load.jobs=80 load.interarrival_ms=16000 "
 
 const struct experiment acm_het_experiments[] = {

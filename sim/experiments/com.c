@@ -6,20 +6,19 @@
 #include "sim/experiments/tables.h"
 
 /*
- * What the mechanism needs (COM-SENS-READ, COM-BOUND-PORT).  A slave sends R_COM =
- * rate x size / bandwidth = 2.05 ms a ms of computation at 0.5 messages a ms.  If the
- * p - 1 slaves share the master's port, a job of 16 tasks takes 31 times its
- * computation there wherever they run, and no placement relieves it; if each has the
- * time R_COM of the paper's own model (3), a job spread over p nodes takes 1 + R_COM,
- * one with n tasks at home n + R_COM: spreading gains, most where R_COM is not far
- * above 1.  Criterion (8) weighs R_COM against the processor's queue and keeps up to
- * 1 + R_COM tasks at home, as the CPU-aware threshold does: only the initial spread of
- * COM section 3 tells the policies apart.
+ * What the mechanism needs (COM-SENS-READ, COM-BOUND-PORT).  A slave sends for R_COM = rate x
+ * size / bandwidth = 2.05 ms per ms of computation at 0.5 messages per ms.  If the p - 1 slaves
+ * share the master's port, a job of 16 tasks takes 31 times its computation there wherever its
+ * tasks run, and no placement relieves the port.  If each slave takes the time R_COM of the
+ * paper's own model (3), a job spread over p nodes takes 1 + R_COM and a job with n tasks at home
+ * n + R_COM: spreading gains, most if R_COM is little above 1.  Criterion (8) weighs R_COM
+ * against the processor's queue and keeps up to 1 + R_COM tasks at home, as the CPU-aware
+ * threshold does; only the initial spread of COM section 3 distinguishes the policies.
  *
- * So what is relieved here is the processor of the home, not a port, and most of the
- * gain is that start: with one process a node for all policies (COM-SENS-START) they
- * are alike up to 8 tasks.  Messages free inside a node turn the order at 2 tasks
- * (COM-SENS-LOCAL); MODEL's own defaults turn it at all (COM-SENS-DEFAULT).
+ * So what is relieved here is the home's processor, not a port, and most of the gain comes from
+ * the initial spread: if all policies start with one process per node (COM-SENS-START), they are
+ * equal up to 8 tasks.  Free messages inside a node reverse the order at 2 tasks
+ * (COM-SENS-LOCAL); MODEL's own defaults reverse it at any number (COM-SENS-DEFAULT).
  */
 static const struct paper_setting settings[] = {
 	{"nodes", "32xcom", "32 nodes, Table 1"},

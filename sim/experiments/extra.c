@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Ours: the process trace under all policies, and the cross-check of both fidelities. */
+/* Our own experiments: the process trace under all policies, and the comparison of the
+ * two fidelities. */
 #include <math.h>
 
 #include "sim/experiments/code_claims.h"
 #include "sim/experiments/tables.h"
 
 /*
- * Without the trace: a generated hour with its statistics, runs 0-4 together: 18,582
- * processes an hour on six hosts, mean 0.405 s, Pareto tail of exponent 1.19, hosts
- * as unequal as in them.
+ * Without the trace we generate an hour with its statistics, from runs 0-4 together: 18,582
+ * processes per hour on six hosts, mean 0.405 s, Pareto tail of exponent 1.19, and the same
+ * inequality of hosts.
  */
 static const struct paper_setting csd_settings[] = {
 	{"nodes", "6xfc:ram=100000,buffer=160", "six hosts; no paging: the trace has no memory"},
 	{"workload", "gen:plain,lifetime=pareto,home_weights=20691:107:28:12502:23585:35997",
-	 "as the trace's hour: hosts as unequal as in its five hours"},
+	 "like an hour of the trace: hosts as unequal as in its five hours"},
 	{"load.jobs", "18582", "mean of runs 0-4"},
 	{"load.interarrival_ms", "193.7", "in an hour"},
 	{"load.lifetime_mean_ms", "405", "mean of runs 0-4"},
-	{"load.lifetime_shape", "1.19", "maximum likelihood of the processes of over 1 s"},
+	{"load.lifetime_shape", "1.19", "maximum-likelihood fit to processes longer than 1 s"},
 	{"load.lifetime_max_ms", "1573500", "the longest"},
 	{"load.memory_mb", "1", "moved with a migrating process"},
 	{"fixed_cost_ms", "300", "the trace's authors: remote execution 0.3 s"},
@@ -34,9 +35,8 @@ const struct paper csd_paper = {"CSD", "The process trace that the papers began 
 static const struct point hour[] = {{"one hour", NAN, NULL}, {NULL, 0, NULL}};
 
 /*
- * Remote execution as the papers have it knows each process's CPU time and moves only
- * from homes with more than four; the trace's authors know nothing and have no such
- * threshold.
+ * Remote execution as in the papers knows each process's CPU time and moves processes only from
+ * homes with more than four.  The trace's authors know no CPU times and have no such threshold.
  */
 static const struct series csd_series[] = {
 	{NULL, "nlb", NULL},

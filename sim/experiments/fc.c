@@ -11,13 +11,14 @@ static const struct paper_setting settings[] = {
 	{"nodes", "6xfc", "Table 5.1: six equal machines"},
 	{"workload", "gen:fc", "sequential jobs, Pareto lifetimes as in the process trace"},
 	{"load.jobs", "1500",
-	 "a trace with an end, as theirs: the disks are overloaded while jobs arrive"},
+	 "the trace ends, like theirs: the disks are overloaded while jobs arrive"},
 	{"load.home_weights", "20691:107:28:12502:23585:35997",
 	 "reading 4: processes per host in five hours of the process trace"},
 	{"load.lifetime_mean_ms", "100",
 	 "reading 6: literal CPU seconds saturate every disk at 2.8 accesses a ms; one scale"},
 	{"load.lifetime_max_ms", "2000",
-	 "bounded at 20 times the mean, as a heavier tail leaves intervals as wide as the means"},
+	 "bounded at 20 times the mean: with a heavier tail, intervals would be as wide as the "
+	 "means"},
 	{"load.interarrival_ms", "130",
 	 "calibrated with memory_scale: FC-4.1 and FC-4.2 show slowdowns of 0-70 under balancing, "
 	 "which takes as much disk work as the disks can do; other gaps: FC-SENS-LOAD"},
@@ -54,7 +55,7 @@ static const struct series nlb_cm_wal_fc[] = {
 
 /* --- FC-ABS ---------------------------------------------------------------------- */
 
-/* Why claims do not hold, where several share it. */
+/* Reasons why claims do not hold, if several claims share them. */
 #define WHY_STEP FC_WHY_STEP
 #define WHY_IDLE                                                                                   \
 	"at 0.1 accesses a ms and the arrivals of the other figures a balanced cluster neither "   \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What the experiments of FC's figures and of its controllers share. */
+/* Shared by the experiments of FC's figures and of its controllers. */
 #ifndef SIM_EXPERIMENTS_FC_H
 #define SIM_EXPERIMENTS_FC_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Ours, on FC: is the controller stable, how fast does it converge, from which start,
- * for which gains, how close does it come to the best static setting, and is there a
- * better one?  (rules: feedback.c, feedback_predict.c)
+ * Our own experiments on FC: is the controller stable, how fast and from which starts and for
+ * which gains does it converge, how near does it come to the best static setting, and is there a
+ * better controller?  (rules: feedback.c, feedback_predict.c)
  */
 #include <math.h>
 
@@ -32,7 +32,7 @@
 
 #define STATIC "W_IO 0.1|W_IO 0.3|W_IO 0.5|W_IO 0.7|W_IO 0.9|W_IO 1.0"
 
-/* Static weights and buffers: what a controller that sets only these is measured by. */
+/* Static weights and buffers: the standard for a controller that sets only these. */
 static const struct series bound_series[] = {
 	{"W_IO 0.1", "wal", "w_io=0.1"},
 	{"W_IO 0.3", "wal", "w_io=0.3"},
@@ -64,7 +64,7 @@ static const struct claim bound_claims[] = {
 
 /* --- FC-CTRL, FC-CTRL-P ------------------------------------------------------------- */
 
-/* The same five starts with SETTINGS. */
+/* The same five starts with additional SETTINGS. */
 #define STARTS(settings)                                                                           \
 	{"160 MB, W 0.5", "wal-fc", settings "sample_ms=5000"},                                    \
 		{"60 MB, W 0.5", "wal-fc", settings "sample_ms=5000 nodes.buffer_mb=60"},          \
@@ -154,7 +154,7 @@ static const struct series length_series[] = {
 };
 
 static const struct claim length_claims[] = {
-	ORDINAL(BELOW, "(ours) who knows how long jobs are predicts better",
+	ORDINAL(BELOW, "(ours) a controller that knows how long jobs are predicts better",
 		.a = "predictive, length known", .b = "predictive, by age"),
 	ORDINAL(BELOW, "(ours) without knowing it predictive control still beats WAL",
 		.a = "predictive, by age", .b = "WAL, 160 MB"),
@@ -182,7 +182,7 @@ static const struct series reach_series[] = {
 	BOTH("400 KB (FC-5.5)", LARGE_55),  SERIES_END,
 };
 
-/* From the start of the figures, 160 MB. */
+/* Starts with 160 MB, like the figures. */
 #define NEAR_BEST(kind, ...)                                                                       \
 	ORDINAL(CODE,                                                                              \
 		"(ours) " kind ": predictive control is not significantly more than 10 % above "   \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * READ-1 .. READ-8: what the readings decide.  Each is a parameter.  A figure shows one
- * load of the paper's common configuration under each value; the claims say how many of
- * the paper's own claims hold under each, and which turn ("ACM-3.2": the second of
- * ACM-3), with at most READING_SEEDS runs a cell.
+ * READ-1 .. READ-8: how the readings change outcomes.  Each reading is a parameter.  A figure
+ * shows one load of the paper's common configuration under each value.  The claims say how many of
+ * the paper's own claims hold under each value, and which change ("ACM-3.2" is the second of
+ * ACM-3), with at most READING_SEEDS runs per cell.
  */
 #include <math.h>
 
@@ -36,7 +36,7 @@ static const struct series com_four[] = {{"CPU-aware", "cpu-re", NULL},
 					 {"COM-aware", "com", NULL},
 					 SERIES_END};
 
-/* Claims of PAPER turn when a reading becomes WHERE; ID is the experiment's own. */
+/* Claims of PAPER change when the reading is WHERE; ID is the id of this experiment. */
 #define TURNS(id, paper_, where)                                                                   \
 	ORDINAL(CODE, "(ours) claims of " paper_ " turn: " where, .a = paper_, .at = where,        \
 		.printed = 1, .code = claim_reading,                                               \

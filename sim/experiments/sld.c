@@ -8,7 +8,7 @@
 static const struct paper_setting settings[] = {
 	{"nodes", "6xfc", "six nodes in the example; machines as in FC (not stated)"},
 	{"workload", "gen:sld", "30 % parallel jobs of 2-32 tasks, 256 KB requests"},
-	{"load.jobs", "600", "a trace with an end"},
+	{"load.jobs", "600", "the trace ends"},
 	{"load.home_weights", "6337:28:4:1398:704:5338", "reading 4: the example's jobs per home"},
 	{"load.lifetime_mean_ms", "200", "reading 6: the scale of ACM"},
 	{"load.lifetime_max_ms", "4000", "bounded at 20 times the mean, as FC"},
@@ -110,7 +110,7 @@ static const struct claim pm_claims[] = {
 	CLAIMS_END,
 };
 
-/* Ours: where migration could gain more. */
+/* Our own settings in which migration could gain more. */
 static const struct series sens_pm_series[] = {IOCM_RE, {NULL, "iocm-pm", NULL}, SERIES_END};
 
 static const struct point sens_pm_points[] = {

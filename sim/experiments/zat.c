@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * ZAT: experiments and claims of the 1985 thesis (MODEL 6.5): win rates of decisions,
- * and what they rest on.  How probes answer to the load indices: zat_indexes.c.
+ * ZAT: experiments and claims of the 1985 thesis (MODEL 6.5): win rates of decisions and what
+ * determines them.  zat_indexes.c has the responses of probes to the load indices.
  */
 #include <math.h>
 
@@ -61,7 +61,7 @@ const struct paper zat_paper = {
 	}
 static const struct point month[] = {{"a month", NAN, NULL}, POINTS_END};
 
-/* The thresholds as the text has them. */
+/* The thresholds that the text gives. */
 #define BINARY_IDLE                                                                                \
 	{                                                                                          \
 		"binary, idle", "zatti-binary", "zatti_idle=1"                                     \
@@ -79,7 +79,7 @@ static const struct point month[] = {{"a month", NAN, NULL}, POINTS_END};
 		"random", "random", NULL                                                           \
 	}
 
-/* Why claims do not hold, where several share it. */
+/* Reasons why claims do not hold, if several claims share them. */
 #define WHY_QUEUE                                                                                  \
 	"threshold 4 with delta 3 sends too seldom: sending costs less than one process more in "  \
 	"the run queue does; tuned as the thesis' were for its machines, 2 and 0, they win 0.69, " \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* ZAT, ours: thresholds and readings one at a time; what backs the claims that fail. */
+/* Our own experiments on ZAT: one threshold or reading at a time; they support the
+ * claims that fail. */
 #include <math.h>
 
 #include "sim/experiments/probe_claims.h"
@@ -110,7 +111,7 @@ static const struct claim mix_claims[] = {
 	CLAIMS_END,
 };
 
-/* Many points: a third of the executions, in as many days, is enough for a curve. */
+/* These have many points; a third of the executions, in as many days, is enough for a curve. */
 #define A_THIRD		  "load.jobs=97"
 #define OURS(id_, title_) .id = "ZAT-" id_, .paper = "ZAT", .title = "(ours) " title_
 #define WINS		  .y = M_WIN

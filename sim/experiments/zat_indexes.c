@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* ZAT, chapter 4: how a probe's response follows the load indices (MODEL 6.5). */
+/* ZAT, chapter 4: how a probe's response depends on the load indices (MODEL 6.5). */
 #include <math.h>
 
 #include "sim/experiments/probe_claims.h"

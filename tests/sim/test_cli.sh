@@ -90,7 +90,7 @@ wrong 2 'similar: cpu_load_runnable$' "${base[@]}" --set cpu_load_runable=1
 wrong 2 "similar: w_io$" params --set w_ioo=1
 wrong 2 "w_io: expected a number, found 'much'" "${base[@]}" --set w_io=much
 wrong 2 "expected NAME=VALUE, found 'w_io'" "${base[@]}" --set w_io
-wrong 2 "nodes.speed: a machine has no such field" "${base[@]}" --set nodes.speed=2
+wrong 2 "nodes.speed: machines have no such field" "${base[@]}" --set nodes.speed=2
 wrong 2 "fidelity: expected fluid or request, found 'x'" "${base[@]}" --fidelity x
 wrong 2 "priority_decay: the fluid level has no priorities; use fidelity request" \
 	"${base[@]}" --set priority_decay=1
@@ -118,7 +118,7 @@ wrong 2 "cannot read the cluster file /tmp: Is a directory" \
 wrong 2 "--trace: none of these experiments replays the process trace" \
 	FC-4.1 --trace "$data/csd.csv"
 wrong 2 'a workload has no option "jbos"; it has: ' replay "$data/csd.csv" --set load.jbos=1
-wrong 2 "load.seed: the seed is that of the run" replay "$data/csd.csv" --set load.seed=1
+wrong 2 "load.seed: use the seed of the run" replay "$data/csd.csv" --set load.seed=1
 wrong 1 "pipe:1:1: expected a workload" replay /dev/null
 wrong 1 "/dev/zero:1: expected a JSON object" merge m /dev/zero
 wrong 1 "/tmp:1: Is a directory" merge m /tmp

@@ -47,7 +47,7 @@ static void bad_jobs_are_refused(void **state)
 	expect(&b, -EINVAL, "job 1: it arrives at 10.000 ms, before the previous job");
 	for (uint32_t threads = 2; threads < 4; threads++) {
 		b.params.threads = threads;
-		expect(&b, -EINVAL, "job 1: arrives");
+		expect(&b, -EINVAL, "job 1: it arrives");
 	}
 	bench_free(&b);
 }
@@ -79,7 +79,7 @@ static void bad_requests_are_refused(void **state)
 	b.policy = "nlb";
 	b.params.threads = 2;
 	b.run.completed = see;
-	expect(&b, -EINVAL, "only with one thread");
+	expect(&b, -EINVAL, "needs one thread");
 	bench_free(&b);
 }
 

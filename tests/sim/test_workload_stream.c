@@ -228,7 +228,7 @@ static void test_option_names(void **state)
 	assert_int_equal(workload_options_set(&o, "seed", "-1", &err), -EINVAL);
 	assert_int_equal(workload_options_set(&o, "memory_mean_mb", "nan", &err), -EINVAL);
 	assert_int_equal(workload_options_set(&o, "colour", "1", &err), -ENOENT);
-	assert_non_null(strstr(err.text, "no option \"colour\"; there are seed, nodes,"));
+	assert_non_null(strstr(err.text, "no option \"colour\"; it has: seed, nodes,"));
 	for (; (name = workload_options_get(&o, n, &value, &meaning)); n++)
 		assert_true(*name && *meaning && isfinite(value));
 	assert_int_equal(n, 21);
