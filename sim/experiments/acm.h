@@ -13,19 +13,21 @@
 	{"load.home_weights", ACM_HOMES,                                                           \
 	 "reading 4: processes per host in the process trace, repeated over the nodes"},           \
 		{"cpu_load_runnable", "1",                                                         \
-		 "reading 1: L_CPU counts running tasks; those that wait for a disk are none"},    \
+		 "reading 1: L_CPU counts running tasks, not tasks that wait for a disk"},         \
 		{"page_fault_at_disk", "0",                                                        \
-		 "reading 2: in the disk's queue paging is bistable, slowdowns of 10^3 and more; " \
-		 "ACM-18 goes to 18"},                                                             \
+		 "reading 2: in the disk's queue paging is bistable and slowdowns reach "          \
+		 "10^3 and more; ACM-18 goes to 18"},                                              \
 		{"literal_requests", "0",                                                          \
-		 "O-8(c): the estimate counts what reaches the disk: misses and page faults; "     \
-		 "else a task that only pages looks as if it cost nothing"},                       \
+		 "O-8(c): the estimate counts what reaches the disk: misses and page "             \
+		 "faults; otherwise a task that only pages seems to cost nothing"},                \
 		{"io_significance", "0.015",                                                       \
-		 "reading 8: I/O that cannot keep a disk a quarter busy (15 a second, E(s) of "    \
-		 "Table I) is none; 0.01 a ms of the memory-intensive studies is below"},          \
+		 "reading 8: I/O that cannot keep a disk a quarter busy (15 per second, "          \
+		 "E(s) of Table I) does not count; the 0.01 per ms of the "                        \
+		 "memory-intensive studies is less"},                                              \
 	{                                                                                          \
 		"information_period_ms", "100",                                                    \
-			"O-15: load is exchanged several times in the half second of a mean job"   \
+			"O-15: nodes exchange loads several times during the half second of an "   \
+			"average job"                                                              \
 	}
 
 /* The points of ACM-SENS and ACM-SENS-HET, each of which changes one reading. */

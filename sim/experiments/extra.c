@@ -27,10 +27,11 @@ static const struct paper_setting csd_settings[] = {
 	{NULL, NULL, NULL},
 };
 
-const struct paper csd_paper = {"CSD", "The process trace that the papers began from", csd_settings,
-				"Not calibrated on outcomes: the hour has the trace's own "
-				"statistics and its authors' costs; which non-preemptive form they "
-				"compare with is a reading, and four are judged."};
+const struct paper csd_paper = {
+	"CSD", "The process trace that the papers began from", csd_settings,
+	"Not calibrated on outcomes: the hour has the trace's own statistics and "
+	"its authors' costs; it is a reading which non-preemptive form they "
+	"compare with; we judge four."};
 
 static const struct point hour[] = {{"one hour", NAN, NULL}, {NULL, 0, NULL}};
 
@@ -68,8 +69,9 @@ static const struct point csd_bound_points[] = {
 };
 
 #define CSD_WHY_KNOWS                                                                              \
-	"with a threshold of four, knowing the CPU times hardly matters; the reduction is about "  \
-	"a third here and falls with more arrivals, to nothing at twice as many"
+	"with a threshold of four it hardly matters whether CPU times are known; "                 \
+	"the reduction is about a third here and falls with more arrivals, to "                    \
+	"nothing at twice as many"
 #define CSD_WHY_EAGER                                                                              \
 	"remote execution that moves at any imbalance, before a process has run at all, leaves "   \
 	"little to migrate: the delay with migration alone is 40 to 80 % longer at any load, "     \
@@ -81,18 +83,20 @@ static const struct point csd_bound_points[] = {
 static const struct claim csd_claims[] = {
 	ORDINAL(BELOW, "age-based preemptive migration beats the non-preemptive form",
 		.a = "age alone", .b = "cpu-re|cpu-re, blind", .measure = M_DELAY,
-		.reading = "no remote execution, any process whose age exceeds the criterion"),
+		.reading = "no remote execution; any process whose age exceeds the criterion "
+			   "migrates"),
 	QUANTITATIVE(RATIO, "it reduces the mean delay by 35 to 50 %", .a = "age alone",
 		     .b = "cpu-re, blind", .measure = M_DELAY, .by = RATIO_REDUCTION,
 		     .printed = 0.425, .band = 0.18,
-		     .reading = "against remote execution that knows no CPU times, threshold 4"),
+		     .reading =
+			     "compared with remote execution that knows no CPU times, threshold 4"),
 	QUANTITATIVE(RATIO, "the same against remote execution that knows each CPU time",
 		     .a = "age alone", .b = "cpu-re", .measure = M_DELAY, .by = RATIO_REDUCTION,
 		     .printed = 0.425, .band = 0.18, .why = CSD_WHY_KNOWS, .bound = "CSD-BOUND"),
 	QUANTITATIVE(RATIO, "the same against remote execution that moves at any imbalance",
 		     .a = "age alone", .b = "cpu-re, threshold 1", .measure = M_DELAY,
 		     .by = RATIO_REDUCTION, .printed = 0.425, .band = 0.18,
-		     .reading = "knows each CPU time, threshold 1", .why = CSD_WHY_EAGER,
+		     .reading = "it knows each CPU time, threshold 1", .why = CSD_WHY_EAGER,
 		     .bound = "CSD-BOUND"),
 	QUANTITATIVE(RATIO, "the same for migration after such remote execution, threshold 4",
 		     .a = "cpu-pm", .b = "cpu-re", .measure = M_DELAY, .by = RATIO_REDUCTION,
@@ -159,8 +163,9 @@ const struct experiment extra_experiments[] = {
 	{.id = "CSD-PM",
 	 .paper = "CSD",
 	 .title = "age-based preemptive migration against remote execution",
-	 .reading = "which non-preemptive form the authors compare with decides the outcome: four "
-		    "are judged, and the claim holds against two of them on the real trace",
+	 .reading = "the outcome depends on the non-preemptive form that the authors compare "
+		    "with: we judge four, and on the real trace the claim holds against two "
+		    "of them",
 	 .points = hour,
 	 .series = csd_series,
 	 .plot = PLOT_BARS,

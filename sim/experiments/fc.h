@@ -4,9 +4,10 @@
 #define SIM_EXPERIMENTS_FC_H
 
 #define FC_WHY_STEP                                                                                \
-	"as printed, (4.13) moves the buffer by half a MB per unit of slowdown (O-26): it stays "  \
-	"near its start, and the weight walks at random. Larger gains make it worse (FC-CTRL-G). " \
-	"The best static buffer, and our predictive controller from any start, gain "              \
-	"several hundred per cent"
+	"as printed, (4.13) changes the buffer by half a MB per unit of slowdown "                 \
+	"(O-26): the buffer stays near its start, and the weight changes at "                      \
+	"random. Larger gains make it worse (FC-CTRL-G). The best static buffer, "                 \
+	"and our predictive controller from any start, gain several hundred per "                  \
+	"cent"
 
 #endif

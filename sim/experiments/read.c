@@ -40,7 +40,7 @@ static const struct series com_four[] = {{"CPU-aware", "cpu-re", NULL},
 #define TURNS(id, paper_, where)                                                                   \
 	ORDINAL(CODE, "(ours) claims of " paper_ " turn: " where, .a = paper_, .at = where,        \
 		.printed = 1, .code = claim_reading,                                               \
-		.why = "those of its claims that were judged come out alike", .bound = id)
+		.why = "the claims that were judged have the same outcome", .bound = id)
 
 #define ACM_MUCH_IO "workload=gen:acm-30 load.faults_per_ms=0.5 load.io_per_ms=0.7"
 #define FC_IDS	    "FC-THR FC-3-DATA FC-4.1 FC-4.2 FC-5.2"
@@ -168,7 +168,9 @@ static const struct claim claims_8[] = {
 	TURNS("READ-8", "ACM", "none"),
 	TURNS("READ-8", "ACM-HET", "none"),
 	TURNS("READ-8", "COM", "none"),
-	ORDINAL(EQUAL, "(ours) above the tiny I/O rate of all jobs IOCM-RE is MEM-RE",
+	ORDINAL(EQUAL,
+		"(ours) with a threshold above the jobs' tiny I/O rate IOCM-RE equals "
+		"MEM-RE",
 		.a = "iocm-re", .b = "mem-re", .at = "0.015"),
 	CLAIMS_END,
 };
@@ -191,7 +193,7 @@ const struct experiment read_experiments[] = {
 	 .config = "FC",
 	 .title = "page faults: a delay or at the disk",
 	 .settings = "load.io_per_ms=1.5",
-	 .x_name = "page faults a ms, where",
+	 .x_name = "page faults per ms, and where",
 	 .points = points_2,
 	 .policies = "nlb cm io wal wal-fc",
 	 .plot = PLOT_BARS,
@@ -241,7 +243,7 @@ const struct experiment read_experiments[] = {
 	 .config = "ACM",
 	 .title = "scale of computation (arrivals unchanged)",
 	 .settings = ACM_MUCH_IO,
-	 .x_name = "times the computation",
+	 .x_name = "factor of the computation",
 	 .axis = "cpu_scale",
 	 .values = "0.25 0.5 1 2",
 	 .series = acm_five,
@@ -252,7 +254,7 @@ const struct experiment read_experiments[] = {
 	{.id = "READ-7",
 	 .paper = "OURS",
 	 .config = "COM",
-	 .title = "readings of the communication study: 16 tasks, 0.5 messages a ms",
+	 .title = "readings of the communication study: 16 tasks, 0.5 messages per ms",
 	 .settings = "load.messages_per_ms=0.5 load.tasks_min=16 load.tasks_max=16",
 	 .points = points_7,
 	 .series = com_four,
