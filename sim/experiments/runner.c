@@ -164,7 +164,7 @@ static bool probe_goes_on(void *arg)
 /* A run in progress, and how much of it was reported. */
 struct under_way {
 	struct runner *runner;
-	double jobs, until_ms; /* 0: unknown; runs to the end */
+	double jobs, until_ms; /* jobs 0: unknown; until_ms 0: to the end */
 	size_t told;	       /* thousandths that were reported */
 };
 

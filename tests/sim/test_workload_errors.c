@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Every kind of bad trace is refused with its exact line and column; nothing is kept. */
+/* Every kind of bad trace is refused with its exact line and column, and nothing is kept. */
 #include "tests/sim/workload_fixture.h"
 
 #include <fcntl.h>
@@ -122,7 +122,7 @@ static void test_csd(void **state)
 		{CSD "0,1,0,1,\n", "t:2:9: expected the program's name (`prog`), found \"\""},
 		{CSD "0,2,0,1,a\n0,1,0,1,a\n", "t:3:3: expected an arrival not before that of the "
 					       "row above, second 2 of run 0, found \"1\""},
-		/* also in a run that is not served */
+		/* also in a run that is not part of the workload */
 		{CSD "0,2,0,1,a\n60,3,0,1,a\n60,1,0,1,a\n",
 		 "t:4:4: expected an arrival not before that of the row above, second 3 of run 1, "
 		 "found "
@@ -250,7 +250,7 @@ static void test_options_leave_nothing(void **state)
 	o = defaults();
 	o.min_cpu_ms = 6000;
 	refused(SWF_ROW, &o, "t: none of its 1 records is a job that the options let through");
-	/* one that never ran */
+	/* a job that never ran */
 	refused("2 0 0 -1 -1 5 -1 -1 -1 -1 1 1 1 1 1 -1 -1 -1\n", NULL,
 		"t: none of its 1 records is a job that the options let through");
 }
@@ -266,7 +266,7 @@ static void test_lines(void **state)
 	refused(text, NULL,
 		"t:1:65537: expected a line of at most 65536 bytes, found "
 		"\"1111111111111111111111111111111111111111...\"");
-	text[65536] = '\n'; /* the longest line: read, though not a workload */
+	text[65536] = '\n'; /* the longest line is read, though it is no workload */
 	refused(text, NULL,
 		"t:1:1: expected " FORMATS
 		", found \"1111111111111111111111111111111111111111...\"");
