@@ -63,7 +63,7 @@ struct workload_options {
 	double faults_per_ms;		     /* 0.5 */
 	double initial_mb;		     /* 0 */
 	double min_cpu_ms;		     /* shorter jobs are left out; 0 */
-	double home_skew;    /* of jobs without hosts, as generator_params.home_skew; 0 */
+	double home_skew;    /* for jobs without hosts, like generator_params.home_skew; 0 */
 	uint32_t tasks_max;  /* wider jobs are folded to this many tasks with the same work; 0:
 			      * unchanged */
 	bool requested;	     /* SWF: use what was requested, not what was used; false */

@@ -27,7 +27,7 @@ struct work {
 	struct analytic_node *node;
 	double *q;		      /* nodes x resources x levels */
 	double *load;		      /* nodes x resources, at the present moment */
-	struct moment *starts, *ends; /* of the tasks, ordered by time */
+	struct moment *starts, *ends; /* times at which tasks start and end, in order */
 	/* counts */
 	double *staged, *moved, *into; /* nodes x resources */
 	double reached[ANALYTIC_RESOURCES], in_stage[ANALYTIC_RESOURCES];

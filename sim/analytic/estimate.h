@@ -40,7 +40,7 @@ struct analytic_estimate {
 	double *r_io, *r_cpu, *t_io, *t_cpu;
 	double cumulative_ms, execution_ms; /* E(R), E(T), not rounded to units */
 	double slowdown;		    /* (6) of these two */
-	/* As observed, for comparison with the model. */
+	/* Observed values, for comparison with the model. */
 	double seen_slowdown;		       /* mean of (end - start) / T */
 	double seen_of_means;		       /* mean of (end - start) over mean of T */
 	double out_per_ms, in_per_ms;	       /* sums of phi and rho from the model */

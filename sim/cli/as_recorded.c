@@ -14,7 +14,7 @@
 
 #define HEAD_BYTES 4096 /* bytes of a file that are read to recognise it */
 #define POLICIES   32
-#define SLOW_MB_S  1 /* of a node without a disk, so that no I/O job goes there */
+#define SLOW_MB_S  1 /* disk speed of a node without one, so that I/O jobs avoid it */
 
 struct tally {
 	char policy[RECORDING_NAME_MAX];

@@ -145,7 +145,7 @@ static int record_decision(struct keeper *k, const struct sim_job *j, const stru
 	};
 	int ret = 0;
 
-	/* Writes what has changed since the last decision as the state. */
+	/* Writes nodes that have changed since the last decision. */
 	for (uint32_t i = 0; i < view->nnodes && !ret; i++)
 		ret = recorder_node(k->recorder, view->time_ms, i, &view->nodes[i], &k->err);
 	if (!ret && first_seen(k, j->id))

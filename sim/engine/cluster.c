@@ -46,8 +46,9 @@ static double field_value(const struct sim_machine *m, size_t i)
 
 struct parser {
 	struct sim_cluster *cluster;
-	const char *start, *at; /* of the text or of the file's row */
-	const char *file;	/* NULL: the text is not from a file */
+	const char *start,
+		*at;	  /* start of the text or of the file's row, and the present position */
+	const char *file; /* NULL: the text is not from a file */
 	unsigned int line;
 	struct iocom_err *err;
 };

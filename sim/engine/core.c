@@ -177,7 +177,7 @@ static double core_greater(double a, double b)
 	return a > b ? a : b;
 }
 
-/* Finds the reason when rules_new fails, which does not tell it. */
+/* Finds out why rules_new failed. */
 static int check_rules(const struct core *c)
 {
 	struct rules_view *view = rules_view_new();

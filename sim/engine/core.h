@@ -181,7 +181,7 @@ struct core_shard {
 	} placed;
 	uint32_t *targets; /* the nodes for the tasks of one job */
 	double *com_ms;
-	struct rules_request request; /* of the present decision */
+	struct rules_request request; /* of this decision */
 	uint32_t targets_room;
 	struct rules_move *moves;
 	uint32_t moves_room;
@@ -253,15 +253,14 @@ struct core {
 	double end_ms;
 	double snapshot_ms; /* time of the snapshot in force */
 	bool take_snapshot, take_sample, finished;
-	double sample_at_ms, sampled_ms; /* of this sample and of the previous one */
+	double sample_at_ms, sampled_ms; /* times of this sample and of the last */
 	uint64_t sampled_remote, sampled_migrations;
 	struct core_sync *sync; /* NULL: one shard */
 	int error;
 	struct iocom_err *err;
 	struct sim_result *result;
 	uint32_t samples_room;
-	struct core_reported *reported; /* what the controllers know already: one for all nodes, or
-					 * one for each */
+	struct core_reported *reported; /* one, or one per node */
 };
 
 /* The first shard has c->share_first nodes, the others share the rest as evenly as possible. */

@@ -9,7 +9,7 @@
 
 #include "sim/engine/core.h"
 
-/* What a controller was told already. */
+/* What was already reported to a controller. */
 struct core_reported {
 	double time_ms;
 	struct node_sums sums;

@@ -15,7 +15,7 @@
 
 #include "sim/engine/core.h"
 
-#define PURPOSE_TIES 0x74696573u /* stream of random numbers: ties of a job's decision */
+#define PURPOSE_TIES 0x74696573u /* stream of random numbers that decide ties */
 
 struct rules *core_rules_of(const struct core_shard *s, uint32_t node)
 {

@@ -268,7 +268,7 @@ struct core_load core_load_of(const struct core_look *look)
 	return load;
 }
 
-/* Adds what task T would do to the node's disk alone: requests/ms and utilisation. */
+/* Adds the load that T alone would put on the node's disk: requests/ms and utilisation. */
 static void add_absent(const struct sim_params *p, const struct rules_node *n,
 		       const struct rules_task *t, double share, struct core_measured *m)
 {

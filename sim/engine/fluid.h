@@ -22,9 +22,9 @@ struct fluid_run {
 };
 
 struct fluid_node {
-	struct sharing_task *shares; /* of each run; in one block with `runs` */
+	struct sharing_task *shares; /* one for each run, in one block with `runs` */
 	struct fluid_run *runs;
-	uint32_t active; /* active runs come first; transfers that wait stand behind them */
+	uint32_t active; /* number of active runs, which come first; then transfers that wait */
 	uint32_t count, room, works;
 	bool turns;	   /* the disk serves requests one at a time in turn */
 	bool changed;	   /* members or buffer changed since the demands were computed */

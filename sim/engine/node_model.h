@@ -47,11 +47,11 @@ struct node_task {
 	double done_ms;	      /* computation finished so far, reference speed (the age, O-9) */
 	double accessed_mb;   /* data accessed through the disk or the buffer */
 	double requests_left; /* after node_stop: what is left of REQUESTS of node_run; negative: by
-				 rate */
+			       * rate */
 	/* used only by the model */
 	double segment_ms; /* computation left in the segment, as of the task's last event */
 	double goal_ms;	   /* done_ms at the end of the segment */
-	uint32_t position; /* among the node's members */
+	uint32_t position; /* index among the node's members */
 	uint32_t state;	   /* 0: the task runs no segment */
 	uint32_t epoch;	   /* the node's epoch when the task's rates were computed; 0: never */
 	uint32_t link;

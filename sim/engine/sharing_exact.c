@@ -56,7 +56,7 @@ struct exact {
 	double p[MAX];	     /* p_j of each mobile task */
 	double z;
 	double cpu[MAX + 2];			     /* C'(n) */
-	double cpu_more[MAX + 2], cpu_less[MAX + 2]; /* with one hog more, with one less */
+	double cpu_more[MAX + 2], cpu_less[MAX + 2]; /* C'(n) with one hog more, with one less */
 	double disk[MAX + 1];			     /* D(m) */
 	double prefix[MAX + 1][MAX + 1];
 	double rate_v, service_ms, cv2; /* the inputs that g was computed from */
@@ -106,8 +106,7 @@ static void processor(struct exact *x)
 
 /* --- the disk: D(m) from g(m) -------------------------------------------------------- */
 
-/* Rate at which requests arrive while M tasks are at the disk; v is per ms of a mobile's
- * computation. */
+/* Requests that arrive per ms while M tasks are at the disk. */
 static double arrivals_per_ms(const struct exact *x, uint32_t m)
 {
 	uint32_t k = x->mobiles - m, n = x->away + k;
@@ -192,8 +191,8 @@ static uint32_t lengths(double cv2, bool falling, struct length *length)
 	return 2;
 }
 
-/* Counts how often a request ends and leaves k tasks behind (`left`, by level
- * crossings), then the times, then g. */
+/* Computes g from the time with each number of tasks at the disk, which follows from how often a
+ * request ends and leaves k tasks (`left`, by level crossings). */
 static void disk_rates(const struct exact *x, double *g)
 {
 	double rho[MAX + 1], per_rho[MAX + 1], crossing[MAX + 2] = {0}, time[MAX + 1] = {0};
@@ -293,7 +292,7 @@ static void cycle(struct exact *x, uint32_t j, double all, double at_cpu, double
 	x->waiting[j] = t->visits > 0 ? at_disk / all - 1 : 0;
 	load->at_cpu += cpu_ms * rate;
 	load->at_disk += disk_ms * rate;
-	t->stretch = disk_ms * rate; /* for now: the task's probability of being at the disk */
+	t->stretch = disk_ms * rate; /* for now: the share of time that the task is at the disk */
 }
 
 /* The mobile tasks: prefix[i] covers the tasks before i, the functionals those after it. */
@@ -414,7 +413,7 @@ static double stretches(struct exact *x)
 	return change;
 }
 
-/* A task without a last rate gets its rate alone, slowed as much as the others are. */
+/* A task without a last rate starts with its rate alone, slowed as much as the others. */
 static void guess_rates(const struct exact *x)
 {
 	double rates = 0, alone = 0, slowed;

@@ -20,9 +20,9 @@
 #define GOLDEN	    0.61803398874989485
 #define PLASTIC	    0.75487766624669276
 #define UNIFORM	    3.4641016151377544 /* width of a uniform distribution of deviation 1 */
-#define EVENTS	    24		       /* least events per task */
-#define EVENTS_FEW  8		       /* this applies to so many tasks */
-#define EVENTS_MORE 6		       /* least events of each further task */
+#define EVENTS	    24		       /* least number of events for each task */
+#define EVENTS_FEW  8		       /* number of tasks that this applies to */
+#define EVENTS_MORE 6		       /* least number for each further task */
 
 struct course {
 	double burst[MAX], left[MAX]; /* computation of a burst in ms; what is left of the present
@@ -146,8 +146,8 @@ static void sharing_regular_forget(struct course *c)
 }
 
 /*
- * The counted rate within its bounds.  A task whose cycle is longer than the simulation is not
- * faster than alone, nor slower than if each of its requests waited for a service of every task.
+ * The counted rate, limited for tasks whose cycle is longer than the simulation: not faster than
+ * alone, and not slower than if each request waited for a service of every task.
  */
 static double counted_rate(const struct course *c, const struct sharing_machine *m,
 			   const struct sharing_task *t, uint32_t j, double round_ms)

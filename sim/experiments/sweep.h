@@ -38,8 +38,7 @@ struct sweep_result {
 
 struct sweep {
 	char *id, *title, *x_name;
-	struct settings settings; /* of every run; the settings of a series and then of a point are
-				   * added */
+	struct settings settings; /* for every run; series and points add theirs */
 	size_t npoints, nseries;
 	struct sweep_point *points;
 	struct sweep_series *series;

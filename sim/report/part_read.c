@@ -308,12 +308,12 @@ static int unpack_unit(struct reader *reader, struct parts *parts, json_t *line)
 
 /* What is known from all parts so far. */
 struct joined {
-	json_t *sweeps; /* from the first header, without what only one shard knows */
+	json_t *sweeps; /* from the first header, without fields that only one shard knows */
 	unsigned int shards;
 	bool *seen;
 };
 
-/* Removes what only the shard of the first run knows, and keeps it in the sweeps in memory. */
+/* Removes the fields that only the shard of the first run knows, and keeps them in PARTS. */
 static void take_words(struct parts *parts, json_t *sweeps)
 {
 	json_t *sweep, *kind;

@@ -89,7 +89,7 @@ struct darshan {
 	bool loaded;
 	struct row *rows;
 	size_t n, room, at;
-	size_t names, fields;	/* of the header; of a row, 0: no row seen yet */
+	size_t names, fields;	/* names in the header; fields in a row, 0: no row seen yet */
 	size_t column[COLUMNS]; /* 1 + index in the header; 0: the column is missing */
 	struct token f[FIELDS_MAX + 1];
 };

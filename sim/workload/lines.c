@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for a whole line and a block of the file behind it. */
+/* Room for a whole line and a further block of the file. */
 #define BUFFER_BYTES (LINE_MAX_BYTES + 192 * 1024)
 #define FOUND_SHOWN  40
 

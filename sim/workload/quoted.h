@@ -14,9 +14,9 @@
 struct quoted {
 	struct csv_parser parser;
 	bool started;	/* the parser is initialised */
-	char *unquoted; /* LINE_MAX_BYTES + 1: text of quoted fields */
+	char *unquoted; /* text of quoted fields, LINE_MAX_BYTES + 1 bytes */
 	size_t used;
-	/* while a line is parsed */
+	/* used while a line is parsed */
 	struct token *fields;
 	size_t max, n, column;
 };

@@ -44,7 +44,7 @@ struct record {
 struct reader;
 
 struct format {
-	const char *name; /* of its traces, as in "SWF job log" */
+	const char *name; /* what its traces are called: "SWF job log" */
 	bool from_first;  /* times count from the first arrival, not from the trace's zero */
 	size_t state;	  /* bytes of reader.state, zeroed once */
 	/* Reads headers at the start of the content, before every pass.  0 or negative errno. */

@@ -18,7 +18,7 @@
 
 #define JOBS_MOST 512
 
-/* A run that a test prepares: it changes what matters and runs. */
+/* A run in preparation: a test changes some fields and runs it. */
 struct bench {
 	struct sim_cluster cluster;
 	struct sim_params params;

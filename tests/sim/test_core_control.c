@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The predictive feedback controller in a run finds what the nodes' tasks tell it. */
+/* Runs with the predictive feedback controller: it finds the buffer that suits the tasks. */
 #include "tests/sim/core_fixture.h"
 
 /* Jobs that re-read 60 MB each on a cluster with hardly enough time for their misses. */

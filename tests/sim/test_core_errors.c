@@ -180,7 +180,7 @@ static void empty_workloads_run(void **state)
 	bench_free(&b);
 }
 
-/* What `decided` is shown leads to the same decision again. */
+/* The view that `decided` gets leads to the same decision again. */
 struct decisions {
 	const struct sim_params *params;
 	enum rules_policy policy;

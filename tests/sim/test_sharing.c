@@ -195,13 +195,12 @@ static void two_tasks(void **state)
 	(void)state;
 	sharing_solve(&one_core, t, 2, &load);
 	assert_near(t[0].rate, t[1].rate, 1e-14);
-	/* Beside a task that never pauses, the disk is always free: two computing tasks share
-	 * the CPU. */
+	/* Beside a task that only computes, the disk is always free, and both share the CPU. */
 	t[1] = task(300, 0, 0, 0);
 	sharing_solve(&one_core, t, 2, &load);
 	assert_near(1 / t[0].rate, 2 * 100 + 50, 1e-12);
 	assert_near(t[1].rate * 300, 1 - t[0].rate * 100, 1e-12);
-	/* Beside a task that never computes: every other service, if bursts are short. */
+	/* Beside a task that never computes, a task with short bursts gets every other service. */
 	t[1] = task(0, 10, 5, 0.3);
 	t[0] = task(1e-6, 10, 5, 0.3);
 	sharing_solve(&one_core, t, 2, &load);

@@ -349,7 +349,7 @@ static void test_gzip(void **state)
 	w = must_open(p.path, NULL);
 	assert_int_equal(workload_info(w)->jobs, 300);
 	workload_free(w);
-	write_bytes(&p, p.n - 1); /* in the trailer */
+	write_bytes(&p, p.n - 1); /* cuts the trailer */
 	open_bad(&p, ":301:1: expected the rest of the gzip data, found \"end of file\"");
 	write_bytes(&p, p.n - 8);
 	open_bad(&p, cut);
