@@ -24,7 +24,7 @@
 #define GOAL_PLACEMENTS 95.0 /* per cent */
 #define GOAL_SLOWDOWN	10.0
 #define SHOWN_MAX	5    /* number of differing decisions that are listed */
-#define ROUNDING	1e-9 /* simulated recordings count charges among the tasks */
+#define ROUNDING	1e-9 /* relative tolerance: simulated recordings round charges differently */
 
 struct check_job {
 	double turnaround_ms; /* measured; negative: unknown */

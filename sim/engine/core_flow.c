@@ -17,7 +17,7 @@ struct flow {
 	uint32_t port[2];	      /* ports that it leaves and enters */
 	uint32_t after[2], before[2]; /* the flow's neighbours in the list of that port */
 	double left_kb, rate;	      /* what is left at since_ms; KB/ms */
-	double since_ms, least_ms;    /* the flow ends at least_ms or later */
+	double since_ms, least_ms;    /* earliest end: least_ms */
 };
 
 struct port {

@@ -343,8 +343,7 @@ int core_describe(const struct core *c, uint32_t node, double now, double sent_b
 	look->node.tasks = look->tasks;
 	if (ret == 0 && c->measures)
 		set_measured(s, node, now, look);
-	/* A batch system wants empty nodes; a task that waits for the disk makes a node busy
-	 * too. */
+	/* A batch system wants empty nodes; a node whose task waits for the disk is not empty. */
 	if (ret == 0 && c->params.cpu_load_runnable && !c->batch)
 		set_advertised(s, node, look);
 	return ret;

@@ -5,7 +5,7 @@
  *   by rate      C lambda (1 - h) accesses, C lambda h hits, C page faults (1.3-1.5)
  *   by number    the given number of accesses, no hits; page faults by rate
  *
- * The mean over many requests varies little, but their number does vary.  So, as at the request
+ * The mean size of many requests varies little, but their number varies. So, as at the request
  * level, a segment that expects M requests makes a Poisson number N of them, and their mean size
  * is the mean of N random sizes; both are drawn when the segment begins.  If its rates change
  * later so that it expects M', it makes M' N / M for M' <= M, else N + M' - M: of the requests
@@ -52,7 +52,7 @@ static double draw_size(const struct node_task *t, struct sim_random *r, double 
 	return sim_random_gamma(r, t->request_kb, t->request_sd_kb / sqrt(n));
 }
 
-/* Expected by rate for the segment: accesses that miss, accesses that hit, page faults. */
+/* Computes the misses, hits and page faults that the segment is expected to make by rate. */
 static void expect(const struct node *n, const struct node_task *t, struct fluid_run *r)
 {
 	double io = r->given < 0 ? r->cpu_ms * t->io_per_ms : 0;

@@ -119,7 +119,7 @@ static void bursts_replan(struct node_model *m, uint32_t node, struct request_no
 		struct node_task *t = node_task_of(m, q->running[i].task);
 		double length;
 
-		burst_settle(m, q, i); /* accounts at the old rates */
+		burst_settle(m, q, i); /* accounts for the past at the old rates */
 		burst_rates(&m->nodes[node], t);
 		length = burst_plan(t);
 		q->running[i].at = m->priority_decay ? length : q->virtual_ms + length;

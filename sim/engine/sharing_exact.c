@@ -35,7 +35,7 @@
 #define MAX	    SHARING_EXACT_MAX
 #define ROUNDS	    8
 #define CLOSE	    1e-2 /* stop when every b_j changes by less */
-#define CLOSE_INPUT 4e-2 /* and the inputs of g too; rates depend on them far less */
+#define CLOSE_INPUT 4e-2 /* and the inputs of g change by less, on which rates depend far less */
 #define TAIL	    1e-9 /* smaller probabilities count as 0 */
 #define ALIKE	    1e-9
 #define FALLING	    0.02 /* from this relative fall on, arrival rates count as unequal */

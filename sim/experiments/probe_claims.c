@@ -504,7 +504,7 @@ void claim_gain_at_idle_target(const struct claim_context *context, const struct
 #define STEP 0.5
 #define TOP  12.0
 
-/* Share of executions for which the area gives the faster site. */
+/* Share of executions for which the area predicts the faster site. */
 static double area_right(struct claim_row a, const struct claim *c, double local, double remote,
 			 bool line)
 {

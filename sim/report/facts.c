@@ -39,7 +39,7 @@ void report_free(struct report *r)
 	r->njudged = 0;
 }
 
-/* Other facts list the seeds, and threads do not change results. */
+/* Parameters to leave out: other facts list the seeds, and threads do not change results. */
 static bool told_elsewhere(const char *name)
 {
 	return !strcmp(name, "seed") || !strcmp(name, "threads");

@@ -141,7 +141,8 @@ static void flows_of_two_jobs_meet(void **state)
 		j->message_kb = 1;
 	}
 	bench_see(&b, &r, &seen);
-	/* 1100 .. 1104 alone: 500 KB; shared from 1104: both 62.5 until job 0's 500 are gone */
+	/* job 0 sends 500 KB alone until 1104; then both get 62.5 KB/ms until its other 500 KB are
+	 * sent */
 	assert_close(seen.end[0], 1104 + 500 / 62.5, TINY);
 	assert_close(seen.end[1], 1112 + 500 / 125.0, TINY);
 	sim_result_free(&r);

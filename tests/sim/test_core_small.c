@@ -149,7 +149,7 @@ static void remote_execution_takes_its_cost(void **state)
 	}
 }
 
-/* A task on its way counts at its target, so the third job goes elsewhere. */
+/* With transit_counts a task on its way counts at its target, so the third job goes elsewhere. */
 static void tasks_in_transit_count_if_asked(void **state)
 {
 	struct sim_result r;
@@ -182,7 +182,7 @@ static void tasks_in_transit_count_if_asked(void **state)
 	bench_free(&b);
 }
 
-/* The same with old information: a snapshot contains tasks sent before it, if asked. */
+/* The same with old information: with transit_counts a snapshot contains tasks on their way. */
 static void snapshots_count_transit_if_asked(void **state)
 {
 	(void)state;

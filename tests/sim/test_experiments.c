@@ -75,7 +75,7 @@ static size_t words(const char *text)
 	return n;
 }
 
-/* Readings 1 to 8 of SIM.md each have their common value first, and another value. */
+/* Readings 1 to 8 each have their common value first, and another value. */
 static void test_readings(void **state)
 {
 	(void)state;
