@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Turns what the shards counted into the result.  Sums are exact, or are added in node order.
- */
+/* Turns the shards' counts into the result.  Sums are exact, or are added in node order. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
