@@ -41,9 +41,8 @@ static void sim_main_usage(FILE *out)
 		     "commands:\n");
 	for (size_t i = 0; i < NCOMMANDS; i++)
 		fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
-	fprintf(out, "\n`iocom-sim COMMAND --help` explains a command; `iocom-sim FC-5.2 --help` "
-		     "lists the "
-		     "options of experiments.\n");
+	fprintf(out, "\n`iocom-sim COMMAND --help` explains a command; `iocom-sim FC-5.2 --help`\n"
+		     "lists the options of experiments.\n");
 }
 
 static void main_catch_signals(void)

@@ -11,8 +11,8 @@
 
 static const char help[] =
 	"usage: iocom-sim run --workload W --nodes SPEC --policy A,B,... [OPTION...]\n"
-	"Runs a workload on a cluster under policies.  Prints a table and writes "
-	"run.csv,\nrun.json, run.svg.\n"
+	"Runs a workload on a cluster under policies.  Prints a table and writes\n"
+	"run.csv, run.json, run.svg.\n"
 	"\n"
 	"  --workload W          a trace (its content shows the format; plain or gzip) or\n"
 	"                        gen:PRESET,key=value,... (`iocom-sim --list` has the presets)\n"
