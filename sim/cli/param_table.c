@@ -102,7 +102,7 @@ static const struct {
 	{"fb_sign_w", "", "O-27: first direction of W_IO, 1 up, 0 down"},
 	{"fb_sign_b", "", "O-27: first direction of the buffer"},
 	{"fb_buffer_min_mb", "MB", "O-27: least buffer, and least memory left for jobs"},
-	{"fb_filter", "", "(ours) weight of the newest slowdown in a smoothed one"},
+	{"fb_filter", "", "(ours) weight of the newest slowdown in the smoothed value"},
 	{"fb_dead_band", "", "(ours) a smaller relative change is noise"},
 	{"fb_step_mb", "MB", "(ours) predictive: largest change of the buffer in one step"},
 	{"fb_known_length", "yes/no", "(ours) predictive: the controller knows how long jobs are"},

@@ -321,7 +321,7 @@ static const struct series abs_series[] = {
 
 static const struct claim abs_claims[] = {
 	QUANTITATIVE(
-		CODE, "right choice between 55 and 88 % of the times",
+		CODE, "the choice is right in 55 to 88 % of the cases",
 		.a = "binary, idle|real, idle|run queue|real, run queue", .measure = M_WIN,
 		.printed = 0.55, .band = 0.88, .code = claim_best_within,
 		.reading = "we take the best scheme of each probe: CC with cpu_idle reached 46 %"),
@@ -445,8 +445,8 @@ const struct experiment zat_experiments[] = {
 	{.id = "ZAT-9.3",
 	 .paper = "ZAT",
 	 .title = "procedure",
-	 .none = "how all of chapter 9 was measured; what of it is simulated and how: the common "
-		 "configuration"},
+	 .none = "it describes how chapter 9 was measured; the common configuration says "
+		 "what is simulated and how"},
 	{CHAPTER_9("1", "cpu"), .title = "CPU probe: win rates", .series = cpu_series, BARS,
 	 .claims = cpu_claims},
 	{CHAPTER_9("1-F16", "cpu"), .title = "CPU probe, local, by cpu_idle", .series = cpu_cloud,

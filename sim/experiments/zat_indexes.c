@@ -131,10 +131,10 @@ static const struct claim f12_claims[] = {
 #define CLOUD	       .plot = PLOT_SCATTER, .y = M_LOCAL_S
 
 const struct experiment zat_index_experiments[] = {
-	{CHAPTER_4("1-F3"), .title = "CPU probe three ways, by local load", .settings = DSH,
+	{CHAPTER_4("1-F3"), .title = "CPU probe in three ways, by local load", .settings = DSH,
 	 .series = one_cpu, CLOUD, .scatter = &three_ways,
 	 .reading = "the text does not say which probes F3 and F4 show", .claims = f3_claims},
-	{CHAPTER_4("1-F4"), .title = "NROFF probe three ways, by local load", .settings = DSH,
+	{CHAPTER_4("1-F4"), .title = "NROFF probe in three ways, by local load", .settings = DSH,
 	 .series = one_nroff, CLOUD, .scatter = &three_ways,
 	 .reading = "the text does not say which probes F3 and F4 show", .claims = f4_claims},
 	{CHAPTER_4("1-F5"), .title = "the faster site by local and remote load", .settings = DSH,
