@@ -12,7 +12,7 @@
 #define TASKS_MOST   1000000u
 /* The cost of reading a job, relative to simulating it at the fluid level. */
 #define READING_SHARE 0.06
-/* A barrier costs more than shorter rounds save. */
+/* Shorter rounds gain less than their barriers cost. */
 #define LEAST_LOOKAHEAD_MS 1.0
 
 int core_fail(struct core_shard *s, int code, const char *fmt, ...)

@@ -74,7 +74,7 @@ struct core_node {
 	double runnable_ms, resident_ms; /* integrals up to last_ms */
 	double window_end_ms;		 /* end of the measuring window */
 	double placed_at_ms;		 /* time of the snapshot that `placed` belongs to */
-	uint32_t runnable, resident;	 /* numbers since last_ms */
+	uint32_t runnable, resident;	 /* numbers of tasks since last_ms */
 	uint32_t coming;		 /* first task on its way to this node */
 	uint32_t placed;		 /* newest placement by this home since the snapshot */
 	uint32_t flags;

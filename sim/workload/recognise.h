@@ -9,7 +9,7 @@
  * Reads up to the first line that is no comment.  NULL with ERR set: the format is unknown; the
  * message lists the known ones.
  *
- *   {...				JSON Lines: an iocom recording
+ *   {...                            JSON Lines: an iocom recording
  *   hour,min,unk,sec,prog          CSD process trace
  *   version,time,op,size,lbn       block trace
  *   ...,darshan_start_time,...     Darshan summaries
