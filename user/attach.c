@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What is said when a client attaches to a job; see attach.h. */
+/* Messages for attaching to a job; see attach.h. */
 #include "user/attach.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ static bool nonce_valid(const char *nonce)
 	return strspn(nonce, "0123456789abcdef") == strlen(nonce);
 }
 
-/* What older programs do not say. */
+/* Reads a key that older programs do not send. */
 static int take_wish(const msgpack_object *map, const char *key, bool *wish)
 {
 	return unpack_get(map, key) ? unpack_bool(map, key, wish) : 0;
