@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The table of hooks, and what follows from it on a given kernel; see monitor_hooks.h. */
+/* The table of hooks, and which of them a given kernel has; see monitor_hooks.h. */
 #include "user/monitor/monitor_hooks.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 static const struct hook table[] = {
 	{.name = "block_bio_queue",
 	 .program = "bio_queue",
-	 .min_args = 1, /* 5.11 took the queue away */
+	 .min_args = 1, /* 5.11 removed the argument for the queue */
 	 .max_args = 1,
 	 .needed = true,
 	 .columns = {"explicit_read_bytes", "explicit_write_bytes", "explicit_ops",
@@ -33,7 +33,7 @@ static const struct hook table[] = {
 	 .needed = true,
 	 .columns = {"explicit_write_bytes", "writeback_bytes"},
 	 .without = "writeback is charged to nobody"},
-	{.name = "writeback_dirty_page", /* before 5.16 */
+	{.name = "writeback_dirty_page", /* until 5.15 */
 	 .program = "dirty_page",
 	 .min_args = 2,
 	 .max_args = 2,
@@ -64,7 +64,7 @@ static const struct hook table[] = {
 	 .coarse = {"implicit_bytes", "explicit_read_bytes"},
 	 .without = "a page fault taken inside the kernel (write(2) from a cold mapping) counts "
 		    "as an explicit read"},
-	{.name = "mm_filemap_fault", /* after 6.1 */
+	{.name = "mm_filemap_fault", /* since 6.2 */
 	 .program = "filemap_fault",
 	 .min_args = 2,
 	 .max_args = 2,
@@ -79,7 +79,7 @@ static const struct hook table[] = {
 	 .columns = {"explicit_read_bytes", "implicit_bytes", "unattributed"},
 	 .coarse = {"explicit_read_bytes", "implicit_bytes"},
 	 .without = "buffered reads that a limit on I/O holds back are unattributed"},
-	{.name = "sock_send_length", /* 6.3 */
+	{.name = "sock_send_length", /* since 6.3 */
 	 .program = "send_length",
 	 .min_args = 3,
 	 .max_args = 3,
@@ -96,7 +96,8 @@ static const struct hook table[] = {
 	 .unknown = {"received_messages"},
 	 .without = "messages received by TCP are not counted (their bytes are), and nothing "
 		    "received by MPTCP"},
-	/* Where functions let programs attach, their exits stand in (bpf/standin.bpf.h). */
+	/* If the kernel lets programs attach to functions, these exits replace it
+	 * (bpf/standin.bpf.h). */
 	{.kind = HOOK_FUNCTION,
 	 .name = "inet_sendmsg",
 	 .program = "standin_sendmsg",
@@ -191,7 +192,7 @@ static const struct hook table[] = {
 	 .columns = {"run_queue"},
 	 .without = "the run queue cannot be read"},
 	{.kind = HOOK_FUNCTION,
-	 .name = "bpf_iter_task_new", /* 6.7 */
+	 .name = "bpf_iter_task_new", /* since 6.7 */
 	 .program = "attach_threads",
 	 .columns = {"jobs"},
 	 .coarse = {"cpu_ms"},
@@ -213,7 +214,7 @@ static const struct hook table[] = {
 #define TABLE (sizeof(table) / sizeof(table[0]))
 _Static_assert(TABLE <= HOOKS_MAX, "HOOKS_MAX");
 
-/* What depends on the processor rather than on a hook. */
+/* Columns that depend on the processor, not on a hook. */
 static const struct {
 	bool fine_on_x86, fine_on_arm64;
 	struct monitor_degraded what;
@@ -238,7 +239,7 @@ static const struct {
 };
 #define PROCESSORS (sizeof(processors) / sizeof(processors[0]))
 
-/* Parameters of the prototype that type ID leads to, or -1. */
+/* Returns the number of parameters of the prototype that type ID leads to, or -1. */
 static int parameters(const struct btf_raw *btf, uint32_t id)
 {
 	const struct btf_type *t = btf_raw_type(btf, id);
@@ -255,7 +256,7 @@ static void find_tracepoint(struct hooks *hooks, const struct btf_raw *btf, cons
 	for (size_t h = 0; h < hooks->count; h++)
 		if (hooks->status[h].hook->kind == HOOK_TRACEPOINT &&
 		    !strcmp(name, hooks->status[h].hook->name))
-			/* The context comes first. */
+			/* The first parameter is the context. */
 			hooks->status[h].args = parameters(btf, proto) - 1;
 }
 
@@ -306,7 +307,7 @@ static bool monitor_hooks_fits(const struct hook_status *status)
 	       (status->args >= hook->min_args && status->args <= hook->max_args);
 }
 
-/* A stand-in comes after whom it stands in for, so one pass settles all. */
+/* The table has a stand-in after the hook that it replaces, so one pass is enough. */
 static void monitor_hooks_settle(struct hooks *hooks)
 {
 	for (size_t h = 0; h < hooks->count; h++) {
@@ -362,7 +363,7 @@ bool hooks_preemptible(const struct hooks *hooks)
 	return hooks->srcu_fast && hooks->preempt_calls;
 }
 
-/* One of those that take STATUS's place, or whose place it takes, is used. */
+/* True if another hook of STATUS's group is used: one that it replaces, or one that replaces it. */
 static bool monitor_hooks_replaced(const struct hooks *hooks, const struct hook_status *status)
 {
 	const char *head =
@@ -434,7 +435,7 @@ size_t hooks_degraded(const struct hooks *hooks, struct monitor_degraded *out, s
 	for (size_t h = 0; h < hooks->count; h++) {
 		const struct hook *hook = hooks->status[h].hook;
 
-		/* The head of a group speaks for all of it. */
+		/* The first hook of a group speaks for the group. */
 		if (hook->stands_in || monitor_hooks_replaced(hooks, &hooks->status[h]))
 			continue;
 		for (size_t i = 0; i < HOOK_DEGRADED_MAX && hook->unknown[i]; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* TCP beside the programs: the zero point of old sockets, the maps behind the rows by address. */
+/* TCP in user space: the zero point of old sockets, and the maps behind the rows by address. */
 #include "user/monitor/monitor_internal.h"
 
 #include <bpf/bpf.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The scope's cgroup: its id is the inode number of its directory, its level the
- * number of directories below the cgroup2 mount.  A cgroup namespace or a bind
- * mount hides levels, so the level is counted to the true root: the one whose
- * parent is of another file system.
+ * The scope's cgroup: its id is the inode number of its directory, its level the number of
+ * directories below the cgroup2 mount. A cgroup namespace or a bind mount hides levels, so we
+ * count up to the true root, whose parent is on another file system.
  */
 #include "user/monitor/monitor_internal.h"
 
