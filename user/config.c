@@ -155,8 +155,8 @@ static int config_handle(void *arg, const char *section, const char *name, const
 		return 0;
 	if (strcmp(section, r->program->section)) {
 		r->rc = iocom_err_set(r->err, -EINVAL,
-				      "%s:%d: key '%.*s' stands %s%.*s%s; put it under [%s]",
-				      r->path, r->line, VALUE_SHOWN, name,
+				      "%s:%d: key '%.*s' is %s%.*s%s; put it under [%s]", r->path,
+				      r->line, VALUE_SHOWN, name,
 				      *section ? "in section [" : "before any section", VALUE_SHOWN,
 				      section, *section ? "]" : "", r->program->section);
 		return 0;

@@ -30,11 +30,11 @@ void spec_hash(const void *data, size_t length, uint8_t hash[SPEC_HASH_BYTES])
 
 static int no_munged(const char *munge_socket, struct iocom_err *err)
 {
-	return iocom_err_set(
-		err, -EHOSTDOWN,
-		"munged does not answer%s%s, and without it no other machine knows who "
-		"you are; start it (systemctl start munge)",
-		munge_socket ? " at " : "", munge_socket ? munge_socket : "");
+	return iocom_err_set(err, -EHOSTDOWN,
+			     "munged does not answer%s%s, and without it you cannot prove "
+			     "who you are to other machines; start it (systemctl start "
+			     "munge)",
+			     munge_socket ? " at " : "", munge_socket ? munge_socket : "");
 }
 
 static munge_ctx_t context_new(const char *munge_socket, struct iocom_err *err)
@@ -46,7 +46,7 @@ static munge_ctx_t context_new(const char *munge_socket, struct iocom_err *err)
 		return NULL;
 	}
 	if (munge_socket && munge_ctx_set(ctx, MUNGE_OPT_SOCKET, munge_socket) != EMUNGE_SUCCESS) {
-		iocom_err_set(err, -EINVAL, "MUNGE does not take the socket name %s", munge_socket);
+		iocom_err_set(err, -EINVAL, "MUNGE rejects the socket name %s", munge_socket);
 		munge_ctx_destroy(ctx);
 		return NULL;
 	}

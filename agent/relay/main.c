@@ -233,8 +233,8 @@ int main(int argc, char **argv)
 	}
 	if ((!server && !client) || !is_socket(RELAY_FD_PLAIN) ||
 	    (server && !is_socket(RELAY_FD_TCP))) {
-		fprintf(stderr, "iocom-relay: TLS for one job stream; iocomd starts it, nobody "
-				"else\n");
+		fprintf(stderr, "iocom-relay: carries one job stream over TLS; only iocomd "
+				"starts it\n");
 		return 2;
 	}
 	close_range((server ? RELAY_FD_TCP : RELAY_FD_PLAIN) + 1, ~0U, 0);

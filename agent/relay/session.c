@@ -180,11 +180,10 @@ static int session_failed(struct session *s, int rc, struct iocom_err *err)
 	case MBEDTLS_ERR_SSL_CONN_EOF:
 	case MBEDTLS_ERR_NET_CONN_RESET:
 		return iocom_err_set(err, -ECONNRESET,
-				     "it closed the connection in the middle of "
-				     "TLS's handshake");
+				     "it closed the connection during the TLS handshake");
 	default:
 		mbedtls_strerror(rc, why, sizeof(why));
-		return iocom_err_set(err, -EPROTO, "TLS's handshake failed: %s", why);
+		return iocom_err_set(err, -EPROTO, "the TLS handshake failed: %s", why);
 	}
 }
 
@@ -219,7 +218,7 @@ static int shake(struct session *s, int fd, struct iocom_err *err)
 		left = until - session_now_ms();
 		if (left <= 0 || (poll(&p, 1, (int)left) == 0))
 			return iocom_err_set(err, -ETIMEDOUT,
-					     "TLS's handshake took longer than %d s",
+					     "the TLS handshake took longer than %d s",
 					     RELAY_HANDSHAKE_MS / 1000);
 	}
 	return 0;

@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (!spawned_by_agent() || (!spare && !has_order())) {
-		fprintf(stderr, "iocom-shim: supervises one job; iocomd starts it, nobody else\n");
+		fprintf(stderr, "iocom-shim: supervises one job; only iocomd starts it\n");
 		return 2;
 	}
 	record = !spare && has_record() ? SHIM_FD_RECORD : -1;

@@ -55,14 +55,15 @@ static int pam_load(struct pam *pam, struct iocom_err *err)
 
 	pam->library = dlopen("libpam.so.0", RTLD_NOW | RTLD_LOCAL);
 	if (!pam->library)
-		return iocom_err_set(err, -ENOENT, "PAM is wanted (pam = on) but not there: %s",
+		return iocom_err_set(err, -ENOENT,
+				     "PAM is required (pam = on), but libpam is missing: %s",
 				     dlerror());
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
 		void *symbol = dlsym(pam->library, wanted[i].name);
 
 		if (!symbol)
 			return iocom_err_set(err, -ENOENT,
-					     "PAM is wanted but this libpam is too old: %s",
+					     "PAM is required, but this libpam is too old: %s",
 					     dlerror());
 		memcpy(wanted[i].to, &symbol, sizeof(symbol));
 	}
@@ -227,7 +228,7 @@ static int pam_begin_session(struct pam *pam, const struct order *order, const c
 				     order->spec.node, path, strerror(errno));
 	pam->last = pam->start(SHIM_PAM_SERVICE, user, &conversation, order->pam, &pam->handle);
 	if (pam->last != PAM_SUCCESS)
-		return iocom_err_set(err, -EACCES, "node %s: PAM does not start: error %d",
+		return iocom_err_set(err, -EACCES, "node %s cannot start PAM: error %d",
 				     order->spec.node, pam->last);
 	/* pam_time and pam_access need a terminal's name; cron and sshd also set one. */
 	pam->last = pam->set_item(pam->handle, PAM_TTY, SHIM_PAM_SERVICE);

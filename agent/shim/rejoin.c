@@ -91,11 +91,11 @@ static int find_place(const struct streams *streams, const struct attach_ask *as
 		if (taken[i] < first)
 			taken[i] = first;
 		if (from[i] < first)
-			return iocom_err_set(err, -ERANGE,
-					     "byte %llu of the job's %s is not kept any more; the "
-					     "first one that is, is %llu",
-					     (unsigned long long)from[i], names[i],
-					     (unsigned long long)first);
+			return iocom_err_set(
+				err, -ERANGE,
+				"byte %llu of the job's %s is not kept any more; the first "
+				"kept byte is %llu",
+				(unsigned long long)from[i], names[i], (unsigned long long)first);
 		if (from[i] > end)
 			return iocom_err_set(
 				err, -ERANGE, "the job's %s has no byte %llu: it ends at %llu",
@@ -336,7 +336,7 @@ static int rejoin_take_place(const struct order *order, struct iocom_err *err)
 	if (rc == -EWOULDBLOCK)
 		return iocom_err_set(err, rc,
 				     "others are reading the output of ended jobs now; try again");
-	return rc < 0 ? iocom_err_set(err, rc, "cannot take the place %s: %s", order->slot,
+	return rc < 0 ? iocom_err_set(err, rc, "cannot take the lock file %s: %s", order->slot,
 				      strerror(-rc))
 		      : 0;
 }

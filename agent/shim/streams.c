@@ -426,14 +426,13 @@ static int streams_take_input(struct streams *streams, struct wire *wire, uint64
 	int rc;
 
 	if (offset != streams->sent[0])
-		return streams_against(streams,
-				       offset > streams->sent[0]
-					       ? "bytes of the input are missing before these"
-					       : "bytes of the input came a second time");
+		return streams_against(streams, offset > streams->sent[0]
+							? "input bytes are missing before these"
+							: "input bytes came a second time");
 	if (length && streams->input_ended && !streams->told[0])
 		return streams_against(streams, "input came after its end");
 	if (length > streams->taken[0] + FRAME_WINDOW - offset)
-		return streams_against(streams, "more input came than was let");
+		return streams_against(streams, "more input came than was allowed");
 	streams->sent[0] += length;
 	if (!length)
 		return streams_end_input(streams, wire);
@@ -473,12 +472,14 @@ static int streams_take_credit(struct streams *streams, int stream, uint64_t lim
 	uint64_t taken = limit - FRAME_WINDOW;
 
 	if (limit < FRAME_WINDOW || taken > streams->sent[stream])
-		return streams_against(streams, "the client took output that it was not sent");
+		return streams_against(streams, "the client confirmed output that it was not sent");
 	if (taken < streams->taken[stream])
 		/* A client that returned counts from before a gap, so a lower credit takes
 		 * nothing back. */
-		return spooled(streams) ? 0
-					: streams_against(streams, "the client took output back");
+		return spooled(streams)
+			       ? 0
+			       : streams_against(streams,
+						 "the client withdrew its confirmation of output");
 	streams->taken[stream] = taken;
 	if (!spooled(streams))
 		resend_drop(&streams->kept[stream], taken);

@@ -267,7 +267,7 @@ static void test_bad_offsets(void **state)
 	/* What a client took is kept no more. */
 	fd = ask_for(stage, job.name, 600, 0, "", NULL);
 	expect_error(job.client, "from elsewhere");
-	expect_error(ask_for(stage, job.name, 0, 0, "", NULL), "the first one that is, is 600");
+	expect_error(ask_for(stage, job.name, 0, 0, "", NULL), "the first kept byte is 600");
 	for (int i = 0; i < 500 && stage_count("sleep", "974") != 1; i++)
 		usleep(10000); /* the shell has yet to start it, perhaps */
 	assert_int_equal(stage_count("sleep", "974"), 1);

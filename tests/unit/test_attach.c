@@ -76,7 +76,7 @@ static void test_end_text(void **state)
 	attach_end_text(text, "n1-a-1", 1, 15, "");
 	assert_non_null(strstr(text, "status 143;"));
 	attach_end_text(text, "n1-a-1", 3, 255, "");
-	assert_string_equal(text, "job n1-a-1 has ended: how, is unknown");
+	assert_string_equal(text, "job n1-a-1 has ended: its outcome is unknown");
 	attach_end_text(text, "n1-a-1", 3, 0, "it never started");
 	assert_string_equal(text, "job n1-a-1 has ended: it never started");
 }

@@ -84,8 +84,8 @@ static void test_mistakes(void **state)
 		{"[iocom]\nmetrics_listen = 127.0.0.1:0\n", "with a port from 1"},
 		{"[iocom]\nmetrics_listen = [::1:7703\n", "expected [ADDRESS]:PORT"},
 		{"[iocom]\nmetrics_max_jobs = 10001\n", "from 0 to 10000"},
-		{"period = 1\n", ":1: key 'period' stands before any section"},
-		{"[other]\nperiod = 1\n", ":2: key 'period' stands in section [other]"},
+		{"period = 1\n", ":1: key 'period' is before any section"},
+		{"[other]\nperiod = 1\n", ":2: key 'period' is in section [other]"},
 		{"[iocom]\nperiod = 1\nperiod = x\nport = y\n", ":3:"}, /* the first */
 	};
 

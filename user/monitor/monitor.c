@@ -129,8 +129,8 @@ static void read_drops(struct monitor *monitor, const struct fold_result *result
 {
 	static const struct monitor_drop kernel[DROPS] = {
 		[DROP_TASK_STORAGE] = {"task_storage",
-				       "events of a thread without memory for its "
-				       "counters were not counted",
+				       "events were not counted because there was no memory for a "
+				       "thread's counters",
 				       0},
 		[DROP_LATE] = {"late",
 			       "an ended process's last counters are missing from its row "
@@ -148,7 +148,7 @@ static void read_drops(struct monitor *monitor, const struct fold_result *result
 				    0},
 		[DROP_SOCKETS] = {"sockets", "bytes received on a socket were not counted", 0},
 		[DROP_JOB_DISKS] = {"job_disks",
-				    "a job's part of a disk's time of service is too small", 0},
+				    "a job's part of a disk's service time is too small", 0},
 		[DROP_REMOTES] = {"remotes",
 				  "a socket's bytes went to its job's row of other "
 				  "remotes: too many addresses",
@@ -165,14 +165,16 @@ static void read_drops(struct monitor *monitor, const struct fold_result *result
 		out[n] = kernel[n];
 		out[n].count = monitor->skel->bss->drops[n];
 	}
-	out[n++] = (struct monitor_drop){"recursion",
-					 "events that came while their own program "
-					 "ran on that CPU were not counted",
-					 misses};
-	out[n++] = (struct monitor_drop){"epochs",
-					 "a reading could not take the ended threads' "
-					 "counters; the next one does",
-					 monitor->stalled_epochs};
+	out[n++] = (struct monitor_drop){
+		"recursion",
+		"events were not counted because their program already ran on "
+		"that CPU",
+		misses};
+	out[n++] =
+		(struct monitor_drop){"epochs",
+				      "a reading could not take the ended threads' counters; the "
+				      "next reading takes them",
+				      monitor->stalled_epochs};
 	out[n++] = (struct monitor_drop){"exited",
 					 "ended processes were forgotten early: late "
 					 "writeback gives them a nameless row",
@@ -185,10 +187,11 @@ static void read_drops(struct monitor *monitor, const struct fold_result *result
 					 "rows of other remotes of the longest idle jobs were "
 					 "forgotten",
 					 remotes_forgotten(monitor->net.remotes)};
-	out[n++] = (struct monitor_drop){"replaced",
-					 "a disk gave its number to another: what both did "
-					 "between two readings is in no disk's row",
-					 monitor->disks.replaced};
+	out[n++] =
+		(struct monitor_drop){"replaced",
+				      "another disk got a disk's number: no row has what both did "
+				      "between the two readings",
+				      monitor->disks.replaced};
 	sample->drops = out;
 	sample->ndrops = n;
 }

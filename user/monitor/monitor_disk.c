@@ -87,7 +87,8 @@ static int offer_places(struct iocom_bpf *skel, struct iocom_err *err)
 
 	for (__u32 i = 0; i < places; i++)
 		if (bpf_map_update_elem(bpf_map__fd(skel->maps.disk_free), NULL, &i, 0))
-			return iocom_err_set(err, -errno, "cannot offer places for disks: %s",
+			return iocom_err_set(err, -errno,
+					     "cannot fill the queue of places for disks: %s",
 					     strerror(errno));
 	return 0;
 }

@@ -98,7 +98,7 @@ int monitor_net_read(struct monitor_net *net, uint64_t now_ns, struct monitor_sa
 	int rc = remotes_read(net->remotes, now_ns / 1000000, &sample->remotes, &sample->nremotes);
 
 	if (rc)
-		return iocom_err_set(err, rc, "cannot give back remote addresses: %s",
+		return iocom_err_set(err, rc, "cannot free the slots of remote addresses: %s",
 				     strerror(-rc));
 	return 0;
 }

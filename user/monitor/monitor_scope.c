@@ -29,8 +29,8 @@ int monitor_scope_find(const char *path, __u64 *id, __u32 *level, struct iocom_e
 	if (fstatfs(fd, &fs) || fs.f_type != CGROUP2_SUPER_MAGIC || fstat(fd, &here)) {
 		close(fd);
 		return iocom_err_set(err, -ENOENT,
-				     "%s is not a directory of a cgroup2 mount (the scope of the "
-				     "monitor is one)",
+				     "%s cannot be the monitor's scope: it is not a directory of a "
+				     "cgroup2 mount",
 				     path);
 	}
 	*id = here.st_ino;
@@ -47,5 +47,6 @@ int monitor_scope_find(const char *path, __u64 *id, __u32 *level, struct iocom_e
 	}
 	if (fd >= 0)
 		close(fd);
-	return rc ? iocom_err_set(err, rc, "cannot look above %s: %s", path, strerror(-rc)) : 0;
+	return rc ? iocom_err_set(err, rc, "cannot open the parent of %s: %s", path, strerror(-rc))
+		  : 0;
 }
