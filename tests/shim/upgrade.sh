@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# An upgrade under running jobs: upgrade.sh BUILD REV builds REV below BUILD and installs it,
-# starts jobs (piped, detached, at a terminal, restartable) between two of its agents, installs
-# this build in its place, restarts the agents, and lets the jobs end.  Then the same the other
+# An upgrade while jobs run: upgrade.sh BUILD REV builds REV below BUILD and installs it, starts
+# jobs (piped, detached, at a terminal, restartable) between two of its agents, installs this
+# build in its place, restarts the agents, and lets the jobs end. Then it does the same the other
 # way round, where jobs may be lost, but never without a sentence.
 set -uo pipefail
 build=$(realpath "$1")
@@ -26,7 +26,7 @@ pair_munged n2
 chmod 1777 "$PAIR"
 mkdir "$PAIR/bin"
 
-# As a package does it: another file under the same name; who runs has the old one.
+# As a package does it: it replaces the files, and running programs keep the old ones.
 install_from() { # DIRECTORY
 	local p
 	for p in iocom iocomd iocom-shim iocom-relay; do
@@ -43,7 +43,7 @@ agents_down() {
 	rm -f "$PAIR"/n[12]/run/iocom.sock
 }
 
-# A job's script: lines, a pause until all is changed, lines, its status.
+# A job's script: it writes lines, waits until all is changed, writes more, and ends.
 cat >"$PAIR/job" <<'J'
 #!/bin/sh
 trap "echo $1 >>$PAIR/signalled" USR1
@@ -92,7 +92,7 @@ start_jobs() {
 	done
 }
 
-# The rest of a job, and how it ended: in $PAIR/out.KIND, $PAIR/err.KIND, RC.
+# Takes the rest of a job and how it ended: $PAIR/out.KIND, $PAIR/err.KIND, RC.
 finish() { # KIND
 	if [ "$1" = detached ]; then
 		pair_user n1 attach "$(cat "$PAIR/detached")" </dev/null >"$PAIR/out.detached" 2>"$PAIR/err.detached"
@@ -108,7 +108,7 @@ truth() { # KIND
 }
 whole() { tr -d '\r' <"$PAIR/out.$1" | cmp -s - <(truth "$1"); } # KIND
 
-# All must go on, or (LOSSES=may) be lost with a sentence.
+# All jobs must go on, or (LOSSES=may) be lost with a sentence.
 judge_jobs() { # WHAT LOSSES
 	local kind lost
 	for kind in "${!PID[@]}"; do
