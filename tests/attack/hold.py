@@ -73,7 +73,7 @@ def answers(where, count, each):
     for _ in range(each):
         for s in held:
             offer(s, request(op="jobs", all=True))
-    # What is unread hides the end: only that the other side hung up is told.
+    # Unread bytes hide the end of a stream: poll only tells that the other side hung up.
     poll = select.poll()
     for s in held:
         poll.register(s, 0)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# What was put into an agent's directories before it starts: directories of others, links,
-# fifos, a journal of somebody else, one with wild rows, one that is broken.
+# Files put into an agent's directories before it starts: other users' directories, links, fifos,
+# another user's journal, one with wild rows, one that is broken.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . tests/lib/tap.sh
@@ -10,7 +10,7 @@ PYTHON=/usr/bin/python3
 [ -x $PYTHON ] || tap_skip_all "no $PYTHON"
 mkdir "$DIR/agent"
 
-# A fresh pair of directories, which the caller spoils.
+# Makes a new pair of directories, which the caller then spoils.
 fresh() {
 	rm -rf "$DIR/at"
 	mkdir -p "$DIR/at/state/jobs" "$DIR/at/run" "$DIR/at/elsewhere"
@@ -30,7 +30,7 @@ start() { # the agent's sentence; 1 when it refuses, 0 when it runs (it is stopp
 	cat "$DIR/out"
 	return $rc
 }
-# One line, which names what is wrong.
+# The agent must refuse with one line that names what is wrong.
 refuses() { # ATTACK PATTERN
 	local out refused=no logged
 	out=$(start) || refused=yes

@@ -206,7 +206,7 @@ class Node:
     def empty(self):
         self.inside("rm", "-f", f"{self.dir}/state/fill")
 
-    # --- what it says ---
+    # --- what the node says ---
     def jobs(self):
         """All its jobs, also those it has forgotten since: {id: row}."""
         done = self.bed.run(self.name, ["jobs", "--all", "--json"])

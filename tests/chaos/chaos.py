@@ -59,12 +59,12 @@ def run(bed, plan, marks, log):
             jobs.append(KINDS[job["kind"]](bed, job, marks))
             jobs[-1].start()
         time.sleep(0.4 * turn["seconds"])
-        # An event that takes long holds the plan up only where two wait behind it.
+        # A long event delays the plan only if two more wait behind it.
         while events.queues[turn["event"]["node"]].unfinished_tasks > 2:
             time.sleep(0.05)
         events.put(turn["event"])
         time.sleep(max(0.0, turn["seconds"] - (time.monotonic() - began)))
-        # Nobody starts more than the nodes can run.
+        # Start no more jobs than the nodes can run.
         while sum(j.status is None for j in jobs) > 40:
             time.sleep(0.1)
         for node in bed.nodes.values():
@@ -153,7 +153,7 @@ def judge_all(bed, jobs, facts, before, marks):
         verdicts[job.job["kind"]][kind] += 1
         complaints += [("twice" if TWICE.search(b) else "jobs", b) for b in bad]
     after = look_all(bed, marks)
-    # Whose client did not say that it had all: its record is for another one.
+    # If the client did not confirm that it had everything, the record is kept for another client.
     kept = {name for job, f in zip(jobs, facts) for name in job.names()
             if f.killed or f.status == judge.UNKNOWN or job.job["kind"] != "piped"}
     for name in bed.nodes:

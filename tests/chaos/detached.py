@@ -98,7 +98,7 @@ class DetachedJob(Job):
                 self._all_told()
                 return judge.UNKNOWN  # it ended so, and nobody has all of its output
             if status == self.job["id"] % 8 or time.monotonic() >= limit:
-                # What did not start is who looks; the job did.
+                # The client that attaches did not start, but the job did.
                 return judge.UNKNOWN if status in (judge.FAILED, -9) else status
             if status != -9:
                 time.sleep(pause)

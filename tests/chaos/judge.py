@@ -13,10 +13,10 @@ FAILED, UNKNOWN = 125, 255
 TTL_S = 60  # of credentials: clocks may differ by so much
 ENDED = ("exited", "killed", "failed", "lost")
 
-# status: of the client.  output: compare()'s.  code: the job's own exit status.
-# reason: what the client said.  marks: how often it ran.  row: home's listing, or None.
-# bad: complaints that only its kind of job can have.  waited: exit statuses of `iocom wait`.
-# most: how often it may run.  attempts: of a restartable job (restartable.py), or None.
+# status: the client's. output: compare()'s. code: the job's own exit status. reason: what the
+# client said. marks: how often the job ran. row: home's listing, or None. bad: complaints that
+# only its kind of job can have. waited: exit statuses of `iocom wait`. most: how often it may
+# run. attempts: for a restartable job (restartable.py), or None.
 Facts = collections.namedtuple(
     "Facts", "id name status output code reason marks row killed hung bad waited most attempts",
     defaults=((), (), 1, None))
@@ -227,7 +227,7 @@ def fds(node):
     return kinds
 
 
-# In the node's mount namespace: SQLite follows /proc/PID/root to our own files.
+# Run it in the node's mount namespace: through /proc/PID/root SQLite would open our own files.
 SQL = """import sqlite3, sys
 db = sqlite3.connect(sys.argv[1], timeout=5)
 for statement in sys.argv[2:]:

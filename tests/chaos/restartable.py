@@ -5,8 +5,8 @@ import collections
 import judge
 from jobs import Job, lines, want
 
-# Of MARKS.attempts: how often it began, how often beside another one, and the seconds between
-# the last beat of an attempt and the beginning of the next.
+# From MARKS.attempts: how often it began, how often beside another attempt, and the seconds
+# between the last beat of an attempt and the beginning of the next.
 Attempts = collections.namedtuple("Attempts", "began beside gaps")
 
 

@@ -36,7 +36,7 @@ def judge_start(status, text, ahead_s, calm):
     if beyond and number is not None:
         near = abs(number - abs(ahead_s)) <= NEAR_S
         return near, "" if near else f"clocks differ by {ahead_s} s, said was: {text}"
-    # A clock that was wrong just now is said until the node is heard again.
+    # The message about a wrong clock stays until the node is heard again.
     return False, f"clocks differ by {ahead_s} s, nothing else is wrong: {text}" if calm else ""
 
 

@@ -29,7 +29,7 @@ UNKEPT = "iocom attach: bytes 3 to 7 of the job's output were not kept (4 bytes)
 LOST = dict(status=255, out=OUT[:4], reason="contact lost",
             row=dict(GOOD_ROW, state="lost", text="killed"))
 REFUSED = dict(status=125, out=b"", reason="no room", marks=0, row=None)
-# what is changed, its kind, part of the complaint ("" none)
+# what is changed, its kind, part of the complaint ("": none)
 CASES = [
     ("all well", {}, "whole", ""),
     ("it ran twice", dict(marks=2), "whole", "ran 2 times"),
@@ -83,8 +83,8 @@ CASES = [
     ("an attempt before the end of another", dict(marks=2, most=4, attempts=tried(
         "begin 10", "beat 12", "begin 12")), "whole", "before the last sign"),
 ]
-# What a start said: status, text, by how much clocks differ, nothing else is wrong; how it is
-# judged, and part of the complaint.
+# The outcome of a start: status, text, difference of the clocks, whether nothing else is wrong;
+# then the verdict and part of the complaint.
 SKEWS = [
     ("within: obeyed", (0, "", 20, True), True, ""),
     ("within: refused for it", (125, "made 20 s before", 20, True), False, "nothing else is wrong"),

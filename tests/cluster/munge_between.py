@@ -25,7 +25,8 @@ def serve(client, uid, gid):
     os.setuid(uid)
     with socket.socket(socket.AF_UNIX) as munged:
         munged.connect(real)
-        # One question and its answer: header of 11 bytes, the last 4 the length of the rest.
+        # One question and its answer: a header of 11 bytes, whose last 4 are the length of the
+        # rest.
         for source, sink in ((client, munged), (munged, client)):
             head = source.recv(11, socket.MSG_WAITALL)
             body = source.recv(struct.unpack(">I", head[7:])[0], socket.MSG_WAITALL)

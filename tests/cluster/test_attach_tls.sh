@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Jobs that outlive their client, where TLS is between the nodes: attach, from any byte, wait,
-# kill, and streams that are cut under the relays.  Two agents on loopback.
+# Jobs that outlive their client, with TLS between the nodes: attach, from any byte, wait, kill,
+# and streams that are cut under the relays. Two agents on loopback.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
@@ -32,7 +32,7 @@ pair_agent n2 n1 $(tls n2)
 tap_true "TLS on both: they hear each other" until_true 15 pair_sees n1 2
 n1() { pair_user n1 "$@"; }
 detach() { n1 run --node n2 --detach -- "$@" </dev/null; }
-# The relays of these two agents.
+# Prints the relays of these two agents.
 relays() { pgrep -x iocom-relay | while read -r q; do ! grep -aqF "$PAIR" "/proc/$q/cmdline" || echo "$q"; done 2>/dev/null; }
 no_relays() { [ -z "$(relays)" ]; }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# `iocom batch` over two nodes: workers are placed, each command runs once, also when a
-# worker dies; nothing is left.
+# `iocom batch` over two nodes: workers are placed, each command runs once, even if a worker dies,
+# and nothing is left behind.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh

@@ -28,7 +28,7 @@ on() { # NODE COMMAND...
 	shift
 	"$TESTBED" exec "$node" -- "$@"
 }
-# What a testbed leaves on the machine, whatever its own status command thinks.
+# Prints what a testbed leaves on the machine, without asking its own status command.
 remains() {
 	grep -E 'iocom-testbed|iocom-disk' /proc/self/mountinfo
 	losetup -a | grep iocom-testbed
@@ -42,8 +42,8 @@ says() { # COMMAND...: its output and exit status in one line
 	status=$?
 	printf '%s [%d]' "$out" "$status"
 }
-# Python on a node: O_DIRECT reads of 64 KiB with optional pacing; prints seconds and
-# the share of them that the disk was busy.
+# Python for a node: O_DIRECT reads of 64 KiB with optional pacing; it prints the seconds, and the
+# share of them in which the disk was busy.
 reads='
 import mmap, os, sys, time
 path, count, gap = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
@@ -84,7 +84,7 @@ tap_true "n1 reaches n2 by name" on n1 ping -c 1 -W 2 -q n2
 	tap_is "an ordinary user writes to the disk" "$("$TESTBED" exec n1 --user nobody -- sh -c 'id -un; echo x >$IOCOM_TESTBED_DISK/nobody && echo written' | paste -sd' ')" "nobody written"
 }
 
-# exec is the command itself.
+# exec becomes the command itself.
 tap_is "working directory, stdin, stdout" "$(cd "$SCRATCH" && echo text | on n1 sh -c 'pwd; cat' | paste -sd' ')" "$SCRATCH text"
 on n1 sh -c 'exit 3'
 tap_is "exit status" $? 3
@@ -153,7 +153,7 @@ tap_like "unknown node" "$(says on n9 true)" "no node 'n9': there are n1 to n2 \
 tap_like "unknown user" "$(says "$TESTBED" exec n1 --user nobodyatall -- true)" "no user 'nobodyatall'.* \[1\]$"
 tap_like "down from a node" "$(says on n1 "$TESTBED" down)" 'runs on a node.* \[1\]$'
 
-# Crashes: the disks die under a writer, a process leaves its group, the state is gone.
+# Crashes: the disks die under a writer, a process leaves its group, the state is lost.
 on n1 dd if=/dev/zero of=/mnt/iocom-disk/much bs=1M count=60 2>/dev/null &
 on n2 sh -c 'echo $$ >/sys/fs/cgroup/unified/cgroup.procs || echo $$ >/sys/fs/cgroup/cgroup.procs; exec sleep 987' 2>/dev/null &
 sleep 0.5

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# The initramfs of one kernel: `initramfs.sh BUILD KERNEL-DIR OUT`.  It holds busybox, the tools
-# and modules that the tests use, the programs of BUILD/tests/bpf and BUILD/tests/shim, and
-# init.  Needs no root.
+# Makes the initramfs of one kernel: `initramfs.sh BUILD KERNEL-DIR OUT`. It holds busybox, the
+# tools and modules that the tests use, the programs of BUILD/tests/bpf and BUILD/tests/shim, and
+# init. Needs no root.
 set -euo pipefail
 build=$(realpath "$1") kernel=$(realpath "$2") out=$(realpath -m "$3")
 cd "$(dirname "$0")/../.."
@@ -11,10 +11,10 @@ version=$(cat "$kernel/version")
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 
-# What the tests call by name and busybox does otherwise or not at all.
+# Tools that the tests call by name and that busybox lacks or implements differently.
 tools="dash ip tc ss mount umount losetup mkswap swapon swapoff fallocate blockdev blkdiscard
 mkfs.ext4 modprobe dmsetup mdadm nsenter unshare prlimit timeout stat fio"
-# Folders of modules (the ciphers for dm-crypt), and single ones; what they need comes along.
+# Folders of modules (the ciphers for dm-crypt), and single modules, with those they depend on.
 # Not every kernel has each as a module.
 folders="crypto arch/x86/crypto drivers/md drivers/block"
 modules="virtio_pci virtio_blk virtio_net ext4 xfs loop veth bridge dummy scsi_debug sd_mod
@@ -50,7 +50,7 @@ done
 grep -E '^(root|daemon|nobody):' /etc/passwd >"$root/etc/passwd"
 grep -E '^(root|daemon|nogroup):' /etc/group >"$root/etc/group"
 ln -s ../bin/modprobe "$root/usr/sbin/modprobe" # where the kernel looks for it
-# By the sources: a binary may outlive its own.
+# By the sources, because the binary of a removed test may still be there.
 for source in tests/bpf/test_*.c tests/shim/test_*.c tests/tools/*.c; do
 	add "$build/${source%.c}" "${source%.c}"
 done

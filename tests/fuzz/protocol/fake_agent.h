@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * An agent for those targets that ask one: its matrix, journal and profiles are real and in
- * memory; what would reach beyond (other agents, jobs, the monitor, clients) is played here.
+ * An agent for targets that need one: its matrix, journal and profiles are real and in memory;
+ * everything outside it (other agents, jobs, the monitor, clients) is played here.
  */
 #ifndef FUZZ_FAKE_AGENT_H
 #define FUZZ_FAKE_AGENT_H
@@ -36,7 +36,7 @@ void client_json(struct client *client, json_t *document)
 {
 	char *text = json_dumps(document, JSON_COMPACT);
 
-	must(document && text); /* else the user would read "out of memory" */
+	must(document && text); /* else the user would see "out of memory" */
 	free(text);
 	json_decref(document);
 	client->answers++;
@@ -83,7 +83,7 @@ void control_forget(struct control *control, const void *arg)
 	(void)control;
 	(void)arg;
 }
-static bool deferred; /* an answer of control came by itself */
+static bool deferred; /* the answer of control came later */
 
 uint64_t control_defer(struct control *control)
 {
@@ -169,7 +169,7 @@ int signals_send(struct agent *a, const char *job, uid_t uid, int signal, signal
 	signal_sent.arg = arg;
 	return 0;
 }
-/* The shim answers. */
+/* The played shim answers. */
 static void fake_signalled(void)
 {
 	if (signal_sent.done)
@@ -214,7 +214,7 @@ static const struct iocom_vector here = {
 	.disk_mb_per_s = 100,  .network_mb_per_s = 100, .accepts_jobs = true,
 };
 
-/* Made anew once in a while, so that its journal stays small. */
+/* Returns the agent, a new one now and then so that its journal stays small. */
 static struct agent *fake_agent(void)
 {
 	static unsigned uses;
@@ -229,7 +229,7 @@ static struct agent *fake_agent(void)
 	fake = (struct agent){.own = here, .control = NULL};
 	snprintf(fake.set.name, sizeof(fake.set.name), "here");
 	snprintf(fake.set.policy, sizeof(fake.set.policy), "iocm-re");
-	fake.log.level = LOG_L_ERROR - 1; /* says nothing */
+	fake.log.level = LOG_L_ERROR - 1; /* below every level: it logs nothing */
 	fake.self.boot_id = 7;
 	matrix_init(&fake.matrix, "here");
 	snprintf(there.name, sizeof(there.name), "there");

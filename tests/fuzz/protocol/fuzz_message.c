@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A message of another agent, its seal opened: head and body are refused, or mean the same
- * when packed again; then it is obeyed, once, by an agent that has jobs of that other.
+ * An opened message of another agent: head and body are refused, or mean the same when packed
+ * again. Then an agent that has jobs of the other one obeys it, once.
  */
 #include "tests/fuzz/protocol/fake_agent.h"
 #include "agent/cluster/message.h"
@@ -104,7 +104,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(deferred || !unpack_map(&map, answer.data, answer.size));
 		if (!deferred)
 			msgpack_unpacked_destroy(&map);
-		must(home_handle(a, &m.head, &m.body.data, &answer) != 0); /* it was here before */
+		must(home_handle(a, &m.head, &m.body.data, &answer) !=
+		     0); /* the agent has had this message already */
 	}
 	msgpack_sbuffer_destroy(&answer);
 	message_free(&m);

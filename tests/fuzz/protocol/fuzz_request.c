@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What a program on the agent's own socket asks, as an ordinary user and as root: each
- * request is answered, and a decision is complete.
+ * Requests on the agent's own socket, of an ordinary user and of root: each request is answered,
+ * and a decision is complete.
  */
 #include "tests/fuzz/protocol/fake_agent.h"
 #include "user/pack.h"
@@ -63,7 +63,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		else
 			ops_request(a, &client, &map.data);
 		fake_signalled();
-		must(client.answers + (a->waits != NULL) == 1 && !a->places); /* or it waits */
+		must(client.answers + (a->waits != NULL) == 1 &&
+		     !a->places); /* either it was answered or it waits */
 		place_forget(a, &client);
 		ops_forget(a, &client);
 		recorders_stop(a);
