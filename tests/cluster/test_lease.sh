@@ -19,7 +19,7 @@ become() { # NODE COMMAND...
 	shift
 	exec "$TESTBED" exec "$node" -- "$@"
 }
-# Starts an agent again, with its former flags and more.
+# agent_kill keeps the agent's flags; agent_start starts it again with these and more.
 agent_kill() { # NODE SIGNAL
 	local pid
 	pid=$(cat "$STATE/$1/agent.pid")

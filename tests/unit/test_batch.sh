@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# `iocom batch` with workers of this machine: each command once, its output together, its
-# status told; what becomes of commands when a worker is lost.
+# `iocom batch` with workers on this machine: each command runs once, its output stays together,
+# its status is reported; and what happens to commands when a worker is lost.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/lib/tap.sh disable=SC1091
@@ -58,7 +58,8 @@ tap_is "the log has each with its status" \
 	"$(jq -r '"\(.sequence) \(.state) \(.status)"' "$dir/log" | sort | tr '\n' ' ')" \
 	"1 ended 0 2 ended 3 3 ended 1 4 ended 143 5 ended 127 6 ended 0 "
 tap_like "what cannot be started is said" "$(cat "$dir/err")" '^iocom batch: no-such-command: command not found$'
-# Nobody may look into a directory of PATH: as root that has to be somebody else.
+# A directory of PATH that another user may not enter: root can enter it, so the test becomes
+# another user.
 mkdir "$dir/shut" "$dir/plain"
 chmod 0 "$dir/shut"
 echo x >"$dir/plain/plain-file"
@@ -83,7 +84,7 @@ printf 'true \\377\\n' >"$dir/commands"
 tap_is "a name that is no UTF-8 has its line" \
 	"$(status batch --log "$dir/log" "$dir/commands") $(jq -r .status "$dir/log")" "0 0"
 
-# --- what is said of it all ---
+# --- the summary ---
 lines true 'exit 3' true
 batch -j 1 "$dir/commands" 2>"$dir/err"
 tap_like "one failed: a summary" "$(cat "$dir/err")" '^iocom batch: 2 done, 1 failed, 0 lost, [0-9.]+ s, [0-9]+ a second$'
@@ -105,7 +106,7 @@ tap_is "what a command says takes the place of the line, which is there again at
 tap_is "it is not taken away for what is not to be seen there" \
 	"$(raw ">$dir/out" | grep -o '<clear><clear>' | wc -l) $(wc -l <"$dir/out")" "1 4"
 
-# --- nobody reads, or a signal comes ---
+# --- the reader is gone, or a signal comes ---
 printf '%s\n' 'seq 300000' "sleep 97.$$" >"$dir/commands"
 batch -j 2 "$dir/commands" 2>"$dir/err" | head -n 1 >"$dir/out"
 tap_is "its reader leaves: as yes | head" "${PIPESTATUS[0]} $(cat "$dir/out" "$dir/err")" "141 1"
@@ -143,7 +144,7 @@ tap_is "no log" "$(status batch --resume --log "$dir/log" "$dir/commands") $(cat
 tap_like "why" "$(cat "$dir/err")" 'log:1 is no line of a log'
 tap_is "--resume without --log" "$(status batch --resume "$dir/commands")" 125
 
-# --- a worker is lost: at most once ---
+# --- a worker is lost: its command runs at most once ---
 # shellcheck disable=SC2016
 lines "echo begun >>$dir/begun; kill -KILL \$PPID; sleep 1" 'echo other'
 tap_is "its command is lost: 255" "$(status batch -j 1 --log "$dir/log" "$dir/commands")" 255

@@ -20,7 +20,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 unset IOCOM_RUN_DIR NO_COLOR
-# A copy that nobody can reach; and nothing of the machine's own agent.
+# A copy that nobody can run, and nothing of the machine's own agent.
 install -m 755 "$build/iocom" "$dir/iocom"
 mkdir "$dir/run" "$dir/bin"
 mkdir -m 700 "$dir/state"
@@ -35,7 +35,7 @@ configure() { # LINE...
 		printf '%s\n' "$@"
 	} >"$config"
 }
-# The report goes to $dir/json, what is said to $dir/err.
+# The report goes to $dir/json, messages to $dir/err.
 doctor() { "$dir/iocom" doctor --json $expects --config "$config" >"$dir/json" 2>"$dir/err"; }
 expects=--no-agent
 state() { jq -r --arg c "$1" '.checks[] | select(.check == $c) | .state' "$dir/json"; }
@@ -240,7 +240,7 @@ chmod 777 "$dir/bin"
 PATH=$dir/full:$path doctor
 tap_is "a link does not hide it: broken" "$? $(state criu)" "1 broken"
 chmod 755 "$dir/bin"
-# Links of others to programs of root: bash takes `check` for a script, here and now.
+# Other users' links to root's programs: bash sees `check` as a script in this directory.
 mkdir -p "$dir/links" "$dir/sticky"
 chmod 1777 "$dir/sticky"
 echo "echo \$0 >>$dir/ran" >"$dir/links/check"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The home's side of restartable jobs: who may be run again, when, who is fenced, who renews. */
+/* Home's side of restartable jobs: which jobs may run again and when, which attempts are fenced,
+ * and who may renew. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +53,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* An agent that was killed and started again: only the journal is left. */
+/* Like an agent that was killed and started again: only the journal is left. */
 static void restart(struct agent *a)
 {
 	lease_unload(a);
@@ -115,7 +116,7 @@ static int asked(struct agent *a, const char *job, struct lease_answer *answer)
 	return rc ? rc : (int)answer->what;
 }
 
-/* As if so much time had passed. */
+/* Acts as if so much time had passed. */
 static void pass(struct agent *a, uint64_t ms)
 {
 	for (struct lease_held *l = a->leases; l; l = l->next)
@@ -133,7 +134,7 @@ static void test_held_lease_is_waited_for(void **state)
 	assert_int_equal(lease_renew(a, "n2", "n1-1-1", NULL), 0);
 	lease_expire(a);
 	assert_int_equal(lease_renew(a, "n2", "n1-1-1", NULL), 0);
-	/* Those that it was not placed at do not hold it. */
+	/* A node that does not run the job cannot renew its lease. */
 	assert_int_equal(lease_renew(a, "n3", "n1-1-1", NULL), -ESTALE);
 	assert_int_equal(lease_renew(a, "n2", "n1-1-2", NULL), -ESTALE);
 	assert_int_equal(a->counters.leases_refused, 2);
@@ -156,7 +157,7 @@ static void test_over_only_after_the_margin(void **state)
 	assert_int_equal(a->counters.leases_lost, 1);
 	assert_int_equal(asked(a, "n1-1-1", &answer), LEASE_AGAIN);
 	assert_int_equal(answer.attempt, 2);
-	/* Even before it is given out: what is over is not renewed. */
+	/* An expired lease is not renewed, even before the job is placed again. */
 	assert_int_equal(lease_renew(a, "n2", "n1-1-1", NULL), -ESTALE);
 }
 
@@ -171,7 +172,8 @@ static void test_given_out_once(void **state)
 	pass(a, 60000);
 	assert_int_equal(asked(a, "n1-1-1", &answer), LEASE_AGAIN);
 	assert_int_equal(attempt(a, &next, "n1-1-2", 2, 2, "n1-1-1"), 0);
-	/* It has no place yet, and may get none: the old one is not held, and not fenced. */
+	/* The new attempt has no place yet, and may get none: the old one holds no lease, and is
+	 * not fenced. */
 	assert_int_equal(lease_renew(a, "n2", "n1-1-1", NULL), -ESTALE);
 	assert_int_equal(asked(a, "n1-1-1", &answer), LEASE_AGAIN);
 	assert_int_equal(attempt(a, &third, "n1-1-3", 2, 2, "n1-1-1"), 0);
@@ -185,7 +187,7 @@ static void test_given_out_once(void **state)
 	assert_string_equal(lost.next, "n1-1-2");
 	assert_string_equal(lost.state, "lost");
 	assert_true(lost.ended);
-	/* Nor after a restart of the agent, whenever the old one comes back. */
+	/* Nor after a restart of the agent, even if the old attempt comes back. */
 	restart(a);
 	assert_int_equal(asked(a, "n1-1-1", &answer), -ESTALE);
 	assert_int_equal(lease_renew(a, "n2", "n1-1-1", NULL), -ESTALE);
@@ -201,11 +203,11 @@ static void test_restart_keeps_the_lease(void **state)
 	begin(a, "n1-1-1", "n2");
 	pass(a, LEASE_S * 1000 - 100);
 	restart(a);
-	/* It may have been renewed in the last moment: a whole lease from now. */
+	/* It may have been renewed at the last moment, so a whole lease from now must pass. */
 	pass(a, LEASE_S * 1000 - 100);
 	assert_int_equal(asked(a, "n1-1-1", &answer), LEASE_WAIT);
 	assert_int_equal(lease_renew(a, "n2", "n1-1-1", NULL), 0);
-	/* The setting changed meanwhile: what was granted stays. */
+	/* The setting changed meanwhile, but a granted lease stays. */
 	a->set.lease_s = 3600;
 	restart(a);
 	pass(a, 60000);
@@ -256,7 +258,7 @@ static void test_others_jobs(void **state)
 	pass(a, 60000);
 	assert_int_equal(lease_again(a, 1001, "n1-1-1", &answer, &err), -ENOENT);
 	assert_int_equal(lease_again(a, 0, "n1-1-1", &answer, &err), -ENOENT);
-	submit(a, "n1-1-9", "n2"); /* not restartable */
+	submit(a, "n1-1-9", "n2"); /* this job is not restartable */
 	end(a, "n1-1-9", "lost", 3, 255);
 	assert_int_equal(asked(a, "n1-1-9", &answer), -ENOENT);
 }
@@ -289,7 +291,7 @@ static void test_leases_are_pruned(void **state)
 	assert_int_equal(journal_lease_get(a->journal, "n1-1-2", &lost, NULL), 0);
 }
 
-/* Who asks for the first attempt means the last. */
+/* A question about the first attempt means the last. */
 static void test_followed(void **state)
 {
 	struct agent *a = *state;
@@ -297,7 +299,7 @@ static void test_followed(void **state)
 	struct job_order next;
 
 	begin(a, "n1-1-1", "n2");
-	assert_false(lease_may_follow(a, "n1-1-1")); /* it runs */
+	assert_false(lease_may_follow(a, "n1-1-1")); /* the job still runs */
 	assert_int_equal(journal_lease_last(a->journal, job, NULL), 0);
 	assert_string_equal(job, "n1-1-1");
 	for (unsigned i = 2; i <= 3; i++) {
@@ -340,14 +342,14 @@ static void test_may_follow(void **state)
 	end_now(a, "n1-1-1", 3, 0);
 	assert_true(lease_may_follow(a, "n1-1-1"));
 	begin(a, "n1-1-2", "n2");
-	end_now(a, "n1-1-2", 1, 0); /* by a signal: its own end */
+	end_now(a, "n1-1-2", 1, 0); /* ended by a signal: its own end */
 	assert_false(lease_may_follow(a, "n1-1-2"));
 	begin(a, "n1-1-3", "n2");
-	end_now(a, "n1-1-3", 3, 60 * CLOCK_NS_PER_S); /* nobody came for it */
+	end_now(a, "n1-1-3", 3, 60 * CLOCK_NS_PER_S); /* no client came for it */
 	assert_false(lease_may_follow(a, "n1-1-3"));
 	assert_int_equal(attempt(a, &order, "n1-1-4", 3, 2, ""), 0);
 	submit(a, "n1-1-4", "n2");
-	end_now(a, "n1-1-4", 3, 0); /* the last one */
+	end_now(a, "n1-1-4", 3, 0); /* the last attempt */
 	assert_false(lease_may_follow(a, "n1-1-4"));
 	assert_false(lease_may_follow(a, "n1-1-77"));
 }
@@ -367,7 +369,7 @@ static int ask(struct agent *a, const struct job_order *order, const uint8_t *se
 	assert_true(!rc == !err.text[0]);
 	if (rc)
 		return rc;
-	/* For this question, and from who has the secret. */
+	/* The answer is valid only for this question, and only with the secret. */
 	assert_int_equal(renewal_answer_open(secret, order->job, number + 1, answer, sizeof(answer),
 					     &renewed),
 			 -EBADMSG);
@@ -407,12 +409,12 @@ static void test_others_renew_nothing(void **state)
 		secret[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		assert_int_equal(ask(a, &one, secret, 1), -EACCES);
 	}
-	assert_int_equal(ask(a, &one, two.secret, 1), -EACCES); /* of another attempt */
+	assert_int_equal(ask(a, &one, two.secret, 1), -EACCES); /* the secret of another attempt */
 	assert_int_equal(ask(a, &none, two.secret, 1), -ENOENT);
 	assert_int_equal(lease_find(a, "n1-1-1")->until_ns, until_ns);
 	assert_int_equal(a->counters.leases_renewed, 0);
 	assert_int_equal(a->counters.leases_refused, 9);
-	/* And what they tried takes no number from whom it is meant for. */
+	/* Forged questions use up no number of the true shim. */
 	assert_int_equal(ask(a, &one, one.secret, 1), 1);
 }
 
@@ -425,7 +427,7 @@ static void test_each_number_once(void **state)
 	assert_int_equal(ask(a, &one, one.secret, 1), -EALREADY);
 	assert_int_equal(ask(a, &one, one.secret, 7), 1);
 	assert_int_equal(ask(a, &one, one.secret, 6), -EALREADY);
-	/* A new agent knows the secret, and what was said before. */
+	/* A new agent knows the secret and the used numbers. */
 	restart(a);
 	assert_int_equal(ask(a, &one, one.secret, 7), -EALREADY);
 	assert_int_equal(ask(a, &one, one.secret, 8), 1);
@@ -447,7 +449,7 @@ static void test_a_shim_is_told(void **state)
 	assert_int_equal(ask(a, &one, one.secret, 2), 0);
 	assert_int_equal(ask(a, &one, one.secret, 2), -EALREADY);
 	assert_int_equal(ask(a, &two, two.secret, 1), 1);
-	/* One that ended needs none. */
+	/* A job that ended needs no lease. */
 	end(a, "n1-1-2", "exited", 0, 0);
 	assert_int_equal(ask(a, &two, two.secret, 2), 0);
 }
@@ -468,11 +470,11 @@ static void test_no_question(void **state)
 	n = renewal_ask_pack(question, one.secret, "n1-1-1", 1);
 	for (size_t cut = 0; cut < n; cut++)
 		assert_true(lease_asked(a, question, (uint32_t)cut, answer, &err) < 0);
-	question[n] = 0; /* a name with an end in it, and one too long */
+	question[n] = 0; /* a name with a NUL in it, and one that is too long */
 	assert_int_equal(lease_asked(a, question, (uint32_t)n + 1, answer, &err), -EBADMSG);
 	memset(question + 40, 'a', sizeof(question) - 40);
 	assert_int_equal(lease_asked(a, question, RENEWAL_ASK_MAX + 1, answer, &err), -EBADMSG);
-	/* No room for a larger number after it. */
+	/* After this number no larger one is possible. */
 	n = renewal_ask_pack(question, one.secret, "n1-1-1", UINT64_MAX);
 	assert_int_equal(lease_asked(a, question, (uint32_t)n, answer, &err), -EBADMSG);
 	assert_int_equal(a->counters.leases_renewed, 0);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# What can fill is seen: every bound of the agent's sources is in its list of bounds (or is
-# the size of one thing, named here), each with a counter that exists, and in the manual.
+# Every bound in the agent's sources is in its list of bounds (or is the size of one thing, named
+# here), each with a counter that exists, and in the manual.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/lib/tap.sh disable=SC1091
@@ -9,12 +9,12 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 dir=$(mktemp -d /tmp/iocom-bounds-XXXXXX)
 trap 'rm -rf "$dir"' EXIT
 
-# Of one text, message, number or answer: what is larger is refused as garbage, or cut.
+# Sizes of one text, message, number or answer: larger ones are refused as garbage, or cut.
 sizes="LIMITS_LISTED BULLETIN_BYTES_MAX BULLETIN_VECTORS_MAX CLIENT_OUTPUT_MAX CLIENT_REQUEST_MAX
 ENTRY_MAX FILE_MAX SPAWN_FDS_MAX HOPS_MAX JOBS_LISTED_MAX JOB_REPORTS_MAX LEASE_RESTARTS_MAX MESSAGE_MAX
 ARGUMENTS_MAX LINKS_MAX PLACE_MAX METRICS_HTTP_REQUEST_MAX METRICS_LABELS_MAX METRICS_LABEL_MAX NESTING_MAX SEAL_MESSAGE_MAX
 TARGET_TEXT_MAX VALUE_MAX INTERVAL_MAX_MS RECONNECT_MAX_MS"
-# Shown elsewhere: never the narrower bound (each stream has a source).
+# Never the narrower bound (each stream has a source), so it is not listed.
 elsewhere="ADDRESS_LIMIT_MAX"
 bounds() { # FILE...
 	grep -hoE '^#define[ \t]+[A-Z_]+_MAX(_MS)?\b' "$@" | awk '{ print $2 }' | sort -u
@@ -24,7 +24,7 @@ missing() { # those of standard input that are neither listed in FILE nor sizes
 		grep -qw -- "$name" "$1" || grep -qw -- "$name" <<<"$sizes $elsewhere" || echo "$name"
 	done | paste -sd ' '
 }
-# The shim and the relay are programs of their own: what they hold is one job's.
+# The shim and the relay are separate programs: they hold only one job.
 mapfile -t sources < <(find "$here/agent" -name '*.[ch]' -not -path '*/shim/*' -not -path '*/relay/*')
 tap_calc "the agent has bounds" "$(bounds "${sources[@]}" | wc -l) > 20"
 tap_is "each is in the agent's list" "$(bounds "${sources[@]}" | missing "$here/agent/front/limits.c")" ""

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# The manual pages against the programs: every option of a help, every field of the JSON
-# of `iocom top` and every column of `iocom record --csv` is in its page; an output that
-# cannot be written is said so.
+# Compares the manual pages with the programs: every option of a help, every field of the JSON of
+# `iocom top` and every column of `iocom record --csv` must be in its page. Also: a program says
+# so if its output cannot be written.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/lib/tap.sh disable=SC1091
@@ -44,7 +44,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 "$build/iocom" top --direct --json -n 2 -d 0.1 | tail -n 1 >"$dir/json"
 words balancer/iocom-top.1.scd >"$dir/words"
-# Also with _per_s after them; cost.classifier is there by its whole name.
+# Fields may have _per_s added; cost.classifier is in the page by its whole name.
 tap_is "iocom top --json: its fields are in the manual page" \
 	"$(jq -r '[.. | objects | keys[]] | unique[]' "$dir/json" | sed 's/_per_s$//' |
 		grep -vx classifier | sort -u | comm -23 - <(sed 's/_per_s$//' "$dir/words" | sort -u) |

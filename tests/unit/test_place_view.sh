@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# `iocom place --view`: decisions on files, without any agent; `iocom sim`, `iocom replay`
-# find the simulator.
+# `iocom place --view`: decisions on files, without any agent; `iocom sim` and `iocom replay` find
+# the simulator.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/lib/tap.sh disable=SC1091
@@ -11,12 +11,12 @@ iocom=$build/iocom
 data=$here/tests/unit/data
 dir=$(mktemp -d /tmp/iocom-view-XXXXXX)
 trap 'rm -rf "$dir"' EXIT
-# No agent may be asked.
+# It must not ask any agent.
 export IOCOM_RUN_DIR=$dir/nothing-here
 
 place() { timeout 20 "$iocom" place "$@" 2>"$dir/err"; }
 
-# --- what is decided
+# --- decisions
 out=$(place --view "$data/view_example.json" --json)
 tap_is "the example: 0" "$?" 0
 tap_is "one node: it stays" "$(jq -c '[.policy, .home, .node, .nodes, .tied, .migrate]' <<<"$out")" \
@@ -44,7 +44,7 @@ tap_is "io-pm: running tasks of home move" "$(jq -c '[.migrate[] | [.node, .task
 tap_is "each with what it is worth" "$(jq -c '[.migrate[].cost_effectiveness > 0] | unique' <<<"$out")" '[true]'
 tap_is "the closed node is refused" "$(jq -c .refused_counts.accepts <<<"$out")" 1
 
-# --- for people
+# --- text for people
 out=$(place --view "$data/view_four.json" --policy io-pm)
 tap_is "without --json: 0" "$?" 0
 tap_like "who decided" "$out" '^io-pm sends it from n1 to n3\.$'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# `iocom record` against an agent that plays a recording: what it writes is whole or
-# not there, whatever ends it; every refusal has its sentence.
+# `iocom record` with an agent that plays a recording: its file is complete or does not exist,
+# however the program ends, and every refusal has its sentence.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/lib/tap.sh disable=SC1091

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# `iocom record --csv` against an agent that plays made-up tasks: tables that another
-# reader of CSV agrees with, whole whatever ends them; every refusal has its sentence.
+# `iocom record --csv` with an agent that plays made-up tasks: another reader of CSV agrees with
+# its tables, which are whole however the program ends, and every refusal has its sentence.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/lib/tap.sh disable=SC1091
@@ -30,7 +30,8 @@ play() { # [DOCUMENTS]
 }
 played() { wait "$agent" 2>/dev/null; agent=; }
 record() { timeout 30 "$build/iocom" record "$@" 2>err; }
-# read_csv FILE EXPRESSION: of `rows`, a list of dictionaries, all of the same columns.
+# read_csv FILE EXPRESSION: evaluates EXPRESSION over `rows`, a list of dictionaries with the same
+# columns.
 read_csv() {
 	python3 - "$1" "$2" <<'END'
 import csv, sys
@@ -63,7 +64,7 @@ tap_is "jobs: counters never go down" "$(read_csv jobs.csv \
 tap_is "disks: three an interval" "$(read_csv disks.csv 'sorted({r["disk"] for r in rows})')" "['vda', 'vdb', 'vdc']"
 tap_is "node: the drops" "$(read_csv node.csv '{r["drops"] for r in rows}')" "{'0'}"
 
-# --- where to
+# --- where it writes
 play 3
 record --csv jobs --delay 0.1 --out p.csv.gz
 tap_is "the agent goes away: 1" "$?" 1
@@ -94,7 +95,7 @@ played
 tap_is "a signal: the table is whole" "$(read_csv s.csv 'len(rows) >= 3')" True
 tap_is "no temporary file stays" "$(find . -name '.*.??????*' -type f)" ""
 
-# --- a name full of orders for a terminal: as it is in a file, harmless on a screen
+# --- a name with control sequences: unchanged in a file, harmless on a screen
 tap_is "tasks: a file has the name as it is" "$(read_csv tasks.csv '"e\x1b[2Jvil" in {r["command"] for r in rows}')" True
 play
 timeout 30 script -qec "$build/iocom record --csv tasks --delay 0.1 --seconds 1 --out -" /dev/null \
@@ -126,7 +127,7 @@ rm -f iocom.sock
 if [ "$(id -u)" -eq 0 ]; then
 	(
 		cp "$build/iocom" "$dir/iocom" && chmod 755 "$dir" "$dir/iocom"
-		# As another user there is no counting by itself.
+		# Other users cannot count by themselves.
 		setpriv --reuid=65534 --clear-groups "$dir/iocom" record --csv jobs --out - 2>err2 >out2
 		echo $? >status2
 	)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# The keys of `iocom top` in a real terminal (tmux): views, filter, selection, details;
-# resizing down to a few cells; terminals without colour; an agent that goes and comes back.
+# The keys of `iocom top` in a real terminal (tmux): views, filter, selection, details; resizing
+# down to a few cells; terminals without colour; an agent that ends and comes back.
 # shellcheck disable=SC2154 # terminal.sh sets dir
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
@@ -58,7 +58,7 @@ tm send-keys Space
 press "Home, Enter: details of a job or task" 'Esc goes back' Home Enter
 tm send-keys Escape
 
-# Any size, at any time: nothing wraps, nothing is left behind, the title row stays.
+# Any size at any time: nothing wraps, no old text stays, the title row is there.
 for size in "20 5" "40 12" "10 3" "1 1" "300 70" "79 23" "20 5"; do
 	read -r w h <<<"$size"
 	tm resize-window -x "$w" -y "$h"
@@ -104,7 +104,7 @@ tap_like "q leaves while or after it was gone" "$(screen 'left with')" 'left wit
 tm kill-server
 stop
 
-# A locale without UTF-8: ASCII for all that is ours, '?' for what is not.
+# A locale without UTF-8: our own text is ASCII, and other characters become '?'.
 play
 open_screen 100 30 LC_ALL=C
 tm send-keys t
@@ -117,7 +117,7 @@ screen 'left with' >/dev/null
 tm kill-server
 stop
 
-# Colours off: none of the sequences that set one.
+# Colours off: no colour sequence appears.
 colours() { tm capture-pane -pe | grep -cE $'\e\\[[0-9;]*(3[1-7]|4[1-7]|9[0-7])m'; }
 for how in "NO_COLOR=1 " "TERM=vt100 " " --no-color"; do
 	play

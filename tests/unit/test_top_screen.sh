@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# `iocom top` as a person and a script see it, against an agent that plays made-up
-# numbers: the screen in a real terminal (tmux) at two sizes, -b, --json, bad input.
+# `iocom top` as a person and a script see it, with an agent that plays made-up numbers: the
+# screen in a real terminal (tmux) at two sizes, -b, --json, bad input.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/lib/tap.sh disable=SC1091
@@ -63,7 +63,7 @@ if command -v tmux >/dev/null; then
 	stop
 
 	play
-	# The hang-up may come while the leak checker of a sanitized build holds the process.
+	# The leak checker of a sanitized build may hold the process when the hang-up comes.
 	open_screen 80 24 ASAN_OPTIONS=detect_leaks=0
 	screen '\? help' >/dev/null
 	pid=$(pgrep -f "^$iocom top --run-dir $dir")
