@@ -119,7 +119,7 @@ judge_jobs() { # WHAT LOSSES
 		fi
 		lost=$(tr -d '\r' <"$PAIR/err.$kind"; [ "$kind" != pty ] || tail -n 3 "$PAIR/out.pty")
 		if [ "$2" = may ] && grep -q iocom <<<"$lost" && [[ $RC =~ ^(2|125|255)$ ]]; then
-			tap_ok "$1: the $kind job is lost, and it is said"
+			tap_ok "$1: the $kind job is lost, and a sentence says so"
 			sed "s/^/# | $1: /" <<<"$lost"
 		else
 			tap_fail "$1: the $kind job" "status $RC, wanted ${STATUS[$kind]}; $lost; output: $(wc -l <"$PAIR/out.$kind") lines"
@@ -154,19 +154,19 @@ change() { # WHAT FROM TO LOSSES
 	if [ "$4" = none ]; then
 		tap_is "$1: the second build lists the jobs of the first" \
 			"$(pair_user n1 jobs --json | jq '[.jobs[] | select(.state == "running")] | length')" "${#PID[@]}"
-		tap_true "$1: it signals one of them" pair_user n1 kill -USR1 "$(pair_user n1 jobs --json |
+		tap_true "$1: it sends a signal to one of them" pair_user n1 kill -USR1 "$(pair_user n1 jobs --json |
 			jq -r '.jobs[] | select(.state == "running" and (.command | test("piped"))) | .job')"
-		tap_true "$1: which hears it" until_true 5 test -s "$PAIR/signalled"
+		tap_true "$1: and the job gets it" until_true 5 test -s "$PAIR/signalled"
 	fi
 	touch "$PAIR/go"
 	judge_jobs "$1" "$4"
 	[ "$4" = may ] || tap_is "$1: a new job runs" "$(pair_user n1 run --node n2 -- echo new 2>&1)" new
-	for node in n1 n2; do tap_true "$1: nothing of a job is left at $node" until_true 10 clean $node; done
+	for node in n1 n2; do tap_true "$1: no job leaves anything at $node" until_true 10 clean $node; done
 	agents_down
 }
 
 change "$short to this" "$from/build" "$build" none
 change "this to $short" "$build" "$from/build" may
-tap_true "all agents ended well" test ! -s "$PAIR/bad"
+tap_true "all agents exited with 0" test ! -s "$PAIR/bad"
 [ ! -s "$PAIR/bad" ] || sed 's/^/# /' "$PAIR/bad"
 tap_done

@@ -29,7 +29,7 @@ mapfile -t sources < <(find "$here/agent" -name '*.[ch]' -not -path '*/shim/*' -
 tap_calc "the agent has bounds" "$(bounds "${sources[@]}" | wc -l) > 20"
 tap_is "each is in the agent's list" "$(bounds "${sources[@]}" | missing "$here/agent/front/limits.c")" ""
 printf '#define GNOMES_MAX 7\n' >"$dir/new.h"
-tap_is "a new one would be missed" "$(bounds "$dir/new.h" | missing "$here/agent/front/limits.c")" GNOMES_MAX
+tap_is "the test notices a bound that is not in the list" "$(bounds "$dir/new.h" | missing "$here/agent/front/limits.c")" GNOMES_MAX
 
 counted() { grep -oE 'COUNTED\([a-z_]+\)' "$here/agent/front/limits.c" | sed 's/.*(//; s/)//' | sort -u; }
 uses() { # COUNTER: places that count it
@@ -38,10 +38,10 @@ uses() { # COUNTER: places that count it
 for counter in $(counted | grep -vx event); do
 	tap_isnt "$counter is counted somewhere" "$(uses "$counter")" 0
 done
-tap_is "one that is not would be missed" "$(uses gnomes_refused)" 0
+tap_is "the test notices a counter that is not counted" "$(uses gnomes_refused)" 0
 
 names() { grep -oE '^[[:space:]]*\{"[a-z_]+"' "$here/agent/front/limits.c" | tr -d '{" \t'; }
 sed -n '/^# BOUNDS/,/^# [A-AC-Z]/p' "$here/agent/iocomd.8.scd" | sed 's/\\//g' >"$dir/page"
-tap_is "the manual says of each what it is" \
+tap_is "the manual explains each bound" \
 	"$(names | while read -r name; do grep -qw "\*$name\*" "$dir/page" || echo "$name"; done | paste -sd ' ')" ""
 tap_done

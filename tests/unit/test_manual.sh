@@ -35,7 +35,7 @@ tap_is "iocomd: the manual page has no others" "$(sed -n '/^# OPTIONS/,/^# METRI
 	"$here/agent/iocomd.8.scd" | grep -E '^\*-' | options | missing)" ""
 
 "$build/iocom" top --bogus 2>"$dir/err"
-tap_is "a wrong option: the command by its whole name" "$? $(head -n 1 "$dir/err")" \
+tap_is "a wrong option: the error has the command's whole name" "$? $(head -n 1 "$dir/err")" \
 	"2 iocom top: unrecognized option '--bogus'"
 
 if [ "$(id -u)" -ne 0 ]; then
@@ -60,7 +60,7 @@ done
 for command in doctor "doctor --json" "top --direct -b -n 1"; do
 	# shellcheck disable=SC2086 # words
 	"$build/iocom" $command >/dev/full 2>"$dir/err"
-	tap_like "$command: a full disk is said" "$? $(cat "$dir/err")" \
+	tap_like "$command: a full disk is reported" "$? $(cat "$dir/err")" \
 		'^1 iocom.*: cannot write the output: No space left on device$'
 done
 tap_done
