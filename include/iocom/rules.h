@@ -236,9 +236,9 @@ struct rules_request {
 	double requests; /* wall: number of disk requests; negative = cpu_ms * io_per_ms */
 	uint32_t tasks;	 /* >= 1 */
 	uint32_t hops;
-	/* Communication time of each task over all phases, ms, once apart from the
-	 * master (task 0; MODEL 5.10): `tasks` values, borrowed; NULL: none.  Charged
-	 * for a request of one task only: it is that task's own. */
+	/* Communication time of each task over all phases, in ms, when it is not on the node of
+	 * the master (task 0; MODEL 5.10): `tasks` values, borrowed; NULL: none. Only a request
+	 * for one task charges it. */
 	const double *com_ms;
 };
 

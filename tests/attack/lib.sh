@@ -9,7 +9,7 @@ TOOLS=$IOCOM_BUILD/tests/tools
 [ -e /sys/kernel/btf/vmlinux ] || tap_skip_all "the kernel has no BTF"
 [ -x /usr/sbin/munged ] || tap_skip_all "munged is not installed"
 export LC_ALL=C
-export ASAN_OPTIONS=detect_leaks=0 # of the forgers; the agents are asked
+export ASAN_OPTIONS=detect_leaks=0 # only for the forgers
 DIR=$(mktemp -d)
 chmod 755 "$DIR"
 # Users run it who may not enter the build directory.
@@ -17,7 +17,7 @@ iocom=$DIR/iocom
 cp "$IOCOM_BUILD/iocom" "$iocom" || exit 1
 VICTIM=65534 MALLORY=1 # nobody, daemon: every machine has them
 PIDS=() AGENTS=()
-AGENT_WRAPPER=() # before the program, where a test sets it
+AGENT_WRAPPER=() # words before the program, if a test sets them
 
 attack_end() {
 	[ ${#PIDS[@]} -eq 0 ] || kill "${PIDS[@]}" 2>/dev/null
@@ -100,7 +100,7 @@ row() { # ATTACK REFUSED LOGGED
 judge() { # ATTACK NAME PATTERN REFUSED(yes/no) WHAT-WAS-ANSWERED
 	local lines matching logged
 	[ -z "$3" ] || until_true 3 log_has "$2"
-	sleep 0.03 # a second line would come at once; and 25 a second are written at most
+	sleep 0.03 # a second line would come at once; at most 25 a second are written
 	lines=$(log_new "$2" | wc -l)
 	matching=$(log_new "$2" | grep -cE -- "$3")
 	if [ -z "$3" ]; then

@@ -70,7 +70,7 @@ log_mark beta
 "$TOOLS/forge_frame" slow 7936 1100 7 >"$DIR/slow" &
 slow=$!
 PIDS+=($slow)
-for port in 7934 7935; do # of bulletins, of control: nng's
+for port in 7934 7935; do # bulletins and control, which nng serves
 	"$TOOLS/forge_frame" slow $port 1100 7 >"$DIR/slow.$port" &
 	PIDS+=($!)
 	until_true 60 grep -q open "$DIR/slow.$port"
@@ -141,7 +141,7 @@ attack "a user asks why another's job is where it is" alpha "refused uid $MALLOR
 tap_true "its owner learns it" at alpha as $VICTIM "$iocom" explain "$JOB"
 tap_is "a user does not see another's job" \
 	"$(mallory beta jobs --all --json | jq "[.jobs[] | select(.uid != $MALLORY)] | length")" 0
-claimed() { # the list as root, it says: 1 when another's job is not in it
+claimed() { # asks for the list as root: 1 if another user's job is not in it
 	local out
 	out=$("$TOOLS/forge_frame" uid-claimed "$DIR/beta/run/iocom.sock" "$1")
 	[[ $out == answered* && $out == *"$JOB"* ]]

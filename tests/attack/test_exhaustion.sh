@@ -81,7 +81,7 @@ listed() { at alpha "$iocom" jobs --json | jq -re '.jobs[] | select(.command | t
 until_true 10 listed >/dev/null
 job=$(listed)
 order=
-for _ in 1 2 3; do # a machine may be so slow that 250 ms are nothing
+for _ in 1 2 3; do # 250 ms may not be enough on a slow machine
 	order=$(python3 tests/attack/hold.py $MALLORY first "$SOCKET" "$job")
 	[ "$order" = "the question" ] && break
 done

@@ -150,7 +150,7 @@ tap_is "its list gives a terminal no orders" \
 	"$(IOCOM_RUN_DIR=$RUN "$iocom" jobs --all | grep -c $'[\x01-\x08\x0b-\x1f\x7f]')" 0
 tap_is "nor does its log" "$(grep -c $'[\x01-\x08\x0b-\x1f\x7f]' "$DIR/agent/log")" 0
 tap_is "no line of its log was written by a name" "$(grep -vcE '^....-..-..T..:..:..\....Z iocomd: ' "$DIR/agent/log")" 0
-sleep 1.2 # its chores are done once more
+sleep 1.2 # it runs its periodic work once more
 tap_true "it goes on" kill -0 $solo
 tap_is "what the links and names led to is as it was" "$(cat "$DIR/canary/start")" alive
 solo_stop

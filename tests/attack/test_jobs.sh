@@ -117,7 +117,7 @@ denied "job: the terminal of whoever started the agent (TIOCSTI)" hand tty 0
 group_of() { cut -d: -f3 "/proc/$1/cgroup" | sort -u; } # PID
 tap_like "the job is in its own cgroup, in each hierarchy that has one" "$(group_of "$pid")" '/jobs/alpha-'
 tap_is "what it forked into a session of its own is there too" "$(group_of "$(pid_of 771)")" "$(group_of "$pid")"
-escape() { # a job tries every file there is that moves or kills, and to make a group
+escape() { # a job tries every file that moves or kills processes, and to make a group
 	run bash -c 'tried=0; took=0
 		while read -r f; do
 			tried=$((tried + 1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-"""What happens in a run of chaos: rounds of jobs and one event each, from a seed alone.
+"""The plan of a run of chaos: rounds with jobs and one event each, made from a seed.
 
 A plan is plain data (lists and dicts), so that it can be logged and replayed.
 """
@@ -7,11 +7,11 @@ import random
 
 # kind: weight, (shortest, longest) seconds until it is repaired
 EVENTS = {
-    "agent": (6, (0.0, 0.6)),       # kill -9 of an agent; a new one after so long
-    "agents": (2, (0.0, 0.6)),      # of all agents at once
+    "agent": (6, (0.0, 0.6)),       # kill -9 of an agent; a new one starts after this time
+    "agents": (2, (0.0, 0.6)),      # the same with all agents at once
     "client": (3, (0.0, 0.0)),      # kill -9 of a client
     "shim": (3, (0.0, 0.0)),        # kill -9 of a job's supervisor
-    "agent-shim": (2, (0.0, 0.6)),  # of an agent and of a supervisor of its
+    "agent-shim": (2, (0.0, 0.6)),  # kill -9 of an agent and one of its supervisors
     "stop-agent": (2, (0.3, 3.0)),  # SIGSTOP, then SIGCONT
     "stop-shim": (2, (2.5, 4.0)),   # SIGSTOP of a supervisor; its agent is killed meanwhile
     "cut": (3, (0.3, 3.0)),         # the node's link goes down, then up
@@ -49,7 +49,7 @@ def make_event(rng, number, nodes):
 
 
 KINDS = {"piped": 6, "detached": 3, "restartable": 1}  # their weights
-TOO_MUCH = 150000  # lines: more than is kept of a detached job
+TOO_MUCH = 150000  # lines; more than the node keeps of a detached job
 
 
 def make_job(rng, number, nodes):
@@ -77,7 +77,7 @@ def make_job(rng, number, nodes):
 
 
 def make(seed, rounds, nodes, jobs=3):
-    """The plan: one dict a round, {"jobs": [...], "event": {...}, "seconds": how long}."""
+    """Returns the plan: a dict per round, {"jobs": [...], "event": {...}, "seconds": how long}."""
     rng = random.Random(seed)
     plan, at, free = [], 0, dict.fromkeys(nodes, 0)
     for number in range(rounds):

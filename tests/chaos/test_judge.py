@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-"""The judge of chaos against facts made up for it: each promise, kept and broken."""
+"""Tests the judge of chaos with made-up facts: each promise, kept and broken."""
 import sys
 
 import detached
@@ -20,7 +20,7 @@ def facts(**changes):
 
 
 def tried(*words):
-    """Attempts of job 3, of "WHAT SECONDS [PID]"."""
+    """Returns the attempts of job 3 from "WHAT SECONDS [PID]"."""
     text = "".join("3 {2} {1}000000000 {0}\n".format(*word.split(), 99) for word in words)
     return restartable.read_attempts(text)[3]
 
@@ -100,7 +100,7 @@ SKEWS = [
 
 
 def more():
-    """(what, whether it holds) of all else."""
+    """Yields (what, whether it holds) for everything else."""
     for name, args, good, part in SKEWS:
         got, bad = skew.judge_start(*args)
         yield f"clocks, {name}", got == good and (part in bad if part else not bad)

@@ -25,7 +25,7 @@ RAW=$PWD/tests/cluster/attach_raw.py
 job=$(detach sh -c 'echo one; sleep 1.5; echo two; echo err >&2; hostname; exit 5' </dev/null)
 tap_is "run --detach prints the job's name and ends" "$? $job" "0 ${job%% *}"
 runs() { n1 iocom jobs | grep -E "^$job +running "; }
-until_true 10 runs # home is told a moment later
+until_true 10 runs # home learns it a moment later
 tap_like "it runs at the other node" "$(n1 iocom jobs)" "^$job +running .* n2 "
 tap_is "attach: all of it, from the first byte" "$(n1 iocom attach "$job" 2>"$SCRATCH/err"; echo $?)" "one
 two

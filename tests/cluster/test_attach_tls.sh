@@ -21,7 +21,7 @@ keys() ( # makes an authority, and a pair for each node
 	chmod 600 ./*.key
 ) >/dev/null 2>&1
 keys
-user=daemon # of the relays: any but nobody
+user=daemon # the relays' user: any but nobody
 tls() { echo "--tls-certificate $PAIR/$1.pem --tls-key $PAIR/$1.key --tls-ca $PAIR/ca.pem --relay-user $user"; }
 pair_munged n1
 pair_munged n2
@@ -69,7 +69,7 @@ sh -c "cat '$PAIR/in' | (head -c 4000000; sleep 1; head -c 4000000; sleep 1; cat
 	n1 run --node n2 -- cat 2>"$PAIR/cut" >"$PAIR/out" &
 run=$!
 until_true 10 test -s "$PAIR/out"
-ss -K "dport = $((PAIR_PORT + 7))" >/dev/null 2>&1 # of n2's job port, whoever is connected
+ss -K "dport = $((PAIR_PORT + 7))" >/dev/null 2>&1 # all connections of n2's job port
 sleep 0.7
 relays | xargs -r kill -KILL
 wait "$run"

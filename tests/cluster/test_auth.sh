@@ -76,12 +76,12 @@ tap_is "... and it is counted" "$(pair_count n2 jobs_refused_limit)" 1
 tap_is "it runs elsewhere" "$(status pair_user n1 run --node n1 -- true)" 0
 tap_is "at home the bound is the same" "$(status pair_user n2 run --node n2 -- true)" 125
 tap_is "root is exempt" "$(status pair_on n2 run --node n2 -- true)" 0
-exec 8>&- # the end of their input
+exec 8>&- # ends their input
 wait "${held[@]}"
 tap_is "when they ended there is room again" "$(until_true 10 pair_user n1 run --node n2 -- true; echo $?)" 0
 
 # Their clients do not read: the jobs have ended, but their supervisors have not.
-stall() { # one detached job, looked at by who does not read
+stall() { # one detached job with a client that does not read
 	pair_user n2 run --detach --node n2 -- sh -c 'sleep 0.7; head -c 900000 /dev/zero' >/dev/null 2>&1
 	{
 		pair_user n2 attach last 2>/dev/null
@@ -102,7 +102,7 @@ kill "${stalled[@]}"
 tap_true "when they are gone there is room again" until_true 10 pair_user n1 run --node n2 -- true
 
 # --- attaching to another user's job ---
-nonces() { # rows that attach messages left at n2
+nonces() { # rows of attach messages in n2's journal
 	python3 -c 'import sqlite3, sys
 print(sqlite3.connect("file:%s?mode=ro" % sys.argv[1], uri=True).execute(
     "SELECT count(*) FROM nonce WHERE length(sender) = 16").fetchone()[0])' "$PAIR/n2/state/iocom.db"

@@ -37,7 +37,7 @@ tap_is "once for both, by the batch's own name" "$(grep -c min_uid "$SCRATCH/err
 tap_is "and nothing began" "$(wc -l <"$SCRATCH/begun")" 1
 on n1 iocom run --node n1 -- true
 printf '%s\n' 'seq 300000' "sleep 98.$$" >"$SCRATCH/commands"
-sleeping() { ps -eo args | grep -c "^sleep 98\.$$\$"; } # nodes share the processes here
+sleeping() { ps -eo args | grep -c "^sleep 98\.$$\$"; } # all nodes share this machine's processes
 ended() { [ "$(sleeping)" = 0 ]; }
 begun() { [ "$(sleeping)" = 1 ]; }
 batch --node n2 -j 2 "$SCRATCH/commands" 2>"$SCRATCH/err" | head -n 1 >"$SCRATCH/out"

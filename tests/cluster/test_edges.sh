@@ -104,7 +104,7 @@ chmod 755 "$PAIR/late-shim"
 accepted() { pair_on n2 jobs --json | jq -re '.jobs[] | select(.state == "starting") | .job'; }
 state_of() { pair_on "$1" jobs --all --json | jq -r --arg j "$2" '.jobs[] | select(.job == $j) | .state + ": " + .text'; }
 has_state() { [[ $(state_of "$1" "$2") == $3 ]]; }
-late_job() { # sets held, name: its agent is another by then
+late_job() { # sets held and name; the agent has restarted by then
 	pair_stop n2
 	rm -f "$PAIR/n2/run/iocom.sock" "$PAIR/late" "$PAIR/begin"
 	pair_agent n2 n1 --shim "$PAIR/late-shim"
@@ -153,7 +153,7 @@ twin() { # LOG RUN-DIRECTORY
 wins=0 said=0
 for round in 1 2 3 4; do
 	rm -rf "$PAIR"/run[12]
-	other=$PAIR/run$((round % 2 + 1)) # of one run directory, and of two
+	other=$PAIR/run$((round % 2 + 1)) # once with one run directory, once with two
 	twin "$PAIR/log1" "$PAIR/run1"
 	one=$!
 	twin "$PAIR/log2" "$other"

@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/screen.sh
 command -v tmux >/dev/null || tap_skip_all "no tmux"
 at_end() { screen_cleanup; }
-u=$$ # makes what runs here findable
+u=$$ # marks the processes of this run
 export LC_ALL=C.UTF-8 TERM=xterm
 agent_up pty
 
@@ -250,7 +250,7 @@ fi
 open_screen "$iocom run --pty -- bash --norc -c 'read -r x; echo got=\$x; sleep 0.5; exit 6 # ${u}83'"
 until_true 10 is_raw
 running() { "$iocom" jobs | grep -E '^p1-.* running '; }
-until_true 10 running # the agent tells it a moment later
+until_true 10 running # the agent reports it a moment later
 job=$(running | head -n 1 | cut -d ' ' -f 1)
 first=$server
 tap_like "a terminal that somebody has is not taken unasked" "$(timeout 10 "$iocom" attach "$job" 2>&1 </dev/null; echo $?)" \

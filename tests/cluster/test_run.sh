@@ -197,7 +197,7 @@ head -c 2M /dev/zero >"$SCRATCH/full/fill" 2>/dev/null
 : >"$SCRATCH/go"
 wait $run
 tap_is "the disk fills while a job runs: its status comes back" "$?" 3
-sleep 0.3 # its end is offered to the journal in vain
+sleep 0.3 # the journal cannot take its end
 tap_is "what it wrote stays while the journal cannot take it" "$(find "$SCRATCH/full/state/jobs" -name exit | wc -l)" 1
 rm "$SCRATCH/full/fill"
 tap_true "room again: the journal has its end" until_true 10 solo_state exited

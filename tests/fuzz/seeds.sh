@@ -14,7 +14,7 @@ tail -n +2 $data/csd.csv | put csd sample
 put swf sample <$data/log.swf
 put darshan sample <$data/darshan.csv
 tail -n +2 $data/block.csv | put block sample
-tail -c +2 $data/recording.jsonl | put recording sample # behind the first brace
+tail -c +2 $data/recording.jsonl | put recording sample # after the first brace
 for sample in "$data"/*.*; do
 	name=$(basename "$sample")
 	put recognise "$name" <"$sample"

@@ -27,7 +27,7 @@ export CMOCKA_MESSAGE_OUTPUT=TAP IOCOM_BUILD=$PWD/$build
 logs=$build/log
 mkdir -p "$logs"
 passed=0 failed=0 skipped=0
-failures=() # what failed, said again at the end
+failures=() # failed tests, listed again at the end
 read=()     # the logs of this run
 
 # minutes that each test of a part may take

@@ -522,7 +522,7 @@ static void test_exec_that_hangs(void **state)
 	assert_int_equal(write(fd, "#!/bin/sh\necho ran\n", 19), 19);
 	close(fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	signal(SIGIO, SIG_IGN); /* the signal that somebody opens the file */
+	signal(SIGIO, SIG_IGN); /* a process opens the file */
 	if (fcntl(fd, F_SETLEASE, F_WRLCK)) {
 		print_message("no leases here: %s\n", strerror(errno));
 		skip();

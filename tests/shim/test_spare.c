@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A shim that waits for its order: it is used, missing, refuses, and ends with its agent. */
+/* A shim that waits for its order: it is used, is missing, refuses, and ends with its agent. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -137,7 +137,7 @@ clean() { # NODE: none of its groups has a process
 change() { # WHAT FROM TO LOSSES
 	local said rc
 	install_from "$2"
-	agents_up # not in a subshell: whose processes they are is kept
+	agents_up # not in a subshell, which would lose the pids
 	tap_true "$1: the agents of the first build run" pair_sees n1 2
 	start_jobs "$1"
 	install_from "$3"

@@ -17,7 +17,7 @@ finish() {
 	"$TESTBED" down >/dev/null 2>&1
 	rm -rf "$SCRATCH"
 }
-exec 9>/run/lock/iocom-testbed-user.lock # one testbed a machine: tests take turns
+exec 9>/run/lock/iocom-testbed-user.lock # a machine has one testbed, so tests take turns
 flock -w 900 9 || tap_skip_all "another test holds the testbed"
 trap finish EXIT
 trap 'exit 130' INT TERM
@@ -189,7 +189,7 @@ for bad in "--nodes 0" "--nodes x" "--nodes 2 --disk 20,x" "--nodes 1 --disk 5,5
 	# shellcheck disable=SC2086
 	tap_like "usage: up $bad" "$(says "$TESTBED" up $bad)" '^testbed: up: .*; see testbed --help \[2\]$'
 done
-mkdir -p "$SCRATCH/tests" && cp -r tests/testbed "$SCRATCH/tests" # anybody can read it there
+mkdir -p "$SCRATCH/tests" && cp -r tests/testbed "$SCRATCH/tests" # every user can read it there
 tap_like "not root" "$(says setpriv --reuid 65534 --regid 65534 --clear-groups "$SCRATCH/tests/testbed/testbed" up --nodes 1)" 'needs root .*sudo \[1\]$'
 tap_true "shellcheck" shellcheck -x tests/testbed/testbed tests/testbed/lib/*.sh tests/testbed/test_testbed.sh
 tap_done

@@ -13,7 +13,7 @@ iocom=${IOCOM_BUILD:-$here/build}/iocom
 batch() { timeout 30 "$iocom" batch --here "$@"; }
 status() { "$@" >"$dir/out" 2>"$dir/err"; echo $?; }
 lines() { printf '%s\n' "$@" >"$dir/commands"; }
-running() { ps -eo args | grep -c "^sleep $1\.$$\$"; } # SECONDS; ours alone
+running() { ps -eo args | grep -c "^sleep $1\.$$\$"; } # SECONDS; only ours
 
 # --- what runs ---
 seq 500 | sed "s|.*|mkdir $dir/once-&|" >"$dir/commands"
@@ -63,7 +63,7 @@ tap_like "a command that cannot be started is reported" "$(cat "$dir/err")" '^io
 mkdir "$dir/shut" "$dir/plain"
 chmod 0 "$dir/shut"
 echo x >"$dir/plain/plain-file"
-cp "$iocom" "$dir/iocom" # the build may be out of reach for it
+cp "$iocom" "$dir/iocom" # that user may not reach the build
 chmod 755 "$dir" "$dir/plain" "$dir/iocom"
 : >"$dir/log"
 chmod 666 "$dir/log"

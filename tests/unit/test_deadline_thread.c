@@ -197,7 +197,7 @@ static void test_end(void **state)
 	assert_int_equal(frees, 0);
 	pthread_mutex_unlock(&gate);
 	assert_int_equal(until(&frees, 1), 1);
-	/* And one that was late, and whose answer nobody took. */
+	/* The same for a call that was late and whose answer no caller took. */
 	assert_int_equal(deadline_new(&w, NULL), 0);
 	pthread_mutex_lock(&gate);
 	ask_hanging(w);

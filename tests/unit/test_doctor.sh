@@ -175,7 +175,7 @@ print("ready", flush=True)
 time.sleep(300)
 END
 listen() { # KIND WHERE: sets `listener`
-	rm -f "$dir/listening" # the one before was ready, too
+	rm -f "$dir/listening" # left by the listener before
 	python3 "$dir/listen.py" "$@" >"$dir/listening" &
 	listener=$!
 	pids+=("$listener")

@@ -187,7 +187,8 @@ static void test_given_out_once(void **state)
 	assert_string_equal(lost.next, "n1-1-2");
 	assert_string_equal(lost.state, "lost");
 	assert_true(lost.ended);
-	/* Nor after a restart of the agent, even if the old attempt comes back. */
+	/* It is not renewed after a restart of the agent either, even if the old attempt comes
+	 * back. */
 	restart(a);
 	assert_int_equal(asked(a, "n1-1-1", &answer), -ESTALE);
 	assert_int_equal(lease_renew(a, "n2", "n1-1-1", NULL), -ESTALE);

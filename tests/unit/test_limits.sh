@@ -19,7 +19,7 @@ elsewhere="ADDRESS_LIMIT_MAX"
 bounds() { # FILE...
 	grep -hoE '^#define[ \t]+[A-Z_]+_MAX(_MS)?\b' "$@" | awk '{ print $2 }' | sort -u
 }
-missing() { # those of standard input that are neither listed in FILE nor sizes
+missing() { # the bounds in standard input that are neither in FILE nor sizes
 	while read -r name; do
 		grep -qw -- "$name" "$1" || grep -qw -- "$name" <<<"$sizes $elsewhere" || echo "$name"
 	done | paste -sd ' '

@@ -15,14 +15,14 @@ export IOCOM_RUN_DIR=$dir/none
 # Words in bold, without the backslashes of scdoc.
 words() { sed 's/\\//g' "$here/$1" | grep -oE '\*-?-?[A-Za-z0-9_-]+' | tr -d '*' | sort -u; }
 options() { grep -oE -- '(^|[^A-Za-z0-9-])--[a-z][a-z-]*' | grep -oE -- '--[a-z-]+' | sort -u; }
-missing() { comm -23 - "$dir/words" | tr '\n' ' '; } # of standard input
+missing() { comm -23 - "$dir/words" | tr '\n' ' '; } # from standard input
 
 for page in top:top.1 run:run.1 rsh:rsh.1 batch:batch.1 doctor:doctor.1 nodes:.1 explain:.1 jobs:.1 attach:.1 wait:.1 kill:.1 profile:.1 record:.1; do
 	command=${page%%:*}
 	file=balancer/iocom-${page#*:}
 	{
 		options <"$here/${file/-./.}.scd"
-		echo --run-dir # of all: iocom(1), ENVIRONMENT
+		echo --run-dir # for all commands: iocom(1), ENVIRONMENT
 	} | sort -u >"$dir/words"
 	tap_is "iocom $command: its options are in the manual page" \
 		"$("$build/iocom" "$command" --help | options | missing)" ""

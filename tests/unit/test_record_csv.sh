@@ -20,7 +20,7 @@ export IOCOM_RUN_DIR=$dir
 cd "$dir" || exit 1
 
 play() { # [DOCUMENTS]
-	rm -f "$dir/iocom.sock" # the last one's is no sign of this one
+	rm -f "$dir/iocom.sock" # the old socket would look like a ready agent
 	"$build/tests/tools/topagent" "$dir" "$@" &
 	agent=$!
 	for _ in $(seq 100); do

@@ -475,7 +475,7 @@ static void the_chain_follows_first_resource_then_job(void **state)
 	cpu.memory_mb = io.memory_mb = 500;
 	stage_is(&p, quiet, &io, RULES_C_MEM_OVERLOADED, true);
 	stage_is(&p, talking, &io, RULES_C_JOB_IO, true);
-	/* Communication-intensive where the network is not the maximum: O-29. */
+	/* O-29: a communication-intensive job, but the network is not the maximum. */
 	quiet[0].advertised.cpu = 60;
 	assert_true(place_job(&p, quiet, 2, &com, 1, &plan, where) > 0);
 	assert_reason(&plan, RULES_C_COM_FIRST, 0, false);

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # Exit statuses of all commands, as the table of iocom(1) has them: wrong usage, no agent,
-# help.  What returns a job's status has 125 (rsh 255) for all that is iocom's own; all
-# others have 1 and 2.
+# help.  Commands that return a job's status use 125 (rsh 255) for iocom's own errors; all others
+# use 1 and 2.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/lib/tap.sh disable=SC1091
@@ -12,7 +12,7 @@ dir=$(mktemp -d /tmp/iocom-statuses-XXXXXX)
 trap 'rm -rf "$dir"' EXIT
 export IOCOM_RUN_DIR=$dir/none
 
-# What it ended with, and whether it said something of its own on standard error.
+# Prints its exit status, and whether it wrote a sentence of its own to standard error.
 ends() {
 	local rc
 	timeout 20 "$iocom" "$@" >"$dir/out" 2>"$dir/err" </dev/null
@@ -36,7 +36,7 @@ for c in "${commands[@]}"; do
 	run | place) words=(-- true) ;;
 	rsh) words=(n1 true) ;;
 	explain | attach | wait | kill) words=(no-such-job) ;;
-	batch) # its workers ask
+	batch) # its workers ask the agent
 		words=("$dir/list")
 		echo true >"$dir/list"
 		;;
@@ -44,7 +44,7 @@ for c in "${commands[@]}"; do
 	*) words=() ;;
 	esac
 	case $c in
-	top | doctor | sim | replay) ;; # they do without one (top as root)
+	top | doctor | sim | replay) ;; # they need no agent (top as root)
 	*) tap_is "$c: no agent" "$(ends "$c" "${words[@]}")" "$failed said" ;;
 	esac
 	tap_is "$c --help" "$(ends "$c" --help)" 0

@@ -20,7 +20,7 @@ folders="crypto arch/x86/crypto drivers/md drivers/block"
 modules="virtio_pci virtio_blk virtio_net ext4 xfs loop veth bridge dummy scsi_debug sd_mod
 overlay tls mptcp_diag sch_tbf sch_netem"
 
-chmod 755 "$root" # jobs of users pass through
+chmod 755 "$root" # jobs of ordinary users must get through
 mkdir -p "$root"/{dev,proc,sys,run,tmp,var/tmp,root,bb,etc,tests} \
 	"$root"/usr/{bin,sbin,lib,lib64,libexec} "$root/usr/lib/modules"
 for folder in bin sbin lib lib64; do
@@ -44,7 +44,7 @@ for tool in $tools; do
 	add "$path"
 done
 ln -s dash "$root/usr/bin/sh"
-for applet in $(busybox --list); do # jobs look in the usual places only
+for applet in $(busybox --list); do # jobs search only the usual directories
 	[ -e "$root/usr/bin/$applet" ] || ln -s busybox "$root/usr/bin/$applet"
 done
 grep -E '^(root|daemon|nobody):' /etc/passwd >"$root/etc/passwd"
@@ -70,7 +70,7 @@ while read -r file; do
 	install -D -m 644 "$file" "$root/usr/$tree/${file##*/"$tree"/}"
 done <"$root/tests/modules"
 cp "$kernel/modules/$tree"/modules.{order,builtin}* "$root/usr/$tree/" 2>/dev/null || true
-depmod -b "$root/usr" "$version" 2>/dev/null # it misses lists of what is built in
+depmod -b "$root/usr" "$version" 2>/dev/null # it complains about missing lists of built-in modules
 
 install tests/vm/init "$root/init"
 (cd "$root" && find . | busybox cpio -o -H newc -R 0:0 2>/dev/null) >"$out"

@@ -26,7 +26,7 @@ cgroup_find() {
 			done
 			;;
 		esac
-	done <<<"$(cat /proc/self/mountinfo)" # at once: line by line one may be torn by a mount
+	done <<<"$(cat /proc/self/mountinfo)" # in one read: a mount may change lines in between
 	[ -n "$CG_V2" ] || die "no cgroup2 hierarchy is mounted: mount -t cgroup2 none /sys/fs/cgroup/unified"
 	CG_ROOTS=("$CG_V2" ${CG_ROOTS[@]+"${CG_ROOTS[@]}"})
 	: "${CG_MEMORY:=$CG_V2}" "${CG_CPU:=$CG_V2}"

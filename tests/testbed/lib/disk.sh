@@ -8,7 +8,7 @@ disk_build() {
 	local source=$ROOT/tests/testbed/disk.c cc
 	DISK_PLUGIN=$BUILD/tests/testbed-disk.so
 	[ "$DISK_PLUGIN" -nt "$source" ] && return
-	read -ra cc <<<"${CC:-gcc}" # as make takes it: a word or more
+	read -ra cc <<<"${CC:-gcc}" # one or more words, as in make
 	need_tools "${cc[0]}:gcc"
 	[ -e /usr/include/nbdkit-plugin.h ] ||
 		die "nbdkit-plugin.h is not installed: apt-get install nbdkit-plugin-dev"
