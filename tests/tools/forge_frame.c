@@ -5,9 +5,9 @@
  * within 2 s) or "answered". make() knows the values of HOW; "connect" only connects.
  *
  * forge_frame slow PORT COUNT SECONDS: opens COUNT connections from 127.0.0.66 that send a byte
- * a second; prints how many the agent cut meanwhile. forge_frame crowd WHERE COUNT UID: opens as
- * many that send one byte, and holds them until standard input ends; prints how many the agent
- * closed.
+ * a second; prints how many the agent cut meanwhile.
+ * forge_frame crowd WHERE COUNT UID: opens as many that send one byte, and holds them until
+ * standard input ends; prints how many the agent closed.
  */
 #include <arpa/inet.h>
 #include <errno.h>

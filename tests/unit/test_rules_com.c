@@ -94,8 +94,8 @@ static bool all_apart(const uint32_t *where, uint32_t tasks)
 /* --- the network -------------------------------------------------------------------- */
 
 /*
- * 8 tasks of 1 s, 2 s of communication each, moving costs 132 ms: with q tasks at
- * home r = q against 1 + 2 + 0.132 s, so 5 slaves go and 3 tasks stay.
+ * 8 tasks need 1 s of CPU and 2 s of communication each; a move costs 132 ms. With q tasks at
+ * home the response there is q s, elsewhere 1 + 2 + 0.132 s: so 5 slaves go and 3 tasks stay.
  */
 static void slaves_spread_while_it_pays(void **state)
 {

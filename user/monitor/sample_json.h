@@ -31,7 +31,7 @@ struct sample_json_options {
 	sample_job_uid job_uid; /* for own_only; NULL or -ENOENT: a cgroup is UID's if all its tasks
 				   in this reading are */
 	void *job_name_arg;	/* argument for both functions */
-	const char *cgroup_root;    /* directory to look up cgroup paths; NULL: do not */
+	const char *cgroup_root;    /* directory to look up cgroup paths; NULL: no look-up */
 	struct sample_names *names; /* borrowed; remembers paths between documents. NULL: look them
 				       up again below cgroup_root */
 	bool own_only;		    /* show only tasks and jobs of UID; disks and totals stay */
