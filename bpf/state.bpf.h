@@ -328,7 +328,7 @@ static __noinline int fold_thread(struct task_struct *task, struct thread_state 
 	complete(task, state);
 	job_disk_flush(state);
 	cpu = fold_begin();
-	/* All before fold_end, so that a sweep after the emptying counts nothing twice. */
+	/* Do all this before fold_end, so that a sweep after the emptying counts nothing twice. */
 	job_add(state->cgid, &state->counters);
 	late_add(&state->process, &state->counters, ended);
 	__builtin_memset(&state->counters, 0, sizeof(state->counters));

@@ -2,10 +2,10 @@
 /*
  * Control groups of jobs, on pure v2 machines and on hybrid ones.
  *
- * A node's scope is one relative path. It always exists on the cgroup2 mount, which identifies a
- * job. If v1 controllers (memory, cpu, cpuacct) are mounted, the same relative path exists under
- * each. A job's group is SCOPE/jobs/JOB in all of them. An empty scope means the whole machine;
- * its groups are then in "iocom/".
+ * A node's scope is one relative path. It always exists on the cgroup2 mount, and a job is
+ * identified by its group there. If v1 controllers (memory, cpu, cpuacct) are mounted, the same
+ * relative path exists under each. A job's group is SCOPE/jobs/JOB in all of them. An empty scope
+ * means the whole machine; its groups are then in "iocom/".
  */
 #ifndef IOCOM_CGROUP_H
 #define IOCOM_CGROUP_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The TLS of a relay; see relay.h. */
+/* The TLS side of a relay; see relay.h. */
 #include <errno.h>
 #include <mbedtls/error.h>
 #include <mbedtls/net_sockets.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Reading the order; see order.h. */
+/* Reads the order; see order.h. */
 #include "agent/shim/order.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The text of --workload: "gen:PRESET,key=value,...". */
+/* Fuzzes the text of --workload: "gen:PRESET,key=value,...". */
 #include "tests/fuzz/fuzz_workload.h"
 
 #include "sim/workload/spec.h"

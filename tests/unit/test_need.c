@@ -27,7 +27,7 @@ static const struct profile profile = {
 	.com_ms = 40,
 };
 
-/* NEED from an options map { NAME: VALUE }. */
+/* Resolves NEED from an options map { NAME: VALUE }. */
 static int resolve(struct need *n, const char *name, double value, const struct profile *p,
 		   struct iocom_err *err)
 {

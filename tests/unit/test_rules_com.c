@@ -300,7 +300,7 @@ static void slaves_that_stayed_count_at_home(void **state)
 	assert_close(reason_find(&plan, RULES_C_COM_DISCREPANCY, where[2])->left, 51000, 1e-9);
 }
 
-/* r(i,t) of (8): all four tasks compute, ask the disk and fill the memory of home. */
+/* r(i,t) of (8) counts all four tasks: they compute, use the disk and fill the memory of home. */
 static void home_is_judged_with_all_tasks(void **state)
 {
 	struct rules_node nodes[2];
@@ -452,7 +452,7 @@ static void stage_is(const struct rules_params *p, const struct rules_node *node
 	rules_view_free(view);
 }
 
-/* Fig. 3, untangled; O-28, O-29. */
+/* The chain of Fig. 3, step by step; O-28, O-29. */
 static void the_chain_follows_first_resource_then_job(void **state)
 {
 	struct rules_node quiet[] = {told("a", 0, 6, 0.01, 0), told("b", 0, 0, 0, 0)};

@@ -68,7 +68,7 @@ static void tasks_see_the_tasks_before_them(void **state)
 	rules_view_free(view);
 }
 
-/* O-17. */
+/* O-17: tasks start at home, or round-robin from home. */
 static void tasks_start_at_home_or_round_robin(void **state)
 {
 	struct rules_node nodes[NODES];

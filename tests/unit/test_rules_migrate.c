@@ -31,7 +31,7 @@ static void a_balanced_home_keeps_its_tasks(void **state)
 	assert_int_equal(out.n, 0); /* this policy never migrates */
 }
 
-/* Derived check of 2.4: 0.1 + 0.032 + 60 * 0.058 = 3.612 s; CE of 2.7 with it. */
+/* Derived check of 2.4: 0.1 + 0.032 + 60 * 0.058 = 3.612 s; 2.7 computes CE with it. */
 static void cost_and_effectiveness_are_those_of_2_4_and_2_7(void **state)
 {
 	struct rules_task tasks[] = {task_io(60000, 0.3), task_io(60000, 0.2)};
@@ -176,7 +176,8 @@ static void targets_must_be_eligible(void **state)
 	assert_int_equal(out.moves[0].to, 3);
 }
 
-/* Age > cost / (n - m): 6 tasks here, 2 there with the migrant, 140 ms: over 35 ms. */
+/* A task must be older than cost / (n - m): with 6 tasks here, 2 there (the migrant included)
+ * and a cost of 140 ms, older than 35 ms. */
 static void cpu_pm_goes_by_age(void **state)
 {
 	struct rules_task tasks[6], other = task_cpu(1000, 0);

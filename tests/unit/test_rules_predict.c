@@ -68,7 +68,8 @@ static double settles(const struct rules_node *node, double from, bool at_disk)
 	return c.buffer_mb;
 }
 
-/* By hand: alone 1 + D, D = 2 (1 - 5/6) 14.25; with another R = 4.25 + sqrt(4.25^2 + D). */
+/* Derived by hand: alone 1 + D with D = 2 (1 - 5/6) 14.25; with another task R = 4.25 +
+ * sqrt(4.25^2 + D). */
 static void the_prediction_matches_derived_values(void **state)
 {
 	struct rules_task tasks[] = {reader(4), reader(4)};

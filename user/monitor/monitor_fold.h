@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * Folds the kernel side's counters into processes and jobs. Pure: no kernel, no clock. Between
- * fold_begin and fold_end pass first the folded parts (jobs, late), then the live threads: a
- * thread that folds in between is missing from this reading and comes with the next; nothing is
- * counted twice.
+ * fold_begin and fold_end the caller passes first the folded parts (jobs, late), then the live
+ * threads: a thread that folds in between is missing from this reading and comes with the next;
+ * nothing is counted twice.
  */
 #ifndef IOCOM_MONITOR_FOLD_H
 #define IOCOM_MONITOR_FOLD_H

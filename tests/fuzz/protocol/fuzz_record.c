@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A job's record, start or exit, read back from a disk that lost bytes. */
+/* Fuzzes a job's record, start or exit, as read back from a disk that lost bytes. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
