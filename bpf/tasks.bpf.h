@@ -259,8 +259,8 @@ int look(struct bpf_iter__task *ctx)
 }
 
 /*
- * Files are not closed yet, and some kernels never report sched_process_free for a task. So
- * everything is folded here, and what comes later is folded there.
+ * Files are not closed yet at this point, but some kernels never report sched_process_free for a
+ * task. So this folds everything so far, and sched_process_free folds what comes later.
  */
 static __always_inline int on_process_exit(struct task_struct *task)
 {

@@ -158,7 +158,7 @@ struct monitor_sample {
 	size_t ndegraded;
 	struct {
 		double per_s;	   /* events of all programs except the reading ones */
-		double ns_each;	   /* mean time of an event when there last was one; else 0 */
+		double ns_each;	   /* mean time per event, of the last period with events; else 0 */
 		double core_share; /* part of one core, with the reading programs */
 	} events;		   /* of the last period with statistics on */
 	const struct monitor_map *maps;
