@@ -39,8 +39,7 @@ struct process_key {
 
 enum late_part {
 	LATE_COUNTED, /* its job has these counts, too */
-	LATE_MOVED, /* done before the process moved, in a cgroup that perhaps only user space knows
-		     */
+	LATE_MOVED,   /* done before the process moved, perhaps in an unknown cgroup */
 };
 
 /*

@@ -28,8 +28,7 @@ struct attach_ask {
 	 * client, which takes the job over. */
 	char resume[SPEC_NONCE_MAX];
 	uint64_t from[FRAME_STREAMS];  /* [1], [2]: offset to start from, or ATTACH_FIRST */
-	uint64_t taken[FRAME_STREAMS]; /* offset up to which the client wrote its output out; at
-					  most `from` */
+	uint64_t taken[FRAME_STREAMS]; /* bytes that the client wrote out; at most `from` */
 	bool gaps;		       /* the client understands offsets that skip bytes not kept */
 	bool take;   /* take the job from another client, even if it is not detached */
 	bool recent; /* for a running job's terminal ATTACH_FIRST means its recent output */

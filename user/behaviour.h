@@ -19,10 +19,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define BEHAVIOUR_PHASES 16 /* beyond that we join the two phases that differ least */
-#define BEHAVIOUR_MARGIN                                                                           \
-	0.25 /* a new phase begins when another resource exceeds the old one's by this part */
-#define BEHAVIOUR_IDLE 0.02 /* a job busy for less than this part of a period counts as idle */
+#define BEHAVIOUR_PHASES 16   /* if there are more, two small neighbours are joined */
+#define BEHAVIOUR_MARGIN 0.25 /* a new phase must exceed the old one by this part */
+#define BEHAVIOUR_IDLE	 0.02 /* a job busy for less than this part of a period counts as idle */
 
 enum behaviour_resource { BEHAVIOUR_CPU, BEHAVIOUR_COM, BEHAVIOUR_DISK, BEHAVIOUR_RESOURCES };
 

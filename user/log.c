@@ -97,8 +97,7 @@ static void log_write_line(struct logger *logger, enum log_level level, bool pro
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (admit(logger, &now, provoked)) {
 		vsnprintf(text, sizeof(text), fmt, ap);
-		utf8_plain(text); /* the text may have names from outside: one event must stay one
-				     line */
+		utf8_plain(text); /* names from outside must not break the line */
 		log_put(logger, level, &now, text);
 	}
 	errno = saved;

@@ -15,9 +15,8 @@
 #include "user/pack.h"
 #include "user/record_tail.h"
 
-#define RECORD_MAX 4096
-#define RECORD_ROOM                                                                                \
-	1024 /* the end of a job, with its text of at most 255 bytes, takes less than 500 */
+#define RECORD_MAX  4096
+#define RECORD_ROOM 1024 /* a job's end, with its text of 255 bytes, takes less than 500 */
 
 static int record_write_all(int fd, const char *data, size_t length)
 {

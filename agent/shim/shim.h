@@ -49,8 +49,7 @@ struct shim {
 	bool grouped; /* we made the cgroup */
 	struct spare spare;
 	bool moved; /* the agent started us in the shims' v2 group */
-	int record; /* directory of the job's record, locked; first what the agent passed; -1: none
-		     */
+	int record; /* the record's directory, locked; first what the agent passed; -1 */
 	struct leash leash;
 	struct pam *pam; /* the open session; NULL: no PAM */
 	struct lease lease;

@@ -32,8 +32,7 @@ struct streams {
 	int record; /* directory of the job's record, which the shim owns; -1: none */
 	/* Offsets in the streams, for the present client: */
 	uint64_t sent[FRAME_STREAMS];  /* [0]: received from the client */
-	uint64_t taken[FRAME_STREAMS]; /* what the client took; [0]: what the client knows that we
-					  took */
+	uint64_t taken[FRAME_STREAMS]; /* taken by the client; [0]: by us, as the client knows */
 	bool told[FRAME_STREAMS]; /* the client knows that nothing more comes, or wants nothing */
 	bool gaps;		  /* the client understands gaps */
 	/* The last gap the client was told of; it uses none of the client's window. */
@@ -43,10 +42,9 @@ struct streams {
 	struct queue input;
 	uint64_t consumed; /* input that the job took */
 	bool input_ended;
-	bool tty;	 /* fd[0] and fd[1] are the master of the job's terminal */
-	int ended_tty;	 /* the master after the outputs ended: closing it would kill the job; -1:
-			    none */
-	char last_input; /* last character of a terminal's input; 0: none yet */
+	bool tty;	     /* fd[0] and fd[1] are the master of the job's terminal */
+	int ended_tty;	     /* the master after the outputs ended: to close it kills the job; -1 */
+	char last_input;     /* last character of a terminal's input; 0: none yet */
 	uint64_t end_due_ms; /* when a terminal's end of input is repeated; 0: not sent yet */
 	unsigned end_pause_ms, end_times;
 	uint64_t last_output_ms;

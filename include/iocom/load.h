@@ -119,8 +119,7 @@ struct iocom_disk {
 	uint64_t read_bytes, write_bytes; /* completed, as the block layer saw them */
 	uint64_t service_sum_ns;
 	double service_sum2_ms2;
-	uint64_t response_sum_ns; /* from the start of each request to its completion, with its wait
-				   */
+	uint64_t response_sum_ns; /* from each request's start to its completion, with its wait */
 	uint64_t task_bytes;	  /* bios attributed to a task */
 	uint64_t stacked_bytes;	  /* bios that a disk above (loop, dm, md) sent here */
 	uint64_t unattributed_bytes; /* bios whose owner is unknown: metadata, journal */

@@ -16,9 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RULES_NAME_MAX 64
-#define RULES_REASONS_MAX                                                                          \
-	160 /* room for the chosen node, home, and 32 candidates with a few criteria each */
+#define RULES_NAME_MAX	   64
+#define RULES_REASONS_MAX  160 /* for the chosen node, home and 32 candidates */
 #define RULES_EXAMINED_MAX 32
 
 enum rules_policy {
@@ -63,8 +62,7 @@ int rules_policy_parse_feedback(const char *name, enum rules_policy *policy, boo
 
 enum rules_rates {
 	RULES_RATES_COMPUTATION, /* the papers': per ms of computation, modelled hit rate */
-	RULES_RATES_WALL, /* live: per wall-clock ms, as measured; hit rate 0, number of requests
-			     given */
+	RULES_RATES_WALL, /* live: per wall-clock ms, as measured; hit rate 0, requests given */
 };
 
 /* Each Open item of MODEL that these policies touch is one field. */
@@ -446,8 +444,7 @@ enum rules_controller {
 	RULES_CONTROLLER_PUBLISHED, /* (4.9), (4.13): steps by the mean slowdown */
 	RULES_CONTROLLER_SMOOTHED,  /* ours: the same on the smoothed slowdown, with a dead band */
 	RULES_CONTROLLER_GRADIENT,  /* ours: utilisations set w_io, saved requests set the buffer */
-	RULES_CONTROLLER_PREDICTIVE, /* ours: picks the buffer for which the models predict the
-					least waiting */
+	RULES_CONTROLLER_PREDICTIVE, /* ours: the buffer with the least predicted waiting */
 	RULES_CONTROLLERS
 };
 

@@ -18,8 +18,7 @@ struct rig {
 	char mount[80];
 	char disk[32];	  /* "loop3" */
 	char cgroup[128]; /* absolute path of a new cgroup2 directory */
-	char limits[128]; /* path for a cgroup with I/O limits, not made yet; "": this machine has
-			     none */
+	char limits[128]; /* path for a cgroup with I/O limits, not made yet; "": no limits */
 	char netns[2][32];
 	char address[2][16];
 	int guard_fd;

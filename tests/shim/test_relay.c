@@ -520,8 +520,7 @@ static void test_bad_user(void **state)
 {
 	static const char *const users[][2] = {
 		{"0", "1"},	     {"1", "0"}, {"x", "1"}, {"-1", "1"},
-		{"4294967295", "1"}, {"", "1"},	 {"1", "1"}, /* accepted: it fails later, at its
-								files */
+		{"4294967295", "1"}, {"", "1"},	 {"1", "1"}, /* accepted: it fails later */
 	};
 
 	(void)state;

@@ -138,8 +138,7 @@ struct monitor_sample {
 	/* Compares all columns with the kernel's own disk statistics, over the disks in scope. */
 	struct {
 		uint64_t kernel_bytes;
-		uint64_t in_flight_bytes; /* in a column, but not completed, so not in kernel_bytes
-					     yet */
+		uint64_t in_flight_bytes; /* in a column, but not yet completed */
 		int64_t residual_bytes;	  /* kernel_bytes - (columns - in_flight_bytes) */
 		double residual_share; /* sum of each disk's |residual| / kernel_bytes; 0: no I/O */
 	} identity;
@@ -173,8 +172,7 @@ struct monitor_sample {
 		uint64_t task_bytes;	 /* all bytes that have a class */
 		uint64_t inferred_bytes; /* bytes whose class is inferred */
 		bool no_kernel_faults;	 /* faults inside the kernel leave no sign on this kernel */
-		bool no_direct_faults;	 /* faults of direct I/O leave none either: they count as
-					    explicit */
+		bool no_direct_faults; /* faults of direct I/O leave none: they count as explicit */
 	} classifier;
 	uint64_t sweep_ns;    /* time this reading took */
 	uint64_t user_cpu_ns; /* CPU of this process since counting began */
@@ -184,8 +182,7 @@ struct monitor_sample {
 	bool no_run_wait; /* CONFIG_SCHED_INFO */
 	bool no_io_wait;  /* sysctl kernel.task_delayacct is 0 */
 
-	double run_queue; /* mean of the runnable tasks in scope over the looks since the last
-			     reading */
+	double run_queue; /* mean of the runnable tasks in scope, over all looks */
 	uint32_t live_tasks;
 	uint32_t io_tasks; /* processes in scope that did disk I/O since the last reading */
 };

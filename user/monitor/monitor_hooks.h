@@ -69,8 +69,7 @@ struct hooks {
 	 */
 	bool srcu_fast, preempt_calls;
 	unsigned tcp_sock;   /* number of that type; 0: none */
-	unsigned bio_pinned; /* flag of a bio whose pages are a caller's memory; 0: this kernel has
-				none */
+	unsigned bio_pinned; /* bio flag: its pages are a caller's memory; 0: none */
 };
 
 struct btf_raw;

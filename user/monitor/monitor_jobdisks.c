@@ -12,9 +12,8 @@
 #include "user/monitor/jobdisk_share.h"
 #include "user/monitor/monitor_internal.h"
 
-#define BATCH 512
-#define IDLE_READINGS                                                                              \
-	300 /* idle readings after which an entry is removed, when the table is half full */
+#define BATCH	      512
+#define IDLE_READINGS 300 /* then an entry is removed, if the table is half full */
 
 struct known {
 	struct job_disk_key key;

@@ -11,9 +11,8 @@
 
 #include "user/utf8.h"
 
-#define DISK_MB_PER_S_UNKNOWN                                                                      \
-	100.0 /* used if nothing is configured and no disk has served anything */
-#define NAME_BYTES 4096
+#define DISK_MB_PER_S_UNKNOWN 100.0 /* if nothing is configured or measured */
+#define NAME_BYTES	      4096
 
 /* All counts of struct iocom_load. Times are not here because they change their unit. */
 #define LOAD_FIELDS(F)                                                                             \
