@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Malformed frames, each bound passed by one, slow connections in numbers, and the sockets
-# tried by whom they are not for.
+# Malformed frames, each bound exceeded by one, many slow connections, and sockets tried by users
+# who may not use them.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . tests/lib/tap.sh
@@ -64,13 +64,13 @@ own "a request without a name" no-op ''
 own "a request that is none" op-unknown ''
 tap_is "jobs run as before" "$(run id -u)" $VICTIM
 
-# --- slow-loris: far more than there is room for, each a byte a second ---
+# --- slow connections: far more than there is room for, each sends a byte a second ---
 before=$(counter beta streams_refused)
 log_mark beta
 "$TOOLS/forge_frame" slow 7936 1100 7 >"$DIR/slow" &
 slow=$!
 PIDS+=($slow)
-for port in 7934 7935; do # of bulletins, of control: nng's
+for port in 7934 7935; do # bulletins and control, which nng serves
 	"$TOOLS/forge_frame" slow $port 1100 7 >"$DIR/slow.$port" &
 	PIDS+=($!)
 	until_true 60 grep -q open "$DIR/slow.$port"
@@ -101,7 +101,7 @@ judge "600 connections of one user to the agent's socket" alpha "no room for a c
 exec 7>&-
 tap_calc "those sent away are counted" "$(counter alpha clients_refused) == 344"
 
-# --- places that are asked for and never used ---
+# --- leases that are asked for and never used ---
 hoard() { # 1 when it is refused more
 	"$TOOLS/forge_start" hoard "$DIR/alpha/run" alpha $MALLORY "$1"
 }
@@ -109,7 +109,7 @@ tap_true "a user may ask for 300 places (user_jobs_max)" hoard 300
 attack "a user asks for one more place" alpha 'has 300 jobs there, the limit' hoard 1
 tap_is "others have theirs" "$(at alpha as $VICTIM "$iocom" run --node alpha -- echo served)" served
 
-# --- the sockets and directories, tried by whom they are not for ---
+# --- the sockets and directories, tried by users who may not use them ---
 at alpha as $VICTIM "$iocom" run --node beta -- sleep 777 >/dev/null 2>&1 &
 job_running() { at beta "$iocom" jobs --json | jq -r '.jobs[] | select(.state=="running" and (.command | test("sleep 777"))) | .job' | grep .; }
 until_true 10 job_running
@@ -141,7 +141,7 @@ attack "a user asks why another's job is where it is" alpha "refused uid $MALLOR
 tap_true "its owner learns it" at alpha as $VICTIM "$iocom" explain "$JOB"
 tap_is "a user does not see another's job" \
 	"$(mallory beta jobs --all --json | jq "[.jobs[] | select(.uid != $MALLORY)] | length")" 0
-claimed() { # the list as root, it says: 1 when another's job is not in it
+claimed() { # asks for the list as root: 1 if another user's job is not in it
 	local out
 	out=$("$TOOLS/forge_frame" uid-claimed "$DIR/beta/run/iocom.sock" "$1")
 	[[ $out == answered* && $out == *"$JOB"* ]]

@@ -13,7 +13,7 @@ tap_is "a job of an ordinary user runs" "$(run id -u)" $VICTIM
 resident_mb() { awk '/^VmRSS/ { print int($2 / 1024) }' "/proc/$AGENT_alpha/status"; }
 before=$(resident_mb)
 
-# Holds on in the background until `let_go`; what it says is in $DIR/held.
+# Holds in the background until `let_go`; its output is in $DIR/held.
 holds() { # UID WAY ARGUMENT...
 	mkfifo "$DIR/hold"
 	python3 tests/attack/hold.py "$@" <"$DIR/hold" >"$DIR/held" 2>&1 &
@@ -28,7 +28,7 @@ let_go() {
 	rm -f "$DIR/hold"
 }
 
-# --- memory: 200 start messages of 4 MiB that lack their end ---
+# --- memory: 200 start messages of 4 MiB without their end ---
 bounded() { # WHAT LOG
 	local held now
 	held=$(sed 's/^held //' "$DIR/held") now=$(resident_mb)
@@ -49,7 +49,7 @@ holds 0 starts "$SOCKET" 40 3
 tap_is "root has no such bound" "$(cat "$DIR/held")" "held 40"
 let_go
 
-# --- names that no job has, in each question about one ---
+# --- names of no job, in each kind of question about a job ---
 files() { find "$DIR/alpha/run" "$DIR/alpha/state" ! -name '*.db*' | sort; }
 there=$(files)
 for uid in $MALLORY 0; do
@@ -71,7 +71,7 @@ row "long lists, asked for on 100 connections" yes -
 tap_is "root may have as many as he wants" \
 	"$(python3 tests/attack/hold.py 0 lists "$SOCKET" 20 1 "$AGENT_alpha" | cut -d ' ' -f 1)" 0
 
-# --- a supervisor that waits for its user's program, and signals for it ---
+# --- a supervisor that waits for its user's program, and signals to it ---
 install -m 755 /bin/true "$DIR/leased"
 chown $MALLORY "$DIR/leased"
 holds $MALLORY lease "$DIR/leased"
@@ -81,7 +81,7 @@ listed() { at alpha "$iocom" jobs --json | jq -re '.jobs[] | select(.command | t
 until_true 10 listed >/dev/null
 job=$(listed)
 order=
-for _ in 1 2 3; do # a machine may be so slow that 250 ms are nothing
+for _ in 1 2 3; do # 250 ms may not be enough on a slow machine
 	order=$(python3 tests/attack/hold.py $MALLORY first "$SOCKET" "$job")
 	[ "$order" = "the question" ] && break
 done

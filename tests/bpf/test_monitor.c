@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The monitor as a whole: short processes, jobs, service times, scope, sweeps,
- * drops and refusals.  What it says of I/O is in test_accuracy_io.c (reads) and
+ * The monitor as a whole: short processes, jobs, service times, scope, sweeps, drops and
+ * refusals. Its I/O numbers are tested in test_accuracy_io.c (reads) and
  * test_accuracy_writeback.c.
  */
 #include <errno.h>
@@ -98,12 +98,12 @@ static void test_5ms_task(void **state)
 	task = watch_task(&world->watch, pid);
 	assert_non_null(task);
 	assert_true(task->exited);
-	/* Between the two readings lies the end of the task, which an emulator stretches. */
+	/* The end of the task lies between the two readings, and an emulator stretches it. */
 	watch_compare("5 ms task", "cpu_us, as wait4 tells", truth_us,
 		      (double)task->load.cpu_ns / 1000, watch_emulated() ? 0.5 : 0.01);
 }
 
-/* Whoever did the I/O, a cgroup's total is exact, also across a move. */
+/* A cgroup's total is exact whichever process did the I/O, also across a move. */
 static void test_jobs(void **state)
 {
 	struct world *world = *state;
@@ -133,12 +133,12 @@ static void test_jobs(void **state)
 		_exit(read(go[0], &byte, 1) != 1);
 	}
 	usleep(300000);
-	watch_sample(&world->watch); /* while it lives */
+	watch_sample(&world->watch); /* while the process lives */
 	assert_int_equal(write(go[1], &byte, 1), 1);
 	assert_int_equal(rig_wait(pid), 0);
 	for (int i = 0; i < 2; i++)
 		rmdir(cgroup[i]);
-	watch_sample(&world->watch); /* after it and its cgroup are gone */
+	watch_sample(&world->watch); /* after the process and its cgroup are gone */
 	for (size_t j = 0; j < world->watch.sample.njobs; j++)
 		for (int i = 0; i < 2; i++)
 			if (world->watch.sample.jobs[j].cgroup_id == id[i])
@@ -234,7 +234,7 @@ static void test_sweep(void **state)
 		assert_true(best_ms < 30);
 }
 
-/* On in one period of ten; more where somebody else (another monitor) wants them on, too. */
+/* On in one period of ten; more if another monitor wants them on, too. */
 static void test_statistics(void **state)
 {
 	struct world *world = *state;
@@ -270,7 +270,7 @@ static void test_no_drops(void **state)
 
 		if (!drop->count)
 			continue;
-		/* A program that takes this long is interrupted by an event of its own. */
+		/* A program that takes so long is interrupted by an event of its own. */
 		if (watch_emulated() && !strcmp(drop->name, "recursion"))
 			printf("# |drop %s: %lu\n", drop->name, drop->count);
 		else
@@ -278,7 +278,8 @@ static void test_no_drops(void **state)
 	}
 }
 
-/* A monitor with a scope sees its cgroup's tasks, its disk, and strangers as foreign. */
+/* A monitor with a scope sees its cgroup's tasks and its disk, and counts other tasks as
+ * foreign. */
 static void test_scope(void **state)
 {
 	struct world *world = *state;

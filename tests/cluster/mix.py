@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-"""A mix of real jobs under several policies on a testbed that is up.
+"""A mix of real jobs under several policies on a running testbed.
 
 Every job is a process that really reads the disk, computes or holds memory.
 Slowdown = turn-around time in the mix / turn-around time alone on its home
@@ -19,7 +19,7 @@ import time
 
 DISK = "/mnt/iocom-disk"
 KIB = 64
-# name: weight, needs told to iocom, command
+# name: weight, declared needs, command
 KINDS = {
     "io-small": (5, dict(io_rate=300, io_size=KIB * 1024, requests=700, cpu_time=0.1, mem="20M"),
                  ["io", DISK + "/data", "700", str(KIB), "SEED"]),
@@ -59,8 +59,8 @@ def run_one(testbed, work, job, policy, out):
 
 
 def measure_alone(testbed, work, repeat):
-    """Median turn-around alone: each kind on each home, nodes side by side (each has a disk
-    and a CPU share of its own), kinds one after the other."""
+    """Returns the median turn-around times alone: kinds run one after the other, nodes side by
+    side (each has a disk and a CPU share of its own)."""
     alone = {}
     for kind in KINDS:
         for _ in range(repeat):
@@ -117,7 +117,7 @@ def run_only(args, jobs):
 
 
 def moved(testbed):
-    """How many jobs each home sent away, from the agents' own journals."""
+    """Returns how many jobs each home sent away, by the agents' own journals."""
     count = 0
     for home in HOMES:
         out = subprocess.run([testbed, "exec", home, "--", "iocom", "jobs", "--all", "--json"],

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# 42 real jobs, the same under NLB, CPU-RE and IOCM-RE: measures and prints the mean
-# slowdown of each; IOCM-RE must be below both.
-# MIX_JOBS, MIX_SEED, MIX_SECONDS change the mix.
+# Runs the same 42 real jobs under NLB, CPU-RE and IOCM-RE, and measures and prints the mean
+# slowdown of each. That of IOCM-RE must be below both others. MIX_JOBS, MIX_SEED, MIX_SECONDS
+# change the mix.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . tests/lib/tap.sh

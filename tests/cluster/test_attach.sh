@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Jobs that outlive their client: detached ones, attach, wait, kill, contact lost and found,
-# between two nodes; who may attach, and who may not.
+# Jobs that outlive their client, between two nodes: detached ones, attach, wait, kill, contact
+# lost and found again; which users may attach, and which may not.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lib/tap.sh disable=SC1091
@@ -13,7 +13,7 @@ tap_true "every node hears of the other" until_true 10 sees n1 2
 nobody() { timeout 60 "$TESTBED" exec n1 --user nobody -- sh -c "cd / && $*"; }
 n1() { timeout 60 "$TESTBED" exec n1 -- "$@"; }
 detach() { n1 iocom run --node n2 --detach -- "$@"; }
-# Who listens at a job's SOCKET: a pid of this machine's.
+# Prints the pid of the process that listens at a job's SOCKET.
 supervisor_of() {
 	python3 -c 'import socket as s, struct, sys
 c = s.socket(s.AF_UNIX); c.connect(sys.argv[1])
@@ -21,11 +21,11 @@ print(struct.unpack("3i", c.getsockopt(s.SOL_SOCKET, s.SO_PEERCRED, 12))[0])' "$
 }
 RAW=$PWD/tests/cluster/attach_raw.py
 
-# --- detached, and looked at from here ---
+# --- detached, and attached to from here ---
 job=$(detach sh -c 'echo one; sleep 1.5; echo two; echo err >&2; hostname; exit 5' </dev/null)
 tap_is "run --detach prints the job's name and ends" "$? $job" "0 ${job%% *}"
 runs() { n1 iocom jobs | grep -E "^$job +running "; }
-until_true 10 runs # home is told a moment later
+until_true 10 runs # home learns it a moment later
 tap_like "it runs at the other node" "$(n1 iocom jobs)" "^$job +running .* n2 "
 tap_is "attach: all of it, from the first byte" "$(n1 iocom attach "$job" 2>"$SCRATCH/err"; echo $?)" "one
 two
@@ -87,7 +87,7 @@ tap_is "wait for two that are killed: the last one's status" "$(cat "$SCRATCH/wa
 tap_like "jobs --all: state, start, how it ended" "$(n1 iocom jobs --all)" \
 	"^$second +killed .* [0-9]{2}:[0-9]{2}:[0-9]{2} .* signal KILL +sleep 600"
 
-# --- who looks may leave ---
+# --- a client that attached may leave ---
 job=$(detach sh -c 'echo x; sleep 600')
 "$TESTBED" exec n1 -- iocom attach "$job" >"$SCRATCH/look" &
 look=$!
@@ -170,12 +170,12 @@ n1 iocom wait "$job" >/dev/null
 tap_is "its status is the job's, though bytes are missing" "$(n1 iocom attach "$job" 2>"$SCRATCH/err" | tr -d '\0' | tr '\n' ' '; echo "${PIPESTATUS[0]}")" "first  last 3"
 tap_like "the gap is said, and the error is there" "$(cat "$SCRATCH/err")" "iocom attach: bytes [0-9]+ to [0-9]+ of the job's output were not kept \([0-9]+ bytes\)"$'\n'"failed"
 tap_is "from a byte in the gap: the end" "$(n1 iocom attach --from 50000000 "$job" 2>/dev/null | tr -d '\0' | tr '\n' ' ')" " last "
-# A reader of it that stands still, while the agent goes and comes.
+# A reader of it that stands still while the agent ends and starts again.
 "$TESTBED" exec n1 -- sh -c "iocom attach $job 2>/dev/null | (head -c 6; until [ -e $SCRATCH/go ]; do sleep 0.1; done; cat) | tr -d '\\0'" >"$SCRATCH/still" &
 still=$!
 until_true 10 grep -q first "$SCRATCH/still"
 
-# --- the agent in between ---
+# --- the agent restarts meanwhile ---
 job=$(detach sh -c 'for i in $(seq 40); do echo $i; sleep 0.1; done; exit 6')
 agent=$(cat "${IOCOM_TESTBED_DIR:-/run/${IOCOM_TESTBED_MARK:-iocom-testbed}}/n2/agent.pid")
 mapfile -d '' -t command <"/proc/$agent/cmdline"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Jobs that outlive their client, where TLS is between the nodes: attach, from any byte, wait,
-# kill, and streams that are cut under the relays.  Two agents on loopback.
+# Jobs that outlive their client, with TLS between the nodes: attach, from any byte, wait, kill,
+# and streams that are cut under the relays. Two agents on loopback.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
@@ -21,7 +21,7 @@ keys() ( # makes an authority, and a pair for each node
 	chmod 600 ./*.key
 ) >/dev/null 2>&1
 keys
-user=daemon # of the relays: any but nobody
+user=daemon # the relays' user: any but nobody
 tls() { echo "--tls-certificate $PAIR/$1.pem --tls-key $PAIR/$1.key --tls-ca $PAIR/ca.pem --relay-user $user"; }
 pair_munged n1
 pair_munged n2
@@ -32,7 +32,7 @@ pair_agent n2 n1 $(tls n2)
 tap_true "TLS on both: they hear each other" until_true 15 pair_sees n1 2
 n1() { pair_user n1 "$@"; }
 detach() { n1 run --node n2 --detach -- "$@" </dev/null; }
-# The relays of these two agents.
+# Prints the relays of these two agents.
 relays() { pgrep -x iocom-relay | while read -r q; do ! grep -aqF "$PAIR" "/proc/$q/cmdline" || echo "$q"; done 2>/dev/null; }
 no_relays() { [ -z "$(relays)" ]; }
 
@@ -69,7 +69,7 @@ sh -c "cat '$PAIR/in' | (head -c 4000000; sleep 1; head -c 4000000; sleep 1; cat
 	n1 run --node n2 -- cat 2>"$PAIR/cut" >"$PAIR/out" &
 run=$!
 until_true 10 test -s "$PAIR/out"
-ss -K "dport = $((PAIR_PORT + 7))" >/dev/null 2>&1 # of n2's job port, whoever is connected
+ss -K "dport = $((PAIR_PORT + 7))" >/dev/null 2>&1 # all connections of n2's job port
 sleep 0.7
 relays | xargs -r kill -KILL
 wait "$run"

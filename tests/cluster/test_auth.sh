@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Who is let in, who listens, who is believed: ports, bounds of a user, PAM, munged that
-# dies and comes back, clocks that differ, TLS on both sides, on one, with another CA.
+# Which users and nodes are accepted, and who listens where: ports, a user's bounds, PAM, a munged
+# that dies and comes back, clocks that differ, TLS on both sides, on one side, with another CA.
 # Two agents on this machine; no testbed.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -34,7 +34,7 @@ alone() { # OPTIONS: an agent without peers
 	PAIR_PID[n1]=$!
 	until_true 15 test -S "$PAIR/alone/run/iocom.sock"
 }
-# Not in a subshell: whose processes they are is kept.
+# Not in a subshell, which would lose the pids.
 pair_munged n1
 pair_munged n2
 tap_true "a munged a node" test -S "$PAIR/munge-n1/socket" -a -S "$PAIR/munge-n2/socket"
@@ -76,12 +76,12 @@ tap_is "... and it is counted" "$(pair_count n2 jobs_refused_limit)" 1
 tap_is "it runs elsewhere" "$(status pair_user n1 run --node n1 -- true)" 0
 tap_is "at home the bound is the same" "$(status pair_user n2 run --node n2 -- true)" 125
 tap_is "root is exempt" "$(status pair_on n2 run --node n2 -- true)" 0
-exec 8>&- # the end of their input
+exec 8>&- # ends their input
 wait "${held[@]}"
 tap_is "when they ended there is room again" "$(until_true 10 pair_user n1 run --node n2 -- true; echo $?)" 0
 
-# Their clients do not read: the jobs are over, their supervisors not.
-stall() { # one detached job, looked at by who does not read
+# Their clients do not read: the jobs have ended, but their supervisors have not.
+stall() { # one detached job with a client that does not read
 	pair_user n2 run --detach --node n2 -- sh -c 'sleep 0.7; head -c 900000 /dev/zero' >/dev/null 2>&1
 	{
 		pair_user n2 attach last 2>/dev/null
@@ -101,8 +101,8 @@ tap_like "the sentence says why" "$(cat "$PAIR/err")" 'over and whose clients do
 kill "${stalled[@]}"
 tap_true "when they are gone there is room again" until_true 10 pair_user n1 run --node n2 -- true
 
-# --- who attaches to what is not his ---
-nonces() { # rows that attach messages left at n2
+# --- attaching to another user's job ---
+nonces() { # rows of attach messages in n2's journal
 	python3 -c 'import sqlite3, sys
 print(sqlite3.connect("file:%s?mode=ro" % sys.argv[1], uri=True).execute(
     "SELECT count(*) FROM nonce WHERE length(sender) = 16").fetchone()[0])' "$PAIR/n2/state/iocom.db"
@@ -145,7 +145,7 @@ tap_is "root may ask as often as it wants" "$(burst pair_on)" 0
 # --- PAM ---
 mkdir -p "$PAIR/pam.d"
 chmod 755 "$PAIR/pam.d"
-# n2 began anew above: n1 is to have heard.
+# n2 restarted above: wait until n1 knows.
 until_true 20 pair_on n1 run --node n2 -- true
 tap_is "pam = auto: no service file, no PAM" "$(status pair_user n1 run --node n2 -- true)" 0
 printf 'account required pam_deny.so\nsession required pam_permit.so\n' >"$PAIR/pam.d/iocom"

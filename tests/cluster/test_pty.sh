@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Jobs at a terminal, by an agent of its own that serves this machine: editors and pagers,
-# the keys of a terminal, its size, the escape, and modes that come back on every way out.
+# Jobs at a terminal, with the test's own agent for this machine: editors and pagers, the keys of
+# a terminal, its size, the escape, and modes that are restored on every way out.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/screen.sh
 command -v tmux >/dev/null || tap_skip_all "no tmux"
 at_end() { screen_cleanup; }
-u=$$ # makes what runs here findable
+u=$$ # marks the processes of this run
 export LC_ALL=C.UTF-8 TERM=xterm
 agent_up pty
 
@@ -57,7 +57,8 @@ press() { # DESCRIPTION REGEX KEY...
 	tm send-keys "$@"
 	tap_like "$what" "$(screen "$regex")" "$regex"
 }
-# A terminal on which COMMAND runs; then it says the status, and whether its modes are as before.
+# Opens a terminal on which COMMAND runs; then it prints the status, and whether its modes are as
+# before.
 open_screen() { # COMMAND...
 	server=$((server + 1))
 	printf '%s\n' 'before=$(stty -g)' "$*" \
@@ -71,7 +72,7 @@ left() { # DESCRIPTION STATUS: it left so, and the terminal is as it was
 	tap_is "$1" "$(screen 'modes are back' | grep -E '^(left with|modes)')" "left with $2"$'\n'"modes are back"
 	tm kill-server
 }
-# The client, not what it runs under.
+# The client, not the programs that started it.
 client() { pgrep -f "^$iocom (run|rsh) .*$1"; }
 attacher() { pgrep -f "^$iocom attach .*$job"; }
 in_foreground() { [[ $(ps -o stat= -p "$(pgrep -f "$1")") == *+* ]]; }
@@ -122,7 +123,7 @@ tap_true "without --pty the terminal stays as it is" is_cooked
 tm send-keys C-c
 left "and ^C is this program's signal: 130 too" 130
 
-# A shell of jobs there, and one here.
+# A shell with job control there, and one here.
 server=$((server + 1))
 tm new-session -d -x 90 -y 30 "PS1='here> ' HOME=$dir bash --norc"
 screen '^here>' >/dev/null
@@ -194,7 +195,7 @@ until_true 10 is_raw
 tm send-keys Enter '~.' Enter
 left "--escape none: ~. is the command's" 5
 
-# --- detached, with a terminal: as tmux ---
+# --- detached, with a terminal: like tmux ---
 cat >"$dir/detached" <<'D'
 echo begun
 (trap 'echo "size=$(stty size </dev/tty)"' WINCH; while :; do sleep 0.1; done) &
@@ -249,7 +250,7 @@ fi
 open_screen "$iocom run --pty -- bash --norc -c 'read -r x; echo got=\$x; sleep 0.5; exit 6 # ${u}83'"
 until_true 10 is_raw
 running() { "$iocom" jobs | grep -E '^p1-.* running '; }
-until_true 10 running # the agent tells it a moment later
+until_true 10 running # the agent reports it a moment later
 job=$(running | head -n 1 | cut -d ' ' -f 1)
 first=$server
 tap_like "a terminal that somebody has is not taken unasked" "$(timeout 10 "$iocom" attach "$job" 2>&1 </dev/null; echo $?)" \

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# An agent of the test's own that serves this machine, in a cgroup of its own.  Source it after
-# tap.sh; agent_up NAME sets dir, build, iocom, cgroup and root; all goes at the end.
+# The test's own agent for this machine, in a cgroup of its own. Source it after tap.sh; agent_up
+# NAME sets dir, build, iocom, cgroup and root; everything is removed at the end.
 
 build=${IOCOM_BUILD:-$PWD/build}
 iocom=$build/iocom

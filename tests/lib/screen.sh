@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# shellcheck disable=SC2154 # dir is set by whoever sources it
-# Screens of tmux for tests of what draws on a terminal.  Source it with `dir`, a directory of
-# the test's own, set; screen_cleanup takes all of them away.
+# shellcheck disable=SC2154 # dir is set by the script that sources it
+# Screens of tmux for tests of what draws on a terminal. Source it with `dir` set to a directory
+# of the test's own; screen_cleanup removes all screens.
 
-# A server of its own for each screen: a killed one may not have left yet.
+# Each screen has a server of its own, because a killed one may not have ended yet.
 server=0
 tm() { tmux -L "${dir##*/}.$server" -f /dev/null "$@"; }
 screen_cleanup() {

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# TAP for shell tests: source it, call the checks, end with `tap_done`.
-# Expected values are arguments, so a failing check prints both sides.
+# TAP for shell tests: source it, call the checks, end with `tap_done`. Expected values are
+# arguments, so a failing check prints both sides.
 
 TAP_N=0
 TAP_FAILED=0
@@ -36,7 +36,8 @@ tap_isnt() { # DESCRIPTION GOT UNEXPECTED
 }
 
 tap_like() { # DESCRIPTION GOT REGEX
-	# No pipe: grep -q leaves at the first match, and a writer of more lines would die of it.
+	# Not a pipe: grep -q ends at the first match, and SIGPIPE would kill a writer of more
+	# lines.
 	if grep -qE -- "$3" <<<"$2"; then
 		tap_ok "$1"
 	else
@@ -44,14 +45,14 @@ tap_like() { # DESCRIPTION GOT REGEX
 	fi
 }
 
-# tap_true DESCRIPTION COMMAND...: the command's success is the outcome.
+# tap_true DESCRIPTION COMMAND...: passes if the command succeeds.
 tap_true() {
 	local what=$1 out
 	shift
 	if out=$("$@" 2>&1); then tap_ok "$what"; else tap_fail "$what" "$out"; fi
 }
 
-# tap_calc DESCRIPTION EXPRESSION: an awk condition on numbers, printed when false.
+# tap_calc DESCRIPTION EXPRESSION: an awk condition on numbers, which is printed if false.
 tap_calc() {
 	if awk "BEGIN { exit !($2) }" </dev/null; then tap_ok "$1"; else tap_fail "$1" "false: $2"; fi
 }
@@ -66,7 +67,7 @@ tap_done() {
 	[ "$TAP_FAILED" -eq 0 ]
 }
 
-# until_true SECONDS COMMAND...: polls; its success is the outcome.
+# until_true SECONDS COMMAND...: repeats the command until it succeeds; returns its last result.
 until_true() {
 	local end=$((SECONDS + $1))
 	shift

@@ -30,19 +30,19 @@
 #include <nbdkit-plugin.h>
 
 /*
- * A shorter pause than this between two requests is our own way through nbdkit, FUSE
- * and the loop device, not the disk's idleness: the next service starts where the last
- * one ended, which keeps a busy disk at its exact speed.
+ * A shorter pause between two requests is our own path through nbdkit, FUSE and the loop device,
+ * not idleness of the disk: the next service starts where the last one ended, which keeps a busy
+ * disk at its exact speed.
  */
 #define TURNAROUND_NS 400000
 
-/* One disk a process: nbdkit's callbacks carry no context before open(). */
+/* Each process has one disk, because nbdkit's callbacks carry no context before open(). */
 static struct {
 	int64_t size_bytes;
 	char *speed_path;
 	int speed_fd;
 	unsigned char *data;
-	int64_t free_at_ns; /* when the server finishes what it has accepted */
+	int64_t free_at_ns; /* when the server finishes all accepted requests */
 } disk = {.speed_fd = -1};
 
 static int64_t now_ns(void)
@@ -53,7 +53,7 @@ static int64_t now_ns(void)
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* MB/s; 0: as fast as it goes, also while the file cannot be read. */
+/* Returns MB/s; 0: as fast as possible, also if the file cannot be read. */
 static double disk_speed(void)
 {
 	char text[32];
@@ -171,7 +171,7 @@ static int disk_flush(void *handle, uint32_t flags)
 	return 0;
 }
 
-/* Gives whole pages back to the machine, so that a freed disk costs no memory. */
+/* Gives whole pages back to the machine, so that a trimmed disk costs no memory. */
 static int disk_zero(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
 {
 	const uint64_t page = sysconf(_SC_PAGESIZE);

@@ -17,7 +17,7 @@ finish() {
 	"$TESTBED" down >/dev/null 2>&1
 	rm -rf "$SCRATCH"
 }
-exec 9>/run/lock/iocom-testbed-user.lock # one testbed a machine: tests take turns
+exec 9>/run/lock/iocom-testbed-user.lock # a machine has one testbed, so tests take turns
 flock -w 900 9 || tap_skip_all "another test holds the testbed"
 trap finish EXIT
 trap 'exit 130' INT TERM
@@ -28,7 +28,7 @@ on() { # NODE COMMAND...
 	shift
 	"$TESTBED" exec "$node" -- "$@"
 }
-# What a testbed leaves on the machine, whatever its own status command thinks.
+# Prints what a testbed leaves on the machine, without asking its own status command.
 remains() {
 	grep -E 'iocom-testbed|iocom-disk' /proc/self/mountinfo
 	losetup -a | grep iocom-testbed
@@ -42,8 +42,8 @@ says() { # COMMAND...: its output and exit status in one line
 	status=$?
 	printf '%s [%d]' "$out" "$status"
 }
-# Python on a node: O_DIRECT reads of 64 KiB with optional pacing; prints seconds and
-# the share of them that the disk was busy.
+# Python for a node: O_DIRECT reads of 64 KiB with optional pacing; it prints the seconds, and the
+# share of them in which the disk was busy.
 reads='
 import mmap, os, sys, time
 path, count, gap = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
@@ -84,7 +84,7 @@ tap_true "n1 reaches n2 by name" on n1 ping -c 1 -W 2 -q n2
 	tap_is "an ordinary user writes to the disk" "$("$TESTBED" exec n1 --user nobody -- sh -c 'id -un; echo x >$IOCOM_TESTBED_DISK/nobody && echo written' | paste -sd' ')" "nobody written"
 }
 
-# exec is the command itself.
+# exec becomes the command itself.
 tap_is "working directory, stdin, stdout" "$(cd "$SCRATCH" && echo text | on n1 sh -c 'pwd; cat' | paste -sd' ')" "$SCRATCH text"
 on n1 sh -c 'exit 3'
 tap_is "exit status" $? 3
@@ -153,7 +153,7 @@ tap_like "unknown node" "$(says on n9 true)" "no node 'n9': there are n1 to n2 \
 tap_like "unknown user" "$(says "$TESTBED" exec n1 --user nobodyatall -- true)" "no user 'nobodyatall'.* \[1\]$"
 tap_like "down from a node" "$(says on n1 "$TESTBED" down)" 'runs on a node.* \[1\]$'
 
-# Crashes: the disks die under a writer, a process leaves its group, the state is gone.
+# Crashes: the disks die under a writer, a process leaves its group, the state is lost.
 on n1 dd if=/dev/zero of=/mnt/iocom-disk/much bs=1M count=60 2>/dev/null &
 on n2 sh -c 'echo $$ >/sys/fs/cgroup/unified/cgroup.procs || echo $$ >/sys/fs/cgroup/cgroup.procs; exec sleep 987' 2>/dev/null &
 sleep 0.5
@@ -189,7 +189,7 @@ for bad in "--nodes 0" "--nodes x" "--nodes 2 --disk 20,x" "--nodes 1 --disk 5,5
 	# shellcheck disable=SC2086
 	tap_like "usage: up $bad" "$(says "$TESTBED" up $bad)" '^testbed: up: .*; see testbed --help \[2\]$'
 done
-mkdir -p "$SCRATCH/tests" && cp -r tests/testbed "$SCRATCH/tests" # anybody can read it there
+mkdir -p "$SCRATCH/tests" && cp -r tests/testbed "$SCRATCH/tests" # every user can read it there
 tap_like "not root" "$(says setpriv --reuid 65534 --regid 65534 --clear-groups "$SCRATCH/tests/testbed/testbed" up --nodes 1)" 'needs root .*sudo \[1\]$'
 tap_true "shellcheck" shellcheck -x tests/testbed/testbed tests/testbed/lib/*.sh tests/testbed/test_testbed.sh
 tap_done

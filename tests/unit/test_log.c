@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Log lines: how many a second, and that what strangers bring about hides nothing else. */
+/* Log lines: how many per second, and that lines which strangers cause hide no others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 #define FLOOD 1000
 
-/* Standard error into a file from here on; the old one. */
+/* Sends standard error into a file from here on. Returns the old one. */
 static int capture(FILE **file)
 {
 	int before = dup(STDERR_FILENO);
@@ -46,7 +46,7 @@ static unsigned lines_with(FILE *file, const char *text)
 	return n;
 }
 
-/* All within one second: the wait is for its beginning. */
+/* Waits for the beginning of a second, so that all lines fall into it. */
 static void wait_for_second(void)
 {
 	struct timespec now;
@@ -82,12 +82,12 @@ static void test_strangers_hide_nothing(void **state)
 	assert_int_equal(lines_with(file, "of ours"), 20);
 	assert_true(lines_with(file, "of a stranger 0\n") == 1);
 	assert_true(lines_with(file, "of a stranger") < FLOOD / 2);
-	/* Each line is written or counted. */
+	/* Each line is written or counted as lost. */
 	assert_int_equal(lines_with(file, "of a stranger") + logger.suppressed, FLOOD);
 	fclose(file);
 }
 
-/* The twin: without a room of their own they would. */
+/* The counterpart: without a share of their own such lines would hide the others. */
 static void test_all_have_a_bound(void **state)
 {
 	struct logger logger;

@@ -3,12 +3,12 @@
 # A node's disk: nbdkit (disk.c: one request at a time, bytes / speed each) -> nbdfuse
 # -> loop device with direct I/O (no second page cache) -> ext4.
 
-# The plugin is built here, so that the testbed needs nothing from `make`.
+# Builds the plugin here, so that the testbed needs nothing from `make`.
 disk_build() {
 	local source=$ROOT/tests/testbed/disk.c cc
 	DISK_PLUGIN=$BUILD/tests/testbed-disk.so
 	[ "$DISK_PLUGIN" -nt "$source" ] && return
-	read -ra cc <<<"${CC:-gcc}" # as make takes it: a word or more
+	read -ra cc <<<"${CC:-gcc}" # one or more words, as in make
 	need_tools "${cc[0]}:gcc"
 	[ -e /usr/include/nbdkit-plugin.h ] ||
 		die "nbdkit-plugin.h is not installed: apt-get install nbdkit-plugin-dev"
@@ -20,10 +20,10 @@ disk_build() {
 	fi
 }
 
-# A single server with a queue: at most one request in the driver, so that the time
-# from issue to completion is the service time at any queue depth.  BFQ's strict mode
-# does that; small budgets let readers and writers alternate.  Without BFQ up to four
-# requests are in flight, and the time in the driver holds their queueing too.
+# Sets up a single server with a queue: at most one request is in the driver, so that the time
+# from issue to completion is the service time at any queue depth. BFQ's strict mode does that;
+# small budgets let readers and writers alternate. Without BFQ up to four requests are in flight,
+# and the time in the driver includes their queueing.
 disk_queue() { # loopN
 	local queue=/sys/block/$1/queue
 	if { echo bfq >"$queue/scheduler"; } 2>/dev/null; then
