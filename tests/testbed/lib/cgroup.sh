@@ -163,7 +163,7 @@ cgroup_signal() { # SIGNAL PATH
 
 # Kills until nobody is left: a fork between two looks is caught by the next one.
 cgroup_kill() { # PATH
-	local tries=250
+	local tries=3000
 	until cgroup_is_empty "$1"; do
 		{ echo 1 >"$CG_V2/$1/cgroup.kill"; } 2>/dev/null
 		cgroup_signal KILL "$1"
