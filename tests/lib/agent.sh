@@ -18,7 +18,7 @@ agent_cleanup() {
 	agent_stop
 	agent_groups | while read -r c; do
 		[ ! -s "$c/cgroup.procs" ] || xargs -r kill -KILL <"$c/cgroup.procs" 2>/dev/null
-		until_true 3 rmdir "$c"
+		until_true 1 rmdir "$c"
 	done
 	rm -rf "$dir"
 }

@@ -66,9 +66,10 @@ tap_done() {
 	[ "$TAP_FAILED" -eq 0 ]
 }
 
-# until_true SECONDS COMMAND...: polls; its success is the outcome.
+# until_true SECONDS COMMAND...: polls; its success is the outcome.  SECONDS are ample on a quiet
+# machine; a busy one has as much again five times over, for the end of it is a hang.
 until_true() {
-	local end=$((SECONDS + $1))
+	local end=$((SECONDS + $1 * 6))
 	shift
 	while ! "$@" >/dev/null 2>&1; do
 		[ "$SECONDS" -lt "$end" ] || return 1
