@@ -72,7 +72,7 @@ until_true() {
 	local end=$((SECONDS + $1 * 6))
 	shift
 	while ! "$@" >/dev/null 2>&1; do
-		[ "$SECONDS" -lt "$end" ] || return 1
+		[ "$SECONDS" -lt "$end" ] || { echo "# waited in vain for: $*" >&2; return 1; }
 		sleep 0.1
 	done
 }
