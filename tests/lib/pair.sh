@@ -15,8 +15,7 @@ pair_begin() {
 	trap pair_end EXIT
 	trap 'exit 130' INT TERM
 	(umask 077 && head -c 128 /dev/urandom >"$PAIR/key")
-	# Ports of this run: others test on this machine as well.
-	PAIR_PORT=$((20000 + $$ % 800 * 10))
+	PAIR_PORT=$(free_ports)
 }
 
 # Control groups of the two: cgroup2, and v1 where there is some.

@@ -76,3 +76,11 @@ until_true() {
 		sleep 0.1
 	done
 }
+
+# The first of ten TCP ports that nobody listens at: tests that run at a time have other ones.
+free_ports() {
+	local block=$(($$ % 1000)) used
+	used=$(ss -ltnH | awk '{ sub(/.*:/, "", $4); print int($4 / 10) }')
+	while grep -qx "$((2000 + block))" <<<"$used"; do block=$(((block + 1) % 1000)); done
+	echo $((20000 + block * 10))
+}
