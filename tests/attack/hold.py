@@ -41,9 +41,9 @@ def connect(where):
     return s
 
 
-def offer(s, data):
-    """Sends what the agent takes within a moment; returns False if it closed."""
-    s.settimeout(0.5)
+def offer(s, data, patience_s=20):
+    """Sends what is taken; False when the agent closed."""
+    s.settimeout(patience_s)
     try:
         s.sendall(data)
     except TimeoutError:
@@ -58,13 +58,19 @@ def hold(text):
     sys.stdin.read()
 
 
-def starts(where, count, mib):
-    """Sends MIB of each of COUNT job starts of 4 MiB; prints how many the agent keeps."""
+def starts(where, count, mib, most):
+    """COUNT job starts of 4 MiB each, of which MIB have come; how many of them are let, as soon
+    as that is MOST at the most."""
     held = [connect(where) for _ in range(count)]
     for s in held:
         offer(s, frame(START, (4 << 20) - 1) + bytes((mib << 20) - 16))
-    time.sleep(0.3)
-    hold(f"held {sum(1 for s in held if not select.select([s], [], [], 0)[0])}")
+    until = time.monotonic() + 20
+    while True:
+        let = sum(1 for s in held if not select.select([s], [], [], 0)[0])
+        if let <= most or time.monotonic() > until:
+            break
+        time.sleep(0.05)
+    hold(f"held {let}")
 
 
 def answers(where, count, each):
@@ -72,8 +78,8 @@ def answers(where, count, each):
     held = [connect(where) for _ in range(count)]
     for _ in range(each):
         for s in held:
-            offer(s, request(op="jobs", all=True))
-    # Unread bytes hide the end of a stream: poll only tells that the other side hung up.
+            offer(s, request(op="jobs", all=True), 0.5)  # it takes none while we read none
+    # What is unread hides the end: only that the other side hung up is told.
     poll = select.poll()
     for s in held:
         poll.register(s, 0)
@@ -112,7 +118,8 @@ def first(where, job):
     ours.sendall(request(op="kill", job=job, signal=10))
     others.sendall(request(op="status"))
     stirred = select.select([ours, others], [], [], 20)[0]
-    print("the signal" if ours in stirred else "the question" if stirred else "none")
+    print("both" if len(stirred) == 2 else "the signal" if ours in stirred
+          else "the question" if stirred else "none")
 
 
 def lease(path):

@@ -95,16 +95,30 @@ row() { # ATTACK REFUSED LOGGED
 	TABLE+=("$(printf '%-52s %-8s %s' "$1" "$2" "$3")")
 }
 
-# Checks that the attack was refused, and that agent NAME logged it once, with a line that matches
-# PATTERN.
-judge() { # ATTACK NAME PATTERN REFUSED(yes/no) WHAT-WAS-ANSWERED
+# What comes by the hundred is said once in so many seconds, however long it goes on: how many
+# lines of agent NAME match PATTERN, or "close" when two of them are closer than SECONDS.  A
+# second less, for an agent that was kept waiting between its decision and its line.
+spaced() { # NAME PATTERN SECONDS
+	log_new "$1" | grep -E -- "$2" | awk -v every="$3" '
+		{ split(substr($1, 12), part, /[:Z]/)
+		  now = part[1] * 3600 + part[2] * 60 + part[3]
+		  if (NR > 1 && (now - last + 86400) % 86400 < every - 1) close_by = 1
+		  last = now }
+		END { print close_by ? "close" : NR }'
+}
+
+# Refused, and said exactly once in the log of agent NAME by a line that matches PATTERN.
+# SECONDS: once in so many, of an attack that may take longer than that.
+judge() { # ATTACK NAME PATTERN REFUSED(yes/no) WHAT-WAS-ANSWERED [SECONDS]
 	local lines matching logged
-	[ -z "$3" ] || until_true 3 log_has "$2"
-	sleep 0.03 # a second line would come at once; at most 25 a second are written
+	[ -z "$3" ] || until_true 20 log_has "$2"
+	sleep 0.03 # a second line would come at once; and 25 a second are written at most
 	lines=$(log_new "$2" | wc -l)
 	matching=$(log_new "$2" | grep -cE -- "$3")
 	if [ -z "$3" ]; then
 		logged=$([ "$lines" -eq 0 ] && echo - || echo "$lines lines")
+	elif [ "$lines" -eq "$matching" ] && [ "$lines" -gt 1 ] && [ -n "${6-}" ]; then
+		logged=$([ "$(spaced "$2" "$3" "$6")" -ge "$lines" ] 2>/dev/null && echo once || echo "$lines lines")
 	else
 		logged=$([ "$lines" -eq 1 ] && [ "$matching" -eq 1 ] && echo once || echo "$lines lines")
 	fi

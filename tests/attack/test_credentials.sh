@@ -127,13 +127,14 @@ wait "$pid"
 
 # --- bulletins ---
 coproc BULLETIN { "$TOOLS/forge_message" bulletin 7928 "$DIR/beta/munge" mallory; }
+here() { at beta "$iocom" nodes --json | jq -e '.nodes[] | select(.name=="mallory")' >/dev/null; }
 publish() { # HOW
 	local out
 	echo "$1" >&"${BULLETIN[1]}"
 	read -r out <&"${BULLETIN[0]}"
 	echo "$out"
 	sleep 0.1
-	! at beta "$iocom" nodes --json | jq -e '.nodes[] | select(.name=="mallory")' >/dev/null
+	! here
 }
 bulletin() { # ATTACK HOW PATTERN
 	local refused=no out
@@ -148,7 +149,8 @@ bulletin "one byte changed" changed 'refused a bulletin'
 bulletin "nonsense in a good seal" nonsense 'refused a bulletin: not our message'
 bulletin "of another version" version "refused a bulletin of node 'mallory': another version"
 bulletin "an empty seal" empty 'refused a bulletin'
-tap_true "a bulletin as it should be brings its node in" eval '! publish true'
+publish true >/dev/null
+tap_true "a bulletin as it should be brings its node in" until_true 60 here
 pid=$BULLETIN_PID
 exec {BULLETIN[1]}>&-
 wait "$pid"

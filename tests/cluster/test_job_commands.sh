@@ -91,7 +91,9 @@ tap_is "wait goes on, for the job that was the last one" "$(cat "$dir/waited")" 
 tap_is "and said once why it stood" "$(cat "$dir/waits")" "iocom wait: the agent is away; asking again for 30 s"
 
 # --- attach: a foreground job with its client, without one, ended ---
-"$iocom" run -- sh -c 'echo there; read x; exit 3' >"$dir/there" 2>"$dir/lost" < <(sleep 20) &
+mkfifo "$dir/quiet"
+exec 8<>"$dir/quiet" # nothing is ever written to it
+"$iocom" run -- sh -c 'echo there; read x; exit 3' >"$dir/there" 2>"$dir/lost" <"$dir/quiet" 8>&- &
 client=$!
 until_true 10 grep -q there "$dir/there"
 front=$("$iocom" jobs --json | jq -r '.jobs[0].job')

@@ -15,7 +15,7 @@ root=$(findmnt -n -t cgroup2 -o TARGET | head -n 1)
 
 dir=$(mktemp -d /var/tmp/iocom-metrics-XXXXXX)
 cgroup=iocom-metrics-$$
-port=$((20000 + $$ % 10000))
+port=$(free_ports)
 agent='' stays=''
 cleanup() {
 	[ -z "$stays" ] || { kill "$stays"; wait "$stays"; } 2>/dev/null

@@ -158,7 +158,8 @@ kill -9 "$(pgrep -P "$client" | head -n 1)"
 tap_true "the client of one node is killed: its job ends, two go on" until_true 10 running 3703 2
 kill -9 "$client"
 wait $! 2>/dev/null
-tap_is "kill -9 of the program: its clients go with it" "$(pgrep -cf -- '--grace 1 -N n\[1-3\] -- sleep 3703')" 0
+clients_gone() { ! pgrep -f -- '--grace 1 -N n\[1-3\] -- sleep 3703'; }
+tap_true "kill -9 of the program: its clients go with it" until_true 5 clients_gone
 tap_true "and no job outlives the grace" until_true 10 ended 3703
 
 (r -N n2,n3 -- sh -c 'echo $$; exec sleep 3704') >"$SCRATCH/o" 2>"$SCRATCH/e" &

@@ -15,8 +15,7 @@ pair_begin() {
 	trap pair_end EXIT
 	trap 'exit 130' INT TERM
 	(umask 077 && head -c 128 /dev/urandom >"$PAIR/key")
-	# Ports of this run only, because other tests run on this machine as well.
-	PAIR_PORT=$((20000 + $$ % 800 * 10))
+	PAIR_PORT=$(free_ports)
 }
 
 # Mounts for the control groups of the two: cgroup2, and v1 if there is any.

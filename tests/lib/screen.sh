@@ -11,9 +11,9 @@ screen_cleanup() {
 	tm kill-server 2>/dev/null
 	rm -rf "${TMUX_TMPDIR:-/tmp}/tmux-$(id -u)/${dir##*/}."*
 }
-# Waits until the screen shows a line like REGEX (10 s), and prints the screen.
+# Waits until the screen shows a line like REGEX (a minute: then it never will), and prints it.
 screen() { # REGEX
-	for _ in $(seq 100); do
+	for _ in $(seq 600); do
 		tm capture-pane -p >"$dir/screen" 2>/dev/null
 		grep -qE -- "$1" "$dir/screen" && break
 		sleep 0.1

@@ -67,12 +67,21 @@ tap_done() {
 	[ "$TAP_FAILED" -eq 0 ]
 }
 
-# until_true SECONDS COMMAND...: repeats the command until it succeeds; returns its last result.
+# until_true SECONDS COMMAND...: polls; its success is the outcome.  SECONDS are ample on a quiet
+# machine; a busy one has as much again five times over, for the end of it is a hang.
 until_true() {
-	local end=$((SECONDS + $1))
+	local end=$((SECONDS + $1 * 6))
 	shift
 	while ! "$@" >/dev/null 2>&1; do
-		[ "$SECONDS" -lt "$end" ] || return 1
+		[ "$SECONDS" -lt "$end" ] || { echo "# waited in vain for: $*" >&2; return 1; }
 		sleep 0.1
 	done
+}
+
+# The first of ten TCP ports that nobody listens at: tests that run at a time have other ones.
+free_ports() {
+	local block=$(($$ % 1000)) used
+	used=$(ss -ltnH | awk '{ sub(/.*:/, "", $4); print int($4 / 10) }')
+	while grep -qx "$((2000 + block))" <<<"$used"; do block=$(((block + 1) % 1000)); done
+	echo $((20000 + block * 10))
 }

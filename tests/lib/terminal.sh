@@ -19,7 +19,7 @@ trap terminal_cleanup EXIT
 play() { # [DOCUMENTS [TIMES]]
 	"$build/tests/tools/topagent" "$dir" "$@" &
 	agent=$!
-	for _ in $(seq 50); do
+	for _ in $(seq 600); do
 		[ -S "$dir/iocom.sock" ] && return
 		sleep 0.1
 	done

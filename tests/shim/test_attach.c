@@ -602,6 +602,71 @@ static void test_detached_reader_leaves(void **state)
 	finish(stage, &job);
 }
 
+/* Whether a signal waits for PID that it has not read yet. */
+static bool pending(pid_t pid)
+{
+	char path[64], line[128];
+	unsigned long waits = 0;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	in = fopen(path, "re");
+	while (in && fgets(line, sizeof(line), in) && sscanf(line, "ShdPnd: %lx", &waits) != 1)
+		;
+	if (in)
+		fclose(in);
+	return waits;
+}
+
+/* Who looks is told to go before the first answer is here: it goes, and the job stays. */
+static void test_detached_reader_is_early(void **state)
+{
+	struct want want = SH("until [ -e \"$0\" ]; do sleep 0.05; done; exit 3");
+	struct stage *stage = *state;
+	struct run_result result;
+	char go[128];
+	struct job job;
+	int fd[2], shim, status;
+	pid_t looks, between;
+	sigset_t term;
+
+	snprintf(go, sizeof(go), "%s/go", stage->dir);
+	want.argv[3] = go;
+	job = start_detached(stage, &want);
+	stage_pair(fd);
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	sigprocmask(SIG_BLOCK, &term, NULL);
+	looks = fork();
+	if (!looks) {
+		struct run_stream_options options = {
+			.stdio = {-1, -1, -1}, .signals = true, .look = true};
+
+		close(fd[1]);
+		_exit(run_stream(&options, fd[0], &result));
+	}
+	kill(looks, SIGTERM);
+	sigprocmask(SIG_UNBLOCK, &term, NULL);
+	close(fd[0]);
+	/* Until it has taken the signal; it has heard nothing yet. */
+	for (int i = 0; i < 6000 && pending(looks); i++)
+		usleep(10000);
+	assert_false(pending(looks));
+	shim = ask_for(stage, job.name, ATTACH_FIRST, ATTACH_FIRST, "", NULL);
+	assert_true(shim >= 0);
+	between = cut_between(fd[1], shim, BULK);
+	close(fd[1]);
+	close(shim);
+	assert_int_equal(waitpid(looks, &status, 0), looks);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 128 + SIGTERM);
+	waitpid(between, NULL, 0);
+	close(open(go, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+	assert_int_equal(play_again(stage, job.name, ATTACH_FIRST, &result), 3);
+	unlink(go);
+	finish(stage, &job);
+}
+
 /* Signals to a job that is over or never began hit no process, not even its supervisor. */
 static void test_signal_without_a_job(void **state)
 {
@@ -782,6 +847,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_kept),
 		cmocka_unit_test(test_detached),
 		cmocka_unit_test(test_detached_reader_leaves),
+		cmocka_unit_test(test_detached_reader_is_early),
 		cmocka_unit_test(test_signal_without_a_job),
 		cmocka_unit_test(test_input_has_ended),
 		cmocka_unit_test(test_detached_quota),

@@ -190,18 +190,25 @@ static void test_lease_over_for_what_is_left(void **state)
 	assert_int_equal(end.value, 255);
 }
 
+#define SLOW_LEASE_MS 4000
+
 /* Nothing of the job runs, only its client is slow: it ended by itself, within its lease. */
 static void test_lease_over_for_a_slow_client(void **state)
 {
-	struct want want = {SH("head -c 600000 /dev/zero; exit 8"), .lease_ms = 700};
+	struct want want = {SH("head -c 600000 /dev/zero; exit 8"), .lease_ms = SLOW_LEASE_MS};
 	struct run_stream_options options = {.stdio = {-1, -1, -1}};
 	struct stage *stage = *state;
 	struct run_result result;
 	struct launch_event end;
+	uint64_t over_ms = now_ms() + SLOW_LEASE_MS;
 	pid_t pid;
 	struct job job = begin(stage, &want, &pid);
 
-	usleep(1000000);
+	while (!gone(pid) && now_ms() < over_ms)
+		usleep(10000);
+	assert_true(now_ms() < over_ms); /* it ended in time: else nothing is tested */
+	while (now_ms() < over_ms + 300)
+		usleep(10000);
 	options.stdio[1] = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	assert_int_equal(run_stream(&options, job.client, &result), 8);
 	close(options.stdio[1]);

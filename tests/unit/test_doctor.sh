@@ -25,7 +25,7 @@ install -m 755 "$build/iocom" "$dir/iocom"
 mkdir "$dir/run" "$dir/bin"
 mkdir -m 700 "$dir/state"
 config=$dir/iocom.conf
-port=$((20000 + $$ % 12000))
+port=$(free_ports)
 configure() { # LINE...
 	{
 		echo "[iocom]"

@@ -163,7 +163,7 @@ cgroup_signal() { # SIGNAL PATH
 
 # Kills until no process is left: the next round catches a fork between two rounds.
 cgroup_kill() { # PATH
-	local tries=250
+	local tries=3000
 	until cgroup_is_empty "$1"; do
 		{ echo 1 >"$CG_V2/$1/cgroup.kill"; } 2>/dev/null
 		cgroup_signal KILL "$1"

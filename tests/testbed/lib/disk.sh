@@ -45,7 +45,7 @@ disk_serve() { # NODE DIRECTORY
 		die "$1: nbdkit did not start: $(tail -n 1 "$log")"
 	setsid nbdfuse -C 1 -P "$2/nbdfuse.pid" "$2/mount/$MARK-$1" --unix "$2/socket" \
 		</dev/null >>"$log" 2>&1 &
-	wait_until 50 test -s "$2/mount/$MARK-$1" || die "$1: nbdfuse did not start: $(tail -n 1 "$log")"
+	wait_until 300 test -s "$2/mount/$MARK-$1" || die "$1: nbdfuse did not start: $(tail -n 1 "$log")"
 }
 
 # Makes the disk at full speed, mounts it in the node, then slows it down.

@@ -69,7 +69,7 @@ down_disks() {
 	for file in $(our_mounts | grep -E '/ns/mnt$'); do
 		[ ! -e "${file%/ns/mnt}/disk/speed" ] || echo 0 >"${file%/ns/mnt}/disk/speed"
 		[ ! -e "${file%/ns/mnt}/disk/mount" ] ||
-			timeout -k 1 10 nsenter "--mount=$file" umount "$DISK_DIR" 2>/dev/null
+			timeout -k 1 60 nsenter "--mount=$file" umount "$DISK_DIR" 2>/dev/null
 	done
 	for loop in $(our_loops); do
 		losetup --detach "$loop" 2>/dev/null
@@ -99,8 +99,8 @@ down_all() {
 	for remains in $(our_loops); do
 		losetup --detach "$remains" 2>/dev/null
 	done
-	wait_until 50 down_no_loops
-	wait_until 50 cgroup_remove
+	wait_until 300 down_no_loops
+	wait_until 300 cgroup_remove
 	remains=$(down_remains)
 	[ -z "$remains" ] && return
 	printf 'testbed: could not remove:\n%s\n' "$remains" >&2
@@ -119,7 +119,7 @@ down_main() {
 	fi
 	# Kills an `up` that is still at work, or its orphans: they are in the infra group.
 	[ -s "$STATE/shape" ] || cgroup_kill "$MARK"
-	take_lock 60
+	take_lock 300
 	down_all 9<&- || exit 1
 	echo "testbed: down"
 }

@@ -60,7 +60,7 @@ munged_up() { # NODE
 		munged "--key-file=$STATE/munge.key" "--socket=$dir/socket" "--pid-file=$dir/pid" \
 		"--seed-file=$dir/seed" "--log-file=$dir/log" --num-threads=2 \
 		"--origin=$(node_address "$1")" </dev/null >"$dir/out" 2>&1 ||
-		! wait_until 50 test -S "$dir/socket"; then
+		! wait_until 300 test -S "$dir/socket"; then
 		die "$1: munged did not start: $(tail -qn 1 "$dir/out" "$dir/log" 2>/dev/null)"
 	fi
 }
@@ -97,7 +97,7 @@ agent_up() { # NODE MB_PER_S
 	) &
 	pid=$!
 	echo "$pid" >"$dir/agent.pid"
-	wait_until 150 agent_answers "$pid" "$dir/run/iocom.sock"
+	wait_until 600 agent_answers "$pid" "$dir/run/iocom.sock"
 	listens "$pid" "$dir/run/iocom.sock" && return
 	tail -n 15 "$dir/agent.log" | sed "s/^/  $1: /" >&2
 	die "$1: its agent does not answer on $dir/run/iocom.sock; above is the end of its log"

@@ -163,7 +163,7 @@ in_parallel() {
 up_node() { node_up "n$1" "${DISKS[$1 - 1]}" "${CPUS[$1 - 1]}" "${MEMS[$1 - 1]}"; }
 up_agent() { agent_up "n$1" "${DISKS[$1 - 1]}"; }
 up_heard() {
-	wait_until 100 agent_hears_all "n$1" ||
+	wait_until 600 agent_hears_all "n$1" ||
 		echo "testbed: n$1 has not heard of every other node yet" >&2
 }
 
@@ -212,7 +212,7 @@ up_main() {
 	up_check
 	cgroup_find
 	down_not_inside
-	take_lock 60
+	take_lock 300
 	if up_already; then
 		echo "testbed: already up with this shape ($NODES nodes)"
 		return
