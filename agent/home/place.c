@@ -258,7 +258,7 @@ static int submit(struct place *p, struct iocom_err *err)
 	if (!rc)
 		rc = journal_submit(home->journal, &row, err);
 	if (rc) {
-		home->base->counters->journal_failures++;
+		home->base->counters->journal_failures += rc != -EAGAIN;
 		p->order.job[0] = 0;
 	}
 	return rc;
@@ -298,7 +298,7 @@ static void placed(struct place *p, const char *node, const char *address, uint1
 		rc = text ? journal_placed(home->journal, p->order.job, node, text, &err) : -ENOMEM;
 	free(text);
 	if (rc) {
-		home->base->counters->journal_failures++;
+		home->base->counters->journal_failures += rc != -ESTALE && rc != -ENOMEM;
 		place_give_up(p, err.text[0] ? err.text : "out of memory");
 		return;
 	}
