@@ -578,6 +578,8 @@ void parties_end(struct parties *all)
 {
 	char broken[sizeof(all->broken)];
 
+	if (!all->loop)
+		return;
 	full_disk_fail("", 0, false);
 	for (unsigned i = 0; i < all->count; i++)
 		party_stop(&all->nodes[i]);
@@ -592,6 +594,7 @@ void parties_end(struct parties *all)
 	free(all->log_text);
 	(void)nftw(all->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	memcpy(broken, all->broken, sizeof(broken));
+	*all = (struct parties){0};
 	assert_string_equal(broken, "");
 }
 

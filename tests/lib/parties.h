@@ -113,7 +113,7 @@ struct parties {
 
 /* COUNT nodes that run, n1 with much to do and the others with less the lower their number. */
 void parties_begin(struct parties *all, unsigned count);
-/* What must always hold did; all is freed. */
+/* What must always hold did; all is freed.  Once more is fine. */
 void parties_end(struct parties *all);
 /* NAME, "n1" for the first. */
 struct party *party_of(struct parties *all, const char *name);

@@ -139,6 +139,26 @@ static void stopped(void)
 	party_stop(node(2));
 }
 
+/* n2 refuses a job so, and n3 runs it. */
+static void refuses_and_leads_on(const char *reason, const char *text)
+{
+	char refused[64];
+	const json_t *first;
+
+	place(&(struct party_submission){.memory_mb = 100});
+	snprintf(refused, sizeof(refused), "n2:%s", reason);
+	is_placed(&client, "n3", refused);
+	first = json_array_get(json_object_get(client.answer, "refused"), 0);
+	if (!strstr(json_string_value(json_object_get(first, "text")), text))
+		fail_msg("%s: %s", reason, json_string_value(json_object_get(first, "text")));
+	assert_int_equal(party_launch(&client, "", NULL), 0);
+	parties_pass(&all, 100);
+	assert_string_equal(party_journal(node(1), party_answer(&client, "job")), "running 0");
+	parties_finish(&all, party_answer(&client, "job"), 0, 0);
+	parties_pass(&all, 1000);
+	assert_string_equal(party_journal(node(1), party_answer(&client, "job")), "exited 0");
+}
+
 /* Each refusal leads to the next candidate, and its reason is kept. */
 static void test_each_refusal_leads_on(void **state)
 {
@@ -162,27 +182,19 @@ static void test_each_refusal_leads_on(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		char refused[64], found[600];
-		const json_t *first;
+		const struct settings set = node(2)->set;
+		const struct iocom_vector load = node(2)->load;
 
-		parties_begin(&all, 3);
-		parties_note(&all, "n2", "is such that it refuses by '%s'", cases[i].reason);
 		cases[i].prepare();
-		place(&(struct party_submission){.memory_mb = 100});
-		snprintf(refused, sizeof(refused), "n2:%s", cases[i].reason);
-		is_placed(&client, "n3", refused);
-		first = json_array_get(json_object_get(client.answer, "refused"), 0);
-		snprintf(found, sizeof(found), "%s",
-			 json_string_value(json_object_get(first, "text")));
-		if (!strstr(found, cases[i].text))
-			fail_msg("%s: %s", cases[i].reason, found);
-		assert_int_equal(party_launch(&client, "", NULL), 0);
-		parties_pass(&all, 100);
-		assert_string_equal(party_journal(node(1), party_answer(&client, "job")),
-				    "running 0");
-		party_client_end(&client);
-		party_client_end(&other);
-		parties_end(&all);
+		refuses_and_leads_on(cases[i].reason, cases[i].text);
+		node(2)->set = set;
+		node(2)->load = load;
+		parties_no_rules(&all);
+		full_disk_fail("", 0, false);
+		if (!node(2)->runs)
+			party_start(node(2));
+		parties_pass(&all, NO_CLIENT_MS);
+		assert_int_equal(party_jobs(node(2)), 0);
 	}
 }
 
@@ -239,6 +251,29 @@ static void test_only_a_question(void **state)
 	assert_string_equal(party_answer(&client, "job"), "");
 	assert_string_equal(party_journal(node(1), JOB_1), "");
 	assert_int_equal(party_jobs(node(2)), 0);
+}
+
+static size_t charges(void)
+{
+	struct home_counts counts;
+
+	home_count(node(1)->home, &counts);
+	return counts.charges;
+}
+
+/* A node that was given a job counts as busier until it says so itself. */
+static void test_charged_until_told(void **state)
+{
+	(void)state;
+	place(&(struct party_submission){.memory_mb = 600});
+	is_placed(&client, "n2", "");
+	assert_int_equal(charges(), 1);
+	place(&(struct party_submission){.memory_mb = 600});
+	is_placed(&client, "n3", "");
+	assert_int_equal(charges(), 2);
+	parties_pass(&all, 1000);
+	place(&(struct party_submission){.ask_only = true});
+	assert_int_equal(charges(), 0);
 }
 
 /* --- a node that the user named ------------------------------------------------------- */
@@ -532,6 +567,8 @@ static void is_fenced(const char *lost, const char *next)
 /* Its node is cut off: it ends there, and only then runs elsewhere; what comes back is late. */
 static void test_cut_off_and_run_again(void **state)
 {
+	struct party_submission s = restartable;
+
 	(void)state;
 	begin_restartable(NULL);
 	parties_pass(&all, 3 * LEASE_MS);
@@ -546,7 +583,12 @@ static void test_cut_off_and_run_again(void **state)
 	assert_int_equal(party_launch(&client, "one", NULL), 0);
 	node(2)->cut = false;
 	parties_pass(&all, 2 * LEASE_MS);
-	assert_true(shims_runs(party_answer(&client, "job")));
+	assert_true(shims_runs(JOB_2));
+	/* What was given up once is not given again. */
+	s.again = JOB_1;
+	place(&s);
+	is_told(&client, "job " JOB_1 " was run again already, as " JOB_2);
+	assert_true(shims_runs(JOB_2));
 	assert_int_equal(shims_most(), 1);
 	parties_golden(&all, "place_again");
 }
@@ -697,35 +739,6 @@ static void test_guest_without_leases(void **state)
 	assert_int_equal(json_integer_value(json_object_get(client.answer, "lease_ms")), 0);
 }
 
-/* As many leases as there may be: none more, and no fault of the journal's. */
-static void test_too_many_leases(void **state)
-{
-	const uint8_t secret[RENEWAL_SECRET] = {0};
-	struct journal *journal = node(1)->journal;
-	char job[SPEC_JOB_MAX];
-
-	(void)state;
-	assert_int_equal(journal_begin(journal, NULL), 0);
-	for (unsigned i = 0; i < LEASES_MAX; i++) {
-		const struct journal_job row = {.job = job, .uid = PARTIES_UID, .node = "n2"};
-
-		snprintf(job, sizeof(job), "n1-1-%u", i);
-		assert_int_equal(journal_submit(journal, &row, NULL), 0);
-		assert_int_equal(
-			journal_lease_begin(journal, job, job, 1, 1, LEASE_MS, secret, NULL), 0);
-	}
-	assert_int_equal(journal_commit(journal, NULL), 0);
-	party_stop(node(1));
-	party_start(node(1));
-	place(&restartable);
-	is_told(&client, "too many restartable jobs at once (4096)");
-	assert_int_equal(node(1)->counters.restartable_refused_full, 1);
-	assert_int_equal(node(1)->counters.journal_failures, 0);
-	parties_pass(&all, 1000);
-	place(&plain);
-	is_placed(&client, "n2", "");
-}
-
 /* --- a journal that fails -------------------------------------------------------------------- */
 
 static size_t leases(void)
@@ -812,52 +825,62 @@ static void test_each_write_of_a_submission_fails(void **state)
 	assert_int_equal(not_over(node(1)), 0);
 }
 
-/* The same where an attempt that was lost is to be fenced. */
+/* A job that was lost at n2 is to be run again, and the NTH write fails.  True: there is none. */
+static bool fail_next_attempt(unsigned nth)
+{
+	struct party_submission s = restartable;
+	char lost[SPEC_JOB_MAX], class_name[32];
+	bool over;
+
+	place(&restartable);
+	is_placed(&client, "n2", "");
+	snprintf(lost, sizeof(lost), "%s", party_answer(&client, "job"));
+	snprintf(class_name, sizeof(class_name), "one-%u", nth);
+	assert_int_equal(party_launch(&client, class_name, NULL), 0);
+	node(2)->cut = true;
+	parties_pass(&all, LEASE_MS + LEASE_MARGIN_MS(LEASE_MS) + 1000);
+	s.again = lost;
+	full_disk_fail("/n1/", nth, false);
+	party_place(node(1), &client, &s);
+	parties_pass(&all, 100);
+	over = !full_disk_failed();
+	full_disk_fail("", 0, false);
+	is_whole(&client, lost, 0);
+	assert_true(client.answer || !over);
+	/* Lost it may be, doubled never: who has no answer may ask again. */
+	if (!client.answer)
+		place(&s);
+	if (client.answer)
+		assert_int_equal(party_launch(&client, class_name, NULL), 0);
+	node(2)->cut = false;
+	parties_pass(&all, LEASE_MS);
+	parties_finish(&all, party_answer(&client, "job"), 0, 0);
+	parties_pass(&all, NO_CLIENT_MS);
+	return over;
+}
+
 static void test_each_write_of_an_attempt_fails(void **state)
 {
-	bool over = false;
+	unsigned nth = 1;
 
 	(void)state;
-	for (unsigned nth = 1; !over; nth++) {
-		struct party_submission s = restartable;
-
-		assert_in_range(nth, 1, WRITES_MAX);
-		parties_end(&all);
-		parties_begin(&all, 3);
-		all.quiet = true;
-		begin_restartable(NULL);
-		node(2)->cut = true;
-		parties_pass(&all, LEASE_MS + LEASE_MARGIN_MS(LEASE_MS) + 1000);
-		s.again = JOB_1;
-		full_disk_fail("/n1/", nth, false);
-		party_place(node(1), &client, &s);
-		parties_pass(&all, 100);
-		over = !full_disk_failed();
-		full_disk_fail("", 0, false);
-		is_whole(&client, JOB_1, 0);
-		/* Lost it may be, doubled never: who has no answer may ask again. */
-		if (!client.answer) {
-			party_place(node(1), &client, &s);
-			parties_pass(&all, 100);
-			assert_int_equal(client.told, 1);
-		}
-		if (client.answer)
-			assert_int_equal(party_launch(&client, "one", NULL), 0);
-		node(2)->cut = false;
-		parties_pass(&all, NO_CLIENT_MS);
-		party_client_end(&client);
-	}
+	all.quiet = true;
+	while (!fail_next_attempt(nth))
+		assert_in_range(++nth, 1, WRITES_MAX);
+	assert_in_range(nth, 5, WRITES_MAX); /* lease, job, fence, end of the lost one, place */
+	assert_int_equal(shims_most(), 1);
 }
 
 int main(void)
 {
 #define PLACE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_refusal_leads_on),
+		PLACE(test_each_refusal_leads_on),
 		PLACE(test_home_is_the_last),
 		PLACE(test_three_hops),
 		PLACE(test_silent_meanwhile),
 		PLACE(test_only_a_question),
+		PLACE(test_charged_until_told),
 		PLACE(test_named_node),
 		PLACE(test_named_node_is_not_there),
 		PLACE(test_home_directory),
@@ -879,7 +902,6 @@ int main(void)
 		PLACE(test_again_at_a_silent_node),
 		PLACE(test_home_starts_again),
 		PLACE(test_guest_without_leases),
-		PLACE(test_too_many_leases),
 		PLACE(test_each_write_of_a_submission_fails),
 		PLACE(test_each_write_of_an_attempt_fails),
 	};
