@@ -157,6 +157,7 @@ static void guest_lost(struct guest *guest, struct job *job, const char *why)
 	guest->launcher->bury(guest->base->set->scope_cgroup, job->order.job);
 	job->lost = true;
 	job->end.kind = 3;
+	job->end.value = LEASE_OUTCOME;
 	if (!job->end.text[0])
 		snprintf(job->end.text, sizeof(job->end.text), "%s", why);
 	log_write(guest->base->log, LOG_L_ERROR, "job %s is lost: %.200s", job->order.job,
@@ -519,6 +520,7 @@ static void guest_expire(struct guest *guest)
 			continue;
 		guest->base->counters->leases_expired++;
 		job->end.kind = 3;
+		job->end.value = LAUNCH_NEVER;
 		job->end.end_ns = loop_real_ns(guest->base->loop);
 		snprintf(job->end.text, sizeof(job->end.text),
 			 "the client did not come within %d s of the lease",
