@@ -636,8 +636,10 @@ int guest_recover(struct guest *guest, struct iocom_err *err)
 
 void guest_settle(struct guest *guest)
 {
-	if (guest->settle.active)
-		settle_all(guest);
+	if (!guest->settle.active)
+		return;
+	loop_cancel(guest->base->loop, &guest->settle);
+	settle_all(guest);
 }
 
 void guest_ended(const struct guest *guest, const char *job)
