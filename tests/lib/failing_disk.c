@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * A disk that fails; see failing_disk.h.  The files are those of SQLite's own file system layer;
- * each kind of them has a table of functions, and gets a copy of it with two of ours.
+ * each kind of them has a table of functions, and gets a copy of it with some of ours.
  */
 #include "tests/lib/failing_disk.h"
 
@@ -37,6 +37,14 @@ static int failing_disk_write(sqlite3_file *file, const void *data, int n, sqlit
 	return real_of(file)->xWrite(file, data, n, offset);
 }
 
+/* Nothing here outlives the machine. */
+static int failing_disk_sync(sqlite3_file *file, int flags)
+{
+	(void)file;
+	(void)flags;
+	return SQLITE_OK;
+}
+
 /* The first of the locks is that of who writes (WAL). */
 static int failing_disk_lock(sqlite3_file *file, int offset, int n, int flags)
 {
@@ -57,6 +65,7 @@ static const sqlite3_io_methods *mine_for(const sqlite3_io_methods *real)
 	k->real = real;
 	k->mine = *real;
 	k->mine.xWrite = failing_disk_write;
+	k->mine.xSync = failing_disk_sync;
 	if (real->iVersion > 1)
 		k->mine.xShmLock = failing_disk_lock;
 	return &k->mine;

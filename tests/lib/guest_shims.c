@@ -164,6 +164,13 @@ static void order_job(const struct launch_order *order, char job[SPEC_JOB_MAX])
 	spec_free(&spec);
 }
 
+/* One that cannot be watched is a file. */
+static int shim_leash(const char *job)
+{
+	return shims.deaf_leash ? memfd_create("leash", MFD_CLOEXEC)
+				: shim_pair(shims.all, &shims.n, job);
+}
+
 static int played_shim(const struct launch_order *order, int stream, pid_t *pid, int *leash,
 		       struct iocom_err *err)
 {
@@ -185,8 +192,7 @@ static int played_shim(const struct launch_order *order, int stream, pid_t *pid,
 		order->spare->waits = false;
 	close(stream);
 	*pid = 77;
-	*leash = shims.deaf_leash ? memfd_create("leash", MFD_CLOEXEC)
-				  : shim_pair(shims.all, &shims.n, job);
+	*leash = shim_leash(job);
 	return 0;
 }
 
@@ -235,7 +241,7 @@ static struct launch_found look_at(const struct shim_record *r)
 	struct launch_found f = r->found;
 
 	if (r->lives)
-		f.leash = shim_pair(shims.all, &shims.n, f.job);
+		f.leash = shim_leash(f.job);
 	return f;
 }
 

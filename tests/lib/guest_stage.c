@@ -138,6 +138,8 @@ static void say_answer(uint64_t ticket, enum peer_type type, const struct peer_a
 			   (unsigned long long)g->boot_id);
 	else
 		trace_line("admit %s: refused, %s: %s", job, g->reason, g->text);
+	if (ticket != gstage.ticket)
+		return;
 	gstage.answered = true;
 	gstage.answer = *a;
 }
@@ -499,14 +501,22 @@ void gstage_launch(const struct job_order *order)
 	assert_int_equal(gstage_come(order->job, grant->nonce, &client), 0);
 }
 
+void gstage_run_order(const struct job_order *order, pid_t pid)
+{
+	trace_pause(true);
+	gstage_launch(order);
+	shim_started(order->job, pid);
+	gstage_pass(20);
+	gstage_home_ok(PEER_STARTED, order->job);
+	trace_pause(false);
+	trace_line("%s runs, pid %d", order->job, (int)pid);
+}
+
 void gstage_run(const char *job, pid_t pid)
 {
 	const struct job_order order = gstage_order(job);
 
-	gstage_launch(&order);
-	shim_started(job, pid);
-	gstage_pass(20);
-	gstage_home_ok(PEER_STARTED, job);
+	gstage_run_order(&order, pid);
 }
 
 /* --- what is left ----------------------------------------------------------------------------- */

@@ -77,8 +77,10 @@ struct gstage_client {
 	uint64_t spool_bytes;
 };
 int gstage_come(const char *job, const char *nonce, const struct gstage_client *client);
-/* A job that has a place and whose client came; and one that runs, with its pid. */
+/* A job that has a place and whose client came. */
 void gstage_launch(const struct job_order *order);
+/* One that runs, as its home knows; that is traced as one line. */
+void gstage_run_order(const struct job_order *order, pid_t pid);
 void gstage_run(const char *job, pid_t pid);
 
 /* The first open question of TYPE about JOB is answered; NULL: nobody answers in time. */

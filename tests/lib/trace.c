@@ -19,6 +19,7 @@ static struct {
 	const struct loop *loop;
 	const char *hidden;
 	uint64_t since_ns;
+	bool paused;
 	FILE *out, *log, *stderr_before;
 	char *text;
 	size_t size;
@@ -59,6 +60,8 @@ static ssize_t trace_logged(void *cookie, const char *data, size_t n)
 	char line[1400];
 
 	(void)cookie;
+	if (trace.paused)
+		return (ssize_t)n;
 	snprintf(line, sizeof(line), "log %.*s", (int)n, data);
 	trace_time();
 	trace_put(line);
@@ -71,6 +74,7 @@ void trace_begin(const struct loop *loop, const char *hidden)
 
 	trace.loop = loop;
 	trace.hidden = hidden;
+	trace.paused = false;
 	trace.since_ns = loop_boot_ns(loop);
 	trace.out = open_memstream(&trace.text, &trace.size);
 	trace.log = fopencookie(NULL, "w", to_trace);
@@ -86,12 +90,19 @@ void trace_line(const char *fmt, ...)
 	char line[1400];
 	va_list ap;
 
+	if (trace.paused)
+		return;
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
 	trace_time();
 	trace_put(line);
 	fputc('\n', trace.out);
+}
+
+void trace_pause(bool pause)
+{
+	trace.paused = pause;
 }
 
 static char *trace_read(void)

@@ -14,6 +14,8 @@ void trace_file(const char *name);
 /* Times are LOOP's from now on; HIDDEN is a path that is written as DIR.  Both are borrowed. */
 void trace_begin(const struct loop *loop, const char *hidden);
 __attribute__((format(printf, 1, 2))) void trace_line(const char *fmt, ...);
+/* What is of no interest is left out, from here to the next call; the log as well. */
+void trace_pause(bool pause);
 /* Compares what was traced with section TITLE, and fails at the first line that differs. */
 void trace_compare(const char *title);
 /* In each tear-down. */
