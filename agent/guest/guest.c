@@ -90,15 +90,16 @@ static int write_end(struct guest *guest, const struct job *job, struct iocom_er
 static int write_ends(struct guest *guest)
 {
 	struct iocom_err err = {0};
-	int rc = journal_begin(guest->journal, &err), end;
+	int rc = journal_begin(guest->journal, &err);
 	bool said = true;
 
 	for (struct job *job = guest->jobs.first; job && !rc; job = job->next)
 		if (job->state == JOB_ENDED)
 			rc = write_end(guest, job, &err);
-	end = journal_commit(guest->journal, rc ? NULL : &err);
-	if (!rc)
-		rc = end;
+	if (rc)
+		journal_cancel(guest->journal);
+	else
+		rc = journal_commit(guest->journal, &err);
 	for (struct job *job = guest->jobs.first; job; job = job->next)
 		if (job->state == JOB_ENDED)
 			said &= job->unwritten;
