@@ -95,6 +95,19 @@ void shim_started(const char *job, pid_t pid)
 	shim_says(job, &e);
 }
 
+void shim_holds(const char *job, pid_t pid, uint64_t until_ms, bool renews)
+{
+	const struct launch_event e = {.type = LAUNCH_STARTED,
+				       .pid = pid,
+				       .cgroup_id = 1000 + (uint64_t)pid,
+				       .lease_until_ms = until_ms,
+				       .renews = renews};
+
+	trace_line("shim of %s: lease until %llu%s", job, (unsigned long long)until_ms,
+		   renews ? ", renews itself" : "");
+	shim_says(job, &e);
+}
+
 void shim_exited(const char *job, uint8_t kind, uint32_t value)
 {
 	const struct launch_event e = {

@@ -47,6 +47,8 @@ void shims_down(void); /* closes all ends */
 /* JOB's shim says that it began; that it ended; what comes as RC of launch_read. */
 void shim_started(const char *job, pid_t pid);
 void shim_says(const char *job, const struct launch_event *event);
+/* It holds a lease until then (CLOCK_BOOTTIME in ms), and renews it itself or does not. */
+void shim_holds(const char *job, pid_t pid, uint64_t until_ms, bool renews);
 void shim_exited(const char *job, uint8_t kind, uint32_t value);
 void shim_says_rc(const char *job, int rc);
 /* It is gone: its leash is closed. */
