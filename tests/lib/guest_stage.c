@@ -20,6 +20,7 @@
 
 #include "agent/jobs/journal_sql.h"
 #include "tests/lib/failing_disk.h"
+#include "user/attach.h"
 #include "user/clock.h"
 #include "user/pack.h"
 
@@ -438,7 +439,8 @@ static void make_spec(struct spec *spec, const char *job, const char *nonce,
 }
 
 /* As munged would tell it: what the client's credential binds. */
-static void bind_credential(const struct spec *spec, const void *packed, size_t length)
+static void bind_credential(const char *type, const char *job, const char *node, const char *nonce,
+			    const void *packed, size_t length)
 {
 	uint8_t hash[SPEC_HASH_BYTES];
 	msgpack_packer pk;
@@ -446,31 +448,50 @@ static void bind_credential(const struct spec *spec, const void *packed, size_t 
 	spec_hash(packed, length, hash);
 	msgpack_sbuffer_destroy(&bound);
 	pack_begin(&pk, &bound, 5);
-	pack_str(&pk, "type", "start");
-	pack_str(&pk, "job", gstage.forged ? "n9-9-9" : spec->job);
-	pack_str(&pk, "node", spec->node);
-	pack_str(&pk, "nonce", spec->nonce);
+	pack_str(&pk, "type", type);
+	pack_str(&pk, "job", gstage.forged ? "n9-9-9" : job);
+	pack_str(&pk, "node", node);
+	pack_str(&pk, "nonce", nonce);
 	pack_bin(&pk, "hash", hash, sizeof(hash));
 }
 
-static int send_start(const struct gstage_client *client, const void *packed, size_t length,
-		      struct iocom_err *err)
+/* What the guest sent before it handed the stream on, or closed it. */
+static void hear(int fd)
 {
-	const struct ucred local = {.pid = 1, .uid = client->uid, .gid = 100};
-	msgpack_sbuffer start;
-	msgpack_packer pk;
-	char uid[16];
-	int stream = dup(STDOUT_FILENO), rc;
+	char data[sizeof(gstage.said)];
+	ssize_t n = recv(fd, data, sizeof(data) - 1, MSG_DONTWAIT);
+	size_t used = 0;
 
-	snprintf(uid, sizeof(uid), "%u", (unsigned)client->uid);
-	pack_begin(&pk, &start, 2);
-	pack_str(&pk, "cred", client->local ? NULL : uid);
-	pack_bin(&pk, "spec", packed, length);
-	rc = guest_start(gstage.guest, stream, start.data, (uint32_t)start.size,
-			 client->local ? &local : NULL, err);
-	msgpack_sbuffer_destroy(&start);
+	for (ssize_t i = FRAME_HEADER; i < n; i++)
+		if (data[i] >= ' ' && data[i] <= '~')
+			gstage.said[used++] = data[i];
+	gstage.said[used] = 0;
+	close(fd);
+}
+
+/* TAKE has the form of guest_start and guest_attach; WHAT: the key of PACKED. */
+static int send_stream(int (*take)(void *guest, int fd, const void *payload, uint32_t length,
+				   const struct ucred *local, struct iocom_err *err),
+		       const char *what, const void *packed, size_t length, uid_t uid, bool local,
+		       struct iocom_err *err)
+{
+	const struct ucred who = {.pid = 1, .uid = uid, .gid = 100};
+	msgpack_sbuffer message;
+	msgpack_packer pk;
+	char text[16];
+	int fds[2], rc;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	snprintf(text, sizeof(text), "%u", (unsigned)uid);
+	pack_begin(&pk, &message, 2);
+	pack_str(&pk, "cred", local ? NULL : text);
+	pack_bin(&pk, what, packed, length);
+	rc = take(gstage.guest, fds[0], message.data, (uint32_t)message.size, local ? &who : NULL,
+		  err);
+	msgpack_sbuffer_destroy(&message);
 	if (rc)
-		close(stream);
+		close(fds[0]);
+	hear(fds[1]);
 	return rc;
 }
 
@@ -484,11 +505,35 @@ int gstage_come(const char *job, const char *nonce, const struct gstage_client *
 
 	make_spec(&spec, job, nonce, client);
 	assert_int_equal(spec_pack(&spec, &packed, &length, NULL), 0);
-	bind_credential(&spec, packed, length);
-	rc = send_start(client, packed, length, &err);
+	bind_credential("start", job, spec.node, nonce, packed, length);
+	rc = send_stream(guest_start, "spec", packed, length, client->uid, client->local, &err);
 	free(packed);
 	trace_line("client of %s: %s%s%s", job, rc ? strerror(-rc) : "taken", rc ? ": " : "",
 		   err.text);
+	return rc;
+}
+
+int gstage_attach(const char *job, const struct gstage_reader *reader)
+{
+	static unsigned nonces;
+	struct attach_ask ask = {.from = {0, ATTACH_FIRST, ATTACH_FIRST}};
+	struct iocom_err err = {0};
+	void *packed;
+	size_t length;
+	int rc;
+
+	snprintf(ask.job, sizeof(ask.job), "%s", job);
+	snprintf(ask.node, sizeof(ask.node), "%s", reader->node ? reader->node : "n1");
+	snprintf(ask.nonce, sizeof(ask.nonce), "%032x", ++nonces);
+	if (reader->nonce)
+		snprintf(ask.nonce, sizeof(ask.nonce), "%s", reader->nonce);
+	snprintf(ask.resume, sizeof(ask.resume), "%s", reader->resume ? reader->resume : "");
+	assert_int_equal(attach_pack(&ask, &packed, &length), 0);
+	bind_credential("attach", job, ask.node, ask.nonce, packed, length);
+	rc = send_stream(guest_attach, "ask", packed, length, reader->uid, reader->local, &err);
+	free(packed);
+	trace_line("reader of %s: %s%s%s%s%s", job, rc ? strerror(-rc) : "taken", rc ? ": " : "",
+		   err.text, gstage.said[0] ? ", hears: " : "", gstage.said);
 	return rc;
 }
 

@@ -42,6 +42,7 @@ struct gstage {
 	uint64_t ticket;	   /* of the last question to the guest */
 	bool answered;		   /* ... and whether it was answered, */
 	struct peer_answer answer; /* which is */
+	char said[512];		   /* to the last client: the text that can be read in it */
 	bool forged;		   /* credentials are for another job */
 	int munged_rc;
 };
@@ -82,6 +83,16 @@ void gstage_launch(const struct job_order *order);
 /* One that runs, as its home knows; that is traced as one line. */
 void gstage_run_order(const struct job_order *order, pid_t pid);
 void gstage_run(const char *job, pid_t pid);
+
+/* A client comes to a job that was started before. */
+struct gstage_reader {
+	uid_t uid;
+	const char *node;   /* NULL: this one */
+	const char *nonce;  /* NULL: a new one */
+	const char *resume; /* NULL: it was not here before */
+	bool local;
+};
+int gstage_attach(const char *job, const struct gstage_reader *reader);
 
 /* The first open question of TYPE about JOB is answered; NULL: nobody answers in time. */
 void gstage_home(enum peer_type type, const char *job, const struct peer_answer *answer);
