@@ -43,9 +43,11 @@ static void test_a_job(void **state)
 	assert_int_equal(guest_whose(gstage.guest, 1010, &name, &uid), 0);
 	assert_string_equal(name, "n2-1-1");
 	assert_int_equal(uid, GSTAGE_UID);
+	assert_int_equal(gstage.changes, 1); /* the place: the others are told of its load */
 	shim_exited("n2-1-1", 0, 3);
 	gstage_pass(20);
 	assert_int_equal(ends, 1);
+	assert_int_equal(gstage.changes, 2);
 	gstage_home_ok(PEER_DONE, "n2-1-1");
 	/* Whose its cgroup was is known still. */
 	assert_int_equal(guest_whose(gstage.guest, 1010, NULL, NULL), 0);

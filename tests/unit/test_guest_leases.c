@@ -121,7 +121,7 @@ static void test_lease_ends_while_asked(void **state)
 	assert_int_equal(gstage_asked(PEER_RENEW, "n2-1-1"), 1);
 	shim_exited("n2-1-1", 3, 255); /* killed by its shim */
 	gstage_pass(5);
-	gstage_home_ok(PEER_RENEW, "n2-1-1"); /* ended, and not settled yet */
+	gstage_home(PEER_RENEW, "n2-1-1", &fenced); /* ended, and not settled yet */
 	gstage_pass(1000);
 	run_restartable("n2-1-2", 11);
 	gstage_chores(8);
