@@ -83,6 +83,13 @@ static int failing_disk_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f
 	return rc;
 }
 
+static int failing_disk_delete(sqlite3_vfs *vfs, const char *name, int sync)
+{
+	(void)vfs;
+	(void)sync;
+	return disk.real->xDelete(disk.real, name, 0);
+}
+
 static int failing_disk_sleep(sqlite3_vfs *vfs, int us)
 {
 	(void)vfs;
@@ -95,6 +102,7 @@ void failing_disk_up(void)
 	disk.vfs = *disk.real;
 	disk.vfs.zName = "failing";
 	disk.vfs.xOpen = failing_disk_open;
+	disk.vfs.xDelete = failing_disk_delete;
 	disk.vfs.xSleep = failing_disk_sleep;
 	disk.good = disk.bad = disk.failures = 0;
 	disk.locked = false;
