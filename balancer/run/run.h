@@ -16,6 +16,7 @@
 #include "user/attach.h"
 #include "iocom/err.h"
 #include "balancer/run/run_tty.h"
+#include "balancer/view/placement.h"
 #include "user/spec.h"
 #include "user/wire.h"
 
@@ -179,11 +180,12 @@ bool run_may_restart(const struct run_result *result);
 /*
  * Asks home by ASK, each LEAST_MS at most, until it says what is to become of the attempt
  * that was lost, or that nobody looks at.  0: ANSWER
- * is the placement of the next (the caller's); 1: it had ended, RESULT says how; negative
+ * is the placement of the next (the caller's to free); 1: it had ended, RESULT says how; negative
  * errno with the sentence.
  */
-int run_again(int (*ask)(void *arg, json_t **answer, struct iocom_err *err), void *arg,
-	      uint64_t least_ms, struct run_result *result, json_t **answer, struct iocom_err *err);
+int run_again(int (*ask)(void *arg, struct placement *answer, struct iocom_err *err), void *arg,
+	      uint64_t least_ms, struct run_result *result, struct placement *answer,
+	      struct iocom_err *err);
 
 /* --- run_report.c: --status-fd, one JSON object a line --- */
 
@@ -196,7 +198,7 @@ struct run_report {
 /* Takes LINE, and writes it with a newline; where nobody reads, nothing happens. */
 void run_report_print(int fd, json_t *line);
 
-void run_report_placed(const struct run_report *report, const json_t *answer);
+void run_report_placed(const struct run_report *report, const struct placement *answer);
 void run_report_started(const struct run_report *report, uint64_t pid);
 /* STATE "exited", "failed" or "lost"; STATUS is what `iocom run` returns. */
 void run_report_end(const struct run_report *report, const char *state,
