@@ -73,8 +73,13 @@ check-pressure: tests ## the monitor under 100,000 threads, dirty files, 20,000 
 	@IOCOM_PRESSURE=full $(BUILD)/tests/bpf/test_pressure
 
 .PHONY: check-layers
-check-layers: all ## prove the walls: librules.a is pure, folders include only downwards
+check-layers: all ## prove the walls: librules.a is pure, folders include only downwards, no circle of files
 	@bash tests/lib/check-layers.sh $(BUILD)
+	@python3 -B tests/lib/check-circles.py $(BUILD) agent
+
+.PHONY: check-model
+check-model: ## every citation of the model (MODEL 3.1, O-8, E-4) has an entry in balancer/rules/README.md
+	@python3 -B tests/lib/check-model.py
 
 .PHONY: attack
 attack: tests ## attack running agents: what is tried, whether it was refused and logged (root, a minute)
@@ -83,7 +88,7 @@ attack: tests ## attack running agents: what is tried, whether it was refused an
 .PHONY: asan
 asan: ## build with ASan and UBSan into build/asan; run unit, sim, shim, monitor, end-to-end tests
 	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=build/asan SANITIZE=address,undefined tests
-	@IOCOM_SANITIZED=1 bash tests/lib/run-checks.sh build/asan unit sim remote bpf run
+	@IOCOM_SANITIZED=1 bash tests/lib/run-checks.sh build/asan unit sim shim bpf run
 
 ROUNDS ?= 50
 SEED   ?= 1
