@@ -50,10 +50,10 @@ static int told_end(const struct placement_lost *lost, struct run_result *result
 }
 
 /* The one node that the user wants has a lease's time to be heard again.  0, or it is over. */
-static int still_silent(const struct placement *got, uint64_t *since_s, struct iocom_err *err)
+static int still_silent(const struct placement_lost *lost, uint64_t *since_s, struct iocom_err *err)
 {
-	const char *node = got->lost.silent;
-	uint64_t limit_s = got->lease_ms / 1000;
+	const char *node = lost->silent;
+	uint64_t limit_s = lost->lease_ms / 1000;
 
 	if (!*node) {
 		*since_s = 0;
@@ -87,7 +87,7 @@ int run_again(int (*ask)(void *arg, struct placement *answer, struct iocom_err *
 			wait_ms = got->lost.wait_ms;
 			if (!wait_ms)
 				return *got->lost.state ? told_end(&got->lost, result) : 0;
-			rc = still_silent(got, &silent_s, err);
+			rc = still_silent(&got->lost, &silent_s, err);
 			if (rc)
 				return rc;
 		}

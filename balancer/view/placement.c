@@ -46,7 +46,7 @@ static const struct placement_member running[] = {
 static const struct placement_member waiting[] = {
 	M("wait_ms", NUMBER, ALWAYS, lost.wait_ms),
 	M("silent", STRING, GIVEN, lost.silent),
-	M("lease_ms", NUMBER, GIVEN, lease_ms),
+	M("lease_ms", NUMBER, GIVEN, lost.lease_ms),
 };
 
 static const struct placement_member ended[] = {
@@ -193,7 +193,7 @@ static bool placement_wants(const struct placement *p, const struct placement_me
 	case PLACEMENT_PLACED:
 		return p->placed;
 	case PLACEMENT_LEASED:
-		return p->attempt > 0;
+		return p->placed && p->attempt > 0;
 	case PLACEMENT_SECRET:
 		return form == PLACEMENT_ANSWER && *p->nonce;
 	default:
@@ -310,18 +310,19 @@ json_t *placement_json(const struct placement *p, enum placement_form form)
 	return NULL;
 }
 
-json_t *placement_lost_json(const struct placement *p)
+json_t *placement_lost_json(const struct placement_lost *lost)
 {
+	const struct placement p = {.lost = *lost};
 	json_t *out = json_object(), *inside = out;
 	int rc = out ? 0 : -ENOMEM;
 
-	if (!rc && *p->lost.state) {
+	if (!rc && *lost->state) {
 		inside = json_object();
 		rc = placement_set(out, "ended", inside);
 	}
 	if (!rc)
-		rc = *p->lost.state ? placement_write(p, &placement_ended, PLACEMENT_ANSWER, inside)
-				    : placement_write(p, &placement_waiting, PLACEMENT_ANSWER, out);
+		rc = placement_write(&p, *lost->state ? &placement_ended : &placement_waiting,
+				     PLACEMENT_ANSWER, inside);
 	if (!rc)
 		return out;
 	json_decref(out);

@@ -93,6 +93,7 @@ struct placement_refusal {
 struct placement_lost {
 	uint64_t wait_ms;   /* ask again then; 0: see `state` */
 	const char *silent; /* the one node that may run it; "": wait for the lease's end */
+	uint64_t lease_ms;  /* with `silent` */
 	const char *state;  /* how it had ended; "": not */
 	uint64_t kind, value;
 };
@@ -162,8 +163,8 @@ enum placement_form { PLACEMENT_ANSWER, PLACEMENT_ROW };
 
 /* A new document; NULL: no memory. */
 json_t *placement_json(const struct placement *placement, enum placement_form form);
-/* `lost` alone, or that its lease lasts LEASE_MS.  NULL: no memory. */
-json_t *placement_lost_json(const struct placement *placement);
+/* The answer instead of a placement.  NULL: no memory. */
+json_t *placement_lost_json(const struct placement_lost *lost);
 /*
  * Reads an answer or a row, and holds DOCUMENT as long as it is needed.  0; -EPROTO with the
  * sentence, SOURCE being "the agent's answer"; -ENOMEM.  To be freed in any case.
