@@ -2,15 +2,19 @@
 /*
  * The journal's tables and their versions; see journal.h.
  *
- *   0  files without a version; the first ones lack some columns
- *   1  every column is there
+ *   0  files without a version; the first ones lack some columns, and a decision that is
+ *      kept has the load vectors of all nodes
+ *   1  every column is there; a decision has the vectors of the examined nodes (placement.h)
  *
  * The schema makes the tables of the newest version.  A change of the layout changes it and
  * adds a step; what the steps before it use of the schema they then need a copy of.
  */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "agent/jobs/journal_sql.h"
+#include "balancer/view/placement.h"
 
 static const char journal_schema[] =
 	"CREATE TABLE IF NOT EXISTS home(job TEXT PRIMARY KEY, uid INTEGER, class TEXT,"
@@ -60,11 +64,86 @@ static int journal_add_columns(const struct database *d, struct iocom_err *err)
 	return rc == SQLITE_OK ? 0 : database_failed(d, "migrate", err);
 }
 
+/* What a row keeps of the decision TEXT, malloc'ed; NULL: it is none, or no memory. */
+static char *journal_shrink(const char *text)
+{
+	json_t *document = json_loads(text, 0, NULL), *row = NULL;
+	struct iocom_err ignored;
+	struct placement p;
+	char *out;
+
+	if (!placement_read(&p, document, "the decision", &ignored))
+		row = placement_json(&p, PLACEMENT_ROW);
+	out = row ? json_dumps(row, JSON_COMPACT) : NULL;
+	json_decref(row);
+	placement_fini(&p);
+	json_decref(document);
+	return out;
+}
+
+/*
+ * The row that GET stands on.  One whose decision cannot be read stays as it is: `iocom
+ * explain` says so.  0, or SQLite has failed.
+ */
+static int journal_shrink_row(sqlite3_stmt *get, sqlite3_stmt *set)
+{
+	const char *text = (const char *)sqlite3_column_text(get, 1);
+	char *row = text ? journal_shrink(text) : NULL;
+	int rc = 0;
+
+	if (row && strlen(row) < strlen(text)) {
+		sqlite3_bind_int64(set, 1, sqlite3_column_int64(get, 0));
+		sqlite3_bind_text(set, 2, row, -1, SQLITE_STATIC);
+		rc = sqlite3_step(set) == SQLITE_DONE ? sqlite3_reset(set) : -EIO;
+	}
+	free(row);
+	return rc;
+}
+
+/* Rows one after the other, GET asked anew for each: it never reads what SET writes. */
+static int journal_shrink_each(sqlite3_stmt *get, sqlite3_stmt *set)
+{
+	sqlite3_int64 last = INT64_MIN;
+	int rc;
+
+	for (;;) {
+		sqlite3_bind_int64(get, 1, last);
+		rc = sqlite3_step(get);
+		if (rc != SQLITE_ROW)
+			return rc == SQLITE_DONE ? 0 : -EIO;
+		last = sqlite3_column_int64(get, 0);
+		if (journal_shrink_row(get, set))
+			return -EIO;
+		sqlite3_reset(get);
+	}
+}
+
+static int journal_shrink_rows(const struct database *d, struct iocom_err *err)
+{
+	static const char next[] = "SELECT rowid, place FROM home WHERE rowid>?1 AND place IS NOT"
+				   " NULL ORDER BY rowid LIMIT 1";
+	static const char shrink[] = "UPDATE home SET place=?2 WHERE rowid=?1";
+	sqlite3_stmt *get = NULL, *set = NULL;
+	int rc = 0;
+
+	if (sqlite3_prepare_v2(d->db, next, -1, &get, NULL) != SQLITE_OK ||
+	    sqlite3_prepare_v2(d->db, shrink, -1, &set, NULL) != SQLITE_OK ||
+	    journal_shrink_each(get, set))
+		rc = database_failed(d, "migrate", err);
+	sqlite3_finalize(get);
+	sqlite3_finalize(set);
+	return rc;
+}
+
 static int journal_version_1(const struct database *d, struct iocom_err *err)
 {
-	if (sqlite3_exec(d->db, journal_schema, NULL, NULL, NULL) != SQLITE_OK)
-		return database_failed(d, "migrate", err);
-	return journal_add_columns(d, err);
+	int rc = sqlite3_exec(d->db, journal_schema, NULL, NULL, NULL) == SQLITE_OK
+			 ? 0
+			 : database_failed(d, "migrate", err);
+
+	if (!rc)
+		rc = journal_add_columns(d, err);
+	return rc ? rc : journal_shrink_rows(d, err);
 }
 
 static int (*const journal_steps[])(const struct database *d, struct iocom_err *err) = {
