@@ -19,6 +19,7 @@ const char ask_help[] =
 	"  --policy P      iocm-re, io-re, mem-re, cpu-re, nlb ...: iocom(1) lists all [the "
 	"agent's]\n"
 	"  --node N        this node and no other (it still has to admit the job)\n"
+	"  --comment TEXT  your own words about the job, which iocom explain shows\n"
 	"what the job needs (else: what earlier runs of its class measured; else a default):\n"
 	"  --class C       name of the job's class [the command's file name]\n"
 	"  --io-rate R     requests per wall-clock second when it runs alone, as it makes them: "
@@ -98,6 +99,21 @@ static int request_take_text(struct placement_request *r, const struct request_o
 	return 0;
 }
 
+/* One line of free text. */
+static int request_take_line(struct placement_request *r, const struct request_option *o,
+			     const char *value, struct iocom_err *err)
+{
+	size_t n = strlen(value);
+
+	if (n >= o->bound || !placement_line_valid(value))
+		return iocom_err_set(err, -EINVAL,
+				     "--%s takes one line of at most %zu bytes, in UTF-8 and "
+				     "without control characters",
+				     o->name, o->bound - 1);
+	memcpy((char *)&r->ask + o->offset, value, n + 1);
+	return 0;
+}
+
 static int request_take_run_dir(struct placement_request *r, const struct request_option *o,
 				const char *value, struct iocom_err *err)
 {
@@ -165,6 +181,7 @@ static const struct request_option request_options[] = {
 	{"policy", request_take_text, ASK(policy)},
 	{"node", request_take_text, ASK(node)},
 	{"class", request_take_text, ASK(class_name)},
+	{"comment", request_take_line, ASK(comment)},
 	{.name = "run-dir", .take = request_take_run_dir},
 	{"io-rate", request_take_number, .need = NEED_IO_PER_S},
 	{"io-size", request_take_size, .need = NEED_IO_SIZE_KB, .unit = 1e3},

@@ -290,6 +290,8 @@ void placement_text_print(const struct placement *p, FILE *out)
 {
 	if (*p->job)
 		fprintf(out, "Job %s\n", p->job);
+	if (*p->ask.comment)
+		fprintf(out, "Comment: %s\n", p->ask.comment);
 	sentence(p, out);
 	fputc('\n', out);
 	print_tasks(p, out);

@@ -48,6 +48,8 @@
 	X(BYTES, class_name, "class", PLACEMENT_CLASS_MAX, ASKED)                                  \
 	X(BYTES, cwd, "cwd", PATH_MAX, ASKED)                                                      \
 	X(BYTES, executable, "executable", PATH_MAX, ASKED)                                        \
+	/* the user's own words about the job, for `iocom explain` */                              \
+	X(LINE, comment, "comment", 201, KEPT)                                                     \
 	/* for listings */                                                                         \
 	X(TEXT, command, "command", PLACEMENT_COMMAND_MAX, ASKED)                                  \
 	/* of a restartable job: so often it may be run again */                                   \

@@ -18,6 +18,29 @@
 
 static struct iocom_err err;
 
+static char *text_of(const json_t *document)
+{
+	char *text = json_dumps(document, JSON_COMPACT);
+
+	assert_non_null(text);
+	return text;
+}
+
+/* P as a document of FORM, read into BACK; the caller's both. */
+static char *read_as(const struct placement *p, enum placement_form form, struct placement *back)
+{
+	json_t *document = placement_json(p, form), *again;
+	char *text;
+
+	assert_non_null(document);
+	text = text_of(document);
+	json_decref(document);
+	again = json_loads(text, 0, NULL);
+	assert_int_equal(placement_read(back, again, "the test", &err), 0);
+	json_decref(again);
+	return text;
+}
+
 /* --- requests ------------------------------------------------------------------------- */
 
 /* A value of field F that no other field has. */
@@ -132,6 +155,42 @@ static void test_bounds(void **state)
 	assert_string_equal(err.text, "unknown requirement 'colour'");
 }
 
+/* The user's words: one line that no terminal takes for an order; kept with the decision. */
+static void test_comment(void **state)
+{
+	static struct placement_ask back;
+	struct placement p, answer;
+	char text[202], *row, *says = NULL;
+	size_t size;
+	FILE *out;
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	text[200] = 0;
+	assert_int_equal(UNPACK_TEXT("comment", text), 0);
+	text[200] = 'x';
+	text[201] = 0;
+	assert_int_equal(UNPACK_TEXT("comment", text), -EINVAL);
+	assert_string_equal(err.text, "\"comment\" is not a line of at most 200 bytes");
+	assert_int_equal(UNPACK_TEXT("comment", "a\nb"), -EINVAL);
+	assert_int_equal(UNPACK_TEXT("comment", "\xc2\x9b"), -EINVAL);
+	assert_int_equal(UNPACK_TEXT("comment", "\xff"), -EINVAL);
+	assert_int_equal(UNPACK_TEXT("comment", "nightly \xc3\xa4"), 0);
+	fixture_decide(&p, "wal", 2, 0);
+	fixture_place(&p);
+	p.ask = back;
+	row = read_as(&p, PLACEMENT_ROW, &answer);
+	assert_string_equal(answer.ask.comment, "nightly \xc3\xa4");
+	out = open_memstream(&says, &size);
+	placement_text_print(&answer, out);
+	fclose(out);
+	assert_non_null(strstr(says, "Job n1-0badcafe-17\nComment: nightly \xc3\xa4\n"));
+	free(says);
+	free(row);
+	placement_fini(&answer);
+	placement_fini(&p);
+}
+
 /* What the CLI of 0.1.0 packs: nil for what is not given, every flag there. */
 static void test_older_request(void **state)
 {
@@ -208,29 +267,6 @@ static void test_request_for_older(void **state)
 }
 
 /* --- answers ---------------------------------------------------------------------------- */
-
-static char *text_of(const json_t *document)
-{
-	char *text = json_dumps(document, JSON_COMPACT);
-
-	assert_non_null(text);
-	return text;
-}
-
-/* P as a document of FORM, read into BACK; the caller's both. */
-static char *read_as(const struct placement *p, enum placement_form form, struct placement *back)
-{
-	json_t *document = placement_json(p, form), *again;
-	char *text;
-
-	assert_non_null(document);
-	text = text_of(document);
-	json_decref(document);
-	again = json_loads(text, 0, NULL);
-	assert_int_equal(placement_read(back, again, "the test", &err), 0);
-	json_decref(again);
-	return text;
-}
 
 static void assert_same_text(const struct placement *p, enum placement_form form, const char *text)
 {
@@ -609,6 +645,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_request),
 		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_comment),
 		cmocka_unit_test(test_older_request),
 		cmocka_unit_test(test_request_for_older),
 		cmocka_unit_test(test_answer),

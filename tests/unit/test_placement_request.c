@@ -86,6 +86,18 @@ static void test_options(void **state)
 	assert_int_equal(take(&r, "node", name, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "--node takes a name of 1 to 63 characters"));
 	assert_int_equal(take(&r, "node", "", &err), -EINVAL); /* a variable that is not set */
+	assert_int_equal(take(&r, "comment", "", &err), 0);
+	assert_int_equal(take(&r, "comment", "nightly build \xc3\xa4", &err), 0);
+	assert_string_equal(r.ask.comment, "nightly build \xc3\xa4");
+	assert_int_equal(take(&r, "comment", "two\nlines", &err), -EINVAL);
+	assert_int_equal(take(&r, "comment", "\x1b[2J", &err), -EINVAL);
+	assert_int_equal(take(&r, "comment",
+			      "\xc2\x9b"
+			      "2J",
+			      &err),
+			 -EINVAL);
+	assert_int_equal(take(&r, "comment", "\xff", &err), -EINVAL);
+	assert_non_null(strstr(err.text, "--comment takes one line of at most 200 bytes"));
 }
 
 static void test_pack_leaves_out_what_was_not_given(void **state)
