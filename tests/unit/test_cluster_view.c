@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The rules' view of the matrix: home first and exact, charges until they are counted. */
+/* The rules' view of the matrix: home comes first and is exact, and charges stay until a vector
+ * counts them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -95,7 +96,8 @@ static void test_charges_turn_the_decision(void **state)
 	matrix_expire(&m, 10 * S);
 	assert_string_equal(decide(&m, &c, out), "a");
 	charge(&c, "a", 1, 11);
-	assert_string_equal(decide(&m, &c, out), "b"); /* a carries what was just sent */
+	assert_string_equal(decide(&m, &c, out),
+			    "b"); /* node a carries the charge of the job just sent */
 	view_charges_settle(&c, &m, 10 * S);
 	assert_int_equal(c.count, 1); /* sequence 10 does not count it yet */
 	a.sequence = 11;
@@ -115,7 +117,7 @@ static void test_charges_end(void **state)
 	(void)state;
 	matrix_init(&m, "me");
 	matrix_put(&m, &a, 0, 10 * S);
-	charge(&c, "a", 2, 1); /* it has restarted: what it was sent is not counted so */
+	charge(&c, "a", 2, 1); /* a restarted: its new sequence does not count the old charge */
 	charge(&c, "gone", 1, 11);
 	charge(&c, "a", 1, 11);
 	view_charges_settle(&c, &m, 11 * S);
