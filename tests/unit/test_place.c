@@ -297,6 +297,7 @@ static void test_asked_only(void **state)
 {
 	struct placement_ask ask = usual();
 	struct journal_rows rows;
+	struct placement row;
 
 	(void)state;
 	up(3, 9);
@@ -312,8 +313,9 @@ static void test_asked_only(void **state)
 	ask.run = true;
 	submit(&ask);
 	assert_non_null(client.answer.view);
-	last_row(&client.answer);
-	assert_null(client.answer.view);
+	last_row(&row);
+	assert_null(row.view);
+	placement_fini(&row);
 	down();
 }
 
