@@ -572,7 +572,8 @@ void gstage_show(void)
 				  "ifnull(text,'') FROM target ORDER BY job";
 	sqlite3_stmt *st = NULL;
 
-	assert_int_equal(sqlite3_prepare_v2(gstage.journal->db, sql, -1, &st, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(gstage.journal->file.db, sql, -1, &st, NULL),
+			 SQLITE_OK);
 	while (sqlite3_step(st) == SQLITE_ROW)
 		trace_line("journal %s: %s, kind %d, value %d, pid %d%s %s",
 			   sqlite3_column_text(st, 0), sqlite3_column_text(st, 1),

@@ -134,13 +134,14 @@ static void journal_breaks(const char *job)
 		 "CREATE TEMP TRIGGER breaks BEFORE UPDATE ON main.target WHEN NEW.job='%s' "
 		 "BEGIN SELECT RAISE(ABORT, 'broken'); END",
 		 job);
-	assert_int_equal(sqlite3_exec(gstage.journal->db, sql, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(gstage.journal->file.db, sql, NULL, NULL, NULL), SQLITE_OK);
 }
 
 static void journal_mended(void)
 {
-	assert_int_equal(sqlite3_exec(gstage.journal->db, "DROP TRIGGER breaks", NULL, NULL, NULL),
-			 SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(gstage.journal->file.db, "DROP TRIGGER breaks", NULL, NULL, NULL),
+		SQLITE_OK);
 }
 
 /* Home hears of it all the same, once, and again when the journal has it. */
@@ -256,7 +257,7 @@ static const char *state_of(const char *job, bool *due)
 	sqlite3_stmt *st = NULL;
 
 	*due = false;
-	assert_int_equal(sqlite3_prepare_v2(gstage.journal->db,
+	assert_int_equal(sqlite3_prepare_v2(gstage.journal->file.db,
 					    "SELECT state, report_due FROM target WHERE job=?1", -1,
 					    &st, NULL),
 			 SQLITE_OK);

@@ -201,7 +201,8 @@ static void test_older(void **state)
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db,
 				      "ALTER TABLE home DROP COLUMN text;"
-				      "ALTER TABLE target DROP COLUMN text;",
+				      "ALTER TABLE target DROP COLUMN text;"
+				      "PRAGMA user_version=0;",
 				      NULL, NULL, NULL),
 			 SQLITE_OK);
 	sqlite3_close(db);
