@@ -119,7 +119,7 @@ int view_build(const struct iocom_vector *self, const struct matrix *m,
 	out->time_ms = (double)now_ns / 1e6;
 	rc = cluster_view_add(out, self, 0, true, NULL);
 	for (size_t i = 0; i < m->count && !rc; i++) {
-		const struct matrix_entry *e = &m->entries[i];
+		const struct matrix_entry *e = matrix_at(m, i);
 
 		if (e->alive)
 			rc = cluster_view_add(out, &e->vector,

@@ -392,7 +392,7 @@ void home_hello(struct agent *a)
 	pack_str(&pk, "address", a->set.address);
 	pack_u64(&pk, "port", a->set.port);
 	for (size_t i = 0; i < a->matrix.count; i++) {
-		const struct matrix_entry *e = &a->matrix.entries[i];
+		const struct matrix_entry *e = matrix_at(&a->matrix, i);
 		bool peer = false;
 
 		for (size_t p = 0; p < a->set.npeers && !peer; p++)

@@ -35,7 +35,7 @@ struct probes {
 static bool probe_heard(const struct agent *a, const struct settings_peer *peer)
 {
 	for (size_t i = 0; i < a->matrix.count; i++) {
-		const struct matrix_entry *e = &a->matrix.entries[i];
+		const struct matrix_entry *e = matrix_at(&a->matrix, i);
 
 		if (e->alive && e->vector.port == peer->port &&
 		    !strcmp(e->vector.address, peer->address))

@@ -50,7 +50,7 @@ static void op_nodes(struct agent *a, struct client *c, const msgpack_object *re
 	(void)request;
 	json_array_append_new(nodes, cli_requests_node_json(&a->own, now - a->own_ns, true, true));
 	for (size_t i = 0; i < a->matrix.count; i++) {
-		const struct matrix_entry *e = &a->matrix.entries[i];
+		const struct matrix_entry *e = matrix_at(&a->matrix, i);
 		uint64_t age = matrix_age_ns(e, now);
 
 		if (e->alive) {

@@ -106,7 +106,7 @@ static void tell_nodes(struct recorders *r)
 
 	tell_vector(r, &a->own, 0, true);
 	for (size_t i = 0; i < a->matrix.count; i++) {
-		const struct matrix_entry *e = &a->matrix.entries[i];
+		const struct matrix_entry *e = matrix_at(&a->matrix, i);
 
 		if (e->alive)
 			tell_vector(r, &e->vector, (double)matrix_age_ns(e, now) / 1e6, false);

@@ -67,7 +67,7 @@ void status_request(struct agent *a, struct client *c, const msgpack_object *req
 		json_object_set_new(drops, a->drops[i].name,
 				    json_integer((json_int_t)a->drops[i].count));
 	for (size_t i = 0; i < a->matrix.count; i++)
-		others += a->matrix.entries[i].alive;
+		others += matrix_at(&a->matrix, i)->alive;
 	client_json(c,
 		    json_pack("{s:i,s:s,s:s,s:i,s:f,s:b,s:I,s:I,s:s,s:o,s:o,s:o,s:o}", "version", 1,
 			      "iocom", IOCOM_VERSION, "node", a->set.name, "pid", (int)getpid(),

@@ -113,11 +113,11 @@ static json_t *place_nodes_json(const struct place *p, uint64_t now)
 
 	json_array_append_new(list, place_node_json(&p->own, 0, true));
 	for (size_t i = 0; i < m->count; i++)
-		if (m->entries[i].alive)
+		if (matrix_at(m, i)->alive)
 			json_array_append_new(
 				list,
-				place_node_json(&m->entries[i].vector,
-						(double)matrix_age_ns(&m->entries[i], now) / 1e6,
+				place_node_json(&matrix_at(m, i)->vector,
+						(double)matrix_age_ns(matrix_at(m, i), now) / 1e6,
 						false));
 	return list;
 }

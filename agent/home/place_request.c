@@ -44,9 +44,9 @@ static int place_request_take_node(struct place *p, const msgpack_object *req,
 	for (size_t i = 0; i < a->matrix.count; i++) {
 		size_t n = strlen(known);
 
-		if (a->matrix.entries[i].alive)
+		if (matrix_at(&a->matrix, i)->alive)
 			snprintf(known + n, sizeof(known) - n, ", %s",
-				 a->matrix.entries[i].vector.name);
+				 matrix_at(&a->matrix, i)->vector.name);
 	}
 	/* Then all the others are silent, and it is not they who are cut off. */
 	if (a->seal && seal_down(a->seal))
