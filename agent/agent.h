@@ -30,7 +30,7 @@
 #include "agent/cluster/skews.h"
 #include "agent/cluster/tls.h"
 #include "agent/measure/vector.h"
-#include "agent/cluster/cluster_view.h"
+#include "agent/cluster/rebuilt_view.h"
 
 struct sample_names;
 struct clients;

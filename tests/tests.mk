@@ -48,7 +48,7 @@ OBJ_fuzz_agent := $(call objects,$(addprefix user/,behaviour.c err.c log.c pack.
                   home/lease_home.c cluster/matrix.c cluster/message.c home/need.c \
                   front/cli_requests.c home/place.c home/place_request.c front/profiles.c \
                   front/recorders.c home/refusal.c cluster/skews.c front/status.c \
-                  cluster/vector_codec.c cluster/cluster_view.c front/waits.c)) \
+                  cluster/vector_codec.c cluster/cluster_view.c cluster/rebuilt_view.c front/waits.c)) \
                   $(call archives,settings view rules)
 $(FUZZ_agent): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/protocol/%.o $(OBJ_fuzz_agent)
 	$(call link,$^ -fsanitize=fuzzer $(LIBS_agent))

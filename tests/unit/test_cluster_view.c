@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "agent/cluster/cluster_view.h"
+#include "agent/cluster/rebuilt_view.h"
 #include "balancer/view/view_decide.h"
 
 #define S 1000000000ull
