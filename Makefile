@@ -152,6 +152,8 @@ install: all ## install programs, man pages, systemd unit, sample configuration 
 		install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/ || exit 1; done
 	install -d $(DESTDIR)$(PREFIX)/share/iocom
 	install -m 644 agent/metrics/grafana-dashboard.json agent/iocom.pam $(DESTDIR)$(PREFIX)/share/iocom/
+	install -d $(DESTDIR)$(PREFIX)/share/doc/iocom
+	install -m 644 balancer/rules/README.md $(DESTDIR)$(PREFIX)/share/doc/iocom/model.md
 	install -d $(DESTDIR)/etc/iocom $(DESTDIR)/etc/systemd/system
 	[ -e $(DESTDIR)/etc/iocom/iocom.conf ] || \
 		install -m 644 agent/iocom.conf $(DESTDIR)/etc/iocom/iocom.conf
@@ -164,7 +166,8 @@ uninstall: ## remove what install put there; configuration and state stay
 		$(DESTDIR)$(PREFIX)/libexec/iocom/iocom-relay \
 		$(DESTDIR)/etc/systemd/system/iocomd.service \
 		$(DESTDIR)$(PREFIX)/share/iocom/grafana-dashboard.json \
-		$(DESTDIR)$(PREFIX)/share/iocom/iocom.pam
+		$(DESTDIR)$(PREFIX)/share/iocom/iocom.pam \
+		$(DESTDIR)$(PREFIX)/share/doc/iocom/model.md
 	for m in $(MANPAGES); do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/}; done
 
 ##@ Try it

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Setting the agent up and tearing it down; see agent.h.
+ * iocomd: the parts of one agent, set up, wired to each other and torn down.  Only this file
+ * knows them all; what each one does is in its own folder:
  *
- * Order: what can be refused cheaply first (root, run directory, munged, ports),
- * then the monitor, then the journal, then what others see.  Signals are blocked
- * before nng starts its threads, so that they all inherit the mask.
+ *   base <- pulse (measure/) <- peers (cluster/) <- guest, home <- front
+ *
+ * Order: what can be refused cheaply comes first (root, run directory, databases, munged, ports),
+ * then the monitor, then what others see.  Signals are blocked before nng starts its threads, so
+ * that they all inherit the mask.
  */
 #include "agent/agent.h"
 
@@ -24,38 +27,61 @@
 #include <unistd.h>
 
 #include "agent/base/accounts.h"
-#include "user/cgroup.h"
-#include "agent/guest/guest_attach.h"
-#include "agent/front/clients.h"
-#include "user/clock.h"
-#include "agent/measure/uptime_mark.h"
-#include "agent/jobs/leases.h"
-#include "agent/metrics/metrics.h"
-#include "agent/cluster/probe.h"
-#include "agent/guest/replays.h"
-#include "agent/guest/paths.h"
-#include "agent/front/recorders.h"
-#include "user/monitor/sample_names.h"
-#include "agent/guest/signals.h"
-#include "agent/guest/stream.h"
 #include "agent/base/trust.h"
+#include "agent/cluster/peers.h"
+#include "agent/cluster/stream.h"
 #include "agent/cluster/tunnel.h"
+#include "agent/front/front.h"
+#include "agent/front/limits.h"
+#include "agent/guest/guest.h"
+#include "agent/guest/launcher.h"
+#include "agent/home/home.h"
+#include "agent/jobs/journal.h"
+#include "agent/measure/host.h"
+#include "agent/measure/pulse.h"
+#include "agent/measure/uptime_mark.h"
+#include "agent/metrics/metrics.h"
+#include "balancer/settings/profile.h"
+#include "user/cgroup.h"
+#include "user/clock.h"
+#include "user/monitor/monitor.h"
+#include "user/monitor/sample_names.h"
 
-#define CHORES_NS	CLOCK_NS_PER_S
-#define REPORT_EVERY	5 /* chores */
-#define HELLO_EVERY	15
-#define PRUNE_FIRST_NS	(5 * CLOCK_NS_PER_S) /* soon: agents that live shortly prune, too */
-#define PRUNE_NS	(60 * CLOCK_NS_PER_S)
-#define DIRECT_NODES	64 /* up to so many nodes are heard directly, all of them */
-#define NEVER_STARTED_S 120
-#define DAY_S		86400
-#define SHIMS_LEAVE_MS	1000 /* a stopping agent waits so long for shims that are about to leave */
+#define CHORES_NS      CLOCK_NS_PER_S
+#define PRUNE_FIRST_NS (5 * CLOCK_NS_PER_S) /* soon: agents that live shortly prune, too */
+#define PRUNE_NS       (60 * CLOCK_NS_PER_S)
+#define SHIMS_LEAVE_MS 1000 /* a stopping agent waits so long for shims that are about to leave */
 
-void agent_journal_failed(struct agent *a, const struct iocom_err *err)
-{
-	a->counters.journal_failures++;
-	log_write(&a->log, LOG_L_ERROR, "%s", err->text);
-}
+struct agent {
+	struct settings *set; /* the caller's; changed only while the agent is set up */
+	struct logger log;
+	struct counters counters;
+	struct base base;
+	int lock_fd;	   /* RUN_DIR/run.lock: one agent per run directory */
+	int state_lock_fd; /* STATE_DIR/state.lock: and per journal */
+	char jobs_dir[SETTINGS_PATH_MAX + 8], run_jobs_dir[SETTINGS_PATH_MAX + 8];
+	int uptime_fd; /* uptime_mark.h */
+	struct host host;
+	struct monitor *monitor;
+	struct sample_names *names;
+	const char *disk_names[SETTINGS_DISKS_MAX + 1];
+	struct accounts *accounts;
+	struct journal *journal;
+	struct profile_store *profiles;
+
+	struct pulse pulse;
+	struct peers peers;
+	struct guest *guest;
+	struct home *home;
+	struct front front;
+	struct streams *streams; /* NULL: this machine only */
+	struct metrics *metrics; /* NULL: not served */
+	struct pulse_watch peers_watch;
+
+	struct loop_fd signals;
+	struct loop_timer chores;
+	uint64_t prune_due_ns; /* CLOCK_BOOTTIME */
+};
 
 /* --- directories ---------------------------------------------------------------- */
 
@@ -101,34 +127,34 @@ static int directories(struct agent *a, struct iocom_err *err)
 {
 	int rc;
 
-	snprintf(a->jobs_dir, sizeof(a->jobs_dir), "%s/jobs", a->set.state_dir);
-	snprintf(a->run_jobs_dir, sizeof(a->run_jobs_dir), "%s/jobs", a->set.run_dir);
-	rc = agent_make_directory(a->set.run_dir, 0755, err);
+	snprintf(a->jobs_dir, sizeof(a->jobs_dir), "%s/jobs", a->set->state_dir);
+	snprintf(a->run_jobs_dir, sizeof(a->run_jobs_dir), "%s/jobs", a->set->run_dir);
+	rc = agent_make_directory(a->set->run_dir, 0755, err);
 	if (!rc)
 		rc = agent_make_directory(a->run_jobs_dir, 0700, err);
 	if (!rc)
-		rc = trust_directory(a->set.run_dir, err);
+		rc = trust_directory(a->set->run_dir, err);
 	if (!rc)
 		rc = trust_directory(a->run_jobs_dir, err);
 	if (rc) {
 		iocom_err_prefix(err, "run directory (--run-dir)");
 		return rc;
 	}
-	rc = lock_directory(a->set.run_dir, "run", &a->lock_fd, err);
+	rc = lock_directory(a->set->run_dir, "run", &a->lock_fd, err);
 	if (rc)
 		return rc;
-	rc = agent_make_directory(a->set.state_dir, 0700, err);
+	rc = agent_make_directory(a->set->state_dir, 0700, err);
 	if (!rc)
 		rc = agent_make_directory(a->jobs_dir, 0700, err);
 	if (!rc)
-		rc = trust_directory(a->set.state_dir, err);
+		rc = trust_directory(a->set->state_dir, err);
 	if (!rc)
 		rc = trust_directory(a->jobs_dir, err);
 	if (rc) {
 		iocom_err_prefix(err, "state directory (--state-dir)");
 		return rc;
 	}
-	return lock_directory(a->set.state_dir, "state", &a->state_lock_fd, err);
+	return lock_directory(a->set->state_dir, "state", &a->state_lock_fd, err);
 }
 
 /* SQLite's own files beside it as well: it would read them. */
@@ -152,13 +178,13 @@ static int databases(struct agent *a, struct iocom_err *err)
 
 	/* Of all users: root's alone, also in a directory that others made readable. */
 	umask(077);
-	snprintf(path, sizeof(path), "%s/iocom.db", a->set.state_dir);
+	snprintf(path, sizeof(path), "%s/iocom.db", a->set->state_dir);
 	rc = trust_database(path, err);
 	if (!rc)
 		rc = journal_open(&a->journal, path, err);
 	if (rc)
 		return rc;
-	snprintf(path, sizeof(path), "%s/profile.db", a->set.state_dir);
+	snprintf(path, sizeof(path), "%s/profile.db", a->set->state_dir);
 	rc = trust_database(path, err);
 	return rc ? rc : profile_open(&a->profiles, path, err);
 }
@@ -175,12 +201,12 @@ static void agent_signalled(void *arg, uint32_t events)
 	while (read(a->signals.fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
 			while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-				tunnels_reaped(a->tunnels, pid);
+				tunnels_reaped(a->peers.tunnels, pid);
 			continue;
 		}
 		log_write(&a->log, LOG_L_INFO, "stopping (signal %u); running jobs go on",
 			  info.ssi_signo);
-		loop_stop(a->loop);
+		loop_stop(a->base.loop);
 	}
 }
 
@@ -199,177 +225,54 @@ static int agent_catch_signals(struct agent *a, struct iocom_err *err)
 	if (fd < 0)
 		return iocom_err_set(err, -errno, "cannot watch for signals: %s", strerror(errno));
 	a->signals = (struct loop_fd){.fd = fd, .ready = agent_signalled, .arg = a};
-	rc = loop_add(a->loop, &a->signals, EPOLLIN);
+	rc = loop_add(a->base.loop, &a->signals, EPOLLIN);
 	return rc ? iocom_err_set(err, rc, "cannot watch for signals: %s", strerror(-rc)) : 0;
-}
-
-/* --- the cluster --------------------------------------------------------------------- */
-
-static void agent_heard(void *arg, const struct iocom_vector *v, uint64_t age_ns, bool direct)
-{
-	struct agent *a = arg;
-	const struct matrix_entry *e = matrix_find(&a->matrix, v->name);
-	bool joins = !e || !e->alive;
-
-	if (direct)
-		skews_forget(&a->skews, v->name);
-	switch (matrix_put(&a->matrix, v, age_ns, clock_boot_ns())) {
-	case 0:
-		a->counters.vectors_accepted++;
-		if (joins) {
-			log_write(&a->log, LOG_L_INFO, "node %s at %s:%u is here", v->name,
-				  v->address, v->port);
-			if (a->matrix.count <= DIRECT_NODES && v->address[0])
-				bulletin_dial(a->bulletin, v->address, v->port);
-			a->chores_count = 0; /* greet it with the next chores */
-		}
-		break;
-	case MATRIX_E_OWN:
-		if (direct && v->boot_id != a->self.boot_id) {
-			a->counters.vectors_refused_name++;
-			log_write(&a->log, LOG_L_WARNING,
-				  "another node also calls itself %s (at %s:%u); give each its own "
-				  "--name",
-				  v->name, v->address, v->port);
-		}
-		break;
-	case MATRIX_E_OLD:
-		a->counters.vectors_refused_old += direct;
-		break;
-	case MATRIX_E_FULL:
-		a->counters.vectors_refused_full++;
-		break;
-	default:
-		break;
-	}
-}
-
-static void skewed(void *arg, const char *node, int64_t ahead_s)
-{
-	struct agent *a = arg;
-
-	skews_note(&a->skews, node, ahead_s, clock_boot_ns());
-}
-
-static int make_tunnels(struct agent *a, struct iocom_err *err)
-{
-	bool shared = false;
-	int rc = tunnels_new(&a->tunnels, a->set.relay_user, &shared, err);
-
-	if (rc || !a->tls) /* without TLS they only ask what keeps a peer silent */
-		return rc;
-	if (shared)
-		log_write(&a->log, LOG_L_WARNING,
-			  "TLS relays run as nobody, which other services may be too; make a user "
-			  "'iocom', or name one by relay_user");
-	else
-		log_write(&a->log, LOG_L_INFO, "TLS relays run as uid %u",
-			  (unsigned)tunnels_uid(a->tunnels));
-	return 0;
-}
-
-static int agent_join(struct agent *a, struct iocom_err *err)
-{
-	struct bulletin_config b = {
-		a->loop,     a->seal, &a->log, &a->counters, a->set.listen, (uint16_t)a->set.port,
-		agent_heard, a,	      a->tls,  skewed};
-	struct control_config c = {a->loop,
-				   a->seal,
-				   &a->log,
-				   &a->counters,
-				   a->set.name,
-				   a->set.listen,
-				   (uint16_t)a->set.port,
-				   home_handle,
-				   a,
-				   a->tls};
-	int rc = 0;
-
-	if (a->set.tls_ca[0])
-		rc = tls_new(&a->tls, a->set.tls_certificate, a->set.tls_key, a->set.tls_ca, err);
-	if (!rc)
-		rc = make_tunnels(a, err);
-	b.tls = c.tls = a->tls;
-	if (!rc)
-		rc = bulletin_new(&a->bulletin, &b, err);
-
-	if (!rc)
-		rc = control_new(&a->control, &c, err);
-	if (!rc)
-		rc = streams_new(&a->streams, a, err);
-	if (!rc)
-		rc = probes_new(&a->probes, a, err);
-	return rc;
-}
-
-static void dial_peers(struct agent *a)
-{
-	for (size_t i = 0; a->bulletin && i < a->set.npeers; i++) {
-		const struct settings_peer *p = &a->set.peers[i];
-
-		if (settings_is_self(&a->set, p))
-			continue;
-		bulletin_dial(a->bulletin, p->address, p->port);
-	}
-}
-
-/* Without munged an agent serves its own machine only, and says so. */
-static int identity(struct agent *a, struct iocom_err *err)
-{
-	int rc;
-
-	if (!settings_networked(&a->set))
-		return 0;
-	rc = seal_new(&a->seal, a->set.munge_socket, err);
-	if (!rc)
-		return 0;
-	if (a->set.npeers) {
-		iocom_err_prefix(err, "agents prove who they are by MUNGE");
-		return rc;
-	}
-	log_write(&a->log, LOG_L_WARNING, "serving this machine only: %s", err->text);
-	a->set.listen[0] = a->set.address[0] = 0;
-	err->text[0] = 0;
-	return 0;
-}
-
-int agent_credential(struct agent *a, struct credential *credential, const char *text,
-		     struct iocom_err *err)
-{
-	int rc;
-
-	if (!a->seal)
-		return iocom_err_set(err, -EHOSTDOWN, "node %s serves its own users only",
-				     a->set.name);
-	rc = seal_open_credential(a->seal, credential, text, err);
-	a->counters.seal_failures += rc == -EHOSTDOWN;
-	return rc;
 }
 
 /* --- measuring ------------------------------------------------------------------------ */
 
-static int measuring(struct agent *a, struct iocom_err *err)
+static int read_monitor(void *arg, struct monitor_sample *sample, struct iocom_err *err)
 {
-	char counting[SETTINGS_PATH_MAX + 16];
+	const struct agent *a = arg;
+
+	return monitor_sample(a->monitor, sample, err);
+}
+
+static int look_at_monitor(void *arg, struct iocom_err *err)
+{
+	const struct agent *a = arg;
+
+	return monitor_look(a->monitor, err);
+}
+
+static int read_host(void *arg, struct host_reading *reading, struct iocom_err *err)
+{
+	const struct agent *a = arg;
+
+	return host_read(&a->host, reading, err);
+}
+
+static int open_monitor(struct agent *a, struct iocom_err *err)
+{
+	char mark[SETTINGS_PATH_MAX + 16];
 	struct monitor_config config = {0};
-	int rc = host_init(&a->host, a->set.scoped ? a->set.scope_cgroup : NULL, err);
+	int rc = host_init(&a->host, a->set->scoped ? a->set->scope_cgroup : NULL, err);
 
 	if (rc)
 		return rc;
-	if (a->set.scoped) {
-		for (size_t i = 0; i < a->set.nscope_disks; i++)
-			a->disk_names[i] = a->set.scope_disks[i];
+	if (a->set->scoped) {
+		for (size_t i = 0; i < a->set->nscope_disks; i++)
+			a->disk_names[i] = a->set->scope_disks[i];
 		config.scope_cgroup = a->host.scope;
 		config.scope_disks = a->disk_names;
 	}
-	snprintf(counting, sizeof(counting), "%s/counting", a->set.state_dir);
-	rc = trust_file(counting, err);
+	snprintf(mark, sizeof(mark), "%s/counting", a->set->state_dir);
+	rc = trust_file(mark, err);
 	if (!rc)
-		rc = uptime_mark_open(&a->counting_fd, a->set.state_dir, &config.counted_until_ns,
+		rc = uptime_mark_open(&a->uptime_fd, a->set->state_dir, &config.counted_until_ns,
 				      err);
-	if (rc)
-		return rc;
-	rc = monitor_open(&a->monitor, &config, err);
+	if (!rc)
+		rc = monitor_open(&a->monitor, &config, err);
 	if (rc)
 		return rc;
 	/* A later moment than now is damage: the monitor takes no gap from it. */
@@ -382,81 +285,264 @@ static int measuring(struct agent *a, struct iocom_err *err)
 	return 0;
 }
 
-static int agent_describe(struct agent *a, struct iocom_err *err)
-{
-	struct vector_self *self = &a->self;
+/* --- the parts ---------------------------------------------------------------------------- */
 
-	*self = (struct vector_self){
-		.port = (uint16_t)a->set.port,
-		.period_ms = (uint32_t)(a->set.period_s * 1e3),
-		.cpu_speed = a->set.cpu_speed,
-		.disk_mb_per_s = a->set.disk_mb_per_s,
-		.disk_fixed_ms = a->set.disk_fixed_ms,
-		.network_mb_per_s = a->set.network_mb_per_s,
-		.accepts_jobs = a->set.accept_jobs,
-	};
-	memcpy(self->name, a->set.name, sizeof(self->name));
-	memcpy(self->address, a->set.address, sizeof(self->address));
-	while (!self->boot_id)
-		if (getrandom(&self->boot_id, sizeof(self->boot_id), 0) < 0)
-			return iocom_err_set(err, -errno, "no random bytes: %s", strerror(errno));
-	a->jobs.network_mb_per_s = a->set.network_mb_per_s;
-	matrix_init(&a->matrix, a->set.name);
-	vector_init(&a->measured);
+/* Without munged an agent serves its own machine only, and says so. */
+static int open_seal(struct agent *a, struct seal **seal, struct iocom_err *err)
+{
+	int rc;
+
+	if (!settings_networked(a->set))
+		return 0;
+	rc = seal_new(seal, a->set->munge_socket, err);
+	if (!rc)
+		return 0;
+	if (a->set->npeers) {
+		iocom_err_prefix(err, "agents prove who they are by MUNGE");
+		return rc;
+	}
+	log_write(&a->log, LOG_L_WARNING, "serving this machine only: %s", err->text);
+	a->set->listen[0] = a->set->address[0] = 0;
+	err->text[0] = 0;
 	return 0;
+}
+
+static int make_base(struct agent *a, struct iocom_err *err)
+{
+	a->base.log = &a->log;
+	a->base.counters = &a->counters;
+	a->base.set = a->set;
+	while (!a->base.boot_id)
+		if (getrandom(&a->base.boot_id, sizeof(a->base.boot_id), 0) < 0)
+			return iocom_err_set(err, -errno, "no random bytes: %s", strerror(errno));
+	return loop_new(&a->base.loop, err);
+}
+
+static void make_pulse(struct agent *a)
+{
+	const struct pulse_config config = {
+		.base = &a->base,
+		.source = {.arg = a,
+			   .sample = read_monitor,
+			   .look = look_at_monitor,
+			   .host = read_host},
+		.journal = a->journal,
+		.uptime_fd = a->uptime_fd,
+		.publish = peers_publish,
+		.publish_arg = &a->peers,
+	};
+
+	pulse_init(&a->pulse, &config);
+	a->peers_watch = (struct pulse_watch){.closes = peers_period, .arg = &a->peers};
+	pulse_watch(&a->pulse, &a->peers_watch);
+}
+
+static int open_credential(void *arg, struct credential *credential, const char *text,
+			   struct iocom_err *err)
+{
+	struct agent *a = arg;
+	int rc;
+
+	if (!a->peers.seal)
+		return iocom_err_set(err, -EHOSTDOWN, "node %s serves its own users only",
+				     a->set->name);
+	rc = seal_open_credential(a->peers.seal, credential, text, err);
+	a->counters.seal_failures += rc == -EHOSTDOWN;
+	return rc;
+}
+
+static void own_vector(void *arg, struct iocom_vector *own)
+{
+	struct agent *a = arg;
+
+	pulse_own_vector(&a->pulse, own);
+}
+
+static uint64_t own_sequence(void *arg)
+{
+	const struct agent *a = arg;
+
+	return a->pulse.sequence;
+}
+
+static void sample_now(void *arg)
+{
+	struct agent *a = arg;
+
+	pulse_sample(&a->pulse);
+}
+
+static void something_changed(void *arg)
+{
+	struct agent *a = arg;
+
+	pulse_changed(&a->pulse);
+}
+
+static bool is_mute(void *arg)
+{
+	const struct agent *a = arg;
+
+	return peers_mute(&a->peers);
+}
+
+static int make_guest(struct agent *a, struct iocom_err *err)
+{
+	const struct guest_config config = {
+		.base = &a->base,
+		.jobs_dir = a->jobs_dir,
+		.run_jobs_dir = a->run_jobs_dir,
+		.journal = a->journal,
+		.accounts = a->accounts,
+		.names = a->names,
+		.cpu_speed = a->set->cpu_speed,
+		.launcher = &launcher_shims,
+		.ports = {.arg = a,
+			  .own_vector = own_vector,
+			  .sequence = own_sequence,
+			  .sample = sample_now,
+			  .changed = something_changed,
+			  .credential = open_credential,
+			  .ask = peers_ask,
+			  .ask_arg = &a->peers,
+			  .answer = peers_answer},
+	};
+	struct pulse_jobs jobs;
+	int rc = guest_new(&a->guest, &config, err);
+
+	if (rc)
+		return rc;
+	jobs = guest_pulse_jobs(a->guest);
+	pulse_set_jobs(&a->pulse, &jobs);
+	peers_serve(&a->peers, PEER_ADMIT, guest_on_admit, a->guest);
+	peers_serve(&a->peers, PEER_KILL, guest_on_kill, a->guest);
+	return 0;
+}
+
+static int make_home(struct agent *a, struct iocom_err *err)
+{
+	const struct home_config config = {
+		.base = &a->base,
+		.journal = a->journal,
+		.profiles = a->profiles,
+		.matrix = &a->peers.matrix,
+		.skews = &a->peers.skews,
+		.tls = a->peers.tls != NULL,
+		.ports = {.arg = a,
+			  .own_vector = own_vector,
+			  .mute = is_mute,
+			  .ask = peers_ask,
+			  .ask_arg = &a->peers},
+	};
+	int rc = home_new(&a->home, &config, err);
+
+	if (rc)
+		return rc;
+	peers_serve(&a->peers, PEER_STARTED, home_on_started, a->home);
+	peers_serve(&a->peers, PEER_DONE, home_on_done, a->home);
+	peers_serve(&a->peers, PEER_RENEW, home_on_renew, a->home);
+	return 0;
+}
+
+static int take_start(void *arg, int fd, const void *payload, uint32_t length,
+		      const struct ucred *local, struct iocom_err *err)
+{
+	const struct agent *a = arg;
+
+	return guest_start(a->guest, fd, payload, length, local, err);
+}
+
+static int take_attach(void *arg, int fd, const void *payload, uint32_t length,
+		       const struct ucred *local, struct iocom_err *err)
+{
+	const struct agent *a = arg;
+
+	return guest_attach(a->guest, fd, payload, length, local, err);
+}
+
+static int take_renewal(void *arg, const void *payload, uint32_t length,
+			uint8_t answer[RENEWAL_ANSWER], struct iocom_err *err)
+{
+	const struct agent *a = arg;
+
+	return home_renew(a->home, payload, length, answer, err);
+}
+
+static int make_streams(struct agent *a, struct iocom_err *err)
+{
+	const struct stream_ports ports = {
+		.arg = a, .start = take_start, .attach = take_attach, .renew = take_renewal};
+
+	return a->peers.seal ? streams_new(&a->streams, &a->base,
+					   a->peers.tls ? a->peers.tunnels : NULL, &ports, err)
+			     : 0;
+}
+
+static size_t list_limits(void *arg, struct limit out[LIMITS_LISTED])
+{
+	struct agent *a = arg;
+
+	return limits_list(&a->front, out);
+}
+
+static int whose_cgroup(void *arg, uint64_t cgroup_id, const char **job, uid_t *uid)
+{
+	const struct agent *a = arg;
+
+	return guest_whose(a->guest, cgroup_id, job, uid);
+}
+
+static uint64_t charges_lost(void *arg)
+{
+	const struct agent *a = arg;
+	struct home_counts counts;
+
+	home_count(a->home, &counts);
+	return counts.charges_lost;
+}
+
+static int make_metrics(struct agent *a, struct iocom_err *err)
+{
+	const struct metrics_ports ports = {.arg = a,
+					    .limits = list_limits,
+					    .whose = whose_cgroup,
+					    .charges_lost = charges_lost};
+
+	return metrics_new(&a->metrics, &a->base, &a->pulse, a->names, &ports, err);
+}
+
+static int serve_clients(struct agent *a, struct iocom_err *err)
+{
+	a->front.base = &a->base;
+	a->front.pulse = &a->pulse;
+	a->front.peers = &a->peers;
+	a->front.guest = a->guest;
+	a->front.home = a->home;
+	a->front.journal = a->journal;
+	a->front.profiles = a->profiles;
+	a->front.accounts = a->accounts;
+	a->front.streams = a->streams;
+	a->front.unified = a->host.unified;
+	a->front.names = a->names;
+	return front_start(&a->front, err);
 }
 
 /* --- chores ------------------------------------------------------------------------------ */
 
-static bool agent_gone(void *arg, const char *node)
-{
-	const struct agent *a = arg;
-	const struct matrix_entry *e = matrix_find(&a->matrix, node);
-
-	return strcmp(node, a->set.name) && (!e || !e->alive);
-}
-
-static void agent_prune(struct agent *a)
-{
-	uint64_t now = clock_real_ns();
-	uint64_t span = (uint64_t)a->set.keep_days * DAY_S * CLOCK_NS_PER_S;
-	struct iocom_err err = {0};
-	int n = journal_home_stale(a->journal, now - NEVER_STARTED_S * CLOCK_NS_PER_S);
-
-	if (n > 0)
-		log_write(&a->log, LOG_L_WARNING, "%d job%s never started", n, n == 1 ? "" : "s");
-	n = journal_home_lost(a->journal, now > span ? now - span : 0, agent_gone, a);
-	if (n > 0)
-		log_write(&a->log, LOG_L_WARNING,
-			  "%d job%s lost: their nodes have not been heard of for %u days", n,
-			  n == 1 ? " is" : "s are", a->set.keep_days);
-	if (journal_prune(a->journal, a->set.keep_jobs, now > span ? now - span : 0, &err))
-		agent_journal_failed(a, &err);
-	target_spool_prune(a);
-	wait_ended(a, NULL); /* those that never started */
-}
-
-static void chores(void *arg)
+static void agent_chores(void *arg)
 {
 	struct agent *a = arg;
-	uint64_t n = a->chores_count++;
 
-	target_expire(a);
-	if (a->probes)
-		probes_run(a->probes);
-	lease_expire(a);
-	lease_tick(a);
-	wait_tick(a);
-	target_forget_left(a);
-	if (n % REPORT_EVERY == 0)
-		target_report_pending(a);
-	if (n % HELLO_EVERY == 0)
-		home_hello(a);
+	guest_chores(a->guest);
+	home_chores(a->home);
+	peers_chores(&a->peers);
+	front_chores(&a->front);
 	if (clock_boot_ns() >= a->prune_due_ns) {
-		agent_prune(a);
+		home_prune(a->home);
+		guest_spool_prune(a->guest);
 		a->prune_due_ns = clock_boot_ns() + PRUNE_NS;
 	}
-	loop_start(a->loop, &a->chores, CHORES_NS);
+	loop_start(a->base.loop, &a->chores, CHORES_NS);
 }
 
 /* --- all of it -------------------------------------------------------------------------- */
@@ -472,132 +558,145 @@ static void allow_descriptors(void)
 	}
 }
 
-static int agent_set_up(struct agent *a, struct iocom_err *err)
+/* What stands before anybody hears of this agent. */
+static int make_ground(struct agent *a, struct iocom_err *err)
 {
 	int rc = directories(a, err);
 
 	allow_descriptors();
-
 	if (!rc)
-		rc = loop_new(&a->loop, err);
-	if (!rc && paths_new(&a->paths, a->loop))
-		rc = iocom_err_set(err, -ENOMEM, "out of memory");
+		rc = make_base(a, err);
 	if (!rc)
 		rc = accounts_new(&a->accounts, &a->counters, err);
 	if (!rc)
 		rc = agent_catch_signals(a, err);
+	return rc ? rc : databases(a, err);
+}
+
+static int make_parts(struct agent *a, struct iocom_err *err)
+{
+	struct seal *seal = NULL;
+	int rc = open_seal(a, &seal, err);
+
 	if (!rc)
-		rc = identity(a, err);
+		rc = peers_start(&a->peers, &a->base, a->journal, seal, err);
 	if (!rc)
-		rc = agent_describe(a, err);
-	if (!rc && a->seal)
-		rc = agent_join(a, err);
+		rc = make_streams(a, err);
 	if (!rc)
-		rc = metrics_start(a, err);
-	if (!rc)
-		rc = measuring(a, err);
-	if (!rc)
-		rc = databases(a, err);
+		rc = open_monitor(a, err);
 	if (rc)
 		return rc;
-	a->settle = (struct loop_timer){.fire = target_settle, .arg = a};
-	a->starts = (struct loop_timer){.fire = target_starts, .arg = a};
-	a->respare = (struct loop_timer){.fire = target_respare, .arg = a};
-	a->chores = (struct loop_timer){.fire = chores, .arg = a};
-	rc = tick_start(a, err);
+	make_pulse(a);
+	rc = make_guest(a, err);
 	if (!rc)
-		rc = lease_load(a, err);
+		rc = make_home(a, err);
+	return rc ? rc : make_metrics(a, err);
+}
+
+static int begin(struct agent *a, struct iocom_err *err)
+{
+	int rc = pulse_start(&a->pulse, err);
+
 	if (!rc)
-		rc = target_recover(a, err);
-	if (!rc) {
-		target_spool_prune(a);
-		replays_recover(a);
-		rc = clients_new(&a->clients, a, err);
-	}
+		rc = home_load(a->home, err);
+	if (!rc)
+		rc = guest_recover(a->guest, err);
+	if (!rc)
+		rc = serve_clients(a, err);
 	if (rc)
 		return rc;
-	dial_peers(a);
+	peers_dial(&a->peers);
+	guest_begin(a->guest);
+	a->chores = (struct loop_timer){.fire = agent_chores, .arg = a};
 	a->prune_due_ns = clock_boot_ns() + PRUNE_FIRST_NS;
-	loop_start(a->loop, &a->chores, 0);
-	loop_start(a->loop, &a->respare, 0);
+	loop_start(a->base.loop, &a->chores, 0);
 	return 0;
 }
 
-int agent_start(struct agent *a, struct iocom_err *err)
+static void say_where(const struct agent *a)
 {
+	if (a->peers.seal)
+		log_write((struct logger *)&a->log, LOG_L_INFO,
+			  "node %s, listening at %s ports %u to %u%s", a->set->name, a->set->listen,
+			  a->set->port, a->set->port + 2, a->peers.tls ? ", with TLS" : "");
+	else
+		log_write((struct logger *)&a->log, LOG_L_INFO, "node %s, this machine only",
+			  a->set->name);
+}
+
+int agent_start(struct agent **out, struct settings *set, struct iocom_err *err)
+{
+	struct agent *a;
 	int rc;
 
-	a->lock_fd = a->state_lock_fd = a->counting_fd = -1;
-	a->signals.fd = -1;
+	*out = NULL;
 	if (geteuid() != 0)
 		return iocom_err_set(err, -EPERM,
 				     "iocomd measures the kernel and starts jobs of all users: run "
 				     "it as root");
-	if (access(a->set.shim[0] ? a->set.shim : "iocom-shim", X_OK))
+	if (access(set->shim[0] ? set->shim : "iocom-shim", X_OK))
 		return iocom_err_set(err, -ENOENT,
 				     "the program iocom-shim is not at %s; name it with --shim",
-				     a->set.shim[0] ? a->set.shim : "its place beside iocomd");
-	rc = agent_set_up(a, err);
+				     set->shim[0] ? set->shim : "its place beside iocomd");
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	a->set = set;
+	log_init(&a->log, "iocomd");
+	a->log.level = set->log_level;
+	a->lock_fd = a->state_lock_fd = a->uptime_fd = a->signals.fd = -1;
+	rc = make_ground(a, err);
+	if (!rc)
+		rc = make_parts(a, err);
+	if (!rc)
+		rc = begin(a, err);
 	if (rc) {
 		agent_stop(a);
 		return rc;
 	}
-	if (a->seal)
-		log_write(&a->log, LOG_L_INFO, "node %s, listening at %s ports %u to %u%s",
-			  a->set.name, a->set.listen, a->set.port, a->set.port + 2,
-			  a->tls ? ", with TLS" : "");
-	else
-		log_write(&a->log, LOG_L_INFO, "node %s, this machine only", a->set.name);
+	say_where(a);
+	*out = a;
 	return 0;
 }
 
 int agent_run(struct agent *a)
 {
-	return loop_run(a->loop);
+	return loop_run(a->base.loop);
+}
+
+static void close_if_open(int fd)
+{
+	if (fd >= 0)
+		close(fd);
 }
 
 void agent_stop(struct agent *a)
 {
 	int saved = errno;
 
-	probes_free(a->probes);
 	streams_free(a->streams);
-	paths_free(a->paths);
-	signals_stop(a);
-	bulletin_free(a->bulletin);
-	control_free(a->control); /* decisions under way end here */
-	a->control = NULL;
-	recorders_stop(a);
-	metrics_stop(a);
-	clients_free(a->clients);
-	if (a->loop) {
-		target_attach_stop(a);
-		target_stop(a);
-		lease_unload(a);
-	}
+	guest_stop(a->guest);
+	peers_stop(&a->peers); /* decisions under way end here */
+	front_stop(&a->front);
+	metrics_free(a->metrics);
+	guest_free(a->guest);
+	home_free(a->home);
 	profile_close(a->profiles);
 	journal_close(a->journal);
 	sample_names_free(a->names);
 	if (a->monitor) /* so this agent held the directories' locks */
-		cgroup_tidy(a->set.scope_cgroup, SHIMS_LEAVE_MS);
+		cgroup_tidy(a->set->scope_cgroup, SHIMS_LEAVE_MS);
 	while (waitpid(-1, NULL, WNOHANG) > 0) /* those that left meanwhile */
 		;
 	monitor_free(a->monitor);
-	vector_fini(&a->measured);
-	view_charges_fini(&a->charges);
-	matrix_fini(&a->matrix);
-	tls_free(a->tls);
-	tunnels_free(a->tunnels);
-	seal_free(a->seal);
+	pulse_fini(&a->pulse);
+	peers_free(&a->peers);
 	accounts_free(a->accounts);
-	if (a->signals.fd >= 0)
-		close(a->signals.fd);
-	loop_free(a->loop);
-	if (a->counting_fd >= 0)
-		close(a->counting_fd);
-	if (a->state_lock_fd >= 0)
-		close(a->state_lock_fd);
-	if (a->lock_fd >= 0)
-		close(a->lock_fd);
+	close_if_open(a->signals.fd);
+	loop_free(a->base.loop);
+	close_if_open(a->uptime_fd);
+	close_if_open(a->state_lock_fd);
+	close_if_open(a->lock_fd);
+	free(a);
 	errno = saved;
 }

@@ -32,22 +32,21 @@ static int settings(int argc, char **argv, struct settings *set)
 
 int main(int argc, char **argv)
 {
-	static struct agent agent;
+	static struct settings set;
 	struct iocom_err err = {0};
-	int rc = settings(argc, argv, &agent.set);
+	struct agent *agent;
+	int rc = settings(argc, argv, &set);
 
 	if (rc)
 		return rc;
-	log_init(&agent.log, "iocomd");
-	agent.log.level = agent.set.log_level;
-	if (agent_start(&agent, &err)) {
+	if (agent_start(&agent, &set, &err)) {
 		fprintf(stderr, "iocomd: %s\n", err.text);
 		return 1;
 	}
 	notify_systemd("READY=1");
-	rc = agent_run(&agent);
+	rc = agent_run(agent);
 	notify_systemd("STOPPING=1");
-	agent_stop(&agent);
+	agent_stop(agent);
 	if (rc)
 		fprintf(stderr, "iocomd: the event loop failed: %s\n", strerror(-rc));
 	return rc ? 1 : 0;

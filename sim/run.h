@@ -24,7 +24,7 @@ struct sim_look; /* the view of one decision; valid during the callback */
 struct sim_run {
 	const struct sim_cluster *cluster;
 	struct workload *workload; /* read from where it is to its end */
-	const char *policy;	   /* VIEW.md name, "feedback+" allowed */
+	const char *policy;	   /* a name of `iocom place --policy`, "feedback+" allowed */
 	const struct sim_params *params;
 	sim_progress_fn *progress; /* or NULL */
 	/* Each completion (one thread only; -EINVAL otherwise), or NULL. */

@@ -128,7 +128,7 @@ struct generator_params {
 	double interarrival_ms; /* mean over the whole cluster */
 	bool arrivals_regular;	/* false: Poisson */
 	/* Share of arrivals of each home: node i gets weight 1 / (1 + i)^skew (0: equal),
-	 * in an order shuffled by the seed (SIM reading 4). */
+	 * in an order shuffled by the seed (reading 4). */
 	double home_skew;
 	const double *home_weights; /* or so: `nodes` weights, borrowed; NULL: skew */
 	enum generator_lifetime lifetime;

@@ -48,7 +48,7 @@ OBJ_fuzz_agent := $(call objects,$(addprefix user/,behaviour.c err.c log.c pack.
                   home/lease_home.c cluster/matrix.c cluster/message.c home/need.c \
                   front/cli_requests.c home/place.c home/place_request.c front/profiles.c \
                   front/recorders.c home/refusal.c cluster/skews.c front/status.c \
-                  cluster/vector_codec.c cluster/cluster_view.c cluster/rebuilt_view.c front/waits.c)) \
+                  cluster/vector_codec.c cluster/cluster_view.c front/waits.c)) \
                   $(call archives,settings view rules)
 $(FUZZ_agent): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/protocol/%.o $(OBJ_fuzz_agent)
 	$(call link,$^ -fsanitize=fuzzer $(LIBS_agent))
@@ -76,6 +76,10 @@ check-pressure: tests ## the monitor under 100,000 threads, dirty files, 20,000 
 check-layers: all ## prove the walls: librules.a is pure, folders include only downwards
 	@bash tests/lib/check-layers.sh $(BUILD)
 
+.PHONY: check-model
+check-model: ## every citation of the model (MODEL 3.1, O-8, E-4) has an entry in balancer/rules/README.md
+	@python3 -B tests/lib/check-model.py
+
 .PHONY: attack
 attack: tests ## attack running agents: what is tried, whether it was refused and logged (root, a minute)
 	@bash tests/lib/run-checks.sh $(BUILD) attack
@@ -83,7 +87,7 @@ attack: tests ## attack running agents: what is tried, whether it was refused an
 .PHONY: asan
 asan: ## build with ASan and UBSan into build/asan; run unit, sim, shim, monitor, end-to-end tests
 	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=build/asan SANITIZE=address,undefined tests
-	@IOCOM_SANITIZED=1 bash tests/lib/run-checks.sh build/asan unit sim remote bpf run
+	@IOCOM_SANITIZED=1 bash tests/lib/run-checks.sh build/asan unit sim shim bpf run
 
 ROUNDS ?= 50
 SEED   ?= 1

@@ -25,7 +25,19 @@ struct loop {
 	pthread_mutex_t lock; /* guards the post queue only */
 	struct loop_post *first, **last;
 	unsigned queued; /* posts in the queue */
+	bool is_virtual;
+	uint64_t boot_ns, real_ns; /* the time of a virtual loop */
 };
+
+uint64_t loop_boot_ns(const struct loop *loop)
+{
+	return loop->is_virtual ? loop->boot_ns : clock_boot_ns();
+}
+
+uint64_t loop_real_ns(const struct loop *loop)
+{
+	return loop->is_virtual ? loop->real_ns : clock_real_ns();
+}
 
 static struct loop_post *take_post(struct loop *loop)
 {
@@ -207,7 +219,7 @@ void loop_start(struct loop *loop, struct loop_timer *timer, uint64_t delay_ns)
 	struct loop_timer **p = &loop->timers;
 
 	loop_cancel(loop, timer);
-	timer->due_ns = clock_boot_ns() + delay_ns;
+	timer->due_ns = loop_boot_ns(loop) + delay_ns;
 	while (*p && (*p)->due_ns <= timer->due_ns)
 		p = &(*p)->next;
 	timer->next = *p;
@@ -218,7 +230,7 @@ void loop_start(struct loop *loop, struct loop_timer *timer, uint64_t delay_ns)
 /* Fires what is due; the milliseconds until the next, or -1. */
 static int run_timers(struct loop *loop)
 {
-	uint64_t now = clock_boot_ns();
+	uint64_t now = loop_boot_ns(loop);
 
 	while (loop->timers && loop->timers->due_ns <= now) {
 		struct loop_timer *t = loop->timers;
@@ -229,31 +241,76 @@ static int run_timers(struct loop *loop)
 	}
 	if (!loop->timers)
 		return -1;
-	now = clock_boot_ns();
+	now = loop_boot_ns(loop);
 	if (loop->timers->due_ns <= now)
 		return 0;
 	now = (loop->timers->due_ns - now) / CLOCK_NS_PER_MS + 1;
 	return now > 60000 ? 60000 : (int)now;
 }
 
+/* Waits at most WAIT_MS (-1: for ever) for descriptors, and serves those that are ready. */
+static int serve(struct loop *loop, int wait_ms)
+{
+	int served;
+
+	loop->nbatch = epoll_wait(loop->epoll_fd, loop->batch, BATCH, wait_ms);
+	if (loop->nbatch < 0 && errno != EINTR)
+		return -errno;
+	for (int i = 0; i < loop->nbatch && !loop->stop; i++) {
+		struct loop_fd *entry = loop->batch[i].data.ptr;
+
+		if (entry)
+			entry->ready(entry->arg, loop->batch[i].events);
+	}
+	served = loop->nbatch > 0 ? loop->nbatch : 0;
+	loop->nbatch = 0;
+	return served;
+}
+
 int loop_run(struct loop *loop)
 {
+	int rc = 0;
+
+	loop->stop = false;
+	while (!loop->stop && rc >= 0) {
+		int wait_ms = run_timers(loop);
+
+		if (!loop->stop)
+			rc = serve(loop, wait_ms);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+int loop_new_virtual(struct loop **out, uint64_t boot_ns, uint64_t real_ns, struct iocom_err *err)
+{
+	int rc = loop_new(out, err);
+
+	if (rc)
+		return rc;
+	(*out)->is_virtual = true;
+	(*out)->boot_ns = boot_ns;
+	(*out)->real_ns = real_ns;
+	return 0;
+}
+
+void loop_advance(struct loop *loop, uint64_t span_ns)
+{
+	uint64_t until = loop->boot_ns + span_ns;
+
 	loop->stop = false;
 	while (!loop->stop) {
-		int wait = run_timers(loop);
+		uint64_t next = until;
 
-		if (loop->stop)
-			break;
-		loop->nbatch = epoll_wait(loop->epoll_fd, loop->batch, BATCH, wait);
-		if (loop->nbatch < 0 && errno != EINTR)
-			return -errno;
-		for (int i = 0; i < loop->nbatch && !loop->stop; i++) {
-			struct loop_fd *entry = loop->batch[i].data.ptr;
-
-			if (entry)
-				entry->ready(entry->arg, loop->batch[i].events);
+		run_timers(loop);
+		if (loop->stop || serve(loop, 0) > 0)
+			continue;
+		if (loop->timers && loop->timers->due_ns < until)
+			next = loop->timers->due_ns;
+		if (next <= loop->boot_ns && !(loop->timers && loop->timers->due_ns <= until))
+			return;
+		if (next > loop->boot_ns) {
+			loop->real_ns += next - loop->boot_ns;
+			loop->boot_ns = next;
 		}
-		loop->nbatch = 0;
 	}
-	return 0;
 }

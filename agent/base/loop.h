@@ -50,6 +50,20 @@ int loop_change(struct loop *loop, struct loop_fd *entry, uint32_t events);
 /* The entry is not called again, not even for events already read.  Does not close. */
 void loop_remove(struct loop *loop, struct loop_fd *entry);
 
+/*
+ * The clocks that all of an agent goes by: CLOCK_BOOTTIME, and CLOCK_REALTIME for what people
+ * read.  A virtual loop has its own, which stand still but in loop_advance.
+ */
+uint64_t loop_boot_ns(const struct loop *loop);
+uint64_t loop_real_ns(const struct loop *loop);
+/* A loop for tests, whose clocks begin at these times.  0 or negative errno. */
+int loop_new_virtual(struct loop **loop, uint64_t boot_ns, uint64_t real_ns, struct iocom_err *err);
+/*
+ * Lets SPAN_NS pass on a virtual loop: timers fire in their order, each at its own time, and
+ * posts and descriptors that are ready have their turn at once.  Ends early after loop_stop.
+ */
+void loop_advance(struct loop *loop, uint64_t span_ns);
+
 /* (Re)starts a timer that fires once, DELAY_NS from now. */
 void loop_start(struct loop *loop, struct loop_timer *timer, uint64_t delay_ns);
 void loop_cancel(struct loop *loop, struct loop_timer *timer);

@@ -1,406 +1,335 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What other agents ask and tell, and what becomes of jobs submitted here.
+ * Questions of agents to each other; see peers.h.
  *
- *   admit    { order }                  -> { grant, lease_ms, nonce, boot_id, sequence,
- *                                            reason, text }
- *   started  { start_ns, pid }          -> { ok }      the target to the home
- *   done     { report, more: [ reports ] } -> { ok, text, taken }
- *   kill     { uid, signal }            -> { ok, text } the home to the target
- *   renew    { lease_ms }               -> { ok, text } not ok: fenced (leases.h)
- *   hello    { address, port }          -> { ok }      subscribe to me
+ *   another node -> control.c -> decoded (peer_message.c) -> the journal has its number
+ *                -> the party's handler -> commit -> encoded -> control.c
+ *   this node    -> the party's handler, in a transaction -> the asker
+ *
+ * An answer that a handler gives by peers_answer before it has returned is held until the
+ * transaction is written.
  */
+#include "agent/cluster/peer_requests.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent.h"
-#include "agent/guest/guest_attach.h"
+#include "agent/jobs/journal.h"
 #include "user/clock.h"
-#include "agent/jobs/leases.h"
-#include "user/pack.h"
-#include "agent/front/recorders.h"
-#include "agent/guest/signals.h"
 
-/* --- jobs submitted here ------------------------------------------------------ */
+#define OWN_TICKET (1ull << 63) /* tells questions of this node from those of control.c */
 
-int home_started(struct agent *a, const char *from, const char *job, uint64_t start_ns, pid_t pid)
+/* A question of this node: to itself where TICKET is set. */
+struct peers_call {
+	struct peers_call *next;
+	struct peers *peers;
+	enum peer_type type;
+	uint64_t ticket;
+	bool handling; /* the handler is at work: an answer is held */
+	bool early;    /* ... and was given */
+	struct peer_answer answer;
+	peers_answered answered; /* NULL: forgotten */
+	void *arg;
+};
+
+void peers_serve(struct peers *p, enum peer_type type, peers_handler handler, void *arg)
 {
-	char node[IOCOM_NAME_MAX], class_name[64];
-	struct iocom_err err = {0};
-	bool ended;
-	uid_t uid;
-	int rc = journal_home_get(a->journal, job, node, &uid, class_name, &ended, &err);
+	p->handlers[type].handle = handler;
+	p->handlers[type].arg = arg;
+}
 
-	if (rc == -ENOENT)
-		return 0; /* pruned */
-	if (!rc && strcmp(node, from))
-		return -EACCES;
-	if (!rc)
-		rc = journal_home_state(a->journal, job, "running", start_ns, pid, &err);
-	if (rc)
-		agent_journal_failed(a, &err);
+static int serve_request(struct peers *p, const struct peer_request *r, uint64_t ticket,
+			 struct peer_answer *answer)
+{
+	if (!p->handlers[r->type].handle)
+		return -ENOSYS;
+	*answer = (struct peer_answer){0};
+	return p->handlers[r->type].handle(p->handlers[r->type].arg, r, ticket, answer);
+}
+
+/* --- calls ---------------------------------------------------------------------- */
+
+static struct peers_call *call_new(struct peers *p, enum peer_type type, peers_answered answered,
+				   void *arg)
+{
+	struct peers_call *call = calloc(1, sizeof(*call));
+
+	if (!call)
+		return NULL;
+	call->peers = p;
+	call->type = type;
+	call->answered = answered;
+	call->arg = arg;
+	call->next = p->calls;
+	p->calls = call;
+	return call;
+}
+
+/* The end of CALL, which is freed first: what is told may ask again. */
+static void call_end(struct peers_call *call, int rc, const struct peer_answer *answer,
+		     const char *why)
+{
+	struct peer_answer kept = answer ? *answer : (struct peer_answer){0};
+	peers_answered answered = call->answered;
+	void *arg = call->arg;
+
+	for (struct peers_call **q = &call->peers->calls; *q; q = &(*q)->next)
+		if (*q == call) {
+			*q = call->next;
+			break;
+		}
+	free(call);
+	if (answered)
+		answered(arg, rc, rc ? NULL : &kept, why);
+}
+
+void peers_forget(struct peers *p, const void *arg)
+{
+	for (struct peers_call *call = p->calls; call; call = call->next)
+		if (call->arg == arg)
+			call->answered = NULL;
+}
+
+void peer_requests_stop(struct peers *p)
+{
+	while (p->calls)
+		call_end(p->calls, -ECANCELED, NULL, "the agent is stopping");
+}
+
+/* --- asking --------------------------------------------------------------------- */
+
+static void asked_answered(void *arg, int rc, const msgpack_object *body, const char *why)
+{
+	struct peers_call *call = arg;
+	struct peer_answer answer;
+
+	if (!rc && peer_answer_unpack(&answer, call->type, body)) {
+		rc = -EBADMSG;
+		why = "the answer is incomplete";
+	}
+	call_end(call, rc, &answer, why);
+}
+
+static int ask_other(struct peers_call *call, const char *node, const char *address, uint16_t port,
+		     const struct peer_request *r, struct iocom_err *err)
+{
+	struct peers *p = call->peers;
+	msgpack_sbuffer body;
+	int rc;
+
+	if (!p->control || !address[0])
+		return iocom_err_set(err, -EHOSTUNREACH,
+				     "this agent serves its own machine only, and node %s is "
+				     "another",
+				     node);
+	peer_request_pack(r, &body);
+	rc = control_ask(p->control, node, address, port, peer_type_name(r->type), r->job, &body,
+			 asked_answered, call, err);
+	msgpack_sbuffer_destroy(&body);
 	return rc;
 }
 
-/* A job that ran to its end by itself teaches; one that was killed half-way does not. */
-static void learn(struct agent *a, uid_t uid, const char *class_name, const struct job_report *r)
+static int ask_self(struct peers_call *call, const struct peer_request *r, struct iocom_err *err)
 {
-	struct iocom_err err = {0};
-	struct profile run;
+	struct peers *p = call->peers;
+	struct peer_answer answer;
+	int rc = journal_begin(p->journal, err), end;
 
-	if (strcmp(r->state, "exited") || r->value != 0 || !class_name[0])
-		return;
-	job_report_profile(r, &run);
-	if (profile_learn(a->profiles, uid, class_name, &run, &err))
-		agent_journal_failed(a, &err);
-}
-
-int home_ended(struct agent *a, const char *from, const struct job_report *r)
-{
-	struct journal_job row = {
-		.job = r->job,
-		.state = r->state,
-		.start_ns = r->start_ns,
-		.end_ns = r->end_ns ? r->end_ns : clock_real_ns(),
-		.exit_kind = (int)r->kind,
-		.exit_value = (int)r->value,
-		.text = r->text,
-	};
-	char node[IOCOM_NAME_MAX], class_name[64];
-	struct iocom_err err = {0};
-	bool ended;
-	uid_t uid;
-	int rc = journal_home_get(a->journal, r->job, node, &uid, class_name, &ended, &err);
-
-	if (rc == -ENOENT)
-		return 0; /* pruned: nobody waits for it */
-	if (!rc && strcmp(node, from)) {
-		/* Where it was let in, and its client went elsewhere; or somebody lies. */
-		a->counters.controls_refused++;
-		log_provoked(&a->log, LOG_L_INFO,
-			     "node %s tells of an end of job %s, which is not placed there: not "
-			     "believed",
-			     from, r->job);
-		return -EACCES;
-	}
-	if (!rc && ended)
-		return 0; /* told twice */
-	if (!rc)
-		rc = journal_home_end(a->journal, &row, &err);
 	if (rc) {
-		agent_journal_failed(a, &err);
+		p->base->counters->journal_failures++;
 		return rc;
 	}
-	lease_ended(a, r->job);
-	recorders_finished(a, from, r);
-	wait_ended(a, r->job);
-	learn(a, uid, class_name, r);
-	return 0;
-}
-
-/* --- questions of others -------------------------------------------------------- */
-
-static void answer_ok(msgpack_sbuffer *out, bool ok, const char *text)
-{
-	msgpack_packer pk;
-
-	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 2);
-	pack_bool(&pk, "ok", ok);
-	pack_str(&pk, "text", text);
-}
-
-/* A question that is answered later. */
-struct asked {
-	struct agent *agent;
-	uint64_t ticket;
-};
-
-static struct asked *asked_new(struct agent *a)
-{
-	struct asked *w = calloc(1, sizeof(*w));
-
-	if (w)
-		w->agent = a;
-	return w;
-}
-
-static void pack_grant(const struct target_grant *g, uint32_t lease_ms, msgpack_sbuffer *out)
-{
-	msgpack_packer pk;
-
-	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 7);
-	pack_bool(&pk, "grant", g->granted);
-	pack_u64(&pk, "lease_ms", lease_ms);
-	pack_str(&pk, "nonce", g->nonce);
-	pack_u64(&pk, "boot_id", g->boot_id);
-	pack_u64(&pk, "sequence", g->sequence);
-	pack_str(&pk, "reason", g->reason);
-	pack_str(&pk, "text", g->text);
-}
-
-static void admitted(void *arg, const struct job_order *order, const struct target_grant *g)
-{
-	struct asked *w = arg;
-	msgpack_sbuffer out;
-
-	msgpack_sbuffer_init(&out);
-	pack_grant(g, order->lease_ms, &out);
-	control_answer_later(w->agent->control, w->ticket, 0, &out);
-	msgpack_sbuffer_destroy(&out);
-	free(w);
-}
-
-static int on_admit(struct agent *a, const struct control_head *head, const msgpack_object *body,
-		    msgpack_sbuffer *out)
-{
-	struct job_order order;
-	struct asked *w;
-
-	(void)out;
-	if (job_order_unpack(&order, body) || strcmp(order.job, head->job) ||
-	    strcmp(order.home, head->from))
-		return -EBADMSG;
-	w = asked_new(a);
-	if (!w)
-		return -ENOMEM;
-	w->ticket = control_defer(a->control);
-	target_admit_guest(a, &order, admitted, w);
-	return 0;
-}
-
-static int peer_requests_on_started(struct agent *a, const struct control_head *head,
-				    const msgpack_object *body, msgpack_sbuffer *out)
-{
-	uint64_t start_ns, pid;
-
-	if (unpack_u64(body, "start_ns", &start_ns) || unpack_u64(body, "pid", &pid))
-		return -EBADMSG;
-	answer_ok(out, home_started(a, head->from, head->job, start_ns, (pid_t)pid) == 0, "");
-	return 0;
-}
-
-static int on_done(struct agent *a, const struct control_head *head, const msgpack_object *body,
-		   msgpack_sbuffer *out)
-{
-	const msgpack_object_array *others;
-	msgpack_packer pk;
-	struct job_report r;
-	size_t taken = 1;
-	int rc, next;
-
-	if (job_report_unpack(&r, body) || strcmp(r.job, head->job) ||
-	    job_report_others(body, &others))
-		return -EBADMSG;
-	/* No answer where the journal failed: the target tells again. */
-	rc = next = home_ended(a, head->from, &r);
-	for (; others && taken <= others->size && (!next || next == -EACCES); taken++) {
-		(void)job_report_unpack(&r, &others->ptr[taken - 1]);
-		next = home_ended(a, head->from, &r);
-		if (!rc)
-			rc = next;
+	call->ticket = ++p->tickets | OWN_TICKET;
+	call->handling = true;
+	rc = serve_request(p, r, call->ticket, &answer);
+	call->handling = false;
+	end = journal_commit(p->journal, rc < 0 ? NULL : err);
+	if (end) {
+		p->base->counters->journal_failures++;
+		return end;
 	}
-	if (next && next != -EACCES)
-		return -EIO;
-	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 3);
-	pack_bool(&pk, "ok", rc == 0);
-	pack_str(&pk, "text", rc ? "the job was not placed there" : "");
-	pack_u64(&pk, "taken", taken);
+	if (rc < 0)
+		return iocom_err_set(err, rc, "%s", strerror(-rc));
+	if (rc == 0)
+		call_end(call, 0, &answer, "");
+	else if (call->early)
+		call_end(call, 0, &call->answer, "");
 	return 0;
 }
 
-static void peer_requests_signalled(void *arg, int rc, const char *why)
+int peers_ask(void *arg, const char *node, const char *address, uint16_t port,
+	      const struct peer_request *request, peers_answered answered, void *answered_arg,
+	      struct iocom_err *err)
 {
-	struct asked *w = arg;
-	msgpack_sbuffer out;
+	struct peers *p = arg;
+	struct peers_call *call = call_new(p, request->type, answered, answered_arg);
+	struct peer_request own;
+	int rc;
 
-	msgpack_sbuffer_init(&out);
-	answer_ok(&out, rc == 0, why);
-	control_answer_later(w->agent->control, w->ticket, 0, &out);
-	msgpack_sbuffer_destroy(&out);
-	free(w);
-}
-
-static int on_kill(struct agent *a, const struct control_head *head, const msgpack_object *body,
-		   msgpack_sbuffer *out)
-{
-	struct iocom_err err = {0};
-	uint64_t uid, signal;
-	struct asked *w;
-
-	if (unpack_u64(body, "uid", &uid) || unpack_u64(body, "signal", &signal) || signal > 64)
-		return -EBADMSG;
-	w = asked_new(a);
-	if (!w)
-		return -ENOMEM;
-	if (signals_send(a, head->job, (uid_t)uid, (int)signal, peer_requests_signalled, w, &err)) {
-		free(w);
-		answer_ok(out, false, err.text);
-	} else if (!signal) {
-		free(w);
-		answer_ok(out, true, "");
+	if (!call)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	if (strcmp(node, p->base->set->name) != 0) {
+		rc = ask_other(call, node, address, port, request, err);
 	} else {
-		w->ticket = control_defer(a->control);
+		own = *request;
+		memcpy(own.from, p->base->set->name, sizeof(own.from));
+		rc = ask_self(call, &own, err);
 	}
-	return 0;
+	if (rc) {
+		call->answered = NULL;
+		call_end(call, rc, NULL, "");
+	}
+	return rc;
 }
 
-static int on_renew(struct agent *a, const struct control_head *head, const msgpack_object *body,
-		    msgpack_sbuffer *out)
-{
-	struct iocom_err err = {0};
-	int rc = lease_renew(a, head->from, head->job, &err);
+/* --- answering ------------------------------------------------------------------ */
 
-	(void)body;
-	if (rc && rc != -ESTALE)
-		return rc; /* no answer: it is asked again */
-	if (rc)
-		log_write(&a->log, LOG_L_WARNING, "renewal refused: %s", err.text);
-	answer_ok(out, rc == 0, err.text);
-	return 0;
+static void answer_own(struct peers *p, uint64_t ticket, const struct peer_answer *answer)
+{
+	for (struct peers_call *call = p->calls; call; call = call->next) {
+		if (call->ticket != ticket)
+			continue;
+		call->early = call->handling;
+		if (call->early)
+			call->answer = *answer;
+		else
+			call_end(call, 0, answer, "");
+		return;
+	}
 }
 
-static int on_hello(struct agent *a, const struct control_head *head, const msgpack_object *body,
-		    msgpack_sbuffer *out)
+void peers_answer(void *arg, uint64_t ticket, enum peer_type type, const struct peer_answer *answer)
 {
-	char address[IOCOM_ADDRESS_MAX];
-	uint64_t port;
+	struct peers *p = arg;
+	msgpack_sbuffer out;
 
-	(void)head;
-	if (unpack_str(body, "address", address, sizeof(address)) || !address[0] ||
-	    unpack_u64(body, "port", &port) || port < 1 || port > 65533)
-		return -EBADMSG;
-	bulletin_dial(a->bulletin, address, (uint16_t)port);
-	answer_ok(out, true, "");
-	return 0;
+	if (ticket & OWN_TICKET) {
+		answer_own(p, ticket, answer);
+		return;
+	}
+	msgpack_sbuffer_init(&out);
+	peer_answer_pack(type, answer, &out);
+	control_answer_later(p->control, ticket, 0, &out);
+	msgpack_sbuffer_destroy(&out);
 }
 
 /*
- * 0 when the message comes for the first time.  A journal that cannot be written obeys
- * nobody: what it forgets could be shown again.
+ * 0 when the message comes for the first time.  An agent whose journal cannot be written obeys
+ * nobody: a message that it forgets could be shown again.
  */
-static int peer_requests_first_time(struct agent *a, const struct control_head *head,
-				    struct iocom_err *err)
+static int peers_first_time(struct peers *p, const struct control_head *head, struct iocom_err *err)
 {
-	int rc = journal_nonce(a->journal, head->from, head->id, clock_real_ns() / CLOCK_NS_PER_S,
-			       2 * SEAL_TTL_S, err);
+	int rc = journal_nonce(p->journal, head->from, head->id,
+			       loop_real_ns(p->base->loop) / CLOCK_NS_PER_S, 2 * SEAL_TTL_S, err);
 
 	if (rc < 0)
-		agent_journal_failed(a, err);
+		base_journal_failed(p->base, err);
 	return rc > 0 ? -EALREADY : rc;
 }
 
 /*
- * The journal did not take an `admit`, which is not obeyed then; but its home shall know why
- * rather than wait.  A refusal gives nothing, who ever shows the message again.
+ * The journal did not take an `admit`, which is not obeyed then; its home shall know why rather
+ * than wait.  A refusal gives nothing away, whoever shows the message again.
  */
-static int refuse_admit(struct agent *a, const struct iocom_err *why, msgpack_sbuffer *out)
+static int refuse_admit(struct peers *p, const struct iocom_err *why, msgpack_sbuffer *out)
 {
-	struct target_grant g = {
-		.boot_id = a->self.boot_id, .sequence = a->sequence + 1, .reason = "journal"};
+	struct peer_answer answer = {.grant = {.boot_id = p->base->boot_id, .reason = "journal"}};
 
-	snprintf(g.text, sizeof(g.text), "%.*s", (int)sizeof(g.text) - 1, why->text);
-	a->counters.admissions_refused++;
-	control_undefer(a->control);
+	snprintf(answer.grant.text, sizeof(answer.grant.text), "%.*s", PEER_TEXT_MAX - 1,
+		 why->text);
+	p->base->counters->admissions_refused++;
+	control_undefer(p->control);
 	msgpack_sbuffer_clear(out);
-	pack_grant(&g, 0, out);
+	peer_answer_pack(PEER_ADMIT, &answer, out);
 	return 0;
 }
 
-static int peer_requests_obey(struct agent *a, const struct control_head *head,
-			      const msgpack_object *body, msgpack_sbuffer *out,
-			      struct iocom_err *err)
+static int serve_other(struct peers *p, const struct control_head *head, const msgpack_object *body,
+		       msgpack_sbuffer *out, struct iocom_err *err)
 {
-	static const struct {
-		const char *type;
-		int (*handle)(struct agent *a, const struct control_head *head,
-			      const msgpack_object *body, msgpack_sbuffer *out);
-	} types[] = {
-		{"admit", on_admit}, {"started", peer_requests_on_started},
-		{"done", on_done},   {"kill", on_kill},
-		{"renew", on_renew}, {"hello", on_hello},
-	};
+	struct peer_answer answer;
+	struct peer_request r;
+	enum peer_type type;
+	int rc = peer_type_parse(head->type, &type);
 
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-		if (!strcmp(head->type, types[i].type)) {
-			int rc = types[i].handle(a, head, body, out);
-
-			return rc ? iocom_err_set(err, rc, "%s", strerror(-rc)) : 0;
-		}
-	return iocom_err_set(err, -ENOSYS, "unknown type; another version of iocom?");
+	if (rc)
+		return iocom_err_set(err, rc, "unknown type; another version of iocom?");
+	rc = peer_request_unpack(&r, type, head->from, head->job, body);
+	if (!rc) {
+		rc = serve_request(p, &r, control_defer(p->control), &answer);
+		peer_request_free(&r);
+	}
+	if (rc < 0)
+		return iocom_err_set(err, rc, "%s", strerror(-rc));
+	if (rc == 0) {
+		control_undefer(p->control);
+		peer_answer_pack(type, &answer, out);
+	}
+	return 0;
 }
 
-int home_handle(void *arg, const struct control_head *head, const msgpack_object *body,
-		msgpack_sbuffer *out)
+int peer_requests_handle(void *arg, const struct control_head *head, const msgpack_object *body,
+			 msgpack_sbuffer *out)
 {
-	struct agent *a = arg;
+	struct peers *p = arg;
 	struct iocom_err err = {0};
-	int rc = journal_begin(a->journal, &err), end;
+	int rc = journal_begin(p->journal, &err), end;
 	bool unwritten = rc != 0;
 
 	if (!rc) {
-		rc = peer_requests_first_time(a, head, &err);
+		rc = peers_first_time(p, head, &err);
 		unwritten = rc && rc != -EALREADY;
 		if (!rc)
-			rc = peer_requests_obey(a, head, body, out, &err);
+			rc = serve_other(p, head, body, out, &err);
 		/* That it was obeyed and what it changed: both, before the answer leaves. */
-		end = journal_commit(a->journal, rc ? NULL : &err);
+		end = journal_commit(p->journal, rc ? NULL : &err);
 		if (end && !rc)
 			rc = end;
-		if (end)
-			a->counters.journal_failures++;
+		p->base->counters->journal_failures += end != 0;
 		unwritten |= end != 0;
 	} else {
-		agent_journal_failed(a, &err);
+		base_journal_failed(p->base, &err);
 	}
 	if (rc) {
-		a->counters.controls_refused++;
-		log_write(&a->log, LOG_L_WARNING, "refused a '%s' message of node %s: %s",
+		p->base->counters->controls_refused++;
+		log_write(p->base->log, LOG_L_WARNING, "refused a '%s' message of node %s: %s",
 			  head->type, head->from, err.text);
 	}
-	if (rc && unwritten && !strcmp(head->type, "admit"))
-		rc = refuse_admit(a, &err, out);
+	if (rc && unwritten && !strcmp(head->type, peer_type_name(PEER_ADMIT)))
+		rc = refuse_admit(p, &err, out);
 	return rc;
 }
 
-static void hello_answered(void *arg, int rc, const msgpack_object *body, const char *why)
+/* --- hello ---------------------------------------------------------------------- */
+
+static bool is_configured(const struct settings *set, const struct iocom_vector *v)
 {
-	(void)arg;
-	(void)rc;
-	(void)body;
-	(void)why;
+	for (size_t i = 0; i < set->npeers; i++)
+		if (set->peers[i].port == v->port && !strcmp(set->peers[i].address, v->address))
+			return true;
+	return false;
 }
 
 /*
- * A subscription runs one way: whom we hear does not hear us by that.  So peers
- * of our configuration are asked to subscribe to us; the rest learns of us from
- * the vectors that those relay.  A peer's name is not known before it is heard,
- * and a question must name its target: only peers in the matrix can be asked.
+ * A subscription runs one way: a node that we hear does not hear us by that.  So peers of our
+ * configuration are asked to subscribe to us; the rest learns of us from the vectors that those
+ * relay.  A peer's name is not known before it is heard, and a question must name its target:
+ * only peers in the matrix can be asked.
  */
-void home_hello(struct agent *a)
+void peer_requests_hello(struct peers *p)
 {
-	msgpack_sbuffer body;
-	msgpack_packer pk;
+	const struct settings *set = p->base->set;
+	struct peer_request hello = {.type = PEER_HELLO, .hello.port = (uint16_t)set->port};
 
-	if (!a->control)
+	if (!p->control)
 		return;
-	pack_begin(&pk, &body, 2);
-	pack_str(&pk, "address", a->set.address);
-	pack_u64(&pk, "port", a->set.port);
-	for (size_t i = 0; i < a->matrix.count; i++) {
-		const struct matrix_entry *e = matrix_at(&a->matrix, i);
-		bool peer = false;
+	snprintf(hello.hello.address, sizeof(hello.hello.address), "%s", set->address);
+	for (size_t i = 0; i < p->matrix.count; i++) {
+		const struct iocom_vector *v = &matrix_at(&p->matrix, i)->vector;
 
-		for (size_t p = 0; p < a->set.npeers && !peer; p++)
-			peer = a->set.peers[p].port == e->vector.port &&
-			       !strcmp(a->set.peers[p].address, e->vector.address);
-		if (e->alive && peer)
-			control_ask(a->control, e->vector.name, e->vector.address, e->vector.port,
-				    "hello", "", &body, hello_answered, NULL, NULL);
+		if (matrix_at(&p->matrix, i)->alive && is_configured(set, v))
+			(void)peers_ask(p, v->name, v->address, v->port, &hello, NULL, NULL, NULL);
 	}
-	msgpack_sbuffer_destroy(&body);
 }

@@ -27,15 +27,17 @@ struct probe {
 };
 
 struct probes {
-	struct agent *agent;
+	const struct base *base;
+	const struct matrix *matrix;
+	const struct tunnels *tunnels;
 	size_t n;
 	struct probe list[];
 };
 
-static bool probe_heard(const struct agent *a, const struct settings_peer *peer)
+static bool probe_heard(const struct matrix *m, const struct settings_peer *peer)
 {
-	for (size_t i = 0; i < a->matrix.count; i++) {
-		const struct matrix_entry *e = matrix_at(&a->matrix, i);
+	for (size_t i = 0; i < m->count; i++) {
+		const struct matrix_entry *e = matrix_at(m, i);
 
 		if (e->alive && e->vector.port == peer->port &&
 		    !strcmp(e->vector.address, peer->address))
@@ -48,14 +50,14 @@ static void probe_stop(struct probe *p)
 {
 	if (p->fd < 0)
 		return;
-	loop_remove(p->probes->agent->loop, &p->entry);
+	loop_remove(p->probes->base->loop, &p->entry);
 	close(p->fd);
 	p->fd = -1;
 }
 
 static void probe_report(struct probe *p)
 {
-	struct agent *a = p->probes->agent;
+	const struct base *base = p->probes->base;
 	const uint8_t *payload;
 	uint32_t length;
 	size_t consumed, n = 0;
@@ -73,8 +75,8 @@ static void probe_report(struct probe *p)
 	if (!strcmp(text, p->said))
 		return;
 	strcpy(p->said, text);
-	a->counters.peers_refused++;
-	log_write(&a->log, LOG_L_ERROR, "cannot speak to the peer at %s port %u: %s",
+	base->counters->peers_refused++;
+	log_write(base->log, LOG_L_ERROR, "cannot speak to the peer at %s port %u: %s",
 		  p->peer->address, p->peer->port, text);
 }
 
@@ -96,16 +98,16 @@ static void probe_ready(void *arg, uint32_t what)
 
 static void probe_ask(struct probe *p)
 {
-	struct agent *a = p->probes->agent;
+	const struct base *base = p->probes->base;
 	struct iocom_err err = {0};
 
 	p->have = 0;
-	if (tunnel_ask(a, p->peer, &p->fd, &err)) {
-		log_write(&a->log, LOG_L_WARNING, "%s", err.text);
+	if (tunnel_ask(p->probes->tunnels, p->peer, &p->fd, &err)) {
+		log_write(base->log, LOG_L_WARNING, "%s", err.text);
 		return;
 	}
 	p->entry = (struct loop_fd){.fd = p->fd, .ready = probe_ready, .arg = p};
-	if (loop_add(a->loop, &p->entry, EPOLLIN)) {
+	if (loop_add(base->loop, &p->entry, EPOLLIN)) {
 		close(p->fd);
 		p->fd = -1;
 	}
@@ -120,7 +122,7 @@ void probes_run(struct probes *probes)
 
 		if (p->fd >= 0 || now < p->next_ns)
 			continue;
-		if (probe_heard(probes->agent, p->peer)) {
+		if (probe_heard(probes->matrix, p->peer)) {
 			p->said[0] = 0;
 			p->wait_s = PROBE_FIRST_S;
 			p->next_ns = now + p->wait_s * CLOCK_NS_PER_S;
@@ -133,17 +135,21 @@ void probes_run(struct probes *probes)
 	}
 }
 
-int probes_new(struct probes **out, struct agent *a, struct iocom_err *err)
+int probes_new(struct probes **out, const struct base *base, const struct matrix *matrix,
+	       const struct tunnels *tunnels, struct iocom_err *err)
 {
-	struct probes *probes = calloc(1, sizeof(*probes) + a->set.npeers * sizeof(struct probe));
+	const struct settings *set = base->set;
+	struct probes *probes = calloc(1, sizeof(*probes) + set->npeers * sizeof(struct probe));
 
 	if (!probes)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
-	probes->agent = a;
-	for (size_t i = 0; i < a->set.npeers; i++) {
-		const struct settings_peer *peer = &a->set.peers[i];
+	probes->base = base;
+	probes->matrix = matrix;
+	probes->tunnels = tunnels;
+	for (size_t i = 0; i < set->npeers; i++) {
+		const struct settings_peer *peer = &set->peers[i];
 
-		if (settings_is_self(&a->set, peer))
+		if (settings_is_self(set, peer))
 			continue;
 		probes->list[probes->n++] = (struct probe){
 			.probes = probes,

@@ -8,14 +8,19 @@
 #ifndef IOCOM_PROBE_H
 #define IOCOM_PROBE_H
 
-#include "agent/agent.h"
+#include "agent/base/base.h"
+#include "agent/cluster/matrix.h"
+
+struct probes;
+struct tunnels;
 
 #define PROBE_FIRST_S 2
 #define PROBE_AGAIN_S 60  /* doubled from the first up to this while it is not there */
 #define PROBE_SAID_S  600 /* when it was there, and something is wrong */
 
 /* 0 or -ENOMEM. */
-int probes_new(struct probes **probes, struct agent *a, struct iocom_err *err);
+int probes_new(struct probes **probes, const struct base *base, const struct matrix *matrix,
+	       const struct tunnels *tunnels, struct iocom_err *err);
 void probes_free(struct probes *probes);
 /* Once a second: asks at most one peer. */
 void probes_run(struct probes *probes);

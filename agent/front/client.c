@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What goes to local connections: frames, what waits of them, and how much may. */
+/*
+ * One local connection: frames that go to it, what waits of them, how much may, and its end.
+ * A dropped client is freed when the loop comes round, so that whoever is answering it can go
+ * on using the pointer.
+ */
 #include "agent/front/client.h"
 
 #include <errno.h>
@@ -12,6 +16,77 @@
 
 #include "balancer/view/json_text.h"
 
+const struct ucred *client_who(const struct client *client)
+{
+	return &client->who;
+}
+
+int client_fd(const struct client *c)
+{
+	return c->fd;
+}
+
+bool client_is_gone(const struct client *c)
+{
+	return c->dead;
+}
+
+bool client_has_output(const struct client *c)
+{
+	return c->out_end > c->out_start;
+}
+
+void client_drop(struct client *c)
+{
+	struct clients *clients = c->clients;
+	struct loop *loop = clients->config.base->loop;
+
+	if (c->dead)
+		return;
+	c->dead = true;
+	for (const struct clients_watch *w = clients->watches; w; w = w->next)
+		w->closed(w->arg, c);
+	loop_remove(loop, &c->entry);
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+	clients->count--;
+	if (!clients->reap.active)
+		loop_start(loop, &clients->reap, 0);
+}
+
+void client_hand_over(struct client *c)
+{
+	client_drop(c);
+}
+
+void client_free(struct client *c)
+{
+	free(c->in);
+	free(c->out);
+	free(c);
+}
+
+/* --- what a user costs ------------------------------------------------------------ */
+
+bool client_may_ask(struct client *c)
+{
+	const struct base *base = c->clients->config.base;
+
+	return request_limit_take(&c->clients->rates, c->who.uid, base->set->user_requests_per_s,
+				  loop_boot_ns(base->loop));
+}
+
+void client_charge(struct client *c, uint64_t cost_ns)
+{
+	const struct base *base = c->clients->config.base;
+
+	request_limit_charge(&c->clients->rates, c->who.uid, base->set->user_requests_per_s,
+			     cost_ns, loop_boot_ns(base->loop));
+}
+
+/* --- output ------------------------------------------------------------------------- */
+
 void client_events(struct client *c)
 {
 	bool pending = c->out_end > c->out_start;
@@ -22,7 +97,7 @@ void client_events(struct client *c)
 		wanted |= EPOLLIN;
 	if (pending)
 		wanted |= EPOLLOUT;
-	loop_change(c->clients->agent->loop, &c->entry, wanted);
+	loop_change(c->clients->config.base->loop, &c->entry, wanted);
 }
 
 void client_flush(struct client *c)
@@ -40,7 +115,7 @@ void client_flush(struct client *c)
 			return;
 		}
 		c->out_start += (size_t)n;
-		c->active_ns = clock_boot_ns();
+		c->active_ns = loop_boot_ns(c->clients->config.base->loop);
 	}
 	if (c->out_start == c->out_end) {
 		c->out_start = c->out_end = 0;
@@ -95,15 +170,15 @@ static int put_frame(struct client *c, enum frame_type type, const char *text, s
 	frame_header(c->out + c->out_end, (uint8_t)type, (uint32_t)n);
 	memcpy(c->out + c->out_end + FRAME_HEADER, text, n);
 	c->out_end += n + FRAME_HEADER;
-	c->active_ns = clock_boot_ns();
+	c->active_ns = loop_boot_ns(c->clients->config.base->loop);
 	client_flush(c);
 	return 0;
 }
 
 /* Once in a while: who is sent away asks again. */
-bool clients_is_time(uint64_t *said_ns)
+bool clients_is_time(const struct clients *clients, uint64_t *said_ns)
 {
-	uint64_t now = clock_boot_ns();
+	uint64_t now = loop_boot_ns(clients->config.base->loop);
 
 	if (*said_ns && now - *said_ns < CLIENT_STUCK_NS)
 		return false;
@@ -116,9 +191,9 @@ void client_crowded_out(struct client *c)
 {
 	struct clients *clients = c->clients;
 
-	clients->agent->counters.clients_dropped++;
-	if (clients_is_time(&clients->heavy_ns))
-		log_write(&clients->agent->log, LOG_L_WARNING,
+	clients->config.base->counters->clients_dropped++;
+	if (clients_is_time(clients, &clients->heavy_ns))
+		log_write(clients->config.base->log, LOG_L_WARNING,
 			  "connections of uid %u are cut: more than %u MiB wait there to be read",
 			  (unsigned)c->who.uid, CLIENT_BYTES_OF_ONE >> 20);
 	client_drop(c);
@@ -138,6 +213,13 @@ static void out_compact(struct client *c)
 	memmove(c->out, c->out + c->out_start, c->out_end - c->out_start);
 	c->out_end -= c->out_start;
 	c->out_start = 0;
+}
+
+void client_watches(struct client *c)
+{
+	c->busy = false;
+	c->watches = true;
+	client_events(c);
 }
 
 void client_streams(struct client *c)

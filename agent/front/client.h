@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What clients.c and client.c share. */
-#ifndef IOCOM_CLIENTS_OWN_H
-#define IOCOM_CLIENTS_OWN_H
+/* What clients.c (the listener, and what arrives) and client.c (one connection) share. */
+#ifndef IOCOM_CLIENT_H
+#define IOCOM_CLIENT_H
 
 #include "agent/front/clients.h"
 #include "user/clock.h"
@@ -29,14 +29,13 @@ struct client {
 	bool half;    /* it sends no more, but may still read */
 	bool started; /* not the first frame any more */
 	bool dead;
-	bool streams;		      /* gets lines until it closes */
-	struct sample_window *window; /* watches readings */
-	uint64_t interval_ns;
-	struct loop_timer line;
+	bool streams; /* gets lines until it closes */
+	bool watches; /* gets a line now and then, and may be idle meanwhile */
 };
 
 struct clients {
-	struct agent *agent;
+	struct clients_config config;
+	struct clients_watch *watches;
 	int fd;
 	char path[SETTINGS_PATH_MAX + 16];
 	struct loop_fd entry;
@@ -47,9 +46,6 @@ struct clients {
 	struct request_limit rates;
 };
 
-/* Closes it; freed when the loop comes round. */
-void client_drop(struct client *c);
-
 /* --- client.c --- */
 
 /* Waits for what it needs now. */
@@ -59,9 +55,10 @@ void client_flush(struct client *c);
 /* Whether MORE bytes of memory may be the client's: its user's connections share a bound. */
 bool client_may_hold(const struct client *c, size_t more);
 /* Whether something is to be said again, once in a while; SAID_NS: when it was last. */
-bool clients_is_time(uint64_t *said_ns);
+bool clients_is_time(const struct clients *clients, uint64_t *said_ns);
 void client_send_frame(struct client *c, enum frame_type type, const char *text);
 /* It holds, with its user's other connections, more than a user may: it is dropped. */
 void client_crowded_out(struct client *c);
+void client_free(struct client *c);
 
 #endif

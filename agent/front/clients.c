@@ -12,61 +12,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "agent/guest/guest_attach.h"
 #include "user/pack.h"
-#include "agent/front/recorders.h"
-#include "user/monitor/sample_window.h"
-#include "agent/cluster/tunnel.h"
 
 #define SWEEP_NS CLOCK_NS_PER_S
 #define IDLE_NS	 (60 * CLOCK_NS_PER_S)
-#define FRESH_NS (20 * CLOCK_NS_PER_MS)
 
 size_t clients_count(const struct clients *clients)
 {
 	return clients ? clients->count : 0;
-}
-
-const struct ucred *client_who(const struct client *client)
-{
-	return &client->who;
-}
-
-void client_drop(struct client *c)
-{
-	struct agent *a = c->clients->agent;
-
-	if (c->dead)
-		return;
-	c->dead = true;
-	place_forget(a, c);
-	ops_forget(a, c);
-	loop_cancel(a->loop, &c->line);
-	loop_remove(a->loop, &c->entry);
-	if (c->fd >= 0)
-		close(c->fd);
-	c->fd = -1;
-	c->clients->count--;
-	if (!c->clients->reap.active)
-		loop_start(a->loop, &c->clients->reap, 0);
-}
-
-int client_fd(const struct client *c)
-{
-	return c->fd;
-}
-
-void client_hand_over(struct client *c)
-{
-	client_drop(c);
-}
-
-static void client_free(struct client *c)
-{
-	sample_window_free(c->window);
-	free(c->in);
-	free(c->out);
-	free(c);
 }
 
 static void clients_reap(void *arg)
@@ -85,86 +38,12 @@ static void clients_reap(void *arg)
 	}
 }
 
-/* --- what a user costs --------------------------------------------------------- */
-
-static bool may_ask(struct client *c)
-{
-	return request_limit_take(&c->clients->rates, c->who.uid,
-				  c->clients->agent->set.user_requests_per_s, clock_boot_ns());
-}
-
-static void charge(struct client *c, uint64_t cost_ns)
-{
-	request_limit_charge(&c->clients->rates, c->who.uid,
-			     c->clients->agent->set.user_requests_per_s, cost_ns, clock_boot_ns());
-}
-
-/* --- watching readings --------------------------------------------------------- */
-
-static void clients_line(void *arg)
-{
-	struct client *c = arg;
-	struct agent *a = c->clients->agent;
-	const struct iocom_disk *before;
-	struct monitor_sample sample;
-	uint64_t before_ns = clock_cpu_ns();
-	size_t nbefore;
-
-	loop_start(a->loop, &c->line, c->interval_ns);
-	if (c->out_end > c->out_start || !may_ask(c)) {
-		a->counters.top_lines_delayed++;
-		return;
-	}
-	if (clock_boot_ns() - a->sampled_ns > FRESH_NS)
-		tick_sample(a);
-	if (c->dead || sample_window_take(c->window, &sample, &before, &nbefore))
-		return;
-	client_json(c, ops_top(a, &sample, before, nbefore, c->who.uid));
-	charge(c, clock_cpu_ns() - before_ns);
-}
-
-void client_watch(struct client *c, unsigned interval_ms)
-{
-	struct agent *a = c->clients->agent;
-	const struct iocom_disk *before;
-	struct monitor_sample past;
-	size_t nbefore;
-
-	c->busy = false;
-	loop_cancel(a->loop, &c->line); /* of an earlier request on this connection */
-	sample_window_free(c->window);
-	c->window = sample_window_new();
-	if (!c->window) {
-		client_error(c, "out of memory");
-		return;
-	}
-	/* The first line begins now: what was before is only what rates start from.  However
-	 * often somebody asks, tasks are read no more often than lines may need. */
-	if (!a->has_last || clock_boot_ns() - a->sampled_ns > FRESH_NS)
-		tick_sample(a);
-	else if (sample_window_add(c->window, &a->last))
-		client_drop(c);
-	if (c->dead || sample_window_take(c->window, &past, &before, &nbefore) == -ENOMEM)
-		return;
-	c->interval_ns = interval_ms * CLOCK_NS_PER_MS;
-	c->line = (struct loop_timer){.fire = clients_line, .arg = c};
-	loop_start(a->loop, &c->line, c->interval_ns);
-	client_events(c);
-}
-
-void clients_sampled(struct clients *clients, const struct monitor_sample *sample)
-{
-	for (struct client *c = clients->first; c; c = c->next)
-		if (!c->dead && c->window && sample_window_add(c->window, sample))
-			client_drop(c);
-}
-
 /* --- input --------------------------------------------------------------------- */
 
 static void garbage(struct client *c, const char *why)
 {
-	c->clients->agent->counters.clients_dropped++;
-	log_provoked(&c->clients->agent->log, LOG_L_WARNING, "dropped a client of uid %u: %s",
+	c->clients->config.base->counters->clients_dropped++;
+	log_provoked(c->clients->config.base->log, LOG_L_WARNING, "dropped a client of uid %u: %s",
 		     (unsigned)c->who.uid, why);
 	client_send_frame(c, FRAME_ERROR, why);
 	client_drop(c);
@@ -173,26 +52,27 @@ static void garbage(struct client *c, const char *why)
 /* A job of this machine: its stream is this very connection. */
 static void start_job(struct client *c, uint8_t type)
 {
-	struct agent *a = c->clients->agent;
+	const struct clients_config *config = &c->clients->config;
+	const struct base *base = config->base;
 	struct iocom_err err = {0};
 	int rc;
 
 	/* Out of the loop first: on success the shim owns the descriptor. */
-	loop_remove(a->loop, &c->entry);
+	loop_remove(base->loop, &c->entry);
 	if (type == FRAME_START)
-		rc = target_start(a, c->fd, c->in, c->in_length, &c->who, &err);
+		rc = config->start(config->stream_arg, c->fd, c->in, c->in_length, &c->who, &err);
 	else
-		rc = target_attach(a, c->fd, c->in, c->in_length, &c->who, &err);
+		rc = config->attach(config->stream_arg, c->fd, c->in, c->in_length, &c->who, &err);
 	if (rc == 0) {
-		a->counters.streams_accepted++;
+		base->counters->streams_accepted++;
 		c->fd = -1;
 		client_drop(c);
 		return;
 	}
-	a->counters.streams_refused++;
-	log_provoked(&a->log, LOG_L_WARNING, "refused a local job of uid %u: %s",
+	base->counters->streams_refused++;
+	log_provoked(base->log, LOG_L_WARNING, "refused a local job of uid %u: %s",
 		     (unsigned)c->who.uid, err.text);
-	if (loop_add(a->loop, &c->entry, EPOLLIN | EPOLLRDHUP))
+	if (loop_add(base->loop, &c->entry, EPOLLIN | EPOLLRDHUP))
 		client_drop(c);
 	else
 		client_error(c, "%s", err.text);
@@ -200,23 +80,22 @@ static void start_job(struct client *c, uint8_t type)
 
 static bool in_time(struct client *c)
 {
-	struct agent *a = c->clients->agent;
+	const struct base *base = c->clients->config.base;
 
-	if (may_ask(c))
+	if (client_may_ask(c))
 		return true;
-	a->counters.requests_refused_rate++;
+	base->counters->requests_refused_rate++;
 	client_error(c,
 		     "you ask the agent more than %u times a second, or too often for long lists: "
 		     "the limit of a user here (user_requests_per_s); ask more slowly",
-		     a->set.user_requests_per_s);
+		     base->set->user_requests_per_s);
 	return false;
 }
 
 static void clients_obey(struct client *c, uint8_t type)
 {
-	struct agent *a = c->clients->agent;
+	const struct clients_config *config = &c->clients->config;
 	msgpack_unpacked map;
-	char op[32];
 
 	if ((type == FRAME_START || type == FRAME_ATTACH) && !c->started) {
 		start_job(c, type);
@@ -228,14 +107,7 @@ static void clients_obey(struct client *c, uint8_t type)
 		return;
 	}
 	c->busy = true;
-	if (unpack_str(&map.data, "op", op, sizeof(op)))
-		client_error(c, "the request names no \"op\"");
-	else if (!strcmp(op, "place"))
-		place_request(a, c, &map.data);
-	else if (!strcmp(op, "tunnel"))
-		tunnel_request(a, c, &map.data);
-	else
-		ops_request(a, c, &map.data);
+	config->request(config->request_arg, c, &map.data);
 	msgpack_unpacked_destroy(&map);
 	if (!c->dead)
 		client_events(c);
@@ -248,7 +120,7 @@ static void dispatch(struct client *c, uint8_t type)
 	if (!in_time(c))
 		return;
 	clients_obey(c, type);
-	charge(c, clock_cpu_ns() - before_ns);
+	client_charge(c, clock_cpu_ns() - before_ns);
 }
 
 /* Reads at most WANT more bytes; 1 some, 0 none now, -1 the client is gone. */
@@ -258,7 +130,7 @@ static int clients_take(struct client *c, uint8_t *at, size_t want, size_t *have
 
 	if (n > 0) {
 		*have += (size_t)n;
-		c->active_ns = clock_boot_ns();
+		c->active_ns = loop_boot_ns(c->clients->config.base->loop);
 		return 1;
 	}
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -350,7 +222,9 @@ static void clients_ready(void *arg, uint32_t what)
 	if (!c->dead && (what & EPOLLRDHUP) && !c->half) {
 		c->half = true;
 		if (c->streams)
-			recorders_end(c->clients->agent, c);
+			for (const struct clients_watch *w = c->clients->watches; w; w = w->next)
+				if (w->half)
+					w->half(w->arg, c);
 		if (!c->dead)
 			client_events(c);
 	}
@@ -386,22 +260,22 @@ static bool clients_has_room(const struct clients *clients, uid_t uid)
 
 static void log_crowded(struct clients *clients, uid_t uid)
 {
-	if (!clients_is_time(&clients->crowded_ns))
+	if (!clients_is_time(clients, &clients->crowded_ns))
 		return;
-	log_write(&clients->agent->log, LOG_L_WARNING,
+	log_write(clients->config.base->log, LOG_L_WARNING,
 		  "no room for a connection of uid %d: %zu are open, %d at most, of one user %d",
 		  (int)uid, clients->count, CLIENTS_MAX, CLIENTS_OF_ONE);
 }
 
 static void clients_accept_one(struct clients *clients, int fd)
 {
-	struct agent *a = clients->agent;
+	const struct base *base = clients->config.base;
 	struct client *c = clients->count < CLIENTS_MAX ? calloc(1, sizeof(*c)) : NULL;
 	socklen_t n = sizeof(c->who);
 
 	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->who, &n) ||
 	    !clients_has_room(clients, c->who.uid)) {
-		a->counters.clients_refused++;
+		base->counters->clients_refused++;
 		log_crowded(clients, c ? c->who.uid : (uid_t)-1);
 		frame_write(fd, FRAME_ERROR, "the agent has too many connections; try again", 45);
 		free(c);
@@ -410,9 +284,9 @@ static void clients_accept_one(struct clients *clients, int fd)
 	}
 	c->clients = clients;
 	c->fd = fd;
-	c->active_ns = clock_boot_ns();
+	c->active_ns = loop_boot_ns(base->loop);
 	c->entry = (struct loop_fd){.fd = fd, .ready = clients_ready, .arg = c};
-	if (loop_add(a->loop, &c->entry, EPOLLIN | EPOLLRDHUP)) {
+	if (loop_add(base->loop, &c->entry, EPOLLIN | EPOLLRDHUP)) {
 		free(c);
 		close(fd);
 		return;
@@ -439,20 +313,20 @@ static void clients_accept_ready(void *arg, uint32_t what)
 static void sweep(void *arg)
 {
 	struct clients *clients = arg;
-	uint64_t now = clock_boot_ns();
+	uint64_t now = loop_boot_ns(clients->config.base->loop);
 
 	for (struct client *c = clients->first; c; c = c->next) {
 		uint64_t quiet = now - c->active_ns;
 		bool stuck = c->out_end > c->out_start || c->header_have;
 
-		if (c->dead || c->streams || (c->busy && !stuck) || (c->window && !stuck))
+		if (c->dead || c->streams || (c->busy && !stuck) || (c->watches && !stuck))
 			continue;
 		if (quiet < (stuck ? CLIENT_STUCK_NS : IDLE_NS))
 			continue;
-		clients->agent->counters.clients_dropped++;
+		clients->config.base->counters->clients_dropped++;
 		client_drop(c);
 	}
-	loop_start(clients->agent->loop, &clients->sweep, SWEEP_NS);
+	loop_start(clients->config.base->loop, &clients->sweep, SWEEP_NS);
 }
 
 static int clients_listen_at(struct clients *clients, struct iocom_err *err)
@@ -474,31 +348,38 @@ static int clients_listen_at(struct clients *clients, struct iocom_err *err)
 	return 0;
 }
 
-int clients_new(struct clients **out, struct agent *a, struct iocom_err *err)
+int clients_new(struct clients **out, const struct clients_config *config, struct iocom_err *err)
 {
+	const struct base *base = config->base;
 	struct clients *clients = calloc(1, sizeof(*clients));
 	int rc;
 
 	if (!clients)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
-	clients->agent = a;
+	clients->config = *config;
 	clients->fd = -1;
-	snprintf(clients->path, sizeof(clients->path), "%s/iocom.sock", a->set.run_dir);
+	snprintf(clients->path, sizeof(clients->path), "%s/iocom.sock", base->set->run_dir);
 	clients->sweep = (struct loop_timer){.fire = sweep, .arg = clients};
 	clients->reap = (struct loop_timer){.fire = clients_reap, .arg = clients};
 	rc = clients_listen_at(clients, err);
 	if (!rc) {
 		clients->entry = (struct loop_fd){
 			.fd = clients->fd, .ready = clients_accept_ready, .arg = clients};
-		rc = loop_add(a->loop, &clients->entry, EPOLLIN);
+		rc = loop_add(base->loop, &clients->entry, EPOLLIN);
 	}
 	if (rc) {
 		clients_free(clients);
 		return rc;
 	}
-	loop_start(a->loop, &clients->sweep, SWEEP_NS);
+	loop_start(base->loop, &clients->sweep, SWEEP_NS);
 	*out = clients;
 	return 0;
+}
+
+void clients_watch(struct clients *clients, struct clients_watch *watch)
+{
+	watch->next = clients->watches;
+	clients->watches = watch;
 }
 
 void clients_free(struct clients *clients)
@@ -507,10 +388,10 @@ void clients_free(struct clients *clients)
 		return;
 	for (struct client *c = clients->first; c; c = c->next)
 		client_drop(c);
-	loop_cancel(clients->agent->loop, &clients->sweep);
-	loop_cancel(clients->agent->loop, &clients->reap);
+	loop_cancel(clients->config.base->loop, &clients->sweep);
+	loop_cancel(clients->config.base->loop, &clients->reap);
 	clients_reap(clients);
-	loop_remove(clients->agent->loop, &clients->entry);
+	loop_remove(clients->config.base->loop, &clients->entry);
 	if (clients->fd >= 0) {
 		close(clients->fd);
 		unlink(clients->path);

@@ -2,15 +2,17 @@
 /*
  * Connections of this machine's programs on RUN_DIR/iocom.sock.  Who it is, the
  * kernel says.  Everything is bounded: connections, requests, waiting output,
- * idle time.  A slow watcher of `top` gets longer intervals, not a backlog.
+ * idle time.
  */
 #ifndef IOCOM_CLIENTS_H
 #define IOCOM_CLIENTS_H
 
 #include <jansson.h>
+#include <msgpack.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 
-#include "agent/agent.h"
+#include "agent/base/base.h"
 
 #define CLIENTS_MAX	    512
 #define CLIENTS_OF_ONE	    256 /* of one user; root may have them all */
@@ -19,13 +21,46 @@
 #define CLIENT_OUTPUT_MAX   (16u << 20)
 #define CLIENT_BYTES_OF_ONE (64u << 20) /* of one user, both ways; root may have more */
 
+struct clients;
+struct client;
+
+struct clients_config {
+	const struct base *base;
+	/* A request, a map; its handler answers CLIENT now or later. */
+	void (*request)(void *arg, struct client *client, const msgpack_object *request);
+	void *request_arg;
+	/* FRAME_START, FRAME_ATTACH of a job of this machine.  0: FD is taken. */
+	int (*start)(void *arg, int fd, const void *payload, uint32_t length,
+		     const struct ucred *local, struct iocom_err *err);
+	int (*attach)(void *arg, int fd, const void *payload, uint32_t length,
+		      const struct ucred *local, struct iocom_err *err);
+	void *stream_arg;
+};
+
+/* Told of each client that is gone: what was kept for it goes. */
+struct clients_watch {
+	void (*closed)(void *arg, struct client *client);
+	void (*half)(void *arg, struct client *client); /* it sends no more, but reads; or NULL */
+	void *arg;
+	struct clients_watch *next;
+};
+
 /* 0; negative errno with the sentence (run directory not writable ...). */
-int clients_new(struct clients **clients, struct agent *agent, struct iocom_err *err);
+int clients_new(struct clients **clients, const struct clients_config *config,
+		struct iocom_err *err);
 size_t clients_count(const struct clients *clients);
 void clients_free(struct clients *clients);
-/* A new reading, for those who watch. */
-void clients_sampled(struct clients *clients, const struct monitor_sample *sample);
+/* WATCH is the caller's and stays until clients_free. */
+void clients_watch(struct clients *clients, struct clients_watch *watch);
 
+/* Closes it; it is freed when the loop comes round. */
+void client_drop(struct client *client);
+bool client_is_gone(const struct client *client);
+/* Output of it waits to be read. */
+bool client_has_output(const struct client *client);
+/* Whether its user may ask now, and what an answer has cost: request_limit.h. */
+bool client_may_ask(struct client *client);
+void client_charge(struct client *client, uint64_t cost_ns);
 /* Its descriptor; another process that has a copy may take it: client_hand_over. */
 int client_fd(const struct client *client);
 void client_hand_over(struct client *client);
@@ -44,7 +79,7 @@ void client_streams(struct client *client);
  * than BACKLOG bytes would wait.  The client may be gone afterwards.
  */
 bool client_offer(struct client *client, const char *text, size_t length, size_t backlog);
-/* Starts a stream of readings. */
-void client_watch(struct client *client, unsigned interval_ms);
+/* The request is over, but answers come: now and then, and it may be idle meanwhile. */
+void client_watches(struct client *client);
 
 #endif

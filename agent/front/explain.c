@@ -5,13 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent.h"
-#include "agent/front/clients.h"
+#include "agent/front/front.h"
+#include "agent/front/job_json.h"
 #include "user/pack.h"
-#include "agent/guest/guest_attach.h"
 
 struct found {
-	struct agent *agent;
+	struct front *front;
 	json_t *record;
 	char name[SPEC_JOB_MAX], home[IOCOM_NAME_MAX];
 	uid_t uid;
@@ -26,26 +25,26 @@ static void explain_take(void *arg, const struct journal_job *job)
 	snprintf(f->home, sizeof(f->home), "%s", job->home ? job->home : "");
 	f->uid = job->uid;
 	f->at_home = job->at_home;
-	f->record = ops_job_json(f->agent, job);
+	f->record = job_json(&(struct job_json){.front = f->front}, job);
 }
 
-static void explain_unknown(const struct agent *a, struct client *c, const char *job)
+static void explain_unknown(const struct front *front, struct client *c, const char *job)
 {
 	client_error(c,
 		     !strcmp(job, "last")
 			     ? "no job of yours was submitted at node %s"
 			     : "no job of yours named %2$s was submitted at node %1$s; ask "
 			       "at its home node, `iocom jobs --all` lists them",
-		     a->set.name, job);
+		     front->base->set->name, job);
 }
 
 /* The kept decision: a new document; NULL: none is kept, or ERR. */
-static json_t *decision(struct agent *a, const struct found *f, struct iocom_err *err)
+static json_t *decision(struct front *front, const struct found *f, struct iocom_err *err)
 {
 	char *text = NULL;
 	json_t *place;
 	uid_t owner;
-	int rc = journal_place(a->journal, f->name, f->uid, &text, &owner, err);
+	int rc = journal_place(front->journal, f->name, f->uid, &text, &owner, err);
 
 	if (rc)
 		return NULL;
@@ -56,10 +55,10 @@ static json_t *decision(struct agent *a, const struct found *f, struct iocom_err
 	return place;
 }
 
-static void explain_answer(struct agent *a, struct client *c, struct found *f)
+static void explain_answer(struct front *front, struct client *c, struct found *f)
 {
 	struct iocom_err err = {0};
-	json_t *place = decision(a, f, &err), *out;
+	json_t *place = decision(front, f, &err), *out;
 
 	if (*err.text) {
 		client_error(c, "%s", err.text);
@@ -71,9 +70,9 @@ static void explain_answer(struct agent *a, struct client *c, struct found *f)
 	client_json(c, out);
 }
 
-void explain_request(struct agent *a, struct client *c, const msgpack_object *request)
+void explain_request(struct front *front, struct client *c, const msgpack_object *request)
 {
-	struct found f = {.agent = a};
+	struct found f = {.front = front};
 	uid_t uid = client_who(c)->uid;
 	char job[SPEC_JOB_MAX];
 
@@ -81,22 +80,21 @@ void explain_request(struct agent *a, struct client *c, const msgpack_object *re
 		client_error(c, "the request names no \"job\"");
 		return;
 	}
-	if (a->settle.active)
-		target_settle(a);
-	if (journal_find(a->journal, job, uid, explain_take, &f)) {
-		client_error(c, "cannot read the job journal in %s", a->set.state_dir);
+	guest_settle(front->guest);
+	if (journal_find(front->journal, job, uid, explain_take, &f)) {
+		client_error(c, "cannot read the job journal in %s", front->base->set->state_dir);
 		return;
 	}
 	if (f.record && uid != 0 && uid != f.uid) {
-		ops_log_foreign(a, c, "explain", job);
-		explain_unknown(a, c, job);
+		front_log_foreign(front, c, "explain", job);
+		explain_unknown(front, c, job);
 	} else if (!f.record) {
-		explain_unknown(a, c, job);
+		explain_unknown(front, c, job);
 	} else if (!f.at_home) {
 		client_error(c, "job %s was submitted at node %s: its decision is kept there",
 			     f.name, f.home);
 	} else {
-		explain_answer(a, c, &f);
+		explain_answer(front, c, &f);
 	}
 	json_decref(f.record);
 }

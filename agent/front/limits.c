@@ -3,78 +3,82 @@
 #include "agent/front/limits.h"
 
 #include "agent/base/accounts.h"
-#include "agent/agent.h"
-#include "agent/front/clients.h"
-#include "user/clock.h"
 #include "agent/cluster/connection_limit.h"
-#include "agent/jobs/leases.h"
-#include "agent/guest/paths.h"
+#include "agent/cluster/stream.h"
+#include "agent/cluster/tunnel.h"
+#include "agent/front/front.h"
 #include "agent/front/recorders.h"
+#include "agent/guest/jobs.h"
+#include "agent/guest/paths.h"
 #include "agent/guest/replays.h"
 #include "agent/guest/signals.h"
-#include "agent/guest/stream.h"
-#include "agent/guest/guest_attach.h"
-#include "agent/cluster/tunnel.h"
+#include "agent/jobs/leases.h"
+#include "user/clock.h"
 
 #define ROWS_EVERY_NS (10 * CLOCK_NS_PER_S) /* counting them is not for every period */
 
-static const struct journal_rows *rows_of(struct agent *a)
+static const struct journal_rows *rows_of(struct front *front)
 {
-	uint64_t now = clock_boot_ns();
+	uint64_t now = loop_boot_ns(front->base->loop);
 
-	if (!a->rows_ns || now - a->rows_ns > ROWS_EVERY_NS) {
-		journal_rows(a->journal, &a->rows);
-		a->rows_ns = now;
+	if (!front->rows_ns || now - front->rows_ns > ROWS_EVERY_NS) {
+		journal_rows(front->journal, &front->rows);
+		front->rows_ns = now;
 	}
-	return &a->rows;
+	return &front->rows;
 }
 
-#define COUNTED(event) .counter = #event, .refused = a->counters.event
+#define COUNTED(event) .counter = #event, .refused = front->base->counters->event
 
-size_t limits_list(struct agent *a, struct limit out[LIMITS_LISTED])
+size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 {
-	const struct journal_rows *rows = rows_of(a);
-	size_t late, looking = paths_count(a->paths, &late);
+	const struct journal_rows *rows = rows_of(front);
+	const struct peers *peers = front->peers;
+	struct guest_counts guest;
+	struct home_counts home;
+	guest_count(front->guest, &guest);
+	home_count(front->home, &home);
 	const struct limit list[] = {
-		{"jobs", a->jobs.count, JOBS_MAX, COUNTED(admissions_refused)},
-		{"jobs_of_a_user", LIMIT_UNKNOWN, a->set.user_jobs_max,
+		{"jobs", guest.jobs, JOBS_MAX, COUNTED(admissions_refused)},
+		{"jobs_of_a_user", LIMIT_UNKNOWN, front->base->set->user_jobs_max,
 		 COUNTED(jobs_refused_limit)},
-		{"restartable_jobs", a->nleases, LEASES_MAX, COUNTED(restartable_refused_full)},
-		{"charges", a->charges.count, VIEW_CHARGES_MAX, .counter = "charges_lost",
-		 .refused = a->charges.lost},
-		{"nodes", a->matrix.count, MATRIX_NODES_MAX, COUNTED(vectors_refused_full)},
-		{"nodes_dialled", bulletin_dialed(a->bulletin), BULLETIN_DIALED_MAX,
+		{"restartable_jobs", home.leases, LEASES_MAX, COUNTED(restartable_refused_full)},
+		{"charges", home.charges, VIEW_CHARGES_MAX, .counter = "charges_lost",
+		 .refused = home.charges_lost},
+		{"nodes", peers->matrix.count, MATRIX_NODES_MAX, COUNTED(vectors_refused_full)},
+		{"nodes_dialled", bulletin_dialed(peers->bulletin), BULLETIN_DIALED_MAX,
 		 .counter = NULL},
-		{"skews", skews_count(&a->skews), SKEWS_MAX, .turns = true,
+		{"skews", skews_count(&peers->skews), SKEWS_MAX, .turns = true,
 		 .counter = "bulletins_refused_skew", /* sealed messages count themselves */
-		 .refused = a->counters.bulletins_refused_skew},
-		{"bulletin_guests", bulletin_guests(a->bulletin), CONNECTION_LIMIT_MAX,
+		 .refused = front->base->counters->bulletins_refused_skew},
+		{"bulletin_guests", bulletin_guests(peers->bulletin), CONNECTION_LIMIT_MAX,
 		 COUNTED(guests_refused)},
-		{"control_guests", control_guests(a->control), CONNECTION_LIMIT_MAX,
+		{"control_guests", control_guests(peers->control), CONNECTION_LIMIT_MAX,
 		 COUNTED(guests_refused)},
-		{"control_peers", control_peers(a->control), CONTROL_PEERS_MAX, .turns = true,
+		{"control_peers", control_peers(peers->control), CONTROL_PEERS_MAX, .turns = true,
 		 COUNTED(control_peers_full)},
-		{"clients", clients_count(a->clients), CLIENTS_MAX, COUNTED(clients_refused)},
-		{"requests_per_s_of_a_user", LIMIT_UNKNOWN, a->set.user_requests_per_s,
+		{"clients", clients_count(front->clients), CLIENTS_MAX, COUNTED(clients_refused)},
+		{"requests_per_s_of_a_user", LIMIT_UNKNOWN, front->base->set->user_requests_per_s,
 		 COUNTED(requests_refused_rate)},
-		{"signals", signals_count(a), SIGNALS_MAX, COUNTED(signals_refused)},
-		{"recorders", recorders_count(a), RECORDERS_MAX, COUNTED(recorders_refused)},
-		{"streams", streams_count(a->streams), STREAMS_MAX, COUNTED(streams_refused)},
-		{"stream_bytes", streams_bytes(a->streams), STREAMS_BYTES_MAX, .turns = true,
+		{"signals", guest.signals, SIGNALS_MAX, COUNTED(signals_refused)},
+		{"recorders", recorders_count(front), RECORDERS_MAX, COUNTED(recorders_refused)},
+		{"streams", streams_count(front->streams), STREAMS_MAX, COUNTED(streams_refused)},
+		{"stream_bytes", streams_bytes(front->streams), STREAMS_BYTES_MAX, .turns = true,
 		 COUNTED(streams_refused)},
-		{"tunnels", tunnels_count(a->tunnels), TUNNELS_MAX, COUNTED(tunnels_refused)},
-		{"paths_looked_at", looking, PATHS_MAX, COUNTED(paths_refused)},
-		{"paths_that_hang", late, PATHS_LATE_MAX, COUNTED(paths_refused)},
+		{"tunnels", tunnels_count(peers->tunnels), TUNNELS_MAX, COUNTED(tunnels_refused)},
+		{"paths_looked_at", guest.paths, PATHS_MAX, COUNTED(paths_refused)},
+		{"paths_that_hang", guest.paths_late, PATHS_LATE_MAX, COUNTED(paths_refused)},
 		{"paths_that_hang_of_a_user", LIMIT_UNKNOWN, PATHS_LATE_OF_USER,
 		 COUNTED(paths_refused)},
-		{"accounts_kept", accounts_count(a->accounts), ACCOUNTS_MAX, .turns = true,
+		{"accounts_kept", accounts_count(front->accounts), ACCOUNTS_MAX, .turns = true,
 		 .counter = NULL},
-		{"replays", replays_count(a), REPLAYS_MAX, COUNTED(replays_refused)},
-		{"output_kept_bytes", a->spool_kept_bytes, (uint64_t)a->set.spool_total_mb << 20,
-		 .turns = true, COUNTED(outputs_removed)},
-		{"journal_submitted", rows->home, a->set.keep_jobs, .turns = true,
+		{"replays", guest.replays, REPLAYS_MAX, COUNTED(replays_refused)},
+		{"output_kept_bytes", guest.spool_bytes,
+		 (uint64_t)front->base->set->spool_total_mb << 20, .turns = true,
+		 COUNTED(outputs_removed)},
+		{"journal_submitted", rows->home, front->base->set->keep_jobs, .turns = true,
 		 COUNTED(journal_failures)},
-		{"journal_ran_here", rows->target, a->set.keep_jobs, .turns = true,
+		{"journal_ran_here", rows->target, front->base->set->keep_jobs, .turns = true,
 		 COUNTED(journal_failures)},
 		{"journal_marks", rows->marks, JOURNAL_MARKS_MAX, .turns = true,
 		 COUNTED(journal_failures)},
@@ -88,10 +92,10 @@ size_t limits_list(struct agent *a, struct limit out[LIMITS_LISTED])
 	return n;
 }
 
-json_t *limits_json(struct agent *a)
+json_t *limits_json(struct front *front)
 {
 	struct limit list[LIMITS_LISTED];
-	size_t n = limits_list(a, list);
+	size_t n = limits_list(front, list);
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < n; i++) {

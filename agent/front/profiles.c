@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "agent/base/accounts.h"
-#include "agent/agent.h"
-#include "agent/front/clients.h"
+#include "agent/front/front.h"
 #include "user/pack.h"
 #include "user/utf8.h"
 
@@ -80,10 +79,10 @@ static void profiles_add(void *arg, uid_t uid, const char *class_name, const str
 			  "wall_ms", p->wall_ms, "last_run", last));
 }
 
-static void profiles_forget(struct agent *a, struct client *c, const char *class_name)
+static void profiles_forget(struct front *front, struct client *c, const char *class_name)
 {
 	struct iocom_err err = {0};
-	int rc = profile_forget(a->profiles, client_who(c)->uid, class_name, &err);
+	int rc = profile_forget(front->profiles, client_who(c)->uid, class_name, &err);
 
 	if (rc == -ENOENT)
 		client_error(c, "nothing was learned of a class '%s' of yours", class_name);
@@ -93,11 +92,11 @@ static void profiles_forget(struct agent *a, struct client *c, const char *class
 		client_json(c, json_pack("{s:o}", "forgot", class_json(class_name)));
 }
 
-void profiles_request(struct agent *a, struct client *c, const msgpack_object *request)
+void profiles_request(struct front *front, struct client *c, const msgpack_object *request)
 {
 	uid_t uid = client_who(c)->uid;
 	char class_name[PROFILE_CLASS_MAX] = "";
-	struct answer answer = {.accounts = a->accounts, .class_name = class_name};
+	struct answer answer = {.accounts = front->accounts, .class_name = class_name};
 	struct iocom_err err = {0};
 	bool forgets = false;
 
@@ -108,14 +107,14 @@ void profiles_request(struct agent *a, struct client *c, const msgpack_object *r
 	}
 	unpack_bool(request, "forget", &forgets);
 	if (forgets) {
-		profiles_forget(a, c, class_name);
+		profiles_forget(front, c, class_name);
 		return;
 	}
 	/* What ended a moment ago has taught already. */
-	if (a->settle.active)
-		target_settle(a);
+	guest_settle(front->guest);
 	answer.list = json_array();
-	if (profile_list(a->profiles, uid == 0 ? (uid_t)-1 : uid, profiles_add, &answer, &err)) {
+	if (profile_list(front->profiles, uid == 0 ? (uid_t)-1 : uid, profiles_add, &answer,
+			 &err)) {
 		json_decref(answer.list);
 		client_error(c, "%s", err.text);
 		return;

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/front/clients.h"
 #include "user/clock.h"
 #include "balancer/view/recording.h"
 #include "user/utf8.h"
@@ -21,7 +20,7 @@
 
 struct recorders {
 	struct recorders *next;
-	struct agent *agent;
+	struct front *front;
 	struct client *client; /* NULL: gone, freed by reap */
 	struct recorder *out;
 	uint64_t start_ns;
@@ -46,7 +45,7 @@ static void wrote(struct recorders *r, int rc)
 	if (!rc || !r->client)
 		return;
 	recorder_dropped(r->out, 1);
-	r->agent->counters.record_lines_lost++;
+	r->front->base->counters->record_lines_lost++;
 }
 
 /* The time of REAL_NS in the recording, never before that of the line before. */
@@ -60,9 +59,9 @@ static double recorders_take_time(struct recorders *r, uint64_t real_ns)
 }
 
 /* Frees those whose clients are gone: not while their lines are being made. */
-static void recorders_reap(struct agent *a)
+static void recorders_reap(struct front *front)
 {
-	for (struct recorders **p = &a->recorders; *p;) {
+	for (struct recorders **p = &front->recorders; *p;) {
 		struct recorders *r = *p;
 
 		if (r->client) {
@@ -101,32 +100,32 @@ static void tell_vector(struct recorders *r, const struct iocom_vector *v, doubl
 
 static void tell_nodes(struct recorders *r)
 {
-	const struct agent *a = r->agent;
-	uint64_t now = clock_boot_ns();
+	const struct front *front = r->front;
+	uint64_t now = loop_boot_ns(front->base->loop);
 
-	tell_vector(r, &a->own, 0, true);
-	for (size_t i = 0; i < a->matrix.count; i++) {
-		const struct matrix_entry *e = matrix_at(&a->matrix, i);
+	tell_vector(r, &front->pulse->own, 0, true);
+	for (size_t i = 0; i < front->peers->matrix.count; i++) {
+		const struct matrix_entry *e = matrix_at(&front->peers->matrix, i);
 
 		if (e->alive)
 			tell_vector(r, &e->vector, (double)matrix_age_ns(e, now) / 1e6, false);
 	}
 }
 
-void recorders_period(struct agent *a)
+void recorders_period(struct front *front)
 {
-	if (!a->recorders)
+	if (!front->recorders)
 		return;
-	for (struct recorders *r = a->recorders; r; r = r->next) {
-		recorders_take_time(r, clock_real_ns());
+	for (struct recorders *r = front->recorders; r; r = r->next) {
+		recorders_take_time(r, loop_real_ns(front->base->loop));
 		tell_nodes(r);
 	}
-	recorders_reap(a);
+	recorders_reap(front);
 }
 
 /* --- decisions --------------------------------------------------------------------- */
 
-static void submitted(struct recorders *r, const struct recorders_decision *d, uint32_t home)
+static void submitted(struct recorders *r, const struct home_decision *d, uint32_t home)
 {
 	struct recording_job job = {
 		.home = home,
@@ -148,7 +147,7 @@ static void submitted(struct recorders *r, const struct recorders_decision *d, u
 	wrote(r, recorder_submit(r->out, &job, NULL));
 }
 
-static void recorders_write_decision(struct recorders *r, const struct recorders_decision *d,
+static void recorders_write_decision(struct recorders *r, const struct home_decision *d,
 				     const uint32_t *order)
 {
 	const struct view_file *view = d->view;
@@ -188,14 +187,14 @@ static int number_nodes(struct recorders *r, const struct view_file *view, uint3
 	return 0;
 }
 
-void recorders_decided(struct agent *a, const struct recorders_decision *d)
+void recorders_decided(struct front *front, const struct home_decision *d)
 {
 	uint32_t *order;
 
-	if (!a->recorders)
+	if (!front->recorders)
 		return;
 	order = calloc(d->view->nnodes, sizeof(*order));
-	for (struct recorders *r = a->recorders; r; r = r->next) {
+	for (struct recorders *r = front->recorders; r; r = r->next) {
 		recorders_take_time(r, d->order->submit_ns);
 		if (!order || number_nodes(r, d->view, order)) {
 			wrote(r, -ENOBUFS);
@@ -206,7 +205,7 @@ void recorders_decided(struct agent *a, const struct recorders_decision *d)
 		recorders_write_decision(r, d, order);
 	}
 	free(order);
-	recorders_reap(a);
+	recorders_reap(front);
 }
 
 /* --- ends -------------------------------------------------------------------------- */
@@ -239,8 +238,8 @@ static int32_t recorders_status_of(const struct job_report *report)
 static void finished(struct recorders *r, const char *from, const struct job_report *report)
 {
 	struct recording_finish f = {
-		.time_ms = recorders_take_time(r, clock_real_ns()),
-		.moves = strcmp(r->agent->set.name, from) != 0,
+		.time_ms = recorders_take_time(r, loop_real_ns(r->front->base->loop)),
+		.moves = strcmp(r->front->base->set->name, from) != 0,
 		.exit = recorders_status_of(report),
 		.has_measured = true,
 		.measured = measured_of(report),
@@ -256,62 +255,62 @@ static void finished(struct recorders *r, const char *from, const struct job_rep
 	wrote(r, rc ? rc : recorder_finish(r->out, &f, NULL));
 }
 
-void recorders_finished(struct agent *a, const char *from, const struct job_report *report)
+void recorders_finished(struct front *front, const char *from, const struct job_report *report)
 {
-	if (!a->recorders)
+	if (!front->recorders)
 		return;
-	for (struct recorders *r = a->recorders; r; r = r->next)
+	for (struct recorders *r = front->recorders; r; r = r->next)
 		finished(r, from, report);
-	recorders_reap(a);
+	recorders_reap(front);
 }
 
 /* --- who records --------------------------------------------------------------------- */
 
 static int recorders_open_recorder(struct recorders *r, struct iocom_err *err)
 {
-	struct agent *a = r->agent;
+	struct front *front = r->front;
 	struct recording_header h = {.live = true, .seed = 1, .start_ns = r->start_ns};
 	struct rules_params *p = &h.params;
 
 	snprintf(h.program, sizeof(h.program), "iocomd %s", IOCOM_VERSION);
-	snprintf(h.cluster, sizeof(h.cluster), "%zu nodes", a->matrix.count + 1);
-	snprintf(h.policy, sizeof(h.policy), "%s", a->set.policy);
-	snprintf(h.node, sizeof(h.node), "%s", a->set.name);
-	h.period_ms = a->set.period_s * 1e3;
-	h.notice_ms = TICK_NOTICE_MS;
+	snprintf(h.cluster, sizeof(h.cluster), "%zu nodes", front->peers->matrix.count + 1);
+	snprintf(h.policy, sizeof(h.policy), "%s", front->base->set->policy);
+	snprintf(h.node, sizeof(h.node), "%s", front->base->set->name);
+	h.period_ms = front->base->set->period_s * 1e3;
+	h.notice_ms = PULSE_NOTICE_MS;
 	view_params(p);
 	return recorder_open_to(recorders_put, r, &h, &r->out, err);
 }
 
-size_t recorders_count(const struct agent *a)
+size_t recorders_count(const struct front *front)
 {
 	size_t n = 0;
 
-	for (const struct recorders *r = a->recorders; r; r = r->next)
+	for (const struct recorders *r = front->recorders; r; r = r->next)
 		n++;
 	return n;
 }
 
-static int recorders_add(struct agent *a, struct client *client, struct iocom_err *err)
+static int recorders_add(struct front *front, struct client *client, struct iocom_err *err)
 {
 	struct recorders *r;
 	int rc;
 
-	for (r = a->recorders; r; r = r->next)
+	for (r = front->recorders; r; r = r->next)
 		if (r->client == client)
 			return iocom_err_set(err, -EBUSY, "this connection records already");
-	a->counters.recorders_refused += recorders_count(a) >= RECORDERS_MAX;
-	if (recorders_count(a) >= RECORDERS_MAX)
+	front->base->counters->recorders_refused += recorders_count(front) >= RECORDERS_MAX;
+	if (recorders_count(front) >= RECORDERS_MAX)
 		return iocom_err_set(err, -EBUSY, "%d recorders are at work here already",
 				     RECORDERS_MAX);
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	*r = (struct recorders){
-		.next = a->recorders,
-		.agent = a,
+		.next = front->recorders,
+		.front = front,
 		.client = client,
-		.start_ns = clock_real_ns(),
+		.start_ns = loop_real_ns(front->base->loop),
 		.backlog = RECORDERS_BACKLOG,
 	};
 	rc = recorders_open_recorder(r, err);
@@ -320,54 +319,56 @@ static int recorders_add(struct agent *a, struct client *client, struct iocom_er
 		return rc;
 	}
 	client_streams(client);
-	a->recorders = r;
+	front->recorders = r;
 	tell_nodes(r);
 	return 0;
 }
 
-void recorders_begin(struct agent *a, struct client *client)
+/* Root and the agent's own user may record: a recording shows the jobs of all users. */
+void record_request(struct front *front, struct client *client, const msgpack_object *request)
 {
 	uid_t uid = client_who(client)->uid;
 	struct iocom_err err = {0};
 
+	(void)request;
 	if (uid != 0 && uid != geteuid())
 		client_error(client,
 			     "only root may record node %s: a recording shows the jobs of "
 			     "all users",
-			     a->set.name);
-	else if (recorders_add(a, client, &err))
+			     front->base->set->name);
+	else if (recorders_add(front, client, &err))
 		client_error(client, "%s", err.text);
-	recorders_reap(a);
+	recorders_reap(front);
 }
 
 static void recorders_close_one(struct recorders *r)
 {
-	recorders_take_time(r, clock_real_ns());
+	recorders_take_time(r, loop_real_ns(r->front->base->loop));
 	r->backlog += END_ROOM;
 	recorder_close(r->out, NULL);
 	r->out = NULL;
 	r->client = NULL;
 }
 
-void recorders_end(struct agent *a, const struct client *client)
+void recorders_end(struct front *front, const struct client *client)
 {
-	for (struct recorders *r = a->recorders; r; r = r->next)
+	for (struct recorders *r = front->recorders; r; r = r->next)
 		if (r->client == client)
 			recorders_close_one(r);
-	recorders_reap(a);
+	recorders_reap(front);
 }
 
-void recorders_forget(struct agent *a, const struct client *client)
+void recorders_forget(struct front *front, const struct client *client)
 {
-	for (struct recorders *r = a->recorders; r; r = r->next)
+	for (struct recorders *r = front->recorders; r; r = r->next)
 		if (r->client == client)
 			r->client = NULL;
 }
 
-void recorders_stop(struct agent *a)
+void recorders_stop(struct front *front)
 {
-	for (struct recorders *r = a->recorders; r; r = r->next)
+	for (struct recorders *r = front->recorders; r; r = r->next)
 		if (r->client)
 			recorders_close_one(r);
-	recorders_reap(a);
+	recorders_reap(front);
 }

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "agent/front/limits.h"
-#include "agent/front/clients.h"
 #include "user/clock.h"
 #include "user/utf8.h"
 
@@ -24,7 +23,7 @@ static bool is_open(const char *key)
 }
 
 /* By key, as the configuration would have to say it. */
-static json_t *settings_json(const struct agent *a, uid_t uid)
+static json_t *settings_json(const struct front *front, uid_t uid)
 {
 	json_t *o = json_object();
 
@@ -34,7 +33,7 @@ static json_t *settings_json(const struct agent *a, uid_t uid)
 
 		if (uid != 0 && !is_open(key->name))
 			continue;
-		text = settings_text(&a->set, key);
+		text = settings_text(front->base->set, key);
 		clean = text ? malloc(3 * strlen(text) + 1) : NULL;
 		if (clean)
 			utf8_copy(clean, 3 * strlen(text) + 1, text, strlen(text));
@@ -45,36 +44,42 @@ static json_t *settings_json(const struct agent *a, uid_t uid)
 	return o;
 }
 
-json_t *counters_json(const struct agent *a)
+json_t *counters_json(const struct front *front)
 {
 	json_t *o = json_object();
+	struct home_counts home;
 
-#define X(name) json_object_set_new(o, #name, json_integer((json_int_t)a->counters.name));
+	home_count(front->home, &home);
+#define X(name)                                                                                    \
+	json_object_set_new(o, #name, json_integer((json_int_t)front->base->counters->name));
 	COUNTERS(X)
 #undef X
-	json_object_set_new(o, "charges_lost", json_integer((json_int_t)a->charges.lost));
-	json_object_set_new(o, "log_lines_suppressed", json_integer((json_int_t)a->log.suppressed));
+	json_object_set_new(o, "charges_lost", json_integer((json_int_t)home.charges_lost));
+	json_object_set_new(o, "log_lines_suppressed",
+			    json_integer((json_int_t)front->base->log->suppressed));
 	return o;
 }
 
-void status_request(struct agent *a, struct client *c, const msgpack_object *request)
+void status_request(struct front *front, struct client *c, const msgpack_object *request)
 {
 	json_t *drops = json_object();
 	size_t others = 0;
 
 	(void)request;
-	for (size_t i = 0; i < a->ndrops; i++)
-		json_object_set_new(drops, a->drops[i].name,
-				    json_integer((json_int_t)a->drops[i].count));
-	for (size_t i = 0; i < a->matrix.count; i++)
-		others += matrix_at(&a->matrix, i)->alive;
-	client_json(c,
-		    json_pack("{s:i,s:s,s:s,s:i,s:f,s:b,s:I,s:I,s:s,s:o,s:o,s:o,s:o}", "version", 1,
-			      "iocom", IOCOM_VERSION, "node", a->set.name, "pid", (int)getpid(),
-			      "uptime_s", (double)(clock_boot_ns() - a->started_ns) / 1e9,
-			      "networked", settings_networked(&a->set), "others",
-			      (json_int_t)others, "degraded_columns", (json_int_t)a->ndegraded,
-			      "cgroup", a->host.unified, "drops", drops, "counters",
-			      counters_json(a), "bounds", limits_json(a), "settings",
-			      settings_json(a, client_who(c)->uid)));
+	for (size_t i = 0; i < front->pulse->ndrops; i++)
+		json_object_set_new(drops, front->pulse->drops[i].name,
+				    json_integer((json_int_t)front->pulse->drops[i].count));
+	for (size_t i = 0; i < front->peers->matrix.count; i++)
+		others += matrix_at(&front->peers->matrix, i)->alive;
+	client_json(
+		c, json_pack("{s:i,s:s,s:s,s:i,s:f,s:b,s:I,s:I,s:s,s:o,s:o,s:o,s:o}", "version", 1,
+			     "iocom", IOCOM_VERSION, "node", front->base->set->name, "pid",
+			     (int)getpid(), "uptime_s",
+			     (double)(loop_boot_ns(front->base->loop) - front->pulse->started_ns) /
+				     1e9,
+			     "networked", settings_networked(front->base->set), "others",
+			     (json_int_t)others, "degraded_columns",
+			     (json_int_t)front->pulse->ndegraded, "cgroup", front->unified, "drops",
+			     drops, "counters", counters_json(front), "bounds", limits_json(front),
+			     "settings", settings_json(front, client_who(c)->uid)));
 }

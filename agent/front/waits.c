@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/guest/guest_attach.h"
-#include "agent/front/clients.h"
-#include "agent/jobs/leases.h"
+#include "agent/front/job_json.h"
 #include "user/pack.h"
 
 struct wait {
@@ -17,7 +15,7 @@ struct wait {
 };
 
 struct answer {
-	struct agent *agent;
+	struct front *front;
 	json_t *job;
 	char name[SPEC_JOB_MAX]; /* "last" has one too */
 	uid_t uid;
@@ -31,22 +29,22 @@ static void waits_take(void *arg, const struct journal_job *job)
 	answer->uid = job->uid;
 	snprintf(answer->name, sizeof(answer->name), "%s", job->job);
 	answer->ended = strcmp(job->state, "starting") != 0 && strcmp(job->state, "running") != 0;
-	answer->job = ops_job_json(answer->agent, job);
+	answer->job = job_json(&(struct job_json){.front = answer->front}, job);
 }
 
 /*
  * True when C got its answer; else JOB is the name it waits for, LOST whether that ran.  NOW: it
  * asks how the job is, which "last" is perhaps, and does not wait.
  */
-static bool waits_answered(struct agent *a, struct client *c, char job[SPEC_JOB_MAX], bool *lost,
-			   bool now)
+static bool waits_answered(struct front *front, struct client *c, char job[SPEC_JOB_MAX],
+			   bool *lost, bool now)
 {
-	struct answer answer = {.agent = a};
+	struct answer answer = {.front = front};
 	uid_t uid = client_who(c)->uid;
 
-	if ((strcmp(job, "last") && journal_lease_last(a->journal, job, NULL) < 0) ||
-	    journal_find(a->journal, job, uid, waits_take, &answer)) {
-		client_error(c, "cannot read the job journal in %s", a->set.state_dir);
+	if ((strcmp(job, "last") && journal_lease_last(front->journal, job, NULL) < 0) ||
+	    journal_find(front->journal, job, uid, waits_take, &answer)) {
+		client_error(c, "cannot read the job journal in %s", front->base->set->state_dir);
 		return true;
 	}
 	if (!answer.job || (uid != 0 && uid != answer.uid)) {
@@ -54,10 +52,10 @@ static bool waits_answered(struct agent *a, struct client *c, char job[SPEC_JOB_
 		client_error(c,
 			     "no job of yours named %s was submitted or ran at node %s; ask at its "
 			     "home node, `iocom jobs --all` lists them",
-			     job, a->set.name);
+			     job, front->base->set->name);
 		return true;
 	}
-	*lost = answer.ended && lease_may_follow(a, answer.name);
+	*lost = answer.ended && home_may_follow(front->home, answer.name);
 	if (!now && (!answer.ended || *lost)) {
 		json_decref(answer.job);
 		memcpy(job, answer.name, sizeof(answer.name));
@@ -67,7 +65,7 @@ static bool waits_answered(struct agent *a, struct client *c, char job[SPEC_JOB_
 	return true;
 }
 
-void wait_request(struct agent *a, struct client *c, const msgpack_object *request)
+void wait_request(struct front *front, struct client *c, const msgpack_object *request)
 {
 	char job[SPEC_JOB_MAX];
 	struct wait *w;
@@ -78,9 +76,8 @@ void wait_request(struct agent *a, struct client *c, const msgpack_object *reque
 		return;
 	}
 	(void)unpack_bool(request, "now", &now);
-	if (a->settle.active)
-		target_settle(a);
-	if (waits_answered(a, c, job, &lost, now))
+	guest_settle(front->guest);
+	if (waits_answered(front, c, job, &lost, now))
 		return;
 	w = calloc(1, sizeof(*w));
 	if (!w) {
@@ -90,42 +87,42 @@ void wait_request(struct agent *a, struct client *c, const msgpack_object *reque
 	w->client = c;
 	w->lost = lost;
 	strcpy(w->job, job);
-	w->next = a->waits;
-	a->waits = w;
+	w->next = front->waits;
+	front->waits = w;
 }
 
 /* JOB NULL: all of them; LOST: only those that were. */
-static void waits_look(struct agent *a, const char *job, bool lost)
+static void answer_waiting(struct front *front, const char *job, bool lost)
 {
-	struct wait *todo = a->waits, *w;
+	struct wait *todo = front->waits, *w;
 
 	/* Out of the list while it is answered: that may drop the client. */
-	a->waits = NULL;
+	front->waits = NULL;
 	while ((w = todo)) {
 		todo = w->next;
 		if ((!job || !strcmp(w->job, job)) && (!lost || w->lost) &&
-		    waits_answered(a, w->client, w->job, &w->lost, false)) {
+		    waits_answered(front, w->client, w->job, &w->lost, false)) {
 			free(w);
 			continue;
 		}
-		w->next = a->waits;
-		a->waits = w;
+		w->next = front->waits;
+		front->waits = w;
 	}
 }
 
-void wait_ended(struct agent *a, const char *job)
+void waits_ended(struct front *front, const char *job)
 {
-	waits_look(a, job, false);
+	answer_waiting(front, job, false);
 }
 
-void wait_tick(struct agent *a)
+void waits_chores(struct front *front)
 {
-	waits_look(a, NULL, true);
+	answer_waiting(front, NULL, true);
 }
 
-void wait_forget(struct agent *a, const struct client *c)
+void waits_forget(struct front *front, const struct client *c)
 {
-	for (struct wait **p = &a->waits; *p;) {
+	for (struct wait **p = &front->waits; *p;) {
 		struct wait *w = *p;
 
 		if (w->client != c) {

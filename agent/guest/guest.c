@@ -13,58 +13,63 @@
 
 #include "user/account.h"
 #include "agent/base/accounts.h"
-#include "agent/agent.h"
-#include "agent/guest/guest_attach.h"
+#include "agent/guest/guest_own.h"
 #include "user/clock.h"
+#include "agent/guest/guest_own.h"
+#include "agent/guest/paths.h"
+#include "agent/guest/replays.h"
+#include "agent/guest/signals.h"
 #include "agent/jobs/leases.h"
 #include "user/pack.h"
 #include "agent/shim/lease.h"
 #include "agent/guest/start_message.h"
-#include "agent/guest/guest_report.h"
+#include "agent/guest/guest_own.h"
 
 #define SETTLE_NS      (20 * CLOCK_NS_PER_MS)
 #define AGAIN_NS       CLOCK_NS_PER_S	       /* what the journal did not take is offered again */
 #define SETTLE_BUSY_NS (100 * CLOCK_NS_PER_MS) /* when jobs end all the time */
 #define STARTS_NS      (20 * CLOCK_NS_PER_MS)  /* a job that is over by then is told of once */
 #define RESPARE_NS     (20 * CLOCK_NS_PER_MS)  /* after a job's beginning */
+#define REPORT_EVERY   5		       /* chores */
 #define RESPARE_END_NS (1 * CLOCK_NS_PER_MS)   /* after its end, which its client hears of first */
 
 /* --- the end of a job -------------------------------------------------------- */
 
-static void close_leash(struct agent *a, struct job *job)
+static void close_leash(struct guest *guest, struct job *job)
 {
 	if (job->leash < 0)
 		return;
-	loop_remove(a->loop, &job->leash_entry);
+	loop_remove(guest->base->loop, &job->leash_entry);
 	close(job->leash);
 	job->leash = -1;
 }
 
 /* One reading serves all jobs that ended meanwhile. */
-static void guest_ended(struct agent *a, struct job *job)
+static void guest_job_over(struct guest *guest, struct job *job)
 {
-	close_leash(a, job);
+	close_leash(guest, job);
 	job->busy = false;
 	job->state = JOB_ENDED;
-	if (!a->spare.waits)
-		loop_start(a->loop, &a->respare, RESPARE_END_NS);
+	if (!guest->spare.waits)
+		loop_start(guest->base->loop, &guest->respare, RESPARE_END_NS);
 	if (!job->end.end_ns)
-		job->end.end_ns = clock_real_ns();
-	if (!a->settle.active)
-		loop_start(a->loop, &a->settle,
-			   clock_boot_ns() - a->settled_ns < SETTLE_BUSY_NS ? SETTLE_BUSY_NS
-									    : SETTLE_NS);
-	tick_changed(a);
+		job->end.end_ns = loop_real_ns(guest->base->loop);
+	if (!guest->settle.active)
+		loop_start(guest->base->loop, &guest->settle,
+			   loop_boot_ns(guest->base->loop) - guest->settled_ns < SETTLE_BUSY_NS
+				   ? SETTLE_BUSY_NS
+				   : SETTLE_NS);
+	guest->ports->changed(guest->ports->arg);
 }
 
-static int write_end(struct agent *a, const struct job *job, struct iocom_err *err)
+static int write_end(struct guest *guest, const struct job *job, struct iocom_err *err)
 {
 	struct job_report r;
 	struct journal_job row;
 	msgpack_sbuffer body;
 	int rc;
 
-	job_report_make(job, a->self.cpu_speed, &r);
+	job_report_make(job, guest->config.cpu_speed, &r);
 	row = (struct journal_job){
 		.job = r.job,
 		.state = r.state,
@@ -76,173 +81,175 @@ static int write_end(struct agent *a, const struct job *job, struct iocom_err *e
 	};
 	msgpack_sbuffer_init(&body);
 	job_report_pack(&r, &body);
-	rc = journal_end(a->journal, &row, body.data, body.size, err);
+	rc = journal_end(guest->journal, &row, body.data, body.size, err);
 	msgpack_sbuffer_destroy(&body);
 	return rc;
 }
 
 /* All or none, in one transaction.  0, or the journal failed. */
-static int write_ends(struct agent *a)
+static int write_ends(struct guest *guest)
 {
 	struct iocom_err err = {0};
-	int rc = journal_begin(a->journal, &err), end;
+	int rc = journal_begin(guest->journal, &err), end;
 	bool said = true;
 
-	for (struct job *job = a->jobs.first; job && !rc; job = job->next)
+	for (struct job *job = guest->jobs.first; job && !rc; job = job->next)
 		if (job->state == JOB_ENDED)
-			rc = write_end(a, job, &err);
-	end = journal_commit(a->journal, rc ? NULL : &err);
+			rc = write_end(guest, job, &err);
+	end = journal_commit(guest->journal, rc ? NULL : &err);
 	if (!rc)
 		rc = end;
-	for (struct job *job = a->jobs.first; job; job = job->next)
+	for (struct job *job = guest->jobs.first; job; job = job->next)
 		if (job->state == JOB_ENDED)
 			said &= job->unwritten;
 	if (rc && !said)
-		agent_journal_failed(a, &err);
+		base_journal_failed(guest->base, &err);
 	return rc;
 }
 
 /* RC is the journal's: where it failed what the shim wrote stays, and so does JOB. */
-static void guest_settle(struct agent *a, struct job *job, int rc)
+static void settle_job(struct guest *guest, struct job *job, int rc)
 {
 	if (!job->unwritten) {
-		a->counters.jobs_ended++;
-		a->counters.jobs_lost += job->lost;
+		guest->base->counters->jobs_ended++;
+		guest->base->counters->jobs_lost += job->lost;
 	}
 	job->unwritten = rc != 0;
 	if (rc)
 		return;
-	target_forget(a, job->order.job, job->order.uid);
-	wait_ended(a, job->order.job);
-	jobs_remove(&a->jobs, job);
+	guest_forget(guest, job->order.job, job->order.uid);
+	guest_ended(guest, job->order.job);
+	jobs_remove(&guest->jobs, job);
 }
 
-static void shim_died(struct agent *a, struct job *job);
+static void shim_died(struct guest *guest, struct job *job);
 
-void target_settle(void *arg)
+static void settle_all(void *arg)
 {
-	struct agent *a = arg;
+	struct guest *guest = arg;
 	struct job *next;
 	bool any = false;
 	int rc = 0;
 
-	tick_sample(a);
-	a->settled_ns = clock_boot_ns();
-	for (struct job *job = a->jobs.first; job; job = job->next) {
+	guest->ports->sample(guest->ports->arg);
+	guest->settled_ns = loop_boot_ns(guest->base->loop);
+	for (struct job *job = guest->jobs.first; job; job = job->next) {
 		if (job->busy)
-			shim_died(a, job);
+			shim_died(guest, job);
 		any |= job->state == JOB_ENDED;
 	}
 	if (any)
-		rc = write_ends(a);
-	target_report_ended(a, rc != 0);
-	for (struct job *job = a->jobs.first; job; job = next) {
+		rc = write_ends(guest);
+	guest_report_ended(guest, rc != 0);
+	for (struct job *job = guest->jobs.first; job; job = next) {
 		next = job->next;
 		if (job->state == JOB_ENDED)
-			guest_settle(a, job, rc);
+			settle_job(guest, job, rc);
 	}
-	if (rc && !a->settle.active)
-		loop_start(a->loop, &a->settle, AGAIN_NS);
+	if (rc && !guest->settle.active)
+		loop_start(guest->base->loop, &guest->settle, AGAIN_NS);
 }
 
 /* Nobody supervises it any more, and nothing tells how it went. */
-static void guest_lost(struct agent *a, struct job *job, const char *why)
+static void guest_lost(struct guest *guest, struct job *job, const char *why)
 {
 	/* Its record may not have said where its cgroup is, or there is none. */
-	launch_bury(a->set.scope_cgroup, job->order.job);
+	guest->launcher->bury(guest->base->set->scope_cgroup, job->order.job);
 	job->lost = true;
 	job->end.kind = 3;
 	if (!job->end.text[0])
 		snprintf(job->end.text, sizeof(job->end.text), "%s", why);
-	log_write(&a->log, LOG_L_ERROR, "job %s is lost: %.200s", job->order.job, job->end.text);
-	guest_ended(a, job);
+	log_write(guest->base->log, LOG_L_ERROR, "job %s is lost: %.200s", job->order.job,
+		  job->end.text);
+	guest_job_over(guest, job);
 }
 
-static void guest_on_started(struct agent *a, struct job *job, const struct launch_event *e)
+static void guest_on_started(struct guest *guest, struct job *job, const struct launch_event *e)
 {
 	/* A shim that renewed its lease says so in the same words. */
 	if (job->state == JOB_RUNNING && !job->late && job->pid == e->pid) {
-		lease_told(job, e);
+		guest_lease_told(job, e);
 		return;
 	}
-	a->counters.jobs_started += job->state != JOB_RUNNING;
+	guest->base->counters->jobs_started += job->state != JOB_RUNNING;
 	job->state = JOB_RUNNING;
 	job->pid = e->pid;
 	job->cgroup_id = e->cgroup_id;
 	job->late = false;
-	lease_told(job, e);
+	guest_lease_told(job, e);
 	if (!job->start_ns)
-		job->start_ns = clock_real_ns();
+		job->start_ns = loop_real_ns(guest->base->loop);
 	job->told = false;
-	if (!a->starts.active)
-		loop_start(a->loop, &a->starts, STARTS_NS);
+	if (!guest->starts.active)
+		loop_start(guest->base->loop, &guest->starts, STARTS_NS);
 }
 
-void target_starts(void *arg)
+static void guest_starts(void *arg)
 {
-	struct agent *a = arg;
+	struct guest *guest = arg;
 	struct iocom_err err = {0};
 
-	for (struct job *job = a->jobs.first; job; job = job->next) {
+	for (struct job *job = guest->jobs.first; job; job = job->next) {
 		if (job->state != JOB_RUNNING || job->told)
 			continue;
 		job->told = true;
-		if (journal_started(a->journal, job->order.job, job->start_ns, job->pid,
+		if (journal_started(guest->journal, job->order.job, job->start_ns, job->pid,
 				    job->cgroup_id, &err))
-			agent_journal_failed(a, &err);
-		target_tell_started(a, job);
+			base_journal_failed(guest->base, &err);
+		guest_tell_started(guest, job);
 	}
 }
 
-void target_respare(void *arg)
+static void guest_respare(void *arg)
 {
-	struct agent *a = arg;
+	struct guest *guest = arg;
 
-	launch_spare_make(&a->spare, a->set.shim, a->set.scope_cgroup);
+	guest->launcher->spare_make(&guest->spare, guest->base->set->shim,
+				    guest->base->set->scope_cgroup);
 }
 
-static void is_newer(struct agent *a, struct job *job);
+static void is_newer(struct guest *guest, struct job *job);
 
 static void leash_ready(void *arg, uint32_t events)
 {
 	struct job *job = arg;
-	struct agent *a = job->agent;
+	struct guest *guest = job->guest;
 	struct launch_event e = {0};
-	int rc = launch_read(job->leash, &e);
+	int rc = guest->launcher->read(job->leash, &e);
 
 	(void)events;
 	if (rc == -EAGAIN)
 		return;
 	if (rc == -EPROTONOSUPPORT) {
-		close_leash(a, job);
-		is_newer(a, job);
+		close_leash(guest, job);
+		is_newer(guest, job);
 		return;
 	}
 	if (rc) {
-		shim_died(a, job);
+		shim_died(guest, job);
 		return;
 	}
 	if (e.type == LAUNCH_STARTED) {
-		guest_on_started(a, job, &e);
+		guest_on_started(guest, job, &e);
 	} else if (e.type == LAUNCH_EXITED) {
 		job->end = e;
 		job->lost = e.kind == 3 && e.value == LEASE_OUTCOME;
-		guest_ended(a, job);
+		guest_job_over(guest, job);
 	}
 }
 
-static int watch_leash(struct agent *a, struct job *job, int leash)
+static int watch_leash(struct guest *guest, struct job *job, int leash)
 {
 	job->leash = leash;
 	job->leash_entry = (struct loop_fd){.fd = leash, .ready = leash_ready, .arg = job};
-	return loop_add(a->loop, &job->leash_entry, EPOLLIN);
+	return loop_add(guest->base->loop, &job->leash_entry, EPOLLIN);
 }
 
 /* The job is left alone until it ends; the chores look whether it has. */
-static void is_newer(struct agent *a, struct job *job)
+static void is_newer(struct guest *guest, struct job *job)
 {
 	if (!job->newer)
-		log_write(&a->log, LOG_L_WARNING,
+		log_write(guest->base->log, LOG_L_WARNING,
 			  "job %s: its supervisor speaks a later version than this agent; the job "
 			  "is left alone until it ends",
 			  job->order.job);
@@ -253,23 +260,23 @@ static void is_newer(struct agent *a, struct job *job)
  * Its shim lives and has not answered: stopped, slow, or of a later version.  That is
  * not lost: the job counts as running until it answers or is gone.
  */
-static void is_late(struct agent *a, struct job *job, const struct launch_found *f)
+static void is_late(struct guest *guest, struct job *job, const struct launch_found *f)
 {
 	bool late = f->busy || (f->leash >= 0 && !f->started.pid);
 
-	a->counters.jobs_late += late && !job->late;
+	guest->base->counters->jobs_late += late && !job->late;
 	job->late = late;
 	if (f->newer)
-		is_newer(a, job);
+		is_newer(guest, job);
 }
 
 /* What a look at the job's record and shim found. */
-static int guest_take_found(struct agent *a, struct job *job, const struct launch_found *f)
+static int guest_take_found(struct guest *guest, struct job *job, const struct launch_found *f)
 {
 	int rc;
 
 	job->busy = f->busy;
-	is_late(a, job, f);
+	is_late(guest, job, f);
 	if (f->start_ns)
 		job->start_ns = f->start_ns;
 	if (f->started.cgroup_id)
@@ -279,47 +286,47 @@ static int guest_take_found(struct agent *a, struct job *job, const struct launc
 	if (f->leash < 0) {
 		job->end = f->last;
 		if (f->last.kind == 3 && f->last.value == LAUNCH_NEVER)
-			launch_bury(a->set.scope_cgroup,
-				    job->order.job); /* made before the record */
+			guest->launcher->bury(guest->base->set->scope_cgroup,
+					      job->order.job); /* made before the record */
 		if (f->last.kind == 3 && f->last.value != LAUNCH_NEVER)
-			guest_lost(a, job, "its supervisor was killed");
+			guest_lost(guest, job, "its supervisor was killed");
 		else
-			guest_ended(a, job);
+			guest_job_over(guest, job);
 		return 0;
 	}
-	rc = watch_leash(a, job, f->leash);
+	rc = watch_leash(guest, job, f->leash);
 	if (!rc && f->started.pid)
-		guest_on_started(a, job, &f->started);
+		guest_on_started(guest, job, &f->started);
 	return rc;
 }
 
 /* The shim is gone without a word: what its record says, else lost. */
-static void shim_died(struct agent *a, struct job *job)
+static void shim_died(struct guest *guest, struct job *job)
 {
 	struct launch_found f = {0};
 	bool before = job->busy;
 
-	close_leash(a, job);
-	if (launch_outcome(a->jobs_dir, a->run_jobs_dir, job->order.job, &f)) {
-		guest_lost(a, job, "the job's supervisor was killed, and its record is gone");
+	close_leash(guest, job);
+	if (guest->launcher->outcome(guest->jobs_dir, guest->run_jobs_dir, job->order.job, &f)) {
+		guest_lost(guest, job, "the job's supervisor was killed, and its record is gone");
 		return;
 	}
-	if (guest_take_found(a, job, &f))
-		log_write(&a->log, LOG_L_ERROR, "cannot watch job %s", job->order.job);
+	if (guest_take_found(guest, job, &f))
+		log_write(guest->base->log, LOG_L_ERROR, "cannot watch job %s", job->order.job);
 	/* Killed a moment ago, it may hold its lock yet.  Later the chores look. */
-	if (job->busy && !before && !a->settle.active)
-		loop_start(a->loop, &a->settle, SETTLE_NS);
+	if (job->busy && !before && !guest->settle.active)
+		loop_start(guest->base->loop, &guest->settle, SETTLE_NS);
 }
 
 /* --- the start of a job ------------------------------------------------------ */
 
-static int accept_once(struct agent *a, const struct job *job, struct iocom_err *err)
+static int accept_once(struct guest *guest, const struct job *job, struct iocom_err *err)
 {
 	const struct job_order *o = &job->order;
 	struct journal_job row = {
 		.job = o->job,
 		.home = o->home,
-		.node = a->set.name,
+		.node = guest->base->set->name,
 		.uid = o->uid,
 		.class_name = o->class_name,
 		.command = o->command,
@@ -334,49 +341,50 @@ static int accept_once(struct agent *a, const struct job *job, struct iocom_err 
 	kept.renews = false;
 	msgpack_sbuffer_init(&order);
 	job_order_pack(&kept, &order);
-	rc = journal_accept(a->journal, &row, order.data, order.size, err);
+	rc = journal_accept(guest->journal, &row, order.data, order.size, err);
 	msgpack_sbuffer_destroy(&order);
 	if (rc < 0)
-		a->counters.journal_failures++;
+		guest->base->counters->journal_failures++;
 	return rc == JOURNAL_E_SEEN ? -EEXIST : rc;
 }
 
 /* Marks a job that was accepted but never launched. */
-static void never_launched(struct agent *a, struct job *job, const struct iocom_err *err)
+static void never_launched(struct guest *guest, struct job *job, const struct iocom_err *err)
 {
 	job->end.kind = 3;
 	job->end.value = LAUNCH_NEVER;
 	snprintf(job->end.text, sizeof(job->end.text), "%.250s", err->text);
-	guest_ended(a, job);
+	guest_job_over(guest, job);
 }
 
 /* Where PAM's rules for this job are; NULL: without PAM. */
-static const char *pam_directory(const struct agent *a)
+static const char *pam_directory(const struct guest *guest)
 {
-	const char *directory = a->set.pam_dir[0] ? a->set.pam_dir : "/etc/pam.d";
+	const char *directory =
+		guest->base->set->pam_dir[0] ? guest->base->set->pam_dir : "/etc/pam.d";
 	char file[SETTINGS_PATH_MAX + 16];
 
-	if (a->set.pam == SETTINGS_PAM_AUTO) {
+	if (guest->base->set->pam == SETTINGS_PAM_AUTO) {
 		snprintf(file, sizeof(file), "%s/iocom", directory);
 		return access(file, F_OK) ? NULL : directory;
 	}
-	return a->set.pam == SETTINGS_PAM_ON ? directory : NULL;
+	return guest->base->set->pam == SETTINGS_PAM_ON ? directory : NULL;
 }
 
-static int launch(struct agent *a, struct job *job, int fd, uid_t uid, gid_t gid, const void *spec,
-		  uint32_t length, bool local, struct iocom_err *err)
+static int launch(struct guest *guest, struct job *job, int fd, uid_t uid, gid_t gid,
+		  const void *spec, uint32_t length, bool local, struct iocom_err *err)
 {
 	struct launch_order order = {
-		.shim_path = a->set.shim,
-		.jobs_dir = a->jobs_dir,
-		.run_dir = a->run_jobs_dir,
-		.scope_cgroup = a->set.scope_cgroup,
+		.shim_path = guest->base->set->shim,
+		.jobs_dir = guest->jobs_dir,
+		.run_dir = guest->run_jobs_dir,
+		.scope_cgroup = guest->base->set->scope_cgroup,
 		.uid = uid,
 		.gid = gid,
-		.allow_root = local || a->set.allow_root,
-		.pam = pam_directory(a),
-		.begin_ms = a->set.begin_limit_s * 1000,
-		.lease_until_ms = lease_until_ms(job),
+		.allow_root = local || guest->base->set->allow_root,
+		.pam = pam_directory(guest),
+		.begin_ms = guest->base->set->begin_limit_s * 1000,
+		.lease_until_ms = guest_lease_until_ms(job),
 		.renew = {.secret = job->order.renews ? job->order.secret : NULL,
 			  .address = job->order.home_address,
 			  .port = (uint16_t)(job->order.home_port + 2),
@@ -384,79 +392,79 @@ static int launch(struct agent *a, struct job *job, int fd, uid_t uid, gid_t gid
 		.spool_max = job->spool_bytes,
 		.spec = spec,
 		.spec_length = length,
-		.spare = &a->spare,
+		.spare = &guest->spare,
 	};
 	struct account account;
 	pid_t shim;
 	int leash, rc;
 
-	rc = accept_once(a, job, err);
+	rc = accept_once(guest, job, err);
 	if (rc)
 		return rc;
 	/* The modules of nsswitch.conf are here; a shim would have to load them, and does where
 	 * the name service is silent: then it is he who waits. */
-	if (!accounts_find(a->accounts, uid, &account))
+	if (!accounts_find(guest->accounts, uid, &account))
 		order.account = &account;
-	job->start_ns = clock_real_ns();
+	job->start_ns = loop_real_ns(guest->base->loop);
 	/* Not now: this job shall begin.  One that is over soon starts the next spare. */
-	loop_start(a->loop, &a->respare, RESPARE_NS);
-	rc = launch_shim(&order, fd, &shim, &leash, err);
+	loop_start(guest->base->loop, &guest->respare, RESPARE_NS);
+	rc = guest->launcher->shim(&order, fd, &shim, &leash, err);
 	if (order.account)
 		account_free(&account);
 	explicit_bzero(job->order.secret, sizeof(job->order.secret));
 	job->order.renews = false;
 	if (rc) {
-		never_launched(a, job, err);
+		never_launched(guest, job, err);
 		return rc;
 	}
 	job->state = JOB_LAUNCHING;
-	rc = watch_leash(a, job, leash);
+	rc = watch_leash(guest, job, leash);
 	if (rc) /* the shim has the stream; without a leash only its record will tell */
-		log_write(&a->log, LOG_L_ERROR, "cannot watch job %s: %s", job->order.job,
+		log_write(guest->base->log, LOG_L_ERROR, "cannot watch job %s: %s", job->order.job,
 			  strerror(-rc));
 	return 0;
 }
 
-static int check_lease(struct agent *a, const struct spec *spec, struct job **out,
+static int check_lease(struct guest *guest, const struct spec *spec, struct job **out,
 		       struct iocom_err *err)
 {
-	struct job *job = jobs_find(&a->jobs, spec->job);
+	struct job *job = jobs_find(&guest->jobs, spec->job);
 
-	if (strcmp(spec->node, a->set.name))
+	if (strcmp(spec->node, guest->base->set->name))
 		return iocom_err_set(err, -EACCES, "job %s is meant for node %s, this is %s",
-				     spec->job, spec->node, a->set.name);
+				     spec->job, spec->node, guest->base->set->name);
 	if (!job || job->state != JOB_LEASED || strcmp(job->nonce, spec->nonce))
 		return iocom_err_set(
 			err, -EACCES,
 			"node %s holds no lease for job %s: it expired after %d s, was "
 			"used, or was never granted",
-			a->set.name, spec->job, (int)(JOBS_LEASE_NS / CLOCK_NS_PER_S));
+			guest->base->set->name, spec->job, (int)(JOBS_LEASE_NS / CLOCK_NS_PER_S));
 	/* Home counts from the grant: it may have given the job up. */
-	if (job->order.lease_ms && clock_boot_ns() >= job->lease.until_ns)
+	if (job->order.lease_ms && loop_boot_ns(guest->base->loop) >= job->lease.until_ns)
 		return iocom_err_set(err, -EACCES, "the lease of job %s is over: it came too late",
 				     spec->job);
 	*out = job;
 	return 0;
 }
 
-static int start_spec(struct agent *a, int fd, const struct spec *spec, const void *packed,
+static int start_spec(struct guest *guest, int fd, const struct spec *spec, const void *packed,
 		      uint32_t length, const char *credential, const struct ucred *local,
 		      struct iocom_err *err)
 {
 	uid_t uid = local ? local->uid : (uid_t)-1;
 	gid_t gid = local ? local->gid : (gid_t)-1;
 	struct job *job = NULL;
-	int rc = check_lease(a, spec, &job, err);
+	int rc = check_lease(guest, spec, &job, err);
 
 	if (rc)
 		return rc;
 	if (!local) {
 		struct credential who;
 
-		rc = agent_credential(a, &who, credential, err);
+		rc = guest->ports->credential(guest->ports->arg, &who, credential, err);
 		if (rc)
 			return rc;
-		rc = spec_bound(spec, packed, length, &who, a->set.name, err);
+		rc = spec_bound(spec, packed, length, &who, guest->base->set->name, err);
 		uid = who.uid;
 		gid = who.gid;
 		credential_free(&who);
@@ -467,13 +475,14 @@ static int start_spec(struct agent *a, int fd, const struct spec *spec, const vo
 		return iocom_err_set(err, -EACCES, "job %s was submitted by uid %u, not by uid %u",
 				     spec->job, (unsigned)job->order.uid, (unsigned)uid);
 	if (spec->detach)
-		job->spool_bytes = target_spool_quota(a, job->order.uid, spec->spool_bytes);
-	return launch(a, job, fd, uid, gid, packed, length, local != NULL, err);
+		job->spool_bytes = guest_spool_quota(guest, job->order.uid, spec->spool_bytes);
+	return launch(guest, job, fd, uid, gid, packed, length, local != NULL, err);
 }
 
-int target_start(struct agent *a, int fd, const void *payload, uint32_t length,
-		 const struct ucred *local, struct iocom_err *err)
+int guest_start(void *arg, int fd, const void *payload, uint32_t length, const struct ucred *local,
+		struct iocom_err *err)
 {
+	struct guest *guest = arg;
 	struct start_message m;
 	int rc = start_message_unpack(&m, payload, length, err);
 
@@ -482,42 +491,42 @@ int target_start(struct agent *a, int fd, const void *payload, uint32_t length,
 	if (!local && !m.credential)
 		rc = iocom_err_set(err, -EACCES, "a job from another machine needs a credential");
 	else
-		rc = start_spec(a, fd, &m.spec, m.packed, m.length, m.credential, local, err);
+		rc = start_spec(guest, fd, &m.spec, m.packed, m.length, m.credential, local, err);
 	start_message_free(&m);
 	return rc;
 }
 
 /* Shims that could not be asked are asked again. */
-static void look_for_busy(struct agent *a)
+static void look_for_busy(struct guest *guest)
 {
-	for (struct job *job = a->jobs.first; job; job = job->next)
+	for (struct job *job = guest->jobs.first; job; job = job->next)
 		if (job->busy)
-			shim_died(a, job);
+			shim_died(guest, job);
 }
 
-void target_expire(struct agent *a)
+static void guest_expire(struct guest *guest)
 {
-	uint64_t now = clock_boot_ns();
+	uint64_t now = loop_boot_ns(guest->base->loop);
 	struct job *next;
 
-	look_for_busy(a);
+	look_for_busy(guest);
 
-	for (struct job *job = a->jobs.first; job; job = next) {
+	for (struct job *job = guest->jobs.first; job; job = next) {
 		struct job_report r;
 
 		next = job->next;
 		if (job->state != JOB_LEASED || job->lease_until_ns > now)
 			continue;
-		a->counters.leases_expired++;
+		guest->base->counters->leases_expired++;
 		job->end.kind = 3;
-		job->end.end_ns = clock_real_ns();
+		job->end.end_ns = loop_real_ns(guest->base->loop);
 		snprintf(job->end.text, sizeof(job->end.text),
 			 "the client did not come within %d s of the lease",
 			 (int)(JOBS_LEASE_NS / CLOCK_NS_PER_S));
-		job_report_make(job, a->self.cpu_speed, &r);
-		target_report(a, &job->order, &r);
-		jobs_remove(&a->jobs, job);
-		tick_changed(a);
+		job_report_make(job, guest->config.cpu_speed, &r);
+		guest_report(guest, &job->order, &r);
+		jobs_remove(&guest->jobs, job);
+		guest->ports->changed(guest->ports->arg);
 	}
 }
 
@@ -526,23 +535,23 @@ void target_expire(struct agent *a)
 static void unfinished(void *arg, const char *name, uint64_t start_ns, uint64_t cgroup_id,
 		       const void *order, size_t length)
 {
-	struct agent *a = arg;
+	struct guest *guest = arg;
 	struct job_order o;
 	msgpack_unpacked map;
 	struct job *job = NULL;
 
 	if (!unpack_map(&map, order, length)) {
-		job = job_order_unpack(&o, &map.data) == 0 ? jobs_add(&a->jobs, &o) : NULL;
+		job = job_order_unpack(&o, &map.data) == 0 ? jobs_add(&guest->jobs, &o) : NULL;
 		msgpack_unpacked_destroy(&map);
 	}
 	if (!job) {
-		log_write(&a->log, LOG_L_ERROR,
+		log_write(guest->base->log, LOG_L_ERROR,
 			  "job %s: its order in the journal cannot be read, or there is no memory "
 			  "for it; nobody here knows when it ends",
 			  name);
 		return;
 	}
-	job->agent = a;
+	job->guest = guest;
 	job->state = JOB_LAUNCHING;
 	job->start_ns = start_ns;
 	job->cgroup_id = cgroup_id;
@@ -550,21 +559,21 @@ static void unfinished(void *arg, const char *name, uint64_t start_ns, uint64_t 
 
 static int found(void *arg, const struct launch_found *f)
 {
-	struct agent *a = arg;
-	struct job *job = jobs_find(&a->jobs, f->job);
+	struct guest *guest = arg;
+	struct job *job = jobs_find(&guest->jobs, f->job);
 
 	if (!job) {
 		/* Its end is recorded and only the shim's files are left, or it is not ours. */
 		if (f->leash >= 0)
 			close(f->leash);
-		target_forget(a, f->job, f->uid);
+		guest_forget(guest, f->job, f->uid);
 		return 0;
 	}
 	if (f->spooled)
-		job->spool_bytes = target_spool_share(a, job->order.uid);
+		job->spool_bytes = guest_spool_share(guest, job->order.uid);
 	if (f->leash >= 0 || f->busy)
-		log_write(&a->log, LOG_L_INFO, "job %s still runs", f->job);
-	return guest_take_found(a, job, f);
+		log_write(guest->base->log, LOG_L_INFO, "job %s still runs", f->job);
+	return guest_take_found(guest, job, f);
 }
 
 /* A number of this boot of the machine, of 48 bits; 0: not known. */
@@ -584,42 +593,176 @@ static double this_boot(void)
  * Accepted, and no record is there.  One is only removed when its job did not begin, or when
  * the journal has its end; but a power cut may have taken it, and what it said.
  */
-static void nothing_left(struct agent *a, struct job *job, bool same_boot)
+static void nothing_left(struct guest *guest, struct job *job, bool same_boot)
 {
 	struct iocom_err err = {.text = "it never began: its agent ended before"};
 
-	launch_bury(a->set.scope_cgroup, job->order.job);
+	guest->launcher->bury(guest->base->set->scope_cgroup, job->order.job);
 	if (same_boot && !job->start_ns)
-		never_launched(a, job, &err);
+		never_launched(guest, job, &err);
 	else
-		guest_lost(a, job, "nothing is left of it since the agent's restart");
+		guest_lost(guest, job, "nothing is left of it since the agent's restart");
 }
 
-int target_recover(struct agent *a, struct iocom_err *err)
+int guest_recover(struct guest *guest, struct iocom_err *err)
 {
 	double boot = this_boot();
-	bool same_boot = boot > 0 && journal_fact(a->journal, "boot") == boot;
+	bool same_boot = boot > 0 && journal_fact(guest->journal, "boot") == boot;
 	int rc;
 
 	if (!same_boot)
-		(void)journal_set_fact(a->journal, "boot", boot);
-	if (journal_unfinished(a->journal, unfinished, a))
+		(void)journal_set_fact(guest->journal, "boot", boot);
+	if (journal_unfinished(guest->journal, unfinished, guest))
 		return iocom_err_set(err, -EIO, "cannot read the job journal in %s",
-				     a->set.state_dir);
-	rc = launch_recover(a->jobs_dir, a->run_jobs_dir, found, a, err);
+				     guest->base->set->state_dir);
+	rc = guest->launcher->recover(guest->jobs_dir, guest->run_jobs_dir, found, guest, err);
 	if (rc)
 		return rc;
-	for (struct job *job = a->jobs.first; job; job = job->next) {
+	for (struct job *job = guest->jobs.first; job; job = job->next) {
 		if (job->leash < 0 && !job->busy && job->state != JOB_ENDED)
-			nothing_left(a, job, same_boot);
+			nothing_left(guest, job, same_boot);
 	}
+	guest_spool_prune(guest);
+	replays_recover(guest);
 	return 0;
 }
 
-void target_stop(struct agent *a)
+/* --- the party ---------------------------------------------------------------- */
+
+void guest_settle(struct guest *guest)
 {
-	for (struct job *job = a->jobs.first; job; job = job->next)
-		close_leash(a, job);
-	launch_spare_drop(&a->spare);
-	jobs_fini(&a->jobs);
+	if (guest->settle.active)
+		settle_all(guest);
+}
+
+void guest_ended(const struct guest *guest, const char *job)
+{
+	for (const struct guest_watch *w = guest->watches; w; w = w->next)
+		w->ended(w->arg, job);
+}
+
+void guest_watch(struct guest *guest, struct guest_watch *watch)
+{
+	watch->next = guest->watches;
+	guest->watches = watch;
+}
+
+void guest_chores(struct guest *guest)
+{
+	guest_expire(guest);
+	guest_lease_chores(guest);
+	guest_forget_left(guest);
+	if (guest->chores++ % REPORT_EVERY == 0)
+		guest_report_pending(guest);
+}
+
+int guest_new(struct guest **out, const struct guest_config *config, struct iocom_err *err)
+{
+	struct guest *guest = calloc(1, sizeof(*guest));
+
+	if (!guest || paths_new(&guest->paths, config->base->loop)) {
+		free(guest);
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	}
+	guest->config = *config;
+	guest->base = config->base;
+	guest->ports = &guest->config.ports;
+	guest->launcher = config->launcher;
+	guest->jobs_dir = config->jobs_dir;
+	guest->run_jobs_dir = config->run_jobs_dir;
+	guest->journal = config->journal;
+	guest->accounts = config->accounts;
+	guest->jobs.network_mb_per_s = config->base->set->network_mb_per_s;
+	guest->settle = (struct loop_timer){.fire = settle_all, .arg = guest};
+	guest->starts = (struct loop_timer){.fire = guest_starts, .arg = guest};
+	guest->respare = (struct loop_timer){.fire = guest_respare, .arg = guest};
+	*out = guest;
+	return 0;
+}
+
+void guest_begin(struct guest *guest)
+{
+	loop_start(guest->base->loop, &guest->respare, 0);
+}
+
+void guest_stop(struct guest *guest)
+{
+	if (!guest)
+		return;
+	paths_free(guest->paths);
+	guest->paths = NULL;
+	signals_stop(guest);
+}
+
+void guest_free(struct guest *guest)
+{
+	if (!guest)
+		return;
+	guest_stop(guest);
+	guest_attach_stop(guest);
+	for (struct job *job = guest->jobs.first; job; job = job->next)
+		close_leash(guest, job);
+	loop_cancel(guest->base->loop, &guest->settle);
+	loop_cancel(guest->base->loop, &guest->starts);
+	loop_cancel(guest->base->loop, &guest->respare);
+	guest->launcher->spare_drop(&guest->spare);
+	jobs_fini(&guest->jobs);
+	free(guest);
+}
+
+/* --- what others may know ------------------------------------------------------ */
+
+static uint64_t guest_sampled(void *arg, const struct monitor_sample *sample)
+{
+	struct guest *guest = arg;
+
+	return jobs_sampled(&guest->jobs, guest->config.names, sample);
+}
+
+static void guest_period(void *arg, double elapsed_ms)
+{
+	struct guest *guest = arg;
+
+	jobs_period(&guest->jobs, elapsed_ms);
+}
+
+static struct vector_job *guest_vector(void *arg, size_t *n)
+{
+	const struct guest *guest = arg;
+
+	return jobs_vector(&guest->jobs, n);
+}
+
+struct pulse_jobs guest_pulse_jobs(struct guest *guest)
+{
+	return (struct pulse_jobs){
+		.arg = guest,
+		.sampled = guest_sampled,
+		.period = guest_period,
+		.vector = guest_vector,
+	};
+}
+
+int guest_whose(const struct guest *guest, uint64_t cgroup_id, const char **job, uid_t *uid)
+{
+	return jobs_whose(&guest->jobs, cgroup_id, job, uid);
+}
+
+bool guest_is_late(const struct guest *guest, const char *name)
+{
+	const struct job *job = jobs_find(&guest->jobs, name);
+
+	return job && job->late && job->state != JOB_ENDED;
+}
+
+void guest_count(const struct guest *guest, struct guest_counts *counts)
+{
+	*counts = (struct guest_counts){
+		.jobs = guest->jobs.count,
+		.signals = signals_count(guest),
+		.replays = replays_count(guest),
+		.spool_bytes = guest->spool_kept_bytes,
+	};
+	if (guest->paths)
+		counts->paths = paths_count(guest->paths, &counts->paths_late);
 }

@@ -11,10 +11,9 @@
 
 #include "agent/base/accounts.h"
 #include "agent/guest/admission.h"
-#include "agent/agent.h"
+#include "agent/guest/guest_own.h"
 #include "user/clock.h"
 #include "agent/guest/paths.h"
-#include "agent/guest/guest_attach.h"
 
 static void make_nonce(char out[SPEC_NONCE_MAX])
 {
@@ -26,25 +25,25 @@ static void make_nonce(char out[SPEC_NONCE_MAX])
 		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
-static void guest_admit_refuse(struct target_grant *g, const char *reason, const char *text)
+static void guest_admit_refuse(struct peer_grant *g, const char *reason, const char *text)
 {
 	g->granted = false;
 	snprintf(g->reason, sizeof(g->reason), "%s", reason);
 	snprintf(g->text, sizeof(g->text), "%s", text);
 }
 
-static void lease(struct agent *a, const struct job_order *order, struct target_grant *g)
+static void lease(struct guest *guest, const struct job_order *order, struct peer_grant *g)
 {
-	struct job *job = jobs_add(&a->jobs, order);
+	struct job *job = jobs_add(&guest->jobs, order);
 
 	if (!job) {
 		guest_admit_refuse(g, "full", "too many jobs are running");
 		return;
 	}
-	job->agent = a;
+	job->guest = guest;
 	make_nonce(job->nonce);
-	job->lease_until_ns = clock_boot_ns() + JOBS_LEASE_NS;
-	job->lease.until_ns = clock_boot_ns() + order->lease_ms * CLOCK_NS_PER_MS;
+	job->lease_until_ns = loop_boot_ns(guest->base->loop) + JOBS_LEASE_NS;
+	job->lease.until_ns = loop_boot_ns(guest->base->loop) + order->lease_ms * CLOCK_NS_PER_MS;
 	g->granted = true;
 	strcpy(g->nonce, job->nonce);
 }
@@ -53,44 +52,46 @@ static void lease(struct agent *a, const struct job_order *order, struct target_
  * Over, but their shims still serve clients that do not read: each is a process of root's,
  * and no more of them may be than of running jobs.  Most have gone since they were seen.
  */
-static bool leaves_too_many(struct agent *a, uid_t uid)
+static bool leaves_too_many(struct guest *guest, uid_t uid)
 {
-	if (target_leaving_of(a, uid) < a->set.user_jobs_max)
+	if (guest_leaving_of(guest, uid) < guest->base->set->user_jobs_max)
 		return false;
-	target_forget_left(a);
-	return target_leaving_of(a, uid) >= a->set.user_jobs_max;
+	guest_forget_left(guest);
+	return guest_leaving_of(guest, uid) >= guest->base->set->user_jobs_max;
 }
 
 /* No user may take all places of a node; root keeps his. */
-static bool has_place(struct agent *a, const struct job_order *order, struct target_grant *g)
+static bool has_place(struct guest *guest, const struct job_order *order, struct peer_grant *g)
 {
-	unsigned uid = (unsigned)order->uid, most = a->set.user_jobs_max;
+	unsigned uid = (unsigned)order->uid, most = guest->base->set->user_jobs_max;
 	char text[sizeof(g->text)];
 
 	if (!uid || !most)
 		return true;
-	if (jobs_of(&a->jobs, uid) >= most)
+	if (jobs_of(&guest->jobs, uid) >= most)
 		snprintf(text, sizeof(text), "uid %u has %u jobs there, the limit (user_jobs_max)",
 			 uid, most);
-	else if (leaves_too_many(a, uid))
+	else if (leaves_too_many(guest, uid))
 		snprintf(text, sizeof(text),
 			 "uid %u has %u jobs there that are over and whose clients do not read, "
 			 "the limit (user_jobs_max)",
 			 uid, most);
 	else
 		return true;
-	a->counters.jobs_refused_limit++;
+	guest->base->counters->jobs_refused_limit++;
 	guest_admit_refuse(g, "user-limit", text);
 	return false;
 }
 
 /* A job of this id is here already: G says what that means.  False: it is new. */
-static bool guest_admit_is_known(const struct agent *a, const struct job_order *order,
-				 struct target_grant *g)
+static bool guest_admit_is_known(const struct guest *guest, const struct job_order *order,
+				 struct peer_grant *g)
 {
-	const struct job *job = jobs_find(&a->jobs, order->job);
+	const struct job *job = jobs_find(&guest->jobs, order->job);
 
-	*g = (struct target_grant){.boot_id = a->self.boot_id, .sequence = a->sequence + 1};
+	*g = (struct peer_grant){.lease_ms = order->lease_ms,
+				 .boot_id = guest->base->boot_id,
+				 .sequence = guest->ports->sequence(guest->ports->arg) + 1};
 	if (!job)
 		return false;
 	if (job->state != JOB_LEASED || job->order.uid != order->uid) {
@@ -103,59 +104,52 @@ static bool guest_admit_is_known(const struct agent *a, const struct job_order *
 	return true;
 }
 
-static void guest_admit_decided(struct agent *a, const struct job_order *order,
-				const struct target_grant *g)
+static void guest_admit_decided(struct guest *guest, const struct job_order *order,
+				const struct peer_grant *g)
 {
 	if (g->granted) {
-		a->counters.admissions_granted++;
-		tick_changed(a);
+		guest->base->counters->admissions_granted++;
+		guest->ports->changed(guest->ports->arg);
 	} else {
-		a->counters.admissions_refused++;
-		log_provoked(&a->log, LOG_L_INFO, "refused job %s of %s: %s", order->job,
+		guest->base->counters->admissions_refused++;
+		log_provoked(guest->base->log, LOG_L_INFO, "refused job %s of %s: %s", order->job,
 			     order->home, g->text);
 	}
 }
 
-void target_admit(struct agent *a, const struct job_order *order, struct target_grant *g)
-{
-	if (!guest_admit_is_known(a, order, g) && has_place(a, order, g))
-		lease(a, order, g);
-	guest_admit_decided(a, order, g);
-}
-
 struct admitting {
-	struct agent *agent;
-	target_admitted done;
-	void *arg;
+	struct guest *guest;
+	uint64_t ticket;
 };
 
 static void paths_seen(void *arg, const struct job_order *order,
 		       const struct admission_verdict *seen)
 {
 	struct admitting *w = arg;
-	struct agent *a = w->agent;
+	struct guest *guest = w->guest;
 	struct admission_verdict v = *seen;
+	struct peer_answer answer = {0};
+	struct peer_grant *g = &answer.grant;
 	struct iocom_vector own;
-	struct target_grant g;
 
-	if (!guest_admit_is_known(a, order, &g)) { /* it may have been asked twice */
+	if (!guest_admit_is_known(guest, order, g)) { /* it may have been asked twice */
 		if (v.admitted) {
-			tick_own_vector(a, &own);
+			guest->ports->own_vector(guest->ports->arg, &own);
 			admission_loads(order, &own, &v);
 		}
 		if (!v.admitted)
-			guest_admit_refuse(&g, v.reason, v.text);
-		else if (has_place(a, order, &g))
-			lease(a, order, &g);
+			guest_admit_refuse(g, v.reason, v.text);
+		else if (has_place(guest, order, g))
+			lease(guest, order, g);
 	}
-	guest_admit_decided(a, order, &g);
-	w->done(w->arg, order, &g);
+	guest_admit_decided(guest, order, g);
+	guest->ports->answer(guest->ports->ask_arg, w->ticket, PEER_ADMIT, &answer);
 	free(w);
 }
 
 /* 0: PATHS_SEEN comes, or was here: a thread is only for what may have to be waited for. */
-static int ask_paths(struct agent *a, const struct job_order *order, struct account *user,
-		     target_admitted done, void *arg)
+static int ask_paths(struct guest *guest, const struct job_order *order, struct account *user,
+		     uint64_t ticket)
 {
 	struct admitting *w = calloc(1, sizeof(*w));
 	int rc;
@@ -164,51 +158,75 @@ static int ask_paths(struct agent *a, const struct job_order *order, struct acco
 		account_free(user);
 		return -ENOMEM;
 	}
-	*w = (struct admitting){a, done, arg};
+	*w = (struct admitting){guest, ticket};
 	if (admission_paths_in_memory(order, user)) {
 		account_free(user);
 		paths_seen(w, order, &(struct admission_verdict){.admitted = true});
 		return 0;
 	}
-	rc = paths_ask(a->paths, order, user, paths_seen, w);
+	rc = paths_ask(guest->paths, order, user, paths_seen, w);
 	if (rc)
 		free(w);
 	return rc;
 }
 
-void target_admit_guest(struct agent *a, const struct job_order *order, target_admitted done,
-			void *arg)
+static void refuse_paths(struct guest *guest, int rc, struct peer_grant *g)
 {
+	guest->base->counters->paths_refused += rc == -EBUSY || rc == -EDQUOT;
+	guest_admit_refuse(g, "path-slow",
+			   rc == -EBUSY	   ? "file systems there do not answer: too many "
+					     "looks for directories hang already"
+			   : rc == -EDQUOT ? "file systems there do not answer: too many "
+					     "looks for this user's directories hang already"
+					   : strerror(-rc));
+}
+
+/*
+ * Judges a job of another node: 0 and G, or PEERS_LATER.  A job of this very node is only given
+ * its place: home has judged it, and a job that nobody else takes always runs at home.
+ */
+static int guest_admit_judge(struct guest *guest, const struct job_order *order, uint64_t ticket,
+			     struct peer_grant *g)
+{
+	const struct settings *set = guest->base->set;
 	const struct users_policy users = {
-		.allow_root = a->set.allow_root,
-		.min_uid = a->set.min_uid,
-		.allow = a->set.allow_users,
-		.deny = a->set.deny_users,
+		.allow_root = set->allow_root,
+		.min_uid = set->min_uid,
+		.allow = set->allow_users,
+		.deny = set->deny_users,
 		.group = accounts_group,
-		.arg = a->accounts,
+		.arg = guest->accounts,
 	};
 	struct admission_verdict v;
-	struct target_grant g;
 	struct account user;
 	int rc;
 
-	if (!guest_admit_is_known(a, order, &g)) {
-		if (!admission_user(order, a->set.accept_jobs, a->accounts, &users, &user, &v)) {
-			guest_admit_refuse(&g, v.reason, v.text);
-		} else {
-			rc = ask_paths(a, order, &user, done, arg);
-			if (!rc)
-				return;
-			a->counters.paths_refused += rc == -EBUSY || rc == -EDQUOT;
-			guest_admit_refuse(
-				&g, "path-slow",
-				rc == -EBUSY	? "file systems there do not answer: too many "
-						  "looks for directories hang already"
-				: rc == -EDQUOT ? "file systems there do not answer: too many "
-						  "looks for this user's directories hang already"
-						: strerror(-rc));
-		}
+	if (!strcmp(order->home, set->name)) {
+		if (has_place(guest, order, g))
+			lease(guest, order, g);
+		return 0;
 	}
-	guest_admit_decided(a, order, &g);
-	done(arg, order, &g);
+	if (!admission_user(order, set->accept_jobs, guest->accounts, &users, &user, &v)) {
+		guest_admit_refuse(g, v.reason, v.text);
+		return 0;
+	}
+	rc = ask_paths(guest, order, &user, ticket);
+	if (!rc)
+		return PEERS_LATER;
+	refuse_paths(guest, rc, g);
+	return 0;
+}
+
+int guest_on_admit(void *arg, const struct peer_request *request, uint64_t ticket,
+		   struct peer_answer *answer)
+{
+	const struct job_order *order = request->order;
+	struct peer_grant *g = &answer->grant;
+	struct guest *guest = arg;
+
+	if (!guest_admit_is_known(guest, order, g) &&
+	    guest_admit_judge(guest, order, ticket, g) == PEERS_LATER)
+		return PEERS_LATER;
+	guest_admit_decided(guest, order, g);
+	return 0;
 }

@@ -17,7 +17,7 @@
 
 struct replays {
 	struct replay {
-		struct agent *agent;
+		struct guest *guest;
 		int leash;  /* closes when the shim is done; -1: none of ours */
 		bool found; /* an agent before us began it: its place is looked at */
 		uid_t uid;  /* who reads */
@@ -25,9 +25,9 @@ struct replays {
 	} all[REPLAYS_MAX];
 };
 
-static void replays_place_of(const struct agent *a, size_t i, char out[PLACE_MAX])
+static void replays_place_of(const struct guest *guest, size_t i, char out[PLACE_MAX])
 {
-	snprintf(out, PLACE_MAX, "%s/replays/%zu", a->set.run_dir, i);
+	snprintf(out, PLACE_MAX, "%s/replays/%zu", guest->base->set->run_dir, i);
 }
 
 static void replays_ended(void *arg, uint32_t what)
@@ -38,23 +38,23 @@ static void replays_ended(void *arg, uint32_t what)
 	(void)what;
 	if (recv(r->leash, ignored, sizeof(ignored), MSG_DONTWAIT) > 0)
 		return;
-	loop_remove(r->agent->loop, &r->entry);
+	loop_remove(r->guest->base->loop, &r->entry);
 	close(r->leash);
 	r->leash = -1;
 }
 
-static struct replays *replays_table(struct agent *a)
+static struct replays *replays_table(struct guest *guest)
 {
-	if (a->replays)
-		return a->replays;
-	a->replays = calloc(1, sizeof(*a->replays));
-	for (size_t i = 0; a->replays && i < REPLAYS_MAX; i++)
-		a->replays->all[i] = (struct replay){.agent = a, .leash = -1};
-	return a->replays;
+	if (guest->replays)
+		return guest->replays;
+	guest->replays = calloc(1, sizeof(*guest->replays));
+	for (size_t i = 0; guest->replays && i < REPLAYS_MAX; i++)
+		guest->replays->all[i] = (struct replay){.guest = guest, .leash = -1};
+	return guest->replays;
 }
 
 /* Whether R works still. */
-static bool replays_busy(const struct agent *a, const struct replay *r)
+static bool replays_busy(const struct guest *guest, const struct replay *r)
 {
 	char place[PLACE_MAX];
 	uid_t uid;
@@ -62,20 +62,20 @@ static bool replays_busy(const struct agent *a, const struct replay *r)
 
 	if (r->leash >= 0 || !r->found)
 		return r->leash >= 0;
-	replays_place_of(a, (size_t)(r - a->replays->all), place);
+	replays_place_of(guest, (size_t)(r - guest->replays->all), place);
 	return process_slot_holder(place, &pid, &uid) > 0;
 }
 
 /* A free one for UID, of whom there are not too many: nobody keeps the others out. */
-static struct replay *free_for(struct agent *a, uid_t uid)
+static struct replay *free_for(struct guest *guest, uid_t uid)
 {
 	struct replay *found = NULL;
 	size_t own = 0;
 
-	for (size_t i = 0; replays_table(a) && i < REPLAYS_MAX; i++) {
-		struct replay *r = &a->replays->all[i];
+	for (size_t i = 0; replays_table(guest) && i < REPLAYS_MAX; i++) {
+		struct replay *r = &guest->replays->all[i];
 
-		if (replays_busy(a, r))
+		if (replays_busy(guest, r))
 			own += r->uid == uid;
 		else if (!found)
 			found = r;
@@ -83,37 +83,37 @@ static struct replay *free_for(struct agent *a, uid_t uid)
 	return uid == 0 || own < REPLAYS_OF_ONE ? found : NULL;
 }
 
-size_t replays_count(const struct agent *a)
+size_t replays_count(const struct guest *guest)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; a->replays && i < REPLAYS_MAX; i++)
-		n += replays_busy(a, &a->replays->all[i]);
+	for (size_t i = 0; guest->replays && i < REPLAYS_MAX; i++)
+		n += replays_busy(guest, &guest->replays->all[i]);
 	return n;
 }
 
-int replays_start(struct agent *a, const void *ask, size_t length, int fd, uid_t uid,
+int replays_start(struct guest *guest, const void *ask, size_t length, int fd, uid_t uid,
 		  struct iocom_err *err)
 {
-	struct replay *r = free_for(a, uid);
+	struct replay *r = free_for(guest, uid);
 	char place[PLACE_MAX];
 	int rc;
 
 	if (!r) {
-		a->counters.replays_refused++;
+		guest->base->counters->replays_refused++;
 		return iocom_err_set(
 			err, -EAGAIN,
 			"%d others, or %d of yours, are reading the output of ended jobs now; "
 			"try again",
 			REPLAYS_MAX, REPLAYS_OF_ONE);
 	}
-	snprintf(place, sizeof(place), "%s/replays", a->set.run_dir);
+	snprintf(place, sizeof(place), "%s/replays", guest->base->set->run_dir);
 	rc = record_make_dirs(place, err);
 	if (rc)
 		return rc;
-	replays_place_of(a, (size_t)(r - a->replays->all), place);
-	rc = launch_replay(a->set.shim, a->set.scope_cgroup, a->jobs_dir, place, uid, ask, length,
-			   fd, &r->leash, err);
+	replays_place_of(guest, (size_t)(r - guest->replays->all), place);
+	rc = guest->launcher->replay(guest->base->set->shim, guest->base->set->scope_cgroup,
+				     guest->jobs_dir, place, uid, ask, length, fd, &r->leash, err);
 	if (rc) {
 		r->leash = -1;
 		return rc;
@@ -121,7 +121,7 @@ int replays_start(struct agent *a, const void *ask, size_t length, int fd, uid_t
 	r->uid = uid;
 	r->found = false;
 	r->entry = (struct loop_fd){.fd = r->leash, .ready = replays_ended, .arg = r};
-	if (loop_add(a->loop, &r->entry, EPOLLIN)) {
+	if (loop_add(guest->base->loop, &r->entry, EPOLLIN)) {
 		close(r->leash); /* it does its work all the same, in its place */
 		r->leash = -1;
 		r->found = true;
@@ -130,32 +130,32 @@ int replays_start(struct agent *a, const void *ask, size_t length, int fd, uid_t
 }
 
 /* One place with somebody in it. */
-static void replays_take_found(struct agent *a, unsigned long i, const char *place, uid_t uid)
+static void replays_take_found(struct guest *guest, unsigned long i, const char *place, uid_t uid)
 {
 	size_t own = 0;
 
 	for (size_t k = 0; k < REPLAYS_MAX; k++)
-		own += a->replays->all[k].found && a->replays->all[k].uid == uid;
+		own += guest->replays->all[k].found && guest->replays->all[k].uid == uid;
 	if (i >= REPLAYS_MAX || (uid != 0 && own >= REPLAYS_OF_ONE)) {
 		/* Its client comes again, and is counted then. */
 		if (!process_slot_kill(place))
-			a->counters.replays_refused++;
+			guest->base->counters->replays_refused++;
 		return;
 	}
-	a->replays->all[i].found = true;
-	a->replays->all[i].uid = uid;
+	guest->replays->all[i].found = true;
+	guest->replays->all[i].uid = uid;
 }
 
-void replays_recover(struct agent *a)
+void replays_recover(struct guest *guest)
 {
 	char place[PLACE_MAX];
 	const struct dirent *entry;
 	size_t n;
 	DIR *all;
 
-	snprintf(place, sizeof(place), "%s/replays", a->set.run_dir);
+	snprintf(place, sizeof(place), "%s/replays", guest->base->set->run_dir);
 	all = opendir(place);
-	while (all && replays_table(a) && (entry = readdir(all))) {
+	while (all && replays_table(guest) && (entry = readdir(all))) {
 		char *end;
 		unsigned long i = strtoul(entry->d_name, &end, 10);
 		uid_t uid;
@@ -164,26 +164,26 @@ void replays_recover(struct agent *a)
 		if (*end || end == entry->d_name || entry->d_name[0] < '0' ||
 		    entry->d_name[0] > '9')
 			continue;
-		snprintf(place, sizeof(place), "%s/replays/%lu", a->set.run_dir, i);
+		snprintf(place, sizeof(place), "%s/replays/%lu", guest->base->set->run_dir, i);
 		if (process_slot_holder(place, &pid, &uid) > 0)
-			replays_take_found(a, i, place, uid);
+			replays_take_found(guest, i, place, uid);
 	}
 	if (all)
 		closedir(all);
-	n = replays_count(a);
+	n = replays_count(guest);
 	if (n)
-		log_write(&a->log, LOG_L_INFO,
+		log_write(guest->base->log, LOG_L_INFO,
 			  "%zu client%s of an agent before read%s the output of ended jobs", n,
 			  n == 1 ? "" : "s", n == 1 ? "s" : "");
 }
 
-void replays_stop(struct agent *a)
+void replays_stop(struct guest *guest)
 {
-	for (size_t i = 0; a->replays && i < REPLAYS_MAX; i++)
-		if (a->replays->all[i].leash >= 0) {
-			loop_remove(a->loop, &a->replays->all[i].entry);
-			close(a->replays->all[i].leash);
+	for (size_t i = 0; guest->replays && i < REPLAYS_MAX; i++)
+		if (guest->replays->all[i].leash >= 0) {
+			loop_remove(guest->base->loop, &guest->replays->all[i].entry);
+			close(guest->replays->all[i].leash);
 		}
-	free(a->replays);
-	a->replays = NULL;
+	free(guest->replays);
+	guest->replays = NULL;
 }

@@ -7,19 +7,19 @@
 #ifndef IOCOM_REPLAYS_H
 #define IOCOM_REPLAYS_H
 
-#include "agent/agent.h"
+#include "agent/guest/guest_own.h"
 
 #define REPLAYS_MAX    64 /* at a time */
 #define REPLAYS_OF_ONE 16 /* ... of one user who is not root */
 
 /* Finds those of an agent before; what is above the bounds is ended. */
-void replays_recover(struct agent *a);
+void replays_recover(struct guest *guest);
 /* Answers the packed ASK of UID on FD, which is taken on 0.  Negative errno with the sentence. */
-int replays_start(struct agent *a, const void *ask, size_t length, int fd, uid_t uid,
+int replays_start(struct guest *guest, const void *ask, size_t length, int fd, uid_t uid,
 		  struct iocom_err *err);
 /* How many there are. */
-size_t replays_count(const struct agent *a);
+size_t replays_count(const struct guest *guest);
 /* Closes what watches the senders; they go on. */
-void replays_stop(struct agent *a);
+void replays_stop(struct guest *guest);
 
 #endif

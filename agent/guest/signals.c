@@ -13,7 +13,7 @@
 
 struct signals_sent {
 	struct signals_sent *next;
-	struct agent *agent;
+	struct guest *guest;
 	char job[SPEC_JOB_MAX];
 	uid_t owner;
 	struct loop_fd entry;
@@ -24,16 +24,16 @@ struct signals_sent {
 
 static void signals_answered(struct signals_sent *s, int rc)
 {
-	struct agent *a = s->agent;
+	struct guest *guest = s->guest;
 	struct iocom_err err = {0};
 
-	for (struct signals_sent **p = &a->signalled; *p; p = &(*p)->next)
+	for (struct signals_sent **p = &guest->signalled; *p; p = &(*p)->next)
 		if (*p == s) {
 			*p = s->next;
 			break;
 		}
-	loop_cancel(a->loop, &s->timer);
-	loop_remove(a->loop, &s->entry);
+	loop_cancel(guest->base->loop, &s->timer);
+	loop_remove(guest->base->loop, &s->entry);
 	close(s->entry.fd);
 	if (rc)
 		iocom_err_set(&err, rc, "cannot signal job %s: %s", s->job, strerror(-rc));
@@ -45,7 +45,7 @@ static void signals_answered(struct signals_sent *s, int rc)
 static void signals_ready(void *arg, uint32_t events)
 {
 	struct signals_sent *s = arg;
-	int rc = launch_signal_answer(s->entry.fd);
+	int rc = s->guest->launcher->signal_answer(s->entry.fd);
 
 	(void)events;
 	if (rc != -EAGAIN)
@@ -58,20 +58,20 @@ static void signals_overdue(void *arg)
 	signals_answered(arg, -ETIMEDOUT);
 }
 
-size_t signals_count(const struct agent *a)
+size_t signals_count(const struct guest *guest)
 {
 	size_t n = 0;
 
-	for (const struct signals_sent *s = a->signalled; s; s = s->next)
+	for (const struct signals_sent *s = guest->signalled; s; s = s->next)
 		n++;
 	return n;
 }
 
-static bool signals_has_room(const struct agent *a, uid_t owner)
+static bool signals_has_room(const struct guest *guest, uid_t owner)
 {
 	unsigned all = 0, own = 0;
 
-	for (const struct signals_sent *s = a->signalled; s; s = s->next) {
+	for (const struct signals_sent *s = guest->signalled; s; s = s->next) {
 		all++;
 		own += s->owner == owner;
 	}
@@ -79,11 +79,11 @@ static bool signals_has_room(const struct agent *a, uid_t owner)
 }
 
 /* Asks JOB's shim; 0 or negative errno. */
-static int signals_ask(struct agent *a, const struct job *job, int signal, signals_done done,
+static int signals_ask(struct guest *guest, const struct job *job, int signal, signals_done done,
 		       void *arg)
 {
 	struct signals_sent *s;
-	int fd = launch_signal_ask(a->run_jobs_dir, job->order.job, signal), rc;
+	int fd = guest->launcher->signal_ask(guest->run_jobs_dir, job->order.job, signal), rc;
 
 	if (fd < 0)
 		return fd;
@@ -92,61 +92,93 @@ static int signals_ask(struct agent *a, const struct job *job, int signal, signa
 		close(fd);
 		return -ENOMEM;
 	}
-	*s = (struct signals_sent){.agent = a, .owner = job->order.uid, .done = done, .arg = arg};
+	*s = (struct signals_sent){
+		.guest = guest, .owner = job->order.uid, .done = done, .arg = arg};
 	memcpy(s->job, job->order.job, sizeof(s->job));
 	s->entry = (struct loop_fd){.fd = fd, .ready = signals_ready, .arg = s};
 	s->timer = (struct loop_timer){.fire = signals_overdue, .arg = s};
-	rc = loop_add(a->loop, &s->entry, EPOLLIN);
+	rc = loop_add(guest->base->loop, &s->entry, EPOLLIN);
 	if (rc) {
 		close(fd);
 		free(s);
 		return rc;
 	}
-	s->next = a->signalled;
-	a->signalled = s;
-	loop_start(a->loop, &s->timer, SIGNALS_WAIT_MS * CLOCK_NS_PER_MS);
+	s->next = guest->signalled;
+	guest->signalled = s;
+	loop_start(guest->base->loop, &s->timer, SIGNALS_WAIT_MS * CLOCK_NS_PER_MS);
 	return 0;
 }
 
 /* Whose jobs there are is nobody else's business: the sentence is one. */
-static int none_of_his(const struct agent *a, const char *name, int rc, struct iocom_err *err)
+static int none_of_his(const struct guest *guest, const char *name, int rc, struct iocom_err *err)
 {
 	return iocom_err_set(err, rc, "no job of yours named %s runs at node %s", name,
-			     a->set.name);
+			     guest->base->set->name);
 }
 
-int signals_send(struct agent *a, const char *name, uid_t uid, int signal, signals_done done,
+int signals_send(struct guest *guest, const char *name, uid_t uid, int signal, signals_done done,
 		 void *arg, struct iocom_err *err)
 {
-	const struct job *job = jobs_find(&a->jobs, name);
+	const struct job *job = jobs_find(&guest->jobs, name);
 	int rc;
 
 	if (!job || job->state == JOB_ENDED || job->state == JOB_LEASED)
-		return none_of_his(a, name, -ESRCH, err);
+		return none_of_his(guest, name, -ESRCH, err);
 	if (uid != 0 && uid != job->order.uid)
-		return none_of_his(a, name, -EPERM, err);
+		return none_of_his(guest, name, -EPERM, err);
 	if (!signal)
 		return 0;
-	if (!signals_has_room(a, job->order.uid)) {
-		a->counters.signals_refused++;
+	if (!signals_has_room(guest, job->order.uid)) {
+		guest->base->counters->signals_refused++;
 		return iocom_err_set(err, -EAGAIN,
 				     "cannot signal job %s: too many signals wait for supervisors "
 				     "that do not answer",
 				     name);
 	}
-	rc = signals_ask(a, job, signal, done, arg);
+	rc = signals_ask(guest, job, signal, done, arg);
 	return rc ? iocom_err_set(err, rc, "cannot signal job %s: %s", name, strerror(-rc)) : 0;
 }
 
-void signals_forget(struct agent *a, const void *arg)
+void signals_stop(struct guest *guest)
 {
-	for (struct signals_sent *s = a->signalled; s; s = s->next)
-		if (s->arg == arg)
-			s->done = NULL;
+	while (guest->signalled)
+		signals_answered(guest->signalled, -ECANCELED);
 }
 
-void signals_stop(struct agent *a)
+/* --- a question of a home: PEER_KILL ------------------------------------------- */
+
+struct killing {
+	struct guest *guest;
+	uint64_t ticket;
+};
+
+static void signals_told(void *arg, int rc, const char *why)
 {
-	while (a->signalled)
-		signals_answered(a->signalled, -ECANCELED);
+	struct killing *k = arg;
+	struct peer_answer answer = {.ok = rc == 0, .error = rc};
+
+	snprintf(answer.text, sizeof(answer.text), "%s", why);
+	k->guest->ports->answer(k->guest->ports->ask_arg, k->ticket, PEER_KILL, &answer);
+	free(k);
+}
+
+int guest_on_kill(void *arg, const struct peer_request *r, uint64_t ticket,
+		  struct peer_answer *answer)
+{
+	struct killing *k = malloc(sizeof(*k));
+	struct iocom_err err = {0};
+	int rc;
+
+	if (!k)
+		return -ENOMEM;
+	*k = (struct killing){arg, ticket};
+	rc = signals_send(arg, r->job, r->kill.uid, r->kill.signal, signals_told, k, &err);
+	if (!rc && r->kill.signal)
+		return PEERS_LATER;
+	free(k);
+	answer->ok = rc == 0;
+	answer->error = rc;
+	if (rc)
+		peer_answer_refuse(answer, "%s", err.text);
+	return 0;
 }

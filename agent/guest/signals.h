@@ -6,7 +6,7 @@
 #ifndef IOCOM_SIGNALS_H
 #define IOCOM_SIGNALS_H
 
-#include "agent/agent.h"
+#include "agent/guest/guest_own.h"
 
 #define SIGNALS_WAIT_MS 250
 #define SIGNALS_MAX	128 /* that wait for their shims, at a time */
@@ -20,12 +20,10 @@ typedef void (*signals_done)(void *arg, int rc, const char *why);
  * with the sentence: -ESRCH, -EPERM it is another's, -EAGAIN too many wait.  SIGNAL 0 asks
  * whether it runs only: DONE is not called.
  */
-int signals_send(struct agent *a, const char *job, uid_t uid, int signal, signals_done done,
+int signals_send(struct guest *guest, const char *job, uid_t uid, int signal, signals_done done,
 		 void *arg, struct iocom_err *err);
-size_t signals_count(const struct agent *a);
-/* Who gave ARG is gone. */
-void signals_forget(struct agent *a, const void *arg);
+size_t signals_count(const struct guest *guest);
 /* All that wait are told -ECANCELED. */
-void signals_stop(struct agent *a);
+void signals_stop(struct guest *guest);
 
 #endif

@@ -15,18 +15,16 @@
 #include <string.h>
 
 #include "user/clock.h"
-#include "user/pack.h"
-#include "agent/home/place_own.h"
+#include "agent/home/place.h"
 #include "balancer/view/plan_json.h"
-#include "agent/front/recorders.h"
 #include "agent/home/refusal.h"
 #include "agent/cluster/vector_codec.h"
 
 static void place_free(struct place *p)
 {
-	struct agent *a = p->agent;
+	struct home *home = p->home;
 
-	for (struct place **q = &a->places; *q; q = &(*q)->next) {
+	for (struct place **q = &home->places; *q; q = &(*q)->next) {
 		if (*q == p) {
 			*q = p->next;
 			break;
@@ -37,11 +35,23 @@ static void place_free(struct place *p)
 	free(p);
 }
 
-void place_forget(struct agent *a, const struct client *client)
+void home_forget(struct home *home, const void *arg)
 {
-	for (struct place *p = a->places; p; p = p->next)
-		if (p->client == client)
-			p->client = NULL;
+	for (struct place *p = home->places; p; p = p->next)
+		if (p->placed_arg == arg)
+			p->placed = NULL;
+}
+
+/* The client hears, if it is still there; ANSWER is taken. */
+static void place_tell(struct place *p, json_t *answer, const char *why)
+{
+	home_placed placed = p->placed;
+
+	p->placed = NULL;
+	if (!placed)
+		json_decref(answer);
+	else
+		placed(p->placed_arg, answer, answer ? NULL : why);
 }
 
 /* What was decided, and who refused, is kept for `iocom explain`. */
@@ -56,38 +66,43 @@ static void keep_decision(struct place *p)
 	json_object_set_new(p->answer, "node", json_string(p->node));
 	json_object_set_new(p->answer, "failed", json_true());
 	text = json_dumps(p->answer, JSON_COMPACT);
-	if (text && journal_placed(p->agent->journal, p->order.job, p->node, text, &err))
-		agent_journal_failed(p->agent, &err);
+	if (text && journal_placed(p->home->journal, p->order.job, p->node, text, &err))
+		base_journal_failed(p->home->base, &err);
 	free(text);
 }
 
 /* The submission came to nothing: home's journal says why. */
 static void place_give_up(struct place *p, const char *why)
 {
-	struct agent *a = p->agent;
+	struct home *home = p->home;
 	struct iocom_err err = {0};
 	struct journal_job row = {
 		.job = p->order.job,
 		.state = "failed",
-		.end_ns = clock_real_ns(),
+		.end_ns = loop_real_ns(home->base->loop),
 		.exit_kind = 3,
 		.text = why,
 	};
 
 	struct job_report report = {.kind = 3};
 
-	lease_ended(a, p->order.job);
-	if (p->order.job[0] && journal_home_end(a->journal, &row, &err))
-		agent_journal_failed(a, &err);
+	lease_ended(home, p->order.job);
+	if (p->order.job[0] && journal_home_end(home->journal, &row, &err))
+		base_journal_failed(home->base, &err);
 	else if (p->order.job[0])
 		keep_decision(p);
 	if (p->order.job[0]) {
 		memcpy(report.job, p->order.job, sizeof(report.job));
-		recorders_finished(a, a->set.name, &report);
+		home_tell_finished(home, home->base->set->name, &report);
 	}
-	if (p->client)
-		client_error(p->client, "%s", why);
+	place_tell(p, NULL, why);
 	place_free(p);
+}
+
+void place_stop(struct home *home)
+{
+	while (home->places)
+		place_give_up(home->places, "the agent is stopping");
 }
 
 /* --- the decision -------------------------------------------------------------- */
@@ -108,7 +123,7 @@ static json_t *place_node_json(const struct iocom_vector *v, double age_ms, bool
 /* The vectors that the decision looks at, in the view's order. */
 static json_t *place_nodes_json(const struct place *p, uint64_t now)
 {
-	const struct matrix *m = &p->agent->matrix;
+	const struct matrix *m = p->home->matrix;
 	json_t *list = json_array();
 
 	json_array_append_new(list, place_node_json(&p->own, 0, true));
@@ -177,7 +192,7 @@ static int place_answer(struct place *p, const struct view_file *view, json_t *p
 {
 	p->refused = json_array();
 	p->answer = json_pack("{s:s,s:s,s:b,s:o,s:o,s:O,s:o,s:I}", "policy", p->policy.name, "home",
-			      p->agent->set.name, "forced", p->node[0] != 0, "need",
+			      p->home->base->set->name, "forced", p->node[0] != 0, "need",
 			      need_json(&p->order.need), "plan", plan, "refused", p->refused,
 			      "nodes", place_nodes_json(p, now), "seed", (json_int_t)view->seed);
 	if (p->answer && p->picked)
@@ -194,18 +209,18 @@ static int place_answer(struct place *p, const struct view_file *view, json_t *p
 static int place_decide(struct place *p, struct view_file *view, struct view_decision *decision,
 			struct iocom_err *err)
 {
-	struct agent *a = p->agent;
-	uint64_t now = clock_boot_ns();
+	struct home *home = p->home;
+	uint64_t now = loop_boot_ns(home->base->loop);
 	json_t *plan = NULL;
 	int rc;
 
-	tick_own_vector(a, &p->own);
-	view_charges_settle(&a->charges, &a->matrix, now);
-	rc = view_build(&p->own, &a->matrix, &a->charges, now, view);
+	home->ports->own_vector(home->ports->arg, &p->own);
+	view_charges_settle(&home->charges, home->matrix, now);
+	rc = view_build(&p->own, home->matrix, &home->charges, now, view);
 	if (rc)
 		return iocom_err_set(err, rc, "cannot build the view of the cluster: %s",
 				     strerror(-rc));
-	view->seed = (a->self.boot_id ^ ++a->job_sequence) & VIEW_SEED_MAX;
+	view->seed = (home->base->boot_id ^ ++home->job_sequence) & VIEW_SEED_MAX;
 	view->job = p->request;
 	rc = run_rules(p, view, decision, &plan, err);
 	if (!rc)
@@ -217,12 +232,13 @@ static int place_decide(struct place *p, struct view_file *view, struct view_dec
 
 static int submit(struct place *p, struct iocom_err *err)
 {
-	struct agent *a = p->agent;
+	struct home *home = p->home;
 	struct journal_job row;
 	int rc = 0;
 
-	snprintf(p->order.job, sizeof(p->order.job), "%s-%08x-%llu", a->set.name,
-		 (unsigned)(a->self.boot_id & 0xffffffff), (unsigned long long)a->job_sequence);
+	snprintf(p->order.job, sizeof(p->order.job), "%s-%08x-%llu", home->base->set->name,
+		 (unsigned)(home->base->boot_id & 0xffffffff),
+		 (unsigned long long)home->job_sequence);
 	row = (struct journal_job){
 		.job = p->order.job,
 		.uid = p->order.uid,
@@ -234,12 +250,12 @@ static int submit(struct place *p, struct iocom_err *err)
 		.worker = p->worker,
 	};
 	if (p->restartable)
-		rc = lease_begin(a, &p->order, p->first[0] ? p->first : row.job, p->attempt,
+		rc = lease_begin(home, &p->order, p->first[0] ? p->first : row.job, p->attempt,
 				 (uint32_t)p->restarts, p->again, err);
 	if (!rc)
-		rc = journal_submit(a->journal, &row, err);
+		rc = journal_submit(home->journal, &row, err);
 	if (rc) {
-		a->counters.journal_failures++;
+		home->base->counters->journal_failures++;
 		p->order.job[0] = 0;
 	}
 	return rc;
@@ -259,7 +275,7 @@ static void tell_attempt(const struct place *p)
 static void placed(struct place *p, const char *node, const char *address, uint16_t port,
 		   const char *nonce)
 {
-	struct agent *a = p->agent;
+	struct home *home = p->home;
 	struct iocom_err err = {0};
 	char *text;
 	int rc;
@@ -268,26 +284,25 @@ static void placed(struct place *p, const char *node, const char *address, uint1
 	json_object_set_new(p->answer, "node", json_string(node));
 	json_object_set_new(p->answer, "address", json_string(address));
 	json_object_set_new(p->answer, "port", json_integer(port));
-	json_object_set_new(p->answer, "tls", json_boolean(a->tls && address[0]));
+	json_object_set_new(p->answer, "tls", json_boolean(home->config.tls && address[0]));
 	if (p->home_dir)
 		json_object_set_new(p->answer, "cwd", json_string(p->order.cwd));
 	if (p->restartable)
 		tell_attempt(p);
 	text = json_dumps(p->answer, JSON_COMPACT);
-	rc = p->again[0] ? lease_fence(a, p->again, p->order.job, &err) : 0;
+	rc = p->again[0] ? lease_fence(home, p->again, p->order.job, &err) : 0;
 	if (!rc)
-		rc = text ? journal_placed(a->journal, p->order.job, node, text, &err) : -ENOMEM;
+		rc = text ? journal_placed(home->journal, p->order.job, node, text, &err) : -ENOMEM;
 	free(text);
 	if (rc) {
-		a->counters.journal_failures++;
+		home->base->counters->journal_failures++;
 		place_give_up(p, err.text[0] ? err.text : "out of memory");
 		return;
 	}
 	/* The nonce is the client's alone: not in the journal. */
 	json_object_set_new(p->answer, "nonce", json_string(nonce));
-	json_object_set_new(p->answer, "munge_socket", json_string(a->set.munge_socket));
-	if (p->client)
-		client_json(p->client, json_incref(p->answer));
+	json_object_set_new(p->answer, "munge_socket", json_string(home->base->set->munge_socket));
+	place_tell(p, json_incref(p->answer), NULL);
 	place_free(p);
 }
 
@@ -301,37 +316,24 @@ static int take_decision(struct place *p, struct iocom_err *err)
 	if (!rc && p->run)
 		rc = submit(p, err);
 	if (!rc)
-		recorders_decided(p->agent, &(struct recorders_decision){
-						    .order = &p->order,
-						    .request = &p->request,
-						    .view = &view,
-						    .decision = &decision,
-						    .run = p->run,
-					    });
+		home_tell_decided(p->home, &(struct home_decision){
+						   .order = &p->order,
+						   .request = &p->request,
+						   .view = &view,
+						   .decision = &decision,
+						   .run = p->run,
+					   });
 	view_decision_fini(&decision);
 	view_file_fini(&view);
 	return rc;
 }
 
-static void try_next(struct place *p);
-
-static void try_home(struct place *p)
+static bool is_own(const struct place *p, const char *node)
 {
-	struct agent *a = p->agent;
-	struct target_grant g;
-	char why[400];
-
-	p->order.lease_ms = 0; /* here we shall know how it ends */
-	p->order.renews = false;
-	target_admit(a, &p->order, &g);
-	if (g.granted) {
-		placed(p, a->set.name, "", 0, g.nonce);
-		return;
-	}
-	json_array_append_new(p->refused, refusal_json(a->set.name, g.reason, g.text));
-	snprintf(why, sizeof(why), "node %s cannot take the job: %s", a->set.name, g.text);
-	place_give_up(p, why);
+	return !strcmp(node, p->home->base->set->name);
 }
+
+static void try_next(struct place *p);
 
 static void refused_by(struct place *p, const char *node, const char *reason, const char *text)
 {
@@ -345,17 +347,20 @@ static void refused_by(struct place *p, const char *node, const char *reason, co
 		return;
 	}
 	json_array_append_new(p->refused, refusal_json(node, reason, text));
+	if (is_own(p, node)) { /* the last resort */
+		snprintf(why, sizeof(why), "node %s cannot take the job: %s", node, text);
+		place_give_up(p, why);
+		return;
+	}
 	if (!p->node[0]) {
 		try_next(p);
 		return;
 	}
 	refusal_sentence(node, reason, text, why, sizeof(why));
 	/* One that is cut off now may be heard again: its client asks again. */
-	if (p->again[0] && p->client &&
-	    (!strcmp(reason, "silent") || !strcmp(reason, "no-answer"))) {
-		client_json(p->client, lease_silent_json(p->agent, p->node));
-		p->client = NULL;
-	}
+	if (p->again[0] && p->placed &&
+	    (!strcmp(reason, REFUSAL_SILENT) || !strcmp(reason, REFUSAL_NO_ANSWER)))
+		place_tell(p, lease_silent_json(p->home, p->node), why);
 	place_give_up(p, why);
 }
 
@@ -364,127 +369,124 @@ static void charge_target(struct place *p, const char *node, uint64_t boot_id, u
 	struct view_charge c = {
 		.boot_id = boot_id,
 		.sequence = sequence,
-		.since_ns = clock_boot_ns(),
+		.since_ns = loop_boot_ns(p->home->base->loop),
 		.request = p->request,
 	};
 
 	/* Points into P, which goes first; and vectors tell no communication either. */
 	c.request.com_ms = NULL;
 	snprintf(c.node, sizeof(c.node), "%s", node);
-	view_charge_add(&p->agent->charges, &c);
+	view_charge_add(&p->home->charges, &c);
 }
 
-static void granted_by(struct place *p, const char *node, const msgpack_object *body)
+static void granted_by_other(struct place *p, const char *node, const struct peer_grant *g)
 {
-	const struct matrix_entry *e = matrix_find(&p->agent->matrix, node);
-	char nonce[SPEC_NONCE_MAX];
-	uint64_t boot_id, sequence, lease_ms = 0;
+	const struct matrix_entry *e = matrix_find(p->home->matrix, node);
 
-	(void)unpack_u64(body, "lease_ms", &lease_ms);
-	if (lease_ms != p->order.lease_ms) {
-		refused_by(p, node, "no-lease",
-			   "it knows nothing of restartable jobs; install the same iocom version "
-			   "on all nodes");
-		return;
-	}
-	if (unpack_str(body, "nonce", nonce, sizeof(nonce)) ||
-	    unpack_u64(body, "boot_id", &boot_id) || unpack_u64(body, "sequence", &sequence)) {
-		refused_by(p, node, REFUSAL_NO_ANSWER, "gave an incomplete answer");
-		return;
-	}
 	if (!e) { /* forgotten while it answered */
 		refused_by(p, node, REFUSAL_NO_ANSWER, "has left the cluster");
 		return;
 	}
-	if (p->order.lease_ms && lease_placed(p->agent, &p->order)) {
+	if (p->order.lease_ms && lease_placed(p->home, &p->order)) {
 		refused_by(p, node, "no-lease", "out of memory for its lease");
 		return;
 	}
-	charge_target(p, node, boot_id, sequence);
-	placed(p, node, e->vector.address, (uint16_t)(e->vector.port + 2), nonce);
+	charge_target(p, node, g->boot_id, g->sequence);
+	placed(p, node, e->vector.address, (uint16_t)(e->vector.port + 2), g->nonce);
+}
+
+static void granted_by(struct place *p, const char *node, const struct peer_grant *g)
+{
+	if (g->lease_ms != p->order.lease_ms)
+		refused_by(p, node, "no-lease",
+			   "it knows nothing of restartable jobs; install the same iocom version "
+			   "on all nodes");
+	else if (is_own(p, node)) /* the client's connection to this agent becomes the stream */
+		placed(p, node, "", 0, g->nonce);
+	else
+		granted_by_other(p, node, g);
 }
 
 static void unanswered(struct place *p, const char *node, int rc, const char *why)
 {
-	const struct matrix_entry *e = matrix_find(&p->agent->matrix, node);
-	char text[512], skew[TARGET_TEXT_MAX];
+	const struct matrix_entry *e = matrix_find(p->home->matrix, node);
+	char text[512], skew[PEER_TEXT_MAX];
 
 	/* It does not answer whom it does not believe, and we would not believe it. */
-	if (skews_say(&p->agent->skews, node, clock_boot_ns(), skew, sizeof(skew)))
+	if (skews_say(p->home->skews, node, loop_boot_ns(p->home->base->loop), skew, sizeof(skew)))
 		snprintf(text, sizeof(text), "is not believed: %s", skew);
 	else if (rc == -ETIMEDOUT && e)
-		refusal_unanswered(matrix_age_ns(e, clock_boot_ns()), text, sizeof(text));
+		refusal_unanswered(matrix_age_ns(e, loop_boot_ns(p->home->base->loop)), text,
+				   sizeof(text));
 	else
 		snprintf(text, sizeof(text), "could not be asked: %s", why);
 	refused_by(p, node, REFUSAL_NO_ANSWER, text);
 }
 
-static void place_answered(void *arg, int rc, const msgpack_object *body, const char *why)
+static void place_answered(void *arg, int rc, const struct peer_answer *answer, const char *why)
 {
 	struct place *p = arg;
-	char node[IOCOM_NAME_MAX], reason[24], text[TARGET_TEXT_MAX];
-	bool grant;
+	char node[IOCOM_NAME_MAX];
 
-	memcpy(node, p->candidates[p->at - 1], sizeof(node));
-	if (rc == -ECANCELED || !p->client) {
+	memcpy(node, p->asked, sizeof(node));
+	if (rc == -ECANCELED)
 		place_give_up(p, "the agent is stopping");
-		return;
-	}
-	if (rc) {
-		unanswered(p, node, rc, why);
-	} else if (unpack_bool(body, "grant", &grant)) {
+	else if (!p->placed)
+		place_give_up(p, "its client left before the job had a place");
+	else if (rc == -EBADMSG)
 		refused_by(p, node, REFUSAL_NO_ANSWER, "gave an incomplete answer");
-	} else if (grant) {
-		granted_by(p, node, body);
-	} else {
-		if (unpack_str(body, "reason", reason, sizeof(reason)))
-			strcpy(reason, "refused");
-		if (unpack_str(body, "text", text, sizeof(text)))
-			text[0] = 0;
-		refused_by(p, node, reason, text);
-	}
+	else if (rc)
+		unanswered(p, node, rc, why);
+	else if (answer->grant.granted)
+		granted_by(p, node, &answer->grant);
+	else
+		refused_by(p, node, answer->grant.reason, answer->grant.text);
+}
+
+/* Asks the guest of NODE at ADDRESS, which may be this node, for admission. */
+static void ask_guest(struct place *p, const char *node, const char *address, uint16_t port)
+{
+	struct peer_request request = {.type = PEER_ADMIT, .order = &p->order};
+	const struct home_ports *ports = p->home->ports;
+	struct iocom_err err = {0};
+	int rc;
+
+	memcpy(request.job, p->order.job, sizeof(request.job));
+	rc = ports->ask(ports->ask_arg, node, address, port, &request, place_answered, p, &err);
+	if (rc)
+		unanswered(p, node, rc, err.text);
 }
 
 static void try_next(struct place *p)
 {
-	struct agent *a = p->agent;
+	const struct settings *set = p->home->base->set;
+	const char *node = p->at < p->ncandidates ? p->candidates[p->at] : set->name;
 	const struct matrix_entry *e;
-	struct iocom_err err = {0};
-	msgpack_sbuffer body;
-	const char *node;
-	int rc;
 
-	if (p->at == p->ncandidates) {
-		try_home(p);
+	p->at++;
+	snprintf(p->asked, sizeof(p->asked), "%s", node);
+	if (is_own(p, p->asked)) {
+		p->order.lease_ms = 0; /* here we shall know how it ends */
+		p->order.renews = false;
+		ask_guest(p, p->asked, "", 0);
 		return;
 	}
-	node = p->candidates[p->at++];
-	if (!strcmp(node, a->set.name)) {
-		try_home(p);
-		return;
-	}
-	e = matrix_find(&a->matrix, node);
-	if (!e || !e->alive || !a->control) {
-		refused_by(p, node, REFUSAL_SILENT, "is not heard any more");
+	e = matrix_find(p->home->matrix, p->asked);
+	if (!e || !e->alive) {
+		refused_by(p, p->asked, REFUSAL_SILENT, "is not heard any more");
 		return;
 	}
 	p->order.hops++;
-	p->order.lease_ms = p->restartable ? p->agent->set.lease_s * 1000 : 0;
-	msgpack_sbuffer_init(&body);
-	job_order_pack(&p->order, &body);
-	rc = control_ask(a->control, node, e->vector.address, e->vector.port, "admit", p->order.job,
-			 &body, place_answered, p, &err);
-	msgpack_sbuffer_destroy(&body);
-	if (rc)
-		unanswered(p, node, rc, err.text);
+	p->order.lease_ms = p->restartable ? set->lease_s * 1000 : 0;
+	ask_guest(p, p->asked, e->vector.address, e->vector.port);
 }
 
 /* The one node that is wanted is not heard. */
 static bool is_silent(const struct place *p)
 {
-	const struct matrix_entry *e = matrix_find(&p->agent->matrix, p->node);
+	const struct matrix_entry *e = matrix_find(p->home->matrix, p->node);
 
-	return p->node[0] && strcmp(p->node, p->agent->set.name) && !(e && e->alive);
+	return p->node[0] && strcmp(p->node, p->home->base->set->name) && !(e && e->alive);
 }
 
 /* True: the client has its answer, the job is not run again, or not yet. */
@@ -492,10 +494,10 @@ static bool not_again(struct place *p)
 {
 	struct lease_answer answer = {0};
 	struct iocom_err err = {0};
-	int rc = lease_again(p->agent, p->order.uid, p->again, &answer, &err);
+	int rc = lease_again(p->home, p->order.uid, p->again, &answer, &err);
 
 	if (!rc && answer.what == LEASE_AGAIN && is_silent(p)) {
-		client_json(p->client, lease_silent_json(p->agent, p->node));
+		place_tell(p, lease_silent_json(p->home, p->node), "out of memory");
 		return true;
 	}
 	if (!rc && answer.what == LEASE_AGAIN) {
@@ -504,47 +506,49 @@ static bool not_again(struct place *p)
 		snprintf(p->first, sizeof(p->first), "%s", answer.lost.first);
 		return false;
 	}
-	if (rc)
-		client_error(p->client, "%s", err.text);
-	else
-		client_json(p->client, lease_answer_json(&answer));
+	place_tell(p, rc ? NULL : lease_answer_json(&answer), rc ? err.text : "out of memory");
 	return true;
 }
 
-void place_request(struct agent *a, struct client *client, const msgpack_object *request)
+static int place_begin(struct place *p, uid_t uid, const msgpack_object *request,
+		       struct iocom_err *err)
+{
+	int rc = place_take_request(p, request, uid, err);
+
+	if (!rc && p->again[0] && not_again(p))
+		return 0;
+	return rc ? rc : take_decision(p, err);
+}
+
+void home_place(struct home *home, uid_t uid, const msgpack_object *request, home_placed placed,
+		void *arg)
 {
 	struct place *p = calloc(1, sizeof(*p));
 	struct iocom_err err = {0};
 	int rc;
 
 	if (!p) {
-		client_error(client, "out of memory");
+		placed(arg, NULL, "out of memory");
 		return;
 	}
-	p->agent = a;
-	p->client = client;
-	p->next = a->places;
-	a->places = p;
-	rc = place_take_request(p, request, client_who(client)->uid, &err);
-	if (!rc && p->again[0] && not_again(p)) {
-		p->client = NULL;
-		place_free(p);
-		return;
-	}
-	if (!rc)
-		rc = take_decision(p, &err);
+	p->home = home;
+	p->placed = placed;
+	p->placed_arg = arg;
+	p->next = home->places;
+	home->places = p;
+	rc = place_begin(p, uid, request, &err);
 	if (rc) {
-		client_error(client, "%s", err.text);
-		p->client = NULL;
+		place_tell(p, NULL, err.text);
 		place_free(p);
-		return;
-	}
-	if (p->run) {
+	} else if (!p->placed) { /* it has its answer: not run again, or not yet */
+		place_free(p);
+	} else if (p->run) {
 		try_next(p);
-		return;
+	} else {
+		json_object_set_new(
+			p->answer, "node",
+			json_string(p->ncandidates ? p->candidates[0] : home->base->set->name));
+		place_tell(p, json_incref(p->answer), NULL);
+		place_free(p);
 	}
-	json_object_set_new(p->answer, "node",
-			    json_string(p->ncandidates ? p->candidates[0] : a->set.name));
-	client_json(client, json_incref(p->answer));
-	place_free(p);
 }

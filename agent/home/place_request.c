@@ -7,7 +7,7 @@
 
 #include "user/clock.h"
 #include "user/pack.h"
-#include "agent/home/place_own.h"
+#include "agent/home/place.h"
 
 static int take_policy(struct place *p, const msgpack_object *req, struct iocom_err *err)
 {
@@ -15,7 +15,7 @@ static int take_policy(struct place *p, const msgpack_object *req, struct iocom_
 	int rc = unpack_str(req, "policy", name, sizeof(name));
 
 	if (rc == -ENOENT)
-		snprintf(name, sizeof(name), "%s", p->agent->set.policy);
+		snprintf(name, sizeof(name), "%s", p->home->base->set->policy);
 	else if (rc)
 		return iocom_err_set(err, rc, "\"policy\" is not a name");
 	rc = settings_policy(name, &p->policy, err);
@@ -27,55 +27,55 @@ static int take_policy(struct place *p, const msgpack_object *req, struct iocom_
 static int place_request_take_node(struct place *p, const msgpack_object *req,
 				   struct iocom_err *err)
 {
-	const struct agent *a = p->agent;
+	const struct home *home = p->home;
 	const struct matrix_entry *e;
-	char known[600] = "", why[TARGET_TEXT_MAX], silent[128] = "unknown here";
+	char known[600] = "", why[PEER_TEXT_MAX], silent[128] = "unknown here";
 	int rc = unpack_str(req, "node", p->node, sizeof(p->node));
 
 	if (rc == -ENOENT)
 		return 0;
 	if (rc)
 		return iocom_err_set(err, rc, "\"node\" is not a name");
-	if (!strcmp(p->node, a->set.name))
+	if (!strcmp(p->node, home->base->set->name))
 		return 0;
-	e = matrix_find(&a->matrix, p->node);
+	e = matrix_find(home->matrix, p->node);
 	if ((e && e->alive) || unpack_get(req, "again")) /* it may come back: not_again */
 		return 0;
-	for (size_t i = 0; i < a->matrix.count; i++) {
+	for (size_t i = 0; i < home->matrix->count; i++) {
 		size_t n = strlen(known);
 
-		if (matrix_at(&a->matrix, i)->alive)
+		if (matrix_at(home->matrix, i)->alive)
 			snprintf(known + n, sizeof(known) - n, ", %s",
-				 matrix_at(&a->matrix, i)->vector.name);
+				 matrix_at(home->matrix, i)->vector.name);
 	}
-	/* Then all the others are silent, and it is not they who are cut off. */
-	if (a->seal && seal_down(a->seal))
+	/* Every node looks silent then: the fault is here. */
+	if (home->ports->mute(home->ports->arg))
 		return iocom_err_set(err, -EHOSTDOWN,
 				     "node '%s' is not heard: munged does not answer on this "
 				     "machine, and without it no other machine is believed; start "
 				     "it (systemctl start munge)",
 				     p->node);
-	if (skews_say(&a->skews, p->node, clock_boot_ns(), why, sizeof(why)))
+	if (skews_say(home->skews, p->node, loop_boot_ns(home->base->loop), why, sizeof(why)))
 		return iocom_err_set(err, -ENOENT, "node '%s' is not believed: %s", p->node, why);
 	if (e)
 		snprintf(silent, sizeof(silent),
 			 "silent for %.0f s: it is down or cut off (is iocomd running there?)",
-			 (double)matrix_age_ns(e, clock_boot_ns()) / 1e9);
+			 (double)matrix_age_ns(e, loop_boot_ns(home->base->loop)) / 1e9);
 	return iocom_err_set(err, -ENOENT, "node '%s' is %s; known nodes: %s%s", p->node, silent,
-			     a->set.name, known);
+			     home->base->set->name, known);
 }
 
 static int take_need(struct place *p, const msgpack_object *req, uid_t uid, struct iocom_err *err)
 {
-	struct agent *a = p->agent;
+	struct home *home = p->home;
 	struct profile profile;
 	bool known = false;
 	int rc;
 
 	if (p->order.class_name[0]) {
-		rc = profile_get(a->profiles, uid, p->order.class_name, &profile, err);
+		rc = profile_get(home->profiles, uid, p->order.class_name, &profile, err);
 		if (rc && rc != -ENOENT)
-			agent_journal_failed(a, err);
+			base_journal_failed(home->base, err);
 		known = rc == 0;
 	}
 	rc = need_resolve(&p->order.need, unpack_get(req, "need"), known ? &profile : NULL, err);
@@ -105,7 +105,7 @@ static int take_restart(struct place *p, const msgpack_object *req, struct iocom
 int place_take_request(struct place *p, const msgpack_object *req, uid_t uid, struct iocom_err *err)
 {
 	struct job_order *o = &p->order;
-	struct agent *a = p->agent;
+	struct home *home = p->home;
 	int rc = take_policy(p, req, err);
 
 	if (!rc)
@@ -128,11 +128,11 @@ int place_take_request(struct place *p, const msgpack_object *req, uid_t uid, st
 	unpack_bool(req, "picked", &p->picked);
 	unpack_bool(req, "home_dir", &p->home_dir);
 	unpack_bool(req, "worker", &p->worker);
-	snprintf(o->home, sizeof(o->home), "%s", a->set.name);
-	snprintf(o->home_address, sizeof(o->home_address), "%s", a->set.address);
-	o->home_port = (uint16_t)a->set.port;
+	snprintf(o->home, sizeof(o->home), "%s", home->base->set->name);
+	snprintf(o->home_address, sizeof(o->home_address), "%s", home->base->set->address);
+	o->home_port = (uint16_t)home->base->set->port;
 	o->uid = uid;
-	o->submit_ns = clock_real_ns();
+	o->submit_ns = loop_real_ns(home->base->loop);
 	o->forced = p->node[0] != 0;
 	rc = take_restart(p, req, err);
 	return rc ? rc : take_need(p, req, uid, err);

@@ -1,197 +1,241 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/*
- * The agent's pulse: four looks at the run queue a period, one reading, a new
- * vector, a bulletin.
- */
+/* See pulse.h. */
+#include "agent/measure/pulse.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent.h"
-#include "agent/front/clients.h"
-#include "user/clock.h"
-#include "agent/measure/uptime_mark.h"
-#include "agent/metrics/metrics.h"
-#include "agent/front/recorders.h"
 #include "agent/cluster/vector_codec.h"
+#include "agent/jobs/journal.h"
+#include "agent/measure/uptime_mark.h"
+#include "user/clock.h"
 
 #define LOOKS		 4
 #define HOST_FRESH_NS	 (20 * CLOCK_NS_PER_MS) /* a reading of memory serves so long */
-#define PUBLISH_LEAST_NS (TICK_NOTICE_MS * CLOCK_NS_PER_MS)
+#define PUBLISH_LEAST_NS (PULSE_NOTICE_MS * CLOCK_NS_PER_MS)
 #define FACT_MB_PER_S	 "disk_mb_per_s"
 
-static uint64_t look_ns(const struct agent *a)
+static uint64_t look_ns(const struct pulse *p)
 {
-	return (uint64_t)(a->set.period_s * 1e9) / LOOKS;
+	return (uint64_t)(p->base->set->period_s * 1e9) / LOOKS;
 }
 
-void tick_sample(struct agent *a)
+static void tell_sampled(const struct pulse *p, const struct monitor_sample *sample)
 {
+	for (const struct pulse_watch *w = p->watches; w; w = w->next)
+		if (w->sampled)
+			w->sampled(w->arg, sample);
+}
+
+void pulse_sample(void *arg)
+{
+	struct pulse *p = arg;
 	struct monitor_sample sample;
 	struct iocom_err err = {0};
-	uint64_t ops;
-	int rc = monitor_sample(a->monitor, &sample, &err);
+	int rc = p->config.source.sample(p->config.source.arg, &sample, &err);
 
-	a->has_last = !rc;
+	p->has_last = !rc;
 	if (rc) {
-		a->counters.sample_failures++;
-		log_write(&a->log, LOG_L_ERROR, "cannot read the monitor: %s", err.text);
-		metrics_sampled(a, NULL);
+		p->base->counters->sample_failures++;
+		log_write(p->base->log, LOG_L_ERROR, "cannot read the monitor: %s", err.text);
+		tell_sampled(p, NULL);
 		return;
 	}
-	a->sampled_ns = sample.boot_ns;
-	a->last = sample;
-	uptime_mark_note(a->counting_fd, sample.boot_ns);
-	a->drops = sample.drops;
-	a->ndrops = sample.ndrops;
-	a->ndegraded = sample.ndegraded;
-	ops = jobs_sampled(&a->jobs, a->names, &sample);
-	rc = vector_take(&a->measured, &sample, ops);
+	p->sampled_ns = sample.boot_ns;
+	p->last = sample;
+	if (p->config.uptime_fd >= 0)
+		uptime_mark_note(p->config.uptime_fd, sample.boot_ns);
+	p->drops = sample.drops;
+	p->ndrops = sample.ndrops;
+	p->ndegraded = sample.ndegraded;
+	rc = vector_take(&p->measured, &sample, p->jobs.sampled(p->jobs.arg, &sample));
 	if (rc)
-		log_write(&a->log, LOG_L_ERROR, "a reading is lost: %s", strerror(-rc));
-	metrics_sampled(a, &sample);
-	if (a->clients)
-		clients_sampled(a->clients, &sample);
+		log_write(p->base->log, LOG_L_ERROR, "a reading is lost: %s", strerror(-rc));
+	tell_sampled(p, &sample);
 }
 
 /* A burst of jobs asks again and again; what those before it will take is in the jobs' table. */
-static const struct host_reading *host_now(struct agent *a)
+static const struct host_reading *host_now(struct pulse *p)
 {
-	uint64_t now = clock_boot_ns();
+	uint64_t now = loop_boot_ns(p->base->loop);
 	struct iocom_err err = {0};
 
-	if (a->host_ns && now - a->host_ns < HOST_FRESH_NS)
-		return &a->host_now;
-	a->host_ns = now;
-	if (host_read(&a->host, &a->host_now, &err)) {
-		a->host_ns = 0;
-		a->counters.sample_failures++;
-		log_write(&a->log, LOG_L_ERROR, "%s", err.text);
+	if (p->host_ns && now - p->host_ns < HOST_FRESH_NS)
+		return &p->host;
+	p->host_ns = now;
+	if (p->config.source.host(p->config.source.arg, &p->host, &err)) {
+		p->host_ns = 0;
+		p->base->counters->sample_failures++;
+		log_write(p->base->log, LOG_L_ERROR, "%s", err.text);
 	}
-	return &a->host_now;
+	return &p->host;
 }
 
-void tick_own_vector(struct agent *a, struct iocom_vector *v)
+void pulse_own_vector(void *arg, struct iocom_vector *v)
 {
+	struct pulse *p = arg;
 	struct vector_job *jobs;
-	size_t n;
+	size_t n = 0;
 
-	jobs = jobs_vector(&a->jobs, &n);
-	vector_build(&a->measured, &a->self, host_now(a), jobs, n, v);
+	jobs = p->jobs.vector(p->jobs.arg, &n);
+	vector_build(&p->measured, &p->self, host_now(p), jobs, n, v);
 	vector_bound(v);
 	free(jobs);
-	v->sequence = a->sequence;
-	v->time_ns = clock_real_ns();
+	v->sequence = p->sequence;
+	v->time_ns = loop_real_ns(p->base->loop);
 }
 
-static void publish(struct agent *a)
+uint64_t pulse_sequence(void *arg)
 {
-	uint64_t now = clock_boot_ns();
+	const struct pulse *p = arg;
 
-	a->sequence++;
-	tick_own_vector(a, &a->own);
-	a->own_ns = now;
-	if (a->bulletin)
-		bulletin_publish(a->bulletin, &a->own, &a->matrix, now);
+	return p->sequence;
 }
 
-static void publish_now(void *arg)
+static void pulse_publish(struct pulse *p)
 {
-	struct agent *a = arg;
+	uint64_t now = loop_boot_ns(p->base->loop);
+
+	p->sequence++;
+	pulse_own_vector(p, &p->own);
+	p->own_ns = now;
+	p->config.publish(p->config.publish_arg, &p->own, now);
+}
+
+static void pulse_notice(void *arg)
+{
+	struct pulse *p = arg;
 	struct iocom_vector v;
 
-	tick_own_vector(a, &v);
-	if (vector_changed(&a->own, &v))
-		publish(a);
+	pulse_own_vector(p, &v);
+	if (vector_changed(&p->own, &v))
+		pulse_publish(p);
 }
 
-void tick_changed(struct agent *a)
+void pulse_changed(void *arg)
 {
-	uint64_t since = clock_boot_ns() - a->own_ns;
+	struct pulse *p = arg;
+	uint64_t since = loop_boot_ns(p->base->loop) - p->own_ns;
 
-	if (a->publish.active)
+	if (p->notice.active)
 		return;
-	loop_start(a->loop, &a->publish, since >= PUBLISH_LEAST_NS ? 0 : PUBLISH_LEAST_NS - since);
+	loop_start(p->base->loop, &p->notice,
+		   since >= PUBLISH_LEAST_NS ? 0 : PUBLISH_LEAST_NS - since);
 }
 
-static void drop_silent(struct agent *a)
+/* The fastest that the disk was seen to deliver is kept for the next start. */
+static void keep_learned(struct pulse *p, double before)
 {
-	size_t n = matrix_expire(&a->matrix, clock_boot_ns());
+	double learned = p->measured.learned_mb_per_s;
 
-	a->counters.nodes_dropped += n;
-	if (n)
-		log_write(&a->log, LOG_L_WARNING,
-			  "%zu node%s silent for %d periods: no jobs go there until heard again", n,
-			  n == 1 ? "" : "s", MATRIX_SILENT_PERIODS);
+	if (learned > 1.05 * before && journal_set_fact(p->config.journal, FACT_MB_PER_S, learned))
+		p->base->counters->journal_failures++;
 }
 
-static void end_period(struct agent *a)
+static void end_period(struct pulse *p)
 {
-	double learned = a->measured.learned_mb_per_s;
+	double learned = p->measured.learned_mb_per_s;
 
-	tick_sample(a);
-	jobs_period(&a->jobs, a->measured.elapsed_ms);
-	vector_close(&a->measured);
-	drop_silent(a);
-	if (a->control) {
-		control_count(a->control);
-		bulletin_count(a->bulletin);
-	}
-	publish(a);
-	metrics_period(a);
-	recorders_period(a);
-	if (a->measured.learned_mb_per_s > 1.05 * learned &&
-	    journal_set_fact(a->journal, FACT_MB_PER_S, a->measured.learned_mb_per_s))
-		a->counters.journal_failures++;
+	pulse_sample(p);
+	p->jobs.period(p->jobs.arg, p->measured.elapsed_ms);
+	vector_close(&p->measured);
+	for (const struct pulse_watch *w = p->watches; w; w = w->next)
+		if (w->closes)
+			w->closes(w->arg);
+	pulse_publish(p);
+	for (const struct pulse_watch *w = p->watches; w; w = w->next)
+		if (w->told)
+			w->told(w->arg);
+	keep_learned(p, learned);
 }
 
-static void tick(void *arg)
+static void pulse_tick(void *arg)
 {
-	struct agent *a = arg;
+	struct pulse *p = arg;
 	struct iocom_err err = {0};
 	uint64_t now, due;
 
-	if (++a->looks % LOOKS == 0)
-		end_period(a);
-	else if (monitor_look(a->monitor, &err))
-		log_write(&a->log, LOG_L_WARNING, "%s", err.text);
+	if (++p->looks % LOOKS == 0)
+		end_period(p);
+	else if (p->config.source.look(p->config.source.arg, &err))
+		log_write(p->base->log, LOG_L_WARNING, "%s", err.text);
 	/* From when it was due, so that the period does not drift; not after a long sleep. */
-	now = clock_boot_ns();
-	due = a->tick.due_ns + look_ns(a);
-	if (due + look_ns(a) * LOOKS < now)
+	now = loop_boot_ns(p->base->loop);
+	due = p->tick.due_ns + look_ns(p);
+	if (due + look_ns(p) * LOOKS < now)
 		due = now;
-	loop_start(a->loop, &a->tick, due > now ? due - now : 0);
-	a->tick.due_ns = due > now ? due : now;
+	loop_start(p->base->loop, &p->tick, due > now ? due - now : 0);
+	p->tick.due_ns = due > now ? due : now;
 }
 
-/* Kind and speed of the disks; none is fine, but said. */
-static void look_at_disks(struct agent *a)
+/* The kind and the speed of the disks; a node may have none, but says so. */
+static void look_at_disks(struct pulse *p)
 {
-	a->self.rotational = false;
-	for (size_t i = 0; i < a->measured.nnow; i++)
-		a->self.rotational |= host_rotational(a->measured.now[i].name);
-	if (!a->measured.nnow && a->set.scoped)
-		log_write(&a->log, LOG_L_WARNING,
+	p->self.rotational = false;
+	for (size_t i = 0; i < p->measured.nnow; i++)
+		p->self.rotational |= host_rotational(p->measured.now[i].name);
+	if (!p->measured.nnow && p->base->set->scoped)
+		log_write(p->base->log, LOG_L_WARNING,
 			  "this node has no disk (see disk= in --scope): no I/O job will be sent "
 			  "here");
-	a->measured.learned_mb_per_s = journal_fact(a->journal, FACT_MB_PER_S);
+	p->measured.learned_mb_per_s = journal_fact(p->config.journal, FACT_MB_PER_S);
 }
 
-int tick_start(struct agent *a, struct iocom_err *err)
+void pulse_init(struct pulse *p, const struct pulse_config *config)
 {
-	struct host_reading host;
-	int rc = host_read(&a->host, &host, err);
+	const struct settings *set = config->base->set;
+
+	*p = (struct pulse){.config = *config, .base = config->base};
+	p->self = (struct vector_self){
+		.port = (uint16_t)set->port,
+		.boot_id = config->base->boot_id,
+		.period_ms = (uint32_t)(set->period_s * 1e3),
+		.cpu_speed = set->cpu_speed,
+		.disk_mb_per_s = set->disk_mb_per_s,
+		.disk_fixed_ms = set->disk_fixed_ms,
+		.network_mb_per_s = set->network_mb_per_s,
+		.accepts_jobs = set->accept_jobs,
+	};
+	memcpy(p->self.name, set->name, sizeof(p->self.name));
+	memcpy(p->self.address, set->address, sizeof(p->self.address));
+	vector_init(&p->measured);
+	p->last_watch = &p->watches;
+	p->tick = (struct loop_timer){.fire = pulse_tick, .arg = p};
+	p->notice = (struct loop_timer){.fire = pulse_notice, .arg = p};
+}
+
+void pulse_fini(struct pulse *p)
+{
+	vector_fini(&p->measured);
+}
+
+void pulse_set_jobs(struct pulse *p, const struct pulse_jobs *jobs)
+{
+	p->jobs = *jobs;
+}
+
+void pulse_watch(struct pulse *p, struct pulse_watch *watch)
+{
+	watch->next = NULL;
+	*p->last_watch = watch;
+	p->last_watch = &watch->next;
+}
+
+int pulse_start(struct pulse *p, struct iocom_err *err)
+{
+	int rc = p->config.source.host(p->config.source.arg, &p->host, err);
 
 	if (rc)
 		return rc;
-	a->started_ns = clock_boot_ns();
-	a->tick = (struct loop_timer){.fire = tick, .arg = a};
-	a->publish = (struct loop_timer){.fire = publish_now, .arg = a};
-	tick_sample(a);
-	look_at_disks(a);
-	vector_close(&a->measured);
-	publish(a);
-	metrics_period(a);
-	loop_start(a->loop, &a->tick, look_ns(a));
+	p->started_ns = loop_boot_ns(p->base->loop);
+	pulse_sample(p);
+	look_at_disks(p);
+	vector_close(&p->measured);
+	pulse_publish(p);
+	for (const struct pulse_watch *w = p->watches; w; w = w->next)
+		if (w->told)
+			w->told(w->arg);
+	loop_start(p->base->loop, &p->tick, look_ns(p));
 	return 0;
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Remote thresholds of the binary form (MODEL 3.14: local 4, delta 3). */
+/* Remote thresholds of the binary form (MODEL 3.14): local 4 less delta 3; of the disk, ours. */
 #define RUNNABLE_PER_CORE_REMOTE 1.0
 #define UTILISATION_REMOTE	 0.5
 

@@ -13,8 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/front/limits.h"
-#include "user/clock.h"
 #include "agent/metrics/metrics_http.h"
 #include "agent/metrics/metrics_jobs.h"
 #include "agent/metrics/metrics_page.h"
@@ -23,6 +21,11 @@
 #define NESTING_MAX 64
 
 struct metrics {
+	const struct base *base;
+	const struct pulse *pulse;
+	struct sample_names *names;
+	struct metrics_ports ports;
+	struct pulse_watch watch;
 	struct metrics_http *http;
 	struct metrics_jobs *jobs;
 	struct iocom_load total;
@@ -30,68 +33,37 @@ struct metrics {
 	bool fresh; /* `last` points to what the monitor still has */
 };
 
-int metrics_start(struct agent *a, struct iocom_err *err)
-{
-	struct metrics *m;
-	int rc;
-
-	if (!a->set.metrics.address[0])
-		return 0;
-	m = a->metrics = calloc(1, sizeof(*m));
-	if (m)
-		m->jobs = metrics_jobs_new(a->set.metrics_max_jobs);
-	if (!m || !m->jobs)
-		return iocom_err_set(err, -ENOMEM, "out of memory for metrics");
-	rc = metrics_http_new(&m->http, a->set.metrics.address, a->set.metrics.port, err);
-	if (!rc)
-		log_write(&a->log, LOG_L_INFO, "metrics at http://%s:%u/metrics",
-			  a->set.metrics.address, a->set.metrics.port);
-	return rc;
-}
-
-void metrics_stop(struct agent *a)
-{
-	if (!a->metrics)
-		return;
-	metrics_http_free(a->metrics->http);
-	metrics_jobs_free(a->metrics->jobs);
-	free(a->metrics);
-	a->metrics = NULL;
-}
-
 /* The job of iocom that a cgroup belongs to, also from below it; else its path, or NULL. */
-static const char *name_of(struct agent *a, uint64_t cgroup)
+static const char *name_of(const struct metrics *m, uint64_t cgroup)
 {
 	const char *job;
 	uint64_t at = cgroup;
 
 	for (unsigned depth = 0; at && depth < NESTING_MAX; depth++) {
-		if (!jobs_whose(&a->jobs, at, &job, NULL))
+		if (!m->ports.whose(m->ports.arg, at, &job, NULL))
 			return job;
-		if (!a->names || !sample_names_path(a->names, at, &at))
+		if (!m->names || !sample_names_path(m->names, at, &at))
 			break;
 	}
-	return a->names ? sample_names_path(a->names, cgroup, NULL) : NULL;
+	return m->names ? sample_names_path(m->names, cgroup, NULL) : NULL;
 }
 
-void metrics_sampled(struct agent *a, const struct monitor_sample *sample)
+static void metrics_sampled(void *arg, const struct monitor_sample *sample)
 {
-	struct metrics *m = a->metrics;
+	struct metrics *m = arg;
 
-	if (!m)
-		return;
 	m->fresh = sample != NULL;
 	if (!sample)
 		return;
-	if (a->names)
-		sample_names_begin(a->names);
-	metrics_jobs_begin(m->jobs, clock_boot_ns());
+	if (m->names)
+		sample_names_begin(m->names);
+	metrics_jobs_begin(m->jobs, loop_boot_ns(m->base->loop));
 	for (size_t i = 0; i < sample->njobs; i++) {
 		const struct iocom_job_load *row = &sample->jobs[i];
 
 		iocom_load_add(&m->total, &row->delta);
 		if (metrics_jobs_matters(row))
-			metrics_jobs_add(m->jobs, name_of(a, row->cgroup_id), row);
+			metrics_jobs_add(m->jobs, name_of(m, row->cgroup_id), row);
 	}
 	m->last = *sample;
 }
@@ -109,25 +81,66 @@ static uint64_t own_rss_bytes(void)
 	return n == 2 ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-void metrics_period(struct agent *a)
+static void metrics_period(void *arg)
 {
-	struct metrics *m = a->metrics;
+	struct metrics *m = arg;
 	struct metrics_page *page;
 
-	if (!m || !m->fresh)
+	if (!m->fresh)
 		return;
 	page = metrics_page_new(&m->last, m->jobs);
 	if (page) {
-		page->vector = a->own;
-		page->counters = a->counters;
-		page->nbounds = limits_list(a, page->bounds);
-		page->charges_lost = a->charges.lost;
-		page->log_lines_suppressed = a->log.suppressed;
+		page->vector = m->pulse->own;
+		page->counters = *m->base->counters;
+		page->nbounds = m->ports.limits(m->ports.arg, page->bounds);
+		page->charges_lost = m->ports.charges_lost(m->ports.arg);
+		page->log_lines_suppressed = m->base->log->suppressed;
 		page->has_load_average = getloadavg(page->load_average, 3) == 3;
 		page->agent_rss_bytes = own_rss_bytes();
 		page->total = m->total;
 		metrics_http_served(m->http, &page->served);
 	}
 	if (!page || metrics_http_show(m->http, page))
-		log_write(&a->log, LOG_L_ERROR, "out of memory: /metrics shows an older reading");
+		log_write(m->base->log, LOG_L_ERROR,
+			  "out of memory: /metrics shows an older reading");
+}
+
+int metrics_new(struct metrics **out, const struct base *base, struct pulse *pulse,
+		struct sample_names *names, const struct metrics_ports *ports,
+		struct iocom_err *err)
+{
+	const struct settings *set = base->set;
+	struct metrics *m;
+	int rc;
+
+	*out = NULL;
+	if (!set->metrics.address[0])
+		return 0;
+	m = *out = calloc(1, sizeof(*m));
+	if (m)
+		m->jobs = metrics_jobs_new(set->metrics_max_jobs);
+	if (!m || !m->jobs)
+		return iocom_err_set(err, -ENOMEM, "out of memory for metrics");
+	m->base = base;
+	m->pulse = pulse;
+	m->names = names;
+	m->ports = *ports;
+	rc = metrics_http_new(&m->http, set->metrics.address, set->metrics.port, err);
+	if (rc)
+		return rc;
+	log_write(base->log, LOG_L_INFO, "metrics at http://%s:%u/metrics", set->metrics.address,
+		  set->metrics.port);
+	m->watch =
+		(struct pulse_watch){.sampled = metrics_sampled, .told = metrics_period, .arg = m};
+	pulse_watch(pulse, &m->watch);
+	return 0;
+}
+
+void metrics_free(struct metrics *m)
+{
+	if (!m)
+		return;
+	metrics_http_free(m->http);
+	metrics_jobs_free(m->jobs);
+	free(m);
 }

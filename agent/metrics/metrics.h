@@ -1,21 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * /metrics of this agent: takes every reading, shows a new page each period.
- * Without metrics_listen all of it does nothing.
+ * Without metrics_listen there are none.
  */
 #ifndef IOCOM_AGENT_METRICS_H
 #define IOCOM_AGENT_METRICS_H
 
-#include "agent/agent.h"
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "agent/base/base.h"
+#include "agent/base/limit.h"
+#include "agent/measure/pulse.h"
 
 struct metrics;
+struct sample_names;
 
-/* Listens when the settings say so.  0; negative errno with the sentence. */
-int metrics_start(struct agent *a, struct iocom_err *err);
-void metrics_stop(struct agent *a);
-/* A new reading: each job's part goes to its series.  NULL: it failed. */
-void metrics_sampled(struct agent *a, const struct monitor_sample *sample);
-/* The period is over and the vector told. */
-void metrics_period(struct agent *a);
+/* What the page tells of other parts. */
+struct metrics_ports {
+	void *arg;
+	/* As limits_list and guest_whose have it. */
+	size_t (*limits)(void *arg, struct limit out[LIMITS_LISTED]);
+	int (*whose)(void *arg, uint64_t cgroup_id, const char **job, uid_t *uid);
+	uint64_t (*charges_lost)(void *arg);
+};
+
+/*
+ * Listens where the settings say so, else METRICS stays NULL.  PULSE is watched.  0; negative
+ * errno with the sentence.
+ */
+int metrics_new(struct metrics **metrics, const struct base *base, struct pulse *pulse,
+		struct sample_names *names, const struct metrics_ports *ports,
+		struct iocom_err *err);
+/* After the pulse's last beat.  NULL is fine. */
+void metrics_free(struct metrics *metrics);
 
 #endif

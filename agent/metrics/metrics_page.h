@@ -12,7 +12,7 @@
 
 #include "agent/base/counters.h"
 #include "iocom/vector.h"
-#include "agent/front/limits.h"
+#include "agent/base/limit.h"
 #include "agent/metrics/metrics_jobs.h"
 #include "user/monitor/monitor.h"
 

@@ -4,7 +4,7 @@
  *
  * CM (MODEL 3.4), j counted at home i:
  *   L_MEM(i) > n_MEM(i)  (cm_memory_ratio: L_MEM(i)/mean > overload_ratio):
- *                                     the node with the fullest memory free, as MEM
+ *                                     argmin L_MEM/n_MEM, by the tests of MEM-RE
  *   L_CPU(i)/mean > overload_ratio:   argmin L_CPU
  *   else i
  *

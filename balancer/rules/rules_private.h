@@ -8,7 +8,7 @@
 
 #include <iocom/rules.h>
 
-#define RULES_REFERENCE_KB 256.0 /* request size where a node gives none (ACM Table I) */
+#define RULES_REFERENCE_KB 256.0 /* request size where a node gives none (ACM Table V) */
 #define RULES_PAGE_KB	   4.0	 /* a page fault reads one page */
 
 /* --- one node, derived ---------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * Class profiles: what earlier runs of a user's class of jobs measured, which
- * becomes the r.vector of the next one (MODEL 4.5: "a new job gets its vector
- * from its first run").  One SQLite file; a class belongs to a user.
+ * becomes the r.vector of the next one (MODEL 4.5).  One SQLite file; a class
+ * belongs to a user.
  *
  * Each run moves a field half-way to what it measured (alpha = 0.5), but:
  *  - the alone-rate io_per_ms = requests / wall_ms is at most what the job does

@@ -128,7 +128,7 @@ struct recording_finish {
 struct recording_decision {
 	double time_ms;
 	char job[RECORDING_ID_MAX];
-	char policy[RECORDING_NAME_MAX]; /* VIEW.md's name, "feedback+" allowed */
+	char policy[RECORDING_NAME_MAX]; /* a name of `iocom place --policy`, "feedback+" allowed */
 	uint32_t home;
 	uint64_t seed;
 	const struct rules_params *params;   /* those in force */

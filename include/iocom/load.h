@@ -2,7 +2,7 @@
 /*
  * Load records: what a process, a job (cgroup) or a disk has done since
  * counting began.  All values are cumulative; rates are the reader's business.
- * Terms: MODEL section 0 (explicit, implicit, communication).
+ * Terms: MODEL 0.1 (explicit, implicit, communication).
  */
 #ifndef IOCOM_LOAD_H
 #define IOCOM_LOAD_H

@@ -6,7 +6,7 @@
  * the request come in, a plan with its reasons goes out.  Same view, request
  * and seed: same plan, live and simulated, from one object file.
  *
- * Units as in MODEL section 0.3: ms, requests per ms, MB = 10^6 bytes,
+ * Units as in MODEL 0.3: ms, requests per ms, MB = 10^6 bytes,
  * KB = 10^3 bytes, MB/s.
  */
 #ifndef IOCOM_RULES_H
@@ -65,13 +65,16 @@ enum rules_rates {
 	RULES_RATES_WALL, /* live: disk requests per wall-clock ms, hit rate 0, requests given */
 };
 
-/* Each Open item of MODEL that these policies touch is one field. */
+/*
+ * Each reading of the model (balancer/rules/README.md) that these policies touch
+ * is one field.  A number such as 3.7, O-18 or E-4 is an entry there.
+ */
 struct rules_params {
 	enum rules_rates rates;
 	double fixed_cost_ms;	 /* e of 2.3 (O-10); 100 */
 	double cpu_threshold;	 /* O-18; 4 tasks per core */
 	double rho_max;		 /* O-8(d); 0.99 */
-	double io_significance;	 /* 3.7: below it a node has no explicit I/O load; computation 0;
+	double io_significance;	 /* 3.7: up to it a node's I/O load counts as none; computation 0;
 				  * wall: 0.05, as a disk utilisation */
 	double reference_mips;	 /* speed at which cpu_ms was measured (O-8(e)); 0 = home's */
 	double network_mb_per_s; /* where a node does not say; 125 */
@@ -113,12 +116,12 @@ struct rules_params {
 	double migration_fixed_ms; /* f of 2.4 (O-10); 100 */
 	double migrations_max;	   /* O-24: at most so many a decision; 0 = until not overloaded */
 	double migration_examine;  /* (ours) 3.9: lighter nodes judged for one move; 0 = all; 32 */
-	bool age_criterion;	   /* CPU-PM: age > cost / (n - m) as the process trace's authors
-				    * have it, in place of r_PM; true */
-	double com_decision;	   /* O-14: demand counted at home 0, literal (5) 1, one process a
-				    * node first 2; 0 */
-	bool com_port_contention;  /* O-13: communication time scaled by the port's load; false */
-	bool com_strict_maximum;   /* O-28: balance whichever resource is the maximum; false */
+	bool age_criterion;  /* 3.9: CPU-PM: age > cost / (n - m) as the process trace's authors
+			      * have it, in place of r_PM; true */
+	double com_decision; /* O-14: demand counted at home 0, literal (5) 1, one process a
+			      * node first 2; 0 */
+	bool com_port_contention; /* O-13: communication time scaled by the port's load; false */
+	bool com_strict_maximum;  /* O-28: balance whichever resource is the maximum; false */
 	bool com_always_spread; /* O-29: communication-intensive jobs spread in every case; true */
 	bool com_printed_cost;	/* E-4: criterion (8) as printed, for ablation; false */
 	double eager_probes;	/* O-34: L; 0, or above 32: all nodes; 3 */
@@ -159,7 +162,7 @@ int rules_params_set(struct rules_params *params, const char *name, double value
 /* Value of parameter I (0, 1, ...) with its field name; *NAME is NULL behind the last. */
 double rules_params_get(const struct rules_params *params, unsigned int i, const char **name);
 
-/* A task that runs on a node: its requirements (MODEL 1, VIEW "tasks"). */
+/* A task that runs on a node: its requirements (MODEL 1; "tasks" of iocom-view(5)). */
 struct rules_task {
 	double cpu_ms;
 	double age_ms; /* CPU time already consumed (O-9) */

@@ -8,7 +8,8 @@
 static const char help[] =
 	"usage: iocom-sim params [--set NAME=VALUE]... [--json]\n"
 	"Lists what --set and --sweep can change: each parameter with its value, unit and\n"
-	"source (section of the model, or the number of the open question whose reading it is).\n";
+	"source, an entry of the model in share/doc/iocom/model.md: 5.1 is a section, O-15 what\n"
+	"the papers leave open, E-4 a misprint, reading 2 a choice of the simulator.\n";
 
 static void print_fields(const char *title, const char *prefix, const char *(*field)(unsigned int))
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Unit and source of every parameter; a number like 5.1 or O-15 is one of the model's. */
+/* Unit and source of every parameter; 5.1, O-15 or reading 2 is an entry of the model. */
 #include <string.h>
 
 #include "sim/cli/cli.h"
@@ -37,7 +37,7 @@ static const struct {
 	{"fixed_cost_ms", "ms", "2.3 e, O-10: fixed cost of a remote execution"},
 	{"cpu_threshold", "tasks/core", "O-18: CPU overload"},
 	{"rho_max", "", "O-8(d): disk utilisation is cut there"},
-	{"io_significance", "1/ms", "3.7: below it a node has no explicit I/O load"},
+	{"io_significance", "1/ms", "3.7: up to it a node's I/O load counts as none"},
 	{"reference_mips", "MIPS",
 	 "O-8(e): speed at which computation was measured; 0: the home's"},
 	{"network_mb_per_s", "MB/s", "bandwidth where a node does not say"},
@@ -69,7 +69,7 @@ static const struct {
 	{"migration_fixed_ms", "ms", "2.4 f, O-10: fixed cost of a migration"},
 	{"migrations_max", "", "O-24: most migrations a decision; 0: until not overloaded"},
 	{"migration_examine", "nodes", "3.9: targets examined a migration; 0: all"},
-	{"age_criterion", "yes/no", "CPU-PM: age > cost / (n - m) in place of r_PM"},
+	{"age_criterion", "yes/no", "3.9: CPU-PM: age > cost / (n - m) in place of r_PM"},
 	{"com_decision", "",
 	 "O-14: 0 demand counted at home, 1 literal (5), 2 one process a node first"},
 	{"com_port_contention", "yes/no", "O-13: communication time scaled by the port's load"},

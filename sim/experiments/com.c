@@ -19,7 +19,7 @@
  * So what is relieved here is the processor of the home, not a port, and most of the
  * gain is that start: with one process a node for all policies (COM-SENS-START) they
  * are alike up to 8 tasks.  Messages free inside a node turn the order at 2 tasks
- * (COM-SENS-LOCAL); MODEL's own defaults turn it at all (COM-SENS-DEFAULT).
+ * (COM-SENS-LOCAL); the model's own defaults turn it at all (COM-SENS-DEFAULT).
  */
 static const struct paper_setting settings[] = {
 	{"nodes", "32xcom", "32 nodes, Table 1"},
@@ -54,7 +54,7 @@ static const struct paper_setting settings[] = {
 const struct paper com_paper = {
 	"COM", "COM: Communication-aware load balancing", settings,
 	"Calibrated, not blind: ports, local messages, the initial spread and the gap between "
-	"arrivals were settled after COM-4 had been seen under other values: MODEL's own defaults "
+	"arrivals were settled after COM-4 had been seen under other values: the model's defaults "
 	"turn its order (READ-7, COM-SENS-DEFAULT)."};
 
 #define SERIES_END                                                                                 \

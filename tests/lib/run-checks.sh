@@ -150,6 +150,8 @@ run_scripts() { # PART GLOB...
 part_static() {
 	run_command static check-layers bash tests/lib/check-layers.sh "$build"
 	run_command static check-names bash tests/lib/check-names.sh
+	run_command static check-model python3 -B tests/lib/check-model.py
+	run_command static check-model/twins python3 -B tests/lib/check-model.py --self-test
 	run_command static format-check make --no-print-directory format-check
 	run_command static cppcheck bash tests/lib/lint.sh
 }

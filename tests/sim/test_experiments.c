@@ -75,7 +75,7 @@ static size_t words(const char *text)
 	return n;
 }
 
-/* SIM.md's readings 1 to 8: each with its common value first, and another. */
+/* Readings 1 to 8: each with its common value first, and another. */
 static void test_readings(void **state)
 {
 	(void)state;

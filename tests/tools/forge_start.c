@@ -40,7 +40,7 @@
 #include "balancer/placement_request.h"
 #include "balancer/client.h"
 #include "user/frame.h"
-#include "agent/jobs/jobs.h"
+#include "agent/guest/jobs.h"
 #include "balancer/listing.h"
 #include "user/pack.h"
 #include "balancer/run/run.h"

@@ -13,37 +13,44 @@
 #include <unistd.h>
 
 #include "user/clock.h"
-#include "agent/jobs/leases.h"
+#include "agent/home/home_leases.h"
 
 #define LEASE_S 5
 
 static char path[64];
+static struct settings set;
+static struct logger log_;
+static struct counters counters;
+static struct base base = {.log = &log_, .counters = &counters, .set = &set};
 
 static int setup(void **state)
 {
-	struct agent *a = calloc(1, sizeof(*a));
+	const struct home_config config = {.base = &base};
+	struct home *home;
 	int fd;
 
 	strcpy(path, "/tmp/iocom-leases-XXXXXX");
 	fd = mkstemp(path);
-	if (!a || fd < 0)
+	if (fd < 0 || loop_new_virtual(&base.loop, 3600 * CLOCK_NS_PER_S, clock_real_ns(), NULL) ||
+	    home_new(&home, &config, NULL))
 		return -1;
 	close(fd);
-	strcpy(a->set.name, "n1");
-	a->set.lease_s = LEASE_S;
-	a->log.level = LOG_L_ERROR;
-	*state = a;
-	return journal_open(&a->journal, path, NULL);
+	counters = (struct counters){0};
+	set = (struct settings){.lease_s = LEASE_S};
+	strcpy(set.name, "n1");
+	log_.level = LOG_L_ERROR;
+	*state = home;
+	return journal_open(&home->journal, path, NULL);
 }
 
 static int teardown(void **state)
 {
-	struct agent *a = *state;
+	struct home *home = *state;
 	char more[80];
 
-	lease_unload(a);
-	journal_close(a->journal);
-	free(a);
+	journal_close(home->journal);
+	home_free(home);
+	loop_free(base.loop);
 	unlink(path);
 	for (int i = 0; i < 2; i++) {
 		snprintf(more, sizeof(more), "%s%s", path, i ? "-wal" : "-shm");
@@ -53,15 +60,15 @@ static int teardown(void **state)
 }
 
 /* An agent that was killed and started again: only the journal is left. */
-static void restart(struct agent *a)
+static void restart(struct home *home)
 {
-	lease_unload(a);
-	journal_close(a->journal);
-	assert_int_equal(journal_open(&a->journal, path, NULL), 0);
-	assert_int_equal(lease_load(a, NULL), 0);
+	lease_unload(home);
+	journal_close(home->journal);
+	assert_int_equal(journal_open(&home->journal, path, NULL), 0);
+	assert_int_equal(lease_load(home, NULL), 0);
 }
 
-static void submit(struct agent *a, const char *job, const char *node)
+static void submit(struct home *home, const char *job, const char *node)
 {
 	const struct journal_job row = {
 		.job = job,
@@ -70,146 +77,144 @@ static void submit(struct agent *a, const char *job, const char *node)
 		.command = "c",
 		.policy = "p",
 		.node = "",
-		.submit_ns = clock_real_ns(),
+		.submit_ns = loop_real_ns(home->base->loop),
 	};
 
-	assert_int_equal(journal_submit(a->journal, &row, NULL), 0);
-	assert_int_equal(journal_placed(a->journal, job, node, "{}", NULL), 0);
-	assert_int_equal(journal_home_state(a->journal, job, "running", 1, 2, NULL), 0);
+	assert_int_equal(journal_submit(home->journal, &row, NULL), 0);
+	assert_int_equal(journal_placed(home->journal, job, node, "{}", NULL), 0);
+	assert_int_equal(journal_home_state(home->journal, job, "running", 1, 2, NULL), 0);
 }
 
-static int attempt(struct agent *a, struct job_order *order, const char *job, unsigned number,
+static int attempt(struct home *home, struct job_order *order, const char *job, unsigned number,
 		   unsigned restarts, const char *lost)
 {
 	*order = (struct job_order){.lease_ms = LEASE_S * 1000};
 	snprintf(order->job, sizeof(order->job), "%s", job);
-	return lease_begin(a, order, "n1-1-1", number, restarts, lost, NULL);
+	return lease_begin(home, order, "n1-1-1", number, restarts, lost, NULL);
 }
 
-static struct job_order begin(struct agent *a, const char *job, const char *node)
+static struct job_order begin(struct home *home, const char *job, const char *node)
 {
 	struct job_order order;
 
-	assert_int_equal(attempt(a, &order, job, 1, 2, ""), 0);
-	submit(a, job, node);
+	assert_int_equal(attempt(home, &order, job, 1, 2, ""), 0);
+	submit(home, job, node);
 	if (strcmp(node, "n1"))
-		assert_int_equal(lease_placed(a, &order), 0);
+		assert_int_equal(lease_placed(home, &order), 0);
 	return order;
 }
 
-static void end(struct agent *a, const char *job, const char *state, int kind, int value)
+static void end(struct home *home, const char *job, const char *state, int kind, int value)
 {
 	const struct journal_job row = {
 		.job = job, .state = state, .end_ns = 9, .exit_kind = kind, .exit_value = value};
 
-	assert_int_equal(journal_home_end(a->journal, &row, NULL), 0);
-	lease_ended(a, job);
+	assert_int_equal(journal_home_end(home->journal, &row, NULL), 0);
+	lease_ended(home, job);
 }
 
-static int asked(struct agent *a, const char *job, struct lease_answer *answer)
+static int asked(struct home *home, const char *job, struct lease_answer *answer)
 {
 	struct iocom_err err = {0};
-	int rc = lease_again(a, 1000, job, answer, &err);
+	int rc = lease_again(home, 1000, job, answer, &err);
 
 	assert_true(rc == 0 || err.text[0]);
 	return rc ? rc : (int)answer->what;
 }
 
-/* As if so much time had passed. */
-static void pass(struct agent *a, uint64_t ms)
+static void pass(struct home *home, uint64_t ms)
 {
-	for (struct lease_held *l = a->leases; l; l = l->next)
-		l->until_ns -= ms * CLOCK_NS_PER_MS;
+	loop_advance(home->base->loop, ms * CLOCK_NS_PER_MS);
 }
 
 static void test_held_lease_is_waited_for(void **state)
 {
-	struct agent *a = *state;
+	struct home *home = *state;
 	struct lease_answer answer;
 
-	begin(a, "n1-1-1", "n2");
-	assert_int_equal(asked(a, "n1-1-1", &answer), LEASE_WAIT);
+	begin(home, "n1-1-1", "n2");
+	assert_int_equal(asked(home, "n1-1-1", &answer), LEASE_WAIT);
 	assert_in_range(answer.wait_ms, 1, 1000);
-	assert_int_equal(lease_renew(a, "n2", "n1-1-1", NULL), 0);
-	lease_expire(a);
-	assert_int_equal(lease_renew(a, "n2", "n1-1-1", NULL), 0);
+	assert_int_equal(lease_renew(home, "n2", "n1-1-1", NULL), 0);
+	lease_expire(home);
+	assert_int_equal(lease_renew(home, "n2", "n1-1-1", NULL), 0);
 	/* Those that it was not placed at do not hold it. */
-	assert_int_equal(lease_renew(a, "n3", "n1-1-1", NULL), -ESTALE);
-	assert_int_equal(lease_renew(a, "n2", "n1-1-2", NULL), -ESTALE);
-	assert_int_equal(a->counters.leases_refused, 2);
+	assert_int_equal(lease_renew(home, "n3", "n1-1-1", NULL), -ESTALE);
+	assert_int_equal(lease_renew(home, "n2", "n1-1-2", NULL), -ESTALE);
+	assert_int_equal(counters.leases_refused, 2);
 }
 
 static void test_over_only_after_the_margin(void **state)
 {
-	struct agent *a = *state;
+	struct home *home = *state;
 	struct lease_answer answer;
 
-	begin(a, "n1-1-1", "n2");
-	pass(a, LEASE_S * 1000 + 100); /* the lease is over, the margin is not */
-	lease_expire(a);
-	assert_int_equal(asked(a, "n1-1-1", &answer), LEASE_WAIT);
-	pass(a, LEASE_MARGIN_MS(LEASE_S * 1000) - 300);
-	assert_int_equal(asked(a, "n1-1-1", &answer), LEASE_WAIT);
+	begin(home, "n1-1-1", "n2");
+	pass(home, LEASE_S * 1000 + 100); /* the lease is over, the margin is not */
+	lease_expire(home);
+	assert_int_equal(asked(home, "n1-1-1", &answer), LEASE_WAIT);
+	pass(home, LEASE_MARGIN_MS(LEASE_S * 1000) - 300);
+	assert_int_equal(asked(home, "n1-1-1", &answer), LEASE_WAIT);
 	assert_in_range(answer.wait_ms, 1, 250);
-	pass(a, 300);
-	lease_expire(a);
-	assert_int_equal(a->counters.leases_lost, 1);
-	assert_int_equal(asked(a, "n1-1-1", &answer), LEASE_AGAIN);
+	pass(home, 300);
+	lease_expire(home);
+	assert_int_equal(counters.leases_lost, 1);
+	assert_int_equal(asked(home, "n1-1-1", &answer), LEASE_AGAIN);
 	assert_int_equal(answer.attempt, 2);
 	/* Even before it is given out: what is over is not renewed. */
-	assert_int_equal(lease_renew(a, "n2", "n1-1-1", NULL), -ESTALE);
+	assert_int_equal(lease_renew(home, "n2", "n1-1-1", NULL), -ESTALE);
 }
 
 static void test_given_out_once(void **state)
 {
-	struct agent *a = *state;
+	struct home *home = *state;
 	struct lease_answer answer;
 	struct journal_lease lost;
 	struct job_order next, third;
 
-	begin(a, "n1-1-1", "n2");
-	pass(a, 60000);
-	assert_int_equal(asked(a, "n1-1-1", &answer), LEASE_AGAIN);
-	assert_int_equal(attempt(a, &next, "n1-1-2", 2, 2, "n1-1-1"), 0);
+	begin(home, "n1-1-1", "n2");
+	pass(home, 60000);
+	assert_int_equal(asked(home, "n1-1-1", &answer), LEASE_AGAIN);
+	assert_int_equal(attempt(home, &next, "n1-1-2", 2, 2, "n1-1-1"), 0);
 	/* It has no place yet, and may get none: the old one is not held, and not fenced. */
-	assert_int_equal(lease_renew(a, "n2", "n1-1-1", NULL), -ESTALE);
-	assert_int_equal(asked(a, "n1-1-1", &answer), LEASE_AGAIN);
-	assert_int_equal(attempt(a, &third, "n1-1-3", 2, 2, "n1-1-1"), 0);
-	submit(a, "n1-1-2", "n3");
-	assert_int_equal(lease_fence(a, "n1-1-1", "n1-1-2", NULL), 0);
-	assert_int_equal(lease_placed(a, &next), 0);
-	assert_int_equal(asked(a, "n1-1-1", &answer), -ESTALE);
-	assert_int_equal(lease_fence(a, "n1-1-1", "n1-1-3", NULL), -ESTALE);
-	assert_int_equal(a->counters.jobs_restarted, 1);
-	assert_int_equal(journal_lease_get(a->journal, "n1-1-1", &lost, NULL), 0);
+	assert_int_equal(lease_renew(home, "n2", "n1-1-1", NULL), -ESTALE);
+	assert_int_equal(asked(home, "n1-1-1", &answer), LEASE_AGAIN);
+	assert_int_equal(attempt(home, &third, "n1-1-3", 2, 2, "n1-1-1"), 0);
+	submit(home, "n1-1-2", "n3");
+	assert_int_equal(lease_fence(home, "n1-1-1", "n1-1-2", NULL), 0);
+	assert_int_equal(lease_placed(home, &next), 0);
+	assert_int_equal(asked(home, "n1-1-1", &answer), -ESTALE);
+	assert_int_equal(lease_fence(home, "n1-1-1", "n1-1-3", NULL), -ESTALE);
+	assert_int_equal(counters.jobs_restarted, 1);
+	assert_int_equal(journal_lease_get(home->journal, "n1-1-1", &lost, NULL), 0);
 	assert_string_equal(lost.next, "n1-1-2");
 	assert_string_equal(lost.state, "lost");
 	assert_true(lost.ended);
 	/* Nor after a restart of the agent, whenever the old one comes back. */
-	restart(a);
-	assert_int_equal(asked(a, "n1-1-1", &answer), -ESTALE);
-	assert_int_equal(lease_renew(a, "n2", "n1-1-1", NULL), -ESTALE);
-	assert_int_equal(lease_renew(a, "n3", "n1-1-2", NULL), 0);
-	assert_int_equal(asked(a, "n1-1-2", &answer), LEASE_WAIT);
+	restart(home);
+	assert_int_equal(asked(home, "n1-1-1", &answer), -ESTALE);
+	assert_int_equal(lease_renew(home, "n2", "n1-1-1", NULL), -ESTALE);
+	assert_int_equal(lease_renew(home, "n3", "n1-1-2", NULL), 0);
+	assert_int_equal(asked(home, "n1-1-2", &answer), LEASE_WAIT);
 }
 
 static void test_restart_keeps_the_lease(void **state)
 {
-	struct agent *a = *state;
+	struct home *home = *state;
 	struct lease_answer answer;
 
-	begin(a, "n1-1-1", "n2");
-	pass(a, LEASE_S * 1000 - 100);
-	restart(a);
+	begin(home, "n1-1-1", "n2");
+	pass(home, LEASE_S * 1000 - 100);
+	restart(home);
 	/* It may have been renewed in the last moment: a whole lease from now. */
-	pass(a, LEASE_S * 1000 - 100);
-	assert_int_equal(asked(a, "n1-1-1", &answer), LEASE_WAIT);
-	assert_int_equal(lease_renew(a, "n2", "n1-1-1", NULL), 0);
+	pass(home, LEASE_S * 1000 - 100);
+	assert_int_equal(asked(home, "n1-1-1", &answer), LEASE_WAIT);
+	assert_int_equal(lease_renew(home, "n2", "n1-1-1", NULL), 0);
 	/* The setting changed meanwhile: what was granted stays. */
-	a->set.lease_s = 3600;
-	restart(a);
-	pass(a, 60000);
-	assert_int_equal(asked(a, "n1-1-1", &answer), LEASE_AGAIN);
+	set.lease_s = 3600;
+	restart(home);
+	pass(home, 60000);
+	assert_int_equal(asked(home, "n1-1-1", &answer), LEASE_AGAIN);
 }
 
 static void test_own_ends_are_ends(void **state)
@@ -220,148 +225,148 @@ static void test_own_ends_are_ends(void **state)
 	} cases[] = {{"exited", 0, 0, LEASE_ENDED},   {"exited", 0, 3, LEASE_ENDED},
 		     {"killed", 1, 9, LEASE_ENDED},   {"failed", 2, 127, LEASE_ENDED},
 		     {"failed", 3, 255, LEASE_AGAIN}, {"lost", 3, 255, LEASE_AGAIN}};
-	struct agent *a = *state;
+	struct home *home = *state;
 	struct lease_answer answer;
 	char job[32];
 
 	for (int i = 0; i < 6; i++) {
 		snprintf(job, sizeof(job), "n1-1-%d", i + 1);
-		begin(a, job, "n2");
-		end(a, job, cases[i].state, cases[i].kind, cases[i].value);
-		assert_int_equal(asked(a, job, &answer), cases[i].what);
+		begin(home, job, "n2");
+		end(home, job, cases[i].state, cases[i].kind, cases[i].value);
+		assert_int_equal(asked(home, job, &answer), cases[i].what);
 		assert_int_equal(answer.lost.exit_value, cases[i].value);
-		assert_int_equal(lease_renew(a, "n2", job, NULL), -ESTALE);
+		assert_int_equal(lease_renew(home, "n2", job, NULL), -ESTALE);
 	}
 }
 
 static void test_so_often_and_no_more(void **state)
 {
-	struct agent *a = *state;
+	struct home *home = *state;
 	struct lease_answer answer;
 	struct job_order order;
 
-	assert_int_equal(attempt(a, &order, "n1-1-1", 1, 0, ""), 0);
-	submit(a, "n1-1-1", "n2");
-	end(a, "n1-1-1", "lost", 3, 255);
-	assert_int_equal(asked(a, "n1-1-1", &answer), -EDQUOT);
+	assert_int_equal(attempt(home, &order, "n1-1-1", 1, 0, ""), 0);
+	submit(home, "n1-1-1", "n2");
+	end(home, "n1-1-1", "lost", 3, 255);
+	assert_int_equal(asked(home, "n1-1-1", &answer), -EDQUOT);
 }
 
 static void test_others_jobs(void **state)
 {
-	struct agent *a = *state;
+	struct home *home = *state;
 	struct lease_answer answer;
 	struct iocom_err err = {0};
 
-	begin(a, "n1-1-1", "n2");
-	pass(a, 60000);
-	assert_int_equal(lease_again(a, 1001, "n1-1-1", &answer, &err), -ENOENT);
-	assert_int_equal(lease_again(a, 0, "n1-1-1", &answer, &err), -ENOENT);
-	submit(a, "n1-1-9", "n2"); /* not restartable */
-	end(a, "n1-1-9", "lost", 3, 255);
-	assert_int_equal(asked(a, "n1-1-9", &answer), -ENOENT);
+	begin(home, "n1-1-1", "n2");
+	pass(home, 60000);
+	assert_int_equal(lease_again(home, 1001, "n1-1-1", &answer, &err), -ENOENT);
+	assert_int_equal(lease_again(home, 0, "n1-1-1", &answer, &err), -ENOENT);
+	submit(home, "n1-1-9", "n2"); /* not restartable */
+	end(home, "n1-1-9", "lost", 3, 255);
+	assert_int_equal(asked(home, "n1-1-9", &answer), -ENOENT);
 }
 
 static void test_here_there_is_no_lease(void **state)
 {
-	struct agent *a = *state;
+	struct home *home = *state;
 	struct lease_answer answer;
 
-	begin(a, "n1-1-1", "n1");
-	pass(a, 3600000);
-	assert_int_equal(asked(a, "n1-1-1", &answer), LEASE_WAIT);
-	restart(a);
-	pass(a, 3600000);
-	lease_expire(a);
-	assert_int_equal(asked(a, "n1-1-1", &answer), LEASE_WAIT);
-	assert_int_equal(a->counters.leases_lost, 0);
+	begin(home, "n1-1-1", "n1");
+	pass(home, 3600000);
+	assert_int_equal(asked(home, "n1-1-1", &answer), LEASE_WAIT);
+	restart(home);
+	pass(home, 3600000);
+	lease_expire(home);
+	assert_int_equal(asked(home, "n1-1-1", &answer), LEASE_WAIT);
+	assert_int_equal(counters.leases_lost, 0);
 }
 
 static void test_leases_are_pruned(void **state)
 {
-	struct agent *a = *state;
+	struct home *home = *state;
 	struct journal_lease lost;
 
-	begin(a, "n1-1-1", "n2");
-	begin(a, "n1-1-2", "n2");
-	end(a, "n1-1-1", "exited", 0, 0);
-	assert_int_equal(journal_prune(a->journal, 100, UINT64_MAX >> 1, NULL), 0);
-	assert_int_equal(journal_lease_get(a->journal, "n1-1-1", &lost, NULL), -ENOENT);
-	assert_int_equal(journal_lease_get(a->journal, "n1-1-2", &lost, NULL), 0);
+	begin(home, "n1-1-1", "n2");
+	begin(home, "n1-1-2", "n2");
+	end(home, "n1-1-1", "exited", 0, 0);
+	assert_int_equal(journal_prune(home->journal, 100, UINT64_MAX >> 1, NULL), 0);
+	assert_int_equal(journal_lease_get(home->journal, "n1-1-1", &lost, NULL), -ENOENT);
+	assert_int_equal(journal_lease_get(home->journal, "n1-1-2", &lost, NULL), 0);
 }
 
 /* Who asks for the first attempt means the last. */
 static void test_followed(void **state)
 {
-	struct agent *a = *state;
+	struct home *home = *state;
 	char job[SPEC_JOB_MAX] = "n1-1-1";
 	struct job_order next;
 
-	begin(a, "n1-1-1", "n2");
-	assert_false(lease_may_follow(a, "n1-1-1")); /* it runs */
-	assert_int_equal(journal_lease_last(a->journal, job, NULL), 0);
+	begin(home, "n1-1-1", "n2");
+	assert_false(home_may_follow(home, "n1-1-1")); /* it runs */
+	assert_int_equal(journal_lease_last(home->journal, job, NULL), 0);
 	assert_string_equal(job, "n1-1-1");
 	for (unsigned i = 2; i <= 3; i++) {
 		char name[32], lost[32];
 
 		snprintf(lost, sizeof(lost), "n1-1-%u", i - 1);
 		snprintf(name, sizeof(name), "n1-1-%u", i);
-		assert_int_equal(attempt(a, &next, name, i, 2, lost), 0);
-		submit(a, name, "n3");
-		assert_int_equal(lease_fence(a, lost, name, NULL), 0);
-		assert_false(lease_may_follow(a, lost));
+		assert_int_equal(attempt(home, &next, name, i, 2, lost), 0);
+		submit(home, name, "n3");
+		assert_int_equal(lease_fence(home, lost, name, NULL), 0);
+		assert_false(home_may_follow(home, lost));
 	}
-	assert_int_equal(journal_lease_last(a->journal, job, NULL), 2);
+	assert_int_equal(journal_lease_last(home->journal, job, NULL), 2);
 	assert_string_equal(job, "n1-1-3");
 	strcpy(job, "n1-1-2");
-	assert_int_equal(journal_lease_last(a->journal, job, NULL), 1);
+	assert_int_equal(journal_lease_last(home->journal, job, NULL), 1);
 	strcpy(job, "n1-1-77");
-	assert_int_equal(journal_lease_last(a->journal, job, NULL), 0);
+	assert_int_equal(journal_lease_last(home->journal, job, NULL), 0);
 	assert_string_equal(job, "n1-1-77");
 }
 
-static void end_now(struct agent *a, const char *job, int kind, uint64_t ago_ns)
+static void end_now(struct home *home, const char *job, int kind, uint64_t ago_ns)
 {
 	const struct journal_job row = {.job = job,
 					.state = "lost",
-					.end_ns = clock_real_ns() - ago_ns,
+					.end_ns = loop_real_ns(home->base->loop) - ago_ns,
 					.exit_kind = kind,
 					.exit_value = 255};
 
-	assert_int_equal(journal_home_end(a->journal, &row, NULL), 0);
-	lease_ended(a, job);
+	assert_int_equal(journal_home_end(home->journal, &row, NULL), 0);
+	lease_ended(home, job);
 }
 
 static void test_may_follow(void **state)
 {
-	struct agent *a = *state;
+	struct home *home = *state;
 	struct job_order order;
 
-	begin(a, "n1-1-1", "n2");
-	end_now(a, "n1-1-1", 3, 0);
-	assert_true(lease_may_follow(a, "n1-1-1"));
-	begin(a, "n1-1-2", "n2");
-	end_now(a, "n1-1-2", 1, 0); /* by a signal: its own end */
-	assert_false(lease_may_follow(a, "n1-1-2"));
-	begin(a, "n1-1-3", "n2");
-	end_now(a, "n1-1-3", 3, 60 * CLOCK_NS_PER_S); /* nobody came for it */
-	assert_false(lease_may_follow(a, "n1-1-3"));
-	assert_int_equal(attempt(a, &order, "n1-1-4", 3, 2, ""), 0);
-	submit(a, "n1-1-4", "n2");
-	end_now(a, "n1-1-4", 3, 0); /* the last one */
-	assert_false(lease_may_follow(a, "n1-1-4"));
-	assert_false(lease_may_follow(a, "n1-1-77"));
+	begin(home, "n1-1-1", "n2");
+	end_now(home, "n1-1-1", 3, 0);
+	assert_true(home_may_follow(home, "n1-1-1"));
+	begin(home, "n1-1-2", "n2");
+	end_now(home, "n1-1-2", 1, 0); /* by a signal: its own end */
+	assert_false(home_may_follow(home, "n1-1-2"));
+	begin(home, "n1-1-3", "n2");
+	end_now(home, "n1-1-3", 3, 60 * CLOCK_NS_PER_S); /* nobody came for it */
+	assert_false(home_may_follow(home, "n1-1-3"));
+	assert_int_equal(attempt(home, &order, "n1-1-4", 3, 2, ""), 0);
+	submit(home, "n1-1-4", "n2");
+	end_now(home, "n1-1-4", 3, 0); /* the last one */
+	assert_false(home_may_follow(home, "n1-1-4"));
+	assert_false(home_may_follow(home, "n1-1-77"));
 }
 
 /* --- shims that ask --- */
 
 /* 1 renewed, 0 given up, negative errno: refused. */
-static int ask(struct agent *a, const struct job_order *order, const uint8_t *secret,
+static int ask(struct home *home, const struct job_order *order, const uint8_t *secret,
 	       uint64_t number)
 {
 	uint8_t question[RENEWAL_ASK_MAX], answer[RENEWAL_ANSWER];
 	size_t n = renewal_ask_pack(question, secret, order->job, number);
 	struct iocom_err err = {0};
-	int rc = lease_asked(a, question, (uint32_t)n, answer, &err);
+	int rc = home_renew(home, question, (uint32_t)n, answer, &err);
 	bool renewed;
 
 	assert_true(!rc == !err.text[0]);
@@ -379,103 +384,103 @@ static int ask(struct agent *a, const struct job_order *order, const uint8_t *se
 
 static void test_a_shim_renews(void **state)
 {
-	struct agent *a = *state;
+	struct home *home = *state;
 	struct lease_answer answer;
-	struct job_order one = begin(a, "n1-1-1", "n2");
-	struct job_order two = begin(a, "n1-1-2", "n2");
+	struct job_order one = begin(home, "n1-1-1", "n2");
+	struct job_order two = begin(home, "n1-1-2", "n2");
 
 	assert_memory_not_equal(one.secret, two.secret, RENEWAL_SECRET);
-	pass(a, LEASE_S * 1000);
-	assert_int_equal(ask(a, &one, one.secret, 1), 1);
-	pass(a, LEASE_MARGIN_MS(LEASE_S * 1000) + 100);
-	assert_int_equal(asked(a, "n1-1-1", &answer), LEASE_WAIT);
-	assert_int_equal(asked(a, "n1-1-2", &answer), LEASE_AGAIN);
-	assert_int_equal(a->counters.leases_renewed, 1);
+	pass(home, LEASE_S * 1000);
+	assert_int_equal(ask(home, &one, one.secret, 1), 1);
+	pass(home, LEASE_MARGIN_MS(LEASE_S * 1000) + 100);
+	assert_int_equal(asked(home, "n1-1-1", &answer), LEASE_WAIT);
+	assert_int_equal(asked(home, "n1-1-2", &answer), LEASE_AGAIN);
+	assert_int_equal(counters.leases_renewed, 1);
 }
 
 static void test_others_renew_nothing(void **state)
 {
-	struct agent *a = *state;
-	struct job_order one = begin(a, "n1-1-1", "n2");
-	struct job_order two = begin(a, "n1-1-2", "n3");
-	uint64_t until_ns = lease_find(a, "n1-1-1")->until_ns;
+	struct home *home = *state;
+	struct job_order one = begin(home, "n1-1-1", "n2");
+	struct job_order two = begin(home, "n1-1-2", "n3");
+	uint64_t until_ns = lease_find(home, "n1-1-1")->until_ns;
 	struct job_order none = {.job = "n1-1-3"};
 	uint8_t secret[RENEWAL_SECRET];
 
 	for (int bit = 0; bit < 8 * RENEWAL_SECRET; bit += 37) {
 		memcpy(secret, one.secret, sizeof(secret));
 		secret[bit / 8] ^= (uint8_t)(1 << bit % 8);
-		assert_int_equal(ask(a, &one, secret, 1), -EACCES);
+		assert_int_equal(ask(home, &one, secret, 1), -EACCES);
 	}
-	assert_int_equal(ask(a, &one, two.secret, 1), -EACCES); /* of another attempt */
-	assert_int_equal(ask(a, &none, two.secret, 1), -ENOENT);
-	assert_int_equal(lease_find(a, "n1-1-1")->until_ns, until_ns);
-	assert_int_equal(a->counters.leases_renewed, 0);
-	assert_int_equal(a->counters.leases_refused, 9);
+	assert_int_equal(ask(home, &one, two.secret, 1), -EACCES); /* of another attempt */
+	assert_int_equal(ask(home, &none, two.secret, 1), -ENOENT);
+	assert_int_equal(lease_find(home, "n1-1-1")->until_ns, until_ns);
+	assert_int_equal(counters.leases_renewed, 0);
+	assert_int_equal(counters.leases_refused, 9);
 	/* And what they tried takes no number from whom it is meant for. */
-	assert_int_equal(ask(a, &one, one.secret, 1), 1);
+	assert_int_equal(ask(home, &one, one.secret, 1), 1);
 }
 
 static void test_each_number_once(void **state)
 {
-	struct agent *a = *state;
-	struct job_order one = begin(a, "n1-1-1", "n2");
+	struct home *home = *state;
+	struct job_order one = begin(home, "n1-1-1", "n2");
 
-	assert_int_equal(ask(a, &one, one.secret, 1), 1);
-	assert_int_equal(ask(a, &one, one.secret, 1), -EALREADY);
-	assert_int_equal(ask(a, &one, one.secret, 7), 1);
-	assert_int_equal(ask(a, &one, one.secret, 6), -EALREADY);
+	assert_int_equal(ask(home, &one, one.secret, 1), 1);
+	assert_int_equal(ask(home, &one, one.secret, 1), -EALREADY);
+	assert_int_equal(ask(home, &one, one.secret, 7), 1);
+	assert_int_equal(ask(home, &one, one.secret, 6), -EALREADY);
 	/* A new agent knows the secret, and what was said before. */
-	restart(a);
-	assert_int_equal(ask(a, &one, one.secret, 7), -EALREADY);
-	assert_int_equal(ask(a, &one, one.secret, 8), 1);
+	restart(home);
+	assert_int_equal(ask(home, &one, one.secret, 7), -EALREADY);
+	assert_int_equal(ask(home, &one, one.secret, 8), 1);
 }
 
 static void test_a_shim_is_told(void **state)
 {
-	struct agent *a = *state;
-	struct job_order one = begin(a, "n1-1-1", "n2"), two;
+	struct home *home = *state;
+	struct job_order one = begin(home, "n1-1-1", "n2"), two;
 
-	pass(a, 60000);
-	lease_expire(a);
-	assert_int_equal(ask(a, &one, one.secret, 1), 0);
-	assert_int_equal(attempt(a, &two, "n1-1-2", 2, 2, "n1-1-1"), 0);
-	submit(a, "n1-1-2", "n3");
-	assert_int_equal(lease_fence(a, "n1-1-1", "n1-1-2", NULL), 0);
-	assert_int_equal(lease_placed(a, &two), 0);
-	restart(a);
-	assert_int_equal(ask(a, &one, one.secret, 2), 0);
-	assert_int_equal(ask(a, &one, one.secret, 2), -EALREADY);
-	assert_int_equal(ask(a, &two, two.secret, 1), 1);
+	pass(home, 60000);
+	lease_expire(home);
+	assert_int_equal(ask(home, &one, one.secret, 1), 0);
+	assert_int_equal(attempt(home, &two, "n1-1-2", 2, 2, "n1-1-1"), 0);
+	submit(home, "n1-1-2", "n3");
+	assert_int_equal(lease_fence(home, "n1-1-1", "n1-1-2", NULL), 0);
+	assert_int_equal(lease_placed(home, &two), 0);
+	restart(home);
+	assert_int_equal(ask(home, &one, one.secret, 2), 0);
+	assert_int_equal(ask(home, &one, one.secret, 2), -EALREADY);
+	assert_int_equal(ask(home, &two, two.secret, 1), 1);
 	/* One that ended needs none. */
-	end(a, "n1-1-2", "exited", 0, 0);
-	assert_int_equal(ask(a, &two, two.secret, 2), 0);
+	end(home, "n1-1-2", "exited", 0, 0);
+	assert_int_equal(ask(home, &two, two.secret, 2), 0);
 }
 
 static void test_no_question(void **state)
 {
 	static const char *const names[] = {"../../x", "", ".hidden", "a b", "a\nb"};
 	uint8_t question[RENEWAL_ASK_MAX + 8] = {0}, answer[RENEWAL_ANSWER];
-	struct agent *a = *state;
-	struct job_order one = begin(a, "n1-1-1", "n2");
+	struct home *home = *state;
+	struct job_order one = begin(home, "n1-1-1", "n2");
 	struct iocom_err err;
 	size_t n;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		n = renewal_ask_pack(question, one.secret, names[i], 1);
-		assert_int_equal(lease_asked(a, question, (uint32_t)n, answer, &err), -EBADMSG);
+		assert_int_equal(home_renew(home, question, (uint32_t)n, answer, &err), -EBADMSG);
 	}
 	n = renewal_ask_pack(question, one.secret, "n1-1-1", 1);
 	for (size_t cut = 0; cut < n; cut++)
-		assert_true(lease_asked(a, question, (uint32_t)cut, answer, &err) < 0);
+		assert_true(home_renew(home, question, (uint32_t)cut, answer, &err) < 0);
 	question[n] = 0; /* a name with an end in it, and one too long */
-	assert_int_equal(lease_asked(a, question, (uint32_t)n + 1, answer, &err), -EBADMSG);
+	assert_int_equal(home_renew(home, question, (uint32_t)n + 1, answer, &err), -EBADMSG);
 	memset(question + 40, 'a', sizeof(question) - 40);
-	assert_int_equal(lease_asked(a, question, RENEWAL_ASK_MAX + 1, answer, &err), -EBADMSG);
+	assert_int_equal(home_renew(home, question, RENEWAL_ASK_MAX + 1, answer, &err), -EBADMSG);
 	/* No room for a larger number after it. */
 	n = renewal_ask_pack(question, one.secret, "n1-1-1", UINT64_MAX);
-	assert_int_equal(lease_asked(a, question, (uint32_t)n, answer, &err), -EBADMSG);
-	assert_int_equal(a->counters.leases_renewed, 0);
+	assert_int_equal(home_renew(home, question, (uint32_t)n, answer, &err), -EBADMSG);
+	assert_int_equal(counters.leases_renewed, 0);
 }
 
 int main(void)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "agent/jobs/jobs.h"
+#include "agent/guest/jobs.h"
 #include "agent/home/need.h"
 #include "user/pack.h"
 

@@ -14,8 +14,7 @@
 
 #include <cmocka.h>
 
-#include "agent/agent.h"
-#include "agent/front/clients.h"
+#include "agent/front/front.h"
 #include "user/clock.h"
 #include "balancer/record/record_stream.h"
 #include "agent/front/recorders.h"
@@ -24,7 +23,14 @@
 #define NODES 40
 #define TRIES 2000
 
-static struct agent agent;
+static struct settings set;
+static struct logger log_;
+static struct counters counters;
+static struct base base = {.log = &log_, .counters = &counters, .set = &set};
+static struct pulse pulse;
+static struct peers peers;
+static struct view_charges charges;
+static struct front front = {.base = &base, .pulse = &pulse, .peers = &peers};
 static char dir[32], path[64];
 
 static struct iocom_vector vector(const char *name, double load)
@@ -62,21 +68,21 @@ static void change(unsigned int turn)
 {
 	char name[16];
 
-	agent.own = vector("me", 9 + turn % 3);
+	pulse.own = vector("me", 9 + turn % 3);
 	for (unsigned int i = 0; i < NODES; i++) {
 		struct iocom_vector v;
 
 		snprintf(name, sizeof(name), "n%02u", i);
 		v = vector(name, (i * 7 + turn) % 11 * 0.5);
 		v.sequence = turn + 1;
-		assert_int_equal(matrix_put(&agent.matrix, &v, 0, clock_boot_ns()), 0);
+		assert_int_equal(matrix_put(&peers.matrix, &v, 0, clock_boot_ns()), 0);
 	}
 }
 
 static void stop(void *arg)
 {
 	(void)arg;
-	loop_stop(agent.loop);
+	loop_stop(base.loop);
 }
 
 /* The agent's loop, for a moment. */
@@ -84,8 +90,35 @@ static void pump(void)
 {
 	struct loop_timer timer = {.fire = stop};
 
-	loop_start(agent.loop, &timer, CLOCK_NS_PER_MS);
-	assert_int_equal(loop_run(agent.loop), 0);
+	loop_start(base.loop, &timer, CLOCK_NS_PER_MS);
+	assert_int_equal(loop_run(base.loop), 0);
+}
+
+static void request(void *arg, struct client *client, const msgpack_object *map)
+{
+	record_request(arg, client, map);
+}
+
+static void closed(void *arg, struct client *client)
+{
+	recorders_forget(arg, client);
+}
+
+static void half(void *arg, struct client *client)
+{
+	recorders_end(arg, client);
+}
+
+static int open_clients(struct iocom_err *err)
+{
+	static struct clients_watch watch = {.closed = closed, .half = half, .arg = &front};
+	const struct clients_config config = {
+		.base = &base, .request = request, .request_arg = &front};
+	int rc = clients_new(&front.clients, &config, err);
+
+	if (!rc)
+		clients_watch(front.clients, &watch);
+	return rc;
 }
 
 static int setup(void **state)
@@ -97,24 +130,25 @@ static int setup(void **state)
 	if (!mkdtemp(dir))
 		return -1;
 	snprintf(path, sizeof(path), "%s/r.jsonl", dir);
-	memset(&agent, 0, sizeof(agent));
-	strcpy(agent.set.name, "me");
-	strcpy(agent.set.policy, "iocm-re");
-	strcpy(agent.set.run_dir, dir);
-	agent.set.period_s = 1;
-	matrix_init(&agent.matrix, "me");
+	counters = (struct counters){0};
+	set = (struct settings){0};
+	strcpy(set.name, "me");
+	strcpy(set.policy, "iocm-re");
+	strcpy(set.run_dir, dir);
+	set.period_s = 1;
+	matrix_init(&peers.matrix, "me");
 	change(0);
-	return loop_new(&agent.loop, &err) || clients_new(&agent.clients, &agent, &err);
+	return loop_new(&base.loop, &err) || open_clients(&err);
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	recorders_stop(&agent);
-	clients_free(agent.clients);
-	loop_free(agent.loop);
-	matrix_fini(&agent.matrix);
-	view_charges_fini(&agent.charges);
+	recorders_stop(&front);
+	clients_free(front.clients);
+	loop_free(base.loop);
+	matrix_fini(&peers.matrix);
+	view_charges_fini(&charges);
 	unlink(path);
 	rmdir(dir);
 	return 0;
@@ -155,9 +189,9 @@ static struct record_stream begin(FILE *f)
 
 	if (record_stream_open(dir, &s, &err))
 		fail_msg("%s", err.text);
-	for (int i = 0; i < TRIES && !agent.recorders; i++)
+	for (int i = 0; i < TRIES && !front.recorders; i++)
 		pump();
-	assert_non_null(agent.recorders);
+	assert_non_null(front.recorders);
 	/* The header, this node and the others with their loads. */
 	assert_int_equal(drain(&s, f), 1 + 2 * (NODES + 1));
 	return s;
@@ -171,9 +205,9 @@ static void end(struct record_stream *s, FILE *f)
 	assert_true(s->ended);
 	record_stream_close(s);
 	assert_int_equal(fclose(f), 0);
-	for (int i = 0; i < TRIES && agent.recorders; i++)
+	for (int i = 0; i < TRIES && front.recorders; i++)
 		pump();
-	assert_null(agent.recorders);
+	assert_null(front.recorders);
 }
 
 /* --- what happens -------------------------------------------------------------------- */
@@ -196,12 +230,12 @@ static void decide(unsigned int number, const char *policy, bool run)
 
 	snprintf(order.job, sizeof(order.job), "me-0000002a-%u", number);
 	assert_int_equal(view_policy_parse(policy, &chosen, &err), 0);
-	assert_int_equal(
-		view_build(&agent.own, &agent.matrix, &agent.charges, clock_boot_ns(), &view), 0);
+	assert_int_equal(view_build(&pulse.own, &peers.matrix, &charges, clock_boot_ns(), &view),
+			 0);
 	view.seed = number;
 	view.job = request;
 	assert_int_equal(view_decide(&view, &chosen, &decision, &err), 0);
-	recorders_decided(&agent, &(struct recorders_decision){
+	recorders_decided(&front, &(struct home_decision){
 					  .order = &order,
 					  .request = &request,
 					  .view = &view,
@@ -222,7 +256,7 @@ static void charge(const char *node)
 	};
 
 	snprintf(c.node, sizeof(c.node), "%s", node);
-	view_charge_add(&agent.charges, &c);
+	view_charge_add(&charges, &c);
 }
 
 static void finish(unsigned int number, const char *from, uint64_t kind, uint64_t value)
@@ -240,7 +274,7 @@ static void finish(unsigned int number, const char *from, uint64_t kind, uint64_
 	};
 
 	snprintf(r.job, sizeof(r.job), "me-0000002a-%u", number);
-	recorders_finished(&agent, from, &r);
+	recorders_finished(&front, from, &r);
 }
 
 /* --- what was recorded ---------------------------------------------------------------- */
@@ -299,10 +333,10 @@ static void test_lines(void **state)
 	struct found found;
 
 	(void)state;
-	recorders_period(&agent);
+	recorders_period(&front);
 	assert_int_equal(drain(&s, f), 0); /* nothing new: nothing told */
 	change(1);
-	recorders_period(&agent);
+	recorders_period(&front);
 	assert_true(drain(&s, f) >= NODES);
 	decide(1, "iocm-re", true);
 	change(2); /* not told before it is decided on */
@@ -319,7 +353,7 @@ static void test_lines(void **state)
 	assert_int_equal(found.only_asked, 1);
 	assert_int_equal(found.finished, 2);
 	assert_int_equal(found.dropped, 1);
-	assert_int_equal(agent.counters.record_lines_lost, 1);
+	assert_int_equal(counters.record_lines_lost, 1);
 	assert_int_equal(found.last.exit, -9);
 	assert_int_equal(found.last.moves, 0);
 	assert_true(found.last.measured.wall_ms == 2500 && found.last.measured.requests == 700 &&
@@ -336,14 +370,14 @@ static void test_slow_reader(void **state)
 	struct found found;
 
 	(void)state;
-	while (turn < 5000 && agent.counters.record_lines_lost < 100) {
+	while (turn < 5000 && counters.record_lines_lost < 100) {
 		change(turn);
 		if (turn % 3)
-			recorders_period(&agent);
+			recorders_period(&front);
 		decide(turn, turn % 2 ? "iocm-re" : "wal", true);
 		turn++;
 	}
-	assert_true(agent.counters.record_lines_lost >= 100);
+	assert_true(counters.record_lines_lost >= 100);
 	drain(&s, f);
 	kept = turn;
 	for (; turn < kept + 5; turn++) {
@@ -352,7 +386,7 @@ static void test_slow_reader(void **state)
 	}
 	end(&s, f);
 	found = check_file();
-	assert_int_equal(found.dropped, agent.counters.record_lines_lost);
+	assert_int_equal(found.dropped, counters.record_lines_lost);
 	assert_true(found.decisions >= 5 && found.decisions < turn);
 }
 
@@ -367,9 +401,9 @@ static void test_two(void **state)
 	record_stream_close(&gone);
 	pump();
 	change(5);
-	recorders_period(&agent);
+	recorders_period(&front);
 	decide(2, "iocm-re", true);
-	assert_int_equal(agent.counters.record_lines_lost, 0);
+	assert_int_equal(counters.record_lines_lost, 0);
 	end(&s, f);
 	fclose(other);
 	assert_int_equal(check_file().decisions, 2);
@@ -383,8 +417,8 @@ static void test_agent_stops(void **state)
 
 	(void)state;
 	decide(1, "iocm-re", true);
-	recorders_stop(&agent);
-	assert_null(agent.recorders);
+	recorders_stop(&front);
+	assert_null(front.recorders);
 	drain(&s, f);
 	record_stream_close(&s);
 	fclose(f);
@@ -395,11 +429,11 @@ static void test_agent_stops(void **state)
 static void test_nobody(void **state)
 {
 	(void)state;
-	recorders_period(&agent);
+	recorders_period(&front);
 	decide(1, "iocm-re", true);
 	finish(1, "me", 0, 0);
-	assert_null(agent.recorders);
-	assert_int_equal(agent.counters.record_lines_lost, 0);
+	assert_null(front.recorders);
+	assert_int_equal(counters.record_lines_lost, 0);
 }
 
 int main(void)

@@ -556,7 +556,7 @@ static void loads_are_times(void **state)
 	rules_view_free(view);
 }
 
-/* SIM reading 7: buffer hits do not make an I/O-intensive job another one. */
+/* Reading 7: buffer hits do not make an I/O-intensive job another one. */
 static void the_class_looks_before_buffer_hits(void **state)
 {
 	struct rules_node nodes[2];

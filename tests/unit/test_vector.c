@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "agent/jobs/jobs.h"
+#include "agent/guest/jobs.h"
 #include "user/pack.h"
 #include "agent/measure/vector.h"
 

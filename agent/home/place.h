@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What place.c and place_request.c share: a submission on its way. */
+/* A submission on its way: what place.c and place_request.c share. */
 #ifndef IOCOM_PLACE_OWN_H
 #define IOCOM_PLACE_OWN_H
 
 #include <jansson.h>
 #include <msgpack.h>
 
-#include "agent/agent.h"
-#include "agent/front/clients.h"
-#include "agent/jobs/leases.h"
+#include "agent/home/home_own.h"
+#include "agent/home/home_leases.h"
 #include "balancer/view/view_decide.h"
 
 #define PLACE_HOPS 3
 
 struct place {
 	struct place *next;
-	struct agent *agent;
-	struct client *client; /* NULL: gone */
+	struct home *home;
+	home_placed placed; /* NULL: the client has left, or has its answer */
+	void *placed_arg;
 	bool run;
 	bool show_view;		   /* the answer is to carry what was looked at */
 	bool picked;		   /* `node` is the CLI's choice (-N), not the user's */
@@ -28,9 +28,10 @@ struct place {
 	struct rules_request request;
 	struct iocom_vector own;
 	char candidates[PLACE_HOPS][IOCOM_NAME_MAX];
-	unsigned ncandidates, at;
-	bool restartable;  /* may be run again, after it was lost (leases.h) */
-	uint64_t restarts; /* so often */
+	unsigned ncandidates, at;   /* `at`: the next to be asked; behind the last: home */
+	char asked[IOCOM_NAME_MAX]; /* whose answer is to come */
+	bool restartable;	    /* may be run again, after it was lost (leases.h) */
+	uint64_t restarts;	    /* so often */
 	uint32_t attempt;
 	char again[SPEC_JOB_MAX]; /* the attempt that was lost, or "" */
 	char first[SPEC_JOB_MAX]; /* "": this one */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Job streams from other machines; see stream.h. */
-#include "agent/guest/stream.h"
+#include "agent/cluster/stream.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,11 +14,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/guest/guest_attach.h"
 #include "user/clock.h"
 #include "user/frame.h"
-#include "agent/jobs/leases.h"
-#include "agent/guest/address_limit.h"
+#include "agent/cluster/address_limit.h"
 #include "agent/cluster/tunnel.h"
 
 #define FIRST_BUFFER  16384
@@ -43,7 +41,9 @@ struct stream {
 };
 
 struct streams {
-	struct agent *agent;
+	const struct base *base;
+	const struct tunnels *tunnels; /* NULL: without TLS */
+	struct stream_ports ports;
 	int fd;
 	struct loop_fd entry;
 	struct stream *first; /* the newest */
@@ -64,7 +64,7 @@ size_t streams_bytes(const struct streams *streams)
 
 static void stream_free(struct stream *s)
 {
-	struct loop *loop = s->streams->agent->loop;
+	struct loop *loop = s->streams->base->loop;
 
 	loop_cancel(loop, &s->timer);
 	loop_remove(loop, &s->entry);
@@ -86,12 +86,12 @@ static void stream_free(struct stream *s)
  */
 static void refuse_quietly(struct stream *s, const char *why)
 {
-	struct agent *a = s->streams->agent;
+	struct streams *streams = s->streams;
 	uint8_t frame[FRAME_HEADER + 1024];
 	size_t n = strlen(why);
 	ssize_t put;
 
-	a->counters.streams_refused++;
+	streams->base->counters->streams_refused++;
 	if (n > sizeof(frame) - FRAME_HEADER)
 		n = sizeof(frame) - FRAME_HEADER;
 	frame_header(frame, FRAME_ERROR, (uint32_t)n);
@@ -102,12 +102,12 @@ static void refuse_quietly(struct stream *s, const char *why)
 		return;
 	}
 	s->refused = true;
-	loop_start(a->loop, &s->timer, STREAM_LINGER_NS);
+	loop_start(streams->base->loop, &s->timer, STREAM_LINGER_NS);
 }
 
 static void stream_refuse(struct stream *s, const char *why)
 {
-	log_provoked(&s->streams->agent->log, LOG_L_WARNING, "refused a job stream from %s: %s",
+	log_provoked(s->streams->base->log, LOG_L_WARNING, "refused a job stream from %s: %s",
 		     s->peer, why);
 	refuse_quietly(s, why);
 }
@@ -126,15 +126,16 @@ static bool is_time(uint64_t *said_ns)
 /* Nobody is there to be told: its relay could not come to terms with the peer. */
 static void relay_failed(struct stream *s)
 {
-	struct agent *a = s->streams->agent;
+	struct streams *streams = s->streams;
 	char why[400];
 	size_t n = 0;
 
 	for (; n < s->length && n + 1 < sizeof(why); n++)
 		why[n] = (char)(s->data[n] >= ' ' && s->data[n] < 0x7f ? s->data[n] : '?');
 	why[n] = 0;
-	a->counters.streams_refused++;
-	log_provoked(&a->log, LOG_L_WARNING, "refused a job stream from %s: %s", s->peer, why);
+	streams->base->counters->streams_refused++;
+	log_provoked(streams->base->log, LOG_L_WARNING, "refused a job stream from %s: %s", s->peer,
+		     why);
 	stream_free(s);
 }
 
@@ -142,10 +143,11 @@ static void relay_failed(struct stream *s)
 static void renew(struct stream *s)
 {
 	uint8_t frame[FRAME_HEADER + RENEWAL_ANSWER];
-	struct agent *a = s->streams->agent;
+	struct streams *streams = s->streams;
 	struct iocom_err err = {0};
 
-	if (lease_asked(a, s->data, s->length, frame + FRAME_HEADER, &err)) {
+	if (streams->ports.renew(streams->ports.arg, s->data, s->length, frame + FRAME_HEADER,
+				 &err)) {
 		stream_refuse(s, err.text);
 		return;
 	}
@@ -156,11 +158,11 @@ static void renew(struct stream *s)
 
 static void stream_start(struct stream *s)
 {
-	struct agent *a = s->streams->agent;
+	struct streams *streams = s->streams;
 	struct iocom_err err = {0};
 	int rc;
 
-	if (s->header[3] == FRAME_ERROR && a->tls && s->length) {
+	if (s->header[3] == FRAME_ERROR && streams->tunnels && s->length) {
 		relay_failed(s);
 		return;
 	}
@@ -176,18 +178,20 @@ static void stream_start(struct stream *s)
 		stream_refuse(s, "a job stream begins with a start message");
 		return;
 	}
-	loop_remove(a->loop, &s->entry);
+	loop_remove(streams->base->loop, &s->entry);
 	if (s->header[3] == FRAME_START)
-		rc = target_start(a, s->fd, s->data, s->length, NULL, &err);
+		rc = streams->ports.start(streams->ports.arg, s->fd, s->data, s->length, NULL,
+					  &err);
 	else
-		rc = target_attach(a, s->fd, s->data, s->length, NULL, &err);
+		rc = streams->ports.attach(streams->ports.arg, s->fd, s->data, s->length, NULL,
+					   &err);
 	if (rc == 0) {
-		a->counters.streams_accepted++;
+		streams->base->counters->streams_accepted++;
 		s->fd = -1;
 		stream_free(s);
 		return;
 	}
-	if (loop_add(a->loop, &s->entry, EPOLLIN))
+	if (loop_add(streams->base->loop, &s->entry, EPOLLIN))
 		stream_free(s);
 	else
 		stream_refuse(s, err.text);
@@ -205,7 +209,7 @@ static int stream_take(struct stream *s, uint8_t *at, size_t want, size_t *have)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (!s->refused)
-		s->streams->agent->counters.streams_refused++;
+		s->streams->base->counters->streams_refused++;
 	stream_free(s);
 	return -1;
 }
@@ -253,7 +257,7 @@ static void stream_cut(struct stream *s)
 	uint8_t frame[FRAME_HEADER + sizeof(why)];
 
 	if (!s->refused) {
-		s->streams->agent->counters.streams_refused++;
+		s->streams->base->counters->streams_refused++;
 		frame_header(frame, FRAME_ERROR, sizeof(why) - 1);
 		memcpy(frame + FRAME_HEADER, why, sizeof(why));
 		(void)!send(s->fd, frame, sizeof(frame) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -276,7 +280,7 @@ static bool make_memory(struct stream *s, size_t more)
 			if (o->room >= longest->room) /* the oldest of them */
 				longest = o;
 		if (is_time(&streams->heavy_ns))
-			log_write(&streams->agent->log, LOG_L_WARNING,
+			log_write(streams->base->log, LOG_L_WARNING,
 				  "start messages of %u MiB are on their way; the longest are "
 				  "cut, the first of them from %s",
 				  STREAMS_BYTES_MAX >> 20, longest->peer);
@@ -321,7 +325,7 @@ static int discard(struct stream *s)
 	return stream_take(s, s->data, s->room, &have);
 }
 
-static int unwrap(struct agent *a, int fd);
+static int unwrap(struct streams *streams, int fd);
 
 /*
  * The first bytes are there: a renewal goes without TLS (leases.h), all else has a relay.
@@ -329,7 +333,7 @@ static int unwrap(struct agent *a, int fd);
  */
 static int stream_begin(struct stream *s)
 {
-	struct agent *a = s->streams->agent;
+	struct streams *streams = s->streams;
 	uint8_t head[4];
 	ssize_t n = recv(s->fd, head, sizeof(head), MSG_PEEK | MSG_DONTWAIT);
 
@@ -339,12 +343,12 @@ static int stream_begin(struct stream *s)
 	if (n == (ssize_t)sizeof(head) && head[0] == 'i' && head[1] == 'c' &&
 	    head[3] == FRAME_RENEW)
 		return 0;
-	loop_remove(a->loop, &s->entry);
-	s->fd = unwrap(a, s->fd);
+	loop_remove(streams->base->loop, &s->entry);
+	s->fd = unwrap(streams, s->fd);
 	s->entry.fd = s->fd;
-	if (s->fd >= 0 && !loop_add(a->loop, &s->entry, EPOLLIN))
+	if (s->fd >= 0 && !loop_add(streams->base->loop, &s->entry, EPOLLIN))
 		return 0;
-	a->counters.streams_refused++;
+	streams->base->counters->streams_refused++;
 	stream_free(s);
 	return -1;
 }
@@ -398,7 +402,6 @@ static void stream_overdue(void *arg)
  */
 static void stream_make_room(struct streams *streams)
 {
-	struct agent *a = streams->agent;
 	int most = address_limit_most(&streams->sources);
 	struct stream *oldest = NULL, *of_all = NULL;
 
@@ -410,7 +413,7 @@ static void stream_make_room(struct streams *streams)
 	if (!oldest) /* each has one, and the first of those is who comes now */
 		oldest = of_all;
 	if (is_time(&streams->crowded_ns))
-		log_write(&a->log, LOG_L_WARNING,
+		log_write(streams->base->log, LOG_L_WARNING,
 			  "%d job streams have not begun, most of them from %s: its oldest are cut",
 			  STREAMS_MAX, oldest->peer);
 	stream_cut(oldest);
@@ -425,7 +428,7 @@ static bool stream_enter(struct streams *streams, struct stream *s, const struct
 	s->source = address_limit_enter(&streams->sources, sa);
 	if (s->source < 0 || streams->count < STREAMS_MAX)
 		return s->source >= 0;
-	if (streams->agent->tls && address_limit_most(&streams->sources) == s->source) {
+	if (streams->tunnels && address_limit_most(&streams->sources) == s->source) {
 		address_limit_leave(&streams->sources, s->source);
 		s->source = -1;
 		return false;
@@ -435,15 +438,15 @@ static bool stream_enter(struct streams *streams, struct stream *s, const struct
 }
 
 /* Behind a relay where there is TLS.  The descriptor to read from, or -1 and FD is closed. */
-static int unwrap(struct agent *a, int fd)
+static int unwrap(struct streams *streams, int fd)
 {
 	struct iocom_err err = {0};
 	int plain = -1;
 
-	if (!a->tls)
+	if (!streams->tunnels)
 		return fd;
-	if (tunnel_accept(a, fd, &plain, &err))
-		log_write(&a->log, LOG_L_ERROR, "%s", err.text);
+	if (tunnel_accept(streams->tunnels, fd, &plain, &err))
+		log_write(streams->base->log, LOG_L_ERROR, "%s", err.text);
 	close(fd);
 	return plain;
 }
@@ -451,17 +454,16 @@ static int unwrap(struct agent *a, int fd)
 static void stream_accept_one(struct streams *streams, int fd, const struct sockaddr *sa,
 			      socklen_t n)
 {
-	struct agent *a = streams->agent;
 	struct stream *s = calloc(1, sizeof(*s));
 	int one = 1;
 
 	if (!s || !stream_enter(streams, s, sa)) {
-		a->counters.streams_refused++;
+		streams->base->counters->streams_refused++;
 		close(fd);
 		free(s);
 		return;
 	}
-	s->wrapped = a->tls != NULL;
+	s->wrapped = streams->tunnels != NULL;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
 	s->streams = streams;
@@ -470,7 +472,7 @@ static void stream_accept_one(struct streams *streams, int fd, const struct sock
 		strcpy(s->peer, "?");
 	s->entry = (struct loop_fd){.fd = fd, .ready = stream_ready, .arg = s};
 	s->timer = (struct loop_timer){.fire = stream_overdue, .arg = s};
-	if (loop_add(a->loop, &s->entry, EPOLLIN)) {
+	if (loop_add(streams->base->loop, &s->entry, EPOLLIN)) {
 		address_limit_leave(&streams->sources, s->source);
 		close(fd);
 		free(s);
@@ -482,7 +484,7 @@ static void stream_accept_one(struct streams *streams, int fd, const struct sock
 		s->next->link = &s->next;
 	streams->first = s;
 	streams->count++;
-	loop_start(a->loop, &s->timer, STREAM_START_NS);
+	loop_start(streams->base->loop, &s->timer, STREAM_START_NS);
 }
 
 static void stream_accept_ready(void *arg, uint32_t what)
@@ -548,20 +550,23 @@ static int stream_listen_at(struct streams *streams, const char *address, unsign
 				  : "");
 }
 
-int streams_new(struct streams **out, struct agent *a, struct iocom_err *err)
+int streams_new(struct streams **out, const struct base *base, const struct tunnels *tunnels,
+		const struct stream_ports *ports, struct iocom_err *err)
 {
 	struct streams *streams = calloc(1, sizeof(*streams));
 	int rc;
 
 	if (!streams)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
-	streams->agent = a;
+	streams->base = base;
+	streams->tunnels = tunnels;
+	streams->ports = *ports;
 	streams->fd = -1;
-	rc = stream_listen_at(streams, a->set.listen, a->set.port + 2, err);
+	rc = stream_listen_at(streams, base->set->listen, base->set->port + 2, err);
 	if (!rc) {
 		streams->entry = (struct loop_fd){
 			.fd = streams->fd, .ready = stream_accept_ready, .arg = streams};
-		rc = loop_add(a->loop, &streams->entry, EPOLLIN);
+		rc = loop_add(streams->base->loop, &streams->entry, EPOLLIN);
 	}
 	if (rc) {
 		streams_free(streams);
@@ -577,7 +582,7 @@ void streams_free(struct streams *streams)
 		return;
 	while (streams->first)
 		stream_free(streams->first);
-	loop_remove(streams->agent->loop, &streams->entry);
+	loop_remove(streams->base->loop, &streams->entry);
 	if (streams->fd >= 0)
 		close(streams->fd);
 	free(streams);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* See address_limit.h. */
-#include "agent/guest/address_limit.h"
+#include "agent/cluster/address_limit.h"
 
 #include <netinet/in.h>
 #include <string.h>

@@ -33,7 +33,7 @@ enum job_state { JOB_LEASED, JOB_LAUNCHING, JOB_RUNNING, JOB_ENDED };
 
 struct job {
 	struct job *next;
-	struct agent *agent;
+	struct guest *guest;
 	struct job_order order;
 	char nonce[SPEC_NONCE_MAX];
 	enum job_state state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Leases at the home node; see leases.h. */
-#include "agent/jobs/leases.h"
+#include "agent/home/home_leases.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,14 +9,13 @@
 #include <sys/random.h>
 
 #include "user/clock.h"
-#include "agent/guest/guest_attach.h"
 
 #define ASK_AGAIN_MS 1000
 #define FOLLOW_MS    10000 /* whoever keeps a detached job asks each 3 s */
 
-struct lease_held *lease_find(const struct agent *a, const char *job)
+struct lease_held *lease_find(const struct home *home, const char *job)
 {
-	struct lease_held *l = a->leases;
+	struct lease_held *l = home->leases;
 
 	while (l && strcmp(l->job, job))
 		l = l->next;
@@ -24,46 +23,46 @@ struct lease_held *lease_find(const struct agent *a, const char *job)
 }
 
 /* SECRET: of its shim, or NULL. */
-static int hold(struct agent *a, const char *job, uint32_t lease_ms, const uint8_t *secret)
+static int hold(struct home *home, const char *job, uint32_t lease_ms, const uint8_t *secret)
 {
-	struct lease_held *l = lease_find(a, job);
+	struct lease_held *l = lease_find(home, job);
 
 	if (!l) {
 		l = calloc(1, sizeof(*l));
 		if (!l)
 			return -ENOMEM;
 		snprintf(l->job, sizeof(l->job), "%s", job);
-		l->next = a->leases;
-		a->leases = l;
-		a->nleases++;
+		l->next = home->leases;
+		home->leases = l;
+		home->nleases++;
 	}
 	l->lease_ms = lease_ms;
 	l->renews = secret != NULL;
 	if (secret)
 		memcpy(l->secret, secret, sizeof(l->secret));
-	l->until_ns = clock_boot_ns() + lease_ms * CLOCK_NS_PER_MS;
+	l->until_ns = loop_boot_ns(home->base->loop) + lease_ms * CLOCK_NS_PER_MS;
 	return 0;
 }
 
-void lease_ended(struct agent *a, const char *job)
+void lease_ended(struct home *home, const char *job)
 {
-	for (struct lease_held **p = &a->leases; *p; p = &(*p)->next) {
+	for (struct lease_held **p = &home->leases; *p; p = &(*p)->next) {
 		struct lease_held *l = *p;
 
 		if (strcmp(l->job, job))
 			continue;
 		*p = l->next;
-		a->nleases--;
+		home->nleases--;
 		explicit_bzero(l->secret, sizeof(l->secret));
 		free(l);
 		return;
 	}
 }
 
-void lease_unload(struct agent *a)
+void lease_unload(struct home *home)
 {
-	while (a->leases)
-		lease_ended(a, a->leases->job);
+	while (home->leases)
+		lease_ended(home, home->leases->job);
 }
 
 static uint64_t free_ns(const struct lease_held *l)
@@ -71,24 +70,24 @@ static uint64_t free_ns(const struct lease_held *l)
 	return l->until_ns + LEASE_MARGIN_MS(l->lease_ms) * CLOCK_NS_PER_MS;
 }
 
-void lease_expire(struct agent *a)
+void lease_expire(struct home *home)
 {
-	uint64_t now = clock_boot_ns();
+	uint64_t now = loop_boot_ns(home->base->loop);
 
-	for (struct lease_held *l = a->leases, *next; l; l = next) {
+	for (struct lease_held *l = home->leases, *next; l; l = next) {
 		next = l->next;
 		if (now < free_ns(l))
 			continue;
-		a->counters.leases_lost++;
-		log_write(&a->log, LOG_L_WARNING,
+		home->base->counters->leases_lost++;
+		log_write(home->base->log, LOG_L_WARNING,
 			  "the lease of job %s is over: not renewed for %u s", l->job,
 			  l->lease_ms / 1000);
-		lease_ended(a, l->job);
+		lease_ended(home, l->job);
 	}
 }
 
 struct loading {
-	struct agent *agent;
+	struct home *home;
 	int rc;
 };
 
@@ -96,75 +95,77 @@ static void load_one(void *arg, const char *job, uint32_t lease_ms, const uint8_
 {
 	struct loading *loading = arg;
 
-	if (hold(loading->agent, job, lease_ms, secret))
+	if (hold(loading->home, job, lease_ms, secret))
 		loading->rc = -ENOMEM;
 }
 
-int lease_load(struct agent *a, struct iocom_err *err)
+int lease_load(struct home *home, struct iocom_err *err)
 {
-	struct loading loading = {.agent = a};
-	int rc = journal_leases(a->journal, a->set.name, load_one, &loading, err);
+	struct loading loading = {.home = home};
+	int rc = journal_leases(home->journal, home->base->set->name, load_one, &loading, err);
 
 	/* One that is not in memory counts as over: none may be missing. */
 	return !rc && loading.rc ? iocom_err_set(err, loading.rc, "out of memory") : rc;
 }
 
-int lease_begin(struct agent *a, struct job_order *order, const char *first, uint32_t number,
+int lease_begin(struct home *home, struct job_order *order, const char *first, uint32_t number,
 		uint32_t restarts, const char *lost, struct iocom_err *err)
 {
 	const char *job = order->job;
-	uint32_t lease_ms = (uint32_t)(a->set.lease_s * 1000);
+	uint32_t lease_ms = (uint32_t)(home->base->set->lease_s * 1000);
 
-	a->counters.restartable_refused_full += a->nleases >= LEASES_MAX;
-	if (a->nleases >= LEASES_MAX)
+	home->base->counters->restartable_refused_full += home->nleases >= LEASES_MAX;
+	if (home->nleases >= LEASES_MAX)
 		return iocom_err_set(err, -EAGAIN, "too many restartable jobs at once (%d)",
 				     LEASES_MAX);
 	/* From here on nobody renews it, whatever becomes of the next. */
 	if (lost[0])
-		lease_ended(a, lost);
+		lease_ended(home, lost);
 	if (getrandom(order->secret, sizeof(order->secret), 0) != sizeof(order->secret))
 		abort(); /* the kernel has random bytes once it has booted */
 	order->renews = true;
-	return journal_lease_begin(a->journal, job, first, number, restarts, lease_ms,
+	return journal_lease_begin(home->journal, job, first, number, restarts, lease_ms,
 				   order->secret, err);
 }
 
-int lease_fence(struct agent *a, const char *lost, const char *job, struct iocom_err *err)
+int lease_fence(struct home *home, const char *lost, const char *job, struct iocom_err *err)
 {
-	int rc = journal_lease_fence(a->journal, lost, job, clock_real_ns(), err);
+	int rc = journal_lease_fence(home->journal, lost, job, loop_real_ns(home->base->loop), err);
 
 	if (rc)
 		return rc;
-	a->counters.jobs_restarted++;
-	log_write(&a->log, LOG_L_WARNING, "job %s is given up; it is run again as %s", lost, job);
-	wait_ended(a, lost);
+	home->base->counters->jobs_restarted++;
+	log_write(home->base->log, LOG_L_WARNING, "job %s is given up; it is run again as %s", lost,
+		  job);
+	home_tell_ended(home, lost);
 	return 0;
 }
 
-int lease_placed(struct agent *a, const struct job_order *order)
+int lease_placed(struct home *home, const struct job_order *order)
 {
-	return hold(a, order->job, order->lease_ms, order->renews ? order->secret : NULL);
+	return hold(home, order->job, order->lease_ms, order->renews ? order->secret : NULL);
 }
 
-int lease_renew(struct agent *a, const char *from, const char *job, struct iocom_err *err)
+int lease_renew(struct home *home, const char *from, const char *job, struct iocom_err *err)
 {
-	struct lease_held *l = lease_find(a, job);
+	struct lease_held *l = lease_find(home, job);
 	char node[IOCOM_NAME_MAX], class_name[64];
 	bool ended;
 	uid_t uid;
 	int rc;
 
 	if (l) {
-		rc = journal_home_get(a->journal, job, node, &uid, class_name, &ended, err);
+		rc = journal_home_get(home->journal, job, node, &uid, class_name, &ended, err);
 		if (rc && rc != -ENOENT)
 			return rc;
 		if (!rc && !ended && !strcmp(node, from)) {
-			l->until_ns = clock_boot_ns() + l->lease_ms * CLOCK_NS_PER_MS;
-			a->counters.leases_renewed++;
+			l->until_ns =
+				loop_boot_ns(home->base->loop) + l->lease_ms * CLOCK_NS_PER_MS;
+			home->base->counters->leases_renewed++;
 			return 0;
 		}
 	}
-	a->counters.leases_refused++;
+	home->base->counters->leases_refused++;
 	return iocom_err_set(err, -ESTALE,
 			     "job %s has no lease at node %s: it is over, or was given to another",
 			     job, from);
@@ -176,23 +177,23 @@ static bool may_restart(const struct journal_lease *lost)
 	return lost->exit_kind == 3;
 }
 
-bool lease_may_follow(struct agent *a, const char *job)
+bool home_may_follow(const struct home *home, const char *job)
 {
 	struct journal_lease lost;
-	uint64_t now = clock_real_ns();
+	uint64_t now = loop_real_ns(home->base->loop);
 
-	return !journal_lease_get(a->journal, job, &lost, NULL) && lost.ended && !lost.next[0] &&
+	return !journal_lease_get(home->journal, job, &lost, NULL) && lost.ended && !lost.next[0] &&
 	       may_restart(&lost) && lost.attempt <= lost.restarts && lost.end_ns <= now &&
 	       now - lost.end_ns < FOLLOW_MS * CLOCK_NS_PER_MS;
 }
 
-int lease_again(struct agent *a, uid_t uid, const char *job, struct lease_answer *out,
+int lease_again(struct home *home, uid_t uid, const char *job, struct lease_answer *out,
 		struct iocom_err *err)
 {
 	struct journal_lease *lost = &out->lost;
-	const struct lease_held *l = lease_find(a, job);
-	int rc = journal_lease_get(a->journal, job, lost, err);
-	uint64_t now = clock_boot_ns();
+	const struct lease_held *l = lease_find(home, job);
+	int rc = journal_lease_get(home->journal, job, lost, err);
+	uint64_t now = loop_boot_ns(home->base->loop);
 
 	if (rc && rc != -ENOENT)
 		return rc;
@@ -205,7 +206,7 @@ int lease_again(struct agent *a, uid_t uid, const char *job, struct lease_answer
 	out->wait_ms = ASK_AGAIN_MS;
 	if (lost->ended) {
 		out->what = may_restart(lost) ? LEASE_AGAIN : LEASE_ENDED;
-	} else if (!strcmp(lost->node, a->set.name) || !lost->node[0]) {
+	} else if (!strcmp(lost->node, home->base->set->name) || !lost->node[0]) {
 		out->what = LEASE_WAIT; /* here: we shall know how it ends */
 	} else if (l && now < free_ns(l)) {
 		out->what = LEASE_WAIT;
@@ -232,8 +233,8 @@ json_t *lease_answer_json(const struct lease_answer *answer)
 			 lost->exit_kind, "value", lost->exit_value);
 }
 
-json_t *lease_silent_json(const struct agent *a, const char *node)
+json_t *lease_silent_json(const struct home *home, const char *node)
 {
 	return json_pack("{s:i,s:s,s:I}", "wait_ms", ASK_AGAIN_MS, "silent", node, "lease_ms",
-			 (json_int_t)a->set.lease_s * 1000);
+			 (json_int_t)home->base->set->lease_s * 1000);
 }

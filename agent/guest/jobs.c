@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Jobs that run at this node; see jobs.h. */
-#include "agent/jobs/jobs.h"
+#include "agent/guest/jobs.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* See peer_message.h. */
+#include "agent/cluster/peer_message.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/pack.h"
+
+#define PORT_LAST   65533 /* a base port has two more above it */
+#define SIGNAL_LAST 64
+
+static const char *const peer_type_names[PEER_TYPES] = {
+	[PEER_ADMIT] = "admit", [PEER_STARTED] = "started", [PEER_DONE] = "done",
+	[PEER_KILL] = "kill",	[PEER_RENEW] = "renew",	    [PEER_HELLO] = "hello",
+};
+
+const char *peer_type_name(enum peer_type type)
+{
+	return peer_type_names[type];
+}
+
+int peer_type_parse(const char *name, enum peer_type *type)
+{
+	for (int i = 0; i < PEER_TYPES; i++)
+		if (!strcmp(peer_type_names[i], name)) {
+			*type = (enum peer_type)i;
+			return 0;
+		}
+	return -ENOSYS;
+}
+
+/* --- questions -------------------------------------------------------------- */
+
+static void pack_reports(const struct peer_request *r, msgpack_sbuffer *out)
+{
+	msgpack_sbuffer_init(out);
+	job_report_pack_first(&r->done.reports[0], r->done.count - 1, out);
+	for (size_t i = 1; i < r->done.count; i++)
+		job_report_pack(&r->done.reports[i], out);
+}
+
+void peer_request_pack(const struct peer_request *r, msgpack_sbuffer *out)
+{
+	msgpack_packer pk;
+
+	switch (r->type) {
+	case PEER_ADMIT:
+		msgpack_sbuffer_init(out);
+		job_order_pack(r->order, out);
+		break;
+	case PEER_STARTED:
+		pack_begin(&pk, out, 2);
+		pack_u64(&pk, "start_ns", r->started.start_ns);
+		pack_u64(&pk, "pid", (uint64_t)r->started.pid);
+		break;
+	case PEER_DONE:
+		pack_reports(r, out);
+		break;
+	case PEER_KILL:
+		pack_begin(&pk, out, 2);
+		pack_u64(&pk, "uid", r->kill.uid);
+		pack_u64(&pk, "signal", (uint64_t)r->kill.signal);
+		break;
+	case PEER_RENEW:
+		pack_begin(&pk, out, 1);
+		pack_u64(&pk, "lease_ms", r->renew.lease_ms);
+		break;
+	default:
+		pack_begin(&pk, out, 2);
+		pack_str(&pk, "address", r->hello.address);
+		pack_u64(&pk, "port", r->hello.port);
+		break;
+	}
+}
+
+static int unpack_order(struct peer_request *r, const msgpack_object *body)
+{
+	struct job_order *order = malloc(sizeof(*order));
+
+	if (!order)
+		return -ENOMEM;
+	if (job_order_unpack(order, body) || strcmp(order->job, r->job) ||
+	    strcmp(order->home, r->from)) {
+		free(order);
+		return -EBADMSG;
+	}
+	r->order = order;
+	return 0;
+}
+
+static int unpack_reports(struct peer_request *r, const msgpack_object *body)
+{
+	const msgpack_object_array *others;
+	struct job_report *reports;
+	size_t n;
+
+	if (job_report_others(body, &others))
+		return -EBADMSG;
+	n = others ? others->size : 0;
+	reports = calloc(n + 1, sizeof(*reports));
+	if (!reports)
+		return -ENOMEM;
+	if (job_report_unpack(&reports[0], body) || strcmp(reports[0].job, r->job)) {
+		free(reports);
+		return -EBADMSG;
+	}
+	for (size_t i = 0; i < n; i++) /* job_report_others has looked at each */
+		(void)job_report_unpack(&reports[i + 1], &others->ptr[i]);
+	r->done.reports = reports;
+	r->done.count = n + 1;
+	return 0;
+}
+
+static int unpack_started(struct peer_request *r, const msgpack_object *body)
+{
+	uint64_t pid;
+
+	if (unpack_u64(body, "start_ns", &r->started.start_ns) || unpack_u64(body, "pid", &pid))
+		return -EBADMSG;
+	r->started.pid = (pid_t)pid;
+	return 0;
+}
+
+static int unpack_kill(struct peer_request *r, const msgpack_object *body)
+{
+	uint64_t uid, signal;
+
+	if (unpack_u64(body, "uid", &uid) || unpack_u64(body, "signal", &signal) ||
+	    signal > SIGNAL_LAST)
+		return -EBADMSG;
+	r->kill.uid = (uid_t)uid;
+	r->kill.signal = (int)signal;
+	return 0;
+}
+
+static int unpack_hello(struct peer_request *r, const msgpack_object *body)
+{
+	uint64_t port;
+
+	if (unpack_str(body, "address", r->hello.address, sizeof(r->hello.address)) ||
+	    !r->hello.address[0] || unpack_u64(body, "port", &port) || port < 1 || port > PORT_LAST)
+		return -EBADMSG;
+	r->hello.port = (uint16_t)port;
+	return 0;
+}
+
+int peer_request_unpack(struct peer_request *r, enum peer_type type, const char *from,
+			const char *job, const msgpack_object *body)
+{
+	*r = (struct peer_request){.type = type};
+	snprintf(r->from, sizeof(r->from), "%s", from);
+	snprintf(r->job, sizeof(r->job), "%s", job);
+	switch (type) {
+	case PEER_ADMIT:
+		return unpack_order(r, body);
+	case PEER_STARTED:
+		return unpack_started(r, body);
+	case PEER_DONE:
+		return unpack_reports(r, body);
+	case PEER_KILL:
+		return unpack_kill(r, body);
+	case PEER_RENEW:
+		return 0; /* home has the lease's length itself */
+	default:
+		return unpack_hello(r, body);
+	}
+}
+
+void peer_request_free(struct peer_request *r)
+{
+	if (r->type == PEER_ADMIT)
+		free((void *)r->order);
+	else if (r->type == PEER_DONE)
+		free((void *)r->done.reports);
+	*r = (struct peer_request){.type = PEER_HELLO};
+}
+
+/* --- answers ---------------------------------------------------------------- */
+
+static void pack_grant(const struct peer_grant *g, msgpack_packer *pk)
+{
+	msgpack_pack_map(pk, 7);
+	pack_bool(pk, "grant", g->granted);
+	pack_u64(pk, "lease_ms", g->lease_ms);
+	pack_str(pk, "nonce", g->nonce);
+	pack_u64(pk, "boot_id", g->boot_id);
+	pack_u64(pk, "sequence", g->sequence);
+	pack_str(pk, "reason", g->reason);
+	pack_str(pk, "text", g->text);
+}
+
+void peer_answer_pack(enum peer_type type, const struct peer_answer *answer, msgpack_sbuffer *out)
+{
+	msgpack_packer pk;
+
+	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
+	if (type == PEER_ADMIT) {
+		pack_grant(&answer->grant, &pk);
+		return;
+	}
+	msgpack_pack_map(&pk, type == PEER_DONE ? 3 : 2);
+	pack_bool(&pk, "ok", answer->ok);
+	pack_str(&pk, "text", answer->text);
+	if (type == PEER_DONE)
+		pack_u64(&pk, "taken", answer->taken);
+}
+
+/* An agent that knows nothing of leases does not tell one: 0 then. */
+static int unpack_grant(struct peer_grant *g, const msgpack_object *body)
+{
+	uint64_t lease_ms = 0;
+
+	if (unpack_bool(body, "grant", &g->granted))
+		return -EBADMSG;
+	(void)unpack_u64(body, "lease_ms", &lease_ms);
+	g->lease_ms = lease_ms > UINT32_MAX ? 0 : (uint32_t)lease_ms;
+	if (unpack_str(body, "reason", g->reason, sizeof(g->reason)))
+		strcpy(g->reason, "refused");
+	if (unpack_str(body, "text", g->text, sizeof(g->text)))
+		g->text[0] = 0;
+	if (g->granted && (unpack_str(body, "nonce", g->nonce, sizeof(g->nonce)) ||
+			   unpack_u64(body, "boot_id", &g->boot_id) ||
+			   unpack_u64(body, "sequence", &g->sequence)))
+		return -EBADMSG;
+	return 0;
+}
+
+int peer_answer_unpack(struct peer_answer *answer, enum peer_type type, const msgpack_object *body)
+{
+	uint64_t taken;
+
+	*answer = (struct peer_answer){0};
+	if (type == PEER_ADMIT)
+		return unpack_grant(&answer->grant, body);
+	if (unpack_bool(body, "ok", &answer->ok))
+		return -EBADMSG;
+	if (unpack_str(body, "text", answer->text, sizeof(answer->text)))
+		answer->text[0] = 0;
+	/* An older home takes the first report only, and does not say so. */
+	answer->taken = unpack_u64(body, "taken", &taken) || taken < 1 ? 1 : (size_t)taken;
+	return 0;
+}
+
+void peer_answer_refuse(struct peer_answer *answer, const char *fmt, ...)
+{
+	va_list ap;
+
+	answer->ok = false;
+	va_start(ap, fmt);
+	vsnprintf(answer->text, sizeof(answer->text), fmt, ap);
+	va_end(ap);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * What agents ask each other, as structures and as bytes.  This is the one place where messages
+ * of other agents are decoded: home and guest see only what has passed here.
+ *
+ *   type     from the home or the guest       asks                          answer
+ *   admit    home to guest     { order }                     { grant, lease_ms, nonce, boot_id,
+ *                                                              sequence, reason, text }
+ *   started  guest to home     { start_ns, pid }             { ok, text }
+ *   done     guest to home     { report, more: [ reports ] } { ok, text, taken }
+ *   kill     home to guest     { uid, signal }               { ok, text }
+ *   renew    guest to home     { lease_ms }                  { ok, text }; not ok: fenced
+ *   hello    any to any        { address, port }: subscribe to me    { ok, text }
+ */
+#ifndef IOCOM_PEER_MESSAGE_H
+#define IOCOM_PEER_MESSAGE_H
+
+#include <msgpack.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "agent/jobs/job_order.h"
+#include "agent/jobs/job_report.h"
+#include "iocom/vector.h"
+#include "user/spec.h"
+
+enum peer_type {
+	PEER_ADMIT,
+	PEER_STARTED,
+	PEER_DONE,
+	PEER_KILL,
+	PEER_RENEW,
+	PEER_HELLO,
+	PEER_TYPES
+};
+
+#define PEER_TEXT_MAX 256
+
+/* A question.  What it points to is borrowed, but after peer_request_unpack: see there. */
+struct peer_request {
+	enum peer_type type;
+	char from[IOCOM_NAME_MAX]; /* the node that asks; set by the receiver's side */
+	char job[SPEC_JOB_MAX];
+	union {
+		const struct job_order *order; /* PEER_ADMIT */
+		struct {
+			uint64_t start_ns; /* CLOCK_REALTIME */
+			pid_t pid;
+		} started;
+		struct {
+			const struct job_report *reports; /* the first is about `job` */
+			size_t count;			  /* 1 to JOB_REPORTS_MAX */
+		} done;
+		struct {
+			uid_t uid;
+			int signal; /* 0 to 64 */
+		} kill;
+		struct {
+			uint32_t lease_ms;
+		} renew;
+		struct {
+			char address[IOCOM_ADDRESS_MAX];
+			uint16_t port;
+		} hello;
+	};
+};
+
+/* What the guest answers to PEER_ADMIT. */
+struct peer_grant {
+	bool granted;
+	uint32_t lease_ms; /* of a restartable job, as it was ordered */
+	char nonce[SPEC_NONCE_MAX];
+	uint64_t boot_id, sequence; /* the first vector of the guest that counts the job */
+	char reason[24];	    /* path-missing, memory, owner, overloaded, ... */
+	char text[PEER_TEXT_MAX];
+};
+
+struct peer_answer {
+	bool ok; /* of all types but PEER_ADMIT */
+	char text[PEER_TEXT_MAX];
+	int error;    /* where not OK: why, as negative errno; this node's own answers only */
+	size_t taken; /* PEER_DONE: so many of the reports, from the first, are written */
+	struct peer_grant grant;
+};
+
+/* "admit", ...: the type on the wire. */
+const char *peer_type_name(enum peer_type type);
+/* 0, or -ENOSYS: another version of iocom may know it. */
+int peer_type_parse(const char *name, enum peer_type *type);
+
+/* The question's body; OUT is begun here and the caller's to destroy. */
+void peer_request_pack(const struct peer_request *request, msgpack_sbuffer *out);
+/*
+ * Decodes BODY of a question about JOB from node FROM.  0: REQUEST holds memory of its own
+ * (peer_request_free); -EBADMSG: a value is missing, out of range, or names another job or
+ * another home than the message's head; -ENOMEM.
+ */
+int peer_request_unpack(struct peer_request *request, enum peer_type type, const char *from,
+			const char *job, const msgpack_object *body);
+void peer_request_free(struct peer_request *request);
+
+/* The answer's body, added to OUT. */
+void peer_answer_pack(enum peer_type type, const struct peer_answer *answer, msgpack_sbuffer *out);
+/* 0 or -EBADMSG: the answer is incomplete. */
+int peer_answer_unpack(struct peer_answer *answer, enum peer_type type, const msgpack_object *body);
+
+/* Fills ANSWER: not OK, with the sentence. */
+__attribute__((format(printf, 2, 3))) void peer_answer_refuse(struct peer_answer *answer,
+							      const char *fmt, ...);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * What serves this machine's programs: requests of the CLI (clients.h), each a function that
+ * asks the parts below and answers its client.  A new request is a handler, and a row in
+ * requests.c.
+ */
+#ifndef IOCOM_FRONT_H
+#define IOCOM_FRONT_H
+
+#include <jansson.h>
+#include <msgpack.h>
+
+#include "agent/base/base.h"
+#include "agent/cluster/peers.h"
+#include "agent/front/clients.h"
+#include "agent/guest/guest.h"
+#include "agent/home/home.h"
+#include "agent/jobs/journal.h"
+#include "agent/measure/pulse.h"
+
+struct accounts;
+struct profile_store;
+struct recorders;
+struct streams;
+struct top_watch;
+struct wait;
+
+/* All borrowed but for what the room's own files keep here. */
+struct front {
+	const struct base *base;
+	struct pulse *pulse;
+	struct peers *peers;
+	struct guest *guest;
+	struct home *home;
+	struct journal *journal;
+	struct profile_store *profiles;
+	struct accounts *accounts;
+	struct streams *streams;    /* NULL: this machine only */
+	const char *unified;	    /* the cgroup2 mount, or "" */
+	struct sample_names *names; /* of cgroups; NULL: none */
+
+	struct clients *clients;
+	struct top_watch *tops;	     /* clients that watch readings */
+	struct wait *waits;	     /* clients that wait for ends */
+	struct kill *kills;	     /* signals that are asked for */
+	struct recorders *recorders; /* NULL: nobody records */
+	struct journal_rows rows;    /* as counted at rows_ns (CLOCK_BOOTTIME); limits.c */
+	uint64_t rows_ns;
+	struct pulse_watch pulse_watch;
+	struct guest_watch guest_watch;
+	struct home_watch home_watch;
+	struct clients_watch clients_watch;
+};
+
+/* Begins to serve.  FRONT's borrowed members are set.  0 or negative errno, the sentence. */
+int front_start(struct front *front, struct iocom_err *err);
+/* Recorders get their end line, clients are gone. */
+void front_stop(struct front *front);
+/* Once a second. */
+void front_chores(struct front *front);
+
+/* --- requests: see requests.c ------------------------------------------------- */
+
+typedef void front_request(struct front *front, struct client *client,
+			   const msgpack_object *request);
+front_request attach_request, explain_request, jobs_request, kill_request, nodes_request,
+	profiles_request, record_request, status_request, submit_request, top_request,
+	tunnel_request, wait_request;
+
+/* --- what they share ----------------------------------------------------------- */
+
+/* Somebody asks for what is another's: root should see it. */
+void front_log_foreign(const struct front *front, const struct client *client, const char *what,
+		       const char *job);
+
+/* --- top_request.c --- */
+
+void top_sampled(struct front *front, const struct monitor_sample *sample);
+void top_forget(struct front *front, const struct client *client);
+
+/* --- kill_request.c --- */
+
+void kill_forget(struct front *front, const struct client *client);
+
+/* --- waits.c --- */
+
+/* A job ended, and the journal knows: clients that wait for it are told.  NULL: any of them. */
+void waits_ended(struct front *front, const char *job);
+/* What was lost and nobody has run again is over. */
+void waits_chores(struct front *front);
+void waits_forget(struct front *front, const struct client *client);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The guest party: jobs that run at this node, wherever they were submitted.
+ *
+ *   admit (a lease) -> start (a stream) -> running -> ended -> reported to its home
+ *
+ * It answers the questions of homes (peer_message.h: admit, kill) and asks them (started, done,
+ * renew) by the port `ask`.  It knows nothing of home, which may be this very node: then `ask`
+ * is short-circuited (peers.h).
+ */
+#ifndef IOCOM_GUEST_H
+#define IOCOM_GUEST_H
+
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "agent/base/base.h"
+#include "agent/cluster/peers.h"
+#include "agent/measure/pulse.h"
+#include "iocom/err.h"
+
+struct accounts;
+struct credential;
+struct journal;
+struct launcher;
+struct guest;
+
+struct guest_ports {
+	void *arg;
+	/* This node's vector as of now, with all leases; the sequence of the last one told. */
+	void (*own_vector)(void *arg, struct iocom_vector *own);
+	uint64_t (*sequence)(void *arg);
+	void (*sample)(void *arg);  /* reads the monitor now */
+	void (*changed)(void *arg); /* something worth telling the others happened */
+	/* credential_open (spec.h).  0; -EHOSTDOWN; others with the sentence. */
+	int (*credential)(void *arg, struct credential *credential, const char *text,
+			  struct iocom_err *err);
+	peers_asker ask;
+	void *ask_arg;
+	/* Later answers to what homes asked, as peers_answer has it. */
+	void (*answer)(void *arg, uint64_t ticket, enum peer_type type,
+		       const struct peer_answer *answer);
+};
+
+struct guest_config {
+	const struct base *base;
+	const char *jobs_dir, *run_jobs_dir; /* STATE_DIR/jobs, RUN_DIR/jobs */
+	struct journal *journal;
+	struct accounts *accounts;
+	struct sample_names *names; /* of cgroups; NULL: none */
+	double cpu_speed;
+	const struct launcher *launcher; /* how supervisors are started and asked */
+	struct guest_ports ports;
+};
+
+/* Called when the journal has a job's end. */
+struct guest_watch {
+	void (*ended)(void *arg, const char *job);
+	void *arg;
+	struct guest_watch *next;
+};
+
+/* 0 or -ENOMEM.  The configuration is copied; what it points to is borrowed. */
+int guest_new(struct guest **guest, const struct guest_config *config, struct iocom_err *err);
+/* Takes over the jobs of an earlier agent.  0 or negative errno with the sentence. */
+int guest_recover(struct guest *guest, struct iocom_err *err);
+/* Starts a spare shim soon: the agent is ready. */
+void guest_begin(struct guest *guest);
+/* Stops to wait for file systems and supervisors; questions under way are refused. */
+void guest_stop(struct guest *guest);
+/* Jobs that run go on. */
+void guest_free(struct guest *guest);
+/* WATCH is the caller's and stays until guest_free. */
+void guest_watch(struct guest *guest, struct guest_watch *watch);
+/* Once a second: leases, supervisors that were busy; every fifth time, reports. */
+void guest_chores(struct guest *guest);
+/* Bounds what is kept of jobs that are over. */
+void guest_spool_prune(struct guest *guest);
+
+/* --- questions of homes: peers_handlers -------------------------------------- */
+
+int guest_on_admit(void *guest, const struct peer_request *request, uint64_t ticket,
+		   struct peer_answer *answer);
+int guest_on_kill(void *guest, const struct peer_request *request, uint64_t ticket,
+		  struct peer_answer *answer);
+
+/* --- streams of clients ------------------------------------------------------ */
+
+/*
+ * A job stream's FRAME_START, FRAME_ATTACH.  LOCAL: who the kernel says the client is, or NULL
+ * (then the credential decides).  0: FD is taken; else negative errno with the sentence.
+ */
+int guest_start(void *guest, int fd, const void *payload, uint32_t length,
+		const struct ucred *local, struct iocom_err *err);
+int guest_attach(void *guest, int fd, const void *payload, uint32_t length,
+		 const struct ucred *local, struct iocom_err *err);
+
+/* --- what others may know ---------------------------------------------------- */
+
+/* Jobs that ended a moment ago are written to the journal now, not in some milliseconds. */
+void guest_settle(struct guest *guest);
+/* The pulse's view of the jobs. */
+struct pulse_jobs guest_pulse_jobs(struct guest *guest);
+/* Whose this cgroup is, or was; JOB and UID may be NULL.  0 or -ENOENT. */
+int guest_whose(const struct guest *guest, uint64_t cgroup_id, const char **job, uid_t *uid);
+/* True: JOB runs here as far as anybody knows, but its supervisor does not answer. */
+bool guest_is_late(const struct guest *guest, const char *job);
+
+/* How full it is, for lists of limits. */
+struct guest_counts {
+	size_t jobs, signals, replays;
+	size_t paths, paths_late; /* looked at; of them, those that hang */
+	uint64_t spool_bytes;	  /* output of jobs that are over */
+};
+void guest_count(const struct guest *guest, struct guest_counts *counts);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * How the guest starts supervisors and speaks to them: a port, so that its decisions can be
+ * tested without processes.  Each function is as launch.h has it.
+ */
+#ifndef IOCOM_LAUNCHER_H
+#define IOCOM_LAUNCHER_H
+
+#include "agent/guest/launch.h"
+
+struct launcher {
+	typeof(launch_shim) *shim;
+	typeof(launch_spare_make) *spare_make;
+	typeof(launch_spare_drop) *spare_drop;
+	typeof(launch_read) *read;
+	typeof(launch_lease) *lease;
+	typeof(launch_recover) *recover;
+	typeof(launch_outcome) *outcome;
+	typeof(launch_bury) *bury;
+	typeof(launch_kill) *kill;
+	typeof(launch_forget) *forget;
+	typeof(launch_attach) *attach;
+	typeof(launch_replay) *replay;
+	typeof(launch_owner) *owner;
+	typeof(launch_signal_ask) *signal_ask;
+	typeof(launch_signal_answer) *signal_answer;
+};
+
+/* The real one: shims as processes. */
+extern const struct launcher launcher_shims;
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The home party: jobs that are submitted at this node, wherever they run.
+ *
+ *   place: decide (rules) -> ask guests for admission -> the journal has it -> the client
+ *
+ * It asks guests (peer_message.h: admit) by the port `ask` and answers their questions (started,
+ * done, renew).  It knows nothing of the guest party of its own node: a job that runs at home is
+ * asked for by the same port, which is short-circuited (peers.h).
+ */
+#ifndef IOCOM_HOME_H
+#define IOCOM_HOME_H
+
+#include <jansson.h>
+#include <msgpack.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "agent/base/base.h"
+#include "agent/cluster/rebuilt_view.h"
+#include "agent/cluster/peers.h"
+#include "user/renewal.h"
+
+struct home;
+struct journal;
+struct profile_store;
+struct view_decision;
+
+struct home_ports {
+	void *arg;
+	void (*own_vector)(void *arg, struct iocom_vector *own); /* as of now, with all leases */
+	/* True: munged here does not answer, so that every node looks silent. */
+	bool (*mute)(void *arg);
+	peers_asker ask;
+	void *ask_arg;
+};
+
+struct home_config {
+	const struct base *base;
+	struct journal *journal;
+	struct profile_store *profiles;
+	const struct matrix *matrix;
+	const struct skews *skews;
+	bool tls; /* clients reach other nodes through relays */
+	struct home_ports ports;
+};
+
+/* A decision taken here; all is borrowed. */
+struct home_decision {
+	const struct job_order *order;
+	const struct rules_request *request;
+	const struct view_file *view;
+	const struct view_decision *decision;
+	bool run; /* the job was submitted, not only asked about */
+};
+
+/* Who is told; members may be NULL. */
+struct home_watch {
+	void (*decided)(void *arg, const struct home_decision *decision);
+	/* A job that was submitted here ended; FROM: the node where. */
+	void (*finished)(void *arg, const char *from, const struct job_report *report);
+	/* The journal has the end of JOB; NULL: of some that never started. */
+	void (*ended)(void *arg, const char *job);
+	void *arg;
+	struct home_watch *next;
+};
+
+/* 0 or -ENOMEM.  The configuration is copied; what it points to is borrowed. */
+int home_new(struct home **home, const struct home_config *config, struct iocom_err *err);
+/* Leases that an earlier agent gave.  0 or negative errno with the sentence. */
+int home_load(struct home *home, struct iocom_err *err);
+void home_free(struct home *home);
+/* WATCH is the caller's and stays until home_free. */
+void home_watch(struct home *home, struct home_watch *watch);
+/* Once a second: leases that are over go. */
+void home_chores(struct home *home);
+/* Calls lost what never started, or runs at nodes that are gone; prunes the journal. */
+void home_prune(struct home *home);
+
+/* --- submissions ------------------------------------------------------------- */
+
+/* What became of a submission, once: ANSWER (the callee's), or NULL and WHY. */
+typedef void (*home_placed)(void *arg, json_t *answer, const char *why);
+/* Decides REQUEST (borrowed) of UID, and where it is to run finds it a place. */
+void home_place(struct home *home, uid_t uid, const msgpack_object *request, home_placed placed,
+		void *arg);
+/* The client of ARG left: nobody is told. */
+void home_forget(struct home *home, const void *arg);
+
+/* --- questions of guests ----------------------------------------------------- */
+
+/* peers_handlers */
+int home_on_started(void *home, const struct peer_request *request, uint64_t ticket,
+		    struct peer_answer *answer);
+int home_on_done(void *home, const struct peer_request *request, uint64_t ticket,
+		 struct peer_answer *answer);
+int home_on_renew(void *home, const struct peer_request *request, uint64_t ticket,
+		  struct peer_answer *answer);
+/*
+ * A shim's question for more time (FRAME_RENEW's payload); ANSWER is FRAME_RENEWED's.  0;
+ * negative errno with the sentence: it is no shim's whose job has or had a lease here, or the
+ * question was here before.
+ */
+int home_renew(void *home, const void *payload, uint32_t length, uint8_t answer[RENEWAL_ANSWER],
+	       struct iocom_err *err);
+
+/* --- what others may know ---------------------------------------------------- */
+
+/* True: JOB was lost so short a time ago that the process that waits may have it run again. */
+bool home_may_follow(const struct home *home, const char *job);
+
+struct home_counts {
+	size_t leases, charges;
+	uint64_t charges_lost;
+};
+void home_count(const struct home *home, struct home_counts *counts);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What the files of the home party share. */
+#ifndef IOCOM_HOME_OWN_H
+#define IOCOM_HOME_OWN_H
+
+#include "agent/home/home.h"
+#include "agent/jobs/job_order.h"
+#include "agent/jobs/journal.h"
+#include "balancer/settings/profile.h"
+
+struct lease_held;
+struct place;
+
+struct home {
+	const struct base *base;
+	struct home_config config;
+	const struct home_ports *ports; /* of config */
+	struct journal *journal;
+	struct profile_store *profiles;
+	const struct matrix *matrix;
+	const struct skews *skews;
+	struct view_charges charges;
+	uint64_t job_sequence;
+	struct place *places;	   /* decisions under way */
+	struct lease_held *leases; /* of restartable jobs submitted here (leases.h) */
+	size_t nleases;
+	struct home_watch *watches;
+};
+
+/* Watchers are told. */
+void home_tell_decided(const struct home *home, const struct home_decision *decision);
+void home_tell_finished(const struct home *home, const char *from, const struct job_report *report);
+void home_tell_ended(const struct home *home, const char *job);
+
+/* NODE's job JOB ended.  0; -EACCES: it is not placed there; the journal's errors. */
+int home_ended(struct home *home, const char *node, const struct job_report *report);
+
+/* Decisions under way end with -ECANCELED (place.c). */
+void place_stop(struct home *home);
+
+#endif
