@@ -123,17 +123,13 @@ static json_t *place_node_json(const struct iocom_vector *v, double age_ms, bool
 /* The vectors that the decision looks at, in the view's order. */
 static json_t *place_nodes_json(const struct place *p, uint64_t now)
 {
-	const struct matrix *m = p->home->matrix;
+	const struct cluster_view *view = p->home->view;
 	json_t *list = json_array();
 
-	json_array_append_new(list, place_node_json(&p->own, 0, true));
-	for (size_t i = 0; i < m->count; i++)
-		if (matrix_at(m, i)->alive)
-			json_array_append_new(
-				list,
-				place_node_json(&matrix_at(m, i)->vector,
-						(double)matrix_age_ns(matrix_at(m, i), now) / 1e6,
-						false));
+	for (uint32_t i = 0; i < cluster_view_count(view); i++)
+		json_array_append_new(list,
+				      place_node_json(cluster_view_vector(view, i),
+						      cluster_view_age_ms(view, i, now), i == 0));
 	return list;
 }
 
@@ -173,59 +169,61 @@ static void place_choose(struct place *p, const struct rules_plan *plan,
 				 rules_view_name(view, plan->candidates[i]));
 }
 
-static int run_rules(struct place *p, const struct view_file *view, struct view_decision *decision,
-		     json_t **plan, struct iocom_err *err)
+/* Everything that the decision looked at, as a document; NULL: no memory. */
+static json_t *place_view_json(const struct place *p, uint64_t now)
 {
-	int rc = view_decide(view, &p->policy, decision, err);
+	struct view_file file;
+	json_t *document;
 
-	if (rc)
-		return rc;
-	left_sides(p, &decision->plan);
-	place_choose(p, &decision->plan, decision->view);
-	*plan = plan_json(decision, true);
-	return *plan ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
+	if (cluster_view_file(p->home->view, now, &file))
+		return NULL;
+	file.seed = p->seed;
+	file.job = p->request;
+	document = view_file_json(&file);
+	view_file_fini(&file);
+	return document;
 }
 
 /* What the decision says and looked at. */
-static int place_answer(struct place *p, const struct view_file *view, json_t *plan, uint64_t now,
+static int place_answer(struct place *p, const struct view_decision *decision, uint64_t now,
 			struct iocom_err *err)
 {
 	p->refused = json_array();
 	p->answer = json_pack("{s:s,s:s,s:b,s:o,s:o,s:O,s:o,s:I}", "policy", p->policy.name, "home",
 			      p->home->base->set->name, "forced", p->node[0] != 0, "need",
-			      need_json(&p->order.need), "plan", plan, "refused", p->refused,
-			      "nodes", place_nodes_json(p, now), "seed", (json_int_t)view->seed);
+			      need_json(&p->order.need), "plan", plan_json(decision, true),
+			      "refused", p->refused, "nodes", place_nodes_json(p, now), "seed",
+			      (json_int_t)p->seed);
 	if (p->answer && p->picked)
 		json_object_set_new(p->answer, "picked", json_true());
 	if (p->answer && p->show_view &&
-	    json_object_set_new(p->answer, "view", view_file_json(view))) {
+	    json_object_set_new(p->answer, "view", place_view_json(p, now))) {
 		json_decref(p->answer);
 		p->answer = NULL;
 	}
 	return p->answer ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
 }
 
-/* VIEW and DECISION are to be freed in any case. */
-static int place_decide(struct place *p, struct view_file *view, struct view_decision *decision,
-			struct iocom_err *err)
+/* DECISION is to be freed in any case. */
+static int place_decide(struct place *p, struct view_decision *decision, struct iocom_err *err)
 {
 	struct home *home = p->home;
 	uint64_t now = loop_boot_ns(home->base->loop);
-	json_t *plan = NULL;
 	int rc;
 
 	home->ports->own_vector(home->ports->arg, &p->own);
-	view_charges_settle(&home->charges, home->matrix, now);
-	rc = view_build(&p->own, home->matrix, &home->charges, now, view);
+	rc = cluster_view_refresh(home->view, &p->own, now);
 	if (rc)
-		return iocom_err_set(err, rc, "cannot build the view of the cluster: %s",
-				     strerror(-rc));
-	view->seed = (home->base->boot_id ^ ++home->job_sequence) & VIEW_SEED_MAX;
-	view->job = p->request;
-	rc = run_rules(p, view, decision, &plan, err);
-	if (!rc)
-		rc = place_answer(p, view, plan, now, err);
-	return rc;
+		return iocom_err_set(err, rc,
+				     "cannot decide: this node's own load is out of the range of "
+				     "the rules");
+	p->seed = (home->base->boot_id ^ ++home->job_sequence) & VIEW_SEED_MAX;
+	rc = cluster_view_decide(home->view, &p->policy, &p->request, p->seed, decision, err);
+	if (rc)
+		return rc;
+	left_sides(p, &decision->plan);
+	place_choose(p, &decision->plan, decision->view);
+	return place_answer(p, decision, now, err);
 }
 
 /* --- running it ------------------------------------------------------------------ */
@@ -309,9 +307,8 @@ static void placed(struct place *p, const char *node, const char *address, uint1
 /* Decides, and, where it is to run, the journal has the job and its decision is recorded. */
 static int take_decision(struct place *p, struct iocom_err *err)
 {
-	struct view_file view = {0};
 	struct view_decision decision = {0};
-	int rc = place_decide(p, &view, &decision, err);
+	int rc = place_decide(p, &decision, err);
 
 	if (!rc && p->run)
 		rc = submit(p, err);
@@ -319,12 +316,12 @@ static int take_decision(struct place *p, struct iocom_err *err)
 		home_tell_decided(p->home, &(struct home_decision){
 						   .order = &p->order,
 						   .request = &p->request,
-						   .view = &view,
+						   .view = p->home->view,
+						   .seed = p->seed,
 						   .decision = &decision,
 						   .run = p->run,
 					   });
 	view_decision_fini(&decision);
-	view_file_fini(&view);
 	return rc;
 }
 
@@ -373,10 +370,8 @@ static void charge_target(struct place *p, const char *node, uint64_t boot_id, u
 		.request = p->request,
 	};
 
-	/* Points into P, which goes first; and vectors tell no communication either. */
-	c.request.com_ms = NULL;
 	snprintf(c.node, sizeof(c.node), "%s", node);
-	view_charge_add(&p->home->charges, &c);
+	cluster_view_charge(p->home->view, &c);
 }
 
 static void granted_by_other(struct place *p, const char *node, const struct peer_grant *g)

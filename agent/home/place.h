@@ -27,6 +27,7 @@ struct place {
 	struct job_order order;
 	struct rules_request request;
 	struct iocom_vector own;
+	uint64_t seed; /* of the decision */
 	char candidates[PLACE_HOPS][IOCOM_NAME_MAX];
 	unsigned ncandidates, at;   /* `at`: the next to be asked; behind the last: home */
 	char asked[IOCOM_NAME_MAX]; /* whose answer is to come */

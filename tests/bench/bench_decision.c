@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/cluster/rebuilt_view.h"
+#include "tests/lib/rebuilt_view.h"
 #include "agent/home/need.h"
 #include "balancer/view/plan_json.h"
 #include "user/clock.h"

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <jansson.h>
 
-#include "agent/cluster/rebuilt_view.h"
+#include "tests/lib/rebuilt_view.h"
 #include "balancer/view/plan_json.h"
 #include "balancer/view/view_decide.h"
 #include "tests/unit/rules_fixture.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The view as a copy of the cluster, made and indexed for each decision: home first, then
- * the living nodes of the matrix by name, each with its charges (cluster_view.h).
+ * What the kept view (cluster_view.h) is compared with, for its plans and for its cost: a
+ * copy of the cluster, made and indexed for each decision.  Home first, then the living
+ * nodes of the matrix by name, each with its charges.
  */
-#ifndef IOCOM_REBUILT_VIEW_H
-#define IOCOM_REBUILT_VIEW_H
+#ifndef IOCOM_TESTS_REBUILT_VIEW_H
+#define IOCOM_TESTS_REBUILT_VIEW_H
 
 #include "agent/cluster/cluster_view.h"
 

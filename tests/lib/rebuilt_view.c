@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* A view that is copied and indexed for each decision; see rebuilt_view.h. */
-#include "agent/cluster/rebuilt_view.h"
+#include "tests/lib/rebuilt_view.h"
 
 #include <stdio.h>
 #include <stdlib.h>
