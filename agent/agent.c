@@ -231,7 +231,7 @@ static int agent_catch_signals(struct agent *a, struct iocom_err *err)
 
 /* --- measuring ------------------------------------------------------------------------ */
 
-static int read_monitor(void *arg, struct monitor_sample *sample, struct iocom_err *err)
+static int agent_read_monitor(void *arg, struct monitor_sample *sample, struct iocom_err *err)
 {
 	const struct agent *a = arg;
 
@@ -323,7 +323,7 @@ static void make_pulse(struct agent *a)
 	const struct pulse_config config = {
 		.base = &a->base,
 		.source = {.arg = a,
-			   .sample = read_monitor,
+			   .sample = agent_read_monitor,
 			   .look = look_at_monitor,
 			   .host = read_host},
 		.journal = a->journal,
@@ -337,8 +337,8 @@ static void make_pulse(struct agent *a)
 	pulse_watch(&a->pulse, &a->peers_watch);
 }
 
-static int open_credential(void *arg, struct credential *credential, const char *text,
-			   struct iocom_err *err)
+static int agent_open_credential(void *arg, struct credential *credential, const char *text,
+				 struct iocom_err *err)
 {
 	struct agent *a = arg;
 	int rc;
@@ -402,7 +402,7 @@ static int make_guest(struct agent *a, struct iocom_err *err)
 			  .sequence = own_sequence,
 			  .sample = sample_now,
 			  .changed = something_changed,
-			  .credential = open_credential,
+			  .credential = agent_open_credential,
 			  .ask = peers_ask,
 			  .ask_arg = &a->peers,
 			  .answer = peers_answer},

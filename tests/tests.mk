@@ -73,8 +73,9 @@ check-pressure: tests ## the monitor under 100,000 threads, dirty files, 20,000 
 	@IOCOM_PRESSURE=full $(BUILD)/tests/bpf/test_pressure
 
 .PHONY: check-layers
-check-layers: all ## prove the walls: librules.a is pure, folders include only downwards
+check-layers: all ## prove the walls: librules.a is pure, folders include only downwards, no circle of files
 	@bash tests/lib/check-layers.sh $(BUILD)
+	@python3 -B tests/lib/check-circles.py $(BUILD) agent
 
 .PHONY: check-model
 check-model: ## every citation of the model (MODEL 3.1, O-8, E-4) has an entry in balancer/rules/README.md

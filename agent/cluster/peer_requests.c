@@ -40,8 +40,8 @@ void peers_serve(struct peers *p, enum peer_type type, peers_handler handler, vo
 	p->handlers[type].arg = arg;
 }
 
-static int serve_request(struct peers *p, const struct peer_request *r, uint64_t ticket,
-			 struct peer_answer *answer)
+static int peers_handle_request(struct peers *p, const struct peer_request *r, uint64_t ticket,
+				struct peer_answer *answer)
 {
 	if (!p->handlers[r->type].handle)
 		return -ENOSYS;
@@ -143,7 +143,7 @@ static int ask_self(struct peers_call *call, const struct peer_request *r, struc
 	}
 	call->ticket = ++p->tickets | OWN_TICKET;
 	call->handling = true;
-	rc = serve_request(p, r, call->ticket, &answer);
+	rc = peers_handle_request(p, r, call->ticket, &answer);
 	call->handling = false;
 	end = journal_commit(p->journal, rc < 0 ? NULL : err);
 	if (end) {
@@ -258,7 +258,7 @@ static int serve_other(struct peers *p, const struct control_head *head, const m
 		return iocom_err_set(err, rc, "unknown type; another version of iocom?");
 	rc = peer_request_unpack(&r, type, head->from, head->job, body);
 	if (!rc) {
-		rc = serve_request(p, &r, control_defer(p->control), &answer);
+		rc = peers_handle_request(p, &r, control_defer(p->control), &answer);
 		peer_request_free(&r);
 	}
 	if (rc < 0)

@@ -67,6 +67,13 @@ void client_free(struct client *c)
 	free(c);
 }
 
+void client_log_foreign(const struct client *c, const char *what, const char *job)
+{
+	log_provoked(c->clients->config.base->log, LOG_L_WARNING,
+		     "refused uid %u to %s job %s: it is another user's", (unsigned)c->who.uid,
+		     what, job);
+}
+
 /* --- what a user costs ------------------------------------------------------------ */
 
 bool client_may_ask(struct client *c)

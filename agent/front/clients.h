@@ -61,6 +61,9 @@ bool client_has_output(const struct client *client);
 /* Whether its user may ask now, and what an answer has cost: request_limit.h. */
 bool client_may_ask(struct client *client);
 void client_charge(struct client *client, uint64_t cost_ns);
+/* The client asked to do WHAT to JOB, which is another user's: root should see it in the log. */
+void client_log_foreign(const struct client *client, const char *what, const char *job);
+
 /* Its descriptor; another process that has a copy may take it: client_hand_over. */
 int client_fd(const struct client *client);
 void client_hand_over(struct client *client);

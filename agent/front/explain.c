@@ -86,7 +86,7 @@ void explain_request(struct front *front, struct client *c, const msgpack_object
 		return;
 	}
 	if (f.record && uid != 0 && uid != f.uid) {
-		front_log_foreign(front, c, "explain", job);
+		client_log_foreign(c, "explain", job);
 		explain_unknown(front, c, job);
 	} else if (!f.record) {
 		explain_unknown(front, c, job);

@@ -5,14 +5,6 @@
 #include "agent/front/recorders.h"
 #include "agent/front/requests.h"
 
-void front_log_foreign(const struct front *front, const struct client *client, const char *what,
-		       const char *job)
-{
-	log_provoked(front->base->log, LOG_L_WARNING,
-		     "refused uid %u to %s job %s: it is another user's",
-		     (unsigned)client_who(client)->uid, what, job);
-}
-
 /* --- what happens below ------------------------------------------------------------- */
 
 static void front_sampled(void *arg, const struct monitor_sample *sample)

@@ -67,12 +67,6 @@ front_request attach_request, explain_request, jobs_request, kill_request, nodes
 	profiles_request, record_request, status_request, submit_request, top_request,
 	tunnel_request, wait_request;
 
-/* --- what they share ----------------------------------------------------------- */
-
-/* Somebody asks for what is another's: root should see it. */
-void front_log_foreign(const struct front *front, const struct client *client, const char *what,
-		       const char *job);
-
 /* --- top_request.c --- */
 
 void top_sampled(struct front *front, const struct monitor_sample *sample);

@@ -77,7 +77,7 @@ static void kill_tell(struct kill *k, int rc, const char *why)
 			      "ask at its home node, `iocom jobs --all` lists them",
 			      k->asked, front->base->set->name);
 	if (k->client && rc == -EPERM)
-		front_log_foreign(front, k->client, "signal", k->job);
+		client_log_foreign(k->client, "signal", k->job);
 	if (k->client && rc)
 		client_error(k->client, "%s", err.text);
 	else if (k->client)

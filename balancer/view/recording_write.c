@@ -461,7 +461,7 @@ static const char *seen_name(const void *arg, uint32_t place)
 }
 
 /* HOME's place among the nodes it saw, as a check that it is there; d->norder: it is not. */
-static uint32_t home_place(const struct recording_decision *d)
+static uint32_t recorder_home_place(const struct recording_decision *d)
 {
 	uint32_t place = 0;
 
@@ -477,7 +477,7 @@ static json_t *plan_of(const struct recorder *r, const struct recording_decision
 	const struct seen seen = {&r->state, d};
 	const struct plan_answer answer = {
 		.policy = d->policy,
-		.home = home_place(d),
+		.home = recorder_home_place(d),
 		.plan = d->plan,
 		.nodes = d->nodes ? d->nodes : &d->plan->node,
 		.ntasks = d->plan->queued ? 0 : d->request->tasks,
@@ -525,7 +525,7 @@ int recorder_decision(struct recorder *r, const struct recording_decision *d, st
 		return rc;
 	if (d->home >= r->state.n || d->seed > VIEW_SEED_MAX ||
 	    d->params->rates != r->header.params.rates ||
-	    (d->order && home_place(d) == d->norder) || (!d->answer && !d->plan) ||
+	    (d->order && recorder_home_place(d) == d->norder) || (!d->answer && !d->plan) ||
 	    (d->request->tasks != 1 && !d->nodes && !d->answer))
 		return recording_write_refuse(
 			r, err, "a decision's home, seed, rates or nodes are out of range");

@@ -149,6 +149,7 @@ run_scripts() { # PART GLOB...
 
 part_static() {
 	run_command static check-layers bash tests/lib/check-layers.sh "$build"
+	run_command static check-circles python3 -B tests/lib/check-circles.py "$build" agent
 	run_command static check-names bash tests/lib/check-names.sh
 	run_command static check-model python3 -B tests/lib/check-model.py
 	run_command static check-model/twins python3 -B tests/lib/check-model.py --self-test
