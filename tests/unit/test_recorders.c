@@ -63,7 +63,15 @@ static struct iocom_vector vector(const char *name, double load)
 	return v;
 }
 
-/* All nodes tell something new. */
+static void hear(const struct iocom_vector *v)
+{
+	assert_int_equal(matrix_put(&peers.matrix, v, 0, clock_boot_ns()), 0);
+}
+
+/*
+ * All nodes tell something new.  Some have been silent before: the view's order is not that
+ * of the names.
+ */
 static void change(unsigned int turn)
 {
 	char name[16];
@@ -74,12 +82,17 @@ static void change(unsigned int turn)
 
 		snprintf(name, sizeof(name), "n%02u", i);
 		v = vector(name, (i * 7 + turn) % 11 * 0.5);
-		v.sequence = turn + 1;
-		/* Some leave and come again: the view's order is not that of the names. */
-		v.period_ms = (i + turn) % 13 ? 3600000 : 1;
-		assert_int_equal(matrix_put(&peers.matrix, &v, 0, clock_boot_ns()), 0);
+		v.sequence = 2 * turn + 1;
+		if ((i + turn) % 13 == 0) {
+			v.period_ms = 1;
+			hear(&v);
+			matrix_expire(&peers.matrix, clock_boot_ns() + CLOCK_NS_PER_S);
+			assert_false(matrix_find(&peers.matrix, name)->alive);
+		}
+		v.sequence++;
+		v.period_ms = 3600000;
+		hear(&v);
 	}
-	matrix_expire(&peers.matrix, clock_boot_ns() + CLOCK_NS_PER_S);
 }
 
 static void stop(void *arg)
