@@ -55,6 +55,7 @@ json_t *counters_json(const struct front *front)
 	COUNTERS(X)
 #undef X
 	json_object_set_new(o, "charges_lost", json_integer((json_int_t)home.charges_lost));
+	json_object_set_new(o, "vectors_left_out", json_integer((json_int_t)home.vectors_left_out));
 	json_object_set_new(o, "log_lines_suppressed",
 			    json_integer((json_int_t)front->base->log->suppressed));
 	return o;
