@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What a placement costs the agent, from the bytes of the request to the text of the
- * answer, with the view of the cluster built for each decision ("rebuilt", the baseline)
- * and with the view that each vector keeps up to date ("kept").
+ * What a placement costs the agent, with the view of the cluster built for each decision
+ * ("rebuilt", the baseline: what home did before) and with the view that each vector keeps
+ * up to date ("kept": what home does).
+ *
+ *   plan    from the request's bytes until the rules' plan stands
+ *   told    ... until the text of the plan with its reasons stands, no more
+ *   whole   ... until the text of the answer stands: home_place and the JSON's text; the
+ *           baseline makes the answer that home made then, with the vectors of all nodes
  *
  * The vectors are drawn at random.  Before each pair of decisions a hundredth of the nodes
  * tells a new vector and one job is placed; then both ways answer the same request with
- * the same seed, in turn the one or the other first.  Times are of the processor; the ratio
- * is the median over the pairs.  Where the nodes stand in the order
- * of their names, as the rebuilt view has them, both give the same plan; this is checked.
+ * the same seed, in turn the one or the other first.  Times are of the processor; ratios
+ * are medians over the pairs.  Where the nodes stand in the order of their names, as the
+ * rebuilt view has them, both give the same plan; this is checked.
  *
  * Not in it: the socket, the reading of this node's own load, the journal, admission.
  * Arguments: only these policies.
@@ -19,13 +24,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/lib/rebuilt_view.h"
+#include "agent/cluster/vector_codec.h"
+#include "agent/home/home_own.h"
 #include "agent/home/need.h"
 #include "balancer/view/plan_json.h"
+#include "tests/lib/rebuilt_view.h"
 #include "user/clock.h"
 #include "user/pack.h"
 
-#define PAIRS_MAX 2000
+#define PAIRS_MAX 1000
 #define PUTS	  20000
 #define CHARGES	  20 /* of jobs that no vector shows yet, at most */
 
@@ -60,10 +67,15 @@ static void must(bool ok)
 struct cluster {
 	uint32_t nodes;
 	uint64_t sequence;
+	struct settings set;
+	struct logger log;
+	struct counters counters;
+	struct base base;
+	struct skews skews;
 	struct iocom_vector own;
 	struct matrix matrix;
-	struct cluster_view *kept;
-	struct view_charges charges;
+	struct home *home;
+	struct view_charges charges; /* those of the rebuilt view */
 };
 
 static void vector_draw(struct iocom_vector *v, uint32_t i, bool busy)
@@ -105,15 +117,46 @@ static void vector_next(struct cluster *c, uint32_t i)
 	vector_draw(&v, i, false);
 	v.sequence = ++c->sequence;
 	v.time_ns = c->sequence;
-	must(matrix_put(&c->matrix, &v, 0, clock_boot_ns()) == 0);
+	must(matrix_put(&c->matrix, &v, 0, loop_boot_ns(c->base.loop)) == 0);
+}
+
+static void own_vector(void *arg, struct iocom_vector *own)
+{
+	const struct cluster *c = arg;
+
+	*own = c->own;
+}
+
+static bool is_mute(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+static void home_init(struct cluster *c)
+{
+	struct home_config config = {
+		.base = &c->base,
+		.matrix = &c->matrix,
+		.skews = &c->skews,
+		.ports = {.arg = c, .own_vector = own_vector, .mute = is_mute},
+	};
+
+	c->base = (struct base){
+		.log = &c->log, .counters = &c->counters, .set = &c->set, .boot_id = 1};
+	snprintf(c->set.name, sizeof(c->set.name), "home");
+	/* Time stands still: a charge ends for both ways, or for none. */
+	must(loop_new_virtual(&c->base.loop, 3600 * CLOCK_NS_PER_S, clock_real_ns(), NULL) == 0);
+	must(journal_open(&config.journal, ":memory:", NULL) == 0);
+	must(profile_open(&config.profiles, ":memory:", NULL) == 0);
+	must(home_new(&c->home, &config, NULL) == 0);
 }
 
 static void cluster_init(struct cluster *c, uint32_t nodes)
 {
 	*c = (struct cluster){.nodes = nodes};
 	matrix_init(&c->matrix, "home");
-	c->kept = cluster_view_new(&c->matrix);
-	must(c->kept != NULL);
+	home_init(c);
 	/* By name, so that both ways number the nodes alike. */
 	for (uint32_t i = 1; i < nodes; i++)
 		vector_next(c, i);
@@ -121,7 +164,13 @@ static void cluster_init(struct cluster *c, uint32_t nodes)
 
 static void cluster_fini(struct cluster *c)
 {
-	cluster_view_free(c->kept);
+	struct journal *journal = c->home->journal;
+	struct profile_store *profiles = c->home->profiles;
+
+	home_free(c->home);
+	journal_close(journal);
+	profile_close(profiles);
+	loop_free(c->base.loop);
 	view_charges_fini(&c->charges);
 	matrix_fini(&c->matrix);
 }
@@ -132,7 +181,7 @@ static void live(struct cluster *c)
 	struct view_charge charge = {
 		.boot_id = 1,
 		.sequence = UINT64_MAX,
-		.since_ns = clock_boot_ns(),
+		.since_ns = loop_boot_ns(c->base.loop),
 		.request = {.cpu_ms = 100,
 			    .io_per_ms = 0.1,
 			    .request_kb = 64,
@@ -147,18 +196,19 @@ static void live(struct cluster *c)
 	if (c->charges.count == CHARGES)
 		return;
 	snprintf(charge.node, sizeof(charge.node), "node%05u", 1 + (uint32_t)draw(c->nodes - 1));
-	cluster_view_charge(c->kept, &charge);
+	cluster_view_charge(c->home->view, &charge);
 	view_charge_add(&c->charges, &charge);
 }
 
 /* --- one request, both ways -------------------------------------------------------- */
 
-static void request_pack(msgpack_sbuffer *out)
+static void request_pack(msgpack_sbuffer *out, const char *policy)
 {
 	msgpack_packer pk;
 
-	pack_begin(&pk, out, 6);
+	pack_begin(&pk, out, 7);
 	pack_str(&pk, "op", "place");
+	pack_str(&pk, "policy", policy);
 	pack_str(&pk, "class", "sort");
 	pack_str(&pk, "cwd", "/home/user/work");
 	pack_str(&pk, "executable", "/usr/bin/sort");
@@ -178,33 +228,47 @@ struct asked {
 	struct view_policy policy;
 };
 
-/* When a part of the path was done, us. */
+/* When a part of the path was done, us; the answer. */
 struct path {
 	double begin, decided, answered;
+	json_t *answer;
 	char *text;
 };
 
-static void take(const struct asked *asked, struct need *need, struct rules_request *request)
+static void take(struct cluster *c, const struct asked *asked, struct need *need,
+		 struct rules_request *request)
 {
+	struct profile profile;
 	msgpack_unpacked map;
 
 	must(unpack_map(&map, asked->bytes, asked->length) == 0);
+	must(profile_get(c->home->profiles, 0, "sort", &profile, NULL) != 0);
 	must(need_resolve(need, unpack_get(&map.data, "need"), NULL, NULL) == 0);
 	need_request(need, request);
 	msgpack_unpacked_destroy(&map);
 }
 
-static void answer(const struct asked *asked, const struct need *need,
-		   const struct view_decision *decision, struct path *path)
+/* The vectors of all nodes. */
+static json_t *rows(const struct view_file *file, const struct cluster *c)
 {
-	json_t *o =
-		json_pack("{s:s,s:s,s:b,s:o,s:o,s:[],s:I}", "policy", asked->policy.name, "home",
-			  "home", "forced", false, "need", need_json(need), "plan",
-			  plan_json(decision, true), "refused", "seed", (json_int_t)asked->seed);
+	json_t *list = json_array();
 
-	path->text = json_dumps(o, JSON_COMPACT);
+	for (uint32_t i = 0; i < file->nnodes; i++) {
+		const struct matrix_entry *e = matrix_find(&c->matrix, file->nodes[i].node.name);
+		json_t *o = json_object();
+
+		must(vector_json(e ? &e->vector : &c->own, o) == 0);
+		json_object_set_new(o, "self", json_boolean(!e));
+		json_object_set_new(o, "age_ms", json_real(file->nodes[i].node.age_ms));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+static void write_text(struct path *path)
+{
+	path->text = json_dumps(path->answer, JSON_COMPACT);
 	must(path->text != NULL);
-	json_decref(o);
 	path->answered = now_us();
 }
 
@@ -215,32 +279,63 @@ static void rebuilt(struct cluster *c, const struct asked *asked, struct path *p
 	struct need need;
 
 	path->begin = now_us();
-	view_charges_settle(&c->charges, &c->matrix, clock_boot_ns());
-	must(view_build(&c->own, &c->matrix, &c->charges, clock_boot_ns(), &file) == 0);
-	take(asked, &need, &file.job);
+	view_charges_settle(&c->charges, &c->matrix, loop_boot_ns(c->base.loop));
+	must(view_build(&c->own, &c->matrix, &c->charges, loop_boot_ns(c->base.loop), &file) == 0);
+	take(c, asked, &need, &file.job);
 	file.seed = asked->seed;
 	must(view_decide(&file, &asked->policy, &decision, NULL) == 0);
 	path->decided = now_us();
-	answer(asked, &need, &decision, path);
+	path->answer = json_pack("{s:s,s:s,s:b,s:o,s:o,s:[],s:o,s:I}", "policy", asked->policy.name,
+				 "home", "home", "forced", false, "need", need_json(&need), "plan",
+				 plan_json(&decision, true), "refused", "nodes", rows(&file, c),
+				 "seed", (json_int_t)asked->seed);
 	view_decision_fini(&decision);
 	view_file_fini(&file);
-	path->answered = now_us();
+	write_text(path);
 }
 
-static void kept(struct cluster *c, const struct asked *asked, struct path *path)
+static void kept_plan(struct cluster *c, const struct asked *asked, struct path *path)
 {
 	struct view_decision decision;
 	struct rules_request job;
 	struct need need;
 
 	path->begin = now_us();
-	must(cluster_view_refresh(c->kept, &c->own, clock_boot_ns()) == 0);
-	take(asked, &need, &job);
-	must(cluster_view_decide(c->kept, &asked->policy, &job, asked->seed, &decision, NULL) == 0);
+	must(cluster_view_refresh(c->home->view, &c->own, loop_boot_ns(c->base.loop)) == 0);
+	take(c, asked, &need, &job);
+	must(cluster_view_decide(c->home->view, &asked->policy, &job, asked->seed, &decision,
+				 NULL) == 0);
 	path->decided = now_us();
-	answer(asked, &need, &decision, path);
+	path->answer = plan_json(&decision, true);
 	view_decision_fini(&decision);
-	path->answered = now_us();
+	write_text(path);
+}
+
+static void answered(void *arg, json_t *answer, const char *why)
+{
+	struct path *path = arg;
+
+	if (!answer)
+		fprintf(stderr, "bench_decision: %s\n", why);
+	path->answer = answer;
+}
+
+static void kept_whole(struct cluster *c, const struct asked *asked, struct path *path)
+{
+	msgpack_unpacked map;
+
+	path->begin = now_us();
+	must(unpack_map(&map, asked->bytes, asked->length) == 0);
+	home_place(c->home, 0, &map.data, answered, path);
+	msgpack_unpacked_destroy(&map);
+	must(path->answer != NULL);
+	write_text(path);
+}
+
+static void path_fini(struct path *path)
+{
+	json_decref(path->answer);
+	free(path->text);
 }
 
 /* --- the tables -------------------------------------------------------------------- */
@@ -259,51 +354,73 @@ static double quantile(double *values, int n, double q)
 	return values[(int)(q * (n - 1))];
 }
 
-/* Of each pair: until the plan stands, until the answer is told; and rebuilt over kept. */
+/* Of each pair: until the plan stands, until the answer stands; rebuilt, kept, and ratio. */
 struct pairs {
-	double plan[2][PAIRS_MAX], whole[2][PAIRS_MAX], ratio[PAIRS_MAX];
+	double plan[3][PAIRS_MAX], told[PAIRS_MAX], whole[3][PAIRS_MAX];
 };
+
+/* The seed that home takes for its next decision. */
+static uint64_t next_seed(const struct cluster *c)
+{
+	return (c->base.boot_id ^ (c->home->job_sequence + 1)) & VIEW_SEED_MAX;
+}
+
+static void must_agree(const struct path *old, const struct path *new)
+{
+	const char *const same[] = {"plan", "need", "seed", "policy"};
+
+	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
+		must(json_equal(json_object_get(old->answer, same[i]),
+				json_object_get(new->answer, same[i])));
+}
 
 static void pair(struct cluster *c, const struct view_policy *policy, struct pairs *p, int i)
 {
-	struct asked asked = {.policy = *policy, .seed = (uint64_t)draw(1e9)};
-	struct path old, new;
+	struct asked asked = {.policy = *policy, .seed = next_seed(c)};
+	struct path old, plan, whole;
 	msgpack_sbuffer bytes;
 
 	live(c);
-	request_pack(&bytes);
+	request_pack(&bytes, policy->name);
 	asked.bytes = bytes.data;
 	asked.length = bytes.size;
 	if (i % 2)
-		kept(c, &asked, &new);
-	rebuilt(c, &asked, &old);
+		rebuilt(c, &asked, &old);
+	kept_plan(c, &asked, &plan);
+	kept_whole(c, &asked, &whole);
 	if (i % 2 == 0)
-		kept(c, &asked, &new);
-	must(strcmp(old.text, new.text) == 0);
+		rebuilt(c, &asked, &old);
+	must_agree(&old, &whole);
 	p->plan[0][i] = old.decided - old.begin;
-	p->plan[1][i] = new.decided - new.begin;
+	p->plan[1][i] = plan.decided - plan.begin;
+	p->plan[2][i] = p->plan[0][i] / p->plan[1][i];
+	p->told[i] = plan.answered - plan.begin;
 	p->whole[0][i] = old.answered - old.begin;
-	p->whole[1][i] = new.answered - new.begin;
-	p->ratio[i] = p->whole[0][i] / p->whole[1][i];
-	free(old.text);
-	free(new.text);
+	p->whole[1][i] = whole.answered - whole.begin;
+	p->whole[2][i] = p->whole[0][i] / p->whole[1][i];
+	path_fini(&old);
+	path_fini(&plan);
+	path_fini(&whole);
 	msgpack_sbuffer_destroy(&bytes);
 }
 
 static void bench_policy(struct cluster *c, const char *name)
 {
 	static struct pairs p;
-	int n = c->nodes <= 100 ? PAIRS_MAX : c->nodes <= 1000 ? 600 : 150;
+	int n = c->nodes <= 100 ? PAIRS_MAX : c->nodes <= 1000 ? 300 : 60;
 	struct view_policy policy;
+
 	must(view_policy_parse(name, &policy, NULL) == 0);
 	pair(c, &policy, &p, 0); /* builds the indexes of this policy */
 	for (int i = 0; i < n; i++)
 		pair(c, &policy, &p, i);
-	printf("%6u  %-12s", c->nodes, policy.name);
-	for (int way = 0; way < 2; way++)
-		printf("  %9.1f %9.1f %9.1f", quantile(p.plan[way], n, 0.5),
-		       quantile(p.whole[way], n, 0.5), quantile(p.whole[way], n, 0.99));
-	printf("  %8.1f\n", quantile(p.ratio, n, 0.5));
+	printf("%6u  %-10s  %8.1f %8.1f %8.1f %8.1f", c->nodes, policy.name,
+	       quantile(p.plan[0], n, 0.5), quantile(p.plan[0], n, 0.99),
+	       quantile(p.whole[0], n, 0.5), quantile(p.whole[0], n, 0.99));
+	printf("  %8.1f %8.1f %8.1f %8.1f %8.1f", quantile(p.plan[1], n, 0.5),
+	       quantile(p.plan[1], n, 0.99), quantile(p.told, n, 0.5), quantile(p.whole[1], n, 0.5),
+	       quantile(p.whole[1], n, 0.99));
+	printf("  %7.1f %7.1f\n", quantile(p.plan[2], n, 0.5), quantile(p.whole[2], n, 0.5));
 }
 
 /* Mean us of one vector that is heard. */
@@ -325,7 +442,7 @@ static void ask(struct cluster *c, enum rules_policy first, enum rules_policy la
 
 	for (unsigned p = first; p <= last; p++) {
 		must(view_policy_parse(rules_policy_name(p), &policy, NULL) == 0);
-		must(cluster_view_decide(c->kept, &policy, &job, 1, &decision, NULL) == 0);
+		must(cluster_view_decide(c->home->view, &policy, &job, 1, &decision, NULL) == 0);
 		view_decision_fini(&decision);
 	}
 }
@@ -354,8 +471,8 @@ static void bench_updates(uint32_t nodes, const char *name)
 	ask(&c, 0, RULES_POLICIES - 1);
 	us[3] = bench_vectors(&c);
 	mb[3] = memory_mb() - before;
-	cluster_view_free(c.kept);
-	c.kept = NULL;
+	cluster_view_free(c.home->view);
+	c.home->view = NULL;
 	us[0] = bench_vectors(&c);
 	mb[0] = memory_mb() - before;
 	cluster_fini(&c);
@@ -373,14 +490,12 @@ int main(int argc, char **argv)
 	const char *const *policies = argc > 1 ? (const char *const *)argv + 1 : usual;
 	int n = argc > 1 ? argc - 1 : 3;
 
-	printf("request to answer, us: plan: the median until the plan stands; p50, p99: until the "
-	       "answer's text stands\n");
-	printf("%6s  %-12s  %29s  %29s  %8s\n", "", "", "--- rebuilt, the baseline ---",
-	       "----------- kept -----------", "ratio");
-	printf("%6s  %-12s", "nodes", "policy");
-	for (int way = 0; way < 2; way++)
-		printf("  %9s %9s %9s", "plan", "p50", "p99");
-	printf("  %8s\n", "of p50");
+	printf("us, medians and 99th percentiles\n%6s  %-10s  %35s  %44s  %15s\n", "", "",
+	       "----- rebuilt, the baseline -----", "------------------ kept ------------------",
+	       "---- ratio ----");
+	printf("%6s  %-10s  %8s %8s %8s %8s  %8s %8s %8s %8s %8s  %7s %7s\n", "nodes", "policy",
+	       "plan", "p99", "whole", "p99", "plan", "p99", "told", "whole", "p99", "plan",
+	       "whole");
 	for (int i = 0; i < n; i++) {
 		for (uint32_t nodes = 10; nodes <= 10000; nodes *= 10) {
 			struct cluster c;
