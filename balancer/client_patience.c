@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Questions that outlive an agent which is started anew; see client.h. */
+/* Repeats a question while the agent is being restarted; see client.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
@@ -17,7 +17,7 @@ bool client_agent_is_away(int rc)
 	return rc == -EPIPE || rc == -ECONNRESET || rc == -ECONNREFUSED || rc == -ENOENT;
 }
 
-/* One attempt; MET: an agent took it. */
+/* Makes one attempt; MET: an agent accepted the connection. */
 static int ask_once(const char *run_dir, const msgpack_sbuffer *request, json_t **answer, bool *met,
 		    struct iocom_err *err)
 {
@@ -44,7 +44,10 @@ int client_ask_patiently(struct client_patience *patience, const char *run_dir,
 		now = clock_boot_ms();
 		if (!client_agent_is_away(rc) || !patience->heard)
 			break;
-		/* One that took the question and lived on was back. */
+		/*
+		 * An agent that lived for a while after we asked had come back: wait the full
+		 * time again.
+		 */
 		if (!since_ms || (met && now - asked_ms > TELL_MS)) {
 			since_ms = now;
 			told = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `iocom attach`: another client for a job that was started before. */
+/* `iocom attach` follows a job that was started before. */
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -18,20 +18,22 @@
 
 static const char help[] =
 	"usage: iocom attach [--take] [--from N] [--escape CHAR] [--run-dir DIR] JOB\n"
-	"Gives you the output of JOB (or `last`) from the first byte that is "
-	"kept, its input where\n"
-	"that is open, and its exit status, also when it has ended.\n\n"
-	"  --take           also from the program that has the job (iocom run, another attach),\n"
-	"                   which ends with 255\n"
+	"Shows the output of JOB (or `last`) from the first byte that is still "
+	"kept, passes\n"
+	"input on where the job still reads it, and returns the exit status, even of an ended "
+	"job.\n\n"
+	"  --take           take the job over from the program that follows it (iocom run, "
+	"another\n"
+	"                   attach); that program ends with 255\n"
 	"  --from N         begin at byte N of the standard output\n"
-	"  --escape CHAR    of a job with a terminal: ~ at a line's start and then . leaves it;\n"
-	"                   a character, ^X, or none [~]\n"
+	"  --escape CHAR    for a job with a terminal: ~ at a line's start and then . leaves it;\n"
+	"                   CHAR is a character, ^X, or none [~]\n"
 	"  --run-dir DIR    the agent's directory\n\n"
-	"Ctrl-C, like INT and TERM to this program, goes to the job; of a detached one (run\n"
-	"--detach) it ends the attach only.\n"
-	"exit status: the job's own; 128 + N when signal N ended it, or us; 125 no "
+	"Ctrl-C, like INT and TERM to this program, goes to the job; for a detached job (run\n"
+	"--detach) it only ends this program.\n"
+	"exit status: the job's own; 128 + N when signal N ended the job or this program; 125 no "
 	"such job, no\n"
-	"agent, usage; 255 contact or output was lost, or nobody knows how it ended\n";
+	"agent, usage; 255 contact or output was lost, or the outcome is unknown\n";
 
 struct attach {
 	const char *run_dir;
@@ -54,7 +56,7 @@ static int parse_from(const char *text, uint64_t *from)
 	return RUN_FAILED;
 }
 
-/* -1 go on; else the exit code. */
+/* Returns -1 to go on, else the exit code. */
 static int cmd_attach_parse(struct attach *attach, int argc, char **argv, const char **job)
 {
 	static const struct option options[] = {
@@ -78,7 +80,7 @@ static int cmd_attach_parse(struct attach *attach, int argc, char **argv, const 
 			return fputs(help, c == 'h' ? stdout : stderr), c == 'h' ? 0 : RUN_FAILED;
 	}
 	if (optind + 1 != argc) {
-		fprintf(stderr, "iocom attach: which job? One (iocom jobs lists them)\n");
+		fprintf(stderr, "iocom attach: name one job (iocom jobs lists them)\n");
 		return RUN_FAILED;
 	}
 	*job = argv[optind];
@@ -129,7 +131,10 @@ static int again(void *arg, const struct attach_ask *ask)
 	return run_connect_attach(&attach->target, ask, &fd, &err) ? -1 : fd;
 }
 
-/* By offset, as --from takes it: both streams may go to one place, and what waits comes later. */
+/*
+ * Names the offset, as --from takes it: both outputs may go to one place, so the position of
+ * this message among them says nothing.
+ */
 static void tell_gap(void *arg, int stream, uint64_t from, uint64_t to)
 {
 	(void)arg;
@@ -157,7 +162,7 @@ static int cmd_attach_follow(struct attach *attach, struct iocom_err *err)
 	int fd, rc;
 
 	attach_nonce(attach->ask.nonce);
-	/* What is before is not wanted: it takes no room of ours. */
+	/* We do not want bytes before --from: count them as received. */
 	if (attach->ask.from[1] != ATTACH_FIRST)
 		attach->ask.taken[1] = attach->ask.from[1];
 	attach->ask.gaps = true;

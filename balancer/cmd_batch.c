@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `iocom batch`: commands of a list, many at a time, placed by load; see batch.h. */
+/* `iocom batch` runs the commands of a list, many at a time, placed by load; see batch.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -21,35 +21,35 @@ static const char help[] =
 	"Runs the commands of FILE [standard input], one a line, many at the same time, each\n"
 	"once.  They run in workers: jobs that are placed as `iocom run` places one, and then\n"
 	"take command after command, so that a short one costs little more than its process.\n"
-	"What a command prints stands together.  Empty lines and those of # say nothing.\n\n"
+	"Each command's output stays in one piece.  Empty lines and lines with # are skipped.\n\n"
 	"  -j N            workers, each running one command at a time [processors here]\n"
-	"  -k, --keep-order  outputs in the order of the list [as commands end]\n"
-	"  --log FILE      one JSON object a line for each command: status, node, time\n"
-	"  --resume        leave out what FILE of --log has as ended, and go on with it\n"
-	"  -v, --verbose   a summary at the end [on a terminal, and when not all is well]\n"
-	"  -q, --quiet     no summary, no progress\n"
-	"  --here          workers of this machine, without asking the agent\n"
-	"  --env all|none|LIST  as in iocom run: what of this environment commands get\n"
+	"  -k, --keep-order  print outputs in the order of the list [as commands end]\n"
+	"  --log FILE      write one JSON object a line for each command: status, node, time\n"
+	"  --resume        skip the commands that ended according to --log FILE, and append to it\n"
+	"  -v, --verbose   print a summary at the end [on a terminal, and after failures]\n"
+	"  -q, --quiet     print no summary and no progress\n"
+	"  --here          run the workers on this machine, without asking the agent\n"
+	"  --env all|none|LIST  the environment that commands get, as in iocom run\n"
 	"  --run-dir DIR   the agent's directory [/run/iocom, or $IOCOM_RUN_DIR]\n";
 
 static const char help_status[] =
 	"Ctrl-C ends this program, its workers and what they run.\n"
 	"exit status:\n"
-	"  0 all ended with 0; 1 to 100 so many did not; 101 more; 125 iocom failed before one\n"
-	"  began; 255 commands were lost (their outcome is unknown), or not begun.  By the signal\n"
-	"  where one ended it, by SIGPIPE where nobody reads its output\n";
+	"  0 all ended with 0; 1 to 100: so many did not; 101: more; 125 iocom failed before one\n"
+	"  began; 255 commands were lost (their outcome is unknown) or did not begin.  A signal\n"
+	"  that ends this program ends it visibly; SIGPIPE does when nobody reads the output\n";
 
-/* Options that go to the workers' `iocom run` as they are, and its own words. */
+/* The most options that go unchanged to the workers' `iocom run`, with its own words. */
 #define WORDS_MAX 64
 
 struct batch {
-	struct placement_request ask; /* checked here, passed on as it was given */
+	struct placement_request ask; /* we check it here and pass it on as given */
 	char *words[WORDS_MAX];
 	size_t nwords;
 	bool here, worker, resume;
-	const char *log; /* its name */
+	const char *log; /* the log's file name */
 	char self[PATH_MAX];
-	char worker_of[512]; /* our option for `iocom run`: what listings call a worker */
+	char worker_of[512]; /* option for `iocom run`: the worker's name in listings */
 	struct batch_options pool;
 };
 
@@ -104,7 +104,7 @@ static int open_log(struct batch *b, struct iocom_err *err)
 	return b->resume ? batch_done_read(b->pool.log, b->log, &b->pool.done, err) : 0;
 }
 
-/* Not this program's path and an option of ours. */
+/* Listings show this text instead of this program's path and our internal option. */
 static void name_workers(struct batch *b, const char *list)
 {
 	snprintf(b->worker_of, sizeof(b->worker_of), "--worker-of=iocom batch%s%.400s, a worker",
@@ -161,12 +161,12 @@ static int cmd_batch_take_option(struct batch *b, int option, const char *name, 
 	case OPTION_WORKER:
 		b->worker = true;
 		return 0;
-	default: /* getopt_long has said what is wrong */
+	default: /* getopt_long has printed what is wrong */
 		return iocom_err_set(err, -EINVAL, "see iocom batch --help");
 	}
 }
 
-/* 0 go on; 1 help was printed; negative errno with the sentence. */
+/* Returns 0: go on; 1: help was printed; negative errno with the sentence. */
 static int cmd_batch_parse(struct batch *b, int argc, char **argv, struct iocom_err *err)
 {
 	static const struct option options[] = {
@@ -178,7 +178,7 @@ static int cmd_batch_parse(struct batch *b, int argc, char **argv, struct iocom_
 		{"quiet", no_argument, NULL, 'q'},
 		{"verbose", no_argument, NULL, 'v'},
 		{"here", no_argument, NULL, OPTION_HERE},
-		{"worker", no_argument, NULL, OPTION_WORKER}, /* ours: what a worker is */
+		{"worker", no_argument, NULL, OPTION_WORKER}, /* internal: act as a worker */
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -199,7 +199,10 @@ static int cmd_batch_parse(struct batch *b, int argc, char **argv, struct iocom_
 	return b->worker ? 0 : cmd_batch_take_input(b, argc, argv, err);
 }
 
-/* What a worker is started as: `iocom run OPTIONS -- SELF batch --worker`, or its end alone. */
+/*
+ * Makes the worker's command line: `iocom run OPTIONS -- SELF batch --worker`, or with --here
+ * the part from SELF on.
+ */
 static int make_argv(struct batch *b, struct iocom_err *err)
 {
 	ssize_t n = readlink("/proc/self/exe", b->self, sizeof(b->self) - 1);
@@ -249,11 +252,11 @@ static int cmd_batch_run(struct batch *b, struct batch_result *result, struct io
 		rc = iocom_err_set(err, -errno, "cannot write the log: %s", strerror(errno));
 	batch_done_free(b->pool.done);
 	if (!rc && result->rest)
-		rc = iocom_err_set(err, -EIO, "no worker is left: the rest was not begun");
+		rc = iocom_err_set(err, -EIO, "no worker is left to begin the rest");
 	return rc;
 }
 
-/* As one that nobody has taught anything: `yes | head` ends so, and a shell sees Ctrl-C. */
+/* Dies by the signal itself, so that a shell sees Ctrl-C and `| head` ends us as usual. */
 static void end_by(int number)
 {
 	signal(number, SIG_DFL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `iocom doctor`: is all here that an agent needs, and what does this kernel not tell? */
+/* `iocom doctor` checks whether an agent has all it needs and which columns this kernel lacks. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +12,14 @@
 
 static const char help[] =
 	"usage: iocom doctor [--json] [--no-agent] [--config FILE] [--run-dir DIR]\n"
-	"Looks at all that an agent needs: kernel, hooks and the columns that they feed,\n"
+	"Checks all that an agent needs: kernel, hooks and the columns that they feed,\n"
 	"configuration, directories, ports, munge, clock, criu, the running agent.\n"
-	"Changes nothing.  As root it really loads the monitor, and takes it down again.\n\n"
-	"  --json           one document\n"
-	"  --no-agent       none is expected to run yet: that none does is not broken\n"
+	"Changes nothing.  As root it loads the monitor for a test, and unloads it.\n\n"
+	"  --json           print one document\n"
+	"  --no-agent       do not call a missing agent broken\n"
 	"  --config FILE    the agent's configuration [/etc/iocom/iocom.conf]\n"
 	"  --run-dir DIR    the agent's directory\n\n"
-	"Exit status: 0 nothing is broken (degraded is not broken), 1 something is, 2 usage.\n";
+	"Exit status: 0 nothing is broken (degraded counts as fine), 1 something is, 2 usage.\n";
 
 static void cmd_doctor_look(struct doctor *d)
 {

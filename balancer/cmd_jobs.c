@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `iocom jobs`: jobs submitted at or running on this node, and how they ended. */
+/* `iocom jobs` lists jobs submitted at or running on this node, and how they ended. */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -16,14 +16,14 @@
 
 static const char help[] =
 	"usage: iocom jobs [--all] [--limit N] [--json] [--run-dir DIR]\n"
-	"Jobs submitted here or running here: yours, or everybody's for root.\n\n"
+	"Lists jobs submitted here or running here: yours, or everybody's for root.\n\n"
 	"  --all            ended jobs too, the newest first\n"
-	"  --limit N        of the ended jobs the newest N only; 0: all [20; --json: all]\n"
+	"  --limit N        list only the newest N ended jobs; 0: all [20; --json: all]\n"
 	"  --json           one document\n"
 	"  --run-dir DIR    the agent's directory\n\n"
 	"exit status: 0; 1 failed (no agent); 2 usage\n";
 
-#define LIMIT 20 /* ended jobs that a person is shown */
+#define LIMIT 20 /* ended jobs shown to a person */
 
 enum { OPTION_LIMIT = JOB_COMMAND_END };
 
@@ -82,7 +82,7 @@ static void result_cell(struct listing *l, const json_t *job)
 		listing_cell(l, "not started");
 }
 
-/* In local time; without the date where that is today's. */
+/* In local time, without the date if it is today's. */
 static void started_cell(struct listing *l, const json_t *job)
 {
 	time_t start = (time_t)(listing_number(job, "start_ns") / 1e9), now = time(NULL);
@@ -117,7 +117,7 @@ static void cmd_jobs_row(struct listing *l, const json_t *job)
 	listing_cell(l, "%s", listing_string(job, "command"));
 }
 
-/* Takes the oldest of the ended jobs out: LIMIT stay.  How many went. */
+/* Removes the oldest ended jobs beyond LIMIT.  Returns how many it removed. */
 static size_t cmd_jobs_cut(json_t *jobs, long limit)
 {
 	size_t i = 0, cuts = 0;
@@ -134,7 +134,10 @@ static size_t cmd_jobs_cut(json_t *jobs, long limit)
 	return cuts;
 }
 
-/* Why, below the table: the sentences are long, and few.  Names in them may hold anything. */
+/*
+ * Prints the reasons below the table, as they are long and few.  Names in them may hold any
+ * bytes.
+ */
 static void cmd_jobs_print_reasons(const json_t *answer)
 {
 	size_t i;

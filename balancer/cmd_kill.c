@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `iocom kill`: a signal to jobs, wherever they run. */
+/* `iocom kill` sends a signal to jobs, wherever they run. */
 #include <ctype.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,22 +10,22 @@
 #include "balancer/commands.h"
 #include "balancer/job_command.h"
 
-#define SIGNAL_MAX 64 /* of those that an agent passes on */
+#define SIGNAL_MAX 64 /* the highest signal that an agent passes on */
 
 static const char help[] =
 	"usage: iocom kill [-SIGNAL | -s SIGNAL] [--run-dir DIR] JOB...\n"
 	"       iocom kill -l\n"
 	"Sends SIGNAL (a name or a number) [TERM] to the first process of each JOB and its group;\n"
-	"KILL ends all of the job, 0 only asks whether it runs.  Ask at a job's home node, or "
+	"KILL ends the whole job, 0 only asks whether it runs.  Ask at a job's home node, or "
 	"where\n"
 	"it runs.\n\n"
 	"  JOB              an id from `iocom jobs`, or 'last' for your newest\n"
 	"  -s SIGNAL        the same as -SIGNAL\n"
 	"  -l               list the signals\n"
 	"  --run-dir DIR    the agent's directory\n\n"
-	"exit status: 0; 1 one of them got none (no such job, it has ended, no agent); 2 usage\n";
+	"exit status: 0; 1 a job got no signal (no such job, it has ended, no agent); 2 usage\n";
 
-/* Negative: none. */
+/* Returns the number of a signal's name or number; negative: there is none. */
 static int signal_of(const char *text)
 {
 	char *end;
@@ -71,7 +71,7 @@ int cmd_kill(int argc, char **argv)
 	const char *name = "TERM";
 	int c, rc = 0, signal;
 
-	/* -9 and -TERM are no options of getopt's kind; nor is -FROB, which is told as a signal. */
+	/* getopt knows neither -9 nor -TERM.  We take -FROB too, to call it an unknown signal. */
 	if (argc > 1 && argv[1][0] == '-' && argv[1][1] != '-' &&
 	    (signal_of(argv[1] + 1) >= 0 || isupper((unsigned char)argv[1][1]) ||
 	     isdigit((unsigned char)argv[1][1]))) {
@@ -89,7 +89,7 @@ int cmd_kill(int argc, char **argv)
 	signal = signal_of(name);
 	if (signal < 0 || optind >= argc) {
 		fprintf(stderr,
-			signal >= 0 ? "iocom kill: which jobs? (iocom jobs lists them)\n"
+			signal >= 0 ? "iocom kill: name the jobs (iocom jobs lists them)\n"
 				    : "iocom kill: there is no signal '%s'\n",
 			name);
 		return 2;

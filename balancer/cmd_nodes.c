@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `iocom nodes`: the load matrix as the local agent knows it, one row a node. */
+/* `iocom nodes` prints the load matrix as the local agent knows it, one row a node. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,26 +11,26 @@
 #include "balancer/listing.h"
 #include "user/pack.h"
 
-#define WIDE 125 /* columns of the terminal that show everything */
+#define WIDE 125 /* a terminal of this many columns shows all */
 
 static const char help[] =
 	"usage: iocom nodes [--json] [--watch[=SECONDS]] [--run-dir DIR]\n"
-	"The load matrix: what each node said of itself, and how long ago.\n\n"
+	"Prints the load matrix: what each node reported of itself, and how long ago.\n\n"
 	"  NODE      * marks this machine\n"
-	"  AGE       since its newest vector arrived; silent for 3 periods: dropped\n"
+	"  AGE       since its newest vector arrived; a node silent for 3 periods is dropped\n"
 	"  RUNQ      runnable tasks, mean of the period\n"
 	"  CORES     number x relative speed of one (a CPU quota counts as a slower one)\n"
 	"  MEM MB    requested / what jobs may use\n"
-	"  EXPLICIT  I/O load: requests/s as tasks make them (the disk may cut one into several, "
+	"  EXPLICIT  I/O load: requests/s as tasks make them (the disk may split one into several, "
 	"which\n"
 	"            the disk line of iocom top counts).  Of each job the most of what it measured "
 	"and\n"
 	"            what it announced (--io-rate, or earlier runs of its class), until it ends\n"
-	"  IMPLICIT  the same of page faults, measured only\n"
-	"  DISK      utilisation; E(s) mean service time of a request; CAPACITY what it delivers\n"
+	"  IMPLICIT  the same for page faults, only measured\n"
+	"  DISK      utilisation; E(s) mean service time of a request; CAPACITY throughput\n"
 	"  SENT RECV TCP that leaves or enters the node (on a terminal of 125 columns or more)\n\n"
 	"  --json           the whole vectors, one document\n"
-	"  --watch[=S]      again every S seconds [1], also when the agent is started anew\n"
+	"  --watch[=S]      repeat every S seconds [1], also after a restart of the agent\n"
 	"  --run-dir DIR    the agent's directory\n\n"
 	"exit status: 0; 1 failed (no agent); 2 usage\n";
 

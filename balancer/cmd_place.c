@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `iocom place`: where a command would run now, and why, without running it. */
+/* `iocom place` says where a command would run now, and why, without running it. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +18,9 @@ static const char help[] =
 	"usage: iocom place [OPTION...] [--] COMMAND [ARGUMENT...]\n"
 	"       iocom place --view FILE [--policy P] [--json]\n"
 	"Decides where COMMAND would run now, and says why; runs nothing.  With --view it\n"
-	"decides on what FILE says the cluster looks like, and asks no agent.\n\n"
+	"decides on the cluster as FILE describes it, and asks no agent.\n\n"
 	"  --view FILE       cluster and job as in iocom-view(5); -: standard input\n"
-	"  --save-view FILE  also write what the decision looked at, for --view\n"
+	"  --save-view FILE  also write the view that the decision used, for --view\n"
 	"  --json            the decision as one document\n"
 	"  --run-dir DIR     the agent's directory\n";
 
@@ -28,10 +28,10 @@ struct place {
 	struct placement_request ask;
 	const char *view, *save;
 	bool json;
-	bool needs; /* an option that tells the job or the agent */
+	bool needs; /* an option was given that describes the job or the agent */
 };
 
-/* Prints what the agent says.  0 or 1. */
+/* Prints the agent's answer.  Returns 0 or 1. */
 static int cmd_place_show(const struct place *p, json_t *answer, struct iocom_err *err)
 {
 	if (p->save && place_view_save(p->save, answer, err))
@@ -86,7 +86,7 @@ static int cmd_place_usage(bool asked)
 	return asked ? 0 : 2;
 }
 
-/* One option.  0; else the exit code + 1. */
+/* Takes one option.  Returns 0, else the exit code + 1. */
 static int cmd_place_take(struct place *p, int c, const char *value)
 {
 	struct iocom_err err = {0};
@@ -131,14 +131,14 @@ int cmd_place(int argc, char **argv)
 			return rc - 1;
 	}
 	if (p.view && (optind < argc || p.save || p.needs)) {
-		fprintf(stderr, "iocom place: --view goes with --policy and --json only: FILE says "
+		fprintf(stderr, "iocom place: --view goes only with --policy and --json: FILE says "
 				"all else\n");
 		return 2;
 	}
 	if (p.view)
 		return place_view(p.view, p.ask.policy, p.json);
 	if (optind >= argc) {
-		fprintf(stderr, "iocom place: which command? (iocom place --help)\n");
+		fprintf(stderr, "iocom place: name a command (iocom place --help)\n");
 		return 2;
 	}
 	p.ask.view = p.save != NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `iocom profile`: what classes of jobs need, learned from their runs. */
+/* `iocom profile` shows what classes of jobs need, learned from their runs. */
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 static const char help[] =
 	"usage: iocom profile [--json] [--run-dir DIR] [CLASS]\n"
 	"       iocom profile --forget CLASS [--run-dir DIR]\n"
-	"What your classes of jobs need (everybody's for root), learned from their runs.\n\n"
-	"  CLASS            this class, with the phases of its last run\n"
+	"Shows what your classes of jobs need (everybody's for root), learned from their runs.\n\n"
+	"  CLASS            only this class, with the phases of its last run\n"
 	"  --forget         forget what was learned of CLASS\n"
 	"  --json           one document\n"
 	"  --run-dir DIR    the agent's directory\n\n"
@@ -94,7 +94,7 @@ static int print_phases(const json_t *profile)
 	}
 	rc = listing_print(l, stdout);
 	listing_free(l);
-	printf("  Disk time between %.0f and %.0f ms, %.0f ms of it by page faults; requests "
+	printf("  Disk time between %.0f and %.0f ms, %.0f ms of it for page faults; requests "
 	       "waited\n"
 	       "  %.0f ms in queues, the job %.0f ms for a CPU.\n",
 	       listing_number(last, "disk_low_ms"), listing_number(last, "disk_high_ms"),

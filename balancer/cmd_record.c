@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * `iocom record`: writes down what this machine's agent sees and decides, until
- * it is told to stop; joins what several machines wrote down.
+ * `iocom record` writes down what this machine's agent sees and decides until it is stopped,
+ * and merges the recordings of several machines.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,44 +22,44 @@
 #include "balancer/record/record_stream.h"
 #include "balancer/view/recording.h"
 
-#define DELAY_LEAST_S 0.1 /* as iocom top has it */
+#define DELAY_LEAST_S 0.1 /* the limit of iocom top */
 #define DELAY_MOST_S  3600.0
 #define DEFAULT_OUT   "recording.jsonl.gz"
-#define TICK_S	      0.5 /* of the progress line */
-#define FLUSH_S	      5.0 /* lines wait at most so long for the file */
-#define FAREWELL_S    5.0 /* the agent has so long to send its end line */
+#define TICK_S	      0.5 /* between updates of the progress line */
+#define FLUSH_S	      5.0 /* longest time that lines wait before they are written */
+#define FAREWELL_S    5.0 /* time that the agent has to send its end line */
 
 static const char help[] =
 	"usage: iocom record [--out FILE] [--seconds N] [--force] [--run-dir DIR]\n"
 	"       iocom record --merge OUT [--force] FILE...\n"
 	"       iocom record --csv KIND [--out FILE] [--delay SECONDS] [--seconds N] [--force]\n"
 	"                    [--direct] [--run-dir DIR]\n"
-	"Records what this machine's agent hears of all nodes, each decision it takes with\n"
-	"all that it looked at, the jobs submitted here and what they did, until Ctrl-C.\n"
-	"`iocom replay FILE` then asks what another policy would have done, `iocom replay\n"
-	"FILE --check` whether the simulator would have shown the same.  Needs root.\n\n"
+	"Records what this machine's agent hears from all nodes, each decision it takes with\n"
+	"the view it used, the jobs submitted here and what they did, until Ctrl-C.\n"
+	"`iocom replay FILE` then shows what another policy would have done, `iocom replay\n"
+	"FILE --check` whether the simulator reproduces the recording.  Needs root.\n\n"
 	"A job is recorded by the agent where it was submitted: for a whole cluster run one\n"
 	"recorder on each node, then join the files with --merge.  The nodes' clocks must\n"
 	"agree (NTP).\n\n"
 	"  --out FILE      where to; .gz packs it; -: standard output [" DEFAULT_OUT "]\n"
-	"  --seconds N     stop by itself after N seconds\n"
+	"  --seconds N     stop after N seconds\n"
 	"  --force         replace FILE or OUT\n"
-	"  --merge OUT     one recording of the recordings FILE..., each of another node\n"
+	"  --merge OUT     join the recordings FILE..., each of another node, into one\n"
 	"  --run-dir DIR   the agent's directory\n\n"
-	"With --csv instead: what `iocom top` shows, an interval after the other, as one table\n"
+	"--csv instead writes what `iocom top` shows, interval after interval, as one table\n"
 	"of KIND: " CSV_KINDS ".\n\n"
 	"  --out FILE      where to, as above [iocom-KIND.csv]\n"
 	"  --delay SECONDS length of an interval, 0.1 to 3600 [1]\n"
 	"  --direct        do not ask an agent (root)\n\n"
 	"exit status: 0; 1 failed (no agent, a full disk); 2 usage\n"
-	"The file appears under its name when recording ends, also by a signal.\n"
-	"exit: 0 recorded to the end, 1 failed or cut off (what there is, is kept), 2 usage\n";
+	"The file gets its name when recording ends, also by a signal.\n"
+	"exit: 0 recorded to the end, 1 failed or cut off (the part recorded is kept), 2 usage\n";
 
 struct options {
 	const char *out, *merge, *run_dir;
-	double seconds; /* 0: until told */
+	double seconds; /* 0: until stopped */
 	bool force;
-	const struct csv_kind *csv; /* a table instead */
+	const struct csv_kind *csv; /* write this table instead of a recording */
 	double delay_s;
 	bool direct;
 };
@@ -70,14 +70,14 @@ struct record {
 	struct record_file *file;
 	char node[RECORDING_NAME_MAX];
 	double start_s, flushed_s, shown_s;
-	double farewell_s; /* until when the end line is waited for; 0: not yet asked */
+	double farewell_s; /* deadline for the end line; 0: not asked for yet */
 	uint64_t lines, submitted, decided, ended, lost;
 	bool whole; /* the end line came */
 	bool terminal;
 };
 
 static volatile sig_atomic_t stopped;
-static char *volatile leftover; /* of an interrupted merge */
+static char *volatile leftover; /* temporary file of a merge, removed on a signal */
 
 static double cmd_record_now_s(void)
 {
@@ -95,7 +95,7 @@ static int cmd_record_fail(const char *text)
 
 /* --- lines ------------------------------------------------------------------------- */
 
-/* What kind of line it is: its "record" comes first. */
+/* Whether LINE is of kind RECORD, which "record", its first member, tells. */
 static bool is(const char *line, size_t length, const char *record)
 {
 	static const char head[] = "{\"record\":\"";
@@ -147,7 +147,7 @@ static bool cmd_record_time_to_stop(const struct record *r, double now)
 	return stopped || (limit > 0 && now - r->start_s >= limit);
 }
 
-/* Between two lines.  0: go on; 1: enough; negative errno. */
+/* Waits between two lines.  Returns 0: go on; 1: stop; negative errno. */
 static int pause_for_more(struct record *r, struct iocom_err *err)
 {
 	struct pollfd p = {.fd = r->stream.fd, .events = POLLIN};
@@ -173,7 +173,7 @@ static int pause_for_more(struct record *r, struct iocom_err *err)
 	return 0;
 }
 
-/* Until the end line, or what comes first.  0 or negative errno. */
+/* Records until the end line or another reason to stop.  Returns 0 or negative errno. */
 static int take_lines(struct record *r, struct iocom_err *err)
 {
 	const char *line;
@@ -185,7 +185,7 @@ static int take_lines(struct record *r, struct iocom_err *err)
 		if (rc > 0) {
 			cmd_record_count(r, line, length);
 			rc = record_file_add(r->file, line, length, err);
-			/* An agent that has much to say must not keep us from stopping. */
+			/* A busy agent must not keep us from stopping. */
 			if (!rc &&
 			    (r->farewell_s || !cmd_record_time_to_stop(r, cmd_record_now_s())))
 				continue;
@@ -213,7 +213,8 @@ static void cmd_record_tell(const struct record *r)
 		(unsigned long long)r->lines);
 	if (r->lost)
 		fprintf(stderr,
-			"iocom record: %llu lines were lost: they came faster than they could be "
+			"iocom record: %llu lines were lost because they came faster than they "
+			"could be "
 			"written\n",
 			(unsigned long long)r->lost);
 }
@@ -226,9 +227,9 @@ static int cmd_record_keep(struct record *r, int rc, struct iocom_err *err)
 	if (r->terminal)
 		fputs("\r\033[K", stderr);
 	if (rc)
-		fprintf(stderr, "iocom record: %s; what came before is kept\n", err->text);
+		fprintf(stderr, "iocom record: %s; the part recorded so far is kept\n", err->text);
 	else if (!r->whole)
-		fprintf(stderr, "iocom record: %s; what came before is kept\n",
+		fprintf(stderr, "iocom record: %s; the part recorded so far is kept\n",
 			r->farewell_s ? "the agent did not end the recording in time"
 				      : "the agent closed the connection");
 	if (kept && !rc)
@@ -277,7 +278,7 @@ static int merge_into(const char *to, char **files, int n, struct iocom_err *err
 	return rc;
 }
 
-/* Into a temporary file, which gets the name when it is whole. */
+/* Merges into a temporary file, which gets the name OUT when it is complete. */
 static int merge_file(const struct options *o, char **files, int n, struct iocom_err *err)
 {
 	char *temporary = record_file_temporary(o->merge);
@@ -333,7 +334,7 @@ static bool take_seconds(const char *text, double *seconds)
 	return *text && !*end && isfinite(*seconds) && *seconds > 0;
 }
 
-/* One option.  0; else the exit code + 1. */
+/* Takes one option.  Returns 0, else the exit code + 1. */
 static int cmd_record_take(struct options *o, int c, const char *value)
 {
 	switch (c) {
@@ -368,7 +369,7 @@ static int cmd_record_take(struct options *o, int c, const char *value)
 		fputs(help, stdout);
 		return 0 + 1;
 	default:
-		return cmd_record_usage("what was meant?") + 1;
+		return cmd_record_usage("bad option") + 1;
 	}
 }
 
@@ -429,14 +430,14 @@ int cmd_record(int argc, char **argv)
 			return rc - 1;
 	}
 	if (!o.csv && (o.delay_s > 0 || o.direct))
-		return cmd_record_usage("--delay and --direct go with --csv only");
+		return cmd_record_usage("--delay and --direct go only with --csv");
 	if (o.merge && (o.out || o.seconds > 0 || o.run_dir || o.csv))
-		return cmd_record_usage("--merge goes with --force only");
+		return cmd_record_usage("--merge goes only with --force");
 	if (o.merge)
 		return optind < argc ? cmd_record_merge(&o, argv + optind, argc - optind)
-				     : cmd_record_usage("which recordings are to be merged?");
+				     : cmd_record_usage("name the recordings to merge");
 	if (optind < argc)
-		return cmd_record_usage("an argument too many; --out names the file");
+		return cmd_record_usage("there is an argument too many; --out names the file");
 	cmd_record_catch_signals();
 	if (o.csv)
 		return cmd_record_table(&o);

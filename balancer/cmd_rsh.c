@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * `iocom rsh`: a command on a node that is named, in the shape of ssh, for programs that
- * start others by a remote shell (rsync, pdsh, GNU parallel, Open MPI).  The words are
- * joined by blanks and given to the user's login shell, in the home directory, with a
- * fresh environment: as sshd does.  Without words it is a login, at a terminal.
+ * `iocom rsh` runs a command on a named node with the interface of ssh, for programs that start
+ * others by a remote shell (rsync, pdsh, GNU parallel, Open MPI).  Like sshd it joins the words
+ * by blanks and gives them to the user's login shell, in the home directory, with a fresh
+ * environment.  Without words it is a login with a terminal.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@ static char *cmd_rsh_join(char *const *words)
 	return out;
 }
 
-/* The class of such jobs is named after their program: "/usr/bin/rsync --server" is rsync. */
+/* Finds the job's class, named after its program: "/usr/bin/rsync --server" gives "rsync". */
 static void find_class(const char *command, char out[64])
 {
 	size_t n = strcspn(command, " \t\n;|&<>()"), base = n;
@@ -47,7 +47,7 @@ static void find_class(const char *command, char out[64])
 		strcpy(out, "rsh");
 }
 
-/* What sshd would set; language and terminal's kind go along, and MORE. */
+/* Makes the environment that sshd would set, plus language, terminal type and MORE. */
 static char *cmd_rsh_make_env(const struct passwd *me, const char *shell, const char *more)
 {
 	char *out = NULL;
@@ -61,7 +61,7 @@ static char *cmd_rsh_make_env(const struct passwd *me, const char *shell, const 
 	return out;
 }
 
-/* As ssh: a login has a terminal where we have one, a command where one is asked for. */
+/* Like ssh, a login gets a terminal if we have one, a command if the user asks for it. */
 static bool wants_terminal(const struct rsh *rsh)
 {
 	if (rsh->no_terminal)
@@ -76,7 +76,7 @@ struct session {
 	char *command, *env;
 };
 
-/* REPORT_FD: -1, or for --status-fd. */
+/* REPORT_FD is the descriptor for --status-fd, or -1. */
 static int cmd_rsh_start(void *arg, int report_fd)
 {
 	const struct session *s = arg;
@@ -116,7 +116,7 @@ static int cmd_rsh_start(void *arg, int report_fd)
 	if (*rsh->words)
 		argv[argc++] = s->command;
 	argv[argc] = NULL;
-	optind = 0; /* getopt begins anew */
+	optind = 0; /* getopt starts over */
 	rc = run_main(argc, argv, s->me->pw_dir, &failed);
 	return failed ? RSH_FAILED : rc;
 }
@@ -146,7 +146,7 @@ static int cmd_rsh_prepare(struct rsh *rsh, const struct passwd *me)
 	if (!me)
 		return rsh_usage("you have no entry among this machine's users", "");
 	if (rsh->user && strcmp(rsh->user, me->pw_name) != 0)
-		return rsh_usage("identities do not change on the way: you are not ", rsh->user);
+		return rsh_usage("everybody stays the same user, and you are not ", rsh->user);
 	if (rsh->tell) {
 		printf("host %s\nuser %s\nhostname %s\n", rsh->node, me->pw_name, rsh->node);
 		return fflush(stdout) ? RSH_FAILED : RSH_DONE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `iocom run`: places a command and runs it there, as if it ran here. */
+/* `iocom run` places a command and runs it there as if it ran here. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -21,7 +21,7 @@
 #define GRACE_MAX_S	 86400
 #define RESTARTS_DEFAULT 3
 #define RESTARTS_MAX	 1000
-#define WAIT_MIN_MS	 10 /* where home says when to ask again */
+#define WAIT_MIN_MS	 10 /* shortest pause when home says when to ask again */
 
 static const char help[] =
 	"usage: iocom run [OPTION...] [--] COMMAND [ARGUMENT...]\n"
@@ -30,12 +30,12 @@ static const char help[] =
 	"limits, environment, standard input, output and error, and returns its exit status.\n\n"
 	"  --env all|none|LIST  environment: everything [all], nothing, or NAME,NAME=VALUE,...\n"
 	"  --pty           give COMMAND a terminal: editors, shells, top; ~? tells the escapes\n"
-	"  --escape CHAR   the escape at a line's start: a character, ^X, or none [~]\n"
-	"  --grace S       seconds the job may go on when contact to this program is lost [30]\n"
+	"  --escape CHAR   the escape key at a line's start: a character, ^X, or none [~]\n"
+	"  --grace S       seconds that the job goes on without contact to this program [30]\n"
 	"  --restartable   the job may be run again from its start when its node is lost\n"
-	"  --restarts N    so often [3]; means --restartable\n"
+	"  --restarts N    at most N times [3]; means --restartable\n"
 	"  --detach        print the job's name and end once it runs; see iocom attach, wait;\n"
-	"                  with --pty a terminal to come back to\n"
+	"                  with --pty the job keeps a terminal to come back to\n"
 	"  -n              standard input is /dev/null, as with ssh and rsh: for `while read` "
 	"loops\n"
 	"  --status-fd N   write one JSON object a line to descriptor N: placed, started, end\n"
@@ -44,31 +44,32 @@ static const char help[] =
 	"  --run-dir DIR   the agent's directory [/run/iocom, or $IOCOM_RUN_DIR]\n";
 
 static const char help_status[] =
-	"Ctrl-C and other signals go to the command; before it started the second one gives up.\n"
+	"Ctrl-C and other signals go to the command; before its start the second one gives up.\n"
 	"exit status:\n"
 	"  the command's own; 128 + N when signal N ended it; 127 not found, 126 not executable;\n"
-	"  125 iocom failed before it started, or usage; 255 contact was lost and the outcome is\n"
+	"  125 iocom failed before the start, or usage; 255 contact was lost and the outcome is\n"
 	"  unknown, or output could not be written\n";
 
 struct run {
-	const char *name; /* "iocom run", or what stands for it */
-	const char *home; /* a login: it begins there, or in "/"; NULL: here */
+	const char *name; /* "iocom run", or the command that uses it, for sentences */
+	/* a login's directory ("/" if missing); NULL: start in our working directory */
+	const char *home;
 	struct placement_request ask;
 	struct multi_options multi;
 	const char *env_rule;
 	double grace_s;
 	int status_fd;
 	bool json, verbose, detach, null;
-	bool worker; /* of `iocom batch`, which says why it was refused */
-	bool kept;   /* we are in the background, for the attempts that follow */
+	bool worker; /* a worker of `iocom batch`, which prints the refusal itself */
+	bool kept;   /* we stay in the background to start further attempts */
 	bool pty;
 	int escape;
-	bool failed;	 /* by iocom, before the job began */
-	uint32_t closed; /* of 0, 1, 2 */
+	bool failed;	 /* iocom failed before the job began */
+	uint32_t closed; /* which of 0, 1, 2 were closed, as a mask */
 	char **command;
 	char *cwd, *executable;
 	struct run_result result;
-	off_t input_at; /* where a file on standard input began; -1 */
+	off_t input_at; /* offset at which a file on standard input began; -1: no file */
 	struct run_report report;
 	struct run_tty tty;
 };
@@ -128,7 +129,7 @@ static int take_own(struct run *run, int option, const char *value, struct iocom
 	switch (option) {
 	case OPTION_ENV:
 		run->env_rule = value;
-		/* A login's is made of what this machine says of its user. */
+		/* A login's environment comes from this machine's record of the user. */
 		return run->home ? 0 : run_env_check(value, err);
 	case OPTION_GRACE:
 		return take_grace(run, value, err);
@@ -162,18 +163,18 @@ static int take_own(struct run *run, int option, const char *value, struct iocom
 	case 'v':
 		run->verbose = true;
 		return 0;
-	default: /* getopt_long has said what is wrong */
+	default: /* getopt_long has printed what is wrong */
 		return iocom_err_set(err, -EINVAL, "see iocom run --help");
 	}
 }
 
-/* The option given that only a single job can have; NULL none. */
+/* Returns the given option that goes with a single job only; NULL: none. */
 static const char *for_one(const struct run *run)
 {
 	return run->ask.node ? "--node" : run->pty ? "--pty" : run->detach ? "--detach" : NULL;
 }
 
-/* -n, or --stdin for one job.  0 or -EINVAL. */
+/* Checks -n, and --stdin for one job.  Returns 0 or -EINVAL. */
 static int check_stdin(struct run *run, struct iocom_err *err)
 {
 	if (run->null && run->multi.stdin_all)
@@ -181,11 +182,11 @@ static int check_stdin(struct run *run, struct iocom_err *err)
 	run->null |= run->multi.stdin_none && !run->multi.nodes;
 	if (run->null && run->pty)
 		return iocom_err_set(err, -EINVAL,
-				     "a terminal of --pty has an input: no -n, no --stdin none");
+				     "--pty needs an input: give no -n, no --stdin none");
 	return 0;
 }
 
-/* 0 go on; 1 help was printed; -EINVAL usage, with the sentence. */
+/* Returns 0: go on; 1: help was printed; -EINVAL: usage, with the sentence. */
 static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 {
 	static const struct option options[] = {
@@ -197,7 +198,7 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 		{"status-fd", required_argument, NULL, OPTION_STATUS_FD},
 		{"pty", no_argument, NULL, OPTION_PTY},
 		{"escape", required_argument, NULL, OPTION_ESCAPE},
-		{"worker-of", required_argument, NULL, OPTION_WORKER_OF}, /* ours: cmd_batch.c */
+		{"worker-of", required_argument, NULL, OPTION_WORKER_OF}, /* from cmd_batch.c */
 		{"restartable", no_argument, NULL, OPTION_RESTARTABLE},
 		{"restarts", required_argument, NULL, OPTION_RESTARTS},
 		{"json", no_argument, NULL, 'j'},
@@ -229,13 +230,13 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 	if (run->pty && run->ask.restarts >= 0)
 		return iocom_err_set(err, -EINVAL, "--pty and --restartable do not go together");
 	if (optind >= argc)
-		return iocom_err_set(err, -EINVAL, "which command? (iocom run --help)");
+		return iocom_err_set(err, -EINVAL, "name a command (iocom run --help)");
 	run->command = argv + optind;
 	run->ask.worker = run_is_worker(run->command);
 	return 0;
 }
 
-/* Directory and executable.  0, or the exit code. */
+/* Finds the working directory and the executable.  Returns 0 or the exit code. */
 static int cmd_run_resolve(struct run *run, struct iocom_err *err)
 {
 	char *absolute;
@@ -254,13 +255,13 @@ static int cmd_run_resolve(struct run *run, struct iocom_err *err)
 	}
 	if (!run->executable)
 		return iocom_err_set(err, RUN_FAILED, "out of memory");
-	/* On a node that the user named it may be found all the same. */
+	/* A node that the user named may have the executable even if we do not. */
 	return run->ask.node || run->multi.nodes
 		       ? 0
 		       : run_executable_check(run->command[0], run->executable, err);
 }
 
-/* What reads it shall see its end, whoever wrote to ours. */
+/* Puts /dev/null on descriptor 0, so that whoever feeds our input sees that nobody reads it. */
 static int null_input(struct iocom_err *err)
 {
 	int null = open("/dev/null", O_RDONLY);
@@ -282,7 +283,7 @@ static int cmd_run_place(void *arg, json_t **answer, struct iocom_err *err)
 	return client_ask(run->ask.run_dir, &buffer, answer, err);
 }
 
-/* One field of the answer into a fixed room.  0 or -EPROTO. */
+/* Copies one field of the answer.  Returns 0 or -EPROTO. */
 static int take_field(const json_t *answer, const char *key, char *out, size_t size,
 		      struct iocom_err *err)
 {
@@ -295,7 +296,7 @@ static int take_field(const json_t *answer, const char *key, char *out, size_t s
 	return iocom_err_set(err, -EPROTO, "the agent's answer has no usable '%s'", key);
 }
 
-/* Where the job begins: here, or where a login may. */
+/* The directory in which the job begins: ours, or the home directory for a login. */
 static const char *directory(const struct run *run, const json_t *answer)
 {
 	const char *said = listing_string(answer, "cwd");
@@ -303,12 +304,12 @@ static const char *directory(const struct run *run, const json_t *answer)
 
 	if (!run->home)
 		return run->cwd;
-	/* Of this machine nobody asked the agent: we see what it would. */
+	/* For a local job nobody has tried the directory yet: we do. */
 	if (!*listing_string(answer, "address") && chdir(run->cwd))
 		directory = "/";
 	if (strcmp(directory, run->cwd) != 0)
-		fprintf(stderr, "%s: no home directory %s on %s; starting in /\n", run->name,
-			run->cwd, listing_string(answer, "node"));
+		fprintf(stderr, "%s: there is no home directory %s on %s; starting in /\n",
+			run->name, run->cwd, listing_string(answer, "node"));
 	return directory;
 }
 
@@ -341,7 +342,7 @@ static int cmd_run_describe(const struct run *run, const json_t *answer, struct 
 	return rc;
 }
 
-/* What stands in the answer, unless the user's environment says otherwise. */
+/* Takes the target from the answer; $IOCOM_MUNGE_SOCKET has precedence. */
 static void find_target(const struct run *run, const json_t *answer, struct run_target *target)
 {
 	const char *socket = getenv("IOCOM_MUNGE_SOCKET");
@@ -357,7 +358,7 @@ static void find_target(const struct run *run, const json_t *answer, struct run_
 	};
 }
 
-/* What run_stream's callbacks need. */
+/* What the callbacks of run_stream need. */
 struct contact {
 	const struct run *run;
 	const struct run_target *target;
@@ -384,7 +385,7 @@ static int cmd_run_ask_again(void *arg, const struct attach_ask *ask)
 	return run_connect_attach(contact->target, ask, &fd, &err) ? -1 : fd;
 }
 
-/* Says how it ended where that is not the job's own affair. */
+/* Prints how the job ended if iocom, not the job, is the cause. */
 static void tell_end(const struct run *run, const struct run_result *result, int status)
 {
 	static const char *const states[] = {"lost", "lost", "exited", "failed", "lost"};
@@ -400,7 +401,7 @@ static void tell_end(const struct run *run, const struct run_result *result, int
 	run_report_end(&run->report, state, result, status, result->text);
 }
 
-/* The stream gives its outputs up at its end; another attempt needs them again. */
+/* run_stream closes its outputs at the end: keep copies for a further attempt. */
 static void keep_outputs(struct run_stream_options *options, int lease_ms)
 {
 	for (int i = 1; i < 3; i++) {
@@ -409,7 +410,7 @@ static void keep_outputs(struct run_stream_options *options, int lease_ms)
 		if (copy >= 0)
 			options->stdio[i] = copy;
 	}
-	/* At the end of the lease home is asked: it may have given the job up. */
+	/* When the lease ends, ask home: it may have given this attempt up. */
 	if (lease_ms / 1000 < WIRE_SILENCE_S) {
 		options->patience_s = lease_ms ? lease_ms / 1000 + 1 : 0;
 		options->again = NULL;
@@ -425,7 +426,7 @@ static void drop_outputs(const struct run_stream_options *options)
 			close(options->stdio[i]);
 }
 
-/* All that a detached job leaves here. */
+/* A detached job prints only its name. */
 static int print_name(const struct run *run, const char *job)
 {
 	if (printf("%s\n", job) > 0 && !fflush(stdout))
@@ -441,9 +442,12 @@ static int run_there(struct run *run, const json_t *answer, const struct spec *s
 	struct contact contact = {.run = run, .target = &target};
 	struct attach_ask self = {0};
 	struct run_stream_options options = {
-		/* A closed one is /dev/null by now: the end of a terminal's input. */
+		/*
+		 * A closed input is /dev/null by now, which would end a terminal's input at
+		 * once.
+		 */
 		.stdio = {(run->closed & 1 && !run->pty) || run->detach ? -1 : 0, 1, 2},
-		.signals = !run->kept, /* they are for us */
+		.signals = !run->kept, /* in the background signals are for us */
 		.tty = run->pty && !run->detach ? &run->tty : NULL,
 		.leave = run->detach,
 		.started = tell_started,
@@ -478,7 +482,7 @@ static int run_there(struct run *run, const json_t *answer, const struct spec *s
 	return status;
 }
 
-/* The exit code; -1: failed before the job began, ERR says how. */
+/* Returns the exit code, or -1: it failed before the job began, and ERR says how. */
 static int run_placed(struct run *run, const json_t *answer, struct iocom_err *err)
 {
 	struct spec spec = {0};
@@ -503,7 +507,7 @@ static int run_placed(struct run *run, const json_t *answer, struct iocom_err *e
 	return status;
 }
 
-/* 0: ANSWER is the next attempt's; 1: *STATUS is how it ended. */
+/* Returns 0: ANSWER is the next attempt's; 1: *STATUS says how the job ended. */
 static int next_attempt(struct run *run, json_t **answer, int *status, struct iocom_err *err)
 {
 	char lost[SPEC_JOB_MAX];
@@ -537,7 +541,7 @@ static int next_attempt(struct run *run, json_t **answer, int *status, struct io
 	return 0;
 }
 
-/* As run_placed, for as many attempts as it takes. */
+/* Runs the job in as many attempts as it takes.  Returns as run_placed does. */
 static int run_attempts(struct run *run, json_t **answer, struct iocom_err *err)
 {
 	int status;
@@ -557,7 +561,10 @@ static int run_attempts(struct run *run, json_t **answer, struct iocom_err *err)
 		status = run_placed(run, *answer, err);
 		if (status >= 0)
 			continue;
-		/* It has a place, and is not reached there: lost before it began. */
+		/*
+		 * Home placed this attempt, but we cannot reach it: it counts as lost before
+		 * its start.
+		 */
 		fprintf(stderr, "%s: %s\n", run->name, err->text);
 		err->text[0] = 0;
 		run->result.state = RUN_LOST;
@@ -566,7 +573,7 @@ static int run_attempts(struct run *run, json_t **answer, struct iocom_err *err)
 	return status;
 }
 
-/* One job, placed and run.  0 and above: the exit code; ERR says what failed, if anything. */
+/* Places and runs one job.  Returns the exit code (>= 0); ERR says what failed, if anything. */
 static int run_job(struct run *run, struct iocom_err *err)
 {
 	json_t *answer = NULL;
@@ -580,7 +587,7 @@ static int run_job(struct run *run, struct iocom_err *err)
 	return rc;
 }
 
-/* What iocom itself has to say.  The exit code. */
+/* Prints iocom's own error, if any.  Returns the exit code. */
 static int cmd_run_conclude(struct run *run, int rc, const struct iocom_err *err)
 {
 	if (!*err->text)
@@ -592,7 +599,7 @@ static int cmd_run_conclude(struct run *run, int rc, const struct iocom_err *err
 	return rc;
 }
 
-/* In the process of one node of many; see multi.h. */
+/* Runs in the process that handles one of many nodes; see multi.h. */
 static int run_at(void *arg, const char *node, int report_fd)
 {
 	struct run *run = arg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * `iocom sim` and `iocom replay`: start iocom-sim, a program of its own, because it
- * links a library of another licence.
+ * `iocom sim` and `iocom replay` start iocom-sim, which is a separate program because it links
+ * a library under another licence.
  */
 #include <errno.h>
 #include <libgen.h>
@@ -20,14 +20,14 @@
 #define IOCOM_PREFIX "/usr/local"
 #endif
 
-/* Becomes PATH; returns only when that failed.  True: there is no such program. */
+/* Executes PATH; if that fails, returns whether there is no such program. */
 static bool missing(const char *path, char **argv)
 {
 	execv(path, argv);
 	return errno == ENOENT || errno == ENOTDIR;
 }
 
-/* Looks beside this program, where it is installed, then on PATH. */
+/* Looks beside this program, in the installed place, then on PATH. */
 static void become(char **argv)
 {
 	char self[PATH_MAX], path[PATH_MAX];
@@ -45,7 +45,7 @@ static void become(char **argv)
 	execvp(PROGRAM, argv);
 }
 
-/* FIRST, if any, goes before the arguments. */
+/* Puts FIRST, if any, before the arguments. */
 static int cmd_sim_start(const char *command, char *first, int argc, char **argv)
 {
 	char **list = calloc((size_t)argc + 3, sizeof(*list));

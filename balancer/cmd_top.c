@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `iocom top`: live load of every task, on a screen or as lines. */
+/* `iocom top` shows the live load of every task, on a screen or as lines. */
 #include <errno.h>
 #include <getopt.h>
 #include <locale.h>
@@ -21,14 +21,14 @@ static const char help[] =
 	"usage: iocom top [-bcjt] [-n COUNT] [-d SECONDS] [--json] [--sort KEY] [-u USER]\n"
 	"                 [-f TEXT] [--active] [--io] [--no-color] [--no-wait] [--direct]\n"
 	"                 [--run-dir DIR]\n"
-	"What every task does to disks, network, CPU and memory, as the kernel counts it;\n"
+	"Shows what every task does to disks, network, CPU and memory, as the kernel counts it,\n"
 	"heaviest first.  Asks the agent; as root it counts by itself where no agent runs.\n\n"
 	"  -b, --batch          print a table per interval instead of a screen\n"
 	"  -n, --count COUNT    stop after so many intervals\n"
 	"  -d, --delay SECONDS  length of an interval, at least 0.1 (1)\n"
 	"      --json           one JSON object a line and interval (implies -b)\n"
-	"  -j, --jobs           jobs (cgroups) instead of tasks\n"
-	"  -t, --tree           tasks below their parents; jobs below the cgroups above them\n"
+	"  -j, --jobs           show jobs (cgroups) instead of tasks\n"
+	"  -t, --tree           list tasks below their parents, jobs below their parent cgroups\n"
 	"      --sort KEY       order by KEY (share), one of:\n"
 	"                       ";
 static const char help_end[] =
@@ -120,7 +120,7 @@ static int parse_sort(const char *text, struct top_options *o, struct iocom_err 
 			     text);
 }
 
-/* Options without a value; false when OPTION is none of them. */
+/* Takes options without a value; returns false if OPTION is none of them. */
 static bool take_flag(int option, struct top_options *o)
 {
 	switch (option) {
@@ -173,11 +173,11 @@ static int cmd_top_take(int option, struct top_options *o, struct iocom_err *err
 	case 'h':
 		return TOP_E_HELP;
 	default:
-		return -EINVAL; /* getopt has said why */
+		return -EINVAL; /* getopt has printed the reason */
 	}
 }
 
-/* 0, TOP_E_HELP, or -EINVAL. */
+/* Returns 0, TOP_E_HELP, or -EINVAL. */
 static int cmd_top_parse(int argc, char **argv, struct top_options *o, struct iocom_err *err)
 {
 	static const struct option options[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `iocom wait`: until jobs have ended. */
+/* `iocom wait` waits until jobs have ended. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,12 +12,13 @@
 
 static const char help[] =
 	"usage: iocom wait [--json] [--run-dir DIR] JOB...\n"
-	"Waits until every JOB (or `last`) has ended; the exit status is the last one's, as iocom\n"
-	"run's would be: 255 when nobody knows how it ended, 125 when it never started.\n\n"
+	"Waits until every JOB (or `last`) has ended and returns the last job's exit status, as "
+	"iocom\n"
+	"run would: 255 when the outcome is unknown, 125 when the job never started.\n\n"
 	"  --json           one object a job and line: state, exit status, times\n"
 	"  --run-dir DIR    the agent's directory\n\n"
-	"Ctrl-C ends the waiting; the jobs go on.  An agent that is started anew is asked again,\n"
-	"for 30 s.\n"
+	"Ctrl-C ends the waiting; the jobs go on.  When the agent restarts, iocom wait asks it\n"
+	"again for 30 s.\n"
 	"exit status: as above; 125 no such job, no agent, usage\n";
 
 static int cmd_wait_status_of(const json_t *job)
@@ -52,14 +53,14 @@ static int cmd_wait_ask(const struct job_command *command, struct client_patienc
 	return client_ask_patiently(patience, command->run_dir, &buffer, answer, err);
 }
 
-/* The exit status of JOB, or RUN_FAILED and ERR. */
+/* Waits for JOB.  Returns its exit status, or RUN_FAILED with ERR. */
 static int cmd_wait_for(const struct job_command *command, struct client_patience *patience,
 			const char *job, struct iocom_err *err)
 {
 	json_t *answer = NULL, *newest = NULL;
 	int rc;
 
-	/* Asked again, "last" could be another one. */
+	/* Resolve "last" once: on a repeated question it could mean a newer job. */
 	rc = strcmp(job, "last") ? 0 : cmd_wait_ask(command, patience, job, true, &newest, err);
 	if (newest)
 		job = listing_string(json_object_get(newest, "job"), "job");
@@ -89,7 +90,7 @@ int cmd_wait(int argc, char **argv)
 	if (job_command_option(&command, argc, argv, "h", options) == JOB_COMMAND_LEAVE)
 		return command.status;
 	if (optind >= argc)
-		fprintf(stderr, "iocom wait: for which jobs? (iocom jobs lists them)\n");
+		fprintf(stderr, "iocom wait: name the jobs (iocom jobs lists them)\n");
 	for (; optind < argc; optind++) {
 		struct iocom_err err = {0};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The subcommands of `iocom`, one file each.  ARGV[0] is the subcommand's
- * name; the result is the exit code: 0 ok, 1 failed, 2 usage (`run`: the job's
- * own status, 125 for every failure of iocom before the job started).
+ * The subcommands of `iocom`, one file each.  ARGV[0] is the subcommand's name; each returns
+ * the exit code: 0 ok, 1 failed, 2 usage (`run`: the job's own status, or 125 when iocom failed
+ * before the job started).
  */
 #ifndef IOCOM_COMMANDS_H
 #define IOCOM_COMMANDS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What the commands about jobs share: --json, --run-dir, --help, and their question. */
+/* What the commands about jobs share: --json, --run-dir, --help, and their request. */
 #ifndef IOCOM_JOB_COMMAND_H
 #define IOCOM_JOB_COMMAND_H
 
@@ -11,13 +11,13 @@
 
 struct job_command {
 	const char *help;
-	int usage_status; /* of wrong usage */
+	int usage_status; /* exit status for wrong usage */
 	const char *run_dir;
 	bool json;
-	int status; /* with JOB_COMMAND_LEAVE: the exit status */
+	int status; /* the exit status, valid with JOB_COMMAND_LEAVE */
 };
 
-/* Values above all characters. */
+/* Values above all characters, for getopt_long. */
 enum { JOB_COMMAND_JSON = 0x200, JOB_COMMAND_RUN_DIR, JOB_COMMAND_END };
 #define JOB_COMMAND_LEAVE -2
 
@@ -32,12 +32,15 @@ enum { JOB_COMMAND_JSON = 0x200, JOB_COMMAND_RUN_DIR, JOB_COMMAND_END };
 	}
 
 /*
- * The next option that is the command's own, as getopt_long; -1: there is none;
- * JOB_COMMAND_LEAVE: help or what is wrong was printed.
+ * Returns the next option of the command itself, as getopt_long does; -1: there is none;
+ * JOB_COMMAND_LEAVE: help or an error was printed.
  */
 int job_command_option(struct job_command *command, int argc, char **argv, const char *letters,
 		       const struct option *options);
-/* Asks OP about JOB; SIGNAL negative: there is none.  0 or negative errno, as client_ask. */
+/*
+ * Sends request OP about JOB; SIGNAL negative: without a signal.  Returns 0 or negative errno,
+ * as client_ask does.
+ */
 int job_command_ask(const struct job_command *command, const char *op, const char *job, int signal,
 		    json_t **answer, struct iocom_err *err);
 

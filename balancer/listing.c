@@ -13,7 +13,7 @@
 
 #include "user/utf8.h"
 
-#define CUT_MIN 16 /* columns that the last one has in any case */
+#define CUT_MIN 16 /* least width of the last column */
 
 struct listing {
 	const struct listing_column *columns;
@@ -26,7 +26,7 @@ struct listing {
 
 int listing_print_json(const json_t *document)
 {
-	/* In ASCII: a name from elsewhere cannot give a terminal orders. */
+	/* ASCII only: a name from elsewhere must not control the terminal. */
 	size_t flags = JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15) |
 		       (isatty(STDOUT_FILENO) ? JSON_INDENT(2) : JSON_COMPACT);
 
@@ -40,7 +40,7 @@ int listing_print_json(const json_t *document)
 
 int listing_end(void)
 {
-	/* errno: of the first write that failed, here or before. */
+	/* errno is that of the first failed write, here or earlier. */
 	if (!fflush(stdout) && !ferror(stdout))
 		return 0;
 	fprintf(stderr, "iocom: cannot write the output: %s\n", strerror(errno ? errno : EIO));
@@ -104,7 +104,8 @@ void listing_cell(struct listing *l, const char *fmt, ...)
 	if (vasprintf(cell, fmt, ap) < 0) {
 		l->failed = true;
 	} else {
-		utf8_plain(*cell); /* others chose the names of their jobs */
+		/* users choose the names of their jobs: they may hold control characters */
+		utf8_plain(*cell);
 		l->ncells++;
 	}
 	va_end(ap);
@@ -120,7 +121,7 @@ static int column_width(const struct listing *l, size_t column)
 	return (int)width;
 }
 
-/* Columns of the terminal that are left for the last column; INT_MAX: no terminal. */
+/* The terminal's columns left for the last column; INT_MAX: no terminal. */
 static int room_for_last(const struct listing *l)
 {
 	unsigned width = listing_width(), used = 0;
@@ -129,11 +130,11 @@ static int room_for_last(const struct listing *l)
 		return INT_MAX;
 	for (size_t c = 0; c + 1 < l->ncolumns; c++)
 		used += (unsigned)column_width(l, c) + 2;
-	/* A terminal too narrow for all else is not the command's fault. */
+	/* A narrow terminal still gets a usable last column. */
 	return (int)(width > used + CUT_MIN ? width - used : CUT_MIN);
 }
 
-/* At most ROOM columns of TEXT: a character of UTF-8 takes one. */
+/* Prints at most ROOM columns of TEXT, one for each character of UTF-8. */
 static void print_cut(FILE *out, const char *text, int room)
 {
 	int columns = 0, keep = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `iocom`: finds the subcommand; the table prints the help. */
+/* `iocom` finds the subcommand; the table below prints the help. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,15 +17,15 @@ static const struct command commands[] = {
 	{"run", cmd_run, "place a command on the best node and run it there as you"},
 	{"rsh", cmd_rsh, "a command or a login on a node that you name, as ssh would"},
 	{"batch", cmd_batch, "the commands of a list, many at a time, placed by load"},
-	{"place", cmd_place, "the same decision without running"},
+	{"place", cmd_place, "show that decision without running the command"},
 	{"explain", cmd_explain, "why a job went where it went, in numbers"},
 	{"jobs", cmd_jobs, "your jobs, their state and exit status"},
-	{"attach", cmd_attach, "the output and exit status of a job that runs, or is over"},
-	{"wait", cmd_wait, "until jobs have ended; their exit status"},
+	{"attach", cmd_attach, "the output and exit status of a running or ended job"},
+	{"wait", cmd_wait, "wait until jobs have ended; return their exit status"},
 	{"kill", cmd_kill, "send a signal to jobs, wherever they run"},
 	{"profile", cmd_profile, "what classes of jobs need, learned from their runs"},
 	{"doctor", cmd_doctor, "what is missing here, and what this kernel cannot tell"},
-	{"record", cmd_record, "what the cluster does, as a trace for replay (root)"},
+	{"record", cmd_record, "write what the cluster does as a trace for replay (root)"},
 	{"sim", cmd_sim, "simulate: experiments, sweeps, workload files (needs iocom-sim)"},
 	{"replay", cmd_replay, "a recorded or public trace under other policies (needs iocom-sim)"},
 };
@@ -76,7 +76,7 @@ int main(int argc, char **argv)
 	}
 	command = main_find(argv[1]);
 	if (command) {
-		/* getopt(3) begins its sentences with it. */
+		/* getopt(3) begins its messages with this name */
 		snprintf(name, sizeof(name), "iocom %s", command->name);
 		argv[1] = name;
 		return command->run(argc - 1, argv + 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The decision and view files; see place_view.h. */
+/* Decisions on view files, and saving views; see place_view.h. */
 #include "balancer/place_view.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "balancer/view/view_decide.h"
 #include "balancer/view/view_json.h"
 
-/* The answer in the form that an agent gives it, for the same explanation. */
+/* Makes the answer that an agent would give, so that the same code can explain it. */
 static json_t *placement(const struct view_file *view, json_t *plan)
 {
 	json_t *nodes = json_array();
@@ -100,7 +100,10 @@ static int place_view_write_text(const char *path, const char *text, size_t leng
 	return rc;
 }
 
-/* By way of a second name, so that PATH is never half a view; devices and pipes directly. */
+/*
+ * Writes a temporary file and renames it, so that PATH is never incomplete; devices and pipes
+ * are written directly.
+ */
 static int place_view_write_whole(const char *path, const char *text, size_t length)
 {
 	struct stat st;
@@ -125,7 +128,7 @@ static char *text_line(const json_t *view, size_t *length)
 	char *text = json_text_dump(view, length);
 
 	if (text)
-		text[(*length)++] = '\n'; /* in place of the NUL */
+		text[(*length)++] = '\n'; /* replaces the NUL */
 	return text;
 }
 
@@ -137,8 +140,7 @@ int place_view_save(const char *path, json_t *answer, struct iocom_err *err)
 	int rc;
 
 	if (!view)
-		return iocom_err_set(err, -ENODATA,
-				     "the agent does not tell its view; it is of an older version");
+		return iocom_err_set(err, -ENODATA, "the agent is too old to tell its view");
 	text = json_msgpack_named(path) ? json_msgpack_dump(view, &length)
 					: text_line(view, &length);
 	rc = text ? place_view_write_whole(path, text, length) : -ENOMEM;

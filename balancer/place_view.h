@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The decision and view files: `iocom place --view` and `--save-view`. */
+/* Decisions on view files: `iocom place --view` and `--save-view`. */
 #ifndef IOCOM_PLACE_VIEW_H
 #define IOCOM_PLACE_VIEW_H
 
@@ -9,13 +9,13 @@
 #include "iocom/err.h"
 
 /*
- * Decides on the view in PATH ("-": standard input) by POLICY (NULL: iocm-re), asking no
- * agent, and prints it.  The exit code; what failed is said on standard error.
+ * Decides on the view in PATH ("-": standard input) by POLICY (NULL: iocm-re) without an agent,
+ * and prints the decision.  Returns the exit code; errors go to standard error.
  */
 int place_view(const char *path, const char *policy, bool json);
 /*
- * Takes "view" out of an agent's answer and writes it to PATH, whole or not at all.
- * 0; -ENODATA the agent is too old to tell; negative errno with the sentence.
+ * Takes "view" out of an agent's answer and writes it to PATH, whole or not at all.  Returns 0;
+ * -ENODATA: the agent is too old to send it; negative errno with the sentence.
  */
 int place_view_save(const char *path, json_t *answer, struct iocom_err *err);
 

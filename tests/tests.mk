@@ -36,22 +36,10 @@ $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(OBJ_sim)
 # Those that decode what other processes and machines say link the agent's archives.
 FUZZ_protocol := $(patsubst tests/fuzz/protocol/%.c,$(BUILD)/fuzz/%,\
                  $(wildcard tests/fuzz/protocol/*.c))
-FUZZ_agent    := $(BUILD)/fuzz/fuzz_request $(BUILD)/fuzz/fuzz_message
-$(filter-out $(FUZZ_agent),$(FUZZ_protocol)): $(BUILD)/fuzz/%: \
-		$(BUILD)/obj/tests/fuzz/protocol/%.o $(ARCHIVES)
-	$(call link,$< -Wl$(comma)--start-group $(ARCHIVES) -Wl$(comma)--end-group \
+$(FUZZ_protocol): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/protocol/%.o \
+		$(BUILD)/obj/tests/lib/whole.o $(ARCHIVES)
+	$(call link,$(filter %.o,$^) -Wl$(comma)--start-group $(ARCHIVES) -Wl$(comma)--end-group \
 		-fsanitize=fuzzer $(LIBS_agent) -lcsv -lncursesw -ltinfo)
-# Two ask a whole agent, which has all but the parts that fake_agent.h plays.
-OBJ_fuzz_agent := $(call objects,$(addprefix user/,behaviour.c err.c log.c pack.c renewal.c \
-                  spec.c terminal.c utf8.c) $(wildcard agent/jobs/job_*.c agent/jobs/journal*.c) \
-                  $(addprefix agent/,cluster/peer_requests.c front/explain.c home/lease_asked.c \
-                  home/lease_home.c cluster/matrix.c cluster/message.c home/need.c \
-                  front/cli_requests.c home/place.c home/place_request.c front/profiles.c \
-                  front/recorders.c home/refusal.c cluster/skews.c front/status.c \
-                  cluster/vector_codec.c cluster/cluster_view.c front/waits.c)) \
-                  $(call archives,settings view rules)
-$(FUZZ_agent): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/protocol/%.o $(OBJ_fuzz_agent)
-	$(call link,$^ -fsanitize=fuzzer $(LIBS_agent))
 
 .PHONY: check
 check: ## all tests; installs what they need; as root the kernel and cluster tests run too

@@ -258,7 +258,8 @@ static int serve_other(struct peers *p, const struct control_head *head, const m
 		return iocom_err_set(err, rc, "unknown type; another version of iocom?");
 	rc = peer_request_unpack(&r, type, head->from, head->job, body);
 	if (!rc) {
-		rc = peers_handle_request(p, &r, control_defer(p->control), &answer);
+		rc = peers_handle_request(p, &r, p->control ? control_defer(p->control) : 0,
+					  &answer);
 		peer_request_free(&r);
 	}
 	if (rc < 0)

@@ -72,7 +72,8 @@ static int peers_on_hello(void *arg, const struct peer_request *r, uint64_t tick
 	struct peers *p = arg;
 
 	(void)ticket;
-	bulletin_dial(p->bulletin, r->hello.address, r->hello.port);
+	if (p->bulletin)
+		bulletin_dial(p->bulletin, r->hello.address, r->hello.port);
 	answer->ok = true;
 	return 0;
 }

@@ -267,33 +267,42 @@ static void log_crowded(struct clients *clients, uid_t uid)
 		  (int)uid, clients->count, CLIENTS_MAX, CLIENTS_OF_ONE);
 }
 
-static void clients_accept_one(struct clients *clients, int fd)
+struct client *clients_adopt(struct clients *clients, int fd, const struct ucred *who)
 {
 	const struct base *base = clients->config.base;
-	struct client *c = clients->count < CLIENTS_MAX ? calloc(1, sizeof(*c)) : NULL;
-	socklen_t n = sizeof(c->who);
+	struct client *c = calloc(1, sizeof(*c));
 
-	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->who, &n) ||
-	    !clients_has_room(clients, c->who.uid)) {
-		base->counters->clients_refused++;
-		log_crowded(clients, c ? c->who.uid : (uid_t)-1);
-		frame_write(fd, FRAME_ERROR, "the agent has too many connections; try again", 45);
-		free(c);
-		close(fd);
-		return;
-	}
+	if (!c)
+		return NULL;
 	c->clients = clients;
 	c->fd = fd;
+	c->who = *who;
 	c->active_ns = loop_boot_ns(base->loop);
 	c->entry = (struct loop_fd){.fd = fd, .ready = clients_ready, .arg = c};
 	if (loop_add(base->loop, &c->entry, EPOLLIN | EPOLLRDHUP)) {
 		free(c);
-		close(fd);
-		return;
+		return NULL;
 	}
 	c->next = clients->first;
 	clients->first = c;
 	clients->count++;
+	return c;
+}
+
+static void clients_accept_one(struct clients *clients, int fd)
+{
+	struct ucred who = {.uid = (uid_t)-1};
+	socklen_t n = sizeof(who);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) || clients->count >= CLIENTS_MAX ||
+	    !clients_has_room(clients, who.uid)) {
+		clients->config.base->counters->clients_refused++;
+		log_crowded(clients, who.uid);
+		frame_write(fd, FRAME_ERROR, "the agent has too many connections; try again", 45);
+		close(fd);
+	} else if (!clients_adopt(clients, fd, &who)) {
+		close(fd);
+	}
 }
 
 static void clients_accept_ready(void *arg, uint32_t what)

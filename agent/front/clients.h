@@ -48,6 +48,8 @@ struct clients_watch {
 /* 0; negative errno with the sentence (run directory not writable ...). */
 int clients_new(struct clients **clients, const struct clients_config *config,
 		struct iocom_err *err);
+/* Serves WHO on the connection FD, which is taken.  NULL: no memory or no descriptor, FD stays. */
+struct client *clients_adopt(struct clients *clients, int fd, const struct ucred *who);
 size_t clients_count(const struct clients *clients);
 void clients_free(struct clients *clients);
 /* WATCH is the caller's and stays until clients_free. */

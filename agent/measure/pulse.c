@@ -160,11 +160,10 @@ static void pulse_tick(void *arg)
 		end_period(p);
 	else if (p->config.source.look(p->config.source.arg, &err))
 		log_write(p->base->log, LOG_L_WARNING, "%s", err.text);
-	/* From when it was due, so that the period does not drift; not after a long sleep. */
+	/* From when it was due, so that the period does not drift; what was slept is not made up.
+	 */
 	now = loop_boot_ns(p->base->loop);
 	due = p->tick.due_ns + look_ns(p);
-	if (due + look_ns(p) * LOOKS < now)
-		due = now;
 	loop_start(p->base->loop, &p->tick, due > now ? due - now : 0);
 	p->tick.due_ns = due > now ? due : now;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The commands of `iocom batch`: lines of its input, those that say something. */
+/* Reads the commands of `iocom batch`: the lines of its input except empty ones and comments. */
 #include "balancer/batch/batch_pool.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ int batch_read_input(struct pool *pool, struct iocom_err *err)
 	return 0;
 }
 
-/* The end of the first line: its newline, or the end of all.  NULL: not there yet. */
+/* The end of the first line: its newline, or the end of the input.  NULL: not read yet. */
 static const uint8_t *line_end(const struct pool *pool)
 {
 	const struct queue *q = &pool->input;
@@ -66,7 +66,10 @@ static int make(struct pool *pool, const uint8_t *line, size_t n, struct batch_c
 	return 0;
 }
 
-/* The next line that says something.  0 with *OUT (NULL: none is there); negative errno. */
+/*
+ * Takes the next line that has a command into *OUT (NULL: none is there yet).  Returns 0 or
+ * negative errno.
+ */
 static int batch_input_next_line(struct pool *pool, struct batch_command **out,
 				 struct iocom_err *err)
 {
@@ -104,7 +107,7 @@ int batch_next(struct pool *pool, struct batch_command **out, struct iocom_err *
 		pool->back = (*out)->next;
 		return 0;
 	}
-	/* Whose turn it is runs, or is back: the end of it makes room. */
+	/* The commands that hold up the order have begun already; their end makes room again. */
 	if (pool->held_bytes > BATCH_HELD_MAX ||
 	    (pool->held_bytes && pool->filed_bytes > BATCH_FILED_MAX / 2))
 		return 0;
@@ -117,7 +120,7 @@ void batch_take_back(struct pool *pool, struct batch_command *c)
 
 	for (int i = 0; i < 2; i++)
 		batch_text_free(pool, &c->text[i]);
-	while (*at && (*at)->turn < c->turn) /* begun in the order of the list */
+	while (*at && (*at)->turn < c->turn) /* keep the order of the list */
 		at = &(*at)->next;
 	c->next = *at;
 	*at = c;

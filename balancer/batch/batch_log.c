@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The log of `iocom batch`: a JSON object a line for each command, and going on from one. */
+/* Writes the log of `iocom batch`, one JSON object a line, and reads that of an earlier run. */
 #include "balancer/batch/batch_pool.h"
 
 #include <errno.h>
@@ -13,11 +13,11 @@
 
 struct done {
 	uint32_t sequence;
-	uint64_t hash; /* of the command, as the log has it */
+	uint64_t hash; /* of the command as it stands in the log */
 };
 
 struct batch_done {
-	struct done *list; /* by sequence, when all is read */
+	struct done *list; /* sorted by sequence once all is read */
 	size_t count, size;
 };
 
@@ -30,7 +30,7 @@ static uint64_t hash_of(const char *text)
 	return hash;
 }
 
-/* A command's bytes need not be UTF-8; JSON must be.  NULL: memory is out. */
+/* Makes the command valid UTF-8, as JSON requires.  Returns NULL if out of memory. */
 static char *clean(const char *line)
 {
 	size_t n = strlen(line);
@@ -59,13 +59,13 @@ int batch_log_line(const struct pool *pool, const struct batch_slot *w,
 	free(text);
 	if (line && status >= 0)
 		json_object_set_new(line, "status", json_integer(status));
-	/* At once: whatever ends us, the log is what is needed then. */
+	/* Flush each line, so that the log is complete even if we are killed. */
 	rc = !line || json_dumpf(line, log, JSON_COMPACT) || putc('\n', log) == EOF || fflush(log);
 	json_decref(line);
 	return rc ? iocom_err_set(err, -EIO, "cannot write the log: %s", strerror(errno)) : 0;
 }
 
-/* --- an earlier one --------------------------------------------------------------- */
+/* --- the log of an earlier run ------------------------------------------------------ */
 
 static int by_sequence(const void *a, const void *b)
 {
@@ -120,10 +120,10 @@ int batch_done_read(FILE *log, const char *path, struct batch_done **out, struct
 	}
 	free(line);
 	if (rc == -EINVAL)
-		iocom_err_set(err, rc, "%s:%zu is no line of a log of iocom batch", path, number);
+		iocom_err_set(err, rc, "%s:%zu is not a line of an iocom batch log", path, number);
 	else if (!rc && ferror(log))
 		rc = iocom_err_set(err, -EIO, "cannot read %s: %s", path, strerror(errno));
-	/* A last line without its end was cut: its command runs again, and the log goes on. */
+	/* An incomplete last line is cut off: its command runs again. */
 	else if (!rc && (fflush(log) || ftruncate(fileno(log), whole) || fseek(log, 0, SEEK_END)))
 		rc = iocom_err_set(err, -errno, "cannot write %s: %s", path, strerror(errno));
 	if (rc == -ENOMEM)
@@ -157,8 +157,8 @@ int batch_done_before(const struct batch_done *done, uint32_t sequence, const ch
 	free(text);
 	return same ? 1
 		    : iocom_err_set(err, -EINVAL,
-				    "command %u is another one in the log, which is of another "
-				    "list: %.200s",
+				    "command %u differs in the log, which belongs to another list: "
+				    "%.200s",
 				    sequence, line);
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The workers of `iocom batch` and what each has to do.
+ * The workers of `iocom batch` and the commands given to each.
  *
- *   given 1           until it ended one, and while its commands are long
- *   given BATCH_DEPTH when its last one took less than SHORT_NS: the next are at hand
+ *   1 command             until the worker has ended one, and while its commands are long
+ *   BATCH_DEPTH commands  when its last one took less than SHORT_NS: it need not wait for us
  *
- * Memory is bounded by workers * BATCH_DEPTH lines, BATCH_TOGETHER_MAX of each of their
- * outputs, and BATCH_HELD_MAX of what waits for its turn.
+ * Memory is bounded by workers * BATCH_DEPTH lines, BATCH_TOGETHER_MAX for each of their
+ * outputs, and BATCH_HELD_MAX for outputs that wait for their turn.
  *
- * A signal, or nobody who reads what commands say, ends all: the workers are told to end
- * (SIGTERM), and what they had begun is "stopped", which is not "lost".
+ * A signal, or outputs that nobody reads, ends everything: the workers get SIGTERM, and the
+ * commands that were running count as "stopped", not as "lost".
  */
 #include "balancer/batch/batch_pool.h"
 
@@ -45,7 +45,7 @@ static int batch_pool_give(struct batch_slot *w, struct batch_command *c)
 	return batch_put(&w->out, BATCH_COMMAND, c->sequence, c->line, strlen(c->line));
 }
 
-/* One each, in turn, so that few commands spread over all. */
+/* Gives one command to each worker in turn, so that few commands spread over all workers. */
 static int give_all(struct pool *pool, struct iocom_err *err)
 {
 	bool gave = true;
@@ -107,7 +107,7 @@ static int batch_pool_ended(struct pool *pool, struct batch_slot *w, struct batc
 	return rc;
 }
 
-/* 0; -EPROTO: W does not speak our language; else negative errno: our own side failed. */
+/* Returns 0; -EPROTO: W broke the protocol; other negative errno: our own side failed. */
 static int batch_pool_obey(struct pool *pool, struct batch_slot *w, const struct batch_message *m,
 			   struct iocom_err *err)
 {
@@ -127,7 +127,7 @@ static int batch_pool_obey(struct pool *pool, struct batch_slot *w, const struct
 		return batch_pool_ended(pool, w, c, m, err);
 	case BATCH_BACK:
 		batch_take_back(pool, take_from(w, m->sequence));
-		w->last_ns = SHORT_NS; /* it is at a long one */
+		w->last_ns = SHORT_NS; /* its current command is a long one */
 		return 0;
 	default:
 		return -EPROTO;
@@ -143,7 +143,7 @@ static void batch_pool_close_fd(int *fd)
 	*fd = -1;
 }
 
-/* C was begun, or may have been, and nobody knows how it went on. */
+/* C has or may have begun, and its outcome is unknown. */
 static int without_end(struct pool *pool, struct batch_slot *w, struct batch_command *c,
 		       struct iocom_err *err)
 {
@@ -165,15 +165,15 @@ static int without_end(struct pool *pool, struct batch_slot *w, struct batch_com
 }
 
 /*
- * W is gone.  What never reached a job goes to others; what did and has no end is lost:
- * it may have run, so that it must not again.
+ * W has ended.  If no node accepted W, its commands go to other workers; otherwise those
+ * without a result are lost: they may have run, and must not run twice.
  */
 static int batch_pool_gone(struct pool *pool, struct batch_slot *w, struct iocom_err *err)
 {
 	int status = 0, rc = 0;
 	bool unplaced;
 
-	batch_status(pool, w); /* its last words, which it wrote before it ended */
+	batch_status(pool, w); /* read what it reported before it ended */
 	batch_pool_close_fd(&w->to);
 	batch_pool_close_fd(&w->from);
 	batch_pool_close_fd(&w->status);
@@ -238,10 +238,10 @@ static void send_commands(struct batch_slot *w)
 	if (n > 0)
 		queue_drop(&w->out, (size_t)n);
 	else if (n < 0 && errno != EAGAIN && errno != EINTR)
-		batch_pool_close_fd(&w->to); /* the end of its results says the rest */
+		batch_pool_close_fd(&w->to); /* the end of its results tells what happened */
 }
 
-/* Our ends do not block; the child has the others as 0, 1 and, where placed, 3. */
+/* Our pipe ends do not block; the child gets the other ends as 0, 1 and, if placed, 3. */
 static int batch_pool_spawn(const struct batch_options *options, struct batch_slot *w)
 {
 	int in[2] = {-1, -1}, out[2] = {-1, -1}, status[2] = {-1, -1}, rc = 0;
@@ -252,7 +252,7 @@ static int batch_pool_spawn(const struct batch_options *options, struct batch_sl
 	sigemptyset(&none);
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setsigmask(&attributes, &none);
-	/* One that is placed ends its whole job; here, that is a group. */
+	/* SIGTERM to `iocom run` ends the placed job; a local worker needs a group of its own. */
 	posix_spawnattr_setflags(&attributes,
 				 POSIX_SPAWN_SETSIGMASK |
 					 (options->placed ? 0 : POSIX_SPAWN_SETPGROUP));
@@ -297,7 +297,7 @@ static int start_all(struct pool *pool, struct iocom_err *err)
 		rc = batch_pool_spawn(pool->options, w);
 		if (rc && !pool->alive)
 			return iocom_err_set(err, rc, "cannot start a worker: %s", strerror(-rc));
-		pool->alive += rc == 0; /* fewer serve as well */
+		pool->alive += rc == 0; /* fewer workers than asked for will do */
 	}
 	return 0;
 }
@@ -314,7 +314,7 @@ static bool all_done(const struct pool *pool)
 	return true;
 }
 
-/* Entry 0 is the input, 1 a signal; three a worker follow. */
+/* Entry 0 is the input, entry 1 the signals; three entries for each worker follow. */
 enum { ENTRY_INPUT, ENTRY_SIGNAL, ENTRY_WORKERS };
 
 static void batch_pool_fill(struct pool *pool)
@@ -354,7 +354,7 @@ static int batch_pool_serve(struct pool *pool, struct iocom_err *err)
 	return rc;
 }
 
-/* What runs is ended: nobody wants it any more. */
+/* Ends the commands that run: nobody wants their results any more. */
 static void batch_pool_stop(struct pool *pool)
 {
 	pool->stopping = true;
@@ -365,8 +365,8 @@ static void batch_pool_stop(struct pool *pool)
 }
 
 /*
- * The end of their input tells the workers to leave.  Their last words count; who does not
- * want to wait for them ends this process by another signal.
+ * Closes the workers' inputs, which tells them to leave, and waits for their last outputs. A
+ * further signal ends this process without waiting.
  */
 static int dismiss(struct pool *pool, const sigset_t *mask, struct iocom_err *err)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What the commands of `iocom batch` say, and when it is passed on.
+ * Passes the outputs of the commands of `iocom batch` on.
  *
- *   one worker, or the command whose turn it is   as it comes, in pieces
- *   else                                          when the command is over
- *   keep_order                                    ... and all before it are
+ *   one worker, or the command whose turn it is   in pieces as they arrive
+ *   otherwise                                     when the command has ended
+ *   keep_order                                    when it and all commands before it have ended
  *
- * What has to wait is in memory up to BATCH_TOGETHER_MAX an output, then in a file without a
- * name.  Under keep_order what waits for its turn counts into held_bytes, which stops the
- * giving.  Where BATCH_FILED_MAX is reached a text is passed on before its end; under
+ * A held output stays in memory up to BATCH_TOGETHER_MAX, the excess in an unnamed file.  Under
+ * keep_order, held outputs count into held_bytes, which stops us giving commands.  When the
+ * files reach BATCH_FILED_MAX, an output is passed on before its command has ended; under
  * keep_order that is an error.
  */
 #include "balancer/batch/batch_pool.h"
@@ -33,8 +33,8 @@ int batch_signal(struct pool *pool)
 }
 
 /*
- * A reader may stand still (a pager): a signal must end us all the same, so that no more is
- * written than a pipe takes at once.
+ * A reader may stand still (a pager), but a signal must still end us: write at most as much as
+ * a ready pipe takes without blocking.
  */
 static int batch_say_write_all(struct pool *pool, int fd, const uint8_t *data, size_t length,
 			       struct iocom_err *err)
@@ -96,7 +96,7 @@ static int batch_say_open_file(void)
 	return fd;
 }
 
-/* What is in memory goes to the file. */
+/* Moves the output in memory to the file. */
 static int put_aside(struct pool *pool, struct batch_text *text, struct iocom_err *err)
 {
 	if (!text->fd && (text->fd = batch_say_open_file()) < 0) {
@@ -169,8 +169,8 @@ int batch_said(struct pool *pool, struct batch_command *c, int i, const void *da
 		return put_aside(pool, text, err);
 	if (!alone && pool->options->keep_order)
 		return iocom_err_set(err, -EFBIG,
-				     "what waits for its turn is more than %llu MiB: without -k it "
-				     "need not",
+				     "more than %llu MiB of output wait for their turn; without -k "
+				     "none would have to wait",
 				     BATCH_FILED_MAX >> 20);
 	return batch_say_pass_on(pool, 1 + i, text, err);
 }
@@ -209,7 +209,7 @@ static int batch_say_grow(struct pool *pool, uint32_t turn)
 	return 0;
 }
 
-/* Passes on what C said; C is gone after it. */
+/* Passes C's outputs on and frees C. */
 static int say(struct pool *pool, struct batch_command *c, struct iocom_err *err)
 {
 	int rc = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* How `iocom batch` gets on: one line that is drawn again, and a summary at the end. */
+/* Shows how `iocom batch` gets on: a progress line that is redrawn, and a summary at the end. */
 #include "balancer/batch/batch_pool.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FIRST_NS       1000000000u /* what takes no longer needs no progress */
+#define FIRST_NS       1000000000u /* a shorter run shows no progress */
 #define EVERY_NS       250000000u
 #define LINE_MAX_BYTES 160
 
@@ -70,7 +70,7 @@ void batch_show_progress(struct pool *pool)
 	unsigned given = 0;
 	int n, width;
 
-	/* Behind half a line of a command it would be the one that is taken away. */
+	/* After an incomplete line of output, erasing our line would erase that output too. */
 	if (!pool->show.progress || pool->show.midline || now - pool->show.began_ns < FIRST_NS ||
 	    (pool->show.drawn && now - pool->show.drawn_ns < EVERY_NS))
 		return;
@@ -98,7 +98,7 @@ void batch_show_end(struct pool *pool)
 	double took = seconds(pool);
 
 	batch_show_clear(pool);
-	/* Nobody reads: as `yes | head`. */
+	/* A reader that closed early, as in `| head`, wants no summary. */
 	if (pool->options->quiet || (pool->mute && !pool->options->verbose) ||
 	    (!pool->show.summary && !r->failed && !r->lost && !r->stopped && !r->rest &&
 	     !r->refused))

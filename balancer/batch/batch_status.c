@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What `iocom run` tells of a worker: where it is, or why no node took it. */
+/* Reads what `iocom run` reports of a worker: its node, or why no node accepted it. */
 #include "balancer/batch/batch_pool.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static void batch_status_take_line(struct batch_slot *w, const char *text, size_
 	json_decref(line);
 }
 
-/* 1: more may be there. */
+/* Returns 1 if there may be more to read. */
 static int read_some(struct pool *pool, struct batch_slot *w)
 {
 	ssize_t n = read(w->status, pool->piece, sizeof(pool->piece));

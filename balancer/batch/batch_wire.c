@@ -35,7 +35,7 @@ int batch_put_end(struct queue *queue, uint32_t sequence, int status, uint64_t w
 	return batch_put(queue, BATCH_END, sequence, data, sizeof(data));
 }
 
-/* What a message of this kind holds at most; -1: there is no such kind. */
+/* The largest payload of a message of this kind; -1: there is no such kind. */
 static int64_t batch_wire_limit(uint8_t kind)
 {
 	switch (kind) {

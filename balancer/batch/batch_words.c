@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Lines that need no shell: plain words and blanks, the first no builtin, no keyword and
- * no assignment.  As make does it: half of what a short command costs is its shell.
+ * Finds lines that need no shell: plain words and blanks whose first word is no builtin,
+ * keyword or assignment.  make does the same: the shell is half the cost of a short command.
  */
 #include "balancer/batch/batch.h"
 
 #include <string.h>
 
-/* What a shell does itself and no program of this name does as well. */
+/* Commands that only a shell can run, or that differ from the program of the same name. */
 static const char *const builtins[] = {
 	".",	  ":",	   "alias", "bg",    "break",	 "case",    "cd",     "command", "continue",
 	"do",	  "done",  "elif",  "else",  "esac",	 "eval",    "exec",   "exit",	 "export",
@@ -27,7 +27,8 @@ size_t batch_words(char *line, char **words, size_t max)
 	for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++)
 		if (strlen(builtins[i]) == first && !strncmp(at, builtins[i], first))
 			return 0;
-	for (const char *c = at; *c; c++) /* counted first: LINE stays where they are too many */
+	/* Count first: LINE stays unchanged if there are too many words. */
+	for (const char *c = at; *c; c++)
 		n += (c == at || c[-1] == ' ' || c[-1] == '\t') && *c != ' ' && *c != '\t';
 	if (!n || n >= max)
 		return 0;

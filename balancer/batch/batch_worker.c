@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A worker of `iocom batch`: one command at a time, the next ones at hand.
- *
- * A command runs in this process's session and group, so that a signal to the job reaches
- * it; its input is /dev/null.  It has ended when its first process has: who keeps its
- * output open after that writes to nobody.
+ * A worker of `iocom batch`: it runs one command at a time and keeps the next ones queued.  A
+ * command runs in the worker's session and group, so that a signal to the job reaches it; its
+ * input is /dev/null.  It has ended when its first process has: what descendants write after
+ * that is dropped.
  */
 #include "user/clock.h"
 #include "balancer/batch/batch.h"
@@ -24,7 +23,7 @@
 #include <unistd.h>
 
 #define WORDS_MAX 256
-#define LONG_MS	  20 /* a command that runs longer gives those behind it back */
+#define LONG_MS	  20 /* when a command runs longer, those queued behind it are given back */
 #define HELD_NS	  2000000u
 #define PIPE_MAX  (2 * (BATCH_PIECE_MAX + BATCH_HEADER))
 
@@ -32,18 +31,18 @@ enum entry { ENTRY_IN, ENTRY_OUT, ENTRY_ERR, ENTRY_CHILD, ENTRIES };
 
 struct worker {
 	int in, out, children; /* commands, results, signalfd of SIGCHLD */
-	bool ended;	       /* no command comes any more */
+	bool ended;	       /* no more commands will come */
 	struct queue commands, results;
-	uint64_t held_ns; /* since when the oldest result waits */
-	pid_t pid;	  /* 0: none runs */
+	uint64_t held_ns; /* when the oldest result was queued */
+	pid_t pid;	  /* 0: no command runs */
 	uint32_t sequence;
 	uint64_t began_ns;
-	int pipes[2]; /* its standard output and error, our ends */
+	int pipes[2]; /* our ends of its standard output and error */
 	bool gave_back;
 	uint8_t piece[BATCH_PIECE_MAX];
 };
 
-/* All of the results; whoever reads them slowly slows the commands.  0 or negative errno. */
+/* Sends all results; a slow reader slows the commands down.  Returns 0 or negative errno. */
 static int flush(struct worker *w)
 {
 	while (w->results.length) {
@@ -68,7 +67,7 @@ static int result(struct worker *w, enum batch_kind kind, const void *data, size
 	return !rc && w->results.length > PIPE_MAX ? flush(w) : rc;
 }
 
-/* WORDS, or LINE by a shell where they are none; 0 or a positive errno as posix_spawn. */
+/* Starts WORDS, or LINE in a shell if there are no words.  Returns 0 or a positive errno. */
 static int batch_worker_spawn(struct worker *w, char *line, char **words, const int ends[2])
 {
 	char *shell[] = {(char *)"/bin/sh", (char *)"-c", line, NULL};
@@ -95,8 +94,9 @@ static int batch_worker_spawn(struct worker *w, char *line, char **words, const 
 }
 
 /*
- * What could not be started: the sentence and the status of `iocom run`.  What posix_spawnp
- * says is of the last directory that it could not look into, whatever the name.
+ * Reports that a command could not be started, with the sentence and status of `iocom run`.  We
+ * check the executable for the reason, because posix_spawnp's errno only tells of the last PATH
+ * directory.
  */
 static int not_started(struct worker *w, const char *name, bool plain, int e)
 {
@@ -141,7 +141,7 @@ static void close_both(int ends[2])
 	}
 }
 
-/* Begins the next command.  0 or negative errno. */
+/* Begins the next command.  Returns 0 or negative errno. */
 static int batch_worker_begin(struct worker *w)
 {
 	struct batch_message m;
@@ -178,7 +178,7 @@ static bool has_command(const struct worker *w)
 	       batch_take(queue_front(&w->commands), w->commands.length, &m) != 0;
 }
 
-/* A piece of output I.  1 some, 0 none now or never again, negative errno. */
+/* Reads a piece of output I.  Returns 1: got some, 0: none now or never again, negative errno. */
 static int batch_worker_move(struct worker *w, int i)
 {
 	ssize_t n = w->pipes[i] < 0 ? -1 : read(w->pipes[i], w->piece, sizeof(w->piece));
@@ -195,7 +195,7 @@ static int batch_worker_move(struct worker *w, int i)
 	return 0;
 }
 
-/* Those behind a long command go to other workers. */
+/* Gives the commands queued behind a long one back, for other workers. */
 static int give_back(struct worker *w)
 {
 	uint32_t current = w->sequence;
@@ -214,7 +214,7 @@ static int give_back(struct worker *w)
 	return rc ? rc : flush(w);
 }
 
-/* After SIGCHLD: other processes may have been left to us, too. */
+/* Reaps after SIGCHLD; orphaned descendants may have become our children, too. */
 static int batch_worker_reap(struct worker *w)
 {
 	struct signalfd_siginfo info;
@@ -249,7 +249,7 @@ static int take_commands(struct worker *w)
 	return n > 0 ? queue_push(&w->commands, w->piece, (size_t)n) : 0;
 }
 
-/* Results leave when many wait, when one has waited, and when there is nothing to do. */
+/* Sends the results when we are idle, when no command is queued, or after HELD_NS. */
 static int flush_if_due(struct worker *w)
 {
 	if (!w->results.length)
@@ -268,7 +268,7 @@ static int batch_worker_step(struct worker *w)
 		{.fd = w->pid ? w->pipes[1] : -1, .events = POLLIN},
 		{.fd = w->pid ? w->children : -1, .events = POLLIN},
 	};
-	/* Held results must leave, and a long command be noticed. */
+	/* Wake up to send held results and to notice that a command is a long one. */
 	int wait_ms = w->results.length ? 2 : w->pid && !w->gave_back ? LONG_MS : -1;
 	int rc = 0, n = poll(entries, ENTRIES, wait_ms);
 
@@ -287,7 +287,7 @@ static int batch_worker_step(struct worker *w)
 	return rc < 0 ? rc : 0;
 }
 
-/* Descriptors 0 and 1 become the commands': nothing, and nobody. */
+/* Replaces descriptors 0 and 1, which the commands inherit, by /dev/null. */
 static int batch_worker_take_over(struct worker *w)
 {
 	sigset_t set;

@@ -57,7 +57,7 @@ json_t *doctor_report(const struct doctor *d)
 	if (d->failed)
 		return NULL;
 	clock_gettime(CLOCK_REALTIME, &now);
-	/* Not root, and all that was looked at is good: that is "ok", too. */
+	/* "ok" also when we are not root and all that we could check is good. */
 	return json_pack("{s:i,s:s,s:I,s:s,s:b,s:O,s:O,s:O}", "version", 1, "iocom", IOCOM_VERSION,
 			 "time_ns", (json_int_t)now.tv_sec * 1000000000 + now.tv_nsec, "state",
 			 state_names[d->worst > DOCTOR_OK ? d->worst : DOCTOR_OK], "root", d->root,
@@ -72,7 +72,7 @@ struct page {
 	bool colour;
 };
 
-/* Columns that TEXT takes: one for each character of UTF-8. */
+/* The columns that TEXT takes, one for each character of UTF-8. */
 static size_t columns(const char *text, size_t bytes)
 {
 	size_t n = 0;
@@ -82,7 +82,7 @@ static size_t columns(const char *text, size_t bytes)
 	return n;
 }
 
-/* Prints TEXT's words from column AT on; lines that follow begin at INDENT. */
+/* Prints TEXT's words from column AT on; further lines begin at INDENT. */
 static void flow(const struct page *page, const char *text, size_t indent)
 {
 	size_t at = indent;
@@ -97,7 +97,7 @@ static void flow(const struct page *page, const char *text, size_t indent)
 			fputc(' ', page->out);
 			at++;
 		}
-		/* Control characters (file names) stay out of the terminal. */
+		/* Control characters (as in file names) must not reach the terminal. */
 		for (size_t i = 0; i < bytes; i++)
 			fputc((unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i],
 			      page->out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The running agent.  Where one answers, it says what it was told (its settings): the checks
- * that follow look at those, and they are compared with what a start would read now, from
- * the agent's own command line and its file.
+ * Checks the running agent.  If an agent answers, it tells its settings: later checks use them,
+ * and they are compared with what the agent would read if it started again now, from its own
+ * command line and file.
  */
 #include "balancer/doctor/doctor.h"
 
@@ -35,10 +35,10 @@ static int ask_status(const char *run_dir, struct ucred *who, json_t **answer,
 		return rc;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, who, &size))
 		*who = (struct ucred){.pid = 0, .uid = (uid_t)-1};
-	/* Whoever answers says where to look, and what to read: root alone may. */
+	/* The answer decides which paths we check and read: accept it only from root. */
 	if (who->uid != 0) {
 		close(fd);
-		return iocom_err_set(err, -EPERM, "who answers in %s is user %u, pid %d, not root",
+		return iocom_err_set(err, -EPERM, "%s is served by user %u, pid %d, not by root",
 				     run_dir, (unsigned)who->uid, (int)who->pid);
 	}
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
@@ -55,9 +55,9 @@ static int ask_status(const char *run_dir, struct ucred *who, json_t **answer,
 	return rc;
 }
 
-/* --- what it has lost, and how full it is ----------------------------------------- */
+/* --- its losses, and how full it is ------------------------------------------------ */
 
-/* "name count" of all that was lost; 0 when nothing was. */
+/* Lists all losses as "name count".  Returns how many there are. */
 static size_t doctor_agent_lost(const json_t *drops, char *out, size_t size)
 {
 	json_t *map = (json_t *)drops, *count;
@@ -97,17 +97,20 @@ static void check_bounds(struct doctor *d, const json_t *bounds)
 		return;
 	if (*full)
 		doctor_add(d, "bounds", DOCTOR_DEGRADED,
-			   "what finds no room is refused; iocomd(8), BOUNDS, says where", "%s",
-			   full);
+			   "requests beyond a bound are refused; iocomd(8), BOUNDS, says where",
+			   "%s", full);
 	else
 		doctor_add(d, "bounds", DOCTOR_OK, NULL,
-			   "none of the %zu things that can fill in the agent is nearly full",
+			   "none of the agent's %zu bounds is nearly reached",
 			   json_array_size(bounds));
 }
 
 /* --- its settings ----------------------------------------------------------------- */
 
-/* What its checks are to look at.  Keys that this user is not told stay the file's. */
+/*
+ * Takes the settings that later checks use.  Keys that this user may not see keep the file's
+ * value.
+ */
 static void take_settings(struct doctor *d, const json_t *settings)
 {
 	json_t *map = (json_t *)settings, *value;
@@ -118,7 +121,9 @@ static void take_settings(struct doctor *d, const json_t *settings)
 	d->configured |= settings != NULL;
 }
 
-/* The words that PID was started with, from the second on, in TEXT.  How many; 0: not to be seen.
+/*
+ * Puts the words of PID's command line, from the second on, into TEXT.  Returns how many; 0:
+ * not visible.
  */
 static int doctor_agent_command_line(pid_t pid, char *text, size_t size, char **words)
 {
@@ -141,8 +146,8 @@ static int doctor_agent_command_line(pid_t pid, char *text, size_t size, char **
 }
 
 /*
- * What a start as the agent's own would read now; PID 0: a start without any option.
- * 0 or negative errno with the sentence.
+ * Reads what a start with the agent's own options would read now; PID 0: a start without
+ * options. Returns 0 or negative errno with the sentence.
  */
 static int read_again(const struct doctor *d, pid_t pid, struct settings *set,
 		      struct iocom_err *err)
@@ -154,17 +159,20 @@ static int read_again(const struct doctor *d, pid_t pid, struct settings *set,
 	bool found;
 
 	free(text);
-	if (!rc && d->config) /* this file was asked about: it has the last word */
+	if (!rc && d->config) /* the user asked about this file: it has the last word */
 		rc = config_read(&settings_program, d->config, set, err);
 	found = !rc && !set->shim[0];
 	if (!rc)
 		rc = settings_complete(set, err);
-	if (found) /* beside iocomd, not beside us */
+	if (found) /* look beside iocomd, not beside us */
 		set->shim[0] = 0;
 	return rc > 0 ? -EINVAL : rc;
 }
 
-/* Where what RUNS is not what SET has: "name=value, which would be 'other' WHEN; ...". */
+/*
+ * Lists the settings in RUNS that differ from SET: "name=value, which would be 'other' WHEN;
+ * ...".
+ */
 static void doctor_agent_compare(const json_t *runs, struct settings *set, const char *when,
 				 char *says, size_t size, json_t *differs)
 {
@@ -188,7 +196,10 @@ static void doctor_agent_compare(const json_t *runs, struct settings *set, const
 	}
 }
 
-/* All as a start with the agent's own options would read it; what those change is said. */
+/*
+ * Reports that the agent runs with what its own options and the file give now, and what the
+ * options change.
+ */
 static json_t *say_same(struct doctor *d, const json_t *runs)
 {
 	struct settings *set = calloc(1, sizeof(*set));
@@ -201,13 +212,14 @@ static json_t *say_same(struct doctor *d, const json_t *runs)
 		doctor_agent_compare(runs, set, "", says, sizeof(says), options);
 	free(set);
 	if (rc || *says)
-		check = doctor_add(d, "settings", DOCTOR_OK, NULL,
-				   "the agent runs with what a start with the same options would "
-				   "read now; without them: %s%s",
-				   rc ? "it would not start: " : "", rc ? err.text : says);
+		check = doctor_add(
+			d, "settings", DOCTOR_OK, NULL,
+			"the agent's settings are those that a start with the same options would "
+			"read now; without them: %s%s",
+			rc ? "it would not start: " : "", rc ? err.text : says);
 	else
 		check = doctor_add(d, "settings", DOCTOR_OK, NULL,
-				   "the agent runs with what a start would read now%s",
+				   "the agent's settings are those that a start would read now%s",
 				   d->root ? "" : ", as far as you are told");
 	json_object_set_new(check, "by_options", options);
 	return check;
@@ -267,7 +279,7 @@ static void doctor_agent_told(struct doctor *d, const struct ucred *who, json_t 
 	check_bounds(d, json_object_get(answer, "bounds"));
 }
 
-/* True where somebody means an agent to run here: root asks, or it was set up. */
+/* Whether an agent is meant to run here: root asks, or one was set up. */
 static bool expected(const struct doctor *d)
 {
 	return d->root || d->config || !access(settings_program.file, F_OK) ||
@@ -285,7 +297,8 @@ void doctor_agent(struct doctor *d)
 		doctor_agent_told(d, &who, answer);
 	else if ((rc == -ENOENT || rc == -ECONNREFUSED) && !d->no_agent && expected(d))
 		doctor_add(d, "agent", DOCTOR_BROKEN,
-			   "start it (systemctl start iocomd); --no-agent: none is to run yet",
+			   "start it (systemctl start iocomd), or use --no-agent if none should "
+			   "run yet",
 			   "no agent runs: nothing answers in %s", d->run_dir);
 	else if (rc == -ENOENT || rc == -ECONNREFUSED || rc == -EACCES)
 		doctor_add(d, "agent", DOCTOR_SKIPPED, NULL, "%s", err.text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What the kernel offers to the monitor, and whether the monitor really runs. */
+/* Checks what the kernel offers to the monitor, and whether the monitor runs. */
 #include "balancer/doctor/doctor.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ static void check_columns(struct doctor *d)
 			   "this kernel has the hooks of all of them");
 }
 
-/* Really loads, attaches, reads once and takes all down again.  False: it did not. */
+/* Loads and attaches the monitor, reads once and unloads it.  Returns false if that failed. */
 static bool try_monitor(struct doctor *d)
 {
 	struct monitor_config config = {0};
@@ -95,7 +95,7 @@ static bool try_monitor(struct doctor *d)
 	return true;
 }
 
-/* From the type information alone, where nothing may or can be loaded. */
+/* Checks hooks by type information alone, if the monitor may not or cannot be loaded. */
 static void check_hooks(struct doctor *d)
 {
 	struct iocom_err err = {0};
@@ -165,7 +165,7 @@ void doctor_kernel(struct doctor *d)
 
 /* --- limits --------------------------------------------------------------------- */
 
-/* First line of a small file.  0 or negative errno. */
+/* Reads the first line of a small file.  Returns 0 or negative errno. */
 static int read_line(const char *path, char *out, size_t size)
 {
 	FILE *f = fopen(path, "re");
@@ -210,7 +210,7 @@ static void check_lockdown(struct doctor *d)
 		doctor_add(d, "lockdown", DOCTOR_OK, NULL, "%.100s", line);
 }
 
-/* Delay accounting: the only column that an administrator turns on. */
+/* Delay accounting feeds the only column that an administrator must turn on. */
 static void check_waits(struct doctor *d)
 {
 	char line[32];
@@ -221,7 +221,7 @@ static void check_waits(struct doctor *d)
 			   "kernel.task_delayacct");
 	else if (!strcmp(line, "0"))
 		doctor_add(d, "io-wait", DOCTOR_DEGRADED,
-			   "sysctl kernel.task_delayacct=1, then start the agent anew",
+			   "sysctl kernel.task_delayacct=1, then restart the agent",
 			   "io_wait_ms is null in every reading: kernel.task_delayacct is 0");
 	else
 		doctor_add(d, "io-wait", DOCTOR_OK, NULL, "kernel.task_delayacct is on");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The configuration and the agent's directories. */
+/* Checks the configuration and the agent's directories. */
 #include "balancer/doctor/doctor.h"
 
 #include <errno.h>
@@ -13,12 +13,14 @@
 
 #include "balancer/client.h"
 
-#define LINKS_MAX	  40 /* as the kernel has it */
+#define LINKS_MAX	  40 /* the kernel's limit */
 #define SPACE_BROKEN_MB	  16
 #define SPACE_DEGRADED_MB 256
 
-/* One step of a path: only root may change it.  0, -EPERM with the sentence, or negative errno;
- * LINK gets what it leads to, "" when it is no symbolic link. */
+/*
+ * Checks that only root may change one step of a path.  Returns 0, -EPERM with the sentence, or
+ * negative errno.  LINK gets a symbolic link's target, or "".
+ */
 static int trusted_part(const char *path, char link[PATH_MAX], char *why, size_t size)
 {
 	struct stat st;
@@ -33,7 +35,7 @@ static int trusted_part(const char *path, char link[PATH_MAX], char *why, size_t
 	if (st.st_uid != 0)
 		snprintf(why, size, "%.200s belongs to user %u, not to root", path,
 			 (unsigned)st.st_uid);
-	/* In a sticky directory nobody may replace what is another's; a link has no mode. */
+	/* In a sticky directory nobody may replace another user's entry; a link has no mode. */
 	else if (!S_ISLNK(st.st_mode) && (st.st_mode & 022) &&
 		 !(S_ISDIR(st.st_mode) && (st.st_mode & S_ISVTX)))
 		snprintf(why, size, "%.200s may be written by others (mode %o)", path,
@@ -43,8 +45,10 @@ static int trusted_part(const char *path, char link[PATH_MAX], char *why, size_t
 	return -EPERM;
 }
 
-/* Whoever may change a link on the way, or what holds it, chooses where the path ends: so each
- * step is looked at as it is walked, not only those of the path without links. */
+/*
+ * Whoever may change a link on the way, or its directory, chooses where the path ends.  So we
+ * check each step as we walk it, not only those of the resolved path.
+ */
 int doctor_trusted(const char *path, char *why, size_t size)
 {
 	char left[PATH_MAX] = "", at[PATH_MAX] = "", link[PATH_MAX], longer[2 * PATH_MAX];
@@ -52,7 +56,7 @@ int doctor_trusted(const char *path, char *why, size_t size)
 	int rc;
 
 	why[0] = 0;
-	/* A path from here: the kernel's name of this place has no links. */
+	/* Begin at the kernel's name of our working directory, which has no links. */
 	if (*path != '/' && !getcwd(left, sizeof(left)))
 		return -errno;
 	if (snprintf(longer, sizeof(longer), "%s/%s", left, path) >= PATH_MAX)
@@ -94,7 +98,7 @@ static bool load_settings(struct doctor *d, const char *file, struct iocom_err *
 	       settings_complete(&d->set, err) == 0;
 }
 
-/* What holds where the configuration cannot be read: nothing of it. */
+/* Sets the defaults, which hold if the configuration cannot be read. */
 static void doctor_node_defaults(struct doctor *d)
 {
 	for (size_t i = 0; i < settings_program.nkeys; i++) {
@@ -184,7 +188,7 @@ static void check_space(struct doctor *d, const char *path)
 	json_t *check;
 	double mb;
 
-	/* Where it is not made yet: what holds it. */
+	/* If it does not exist yet, check the directory that will hold it. */
 	snprintf(at, sizeof(at), "%s", path);
 	while (statvfs(at, &fs)) {
 		char *slash = strrchr(at, '/');

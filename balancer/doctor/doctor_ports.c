@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The agent's ports: free, its own, or somebody else's.  A port is free when it can be
- * bound; who holds it is found by the inode of the listening socket (/proc/net/tcp),
- * which is among the descriptors of its process (/proc/PID/fd; others' for root only).
+ * Checks whether the agent's ports are free, its own or another program's.  A port is free if
+ * it can be bound.  The listening socket's inode (/proc/net/tcp) leads to the process that
+ * holds it, by its descriptors (/proc/PID/fd; only root sees those of other users).
  */
 #include "balancer/doctor/doctor.h"
 
@@ -18,11 +18,11 @@
 #define TCP_LISTENING 0x0a
 
 struct holder {
-	pid_t pid;     /* 0: not known */
-	char comm[32]; /* "" */
+	pid_t pid;     /* 0: unknown */
+	char comm[32]; /* "": unknown */
 };
 
-/* Inode of the socket that listens at PORT, of TABLE; 0: none. */
+/* The inode of the socket in TABLE that listens at PORT; 0: none. */
 static unsigned long listener_in(const char *table, unsigned port)
 {
 	unsigned long inode = 0, found;
@@ -97,7 +97,7 @@ static void find_holder(unsigned port, struct holder *holder)
 		read_comm(holder);
 }
 
-/* Whether PORT at ADDRESS can be bound: 0 or negative errno, -ENXIO for no such address. */
+/* Tries to bind PORT at ADDRESS.  Returns 0 or negative errno; -ENXIO: there is no such address. */
 static int try_bind(const char *address, unsigned port)
 {
 	struct addrinfo hints = {.ai_flags = AI_PASSIVE, .ai_socktype = SOCK_STREAM}, *list;
@@ -116,7 +116,7 @@ static int try_bind(const char *address, unsigned port)
 	if (fd < 0) {
 		rc = -errno;
 	} else {
-		/* As the agent does: an old connection's rest is no obstacle. */
+		/* As the agent does, ignore old connections that are still closing. */
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 		if (bind(fd, list->ai_addr, list->ai_addrlen))
 			rc = -errno;

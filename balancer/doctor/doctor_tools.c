@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What iocom relies on besides the kernel: MUNGE, the clock, criu. */
+/* Checks what iocom needs besides the kernel: MUNGE, the clock, criu. */
 #include "balancer/doctor/doctor.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 /* --- MUNGE ------------------------------------------------------------------------ */
 
-/* A credential made and opened again, as this user.  0 or -EIO with the sentence. */
+/* Makes and opens a credential as this user.  Returns 0 or -EIO with the sentence. */
 static int round_trip(const char *socket, struct iocom_err *err)
 {
 	static const char text[] = "iocom doctor";
@@ -79,7 +79,7 @@ static void check_munge(struct doctor *d, const char *check, const char *socket,
 	}
 }
 
-/* The agent's; and, where the environment names another, the one of commands here. */
+/* Checks the agent's munged and, if the environment names another, that of commands here. */
 void doctor_munge(struct doctor *d)
 {
 	const char *own = getenv("IOCOM_MUNGE_SOCKET");
@@ -124,7 +124,10 @@ void doctor_clock(struct doctor *d)
 
 /* --- criu ------------------------------------------------------------------------- */
 
-/* Reads what PID says until it ends or time is up; then it is gone.  Its wait status. */
+/*
+ * Reads the output of PID until it ends or time is up, and kills it then.  Returns its wait
+ * status.
+ */
 static int doctor_tools_collect(pid_t pid, int fd, char *out, size_t size)
 {
 	double until = doctor_now_ms() + TOOL_LIMIT_MS;
@@ -152,14 +155,14 @@ static int doctor_tools_collect(pid_t pid, int fd, char *out, size_t size)
 		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 	if (doctor_now_ms() < until)
 		return status;
-	/* Whoever still holds the pipe, or hangs, goes with its group. */
+	/* Kill its whole group: descendants may hold the pipe or hang. */
 	kill(-pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	snprintf(out, size, "no end within %d s", TOOL_LIMIT_MS / 1000);
 	return -1;
 }
 
-/* Runs PROGRAM ARGUMENT with an empty environment.  Its wait status; -1: not started. */
+/* Runs PROGRAM ARGUMENT with an empty environment.  Returns its wait status; -1: not started. */
 static int run_tool(const char *program, const char *argument, char *out, size_t size)
 {
 	char *argv[] = {(char *)program, (char *)argument, NULL};
@@ -194,7 +197,7 @@ static void first_line(char *text)
 	text[strcspn(text, "\n")] = 0;
 }
 
-/* DIRECTORY/criu, when that is a program.  Result: 0 none, 1 found. */
+/* Looks for a program DIRECTORY/criu.  Returns whether there is one. */
 static bool criu_in(const char *directory, size_t length, char out[PATH_MAX])
 {
 	struct stat st;
@@ -205,7 +208,7 @@ static bool criu_in(const char *directory, size_t length, char out[PATH_MAX])
 	       (st.st_mode & 0111);
 }
 
-/* As the shell looks, then where it lies although an ordinary PATH does not lead there. */
+/* Looks along PATH as the shell does, then in places that an ordinary PATH leaves out. */
 static bool find_criu(const struct doctor *d, char out[PATH_MAX])
 {
 	static const char *const places[] = {"/usr/sbin", "/usr/local/sbin", "/sbin", "/usr/bin"};
@@ -260,7 +263,7 @@ void doctor_criu(struct doctor *d)
 			   "not installed; placing jobs does not need it");
 		return;
 	}
-	/* What others can change, or another directory would change, is never run. */
+	/* Never run a program that others, or another working directory, could replace. */
 	if (program[0] != '/') {
 		snprintf(why, sizeof(why), "%.200s is found by a relative entry of PATH", program);
 		rc = -EPERM;

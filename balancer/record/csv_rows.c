@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Documents as CSV; see csv_rows.h. */
+/* Turns documents into CSV; see csv_rows.h. */
 #include "balancer/record/csv_rows.h"
 
 #include <csv.h>
@@ -15,7 +15,7 @@
 #define LINE_LEAST  1024
 #define NUMBER_ROOM 64
 
-/* Where a column's value is: a member, or "part.member". */
+/* A column's value: a member, or "part.member". */
 struct column {
 	const char *name, *path;
 };
@@ -57,7 +57,7 @@ static const struct column node_columns[] = {
 	{"writeback_bytes", "unattributed.writeback_bytes"},
 	{"swap_out_bytes", "unattributed.swap_out_bytes"},
 	{"other_bytes", "unattributed.other_bytes"},
-	{"drops", "drops"}, /* an object: the sum of its numbers */
+	{"drops", "drops"}, /* an object: take the sum of its numbers */
 	{"events_per_s", "cost.events_per_s"},
 	{"ns_per_event", "cost.ns_per_event"},
 	{"program_core_share", "cost.program_core_share"},
@@ -111,7 +111,7 @@ static const struct column map_columns[] = {
 
 struct csv_kind {
 	const char *name;
-	const char *rows; /* the array of the document; NULL: the document is the row */
+	const char *rows; /* the document's array of rows; NULL: the document is the row */
 	const struct column *columns;
 };
 
@@ -167,7 +167,7 @@ static int csv_rows_add(struct csv_text *t, const char *text)
 	return 0;
 }
 
-/* In quotes, always: a column is text in all rows, or in none. */
+/* Always quoted, so that a column is text in all rows or in none. */
 static int add_text(struct csv_text *t, const char *text)
 {
 	size_t n = strlen(text);
@@ -205,7 +205,7 @@ static int add_value(struct csv_text *t, const json_t *value)
 	else if (json_is_boolean(value))
 		snprintf(number, sizeof(number), "%d", json_is_true(value));
 	else
-		number[0] = 0; /* not known */
+		number[0] = 0; /* unknown */
 	return csv_rows_add(t, number);
 }
 
@@ -261,7 +261,7 @@ static int csv_rows_row(const struct csv_kind *kind, const json_t *document, con
 	rc |= add_text(out, node ? node : "");
 	for (const struct column *c = kind->columns; c->name; c++) {
 		rc |= csv_rows_add(out, ",");
-		/* True, or not there at all. */
+		/* The document leaves "exited" out if it is false. */
 		if (!strcmp(c->name, "exited"))
 			rc |= csv_rows_add(
 				out, json_is_true(json_object_get(object, c->path)) ? "1" : "0");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * `iocom record --csv KIND`.  The rows of an interval reach the file together, at
- * its end: a file that is cut off holds whole intervals' whole rows.
+ * `iocom record --csv KIND` writes all rows of an interval together, at its end, so a file that
+ * is cut off still holds whole intervals.
  */
 #include "balancer/record/record_csv.h"
 
@@ -16,7 +16,7 @@
 
 #include "balancer/record/record_file.h"
 
-#define LOOK_MS 500 /* how soon a signal is heeded that came between two calls */
+#define LOOK_MS 500 /* longest delay until we notice a signal between two calls */
 
 struct table {
 	const struct record_csv_options *options;
@@ -58,8 +58,10 @@ static int write_header(struct table *t, struct iocom_err *err)
 	return record_csv_write_text(t, err);
 }
 
-/* Anybody may name a task so that a terminal takes the name for orders: '?' for what it would
- * obey, of one byte, and of U+0080 to U+009F both. */
+/*
+ * A task's name must not control the terminal: '?' replaces control bytes, and both bytes of
+ * U+0080 to U+009F.
+ */
 static void record_csv_tame(char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -83,7 +85,7 @@ static int write_interval(struct table *t, const json_t *document, struct iocom_
 	return t->text.used ? record_csv_write_text(t, err) : 0;
 }
 
-/* Waits for the source, not for long.  True: it has something to say. */
+/* Waits a short while for the source.  Returns whether it has something to read. */
 static bool record_csv_ready(const struct table *t)
 {
 	struct pollfd p = {.fd = top_source_fd(t->source), .events = POLLIN};
@@ -118,7 +120,7 @@ static int record_csv_fail(const char *text, const char *more)
 	return 1;
 }
 
-/* The file gets its name also after a failure: what came before is worth it. */
+/* The file gets its name even after a failure, because the earlier rows are valid. */
 static int record_csv_keep(struct table *t, int rc, const struct iocom_err *err)
 {
 	struct iocom_err why = {0};
@@ -130,7 +132,7 @@ static int record_csv_keep(struct table *t, int rc, const struct iocom_err *err)
 	}
 	kept = record_file_keep(t->file, &why);
 	if (rc)
-		return record_csv_fail(err->text, "; what came before is kept");
+		return record_csv_fail(err->text, "; the part recorded so far is kept");
 	return kept ? record_csv_fail(why.text, "") : 0;
 }
 

@@ -18,12 +18,12 @@
 #define LEVEL  6
 
 struct record_file {
-	char *path, *temporary; /* temporary NULL: written directly */
+	char *path, *temporary; /* temporary is NULL if we write directly */
 	int fd;
 	bool force, packed;
-	char *text; /* not yet in the file */
+	char *text; /* not written to the file yet */
 	size_t used, room;
-	uint64_t bytes; /* in the file: whole lines, whole members */
+	uint64_t bytes; /* in the file: only whole lines or whole members */
 	int failed;
 };
 
@@ -61,7 +61,7 @@ int record_file_rename(const char *from, const char *path, bool force, struct io
 {
 	int rc = renameat2(AT_FDCWD, from, AT_FDCWD, path, force ? 0 : RENAME_NOREPLACE);
 
-	/* Some file systems do not know the flag. */
+	/* Some file systems do not support the flag. */
 	if (rc && !force && errno == EINVAL && access(path, F_OK))
 		rc = rename(from, path);
 	if (!rc)
@@ -78,7 +78,7 @@ static int record_file_failed(struct record_file *f, int error, struct iocom_err
 	return iocom_err_set(err, error, "cannot write %s: %s", f->path, strerror(-error));
 }
 
-/* Of AT bytes of DATA that are in the file, those that are no part of a line or member. */
+/* How many of the AT bytes of DATA in the file are whole lines or members. */
 static size_t whole_of(const struct record_file *f, const char *data, size_t at)
 {
 	const char *newline = f->packed ? NULL : memrchr(data, '\n', at);
@@ -86,7 +86,7 @@ static size_t whole_of(const struct record_file *f, const char *data, size_t at)
 	return newline ? (size_t)(newline - data) + 1 : 0;
 }
 
-/* All of it, or what would be a part is taken away again. */
+/* Writes all of DATA, or truncates the file to whole lines or members again. */
 static int record_file_write_whole(struct record_file *f, const void *data, size_t n,
 				   struct iocom_err *err)
 {
@@ -200,10 +200,11 @@ int record_file_open(const char *path, bool force, struct record_file **out, str
 	int rc = record_file_check(path, force, err);
 
 	if (!rc && json_msgpack_named(path))
-		rc = iocom_err_set(err, -EINVAL,
-				   "%s: what goes on is written as lines; afterwards `iocom record "
-				   "--merge FILE.msgpack RECORDING` packs it",
-				   path);
+		rc = iocom_err_set(
+			err, -EINVAL,
+			"%s: a live recording is written as lines; afterwards `iocom record "
+			"--merge FILE.msgpack RECORDING` packs it",
+			path);
 	if (rc)
 		return rc;
 	f = calloc(1, sizeof(*f));
@@ -216,7 +217,7 @@ int record_file_open(const char *path, bool force, struct record_file **out, str
 	rc = f->path ? record_file_open_file(f, path) : -ENOMEM;
 	if (rc) {
 		iocom_err_set(err, rc, "cannot write %s: %s", path, strerror(-rc));
-		free(f->temporary); /* it was not made */
+		free(f->temporary); /* it does not exist */
 		f->temporary = NULL;
 		record_file_free(f);
 		return rc;

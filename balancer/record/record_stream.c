@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What an agent tells who records it; see record_stream.h. */
+/* Reads the lines that an agent sends to a recorder; see record_stream.h. */
 #include "balancer/record/record_stream.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ void record_stream_finish(struct record_stream *s)
 	shutdown(s->fd, SHUT_WR);
 }
 
-/* Room for a chunk behind what is there. */
+/* Makes room for a chunk after the present bytes. */
 static int record_stream_make_room(struct record_stream *s)
 {
 	uint8_t *grown;
@@ -67,7 +67,7 @@ static int record_stream_make_room(struct record_stream *s)
 	return 0;
 }
 
-/* 1: more is there; 0: not now, or the agent closed. */
+/* Returns 1: more may come now; 0: not now, or the agent closed. */
 static int record_stream_receive(struct record_stream *s, struct iocom_err *err)
 {
 	ssize_t n;
@@ -105,7 +105,8 @@ int record_stream_next(struct record_stream *s, const char **line, size_t *lengt
 				     "the agent speaks another version of the protocol: install "
 				     "the same version of iocom and iocomd");
 	if (rc || (type != FRAME_JSON && type != FRAME_ERROR))
-		return iocom_err_set(err, -EPROTO, "the agent's answer is not understood");
+		return iocom_err_set(err, -EPROTO,
+				     "the agent sent a message of an unexpected type");
 	s->at += consumed;
 	if (type == FRAME_ERROR)
 		return iocom_err_set(err, -EIO, "%.*s", n < 900 ? (int)n : 900,

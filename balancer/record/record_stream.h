@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What an agent tells who records it: lines, without waiting for them. */
+/* Reads the lines that an agent sends to a recorder, without blocking. */
 #ifndef IOCOM_RECORD_STREAM_H
 #define IOCOM_RECORD_STREAM_H
 
@@ -16,16 +16,16 @@ struct record_stream {
 	bool ended; /* the agent closed */
 };
 
-/* Asks the agent for its lines.  0; negative errno with the sentence. */
+/* Asks the agent for its lines.  Returns 0, or negative errno with the sentence. */
 int record_stream_open(const char *run_dir, struct record_stream *s, struct iocom_err *err);
 void record_stream_close(struct record_stream *s);
 /*
- * The next line, its newline included, borrowed until the next call.  1; 0: none now
+ * Gets the next line with its newline, borrowed until the next call.  Returns 1; 0: none now
  * (or `ended`); -EIO with the agent's own sentence; -EPROTO; -ENOMEM.
  */
 int record_stream_next(struct record_stream *s, const char **line, size_t *length,
 		       struct iocom_err *err);
-/* Asks for the end line; lines go on until then. */
+/* Asks for the end line; other lines may come before it. */
 void record_stream_finish(struct record_stream *s);
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * From a node as it is described to the values that decisions need (MODEL 1):
+ * Derives the values that decisions need from a node's description (MODEL 1):
  *
  *   L_IO  = sum lambda (1 - h) + sum page,   L_MEM = sum m,   L_CPU = tasks,
  *
- * h by (5.4) with the buffer shared among the tasks, page by (4.3).  What a
- * node advertised replaces what its tasks would give; what it measured replaces
- * the disk and CPU state.
+ * with h by (5.4), the tasks sharing the buffer, and page by (4.3).  Loads that a node
+ * advertised replace those of its tasks; measured values replace the disk and CPU state.
  */
 #include <errno.h>
 #include <float.h>
@@ -22,7 +21,7 @@ static double cell_least(double a, double b)
 	return a < b ? a : b;
 }
 
-/* Neither NaN nor infinite nor negative: one chain for any number of values. */
+/* Whether all are finite and not negative; one chain of operations for any number of values. */
 static bool cell_sane(const double *values, size_t n)
 {
 	bool all = true;
@@ -102,7 +101,7 @@ static void machine_init(struct rules_cell *c, const struct rules_node *n)
 	}
 }
 
-/* Time on the disk, were it alone there. */
+/* The time that REQUESTS take on an otherwise idle disk. */
 static double cell_disk_ms(const struct rules_cell *c, double requests, double request_kb)
 {
 	if (!(c->disk_mb_per_s > 0))
@@ -111,7 +110,7 @@ static double cell_disk_ms(const struct rules_cell *c, double requests, double r
 					   c->disk_mb_per_s);
 }
 
-/* Loads by requirements; the hit rate and page faults only where rates are the papers'. */
+/* Loads from the tasks' requirements; hit rate and page faults apply to the papers' rates only. */
 static void tasks_init(struct rules_cell *c, const struct rules_node *n, enum rules_rates rates)
 {
 	bool model = rates == RULES_RATES_COMPUTATION;
@@ -145,7 +144,7 @@ static void advertised_init(struct rules_cell *c, const struct rules_node *n)
 	c->io = n->advertised.io_per_ms;
 	c->explicit_io = n->advertised.explicit_per_ms;
 	c->implicit_io = c->io - c->explicit_io;
-	/* What remains of a difference of equal sums is rounding, not load. */
+	/* Nearly equal sums differ by rounding, not by load. */
 	if (c->implicit_io <= 1e-9 * c->io)
 		c->implicit_io = 0;
 	c->memory = n->advertised.memory_mb;
@@ -190,10 +189,10 @@ int rules_cell_init(struct rules_cell *c, const struct rules_node *n, enum rules
 		measured_init(c, n);
 	if (n->has_zatti)
 		zatti_init(c, n);
-	/* A busy disk has users: where nobody counted them, it may be all tasks. */
+	/* A busy disk has users: if nobody counted them, assume all tasks. */
 	if (c->io_tasks == 0 && (c->io > 0 || c->arrivals > 0))
 		c->io_tasks = c->cpu > 1 ? c->cpu : 1;
-	/* Sums of huge inputs may still have run over. */
+	/* Sums of huge inputs may still have overflowed. */
 	return SANE(c->io, c->memory, c->kb_per_ms, c->com, c->cpu_ms, c->disk_ms, c->performance,
 		    c->service, c->service2)
 		       ? 0
@@ -230,7 +229,7 @@ double rules_request_count(const struct rules_request *r, enum rules_rates rates
 							     : r->cpu_ms * r->io_per_ms;
 }
 
-/* A closed loop cannot keep a disk busy more than always: the rest is put by. */
+/* A closed loop cannot use more than all of the disk's time: the excess goes to `over`. */
 static void charge_disk(struct rules_cell *c, double io)
 {
 	double service = c->seen_service > 0 ? c->seen_service : c->service;
@@ -242,7 +241,7 @@ static void charge_disk(struct rules_cell *c, double io)
 	c->utilisation = cell_least(c->utilisation + added * service, 1);
 }
 
-/* Requests that the buffer does not answer. */
+/* The requests that miss the buffer. */
 static double misses(const struct rules_request *r, const struct rules_added *added,
 		     enum rules_rates rates)
 {
@@ -272,7 +271,7 @@ void rules_cell_charge(struct rules_cell *c, const struct rules_request *r, enum
 		charge_disk(c, io);
 }
 
-/* What remains of a difference of nearly equal sums is rounding, not load. */
+/* As in tasks_init, a tiny rest is rounding, not load. */
 static void subtract(double *sum, double part)
 {
 	double rest = *sum - part;
@@ -301,7 +300,7 @@ void rules_cell_discharge(struct rules_cell *c, const struct rules_request *r,
 	subtract(&c->cpu_ms, r->cpu_ms);
 	if (r->tasks == 1 && r->com_ms != NULL)
 		subtract(&c->com, r->com_ms[0]);
-	/* As the task would be added to the others: what its charge added. */
+	/* Subtract what its charge added, as if it joined the remaining tasks. */
 	added = rules_cell_added(c, r, rates);
 	subtract(&c->disk_ms, cell_disk_ms(c, misses(r, &added, rates), r->request_kb));
 	io = added.explicit_io + added.implicit_io;

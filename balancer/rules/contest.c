@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * How a policy finds its target: nodes are judged from the lightest on, in the
- * policy's order, and the first acceptable one is the choice.
+ * Finds a policy's target: it judges nodes from the lightest on, in the policy's order, and the
+ * first acceptable one is the choice.
  *
- * The first RULES_EXAMINED_MAX nodes are judged one by one, with reasons.  After
- * them whole subtrees are dropped as soon as their bound shows that no node in
- * them can pass.  A brief plan asks for the choice alone: bounds are used from
- * the first failure on where that cannot change it, and the search ends with the
- * choice.
+ * The first RULES_EXAMINED_MAX nodes are judged one by one, with reasons.  After them it drops
+ * whole subtrees whose bound shows that no node in them can pass.  A brief plan needs the choice
+ * alone: it uses bounds from the first failure on if they cannot change the choice, and ends the
+ * search with the choice.
  *
- * Tasks of one job spread over equal nodes (O-16): while the choice holds a task
- * of this job already, an equal node without one takes its place.  So many
- * acceptable equal nodes as the job has nodes, and one more, settle that.
+ * The tasks of one job spread over equal nodes (O-16): if the choice has a task of this job
+ * already, an equal node without one replaces it.  To settle that, the search needs one more
+ * acceptable equal node than the job has nodes.
  */
 #include <errno.h>
 #include <math.h>
 
 #include "balancer/rules/rules_private.h"
 
-/* Kept free for the chosen node and the home node's tests of later stages. */
+/* Reserved for the chosen node and for the home node's tests of later stages. */
 #define REASONS_RESERVED (2 * RULES_TESTS_MAX)
-/* With a choice made and so many candidates, those among so many nodes are enough ... */
+/*
+ * After the choice, the search still looks for further candidates, until it has FALLBACKS
+ * candidates and examined EXAMINED_FOR_FALLBACKS nodes, or examined EXAMINED_AFTER_CHOICE nodes.
+ */
 #define FALLBACKS	       8
 #define EXAMINED_FOR_FALLBACKS 32
-/* ... and in no case it looks at more than this for further ones. */
-#define EXAMINED_AFTER_CHOICE 128
-/* Subtrees met count as well: so many times the nodes that may be examined. */
+#define EXAMINED_AFTER_CHOICE  128
+/* A limit of N examined nodes also ends the search after N times this many visits to subtrees. */
 #define STEPS_PER_NODE 3
 
 struct run {
@@ -33,10 +34,10 @@ struct run {
 	const struct rules_contest *contest;
 	struct rules_search search;
 	struct rules_least choice; /* key and tie of the first acceptable node */
-	bool settled;		   /* the choice is made, or nothing was acceptable so far */
-	bool bounded;		   /* bounds are asked */
+	bool settled;		   /* the choice is final, or nothing was acceptable so far */
+	bool bounded;		   /* the search uses bounds */
 	uint32_t examined;	   /* nodes judged */
-	uint32_t steps;		   /* subtrees and nodes met */
+	uint32_t steps;		   /* subtrees and nodes visited */
 };
 
 static bool contest_below(const struct rules_view *view, uint32_t at, uint32_t index)
@@ -46,7 +47,7 @@ static bool contest_below(const struct rules_view *view, uint32_t at, uint32_t i
 	return leaf >> (__builtin_clz(at) - __builtin_clz(leaf)) == at;
 }
 
-/* The criterion that no node below AT meets, or RULES_CRITERIA. */
+/* The criterion that every node below AT fails, or RULES_CRITERIA. */
 static enum rules_criterion ruled_out(const struct run *run, uint32_t at, double key)
 {
 	struct rules_decision *d = run->d;
@@ -60,7 +61,7 @@ static enum rules_criterion ruled_out(const struct run *run, uint32_t at, double
 		return RULES_C_ACCEPTS;
 	if (d->does_io && b->disks == 0)
 		return RULES_C_HAS_DISK;
-	/* Where only the lightest is tried, its failing must be seen, not skipped. */
+	/* If only the lightest node is tried, the plan must show how it failed. */
 	if (!contest->try_next && d->plan->ncandidates == 0)
 		return RULES_CRITERIA;
 	if (contest->share_limit > 0 && b->io_share > contest->share_limit)
@@ -93,7 +94,7 @@ static void give_reasons(struct rules_plan *plan, const struct rules_reason *lis
 		plan->reasons[plan->nreasons++] = list[i];
 }
 
-/* Later candidates show the tests that have two true sides, the choice shows all. */
+/* Later candidates give only the tests that compare two values; the choice gives all tests. */
 static void give_main_reasons(struct rules_plan *plan, struct rules_tests *t)
 {
 	uint32_t kept = 0;
@@ -118,7 +119,7 @@ static bool holds_no_task(const struct rules_decision *d, uint32_t k)
 	return d->job == NULL || !d->params->spread_tasks || rules_job_tasks_at(d, k) == 0;
 }
 
-/* K becomes the choice; the one before it the second candidate. */
+/* Makes K the choice; the previous choice becomes the second candidate. */
 static void contest_choose(struct run *run, uint32_t k, struct rules_tests *t)
 {
 	struct rules_plan *plan = run->d->plan;
@@ -158,11 +159,11 @@ static bool is_eligible(const struct rules_decision *d, uint32_t k)
 {
 	struct rules_tests t;
 
-	t.n = 0; /* and no more: its list is long */
+	t.n = 0; /* leave the rest of the large array unset */
 	return rules_test_eligible(d, &t, k);
 }
 
-/* Judges K; true when the search is over. */
+/* Judges K.  Returns true when the search is over. */
 static bool contest_examine(struct run *run, uint32_t k)
 {
 	struct rules_decision *d = run->d;
@@ -171,7 +172,7 @@ static bool contest_examine(struct run *run, uint32_t k)
 	struct rules_tests t;
 	const struct rules_reason *failed;
 
-	t.n = 0; /* and no more: its list is long, and this is done for each node */
+	t.n = 0; /* leave the rest of the large array unset, as this runs for each node */
 	run->examined++;
 	if (contest->judge(d, contest->arg, k, &t)) {
 		accept(run, k, &t);
@@ -202,7 +203,7 @@ static bool enough(const struct run *run)
 	return most > 0 && (run->examined >= most || run->steps >= most * STEPS_PER_NODE);
 }
 
-/* The candidates that order and tie-break could not tell from the first. */
+/* Lists the candidates that equal the first in order and tie-break. */
 static void fill_ties(struct run *run)
 {
 	struct rules_plan *plan = run->d->plan;
@@ -230,7 +231,7 @@ static int contest_start(struct run *run)
 	return rules_search_init(&run->search, d->view, contest->order, d->salt, &d->rules->heap);
 }
 
-/* Bounds begin to matter, or matter more: what waits already is asked again. */
+/* Bounds begin to matter, or matter more: checks the waiting subtrees again. */
 static void begin_bounds(struct run *run)
 {
 	run->bounded = true;
@@ -245,7 +246,7 @@ int rules_contest_run(struct rules_decision *d, const struct rules_contest *cont
 		.settled = true,
 		.bounded = d->examined >= RULES_EXAMINED_MAX,
 	};
-	/* A limit on the nodes examined must count the same ones, brief or not. */
+	/* With a limit on examined nodes, brief and full plans must count the same nodes. */
 	bool early = d->brief && d->params->examine_max == 0;
 	uint32_t k;
 	int ret = contest_start(&run);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The criteria as people see them: name, source, unit, relation, one sentence.
- * `left RELATION right` is the test that a reason's `holds` reports, so the test
- * itself is made here too.
+ * The criteria as people see them: name, source, unit, relation, one sentence.  A reason's
+ * `holds` reports the test `left RELATION right`, so that test is here, too.
  */
 #include "balancer/rules/rules_private.h"
 
 enum relation {
-	ALWAYS, /* nothing is compared */
+	ALWAYS, /* there is nothing to compare */
 	MORE,
 	AT_LEAST,
 	LESS,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The frame of every decision: what it starts from, tests that become reasons,
- * the plan.  Policies (policy_*.c) say what is tested; contest.c finds a target.
+ * The frame of every decision: its inputs, tests that become reasons, the plan.  Policies
+ * (policy_*.c) say what to test; contest.c finds a target.
  */
 #include <errno.h>
 #include <math.h>

@@ -8,9 +8,9 @@
  *   R_i(s) = min( s + Lambda E(s^2) / (2 (1 - min(rho, rho_max))),
  *                 (I/O tasks + 1) max(E(s_i), s) )   closed_loop_bound, O-8(d)
  *
- * s_j is the service time of the job's own request size.  Lambda, rho, E(s) and
- * E(s^2) are the measured ones where there are any, else those of the node's
- * requirements with the candidate (O-8(b)).
+ * s_j is the service time of the job's own request size.  Lambda, rho, E(s) and E(s^2) are
+ * measured if possible, else they follow from the requirements of the node's tasks and the
+ * candidate (O-8(b)).
  */
 #include "balancer/rules/rules_private.h"
 
@@ -29,7 +29,7 @@ static double own_service_ms(const struct rules_cell *c, double request_kb)
 	return rules_service_ms(c->fixed_ms, request_kb, c->disk_mb_per_s);
 }
 
-/* Mean response of one request of the job, REQUEST_KB long. */
+/* The mean response time of one request of the job, REQUEST_KB long. */
 static double disk_response(const struct rules_decision *d, const struct rules_cell *c,
 			    double request_kb)
 {
@@ -94,7 +94,7 @@ double rules_cost_to(const struct rules_decision *d, const struct rules_cell *c)
 				      d->at_home->disk_mb_per_s, c->disk_mb_per_s);
 }
 
-/* What of the floor does not depend on the nodes. */
+/* The part of the floor that does not depend on the node. */
 void rules_floor_init(struct rules_decision *d)
 {
 	const struct rules_request *j = d->request;
@@ -107,7 +107,7 @@ void rules_floor_init(struct rules_decision *d)
 		.cpu = j->cpu_ms * d->reference_mips,
 		.mb = 1000 * j->initial_mb,
 	};
-	/* Buffer hits may save requests: without them counted there is no floor for I/O. */
+	/* Buffer hits may save requests: if they count, I/O has no floor. */
 	if (d->params->literal_requests || d->params->rates == RULES_RATES_WALL) {
 		d->floor.requests = d->requests;
 		d->floor.mb += d->requests * j->request_kb;

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The feedback controller (MODEL 3.11): each completed job moves the weight of
- * I/O and the size of the buffers, one controller for the whole cluster.
+ * The feedback controller (MODEL 3.11): each completed job moves the weight of I/O and the size
+ * of the buffers.  One controller serves the whole cluster.
  *
  * fb_controller 0, published.  S_u = mean of the last fb_history slowdowns:
  *   dW = G_w (1 - S_u / S_{u-1}) sgn(dW_{u-1})                       (4.9) FC
  *   dB = G_b (S_{u-1} - S_u) unit sgn(dB_{u-1})                      (4.13) FC
- *   Better: once more in the same direction; worse: back.  A step of 0 keeps the
- *   direction, a step cut at the end of its range turns it (O-27).
+ *   When S_u is better, the next step keeps the direction; when it is worse, the step
+ *   reverses it.  A step of 0 keeps the direction; a step cut at the end of its range
+ *   reverses it (O-27).
  *
- * fb_controller 1, smoothed (ours): the same steps, on purpose only.  S_u is the
- * slowdown smoothed by fb_filter, S_{u-1} the one at the last step, and no step is
- * made before S_u left the dead band round it: single jobs differ far more than
- * what a step of the controller does, so most of what the published one sees of
- * its steps is noise.
+ * fb_controller 1, smoothed (ours): the same formulas with less noise.  S_u is the slowdown
+ * smoothed by fb_filter, S_{u-1} is its value at the last step, and there is no step until S_u
+ * leaves the dead band around it.  The slowdowns of single jobs differ far more than the effect
+ * of one step, so the published controller mostly follows noise.
  *
- * fb_controller 2, gradient (ours): looks at the resources, not at the slowdown,
- * so it needs no trial steps.  All signals are smoothed by fb_filter.
- *   W goes towards u_disk / (u_disk + u_cpu), by G_w fb_filter of what is left: a
- *   resource weighs as much as it is used.
- *   B climbs the saving of disk requests.  With p = page faults / disk requests
- *   and hit rate h, one MB more buffer saves, by (5.4), a = (1 - p) h / ((1 - h) B)
- *   of the requests, and costs, by (4.3), b = p / (RAM - B) more page faults:
+ * fb_controller 2, gradient (ours): it looks at the resources instead of the slowdown, so it
+ * needs no trial steps.  fb_filter smooths all signals.
+ *   W moves towards u_disk / (u_disk + u_cpu), by G_w fb_filter of the distance: a resource
+ *   weighs as much as it is used.
+ *   B climbs the saving of disk requests.  With p = page faults / disk requests and hit rate
+ *   h, one more MB of buffer saves a = (1 - p) h / ((1 - h) B) of the requests, by (5.4), and
+ *   costs b = p / (RAM - B) more page faults, by (4.3):
  *   dB = G_b unit (a - b) / (a + b).
- *   Differences within the dead band are none.
+ *   Differences within the dead band count as none.
  */
 #include <errno.h>
 #include <math.h>
@@ -77,7 +77,7 @@ double rules_weight_io(const struct rules *r)
 	return r->feedback.active ? r->feedback.w_io : r->params.w_io;
 }
 
-/* Moves *VALUE by STEP within [least, most]; a cut step turns the direction. */
+/* Moves *VALUE by BY within [least, most]; a step cut at an end reverses the direction. */
 static void feedback_step(struct rules_feedback *f, double *value, double by, double least,
 			  double most, double *sign)
 {
@@ -106,7 +106,7 @@ static void step_buffer(struct rules *r, double by)
 		feedback_step(f, &f->buffer_mb, by, least, f->ram_mb - least, &f->sign_b);
 }
 
-/* Controllers 0 and 1: both steps from the slowdown S against the reference. */
+/* Controllers 0 and 1: both steps from comparing the slowdown S with the reference. */
 static void steps_by_slowdown(struct rules *r, double s)
 {
 	struct rules_feedback *f = &r->feedback;
@@ -148,7 +148,7 @@ static void smoothed(struct rules *r, double slowdown)
 		steps_by_slowdown(r, f->smooth.slowdown);
 }
 
-/* (a - b) / (a + b), and nothing within the dead band. */
+/* (a - b) / (a + b), or 0 within the dead band. */
 static double contrast(const struct rules *r, double a, double b)
 {
 	double c = a + b > 0 ? (a - b) / (a + b) : 0;
@@ -156,7 +156,7 @@ static double contrast(const struct rules *r, double a, double b)
 	return fabs(c) > r->params.fb_dead_band ? c : 0;
 }
 
-/* The weight by the utilisations. */
+/* Moves the weight towards the ratio of the utilisations. */
 static void weigh(struct rules *r, const struct rules_outcome *o)
 {
 	struct rules_feedback *f = &r->feedback;
@@ -166,7 +166,7 @@ static void weigh(struct rules *r, const struct rules_outcome *o)
 
 	feedback_smooth(r, &s->cpu_utilisation, o->cpu_utilisation);
 	feedback_smooth(r, &s->disk_utilisation, o->disk_utilisation);
-	/* Half and half is a contrast of 0. */
+	/* contrast() is 0 for equal utilisations, which means a weight of one half. */
 	wanted = (1 + contrast(r, s->disk_utilisation, s->cpu_utilisation)) / 2;
 	if (s->disk_utilisation + s->cpu_utilisation > 0)
 		step_weight(f, p->fb_gain_w * p->fb_filter * (wanted - f->w_io));

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * fb_controller 3, predictive (ours): no trial steps, and no slowdown as the signal.
- * What runs on the nodes, by the requirements that every policy knows, and the models
- * of the hit rate (5.4) and of page faults (4.3) tell how long each task would take
- * with any other buffer B.  On one node with n tasks, per ms of computation:
+ * fb_controller 3, predictive (ours): it needs neither trial steps nor the slowdown as a signal.
+ * From the requirements of the running tasks, which every policy knows, and the models of the
+ * hit rate (5.4) and of page faults (4.3) it computes how long each task would take with any
+ * other buffer B.  On one node with n tasks, per ms of computation:
  *
- *   D_j  work of the disk: lambda_j (1 - h_j(B)) service_j; and page_j(B) fault_ms if
- *        page faults use the disk
- *   Z_j  time away from the disk: the computation, and page faults that do not use it
- *   R    mean time at the disk, by mean values (Schweitzer): n tasks, one queue,
- *        R = D (1 + (n - 1) R / (R + Z)), which is R^2 + (Z - n D) R - D Z = 0, D and Z
- *        being means; of task j, D_j R / D
- *   W_j  = Z_j + D_j R / D, or n / cores if that is more: the slowdown it will have
+ *   D_j  work of the disk: lambda_j (1 - h_j(B)) service_j, plus page_j(B) fault_ms if page
+ *        faults use the disk
+ *   Z_j  time away from the disk: computation, plus page faults that do not use the disk
+ *   R    mean time at the disk, by mean value analysis (Schweitzer) with n tasks and one queue:
+ *        R = D (1 + (n - 1) R / (R + Z)), that is R^2 + (Z - n D) R - D Z = 0, with the means
+ *        D and Z; task j gets D_j R / D
+ *   W_j  = Z_j + D_j R / D, or n / cores if that is more: the expected slowdown of task j
  *
- * The mean of W_j over all tasks is taken as each job counts, however long it is: of
- * tasks met at some time those of long jobs are more, hence with weights 1 / t_j.
- * How long a job is nobody can measure: t_j is twice the CPU time it has used, as what
- * is left of it is expected to be its age (3.9, O-9), which is at least fb_age_least_ms.
- * With fb_known_length it is the requirement: clairvoyant, to see what that is worth.
+ * The mean of W_j must count each job once, however long it is.  At any moment tasks of long
+ * jobs are more frequent, so the weights are 1 / t_j.  Nobody can measure how long a job will
+ * be: t_j is twice the CPU time used so far, because a job's rest is expected to equal its age
+ * (3.9, O-9), or at least fb_age_least_ms.  With fb_known_length t_j is the requirement: a
+ * clairvoyant variant that shows what this knowledge is worth.
  *
- * Known for POINTS buffers over the whole range, it has a least one; each outcome moves
- * the buffer towards it, by fb_step_mb at most, unless that would save less than the
- * dead band.  The steps' bound is what averages: no measurement is smoothed.
+ * The controller evaluates the mean for POINTS buffers over the whole range and finds the best.
+ * Each outcome moves the buffer towards it by at most fb_step_mb, unless that would save less
+ * than the dead band.  Only this bound averages: no measurement is smoothed.
  *
- * W_IO goes where the gradient controller takes it.
+ * W_IO moves as in the gradient controller.
  */
 #include <errno.h>
 #include <math.h>
@@ -34,11 +34,11 @@
 #define KB_PER_MB 1000.0
 #define POINTS	  RULES_FORECAST_POINTS
 
-/* A node's tasks together. */
+/* The tasks of a node together. */
 struct crowd {
 	const struct rules_node *node;
 	const struct rules_params *params;
-	double computing_ms; /* a ms of computation at the reference speed */
+	double computing_ms; /* duration of a ms of computation at the reference speed */
 	double memory_mb, kb_per_ms, weight;
 	double fault_ms;
 	bool fault_at_disk;
@@ -51,7 +51,7 @@ static double point_mb(const struct rules *r, uint32_t k)
 	return least + (r->feedback.ram_mb - 2 * least) * k / (POINTS - 1);
 }
 
-/* t_j as the controller may know it. */
+/* t_j as far as the controller may know it. */
 static double length_ms(const struct rules_params *p, const struct rules_task *t)
 {
 	double length = p->fb_known_length ? t->cpu_ms : 2 * t->age_ms;
@@ -78,7 +78,7 @@ static struct crowd crowd_of(const struct rules *r, const struct rules_node *nod
 	return c;
 }
 
-/* The disk's work for the accesses of a ms of computation that miss a buffer of so many MB. */
+/* The disk's work, per ms of computation, for accesses that miss a buffer of BUFFER_MB. */
 static double misses_ms(const struct crowd *c, const struct rules_task *t, double buffer_mb)
 {
 	const struct rules_node *node = c->node;
@@ -99,7 +99,7 @@ static double queue(double disk, double away, double n)
 	return disk > 0 ? (half + sqrt(half * half + disk * away)) / disk : 0;
 }
 
-/* Sum of W_j / t_j with a buffer of so many MB. */
+/* The sum of W_j / t_j with a buffer of BUFFER_MB. */
 static double feedback_predict_stretch(const struct crowd *c, double buffer_mb)
 {
 	const struct rules_node *node = c->node;
@@ -140,7 +140,7 @@ int rules_foresee(struct rules *r, const struct rules_node *node, double fault_m
 	return 0;
 }
 
-/* The curve between its points. */
+/* Interpolates the curve between its points. */
 static double curve_at(const struct rules *r, double buffer_mb)
 {
 	const double *curve = r->feedback.curve;
@@ -157,7 +157,7 @@ static double curve_at(const struct rules *r, double buffer_mb)
 	return curve[k] * (1 - part) + curve[k + 1] * part;
 }
 
-/* What the curve says; then another begins. */
+/* Evaluates the curve, then starts a new one. */
 static void forecast(struct rules *r, struct rules_control *told)
 {
 	struct rules_feedback *f = &r->feedback;

@@ -8,7 +8,7 @@
  *   wait_i    = Lambda_i E(s_i^2) / (2 (1 - rho_i))                M/G/1
  *   c_j(i,k)  = e + d_j^INIT (1/b_net + 1/b_disk^i + 1/b_disk^k)   (4.7) FC
  *
- * Units: KB / (MB/s) = ms and MB / (MB/s) = s, both decimal (O-1).
+ * All units are decimal: KB / (MB/s) = ms and MB / (MB/s) = s (O-1).
  */
 #include <math.h>
 
@@ -66,7 +66,7 @@ double rules_response_ms(double cpu_ms, double cpu_queue, double requests, doubl
 	return cpu_ms * cpu_queue + requests * disk_response_ms;
 }
 
-/* s per MB over the link and both disks; a node without a disk has none to wait for. */
+/* The s per MB over the link and both disks; a node without a disk adds nothing. */
 static double path_s_per_mb(double network_mb_per_s, double from_mb_per_s, double to_mb_per_s)
 {
 	double s = network_mb_per_s > 0 ? 1 / network_mb_per_s : INFINITY;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The tasks of a parallel job, one after another (MODEL 3.0): each decision sees
- * the view charged with the tasks before it, and the view is as it was at the
- * end.
+ * Places the tasks of a parallel job one after another (MODEL 3.0).  Each decision sees the view
+ * charged with the tasks before it; at the end the view is restored.
  *
- *   task 0 starts at home; the others too (parallel_start 0), or each on the next
- *   node after the one before (1): from there the policy decides         O-17
+ *   Task 0 starts at home.  With parallel_start 0 the others start there, too; with 1 each
+ *   starts on the node after its predecessor's.  The policy decides from there.     O-17
  *
- * Communication is charged by (5): a slave on another node than the master adds
- * its own to both nodes, one beside the master adds none.
+ * Communication is charged by (5): a slave on another node than the master adds its traffic to
+ * both nodes, a slave beside the master adds none.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +15,7 @@
 
 #include "balancer/rules/rules_private.h"
 
-/* --- which nodes have tasks of the job already ------------------------------- */
+/* --- which nodes have tasks of the job --------------------------------------- */
 
 static int holders_start(struct rules_holders *h, uint32_t tasks)
 {
@@ -38,7 +37,7 @@ static int holders_start(struct rules_holders *h, uint32_t tasks)
 	return 0;
 }
 
-/* Where NODE is, or would be. */
+/* The slot where NODE is, or would be. */
 static uint32_t holder_slot(const struct rules_holders *h, uint32_t node)
 {
 	uint32_t at = node * 0x9e3779b1u & (h->room - 1);
@@ -73,14 +72,14 @@ struct placing {
 	struct rules *rules;
 	struct rules_view *view;
 	struct rules_plan *plan;
-	struct rules_request task; /* what one task asks for */
+	struct rules_request task; /* the request of one task */
 	struct rules_job job;
-	uint32_t home, start; /* of the job, of the task */
+	uint32_t home, start; /* of the job; of the task */
 	uint32_t *nodes;
 	bool explained; /* PLAN is final */
 };
 
-/* The next node, round-robin, that may have the task: the start of it without balancing. */
+/* The next node, round-robin, that accepts the task: where it starts without balancing. */
 static uint32_t next_start(const struct placing *p)
 {
 	const struct rules_view *view = p->view;
@@ -112,7 +111,7 @@ static int job_decide(struct placing *p, struct rules_plan *plan, bool brief)
 	return rules_decide(p->rules, p->view, p->start, &p->task, &p->job, brief, plan);
 }
 
-/* Where task p->job.task goes; COM explains the first slave that moves. */
+/* Decides where task p->job.task goes; for COM the plan explains the first slave that moves. */
 static int place_task(struct placing *p, uint32_t *node)
 {
 	bool slaves = p->rules->policy == RULES_COM;
@@ -145,7 +144,7 @@ static int job_add_com(struct rules_view *view, uint32_t node, double com_ms)
 	return rules_view_replace(view, node, &cell);
 }
 
-/* The view with task p->job.task on NODE. */
+/* Charges the view with task p->job.task on NODE. */
 static int charge_task(struct placing *p, uint32_t node)
 {
 	struct rules_request alone = p->task;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What changed since a mark, so that it can be undone: the old cell of each node
- * changed, in order.  Indexes and sums follow from the cells alone, so putting
- * the cells back restores all of it bit for bit.
+ * Records the old cell of each changed node, in order, so that changes since a mark can be
+ * undone.  Indexes and sums depend on the cells alone, so restoring the cells restores them bit
+ * for bit.
  */
 #include <errno.h>
 #include <stdlib.h>

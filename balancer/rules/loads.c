@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What a node would advertise, from its tasks alone (MODEL 1). */
+/* The loads that a node would advertise, computed from its tasks alone (MODEL 1). */
 #include <errno.h>
 
 #include "balancer/rules/rules_private.h"

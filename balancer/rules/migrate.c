@@ -11,15 +11,15 @@
  *   c_j(i,k)  = f + m_j/b_net + (d^INIT + d^W)(1/b_net + 1/b_disk^i + 1/b_disk^k)
  *   r_PM(i,j) = r(i,j) (t_j - a_j) / t_j                          2.2
  *
- * Load and limit are the policy's: L_IO and (16); L_MEM and n_MEM; L_CPU and the
- * threshold; the weighted load, highest and overload_ratio times the mean.
- * IOCM-PM takes the first of I/O, memory and CPU that is overloaded.  The load of
- * a task in CE is page + IO, m_j, 1 and the weighted of these.  CPU-PM: a_j >
- * c_j / (n - m) in place of r_PM, n tasks at i, m at k with the migrant.
+ * Load and limit are the policy's: L_IO and (16); L_MEM and n_MEM; L_CPU and its threshold; the
+ * weighted load, which must be the highest and overload_ratio times the mean.  IOCM-PM takes the
+ * first of I/O, memory and CPU that is overloaded.  The load of a task in CE is page + IO, m_j,
+ * 1, or the weighted sum.  CPU-PM tests a_j > c_j / (n - m) instead of r_PM, with n tasks at i
+ * and m tasks at k including the migrant.
  *
- * At home r counts j once: it is there already.  Each move assumes those before;
- * a task moves once.  A task that could gain on no node of the cluster, as far as
- * the bounds at the root tell, is not tried on any; subtrees go the same way.
+ * At home r counts j once, because it runs there already.  Each move assumes the moves before
+ * it; a task moves once.  If the bounds at the root show that a task could gain on no node, no
+ * node is tried; subtrees are skipped the same way.
  */
 #include <errno.h>
 #include <math.h>
@@ -28,7 +28,10 @@
 #include "balancer/rules/rules_private.h"
 
 #define MS_PER_S 1000.0
-/* In the search by weighted load: the other load breaks ties, and moves nothing else. */
+/*
+ * In the search by weighted load this weight lets the other load break ties and changes nothing
+ * else.
+ */
 #define LEAST_WEIGHT 1e-12
 
 enum load {
@@ -39,27 +42,27 @@ enum load {
 };
 
 struct rules_migrant {
-	struct rules_request request; /* of its whole run */
+	struct rules_request request; /* of the task's whole run */
 	uint32_t task;
 	double left; /* share of the run still to come, 0 to 1 */
 	double age_ms;
 	double requests; /* of the whole run, before buffer hits */
 	double response; /* r_PM at home */
-	double load;	 /* what it takes away from home */
-	/* Least r_PM and cost anywhere, as in floor_of. */
+	double load;	 /* load that its move removes from home */
+	/* Least r_PM and cost on any node, as in floor_of. */
 	double floor_cpu, floor_requests, floor_cost, floor_data;
-	bool hopeful; /* some node might be worth it */
+	bool hopeful; /* some node might be worth the move */
 };
 
 struct migration {
-	struct rules_decision d; /* request and requests are those of the migrant at hand */
+	struct rules_decision d; /* request and requests are the current migrant's */
 	struct rules_view *view;
 	struct rules_migrant *migrants;
 	size_t nmigrants;
 	enum load load;
 	double w_cpu, w_io;
 	bool by_age;
-	double home_key; /* nodes from here up are not lighter */
+	double home_key; /* nodes with this key or more are not lighter than home */
 };
 
 static double migrate_lesser(double a, double b)
@@ -127,7 +130,7 @@ static int migrants_init(struct migration *m, struct rules *r, const struct rule
 	return 0;
 }
 
-/* From here on the decision is about this task. */
+/* Makes this task the subject of the decision. */
 static void consider(struct migration *m, const struct rules_migrant *g)
 {
 	m->d.request = &g->request;
@@ -141,8 +144,8 @@ static double migrate_minus(double whole, double part)
 }
 
 /*
- * Home without the task, for r counts it once; what was measured of the disk stays
- * as measured, the task's own requests are part of that state.
+ * Home without the task, because r counts it once.  A measured disk state stays as it is: the
+ * task's own requests are part of it.
  */
 static struct rules_cell home_without(const struct migration *m, const struct rules_migrant *g,
 				      struct rules_added *added)
@@ -203,7 +206,7 @@ static void floor_init(const struct migration *m, struct rules_migrant *g)
 		g->floor_cost += g->floor_data / m->d.at_home->disk_mb_per_s;
 }
 
-/* Not above r_PM(k,j) + c_j for any k below the bound; by age not above c_j. */
+/* A lower bound of r_PM(k,j) + c_j (by age, of c_j) for every node k that B covers. */
 static double floor_of(const struct migration *m, const struct rules_migrant *g,
 		       const struct rules_bound *b)
 {
@@ -212,11 +215,11 @@ static double floor_of(const struct migration *m, const struct rules_migrant *g,
 	if (!m->by_age)
 		floor += g->floor_cpu * b->cpu_factor +
 			 g->floor_requests * (b->fixed_ms + g->request.request_kb * b->s_per_mb);
-	/* Summed in another order than the true values: leave room for rounding. */
+	/* The true values are summed in another order: leave room for rounding. */
 	return floor * (1 - 1e-9);
 }
 
-/* What must exceed cost and response elsewhere: r_PM(i,j), or age (n - m). */
+/* What must exceed cost and response elsewhere: r_PM(i,j), or by age, age (n - m). */
 static double stake(const struct migration *m, const struct rules_migrant *g, double m_at_target)
 {
 	return m->by_age ? g->age_ms * (m->d.at_home->cpu - m_at_target) : g->response;
@@ -233,7 +236,7 @@ static bool migrate_hopeless(const struct migration *m, const struct rules_bound
 	return true;
 }
 
-/* Values at home as it is now; false: no task could gain anywhere. */
+/* Updates the values at home.  Returns false if no task could gain anywhere. */
 static bool migrate_prepare(struct migration *m)
 {
 	const struct rules_bound *root = m->view->bounds != NULL ? &m->view->bounds[1] : NULL;
@@ -294,7 +297,7 @@ static bool migrate_overloaded(struct migration *m, enum load load)
 	}
 }
 
-/* The stages of the policy, from FIRST on; -1: none is overloaded. */
+/* Returns the policy's first overloaded stage from FIRST on; -1: none. */
 static int next_stage(struct migration *m, int first)
 {
 	switch (m->d.rules->policy) {
@@ -359,7 +362,7 @@ static bool migrate_prune(void *arg, uint32_t at, double key)
 struct best {
 	struct rules_migrant *migrant;
 	double cost, effectiveness;
-	/* For the plan: the test of the best one, or of that which came closest. */
+	/* For the plan: the test of the best migrant, or of the one that came closest. */
 	struct rules_reason reason;
 	double margin;
 };
@@ -379,11 +382,11 @@ static bool migrate_judge(struct migration *m, struct rules_migrant *g, uint32_t
 	return why->holds;
 }
 
-/* The most cost-effective of EM(home, K), if there is any. */
+/* Finds the most cost-effective migrant of EM(home, K), if there is any. */
 static void migrate_examine(struct migration *m, uint32_t k, struct best *best)
 {
 	*best = (struct best){.margin = -INFINITY};
-	/* By age k, with the migrant, must still have fewer tasks than home. */
+	/* By age, k with the migrant must still have fewer tasks than home. */
 	if (m->by_age && m->view->cells[k].cpu + 1 >= m->d.at_home->cpu)
 		return;
 	for (size_t i = 0; i < m->nmigrants; i++) {
@@ -420,7 +423,7 @@ static void give_reason(struct rules_plan *plan, const struct rules_reason *why)
 	}
 }
 
-/* Finds the next move: 1 and *BEST and *TO, 0 none, -ENOMEM, -EINVAL. */
+/* Finds the next move.  Returns 1 with *BEST and *TO, 0: none, -ENOMEM, -EINVAL. */
 static int find_move(struct migration *m, uint64_t salt, struct best *best, uint32_t *to)
 {
 	double most = m->d.params->migration_examine;
@@ -448,7 +451,7 @@ static int find_move(struct migration *m, uint64_t salt, struct best *best, uint
 	return ret < 0 ? ret : 0;
 }
 
-/* Makes the move in the view and takes the task off the list. */
+/* Makes the move in the view and removes the task from the list. */
 static int migrate_apply(struct migration *m, struct rules_migrant *g, uint32_t to)
 {
 	struct rules_request request = g->request;
@@ -460,7 +463,7 @@ static int migrate_apply(struct migration *m, struct rules_migrant *g, uint32_t 
 	return ret < 0 ? ret : rules_view_charge(m->view, to, &request);
 }
 
-/* What was told long before makes room for the moves to come. */
+/* Drops old reasons to make room for those of later moves. */
 static void forget_old_reasons(struct rules_plan *plan)
 {
 	if (plan->nreasons > RULES_REASONS_MAX / 2)
@@ -509,7 +512,7 @@ static int moves_find(struct migration *m, struct rules_move *moves, size_t room
 	return 0;
 }
 
-/* As WAL weighs (policy_wal.c), of the cluster as it is. */
+/* Sets the weights as WAL does (policy_wal.c), from the present cluster. */
 static void weights_init(struct migration *m)
 {
 	const struct rules_totals *all = &m->view->totals;

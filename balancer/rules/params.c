@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The parameters by name: one table row per field of struct rules_params with
- * the range it accepts, so that setting and checking cannot disagree.
+ * The parameters by name.  One table row per field of struct rules_params holds its range, so
+ * that setting and checking cannot disagree.
  */
 #include <errno.h>
 #include <math.h>
@@ -108,7 +108,7 @@ static const struct param params_table[] = {
 
 #define PARAMS (sizeof(params_table) / sizeof(params_table[0]))
 
-/* In computation rates; what live rates differ in is below. */
+/* The defaults with computation rates; the differences for live rates are below. */
 static const struct rules_params papers = {
 	.rates = RULES_RATES_COMPUTATION,
 	.fixed_cost_ms = 100,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The policies: one row each.  A new policy is a row here and a policy_*.c.  The
- * migrating ones place as their row says; migrate*.c moves running tasks after.
+ * The policies, one row each.  A new policy needs a row here and a policy_*.c.  The migrating
+ * policies place new jobs as their row says; then migrate*.c moves running tasks.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct policy {
 	const char *summary;
 };
 
-/* 3.9 begins with the form for the cluster it is for. */
+/* Section 3.9 begins with the form for this kind of cluster. */
 static int place_iocm_pm(struct rules_decision *d)
 {
 	return d->params->hom_pm ? rules_policy_iocm_re_hom(d) : rules_policy_iocm_re(d);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * BS, a batch system that shares space, not time (MODEL 3.13): a job of p tasks
- * waits until p nodes are free, gets them to itself, one task each.  FCFS without
- * backfilling (O-30) is the caller's: it keeps the queue and asks for its head.
+ * BS, a batch system that shares space, not time (MODEL 3.13): a job of p tasks waits until p
+ * nodes are free and gets them to itself, one task each.  The caller does FCFS without
+ * backfilling (O-30): it keeps the queue and asks about its head.
  *
- * Free is a node where nothing runs and whose owner lets jobs in; the job's own
- * home too.  It goes first (no data to move), the others in random order.
+ * A node is free if nothing runs on it and its owner lets jobs in; the job's own home can be
+ * free, too.  Home is taken first (no data to move), the others in random order.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 static bool policy_bs_judge(const struct rules_decision *d, struct rules_tests *t, uint32_t k)
 {
-	/* Nobody has to let a job into its own home. */
+	/* A job needs no permission for its own home. */
 	return rules_test(t, RULES_C_IDLE, k, d->view->cells[k].cpu, 0) &&
 	       (k == d->home || rules_test_eligible(d, t, k));
 }
@@ -26,7 +26,7 @@ static bool policy_bs_busy(void *arg, uint32_t at, double key)
 	return key > 0;
 }
 
-/* The first free node shows its tests, the others are candidates by name alone. */
+/* The first free node shows its tests; the others appear as candidates only. */
 static void policy_bs_take(struct rules_decision *d, uint32_t k, const struct rules_tests *t,
 			   bool first)
 {
@@ -42,14 +42,17 @@ static void policy_bs_take(struct rules_decision *d, uint32_t k, const struct ru
 		plan->candidates[plan->ncandidates++] = k;
 }
 
-/* Looks for TASKS free nodes, into NODES where it is given; how many it found, or -ENOMEM. */
+/*
+ * Looks for TASKS free nodes and puts them into NODES unless it is NULL.  Returns how many it
+ * found, or -ENOMEM.
+ */
 static int policy_bs_find(struct rules_decision *d, uint32_t tasks, uint32_t *nodes)
 {
 	struct rules_search search;
 	uint32_t found = 0, k = d->home;
 	int ret = rules_search_init(&search, d->view, RULES_ORDER_TASKS, d->salt, &d->rules->heap);
 
-	/* Home is judged first, then what the search brings. */
+	/* Judge home first, then the nodes that the search finds. */
 	for (int next = RULES_SEARCH_LEAF; ret >= 0 && next != RULES_SEARCH_END;) {
 		struct rules_tests t = {.n = 0};
 
@@ -76,7 +79,7 @@ static int policy_bs_place(struct rules_decision *d, uint32_t tasks, uint32_t *n
 	uint32_t free_nodes = d->does_io ? totals->idle_disks : totals->idle;
 	int found;
 
-	/* Its own home needs no leave, and has the disk that the job's data is on. */
+	/* Home needs no permission, and its disk has the job's data. */
 	if (c->cpu == 0 && !(c->accepts && (!d->does_io || c->disk_mb_per_s > 0)))
 		free_nodes++;
 	if (rules_test_home(d, RULES_C_FREE_NODES, free_nodes, tasks)) {
@@ -85,7 +88,7 @@ static int policy_bs_place(struct rules_decision *d, uint32_t tasks, uint32_t *n
 			return found;
 		if ((uint32_t)found == tasks)
 			return 1;
-		/* Some of the free ones have no memory for it. */
+		/* Some free nodes have too little memory: show the number that was found. */
 		rules_plan_init(d->plan, d->home);
 		rules_test_home(d, RULES_C_FREE_NODES, found, tasks);
 	}

@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * COM-aware (MODEL 3.12): the resource that holds the home node up is balanced
- * first.  Once for a job, with its p tasks counted at home:
+ * COM-aware (MODEL 3.12) balances the resource that limits the home node.  It chooses once for
+ * a job, with the job's p tasks counted at home:
  *
  *   L_COM = max(L_COM, L_CPU, L_Disk), all in ms (O-7):
- *     job communication-intensive: network; I/O-intensive: disk; else CPU
- *   else memory short: memory; job I/O-intensive: disk;
+ *     communication-intensive job: network; I/O-intensive job: disk; else CPU
+ *   else memory short: memory; I/O-intensive job: disk;
  *     CPU-intensive: CPU; communication-intensive: network (O-29)
  *
- * Disk is IOCM-RE's homogeneous form, memory MEM-RE, CPU CPU-RE.  Network: the
- * master (task 0) stays, each slave t in turn goes to
+ * Disk means IOCM-RE's homogeneous form, memory MEM-RE, CPU CPU-RE.  Network: the
+ * master (task 0) stays, and each slave t in turn goes to
  *
  *   k = argmin L_COM(k)                 ties: fewest tasks of the job, least L_CPU
  *   if  L_COM(i) - L_COM(k) > R_COM(t)                                     (7)
  *   and r(i,t) > r(k,t) + R_COM(t) + e + m/b_net (+ data as in 2.3)        (8), E-4
  *
- * O-14: in (7) L_COM(i) counts the slaves still at home with their full demand;
- * so does the queue of r(i,t) the tasks still to be placed, as all start at home
- * (O-17).  Literally (com_decision 1) a slave beside its master has load 0.  Where
- * tasks start on nodes of their own (parallel_start 1), i is that node: it counts
- * what is there, and r(i,t) has R_COM(t) too.
+ * O-14: in (7) L_COM(i) counts the slaves still at home with their full demand.  Likewise the
+ * queue of r(i,t) counts the tasks still to be placed, as all start at home (O-17).  Read
+ * literally (com_decision 1), a slave beside its master has load 0.  If tasks start on nodes of
+ * their own (parallel_start 1), i is the start node: it counts only its own load, and r(i,t)
+ * includes R_COM(t), too.
  *
- * O-7 where a node tells only loads, not tasks: each of its tasks counts with the
- * computation of the job's own, L_CPU R_CPU, and the disk's share of that time,
- * L_IO E(s) R_CPU.
+ * O-7 for a node that tells only loads, not tasks: each of its tasks counts with the computation
+ * of the job's own, L_CPU R_CPU, and the disk's share of that time, L_IO E(s) R_CPU.
  */
 #include <math.h>
 
@@ -39,9 +38,9 @@ enum stage {
 };
 
 enum com_decision {
-	DECISION_DEMAND,  /* O-14 as read here */
-	DECISION_LITERAL, /* (5) as printed */
-	DECISION_SPREAD,  /* one task a node first */
+	DECISION_DEMAND,  /* O-14 as described above */
+	DECISION_LITERAL, /* (5) literally */
+	DECISION_SPREAD,  /* first one task on each node */
 };
 
 static double policy_com_greater(double a, double b)
@@ -59,7 +58,7 @@ static double com_of(const struct rules_request *j, uint32_t task)
 	return j->com_ms != NULL && task > 0 ? j->com_ms[task] : 0;
 }
 
-/* R_COM over all slaves of the job. */
+/* The sum of R_COM over all slaves of the job. */
 static double com_demand(const struct rules_request *j)
 {
 	double sum = 0;
@@ -82,7 +81,7 @@ static bool test(struct rules_decision *d, enum rules_criterion c, double left, 
 	return holds;
 }
 
-/* R of the job's tasks (5.10), ms; the disk before buffer hits. */
+/* R of the job's tasks (5.10), in ms; the disk's part before buffer hits. */
 struct demand {
 	double cpu, disk, com;
 };
@@ -102,7 +101,7 @@ static struct demand demand_of(const struct rules_decision *d)
 	};
 }
 
-/* L_COM, L_CPU, L_Disk of the home node; with the job unless (5) is literal. */
+/* L_COM, L_CPU, L_Disk of the home node, including the job unless (5) is taken literally. */
 static struct demand loads_of(const struct rules_decision *d, const struct demand *r)
 {
 	const struct rules_cell *c = d->at_home;
@@ -130,7 +129,7 @@ static bool memory_short(struct rules_decision *d)
 	return c->n_mem > 0 && test(d, RULES_C_MEM_OVERLOADED, with_job, c->n_mem);
 }
 
-/* O-28: whichever resource is the maximum, whatever the job is. */
+/* O-28: takes the resource with the maximum, whatever kind of job it is. */
 static enum stage strict_stage(struct rules_decision *d, const struct demand *l)
 {
 	if (memory_short(d))
@@ -158,23 +157,23 @@ struct slave {
 	uint32_t task;
 	double com;	 /* R_COM(t) */
 	double com_here; /* L_{t,p,COM} of (7) */
-	double rest;	 /* L_COM(i) less that */
+	double rest;	 /* L_COM(i) without com_here */
 	double response; /* R_t^i */
-	bool spread;	 /* nodes without a task of the job, no other test */
+	bool spread;	 /* take nodes without a task of the job, with no other test */
 };
 
-/* O-17: task T alone waits where it starts, not the rest of the job as well. */
+/* O-17: whether task T queues alone where it starts, not together with the rest of the job. */
 static bool starts_apart(const struct rules_decision *d)
 {
 	return d->params->parallel_start == 1;
 }
 
-/* Communication of the slave on node K: none beside the master. */
+/* The slave's communication on node K; it has none beside the master. */
 static double com_time(const struct rules_decision *d, const struct slave *s, uint32_t k)
 {
 	if (!(s->com > 0) || k == d->job->nodes[0])
 		return 0;
-	/* O-13: times L_COM(k) with t over t's own. */
+	/* O-13: scaled by L_COM(k) with t over t's own. */
 	return d->params->com_port_contention ? s->com + d->view->cells[k].com : s->com;
 }
 
@@ -192,7 +191,7 @@ static double com_rest(const struct rules_decision *d, uint32_t t)
 	return sum;
 }
 
-/* r(i,t) with the tasks that are still to be placed at home as well. */
+/* r(i,t) with the unplaced tasks counted at home, too. */
 static double response_at_home(const struct rules_decision *d, uint32_t t)
 {
 	struct rules_cell c = *d->at_home;
@@ -207,7 +206,10 @@ static double response_at_home(const struct rules_decision *d, uint32_t t)
 	return rules_response_at(d, &c);
 }
 
-/* R_{t,mig}: starting t elsewhere, its image over the network, its data over both disks. */
+/*
+ * R_{t,mig}: the cost to start t elsewhere: its image over the network, its data over both
+ * disks.
+ */
 static double policy_com_cost_to(const struct rules_decision *d, const struct rules_cell *c)
 {
 	double from = d->at_home->network > 0 ? d->at_home->network : d->params->network_mb_per_s;
@@ -237,7 +239,7 @@ static bool policy_com_judge(struct rules_decision *d, void *arg, uint32_t k, st
 	if (s->spread)
 		return rules_test_eligible(d, t, k) &&
 		       rules_test(t, RULES_C_NO_SIBLING, k, rules_job_tasks_at(d, k), 0);
-	/* In this order of terms equal nodes compare equal. */
+	/* With this order of terms, equal nodes compare equal despite rounding. */
 	if (!rules_test(t, RULES_C_COM_DISCREPANCY, k, (s->rest - com) + s->com_here, s->com_here))
 		return false;
 	return rules_test_eligible(d, t, k) && test_response(d, s, t, k);
@@ -253,7 +255,10 @@ static enum rules_criterion policy_com_hopeless(struct rules_decision *d, void *
 	return RULES_CRITERIA;
 }
 
-/* Of the candidates with the least L_COM the one with fewest tasks of the job goes first. */
+/*
+ * Of the candidates with the least L_COM, moves the one with fewest tasks of the job to the
+ * front.
+ */
 static void prefer_few_siblings(const struct rules_decision *d)
 {
 	struct rules_plan *plan = d->plan;
@@ -292,7 +297,10 @@ static int contest(struct rules_decision *d, struct slave *s)
 
 	if (ret <= 0 || rules_job_tasks_at(d, d->plan->node) == 0)
 		return ret;
-	/* Seldom: a node with a task of the job is the first.  Others may be as light. */
+	/*
+	 * Seldom the choice has a task of the job already.  Other nodes may be equally light:
+	 * look again.
+	 */
 	if (d->brief) {
 		d->brief = false;
 		d->plan->ncandidates = 0;

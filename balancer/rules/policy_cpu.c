@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * CPU-RE (MODEL 3.2): balances the number of running tasks, blind to memory and
- * I/O.
+ * CPU-RE (MODEL 3.2) balances the number of running tasks and ignores memory and I/O.
  *
  *   L_CPU(i) with j <= threshold * cores       run on i
  *   k = argmin L_CPU;  L_CPU(k) + 1 < L_CPU(i) and r(i,j) > r(k,j) + c   run on k
  *
- * cpu_speed_weighted counts tasks per core of reference speed instead.
+ * With cpu_speed_weighted it counts tasks per core of reference speed instead.
  */
 #include "balancer/rules/rules_private.h"
 
-/* TASKS on node C, in the unit compared. */
+/* TASKS on node C, in the unit that is compared. */
 static double weighted(const struct rules_decision *d, const struct rules_cell *c, double tasks)
 {
 	if (!d->params->cpu_speed_weighted)
@@ -38,7 +37,10 @@ int rules_balance_tasks(struct rules_decision *d, enum rules_order order)
 		.order = by_speed ? RULES_ORDER_CPU_WEIGHTED : order,
 		.judge = policy_cpu_judge,
 		.limited_by = RULES_C_CPU_DISCREPANCY,
-		/* Weighted, one more task weighs differently on each node: a looser limit. */
+		/*
+		 * With weights, one more task counts differently on each node: use a looser
+		 * limit.
+		 */
 		.limit = by_speed ? (c->cpu + 1) / (c->cores * c->mips) * (1 + 1e-9) : c->cpu,
 		.try_next = d->params->try_next,
 		.response = d->params->cpu_cost_test,

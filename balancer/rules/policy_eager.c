@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The three schemes of Eager et al. (MODEL 3.16), load being L_CPU.  All of them
- * try only if home with the job runs more than T tasks (O-34).
+ * The three schemes of Eager et al. (MODEL 3.16), with L_CPU as the load.  All of them look for
+ * another node only if home would run more than T tasks with the job (O-34).
  *
- *   random      a node drawn from all that may have the job, blind to load
- *   threshold   up to L nodes drawn, the first with fewer than T tasks
- *   shortest    of L nodes drawn that with the fewest tasks, if fewer than home
+ *   random      draws a node from all that may have the job and ignores load
+ *   threshold   draws up to L nodes and takes the first with fewer than T tasks
+ *   shortest    draws L nodes and takes the one with the fewest tasks, if fewer than home
  *
- * L = eager_probes, T = eager_threshold; L = 0 asks all.  Then shortest is the
- * lightest of all, and threshold asks so many at random, after which the index
- * tells whether any node is below T at all.
+ * L = eager_probes, T = eager_threshold; L = 0 asks all nodes.  Then shortest takes the lightest
+ * of all, and threshold draws up to MOST_DRAWN nodes, then asks the index whether any node is
+ * below T.
  */
 #include "balancer/rules/rules_private.h"
 
-/* Nodes drawn before the index is asked, or a closed cluster is given up. */
+/* Nodes drawn before the index is asked, or before random gives up on a closed cluster. */
 #define MOST_DRAWN RULES_EXAMINED_MAX
 
 static uint64_t policy_eager_mix(uint64_t x)
@@ -23,7 +23,7 @@ static uint64_t policy_eager_mix(uint64_t x)
 	return x ^ (x >> 31);
 }
 
-/* Nodes other than home, none twice, in an order drawn from the salt. */
+/* Distinct nodes other than home, in an order that the salt determines. */
 struct probes {
 	const struct rules_decision *d;
 	uint32_t drawn[MOST_DRAWN];
@@ -39,7 +39,7 @@ static bool was_drawn(const struct probes *p, uint32_t k)
 	return k == p->d->home;
 }
 
-/* False: no other node is left, or enough were drawn. */
+/* Draws the next node.  Returns false if no other node is left or enough were drawn. */
 static bool probe(struct probes *p, uint32_t *k)
 {
 	uint32_t count = p->d->view->count;
@@ -150,7 +150,7 @@ int rules_policy_threshold(struct rules_decision *d)
 	return lightest(d, judge_threshold, RULES_C_QUEUE_BELOW, d->params->eager_threshold);
 }
 
-/* Whether A is to be preferred: fewer tasks, then none of this job (O-16). */
+/* Whether A is better: it has fewer tasks, or as many and none of this job (O-16). */
 static bool better(const struct rules_decision *d, uint32_t a, uint32_t b)
 {
 	const struct rules_cell *cells = d->view->cells;

@@ -2,17 +2,17 @@
 /*
  * The simple schemes of FC.
  *
- * CM (MODEL 3.4), j counted at home i:
+ * CM (MODEL 3.4), with j counted at home i:
  *   L_MEM(i) > n_MEM(i)  (cm_memory_ratio: L_MEM(i)/mean > overload_ratio):
  *                                     argmin L_MEM/n_MEM, by the tests of MEM-RE
  *   L_CPU(i)/mean > overload_ratio:   argmin L_CPU
  *   else i
  *
- * IO (3.5): k = argmin of the explicit I/O load, always; with io_useful_test only
- * if r(i,j) > r(k,j) + c.  That the load at home exceeds k's by more than the
- * job's own is, with the job counted at home, what makes k the lighter one.
+ * IO (3.5): always k = argmin of the explicit I/O load; with io_useful_test only if
+ * r(i,j) > r(k,j) + c.  As j counts at home, k is lighter only if the load at home exceeds
+ * that of k by more than the load of j.
  *
- * Among equally light nodes one is drawn (FC).
+ * Among equally light nodes a random one is taken (FC).
  */
 #include <math.h>
 

@@ -7,15 +7,15 @@
  *   2  else L_MEM(i) with j > n_MEM(i): k = argmin L_MEM/n_MEM, r(i,j) > r(k,j) + c
  *   3  else L_CPU(i) with j > threshold: k = argmin L_CPU, r(i,j) > r(k,j) + c
  *
- * The stage is chosen by the load before j (O-22); hom_stage_explicit asks for
- * explicit load only.  Stages 2 and 3 make the response test alone (O-23).
+ * The load before j chooses the stage (O-22); hom_stage_explicit considers explicit load
+ * only.  Stages 2 and 3 make the response test alone (O-23).
  */
 #include <math.h>
 
 #include "balancer/rules/rules_private.h"
 
 struct stage {
-	bool io;       /* the first */
+	bool io;       /* this is stage 1 */
 	double before; /* L_IO(home) without j */
 	double added;  /* page(i,j) + IO(i,j) */
 };

@@ -12,10 +12,10 @@
  *   4  argmin over K of L_IO(k) (io_order_share: L_IO(k)/threshold(k)), or i when K
  *      is empty
  *
- * IOCM-RE: home has explicit I/O load: IO-RE; else implicit load or short
- * memory: MEM-RE; else CPU-RE.  With stage_fallthrough a job that IO-RE leaves
- * at home still tries the other two: the slight I/O of others should not keep a
- * job that needs only CPU on a node without any to spare.
+ * IOCM-RE uses IO-RE if home has explicit I/O load, else MEM-RE if home has implicit load or is
+ * short of memory, else CPU-RE.  With stage_fallthrough a job that IO-RE leaves at home still
+ * tries the other two: slight I/O of others should not keep a job that needs only CPU on a node
+ * without CPU to spare.
  */
 #include "balancer/rules/rules_private.h"
 
@@ -42,7 +42,7 @@ static bool policy_io_judge(struct rules_decision *d, void *arg, uint32_t k, str
 	return !d->params->io_cost_test || rules_test_response(d, t, k);
 }
 
-/* L_IO / D of an overloaded node is above this. */
+/* Nodes with a higher L_IO / D than this are overloaded. */
 static double share_limit(const struct io_stage *s)
 {
 	return s->total / s->performance * (1 + 1e-9);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * MEM-RE (MODEL 3.3): balances memory, and so the disk load of page faults; with
- * memory enough it is CPU-RE.
+ * MEM-RE (MODEL 3.3) balances memory, and thereby the disk load of page faults.  With enough
+ * memory it acts as CPU-RE.
  *
  *   L_MEM(i) with j > n_MEM(i):
  *     k = argmin L_MEM/n_MEM (mem_order_free: most free memory);

@@ -3,13 +3,13 @@
  * WAL (MODEL 3.10), and WAL-FC, whose weights the controller moves (3.11):
  *
  *   load(n) = W_CPU L_CPU(n) + W_IO L_IO(n),  W_CPU = 1 - W_IO          (4.1) FC
- *             (wal_normalise: each index over the cluster's mean of it)
+ *             (wal_normalise: divides each load by the cluster's mean)
  *   1  load(i) with j
- *   2  load(i) the highest of all, load(i) / mean load > overload_ratio, else i
- *   3  k = argmin load; of several one is drawn
+ *   2  load(i) is the highest of all and load(i) / mean load > overload_ratio, else i
+ *   3  k = argmin load; of several a random one
  *   4  load(i) - load(k) > load(j) (wal_discrepancy), r(i,j) > r(k,j) + c (4.6), else i
  *
- * The ratio is tested first: it costs one division.
+ * The ratio is tested first because it costs one division.
  */
 #include <errno.h>
 #include <math.h>
@@ -17,9 +17,8 @@
 #include "balancer/rules/rules_private.h"
 
 /*
- * The search must tell equal nodes from light ones by both loads: at the ends of
- * the range the other load still breaks ties, with a weight that moves nothing
- * else.
+ * The search must tell equal nodes from light ones by both loads.  If one weight is 0, its load
+ * still breaks ties with this weight, which changes nothing else.
  */
 #define LEAST_WEIGHT 1e-12
 
@@ -38,7 +37,7 @@ static double load_of(const struct weights *w, double cpu, double io)
 	return w->cpu * cpu + w->io * io;
 }
 
-/* Over the mean with j: 1 task and its requests more at home. */
+/* Divided by the mean with j: home has 1 task and its requests more. */
 static struct weights weights_of(const struct rules_decision *d, double added_io)
 {
 	double w_io = rules_weight_io(d->rules);
@@ -50,7 +49,7 @@ static struct weights weights_of(const struct rules_decision *d, double added_io
 	cpu = (rules_exact_value(&d->view->totals.cpu) + 1) / d->view->count;
 	io = (rules_exact_value(&d->view->totals.io) + added_io) / d->view->count;
 	w.cpu /= cpu;
-	/* Where nobody has any I/O load its weight does not matter. */
+	/* If nobody has I/O load, its weight does not matter. */
 	w.io = io > 0 ? w.io / io : 0;
 	return w;
 }
@@ -59,7 +58,7 @@ static bool policy_wal_overloaded(struct rules_decision *d, const struct wal *s,
 {
 	const struct rules_totals *totals = &d->view->totals;
 	double home = s->before + s->added;
-	/* A brief plan asks only whether any node is higher. */
+	/* A brief plan needs to know only whether any node is higher. */
 	double enough = d->brief ? home : INFINITY;
 	double mean = load_of(&s->w, rules_exact_value(&totals->cpu) + 1,
 			      rules_exact_value(&totals->io) + added_io) /
@@ -115,7 +114,7 @@ int rules_policy_wal(struct rules_decision *d)
 		return -EINVAL;
 	if (!policy_wal_overloaded(d, &s, added_io))
 		return 0;
-	/* Looser by what the least weights may have added to a key. */
+	/* Looser by what LEAST_WEIGHT may have added to a key. */
 	if (d->params->wal_discrepancy)
 		contest.limit = rules_discrepancy_limit(d, s.before, s.added) +
 				(contest.w_cpu - w.cpu) * d->view->corners[1].most_cpu +

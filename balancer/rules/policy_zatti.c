@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Zatti's matching (MODEL 3.14, 3.15): first the home node, then the first fit in
- * the a.matrix (zatti_index.c), which is the best fit in memory.
+ * Zatti's matching (MODEL 3.14, 3.15): it tries the home node, then takes the first fit in the
+ * a.matrix (zatti_index.c), which is the best fit in memory.
  *
  *   forwarded hop_max times, or a light job (r = 0)             run on i
  *   what the job needs is below the local thresholds at home    run on i
@@ -9,11 +9,10 @@
  *   real:   for cpu interval from r.cpu up, for i/o interval from r.io up:
  *     in ascending free memory: thresholds of k hold            run on k
  *
- * O-32: the remote threshold is the local one less the delta; or (relative) the
- * local one, and k's load is below home's by more than the delta, asked of those
- * resources alone that home lacks.  The real form asks for what the job will use
- * on top: one process of the run queue (or its cpu% of a core), its i/o rate.
- * Among equally free nodes the seed picks.
+ * O-32: the remote threshold is the local one less the delta; or (relative) it is the local one,
+ * and k's load must be below home's by more than the delta, tested only for the resources that
+ * home lacks.  The real form adds what the job will use: one process in the run queue (or its
+ * cpu% of a core), its i/o rate.  The seed picks among equally free nodes.
  */
 #include <errno.h>
 #include <float.h>
@@ -25,7 +24,7 @@ struct match {
 	const struct rules_zatti_index *index;
 	struct rules_zatti_vector need;
 	struct rules_zatti_query query;
-	uint32_t first_slot; /* where the first fit was found */
+	uint32_t first_slot; /* the slot of the first fit */
 };
 
 static double cpu_of(const struct match *m, const struct rules_cell *c)
@@ -33,7 +32,7 @@ static double cpu_of(const struct match *m, const struct rules_cell *c)
 	return rules_zatti_cpu(&m->index->cuts, m->index->real, c);
 }
 
-/* The thresholds of a node: what its load may be for the job to be well there. */
+/* The thresholds of a node: the highest loads at which the job does well there. */
 static double cpu_threshold(const struct rules_decision *d, const struct match *m, bool remote)
 {
 	const struct rules_params *p = d->params;
@@ -52,7 +51,7 @@ static double io_threshold(const struct rules_decision *d, bool remote)
 	return p->zatti_blocks_per_s - delta;
 }
 
-/* Whether home is good enough; where not, what the others must have. */
+/* Whether home is good enough; otherwise prepares the query for other nodes. */
 static bool local(struct rules_decision *d, struct match *m)
 {
 	const struct rules_cell *c = d->at_home;
@@ -92,7 +91,7 @@ static void query_init(const struct rules_decision *d, struct match *m)
 		.room = d->brief ? 1 : RULES_EXAMINED_MAX,
 	};
 	if (d->does_io && !m->need.io)
-		m->query.io_most = DBL_MAX / 2; /* any disk, but one */
+		m->query.io_most = DBL_MAX / 2; /* any load, but there must be a disk */
 }
 
 static void policy_zatti_collect(struct match *m, uint32_t slot)
@@ -113,7 +112,7 @@ static void match_binary(const struct rules_decision *d, struct match *m)
 			policy_zatti_collect(m, slot);
 }
 
-/* The first intervals with nodes that may fit: those of the highest loads allowed. */
+/* The first intervals that may have fitting nodes: those of the highest allowed loads. */
 static uint32_t first_row(const struct match *m)
 {
 	const struct rules_zatti_query *q = &m->query;
@@ -128,7 +127,10 @@ static uint32_t first_column(const struct match *m)
 	const struct rules_zatti_query *q = &m->query;
 	double most = q->io_most - q->io_need, top = m->index->cuts.io_top;
 
-	/* Room for rounding: the need is added to the loads, not taken off the limit. */
+	/*
+	 * Leave room for rounding, as the need is added to the loads and not taken off the
+	 * limit.
+	 */
 	most += 1e-9 * (top + q->io_need);
 	return rules_zatti_interval(m->index, most < q->io_below ? most : q->io_below, top);
 }
@@ -149,7 +151,7 @@ static void match_real(struct match *m)
 
 /* --- reasons -------------------------------------------------------------------- */
 
-/* The tests that the index makes by its order, one by one; true: K fits. */
+/* Makes the tests that the index implies by its order one by one.  Returns whether K fits. */
 static bool policy_zatti_judge(const struct rules_decision *d, const struct match *m, uint32_t k,
 			       struct rules_tests *t)
 {
@@ -188,7 +190,7 @@ static void policy_zatti_refuse(struct rules_plan *plan, const struct rules_test
 	policy_zatti_give(plan, t, t->n - 1);
 }
 
-/* What rules out a node in this slot: too busy, or of its list those short of memory. */
+/* The criterion that rules a node of this slot out: its load, or for some its memory. */
 static enum rules_criterion ruled_out_by(const struct match *m, uint32_t slot)
 {
 	const struct rules_zatti_index *x = m->index;
@@ -203,7 +205,7 @@ static enum rules_criterion ruled_out_by(const struct match *m, uint32_t slot)
 	return slot % x->nrows < column ? RULES_C_REMOTE_IO : RULES_C_REMOTE_MEMORY;
 }
 
-/* Nodes by the slot that ruled them out, without a look at each. */
+/* Counts refused nodes by the slot that ruled them out, without visiting each node. */
 static void count_refused(const struct rules_decision *d, const struct match *m)
 {
 	const struct rules_zatti_index *x = m->index;
@@ -248,7 +250,8 @@ static void policy_zatti_explain(const struct rules_decision *d, const struct ma
 		policy_zatti_judge(d, m, plan->candidates[i], &t);
 		policy_zatti_give(plan, &t,
 				  i > 0 ? t.n - 1
-					: 0); /* all of the chosen one's, the last of others */
+					/* all tests of the chosen node, the last test of others */
+					: 0);
 	}
 	if (d->view->count > RULES_EXAMINED_MAX) {
 		count_refused(d, m);

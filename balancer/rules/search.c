@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Best-first walk over a tournament tree: the leaves come out in ascending
- * (key, tie), and each costs about log2(n) steps, so a decision that looks at
- * few nodes never touches the others.
+ * Best-first walk over a tournament tree: the leaves come out in ascending (key, tie), and each
+ * costs about log2(n) steps, so a decision that looks at few nodes never touches the others.
  *
- * Equal leaves come out in a random order, every permutation equally likely,
- * without listing them first.  Each is thought to carry an exponential clock of
- * rate 1, and the earliest goes first; a subtree with m equal leaves is due at
- * the least of m clocks.  Going down, that least lies left with probability
- * left/m; as exponentials have no memory, the other side is due Exp(its count)
- * later.  The clocks follow from (salt, subtree), so the order is repeatable and
- * the same for any capacity of the tree.
+ * Equal leaves come out in a random order, every permutation equally likely, without listing
+ * them first.  Imagine that each leaf carries an exponential clock of rate 1 and the earliest
+ * goes first; a subtree with m equal leaves is due at the least of m clocks.  One level down,
+ * that least lies on the left with probability left/m; as exponentials have no memory, the other
+ * side is due Exp(its count) later.  The clocks follow from (salt, subtree), so the order is
+ * repeatable and the same for any capacity of the tree.
  *
- * By weighted load a subtree's key is that of its corner: the least CPU load and
- * the least I/O load below it.  Where one node has both (count > 0) the key is
- * that node's, else only a bound: such a subtree is opened when its turn comes.
- * So one tree serves all weights, while they change with every completion.
+ * By weighted load, a subtree's key is computed from its corner: the least CPU load and the
+ * least I/O load below it.  If one node has both (count > 0), the key is that node's; else it is
+ * only a bound, and the subtree is opened when its turn comes.  So one tree serves all weights,
+ * even when they change with every completion.
  */
 #include <errno.h>
 #include <math.h>
@@ -31,7 +29,7 @@ static uint64_t search_mix(uint64_t x)
 	return x ^ (x >> 31);
 }
 
-/* In (0, 1); told apart by the first leaf and width of the subtree. */
+/* A number in (0, 1), determined by the salt, STREAM, and the subtree's first leaf and width. */
 static double search_uniform(const struct rules_search *s, uint32_t at, uint64_t stream)
 {
 	int down = __builtin_clz(at) - __builtin_clz(s->view->capacity);
@@ -45,9 +43,9 @@ static double search_uniform(const struct rules_search *s, uint32_t at, uint64_t
 }
 
 /*
- * A bound of w_cpu cpu + w_io io: as much as goes of a sum of one node, the rest by
- * the least (the most) of each.  Summed in another order than the true values:
- * SLACK leaves room for rounding.
+ * A bound of w_cpu cpu + w_io io.  As much of it as possible is bounded by the sum of one node,
+ * the rest by the least (or most) of each load.  SLACK leaves room for rounding, as the true
+ * values are summed in another order.
  */
 static inline double bound_of(const struct rules_search *s, double mix, double of_one, double cpu,
 			      double io, double slack)
@@ -86,7 +84,7 @@ static inline double most_load(const struct rules_search *s, const struct rules_
 	return most;
 }
 
-/* The least of a subtree; by weighted load, count 0: the key is a bound. */
+/* The least of a subtree; by weighted load, count 0 means that the key is a bound. */
 static inline struct rules_least search_least_of(const struct rules_search *s, uint32_t at)
 {
 	const struct rules_corner *c;
@@ -104,7 +102,7 @@ static inline bool empty(const struct rules_search *s, const struct rules_least 
 	return s->least != NULL ? least->count == 0 : least->key == INFINITY;
 }
 
-/* When the first of the subtree's equal leaves is due; drawn only when it matters. */
+/* When the first of the subtree's equal leaves is due; drawn only when needed. */
 static double due(const struct rules_search *s, struct rules_waiting *w)
 {
 	if (w->tag < 0)
@@ -133,8 +131,8 @@ static inline bool search_before(const struct rules_search *s, struct rules_wait
 }
 
 /*
- * The same for an item on its way: only its copy has an address, so that it can
- * travel in registers.
+ * The same for an item being moved: only a copy has an address, so that the item can stay in
+ * registers.
  */
 static inline __attribute__((always_inline)) bool
 item_before(const struct rules_search *s, struct rules_waiting *item, struct rules_waiting *b)
@@ -152,10 +150,7 @@ item_before(const struct rules_search *s, struct rules_waiting *item, struct rul
 
 /* --- the heap ------------------------------------------------------------------- */
 
-/*
- * Puts ITEM where it belongs, the place AT and what is below it being free for it.
- * Inlined, so that items travel in registers.
- */
+/* Puts ITEM where it belongs below AT, which is free.  Inlined, so that items stay in registers. */
 static inline __attribute__((always_inline)) void sift_down(const struct rules_search *s, size_t at,
 							    struct rules_waiting item)
 {
@@ -208,7 +203,7 @@ static int heap_push(struct rules_search *s, double key, double tag, uint32_t at
 	return 0;
 }
 
-/* The first item was taken: its place is for the next one pushed. */
+/* Closes the hole of the first item, which is kept open for the next item pushed. */
 static void close_hole(struct rules_search *s)
 {
 	if (!s->hole)
@@ -237,7 +232,10 @@ void rules_search_drop(struct rules_search *s, rules_prune_fn *prune, void *arg)
 
 #define NOT_DRAWN (-1.0)
 
-/* A subtree on its own; until it is opened, what only has a bound goes before all equals. */
+/*
+ * The tag of a subtree on its own; one with only a bound goes before all equals until it is
+ * opened.
+ */
 static double first_tag(const struct rules_least *least)
 {
 	return least->count > 0 ? NOT_DRAWN : 0;
@@ -249,9 +247,8 @@ static bool equal(const struct rules_least *a, const struct rules_least *b)
 }
 
 /*
- * Opens HERE: the child that comes first takes its place, the other is put into
- * the heap.  Where HERE's least is that of leaves, the first of these decides,
- * else the lower bound.
+ * Opens HERE: its first child takes its place, the other goes into the heap.  If HERE's least
+ * is that of leaves, the clocks decide which child is first, else the lower bound.
  */
 static inline __attribute__((always_inline)) int
 open_subtree(struct rules_search *s, struct rules_waiting *here, rules_prune_fn *prune, void *arg)
@@ -283,7 +280,7 @@ open_subtree(struct rules_search *s, struct rules_waiting *here, rules_prune_fn 
 	return heap_push(s, far->key, far_tag, left, left);
 }
 
-/* After a bound was opened the subtree that goes on may have to wait. */
+/* After a bound was opened, the current subtree may have to wait for others. */
 static int take_turns(struct rules_search *s, struct rules_waiting *here)
 {
 	if (s->heap->used > s->hole) {
@@ -307,7 +304,10 @@ static int rules_search_start(struct rules_search *s)
 	s->begun = false;
 	if (view->count == 0)
 		return 0;
-	/* From the least subtree that holds all nodes: the capacity shall not matter. */
+	/*
+	 * Start from the smallest subtree that holds all nodes, so that the capacity does not
+	 * matter.
+	 */
 	while (root < view->capacity && view->count <= view->capacity / (2 * root))
 		root *= 2;
 	l = search_least_of(s, root);
@@ -348,7 +348,7 @@ int rules_search_next(struct rules_search *s, rules_prune_fn *prune, void *arg, 
 		return RULES_SEARCH_END;
 	here = s->heap->items[0];
 	s->hole = true;
-	/* What waits in the heap was asked about when it was put there. */
+	/* Subtrees in the heap were checked when they were pushed. */
 	if (prune != NULL && !s->begun && prune(arg, here.at, here.key))
 		return RULES_SEARCH_DROPPED;
 	s->begun = true;
@@ -366,7 +366,10 @@ int rules_search_next(struct rules_search *s, rules_prune_fn *prune, void *arg, 
 	return RULES_SEARCH_LEAF;
 }
 
-/* The highest weighted load below AT but SKIP's, where it is above LEAST; any above ENOUGH. */
+/*
+ * The highest weighted load below AT without SKIP, if it is above LEAST; any value above ENOUGH
+ * will do.
+ */
 static double highest(const struct rules_search *s, uint32_t at, uint32_t skip, double least,
 		      double enough)
 {

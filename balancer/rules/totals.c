@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Sums over all nodes of a view, kept exactly: a term goes onto a grid of 2^-64
- * and the sum is an integer of 128 bits, so that taking a term away leaves what
- * was there before, bit for bit, and no order of changes shows.  O(1) a change;
- * 2^31 terms of 2^32 fit.
+ * Exact sums over all nodes of a view: each term is put on a grid of 2^-64 and the sum is a
+ * 128-bit integer, so that removing a term restores the earlier sum bit for bit, and the order
+ * of changes does not matter.  A change is O(1); 2^31 terms of 2^32 fit.
  */
 #include "balancer/rules/rules_private.h"
 

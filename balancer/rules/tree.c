@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The indexes of a view: for each order of the nodes a tournament tree of least
- * (key, tie), one tree of bounds to rule out whole subtrees, and one of corners,
- * the least and the most of both loads that the weighted load is made of.
+ * The indexes of a view: a tournament tree of least (key, tie) for each order of the nodes, a
+ * tree of bounds to rule out whole subtrees, and a tree of corners, the least and the most of
+ * both loads that make up the weighted load.
  *
- * A change climbs from its leaf until an ancestor does not notice it, two levels
- * or so on average.  Only the indexes kept are there at all.
+ * A change climbs from its leaf until an ancestor stays the same, after about two levels on
+ * average.  Only the kept indexes exist.
  */
 #include <errno.h>
 #include <math.h>
@@ -165,12 +165,12 @@ static bool same_corner(const struct rules_corner *a, const struct rules_corner 
 	       a->most_cpu == b->most_cpu && a->most_io == b->most_io && a->count == b->count;
 }
 
-/* FOR_ORDERS: each order that VIEW keeps; most views keep two or three of the ten. */
+/* FOR_ORDERS loops over the orders that VIEW keeps; most views keep two or three of the ten. */
 #define FOR_ORDERS(view, o)                                                                        \
 	for (uint32_t left_ = (view)->kept & (RULES_KEEP(RULES_ORDERS) - 1), o;                    \
 	     left_ != 0 && (o = (uint32_t)__builtin_ctz(left_), true); left_ &= left_ - 1)
 
-/* Up to the root, or to the first ancestor that the change does not reach. */
+/* Climbs to the root, or to the first ancestor that the change does not affect. */
 #define DEFINE_CLIMB(name)                                                                         \
 	static void set_##name(struct rules_##name *tree, uint32_t at, struct rules_##name leaf)   \
 	{                                                                                          \
@@ -213,7 +213,7 @@ static struct rules_corner leaf_corner(const struct rules_view *view, uint32_t i
 	return leaf;
 }
 
-/* The leaves alone; rules_tree_join_all does the rest. */
+/* Sets only the leaves; rules_tree_join_all does the rest. */
 static void put_leaves(struct rules_view *view, uint32_t index)
 {
 	uint32_t at = view->capacity + index;
@@ -354,7 +354,7 @@ static void tree_build(struct rules_view *view, uint32_t index)
 		build_corners(view, view->corners);
 }
 
-/* Where the array of an index is kept, and how large its elements are. */
+/* Returns where the array of an index is kept, and the size of its elements. */
 static void **array_of(struct rules_view *view, uint32_t index, size_t *size)
 {
 	if (index < RULES_ORDERS) {
@@ -369,7 +369,7 @@ static void **array_of(struct rules_view *view, uint32_t index, size_t *size)
 	return (void **)&view->corners;
 }
 
-/* Grows *ARRAY to N elements; it stays as it was when memory is out. */
+/* Grows *ARRAY to N elements; if out of memory, it stays as it was. */
 static int tree_grow(void *array, size_t n, size_t size)
 {
 	void **p = array;
@@ -401,7 +401,7 @@ int rules_tree_grow(struct rules_view *view, uint32_t capacity)
 			ret = tree_grow(array, 2 * (size_t)capacity, size);
 	}
 	if (ret < 0)
-		return ret; /* larger arrays, old capacity: nothing is lost */
+		return ret; /* arrays may be larger than the old capacity, which does no harm */
 	view->capacity = capacity;
 	for (uint32_t i = 0; i < RULES_INDEXES; i++)
 		if (rules_view_has(view, i))
@@ -409,7 +409,7 @@ int rules_tree_grow(struct rules_view *view, uint32_t capacity)
 	return 0;
 }
 
-/* Allocates what KEEP asks for and is missing; on failure the new ones are freed again. */
+/* Allocates missing indexes of KEEP; on failure it frees the new ones again. */
 static int add_missing(struct rules_view *view, uint32_t keep)
 {
 	uint32_t added = 0;

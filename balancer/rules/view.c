@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The indexed view: derived values per node, exact sums and the search trees over
- * them, kept up to date by each change, so that no decision scans.
+ * The indexed view: derived values per node, exact sums and search trees over them.  Each
+ * change updates them, so that no decision scans all nodes.
  */
 #include <errno.h>
 #include <math.h>
@@ -184,7 +184,7 @@ int rules_view_keep(struct rules_view *view, enum rules_policy policy,
 	if ((unsigned int)policy >= RULES_POLICIES || rules_params_check(params) < 0)
 		return -EINVAL;
 	wanted = rules_policy_indexes(policy, params);
-	/* First what needs memory; then dropping cannot fail. */
+	/* First do what needs memory; dropping cannot fail. */
 	ret = rules_tree_keep(view, before | wanted);
 	if (ret < 0)
 		return ret;
@@ -228,7 +228,7 @@ int rules_view_replace(struct rules_view *view, uint32_t index, const struct rul
 {
 	int ret;
 
-	/* Sums of huge requirements may run over. */
+	/* Sums of huge requirements may overflow. */
 	if (!isfinite(cell->io) || !isfinite(cell->memory) || !isfinite(cell->com))
 		return -EINVAL;
 	ret = rules_journal_note(view, RULES_NOTE_CHANGED, index, NULL);
@@ -237,7 +237,7 @@ int rules_view_replace(struct rules_view *view, uint32_t index, const struct rul
 	return ret;
 }
 
-/* What the target's a.vector loses by a placement (3.14, 3.15). */
+/* Takes from the target's a.vector what a placement uses (3.14, 3.15). */
 static void charge_zatti(const struct rules_view *view, struct rules_cell *cell,
 			 const struct rules_request *request, int sign)
 {

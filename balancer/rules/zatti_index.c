@@ -2,15 +2,14 @@
 /*
  * Zatti's a.matrix (MODEL 4.4): slots of lists ascending by free memory.
  *
- *   binary   slot = 2 cpu_bit + io_bit, bit 1: available
+ *   binary   slot = 2 cpu_bit + io_bit; bit 1 means available
  *   real     slot = cpu interval * n + io interval, both ascending by what is
  *            left: floor(n (top - load) / top)                        O-33
  *
- * A list is a treap over node indices with the key (free memory, index): an
- * update costs O(log n), the first fit too.  Its shape follows from its content
- * alone (the priorities are a hash of the index), so the way to a state leaves no
- * trace.  Each subtree knows its least loads: nodes that fail a threshold, which
- * the slot does not show, are passed by in groups.  Closed nodes are in no slot.
+ * A list is a treap over node indices with the key (free memory, index): updates and the first
+ * fit cost O(log n).  Its shape depends on its content alone (the priorities are a hash of the
+ * index), not on its history.  Each subtree knows its least loads, so that nodes which fail a
+ * threshold that the slot does not show are skipped in groups.  Closed nodes are in no slot.
  */
 #include <errno.h>
 #include <float.h>
@@ -115,7 +114,7 @@ int rules_zatti_reserve(struct rules_zatti_index *x, uint32_t capacity)
 	return 0;
 }
 
-/* A new index of the nodes in VIEW; NULL: memory is out. */
+/* Makes an index of the nodes in VIEW; NULL: out of memory. */
 static struct rules_zatti_index *zatti_index_build(const struct rules_view *view, bool real,
 						   const struct rules_params *params)
 {
@@ -233,7 +232,7 @@ static bool zatti_index_above(const struct rules_zatti_index *x, uint32_t a, uin
 	return da != db ? da > db : a > b;
 }
 
-/* Cuts the tree AT into keys below K and the others. */
+/* Splits the tree AT into keys below K and the others. */
 static void zatti_index_split(struct rules_zatti_index *x, uint32_t at, struct key k, uint32_t *low,
 			      uint32_t *high)
 {
@@ -299,7 +298,7 @@ static uint32_t erase(struct rules_zatti_index *x, uint32_t at, uint32_t node)
 	return at;
 }
 
-/* NODE's loads changed, its place did not. */
+/* Updates the path to NODE, whose loads changed but not its place. */
 static void repull(struct rules_zatti_index *x, uint32_t at, uint32_t node)
 {
 	if (at != node)
@@ -348,7 +347,7 @@ uint32_t rules_zatti_size(const struct rules_zatti_index *x, uint32_t slot)
 	return size_of(x, x->roots[slot]);
 }
 
-/* Keys of the tree AT below K. */
+/* The number of keys of the tree AT below K. */
 static uint32_t zatti_index_rank(const struct rules_zatti_index *x, uint32_t at, struct key k)
 {
 	uint32_t n = 0;
@@ -366,7 +365,7 @@ static uint32_t zatti_index_rank(const struct rules_zatti_index *x, uint32_t at,
 	return n;
 }
 
-/* The key with N keys below it. */
+/* The key that has N keys below it. */
 static struct key nth(const struct rules_zatti_index *x, uint32_t at, uint32_t n)
 {
 	for (;;) {
@@ -391,7 +390,7 @@ static bool zatti_index_fits(const struct rules_zatti_query *q, double cpu, doub
 	       io < q->io_below;
 }
 
-/* Takes what fits of [LOW, HIGH), ascending; true: enough. */
+/* Collects fitting nodes of [LOW, HIGH) in ascending order.  Returns true when there are enough. */
 static bool zatti_index_walk(const struct rules_zatti_index *x, uint32_t at, struct key low,
 			     struct key high, struct rules_zatti_query *q)
 {
@@ -433,7 +432,7 @@ void rules_zatti_collect(const struct rules_zatti_index *x, uint32_t slot,
 	q->room = most;
 	if (!full)
 		return;
-	/* Equally free nodes, the first of them drawn: not every home shall pick the same. */
+	/* Start at a random one of equally free nodes, so that homes do not all pick the same. */
 	low = (struct key){x->links[q->found[0]].free_mb, 0};
 	end = (struct key){low.free_mb, NIL};
 	first = zatti_index_rank(x, root, low);

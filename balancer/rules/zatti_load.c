@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Zatti's vectors (MODEL 4.4, 4.5): the load of a node as its a.vector has it, the
- * r.vector of a job, and what a placement does to the copy of the former.
+ * Zatti's vectors (MODEL 4.4, 4.5): a node's load for its a.vector, a job's r.vector, and the
+ * effect of a placement on a copy of the a.vector.
  *
  *   cpu%     = t / elapsed,   i/o rate = requests / elapsed
  *   elapsed  = t + requests E(s), before buffer hits, alone on the machine at hand;
@@ -28,7 +28,7 @@ double rules_zatti_cpu(const struct rules_zatti_cuts *cuts, bool real, const str
 double rules_zatti_io(const struct rules_cell *c)
 {
 	if (!(c->disk_mb_per_s > 0))
-		return DBL_MAX; /* no disk has nothing to offer */
+		return DBL_MAX; /* a node without a disk has nothing to offer */
 	return c->has_zatti ? c->zatti_blocks : MS_PER_S * c->io;
 }
 
@@ -45,7 +45,7 @@ void rules_zatti_bits(const struct rules_zatti_cuts *cuts, struct rules_zatti_ve
 	v->io = v->blocks_per_s > 0 && v->blocks_per_s >= cuts->io_need;
 }
 
-/* How long the job takes alone. */
+/* How long the job takes when alone. */
 static double zatti_load_elapsed_ms(const struct rules_cell *c, const struct rules_request *j,
 				    enum rules_rates rates)
 {

@@ -8,14 +8,15 @@
 
 const char multi_help[] =
 	"many nodes at once:\n"
-	"  -N, --nodes LIST  one job on each: n1,n2 or n[1-4,7]; all; or a number: the best so "
+	"  -N, --nodes LIST  run a job on each: n1,n2 or n[1-4,7]; all; or a number: the best so "
 	"many\n"
-	"  --label, --no-label  \"NODE: \" before each line of output [--label]\n"
-	"  --gather        standard output at the end, each node's in one piece, the same ones "
+	"  --label, --no-label  print \"NODE: \" before each line of output, or not [--label]\n"
+	"  --gather        print standard output at the end, each node's in one piece, equal ones "
 	"folded\n"
-	"  --stdin none|all  standard input: of none, or copied to all [none]; none: one job, too\n"
-	"  --fanout N      at most so many nodes at a time [32]\n"
-	"  --kill-on-fail  when one fails, TERM to the others; the status is its own\n";
+	"  --stdin none|all  copy standard input to no node or to all [none]; none also for one "
+	"job\n"
+	"  --fanout N      run on at most N nodes at a time [32]\n"
+	"  --kill-on-fail  when a job fails, send TERM to the others and return its status\n";
 
 void multi_init(struct multi_options *options)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * `iocom run -N`: one job on each of many nodes.  A process of its own runs each
- * job's client, so that nothing that one node does reaches another; this one
- * starts so many at a time, moves their output, forwards signals, sums up.
+ * `iocom run -N` runs one job on each of many nodes.  A separate process runs each job's client,
+ * so that trouble with one node does not reach the others; the main process limits how many run
+ * at a time, moves their output, forwards signals and sums up.
  *
  *   multi.c         options
  *   multi_start.c   the processes
  *   multi_loop.c    the loop: output, input, signals, ends
- *   multi_nodes.c   which nodes
+ *   multi_nodes.c   choosing nodes
  *   multi_lines.c   output by whole lines, labelled or gathered
- *   multi_report.c  how each node ended, and all of them
+ *   multi_report.c  how each node ended, and the summary
  */
 #ifndef IOCOM_MULTI_H
 #define IOCOM_MULTI_H
@@ -26,13 +26,13 @@
 #include "balancer/run/run.h"
 
 struct multi_options {
-	const char *nodes; /* "n1,n[2-4]", a number, "all"; NULL: one job, as ever */
+	const char *nodes; /* "n1,n[2-4]", a number or "all"; NULL: one ordinary job */
 	bool label, gather, stdin_all, stdin_none, kill_on_fail;
-	const char *given; /* an option that means nothing without -N */
+	const char *given; /* an option was given that needs -N; NULL: none */
 	unsigned fanout;
 };
 
-/* Options of getopt_long, behind those of placement_request.h and of `run` itself. */
+/* Values for getopt_long, above those of placement_request.h and of `run` itself. */
 enum multi_option {
 	MULTI_NODES = 0x200,
 	MULTI_LABEL,
@@ -61,75 +61,88 @@ enum multi_option {
 extern const char multi_help[];
 
 void multi_init(struct multi_options *options);
-/* One option.  0; 1 when OPTION is not one of ours; -EINVAL with the sentence. */
+/* Takes one option.  Returns 0; 1: OPTION is not ours; -EINVAL with the sentence. */
 int multi_take(struct multi_options *options, int option, const char *value, struct iocom_err *err);
-/* Whether they go together; SINGLE: an option given that is for one job only, or NULL.
- * 0 or -EINVAL. */
+/*
+ * Checks that the options agree.  SINGLE is an option given that needs a single job, or NULL.
+ * Returns 0 or -EINVAL.
+ */
 int multi_check(const struct multi_options *options, const char *single, struct iocom_err *err);
 
-/* What the process of one node does; see multi_run. */
+/* The work of the process of one node; see multi_run. */
 struct multi_job {
 	const char *name; /* of the program, for sentences */
-	/* Runs the job at NODE with descriptors 0, 1, 2; writes its report lines to REPORT_FD.
-	 * The exit status. */
+	/*
+	 * Runs the job at NODE with descriptors 0, 1, 2 and writes report lines to REPORT_FD.
+	 * Returns the exit status.
+	 */
 	int (*run)(void *arg, const char *node, int report_fd);
 	void *arg;
-	int status_fd;		       /* the lines of all nodes, and one at the end; -1: none */
-	const struct nodelist *spares; /* take the places of nodes that refuse, in their order */
+	int status_fd;		       /* gets the lines of all nodes and a final one; -1: none */
+	const struct nodelist *spares; /* replace, in this order, nodes that refuse */
 };
 
-/* multi_loop.c: runs JOB on all NODES and returns the exit status for them all.  Changes the signal
- * mask. */
+/*
+ * multi_loop.c: runs JOB on all NODES and returns the exit status for them all.  Changes the
+ * signal mask.
+ */
 int multi_run(const struct multi_options *options, const struct multi_job *job,
 	      const struct nodelist *nodes);
 
 /* --- multi_nodes.c --- */
 
 /*
- * The nodes that TEXT means: a list of names as it is; "all": those that live and let jobs
- * in (others are said on standard error, after NAME); K: the K that the policy of ASK would
- * take one after another, and in SPARES those that it would take then, MULTI_SPARES_MAX of
- * them.  Both lists are empty before.  0 or negative errno with the sentence.
+ * Finds the nodes that TEXT means.  A list of names is taken as it is; "all" means the nodes
+ * that are alive and let jobs in (the others are named on standard error, after NAME); a number
+ * K means the first K choices of ASK's policy, and SPARES gets its next choices, at most
+ * MULTI_SPARES_MAX.  Both lists must be empty.  Returns 0 or negative errno with the sentence.
  */
 #define MULTI_SPARES_MAX 64
 int multi_nodes(const char *name, const char *text, const struct placement_request *ask,
 		const char *cwd, const char *executable, char *const *command, struct nodelist *out,
 		struct nodelist *spares, struct iocom_err *err);
-/* Whether TEXT leaves it to us which nodes they are. */
+/* Whether TEXT lets us choose the nodes. */
 bool multi_picks(const char *text);
 
 /* --- multi_lines.c --- */
 
-#define MULTI_LINE_MAX	 (1u << 20)   /* a longer line is cut in pieces */
-#define MULTI_GATHER_MAX (256u << 20) /* of all nodes; then the largest part is printed */
+#define MULTI_LINE_MAX (1u << 20) /* longer lines are split */
+/* limit for all nodes; beyond it the largest part is printed early */
+#define MULTI_GATHER_MAX (256u << 20)
 
-/* Bytes of one output of one node that are no whole line yet. */
+/* Bytes of a node's output that do not form a whole line yet. */
 struct multi_lines {
 	char *data;
 	size_t length, room;
-	size_t scanned; /* without a newline so far */
+	size_t scanned; /* bytes known to contain no newline */
 };
 
-/* Where lines go: one of this program's own outputs. */
+/* One of this program's own outputs, to which lines go. */
 struct multi_sink {
 	struct run_output output;
-	struct queue ready; /* labelled, to be written */
+	struct queue ready; /* labelled lines to be written */
 	bool label;
 	uint64_t cut; /* lines that were longer than MULTI_LINE_MAX */
 };
 
 void multi_lines_fini(struct multi_lines *lines);
 /*
- * Reads FD once; whole lines go on to GATHER, where given, else to SINK, labelled NODE
- * where the sink labels.  At the end what is left goes too, with a newline.
- * 1 more may come; 0 the end; -ENOMEM.
+ * Reads FD once and passes whole lines on to GATHER, if not NULL, else to SINK, with the label
+ * NODE if the sink labels.  At the end of file it passes the rest on, too, with a newline.
+ * Returns 1: more may come; 0: end of file; -ENOMEM.
  */
 int multi_lines_read(struct multi_lines *lines, int fd, const char *node, struct multi_sink *sink,
 		     struct queue *gather);
-/* Writes what is ready; the rest waits in the output.  0, or -EPIPE: nobody reads. */
+/*
+ * Writes what is ready; what the reader does not take stays queued.  Returns 0, or -EPIPE:
+ * nobody reads.
+ */
 int multi_sink_flush(struct multi_sink *sink);
 void multi_sink_fini(struct multi_sink *sink);
-/* Adds the block of TEXT under the names of the COUNT nodes that printed it.  0 or -ENOMEM. */
+/*
+ * Adds TEXT as one block under the names of the COUNT nodes that printed it.  Returns 0 or
+ * -ENOMEM.
+ */
 int multi_sink_block(struct multi_sink *sink, const char *const *names, size_t count,
 		     const struct queue *text);
 
@@ -144,7 +157,7 @@ struct multi_node {
 	int fd[2]; /* its standard output and error; -1: ended */
 	int in;	   /* its standard input; -1: none */
 	int report;
-	size_t in_done; /* bytes of the piece of input that it has */
+	size_t in_done; /* bytes that it has of the current piece of input */
 	struct multi_lines lines[2];
 	struct queue gathered;
 	struct multi_lines report_line;
@@ -154,23 +167,23 @@ struct multi_node {
 	int status;
 };
 
-/* A line of NODE's report, without the newline. */
+/* Handles a line of NODE's report, without the newline. */
 void multi_report_line(struct multi_node *node, const char *line, size_t length);
-/* Whether NODE said no, so that nothing began there. */
+/* Whether NODE refused the job, so that nothing began there. */
 bool multi_report_refused(const struct multi_node *node);
 /*
- * The sentence about those that failed, on standard error: nothing when none did.  UNREAD: the
- * reader of our output left, and a node that SIGPIPE ended is no failure to speak of.
+ * Prints which nodes failed on standard error, if any did.  UNREAD: the reader of our output
+ * left, so nodes that SIGPIPE ended do not count as failed.
  */
 void multi_report_failed(const char *name, const struct multi_node *nodes, size_t count,
 			 bool unread);
-/* The last line for status_fd. */
+/* Writes the last line to status_fd. */
 void multi_report_end(int fd, const struct multi_node *nodes, size_t count, int status);
 
 /*
- * Starts the process of NODE, in a process group of its own, with BEFORE as its signal
- * mask; it dies with this one.  With INPUT its standard input is a pipe.  0 or negative
- * errno (-EMFILE, -EAGAIN: later it may go).
+ * Starts the process of NODE in a process group of its own, with BEFORE as its signal mask; it
+ * dies with this process.  With INPUT its standard input is a pipe.  Returns 0 or negative
+ * errno (after -EMFILE and -EAGAIN a later attempt may succeed).
  */
 int multi_start(struct multi_node *node, const struct multi_job *job, const sigset_t *before,
 		bool input);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Output of many nodes by whole lines; see multi.h. */
+/* Passes the output of many nodes on by whole lines; see multi.h. */
 #include "balancer/run/multi.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ void multi_lines_fini(struct multi_lines *lines)
 	*lines = (struct multi_lines){0};
 }
 
-/* One line of LENGTH bytes, its newline among them or to be added. */
+/* Passes on one line of LENGTH bytes and adds a newline if it has none. */
 static int put_line(struct multi_sink *sink, struct queue *gather, const char *node,
 		    const char *line, size_t length)
 {
@@ -35,7 +35,7 @@ static int put_line(struct multi_sink *sink, struct queue *gather, const char *n
 	return rc ? -ENOMEM : 0;
 }
 
-/* All whole lines of LINES, and one that is too long to wait for its end. */
+/* Passes on all whole lines of LINES, and an unfinished one that is too long to keep. */
 static int put_lines(struct multi_lines *lines, const char *node, struct multi_sink *sink,
 		     struct queue *gather)
 {

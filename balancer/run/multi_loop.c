@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The loop of `iocom run -N`; see multi.h.
+ * The loop of `iocom run -N`; see multi.h.  A node is
  *
- *   waiting   until fewer than `fanout` run
- *   running   its process lives, or one of its outputs is not at its end
- *   done      its status counts
+ *   waiting   until fewer than `fanout` nodes run
+ *   running   while its process lives or one of its outputs is open
+ *   done      when its status counts
  *
- * What bounds memory: a node's output is read only while nothing waits for our own
- * reader, and input only when every node has the last piece.
+ * To bound memory we read a node's output only while nothing waits for our own reader, and
+ * input only when every node has the previous piece.
  */
 #include "balancer/run/multi.h"
 
@@ -23,9 +23,9 @@
 
 #define PIECE_SIZE (64u << 10)
 #define PAUSE_US   10000
-#define FILES_OWN  24 /* descriptors that are not of nodes; those of one that starts */
+#define FILES_OWN  24 /* descriptors for ourselves and for a process being started */
 #define PER_NODE   4  /* entries of poll: input, two outputs, report */
-#define FIRST_NODE 4  /* behind those of signals, our input and our two outputs */
+#define FIRST_NODE 4  /* the first entries are signals, our input, our two outputs */
 
 static const int forwarded[] = {SIGINT,	 SIGTERM, SIGHUP,  SIGQUIT,
 				SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
@@ -37,22 +37,22 @@ struct multi {
 	const struct multi_job *job;
 	struct multi_node *nodes;
 	unsigned fanout;
-	size_t count, next, running, first; /* of those that run or wait: the first */
-	size_t spare;			    /* of the job's: the next */
+	size_t count, next, running, first; /* first: the first node that is not done */
+	size_t spare;			    /* the next spare of the job */
 	struct multi_sink sink[2];
-	struct multi_sink reports; /* never written: lines of reports are handled one by one */
+	struct multi_sink reports; /* never written: report lines are handled one by one */
 	struct pollfd *entries;
 	sigset_t before;
 	int signals;
-	int stopped;	/* by this signal: no more are started */
-	unsigned stops; /* how many such signals came; at the second one nothing is waited for */
-	bool ended;	/* some child did */
-	int failure;	/* with --kill-on-fail: the status of the first that failed */
+	int stopped;	/* this signal came: we start no more nodes */
+	unsigned stops; /* how many stop signals came; the second ends all waiting */
+	bool ended;	/* a child has ended */
+	int failure;	/* with --kill-on-fail: the status of the first failure */
 	bool input;	/* our standard input has not ended */
 	char *piece;	/* of input */
 	size_t piece_length;
-	size_t gathered; /* bytes, of all nodes */
-	uint64_t parts;	 /* of gathered output that was printed before the end */
+	size_t gathered; /* bytes gathered for all nodes */
+	uint64_t parts;	 /* parts of gathered output that were printed early */
 	bool no_memory, drained;
 };
 
@@ -110,7 +110,7 @@ static int multi_loop_open_signals(struct multi *m)
 	for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
 		sigaddset(&set, forwarded[i]);
 	sigprocmask(SIG_BLOCK, &set, &m->before);
-	/* Whoever started us may ignore it: then no child could be waited for. */
+	/* If our parent ignored SIGCHLD, we could not wait for children. */
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
 	m->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -119,7 +119,7 @@ static int multi_loop_open_signals(struct multi *m)
 
 /* --- nodes come and go ------------------------------------------------------------------- */
 
-/* A node of which this program itself could not take care. */
+/* Marks a node as failed for which we could not start a process. */
 static void multi_loop_give_up(struct multi *m, struct multi_node *node, int rc)
 {
 	fprintf(stderr, "%s: %s: cannot start a process for it: %s\n", m->job->name, node->name,
@@ -146,7 +146,7 @@ static void node_started(struct multi *m, struct multi_node *node)
 			multi_loop_close_fd(&node->fd[i]);
 }
 
-/* As many as may run now. */
+/* Starts as many nodes as may run now. */
 static void start_some(struct multi *m)
 {
 	while (m->next < m->count && m->running < m->fanout && !m->stopped && !m->failure) {
@@ -154,7 +154,7 @@ static void start_some(struct multi *m)
 		int rc = multi_start(node, m->job, &m->before, m->options->stdin_all);
 
 		if ((rc == -EMFILE || rc == -ENFILE || rc == -EAGAIN) && m->running)
-			return; /* when others have ended */
+			return; /* retry when others have ended */
 		m->next++;
 		if (!rc) {
 			node_started(m, node);
@@ -187,15 +187,15 @@ static void multi_loop_reap(struct multi *m)
 		}
 		node->status = RUN_UNKNOWN;
 		fprintf(stderr,
-			"%s: %s: its client was killed by SIG%s; how the job ends is "
+			"%s: %s: its client was killed by SIG%s; the job's outcome is "
 			"unknown here\n",
 			m->job->name, node->name, sigabbrev_np(WTERMSIG(status)));
 	}
 }
 
 /*
- * NODE did not take its job: nothing began there.  Another takes its place where the user
- * did not say which nodes; not when the input it would need has been read.
+ * Replaces NODE, which refused its job, by a spare if we chose the nodes ourselves, unless
+ * input that the spare would need has been read already.
  */
 static bool multi_loop_replaced(struct multi *m, struct multi_node *node)
 {
@@ -221,7 +221,7 @@ static bool multi_loop_replaced(struct multi *m, struct multi_node *node)
 	return !rc;
 }
 
-/* Those that have ended in every respect. */
+/* Finishes the nodes whose process and outputs have ended. */
 static void finish_some(struct multi *m)
 {
 	for (size_t i = m->first; i < m->next; i++) {
@@ -246,7 +246,7 @@ static bool input_done(const struct multi_node *node, size_t length)
 	return node->in < 0 || node->in_done == length;
 }
 
-/* Every node that still reads has the whole piece. */
+/* Whether every node that still reads has the whole piece. */
 static bool piece_done(const struct multi *m)
 {
 	for (size_t i = m->first; i < m->next; i++)
@@ -295,12 +295,12 @@ static void write_input(const struct multi *m, struct multi_node *node)
 	if (n >= 0)
 		node->in_done += (size_t)n;
 	else if (errno != EINTR && errno != EAGAIN)
-		multi_loop_close_fd(&node->in); /* it reads no more: the others still do */
+		multi_loop_close_fd(&node->in); /* this node reads no more; the others may */
 }
 
 /* --- output ------------------------------------------------------------------------------- */
 
-/* Nobody reads ours: the jobs shall meet SIGPIPE, as one alone would. */
+/* Nobody reads our output: close the nodes' outputs, so that their jobs get SIGPIPE. */
 static void close_outputs(struct multi *m, int which)
 {
 	for (size_t i = m->first; i < m->next; i++) {
@@ -315,7 +315,7 @@ static void flush_output(struct multi *m, int which)
 		close_outputs(m, which);
 }
 
-/* Too much is kept for the end: the largest part goes now. */
+/* Too much output is gathered: prints the largest part now. */
 static void gather_less(struct multi *m)
 {
 	struct multi_node *largest = m->nodes;
@@ -384,7 +384,7 @@ static bool waits(const struct multi *m, int which)
 	return run_output_poll(&m->sink[which].output) >= 0;
 }
 
-/* What is to be watched of NODE. */
+/* Sets ENTRY to what we watch of NODE. */
 static void watch_node(const struct multi *m, const struct multi_node *node, struct pollfd *entry)
 {
 	bool input = m->input && !input_done(node, m->piece_length);
@@ -415,7 +415,7 @@ static size_t multi_loop_watch(struct multi *m)
 	return n;
 }
 
-/* As watch() made them; nothing has come or gone since. */
+/* Handles the entries that watch() made; no node was added or removed since. */
 static void serve_nodes(struct multi *m)
 {
 	const struct pollfd *entry = &m->entries[FIRST_NODE];
@@ -442,7 +442,7 @@ static void multi_loop_turn(struct multi *m)
 
 	if (poll(m->entries, n, -1) < 0) {
 		if (errno != EINTR)
-			usleep(PAUSE_US); /* no memory for it now */
+			usleep(PAUSE_US); /* memory is short: try again soon */
 		multi_loop_serve_signals(m);
 		return;
 	}
@@ -461,7 +461,7 @@ static void multi_loop_turn(struct multi *m)
 	start_some(m);
 }
 
-/* Blocks of the same text, each once, under the names of all that printed it. */
+/* Prints each distinct text once, under the names of all nodes that printed it. */
 static void print_gathered(struct multi *m)
 {
 	const char **names = calloc(m->count, sizeof(*names));
@@ -492,7 +492,7 @@ static void print_gathered(struct multi *m)
 	free(names);
 }
 
-/* What our readers have not taken yet; one more signal gives up.  Whether all went. */
+/* Writes what our readers have not taken yet; a signal ends that.  Returns whether all went. */
 static bool multi_loop_drain(struct multi *m)
 {
 	unsigned stops = m->stops;
@@ -517,7 +517,7 @@ static int worst_status(const struct multi *m)
 	return status;
 }
 
-/* What is to be said at the end.  The exit status. */
+/* Prints what is left to say.  Returns the exit status. */
 static int multi_loop_conclude(struct multi *m)
 {
 	int status = worst_status(m), lost = 0;
@@ -528,7 +528,8 @@ static int multi_loop_conclude(struct multi *m)
 		if (m->sink[i].output.error)
 			lost = m->sink[i].output.error;
 		if (m->sink[i].cut)
-			fprintf(stderr, "%s: lines longer than %u bytes were cut in %llu places\n",
+			fprintf(stderr,
+				"%s: lines longer than %u bytes were split in %llu places\n",
 				m->job->name, MULTI_LINE_MAX, (unsigned long long)m->sink[i].cut);
 	}
 	if (m->parts)
@@ -547,8 +548,10 @@ static int multi_loop_conclude(struct multi *m)
 	return status;
 }
 
-/* Descriptors, and entries of poll(2), are bounded by RLIMIT_NOFILE: of this process, for
- * the jobs are to have the user's limits. */
+/*
+ * RLIMIT_NOFILE bounds our descriptors and the entries of poll(2).  We do not raise it, because
+ * jobs inherit the user's limits.
+ */
 static unsigned possible_fanout(unsigned wanted)
 {
 	struct rlimit files;
@@ -618,7 +621,8 @@ int multi_run(const struct multi_options *options, const struct multi_job *job,
 	m.fanout = possible_fanout(options->fanout);
 	if (options->stdin_all && nodes->count > m.fanout) {
 		fprintf(stderr,
-			"%s: --stdin all needs all %zu nodes at once, and only %u go (--fanout, "
+			"%s: --stdin all needs all %zu nodes at once, but only %u can run "
+			"(--fanout, "
 			"open files)\n",
 			job->name, nodes->count, m.fanout);
 		return RUN_FAILED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Which nodes `iocom run -N` means; see multi.h. */
+/* Chooses the nodes of `iocom run -N`; see multi.h. */
 #include "balancer/run/multi.h"
 
 #include <ctype.h>
@@ -76,7 +76,10 @@ static void leave_out(struct view_file *view, uint32_t index)
 		view->home = 0;
 }
 
-/* What the policy takes; then it is out of the view, and the next one is asked for. */
+/*
+ * Adds the policy's choice to OUT and removes it from the view, so that the next call finds
+ * another.
+ */
 static int take_next(struct view_file *view, const struct view_policy *policy, struct nodelist *out,
 		     struct iocom_err *err)
 {
@@ -89,7 +92,7 @@ static int take_next(struct view_file *view, const struct view_policy *policy, s
 	index = decision.plan.node;
 	view_decision_fini(&decision);
 	if (index >= view->nnodes)
-		return iocom_err_set(err, -EPROTO, "the policy took a node that is none");
+		return iocom_err_set(err, -EPROTO, "the policy chose a node that does not exist");
 	if (nodelist_add(out, view->nodes[index].node.name))
 		return no_memory(err);
 	leave_out(view, index);
@@ -102,17 +105,18 @@ static int take_best(struct view_file *view, const char *policy_name, unsigned l
 	struct view_policy policy;
 	int rc = view_policy_parse(policy_name, &policy, err);
 
-	/* The policy falls back on home; so home is never one that takes no jobs. */
+	/* Policies fall back on home: remove closed nodes, home too, so that none gets chosen. */
 	for (uint32_t i = view->nnodes; i-- > 0;)
 		if (!view->nodes[i].node.accepts)
 			leave_out(view, i);
 	if (!rc && count > view->nnodes)
-		return iocom_err_set(err, -ENOENT,
-				     "%lu nodes are asked for, and only %u live and let jobs in",
-				     count, view->nnodes);
+		return iocom_err_set(
+			err, -ENOENT,
+			"%lu nodes are asked for, but only %u are alive and let jobs in", count,
+			view->nnodes);
 	while (!rc && out->count < count)
 		rc = take_next(view, &policy, out, err);
-	/* Whom a node lets in only it knows: these come where one says no. */
+	/* Only a node itself knows which users it lets in: spares replace those that refuse. */
 	while (!rc && view->nnodes && spares->count < MULTI_SPARES_MAX)
 		rc = take_next(view, &policy, spares, err);
 	return rc;
@@ -146,7 +150,7 @@ static int find_best(const struct placement_request *asked, unsigned long count,
 	return rc;
 }
 
-/* The number that TEXT is; -1: none. */
+/* Returns the number in TEXT; -1: it is none. */
 static long multi_nodes_count_of(const char *text)
 {
 	char *end;

@@ -30,12 +30,15 @@ void multi_report_line(struct multi_node *node, const char *line, size_t length)
 
 bool multi_report_refused(const struct multi_node *node)
 {
-	/* Once a shim had the job, the report says of which kind its end was. */
+	/* Once a shim had the job, the report says what kind of end it was. */
 	return !strcmp(listing_string(node->end, "state"), "failed") &&
 	       !json_object_get(node->end, "kind");
 }
 
-/* "exit 3", "SIGKILL", "not started", ...: nodes of the same outcome are named together. */
+/*
+ * Describes the end, as "exit 3", "SIGKILL", "not started": nodes with the same text are named
+ * together.
+ */
 static void outcome(const struct multi_node *node, char out[OUTCOME_MAX])
 {
 	const char *state = listing_string(node->end, "state");
@@ -66,13 +69,13 @@ static bool run_multi_report_failed(const struct multi_node *node)
 	return node->status != 0 || !node->begun;
 }
 
-/* As `yes | head` ends: a shell says nothing of it either. */
+/* A node that SIGPIPE ended because our reader left is no failure, as in `yes | head`. */
 static bool silent(const struct multi_node *node, bool unread)
 {
 	return unread && node->status == 128 + SIGPIPE;
 }
 
-/* Prints those that ended as node FIRST did; marks them in TOLD. */
+/* Prints the nodes that ended as node FIRST did, and marks them in TOLD. */
 static void print_same(FILE *out, const struct multi_node *nodes, size_t count, size_t first,
 		       bool *told)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The process that runs one node's job; see multi.h. */
+/* Starts the process that runs one node's job; see multi.h. */
 #include "balancer/run/multi.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 enum { REPORT_FD = 3 };
 
-/* Reading and writing end of its input, its two outputs and its report. */
+/* Reading and writing ends of its input, its two outputs and its report. */
 struct pipes {
 	int end[4][2];
 };
@@ -36,7 +36,7 @@ static int open_pipes(struct pipes *pipes, bool input)
 	rc = !input && pipes->end[0][0] < 0;
 	for (int i = input ? 0 : 1; i < 4 && !rc; i++)
 		rc = pipe2(pipes->end[i], O_CLOEXEC);
-	/* Only this end: the other one's flags are those of the child's standard input. */
+	/* Only our end: the other end's flags belong to the child's standard input. */
 	if (!rc && input)
 		rc = fcntl(pipes->end[0][1], F_SETFL, O_NONBLOCK);
 	if (!rc)
@@ -47,8 +47,8 @@ static int open_pipes(struct pipes *pipes, bool input)
 }
 
 /*
- * In the child.  Its ends go above all that is to be replaced first, then into their
- * places; nothing else stays open, or other nodes' outputs would never end.
+ * In the child: first moves its pipe ends above all numbers to be replaced, then to their
+ * places, and closes everything else, or other nodes' outputs would never end.
  */
 static bool take_places(const struct pipes *pipes)
 {
@@ -70,7 +70,7 @@ static _Noreturn void be_child(const char *name, const struct multi_job *job, pi
 {
 	int status = RUN_FAILED;
 
-	/* The terminal's signals come by way of the parent, and only once. */
+	/* The terminal's signals come through the parent, and only once. */
 	setpgid(0, 0);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(status);
@@ -94,7 +94,7 @@ int multi_start(struct multi_node *node, const struct multi_job *job, const sigs
 
 	if (rc)
 		return rc;
-	fflush(NULL); /* or it would be printed twice */
+	fflush(NULL); /* or the child prints it again */
 	pid = fork();
 	if (pid == 0)
 		be_child(node->name, job, parent, &pipes, before);
@@ -103,7 +103,7 @@ int multi_start(struct multi_node *node, const struct multi_job *job, const sigs
 		close_all(&pipes);
 		return rc;
 	}
-	setpgid(pid, pid); /* so that it is done before a signal is sent */
+	setpgid(pid, pid); /* also here: it must be done before we send a signal */
 	close(pipes.end[0][0]);
 	for (int i = 1; i < 4; i++)
 		close(pipes.end[i][1]);

@@ -10,7 +10,7 @@
 
 #include "iocom/vector.h"
 
-#define DIGITS_MAX 9 /* of a number in a range */
+#define DIGITS_MAX 9 /* most digits of a number in a range */
 
 /* One item of the list while its brackets are expanded. */
 struct item {
@@ -59,7 +59,7 @@ void nodelist_fini(struct nodelist *list)
 
 static int expand(struct item *item, size_t used, const char *at, const char *end);
 
-/* Digits at AT into VALUE.  Their number; 0: none, or too many. */
+/* Reads the digits at AT into VALUE.  Returns their number; 0: none, or too many. */
 static size_t nodelist_take_number(const char *at, const char *end, unsigned long *value)
 {
 	size_t n = 0;
@@ -73,21 +73,21 @@ static size_t nodelist_take_number(const char *at, const char *end, unsigned lon
 	return n;
 }
 
-/* Puts FIRST to LAST, each of at least WIDTH digits, in the place of the brackets. */
+/* Puts FIRST to LAST, each with at least WIDTH digits, in place of the brackets. */
 static int expand_run(struct item *item, size_t used, unsigned long first, unsigned long last,
 		      size_t width, const char *rest, const char *end)
 {
 	if (last < first)
-		return nodelist_refuse(item, "a range that runs backwards");
+		return nodelist_refuse(item, "there is a range that runs backwards");
 	if (last - first >= NODELIST_MAX)
-		return nodelist_refuse(item, "too many names");
+		return nodelist_refuse(item, "there are too many names");
 	for (unsigned long k = first; k <= last; k++) {
 		int n = snprintf(item->name + used, sizeof(item->name) - used, "%0*lu", (int)width,
 				 k);
 		int rc;
 
 		if ((size_t)n >= sizeof(item->name) - used)
-			return nodelist_refuse(item, "a name that is too long");
+			return nodelist_refuse(item, "there is a name that is too long");
 		rc = expand(item, used + (size_t)n, rest, end);
 		if (rc)
 			return rc;
@@ -95,33 +95,33 @@ static int expand_run(struct item *item, size_t used, unsigned long first, unsig
 	return 0;
 }
 
-/* AT is behind the '['. */
+/* Expands brackets; AT points behind the '['. */
 static int expand_brackets(struct item *item, size_t used, const char *at, const char *end)
 {
 	const char *close = memchr(at, ']', (size_t)(end - at));
 
 	if (!close)
-		return nodelist_refuse(item, "a '[' without its ']'");
+		return nodelist_refuse(item, "there is a '[' without its ']'");
 	for (;;) {
 		unsigned long first, last;
 		size_t digits = nodelist_take_number(at, close, &first), more;
 		int rc;
 
 		if (!digits)
-			return nodelist_refuse(item, "a bad range");
+			return nodelist_refuse(item, "there is a bad range");
 		at += digits;
 		last = first;
 		if (at < close && *at == '-') {
 			more = nodelist_take_number(at + 1, close, &last);
 			if (!more)
-				return nodelist_refuse(item, "a bad range");
+				return nodelist_refuse(item, "there is a bad range");
 			at += 1 + more;
 		}
 		rc = expand_run(item, used, first, last, digits, close + 1, end);
 		if (rc || at == close)
 			return rc;
 		if (*at++ != ',')
-			return nodelist_refuse(item, "a bad range");
+			return nodelist_refuse(item, "there is a bad range");
 	}
 }
 
@@ -129,24 +129,25 @@ static int expand(struct item *item, size_t used, const char *at, const char *en
 {
 	for (; at < end && *at != '['; at++) {
 		if (*at == ']')
-			return nodelist_refuse(item, "a ']' without its '['");
+			return nodelist_refuse(item, "there is a ']' without its '['");
 		if (!isgraph((unsigned char)*at))
-			return nodelist_refuse(item, "a character that no node's name has");
+			return nodelist_refuse(item,
+					       "there is a character that no node's name has");
 		if (used + 1 >= sizeof(item->name))
-			return nodelist_refuse(item, "a name that is too long");
+			return nodelist_refuse(item, "there is a name that is too long");
 		item->name[used++] = *at;
 	}
 	if (at < end)
 		return expand_brackets(item, used, at + 1, end);
 	item->name[used] = 0;
 	if (item->out->count == NODELIST_MAX)
-		return nodelist_refuse(item, "too many names");
+		return nodelist_refuse(item, "there are too many names");
 	return nodelist_add(item->out, item->name)
 		       ? iocom_err_set(item->err, -ENOMEM, "out of memory for the list of nodes")
 		       : 0;
 }
 
-/* Up to the next comma outside of brackets. */
+/* The length up to the next comma outside brackets. */
 static size_t item_length(const char *text)
 {
 	size_t n = 0;
@@ -186,9 +187,9 @@ int nodelist_parse(const char *text, struct nodelist *out, struct iocom_err *err
 		struct item item = {.out = out, .err = err, .text = text};
 
 		item.length = item_length(text);
-		rc = item.length
-			     ? expand(&item, 0, text, text + item.length)
-			     : iocom_err_set(err, -EINVAL, "an empty name in the list of nodes");
+		rc = item.length ? expand(&item, 0, text, text + item.length)
+				 : iocom_err_set(err, -EINVAL,
+						 "there is an empty name in the list of nodes");
 		text += item.length;
 	} while (!rc && *text++ == ',');
 	if (!rc)
@@ -200,12 +201,12 @@ int nodelist_parse(const char *text, struct nodelist *out, struct iocom_err *err
 
 /* --- folding ---------------------------------------------------------------------- */
 
-/* A name around its last number. */
+/* A name split at its last number. */
 struct part {
 	const char *name, *suffix;
-	size_t prefix; /* bytes before the number; all of them where there is none */
+	size_t prefix; /* bytes before the number; the whole name if it has none */
 	size_t digits;
-	size_t width; /* 0: without zeros in front */
+	size_t width; /* 0: no leading zeros */
 	unsigned long number;
 };
 
@@ -218,7 +219,7 @@ static struct part nodelist_split(const char *name)
 		end--;
 	for (start = end; start && isdigit((unsigned char)name[start - 1]);)
 		start--;
-	/* A name that parsing would take for a range stays as it is. */
+	/* A name with a number too long for a range stays whole. */
 	if (end == start || end - start > DIGITS_MAX)
 		start = end = strlen(name);
 	part.suffix = name + end;
@@ -238,7 +239,7 @@ static int compare_frames(const struct part *a, const struct part *b)
 		return order;
 	if (a->prefix != b->prefix)
 		return a->prefix < b->prefix ? -1 : 1;
-	/* A name without a number never stands with others. */
+	/* Names without a number are not grouped with others. */
 	if (!a->digits != !b->digits)
 		return a->digits ? 1 : -1;
 	return strcmp(a->suffix, b->suffix);
@@ -246,7 +247,7 @@ static int compare_frames(const struct part *a, const struct part *b)
 
 #define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
-/* Those of as many digits together, with zeros in front first. */
+/* Groups numbers with equally many digits, those with leading zeros first. */
 static int compare_digits(const void *pa, const void *pb)
 {
 	const struct part *a = pa, *b = pb;
@@ -267,7 +268,7 @@ static int compare_parts(const void *pa, const void *pb)
 	return order ? order : ORDER(a->number, b->number);
 }
 
-/* n08, n09, n10: the last one is of the padded ones, too. */
+/* Treats n10 as padded too when it follows n08, n09. */
 static void nodelist_widen(struct part *parts, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
@@ -276,7 +277,7 @@ static void nodelist_widen(struct part *parts, size_t count)
 			parts[i].width = parts[i].digits;
 }
 
-/* COUNT, as many as belong in one pair of brackets, to OUT. */
+/* Prints COUNT names that fit in one pair of brackets to OUT. */
 static void print_group(FILE *out, const struct part *parts, size_t count)
 {
 	const struct part *p = parts;

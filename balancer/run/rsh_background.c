@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `iocom rsh -f`: the program goes into the background once its command runs. */
+/* `iocom rsh -f` goes into the background once its command runs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "balancer/listing.h"
 #include "balancer/run/rsh.h"
 
-/* Whether the command started; the report ends without that where it did not. */
+/* Whether the command started; otherwise the report ends without saying so. */
 static bool started(int fd)
 {
 	FILE *in = fdopen(fd, "r");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The options of `iocom rsh`: those of ssh, because the programs that start others by a
- * remote shell give them.  What has a meaning here is done; what only speaks of ssh's own
- * connection (keys, ciphers, ports) is taken without effect; what the command would miss
- * (forwarding, another route, subsystems) is refused by its name.
+ * Reads the options of `iocom rsh`.  They are those of ssh, because programs that start others
+ * by a remote shell pass them.  Options that make sense here work; those about ssh's own
+ * connection (keys, ciphers, ports) are ignored; those that the command would miss (forwarding,
+ * other routes, subsystems) are refused by name.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -15,7 +15,7 @@
 
 #include "balancer/run/rsh.h"
 
-#define LETTERS_TAKEN	"1246ab:c:gi:km:p:qxB:CE:F:I:KMP:S:y" /* without effect */
+#define LETTERS_TAKEN	"1246ab:c:gi:km:p:qxB:CE:F:I:KMP:S:y" /* ignored */
 #define LETTERS_REFUSED "AD:J:L:NO:Q:R:sw:W:XY"
 
 extern char **environ;
@@ -24,31 +24,32 @@ static const char help[] =
 	"usage: iocom rsh [OPTION...] [USER@]NODE [OPTION...] [COMMAND [ARGUMENT...]]\n"
 	"Runs COMMAND at NODE as ssh would: by your login shell, in your home directory, with a\n"
 	"fresh environment; standard input, output and error travel, the exit status comes back.\n"
-	"Without COMMAND it is a login, at a terminal where standard input is one.\n"
+	"Without COMMAND it is a login, with a terminal if standard input is one.\n"
 	"For rsync -e \"iocom rsh\", GNU parallel --ssh \"iocom rsh\", pdsh, git, mpirun.\n\n"
-	"  -l USER         must be you: identities do not change on the way\n"
+	"  -l USER         must be your own name: everybody stays the same user\n"
 	"  -n              standard input is /dev/null\n"
 	"  -f              go into the background once COMMAND runs; means -n\n"
 	"  -t              give COMMAND a terminal\n"
-	"  -T              give a login none\n"
-	"  -e CHAR         the escape of a terminal: a character, ^X, or none [~]; ~? tells more\n"
+	"  -T              give a login no terminal\n"
+	"  -e CHAR         the escape key of a terminal: a character, ^X, or none [~]; ~? tells "
+	"more\n"
 	"  -o KEY=VALUE    as ssh's: User, RequestTTY, EscapeChar, StdinNull, SendEnv, SetEnv,\n"
-	"                  ForkAfterAuthentication; others are taken without effect\n"
-	"  -G              print who and where, and end\n"
+	"                  ForkAfterAuthentication; others have no effect\n"
+	"  -G              print user and node, and end\n"
 	"  -V              print the version, and end\n"
 	"  -v              say on standard error which job it is\n"
 	"  --run-dir DIR   the agent's directory [/run/iocom, or $IOCOM_RUN_DIR]\n"
-	"Taken for ssh's sake, without effect: -1 -2 -4 -6 -a -C -g -K -k -M -q -x -y, and with\n"
+	"Accepted as ssh does, without effect: -1 -2 -4 -6 -a -C -g -K -k -M -q -x -y, and with\n"
 	"a value -B -b -c -E -F -I -i -m -P -p -S.  Refused: forwarding and other routes (-A -D\n"
 	"-J -L -R -W -w -X -Y), no command (-N), subsystems (-s), -O, -Q.\n\n"
-	"Ctrl-C goes to the command.  All that it started ends with it, also by nohup:\n"
-	"what is to stay is started by iocom run --detach.\n"
+	"Ctrl-C goes to the command.  All that it started ends with it, even with nohup:\n"
+	"start what must stay with iocom run --detach.\n"
 	"exit status: the command's own; 128 + N when signal N ended it; 255 when iocom failed\n"
-	"before it started, or contact was lost\n";
+	"before the start, or contact was lost\n";
 
 enum { OPTION_RUN_DIR = 256 };
 
-/* What a login has, and nobody sets by -o. */
+/* A login sets these itself; -o cannot. */
 static const char *const fixed[] = {"HOME", "USER", "LOGNAME", "SHELL", "PATH"};
 
 int rsh_usage(const char *text, const char *what)
@@ -64,7 +65,7 @@ static bool may_go(const char *name)
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
 		if (!strcmp(fixed[i], name))
 			return false;
-	return *name && !strchr(name, ','); /* which no shell could name */
+	return *name && !strchr(name, ','); /* no shell could name it */
 }
 
 static int add_name(struct rsh *rsh, const char *name)
@@ -78,7 +79,7 @@ static int add_name(struct rsh *rsh, const char *name)
 	return 0;
 }
 
-/* Names and patterns of our own environment, blanks between them. */
+/* Takes names and patterns of our own environment, separated by blanks. */
 static int send_env(struct rsh *rsh, const char *value)
 {
 	char *words = strdup(value), *save = NULL;
@@ -104,8 +105,9 @@ static int set_env(struct rsh *rsh, const char *value)
 	int rc = 0;
 
 	if (!name || !may_go(name))
-		rc = rsh_usage("-o SetEnv takes NAME=VALUE, and no name of a login's, not ", value);
-	/* By way of our own environment: a value may have commas. */
+		rc = rsh_usage("-o SetEnv takes NAME=VALUE, and no name that a login sets, not ",
+			       value);
+	/* Set it in our own environment and pass the name: a value may have commas. */
 	else if (setenv(name, equals + 1, 1))
 		rc = rsh_usage("out of memory", "");
 	else
@@ -161,9 +163,10 @@ static int take_pair(struct rsh *rsh, const char *key, const char *value)
 	else if (!strcasecmp(key, "SetEnv"))
 		return set_env(rsh, value);
 	else if (!strcasecmp(key, "SessionType") && strcasecmp(value, "default") != 0)
-		return rsh_usage("there are only commands and logins, not -o SessionType=", value);
+		return rsh_usage("a session is a command or a login, not -o SessionType=", value);
 	else if (!strcasecmp(key, "HostName") && strcmp(value, rsh->node ? rsh->node : "") != 0)
-		return rsh_usage("the node is the one named: not -o HostName=", value);
+		return rsh_usage("the argument names the node, so it does not take -o HostName=",
+				 value);
 	else if (is_refused(key) && !is_no(value))
 		return rsh_usage("it forwards no ports, agents or displays and has one way to a "
 				 "node; it does not take -o ",
@@ -171,7 +174,7 @@ static int take_pair(struct rsh *rsh, const char *key, const char *value)
 	return 0;
 }
 
-/* "KEY=VALUE" or "KEY VALUE"; OPTION is cut in two. */
+/* Takes "KEY=VALUE" or "KEY VALUE"; splits OPTION in place. */
 static int take_o(struct rsh *rsh, char *option)
 {
 	char *key = option + strspn(option, " \t"), *value = key + strcspn(key, "= \t");
@@ -180,7 +183,7 @@ static int take_o(struct rsh *rsh, char *option)
 		return rsh_usage("-o takes KEY=VALUE, not ", option);
 	*value++ = 0;
 	value += strspn(value, "= \t");
-	return *value ? take_pair(rsh, key, value) : rsh_usage("there is no value in -o ", key);
+	return *value ? take_pair(rsh, key, value) : rsh_usage("-o needs a value for ", key);
 }
 
 /* --- letters ------------------------------------------------------------------------------ */
@@ -191,12 +194,14 @@ static int rsh_options_refuse(char option)
 
 	switch (option) {
 	case 'N':
-		return rsh_usage("there is nothing to do without a command: ", letter);
+		return rsh_usage("it always runs a command, so it does not take ", letter);
 	case 's':
-		return rsh_usage("it has no subsystems (take rsync, or scp -O): ", letter);
+		return rsh_usage(
+			"it has no subsystems (use rsync, or scp -O), so it does not take ",
+			letter);
 	case 'O':
 	case 'Q':
-		return rsh_usage("it has nothing of the kind: ", letter);
+		return rsh_usage("it does not support ", letter);
 	default:
 		return rsh_usage("it forwards no ports, agents or displays and has one way to a "
 				 "node; it does not take ",
@@ -248,7 +253,7 @@ static int rsh_options_take_option(struct rsh *rsh, int option)
 	}
 }
 
-/* Up to the first word that is no option. */
+/* Takes options up to the first word that is none. */
 static int take_options(struct rsh *rsh, int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -278,7 +283,7 @@ static int rsh_options_take_node(struct rsh *rsh, const char *text)
 		*at = 0;
 		rsh->user = rsh->host;
 	}
-	return *rsh->node ? 0 : rsh_usage("which node?", "");
+	return *rsh->node ? 0 : rsh_usage("name a node", "");
 }
 
 int rsh_parse(struct rsh *rsh, int argc, char **argv)
@@ -289,10 +294,10 @@ int rsh_parse(struct rsh *rsh, int argc, char **argv)
 	if (rc)
 		return rc;
 	if (optind >= argc)
-		return rsh_usage("which node?", "");
+		return rsh_usage("name a node", "");
 	closed = !strcmp(argv[optind - 1], "--");
 	rc = rsh_options_take_node(rsh, argv[optind++]);
-	/* As ssh: options may stand behind the node, too, before the command. */
+	/* As in ssh, options may also follow the node, before the command. */
 	if (!rc && !closed)
 		rc = take_options(rsh, argc, argv);
 	if (rc)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * `iocom run`, the client's side of one job: describe the process, reach the
- * target, move its stdio, return its status.  One file each:
- * run_spec.c, run_connect.c, run_stream.c (with run_output.c, run_reattach.c and run_tty.c),
- * run_report.c.
+ * The client's side of one job of `iocom run`: it describes the process, reaches the target,
+ * moves the job's stdio and returns its status.  The files are run_spec.c, run_connect.c,
+ * run_stream.c (with run_output.c, run_reattach.c and run_tty.c) and run_report.c.
  */
 #ifndef IOCOM_RUN_H
 #define IOCOM_RUN_H
@@ -20,82 +19,90 @@
 #include "user/wire.h"
 
 #define RUN_FAILED  125 /* iocom failed before the job started */
-#define RUN_UNKNOWN 255 /* contact lost: nobody here knows how the job ended */
+#define RUN_UNKNOWN 255 /* contact lost: the job's outcome is unknown here */
 
 /* --- cmd_run.c --- */
 
 /*
- * `iocom run` with ARGV; its exit status.  FAILED: iocom's own, no command ran.  With HOME
- * the job begins in that directory, and in "/" where the node has none such, which is said.
+ * Runs `iocom run` with ARGV and returns its exit status.  FAILED: iocom failed and no command
+ * ran.  With HOME the job begins in that directory, or, after a message, in "/" if the node has
+ * no such directory.
  */
 int run_main(int argc, char **argv, const char *home, bool *failed);
 
 /* --- run_spec.c --- */
 
-/* Which of 0, 1, 2 were closed, as a mask; fills them with /dev/null.  Call first. */
+/*
+ * Returns which of 0, 1, 2 were closed, as a mask, and fills them with /dev/null.  Call it
+ * first.
+ */
 uint32_t run_closed_descriptors(void);
-/* Whether this is how `iocom batch` starts a worker. */
+/* Whether COMMAND is a worker as `iocom batch` starts it. */
 bool run_is_worker(char *const *command);
 /*
- * Fills SPEC (from zero) with this process as it is: umask, soft limits,
- * environment by RULE ("all", "none", or NAME,NAME=VALUE,...).  COMMAND, CWD and
- * EXECUTABLE are copied.  0, -EINVAL, -ENOMEM.
+ * Fills SPEC (zero before) from this process: umask, soft limits, environment by RULE ("all",
+ * "none", or NAME,NAME=VALUE,...).  Copies COMMAND, CWD and EXECUTABLE.  Returns 0, -EINVAL or
+ * -ENOMEM.
  */
 int run_spec_fill(struct spec *spec, char *const *command, const char *cwd, const char *executable,
 		  const char *env_rule, struct iocom_err *err);
-/* 0; 126 or 127 with a shell's sentence when EXECUTABLE cannot be run here. */
+/* Returns 0, or 126 or 127 with a shell's sentence if EXECUTABLE cannot run here. */
 int run_executable_check(const char *command, const char *executable, struct iocom_err *err);
-/* Whether RULE is one of run_spec_fill.  0 or -EINVAL with the sentence. */
+/* Checks that RULE is valid for run_spec_fill.  Returns 0 or -EINVAL with the sentence. */
 int run_env_check(const char *rule, struct iocom_err *err);
 
 /* --- run_connect.c --- */
 
 struct run_target {
-	const char *run_dir; /* of the agent of this machine */
-	const char *address; /* "" means this machine: its agent's own socket */
+	const char *run_dir; /* of this machine's agent */
+	const char *address; /* "" means this machine, by its agent's local socket */
 	unsigned port;
-	bool tls;		  /* ... through a relay of this machine's agent */
+	bool tls;		  /* connect through a relay of this machine's agent */
 	const char *munge_socket; /* NULL: the default one */
 };
 
 #define RUN_CONNECT_MS 5000
 
-/* Connects and sends FRAME_START for SPEC.  The stream in FD.  0 or negative errno. */
+/* Connects and sends FRAME_START for SPEC; FD gets the stream.  Returns 0 or negative errno. */
 int run_connect(const struct run_target *target, const struct spec *spec, int *fd,
 		struct iocom_err *err);
-/* The same with FRAME_ATTACH for ASK. */
+/* Does the same with FRAME_ATTACH for ASK. */
 int run_connect_attach(const struct run_target *target, const struct attach_ask *ask, int *fd,
 		       struct iocom_err *err);
 
 /* --- run_output.c: one of the client's own outputs --- */
 
 enum run_output_mode {
-	RUN_OUTPUT_WHOLE,  /* regular files and devices: a write takes all and does not wait */
-	RUN_OUTPUT_AGAIN,  /* opened once more, non-blocking, without touching the shared flags */
+	RUN_OUTPUT_WHOLE, /* regular files and devices: a write never waits */
+	/* a pipe or terminal reopened non-blocking, so that the shared flags stay as they are */
+	RUN_OUTPUT_AGAIN,
 	RUN_OUTPUT_SOCKET, /* MSG_DONTWAIT */
-	RUN_OUTPUT_SMALL,  /* a pipe of another user: at most PIPE_BUF at a time */
+	RUN_OUTPUT_SMALL,  /* another user's pipe: write at most PIPE_BUF at a time */
 };
 
 struct run_output {
-	int fd;	   /* as given */
+	int fd;	   /* as we got it */
 	int again; /* RUN_OUTPUT_AGAIN's own descriptor, else -1 */
 	enum run_output_mode mode;
 	struct queue queue;
 	bool ended;    /* the job closed it */
-	bool closed;   /* our reader went away, or we finished it */
-	bool unwanted; /* ... and that was said */
-	/* Offsets: what came; what the job was told that left us, also when asked for again. */
+	bool closed;   /* our reader left, or we finished it */
+	bool unwanted; /* the job was told that we closed it */
+	/*
+	 * Offsets: bytes received; bytes that we confirmed to the job as written; bytes that a
+	 * repeated attach request confirmed.
+	 */
 	uint64_t received, taken, asked;
-	uint64_t gap_from, gap_to; /* the last bytes that were not kept there: they never come */
-	int error;		   /* why output was lost, when not because the reader left */
+	uint64_t gap_from, gap_to; /* the last bytes that the node did not keep: they never come */
+	int error;		   /* why output was lost, if not because the reader left */
 };
 
-/* The offset up to which all has left us; words of our own may wait among it. */
+/* The offset up to which all is written; our own messages may be queued among the output. */
 static inline uint64_t run_output_left(const struct run_output *output)
 {
 	uint64_t waits = output->queue.length, behind = output->received - output->gap_to;
 
-	/* What waits from before a gap is counted from there. */
+	/* Queued bytes from before a gap have their offsets before it. */
 	if (waits > behind) {
 		waits -= behind;
 		return output->gap_from > waits ? output->gap_from - waits : 0;
@@ -104,14 +111,14 @@ static inline uint64_t run_output_left(const struct run_output *output)
 }
 void run_output_init(struct run_output *output, int fd);
 void run_output_deinit(struct run_output *output);
-/* Descriptor to poll for POLLOUT; -1 when nothing waits. */
+/* Descriptor to poll for POLLOUT; -1: nothing is queued. */
 int run_output_poll(const struct run_output *output);
 /*
- * Writes what waits and then DATA; keeps the rest.  Bytes written now, or
- * -EPIPE when nobody reads any more (and `error` when something else failed).
+ * Writes the queue, then DATA, and keeps the rest.  Returns the bytes written now, or -EPIPE
+ * when nobody reads any more (with `error` set if something else failed).
  */
 ssize_t run_output_write(struct run_output *output, const void *data, size_t length);
-/* Gives up FD, so that a reader sees the end of file now. */
+/* Gives up FD, so that its reader sees the end of file now. */
 void run_output_finish(struct run_output *output);
 
 /* --- run_stream.c --- */
@@ -123,34 +130,37 @@ struct run_result {
 	uint8_t kind; /* of FRAME_EXIT */
 	uint32_t value;
 	uint64_t pid;
-	int signal;	  /* abandoned before the job started, by this signal */
-	int output_error; /* errno of an own output that lost bytes */
-	bool left;	  /* by the user; a detached job goes on, others are hung up (RUN_LOST) */
+	int signal;	  /* the signal that made us give up before the job started */
+	int output_error; /* errno of one of our outputs that lost bytes */
+	bool left;	  /* the user left: a detached job goes on, another is hung up (RUN_LOST) */
 	char text[512];
 };
 
 struct run_stream_options {
-	int stdio[3];	     /* -1: no input; output that nobody wants */
+	int stdio[3];	     /* -1: no input; nobody wants this output */
 	bool signals;	     /* forward signals of this process (changes its signal mask) */
-	struct run_tty *tty; /* the job has a terminal, and this is ours; NULL: pipes */
-	bool look;	     /* at a job that runs; whether it has a terminal it says itself */
-	int patience_s;	     /* with a peer that is silent; 0: as wire.h says */
-	bool leave;	     /* the job once it started: a detached one */
+	struct run_tty *tty; /* our terminal if the job has one; NULL: pipes */
+	/* attach to a running job, which says itself whether it has a terminal */
+	bool look;
+	int patience_s; /* seconds to wait for a silent peer; 0: as in wire.h */
+	bool leave;	/* leave the job once it has started (detached) */
 	void (*started)(void *arg, const struct run_result *result); /* may be NULL */
 	/*
-	 * Contact was lost: a new connection on which ASK went, or negative errno.
-	 * NULL: it is not asked for again.
+	 * Called when contact is lost: returns a new connection on which it sent ASK, or
+	 * negative errno.  NULL: we do not try again.
 	 */
 	int (*again)(void *arg, const struct attach_ask *ask);
-	uint32_t again_ms; /* for so long */
-	/* The bytes [FROM, TO) of output STREAM are not kept there; what comes next is behind
-	 * them.  NULL: none may be missing. */
+	uint32_t again_ms; /* keep trying for this long */
+	/*
+	 * Called when the node did not keep the bytes [FROM, TO) of output STREAM, before the
+	 * bytes that follow them.  NULL: a gap is an error.
+	 */
 	void (*gap)(void *arg, int stream, uint64_t from, uint64_t to);
 	const struct attach_ask *self; /* job, node, and the nonce of this connection in `resume` */
 	void *arg;
 };
 
-/* Takes FD.  Moves everything until the job is over.  The exit code for `iocom run`. */
+/* Takes FD.  Moves everything until the job is over.  Returns the exit code of `iocom run`. */
 int run_stream(const struct run_stream_options *options, int fd, struct run_result *result);
 
 /* The exit code of `iocom run` for RESULT. */
@@ -159,28 +169,28 @@ int run_exit_code(const struct run_result *result);
 /* --- run_home.c --- */
 
 /*
- * RESULT is RUN_LOST: its text becomes what home, the agent at RUN_DIR (NULL: the usual), has
- * heard of JOB's end within 2 s; RUN_EXITED where nothing of it ran.  The exit code.
+ * RESULT is RUN_LOST.  Asks home, the agent at RUN_DIR (NULL: the default), within 2 s how JOB
+ * ended and puts the answer into RESULT's text; RUN_EXITED if the job never ran.  Returns the
+ * exit code.
  */
 int run_home(const char *run_dir, const char *job, struct run_result *result);
 
-/* --- run_background.c: detached ones --- */
+/* --- run_background.c: detached jobs --- */
 
-/* Goes to the background.  0 there; 1 in the program that was called, JOB is on its way. */
+/* Goes to the background.  Returns 0 there, and 1 in the calling program; JOB is on its way. */
 int run_background(const char *name, const char *job);
 
 /* --- run_again.c: restartable jobs --- */
 
-#define RUN_AGAIN_S 300	 /* an agent that does not answer is asked for so long */
-#define RUN_KEEP_MS 3000 /* ... and how often for whom nobody waits */
+#define RUN_AGAIN_S 300	 /* how long we ask an agent that does not answer */
+#define RUN_KEEP_MS 3000 /* how often we ask in the background, where nobody waits */
 
-/* Whether a restartable job that came to RESULT is asked about at home. */
+/* Whether to ask home about a restartable job that ended with RESULT. */
 bool run_may_restart(const struct run_result *result);
 /*
- * Asks home by ASK, each LEAST_MS at most, until it says what is to become of the attempt
- * that was lost, or that nobody looks at.  0: ANSWER
- * is the placement of the next (the caller's); 1: it had ended, RESULT says how; negative
- * errno with the sentence.
+ * Asks home by ASK, at most every LEAST_MS, what becomes of the lost attempt, until home has
+ * decided or does not answer for too long.  Returns 0: ANSWER (the caller's) places the next
+ * attempt; 1: the job had ended, RESULT says how; negative errno with the sentence.
  */
 int run_again(int (*ask)(void *arg, json_t **answer, struct iocom_err *err), void *arg,
 	      uint64_t least_ms, struct run_result *result, json_t **answer, struct iocom_err *err);
@@ -190,10 +200,10 @@ int run_again(int (*ask)(void *arg, json_t **answer, struct iocom_err *err), voi
 struct run_report {
 	int fd;			/* -1: none */
 	const char *job, *node; /* "" while unknown */
-	bool brief;		/* "placed" without the placement */
+	bool brief;		/* print "placed" without the placement */
 };
 
-/* Takes LINE, and writes it with a newline; where nobody reads, nothing happens. */
+/* Takes LINE and writes it with a newline; does nothing if nobody reads. */
 void run_report_print(int fd, json_t *line);
 
 void run_report_placed(const struct run_report *report, const json_t *answer);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A restartable job whose node is lost: home's agent is asked for the next attempt.
- * It alone decides, and it says when to ask again; this program only waits.
+ * Asks home's agent for the next attempt of a restartable job whose node is lost.  Only home
+ * decides, and it says when to ask again; this program just waits.
  */
 #include "balancer/run/run.h"
 
@@ -39,7 +39,7 @@ bool run_may_restart(const struct run_result *result)
 	       (result->state == RUN_EXITED && result->kind == 3 && result->value == RUN_UNKNOWN);
 }
 
-/* How an attempt ended that we had lost sight of. */
+/* Fills RESULT with the end of an attempt that we had lost sight of. */
 static int told_end(const json_t *ended, struct run_result *result)
 {
 	result->state = RUN_EXITED;
@@ -50,7 +50,10 @@ static int told_end(const json_t *ended, struct run_result *result)
 	return 1;
 }
 
-/* The one node that the user wants has a lease's time to be heard again.  0, or it is over. */
+/*
+ * The only node that the user allows has one lease's time to return.  Returns 0, or an error
+ * when the time is over.
+ */
 static int still_silent(const json_t *got, uint64_t *since_s, struct iocom_err *err)
 {
 	const char *node = listing_string(got, "silent");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A detached job that is restartable: the next attempt is started by a process of the
- * user's, as every start is (no agent can sign for a user, and none keeps an environment).
- * So this program goes to the background and asks home until the job has ended.
+ * Restarts a detached job.  A process of the user must start each attempt, because no agent can
+ * sign for a user or keeps an environment; so this program goes to the background and asks home
+ * until the job has ended.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 #include "balancer/run/run.h"
 
-/* Nothing of who started us is held: no terminal, no pipe that its reader waits for. */
+/* Releases what we got from our parent: the terminal, and pipes whose end a reader awaits. */
 static void run_background_leave(void)
 {
 	int null = open("/dev/null", O_RDWR);
@@ -34,7 +34,7 @@ int run_background(const char *name, const char *job)
 		run_background_leave();
 	else if (pid < 0)
 		fprintf(stderr,
-			"%s: cannot stay in the background (%s): job %s runs, and is not run "
+			"%s: cannot stay in the background (%s): job %s runs, but will not be run "
 			"again\n",
 			name, strerror(errno), job);
 	return pid ? 1 : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Reaching the target: connection, credential, first frame; see run.h. */
+/* Reaches the target: connection, credential, first frame; see run.h. */
 #include "balancer/run/run.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "user/frame.h"
 #include "user/pack.h"
 
-/* Waits for a connection under way.  0 or negative errno. */
+/* Waits until a connection is established.  Returns 0 or negative errno. */
 static int await_connection(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLOUT};
@@ -35,7 +35,7 @@ static int await_connection(int fd)
 	return -error;
 }
 
-/* A blocking, connected TCP socket, or negative errno. */
+/* Returns a blocking, connected TCP socket, or negative errno. */
 static int run_connect_one(const struct addrinfo *info)
 {
 	int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
@@ -80,7 +80,7 @@ static int connect_tcp(const struct run_target *target, const char *node, int *f
 	return 0;
 }
 
-/* The agent has the key: it puts a relay at the other end of this connection. */
+/* Asks this machine's agent, which has the TLS key, for a relay to the target. */
 static int connect_relay(const struct run_target *target, const char *node, int *fd,
 			 struct iocom_err *err)
 {
@@ -111,7 +111,7 @@ static int connect_target(const struct run_target *target, const char *node, int
 			   : connect_tcp(target, node, fd, err);
 }
 
-/* The first frame: the credential, then what it is bound to under KEY. */
+/* Sends the first frame: the credential, and under KEY what it is bound to. */
 static int send_first(int fd, uint8_t type, const char *node, const char *key, const void *packed,
 		      size_t length, const char *credential, struct iocom_err *err)
 {
@@ -124,7 +124,7 @@ static int send_first(int fd, uint8_t type, const char *node, const char *key, c
 	pack_bin(&pk, key, packed, length);
 	rc = frame_write(fd, type, buffer.data, (uint32_t)buffer.size);
 	msgpack_sbuffer_destroy(&buffer);
-	/* The agent closes early when it refuses; its sentence is still to be read. */
+	/* An agent that refuses closes early; its sentence is still to be read. */
 	if (rc == -EPIPE || rc == -ECONNRESET)
 		return 0;
 	return rc ? iocom_err_set(err, rc, "cannot send the job to node %s: %s", node,
@@ -132,7 +132,10 @@ static int send_first(int fd, uint8_t type, const char *node, const char *key, c
 		  : 0;
 }
 
-/* A connection on which the first frame went.  PACKED and CREDENTIAL are freed.  As run_connect. */
+/*
+ * Opens a connection and sends the first frame.  Frees PACKED and CREDENTIAL.  Returns as
+ * run_connect does.
+ */
 static int open_with(const struct run_target *target, uint8_t type, const char *node,
 		     const char *key, void *packed, size_t length, char *credential, int *fd,
 		     struct iocom_err *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The job's node answers no more, or knows the job no more: what its home node has heard of
- * its end is the better reason.
+ * When the job's node does not answer or does not know the job any more, its home node may know
+ * how it ended.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,9 +14,9 @@
 #include "user/pack.h"
 #include "balancer/run/run.h"
 
-#define KNOWS_S 2 /* a node that lives has told its job's home by then */
+#define KNOWS_S 2 /* by then a live node has told the job's home */
 
-/* The job as home lists it when it has ended; NULL: it does not know. */
+/* Returns the job as home lists it after its end; NULL: home does not know. */
 static json_t *ask_home(const char *run_dir, const char *job)
 {
 	const struct timeval patience = {.tv_sec = KNOWS_S};

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define KEYS_MAX 4096 /* of a terminal at a time */
+#define KEYS_MAX 4096 /* most bytes read from a terminal at a time */
 
 static void tell_size(struct run_stream *s, const struct winsize *size)
 {
@@ -28,8 +28,8 @@ void run_keys_size(struct run_stream *s)
 }
 
 /*
- * As a terminal that is switched off: the job is hung up, and goes when its grace is over.
- * A detached one goes on.
+ * Hangs the job up, as a terminal that is switched off would; it ends after its grace.  A
+ * detached job goes on.
  */
 static void run_keys_leave(struct run_stream *s)
 {
@@ -57,8 +57,8 @@ void run_keys_terminal(struct run_stream *s)
 }
 
 /*
- * A program draws all of its screen when that changes its size, and many only then: a line
- * less, and the true size once that was noticed.
+ * Makes the program redraw its screen, which many do only when its size changes: we send a size
+ * with one line less, and the true size a moment later.
  */
 void run_keys_redraw(struct run_stream *s)
 {
@@ -81,8 +81,8 @@ void run_keys_redrawn(struct run_stream *s)
 }
 
 /*
- * Stops us, as the terminal's ^Z would without a job; the job goes on.  TSTP, not STOP:
- * without a shell that could continue us the kernel leaves us running.
+ * Stops us, as ^Z on the terminal would; the job goes on.  We use TSTP, not STOP: if no shell
+ * could continue us, the kernel ignores it.
  */
 static void stop_here(struct run_stream *s, pid_t who)
 {
@@ -104,14 +104,14 @@ static void serve_request(struct run_stream *s, enum run_tty_request request)
 	if (request == RUN_TTY_LEAVE)
 		run_keys_leave(s);
 	if (request == RUN_TTY_STOP)
-		stop_here(s, 0); /* with those who share our place in the foreground */
+		stop_here(s, 0); /* with the other processes of our foreground group */
 	if (request == RUN_TTY_HELP) {
 		run_tty_help(s->tty, s->detached, text, sizeof(text));
 		(void)run_output_write(&s->output[0], text, strlen(text));
 	}
 }
 
-/* Keys that go to the job; there is room for them (input_wanted). */
+/* Keeps keys for the job; input_wanted has made sure that there is room. */
 static void keep_keys(struct run_stream *s, const uint8_t *keys, size_t n)
 {
 	while (n) {
@@ -147,7 +147,7 @@ static void run_keys_take_keys(struct run_stream *s, const uint8_t *keys, size_t
 void run_keys_read(struct run_stream *s)
 {
 	uint8_t keys[KEYS_MAX];
-	/* An escape that was held back may come on top. */
+	/* An escape that we held back may be added. */
 	size_t room = resend_room(&s->kept) - 1;
 	ssize_t n = read(s->input, keys, room < sizeof(keys) ? room : sizeof(keys));
 
@@ -162,9 +162,9 @@ void run_keys_read(struct run_stream *s)
 }
 
 /*
- * Of a job at a terminal: what concerns the terminal is ours.  A shell ignores TERM, so
- * the second one is for us, and so is one that a while later had no effect: who ends
- * programs (timeout, systemd) sends one.  True: SIGNAL was dealt with.
+ * Handles signals that concern our terminal rather than the job.  A shell in the job ignores
+ * TERM, so a second TERM, or one without effect after a while, ends us: timeout and systemd
+ * send only one.  Returns whether SIGNAL was handled.
  */
 bool run_keys_signal(struct run_stream *s, int signal)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * One of the client's own outputs; see run.h.
- *
- * Writing must not block the loop, but O_NONBLOCK belongs to the open file that
- * is shared with whoever gave it to us: a pipe or terminal is opened once more.
+ * One of the client's own outputs; see run.h.  Writing must not block the loop, but O_NONBLOCK
+ * would affect all processes that share the open file: so we open a pipe or terminal again.
  */
 #include "balancer/run/run.h"
 
@@ -68,13 +66,13 @@ static ssize_t write_some(const struct run_output *output, const uint8_t *data, 
 	}
 }
 
-/* Writes as much as goes.  Bytes, or -EPIPE. */
+/* Writes as much as possible.  Returns the bytes written or -EPIPE. */
 static ssize_t push(struct run_output *output, const uint8_t *data, size_t length)
 {
 	size_t done = 0;
 
 	if (output->fd < 0)
-		return (ssize_t)length; /* nobody wants it */
+		return (ssize_t)length; /* nobody reads: drop it */
 	while (done < length) {
 		ssize_t n = write_some(output, data + done, length - done);
 
@@ -126,7 +124,7 @@ void run_output_finish(struct run_output *output)
 
 	output->closed = true;
 	run_output_deinit(output);
-	/* Standard error stays: it carries our own messages too. */
+	/* Keep standard error: our own messages go there, too. */
 	if (output->fd != STDERR_FILENO)
 		null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (null >= 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Contact with a job was lost: it is asked for again while the job's grace
- * lasts, and both sides go on at the bytes that the other has.
+ * After a lost contact, asks for the job again during its grace; both sides then go on at the
+ * bytes that the other has.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ bool run_reattach_begin(struct run_stream *s)
 
 	if (!s->options->again)
 		return false;
-	/* A connection that breaks before its first answer is the same attempt. */
+	/* A connection that breaks before its first answer belongs to the same attempt. */
 	if (!s->asked_again)
 		s->again_until_ms = now + s->options->again_ms;
 	s->again_next_ms = s->asked_again ? now + RUN_REATTACH_EACH_MS : now;
@@ -85,7 +85,7 @@ int run_reattach_answered(struct run_stream *s, const struct attach_state *state
 			output->received = state->from[i + 1];
 		else if (output->received != state->from[i + 1])
 			return -EPROTO;
-		/* That much is what our question said we have; it is more by now, perhaps. */
+		/* Our request confirmed this much; we may have written more since. */
 		output->taken = output->asked;
 	}
 	if (!s->input_unwanted) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* --status-fd: how a run goes, one JSON object a line; see run.h. */
+/* --status-fd: reports a run's progress, one JSON object a line; see run.h. */
 #include "balancer/run/run.h"
 
 #include <errno.h>
@@ -16,12 +16,12 @@ void run_report_print(int fd, json_t *line)
 	json_decref(line);
 	if (!text)
 		return;
-	text[n++] = '\n'; /* in the place of the NUL */
+	text[n++] = '\n'; /* replaces the NUL */
 	while (at < n) {
 		ssize_t put = write(fd, text + at, n - at);
 
 		if (put < 0 && errno != EINTR)
-			break; /* whoever listened is gone: the job goes on */
+			break; /* the reader left: the job goes on */
 		at += put > 0 ? (size_t)put : 0;
 	}
 	free(text);
@@ -47,7 +47,7 @@ void run_report_placed(const struct run_report *report, const json_t *answer)
 	if (line && !report->brief) {
 		json_t *told = json_copy((json_t *)answer); /* shallow */
 
-		/* What is between this program and the node only. */
+		/* These are secrets between this program and the node. */
 		json_object_del(told, "nonce");
 		json_object_del(told, "munge_socket");
 		json_object_set_new(line, "placement", told);

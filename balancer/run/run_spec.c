@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* This process as a spec; see run.h. */
+/* Describes this process as a spec; see run.h. */
 #include "balancer/run/run.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ uint32_t run_closed_descriptors(void)
 		if (fcntl(fd, F_GETFD) >= 0)
 			continue;
 		closed |= 1u << fd;
-		/* The lowest free number is FD: nothing else may get it. */
+		/* open returns the lowest free number, which is FD. */
 		if (open("/dev/null", O_RDWR) < 0)
 			break;
 	}
@@ -58,7 +58,7 @@ static size_t run_spec_count_entries(const char *list)
 	return n;
 }
 
-/* One entry of a list: NAME=VALUE as it is, NAME with this process's value. */
+/* Makes the entry for the environment: NAME=VALUE as it is, NAME with our value. */
 static char *list_entry(const char *entry, size_t length)
 {
 	char *name = strndup(entry, length);
@@ -97,7 +97,10 @@ static char **run_spec_make_env(const char *rule)
 	return listed_env(strcmp(rule, "none") != 0 ? rule : "");
 }
 
-/* Letters, digits and _, no digit first: what a shell can name; and "BASH_FUNC_f%%". */
+/*
+ * Whether NAME is a shell variable's (letters, digits and _, no digit first), or
+ * "BASH_FUNC_f%%".
+ */
 static bool name_valid(const char *name, size_t length)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
@@ -122,7 +125,7 @@ int run_env_check(const char *rule, struct iocom_err *err)
 		if (!name_valid(at, (size_t)name))
 			return iocom_err_set(
 				err, -EINVAL,
-				name ? "--env: '%.*s' is no name of a variable"
+				name ? "--env: '%.*s' is not the name of a variable"
 				     : "--env: there is no name before the = of '%.*s'",
 				name ? name : n, at);
 		at += n;

@@ -2,14 +2,14 @@
 /*
  * The client's loop over one job stream; see run.h.
  *
- *   waiting   START or ATTACH was sent; nothing else is, until the shim says STARTED.
- *             A signal is kept for the job; the second one gives up.
- *   running   stdin goes as far as credit reaches, outputs come, signals go
- *   cut       contact was lost: asked for again until the grace is over (run_reattach.c)
- *   over      FRAME_EXIT came: what waits for our own readers is written out
+ *   waiting   START or ATTACH was sent, and nothing else until the shim says STARTED;
+ *             we keep one signal for the job, the second one gives up
+ *   running   stdin is sent as far as credit allows, outputs arrive, signals are forwarded
+ *   cut       contact was lost: we try to attach again until the grace is over (run_reattach.c)
+ *   over      FRAME_EXIT came: we write out what waits for our own readers
  *
- * At most FRAME_WINDOW bytes of each output wait here, and as many of the input are
- * kept until the job has them.
+ * At most FRAME_WINDOW bytes of each output wait here, and we keep as many bytes of input until
+ * the job has them.
  */
 #include "balancer/run/run_stream.h"
 
@@ -24,9 +24,9 @@
 #include <unistd.h>
 
 #define CREDIT_BATCH  (FRAME_WINDOW / 4)
-#define FOREGROUND_MS 500  /* how often a job in the background looks for the terminal */
-#define OWN_WORDS     1024 /* that may wait among the job's */
-#define KEYS_HELD     2	   /* an escape that was held back may come on top */
+#define FOREGROUND_MS 500  /* a job in the background checks for the terminal this often */
+#define OWN_WORDS     1024 /* most bytes of our own messages among the output */
+#define KEYS_HELD     2	   /* a held-back escape may be added */
 
 static const int forwarded[] = {SIGINT,	 SIGTERM, SIGHUP,  SIGQUIT,
 				SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
@@ -56,7 +56,7 @@ void run_lost(struct run_stream *s, const char *why)
 	snprintf(s->result->text, sizeof(s->result->text), "%s", why);
 }
 
-/* A broken connection: what it means depends on how far the job was. */
+/* Handles a broken connection, according to how far the job was. */
 void run_broken(struct run_stream *s, int rc)
 {
 	if (s->over || s->cut)
@@ -73,7 +73,7 @@ void run_broken(struct run_stream *s, int rc)
 			    "job started is unknown here");
 }
 
-/* The job closed its input: our writer shall notice, as it would at home. */
+/* The job closed its input: close ours, so that its writer gets SIGPIPE. */
 static void run_stream_input_refused(struct run_stream *s)
 {
 	int null = s->input >= 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
@@ -87,7 +87,7 @@ static void run_stream_input_refused(struct run_stream *s)
 	resend_free(&s->kept);
 }
 
-/* What was read and did not go yet; then the end. */
+/* Sends the input that was read but not sent yet, then its end. */
 void run_send_input(struct run_stream *s)
 {
 	while (wire_idle(&s->wire) && s->input_sent < s->kept.end && !run_quiet(s)) {
@@ -106,7 +106,7 @@ void run_send_input(struct run_stream *s)
 	    run_quiet(s))
 		return;
 	s->input_told = true;
-	/* A terminal that stays: our end is not its end. */
+	/* A detached job keeps its terminal: the end of our input is not its end. */
 	if (s->detached && s->tty)
 		return;
 	if (wire_end(&s->wire, 0, s->input_sent))
@@ -128,13 +128,16 @@ static void run_stream_read_input(struct run_stream *s)
 	run_send_input(s);
 }
 
-/* Output that left us for good: the job may send as much again. */
+/* Confirms output that we have written, so that the job may send as much again. */
 static void give_credit(struct run_stream *s, uint8_t stream, bool all)
 {
 	struct run_output *output = &s->output[stream - 1];
 	uint64_t written = run_output_left(output);
 
-	/* Once we are behind a gap, the next one may come: that is told at once. */
+	/*
+	 * Confirm at once when we have written all up to a gap: the node may then announce the
+	 * next.
+	 */
 	all = all || (output->taken < output->gap_to && written >= output->gap_to);
 	if (output->unwanted || s->cut || s->asked_again || written <= output->taken ||
 	    (!all && (s->over || written - output->taken < CREDIT_BATCH)))
@@ -153,7 +156,7 @@ static void write_output(struct run_stream *s, uint8_t stream, const void *data,
 	if (n >= 0) {
 		give_credit(s, stream, false);
 	} else if (!was_closed) {
-		/* Nobody reads: the job shall meet SIGPIPE, as it would at home. */
+		/* Nobody reads: tell the job, so that it gets SIGPIPE. */
 		output->unwanted = true;
 		if (output->error)
 			s->result->output_error = output->error;
@@ -170,7 +173,7 @@ static int run_stream_against(struct run_stream *s, const char *why)
 	return -EPROTO;
 }
 
-/* What the job wrote meanwhile is not kept: it goes on at OFFSET. */
+/* Output went on at OFFSET: the bytes before it were not kept. */
 static void take_gap(struct run_stream *s, struct run_output *output, uint64_t offset)
 {
 	if (!output->unwanted)
@@ -206,7 +209,7 @@ static int run_stream_take_data(struct run_stream *s, const uint8_t *payload, ui
 				     "not to be trusted"
 				   : "bytes of the job's output came a second time");
 	if (output->queue.length + length > FRAME_WINDOW + OWN_WORDS)
-		return -EPROTO; /* more than we gave credit for */
+		return -EPROTO; /* more bytes than our credit allowed */
 	output->received += length;
 	if (!length)
 		output->ended = true;
@@ -222,14 +225,14 @@ static int run_stream_take_credit(struct run_stream *s, const uint8_t *payload, 
 	    limit - FRAME_WINDOW > s->input_sent)
 		return -EPROTO;
 	if (s->kept.start == s->kept.end)
-		return 0; /* crossed with its word that the job closed its input */
+		return 0; /* crossed with the news that the job closed its input */
 	if (limit - FRAME_WINDOW < s->kept.start)
 		return -EPROTO;
 	resend_drop(&s->kept, limit - FRAME_WINDOW);
 	return 0;
 }
 
-/* The first answer: from where on the streams go. */
+/* The first answer says at which offsets the streams go on. */
 static int streams_begin(struct run_stream *s, const struct attach_state *state)
 {
 	uint64_t taken = state->input_limit - FRAME_WINDOW;
@@ -241,7 +244,7 @@ static int streams_begin(struct run_stream *s, const struct attach_state *state)
 	s->detached = state->detached;
 	if (s->options->look && !state->tty)
 		s->tty = NULL;
-	/* What is there already is never asked of us. */
+	/* The job has this input already and never asks for it again. */
 	s->kept = (struct resend_buffer){.start = taken, .end = state->input};
 	s->input_sent = state->input;
 	for (int i = 0; i < 2; i++)
@@ -339,7 +342,7 @@ bool run_leaves(const struct run_stream *s, int signal)
 	       (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT);
 }
 
-/* Before the start a signal is kept, and a second one gives up; afterwards it goes. */
+/* Before the start we keep one signal, and a second one gives up; later they are forwarded. */
 static void run_stream_take_signal(struct run_stream *s, int signal)
 {
 	bool started = s->result->state == RUN_STARTED;
@@ -361,12 +364,12 @@ static void run_stream_take_signal(struct run_stream *s, int signal)
 			s->kept_signal = signal;
 		return;
 	}
-	/* A detached job does not stop with who looks at it. */
+	/* A detached job does not stop together with its client. */
 	if (!(s->detached && (signal == SIGTSTP || signal == SIGCONT)) &&
 	    wire_signal(&s->wire, (uint8_t)signal))
 		run_broken(s, -EPIPE);
 	if (signal == SIGTSTP)
-		kill(getpid(), SIGSTOP); /* the job was told; now we stop too */
+		kill(getpid(), SIGSTOP); /* the job was told; now we stop, too */
 }
 
 static void run_stream_serve_signals(struct run_stream *s)
@@ -378,7 +381,7 @@ static void run_stream_serve_signals(struct run_stream *s)
 			run_stream_take_signal(s, (int)info.ssi_signo);
 }
 
-/* In the background a terminal is not read: a job that does not read it must not stop. */
+/* Whether to read input.  A terminal is not read from the background: that would stop us. */
 static bool input_wanted(const struct run_stream *s)
 {
 	return s->input >= 0 && s->result->state == RUN_STARTED &&
@@ -447,11 +450,11 @@ static void loop(struct run_stream *s)
 	struct pollfd entries[ENTRIES];
 
 	while (!s->over || output_waits(s)) {
-		/* What is still to be shown must not keep the user from ^C. */
+		/* Free the terminal now, so that ^C works while we write the rest. */
 		if ((s->over || s->cut) && s->tty)
 			run_tty_restore(s->tty);
 		run_stream_wait_for(s, entries);
-		/* A shell that takes us from the background need not say so. */
+		/* A shell may put us in the foreground without a signal. */
 		if (run_keys_there(s) && !s->tty->raw && !run_quiet(s) && !input_in_background(s))
 			run_keys_terminal(s);
 		run_keys_redrawn(s);
@@ -460,7 +463,7 @@ static void loop(struct run_stream *s)
 			run_reattach_try(s);
 		run_keys_term(s);
 	}
-	/* The last word: all of it is ours, nothing needs to be kept there. */
+	/* The job is over and we have all its output: let the node drop its copy. */
 	for (uint8_t i = 1; i < FRAME_STREAMS && s->result->state == RUN_EXITED; i++)
 		give_credit(s, i, true);
 	if (s->result->state == RUN_EXITED && !wire_known(&s->wire))
@@ -474,8 +477,8 @@ int run_exit_code(const struct run_result *result)
 	if (result->state == RUN_REFUSED)
 		return RUN_FAILED;
 	if (result->state == RUN_STARTED)
-		return 0; /* and left alone, as was wanted */
-	/* However it ended: who reads our output has not got all of it. */
+		return 0; /* it runs and we leave it, as the user wanted */
+	/* The job may have ended well, but the reader did not get all of its output. */
 	if (result->state != RUN_EXITED || result->output_error)
 		return RUN_UNKNOWN;
 	switch (result->kind) {

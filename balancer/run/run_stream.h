@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The state of run_stream.c, for what stands beside it: run_reattach.c. */
+/* The state of run_stream.c, shared with run_reattach.c and run_keys.c. */
 #ifndef IOCOM_RUN_STREAM_H
 #define IOCOM_RUN_STREAM_H
 
@@ -7,8 +7,9 @@
 #include "balancer/run/run.h"
 
 #define RUN_REATTACH_EACH_MS 250
-#define RUN_TERM_MS	     5000 /* a terminal's job has for TERM, then it is hung up */
-#define RUN_REDRAW_MS	     100  /* for a program to notice a size before the next */
+/* time that TERM has to end a terminal's job before we hang it up */
+#define RUN_TERM_MS   5000
+#define RUN_REDRAW_MS 100 /* time for a program to notice one size before the next */
 #define RUN_CONTACT_LOST                                                                           \
 	"contact with the job's node was lost; whether the job goes on or how it ended is "        \
 	"unknown here"
@@ -19,55 +20,55 @@ struct run_stream {
 	struct wire wire;
 	struct run_output output[2];
 	int signals;	 /* signalfd or -1 */
-	int kept_signal; /* for a job that has not started */
+	int kept_signal; /* signal for a job that has not started */
 	int input;	 /* -1: ended */
 	bool input_terminal;
-	struct resend_buffer kept; /* of the input: read, and not yet taken by the job */
+	struct resend_buffer kept; /* input that was read but that the job has not confirmed */
 	uint64_t input_sent;
-	uint64_t term_ms;    /* (terminal) TERM was forwarded: then, or at a second one, we leave */
-	bool input_told;     /* that it ended */
-	bool input_unwanted; /* by the job; or there was none from the beginning */
+	uint64_t term_ms;    /* when TERM was forwarded to a terminal's job; 0: never */
+	bool input_told;     /* the job was told that the input ended */
+	bool input_unwanted; /* the job does not want input, or there was none */
 	bool detached;	     /* the job needs no client */
-	struct run_tty *tty; /* ours, where the job has one; NULL */
-	uint64_t redraw_ms;  /* when it gets its true size; 0: it has it */
+	struct run_tty *tty; /* our terminal if the job has one, else NULL */
+	uint64_t redraw_ms;  /* when to send the true size; 0: it was sent */
 	bool over;
-	bool cut;	  /* no connection */
-	bool asked_again; /* a new one: its first answer is awaited */
+	bool cut;	  /* there is no connection */
+	bool asked_again; /* a new connection awaits its first answer */
 	uint64_t again_until_ms, again_next_ms;
-	const char *why; /* of -EPROTO: a sentence */
+	const char *why; /* the sentence for -EPROTO */
 };
 
-/* Whether nothing may be sent: nobody is there, or we do not know yet where we are. */
+/* Whether nothing may be sent: there is no peer, or we do not know the offsets yet. */
 static inline bool run_quiet(const struct run_stream *s)
 {
 	return s->over || s->cut || s->asked_again;
 }
-/* A clock of milliseconds. */
+/* Milliseconds of a monotonic clock. */
 uint64_t run_now_ms(void);
-/* The outcome is unknown, for WHY. */
+/* Ends with an unknown outcome; WHY is the sentence. */
 void run_lost(struct run_stream *s, const char *why);
-/* Contact was lost.  False: it is not to be asked for again. */
+/* Handles a lost contact.  Returns false if we do not try to attach again. */
 bool run_reattach_begin(struct run_stream *s);
-/* Asks again, when it is time to, or gives up. */
+/* Tries to attach again when it is time, or gives up. */
 void run_reattach_try(struct run_stream *s);
-/* The answer.  0 or -EPROTO. */
+/* Handles the answer to that.  Returns 0 or -EPROTO. */
 int run_reattach_answered(struct run_stream *s, const struct attach_state *state);
 
-/* --- run_keys.c: where the job has a terminal --- */
+/* --- run_keys.c: for jobs with a terminal --- */
 
-/* Sends our size. */
+/* Sends our terminal's size. */
 void run_keys_size(struct run_stream *s);
-/* The terminal may have another size, or other modes, than when we left it. */
+/* Adapts to a terminal that may have got another size or other modes meanwhile. */
 void run_keys_terminal(struct run_stream *s);
-/* Who comes to a job that runs finds an empty screen: its program shall draw again. */
+/* After attaching to a running job, makes its program redraw the screen. */
 void run_keys_redraw(struct run_stream *s);
-/* Its second half, when it is due. */
+/* The second half of redrawing, when it is due. */
 void run_keys_redrawn(struct run_stream *s);
-/* TERM was sent, a while ago, and did nothing: we leave. */
+/* Leaves if TERM was forwarded a while ago without effect. */
 void run_keys_term(struct run_stream *s);
 /* Reads the terminal once. */
 void run_keys_read(struct run_stream *s);
-/* True: SIGNAL was dealt with. */
+/* Returns whether SIGNAL was handled here. */
 bool run_keys_signal(struct run_stream *s, int signal);
 static inline bool run_keys_there(const struct run_stream *s)
 {
@@ -77,7 +78,7 @@ static inline bool run_keys_there(const struct run_stream *s)
 void run_send_input(struct run_stream *s);
 void run_broken(struct run_stream *s, int rc);
 void run_abandon(struct run_stream *s, int signal);
-/* Whether SIGNAL ends us and not the job: who looks at a detached one may leave it. */
+/* Whether SIGNAL ends us and not the job, as for a client that may leave a detached job. */
 bool run_leaves(const struct run_stream *s, int signal);
 
 #endif

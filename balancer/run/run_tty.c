@@ -15,7 +15,7 @@
 void run_tty_init(struct run_tty *tty, int input)
 {
 	*tty = (struct run_tty){.fd = -1, .escape = RUN_TTY_ESCAPE, .line_start = true};
-	/* Our own: standard input may become /dev/null before the end. */
+	/* keep a copy: standard input may become /dev/null before the end */
 	if (input >= 0 && isatty(input))
 		tty->fd = fcntl(input, F_DUPFD_CLOEXEC, 3);
 }
@@ -55,7 +55,7 @@ void run_tty_size(const struct run_tty *tty, struct winsize *size)
 	*size = (struct winsize){.ws_row = 24, .ws_col = 80};
 }
 
-/* Where no terminal can be asked, the language says it. */
+/* Without a terminal, the locale tells whether it is UTF-8. */
 static bool speaks_utf8(const struct run_tty *tty)
 {
 	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -86,7 +86,7 @@ void run_tty_describe(const struct run_tty *tty, struct terminal *terminal)
 		strcpy(terminal->name, name);
 }
 
-/* From the background a change of modes would stop us, and is not ours to make. */
+/* Whether we are in the foreground; from the background a change of modes would stop us. */
 static bool foreground(const struct run_tty *tty)
 {
 	return tty->fd >= 0 && tcgetpgrp(tty->fd) == getpgrp();
@@ -96,7 +96,7 @@ void run_tty_raw(struct run_tty *tty)
 {
 	struct termios modes;
 
-	/* Raw already: said again, for a shell may have had the terminal meanwhile. */
+	/* Even if it is raw already, set it again: a shell may have changed it. */
 	if (!foreground(tty) || (!tty->raw && tcgetattr(tty->fd, &tty->before)))
 		return;
 	modes = tty->before;
@@ -106,7 +106,7 @@ void run_tty_raw(struct run_tty *tty)
 	modes.c_oflag &= ~(tcflag_t)OPOST;
 	modes.c_cc[VMIN] = 1;
 	modes.c_cc[VTIME] = 0;
-	/* Not "drain": a terminal that shows nothing must not hold us. */
+	/* Not "drain": a terminal that is held up must not block us. */
 	if (!tcsetattr(tty->fd, TCSANOW, &modes))
 		tty->raw = true;
 }
@@ -118,7 +118,10 @@ void run_tty_restore(struct run_tty *tty)
 	tty->raw = false;
 }
 
-/* The key behind an escape.  NONE: both go to the job, or only one where it is doubled. */
+/*
+ * Returns what the KEY after an escape asks for.  NONE: the job gets both keys, or one escape
+ * if it is doubled.
+ */
 static enum run_tty_request request_of(const struct run_tty *tty, uint8_t key)
 {
 	if (key == tty->escape)
@@ -171,7 +174,7 @@ void run_tty_help(const struct run_tty *tty, bool stays, char *out, size_t size)
 	}
 	snprintf(out, size,
 		 "\r\nThe escape %s, at the start of a line, and then\r\n"
-		 "  .   leave, and %s\r\n"
+		 "  .   leave and %s\r\n"
 		 "  ^Z  stop this program here\r\n"
 		 "  ?   this text\r\n"
 		 "  %s   send %s itself\r\n",

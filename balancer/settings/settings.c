@@ -12,7 +12,7 @@
 
 #include "balancer/view/view_decide.h"
 
-#define BASE_PORT_MAX 65533 /* base, +1 control, +2 job streams */
+#define BASE_PORT_MAX 65533 /* three ports: base, +1 control, +2 job streams */
 #define METRICS_PORT  3
 
 static int check_name(void *target, const char *value, struct iocom_err *err)
@@ -28,7 +28,7 @@ static int check_name(void *target, const char *value, struct iocom_err *err)
 	return 0;
 }
 
-/* An agent takes fewer than a view does: those without the feedback controller. */
+/* An agent takes fewer policies than a view does: those without the feedback controller. */
 static int unknown_policy(const char *name, struct iocom_err *err)
 {
 	char known[400] = "";
@@ -117,7 +117,7 @@ static int set_pam(void *target, const char *value, struct iocom_err *err)
 	return iocom_err_set(err, -EINVAL, "expected off, auto or on, not '%.40s'", value);
 }
 
-/* Names, uids and @groups; whom they mean is asked when a job comes. */
+/* Names, uids and @groups; they are resolved when a job comes. */
 static int check_users(void *target, const char *value, struct iocom_err *err)
 {
 	static const char blanks[] = ", \t";
@@ -138,7 +138,7 @@ static int check_users(void *target, const char *value, struct iocom_err *err)
 	return 0;
 }
 
-/* "HOST", "HOST:PORT", "[V6]:PORT"; a missing port is 0: the agent's own. */
+/* "HOST", "HOST:PORT" or "[V6]:PORT"; a missing port is 0, the agent's own. */
 static int parse_peer(const char *text, struct settings_peer *peer, struct iocom_err *err)
 {
 	const char *colon = strrchr(text, ':'), *end = text + strlen(text);
@@ -149,7 +149,7 @@ static int parse_peer(const char *text, struct settings_peer *peer, struct iocom
 	if (*text == '[' && (!colon || !strchr(colon, ']')) && colon && colon[-1] != ']')
 		return iocom_err_set(err, -EINVAL, "expected [ADDRESS]:PORT, not '%.80s'", text);
 	if (colon && strchr(colon, ']'))
-		colon = NULL; /* the colon is inside the brackets */
+		colon = NULL; /* the colon belongs to the address in the brackets */
 	if (colon) {
 		port = strtol(colon + 1, &rest, 10);
 		if (rest == colon + 1 || *rest || port < 1 || port > BASE_PORT_MAX)
@@ -179,7 +179,8 @@ static int set_peers(void *target, const char *value, struct iocom_err *err)
 	     p = strtok_r(NULL, ", \t", &state)) {
 		if (s->npeers == SETTINGS_PEERS_MAX)
 			rc = iocom_err_set(err, -EINVAL,
-					   "more than %d peers; name a few, the rest is learned",
+					   "there are more than %d peers; name a few, and they "
+					   "tell of the others",
 					   SETTINGS_PEERS_MAX);
 		else
 			rc = parse_peer(p, &s->peers[s->npeers++], err);
@@ -188,7 +189,7 @@ static int set_peers(void *target, const char *value, struct iocom_err *err)
 	return rc;
 }
 
-/* Nothing that a name server would have to know. */
+/* Whether ADDRESS is numeric, so that no name server is needed. */
 static bool settings_numeric(const char *address)
 {
 	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST}, *found;
@@ -243,7 +244,7 @@ static int scope_path(char *out, const char *value, bool relative, struct iocom_
 		value += strspn(value, "/");
 	if (strlen(value) >= SETTINGS_PATH_MAX || strstr(value, "..") ||
 	    (!relative && *value != '/'))
-		return iocom_err_set(err, -EINVAL, "bad path '%.200s'", value);
+		return iocom_err_set(err, -EINVAL, "'%.200s' is not a usable path", value);
 	strcpy(out, value);
 	return 0;
 }
@@ -284,7 +285,7 @@ static int set_scope(void *target, const char *value, struct iocom_err *err)
 static const struct config_key keys[] = {
 	{"name", "NAME", "this node's name [the host's name]", NULL, CONFIG_STRING, FIELD(name), 0,
 	 0, check_name},
-	{"listen", "ADDR", "address to listen at; needed where peers are [127.0.0.1]", NULL,
+	{"listen", "ADDR", "address to listen at; needed with peers [127.0.0.1]", NULL,
 	 CONFIG_STRING, FIELD(listen), 0, 0, NULL},
 	{"address", "ADDR", "address told to peers [the listen address]", NULL, CONFIG_STRING,
 	 FIELD(address), 0, 0, NULL},
@@ -292,7 +293,7 @@ static const struct config_key keys[] = {
 	 FIELD(port), 1, BASE_PORT_MAX, NULL},
 	{"peers", "A[:P],B[:P]...", "agents to join; a few are enough", NULL, CONFIG_CUSTOM, NONE,
 	 0, 0, set_peers},
-	{"period", "SECONDS", "how often loads are read and told", "1", CONFIG_NUMBER,
+	{"period", "SECONDS", "how often loads are measured and published", "1", CONFIG_NUMBER,
 	 FIELD(period_s), 0.05, 3600, NULL},
 	{"run-dir", "DIR", "sockets of running things", "/run/iocom", CONFIG_STRING, FIELD(run_dir),
 	 0, 0, check_absolute},
@@ -303,21 +304,22 @@ static const struct config_key keys[] = {
 	{"tls-certificate", "FILE", "this node's certificate, PEM: TLS between nodes [none]", NULL,
 	 CONFIG_STRING, FIELD(tls_certificate), 0, 0, check_absolute},
 	{"tls-key", "FILE", "its key", NULL, CONFIG_STRING, FIELD(tls_key), 0, 0, check_absolute},
-	{"tls-ca", "FILE", "who signed the certificates of all nodes", NULL, CONFIG_STRING,
-	 FIELD(tls_ca), 0, 0, check_absolute},
-	{"relay-user", "USER", "who the TLS relays run as [iocom where it exists, or nobody]", NULL,
+	{"tls-ca", "FILE", "the authority that signed the certificates of all nodes", NULL,
+	 CONFIG_STRING, FIELD(tls_ca), 0, 0, check_absolute},
+	{"relay-user", "USER", "user of the TLS relays [iocom if it exists, else nobody]", NULL,
 	 CONFIG_STRING, FIELD(relay_user), 0, 0, NULL},
-	{"scope", "SCOPE", "what is this node: cgroup=REL,disk=NAME[+NAME],mount=PATH [all]", NULL,
+	{"scope", "SCOPE",
+	 "what belongs to this node: cgroup=REL,disk=NAME[+NAME],mount=PATH [all]", NULL,
 	 CONFIG_CUSTOM, NONE, 0, 0, set_scope},
 	{"cpu-speed", "X", "speed relative to the reference machine", "1", CONFIG_NUMBER,
 	 FIELD(cpu_speed), 0.001, 1000, NULL},
-	{"disk-mb-per-s", "X", "what the disk delivers; 0: learn it", "0", CONFIG_NUMBER,
+	{"disk-mb-per-s", "X", "throughput of the disk; 0: learn it", "0", CONFIG_NUMBER,
 	 FIELD(disk_mb_per_s), 0, 1e6, NULL},
 	{"disk-fixed-ms", "X", "seek and rotation per request; 0: by the kind of disk", "0",
 	 CONFIG_NUMBER, FIELD(disk_fixed_ms), 0, 1e4, NULL},
 	{"network-mb-per-s", "X", "capacity of the network", "125", CONFIG_NUMBER,
 	 FIELD(network_mb_per_s), 0.001, 1e6, NULL},
-	{"policy", "POLICY", "where a job does not name one", "iocm-re", CONFIG_STRING,
+	{"policy", "POLICY", "policy for jobs that name none", "iocm-re", CONFIG_STRING,
 	 FIELD(policy), 0, 0, check_policy},
 	{"shim", "PATH", "the iocom-shim program [found beside iocomd]", NULL, CONFIG_STRING,
 	 FIELD(shim), 0, 0, check_absolute},
@@ -325,22 +327,23 @@ static const struct config_key keys[] = {
 	 FIELD(accept_jobs), 0, 0, NULL},
 	{"allow-root", "yes|no", "let root of other nodes run jobs here", "no", CONFIG_BOOL,
 	 FIELD(allow_root), 0, 0, NULL},
-	{"min-uid", "UID", "users of other nodes below it are not let in", "1000", CONFIG_COUNT,
+	{"min-uid", "UID", "least uid of other nodes' users who are let in", "1000", CONFIG_COUNT,
 	 FIELD(min_uid), 0, 4294967294.0, NULL},
 	{"allow-users", "LIST", "let only these users, uids, @groups of other nodes in [all]", NULL,
 	 CONFIG_STRING, FIELD(allow_users), 0, 0, check_users},
 	{"deny-users", "LIST", "do not let these in", NULL, CONFIG_STRING, FIELD(deny_users), 0, 0,
 	 check_users},
-	{"pam", "off|auto|on", "PAM account and session for jobs; auto: where DIR/iocom is", "auto",
-	 CONFIG_CUSTOM, NONE, 0, 0, set_pam},
+	{"pam", "off|auto|on", "PAM account and session for jobs; auto: if DIR/iocom exists",
+	 "auto", CONFIG_CUSTOM, NONE, 0, 0, set_pam},
 	{"pam-dir", "DIR", "where PAM's service file 'iocom' is [/etc/pam.d]", NULL, CONFIG_STRING,
 	 FIELD(pam_dir), 0, 0, check_absolute},
-	{"begin-limit-s", "S", "how long PAM may need to let a job in, and its program to start",
-	 "60", CONFIG_COUNT, FIELD(begin_limit_s), 1, 3600, NULL},
+	{"begin-limit-s", "S", "limit for PAM to let a job in, and for its program to start", "60",
+	 CONFIG_COUNT, FIELD(begin_limit_s), 1, 3600, NULL},
 	{"user-jobs-max", "N", "jobs of one user here at a time, root exempt; 0: no bound", "2048",
 	 CONFIG_COUNT, FIELD(user_jobs_max), 0, 1e6, NULL},
-	{"user-requests-per-s", "N", "of one user at the local socket, root exempt; 0: no bound",
-	 "5000", CONFIG_COUNT, FIELD(user_requests_per_s), 0, 1e6, NULL},
+	{"user-requests-per-s", "N",
+	 "requests of one user at the local socket, root exempt; 0: no bound", "5000", CONFIG_COUNT,
+	 FIELD(user_requests_per_s), 0, 1e6, NULL},
 	{"keep-jobs", "N", "finished jobs kept in the journal", "10000", CONFIG_COUNT,
 	 FIELD(keep_jobs), 1, 1e9, NULL},
 	{"keep-days", "N", "days they are kept", "30", CONFIG_COUNT, FIELD(keep_days), 1, 36500,
@@ -389,7 +392,7 @@ static bool wildcard(const char *address)
 	return !strcmp(address, "0.0.0.0") || !strcmp(address, "[::]") || !strcmp(address, "*");
 }
 
-/* The shim of the build tree lies beside iocomd, the installed one in libexec. */
+/* The build tree has the shim beside iocomd; an installed shim is in libexec. */
 static void find_shim(struct settings *s)
 {
 	static const char *const places[] = {"iocom-shim", "../libexec/iocom/iocom-shim"};
@@ -432,7 +435,7 @@ int settings_complete(struct settings *s, struct iocom_err *err)
 		if (!s->address[0] && wildcard(s->listen))
 			return iocom_err_set(
 				err, -EINVAL,
-				"listening at every address (%s) needs --address: the one "
+				"listening at every address (%s) needs --address, the one "
 				"that peers reach this node at",
 				s->listen);
 		if (!s->address[0])
@@ -449,7 +452,8 @@ int settings_complete(struct settings *s, struct iocom_err *err)
 		if (!s->peers[i].port)
 			s->peers[i].port = (uint16_t)s->port;
 	if (s->metrics.address[0] && !s->metrics.port && s->port + METRICS_PORT > UINT16_MAX)
-		return iocom_err_set(err, -EINVAL, "--metrics-listen needs a port: %u + %d is none",
+		return iocom_err_set(err, -EINVAL,
+				     "--metrics-listen needs a port: %u + %d is not a valid one",
 				     s->port, METRICS_PORT);
 	if (s->metrics.address[0] && !s->metrics.port)
 		s->metrics.port = (uint16_t)(s->port + METRICS_PORT);

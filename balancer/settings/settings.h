@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What iocomd can be told: the table behind its flags and its configuration. */
+/* The settings of iocomd: the table behind its options and its configuration. */
 #ifndef IOCOM_SETTINGS_H
 #define IOCOM_SETTINGS_H
 
@@ -25,8 +25,8 @@ struct settings_peer {
 
 struct settings {
 	char name[IOCOM_NAME_MAX];
-	char listen[IOCOM_ADDRESS_MAX];	 /* "" = not asked for */
-	char address[IOCOM_ADDRESS_MAX]; /* what peers are told; "" = listen */
+	char listen[IOCOM_ADDRESS_MAX];	 /* "": not given */
+	char address[IOCOM_ADDRESS_MAX]; /* what peers are told; "": the listen address */
 	uint32_t port;
 	struct settings_peer peers[SETTINGS_PEERS_MAX];
 	size_t npeers;
@@ -40,7 +40,7 @@ struct settings {
 	char tls_ca[SETTINGS_PATH_MAX];
 
 	bool scoped;
-	char scope_cgroup[SETTINGS_PATH_MAX]; /* relative; "" = the root */
+	char scope_cgroup[SETTINGS_PATH_MAX]; /* relative; "": the root cgroup */
 	char scope_disks[SETTINGS_DISKS_MAX][32];
 	size_t nscope_disks;
 	char scope_mount[SETTINGS_PATH_MAX]; /* where the node's disk is mounted */
@@ -50,42 +50,45 @@ struct settings {
 	enum log_level log_level;
 	bool accept_jobs;
 	bool allow_root;
-	uint32_t min_uid; /* of other nodes' users whose jobs are let in */
+	uint32_t min_uid; /* least uid of other nodes' users who may run jobs here */
 	char allow_users[SETTINGS_USERS_MAX], deny_users[SETTINGS_USERS_MAX];
-	enum settings_pam pam;		 /* AUTO: where its service file is */
-	char pam_dir[SETTINGS_PATH_MAX]; /* of the service file; "" = /etc/pam.d */
-	uint32_t begin_limit_s;		 /* for PAM, and again for exec */
-	uint32_t user_jobs_max;		 /* here at a time; 0: no bound, as for root */
+	enum settings_pam pam;		 /* AUTO: if its service file exists */
+	char pam_dir[SETTINGS_PATH_MAX]; /* of the service file; "": /etc/pam.d */
+	uint32_t begin_limit_s;		 /* seconds for PAM, and again for exec */
+	uint32_t user_jobs_max;		 /* at a time here; 0: no bound, as for root */
 	uint32_t user_requests_per_s;	 /* at the local socket; 0: no bound, as for root */
 	uint32_t keep_jobs, keep_days;
 	uint32_t lease_s;		   /* of restartable jobs submitted here */
 	uint32_t spool_mb, spool_total_mb; /* MiB of detached jobs' output: of one, of all */
-	uint32_t spool_user_mb;		   /* ... of one user but root; 0: half of all */
-	char relay_user[64];	      /* who relays are; "": iocom, where it exists, or nobody */
+	uint32_t spool_user_mb;		   /* MiB of one user other than root; 0: half of all */
+	char relay_user[64];	      /* user of the relays; "": iocom if it exists, else nobody */
 	struct settings_peer metrics; /* where /metrics is served; address "": nowhere */
-	uint32_t metrics_max_jobs;    /* that have series of their own */
+	uint32_t metrics_max_jobs;    /* jobs that have series of their own */
 	bool foreground;
 };
 
-/* One list of peers may serve all nodes: whether PEER is this one. */
+/* Whether PEER is this node, as one list of peers may serve all nodes. */
 bool settings_is_self(const struct settings *s, const struct settings_peer *peer);
 extern const struct config_program settings_program;
 
 extern const char *const settings_pam_names[]; /* by enum settings_pam */
 const char *settings_level_name(enum log_level level);
-/* KEY's value as a text that gives it again; the caller's.  NULL: memory is out. */
+/* Returns KEY's value as text that can be read back; the caller owns it.  NULL: out of memory. */
 char *settings_text(const struct settings *s, const struct config_key *key);
 
 /*
- * Fills in what follows from the rest: name by the host's name, listen and
- * address.  0 or -EINVAL with the sentence.
+ * Fills in what depends on other settings: the name (from the host's name), listen and address.
+ * Returns 0 or -EINVAL with the sentence.
  */
 int settings_complete(struct settings *s, struct iocom_err *err);
 
 struct view_policy;
-/* A policy that the agent can decide by, in any case.  0 or -EINVAL with the sentence. */
+/*
+ * Finds a policy, in upper or lower case, by which the agent can decide.  Returns 0 or -EINVAL
+ * with the sentence.
+ */
 int settings_policy(const char *name, struct view_policy *policy, struct iocom_err *err);
-/* True when S asks for the network: peers, or an address to listen at. */
+/* Whether S asks for the network: it has peers or an address to listen at. */
 bool settings_networked(const struct settings *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Settings as texts: what the configuration would have to say for them to be so. */
+/* Settings as the texts that a configuration would need to set them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

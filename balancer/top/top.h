@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What the parts of `iocom top` share: its options and its two faces. */
+/* The options of `iocom top` and its two output forms. */
 #ifndef IOCOM_TOP_H
 #define IOCOM_TOP_H
 
@@ -14,10 +14,10 @@ struct top_options {
 	bool sorted; /* --sort was given */
 	bool batch, json;
 	bool no_colour;
-	unsigned long count; /* stop after so many documents; 0: never */
+	unsigned long count; /* stop after this many documents; 0: never */
 };
 
-/* Both: 0, or negative errno with the sentence. */
+/* Both return 0, or negative errno with the sentence. */
 int top_batch(const struct top_options *options, struct top_source *source, struct iocom_err *err);
 int top_screen(const struct top_options *options, struct top_source *source, struct iocom_err *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `iocom top -b`: one table, or with --json one line, per interval. */
+/* `iocom top -b` prints one table an interval, or with --json one line. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #define WIDTH_NO_TERMINAL 160
 #define DISKS_MOST	  16
-#define WIDTH_COST	  120 /* from here also what counting costs */
+#define WIDTH_COST	  120 /* this width also shows the cost of counting */
 
 static unsigned width_of_output(void)
 {
@@ -29,7 +29,7 @@ static unsigned width_of_output(void)
 	return WIDTH_NO_TERMINAL;
 }
 
-/* Without the blanks at the end. */
+/* Leaves out trailing blanks. */
 static void print_line(const char *line)
 {
 	size_t n = strlen(line);
@@ -74,7 +74,7 @@ static void print_titles(const struct top_column *columns, size_t n)
 static void print_rows(const struct top_model *model, const struct top_model_options *options,
 		       unsigned width)
 {
-	/* Idle tasks only bury the others, unless they were asked for by name or size. */
+	/* Hide idle tasks among the others, unless the sort key is text or a size. */
 	enum top_key key = options->key;
 	bool all = top_key_is_text(key) || key == TOP_PID || key == TOP_RSS || key == TOP_TASKS;
 	struct top_layout layout = {.width = width,
@@ -140,14 +140,14 @@ static int top_batch_show(struct top_model *model, const struct top_options *o, 
 
 	if (rc)
 		return iocom_err_set(err, rc, "out of memory for the output");
-	/* errno: of the first write that failed, here or above. */
+	/* errno is that of the first failed write, here or above. */
 	if (fflush(stdout) || ferror(stdout))
 		return iocom_err_set(err, errno ? -errno : -EIO, "cannot write the output: %s",
 				     strerror(errno ? errno : EIO));
 	return 0;
 }
 
-/* Waits until the source has something to say. */
+/* Waits until the source has something to read. */
 static int top_batch_wait_for(struct top_source *source, struct iocom_err *err)
 {
 	struct pollfd p = {.fd = top_source_fd(source), .events = POLLIN};

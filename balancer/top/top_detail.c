@@ -18,7 +18,7 @@ struct field {
 	const char *key, *name;
 	enum unit unit;
 	enum top_ink ink;
-	const char *group; /* said before the first field of it */
+	const char *group; /* printed before its first field */
 };
 
 static const struct field fields[] = {
@@ -37,7 +37,7 @@ static const struct field fields[] = {
 	{"cpu_ms", "CPU time", UNIT_MS, TOP_INK_PLAIN, "cpu"},
 };
 
-/* Said elsewhere, or of no interest to a person. */
+/* Fields shown elsewhere, or of no interest to a person. */
 static const char *const known[] = {"pid",	 "uid",	  "cgroup_id", "tasks",
 				    "rss_bytes", "share", "ppid",      "start_ns"};
 
@@ -64,7 +64,7 @@ static bool ends_with(const char *text, const char *end)
 	return n >= m && !strcmp(text + n - m, end);
 }
 
-/* "-" is what the document does not have. */
+/* "-" if the document does not have it. */
 static void number_text(char out[TOP_NUMBER_MAX], const json_t *number, enum unit unit)
 {
 	double value = json_number_value(number);
@@ -81,7 +81,7 @@ static void number_text(char out[TOP_NUMBER_MAX], const json_t *number, enum uni
 		top_format_count(out, value);
 }
 
-/* GROUP NAME   a second   in all   exactly */
+/* The columns are: group, name, per second, in all, exactly. */
 static void field_line(struct page *p, const struct field *f, const char *name)
 {
 	const json_t *total = json_object_get(p->source, f->key);
@@ -185,7 +185,7 @@ static void plain_name(char out[NAME_BYTES], const char *key)
 		*c = *c == '_' ? ' ' : *c;
 }
 
-/* An object of the document as one line: "name value  name value". */
+/* Prints an object of the document on one line: "name value  name value". */
 static void nested_line(struct page *p, const char *key, json_t *value)
 {
 	struct top_line *line = top_detail_next_line(p);
@@ -211,7 +211,7 @@ static void nested_line(struct page *p, const char *key, json_t *value)
 	}
 }
 
-/* Whom a job talks to: rates, then sums. */
+/* The remote addresses of a job's traffic: rates, then sums. */
 static void remote_lines(struct page *p, const json_t *remotes)
 {
 	static const char *const keys[] = {"sent_bytes_per_s", "received_bytes_per_s", "sent_bytes",
@@ -265,7 +265,7 @@ static enum unit top_detail_unit_of(const char *key)
 	return ends_with(key, "_bytes") ? UNIT_BYTES : ends_with(key, "_ms") ? UNIT_MS : UNIT_COUNT;
 }
 
-/* Numbers of the document that are not in the table above; some have a rate and no sum. */
+/* Numbers of the document that the table above lacks; some have a rate and no sum. */
 static void other_lines(struct page *p)
 {
 	json_t *source = (json_t *)(uintptr_t)p->source, *value;
@@ -280,7 +280,7 @@ static void other_lines(struct page *p)
 		if (ends_with(base, "_per_s")) {
 			base[strlen(base) - strlen("_per_s")] = 0;
 			if (json_object_get(p->source, base))
-				continue; /* comes with its sum */
+				continue; /* printed together with its sum */
 		}
 		if (!json_is_number(value) || top_detail_is_known(base))
 			continue;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The table on the screen, top to bottom: head, groups of columns, titles,
- * rows, the selected row's history, keys.  On a low terminal the head gives
- * way first: two rows and the titles stay as long as there are four lines.
+ * Draws the table, from top to bottom: head, groups of columns, titles, rows, the selected
+ * row's history, keys.  A low terminal loses lines of the head first: two rows and the titles
+ * stay if there are four lines.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "balancer/top/top_head.h"
 #include "balancer/top/top_screen.h"
 
-#define SILENT_S 3 /* so long beyond its interval, and the agent is called silent */
+#define SILENT_S 3 /* the agent counts as silent after its interval and this time */
 
 double screen_now_s(void)
 {
@@ -63,7 +63,7 @@ void screen_line(const struct screen *s, int y, const struct top_line *line, att
 			       screen_ink(s, line->piece[i].ink) | also);
 }
 
-/* The sentence about an agent that does not answer; false when all is well. */
+/* Makes the sentence about an agent that does not answer.  Returns false when all is well. */
 static bool notice(const struct screen *s, struct top_line *line)
 {
 	double silent = screen_now_s() - s->document_s - s->options->source.interval_s;
@@ -76,7 +76,8 @@ static bool notice(const struct screen *s, struct top_line *line)
 		top_line_add(line, 0, TOP_INK_ALERT, "The agent went away %s ago", span);
 		top_format_span(span, gone.retry_s);
 		if (gone.retry_s < 0)
-			top_line_add(line, 1, TOP_INK_ALERT, "; it is back, and reads first");
+			top_line_add(line, 1, TOP_INK_ALERT,
+				     "; it is back and takes a first reading");
 		else
 			top_line_add(line, 1, TOP_INK_ALERT, "; asking again in %s", span);
 		if (top_model_document(s->model))
@@ -194,7 +195,7 @@ static void draw_row(struct screen *s, int y, const struct top_column *columns, 
 	}
 }
 
-/* What the row with the bar did lately. */
+/* Shows what the selected row did lately. */
 static void draw_selected(struct screen *s, int y)
 {
 	static const char *const names[TOP_SERIES] = {"cpu", "disk", "net"};
@@ -244,7 +245,7 @@ static void filter_foot(struct screen *s, size_t rows)
 	screen_line(s, LINES - 1, &line, A_NORMAL);
 }
 
-/* What narrows the view, and where in it we are. */
+/* Shows what filters the view, and the position in it. */
 static void foot_state(const struct screen *s, size_t rows, struct top_line *line)
 {
 	size_t end = s->offset + s->page < rows ? s->offset + s->page : rows;
@@ -305,7 +306,7 @@ static void draw_foot(struct screen *s, size_t rows)
 			       screen_ink(s, state.piece[i].ink));
 }
 
-/* The bar stays in sight; without one the offset stays in the rows. */
+/* Scrolls so that the selected row is visible; without one, keeps the offset in range. */
 static void top_draw_settle(struct screen *s, size_t rows)
 {
 	if (s->selected && s->page) {
@@ -338,7 +339,7 @@ static void draw_table(struct screen *s)
 	for (size_t i = 0; i < s->page && s->offset + i < n; i++)
 		draw_row(s, y + (int)i, columns, ncolumns, &rows[s->offset + i]);
 	if (!n && s->page)
-		screen_put(y, 0, "nothing to show: see what narrows the view at the foot",
+		screen_put(y, 0, "nothing to show: the last line says what filters the view",
 			   (unsigned)COLS, A_DIM);
 	if (past)
 		draw_selected(s, LINES - 2);

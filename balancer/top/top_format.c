@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Numbers and names for a terminal; see top_format.h. */
+/* Formats numbers and names for a terminal; see top_format.h. */
 #include "balancer/top/top_format.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #define UNITS "KMGTPE"
 
-/* VALUE in units of 1000 with three digits, four where that still fits in five characters. */
+/* VALUE in units of 1000 with three digits, or four if they fit in five characters. */
 static void scaled(char out[TOP_NUMBER_MAX], double value)
 {
 	size_t unit = 0;
@@ -75,7 +75,10 @@ void top_format_span(char out[TOP_NUMBER_MAX], double seconds)
 		snprintf(out, TOP_NUMBER_MAX, "%lud%02luh", s / 86400 % 100000, s / 3600 % 24);
 }
 
-/* Decodes one character of UTF-8, 0 for a byte that is none; 0 bytes at the end of the text. */
+/*
+ * Decodes one character of UTF-8, or 0 for an invalid byte.  Returns its bytes, 0 at the end of
+ * the text.
+ */
 static size_t top_format_decode(const char *text, wchar_t *c)
 {
 	const unsigned char *s = (const unsigned char *)text;
@@ -84,7 +87,7 @@ static size_t top_format_decode(const char *text, wchar_t *c)
 
 	if (!s[0])
 		return 0;
-	if ((s[0] >= 0x80 && s[0] < 0xc2) || s[0] > 0xf4) { /* no lead of a character */
+	if ((s[0] >= 0x80 && s[0] < 0xc2) || s[0] > 0xf4) { /* not the first byte of a character */
 		*c = 0;
 		return 1;
 	}
@@ -99,14 +102,17 @@ static size_t top_format_decode(const char *text, wchar_t *c)
 	return n;
 }
 
-/* Invisible, and able to turn the direction of the whole line, or to hide what follows. */
+/* Invisible characters that can turn the direction of the line or hide what follows. */
 static bool is_format(wchar_t c)
 {
 	return (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
 	       (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || c == 0x061c;
 }
 
-/* Columns of the next character; *BYTES 0 at the end, *SHOWN false when '?' stands for it. */
+/*
+ * The columns of the next character.  *BYTES is 0 at the end; *SHOWN is false if '?' replaces
+ * it.
+ */
 static unsigned top_format_measure(const char *text, size_t *bytes, bool *shown)
 {
 	wchar_t c = 0;
@@ -179,7 +185,7 @@ void top_format_fit(char *out, size_t size, const char *text, unsigned columns, 
 
 void top_format_spark(char *out, size_t size, const float *values, size_t n, double most, bool utf8)
 {
-	/* Nothing at all, then the eighths. */
+	/* A blank for nothing, then blocks of one to eight eighths. */
 	static const char *const blocks[] = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",
 					     "\u2585", "\u2586", "\u2587", "\u2588"};
 	static const char *const plain[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};

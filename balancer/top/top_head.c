@@ -2,12 +2,12 @@
 /*
  * The head of `iocom top`; see top_head.h.
  *
- * Of each disk it says how much of what the kernel counted there is explained:
+ * For each disk it shows which part of the kernel's count is explained:
  *
  *   kernel = tasks + stacked + unattributed + foreign + residual
  *
- * as shares of `kernel` since counting began: over one interval they would
- * jump, for the kernel counts a request when it ends, and we when it begins.
+ * as shares of `kernel` since counting began.  Over one interval the shares would
+ * jump, because the kernel counts a request when it ends, and we when it begins.
  */
 #include "balancer/top/top_head.h"
 
@@ -18,7 +18,7 @@
 #include "balancer/top/top_format.h"
 #include "balancer/top/top_model.h"
 
-#define WIDE	  132 /* columns from which words are written out */
+#define WIDE	  132 /* from this width on words are written in full */
 #define SPARK_MAX 40
 #define NAME_MOST 32
 
@@ -27,11 +27,11 @@ struct head {
 	const json_t *document, *previous;
 	struct top_line *lines;
 	size_t n;
-	struct top_line spare; /* takes what does not fit; never read */
+	struct top_line spare; /* receives lines that do not fit; never read */
 	bool wide;
 };
 
-/* In a sentence nothing is "0", not the "-" of a column. */
+/* A sentence says "0" where a column says "-". */
 static void zero(char text[TOP_NUMBER_MAX])
 {
 	if (!strcmp(text, "-"))
@@ -65,7 +65,7 @@ static struct top_line *top_head_next_line(struct head *h, unsigned char rank)
 	return line;
 }
 
-/* "vda    " and the like: what the line is about. */
+/* Begins the line with its subject, as "vda    ". */
 static void label(struct top_line *line, const char *name)
 {
 	char text[64] = "";
@@ -99,7 +99,7 @@ static void spark(const struct head *h, struct top_line *line, unsigned char ran
 	top_line_add(line, rank, TOP_INK_SPARK, " %s", text);
 }
 
-/* How much a count of the document grew since the one before, or since counting began. */
+/* How much a count grew since the previous document, or since counting began. */
 static double top_head_grown(double now, const json_t *before, const char *key)
 {
 	double was = top_number(before, key);
@@ -126,17 +126,16 @@ static void program_sums(const json_t *document, double *runs, double *ns)
 	}
 }
 
-/* How long was counted, ns; 0 of no document. */
+/* The duration of counting in ns; 0 without a document. */
 static double top_head_span_of(const json_t *document)
 {
 	return top_number(document, "time_ns") - top_number(document, "since_ns");
 }
 
 /*
- * What the programs cost comes from statistics that are on in one period of
- * many, for `measured_ms` in all: it is a mean since counting began.  A document
- * that does not say so has them on all the time, as our own share of the CPU is
- * measured: then it is that of the interval.
+ * Statistics about the programs' cost are on in few periods, for `measured_ms` in all, so the
+ * cost is a mean since counting began.  A document without `measured_ms` has statistics always
+ * on: then the cost is that of the interval, as our own share of the CPU is.
  */
 static struct cost cost_of(const struct head *h)
 {
@@ -159,7 +158,8 @@ static struct cost cost_of(const struct head *h)
 		c.events = runs / measured;
 		c.programs = ns / 1e9 / measured;
 	}
-	if (json_is_number(json_object_get(now, "events_per_s"))) { /* of the last such period */
+	/* of the last measured period */
+	if (json_is_number(json_object_get(now, "events_per_s"))) {
 		c.events = top_number(now, "events_per_s");
 		c.ns = top_number(now, "ns_per_event");
 		c.programs = top_number(now, "program_core_share");
@@ -242,11 +242,11 @@ static void cpu_line(struct head *h)
 	top_line_add(line, 4, TOP_INK_PLAIN, ", %s major", major);
 }
 
-/* "tasks 98%": a part of what the kernel counted on this disk. */
+/* Adds "tasks 98%": a part of what the kernel counted on this disk. */
 static void part(struct head *h, struct top_line *line, const json_t *disk, const char *key,
 		 const char *name, unsigned char rank)
 {
-	/* Of requests that are under way only the parts are counted yet. */
+	/* Requests under way are counted in the parts, but not in the kernel's count yet. */
 	double whole = fmax(top_number(disk, "kernel_bytes"),
 			    top_number(disk, "task_bytes") + top_number(disk, "stacked_bytes") +
 				    top_number(disk, "unattributed_bytes") +
@@ -272,7 +272,7 @@ static void disk_line(struct head *h, const json_t *disk, unsigned char rank)
 
 	label(line, top_string(disk, "name"));
 	if (json_is_null(json_object_get(disk, "utilisation"))) {
-		top_line_add(line, 1, TOP_INK_PLAIN, "rates come with the next interval");
+		top_line_add(line, 1, TOP_INK_PLAIN, "rates appear after the next interval");
 		return;
 	}
 	bytes(read, top_number(disk, "read_bytes_per_s"));
@@ -365,7 +365,7 @@ static void network_line(struct head *h)
 	top_line_add(line, 3, TOP_INK_PLAIN, "  %s %s", messages, h->wide ? "messages/s" : "msg/s");
 }
 
-/* Two lines: bytes that are nobody's, and what counting costs. */
+/* Two lines: bytes that have no owner, and the cost of counting. */
 static void cost_lines(struct head *h)
 {
 	const json_t *un = json_object_get(h->document, "unattributed");
@@ -409,7 +409,7 @@ static void cost_lines(struct head *h)
 			     json_number_value(sure) * 100);
 }
 
-/* What could not be counted, and how often. */
+/* Shows what could not be counted, and how often. */
 static void drop_line(struct head *h)
 {
 	const json_t *help = json_object_get(h->document, "drops_help");
@@ -434,7 +434,10 @@ static void drop_line(struct head *h)
 		top_line_add(line, 9, TOP_INK_ALERT, ": %.200s", sentence);
 }
 
-/* Columns that this kernel cannot fill; elements are names, or objects with one and a reason. */
+/*
+ * Shows columns that this kernel cannot fill; elements are names, or objects with a name and a
+ * reason.
+ */
 static void degraded_line(struct head *h)
 {
 	static const char *const names[] = {"column", "field", "name"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Rings of the last documents' numbers; see top_history.h. */
+/* Rings of numbers of the last documents; see top_history.h. */
 #include "balancer/top/top_history.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 struct past {
 	struct top_entry entry;
-	char name[16]; /* of a task: another one may get its pid */
+	char name[16]; /* of a task, because another task may get its pid */
 	uint64_t turn; /* of the newest value */
 	float value[TOP_SERIES][TOP_HISTORY_TURNS];
 };
@@ -90,7 +90,7 @@ static void top_history_add_point(struct top_history *history, uint64_t id, cons
 		memset(past->value, 0, sizeof(past->value));
 		past->turn = history->turn;
 	}
-	/* Documents that did not name it: it did nothing then. */
+	/* It did nothing in documents that did not name it. */
 	for (; past->turn < history->turn; past->turn++)
 		for (unsigned s = 0; s < TOP_SERIES; s++)
 			past->value[s][(past->turn + 1) % TOP_HISTORY_TURNS] = 0;

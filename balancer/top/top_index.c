@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where ID is, or would stand. */
+/* Where ID is, or would be inserted. */
 static size_t top_index_place_of(const struct top_index *index, uint64_t id)
 {
 	size_t low = 0, high = index->n;

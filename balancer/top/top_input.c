@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What the keys of `iocom top` do. */
+/* Handles the keys of `iocom top`. */
 #include <limits.h>
 #include <string.h>
 #include <wchar.h>
@@ -10,7 +10,7 @@
 #define BACKSPACE 127
 #define CTRL(c)	  ((c)&31)
 
-/* The next column to the left (-1) or right (+1) that is on the screen. */
+/* Sorts by the next column to the left (-1) or right (+1) that is on the screen. */
 static void move_sort(struct screen *s, int step)
 {
 	struct top_column columns[TOP_COLUMNS];
@@ -32,7 +32,7 @@ static void move_sort(struct screen *s, int step)
 		s->view.key = (enum top_key)columns[at].key;
 }
 
-/* After a change of order or view: from the top, by a key that the view has. */
+/* After a change of order or view: starts at the top, sorted by a key that the view has. */
 static void view_changed(struct screen *s)
 {
 	bool of_tasks =
@@ -57,7 +57,7 @@ static void select_row(struct screen *s, size_t at)
 	s->dirty = true;
 }
 
-/* Moves the bar, or without one what is shown. */
+/* Moves the selection, or if there is none, scrolls. */
 static void move_rows(struct screen *s, long step, bool by_page)
 {
 	size_t from = s->selected ? s->at : s->offset, to;
@@ -67,7 +67,7 @@ static void move_rows(struct screen *s, long step, bool by_page)
 	if (s->selected)
 		select_row(s, to);
 	else if (by_page)
-		s->offset = to; /* the end is found when drawing */
+		s->offset = to; /* drawing limits it to the end */
 	else
 		select_row(s, s->offset);
 }
@@ -99,7 +99,7 @@ static bool key_move(struct screen *s, wint_t key, bool is_code)
 	return true;
 }
 
-/* Takes back one thing. */
+/* Undoes one thing: selection, filter and so on. */
 static void escape(struct screen *s)
 {
 	if (s->selected) {
@@ -152,7 +152,7 @@ static void open_detail(struct screen *s)
 		return;
 	s->dirty = true;
 	rows = top_model_rows(s->model, &n);
-	if (s->at < n && rows[s->at].folded) { /* no one task to show */
+	if (s->at < n && rows[s->at].folded) { /* a folded row is no single task to show */
 		s->view.fold = false;
 		return;
 	}
@@ -160,7 +160,7 @@ static void open_detail(struct screen *s)
 	s->mode = MODE_DETAIL;
 }
 
-/* Keys that change what the rows are, or their order. */
+/* Handles keys that change the choice of rows or their order. */
 static bool key_view(struct screen *s, wint_t key)
 {
 	struct top_model_options *v = &s->view;
@@ -250,7 +250,7 @@ static void key_table(struct screen *s, wint_t key, bool is_code)
 	}
 }
 
-/* Arrows scroll a page; true when it was one. */
+/* Scrolls a page by arrow keys.  Returns whether KEY was one. */
 static bool key_scroll(struct screen *s, wint_t key, bool is_code)
 {
 	size_t page = LINES > 2 ? (size_t)LINES - 2 : 1;
@@ -258,7 +258,7 @@ static bool key_scroll(struct screen *s, wint_t key, bool is_code)
 	if (!is_code)
 		return false;
 	if (key == KEY_DOWN)
-		s->scroll++; /* the end is found when drawing */
+		s->scroll++; /* drawing limits it to the end */
 	else if (key == KEY_UP)
 		s->scroll -= s->scroll > 0;
 	else if (key == KEY_NPAGE)

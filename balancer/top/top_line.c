@@ -33,7 +33,7 @@ static unsigned top_line_width_of(const struct top_line *line)
 	return width;
 }
 
-/* The least important piece, of several the last. */
+/* The least important piece; of equal ones the last. */
 static unsigned top_line_least(const struct top_line *line)
 {
 	unsigned worst = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A line of the screen as pieces of different importance: what does not fit
- * is left out as a whole, the least important first, never cut in a number.
+ * A line of the screen as pieces of different importance.  A piece that does not fit is left
+ * out as a whole, the least important first, so that no number is cut.
  */
 #ifndef IOCOM_TOP_LINE_H
 #define IOCOM_TOP_LINE_H
@@ -13,7 +13,7 @@
 #define TOP_PIECE_BYTES 256
 #define TOP_LINE_BYTES	4096
 
-/* What a piece means; the screen decides how that looks. */
+/* The meaning of a piece; the screen decides how it looks. */
 enum top_ink {
 	TOP_INK_PLAIN,
 	TOP_INK_NAME,
@@ -41,14 +41,14 @@ struct top_line {
 	unsigned char rank; /* among lines: 0 stays longest */
 };
 
-/* Adds a piece; beyond TOP_PIECES nothing happens. */
+/* Adds a piece; does nothing beyond TOP_PIECES. */
 void top_line_add(struct top_line *line, unsigned char rank, enum top_ink ink, const char *format,
 		  ...) __attribute__((format(printf, 4, 5)));
-/* Leaves out pieces until the line fits into WIDTH columns; the last one left is cut. */
+/* Drops pieces until the line fits into WIDTH columns; the last piece left is cut. */
 void top_line_fit(struct top_line *line, unsigned width);
-/* The line as one text, what a terminal must not see replaced; without blanks at the end. */
+/* Writes the line as one text, with unsafe characters replaced and no trailing blanks. */
 void top_line_text(const struct top_line *line, char out[TOP_LINE_BYTES]);
-/* Drops the least important of N lines until at most MOST are left; how many are. */
+/* Drops the least important of N lines until at most MOST are left.  Returns how many are left. */
 size_t top_lines_most(struct top_line *lines, size_t n, size_t most);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The document of `iocom top` as rows; see top_model.h. */
+/* Turns the document of `iocom top` into rows; see top_model.h. */
 #include "balancer/top/top_model.h"
 
 #include <errno.h>
@@ -25,10 +25,10 @@ struct top_model {
 	json_t *document, *previous;
 	struct top_row *rows;
 	size_t nrows, room;
-	struct top_index users; /* names asked for once */
+	struct top_index users; /* names already looked up */
 };
 
-/* The number of a key: the sum of up to three fields, times SCALE. */
+/* How to compute the number of a key: the sum of up to three fields, times SCALE. */
 static const struct {
 	const char *name;
 	bool text;
@@ -75,7 +75,10 @@ bool top_key_is_text(enum top_key key)
 	return keys[key].text;
 }
 
-/* An element of degraded[]: the name of a field or column, or an object that has one. */
+/*
+ * Whether an element of degraded[] (the name of a field or column, or an object with one) means
+ * KEY.
+ */
 static bool names_key(const json_t *element, enum top_key key)
 {
 	static const char *const members[] = {"column", "field", "name"};
@@ -144,7 +147,7 @@ int top_model_set(struct top_model *model, json_t *document, struct iocom_err *e
 		if (!json_is_array(array))
 			return iocom_err_set(
 				err, -EPROTO,
-				"the agent's answer has no %s[]; is it of this version?",
+				"the agent's answer has no %s[]; it may be of another version",
 				arrays[i]);
 		json_array_foreach (array, at, element)
 			if (!json_is_object(element))
@@ -159,7 +162,7 @@ int top_model_set(struct top_model *model, json_t *document, struct iocom_err *e
 	return 0;
 }
 
-/* How long was counted, ns. */
+/* The duration of counting in ns. */
 static double top_model_span_of(const json_t *document)
 {
 	return top_number(document, "time_ns") - top_number(document, "since_ns");
@@ -167,7 +170,10 @@ static double top_model_span_of(const json_t *document)
 
 const json_t *top_model_previous(const struct top_model *model)
 {
-	/* Of a counting that began anew the span is shorter; the calendar may jump. */
+	/*
+	 * A shorter duration means that counting began again.  The calendar may jump, so it
+	 * cannot tell.
+	 */
 	return model->previous && top_model_span_of(model->document) >=
 					  top_model_span_of(model->previous)
 		       ? model->previous
@@ -271,7 +277,7 @@ static int top_model_reserve(struct top_model *model, size_t n)
 	return 0;
 }
 
-/* Rows of one array; those that are not wanted only where a tree may need them. */
+/* Makes the rows of one array; unwanted rows are included only if a tree may need them. */
 static void top_model_fill(struct top_model *model, json_t *array, bool is_job,
 			   const struct top_model_options *o)
 {
@@ -337,7 +343,7 @@ const struct top_row *top_model_rows(const struct top_model *model, size_t *n)
 	return model->rows;
 }
 
-/* One array of the document, filtered, and sorted if asked to. */
+/* Returns one array of the document, filtered, and sorted if SORTED. */
 static json_t *filtered_array(struct top_model *model, const struct top_model_options *options,
 			      bool jobs, bool sorted)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Pages that take the table's place: help, the choice of a sort key, details. */
+/* Pages that replace the table: help, the choice of a sort key, details. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static size_t help_lines(struct top_line *lines)
 		"u  only my own                         c  command lines",
 		"arrows PgUp PgDn Home End: select      Enter  all of the selected row",
 		"p Space  pause                         K  what counting costs",
-		"e  ended tasks of one name apart       Esc  take back selection, filter",
+		"e  ended tasks of one name apart       Esc  clear selection, filter",
 	};
 	size_t n = 0;
 
@@ -61,7 +61,7 @@ static size_t sort_lines(const struct screen *s, struct top_line *lines)
 	return n;
 }
 
-/* The lines from `scroll` on; the last of the screen says how to leave. */
+/* Draws the lines from `scroll` on; the last line says how to leave. */
 static void draw_lines(struct screen *s, struct top_line *lines, size_t n, const char *foot)
 {
 	size_t room = LINES > 1 ? (size_t)LINES - 1 : 1;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Parents and command lines from /proc, remembered for some documents; see top_proc.h. */
+/*
+ * Reads parents and command lines from /proc and remembers them for some documents; see
+ * top_proc.h.
+ */
 #include "balancer/top/top_proc.h"
 
 #include <fcntl.h>
@@ -11,17 +14,17 @@
 #include "balancer/top/top_index.h"
 #include "user/utf8.h"
 
-#define TURNS_FRESH 8	  /* an answer is good for so many documents */
-#define ANSWERS_MAX 32768 /* of each kind; what is beyond is not known */
+#define TURNS_FRESH 8	  /* an answer stays valid for this many documents */
+#define ANSWERS_MAX 32768 /* of each kind; further ones stay unknown */
 #define PATH_BYTES  128
 #define STAT_BYTES  512
 #define COMM_BYTES  64
 
-/* One answer; a command line follows it. */
+/* One answer; a command line follows the structure. */
 struct answer {
 	struct top_entry entry; /* id: the pid */
-	uint64_t turn;		/* when it was asked; 0: to be asked anew */
-	char comm[COMM_BYTES];	/* whom it was asked for */
+	uint64_t turn;		/* when it was read; 0: read it again */
+	char comm[COMM_BYTES];	/* the name of the task that it belongs to */
 	bool known;
 	pid_t parent;
 	char command[];
@@ -68,7 +71,7 @@ void top_proc_turn(struct top_proc *proc)
 	top_index_sweep(&proc->commands, fresh, proc);
 }
 
-/* Bytes of /proc/PID/NAME, at most SIZE - 1, ended by a NUL; 0 when there are none. */
+/* Reads /proc/PID/NAME, at most SIZE - 1 bytes and a NUL.  Returns the number of bytes; 0: none. */
 static size_t top_proc_read_file(const struct top_proc *proc, pid_t pid, const char *name,
 				 char *out, size_t size)
 {
@@ -89,7 +92,10 @@ static size_t top_proc_read_file(const struct top_proc *proc, pid_t pid, const c
 	return (size_t)n;
 }
 
-/* "PID (NAME) STATE PARENT ...": the name may hold anything, so its end is the last ')'. */
+/*
+ * Parses "PID (NAME) STATE PARENT ...".  The name may hold any bytes, so its end is the last
+ * ')'.
+ */
 static bool read_stat(const struct top_proc *proc, pid_t pid, const char *comm, pid_t *parent)
 {
 	char stat[STAT_BYTES], name[COMM_BYTES];
@@ -102,13 +108,13 @@ static bool read_stat(const struct top_proc *proc, pid_t pid, const char *comm, 
 	end = strrchr(stat, ')');
 	if (!begin || !end || end < begin || sscanf(end + 1, " %*c %d", &number) != 1)
 		return false;
-	/* As the document has it: valid UTF-8, at most 15 bytes of the kernel's. */
+	/* Compare in the document's form: valid UTF-8, at most 15 bytes of the kernel's name. */
 	utf8_copy(name, sizeof(name), begin + 1, (size_t)(end - begin - 1));
 	*parent = number > 0 ? number : 0;
 	return !strcmp(name, comm);
 }
 
-/* Remembers one more answer, with room for a text of LENGTH bytes; NULL when it cannot. */
+/* Remembers a new answer, with room for a text of LENGTH bytes; NULL: impossible. */
 static struct answer *answer_add(struct top_proc *proc, struct top_index *index, pid_t pid,
 				 const char *comm, size_t length)
 {
@@ -129,8 +135,10 @@ static struct answer *answer_add(struct top_proc *proc, struct top_index *index,
 	return answer;
 }
 
-/* What is remembered of this very task; *ASKED when its pid was asked for in these turns.  That it
- * has another name now is found out at the next turn: the text may be in use. */
+/*
+ * Finds the answer for this very task; *ASKED: its pid was looked up recently.  If the task has
+ * a new name now, we replace the answer only at the next turn, as its text may be in use.
+ */
 static struct answer *answer_find(struct top_index *index, pid_t pid, const char *comm, bool *asked)
 {
 	struct answer *answer = top_index_find(index, (uint64_t)pid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Filter and order of the rows; see top_rows.h. */
+/* Filters and orders the rows; see top_rows.h. */
 #include "balancer/top/top_rows.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #define WORD_MAX   64
 #define FOLDED_BIT (1ULL << 61)
 
-/* A job is of UID when the tasks we see in it are, and there is one. */
+/* A job belongs to UID if it has visible tasks and all of them belong to UID. */
 static bool job_is_of(const json_t *tasks, const char *job, uid_t uid)
 {
 	const json_t *task;
@@ -33,7 +33,7 @@ static bool is_of(const struct top_row *row, const json_t *tasks, uid_t uid)
 	return *row->job && job_is_of(tasks, row->job, uid);
 }
 
-/* Every word of TEXT, in any case, in one of the row's texts. */
+/* Whether each word of TEXT is in one of the row's texts, in upper or lower case. */
 static bool has_words(const struct top_row *row, const char *text)
 {
 	char pid[24] = "", word[WORD_MAX];
@@ -70,7 +70,7 @@ static const char *row_text(const struct top_row *row, enum top_key key)
 	return key == TOP_USER ? row->user : key == TOP_JOB ? row->job : row->command;
 }
 
-/* Numbers downwards but for the pid, text upwards; ties in order of share, then pid. */
+/* Numbers descend except the pid, text ascends; ties are ordered by share, then pid. */
 int top_row_order(const void *a, const void *b, void *arg)
 {
 	const struct top_row *x = a, *y = b;
@@ -94,7 +94,7 @@ int top_row_order(const void *a, const void *b, void *arg)
 	return c ? c : strcmp(x->job, y->job);
 }
 
-/* Of ended tasks: those that become one row stand together. */
+/* Orders ended tasks so that those which fold into one row are neighbours. */
 static int fold_order(const void *a, const void *b)
 {
 	const struct top_row *x = a, *y = b;
@@ -108,7 +108,7 @@ static int fold_order(const void *a, const void *b)
 
 static void fold_into(struct top_row *into, const struct top_row *row)
 {
-	/* Stays the same from reading to reading, unlike the pids. */
+	/* Unlike the pids, this id stays the same from reading to reading. */
 	uint64_t id = 14695981039346656037ULL ^ row->uid;
 
 	if (!into->folded) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * `iocom top` on a terminal.
- *
- * One loop: wait for a key, a document or a signal, take it, draw.
+ * `iocom top` on a terminal.  One loop waits for a key, a document or a signal, handles it and
+ * draws.
  */
 #include <errno.h>
 #include <langinfo.h>
@@ -15,9 +14,9 @@
 
 #include "balancer/top/top_screen.h"
 
-#define TICK_MS 1000 /* what is said of a silent agent is redrawn so often */
+#define TICK_MS 1000 /* the notice about a silent agent is redrawn this often */
 
-/* The one thing a handler can reach; `iocom top` has one screen. */
+/* All that a signal handler may touch; `iocom top` has only one screen. */
 static volatile sig_atomic_t stop_signal;
 
 static void on_stop(int number)
@@ -49,7 +48,7 @@ static void start_colours(struct screen *s)
 			init_pair(i, colours[i][0], colours[i][1]);
 }
 
-/* Blocks and lines: in UTF-8, and not on terminals of the time before it. */
+/* Whether to draw blocks and lines: the terminal must know UTF-8 and not be too old for it. */
 static bool can_draw_utf8(void)
 {
 	const char *term = getenv("TERM");
@@ -58,7 +57,7 @@ static bool can_draw_utf8(void)
 	       strcmp(term, "linux");
 }
 
-/* Finds the row with the bar again; when it is gone, the bar goes to what stands there now. */
+/* Finds the selected row again; if it is gone, selects the row that is now in its place. */
 static void find_selected(struct screen *s)
 {
 	struct top_row row;
@@ -82,7 +81,7 @@ static void find_selected(struct screen *s)
 	if (s->at < n && rows[s->at].folded && rows[s->at].id == s->selected) {
 		json_decref(s->detail.source);
 		s->detail = rows[s->at];
-		s->detail.source = NULL; /* there is none of the sum */
+		s->detail.source = NULL; /* a folded row has no element in the document */
 		return;
 	}
 	s->detail_here = !top_model_find(s->model, s->selected, &s->view, &row);
@@ -97,7 +96,7 @@ static void find_selected(struct screen *s)
 			s->detail.command = line ? line : row.comm;
 		}
 	} else if (s->detail.source) {
-		s->detail.command = s->detail.comm; /* the other text is gone */
+		s->detail.command = s->detail.comm; /* the other text is no longer valid */
 	}
 }
 
@@ -121,7 +120,7 @@ static int arrange(struct screen *s, struct iocom_err *err)
 	return 0;
 }
 
-/* Takes a document; while paused it is read and let go. */
+/* Reads a document; while paused, drops it. */
 static int on_document(struct screen *s, struct iocom_err *err)
 {
 	json_t *document = NULL;
@@ -193,7 +192,7 @@ static int open_terminal(struct screen *s, struct iocom_err *err)
 {
 	struct sigaction action = {.sa_handler = on_stop};
 
-	/* Before curses, which keeps handlers that are there. */
+	/* Set these before curses starts, which keeps existing handlers. */
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Documents from the agent, or from a monitor of our own; see top_source.h. */
+/* Documents from the agent or from our own monitor; see top_source.h. */
 #include "balancer/top/top_source.h"
 
 #include <errno.h>
@@ -26,10 +26,10 @@
 #define LOOK_LEAST_NS	   50000000ULL
 #define RETRY_FIRST_NS	   250000000ULL
 #define RETRY_MOST_NS	   8000000000ULL
-#define STUCK_S		   5 /* an agent that stops in the middle of a document */
+#define STUCK_S		   5 /* limit for an agent that stops within a document */
 
 struct top_source {
-	int fd; /* the agent; -1: direct, or it is gone */
+	int fd; /* connection to the agent; -1: direct, or the agent is gone */
 	bool wait, gone;
 	char *run_dir; /* NULL: the default */
 	struct iocom_err why;
@@ -72,7 +72,7 @@ static int connect_agent(struct top_source *source, struct iocom_err *err)
 	return subscribe(source, err);
 }
 
-/* The fastest link of this machine, MB/s; 0 when none says. */
+/* The speed of this machine's fastest link, MB/s; 0: no link tells. */
 static double link_speed(void)
 {
 	double best = 0;
@@ -116,7 +116,7 @@ static int open_direct(struct top_source *source, struct iocom_err *err)
 	return 0;
 }
 
-/* The agent, or -- as root, where none answers -- ourselves. */
+/* Connects to the agent, or as root counts by ourselves if no agent answers. */
 static int open_any(struct top_source *source, const struct top_source_options *options,
 		    struct iocom_err *err)
 {
@@ -249,7 +249,7 @@ static int next_direct(struct top_source *source, json_t **document, struct ioco
 	return TOP_SOURCE_E_AGAIN;
 }
 
-/* From here on the agent is asked for again now and then. */
+/* From now on we try to reach the agent again from time to time. */
 static int lose_agent(struct top_source *source, const struct iocom_err *why)
 {
 	if (source->fd >= 0)
@@ -275,7 +275,7 @@ static int top_source_ask_again(struct top_source *source, struct iocom_err *err
 		return TOP_SOURCE_E_AGAIN;
 	switch (connect_agent(source, &why)) {
 	case 0:
-		return TOP_SOURCE_E_AGAIN; /* it is here when it has said something */
+		return TOP_SOURCE_E_AGAIN; /* it counts as back once it has sent something */
 	case -ENOMEM:
 		*err = why;
 		return -ENOMEM;

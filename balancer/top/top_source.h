@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Where `iocom top` gets its documents: from the node's agent, or, as root
- * and without one, from a monitor of its own.  Both give the same document.
+ * Where `iocom top` gets its documents: from the node's agent or, as root without an agent,
+ * from its own monitor.  Both give the same document.
  */
 #ifndef IOCOM_TOP_SOURCE_H
 #define IOCOM_TOP_SOURCE_H
@@ -16,35 +16,41 @@ struct top_source;
 struct top_source_options {
 	const char *run_dir; /* NULL: the default */
 	bool direct;	     /* do not ask an agent */
-	bool wait;	     /* an agent that goes away is waited for */
+	bool wait;	     /* wait for an agent that goes away */
 	double interval_s;
 };
 
-/* An agent that is not there, and waited for. */
+/* An agent that is gone and that we wait for. */
 struct top_source_gone {
 	const char *why; /* a sentence; valid until the next call */
-	double since_s;	 /* so long ago it went away */
-	double retry_s;	 /* the next try is then */
+	double since_s;	 /* it has been gone for this long */
+	double retry_s;	 /* seconds until the next attempt */
 };
 
 #define TOP_SOURCE_E_AGAIN 1 /* no document yet */
 
-/* 0, or negative errno with the sentence. */
+/* Returns 0, or negative errno with the sentence. */
 int top_source_open(struct top_source **source, const struct top_source_options *options,
 		    struct iocom_err *err);
 void top_source_free(struct top_source *source);
-/* To poll for input before top_source_next; -1: there is none, only time. */
+/*
+ * The descriptor to poll for input before top_source_next; -1: there is none, only the time
+ * counts.
+ */
 int top_source_fd(const struct top_source *source);
-/* Call top_source_next after so many ms at the latest; -1: only when the fd is readable. */
+/*
+ * Call top_source_next after this many ms at the latest; -1: only when the descriptor is
+ * readable.
+ */
 int top_source_due_ms(const struct top_source *source);
 /*
- * The next document, the caller's.  0; TOP_SOURCE_E_AGAIN; negative errno.  Call
- * only when the descriptor is readable, or the time has come.  With `wait` an
- * agent that goes away gives TOP_SOURCE_E_AGAIN, and is asked for again after
- * pauses that double up to some seconds.
+ * Gets the next document, which the caller owns.  Returns 0; TOP_SOURCE_E_AGAIN; negative
+ * errno. Call it only when the descriptor is readable or the time has come.  With `wait`, an
+ * agent that goes away gives TOP_SOURCE_E_AGAIN; later calls try it again, after pauses that
+ * double up to some seconds.
  */
 int top_source_next(struct top_source *source, json_t **document, struct iocom_err *err);
-/* True while an agent is waited for; GONE then says so. */
+/* Whether we wait for an agent that is gone; GONE gets the details. */
 bool top_source_gone(const struct top_source *source, struct top_source_gone *gone);
 /* "agent" or "direct". */
 const char *top_source_kind(const struct top_source *source);

@@ -2,9 +2,8 @@
 /*
  * Columns of `iocom top`; see top_table.h.
  *
- * Three tries: all columns with long titles; else short titles, where the less
- * important (higher `rank`) are left out until the rest fits; else what is left
- * is squeezed.
+ * The layout tries all columns with long titles, then short titles, leaving out less
+ * important columns (higher `rank`) until the rest fits, and then squeezes what is left.
  */
 #include "balancer/top/top_table.h"
 
@@ -16,24 +15,24 @@
 #define NEVER	   0xff
 #define PAST_WIDTH 20
 #define JOB_LEAST  4
-#define ROOT_NAME  "(root)" /* the job of all tasks in no cgroup below the root */
+#define ROOT_NAME  "(root)" /* the job of tasks in no cgroup below the root */
 #define PID_WIDTH  8
-#define LONG_LEAST 20 /* a command line narrower than this says nothing */
-#define TREE_DEPTH 20 /* deeper levels are not indented further */
+#define LONG_LEAST 20 /* a narrower command line would be useless */
+#define TREE_DEPTH 20 /* deeper levels get no more indentation */
 #define CELL_BYTES 4096
 
 struct column {
 	const char *title, *title_roomy;
-	unsigned char width, roomy;	     /* smallest, and with the long title */
-	unsigned char grow;		     /* how wide it may become at most */
+	unsigned char width, roomy;	     /* smallest width; width with the long title */
+	unsigned char grow;		     /* the largest useful width */
 	unsigned char rank_tasks, rank_jobs; /* 0 stays longest; NEVER: not in this view */
 	enum top_ink ink;
 	const char *help;
 };
 
 static const struct column columns[TOP_COLUMNS] = {
-	[TOP_PID] = {"PID", "PID", 7, 7, 7, 0, NEVER, 0, "process (its threads are folded in)"},
-	[TOP_USER] = {"USER", "USER", 8, 10, 16, 6, NEVER, 0, "whose it is"},
+	[TOP_PID] = {"PID", "PID", 7, 7, 7, 0, NEVER, 0, "process (with all its threads)"},
+	[TOP_USER] = {"USER", "USER", 8, 10, 16, 6, NEVER, 0, "its owner"},
 	[TOP_COMMAND] = {"COMMAND", "COMMAND", 12, 15, 30, 1, NEVER, 0,
 			 "name or command line (c); (name) has ended"},
 	[TOP_JOB] = {"JOB", "JOB", 12, 20, 64, 11, 0, 0, "job of iocom, else cgroup"},
@@ -64,7 +63,7 @@ static const struct column columns[TOP_COLUMNS] = {
 		      TOP_INK_SPARK, "the resource of SHARE% in the last intervals"},
 };
 
-/* The order in which they stand. */
+/* The columns from left to right. */
 static const enum top_key order[] = {
 	TOP_PID,   TOP_USER,	 TOP_COMMAND,  TOP_JOB,	   TOP_TASKS, TOP_OPS,
 	TOP_READ,  TOP_WRITE,	 TOP_IMPLICIT, TOP_FAULTS, TOP_SENT,  TOP_RECEIVED,
@@ -101,7 +100,7 @@ static void top_table_take(struct top_column *out, size_t *n, unsigned *width,
 	out[(*n)++] = (struct top_column){.key = key, .width = least, .roomy = roomy};
 }
 
-/* Columns whose rank is at most LIMIT; how wide they are together. */
+/* Chooses the columns whose rank is at most LIMIT.  Returns their total width. */
 static unsigned top_table_choose(struct top_column *out, size_t *n, unsigned limit,
 				 const struct top_layout *l, bool roomy)
 {
@@ -119,7 +118,7 @@ static unsigned top_table_choose(struct top_column *out, size_t *n, unsigned lim
 	return width;
 }
 
-/* Gives up to MOST columns of what is left to one kind of column. */
+/* Gives one kind of column up to MOST of the columns that are left. */
 static void top_table_widen(struct top_column *out, size_t n, unsigned *left, unsigned key,
 			    unsigned most)
 {
@@ -139,7 +138,7 @@ static unsigned top_table_least_of(unsigned need, unsigned most)
 	return need && need < most ? need : most;
 }
 
-/* What is left over: to the names as far as they need it, then to a sparkline. */
+/* Gives the space left to names as far as they need it, then to a sparkline. */
 static void spend(struct top_column *out, size_t *n, const struct top_layout *l, unsigned left)
 {
 	if (!l->long_names)
@@ -164,7 +163,7 @@ static void spend(struct top_column *out, size_t *n, const struct top_layout *l,
 		top_table_widen(out, *n, &left, TOP_PAST, 2 * PAST_WIDTH);
 }
 
-/* Still too wide: the widest gives, and at the end the last goes. */
+/* It is still too wide: shrinks the widest column, and finally drops the last. */
 static void squeeze(struct top_column *out, size_t *n, unsigned used, unsigned width)
 {
 	while (used > width && *n) {
@@ -226,7 +225,7 @@ void top_table_needs(struct top_layout *l, const struct top_row *rows, size_t n)
 	}
 }
 
-/* A name that fits between two dashes, else as it is, else nothing. */
+/* Returns a name that fits between two dashes, else one that just fits, else none. */
 static const char *group_name(enum top_ink ink, unsigned width)
 {
 	static const char *const names[TOP_INKS][4] = {
@@ -302,7 +301,7 @@ static void share_text(char *out, size_t size, const struct top_row *row)
 			 resource);
 }
 
-/* The lines of the tree before a name. */
+/* Draws the lines of the tree before a name. */
 static void branches(char *out, size_t size, const struct top_row *row, bool utf8)
 {
 	static const char *const signs[2][4] = {{"  ", "| ", "|-", "`-"},

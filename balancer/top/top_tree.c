@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Rows as a tree: tasks below the tasks that made them; or cgroups below the
- * cgroups above them, with their tasks.  Parents come from /proc while tasks
- * come and go, so they may be missing or contradict each other: a row without
- * a parent that we see is a root, and a circle is cut open.
+ * Arranges rows as a tree: tasks below their parents, or cgroups below their parent cgroups,
+ * with their tasks.  /proc tells the parents while tasks come and go, so they may be missing or
+ * contradict each other: a row without a visible parent is a root, and a circle is cut open.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +11,7 @@
 #include "balancer/top/top_rows.h"
 
 #define NOBODY	   SIZE_MAX
-#define CLIMB_MAX  256 /* steps upwards */
+#define CLIMB_MAX  256 /* most steps upwards */
 #define RAILS_MAX  63
 #define NAME_BYTES 4096
 
@@ -25,7 +24,7 @@ struct tree {
 	struct top_row *rows;
 	size_t n;
 	struct node *nodes;
-	size_t *index; /* rows in order of id, jobs in order of name */
+	size_t *index; /* rows sorted by id, jobs by name */
 	struct top_row *out;
 	size_t nout;
 	const struct top_model_options *options;
@@ -39,7 +38,7 @@ static int top_tree_by_id(const void *a, const void *b, void *arg)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Jobs first, in order of name; tasks have no place in it. */
+/* Orders jobs first, by name; the order of tasks does not matter. */
 static int by_job(const void *a, const void *b, void *arg)
 {
 	const struct top_row *rows = arg;
@@ -92,7 +91,7 @@ static size_t find_job(const struct tree *t, const char *name)
 	return NOBODY;
 }
 
-/* The next cgroup above this path that has a row. */
+/* The nearest ancestor cgroup of PATH that has a row. */
 static size_t job_above(const struct tree *t, const char *path)
 {
 	char name[NAME_BYTES], *slash;
@@ -122,7 +121,7 @@ static size_t parent_task(const struct tree *t, const struct top_row *row)
 	return parent > 0 ? find_id(t, (uint64_t)parent) : NOBODY;
 }
 
-/* True when going up from ROW comes back to it, or does not end. */
+/* Whether going up from ROW comes back to it or does not end. */
 static bool in_circle(const struct tree *t, size_t row)
 {
 	size_t at = t->nodes[row].parent;
@@ -150,8 +149,10 @@ static void find_parents(struct tree *t)
 			t->nodes[i].parent = NOBODY;
 }
 
-/* What rows do counts for all above them, and keeps them in sight.  In the view of jobs a task's
- * work is in its job's already. */
+/*
+ * Adds each row's work to all rows above it and keeps them visible.  In the view of jobs, a
+ * task's work is part of its job's already.
+ */
 static void top_tree_climb(struct tree *t)
 {
 	for (size_t i = 0; i < t->n; i++)
@@ -167,7 +168,7 @@ static void top_tree_climb(struct tree *t)
 				t->nodes[at].seen = true;
 		}
 	}
-	/* Only those in sight go on. */
+	/* Keep only the visible rows. */
 	size_t kept = 0;
 
 	for (size_t i = 0; i < t->n; i++)
@@ -203,7 +204,7 @@ static void emit(struct tree *t, size_t at, unsigned depth, uint64_t rails)
 	t->nodes[at].seen = true;
 }
 
-/* The row and all below it. */
+/* Walks the row and all rows below it. */
 static void top_tree_walk(struct tree *t, size_t root)
 {
 	unsigned depth = 0;
@@ -213,7 +214,7 @@ static void top_tree_walk(struct tree *t, size_t root)
 	for (;;) {
 		emit(t, at, depth, rails);
 		if (t->nodes[at].child != NOBODY) {
-			/* Beside what follows runs a line to the next one like this. */
+			/* A line runs beside the following rows to the next sibling. */
 			if (depth && depth <= RAILS_MAX && t->nodes[at].next != NOBODY)
 				rails |= 1ULL << depth;
 			at = t->nodes[at].child;

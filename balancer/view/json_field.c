@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Between JSON objects and structures; see json_field.h. */
+/* Converts between JSON objects and structures; see json_field.h. */
 #include "balancer/view/json_field.h"
 #include "balancer/view/json_msgpack.h"
 
@@ -13,7 +13,7 @@
 
 #define FOUND_MAX 60
 
-/* Text of others, for a terminal. */
+/* Makes text from others safe for a terminal. */
 static void json_field_tame(char *text)
 {
 	for (; *text; text++)
@@ -40,7 +40,7 @@ void field_leave(struct field_reader *r, size_t mark)
 
 static size_t find_path(const struct field_reader *r);
 
-/* ":LINE:COLUMN" of byte AT of the text. */
+/* Writes ":LINE:COLUMN" of byte AT of the text. */
 static void place_text(const struct field_reader *r, size_t at, char out[48])
 {
 	uint64_t line = r->line;
@@ -115,7 +115,7 @@ int field_large(struct field_reader *r, const json_t *value, uint64_t most, uint
 		*out = (uint64_t)json_integer_value(value);
 		return 0;
 	}
-	/* 1e3 and 4.0 are whole numbers too. */
+	/* 1e3 and 4.0 are whole numbers, too. */
 	if (!json_is_real(value) || !(number >= 0 && number < 9e15) || number != floor(number) ||
 	    number > (double)most)
 		return field_expected(r, wanted, value);
@@ -233,7 +233,7 @@ int field_set(json_t *object, const char *key, json_t *value)
 	return json_object_set_new(object, key, value) ? -ENOMEM : 0;
 }
 
-/* TEXT as the reader takes it: what is no text becomes '?'. */
+/* TEXT as a reader accepts it: '?' replaces invalid bytes. */
 static json_t *text_json(const char *text)
 {
 	char copy[512];
@@ -303,22 +303,23 @@ bool field_same(const struct field *table, size_t n, const void *a, const void *
 	return true;
 }
 
-/* --- where in the text ------------------------------------------------------------ */
+/* --- finding a place in the text --------------------------------------------------- */
 
 #define TRAIL_DEEPEST 64
 
-/* A walk over the text that knows the path of the value it stands before. */
+/* A walk over the text that tracks the path of the value before it. */
 struct trail {
 	const char *text;
 	size_t at, end;
-	struct field_reader path;      /* its path only */
-	const char *wanted;	       /* stop there; NULL: at the end */
-	size_t marks[TRAIL_DEEPEST];   /* path length outside each open bracket */
-	size_t indexes[TRAIL_DEEPEST]; /* of the element; SIZE_MAX: inside an object */
+	struct field_reader path;    /* only its path is used */
+	const char *wanted;	     /* the path to stop at; NULL: walk to the end */
+	size_t marks[TRAIL_DEEPEST]; /* path length outside each open bracket */
+	/* index of the current element; SIZE_MAX: inside an object */
+	size_t indexes[TRAIL_DEEPEST];
 	size_t depth;
 };
 
-/* Steps over a string; its content, as written, in OUT. */
+/* Steps over a string and copies its content, as written, to OUT. */
 static void trail_string(struct trail *t, char *out, size_t size)
 {
 	size_t n = 0;
@@ -351,7 +352,7 @@ static void trail_next(struct trail *t)
 		field_enter(&t->path, NULL, ++t->indexes[top]);
 }
 
-/* One character that is not in a string. */
+/* Steps over one character outside strings. */
 static void trail_step(struct trail *t, const char *key)
 {
 	char c = t->text[t->at];
@@ -367,7 +368,7 @@ static void trail_step(struct trail *t, const char *key)
 	t->at++;
 }
 
-/* True: stands behind what opened the wanted path. */
+/* Walks on.  Returns true right behind the character that opens the wanted path. */
 static bool trail_walk(struct trail *t)
 {
 	char key[81] = "";
@@ -384,7 +385,7 @@ static bool trail_walk(struct trail *t)
 	return false;
 }
 
-/* Where the value at the path begins; of what is not there, what it is missing from. */
+/* Finds where the value at the path begins; for a missing value, where its parent begins. */
 static size_t find_path(const struct field_reader *r)
 {
 	char wanted[sizeof(r->path)];
@@ -405,7 +406,7 @@ static size_t find_path(const struct field_reader *r)
 	return at;
 }
 
-/* Where the token begins that the parser says it stumbled over, AT its end. */
+/* Finds where the token begins that the parser refused; AT is its end. */
 static size_t token_start(const struct field_reader *r, const json_error_t *error, size_t at)
 {
 	static const char near[] = " near '";
@@ -432,7 +433,7 @@ static int parse_packed(struct field_reader *r, json_t **document)
 		json_decref(*document);
 		*document = NULL;
 		rc = -EINVAL;
-		wrong = "the end of the document expected";
+		wrong = "expected the end of the document";
 	}
 	if (!rc)
 		return 0;
@@ -455,7 +456,7 @@ int field_parse(struct field_reader *r, json_t **document)
 	*document = json_loadb(r->text, r->text_length, JSON_REJECT_DUPLICATES, &error);
 	if (*document)
 		return 0;
-	/* Without a word about the text, the text is not what was wrong. */
+	/* If the parser says nothing about the text, the text was not the problem. */
 	if (json_error_code(&error) == json_error_out_of_memory || !error.text[0])
 		return iocom_err_set(r->err, -ENOMEM, "out of memory");
 	at = error.position > 0 ? (size_t)error.position : 0;

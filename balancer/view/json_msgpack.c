@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * JSON documents in MessagePack; see json_msgpack.h.  The reader is our own: msgpack-c
- * makes room for as many entries as a container claims before it has seen one, and five
- * bytes can claim 256 GB.
+ * JSON documents in MessagePack; see json_msgpack.h.  We do not read with msgpack-c, because it
+ * allocates as many entries as a container claims to have, and five bytes can claim 256 GB.
  */
 #include "balancer/view/json_msgpack.h"
 
@@ -48,7 +47,7 @@ static void pack_text(msgpack_packer *pk, const char *text, size_t n)
 	msgpack_pack_str_body(pk, text, n);
 }
 
-/* In four bytes where they hold it exactly. */
+/* Packs four bytes if they hold the value exactly. */
 static void pack_real(msgpack_packer *pk, double value)
 {
 	float narrow = fabs(value) <= FLT_MAX ? (float)value : 0;
@@ -159,7 +158,7 @@ static void *json_msgpack_stop(struct unpacker *u, int code, const char *wrong)
 	return NULL;
 }
 
-/* A big-endian number of WIDTH bytes; false: they are not there yet. */
+/* Reads a big-endian number of WIDTH bytes; false: the bytes are not there yet. */
 static bool json_msgpack_number(struct unpacker *u, unsigned int width, uint64_t *value)
 {
 	if ((size_t)(u->end - u->at) < width)
@@ -183,7 +182,7 @@ static json_t *unpack_text(struct unpacker *u, uint64_t n)
 	if (n > (size_t)(u->end - u->at))
 		return json_msgpack_stop(u, -EAGAIN, NULL);
 	u->at += n;
-	return made(u, json_stringn(text, n), "text that is UTF-8 expected");
+	return made(u, json_stringn(text, n), "expected text in UTF-8");
 }
 
 static json_t *unpack_list(struct unpacker *u, uint64_t n)
@@ -203,17 +202,17 @@ static json_t *unpack_list(struct unpacker *u, uint64_t n)
 	return list;
 }
 
-/* One entry of a map into OBJECT; false: stopped. */
+/* Reads one entry of a map into OBJECT.  Returns false if reading stopped. */
 static bool unpack_entry(struct unpacker *u, json_t *object)
 {
 	json_t *key = json_msgpack_unpack(u), *value = NULL;
 
 	if (key && !json_is_string(key))
-		json_msgpack_stop(u, -EINVAL, "a string as key expected");
+		json_msgpack_stop(u, -EINVAL, "expected a string as key");
 	else if (key && strlen(json_string_value(key)) != json_string_length(key))
-		json_msgpack_stop(u, -EINVAL, "a key without NUL expected");
+		json_msgpack_stop(u, -EINVAL, "expected a key without NUL");
 	else if (key && json_object_get(object, json_string_value(key)))
-		json_msgpack_stop(u, -EINVAL, "a key that is not there yet expected");
+		json_msgpack_stop(u, -EINVAL, "expected a key that is not there yet");
 	else if (key)
 		value = json_msgpack_unpack(u);
 	if (value && json_object_set_new(object, json_string_value(key), value)) {
@@ -250,21 +249,21 @@ static json_t *unpack_real(struct unpacker *u, bool wide, uint64_t bits)
 		value = (double)single;
 	}
 	return isfinite(value) ? made(u, json_real(value), NULL)
-			       : json_msgpack_stop(u, -EINVAL, "a finite number expected");
+			       : json_msgpack_stop(u, -EINVAL, "expected a finite number");
 }
 
 static json_t *json_msgpack_unpack_whole(struct unpacker *u, uint8_t b, uint64_t bits)
 {
 	unsigned int width = 8u << (b & 3);
 
-	if (b >= 0xd0) /* signed: the sign is spread */
+	if (b >= 0xd0) /* extend the sign */
 		return made(u, json_integer((int64_t)(bits << (64 - width)) >> (64 - width)), NULL);
 	return bits <= INT64_MAX
 		       ? made(u, json_integer((int64_t)bits), NULL)
-		       : json_msgpack_stop(u, -EINVAL, "a whole number up to 2^63 - 1 expected");
+		       : json_msgpack_stop(u, -EINVAL, "expected a whole number up to 2^63 - 1");
 }
 
-/* What a first byte from 0xc0 on announces; bytes per the MessagePack specification. */
+/* Reads a value whose first byte is 0xc0 or more; widths are from the MessagePack specification. */
 static json_t *unpack_wide(struct unpacker *u, uint8_t b)
 {
 	static const uint8_t width[0x20] = {
@@ -295,7 +294,7 @@ static json_t *unpack_wide(struct unpacker *u, uint8_t b)
 		return json_msgpack_unpack_map(u, bits);
 	default:
 		if (!width[b - 0xc0])
-			return json_msgpack_stop(u, -EINVAL, "a value that JSON has expected");
+			return json_msgpack_stop(u, -EINVAL, "expected a value that JSON has");
 		return json_msgpack_unpack_whole(u, b, bits);
 	}
 }
@@ -308,7 +307,7 @@ static json_t *json_msgpack_unpack(struct unpacker *u)
 	if (u->at == u->end)
 		return json_msgpack_stop(u, -EAGAIN, NULL);
 	if (u->depth == JSON_MSGPACK_DEPTH)
-		return json_msgpack_stop(u, -EINVAL, "fewer levels expected");
+		return json_msgpack_stop(u, -EINVAL, "expected fewer levels");
 	u->depth++;
 	b = *u->at++;
 	if (b <= 0x7f || b >= 0xe0)

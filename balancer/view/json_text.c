@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* JSON as text; see json_text.h.  Strings are left to the JSON library. */
+/* Writes JSON as text; see json_text.h.  The JSON library escapes the strings. */
 #include "balancer/view/json_text.h"
 
 #include <math.h>
@@ -47,7 +47,7 @@ size_t json_text_number(double value, char out[JSON_TEXT_NUMBER_MAX])
 			break;
 	}
 	for (char *c = out; *c; c++)
-		if (*c == ',') /* the point of some locales */
+		if (*c == ',') /* some locales write a decimal comma */
 			*c = '.';
 	if (!strpbrk(out, ".e")) {
 		memcpy(out + length, ".0", 3);
@@ -82,7 +82,7 @@ static void put_key(struct text *t, const char *key)
 {
 	json_t *string;
 
-	/* The keys of our documents are plain words; anything else takes the long way. */
+	/* The keys of our documents are plain words; other keys take the slow path. */
 	if (strspn(key, "abcdefghijklmnopqrstuvwxyz_0123456789-") == strlen(key)) {
 		json_text_put(t, "\"", 1);
 		json_text_put(t, key, strlen(key));

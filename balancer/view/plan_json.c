@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A plan as the answer of a view file; see plan_json.h. */
+/* Writes a plan as the answer of a view file; see plan_json.h. */
 #include "balancer/view/plan_json.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "balancer/view/json_field.h"
 
-/* JSON has no infinity: the largest number stands for it. */
+/* JSON has no infinity: write the largest number instead. */
 static double bounded(double value)
 {
 	return value > DBL_MAX ? DBL_MAX : value < -DBL_MAX ? -DBL_MAX : value;
@@ -37,7 +37,7 @@ static json_t *move_json(const struct plan_answer *a, const struct rules_move *m
 			 bounded(m->cost_effectiveness));
 }
 
-/* A list of names of nodes; adding to a list takes NULL for the failure it is. */
+/* Makes a list of nodes' names.  json_array_append_new fails for a NULL list or item, too. */
 static json_t *plan_json_names(const struct plan_answer *a, const uint32_t *list, uint32_t n)
 {
 	json_t *out = json_array();

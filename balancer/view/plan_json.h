@@ -8,9 +8,9 @@
  *     "reasons": [{ "criterion", "source", "node", "left", "right", "unit",
  *                   "relation", "holds", "text" }] }
  *
- * "queued": true when the job must wait (bs; "nodes" is then empty); "tied_count"
- * where more nodes tie than are listed.  "task" counts home's tasks as the view
- * lists them, the job's own that stayed after them.
+ * "queued" is true when the job must wait (bs; "nodes" is then empty); "tied_count" is
+ * there when more nodes tie than are listed.  "task" numbers home's tasks in the view's
+ * order, followed by the job's own tasks that stayed.
  */
 #ifndef IOCOM_PLAN_JSON_H
 #define IOCOM_PLAN_JSON_H
@@ -20,12 +20,12 @@
 
 #include "balancer/view/view_decide.h"
 
-/* What a plan needs to be told; names come from NAME. */
+/* What to write besides the plan; NAME gives the names of nodes. */
 struct plan_answer {
 	const char *policy;
 	uint32_t home;
 	const struct rules_plan *plan;
-	const uint32_t *nodes; /* of each task */
+	const uint32_t *nodes; /* the node of each task */
 	uint32_t ntasks;
 	const struct rules_move *moves;
 	size_t nmoves;
@@ -34,12 +34,15 @@ struct plan_answer {
 	const void *arg;
 };
 
-/* TEXTS false: reasons without source, unit, relation and text.  NULL: no memory. */
+/*
+ * Writes the answer; without TEXTS reasons lack source, unit, relation and text.  NULL: out of
+ * memory.
+ */
 json_t *plan_answer_json(const struct plan_answer *answer, bool texts);
 json_t *plan_json(const struct view_decision *decision, bool texts);
 /*
- * Whether both answers say the same, texts apart; numbers that differ by at most
- * TOLERANCE (0: none) of the larger are the same.
+ * Whether both answers say the same apart from texts; numbers may differ by TOLERANCE (0: not
+ * at all) of the larger one.
  */
 bool plan_json_same(const json_t *a, const json_t *b, double tolerance);
 

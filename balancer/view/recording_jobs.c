@@ -2,11 +2,10 @@
 /*
  * The jobs of a recording in order of arrival; see recording.h.
  *
- *   waiting: [ first .. next )   a ring in order of arrival; each waits for its end
+ *   waiting: [ first .. next )   a ring in order of arrival; each job waits for its end
  *
- * The first leaves when its end was read, when the recording is over, or when
- * too many wait: then as it was submitted.  Ids are found through a hash table of
- * chains through the ring.
+ * The first job leaves when its end was read, or as it was submitted when the recording is over
+ * or too many wait.  A hash table with chains through the ring finds jobs by id.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,17 +20,17 @@ struct waiting {
 	struct recording_job job;
 	struct recording_finish finish;
 	bool ended;
-	uint32_t chain; /* slot of the next with the same hash, or NOBODY */
+	uint32_t chain; /* slot of the next job with the same hash, or NOBODY */
 };
 
 struct recording_jobs {
 	struct recording *source;
 	struct waiting *ring;
 	uint32_t *heads;
-	uint32_t room;	      /* slots, a power of two; heads too */
-	uint64_t first, next; /* numbers of arrival; slot = number mod room */
+	uint32_t room;	      /* number of slots, a power of two; also of heads */
+	uint64_t first, next; /* numbers of arrival; the slot is the number mod room */
 	bool over;
-	struct waiting last; /* given */
+	struct waiting last; /* the job returned last */
 };
 
 bool recording_never_ran(const struct recording_finish *finish)
@@ -50,7 +49,7 @@ double recording_turnaround_ms(const struct recording_job *submitted,
 		return -1;
 	if (!finish->has_measured || !(finish->measured.wall_ms > 0))
 		return finish->time_ms - submitted->time_ms;
-	/* Its start is by another node's clock, which may be behind. */
+	/* Another node's clock gave the start, and it may be behind. */
 	waited = finish->start_ms - submitted->time_ms;
 	return (waited > 0 ? waited : 0) + finish->measured.wall_ms;
 }
@@ -71,14 +70,14 @@ void recording_to_job(const struct recording_job *submitted, const struct record
 		out->request_kb = m->request_mb * 1e3 / m->requests;
 	if (m->memory_mb > 0)
 		out->memory_mb = m->memory_mb / tasks;
-	/* A job that never paged says nothing of what it would do where memory is short. */
+	/* A job that never paged does not tell how often it would when memory is short. */
 	if (m->page_faults > 0 && m->cpu_ms > 0)
 		out->faults_per_ms = m->page_faults / m->cpu_ms;
 	if (out->io_per_ms == 0)
 		out->io_per_ms = m->io_per_ms;
 }
 
-/* --- who waits ---------------------------------------------------------------------- */
+/* --- the waiting jobs --------------------------------------------------------------- */
 
 static uint32_t recording_jobs_hash(const struct recording_jobs *jobs, const char *id)
 {
@@ -180,7 +179,7 @@ struct recording *recording_jobs_source(struct recording_jobs *jobs)
 	return jobs->source;
 }
 
-/* The oldest may go. */
+/* Whether the oldest job may leave. */
 static bool recording_jobs_ready(const struct recording_jobs *jobs)
 {
 	uint64_t waiting = jobs->next - jobs->first;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What the lines of a recording say, one by one; see recording.h. */
+/* Reads the lines of a recording; see recording.h. */
 #include "balancer/view/recording_lines.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ int recording_expected(struct recording *r, const char *key, const char *wanted)
 	return field_expected(&r->reader, wanted, json_object_get(r->document, key));
 }
 
-/* OBJECT's "node", which is then taken out: the rest is the node's own. */
+/* Takes "node" out of OBJECT; the other members describe the node. */
 static int take_index(struct recording *r, json_t *object, uint64_t most, uint32_t *index)
 {
 	size_t mark = field_enter(&r->reader, "node", 0);
@@ -67,7 +67,7 @@ static int recording_lines_node_line(struct recording *r)
 	if (!rc)
 		rc = recording_lines_take_name(r, index, copy.node.name);
 	if (!rc)
-		*node = copy; /* its tasks stay its own */
+		*node = copy; /* node->tasks still points to its own array */
 	r->line.kind = RECORDING_NODE;
 	r->line.node = index;
 	return rc;

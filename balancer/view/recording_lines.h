@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What reading a recording's text and reading its lines share. */
+/* What the two readers of a recording share: that of the text and that of the lines. */
 #ifndef IOCOM_RECORDING_LINES_H
 #define IOCOM_RECORDING_LINES_H
 
@@ -7,16 +7,16 @@
 
 #include "balancer/view/recording_state.h"
 
-#define RECORDING_NOWHERE UINT32_MAX /* no place among the view's nodes */
+#define RECORDING_NOWHERE UINT32_MAX /* the node is not in the view */
 
 struct recording {
 	gzFile file;
 	char *path;
-	bool input; /* standard input: cannot be read again */
+	bool input; /* standard input: it cannot be read again */
 	struct recording_header header;
 	struct recording_state state;
 	bool whole;
-	/* the text: bytes [at, used) are read but not yet taken */
+	/* the text: bytes [at, used) are read but not parsed yet */
 	char *bytes;
 	size_t at, used, room;
 	bool drained, packed;
@@ -31,18 +31,18 @@ struct recording {
 	struct view_node *changed;
 	uint32_t *indexes;
 	size_t nchanged;
-	uint32_t *order, *place; /* numbers of the view's nodes; a node's place among them */
+	uint32_t *order, *place; /* numbers of the view's nodes; place of each node among them */
 	size_t norder;
-	/* of recording_view: the state with the changed nodes in place */
+	/* for recording_view: the state with the changed nodes in it */
 	struct view_node *seen;
 	size_t seen_room;
 };
 
-/* The current line, a document whose "record" is RECORD, into r->line.  0 or negative errno. */
+/* Reads the current line, whose "record" is RECORD, into r->line.  Returns 0 or negative errno. */
 int recording_line_read(struct recording *r, const char *record);
-/* The first line.  0 or negative errno. */
+/* Reads the first line.  Returns 0 or negative errno. */
 int recording_header_read(struct recording *r);
-/* Fails: KEY of the current line is not what is WANTED. */
+/* Reports that KEY of the current line is not what is WANTED. */
 int recording_expected(struct recording *r, const char *key, const char *wanted);
 
 #endif

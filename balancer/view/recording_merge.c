@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Several live recordings as one; see recording.h.  Each agent records what it saw
- * and decided itself, so that jobs and decisions of a cluster are in as many files
- * as it has nodes; only the machines and their loads are in several.
+ * Merges several live recordings into one; see recording.h.  Each agent records its own
+ * decisions and jobs, so those of a cluster are spread over as many files as it has nodes;
+ * only the machines and their loads are in several files.
  *
  *   inputs, each at its next line --earliest by the clock--> recorder
  *
- * A decision is taken over with the whole view it looked at: the recorder writes
- * what of it the merged lines do not already tell.
+ * A decision is merged with its whole view: the recorder writes the parts that the merged
+ * lines do not tell already.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,9 +20,9 @@
 struct input {
 	const char *path;
 	struct recording *recording;
-	const struct recording_line *line; /* NULL: no more */
-	double offset_ms;		   /* its time 0 in the merged time */
-	uint32_t *numbers;		   /* of its nodes in the merged recording, or NOBODY */
+	const struct recording_line *line; /* NULL: there are no more lines */
+	double offset_ms;		   /* the merged time of its time 0 */
+	uint32_t *numbers;		   /* merged numbers of its nodes, or NOBODY */
 	uint32_t room;
 };
 
@@ -31,7 +31,7 @@ struct merge {
 	size_t n;
 	struct recorder *out;
 	double time_ms;
-	uint32_t *indexes; /* of a decision's nodes */
+	uint32_t *indexes; /* numbers of a decision's nodes */
 	size_t room;
 	unsigned int cut;
 	struct iocom_err *err;
@@ -58,15 +58,17 @@ static int recording_merge_check(const struct merge *m, const struct input *in)
 	if (!h->live)
 		return iocom_err_set(
 			m->err, -EINVAL,
-			"%s is of a simulated run; recordings of live nodes are merged", in->path);
+			"%s is of a simulated run; only recordings of live nodes can be merged",
+			in->path);
 	if (h->params.rates != first->params.rates)
-		return iocom_err_set(m->err, -EINVAL, "%s and %s have other \"rates\"", in->path,
-				     m->inputs[0].path);
+		return iocom_err_set(m->err, -EINVAL, "%s and %s have different \"rates\"",
+				     in->path, m->inputs[0].path);
 	for (const struct input *other = m->inputs; other != in; other++)
 		if (!strcmp(recording_header(other->recording)->node, h->node))
-			return iocom_err_set(m->err, -EINVAL,
-					     "%s and %s are both of node '%s'; merge one a node",
-					     other->path, in->path, h->node);
+			return iocom_err_set(
+				m->err, -EINVAL,
+				"%s and %s are both of node '%s'; merge only one of each node",
+				other->path, in->path, h->node);
 	return 0;
 }
 
@@ -101,7 +103,7 @@ static int open_inputs(struct merge *m, const char *const *paths, size_t n)
 	return 0;
 }
 
-/* The input whose line is due next; NULL: all are at their ends. */
+/* The input whose next line is the earliest; NULL: all have ended. */
 static struct input *earliest(struct merge *m)
 {
 	struct input *best = NULL;
@@ -118,7 +120,7 @@ static struct input *earliest(struct merge *m)
 
 /* --- nodes ------------------------------------------------------------------------- */
 
-/* Whether another input has what NAME says of itself. */
+/* Whether another input has NAME's own report of itself. */
 static bool told_by_itself(const struct merge *m, const struct input *in, const char *name)
 {
 	for (size_t i = 0; i < m->n; i++)
@@ -138,7 +140,7 @@ static int recording_merge_reserve(uint32_t **list, size_t n)
 	return 0;
 }
 
-/* The merged number of node K of IN, which is told now if nobody did. */
+/* Finds the merged number of node K of IN and records the node if that was not done yet. */
 static int number_of(struct merge *m, struct input *in, uint32_t k, uint32_t *number)
 {
 	uint32_t n;
@@ -241,7 +243,7 @@ static int merge_line(struct merge *m, struct input *in)
 	return 0;
 }
 
-/* --- all of it ---------------------------------------------------------------------- */
+/* --- the whole merge ----------------------------------------------------------------- */
 
 static struct recording_header merged_header(const struct merge *m)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Reading a recording, line by line; see recording.h. */
+/* Reads a recording line by line; see recording.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,10 @@ static int recording_read_fail(const struct recording *r, struct iocom_err *err,
 			     what);
 }
 
-/* More text behind what is there.  0, negative errno; `drained` at the end. */
+/*
+ * Reads more text after the present text.  Returns 0 or negative errno; sets `drained` at the
+ * end.
+ */
 static int more(struct recording *r, struct iocom_err *err)
 {
 	int n, code;
@@ -66,7 +69,7 @@ static int more(struct recording *r, struct iocom_err *err)
 					   code == Z_BUF_ERROR ? "the packed file is cut off here"
 							       : text);
 	}
-	/* A packed file that ends in the middle of a block reads short, and tells it here. */
+	/* A compressed file that ends within a block reads short and reports it only here. */
 	gzerror(r->file, &code);
 	if (n == 0 && code == Z_BUF_ERROR)
 		return recording_read_fail(r, err, -EINVAL, "the packed file is cut off here");
@@ -88,7 +91,7 @@ static void recording_read_take(struct recording *r, size_t length, struct iocom
 	r->at += length;
 }
 
-/* The same of MessagePack, which has no lines: one value after another. */
+/* The same for MessagePack, which has values instead of lines. */
 static int take_value(struct recording *r, struct iocom_err *err)
 {
 	size_t tried = 0, length = 0;
@@ -96,7 +99,7 @@ static int take_value(struct recording *r, struct iocom_err *err)
 	json_t *value = NULL;
 	int rc;
 
-	/* What goes on is tried again at twice the length: not for every piece of it. */
+	/* Retry an incomplete value only at twice the length, not for every piece read. */
 	do {
 		while (!r->drained && r->used - r->at <= 2 * tried) {
 			rc = more(r, err);
@@ -109,12 +112,12 @@ static int take_value(struct recording *r, struct iocom_err *err)
 	} while (rc == -EAGAIN && !r->drained);
 	if (r->at == r->used)
 		return 0;
-	/* What is wrong in it is found again, and told, where it is parsed. */
+	/* Parsing finds and reports the error again. */
 	recording_read_take(r, rc == 0 ? length : r->used - r->at, err);
 	return 1;
 }
 
-/* 1: the next line is the reader's text; 0: no more; negative errno. */
+/* Makes the next line the reader's text.  Returns 1; 0: there are no more; negative errno. */
 static int recording_read_take_line(struct recording *r, struct iocom_err *err)
 {
 	char *end = NULL;
@@ -171,7 +174,7 @@ static void forget_line(struct recording *r)
 
 /* --- the stream ------------------------------------------------------------------- */
 
-/* Parses the next line.  1, 0, negative errno. */
+/* Parses the next line.  Returns 1, 0 or negative errno. */
 static int parse_line(struct recording *r, const char **record, struct iocom_err *err)
 {
 	int rc;
@@ -358,7 +361,7 @@ int recording_decide(struct recording *r, double tolerance, struct view_decision
 	int rc = recording_view(r, &view);
 
 	if (rc)
-		return iocom_err_set(err, rc, "no decision was read last");
+		return iocom_err_set(err, rc, "the last line read was no decision");
 	rc = view_policy_parse(d->policy, &policy, err);
 	if (!rc)
 		rc = view_decide(&view, &policy, decision, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What reader and writer of recordings share: the tables of fields, the state of the nodes. */
+/* What the reader and the writer of recordings share: tables of fields and the nodes' state. */
 #ifndef IOCOM_RECORDING_STATE_H
 #define IOCOM_RECORDING_STATE_H
 
@@ -7,7 +7,7 @@
 #include "balancer/view/recording.h"
 #include "balancer/view/view_node.h"
 
-/* The nodes as the lines so far left them. */
+/* The nodes according to the lines so far. */
 struct recording_state {
 	struct view_node *nodes;
 	uint32_t n, room;
@@ -17,11 +17,11 @@ struct recording_state {
 int recording_state_init(struct recording_state *s); /* 0, -ENOMEM */
 void recording_state_fini(struct recording_state *s);
 void recording_state_clear(struct recording_state *s);
-/* Adds the next number, a machine with every default.  0, -ENOMEM. */
+/* Adds a node with the next number and all defaults.  Returns 0 or -ENOMEM. */
 int recording_state_add(struct recording_state *s);
-/* Takes back the newest number, which is called NAME or has none yet. */
+/* Removes the newest node, whose name is NAME or not set yet. */
 void recording_state_pop(struct recording_state *s, const char *name);
-/* Node INDEX is called NAME from now on.  0; -EEXIST another one is; -ENOMEM. */
+/* Names node INDEX.  Returns 0; -EEXIST: another node has the name; -ENOMEM. */
 int recording_state_name(struct recording_state *s, uint32_t index, const char *name);
 
 enum recording_table {
@@ -33,7 +33,7 @@ enum recording_table {
 	RECORDING_T_END,
 };
 
-/* The fields of one kind of line, those of its structure in recording.h. */
+/* The fields of one kind of line, which are those of its structure in recording.h. */
 const struct field *recording_fields(enum recording_table table, size_t *n);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Writing a recording; see recording.h.  The recorder keeps the state that its
- * lines tell, so that only what has changed is written.
+ * Writes a recording; see recording.h.  The recorder keeps the state that its lines tell, so
+ * that it writes only changes.
  */
 #include <errno.h>
 #include <math.h>
@@ -26,7 +26,7 @@ struct recorder {
 	struct recording_state state;
 	double time_ms;
 	uint64_t lines, dropped;
-	int failed; /* errno of the file, told by every call from then on */
+	int failed; /* errno of the file; every later call returns it */
 };
 
 static int file_failed(struct recorder *r, struct iocom_err *err)
@@ -34,7 +34,7 @@ static int file_failed(struct recorder *r, struct iocom_err *err)
 	int code;
 	const char *text = gzerror(r->file, &code);
 
-	/* The library keeps only that the system failed; the reason is in errno. */
+	/* The library only says that the system failed; errno has the reason. */
 	if (!r->failed)
 		r->failed = code == Z_MEM_ERROR ? -ENOMEM : errno ? -errno : -EIO;
 	if (code == Z_ERRNO || code == Z_OK || !*text)
@@ -49,7 +49,7 @@ static int recording_write_line(struct recorder *r, const char *text, size_t n,
 
 	if (r->write) {
 		rc = r->write(r->arg, text, n);
-		return rc ? iocom_err_set(err, rc, "a line of %s is lost: %s", r->path,
+		return rc ? iocom_err_set(err, rc, "a line of %s was lost: %s", r->path,
 					  strerror(-rc))
 			  : 0;
 	}
@@ -57,7 +57,7 @@ static int recording_write_line(struct recorder *r, const char *text, size_t n,
 	return gzwrite(r->file, text, (unsigned int)n) == (int)n ? 0 : file_failed(r, err);
 }
 
-/* Writes OBJECT as a line and drops it; RC: how making it went. */
+/* Writes OBJECT as a line and frees it; RC is an earlier error, if any. */
 static int recording_write_put(struct recorder *r, json_t *object, int rc, struct iocom_err *err)
 {
 	bool packed = !r->write && json_msgpack_named(r->path);
@@ -71,7 +71,7 @@ static int recording_write_put(struct recorder *r, json_t *object, int rc, struc
 		return iocom_err_set(err, rc ? rc : -ENOMEM, "cannot record into %s: %s", r->path,
 				     strerror(rc ? -rc : ENOMEM));
 	if (!packed)
-		text[n++] = '\n'; /* in place of the NUL */
+		text[n++] = '\n'; /* replaces the NUL */
 	rc = recording_write_line(r, text, n, err);
 	free(text);
 	r->lines += rc == 0;
@@ -83,7 +83,7 @@ static int recording_write_refuse(struct recorder *r, struct iocom_err *err, con
 	return iocom_err_set(err, -EINVAL, "cannot record into %s: %s", r->path, what);
 }
 
-/* Checks that come before every line. */
+/* Makes the checks that every line needs. */
 static int recording_write_begin(struct recorder *r, double time_ms, struct iocom_err *err)
 {
 	if (r->failed)
@@ -167,7 +167,7 @@ static struct recorder *recorder_new(const char *name, const struct recording_he
 	return NULL;
 }
 
-/* Writes the header; R is the caller's only after 0. */
+/* Writes the header.  The caller owns R only after 0. */
 static int recording_write_open_recorder(struct recorder *r, struct recorder **out,
 					 struct iocom_err *err)
 {
@@ -308,7 +308,10 @@ static int recording_write_put_load(struct recorder *r, double time_ms, uint32_t
 	return recording_write_put(r, o, rc, err);
 }
 
-/* The machine of NODE was told, its load not yet: that line may be lost. */
+/*
+ * Stores that the machine part of NODE was written; its load is not yet, and its line may get
+ * lost.
+ */
 static void told_machine(struct view_node *old, const struct view_node *node)
 {
 	struct rules_node told = node->node;
@@ -327,7 +330,7 @@ static void told_machine(struct view_node *old, const struct view_node *node)
 	old->node = told;
 }
 
-/* Writes what NODE has other than OLD; FRESH: it was never told. */
+/* Writes what differs between NODE and OLD; FRESH: the node is new. */
 static int recording_write_put_node(struct recorder *r, double time_ms, uint32_t index, bool fresh,
 				    const struct view_node *node, struct iocom_err *err)
 {
@@ -364,10 +367,12 @@ int recorder_node(struct recorder *r, double time_ms, uint32_t index, const stru
 	if (rc)
 		return rc;
 	if (index > r->state.n || index >= RECORDING_NODES_MAX)
-		return recording_write_refuse(r, err,
-					      "the nodes' numbers have a gap, or are too many");
+		return recording_write_refuse(
+			r, err,
+			"there is a gap in the nodes' numbers, or there are too many nodes");
 	if (!node->node.name[0] || (owner && json_integer_value(owner) != index))
-		return recording_write_refuse(r, err, "a node has no name, or another's");
+		return recording_write_refuse(r, err,
+					      "a node has no name, or that of another node");
 	if (fresh && recording_state_add(&r->state))
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	return recording_write_put_node(r, time_ms, index, fresh, node, err);
@@ -381,8 +386,8 @@ int recorder_submit(struct recorder *r, const struct recording_job *job, struct 
 	if (rc)
 		return rc;
 	if (job->home >= r->state.n || job->tasks < 1)
-		return recording_write_refuse(r, err,
-					      "a job's home is no node so far, or it has no task");
+		return recording_write_refuse(
+			r, err, "a job's home is not a recorded node, or the job has no task");
 	o = view_recording_write_line("submit");
 	return recording_write_put(r, o, recording_write_fill(o, RECORDING_T_JOB, job), err);
 }
@@ -396,7 +401,7 @@ int recorder_finish(struct recorder *r, const struct recording_finish *finish,
 	if (rc)
 		return rc;
 	if (finish->node >= r->state.n)
-		return recording_write_refuse(r, err, "a job ended on what is no node so far");
+		return recording_write_refuse(r, err, "a job ended on a node that is not recorded");
 	o = view_recording_write_line("finish");
 	rc = recording_write_fill(o, RECORDING_T_FINISH, finish);
 	if (!rc && finish->has_measured) {
@@ -460,7 +465,7 @@ static const char *seen_name(const void *arg, uint32_t place)
 	return place < seen->state->n ? seen->state->nodes[place].node.name : NULL;
 }
 
-/* HOME's place among the nodes it saw, as a check that it is there; d->norder: it is not. */
+/* Finds HOME's place among the nodes of the view; d->norder: it is not there. */
 static uint32_t recorder_home_place(const struct recording_decision *d)
 {
 	uint32_t place = 0;
@@ -491,7 +496,7 @@ static json_t *plan_of(const struct recorder *r, const struct recording_decision
 	return plan_answer_json(&answer, false);
 }
 
-/* The numbers of the view's nodes; nothing when they are all, by number. */
+/* Writes the numbers of the view's nodes, unless they are all nodes in order of number. */
 static int put_order(const struct recorder *r, json_t *o, const struct recording_decision *d)
 {
 	bool all = d->norder == r->state.n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The job of a view between JSON and structures; see view_node.h. */
+/* Converts the job of a view between JSON and structures; see view_node.h. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ static const struct field job_fields[] = {
 	JOB(FIELD_COUNT, hops),	       {"com_ms", FIELD_ELSEWHERE, 0, 0},
 };
 
-/* One value a task; tasks behind the last have 0. */
+/* Reads one value per task; missing ones are 0. */
 static int read_com(struct field_reader *r, const json_t *list, uint32_t tasks, double **out)
 {
 	size_t mark = field_enter(r, "com_ms", 0), i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The view file; see view_json.h. */
+/* Reads and writes view files; see view_json.h. */
 #include "balancer/view/view_json.h"
 
 #include <errno.h>
@@ -157,7 +157,7 @@ int view_params_read(struct field_reader *r, const json_t *object, struct rules_
 	return 0;
 }
 
-/* Names are unique: the second of two is refused. */
+/* Names are unique: refuses the second of two. */
 static int check_names(struct field_reader *r, const struct view_file *view)
 {
 	json_t *seen = json_object();
@@ -172,8 +172,8 @@ static int check_names(struct field_reader *r, const struct view_file *view)
 			field_enter(r, "name", 0);
 			rc = field_fail(
 				r,
-				"expected a name of its own; \"%s\" is nodes[%" JSON_INTEGER_FORMAT
-				"]'s already",
+				"expected a unique name; \"%s\" is nodes[%" JSON_INTEGER_FORMAT
+				"]'s name",
 				name, json_integer_value(first));
 		} else {
 			rc = field_set(seen, name, json_integer(i));
@@ -263,7 +263,7 @@ int view_file_decode(const char *name, const char *text, size_t length, struct v
 	return rc;
 }
 
-/* All of FD, up to a little more than VIEW_BYTES_MAX. */
+/* Reads FD to its end, or slightly more than VIEW_BYTES_MAX. */
 static int view_json_slurp(int fd, char **text, size_t *length)
 {
 	size_t used = 0, room = 0;
@@ -329,7 +329,7 @@ int view_params_write(json_t *object, const struct rules_params *params,
 			break;
 		if (base && rules_params_get(base, i, &name) == value)
 			continue;
-		/* These two have their place beside "params". */
+		/* These two are written beside "params". */
 		if (base || (strcmp(name, "network_mb_per_s") && strcmp(name, "reference_mips")))
 			rc = field_set(list, name, json_real(value));
 	}

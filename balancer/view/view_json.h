@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The view file: all that one decision looks at, as one JSON document.
+ * The view file: all that one decision uses, as one JSON document.
  *
  *   { "version": 1, "time_ms", "home", "seed", "network_mb_per_s",
  *     "reference_mips", "rates", "params": { parameter: value },
@@ -8,7 +8,7 @@
  *                  "zatti": {}, "owner": {}, "age_ms", "charged": [] } ],
  *     "job": { } }
  *
- * Units as in iocom/rules.h.  A field left out takes a value that says nothing:
+ * Units are those of iocom/rules.h.  A missing field has a default:
  *
  *   version 1, time_ms 0, home 0, seed 1, rates "computation", network_mb_per_s
  *   125, reference_mips the home node's cpu_mips, params the rules' defaults
@@ -18,19 +18,19 @@
  *               request_sd_kb 50, network_mb_per_s the view's: FC's machine
  *   task, job   request_kb 250, reaccess 5 (wall: 0), requests null, tasks 1,
  *               com_ms a list of zeros; every other amount 0
- *   measured    left out: the disk and CPU state follow from the tasks.  Parts:
+ *   measured    missing: the disk and CPU state follow from the tasks.  In parts:
  *               disk_utilisation = arrivals * service, and the other way round;
  *               service_ms the disk's own, service_ms2 its square, cpu_queue the
  *               CPU load, io_tasks those that the tasks show
- *   advertised  left out, wholly or in part: follows from the tasks
- *   zatti       left out: follows from the rest.  Parts: run_queue the CPU queue,
+ *   advertised  missing, wholly or in part: follows from the tasks
+ *   zatti       missing: follows from the rest.  In parts: run_queue the CPU queue,
  *               cpu_idle_percent 100 (1 - run_queue / cores), blocks_per_s 1000
- *               L_IO, free_mb what memory is not requested
+ *               L_IO, free_mb the memory that nobody requested
  *   owner       accepts true
  *
- * Beyond the published fields a node may hold "cores"; "measured" "io_tasks"; a task
- * "pinned"; and a node "charged": requests in the form of "job" that home has
- * placed there since the node's last vector (MODEL 3.0), in that order.
+ * Beyond the published fields, a node may have "cores", "measured" may have "io_tasks", a task
+ * "pinned", and a node "charged": requests in the form of "job" that home has placed there, in
+ * that order, since the node's last vector (MODEL 3.0).
  */
 #ifndef IOCOM_VIEW_JSON_H
 #define IOCOM_VIEW_JSON_H
@@ -42,9 +42,9 @@
 
 #define VIEW_BYTES_MAX (128u * 1000 * 1000)	 /* of a file; 100,000 nodes of 1,250 bytes */
 #define VIEW_TASKS_MAX 1000000u			 /* of a job */
-#define VIEW_SEED_MAX  ((UINT64_C(1) << 53) - 1) /* what every JSON reader keeps exactly */
+#define VIEW_SEED_MAX  ((UINT64_C(1) << 53) - 1) /* every JSON reader keeps such numbers exactly */
 
-/* One node with what it owns; node.tasks is tasks. */
+/* A node with what it owns; node.tasks equals tasks. */
 struct view_node {
 	struct rules_node node;
 	struct rules_task *tasks;
@@ -60,37 +60,37 @@ struct view_file {
 	struct view_node *nodes;
 	uint32_t nnodes, room;
 	struct rules_request job; /* job.com_ms is com_ms */
-	double *com_ms;		  /* job.tasks values, or NULL: none */
+	double *com_ms;		  /* job.tasks values, or NULL */
 };
 
-/* An empty view with the defaults of RATES. */
+/* Makes an empty view with the defaults of RATES. */
 void view_file_init(struct view_file *view, enum rules_rates rates);
 void view_file_fini(struct view_file *view);
 
 /*
- * Reads PATH ("-": standard input).  0; -EINVAL with "FILE: path of the field:
- * what was expected, what was found" (wrong types, NaN, negative values, unknown
- * fields, duplicate keys and names, an index out of range, too deep, over
- * VIEW_BYTES_MAX); -ENOMEM; errno of the file.  VIEW is to be freed only after 0.
+ * Reads PATH ("-": standard input).  Returns 0; -EINVAL with "FILE: path of the field: what was
+ * expected, what was found" (wrong types, NaN, negative values, unknown fields, duplicate keys
+ * and names, an index out of range, too deep, over VIEW_BYTES_MAX); -ENOMEM; errno of the file.
+ * Free VIEW only after 0.
  */
 int view_file_read(const char *path, struct view_file *view, struct iocom_err *err);
-/* The same from TEXT; NAME stands for the file in messages. */
+/* Reads TEXT in the same way; NAME stands for the file in messages. */
 int view_file_decode(const char *name, const char *text, size_t length, struct view_file *view,
 		     struct iocom_err *err);
-/* The document, every field written; decoding it gives the same view, bit for bit.
- * NULL: no memory. */
+/*
+ * Makes the document with every field; decoding it gives the same view, bit for bit.  NULL: out
+ * of memory.
+ */
 json_t *view_file_json(const struct view_file *view);
 
-/*
- * Adds a node (copied with its tasks; CHARGED none yet).  0 or -ENOMEM.
- */
+/* Adds a copy of NODE with its tasks and without charges.  Returns 0 or -ENOMEM. */
 int view_file_add(struct view_file *view, const struct rules_node *node);
-/* Adds a placement to node INDEX.  0; -EINVAL no such node; -ENOMEM. */
+/* Adds a placement to node INDEX.  Returns 0; -EINVAL: there is no such node; -ENOMEM. */
 int view_file_charge(struct view_file *view, uint32_t index, const struct rules_request *request);
 
 void view_node_fini(struct view_node *node);
 int view_node_copy(struct view_node *to, const struct view_node *from); /* 0, -ENOMEM */
-/* Whether both describe the same state, bit for bit; the age may differ. */
+/* Whether both describe the same state, bit for bit, apart from the age. */
 bool view_node_same(const struct view_node *a, const struct view_node *b);
 
 #endif

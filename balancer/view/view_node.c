@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Nodes of a view between JSON and structures; see view_node.h. */
+/* Converts nodes of a view between JSON and structures; see view_node.h. */
 #include "balancer/view/view_node.h"
 
 #include <errno.h>
@@ -116,7 +116,7 @@ int view_node_copy(struct view_node *to, const struct view_node *from)
 	size_t ntasks = from->node.ntasks;
 	struct view_node copy = {.node = from->node, .ncharged = from->ncharged};
 
-	/* One more: an empty list is no failure. */
+	/* Allocate one more, as NULL for an empty list would look like a failure. */
 	copy.tasks = calloc(ntasks + 1, sizeof(*copy.tasks));
 	copy.charged = calloc(from->ncharged + 1, sizeof(*copy.charged));
 	if (!copy.tasks || !copy.charged) {
@@ -210,7 +210,7 @@ static int read_charged(struct field_reader *r, const json_t *list, enum rules_r
 	return 0;
 }
 
-/* A group of fields of the node itself; absent: *PRESENT false. */
+/* Reads a group of fields of the node itself; *PRESENT tells whether it is there. */
 static int read_group(struct field_reader *r, const json_t *object, const char *key,
 		      const struct field *table, size_t n, struct rules_node *node, bool *present)
 {
@@ -228,7 +228,7 @@ static int read_group(struct field_reader *r, const json_t *object, const char *
 	return rc;
 }
 
-/* What follows from the tasks, in place of what was not advertised. */
+/* Computes loads that were not advertised from the tasks. */
 static int complete_advertised(struct field_reader *r, const json_t *group, enum rules_rates rates,
 			       struct rules_node *n)
 {
@@ -237,7 +237,7 @@ static int complete_advertised(struct field_reader *r, const json_t *group, enum
 
 	own.has_measured = own.has_zatti = false;
 	if (rules_node_loads(&own, rates))
-		return field_fail(r, "expected loads whose sums a number can hold");
+		return field_fail(r, "expected loads whose sums do not overflow");
 	implicit = own.advertised.io_per_ms - own.advertised.explicit_per_ms;
 	if (!has(group, "memory_mb"))
 		n->advertised.memory_mb = own.advertised.memory_mb;
@@ -289,7 +289,7 @@ static int complete_zatti(struct field_reader *r, const json_t *group, enum rule
 
 	own.has_zatti = false;
 	if (!own.has_advertised && rules_node_loads(&own, rates))
-		return field_fail(r, "expected loads whose sums a number can hold");
+		return field_fail(r, "expected loads whose sums do not overflow");
 	if (!has(group, "run_queue"))
 		n->zatti.run_queue = n->has_measured ? n->measured.cpu_queue : own.advertised.cpu;
 	queue = n->zatti.run_queue;

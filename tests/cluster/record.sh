@@ -44,7 +44,7 @@ while kill -0 $full 2>/dev/null; do
 done
 wait $full
 tap_is "a full disk: 1" "$?" 1
-tap_like "a full disk: said" "$(cat "$SCRATCH/full.log")" 'No space left on device; what came before is kept'
+tap_like "a full disk: said" "$(cat "$SCRATCH/full.log")" 'No space left on device; the part recorded so far is kept'
 "$IOCOM" record --merge - "$SCRATCH/full/r.jsonl" >"$SCRATCH/full.jsonl" 2>/dev/null
 tap_is "a full disk: what there is, is whole lines" "$?" 0
 tap_calc "a full disk: and more than the header" "$(wc -l <"$SCRATCH/full.jsonl") > 4"

@@ -33,7 +33,7 @@ tap_true "in the order of their node" bash -c 'for n in n1 n2 n3; do
 	grep "^$n:" "$1" | cut -d" " -f4 | sort -nc || exit 1; done' - "$SCRATCH/o"
 tap_is "a line longer than 1 MiB comes in pieces, nothing of it lost" \
 	"$(status -N n1,n2 --no-label -- sh -c 'head -c 3000000 /dev/zero | tr "\0" x') $(tr -d '\n' <"$SCRATCH/o" | wc -c)" "0 6000000"
-tap_like "and it is said" "$(err)" 'longer than 1048576 bytes were cut in 4 places'
+tap_like "and it is said" "$(err)" 'longer than 1048576 bytes were split in 4 places'
 tap_is "bytes against truth, two nodes" \
 	"$(run -N n2,n3 --no-label -- sh -c 'seq 1000000' | sort -n | cksum)" "$(seq 1000000 | sed p | cksum)"
 

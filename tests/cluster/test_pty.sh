@@ -213,7 +213,7 @@ tap_like "and it is told to draw again, at our size" "$(screen '^size=24 80')" '
 press "keys go there" '^got=one' one Enter
 tm resize-window -x 90 -y 30
 tap_like "a new size goes there" "$(screen '^size=30 90')" '^size=30 90'
-press "~? tells what the escape does" 'leave, and let the command go on' Enter '~?'
+press "~? tells what the escape does" 'leave and let the command go on' Enter '~?'
 tm send-keys Enter '~.'
 left "~. leaves it: 0" 0
 tap_like "and the job goes on" "$("$iocom" jobs)" "^$job +running"

@@ -25,7 +25,7 @@ tap_is "-n, --stdin none: nothing of ours" "$(echo x | r -n -- wc -c) $(echo x |
 tap_is "a loop that reads: all of its lines" "$(seq 3 | on n1 sh -c 'while read -r i; do iocom run -n --node n2 -- echo "$i"; done' | tr -d '\n')" 123
 tap_is "without it the job takes them" "$(seq 3 | on n1 sh -c 'while read -r i; do iocom run --node n2 -- cat; done' | tr -d '\n')" 23
 tap_is "-n with --pty: refused" "$(r -n --pty -- true >"$SCRATCH/o" 2>&1; echo $?)" 125
-tap_like "and why" "$(cat "$SCRATCH/o")" 'terminal of --pty has an input'
+tap_like "and why" "$(cat "$SCRATCH/o")" '--pty needs an input'
 tap_is "a reader that leaves ends the job" "$(timeout 20 "$TESTBED" exec n1 -- sh -c 'iocom run --node n2 -- yes | head -n 1')" y
 
 # --- statuses ---

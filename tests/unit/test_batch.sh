@@ -137,10 +137,10 @@ tap_is "again: nothing is left" "$(status batch --resume --log "$dir/log" "$dir/
 cp "$dir/log.was" "$dir/log"
 sed -i '2s/.*/echo another/' "$dir/commands"
 tap_is "another list than the log's: nothing runs" "$(status batch --resume --log "$dir/log" "$dir/commands")" 125
-tap_like "why" "$(cat "$dir/err")" 'command 2 is another one in the log.*echo another'
+tap_like "why" "$(cat "$dir/err")" 'command 2 differs in the log.*echo another'
 echo hello >"$dir/log"
 tap_is "no log" "$(status batch --resume --log "$dir/log" "$dir/commands") $(cat "$dir/log")" "125 hello"
-tap_like "why" "$(cat "$dir/err")" 'log:1 is no line of a log'
+tap_like "why" "$(cat "$dir/err")" 'log:1 is not a line of an iocom batch log'
 tap_is "--resume without --log" "$(status batch --resume "$dir/commands")" 125
 
 # --- a worker is lost: at most once ---
@@ -150,7 +150,7 @@ tap_is "its command is lost: 255" "$(status batch -j 1 --log "$dir/log" "$dir/co
 tap_like "and is named" "$(cat "$dir/err")" 'outcome is unknown: echo begun'
 tap_is "it is not run again" "$(wc -l <"$dir/begun")" 1
 tap_is "the log says lost" "$(jq -r 'select(.sequence == 1) | .state' "$dir/log")" lost
-tap_like "no worker, no others" "$(cat "$dir/err")" 'no worker is left: the rest was not begun'
+tap_like "no worker, no others" "$(cat "$dir/err")" 'no worker is left to begin the rest'
 lines "echo begun >>$dir/begun" 'echo other'
 tap_is "it runs again where that is asked for" "$(status batch --resume -j 1 --log "$dir/log" "$dir/commands") $(wc -l <"$dir/begun")" "0 2"
 # shellcheck disable=SC2016

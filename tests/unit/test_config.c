@@ -79,7 +79,7 @@ static void test_mistakes(void **state)
 		{"[iocom]\nname = a/b\n", "node name"},
 		{"[iocom]\npeers = h:port\n", "ADDRESS:PORT"},
 		{"[iocom]\nscope = disk=loop0\n", "a scope needs cgroup="},
-		{"[iocom]\nscope = cgroup=../x\n", "bad path"},
+		{"[iocom]\nscope = cgroup=../x\n", "not a usable path"},
 		{"[iocom]\nmetrics_listen = localhost\n", "expected a numeric address"},
 		{"[iocom]\nmetrics_listen = 127.0.0.1:0\n", "with a port from 1"},
 		{"[iocom]\nmetrics_listen = [::1:7703\n", "expected [ADDRESS]:PORT"},

@@ -332,7 +332,7 @@ if command -v munged >/dev/null && [ -e /sys/kernel/btf/vmlinux ]; then
 	listen unix "$dir/run/iocom.sock" 65534
 	doctor
 	tap_is "another's socket is not asked: broken" "$? $(state agent)" "1 broken"
-	tap_like "whose" "$(says agent)" "is user 65534, pid $listener, not root"
+	tap_like "whose" "$(says agent)" "by user 65534, pid $listener, not by root"
 else
 	tap_skip "an agent: ok" "needs munged and BTF"
 fi

@@ -78,7 +78,7 @@ play cut one
 record --out c.jsonl.gz
 tap_is "the agent goes away: 1" "$?" 1
 played
-tap_like "the agent goes away: said" "$(cat err)" 'the agent closed the connection; what came before is kept'
+tap_like "the agent goes away: said" "$(cat err)" 'the agent closed the connection; the part recorded so far is kept'
 tap_is "the agent goes away: kept" "$(zcat c.jsonl.gz)" "$(head -n 4 one)"
 
 play silent one
@@ -140,7 +140,7 @@ tap_is "merge of one that was cut off: 0" "$?" 0
 tap_like "merge of one that was cut off: said" "$(cat err)" '1 of the recordings was cut off'
 record --merge o.jsonl one one
 tap_is "merge of one node twice: 1" "$?" 1
-tap_like "merge of one node twice: said" "$(cat err)" 'one and one are both of node .t.; merge one a node'
+tap_like "merge of one node twice: said" "$(cat err)" 'one and one are both of node .t.; merge only one of each node'
 echo rubbish >>two
 record --merge o.jsonl one two
 tap_is "merge of a bad file: 1" "$?" 1

@@ -68,7 +68,7 @@ play 3
 record --csv jobs --delay 0.1 --out p.csv.gz
 tap_is "the agent goes away: 1" "$?" 1
 played
-tap_like "the agent goes away: said" "$(cat err)" 'what came before is kept'
+tap_like "the agent goes away: said" "$(cat err)" 'the part recorded so far is kept'
 zcat p.csv.gz >p.csv
 tap_is "the agent goes away: what came before is whole" "$(read_csv p.csv 'len(rows)')" 12
 play

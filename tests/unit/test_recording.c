@@ -438,7 +438,7 @@ static void test_refused(void **state)
 	assert_int_equal(recorder_node(r, 5, 1, &a, &err), -EINVAL);
 	assert_int_equal(recorder_node(r, 5, 0, &a, &err), 0);
 	assert_int_equal(recorder_node(r, 5, 1, &a, &err), -EINVAL); /* its name again */
-	assert_non_null(strstr(err.text, "a node has no name, or another's"));
+	assert_non_null(strstr(err.text, "a node has no name, or that of another node"));
 	assert_int_equal(recorder_node(r, 4, 0, &a, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "time goes back"));
 	assert_int_equal(recorder_node(r, NAN, 0, &a, &err), -EINVAL);

@@ -295,7 +295,7 @@ static void test_lost_lines(void **state)
 		struct iocom_err err = {0};
 
 		assert_int_equal(recorder_open_to(lossy_write, &none, &h, &r, &err), -ENOBUFS);
-		assert_non_null(strstr(err.text, "a line of the recording is lost"));
+		assert_non_null(strstr(err.text, "a line of the recording was lost"));
 	}
 }
 

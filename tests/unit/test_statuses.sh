@@ -72,8 +72,8 @@ tap_is "a directory of PATH that may not be searched is passed over: 127" \
 
 # --- sentences ---
 said() { ends "$@" >/dev/null; cat "$dir/err"; }
-for bad in "=an entry is empty" "A,,B=an entry is empty" "A,=an entry is empty" "X@Y=v=X@Y' is no name" \
-	"1A=1A' is no name" "=x=no name before" "A B=no name of a variable"; do
+for bad in "=an entry is empty" "A,,B=an entry is empty" "A,=an entry is empty" "X@Y=v=X@Y' is not the name" \
+	"1A=1A' is not the name" "=x=no name before" "A B=not the name of a variable"; do
 	value=${bad%=*}
 	tap_like "run --env '$value': refused, and why" \
 		"$(ends run --env "$value" -- true) $(cat "$dir/err")" "^125 said iocom run: .*${bad##*=}"

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * What a program on the agent's own socket asks, as an ordinary user and as root: each
- * request is answered, and a decision is complete.
+ * request is answered once, or its client waits for what is to come.
  */
-#include "tests/fuzz/protocol/fake_agent.h"
+#include <unistd.h>
+
+#include "tests/fuzz/protocol/fuzz_protocol.h"
+#include "tests/lib/whole.h"
+#include "user/frame.h"
 #include "user/pack.h"
 
-void ops_request(struct agent *a, struct client *c, const msgpack_object *request);
-void ops_forget(struct agent *a, const struct client *client);
-void place_request(struct agent *a, struct client *client, const msgpack_object *request);
-void place_forget(struct agent *a, const struct client *client);
-
-static const char *const ops[] = {"place", "kill",   "explain", "jobs",	 "profile",
-				  "nodes", "record", "top",	"status"};
+static const char *const ops[] = {"place",  "kill", "explain", "jobs", "profile", "nodes",
+				  "record", "top",  "status",  "wait", "attach",  "tunnel"};
 #define OPS ((int)(sizeof(ops) / sizeof(*ops)))
 
 bool sample(int n, FILE *out)
@@ -33,11 +32,11 @@ bool sample(int n, FILE *out)
 	pack_u64(&pk, "signal", 15);
 	pack_u64(&pk, "interval_ms", 1000);
 	pack_bool(&pk, "run", n % 2 == 0);
-	pack_bool(&pk, "view", true);
 	pack_key(&pk, "need");
 	msgpack_pack_map(&pk, 2);
 	pack_f64(&pk, "requests", 1000);
 	pack_f64(&pk, "memory_mb", 10);
+	pack_str(&pk, "node", "there");
 	fwrite(buffer.data, 1, buffer.size, out);
 	msgpack_sbuffer_destroy(&buffer);
 	return true;
@@ -45,29 +44,44 @@ bool sample(int n, FILE *out)
 
 FUZZ_SAMPLES
 
+/* Made anew once in a while, so that its journal stays small. */
+static struct whole *fuzzed(void)
+{
+	static struct whole whole;
+	static unsigned uses;
+
+	if (uses++ % 512)
+		return &whole;
+	if (uses > 1)
+		whole_free(&whole);
+	must(!whole_new(&whole, ":memory:"));
+	return &whole;
+}
+
+/* Whether the client of the only connection is still to get something. */
+static bool is_waiting(const struct whole *w)
+{
+	return w->front.waits || w->front.tops || w->front.recorders || w->front.kills;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct client client = {.who = {.pid = 1}};
-	struct agent *a = fake_agent();
-	msgpack_unpacked map;
-	char op[32];
+	struct whole *w = fuzzed();
+	char text[64] = "";
+	uint8_t type = 0;
+	unsigned answers;
+	int fd;
 
-	if (!size)
+	if (!size || size > 8192)
 		return 0;
-	client.who.uid = client.who.gid = data[size - 1] & 1 ? 65534 : 0;
-	if (unpack_map(&map, data, size))
-		return 0;
-	if (!unpack_str(&map.data, "op", op, sizeof(op))) {
-		if (!strcmp(op, "place"))
-			place_request(a, &client, &map.data);
-		else
-			ops_request(a, &client, &map.data);
-		fake_signalled();
-		must(client.answers + (a->waits != NULL) == 1 && !a->places); /* or it waits */
-		place_forget(a, &client);
-		ops_forget(a, &client);
-		recorders_stop(a);
-	}
-	msgpack_unpacked_destroy(&map);
+	fd = whole_client(w, data[size - 1] & 1 ? 65534 : 0);
+	must(fd >= 0 && !whole_ask(fd, data, size));
+	whole_pass_ms(w, 1);
+	answers = whole_answers(fd, &type, text, sizeof(text));
+	must(answers == 1 || w->front.recorders || (answers == 0 && is_waiting(w)));
+	must(!answers || type == FRAME_JSON || type == FRAME_ERROR);
+	close(fd);
+	whole_pass_ms(w, 1);
+	must(!is_waiting(w) && clients_count(w->front.clients) == 0);
 	return 0;
 }
