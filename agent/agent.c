@@ -511,7 +511,8 @@ static int make_metrics(struct agent *a, struct iocom_err *err)
 	return metrics_new(&a->metrics, &a->base, &a->pulse, a->names, &ports, err);
 }
 
-static int serve_clients(struct agent *a, struct iocom_err *err)
+/* Others may ask what is full before clients are served. */
+static void wire_front(struct agent *a)
 {
 	a->front.base = &a->base;
 	a->front.pulse = &a->pulse;
@@ -524,7 +525,6 @@ static int serve_clients(struct agent *a, struct iocom_err *err)
 	a->front.streams = a->streams;
 	a->front.unified = a->host.unified;
 	a->front.names = a->names;
-	return front_start(&a->front, err);
 }
 
 /* --- chores ------------------------------------------------------------------------------ */
@@ -590,7 +590,10 @@ static int make_parts(struct agent *a, struct iocom_err *err)
 	rc = make_guest(a, err);
 	if (!rc)
 		rc = make_home(a, err);
-	return rc ? rc : make_metrics(a, err);
+	if (rc)
+		return rc;
+	wire_front(a);
+	return make_metrics(a, err);
 }
 
 static int begin(struct agent *a, struct iocom_err *err)
@@ -602,7 +605,7 @@ static int begin(struct agent *a, struct iocom_err *err)
 	if (!rc)
 		rc = guest_recover(a->guest, err);
 	if (!rc)
-		rc = serve_clients(a, err);
+		rc = front_start(&a->front, err);
 	if (rc)
 		return rc;
 	peers_dial(&a->peers);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Block I/O.  Who and how much: block_bio_queue, in the context of whoever
- * submits.  How long: block_rq_complete, from the request's own time stamps.
+ * Block I/O. block_bio_queue, which runs in the submitter's context, tells who does how much.
+ * block_rq_complete tells how long it took, from the request's own time stamps.
  *
  *   bio of ...                                    goes to
  *   a disk above (loop worker, dm, md)            stacked
  *   write: pages of a mounted device, REQ_META    metadata
  *   write: anonymous pages under writeback        swap_out
  *   write: file pages under writeback             their writers (ledger.bpf.h), else writeback
- *   any other kernel thread, a limit's among them whom it serves (carried.bpf.h), else other
+ *   another kernel thread                         the task it works for (carried.bpf.h: bios that
+ *                                                 a limit held back), else other
  *   a task outside the scope                      foreign
- *   else                                          the current task: implicit or explicit
+ *   any other task                                that task: implicit or explicit
  */
 #ifndef IOCOM_BLOCK_BPF_H
 #define IOCOM_BLOCK_BPF_H
@@ -18,9 +19,9 @@
 #define REQ_OP_MASK   0xff
 #define REQ_OP_ZEROES 9
 
-__u64 inferred_bytes; /* of task_bytes: their class follows from pages, not from an exception */
+__u64 inferred_bytes; /* part of task_bytes whose class we infer from pages, without an exception */
 
-/* In a bio's flags, where the kernel has it: its pages are memory a caller lent (direct I/O). */
+/* The flag of a bio whose pages a caller lent (direct I/O); 0 if the kernel has no such flag. */
 const volatile __u16 cfg_bio_pinned = 0;
 
 static __always_inline bool is_lent(struct bio *bio)
@@ -28,22 +29,23 @@ static __always_inline bool is_lent(struct bio *bio)
 	return cfg_bio_pinned && (bio->bi_flags & cfg_bio_pinned);
 }
 
-/* BIO fills a page for which a fault waits, of the file mapped by WAITED or swapped. */
+/* True if BIO fills a page that a fault waits for: a page of the file mapped by WAITED, or a
+ * swapped one. */
 static __noinline bool fills_page(struct bio *bio, u64 waited, bool swap)
 {
-	struct first_page first = {}; /* older verifiers want it so */
+	struct first_page first = {}; /* older verifiers need the initialisation */
 
 	__sync_fetch_and_add(&inferred_bytes, bio->bi_iter.bi_size);
 	look_at_first_page(bio, &first);
 	if (first.flags & PAGE_BIT(uptodate))
-		return false; /* not being filled: the memory of a direct read */
+		return false; /* it is not being filled, so it is memory of a direct read */
 	if (waited && first.mapping == waited)
 		return true;
-	/* Swap-in without an exception (get_user_pages): a swap-cache page being filled. */
+	/* Swap-in without an exception (get_user_pages): a swap-cache page is being filled. */
 	return swap && first.anonymous && (first.flags & PAGE_BIT(swapcache));
 }
 
-/* A read that TASK submits serves a page fault.  SWAP: the disk is swapped to. */
+/* True if a read that TASK submits serves a page fault. SWAP: the disk is swapped to. */
 static __always_inline bool is_implicit(struct task_struct *task, struct thread_state *state,
 					struct bio *bio, bool swap)
 {
@@ -58,7 +60,7 @@ static __always_inline bool is_implicit(struct task_struct *task, struct thread_
 	return (waited || swap) && fills_page(bio, waited, swap);
 }
 
-/* The bio comes from a driver that serves a disk above this one. */
+/* True if the bio comes from a driver that serves a disk above this one. */
 static __always_inline bool is_stacked(struct task_struct *task, bool nested,
 				       struct block_device *bdev)
 {
@@ -71,12 +73,13 @@ static __always_inline bool is_stacked(struct task_struct *task, bool nested,
 	return bdev->bd_holder && !holds_filesystem(bdev); /* a worker of dm-crypt and the like */
 }
 
-/* Writeback by whomever.  False: the bio is the current task's own.  Calls: a stack its own. */
+/* Takes a writeback bio, whoever submits it. Returns false if the bio is the current task's own.
+ * Not inlined, to get a stack of its own. */
 static __noinline bool take_writeback(struct bio *bio, u32 opf, u32 place, struct disk_value *disk)
 {
 	u64 bytes = bio->bi_iter.bi_size;
 	struct charge charge = {.bytes = bytes};
-	struct first_page first = {}; /* older verifiers want it so */
+	struct first_page first = {}; /* older verifiers need the initialisation */
 	struct inode *inode;
 
 	if (opf & (1U << bpf_core_enum_value(enum req_flag_bits___x, __REQ_META___x))) {
@@ -91,7 +94,7 @@ static __noinline bool take_writeback(struct bio *bio, u32 opf, u32 place, struc
 		DISK_ADD(disk, metadata_bytes, bytes);
 		return true;
 	}
-	/* Not under writeback: a direct write, perhaps from a mapped file's pages. */
+	/* Not under writeback: this is a direct write, perhaps from a mapped file's pages. */
 	if (!(first.flags & PAGE_BIT(writeback)))
 		return false;
 	if (!inode) {
@@ -109,7 +112,7 @@ static __noinline bool take_writeback(struct bio *bio, u32 opf, u32 place, struc
 	return true;
 }
 
-/* The kernel's accounting of the task has these bytes, too (zeroing not). */
+/* Notes bytes that the kernel also accounts to the task (it does not account zeroing). */
 static __always_inline void note_block(struct thread_state *state, bool write, u32 opf, u64 bytes)
 {
 	if (!write)
@@ -118,12 +121,12 @@ static __always_inline void note_block(struct thread_state *state, bool write, u
 		state->block.write_bytes += bytes;
 }
 
-/* A disk in memory: no load, but the kernel accounted it to the task. */
+/* A disk in memory is no load, but the kernel accounts its bytes to the task. */
 static __noinline int take_ignored(struct task_struct *task, bool nested, struct bio *bio,
 				   bool write)
 {
 	struct thread_state *state;
-	struct first_page first = {}; /* older verifiers want it so */
+	struct first_page first = {}; /* older verifiers need the initialisation */
 
 	if ((task->flags & PF_KTHREAD) || nested || !current_in_scope())
 		return 0;
@@ -136,7 +139,8 @@ static __noinline int take_ignored(struct task_struct *task, bool nested, struct
 	return 0;
 }
 
-/* A kernel thread's bio: on behalf of a task, or its own.  Rare: a call, its stack its own. */
+/* Takes a kernel thread's bio, which may belong to a task. This is rare, so it is not inlined
+ * and has a stack of its own. */
 static __noinline int take_kernel(struct bio *bio, bool write, struct disk_value *disk)
 {
 	u64 bytes = bio->bi_iter.bi_size;
@@ -187,7 +191,8 @@ static __always_inline int on_bio_queue(struct bio *bio)
 
 	if (!bytes || !carries_data(opf & REQ_OP_MASK))
 		return 0;
-	/* Pointers before branches: newer verifiers search BTF at each step, in each branch. */
+	/* Load all pointers before the branches: newer verifiers search BTF at each step of each
+	 * branch. */
 	bdev = bio->bi_bdev;
 	gendisk = bdev->bd_disk;
 	task = bpf_get_current_task_btf();
@@ -222,9 +227,9 @@ int BPF_PROG(bio_queue, struct bio *bio)
 }
 
 /*
- * md sends the same bio on to a disk below, from inside the bio's submission: no
- * second block_bio_queue.  A clone, and what a worker made (dm-crypt, raid5), is
- * submitted itself.  (A partition's remap names the bio's own device.)
+ * Counts a bio that md sends on to a disk below: it does so inside the bio's submission, without
+ * a second block_bio_queue. Clones, and bios made by a worker (dm-crypt, raid5), are submitted
+ * themselves. (A partition's remap names the bio's own device.)
  */
 SEC("tp_btf/block_bio_remap")
 int BPF_PROG(bio_remap, struct bio *bio, dev_t from, sector_t sector)
@@ -267,13 +272,13 @@ int BPF_PROG(rq_complete, struct request *rq, int error, u32 bytes)
 	else
 		disk->read_bytes += bytes;
 	if (bytes < rq->__data_len)
-		return 0; /* a part; the request goes on */
+		return 0; /* only a part: the request goes on */
 	start = rq->start_time_ns;
 	if (start && now > start)
 		disk->response_ns += now - start;
 	start = rq->io_start_time_ns;
 	if (!start)
-		start = rq->start_time_ns; /* queues without statistics: when it was allocated */
+		start = rq->start_time_ns; /* queues without statistics: use the allocation time */
 	if (start < mark->last_completion_ns)
 		start = mark->last_completion_ns;
 	mark->last_completion_ns = now;
@@ -300,7 +305,7 @@ int BPF_PROG(dirty_folio, struct folio *folio, struct address_space *mapping)
 	return 0;
 }
 
-/* Before 5.16. */
+/* Kernels before 5.16. */
 SEC("tp_btf/writeback_dirty_page")
 int BPF_PROG(dirty_page, struct page *page, struct address_space *mapping)
 {

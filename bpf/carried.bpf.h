@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Bios over their cgroup's limit are held back before block_bio_queue and sent
- * later by a kernel thread.  Their owner is carried along:
+ * The kernel holds back bios over their cgroup's limit before block_bio_queue; a kernel thread
+ * sends them later. We find their owner by what they carry:
  *
- *   direct I/O                   the task the request's own record names
- *   a page being read            whoever added it to the page cache
- *   a page under writeback       the ledger knows, whoever submits
+ *   direct I/O                   the task that the request's own record names
+ *   a page being read            the task that added it to the page cache
+ *   a page under writeback       the ledger knows it, whoever submits the bio
  *   a task that waits for a bio  the sleeper on its completion (raw devices)
  *
- * Pages are remembered between their adding and their bio, those of disks with a
- * limit only.  When the table is full the oldest go: their bios show as `other`.
+ * Pages are remembered from their adding to their bio, but only for disks with a limit. When the
+ * table is full the oldest pages are dropped, and their bios count as `other`.
  */
 #ifndef IOCOM_CARRIED_BPF_H
 #define IOCOM_CARRIED_BPF_H
@@ -19,11 +19,11 @@
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
-	__type(key, u64); /* of the folio */
+	__type(key, u64); /* address of the folio */
 	__type(value, struct writer);
 } carried SEC(".maps");
 
-/* What TASK, which is not the current one, does counts for OWNER. */
+/* Fills OWNER with the one to charge for TASK, which is not the current task. */
 static __always_inline void owner_of(struct task_struct *task, struct writer *owner)
 {
 	u32 flags = BPF_CORE_READ(task, flags);
@@ -42,7 +42,8 @@ static __always_inline void owner_of(struct task_struct *task, struct writer *ow
 	owner->class = WRITER_EXPLICIT;
 }
 
-/* Direct I/O of a file system on BIO's disk: its record leads back to that disk. */
+/* Returns the task that waits for a file system's direct I/O: BIO's record must lead back to its
+ * disk. */
 static __always_inline struct task_struct *direct_waiter(struct bio *bio, u64 private)
 {
 	struct iomap_dio *dio = (struct iomap_dio *)private;
@@ -57,7 +58,7 @@ static __always_inline struct task_struct *direct_waiter(struct bio *bio, u64 pr
 	return BPF_CORE_READ(dio, submit.waiter);
 }
 
-/* The only sleeper on a completion that lies on its own stack. */
+/* Returns the only sleeper on a completion, if the completion is on that task's stack. */
 static __always_inline struct task_struct *completion_waiter(u64 private)
 {
 	struct completion *done = (struct completion *)private;
@@ -76,7 +77,7 @@ static __always_inline struct task_struct *completion_waiter(u64 private)
 	return private - stack < STACK_BYTES ? task : 0;
 }
 
-/* Whose BIO is that a kernel thread sends.  False: nobody knows. */
+/* Finds the owner of a BIO that a kernel thread sends. Returns false if it is unknown. */
 static __always_inline bool carried_find(struct bio *bio, struct writer *owner)
 {
 	u64 private = (u64)bio->bi_private;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Every difference between kernels that the programs know of, each with the
- * version that brought it.  Nothing here asks for a version: CO-RE asks the
- * type information whether a field or a type is there.
+ * All kernel differences that the programs know, each with the version that brought it. Nothing
+ * here checks a version: CO-RE looks into the type information for a field or type.
  */
 #ifndef IOCOM_COMPAT_BPF_H
 #define IOCOM_COMPAT_BPF_H
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-/* 6.18: page->flags became `memdesc_flags_t { unsigned long f; }`. */
+/* 6.18 turned page->flags into `memdesc_flags_t { unsigned long f; }`. */
 struct page___long {
 	unsigned long flags;
 };
@@ -20,7 +19,7 @@ struct page___desc {
 	memdesc_flags_t flags;
 };
 
-/* 7.2 (or before): page->compound_head became compound_info. */
+/* 7.2 or an earlier version renamed page->compound_head to compound_info. */
 struct page___head {
 	unsigned long compound_head;
 };
@@ -28,7 +27,7 @@ struct page___info {
 	unsigned long compound_info;
 };
 
-/* 5.16 gave folios; their size: _folio_nr_pages until 6.14, then _nr_pages. */
+/* 5.16 introduced folios. Their size is in _folio_nr_pages until 6.14, then in _nr_pages. */
 struct folio___nr {
 	unsigned int _nr_pages;
 };
@@ -36,7 +35,7 @@ struct folio___folio_nr {
 	unsigned int _folio_nr_pages;
 };
 
-/* 5.16; later page->index became page->__folio_index. */
+/* 5.16; a later version renamed page->index to page->__folio_index. */
 struct folio___index {
 	unsigned long index;
 };
@@ -44,17 +43,17 @@ struct page___index {
 	unsigned long index;
 };
 
-/* 6.10: blk-throttle's data comes with the first limit; until then always. */
+/* Since 6.10 blk-throttle's data exists only after the first limit; before, always. */
 struct request_queue___td {
 	void *td;
 };
 
-/* 6.1: cgroup->ancestors[] of pointers; before that ancestor_ids[]. */
+/* 6.1 introduced cgroup->ancestors[], an array of pointers; before it was ancestor_ids[]. */
 struct cgroup___ids {
 	u64 ancestor_ids[0];
 };
 
-/* 6.2: mm->rss_stat became percpu_counter[4]; before that atomics in a struct. */
+/* 6.2 turned mm->rss_stat into percpu_counter[4]; before it was a struct of atomics. */
 struct mm_rss_stat___old {
 	atomic_long_t count[4];
 };
@@ -62,7 +61,7 @@ struct mm_struct___old {
 	struct mm_rss_stat___old rss_stat;
 };
 
-/* 5.17: request->rq_disk gone, the queue knows its disk (5.15). */
+/* 5.17 removed request->rq_disk; since 5.15 the queue knows its disk. */
 struct request___rq_disk {
 	struct gendisk *rq_disk;
 };
@@ -70,7 +69,7 @@ struct request_queue___disk {
 	struct gendisk *disk;
 };
 
-/* 6.5: bd_holder_ops tells a file system's claim; until 6.5 bd_super did. */
+/* Since 6.5 bd_holder_ops shows that a file system owns the device; before, bd_super did. */
 struct block_device___ops {
 	void *bd_holder_ops;
 };
@@ -79,8 +78,8 @@ struct block_device___super {
 };
 
 /*
- * Inode state bits were macros, I_DIRTY_PAGES 1 << 2; 6.12: 1 << 5, as i_state became
- * 32 bits wide; 6.18: an enum; 7.2 (or before): of another name.
+ * Inode state bits: at first macros with I_DIRTY_PAGES 1 << 2; since 6.12 it is 1 << 5 and
+ * i_state has 32 bits; since 6.18 they are an enum, which 7.2 or an earlier version renamed.
  */
 enum inode_state_flags_t { I_DIRTY_PAGES = 4 };
 enum inode_state_flags_enum { I_DIRTY_PAGES___x = 4 };
@@ -90,7 +89,7 @@ struct inode___state_int {
 struct inode___state_enum {
 	enum inode_state_flags_t i_state;
 };
-/* 6.19: inode->i_state became a struct. */
+/* 6.19 turned inode->i_state into a struct. */
 struct inode_state_flags___boxed {
 	u32 __state;
 };
@@ -123,7 +122,7 @@ static __always_inline unsigned long page_flags(struct page *page)
 	return flags;
 }
 
-/* The first page of PAGE's folio. */
+/* Returns the first page of PAGE's folio. */
 static __always_inline struct page *page_head(struct page *page)
 {
 	unsigned long info = 0;
@@ -134,8 +133,8 @@ static __always_inline struct page *page_head(struct page *page)
 		bpf_core_read(&info, sizeof(info), &((struct page___info *)page)->compound_info);
 	if (!(info & 1))
 		return page;
-	/* compound_info holds the head's address or a mask for the tail's: no address of a
-	 * struct page has all its upper bits set, each mask has. */
+	/* compound_info holds either the head's address or a mask for the tail's address. Only a
+	 * mask has all upper bits set. */
 	if ((long)info >> 30 == -1)
 		return (struct page *)((unsigned long)page & info);
 	return (struct page *)(info - 1);
@@ -159,7 +158,7 @@ static __always_inline u64 folio_bytes(struct folio *folio)
 	return 4096 * (u64)pages;
 }
 
-/* Place of a page in its file, in pages. */
+/* Returns the page's position in its file, in pages. */
 static __always_inline u64 page_index(struct page *page)
 {
 	unsigned long index = 0;
@@ -171,38 +170,40 @@ static __always_inline u64 page_index(struct page *page)
 	return index;
 }
 
-/* The same of a folio the verifier knows as one, without reads by helper. */
+/* Does the same for a folio whose type the verifier knows, without reads by helper. */
 static __always_inline u64 folio_index(struct folio *folio)
 {
 	return ((struct folio___index *)folio)->index;
 }
 
-/* Bios of this disk may be over a limit and sent later.  Direct steps: once a page. */
+/* True if a limit may hold back bios of this disk. Uses direct reads because it runs once per
+ * page. */
 static __always_inline bool may_hold_back(struct request_queue *queue)
 {
 	if (bpf_core_field_exists(((struct request_queue___td *)0)->td))
 		return ((struct request_queue___td *)queue)->td;
-	return false; /* a kernel without limits */
+	return false; /* this kernel has no limits */
 }
 
 static __always_inline bool carries_data(u32 op)
 {
-	/* REQ_OP_READ, WRITE and WRITE_ZEROES (the disk statistics count it as written). */
+	/* Read, write and WRITE_ZEROES, which the disk statistics count as written. */
 	if (op <= 1 || op == 9)
 		return true;
-	/* 6.10 (and stable): ZONE_APPEND is 7, was 13; enum req_op was req_opf until 6.0. */
+	/* ZONE_APPEND is 7 since 6.10 (and in stable kernels), before it was 13. enum req_op was
+	 * req_opf until 6.0. */
 	if (bpf_core_enum_value_exists(enum req_op___x, REQ_OP_ZONE_APPEND___x))
 		return op == bpf_core_enum_value(enum req_op___x, REQ_OP_ZONE_APPEND___x);
 	return false;
 }
 
-/* A clone fires block_bio_queue itself.  The flag's number is 1 from 4.x to 6.18. */
+/* True for a clone, which fires block_bio_queue itself. The flag is number 1 from 4.x to 6.18. */
 static __always_inline bool is_clone(struct bio *bio)
 {
 	return bio->bi_flags & (1 << 1);
 }
 
-/* Direct steps, no reads by helper: this is asked for each request. */
+/* Returns a request's disk. Uses direct reads, not helpers, because it runs for each request. */
 static __always_inline struct gendisk *request_disk(struct request *rq)
 {
 	if (bpf_core_field_exists(((struct request_queue___disk *)0)->disk))
@@ -210,7 +211,7 @@ static __always_inline struct gendisk *request_disk(struct request *rq)
 	return ((struct request___rq_disk *)rq)->rq_disk;
 }
 
-/* A mounted file system owns this block device. */
+/* True if a mounted file system owns this block device. */
 static __always_inline bool holds_filesystem(struct block_device *bdev)
 {
 	if (bpf_core_field_exists(((struct block_device___ops *)0)->bd_holder_ops))
@@ -254,11 +255,11 @@ static __always_inline u64 rss_pages(struct mm_struct *mm)
 		bpf_core_read(&anon, sizeof(anon), &mm->rss_stat[1].count);
 		bpf_core_read(&shmem, sizeof(shmem), &mm->rss_stat[3].count);
 	}
-	/* Batched per-CPU counters may run behind; a negative part means about none. */
+	/* Batched per-CPU counters lag, so a part may be negative: it means about 0. */
 	return (file > 0 ? file : 0) + (anon > 0 ? anon : 0) + (shmem > 0 ? shmem : 0);
 }
 
-/* The id of CGROUP's ancestor at LEVEL (<= its own level). */
+/* Returns the id of CGROUP's ancestor at LEVEL, which is at most CGROUP's own level. */
 static __always_inline u64 ancestor_id(struct cgroup *cgroup, u32 level)
 {
 	struct cgroup *ancestor = 0;
@@ -278,7 +279,7 @@ static __always_inline u64 ancestor_id(struct cgroup *cgroup, u32 level)
 	return id;
 }
 
-/* In a page fault taken in user mode, seen from inside the kernel. */
+/* True in a page fault that was taken in user mode. */
 static __always_inline bool in_user_fault(struct pt_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -286,7 +287,7 @@ static __always_inline bool in_user_fault(struct pt_regs *regs)
 #elif defined(__TARGET_ARCH_arm64)
 	return BPF_CORE_READ((struct pt_regs___arm64 *)regs, syscallno) == -1;
 #else
-	return false; /* everything counts as explicit */
+	return false; /* then everything counts as explicit */
 #endif
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Where a disk's numbers are.
+ * Where each disk's counters are.
  *
  *   disks         dev_t -> place; only grows
  *   disk_values   by place, for each CPU: plain additions
- *   disk_marks    by place: what all CPUs share
+ *   disk_marks    by place: shared by all CPUs
  *   disk_free     places that no disk has
- *   disk_near     the last place found for a part of the device numbers: most events
- *                 need no look into the hash
+ *   disk_near     the last place found for each part of the device numbers, which saves
+ *                 most events the look-up in the hash
  *
- * A place is an index, plus 1, with PLACE_IGNORED for a disk in memory.
+ * A place is an index plus 1; PLACE_IGNORED is set for a disk in memory.
  */
 #ifndef IOCOM_DISKS_BPF_H
 #define IOCOM_DISKS_BPF_H
@@ -30,7 +30,7 @@ struct {
 	__type(value, struct disk_mark);
 } disk_marks SEC(".maps");
 
-/* Indices that no disk has, put here by user space. */
+/* Unused indices, which user space puts here. */
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(max_entries, 256);
@@ -50,7 +50,7 @@ static __always_inline bool is_memory(struct gendisk *disk)
 	       (name[0] == 'z' && name[1] == 'r' && name[2] == 'a' && name[3] == 'm');
 }
 
-/* A new disk's place, or the one that another CPU just gave it; 0: no room. */
+/* Returns the place of a new disk, or the place that another CPU has just given it; 0: no room. */
 static __always_inline u32 disk_enter(u32 device, bool ignored)
 {
 	u32 index, *found, place;
@@ -84,7 +84,7 @@ static __always_inline u32 disk_device(struct gendisk *disk)
 	return (u32)disk->major << 20 | disk->first_minor;
 }
 
-/* 0: not counted.  ENTER: give it a place if it has none. */
+/* Returns a disk's place; 0: the disk is not counted. ENTER: give a new disk a place. */
 static __always_inline u32 disk_place(struct gendisk *disk, u32 device, bool enter)
 {
 	u64 *near = &disk_near[(device * 0x9e3779b1U) >> (32 - DISKS_NEAR_BITS)];
@@ -101,7 +101,8 @@ static __always_inline u32 disk_place(struct gendisk *disk, u32 device, bool ent
 
 static __always_inline struct disk_value *disk_at(u32 place)
 {
-	u32 index = (place & ~PLACE_IGNORED) - 1; /* of none: beyond the end, so not found */
+	u32 index = (place & ~PLACE_IGNORED) -
+		    1; /* for place 0 this is beyond the end, so nothing is found */
 
 	return bpf_map_lookup_elem(&disk_values, &index);
 }
@@ -113,14 +114,14 @@ static __always_inline struct disk_mark *disk_mark_at(u32 place)
 	return bpf_map_lookup_elem(&disk_marks, &index);
 }
 
-/* By the programs of bios, of which one runs at a time on a CPU. */
+/* For the bio programs: only one of them runs at a time on a CPU. */
 #define DISK_ADD(disk, field, amount)                                                              \
 	do {                                                                                       \
 		if (disk)                                                                          \
 			(disk)->field += (amount);                                                 \
 	} while (0)
 
-/* Both bio_queue and bio_remap add to this; one may interrupt the other. */
+/* bio_queue and bio_remap both add to this, and one may interrupt the other. */
 static __always_inline void disk_add_stacked(struct disk_value *disk, u64 bytes)
 {
 	if (disk)

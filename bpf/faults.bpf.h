@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Page faults: whether what a task does now serves one.
+ * Page faults: does the current task serve one?
  *
- *   fault taken ...                                  known by
+ *   fault taken ...                                  how we know
  *   in user mode                                     the registers saved at entry (compat.bpf.h)
- *   inside the kernel, say in write(2)'s copy        its frame, still as page_fault_kernel saw it
- *   without an exception (get_user_pages)            the mapping mm_filemap_fault named in this
+ *   inside the kernel, say in write(2)'s copy        its frame is as page_fault_kernel saw it
+ *   without an exception (get_user_pages)            mm_filemap_fault named the mapping in this
  *                                                    system call
  */
 #ifndef IOCOM_FAULTS_BPF_H
 #define IOCOM_FAULTS_BPF_H
 
-#define FRAME_WORDS 19 /* of struct pt_regs, r15 to sp */
+#define FRAME_WORDS 19 /* words of struct pt_regs, from r15 to sp */
 
-/* A call of its own: its words are not on the stack of those who call on others. */
+/* Not inlined, so that its words are not on the stack of callers that call further. */
 static __noinline u64 frame_digest(u64 frame)
 {
 	u64 words[FRAME_WORDS] = {}, digest = 0;
@@ -25,7 +25,7 @@ static __noinline u64 frame_digest(u64 frame)
 	return digest;
 }
 
-/* Names the current system call of a task: the same until it returns. */
+/* Identifies a task's current system call: the value stays the same until the call returns. */
 static __always_inline u64 call_digest(struct pt_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -35,7 +35,7 @@ static __always_inline u64 call_digest(struct pt_regs *regs)
 #endif
 }
 
-/* In a fault that came as an exception. */
+/* True in a fault that came as an exception. */
 static __always_inline bool in_exception(struct pt_regs *regs, struct thread_state *state)
 {
 	if (in_user_fault(regs))
@@ -48,7 +48,7 @@ static __always_inline bool in_exception(struct pt_regs *regs, struct thread_sta
 	return false;
 }
 
-/* This system call took a fault on a file: its mapping, else 0. */
+/* Returns the mapping on which this system call took a fault; 0: none. */
 static __always_inline u64 faulted_mapping(struct pt_regs *regs, struct thread_state *state)
 {
 	if (!state->fault_mapping || call_digest(regs) != state->fault_call)
@@ -56,7 +56,7 @@ static __always_inline u64 faulted_mapping(struct pt_regs *regs, struct thread_s
 	return state->fault_mapping;
 }
 
-/* A fault on user memory taken inside the kernel. */
+/* A fault on user memory, taken inside the kernel. */
 SEC("tp_btf/page_fault_kernel")
 int BPF_PROG(fault_kernel, unsigned long address, struct pt_regs *regs)
 {
@@ -73,7 +73,7 @@ int BPF_PROG(fault_kernel, unsigned long address, struct pt_regs *regs)
 	return 0;
 }
 
-/* From 6.2. */
+/* Kernels since 6.2. */
 SEC("tp_btf/mm_filemap_fault")
 int BPF_PROG(filemap_fault, struct address_space *mapping)
 {

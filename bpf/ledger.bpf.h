@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The ledger: who dirtied which file, so that writeback is charged to the writer
- * and not to the kernel thread that happens to submit it.
+ * The ledger records which task dirtied which file, so that writeback is charged to the writer
+ * and not to the kernel thread that submits it.
  *
- * writeback_dirty_folio fires once for each clean -> dirty transition: the folio's
- * size goes to the writer's account in the inode's entry, and extends the range of
- * pages it dirtied.  A bio is then split between the up to LEDGER_WRITERS accounts
- * by how much of it lies in each one's range, weighted with how densely that range
- * was dirtied: exact for writers of different parts of a file.
- * An entry goes when nothing is dirty any more: at the bio that empties it, or when
- * the flusher leaves the inode clean (folios larger than what was written of them
- * leave a rest), or at the first dirty page of a clean inode, or by user space after
- * a minute without dirtying (files that were deleted before writeback; those on
- * disks with limits, whose bios may come after the flusher has left).
+ * writeback_dirty_folio fires once for each clean -> dirty transition. The folio's size is added
+ * to the writer's account in the inode's entry, and the account's range of pages grows. A
+ * writeback bio is split among up to LEDGER_WRITERS accounts, by how much of it lies in each
+ * account's range and how densely that range was dirtied. This is exact for writers of different
+ * parts of a file.
  *
- * Known race: two processes that dirty one file for the first time at the same
- * instant (only possible through mappings) may claim one slot; one loses a folio.
+ * An entry is removed when nothing is dirty any more: by the bio that empties it; when the
+ * flusher leaves the inode clean (folios larger than what was written of them leave a rest); at
+ * the first dirty page of a clean inode; or by user space after a minute without dirtying. The
+ * last covers files deleted before writeback, and files on disks with limits, whose bios may
+ * come after the flusher has left.
+ *
+ * Known race: two processes that dirty one file for the first time at the same instant (possible
+ * only through mappings) may claim one slot; one of them loses a folio.
  */
 #ifndef IOCOM_LEDGER_BPF_H
 #define IOCOM_LEDGER_BPF_H
@@ -36,7 +37,8 @@ static __always_inline void ledger_key_of(struct inode *inode, struct ledger_key
 	key->device = BPF_CORE_READ(inode, i_sb, s_dev);
 }
 
-/* A task dirtied BYTES that the block layer will see: the kernel accounts them to it, too. */
+/* Notes BYTES that a task dirtied and the block layer will see: the kernel accounts them to the
+ * task, too. */
 static __always_inline void note_on_disk(struct thread_state *state, u64 bytes)
 {
 	if (state)
@@ -44,10 +46,10 @@ static __always_inline void note_on_disk(struct thread_state *state, u64 bytes)
 }
 
 /*
- * Who is the current task, and does it serve a fault on MAPPING?  FRAMES: a fault
- * taken inside the kernel counts while its frame lies on the stack; a page that is
- * dirtied after such a fault may find an old frame not yet overwritten, so there
- * it does not.  ON_DISK: what WRITER dirtied will be the block layer's.
+ * Fills WRITER with the current task, as implicit if it serves a fault on MAPPING. FRAMES: a
+ * fault inside the kernel counts while its frame is on the stack. A dirtied page must not use
+ * this, because it may find an old frame that is not yet overwritten. ON_DISK: the block layer
+ * will write what WRITER dirtied.
  */
 static __always_inline void writer_of(struct task_struct *task, u64 mapping, bool frames,
 				      bool on_disk, struct writer *writer)
@@ -96,8 +98,8 @@ static __always_inline void writer_extend(struct writer *w, const struct writer 
 }
 
 /*
- * Somebody else dirties a page in the middle of what W dirtied without a gap: so it
- * was clean, and W's pages from there on were cut off (truncate) or written.
+ * Another writer dirties a page in the middle of W's dense range. So the page was clean: W's
+ * pages from there on were truncated or written.
  */
 static __always_inline void writer_clip(struct writer *w, u64 index)
 {
@@ -141,19 +143,20 @@ static __always_inline void ledger_account(struct ledger_value *entry, const str
 		entry->writers[unused] = *writer;
 		entry->last = unused;
 	} else {
-		/* A fifth writer: the last one carries it. */
+		/* A fifth writer has no slot, so its page counts for the fourth. */
 		writer_extend(&entry->writers[LEDGER_WRITERS - 1], writer);
 		count_drop(DROP_COWRITERS);
 	}
 }
 
-/* No page is dirty, and no bio of one that was is held back. */
+/* True if no page is dirty and no bio of the file is held back. */
 static __always_inline bool all_written(struct inode *inode)
 {
 	return !inode_has_dirty_pages(inode) && !file_may_hold_back(inode);
 }
 
-/* New entries begin as this: a copy on the stack is more than older verifiers allow. */
+/* The initial value of entries. It is static because older verifiers do not allow it on the
+ * stack. */
 static const volatile struct ledger_value nobody = {};
 
 static __always_inline int ledger_dirty(struct inode *inode, u64 mapping, u64 index, u64 bytes)
@@ -180,7 +183,8 @@ static __always_inline int ledger_dirty(struct inode *inode, u64 mapping, u64 in
 	writer.from = index;
 	writer.to = index + bytes / PAGE_BYTES;
 	entry = bpf_map_lookup_elem(&ledger, &key);
-	/* Its first dirty page: an entry is a rest, perhaps of another file in its place. */
+	/* This is the first dirty page, so an existing entry is stale, perhaps of another file
+	 * at the same address. */
 	if (entry && all_written(inode)) {
 		bpf_map_delete_elem(&ledger, &key);
 		entry = 0;
@@ -223,20 +227,20 @@ static __always_inline void charge_counters(struct counters *to, u32 class, u64 
 }
 
 /*
- * A bio that was held back: its task, by the kernel's accounting alone, has the bytes
- * among those of network file systems.  Taken back here; user space adds both up.
+ * Corrects for a bio that was held back: the kernel accounted its bytes to the task before we
+ * saw it, so they count as network file system bytes. User space adds both up.
  */
 static __always_inline void take_back_netfs(struct counters *from, u64 bytes, bool read)
 {
 	__sync_fetch_and_add(read ? &from->netfs_read_bytes : &from->netfs_write_bytes, -bytes);
 }
 
-/* Charges BYTES written for WRITER, or read (one bio, when OPS). */
+/* Charges WRITER for BYTES written or read. OPS counts the bio. */
 __noinline int charge_writer(struct writer *writer, u64 bytes, u64 ops, bool read,
 			     struct disk_value *disk)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct process_key process; /* before 6.2 an argument's memory is no key */
+	struct process_key process; /* before 6.2 a map key must not be memory of an argument */
 	struct thread_state *state;
 	struct late_value *late;
 	struct counters *job;
@@ -255,7 +259,7 @@ __noinline int charge_writer(struct writer *writer, u64 bytes, u64 ops, bool rea
 	}
 	DISK_ADD(disk, task_bytes, bytes);
 	if (task->tgid == (pid_t)writer->process.tgid) {
-		/* It writes back its own pages (fsync, O_SYNC). */
+		/* The task writes back its own pages (fsync, O_SYNC). */
 		state = thread_find(task);
 		if (state && state->process.start == writer->process.start &&
 		    state->cgid == writer->cgid) {
@@ -282,14 +286,14 @@ __noinline int charge_writer(struct writer *writer, u64 bytes, u64 ops, bool rea
 	return 0;
 }
 
-/* A bio of a file's dirty pages: BYTES from page FROM on. */
+/* A writeback bio of a file: BYTES from page FROM on. */
 struct charge {
 	struct ledger_key key;
 	u64 bytes;
 	u64 from;
 };
 
-/* How many of the pages [FROM, TO) W has dirtied, as far as its range tells, times 256. */
+/* Returns how many of the pages [FROM, TO) W dirtied, estimated from its range, times 256. */
 static __always_inline u64 writer_weight(const struct writer *w, u64 from, u64 to)
 {
 	u64 span = w->to - w->from, low = w->from, high = w->to;
@@ -308,17 +312,17 @@ static __always_inline u64 writer_weight(const struct writer *w, u64 from, u64 t
 static __always_inline void writer_written(struct writer *w, u64 from, u64 to, u64 bytes)
 {
 	__sync_fetch_and_add(&w->dirty_bytes, -(s64)bytes);
-	/* Files are written from front to back: what is left is the rest of the range. */
+	/* Writeback goes from front to back, so the rest of the range remains. */
 	if (from <= w->from && to > w->from)
 		w->from = to < w->to ? to : w->to;
 }
 
-/* Charges a bio of a file's pages.  False: nobody known to have dirtied it. */
+/* Charges the writers for a bio of a file's pages. Returns false if none is known. */
 __noinline int ledger_charge(struct charge *charge, struct disk_value *disk)
 {
 	u64 weight[LEDGER_WRITERS], total = 0, bytes, rest, to;
 	struct ledger_value *entry;
-	struct ledger_key key; /* before 6.2 an argument's memory is no key */
+	struct ledger_key key; /* before 6.2 a map key must not be memory of an argument */
 	u32 best;
 
 	if (!charge)

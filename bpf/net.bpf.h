@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * TCP.  Sent: the result of each send, where every path (send, write, sendfile,
- * io_uring) ends.  Received: how far the reader's position in the stream moved since the
- * last look: exact for peeks, waits and splices.  Socket storage holds the last
- * position; it is set when the connection is established, and for a socket older
- * than the monitor when counting begins.
+ * TCP. Sent: the result of each send, where every path (send, write, sendfile, io_uring) ends.
+ * Received: how far the reader's position in the stream moved since the last event, which is
+ * exact for peeks, waits and splices. Socket storage holds the last position. It is set when the
+ * connection is established; for older sockets, when counting begins.
  *
- * A socket of MPTCP has no such position: there the results of receives count, but
- * peeks.
+ * An MPTCP socket has no such position: its receive results count, without peeks.
  *
- * What never leaves the host counts apart, at both ends.  Sockets that the kernel made
- * for itself (of network file systems) count for nobody.
+ * Traffic that never leaves the host is counted apart, at both ends. Sockets that the kernel
+ * made for itself (network file systems) are not counted.
  */
 #ifndef IOCOM_NET_BPF_H
 #define IOCOM_NET_BPF_H
@@ -21,12 +19,12 @@
 #define IPPROTO_MPTCP	262
 #define TCP_ESTABLISHED 1
 #define IFF_LOOPBACK	8
-#define SOCK_DONE	(1 << 1) /* in skc_flags: the peer's end has come */
+#define SOCK_DONE	(1 << 1) /* in skc_flags: the peer has closed its end */
 #define MSG_PEEK	2
 #define MSG_ERRQUEUE	0x2000
 
 enum socket_flags {
-	SOCKET_ROUTED = 1, /* whether it is local is known */
+	SOCKET_ROUTED = 1, /* we know whether the peer is local */
 	SOCKET_LOCAL = 2,
 	SOCKET_KERNEL = 4,
 };
@@ -68,7 +66,8 @@ static __always_inline bool is_local6(struct sock *sk)
 	return to[0] == from[0] && to[1] == from[1] && to[2] == from[2] && to[3] == from[3];
 }
 
-/* The peer is this host, another socket of the same network namespace; as flags. */
+/* Returns SOCKET_ROUTED if we can tell where the peer is, with SOCKET_LOCAL if it is on this host
+ * and in this network namespace. */
 static __always_inline u32 locality(struct sock *sk)
 {
 	__be32 to = sk->__sk_common.skc_daddr;
@@ -81,7 +80,7 @@ static __always_inline u32 locality(struct sock *sk)
 	} else if ((to & 0xff) == 127 || to == sk->__sk_common.skc_rcv_saddr) {
 		return SOCKET_ROUTED | SOCKET_LOCAL;
 	}
-	/* Between two addresses of this host the route is the loopback device. */
+	/* Between two addresses of this host the route uses the loopback device. */
 	if (sk->sk_protocol == IPPROTO_MPTCP && bpf_core_type_exists(struct mptcp_sock))
 		flow = BPF_CORE_READ((struct mptcp_sock *)sk, first);
 	route = BPF_CORE_READ(flow, sk_dst_cache);
@@ -92,7 +91,7 @@ static __always_inline u32 locality(struct sock *sk)
 	return SOCKET_ROUTED;
 }
 
-/* What is remembered of a socket; made at need, with its position of now. */
+/* Returns the socket's state. A new one starts at the socket's present position. */
 static __noinline struct socket_state *socket_meet(struct sock *sk)
 {
 	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
@@ -119,7 +118,7 @@ static __always_inline struct socket_state *socket_of(struct sock *sk)
 	return socket_meet(sk);
 }
 
-/* The state to count in; NULL where nothing is counted. */
+/* Returns the state to count in; NULL: this task is not counted. */
 static __always_inline struct thread_state *talker(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -156,7 +155,7 @@ static __always_inline void count_sent(struct sock *sk, u64 bytes)
 	}
 }
 
-/* Leaves in the thread's state which slot the message belongs to, if it is one. */
+/* Counts bytes, and notes in the thread's state which slot a message would count for. */
 static __always_inline void count_received(struct sock *sk, struct socket_state *socket,
 					   struct thread_state *state, u64 bytes)
 {
@@ -175,7 +174,7 @@ static __always_inline void count_received(struct sock *sk, struct socket_state 
 	state->arrived = slot ? (u32)socket->remote + 1 : ARRIVED_NOWHERE;
 }
 
-/* A successful receive call, after its bytes were counted. */
+/* Counts a successful receive call. Call it after its bytes were counted. */
 static __always_inline void count_message(struct thread_state *state)
 {
 	u32 index = state->arrived - 1;
@@ -222,7 +221,7 @@ int BPF_PROG(send_length, struct sock *sk, int result)
 	return 0;
 }
 
-/* Calls, not bytes: a peek's bytes come again, a splice's never. */
+/* Counts calls, not bytes: a peek's bytes come again, and a splice's never come here. */
 static __always_inline int on_recv_length(struct sock *sk, int result, int flags)
 {
 	if (result > 0)
@@ -237,12 +236,12 @@ int BPF_PROG(recv_length, struct sock *sk, int result, int flags)
 	return 0;
 }
 
-/* From 6.2; becomes no call at all, which a helper's is. */
+/* Since 6.2. The verifier turns it into no call at all, unlike a helper. */
 extern void *bpf_rdonly_cast(const void *object, __u32 type) __ksym __weak;
 
 const volatile __u32 cfg_tcp_sock = 0; /* the kernel's number of that type; 0: not known */
 
-/* Of a socket in TCP's own receive path. */
+/* Returns the tcp_sock of a socket in TCP's own receive path. */
 static __always_inline struct tcp_sock *tcp_of(struct sock *sk)
 {
 	if (bpf_rdonly_cast && cfg_tcp_sock)
@@ -267,7 +266,7 @@ static __always_inline int on_rcv_space(struct sock *sk)
 	if (!moved)
 		return 0;
 	socket->position = position;
-	/* A splice steps over the end of the stream, which is no byte. */
+	/* A splice steps over the end of the stream, which is not a byte. */
 	if (position == tcp->rcv_nxt && (sk->__sk_common.skc_flags & SOCK_DONE))
 		moved--;
 	state = talker();
@@ -291,7 +290,7 @@ int BPF_PROG(sock_state, struct sock *sk, int from, int to)
 	return 0;
 }
 
-/* Sockets older than the monitor: their position when counting begins. */
+/* Sets the position of sockets older than the monitor when counting begins. */
 SEC("iter/task_file")
 int old_sockets(struct bpf_iter__task_file *ctx)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/*
- * What a bio's first page is, and where in its file it lies.
- */
+/* A bio's first page: what it is and where in its file it lies. */
 #ifndef IOCOM_PAGES_BPF_H
 #define IOCOM_PAGES_BPF_H
 
@@ -12,15 +10,16 @@
 #define S_IFBLK	      0060000
 
 struct first_page {
-	struct page *head;   /* of its folio; NULL: the bio has no pages */
-	struct inode *inode; /* NULL: no page of a file */
+	struct page *head;   /* first page of its folio; NULL: the bio has no pages */
+	struct inode *inode; /* NULL: it is not a file's page */
 	u64 mapping;
-	u64 index; /* in the file, in pages */
+	u64 index; /* position in the file, in pages */
 	unsigned long flags;
 	bool anonymous;
 };
 
-/* Not static, BIO an address: verified once, and its steps are not searched in BTF. */
+/* Not static, and BIO is a plain number: so the verifier checks it once and does not search BTF
+ * at its steps. */
 __noinline int first_page_of(u64 bio, struct first_page *first)
 {
 	struct bio_vec vec = {};
@@ -56,12 +55,12 @@ static __always_inline void look_at_first_page(struct bio *bio, struct first_pag
 {
 	u64 address = 0;
 
-	/* Read back as a number: for the verifier BIO itself is none. */
+	/* Reads the address back as a number, because the verifier sees BIO as a pointer. */
 	bpf_probe_read_kernel(&address, sizeof(address), &bio);
 	first_page_of(address, first);
 }
 
-/* The block device INODE stands for; NULL: it stands for none. */
+/* Returns the block device that INODE stands for, or NULL. */
 static __always_inline struct block_device *device_of(struct inode *inode, umode_t mode)
 {
 	struct bdev_inode *both;
@@ -72,7 +71,7 @@ static __always_inline struct block_device *device_of(struct inode *inode, umode
 	return &both->bdev;
 }
 
-/* INODE is a block device's and a file system lives there: metadata. */
+/* True if INODE is a block device with a file system on it: its pages are metadata. */
 static __always_inline bool is_metadata(struct inode *inode, umode_t mode)
 {
 	struct block_device *bdev = device_of(inode, mode);
@@ -80,7 +79,8 @@ static __always_inline bool is_metadata(struct inode *inode, umode_t mode)
 	return bdev && holds_filesystem(bdev);
 }
 
-/* A limit may hold back bios of INODE's file system, or of the block device it stands for. */
+/* True if a limit may hold back bios of INODE's file system or of the block device that INODE
+ * is. */
 static __always_inline bool file_may_hold_back(struct inode *inode)
 {
 	struct block_device *bdev = inode->i_sb->s_bdev;

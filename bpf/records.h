@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Layouts shared by the eBPF programs and the monitor in user space.  The
- * includer has __u32 and __u64 (linux/types.h or vmlinux.h).
+ * Layouts that the eBPF programs and the monitor in user space share. The includer must define
+ * __u32 and __u64 (linux/types.h or vmlinux.h).
  */
 #ifndef IOCOM_BPF_RECORDS_H
 #define IOCOM_BPF_RECORDS_H
 
-/* Same fields in the same order as struct iocom_load. */
+/* The same fields in the same order as struct iocom_load. */
 struct counters {
 	__u64 explicit_read_bytes;
 	__u64 explicit_write_bytes;
@@ -30,35 +30,35 @@ struct counters {
 };
 #define COUNTERS (sizeof(struct counters) / sizeof(__u64))
 
-/* A process; with its start (CLOCK_BOOTTIME ns) a tgid never recurs. */
+/* A process. With its start time (CLOCK_BOOTTIME ns) a tgid never recurs. */
 struct process_key {
 	__u64 start;
 	__u32 tgid;
-	__u32 part; /* 0, but in `late`: enum late_part */
+	__u32 part; /* 0, except in `late`: enum late_part */
 };
 
 enum late_part {
-	LATE_COUNTED, /* its job has it, too */
-	LATE_MOVED,   /* done before it moved, in a cgroup that only user space may know */
+	LATE_COUNTED, /* its job has these counts, too */
+	LATE_MOVED,   /* done before the process moved, perhaps in an unknown cgroup */
 };
 
 /*
- * What a process did that is in no live task's storage: by its ended threads,
- * and by the kernel writing back what it had dirtied.
+ * Counts of a process that no live task's storage has: those of its ended threads, and those of
+ * the kernel writing back what it had dirtied.
  */
 struct late_value {
 	struct counters counters;
 	__u64 cgid;
 	__u32 uid;
-	__u32 exited; /* the leader is gone: comm, uid and cgid are valid */
+	__u32 exited; /* the leader has ended: comm, uid and cgid are valid */
 	char comm[16];
 };
 
-/* What one CPU counted of a disk. */
+/* What one CPU counted for a disk. */
 struct disk_value {
 	__u32 device; /* dev_t */
 	__u32 pad;
-	/* from bios */
+	/* counted from bios */
 	__u64 task_bytes;
 	__u64 stacked_bytes;
 	__u64 foreign_bytes;
@@ -66,22 +66,22 @@ struct disk_value {
 	__u64 writeback_bytes;
 	__u64 swap_out_bytes;
 	__u64 other_bytes;
-	/* from completions */
+	/* counted from completions */
 	__u64 requests;
 	__u64 read_bytes;
 	__u64 write_bytes;
 	__u64 service_ns;
 	__u64 response_ns;
-	__u64 service2; /* in SERVICE_UNIT_NS squared; wraps, read differences */
+	__u64 service2; /* in SERVICE_UNIT_NS squared; it wraps, so use differences */
 };
 
-/* What all CPUs share of a disk. */
+/* What all CPUs share for a disk. */
 struct disk_mark {
 	__u64 last_completion_ns;
-	__u64 swapped;	/* it is swapped to */
-	__u64 apart[6]; /* a cache line each */
+	__u64 swapped;	/* the disk is swapped to */
+	__u64 apart[6]; /* keeps each mark on a cache line of its own */
 };
-#define PLACE_IGNORED	0x80000000u /* not load: a disk in memory */
+#define PLACE_IGNORED	0x80000000u /* a disk in memory is no load */
 #define SERVICE_UNIT_NS 16
 
 /* What a job's tasks submitted to one disk. */
@@ -97,8 +97,8 @@ struct job_disk_value {
 #define JOB_DISKS 8192
 
 /*
- * Whose a page is (who dirtied it, or added it to be read): a process in scope,
- * or one of the classes without a name.
+ * The owner of a page (the task that dirtied it, or added it to be read): a process in scope, or
+ * one of the unnamed classes.
  */
 enum writer_class {
 	WRITER_NONE,
@@ -113,15 +113,15 @@ struct writer {
 	struct process_key process;
 	__u64 cgid;
 	__s64 dirty_bytes;
-	__u64 from, to; /* pages of the file it dirtied lie in between */
+	__u64 from, to; /* range of the pages of the file that it dirtied */
 	__u32 class;
-	__u32 held; /* its bio was held back: the kernel accounted it to the task before */
+	__u32 held; /* the bio was held back, after the kernel had accounted it to the task */
 };
 #define LEDGER_WRITERS 4
 
 /*
- * The pointer is part of the key because inode numbers repeat between the
- * subvolumes of one btrfs; the rest because pointers recycle.
+ * The pointer is part of the key because inode numbers repeat between the subvolumes of one
+ * btrfs; the rest is there because the kernel reuses pointers.
  */
 struct ledger_key {
 	__u64 inode;
@@ -132,31 +132,31 @@ struct ledger_key {
 
 struct ledger_value {
 	struct writer writers[LEDGER_WRITERS];
-	__u32 touched_s; /* `now_s` of the last dirtying: old entries are swept out */
-	__u32 last;	 /* writer that dirtied last */
+	__u32 touched_s; /* `now_s` of the last dirtying; user space removes old entries */
+	__u32 last;	 /* index of the writer that dirtied last */
 };
 
-/* Whose TCP traffic with whom.  Family 0: all addresses that found no place. */
+/* A job and a remote address of its TCP traffic. Family 0: all addresses without a slot. */
 struct remote_key {
 	__u64 cgid;
-	__u32 address[4]; /* network order; IPv4 in the first */
+	__u32 address[4]; /* network order; an IPv4 address is in the first */
 	__u32 family;
 	__u32 pad;
 };
 
-/* One line of the cache. */
+/* Takes one line of the cache. */
 struct remote_slot {
-	__u64 cgid; /* 0: nobody's */
+	__u64 cgid; /* 0: the slot is free */
 	__u32 address[4];
 	__u32 family;
-	__u32 generation; /* 1 and more */
+	__u32 generation; /* at least 1 */
 	__u64 sent_bytes;
 	__u64 received_bytes;
 	__u64 sent_messages;
 	__u64 received_messages;
 };
 
-/* Things that could not be counted, by cause. */
+/* Events that could not be counted, by cause. */
 enum drop {
 	DROP_TASK_STORAGE,
 	DROP_LATE,
@@ -173,13 +173,10 @@ enum drop {
 
 enum run_flags {
 	RUN_LEADER = 1,	  /* a leader_record follows */
-	RUN_COUNTERS = 2, /* a leader_record, filled or not, and counters follow */
+	RUN_COUNTERS = 2, /* a leader_record (perhaps empty) and counters follow */
 };
 
-/*
- * What the sweep writes: a run of threads of one process and one cgroup, as they
- * came one after the other, summed.
- */
+/* The sweep writes this for a run: consecutive threads of one process and one cgroup, summed. */
 struct run_record {
 	__u32 tgid;
 	__u32 flags;
@@ -201,15 +198,15 @@ struct leader_record {
 
 #define RUN_SIZE                                                                                   \
 	(sizeof(struct run_record) + sizeof(struct leader_record) + sizeof(struct counters))
-#define WALK_RUNS 16384 /* runs that one walk has room for */
-/* What the kernel keeps for tasks; set in `accounting` by the first sweep. */
+#define WALK_RUNS 16384 /* room of one walk */
+/* What this kernel accounts to tasks. The first sweep sets `accounting`. */
 enum accounting_kind {
 	ACCOUNTING_IO = 1,	 /* CONFIG_TASK_IO_ACCOUNTING */
 	ACCOUNTING_RUN_WAIT = 2, /* CONFIG_SCHED_INFO */
-	ACCOUNTING_IO_WAIT = 4,	 /* sysctl kernel.task_delayacct: a task has it */
+	ACCOUNTING_IO_WAIT = 4,	 /* sysctl kernel.task_delayacct: some task has it */
 };
 
-/* What a test switches off, to see that other tests then fail. */
+/* Parts that a test switches off, to see other tests fail then. */
 enum ablate {
 	ABLATE_LEDGER = 1,
 	ABLATE_FAULTS = 2,

@@ -3,19 +3,19 @@
  * TCP by remote address and job.
  *
  *   remote_index   (job, address) -> slot
- *   remotes        the slots, mapped by user space: who it is for, and the sums
- *   remote_free    slots that nobody has: the first for addresses, the second for the
- *                  rows "other remotes" of jobs that come when the first has run out
+ *   remotes        the slots, mapped by user space: job, address and sums
+ *   remote_free    free slots: the first queue for addresses, the second for the rows
+ *                  "other remotes" of jobs, used when the first is empty
  *
- * A socket remembers its slot and the slot's generation, so that an event needs no
- * look into the index.  User space takes a slot back in this order: out of the
- * index; generation + 1, after which sockets look again; a wait far longer than any
- * program runs; then it is emptied and free.
+ * A socket remembers its slot and the slot's generation, so that an event needs no look-up in
+ * the index. User space frees a slot in this order: it removes it from the index; it adds 1 to
+ * the generation, so that sockets look again; it waits far longer than any program runs; then it
+ * empties the slot.
  */
 #ifndef IOCOM_REMOTES_BPF_H
 #define IOCOM_REMOTES_BPF_H
 
-/* All sizes are set by user space before loading. */
+/* User space sets all sizes before loading. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -38,7 +38,7 @@ struct {
 	__type(value, u32);
 } remote_free SEC(".maps"), remote_free_other SEC(".maps");
 
-/* The address in network order; one of IPv4 mapped into IPv6 is one of IPv4. */
+/* Takes the peer's address in network order; an IPv4 address mapped into IPv6 becomes IPv4. */
 static __always_inline void remote_address(struct sock *sk, struct remote_key *key)
 {
 	const __be32 *to = sk->__sk_common.skc_v6_daddr.in6_u.u6_addr32;
@@ -55,7 +55,7 @@ static __always_inline void remote_address(struct sock *sk, struct remote_key *k
 	key->family = AF_INET;
 }
 
-/* Slot of KEY, made at need from those in FREE: slot + 1, or 0 when there is none. */
+/* Returns the slot of KEY plus 1, with a new one from FREE if necessary; 0: there is none. */
 static __noinline u32 remote_enter(struct remote_key *key, bool other)
 {
 	struct remote_slot *slot;
@@ -75,7 +75,7 @@ static __noinline u32 remote_enter(struct remote_key *key, bool other)
 	slot->cgid = key->cgid;
 	if (!bpf_map_update_elem(&remote_index, key, &index, BPF_NOEXIST))
 		return index + 1;
-	/* Another was faster, or there is no memory. */
+	/* Another CPU was faster, or there is no memory. */
 	slot->cgid = 0;
 	if (other)
 		bpf_map_push_elem(&remote_free_other, &index, 0);
@@ -85,7 +85,7 @@ static __noinline u32 remote_enter(struct remote_key *key, bool other)
 	return found ? *found + 1 : 0;
 }
 
-/* Finds the slot anew and lets the socket remember it. */
+/* Looks the slot up and stores it in the socket's state. */
 static __noinline struct remote_slot *remote_find(struct sock *sk, struct socket_state *socket,
 						  u64 cgid)
 {

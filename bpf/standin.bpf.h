@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Kernels before 6.3 have no sock_send_length and sock_recv_length.  There the exits
- * of these functions stand in, where the kernel lets programs attach to functions:
- * each send and receive of TCP and MPTCP, by whatever system call, goes through one of
- * them.  A socket of MPTCP has no sendpage of its own and comes back through sendmsg.
+ * Kernels before 6.3 have no sock_send_length and sock_recv_length. If such a kernel lets
+ * programs attach to functions, the exits of these functions replace them: each send and receive
+ * of TCP and MPTCP, by any system call, goes through one of them. An MPTCP socket has no
+ * sendpage of its own and ends in sendmsg.
  */
 #ifndef IOCOM_STANDIN_BPF_H
 #define IOCOM_STANDIN_BPF_H

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What is kept where, and how a task's counters leave it.
+ * Where counters are kept, and how they leave a task.
  *
  *   task storage (`threads`)   counters of a live thread since its last fold;
  *                              only the thread itself writes: no atomics
  *   fold                       thread -> `jobs` (its cgroup) and `late` (its process),
  *                              when it exits, is freed, or is found in another cgroup
- *   `jobs`, `late`             twice each: the programs fill the pair of the current
+ *   `jobs`, `late`             two of each: the programs fill the pair of the current
  *                              epoch while user space empties the other one
  *
- * A hash element must not be deleted while a program adds to it.  So a program
- * raises busy[cpu] before it reads the epoch and lowers it when done; user space
- * turns the epoch, sees every busy[cpu] at 0 once, and then owns the old pair.
+ * A hash element must not be deleted while a program adds to it. So a program raises busy[cpu]
+ * before it reads the epoch and lowers it when done. User space changes the epoch, sees every
+ * busy[cpu] at 0 once, and then owns the old pair.
  */
 #ifndef IOCOM_STATE_BPF_H
 #define IOCOM_STATE_BPF_H
@@ -25,22 +25,22 @@ struct thread_state {
 	struct counters counters;
 	struct process_key process;
 	u64 cgid;
-	u64 cpu_base, minor_base, major_base; /* already folded, or before our time */
+	u64 cpu_base, minor_base, major_base; /* already folded, or spent before counting began */
 	struct taskio io_base;
 	struct taskio_block block;
 	struct job_disk_value on_disk; /* not yet in `job_disks` */
 	u32 disk_device, disk_epoch;
-	u64 netfs_read_shown, netfs_write_shown; /* by the last sweep */
-	/* A page fault taken inside the kernel: where its frame lay and what it held. */
+	u64 netfs_read_shown, netfs_write_shown; /* value at the last sweep */
+	/* Where the frame of the last page fault inside the kernel was, and a digest of it. */
 	u64 fault_frame, fault_digest;
-	/* The file a page fault in this system call last waited for. */
+	/* The file that a page fault in this system call last waited for. */
 	u64 fault_mapping, fault_call;
-	/* The slot, plus 1, of the remote whose bytes the running receive call took. */
+	/* The slot, plus 1, of the remote that sent the bytes of the running receive call. */
 	u32 arrived;
-	u32 end_told; /* a leader's: its process is known to be over */
-	u32 looked;   /* `moves` + 1 when the cgroup was last looked at */
+	u32 end_told; /* for a leader: user space knows that its process has ended */
+	u32 looked;   /* `moves` + 1 at the last look at the cgroup */
 };
-#define ARRIVED_NOWHERE 0xffffffff /* not local, and without a slot */
+#define ARRIVED_NOWHERE 0xffffffff /* the bytes came from another host, but have no slot */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -63,18 +63,18 @@ FOLD_MAP(late_odd, struct process_key, struct late_value, 16384);
 FOLD_MAP(jobs_even, u64, struct counters, 4096);
 FOLD_MAP(jobs_odd, u64, struct counters, 4096);
 
-const volatile __u64 cfg_scope_cgid = 0; /* 0: every task */
+const volatile __u64 cfg_scope_cgid = 0; /* 0: every task is in scope */
 const volatile __u32 cfg_scope_level = 0;
-const volatile bool cfg_all_disks = true; /* else those user space put into `disks` */
-const volatile __u32 cfg_ablate = 0;	  /* enum ablate, of tests only */
+const volatile bool cfg_all_disks = true; /* else only those that user space put into `disks` */
+const volatile __u32 cfg_ablate = 0;	  /* enum ablate, only for tests */
 
-/* Only grows; user space takes differences and removes what is long idle. */
+/* Only grows; user space uses differences and removes entries that were long idle. */
 FOLD_MAP(job_disks, struct job_disk_key, struct job_disk_value, JOB_DISKS);
 
 /*
- * Newer tracepoints may be preempted, and another task's event on that CPU then
- * passes the running program by: it keeps its CPU, but for its first and last steps.
- * User space asks for it where that is so (hooks_preemptible).
+ * Newer kernels may preempt tracepoint programs, and then skip the event of another task on that
+ * CPU. So a program forbids preemption, except in its first and last steps, where user space
+ * asks for it (hooks_preemptible).
  */
 const volatile bool cfg_keep_cpu = false;
 extern void bpf_preempt_disable(void) __ksym __weak;
@@ -91,14 +91,14 @@ extern void bpf_preempt_enable(void) __ksym __weak;
 /* Shared with user space through the mapped .bss. */
 __u64 began_ns; /* CLOCK_BOOTTIME */
 __u32 epoch;
-__u32 now_s; /* a clock that user space winds once a reading */
+__u32 now_s; /* a clock that user space sets once a reading */
 __u32 sweep_mode;
 __u32 reader_tid;
 __u32 runnable;
 __u32 accounting;
-__u32 moves; /* of any task between cgroups */
+__u32 moves; /* moves of any task between cgroups */
 __u64 drops[DROPS];
-__u64 lost[COUNTERS]; /* a struct counters: what a full `jobs` had no room for */
+__u64 lost[COUNTERS]; /* a struct counters: what did not fit into a full `jobs` */
 #define BUSY_CPUS 256
 struct {
 	__u64 count;
@@ -157,7 +157,7 @@ static __always_inline struct thread_state *thread_find(struct task_struct *task
 	return bpf_task_storage_get(&threads, task, 0, 0);
 }
 
-/* Not static: the verifier then looks at it once, not at every call. */
+/* Not static: the verifier then checks it once, not at every call. */
 __noinline int counters_add(struct counters *into, struct counters *from)
 {
 	u64 *to = (u64 *)into;
@@ -165,17 +165,18 @@ __noinline int counters_add(struct counters *into, struct counters *from)
 
 	if (!into || !from)
 		return 0;
-#pragma unroll /* most are 0, and an atomic addition costs more than a look */
+#pragma unroll /* most are 0, and a test is cheaper than an atomic addition */
 	for (u32 i = 0; i < COUNTERS; i++)
 		if (what[i])
 			__sync_fetch_and_add(&to[i], what[i]);
 	return 0;
 }
 
-/* New elements begin as this: a copy on the stack is more than older verifiers allow. */
+/* The initial value of elements. It is static because older verifiers do not allow it on the
+ * stack. */
 static const volatile struct late_value nothing_late = {};
 
-/* The job's counters, made at need; `lost` where there is no room. */
+/* Returns the job's counters, new ones if necessary, or `lost` if there is no room. */
 static __always_inline struct counters *job_get(u64 cgid)
 {
 	void *map = epoch & 1 ? (void *)&jobs_odd : (void *)&jobs_even;
@@ -224,7 +225,7 @@ static __always_inline void job_disk_flush(struct thread_state *state)
 	state->on_disk.operations = state->on_disk.bytes = 0;
 }
 
-/* By the thread itself.  A hash update for every eighth bio, and after each reading. */
+/* The thread itself calls this. It updates the hash for every eighth bio and after each reading. */
 static __always_inline void job_disk_note(struct thread_state *state, u32 device, u64 operations,
 					  u64 bytes)
 {
@@ -246,7 +247,7 @@ static __always_inline void late_identify(struct late_value *value, struct task_
 	value->exited = 1;
 }
 
-/* The process's late value, made at need; NULL: no room. */
+/* Returns the process's late value, a new one if necessary; NULL: no room. */
 static __always_inline struct late_value *late_get(const struct process_key *key)
 {
 	void *map = epoch & 1 ? (void *)&late_odd : (void *)&late_even;
@@ -261,7 +262,7 @@ static __always_inline struct late_value *late_get(const struct process_key *key
 	return value;
 }
 
-/* ENDED: the leader of a process that is over, else NULL. */
+/* ENDED is the leader if the process is over, else NULL. */
 static __always_inline void late_add(const struct process_key *key, struct counters *what,
 				     struct task_struct *ended)
 {
@@ -274,7 +275,7 @@ static __always_inline void late_add(const struct process_key *key, struct count
 		late_identify(value, ended);
 }
 
-/* What the kernel accounted to TASK since the last fold: into OUT. */
+/* Puts what the kernel accounted to TASK since the last fold into OUT. */
 static __always_inline void unfolded_accounting(struct task_struct *task,
 						const struct thread_state *state,
 						struct counters *out)
@@ -291,8 +292,8 @@ static __always_inline void unfolded_accounting(struct task_struct *task,
 }
 
 /*
- * What TASK did since the last fold, all of it in its counters: a copy on the stack
- * is more than older verifiers allow.
+ * Completes TASK's counters with all it did since the last fold. It changes them in place
+ * because older verifiers do not allow a copy on the stack.
  */
 static __always_inline void complete(struct task_struct *task, struct thread_state *state)
 {
@@ -314,8 +315,8 @@ static __always_inline void set_bases(struct task_struct *task, struct thread_st
 }
 
 /*
- * Moves TASK's counters to the job and process they belong to.  ENDED: the
- * leader, when the process is over with this thread.
+ * Moves TASK's counters to its job and process. ENDED is the leader if the process ends with
+ * this thread, else NULL.
  */
 static __noinline int fold_thread(struct task_struct *task, struct thread_state *state,
 				  struct task_struct *ended)
@@ -327,7 +328,7 @@ static __noinline int fold_thread(struct task_struct *task, struct thread_state 
 	complete(task, state);
 	job_disk_flush(state);
 	cpu = fold_begin();
-	/* Before fold_end: a sweep that follows the emptying finds nothing twice. */
+	/* Do all this before fold_end, so that a sweep after the emptying counts nothing twice. */
 	job_add(state->cgid, &state->counters);
 	late_add(&state->process, &state->counters, ended);
 	__builtin_memset(&state->counters, 0, sizeof(state->counters));
@@ -336,7 +337,7 @@ static __noinline int fold_thread(struct task_struct *task, struct thread_state 
 	return 0;
 }
 
-/* TASK's storage, made at need; its counters belong to its cgroup of now, CGID. */
+/* Returns TASK's storage, a new one if necessary, which counts for its present cgroup CGID. */
 static __always_inline struct thread_state *thread_get(struct task_struct *task, u64 cgid)
 {
 	struct thread_state *state = thread_find(task);
@@ -361,8 +362,8 @@ static __always_inline struct thread_state *thread_get(struct task_struct *task,
 }
 
 /*
- * The rare half of thread_current, verified once: each step from one trusted
- * pointer to the next makes newer verifiers search all of BTF (about 1 ms).
+ * The rare half of thread_current, verified once: each step from one trusted pointer to the next
+ * makes newer verifiers search all of BTF (about 1 ms).
  */
 __noinline int thread_renew(void)
 {
@@ -370,7 +371,8 @@ __noinline int thread_renew(void)
 	return 0;
 }
 
-/* To follow a task to its cgroup costs as much as all else: only after somebody moved. */
+/* Reading the task's cgroup costs as much as all the rest, so we do it only after some task
+ * moved. */
 static __always_inline struct thread_state *thread_current(struct task_struct *task)
 {
 	struct thread_state *state = thread_find(task);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What the kernel itself accounts to a task: pages dirtied, bytes read and
- * written, time waited.  A file system on the network never reaches the block
- * layer, so what the accounting has more than the block layer is its part:
+ * What the kernel itself accounts to a task: pages dirtied, bytes read and written, time waited.
+ * A network file system never reaches the block layer, so its bytes are those that only the
+ * accounting has:
  *
  *   netfs_read  = ioac.read_bytes  - bios read by the task
  *   netfs_write = ioac.write_bytes - pages dirtied of disk file systems and block
  *                                    devices - direct writes
  *
- * The kernel accounts a read in submit_bio and a dirtied folio in the very
- * function that has the tracepoint, so on disk file systems both are 0 to the
- * byte.  A bio that a limit holds back is accounted when it is submitted and known to
- * us when it is sent: until then netfs has it, then it is taken back from the job and
- * the process (take_back_netfs).  FUSE accounts only what it dirties (mappings, its writeback
- * cache). Fields that a kernel was built without read as 0, `accounting` tells.
+ * The kernel accounts a read in submit_bio, and a dirtied folio in the function that has the
+ * tracepoint, so on disk file systems both are 0 to the byte. A bio that a limit holds back is
+ * accounted when submitted, but we see it when it is sent: until then netfs has its bytes, and
+ * then we take them back from the job and the process (take_back_netfs). FUSE accounts only what
+ * it dirties (mappings, its writeback cache). Fields that the kernel was built without read as
+ * 0; `accounting` tells which.
  */
 #ifndef IOCOM_TASKIO_BPF_H
 #define IOCOM_TASKIO_BPF_H
@@ -26,7 +26,7 @@ struct taskio {
 	u64 run_wait, io_wait;
 };
 
-/* What of it is the block layer's. */
+/* The part of it that reached the block layer. */
 struct taskio_block {
 	u64 read_bytes, write_bytes;
 };
@@ -48,7 +48,7 @@ static __always_inline u64 task_run_wait(struct task_struct *task)
 	return 0;
 }
 
-/* The accounting as it stands in a task; `delays` is an address. */
+/* The accounting as a task has it; `delays` is an address. */
 struct taskio_raw {
 	u64 read_bytes, write_bytes, cancelled;
 	u64 run_wait, delays;
@@ -107,7 +107,8 @@ static __always_inline void taskio_read(struct task_struct *task, const struct t
 	taskio_of(&raw, block, out);
 }
 
-/* BASE: up to here is folded.  The two differences may be ahead of the truth: never back. */
+/* Moves BASE, up to which all is folded, forward. The two differences may be ahead of the truth;
+ * they never go back. */
 static __always_inline void taskio_rebase(struct task_struct *task,
 					  const struct taskio_block *block, struct taskio *base)
 {
@@ -121,7 +122,7 @@ static __always_inline void taskio_rebase(struct task_struct *task,
 	*base = now;
 }
 
-/* Pages of INODE end in the block layer: a disk file system's, or a block device's. */
+/* True if pages of INODE end in the block layer: a disk file system's, or a block device's. */
 static __always_inline bool is_on_disk(struct inode *inode, bool is_block_device)
 {
 	return is_block_device || (BPF_CORE_READ(inode, i_sb, s_type, fs_flags) & FS_REQUIRES_DEV);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Tasks: the sweep over all threads and the look at the run queue, as an iterator
- * that every kernel has (the walk of newer ones: walk.bpf.h), and the folds at the
- * end of a thread or its move to another cgroup.
+ * Tasks: the sweep over all threads and the look at the run queue, as an iterator that every
+ * kernel has (newer ones have a faster walk, walk.bpf.h), and the folds when a thread ends or
+ * moves to another cgroup.
  */
 #ifndef IOCOM_TASKS_BPF_H
 #define IOCOM_TASKS_BPF_H
@@ -12,7 +12,7 @@ static __always_inline bool is_runnable(struct task_struct *task)
 	return !task->__state && !task->exit_state && task->pid != (pid_t)reader_tid;
 }
 
-/* By helper only: TASK may be an address, too. */
+/* Reads only by helper, because TASK may be a plain address. */
 static __always_inline void read_leader(struct task_struct *task, struct leader_record *leader)
 {
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
@@ -22,9 +22,9 @@ static __always_inline void read_leader(struct task_struct *task, struct leader_
 	bpf_probe_read_kernel(leader->comm, sizeof(leader->comm), task->comm);
 }
 
-/* A run of threads being summed, as it will be written: parts follow each other. */
+/* The run of threads being summed, laid out as it is written. */
 struct run {
-	struct run_record head; /* tgid 0: none */
+	struct run_record head; /* tgid 0: no run */
 	struct leader_record leader;
 	struct counters counters;
 };
@@ -43,7 +43,7 @@ static __always_inline bool run_takes(const struct run *run, u32 tgid, u64 start
 	return run->head.tgid == tgid && run->head.start == start && run->head.cgid == cgid;
 }
 
-/* Fields that the kernel's accounting gives: a fold under way has them in the counters, too. */
+/* True for fields from the kernel's accounting: during a fold the counters have them, too. */
 static __always_inline bool is_accounted(u32 field)
 {
 #define FIELD(name) (offsetof(struct counters, name) / sizeof(u64))
@@ -77,9 +77,9 @@ static __always_inline void run_add_state(struct run *run, const struct thread_s
 }
 
 /*
- * What the kernel accounted.  A task on a CPU may be between the accounting and the
- * event that tells us where the bytes go: its share of network file systems is what
- * it last was.
+ * Adds what the kernel accounted. A task on a CPU may be between the accounting and the event
+ * that tells us where the bytes go. For such a task we use the last known share of network file
+ * systems.
  */
 static __always_inline void run_add_accounting(struct run *run, const struct taskio_raw *raw,
 					       struct thread_state *state, bool on_cpu)
@@ -134,8 +134,8 @@ static __always_inline void run_add(struct run *run, struct task_struct *task,
 }
 
 /*
- * Somebody else may fold TASK's counters: it is not adding to them on another CPU
- * just now, or there are none.  If not, it folds at its own next event.
+ * True if another task may fold TASK's counters: TASK is not adding to them on another CPU, or
+ * it has none. Otherwise TASK folds at its own next event.
  */
 static __always_inline bool may_fold(struct task_struct *task, const struct thread_state *state)
 {
@@ -150,7 +150,7 @@ static __always_inline bool may_fold(struct task_struct *task, const struct thre
 	return !any;
 }
 
-/* A thread that moved and had no event since: what it did so far stays where it was. */
+/* Folds a thread that moved and had no event since: its counts stay with the old cgroup. */
 static __always_inline void settle_move(struct task_struct *task)
 {
 	struct thread_state *state = thread_find(task);
@@ -162,7 +162,7 @@ static __always_inline void settle_move(struct task_struct *task)
 	state->cgid = cgid;
 }
 
-/* Whose TASK's counters are. */
+/* Finds the process and cgroup that TASK's counters belong to. */
 static __always_inline void counted_for(struct task_struct *task, const struct thread_state *state,
 					u64 *start, u64 *cgid)
 {
@@ -183,8 +183,8 @@ struct {
 } pending SEC(".maps");
 
 /*
- * Writes the run out and ends it.  When the buffer is full the kernel takes back
- * what this call wrote and calls for the same task again: the run must stay.
+ * Writes the run out and ends it. When the buffer is full the kernel discards what this call
+ * wrote and calls again for the same task, so the run must stay.
  */
 static __always_inline bool run_write(struct run *run, struct seq_file *seq)
 {
@@ -205,7 +205,7 @@ static __always_inline bool run_write(struct run *run, struct seq_file *seq)
 	return true;
 }
 
-/* Not inline: its records and those of a fold do not fit one stack. */
+/* Not inlined: its records and those of a fold do not fit on one stack. */
 static __noinline int sweep_task(struct task_struct *task, struct seq_file *seq, struct run *run)
 {
 	struct thread_state *state = thread_find(task);
@@ -259,8 +259,8 @@ int look(struct bpf_iter__task *ctx)
 }
 
 /*
- * Files are not closed yet, and some kernels never tell sched_process_free of a
- * task: so everything is folded here, and what comes later there.
+ * Files are not closed yet at this point, but some kernels never report sched_process_free for a
+ * task. So this folds everything so far, and sched_process_free folds what comes later.
  */
 static __always_inline int on_process_exit(struct task_struct *task)
 {
@@ -288,9 +288,9 @@ int BPF_PROG(process_exit, struct task_struct *task)
 }
 
 /*
- * From 7.1 or so a program may be preempted, and another task's end on that CPU
- * passes it by (drop `recursion`): then the leader's end, the last of its process to
- * come by here, tells of the process.
+ * From about 7.1 a program may be preempted, and the end of another task on that CPU then skips
+ * it (drop `recursion`). So the leader's end, the last of its process that we see, reports the
+ * end of the process.
  */
 static __always_inline int on_process_free(struct task_struct *task)
 {
@@ -311,7 +311,7 @@ int BPF_PROG(process_free, struct task_struct *task)
 	return 0;
 }
 
-/* What a process did before it moved to where it is now; see enum late_part. */
+/* Records what a process did before it moved to its present cgroup; see enum late_part. */
 static __always_inline void late_add_moved(struct thread_state *state)
 {
 	struct process_key key = state->process;
@@ -326,8 +326,8 @@ static __always_inline void late_add_moved(struct thread_state *state)
 }
 
 /*
- * A task that was not counted yet moves: what it did so far belongs to where it
- * came from, which user space knows when an earlier reading saw it there.
+ * A task moves that was not counted yet. What it did so far belongs to its old cgroup, which
+ * user space knows if an earlier reading saw the task there.
  */
 static __noinline int note_move(struct task_struct *task)
 {
@@ -349,8 +349,8 @@ static __noinline int note_move(struct task_struct *task)
 }
 
 /*
- * Told after the move, and for the leader only; its threads are attach_threads' work
- * (walk.bpf.h), or fold at their next event or the next sweep.
+ * Fires after the move, and only for the leader. attach_threads (walk.bpf.h) handles its
+ * threads, or they fold at their next event or the next sweep.
  */
 SEC("tp_btf/cgroup_attach_task")
 int BPF_PROG(cgroup_attach, struct cgroup *cgroup, const char *path, struct task_struct *task)

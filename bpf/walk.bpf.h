@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The sweep and the look as one walk along the kernel's list of tasks, where it
- * offers that (6.7): a quarter of the iterator's time, which looks each thread up by
- * its number and takes a reference.  The walk holds RCU, so it ends after
- * `cfg_walk_max` tasks; then, or when `runs` is full, user space turns to the
- * iterator.  And the same along the threads of a process that moves.
+ * The sweep and the look as one walk along the kernel's list of tasks, if the kernel offers that
+ * (6.7). It takes a quarter of the time of the iterator, which looks each thread up by its
+ * number and takes a reference. The walk holds RCU, so it ends after `cfg_walk_max` tasks; then,
+ * or when `runs` is full, user space uses the iterator. A second walk follows the threads of a
+ * process that moves.
  */
 #ifndef IOCOM_WALK_BPF_H
 #define IOCOM_WALK_BPF_H
@@ -33,15 +33,15 @@ struct {
 } runs SEC(".maps");
 
 __u32 walk_runs;  /* in `runs` */
-__u32 walk_tasks; /* seen */
-bool walk_short;  /* not all were seen, or not all found room */
-bool walk_moved;  /* a thread must be folded for it moved: the iterator's work */
+__u32 walk_tasks; /* tasks seen */
+bool walk_short;  /* some tasks were not seen, or found no room */
+bool walk_moved;  /* a thread moved and must be folded, which is the iterator's work */
 
-/* Of the thread before: threads of a process mostly share both. */
+/* Values of the thread before: threads of a process mostly share both. */
 __u64 walk_leader, walk_start;
 __u64 walk_css, walk_cgid;
 
-/* A thread on the walk.  Addresses: read by helper, for that the verifier needs no types. */
+/* A thread on the walk. The members are addresses: reads by helper need no types. */
 struct walked {
 	u64 task, leader, css;
 	u64 cpu_ns, minor_faults, major_faults;
@@ -49,7 +49,7 @@ struct walked {
 	u32 pid, tgid, runnable, on_cpu;
 };
 
-/* What the addresses name cannot change while the walk holds RCU. */
+/* What the addresses point to cannot change while the walk holds RCU. */
 static __always_inline void walk_owner(const struct walked *w, const struct thread_state *state,
 				       u64 *start, u64 *cgid)
 {
@@ -76,10 +76,10 @@ static __always_inline void walk_owner(const struct walked *w, const struct thre
 	*cgid = walk_cgid;
 }
 
-/* Not static: verified once, not for each way through the loop. */
+/* Not static: verified once, and not for each path through the loop. */
 __noinline int walk_add(struct walked *w, struct thread_state *state)
 {
-	u32 at = walk_runs - 1; /* none yet: beyond the end, so not found */
+	u32 at = walk_runs - 1; /* without a run this is beyond the end, so nothing is found */
 	struct task_struct *task;
 	struct run *run;
 	u64 start, cgid;
@@ -115,7 +115,7 @@ __noinline int walk_add(struct walked *w, struct thread_state *state)
 	return 0;
 }
 
-/* Its numbers; whose it is and where it runs is not looked at. */
+/* Reads the thread's counters, but not whose they are. */
 static __always_inline void walk_look_at(struct task_struct *task, struct walked *w)
 {
 	__builtin_memset(w, 0, sizeof(*w));
@@ -189,7 +189,7 @@ int walk_look(void *ctx)
 	return 0;
 }
 
-/* A new STATE: what W did before it moved goes to where it was.  Not static: verified once. */
+/* STATE is new: what W did before it moved goes to its old cgroup. Not static: verified once. */
 __noinline int walk_moved_past(struct walked *w, struct thread_state *state)
 {
 	struct taskio now;
@@ -216,9 +216,9 @@ __noinline int walk_moved_past(struct walked *w, struct thread_state *state)
 }
 
 /*
- * A move is told for the leader only.  A thread without counters of its own would take
- * its past along, which is in the readings of its old job: it would count twice.  One
- * with counters leaves them behind now, if it can, or at its next event.
+ * The kernel reports a move only for the leader. A thread without counters of its own would take
+ * its past to the new job, though its old job's readings have it: it would count twice. A thread
+ * with counters folds them now, if it can, or at its next event.
  */
 SEC("tp_btf/cgroup_attach_task")
 int BPF_PROG(attach_threads, struct cgroup *cgroup, const char *path, struct task_struct *leader)
@@ -233,7 +233,7 @@ int BPF_PROG(attach_threads, struct cgroup *cgroup, const char *path, struct tas
 		return 0;
 	bpf_iter_task_new(&it, leader, PROC_THREADS);
 	while ((task = bpf_iter_task_next(&it))) {
-		/* Elsewhere: it was another that moved alone (cgroup.threads). */
+		/* The thread is in another cgroup: it moved alone (cgroup.threads). */
 		if (cgroup_id(task) != cgid)
 			continue;
 		if (thread_find(task)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `iocom-sim`: the simulator.  Finds the subcommand; the table prints the help. */
+/* `iocom-sim`, the simulator: finds the subcommand and prints the help from the table. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,12 +14,12 @@ struct command {
 };
 
 static const struct command commands[] = {
-	{"run", cmd_run, "a workload on a cluster under policies, with sweeps"},
-	{"replay", cmd_replay, "what if the jobs of a trace had run under other policies"},
-	{"figures", cmd_figures, "all experiments and the page of claims"},
-	{"params", cmd_params, "every parameter with its value, unit and source"},
+	{"run", cmd_run, "run a workload on a cluster under policies, with sweeps"},
+	{"replay", cmd_replay, "run a trace's jobs again under other policies"},
+	{"figures", cmd_figures, "run all experiments and write the page of claims"},
+	{"params", cmd_params, "list every parameter with its value, unit and source"},
 	{"merge", cmd_merge, "join the parts of a sweep that was run in shards"},
-	{"--list", cmd_list, "experiments, policies, machines, workloads"},
+	{"--list", cmd_list, "list experiments, policies, machines, workloads"},
 };
 
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -37,12 +37,12 @@ static void sim_main_usage(FILE *out)
 	fprintf(out, "usage: iocom-sim ID... [OPTION...]\n"
 		     "       iocom-sim COMMAND [OPTION...]\n"
 		     "Simulates a cluster with the rules that the live balancer uses: the papers'\n"
-		     "experiments by id (FC-5.2, ACM-3, ...), workloads of your own, traces.\n\n"
+		     "experiments by id (FC-5.2, ACM-3, ...), your own workloads, and traces.\n\n"
 		     "commands:\n");
 	for (size_t i = 0; i < NCOMMANDS; i++)
 		fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
-	fprintf(out, "\n`iocom-sim COMMAND --help` explains one; `iocom-sim FC-5.2 --help` the "
-		     "options of experiments.\n");
+	fprintf(out, "\n`iocom-sim COMMAND --help` explains a command; `iocom-sim FC-5.2 --help`\n"
+		     "lists the options of experiments.\n");
 }
 
 static void main_catch_signals(void)
@@ -52,13 +52,13 @@ static void main_catch_signals(void)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
-	/* A missing gnuplot is told by its exit status. */
+	/* If gnuplot is missing, its exit status tells us; a SIGPIPE must not kill us first. */
 	action.sa_handler = SIG_IGN;
 	sigaction(SIGPIPE, &action, NULL);
 }
 
-/* Where a standard stream is closed, no file is to get its number: /dev/null does, as far
- * as it fails like the closed one. */
+/* Fills closed standard streams with /dev/null so that no output file gets their
+ * numbers. It is opened for reading: writing to it fails as on a closed stream. */
 static void keep_standard_streams(void)
 {
 	int fd;
@@ -97,7 +97,7 @@ int main(int argc, char **argv)
 
 	keep_standard_streams();
 	ret = main_run(argc, argv);
-	/* Subcommands that print much have found out and said so already. */
+	/* Subcommands that print much have already noticed and reported this error. */
 	if (fflush(stdout) && ret == CLI_OK) {
 		fputs("iocom-sim: cannot write the output\n", stderr);
 		ret = CLI_FAILED;

@@ -12,13 +12,13 @@
 
 enum sim_fidelity {
 	SIM_REQUEST, /* every disk access is an event */
-	SIM_FLUID,   /* rates; events only where something changes */
+	SIM_FLUID,   /* tasks advance at rates; only changes are events */
 };
 
 struct sim_params {
 	enum sim_fidelity fidelity;
 	uint64_t seed;
-	uint32_t threads;	      /* of one run; 1 */
+	uint32_t threads;	      /* threads of one run; 1 */
 	double slice_ms, switch_ms;   /* 5.1; 10 and 0.1; switch 0: ideal processor sharing */
 	double page_fault_ms;	      /* 5.2; 8.1 */
 	bool page_fault_at_disk;      /* reading 2: at the FCFS disk, not a pure delay; true */
@@ -51,13 +51,13 @@ struct sim_params {
 
 void sim_params_default(struct sim_params *p);
 /*
- * One parameter by name: a field of this struct or of struct rules_params.  0;
- * -ENOENT (the message lists near names); -EINVAL out of range.
+ * Sets one parameter by name: a field of this struct or of struct rules_params. Returns
+ * 0; -ENOENT (the message lists similar names); -EINVAL: out of range.
  */
 int sim_params_set(struct sim_params *p, const char *name, double value, struct iocom_err *err);
-/* Whether the values go together.  0; -EINVAL, ERR naming those that do not. */
+/* Checks that the values fit together.  Returns 0, or -EINVAL and ERR names those that do not. */
 int sim_params_check(const struct sim_params *p, struct iocom_err *err);
-/* Name and value of parameter I (0 ..) for outputs; NULL at the end. */
+/* Name and value of parameter I (0 ..), for outputs; NULL at the end. */
 const char *sim_params_get(const struct sim_params *p, unsigned int i, double *value);
 
 #endif

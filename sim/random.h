@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Random numbers of the simulator: a counter-based generator.  A stream is a key
- * (seed, purpose, owner) and a counter, so that what one task draws depends on
- * nothing that another did: the order of events, the number of threads and the
- * compiler do not matter.
+ * The simulator's random numbers come from a counter-based generator.  A stream is a key (seed,
+ * purpose, owner) and a counter, so the numbers of one task do not depend on other tasks, the
+ * order of events, the number of threads or the compiler.
  */
 #ifndef SIM_RANDOM_H
 #define SIM_RANDOM_H
@@ -14,14 +13,14 @@ struct sim_random {
 	uint64_t key, counter;
 };
 
-/* The stream of OWNER (a job's number, a node's index) for PURPOSE (any constant). */
+/* Makes the stream of OWNER (a job's number, a node's index) for PURPOSE (any constant). */
 struct sim_random sim_random_stream(uint64_t seed, uint64_t purpose, uint64_t owner);
 
 /*
- * A 64-bit mix of key and counter: the sequence key + counter x gamma, gamma odd and
- * the key's own (as the splittable generators of Steele, Lea and Flood, 2014, so
- * that streams are not shifts of one another), through Stafford's variant 13 of the
- * MurmurHash3 finaliser.
+ * A 64-bit mix of key and counter.  The sequence is key + counter x gamma with an odd gamma of
+ * its own for each key, so that streams are not shifted copies of one another (as in the
+ * splittable generators of Steele, Lea and Flood, 2014).  The mix is Stafford's variant 13 of
+ * the MurmurHash3 finaliser.
  */
 static inline uint64_t sim_random_next(struct sim_random *r)
 {
@@ -39,8 +38,8 @@ static inline double sim_random_uniform(struct sim_random *r)
 	return ((double)(sim_random_next(r) >> 12) + 0.5) * 0x1p-52;
 }
 
-/* Exponential, Gamma (by mean and standard deviation), bounded-below Pareto (by
- * mean and shape > 1), uniform on [low, high].  Gamma over GSL. */
+/* Draw from an exponential distribution, a Gamma (mean, standard deviation; through GSL)
+ * and a Pareto with a least value (mean, shape > 1). */
 double sim_random_exponential(struct sim_random *r, double mean);
 double sim_random_gamma(struct sim_random *r, double mean, double sd);
 double sim_random_pareto(struct sim_random *r, double mean, double shape);

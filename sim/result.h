@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What a run measured.  Times in ms. */
+/* The measurements of a run.  Times are in ms. */
 #ifndef SIM_RESULT_H
 #define SIM_RESULT_H
 
@@ -7,7 +7,7 @@
 
 #include "sim/job.h"
 
-/* Distribution of one quantity: exact mean, percentiles within 1 %. */
+/* Distribution of one quantity: the mean is exact, percentiles are within 1 %. */
 struct sim_summary {
 	uint64_t n;
 	double mean, sd, min, max;
@@ -17,7 +17,7 @@ struct sim_summary {
 struct sim_node_result {
 	uint64_t arrived, executed; /* tasks submitted here; tasks that ended here */
 	double cpu_utilisation, disk_utilisation;
-	double jobs_mean; /* resident tasks, time average */
+	double jobs_mean; /* resident tasks, averaged over time */
 };
 
 /* One row of the time series (sim_params.sample_ms). */
@@ -25,9 +25,9 @@ struct sim_sample {
 	double time_ms;
 	double cpu_utilisation, disk_utilisation; /* mean over the nodes since the last row */
 	double tasks_mean, tasks_max;		  /* resident, per node */
-	double io_imbalance;		  /* largest L_IO over the mean; 1: even; 0: no load */
+	double io_imbalance;		  /* largest L_IO over the mean; 1: balanced; 0: no load */
 	uint64_t remote, migrations;	  /* since the last row */
-	double w_io, buffer_mb, slowdown; /* of the controller; 0 without */
+	double w_io, buffer_mb, slowdown; /* the controller's values; 0 without one */
 };
 
 struct sim_result {
@@ -39,17 +39,19 @@ struct sim_result {
 	uint64_t remote_executions, migrations, queued; /* tasks, tasks, jobs */
 	double moved_mb;
 	double makespan_ms;
-	double cpu_utilisation, disk_utilisation; /* mean over nodes and the makespan */
+	double cpu_utilisation, disk_utilisation; /* means over the nodes and the makespan */
 	double hit_rate, implicit_share;	  /* hits / accesses; faults / disk requests */
 	uint64_t disk_requests, page_faults;
 	double disk_mb;
-	uint64_t events; /* what the engine did: one a state change of a node or job */
+	uint64_t events; /* work of the engine: one event for each change of state of a node or job
+			  */
 	uint64_t decisions;
-	/* These three tell how the run was made; all else is the same for any number of
-	 * threads, byte for byte. */
-	uint64_t bytes_peak; /* of nodes, tasks and jobs, as allocated; without the rules' views */
+	/* These three describe how the run was made.  All other results are the same, byte for
+	 * byte, for any number of threads. */
+	uint64_t bytes_peak; /* allocated for nodes, tasks and jobs, without the rules' views */
 	uint32_t threads_used;
-	const char *serial_reason; /* why one thread only though more were asked for, or NULL */
+	const char *serial_reason; /* why only one thread was used though more were asked for, or
+				    * NULL */
 	uint32_t nnodes;
 	struct sim_node_result *nodes; /* owned */
 	uint32_t nsamples;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Where jobs come from: a generator, a trace, a recording.  A stream that can be
- * read again from the start, so that each policy meets the same jobs; nothing is
- * kept in memory that need not be.
+ * A workload is a stream of jobs from a generator, a trace or a recording.  It can be read again
+ * from the start, so that each policy gets the same jobs, and keeps no more in memory than it
+ * needs.
  */
 #ifndef SIM_WORKLOAD_H
 #define SIM_WORKLOAD_H
@@ -15,9 +15,9 @@
 
 struct workload;
 
-/* What a source implements. */
+/* The functions that a source implements. */
 struct workload_ops {
-	/* 1: *JOB filled; 0: end; negative errno with ERR set. */
+	/* 1: *JOB is filled; 0: the stream has ended; negative errno with ERR set. */
 	int (*next)(void *state, struct sim_job *job, struct iocom_err *err);
 	int (*rewind)(void *state, struct iocom_err *err); /* 0 or negative errno */
 	void (*free)(void *state);
@@ -26,17 +26,17 @@ struct workload_ops {
 struct workload_info {
 	char source[256]; /* "generator acm, 30 % parallel", "CSD trace, run 2" */
 	char hash[72];	  /* "sha256:..." of a file's content, or of a generator's parameters */
-	uint32_t nodes;	  /* 1 + largest home; 0: not known before the end */
-	double cores;	  /* of a node, where the source tells; 0: it does not */
-	uint64_t jobs;	  /* 0: not known before the end */
-	const char *synthetic; /* fields that the source does not hold and were generated, or "" */
-	uint64_t left_out; /* records that are no job (never ran) or that the options leave out */
-	char note[192];	   /* what a person should know of how it was read, or "" */
+	uint32_t nodes;	  /* 1 + largest home; 0: unknown before the end */
+	double cores;	  /* cores of a node; 0: the source does not say */
+	uint64_t jobs;	  /* 0: unknown before the end */
+	const char *synthetic; /* generated fields that the source does not hold, or "" */
+	uint64_t left_out; /* records that are no jobs (never ran) or that the options exclude */
+	char note[192];	   /* what the user should know about how it was read, or "" */
 	uint32_t kinds;
 	char kind[SIM_KINDS_MAX][32];
 };
 
-/* Takes STATE over, also when it fails. */
+/* Takes STATE over, also on failure. */
 struct workload *workload_new(const struct workload_ops *ops, void *state,
 			      const struct workload_info *info);
 int workload_next(struct workload *w, struct sim_job *job, struct iocom_err *err);
@@ -44,16 +44,16 @@ int workload_rewind(struct workload *w, struct iocom_err *err);
 const struct workload_info *workload_info(const struct workload *w);
 void workload_free(struct workload *w);
 
-/* Reads all of SOURCE into memory and serves it from there; frees SOURCE. */
+/* Reads all of SOURCE into memory, frees SOURCE and returns a workload that serves the copy. */
 struct workload *workload_in_memory(struct workload *source, struct iocom_err *err);
-/* A list of jobs, copied. */
+/* Makes a workload from a copy of a list of jobs. */
 struct workload *workload_from_jobs(const struct sim_job *jobs, size_t n, const char *name);
 
-/* What is generated for fields that a trace does not hold (MODEL 5.7), and how it is read. */
+/* What is generated for fields that a trace does not hold (MODEL 5.7), and how to read it. */
 struct workload_options {
 	uint64_t seed;
-	uint32_t nodes;	     /* spread jobs of a trace without hosts over so many; 0: its own */
-	double from_s, to_s; /* only arrivals in between; to 0: to the end */
+	uint32_t nodes;	     /* number of homes for a trace without hosts; 0: the trace's own */
+	double from_s, to_s; /* only arrivals in between count; to_s 0: to the end */
 	uint64_t jobs_max;   /* 0: all */
 	double time_scale;   /* multiplies arrival times; 1 */
 	double memory_mean_mb, memory_shape; /* Pareto; 4, 1.5 (O-39) */
@@ -63,18 +63,19 @@ struct workload_options {
 	double faults_per_ms;		     /* 0.5 */
 	double initial_mb;		     /* 0 */
 	double min_cpu_ms;		     /* shorter jobs are left out; 0 */
-	double home_skew;    /* of jobs without hosts, as generator_params.home_skew; 0 */
-	uint32_t tasks_max;  /* fold wider jobs to so many tasks, the work kept; 0: as they are */
-	bool requested;	     /* SWF: what was asked for, not what was used; false */
-	double time_unit_s;  /* block csv: seconds in a unit of its time column; 1 */
-	double burst_gap_ms; /* block csv: a job is a burst whose requests follow within this; 0:
-			      * within the same stamp; negative: every request is a job */
-	int32_t run;	     /* CSD: which one-hour run, 0 ..; -1: the first in the file */
+	double home_skew;    /* for jobs without hosts, like generator_params.home_skew; 0 */
+	uint32_t tasks_max;  /* wider jobs are folded to this many tasks with the same work; 0:
+			      * unchanged */
+	bool requested;	     /* SWF: use what was requested, not what was used; false */
+	double time_unit_s;  /* block csv: seconds per unit of its time column; 1 */
+	double burst_gap_ms; /* block csv: a job is a burst of requests at most so far apart; 0:
+			      * with the same stamp; negative: every request is a job */
+	int32_t run;	     /* CSD: number of the one-hour run (0 ..); -1: the first in the file */
 };
 void workload_options_default(struct workload_options *o);
 /*
- * One option by name: a field above.  0; -ENOENT (the message lists the names);
- * -EINVAL: not a number, out of range.
+ * Sets one option by name (a field above).  Returns 0; -ENOENT (the message lists the names);
+ * -EINVAL: no number, or out of range.
  */
 int workload_options_set(struct workload_options *o, const char *name, const char *value,
 			 struct iocom_err *err);
@@ -83,14 +84,13 @@ const char *workload_options_get(const struct workload_options *o, unsigned int 
 				 const char **meaning);
 
 /*
- * Opens a trace; the format is recognised from the content (gz too): the
- * simulator's 8 columns, CSD csv, SWF, Darshan csv, block csv, an iocom recording.
- * A bad line: -EINVAL with file, line, column and what was expected, at open or
- * from workload_next.  NULL with ERR set.
+ * Opens a trace.  The content shows the format (gzip is unpacked): the simulator's 8 columns,
+ * CSD csv, SWF, Darshan csv, block csv or an iocom recording.  A bad line gives -EINVAL with
+ * file, line, column and what was expected, here or from workload_next.  NULL with ERR set.
  */
 struct workload *workload_open(const char *path, const struct workload_options *options,
 			       struct iocom_err *err);
-/* The same from N bytes (not gz), copied; NAME stands for the file in messages. */
+/* The same from a copy of N bytes (not gzip); NAME stands for the file in messages. */
 struct workload *workload_open_memory(const void *data, size_t n, const char *name,
 				      const struct workload_options *options,
 				      struct iocom_err *err);
@@ -99,12 +99,12 @@ struct workload *workload_open_memory(const void *data, size_t n, const char *na
 
 struct generator_kind {
 	char name[32];
-	double share;	   /* of jobs; shares are normalised */
-	double cpu_factor; /* multiplies the drawn CPU time (ACM: CPU-intensive x10) */
+	double share;	   /* share of all jobs; the shares need not add up to 1 */
+	double cpu_factor; /* multiplies the drawn CPU time (10 for ACM's CPU-intensive jobs) */
 	double io_per_ms;  /* mean */
-	bool io_uniform;   /* uniform on [0, 2 mean]; false: every job has the mean */
+	bool io_uniform;   /* true: uniform on [0, 2 mean]; false: every job has the mean */
 	double request_kb, request_sd_kb;
-	double reaccess, requests;	     /* requests < 0: by rate */
+	double reaccess, requests;	     /* requests < 0: given by the rate */
 	double memory_mean_mb, memory_shape; /* shape 0: constant */
 	double faults_per_ms, initial_mb, write_fraction;
 	double parallel_share;				/* 0..1 */
@@ -115,9 +115,9 @@ struct generator_kind {
 enum generator_lifetime {
 	LIFETIME_CONSTANT,
 	LIFETIME_EXPONENTIAL,
-	LIFETIME_PARETO,   /* mean, shape; cut at lifetime_max_ms and renormalised to the mean */
-	LIFETIME_HYPEREXP, /* two-stage, mean and squared coefficient of variation */
-	LIFETIME_GAMMA,	   /* mean, sd in lifetime_shape */
+	LIFETIME_PARETO,   /* mean and shape; cut at lifetime_max_ms and scaled to keep the mean */
+	LIFETIME_HYPEREXP, /* two stages; mean and squared coefficient of variation */
+	LIFETIME_GAMMA,	   /* mean; lifetime_shape holds the standard deviation */
 };
 
 struct generator_params {
@@ -130,13 +130,13 @@ struct generator_params {
 	/* Share of arrivals of each home: node i gets weight 1 / (1 + i)^skew (0: equal),
 	 * in an order shuffled by the seed (reading 4). */
 	double home_skew;
-	const double *home_weights; /* or so: `nodes` weights, borrowed; NULL: skew */
+	const double *home_weights; /* instead of the skew, borrowed; or NULL */
 	enum generator_lifetime lifetime;
 	double lifetime_mean_ms, lifetime_shape, lifetime_max_ms;
 	uint32_t kinds;
 	struct generator_kind kind[SIM_KINDS_MAX];
 };
-/* Defaults: one kind "job", Poisson, exponential. */
+/* Sets the defaults: one kind "job", Poisson arrivals, exponential lifetimes. */
 void generator_params_default(struct generator_params *p);
 struct workload *generator_new(const struct generator_params *p, struct iocom_err *err);
 

@@ -146,6 +146,14 @@ BENCH_monitor := $(addprefix $(BUILD)/tests/tools/,drive firstsample attach) \
 bench-monitor: all $(BENCH_monitor) ## what the monitor costs (root, 15 minutes); WHAT=loss,peers,...
 	@python3 tests/bench/monitor/bench.py $(BUILD) --pairs $(PAIRS) $(if $(WHAT),--what $(WHAT))
 
+.PHONY: bench-testbed
+bench-testbed: ## the emulated disks, link and processors beside what they were asked to be (root)
+	@bash tests/bench/testbed/bench.sh
+
+.PHONY: bench-mix
+bench-mix: all $(BUILD)/tests/tools/work ## the mean slowdown of 42 real jobs under three policies (root, a quiet machine, 6 minutes)
+	@MIX_QUIET=yes IOCOM_BUILD=$(abspath $(BUILD)) bash tests/cluster/mix.sh
+
 .PHONY: bench-remote
 bench-remote: all $(BUILD)/tests/tools/laps ## a command elsewhere, against ssh, srun, fork+exec (root, 3 minutes); WHAT=rate,...
 	@python3 tests/bench/remote/bench.py $(BUILD) --rounds $(ROUNDS) $(if $(WHAT),--what $(WHAT))

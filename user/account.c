@@ -12,7 +12,7 @@
 #define ROOM_MAX    (1u << 20)
 #define GROUPS_MOST 65536
 
-/* Doubles *ROOM.  False: it is large enough for anybody, or there is no memory. */
+/* Doubles *ROOM. Returns false if it is large enough for any entry or memory is out. */
 static bool more_room(char **room, size_t *size)
 {
 	char *bigger;

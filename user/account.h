@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A user as this machine's database knows him (nsswitch: files, LDAP ...). */
+/* A user as this machine's user database knows it (nsswitch: files, LDAP and others). */
 #ifndef IOCOM_ACCOUNT_H
 #define IOCOM_ACCOUNT_H
 
@@ -8,19 +8,20 @@
 
 struct account {
 	uid_t uid;
-	gid_t gid; /* primary */
+	gid_t gid; /* primary group */
 	char *name;
-	gid_t *groups; /* all of them, the primary one too */
+	gid_t *groups; /* all groups, with the primary one */
 	int ngroups;
 };
 
-/* 0; -ENOENT: nobody has this uid; -ENOMEM, -E2BIG (65,536 groups), -EIO; then nothing to free. */
+/* Looks up the user and all groups. Returns 0; -ENOENT: no user has this uid; -ENOMEM; -E2BIG:
+ * more than 65,536 groups; -EIO. After an error there is nothing to free. */
 int account_find(uid_t uid, struct account *account);
-/* Likewise, without his groups: one question less. */
+/* Does the same without the groups, which saves a query. */
 int account_name(uid_t uid, struct account *account);
 void account_free(struct account *account);
 bool account_has_group(const struct account *account, gid_t gid);
-/* 0; -ENOENT: no such group; -ENOMEM, -EIO. */
+/* Returns 0; -ENOENT: no such group; -ENOMEM; -EIO. */
 int account_group(const char *name, gid_t *gid);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What is said when a client attaches to a job; see attach.h. */
+/* Messages for attaching to a job; see attach.h. */
 #include "user/attach.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ static bool nonce_valid(const char *nonce)
 	return strspn(nonce, "0123456789abcdef") == strlen(nonce);
 }
 
-/* What older programs do not say. */
+/* Reads a key that older programs do not send. */
 static int take_wish(const msgpack_object *map, const char *key, bool *wish)
 {
 	return unpack_get(map, key) ? unpack_bool(map, key, wish) : 0;
@@ -68,8 +68,8 @@ static int attach_take(const msgpack_object *map, struct attach_ask *ask, struct
 
 	if (unpack_u64(map, "v", &version) || version != SPEC_VERSION)
 		return iocom_err_set(err, -EPROTO,
-				     "who attaches has another version of iocom; install the same "
-				     "on both sides");
+				     "the client that attaches has another version of iocom; "
+				     "install the same one on both sides");
 	if (unpack_str(map, "job", ask->job, sizeof(ask->job)) || !spec_job_valid(ask->job) ||
 	    unpack_str(map, "node", ask->node, sizeof(ask->node)) || !ask->node[0] ||
 	    unpack_str(map, "nonce", ask->nonce, sizeof(ask->nonce)) || strlen(ask->nonce) != 32 ||
@@ -142,7 +142,7 @@ void attach_end_text(char out[ATTACH_END_MAX], const char *job, int kind, int va
 {
 	if (kind == 3)
 		snprintf(out, ATTACH_END_MAX, "job %s has ended: %.300s", job,
-			 text && *text ? text : "how, is unknown");
+			 text && *text ? text : "its outcome is unknown");
 	else
 		snprintf(out, ATTACH_END_MAX,
 			 "job %s has ended with status %d; its output is not kept (run --detach "

@@ -27,7 +27,7 @@ static void behaviour_join(struct behaviour_phase *into, const struct behaviour_
 	into->wall_ms += from->wall_ms;
 }
 
-/* Joins the phase with the least time to the smaller one beside it. */
+/* Joins the phase with the least time to the smaller of its neighbours. */
 static void behaviour_make_room(struct behaviour *b)
 {
 	struct behaviour_phase *p = b->phases;

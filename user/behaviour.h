@@ -19,38 +19,38 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define BEHAVIOUR_PHASES 16   /* more: the two that cost least to join become one */
-#define BEHAVIOUR_MARGIN 0.25 /* a new phase's resource exceeds the old one's by this part */
-#define BEHAVIOUR_IDLE	 0.02 /* busy for less of a period than this: idle */
+#define BEHAVIOUR_PHASES 16   /* if there are more, two small neighbours are joined */
+#define BEHAVIOUR_MARGIN 0.25 /* a new phase must exceed the old one by this part */
+#define BEHAVIOUR_IDLE	 0.02 /* a job busy for less than this part of a period counts as idle */
 
 enum behaviour_resource { BEHAVIOUR_CPU, BEHAVIOUR_COM, BEHAVIOUR_DISK, BEHAVIOUR_RESOURCES };
 
 struct behaviour_phase {
 	double ms[BEHAVIOUR_RESOURCES];
 	double wall_ms;
-	int dominant; /* enum behaviour_resource, or -1: idle so far */
+	int dominant; /* enum behaviour_resource; -1: idle so far */
 };
 
 struct behaviour {
 	struct behaviour_phase phases[BEHAVIOUR_PHASES];
 	size_t n;
-	unsigned joined; /* phases that had to be joined for want of room */
-	/* Of the whole run, ms: */
+	unsigned joined; /* times that we joined two phases for lack of room */
+	/* Sums over the whole run, in ms: */
 	double disk_low_ms, disk_high_ms; /* bounds of R_Disk, see job_times.h */
 	double fault_ms;		  /* the part of R_Disk that page faults caused */
-	double disk_wait_ms;		  /* requests queued before they were served */
-	double run_wait_ms;		  /* ready, but others had the CPU */
+	double disk_wait_ms;		  /* time that requests waited in the queue */
+	double run_wait_ms;		  /* time that the job was ready but others had the CPU */
 };
 
 /* Adds a period of WALL_MS in which the resources needed MS. */
 void behaviour_add(struct behaviour *b, const double ms[BEHAVIOUR_RESOURCES], double wall_ms);
-/* (2): R of each resource; returns T of (1). */
+/* Computes R of each resource (2). Returns T of (1). */
 double behaviour_sum(const struct behaviour *b, double r[BEHAVIOUR_RESOURCES]);
-/* The same as parts of T: they sum to 1, or are all 0 where T is. */
+/* Computes the same as parts of T: their sum is 1, or all are 0 if T is 0. */
 void behaviour_shares(const struct behaviour *b, double share[BEHAVIOUR_RESOURCES]);
 /*
- * (3): the time of a parallel job of P processes alone on a cluster; SEQUENTIAL
- * are the parts of (4).  A process with fewer phases needs nothing in the rest.
+ * Returns the time (3) of a parallel job of P processes alone on a cluster. SEQUENTIAL has the
+ * parts of (4). A process with fewer phases needs no time in the rest.
  */
 double behaviour_parallel_ms(const struct behaviour *processes, size_t p,
 			     const double sequential[BEHAVIOUR_RESOURCES]);
@@ -59,9 +59,10 @@ double behaviour_parallel_ms(const struct behaviour *processes, size_t p,
  * is R_Disk, and page faults caused more than half of it; "idle": T is 0.
  */
 const char *behaviour_class(const struct behaviour *b);
-/* "cpu", "com", "disk"; "idle" for -1. */
+/* Returns "cpu", "com" or "disk"; "idle" for -1. */
 const char *behaviour_resource_name(int resource);
-/* False: negative, not finite or inconsistent; data of others is asked first. */
+/* Returns false if a value is negative, not finite or inconsistent. Check data from outside
+ * first. */
 bool behaviour_valid(const struct behaviour *b);
 
 #endif

@@ -137,7 +137,7 @@ static int write_file(const char *directory, const char *file, const char *text)
 	return rc;
 }
 
-/* Reads a small file; length or negative errno. */
+/* Reads a small file. Returns its length or negative errno. */
 static ssize_t cgroup_read_file(const char *directory, const char *file, char *out, size_t size)
 {
 	char path[CGROUP_PATH_MAX + 64];
@@ -159,8 +159,8 @@ static ssize_t cgroup_read_file(const char *directory, const char *file, char *o
 }
 
 /*
- * Offers DIRECTORY's controllers to its children.  Best effort: a group with
- * processes of its own may not (EBUSY), and the job then runs without limits.
+ * Offers DIRECTORY's controllers to its children. Best effort: the kernel refuses this to a
+ * group with processes of its own (EBUSY), and then the job runs without limits.
  */
 static void offer_controllers(const char *directory)
 {
@@ -181,7 +181,7 @@ static void offer_controllers(const char *directory)
 	}
 }
 
-/* mkdir of PATH and of its last two parents (SCOPE may be new, "jobs" often is). */
+/* Makes PATH and up to two missing parents: SCOPE may be new, "jobs" often is. */
 static int make_path(const char *path, unsigned parents, bool offer)
 {
 	char parent[CGROUP_PATH_MAX];
@@ -204,7 +204,8 @@ static int make_path(const char *path, unsigned parents, bool offer)
 	return rc;
 }
 
-/* The id that BPF sees; in name_to_handle_at's handle, and on 64 bit the inode too. */
+/* Returns the id that BPF sees. It is in name_to_handle_at's handle; on 64-bit machines the
+ * inode number is the same. */
 static uint64_t group_id(const char *path)
 {
 	union {
@@ -267,7 +268,7 @@ int cgroup_populated(const struct cgroup *group)
 	return strstr(text, "populated 1") ? 1 : 0;
 }
 
-/* Sends SIGNAL to each process of one directory; how many, or negative errno. */
+/* Sends SIGNAL to each process of one directory. Returns how many got it, or negative errno. */
 static int signal_directory(const char *directory, int signal)
 {
 	char path[CGROUP_PATH_MAX + 64];
@@ -280,7 +281,7 @@ static int signal_directory(const char *directory, int signal)
 	if (!in)
 		return -errno;
 	while (fscanf(in, "%d", &pid) == 1)
-		if (pid > 0) /* 0: of another pid namespace, out of reach */
+		if (pid > 0) /* 0: a process of another pid namespace, which we cannot reach */
 			count += !kill(pid, signal);
 	fclose(in);
 	return count;
@@ -288,7 +289,7 @@ static int signal_directory(const char *directory, int signal)
 
 typedef int (*directory_fn)(const char *directory, int arg);
 
-/* Calls FN for the groups below DIRECTORY (children first), then for itself. */
+/* Calls FN for the groups below DIRECTORY (children first), then for DIRECTORY. */
 static int cgroup_walk(const char *directory, unsigned depth, directory_fn fn, int arg)
 {
 	DIR *dir = depth < DEPTH_MAX ? opendir(directory) : NULL;
@@ -335,7 +336,7 @@ static int remove_directory(const char *directory, int arg)
 	return rmdir(directory) && errno != ENOENT ? -errno : 0;
 }
 
-/* Most have no groups below. */
+/* Tries rmdir first, because most groups have no children. */
 static int remove_tree(const char *directory)
 {
 	return remove_directory(directory, 0) ? cgroup_walk(directory, 0, remove_directory, 0) : 0;
@@ -366,7 +367,7 @@ int cgroup_remove(const struct cgroup *group, unsigned limit_ms)
 	return rc;
 }
 
-/* Removes the groups, or with PARENT those they lie in.  False: one is in use and stays. */
+/* Removes the groups, or their parents with PARENT. Returns false if one is in use and stays. */
 static bool remove_empty(struct cgroup *group, bool parent)
 {
 	bool gone = true;
@@ -382,7 +383,7 @@ static bool remove_empty(struct cgroup *group, bool parent)
 	return gone;
 }
 
-/* A shim whose job has ended is about to leave; its group can go a moment later. */
+/* Waits for shims whose jobs have ended: they leave the group within moments. */
 static void remove_when_left(struct cgroup *group, unsigned limit_ms)
 {
 	for (unsigned waited = 0; !remove_empty(group, false) && waited < limit_ms; waited += 5)
@@ -398,7 +399,7 @@ void cgroup_tidy(const char *scope, unsigned limit_ms)
 	    cgroup_name(&mounts, scope, "jobs", &jobs, NULL) ||
 	    cgroup_name(&mounts, scope, "shims", &shims, NULL))
 		return;
-	/* While a job runs its shim stays as well: nothing to wait for. */
+	/* A running job's shim stays in the group, so waiting is useless. */
 	if (!remove_empty(&jobs, false))
 		limit_ms = 0;
 	remove_when_left(&shims, limit_ms);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Control groups of jobs, on pure v2 and on hybrid machines alike.
+ * Control groups of jobs, on pure v2 machines and on hybrid ones.
  *
- * A node's scope is one relative path.  On the cgroup2 mount it always exists
- * (that is what identifies a job); beside it, where v1 controllers are mounted
- * (memory, cpu, cpuacct), the same relative path under each.  A job's group is
- * SCOPE/jobs/JOB in all of them.  An empty scope means the whole machine; its
- * groups then live in "iocom/".
+ * A node's scope is one relative path. It always exists on the cgroup2 mount, and a job is
+ * identified by its group there. If v1 controllers (memory, cpu, cpuacct) are mounted, the same
+ * relative path exists under each. A job's group is SCOPE/jobs/JOB in all of them. An empty scope
+ * means the whole machine; its groups are then in "iocom/".
  */
 #ifndef IOCOM_CGROUP_H
 #define IOCOM_CGROUP_H
@@ -22,59 +21,59 @@
 
 /* Where the hierarchies are mounted. */
 struct cgroup_mounts {
-	char v2[256]; /* "" when there is none */
+	char v2[256]; /* "" if cgroup2 is not mounted */
 	char v1[CGROUP_V1_MAX][256];
 	size_t nv1;
 };
 
-/* One group in every hierarchy that has it. */
+/* One group, with its directory in every hierarchy that has it. */
 struct cgroup {
 	char v2[CGROUP_PATH_MAX];
 	char v1[CGROUP_V1_MAX][CGROUP_PATH_MAX];
 	size_t nv1;
-	uint64_t id; /* of the v2 directory: dfl_cgrp->kn->id in the kernel; 0 unknown */
+	uint64_t id; /* id of the v2 directory, the kernel's dfl_cgrp->kn->id; 0: unknown */
 };
 
-/* Reads a mount table (/proc/self/mounts).  0; -ENOENT no cgroup2 mounted. */
+/* Reads a mount table (/proc/self/mounts). Returns 0, or -ENOENT if cgroup2 is not mounted. */
 int cgroup_mounts_read(const char *table, struct cgroup_mounts *mounts, struct iocom_err *err);
 /*
- * Names SCOPE/NAME without making it, e.g. NAME "jobs/n1-1-7" or "shims".  A v1
- * hierarchy without the directory SCOPE is left out.  0; -ENAMETOOLONG; -EINVAL
- * for a scope that is absolute or leaves its root ("..").
+ * Names SCOPE/NAME without making it. NAME is "jobs/n1-1-7" or "shims", for example. A v1
+ * hierarchy without the directory SCOPE is left out. Returns 0; -ENAMETOOLONG; -EINVAL for a
+ * scope that is absolute or has "..".
  */
 int cgroup_name(const struct cgroup_mounts *mounts, const char *scope, const char *name,
 		struct cgroup *group, struct iocom_err *err);
 /*
- * Makes the group and its parents below the scope, offers v2 controllers to it
- * where the scope has them, and fills `id`.  0 (also when it was there and is
- * empty); -EBUSY when processes are in it.
+ * Makes the group and its parents below the scope, offers it the v2 controllers that the scope
+ * has, and fills `id`. Returns 0 (also if the group existed and is empty), or -EBUSY if it has
+ * processes.
  */
 int cgroup_create(struct cgroup *group, struct iocom_err *err);
 /*
- * Moves the calling process into the v1 groups, and with V2 into that one too.
- * Only system calls: fit for a child between fork and exec.  0 or negative errno.
+ * Moves the calling process into the v1 groups, and with V2 into the v2 group too. Uses only
+ * system calls, so a child may call it between fork and exec. Returns 0 or negative errno.
  */
 int cgroup_enter(const struct cgroup *group, bool v2);
-/* An O_DIRECTORY descriptor of the v2 group, for CLONE_INTO_CGROUP; negative errno. */
+/* Returns an O_DIRECTORY descriptor of the v2 group for CLONE_INTO_CGROUP, or negative errno. */
 int cgroup_open(const struct cgroup *group);
-/* Whether a process lives in it or below.  1, 0 or negative errno. */
+/* Returns 1 if a process is in the group or below it, else 0, or negative errno. */
 int cgroup_populated(const struct cgroup *group);
 /*
- * SIGKILL to all in it and below: cgroup.kill (Linux 5.14), else frozen and
- * killed one by one until none is left.  Does not wait for the last exit.
+ * Kills all processes in the group and below: with cgroup.kill (Linux 5.14), else it freezes the
+ * group and kills them one by one. Does not wait for the last exit.
  */
 int cgroup_kill(const struct cgroup *group);
-/* Sends SIGNAL to each process in it now (no guarantee about forks). */
+/* Sends SIGNAL to each process in the group. A process that forks meanwhile may escape. */
 int cgroup_signal(const struct cgroup *group, int signal);
 /*
- * Removes it, with groups the job made below it.  Kills whoever is still there,
- * and waits for the last exit up to LIMIT_MS.  0; -EBUSY.
+ * Removes the group and the groups that the job made below it. Kills processes that are still
+ * there and waits up to LIMIT_MS for the last exit. Returns 0 or -EBUSY.
  */
 int cgroup_remove(const struct cgroup *group, unsigned limit_ms);
 /*
- * Removes what iocom made for SCOPE itself ("jobs", "shims", and "iocom" of an
- * empty scope), where nothing is in it any more.  When no job is left, waits up to
- * LIMIT_MS for the shims of jobs that have just ended.  Best effort.
+ * Removes the groups that iocom made for SCOPE itself ("jobs", "shims", and "iocom" of an empty
+ * scope) if they are empty. If no job is left, waits up to LIMIT_MS for the shims of jobs that
+ * have just ended. Best effort.
  */
 void cgroup_tidy(const char *scope, unsigned limit_ms);
 

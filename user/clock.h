@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The clocks all read: ages by BOOTTIME, dates by REALTIME, an agent's cost by its thread. */
+/* The clocks of all programs: BOOTTIME for ages, REALTIME for dates, a thread's CPU time for
+ * cost. */
 #ifndef IOCOM_CLOCK_H
 #define IOCOM_CLOCK_H
 
@@ -32,7 +33,7 @@ static inline uint64_t clock_real_ns(void)
 	return clock_read_ns(CLOCK_REALTIME);
 }
 
-/* What this thread took of the processor. */
+/* Returns the CPU time of this thread. */
 static inline uint64_t clock_cpu_ns(void)
 {
 	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Settings from an INI file and from flags, by one table; see config.h.
+ * Reads settings from an INI file and from flags by one table; see config.h.
  *
- * libinih's handler does not get the line number, so the reader below counts
- * the lines it hands out.  It also strips leading white space: libinih would
- * take an indented line for a continuation of the value above it.
+ * libinih's handler does not get the line number, so the reader below counts the lines that it
+ * passes on. The reader also strips leading white space: libinih would take an indented line for
+ * a continuation of the value above it.
  */
 #include "user/config.h"
 
@@ -24,7 +24,7 @@ static const struct config_key *config_find(const struct config_program *program
 	for (size_t i = 0; i < program->nkeys; i++) {
 		const char *a = program->keys[i].name, *b = name;
 
-		/* '-' in a flag is '_' in a file; either is taken in both. */
+		/* '-' in a flag means '_' in a file; we accept both in both. */
 		while (*a && (*a == *b || (*a == '-' && *b == '_'))) {
 			a++;
 			b++;
@@ -124,7 +124,7 @@ struct reading {
 	void *target;
 	FILE *file;
 	int line;
-	int rc; /* of the first bad line */
+	int rc; /* error of the first bad line */
 	struct iocom_err *err;
 };
 
@@ -155,8 +155,8 @@ static int config_handle(void *arg, const char *section, const char *name, const
 		return 0;
 	if (strcmp(section, r->program->section)) {
 		r->rc = iocom_err_set(r->err, -EINVAL,
-				      "%s:%d: key '%.*s' stands %s%.*s%s; put it under [%s]",
-				      r->path, r->line, VALUE_SHOWN, name,
+				      "%s:%d: key '%.*s' is %s%.*s%s; put it under [%s]", r->path,
+				      r->line, VALUE_SHOWN, name,
 				      *section ? "in section [" : "before any section", VALUE_SHOWN,
 				      section, *section ? "]" : "", r->program->section);
 		return 0;
@@ -206,7 +206,7 @@ static int config_defaults(const struct config_program *program, void *target,
 #define OPT_CONFIG  1000
 #define OPT_VERSION 1001
 
-/* One pass over the flags: TARGET NULL only looks for --config, --help, --version. */
+/* Walks over the flags once. With TARGET NULL it only looks for --config, --help and --version. */
 static int flags(const struct config_program *program, const struct option *options, int argc,
 		 char **argv, const char **path, void *target, struct iocom_err *err)
 {

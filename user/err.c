@@ -34,7 +34,7 @@ void iocom_err_prefix(struct iocom_err *err, const char *fmt, ...)
 	vsnprintf(head, sizeof(head), fmt, ap);
 	va_end(ap);
 	memcpy(old, err->text, sizeof(old));
-	/* The prefix is short; what does not fit is cut at the end. */
+	/* The prefix is short; a text that is too long is cut at its end. */
 	snprintf(err->text, sizeof(err->text), "%s: %.700s", head, old);
 	errno = saved;
 }

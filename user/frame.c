@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Frames on a stream socket; the form is in frame.h. */
+/* Frames on a stream socket; frame.h describes their form. */
 #include "user/frame.h"
 
 #include <errno.h>
@@ -17,8 +17,8 @@ void frame_free(struct frame *frame)
 }
 
 /*
- * Each type has the version in which its form last changed: an agent goes on
- * speaking with the shims that an older one started.
+ * Each type has the version in which its form last changed, so that an agent can still talk with
+ * the shims of an older one.
  */
 static uint8_t version_of(uint8_t type)
 {
@@ -37,7 +37,8 @@ void frame_header(uint8_t out[FRAME_HEADER], uint8_t type, uint32_t length)
 	out[7] = (uint8_t)length;
 }
 
-/* 0, FRAME_E_GARBAGE or FRAME_E_VERSION; HEAD has HAVE bytes, at most 8 count. */
+/* Checks the first HAVE bytes of a header at HEAD (at most 8). Returns 0, FRAME_E_GARBAGE or
+ * FRAME_E_VERSION. */
 static int header_check(const uint8_t *head, size_t have, uint32_t max, uint32_t *length)
 {
 	if ((have > 0 && head[0] != 'i') || (have > 1 && head[1] != 'c'))
@@ -68,7 +69,8 @@ int frame_parse(const uint8_t *buffer, size_t have, uint32_t max, uint8_t *type,
 	return 0;
 }
 
-/* Reads exactly N bytes.  Bytes read, less than N at end of file; negative errno. */
+/* Reads N bytes. Returns the number read, which is below N only at end of file, or negative
+ * errno. */
 static ssize_t frame_read_all(int fd, void *buffer, size_t n)
 {
 	size_t have = 0;
@@ -136,7 +138,7 @@ int frame_read(int fd, struct frame *frame, uint32_t max, struct iocom_err *err)
 	return 0;
 }
 
-/* A non-blocking descriptor is waited for: a frame is written whole or not at all. */
+/* Waits for a non-blocking descriptor, so that a frame is written whole or not at all. */
 static int wait_writable(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLOUT};

@@ -26,7 +26,7 @@ int leash_send(int fd, const msgpack_sbuffer *message, int flags)
 	return put == (ssize_t)n ? 0 : -EIO;
 }
 
-/* The length of the whole message that begins with HEADER, or -EBADMSG. */
+/* Returns the length of the whole message that begins with HEADER, or -EBADMSG. */
 static ssize_t leash_wire_whole(const uint8_t header[FRAME_HEADER])
 {
 	size_t length = (size_t)header[4] << 24 | (size_t)header[5] << 16 | (size_t)header[6] << 8 |
@@ -45,7 +45,7 @@ static int leash_wire_decode(const uint8_t *buffer, ssize_t n, msgpack_unpacked 
 
 int leash_take(int fd, uint8_t buffer[LEASH_MESSAGE_MAX], msgpack_unpacked *map)
 {
-	/* Looks first: what is not whole yet stays in the socket. */
+	/* Peek first: an incomplete message must stay in the socket. */
 	ssize_t have = recv(fd, buffer, LEASH_MESSAGE_MAX, MSG_PEEK | MSG_DONTWAIT);
 	ssize_t want;
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * How messages travel between an agent and a shim: the frames of frame.h, type
- * FRAME_REQUEST, a MessagePack map each.
+ * Messages between an agent and a shim: frames of frame.h with type FRAME_REQUEST, each with one
+ * MessagePack map.
  *
- * A shim outlives agents, also those of other versions, so this form does not
- * change with the clients' protocol: what is sent says LEASH_FRAME in the header,
- * whatever FRAME_VERSION is, and what comes is taken with any number there.  What
- * the words mean has a version of its own, the key "v" of a message (absent: 1).
- * Keys may be added without a new one; a peer that does not know them goes on.
+ * A shim outlives its agent, and the next agent may have another version. So this form must not
+ * change with the clients' protocol: senders put LEASH_FRAME into the header, whatever
+ * FRAME_VERSION is, and receivers accept any number there. The meaning of the maps has its own
+ * version, the key "v" (absent: 1). New keys need no new version: a peer ignores those it does
+ * not know.
  */
 #ifndef IOCOM_LEASH_WIRE_H
 #define IOCOM_LEASH_WIRE_H
@@ -20,16 +20,17 @@
 #define LEASH_VERSION	  1
 #define LEASH_MESSAGE_MAX 4096 /* with its header */
 
-/* A whole message or nothing; FLAGS as send's.  0, -EMSGSIZE, or negative errno. */
+/* Sends the whole message or nothing; FLAGS are those of send. Returns 0, -EMSGSIZE, or negative
+ * errno. */
 int leash_send(int fd, const msgpack_sbuffer *message, int flags);
 /*
- * Takes one whole message out of the socket into BUFFER without waiting; MAP is the
- * caller's to destroy.  0; -EAGAIN none yet; -EPIPE closed; -EBADMSG not ours.
+ * Takes one whole message out of the socket into BUFFER without waiting. The caller destroys
+ * MAP. Returns 0; -EAGAIN: none yet; -EPIPE: closed; -EBADMSG: not our protocol.
  */
 int leash_take(int fd, uint8_t buffer[LEASH_MESSAGE_MAX], msgpack_unpacked *map);
-/* The same; waits as long as the socket's SO_RCVTIMEO says for each piece. */
+/* Does the same, but waits for each piece as long as the socket's SO_RCVTIMEO. */
 int leash_await(int fd, uint8_t buffer[LEASH_MESSAGE_MAX], msgpack_unpacked *map);
-/* The version its sender speaks. */
+/* Returns the version that the sender speaks. */
 uint64_t leash_version(const msgpack_object *map);
 
 #endif

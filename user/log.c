@@ -11,7 +11,7 @@
 #include "user/utf8.h"
 
 #define LINES_PER_SECOND 50
-#define LINES_PROVOKED	 25 /* of them, at most */
+#define LINES_PROVOKED	 25 /* at most so many of them by log_provoked */
 
 void log_init(struct logger *logger, const char *program)
 {
@@ -54,7 +54,7 @@ static void log_put(const struct logger *logger, enum log_level level, const str
 		level_name(level), text);
 }
 
-/* Says how many lines of the last second that had some were not written. */
+/* Starts a new second, and logs how many lines the last second lost. */
 static void next_window(struct logger *logger, const struct timespec *now)
 {
 	char text[96];
@@ -69,7 +69,7 @@ static void next_window(struct logger *logger, const struct timespec *now)
 	logger->lost = 0;
 }
 
-/* True when the current second has room for one more line. */
+/* Returns true if the current second has room for one more line. */
 static bool admit(struct logger *logger, const struct timespec *now, bool provoked)
 {
 	if (logger->window_s != (uint64_t)now->tv_sec)
@@ -97,7 +97,7 @@ static void log_write_line(struct logger *logger, enum log_level level, bool pro
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (admit(logger, &now, provoked)) {
 		vsnprintf(text, sizeof(text), fmt, ap);
-		utf8_plain(text); /* names of others stand in it: one event, one line */
+		utf8_plain(text); /* names from outside must not break the line */
 		log_put(logger, level, &now, text);
 	}
 	errno = saved;

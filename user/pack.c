@@ -59,16 +59,16 @@ void pack_bool(msgpack_packer *pk, const char *key, bool value)
 }
 
 /*
- * msgpack-c reserves memory for as many entries as a container claims, before
- * it has seen one: five bytes can ask for 256 GB.  So the bytes are walked
- * first: a container may claim no more entries than bytes are left.
+ * msgpack-c reserves memory for as many entries as a container claims before it reads one: five
+ * bytes can ask for 256 GB. So we walk over the bytes first: a container may claim no more
+ * entries than there are bytes left.
  */
 struct walk {
 	const uint8_t *at, *end;
 	uint64_t values; /* still to come */
 };
 
-/* Big-endian number of WIDTH bytes; UINT64_MAX when they are not there. */
+/* Reads a big-endian number of WIDTH bytes. Returns UINT64_MAX if they are missing. */
 static uint64_t walk_number(struct walk *w, unsigned width)
 {
 	uint64_t value = 0;
@@ -90,14 +90,15 @@ static bool walk_skip(struct walk *w, uint64_t bytes)
 
 static bool walk_expect(struct walk *w, uint64_t values)
 {
-	/* Each value takes a byte at least, those already promised included. */
+	/* Each value takes at least one byte, and so do the values already promised. */
 	if (values > (uint64_t)(w->end - w->at) || w->values > (uint64_t)(w->end - w->at) - values)
 		return false;
 	w->values += values;
 	return true;
 }
 
-/* One value's head (and body, unless a container).  Bytes per the MessagePack specification. */
+/* Skips one value's head, and its body unless it is a container. Byte values follow the
+ * MessagePack specification. */
 static bool walk_value(struct walk *w)
 {
 	uint8_t b = *w->at++;
@@ -115,7 +116,7 @@ static bool walk_value(struct walk *w)
 		return false;
 	if (b <= 0xc6) /* bin 8, 16, 32 */
 		return (n = walk_number(w, 1u << (b - 0xc4))) != UINT64_MAX && walk_skip(w, n);
-	if (b <= 0xc9) /* ext 8, 16, 32: one byte of type besides */
+	if (b <= 0xc9) /* ext 8, 16, 32: one more byte for the type */
 		return (n = walk_number(w, 1u << (b - 0xc7))) != UINT64_MAX && walk_skip(w, n + 1);
 	if (b <= 0xcb) /* float 32, 64 */
 		return walk_skip(w, 4u << (b - 0xca));
@@ -131,7 +132,7 @@ static bool walk_value(struct walk *w)
 	return n != UINT64_MAX && walk_expect(w, b >= 0xde ? 2 * n : n);
 }
 
-/* True when DATA is exactly one value whose claims its own bytes bear out. */
+/* Returns true if DATA is exactly one value with enough bytes for every length it claims. */
 static bool plausible(const void *data, size_t length)
 {
 	struct walk w = {.at = data, .end = (const uint8_t *)data + length, .values = 1};

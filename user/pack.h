@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * MessagePack maps with string keys: the form of every request, credential
- * payload and bulletin.  Readers are bounded and never trust a length.
+ * MessagePack maps with string keys: the form of every request, credential payload and bulletin.
+ * Readers are bounded and never trust a length.
  */
 #ifndef IOCOM_PACK_H
 #define IOCOM_PACK_H
@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writing.  Starts a map of ENTRIES entries in BUFFER, which it initialises and the
- * caller destroys. */
+/* For writing. Starts a map of ENTRIES entries in BUFFER, which it initialises and the caller
+ * destroys. */
 void pack_begin(msgpack_packer *pk, msgpack_sbuffer *buffer, size_t entries);
 void pack_str(msgpack_packer *pk, const char *key, const char *value); /* NULL: nil */
 void pack_bin(msgpack_packer *pk, const char *key, const void *data, size_t length);
@@ -22,16 +22,16 @@ void pack_bool(msgpack_packer *pk, const char *key, bool value);
 void pack_key(msgpack_packer *pk, const char *key);
 
 /*
- * Reading.  unpack_map decodes DATA into ZONE-owned objects and refuses
- * anything but one map that fills LENGTH: 0 or -EBADMSG.
+ * For reading. unpack_map decodes DATA into RESULT and accepts only one map that fills LENGTH.
+ * Returns 0 or -EBADMSG.
  */
 int unpack_map(msgpack_unpacked *result, const void *data, size_t length);
 const msgpack_object *unpack_get(const msgpack_object *map, const char *key); /* NULL: absent */
-/* Copies a string into OUT (with NUL).  0; -ENOENT absent or nil; -EBADMSG neither
+/* Copies a string and a NUL into OUT. Returns 0; -ENOENT: absent or nil; -EBADMSG: neither
  * string nor bytes, a NUL inside, or too long. */
 int unpack_str(const msgpack_object *map, const char *key, char *out, size_t size);
 int unpack_u64(const msgpack_object *map, const char *key, uint64_t *out);
-/* Accepts integers too; refuses NaN and infinities (-EBADMSG). */
+/* Accepts integers too, but not NaN and infinities (-EBADMSG). */
 int unpack_f64(const msgpack_object *map, const char *key, double *out);
 int unpack_bool(const msgpack_object *map, const char *key, bool *out);
 

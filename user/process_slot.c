@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Places for processes; see process_slot.h. */
+/* Lock files for a bounded set of processes; see process_slot.h. */
 #include "user/process_slot.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ int process_slot_take(const char *path, uid_t uid)
 	return rc;
 }
 
-/* 1: the lock of FD is another's. */
+/* Returns 1 if another process holds the lock of FD. */
 static int held(int fd)
 {
 	if (!flock(fd, LOCK_SH | LOCK_NB)) {
@@ -97,7 +97,7 @@ int process_slot_kill(const char *path)
 	if (rc > 0 && pid > 1)
 		process = pidfd_open(pid, 0);
 	rc = rc < 0 ? rc : -ESRCH;
-	/* Held still: the number was its holder's all the time, and no stranger's. */
+	/* The lock is still held, so the pid is its holder's and no stranger's. */
 	if (process >= 0 && held(fd) == 1)
 		rc = pidfd_send_signal(process, SIGKILL, NULL, 0) ? -errno : 0;
 	if (process >= 0)

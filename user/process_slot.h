@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Places for processes of which there are to be a few only, and which outlive who began
- * them: a file each, locked by who has it, with its pid and for whom it works.  The lock goes
- * with its holder, however that ends.
+ * A bounded set of lock files, one per long-lived process that may outlive its starter. The
+ * process locks its file, which holds its pid and the uid it works for. The kernel drops the
+ * lock when the process ends, however it ends.
  */
 #ifndef IOCOM_PROCESS_SLOT_H
 #define IOCOM_PROCESS_SLOT_H
 
 #include <sys/types.h>
 
-/* Takes the place PATH for this process, which works for UID.  A descriptor, the caller's, that
- * holds it; -EWOULDBLOCK another one has it; negative errno. */
+/* Takes the slot PATH for this process, which works for UID. Returns a descriptor that holds the
+ * slot and belongs to the caller; -EWOULDBLOCK: another process has it; negative errno. */
 int process_slot_take(const char *path, uid_t uid);
-/* Who has it: 1, and PID and UID are set (0 and -1 where it says none); 0 nobody; negative errno.
- */
+/* Finds the slot's holder. Returns 1 and sets PID and UID (0 and -1 if the file does not say);
+ * 0: no holder; negative errno. */
 int process_slot_holder(const char *path, pid_t *pid, uid_t *uid);
-/* Kills who has it.  0; -ESRCH nobody has; negative errno. */
+/* Kills the slot's holder. Returns 0; -ESRCH: no holder; negative errno. */
 int process_slot_kill(const char *path);
 
 #endif

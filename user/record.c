@@ -16,7 +16,7 @@
 #include "user/record_tail.h"
 
 #define RECORD_MAX  4096
-#define RECORD_ROOM 1024 /* an end with its text of at most 255 bytes is below 500 */
+#define RECORD_ROOM 1024 /* a job's end, with its text of 255 bytes, takes less than 500 */
 
 static int record_write_all(int fd, const char *data, size_t length)
 {
@@ -34,8 +34,8 @@ static int record_write_all(int fd, const char *data, size_t length)
 }
 
 /*
- * An end, and what was lost of the output, must fit whatever else fills the disk: their
- * files get their room before the job starts.
+ * Reserves room before the job starts: the job's end and the count of lost output must fit, even
+ * if something else fills the disk.
  */
 static int record_reserve(int dir, const char *temporary)
 {
@@ -44,7 +44,7 @@ static int record_reserve(int dir, const char *temporary)
 
 	if (fd < 0)
 		return -errno;
-	/* Beyond its end: what is written there needs no cut afterwards. */
+	/* Reserve beyond the end of the file, so that the later write needs no truncation. */
 	if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, RECORD_ROOM))
 		rc = errno == EOPNOTSUPP ? -posix_fallocate(fd, 0, RECORD_ROOM) : -errno;
 	close(fd);
@@ -68,7 +68,8 @@ static int record_put(int dir, const char *name, const msgpack_sbuffer *buffer,
 	int fd, rc;
 
 	snprintf(temporary, sizeof(temporary), ".%s", name);
-	/* Written over what is there and then cut: reserved room is not given back first. */
+	/* Overwrite the file and then truncate it: truncating first would give the reserved room
+	 * back. */
 	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	rc = fd < 0 ? -errno : record_write_all(fd, buffer->data, buffer->size);
 	if (!rc && fstat(fd, &st))
@@ -139,14 +140,14 @@ void record_sync(int dir)
 	int fd = openat(dir, "exit", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
 	if (fd < 0)
-		return; /* a quick agent has read and removed it */
+		return; /* the agent may have read and removed it already */
 	fsync(fd);
 	close(fd);
 }
 
 ssize_t record_slurp(int dir, const char *name, void *data, size_t size)
 {
-	/* A fifo of that name would be waited for. */
+	/* O_NONBLOCK: opening a fifo of that name would hang. */
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 	ssize_t n;
@@ -158,7 +159,7 @@ ssize_t record_slurp(int dir, const char *name, void *data, size_t size)
 	return n < 0 ? -EBADMSG : n;
 }
 
-/* Reads and decodes one file; MESSAGE is the caller's to destroy on 0. */
+/* Reads and decodes one file. After success the caller destroys MESSAGE. */
 static int get(int dir, const char *name, msgpack_unpacked *message)
 {
 	char data[RECORD_MAX];

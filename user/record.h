@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A job's record on the target's disk: JOBS_DIR/JOB/start, written before the
- * process starts, and JOBS_DIR/JOB/exit after it ended.  Where output is kept
- * for who attaches: `out`, `err`, `spool`, which says what they are, and `tail`
- * (record_tail.h).  The shim writes, an
- * agent that comes later reads.  A file appears whole or not at all (temporary
- * name, then rename).  The shim holds a lock on the directory while it lives.
+ * A job's record on the target's disk: JOBS_DIR/JOB/start, written before the process starts,
+ * and JOBS_DIR/JOB/exit, written after it ended. If output is kept for clients that attach,
+ * there are also `out`, `err`, `spool`, which describes them, and `tail` (record_tail.h). The
+ * shim writes; the agent reads, also one that starts later. A file appears whole or not at all
+ * (temporary name, then rename). The shim holds a lock on the directory while it lives.
  */
 #ifndef IOCOM_RECORD_H
 #define IOCOM_RECORD_H
@@ -40,46 +39,48 @@ struct record_exit {
 #define RECORD_OUT "out"
 #define RECORD_ERR "err"
 
-/* Of `out` and `err`: [0] and [1]. */
+/* About `out` ([0]) and `err` ([1]). */
 struct record_spool {
 	uint64_t base[2]; /* the offset in the job's output at which the file begins */
-	uint64_t lost[2]; /* bytes after it that are not kept */
+	uint64_t lost[2]; /* bytes after the file's that are not kept */
 	bool detached;
 };
 
 /*
- * Writes into the job's directory DIR; other processes see it at once.  Nothing waits for
- * the disk before a start: no process survives what loses it, and no lease does, so that
- * the job cannot start again.  The exit has its room then, so that a disk that fills later
- * takes no outcome; record_sync puts it on the disk.
- * 0 or negative errno (-ENOSPC ...), and then nothing of it is left.
+ * Write into the job's directory DIR; other processes see the file at once. Nothing is synced
+ * before a start: a crash that loses the record also ends every process and lease, so the job
+ * cannot start twice. The start also reserves the room for the exit, so that a full disk loses
+ * no outcome; record_sync syncs it. Return 0 or negative errno (-ENOSPC, for instance), and then
+ * leave nothing behind.
  */
 int record_write_start(int dir, const struct record_start *start, struct iocom_err *err);
 int record_write_exit(int dir, const struct record_exit *end, struct iocom_err *err);
 void record_sync(int dir);
-/* Packs END's RECORD_EXIT_FIELDS fields into a map begun: the shim tells its agent the same. */
+/* Packs END's RECORD_EXIT_FIELDS fields into a map that the caller began. The shim also uses it
+ * to report to its agent. */
 #define RECORD_EXIT_FIELDS 7
 void record_pack_exit(msgpack_packer *pk, const struct record_exit *end);
-/* 0; -ENOENT not there; -EBADMSG damaged. */
+/* These return 0; -ENOENT: no such file; -EBADMSG: damaged. */
 int record_read_start(int dir, struct record_start *start);
 int record_read_exit(int dir, struct record_exit *end);
-/* 0 or negative errno; reading: -ENOENT no output is kept, -EBADMSG damaged. */
+/* Write and read the spool's description. They return 0 or negative errno; reading: -ENOENT: no
+ * output is kept; -EBADMSG: damaged. */
 int record_write_spool(int dir, const struct record_spool *spool);
-/* Room for one more record_write_spool, whatever fills the disk meanwhile. */
+/* Reserves room for one more record_write_spool, even if the disk fills meanwhile. */
 int record_reserve_spool(int dir);
 int record_read_spool(int dir, struct record_spool *spool);
-/* Bytes of output that are kept in DIR; -ENOENT none is, nor is it meant to be. */
+/* Returns the bytes of output kept in DIR; -ENOENT: none is kept or ever will be. */
 int64_t record_spool_bytes(int dir);
 /*
- * The first SIZE bytes of the file NAME in DIR, if it is a regular one and no link: how many, or
- * negative errno; -EBADMSG: something else.
+ * Reads the first SIZE bytes of the file NAME in DIR, which must be a regular file and no link.
+ * Returns the number of bytes; -EBADMSG: it is something else; negative errno.
  */
 ssize_t record_slurp(int dir, const char *name, void *data, size_t size);
-/* Takes the lock of a living shim.  0; -EWOULDBLOCK another process holds it. */
+/* Takes the lock that a living shim holds. Returns 0; -EWOULDBLOCK: another process holds it. */
 int record_lock(int dir);
-/* Removes JOBS_DIR/JOB and its files; missing ones are fine. */
+/* Removes JOBS_DIR/JOB and its files, of which some may be missing. */
 void record_remove(const char *jobs_dir, const char *job);
-/* Makes PATH and missing parents, each mode 0700 when new.  0 or negative errno. */
+/* Makes PATH and its missing parents, the new ones with mode 0700. Returns 0 or negative errno. */
 int record_make_dirs(const char *path, struct iocom_err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Where the end of a job's output is kept; see record_tail.h. */
+/* The file `tail` of a job's record; see record_tail.h. */
 #include "user/record_tail.h"
 
 #include <errno.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Where the end of a job's output is kept, once its beginning has filled its room: the
- * file `tail` of its record.  `out` and `err` hold the beginning, and behind it a ring,
- * whose bytes this says the offsets of.  It is rewritten in place with every piece, and
- * always true: before bytes are overwritten it no longer names them, and it names new ones
- * only once they are there.
+ * The file `tail` of a job's record. `out` and `err` hold the beginning of the output and behind
+ * it a ring; once the beginning has filled its room, `tail` gives the offsets of the ring's
+ * bytes. It is rewritten in place with every piece and is always true: it stops naming bytes
+ * before they are overwritten, and names new ones only after they are written.
  */
 #ifndef IOCOM_RECORD_TAIL_H
 #define IOCOM_RECORD_TAIL_H
@@ -15,20 +14,21 @@
 #define RECORD_TAIL	  "tail"
 #define RECORD_TAIL_BYTES 72
 
-/* Of `out` and `err`: [0] and [1].  Offsets in the job's output. */
+/* About `out` ([0]) and `err` ([1]). Offsets count in the job's output. */
 struct record_tail {
 	struct record_tail_of {
-		uint64_t head; /* behind the last byte of the beginning */
-		uint64_t room; /* bytes of the ring; 0: there is none */
+		uint64_t head; /* end of the beginning */
+		uint64_t room; /* size of the ring; 0: no ring */
 		uint64_t from; /* the first byte in the ring; HEAD or later */
-		uint64_t end;  /* behind the last one */
+		uint64_t end;  /* end of the last byte in the ring */
 	} of[2];
 };
 
 void record_tail_put(uint8_t out[RECORD_TAIL_BYTES], const struct record_tail *tail);
-/* 0; -EBADMSG it is damaged: no byte has two places, no ring more bytes than its room. */
+/* Decodes the file. Returns 0; -EBADMSG: damaged, because a byte has two places or a ring holds
+ * more than its room. */
 int record_tail_take(struct record_tail *tail, const void *data, size_t length);
-/* In DIR, a job's record.  0 or negative errno; -ENOENT there is none. */
+/* Reads the file of the job's record DIR. Returns 0 or negative errno; -ENOENT: no such file. */
 int record_tail_read(int dir, struct record_tail *tail);
 
 #endif

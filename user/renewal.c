@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is said is part of what is signed: no question passes for an answer. */
+/* The kind of message is signed too, so that nobody can replay a question as an answer. */
 enum { SAYS_ASK = 'q', SAYS_GIVEN_UP = 0, SAYS_RENEWED = 1 };
 
 static void renewal_put_u64(uint8_t at[8], uint64_t value)
@@ -38,10 +38,10 @@ static void sign(uint8_t mac[RENEWAL_MAC], const uint8_t secret[RENEWAL_SECRET],
 	memcpy(text + at + 9, job, length);
 	if (mbedtls_md_hmac(mbedtls_md_info_from_type(MBEDTLS_MD_SHA256), secret, RENEWAL_SECRET,
 			    text, at + 9 + length, mac))
-		abort(); /* out of memory, in a few hundred bytes */
+		abort(); /* a few hundred bytes: only without memory */
 }
 
-/* In the same time, wherever they differ. */
+/* Compares in constant time. */
 static bool renewal_same(const uint8_t a[RENEWAL_MAC], const uint8_t b[RENEWAL_MAC])
 {
 	volatile uint8_t different = 0;

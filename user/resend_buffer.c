@@ -17,7 +17,7 @@ uint8_t *resend_space(struct resend_buffer *keep, size_t *n)
 
 	*n = 0;
 	if (!keep->data) {
-		/* Mapped, not malloc'ed: only what is written to takes memory. */
+		/* Use mmap, not malloc: only pages that are written take memory. */
 		void *data = mmap(NULL, RESEND_BYTES, PROT_READ | PROT_WRITE,
 				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 

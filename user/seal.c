@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Who asks: the MUNGE credential of a job start (functions in spec.h).
+ * The MUNGE credential of a job start, which proves who asks (functions in spec.h).
  *
- * A credential is remembered as used by the host that decoded it only, so it
- * is bound to one target, one job, one nonce and the SHA-256 of every byte of
- * the spec: captured and sent elsewhere or changed, it is worth nothing.  Only
- * root may decode it.  Apart from spec.c, so that the shim links neither MUNGE
- * nor mbedTLS.
+ * Only the host that decodes a credential remembers it as used. So a credential is bound to one
+ * target, one job, one nonce and the SHA-256 of all bytes of the spec: captured and sent
+ * elsewhere, or changed, it is worthless. Only root may decode it. This is not in spec.c, so
+ * that the shim links neither MUNGE nor mbedTLS.
  */
 #include "user/spec.h"
 
@@ -24,18 +23,18 @@
 
 void spec_hash(const void *data, size_t length, uint8_t hash[SPEC_HASH_BYTES])
 {
-	/* Fails for bad parameters only, and 0 (not SHA-224) is none. */
+	/* It fails only for bad parameters, and 0 (SHA-256, not SHA-224) is valid. */
 	if (mbedtls_sha256_ret(data, length, hash, 0))
 		memset(hash, 0, SPEC_HASH_BYTES);
 }
 
 static int no_munged(const char *munge_socket, struct iocom_err *err)
 {
-	return iocom_err_set(
-		err, -EHOSTDOWN,
-		"munged does not answer%s%s, and without it no other machine knows who "
-		"you are; start it (systemctl start munge)",
-		munge_socket ? " at " : "", munge_socket ? munge_socket : "");
+	return iocom_err_set(err, -EHOSTDOWN,
+			     "munged does not answer%s%s, and without it you cannot prove "
+			     "who you are to other machines; start it (systemctl start "
+			     "munge)",
+			     munge_socket ? " at " : "", munge_socket ? munge_socket : "");
 }
 
 static munge_ctx_t context_new(const char *munge_socket, struct iocom_err *err)
@@ -47,14 +46,14 @@ static munge_ctx_t context_new(const char *munge_socket, struct iocom_err *err)
 		return NULL;
 	}
 	if (munge_socket && munge_ctx_set(ctx, MUNGE_OPT_SOCKET, munge_socket) != EMUNGE_SUCCESS) {
-		iocom_err_set(err, -EINVAL, "MUNGE does not take the socket name %s", munge_socket);
+		iocom_err_set(err, -EINVAL, "MUNGE rejects the socket name %s", munge_socket);
 		munge_ctx_destroy(ctx);
 		return NULL;
 	}
 	return ctx;
 }
 
-/* What a credential is bound to: one purpose, one job, one node, one nonce, all bytes. */
+/* What a credential is bound to: one purpose, job, node and nonce, and all bytes. */
 struct binding {
 	const char *type, *job, *node, *nonce;
 	const void *packed;
@@ -77,8 +76,8 @@ static void pack_binding(msgpack_sbuffer *buffer, const struct binding *to)
 }
 
 /*
- * libmunge writes to a socket whose other end may just have gone: PIPE, which ends a program,
- * is not for who only asked.
+ * libmunge writes to a socket whose other end may just have closed. Block SIGPIPE, which would
+ * end the calling program.
  */
 static munge_err_t seal_encode_payload(char **credential, munge_ctx_t ctx,
 				       const msgpack_sbuffer *buffer)
@@ -153,7 +152,7 @@ int attach_seal(const struct attach_ask *ask, const void *packed, size_t length,
 	return seal_to(&to, munge_socket, credential, err);
 }
 
-/* Clocks that differ are the classic unexplained failure: say it with numbers. */
+/* Different clocks are the usual hidden cause, so the sentence gives their difference. */
 static int seal_refused(munge_ctx_t ctx, munge_err_t rc, const char *munge_socket,
 			struct iocom_err *err)
 {
@@ -202,7 +201,7 @@ static int binding_wrong(struct iocom_err *err, const char *what)
 	return iocom_err_set(err, -EACCES, "the credential was made for another %s: refused", what);
 }
 
-/* Whether CREDENTIAL binds exactly this. */
+/* Checks that CREDENTIAL binds exactly TO. */
 static int binding_check(const struct binding *to, const char *node,
 			 const struct credential *credential, struct iocom_err *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The spec on the wire: one MessagePack map.  Paths, arguments and variables
- * are bytes (bin), for a Unix name need not be UTF-8.  What comes from the
- * wire is bounded here, once, so that the shim obeys without looking again.
+ * The spec on the wire: one MessagePack map. Paths, arguments and variables are bytes (bin),
+ * because a Unix name need not be UTF-8. All input from the wire is bounded here, so that the
+ * shim need not check it again.
  */
 #include "user/spec.h"
 
@@ -116,7 +116,7 @@ static int spec_bad(struct iocom_err *err, const char *field)
 	return iocom_err_set(err, -EBADMSG, "the job's spec is malformed: field '%s'", field);
 }
 
-/* A byte string without NUL inside, at most MAX bytes, as a C string. */
+/* Takes a byte string of at most MAX bytes without NUL as a C string. */
 static int take_bytes(const msgpack_object *o, size_t max, char **out)
 {
 	const char *from;
@@ -215,7 +215,7 @@ static int take_names(const msgpack_object *map, struct spec *spec, struct iocom
 	return 0;
 }
 
-/* Keys that an older client does not know: absent means off. */
+/* Reads keys that an older client does not send; absent means off. */
 static int take_later(const msgpack_object *map, struct spec *spec, struct iocom_err *err)
 {
 	if (unpack_get(map, "detach") && unpack_bool(map, "detach", &spec->detach))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The spec: everything a job needs to be exactly the process the user would
- * have run at home.  The CLI fills and packs it; the credential is bound to
- * the SHA-256 of the packed bytes; the shim unpacks and obeys it.
+ * The spec: everything that a job needs to be exactly the process that the user would have run
+ * on the home node. The CLI fills and packs it; the credential is bound to the SHA-256 of the
+ * packed bytes; the shim unpacks and obeys it.
  */
 #ifndef IOCOM_SPEC_H
 #define IOCOM_SPEC_H
@@ -25,39 +25,40 @@
 
 struct spec_limit {
 	int resource; /* RLIMIT_* */
-	rlim_t soft;  /* RLIM_INFINITY passes as such */
+	rlim_t soft;  /* RLIM_INFINITY is passed unchanged */
 };
 
 struct spec {
 	char job[SPEC_JOB_MAX];
-	char node[64]; /* the target's name, part of what the credential binds */
+	char node[64]; /* the target's name, which the credential binds */
 	char nonce[SPEC_NONCE_MAX];
 	char class_name[64];
-	char *executable; /* absolute path resolved at home, or as typed when it has no '/' */
-	char *cwd;	  /* absolute */
+	char *executable; /* absolute path resolved on the home node, or as typed if it has no '/'
+			   */
+	char *cwd;	  /* working directory, absolute */
 	char **argv;	  /* NULL-terminated */
 	char **env;	  /* NULL-terminated, already filtered by --env */
 	mode_t umask;
 	struct spec_limit limits[RLIM_NLIMITS];
 	size_t nlimits;
-	uint32_t closed;      /* bit n: the caller had descriptor n (0..2) closed: /dev/null at the
-				 target */
-	uint32_t grace_ms;    /* how long the job may go on when the client is gone */
-	bool worker;	      /* of iocom batch, whose output is the batch's alone */
-	bool detach;	      /* it goes on without; its output is kept on the target's disk */
-	uint64_t spool_bytes; /* of that, at most; 0: as much as the target keeps of a job */
+	uint32_t closed; /* bit n: the caller had closed descriptor n (0..2), so it is /dev/null at
+			    the target */
+	uint32_t grace_ms;    /* how long the job may go on without its client */
+	bool worker;	      /* a worker of iocom batch: only the batch gets its output */
+	bool detach;	      /* the job needs no client; its output is kept on the target's disk */
+	uint64_t spool_bytes; /* most bytes of output kept; 0: the target's own limit */
 	struct terminal tty;
 };
 
 void spec_free(struct spec *spec); /* frees what it points to, not SPEC */
-/* Whether JOB is a job's name: a file name of the alphabet above, never a path. */
+/* Returns true if JOB is a valid name: letters as above, usable as a file name, never a path. */
 bool spec_job_valid(const char *job);
-/* Packs into a malloc'ed buffer.  0, -E2BIG, -ENOMEM. */
+/* Packs into a malloc'ed buffer. Returns 0, -E2BIG or -ENOMEM. */
 int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom_err *err);
-/* 0, or -EBADMSG / -EPROTO (version) / -E2BIG / -ENOMEM with the field's name. */
+/* Returns 0, or -EBADMSG, -EPROTO (version), -E2BIG or -ENOMEM with the field's name. */
 int spec_unpack(struct spec *spec, const void *data, size_t length, struct iocom_err *err);
 
-/* The rest is in seal.c: it needs MUNGE, which the shim does not link. */
+/* The rest is in seal.c because it needs MUNGE, which the shim does not link. */
 #define SPEC_HASH_BYTES 32
 void spec_hash(const void *data, size_t length,
 	       uint8_t hash[SPEC_HASH_BYTES]); /* SHA-256 (mbedTLS) */
@@ -68,7 +69,7 @@ void spec_hash(const void *data, size_t length,
  */
 int spec_seal(const struct spec *spec, const void *packed, size_t length, const char *munge_socket,
 	      char **credential, struct iocom_err *err); /* credential: free() */
-/* What munged says of a credential: who made it, and what it binds. */
+/* What munged says about a credential: who made it, and what it binds. */
 struct credential {
 	uid_t uid;
 	gid_t gid;
@@ -77,15 +78,16 @@ struct credential {
 };
 
 /*
- * Asks munged, once for each credential.  0; -EACCES with the sentence (skew with numbers,
- * replay, expired, not of this cluster); -EHOSTDOWN no munged; -ENOMEM.
+ * Asks munged, once per credential. Returns 0; -EACCES with the sentence (skewed clocks with
+ * their difference, replay, expired, not of this cluster); -EHOSTDOWN: munged does not answer;
+ * -ENOMEM.
  */
 int credential_open(struct credential *credential, const char *text, const char *munge_socket,
 		    struct iocom_err *err);
 void credential_free(struct credential *credential);
 /*
- * Whether it was made for NODE, is of type "start", and binds exactly the bytes PACKED.
- * 0; -EACCES with the sentence (other target, hash).
+ * Checks that the credential was made for NODE, has type "start", and binds exactly the bytes
+ * PACKED. Returns 0, or -EACCES with the sentence (other target, other hash).
  */
 int spec_bound(const struct spec *spec, const void *packed, size_t length,
 	       const struct credential *credential, const char *node, struct iocom_err *err);

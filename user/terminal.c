@@ -11,7 +11,7 @@
 const uint8_t terminal_keys[TERMINAL_KEYS] = {VINTR, VQUIT,  VERASE, VKILL,   VEOF,
 					      VSUSP, VSTART, VSTOP,  VWERASE, VLNEXT};
 
-/* Programs make a file's name of it. */
+/* Programs make a file name of it, so it must not be a path. */
 bool terminal_name_valid(const char *name)
 {
 	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* How many bytes form a valid character of UTF-8 at S; 0 when none do. */
+/* Returns how many bytes of the valid UTF-8 character at S; 0: it is not valid. */
 static size_t utf8_length(const unsigned char *s, size_t n)
 {
 	static const struct {
@@ -55,7 +55,7 @@ void utf8_plain(char *text)
 
 	while (s < end) {
 		size_t n = utf8_length(s, (size_t)(end - s));
-		/* U+0080 to U+009F give orders too. */
+		/* U+0080 to U+009F are control characters too. */
 		bool control = *s < ' ' || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0);
 
 		if (!n)

@@ -13,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OUT_MAX	   (2u << 20) /* far above one data frame and all credits of a window */
+#define OUT_MAX	   (2u << 20) /* far more than one data frame and all credits of a window */
 
-#define PROBES_MAX 20 /* that get no answer, at the end of the time */
-#define SENT_AGAIN 3  /* so often: no single lost segment */
+#define PROBES_MAX 20 /* unanswered probes after which the kernel gives up */
+#define SENT_AGAIN 3  /* retransmissions that one lost segment cannot explain */
 
 int queue_push(struct queue *queue, const void *data, size_t length)
 {
@@ -58,7 +58,7 @@ void queue_free(struct queue *queue)
 
 static void wire_set_option(int fd, int level, int option, int value)
 {
-	/* Fails on a unix socket, which needs none of these. */
+	/* This fails on a unix socket, which needs none of these options. */
 	(void)setsockopt(fd, level, option, &value, sizeof(value));
 }
 
@@ -104,7 +104,7 @@ void wire_deinit(struct wire *wire)
 	*wire = (struct wire){.fd = -1};
 }
 
-/* Keeps what sendmsg did not take of the pieces. */
+/* Queues what sendmsg did not take of the pieces. */
 static int wire_keep(struct wire *wire, const struct iovec *iov, size_t niov, size_t sent)
 {
 	for (size_t i = 0; i < niov; i++) {
@@ -171,7 +171,7 @@ int wire_fill(struct wire *wire)
 		wire->in_head = 0;
 	}
 	if (wire->in_length == WIRE_BUFFER)
-		return 1; /* frames wait to be taken */
+		return 1; /* complete frames wait to be taken */
 	do
 		got = recv(wire->fd, wire->in + wire->in_length, WIRE_BUFFER - wire->in_length, 0);
 	while (got < 0 && errno == EINTR);
@@ -233,7 +233,7 @@ uint64_t wire_u64(const uint8_t *at)
 	return (uint64_t)wire_u32(at) << 32 | wire_u32(at + 4);
 }
 
-/* A stream and an offset: the head of DATA, the whole of CREDIT. */
+/* Writes a stream and an offset: the head of DATA, or all of CREDIT. */
 static void put_place(uint8_t at[FRAME_DATA_HEAD], uint8_t stream, uint64_t offset)
 {
 	at[0] = stream;

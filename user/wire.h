@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * One end of a job stream for an event loop: frames in and out of a
- * non-blocking socket.  Shim and CLI are the two ends.
+ * One end of a job stream for an event loop: it sends and receives frames on a non-blocking
+ * socket. Shim and CLI are the two ends.
  *
- * What bounds memory: data frames are only sent while nothing waits to be sent
- * (wire_idle), and received data is bounded by the credit that was given.
+ * Memory is bounded because data frames are sent only while nothing is queued (wire_idle), and
+ * received data only up to the credit given.
  */
 #ifndef IOCOM_WIRE_H
 #define IOCOM_WIRE_H
@@ -16,13 +16,13 @@
 
 #include "user/frame.h"
 
-/* Bytes that wait, first in first out; the memory is given back when empty. */
+/* A queue of bytes. It frees its memory when it is empty. */
 struct queue {
 	uint8_t *data;
 	size_t head, length, size;
 };
 
-int queue_push(struct queue *queue, const void *data, size_t length); /* 0 or -ENOMEM */
+int queue_push(struct queue *queue, const void *data, size_t length); /* returns 0 or -ENOMEM */
 static inline const uint8_t *queue_front(const struct queue *queue)
 {
 	return queue->data + queue->head;
@@ -33,13 +33,12 @@ void queue_free(struct queue *queue);
 #define WIRE_BUFFER (2 * (FRAME_DATA_MAX + 64))
 
 /*
- * A TCP peer whose machine answers nothing for so long counts as gone: an idle connection
- * is probed by the kernels (keep-alive), which also answer for a process that is stopped
- * or slow.
+ * A TCP peer counts as gone if its machine answers nothing for so long. The kernels probe an
+ * idle connection (keep-alive), and they also answer for a stopped or slow process.
  */
 #define WIRE_SILENCE_S 10
-#define WIRE_LOOK_MS   5000 /* how often wire_silent is asked */
-#define WIRE_DOUBT_MS  1000 /* ... while something was sent twice */
+#define WIRE_LOOK_MS   5000 /* interval between calls of wire_silent */
+#define WIRE_DOUBT_MS  1000 /* interval while data is being retransmitted */
 
 struct wire {
 	int fd; /* owned */
@@ -51,40 +50,42 @@ struct wire {
 	struct queue out;
 };
 
-/* Takes FD: non-blocking, and for TCP no delay and WIRE_SILENCE_S.  0 or -ENOMEM (FD stays the
- * caller's). */
+/* Takes FD and makes it non-blocking; for TCP it also sets no delay and WIRE_SILENCE_S. Returns
+ * 0, or -ENOMEM (FD stays the caller's). */
 int wire_init(struct wire *wire, int fd);
-void wire_deinit(struct wire *wire); /* closes */
+void wire_deinit(struct wire *wire); /* closes FD */
 static inline bool wire_idle(const struct wire *wire)
 {
 	return wire->out.length == 0;
 }
 /*
- * Sends a frame of two pieces; what the socket does not take now waits.
- * 0; negative errno: the peer is gone (-EPIPE, -ECONNRESET ...), -ENOBUFS: it
- * does not read what it makes us send.
+ * Sends a frame of two pieces, and queues what the socket does not take. Returns 0; negative
+ * errno: the peer is gone (-EPIPE or -ECONNRESET, for instance); -ENOBUFS: the peer makes us
+ * send but does not read.
  */
 int wire_send(struct wire *wire, uint8_t type, const void *head, size_t head_length,
 	      const void *data, size_t length);
-/* Sends what waits.  0 or negative errno. */
+/* Sends what is queued. Returns 0 or negative errno. */
 int wire_flush(struct wire *wire);
-/* Receives what is there.  1 something; 0 nothing now; -EPIPE closed; negative errno. */
+/* Receives what has arrived. Returns 1: some bytes; 0: nothing now; -EPIPE: closed; negative
+ * errno. */
 int wire_fill(struct wire *wire);
 /*
- * The next whole frame: PAYLOAD is valid until the next wire_fill.
- * 0, or FRAME_E_MORE, FRAME_E_GARBAGE, FRAME_E_VERSION.
+ * Gets the next whole frame; PAYLOAD is valid until the next wire_fill. Returns 0, or
+ * FRAME_E_MORE, FRAME_E_GARBAGE or FRAME_E_VERSION.
  */
 int wire_next(struct wire *wire, uint8_t *type, const uint8_t **payload, uint32_t *length);
 
-/* Another bound on a silent peer's time than WIRE_SILENCE_S. */
+/* Sets another limit for a silent peer than WIRE_SILENCE_S. */
 void wire_patience(struct wire *wire, unsigned silence_s);
-/* The same for a TCP socket that is no wire: idle ones; for wire_silent it takes a wire. */
+/* Sets the same limit for a TCP socket without a wire. This covers idle connections only;
+ * wire_silent needs a wire. */
 void wire_watch(int fd, unsigned silence_s);
 /*
- * Whether a TCP peer stopped answering: data or window probes are being sent again and
- * again and nothing has been acknowledged for too long (an idle one is probed by
- * keep-alive and shows as an error).  To be called whenever a loop comes by, and at least
- * each wire_look_ms: it looks no more often than each second.
+ * Returns true if a TCP peer stopped answering: data or window probes are sent repeatedly, and
+ * nothing was acknowledged for too long. (Keep-alive probes an idle peer, and the socket then
+ * reports an error.) Call it in every turn of a loop and at least every wire_look_ms; it checks
+ * at most once a second.
  */
 bool wire_silent(struct wire *wire);
 static inline int wire_look_ms(const struct wire *wire)
@@ -92,7 +93,7 @@ static inline int wire_look_ms(const struct wire *wire)
 	return wire->doubtful ? WIRE_DOUBT_MS : WIRE_LOOK_MS;
 }
 
-/* The small frames.  Results as wire_send. */
+/* Send the small frames. They return as wire_send. */
 int wire_data(struct wire *wire, uint8_t stream, uint64_t offset, const void *data, size_t length);
 int wire_credit(struct wire *wire, uint8_t stream, uint64_t limit);
 int wire_end(struct wire *wire, uint8_t stream, uint64_t offset);
@@ -100,7 +101,7 @@ int wire_signal(struct wire *wire, uint8_t signal);
 int wire_exit(struct wire *wire, uint8_t kind, uint32_t value, const char *text);
 int wire_known(struct wire *wire); /* the CLI's FRAME_EXIT */
 int wire_error(struct wire *wire, const char *text);
-uint32_t wire_u32(const uint8_t *at); /* big-endian, both */
+uint32_t wire_u32(const uint8_t *at); /* both numbers are big-endian */
 uint64_t wire_u64(const uint8_t *at);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * `iocom-relay`: TLS for one job stream.  iocomd spawns it:
+ * `iocom-relay`: TLS for one job stream. iocomd spawns it:
  *
  *   iocom-relay server CERTIFICATE KEY CA                 descriptor 3 plain, 4 TCP
  *   iocom-relay client CERTIFICATE KEY CA NODE ADDR PORT  descriptor 3 plain
- *   iocom-relay ask CERTIFICATE KEY CA NODE ADDR PORT     descriptor 3: what is wrong with
- *                                                         that peer; "" as files: without TLS
+ *   iocom-relay ask CERTIFICATE KEY CA NODE ADDR PORT     writes to descriptor 3 what is wrong
+ *                                                         with that peer; "" for the files:
+ *                                                         this node has no TLS
  *
- * Before the role `--as UID GID`: whom it becomes; else nobody.
+ * `--as UID GID` before the role names the user to become; without it that is nobody.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,8 +39,8 @@ static struct {
 } self = {NOBODY, NOBODY};
 
 /*
- * The key is read; from here on a break-in gains nothing but this one stream.  Not dumpable:
- * another process of that user can neither trace this one nor read its memory.
+ * Drops privilege after the key is read: a break-in then gains only this one stream. The process
+ * is not dumpable, so that no other process of that user can trace it or read its memory.
  */
 static int become_nobody(struct iocom_err *err)
 {
@@ -57,7 +58,8 @@ static void main_set_option(int fd, int level, int option, int value)
 	(void)setsockopt(fd, level, option, &value, sizeof(value));
 }
 
-/* The ends of the stream see a socketpair and cannot ask. */
+/* The ends of the stream see only a socketpair and cannot watch the TCP connection, so the relay
+ * does. */
 static void main_watch(int fd)
 {
 	main_set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -115,7 +117,7 @@ static int main_serve(char **argv, struct session *session, struct iocom_err *er
 	return rc ? rc : pump_run(session, RELAY_FD_PLAIN);
 }
 
-/* Up to the handshake. */
+/* Connects and shakes hands. */
 static int main_join(char **argv, struct session *session, struct iocom_err *err)
 {
 	int rc = session_init(session, false, argv[2], argv[3], argv[4], err);
@@ -132,9 +134,9 @@ static int main_join(char **argv, struct session *session, struct iocom_err *err
 	return session_handshake(session, fd, err);
 }
 
-/* --- asking ------------------------------------------------------------------------ */
+/* --- the role "ask" ------------------------------------------------------------------ */
 
-/* Both without TLS, or the peer says that it has some. */
+/* Checks that the peer has no TLS either; a peer with TLS answers with an error. */
 static int ask_plain(char **argv, struct iocom_err *err)
 {
 	const struct timeval limit = {.tv_sec = CONNECT_MS / 1000};
@@ -179,7 +181,7 @@ static int relay(char **argv, struct iocom_err *err)
 		rc = main_serve(argv, &session, err);
 	} else if (!strcmp(argv[1], "ask")) {
 		rc = main_ask(argv, &session, err);
-		/* One that is not there says nothing about TLS. */
+		/* A peer that cannot be reached says nothing about TLS. */
 		if (rc && rc != -EPROTO && rc != -EACCES && rc != -EINVAL)
 			err->text[0] = 0;
 	} else {
@@ -200,7 +202,7 @@ static bool is_socket(int fd)
 	return !fstat(fd, &st) && S_ISSOCK(st.st_mode);
 }
 
-/* An id that is not root's.  0 or -EINVAL. */
+/* Reads an id that is not root's. Returns 0 or -EINVAL. */
 static int take_id(const char *text, unsigned *id)
 {
 	char *end;
@@ -231,14 +233,14 @@ int main(int argc, char **argv)
 	}
 	if ((!server && !client) || !is_socket(RELAY_FD_PLAIN) ||
 	    (server && !is_socket(RELAY_FD_TCP))) {
-		fprintf(stderr, "iocom-relay: TLS for one job stream; iocomd starts it, nobody "
-				"else\n");
+		fprintf(stderr, "iocom-relay: carries one job stream over TLS; only iocomd "
+				"starts it\n");
 		return 2;
 	}
 	close_range((server ? RELAY_FD_TCP : RELAY_FD_PLAIN) + 1, ~0U, 0);
 	signal(SIGPIPE, SIG_IGN);
 	if (!relay(argv, &err))
-		_exit(0); /* nothing is to be flushed, and nothing else to be run */
+		_exit(0); /* nothing must be flushed, and no exit handler must run */
 	if (err.text[0])
 		(void)frame_write(RELAY_FD_PLAIN, FRAME_ERROR, err.text,
 				  (uint32_t)strlen(err.text));

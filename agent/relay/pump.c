@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Moves bytes; see relay.h.  One buffer a direction: whoever does not read stops the
- * one who writes, as without the relay.  An end of one side is the other's.
+ * Moves bytes; see relay.h. Each direction has one buffer: a side that does not read stops the
+ * other side's writer, as without the relay. When one side ends, the other is told.
  */
 #include <errno.h>
 #include <mbedtls/net_sockets.h>
@@ -13,21 +13,21 @@
 #include "agent/relay/relay.h"
 #include "user/wire.h"
 
-#define PIECE 16384 /* a record of TLS */
+#define PIECE 16384 /* size of a TLS record */
 
 struct lane {
 	uint8_t data[PIECE];
 	size_t at, have;
 	bool ended; /* nothing more comes in */
-	bool told;  /* ... and the other side knows */
+	bool told;  /* the other side knows that */
 };
 
 struct pump {
 	struct session *session;
 	int plain;
-	bool tls_waits; /* TLS wants to write before it goes on */
+	bool tls_waits; /* TLS must write before it can go on */
 	struct lane in, out;
-	int64_t told_ms; /* when one side was told the end */
+	int64_t told_ms; /* when one side was told of the other's end */
 };
 
 static void pump_tell(struct pump *p, struct lane *lane)
@@ -37,7 +37,8 @@ static void pump_tell(struct pump *p, struct lane *lane)
 		p->told_ms = (int64_t)clock_boot_ms();
 }
 
-/* Each: 1 something moved, 0 it has to wait, negative errno: that side is broken. */
+/* Each of these returns 1 if bytes moved, 0 if it must wait, or negative errno if its side is
+ * broken. */
 
 static int read_tls(struct pump *p)
 {
@@ -153,7 +154,7 @@ static void pump_wait_for(const struct pump *p, int limit_ms)
 		entries[1].events |= POLLIN;
 	if (p->in.have)
 		entries[1].events |= POLLOUT;
-	/* One we want nothing of would wake us for ever once it hung up. */
+	/* An entry without events would wake us all the time once its peer hung up. */
 	for (int i = 0; i < 2; i++)
 		if (!entries[i].events)
 			entries[i].fd = -1;

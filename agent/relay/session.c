@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The TLS of a relay; see relay.h. */
+/* The TLS side of a relay; see relay.h. */
 #include <errno.h>
 #include <mbedtls/error.h>
 #include <mbedtls/net_sockets.h>
@@ -35,7 +35,7 @@ static int session_read_file(int rc, const char *what, const char *file, struct 
 
 	if (!rc)
 		return 0;
-	/* Positive: some certificates of the file could not be read. */
+	/* A positive RC counts the certificates that could not be read. */
 	if (rc > 0)
 		snprintf(why, sizeof(why), "%d of its certificates are damaged", rc);
 	else
@@ -83,7 +83,7 @@ int session_init(struct session *s, bool server, const char *certificate, const 
 				     MBEDTLS_SSL_MINOR_VERSION_3);
 	if (!rc)
 		rc = mbedtls_ssl_setup(&s->ssl, &s->config);
-	/* No names: whoever the CA signed is of the cluster. */
+	/* We check no names: every machine with a certificate of this CA belongs to the cluster. */
 	if (!rc && !server)
 		rc = mbedtls_ssl_set_hostname(&s->ssl, NULL);
 	return rc ? iocom_err_set(err, -ENOMEM, "cannot set up TLS (mbedTLS error -0x%04x)",
@@ -139,7 +139,7 @@ static int64_t session_now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* A peer without TLS reads frames: one tells it why this ends. */
+/* A peer without TLS reads our frames, so one can tell it why the connection ends. */
 static int without_tls(struct session *s, struct iocom_err *err)
 {
 	static const char both[] =
@@ -180,15 +180,14 @@ static int session_failed(struct session *s, int rc, struct iocom_err *err)
 	case MBEDTLS_ERR_SSL_CONN_EOF:
 	case MBEDTLS_ERR_NET_CONN_RESET:
 		return iocom_err_set(err, -ECONNRESET,
-				     "it closed the connection in the middle of "
-				     "TLS's handshake");
+				     "it closed the connection during the TLS handshake");
 	default:
 		mbedtls_strerror(rc, why, sizeof(why));
-		return iocom_err_set(err, -EPROTO, "TLS's handshake failed: %s", why);
+		return iocom_err_set(err, -EPROTO, "the TLS handshake failed: %s", why);
 	}
 }
 
-/* Closing with unread input would reset the connection, and what we said with it. */
+/* Closing with unread input would reset the connection and destroy our last message. */
 static void session_drain(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -219,7 +218,7 @@ static int shake(struct session *s, int fd, struct iocom_err *err)
 		left = until - session_now_ms();
 		if (left <= 0 || (poll(&p, 1, (int)left) == 0))
 			return iocom_err_set(err, -ETIMEDOUT,
-					     "TLS's handshake took longer than %d s",
+					     "the TLS handshake took longer than %d s",
 					     RELAY_HANDSHAKE_MS / 1000);
 	}
 	return 0;

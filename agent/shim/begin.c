@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A shim's beginning: its own place, the job's cgroup, the record, the control
- * socket, the process.  Each step either stands or is undone by shim_finish.
+ * How a shim begins: it leaves the agent's cgroup, makes the job's cgroup, writes the record,
+ * opens the control socket and starts the process. shim_finish undoes each step that was done.
  */
 #include "agent/shim/shim.h"
 
@@ -16,9 +16,9 @@
 #include "agent/shim/tty.h"
 
 /*
- * Out of the agent's cgroup, so that a service manager that stops the agent
- * with all its processes does not take the shims.  Best effort: a job must not
- * fail because its supervisor is accounted elsewhere.
+ * Leaves the agent's cgroup, so that a service manager that stops the agent with all its
+ * processes spares the shims. Best effort: a job must not fail because its supervisor is
+ * accounted elsewhere.
  */
 static void move_out(const struct shim *shim, const struct cgroup_mounts *mounts)
 {
@@ -27,7 +27,7 @@ static void move_out(const struct shim *shim, const struct cgroup_mounts *mounts
 	if (cgroup_name(mounts, shim->order.scope, "shims", &shims, NULL) ||
 	    (shim->moved && !shims.nv1))
 		return;
-	/* Others' shims are in it: -EBUSY is no error here. */
+	/* Other shims are in this cgroup already, so -EBUSY is no error here. */
 	(void)cgroup_create(&shims, NULL);
 	(void)cgroup_enter(&shims, !shim->moved);
 }
@@ -46,7 +46,7 @@ static int make_group(struct shim *shim, struct iocom_err *err)
 	if (rc)
 		return rc;
 	rc = cgroup_create(&shim->group, err);
-	/* Half made (v2 without v1) is removed as well; one in use by others is not. */
+	/* We also remove a half-made group (v2 without v1), but not one that others use. */
 	shim->grouped = rc != -EBUSY;
 	return rc;
 }
@@ -58,7 +58,8 @@ static int give_up_record(struct shim *shim)
 	return -EALREADY;
 }
 
-/* The record at PATH, locked.  The agent locked it when it made it, but an older one did not. */
+/* Opens and locks the record at PATH. A current agent has locked it already, an older one has
+ * not. */
 static int begin_open_record(struct shim *shim, const char *path, struct iocom_err *err)
 {
 	struct stat given, st;
@@ -101,14 +102,14 @@ static int write_record(struct shim *shim, struct iocom_err *err)
 	rc = begin_open_record(shim, path, err);
 	if (rc)
 		return rc;
-	/* An agent that took us for dead has told so: the job must not run after that. */
+	/* An agent that took us for dead has reported the job as lost: it must not run now. */
 	if (!record_read_exit(shim->record, &given_up))
 		return iocom_err_set(err, give_up_record(shim),
 				     "job %s was given up before it began", order->spec.job);
 	return record_write_start(shim->record, &start, err);
 }
 
-/* Arguments and environment can be megabytes, and the process has them now. */
+/* Frees arguments and environment, which can be megabytes: the process has its own copy now. */
 static void forget_words(struct spec *spec)
 {
 	struct spec bare = *spec;
@@ -119,7 +120,7 @@ static void forget_words(struct spec *spec)
 	*spec = bare;
 }
 
-/* A detached job's output has its place before the job has its first instruction. */
+/* Makes the files for a detached job's output before the job runs its first instruction. */
 static int make_spool(struct shim *shim, struct iocom_err *err)
 {
 	static const uint64_t begin[FRAME_STREAMS];
@@ -148,7 +149,7 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 
 	shim->detached = spec->detach;
 	if (spec->detach && !spec->tty.wanted)
-		spec->closed |= 1; /* nobody is there to write to it */
+		spec->closed |= 1; /* no client is there to write to it */
 	if (!rc)
 		rc = make_group(shim, err);
 	if (!rc)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * From fork to exec.  The order, and why:
+ * The steps from fork to exec, in this order:
  *
- *   cgroup       clone3 puts the child into it, so that no fork can escape;
- *                v1 groups (and v2 on old kernels) are joined before all else
- *   leader       setsid; signal mask empty, every handler default; no privilege before the
- *                scheduler and the out-of-memory killer that the agent was given
+ *   cgroup       clone3 puts the child into it, so that no fork can escape; the child joins
+ *                v1 groups (and v2 on old kernels) before it does anything else
+ *   leader       setsid; an empty signal mask, default handlers; the agent's priority and
+ *                out-of-memory score are reset
  *   stdio        the terminal, or the pipes, or /dev/null where the caller had it closed
- *   session      limits and priority that PAM set for it, where there is PAM (pam.h)
- *   privilege    groups, gid, uid, capabilities; then proof that none comes back
- *   the user's   umask, soft limits, directory: with the user's rights only
- *   exec         all other descriptors close; the user's environment appears
- *                here and nowhere before, so that no LD_* meets root's code
+ *   session      the limits and the priority that PAM set, if PAM is used (pam.h)
+ *   privilege    groups, gid, uid, capabilities; then a proof that none can come back
+ *   the user's   umask, soft limits, directory: these steps have only the user's rights
+ *   exec         closes all other descriptors; the user's environment appears only
+ *                here, so that root's code never sees an LD_* variable of the user
  *
- * What fails is reported through a pipe that exec closes.
+ * A step that fails is reported through a pipe that exec closes.
  */
 #include "agent/shim/child.h"
 
@@ -52,7 +52,7 @@ enum stage {
 	STAGE_EXEC,
 };
 
-/* What the child says when it cannot go on. */
+/* The child sends this when a step fails. */
 struct report {
 	int stage;
 	int error;
@@ -60,7 +60,7 @@ struct report {
 
 struct pipes {
 	int in[2], out[2], err[2], report[2];
-	struct tty tty; /* instead of the first three */
+	struct tty tty; /* replaces the first three */
 };
 
 static void pipes_close(struct pipes *pipes)
@@ -74,8 +74,8 @@ static void pipes_close(struct pipes *pipes)
 }
 
 /*
- * Pipes for what the caller had open; -1 where it was closed.  They belong to
- * the user, who may open them again (/dev/stderr), as he could at home.
+ * Makes a pipe for each stream that the caller had open; a closed one stays -1. The pipes belong
+ * to the user, who may open them again (/dev/stderr) as on the home node.
  */
 static int pipes_make(struct pipes *pipes, const struct spec *spec, const struct identity *identity)
 {
@@ -107,12 +107,12 @@ failed:
 }
 
 /*
- * By the bare system call: the library keeps 32 and 33 for itself, and its
- * posix_spawn left them ignored in this process.
+ * Uses the bare system call because the C library reserves signals 32 and 33, which its
+ * posix_spawn left ignored in this process.
  */
 static void reset_signals(void)
 {
-	/* struct sigaction as the kernel has it; all zero is SIG_DFL */
+	/* this is the kernel's struct sigaction; all zero means SIG_DFL */
 	const struct {
 		void *handler;
 		unsigned long flags;
@@ -127,7 +127,8 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Best effort: what cannot be given back is what whoever starts the agent decided for all. */
+/* Resets the out-of-memory score and the priority. Best effort: a value that we cannot reset is
+ * what the administrator chose for all processes of the agent. */
 static void reset_standing(void)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -152,14 +153,15 @@ static int set_stdio(const struct pipes *pipes)
 	for (int i = 0; i < 3; i++) {
 		int fd = theirs[i] >= 0 ? theirs[i] : open("/dev/null", O_RDWR | O_CLOEXEC);
 
-		/* All of ours are above 2 (main saw to that), so dup2 clears close-on-exec. */
+		/* All our descriptors are above 2 (see main), so dup2 always clears
+		 * close-on-exec. */
 		if (fd < 0 || dup2(fd, i) < 0)
 			return -errno;
 	}
 	return 0;
 }
 
-/* Hard limits may rise here: that needs the privilege which goes next. */
+/* This step may raise hard limits, so it must come before the privilege is dropped. */
 static int set_session(const struct pam_settings *session)
 {
 	for (int i = 0; session->set && i < RLIM_NLIMITS; i++)
@@ -183,7 +185,7 @@ static int drop_privilege(const struct identity *identity)
 		struct __user_cap_data_struct none[2] = {{0}};
 
 		prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-		if (syscall(SYS_capset, &header, none)) /* the inheritable ones too */
+		if (syscall(SYS_capset, &header, none)) /* this clears the inheritable ones too */
 			return -errno;
 	}
 	return 0;
@@ -196,7 +198,7 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Exactly these groups; the kernel keeps them in an order of its own. */
+/* True if the process has exactly these groups. The kernel sorts them, so we sort both lists. */
 static bool has_groups(const struct identity *identity)
 {
 	size_t n = (size_t)identity->ngroups, bytes = n * sizeof(gid_t);
@@ -214,7 +216,8 @@ static bool has_groups(const struct identity *identity)
 	return same;
 }
 
-/* The proof: ids are what they should be, and the way back is closed.  0 or -EPERM. */
+/* Checks that all ids are the wanted ones and that no way back to root exists. Returns 0 or
+ * -EPERM. */
 static int prove_dropped(const struct identity *identity)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -243,7 +246,7 @@ static int prove_dropped(const struct identity *identity)
 	return 0;
 }
 
-/* The user's soft limits, as far as this machine's hard ones reach. */
+/* Sets the user's soft limits, but never above this machine's hard limits. */
 static int set_limits(const struct spec *spec)
 {
 	for (size_t i = 0; i < spec->nlimits; i++) {
@@ -260,7 +263,7 @@ static int set_limits(const struct spec *spec)
 	return 0;
 }
 
-/* execve; a text file without "#!" goes to the shell, as every shell does. */
+/* Calls execve. /bin/sh runs a text file without "#!", as every shell does it. */
 static int child_execute(const char *path, const struct spec *spec)
 {
 	size_t n = 0;
@@ -283,7 +286,7 @@ static int child_execute(const char *path, const struct spec *spec)
 	return -ENOEXEC;
 }
 
-/* A bare name is looked up on the user's PATH, here and with the user's rights. */
+/* Looks a bare name up on the user's PATH, on this node and with the user's rights. */
 static int execute_on_path(const struct spec *spec)
 {
 	const char *at = "/bin:/usr/bin";
@@ -301,7 +304,7 @@ static int execute_on_path(const struct spec *spec)
 		if (snprintf(path, sizeof(path), "%.*s/%s", n ? n : 1, n ? at : ".",
 			     spec->executable) < (int)sizeof(path)) {
 			rc = child_execute(path, spec);
-			/* A directory that may not be searched is none, as for a shell. */
+			/* A directory that we may not search counts as missing, as in a shell. */
 			if (rc == -EACCES && !stat(path, &st) && S_ISREG(st.st_mode))
 				error = rc;
 			else if (rc != -EACCES && rc != -ENOENT && rc != -ENOTDIR)
@@ -349,7 +352,8 @@ static struct report child_steps(const struct order *order, const struct identit
 	return (struct report){STAGE_EXEC, -rc};
 }
 
-/* clone3 into the cgroup, else fork.  The child gets 0.  IN_V2: it is there already. */
+/* Makes the child with clone3 in the cgroup, or else with fork. Returns 0 in the child. IN_V2
+ * says whether the child is in the v2 cgroup already. */
 static pid_t child_spawn(const struct cgroup *group, int *pidfd, bool *in_v2)
 {
 	int directory = cgroup_open(group);
@@ -382,7 +386,7 @@ static pid_t child_spawn(const struct cgroup *group, int *pidfd, bool *in_v2)
 	return pid;
 }
 
-/* The sentence for what the child reported; the result of child_start. */
+/* Translates the child's report into a sentence and into the result of child_start. */
 static int child_explain(const struct report *report, const struct order *order,
 			 struct iocom_err *err)
 {
@@ -428,7 +432,7 @@ static int child_explain(const struct report *report, const struct order *order,
 	}
 }
 
-/* 1 when FD stirs within LIMIT_MS, else 0. */
+/* Returns 1 when FD is readable within LIMIT_MS, else 0. */
 static int await(int fd, uint32_t limit_ms)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -441,9 +445,9 @@ static int await(int fd, uint32_t limit_ms)
 }
 
 /*
- * Waits for exec (end of file, 0), for the report of what failed before it (1), or not any
- * longer (-ETIMEDOUT): the user may have stopped it, and his directory or program may be of
- * a file system that does not answer.
+ * Waits until exec succeeds (end of file: returns 0) or the child reports a failed step (returns
+ * 1). Returns -ETIMEDOUT after LIMIT_MS: the user may have stopped the child, or the file system
+ * of the directory or program may not answer.
  */
 static int await_exec(int fd, uint32_t limit_ms, struct report *report)
 {
@@ -457,7 +461,8 @@ static int await_exec(int fd, uint32_t limit_ms, struct report *report)
 	return n == (ssize_t)sizeof(*report) ? 1 : 0;
 }
 
-/* It ends before it runs anything of the user's: at once, or when the kernel lets go of it. */
+/* Kills a child that did not reach exec. It dies before it runs anything of the user's, but
+ * perhaps only when the kernel lets go of it. */
 static int child_give_up(const struct child *child, const struct order *order,
 			 const struct cgroup *group, struct iocom_err *err)
 {

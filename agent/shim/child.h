@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The job's first process: made in its cgroup, stripped of every privilege,
- * then exec.  The order of the steps is the security of the whole: child.c.
+ * The job's first process: it is made in its cgroup, loses every privilege, and then calls exec.
+ * The order of the steps (child.c) is what makes this secure.
  */
 #ifndef IOCOM_SHIM_CHILD_H
 #define IOCOM_SHIM_CHILD_H
@@ -15,12 +15,12 @@
 struct child {
 	pid_t pid;
 	int pidfd;
-	/* our ends: [0] written to, [1] and [2] read; non-blocking; -1 none.  Of a job with a
-	 * terminal [0] and [1] are its master */
+	/* Our ends: we write to [0] and read from [1] and [2]; non-blocking; -1 means none. With
+	 * a terminal [0] and [1] are its master. */
 	int stdio[3];
 };
 
-/* Who the job runs as, looked up before the fork. */
+/* The user that the job runs as, looked up before the fork. */
 struct identity {
 	uid_t uid;
 	gid_t gid;
@@ -31,18 +31,18 @@ struct identity {
 };
 
 /*
- * 0; -EACCES: uid 0 without leave, a uid this machine does not know, a gid the
- * user is not a member of.  The sentence names NODE.  Takes the account of ORDER.
+ * Returns 0, or -EACCES for uid 0 where root is not allowed, for a uid this machine does not
+ * know, and for a gid the user is not a member of. The sentence names NODE. Takes the account of
+ * ORDER.
  */
 int identity_lookup(struct identity *identity, struct order *order, struct iocom_err *err);
 void identity_deinit(struct identity *identity);
 
 /*
- * Starts the process and waits until exec succeeded.  0; 126 or 127: exec
- * failed, as a shell would report it; negative errno: anything else failed (the
- * directory is missing ...), or exec took longer than ORDER's begin_ms.  ERR has the
- * sentence; nothing is left running, but for a process that was killed and is held by the
- * kernel.
+ * Starts the process and waits until exec succeeds. Returns 0; 126 or 127 if exec failed, as a
+ * shell reports it; negative errno if anything else failed (the directory is missing, for
+ * instance) or exec took longer than ORDER's begin_ms. ERR has the sentence. After a failure
+ * nothing runs, except a killed process that the kernel still holds.
  */
 int child_start(struct child *child, const struct order *order, const struct identity *identity,
 		const struct cgroup *group, struct iocom_err *err);

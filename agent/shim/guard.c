@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Who ends a restartable job when its shim cannot; see guard.h. */
+/* The guard ends a restartable job when the shim cannot; see guard.h. */
 #include "agent/shim/guard.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #include "user/clock.h"
 
-/* Until the shim is gone, or the lease is over: then UNTIL_MS says what is to be done. */
+/* Returns when the shim is gone or the lease is over. UNTIL_MS then says which action is due. */
 static void guard_watch(int fd, const volatile uint64_t *until_ms)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -35,10 +35,10 @@ static void guard_watch(int fd, const volatile uint64_t *until_ms)
 __attribute__((noreturn)) static void stand_by(int fd, const struct cgroup *group,
 					       const volatile uint64_t *until_ms)
 {
-	/* Not the shim's group and session: who ends those leaves us. */
+	/* Own session, so signals to the shim's group miss us. */
 	setsid();
 	prctl(PR_SET_NAME, "iocom-guard");
-	/* The client's stream, the leash and the record's lock are the shim's alone. */
+	/* Only the shim may hold the client's stream, the leash and the record's lock. */
 	if (dup2(fd, 0) < 0 || close_range(1, ~0U, 0))
 		_exit(1);
 	guard_watch(0, until_ms);
@@ -91,7 +91,8 @@ void guard_end(struct guard *guard)
 		return;
 	*guard->until_ms = 0;
 	close(guard->fd);
-	/* Whoever else has the pipe's other end: it is ours, and not waited for yet. */
+	/* The kill also works if another process holds the pipe's other end. The pid is still
+	 * our child's: we have not waited for it. */
 	kill(guard->pid, SIGKILL);
 	while (waitpid(guard->pid, NULL, 0) < 0 && errno == EINTR)
 		;

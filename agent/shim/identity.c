@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Who the job runs as (functions in child.h).  The credential proves uid and
- * gid; the groups are those of this machine's database.
+ * The user that the job runs as (functions in child.h). The credential proves uid and gid; the
+ * groups come from this machine's database.
  */
 #include "agent/shim/child.h"
 

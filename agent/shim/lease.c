@@ -9,7 +9,7 @@ void lease_hear(struct lease *lease, uint64_t until_ms)
 	if (!lease->until_ms)
 		return;
 	if (!until_ms)
-		lease->until_ms = 1; /* long ago; 0 would be none */
+		lease->until_ms = 1; /* a time in the past; 0 would mean no lease */
 	else if (until_ms > lease->until_ms && lease->until_ms > 1)
 		lease->until_ms = until_ms;
 }

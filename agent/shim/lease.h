@@ -2,14 +2,13 @@
 /*
  * The lease of a restartable job, as its shim holds it.
  *
- * Such a job may be run again elsewhere when its node is lost, and home knows only
- * that it does not hear from there.  So the job lives no longer than its lease: what
- * home grants by renewing ends later at home than here, and when it ends here the
- * whole cgroup is killed, whether anybody can be told or not.
+ * Home may run such a job again elsewhere when its node is lost, but home only knows that it
+ * hears nothing from that node. So the job must not outlive its lease: a lease that home renews
+ * ends later at home than here. When it ends here, the shim kills the whole cgroup, even if it
+ * can tell nobody.
  *
- * Times are CLOCK_BOOTTIME in ms of this machine: it runs while the machine sleeps,
- * and nobody sets it.  We ask home to renew (renew.h), and so does the agent where we
- * cannot.
+ * Times are CLOCK_BOOTTIME in ms of this machine: this clock runs while the machine sleeps, and
+ * nobody can set it. The shim asks home to renew (renew.h); if it cannot, the agent asks.
  */
 #ifndef IOCOM_SHIM_LEASE_H
 #define IOCOM_SHIM_LEASE_H
@@ -19,20 +18,20 @@
 
 #include "user/record.h"
 
-#define LEASE_OUTCOME 255 /* of a job that was ended though it could be run again */
+#define LEASE_OUTCOME 255 /* exit value of a job that was ended but can be run again */
 
 struct lease {
-	uint64_t until_ms; /* 0: the job needs none */
-	const char *why;   /* it was ended for; NULL */
+	uint64_t until_ms; /* 0: the job needs no lease */
+	const char *why;   /* why the job was ended; NULL: it was not */
 };
 
-/* UNTIL_MS of a message: later than ours, or 0 for "home has given it to another". */
+/* Takes UNTIL_MS of a message: a later end, or 0 if home has given the job to another node. */
 void lease_hear(struct lease *lease, uint64_t until_ms);
-/* True once, when the job must be killed for it. */
+/* Returns true once, when the lease is over and the job must be killed. */
 bool lease_over(struct lease *lease, uint64_t now_ms);
-/* The grace for a client that is gone is over; of a job without a lease: nothing. */
+/* Call it when the grace for a lost client is over. Does nothing for a job without a lease. */
 void lease_client_lost(struct lease *lease);
-/* Puts the reason into END where the lease ended the job. */
+/* If the lease ended the job, puts the reason into END. */
 void lease_outcome(const struct lease *lease, struct record_exit *end);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* How a shim and its agent speak; see leash.h. */
+/* Messages between a shim and its agent; see leash.h. */
 #include "agent/shim/leash.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ void leash_init(struct leash *leash, int fd, const char *job)
 	snprintf(leash->job, sizeof(leash->job), "%s", job);
 }
 
-/* Below RUN_DIR by chdir: a socket's name holds 107 bytes only. */
+/* Enters RUN_DIR first because a socket's name holds only 107 bytes. */
 int leash_listen(struct leash *leash, const char *run_dir, struct iocom_err *err)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
@@ -85,7 +85,7 @@ void leash_deinit(struct leash *leash)
 	leash->fd = -1;
 }
 
-/* A report is small: the socket takes it whole, or the agent is as good as gone. */
+/* A report is small: if the socket does not take it whole, the agent counts as gone. */
 static bool leash_report(struct leash *leash, const msgpack_sbuffer *buffer)
 {
 	if (leash->fd < 0)
@@ -153,7 +153,7 @@ void leash_hear(struct leash *leash, struct lease *lease)
 	}
 	if (rc == -EAGAIN)
 		return;
-	/* Closed by who has not read all, it would be a reset. */
+	/* Closing with unread input would reset the connection. */
 	leash->taken = leash->told && rc == -EPIPE;
 	close(leash->fd);
 	leash->fd = -1;
@@ -171,8 +171,8 @@ void leash_answer(int connection, int result)
 	close(connection);
 }
 
-/* What came with the first byte: a descriptor, or -1.  The byte stays; reading it closes
- * the original, and this is a copy. */
+/* Returns a copy of the descriptor that came with the first byte, or -1. The byte stays in the
+ * socket; reading it later closes the original descriptor. */
 static int take_descriptor(int connection)
 {
 	union {
@@ -208,7 +208,7 @@ static enum leash_what take_ask(const msgpack_object *map, struct leash_request 
 	return LEASH_ATTACH;
 }
 
-/* Obeys one request, or says what is left to do; TAKEN: the connection is to stay. */
+/* Obeys one request, or returns what the caller must do. TAKEN: the connection stays open. */
 static enum leash_what leash_obey(struct leash *leash, const msgpack_object *message,
 				  struct leash_request *request, bool *taken)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A shim's loop: eight descriptors.  poll, not epoll, because what is waited
- * for changes with every credit: rebuilding eight entries costs less than the
- * epoll_ctl calls would.
+ * The shim's loop over eight descriptors. It uses poll because the events change with every
+ * credit: rebuilding eight entries is cheaper than the epoll_ctl calls would be.
  */
 #include "agent/shim/shim.h"
 
@@ -34,7 +33,7 @@ void shim_client_lost(struct shim *shim)
 		return;
 	shim->client_gone = true;
 	shim->gone_ms = shim_now_ms();
-	/* One that broke the rules is there still, and shall know. */
+	/* A client that broke the rules is still connected and must notice. */
 	shutdown(shim->client.fd, SHUT_RDWR);
 }
 
@@ -47,16 +46,15 @@ static void kill_all(struct shim *shim)
 }
 
 /*
- * Signals go to the first process's group, as from a terminal; where the job has
- * one, to its foreground.  The first process's group is
- * orphaned here (its session is its own), and an orphaned group ignores TSTP:
- * STOP stands for it.  KILL means the whole job.
+ * Sends SIGNAL to the first process's group, as a terminal does, or to the foreground group of
+ * the job's terminal. The first process leads a session of its own, so its group is orphaned and
+ * ignores SIGTSTP; we send SIGSTOP instead. SIGKILL kills the whole job.
  */
 static int send_signal(struct shim *shim, int signal)
 {
 	pid_t group = shim->child.pid;
 
-	/* None began here: its number is 0 (us), or by now perhaps a stranger's. */
+	/* No process began here: the pid is 0 (our own group) or may belong to a stranger now. */
 	if (!shim->started_ms)
 		return ESRCH;
 	if (signal == SIGKILL) {
@@ -65,14 +63,14 @@ static int send_signal(struct shim *shim, int signal)
 	}
 	if (shim->main_ended) {
 		if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT)
-			kill_all(shim); /* only leftovers are there */
+			kill_all(shim); /* only leftovers of the job run */
 		return 0;
 	}
 	if (signal == SIGTSTP)
 		signal = SIGSTOP;
 	if (shim->streams.tty)
 		group = tty_foreground(streams_tty(&shim->streams), group);
-	/* A hang-up is for the session too, as the kernel has it. */
+	/* The kernel also sends a hang-up to the session's leader, so we do the same. */
 	if (signal == SIGHUP && group != shim->child.pid)
 		kill(-shim->child.pid, signal);
 	if (!kill(-group, signal))
@@ -157,7 +155,7 @@ void shim_serve_control(struct shim *shim)
 	}
 }
 
-/* When something must happen though no descriptor stirs; UINT64_MAX never. */
+/* Returns when the loop must act even if no descriptor is ready; UINT64_MAX: never. */
 static uint64_t deadline(const struct shim *shim)
 {
 	const struct streams *streams = &shim->streams;
@@ -179,7 +177,7 @@ static uint64_t deadline(const struct shim *shim)
 	return quiet_ms < grace_ms ? quiet_ms : grace_ms;
 }
 
-/* As a terminal that went away: editors save, shells write their history. */
+/* Hangs the terminal up, so that editors save and shells write their history. */
 static void hang_up(struct shim *shim)
 {
 	streams_close(&shim->streams, 1);
@@ -187,7 +185,7 @@ static void hang_up(struct shim *shim)
 	shim->hung_up_ms = shim_now_ms();
 }
 
-/* The deadline passed: grace is over, or the leftovers are silent. */
+/* Acts when the deadline has passed: grace is over, or the leftovers are silent. */
 static void loop_overdue(struct shim *shim)
 {
 	bool before = shim->killed;
@@ -204,10 +202,10 @@ static void loop_overdue(struct shim *shim)
 	if (!before)
 		return;
 	if (!shim->main_ended) {
-		shim->killed_ms = shim_now_ms(); /* a process in an uninterruptible wait */
+		shim->killed_ms = shim_now_ms(); /* a process is in an uninterruptible wait */
 		return;
 	}
-	/* Killed, and a pipe is still open: someone outside the job holds it. */
+	/* The job was killed but a pipe is still open: a process outside the job holds it. */
 	if (!shim->given_up) {
 		streams_close(&shim->streams, 1);
 		streams_close(&shim->streams, 2);
@@ -220,8 +218,8 @@ static bool loop_over(const struct shim *shim)
 }
 
 /*
- * When the lease ends, 0 never.  What the first process left behind is of the job as
- * well; a job of which nothing runs, only its client has not read all, has its end.
+ * Returns when the lease ends; 0: never. What the first process left behind still needs the
+ * lease. A job of which nothing runs has ended, even if its client has not read everything.
  */
 static uint64_t lease_end(const struct shim *shim)
 {
@@ -230,7 +228,7 @@ static uint64_t lease_end(const struct shim *shim)
 	return shim->main_ended && !cgroup_populated(&shim->group) ? 0 : shim->lease.until_ms;
 }
 
-/* Until a descriptor stirs, or the time is up. */
+/* Waits until a descriptor is ready or the time is up. */
 static void loop_wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
 {
 	uint64_t until_ms = deadline(shim), now_ms = shim_now_ms();
@@ -261,7 +259,7 @@ static void loop_wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
 		entries[i].revents = 0;
 }
 
-/* What the client sent, what it can be sent. */
+/* Takes what the client sent and sends what it has room for. */
 static int serve_streams(struct shim *shim, const struct pollfd entries[ENTRIES])
 {
 	struct wire *client = shim->client_gone ? NULL : &shim->client;
@@ -271,7 +269,7 @@ static int serve_streams(struct shim *shim, const struct pollfd entries[ENTRIES]
 		rc = wire_flush(client);
 	if (!rc && entries[ENTRY_CLIENT].revents & ~POLLOUT)
 		rc = shim_serve_client(shim);
-	/* The job's side goes on whatever became of the client's. */
+	/* The job's side goes on even if the client's side failed. */
 	if (rc)
 		client = NULL;
 	if (streams_move(&shim->streams, client, shim_now_ms(), entries) && !rc)
@@ -279,13 +277,13 @@ static int serve_streams(struct shim *shim, const struct pollfd entries[ENTRIES]
 	return rc || !client ? rc : streams_send(&shim->streams, client);
 }
 
-/* Asks for the lease; once nothing needs it any more, no longer. */
+/* Renews the lease, and stops when nothing needs it any more. */
 static void serve_home(struct shim *shim, short revents)
 {
 	if (!lease_end(shim))
 		renew_deinit(&shim->renew);
 	else if (renew_serve(&shim->renew, revents, &shim->lease, shim_now_ms()))
-		/* The agent kills what outlives its lease: it must know of the new one. */
+		/* The agent kills a job that outlives its lease, so it must know the new end. */
 		leash_started(&shim->leash, shim->leash.pid, shim->leash.cgroup_id);
 }
 
@@ -295,7 +293,7 @@ void shim_loop(struct shim *shim)
 
 	while (!loop_over(shim)) {
 		loop_wait_for(shim, entries);
-		/* Also where the job keeps us busy: what it writes may go nowhere. */
+		/* Check this every time: a busy job may be writing to a client that is gone. */
 		if (serve_streams(shim, entries) || wire_silent(&shim->client))
 			shim_client_lost(shim);
 		streams_end_again(&shim->streams, shim_now_ms());
@@ -303,7 +301,7 @@ void shim_loop(struct shim *shim)
 			leash_hear(&shim->leash, &shim->lease);
 		serve_home(shim, entries[ENTRY_HOME].revents);
 		guard_tell(&shim->guard, shim->lease.until_ms);
-		/* What ended after its lease is not told as an end of its own. */
+		/* If the lease ended first, the job's own end must not be reported. */
 		if (lease_end(shim) && lease_over(&shim->lease, shim_now_ms()))
 			kill_all(shim);
 		if (entries[ENTRY_CHILD].revents)

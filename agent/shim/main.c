@@ -15,7 +15,7 @@
 
 #include "agent/shim/shim.h"
 
-/* 0, 1 and 2 must be something, so that no pipe of the job ever gets their number. */
+/* Fills descriptors 0, 1 and 2, so that no pipe of the job ever gets one of these numbers. */
 static int fill_standard(void)
 {
 	int fd;
@@ -44,7 +44,7 @@ static bool has_order(void)
 	       S_ISREG(st.st_mode);
 }
 
-/* Whether it is this job's is seen when it is used. */
+/* Only checks for a directory. begin_open_record checks that it is this job's. */
 static bool has_record(void)
 {
 	struct stat st;
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (!spawned_by_agent() || (!spare && !has_order())) {
-		fprintf(stderr, "iocom-shim: supervises one job; iocomd starts it, nobody else\n");
+		fprintf(stderr, "iocom-shim: supervises one job; only iocomd starts it\n");
 		return 2;
 	}
 	record = !spare && has_record() ? SHIM_FD_RECORD : -1;

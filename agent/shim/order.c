@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Reading the order; see order.h. */
+/* Reads the order; see order.h. */
 #include "agent/shim/order.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static int take_replay(const msgpack_object *map, struct order *order, struct io
 	return attach_unpack(&order->ask, ask->via.bin.ptr, ask->via.bin.size, err);
 }
 
-/* An older agent names none. */
+/* An older agent sends no begin_ms. */
 static int take_begin(const msgpack_object *map, struct order *order)
 {
 	uint64_t ms = SHIM_BEGIN_MS;
@@ -38,7 +38,7 @@ static int take_begin(const msgpack_object *map, struct order *order)
 	return 0;
 }
 
-/* 0 where there is none, too. */
+/* Returns 0 also if the agent sent no account. */
 static int take_account(const msgpack_object *map, struct order *order)
 {
 	const msgpack_object *groups = unpack_get(map, "groups");
@@ -66,7 +66,7 @@ static int take_account(const msgpack_object *map, struct order *order)
 	return 0;
 }
 
-/* 0 or -EBADMSG; an agent of an older build says nothing of it, and renews itself. */
+/* Returns 0 or -EBADMSG. An older agent sends no secret and renews the lease itself. */
 static int take_renew(const msgpack_object *map, struct order *order)
 {
 	const msgpack_object *secret = unpack_get(map, "renew_secret");

@@ -14,14 +14,14 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define PAM_LATE_MS 20000 /* to tell of it, where a module was left in the middle */
+#define PAM_LATE_MS 20000 /* time to report a module that did not answer */
 
 struct pam {
 	void *library;
 	pam_handle_t *handle;
 	int last;	/* PAM's last result, which pam_end wants */
-	bool opened;	/* there is a session to close */
-	char said[160]; /* what modules said last, for the sentence */
+	bool opened;	/* we must close the session */
+	char said[160]; /* the last words of the modules, for the sentence */
 	typeof(&pam_start_confdir) start;
 	typeof(&pam_end) end;
 	typeof(&pam_set_item) set_item;
@@ -32,7 +32,7 @@ struct pam {
 	typeof(&pam_getenvlist) variables;
 };
 
-/* What a process has that a session may change. */
+/* The properties of a process that a session may change. */
 struct process {
 	struct rlimit limits[RLIM_NLIMITS];
 	int priority;
@@ -55,21 +55,22 @@ static int pam_load(struct pam *pam, struct iocom_err *err)
 
 	pam->library = dlopen("libpam.so.0", RTLD_NOW | RTLD_LOCAL);
 	if (!pam->library)
-		return iocom_err_set(err, -ENOENT, "PAM is wanted (pam = on) but not there: %s",
+		return iocom_err_set(err, -ENOENT,
+				     "PAM is required (pam = on), but libpam is missing: %s",
 				     dlerror());
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
 		void *symbol = dlsym(pam->library, wanted[i].name);
 
 		if (!symbol)
 			return iocom_err_set(err, -ENOENT,
-					     "PAM is wanted but this libpam is too old: %s",
+					     "PAM is required, but this libpam is too old: %s",
 					     dlerror());
 		memcpy(wanted[i].to, &symbol, sizeof(symbol));
 	}
 	return 0;
 }
 
-/* --- the conversation: nobody is here to be asked -------------------------------- */
+/* --- the conversation: there is nobody to ask ---------------------------------------- */
 
 static void listen_to(struct pam *pam, const char *text)
 {
@@ -134,7 +135,7 @@ static bool same_name(const char *a, const char *b)
 	return !strncmp(a, b, n) && b[n] == '=';
 }
 
-/* Takes VARIABLES, an array of malloc'ed strings, into the job's environment. */
+/* Puts VARIABLES, an array of malloc'ed strings, into the job's environment and takes them. */
 static int pam_merge(struct spec *spec, char **variables)
 {
 	size_t have = 0, more = 0;
@@ -168,14 +169,14 @@ static int pam_merge(struct spec *spec, char **variables)
 
 /* --- a module that hangs ------------------------------------------------------------ */
 
-static sigjmp_buf overdue; /* a handler of signals is given nothing else */
+static sigjmp_buf overdue; /* a signal handler gets no context of ours, so this is global */
 
 static void too_late(int signal)
 {
 	siglongjmp(overdue, signal);
 }
 
-/* ALRM in MS, 0: none. */
+/* Raises SIGALRM after MS; 0: never. */
 static void pam_limit(uint32_t ms, void (*handler)(int signal))
 {
 	const struct sigaction action = {.sa_handler = handler};
@@ -186,14 +187,14 @@ static void pam_limit(uint32_t ms, void (*handler)(int signal))
 	setitimer(ITIMER_REAL, &until, NULL);
 }
 
-/* Programs that modules run (pam_exec) are all the children that there are before the job. */
+/* Kills programs that modules run (pam_exec): before the job starts we have no other children. */
 static void kill_children(void)
 {
 	FILE *in = fopen("/proc/thread-self/children", "re");
 	int pid;
 
 	while (in && fscanf(in, "%d", &pid) == 1 && pid > 1) {
-		kill(-pid, SIGKILL); /* pam_exec makes them leaders */
+		kill(-pid, SIGKILL); /* pam_exec makes them group leaders */
 		kill(pid, SIGKILL);
 	}
 	if (in)
@@ -218,7 +219,7 @@ static int pam_begin_session(struct pam *pam, const struct order *order, const c
 	const struct pam_conv conversation = {converse, pam};
 	char path[sizeof(order->pam) + sizeof(SHIM_PAM_SERVICE) + 1];
 
-	/* PAM itself would go on with the service "other". */
+	/* Without the file PAM would use the service "other". */
 	snprintf(path, sizeof(path), "%s/%s", order->pam, SHIM_PAM_SERVICE);
 	if (access(path, R_OK))
 		return iocom_err_set(err, -ENOENT,
@@ -227,9 +228,9 @@ static int pam_begin_session(struct pam *pam, const struct order *order, const c
 				     order->spec.node, path, strerror(errno));
 	pam->last = pam->start(SHIM_PAM_SERVICE, user, &conversation, order->pam, &pam->handle);
 	if (pam->last != PAM_SUCCESS)
-		return iocom_err_set(err, -EACCES, "node %s: PAM does not start: error %d",
+		return iocom_err_set(err, -EACCES, "node %s cannot start PAM: error %d",
 				     order->spec.node, pam->last);
-	/* pam_time and pam_access want a terminal's name; cron and sshd do the same. */
+	/* pam_time and pam_access need a terminal's name; cron and sshd also set one. */
 	pam->last = pam->set_item(pam->handle, PAM_TTY, SHIM_PAM_SERVICE);
 	if (pam->last == PAM_SUCCESS)
 		pam->last = pam->set_item(pam->handle, PAM_RUSER, user);
@@ -257,8 +258,9 @@ static int pam_ask(struct pam *pam, struct order *order, const char *user, struc
 }
 
 /*
- * As START and ASK; -ETIMEDOUT: left in the middle of a module, which may have held a lock:
- * PAM is not asked again, and who meets that lock ends by the next ALRM.
+ * Starts PAM and asks it, within ORDER's begin_ms. -ETIMEDOUT: we left a module in the middle,
+ * and it may hold a lock. So PAM must not be called again; code that waits for that lock ends
+ * with the next SIGALRM.
  */
 static int ask_in_time(struct pam *pam, struct order *order, const char *user,
 		       struct iocom_err *err)
@@ -299,7 +301,7 @@ int pam_begin(struct pam **out, struct order *order, const char *user,
 	process_read(&changed);
 	process_restore(&own);
 	if (rc == -ETIMEDOUT)
-		return rc; /* PAM's state is lost */
+		return rc; /* PAM's state is undefined now */
 	if (rc) {
 		pam_finish(pam);
 		return rc;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * PAM, where the administrator wants it: the machine's own rules say whether this
- * account may be used now (account), and something may be set up around the job
- * (session).  Service "iocom".  libpam is loaded for such jobs only.
+ * PAM, if the administrator wants it: the machine's own rules decide whether an account may be
+ * used now (account), and may set something up around the job (session). The service is called
+ * "iocom". The shim loads libpam only for such jobs.
  *
  *   cgroup made -> pam_acct_mgmt -> pam_open_session -> the job -> pam_close_session
  *
- * Modules run in the shim, which is root, keeps the session open as login and cron do,
- * and closes it when nothing of the job is left.  What they set for a process (limits,
- * priority, umask) is the job's: the shim takes its own back, and the child gets theirs.
+ * Modules run in the shim, which is root. The shim keeps the session open, as login and cron do,
+ * and closes it when nothing of the job is left. Limits, priority and umask that modules set are
+ * for the job: the shim restores its own, and the child gets the others.
  */
 #ifndef IOCOM_SHIM_PAM_H
 #define IOCOM_SHIM_PAM_H
@@ -20,8 +20,8 @@
 #include "agent/shim/order.h"
 
 #define SHIM_PAM_SERVICE "iocom"
-#define PAM_CLOSE_S	 60   /* a module that hangs longer when the session closes ends the shim */
-#define PAM_NAMES_MAX	 1024 /* variables a session may set */
+#define PAM_CLOSE_S	 60   /* a module that takes longer to close the session ends the shim */
+#define PAM_NAMES_MAX	 1024 /* most variables that a session may set */
 
 /* What a session changed for the job's first process. */
 struct pam_settings {
@@ -33,11 +33,11 @@ struct pam_settings {
 struct pam;
 
 /*
- * Account, then session, for USER; the session's variables replace those of the same
- * name in ORDER's environment.  0; -EACCES: refused, with PAM's own words; -ENOENT: no
- * libpam here, or no service file; -ENOMEM.  Then nothing is open.  -ETIMEDOUT: a module
- * did not answer within ORDER's begin_ms; what it began is not undone, and the process has
- * little time left.
+ * Asks for account and session of USER. The session's variables replace those of the same name
+ * in ORDER's environment. Returns 0; -EACCES: PAM refused, with its own words; -ENOENT: this
+ * machine lacks libpam or the service file; -ENOMEM. After these nothing is open. -ETIMEDOUT: a
+ * module did not answer within ORDER's begin_ms; its work is not undone, and the process must
+ * end within PAM_LATE_MS.
  */
 int pam_begin(struct pam **pam, struct order *order, const char *user,
 	      struct pam_settings *settings, struct iocom_err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Clients that come later; see rejoin.h. */
+/* Clients that attach later; see rejoin.h. */
 #include "agent/shim/rejoin.h"
 
 #include <errno.h>
@@ -15,7 +15,8 @@
 
 #include "user/process_slot.h"
 
-/* Says why and closes; what the peer sent is read first, or it would never see the sentence. */
+/* Sends the reason and closes. It reads the peer's input first, because closing with unread
+ * input would reset the connection and destroy the sentence. */
 static void say_and_close(struct wire *wire, const char *text)
 {
 	if (!wire_error(wire, text))
@@ -51,7 +52,8 @@ int shim_tell_started(struct shim *shim)
 	return rc ? rc : streams_announce(&shim->streams, &shim->client);
 }
 
-/* Where to begin for who wants the first byte, or sees a terminal: what filled it of late. */
+/* Returns where to begin for a client that asks for the first byte. A client that will see a
+ * terminal gets only the recent output. */
 static uint64_t first_for(const struct streams *streams, int stream, const struct attach_ask *ask)
 {
 	uint64_t first = streams_first(streams, stream), end;
@@ -65,7 +67,7 @@ static uint64_t first_for(const struct streams *streams, int stream, const struc
 	return streams->spool.fd[1] >= 0 ? spool_kept(&streams->spool, stream, first) : first;
 }
 
-/* Fills FROM and TAKEN; 0 or -ERANGE with the sentence. */
+/* Fills FROM and TAKEN. Returns 0, or -ERANGE with the sentence. */
 static int find_place(const struct streams *streams, const struct attach_ask *ask,
 		      uint64_t from[FRAME_STREAMS], uint64_t taken[FRAME_STREAMS],
 		      struct iocom_err *err)
@@ -79,20 +81,21 @@ static int find_place(const struct streams *streams, const struct attach_ask *as
 		from[i] = ask->from[i];
 		if (from[i] == ATTACH_FIRST)
 			from[i] = first_for(streams, i, ask);
-		/* With one who comes back a window at most is on its way or waits there. */
+		/* If the same client returns, at most one window is in flight or waits at the
+		 * client. */
 		taken[i] = from[i] > FRAME_WINDOW ? from[i] - FRAME_WINDOW : 0;
 		if (ask->from[i] == ATTACH_FIRST || !*ask->resume)
-			taken[i] = from[i]; /* and with another one nothing is */
+			taken[i] = from[i]; /* nothing is in flight to a new client */
 		else if (taken[i] < ask->taken[i])
 			taken[i] = ask->taken[i];
 		if (taken[i] < first)
 			taken[i] = first;
 		if (from[i] < first)
-			return iocom_err_set(err, -ERANGE,
-					     "byte %llu of the job's %s is not kept any more; the "
-					     "first one that is, is %llu",
-					     (unsigned long long)from[i], names[i],
-					     (unsigned long long)first);
+			return iocom_err_set(
+				err, -ERANGE,
+				"byte %llu of the job's %s is not kept any more; the first "
+				"kept byte is %llu",
+				(unsigned long long)from[i], names[i], (unsigned long long)first);
 		if (from[i] > end)
 			return iocom_err_set(
 				err, -ERANGE, "the job's %s has no byte %llu: it ends at %llu",
@@ -101,7 +104,7 @@ static int find_place(const struct streams *streams, const struct attach_ask *as
 	return 0;
 }
 
-/* One that was killed is gone before we have read so. */
+/* A killed client is gone before we have read the end of its stream. */
 static bool has_client(const struct shim *shim)
 {
 	struct pollfd p = {.fd = shim->client.fd, .events = POLLRDHUP};
@@ -109,7 +112,7 @@ static bool has_client(const struct shim *shim)
 	return !shim->client_gone && poll(&p, 1, 0) <= 0;
 }
 
-/* Says from which machine the client came; through the agent nobody can tell. */
+/* Says from which machine the client came. A connection through the agent has no address. */
 static int rejoin_taken(const struct shim *shim, struct iocom_err *err)
 {
 	struct sockaddr_storage sa;
@@ -127,7 +130,7 @@ static int rejoin_taken(const struct shim *shim, struct iocom_err *err)
 			     shim->order.spec.job, *at ? "at " : "already", at);
 }
 
-/* A new client where there is one already, whom it would cost its job's end. */
+/* Checks whether a new client may replace the present one, which would miss the job's end. */
 static int may_take(const struct shim *shim, const struct attach_ask *ask, struct iocom_err *err)
 {
 	if (*ask->resume || shim->replayed)
@@ -177,7 +180,7 @@ void shim_attach(struct shim *shim, int fd, const struct attach_ask *ask)
 		shim_client_lost(shim);
 }
 
-/* Streams, then the exit status.  As wire_send. */
+/* Sends the streams, then the exit status. Returns as wire_send. */
 static int send_rest(struct shim *shim)
 {
 	int rc = streams_send(&shim->streams, &shim->client);
@@ -185,7 +188,7 @@ static int send_rest(struct shim *shim)
 	if (rc || shim->told_exit || !streams_sent(&shim->streams))
 		return rc;
 	shim->told_exit = true;
-	/* Who hears of gaps heard of them where they are. */
+	/* A client that knows gaps was told of each where it is. */
 	if (shim->detached && !shim->streams.gaps && shim->streams.spool.fd[1] >= 0) {
 		const struct streams *streams = &shim->streams;
 		uint64_t lost = streams_end(streams, 1, true) - streams_end(streams, 1, false) +
@@ -203,9 +206,8 @@ static int send_rest(struct shim *shim)
 }
 
 /*
- * Closing a TCP socket with unread input would reset it and could destroy the
- * exit status on its way: so the client closes first, and its last credits say
- * what it has.
+ * Closing a TCP socket with unread input would reset it and could destroy the exit status on its
+ * way. So the client closes first; its last credits say what it received.
  */
 static void serve_rest(struct shim *shim)
 {
@@ -235,14 +237,15 @@ static void serve_rest(struct shim *shim)
 		leash_hear(&shim->leash, &shim->lease);
 }
 
-/* Modules and disks may be slow: nobody waits for them. */
+/* Modules may be slow, so this runs when no client waits any more. */
 static void end_session(struct shim *shim)
 {
 	pam_finish(shim->pam);
 	shim->pam = NULL;
 }
 
-/* What an agent took and of which nothing is kept it removes within moments. */
+/* If the agent took the end and nothing is kept, the agent removes the record within moments,
+ * and it needs no sync. */
 static void sync_end(const struct shim *shim)
 {
 	bool agent = shim->leash.fd >= 0 || shim->leash.taken;
@@ -251,7 +254,7 @@ static void sync_end(const struct shim *shim)
 		record_sync(shim->record);
 }
 
-/* All to the client, unless it is gone. */
+/* Delivers everything to the client, unless the client is gone. */
 static void rejoin_deliver(struct shim *shim)
 {
 	uint64_t limit_ms = 0;
@@ -265,7 +268,8 @@ static void rejoin_deliver(struct shim *shim)
 			limit_ms = 0;
 		} else if (!limit_ms) {
 			shutdown(shim->client.fd, SHUT_WR);
-			/* A module that hangs ends us: by now the client has all. */
+			/* A module that hangs ends the shim, but the client has everything by
+			 * now. */
 			end_session(shim);
 			limit_ms = shim_now_ms() + SHIM_LINGER_MS;
 		} else if (shim_now_ms() >= limit_ms) {
@@ -285,14 +289,14 @@ void shim_deliver(struct shim *shim)
 	}
 	end_session(shim);
 	sync_end(shim);
-	/* Who came while modules and disks were slow; who comes now finds what is kept. */
+	/* Serves clients that connected during the slow steps. Later clients get what is kept. */
 	while (leash_last(&shim->leash)) {
 		shim_serve_control(shim);
 		rejoin_deliver(shim);
 	}
 }
 
-/* 0; -ENODATA: how it ended is known, and there is no output; else negative errno, the sentence. */
+/* Returns 0; -ENODATA: the job's end is known, but no output is kept; negative errno with ERR. */
 static int rejoin_open_record(struct shim *shim, struct iocom_err *err)
 {
 	const struct order *order = &shim->order;
@@ -324,7 +328,7 @@ static int rejoin_open_record(struct shim *shim, struct iocom_err *err)
 		  : 0;
 }
 
-/* The place that is ours for as long as we live.  0 or negative errno. */
+/* Takes the lock file that we hold as long as we live. Returns 0 or negative errno. */
 static int rejoin_take_place(const struct order *order, struct iocom_err *err)
 {
 	int rc = *order->slot ? process_slot_take(order->slot, order->reader) : 0;
@@ -332,7 +336,7 @@ static int rejoin_take_place(const struct order *order, struct iocom_err *err)
 	if (rc == -EWOULDBLOCK)
 		return iocom_err_set(err, rc,
 				     "others are reading the output of ended jobs now; try again");
-	return rc < 0 ? iocom_err_set(err, rc, "cannot take the place %s: %s", order->slot,
+	return rc < 0 ? iocom_err_set(err, rc, "cannot take the lock file %s: %s", order->slot,
 				      strerror(-rc))
 		      : 0;
 }
@@ -348,7 +352,7 @@ int shim_replay(struct shim *shim, struct iocom_err *err)
 	rc = rejoin_take_place(&shim->order, err);
 	if (!rc)
 		rc = rejoin_open_record(shim, err);
-	/* Who comes back for the rest is not told an end that would look whole. */
+	/* A client that returns for the rest must not get an end that looks complete. */
 	if (rc == -ENODATA && *ask.resume)
 		rc = iocom_err_set(err, rc, "nothing is kept of the output of job %s", ask.job);
 	else if (rc == -ENODATA) {
@@ -363,7 +367,7 @@ int shim_replay(struct shim *shim, struct iocom_err *err)
 		return rc;
 	}
 	shim->detached = shim->streams.spool.info.detached;
-	/* As to a living job; the connection is the one that came with the order. */
+	/* Attach as to a running job, with the connection that came with the order. */
 	fd = fcntl(shim->client.fd, F_DUPFD_CLOEXEC, 3);
 	shim->client_gone = true;
 	if (fd < 0)

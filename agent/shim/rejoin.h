@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Clients that come later: to a running job, to one that is ending, to one that is over. */
+/* Clients that attach later: to a running job, one that is ending, or one that is over. */
 #ifndef IOCOM_SHIM_REJOIN_H
 #define IOCOM_SHIM_REJOIN_H
 
@@ -7,18 +7,18 @@
 #include "agent/shim/shim.h"
 
 /*
- * Takes FD: this is the job's client from now on, and the one before is told so.
- * A refusal (a byte that is not kept, a client that was superseded) is said on FD.
+ * Takes FD, which becomes the job's client; the former client is told so. A refusal (the byte is
+ * not kept, or the client was superseded) is sent on FD.
  */
 void shim_attach(struct shim *shim, int fd, const struct attach_ask *ask);
-/* Tells the client how far the streams are.  As wire_send. */
+/* Tells the client how far the streams are. Returns as wire_send. */
 int shim_tell_started(struct shim *shim);
 /*
- * The job is over: its client gets the rest and the exit status; what it does not
- * take, or nobody is there to take, goes to the record.
+ * Call it when the job is over: its client gets the rest and the exit status. Output that no
+ * client takes goes to the record.
  */
 void shim_deliver(struct shim *shim);
-/* Sends the client of ORDER what is kept of a job that is over.  0 or negative errno. */
+/* Sends the client of ORDER what is kept of an ended job. Returns 0 or negative errno. */
 int shim_replay(struct shim *shim, struct iocom_err *err);
 
 #endif

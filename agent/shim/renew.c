@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A number, as the cluster's addresses are: no names are looked up here. */
+/* Takes a numeric address. Cluster addresses are numeric, so no name is looked up here. */
 static bool take_address(struct renew *renew, const struct order_renew *from)
 {
 	struct sockaddr_in6 *six = (struct sockaddr_in6 *)&renew->home;
@@ -17,7 +17,7 @@ static bool take_address(struct renew *renew, const struct order_renew *from)
 	char host[sizeof(from->address)];
 	size_t n = strlen(from->address);
 
-	/* Brackets are for URLs. */
+	/* An IPv6 address may have brackets, as in URLs. */
 	memcpy(host, from->address + (*from->address == '['), sizeof(host) - 1);
 	host[sizeof(host) - 1] = 0;
 	if (*from->address == '[' && n > 2)
@@ -67,7 +67,7 @@ struct pollfd renew_poll(const struct renew *renew)
 	return (struct pollfd){.fd = renew->fd, .events = renew->connected ? POLLIN : POLLOUT};
 }
 
-/* This try is over; the next one after MS from its beginning. */
+/* Ends this try. The next one begins MS after this one began. */
 static void renew_over(struct renew *renew, uint64_t ms, uint64_t now_ms)
 {
 	if (renew->fd >= 0)
@@ -87,7 +87,7 @@ static void renew_begin(struct renew *renew, uint64_t now_ms)
 {
 	uint64_t limit_ms = between_ms(renew) < RENEW_TRY_MS ? between_ms(renew) : RENEW_TRY_MS;
 
-	/* What home grants counts from here, which is before it hears of it. */
+	/* The lease counts from this moment, which is before home receives the request. */
 	renew->asked_ms = now_ms;
 	renew->number++;
 	renew->have = 0;
@@ -101,7 +101,7 @@ static void renew_begin(struct renew *renew, uint64_t now_ms)
 		renew->next_ms = now_ms + limit_ms;
 }
 
-/* A few hundred bytes into an empty socket: whole or not at all. */
+/* Sends a few hundred bytes: an empty socket takes them whole, or the try fails. */
 static bool renew_ask(struct renew *renew)
 {
 	uint8_t frame[FRAME_HEADER + RENEWAL_ASK_MAX];
@@ -113,7 +113,8 @@ static bool renew_ask(struct renew *renew)
 	return send(renew->fd, frame, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n;
 }
 
-/* True: home's answer, in RENEWED; else the try may be over. */
+/* Returns true with home's answer in RENEWED. False: the answer is incomplete, or the try
+ * failed. */
 static bool hear(struct renew *renew, bool *renewed, uint64_t now_ms)
 {
 	const uint8_t *payload;

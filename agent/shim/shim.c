@@ -24,8 +24,8 @@ uint64_t shim_wall_ns(void)
 }
 
 /*
- * The order of telling: disk, agent, client; the slow fsync later, and only where no agent
- * took the end or something is kept: else it is removed from here within moments.
+ * Reports the end in this order: disk, agent, client. The slow fsync comes later, and only if no
+ * agent took the end or output is kept: otherwise the agent removes the record within moments.
  */
 static void shim_finish(struct shim *shim)
 {
@@ -50,9 +50,10 @@ static void failed_to_begin(struct shim *shim, int rc, const struct iocom_err *e
 	shim->end.kind = rc > 0 ? 2 : 3;
 	shim->end.value = rc > 0 ? (uint32_t)rc : 125;
 	snprintf(shim->end.text, sizeof(shim->end.text), "%.255s", err->text);
-	shim->streams.told[1] = shim->streams.told[2] = true; /* there never were any */
+	shim->streams.told[1] = shim->streams.told[2] = true; /* the job had no outputs */
 	shim->detached = false;
-	/* What did not begin leaves no record (another supervisor's stays: -EALREADY). */
+	/* A job that did not begin leaves no record. -EALREADY: it is another supervisor's
+	 * record. */
 	if (rc > 0 || rc == -EALREADY || !spec_job_valid(shim->order.spec.job))
 		return;
 	record_remove(shim->order.jobs_dir, shim->order.spec.job);

@@ -2,20 +2,18 @@
 /*
  * The supervisor of one job.
  *
- *   state      what it does                                   goes on when
+ *   state      what it does                                   ends when
  *   running    moves stdio, forwards signals                  the first process ends
  *   draining   moves what is still in the pipes               both outputs end, or 2 s of
  *                                                             silence (then the rest is killed)
- *   ended      cgroup emptied and removed, record written,
- *              agent and client told                          the client closes (10 s at most),
- *                                                             or it is gone: the rest is kept
+ *   ended      empties and removes the cgroup, writes the     the client closes (10 s at most),
+ *              record, tells agent and client                 or it is gone: the rest is kept
  *
- * The job is its cgroup: when its first process has ended and the outputs are
- * closed or silent, whoever is left in the cgroup is killed, so that nothing of
- * a job stays behind.  A client that goes away starts the grace period; at its
- * end a job's terminal is hung up, and the whole cgroup is killed; unless a client
- * attached meanwhile, or the job is a detached one, which needs none.  All of it is
- * killed when a restartable job's lease ends.
+ * The job is its cgroup: when its first process has ended and the outputs are closed or silent,
+ * the shim kills all processes left in the cgroup, so that nothing of a job stays behind. When
+ * the client goes away the grace period starts. At its end the shim hangs up the job's terminal
+ * and kills the whole cgroup, unless another client has attached or the job is detached and
+ * needs none. When a restartable job's lease ends, the shim kills the whole job.
  */
 #ifndef IOCOM_SHIM_H
 #define IOCOM_SHIM_H
@@ -36,11 +34,11 @@
 #include "agent/shim/streams.h"
 #include "user/wire.h"
 
-#define SHIM_SILENCE_MS 2000  /* of a job's leftovers that hold its outputs open */
+#define SHIM_SILENCE_MS 2000  /* silence of leftovers that hold the outputs open */
 #define SHIM_LINGER_MS	10000 /* for the client to take the exit status */
 #define SHIM_REMOVE_MS	5000  /* for the last process to die */
-/* Of a terminal that somebody attaches to: all that it showed, where that is little, or the last.
- */
+/* A client that attaches to a terminal sees all of its output if it is at most SHIM_SHOW_ALL
+ * bytes, else the last SHIM_SHOW_LAST. */
 #define SHIM_SHOW_ALL  (256 * 1024)
 #define SHIM_SHOW_LAST (64 * 1024)
 #define SHIM_HANGUP_MS 500 /* between SIGHUP of a lost terminal and the kill */
@@ -48,47 +46,48 @@
 struct shim {
 	struct order order;
 	struct cgroup group;
-	bool grouped; /* the cgroup was made */
+	bool grouped; /* we made the cgroup */
 	struct spare spare;
-	bool moved; /* into the shims' v2 group, by who started us */
-	int record; /* directory of the job's record, locked; -1; at first what the agent gave */
+	bool moved; /* the agent started us in the shims' v2 group */
+	int record; /* the record's directory, locked; first what the agent passed; -1 */
 	struct leash leash;
-	struct pam *pam; /* the open session; NULL: without PAM */
+	struct pam *pam; /* the open session; NULL: no PAM */
 	struct lease lease;
 	struct renew renew;
-	struct guard guard; /* where there is a lease */
+	struct guard guard; /* used only with a lease */
 	struct wire client;
 	bool client_gone;
 	uint64_t gone_ms;
-	char owner[SPEC_NONCE_MAX]; /* whose connection, or resumption, the client is */
+	char owner[SPEC_NONCE_MAX]; /* nonce of the client's connection or resumption */
 	bool detached;		    /* the job needs no client */
-	bool told_exit;		    /* the client was told how it ended */
-	bool known;		    /* ... and said that it knows */
-	bool replayed;		    /* it was over before we began: only its record is here */
-	bool given_up;		    /* on a client, and with it on what is still in the pipes */
+	bool told_exit;		    /* the client was told how the job ended */
+	bool known;		    /* the client confirmed it */
+	bool replayed; /* the job was over before we started: only its record is here */
+	bool given_up; /* we wait no longer for a client or for what is still in the pipes */
 	struct child child;
 	struct streams streams;
-	struct spool spool;  /* until the streams have it */
-	uint64_t started_ms; /* CLOCK_BOOTTIME, as all *_ms here */
+	struct spool spool;  /* until the streams take it */
+	uint64_t started_ms; /* CLOCK_BOOTTIME, as all *_ms members */
 	bool main_ended, hung_up, killed;
 	uint64_t ended_ms, hung_up_ms, killed_ms;
 	struct record_exit end;
 };
 
-/* Everything from the order on FD_ORDER to the removed cgroup.  The exit code. */
+/* Does everything from reading the order on FD_ORDER to removing the cgroup. Returns the exit
+ * code. */
 int shim_run(struct shim *shim, int fd_leash, int fd_order, int fd_stream);
 
-/* begin.c: up to the running process.  0, or it failed and END says how. */
+/* begin.c: starts the process. Returns 0, or an error that ERR explains. */
 int shim_begin(struct shim *shim, struct iocom_err *err);
-/* loop.c: until the job is over. */
+/* loop.c: returns when the job is over. */
 void shim_loop(struct shim *shim);
-/* The client went away, or broke the rules. */
+/* Call it when the client went away or broke the rules. */
 void shim_client_lost(struct shim *shim);
-/* Reads once from the client, then obeys all whole frames.  0 or negative errno. */
+/* Reads once from the client, then obeys all complete frames. Returns 0 or negative errno. */
 int shim_serve_client(struct shim *shim);
-/* One connection of the control socket. */
+/* Serves one connection of the control socket. */
 void shim_serve_control(struct shim *shim);
-/* CLOCK_BOOTTIME in ms, CLOCK_REALTIME in ns. */
+/* These return CLOCK_BOOTTIME in ms and CLOCK_REALTIME in ns. */
 uint64_t shim_now_ms(void);
 uint64_t shim_wall_ns(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Waiting for an order; see spare.h. */
+/* A spare shim waits for an order; see spare.h. */
 #include "agent/shim/spare.h"
 
 #include <errno.h>
@@ -16,12 +16,12 @@
 
 static void spare_prepare(struct spare *spare)
 {
-	/* Before it is read: what changes meanwhile is told too. */
+	/* Open the table before reading it: the kernel then reports every later change. */
 	spare->table = open(TABLE, O_RDONLY | O_CLOEXEC);
 	spare->read = spare->table >= 0 && !cgroup_mounts_read(TABLE, &spare->mounts, NULL);
 }
 
-/* How many came, or negative errno. */
+/* Returns the number of received descriptors, or negative errno. */
 static int spare_take(int fds[SPARE_FDS])
 {
 	union {
@@ -64,7 +64,8 @@ int spare_wait(struct spare *spare, char *name, int *record)
 	if (rc < 0)
 		return rc;
 	*record = rc == SPARE_FDS ? fds[2] : -1;
-	/* The kernel's numbers for them are free ones: above those two, which are taken. */
+	/* The kernel gave them free numbers, so they cannot collide with these two, which are
+	 * taken. */
 	if (dup3(fds[0], SHIM_FD_ORDER, O_CLOEXEC) < 0 ||
 	    dup3(fds[1], SHIM_FD_STREAM, O_CLOEXEC) < 0)
 		return -errno;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What a job wrote, on disk; see spool.h. */
+/* A job's output on disk; see spool.h. */
 #include "agent/shim/spool.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ struct spool_size spool_share(uint64_t quota, bool terminal)
 	return (struct spool_size){.head = quota - rings, .ring = {0, rings - second, second}};
 }
 
-/* Root writes here: the directory must be nobody else's, whatever the state directory is. */
+/* Root writes here, so the directory must be ours alone, wherever the state directory is. */
 static int directory_safe(int dir)
 {
 	struct stat st;
@@ -43,7 +43,7 @@ static int directory_safe(int dir)
 	return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022) ? 0 : -EPERM;
 }
 
-/* O_EXCL takes no name that is there, a link least of all. */
+/* O_EXCL refuses a name that exists, and so never follows a link. */
 static int make_file(int dir, const char *name)
 {
 	int fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -79,7 +79,8 @@ int spool_make(struct spool *spool, int dir, const uint64_t base[FRAME_STREAMS],
 			     strerror(-rc));
 }
 
-/* Where the file has the byte at OFFSET of a ring, and how many follow in one piece. */
+/* Returns the file position of the byte at OFFSET of a ring, and in RUN how many contiguous
+ * bytes follow. */
 static uint64_t ring_place(const struct spool *spool, int stream, uint64_t offset, uint64_t *run)
 {
 	const struct record_tail_of *of = &spool->tail.of[stream - 1];
@@ -89,7 +90,8 @@ static uint64_t ring_place(const struct spool *spool, int stream, uint64_t offse
 	return of->head - spool->info.base[stream - 1] + in;
 }
 
-/* Of SIZE bytes on the disk: all that a ring names must be there, or nothing of it counts. */
+/* Checks a ring against the SIZE bytes on the disk: if bytes are missing, the whole ring is
+ * dropped. */
 static int take_ring(struct spool *spool, int stream, uint64_t size)
 {
 	struct record_tail_of *of = &spool->tail.of[stream - 1];
@@ -108,7 +110,7 @@ static int take_ring(struct spool *spool, int stream, uint64_t size)
 	return 0;
 }
 
-/* One file as it was left. */
+/* Takes one file as the job's shim left it. */
 static int spool_take_file(struct spool *spool, int stream, uint64_t size)
 {
 	struct record_tail_of *of = &spool->tail.of[stream - 1];
@@ -116,7 +118,7 @@ static int spool_take_file(struct spool *spool, int stream, uint64_t size)
 
 	if (spool->ringed)
 		return take_ring(spool, stream, size);
-	/* None was needed: all is the beginning, and what came after it is lost. */
+	/* The job needed no ring: the whole file is the beginning, and later bytes are lost. */
 	of->head = base + size;
 	of->from = of->end = of->head + spool->info.lost[stream - 1];
 	return of->head < base || of->end < of->head ? -EBADMSG : 0;
@@ -167,7 +169,7 @@ uint64_t spool_kept(const struct spool *spool, int stream, uint64_t offset)
 	return offset >= of->head && offset < of->from ? of->from : offset;
 }
 
-/* Writes all of it; how much went: the disk may be full. */
+/* Writes until the disk is full. Returns how many bytes were written. */
 static size_t spool_put(int fd, const uint8_t *data, size_t length, uint64_t at)
 {
 	size_t done = 0;
@@ -184,7 +186,7 @@ static size_t spool_put(int fd, const uint8_t *data, size_t length, uint64_t at)
 	return done;
 }
 
-/* True: the file `tail` says what we know. */
+/* Writes the file `tail`. Returns true if it is up to date. */
 static bool tail_write(struct spool *spool)
 {
 	uint8_t data[RECORD_TAIL_BYTES];
@@ -194,7 +196,7 @@ static bool tail_write(struct spool *spool)
 	return spool->told;
 }
 
-/* The beginnings are over, both: their room is shared. */
+/* Begins the rings of both outputs when the beginnings' shared room is used up. */
 static void begin_ring(struct spool *spool, int dir)
 {
 	spool->left = 0;
@@ -206,16 +208,16 @@ static void begin_ring(struct spool *spool, int dir)
 	spool->fd_tail = make_file(dir, RECORD_TAIL);
 	if (spool->fd_tail >= 0 && tail_write(spool))
 		return;
-	/* Without a place for it there is no end that could be found again. */
+	/* Without the file `tail` no reader could find the ring again, so there is none. */
 	spool->tail.of[0].room = spool->tail.of[1].room = 0;
 	if (spool->fd_tail < 0)
-		return; /* and what has its name is not ours */
+		return; /* a file of that name is not ours */
 	close(spool->fd_tail);
 	spool->fd_tail = -1;
 	unlinkat(dir, RECORD_TAIL, 0);
 }
 
-/* The newest bytes; what is overwritten is given up before. */
+/* Appends the newest bytes to a ring. Before overwriting it drops the old bytes in `tail`. */
 static void ring_add(struct spool *spool, int stream, const uint8_t *data, size_t length)
 {
 	struct record_tail_of *of = &spool->tail.of[stream - 1];
@@ -223,7 +225,8 @@ static void ring_add(struct spool *spool, int stream, const uint8_t *data, size_
 	bool whole = of->room > 0;
 
 	if (from > of->from || !spool->told) {
-		/* All that was there goes; of this piece, too, what has no room. */
+		/* The new bytes replace everything in the ring; a larger piece loses its own
+		 * beginning, too. */
 		if (from > of->from)
 			of->from = from < of->end ? from : of->end;
 		whole = whole && tail_write(spool);
@@ -239,7 +242,7 @@ static void ring_add(struct spool *spool, int stream, const uint8_t *data, size_
 	if (from > of->from)
 		of->from = from;
 	if (!whole)
-		of->from = end; /* the disk is full: what comes next may find room again */
+		of->from = end; /* the disk is full; a later piece may find room again */
 	if (spool->fd_tail >= 0)
 		(void)tail_write(spool);
 	spool->info.lost[stream - 1] = of->from - of->head;

@@ -12,10 +12,10 @@
 #define PIPE_BYTES    (1 << 20)
 #define CREDIT_BATCH  (FRAME_WINDOW / 4)
 #define MOVES_AT_ONCE 16  /* then the other descriptors get their turn */
-#define END_FIRST_MS  200 /* until a terminal's end of input is said again */
+#define END_FIRST_MS  200 /* before we repeat a terminal's end of input */
 #define END_MOST_MS   5000
-#define END_TIMES     8 /* to a job that reads keys: then it wants none of it */
-#define SPILL_MAX     (2 * FRAME_WINDOW + 2 * PIPE_BYTES) /* of windows and pipes, both outputs */
+#define END_TIMES     8 /* repeats for a job that reads keys; then we take it to want no end */
+#define SPILL_MAX     (2 * FRAME_WINDOW + 2 * PIPE_BYTES) /* windows and pipes of both outputs */
 
 void streams_init(struct streams *streams, const int fd[FRAME_STREAMS])
 {
@@ -35,7 +35,7 @@ void streams_close(struct streams *streams, int stream)
 		queue_free(&streams->input);
 	if (!streams->tty || stream != 1)
 		return;
-	/* Nobody shows the terminal: without a master it is hung up. */
+	/* No client shows the terminal any more: closing the master hangs it up. */
 	streams_close(streams, 0);
 	if (streams->ended_tty >= 0)
 		close(streams->ended_tty);
@@ -49,7 +49,8 @@ int streams_tty(const struct streams *streams)
 	return streams->fd[1] >= 0 ? streams->fd[1] : streams->ended_tty;
 }
 
-/* A job may give up its terminal and go on: a hang-up would kill it. */
+/* Keeps the master open at the output's end: a job may give up its terminal and go on, and a
+ * hang-up would kill it. */
 static void output_ended(struct streams *streams, int stream)
 {
 	int master = streams->fd[1];
@@ -108,7 +109,7 @@ void streams_attach(struct streams *streams, const uint64_t from[FRAME_STREAMS],
 
 int streams_announce(struct streams *streams, struct wire *wire)
 {
-	/* Nor does it after its end, which may have come from another client. */
+	/* The input also leads nowhere after its end, which another client may have sent. */
 	if ((streams->fd[0] >= 0 && !streams->input_ended) || streams->told[0])
 		return 0;
 	streams->told[0] = true;
@@ -116,9 +117,9 @@ int streams_announce(struct streams *streams, struct wire *wire)
 }
 
 /*
- * A pipe that was found full (or emptied in whole pieces) carries bulk data and
- * gets more room once; all others keep the kernel's default, for the room of
- * all pipes of a user together is limited.
+ * A pipe that we found full (or emptied in whole pieces) carries bulk data and gets more room,
+ * once. All others keep the kernel's default, because the kernel limits the room of all pipes of
+ * one user.
  */
 static void streams_grow(struct streams *streams, int stream)
 {
@@ -134,8 +135,8 @@ static bool streams_has_room(const struct streams *streams, int stream)
 
 void streams_poll(const struct streams *streams, struct pollfd entries[FRAME_STREAMS])
 {
-	/* No events on an open input still reports POLLERR: the job closed its end.  A
-	 * terminal's is told by its output. */
+	/* Without events poll still reports POLLERR on an open input: the job closed its end.
+	 * For a terminal the output tells us. */
 	entries[0] = (struct pollfd){
 		.fd = streams->tty && !streams->input.length ? -1 : streams->fd[0],
 		.events = streams->input.length ? POLLOUT : 0,
@@ -147,7 +148,7 @@ void streams_poll(const struct streams *streams, struct pollfd entries[FRAME_STR
 		};
 }
 
-/* A terminal gives a page at a time, and what ended it is told again. */
+/* A terminal returns one page per read, so we read on. Its end is reported again next time. */
 static ssize_t read_pieces(const struct streams *streams, int stream, uint8_t *at, size_t want)
 {
 	ssize_t got = read(streams->fd[stream], at, want), more = got;
@@ -159,7 +160,7 @@ static ssize_t read_pieces(const struct streams *streams, int stream, uint8_t *a
 	return got;
 }
 
-/* Reads once.  Bytes; 0 nothing now; -EPIPE the end; -ENOMEM. */
+/* Reads once. Returns the number of bytes; 0: nothing now; -EPIPE: the end; -ENOMEM. */
 static ssize_t streams_read_output(struct streams *streams, int stream)
 {
 	struct resend_buffer *kept = &streams->kept[stream];
@@ -193,12 +194,12 @@ static void move_output(struct streams *streams, int stream, uint64_t now_ms)
 		if (got == -EPIPE)
 			output_ended(streams, stream);
 		if (got <= 0)
-			return; /* without memory: tried again, the job waits */
+			return; /* without memory we try again later, and the job waits */
 		streams->last_output_ms = now_ms;
 	}
 }
 
-/* How many bytes the client has room for. */
+/* Returns how many bytes the client has room for. */
 static uint64_t window(const struct streams *streams, int stream)
 {
 	const struct streams_gap *gap = &streams->gap[stream];
@@ -210,8 +211,9 @@ static uint64_t window(const struct streams *streams, int stream)
 }
 
 /*
- * From where on the next piece goes, beyond what is not kept.  The client hears of one gap
- * at a time: with two among what it has not taken, nobody could tell how much waits there.
+ * Returns where the next piece begins, skipping bytes that are not kept. The client hears of one
+ * gap at a time: with two gaps in what it has not taken, we could not tell how many bytes wait
+ * there.
  */
 static uint64_t next_kept(const struct streams *streams, int stream)
 {
@@ -222,7 +224,7 @@ static uint64_t next_kept(const struct streams *streams, int stream)
 	return spool_kept(&streams->spool, stream, from);
 }
 
-/* Together with what is sent from there. */
+/* Records a gap up to OFFSET. Call it together with sending the bytes at OFFSET. */
 static void skip_to(struct streams *streams, int stream, uint64_t offset)
 {
 	if (offset > streams->sent[stream])
@@ -230,7 +232,8 @@ static void skip_to(struct streams *streams, int stream, uint64_t offset)
 	streams->sent[stream] = offset;
 }
 
-/* The next piece for the client.  Bytes at *AT; 0 none; -EIO the spool cannot be read. */
+/* Finds the next piece for the client. Returns its length with *AT; 0: none; -EIO: the spool
+ * cannot be read. */
 static ssize_t next_piece(struct streams *streams, int stream, const uint8_t **at)
 {
 	uint64_t from = next_kept(streams, stream);
@@ -245,7 +248,8 @@ static ssize_t next_piece(struct streams *streams, int stream, const uint8_t **a
 	if (room < n)
 		n = (size_t)room;
 	if (spooled(streams)) {
-		/* It came and went while the gap before it was still on its way. */
+		/* The ring lost these bytes while the client still had to take the gap before
+		 * them. */
 		if (spool_kept(&streams->spool, stream, from) != from)
 			return 0;
 		*at = streams->piece;
@@ -258,7 +262,7 @@ static ssize_t next_piece(struct streams *streams, int stream, const uint8_t **a
 	return (ssize_t)(n < there ? n : there);
 }
 
-/* Whether all was sent that ever comes; bytes that are not kept may be the last ones. */
+/* Returns true if everything was sent. The last bytes may be ones that are not kept. */
 static bool at_end(struct streams *streams, int stream)
 {
 	uint64_t end = streams_end(streams, stream, streams->gaps), from;
@@ -304,11 +308,11 @@ int streams_send(struct streams *streams, struct wire *wire)
 	return rc ? rc : send_output(streams, wire, 2);
 }
 
-/* The job took N bytes of its input: the client may send as many again. */
+/* The job took N bytes of its input, so the client may send N more. */
 static int consumed(struct streams *streams, struct wire *wire, size_t n)
 {
 	streams->consumed += n;
-	if (streams->consumed > streams->sent[0]) /* a terminal's ^D is ours */
+	if (streams->consumed > streams->sent[0]) /* we added a terminal's ^D ourselves */
 		streams->consumed = streams->sent[0];
 	if (!wire || streams->input_ended || streams->consumed - streams->taken[0] < CREDIT_BATCH)
 		return 0;
@@ -316,7 +320,7 @@ static int consumed(struct streams *streams, struct wire *wire, size_t n)
 	return wire_credit(wire, 0, streams->consumed + FRAME_WINDOW);
 }
 
-/* The job closed its input: nothing more goes there, and the client may stop reading. */
+/* The job closed its input: we drop more input, and the client may stop reading its own. */
 static int streams_input_refused(struct streams *streams, struct wire *wire)
 {
 	streams_close(streams, 0);
@@ -370,8 +374,9 @@ uint64_t streams_end_due(const struct streams *streams)
 }
 
 /*
- * A shell that changes to keys while the ^D waits in the line reads a NUL in its place, and
- * what reads lines after somebody else read the end waits for one of its own.
+ * Repeats the end of a terminal's input. A shell that switches to raw mode while ^D waits in the
+ * line reads a NUL instead, and a reader of lines that starts after another reader took the end
+ * needs its own.
  */
 void streams_end_again(struct streams *streams, uint64_t now_ms)
 {
@@ -413,7 +418,7 @@ static int streams_against(struct streams *streams, const char *why)
 	return -EPROTO;
 }
 
-/* Input of the client: straight into the pipe where nothing waits before it. */
+/* Takes input of the client, and writes it straight into the pipe if nothing is queued. */
 static int streams_take_input(struct streams *streams, struct wire *wire, uint64_t offset,
 			      const uint8_t *data, uint32_t length)
 {
@@ -421,19 +426,18 @@ static int streams_take_input(struct streams *streams, struct wire *wire, uint64
 	int rc;
 
 	if (offset != streams->sent[0])
-		return streams_against(streams,
-				       offset > streams->sent[0]
-					       ? "bytes of the input are missing before these"
-					       : "bytes of the input came a second time");
+		return streams_against(streams, offset > streams->sent[0]
+							? "input bytes are missing before these"
+							: "input bytes came a second time");
 	if (length && streams->input_ended && !streams->told[0])
 		return streams_against(streams, "input came after its end");
 	if (length > streams->taken[0] + FRAME_WINDOW - offset)
-		return streams_against(streams, "more input came than was let");
+		return streams_against(streams, "more input came than was allowed");
 	streams->sent[0] += length;
 	if (!length)
 		return streams_end_input(streams, wire);
 	if (streams->fd[0] < 0 || streams->input_ended)
-		return 0; /* crossed with our word that it leads nowhere */
+		return 0; /* sent before the client read that its input leads nowhere */
 	streams->last_input = (char)data[length - 1];
 	if (!streams->input.length) {
 		put = write(streams->fd[0], data, length);
@@ -451,7 +455,8 @@ static int streams_take_input(struct streams *streams, struct wire *wire, uint64
 	return put ? consumed(streams, wire, (size_t)put) : 0;
 }
 
-/* The client's reader is gone: the job meets SIGPIPE, as at home.  A detached one goes on. */
+/* The client's reader is gone: the job gets SIGPIPE, as on the home node. A detached job goes
+ * on. */
 static void output_unwanted(struct streams *streams, int stream)
 {
 	streams->told[stream] = true;
@@ -467,11 +472,14 @@ static int streams_take_credit(struct streams *streams, int stream, uint64_t lim
 	uint64_t taken = limit - FRAME_WINDOW;
 
 	if (limit < FRAME_WINDOW || taken > streams->sent[stream])
-		return streams_against(streams, "the client took output that it was not sent");
+		return streams_against(streams, "the client confirmed output that it was not sent");
 	if (taken < streams->taken[stream])
-		/* Who came again counts from before a gap: nothing is given back by that. */
-		return spooled(streams) ? 0
-					: streams_against(streams, "the client took output back");
+		/* A client that returned counts from before a gap, so a lower credit takes
+		 * nothing back. */
+		return spooled(streams)
+			       ? 0
+			       : streams_against(streams,
+						 "the client withdrew its confirmation of output");
 	streams->taken[stream] = taken;
 	if (!spooled(streams))
 		resend_drop(&streams->kept[stream], taken);
@@ -545,7 +553,7 @@ void streams_spill(struct streams *streams)
 		spill_kept(&spool, streams->record, i, &streams->kept[i]);
 		resend_free(&streams->kept[i]);
 	}
-	/* From here on it is as if the job had been detached. */
+	/* From here on the streams work as for a detached job. */
 	streams->spool = spool;
 	for (int i = 1; i < FRAME_STREAMS; i++)
 		while (streams->fd[i] >= 0 && streams_read_output(streams, i) > 0 &&

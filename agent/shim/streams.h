@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The job's stdio: between its three pipes and the client's stream.
+ * Moves data between the job's three pipes and the client's stream.
  *
- * Output is read as far as there is room to keep it until the client has it, so
- * a stalled reader stops the job at its pipe, as at home, and a client that was
- * cut off finds the bytes it did not get.  A detached job's output goes to its
- * spool, which never stops it.  Input waits here, at most one window.  A side
- * that closes early is told to the other one.
+ * We read output only while there is room to keep it until the client has it. So a stalled
+ * reader stops the job at its pipe, as on the home node, and a client that was cut off can get
+ * the bytes it missed. A detached job's output goes to its spool, which never stops the job. At
+ * most one window of input waits here. If one side closes early, the other is told.
  *
- * Of a job with a terminal, input and output are the master of a pty.  They end
- * together, when nothing of the job has the terminal open; it is hung up when they
- * are closed.  The end of the client's input is the terminal's ^D, which ends one read:
- * it is said again, as a pipe would, to whoever reads then.
+ * With a terminal, input and output are the master of a pty. They end together, when nothing of
+ * the job has the terminal open; closing both hangs the terminal up. The end of the client's
+ * input becomes the terminal's ^D, which ends only one read. So we repeat it for later readers,
+ * because a pipe would also show them its end.
  */
 #ifndef IOCOM_SHIM_STREAMS_H
 #define IOCOM_SHIM_STREAMS_H
@@ -25,80 +24,80 @@
 #include "user/wire.h"
 
 struct streams {
-	int fd[FRAME_STREAMS]; /* our ends of the pipes; -1 closed */
+	int fd[FRAME_STREAMS]; /* our ends of the pipes; -1: closed */
 	bool grown[FRAME_STREAMS];
 	struct resend_buffer
-		kept[FRAME_STREAMS]; /* outputs: read, and not yet taken by the client */
-	struct spool spool;	     /* where it is open: instead of them */
-	int record;		     /* directory of the job's record, the shim's; -1 */
-	/* By the stream's offsets, of the present client: */
-	uint64_t sent[FRAME_STREAMS];  /* [0]: what came from it */
-	uint64_t taken[FRAME_STREAMS]; /* what it took; [0]: what it may know we took */
-	bool told[FRAME_STREAMS];      /* it knows that nothing more comes (or wants nothing) */
-	bool gaps;		       /* it can be told of bytes that are not kept */
-	/* The last such bytes that it was told of: they take nothing of its window. */
+		kept[FRAME_STREAMS]; /* output that we read and the client has not taken */
+	struct spool spool;	     /* if open, it replaces `kept` */
+	int record; /* directory of the job's record, which the shim owns; -1: none */
+	/* Offsets in the streams, for the present client: */
+	uint64_t sent[FRAME_STREAMS];  /* [0]: received from the client */
+	uint64_t taken[FRAME_STREAMS]; /* taken by the client; [0]: by us, as the client knows */
+	bool told[FRAME_STREAMS]; /* the client knows that nothing more comes, or wants nothing */
+	bool gaps;		  /* the client understands gaps */
+	/* The last gap the client was told of; it uses none of the client's window. */
 	struct streams_gap {
 		uint64_t from, to;
 	} gap[FRAME_STREAMS];
 	struct queue input;
-	uint64_t consumed; /* of the input, by the job */
+	uint64_t consumed; /* input that the job took */
 	bool input_ended;
 	bool tty;	     /* fd[0] and fd[1] are the master of the job's terminal */
-	int ended_tty;	     /* its master when they ended: closed now it would kill the job; -1 */
-	char last_input;     /* of a terminal: the last character; 0 none yet */
-	uint64_t end_due_ms; /* of a terminal: its end is said again; 0 not yet said */
+	int ended_tty;	     /* the master after the outputs ended: to close it kills the job; -1 */
+	char last_input;     /* last character of a terminal's input; 0: none yet */
+	uint64_t end_due_ms; /* when a terminal's end of input is repeated; 0: not sent yet */
 	unsigned end_pause_ms, end_times;
 	uint64_t last_output_ms;
-	const char *why; /* of -EPROTO: a sentence */
+	const char *why; /* the sentence for -EPROTO */
 	uint8_t piece[FRAME_DATA_MAX];
 };
 
 void streams_init(struct streams *streams, const int fd[FRAME_STREAMS]);
 void streams_deinit(struct streams *streams);
 /*
- * The offsets of output STREAM that can still be sent: [first, end).  Between them bytes may be
- * missing (spool.h); a client without GAPS gets those before them only.
+ * Return the range of offsets of output STREAM that can still be sent: [first, end). Bytes in it
+ * may be missing (spool.h); a client without GAPS gets only those before the first gap.
  */
 uint64_t streams_first(const struct streams *streams, int stream);
 uint64_t streams_end(const struct streams *streams, int stream, bool gaps);
 /*
- * Another client, or the old one again: it has the outputs up to FROM, and up to TAKEN for good.
- * GAPS: as in attach_ask.
+ * Starts with a new client, or with the former one again. It has received the outputs up to
+ * FROM, and confirmed them up to TAKEN. GAPS is as in attach_ask.
  */
 void streams_attach(struct streams *streams, const uint64_t from[FRAME_STREAMS],
 		    const uint64_t taken[FRAME_STREAMS], bool gaps);
-/* Tells the client that its input leads nowhere, where that is so.  As wire_send. */
+/* If the client's input leads nowhere, tells the client so. Returns as wire_send. */
 int streams_announce(struct streams *streams, struct wire *wire);
-/* Three entries: what to wait for. */
+/* Fills three entries with the events to wait for. */
 void streams_poll(const struct streams *streams, struct pollfd entries[FRAME_STREAMS]);
 /*
- * Moves what can be moved between the pipes and here; WIRE NULL: nobody is to be
- * told.  0, or negative errno: the stream to the client is broken (the pipes stay
- * as they are).
+ * Moves what it can between the pipes and our buffers. With WIRE NULL no client is told. Returns
+ * 0, or negative errno: the stream to the client is broken (the pipes stay open).
  */
 int streams_move(struct streams *streams, struct wire *wire, uint64_t now_ms,
 		 const struct pollfd entries[FRAME_STREAMS]);
-/* Sends what the client has room for while the socket takes it.  As wire_send. */
+/* Sends as much as the client has room for and the socket takes. Returns as wire_send. */
 int streams_send(struct streams *streams, struct wire *wire);
-/* A frame of the client: DATA or CREDIT.  0; -EPROTO against the rules (`why`); as wire_send. */
+/* Takes a client's DATA or CREDIT frame. Returns 0; -EPROTO: it breaks the rules, and `why` says
+ * how; or as wire_send. */
 int streams_take(struct streams *streams, struct wire *wire, uint8_t type, const uint8_t *payload,
 		 uint32_t length);
-/* Whether both outputs ended. */
+/* True if both outputs ended. */
 bool streams_ended(const struct streams *streams);
-/* Whether the client was sent all of them, and knows their ends. */
+/* True if the client was sent both outputs and their ends. */
 bool streams_sent(const struct streams *streams);
-/* Whether it said that it took all. */
+/* True if the client confirmed all output. */
 bool streams_taken(const struct streams *streams);
-/* Whether we really wait for the job (and not for a client that does not read). */
+/* True if we wait for the job, and not for a client that does not read. */
 bool streams_waiting(const struct streams *streams);
 void streams_close(struct streams *streams, int stream);
-/* When streams_end_again has something to do; UINT64_MAX never. */
+/* Returns when to call streams_end_again; UINT64_MAX: never. */
 uint64_t streams_end_due(const struct streams *streams);
-/* The end of a terminal's input, for a job that reads on or took it for a key. */
+/* Repeats the end of a terminal's input for a job that reads on, or took ^D for a key. */
 void streams_end_again(struct streams *streams, uint64_t now_ms);
-/* The master of the job's terminal, -1: there is none. */
+/* Returns the master of the job's terminal; -1: none. */
 int streams_tty(const struct streams *streams);
-/* Writes what the client did not take, in the pipes too, to a spool in `record`. */
+/* Writes what the client did not take, also what is in the pipes, to a spool in `record`. */
 void streams_spill(struct streams *streams);
 
 #endif

@@ -23,7 +23,7 @@ void tty_close(struct tty *tty)
 	*tty = (struct tty){-1, -1, -1};
 }
 
-/* Others of the group "tty" may write to it (wall, write), nobody may read it. */
+/* Members of the group "tty" may write to the terminal (wall, write), but not read it. */
 static int give_to(int slave, uid_t uid, gid_t gid)
 {
 	const struct group *group = getgrnam("tty");
@@ -58,7 +58,7 @@ int tty_open(struct tty *tty, const struct terminal *wanted, uid_t uid, gid_t gi
 	tty->out = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
 	if (tty->out < 0 || grantpt(tty->out) || unlockpt(tty->out))
 		goto failed;
-	/* By the master itself: a name below /dev/pts may be that of another mount. */
+	/* Opens the slave through the master: a name below /dev/pts may belong to another mount. */
 	tty->slave = ioctl(tty->out, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	tty->in = fcntl(tty->out, F_DUPFD_CLOEXEC, 3);
 	if (tty->slave < 0 || tty->in < 0)
@@ -118,8 +118,8 @@ int tty_resize(int master, const uint8_t *payload, uint32_t length)
 }
 
 /*
- * A group whose processes ended leaves its number in the terminal, and the number
- * can become a stranger's: only one whose leader is in our session counts.
+ * A group whose processes ended leaves its number in the terminal, and a stranger's group may
+ * get that number. So a group counts only if its leader is in our session.
  */
 pid_t tty_foreground(int master, pid_t session)
 {
@@ -151,7 +151,7 @@ bool tty_lines(int master)
 
 bool tty_unread(int master)
 {
-	/* The job's side: only there an end that waits to be read is seen. */
+	/* Only the slave shows whether an end of input waits to be read. */
 	int slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
 	struct pollfd p = {.fd = slave, .events = POLLIN};
 	int n;

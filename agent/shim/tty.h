@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A job's terminal: a pty whose slave is the job's standard input, output and
- * error, and whose master is two of the shim's descriptors, one a direction.
- * When both are closed the kernel hangs the terminal up: SIGHUP to the job.
+ * A job's terminal: a pty. Its slave is the job's standard input, output and error; two
+ * descriptors of the shim are its master, one for each direction. When the shim closes both, the
+ * kernel hangs the terminal up, and the job gets SIGHUP.
  */
 #ifndef IOCOM_SHIM_TTY_H
 #define IOCOM_SHIM_TTY_H
@@ -14,38 +14,39 @@
 #include "user/terminal.h"
 
 struct tty {
-	int in, out; /* the master, non-blocking: written to, read */
+	int in, out; /* the master, non-blocking: we write to `in` and read from `out` */
 	int slave;
 };
 
 /*
- * Opens a pty as WANTED: it belongs to UID and group "tty", mode 0620, as a login's does
- * (GID and 0600 on a machine without that group).  0 or negative errno, nothing open.
+ * Opens a pty as WANTED. Like a login's it belongs to UID and group "tty" with mode 0620 (GID
+ * and 0600 on a machine without that group). Returns 0, or negative errno with nothing open.
  */
 int tty_open(struct tty *tty, const struct terminal *wanted, uid_t uid, gid_t gid);
 void tty_close(struct tty *tty);
-/* In the child, a fresh session leader: makes SLAVE its terminal.  0 or negative errno. */
+/* Makes SLAVE the terminal of the calling child, which must be a new session leader. Returns 0
+ * or negative errno. */
 int tty_take(int slave);
-/* TERM of ENV (malloc'ed, as a spec's) is NAME from now on.  0 or -ENOMEM. */
+/* Sets TERM to NAME in ENV, whose strings are malloc'ed. Returns 0 or -ENOMEM. */
 int tty_set_term(char ***env, const char *name);
 /*
- * Obeys FRAME_WINSIZE; the job's foreground gets SIGWINCH.  MASTER -1: the terminal is
- * gone, nothing happens.  0; -EPROTO when it is malformed.
+ * Obeys FRAME_WINSIZE; the job's foreground group gets SIGWINCH. MASTER -1: the terminal is
+ * gone, and nothing happens. Returns 0, or -EPROTO for a malformed frame.
  */
 int tty_resize(int master, const uint8_t *payload, uint32_t length);
 /*
- * The process group that signals of a user go to: the terminal's foreground, if it is
- * one of SESSION (its leader has not been waited for), else SESSION.
+ * Returns the process group that a user's signals go to: the terminal's foreground group if it
+ * is in SESSION (whose leader is not yet reaped), else SESSION.
  */
 pid_t tty_foreground(int master, pid_t session);
 /*
- * The characters that end the input of a terminal: none where the job switched that off,
- * two where a line is under way (LAST is not its end).  How many are in OUT.
+ * Puts the characters that end a terminal's input into OUT and returns their number: none if the
+ * job switched that off, two if a line has begun (LAST does not end it).
  */
 unsigned tty_end_of_input(int master, char last, char out[2]);
-/* Whether the job reads lines and their end (the terminal is not raw). */
+/* True if the job reads whole lines, so that ^D ends its input (the terminal is not raw). */
 bool tty_lines(int master);
-/* Whether something waits there that the job has not read; true when nobody can tell. */
+/* True if the job has not read all its input, or if we cannot tell. */
 bool tty_unread(int master);
 
 #endif

@@ -253,6 +253,10 @@ static int streams_begin(struct run_stream *s, const struct attach_state *state)
 	s->over = s->options->leave;
 	if (s->options->started)
 		s->options->started(s->options->arg, s->result);
+	if (s->kept_signal && s->options->look && run_leaves(s, s->kept_signal)) {
+		run_abandon(s, s->kept_signal); /* the job did not ask for who looks at it */
+		return 0;
+	}
 	if (s->kept_signal && wire_signal(&s->wire, (uint8_t)s->kept_signal))
 		run_broken(s, -EPIPE);
 	if (s->tty)

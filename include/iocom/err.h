@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The sentence a person reads when something failed.
+ * The sentence that a person reads when something failed.
  *
- * Functions return 0, a negative errno (fatal, passed up unchanged) or a
- * positive condition documented per function.  Where a person must read the
- * cause, the last parameter takes the sentence: what was attempted, on what,
- * why it failed, what to do.
+ * Functions return 0, a negative errno (fatal, passed up unchanged) or a positive condition
+ * documented per function. If a person must read the cause, the last parameter takes the
+ * sentence: what was attempted, on what, why it failed, what to do.
  */
 #ifndef IOCOM_ERR_H
 #define IOCOM_ERR_H
@@ -24,7 +23,7 @@ struct iocom_err {
 __attribute__((format(printf, 3, 4))) int iocom_err_set(struct iocom_err *err, int code,
 							const char *fmt, ...);
 
-/* Puts "PREFIX: " before what ERR already says; keeps errno. */
+/* Puts "PREFIX: " before the text of ERR; keeps errno. */
 __attribute__((format(printf, 2, 3))) void iocom_err_prefix(struct iocom_err *err, const char *fmt,
 							    ...);
 

@@ -26,12 +26,12 @@ struct iocom_load {
 	uint64_t received_messages;
 	uint64_t local_bytes; /* TCP, loopback and same host, both directions */
 	/*
-	 * From the kernel's accounting of tasks.  Network file systems never reach
-	 * the block layer: netfs_* is what the kernel counted for the task beyond
-	 * its block requests and the pages it dirtied of disk file systems.
+	 * From the kernel's accounting of tasks. Network file systems never reach the block
+	 * layer: netfs_* is what the kernel counted for the task beyond its block requests and
+	 * the pages of disk file systems that it dirtied.
 	 */
-	uint64_t dirtied_bytes;	  /* pages made dirty, and direct writes, when they were made */
-	uint64_t cancelled_bytes; /* dirty pages it threw away before they were written */
+	uint64_t dirtied_bytes;	  /* pages made dirty, and direct writes, counted when made */
+	uint64_t cancelled_bytes; /* dirty pages dropped before they were written */
 	uint64_t netfs_read_bytes;
 	uint64_t netfs_write_bytes;
 	uint64_t cpu_ns;
@@ -63,28 +63,28 @@ static inline void iocom_load_add(struct iocom_load *into, const struct iocom_lo
 	into->io_wait_ns += from->io_wait_ns;
 }
 
-/* One process, its threads folded in. */
+/* One process with all its threads. */
 struct iocom_task {
 	pid_t pid; /* thread group id */
 	uid_t uid;
 	uint64_t start_ns;  /* CLOCK_BOOTTIME; with pid it never recurs */
 	uint64_t cgroup_id; /* cgroup2 id of its job */
 	char comm[16];
-	uint64_t rss_bytes; /* 0 once it exited */
+	uint64_t rss_bytes; /* 0 after its exit */
 	bool exited;
 	struct iocom_load load;
 	struct iocom_load delta; /* since the previous sample */
 };
 
 /*
- * A job's part of the time in which disks served tasks.  Requests are not told
- * apart by job: one may hold several bios, one bio may become several.  Where a
- * request costs a fixed time and a time for each byte, the truth is between the
- * job's part of each disk's operations and its part of its bytes.
+ * A job's part of the time in which disks served tasks. We cannot tell requests apart by job:
+ * one request may hold several bios, and one bio may become several requests. A request costs a
+ * fixed time and a time per byte, so the truth lies between the job's part of each disk's
+ * operations and its part of the bytes.
  */
 struct iocom_disk_time {
 	uint64_t low_ns, high_ns;
-	uint64_t wait_ns; /* in queues, before */
+	uint64_t wait_ns; /* time in queues before service */
 };
 
 static inline void iocom_disk_time_add(struct iocom_disk_time *into,
@@ -95,7 +95,7 @@ static inline void iocom_disk_time_add(struct iocom_disk_time *into,
 	into->wait_ns += from->wait_ns;
 }
 
-/* One job: all tasks, live and ended, of one cgroup. */
+/* One job: all tasks of one cgroup, live or ended. */
 struct iocom_job_load {
 	uint64_t cgroup_id;
 	uint32_t tasks; /* live processes */
@@ -119,14 +119,13 @@ struct iocom_disk {
 	uint64_t read_bytes, write_bytes; /* completed, as the block layer saw them */
 	uint64_t service_sum_ns;
 	double service_sum2_ms2;
-	uint64_t response_sum_ns; /* from the start of each request to its completion: with its wait
-				   */
+	uint64_t response_sum_ns; /* from each request's start to its completion, with its wait */
 	uint64_t task_bytes;	  /* bios attributed to a task */
 	uint64_t stacked_bytes;	  /* bios that a disk above (loop, dm, md) sent here */
 	uint64_t unattributed_bytes; /* bios whose owner is unknown: metadata, journal */
 	uint64_t foreign_bytes;	     /* bios of tasks outside this node's scope */
 	uint64_t kernel_bytes;	     /* the kernel's own disk statistics since counting began */
-	/* kernel_bytes - (task + stacked + unattributed + foreign), bios in flight left out. */
+	/* kernel_bytes - (task + stacked + unattributed + foreign), without bios in flight. */
 	int64_t residual_bytes;
 };
 

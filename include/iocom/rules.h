@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define RULES_NAME_MAX	   64
-#define RULES_REASONS_MAX  160 /* chosen, home, and 32 candidates with a few criteria each */
+#define RULES_REASONS_MAX  160 /* for the chosen node, home and 32 candidates */
 #define RULES_EXAMINED_MAX 32
 
 enum rules_policy {
@@ -46,23 +46,23 @@ enum rules_policy {
 	RULES_POLICIES
 };
 
-/* Canonical lower-case name ("iocm-re"); NULL when out of range. */
+/* Returns the canonical lower-case name ("iocm-re"), or NULL if out of range. */
 const char *rules_policy_name(enum rules_policy policy);
-/* One line for people: what the policy looks at and when it moves a job. */
+/* Returns one line for people: what the policy looks at and when it moves a job. */
 const char *rules_policy_summary(enum rules_policy policy);
-/* Whether rules_migrate may move running tasks under this policy. */
+/* Returns true if rules_migrate may move running tasks under this policy. */
 bool rules_policy_migrates(enum rules_policy policy);
-/* Case-insensitive.  0, or -EINVAL when no policy has that name. */
+/* Reads a name, case-insensitive. Returns 0, or -EINVAL if no policy has that name. */
 int rules_policy_parse(const char *name, enum rules_policy *policy);
 /*
- * As rules_policy_parse, and "feedback+P" is policy P with the feedback
- * controller attached (*FEEDBACK true; always true for wal-fc).
+ * As rules_policy_parse, but "feedback+P" is policy P with the feedback controller attached
+ * (*FEEDBACK true; always true for wal-fc).
  */
 int rules_policy_parse_feedback(const char *name, enum rules_policy *policy, bool *feedback);
 
 enum rules_rates {
 	RULES_RATES_COMPUTATION, /* the papers': per ms of computation, modelled hit rate */
-	RULES_RATES_WALL, /* live: disk requests per wall-clock ms, hit rate 0, requests given */
+	RULES_RATES_WALL, /* live: per wall-clock ms, as measured; hit rate 0, requests given */
 };
 
 /*
@@ -155,11 +155,11 @@ struct rules_params {
 
 void rules_params_default(struct rules_params *params, enum rules_rates rates);
 /*
- * Sets one parameter by its field name (booleans take 0 or 1).  0; -ENOENT
- * unknown name; -EINVAL NaN, infinite, negative or out of range.
+ * Sets one parameter by its field name (booleans take 0 or 1). Returns 0; -ENOENT: unknown name;
+ * -EINVAL: NaN, infinite, negative or out of range.
  */
 int rules_params_set(struct rules_params *params, const char *name, double value);
-/* Value of parameter I (0, 1, ...) with its field name; *NAME is NULL behind the last. */
+/* Returns the value of parameter I (0, 1, ...) and its field name; *NAME is NULL after the last. */
 double rules_params_get(const struct rules_params *params, unsigned int i, const char **name);
 
 /* A task that runs on a node: its requirements (MODEL 1; "tasks" of iocom-view(5)). */
@@ -168,7 +168,7 @@ struct rules_task {
 	double age_ms; /* CPU time already consumed (O-9) */
 	double io_per_ms;
 	double request_kb;
-	double reaccess; /* r > 0, or 0: never hits */
+	double reaccess; /* r > 0; 0: the task never hits the buffer */
 	double memory_mb;
 	double faults_per_ms;
 	double initial_mb;
@@ -184,7 +184,7 @@ struct rules_task {
  */
 struct rules_node {
 	char name[RULES_NAME_MAX];
-	double ram_mb;	  /* 0: unknown, memory never runs short */
+	double ram_mb;	  /* 0: unknown, then memory never runs short */
 	double buffer_mb; /* n_MEM = ram_mb - buffer_mb; below ram_mb */
 	double cpu_mips;  /* > 0 */
 	double cores;	  /* >= 1 */
@@ -192,14 +192,15 @@ struct rules_node {
 	double disk_mb_per_s; /* 0: the node has no disk */
 	double request_kb, request_sd_kb;
 	double network_mb_per_s;	/* 0: params.network_mb_per_s */
-	const struct rules_task *tasks; /* borrowed by rules_view_set only for the call */
+	const struct rules_task *tasks; /* borrowed by rules_view_set, only for the call */
 	size_t ntasks;
 	bool has_measured;
 	struct {
 		double disk_arrivals_per_ms, disk_utilisation;
-		double service_ms, service_ms2; /* 0: nothing was served, use the disk's own */
-		double cpu_queue;		/* without the candidate */
-		double io_tasks; /* tasks doing I/O, for the closed-loop bound (O-8(d)) */
+		double service_ms,
+			service_ms2; /* 0: the disk served nothing, so its fixed values count */
+		double cpu_queue;    /* without the candidate task */
+		double io_tasks;     /* tasks doing I/O, for the closed-loop bound (O-8(d)) */
 	} measured;
 	bool has_advertised;
 	struct {
@@ -209,25 +210,25 @@ struct rules_node {
 		double cpu;
 		double com_ms;
 	} advertised;
-	bool has_zatti; /* false: derived from the rest */
+	bool has_zatti; /* false: derived from the other members */
 	struct {
 		double cpu_idle_percent, run_queue;
 		double blocks_per_s;
 		double free_mb;
 	} zatti;
-	bool accepts; /* owner lets jobs in */
+	bool accepts; /* the owner lets jobs in */
 	double age_ms;
 };
 
 /*
- * Sets NODE's `advertised` to what follows from its tasks, whatever it said before.
- * 0; -EINVAL (values out of range; has_advertised is then false).
+ * Sets NODE's `advertised` from its tasks, whatever it was before. Returns 0, or -EINVAL for
+ * values out of range (has_advertised is then false).
  */
 int rules_node_loads(struct rules_node *node, enum rules_rates rates);
 
 struct rules_request {
 	double cpu_ms;
-	double io_per_ms; /* wall: what it does running alone */
+	double io_per_ms; /* wall: its rate when running alone */
 	double request_kb;
 	double reaccess;
 	double memory_mb;
@@ -236,14 +237,14 @@ struct rules_request {
 	double requests; /* wall: number of disk requests; negative = cpu_ms * io_per_ms */
 	uint32_t tasks;	 /* >= 1 */
 	uint32_t hops;
-	/* Communication time of each task over all phases, ms, once apart from the
-	 * master (task 0; MODEL 5.10): `tasks` values, borrowed; NULL: none.  Charged
-	 * for a request of one task only: it is that task's own. */
+	/* Communication time of each task over all phases, in ms, when it is not on the node of
+	 * the master (task 0; MODEL 5.10): `tasks` values, borrowed; NULL: none. Only a request
+	 * for one task charges it. */
 	const double *com_ms;
 };
 
-/* Why: `left` is compared with `right` (left > right for every criterion but
- * where the criterion says otherwise); `holds` is the outcome. */
+/* A reason: it compares `left` with `right` (left > right unless the criterion says otherwise);
+ * `holds` is the outcome. */
 enum rules_criterion {
 	RULES_C_HOME,		  /* policy never transfers; left, right unused */
 	RULES_C_IO_PRESENT,	  /* explicit load of home  >  io_significance */
@@ -298,32 +299,33 @@ enum rules_criterion {
 
 const char *rules_criterion_name(enum rules_criterion c);   /* "io-discrepancy" */
 const char *rules_criterion_source(enum rules_criterion c); /* "SLD criterion 1" */
-/* "requests/ms"; the stage tests compare disk utilisations in wall rates. */
+/* Returns, for instance, "requests/ms". With wall rates the stage tests compare disk
+ * utilisations. */
 const char *rules_criterion_unit(enum rules_criterion c, enum rules_rates rates);
 const char *rules_criterion_relation(enum rules_criterion c); /* ">", "<=" ... */
 const char *rules_criterion_text(enum rules_criterion c);     /* one plain sentence for people */
 
 struct rules_reason {
 	enum rules_criterion criterion;
-	uint32_t node; /* index in the view: the node the criterion judged */
+	uint32_t node; /* index in the view of the node that the criterion judged */
 	double left, right;
 	bool holds;
 };
 
 struct rules_plan {
-	uint32_t node;	  /* where the job (its first task) runs */
-	uint32_t ntied;	  /* candidates the policy held equal to the chosen one, itself included */
+	uint32_t node;	  /* where the job's first task runs */
+	uint32_t ntied;	  /* number of candidates the policy held equal, the chosen one included */
 	uint32_t tied[8]; /* the first of them */
 	bool stayed;	  /* true: home */
-	bool queued;	  /* BS: not enough free nodes, ask again when one is freed */
+	bool queued;	  /* BS: too few nodes are free; ask again when one is freed */
 	uint32_t nreasons;
 	struct rules_reason reasons[RULES_REASONS_MAX];
 	uint32_t candidates[RULES_EXAMINED_MAX]; /* acceptable nodes, best first; [0] is `node` */
 	uint32_t ncandidates;
 	/*
-	 * Nodes refused, each under the criterion that ruled it out first.  Groups
-	 * that one bound rules out together are counted without a look at each; other
-	 * nodes behind the last one examined are neither candidates nor refused.
+	 * Number of nodes refused, by the criterion that ruled each out first. A bound may rule
+	 * out a whole group without a look at each node. Nodes after the last examined one are
+	 * neither candidates nor refused.
 	 */
 	uint32_t refused[RULES_CRITERIA];
 };
@@ -331,47 +333,47 @@ struct rules_plan {
 struct rules;
 struct rules_view;
 
-/* All of them: NULL (-ENOMEM) when memory is out, NULL (-EINVAL) on values out of range. */
+/* Returns NULL without memory or for values out of range. */
 struct rules *rules_new(enum rules_policy policy, const struct rules_params *params, uint64_t seed);
 void rules_free(struct rules *r);
 /*
- * Brief plans, from now on: the node chosen is the same, but `reasons`,
- * `candidates` behind the first, `tied` behind the first and `refused` are left
- * out.  For who decides often and asks why seldom.
+ * Makes plans brief from now on: the chosen node is the same, but `reasons`, `refused`, and
+ * `candidates` and `tied` after the first are left out. Use it if you decide often and seldom
+ * ask why.
  */
 void rules_brief(struct rules *r, bool brief);
 /*
- * Another seed for the decisions that follow.  Random choices follow from seed,
- * home and request alone: identical jobs of one home draw alike.  Who places many
- * of them gives each its own seed, drawn from its number.
+ * Sets the seed for later decisions. Random choices depend only on seed, home and request:
+ * identical jobs of one home draw alike. To place many of them, give each its own seed, drawn
+ * from its number.
  */
 void rules_reseed(struct rules *r, uint64_t seed);
 
 struct rules_view *rules_view_new(void);
 void rules_view_free(struct rules_view *view);
 /*
- * How later rules_view_set and rules_view_charge read requirements: with the
- * buffer's hit rate and page faults (computation, the default) or as disk
- * requests per wall-clock ms.  Give the view what its rules were given.
+ * Sets how later rules_view_set and rules_view_charge read requirements: with the buffer's hit
+ * rate and page faults (computation, the default), or as disk requests per wall-clock ms. Use
+ * the same rates as for the rules.
  */
 void rules_view_rates(struct rules_view *view, enum rules_rates rates);
 /* Adds node INDEX (0, 1, ... without gaps) or replaces it.  Copies all it needs. */
 int rules_view_set(struct rules_view *view, uint32_t index, const struct rules_node *node);
 /*
- * Node INDEX of TO as it is in FROM, which was given the same rates and policy to
- * keep.  Both have it already; else -EINVAL.
+ * Copies node INDEX of FROM to TO. Both views must have the node already and have the same rates
+ * and policy to keep; else -EINVAL.
  */
 int rules_view_copy(struct rules_view *to, const struct rules_view *from, uint32_t index);
 /*
- * Many changes at once: from defer to settle the indexes are left as they are, and
- * settle builds them anew.  Worth it from about a tenth of the nodes on.  Nothing is
- * to be decided or marked in between (-EBUSY).  defer: 0; -EBUSY (marked, deferred).
+ * For many changes at once: after defer the indexes are not updated, and settle rebuilds them.
+ * This pays off from about a tenth of the nodes on. Do not decide or mark in between (-EBUSY).
+ * defer returns 0, or -EBUSY (marked or deferred already).
  */
 int rules_view_defer(struct rules_view *view);
 void rules_view_settle(struct rules_view *view);
-/* Hint: node INDEX will be set or charged soon. */
+/* Hints that node INDEX will be set or charged soon. */
 void rules_view_prefetch(const struct rules_view *view, uint32_t index);
-/* Withdraws the newest node (index count-1). */
+/* Removes the newest node (index count-1). */
 int rules_view_pop(struct rules_view *view);
 /*
  * Withdraws node INDEX: the newest node takes its index, charges included, so that
@@ -381,10 +383,9 @@ int rules_view_remove(struct rules_view *view, uint32_t index);
 uint32_t rules_view_count(const struct rules_view *view);
 const char *rules_view_name(const struct rules_view *view, uint32_t index);
 /*
- * Keeps only the indexes that POLICY needs from now on (by default: all), so that
- * changes cost less.  A policy that finds its index missing answers -EINVAL.
- * Zatti's tables are cut by the zatti_* parameters, by default by their defaults:
- * call this for other values, else the policy answers -EINVAL.
+ * Keeps only the indexes that POLICY needs from now on (default: all), so that changes cost
+ * less. A policy without its index answers -EINVAL. Zatti's tables depend on the zatti_*
+ * parameters: call this if you change them, else the policy answers -EINVAL.
  */
 int rules_view_keep(struct rules_view *view, enum rules_policy policy,
 		    const struct rules_params *params);
@@ -403,54 +404,52 @@ int rules_view_keep_also(struct rules_view *view, enum rules_policy policy,
  * binary form the bits that the job needs are off until then (3.14).
  */
 int rules_view_charge(struct rules_view *view, uint32_t index, const struct rules_request *request);
-/* The opposite, for a task that left: requirements of a task that is there. */
+/* Does the opposite for a task that left; its requirements must be in the view. */
 int rules_view_discharge(struct rules_view *view, uint32_t index,
 			 const struct rules_request *request);
 /*
- * From mark to rollback every change of a node is undone by rollback: how many
- * homes share one snapshot, each with its own few placements on top.  Not
- * nested.  mark: 0, -EBUSY (already marked).  rollback cannot fail; the view is
- * then bit for bit what it was.  After mark, a change that finds no memory for
- * its note changes nothing and answers -ENOMEM.
+ * rollback undoes every change of a node since mark. So many homes can share one snapshot, each
+ * with its own few placements. Marks do not nest. mark returns 0 or -EBUSY (already marked).
+ * rollback cannot fail and restores the view bit for bit. After mark, a change that finds no
+ * memory for its undo note changes nothing and returns -ENOMEM.
  */
 int rules_view_mark(struct rules_view *view);
 void rules_view_rollback(struct rules_view *view);
 
 /*
- * Decides.  HOME is the view index of the node where the job arrived.  The
- * plan is the caller's.  0; -EINVAL (empty view, home out of range, request
- * with NaN, infinite or negative values); -ENOMEM.
+ * Decides. HOME is the view index of the node where the job arrived; the caller owns PLAN.
+ * Returns 0; -EINVAL (empty view, home out of range, request with NaN, infinite or negative
+ * values); -ENOMEM.
  */
 int rules_place(struct rules *r, const struct rules_view *view, uint32_t home,
 		const struct rules_request *request, struct rules_plan *plan);
 
 /*
- * Places all request->tasks tasks of a job, one after another, each seeing the
- * ones before it; NODES (caller's, request->tasks entries) receives their nodes.
- * PLAN explains the first task (COM: the first slave that moves, else the
- * first).  VIEW is charged on the way and restored before the return.  BS sets
- * plan->queued when the job must wait; NODES is then unchanged.
+ * Places all request->tasks tasks of a job, one after another; each placement sees the ones
+ * before it. NODES (caller's, request->tasks entries) gets their nodes. PLAN explains the first
+ * task (COM: the first slave that moves, else the first). VIEW is charged meanwhile and restored
+ * before the return. BS sets plan->queued if the job must wait; NODES is then unchanged.
  */
 int rules_place_job(struct rules *r, struct rules_view *view, uint32_t home,
 		    const struct rules_request *request, struct rules_plan *plan, uint32_t *nodes);
 
 /* One move of a running task (MODEL 3.9). */
 struct rules_move {
-	uint32_t task; /* index in the tasks given */
-	uint32_t to;   /* node */
+	uint32_t task; /* index in the array of tasks */
+	uint32_t to;   /* target node */
 	double cost_ms;
-	/* 2.7: the task's share of the load that is balanced (requests/ms; MB; tasks;
-	 * weighted) per ms of cost */
+	/* 2.7: the task's share of the balanced load (requests/ms; MB; tasks; weighted) per ms
+	 * of cost */
 	double cost_effectiveness;
 };
 
 /*
- * Which running tasks should leave HOME now.  TASKS are all tasks on HOME, old
- * and new; they are what HOME's entry in the view stands for.  MOVES (caller's,
- * ROOM entries) receives *N moves in the order to make them; each assumes the
- * ones before it.  PLAN (may be NULL) explains them, of many the last ones; its
- * node is the last move's.  VIEW is restored before the return.  0 (with *n == 0
- * when nothing moves, and for policies that never migrate); -EINVAL; -ENOMEM.
+ * Decides which running tasks should leave HOME now. TASKS are all tasks on HOME, old and new,
+ * which HOME's entry in the view stands for. MOVES (caller's, ROOM entries) gets *N moves in the
+ * order to make them; each assumes the ones before it. PLAN (may be NULL) explains them, or the
+ * last ones if there are many; its node is the last move's. VIEW is restored before the return.
+ * Returns 0 (with *n == 0 if nothing moves, and for policies that never migrate); -EINVAL;
+ * -ENOMEM.
  */
 int rules_migrate(struct rules *r, struct rules_view *view, uint32_t home,
 		  const struct rules_task *tasks, size_t ntasks, struct rules_move *moves,
@@ -460,9 +459,8 @@ int rules_migrate(struct rules *r, struct rules_view *view, uint32_t home,
 enum rules_controller {
 	RULES_CONTROLLER_PUBLISHED, /* (4.9), (4.13): steps by the mean slowdown */
 	RULES_CONTROLLER_SMOOTHED,  /* ours: the same on the smoothed slowdown, with a dead band */
-	RULES_CONTROLLER_GRADIENT, /* ours: utilisations set w_io, savings of requests the buffer */
-	RULES_CONTROLLER_PREDICTIVE, /* ours: the buffer goes where the models predict least waiting
-				      */
+	RULES_CONTROLLER_GRADIENT,  /* ours: utilisations set w_io, saved requests set the buffer */
+	RULES_CONTROLLER_PREDICTIVE, /* ours: the buffer with the least predicted waiting */
 	RULES_CONTROLLERS
 };
 
@@ -478,11 +476,11 @@ struct rules_outcome {
 	double hit_rate;			  /* 0..1 */
 };
 
-/* Why the predictive controller left the buffer or moved it. */
+/* Why the predictive controller kept or moved the buffer. */
 enum rules_control_why {
-	RULES_WHY_NONE,	     /* another controller, or no outcome yet */
-	RULES_WHY_IDLE,	     /* no running task was foreseen since the last outcome */
-	RULES_WHY_DEAD_BAND, /* what a move would save is within fb_dead_band */
+	RULES_WHY_NONE, /* another controller, or no outcome yet */
+	RULES_WHY_IDLE, /* no running task was passed to rules_foresee since the last outcome */
+	RULES_WHY_DEAD_BAND, /* a move would save less than fb_dead_band */
 	RULES_WHY_MISSES,    /* up: a larger buffer saves more misses than it costs faults */
 	RULES_WHY_FAULTS,    /* down: a smaller one saves more page faults */
 	RULES_WHYS
@@ -496,41 +494,41 @@ struct rules_control {
 	bool active;	    /* a controller is attached */
 	double w_io;	    /* W_IO; W_CPU = 1 - W_IO */
 	double buffer_mb;   /* buffer of every node */
-	double slowdown;    /* S_u, the history's mean; 0 before the first outcome */
+	double slowdown;    /* S_u, mean slowdown of the history; 0 before the first outcome */
 	uint64_t outcomes;  /* completions seen */
 	uint64_t saturated; /* steps cut by a clamp (O-27) */
 	/* Predictive only: the last outcome's prediction. */
 	enum rules_control_why why;
-	double wanted_mb;      /* where the buffer is to go, in steps of fb_step_mb */
-	double stretch;	       /* predicted slowdown of what runs now, with this buffer */
-	double stretch_wanted; /* ... and with the wanted one */
+	double wanted_mb;      /* buffer it moves to, in steps of fb_step_mb */
+	double stretch;	       /* predicted slowdown of the running tasks with this buffer */
+	double stretch_wanted; /* predicted slowdown with the wanted buffer */
 };
 
 /*
- * Attaches the controller to any policy (WAL-FC has it from the start).
- * RAM_MB and BUFFER_MB: a node's memory and its first buffer size; call it for
- * WAL-FC too, before the first outcome.  0; -EINVAL.
+ * Attaches the controller to any policy (WAL-FC has it from the start). RAM_MB and BUFFER_MB are
+ * a node's memory and first buffer size. For WAL-FC too, call this before the first outcome.
+ * Returns 0 or -EINVAL.
  */
 int rules_feedback(struct rules *r, double ram_mb, double buffer_mb);
 /*
- * The predictive controller's eyes: what runs on NODE now, of which it uses tasks, memory
- * and disk.  For one, some or all nodes between two outcomes; O(tasks) each.  A page
- * fault takes FAULT_MS, at the disk or not.  Nodes with less memory than rules_feedback
- * was told are passed over.  0; -EINVAL (values out of range; nothing is learnt).
+ * Tells the predictive controller what runs on NODE now; it uses NODE's tasks, memory and disk.
+ * Call it for any nodes between two outcomes; O(tasks) each. A page fault takes FAULT_MS, at the
+ * disk or not. Nodes with less memory than rules_feedback was told are skipped. Returns 0, or
+ * -EINVAL (values out of range; nothing is learnt).
  */
 int rules_foresee(struct rules *r, const struct rules_node *node, double fault_ms,
 		  bool fault_at_disk);
-/* A job completed.  O(1).  0; -EINVAL (NaN, negative; nothing is learnt). */
+/* Reports that a job completed. O(1). Returns 0, or -EINVAL (NaN, negative; nothing is learnt). */
 int rules_done(struct rules *r, const struct rules_outcome *outcome);
 void rules_control(const struct rules *r, struct rules_control *control);
 
-/* Formulas, for tests, reports and the simulator.  Source in each name's comment. */
+/* Formulas for tests, reports and the simulator. Each comment names the source. */
 double rules_hit_rate(double reaccess, double buffer_kb, double io_per_ms, double request_kb,
 		      double cpu_ms, double node_kb_per_ms);			      /* (5.4) FC */
 double rules_implicit(double faults_per_ms, double memory_load_mb, double memory_mb); /* (4.3) FC */
 double rules_service_ms(double fixed_ms, double request_kb, double disk_mb_per_s);    /* 2.1 */
 double rules_service_ms2(double fixed_ms, double request_kb, double sd_kb, double disk_mb_per_s);
-/* One request's mean response at an M/G/1 disk, utilisation capped at rho_max. */
+/* Mean response of one request at an M/G/1 disk; utilisation is capped at rho_max. */
 double rules_disk_response_ms(double service_ms, double service_ms2, double arrivals_per_ms,
 			      double utilisation, double rho_max);
 double rules_response_ms(double cpu_ms, double cpu_queue, double requests,

@@ -20,25 +20,25 @@
 struct iocom_vector {
 	char name[IOCOM_NAME_MAX];
 	char address[IOCOM_ADDRESS_MAX]; /* where peers reach its agent; "" = this machine only */
-	uint16_t port;			 /* base port: bulletins; +1 control; +2 job streams */
+	uint16_t port;			 /* base port for bulletins; +1 control; +2 job streams */
 	uint64_t boot_id;		 /* random, new at every start of the agent */
 	uint64_t sequence;		 /* grows by 1 per vector of one boot_id */
 	uint64_t time_ns;		 /* CLOCK_REALTIME when it was measured */
 	uint32_t period_ms;
 
 	uint32_t cores;
-	double cpu_speed; /* relative to the reference machine = 1; a CPU cap counts */
+	double cpu_speed; /* relative to the reference machine (1); a CPU cap counts */
 	double run_queue; /* runnable tasks, mean over the period */
 	uint32_t tasks;	  /* live processes */
 	uint32_t jobs;	  /* running iocom jobs */
 
-	double memory_mb;	    /* for all jobs (RAM or the scope's limit), 10^6 bytes */
-	double memory_available_mb; /* could be given to a new job without paging */
-	double memory_requested_mb; /* L_MEM: in use, or declared where a job declared more */
+	double memory_mb;	    /* for all jobs (RAM or the scope's limit), in 10^6 bytes */
+	double memory_available_mb; /* a new job could get it without paging */
+	double memory_requested_mb; /* L_MEM: memory in use, or declared if a job declared more */
 
 	/*
-	 * L_IO, requests per wall-clock ms: for each running job of iocom what
-	 * it does when alone (r.vector), for all else what was measured.
+	 * L_IO, requests per wall-clock ms: for a running job of iocom its rate when alone
+	 * (r.vector), for everything else the measured rate.
 	 */
 	double explicit_per_ms;
 	double implicit_per_ms;
@@ -48,18 +48,18 @@ struct iocom_vector {
 
 	uint32_t disks; /* 0: the node has no disk to balance */
 	double disk_arrivals_per_ms;
-	double disk_service_ms;	 /* E(s); 0 when nothing was served lately */
+	double disk_service_ms;	 /* E(s); 0: the disk served nothing lately */
 	double disk_service_ms2; /* E(s^2) */
 	double disk_utilisation; /* 0..1 */
-	double disk_mb_per_s;	 /* what it can deliver: configured, or learned */
+	double disk_mb_per_s;	 /* what the disk can deliver: configured, or learned */
 	double disk_fixed_ms;	 /* seek + rotation per request */
 
 	double sent_mb_per_s, received_mb_per_s;
 	double messages_per_s;
 	double network_mb_per_s; /* capacity */
 
-	uint32_t bits;	   /* IOCOM_BIT_*, with the remote thresholds */
-	bool accepts_jobs; /* what the owner allows */
+	uint32_t bits;	   /* IOCOM_BIT_*, judged by the remote thresholds */
+	bool accepts_jobs; /* the owner's setting */
 };
 
 #endif

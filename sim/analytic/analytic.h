@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The analytic model of MODEL 5.9 (ACM 3.2): what an arriving task waits for, and how
- * tasks are transferred between nodes whose loads are known as distributions.
+ * The analytic model of MODEL 5.9 (ACM 3.2): how long an arriving task waits, and how tasks are
+ * transferred between nodes whose loads are known as distributions.
  *
  * A distribution is an array of N probabilities: p[i] = Pr(i units), i = 0 .. N - 1.
- * Equation numbers are ACM's; where the paper's print is in error the intended form is
- * computed (E-10, E-11), E-12 on request as printed.
+ * Equation numbers are those of ACM.  For errors in the paper's print we compute the intended form
+ * (E-10, E-11), and for E-12 the printed form on request.
  */
 #ifndef SIM_ANALYTIC_H
 #define SIM_ANALYTIC_H
@@ -24,7 +24,8 @@ void analytic_sum(const double *io, size_t n_io, const double *cpu, size_t n_cpu
 		  double *out);
 /* (3): sum of i p[i]. */
 double analytic_mean(const double *p, size_t n);
-/* (4): E(T) by the double sum over alpha_j beta_(i-j); io[0] and cpu[0] count as given. */
+/* (4): E(T) as the double sum over alpha_j beta_(i-j); io[0] and cpu[0] count with their
+ * given values. */
 double analytic_execution(const double *io, size_t n_io, const double *cpu, size_t n_cpu);
 /* (5), (6): E(S) = E(R) / E(T) + 1; 1 when E(T) is 0. */
 double analytic_slowdown(double cumulative, double execution);
@@ -39,10 +40,11 @@ enum analytic_resource {
 };
 
 struct analytic_node {
-	double arrivals;			/* lambda_i, external */
-	double gain[ANALYTIC_RESOURCES];	/* v: balancing X brings a gain */
-	double unbalanced[ANALYTIC_RESOURCES];	/* mu: X is unbalanced */
-	double useful[ANALYTIC_RESOURCES];	/* theta: a transfer to this node helps */
+	double arrivals;			/* lambda_i, arrivals from outside */
+	double gain[ANALYTIC_RESOURCES];	/* v: probability that balancing X brings a gain */
+	double unbalanced[ANALYTIC_RESOURCES];	/* mu: probability that X is unbalanced */
+	double useful[ANALYTIC_RESOURCES];	/* theta: probability that a transfer to this node
+						 * helps */
 	const double *load[ANALYTIC_RESOURCES]; /* q: `levels` probabilities; borrowed */
 };
 
@@ -50,29 +52,29 @@ struct analytic_model {
 	uint32_t nodes;
 	size_t levels;
 	const struct analytic_node *node;
-	/* lambda of (12).  The paper writes one node's rate; transfers in and out can only
-	 * balance, with theta a probability, when it is the whole cluster's. */
+	/* lambda of (12).  The paper has one node's rate, but if theta is a probability,
+	 * transfers in and out can only balance with the rate of the whole cluster. */
 	double arrivals;
 };
 
-/* (13)-(15): probability that all other nodes' load is above LEVEL. */
+/* (13)-(15): probability that every other node's load is above LEVEL. */
 double analytic_lightest(const struct analytic_model *m, uint32_t node, enum analytic_resource x,
 			 size_t level);
-/* Its mean over the node's own load. */
+/* Mean of analytic_lightest over the node's own load. */
 double analytic_mean_lightest(const struct analytic_model *m, uint32_t node,
 			      enum analytic_resource x);
-/* (9)-(11): 1 - the same: somebody has a load as low. */
+/* (9)-(11): 1 - analytic_lightest: another node has at most this load. */
 double analytic_unbalanced(const struct analytic_model *m, uint32_t node, enum analytic_resource x,
 			   size_t level);
-/* (9) for N identical nodes of load Q, as closed form. */
+/* (9) in closed form for N identical nodes with load Q. */
 double analytic_unbalanced_alike(const double *q, size_t levels, uint32_t nodes, size_t level);
-/* (8), phi_i: tasks transferred out at these loads (I/O, memory, CPU), per unit of time. */
+/* (8), phi_i: tasks transferred out per unit of time at these loads (I/O, memory, CPU). */
 double analytic_out(const struct analytic_model *m, uint32_t node, const size_t level[]);
 /* (12), rho_i: tasks transferred in. */
 double analytic_in(const struct analytic_model *m, uint32_t node, const size_t level[]);
 /* (7): lambda_i + rho_i - phi_i. */
 double analytic_rate(const struct analytic_model *m, uint32_t node, const size_t level[]);
-/* phi_i and rho_i over the node's own loads, independent of each other. */
+/* phi_i and rho_i averaged over the node's own loads, which are taken as independent. */
 double analytic_mean_out(const struct analytic_model *m, uint32_t node);
 double analytic_mean_in(const struct analytic_model *m, uint32_t node);
 

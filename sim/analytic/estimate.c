@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * O-42: the quantities that the analytic model takes as given, from a run.
+ * O-42: estimates the inputs of the analytic model from a run.
  *
  *   lambda_i  tasks submitted to node i over the time of all arrivals
- *   v         moved / in stage, by home;   mu  in stage / reached, of all
- *   theta_i   moved to i / (in stage x E pi_i), so that rho_i is what was seen
+ *   v         moved / in stage, by home;   mu  in stage / reached, over all homes
+ *   theta_i   moved to i / (in stage x E pi_i), so that rho_i equals what was observed
  */
 #include <errno.h>
 #include <math.h>
@@ -26,8 +26,8 @@ struct work {
 	struct analytic_estimate *e;
 	struct analytic_node *node;
 	double *q;		      /* nodes x resources x levels */
-	double *load;		      /* nodes x resources, now */
-	struct moment *starts, *ends; /* of the tasks, in order */
+	double *load;		      /* nodes x resources, at the present moment */
+	struct moment *starts, *ends; /* times at which tasks start and end, in order */
 	/* counts */
 	double *staged, *moved, *into; /* nodes x resources */
 	double reached[ANALYTIC_RESOURCES], in_stage[ANALYTIC_RESOURCES];
@@ -116,7 +116,7 @@ static void load_change(struct work *w, const struct analytic_task *t, double si
 		w->load[t->node * ANALYTIC_RESOURCES + x] += sign * t->load[x];
 }
 
-/* Notes all nodes' loads; the first resource in which HOME is not strictly the lowest. */
+/* Records all nodes' loads; returns the first resource in which HOME is not strictly the lowest. */
 static int estimate_look(struct work *w, uint32_t home)
 {
 	const size_t levels = w->scale->loads;
@@ -155,7 +155,7 @@ static void estimate_count(struct work *w, const struct analytic_task *t, int st
 	w->into[t->node * ANALYTIC_RESOURCES + stage] += moved;
 }
 
-/* Through the run by arrivals.  A task counts at its node from its start to its end. */
+/* Follows the run by arrivals.  A task counts on its node from its start to its end. */
 static void estimate_follow(struct work *w)
 {
 	struct moment *starts = w->starts, *ends = w->ends;
@@ -232,7 +232,7 @@ static int estimate_check(const struct analytic_task *task, size_t n, uint32_t n
 	return 0;
 }
 
-/* The estimate's own arrays, one block. */
+/* Allocates the estimate's own arrays as one block. */
 static int estimate_reserve(struct work *w)
 {
 	const struct analytic_scale *s = w->scale;

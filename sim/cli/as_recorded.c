@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What a recording says of the cluster it is of; see as_recorded.h. */
+/* Reads the settings of the recorded cluster from a recording; see as_recorded.h. */
 #include "sim/cli/as_recorded.h"
 
 #include <errno.h>
@@ -12,9 +12,9 @@
 #include "sim/cluster.h"
 #include "sim/params.h"
 
-#define HEAD_BYTES 4096 /* of a file, to see what it is */
+#define HEAD_BYTES 4096 /* bytes of a file that are read to recognise it */
 #define POLICIES   32
-#define SLOW_MB_S  1 /* of a node that has no disk: I/O jobs are not sent there */
+#define SLOW_MB_S  1 /* disk speed of a node without one, so that I/O jobs avoid it */
 
 struct tally {
 	char policy[RECORDING_NAME_MAX];
@@ -54,7 +54,7 @@ static int as_recorded_set_number(struct reading *r, const char *name, double va
 {
 	char text[32];
 
-	/* The fewest digits that read back the same. */
+	/* Finds the fewest digits that read back as the same value. */
 	for (int digits = 6; digits <= 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, value);
 		if (strtod(text, NULL) == value)
@@ -85,7 +85,7 @@ static void as_recorded_machine_of(struct reading *r, const struct rules_node *n
 	r->facts->diskless++;
 }
 
-/* The nodes as the last lines left them: what they have learned of themselves. */
+/* Sets the nodes to the state after the last lines, when they know most about themselves. */
 static int set_machines(struct reading *r, const struct recording *recording)
 {
 	double network = recording_header(recording)->params.network_mb_per_s;
@@ -95,7 +95,7 @@ static int set_machines(struct reading *r, const struct recording *recording)
 	int rc;
 
 	if (!cluster.n)
-		return iocom_err_set(r->err, -EINVAL, "the recording tells of no node");
+		return iocom_err_set(r->err, -EINVAL, "the recording describes no node");
 	cluster.machines = calloc(cluster.n, sizeof(*cluster.machines));
 	for (uint32_t i = 0; i < cluster.n && cluster.machines; i++)
 		as_recorded_machine_of(r, &nodes[i].node, network, &cluster.machines[i]);
@@ -111,8 +111,8 @@ static int set_machines(struct reading *r, const struct recording *recording)
 /* --- parameters --------------------------------------------------------------------- */
 
 /*
- * What a live agent tells: its run queue; its disk as smoothed by 1/2 a period, which
- * looks back about two periods, and knows nothing of a job that has just come.
+ * Sets what a live agent reports: its run queue, and its disk smoothed with weight 1/2 per
+ * period, which looks back about two periods and does not show a job that has just come.
  */
 static int set_live(struct reading *r, const struct recording_header *h)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What a recording says of the cluster it is of, for replaying it. */
+/* What a recording says about its cluster, for replaying it. */
 #ifndef SIM_CLI_AS_RECORDED_H
 #define SIM_CLI_AS_RECORDED_H
 
@@ -10,19 +10,19 @@
 struct recorded_facts {
 	bool live;
 	uint32_t nodes;
-	char policy[RECORDING_NAME_MAX]; /* that most of its jobs ran under */
-	bool mixed;			 /* others ran under others */
+	char policy[RECORDING_NAME_MAX]; /* the policy that most of its jobs ran under */
+	bool mixed;			 /* other jobs ran under other policies */
 	uint64_t seed;
-	bool complete;	  /* it has its end line */
+	bool complete;	  /* the recording has its end line */
 	uint64_t dropped; /* lines that the recorder lost */
 	double length_ms;
-	uint32_t diskless; /* nodes without a disk: they are given a slow one */
+	uint32_t diskless; /* nodes without a disk, which get a slow one */
 };
 
 /*
- * Sets in S the machines, the rates and the parameters that the recording at PATH
- * tells.  1; 0: PATH is something else, a pipe, or cannot be read; negative errno
- * with the sentence: a recording with an error in it.
+ * Sets in S the machines, the rates and the parameters that the recording at PATH contains.
+ * Returns 1; 0: PATH is something else, a pipe, or cannot be read; negative errno with ERR set:
+ * the recording has an error.
  */
 int recorded_settings(const char *path, struct settings *s, struct recorded_facts *facts,
 		      struct iocom_err *err);

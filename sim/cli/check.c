@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * `iocom-sim replay RECORDING --check`: does the simulator tell what really happened?
+ * `iocom-sim replay RECORDING --check` tests whether the simulator predicts what really happened.
  *
- * Placements: each recorded decision is taken again by the same rules on the view
- * that it looked at.  Times: the recorded jobs, doing what they were measured to do,
- * run on simulated nodes like the recorded ones under the policy of the recording;
- * each job's turn-around is compared with the measured one.  The slowdowns of both
- * have the same divisor: what the simulator says the job takes alone at home.  One
- * small difference may send a job elsewhere, and with it those that follow: so the
- * jobs run a second time, each where it really ran, which tries the machines alone.
+ * Placements: the same rules take each recorded decision again on the view that it used.  Times:
+ * the recorded jobs, doing what was measured, run on simulated nodes like the recorded ones under
+ * the recording's policy; each job's turn-around is compared with the measured one.  Both
+ * slowdowns have the same divisor: the simulated time of the job alone at home.  One small
+ * difference may send a job, and those after it, to other nodes.  So the jobs run a second time,
+ * each on the node where it really ran, which tests the machines alone.
  */
 #include <errno.h>
 #include <math.h>
@@ -24,22 +23,22 @@
 
 #define GOAL_PLACEMENTS 95.0 /* per cent */
 #define GOAL_SLOWDOWN	10.0
-#define SHOWN_MAX	5    /* decisions that differ, named */
-#define ROUNDING	1e-9 /* simulated recordings count charges among the tasks */
+#define SHOWN_MAX	5    /* number of differing decisions that are listed */
+#define ROUNDING	1e-9 /* relative tolerance: simulated recordings round charges differently */
 
 struct check_job {
-	double turnaround_ms; /* measured; negative: not known */
-	double slowdown;      /* as recorded; 0: not known */
-	uint32_t node;	      /* where it ended */
+	double turnaround_ms; /* measured; negative: unknown */
+	double slowdown;      /* as recorded; 0: unknown */
+	uint32_t node;	      /* where the job ended */
 	bool never_ran;
 };
 
-/* Means over jobs, as sums. */
+/* Sums over jobs, for their means. */
 struct check_sums {
 	uint64_t jobs, same_node;
 	double measured, simulated;	  /* slowdowns */
 	double measured_ms, simulated_ms; /* turn-arounds */
-	double error;			  /* of each job's turn-around, relative */
+	double error;			  /* relative error of each job's turn-around */
 };
 
 struct check_times {
@@ -53,7 +52,7 @@ struct check {
 	struct {
 		uint64_t line;
 		char job[RECORDING_ID_MAX];
-	} shown[SHOWN_MAX]; /* placed otherwise */
+	} shown[SHOWN_MAX]; /* decisions with another placement */
 	struct check_job *jobs;
 	size_t njobs, room;
 	uint64_t never_ran, ended;
@@ -91,7 +90,7 @@ static void end_job(struct check *c, const struct recording_finish *finish)
 	struct check_job *j;
 
 	if (!known)
-		return; /* submitted before the recording began */
+		return; /* the job was submitted before the recording began */
 	job.time_ms = json_number_value(json_object_get(known, "time_ms"));
 	j = &c->jobs[json_integer_value(json_object_get(known, "index"))];
 	j->turnaround_ms = recording_turnaround_ms(&job, finish);
@@ -167,7 +166,7 @@ static int read_recording(struct check *c)
 	return rc;
 }
 
-/* Jobs by the numbers that the workload gives them: those that never ran have none. */
+/* Gives jobs the numbers that the workload uses; jobs that never ran have none. */
 static void number_jobs(struct check *c)
 {
 	size_t kept = 0;
@@ -306,16 +305,17 @@ static void print_recording(const struct check *c)
 	       f->length_ms / 1e3, (unsigned long long)c->njobs, plural(c->njobs),
 	       (unsigned long long)c->ended, f->policy);
 	if (f->mixed)
-		printf("             (not all of its jobs ran under %s: all are simulated so)\n",
+		printf("             (some of its jobs ran under other policies; all are simulated "
+		       "under %s)\n",
 		       f->policy);
 	if (c->never_ran)
-		printf("             %llu job%s came to nothing and %s left out\n",
+		printf("             %llu job%s never ran and %s left out\n",
 		       (unsigned long long)c->never_ran, plural(c->never_ran),
 		       c->never_ran == 1 ? "is" : "are");
 	if (!f->complete)
-		printf("             it was cut off\n");
+		printf("             the recording was cut off\n");
 	if (f->dropped)
-		printf("             %llu line%s were lost by the recorder\n",
+		printf("             the recorder lost %llu line%s\n",
 		       (unsigned long long)f->dropped, plural(f->dropped));
 }
 
@@ -325,7 +325,7 @@ static void print_placements(const struct check *c)
 		printf("placements   no decision is recorded\n");
 		return;
 	}
-	printf("placements   %llu of %llu decisions, taken again on what they looked at, are the "
+	printf("placements   %llu of %llu decisions, taken again on the same view, are the "
 	       "same: %.1f %% (goal: %.0f %%); %llu with the same reasons to the last digit\n",
 	       (unsigned long long)c->placed_alike, (unsigned long long)c->decisions,
 	       check_percent((double)c->placed_alike, (double)c->decisions), GOAL_PLACEMENTS,
@@ -333,7 +333,7 @@ static void print_placements(const struct check *c)
 	for (size_t i = 0; i < SHOWN_MAX && c->shown[i].line; i++)
 		printf("             line %llu, job %s: not the same\n",
 		       (unsigned long long)c->shown[i].line,
-		       c->shown[i].job[0] ? c->shown[i].job : "(only asked)");
+		       c->shown[i].job[0] ? c->shown[i].job : "(none: it only asked)");
 }
 
 static void print_kinds(const struct check *c)
@@ -368,7 +368,7 @@ static void print_times(const struct check *c)
 	       "%.1f %% apart\n",
 	       s->measured_ms / n / 1e3, s->simulated_ms / n / 1e3,
 	       check_difference(s->simulated_ms, s->measured_ms), 100 * s->error / n);
-	printf("nodes        %llu of %llu jobs ran, simulated, on the node where they really ran: "
+	printf("nodes        %llu of %llu simulated jobs ran on the node where they really ran: "
 	       "%.1f %%\n",
 	       (unsigned long long)s->same_node, (unsigned long long)s->jobs,
 	       check_percent((double)s->same_node, n));
@@ -455,7 +455,8 @@ static int check(struct check *c, struct settings *s)
 		return iocom_err_set(&c->err, -errno, "cannot open %s: %s", c->cli->trace,
 				     strerror(errno));
 	if (rc == 0)
-		return iocom_err_set(&c->err, -EINVAL, "%s is no recording that can be read twice",
+		return iocom_err_set(&c->err, -EINVAL,
+				     "%s is not a recording, or cannot be read twice",
 				     c->cli->trace);
 	if (rc < 0)
 		return rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What the subcommands of iocom-sim share. */
+/* Shared by the subcommands of iocom-sim. */
 #ifndef SIM_CLI_CLI_H
 #define SIM_CLI_CLI_H
 
@@ -11,12 +11,12 @@ enum { CLI_OK, CLI_FAILED, CLI_USAGE }; /* exit codes */
 
 #define CLI_SWEEPS_MAX 8
 
-/* The options of all subcommands; each accepts some of them. */
+/* The options of all subcommands; each subcommand accepts some of them. */
 struct cli {
 	const char *command;	    /* for messages: "iocom-sim run" */
 	uint32_t seeds;		    /* --seeds; 0: not given */
-	uint64_t seed;		    /* --seed: the first; 1 */
-	unsigned int jobs;	    /* --jobs: runs at once; 0: one a core */
+	uint64_t seed;		    /* --seed: the first seed; 1 */
+	unsigned int jobs;	    /* --jobs: runs at the same time; 0: one per core */
 	unsigned int shard, shards; /* --shard i/n; shards 0: not given */
 	const char *out;	    /* --out; NULL: not given */
 	bool json;
@@ -24,15 +24,15 @@ struct cli {
 	const char *sweep[CLI_SWEEPS_MAX];
 	size_t nsweeps;
 	const char *record, *export_view, *trace;
-	struct source *held; /* of a pipe, by cli_hold */
+	struct source *held; /* the copy of a pipe that cli_hold made */
 	char held_path[64];
-	bool check; /* --check: of a recording */
+	bool check; /* --check was given, for a recording */
 	uint64_t at_decision;
 	struct settings set; /* --set, --fidelity, --parallel */
 	const volatile sig_atomic_t *cancel;
 };
 
-/* Which options a subcommand takes. */
+/* The options that a subcommand accepts. */
 enum {
 	CLI_TAKES_SWEEP = 1,  /* --jobs, --shard, --seeds, --set, --fidelity, --parallel */
 	CLI_TAKES_OUT = 2,    /* --out, --json */
@@ -42,34 +42,34 @@ enum {
 };
 
 /*
- * Parses ARGV after the subcommand's name (argv[0]).  *FIRST: the first operand;
- * operands are moved behind the options.  0; CLI_USAGE, the reason printed; -1:
- * --help was printed and the program is to end with CLI_OK.
+ * Parses ARGV after the subcommand's name (argv[0]).  *FIRST is the first operand; operands are
+ * moved behind the options.  Returns 0; CLI_USAGE: the reason was printed; -1: --help was printed
+ * and the program should end with CLI_OK.
  */
 int cli_parse(struct cli *cli, int argc, char **argv, int takes, const char *help, int *first);
 void cli_free(struct cli *cli);
-/* "iocom-sim run: TEXT" to standard error; returns CODE. */
+/* Prints "iocom-sim run: TEXT" to standard error and returns CODE. */
 __attribute__((format(printf, 3, 4))) int cli_fail(const struct cli *cli, int code, const char *fmt,
 						   ...);
 
 /*
- * *TRACE is read more than once: from a pipe ("-", "/dev/stdin", <(...)) it is taken to
- * memory and *TRACE becomes a path of that, until cli_free.  0, CLI_FAILED with the
- * reason printed.
+ * Prepares *TRACE for being read more than once.  A pipe ("-", "/dev/stdin", <(...)) is copied to
+ * memory, and *TRACE becomes a path of the copy until cli_free.  0; CLI_FAILED: the reason was
+ * printed.
  */
 int cli_hold(struct cli *cli, const char **trace);
-/* What people know it by. */
+/* The name under which the user gave the trace. */
 const char *cli_trace_name(const struct cli *cli, const char *trace);
 
 /*
- * Opens one run of each cell: what is wrong with settings, policies or a generator's
- * text is found before anything runs.  0, CLI_USAGE or CLI_FAILED, the reason printed.
+ * Opens one run of each cell, so that errors in settings, policies or a generator's text are found
+ * before anything runs.  0; CLI_USAGE or CLI_FAILED: the reason was printed.
  */
 int cli_check(const struct cli *cli, const struct sweep *s);
 
-/* Runs REPORTS' sweeps (all shards, or one to a part file), judges, prints, writes. */
+/* Runs the sweeps of REPORTS (all, or one shard to a part file), judges, prints and writes. */
 int cli_execute(struct cli *cli, struct report *reports, size_t n, bool page);
-/* The second half of it, for results at hand.  SECONDS: how long the runs took; 0: unknown. */
+/* Only judges, prints and writes results that exist.  SECONDS: duration of the runs; 0: unknown. */
 int cli_deliver(struct cli *cli, struct report *reports, size_t n, bool page, double seconds);
 
 int cmd_experiment(int argc, char **argv, const volatile sig_atomic_t *cancel);
@@ -80,14 +80,14 @@ int cmd_replay(int argc, char **argv, const volatile sig_atomic_t *cancel);
 int cmd_params(int argc, char **argv, const volatile sig_atomic_t *cancel);
 int cmd_merge(int argc, char **argv, const volatile sig_atomic_t *cancel);
 
-/* Adds the policies of "A,B,..." to S as series.  0 or CLI_USAGE, the reason printed. */
+/* Adds the policies of "A,B,..." to S as series.  0; CLI_USAGE: the reason was printed. */
 int cli_add_policies(const struct cli *cli, struct sweep *s, const char *policies);
 /* Compares the recording cli->trace with its simulation; see check.c. */
 int cli_check_recording(const struct cli *cli);
-/* One run, recorded or its view exported; see record.c. */
+/* Runs one run and records it or exports its view; see record.c. */
 int cli_record(struct cli *cli, const struct sweep *s);
 
-/* Unit and source of a parameter; false: none of that name. */
+/* Unit and source of a parameter; false: the name is unknown. */
 bool param_describe(const char *name, const char **unit, const char **source);
 
 #endif

@@ -5,8 +5,8 @@
 
 static const char help[] =
 	"usage: iocom-sim merge DIR PART...\n"
-	"Joins the part files that `--shard 1/N` ... `--shard N/N` have written; DIR gets the\n"
-	"files that one run without --shard writes, to the byte.\n"
+	"Joins the part files that `--shard 1/N` ... `--shard N/N` wrote.  DIR gets the same\n"
+	"bytes that one run without --shard writes.\n"
 	"\n"
 	"  --json                the results as JSON on standard output too\n"
 	"\n"

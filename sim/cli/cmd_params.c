@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `iocom-sim params`: every parameter with its value, unit and source. */
+/* `iocom-sim params` lists every parameter with its value, unit and source. */
 #include <stdio.h>
 
 #include "sim/cli/cli.h"
@@ -35,7 +35,8 @@ static void cmd_params_print(const struct sim_params *p)
 	}
 	print_fields("fields of all machines (`iocom-sim --list` names the machines):", "nodes.",
 		     scenario_machine_field);
-	print_fields("of a generated workload: load.KEY, the keys of gen:PRESET; of a trace:",
+	print_fields("options of a generated workload: load.KEY with the keys of gen:PRESET; of a "
+		     "trace:",
 		     "load.", scenario_option_field);
 }
 
@@ -59,7 +60,7 @@ static int cmd_params_print_json(const struct sim_params *p)
 	return ret ? CLI_FAILED : CLI_OK;
 }
 
-/* --set of parameters only: there is no cluster and no workload here. */
+/* Applies --set to parameters only, because this command has no cluster and no workload. */
 static int cmd_params_apply(const struct cli *cli, struct sim_params *p)
 {
 	struct settings all = {0};

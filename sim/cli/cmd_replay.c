@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * `iocom-sim replay`: what if the jobs of a trace had run under another policy?  For
- * people who administer machines: plain words, few numbers.
+ * `iocom-sim replay` shows how the jobs of a trace would have run under another policy.  Its users
+ * administer machines, so it prints plain words and few numbers.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,28 +18,28 @@
 static const char help[] =
 	"usage: iocom-sim replay TRACE [--policy A,B,...] [OPTION...]\n"
 	"       iocom-sim replay RECORDING --check [--json] [OPTION...]\n"
-	"Replays the jobs of TRACE under policies, and compares: how long jobs took, how busy\n"
-	"the machines were, how much was moved.  TRACE: an iocom recording, SWF, CSD csv,\n"
-	"Darshan csv, block csv, or the simulator's 8 columns; gz too.  Writes replay.csv,\n"
-	"replay.json, replay.svg.\n"
+	"Replays the jobs of TRACE under policies and compares how long jobs took, how busy\n"
+	"the machines were and how much was moved.  TRACE is an iocom recording, SWF, CSD csv,\n"
+	"Darshan csv, block csv, or the simulator's 8 columns, plain or gzip.\n"
+	"Writes replay.csv, replay.json, replay.svg.\n"
 	"\n"
-	"--check compares a recording with its simulation: each decision, taken again on what\n"
-	"it looked at, must be the same (goal: 95 %), and the mean slowdown of its jobs,\n"
-	"simulated under its own policy, must come near the measured one (goal: 10 %).\n"
+	"--check compares a recording with its simulation: each decision, taken again on the\n"
+	"view that it used, must be the same (goal: 95 %), and the mean slowdown of its jobs,\n"
+	"simulated under its own policy, must be near the measured one (goal: 10 %).\n"
 	"\n"
-	"  --policy A,B,...      what to compare [nlb,cpu-re,mem-re,iocm-re,iocm-pm]\n"
-	"  --nodes SPEC          the machines [those of the recording; of another trace: as\n"
-	"                        many of kind host as it names, memory enough for all]\n"
+	"  --policy A,B,...      the policies to compare [nlb,cpu-re,mem-re,iocm-re,iocm-pm]\n"
+	"  --nodes SPEC          the machines [those of the recording; for another trace: as\n"
+	"                        many of kind host as it names, with enough memory]\n"
 	"  --check               compare RECORDING with its simulation\n"
-	"  --seed S              for what the trace does not hold and is generated [1]\n"
-	"  --seeds N             several such seeds, for an interval [1]\n"
+	"  --seed S              seed of what the trace does not hold and is generated [1]\n"
+	"  --seeds N             number of such seeds; several give an interval [1]\n"
 	"  --set NAME=VALUE      a parameter (`iocom-sim params`), a field of all machines\n"
 	"                        (nodes.cpu_mips=400), an option of the reader\n"
 	"                        (load.to_s=3600, load.jobs_max=10000, load.io_per_ms=0.01)\n"
 	"  --fidelity F          fluid or request [fluid; --check: request]\n"
-	"  --jobs N              runs at once [one a core]\n"
+	"  --jobs N              runs at the same time [one per core]\n"
 	"  --parallel N          threads inside one run [1]\n"
-	"  --out DIR             where files go [.]\n"
+	"  --out DIR             where to write the files [.]\n"
 	"  --json                JSON on standard output; files only with --out\n"
 	"  --shard I/N           only every Nth run, to a part file; `iocom-sim merge` joins them\n"
 	"\n"
@@ -48,18 +48,18 @@ static const char help[] =
 
 static const char words[] =
 	"\nslowdown      how many times longer a job took than alone at home; 1 is ideal\n"
-	"p95           19 of 20 jobs did better\n"
+	"p95           19 of 20 jobs were better\n"
 	"turnaround    from submission to end\n"
 	"busy          share of the time, mean over the machines\n"
-	"moved         ran elsewhere than where submitted; data sent for that\n";
+	"moved         tasks that ran on another node than their home; data sent for them\n";
 
 static const char no_disk[] =
-	"\nNo disk did anything: the trace tells no disk accesses, so policies that look at\n"
-	"disks decide as the others do. --set load.io_per_ms=0.01 generates some.\n";
+	"\nNo disk was used: the trace has no disk accesses, so policies that look at\n"
+	"disks decide like the others. --set load.io_per_ms=0.01 generates some.\n";
 
 /*
- * As many machines as the trace names, each with the cores that it tells.  Their
- * memory no trace tells: it is taken to be enough.
+ * As many machines as the trace names, with the cores that it states.  No trace states their
+ * memory: it is assumed to be enough.
  */
 static int default_nodes(const struct cli *cli, char *out, size_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `iocom-sim run`: a workload, a cluster, policies, parameters, sweeps. */
+/* `iocom-sim run` runs a workload on a cluster under policies, with parameters and sweeps. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,29 +11,30 @@
 
 static const char help[] =
 	"usage: iocom-sim run --workload W --nodes SPEC --policy A,B,... [OPTION...]\n"
-	"Runs a workload on a cluster under policies; a table, and run.csv, run.json, run.svg.\n"
+	"Runs a workload on a cluster under policies.  Prints a table and writes\n"
+	"run.csv, run.json, run.svg.\n"
 	"\n"
-	"  --workload W          a trace (format recognised from its content, gz too) or\n"
+	"  --workload W          a trace (its content shows the format; plain or gzip) or\n"
 	"                        gen:PRESET,key=value,... (`iocom-sim --list` has the presets)\n"
 	"  --nodes SPEC          the cluster: 6xfc, 30xfc+2xfc:disk_mb_per_s=20, @FILE\n"
 	"  --policy A,B,...      policies (`iocom-sim --list`); feedback+P attaches the "
 	"controller\n"
 	"  --set NAME=VALUE      a parameter (`iocom-sim params`), a field of all machines\n"
 	"                        (nodes.buffer_mb=210), a key of the workload (load.io_per_ms=2)\n"
-	"  --sweep NAME=V1,V2..  the same with each of the values; up to 8, all combinations\n"
-	"  --measure NAME        what table and figure show [slowdown]\n"
+	"  --sweep NAME=V1,V2..  runs with each value; up to 8 sweeps, all combinations\n"
+	"  --measure NAME        the measure that table and figure show [slowdown]\n"
 	"  --seeds N             runs of each cell, each with its own workload [10]\n"
 	"  --seed S              the first seed [1]\n"
-	"  --jobs N              runs at once [one a core]\n"
+	"  --jobs N              runs at the same time [one per core]\n"
 	"  --parallel N          threads inside one run [1]\n"
 	"  --fidelity F          fluid or request [fluid]\n"
-	"  --out DIR             where files go [.]\n"
+	"  --out DIR             where to write the files [.]\n"
 	"  --json                JSON on standard output; files only with --out\n"
 	"  --shard I/N           only every Nth run, to a part file; `iocom-sim merge` joins them\n"
 	"  --record FILE         (one policy, one seed) write the run as a recording\n"
 	"  --export-view FILE    (the same) write the view of one decision, for\n"
 	"                        `iocom place --view FILE`\n"
-	"  --at-decision K       of decision K, 1 being the first [1]\n"
+	"  --at-decision K       export the view of decision K, counted from 1 [1]\n"
 	"\n"
 	"exit: 0 done, 1 failed or interrupted (nothing is written), 2 usage\n";
 
@@ -43,7 +44,7 @@ static int cmd_run_set(const struct cli *cli, struct settings *s, const char *na
 	return settings_set(s, name, value) ? cli_fail(cli, CLI_FAILED, "no memory") : 0;
 }
 
-/* A value that is one number gives the axis its place. */
+/* A value that is a number is its position on the axis. */
 static double cli_cmd_run_place(const char *value)
 {
 	char *end;
@@ -63,7 +64,7 @@ static int add_point(const struct cli *cli, struct sweep *s, const char *setting
 	return ret ? cli_fail(cli, CLI_USAGE, "--sweep: %s", err.text) : 0;
 }
 
-/* All combinations of sweep I and those after it, behind PREFIX. */
+/* Adds all combinations of sweep I and those after it to PREFIX. */
 static int add_combinations(const struct cli *cli, struct sweep *s, size_t i, const char *prefix)
 {
 	const char *text = cli->sweep[i], *equals = strchr(text, '=');
@@ -160,11 +161,11 @@ static int cmd_run_complete(const struct cli *cli, int argc, char **argv, int fi
 		return cli_fail(cli, CLI_USAGE, "--policy is missing");
 	if (cli->measure && measure_parse(cli->measure) == M_COUNT)
 		return cli_fail(cli, CLI_USAGE,
-				"--measure: there is no '%s'; the columns of the CSV "
-				"are the names",
+				"--measure: there is no '%s'; see the columns of the CSV "
+				"for the names",
 				cli->measure);
 	if (cli->at_decision && !cli->export_view)
-		return cli_fail(cli, CLI_USAGE, "--at-decision goes with --export-view");
+		return cli_fail(cli, CLI_USAGE, "--at-decision needs --export-view");
 	return 0;
 }
 

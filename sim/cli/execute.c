@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Runs, judges, prints and writes; the same for experiments and for runs made by hand. */
+/* Runs, judges, prints and writes, for experiments and for runs from the command line. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +82,7 @@ int cli_add_policies(const struct cli *cli, struct sweep *s, const char *policie
 	for (char *p = copy ? strtok_r(copy, ",", &save) : NULL; p && !ret;
 	     p = strtok_r(NULL, ",", &save)) {
 		if (sweep_find_series(s, p) >= 0)
-			ret = cli_fail(cli, CLI_USAGE, "--policy: %s is there twice", p);
+			ret = cli_fail(cli, CLI_USAGE, "--policy: %s is given twice", p);
 		else if (sweep_add_series(s, p, p, NULL, NULL))
 			ret = cli_fail(cli, CLI_FAILED, "no memory");
 	}
@@ -197,7 +197,7 @@ static int write_page(struct cli *cli, const struct report *reports, size_t n, d
 	return output_close(o, f, ret ? NULL : err) ?: ret;
 }
 
-/* *FIGURES: false when gnuplot is missing. */
+/* Writes all files; *FIGURES is false when gnuplot is missing. */
 static int write_files(struct cli *cli, const struct report *reports, size_t n, bool page,
 		       double seconds, bool *figures)
 {
@@ -240,7 +240,7 @@ static void tell_files(const struct cli *cli, const struct report *reports, size
 		printf("\nwritten: %zu figures (.csv, .json%s) in %s\n", n, svg, directory);
 }
 
-/* One line an id: how many of its claims hold. */
+/* Prints for each id how many of its claims hold. */
 static void tell_claims(const struct report *reports, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -307,7 +307,7 @@ int cli_execute(struct cli *cli, struct report *reports, size_t n, bool page)
 		sweeps[i] = reports[i].sweep;
 	for (size_t i = 0; i < n && !ret; i++)
 		ret = cli_check(cli, sweeps[i]);
-	/* Better now than after hours. */
+	/* Fail now rather than after hours. */
 	if (!ret && writes_files(cli, page) && output_try(directory_of(cli), &err))
 		ret = cli_fail(cli, CLI_FAILED, "%s", err.text);
 	if (ret) {

@@ -20,14 +20,14 @@ static const char help[] =
 	"\n"
 	"  --seeds N             runs of each cell, each with its own workload [10]\n"
 	"  --seed S              the first seed [1]\n"
-	"  --jobs N              runs at once [one a core]\n"
+	"  --jobs N              runs at the same time [one per core]\n"
 	"  --parallel N          threads inside one run [1]\n"
 	"  --fidelity F          fluid or request [fluid]\n"
-	"  --set NAME=VALUE      another value for a setting (`iocom-sim params`), all runs\n"
+	"  --set NAME=VALUE      another value for a setting (`iocom-sim params`) in all runs\n"
 	"  --trace FILE          the process trace for the CSD ids "
 	"[$IOCOM_TRACES/CSD-trace.csv.gz,\n"
 	"                        else a generated one with the same statistics]\n"
-	"  --out DIR             where files go [.]\n"
+	"  --out DIR             where to write the files [.]\n"
 	"  --json                JSON on standard output; files only with --out\n"
 	"  --shard I/N           only every Nth run, to a part file; `iocom-sim merge` joins them\n"
 	"\n"
@@ -55,7 +55,7 @@ static int experiment_cmds_choose(struct chosen *c, const struct experiment *e)
 	return 0;
 }
 
-/* The experiments whose results E's claims look at, too. */
+/* Adds the experiments whose results the claims of E also use. */
 static int choose_needed(struct chosen *c, const struct experiment *e)
 {
 	char *copy = strdup(e->needs ? e->needs : ""), *save = NULL;
@@ -103,7 +103,7 @@ static int choose_all(const struct cli *cli, struct chosen *c)
 	return 0;
 }
 
-/* --trace is for those that replay it; where none does, it would be a wish unheard. */
+/* Refuses --trace when no chosen experiment replays the trace, because it would have no effect. */
 static int check_trace(const struct cli *cli, const struct chosen *c)
 {
 	for (size_t i = 0; i < c->n; i++)
@@ -117,7 +117,7 @@ static int check_trace(const struct cli *cli, const struct chosen *c)
 
 /* --- running them ---------------------------------------------------------------- */
 
-/* The process trace, where there is one: --trace, else $IOCOM_TRACES. */
+/* Finds the process trace, if there is one: --trace, else in $IOCOM_TRACES. */
 static int find_trace(struct cli *cli, char **path)
 {
 	const char *directory = getenv("IOCOM_TRACES");
@@ -188,7 +188,7 @@ static int experiments(int argc, char **argv, bool all, const volatile sig_atomi
 			&first);
 	if (!ret && all && first < argc)
 		ret = cli_fail(&cli, CLI_USAGE,
-			       "figures takes no ids; `iocom-sim ID...` runs some");
+			       "figures takes no ids; `iocom-sim ID...` runs single experiments");
 	if (!ret && !all && first == argc)
 		ret = cli_fail(&cli, CLI_USAGE, "no experiment given");
 	if (!ret)

@@ -57,7 +57,7 @@ static const struct option options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-/* Who takes what; an option of no row here is taken by all. */
+/* Which subcommands take an option; options that are not listed here are for all. */
 static bool options_taken(int id, int takes)
 {
 	switch (id) {
@@ -120,7 +120,7 @@ static int options_whole(const struct cli *cli, const char *name, const char *te
 	return 0;
 }
 
-/* A whole number of at most six digits; what is behind it to END. */
+/* Parses a whole number of at most six digits; *END is what follows it. */
 static unsigned int few_digits(const char *text, const char **end)
 {
 	unsigned int value = 0, n = 0;
@@ -151,7 +151,7 @@ static int setting(struct cli *cli, const char *name, const char *value)
 	return settings_set(&cli->set, name, value) ? cli_fail(cli, CLI_FAILED, "no memory") : 0;
 }
 
-/* Options with a number or a setting in them. */
+/* Handles options whose value is a number or a setting. */
 static int take_checked(struct cli *cli, int id, const char *value)
 {
 	struct iocom_err err = {0};
@@ -183,7 +183,7 @@ static int take_checked(struct cli *cli, int id, const char *value)
 		return setting(cli, "fidelity", value);
 	case OPT_SWEEP:
 		if (cli->nsweeps == CLI_SWEEPS_MAX)
-			return cli_fail(cli, CLI_USAGE, "--sweep: at most %d of them",
+			return cli_fail(cli, CLI_USAGE, "--sweep can be given at most %d times",
 					CLI_SWEEPS_MAX);
 		cli->sweep[cli->nsweeps++] = value;
 		return 0;
@@ -258,7 +258,7 @@ int cli_parse(struct cli *cli, int argc, char **argv, int takes, const char *hel
 			return cli_fail(cli, CLI_USAGE, "there is no option '%s'",
 					argv[optind - 1]);
 		if (!options_taken(id, takes))
-			return cli_fail(cli, CLI_USAGE, "--%s does not belong here",
+			return cli_fail(cli, CLI_USAGE, "this command does not take --%s",
 					option_name(id));
 		ret = options_take(cli, id, optarg);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * One run with its decisions kept: all of them as a recording (recording.h), or the view
- * of one as a view file (view_json.h).  Files are written beside their place and renamed.
+ * One run that keeps its decisions: all of them as a recording (recording.h), or the view of one
+ * as a view file (view_json.h).  Files are written beside their place and then renamed.
  */
 #include <errno.h>
 #include <limits.h>
@@ -25,8 +25,8 @@ struct keeper {
 	struct recorder *recorder; /* or NULL */
 	FILE *view;		   /* or NULL */
 	uint64_t decisions;
-	bool done;	     /* the view is written: the run may end */
-	unsigned char *seen; /* jobs submitted, a bit each */
+	bool done;	     /* the view is written, so the run may end */
+	unsigned char *seen; /* a bit per submitted job */
 	uint64_t room;
 	int code;
 	struct iocom_err err;
@@ -34,7 +34,7 @@ struct keeper {
 
 /* --- what a decision looked at ---------------------------------------------------- */
 
-/* The policy's parameters at this moment: a controller moves the weight. */
+/* The policy's parameters now; a controller may have changed the weight. */
 static struct rules_params params_now(const struct keeper *k, const struct sim_look *look)
 {
 	struct rules_params p = k->scenario->params.rules;
@@ -81,7 +81,7 @@ static int fill_view(struct keeper *k, double time_ms, const struct sim_job *job
 
 /* --- the recording ------------------------------------------------------------------ */
 
-/* True the first time. */
+/* Returns true only the first time. */
 static bool first_seen(struct keeper *k, uint64_t id)
 {
 	uint64_t bytes = id / 8 + 1;
@@ -145,7 +145,7 @@ static int record_decision(struct keeper *k, const struct sim_job *j, const stru
 	};
 	int ret = 0;
 
-	/* What has changed since the last decision becomes the state. */
+	/* Writes nodes that have changed since the last decision. */
 	for (uint32_t i = 0; i < view->nnodes && !ret; i++)
 		ret = recorder_node(k->recorder, view->time_ms, i, &view->nodes[i], &k->err);
 	if (!ret && first_seen(k, j->id))
@@ -274,7 +274,7 @@ static int record_simulate(struct keeper *k, struct workload *workload)
 	return ret;
 }
 
-/* "FILE.XXXXXX" where FILE goes; the suffix tells the recorder whether to compress. */
+/* Makes "FILE.XXXXXX" beside FILE; its suffix tells the recorder whether to compress. */
 static void beside(char *out, size_t size, const char *path)
 {
 	snprintf(out, size, "%s.%d.tmp%s", path, (int)getpid(), json_msgpack_suffix(path));

@@ -19,7 +19,7 @@
 #define ROW_MAX	  65536
 #define NAME_SIZE 32
 
-/* Each under a short name and under its own. */
+/* Each field has a short name and accepts the name of its member too. */
 #define FIELD(name, member)                                                                        \
 	{                                                                                          \
 		name, #member, offsetof(struct sim_machine, member)                                \
@@ -46,13 +46,14 @@ static double field_value(const struct sim_machine *m, size_t i)
 
 struct parser {
 	struct sim_cluster *cluster;
-	const char *start, *at; /* of the text, or of the file's row */
-	const char *file;	/* NULL: not from a file */
+	const char *start,
+		*at;	  /* start of the text or of the file's row, and the present position */
+	const char *file; /* NULL: the text is not from a file */
 	unsigned int line;
 	struct iocom_err *err;
 };
 
-/* One item as read: the machines a name stands for, in equal shares. */
+/* One item as read: how many of each machine that its name stands for. */
 struct item {
 	uint32_t count, groups;
 	struct sim_machine machines[SIM_GROUPS];
@@ -106,7 +107,7 @@ static int cluster_read_count(struct parser *p, struct item *item, bool *given)
 	return 0;
 }
 
-/* The names that can be written, joined. */
+/* Joins the names that a cluster text may use. */
 static void known_names(char *text, size_t size)
 {
 	size_t used = 0;
@@ -139,7 +140,7 @@ static int read_name(struct parser *p, struct item *item, bool counted)
 		if (item->count % SIM_GROUPS != 0)
 			return cluster_wrong(
 				p,
-				"%s has %u groups of machines: a multiple of it expected, not %u",
+				"%s has %u groups of machines: a multiple of that expected, not %u",
 				name, SIM_GROUPS, item->count);
 	}
 	p->at += length;
@@ -309,7 +310,7 @@ static unsigned int differences(const struct sim_machine *a, const struct sim_ma
 	return n;
 }
 
-/* The shortest of 15 to 17 digits that reads back as VALUE. */
+/* Prints VALUE with as few of 15 to 17 digits as read back exactly. */
 static void print_number(FILE *f, double value)
 {
 	char text[32];
@@ -322,7 +323,7 @@ static void print_number(FILE *f, double value)
 	fputs(text, f);
 }
 
-/* COUNT machines M as changes to the named machine that needs fewest. */
+/* Prints COUNT machines M as changes to the known machine that needs fewest changes. */
 static void print_item(FILE *f, uint32_t count, const struct sim_machine *m)
 {
 	const char *name, *best = sim_machine_name(0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* sim_run: checks what is asked, sets the run up, takes it down. */
+/* sim_run: checks the parameters, sets the run up and takes it down. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,9 +10,9 @@
 
 #define THREADS_MOST 256u
 #define TASKS_MOST   1000000u
-/* What reading a job costs beside doing it at the fluid level. */
+/* The cost of reading a job, relative to simulating it at the fluid level. */
 #define READING_SHARE 0.06
-/* Rounds shorter than this are not worth a barrier. */
+/* Shorter rounds gain less than their barriers cost. */
 #define LEAST_LOOKAHEAD_MS 1.0
 
 int core_fail(struct core_shard *s, int code, const char *fmt, ...)
@@ -47,7 +47,7 @@ static int check_params(const struct sim_params *p, struct iocom_err *err)
 	if (!SANE(p->slice_ms, p->switch_ms, p->page_fault_ms, p->information_period_ms,
 		  p->measure_window_ms, p->network_latency_ms, p->memory_scale, p->cpu_scale,
 		  p->warmup_ms, p->until_ms, p->sample_ms))
-		return iocom_err_set(err, -EINVAL, "a parameter is negative or no number");
+		return iocom_err_set(err, -EINVAL, "a parameter is negative or not a number");
 	if (p->threads < 1 || p->threads > THREADS_MOST)
 		return iocom_err_set(err, -EINVAL, "threads must be 1 to %u, not %u", THREADS_MOST,
 				     p->threads);
@@ -93,11 +93,11 @@ static int check_job(const struct core *c, const struct sim_job *j)
 		  j->asked.io_per_ms, j->asked.request_kb, j->asked.memory_mb,
 		  j->asked.faults_per_ms) ||
 	    !isfinite(j->requests) || !isfinite(j->asked.requests))
-		return iocom_err_set(c->err, -EINVAL, "job %llu: a field is negative or no number",
-				     id);
+		return iocom_err_set(c->err, -EINVAL,
+				     "job %llu: a field is negative or not a number", id);
 	if (j->arrival_ms < c->last_arrival_ms)
 		return iocom_err_set(c->err, -EINVAL,
-				     "job %llu: arrives at %.3f ms, before the one ahead of it", id,
+				     "job %llu: it arrives at %.3f ms, before the previous job", id,
 				     j->arrival_ms);
 	return 0;
 }
@@ -106,7 +106,7 @@ static int check_job(const struct core *c, const struct sim_job *j)
 
 #define AHEAD_MOST 16384u
 
-/* As workload_next, from the first job of this run on. */
+/* Like workload_next, but begins with the first job of this run. */
 static int read_job(const struct core *c, struct sim_job *job, struct iocom_err *err)
 {
 	int ret;
@@ -156,15 +156,15 @@ int core_read_next(struct core *c)
 	return ret;
 }
 
-/* Why this run cannot have several threads; NULL: it can. */
+/* Says why this run cannot have several threads; NULL: it can. */
 static const char *why_serial(const struct core *c)
 {
 	if (c->batch)
-		return "the batch queue is one for all nodes";
+		return "all nodes share the batch queue";
 	if (c->feedback && !c->params.control_per_node)
-		return "one feedback controller sets all nodes";
+		return "one feedback controller controls all nodes";
 	if (c->looks && c->period_ms == 0)
-		return "information period 0: each decision sees all nodes as they are";
+		return "information period 0: each decision sees the present state of all nodes";
 	if (c->params.transfer_disk_work)
 		return "moved data is work for the disks of two nodes";
 	if (c->least_delay_ms < LEAST_LOOKAHEAD_MS)
@@ -177,7 +177,7 @@ static double core_greater(double a, double b)
 	return a > b ? a : b;
 }
 
-/* rules_new says no more than that it failed. */
+/* Finds out why rules_new failed. */
 static int check_rules(const struct core *c)
 {
 	struct rules_view *view = rules_view_new();
@@ -239,7 +239,7 @@ static int lists_init(struct core_shard *s)
 	return 0;
 }
 
-/* The first shard's thread reads the jobs as well: it gets fewer nodes where that counts. */
+/* The first shard's thread also reads the jobs, so it gets fewer nodes where reading matters. */
 static void share_out(struct core *c)
 {
 	double n = c->cluster->n, all = c->nshards;
@@ -249,7 +249,7 @@ static void share_out(struct core *c)
 	c->share_first = c->nshards == 1 ? c->cluster->n : share > 1 ? (uint32_t)share : 1;
 }
 
-/* As core_shard_of deals them out. */
+/* The first node of a shard, by the shares that core_shard_of knows. */
 static uint32_t first_node(const struct core *c, uint32_t shard)
 {
 	uint64_t rest = c->cluster->n - c->share_first, others = c->nshards - 1;
@@ -372,7 +372,7 @@ static int core_set_up(struct core *c)
 	return ret;
 }
 
-/* One try; 1: it met a job of several tasks and needs one thread. */
+/* Tries the run; 1: it met a job of several tasks and needs one thread. */
 static int run_with(struct core *c, uint32_t threads)
 {
 	int ret;
@@ -392,7 +392,7 @@ static int run_with(struct core *c, uint32_t threads)
 	return ret == 0 ? core_result(c) : ret;
 }
 
-/* The workload, again at the first job that this run read. */
+/* Rewinds the workload to the first job that this run read. */
 static int go_back(struct core *c)
 {
 	uint64_t first = c->first_job;
@@ -404,7 +404,7 @@ static int go_back(struct core *c)
 		.reference_mips = c->reference_mips,
 		.err = c->err,
 		.result = c->result,
-		.serial_reason = "jobs of several tasks join nodes without delay",
+		.serial_reason = "jobs of several tasks connect nodes without delay",
 	};
 
 	core_free(c);
@@ -436,7 +436,7 @@ int sim_run(const struct sim_run *run, struct sim_result *result, struct iocom_e
 	ret = ask_policy(&c);
 	if (ret == 0 && c.params.threads > 1 && (run->completed != NULL || run->decided != NULL))
 		ret = iocom_err_set(err, -EINVAL,
-				    "each completion or decision in order: only with one thread");
+				    "reporting completions or decisions in order needs one thread");
 	if (ret < 0)
 		return ret;
 	if (c.params.threads > 1)

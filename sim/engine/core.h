@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What the files of the engine core share: the state of one run.
+ * The state of one run, shared by the files of the engine core.
  *
- * The nodes are dealt out to shards, one a thread; a shard owns its nodes, the
- * tasks on them and their jobs, and alone touches them while a round is run.  A
- * round goes from one boundary to the next: no task sent within it arrives within
- * it, and nobody learns of another shard's nodes but at a boundary.  So what a
- * node does follows from its own past alone, and the number of shards cannot
- * show.  With one shard the rounds are the same and the barriers cost nothing.
+ * The nodes are divided among shards, one per thread.  A shard owns its nodes, the tasks on them
+ * and their jobs; during a round nothing else touches these.  A round lasts from one boundary to
+ * the next: no task sent within a round arrives in it, and shards learn about each other's nodes
+ * only at boundaries.  So a node's events follow from its own past alone, and the result does not
+ * depend on the number of shards.  A run with one shard has the same rounds, without barriers.
  *
- * Order of what is due at one time: information and samples, then steps of nodes,
+ * What is due at one time happens in this order: information and samples, steps of nodes, tasks
+ * that arrive, flows that end, new jobs; each of these by node, then by job.
  * tasks that arrive, flows that end, new jobs; each by node, then by job.
  */
 #ifndef SIM_CORE_H
@@ -25,63 +25,64 @@
 #define CORE_LINE    64 /* bytes of a cache line */
 
 enum core_state {
-	TASK_RUNNING, /* in a segment at the node model */
+	TASK_RUNNING, /* computes a segment at the node model */
 	TASK_BARRIER, /* waits for its siblings */
-	TASK_TALKING, /* its messages are under way */
-	TASK_READING, /* its data is read from the disk it leaves */
+	TASK_TALKING, /* its messages are on the network */
+	TASK_READING, /* its data is being read from the disk of the node it leaves */
 	TASK_MOVING,  /* between two nodes */
-	TASK_WRITING, /* its data is written where it will run */
+	TASK_WRITING, /* its data is being written to the disk of its next node */
 };
 
 struct core_task {
 	struct node_task at;	 /* what the node model needs */
-	double since_ms;	 /* entered its node; under way: left for it */
-	double segment_ms;	 /* computation of the segment; under way: what is left */
-	double segment_requests; /* likewise; negative: by rate */
-	double moving_mb;	 /* data that goes with it */
-	double moving_ms;	 /* between the disks */
-	/* of the job, for who describes the task without looking at its job */
+	double since_ms;	 /* when it entered its node; on the way: when it left for it */
+	double segment_ms;	 /* computation of the segment; on the way: what is left of it */
+	double segment_requests; /* requests of the segment, likewise; negative: by rate */
+	double moving_mb;	 /* data that moves with the task */
+	double moving_ms;	 /* time the data takes between the two disks */
+	/* copied from the job, so that describing the task need not fetch the job */
 	double rate_per_ms, initial_mb, write_fraction, com_ms;
-	uint32_t job;	  /* slot in the pool */
-	uint32_t node;	  /* where it is, or goes */
-	uint32_t next;	  /* on the node's list of coming tasks; in the pool's list */
+	uint32_t job;	  /* slot of its job in the pool */
+	uint32_t node;	  /* the node it is on or moves to */
+	uint32_t next;	  /* next task on the list of tasks coming to a node, or on the pool's free
+			   * list */
 	uint32_t sibling; /* next task of the job */
-	uint32_t index;	  /* among them */
-	uint32_t phase;	  /* of the job, from 0 */
+	uint32_t index;	  /* the task's number in its job */
+	uint32_t phase;	  /* phase of the job, from 0 */
 	uint16_t state;
 	bool single; /* the only task of its job */
 };
 
 struct core_job {
-	struct sim_job job; /* memory_mb and cpu_ms as scaled */
+	struct sim_job job; /* memory_mb and cpu_ms are scaled */
 	double alone_ms, start_ms;
 	double rate_per_ms; /* accesses as the rules count them */
 	double com_ms;	    /* R_COM of a slave */
-	uint32_t first;	    /* task; the master */
+	uint32_t first;	    /* the first task, the master */
 	uint32_t phases;
-	uint32_t waiting; /* tasks at the barrier */
-	uint32_t talking; /* flows under way */
-	uint32_t ended;	  /* tasks */
+	uint32_t waiting; /* tasks that wait at the barrier */
+	uint32_t talking; /* flows on the network */
+	uint32_t ended;	  /* tasks that have ended */
 	uint32_t moves;
-	uint32_t end_node; /* where the first task ended */
-	uint32_t next;	   /* in the pool's list, in the batch queue */
+	uint32_t end_node; /* node on which the first task ended */
+	uint32_t next;	   /* next job in the pool's free list or in the batch queue */
 };
 
-/* What the core keeps of a node and touches at each of its events. */
+/* What the core keeps per node and touches at each event of the node. */
 struct core_node {
-	double last_ms;			 /* of its last event */
-	double runnable_ms, resident_ms; /* integrals until then */
-	double window_end_ms;		 /* of the measuring window */
-	double placed_at_ms;		 /* the snapshot that `placed` belongs to */
-	uint32_t runnable, resident;	 /* since then */
-	uint32_t coming;		 /* first task under way to it */
+	double last_ms;			 /* time of the node's last event */
+	double runnable_ms, resident_ms; /* integrals up to last_ms */
+	double window_end_ms;		 /* end of the measuring window */
+	double placed_at_ms;		 /* time of the snapshot that `placed` belongs to */
+	uint32_t runnable, resident;	 /* numbers of tasks since last_ms */
+	uint32_t coming;		 /* first task on its way to this node */
 	uint32_t placed;		 /* newest placement by this home since the snapshot */
 	uint32_t flags;
 };
-#define NODE_TOUCHED 1u /* had an event: on the shard's list `touched` */
-#define NODE_DIRTY   2u /* must be set before the next decision: on `dirty` */
+#define NODE_TOUCHED 1u /* the node had an event and is on the shard's list `touched` */
+#define NODE_DIRTY   2u /* on the shard's list `dirty`: set it before deciding */
 
-/* Sums at one time. */
+/* A node's sums up to one time. */
 struct core_point {
 	double time_ms;
 	double runnable_ms;
@@ -93,23 +94,23 @@ struct core_measured {
 	double since_ms; /* start of the window */
 };
 
-/* What only decisions and the end need of a node. */
+/* What only decisions and the final result need of a node. */
 struct core_meter {
-	struct core_point older, newer; /* at the last two ends of windows */
+	struct core_point older, newer; /* sums at the ends of the last two windows */
 	struct core_measured measured;
 	uint64_t arrived, executed;
-	double sampled_cpu_ms, sampled_disk_ms; /* at the last sample */
+	double sampled_cpu_ms, sampled_disk_ms; /* values at the last sample */
 };
 
-/* A node as told to the rules; also what an exported view is made of. */
+/* A node as described to the rules; exported views contain the same. */
 struct core_look {
 	struct rules_node node;
 	struct rules_task *tasks;
-	uint32_t *ids; /* of the tasks */
+	uint32_t *ids; /* ids of the tasks */
 	size_t room;
 };
 
-/* A placement that its home remembers until the next snapshot. */
+/* A placement that its home counts until the next snapshot. */
 struct core_placement {
 	struct rules_request request;
 	double com_ms;
@@ -153,34 +154,34 @@ struct core_completions;
 
 struct core_shard {
 	struct core *core;
-	uint32_t index, first, n; /* its nodes: first .. first + n - 1 */
+	uint32_t index, first, n; /* the shard's nodes: first .. first + n - 1 */
 	int error;
 	struct iocom_err err;
-	uint32_t spins; /* at the next barrier */
-	bool paused;	/* stopped before the round's end, to let the caller look */
+	uint32_t spins; /* how often to poll at the next barrier before sleeping */
+	bool paused;	/* stopped before the end of the round, so that the caller can look */
 
 	struct sim_cluster cluster; /* borrows the machines */
-	struct node_model *model;   /* its nodes are 0 .. n - 1 there */
-	struct core_heap steps;	    /* of those nodes */
-	struct core_timers timers;  /* tasks that arrive */
+	struct node_model *model;   /* it numbers the shard's nodes 0 .. n - 1 */
+	struct core_heap steps;	    /* next events of those nodes */
+	struct core_timers timers;  /* arrivals of tasks that are on their way */
 	struct core_pool_tasks tasks;
 	struct core_pool_jobs jobs;
 	struct core_arrivals arrivals;
-	struct core_parcels *out[2]; /* to each shard, by parity of the round */
+	struct core_parcels *out[2]; /* parcels to each shard, by parity of the round */
 	struct core_flows *flows;
 
 	struct rules *rules;
 	struct rules_view *view;
-	struct core_list touched, dirty, changed; /* room for all nodes */
+	struct core_list touched, dirty, changed; /* each has room for all nodes */
 	double turn_ms;				  /* period 0: the end of the measuring window */
 	struct core_look look, home_look;
 	struct {
 		struct core_placement *list;
 		uint32_t used, room;
 	} placed;
-	uint32_t *targets; /* nodes of the tasks of one job */
+	uint32_t *targets; /* the nodes for the tasks of one job */
 	double *com_ms;
-	struct rules_request request; /* of the decision being made, for sim_look_request */
+	struct rules_request request; /* of this decision */
 	uint32_t targets_room;
 	struct rules_move *moves;
 	uint32_t moves_room;
@@ -205,7 +206,7 @@ struct sim_look {
 	uint32_t home;
 };
 
-/* Saved for the callback `decided` only. */
+/* Kept only for the callback `decided`. */
 struct core_saved {
 	struct rules_node node;
 	struct rules_task *tasks;
@@ -218,51 +219,51 @@ struct core {
 	struct sim_params params;
 	enum rules_policy policy;
 	bool feedback;
-	bool migrates, batch; /* what the policy does */
+	bool migrates, batch; /* whether the policy migrates running tasks, keeps a batch queue */
 	bool looks;	      /* the policy looks at the view */
 	bool measures;
 	bool transit_counts;
-	double period_ms; /* of information; 0: always exact */
+	double period_ms; /* information period; 0: the view is always exact */
 	double reference_mips;
-	double least_delay_ms; /* of a transfer */
+	double least_delay_ms; /* the least delay of a transfer */
 	const char *serial_reason;
 	struct core_node *nodes;
 	struct core_meter *meters;
 	struct core_shard *shards;
 	uint32_t nshards, share_first;
-	struct rules **own_rules; /* control_per_node: one a node */
+	struct rules **own_rules; /* with control_per_node: one for each node */
 	struct core_saved *saved;
 
-	/* the stream: jobs read in idle time, and the next one to hand to a shard */
+	/* the stream: jobs read ahead in idle time, and the next job to give to a shard */
 	struct {
 		struct sim_job *jobs; /* jobs[head .. used) */
 		uint32_t head, used, room;
-		int end; /* what the workload said instead of a job */
+		int end; /* the workload's answer when it had no more jobs */
 		struct iocom_err err;
 	} ahead;
 	struct sim_job next;
 	bool has_next;
-	bool several; /* a job of several tasks was met among several shards */
+	bool several; /* one of several shards met a job of several tasks */
 	uint64_t arrived;
-	uint64_t first_job, skip_before; /* number of the first job; of where to begin again */
+	uint64_t first_job, skip_before; /* number of the first job; where to restart */
 	double last_arrival_ms;
 
-	/* the round: set by the coordinator, read by all */
+	/* the round: the coordinator sets it, all shards read it */
 	uint32_t round;
 	double end_ms;
 	double snapshot_ms; /* time of the snapshot in force */
 	bool take_snapshot, take_sample, finished;
-	double sample_at_ms, sampled_ms; /* this one, the one before */
+	double sample_at_ms, sampled_ms; /* times of this sample and of the last */
 	uint64_t sampled_remote, sampled_migrations;
 	struct core_sync *sync; /* NULL: one shard */
 	int error;
 	struct iocom_err *err;
 	struct sim_result *result;
 	uint32_t samples_room;
-	struct core_reported *reported; /* by the controller: one, or one a node */
+	struct core_reported *reported; /* one, or one per node */
 };
 
-/* The first shard has c->share_first nodes, the others as good as equally many. */
+/* The first shard has c->share_first nodes, the others share the rest as evenly as possible. */
 static inline uint32_t core_shard_of(const struct core *c, uint32_t node)
 {
 	if (node < c->share_first)
@@ -276,7 +277,7 @@ static inline struct core_task *core_task(const struct core_shard *s, uint32_t i
 	return &s->tasks.list[id];
 }
 
-/* Hint: SIZE bytes at P will be used soon. */
+/* Hint: the caller will soon use SIZE bytes at P. */
 static inline void core_fetch(const void *p, size_t size)
 {
 	for (size_t at = 0; at < size; at += CORE_LINE)
@@ -288,30 +289,30 @@ static inline struct core_job *core_job_of(const struct core_shard *s, const str
 	return &s->jobs.list[t->job];
 }
 
-/* Stops the run with CODE and what ERR of the shard says. */
+/* Stops the run with CODE; the shard's ERR gets the message. */
 int core_fail(struct core_shard *s, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* --- core.c, core_round.c: set-up and rounds ------------------------------------ */
 int core_rounds(struct core *c);
-int core_read_next(struct core *c); /* 0; -EINVAL; what the workload says */
-/* Reads a job before it is asked for; false: no room, or none is left. */
+int core_read_next(struct core *c); /* 0; -EINVAL; the error of the workload */
+/* Reads a job before it is needed; false: there is no room or no job. */
 bool core_read_ahead(struct core *c);
-/* What all shards do in a round, each in its thread. */
+/* Does one round of a shard, in the shard's own thread. */
 void core_round(struct core_shard *s);
-/* Waits for all other shards. */
+/* Waits until all other shards have come to this barrier. */
 void core_sync_wait(struct core_shard *s);
 
 /* --- core_loop.c: the events of a shard ------------------------------------------ */
-/* Does all that is due before the round's end. */
+/* Handles all events that are due before the end of the round. */
 void core_run_shard(struct core_shard *s);
 double core_next_time(const struct core_shard *s);
-/* Around every call that changes node NODE of the model. */
+/* Call these before and after every call that changes node NODE of the model. */
 void core_node_begin(struct core_shard *s, uint32_t node, double now);
 void core_node_end(struct core_shard *s, uint32_t node);
 
 /* --- core_pool.c ------------------------------------------------------------------- */
-/* CORE_NONE: no memory.  Pointers into the pool may move. */
+/* Both return CORE_NONE without memory, and may move the pool. */
 uint32_t core_task_new(struct core_shard *s);
 void core_task_drop(struct core_shard *s, uint32_t task);
 uint32_t core_job_new(struct core_shard *s);
@@ -321,66 +322,66 @@ int core_list_add(struct core_list *l, uint32_t id); /* 0, -ENOMEM */
 int core_grow(void *array, uint32_t *room, uint32_t n, size_t size);
 
 /* --- core_job.c: a job's life -------------------------------------------------------- */
-/* A job arrives at its home. */
+/* Starts JOB at its home. */
 void core_arrive(struct core_shard *s, const struct sim_job *job, double now);
-/* Puts the tasks of JOB where shard->targets says. */
+/* Starts the tasks of JOB on the nodes in shard->targets. */
 int core_dispatch(struct core_shard *s, uint32_t job, double now);
-/* The segment of TASK has ended. */
+/* Continues TASK, whose segment has ended. */
 void core_segment_done(struct core_shard *s, uint32_t task, double now);
-/* All messages of JOB's phase have arrived. */
+/* Continues JOB: all messages of its phase have arrived. */
 void core_talk_done(struct core_shard *s, uint32_t job, double now);
-/* A task that was under way is at its node. */
+/* Adds a task that was on its way to its node. */
 void core_task_enters(struct core_shard *s, uint32_t task, double now);
 
 /* --- core_move.c: tasks between nodes -------------------------------------------------- */
-/* Sends TASK, which is new, FROM its home to its node. */
+/* Sends the new TASK from its home FROM to its node. */
 int core_send_new(struct core_shard *s, uint32_t task, uint32_t from, double now);
-/* TASK has crossed the network. */
+/* Handles TASK, which has crossed the network. */
 void core_task_arrives(struct core_shard *s, uint32_t task, double now);
 void core_disk_work_done(struct core_shard *s, uint32_t task, double now);
-/* Moves running tasks away from HOME, as the rules say. */
+/* Migrates running tasks away from HOME as the rules say. */
 int core_migrate(struct core_shard *s, uint32_t home, double now);
-/* Takes what other shards sent in the round before. */
+/* Takes the tasks that other shards sent in the last round. */
 int core_take_parcels(struct core_shard *s);
 double core_written_mb(const struct core_task *t);
 void core_coming_remove(struct core_shard *s, uint32_t task);
 
 /* --- core_place.c: decisions ------------------------------------------------------------ */
-/* Where the tasks of JOB go: shard->targets.  1: it must wait; 0; -errno. */
+/* Writes into shard->targets where the tasks of JOB go.  1: the job must wait; 0; -errno. */
 int core_decide(struct core_shard *s, uint32_t job, double now);
-/* Batch: tries the jobs that wait. */
+/* Batch: tries to place the jobs that wait. */
 void core_queue_try(struct core_shard *s, double now);
 void core_queue_add(struct core_shard *s, uint32_t job);
-/* The view before and after a decision of HOME. */
+/* Prepares the view for a decision of HOME, and restores it after. */
 int core_view_open(struct core_shard *s, uint32_t home, double now);
 void core_view_close(struct core_shard *s);
 struct rules *core_rules_of(const struct core_shard *s, uint32_t node);
 struct rules_request core_request_of(const struct core_shard *s, const struct core_job *j);
-/* HOME charges TARGET with REQUEST until the next snapshot. */
+/* HOME counts REQUEST on TARGET until the next snapshot. */
 void core_remember(struct core_shard *s, uint32_t home, uint32_t target,
 		   const struct rules_request *request, double com_ms);
 uint64_t core_ties_seed(const struct core *c, const struct sim_job *job);
 
 /* --- core_view.c: what decisions look at -------------------------------------------------- */
-/* A view of idle nodes; what fails is in the shard. */
+/* Creates a view of idle nodes; the shard takes an error. */
 void core_view_init(struct core_shard *s);
-/* Hint: the node will be described, or changed, soon. */
+/* Hint: the node will soon be described or changed. */
 void core_fetch_node(const struct core_shard *s, uint32_t node);
 void core_window_turn(struct core_shard *s, uint32_t node, double now);
-/* Updates the node's measured state; owner only.  Returns whether it will stay so. */
+/* Measures the node; only its owner may.  Returns whether the values stay so without events. */
 bool core_measure(struct core_shard *s, uint32_t node, double now);
-/* Describes NODE of any shard into LOOK; tasks sent since SENT_BEFORE are left out. */
+/* Describes NODE of any shard into LOOK, without tasks that were sent at SENT_BEFORE or later. */
 int core_describe(const struct core *c, uint32_t node, double now, double sent_before,
 		  struct core_look *look);
 int core_set(struct core_shard *s, uint32_t node, double now, double sent_before);
-/* Period 0: sets what has changed. */
+/* Period 0: sets the nodes that have changed. */
 int core_view_refresh(struct core_shard *s, double now);
-/* A snapshot: each shard sets its nodes that have changed; then each copies the others'. */
+/* Take a snapshot: each shard sets its own changed nodes, then copies those of the others. */
 int core_snapshot_own(struct core_shard *s, double now);
 int core_snapshot_others(struct core_shard *s);
 void core_touch(struct core_shard *s, uint32_t node);
 void core_mark_dirty(struct core_shard *s, uint32_t node);
-/* Explicit and implicit I/O load of a look (MODEL 1.2). */
+/* The I/O, memory and communication load of a look (MODEL 1.2). */
 struct core_load {
 	double explicit_per_ms, implicit_per_ms, memory_mb, com_ms;
 };
@@ -392,13 +393,13 @@ void core_look_free(struct core_look *look);
 int core_flows_new(struct core_shard *s);
 void core_flows_free(struct core_flows *f);
 double core_flows_next(const struct core_flows *f);
-/* A message of KB from a task's node to another, of JOB; 0, -ENOMEM. */
+/* Sends a message of KB from a task's node to another for JOB; 0, -ENOMEM. */
 int core_flow_add(struct core_shard *s, uint32_t job, uint32_t from, uint32_t to, double kb,
 		  double now);
-/* What ends at NOW. */
+/* Ends the flows that are due at NOW. */
 void core_flows_step(struct core_shard *s, double now);
 size_t core_flows_bytes(const struct core_flows *f);
-/* After changes at NOW: rates and times of the flows concerned. */
+/* Updates rates and end times of flows whose ports changed at NOW. */
 void core_flows_settle(struct core_shard *s, double now);
 
 /* --- core_control.c: feedback ------------------------------------------------------------ */
@@ -410,7 +411,7 @@ void core_control_free(struct core *c);
 void core_complete(struct core_shard *s, uint32_t job, double now);
 int core_completions_new(struct core_shard *s);
 void core_completions_free(struct core_completions *k);
-/* Tells the completions before NOW, in order. */
+/* Reports the completions before NOW in order. */
 void core_completions_tell(struct core_shard *s, double now);
 void core_sample_partial(struct core_shard *s);
 int core_sample_merge(struct core *c);
@@ -418,7 +419,7 @@ int core_result(struct core *c);
 size_t core_bytes(const struct core *c);
 
 /* --- core_alone.c -------------------------------------------------------------------------- */
-/* sim_alone_ms of a job that is scaled already. */
+/* Like sim_alone_ms, for a job whose fields are scaled already. */
 double core_alone_ms(const struct sim_job *job, const struct sim_machine *home,
 		     const struct sim_params *p, double reference_mips);
 void core_scale(struct sim_job *job, const struct sim_params *p);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What a job takes alone: the divisor of its slowdown (MODEL 1.1, O-3).
+ * The time that a job takes alone, which divides its slowdown (MODEL 1.1, O-3):
  *
  *   T = t s + t lambda (1 - h) E(s_disk) + t page 8.1 ms,   s = reference / speed
  *
- * at the idle home node, with its whole buffer.  A parallel job: eq. (3) of
- * MODEL 5.10 for identical tasks, each with a node of the home's kind to itself,
- * plus its messages, which meet at the master's port.
+ * The job has the idle home node with all of its buffer.  For a parallel job it is eq. (3) of
+ * MODEL 5.10: each of the identical tasks has a node like the home to itself, and their messages
+ * share the master's port.
  */
 #include "sim/engine/core.h"
 

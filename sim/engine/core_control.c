@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The feedback controller (MODEL 3.11): each completion goes to the rules, and
- * the buffer they then want goes to the nodes.  One controller for the cluster,
- * or one a node (control_per_node), which learns from the jobs that ended there.
+ * The feedback controller (MODEL 3.11).  Each completion goes to the rules, and the nodes get the
+ * buffer that the rules then want.  There is one controller for the cluster, or one per node
+ * (control_per_node), which learns from the jobs that ended on its node.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "sim/engine/core.h"
 
-/* What has been reported already. */
+/* What was already reported to a controller. */
 struct core_reported {
 	double time_ms;
 	struct node_sums sums;
@@ -89,7 +89,7 @@ static double core_control_share(double part, double whole)
 	return whole > 0 ? part / whole : 0;
 }
 
-/* Means over COUNT nodes from FIRST since the outcome before. */
+/* Averages over COUNT nodes from FIRST since the controller's last outcome. */
 static void describe_outcome(struct core_shard *s, uint32_t first, uint32_t count, double now,
 			     struct core_reported *reported, struct rules_outcome *out)
 {
@@ -109,7 +109,7 @@ static void describe_outcome(struct core_shard *s, uint32_t first, uint32_t coun
 	reported->time_ms = now;
 }
 
-/* Shows the predictive controller what runs on the nodes. */
+/* Shows the predictive controller the tasks on the nodes. */
 static int foresee(struct core_shard *s, struct rules *rules, uint32_t first, uint32_t count,
 		   double now)
 {
@@ -119,7 +119,7 @@ static int foresee(struct core_shard *s, struct rules *rules, uint32_t first, ui
 	if (p->rules.fb_controller != RULES_CONTROLLER_PREDICTIVE)
 		return 0;
 	for (uint32_t i = first; ret == 0 && i < first + count; i++) {
-		node_refresh(s->model, i - s->first, now); /* the tasks' ages */
+		node_refresh(s->model, i - s->first, now); /* updates the tasks' ages */
 		ret = core_describe(s->core, i, now, CORE_FOREVER, &s->look);
 		if (ret == 0)
 			ret = rules_foresee(rules, &s->look.node, p->page_fault_ms,
@@ -144,7 +144,7 @@ void core_control_done(struct core_shard *s, uint32_t node, double slowdown, dou
 	struct rules_control control;
 	int ret;
 
-	/* Only our own variants look at the rest, which costs a walk over the nodes. */
+	/* Only our own controllers use the rest, which costs a walk over the nodes. */
 	if (c->params.rules.fb_controller != 0)
 		describe_outcome(s, first, count, now, reported, &outcome);
 	outcome.cpu_utilisation = core_control_at_most_one(outcome.cpu_utilisation);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Messages between the tasks of a job (O-38): a flow goes out through its node's
- * port and in through the master's.  A port shares its bandwidth equally among its
- * flows, and a flow goes at the lesser of its two shares; without port_contention
- * at the lesser bandwidth.  No message takes less than the network's latency.
+ * Messages between the tasks of a job (O-38).  A flow leaves through its node's port and enters
+ * through the master's.  A port shares its bandwidth equally among its flows, and a flow gets the
+ * smaller of its two shares; without port_contention, the smaller bandwidth.  Every message takes
+ * at least the network's latency.
  *
- * Only where all nodes are in one shard.
+ * There are flows only when one shard has all nodes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,10 +14,10 @@
 
 struct flow {
 	uint32_t job;
-	uint32_t port[2];	      /* out of a node, into a node */
-	uint32_t after[2], before[2]; /* others of that port */
-	double left_kb, rate;	      /* at SINCE; KB/ms */
-	double since_ms, least_ms;    /* ends no earlier than LEAST */
+	uint32_t port[2];	      /* ports that it leaves and enters */
+	uint32_t after[2], before[2]; /* the flow's neighbours in the list of that port */
+	double left_kb, rate;	      /* what is left at since_ms; KB/ms */
+	double since_ms, least_ms;    /* earliest end: least_ms */
 };
 
 struct port {
@@ -31,9 +31,9 @@ struct core_flows {
 	uint32_t used, room;
 	struct core_list free;
 	struct core_heap ends;
-	struct port *ports; /* of node i: out 2 i, in 2 i + 1 */
+	struct port *ports; /* the ports of node i: out 2 i, in 2 i + 1 */
 	uint32_t nports;
-	struct core_list changed; /* ports */
+	struct core_list changed; /* ports that have changed */
 	bool shared;
 };
 

@@ -2,9 +2,9 @@
 /*
  * The two queues of the event loop, both 4-ary heaps.
  *
- * core_heap: one entry per id (a node, a flow), moved when its time changes;
- * order (time, id).  core_timers: entries that are only added and taken; order
- * (time, node, job, task), which no order of adding can change.
+ * core_heap has one entry per id (a node, a flow), which moves when its time changes; its order
+ * is (time, id).  core_timers has entries that are only added and taken; its order is (time,
+ * node, job, task), so it does not depend on the order in which entries are added.
  */
 #ifndef SIM_CORE_HEAP_H
 #define SIM_CORE_HEAP_H
@@ -21,7 +21,7 @@ struct core_entry {
 
 struct core_heap {
 	struct core_entry *entries;
-	uint32_t *at; /* of each id; CORE_NO_ID: not in the heap */
+	uint32_t *at; /* position of each id; CORE_NO_ID: not in the heap */
 	uint32_t used, room;
 };
 
@@ -66,8 +66,8 @@ static inline void core_heap_down(struct core_heap *h, uint32_t i, struct core_e
 	h->at[e.id] = i;
 }
 
-/* The first entry's time is now TIME, no earlier than before.  Returns which of its
- * children took its place, now with another entry; 0: it stayed first. */
+/* Sets the time of the first entry to TIME, no earlier than before.  Returns the place (1 to 4)
+ * of the entry that became the first, where now another entry stands; 0: the first stayed. */
 static inline uint32_t core_heap_sink(struct core_heap *h, double time)
 {
 	struct core_entry e = {time, h->entries[0].id};
@@ -88,7 +88,7 @@ static inline uint32_t core_heap_sink(struct core_heap *h, double time)
 	return least;
 }
 
-/* The time of ID, which is in the heap, is now TIME. */
+/* Sets the time of ID, which is in the heap, to TIME. */
 static inline void core_heap_move(struct core_heap *h, uint32_t id, double time)
 {
 	uint32_t i = h->at[id];
@@ -100,7 +100,7 @@ static inline void core_heap_move(struct core_heap *h, uint32_t id, double time)
 		core_heap_down(h, i, (struct core_entry){time, id});
 }
 
-/* Room for ids 0 .. N-1; 0 or -ENOMEM. */
+/* Makes room for ids 0 .. N-1; 0 or -ENOMEM. */
 int core_heap_reserve(struct core_heap *h, uint32_t n);
 void core_heap_add(struct core_heap *h, uint32_t id, double time);
 void core_heap_remove(struct core_heap *h, uint32_t id);
@@ -118,7 +118,7 @@ struct core_timers {
 };
 
 int core_timers_add(struct core_timers *t, const struct core_timer *timer); /* 0 or -ENOMEM */
-/* Takes the first; there is one. */
+/* Takes the first timer; there must be one. */
 struct core_timer core_timers_take(struct core_timers *t);
 void core_timers_free(struct core_timers *t);
 

@@ -3,18 +3,17 @@
  * A job's life: it arrives, its tasks go where the rules say, compute phase by
  * phase, wait for each other, talk, and end (MODEL 5.6).
  *
- *   computation of barrier_ms -> barrier -> messages of the slaves to the master
- *   -> next phase;  the last phase ends the task: after its messages, or, where
- *   there are none, without waiting.
+ *   computation of barrier_ms -> barrier -> messages of the slaves to the master -> next phase
+ *   The last phase ends the tasks: after its messages, or without a barrier if there are none.
  */
 #include <errno.h>
 #include <math.h>
 
 #include "sim/engine/core.h"
 
-#define PURPOSE_TASK 0x7461736bu /* streams of random numbers: one a task */
+#define PURPOSE_TASK 0x7461736bu /* one stream of random numbers per task */
 
-/* Tasks of a job of several talk when they have anything to say. */
+/* The tasks of a parallel job exchange messages if it has any. */
 static bool talks(const struct sim_job *j)
 {
 	return j->tasks > 1 && j->messages_per_ms * j->message_kb > 0;
@@ -32,7 +31,7 @@ static double phase_length(const struct core_job *j, uint32_t phase)
 	return phase_start(j, phase + 1) - phase_start(j, phase);
 }
 
-/* Of a given number of accesses, those in the computation before START. */
+/* How many of a given number of accesses lie in the computation before START. */
 static double accesses_before(const struct core_job *j, double start)
 {
 	if (start >= j->job.cpu_ms)
@@ -123,7 +122,7 @@ static void task_init(const struct core_shard *s, struct core_task *t, uint32_t 
 	t->com_ms = j->com_ms;
 }
 
-/* Gives TASK its segment at its node, of which it is a member. */
+/* Starts the segment of TASK on its node, of which it is a member. */
 static void core_job_run(struct core_shard *s, struct core_task *t, uint32_t id, double now)
 {
 	uint32_t at = t->node - s->first;
@@ -140,7 +139,7 @@ static void run_next(struct core_shard *s, struct core_task *t, uint32_t id, dou
 	core_node_end(s, t->node);
 }
 
-/* Between core_node_begin and core_node_end of its node. */
+/* The caller has called core_node_begin and will call core_node_end. */
 static void core_job_enter(struct core_shard *s, uint32_t id, double now)
 {
 	struct core_task *t = core_task(s, id);
@@ -199,7 +198,7 @@ int core_dispatch(struct core_shard *s, uint32_t job, double now)
 			core_send_new(s, id, home, now);
 			continue;
 		}
-		if (!here) /* those that stay enter together: what the node does is solved once */
+		if (!here) /* tasks that stay enter together: one solution */
 			core_node_begin(s, home, now);
 		here = true;
 		core_job_enter(s, id, now);
@@ -228,7 +227,7 @@ static void end_task(struct core_shard *s, uint32_t id, double now)
 		core_complete(s, job, now);
 }
 
-/* The next phase of all tasks of JOB, or the end. */
+/* Begins the next phase of all tasks of JOB, or ends them. */
 void core_talk_done(struct core_shard *s, uint32_t job, double now)
 {
 	struct core_job *j = &s->jobs.list[job];
@@ -250,7 +249,7 @@ void core_talk_done(struct core_shard *s, uint32_t job, double now)
 	}
 }
 
-/* Every task of JOB has come to the barrier: the slaves tell the master. */
+/* All tasks of JOB have reached the barrier: the slaves send to the master. */
 static void barrier_done(struct core_shard *s, uint32_t job, double now)
 {
 	struct core_job *j = &s->jobs.list[job];

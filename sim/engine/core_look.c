@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The view of a decision, for who wants to keep it: each node as it was told to
- * the rules.  What the home has sent to a node since the snapshot is added to its
- * tasks and its measured state, as rules_view_charge does; the hit rates that
- * follow may differ a little, as a charge leaves those of the other tasks alone.
+ * The view of a decision, for callers that record it: each node as it was described to the rules.
+ * Tasks that the home has sent to a node since the snapshot are added to the node's tasks and
+ * measured state, as rules_view_charge does.  Hit rates computed from this may differ a little,
+ * because a charge leaves the hit rates of the other tasks unchanged.
  */
 #include <errno.h>
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The events of one shard, in the order that core.h states, up to the end of the
- * round.
+ * The event loop of one shard up to the end of the round, in the order that core.h states.
  */
 #include "sim/engine/core.h"
 
-/* With one shard the caller is let in after so many events. */
+/* A run with one shard returns to its caller after this many events. */
 #define EVENTS_AT_ONCE 1000000u
-/* Homes are fetched before the arrivals before theirs are done. */
+/* While an arrival is handled, the home of the arrival so many places later is prefetched. */
 #define ARRIVALS_AHEAD 1u
 
 enum source {
@@ -44,7 +43,7 @@ void core_node_end(struct core_shard *s, uint32_t node)
 	core_heap_move(&s->steps, at, node_next(s->model, at));
 }
 
-/* What has ended goes on. */
+/* Continues the tasks whose segments or transfers have ended at a step. */
 static void step_done(struct core_shard *s, uint32_t node, const struct node_done *done, int n,
 		      double now)
 {
@@ -67,9 +66,9 @@ static void fetch(struct core_shard *s, uint32_t at)
 	__builtin_prefetch(&s->core->nodes[s->first + at], 1);
 }
 
-/* Most events are of nodes that are in no cache: those due soon are fetched ahead,
- * their tasks when they are due next but one.  MOVED: place of a new entry among
- * the first five of the heap; 0: any of them may be new. */
+/* Most events concern nodes that are in no cache, so we prefetch the nodes that are due
+ * soon, and the tasks of the node that is due after the first.  MOVED is the place of a
+ * new entry among the first five of the heap; 0: any may be new. */
 static void fetch_ahead(struct core_shard *s, uint32_t moved)
 {
 	const struct core_heap *h = &s->steps;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Tasks between nodes.  A transfer takes c_j(i,k) of MODEL 2.3 (a new task) or 2.4
- * (a running one), and never less than the network's latency.  As work for the
- * disks (transfer_disk_work): the data is read at the source's disk, then moved,
- * then written at the target's.
+ * Tasks between nodes.  A transfer takes c_j(i,k) of MODEL 2.3 (a new task) or 2.4 (a running
+ * one), and at least the network's latency.  With transfer_disk_work the data is read at the
+ * source's disk, then moved, then written at the target's.
  *
- * A task under way is on its target's list, by (time sent, job, task): an order
- * that does not depend on who was told first.
+ * A task on its way is on its target's list in the order (time sent, job, task), which does not
+ * depend on the order in which shards are served.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -82,7 +81,7 @@ static double core_move_network(const struct core *c, uint32_t from, uint32_t to
 	return a < b ? a : b;
 }
 
-/* To a task of another shard: it goes with its job, and both leave this one. */
+/* Sends a task and its job to another shard; both leave this shard. */
 static int send_parcel(struct core_shard *s, uint32_t id, double due)
 {
 	struct core_task *t = core_task(s, id);
@@ -100,7 +99,7 @@ static int send_parcel(struct core_shard *s, uint32_t id, double due)
 	return 0;
 }
 
-/* How TASK goes from FROM to its node: in MS between the disks, with MB of data. */
+/* Sends TASK from FROM to its node, with MS between the disks and MB of data. */
 static int send(struct core_shard *s, uint32_t id, uint32_t from, double ms, double now)
 {
 	struct core *c = s->core;
@@ -145,7 +144,7 @@ int core_send_new(struct core_shard *s, uint32_t id, uint32_t from, double now)
 	return send(s, id, from, ms, now);
 }
 
-/* A running task leaves FROM for TO and goes on there where it was. */
+/* Moves a running task from FROM to TO, where it continues. */
 static int core_move_migrate(struct core_shard *s, uint32_t id, uint32_t from, uint32_t to,
 			     double now)
 {
@@ -183,7 +182,7 @@ int core_migrate(struct core_shard *s, uint32_t home, double now)
 	int ret;
 
 	node_refresh(s->model, at, now);
-	core_mark_dirty(s, home); /* ages have changed */
+	core_mark_dirty(s, home); /* the tasks' ages have changed */
 	ret = core_view_open(s, home, now);
 	ntasks = (uint32_t)look->node.ntasks;
 	if (ret == 0 && core_grow(&s->moves, &s->moves_room, ntasks + 1, sizeof(*s->moves)) < 0)
@@ -192,7 +191,8 @@ int core_migrate(struct core_shard *s, uint32_t home, double now)
 		ret = rules_migrate(core_rules_of(s, home), s->view, home, look->tasks, ntasks,
 				    s->moves, ntasks, &n, &s->plan);
 		if (ret < 0)
-			core_fail(s, ret, "the rules cannot say what leaves node %u", home);
+			core_fail(s, ret, "the rules cannot choose the tasks that leave node %u",
+				  home);
 	}
 	core_view_close(s);
 	for (size_t i = 0; ret == 0 && i < n; i++) {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Decisions: the rules are asked with the view that the home node has, and told
- * nothing else.
+ * Decisions: the rules get the view of the home node and nothing else.
  *
- * Period 0: one view, exact at every decision.  Else: the snapshot of the last
- * period boundary, on it the home's own state as it is now and what this home
- * has sent elsewhere since, taken back after the decision.
+ * With period 0 there is one view, exact at every decision.  Otherwise the view is the snapshot
+ * of the last period boundary, with the home's own present state and the tasks that this home has
+ * sent elsewhere since; these additions are removed after the decision.
  *
- * Batch (MODEL 3.13): jobs that found too few free nodes wait in one queue, first
- * come first served; bs_backfill lets later ones pass.
+ * Batch (MODEL 3.13): jobs that found too few free nodes wait in one queue, first come first
+ * served; with bs_backfill later jobs may overtake.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +15,7 @@
 
 #include "sim/engine/core.h"
 
-#define PURPOSE_TIES 0x74696573u /* random numbers: ties of a job's decision */
+#define PURPOSE_TIES 0x74696573u /* stream of random numbers that decide ties */
 
 struct rules *core_rules_of(const struct core_shard *s, uint32_t node)
 {
@@ -74,7 +73,7 @@ void core_remember(struct core_shard *s, uint32_t home, uint32_t target,
 	s->placed.used++;
 }
 
-/* The home's own placements since the snapshot, oldest first. */
+/* Adds the home's own placements since the snapshot, oldest first. */
 static int charge_placed(struct core_shard *s, uint32_t home)
 {
 	struct core_node *n = &s->core->nodes[home];
@@ -100,7 +99,8 @@ static int charge_placed(struct core_shard *s, uint32_t home)
 	return ret;
 }
 
-/* Since the snapshot; who keeps looks wants it described in any case. */
+/* Whether the home may differ from the snapshot.  Callers that record looks want it
+ * described in any case. */
 static bool home_changed(const struct core *c, uint32_t home)
 {
 	const struct core_node *n = &c->nodes[home];
@@ -138,7 +138,7 @@ int core_view_open(struct core_shard *s, uint32_t home, double now)
 			ret = charge_placed(s, home);
 	}
 	if (ret < 0)
-		core_fail(s, ret, "the view of node %u cannot be made", home);
+		core_fail(s, ret, "cannot build the view of node %u", home);
 	return ret;
 }
 
@@ -161,12 +161,12 @@ static int reserve_targets(struct core_shard *s, uint32_t tasks)
 	return 0;
 }
 
-/* Jobs alike in all else must not draw alike. */
+/* Depends on the job's id, so that jobs that are otherwise alike do not draw alike. */
 uint64_t core_ties_seed(const struct core *c, const struct sim_job *job)
 {
 	struct sim_random r = sim_random_stream(c->params.seed, PURPOSE_TIES, job->id);
 
-	/* A view file holds 53 bits. */
+	/* A view file stores 53 bits. */
 	return sim_random_next(&r) >> 11;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* From what the shards have counted to the result; all sums in node order or exact. */
+/* Turns the shards' counts into the result.  Sums are exact, or are added in node order. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "sim/engine/core.h"
 
-/* Completions at one time, told in the order of their jobs. */
+/* Completions at one time, reported in the order of their jobs. */
 struct core_completions {
 	struct completion {
 		struct sim_job job;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Rounds.  Between two rounds the coordinator (the caller's thread) alone is at
- * work: it looks when something happens next, says how far the round may go, and
- * hands out the jobs that arrive before.  A round ends no later than
+ * Rounds.  Between two rounds only the coordinator (the caller's thread) works: it finds the time
+ * of the next event, decides how far the round may go, and hands out the jobs that arrive before
+ * that.  A round ends no later than
  *
  *   the next period boundary at which a decision needs a snapshot,
  *   the next sample,
- *   the next event + the least delay of a transfer (several shards).
+ *   the next event + the least delay of a transfer (with several shards).
  */
 #include <errno.h>
 #include <math.h>
@@ -16,20 +16,20 @@
 
 #include "sim/engine/core.h"
 
-#define ARRIVALS_AT_ONCE 4096u /* times shards: jobs read ahead */
+#define ARRIVALS_AT_ONCE 4096u /* jobs handed out for a round, times the number of shards */
 
-#define SPINS_MOST	 1024u /* at a barrier, before sleeping: tens of microseconds */
+#define SPINS_MOST	 1024u /* polls at a barrier before sleeping: tens of microseconds */
 
-/* A barrier at which nobody sleeps when the others are near. */
+/* A barrier whose threads do not sleep if the others come soon. */
 struct core_sync {
 	atomic_uint phase, waiting;
-	atomic_flag reading; /* somebody reads jobs ahead */
+	atomic_flag reading; /* held by the thread that reads jobs ahead */
 	pthread_mutex_t lock;
-	pthread_cond_t moved; /* phase has changed */
-	pthread_mutex_t gate; /* held until all threads are there */
+	pthread_cond_t moved; /* signalled when `phase` changes */
+	pthread_mutex_t gate; /* held until all threads are started */
 	pthread_t *threads;
 	uint32_t started;
-	bool failed; /* to start them all; settled before the gate opens */
+	bool failed; /* not all threads could be started; final before the gate opens */
 };
 
 static void pause_briefly(void)
@@ -47,7 +47,7 @@ static void sleep_until_moved(struct core_sync *sync, unsigned int phase)
 	pthread_mutex_unlock(&sync->lock);
 }
 
-/* True: the others came while this thread, which would have slept, was spinning. */
+/* Polls for the other threads to come; true: they came. */
 static bool spin(struct core_sync *sync, unsigned int phase, uint32_t spins)
 {
 	for (uint32_t i = 0; i < spins; i++) {
@@ -58,7 +58,7 @@ static bool spin(struct core_sync *sync, unsigned int phase, uint32_t spins)
 	return false;
 }
 
-/* Spins less when it was in vain: where others want the processor it ends soon. */
+/* Polls less after polling in vain: where other programs want the processor, polling soon stops. */
 void core_sync_wait(struct core_shard *s)
 {
 	struct core *c = s->core;
@@ -84,7 +84,7 @@ void core_sync_wait(struct core_shard *s)
 	sleep_until_moved(sync, phase);
 }
 
-/* The end of a round: who is early reads jobs for the next ones, until all are there. */
+/* Waits for the end of a round; a thread that is early reads jobs for the next rounds. */
 static void wait_for_end(struct core_shard *s)
 {
 	struct core *c = s->core;
@@ -138,14 +138,15 @@ static double next_arrival(const struct core *c)
 	return next;
 }
 
-/* The last multiple of PERIOD that is not after TIME. */
+/* The last multiple of PERIOD that is at TIME or before. */
 static double boundary(double time, double period)
 {
 	double k = floor(time / period);
 
 	if (!(time < CORE_FOREVER))
 		return CORE_FOREVER;
-	/* Off by one at most; beyond 2^53 periods no step would show. */
+	/* Rounding is off by at most one period.  Beyond 2^53 periods adding one would change
+	 * nothing. */
 	if (k * period > time)
 		k--;
 	if ((k + 1) * period <= time)
@@ -153,7 +154,7 @@ static double boundary(double time, double period)
 	return k * period;
 }
 
-/* Decisions need a snapshot of their period; without one to come there is none. */
+/* Decisions need the snapshot of their period; without decisions ahead none is taken. */
 static void plan_snapshot(struct core *c, double next)
 {
 	double wanted;
@@ -248,7 +249,7 @@ static uint64_t core_round_completed(const struct core *c)
 	return n;
 }
 
-/* What the next round is; c->finished: there is none. */
+/* Plans the next round; c->finished: there is none. */
 static int core_round_plan(struct core *c)
 {
 	double next = next_event(c), until = c->params.until_ms;
@@ -355,11 +356,11 @@ static int start_threads(struct core *c)
 	pthread_mutex_unlock(&sync->gate);
 	if (ret == 0)
 		return 0;
-	return iocom_err_set(c->err, -ret, "only %u of %u threads can be started",
+	return iocom_err_set(c->err, -ret, "cannot start more than %u of %u threads",
 			     sync->started + 1, c->nshards);
 }
 
-/* The threads are at the gate (too few were started) or at the barrier before a round. */
+/* The threads wait at the gate (when too few could be started) or at the barrier before a round. */
 static void stop_threads(struct core *c)
 {
 	struct core_sync *sync = c->sync;

@@ -2,8 +2,8 @@
 /*
  * Statistics of a run; see core_stats.h.
  *
- * A bin is a 128th of an octave: its middle is within 0.4 % of all it holds.  Bin
- * 0 takes what is below 2^-20 (and negative), the last what is above 2^44.
+ * A bin spans 1/128 of an octave, so its middle is within 0.4 % of all values in it.  Bin 0 takes
+ * values below 2^-20 (and negative ones), the last bin values above 2^44.
  */
 #include "sim/engine/core_stats.h"
 
@@ -17,7 +17,7 @@
 #define TERM_MOST   0x1p60
 #define SQUARE_MOST 0x1p43
 
-#define BITS	    7 /* of the mantissa that tell a bin */
+#define BITS	    7 /* bits of the mantissa that select a bin */
 #define FIRST_EXP   (-20)
 #define OCTAVES	    64
 #define BINS	    (1 + (OCTAVES << BITS) + 1)
@@ -98,7 +98,7 @@ int core_distribution_merge(struct core_distribution *to, const struct core_dist
 	return 0;
 }
 
-/* The least bin such that a share Q of all is in it or below. */
+/* The lowest bin for which a share Q of all values is in it or below. */
 static double quantile(const struct core_distribution *d, double q)
 {
 	uint64_t wanted = (uint64_t)ceil(q * (double)d->n), seen = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Statistics that no order of counting can change: sums in fixed point (exact
- * integers), counts in bins of a logarithmic scale.
+ * Statistics that do not depend on the order of counting: sums are fixed-point integers (exact),
+ * counts are in bins of a logarithmic scale.
  */
 #ifndef SIM_CORE_STATS_H
 #define SIM_CORE_STATS_H
@@ -36,7 +36,7 @@ struct core_stats {
 	uint64_t completed, tasks_started, tasks_ended;
 	uint64_t remote, migrations, queued, decisions, events;
 	core_fixed moved_mb;
-	double last_ms; /* completion */
+	double last_ms; /* time of the last completion */
 };
 
 int core_stats_merge(struct core_stats *to, const struct core_stats *from);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What decisions look at: nodes described as the rules want them.
+ * The view that decisions use: nodes described in the form that the rules expect.
  *
- * Tasks: the node's members and, with transit_counts, those under way to it.
+ * Tasks: the node's members and, with transit_counts, the tasks on their way to it.
  *
- * Measured state (MODEL O-8(d)): the node's sums over a window that ends now and
- * began at the end of the last measuring window but one, so that it is 1 to 2
- * windows long (exactly one at a window's end).  A task that has been there for
- * only a share p of it is in the sums for p; for the rest 1 - p it counts with
- * what it would do alone, as rules_view_charge counts a task just sent.
+ * Measured state (MODEL O-8(d)): the node's sums over a span that ends now and began when the
+ * last measuring window but one ended, so the span is 1 to 2 windows long (exactly one at a
+ * window's end).  A task that was on the node only for a share p of the span is in the sums for
+ * p; for the other 1 - p it counts with what it would do alone, as rules_view_charge counts a
+ * task just sent.
  *
- * A node is set again only when it may look different: period 0 when its members
- * change (and at window ends, if it had events since); else at period boundaries
- * if it had events since the last one.
+ * A node is described again only when its description may have changed.  With period 0: when its
+ * members change (and at the end of a window, if it had events since).  Otherwise: at period
+ * boundaries, if it had events since the last one.
  */
 #include <errno.h>
 #include <math.h>
@@ -23,9 +23,9 @@
 #include "sim/engine/core.h"
 
 #define KB_PER_MB   1000.0
-#define NODES_AHEAD 8 /* fetched before their turn */
-#define TASKS_AHEAD 4 /* of each */
-#define DEFER_SHARE 8 /* where one node in so many has changed, indexes are built anew */
+#define NODES_AHEAD 8 /* nodes fetched before they are needed */
+#define TASKS_AHEAD 4 /* tasks fetched for each of them */
+#define DEFER_SHARE 8 /* rebuild the indexes if more than one node in so many has changed */
 
 /* --- measured state ----------------------------------------------------------- */
 
@@ -57,7 +57,7 @@ static void fetch_tasks(const struct core_shard *s, uint32_t node)
 			   sizeof(struct core_task));
 }
 
-/* What comes in a list: the nodes, then, when they are there, their tasks. */
+/* Prefetches for entry I of the list: nodes further on, and the tasks of nodes halfway there. */
 static void fetch_listed(const struct core_shard *s, const struct core_list *l, uint32_t i)
 {
 	if (i + NODES_AHEAD < l->used)
@@ -66,7 +66,7 @@ static void fetch_listed(const struct core_shard *s, const struct core_list *l, 
 		fetch_tasks(s, l->ids[i + NODES_AHEAD / 2]);
 }
 
-/* The node's sums at TIME, when nothing has happened on it since its last event. */
+/* The node's sums at TIME, if it had no event since its last one. */
 static void point_at(const struct core *c, uint32_t node, double time, struct core_point *p)
 {
 	const struct core_node *n = &c->nodes[node];
@@ -97,7 +97,8 @@ void core_window_turn(struct core_shard *s, uint32_t node, double now)
 		return;
 	}
 	k = floor(now / window);
-	/* Rounding is off by one at most; in a time beyond 2^53 windows no step would show. */
+	/* Rounding is off by at most one window.  Beyond 2^53 windows adding one would change
+	 * nothing. */
 	if (k * window > now)
 		k--;
 	if ((k + 1) * window <= now)
@@ -168,7 +169,8 @@ int core_look_reserve(struct core_look *look, size_t n)
 	return 0;
 }
 
-/* (5): a slave away from its master, and a master with slaves away, talk. */
+/* Eq. (5): a slave on another node than its master communicates, and so does a master
+ * with such slaves. */
 static double com_load(const struct core_shard *s, const struct core_task *t)
 {
 	const struct core_task *master;
@@ -266,7 +268,7 @@ struct core_load core_load_of(const struct core_look *look)
 	return load;
 }
 
-/* What a task alone on the node's disk would do to it: requests/ms and utilisation. */
+/* Adds the load that T alone would put on the node's disk: requests/ms and utilisation. */
 static void add_absent(const struct sim_params *p, const struct rules_node *n,
 		       const struct rules_task *t, double share, struct core_measured *m)
 {
@@ -341,7 +343,7 @@ int core_describe(const struct core *c, uint32_t node, double now, double sent_b
 	look->node.tasks = look->tasks;
 	if (ret == 0 && c->measures)
 		set_measured(s, node, now, look);
-	/* A batch system wants nodes where nobody is, waiting for the disk or not. */
+	/* A batch system wants empty nodes; a node whose task waits for the disk is not empty. */
 	if (ret == 0 && c->params.cpu_load_runnable && !c->batch)
 		set_advertised(s, node, look);
 	return ret;
@@ -376,7 +378,7 @@ int core_set(struct core_shard *s, uint32_t node, double now, double sent_before
 	if (ret == 0 && s->core->saved != NULL)
 		ret = save(&s->core->saved[node], &s->look);
 	if (ret < 0)
-		core_fail(s, ret, "node %u cannot be described", node);
+		core_fail(s, ret, "cannot describe node %u", node);
 	return ret;
 }
 
@@ -427,7 +429,7 @@ void core_mark_dirty(struct core_shard *s, uint32_t node)
 	s->dirty.ids[s->dirty.used++] = node;
 }
 
-/* What had events may measure differently now. */
+/* Nodes that had events may measure differently now, so they become dirty. */
 static void touched_are_dirty(struct core_shard *s)
 {
 	for (uint32_t i = 0; i < s->touched.used; i++) {
@@ -437,7 +439,7 @@ static void touched_are_dirty(struct core_shard *s)
 	s->touched.used = 0;
 }
 
-/* Many nodes are better visited as they lie in memory. */
+/* Visits many nodes in the order in which they lie in memory, which is faster. */
 static void sort_changed(struct core_shard *s)
 {
 	const struct core *c = s->core;
@@ -450,7 +452,7 @@ static void sort_changed(struct core_shard *s)
 			s->changed.ids[n++] = node;
 }
 
-/* All dirty nodes are on the list `changed` then, and no longer dirty. */
+/* Moves all dirty nodes to the list `changed`; they are no longer dirty. */
 static void take_dirty(struct core_shard *s)
 {
 	struct core_list was = s->changed;
@@ -463,7 +465,7 @@ static void take_dirty(struct core_shard *s)
 		s->core->nodes[s->changed.ids[i]].flags &= ~NODE_DIRTY;
 }
 
-/* Ends with rules_view_settle by the caller. */
+/* The caller must call rules_view_settle afterwards. */
 static int set_changed(struct core_shard *s, double now)
 {
 	int ret = s->changed.used > s->n / DEFER_SHARE ? rules_view_defer(s->view) : 0;
@@ -472,7 +474,7 @@ static int set_changed(struct core_shard *s, double now)
 		uint32_t node = s->changed.ids[i];
 
 		fetch_listed(s, &s->changed, i);
-		/* What it measures may go on changing without an event. */
+		/* The node's measured state may go on changing without events. */
 		if (!core_measure(s, node, now) && !(s->core->nodes[node].flags & NODE_TOUCHED))
 			core_touch(s, node);
 		ret = core_set(s, node, now, CORE_FOREVER);
@@ -519,7 +521,7 @@ int core_snapshot_others(struct core_shard *s)
 				rules_view_prefetch(s->view, changed->ids[i + NODES_AHEAD]);
 			ret = rules_view_copy(s->view, c->shards[k].view, changed->ids[i]);
 			if (ret < 0)
-				return core_fail(s, ret, "the snapshot cannot be copied");
+				return core_fail(s, ret, "cannot copy the snapshot");
 		}
 	}
 	rules_view_settle(s->view);

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The fluid level: segments advance at rates, and something happens only when one
- * begins, ends or is stopped, or when members or the buffer change what others need.
+ * The fluid level: segments advance at rates.  The only events are that a segment begins, ends or
+ * is stopped, or that the members or the buffer change what tasks need.
  *
- *   A segment of C ms of computation asks, as a whole, for C / speed of the processor,
- *   C (1 - h) lambda accesses and C page faults by the rates of the moment (1.3-1.5), or
- *   for the given number of accesses.  All tasks' rates follow from all their demands
- *   (sharing.h); left_j falls by rate_j a ms.
+ *   A segment of C ms of computation needs C / speed of the processor, C (1 - h) lambda
+ *   accesses and C page faults by the present rates (1.3-1.5), or the given number of accesses.
+ *   All tasks' rates follow from the demands of all (sharing.h); left_j falls by rate_j per ms.
  *
- * How many requests a segment makes is drawn where it begins (fluid_demand.c), unless
- * given.
+ * The number of requests of a segment is drawn when it begins (fluid_demand.c), unless given.
  *
- * Where nobody both computes and uses the disk, requests of tasks with few of them
- * (transfers have one) are served one by one in turn, as FCFS would.  A transfer waits
- * for the ones before it.
+ * On a node where no task both computes and uses the disk, the requests of tasks with few of them
+ * (transfers have one) are served one at a time in turn, as FCFS would.  A transfer waits for
+ * earlier transfers.
  *
- * Sums are booked task by task from the progress since the last booking, as all of them
- * are linear in it.  Demands and rates are worked out when they are asked for: a change
- * makes them stale, so that many arrivals or ends at one instant cost one solution.  A scheduler
- * that lowers the priority of hogs (O-50) is known at the request level only.
+ * Sums are booked per task from its progress since the last booking, because all of them are
+ * linear in the progress.  Demands and rates are computed only when they are needed: a change
+ * marks them stale, so many arrivals or ends at one instant cost one solution.  Only the request
+ * level has a scheduler that lowers the priority of CPU hogs (O-50).
  */
 #include <errno.h>
 #include <math.h>
@@ -27,10 +25,10 @@
 
 #include "sim/engine/fluid.h"
 
-#define STALE	   -1.0	 /* in next[]: to be solved first */
-#define NOTHING	   1e-12 /* of a segment: it has ended */
-#define ROUNDING   1e-6	 /* of a request */
-#define TURNS_MOST 16	 /* requests of a task whose requests are served in turn */
+#define STALE	   -1.0	 /* in next[]: rates must be solved first */
+#define NOTHING	   1e-12 /* a segment with less left has ended */
+#define ROUNDING   1e-6	 /* tolerance, in requests */
+#define TURNS_MOST 16	 /* requests are served in turn if a task has at most so many */
 
 /* --- rates ------------------------------------------------------------------------------ */
 
@@ -39,7 +37,8 @@ static inline bool fluid_disk_only(const struct sharing_task *s)
 	return !(s->cpu_ms > 0);
 }
 
-/* Whether to serve in turn: several use the disk, none of them computes, one has few left. */
+/* Serve requests in turn if several tasks use the disk, none of them computes and one
+ * has few requests. */
 static bool turns_wanted(const struct fluid_node *f)
 {
 	uint32_t users = 0;
@@ -58,7 +57,7 @@ static bool turns_wanted(const struct fluid_node *f)
 	return few && users > 1;
 }
 
-/* The run whose request is being served, or the one with the lowest ticket. */
+/* The run whose request is being served, else the one with the lowest ticket. */
 static struct fluid_run *turn_of(struct fluid_node *f, uint32_t *index)
 {
 	struct fluid_run *r = NULL;
@@ -100,7 +99,7 @@ static void turns_solve(struct fluid_node *f)
 	f->load.cores_busy = fmin(computing, f->machine.cores);
 }
 
-/* What happens next, and when. */
+/* Finds the next event and its time. */
 static void fluid_plan(const struct node_model *m, uint32_t node, struct fluid_node *f)
 {
 	double soonest = NODE_NEVER;
@@ -120,7 +119,7 @@ static void fluid_plan(const struct node_model *m, uint32_t node, struct fluid_n
 	m->next[node] = soonest < NODE_NEVER ? f->at_ms + soonest : NODE_NEVER;
 }
 
-/* Runs that have nothing left ask for nothing: the solution is for those behind them. */
+/* A run with nothing left ends first; the solution is only needed for the runs that remain. */
 static bool ended_already(const struct node_model *m, uint32_t node, struct fluid_node *f)
 {
 	for (uint32_t i = 0; i < f->active; i++) {
@@ -134,7 +133,7 @@ static bool ended_already(const struct node_model *m, uint32_t node, struct flui
 	return false;
 }
 
-/* What all ask for, now that others have come or gone. */
+/* Updates the demands of all runs after others have come or gone. */
 static void demand_again(const struct node_model *m, uint32_t node, struct fluid_node *f)
 {
 	for (uint32_t i = 0; i < f->active; i++) {
@@ -198,7 +197,7 @@ static void run_move(struct node_model *m, struct fluid_node *f, uint32_t to, ui
 		node_task_of(m, f->runs[to].id)->link = to;
 }
 
-/* A new run, at the end of the active ones; there is room. */
+/* Adds a run at the end of the active ones; there must be room. */
 static uint32_t run_add(struct node_model *m, struct fluid_node *f, const struct fluid_run *r,
 			const struct sharing_task *s)
 {
@@ -211,7 +210,7 @@ static uint32_t run_add(struct node_model *m, struct fluid_node *f, const struct
 	return i;
 }
 
-/* The transfer that has waited longest takes part. */
+/* Activates the transfer that has waited longest. */
 static void work_begin(struct node_model *m, struct fluid_node *f)
 {
 	uint32_t oldest = f->active;
@@ -361,7 +360,7 @@ static void fluid_refresh(struct node_model *m, uint32_t node, double now)
 		fluid_book(m, f, &f->runs[i]);
 }
 
-/* What was planned has come: a run's end, or that of a request served in turn. */
+/* Handles the planned event: the end of a run or of a request served in turn. */
 static void reach(struct node_model *m, uint32_t node, struct fluid_node *f)
 {
 	struct fluid_run *r = &f->runs[f->first];

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What a segment asks for at the fluid level, and what its progress adds to the sums.
+ * What a segment demands at the fluid level, and what its progress adds to the sums.
  *
  *   by rate      C lambda (1 - h) accesses, C lambda h hits, C page faults (1.3-1.5)
- *   by number    so many accesses, no hits; page faults by rate
+ *   by number    the given number of accesses, no hits; page faults by rate
  *
- * What is random in the mean of many requests is small, but not their number: as at the
- * request level, a segment that expects M requests makes a Poisson number of them, and a
- * mean of as many sizes.  Both are drawn where it begins: N requests instead of M.  When
- * its rates change later it makes M' N / M for M' <= M, else N + M' - M: of extra
- * requests that were not foreseen the mean.  (Without this, tasks alike would end at
+ * The mean size of many requests varies little, but their number varies. So, as at the request
+ * level, a segment that expects M requests makes a Poisson number N of them, and their mean size
+ * is the mean of N random sizes; both are drawn when the segment begins.  If its rates change
+ * later so that it expects M', it makes M' N / M for M' <= M, else N + M' - M: of the requests
+ * that were not foreseen it makes the expected number.  (Without this, tasks alike would end at
  * the same moment and barriers would cost nothing.)
  */
 #include <math.h>
@@ -18,7 +18,7 @@
 
 #define MB_PER_KB    1e-3
 #define POISSON_FEW  10.0
-#define SPREAD_LEAST 1e-4 /* squared; less variable means are not drawn */
+#define SPREAD_LEAST 1e-4 /* squared; means that vary less are not drawn */
 
 static double draw_normal(struct sim_random *r)
 {
@@ -27,7 +27,8 @@ static double draw_normal(struct sim_random *r)
 	return radius * cos(2 * M_PI * sim_random_uniform(r));
 }
 
-/* Few: by inversion; more: (sqrt(mean) + z / 2)^2, which has the mean and variance. */
+/* Small means by inversion; larger ones as (sqrt(mean) + z / 2)^2, which has the mean
+ * and variance. */
 static double draw_poisson(struct sim_random *r, double mean)
 {
 	double n = 0, p = exp(-mean), u, root;
@@ -41,7 +42,7 @@ static double draw_poisson(struct sim_random *r, double mean)
 	return root > 0 ? fmax(root * root - 0.25, 0) : 0;
 }
 
-/* Mean of N sizes, each Gamma: Gamma again. */
+/* Draws the mean of N sizes.  Each is Gamma, so their mean is Gamma too. */
 static double draw_size(const struct node_task *t, struct sim_random *r, double n)
 {
 	double cv = t->request_kb > 0 ? t->request_sd_kb / t->request_kb : 0;
@@ -51,7 +52,7 @@ static double draw_size(const struct node_task *t, struct sim_random *r, double 
 	return sim_random_gamma(r, t->request_kb, t->request_sd_kb / sqrt(n));
 }
 
-/* By rate, per segment: accesses that miss, accesses that hit, page faults. */
+/* Computes the misses, hits and page faults that the segment is expected to make by rate. */
 static void expect(const struct node *n, const struct node_task *t, struct fluid_run *r)
 {
 	double io = r->given < 0 ? r->cpu_ms * t->io_per_ms : 0;
@@ -62,7 +63,7 @@ static void expect(const struct node *n, const struct node_task *t, struct fluid
 	r->faults = r->cpu_ms * node_page_rate(n, t);
 }
 
-/* The part of the disk requests expected by rate that the segment makes. */
+/* The factor by which the segment's drawn requests differ from those expected by rate. */
 static double luck(const struct fluid_run *r, double expected)
 {
 	if (!(expected > 0))

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The machines of the papers (MODEL 5.8), and one of ours, by name.
+ * The machines of the papers (MODEL 5.8), and one of our own, by name.
  *
  *   fc        FC Table 5.1
  *   acm       ACM Table I disk; processor, memory, network of FC (O-40)
- *   acm-ageN  ACM Table IV disks after N years in the node of System A; from age 4 on
- *             the printed seek times repeat the bandwidth column (E-9): acm-ageN has
- *             the intended ones, acm-ageN-printed the others
- *   com       COM Table 1; buffer as FC, requests as ACM (neither is printed)
- *   vax       ZAT: 1 MIPS, 4 MB, Ethernet; the disk serves 40 blocks of 1 KB a second
+ *   acm-ageN  ACM Table IV disks after N years in the node of System A; from age 4 on the printed
+ *             seek times repeat the bandwidth column (E-9): acm-ageN has the intended times,
+ *             acm-ageN-printed the printed ones
+ *   com       COM Table 1; buffer as in FC, requests as in ACM (the paper prints neither)
+ *   vax       ZAT: 1 MIPS, 4 MB, Ethernet; the disk serves 40 blocks of 1 KB per second
  *   acm-a..e  ACM Table VI: systems of six groups of ten; the bandwidth selects the age
  */
 #include <errno.h>
@@ -42,12 +42,12 @@ static const struct named_machine machines[] = {
 	{"acm-age6-printed", {AGED(3.72 + 5.07, 3.72)}},
 	{"com", {1000, 1, 1000, 160, 8, 40, 256, 51.2, 125}},
 	{"vax", {1, 1, 4, 0.4, 24, 1, 1, 0, 1.25}},
-	/* ours, for traces: a machine of today whose memory nobody told */
+	/* ours, for traces: a present-day machine whose memory is unknown */
 	{"host", {1000, 1, 0, 0, 0.2, 500, 256, 0, 125}},
 };
 #define MACHINES (sizeof(machines) / sizeof(machines[0]))
 
-/* A group of Table VI: speed and memory of the three kinds, and the disk's age. */
+/* A group of Table VI: CPU speed, memory and the age of the disk. */
 struct group {
 	double mips, ram_mb;
 	unsigned int age;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The shared half of the node models: membership, memory, buffer, and the rates
- * that follow from them:
+ * The shared half of the node models: membership, memory, buffer, and the rates that follow:
  *
  *   L_MEM(i)  = sum of m_v                                    MODEL 1.3
  *   page(i,j) = mu_j L_MEM / n_MEM  if L_MEM > n_MEM, else 0  (4.3) FC
  *   h(i,j)    by the members' sum of lambda_k d_k             (5.4) FC
  *
- * The rest goes to the fidelity (request.c, fluid.c).
+ * The fidelities (request.c, fluid.c) do the rest.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +30,7 @@ double node_page_rate(const struct node *n, const struct node_task *t)
 			      node_memory_room(n));
 }
 
-/* The buffer never takes all of the memory: what is left for tasks stays positive. */
+/* Limits the buffer so that some memory stays for tasks. */
 static double buffer_within(double buffer_mb, double ram_mb)
 {
 	const double least_mb = 1e-3;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What a run is asked to do, by name: one table row a field with the range it
- * accepts, so that setting, listing and checking cannot disagree.  A name that is
- * not here is asked of the rules.
+ * The parameters of a run by name.  One table row describes each field with its range, so that
+ * setting, listing and checking agree.  Names that are not in the table belong to the rules.
  */
 #include <errno.h>
 #include <math.h>
@@ -151,9 +150,10 @@ static int value_set(struct sim_params *params, const struct param *p, double va
 int sim_params_check(const struct sim_params *params, struct iocom_err *err)
 {
 	if (params->priority_decay && params->fidelity == SIM_FLUID)
-		return iocom_err_set(err, -EINVAL,
-				     "priority_decay: the fluid knows no priorities; use fidelity "
-				     "request");
+		return iocom_err_set(
+			err, -EINVAL,
+			"priority_decay: the fluid level has no priorities; use fidelity "
+			"request");
 	return 0;
 }
 
@@ -169,7 +169,7 @@ const char *sim_params_get(const struct sim_params *params, unsigned int i, doub
 	return name;
 }
 
-/* How many letters to insert, delete or replace to turn A into B (Levenshtein). */
+/* Number of letters to insert, delete or replace to turn A into B (Levenshtein). */
 static unsigned int distance(const char *a, const char *b)
 {
 	unsigned int row[NAME_MAX_LEN + 2];
@@ -197,7 +197,7 @@ static unsigned int distance(const char *a, const char *b)
 	return row[n];
 }
 
-/* Smaller is nearer; a name that holds the other counts as one letter off. */
+/* Smaller means more alike; a name that contains the other counts as one letter off. */
 static unsigned int unlikeness(const char *wanted, const char *name)
 {
 	unsigned int d = distance(wanted, name);
@@ -207,7 +207,7 @@ static unsigned int unlikeness(const char *wanted, const char *name)
 	return d;
 }
 
-/* Up to three names near WANTED into TEXT, "a, b, c"; "" when none is. */
+/* Writes up to three names similar to WANTED into TEXT, "a, b, c"; "" when there is none. */
 static void near_names(const struct sim_params *params, const char *wanted, char *text, size_t size)
 {
 	unsigned int most = (unsigned int)(strlen(wanted) / 3) + 1, found = 0;
@@ -247,7 +247,7 @@ int sim_params_set(struct sim_params *params, const char *name, double value, st
 		return 0;
 	near_names(params, name, near, sizeof(near));
 	if (near[0])
-		return iocom_err_set(err, -ENOENT, "no parameter is named \"%.80s\"; near: %s",
+		return iocom_err_set(err, -ENOENT, "no parameter is named \"%.80s\"; similar: %s",
 				     name, near);
 	return iocom_err_set(err, -ENOENT,
 			     "no parameter is named \"%.80s\"; iocom-sim(1) lists them", name);

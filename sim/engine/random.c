@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Distributions over the counter-based streams of random.h.  GSL draws from a
- * stream through a generator type of its own; what GSL would do in one line is
- * done here (inverse of the distribution function).
+ * Distributions over the counter-based streams of random.h.  GSL draws from a stream through its
+ * own generator type; draws that take GSL one line are made here (inverse of the distribution
+ * function).
  *
  *   Gamma   mean k s, standard deviation s sqrt(k): shape k = (mean / sd)^2, scale s = sd^2 / mean
  *   Pareto  P(X > x) = (x_m / x)^a, mean x_m a / (a - 1)                   MODEL O-39
@@ -13,7 +13,7 @@
 
 #include "sim/random.h"
 
-/* Stafford's variant 13, the step that sim_random_next ends with. */
+/* Stafford's variant 13, the last step of sim_random_next. */
 static uint64_t random_mix(uint64_t x)
 {
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -85,7 +85,7 @@ double sim_random_between(struct sim_random *r, double low, double high)
 	return low + (high - low) * sim_random_uniform(r);
 }
 
-/* Lemire's multiplication, with the rejection that makes it unbiased. */
+/* Lemire's multiplication with the rejection that makes it unbiased. */
 uint64_t sim_random_integer(struct sim_random *r, uint64_t low, uint64_t high)
 {
 	uint64_t range = high - low + 1, least;

@@ -4,21 +4,19 @@
  *
  * A task alternates bursts of computation and synchronous requests (O-2):
  *
- *   burst   ends at the segment's end, at the next of a given number of accesses,
- *           or where the hazard integral of (1 - h) lambda + page per ms of
- *           computation reaches an exponential of mean 1; when members or the buffer
- *           change the rates, what is left of the exponential goes on at the new
- *           ones, so that bursts follow the rates of each moment exactly.  Accesses
- *           that hit cost nothing and are counted by their rate.
- *   CPU     processor sharing by virtual time: it runs at `speed` while tasks <=
- *           cores, else at speed x cores x slice / (slice + switch) / tasks; a burst of
- *           x begun at V ends at V + x whatever the others do, so that an arrival
- *           or a departure moves only the clock.
- *   disk    FCFS; an access takes fixed + size / rate, size Gamma; a page fault
- *           page_fault_ms (or the task is away for so long without the disk); a
- *           transfer's work what it says.
+ *   burst   ends at the segment's end, at the next of a given number of accesses, or where the
+ *           hazard integral of (1 - h) lambda + page per ms of computation reaches an
+ *           exponential of mean 1.  When members or the buffer change the rates, the rest of the
+ *           exponential continues at the new rates, so bursts follow the rates of each moment
+ *           exactly.  Accesses that hit cost nothing and are counted by their rate.
+ *   CPU     processor sharing by virtual time, which runs at `speed` while tasks <= cores, else
+ *           at speed x cores x slice / (slice + switch) / tasks.  A burst of x begun at V ends at
+ *           V + x whatever other tasks do, so an arrival or a departure moves only the clock.
+ *   disk    FCFS.  An access takes fixed + size / rate, with Gamma sizes; a page fault takes
+ *           page_fault_ms (or delays the task for so long without the disk); a transfer takes
+ *           the time it states.
  *
- * Nothing is allocated in an event: entering a node makes room for all it can do.
+ * No event allocates memory: entering a node makes room for all that the task can do there.
  */
 #include <errno.h>
 #include <math.h>
@@ -148,7 +146,7 @@ static inline void cpu_end(struct node_model *m, struct request_node *q, double 
 			return;
 		}
 	} else if (q->virtual_ms < q->running[0].at) {
-		q->virtual_ms = q->running[0].at; /* to the last digit */
+		q->virtual_ms = q->running[0].at; /* exact to the last digit */
 	}
 	task = q->running[i].task;
 	cpu_remove(m, q, i);
@@ -218,7 +216,7 @@ static void request_prefetch(const struct node_model *m, uint32_t node)
 	__builtin_prefetch(&m->next[node], 1);
 }
 
-/* The task that computes to its end first, and the one that is served. */
+/* Fetches the task whose burst ends first and the task that the disk serves. */
 static void request_prefetch_tasks(const struct node_model *m, uint32_t node)
 {
 	const struct request_node *q = node_state(m, node);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The request level's state of a node: who computes, who waits for the disk, who
- * is away for a page fault that costs a pure delay.
+ * The request level's state of a node: tasks that compute, tasks at the disk, and tasks that are
+ * away for a page fault that is a pure delay.
  */
 #ifndef SIM_REQUEST_H
 #define SIM_REQUEST_H
@@ -14,17 +14,18 @@
 #define REQUEST_MB_PER_KB  1e-3
 #define REQUEST_CACHE_LINE 64
 
-/* Of struct node_task. */
+/* State of a struct node_task. */
 enum request_state {
-	REQUEST_IDLE,	  /* in no segment */
+	REQUEST_IDLE,	  /* runs no segment */
 	REQUEST_TO_END,	  /* computes to the end of its segment */
-	REQUEST_TO_GIVEN, /* ... to the next of a given number of accesses */
-	REQUEST_TO_DRAWN, /* ... to an access or page fault drawn by rate */
+	REQUEST_TO_GIVEN, /* computes to the next of a given number of accesses */
+	REQUEST_TO_DRAWN, /* computes to an access or page fault drawn by rate */
 	REQUEST_AT_DISK,
-	REQUEST_AWAY, /* page fault as a pure delay */
+	REQUEST_AWAY, /* away for a page fault that is a pure delay */
 };
 
-/* A heap by `at`: virtual time when a burst ends; real time when an absence ends. */
+/* Heap entry, ordered by `at`: the virtual time at which a burst ends, or the real time
+ * at which an absence ends. */
 struct request_due {
 	double at;
 	uint32_t task;
@@ -33,40 +34,40 @@ struct request_due {
 enum request_item {
 	ITEM_ACCESS,
 	ITEM_PAGE_FAULT,
-	ITEM_WORK, /* a transfer's; `id` is the token */
+	ITEM_WORK, /* work of a transfer; `id` is the token */
 };
 
 struct request_queued {
 	double service_ms;
 	uint32_t id;
 	uint16_t kind;
-	bool abandoned; /* the task was stopped while served */
+	bool abandoned; /* the task was stopped while its request was served */
 };
 
-/* In the order of use: an event touches the first three cache lines. */
+/* The fields stand in the order of their use: an event touches the first three cache lines. */
 struct request_node {
-	/* the processor: running[0] ends first, when virtual time is its `at` */
-	double virtual_ms, cpu_at; /* virtual time as of real time cpu_at */
+	/* the processor: running[0] ends first, when virtual time reaches its `at` */
+	double virtual_ms, cpu_at; /* virtual time at the real time cpu_at */
 	double rate;		   /* virtual ms per real ms */
 	double cores_busy;
 	double cpu_next;
 	struct request_due *running;
-	/* the disk: a ring; the head is being served until disk_next */
+	/* the disk: a ring; the head is in service until disk_next */
 	double disk_next;
 	struct request_queued *queue;
 
 	uint32_t nrunning;
-	uint32_t room; /* of running, away and queue: a power of two, or 0 */
+	uint32_t room; /* room of running, away and queue: a power of two, or 0 */
 	uint32_t head, nqueued;
 	uint32_t at_disk; /* tasks in the queue */
-	uint32_t epoch;	  /* as of struct node */
+	uint32_t epoch;	  /* the value in struct node */
 	/* the machine, as in struct node */
 	double fixed_ms, ms_per_kb;
 	double speed, cores, crowded;
 
-	/* sums: what struct node_sums is made of */
+	/* sums that struct node_sums is made from */
 	double cpu_busy_ms;
-	double requests, faults, hits; /* served by the disk; of these faults; buffer hits */
+	double requests, faults, hits; /* served by the disk; page faults among them; buffer hits */
 	double service_sum, service_sum2;
 	double works_ms;
 	uint32_t works; /* transfers in the queue */
@@ -74,13 +75,13 @@ struct request_node {
 
 	uint32_t naway;
 	struct request_due *away;
-	double delays; /* page faults without the disk */
+	double delays; /* page faults that did not use the disk */
 	struct node_done done[NODE_DONE_MAX];
 } __attribute__((aligned(REQUEST_CACHE_LINE)));
 
 /*
- * With priority_decay (O-50) the processor is shared by weight, and running[i].at
- * is the computation left in the burst, in no order (request_decay.c).
+ * With priority_decay (O-50) tasks share the processor by weight, and running[i].at is the
+ * computation left in the burst; running[] has no order (request_decay.c).
  */
 void request_decay_enter(struct node_model *m, struct request_node *q, uint32_t task,
 			 double length_ms, double now);
@@ -88,7 +89,7 @@ void request_decay_enter(struct node_model *m, struct request_node *q, uint32_t 
 void request_decay_advance(struct node_model *m, struct request_node *q, double now);
 /* Plans cpu_next. */
 void request_decay_plan(struct node_model *m, struct request_node *q);
-/* Place in running[] of a burst that has ended; nrunning: of none. */
+/* Index in running[] of a burst that has ended; nrunning: there is none. */
 uint32_t request_decay_ended(const struct request_node *q);
 
 static inline struct request_node *node_state(const struct node_model *m, uint32_t node)
@@ -120,7 +121,7 @@ static inline void heap_down(struct request_due *heap, uint32_t n, uint32_t i,
 	heap[i] = entry;
 }
 
-/* Takes entry I out of N. */
+/* Removes entry I of N. */
 static inline void heap_remove(struct request_due *heap, uint32_t n, uint32_t i)
 {
 	struct request_due last = heap[n - 1];
@@ -149,13 +150,13 @@ static inline void cpu_advance(struct node_model *m, struct request_node *q, dou
 	q->cpu_at = now;
 }
 
-/* The rate for so many tasks, and when the first burst ends. */
+/* Sets the rate for the present number of tasks and the time when the first burst ends. */
 static inline void cpu_plan(struct node_model *m, struct request_node *q)
 {
 	double n = q->nrunning, left;
 
 	if (q->nrunning == 0) {
-		q->virtual_ms = 0; /* keeps its digits for the bursts */
+		q->virtual_ms = 0; /* starting from 0 leaves the digits to the bursts */
 		q->rate = 0;
 		q->cores_busy = 0;
 		q->cpu_next = NODE_NEVER;
@@ -183,7 +184,7 @@ static inline void cpu_enter(struct node_model *m, struct request_node *q, uint3
 	cpu_plan(m, q);
 }
 
-/* Computation left in the burst of running[I]; the processor is advanced. */
+/* Computation left in the burst of running[I]; the caller has called cpu_advance. */
 static inline double cpu_left(const struct node_model *m, const struct request_node *q, uint32_t i)
 {
 	double left = m->priority_decay ? q->running[i].at : q->running[i].at - q->virtual_ms;
@@ -215,7 +216,7 @@ static inline void burst_rates(const struct node *n, struct node_task *t)
 	t->epoch = n->epoch;
 }
 
-/* X of the burst has been computed. */
+/* Accounts for X of the burst as computed. */
 static inline void burst_account(struct request_node *q, struct node_task *t, double x)
 {
 	struct node_burst *b = &t->burst;
@@ -231,7 +232,7 @@ static inline void burst_account(struct request_node *q, struct node_task *t, do
 	}
 }
 
-/* The part of what goes to the next request that X of computation uses up. */
+/* Subtracts X of computation from what is left to the next request. */
 static inline void burst_use(struct node_task *t, double x)
 {
 	struct node_burst *b = &t->burst;
@@ -241,7 +242,7 @@ static inline void burst_use(struct node_task *t, double x)
 		b->hazard = fmax(b->hazard - x / b->interval_ms, DBL_MIN);
 }
 
-/* How the burst that begins now ends, and after how much computation. */
+/* Plans how the burst that begins now ends, and returns its length. */
 static inline double burst_plan(struct node_task *t)
 {
 	struct node_burst *b = &t->burst;
@@ -288,7 +289,7 @@ static inline void next_set(struct node_model *m, uint32_t node, const struct re
 	m->next[node] = next;
 }
 
-/* The rest of the fidelity: request_change.c. */
+/* The rest of the fidelity is in request_change.c. */
 int request_reserve(struct node_model *m, uint32_t node);
 void request_before(struct node_model *m, uint32_t node, double now);
 void request_after(struct node_model *m, uint32_t node, double now, bool rates);

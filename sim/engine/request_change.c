@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The request level (request.c) when something outside changes: a task is stopped,
- * members or the buffer change the rates, a node needs more room.
+ * The request level (request.c) when something outside changes: a task is stopped, members or the
+ * buffer change the rates, or a node needs more room.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static uint32_t due_find(const struct request_due *entries, uint32_t n, uint32_t
 	return i;
 }
 
-/* What running[I] has computed of its burst is done; the processor is advanced. */
+/* Accounts for what running[I] has computed of its burst; the caller has called cpu_advance. */
 static void burst_settle(const struct node_model *m, struct request_node *q, uint32_t i)
 {
 	struct node_task *t = node_task_of(m, q->running[i].task);
@@ -40,7 +40,7 @@ static void stop_computing(struct node_model *m, struct request_node *q, uint32_
 	cpu_plan(m, q);
 }
 
-/* An access that never began is issued again when the task goes on; a page fault is not. */
+/* The task issues an access that never began again when it continues, but not a page fault. */
 static void withdraw(const struct request_node *q, struct node_task *t,
 		     const struct request_queued *item)
 {
@@ -53,7 +53,7 @@ static void withdraw(const struct request_node *q, struct node_task *t,
 		t->burst.hazard = DBL_MIN;
 }
 
-/* Takes the task's request out of the queue, or abandons it when it is being served. */
+/* Removes the task's request from the queue, or marks it abandoned if it is in service. */
 static void stop_at_disk(struct request_node *q, struct node_task *t, uint32_t task)
 {
 	uint32_t mask = q->room - 1, i = 0;
@@ -112,14 +112,14 @@ void request_before(struct node_model *m, uint32_t node, double now)
 	cpu_advance(m, node_state(m, node), now);
 }
 
-/* Bursts under way go on at the new rates. */
+/* Continues the running bursts at the new rates. */
 static void bursts_replan(struct node_model *m, uint32_t node, struct request_node *q)
 {
 	for (uint32_t i = 0; i < q->nrunning; i++) {
 		struct node_task *t = node_task_of(m, q->running[i].task);
 		double length;
 
-		burst_settle(m, q, i); /* at the old ones */
+		burst_settle(m, q, i); /* accounts for the past at the old rates */
 		burst_rates(&m->nodes[node], t);
 		length = burst_plan(t);
 		q->running[i].at = m->priority_decay ? length : q->virtual_ms + length;
@@ -175,7 +175,7 @@ static int request_change_room_make(struct node_model *m, struct request_node *q
 	return 0;
 }
 
-/* In the queue at a time: one request of each member, an abandoned one, the works. */
+/* The queue holds at most one request per member, one abandoned request and the transfers. */
 int request_reserve(struct node_model *m, uint32_t node)
 {
 	struct request_node *q = node_state(m, node);

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A processor whose scheduler lowers the priority of CPU hogs (O-50), as plain as
- * it can be and still show what 4.2BSD's did to probes:
+ * A processor whose scheduler lowers the priority of CPU hogs (O-50).  It is as simple as
+ * possible while showing what the scheduler of 4.2BSD did to probes:
  *
- *   u_j     processor time that task j had lately, ms.  It grows as the task computes
- *           and is forgotten by the factor 2n / (2n + 1) a second with n runnable
- *           tasks (4.2BSD's digital decay filter), also while the task waits.
+ *   u_j     recent processor time of task j, ms.  It grows while the task computes and decays by
+ *           the factor 2n / (2n + 1) per second with n runnable tasks (the digital decay filter
+ *           of 4.2BSD), also while the task waits.
  *   w_j     = 1 / (1 + u_j / DECAY_UNIT_MS): its weight
- *   share   w_j / sum of w of the processors' power; nobody gets more than one core
+ *   share   w_j / sum of w, of the power of all cores; a task gets at most one core
  *
- * Weights are followed in steps of at most DECAY_STEP_MS.  With tasks <= cores all
- * run at full speed, as without decay.  Costs O(tasks) an event: meant for a few
- * machines.
+ * Weights are updated in steps of at most DECAY_STEP_MS.  With tasks <= cores every task runs at
+ * full speed, as without decay.  An event costs O(tasks), which suits a few machines.
  */
 #include <math.h>
 
@@ -33,7 +32,7 @@ static double request_decay_weight(const struct node_task *t)
 	return 1 / (1 + t->burst.usage_ms / DECAY_UNIT_MS);
 }
 
-/* Brings the usage up to NOW: RATE of the processor was had since the last time. */
+/* Updates the usage to NOW; since the last update the task had RATE of the processor. */
 static void usage_follow(struct node_task *t, double rate, double per_ms, double now)
 {
 	double passed = now - t->burst.usage_at_ms;
@@ -44,8 +43,8 @@ static void usage_follow(struct node_task *t, double rate, double per_ms, double
 }
 
 /*
- * The level L at which sum over j of min(w_j L, one core) is all the power there is;
- * the cores' efficiency counts in both.
+ * The level L at which the sum over j of min(w_j L, one core) equals the available power; both
+ * sides include the cores' efficiency.
  */
 static double share_level(const struct node_model *m, const struct request_node *q)
 {
@@ -125,7 +124,7 @@ void request_decay_plan(struct node_model *m, struct request_node *q)
 
 uint32_t request_decay_ended(const struct request_node *q)
 {
-	const double nothing_ms = 1e-9; /* rounding of the steps */
+	const double nothing_ms = 1e-9; /* tolerates the rounding of the steps */
 	uint32_t best = q->nrunning;
 
 	for (uint32_t i = 0; i < q->nrunning; i++) {

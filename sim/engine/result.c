@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What a run measured: who frees what. */
+/* Frees the result of a run. */
 #include <stdlib.h>
 #include <string.h>
 

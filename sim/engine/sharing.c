@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The doorway to the closed network (sharing.h) and the cases that need no more
- * than a line:
+ * The entry to the closed network (sharing.h), and the cases with a simple formula:
  *
  *   one task       1 / (cpu / power(1) + delay + visits E(s))
  *   no requests    power(n) / n / cpu for each

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Up to SHARING_EXACT_MAX tasks, by the probabilities of who is where.  With a_j the
- * computation and b_j the disk's work in one unit of task j's progress,
+ * Up to SHARING_EXACT_MAX tasks, by the probabilities of which task is where.  Let a_j be the
+ * computation and b_j the disk's work in one unit of task j's progress:
  *
  *   P(set S at the processor) ~ C(|S|) D(n - |S|)  prod_{S} a_j  prod_{not S} b_j
  *
- * a product form in which only numbers count, so that sums over sets are polynomials
- * with p_j = a_j / (a_j + b_j): O(n^2) instead of 2^n.  Exact for a processor-sharing
- * CPU, C(n) = n! / (power(1) ... power(n)), and an exponential disk, D(m) = m!.  Three
- * things are added:
+ * This is a product form in which only the sizes of the sets matter, so sums over sets are
+ * polynomials with p_j = a_j / (a_j + b_j): O(n^2) instead of 2^n.  It is exact for a
+ * processor-sharing CPU, C(n) = n! / (power(1) ... power(n)), and an exponential disk, D(m) = m!.
+ * We add three things:
  *
- *   services that are not exponential  D(m) = m! / (g(1) ... g(m)), g(m) the rate, in
- *       units of 1 / E(s), at which the disk ends requests when m tasks are there, from the
- *       M/G/1 queue of finite capacity fed by the processor: exact for tasks alike
+ *   services that are not exponential  D(m) = m! / (g(1) ... g(m)), where g(m) is the rate, in
+ *       units of 1 / E(s), at which the disk ends requests when m tasks are there.  It comes from
+ *       the M/G/1 queue of finite capacity fed by the processor: exact for tasks alike
  *       (all with one processor, any cores, or beside tasks without requests)
  *   services that differ between tasks (FCFS)  b_j (1 + A_j) = visits (E(s_j) + A_j E(s of
- *       the others there)): b_j is what makes the product form answer with FCFS's response
+ *       the others there)): with this b_j the product form gives the response time of FCFS
  *   delays away from both  count with the processor, C'(n) = sum_i C(n, i) C(hogs + i)
- *       z^(n-i), z the ratio of delay to computation of those that are not hogs (only
- *       compute); each task's own delay in its own cycle
+ *       z^(n-i), where z is the ratio of delay to computation of the tasks that are not hogs
+ *       (hogs only compute); each task has its own delay in its own cycle
  *
- * The rate of j comes from the sums over the others' places (arrival theorem):
+ * The rate of j comes from the sums over the positions of the other tasks (arrival theorem):
  *
  *   1 / rate_j = a_j T_C / H + z_j + b_j T_D / H
  *
- * with H the weight of all places of the others, T_C and T_D the same with j added
- * at the processor or at the disk.  The sums without j are prefix polynomials times
- * suffix functionals: all terms positive, nothing cancels.
+ * H is the weight of all positions of the others; T_C and T_D are the same with j added at the
+ * processor or at the disk.  The sums without j are prefix polynomials times suffix functionals:
+ * all terms are positive, so nothing cancels.
  */
 #include <string.h>
 
@@ -34,11 +34,11 @@
 
 #define MAX	    SHARING_EXACT_MAX
 #define ROUNDS	    8
-#define CLOSE	    1e-2 /* stop when no b_j changes by more, */
-#define CLOSE_INPUT 4e-2 /* nor what g comes from; rates follow it by far less */
-#define TAIL	    1e-9 /* probabilities below are none */
+#define CLOSE	    1e-2 /* stop when every b_j changes by less */
+#define CLOSE_INPUT 4e-2 /* and the inputs of g change by less, on which rates depend far less */
+#define TAIL	    1e-9 /* smaller probabilities count as 0 */
 #define ALIKE	    1e-9
-#define FALLING	    0.02 /* arrivals are not all as likely */
+#define FALLING	    0.02 /* from this relative fall on, arrival rates count as unequal */
 #define CV2_LITTLE  0.02
 #define LEAST_QUIET 1e-6
 
@@ -46,26 +46,26 @@ struct exact {
 	const struct sharing_machine *m;
 	struct sharing_task *t;
 	uint32_t n;
-	uint32_t mobiles; /* compute and visit the disk */
-	uint32_t away;	  /* never visit, but are away at times */
-	uint32_t hogs;	  /* only compute */
-	uint32_t fixed;	  /* never compute */
+	uint32_t mobiles; /* tasks that compute and visit the disk */
+	uint32_t away;	  /* tasks that never visit the disk but are away at times */
+	uint32_t hogs;	  /* tasks that only compute */
+	uint32_t fixed;	  /* tasks that never compute */
 	uint32_t mobile[MAX];
-	double stretch[MAX]; /* b_j / (visits E(s_j)), of each task */
-	double waiting[MAX]; /* R_j of the disk over b_j, less 1 */
-	double p[MAX];	     /* of each mobile */
+	double stretch[MAX]; /* b_j / (visits E(s_j)) of each task */
+	double waiting[MAX]; /* R_j of the disk over b_j, minus 1 */
+	double p[MAX];	     /* p_j of each mobile task */
 	double z;
 	double cpu[MAX + 2];			     /* C'(n) */
-	double cpu_more[MAX + 2], cpu_less[MAX + 2]; /* with one hog more, less */
+	double cpu_more[MAX + 2], cpu_less[MAX + 2]; /* C'(n) with one hog more, with one less */
 	double disk[MAX + 1];			     /* D(m) */
 	double prefix[MAX + 1][MAX + 1];
-	double rate_v, service_ms, cv2; /* what g came from */
+	double rate_v, service_ms, cv2; /* the inputs that g was computed from */
 	double responses_ms;
 };
 
 /* --- the processor: C'(n) ------------------------------------------------------------ */
 
-/* C'(k), K tasks that may be away beside HOGS: plain[i] is C(i). */
+/* C'(k) for K tasks that may be away, beside HOGS; plain[i] is C(i). */
 static double places(const double *plain, uint32_t hogs, uint32_t k, double z)
 {
 	double ways = 1, sum = plain[hogs + k]; /* ways: C(k, i) z^(k - i) */
@@ -77,7 +77,7 @@ static double places(const double *plain, uint32_t hogs, uint32_t k, double z)
 	return sum;
 }
 
-/* z: between what the tasks ask for, and what they ask for at their rates. */
+/* z is the mean of two ratios: by the tasks' demands, and by their demands at their rates. */
 static void processor(struct exact *x)
 {
 	double plain[MAX + 2], cpu = 0, away = 0, cpu_now = 0, away_now = 0;
@@ -106,7 +106,7 @@ static void processor(struct exact *x)
 
 /* --- the disk: D(m) from g(m) -------------------------------------------------------- */
 
-/* How requests arrive while M tasks are at the disk: v per ms of computation of a mobile. */
+/* Requests that arrive per ms while M tasks are at the disk. */
 static double arrivals_per_ms(const struct exact *x, uint32_t m)
 {
 	uint32_t k = x->mobiles - m, n = x->away + k;
@@ -114,21 +114,21 @@ static double arrivals_per_ms(const struct exact *x, uint32_t m)
 	return k > 0 ? x->rate_v * k * x->cpu[n - 1] / x->cpu[n] : 0;
 }
 
-/* One length of services, in units of their mean; a Gamma around it. */
+/* One length of services in units of their mean, with a Gamma distribution around it. */
 struct length {
 	double share, width, cv2;
 };
 
-/* Services of a length that begin with so many at the disk. */
+/* Services of one length that begin with a given number of tasks at the disk. */
 struct services {
 	double quiet;	   /* P(no request arrives before the end) */
-	double tails[MAX]; /* P(more than l arrive) */
-	uint32_t count;	   /* so many tails; further ones are nothing */
+	double tails[MAX]; /* P(more than l requests arrive) */
+	uint32_t count;	   /* number of tails; further ones count as 0 */
 };
 
 /*
- * With K there at the beginning: Poisson arrivals over a Gamma service; where each lowers
- * the rate of the next, as from so many sources (Binomial).
+ * Services that begin with K tasks: Poisson arrivals during a Gamma service.  If each arrival
+ * lowers the rate of the next, they come as from a limited number of sources (Binomial).
  */
 static void services(const struct exact *x, uint32_t k, const double *rho,
 		     const struct length *length, struct services *s)
@@ -154,7 +154,7 @@ static void services(const struct exact *x, uint32_t k, const double *rho,
 		s->tails[i] = left = fmax(left - scale * s->tails[i], 0);
 }
 
-/* The time that START of them spend with K, K + 1 ... at the disk. */
+/* Adds the time that START such services spend with K, K + 1 ... tasks at the disk. */
 static void services_time(const struct exact *x, uint32_t k, double start, const double *per_rho,
 			  const struct length *length, const struct services *s, double *time)
 {
@@ -176,8 +176,8 @@ static void services_time(const struct exact *x, uint32_t k, double start, const
 }
 
 /*
- * Services as they are when all arrivals are as likely; when arrivals fall, constant
- * ones, or the two lengths that have the mean and the variance.
+ * The lengths of services.  If all arrivals are equally likely: one Gamma.  If their rate falls:
+ * one constant, or two constants with the same mean and variance.
  */
 static uint32_t lengths(double cv2, bool falling, struct length *length)
 {
@@ -191,7 +191,8 @@ static uint32_t lengths(double cv2, bool falling, struct length *length)
 	return 2;
 }
 
-/* left: how often a request ends with k left behind, by level crossings; then times, then g. */
+/* Computes g from the time with each number of tasks at the disk, which follows from how often a
+ * request ends and leaves k tasks (`left`, by level crossings). */
 static void disk_rates(const struct exact *x, double *g)
 {
 	double rho[MAX + 1], per_rho[MAX + 1], crossing[MAX + 2] = {0}, time[MAX + 1] = {0};
@@ -243,7 +244,7 @@ static void disk(struct exact *x)
 		x->disk[m] = x->disk[m - 1] * m / (shaped ? g[m] : 1);
 }
 
-/* What the disk sees of the tasks at their last rates. */
+/* Computes the disk's inputs from the tasks' last rates. */
 static void disk_inputs(struct exact *x)
 {
 	struct sharing_services s = {0};
@@ -277,7 +278,7 @@ static void prefixes(struct exact *x)
 	}
 }
 
-/* One task's cycle from the weights of the others' places. */
+/* Computes one task's cycle from the weights of the other tasks' positions. */
 static void cycle(struct exact *x, uint32_t j, double all, double at_cpu, double at_disk,
 		  struct sharing_load *load)
 {
@@ -291,10 +292,10 @@ static void cycle(struct exact *x, uint32_t j, double all, double at_cpu, double
 	x->waiting[j] = t->visits > 0 ? at_disk / all - 1 : 0;
 	load->at_cpu += cpu_ms * rate;
 	load->at_disk += disk_ms * rate;
-	t->stretch = disk_ms * rate; /* for now: its share of being at the disk */
+	t->stretch = disk_ms * rate; /* for now: the share of time that the task is at the disk */
 }
 
-/* The mobile tasks: prefix[i] are those before i, the functionals those behind. */
+/* The mobile tasks: prefix[i] covers the tasks before i, the functionals those after it. */
 static void cycles_mobile(struct exact *x, struct sharing_load *load)
 {
 	double all[MAX], cpu[MAX], disk[MAX];
@@ -323,7 +324,7 @@ static void cycles_mobile(struct exact *x, struct sharing_load *load)
 	}
 }
 
-/* Those that are not mobile: alike but for their size. */
+/* The other tasks; those of a class differ only in size. */
 static void cycles_others(struct exact *x, struct sharing_load *load)
 {
 	const double *ways = x->prefix[x->mobiles];
@@ -358,7 +359,7 @@ static void busy_cores(const struct exact *x, struct sharing_load *load)
 	uint32_t K = x->mobiles, R = x->away, F = x->fixed;
 	double all = 0, busy = 0;
 
-	if (x->z > 0) { /* how many of them compute is not in the sums */
+	if (x->z > 0) { /* the sums do not tell how many of them compute */
 		load->cores_busy = sharing_busy(x->m, x->t, x->n, load->at_cpu);
 		return;
 	}
@@ -373,16 +374,16 @@ static void busy_cores(const struct exact *x, struct sharing_load *load)
 
 /* --- iteration --------------------------------------------------------------------------- */
 
-/* Part of a service gone by when the first of X Poisson arrivals in it comes, if one does. */
+/* The elapsed part of a service when the first of X Poisson arrivals in it comes, if one comes. */
 static double elapsed(double x)
 {
 	return x > 1e-3 ? 1 / x - 1 / expm1(x) : 0.5;
 }
 
 /*
- * b_j that answers with FCFS's response.  A task that does nothing but visit the disk
- * keeps it busy all the time: others find a service partly done (a quarter of what Poisson
- * arrivals would find gone by: their arrivals follow ends of services).
+ * Finds the b_j that give FCFS's response times.  A task that only visits the disk keeps it busy
+ * all the time, so others find a service partly done: a quarter of the part that Poisson arrivals
+ * would find elapsed, because their arrivals follow ends of services.
  */
 static double stretches(struct exact *x)
 {
@@ -412,7 +413,7 @@ static double stretches(struct exact *x)
 	return change;
 }
 
-/* Where there is no last rate: alone, slowed as much as the others. */
+/* A task without a last rate starts with its rate alone, slowed as much as the others. */
 static void guess_rates(const struct exact *x)
 {
 	double rates = 0, alone = 0, slowed;
@@ -430,7 +431,7 @@ static void guess_rates(const struct exact *x)
 	}
 }
 
-/* Fills what the rounds start from; the rest of X is the rounds' own. */
+/* Fills what the rounds start from; the rounds compute the rest of X. */
 static void sharing_exact_begin(struct exact *x, const struct sharing_machine *m,
 				struct sharing_task *tasks, uint32_t n)
 {

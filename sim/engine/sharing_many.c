@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Many tasks: mean value analysis, each arrival seeing what the other tasks leave in
- * the mean (Bard, Schweitzer: with one task a class the arriving task's own part goes):
+ * Many tasks: mean value analysis in which an arriving task sees the means of the other tasks
+ * (Bard, Schweitzer; each task is a class, so its own part is left out):
  *
  *   processor  R_j = cpu_j E[slowdown by 1 + A], A = sum of the others' Q_cpu
- *   disk       W_j = sum of the others' Q_disk E(s) - U E(s) (1 - c^2) / 2: those waiting,
- *              and of the one in service what is left
- *   Q          = rate R, by substitution until the totals stand still, which the
- *                secant through two rounds hastens
+ *   disk       W_j = sum of the others' Q_disk E(s) - U E(s) (1 - c^2) / 2: the waiting requests
+ *              and the rest of the one in service
+ *   Q          = rate R, by substitution until the totals stop changing; the secant through
+ *                two rounds speeds this up
  *
- * O(tasks) a round, from the last solution.
+ * A round costs O(tasks) and starts from the last solution.
  */
 #include "sim/engine/sharing_private.h"
 
@@ -24,7 +24,7 @@ struct many {
 	uint32_t n;
 };
 
-/* E of the slowdown by sharing among 1 + A tasks, A about normal. */
+/* Expected slowdown by sharing among 1 + A tasks; A is about normal. */
 static double slowed(const struct many *x, double a)
 {
 	double mean = 1 + a, variance, sd, z, above;
@@ -41,7 +41,7 @@ static double slowed(const struct many *x, double a)
 	       (mean * above + sd * exp(-z * z / 2) * M_2_SQRTPI * M_SQRT1_2 / 2) / x->m->crowded;
 }
 
-/* One task's cycle: its rate, its response at the disk over its service. */
+/* Computes one task's cycle: its times at the processor and at the disk. */
 static void sharing_many_advance(const struct many *x, struct sharing_task *t, double *cpu_ms,
 				 double *disk_ms)
 {
@@ -79,8 +79,8 @@ static void totals(struct many *x, const struct sharing_task *t, uint32_t n)
 }
 
 /*
- * The next guess of how many are at the processor, from the last two and what came of
- * them (secant); the work at the disk follows.
+ * Guesses how many tasks are at the processor, by a secant through the last two guesses and their
+ * results, and adapts the work at the disk.
  */
 static void accelerate(struct many *x, double guess, double *last_guess, double *last_miss)
 {

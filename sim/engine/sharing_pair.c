@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Two tasks at one processor and one FCFS disk: exact for Poisson requests and any
- * service whose no-arrival probability is Gamma's.  The moments at which a request
- * of task i begins to be served (the other computes alone) and at which both begin to
- * compute form a Markov chain:
+ * Two tasks on one processor and one FCFS disk.  The solution is exact for Poisson requests and
+ * any service whose no-arrival probability is that of a Gamma.  The moments at which a request of
+ * task i begins to be served (the other task computes alone) and at which both begin to compute
+ * form a Markov chain:
  *
  *   both -> i serves    w_i = v_i / (v_1 + v_2), after 1 / (f (v_1 + v_2)) ms
  *   i serves -> both    L_i = E exp(-v_j c s_i), no request of j meanwhile
@@ -16,9 +16,12 @@
 #include "sim/engine/sharing_private.h"
 
 struct side {
-	double v;	       /* requests per ms of computation; INFINITY: does not compute */
-	double quiet;	       /* L: no request of the other during one of this one's services */
-	double other_computes; /* expected, ms of wall clock during one such service */
+	double v;	       /* requests per ms of computation; INFINITY: the task does not
+				* compute */
+	double quiet;	       /* L: probability that the other makes no request during a service
+				* of this one */
+	double other_computes; /* expected ms of wall clock that the other computes during one such
+				* service */
 	double share;	       /* w */
 	double serves;	       /* x */
 };
@@ -71,7 +74,7 @@ void sharing_pair(const struct sharing_machine *m, struct sharing_task *t,
 	cycle = both_ms + a.serves * t[0].service_ms + b.serves * t[1].service_ms;
 	pair_rate(&t[0], a.serves, both_ms * each + b.serves * b.other_computes * one, cycle);
 	pair_rate(&t[1], b.serves, both_ms * each + a.serves * a.other_computes * one, cycle);
-	waits = a.serves * a.other_computes + b.serves * b.other_computes; /* one computes */
+	waits = a.serves * a.other_computes + b.serves * b.other_computes; /* one task computes */
 	load->at_cpu = (2 * both_ms + waits) / cycle;
 	load->at_disk = 2 - load->at_cpu;
 	load->cores_busy = (both_ms * busy2 + waits * fmin(m->cores, 1)) / cycle;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The ways to solve: sharing_pair.c, sharing_regular.c, sharing_exact.c, sharing_many.c. */
+/* The solvers: sharing_pair.c, sharing_regular.c, sharing_exact.c, sharing_many.c. */
 #ifndef SIM_SHARING_PRIVATE_H
 #define SIM_SHARING_PRIVATE_H
 
@@ -8,15 +8,16 @@
 
 #include "sim/engine/sharing.h"
 
-#define SHARING_CV2_LEAST 1e-6 /* services less variable than this count as this */
+#define SHARING_CV2_LEAST 1e-6 /* the least squared variation of services */
 
-/* What N tasks at the processor get together. */
+/* Total power that N tasks at the processor get. */
 static inline double sharing_power(const struct sharing_machine *m, double n)
 {
 	return n <= m->cores ? n : m->crowded;
 }
 
-/* Probability that no Poisson arrival falls in a Gamma service: X arrivals in its mean. */
+/* Probability that no Poisson arrival falls in a Gamma service; X is the mean number of
+ * arrivals. */
 static inline double sharing_no_arrival(double x, double cv2)
 {
 	if (cv2 < SHARING_CV2_LEAST)
@@ -29,7 +30,8 @@ static inline double sharing_alone_ms(const struct sharing_task *t)
 	return t->cpu_ms + t->delay_ms + t->visits * t->service_ms;
 }
 
-/* Cores kept busy by so much progress: what more tasks than cores lose in switching counts. */
+/* Cores kept busy by this progress, including time lost in switching between more tasks
+ * than cores. */
 static inline double sharing_busy(const struct sharing_machine *m, const struct sharing_task *t,
 				  uint32_t n, double at_cpu)
 {
@@ -49,10 +51,10 @@ static inline double sharing_cv2(const struct sharing_task *t)
 	return mean2 > 0 && t->service_ms2 > mean2 ? t->service_ms2 / mean2 - 1 : 0;
 }
 
-/* The share of the others' waiting that mixes services of different tasks. */
+/* How much services of different tasks mix in the others' waiting, 0 to 1. */
 #define SHARING_MIX 0.3
 
-/* Services at the disk as one stream: weights are requests per ms. */
+/* The disk's services as one stream; each weight is a task's requests per ms. */
 struct sharing_services {
 	double requests, service_ms, within, service_ms2;
 };
@@ -67,7 +69,7 @@ static inline void sharing_services_add(struct sharing_services *s, const struct
 	s->within += x * (t->service_ms2 - t->service_ms * t->service_ms);
 }
 
-/* Squared coefficient of variation of the stream's services; *MEAN their mean. */
+/* Squared coefficient of variation of the stream's services; *MEAN is their mean. */
 static inline double sharing_services_cv2(const struct sharing_services *s, double *mean)
 {
 	double m, all, within;
@@ -81,7 +83,7 @@ static inline double sharing_services_cv2(const struct sharing_services *s, doub
 	return within + SHARING_MIX * (all - within);
 }
 
-#define SHARING_REGULAR_MAX 32 /* tasks whose course is followed */
+#define SHARING_REGULAR_MAX 32 /* most tasks whose course is simulated */
 #ifndef SHARING_MIXED_MAX
 #define SHARING_MIXED_MAX 12
 #endif

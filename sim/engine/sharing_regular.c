@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Tasks whose requests are evenly spread over their computation: nothing in their
- * course is random, and they fall into step (two tasks alike, each using the processor as
- * long as the other uses the disk, do not disturb one another at all), which no formula of
- * means tells.  So the course of all tasks is followed for some rounds, and the progress
- * counted:
+ * Tasks whose requests are evenly spread over their computation.  Nothing in their course is
+ * random, so they fall into step: two equal tasks, each computing as long as the other uses the
+ * disk, do not disturb each other at all.  No formula of means shows this.  So we simulate all
+ * tasks for some rounds and count their progress:
  *
  *   burst of cpu / visits at the processor, shared -> one FCFS service -> burst ...
  *
- * Bursts of tasks that are not regular are exponential, and services uniform with their mean
- * and variance, all at the quantiles of an even sequence (the multiples of an irrational
- * number): a few of them have the distribution already.
+ * Tasks that are not regular have exponential bursts.  Services are uniform with their mean and
+ * variance.  Both are taken at the quantiles of an even sequence (the multiples of an irrational
+ * number), of which a few values already show the distribution.
  */
 #include <string.h>
 
 #include "sim/engine/sharing_private.h"
 
 #define MAX	    SHARING_REGULAR_MAX
-#define ROUNDS	    6 /* of the slowest task, counted, after a third as many that are not */
+#define ROUNDS	    6 /* counted rounds of the slowest task */
 #define GOLDEN	    0.61803398874989485
 #define PLASTIC	    0.75487766624669276
 #define UNIFORM	    3.4641016151377544 /* width of a uniform distribution of deviation 1 */
-#define EVENTS	    24		       /* at least so many a task ... */
-#define EVENTS_FEW  8		       /* ... of so many tasks, ... */
-#define EVENTS_MORE 6		       /* ... and so many of each further one */
+#define EVENTS	    24		       /* least number of events for each task */
+#define EVENTS_FEW  8		       /* number of tasks that this applies to */
+#define EVENTS_MORE 6		       /* least number for each further task */
 
 struct course {
-	double burst[MAX], left[MAX]; /* ms of computation of a burst; of this one */
+	double burst[MAX], left[MAX]; /* computation of a burst in ms; what is left of the present
+				       * one */
 	double computed[MAX];
-	double cv[MAX];			       /* of services */
+	double cv[MAX];			       /* variation of services */
 	double burst_at[MAX], service_at[MAX]; /* quantiles */
 	bool at_disk[MAX];
 	uint32_t queue[MAX], queued, n, computing;
@@ -65,7 +65,7 @@ static void enqueue(struct course *c, const struct sharing_task *t, uint32_t j)
 		sharing_regular_serve(c, t);
 }
 
-/* Who began half a burst ago, who a whole one: the phases that tasks happen to have. */
+/* Starts the tasks at different places of their first burst, as real tasks would be. */
 static void sharing_regular_start(struct course *c, const struct sharing_task *t, uint32_t n)
 {
 	*c = (struct course){.n = n};
@@ -101,7 +101,7 @@ static void serve_next(struct course *c, const struct sharing_task *t)
 		sharing_regular_serve(c, t);
 }
 
-/* To the end of a burst or a service. */
+/* Advances to the next end of a burst or a service. */
 static void sharing_regular_step(struct course *c, const struct sharing_machine *m,
 				 const struct sharing_task *t)
 {
@@ -146,8 +146,8 @@ static void sharing_regular_forget(struct course *c)
 }
 
 /*
- * Of what was counted.  Who was longer under way than was followed: no faster than alone,
- * no slower than with everybody's service before each of its own.
+ * The counted rate, limited for tasks whose cycle is longer than the simulation: not faster than
+ * alone, and not slower than if each request waited for a service of every task.
  */
 static double counted_rate(const struct course *c, const struct sharing_machine *m,
 			   const struct sharing_task *t, uint32_t j, double round_ms)

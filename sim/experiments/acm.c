@@ -7,18 +7,19 @@
 #include "sim/experiments/tables.h"
 
 static const struct paper_setting settings[] = {
-	{"nodes", "32xacm", "32 nodes, disk of Table I; the rest as FC (O-40)"},
+	{"nodes", "32xacm", "32 nodes with the disk of Table I; the rest as in FC (O-40)"},
 	{"workload", "gen:acm-30", "30 % parallel jobs of 2-32 tasks"},
-	{"load.jobs", "600", "a trace with an end, as theirs: NLB is overloaded at its busy homes"},
+	{"load.jobs", "600",
+	 "the trace ends, like theirs: under NLB the busy homes are overloaded"},
 	{"load.interarrival_ms", "300",
-	 "balanced, the disks are a seventh to a half busy; more and 60 % parallel jobs page "
-	 "under every policy (ACM-SENS-LOAD)"},
+	 "with balancing the disks are a seventh to a half busy; with more load, "
+	 "60 % parallel jobs page under every policy (ACM-SENS-LOAD)"},
 	{"load.lifetime_mean_ms", "200", "reading 6: one scale of computation for all figures"},
 	{"load.lifetime_max_ms", "2000",
-	 "bounded, as a heavier tail leaves intervals as wide as the means"},
+	 "bounded: with a heavier tail, intervals would be as wide as the means"},
 	{"memory_scale", "10",
-	 "O-49: as FC; the busy homes run out of memory under NLB in the memory-intensive "
-	 "studies"},
+	 "O-49: as in FC; under NLB the busy homes run out of memory in the "
+	 "memory-intensive studies"},
 	{"load.memory_shape", "3",
 	 "O-39: Pareto of shape 3, one job in 6,000 larger than a node's memory"},
 	{"hom_pm", "1", "3.9: IOCM-PM begins with the IOCM-RE for equal nodes"},
@@ -28,20 +29,21 @@ static const struct paper_setting settings[] = {
 
 const struct paper acm_paper = {
 	"ACM", "ACM: I/O-aware load balancing, homogeneous clusters", settings,
-	"Calibrated, not blind: readings, load, lifetimes and sizes were settled after outcomes "
-	"had "
-	"been seen, on disks that are neither idle nor full in ACM-3 to ACM-8 and on the levels of "
-	"ACM-18; what other values decide: READ-1 to READ-8, ACM-SENS, ACM-SENS-LOAD."};
+	"Calibrated, not blind: we chose readings, load, lifetimes and sizes "
+	"after seeing outcomes, so that disks are neither idle nor full in ACM-3 "
+	"to ACM-8 and ACM-18 has its levels. READ-1 to READ-8, ACM-SENS and "
+	"ACM-SENS-LOAD show what other values change."};
 
-/* The real applications differ from the synthetic jobs in everything: a configuration apart. */
+/* The real applications differ from the synthetic jobs in everything, so they have a
+ * configuration of their own. */
 static const struct paper_setting app_settings[] = {
-	{"nodes", "64xacm", "64 nodes, as the figures of the applications"},
+	{"nodes", "64xacm", "64 nodes, as in the figures of the applications"},
 	{"workload", "gen:acm-apps", "constant jobs by their I/O share (Figure 11)"},
-	{"load.jobs", "200", "of one application each"},
+	{"load.jobs", "200", "each of one application"},
 	{"load.lifetime_mean_ms", "2000",
-	 "an execution alone takes 2 s: only the ratio to the gap between arrivals matters"},
+	 "an execution alone takes 2 s; only its ratio to the gap between arrivals matters"},
 	{"load.interarrival_ms", "1500",
-	 "moderate load for five of them; LU, four times as long, is more than the disks can do"},
+	 "moderate load for five; LU, four times as long, needs more than the disks can do"},
 	{"hom_pm", "1", "3.9: IOCM-PM begins with the IOCM-RE for equal nodes"},
 	ACM_READINGS,
 	{NULL, NULL, NULL},
@@ -94,31 +96,33 @@ const struct point acm_applications[] = {
 /* --- why some claims do not hold -------------------------------------------------------- */
 
 #define WHY_LEAST                                                                                  \
-	"LU alone asks for more than all disks can do, so that no placement helps much; "          \
+	"LU alone needs more than all disks can do, so no placement helps much; "                  \
 	"with less load it gains as much as the others"
 #define WHY_MOST                                                                                   \
-	"CPU and MEM leave four running tasks at home, whatever the disk: at no load does "        \
-	"that cost so much that saving it were more than about 70 %"
+	"CPU and MEM leave four running tasks at home, whatever the disk does; "                   \
+	"at no load can avoiding that save more than about 70 %"
 #define WHY_FLAT                                                                                   \
-	"slowdown is relative to the time alone, which rises with the I/O rate as well: "          \
-	"IOCM-RE rises only where disks are short, at twice the rates of the paper"
+	"slowdown is relative to the time alone, which rises with the I/O rate "                   \
+	"as well: IOCM-RE rises only when disks are overloaded, at twice the "                     \
+	"rates of the paper"
 #define WHY_BS                                                                                     \
-	"with as many tasks a second as in ACM-2 a batch system always has a free node "           \
-	"and is as good; at 2.5 times that load nearly all are taken and it is 4 times "           \
-	"worse"
+	"with as many tasks per second as in ACM-2, a batch system always has a "                  \
+	"free node and is as good; at 2.5 times that load nearly all nodes are "                   \
+	"taken and it is 4 times worse"
 #define WHY_CPU_MEM                                                                                \
-	"MEM falls back to CPU where memory suffices, so it is equal with small tasks and "        \
-	"better with large ones: at no size is CPU better"
+	"MEM falls back to CPU if memory suffices, so it equals CPU with small "                   \
+	"tasks and is better with large ones; CPU is better at no size"
 #define WHY_PM                                                                                     \
-	"IOCM-RE has spread the tasks when they arrive, what is left to repair is a few "          \
-	"per cent under any setting; without remote execution migration gains several "            \
-	"times"
+	"IOCM-RE spreads the tasks when they arrive, so migration can gain only "                  \
+	"a few per cent under any setting; without remote execution it gains "                     \
+	"several times"
 #define WHY_512                                                                                    \
-	"the rate is of the sequential jobs, which have an eighth of the tasks; the "              \
-	"applications decide, and do not change: NLB and IOCM-RE are flat even at 10 a ms"
+	"the rate is that of the sequential jobs, which have an eighth of the "                    \
+	"tasks; the applications determine the result and do not change: NLB and "                 \
+	"IOCM-RE are flat even at 10 per ms"
 #define WHY_ESTIMATE                                                                               \
-	"the estimates are good enough: even with information that is 10 s old IOCM-RE "           \
-	"stays better"
+	"the estimates are good enough: IOCM-RE stays better even with "                           \
+	"information that is 10 s old"
 
 /* --- ACM-ABS -------------------------------------------------------------------------- */
 
@@ -272,7 +276,7 @@ static const struct claim claims_13[] = {
 		.bound = "ACM-BOUND-13R"),
 	ORDINAL(FLATTER, "the I/O-aware policies are less sensitive", .a = "iocm-re|iocm-pm",
 		.b = "nlb|cpu-re|mem-re", .why = WHY_512, .bound = "ACM-BOUND-13R"),
-	QUANTITATIVE(CODE, "at 0.3 accesses a ms IOCM-RE is slightly worse than CPU and MEM",
+	QUANTITATIVE(CODE, "at 0.3 accesses per ms IOCM-RE is slightly worse than CPU and MEM",
 		     .a = "iocm-re", .b = "cpu-re|mem-re", .at = "0.3", .printed = 1.25,
 		     .code = claim_slightly_worse, .reading = "worse by up to 25 %",
 		     .why = WHY_ESTIMATE, .bound = "ACM-BOUND-13"),
@@ -288,7 +292,7 @@ static const struct claim claims_14[] = {
 };
 
 #define FAULTS_VALUES "1 2 4 6 8 10"
-/* As many tasks a second as with 30 % parallel jobs. */
+/* The same number of tasks per second as with 30 % parallel jobs. */
 #define SEQUENTIAL  "workload=gen:acm-sequential load.interarrival_ms=51.7 load.jobs=3500 "
 #define PARALLEL_30 "workload=gen:acm-30 "
 #define PARALLEL_60 "workload=gen:acm-60 "
@@ -403,7 +407,7 @@ const struct experiment acm_experiments[] = {
 	 .axis = "load.interarrival_ms",
 	 .values = "100 150 200 300",
 	 .series = three,
-	 .reading = "described in the text, not shown",
+	 .reading = "the paper describes it without a figure",
 	 .claims = cpu_claims},
 	{.id = "ACM-7",
 	 .paper = "ACM",
@@ -413,7 +417,7 @@ const struct experiment acm_experiments[] = {
 	 .axis = "load.io_per_ms",
 	 .values = IO_VALUES,
 	 .series = five,
-	 .reading = "rates not legible: those of ACM-3",
+	 .reading = "the rates are not legible; we use those of ACM-3",
 	 .claims = pm_claims},
 	{.id = "ACM-8",
 	 .paper = "ACM",
@@ -423,7 +427,7 @@ const struct experiment acm_experiments[] = {
 	 .axis = "load.io_per_ms",
 	 .values = IO_VALUES,
 	 .series = five,
-	 .reading = "rates not legible: those of ACM-3",
+	 .reading = "the rates are not legible; we use those of ACM-3",
 	 .claims = pm_claims},
 	{.id = "ACM-9",
 	 .paper = "ACM",
@@ -437,7 +441,7 @@ const struct experiment acm_experiments[] = {
 	{.id = "ACM-10",
 	 .paper = "ACM",
 	 .config = "ACM-APP",
-	 .title = "execution time of the applications alone",
+	 .title = "execution time of each application alone",
 	 .settings = "nodes=1xacm load.jobs=5 load.parallel=0 load.home_weights=1 "
 		     "load.interarrival_ms=1e9",
 	 .points = acm_applications,
@@ -448,15 +452,15 @@ const struct experiment acm_experiments[] = {
 	{.id = "ACM-11",
 	 .paper = "ACM",
 	 .config = "ACM-APP",
-	 .title = "I/O share of the applications alone",
+	 .title = "I/O share of each application alone",
 	 .settings = "nodes=1xacm load.jobs=5 load.parallel=0 load.home_weights=1 "
 		     "load.interarrival_ms=1e9",
 	 .points = acm_applications,
 	 .series = alone,
 	 .plot = PLOT_BARS,
 	 .y = M_IO_SHARE,
-	 .reading = "the shares are what the generator makes the applications from: a check, "
-		    "no discovery",
+	 .reading = "the generator makes the applications from these shares: this is a "
+		    "check, not a discovery",
 	 .claims = claims_11},
 	{.id = "ACM-12",
 	 .paper = "ACM",
@@ -523,7 +527,7 @@ const struct experiment acm_experiments[] = {
 	 .log_y = true},
 	{.id = "ACM-BOUND-MEM",
 	 .paper = "ACM",
-	 .title = "(ours) CPU against MEM by the size of tasks, 60 % parallel jobs",
+	 .title = "(ours) CPU and MEM by the size of tasks, 60 % parallel jobs",
 	 .settings = PARALLEL_60 "load.faults_per_ms=0.5 load.io_per_ms=0.6 load.jobs=400",
 	 .x_name = "memory scale",
 	 .axis = "memory_scale",
@@ -532,7 +536,7 @@ const struct experiment acm_experiments[] = {
 	 .log_y = true},
 	{.id = "ACM-BOUND-PM",
 	 .paper = "ACM",
-	 .title = "(ours) what preemptive migration adds, one setting changed at a time",
+	 .title = "(ours) gain of preemptive migration, one setting changed at a time",
 	 .settings = PARALLEL_60 "load.faults_per_ms=0.5 load.io_per_ms=0.6 load.jobs=400",
 	 .points = pm_points,
 	 .series = pm_series,
@@ -549,7 +553,7 @@ const struct experiment acm_experiments[] = {
 	 .log_y = true},
 	{.id = "ACM-BOUND-13",
 	 .paper = "ACM",
-	 .title = "(ours) 512 nodes: age of what nodes know, 0.3 accesses a ms",
+	 .title = "(ours) 512 nodes: age of information, 0.3 accesses per ms",
 	 .settings = BIG "load.parallel=0.3 load.faults_per_ms=0.5 load.io_per_ms=0.3",
 	 .x_name = "information period (ms)",
 	 .axis = "information_period_ms",

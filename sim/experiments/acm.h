@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What the three studies of ACM have in common: readings, each with its reason.  How the
- * outcome depends on them: ACM-SENS, ACM-SENS-HET.
+ * What the three studies of ACM share: readings, each with its reason.  ACM-SENS and ACM-SENS-HET
+ * show how the outcome depends on them.
  */
 #ifndef SIM_EXPERIMENTS_ACM_H
 #define SIM_EXPERIMENTS_ACM_H
@@ -13,22 +13,24 @@
 	{"load.home_weights", ACM_HOMES,                                                           \
 	 "reading 4: processes per host in the process trace, repeated over the nodes"},           \
 		{"cpu_load_runnable", "1",                                                         \
-		 "reading 1: L_CPU counts running tasks; those that wait for a disk are none"},    \
+		 "reading 1: L_CPU counts running tasks, not tasks that wait for a disk"},         \
 		{"page_fault_at_disk", "0",                                                        \
-		 "reading 2: in the disk's queue paging is bistable, slowdowns of 10^3 and more; " \
-		 "ACM-18 goes to 18"},                                                             \
+		 "reading 2: in the disk's queue paging is bistable and slowdowns reach "          \
+		 "10^3 and more; ACM-18 goes to 18"},                                              \
 		{"literal_requests", "0",                                                          \
-		 "O-8(c): the estimate counts what reaches the disk: misses and page faults; "     \
-		 "else a task that only pages looks as if it cost nothing"},                       \
+		 "O-8(c): the estimate counts what reaches the disk: misses and page "             \
+		 "faults; otherwise a task that only pages seems to cost nothing"},                \
 		{"io_significance", "0.015",                                                       \
-		 "reading 8: I/O that cannot keep a disk a quarter busy (15 a second, E(s) of "    \
-		 "Table I) is none; 0.01 a ms of the memory-intensive studies is below"},          \
+		 "reading 8: I/O that cannot keep a disk a quarter busy (15 per second, "          \
+		 "E(s) of Table I) does not count; the 0.01 per ms of the "                        \
+		 "memory-intensive studies is less"},                                              \
 	{                                                                                          \
 		"information_period_ms", "100",                                                    \
-			"O-15: load is exchanged several times in the half second of a mean job"   \
+			"O-15: nodes exchange loads several times during the half second of an "   \
+			"average job"                                                              \
 	}
 
-/* One reading changed at a time: points of ACM-SENS and ACM-SENS-HET. */
+/* The points of ACM-SENS and ACM-SENS-HET, each of which changes one reading. */
 #define ACM_OTHER_READINGS                                                                         \
 	{"as chosen", NAN, NULL}, {"resident tasks", NAN, "cpu_load_runnable=0"},                  \
 		{"faults at the disk", NAN, "page_fault_at_disk=1"},                               \

@@ -9,25 +9,27 @@
 static const struct paper_setting settings[] = {
 	{"nodes", "60xacm-a", "60 nodes; Tables III, IV and VI"},
 	{"workload", "gen:acm-trace1", "Table V; sequential jobs"},
-	{"load.jobs", "1500", "a trace with an end, as theirs"},
+	{"load.jobs", "1500", "the trace ends, like theirs"},
 	{"load.interarrival_ms", "80",
-	 "ACM-18's axis goes from 0 to 18: CPU-RE, the worst, is near 14 at its last point"},
+	 "the axis of ACM-18 goes from 0 to 18: here CPU-RE, the worst, is near "
+	 "14 at its last point"},
 	{"load.lifetime_mean_ms", "200", "reading 6: the scale of the homogeneous study"},
-	{"load.lifetime_max_ms", "2000", "bounded, as there"},
+	{"load.lifetime_max_ms", "2000", "bounded, as in the homogeneous study"},
 	{"memory_scale", "10", "O-49: as in the homogeneous study"},
 	{"load.memory_shape", "3", "O-39: as in the homogeneous study"},
 	ACM_READINGS,
 	{NULL, NULL, NULL},
 };
 
-const struct paper acm_het_paper = {"ACM-HET",
-				    "ACM: I/O-aware load balancing, heterogeneous "
-				    "clusters",
-				    settings,
-				    "Calibrated, not blind: readings, lifetimes and sizes are the "
-				    "homogeneous study's; the gap between arrivals was chosen for "
-				    "the level of ACM-18's axis, which therefore is no evidence. "
-				    "ACM-BOUND-15 to ACM-BOUND-21 have other loads."};
+const struct paper acm_het_paper = {
+	"ACM-HET",
+	"ACM: I/O-aware load balancing, heterogeneous "
+	"clusters",
+	settings,
+	"Calibrated, not blind: readings, lifetimes and sizes are those of the "
+	"homogeneous study; we chose the gap between arrivals to match the axis "
+	"of ACM-18, whose level is therefore no evidence. ACM-BOUND-15 to "
+	"ACM-BOUND-21 have other loads."};
 
 #define SERIES_END                                                                                 \
 	{                                                                                          \
@@ -59,39 +61,42 @@ static const struct series traces_23[] = {
 /* --- why some claims do not hold -------------------------------------------------------- */
 
 #define WHY_CPU_BLIND                                                                              \
-	"CPU-RE does not see disks at all (reading 1) and the gain grows with the load: 5 "        \
-	"is reached at a quarter of it"
+	"CPU-RE ignores disks (reading 1) and the gain grows with the load: it "                   \
+	"is 5 at a quarter of this load"
 #define WHY_A_B                                                                                    \
-	"the jobs are bound by disks, which are the same in A and B: CPU and memory, a tenth "     \
-	"busy, can change little; neither fewer nor more arrivals, jobs that hardly read nor "     \
-	"larger tasks raise the slowdown by more than a quarter"
+	"disks limit the jobs and are the same in A and B; CPU and memory, a "                     \
+	"tenth busy, can change little. Neither fewer nor more arrivals, nor "                     \
+	"jobs that hardly read, nor larger tasks raise the slowdown by more than "                 \
+	"a quarter"
 #define WHY_D_E                                                                                    \
-	"the slowest disks of E are less than half as fast as those of D, and the jobs "           \
-	"are bound by disks: growth is as small as printed only where slowdown is near 1, "        \
-	"under IOCM-RE with a twelfth of the arrivals, under CPU-RE and MEM-RE not even there"
+	"the slowest disks of E are less than half as fast as those of D, and "                    \
+	"disks limit the jobs: growth is as small as printed only if slowdown is "                 \
+	"near 1, under IOCM-RE with a twelfth of the arrivals; under CPU-RE and "                  \
+	"MEM-RE it never is"
 #define WHY_TRACE3                                                                                 \
-	"with 1 MB requests the disks are short under every policy, which leaves less to "         \
-	"gain: 33 % is reached with two thirds of the arrivals, 93 % with a third, both at "       \
-	"no load together"
+	"with 1 MB requests the disks are overloaded under every policy, which "                   \
+	"leaves less to gain: the gain is 33 % with two thirds of the arrivals "                   \
+	"and 93 % with a third; no load gives both"
 #define WHY_HITS                                                                                   \
-	"hit rates follow from the tasks that share a buffer: the advantage is as printed "        \
-	"over MEM-RE only with twice the load, over CPU-RE only with a tenth of it"
+	"hit rates depend on the tasks that share a buffer: the advantage is as "                  \
+	"printed over MEM-RE only with twice the load, over CPU-RE only with a "                   \
+	"tenth of it"
 #define WHY_HITS_FALL                                                                              \
-	"they fall by a fifth under CPU-RE but by 1 to 3 % under the others, hardly more than "    \
-	"ten seeds can tell"
+	"they fall by a fifth under CPU-RE but only by 1 to 3 % under the "                        \
+	"others, hardly more than ten seeds can show"
 #define WHY_PAGING                                                                                 \
-	"A has 1.6 times the memory of E's smallest nodes: CPU-RE is at most 8 times as "          \
-	"slow on E for any size of tasks, with faults at the disk or not; IOCM-RE does "           \
-	"not page on either"
+	"A has 1.6 times the memory of E's smallest nodes: for any size of tasks "                 \
+	"CPU-RE is at most 8 times slower on E, with faults at the disk or not; "                  \
+	"IOCM-RE pages on neither"
 #define WHY_TITAN                                                                                  \
-	"turn-around rises; slowdown divides it by the time alone at home, which the aged "        \
-	"disk lengthens as well"
+	"turn-around rises; slowdown divides it by the time alone at home, which "                 \
+	"the aged disk increases as well"
 #define WHY_AGE                                                                                    \
 	"growth depends on the load: nearly as printed for all three policies with half "          \
 	"of the arrivals"
 #define WHY_LU                                                                                     \
-	"LU asks for more than the disks can do even at age 1, and grows from there by "           \
-	"less; with half of the arrivals it grows by more than DB2"
+	"LU needs more than the disks can do even at age 1, so it grows by less "                  \
+	"from there; with half of the arrivals it grows by more than DB2"
 #define WHY_GAIN                                                                                   \
 	"the gain depends on the load: that of DB2, the largest here, is 90 % with half "          \
 	"of the arrivals and grows with more"
@@ -129,11 +134,11 @@ static const struct claim claims_15[] = {
 	      .bound = "ACM-BOUND-15"),
 	ORDINAL(FLATTER, "I/O-aware policies are more sensitive to CPU and memory heterogeneity",
 		.a = "cpu-re|mem-re", .b = "io-re|iocm-re", .at = "A..B",
-		.reading = "A to B: only CPU and memory change", .why = WHY_A_B,
+		.reading = "only CPU and memory change from A to B", .why = WHY_A_B,
 		.bound = "ACM-BOUND-15"),
 	ORDINAL(FLATTER, "I/O-aware policies are less sensitive to disk heterogeneity",
 		.a = "io-re|iocm-re", .b = "cpu-re|mem-re", .at = "B..C",
-		.reading = "B to C: only disks change"),
+		.reading = "only disks change from B to C"),
 	CLAIMS_END,
 };
 
@@ -353,7 +358,7 @@ static const struct series aged_series[] = {
 };
 static const struct series titan_series[] = {APP("Titan", "titan"), SERIES_END};
 
-/* The same arrivals a node as with 64. */
+/* The same arrivals per node as with 64 nodes. */
 #define SIX "nodes=6xacm-age1 load.jobs=80 load.interarrival_ms=16000 "
 
 const struct experiment acm_het_experiments[] = {
@@ -416,7 +421,7 @@ const struct experiment acm_het_experiments[] = {
 	{.id = "ACM-21",
 	 .paper = "ACM-HET",
 	 .config = "ACM-APP",
-	 .title = "six nodes, one disk of them aged",
+	 .title = "six nodes, one of their disks aged",
 	 .settings = SIX,
 	 .x_name = "age of the disk (years)",
 	 .points = ages,

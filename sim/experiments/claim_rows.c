@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What claims look at: rows of results by name, and their ratios; see claim_rows.h. */
+/* The rows of results that claims name, and their ratios; see claim_rows.h. */
 #include "sim/experiments/claim_rows.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ const struct sweep *claim_sweep(const struct claim_context *context, const char 
 static int find_rows(const struct claim_context *context, const char *name, struct claim_row *rows)
 {
 	const struct sweep *sweep = context->sweep;
-	/* A label of its own may have a slash: "I/O". */
+	/* A label itself may contain a slash: "I/O". */
 	const char *slash = sweep_find_series(sweep, name) < 0 ? strchr(name, '/') : NULL;
 	char id[64];
 	int found;
@@ -50,7 +50,7 @@ static int find_rows(const struct claim_context *context, const char *name, stru
 	return 1;
 }
 
-/* "a|b|ID/c" or "*" to ROWS; 0: a name is unknown. */
+/* Parses "a|b|ID/c" or "*" into ROWS; 0: a name is unknown. */
 int claim_rows(const struct claim_context *context, const char *names, struct claim_row *rows)
 {
 	char copy[256], *save = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Judges what a paper says by the table of results; the rules are told at enum
- * claim_kind.  Policies are compared seed by seed (stats.h).
+ * Judges a paper's claims by the table of results, with the rules stated at enum claim_kind.
+ * Policies are compared seed by seed (stats.h).
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define BAND_EQUAL   0.15
 #define BAND_RATIO   0.25
-#define STEP_ALLOWED 1.02 /* a trend may go back by so much */
+#define STEP_ALLOWED 1.02 /* a step of a trend may go back by this factor */
 
 /* --- orders ---------------------------------------------------------------------- */
 
@@ -55,7 +55,7 @@ static void judge_below(const struct claim *c, struct claim_span range, const st
 				continue;
 			if (!holds)
 				out->verdict = VERDICT_FAILS;
-			/* Told: the pair that is nearest to failing, a failing one first. */
+			/* Reports the pair that is nearest to failing; failing pairs come first. */
 			if (o.pooled.mean - (holds ? 0 : 1e6) >= worst)
 				continue;
 			worst = o.pooled.mean - (holds ? 0 : 1e6);
@@ -277,7 +277,7 @@ static void judge_value(const struct claim *c, struct claim_span range, struct c
 
 /* --- all ------------------------------------------------------------------------- */
 
-/* False, and OUT says why, when R cannot be compared with the first of the rows. */
+/* False, and OUT says why, if R cannot be compared with the first row. */
 static bool row_told(const struct claim *c, const struct claim_asked *q, struct claim_row r,
 		     struct judgement *out)
 {
@@ -294,7 +294,7 @@ static bool row_told(const struct claim *c, const struct claim_asked *q, struct 
 	return true;
 }
 
-/* Ratios tell by themselves what they lack: "up to" needs one point only. */
+/* Ratios check their own values: "up to" needs one point only. */
 static bool all_told(const struct claim *c, const struct claim_asked *q, struct judgement *out)
 {
 	if (c->kind == CLAIM_RATIO || c->kind == CLAIM_GROWTH)

@@ -201,7 +201,7 @@ void claim_more_over_nlb(const struct claim_context *context, const struct claim
 	claim_verdict(out, holds);
 }
 
-/* The least of q->b at all points. */
+/* Finds the row and point with the least value of q->b. */
 static void best_of(const struct claim_asked *q, enum measure m, struct claim_row *row,
 		    size_t *point)
 {
@@ -272,7 +272,7 @@ void claim_agree(const struct claim_context *context, const struct claim *c, str
 		low = fmin(low, mean);
 		high = fmax(high, mean);
 	}
-	/* A weight lies in 0..1: its width is absolute. */
+	/* A weight is in 0..1, so its width is absolute. */
 	claim_verdict(out, high - low <= c->printed * (c->measure == M_W_IO ? 1 : high));
 	snprintf(out->measured, sizeof(out->measured), "means from %.3g to %.3g", low, high);
 }

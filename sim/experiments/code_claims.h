@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Claims that need a judgement of their own; what each reads of struct claim is said here. */
+/* Claims with a judgement of their own.  Each comment says how it uses struct claim. */
 #ifndef SIM_EXPERIMENTS_CODE_CLAIMS_H
 #define SIM_EXPERIMENTS_CODE_CLAIMS_H
 
@@ -8,45 +8,47 @@
 typedef void claim_code(const struct claim_context *context, const struct claim *claim,
 			struct judgement *out);
 
-/* Correlation of `measure` with x over `at` is at least `printed` for every series. */
+/* The correlation of `measure` with x over `at` is at least `printed` for every series. */
 claim_code claim_linear;
-/* Mean slope from the point `at` on is below `printed` times that before it. */
+/* From the point `at` on the mean slope is below `printed` times the slope before it. */
 claim_code claim_slower_after;
-/* b / (b-fc) > a / b at the points together: feedback ("B-fc") beats balancing. */
+/* b / (b-fc) > a / b over all points together: feedback ("B-fc") gains more than balancing. */
 claim_code claim_feedback_more;
-/* Mean of `measure` over the points is significantly below `printed`. */
+/* The mean of `measure` over the points is significantly below `printed`. */
 claim_code claim_less_than;
-/* Growth of each of `a` from first to last point is below the factor `printed`. */
+/* Each of `a` grows from the first to the last point by less than the factor `printed`. */
 claim_code claim_hardly_grows;
-/* nlb / a here exceeds nlb / b in each other experiment "ID/b". */
+/* nlb / a here is greater than nlb / b in each other experiment "ID/b". */
 claim_code claim_more_over_nlb;
-/* `a` at `at` is at most `printed` times the least of all `b` at all points. */
+/* `a` at `at` is at most `printed` times the least value of all `b` at all points. */
 claim_code claim_near_best;
-/* Gain of the least of all `b` at all points over `a` at `at` is at least `printed`. */
+/* The least value of all `b` at all points gains at least `printed` over `a` at `at`. */
 claim_code claim_best_gain;
 /* The means of all `a` agree within the relative width `printed`. */
 claim_code claim_agree;
-/* The least reduction of `a` against `b` (each point, each b) is within 25 % of `printed`. */
+/* The least reduction of `a` against `b` (over points and all `b`) is within 25 % of `printed`. */
 claim_code claim_least_reduction;
-/* Each series of `a` lies above the series of `b` at the same place in its list. */
+/* Each series of `a` is above the series of `b` at the same place in its list. */
 claim_code claim_each_above;
 /* No `a` is significantly above a `b` over the points together. */
 claim_code claim_not_above;
-/* The value at the point `at` is at least `printed` times that at every other point. */
+/* The value at the point `at` is at least `printed` times the value at every other point. */
 claim_code claim_point_largest;
-/* `a` exceeds each of `b` at `at`, by a factor of at most `printed`. */
+/* `a` is greater than each of `b` at `at`, by a factor of at most `printed`. */
 claim_code claim_slightly_worse;
-/* Over pairs of `a` and `b` at the same place: the least (most) gain of a over b, within 25 %. */
+/* Over pairs of `a` and `b` at the same place in their lists: the least (or largest)
+ * gain of a over b is within 25 % of `printed`. */
 claim_code claim_least_pair_gain;
 claim_code claim_most_pair_gain;
-/* The mean gain of `a` over all `b` exceeds that in the experiment named as this one but
- * ending in "a" (COM-6a for COM-6c). */
+/* The mean gain of `a` over all `b` is greater than in the experiment with the same name
+ * but ending in "a" (COM-6a for COM-6c). */
 claim_code claim_more_than_a;
-/* The gain of `a` over each of `b` is less at the last point than at the first. */
+/* The gain of `a` over each of `b` is smaller at the last point than at the first. */
 claim_code claim_advantage_falls;
-/* Largest over smallest mean of `a` along the points is at most `printed`. */
+/* The largest mean of `a` along the points is at most `printed` times the smallest. */
 claim_code claim_flat;
-/* At least `printed` claims of the paper `a` turn from the first reading to that named `at`. */
+/* At least `printed` claims of paper `a` change between the first reading and the one
+ * named `at`. */
 claim_code claim_reading;
 
 #endif

@@ -36,7 +36,7 @@ void claim_least_reduction(const struct claim_context *context, const struct cla
 		 100 * least.low, 100 * least.high, over, where);
 }
 
-/* Factor b / a of pair I over the points, told in OUT when it is the worst so far. */
+/* Compares b / a of a pair over the points; OUT reports it if it is the worst so far. */
 static void pair_told(struct judgement *out, struct claim_row a, struct claim_row b,
 		      struct interval f)
 {
@@ -176,7 +176,7 @@ void claim_most_pair_gain(const struct claim_context *context, const struct clai
 	extreme_gain(context, c, 1, out);
 }
 
-/* ln of the mean factor b / a over all b and points of RANGE, a value a seed. */
+/* ln of the mean factor b / a over all b and the points of RANGE, one value per seed. */
 static void mean_factor(const struct claim_row *b, int nb, struct claim_row a,
 			struct claim_span range, enum measure m, double *out)
 {

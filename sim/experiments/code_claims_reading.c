@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Claims judged again under another reading: how many hold, and which turn. */
+/* Judges claims again under another reading: how many hold, and which change. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,12 +8,13 @@
 
 #define JUDGED_MAX 32 /* experiments judged under one reading */
 
-/* Of the claims of a type: those tested both ways, and how many hold under each reading. */
+/* For the claims of one type: how many were tested under both readings, and how many
+ * hold under each. */
 struct tally {
 	unsigned int tested, chosen, other;
 };
 
-/* The claims that one of the two readings lets hold: "ACM-3.2 ACM-5.1". */
+/* The claims that hold under only one of the two readings: "ACM-3.2 ACM-5.1". */
 struct turned {
 	char lost[256], won[256];
 	unsigned int n;
@@ -27,7 +28,7 @@ static void code_claims_reading_note(char *list, size_t size, const char *id, si
 		snprintf(list + at, size - at, " %s.%zu", id, claim);
 }
 
-/* All of PAPER's claims about A (the chosen reading) and B (the other). */
+/* Compares PAPER's claims in A (the chosen reading) and B (the other). */
 static void code_claims_reading_compare(const struct claim_context *a,
 					const struct claim_context *b, struct tally tally[2],
 					struct turned *turned)
@@ -58,7 +59,7 @@ static void code_claims_reading_compare(const struct claim_context *a,
 	}
 }
 
-/* -1: no such reading. */
+/* -1: there is no such reading. */
 static int find_reading(const struct experiment *e, const char *label, size_t *count)
 {
 	int found = -1;

@@ -6,15 +6,14 @@
 #include "sim/experiments/tables.h"
 
 /*
- * What the mechanism needs (COM-SENS-READ, COM-BOUND-PORT).  A slave sends R_COM =
- * rate x size / bandwidth = 2.05 ms a ms of computation at 0.5 messages a ms.  If the
- * p - 1 slaves share the master's port, a job of 16 tasks takes 31 times its
- * computation there wherever they run, and no placement relieves it; if each has the
- * time R_COM of the paper's own model (3), a job spread over p nodes takes 1 + R_COM,
- * one with n tasks at home n + R_COM: spreading gains, most where R_COM is not far
- * above 1.  Criterion (8) weighs R_COM against the processor's queue and keeps up to
- * 1 + R_COM tasks at home, as the CPU-aware threshold does: only the initial spread of
- * COM section 3 tells the policies apart.
+ * What the mechanism needs (COM-SENS-READ, COM-BOUND-PORT).  A slave sends for R_COM = rate x
+ * size / bandwidth = 2.05 ms per ms of computation at 0.5 messages per ms.  If the p - 1 slaves
+ * share the master's port, a job of 16 tasks takes 31 times its computation there wherever its
+ * tasks run, and no placement relieves the port.  If each slave takes the time R_COM of the
+ * paper's own model (3), a job spread over p nodes takes 1 + R_COM and a job with n tasks at home
+ * n + R_COM: spreading gains, most if R_COM is little above 1.  Criterion (8) weighs R_COM
+ * against the processor's queue and keeps up to 1 + R_COM tasks at home, as the CPU-aware
+ * threshold does; only the initial spread of COM section 3 distinguishes the policies.
  *
  * So what is relieved here is the processor of the home, not a port, and most of the
  * gain is that start: with one process a node for all policies (COM-SENS-START) they
@@ -25,28 +24,32 @@ static const struct paper_setting settings[] = {
 	{"nodes", "32xcom", "32 nodes, Table 1"},
 	{"workload", "gen:com", "parallel jobs, 512 KB messages to the master"},
 	{"load.jobs", "80",
-	 "11 to 45 times what runs at once at 1 Gbps; ten runs within 20 s on one core"},
+	 "11 to 45 times the jobs that run at the same time at 1 Gbps; ten runs "
+	 "take less than 20 s on one core"},
 	{"load.home_skew", "1", "reading 4, as in ACM"},
 	{"load.lifetime_mean_ms", "400", "the process trace's mean"},
 	{"load.lifetime_max_ms", "8000",
-	 "bounded at 20 times the mean: means of ten runs that tell policies apart"},
+	 "bounded at 20 times the mean, so that means of ten runs distinguish "
+	 "policies"},
 	{"load.interarrival_ms", "600",
-	 "reading 7: CPUs a third busy at 16 tasks, two thirds at 32; the busiest home "
-	 "without balancing 2.6 times its capacity at 16 tasks, 0.7 at 4"},
+	 "reading 7: CPUs are a third busy at 16 tasks, two thirds at 32; without "
+	 "balancing the busiest home has 2.6 times its capacity at 16 tasks, 0.7 "
+	 "at 4"},
 	{"load.memory_shape", "3", "O-39: a bounded tail; only COM-9 comes near a node's memory"},
 	{"port_contention", "0",
-	 "O-38: T_COM of (3) is the process's own, any pair transfers at once (Myrinet); with "
-	 "contention a 16-task job has 31 ms at its master's port a ms of computation, "
-	 "wherever its tasks run"},
+	 "O-38: each process has its own T_COM of (3), and any pair transfers at "
+	 "any time (Myrinet); with contention a 16-task job has 31 ms at its "
+	 "master's port per ms of computation, wherever its tasks run"},
 	{"local_messages_free", "0",
-	 "reading 7: T_COM of (3) does not depend on the node; free, two tasks side by side beat "
-	 "their time alone and slowdowns fall below 1"},
+	 "reading 7: T_COM of (3) does not depend on the node; if free, two tasks "
+	 "on one node are faster than alone and slowdowns fall below 1"},
 	{"com_decision", "2",
-	 "O-14: section 3 and Fig. 1a: the job is allocated to a group of nodes with the least "
-	 "load, a process a node; the others start at home (O-17, default)"},
+	 "O-14: section 3 and Fig. 1a: the job gets the group of nodes with the "
+	 "least load, one process per node; under the other policies tasks start "
+	 "at home (O-17, default)"},
 	{"io_significance", "0.001",
-	 "reading 8: 0.01 accesses a second are no I/O load, else the I/O-aware policy counts "
-	 "tasks by them"},
+	 "reading 8: 0.01 accesses per second are no I/O load; otherwise the "
+	 "I/O-aware policy uses them to count tasks"},
 	{"page_fault_at_disk", "0", "reading 2: a delay; at the disk COM-9 collapses or does not"},
 	{NULL, NULL, NULL},
 };
@@ -76,47 +79,49 @@ static const struct series four[] = {{"CPU-aware", "cpu-re", NULL},
 /* --- why claims fail ------------------------------------------------------------------- */
 
 #define WHY_CLASS                                                                                  \
-	.why = "a slave has 0.41 ms of messages a ms of computation, so the job is not "           \
-	       "communication-intensive (O-29) and COM-aware places it as CPU-aware does, task "   \
-	       "for "                                                                              \
-	       "task",                                                                             \
+	.why = "a slave has 0.41 ms of messages per ms of computation, so the job is "             \
+	       "not communication-intensive (O-29) and COM-aware places it as CPU-aware "          \
+	       "does, task for task",                                                              \
 	.bound = "COM-SENS-RATE"
 #define WHY_LOAD                                                                                   \
-	.why = "a task waits for 1 + R_COM where the others have 4 + R_COM, 4 being the CPU "      \
-	       "threshold: 98 % at 0.5 messages a ms, less the cost of moving; more load does "    \
-	       "not add to it, all queue then",                                                    \
+	.why = "a task takes 1 + R_COM where the others take 4 + R_COM (4 is the CPU "             \
+	       "threshold): 98 % at 0.5 messages per ms, minus the cost of moving; more "          \
+	       "load does not increase this, because then all tasks queue",                        \
 	.bound = "COM-BOUND-LOAD"
 #define WHY_MOST                                                                                   \
-	.why = "the largest gain is at 32 tasks, where the cluster is fullest; at no arrival "     \
-	       "rate does it come to what is printed",                                             \
+	.why = "the largest gain is at 32 tasks, where the cluster is fullest; it is "             \
+	       "below the printed gain at every arrival rate",                                     \
 	.bound = "COM-BOUND-LOAD-32"
 #define WHY_MEAN                                                                                   \
-	.why = "a third of the cells, 0.1 messages a ms, gain nothing (O-29), and in the others "  \
-	       "the gain is at most 3 / (1 + R_COM) until the cluster fills",                      \
+	.why = "a third of the cells, those with 0.1 messages per ms, gain nothing "               \
+	       "(O-29), and the others gain at most 3 / (1 + R_COM) until the cluster "            \
+	       "fills",                                                                            \
 	.bound = "COM-SENS-RATE"
 #define WHY_BANDWIDTH                                                                              \
-	.why = "spreading saves the wait for up to three other tasks' computation, nothing of "    \
-	       "R_COM: the gain is at most 3 / (1 + R_COM), 1 % at 10 Mbps and 14 % at 100 Mbps "  \
-	       "until the cluster fills",                                                          \
+	.why = "spreading saves the wait for the computation of up to three other "                \
+	       "tasks, but nothing of R_COM: the gain is at most 3 / (1 + R_COM), 1 % "            \
+	       "at 10 Mbps and 14 % at 100 Mbps until the cluster fills",                          \
 	.bound = "COM-BOUND-BANDWIDTH"
 #define WHY_SIZE                                                                                   \
-	.why = "only size / bandwidth counts, so 5 MB at 1 Gbps is 512 KB at 100 Mbps; the gain "  \
-	       "cannot grow both with the bandwidth (COM-6, holds) and with the size",             \
+	.why = "only size / bandwidth counts, so 5 MB at 1 Gbps equals 512 KB at 100 "             \
+	       "Mbps; the gain cannot grow both with the bandwidth (COM-6, holds) and "            \
+	       "with the size",                                                                    \
 	.bound = "COM-BOUND-BANDWIDTH"
 
 #define WHY_IO                                                                                     \
-	.why = "COM-aware places I/O jobs as IO-aware does and, at 0.1 messages a ms, the others " \
-	       "as CPU-aware does (O-29): as good as the better of the two, not better; at 0.5 "   \
-	       "it is",                                                                            \
+	.why = "COM-aware places I/O jobs as IO-aware does and, at 0.1 messages per ms, "          \
+	       "the others as CPU-aware does (O-29): it equals the better of the two; "            \
+	       "at 0.5 messages it is better",                                                     \
 	.bound = "COM-SENS-MIX"
 #define WHY_MEMORY                                                                                 \
-	.why = "with memory enough MEM-aware is CPU-aware (3.3) and IO-aware has the same memory " \
-	       "step (3.7), so neither can be worse or better than the other by rule; what pages " \
-	       "is chance: intervals are wide whatever the jobs' memory",                          \
+	.why = "with enough memory MEM-aware is CPU-aware (3.3) and IO-aware has the "             \
+	       "same memory step (3.7), so neither is better by its rules; which jobs "            \
+	       "page is random: intervals are wide whatever the jobs' memory",                     \
 	.bound = "COM-SENS-MEMORY"
 #define WHY_APPLICATIONS                                                                           \
-	.why = "the reduction is at most 3 / (4 + R_COM) until the cluster fills: 57 % for the "   \
-	       "application that talks least, and communication-intensive means R_COM > 1",        \
+	.why = "the reduction is at most 3 / (4 + R_COM) until the cluster fills: 57 % "           \
+	       "for the application with the fewest messages, since "                              \
+	       "communication-intensive means R_COM > 1",                                          \
 	.bound = "COM-BOUND-BANDWIDTH"
 
 /* --- COM-4, COM-5: number of tasks, message rate --------------------------------------- */
@@ -140,7 +145,7 @@ static const struct claim claims_4a[] = {
 	TREND_AND_BEST(M_SLOWDOWN, WHY_CLASS),
 	QUANTITATIVE(RATIO, "4 tasks: gains as low as 3 %", .a = "COM-aware", .b = OTHERS,
 		     .at = "4", .by = RATIO_GAIN, .printed = 0.03, .band = 0.9,
-		     .reading = "mean over the three, more than none; a wide band", WHY_CLASS),
+		     .reading = "mean over the three, above 0; the band is wide", WHY_CLASS),
 	CLAIMS_END,
 };
 static const struct claim claims_4b[] = {TREND_AND_BEST(M_SLOWDOWN), CLAIMS_END};
@@ -161,7 +166,7 @@ static const struct claim claims_5a[] = {
 	TREND_AND_BEST(M_TURNAROUND, WHY_CLASS),
 	QUANTITATIVE(RATIO, "4 tasks: 4 %", .a = "COM-aware", .b = OTHERS, .at = "4",
 		     .measure = M_TURNAROUND, .by = RATIO_GAIN, .printed = 0.04, .band = 0.9,
-		     .reading = "mean over the three, more than none; a wide band", WHY_CLASS),
+		     .reading = "mean over the three, above 0; the band is wide", WHY_CLASS),
 	CLAIMS_END,
 };
 static const struct claim claims_5bc[] = {TREND_AND_BEST(M_TURNAROUND), CLAIMS_END};
@@ -294,11 +299,11 @@ static const struct claim claims_10b[] = {
 	QUANTITATIVE(RATIO, "a single application improves by up to 75.9 %", .a = "COM-aware",
 		     .b = OTHERS, .at = "Render..Vortex", .by = RATIO_REDUCTION, .over = OVER_MAX,
 		     .printed = 0.759,
-		     .reading = "messages of the five as chosen here, no figure is given",
+		     .reading = "we chose the messages of the five, the paper gives no number",
 		     WHY_APPLICATIONS),
 	QUANTITATIVE(RATIO, "... by 42.2 % on average", .a = "COM-aware", .b = OTHERS,
 		     .at = "Render..Vortex", .by = RATIO_REDUCTION, .printed = 0.422,
-		     .reading = "messages of the five as chosen here, no figure is given",
+		     .reading = "we chose the messages of the five, the paper gives no number",
 		     WHY_APPLICATIONS),
 	CLAIMS_END,
 };
@@ -358,23 +363,23 @@ const struct experiment com_experiments[] = {
 	{.id = "COM-ABS",
 	 .paper = "COM",
 	 .title = "all message rates and numbers of tasks",
-	 .x_name = "messages a ms, tasks",
+	 .x_name = "messages per ms, tasks",
 	 .points = grid,
 	 .series = four,
 	 .plot = PLOT_BARS,
 	 .log_y = true,
 	 .claims = abs_claims},
-	TASKS_EXPERIMENT("COM-4a", "slowdown, 0.1 messages a ms", "load.messages_per_ms=0.1",
+	TASKS_EXPERIMENT("COM-4a", "slowdown, 0.1 messages per ms", "load.messages_per_ms=0.1",
 			 M_SLOWDOWN, claims_4a, NULL),
-	TASKS_EXPERIMENT("COM-4b", "slowdown, 0.3 messages a ms", "load.messages_per_ms=0.3",
+	TASKS_EXPERIMENT("COM-4b", "slowdown, 0.3 messages per ms", "load.messages_per_ms=0.3",
 			 M_SLOWDOWN, claims_4b, NULL),
-	TASKS_EXPERIMENT("COM-4c", "slowdown, 0.5 messages a ms", "load.messages_per_ms=0.5",
+	TASKS_EXPERIMENT("COM-4c", "slowdown, 0.5 messages per ms", "load.messages_per_ms=0.5",
 			 M_SLOWDOWN, claims_4c, NULL),
-	TASKS_EXPERIMENT("COM-5a", "turn-around, 0.1 messages a ms", "load.messages_per_ms=0.1",
+	TASKS_EXPERIMENT("COM-5a", "turn-around, 0.1 messages per ms", "load.messages_per_ms=0.1",
 			 M_TURNAROUND, claims_5a, NULL),
-	TASKS_EXPERIMENT("COM-5b", "turn-around, 0.3 messages a ms", "load.messages_per_ms=0.3",
+	TASKS_EXPERIMENT("COM-5b", "turn-around, 0.3 messages per ms", "load.messages_per_ms=0.3",
 			 M_TURNAROUND, claims_5bc, NULL),
-	TASKS_EXPERIMENT("COM-5c", "turn-around, 0.5 messages a ms", "load.messages_per_ms=0.5",
+	TASKS_EXPERIMENT("COM-5c", "turn-around, 0.5 messages per ms", "load.messages_per_ms=0.5",
 			 M_TURNAROUND, claims_5bc, NULL),
 	TASKS_EXPERIMENT("COM-6a", "turn-around, 10 Mbps",
 			 "load.messages_per_ms=0.5 nodes.network_mb_per_s=1.25", M_TURNAROUND,
@@ -454,24 +459,25 @@ const struct experiment com_experiments[] = {
 	 .claims = claims_10b},
 	{.id = "COM-SENS-READ",
 	 .paper = "COM",
-	 .title = "what the readings decide: 16 tasks, 0.5 messages a ms",
+	 .title = "effect of the readings: 16 tasks, 0.5 messages per ms",
 	 .settings = SIXTEEN,
 	 .points = readings,
 	 .series = four,
 	 .plot = PLOT_BARS,
 	 .log_y = true},
-	TASKS_EXPERIMENT("COM-SENS-LOCAL", "messages inside a node are free: slowdown, 0.5 a ms",
+	TASKS_EXPERIMENT("COM-SENS-LOCAL", "messages inside a node are free: slowdown, 0.5 per ms",
 			 "load.messages_per_ms=0.5 local_messages_free=1", M_SLOWDOWN, NULL, NULL),
-	TASKS_EXPERIMENT("COM-SENS-START", "all start round-robin: slowdown, 0.5 messages a ms",
+	TASKS_EXPERIMENT("COM-SENS-START", "all start round-robin: slowdown, 0.5 messages per ms",
 			 "load.messages_per_ms=0.5 parallel_start=1", M_SLOWDOWN, NULL, NULL),
 	TASKS_EXPERIMENT("COM-SENS-DEFAULT",
-			 "contending ports, free local messages, (7) and (8): slowdown, 0.5 a ms",
+			 "contending ports, free local messages, (7) and (8): slowdown, 0.5 per ms",
 			 "load.messages_per_ms=0.5 port_contention=1 local_messages_free=1 "
 			 "com_decision=0",
 			 M_SLOWDOWN, NULL, NULL),
 	{.id = "COM-SENS-RATE",
 	 .paper = "COM",
-	 .title = "COM-aware is CPU-aware until a slave talks longer than it computes (0.24 a ms)",
+	 .title = "COM-aware is CPU-aware until a slave communicates longer than it "
+		  "computes (0.24 per ms)",
 	 .settings = "load.tasks_min=16 load.tasks_max=16",
 	 .x_name = "messages a ms",
 	 .axis = "load.messages_per_ms",
@@ -479,7 +485,7 @@ const struct experiment com_experiments[] = {
 	 .series = four},
 	{.id = "COM-SENS-MIX",
 	 .paper = "COM",
-	 .title = "I/O and communication: slowdown, 0.5 messages a ms",
+	 .title = "I/O and communication: slowdown, 0.5 messages per ms",
 	 .settings = "workload=gen:com-io load.messages_per_ms=0.5",
 	 .x_name = "share of communication-intensive jobs",
 	 .axis = "load.share",
@@ -490,7 +496,7 @@ const struct experiment com_experiments[] = {
 	 .paper = "COM",
 	 .title = "nine of ten jobs with I/O: its rate",
 	 .settings = "workload=gen:com-io load.messages_per_ms=0.1 load.share=0.1",
-	 .x_name = "accesses a ms",
+	 .x_name = "accesses per ms",
 	 .axis = "load.io_per_ms",
 	 .values = "0.25 0.5 1 2 2.8",
 	 .series = four,
@@ -499,7 +505,7 @@ const struct experiment com_experiments[] = {
 	 .paper = "COM",
 	 .title = "eight of ten jobs memory-intensive: their memory",
 	 .settings = "workload=gen:com-memory load.messages_per_ms=0.1 load.share=0.2",
-	 .x_name = "MB a task",
+	 .x_name = "MB per task",
 	 .axis = "load.memory_mb",
 	 .values = "4 30 60 90 120 200",
 	 .series = four,
@@ -514,7 +520,7 @@ const struct experiment com_experiments[] = {
 	 .log_y = true},
 	{.id = "COM-BOUND-LOAD",
 	 .paper = "COM",
-	 .title = "any arrival rate: 16 tasks, 0.5 messages a ms",
+	 .title = "any arrival rate: 16 tasks, 0.5 messages per ms",
 	 .settings = SIXTEEN,
 	 .x_name = "ms between two jobs",
 	 .axis = "load.interarrival_ms",
@@ -523,7 +529,7 @@ const struct experiment com_experiments[] = {
 	 .log_y = true},
 	{.id = "COM-BOUND-LOAD-32",
 	 .paper = "COM",
-	 .title = "any arrival rate: 32 tasks, 0.3 messages a ms",
+	 .title = "any arrival rate: 32 tasks, 0.3 messages per ms",
 	 .settings = "load.messages_per_ms=0.3 load.tasks_min=32 load.tasks_max=32",
 	 .x_name = "ms between two jobs",
 	 .axis = "load.interarrival_ms",
@@ -532,7 +538,7 @@ const struct experiment com_experiments[] = {
 	 .log_y = true},
 	{.id = "COM-BOUND-BANDWIDTH",
 	 .paper = "COM",
-	 .title = "bandwidth and message size are one: 16 tasks, 0.5 messages a ms",
+	 .title = "bandwidth and message size are equivalent: 16 tasks, 0.5 messages per ms",
 	 .settings = SIXTEEN,
 	 .points = lengths,
 	 .series = four,

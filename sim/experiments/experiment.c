@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The registry of experiments, and the grid of runs that each asks for. */
+/* The registry of experiments and the grid of runs that each needs. */
 #include "sim/experiments/experiment.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static const struct paper *const papers[] = {
 	&com_paper, &zat_paper, &csd_paper, &own_paper,
 };
 
-#define TRACE_HOURS  5 /* of the process trace */
+#define TRACE_HOURS  5 /* hours of the process trace */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 const struct experiment *experiment_at(size_t i)
@@ -59,7 +59,7 @@ const struct paper *paper_find(const char *name)
 
 /* --- grids ----------------------------------------------------------------------- */
 
-/* The trace in place of the generated hour, without the generator's keys. */
+/* Replaces the generated hour by the trace and removes the generator's keys. */
 static int use_trace(struct sweep *s, const struct experiment *e, const char *trace,
 		     struct iocom_err *err)
 {
@@ -90,7 +90,7 @@ static int base_settings(struct sweep *s, const struct experiment *e, const char
 	return ret;
 }
 
-/* "7.2 7.4 ..." of e->axis. */
+/* Adds the values of e->axis, "7.2 7.4 ...", as points. */
 static int axis_points(struct sweep *s, const struct experiment *e, struct iocom_err *err)
 {
 	char *values = strdup(e->values), *save = NULL;
@@ -107,7 +107,7 @@ static int axis_points(struct sweep *s, const struct experiment *e, struct iocom
 	return ret;
 }
 
-/* "nlb wal ..." */
+/* Adds the policies "nlb wal ..." as series. */
 static int named_series(struct sweep *s, const struct experiment *e, struct iocom_err *err)
 {
 	char *names = strdup(e->policies), *save = NULL;
@@ -137,7 +137,7 @@ static int experiment_fill(struct sweep *s, const struct experiment *e, const ch
 	return ret;
 }
 
-/* JUDGED under reading R, as a part of S. */
+/* Adds JUDGED under reading R as a part of S. */
 static int add_judged(struct sweep *s, const struct experiment *judged, const struct reading *r,
 		      const struct settings *extra, struct iocom_err *err)
 {
@@ -154,7 +154,7 @@ static int add_judged(struct sweep *s, const struct experiment *judged, const st
 	return part ? sweep_add_part(s, part) : ret ? ret : -EINVAL;
 }
 
-/* Reading by reading, all that are judged. */
+/* Adds all judged experiments under each reading. */
 static int judged_parts(struct sweep *s, const struct experiment *e, const struct settings *extra,
 			struct iocom_err *err)
 {

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Ours: the process trace under all policies, and the cross-check of both fidelities. */
+/* Our own experiments: the process trace under all policies, and the comparison of the
+ * two fidelities. */
 #include <math.h>
 
 #include "sim/experiments/code_claims.h"
 #include "sim/experiments/tables.h"
 
 /*
- * Without the trace: a generated hour with its statistics, runs 0-4 together: 18,582
- * processes an hour on six hosts, mean 0.405 s, Pareto tail of exponent 1.19, hosts
- * as unequal as in them.
+ * Without the trace we generate an hour with its statistics, from runs 0-4 together: 18,582
+ * processes per hour on six hosts, mean 0.405 s, Pareto tail of exponent 1.19, and the same
+ * inequality of hosts.
  */
 static const struct paper_setting csd_settings[] = {
 	{"nodes", "6xfc:ram=100000,buffer=160", "six hosts; no paging: the trace has no memory"},
 	{"workload", "gen:plain,lifetime=pareto,home_weights=20691:107:28:12502:23585:35997",
-	 "as the trace's hour: hosts as unequal as in its five hours"},
+	 "like an hour of the trace: hosts as unequal as in its five hours"},
 	{"load.jobs", "18582", "mean of runs 0-4"},
 	{"load.interarrival_ms", "193.7", "in an hour"},
 	{"load.lifetime_mean_ms", "405", "mean of runs 0-4"},
-	{"load.lifetime_shape", "1.19", "maximum likelihood of the processes of over 1 s"},
+	{"load.lifetime_shape", "1.19", "maximum-likelihood fit to processes longer than 1 s"},
 	{"load.lifetime_max_ms", "1573500", "the longest"},
 	{"load.memory_mb", "1", "moved with a migrating process"},
 	{"fixed_cost_ms", "300", "the trace's authors: remote execution 0.3 s"},
@@ -26,17 +27,17 @@ static const struct paper_setting csd_settings[] = {
 	{NULL, NULL, NULL},
 };
 
-const struct paper csd_paper = {"CSD", "The process trace that the papers began from", csd_settings,
-				"Not calibrated on outcomes: the hour has the trace's own "
-				"statistics and its authors' costs; which non-preemptive form they "
-				"compare with is a reading, and four are judged."};
+const struct paper csd_paper = {
+	"CSD", "The process trace that the papers began from", csd_settings,
+	"Not calibrated on outcomes: the hour has the trace's own statistics and "
+	"its authors' costs; it is a reading which non-preemptive form they "
+	"compare with; we judge four."};
 
 static const struct point hour[] = {{"one hour", NAN, NULL}, {NULL, 0, NULL}};
 
 /*
- * Remote execution as the papers have it knows each process's CPU time and moves only
- * from homes with more than four; the trace's authors know nothing and have no such
- * threshold.
+ * Remote execution as in the papers knows each process's CPU time and moves processes only from
+ * homes with more than four.  The trace's authors know no CPU times and have no such threshold.
  */
 static const struct series csd_series[] = {
 	{NULL, "nlb", NULL},
@@ -68,8 +69,9 @@ static const struct point csd_bound_points[] = {
 };
 
 #define CSD_WHY_KNOWS                                                                              \
-	"with a threshold of four, knowing the CPU times hardly matters; the reduction is about "  \
-	"a third here and falls with more arrivals, to nothing at twice as many"
+	"with a threshold of four it hardly matters whether CPU times are known; "                 \
+	"the reduction is about a third here and falls with more arrivals, to "                    \
+	"nothing at twice as many"
 #define CSD_WHY_EAGER                                                                              \
 	"remote execution that moves at any imbalance, before a process has run at all, leaves "   \
 	"little to migrate: the delay with migration alone is 40 to 80 % longer at any load, "     \
@@ -81,18 +83,20 @@ static const struct point csd_bound_points[] = {
 static const struct claim csd_claims[] = {
 	ORDINAL(BELOW, "age-based preemptive migration beats the non-preemptive form",
 		.a = "age alone", .b = "cpu-re|cpu-re, blind", .measure = M_DELAY,
-		.reading = "no remote execution, any process whose age exceeds the criterion"),
+		.reading = "no remote execution; any process whose age exceeds the criterion "
+			   "migrates"),
 	QUANTITATIVE(RATIO, "it reduces the mean delay by 35 to 50 %", .a = "age alone",
 		     .b = "cpu-re, blind", .measure = M_DELAY, .by = RATIO_REDUCTION,
 		     .printed = 0.425, .band = 0.18,
-		     .reading = "against remote execution that knows no CPU times, threshold 4"),
+		     .reading =
+			     "compared with remote execution that knows no CPU times, threshold 4"),
 	QUANTITATIVE(RATIO, "the same against remote execution that knows each CPU time",
 		     .a = "age alone", .b = "cpu-re", .measure = M_DELAY, .by = RATIO_REDUCTION,
 		     .printed = 0.425, .band = 0.18, .why = CSD_WHY_KNOWS, .bound = "CSD-BOUND"),
 	QUANTITATIVE(RATIO, "the same against remote execution that moves at any imbalance",
 		     .a = "age alone", .b = "cpu-re, threshold 1", .measure = M_DELAY,
 		     .by = RATIO_REDUCTION, .printed = 0.425, .band = 0.18,
-		     .reading = "knows each CPU time, threshold 1", .why = CSD_WHY_EAGER,
+		     .reading = "it knows each CPU time, threshold 1", .why = CSD_WHY_EAGER,
 		     .bound = "CSD-BOUND"),
 	QUANTITATIVE(RATIO, "the same for migration after such remote execution, threshold 4",
 		     .a = "cpu-pm", .b = "cpu-re", .measure = M_DELAY, .by = RATIO_REDUCTION,
@@ -159,8 +163,9 @@ const struct experiment extra_experiments[] = {
 	{.id = "CSD-PM",
 	 .paper = "CSD",
 	 .title = "age-based preemptive migration against remote execution",
-	 .reading = "which non-preemptive form the authors compare with decides the outcome: four "
-		    "are judged, and the claim holds against two of them on the real trace",
+	 .reading = "the outcome depends on the non-preemptive form that the authors compare "
+		    "with: we judge four, and on the real trace the claim holds against two "
+		    "of them",
 	 .points = hour,
 	 .series = csd_series,
 	 .plot = PLOT_BARS,

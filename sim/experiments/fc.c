@@ -11,30 +11,33 @@ static const struct paper_setting settings[] = {
 	{"nodes", "6xfc", "Table 5.1: six equal machines"},
 	{"workload", "gen:fc", "sequential jobs, Pareto lifetimes as in the process trace"},
 	{"load.jobs", "1500",
-	 "a trace with an end, as theirs: the disks are overloaded while jobs arrive"},
+	 "the trace ends, like theirs: the disks are overloaded while jobs arrive"},
 	{"load.home_weights", "20691:107:28:12502:23585:35997",
 	 "reading 4: processes per host in five hours of the process trace"},
 	{"load.lifetime_mean_ms", "100",
-	 "reading 6: literal CPU seconds saturate every disk at 2.8 accesses a ms; one scale"},
+	 "reading 6: literal CPU seconds saturate every disk at 2.8 accesses per "
+	 "ms; all figures have one scale"},
 	{"load.lifetime_max_ms", "2000",
-	 "bounded at 20 times the mean, as a heavier tail leaves intervals as wide as the means"},
+	 "bounded at 20 times the mean: with a heavier tail, intervals would be as wide as the "
+	 "means"},
 	{"load.interarrival_ms", "130",
-	 "calibrated with memory_scale: FC-4.1 and FC-4.2 show slowdowns of 0-70 under balancing, "
-	 "which takes as much disk work as the disks can do; other gaps: FC-SENS-LOAD"},
+	 "calibrated with memory_scale: FC-4.1 and FC-4.2 show slowdowns of 0-70 "
+	 "under balancing, which needs as much disk work as the disks can do; "
+	 "FC-SENS-LOAD has other gaps"},
 	{"memory_scale", "20",
-	 "O-49, calibrated: gaps of 100-400 ms and scales of 1-50 were tried, and this pair was "
-	 "taken because FC-4.2 then has its least slowdown inside the swept range. FC-4.2 is "
-	 "therefore no independent evidence; with 4 MB a job it has none (FC-SENS-MEM)"},
-	{"load.memory_shape", "3", "O-39: Pareto of shape 3; hardly a job is larger than a node"},
+	 "O-49, calibrated: we tried gaps of 100-400 ms and scales of 1-50 and "
+	 "took this pair because FC-4.2 then has its least slowdown inside the "
+	 "swept range. FC-4.2 is therefore no independent evidence; with 4 MB per "
+	 "job it has no such least (FC-SENS-MEM)"},
+	{"load.memory_shape", "3", "O-39: Pareto of shape 3; hardly any job is larger than a node"},
 	{"cpu_load_runnable", "1",
-	 "reading 1: 'running' tasks; tasks that wait for the disk are no CPU load"},
+	 "reading 1: 'running' tasks do not include tasks that wait for the disk"},
 	{"page_fault_at_disk", "0",
 	 "reading 2: at the FCFS disk slowdowns jump to 10^4 and more, far from the paper's 0-70; "
 	 "READ-2 shows both"},
 	{"literal_requests", "0",
 	 "O-8(c): the estimate counts what reaches the disk: misses and page faults"},
-	{"information_period_ms", "100",
-	 "O-15: load is exchanged several times in the life of a job"},
+	{"information_period_ms", "100", "O-15: nodes exchange loads several times during a job"},
 	{NULL, NULL, NULL},
 };
 
@@ -42,9 +45,10 @@ const struct paper fc_paper = {
 	"FC",
 	"FC: A feedback control mechanism for balancing I/O- and memory-intensive applications",
 	settings,
-	"Calibrated, not blind: arrivals and the size of tasks were chosen on FC-4.1's levels and "
-	"on where FC-4.2 has its least slowdown, so these two are no independent evidence; "
-	"FC-SENS-LOAD and FC-SENS-MEM have other values."};
+	"Calibrated, not blind: we chose arrivals and the size of tasks by the "
+	"levels of FC-4.1 and by where FC-4.2 has its least slowdown, so these "
+	"two are no independent evidence; FC-SENS-LOAD and FC-SENS-MEM have "
+	"other values."};
 
 static const struct series nlb_cm_wal_fc[] = {
 	{NULL, "nlb", NULL}, {NULL, "cm", NULL},
@@ -54,16 +58,17 @@ static const struct series nlb_cm_wal_fc[] = {
 
 /* --- FC-ABS ---------------------------------------------------------------------- */
 
-/* Why claims do not hold, where several share it. */
+/* Reasons why claims do not hold, if several claims share them. */
 #define WHY_STEP FC_WHY_STEP
 #define WHY_IDLE                                                                                   \
-	"at 0.1 accesses a ms and the arrivals of the other figures a balanced cluster neither "   \
-	"queues nor pages: all balancing policies are alike, and no static buffer and no "         \
-	"controller gains more than a few per cent; jobs large enough to make it page make all "   \
-	"of them collapse (FC-SENS-MEM)"
+	"at 0.1 accesses per ms and the arrivals of the other figures a balanced "                 \
+	"cluster neither queues nor pages: all balancing policies are alike, and "                 \
+	"no static buffer or controller gains more than a few per cent; if jobs "                  \
+	"are large enough to cause paging, all policies collapse (FC-SENS-MEM)"
 #define WHY_BOTH                                                                                   \
-	"at these rates the 160 MB that both begin with are within a few per cent of the best "    \
-	"static buffer, and a controller that finds the best gains no more"
+	"at these rates the 160 MB at the start is within a few per cent of the "                  \
+	"best static buffer, and even a controller that finds the best gains no "                  \
+	"more"
 #define WHY_CM                                                                                     \
 	"CM moves jobs away from homes that are short of memory, and with jobs this large that "   \
 	"helps the disks as well; with the 4 MB of the paper WAL is several times better, but "    \
@@ -74,7 +79,7 @@ static const struct series nlb_cm_wal_fc[] = {
 static const struct claim abs_claims[] = {
 	QUANTITATIVE(RATIO, "the feedback scheme improves mean slowdown by up to 282 %",
 		     .a = "wal-fc", .b = "wal", .by = RATIO_GAIN, .over = OVER_MAX, .printed = 2.82,
-		     .reading = "over WAL, as in FC-5.3, whose numbers these are", .why = WHY_STEP,
+		     .reading = "over WAL: these are the numbers of FC-5.3", .why = WHY_STEP,
 		     .bound = "FC-REACH"),
 	QUANTITATIVE(RATIO, "... by 125 % on average", .a = "wal-fc", .b = "wal", .by = RATIO_GAIN,
 		     .printed = 1.25, .why = WHY_STEP, .bound = "FC-REACH"),
@@ -94,9 +99,9 @@ static const struct claim data_claims[] = {
 		GROWTH,
 		"with the input data on the local disk the schemes are about 10 % less effective",
 		.a = "wal-fc", .by = RATIO_GAIN, .printed = 0.10, .band = 0.5,
-		.reading = "mean slowdown of WAL-FC grows by 10 %; the band is half of it",
-		.why = "the transfer of 12 MB costs 0.8 s beside queues of minutes: intervals are "
-		       "wider than the claim",
+		.reading = "mean slowdown of WAL-FC grows by 10 %; the band is half of that",
+		.why = "the transfer of 12 MB costs 0.8 s while queues take minutes: intervals "
+		       "are wider than the claimed effect",
 		.bound = "FC-SENS-LOAD"),
 	CLAIMS_END,
 };
@@ -118,12 +123,13 @@ static const struct claim weight_claims[] = {
 };
 
 static const struct claim buffer_claims[] = {
-	QUANTITATIVE(MINIMUM, "slowdown is least with a buffer of 210 MB", .a = "io", .at = "210",
-		     .reading = "the load and the memory were calibrated on this figure: agreement "
-				"is no independent evidence"),
+	QUANTITATIVE(
+		MINIMUM, "slowdown is least with a buffer of 210 MB", .a = "io", .at = "210",
+		.reading = "we calibrated the load and the memory on this figure: agreement is no "
+			   "independent evidence"),
 	ORDINAL(VALLEY, "slowdown falls below 210 MB and rises above", .a = "io", .at = "210",
-		.reading = "the load and the memory were calibrated on this figure: agreement is "
-			   "no independent evidence"),
+		.reading = "we calibrated the load and the memory on this figure: agreement is no "
+			   "independent evidence"),
 	CLAIMS_END,
 };
 
@@ -139,8 +145,8 @@ static const struct claim hit_claims[] = {
 	ORDINAL(CODE, "a further increase is not significant", .a = "*", .at = "150",
 		.measure = M_HIT_RATE, .printed = 0.25, .code = claim_slower_after,
 		.reading = "its slope above 150 MB is less than a quarter of that below",
-		.why = "queues are so long that the buffer is short up to 400 MB; it suffices from "
-		       "250 MB on only under lighter load",
+		.why = "queues are so long that the buffer is too small up to 400 MB; 250 MB "
+		       "suffices only under lighter load",
 		.bound = "FC-SENS-LOAD"),
 	CLAIMS_END,
 };
@@ -172,7 +178,8 @@ static const struct claim claims_52[] = {
 		.why = WHY_IDLE, .bound = "FC-REACH"),
 	ORDINAL(CODE, "under high memory demand the buffers shrink", .a = "wal-fc",
 		.measure = M_BUFFER, .printed = 160, .code = claim_less_than,
-		.reading = "mean buffer of the run's second half below the 160 MB of its start",
+		.reading = "in the second half of the run the mean buffer is below the 160 MB of "
+			   "the start",
 		.why = WHY_IDLE, .bound = "FC-REACH"),
 	QUANTITATIVE(RATIO, "WAL over IO up to 37.2 %", .a = "wal", .b = "io",
 		     .by = RATIO_REDUCTION, .either = true, .over = OVER_MAX, .printed = 0.372,
@@ -215,8 +222,8 @@ static const struct claim claims_53[] = {
 		.b = "nlb", .why = WHY_STEP, .bound = "FC-CTRL-C"),
 	ORDINAL(CODE, "feedback brings more than balancing does", .a = "nlb", .b = "wal",
 		.code = claim_feedback_more, .reading = "WAL / WAL-FC exceeds NLB / WAL",
-		.why = "WAL is nine times better than NLB: more than the best static buffer, or "
-		       "our predictive controller, adds to it (FC-REACH)",
+		.why = "WAL is nine times better than NLB; neither the best static buffer nor "
+		       "our predictive controller adds that much (FC-REACH)",
 		.bound = "FC-CTRL-C"),
 	QUANTITATIVE(RATIO, "WAL over CM up to a factor of 9", .a = "wal", .b = "cm",
 		     .by = RATIO_FACTOR, .over = OVER_MAX, .printed = 9, .why = WHY_CM,
@@ -295,8 +302,8 @@ static const struct claim conc_claims[] = {
 	ORDINAL(FLATTER,
 		"(3) much I/O: IO, WAL and WAL-FC hardly rise with the load, NLB and CM do",
 		.a = "FC-5.3/io|FC-5.3/wal|FC-5.3/wal-fc", .b = "FC-5.3/nlb|FC-5.3/cm",
-		.why = "page faults are a delay here and no work for the disk, the bottleneck of "
-		       "all policies",
+		.why = "page faults are only a delay here; the disk is the bottleneck of all "
+		       "policies",
 		.bound = "READ-2"),
 	ORDINAL(BELOW, "(4) both: WAL-FC is far below NLB", .a = "wal-fc", .b = "nlb",
 		.at = "both"),
@@ -310,7 +317,7 @@ static const struct claim conc_claims[] = {
 const struct experiment fc_experiments[] = {
 	{.id = "FC-ABS",
 	 .paper = "FC",
-	 .title = "feedback against fixed schemes, much I/O",
+	 .title = "feedback and fixed schemes, much I/O",
 	 .settings = "load.io_per_ms=2.8",
 	 .x_name = FAULTS_X,
 	 .axis = "load.faults_per_ms",
@@ -326,7 +333,8 @@ const struct experiment fc_experiments[] = {
 	 .points = data_points,
 	 .policies = "nlb wal wal-fc",
 	 .plot = PLOT_BARS,
-	 .reading = "12 MB: the different data that a job of 100 ms reads at 2.8 accesses a ms",
+	 .reading = "12 MB is the distinct data that a job of 100 ms reads at 2.8 accesses "
+		    "per ms",
 	 .claims = data_claims},
 	{.id = "FC-THR",
 	 .paper = "FC",
@@ -358,7 +366,8 @@ const struct experiment fc_experiments[] = {
 	{.id = "FC-4.3",
 	 .paper = "FC",
 	 .title = "architecture of the controller",
-	 .none = "a diagram; the controller is balancer/rules, its paths are in FC-CTRL"},
+	 .none = "it is a diagram; the controller is in balancer/rules, and FC-CTRL shows "
+		 "its paths"},
 	{.id = "FC-5.1",
 	 .paper = "FC",
 	 .title = "buffer size and hit rate",
@@ -423,8 +432,8 @@ const struct experiment fc_experiments[] = {
 	{.id = "FC-OVH",
 	 .paper = "FC",
 	 .title = "overhead of the controller",
-	 .none = "a property of the code: a completion costs the controller constant time, which "
-		 "the rules' unit tests check"},
+	 .none = "it is a property of the code: a completion costs the controller "
+		 "constant time, as the rules' unit tests check"},
 	{.id = "FC-SENS-LOAD",
 	 .paper = "FC",
 	 .title = "(ours) the gap between arrivals",
@@ -438,7 +447,7 @@ const struct experiment fc_experiments[] = {
 	 .paper = "FC",
 	 .title = "(ours) memory demand",
 	 .settings = "load.io_per_ms=2.3 load.faults_per_ms=5",
-	 .x_name = "times the memory of 4 MB a job",
+	 .x_name = "multiple of 4 MB per job",
 	 .axis = "memory_scale",
 	 .values = "1 5 10 15 20 25 30",
 	 .policies = "nlb cm io wal wal-fc",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Ours, on FC: is the controller stable, how fast does it converge, from which start,
- * for which gains, how close does it come to the best static setting, and is there a
- * better one?  (rules: feedback.c, feedback_predict.c)
+ * Our own experiments on FC: is the controller stable, how fast and from which starts and for
+ * which gains does it converge, how near does it come to the best static setting, and is there a
+ * better controller?  (rules: feedback.c, feedback_predict.c)
  */
 #include <math.h>
 
@@ -18,21 +18,22 @@
 	}
 
 #define WHY_NOISE                                                                                  \
-	"slowdown is a mean over 50 completions in a system that drifts: its change says little "  \
-	"about the last step; larger steps are a larger random walk"
+	"slowdown is a mean over 50 completions in a system that drifts, so its "                  \
+	"change says little about the last step; larger steps only make a larger "                 \
+	"random walk"
 #define WHY_LENGTH                                                                                 \
-	"it does not know how long jobs are, only how old, as any node could measure; knowing "    \
-	"it, it comes as near as that"
+	"the controller knows only the age of jobs, which any node could "                         \
+	"measure, not their length; if it knows the length, it comes that near"
 #define WHY_COUNTS                                                                                 \
-	"it weighs a page fault as a miss, but here a fault is a delay of 8.1 ms and a miss "      \
-	"waits in a queue; and it sees no edge where paging begins. The predictive controller "    \
-	"tells them apart"
+	"this controller treats a page fault like a miss, but here a fault is a "                  \
+	"delay of 8.1 ms and a miss waits in a queue; and it does not see where "                  \
+	"paging begins. The predictive controller distinguishes them"
 
 /* --- FC-BOUND ---------------------------------------------------------------------- */
 
 #define STATIC "W_IO 0.1|W_IO 0.3|W_IO 0.5|W_IO 0.7|W_IO 0.9|W_IO 1.0"
 
-/* Static weights and buffers: what a controller that sets only these is measured by. */
+/* Static weights and buffers: the standard for a controller that sets only these. */
 static const struct series bound_series[] = {
 	{"W_IO 0.1", "wal", "w_io=0.1"},
 	{"W_IO 0.3", "wal", "w_io=0.3"},
@@ -64,7 +65,7 @@ static const struct claim bound_claims[] = {
 
 /* --- FC-CTRL, FC-CTRL-P ------------------------------------------------------------- */
 
-/* The same five starts with SETTINGS. */
+/* The same five starts with additional SETTINGS. */
 #define STARTS(settings)                                                                           \
 	{"160 MB, W 0.5", "wal-fc", settings "sample_ms=5000"},                                    \
 		{"60 MB, W 0.5", "wal-fc", settings "sample_ms=5000 nodes.buffer_mb=60"},          \
@@ -91,7 +92,9 @@ static const struct claim published_converges[] = {
 };
 
 static const struct claim predictive_converges[] = {
-	CONVERGES(.why = "the starts differ in what queued before they met", .bound = "FC-CTRL-S"),
+	CONVERGES(.why = "the starts differ in the queues that grew before the buffers became "
+			 "equal",
+		  .bound = "FC-CTRL-S"),
 	CLAIMS_END,
 };
 
@@ -114,10 +117,12 @@ static const struct claim gain_claims[] = {
 	ORDINAL(BELOW, "(ours) utilisation as the signal beats the published controller",
 		.a = "ours: by utilisation (2)", .b = "published", .why = WHY_COUNTS,
 		.bound = "FC-CTRL-C"),
-	ORDINAL(BELOW, "(ours) prediction by the models beats all of them, and no control",
+	ORDINAL(BELOW,
+		"(ours) prediction by the models beats all other controllers and no "
+		"control",
 		.a = "ours: predictive (3)",
 		.b = "published|ours: filtered (1)|ours: by utilisation (2)|fixed (WAL)",
-		.reading = "its buffer's steps have no gain, only a bound: FC-CTRL-S"),
+		.reading = "the steps of its buffer have a bound but no gain: FC-CTRL-S"),
 	CLAIMS_END,
 };
 
@@ -154,7 +159,7 @@ static const struct series length_series[] = {
 };
 
 static const struct claim length_claims[] = {
-	ORDINAL(BELOW, "(ours) who knows how long jobs are predicts better",
+	ORDINAL(BELOW, "(ours) a controller that knows how long jobs are predicts better",
 		.a = "predictive, length known", .b = "predictive, by age"),
 	ORDINAL(BELOW, "(ours) without knowing it predictive control still beats WAL",
 		.a = "predictive, by age", .b = "WAL, 160 MB"),
@@ -182,7 +187,7 @@ static const struct series reach_series[] = {
 	BOTH("400 KB (FC-5.5)", LARGE_55),  SERIES_END,
 };
 
-/* From the start of the figures, 160 MB. */
+/* Starts with 160 MB, like the figures. */
 #define NEAR_BEST(kind, ...)                                                                       \
 	ORDINAL(CODE,                                                                              \
 		"(ours) " kind ": predictive control is not significantly more than 10 % above "   \
@@ -193,7 +198,7 @@ static const struct series reach_series[] = {
 	QUANTITATIVE(RATIO, "(ours) " kind ": predictive control gains over WAL " text_,           \
 		     .a = kind ", predictive", .b = kind ", static", .at = "160", .by = (by_),     \
 		     .printed = (printed_), .at_least = true, __VA_ARGS__)
-#define WHY_NEAR "nor does any static buffer: the 160 MB of the start are near the best one"
+#define WHY_NEAR "no static buffer does either: the 160 MB at the start is near the best"
 
 static const struct claim reach_claims[] = {
 	NEAR_BEST("paging (FC-5.2)", .why = WHY_LENGTH, .bound = "FC-CTRL-K"),
@@ -234,7 +239,7 @@ static const struct claim controller_claims[] = {
 		.b = "WAL, none|WAL, published|WAL, filtered (1)|WAL, by utilisation (2)"),
 	ORDINAL(BELOW, "(ours) it helps without load balancing too", .a = "NLB, predictive (3)",
 		.b = "NLB, none|NLB, published",
-		.why = "at three of the five loads it does; at the other two it costs a few "
+		.why = "it helps at three of the five loads; at the other two it costs a few "
 		       "per cent",
 		.bound = "FC-CTRL-C"),
 	CLAIMS_END,
@@ -245,7 +250,7 @@ const struct experiment fc_control_experiments[] = {
 	 .paper = "FC",
 	 .title = "(ours) what static weights and buffers can reach",
 	 .settings = MUCH_IO,
-	 .x_name = "buffer, of controllers the first (MB)",
+	 .x_name = "buffer; for controllers, the first one (MB)",
 	 .axis = "nodes.buffer_mb",
 	 .values = "60 110 160 210 260 310 360 460",
 	 .series = bound_series,
@@ -260,9 +265,9 @@ const struct experiment fc_control_experiments[] = {
 	 .series = reach_series,
 	 .log_y = true,
 	 .facets = true,
-	 .reading = "the controller was designed on the loads of FC-5.3 and FC-4.2 (seeds 1-10), "
-		    "and its step of 16 MB chosen there; its gains there are no independent "
-		    "evidence for itself; the other loads are",
+	 .reading = "we designed the controller and chose its step of 16 MB on the loads of "
+		    "FC-5.3 and FC-4.2 (seeds 1-10), so its gains there are no independent "
+		    "evidence; its gains on the other loads are",
 	 .claims = reach_claims},
 	{.id = "FC-CTRL-C",
 	 .paper = "FC",
@@ -303,15 +308,15 @@ const struct experiment fc_control_experiments[] = {
 	 .claims = gain_claims},
 	{.id = "FC-CTRL-K",
 	 .paper = "FC",
-	 .title = "(ours) what the predictive controller gains by knowing how long jobs are",
+	 .title = "(ours) gain of the predictive controller from knowing how long jobs are",
 	 .settings = MUCH_IO,
 	 .x_name = "least age that counts (ms)",
 	 .axis = "fb_age_least_ms",
 	 .values = "1 3 10 30 100",
 	 .series = length_series,
 	 .log_y = true,
-	 .reading = "\"length known\" is clairvoyant and a bound, no proposal; rates, memory, "
-		    "page-fault and re-access rates are the jobs' own in both",
+	 .reading = "\"length known\" is clairvoyant: a bound, not a proposal; both use the "
+		    "jobs' own rates, memory, page-fault and re-access rates",
 	 .claims = length_claims},
 	{.id = "FC-CTRL-S",
 	 .paper = "FC",

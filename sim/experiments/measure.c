@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What a run is judged by; see measure.h. */
+/* The measures of a run; see measure.h. */
 #include "sim/experiments/measure.h"
 
 #include <math.h>
@@ -21,8 +21,8 @@ static const struct {
 	[M_IO_SHARE] = {"io_share", "I/O share of the busy time"},
 	[M_HIT_RATE] = {"hit_rate", "buffer hit rate"},
 	[M_IMPLICIT] = {"implicit_share", "page faults among disk requests"},
-	[M_TASKS] = {"tasks_per_node", "resident tasks a node"},
-	[M_TASKS_MAX] = {"tasks_fullest_node", "resident tasks of the fullest node"},
+	[M_TASKS] = {"tasks_per_node", "resident tasks per node"},
+	[M_TASKS_MAX] = {"tasks_fullest_node", "resident tasks on the fullest node"},
 	[M_REMOTE] = {"remote_executions", "remote executions"},
 	[M_MIGRATIONS] = {"migrations", "migrations"},
 	[M_TRANSFERS] = {"transfers", "tasks moved"},
@@ -99,7 +99,7 @@ static void node_measures(const struct sim_result *r, double *v)
 	v[M_TASKS_MAX] = most;
 }
 
-/* Mean and standard deviation of the samples from FROM on. */
+/* Mean and standard deviation of the samples from number FROM on. */
 static void moments(const struct sim_sample *s, uint32_t from, uint32_t n,
 		    double (*get)(const struct sim_sample *), double *mean, double *sd)
 {
@@ -123,8 +123,8 @@ static double buffer(const struct sim_sample *s)
 	return s->buffer_mb;
 }
 
-/* The controller's path: settled is where the buffer last was more than 5 % (or
- * 2 MB) away from the mean of the second half. */
+/* The controller's path.  The buffer has settled after the last sample that differs by
+ * more than 5 % (or 2 MB) from the mean of the second half. */
 static void control_measures(const struct sim_result *r, double *v)
 {
 	uint32_t n = r->nsamples, settled = 0;

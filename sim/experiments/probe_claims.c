@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Claims about a probe's executions; see probe_claims.h. */
+/* Claims about the executions of a probe; see probe_claims.h. */
 #include "sim/experiments/probe_claims.h"
 
 #include <gsl/gsl_statistics_double.h>
@@ -9,7 +9,7 @@
 
 #include "sim/experiments/claim_rows.h"
 
-#define ZERO 1.0 /* per cent of the processor: below, none is idle */
+#define ZERO 1.0 /* per cent of the processor: less counts as no idle time */
 
 /* --- one seed ------------------------------------------------------------------------ */
 
@@ -47,7 +47,7 @@ static uint32_t third(const struct cloud *c)
 	return c->n / 3 ? c->n / 3 : 1;
 }
 
-/* Of rows FROM .. FROM + N - 1; the stride makes a column an array. */
+/* Mean over rows FROM .. FROM + N - 1; the stride makes a column an array. */
 static double mean_of(const struct cloud *c, enum probe_column y, uint32_t from, uint32_t n)
 {
 	return gsl_stats_mean(&c->rows[from].v[y], PROBE_COLUMNS, n);
@@ -64,7 +64,7 @@ static double probe_claims_difference(const struct cloud *c, const struct claim 
 	return mean_of(c, q->y, from, n) - mean_of(c, q->y2, from, n);
 }
 
-/* Rows with x below LIMIT. */
+/* Number of rows with x below LIMIT. */
 static uint32_t probe_claims_below(const struct cloud *c, enum probe_column x, double limit)
 {
 	uint32_t i = 0;
@@ -79,7 +79,7 @@ static double correlation(const struct cloud *c, const struct claim *q)
 	double r = gsl_stats_correlation(&c->rows[0].v[q->x], PROBE_COLUMNS, &c->rows[0].v[q->y],
 					 PROBE_COLUMNS, c->n);
 
-	return isfinite(r) ? r : 0; /* one of them does not change */
+	return isfinite(r) ? r : 0; /* 0 if one of the columns is constant */
 }
 
 static double growth(const struct cloud *c, const struct claim *q)
@@ -178,7 +178,7 @@ static double full_at_few(const struct cloud *c, const struct claim *q)
 
 typedef double seed_value(const struct cloud *c, const struct claim *q);
 
-/* One value a seed to OUT; false: no rows. */
+/* Writes one value per seed to OUT; false: there are no rows. */
 static bool values(struct claim_row a, const struct claim *q, seed_value *value, double *out)
 {
 	for (uint32_t s = 0; s < a.sweep->seeds; s++) {
@@ -192,7 +192,7 @@ static bool values(struct claim_row a, const struct claim *q, seed_value *value,
 	return true;
 }
 
-/* The interval of VALUE over the seeds of `a`; n 0, and OUT says why, where there is none. */
+/* The interval of VALUE over the seeds of `a`.  If there is none, n is 0 and OUT says why. */
 static struct interval over_seeds(const struct claim_context *context, const struct claim *q,
 				  seed_value *value, bool ratio, struct judgement *out)
 {
@@ -370,7 +370,7 @@ void claim_crossing(const struct claim_context *context, const struct claim *c,
 		 last.low, last.high);
 }
 
-/* VALUE of `a` and `b`: their difference (or factor) is significant. */
+/* Judges whether VALUE differs significantly between `a` and `b`, as a difference or a factor. */
 static void judge_more(const struct claim_context *context, const struct claim *c,
 		       seed_value *value, const char *what, struct judgement *out)
 {
@@ -452,8 +452,8 @@ void claim_falls_again(const struct claim_context *context, const struct claim *
 			  name(c->x));
 }
 
-/* Mean gain of y2 over y in the last third, where the remote load is in its lower half;
- * and what is left of it in the upper half. */
+/* Mean gain of y2 over y in the last third, over executions with the remote load in its
+ * lower half (or, if BUSY, in its upper half). */
 static double gain_at_target(const struct cloud *c, const struct claim *q, bool busy)
 {
 	uint32_t n = third(c), count = 0;
@@ -504,7 +504,7 @@ void claim_gain_at_idle_target(const struct claim_context *context, const struct
 #define STEP 0.5
 #define TOP  12.0
 
-/* Share of executions of which the area names the faster site. */
+/* Share of executions for which the area predicts the faster site. */
 static double area_right(struct claim_row a, const struct claim *c, double local, double remote,
 			 bool line)
 {
@@ -525,7 +525,7 @@ static double area_right(struct claim_row a, const struct claim *c, double local
 	return n > 0 ? right / n : NAN;
 }
 
-/* Share of the executions inside the area (outside of it) at which sending (staying) is right. */
+/* Share of the executions inside (outside) the area for which sending (staying) is right. */
 static struct interval right_where(struct claim_row a, const struct claim *c, double local,
 				   double remote, bool inside)
 {

@@ -1,51 +1,51 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Claims about a probe's executions (probe/probe.h), judged seed by seed over the rows
- * of `a` (and `b`) at the first point; x, y, y2 are columns.  "Third": of a seed's
- * executions, ordered by x.
+ * Claims about a probe's executions (probe/probe.h), judged seed by seed over the rows of `a` (and
+ * `b`) at the first point; x, y, y2 are columns.  A "third" is a third of a seed's executions,
+ * ordered by x.
  */
 #ifndef SIM_EXPERIMENTS_PROBE_CLAIMS_H
 #define SIM_EXPERIMENTS_PROBE_CLAIMS_H
 
 #include "sim/experiments/code_claims.h"
 
-/* Correlation of y with x: of the sign of `printed`, significant, at least so strong. */
+/* The correlation of y with x has the sign of `printed`, is significant and at least as strong. */
 claim_code claim_correlates;
-/* ... within 25 % of `printed`. */
+/* The correlation of y with x is within 25 % of `printed`. */
 claim_code claim_correlation;
-/* ... weaker than `printed`, whatever its sign. */
+/* The correlation of y with x is weaker than `printed`, whatever its sign. */
 claim_code claim_uncorrelated;
-/* ... significantly greater of `a` than of `b`. */
+/* The correlation of y with x is significantly greater for `a` than for `b`. */
 claim_code claim_correlates_more;
-/* Standard deviation of y in the last third over that in the first: significantly above 1. */
+/* The standard deviation of y is significantly greater in the last third than in the first. */
 claim_code claim_spread_grows;
-/* Mean of y in the last third over that in the first: significantly more of `a` than `b`. */
+/* The mean of y grows from the first to the last third significantly more for `a` than for `b`. */
 claim_code claim_grows_more;
 /* y is below y2 in the first third and above it in the last, both significantly. */
 claim_code claim_crossing;
-/* Of five groups by x the last is not the highest in y, significantly. */
+/* Of five groups by x another than the last is significantly highest in y. */
 claim_code claim_falls_again;
 /* x is below 1 in a share of at least `printed` of the executions, significantly. */
 claim_code claim_mostly_zero;
-/* Where x is below 1: the standard deviation of y is greater than elsewhere, significantly. */
+/* Where x is below 1, the standard deviation of y is significantly greater than elsewhere. */
 claim_code claim_spread_at_zero;
-/* Where x is below 1: the least y is at most the median of y elsewhere. */
+/* Where x is below 1, the least y is at most the median of y elsewhere. */
 claim_code claim_excellent_at_zero;
-/* Where x is above `printed` (below, if `down`): y is mostly below y2, significantly. */
+/* Where x is above `printed` (below, if `down`), y is mostly below y2, significantly. */
 claim_code claim_mostly_below;
-/* Standard deviation of y below that of y2, significantly. */
+/* The standard deviation of y is significantly below that of y2. */
 claim_code claim_less_spread;
-/* Standard deviation of y is at most `printed` of its mean. */
+/* The standard deviation of y is at most `printed` times its mean. */
 claim_code claim_nearly_constant;
-/* In the last third: y2 is below y where the remote load average is in its lower half, and by
- * more than in its upper half; both significantly. */
+/* In the last third, y2 is below y where the remote load average is in its lower half,
+ * and by more than in its upper half; both significantly. */
 claim_code claim_gain_at_idle_target;
-/* x local, y remote load: inside the best rectangle {x above, y below} the remote site is
- * mostly the faster one, elsewhere the local, both significantly. */
+/* x is the local load, y the remote load.  Inside the best rectangle {x above, y below}
+ * the remote site is mostly faster, elsewhere the local site; both significantly. */
 claim_code claim_rectangle;
-/* The greatest y where x is in its first third is at least `printed` of the greatest y. */
+/* The greatest y in the first third is at least `printed` times the greatest y. */
 claim_code claim_full_at_few;
-/* At each point the best series of `measure` lies within `printed` .. `band`. */
+/* At each point the best series in `measure` is between `printed` and `band`. */
 claim_code claim_best_within;
 
 #endif

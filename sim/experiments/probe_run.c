@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Runs of a probe's study; see probe_run.h. */
+/* Runs the studies of a probe; see probe_run.h. */
 #include "sim/experiments/probe_run.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ static struct stored *store_find(struct probe_store *s, const char *key)
 	return e;
 }
 
-/* Takes KEY and MONTH; entries stay until the store goes. */
+/* Takes over KEY and MONTH; entries stay until the store is freed. */
 static struct stored *store_add(struct probe_store *s, char *key, struct probe_month *month)
 {
 	struct stored *e = malloc(sizeof(*e));
@@ -76,7 +76,8 @@ static struct stored *store_add(struct probe_store *s, char *key, struct probe_m
 	return e;
 }
 
-/* All that decides the executions: the settings without those of decisions, and the seed. */
+/* Everything that determines the executions: the settings, except those for decisions,
+ * and the seed. */
 static char *probe_run_make_key(const struct probe_run *run)
 {
 	struct settings all = {0};

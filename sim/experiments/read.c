@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * READ-1 .. READ-8: what the readings decide.  Each is a parameter.  A figure shows one
- * load of the paper's common configuration under each value; the claims say how many of
- * the paper's own claims hold under each, and which turn ("ACM-3.2": the second of
- * ACM-3), with at most READING_SEEDS runs a cell.
+ * READ-1 .. READ-8: how the readings change outcomes.  Each reading is a parameter.  A figure
+ * shows one load of the paper's common configuration under each value.  The claims say how many of
+ * the paper's own claims hold under each value, and which change ("ACM-3.2" is the second of
+ * ACM-3), with at most READING_SEEDS runs per cell.
  */
 #include <math.h>
 
@@ -36,11 +36,11 @@ static const struct series com_four[] = {{"CPU-aware", "cpu-re", NULL},
 					 {"COM-aware", "com", NULL},
 					 SERIES_END};
 
-/* Claims of PAPER turn when a reading becomes WHERE; ID is the experiment's own. */
+/* Claims of PAPER change when the reading is WHERE; ID is the id of this experiment. */
 #define TURNS(id, paper_, where)                                                                   \
 	ORDINAL(CODE, "(ours) claims of " paper_ " turn: " where, .a = paper_, .at = where,        \
 		.printed = 1, .code = claim_reading,                                               \
-		.why = "those of its claims that were judged come out alike", .bound = id)
+		.why = "the claims that were judged have the same outcome", .bound = id)
 
 #define ACM_MUCH_IO "workload=gen:acm-30 load.faults_per_ms=0.5 load.io_per_ms=0.7"
 #define FC_IDS	    "FC-THR FC-3-DATA FC-4.1 FC-4.2 FC-5.2"
@@ -168,7 +168,9 @@ static const struct claim claims_8[] = {
 	TURNS("READ-8", "ACM", "none"),
 	TURNS("READ-8", "ACM-HET", "none"),
 	TURNS("READ-8", "COM", "none"),
-	ORDINAL(EQUAL, "(ours) above the tiny I/O rate of all jobs IOCM-RE is MEM-RE",
+	ORDINAL(EQUAL,
+		"(ours) with a threshold above the jobs' tiny I/O rate IOCM-RE equals "
+		"MEM-RE",
 		.a = "iocm-re", .b = "mem-re", .at = "0.015"),
 	CLAIMS_END,
 };
@@ -191,7 +193,7 @@ const struct experiment read_experiments[] = {
 	 .config = "FC",
 	 .title = "page faults: a delay or at the disk",
 	 .settings = "load.io_per_ms=1.5",
-	 .x_name = "page faults a ms, where",
+	 .x_name = "page faults per ms, and where",
 	 .points = points_2,
 	 .policies = "nlb cm io wal wal-fc",
 	 .plot = PLOT_BARS,
@@ -241,7 +243,7 @@ const struct experiment read_experiments[] = {
 	 .config = "ACM",
 	 .title = "scale of computation (arrivals unchanged)",
 	 .settings = ACM_MUCH_IO,
-	 .x_name = "times the computation",
+	 .x_name = "factor of the computation",
 	 .axis = "cpu_scale",
 	 .values = "0.25 0.5 1 2",
 	 .series = acm_five,
@@ -252,7 +254,7 @@ const struct experiment read_experiments[] = {
 	{.id = "READ-7",
 	 .paper = "OURS",
 	 .config = "COM",
-	 .title = "readings of the communication study: 16 tasks, 0.5 messages a ms",
+	 .title = "readings of the communication study: 16 tasks, 0.5 messages per ms",
 	 .settings = "load.messages_per_ms=0.5 load.tasks_min=16 load.tasks_max=16",
 	 .points = points_7,
 	 .series = com_four,

@@ -17,8 +17,8 @@
 
 struct unit {
 	struct sweep *sweep;
-	size_t index; /* in the sweep */
-	size_t order; /* in the whole list */
+	size_t index; /* position in the sweep */
+	size_t order; /* position in the whole list */
 	size_t leader;
 	char *key;
 	bool samples, rows;
@@ -29,7 +29,7 @@ struct runner {
 	struct probe_store *probes;
 	struct unit *units;
 	size_t nunits;
-	size_t *todo; /* leaders to run, indexes of units */
+	size_t *todo; /* leaders to run, as indexes of units */
 	size_t ntodo;
 	atomic_size_t next;
 	atomic_size_t done; /* thousandths of runs */
@@ -37,7 +37,7 @@ struct runner {
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
 	unsigned int running;
-	/* The failure of the earliest unit. */
+	/* the failure of the unit that comes first */
 	int code;
 	size_t failed;
 	struct iocom_err err;
@@ -81,7 +81,7 @@ static int list_sweep(struct runner *r, struct sweep *s)
 	return ret;
 }
 
-/* The sweeps with their parts. */
+/* Lists the runs of the sweeps and their parts. */
 static int list_units(struct runner *r, struct sweep *const *sweeps, size_t nsweeps)
 {
 	size_t total = 0;
@@ -113,7 +113,7 @@ static int runner_by_key(const void *a, const void *b)
 	return order ? order : (x->order > y->order) - (x->order < y->order);
 }
 
-/* Equal keys: the first in the list runs for all. */
+/* Of units with equal keys, the first in the list runs for all. */
 static int find_leaders(struct runner *r)
 {
 	struct unit **sorted = malloc((r->nunits ? r->nunits : 1) * sizeof(struct unit *));
@@ -161,11 +161,11 @@ static bool probe_goes_on(void *arg)
 
 #define THOUSAND 1000
 
-/* A run under way and how much of it has been told. */
+/* A run in progress, and how much of it was reported. */
 struct under_way {
 	struct runner *runner;
-	double jobs, until_ms; /* 0: not known; to the end */
-	size_t told;	       /* thousandths */
+	double jobs, until_ms; /* jobs 0: unknown; until_ms 0: to the end */
+	size_t told;	       /* thousandths that were reported */
 };
 
 static void runner_advance(struct under_way *w, double part)
@@ -384,7 +384,7 @@ static void *runner_copy(const void *from, size_t size)
 	return to ? memcpy(to, from, size) : NULL;
 }
 
-/* Gives the leaders' results to those that share them. */
+/* Copies the leaders' results to the units that share them. */
 static int share_results(struct runner *r)
 {
 	for (size_t i = 0; i < r->nunits; i++) {
@@ -416,7 +416,7 @@ static void describe_source(struct sweep *s, const struct workload_info *info)
 		 info->note[0] ? "; " : "", info->note);
 }
 
-/* The workload in words, from the sweep's first run. */
+/* Describes the workload in words, from the sweep's first run. */
 static int runner_describe(struct sweep *s, struct iocom_err *err)
 {
 	struct settings all;
@@ -443,7 +443,8 @@ static int runner_describe(struct sweep *s, struct iocom_err *err)
 		const struct workload_info *info = workload_info(w);
 
 		describe_source(s, info);
-		/* A generator generates all: only what a trace lacks is worth a word. */
+		/* A generator generates all fields, so only those that a trace lacks are
+		 * reported. */
 		if (strncmp(scenario.workload, "gen:", 4) && info->synthetic)
 			snprintf(s->synthetic, sizeof(s->synthetic), "%s", info->synthetic);
 		s->nkinds = info->kinds;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A run ready to start, made from settings; see scenario.h. */
+/* Makes a run that is ready to start from settings; see scenario.h. */
 #include "sim/experiments/scenario.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #define MACHINE	    "nodes."
 #define WORKLOAD    "load."
-#define TRACE_HOURS 5 /* of the process trace */
+#define TRACE_HOURS 5 /* hours of the process trace */
 
 static const struct {
 	const char *name;
@@ -37,7 +37,8 @@ const char *scenario_machine_field(unsigned int i)
 
 const char *scenario_option_field(unsigned int i)
 {
-	return workload_options_get(NULL, i + 1, NULL, NULL); /* the first is the seed, the run's */
+	return workload_options_get(NULL, i + 1, NULL, NULL); /* the first option is the seed,
+							       * which the run has */
 }
 
 static int scenario_number(const struct setting *s, double *value, struct iocom_err *err)
@@ -73,7 +74,7 @@ static int set_machine(struct scenario *s, const struct setting *setting, struct
 		}
 		return 0;
 	}
-	return iocom_err_set(err, -ENOENT, "%s: a machine has no such field", setting->name);
+	return iocom_err_set(err, -ENOENT, "%s: machines have no such field", setting->name);
 }
 
 static int scenario_set_option(struct scenario *s, const struct setting *setting,
@@ -86,12 +87,12 @@ static int scenario_set_option(struct scenario *s, const struct setting *setting
 		return 0;
 	}
 	if (!strcmp(field, "seed"))
-		return iocom_err_set(err, -EINVAL, "%s: the seed is that of the run (--seed)",
+		return iocom_err_set(err, -EINVAL, "%s: use the seed of the run (--seed)",
 				     setting->name);
 	return workload_options_set(&s->options, field, setting->value, err);
 }
 
-/* Removes ",KEY=..." (the KEY of LENGTH characters) from the text, where it is there. */
+/* Removes ",KEY=..." (KEY has LENGTH characters) from the text, if it is there. */
 static void drop_key(char *text, const char *key, size_t length)
 {
 	for (char *at = strchr(text, ','); at; at = strchr(at + 1, ',')) {
@@ -104,7 +105,7 @@ static void drop_key(char *text, const char *key, size_t length)
 	}
 }
 
-/* load.KEY=VALUE takes the place of the KEY in "gen:PRESET,KEY=..." or goes behind. */
+/* load.KEY=VALUE replaces KEY in "gen:PRESET,KEY=..." or is appended. */
 static int add_key(struct scenario *s, const struct setting *setting)
 {
 	const char *key = setting->name + strlen(WORKLOAD);
@@ -155,7 +156,7 @@ static int set_one(struct scenario *s, const struct setting *setting, struct ioc
 	return ret ? ret : sim_params_set(&s->params, setting->name, value, err);
 }
 
-/* The rules' parameters as these rates have them, before any other setting. */
+/* Sets the rules' parameters to the defaults of these rates, before any other setting. */
 static int set_rates(struct scenario *s, const char *value, struct iocom_err *err)
 {
 	bool wall = value && !strcmp(value, "wall");
@@ -167,7 +168,7 @@ static int set_rates(struct scenario *s, const char *value, struct iocom_err *er
 	return 0;
 }
 
-/* What nodes.FIELD=VALUE has made of them. */
+/* Checks the machines after nodes.FIELD=VALUE was applied. */
 static int check_machines(const struct scenario *s, struct iocom_err *err)
 {
 	for (uint32_t i = 0; i < s->cluster.n; i++) {
@@ -227,7 +228,7 @@ struct workload *scenario_workload(const struct scenario *s, uint64_t seed, stru
 	struct workload_options options = s->options;
 
 	if (scenario_is_probe(s)) {
-		iocom_err_set(err, -EINVAL, "%s: a probe's study is no stream of jobs",
+		iocom_err_set(err, -EINVAL, "%s: a probe's study has no stream of jobs",
 			      s->workload);
 		return NULL;
 	}

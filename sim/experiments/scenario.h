@@ -17,17 +17,17 @@ struct scenario {
 };
 
 /*
- * Reads SETTINGS; everything but the workload's content is checked here.  0;
- * -ENOMEM; -EINVAL, -ENOENT with ERR set.  Free in the first case only.
+ * Reads SETTINGS and checks everything except the workload's content.  0; -ENOMEM; -EINVAL,
+ * -ENOENT with ERR set.  Close it only after 0.
  */
 int scenario_open(struct scenario *s, const struct settings *settings, struct iocom_err *err);
 void scenario_close(struct scenario *s);
-/* A probe's study (probe_run.h): it has no workload. */
+/* Whether it is a probe's study (probe_run.h), which has no workload. */
 bool scenario_is_probe(const struct scenario *s);
-/* The workload of SEED, from its start; NULL with ERR set. */
+/* Opens the workload of SEED at its start; NULL with ERR set. */
 struct workload *scenario_workload(const struct scenario *s, uint64_t seed, struct iocom_err *err);
 
-/* The names that a setting may have besides parameters: NULL at the end. */
+/* Names of settings besides parameters; NULL at the end. */
 const char *scenario_machine_field(unsigned int i);
 const char *scenario_option_field(unsigned int i);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What decides a run, as texts; see settings.h. */
+/* The settings of a run, as text; see settings.h. */
 #include "sim/experiments/settings.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The place of NAME, or where it belongs. */
+/* The position of NAME, or the position where it would be inserted. */
 static size_t settings_place_of(const struct settings *s, const char *name)
 {
 	size_t i = 0;

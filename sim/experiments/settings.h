@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What decides a run, as texts: NAME=VALUE, sorted by name, one value a name.
+ * The settings of a run as text: NAME=VALUE, sorted by name, one value for each name.
  *
  *   nodes=6xfc          the cluster (cluster.h)
  *   nodes.FIELD=VALUE   a field of every machine: nodes.buffer_mb=210
  *   workload=TEXT       "gen:PRESET", "probe:NAME" (probe.h) or the path of a trace
- *   load.KEY=VALUE      a key of generator or probe, or an option of the trace's reader
+ *   load.KEY=VALUE      a key of the generator or probe, or an option of the trace's reader
  *   fidelity=fluid      or request
- *   rates=computation   or wall, as live decisions count: parameters start from its defaults
+ *   rates=computation   or wall, as in live decisions: sets the defaults of parameters
  *   NAME=VALUE          a parameter of params.h or of the rules
  *
- * The same names serve the tables of experiments, --set and --sweep.
+ * The tables of experiments, --set and --sweep use the same names.
  */
 #ifndef SIM_EXPERIMENTS_SETTINGS_H
 #define SIM_EXPERIMENTS_SETTINGS_H
@@ -27,19 +27,19 @@ struct settings {
 	size_t n;
 };
 
-/* All that fail: -ENOMEM, or -EINVAL with ERR set (no "=", empty name). */
+/* These functions fail with -ENOMEM, or with -EINVAL and ERR set (no "=", empty name). */
 int settings_set(struct settings *s, const char *name, const char *value);
-/* "NAME=VALUE". */
+/* Adds "NAME=VALUE". */
 int settings_add(struct settings *s, const char *text, struct iocom_err *err);
-/* "NAME=VALUE NAME=VALUE ..."; NULL is empty. */
+/* Adds "NAME=VALUE NAME=VALUE ..."; NULL is empty. */
 int settings_parse(struct settings *s, const char *text, struct iocom_err *err);
-/* Those of FROM on top of TO. */
+/* Sets all settings of FROM in TO. */
 int settings_merge(struct settings *to, const struct settings *from);
-/* Removes all whose name begins with PREFIX. */
+/* Removes all settings whose name begins with PREFIX. */
 void settings_remove(struct settings *s, const char *prefix);
-/* NULL: not set. */
+/* Returns NULL if NAME is not set. */
 const char *settings_get(const struct settings *s, const char *name);
-/* One a line; the caller frees; NULL: no memory. */
+/* Writes one setting per line.  The caller frees the text; NULL: no memory. */
 char *settings_text(const struct settings *s);
 void settings_free(struct settings *s);
 

@@ -8,28 +8,29 @@
 static const struct paper_setting settings[] = {
 	{"nodes", "6xfc", "six nodes in the example; machines as in FC (not stated)"},
 	{"workload", "gen:sld", "30 % parallel jobs of 2-32 tasks, 256 KB requests"},
-	{"load.jobs", "600", "a trace with an end"},
+	{"load.jobs", "600", "the trace ends"},
 	{"load.home_weights", "6337:28:4:1398:704:5338", "reading 4: the example's jobs per home"},
 	{"load.lifetime_mean_ms", "200", "reading 6: the scale of ACM"},
-	{"load.lifetime_max_ms", "4000", "bounded at 20 times the mean, as FC"},
+	{"load.lifetime_max_ms", "4000", "bounded at 20 times the mean, as in FC"},
 	{"load.interarrival_ms", "1500",
-	 "balanced, the disks are a fifth to a half busy; the busiest home is overloaded"},
-	{"memory_scale", "10", "O-49: as ACM"},
-	{"load.memory_shape", "3", "O-39: as FC"},
+	 "with balancing the disks are a fifth to a half busy; the busiest home "
+	 "is overloaded"},
+	{"memory_scale", "10", "O-49: as in ACM"},
+	{"load.memory_shape", "3", "O-39: as in FC"},
 	{"hom_pm", "1", "3.9: IOCM-PM begins with the IOCM-RE for equal nodes"},
 	{"cpu_load_runnable", "1",
-	 "reading 1: 'running' tasks; tasks that wait for the disk are no CPU load"},
-	{"page_fault_at_disk", "0", "reading 2: as FC"},
-	{"literal_requests", "0", "O-8(c): as FC"},
-	{"information_period_ms", "100", "O-15: as FC"},
+	 "reading 1: 'running' tasks do not include tasks that wait for the disk"},
+	{"page_fault_at_disk", "0", "reading 2: as in FC"},
+	{"literal_requests", "0", "O-8(c): as in FC"},
+	{"information_period_ms", "100", "O-15: as in FC"},
 	{NULL, NULL, NULL},
 };
 
 const struct paper sld_paper = {
 	"SLD", "SLD: Towards load balancing support for I/O-intensive parallel jobs (slides)",
 	settings,
-	"Calibrated, not blind: readings are FC's; the load was chosen after seeing slowdowns "
-	"(SLD-SENS has others)."};
+	"Calibrated, not blind: readings are those of FC; we chose the load "
+	"after seeing slowdowns (SLD-SENS has others)."};
 
 #define IOCM_RE                                                                                    \
 	{                                                                                          \
@@ -50,18 +51,19 @@ static const struct point example[] = {{"six nodes", NAN, NULL}, POINTS_END};
 static const struct series nlb_iocm[] = {{NULL, "nlb", NULL}, IOCM_RE, SERIES_END};
 
 static const struct claim example_claims[] = {
-	QUANTITATIVE(VALUE, "average slowdown without balancing is 25.0", .a = "nlb",
-		     .printed = 25.0,
-		     .why = "without balancing the busiest home is at the edge of its buffer: "
-			    "slowdown jumps from 1.4 to hundreds between 0.5 and 0.6 accesses a ms "
-			    "and passes 25 in between; with balancing nothing queues",
-		     .bound = "SLD-SENS"),
-	QUANTITATIVE(VALUE, "average slowdown with I/O-aware balancing is 2.4", .a = "iocm-re",
-		     .printed = 2.4,
-		     .why = "without balancing the busiest home is at the edge of its buffer: "
-			    "slowdown jumps from 1.4 to hundreds between 0.5 and 0.6 accesses a ms "
-			    "and passes 25 in between; with balancing nothing queues",
-		     .bound = "SLD-SENS"),
+	QUANTITATIVE(
+		VALUE, "average slowdown without balancing is 25.0", .a = "nlb", .printed = 25.0,
+		.why = "without balancing the buffer of the busiest home is just large enough: "
+		       "slowdown jumps from 1.4 to hundreds between 0.5 and 0.6 accesses per ms "
+		       "and passes 25 in between; with balancing nothing queues",
+		.bound = "SLD-SENS"),
+	QUANTITATIVE(
+		VALUE, "average slowdown with I/O-aware balancing is 2.4", .a = "iocm-re",
+		.printed = 2.4,
+		.why = "without balancing the buffer of the busiest home is just large enough: "
+		       "slowdown jumps from 1.4 to hundreds between 0.5 and 0.6 accesses per ms "
+		       "and passes 25 in between; with balancing nothing queues",
+		.bound = "SLD-SENS"),
 	QUANTITATIVE(RATIO, "a factor of more than 10", .a = "iocm-re", .b = "nlb",
 		     .by = RATIO_FACTOR, .printed = 10, .at_least = true),
 	CLAIMS_END,
@@ -78,22 +80,22 @@ static const struct series pm_series[] = {{NULL, "cpu-re", NULL},
 					  SERIES_END};
 
 #define WHY_PM                                                                                     \
-	"new tasks are placed by their requirements and exact loads, which evens the disks "       \
-	"already: what is left to migrate gains little even when it costs nothing, and also "      \
-	"with old loads"
+	"new tasks are placed by their requirements and exact loads, which "                       \
+	"already balances the disks: migration gains little even if it costs "                     \
+	"nothing, and also with old loads"
 
 static const struct claim re_claims[] = {
 	ORDINAL(TREND, "slowdown rises with the I/O load", .a = "*"),
 	ORDINAL(BELOW, "IOCM-RE is best", .a = "iocm-re", .b = "cpu-re|mem-re"),
 	QUANTITATIVE(RATIO, "IOCM-RE improves by 24.5 % on average", .a = "iocm-re",
 		     .b = "cpu-re|mem-re", .by = RATIO_REDUCTION, .either = true, .printed = 0.245,
-		     .reading = "over CPU and MEM, their mean: the slides name no baseline",
-		     .why = "the gain grows with the load from 10 to 90 %: the slides do not tell "
+		     .reading = "over the mean of CPU and MEM: the slides name no baseline",
+		     .why = "the gain grows with the load from 10 to 90 %: the slides do not say "
 			    "theirs",
 		     .bound = "SLD-RE"),
 	QUANTITATIVE(RATIO, "... by 30.7 % at most", .a = "iocm-re", .b = "cpu-re|mem-re",
 		     .by = RATIO_REDUCTION, .either = true, .over = OVER_MAX, .printed = 0.307,
-		     .why = "the gain grows with the load from 10 to 90 %: the slides do not tell "
+		     .why = "the gain grows with the load from 10 to 90 %: the slides do not say "
 			    "theirs",
 		     .bound = "SLD-RE"),
 	CLAIMS_END,
@@ -110,7 +112,7 @@ static const struct claim pm_claims[] = {
 	CLAIMS_END,
 };
 
-/* Ours: where migration could gain more. */
+/* Our own settings in which migration could gain more. */
 static const struct series sens_pm_series[] = {IOCM_RE, {NULL, "iocm-pm", NULL}, SERIES_END};
 
 static const struct point sens_pm_points[] = {
@@ -162,7 +164,7 @@ static const struct claim kind_claims[] = {
 		.why = "migration adds little to remote execution that knows what each task needs",
 		.bound = "CSD-PM"),
 	ORDINAL(NOT_TESTED, "I/O-intensive: ? and ?",
-		.why = "the slides ask the question; SLD-PM is their answer"),
+		.why = "the slides ask the question and answer it in SLD-PM"),
 	CLAIMS_END,
 };
 
@@ -179,7 +181,7 @@ const struct experiment sld_experiments[] = {
 	{.id = "SLD-MET",
 	 .paper = "SLD",
 	 .title = "slowdown of an example",
-	 .none = "a worked example, 45 s / 10 s = 4.5; a unit test"},
+	 .none = "it is a worked example, 45 s / 10 s = 4.5, which a unit test covers"},
 	{.id = "SLD-EX",
 	 .paper = "SLD",
 	 .title = "six nodes with 13,809 I/O-intensive jobs",
@@ -189,7 +191,8 @@ const struct experiment sld_experiments[] = {
 	 .series = nlb_iocm,
 	 .plot = PLOT_BARS,
 	 .log_y = true,
-	 .reading = "the jobs in one hour; 0.6 accesses a ms, as in the middle of SLD-RE",
+	 .reading = "the jobs arrive in one hour; 0.6 accesses per ms is in the middle of "
+		    "SLD-RE",
 	 .claims = example_claims},
 	{.id = "SLD-SENS",
 	 .paper = "SLD",
@@ -245,6 +248,6 @@ const struct experiment sld_experiments[] = {
 	{.id = "SLD-CONC",
 	 .paper = "SLD",
 	 .title = "preemptive migration is better than remote execution",
-	 .none = "the conclusion from SLD-PM, judged there"},
+	 .none = "it is the conclusion from SLD-PM and judged there"},
 	{.id = NULL},
 };

@@ -5,7 +5,7 @@
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 
-#define CONFIDENCE 0.975 /* each side of a 95 % interval */
+#define CONFIDENCE 0.975 /* leaves 2.5 % on each side of a 95 % interval */
 
 double ratio_of(enum ratio by, double base, double new)
 {
@@ -45,7 +45,7 @@ const char *ratio_name(enum ratio by)
 	return names[by];
 }
 
-/* Mean and interval of TRANSFORM(value); told through BACK. */
+/* Mean and interval of TRANSFORM(value), converted with BACK. */
 static struct interval summarise(const double *values, size_t n, double (*transform)(double),
 				 double (*back)(double))
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * ZAT: experiments and claims of the 1985 thesis (MODEL 6.5): win rates of decisions,
- * and what they rest on.  How probes answer to the load indices: zat_indexes.c.
+ * ZAT: experiments and claims of the 1985 thesis (MODEL 6.5): win rates of decisions and what
+ * determines them.  zat_indexes.c has the responses of probes to the load indices.
  */
 #include <math.h>
 
@@ -10,46 +10,53 @@
 
 static const struct paper_setting settings[] = {
 	{"nodes", "2xvax",
-	 "one local and one remote machine, 1 core; the disk serves 40 blocks a second, the most "
-	 "that the text names"},
-	{"fidelity", "request", "priorities are followed at the request level only"},
+	 "one local and one remote machine, 1 core; the disk serves 40 blocks per "
+	 "second, the highest rate in the text"},
+	{"fidelity", "request", "only the request level simulates priorities"},
 	{"priority_decay", "1", "O-50: the measured scheduler lowers the priority of CPU hogs"},
-	{"rates", "wall", "the r.vector counts accesses a second of elapsed time (Table 1)"},
+	{"rates", "wall", "the r.vector counts accesses per second of elapsed time (Table 1)"},
 	{"information_period_ms", "30000", "4.3: Hermes reads every 30 s"},
-	{"load.alpha", "0.5", "4.3: new and old weigh the same"},
-	{"fixed_cost_ms", "4900", "ZAT-9.1: rsh, both machines unloaded: an input"},
-	{"load.busy_local_ms", "700", "ZAT-9.1: 5.6 s with the local machine loaded: an input"},
-	{"load.busy_remote_ms", "800", "ZAT-9.1: 6.4 s with both loaded: an input"},
-	{"load.busy_queue", "6.5", "ZAT-9.1: loaded is a load average of 6.5; linear below"},
-	{"load.jobs", "289",
-	 "executions of the CPU probe; the other probes' 284, 261, 133 are near"},
+	{"load.alpha", "0.5", "4.3: new and old values have the same weight"},
+	{"fixed_cost_ms", "4900", "ZAT-9.1: rsh with both machines unloaded; this is an input"},
+	{"load.busy_local_ms", "700",
+	 "ZAT-9.1: 5.6 s with the local machine loaded; this is an input"},
+	{"load.busy_remote_ms", "800",
+	 "ZAT-9.1: 6.4 s with both machines loaded; this is an input"},
+	{"load.busy_queue", "6.5",
+	 "ZAT-9.1: loaded means a load average of 6.5; the cost is linear below"},
+	{"load.jobs", "289", "executions of the CPU probe; the other probes have 284, 261 and 133"},
 	{"load.days", "30", "ZAT-9.3: a full month, day and night"},
 	{"load.system", "0.43",
-	 "Table 1: alone, CPU, NROFF and CC get 51 to 57 % of the processor: the system's own work "
-	 "takes the rest; the most that leaves CC its 57; see ZAT-9.2, ZAT-SYSTEM"},
+	 "Table 1: alone, CPU, NROFF and CC get 51 to 57 % of the processor, "
+	 "because the system's own work takes the rest. This is the largest value "
+	 "that leaves CC its 57 %; see ZAT-9.2, ZAT-SYSTEM"},
 	{"load.local", "3",
-	 "loops present; with remote 1.5 the IO probe is faster at home in half of its "
-	 "executions, as always-local winning half of them tells"},
-	{"load.remote", "1.5", "the local machine is the busier one, both change"},
-	{"load.io_share", "0.3", "i/o-bound among the loops: most are CPU-bound, as cpu_idle is 0"},
+	 "number of loops; with remote 1.5 the IO probe is faster at home in half "
+	 "of its executions, which follows from always-local winning half of them"},
+	{"load.remote", "1.5", "number of loops: the local machine is busier, and both change"},
+	{"load.io_share", "0.3",
+	 "share of i/o-bound loops: most are CPU-bound, because cpu_idle is 0"},
 	{"load.swing", "0.6", "day and night: from 0.4 to 1.6 times the mean"},
-	{"load.mood_sd", "0.5", "users: a random factor beside it, drawn anew every 6 h"},
-	{"load.short_share", "0.5", "half of the loops present stay half a minute ..."},
-	{"load.long_s", "600", "... half ten minutes: lifetimes differ widely; see ZAT-STAY"},
+	{"load.mood_sd", "0.5", "users: an additional random factor, drawn again every 6 h"},
+	{"load.short_share", "0.5", "half of the loops stay half a minute"},
+	{"load.long_s", "600",
+	 "the other half stay ten minutes: lifetimes differ widely; see ZAT-STAY"},
 	{NULL, NULL, NULL},
 };
 
 const struct paper zat_paper = {
 	"ZAT", "ZAT: A multivariable information scheme to balance the load", settings,
-	"Calibrated, not blind. load.local and load.remote: of twelve pairs one at which the IO "
-	"probe is faster at home in half of its executions, as the text tells. The win rates of "
-	"some policies were seen beside it. load.system: by the elapsed times of Table 1 "
-	"(ZAT-9.2), and so that an idle machine can meet what CC asks for. Two cut-offs that the "
-	"text does not give were loosened after a stricter one failed: a 'good' correlation is "
-	"0.5 (0.6 was asked first; ZAT-9.4.1-F18 has -0.57), and the rectangle of ZAT-4.1-F5 must "
-	"tell the faster site in more than half of the executions inside and outside of it (that "
-	"it be right at least as often as the best difference of the two loads was asked first: "
-	"80 against 84 %). ZAT-LOAD, ZAT-REMOTE, ZAT-SYSTEM and ZAT-STAY have other values."};
+	"Calibrated, not blind. For load.local and load.remote we took one of "
+	"twelve pairs, at which the IO probe is faster at home in half of its "
+	"executions, as the text says; we also saw the win rates of some "
+	"policies then. We chose load.system by the elapsed times of Table 1 "
+	"(ZAT-9.2), and so that an idle machine can meet the demand of CC. We "
+	"loosened two limits that the text does not give after a stricter one "
+	"failed: a 'good' correlation is 0.5 (first 0.6; ZAT-9.4.1-F18 has "
+	"-0.57), and the rectangle of ZAT-4.1-F5 must give the faster site in "
+	"more than half of the executions inside and outside of it (first: at "
+	"least as often as the best difference of the two loads, 80 against 84 "
+	"%). ZAT-LOAD, ZAT-REMOTE, ZAT-SYSTEM and ZAT-STAY have other values."};
 
 #define END                                                                                        \
 	{                                                                                          \
@@ -61,7 +68,7 @@ const struct paper zat_paper = {
 	}
 static const struct point month[] = {{"a month", NAN, NULL}, POINTS_END};
 
-/* The thresholds as the text has them. */
+/* The thresholds that the text gives. */
 #define BINARY_IDLE                                                                                \
 	{                                                                                          \
 		"binary, idle", "zatti-binary", "zatti_idle=1"                                     \
@@ -79,25 +86,29 @@ static const struct point month[] = {{"a month", NAN, NULL}, POINTS_END};
 		"random", "random", NULL                                                           \
 	}
 
-/* Why claims do not hold, where several share it. */
+/* Reasons why claims do not hold, if several claims share them. */
 #define WHY_QUEUE                                                                                  \
-	"threshold 4 with delta 3 sends too seldom: sending costs less than one process more in "  \
-	"the run queue does; tuned as the thesis' were for its machines, 2 and 0, they win 0.69, " \
+	"threshold 4 with delta 3 sends too rarely: sending costs less than one "                  \
+	"more process in the run queue. With thresholds tuned for these "                          \
+	"machines, 2 and 0, as the thesis tuned its own, the win rates are 0.69, "                 \
 	"0.62, 0.63 for CPU, CC, NROFF"
 #define WHY_REAL                                                                                   \
-	"the real form asks for the 51 (57) % of Table 1, nearly all that an idle machine has: "   \
-	"few qualify; were all of the processor free, it would still stay behind the binary one"
+	"the real form requires the 51 (57) % of Table 1, nearly all that an "                     \
+	"idle machine has, so few machines qualify; even with all of the "                         \
+	"processor free it would win less than the binary form"
 #define WHY_BLOCKS                                                                                 \
-	"one i/o-bound loop alone makes 31 of the 40 blocks/s: traffic tells whether there is "    \
-	"one, not how many, nor of CPU-bound ones; no threshold wins more than 0.66 at this load"
+	"one i/o-bound loop alone makes 31 of the 40 blocks/s: traffic shows "                     \
+	"whether there is one, but not how many, and no CPU-bound loops; no "                      \
+	"threshold wins more than 0.66 at this load"
 #define WHY_LOAD                                                                                   \
-	WHY_BLOCKS "; the load decides: with one loop at the local machine 15 blocks/s wins 0.87"
+	WHY_BLOCKS "; the result depends on the load: with one loop at the local machine 15 "      \
+		   "blocks/s wins 0.87"
 #define WHY_CC                                                                                     \
-	"the decay favours CC by some 5 % only: hogs delay it as they delay the CPU probe, so "    \
-	"that cpu_idle tells the better site"
+	"the decay favours CC by only some 5 %: hogs delay it as they delay the "                  \
+	"CPU probe, so cpu_idle shows the better site"
 #define WHY_SPARE                                                                                  \
-	"the remote machine has 27.7 of 40 blocks/s to spare whenever no i/o-bound loop is "       \
-	"there; however busy it is, the win rate stays above 0.6"
+	"the remote machine has 27.7 of 40 blocks/s available whenever it has no "                 \
+	"i/o-bound loop; the win rate stays above 0.6 however busy it is"
 
 static const struct series cpu_series[] = {BINARY_IDLE, REAL_IDLE, RUN_QUEUE, RANDOM, END};
 
@@ -106,8 +117,8 @@ static const struct claim cpu_claims[] = {
 		     .a = "binary, idle", .measure = M_WIN, .printed = 0.54),
 	QUANTITATIVE(VALUE, "... 69 of them local", .a = "binary, idle", .measure = M_WIN_LOCAL,
 		     .printed = 69.0 / 289,
-		     .why = "home is the faster site in 39 % of the executions; how often, the "
-			    "load decides (right_local in the CSV)",
+		     .why = "home is the faster site in 39 % of the executions; this share depends "
+			    "on the load (right_local in the CSV)",
 		     .bound = "ZAT-LOAD"),
 	QUANTITATIVE(VALUE, "... 89 of them remote", .a = "binary, idle", .measure = M_WIN_REMOTE,
 		     .printed = 89.0 / 289),
@@ -118,7 +129,7 @@ static const struct claim cpu_claims[] = {
 	QUANTITATIVE(VALUE, "... 71 of them remote", .a = "real, idle", .measure = M_WIN_REMOTE,
 		     .printed = 71.0 / 289, .why = WHY_REAL, .bound = "ZAT-SYSTEM"),
 	QUANTITATIVE(VALUE, "random placement: 142 of 289, 0.4913", .a = "random", .measure = M_WIN,
-		     .printed = 0.4913, .reading = "each machine with the same chance"),
+		     .printed = 0.4913, .reading = "each machine has the same probability"),
 	QUANTITATIVE(VALUE, "run queue, local threshold 4, delta 3: 206 of 289, 0.7128",
 		     .a = "run queue", .measure = M_WIN, .printed = 0.7128, .why = WHY_QUEUE,
 		     .bound = "ZAT-QUEUE"),
@@ -145,11 +156,12 @@ static const struct series io_series[] = {
 static const struct claim io_claims[] = {
 	QUANTITATIVE(VALUE, "matching the i/o rate of 27.7 blocks/s wins half of the time",
 		     .a = "real, of 40 a second", .measure = M_WIN, .printed = 0.5,
-		     .reading = "available is what of 40 blocks/s is not in use", .why = WHY_SPARE,
-		     .bound = "ZAT-REMOTE"),
+		     .reading = "the available rate is the unused part of 40 blocks/s",
+		     .why = WHY_SPARE, .bound = "ZAT-REMOTE"),
 	QUANTITATIVE(VALUE, "... as it always stays: so much is hardly ever available",
 		     .a = "real, of 40 a second", .measure = M_WIN_REMOTE, .printed = 0,
-		     .reading = "none is rightly sent", .why = WHY_SPARE, .bound = "ZAT-REMOTE"),
+		     .reading = "no execution is rightly sent", .why = WHY_SPARE,
+		     .bound = "ZAT-REMOTE"),
 	QUANTITATIVE(VALUE, "i/o traffic threshold 15 blocks/s: 252 of 284, 0.88",
 		     .a = "binary, 15 a second", .measure = M_WIN, .printed = 0.88, .why = WHY_LOAD,
 		     .bound = "ZAT-LOAD"),
@@ -158,8 +170,8 @@ static const struct claim io_claims[] = {
 		.bound = "ZAT-BLOCKS"),
 	ORDINAL(BELOW, "a simple i/o-need bit suffices: binary beats real",
 		.a = "real, of 40 a second", .b = "binary, 15 a second", .measure = M_WIN,
-		.why = "available 27.7 of 40 blocks/s is a traffic of at most 12.3: a threshold as "
-		       "good as 15",
+		.why = "27.7 available of 40 blocks/s means a traffic of at most 12.3: this "
+		       "threshold is as good as 15",
 		.bound = "ZAT-BLOCKS"),
 	CLAIMS_END,
 };
@@ -186,15 +198,15 @@ static const struct claim cc_claims[] = {
 		.b = "run queue", .measure = M_WIN, .why = WHY_CC, .bound = "ZAT-DECAY"),
 	ORDINAL(VALUE, "decisions by the i/o field always win", .a = "run queue",
 		.measure = M_WIN_IO, .printed = 1, .band = 0.05,
-		.reading = "sent away by the i/o field alone; 95 % are always",
-		.why = "at no threshold: disk and processor of the target are busy with loops that "
-		       "traffic does not show",
+		.reading = "executions that only the i/o field sent away; 95 % counts as always",
+		.why = "they do not at any threshold: disk and processor of the target are busy "
+		       "with loops that traffic does not show",
 		.bound = "ZAT-IO-FIELD"),
 	ORDINAL(BELOW, "CC is the hardest choice", .a = "run queue|real, idle|binary, idle",
 		.b = "ZAT-9.4.1/run queue", .measure = M_WIN,
 		.reading = "below the run queue's rate for the CPU probe",
-		.why = "with printed thresholds the CPU probe wins no more; with the best ones it "
-		       "does",
+		.why = "with the printed thresholds the CPU probe wins no more often; with the "
+		       "best ones it does",
 		.bound = "ZAT-QUEUE"),
 	CLAIMS_END,
 };
@@ -249,7 +261,7 @@ static const struct claim f16_claims[] = {
 static const struct claim f17_claims[] = {
 	ORDINAL(CODE, "remote time has limited variance", .a = "CPU", .x = PROBE_IDLE,
 		.y = PROBE_REMOTE_S, .y2 = PROBE_LOCAL_S, .code = claim_less_spread,
-		.reading = "less than local time"),
+		.reading = "lower variance than local time"),
 	ORDINAL(CODE, "remote time may exceed local time: where cpu_idle is not 0", .a = "CPU",
 		.x = PROBE_IDLE, .y = PROBE_LOCAL_S, .y2 = PROBE_REMOTE_S, .printed = 1,
 		.code = claim_mostly_below),
@@ -285,8 +297,8 @@ static const struct claim f20_claims[] = {
 	ORDINAL(CODE, "remote response is nearly constant", .a = "IO", .x = PROBE_BLOCKS,
 		.y = PROBE_REMOTE_S, .printed = 0.25, .code = claim_nearly_constant,
 		.reading = "deviation of at most a quarter of the mean",
-		.why = "the remote machine is not unloaded; with half a loop there it is nearly "
-		       "constant",
+		.why = "the remote machine has load; with half a loop there the response is "
+		       "nearly constant",
 		.bound = "ZAT-TARGET"),
 	ORDINAL(CODE, "better than local beyond a threshold of local traffic", .a = "IO",
 		.x = PROBE_BLOCKS, .y = PROBE_LOCAL_S, .y2 = PROBE_REMOTE_S,
@@ -308,10 +320,11 @@ static const struct series abs_series[] = {
 	BINARY_IDLE, REAL_IDLE, RUN_QUEUE, {"real, run queue", "zatti-real", NULL}, RANDOM, END};
 
 static const struct claim abs_claims[] = {
-	QUANTITATIVE(CODE, "right choice between 55 and 88 % of the times",
-		     .a = "binary, idle|real, idle|run queue|real, run queue", .measure = M_WIN,
-		     .printed = 0.55, .band = 0.88, .code = claim_best_within,
-		     .reading = "the best scheme of each probe: CC with cpu_idle reached 46 %"),
+	QUANTITATIVE(
+		CODE, "the choice is right in 55 to 88 % of the cases",
+		.a = "binary, idle|real, idle|run queue|real, run queue", .measure = M_WIN,
+		.printed = 0.55, .band = 0.88, .code = claim_best_within,
+		.reading = "we take the best scheme of each probe: CC with cpu_idle reached 46 %"),
 	CLAIMS_END,
 };
 
@@ -347,7 +360,7 @@ static const struct claim imbalance_claims[] = {
 	CLAIMS_END,
 };
 
-#define INPUT "it is an input (the common configuration)"
+#define INPUT "it is an input of the common configuration"
 static const struct series overhead_series[] = {
 	{"CPU", "zatti-binary", "workload=probe:cpu"},
 	{"IO", "zatti-binary", "workload=probe:io"},
@@ -360,8 +373,10 @@ static const struct claim overhead_claims[] = {
 		     .why = INPUT),
 	QUANTITATIVE(NOT_TESTED, "6.4 s with both machines loaded", .why = INPUT),
 	QUANTITATIVE(NOT_TESTED, "Hermes: 0.1 % of the processor, 27 ms an inquiry",
-		     .why = "the simulation charges nothing for either"),
-	ORDINAL(TREND, "(ours) the dearer remote execution, the more often home is the faster site",
+		     .why = "in the simulation both cost nothing"),
+	ORDINAL(TREND,
+		"(ours) the more remote execution costs, the more often home is the "
+		"faster site",
 		.a = "*", .measure = M_LOCAL_BETTER),
 	CLAIMS_END,
 };
@@ -409,7 +424,7 @@ const struct experiment zat_experiments[] = {
 	 .paper = "ZAT",
 	 .title = "how often home is the faster site, by the cost of rsh",
 	 .settings = "load.jobs=97",
-	 .reading = "a third of the executions, in as many days",
+	 .reading = "a third of the executions, in the same number of days",
 	 .x_name = "cost of remote execution, unloaded (ms)",
 	 .axis = "fixed_cost_ms",
 	 .values = "0 2450 4900 9800 16000",
@@ -424,13 +439,14 @@ const struct experiment zat_experiments[] = {
 	 .series = alone_series,
 	 .plot = PLOT_BARS,
 	 .y = M_LOCAL_S,
-	 .reading = "cpu% and i/o rate of Table 1 are inputs, the elapsed time is simulated",
+	 .reading = "cpu% and i/o rate of Table 1 are inputs; the simulation gives the "
+		    "elapsed time",
 	 .claims = alone_claims},
 	{.id = "ZAT-9.3",
 	 .paper = "ZAT",
 	 .title = "procedure",
-	 .none = "how all of chapter 9 was measured; what of it is simulated and how: the common "
-		 "configuration"},
+	 .none = "it describes how chapter 9 was measured; the common configuration says "
+		 "what is simulated and how"},
 	{CHAPTER_9("1", "cpu"), .title = "CPU probe: win rates", .series = cpu_series, BARS,
 	 .claims = cpu_claims},
 	{CHAPTER_9("1-F16", "cpu"), .title = "CPU probe, local, by cpu_idle", .series = cpu_cloud,

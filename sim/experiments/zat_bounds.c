@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* ZAT, ours: thresholds and readings one at a time; what backs the claims that fail. */
+/* Our own experiments on ZAT: one threshold or reading at a time; they support the
+ * claims that fail. */
 #include <math.h>
 
 #include "sim/experiments/probe_claims.h"
@@ -91,7 +92,9 @@ static const struct series idle_targets[] = {
 	END,
 };
 static const struct claim target_claims[] = {
-	ORDINAL(CODE, "(ours) with a remote machine of half a loop its response is nearly constant",
+	ORDINAL(CODE,
+		"(ours) with half a loop on the remote machine, the response there is "
+		"nearly constant",
 		.a = "remote 0.5", .x = PROBE_BLOCKS, .y = PROBE_REMOTE_S, .printed = 0.25,
 		.code = claim_nearly_constant),
 	CLAIMS_END,
@@ -110,7 +113,7 @@ static const struct claim mix_claims[] = {
 	CLAIMS_END,
 };
 
-/* Many points: a third of the executions, in as many days, is enough for a curve. */
+/* For curves of many points a third of the executions, in the same number of days, is enough. */
 #define A_THIRD		  "load.jobs=97"
 #define OURS(id_, title_) .id = "ZAT-" id_, .paper = "ZAT", .title = "(ours) " title_
 #define WINS		  .y = M_WIN
@@ -123,8 +126,8 @@ const struct experiment zat_bound_experiments[] = {
 	{OURS("IDLE", "win rate by the threshold of cpu_idle, binary"), WINS,
 	 .settings = "zatti_idle=1", .x_name = "zatti_idle_percent", .axis = "zatti_idle_percent",
 	 .values = "1 5 10 20 30 40 50", .series = all_probes},
-	{OURS("SYSTEM", "win rate with cpu_idle by what the system's own work takes"), WINS,
-	 .settings = A_THIRD, .x_name = "share of the processor", .axis = "load.system",
+	{OURS("SYSTEM", "win rate with cpu_idle by the share that the system's own work takes"),
+	 WINS, .settings = A_THIRD, .x_name = "share of the processor", .axis = "load.system",
 	 .values = "0 0.2 0.4 0.43 0.45 0.5", .series = idle_forms, .facets = true},
 	{OURS("BLOCKS", "win rate by the threshold of i/o traffic"), WINS,
 	 .x_name = "zatti_blocks_per_s", .axis = "zatti_blocks_per_s",
@@ -158,7 +161,7 @@ const struct experiment zat_bound_experiments[] = {
 	{OURS("TARGET", "IO probe, remote, by how busy the remote machine is"), CLOUD,
 	 .settings = "workload=probe:io", .series = idle_targets, .scatter = &remote_by_blocks,
 	 .claims = target_claims},
-	{OURS("LOOP-IO", "win rate by what an i/o-bound loop asks of the disk"), WINS,
+	{OURS("LOOP-IO", "win rate by the disk demand of an i/o-bound loop"), WINS,
 	 .settings = A_THIRD, .x_name = "accesses per ms of a loop's computation",
 	 .axis = "load.loop_io_per_ms", .values = "0.005 0.01 0.02 0.05 0.1336 0.3",
 	 .series = cpu_and_io},

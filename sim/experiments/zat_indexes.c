@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* ZAT, chapter 4: how a probe's response follows the load indices (MODEL 6.5). */
+/* ZAT, chapter 4: how a probe's response depends on the load indices (MODEL 6.5). */
 #include <math.h>
 
 #include "sim/experiments/probe_claims.h"
@@ -33,14 +33,15 @@ static const struct scatter load_plane = {PROBE_LOAD, {PROBE_R_LOAD}, true};
 			.a = label, .x = PROBE_LOAD, .y = PROBE_LOCAL_S, .y2 = PROBE_REMOTE_S,     \
 			.code = claim_gain_at_idle_target),                                        \
 		QUANTITATIVE(NOT_TESTED, "dsh takes 16 s on the average",                          \
-			     .why = "it is an input (the setting of this figure)")
+			     .why = "it is an input of this figure")
 static const struct claim f3_claims[] = {THRESHOLDS("CPU"), CLAIMS_END};
 static const struct claim f4_claims[] = {THRESHOLDS("NROFF"), CLAIMS_END};
 
 static const struct claim f5_claims[] = {
 	ORDINAL(CODE, "balance where local > local threshold and remote < remote threshold",
 		.a = "CPU", .x = PROBE_LOAD, .y = PROBE_R_LOAD, .code = claim_rectangle,
-		.reading = "the best such area: inside mostly faster there, outside mostly here"),
+		.reading = "the best such area: inside mostly the remote site is faster, outside "
+			   "mostly the local site"),
 	CLAIMS_END,
 };
 
@@ -62,8 +63,9 @@ static const struct claim f6_claims[] = {
 static const struct claim f7_claims[] = {
 	ORDINAL(CODE, "not monotone: response decreases beyond some load", .a = "CPU",
 		.x = PROBE_LOAD, .y = PROBE_LOCAL_S, .code = claim_falls_again,
-		.why = "a newcomer keeps its higher priority for its first two seconds of "
-		       "computation, whatever the load, and shares like all others afterwards",
+		.why = "a new process keeps its higher priority for its first two seconds of "
+		       "computation, whatever the load, and then gets the same share as the "
+		       "others",
 		.bound = "ZAT-DECAY"),
 	CLAIMS_END,
 };
@@ -73,16 +75,16 @@ static const struct claim f8_claims[] = {
 		.printed = 0.8, .code = claim_correlates),
 	ORDINAL(CODE, "load average correlates badly with i/o-bound jobs", .a = "CPU", .b = "IO",
 		.x = PROBE_LOAD, .y = PROBE_LOCAL_S, .code = claim_correlates_more,
-		.reading = "worse than with CPU-bound jobs"),
+		.reading = "it correlates worse than with CPU-bound jobs"),
 	ORDINAL(CODE, "i/o-bound flattens", .a = "CPU", .b = "IO", .x = PROBE_LOAD,
 		.y = PROBE_LOCAL_S, .code = claim_grows_more,
-		.reading = "grows less than CPU-bound"),
+		.reading = "it grows less than for CPU-bound jobs"),
 	CLAIMS_END,
 };
 
 static const struct claim f9_claims[] = {
 	QUANTITATIVE(NOT_TESTED, "maximum throughput is about 18 blocks/s",
-		     .why = "it is an input (the setting of this figure)"),
+		     .why = "it is an input of this figure"),
 	ORDINAL(CODE,
 		"at full load the i/o job's response grows very fast, the CPU job's more "
 		"slowly",
@@ -100,9 +102,9 @@ static const struct claim f10_claims[] = {
 		     .code = claim_correlation),
 	ORDINAL(CODE, "most good responses are at a long free list", .a = "CPU", .x = PROBE_FREE,
 		.y = PROBE_LOCAL_S, .printed = -0.3, .code = claim_correlates,
-		.reading = "the memory of each loop is drawn: an input"),
+		.reading = "the memory of each loop is drawn at random, which is an input"),
 	QUANTITATIVE(NOT_TESTED, "thrashing is expected below 500 free pages",
-		     .why = "never observed there either; the probes here do not page"),
+		     .why = "the thesis never observed it either; the probes here do not page"),
 	CLAIMS_END,
 };
 
@@ -117,8 +119,8 @@ static const struct claim f12_claims[] = {
 	ORDINAL(CODE, "no correlation of i/o traffic with the load average", .a = "IO",
 		.x = PROBE_LOAD, .y = PROBE_BLOCKS, .printed = 0.3, .code = claim_uncorrelated,
 		.reading = "weaker than 0.3",
-		.why = "the mean number of all loops changes with day and mood, that of the "
-		       "i/o-bound ones with it; at one level there is no correlation",
+		.why = "the mean number of all loops changes with day and mood, and with it the "
+		       "number of i/o-bound loops; at a constant level there is no correlation",
 		.bound = "ZAT-LEVEL"),
 	ORDINAL(CODE, "the i/o system is at its full rate even with few processes", .a = "IO",
 		.x = PROBE_LOAD, .y = PROBE_BLOCKS, .printed = 0.9, .code = claim_full_at_few),
@@ -129,12 +131,12 @@ static const struct claim f12_claims[] = {
 #define CLOUD	       .plot = PLOT_SCATTER, .y = M_LOCAL_S
 
 const struct experiment zat_index_experiments[] = {
-	{CHAPTER_4("1-F3"), .title = "CPU probe three ways, by local load", .settings = DSH,
+	{CHAPTER_4("1-F3"), .title = "CPU probe in three ways, by local load", .settings = DSH,
 	 .series = one_cpu, CLOUD, .scatter = &three_ways,
-	 .reading = "which probes F3 and F4 show is not told", .claims = f3_claims},
-	{CHAPTER_4("1-F4"), .title = "NROFF probe three ways, by local load", .settings = DSH,
+	 .reading = "the text does not say which probes F3 and F4 show", .claims = f3_claims},
+	{CHAPTER_4("1-F4"), .title = "NROFF probe in three ways, by local load", .settings = DSH,
 	 .series = one_nroff, CLOUD, .scatter = &three_ways,
-	 .reading = "which probes F3 and F4 show is not told", .claims = f4_claims},
+	 .reading = "the text does not say which probes F3 and F4 show", .claims = f4_claims},
 	{CHAPTER_4("1-F5"), .title = "the faster site by local and remote load", .settings = DSH,
 	 .series = one_cpu, CLOUD, .scatter = &load_plane, .claims = f5_claims},
 	{CHAPTER_4("2-F6"), .title = "CPU probe, CPU-bound background",
@@ -143,7 +145,7 @@ const struct experiment zat_index_experiments[] = {
 	{CHAPTER_4("2-F7"), .title = "CPU probe, long-running background",
 	 .settings = "load.io_share=0 load.short_share=0", .series = one_cpu, CLOUD,
 	 .scatter = &by_load,
-	 .reading = "another background: all loops are long-running, as the explanation has it",
+	 .reading = "another background: all loops are long-running, as in the explanation",
 	 .claims = f7_claims},
 	{CHAPTER_4("2-F8"), .title = "CPU and IO probe, balanced background",
 	 .settings = "load.io_share=0.5", .series = cpu_and_io, CLOUD, .scatter = &by_load,

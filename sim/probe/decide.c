@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Zatti's offline decisions (ZAT-9.3): the rules see the a.vectors of the moment and
- * the probe's r.vector; a decision wins when it names the faster site.
+ * Zatti's offline decisions (ZAT-9.3).  The rules get the a.vectors of the moment and the probe's
+ * r.vector; a decision wins if it chooses the faster site.
  *
- * ZAT's random placement names each machine with the same chance.  Eager's never
- * names the home, so the job is given to it on a third machine that only submits.
+ * ZAT's random placement chooses each machine with the same probability.  Eager never chooses the
+ * home, so it gets the job on a third machine that only submits.
  */
 #include <errno.h>
 #include <math.h>
@@ -13,8 +13,8 @@
 #include "sim/probe/probe.h"
 
 #define MS	 1000.0
-#define NOTHING	 1e-9 /* accesses per ms of a job without any: its elapsed time is told still */
-#define TERMINAL 2    /* in the view */
+#define NOTHING	 1e-9 /* accesses per ms of a job without any */
+#define TERMINAL 2    /* the submitting machine's index in the view */
 
 struct decider {
 	struct rules *rules;
@@ -29,7 +29,7 @@ struct counts {
 	double local_s, remote_s, overhead_s;
 };
 
-/* The r.vector as ZAT Table 1 has it: in wall rates elapsed = requests / rate. */
+/* The r.vector as in ZAT Table 1; at wall-clock rates elapsed = requests / rate. */
 static struct rules_request requirements(const struct probe_job *j, double request_kb)
 {
 	double rate = fmax(j->blocks_per_s / MS, NOTHING), elapsed_ms = j->elapsed_s * MS;
@@ -62,7 +62,7 @@ static void decide_describe(struct rules_node *n, const char *name, const struct
 	snprintf(n->name, sizeof(n->name), "%s", name);
 }
 
-/* What the machine's a.vector says, V being the first of its columns. */
+/* Sets the machine's a.vector from its columns, which begin at V. */
 static void advertise(struct rules_node *n, const double *v)
 {
 	n->zatti.cpu_idle_percent = v[0];
@@ -93,7 +93,8 @@ static bool holds(const struct rules_plan *plan, enum rules_criterion c)
 	return false;
 }
 
-/* The memory field decided: the only reason to leave home, or against the other machine. */
+/* Whether the memory field decided: as the only reason to leave home, or against the
+ * other machine. */
 static bool by_memory(const struct rules_plan *plan, bool sent)
 {
 	if (sent)

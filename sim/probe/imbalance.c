@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * MODEL 4.8, ZAT-8: how often one machine is idle while another has two jobs or more.
- * n independent M/M/1 queues of utilisation u hold no job with probability 1 - u,
- * one with u (1 - u), more with u^2, so that
+ * MODEL 4.8, ZAT-8: how often one machine is idle while another has two jobs or more.  Each of n
+ * independent M/M/1 queues of utilisation u holds no job with probability 1 - u, one with
+ * u (1 - u) and more with u^2, so that
  *
  *   P = 1 - u^n - (1 - u^2)^n + (u (1 - u))^n
- *       (1 less: none is idle, none has two, plus both at once)
+ *       (1 minus: no machine is idle, no machine has two, plus both at once)
  */
 #include <errno.h>
 #include <math.h>
@@ -31,7 +31,7 @@ struct queues {
 	uint32_t n;
 	struct node_task *tasks;
 	uint32_t room, *unused, nunused;
-	double *arrivals; /* the next of each machine */
+	double *arrivals; /* time of each machine's next arrival */
 	struct sim_random *random;
 	double interval_ms;
 	double now, both_ms;
@@ -97,7 +97,7 @@ static bool both(const struct queues *q)
 	return idle && crowded;
 }
 
-/* One event; false: UNTIL is reached. */
+/* Handles one event; false: UNTIL is reached. */
 static bool imbalance_next(struct queues *q, double until, int *ret)
 {
 	double at = until;
@@ -134,7 +134,7 @@ int probe_imbalance(const struct probe_spec *spec, const struct sim_cluster *clu
 		*share = probe_imbalance_exact(cluster->n, spec->utilisation);
 		return 0;
 	}
-	plain.priority_decay = false; /* M/M/1 takes jobs as they are */
+	plain.priority_decay = false; /* the jobs of M/M/1 queues have no priorities */
 	plain.switch_ms = 0;
 	q.arrivals = calloc(q.n, sizeof(*q.arrivals));
 	q.random = calloc(q.n, sizeof(*q.random));

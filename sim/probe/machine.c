@@ -3,15 +3,15 @@
  * A machine with loops that come and go, and one probe.
  *
  *   loops    two populations, short-lived and long-lived, each M/M/infinity: Poisson
- *            arrivals, exponential stays, so that the number present is Poisson from
- *            the first moment on; a loop computes for ever, or computes and accesses
- *   probe    t = cpu% x elapsed of computation, i/o rate x elapsed accesses
- *   Hermes   cur = alpha new + (1 - alpha) old each period; run queue and memory as
- *            they are, cpu_idle and i/o traffic as means since the last reading
- *   load     run queue each 5 s, forgotten by exp(-5/60)
+ *            arrivals and exponential stays, so that the number present is Poisson from the
+ *            first moment on; a loop computes for ever, or computes and accesses the disk
+ *   probe    cpu% x elapsed of computation, i/o rate x elapsed accesses
+ *   Hermes   cur = alpha new + (1 - alpha) old each period; run queue and memory as they
+ *            are, cpu_idle and i/o traffic as means since the last reading
+ *   load     the run queue every 5 s, with the old value decaying by exp(-5/60)
  *
- * The system's own work (spec->system) is taken off the processor's speed: it goes
- * before all processes.  cpu_idle is what is left of all of it.
+ * The system's own work (spec->system) goes before all processes, so it is subtracted from the
+ * processor's speed.  cpu_idle is what is left of the whole processor.
  */
 #include <errno.h>
 #include <math.h>
@@ -25,7 +25,7 @@
 #define FOREVER_MS   1e15
 #define LOAD_TICK_MS 5000.0
 #define LOAD_MEAN_MS 60000.0
-#define PROBE	     0 /* its task */
+#define PROBE	     0 /* task number of the probe */
 
 enum { PURPOSE_BACKGROUND = 0x50520000, PURPOSE_LOOP, PURPOSE_PHASE };
 
@@ -33,13 +33,13 @@ struct machine {
 	const struct probe_scene *scene;
 	struct node_model *model;
 	struct node_task *tasks; /* PROBE, then loops */
-	double *ends;		 /* of each loop; NODE_NEVER: a free place */
+	double *ends;		 /* end of each loop; NODE_NEVER: a free slot */
 	uint32_t room;
 	struct sim_random random;
 	uint64_t started; /* loops so far */
 	double now, next_start, next_end;
 	double probe_end;
-	/* the last reading */
+	/* state at the last reading */
 	struct node_sums sums;
 	double read_at;
 	bool has_read, has_load;
@@ -114,7 +114,7 @@ static void end_loop(struct machine *m)
 	find_next_end(m);
 }
 
-/* Loops that begin each ms, of the short and of the long kind. */
+/* Short and long loops that begin per ms. */
 static double short_rate(const struct machine *m)
 {
 	const struct probe_spec *p = m->scene->spec;
@@ -148,7 +148,7 @@ static int machine_arrive(struct machine *m)
 	return ret;
 }
 
-/* Those that are there at the start: a Poisson number, their stays without memory. */
+/* Starts the loops that are present at the beginning: a Poisson number with exponential stays. */
 static int populate(struct machine *m, double mean, double stay_s)
 {
 	int ret = 0;
@@ -171,7 +171,7 @@ static void machine_step(struct machine *m)
 			m->probe_end = m->now;
 }
 
-/* To UNTIL, or to the probe's end. */
+/* Advances to UNTIL, or to the probe's end. */
 static int machine_advance(struct machine *m, double until)
 {
 	int ret = 0;
@@ -235,7 +235,7 @@ static void read_hermes(struct machine *m, double read[READS])
 	m->has_read = true;
 }
 
-/* Reads until the probe is due; the last reading is up to a period old. */
+/* Reads the indices until the probe is due; the last reading is up to a period old. */
 static int warm_up(struct machine *m, double read[READS])
 {
 	const struct probe_scene *s = m->scene;
@@ -246,7 +246,7 @@ static int warm_up(struct machine *m, double read[READS])
 	int ret = 0;
 
 	if (hermes < 0)
-		hermes = end; /* a warm-up shorter than a period: one reading */
+		hermes = end; /* a warm-up shorter than a period has one reading */
 	while (!ret && fmin(hermes, load) <= end) {
 		ret = machine_advance(m, fmin(hermes, load));
 		if (m->now >= load) {

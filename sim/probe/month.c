@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The study: when the probe is executed, how busy the machines then are.
+ * The study: when the probe is executed and how busy the machines are then.
  *
  *   loops(t) = mean x (1 + swing cos(2 pi (t - 15 h) / 24 h)) x mood
- *   mood     Gamma of mean 1, a machine's own, drawn anew every mood_h hours
+ *   mood     Gamma of mean 1, one for each machine, drawn again every mood_h hours
  *   remote   = fixed_cost + busy_local min(1, q_local / busy_queue)
  *              + busy_remote min(1, q_remote / busy_queue) + response there   (ZAT-9.1)
  */
@@ -15,12 +15,12 @@
 #include "sim/probe/machine.h"
 
 #define PI	 3.14159265358979323846
-#define BUSIEST	 15 /* o'clock */
+#define BUSIEST	 15 /* hour of the day */
 #define MACHINES 2
 
 enum { PURPOSE_MOOD = 0x50530000, PURPOSE_SLEEPERS };
 
-/* What a machine draws for a stretch of mood_h hours. */
+/* The stream of a machine's draws for a period of mood_h hours. */
 static struct sim_random month_stretch(const struct probe_spec *spec, uint64_t seed,
 				       uint64_t purpose, uint64_t machine, double hour)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* "probe:NAME,key=value,..." as numbers, and the names of what is kept; see probe.h. */
+/* Parses "probe:NAME,key=value,..." and names the columns that are kept; see probe.h. */
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>

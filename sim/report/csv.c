@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Results as CSV (RFC 4180 after the comment lines, which begin with "#"): a row for
- * each point and series; each measure with its mean over the seeds and the ends of its
- * 95 % interval.
+ * Results as CSV (RFC 4180 after the comment lines, which begin with "#"): a row for each point
+ * and series; for each measure its mean over the seeds and the ends of its 95 % interval.
  */
 #include <math.h>
 #include <string.h>

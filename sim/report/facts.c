@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What every output says about where its numbers come from; the judging of claims. */
+/* The facts that every output states about the origin of its numbers, and the judging of claims. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ void report_free(struct report *r)
 	r->njudged = 0;
 }
 
-/* Seeds are told apart, and threads change nothing. */
+/* Parameters to leave out: other facts list the seeds, and threads do not change results. */
 static bool told_elsewhere(const char *name)
 {
 	return !strcmp(name, "seed") || !strcmp(name, "threads");
@@ -61,7 +61,7 @@ static int tell_settings(const struct settings *s, const char *prefix, report_fa
 	return 0;
 }
 
-/* All parameters of the sweep's first run, as one text. */
+/* Reports all parameters of the sweep's first run as one text. */
 static int tell_parameters(const struct sweep *s, report_fact_fn *fact, void *arg)
 {
 	struct settings all;

@@ -7,7 +7,7 @@
 
 #include "sim/report/report.h"
 
-/* Numbers as written: 9 significant digits, null where there is none. */
+/* Writes 9 significant digits, or null for no number. */
 static json_t *json_number(double value)
 {
 	char text[32];
@@ -109,7 +109,7 @@ int report_json_write(const struct report *r, FILE *f)
 
 	if (!out)
 		return -ENOMEM;
-	/* What fails here is seen when F is closed. */
+	/* Closing F reports an error here. */
 	json_dumpf(out, f, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
 	fputc('\n', f);
 	json_decref(out);

@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TRIES 16 /* another run may remove the directory, being done with it */
+#define TRIES 16 /* another run may remove the directory when it is done */
 
 struct output {
 	char *directory, *hidden, *path;
-	bool made; /* the directory is ours */
+	bool made; /* we made the directory */
 	char **names;
 	size_t n;
 };
@@ -27,7 +27,7 @@ static int output_fail(struct iocom_err *err, const char *what, const char *path
 	return iocom_err_set(err, code, "cannot %s %s: %s", what, path, strerror(-code));
 }
 
-/* As mkdir -p; *MADE: the last one is new. */
+/* Like mkdir -p; *MADE: the last directory is new. */
 static int output_make_directory(const char *path, bool *made)
 {
 	char *copy = strdup(path);
@@ -142,7 +142,7 @@ static void free_all(struct output *o)
 	free(o);
 }
 
-/* What cannot take a file's place is found before the first is moved. */
+/* Finds files that cannot be replaced before the first one is moved. */
 static int movable(int to, const char *name, const char *directory, struct iocom_err *err)
 {
 	struct stat st;
@@ -158,7 +158,8 @@ static int output_move(int from, int to, const char *name, const char *directory
 {
 	if (!renameat(from, name, to, name))
 		return 0;
-	/* Announced but not written: what an earlier run left under the name is not of this. */
+	/* The file was announced but not written; a file of an earlier run under its name must
+	 * go. */
 	if (errno == ENOENT && (!unlinkat(to, name, 0) || errno == ENOENT))
 		return 0;
 	return iocom_err_set(err, -errno, "cannot write %s/%s: %s", directory, name,
@@ -173,7 +174,7 @@ int output_commit(struct output *o, struct iocom_err *err)
 	if (from < 0 || to < 0)
 		ret = output_fail(err, "write in directory", o->directory);
 	else
-		flock(to, LOCK_EX); /* of two runs' files no mixture stays */
+		flock(to, LOCK_EX); /* two runs must not mix their files */
 	for (size_t i = 0; i < o->n && !ret; i++)
 		ret = movable(to, o->names[i], o->directory, err);
 	for (size_t i = 0; i < o->n && !ret; i++)

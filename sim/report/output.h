@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Files that appear all together or not at all: they are written into a hidden
- * directory beside their place and renamed at the end.  What is dropped leaves
- * nothing behind, not even a directory that was made for it.
+ * Files that appear all together or not at all: they are written into a hidden directory beside
+ * their place and renamed at the end.  Dropped outputs leave nothing behind, not even a directory
+ * that was made for them.
  */
 #ifndef SIM_REPORT_OUTPUT_H
 #define SIM_REPORT_OUTPUT_H
@@ -12,24 +12,26 @@
 
 struct output;
 
-/* For files in DIRECTORY, which is made if need be.  NULL with ERR set. */
+/* Opens outputs in DIRECTORY, which it makes if necessary.  NULL with ERR set. */
 struct output *output_open(const char *directory, struct iocom_err *err);
-/* A new file of that name (no slash), to be closed by output_close; NULL with ERR set. */
+/* Makes a new file NAME (no slash) for the caller to close with output_close.  NULL with
+ * ERR set. */
 FILE *output_file(struct output *o, const char *name, struct iocom_err *err);
-/* 0, or negative errno with ERR set (disk full ...). */
+/* Closes F.  0, or negative errno with ERR set (such as a full disk). */
 int output_close(struct output *o, FILE *f, struct iocom_err *err);
-/* For programs that write by path: where NAME is being written (valid until the next call);
- * it counts as a file of O from then on.  NULL: no memory. */
+/* For programs that write by path: returns where to write NAME (valid until the next
+ * call). NAME then counts as a file of O.  NULL: no memory. */
 const char *output_path(struct output *o, const char *name);
 /*
- * Renames all into place and frees O; a file announced by output_path that is not there
- * is removed from its place, too.  Two programs that do so at once do it one after the
- * other.  0, or negative errno with ERR set (O is dropped).
+ * Renames all files into place and frees O.  If a file announced by output_path was not written,
+ * an older one in its place is removed.  Two programs that commit at the same time do so one
+ * after the other.  0, or negative errno with ERR set (O is dropped).
  */
 int output_commit(struct output *o, struct iocom_err *err);
-/* Whether files can be made in DIRECTORY: 0, or negative errno with ERR set.  Leaves nothing. */
+/* Tests whether files can be made in DIRECTORY: 0, or negative errno with ERR set.
+ * Leaves nothing behind. */
 int output_try(const char *directory, struct iocom_err *err);
-/* Removes all that was written; frees O.  NULL is fine. */
+/* Removes all files written so far and frees O, which may be NULL. */
 void output_drop(struct output *o);
 
 #endif

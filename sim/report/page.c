@@ -87,7 +87,7 @@ struct count {
 	unsigned int verdict[3];
 };
 
-/* What the papers do not claim: experiments and claims of our own are marked so. */
+/* Marks experiments and claims that are ours, not the papers'. */
 static bool page_is_ours(const struct report *r, const struct claim *c)
 {
 	return !strncmp(r->experiment->title, OURS_MARK, strlen(OURS_MARK)) ||
@@ -121,7 +121,7 @@ static void count_cell(FILE *f, const struct count *c)
 		tested, c->verdict[VERDICT_FAILS], c->verdict[VERDICT_NOT_TESTED]);
 }
 
-/* Whether those that do not hold say why, and what bounds it. */
+/* Writes whether the claims that do not hold give a reason and an experiment that bounds them. */
 static void reasons(const struct page *page, FILE *f)
 {
 	unsigned int fail = 0, without = 0;
@@ -144,7 +144,8 @@ static void reasons(const struct page *page, FILE *f)
 		}
 	}
 	fprintf(f,
-		"%s<p>%u of the %u claims that do not hold say why, each with an experiment that "
+		"%s<p>%u of the %u claims that do not hold give a reason, each with an experiment "
+		"that "
 		"bounds what other settings reach.</p>",
 		without ? ".</p>" : "", fail - without, fail);
 }
@@ -187,7 +188,7 @@ static void summary(const struct page *page, FILE *f)
 static void rules(FILE *f)
 {
 	fputs("<h2 id=rules>How a claim is judged</h2>"
-	      "<p>Every policy meets the same workload at the same seed; policies are compared "
+	      "<p>Every policy gets the same workload at the same seed; policies are compared "
 	      "seed by seed, by the mean of ln(base / new) and its 95 % Student t interval. "
 	      "<b>[O]</b> An order holds when it is significant over the points together and no "
 	      "point contradicts it significantly; a trend when the last point differs "
@@ -196,7 +197,7 @@ static void rules(FILE *f)
 	      "measured value lies within 25 % of the "
 	      "printed number (more, for &ldquo;more than&rdquo;); &ldquo;up to&rdquo; is judged "
 	      "by the largest over the points. gain = base / new &minus; 1, reduction = "
-	      "1 &minus; new / base; both are told.</p>",
+	      "1 &minus; new / base; both are shown.</p>",
 	      f);
 }
 
@@ -208,8 +209,8 @@ static void configurations(FILE *f)
 
 	fputs("<h2 id=configurations>Common configurations</h2><p>One per paper, for all its "
 	      "figures; a figure adds only what its own row in the paper fixes. Nothing is "
-	      "tuned per figure; what was chosen after seeing outcomes is told at each paper's "
-	      "figures.</p>",
+	      "tuned per figure; each paper's figures state what was chosen after seeing "
+	      "outcomes.</p>",
 	      f);
 	for (size_t i = 0; (p = paper_at(i)); i++) {
 		fputs("<h3>", f);
@@ -260,7 +261,7 @@ static void figure(const struct report *r, struct output *o, FILE *f)
 	free(svg);
 }
 
-/* The Nth claim of its experiment: "ACM-3.2" elsewhere on the page. */
+/* Writes claim N of its experiment; elsewhere on the page it is called "ACM-3.2". */
 static void claim(const struct judged *j, size_t n, FILE *f)
 {
 	static const char *const classes[] = {"yes", "no", "na"};

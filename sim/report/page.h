@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The page of all figures: one file, no scripts, nothing from elsewhere.  First how
- * many claims hold, per paper; then the common configurations; then each figure
- * beside its claims.
+ * The page of all figures: one file without scripts or external content.  It shows how many
+ * claims of each paper hold, then the common configurations, then each figure beside its claims.
  */
 #ifndef SIM_REPORT_PAGE_H
 #define SIM_REPORT_PAGE_H
@@ -12,12 +11,12 @@
 struct page {
 	const struct report *reports;
 	size_t n;
-	double seconds; /* what the runs took; 0: not told */
+	double seconds; /* duration of the runs; 0: unknown */
 	unsigned int cores;
-	const char *settings; /* what was set for all ("" or NULL: nothing) */
+	const char *settings; /* settings of all runs ("" or NULL: none) */
 };
 
-/* The figures' SVG are read from where O is writing them.  0, -ENOMEM. */
+/* Writes the page; reads the figures' SVG where O is writing them.  0, -ENOMEM. */
 int page_write(const struct page *page, struct output *o, FILE *f);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A shard's results as a file: writing; see part.h. */
+/* Writes the results of a shard to a file; see part.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static json_t *pack_sweep(const struct report *r)
 		"kinds", kinds, "source", s->source, "synthetic", s->synthetic);
 }
 
-/* With its parts: of these only the sweep itself tells. */
+/* Packs the sweep with its parts; only the sweep itself describes these. */
 static json_t *pack_whole(const struct report *r)
 {
 	json_t *out = pack_sweep(r), *parts = json_array();
@@ -121,7 +121,7 @@ static int part_write_line(FILE *f, json_t *line)
 	return 0;
 }
 
-/* The runs of S, part number PART of report REPORT (0: the report's own sweep). */
+/* Writes the runs of S, which is part PART of report REPORT (0: the report's own sweep). */
 static int write_units(FILE *f, size_t report, size_t part, const struct sweep *s, size_t *written)
 {
 	int ret = 0;

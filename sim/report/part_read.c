@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A shard's results as a file: reading and joining; see part.h. */
+/* Reads and joins the results of shards; see part.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 #include "sim/experiments/scenario.h"
 #include "sim/report/part.h"
 
-#define RUNS_MAX 100000000 /* of one sweep: what a damaged file may ask for is bounded */
+#define RUNS_MAX 100000000 /* per sweep; bounds what a damaged file may request */
 
-/* One file being read. */
+/* A file that is being read. */
 struct reader {
 	FILE *f;
 	const char *path;
@@ -30,8 +30,8 @@ __attribute__((format(printf, 2, 3))) static int part_read_bad(struct reader *r,
 	return iocom_err_set(r->err, -EINVAL, "%s:%zu: %s", r->path, r->line, text);
 }
 
-/* The next line as JSON; NULL with the error set.  No more of the file is read than that
- * takes: it may have no end. */
+/* Reads the next line as JSON; NULL with the error set.  It reads no further than the
+ * line, because the file may have no end. */
 static json_t *part_read_next(struct reader *r, int *ret)
 {
 	json_error_t why;
@@ -45,7 +45,7 @@ static json_t *part_read_next(struct reader *r, int *ret)
 	if (c == EOF) {
 		*ret = ferror(r->f)
 			       ? part_read_bad(r, "%s", strerror(errno))
-			       : part_read_bad(r, "expected a line more: the part was cut off");
+			       : part_read_bad(r, "expected another line: the part was cut off");
 		return NULL;
 	}
 	ungetc(c, r->f);
@@ -138,7 +138,7 @@ static int unpack_lists(struct sweep *s, json_t *object)
 	return 0;
 }
 
-/* An id becomes the name of files: it must not lead out of their directory. */
+/* An id becomes a file name, so it must not lead out of the directory. */
 static bool names_file(const char *id)
 {
 	return *id && *id != '.' && strlen(id) < 128 && !strchr(id, '/');
@@ -252,7 +252,7 @@ static int unpack_rows(struct sweep_result *r, json_t *array)
 	return 0;
 }
 
-/* The result that a line is of; NULL: of none. */
+/* Finds the result that a line belongs to; NULL: there is none. */
 static struct sweep_result *find_result(const struct parts *parts, json_int_t report,
 					json_int_t part, json_int_t unit)
 {
@@ -306,14 +306,14 @@ static int unpack_unit(struct reader *reader, struct parts *parts, json_t *line)
 
 /* --- files ----------------------------------------------------------------------- */
 
-/* What is known of all parts so far. */
+/* What is known from all parts so far. */
 struct joined {
-	json_t *sweeps; /* of the first header, without what only one shard knows */
+	json_t *sweeps; /* from the first header, without fields that only one shard knows */
 	unsigned int shards;
 	bool *seen;
 };
 
-/* Removes, and keeps in the sweeps at hand, what only the shard of the first run knows. */
+/* Removes the fields that only the shard of the first run knows, and keeps them in PARTS. */
 static void take_words(struct parts *parts, json_t *sweeps)
 {
 	json_t *sweep, *kind;
@@ -372,7 +372,7 @@ static int part_read_header(struct reader *r, struct parts *parts, struct joined
 	    format != 1 || shards < 1 || shards > 1000000 || shard < 1 || shard > shards)
 		return part_read_bad(r, "expected the header of a part (written with --shard)");
 	if (strcmp(version, IOCOM_VERSION))
-		return part_read_bad(r, "written by version %s; this is %s", version,
+		return part_read_bad(r, "the part was written by version %s; this is %s", version,
 				     IOCOM_VERSION);
 	if (!joined->sweeps) {
 		ret = first_header(r, parts, sweeps);
@@ -388,7 +388,7 @@ static int part_read_header(struct reader *r, struct parts *parts, struct joined
 	if (!joined->sweeps)
 		joined->sweeps = json_incref(sweeps);
 	if ((unsigned int)shards != joined->shards || !json_equal(joined->sweeps, sweeps))
-		return part_read_bad(r, "a part of another sweep than the first file's");
+		return part_read_bad(r, "the part belongs to another sweep than the first file");
 	if (joined->seen[shard])
 		return part_read_bad(r, "shard %d is given twice", shard);
 	joined->seen[shard] = true;
@@ -439,7 +439,7 @@ static int read_part(struct parts *parts, struct joined *joined, const char *pat
 	return ret;
 }
 
-/* The outputs tell all parameters of a sweep's first run: its settings must be good ones. */
+/* Outputs list all parameters of a sweep's first run, so its settings must be valid. */
 static int part_read_check_settings(const struct sweep *s, struct iocom_err *err)
 {
 	struct settings all;
@@ -469,8 +469,7 @@ static int part_read_complete(const struct parts *parts, const struct joined *jo
 			for (size_t u = 0; u < sweep_units(s); u++)
 				if (!s->results[u].done)
 					return iocom_err_set(err, -EINVAL,
-							     "run %zu of %s is in no part", u,
-							     s->id);
+							     "no part has run %zu of %s", u, s->id);
 		}
 	}
 	return 0;

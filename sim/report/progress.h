@@ -13,11 +13,11 @@ struct progress {
 };
 
 void progress_begin(struct progress *p, const char *name);
-/* DONE of TOTAL runs; a fraction is of those under way. */
+/* Shows DONE of TOTAL runs; the fraction of DONE stands for runs in progress. */
 void progress_show(struct progress *p, double done, size_t total);
 void progress_end(struct progress *p); /* removes the bar */
 double progress_seconds(const struct progress *p);
-/* The line itself, for tests: "NAME [####    ]  40 %  12/30 runs, 1 min 10 s left". */
+/* Makes the line, for tests: "NAME [####    ]  40 %  12/30 runs, 1 min 10 s left". */
 void progress_line(char *out, size_t size, const char *name, double done, size_t total,
 		   double elapsed_s);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Results for people and programs.  Every form carries what the numbers rest on:
- * version, seeds, settings, all parameters, hash of the input.
+ * Results for people and programs.  Every form states what the numbers depend on: version, seeds,
+ * settings, all parameters, hash of the input.
  */
 #ifndef SIM_REPORT_REPORT_H
 #define SIM_REPORT_REPORT_H
@@ -18,10 +18,10 @@ struct judged {
 	struct judgement judgement;
 };
 
-/* One figure: a sweep, how it is shown, what was claimed. */
+/* One figure: a sweep, how to show it, and its claims. */
 struct report {
 	struct sweep *sweep;		     /* borrowed */
-	const struct experiment *experiment; /* NULL: made on the command line */
+	const struct experiment *experiment; /* NULL: the sweep comes from the command line */
 	enum plot plot;
 	enum measure y;
 	bool log_y, facets;
@@ -29,37 +29,37 @@ struct report {
 	size_t njudged;
 };
 
-/* Judges E's claims over all results at hand.  0, -ENOMEM. */
+/* Judges the claims of the report's experiment over all results in CONTEXT.  0, -ENOMEM. */
 int report_judge(struct report *r, const struct claim_context *context);
 void report_free(struct report *r);
 const char *verdict_name(enum verdict v); /* "holds", "does not hold", "cannot be tested" */
 
-/* Metadata as NAME and VALUE, one after another; VALUE is valid during the call. */
+/* Called for each fact with its NAME and VALUE; VALUE is valid during the call. */
 typedef void report_fact_fn(void *arg, const char *name, const char *value);
 /* 0, -ENOMEM. */
 int report_facts(const struct sweep *s, report_fact_fn *fact, void *arg);
 
-/* Each to F; errors of F are found by output_close. */
+/* Each writes to F; output_close reports write errors. */
 int report_csv(const struct report *r, FILE *f); /* 0, -ENOMEM */
 json_t *report_json(const struct report *r);	 /* NULL: no memory */
 int report_json_write(const struct report *r, FILE *f);
-/* Table for people: a row a point, a column a series; then the claims. */
+/* Writes a table for people: a row per point, a column per series; then the claims. */
 int report_text(const struct report *r, FILE *f); /* 0, -ENOMEM */
-/* The time series of the first seed; only where they were kept. */
+/* Writes the time series of the first seed, if they were kept. */
 int report_samples_csv(const struct report *r, FILE *f);
 
-/* The executions of a probe, of all seeds; only where they were kept. */
+/* Writes the executions of a probe for all seeds, if they were kept. */
 int report_rows_csv(const struct report *r, FILE *f);
 
 /*
- * The figure by gnuplot to PATH (SVG).  0; 1 with ERR set: gnuplot is not
- * installed; negative errno with ERR set.
+ * Draws the figure with gnuplot to PATH (SVG).  0; 1 with ERR set: gnuplot is not installed;
+ * negative errno with ERR set.
  */
 int report_svg(const struct report *r, const char *path, struct iocom_err *err);
 
 /*
- * ID.csv, ID.json, ID.svg (and ID.samples.csv, ID.executions.csv) to O.  0; 1 with ERR set: all but
- * the SVG (gnuplot missing); negative errno with ERR set.
+ * Writes ID.csv, ID.json, ID.svg (and ID.samples.csv, ID.executions.csv) to O.  0; 1 with ERR
+ * set: there is no SVG because gnuplot is missing; negative errno with ERR set.
  */
 int report_write(const struct report *r, struct output *o, struct iocom_err *err);
 

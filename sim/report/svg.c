@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Figures by gnuplot, and all files of a figure. */
+/* Draws figures with gnuplot and writes all files of a figure. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static int run_gnuplot(const char *script, struct iocom_err *err)
 				     "CSV and JSON are written");
 	if (status)
 		return iocom_err_set(err, -EIO,
-				     "gnuplot failed (status %d): interrupted, or no "
+				     "gnuplot failed (status %d): was it interrupted, or is no "
 				     "space left?",
 				     status);
 	return 0;
@@ -90,7 +90,7 @@ static void svg_fact(void *arg, const char *name, const char *text)
 	fputc('\n', arg);
 }
 
-/* Puts the metadata where gnuplot has written its own name: <desc>...</desc>. */
+/* Replaces the name that gnuplot wrote by the metadata: <desc>...</desc>. */
 static int svg_describe(const struct report *r, const char *path, struct iocom_err *err)
 {
 	FILE *f = fopen(path, "r+e");
@@ -112,7 +112,7 @@ static int svg_describe(const struct report *r, const char *path, struct iocom_e
 	}
 	free(text);
 	if (!end)
-		ret = iocom_err_set(err, -EIO, "gnuplot's figure is not whole (no space left?)");
+		ret = iocom_err_set(err, -EIO, "gnuplot's figure is incomplete (no space left?)");
 	if (fclose(f) && !ret)
 		ret = iocom_err_set(err, -errno, "cannot write the figure: %s", strerror(errno));
 	return ret;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What the scripts for gnuplot share. */
+/* Shared by the scripts for gnuplot. */
 #ifndef SIM_REPORT_SVG_H
 #define SIM_REPORT_SVG_H
 
@@ -14,14 +14,14 @@ struct look {
 };
 
 const char *svg_colour(unsigned int i);
-/* One look a series: its policy's where that is free, else the next free one; with
- * facets those that differ by the facet only look alike. */
+/* Chooses a look for each series: that of its policy if it is free, else the next free
+ * one. With facets, series that differ only in the facet look alike. */
 void svg_looks(const struct report *r, struct look *out);
-/* What of the series' label is left inside its facet: behind ", ". */
+/* The part of the series' label inside its facet: after ", ". */
 const char *svg_short_label(const struct report *r, size_t series);
 void svg_quoted(FILE *f, const char *text); /* "text" for gnuplot */
 void svg_value(FILE *f, double v);
-void svg_empty(FILE *f); /* in place of a plot without a value, which gnuplot refuses */
+void svg_empty(FILE *f); /* replaces a plot without a value, which gnuplot refuses */
 void svg_title(const struct sweep *s, FILE *f); /* "ID: title" */
 
 void svg_grid(const struct report *r, const struct look *look, FILE *f); /* lines or bars */

@@ -5,7 +5,7 @@
 
 #include "sim/report/svg.h"
 
-/* $d0, $d1 ...: a block a series. */
+/* Writes $d0, $d1 ...: a block for each series. */
 static void data(const struct report *r, FILE *f)
 {
 	const struct sweep *s = r->sweep;
@@ -26,7 +26,7 @@ static void data(const struct report *r, FILE *f)
 	}
 }
 
-/* 1, 2, 5, 10 ... between the ends, where an axis of powers of ten would name one or two. */
+/* Labels 1, 2, 5, 10 ... between the ends; powers of ten alone would give one or two labels. */
 static void log_tics(double low, double high, FILE *f)
 {
 	const char *comma = "";
@@ -47,7 +47,7 @@ static void log_tics(double low, double high, FILE *f)
 	fputs(")\n", f);
 }
 
-/* On a logarithmic axis an interval may reach below 0: the means decide what is seen. */
+/* On a logarithmic axis an interval may reach below 0, so the means determine the range. */
 static void y_range(const struct report *r, FILE *f)
 {
 	const struct sweep *s = r->sweep;
@@ -78,7 +78,7 @@ static void svg_grid_axes(const struct report *r, FILE *f)
 	y_range(r, f);
 }
 
-/* The series whose label begins with FACET (LENGTH characters); NULL: all of them. */
+/* Whether the series' label begins with FACET (LENGTH characters); NULL: always. */
 static bool in_facet(const struct sweep *s, size_t k, const char *facet, size_t length)
 {
 	return !facet || (!strncmp(s->series[k].label, facet, length) &&
@@ -154,7 +154,7 @@ static size_t count_panels(const struct sweep *s)
 	return panels;
 }
 
-/* Many bars with long names have a row for themselves. */
+/* Many bars with long names get a row of their own. */
 static size_t count_columns(const struct report *r)
 {
 	if (r->plot == PLOT_BARS && r->sweep->npoints > 6)
@@ -162,7 +162,7 @@ static size_t count_columns(const struct report *r)
 	return count_panels(r->sweep) > 4 ? 3 : 2;
 }
 
-/* At most five names on the axis of a narrow panel. */
+/* Puts at most five labels on the axis of a narrow panel. */
 static void few_x_tics(const struct sweep *s, FILE *f)
 {
 	double low = INFINITY, high = -INFINITY, step;
@@ -186,7 +186,7 @@ unsigned int svg_facets_height(const struct report *r)
 	return columns == 1 ? 80 + 280 * (unsigned int)count_panels(r->sweep) : 580;
 }
 
-/* A panel a facet; the key is told once, between the title and the panels. */
+/* Draws a panel for each facet; there is one key, between the title and the panels. */
 static void facets(const struct report *r, const struct look *look, FILE *f)
 {
 	const struct sweep *s = r->sweep;
@@ -218,7 +218,7 @@ static void facets(const struct report *r, const struct look *look, FILE *f)
 	fputs("unset multiplot\n", f);
 }
 
-/* One point: bars in a row, each with its own name below. */
+/* Draws one point: bars in a row with their names below. */
 static void single_bars(const struct report *r, const struct look *look, FILE *f)
 {
 	const struct sweep *s = r->sweep;

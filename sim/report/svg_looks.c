@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Looks of the figures.  The colours are those of Okabe and Ito, told apart by people
- * with any colour vision; marks and dashes differ as well, for print.  A policy has
- * the same colour in all figures.
+ * Looks of the figures.  The colours are those of Okabe and Ito, which people with any colour
+ * vision can tell apart; marks and dashes differ as well, for print.  A policy has the same
+ * colour in all figures.
  */
 #include <math.h>
 #include <string.h>
@@ -37,7 +37,7 @@ const char *svg_short_label(const struct report *r, size_t series)
 	return comma ? comma + 2 : label;
 }
 
-/* An earlier series of the same name in another facet; K itself when there is none. */
+/* Finds an earlier series of the same name in another facet; returns K if there is none. */
 static size_t first_alike(const struct report *r, size_t k)
 {
 	for (size_t i = 0; r->facets && i < k; i++)

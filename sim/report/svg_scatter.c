@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Clouds of a probe's executions: those of the first seed as dots; lines join the means
+ * Scatter plots of a probe's executions.  Dots show those of the first seed; lines join the means
  * of ten groups by x, about equally large, over all seeds.
  */
 #include <math.h>
@@ -21,7 +21,7 @@ static const struct sweep_result *result_of(const struct cloud *c, uint32_t seed
 	return sweep_result(c->sweep, 0, c->series, seed);
 }
 
-/* KEEP of the executions: -1 all; 1, 0: the local site was the faster one, or not. */
+/* Selects executions by KEEP: -1 all; 1 those that were faster locally; 0 the others. */
 static bool kept(const struct probe_row *row, int keep)
 {
 	return keep < 0 || keep == (row->v[PROBE_LOCAL_S] <= row->v[PROBE_REMOTE_S]);
@@ -65,7 +65,7 @@ static void group_means(const struct dot *all, size_t n, FILE *f)
 		from = to;
 		to = (g + 1) * n / GROUPS > from ? (g + 1) * n / GROUPS : from;
 		while (to > from && to < n && all[to].x == all[to - 1].x)
-			to++; /* equal x: one group */
+			to++; /* equal x values stay in one group */
 		for (size_t i = from; i < to; i++) {
 			x += all[i].x;
 			y += all[i].y;
@@ -112,7 +112,7 @@ static void svg_scatter_axes(const struct report *r, enum probe_column x, const 
 	fputs(r->log_y ? "set logscale y\n" : "set yrange [0:*]\n", f);
 }
 
-/* Local against remote load; the mark tells the faster site. */
+/* Plots local against remote load; the mark shows the faster site. */
 static void plane(const struct report *r, const struct scatter *s, FILE *f)
 {
 	struct cloud c = {r->sweep, 0, s->x, s->y[0]};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Figures of time series, in panels one above the other. */
+/* Draws time series in panels one above the other. */
 #include <math.h>
 #include <stddef.h>
 
@@ -41,7 +41,7 @@ static double svg_time_value_of(const struct sim_sample *sample, const struct pa
 	return *(const double *)at;
 }
 
-/* $t<point>_<series>: time in s, then the panels' values. */
+/* Writes $t<point>_<series>: time in s, then the panels' values. */
 static void time_data(const struct sweep *s, const struct panel *panels, size_t npanels, FILE *f)
 {
 	for (size_t p = 0; p < s->npoints; p++) {

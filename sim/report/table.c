@@ -61,7 +61,7 @@ void table_print(const struct table *t, FILE *f)
 	do {
 		size_t used = table_width_of(t, 0), to = from;
 
-		/* One at least, whatever its width. */
+		/* Takes at least one column, whatever its width. */
 		while (to < t->columns &&
 		       (to == from || used + GAP + table_width_of(t, to) <= TABLE_WIDTH))
 			used += GAP + table_width_of(t, to++);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Tables and paragraphs for a terminal: columns as wide as what is in them; a table
- * too wide for a screen goes on below, its first column again.
+ * Tables and paragraphs for a terminal.  Columns are as wide as their content.  A table that is
+ * too wide for the screen continues below and repeats its first column.
  */
 #ifndef SIM_REPORT_TABLE_H
 #define SIM_REPORT_TABLE_H
@@ -9,23 +9,24 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define TABLE_WIDTH 80 /* of the screen, columns */
-#define TABLE_CELL  48 /* longest text in a cell, its end included */
+#define TABLE_WIDTH 80 /* columns of the screen */
+#define TABLE_CELL  48 /* bytes of the longest text in a cell, with its NUL */
 
 struct table {
 	size_t rows, columns;
 	char (*cell)[TABLE_CELL]; /* row by row */
 };
 
-/* 0, -ENOMEM.  All cells are empty. */
+/* 0, -ENOMEM.  All cells start empty. */
 int table_init(struct table *t, size_t rows, size_t columns);
 void table_free(struct table *t);
-/* A longer text is cut. */
+/* Sets a cell; cuts a longer text. */
 __attribute__((format(printf, 4, 5))) void table_set(struct table *t, size_t row, size_t column,
 						     const char *fmt, ...);
-/* The first column to the left, the others to the right. */
+/* Prints the table; the first column is left-aligned, the others right-aligned. */
 void table_print(const struct table *t, FILE *f);
-/* TEXT in lines that fit, all but the first behind INDENT blanks; AT: where the first begins. */
+/* Prints TEXT in lines that fit.  The first line begins at column AT, the others after
+ * INDENT blanks. */
 void table_paragraph(FILE *f, size_t at, size_t indent, const char *text);
 
 #endif

@@ -8,7 +8,7 @@
 #include "sim/report/report.h"
 #include "sim/report/table.h"
 
-/* Three significant digits without exponents where that is readable. */
+/* Writes three significant digits, without an exponent where that is readable. */
 static void quantity(char *out, size_t size, double value)
 {
 	double magnitude = fabs(value);
@@ -25,7 +25,7 @@ static void quantity(char *out, size_t size, double value)
 		snprintf(out, size, "%.3g", value);
 }
 
-/* "1.22 +-0.1": half an interval to two digits. */
+/* Writes "1.22 +-0.1": the mean and half the interval with two digits. */
 static void cell_text(char *out, size_t size, struct interval i)
 {
 	char mean[32], half[32];
@@ -46,10 +46,10 @@ static void tell_seeds(const struct sweep *s, FILE *f)
 	if (s->seeds > 1)
 		fprintf(f, "mean over %u seeds +- half of the 95 %% interval\n", s->seeds);
 	else
-		fputs("one seed: no interval (--seeds N)\n", f);
+		fputs("one seed gives no interval (use --seeds N)\n", f);
 }
 
-/* A row a point, a column a series. */
+/* Prints a row for each point and a column for each series. */
 static int grid(const struct report *r, FILE *f)
 {
 	const struct sweep *s = r->sweep;
@@ -110,7 +110,7 @@ struct unit {
 	const char *name;
 };
 
-/* The largest unit of time in which the least turn-around is at least 2. */
+/* The largest unit of time in which the shortest turn-around is at least 2. */
 static const struct unit *text_unit_of(const struct sweep *s)
 {
 	static const struct unit units[] = {{86400, "days"}, {3600, "h"}, {60, "min"}, {1, "s"}};
@@ -140,9 +140,9 @@ static void set_cell(struct table *t, size_t row, size_t column, enum form form,
 		  form == FORM_PERCENT && isfinite(i.mean) ? " %" : "");
 }
 
-#define ALIKE 1.01 /* one seed: a slowdown within 1 % */
+#define ALIKE 1.01 /* with one seed, slowdowns within 1 % count as alike */
 
-/* Whether series K cannot be told to be worse than BEST: compared seed by seed, at 95 %. */
+/* Whether the data do not show that series K is worse than BEST, seed by seed at 95 %. */
 static bool alike(const struct sweep *s, size_t k, size_t best, double *base, double *value)
 {
 	sweep_cell(s, 0, best, M_SLOWDOWN, value);
@@ -150,7 +150,7 @@ static bool alike(const struct sweep *s, size_t k, size_t best, double *base, do
 	return !stats_above(stats_factor(base, value, s->seeds), s->seeds > 1 ? 1 : ALIKE);
 }
 
-/* The sentence that answers which policy to take. */
+/* Prints the sentence that says which policy to choose. */
 static int tell_best(const struct sweep *s, FILE *f)
 {
 	double *values = calloc(s->seeds, 2 * sizeof(*values)), best_mean, worst_mean;
@@ -176,7 +176,7 @@ static int tell_best(const struct sweep *s, FILE *f)
 			if (k != best && alike(s, k, best, values, values + s->seeds))
 				fprintf(f, "%s%s",
 					others++       ? ", "
-					: s->seeds > 1 ? "not told apart from it by these seeds: "
+					: s->seeds > 1 ? "these seeds do not distinguish from it: "
 						       : "within 1 % of it: ",
 					s->series[k].label);
 		if (others)
@@ -196,7 +196,7 @@ static bool any_unfinished(const struct sweep *s)
 	return false;
 }
 
-/* One point: a row a series, a column a measure. */
+/* One point: prints a row for each series and a column for each measure. */
 static int comparison(const struct report *r, FILE *f)
 {
 	const struct sweep *s = r->sweep;
@@ -207,7 +207,7 @@ static int comparison(const struct report *r, FILE *f)
 	const struct unit *unit = text_unit_of(s);
 	struct table t;
 
-	/* The last column of jobs is told where some have not ended. */
+	/* The last column of jobs is shown only if some jobs have not ended. */
 	n -= !probe && !any_unfinished(s);
 	if (table_init(&t, s->nseries + 2, n + 1))
 		return -ENOMEM;
@@ -231,7 +231,7 @@ static int comparison(const struct report *r, FILE *f)
 	return probe || r->experiment ? 0 : tell_best(s, f);
 }
 
-/* A line of a claim: what it is, then the text. */
+/* Prints a line about a claim: NAME, then the text. */
 static void remark(FILE *f, const char *name, const char *text)
 {
 	fprintf(f, "    %s", name);

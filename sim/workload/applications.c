@@ -2,22 +2,22 @@
 /*
  * The papers' real applications as kinds of a generator; see applications.h.
  *
- * ACM gives of its six: the share of I/O in the execution alone (Figure 11), that LU takes
- * considerably longest (Figure 10), that there are few writes and that read-only data is
- * duplicated (no initial data to move), and that the jobs of one application are alike
- * (constant values).  Chosen here: LU four times as long as the others; requests of the
- * study's 256 KB, no hits in the buffer (the share is of time at the disk); 2 % of the
- * bytes written; parallel, 2-32 tasks and a barrier each 100 ms as in the study's
- * synthetic jobs.  The access rate follows from the share s and the disk's E(s):
+ * For its six, ACM gives: the share of I/O in the execution alone (Figure 11); that LU takes
+ * considerably longest (Figure 10); that there are few writes and read-only data is duplicated (no
+ * initial data to move); and that the jobs of one application are alike (constant values).  We
+ * choose the rest: LU takes four times as long as the others; requests of the study's 256 KB and
+ * no hits in the buffer (the share is time at the disk); 2 % of the bytes are written; parallel
+ * jobs, with 2-32 tasks and a barrier every 100 ms as in the study's synthetic jobs.  The access
+ * rate follows from the share s and the disk's E(s):
  *
- *	lambda = s / ((1 - s) E(s))			per ms of computation
+ * 	lambda = s / ((1 - s) E(s))      per ms of computation
  *
- * COM gives of its five what they compute, no number.  Chosen here: 16 tasks, one message
- * a barrier, rates and sizes within its synthetic study (0.1-0.5 a ms, 512 KB-2 MB), by
- * what is exchanged: images rarely but large (Render), parts of a grid (Semi, Vortex),
- * positions or concentrations often but small (Molecular, React).  All are communication-
- * intensive, as COM has it: at 1 Gbps more of their time goes to messages than to
- * computation (O-29), rate x size > 125 KB/ms.
+ * For its five, COM says what they compute but gives no number.  We choose 16 tasks, one message
+ * per barrier, and rates and sizes within its synthetic study (0.1-0.5 per ms, 512 KB-2 MB) that
+ * suit what the tasks exchange: rare large images (Render), parts of a grid (Semi, Vortex),
+ * frequent small positions or concentrations (Molecular, React).  All are communication-intensive,
+ * as in COM: at 1 Gbps they spend more time on messages than on computation (O-29), rate x size
+ * > 125 KB/ms.
  */
 #include "sim/workload/applications.h"
 
@@ -30,13 +30,13 @@
 #define WRITTEN		  0.02
 #define BARRIER_MS	  100.0
 #define COM_TASKS	  16
-#define COM_IO_PER_MS	  1e-5 /* 0.01 a second (COM 6.1) */
+#define COM_IO_PER_MS	  1e-5 /* 0.01 per second (COM 6.1) */
 #define COM_FAULTS_PER_MS 1e-5
 
 static const struct {
 	const char *name;
 	double io_share;
-	double length; /* execution alone, in that of Dmine */
+	double length; /* execution time alone, relative to that of Dmine */
 } io_applications[] = {
 	{"Dmine", 0.74, 1}, {"Pgrep", 0.36, 1},	   {"LU", 0.99, 4},
 	{"Titan", 0.24, 1}, {"Cholesky", 0.40, 1}, {"DB2", 0.82, 1},

@@ -13,18 +13,18 @@ enum application_group {
 	APPLICATION_COMMUNICATION, /* Render, Molecular, Semi, React, Vortex */
 };
 
-/* The disk that an I/O share is stated for: ACM Table I. */
+/* The disk that the I/O shares refer to: ACM Table I. */
 #define APPLICATION_DISK_FIXED_MS 8.4
 #define APPLICATION_DISK_MB_PER_S 31.0
 
 /*
- * Fills KIND for the application (any case).  Its share is 1; cpu_factor multiplies
- * a time that is the same for all of them: an execution alone.  0 or -ENOENT.
+ * Fills KIND for the application (upper or lower case).  Its share is 1.  cpu_factor multiplies a
+ * time that is common to all applications: the execution time alone.  0 or -ENOENT.
  */
 int application_kind(const char *name, struct generator_kind *kind);
 /* Application I (0 ..) of a group; NULL at the end. */
 const char *application_name(enum application_group group, unsigned int i);
-/* Share of I/O in the execution alone on the disk above, 0..1, of a kind so filled. */
+/* Share of I/O (0..1) in the execution of such a kind alone on the disk above. */
 double application_io_share(const struct generator_kind *kind);
 
 #endif

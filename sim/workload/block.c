@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A block trace as CSV, header `version,time,op,size,lbn`: time in units of the option
- * time_unit_s, in order; op a SCSI opcode in hex (28 read, 2a write, also their 6, 12 and
- * 16 byte forms); size in bytes; lbn the block.
+ * A block trace as CSV with the header `version,time,op,size,lbn`: time in units of the option
+ * time_unit_s, in order; op is a SCSI opcode in hex (28 read, 2a write, and their 6, 12 and 16
+ * byte forms); size in bytes; lbn is the block number.
  *
- * A disk trace has no jobs: a job is a burst, requests that follow the one before
- * within the option burst_gap_ms (0: of the same time stamp; negative: every request is
- * one).  It arrives with its first request and issues as many one after another, of the
- * burst's mean size and standard deviation; written bytes make its write fraction.  What
- * a program computes between two requests is not in the trace: 0.1 ms each is taken.
+ * A disk trace has no jobs, so a job is a burst: requests that follow the previous one within the
+ * option burst_gap_ms (0: with the same time stamp; negative: every request is a job).  It arrives
+ * with its first request and issues the same number one after another, with the burst's mean size
+ * and standard deviation; written bytes make its write fraction.  The trace does not show what a
+ * program computes between two requests: we assume 0.1 ms each.
  */
 #include <errno.h>
 #include <math.h>
@@ -27,7 +27,7 @@ struct request {
 };
 
 struct block {
-	bool held; /* the first request of the next burst was read already */
+	bool held; /* the first request of the next burst is read already */
 	struct request first;
 	double last_s;
 };
@@ -38,7 +38,7 @@ static int block_begin(struct reader *r, struct iocom_err *err)
 	struct token f[COLUMNS + 1];
 	int rc = reader_line(r, '#', err);
 
-	/* The header: the format was told by it. */
+	/* The line is the header, by which the format was recognised. */
 	if (rc > 0)
 		rc = reader_fields(r, f, COLUMNS, err);
 	b->held = false;
@@ -65,7 +65,7 @@ static int parse_op(struct reader *r, const struct token *f, bool *write, struct
 			  "a SCSI opcode in hex (28 or 2a, 08 or 0a, 88 or 8a, a8 or aa)");
 }
 
-/* 1: a request; 0: the end. */
+/* 1: a request was read; 0: the end. */
 static int read_request(struct reader *r, struct request *q, struct iocom_err *err)
 {
 	static const struct wanted version = {"the version", 1, 1, true};
@@ -96,14 +96,16 @@ static int read_request(struct reader *r, struct request *q, struct iocom_err *e
 	q->kb /= 1000;
 	q->column = f[1].column;
 	if (q->time_s < b->last_s || q->time_s > READER_TIME_MAX)
-		return token_fail(&r->lines, &f[1], err,
-				  "a time not before the row above (%.10g s) and at most %g s",
-				  b->last_s, READER_TIME_MAX);
+		return token_fail(
+			&r->lines, &f[1], err,
+			"a time not before that of the row above (%.10g s) and at most %g s",
+			b->last_s, READER_TIME_MAX);
 	b->last_s = q->time_s;
 	return 1;
 }
 
-/* Sums of a burst; the squares are of the distance to the first size, which is near. */
+/* Sums over a burst.  off and off2 sum the differences to the first size, which is near
+ * the mean. */
 struct burst {
 	double n, kb, written_kb, off, off2, first_kb;
 };
@@ -181,11 +183,11 @@ static void block_describe(struct reader *r)
 
 	reader_kinds(r, kinds, 2);
 	if (r->options.burst_gap_ms < 0)
-		snprintf(r->info.note, sizeof(r->info.note), "a job is a request");
+		snprintf(r->info.note, sizeof(r->info.note), "each request is a job");
 	else
 		snprintf(r->info.note, sizeof(r->info.note),
-			 "a job is a burst of requests at most %g ms apart; 0.1 ms of computation "
-			 "each",
+			 "each burst of requests is a job: they are at most %g ms apart and each "
+			 "follows 0.1 ms of computation",
 			 r->options.burst_gap_ms);
 }
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The eight columns of the papers' simulator (2002): one job a line, between blanks,
- * commas or semicolons; lines that begin with # or ; are comments; a first line that
- * begins with "arrival" is a header.  The columns are known by name only; their
- * units are this reader's reading:
+ * The eight columns of the papers' simulator (2002): one job per line, fields between blanks,
+ * commas or semicolons.  Lines that begin with # or ; are comments; a first line that begins with
+ * "arrival" is a header.  We know only the names of the columns; this reader takes their units to
+ * be:
  *
  *   1 arrival time      s, in order
  *   2 arrival node      0 ..; the home
  *   3 duration          s of computation at the reference speed
  *   4 requested memory  MB
  *   5 I/O rate          disk accesses per ms of computation
- *   6 initial I/O node  where the initial data lie: a node, or -1 for the home.  A job
- *                       here has its data at its home (MODEL 0.1): others are counted
- *                       in the note of workload_info
+ *   6 initial I/O node  where the initial data is: a node, or -1 for the home.  The simulator
+ *                       has a job's data at its home (MODEL 0.1); the note of workload_info
+ *                       counts jobs whose data is elsewhere
  *   7 I/O type          0 or r: reads, 1 or w: writes, 2 or rw: half and half
  *   8 initial data      MB
  */
@@ -26,7 +26,7 @@
 #define COLUMNS 8
 
 struct columns8 {
-	uint64_t elsewhere; /* jobs whose data lie at another node than their home */
+	uint64_t elsewhere; /* jobs whose data is at another node than their home */
 };
 
 static int columns8_begin(struct reader *r, struct iocom_err *err)
@@ -47,7 +47,7 @@ static size_t columns8_split(const struct lines *l, struct token *f)
 	return tokens_blank(l, f, COLUMNS + 1);
 }
 
-/* The next line with a job. */
+/* Finds the next line that holds a job. */
 static int columns8_job_line(struct reader *r, struct iocom_err *err)
 {
 	for (;;) {
@@ -144,7 +144,7 @@ static void columns8_describe(struct reader *r)
 	reader_kinds(r, kinds, 2);
 	if (c->elsewhere)
 		snprintf(r->info.note, sizeof(r->info.note),
-			 "the data of %llu jobs lie at another node in the trace; taken to be at "
+			 "in the trace the data of %llu jobs is at another node; here it is at "
 			 "home",
 			 (unsigned long long)c->elsewhere);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The process trace of Harchol-Balter and Downey as CSV, header
- * `hour,min,unk,sec,prog`, whose names say little:
+ * The process trace of Harchol-Balter and Downey as CSV with the header
+ * `hour,min,unk,sec,prog`.  Its names do not match what the columns hold:
  *
  *   hour   minute, counted through all runs of 60 minutes: the run is hour / 60
  *   min    second in that minute, 0 .. 59.9
@@ -9,8 +9,8 @@
  *   sec    CPU seconds; .005 stands for the smallest
  *   prog   the program's name
  *
- * A workload is one run; its arrivals are (hour % 60) * 60 + min.  Rows are in order of
- * time inside a run, the runs in any order.
+ * A workload is one run; its arrivals are (hour % 60) * 60 + min.  Rows are in order of time
+ * inside a run; the runs may be in any order.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,13 +20,13 @@
 
 #define COLUMNS	    5
 #define RUN_MINUTES 60
-#define RUNS_MAX    16 /* that a message names */
+#define RUNS_MAX    16 /* most runs that a message lists */
 
 struct csd {
-	int32_t run;	 /* the one served; -1: not known yet */
-	int32_t current; /* of the row above, -1: none */
+	int32_t run;	 /* the run that becomes the workload; -1: unknown yet */
+	int32_t current; /* the run of the previous row; -1: none */
 	double last_s;
-	uint32_t runs; /* passed so far */
+	uint32_t runs; /* runs passed so far */
 	int32_t seen[RUNS_MAX];
 };
 
@@ -36,7 +36,7 @@ static int csd_begin(struct reader *r, struct iocom_err *err)
 	struct token f[COLUMNS + 1];
 	int rc = reader_line(r, '#', err);
 
-	/* The header: the format was told by it. */
+	/* The line is the header, by which the format was recognised. */
 	if (rc > 0)
 		rc = reader_fields(r, f, COLUMNS, err);
 	if (r->scanning)
@@ -82,7 +82,7 @@ static int csd_parse(struct reader *r, struct row *row, struct iocom_err *err)
 	return 0;
 }
 
-/* Every run is in order, also those not served. */
+/* Checks the order of every run, also of runs that are not part of the workload. */
 static int csd_check_order(struct reader *r, const struct row *row, struct iocom_err *err)
 {
 	struct csd *c = r->state;
@@ -97,9 +97,10 @@ static int csd_check_order(struct reader *r, const struct row *row, struct iocom
 	}
 	if (row->second < c->last_s) {
 		snprintf(found, sizeof(found), "%.10g", row->second);
-		return lines_fail(&r->lines, row->column, found, strlen(found), err,
-				  "an arrival not before second %.10g of run %d, the row above",
-				  c->last_s, row->run);
+		return lines_fail(
+			&r->lines, row->column, found, strlen(found), err,
+			"an arrival not before that of the row above, second %.10g of run %d",
+			c->last_s, row->run);
 	}
 	c->last_s = row->second;
 	return 0;
@@ -114,7 +115,7 @@ static int no_such_run(const struct reader *r, struct iocom_err *err)
 	for (uint32_t i = 0; i < c->runs && i < RUNS_MAX; i++)
 		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%d", i ? ", " : "",
 				       c->seen[i]);
-	return iocom_err_set(err, -EINVAL, "%s: run %d is not in it; there are %s%s",
+	return iocom_err_set(err, -EINVAL, "%s: the trace has no run %d; it has: %s%s",
 			     source_name(r->source), c->run, at ? names : "none",
 			     c->runs > RUNS_MAX ? " and more" : "");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Darshan job summaries as CSV: a header of names, a row for each run of an
- * application.  Where rows have one field more than the header, the first field is an
- * unnamed row index and the names are shifted by one.  Columns, by name:
+ * Darshan job summaries as CSV: a header with names, and a row for each run of an application.  If
+ * rows have one field more than the header, the first field is an unnamed row index and the names
+ * shift by one.  Columns, by name:
  *
  *   darshan_start_time        arrival, s; rows may be in any order
  *   darshan_walltime          s
@@ -12,11 +12,11 @@
  *   darshan_tot_bytes_read_posix, .._bytes_written_posix
  *   darshan_tot_f_{read,write,meta}_time_posix (if there)    s, summed over the processes
  *
- * A task gets its share: requests = accesses / tasks, request size = bytes / accesses
- * (constant), write fraction = bytes written / bytes, computation = walltime less its I/O
- * time, but never below 1 % of the walltime (an access costs some computation, and
- * processes overlap).  Rate = requests / computation.  Rows are kept in memory and
- * sorted by time; the rest of the job is generated.
+ * Each task gets its share: requests = accesses / tasks, request size = bytes / accesses
+ * (constant), write fraction = bytes written / bytes, computation = walltime minus its I/O time,
+ * but at least 1 % of the walltime (an access costs some computation, and processes overlap).
+ * Rate = requests / computation.  Rows are kept in memory and sorted by time; the other fields of
+ * a job are generated.
  */
 #include <errno.h>
 #include <math.h>
@@ -27,7 +27,7 @@
 #include "sim/workload/reader.h"
 
 #define FIELDS_MAX 1024
-#define CPU_LEAST  0.01 /* of the walltime */
+#define CPU_LEAST  0.01 /* least computation, as a share of the walltime */
 
 enum column {
 	START,
@@ -80,7 +80,7 @@ static const struct {
 
 struct row {
 	double start_s;
-	uint64_t order; /* in the file: ties keep it */
+	uint64_t order; /* position in the file, which decides ties */
 	uint32_t tasks, kind;
 	double cpu_ms, requests, request_kb, write_fraction;
 };
@@ -89,8 +89,8 @@ struct darshan {
 	bool loaded;
 	struct row *rows;
 	size_t n, room, at;
-	size_t names, fields;	/* of the header; of a row, 0: none seen */
-	size_t column[COLUMNS]; /* 1 + index in the header; 0: not there */
+	size_t names, fields;	/* names in the header; fields in a row, 0: no row seen yet */
+	size_t column[COLUMNS]; /* 1 + index in the header; 0: the column is missing */
 	struct token f[FIELDS_MAX + 1];
 };
 
@@ -118,7 +118,7 @@ static int darshan_read_header(struct reader *r, struct iocom_err *err)
 	return 0;
 }
 
-/* The kind of an application: the program's name without its folder. */
+/* The kind of an application is the program's name without its folder. */
 static uint32_t kind_of(struct reader *r, const struct token *app)
 {
 	const char *from = memrchr(app->text, '/', app->length);
@@ -233,7 +233,8 @@ static int darshan_begin(struct reader *r, struct iocom_err *err)
 	}
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < d->n; i++) /* no summary tells the machines: one a process */
+	for (size_t i = 0; i < d->n;
+	     i++) /* no summary names the machines: we take one per process */
 		if (d->rows[i].tasks > r->own_nodes)
 			r->own_nodes = d->rows[i].tasks;
 	if (d->n)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Jobs without end and without memory of them: what job k is depends on (seed, k) only,
- * each of its properties on a stream of its own, so that changing one leaves the others
- * as they were; its arrival is the sum of the k gaps so far.
+ * An endless stream of jobs that keeps none of them.  Job k depends only on (seed, k), and each of
+ * its properties has a stream of random numbers of its own, so that changing one property leaves
+ * the others as they were.  Its arrival is the sum of the first k gaps.
  */
 #include <errno.h>
 #include <math.h>
@@ -21,7 +21,7 @@ struct generator {
 	struct generator_params p; /* home_weights is not kept */
 	struct homes homes;
 	struct lifetime lifetime;
-	double upto[SIM_KINDS_MAX]; /* shares, summed up */
+	double upto[SIM_KINDS_MAX]; /* running sums of the shares */
 	uint64_t k;
 	double arrival_ms;
 };
@@ -223,7 +223,7 @@ static int check_kind(const struct generator_kind *k, struct iocom_err *err)
 				     k->name, k->memory_shape);
 	if (k->parallel_share > 0 && (!k->tasks_min || k->tasks_max < k->tasks_min))
 		return iocom_err_set(err, -EINVAL,
-				     "%s: tasks: expected at least 1 and no more than the most, "
+				     "%s: tasks: expected a least number from 1 up to the largest, "
 				     "found %u to %u",
 				     k->name, k->tasks_min, k->tasks_max);
 	return 0;

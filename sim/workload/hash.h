@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* SHA-256 of what a workload was made from, as workload_info tells it. */
+/* SHA-256 of what a workload was made from, for workload_info. */
 #ifndef SIM_WORKLOAD_HASH_H
 #define SIM_WORKLOAD_HASH_H
 
@@ -14,8 +14,8 @@ struct hash {
 
 int hash_begin(struct hash *h); /* 0 or -EIO: the library failed */
 int hash_add(struct hash *h, const void *data, size_t n);
-/* Ends H, which is then free. */
+/* Writes the hash to TEXT and frees what H holds. */
 int hash_end(struct hash *h, char text[HASH_TEXT]);
-void hash_drop(struct hash *h); /* ends without a result */
+void hash_drop(struct hash *h); /* frees H without a result */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Homes by weight: a table of sums, searched by halves; see homes.h. */
+/* Homes by weight: binary search in a table of sums; see homes.h. */
 #include "sim/workload/homes.h"
 
 #include <errno.h>
@@ -76,7 +76,7 @@ uint32_t homes_draw(const struct homes *h, double u)
 
 		return i < h->n ? i : h->n - 1;
 	}
-	/* The first whose sum is above U: of nodes without weight none is. */
+	/* Finds the first node whose sum is above U; nodes without weight are never found. */
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 

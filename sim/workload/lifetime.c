@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <math.h>
 
-/* The mean of a Pareto law of shape A between LOW and HIGH. */
+/* The mean of a Pareto distribution of shape A between LOW and HIGH. */
 static double cut_mean(double low, double high, double a)
 {
 	double ratio = low / high;
@@ -15,7 +15,7 @@ static double cut_mean(double low, double high, double a)
 	return a * low * (1 - pow(ratio, a - 1)) / ((a - 1) * (1 - pow(ratio, a)));
 }
 
-/* The least value that gives MEAN: cut_mean grows with it, from 0 to HIGH. */
+/* The lower end that gives MEAN; cut_mean grows with it from 0 to HIGH. */
 static double cut_low(double mean, double high, double a)
 {
 	double low = 0, up = mean;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A whole line, always, and a block of the file behind it. */
+/* Room for a whole line and a further block of the file. */
 #define BUFFER_BYTES (LINE_MAX_BYTES + 192 * 1024)
 #define FOUND_SHOWN  40
 
@@ -35,7 +35,7 @@ int lines_rewind(struct lines *l, struct iocom_err *err)
 	return 0;
 }
 
-/* As much of FOUND as a message bears, with what does not print as '?'. */
+/* Writes as much of FOUND as fits a message, with '?' for characters that do not print. */
 static void lines_show(char *out, size_t size, const char *found, size_t length)
 {
 	size_t n = length < size - 4 ? length : size - 4;
@@ -94,7 +94,7 @@ int tokens_fail_count(const struct lines *l, const struct token *f, size_t count
 			  wanted, unit, count);
 }
 
-/* Moves the rest to the front of the buffer and reads on. */
+/* Moves the unread bytes to the front of the buffer and reads more. */
 static int refill(struct lines *l, struct iocom_err *err)
 {
 	const char *trouble = NULL, *found = "";
@@ -107,7 +107,7 @@ static int refill(struct lines *l, struct iocom_err *err)
 	rc = source_read(l->source, l->buffer + l->end, BUFFER_BYTES - l->end, &got, &trouble,
 			 &found);
 	if (rc == -EBADMSG) {
-		/* The place is behind all that could be unpacked. */
+		/* The error is after everything that could be unpacked. */
 		l->end += got;
 		for (char *p; (p = memchr(l->buffer + l->begin, '\n', l->end - l->begin));) {
 			l->number++;
@@ -127,7 +127,7 @@ static int refill(struct lines *l, struct iocom_err *err)
 	return 0;
 }
 
-/* The line at hand is N bytes from the buffer's beginning. */
+/* Makes the first N unread bytes the current line. */
 static int lines_take(struct lines *l, size_t n, struct iocom_err *err)
 {
 	const char *nul;
@@ -160,7 +160,7 @@ int lines_next(struct lines *l, struct iocom_err *err)
 		if (l->ended)
 			return have ? lines_take(l, have, err) : 0;
 		if (have > LINE_MAX_BYTES + 1)
-			return lines_take(l, have, err); /* complains */
+			return lines_take(l, have, err); /* reports the error */
 		seen = have;
 		rc = refill(l, err);
 		if (rc)

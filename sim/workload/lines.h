@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Lines and fields of a trace with their place, numbers read strictly, and the one
- * form of every complaint: FILE:LINE:COLUMN: expected WHAT, found "...".
+ * Lines and fields of a trace with their position, strict parsing of numbers, and the common form
+ * of all error messages: FILE:LINE:COLUMN: expected WHAT, found "...".
  * Lines and columns (bytes) count from 1.
  */
 #ifndef SIM_WORKLOAD_LINES_H
@@ -18,12 +18,12 @@
 
 struct lines {
 	struct source *source; /* borrowed */
-	struct hash *hash;     /* borrowed; takes every byte read, or NULL */
+	struct hash *hash;     /* borrowed; hashes every byte read, or NULL */
 	char *buffer;
 	size_t begin, end; /* unread bytes of the buffer */
 	bool ended;
-	uint64_t number; /* of the line at hand */
-	char *text;	 /* of it, NUL at its end, no line end */
+	uint64_t number; /* number of the current line */
+	char *text;	 /* the current line, ending with NUL, without its line end */
 	size_t length;
 };
 
@@ -35,17 +35,17 @@ struct token {
 
 int lines_init(struct lines *l, struct source *source); /* 0 or -ENOMEM */
 void lines_deinit(struct lines *l);
-/* To the start of the source.  0 or -EIO. */
+/* Goes back to the start of the source.  0 or -EIO. */
 int lines_rewind(struct lines *l, struct iocom_err *err);
-/* 1: the next line is at hand; 0: the end; -EINVAL (too long, a NUL byte, bad gzip), -EIO. */
+/* 1: the next line is current; 0: the end; -EINVAL (too long, a NUL byte, bad gzip), -EIO. */
 int lines_next(struct lines *l, struct iocom_err *err);
 
-/* Fields between blanks: how many the line has; the first MAX are in F. */
+/* Splits the line at blanks.  Returns the number of fields; F gets the first MAX. */
 size_t tokens_blank(const struct lines *l, struct token *f, size_t max);
-/* Fields between single separators, blanks around them dropped. */
+/* Splits the line at each SEPARATOR and drops blanks around the fields. */
 size_t tokens_separated(const struct lines *l, char separator, struct token *f, size_t max);
 bool token_is(const struct token *f, const char *text);
-/* A decimal number, nothing else before or behind it, finite. */
+/* Parses a finite decimal number that fills the whole field. */
 bool token_parse(const struct token *f, double *value);
 
 /* What a column must hold. */
@@ -58,13 +58,13 @@ struct wanted {
 int token_number(const struct lines *l, const struct token *f, const struct wanted *wanted,
 		 double *value, struct iocom_err *err);
 
-/* Complains; returns -EINVAL.  The first takes FOUND as it is, the others show it clipped. */
+/* Report an error and return -EINVAL.  The first takes FOUND as it is, the others shorten it. */
 int lines_fail(const struct lines *l, size_t column, const char *found, size_t length,
 	       struct iocom_err *err, const char *expected, ...)
 	__attribute__((format(printf, 6, 7)));
 int token_fail(const struct lines *l, const struct token *f, struct iocom_err *err,
 	       const char *expected, ...) __attribute__((format(printf, 4, 5)));
-/* The line ends after COUNT fields F where more are wanted, or goes on behind WANTED. */
+/* The line has COUNT fields F, which is fewer or more than WANTED. */
 int tokens_fail_count(const struct lines *l, const struct token *f, size_t count, size_t wanted,
 		      const char *unit, struct iocom_err *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* How traces are read and what is generated for them: defaults and one table of names. */
+/* The options for reading traces and generating missing fields: defaults and one table of names. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,11 +22,11 @@ static const struct option {
 	{                                                                                          \
 #field, type, offsetof(struct workload_options, field), low, high, meaning         \
 	}
-	OPTION(seed, COUNT64, 0, 18446744073709551615.0, "of all that is generated"),
+	OPTION(seed, COUNT64, 0, 18446744073709551615.0, "seed of all generated values"),
 	OPTION(nodes, COUNT32, 0, 1000000,
 	       "nodes that jobs without a host are spread over; 0: the trace's own"),
-	OPTION(from_s, REAL, 0, 1e12, "only arrivals from here on, which becomes time 0"),
-	OPTION(to_s, REAL, 0, 1e12, "only arrivals before; 0: to the end"),
+	OPTION(from_s, REAL, 0, 1e12, "only arrivals from this time on, which becomes time 0"),
+	OPTION(to_s, REAL, 0, 1e12, "only arrivals before this time; 0: to the end"),
 	OPTION(jobs_max, COUNT64, 0, 1e15, "most jobs; 0: all"),
 	OPTION(time_scale, REAL, 1e-9, 1e9, "multiplies arrival times"),
 	OPTION(memory_mean_mb, REAL, 0, 1e9, "mean memory of a job, Pareto"),
@@ -40,12 +40,12 @@ static const struct option {
 	OPTION(min_cpu_ms, REAL, 0, 1e15, "jobs of less computation are left out"),
 	OPTION(home_skew, REAL, 0, 100, "inequality of the homes of jobs without a host"),
 	OPTION(tasks_max, COUNT32, 0, 1e9,
-	       "wider jobs are folded to so many tasks; 0: as they are"),
-	OPTION(requested, YESNO, 0, 1, "SWF: what was asked for, not what was used"),
-	OPTION(time_unit_s, REAL, 1e-12, 1e6, "block csv: seconds in a unit of its time column"),
+	       "wider jobs are folded to this many tasks; 0: unchanged"),
+	OPTION(requested, YESNO, 0, 1, "SWF: use what was requested, not what was used"),
+	OPTION(time_unit_s, REAL, 1e-12, 1e6, "block csv: seconds per unit of its time column"),
 	OPTION(burst_gap_ms, REAL, -1, 1e12,
-	       "block csv: requests that follow within this are one job; -1: each is one"),
-	OPTION(run, INTEGER, -1, 1e6, "CSD: which run; -1: the first in the file"),
+	       "block csv: requests at most so far apart are one job; -1: each is a job"),
+	OPTION(run, INTEGER, -1, 1e6, "CSD: number of the run; -1: the first in the file"),
 #undef OPTION
 };
 
@@ -164,7 +164,7 @@ int workload_options_set(struct workload_options *o, const char *name, const cha
 		strcat(names, i ? ", " : "");
 		strcat(names, table[i].name);
 	}
-	return iocom_err_set(err, -ENOENT, "a workload has no option \"%.40s\"; there are %s", name,
+	return iocom_err_set(err, -ENOENT, "a workload has no option \"%.40s\"; it has: %s", name,
 			     names);
 }
 

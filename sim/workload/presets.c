@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The papers' workloads; see presets.h.  Given by the papers (MODEL 5.7, 5.8, 6): what is
- * named in the table of presets.h, access rates uniform on 0 .. 2 x mean, memory Pareto
- * of mean 4 MB, and the mixtures.  Chosen here, where they give nothing:
+ * The papers' workloads; see presets.h.  The papers give (MODEL 5.7, 5.8, 6) what the table of
+ * presets.h names, access rates uniform on 0 .. 2 x mean, Pareto memory of mean 4 MB, and the
+ * mixtures.  Where they give nothing, we choose:
  *
  *   computation   Pareto of mean 400 ms, shape 1.2, cut at 1,573.5 s: mean, tail exponent
- *		   and largest value of the process trace that the papers began from
- *   homes	   weights 1 / (1 + i)^0.5: the trace's hosts differ as much or more
- *   arrivals	   Poisson; a mean gap for each node, ARRIVAL_..., such that at the
- *		   preset's own rates, counted without buffer hits, the busier of disk and
- *		   CPU is 0.3 busy.  The arguments do not change it: a sweep over a rate
- *		   is one over the load, and 30 % and 60 % parallel meet the same arrivals
- *   deviations	   a fifth of the mean (O-39); Pareto shape 1.5
- *   written	   nothing, but for the applications
+ * 		and largest value of the process trace that the papers started from
+ *   homes	        weights 1 / (1 + i)^0.5: the trace's hosts differ as much or more
+ *   arrivals	Poisson.  The mean gap of each node, ARRIVAL_..., makes the busier of disk
+ * 		and CPU 0.3 busy at the preset's own rates, counted without buffer hits.
+ * 		The arguments do not change it: a sweep over a rate is a sweep over the
+ * 		load, and 30 % and 60 % parallel get the same arrivals
+ *   deviations	a fifth of the mean (O-39); Pareto shape 1.5
+ *   written	nothing, except for the applications
  */
 #include "sim/workload/presets.h"
 
@@ -28,16 +28,16 @@
 #define LIFETIME_MS	 400
 #define LIFETIME_SHAPE	 1.2
 #define LIFETIME_MAX_MS	 1573500
-#define APPLICATION_MS	 10000 /* an execution alone, of Dmine */
+#define APPLICATION_MS	 10000 /* execution time of Dmine alone */
 #define HOME_SKEW	 0.5
-#define NOT_IO_SHARE	 0.1 /* ACM: of the jobs */
-#define CPU_INTENSIVE	 10  /* ACM: times the computation */
-#define MEMORY_INTENSIVE 8   /* page faults a ms (ACM, O-41, O-48) */
+#define NOT_IO_SHARE	 0.1 /* ACM: share of the jobs */
+#define CPU_INTENSIVE	 10  /* ACM: factor of the computation */
+#define MEMORY_INTENSIVE 8   /* page faults per ms (ACM, O-41, O-48) */
 #define MEMORY_JOB_MB	 90  /* O-49: ten tasks fill a node's 840 MB */
-#define MIX_IO_PER_MS	 0.5 /* O-48: the least of 0.5-2.8 */
+#define MIX_IO_PER_MS	 0.5 /* O-48: the lowest of 0.5-2.8 */
 #define TRACE_IO_PER_MS	 2.0
 
-/* ms between two arrivals on a node */
+/* mean ms between two arrivals on a node */
 #define ARRIVAL_FC	    50e3
 #define ARRIVAL_ACM	    75e3
 #define ARRIVAL_TRACE	    100e3
@@ -46,7 +46,7 @@
 #define ARRIVAL_COM	    40e3
 #define ARRIVAL_PLAIN	    2e3
 
-/* What a preset is made from: its row and what was asked for. */
+/* What a preset is made from: its row and the caller's arguments. */
 struct context {
 	struct generator_params *p;
 	const struct preset_args *a;
@@ -60,7 +60,7 @@ static double given(double value, double own)
 
 /* --- kinds ----------------------------------------------------------------------- */
 
-/* A job with nothing special but the arguments that concern all. */
+/* Adds a job kind that has only what all kinds share. */
 static struct generator_kind *presets_add(const struct context *c, const char *name, double share)
 {
 	struct generator_kind *k = &c->p->kind[c->p->kinds++];
@@ -98,7 +98,7 @@ static struct generator_kind *add_io(const struct context *c, double share, doub
 	return k;
 }
 
-/* ACM: of the jobs that do no I/O half compute ten times as long, half fault. */
+/* ACM: of the jobs that do no I/O, half compute ten times as long and half cause page faults. */
 static void add_acm(const struct context *c, double io, double request_kb, double parallel)
 {
 	double rest = given(c->a->share, NOT_IO_SHARE);
@@ -137,7 +137,7 @@ static struct generator_kind *add_application(const struct context *c, const cha
 	return k;
 }
 
-/* COM: parallel jobs; the communicating ones meet once a message (5.6). */
+/* COM: parallel jobs; communicating jobs have one barrier per message (5.6). */
 static struct generator_kind *presets_add_com(const struct context *c, const char *name,
 					      double share, double messages)
 {
@@ -207,7 +207,7 @@ static void fill_trace3(const struct context *c)
 	add_acm(c, TRACE_IO_PER_MS, 1000, 0);
 }
 
-/* Memory-intensive; of the sizes, uniform on 0 .. 128 KB, mean and deviation are kept. */
+/* Memory-intensive jobs.  Sizes are uniform on 0 .. 128 KB; we keep their mean and deviation. */
 static void fill_trace4(const struct context *c)
 {
 	double io = given(c->a->share, NOT_IO_SHARE);
@@ -240,7 +240,7 @@ static void fill_com_io(const struct context *c)
 	k->io_uniform = true;
 }
 
-/* memory_mb is that of the memory-intensive jobs: with 4 MB no node ever pages (O-49). */
+/* memory_mb applies to the memory-intensive jobs: with 4 MB no node ever pages (O-49). */
 static void fill_com_memory(const struct context *c)
 {
 	double share = given(c->a->share, 0.5);
@@ -278,7 +278,7 @@ static void fill_com_all(const struct context *c)
 	fill_group(c, APPLICATION_COMMUNICATION, 1);
 }
 
-/* The share of parallel jobs is of whole applications: all of those are parallel. */
+/* The share of parallel jobs is that of the applications, whose jobs are all parallel. */
 static void fill_apps_mix(const struct context *c)
 {
 	double parallel = given(c->a->parallel, 0.3);
@@ -328,10 +328,10 @@ static const struct {
 	 ARRIVAL_TRACE, TRACE},
 	{"acm-trace4", "ACM Table V, trace 4: memory", fill_trace4, 60, 0, ARRIVAL_MEMORY, TRACE},
 	{"com", "COM: parallel jobs that communicate", presets_fill_com, 32, 0, ARRIVAL_COM, TRACE},
-	{"com-io", "COM-8: SHARE of com, the rest with I/O", fill_com_io, 32, 0, ARRIVAL_COM,
+	{"com-io", "COM-8: SHARE of com's jobs, the rest with I/O", fill_com_io, 32, 0, ARRIVAL_COM,
 	 TRACE},
-	{"com-memory", "COM-9: SHARE of com, the rest with page faults", fill_com_memory, 32, 0,
-	 ARRIVAL_COM, TRACE},
+	{"com-memory", "COM-9: SHARE of com's jobs, the rest with page faults", fill_com_memory, 32,
+	 0, ARRIVAL_COM, TRACE},
 	{"dmine", "ACM application: association rules", fill_application, 64, 0,
 	 ARRIVAL_APPLICATION, ALONE},
 	{"pgrep", "ACM application: parallel text search", fill_application, 64, 0,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What the workloads draw random numbers for: a stream each, so that none shifts another. */
+/* The purposes of a workload's random numbers: one stream each, so that none shifts another. */
 #ifndef SIM_WORKLOAD_PURPOSE_H
 #define SIM_WORKLOAD_PURPOSE_H
 
@@ -8,7 +8,7 @@ enum {
 	PURPOSE_TRACE_HOME,
 	PURPOSE_TRACE_MEMORY,
 	PURPOSE_TRACE_IO,
-	PURPOSE_GAP, /* generator: time since the job before */
+	PURPOSE_GAP, /* generator: time since the previous job */
 	PURPOSE_HOME,
 	PURPOSE_KIND,
 	PURPOSE_LIFETIME,

@@ -19,7 +19,7 @@ void quoted_deinit(struct quoted *q)
 	quoted_init(q);
 }
 
-/* Lines come one by one: nothing inside one ends a row. */
+/* The lines are split already, so nothing inside one ends a row. */
 static int never(unsigned char c)
 {
 	(void)c;
@@ -38,22 +38,22 @@ static int quoted_start(struct quoted *q)
 	return 0;
 }
 
-/* libcsv has a field: C->column is where the line stood when the field began. */
+/* Called by libcsv for each field; C->column is where the field began. */
 static void on_field(void *text, size_t length, void *arg)
 {
 	struct quoted *q = arg;
 
-	/* A line's fields together are no longer than the line. */
+	/* The fields of a line together are not longer than the line. */
 	if (q->n < q->max && q->used + length <= LINE_MAX_BYTES) {
 		memcpy(q->unquoted + q->used, text, length);
 		q->fields[q->n] = (struct token){q->unquoted + q->used, length, q->column};
 		q->used += length;
 	}
 	q->n++;
-	q->column = 0; /* the next begins behind this separator */
+	q->column = 0; /* the next field begins after this separator */
 }
 
-/* What stopped libcsv at column I + 1; the parser is not used again. */
+/* Reports why libcsv stopped at column I + 1; the parser is not used again. */
 static int stopped(struct quoted *q, const struct lines *l, size_t i, struct iocom_err *err)
 {
 	int error = csv_error(&q->parser);
@@ -65,7 +65,7 @@ static int stopped(struct quoted *q, const struct lines *l, size_t i, struct ioc
 		return lines_fail(l, i + 1, "end of line", 11, err,
 				  "the closing quote of the field");
 	return lines_fail(l, i + 1, l->text + i, l->length - i, err,
-			  "a comma behind a quoted field, or \"\" for a quote inside one");
+			  "a comma after a quoted field, or \"\" for a quote inside one");
 }
 
 static int split_quoted(struct quoted *q, const struct lines *l, struct iocom_err *err)

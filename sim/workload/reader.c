@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * From records to jobs: order, options, what is generated, numbering; see reader.h.
- * A generated value depends on (seed, number of the record) only, so that leaving
- * jobs out changes nothing of the others.
+ * Turns records into jobs: checks the order, applies options, generates fields and numbers the
+ * jobs; see reader.h.  A generated value depends only on (seed, number of the record), so leaving
+ * jobs out does not change the others.
  */
 #include "sim/workload/reader.h"
 
@@ -117,14 +117,14 @@ static int reader_check_order(struct reader *r, const struct record *record, str
 	if (record->arrival_ms < r->last_ms) {
 		snprintf(found, sizeof(found), "%.10g", record->arrival_ms / 1000);
 		return lines_fail(&r->lines, record->column, found, strlen(found), err,
-				  "an arrival not before %.10g s, the one above",
+				  "an arrival not before that of the row above (%.10g s)",
 				  r->last_ms / 1000);
 	}
 	r->last_ms = record->arrival_ms;
 	return 0;
 }
 
-/* Folds a job of more than MOST tasks: fewer, each with more of the work. */
+/* Folds a job of more than MOST tasks into fewer tasks with more work each. */
 static void fold(struct sim_job *job, uint32_t most)
 {
 	double f;
@@ -139,7 +139,7 @@ static void fold(struct sim_job *job, uint32_t most)
 		job->requests = round(job->requests * f);
 }
 
-/* False: the options leave the job out.  Its time becomes the run's. */
+/* Returns false if the options exclude the job.  Converts its time to that of the run. */
 static bool wanted(struct reader *r, struct record *record)
 {
 	const struct workload_options *o = &r->options;
@@ -159,7 +159,7 @@ static struct sim_random stream_of(const struct reader *r, uint64_t purpose)
 	return sim_random_stream(r->options.seed, purpose, r->record);
 }
 
-/* MODEL 5.7: memory Pareto, the access rate uniform, the rest the options' values. */
+/* MODEL 5.7: Pareto memory, uniform access rate, otherwise the options' values. */
 static void generate(const struct reader *r, uint32_t holds, struct sim_job *job)
 {
 	const struct workload_options *o = &r->options;
@@ -262,7 +262,7 @@ static void name_synthetic(struct reader *r)
 {
 	size_t at = 0;
 
-	/* Without a word on writes all is read: no number was made up. */
+	/* A trace that says nothing about writes only reads: no value was generated. */
 	for (unsigned int i = 0; i < HOLDS_BITS; i++) {
 		if (!(r->missing & ~HOLDS_WRITES & 1u << i))
 			continue;
@@ -273,7 +273,7 @@ static void name_synthetic(struct reader *r)
 	r->info.synthetic = r->synthetic;
 }
 
-/* All of the content once: every error there is, the counts, the hash. */
+/* Reads the whole content once to find all errors, count and hash. */
 static int reader_scan(struct reader *r, struct iocom_err *err)
 {
 	struct hash hash;
@@ -306,7 +306,7 @@ static int reader_finish(struct reader *r, struct iocom_err *err)
 	uint32_t n = r->options.nodes ? r->options.nodes : r->own_nodes ? r->own_nodes : 1;
 
 	if (!r->record)
-		return iocom_err_set(err, -EINVAL, "%s: there is no job in it",
+		return iocom_err_set(err, -EINVAL, "%s: the trace has no job",
 				     source_name(r->source));
 	if (!r->info.jobs)
 		return iocom_err_set(err, -EINVAL,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What the readers of trace formats share.  A format turns lines into records; the
- * reader (reader.c) checks their order, applies the options, generates what the
- * trace does not hold and numbers the jobs.
+ * What the readers of trace formats share.  A format turns lines into records; the reader
+ * (reader.c) checks their order, applies the options, generates what the trace does not hold and
+ * numbers the jobs.
  *
- * The content is read wholly once when it is opened: every error is found and told
- * then, jobs are counted and hashed, nothing is kept.  Each later pass reads it again.
+ * Opening reads the whole content once: this finds and reports every error, counts the jobs and
+ * hashes the content, but keeps nothing.  Each later pass reads the content again.
  */
 #ifndef SIM_WORKLOAD_READER_H
 #define SIM_WORKLOAD_READER_H
@@ -15,11 +15,11 @@
 #include "sim/workload/lines.h"
 #include "sim/workload/quoted.h"
 
-#define READER_NODES_MAX 1000000 /* hosts are numbered below */
+#define READER_NODES_MAX 1000000 /* host numbers are below this */
 #define READER_TIME_MAX	 1e12	 /* s */
 #define READER_COUNT_MAX 1e15	 /* bytes, requests */
 
-/* What a record holds of struct sim_job; the rest is generated. */
+/* The fields of struct sim_job that a record holds; the rest is generated. */
 enum {
 	HOLDS_HOME = 1 << 0,
 	HOLDS_CPU = 1 << 1,
@@ -36,22 +36,22 @@ enum {
 
 struct record {
 	double arrival_ms;  /* in the trace's own time */
-	size_t column;	    /* of it, for messages; 0: not from the line at hand */
+	size_t column;	    /* column of the arrival, for messages; 0: not from the current line */
 	uint32_t holds;	    /* HOLDS_... */
-	struct sim_job job; /* home, tasks, kind, cpu_ms, ... as held */
+	struct sim_job job; /* home, tasks, kind, cpu_ms, ... if the record holds them */
 };
 
 struct reader;
 
 struct format {
-	const char *name; /* of its traces: "SWF job log" */
+	const char *name; /* what its traces are called: "SWF job log" */
 	bool from_first;  /* times count from the first arrival, not from the trace's zero */
 	size_t state;	  /* bytes of reader.state, zeroed once */
-	/* At the start of the content, before every pass: headers.  0 or negative errno. */
+	/* Reads headers at the start of the content, before every pass.  0 or negative errno. */
 	int (*begin)(struct reader *r, struct iocom_err *err);
-	/* 1: a record; 2: what was read is no job; 0: the end; negative errno. */
+	/* 1: a record; 2: the input was no job; 0: the end; negative errno. */
 	int (*next)(struct reader *r, struct record *record, struct iocom_err *err);
-	/* After the first pass: kinds, source and note of reader.info. */
+	/* After the first pass: fills kinds, source and note of reader.info. */
 	void (*describe)(struct reader *r);
 	void (*end)(struct reader *r);
 };
@@ -66,38 +66,39 @@ struct reader {
 	struct workload_info info;
 	char synthetic[200];
 	struct homes homes;
-	uint32_t own_nodes; /* nodes that a trace without hosts speaks of, or 0 */
-	double own_cores;   /* of each, or 0 */
-	bool scanning;	    /* the first pass: nothing is generated */
-	/* of this pass */
+	uint32_t own_nodes; /* number of nodes that a trace without hosts states, or 0 */
+	double own_cores;   /* cores of each node, or 0 */
+	bool scanning;	    /* first pass: nothing is generated */
+	/* the state of this pass */
 	bool first_known;
-	double first_ms;     /* first arrival */
-	double last_ms;	     /* latest */
-	uint64_t record;     /* records so far: whose random numbers a job has */
+	double first_ms;     /* the first arrival */
+	double last_ms;	     /* the latest arrival */
+	uint64_t record;     /* records so far; the number selects a job's random numbers */
 	uint64_t emitted;    /* jobs so far */
-	uint64_t left_out;   /* by options, and no jobs */
+	uint64_t left_out;   /* records excluded by options, or that are no jobs */
 	uint32_t missing;    /* HOLDS_... that some job lacks */
 	uint32_t lacking;    /* HOLDS_... that every job lacks */
-	uint32_t homes_seen; /* 1 + largest */
+	uint32_t homes_seen; /* 1 + the largest home so far */
 };
 
 extern const struct format format_columns8, format_csd, format_swf, format_darshan, format_block,
 	format_recording;
 
-/* The line after the one at hand that is not blank and does not begin with COMMENT (0: none). */
+/* Reads the next line that is not blank and does not begin with COMMENT (0: there are no
+ * comments). */
 int reader_line(struct reader *r, char comment, struct iocom_err *err);
-/* The line's comma-separated fields; -EINVAL unless there are COUNT. */
+/* Splits the line at commas; -EINVAL unless it has COUNT fields. */
 int reader_fields(struct reader *r, struct token *f, size_t count, struct iocom_err *err);
 /* 1 + the largest host allowed: the options' nodes or READER_NODES_MAX. */
 uint32_t reader_hosts(const struct reader *r);
-/* A host's number in F, checked. */
+/* Parses a host's number in F and checks it. */
 int reader_host(struct reader *r, const struct token *f, const char *what, uint32_t *home,
 		struct iocom_err *err);
-/* The name of what is read, without its directory. */
+/* The name of the input without its directory. */
 const char *reader_base_name(const struct reader *r);
 /*
- * The kind of that name, in order of first appearance; the last is for all beyond
- * SIM_KINDS_MAX and then called "others".
+ * Returns the kind of that name; kinds are numbered in order of first appearance.  Beyond
+ * SIM_KINDS_MAX names the last kind takes all others and is called "others".
  */
 uint32_t reader_kind(struct reader *r, const char *name, size_t length);
 void reader_kinds(struct reader *r, const char *const *names, uint32_t n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The format of a trace; see recognise.h. */
+/* Recognises the format of a trace; see recognise.h. */
 #include "balancer/view/json_msgpack.h"
 #include "balancer/view/recording.h"
 #include <string.h>
@@ -18,7 +18,7 @@ static bool header_is(const struct token *f, size_t n, const char *const *names,
 	return true;
 }
 
-/* By the names in a CSV header line; NULL: it is none. */
+/* By the names in a CSV header line; NULL: the line is no known header. */
 static const struct format *by_header(const struct token *f, size_t n)
 {
 	static const char *const csd[] = {"hour", "min", "unk", "sec", "prog"};

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The jobs of an iocom recording (recording.h), of a live cluster or a simulated run.
- * The decoder there reads, checks and joins; a job's kind is its class.  Live rates are
- * accesses per ms of wall-clock time: where the number of accesses is known too, the rate
- * per ms of computation is that number over the computation.  A job that came to
- * nothing is left out.
+ * The jobs of an iocom recording (recording.h), of a live cluster or a simulated run.  The decoder
+ * reads, checks and joins its lines; a job's kind is its class.  Live rates are accesses per ms of
+ * wall-clock time.  If the number of accesses is known too, the rate per ms of computation is that
+ * number over the computation.  Jobs that never ran are left out.
  */
 #include <errno.h>
 #include <limits.h>
@@ -20,10 +19,10 @@
 struct recorded {
 	struct recording_jobs *jobs;
 	bool wall;
-	uint64_t by_wall; /* jobs whose rate could not be turned into one of computation */
+	uint64_t by_wall; /* jobs whose rate could not be converted to one of computation */
 };
 
-/* The decoder reads by itself: what it has read is hashed here. */
+/* Hashes the content here, because the decoder does its own reading. */
 static int hash_all(struct reader *r, struct iocom_err *err)
 {
 	const char *trouble, *found = "";
@@ -74,7 +73,7 @@ static int recorded_begin(struct reader *r, struct iocom_err *err)
 	return rc;
 }
 
-/* What it did drives the job, what was asked for drives decisions about it. */
+/* The job runs by what was measured, but decisions about it use what was requested. */
 static void take_asked(const struct recording_job *submitted, const struct recording_finish *finish,
 		       struct sim_job *job)
 {
@@ -153,7 +152,7 @@ static void recorded_describe(struct reader *r)
 				      "the recording was cut off: it has no end line");
 	if (d->by_wall)
 		snprintf(r->info.note + at, sizeof(r->info.note) - at,
-			 "%srates of %llu jobs are of wall-clock time", at ? "; " : "",
+			 "%sthe rates of %llu jobs refer to wall-clock time", at ? "; " : "",
 			 (unsigned long long)d->by_wall);
 	snprintf(r->info.source, sizeof(r->info.source), "recording %.80s%s%.120s",
 		 reader_base_name(r), *recording_header(recording)->source ? " of " : "",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Bytes by zlib's gzread, which passes what is not gzip through; see source.h. */
+/* Reads bytes with zlib's gzread, which passes data through that is not gzip; see source.h. */
 #include "sim/workload/source.h"
 
 #include <errno.h>
@@ -15,13 +15,13 @@
 #include <zlib.h>
 
 #define GZ_BUFFER (128 * 1024)
-#define HELD_PATH "/proc/self/fd/" /* what came once only can be read again there */
+#define HELD_PATH "/proc/self/fd/" /* makes a copy of one-time input readable by path */
 
 struct source {
 	char *name;
-	bool regular; /* NAME is a file of its own */
-	int fd;	      /* of FILE, or of a copy of the memory, or -1 */
-	gzFile file;  /* or NULL: memory */
+	bool regular; /* NAME is a regular file */
+	int fd;	      /* the descriptor of FILE or of a copy of the memory, or -1 */
+	gzFile file;  /* NULL: the bytes are in memory */
 	char *data;
 	size_t size, at;
 };
@@ -96,7 +96,7 @@ static int read_gz(struct source *s, void *buffer, size_t n, size_t *got, const 
 		return -EBADMSG;
 	case Z_DATA_ERROR:
 		*trouble = "intact gzip data";
-		/* zlib puts the path before its message */
+		/* Zlib writes the path before its message. */
 		if (!strncmp(*found, "<fd:", 4) && strstr(*found, ": "))
 			*found = strstr(*found, ": ") + 2;
 		return -EBADMSG;
@@ -122,7 +122,7 @@ int source_rewind(struct source *s)
 	return s->file && gzrewind(s->file) ? -EIO : 0;
 }
 
-/* What comes once only, into memory; the gzip layer stays above it. */
+/* Reads one-time input into memory; the gzip layer then reads from there. */
 static int take_pipe(struct source *s, int fd, struct iocom_err *err)
 {
 	size_t room = 0;
@@ -156,7 +156,8 @@ static int take_pipe(struct source *s, int fd, struct iocom_err *err)
 	}
 }
 
-/* An unnamed file of the bytes in memory, so that packed ones are unpacked alike. */
+/* Makes an unnamed file from the bytes in memory, so that packed bytes are unpacked the
+ * same way. */
 static int file_of_memory(struct source *s)
 {
 	int fd = memfd_create("trace", MFD_CLOEXEC);

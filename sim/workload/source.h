@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The bytes of a trace, unpacked, that can be read again from the start: a file,
- * gzip or not, or a piece of memory.  What can be read once only (a pipe, "-" for
- * standard input) is taken into memory first.
+ * The unpacked bytes of a trace, which can be read again from the start: a file, gzip or not, or
+ * a piece of memory.  Input that can be read only once (a pipe, "-" for standard input) is copied
+ * to memory first.
  */
 #ifndef SIM_WORKLOAD_SOURCE_H
 #define SIM_WORKLOAD_SOURCE_H
@@ -14,17 +14,17 @@
 
 struct source;
 
-/* NULL with ERR set: no such file, a directory, no memory. */
+/* NULL with ERR set: there is no such file, it is a directory, or there is no memory. */
 struct source *source_open(const char *path, struct iocom_err *err);
-/* N bytes of DATA, copied. */
+/* Makes a source from a copy of the N bytes of DATA. */
 struct source *source_memory(const void *data, size_t n, const char *name);
 const char *source_name(const struct source *s);
-/* A path that opens the bytes once more (as long as S is there).  0 or -errno. */
+/* Writes a path that opens the bytes again while S exists.  0 or -errno. */
 int source_path(struct source *s, char *path, size_t size);
 /*
- * Up to N bytes; *GOT 0: the end.  0; -EIO: cannot be read; -EBADMSG: the gzip data
- * are cut off or damaged (bytes read before may still come first): *TROUBLE says
- * what was expected and *FOUND what was found instead.
+ * Reads up to N bytes; *GOT 0: the end.  Returns 0; -EIO: cannot read; -EBADMSG: the gzip data is
+ * cut off or damaged (bytes read before may still come first).  *TROUBLE then says what was
+ * expected and *FOUND what was found instead.
  */
 int source_read(struct source *s, void *buffer, size_t n, size_t *got, const char **trouble,
 		const char **found);

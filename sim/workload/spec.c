@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* "gen:PRESET,key=value,..." as a generator's parameters; see spec.h. */
+/* Parses "gen:PRESET,key=value,..." into a generator's parameters; see spec.h. */
 #include "sim/workload/spec.h"
 
 #include <errno.h>
@@ -73,10 +73,10 @@ struct parsing {
 	double *weights;
 	uint32_t nweights;
 	bool seen[KEYS];
-	int lifetime, arrivals; /* -1: not said */
+	int lifetime, arrivals; /* -1: not given */
 };
 
-/* "gen:fc,io=3: column 8: expected WHAT, found "..."" */
+/* Reports "gen:fc,io=3: column 8: expected WHAT, found "..."". */
 __attribute__((format(printf, 5, 6))) static int spec_fail(const struct parsing *s, const char *at,
 							   size_t length, struct iocom_err *err,
 							   const char *expected, ...)
@@ -196,7 +196,7 @@ static int fail_key(const struct parsing *s, const char *at, size_t length, stru
 	return spec_fail(s, at, length, err, "a key (%s)", names);
 }
 
-/* One "key=value" of LENGTH characters at P. */
+/* Parses one "key=value" of LENGTH characters at P. */
 static int parse_pair(struct parsing *s, const char *p, size_t length, struct iocom_err *err)
 {
 	const char *equals = memchr(p, '=', length);
@@ -221,7 +221,7 @@ static int parse_pairs(struct parsing *s, const char *p, struct iocom_err *err)
 		size_t length;
 		int rc;
 
-		p++; /* the comma */
+		p++; /* skips the comma */
 		length = strcspn(p, ",");
 		rc = parse_pair(s, p, length, err);
 		if (rc)
@@ -231,7 +231,7 @@ static int parse_pairs(struct parsing *s, const char *p, struct iocom_err *err)
 	return 0;
 }
 
-/* Fewer weights than nodes are repeated over them. */
+/* Repeats the weights if there are fewer weights than nodes. */
 static int repeat_weights(struct parsing *s, uint32_t nodes, struct iocom_err *err)
 {
 	double *all;

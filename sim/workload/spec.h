@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A workload from the text of a command line. */
+/* Opens a workload from the text of a command line. */
 #ifndef SIM_WORKLOAD_SPEC_H
 #define SIM_WORKLOAD_SPEC_H
 
@@ -7,18 +7,18 @@
 #include "sim/workload/presets.h"
 
 /*
- * "gen:PRESET" or "gen:PRESET,key=value,...": a generator (presets.h); the keys are
- * the fields of struct preset_args by name, home_weights=W:W:... (fewer than nodes: repeated), and
+ * "gen:PRESET" or "gen:PRESET,key=value,..." is a generator (presets.h).  The keys are the fields
+ * of struct preset_args, home_weights=W:W:... (repeated if fewer than the nodes),
  * lifetime=constant|exponential|pareto|hyperexp|gamma and arrivals=poisson|regular.
- * Anything else is a FILE for workload_open ("./gen:x" for a file of such a name).
- * SEED, NODES and JOBS_MAX of OPTIONS (NULL: the defaults) hold for a generator
- * too, where the text does not say otherwise.
- * NULL with ERR set: the place in the text, what was expected, what was found.
+ * Any other text is a FILE for workload_open (use "./gen:x" for a file of such a name).
+ * SEED, NODES and JOBS_MAX of OPTIONS (NULL: the defaults) apply to a generator too, unless the
+ * text sets them.
+ * NULL with ERR set: the position in the text, what was expected and what was found.
  */
 struct workload *workload_spec_open(const char *text, const struct workload_options *options,
 				    struct iocom_err *err);
-/* The parameters alone of a "gen:" text.  0; -EINVAL; -ENOENT no such preset.
- * WEIGHTS: where home_weights go (the caller frees *weights). */
+/* Parses only the parameters of a "gen:" text.  0; -EINVAL; -ENOENT: unknown preset.
+ * *WEIGHTS gets the home_weights; the caller frees it. */
 int workload_spec_parse(const char *text, const struct workload_options *options,
 			struct generator_params *p, double **weights, struct iocom_err *err);
 

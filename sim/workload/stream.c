@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A workload: a source's operations and what is known of it; and jobs held in memory. */
+/* A workload: a source's functions and the facts about it; and jobs held in memory. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ struct workload {
 	const struct workload_ops *ops;
 	void *state;
 	struct workload_info info;
-	char *synthetic; /* what info.synthetic points to */
+	char *synthetic; /* the memory of info.synthetic */
 };
 
 struct workload *workload_new(const struct workload_ops *ops, void *state,
@@ -142,7 +142,7 @@ struct workload *workload_in_memory(struct workload *source, struct iocom_err *e
 	return w;
 }
 
-/* One spelling for each value, whatever padding a struct has. */
+/* Hashes the values as text, so that padding in the struct does not count. */
 static int hash_job(struct hash *hash, const struct sim_job *j)
 {
 	char text[400];

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Standard Workload Format: 18 columns between blanks, lines beginning with ';' are
- * header or comment, -1 is unknown.  Read as
+ * Standard Workload Format: 18 columns between blanks; lines that begin with ';' are header or
+ * comment; -1 is unknown.  The columns are read as
  *
- *   2 submit s           arrival, from the first job on (logs begin anywhere)
+ *   2 submit s           arrival, counted from the first job (logs begin at any time)
  *   5 procs used, else 8 requested          tasks
- *   6 average CPU s a proc, where it is above 0, else 4 run s: computation of a task
- *   7 memory used KB a proc, else 10 requested, where above 0: memory; else generated
+ *   6 average CPU s per proc, if above 0, else 4 run s: computation of a task
+ *   7 memory used KB per proc, else 10 requested, if above 0: memory; else generated
  *
- * With the option `requested` what was asked for goes first: 8 procs, 9 time, 10 memory.
- * A run time of 0 is one below a second and counts as half of one.  Jobs without run
- * time (-1) or procs never ran: they are left out and counted.  The log does not say
- * on which machine a user sat: homes are spread over MaxNodes of the header (else
- * MaxProcs) or the option `nodes`.
+ * With the option `requested` the requested values come first: 8 procs, 9 time, 10 memory.  A run
+ * time of 0 means less than a second and counts as half a second.  Jobs without run time (-1) or
+ * procs never ran: they are left out and counted.  The log does not say at which machine a user
+ * sat, so homes are spread over MaxNodes of the header (else MaxProcs) or the option `nodes`.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,12 +21,12 @@
 #include "sim/workload/reader.h"
 
 #define COLUMNS 18
-#define NO_TIME 0.5 /* s that a run time of 0 stands for */
+#define NO_TIME 0.5 /* seconds that a run time of 0 stands for */
 
 enum { SUBMIT = 1, RUN = 3, PROCS, CPU, MEMORY, PROCS_ASKED, TIME_ASKED, MEMORY_ASKED };
 
 struct swf {
-	uint32_t nodes, procs; /* of the header, 0: not told */
+	uint32_t nodes, procs; /* from the header; 0: not given */
 };
 
 static int swf_begin(struct reader *r, struct iocom_err *err)
@@ -37,7 +36,7 @@ static int swf_begin(struct reader *r, struct iocom_err *err)
 	return 0;
 }
 
-/* "; MaxNodes: 70  (dual)" */
+/* Parses a header line like "; MaxNodes: 70  (dual)". */
 static void swf_header(struct reader *r, const char *p)
 {
 	struct swf *s = r->state;
@@ -98,7 +97,7 @@ static int swf_parse(struct reader *r, struct token *f, double *value, struct io
 	return rc;
 }
 
-/* The first of the two that is known (above 0), else 0. */
+/* Returns the first of the two that is known (above 0), else 0. */
 static double known(double first, double second)
 {
 	return first > 0 ? first : second > 0 ? second : 0;

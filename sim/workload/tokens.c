@@ -71,8 +71,8 @@ bool token_is(const struct token *f, const char *text)
 }
 
 /*
- * Digits, a point, an exponent.  *EXACT: the number is MANTISSA / 10^PLACES with both
- * exact in a double, so that one division rounds it rightly.
+ * Parses digits, a point and an exponent.  *EXACT: the number is MANTISSA / 10^PLACES, and both
+ * are exact in a double, so that one division rounds correctly.
  */
 static bool tokens_scan(const char *p, const char *end, uint64_t *mantissa, unsigned int *places,
 			bool *exact)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-"""Who makes an agent hold memory for him, or wait for him, or names jobs that cannot be.
+"""A client that makes an agent hold memory or wait, or names impossible jobs.
 
 usage: hold.py UID WAY ARGUMENT...; the ways are the functions at the end.  Most hold what they
 have until the end of standard input.
@@ -31,7 +31,7 @@ def request(**fields):
 
 
 def connect(where):
-    """WHERE: a socket's path, or a port of this machine."""
+    """Connects to WHERE, a socket's path or a port of this machine."""
     if where.startswith("/"):
         s = socket.socket(socket.AF_UNIX)
         s.connect(where)
@@ -41,9 +41,9 @@ def connect(where):
     return s
 
 
-def offer(s, data):
-    """Sends what is taken within a moment; False when the agent closed."""
-    s.settimeout(0.5)
+def offer(s, data, patience_s=20):
+    """Sends what is taken; False when the agent closed."""
+    s.settimeout(patience_s)
     try:
         s.sendall(data)
     except TimeoutError:
@@ -58,21 +58,27 @@ def hold(text):
     sys.stdin.read()
 
 
-def starts(where, count, mib):
-    """COUNT job starts of 4 MiB each, of which MIB have come; how many of them are let."""
+def starts(where, count, mib, most):
+    """COUNT job starts of 4 MiB each, of which MIB have come; how many of them are let, as soon
+    as that is MOST at the most."""
     held = [connect(where) for _ in range(count)]
     for s in held:
         offer(s, frame(START, (4 << 20) - 1) + bytes((mib << 20) - 16))
-    time.sleep(0.3)
-    hold(f"held {sum(1 for s in held if not select.select([s], [], [], 0)[0])}")
+    until = time.monotonic() + 20
+    while True:
+        let = sum(1 for s in held if not select.select([s], [], [], 0)[0])
+        if let <= most or time.monotonic() > until:
+            break
+        time.sleep(0.05)
+    hold(f"held {let}")
 
 
 def answers(where, count, each):
-    """COUNT connections that ask EACH times for all jobs and read nothing; how many are left."""
+    """COUNT connections ask EACH times for all jobs and read nothing; prints how many stay."""
     held = [connect(where) for _ in range(count)]
     for _ in range(each):
         for s in held:
-            offer(s, request(op="jobs", all=True))
+            offer(s, request(op="jobs", all=True), 0.5)  # it takes none while we read none
     # What is unread hides the end: only that the other side hung up is told.
     poll = select.poll()
     for s in held:
@@ -91,8 +97,8 @@ def processor_s(pid):
 
 
 def lists(where, count, seconds, pid):
-    """COUNT connections that ask for all jobs, read it and ask again, for SECONDS.  How many
-    were refused, and what part of the time PID used the processor."""
+    """COUNT connections ask for all jobs, read the list and ask again, for SECONDS.  Prints
+    how many were refused, and for what part of the time PID used the processor."""
     asking = [connect(where) for _ in range(count)]
     refused, before_s, began = 0, processor_s(pid), time.monotonic()
     while time.monotonic() < began + seconds:
@@ -107,16 +113,17 @@ def lists(where, count, seconds, pid):
 
 
 def first(where, job):
-    """A signal for JOB, then another's question: whose answer comes first?"""
+    """Sends a signal for JOB, then another user's question: which answer comes first?"""
     ours, others = connect(where), connect(where)
     ours.sendall(request(op="kill", job=job, signal=10))
     others.sendall(request(op="status"))
     stirred = select.select([ours, others], [], [], 20)[0]
-    print("the signal" if ours in stirred else "the question" if stirred else "none")
+    print("both" if len(stirred) == 2 else "the signal" if ours in stirred
+          else "the question" if stirred else "none")
 
 
 def lease(path):
-    """Opening PATH waits for us."""
+    """Opening PATH waits until this program gives up its lease."""
     signal.signal(signal.SIGIO, signal.SIG_IGN)
     fd = os.open(path, os.O_RDONLY)
     fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
@@ -128,7 +135,7 @@ NAMES = ["", ".", "..", "../../../../etc/passwd", "/etc/passwd", "a/b", "n1-1\0-
 
 
 def names(where, node):
-    """Each question about a job, with names that no job has; how many got a sentence back."""
+    """Asks each question with names of no job; prints how many got a sentence back."""
     asked = refused = 0
     for name in NAMES:
         ask = dict(v=2, job=name, node=node, nonce="0" * 32, resume="", out=0, err=0, out_taken=0,

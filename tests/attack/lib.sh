@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Agents to be attacked, each with a munged of its own, on this machine's loopback; all are
-# gone at the end, also when the test fails.  Source tap.sh first.
+# Agents to be attacked, each with its own munged, on this machine's loopback; all are removed at
+# the end, also when the test fails. Source tap.sh first.
 
 IOCOM_BUILD=${IOCOM_BUILD:-$PWD/build}
 TOOLS=$IOCOM_BUILD/tests/tools
@@ -9,15 +9,15 @@ TOOLS=$IOCOM_BUILD/tests/tools
 [ -e /sys/kernel/btf/vmlinux ] || tap_skip_all "the kernel has no BTF"
 [ -x /usr/sbin/munged ] || tap_skip_all "munged is not installed"
 export LC_ALL=C
-export ASAN_OPTIONS=detect_leaks=0 # of the forgers; the agents are asked
+export ASAN_OPTIONS=detect_leaks=0 # only for the forgers
 DIR=$(mktemp -d)
 chmod 755 "$DIR"
-# Users run it, who may not enter where it was built.
+# Users run it who may not enter the build directory.
 iocom=$DIR/iocom
 cp "$IOCOM_BUILD/iocom" "$iocom" || exit 1
 VICTIM=65534 MALLORY=1 # nobody, daemon: every machine has them
 PIDS=() AGENTS=()
-AGENT_WRAPPER=() # before the program, where a test sets it
+AGENT_WRAPPER=() # words before the program, if a test sets them
 
 attack_end() {
 	[ ${#PIDS[@]} -eq 0 ] || kill "${PIDS[@]}" 2>/dev/null
@@ -95,15 +95,30 @@ row() { # ATTACK REFUSED LOGGED
 	TABLE+=("$(printf '%-52s %-8s %s' "$1" "$2" "$3")")
 }
 
+# What comes by the hundred is said once in so many seconds, however long it goes on: how many
+# lines of agent NAME match PATTERN, or "close" when two of them are closer than SECONDS.  A
+# second less, for an agent that was kept waiting between its decision and its line.
+spaced() { # NAME PATTERN SECONDS
+	log_new "$1" | grep -E -- "$2" | awk -v every="$3" '
+		{ split(substr($1, 12), part, /[:Z]/)
+		  now = part[1] * 3600 + part[2] * 60 + part[3]
+		  if (NR > 1 && (now - last + 86400) % 86400 < every - 1) close_by = 1
+		  last = now }
+		END { print close_by ? "close" : NR }'
+}
+
 # Refused, and said exactly once in the log of agent NAME by a line that matches PATTERN.
-judge() { # ATTACK NAME PATTERN REFUSED(yes/no) WHAT-WAS-ANSWERED
+# SECONDS: once in so many, of an attack that may take longer than that.
+judge() { # ATTACK NAME PATTERN REFUSED(yes/no) WHAT-WAS-ANSWERED [SECONDS]
 	local lines matching logged
-	[ -z "$3" ] || until_true 3 log_has "$2"
+	[ -z "$3" ] || until_true 20 log_has "$2"
 	sleep 0.03 # a second line would come at once; and 25 a second are written at most
 	lines=$(log_new "$2" | wc -l)
 	matching=$(log_new "$2" | grep -cE -- "$3")
 	if [ -z "$3" ]; then
 		logged=$([ "$lines" -eq 0 ] && echo - || echo "$lines lines")
+	elif [ "$lines" -eq "$matching" ] && [ "$lines" -gt 1 ] && [ -n "${6-}" ]; then
+		logged=$([ "$(spaced "$2" "$3" "$6")" -ge "$lines" ] 2>/dev/null && echo once || echo "$lines lines")
 	else
 		logged=$([ "$lines" -eq 1 ] && [ "$matching" -eq 1 ] && echo once || echo "$lines lines")
 	fi
@@ -115,7 +130,7 @@ judge() { # ATTACK NAME PATTERN REFUSED(yes/no) WHAT-WAS-ANSWERED
 	fi
 }
 
-# An attack by a program that ends with 1 when it was refused.
+# Runs an attack by a program that ends with 1 if it was refused.
 attack() { # ATTACK NAME PATTERN COMMAND...
 	local what=$1 name=$2 pattern=$3 out status refused=no
 	shift 3
@@ -126,7 +141,7 @@ attack() { # ATTACK NAME PATTERN COMMAND...
 	judge "$what" "$name" "$pattern" "$refused" "$out ($status)"
 }
 
-# Where no agent is asked: the kernel, or a program of ours, refuses.
+# For attacks that no agent sees: the kernel, or one of our programs, refuses them.
 denied() { # ATTACK COMMAND...: it must fail
 	local what=$1 out
 	shift

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Forged starts of jobs and forged messages between agents.  Two agents, as two machines would
-# be: one key, each a munged of its own, which remembers what it alone has seen.
+# Forged starts of jobs and forged messages between agents. Two agents, like those of two
+# machines: they share a key, but each has its own munged, which remembers only what it decoded.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . tests/lib/tap.sh
@@ -24,11 +24,11 @@ forge() { # ATTACK HOW PATTERN
 	attack "$1" beta "$3" forged "$2"
 }
 
-# Started now, used when it is over, while the rest goes on at beta.
+# This lease is taken now and used when it is over, while the rest runs at beta.
 "$TOOLS/forge_start" stale "$DIR/alpha/run" alpha $VICTIM "$DIR/marks/stale" >"$DIR/stale" 2>&1 &
 stale=$!
 
-# --- a start, forged ---
+# --- forged starts ---
 tap_like "a start as it should be runs" "$(forged none)" '^started, exit 0 0'
 tap_is "and the job did its work" "$(ls "$DIR/marks")" 1
 rm -f "$DIR/marks"/*
@@ -71,7 +71,7 @@ SEEN[beta]=$((SEEN[beta] + 1)) # the first one's refusal: its hash
 judge "replay: a credential already opened, lease still there" beta 'used before \(a replay\)' "$refused" "$out"
 tap_is "nothing of this ran either" "$(ls "$DIR/marks")" ""
 
-# --- who ---
+# --- which users ---
 users() { N=$((N + 1)); "$TOOLS/forge_start" none "$DIR/alpha/run" beta "$1" "$DIR/marks/$N"; }
 attack "root of another node" beta 'jobs of root of other nodes' users 0
 attack "a user of deny_users" beta 'user bin is not let in' users 2
@@ -110,7 +110,7 @@ message "without a body" body 'without a body'
 message "without a head" head 'incomplete message'
 message "an empty seal" empty 'refused a control message'
 message "larger than any" large ''
-# It is answered: among the ends that come together others may be true.
+# It is answered: other ends in the same message may be true.
 foreign() {
 	tell done >"$DIR/foreign"
 	! at beta "$iocom" jobs --all --json | jq -e --arg j "$FORGE_JOB" '.jobs[] | select(.job == $j and .state == "running")' >/dev/null
@@ -127,13 +127,14 @@ wait "$pid"
 
 # --- bulletins ---
 coproc BULLETIN { "$TOOLS/forge_message" bulletin 7928 "$DIR/beta/munge" mallory; }
+here() { at beta "$iocom" nodes --json | jq -e '.nodes[] | select(.name=="mallory")' >/dev/null; }
 publish() { # HOW
 	local out
 	echo "$1" >&"${BULLETIN[1]}"
 	read -r out <&"${BULLETIN[0]}"
 	echo "$out"
 	sleep 0.1
-	! at beta "$iocom" nodes --json | jq -e '.nodes[] | select(.name=="mallory")' >/dev/null
+	! here
 }
 bulletin() { # ATTACK HOW PATTERN
 	local refused=no out
@@ -148,7 +149,8 @@ bulletin "one byte changed" changed 'refused a bulletin'
 bulletin "nonsense in a good seal" nonsense 'refused a bulletin: not our message'
 bulletin "of another version" version "refused a bulletin of node 'mallory': another version"
 bulletin "an empty seal" empty 'refused a bulletin'
-tap_true "a bulletin as it should be brings its node in" eval '! publish true'
+publish true >/dev/null
+tap_true "a bulletin as it should be brings its node in" until_true 60 here
 pid=$BULLETIN_PID
 exec {BULLETIN[1]}>&-
 wait "$pid"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# What was put into an agent's directories before it starts: directories of others, links,
-# fifos, a journal of somebody else, one with wild rows, one that is broken.
+# Files put into an agent's directories before it starts: other users' directories, links, fifos,
+# another user's journal, one with wild rows, one that is broken.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . tests/lib/tap.sh
@@ -10,14 +10,14 @@ PYTHON=/usr/bin/python3
 [ -x $PYTHON ] || tap_skip_all "no $PYTHON"
 mkdir "$DIR/agent"
 
-# A fresh pair of directories, which the caller spoils.
+# Makes a new pair of directories, which the caller then spoils.
 fresh() {
 	rm -rf "$DIR/at"
 	mkdir -p "$DIR/at/state/jobs" "$DIR/at/run" "$DIR/at/elsewhere"
 	STATE=$DIR/at/state RUN=$DIR/at/run
 }
 start() { # the agent's sentence; 1 when it refuses, 0 when it runs (it is stopped then)
-	"$IOCOM_BUILD/iocomd" --name solo --port 7940 --run-dir "$RUN" --state-dir "$STATE" \
+	"$IOCOM_BUILD/iocomd" --name solo --port 7970 --run-dir "$RUN" --state-dir "$STATE" \
 		--shim "$IOCOM_BUILD/iocom-shim" --munge-socket /nowhere/munge >"$DIR/out" 2>&1 &
 	local pid=$! rc=1 i
 	for ((i = 0; i < 600; i++)); do
@@ -30,7 +30,7 @@ start() { # the agent's sentence; 1 when it refuses, 0 when it runs (it is stopp
 	cat "$DIR/out"
 	return $rc
 }
-# One line, which names what is wrong.
+# The agent must refuse with one line that names what is wrong.
 refuses() { # ATTACK PATTERN
 	local out refused=no logged
 	out=$(start) || refused=yes
@@ -95,7 +95,7 @@ echo alive >"$DIR/canary/start"
 AT=$DIR/at
 mkdir -p "$AT/solo"
 agent_solo() {
-	"$IOCOM_BUILD/iocomd" --name solo --port 7940 --run-dir "$RUN" --state-dir "$STATE" \
+	"$IOCOM_BUILD/iocomd" --name solo --port 7970 --run-dir "$RUN" --state-dir "$STATE" \
 		--shim "$IOCOM_BUILD/iocom-shim" --munge-socket /nowhere/munge >"$DIR/agent/log" 2>&1 &
 	solo=$!
 	PIDS+=($solo)
@@ -150,7 +150,7 @@ tap_is "its list gives a terminal no orders" \
 	"$(IOCOM_RUN_DIR=$RUN "$iocom" jobs --all | grep -c $'[\x01-\x08\x0b-\x1f\x7f]')" 0
 tap_is "nor does its log" "$(grep -c $'[\x01-\x08\x0b-\x1f\x7f]' "$DIR/agent/log")" 0
 tap_is "no line of its log was written by a name" "$(grep -vcE '^....-..-..T..:..:..\....Z iocomd: ' "$DIR/agent/log")" 0
-sleep 1.2 # its chores are done once more
+sleep 1.2 # it runs its periodic work once more
 tap_true "it goes on" kill -0 $solo
 tap_is "what the links and names led to is as it was" "$(cat "$DIR/canary/start")" alive
 solo_stop

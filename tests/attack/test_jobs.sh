@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# What a job can try: code in root's programs by its environment, a way out of its cgroup, a
-# hand on the shim and the agent, what it could have inherited.
+# What a job can try: to run code in root's programs through its environment, to leave its cgroup,
+# to attack the shim and the agent, and to use what it might have inherited.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . tests/lib/tap.sh
@@ -16,7 +16,7 @@ until_true 10 sees alpha 2
 until_true 10 sees beta 2
 run() { at alpha as $VICTIM "$iocom" run --node beta -- "$@"; }
 
-# --- environment: whoever loads the library, or reads the file, writes down who he is ---
+# --- environment: each process that loads the library or reads the file writes down its user ---
 mkdir -m 1777 "$DIR/marks"
 cat >"$DIR/mark.c" <<'C'
 #include <fcntl.h>
@@ -46,7 +46,8 @@ elif gcc -shared -fPIC -O1 -DMARKS="\"$DIR/marks\"" -o "$mark" "$DIR/mark.c" 2>"
 	tap_is "library, bash file and python module were loaded by the user, and by nobody else" \
 		"$(ls "$DIR/marks" | sort | tr '\n' ' ')" "loaded.$VICTIM python.$VICTIM sourced.$VICTIM "
 	row "LD_PRELOAD, LD_AUDIT, BASH_ENV, ENV, PYTHONPATH, IFS ..." yes -
-	# At home it is the agent's own socket that brings the job: the same.
+	# On the home node the job comes through the agent's own socket: the result must be the
+	# same.
 	rm -f "$DIR/marks"/*
 	at alpha as $VICTIM env "${hostile[@]}" "$iocom" run --node alpha -- bash -c "$PYTHON -c pass" >/dev/null 2>&1
 	tap_is "likewise for a job at home" "$(ls "$DIR/marks" | sort | tr '\n' ' ')" \
@@ -55,7 +56,7 @@ else
 	tap_skip "a hostile environment" "no compiler: $(head -n 1 "$DIR/cc")"
 fi
 
-# --- one job that stays, looked at by root ---
+# --- one running job, examined by root ---
 at alpha as $VICTIM env EVIL=yes "$iocom" run --node beta -- sh -c 'setsid sleep 771 & exec sleep 770' >/dev/null 2>&1 </dev/null &
 pid_of() { pgrep -f "^sleep $1\$"; }
 until_true 10 pid_of 771
@@ -75,7 +76,7 @@ tap_is "it has no terminal" "$(awk '{print $7}' "/proc/$pid/stat")" 0
 tap_is "it leads a session of its own" "$(awk '{print $6}' "/proc/$pid/stat")" "$pid"
 tap_is "its working directory is what the user's was" "$(readlink "/proc/$pid/cwd")" /
 
-# --- a hand on shim and agent: each tried by a job of the same user, from inside ---
+# --- attacks on shim and agent, each tried by a job of the same user, from inside ---
 cat >"$DIR/hand.py" <<PY
 import ctypes, os, signal, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -116,7 +117,7 @@ denied "job: the terminal of whoever started the agent (TIOCSTI)" hand tty 0
 group_of() { cut -d: -f3 "/proc/$1/cgroup" | sort -u; } # PID
 tap_like "the job is in its own cgroup, in each hierarchy that has one" "$(group_of "$pid")" '/jobs/alpha-'
 tap_is "what it forked into a session of its own is there too" "$(group_of "$(pid_of 771)")" "$(group_of "$pid")"
-escape() { # a job tries every file there is that moves or kills, and to make a group
+escape() { # a job tries every file that moves or kills processes, and to make a group
 	run bash -c 'tried=0; took=0
 		while read -r f; do
 			tried=$((tried + 1))

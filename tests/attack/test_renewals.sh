@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Forged renewals of a restartable job's lease, shown to its home node.
+# Forged renewals of a restartable job's lease, sent to its home node.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . tests/lib/tap.sh
@@ -14,11 +14,11 @@ until_true 10 sees beta 2
 JOURNAL=$DIR/alpha/state/iocom.db
 tap_is "home's journal is root's alone" "$(stat -c '%a %u' "$JOURNAL")" "600 0"
 
-# Jobs that a failed test leaves are ended by their processes.
+# Kills the processes of jobs that a failed test leaves behind.
 JOBS=()
 trap '[ ${#JOBS[@]} -eq 0 ] || kill -9 "${JOBS[@]}" 2>/dev/null; attack_end' EXIT
 
-# Two attempts that hold a lease; their supervisors ask in 150 s.
+# Starts two attempts with a lease; their supervisors first ask after 150 s.
 begin() { # NAME SECONDS
 	at alpha as $VICTIM "$iocom" run --json --restartable --node beta -- sleep "$2" \
 		>/dev/null 2>"$DIR/$1" </dev/null &
@@ -43,7 +43,7 @@ forged "signed with the secret of another attempt" "$SIGNED" other 1 "$TWO"
 forged "its number changed" "$SIGNED" number 1
 forged "made for another attempt" "not signed by the supervisor of job $TWO" job 1 "$TWO"
 forged "for a job that never was" 'never had a lease here' job 1 alpha-0-0
-# (Its last byte may be a letter, which is a job's name.)
+# (The answer's last byte may be a letter, which is a valid job's name.)
 forged "home's own answer, as a question" 'renewal refused: (it is malformed|job . never had)' answer 1
 forged "no job" 'renewal refused: it is malformed' short 1
 forged "longer than any, by one byte" 'longer than any' long 1

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What one decision and one change of the view cost, by policy and cluster size.
- * Loads, disks and processors are drawn at random, every decision is a fresh job
- * at a fresh home, its time the least of REPEATS: what else the machine does is
- * not the rules' cost.  Arguments: only these policies.
+ * The cost of a decision and of a change of the view, by policy and cluster size.  Loads, disks and
+ * processors are drawn at random; every decision is a new job at a new home, and its time is the
+ * least of REPEATS, so that other work on the machine does not count.  Arguments: the policies to
+ * measure, default all.
  */
 #include <math.h>
 #include <stdio.h>
@@ -100,7 +100,7 @@ static struct timing timing_of(double *took)
 	return (struct timing){sum / DECISIONS, took[DECISIONS / 2], took[DECISIONS * 99 / 100]};
 }
 
-/* The same decisions each time; returns how many left home. */
+/* Makes the same decisions each time; returns how many jobs left home. */
 static unsigned int place_all(enum rules_policy policy, const struct rules_params *params,
 			      bool brief, const struct rules_view *view, double *took)
 {
@@ -154,7 +154,7 @@ static void bench_decisions(enum rules_policy policy, enum rules_rates rates,
 	       brief.mean, brief.p50, brief.p99, 100.0 * moved / DECISIONS);
 }
 
-/* Mean us of one set, one charge, and of mark, set, two charges, rollback. */
+/* Mean us of a set, of a charge, and of a mark, a set, two charges and a rollback together. */
 static void bench_changes(enum rules_policy policy, struct rules_view *view)
 {
 	struct rules_request job = job_draw();

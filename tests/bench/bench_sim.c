@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * How fast the simulator is, policies on: events a second and bytes by cluster size,
- * the gain of a second thread, the largest run, the same work in SimGrid.
+ * The speed of the simulator with policies: events per second and bytes by cluster size, the gain
+ * of a second thread, the largest run, and the same work in SimGrid.
  *
- * Usage: bench_sim [speed] [threads] [size] [simgrid]     (all but size by default)
+ * Usage: bench_sim [speed] [threads] [size] [simgrid]     (default: all but size)
  *
- * Rates are per second of processor time of one thread, so that other work on the
- * machine counts little; the gain of threads can only be seen on the clock.
+ * Rates are per second of processor time of one thread, so that other work on the machine counts
+ * little; the gain of threads shows only on the clock.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "sim/run.h"
 #include "tests/bench/simgrid_work.h"
 
-#define PAIRS 5 /* odd: there is a middle one */
+#define PAIRS 5 /* odd, so that there is a middle pair */
 
 struct cost {
 	double seconds, processor_s;
@@ -46,7 +46,7 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* Jobs that compute a second and read 50 times, their homes unequally busy. */
+/* Jobs that compute for a second and read 50 times, with unequally busy homes. */
 static struct workload *mix_new(uint32_t nodes, uint64_t jobs)
 {
 	struct generator_params g;
@@ -178,8 +178,8 @@ static void threads_row(uint32_t nodes, enum sim_fidelity fidelity, uint64_t job
 
 static void bench_threads(void)
 {
-	printf("period 1 s, median seconds of %d interleaved pairs; at best: what the processor\n"
-	       "time allows, were both cores free and the halves equal\n",
+	printf("period 1 s, median seconds of %d interleaved pairs; at best: the gain that\n"
+	       "the processor time allows if both cores are free and the halves equal\n",
 	       PAIRS);
 	printf("   nodes  fidelity 1 thread 2 threads    gain  best of each   at best\n");
 	threads_row(10000, SIM_REQUEST, 40000);
@@ -263,7 +263,7 @@ static struct cost run_stream(uint32_t nodes, uint64_t jobs, const char *policy,
 	return cost;
 }
 
-/* 0 when the program beside this one did the work. */
+/* Returns 0 if the program beside this one did the work. */
 static int run_simgrid(const char *self, uint32_t nodes, uint64_t jobs, struct cost *cost,
 		       double *activities, double *turnaround_ms)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What a change of the fluid level costs by how many tasks the node has: a task ends
- * and leaves, and another enters and runs; each asks for all rates anew.
+ * The cost of a change at the fluid level by the number of tasks on the node: a task ends and
+ * leaves, and another enters and runs; each change solves all rates again.
  */
 #include <stdio.h>
 #include <stdlib.h>

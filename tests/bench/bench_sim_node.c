@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What an event of the request level costs by cluster size: nodes with a few
- * tasks each that compute and read for ever, the next node found through a heap.
- * An event is one step of a node (a burst or a disk request has ended).
+ * The cost of an event at the request level by cluster size: nodes with a few tasks each that
+ * compute and read for ever; a heap finds the next node.  An event is one step of a node (a burst
+ * or a disk request has ended).
  */
 #include <math.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static double run(struct node_model *m, struct core_heap *h, uint32_t events)
 	return (now_ns() - began) / events;
 }
 
-/* The heap alone: each entry put back as far as the nodes do on average. */
+/* Measures the heap alone: puts each entry back as far as the nodes do on average. */
 static double run_heap(struct core_heap *h, double spread, uint32_t events)
 {
 	struct sim_random r = sim_random_stream(3, 0, 0);
@@ -110,7 +110,7 @@ static int measure(uint32_t nodes, double request_sd_kb)
 	run(m, &h, EVENTS / 4);
 	began = h.entries[0].time;
 	model = run(m, &h, EVENTS);
-	for (int i = 0; i < 2; i++) /* the best: others use the machine too */
+	for (int i = 0; i < 2; i++) /* takes the best, because other programs use the machine too */
 		model = fmin(model, run(m, &h, EVENTS));
 	began += 2 * (h.entries[0].time - began) / 3;
 	heap = run_heap(&h, 2 * (h.entries[0].time - began) * nodes / EVENTS, EVENTS);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The work that this simulator and SimGrid both do (bench_sim.c, bench_simgrid.cpp):
- * job k computes an exponential time of 500 ms in equal parts, with 5 reads of 250 KB
- * between them, each 14.25 ms alone.  Half of the processor is busy.
+ * The work that both this simulator and SimGrid do (bench_sim.c, bench_simgrid.cpp): job k computes
+ * for an exponential time of 500 ms in equal parts, with 5 reads of 250 KB between them, each
+ * 14.25 ms alone.  The processor is half busy.
  */
 #ifndef SIMGRID_WORK_H
 #define SIMGRID_WORK_H

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# The accuracy tests can fail: with a part of the monitor switched off (enum
-# ablate in bpf/records.h) the cases that need it fail, and others still pass.
+# The accuracy tests can fail: with a part of the monitor switched off (enum ablate in
+# bpf/records.h) the cases that need it fail, and others still pass.
 set -uo pipefail
 . tests/lib/tap.sh
 build=${IOCOM_BUILD:?run by run-checks.sh}
@@ -9,7 +9,7 @@ export CMOCKA_MESSAGE_OUTPUT=TAP
 
 [ "$(id -u)" = 0 ] || tap_skip_all "needs root"
 
-# Runs PROGRAM without a part; each test named in MUST has to fail.
+# Runs PROGRAM without a part of the monitor; each test named in MUST has to fail.
 without() { # PART BIT PROGRAM MUST...
 	local part=$1 bit=$2 program=$3 log failed passed name missing=
 	shift 3

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Ends of tasks: whatever ends, however it ends, its bytes are in its job and in
- * one row.  Each case runs in a cgroup of its own, so that its job's total is known.
+ * Ends of tasks: however a task ends, its bytes are in its job and in one row. Each case runs in
+ * a cgroup of its own, so that its job's total is known.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,11 +31,11 @@
 #define LIMITED_LATE  64
 #define LIMITED_EXITS 100
 #define THREADS	      16
-#define CROWD	      300 /* more than one buffer of the kernel's holds */
+#define CROWD	      300 /* more than one of the kernel's buffers holds */
 
 struct world {
 	struct watch watch;
-	struct watch limited; /* a second monitor: hardly any room for the ended, no walk */
+	struct watch limited; /* a second monitor: hardly any room for ended tasks, no walk */
 	char file[160], self[256];
 };
 
@@ -54,7 +54,7 @@ static void job_make(struct world *world, const char *name, struct job *job)
 	job->id = st.st_ino;
 }
 
-/* For the ends of tasks: only system calls and no locks. */
+/* For the last actions of tasks: only system calls and no locks. */
 static void read_block(int fd, char *buffer, unsigned i)
 {
 	if (pread(fd, buffer, BLOCK, (off_t)(i % (FILE_MIB * MIB / BLOCK)) * (off_t)BLOCK) !=
@@ -65,7 +65,7 @@ static void read_block(int fd, char *buffer, unsigned i)
 struct work {
 	const char *file;
 	const char *cgroup;
-	const char *self; /* this program: started anew it ends like --read */
+	const char *self; /* this program, which --read makes end in the same way */
 	char *buffer;
 	int fd;
 	unsigned count;
@@ -89,7 +89,7 @@ static uint64_t job_read_bytes(struct watch *watch, const struct job *job)
 	return load ? load->load.explicit_read_bytes : 0;
 }
 
-/* Short processes, one after the other, each reads one block. */
+/* Starts short processes, one after the other; each reads one block. */
 static int body_storm(void *argument)
 {
 	struct work *w = argument;
@@ -129,7 +129,7 @@ static struct rows job_rows(const struct watch *watch, const struct job *job)
 	return rows;
 }
 
-/* The reader looks away: 10,000 processes come and go between two readings. */
+/* The reader does not look: 10,000 processes come and go between two readings. */
 static void test_storm(void **state)
 {
 	struct world *world = *state;
@@ -157,7 +157,7 @@ static void test_storm(void **state)
 	missed = watch_missed(&world->watch);
 	watch_compare_lost("10,000 processes unread", "job's read bytes", (double)STORM * BLOCK,
 			   (double)job_read_bytes(&world->watch, &job), missed * BLOCK);
-	/* The ended of the whole machine share the room: on a busy one it fills, and that is
+	/* All ended tasks of the machine share the room. On a busy machine it fills, and that is
 	 * counted. */
 	full = watch_drop(&world->watch, "late") - full;
 	lost = missed + (double)full;
@@ -172,7 +172,7 @@ static void test_storm(void **state)
 			   (double)job_read_bytes(&world->limited, &job),
 			   watch_missed(&world->limited) * BLOCK);
 	assert_true(rows.exited <= LIMITED_LATE);
-	/* Each missing row is one drop or more: its last counters, and what came after. */
+	/* Each missing row causes at least one drop: its last counters, and what came later. */
 	printf("# |late full: %zu rows, %lu drops\n", rows.exited,
 	       watch_drop(&world->limited, "late") - late_before);
 	assert_true((double)(watch_drop(&world->limited, "late") - late_before) +
@@ -209,7 +209,7 @@ static int body_threads(void *argument)
 	return 0;
 }
 
-/* Runs BODY in a cgroup of its own; its job's and its row's bytes are TRUTH, once each. */
+/* Runs BODY in a cgroup of its own. Its job and its row must each have TRUTH bytes once. */
 static void check_case(struct world *world, const char *name, int (*body)(void *), struct work *w,
 		       double truth)
 {
@@ -225,7 +225,7 @@ static void check_case(struct world *world, const char *name, int (*body)(void *
 	w->file = world->file;
 	w->self = world->self;
 	pid = rig_start(body, w);
-	for (int i = 0; i < 4; i++) { /* readings in the middle of it */
+	for (int i = 0; i < 4; i++) { /* readings while it runs */
 		watch_sample(&world->watch);
 		task = watch_task(&world->watch, pid);
 		if (task && task->cgroup_id == job.id)
@@ -241,7 +241,7 @@ static void check_case(struct world *world, const char *name, int (*body)(void *
 	told = job_read_bytes(&world->watch, &job);
 	watch_compare_lost(name, "job's read bytes", truth, (double)told, lost);
 	watch_compare_lost(name, "row's read bytes", truth, (double)row, lost);
-	watch_sample(&world->watch); /* and they stay */
+	watch_sample(&world->watch); /* and they stay the same */
 	assert_int_equal(job_read_bytes(&world->watch, &job), told);
 }
 
@@ -263,7 +263,7 @@ static void *read_slowly(void *argument)
 		read_block(w->fd, buffer, i);
 		usleep(1000);
 	}
-	_exit(0); /* no more to do at the end for a sanitizer, the leader is gone */
+	_exit(0); /* no exit handler of a sanitizer may run: the leader is gone */
 }
 
 static int body_leader_first(void *argument)
@@ -275,7 +275,7 @@ static int body_leader_first(void *argument)
 	read_block(w->fd, w->buffer, 0);
 	if (pthread_create(&thread, NULL, read_slowly, w))
 		return 1;
-	syscall(SYS_exit, 0); /* the leader alone */
+	syscall(SYS_exit, 0); /* only the leader ends */
 	return 1;
 }
 
@@ -312,7 +312,7 @@ static int body_exec(void *argument)
 	return 1;
 }
 
-/* The exec'd program: reads 100 blocks slowly, as the process it replaced. */
+/* The exec'd program: reads 100 blocks slowly, as did the process before exec. */
 static int read_after_exec(const char *file)
 {
 	struct work w = {.count = 100};
@@ -331,7 +331,7 @@ static void test_exec(void **state)
 	check_case(*state, "exec by another thread", body_exec, &w, 111.0 * BLOCK);
 }
 
-/* Closing a file that was truncated and written anew flushes it: after the exit hook. */
+/* Closing a file that was truncated and written again flushes it, after the exit hook. */
 static int body_close_at_exit(void *argument)
 {
 	struct work *w = argument;
@@ -365,7 +365,8 @@ static void test_close_at_exit(void **state)
 	w.cgroup = job.path;
 	pid = rig_start(body_close_at_exit, &w);
 	assert_int_equal(rig_wait(pid), 0);
-	rig_shell("rmdir %s", job.path); /* the cgroup goes before all its bytes are written */
+	rig_shell("rmdir %s",
+		  job.path); /* the cgroup is removed before all its bytes are written */
 	sync();
 	watch_sample(&world->watch);
 	task = watch_task(&world->watch, pid);
@@ -388,7 +389,7 @@ static int body_read_count(void *argument)
 	return 0;
 }
 
-/* Forces the next fork's pid: false where the kernel does not let us. */
+/* Sets the next fork's pid. Returns false if the kernel does not let us. */
 static bool next_pid(pid_t pid)
 {
 	FILE *file = fopen("/proc/sys/kernel/ns_last_pid", "we");
@@ -400,7 +401,7 @@ static bool next_pid(pid_t pid)
 	return !fclose(file) && !rc;
 }
 
-/* One pid, two processes: two rows, each with its own bytes. */
+/* Two processes with one pid: two rows, each with its own bytes. */
 static void test_pid_reuse(void **state)
 {
 	struct world *world = *state;
@@ -470,7 +471,7 @@ static int body_crowd(void *argument)
 	return 1;
 }
 
-/* The walk and the iterator see the same: each process, all threads, the job. */
+/* The walk and the iterator agree on each process, all threads and the job. */
 static void test_sweeps_agree(void **state)
 {
 	struct world *world = *state;

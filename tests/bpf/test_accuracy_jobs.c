@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The job view against known truth: what the kernel accounts to tasks, network
- * file systems apart from disks, totals of nested cgroups, of tasks and threads
- * that move, of what has ended.
+ * The job view compared with known truth: what the kernel accounts to tasks, network file
+ * systems apart from disks, and totals of nested cgroups, of tasks and threads that move, and of
+ * ended ones.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -143,7 +143,7 @@ static int body_fuse(void *body)
 	return msync(map, b->bytes, MS_SYNC);
 }
 
-/* A file system that never reaches the block layer: FUSE, over a server in memory. */
+/* FUSE over a server in memory: a file system that never reaches the block layer. */
 static void test_fuse(void **state)
 {
 	struct world *world = *state;
@@ -192,7 +192,7 @@ static void test_fuse(void **state)
 struct nest {
 	struct world *world;
 	char top[160], inner[176], deep[192];
-	uint64_t id; /* of top */
+	uint64_t id; /* id of the top cgroup */
 };
 
 static const char *name_top(void *arg, uint64_t cgroup_id)
@@ -200,7 +200,7 @@ static const char *name_top(void *arg, uint64_t cgroup_id)
 	return cgroup_id == ((struct nest *)arg)->id ? "nested-job" : NULL;
 }
 
-/* What the document says of the job; the sample's own rows stay apart. */
+/* Returns what the document says of the job; the sample has a row for each cgroup. */
 static double job_number(struct nest *nest, const char *key)
 {
 	char root[128];
@@ -215,14 +215,14 @@ static double job_number(struct nest *nest, const char *key)
 	assert_non_null(doc);
 	json_array_foreach (json_object_get(doc, "jobs"), i, job)
 		if (!strcmp(json_string_value(json_object_get(job, "job")) ?: "", "nested-job")) {
-			assert_true(value < 0); /* one row */
+			assert_true(value < 0); /* the job has one row */
 			value = json_number_value(json_object_get(job, key));
 		}
 	json_decref(doc);
 	return value;
 }
 
-/* Reads BYTES in CGROUP, and again in THEN (may be NULL) before it ends. */
+/* Reads BYTES in CGROUP, and again in THEN (may be NULL) before the process ends. */
 static void read_in(struct nest *nest, const char *cgroup, const char *then, size_t bytes)
 {
 	struct body w = {
@@ -239,7 +239,7 @@ static void read_in(struct nest *nest, const char *cgroup, const char *then, siz
 	assert_int_equal(rig_wait(pid), 0);
 }
 
-/* Nested cgroups are one job: each byte once, also of the ended, moved and removed. */
+/* Nested cgroups are one job: each byte counts once, also for ended, moved and removed ones. */
 static void test_nested(void **state)
 {
 	struct nest nest = {.world = *state};
@@ -257,7 +257,7 @@ static void test_nested(void **state)
 	watch_compare("nested cgroups", "explicit_ops", 8 * MIB / (64 * KIB),
 		      job_number(&nest, "explicit_ops"), 0);
 	watch_compare("nested cgroups", "live tasks", 0, job_number(&nest, "tasks"), 0);
-	/* One leaves the job: what it does outside is not the job's. */
+	/* A process leaves the job: what it does outside is not the job's. */
 	read_in(&nest, nest.deep, cgroup, MIB);
 	watch_sample(&nest.world->watch);
 	watch_compare("nested, one left", "explicit_read_bytes", 9 * MIB,
@@ -265,7 +265,7 @@ static void test_nested(void **state)
 	assert_int_equal(rmdir(nest.deep) | rmdir(nest.inner) | rmdir(nest.top), 0);
 }
 
-/* A removed cgroup's total stays; a new one of the same name begins at 0. */
+/* A removed cgroup's total stays; a new cgroup of the same name begins at 0. */
 static void test_removed(void **state)
 {
 	struct nest nest = {.world = *state};
@@ -289,13 +289,13 @@ static void test_removed(void **state)
 	assert_int_equal(rmdir(nest.top), 0);
 }
 
-/* --- moves of what did no I/O -------------------------------------------------- */
+/* --- moves of tasks that did no I/O ------------------------------------------------ */
 
 struct mover {
 	char cgroup[2][160];
 	uint64_t id[2];
 	int told[2], go[2];
-	double cpu[2]; /* ms, as the mover saw it */
+	double cpu[2]; /* CPU time in ms, as the mover measured it */
 };
 
 static void mover_setup(struct watch *watch, struct mover *m, const char *name)
@@ -319,7 +319,8 @@ static void mover_teardown(struct mover *m)
 	}
 }
 
-/* Born in the first cgroup, seen there by a reading, then moves: two parts of CPU. */
+/* The process starts in the first cgroup, a reading sees it there, then it moves: its CPU time
+ * has two parts. */
 static void burn_and_move(struct mover *m)
 {
 	char byte;
@@ -340,7 +341,7 @@ static void *burn_in_thread(void *m)
 	return NULL;
 }
 
-/* Not the leader: its thread burns, and moves them all. */
+/* Not the leader but its thread computes, and moves them all. */
 static void burn_beside_leader(struct mover *m)
 {
 	pthread_t thread;
@@ -391,7 +392,7 @@ static void move_without_io(struct watch *watch, const char *name, bool threaded
 	assert_int_equal(read(m.told[0], m.cpu, sizeof(m.cpu)), sizeof(m.cpu));
 	assert_int_equal(rig_wait(parent), 0);
 	watch_sample(watch);
-	/* What the tasks do beside burning takes an emulator long. */
+	/* An emulator is slow at what the tasks do besides computing. */
 	stretched = watch_emulated() ? 10 : 1;
 	watch_compare_within(name, "first job's cpu_ms", m.cpu[0], job_cpu_ms(watch, m.id[0]),
 			     10 * stretched);
@@ -420,7 +421,7 @@ struct worker {
 	int rc;
 };
 
-/* The calling thread alone moves: cgroup.threads. */
+/* Moves only the calling thread: cgroup.threads. */
 static int enter_threaded(const char *cgroup)
 {
 	char path[192];
@@ -440,7 +441,7 @@ static void *work(void *argument)
 	struct body w = {
 		.path = worker->path, .bytes = worker->bytes, .block = 64 * KIB, .flags = O_DIRECT};
 
-	worker->rc = body_read(&w); /* where it was born */
+	worker->rc = body_read(&w); /* in the cgroup where it started */
 	worker->rc |= enter_threaded(worker->cgroup) || body_read(&w);
 	return NULL;
 }
@@ -505,10 +506,10 @@ static void test_moved_threads(void **state)
 
 /* --- waiting ------------------------------------------------------------------- */
 
-/* Two on one CPU; each tells what the kernel says it waited. */
+/* Two processes on one CPU; each prints how long the kernel says it waited. */
 static void test_run_wait(void **state)
 {
-	double stretched = watch_emulated() ? 10 : 1; /* a guest's CPU is taken away, too */
+	double stretched = watch_emulated() ? 10 : 1; /* a guest also loses its CPU to others */
 	struct watch *watch = &((struct world *)*state)->watch;
 	double told[2], truth = 0;
 	char cgroup[160];
@@ -551,7 +552,8 @@ static void test_run_wait(void **state)
 		watch_degraded("two on one CPU", "run_wait_ms", "no CONFIG_SCHED_INFO");
 		return;
 	}
-	assert_true(truth > BURN_MS * 0.5); /* at least the one waited while the other ran */
+	assert_true(truth >
+		    BURN_MS * 0.5); /* at least the time that one waited while the other ran */
 	watch_compare_within("two on one CPU", "run_wait_ms", truth,
 			     (double)job->load.run_wait_ns / 1e6, (truth * 0.02 + 20) * stretched);
 	watch_compare_within("two on one CPU", "cpu_ms", 2 * BURN_MS,

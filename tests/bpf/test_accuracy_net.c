@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * TCP against known truth: each way to send and to receive, what leaves the node and
- * what does not, sockets that change hands, sockets older than the monitor.
+ * TCP compared with known truth: each way to send and to receive, what leaves the node and what
+ * does not, sockets that change hands, sockets older than the monitor.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -30,7 +30,7 @@ struct way {
 	enum talk_send send;
 	enum talk_receive receive;
 	int protocol;
-	bool no_sent_messages, no_received_messages; /* one call is not one message */
+	bool no_sent_messages, no_received_messages; /* one call may not be one message */
 };
 
 static struct iocom_load load_of(const struct watch *watch, pid_t pid)
@@ -42,7 +42,7 @@ static struct iocom_load load_of(const struct watch *watch, pid_t pid)
 	return task->load;
 }
 
-/* A column that may be missing on this kernel. */
+/* Compares a column that may be missing on this kernel. */
 static void compare_sent(const struct watch *watch, const char *name, const char *what,
 			 double truth, double measured)
 {
@@ -61,7 +61,7 @@ static void compare_received(const struct watch *watch, const char *name, const 
 		watch_degraded(name, what, "no sock_recv_length, no function to attach to");
 }
 
-/* From one namespace to the other; the loads of both ends. */
+/* Talks from one namespace to the other, and takes the loads of both ends. */
 static void talk(struct watch *watch, const struct talk *talk, struct iocom_load loads[2],
 		 struct talk_end ends[2])
 {
@@ -199,12 +199,12 @@ static void test_local(void **state)
 	}
 }
 
-/* Sockets that change hands: whoever makes the call is charged. */
+/* Sockets that change hands: the process that makes the call is charged. */
 struct hands {
 	const struct watch *watch;
 	uint16_t port;
 	int ready[2], carrier[2];
-	bool sends; /* the process in question; else it receives */
+	bool sends; /* true: the examined process sends, else it receives */
 	bool by_message;
 };
 
@@ -216,7 +216,7 @@ static int body_peer(void *argument)
 	struct hands *hands = argument;
 	int listener, fd;
 
-	close(hands->watch->rig.guard_fd); /* the rig can go down while this one lives */
+	close(hands->watch->rig.guard_fd); /* lets the rig go down while this process lives */
 	if (rig_enter_netns(hands->watch->rig.netns[1]))
 		return 1;
 	listener = talk_listen(hands->watch->rig.address[1], hands->port, 0);
@@ -272,7 +272,8 @@ static int body_heir(void *argument)
 	return fd < 0 || move(hands, fd, THEIRS);
 }
 
-/* Makes the connection and moves its part; the rest is for a child, or whoever takes it. */
+/* Makes the connection and moves its part; a child, or the process that takes the socket, moves
+ * the rest. */
 static int body_first(void *argument)
 {
 	struct hands *hands = argument;
@@ -290,7 +291,7 @@ static int body_first(void *argument)
 	child = fork();
 	if (!child)
 		_exit(move(hands, fd, THEIRS) ? 1 : 0);
-	/* Its number, for whoever looks for it. */
+	/* Its pid, for the test. */
 	return write(hands->carrier[1], &child, sizeof(child)) != sizeof(child) || rig_wait(child);
 }
 
@@ -339,7 +340,7 @@ static void test_hands(void **state)
 		check_hands(*state, i & 1, i & 2);
 }
 
-/* Two connections of this kind are there when counting begins, half used. */
+/* Two connections of this kind exist when counting begins, and are half used. */
 struct old {
 	const struct watch *watch;
 	uint16_t port;
@@ -410,7 +411,7 @@ static void test_old_sockets(void **state)
 			     l[1].received_bytes, 0);
 }
 
-/* A kernel without the tracepoints: either functions stand in, or it says what it lacks. */
+/* A kernel without the tracepoints: functions replace them, or the monitor says what it lacks. */
 static void test_standins(void **state)
 {
 	static const struct monitor_config config = {.no_socket_tracepoints = true};

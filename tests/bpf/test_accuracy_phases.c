@@ -22,7 +22,7 @@
 #define COMPUTE_MS 1000.0
 #define SEND_BYTES (256 * MIB)
 
-/* Reads what comes until the sender leaves. */
+/* Reads everything until the sender closes. */
 static int sink(void)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = htons(7999)};
@@ -61,7 +61,8 @@ static int send_all(const char *address)
 	return 0;
 }
 
-/* Tells when a part is done, and goes on when told: readings fall between the parts. */
+/* Reports that a part is done and waits for the signal to go on, so that readings fall between
+ * the parts. */
 static void pause_between(int told, int go)
 {
 	char byte;
@@ -88,7 +89,7 @@ static void run_phases(struct watch *watch, const char *cgroup, int told, int go
 	_exit(send_all(watch->rig.address[1]));
 }
 
-/* One reading of the job, into what is learned of it. */
+/* Takes one reading of the job and adds it to B. */
 static void learn(struct watch *watch, uint64_t id, double network_mb_per_s, struct behaviour *b)
 {
 	struct job_times_network network = {.mb_per_s = network_mb_per_s};
@@ -103,7 +104,7 @@ static void learn(struct watch *watch, uint64_t id, double network_mb_per_s, str
 	job_times_learn(b, &times, (double)watch->sample.elapsed_ns / 1e6);
 }
 
-/* Computes, reads, sends: three phases, each with its truth. */
+/* Computes, reads, sends: three phases, and the truth of each. */
 static void test_phases(void **state)
 {
 	struct watch *watch = *state;
@@ -119,13 +120,13 @@ static void test_phases(void **state)
 	assert_int_equal(pipe(told) | pipe(go), 0);
 	receiver = fork();
 	if (!receiver) {
-		alarm(120); /* should this test fail before anybody connects */
+		alarm(120); /* in case this test fails before anybody connects */
 		_exit(rig_enter_netns(watch->rig.netns[1]) || sink());
 	}
 	pid = fork();
 	if (!pid)
 		run_phases(watch, cgroup, told[1], go[0]);
-	/* Past the page cache of the file below: a disk that takes its time. */
+	/* Use direct I/O on the file below, so that the disk takes some time. */
 	rig_shell("losetup --direct-io=on /dev/%s", watch->rig.disk);
 	watch_sample(watch);
 	disk = *watch_disk(watch);
@@ -182,7 +183,7 @@ static int watch_up(void **state)
 		return -1;
 	watch_open(watch, NULL);
 	w.flags = O_DIRECT;
-	return rig_wait(rig_start(body_read, &w)); /* the disk is seen from here on */
+	return rig_wait(rig_start(body_read, &w)); /* now the monitor sees the disk */
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * TCP by remote address and job beside known truth; more addresses than there is room
- * for; a job's rows always add up to what it sent and received.
+ * TCP by remote address and job compared with known truth, also with more addresses than there
+ * is room for; a job's rows always add up to what it sent and received.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@
 
 #define KIB	  1024UL
 #define MIB	  (1024 * KIB)
-#define ADDRESSES 6 /* of the receiver: the rig's, those of `address_of` */
+#define ADDRESSES 6 /* addresses of the receiver: the rig's, and those of `address_of` */
 
 static const char *address_of(const struct watch *watch, int i)
 {
@@ -41,7 +41,7 @@ static uint64_t cgroup_id(const char *path)
 	return st.st_ino;
 }
 
-/* ADDRESS NULL: the row of other remotes. */
+/* ADDRESS NULL means the row of other remotes. */
 static struct monitor_remote_counts remote(const struct watch *watch, uint64_t cgroup,
 					   const char *address)
 {
@@ -78,7 +78,7 @@ static uint64_t drops(const struct watch *watch, const char *name)
 	return 0;
 }
 
-/* The job and the sum of its rows, in all four numbers. */
+/* Compares the job with the sum of its rows, in all four numbers. */
 static void compare_sum(const struct watch *watch, const char *name, uint64_t cgroup)
 {
 	const struct iocom_job_load *job = watch_job(watch, cgroup);
@@ -104,7 +104,7 @@ static void compare_sum(const struct watch *watch, const char *name, uint64_t cg
 			     sum.received_messages, 0);
 }
 
-/* All calls of both ends in CGROUP. */
+/* Makes all calls of both ends in CGROUP. */
 static void talk_to(const struct watch *watch, const char *address, const char *from,
 		    const char *cgroup, size_t bytes, struct talk_end ends[2])
 {
@@ -135,7 +135,7 @@ static void test_each_address(void **state)
 			ends);
 		received += strchr(address_of(watch, i), ':') ? 0 : MIB + (size_t)i;
 	}
-	/* The same host by another kind of socket is no other host. */
+	/* Another kind of socket to the same host is not another host. */
 	snprintf(mapped, sizeof(mapped), "::ffff:%s", address_of(watch, 0));
 	talk_to(watch, mapped, NULL, watch->rig.cgroup, 7, ends);
 	watch_sample(watch);
@@ -154,7 +154,7 @@ static void test_each_address(void **state)
 		assert_int_equal(watch->sample.drops[i].count, 0);
 }
 
-/* One socket, a process that moves on to another job half way. */
+/* One socket, whose process moves to another job half way. */
 struct mover {
 	const struct watch *watch;
 	const char *cgroups[2];
@@ -189,7 +189,7 @@ static void *moving_thread(void *argument)
 	return NULL;
 }
 
-/* The kernel tells of the move of a process, not of each thread. */
+/* The kernel reports the move of a process, but not of each thread. */
 static int body_mover(void *argument)
 {
 	struct mover *mover = argument;
@@ -237,7 +237,7 @@ static void test_socket_of_two_jobs(void **state)
 	compare_sum(watch, "one socket, second job", cgroup_id(two));
 }
 
-/* Room for two addresses, then for none: the rest is the job's row of other remotes. */
+/* Room for two addresses, then for none: the rest goes to the job's row of other remotes. */
 static void test_overflow(void **state)
 {
 	struct watch *watch = *state;
@@ -255,7 +255,7 @@ static void test_overflow(void **state)
 	for (int i = 0; i < 4; i++)
 		talk_to(watch, address_of(watch, i), NULL, watch->rig.cgroup, MIB, ends);
 	watch_sample(watch);
-	/* The first talk took both: where it sends to, and where it receives from. */
+	/* The first talk took both rows: one of the sender, one of the receiver. */
 	watch_compare_within("too many remotes", "sent_bytes, first", MIB,
 			     remote(watch, job, address_of(watch, 0)).sent_bytes, 0);
 	watch_compare_within("too many remotes", "received_bytes, first", 4 * MIB,
@@ -268,7 +268,7 @@ static void test_overflow(void **state)
 	compare_sum(watch, "too many remotes", job);
 }
 
-/* Four connections that stay, and whose turn it is. */
+/* Four connections that stay open, and whose turn it is. */
 #define STAYING 4
 struct stayers {
 	const struct watch *watch;
@@ -291,7 +291,7 @@ static int body_sinks(void *argument)
 	for (int i = 0; i < STAYING; i++)
 		if (accept(listeners[i], NULL, NULL) < 0)
 			return 1;
-	pause(); /* what is sent fits into the sockets' buffers */
+	pause(); /* the sockets' buffers hold all that is sent */
 	return 0;
 }
 
@@ -301,7 +301,7 @@ static int body_sources(void *argument)
 	int fds[STAYING];
 	char which;
 
-	close(s->watch->rig.guard_fd); /* the rig can go down while this one lives */
+	close(s->watch->rig.guard_fd); /* lets the rig go down while this process lives */
 	if (rig_enter_cgroup(s->watch->rig.cgroup, 0) || rig_enter_netns(s->watch->rig.netns[0]))
 		return 1;
 	for (int i = 0; i < STAYING; i++) {
@@ -325,7 +325,7 @@ static void give_turns(const struct stayers *s, int from, int to)
 	}
 }
 
-/* Idle addresses give up their places; their open sockets then find new ones. */
+/* Idle addresses lose their slots; their open sockets then find new ones. */
 static void test_places_change_hands(void **state)
 {
 	struct watch *watch = *state;
@@ -352,7 +352,7 @@ static void test_places_change_hands(void **state)
 	give_turns(&s, 0, STAYING);
 	watch_sample(watch);
 	assert_int_equal(rows_of(watch, job), STAYING);
-	/* All places are taken and idle: two leave, and are free two readings later. */
+	/* All slots are taken and idle: two are removed, and are free two readings later. */
 	for (int i = 0; i < 3; i++) {
 		watch_sample(watch);
 		usleep(2 * WATCH_SETTLE_US);
@@ -360,8 +360,8 @@ static void test_places_change_hands(void **state)
 	watch_compare_within("places change hands", "sent_bytes, others", 200,
 			     remote(watch, job, NULL).sent_bytes, 0);
 	/*
-	 * Each socket sends again: two by what they remember, two through the index; the
-	 * last first, so that a place goes to another than it was.
+	 * Each socket sends again: two with the slot they remember, two through the index. The
+	 * last goes first, so that slots change hands.
 	 */
 	for (int i = STAYING - 1; i >= 0; i--)
 		give_turns(&s, i, i + 1);
@@ -369,7 +369,7 @@ static void test_places_change_hands(void **state)
 	assert_int_equal(rows_of(watch, job), STAYING + 1);
 	compare_sum(watch, "places change hands", job);
 	assert_int_equal(drops(watch, "remotes"), 0);
-	/* A byte is turned every few milliseconds while readings send away and take back. */
+	/* A byte is sent every few milliseconds while readings remove and free slots. */
 	for (int i = 0; i < 60; i++) {
 		struct iocom_err err = {""};
 
@@ -399,7 +399,7 @@ static int watch_up(void **state)
 
 	*state = watch;
 	watch_rig(watch, 16);
-	/* Whoever else talks on this machine takes no places. */
+	/* Other programs on this machine must take no slots. */
 	config.scope_cgroup = watch->rig.cgroup;
 	for (int i = 1; i < ADDRESSES; i++)
 		if (rig_shell("ip -n %s addr add %s/%d dev rig0 %s", watch->rig.netns[1],

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Disks made of disks (device mapper, md): a task's bytes count once, on the disk
- * it used; on those below they are stacked bytes.  Needs dmsetup and mdadm, and a
- * kernel with the drivers: what is missing is skipped with the reason.
+ * Disks made of disks (device mapper, md): a task's bytes count once, on the disk it used; on
+ * those below they are stacked bytes. Needs dmsetup, mdadm and kernel drivers; a test that lacks
+ * one is skipped with the reason.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ struct world {
 	int fd[2];
 };
 
-/* A disk's bytes in the last reading; zeros while it did nothing. */
+/* Returns a disk's bytes in the last reading; zeros if it did nothing yet. */
 static struct iocom_disk disk_named(const struct watch *watch, const char *name)
 {
 	struct iocom_disk nothing = {.name = ""};
@@ -47,7 +47,7 @@ static struct iocom_disk disk_named(const struct watch *watch, const char *name)
 	return nothing;
 }
 
-/* A loop device over a file beside the rig's image; it goes when nobody has it open. */
+/* Makes a loop device over a file beside the rig's image; it goes when no process has it open. */
 static int make_lower(struct world *world, int i)
 {
 	char path[160], device[64];
@@ -69,7 +69,7 @@ static int make_lower(struct world *world, int i)
 	return rig_shell("losetup -d %s", device);
 }
 
-/* The kernel's name ("dm-0") of the device mapper's device NAME. */
+/* Finds the kernel's name ("dm-0") of the device mapper's device NAME. */
 static int find_mapped(const char *name, char *kernel, size_t size)
 {
 	DIR *blocks = opendir("/sys/block");
@@ -97,12 +97,13 @@ static int find_mapped(const char *name, char *kernel, size_t size)
 	return found;
 }
 
-/* Makes a mapped device by TABLE; its kernel name; skips the test where that cannot be. */
+/* Makes a mapped device by TABLE and finds its kernel name. Skips the test if that is
+ * impossible. */
 static void map_disk(struct world *world, const char *table, char *kernel, size_t size)
 {
 	const char *name = world->watch.rig.name;
 
-	/* What a test before left when it failed. */
+	/* Remove what a failed test left. */
 	rig_shell("umount %s/tmpfs; dmsetup remove --noudevsync --retry %s", world->watch.rig.dir,
 		  name);
 	if (rig_shell("dmsetup version")) {
@@ -123,8 +124,8 @@ static void unmap_disk(struct world *world)
 }
 
 /*
- * Runs BODY on disk TOP.  What it moved is its own once, TIMES that in the disks
- * below together, and nothing there is charged to a task.
+ * Runs BODY on disk TOP. Its bytes must count once on TOP, TIMES on the disks below together,
+ * and there nothing may be charged to a task.
  */
 static void expect_stacked(struct world *world, const char *name, const char *top,
 			   int (*body)(void *), bool write, int flags, unsigned times)
@@ -142,7 +143,8 @@ static void expect_stacked(struct world *world, const char *name, const char *to
 	assert_true(fd >= 0);
 	assert_int_equal(ioctl(fd, BLKGETSIZE64, &size), 0);
 	close(fd);
-	b.from = (off_t)(size - PART) & ~(off_t)4095; /* the end: nothing to read ahead */
+	b.from = (off_t)(size - PART) &
+		 ~(off_t)4095; /* the end of the disk: nothing to read ahead */
 	rig_drop_caches();
 	watch_sample(&world->watch);
 	for (int i = 0; i < 2; i++)
@@ -198,7 +200,7 @@ static void test_crypt(void **state)
 	unmap_disk(world);
 }
 
-/* A file system on a mapped disk: the writer behind the writeback, through both. */
+/* A file system on a mapped disk: writeback is charged to the writer through both. */
 static void test_file_on_linear(void **state)
 {
 	struct world *world = *state;
@@ -210,7 +212,8 @@ static void test_file_on_linear(void **state)
 
 	snprintf(table, sizeof(table), "0 %lu linear /dev/%s 0", SECTORS, world->lower[0]);
 	map_disk(world, table, top, sizeof(top));
-	snprintf(path, sizeof(path), "%s/tmpfs", world->watch.rig.dir); /* what the rig unmounts */
+	snprintf(path, sizeof(path), "%s/tmpfs",
+		 world->watch.rig.dir); /* the mount that the rig unmounts */
 	assert_int_equal(rig_shell("mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 "
 				   "/dev/%s && mkdir -p %s && mount /dev/%s %s",
 				   top, path, top, path),
@@ -233,7 +236,7 @@ static void test_file_on_linear(void **state)
 	assert_non_null(task);
 	watch_compare("file on dm-linear, writeback", "explicit_write_bytes", PART,
 		      (double)task->load.explicit_write_bytes, STACKED_ERROR);
-	/* All that came to the disk above, the file system's own among it. */
+	/* All bytes that reached the disk above, also the file system's own. */
 	watch_compare("file on dm-linear, writeback", "stacked_bytes below",
 		      (double)(above[1].kernel_bytes - above[0].kernel_bytes),
 		      (double)(after.stacked_bytes - before.stacked_bytes), BYTES_ERROR);
@@ -241,14 +244,14 @@ static void test_file_on_linear(void **state)
 			     (double)(after.task_bytes - before.task_bytes), 0);
 }
 
-/* An array of the two disks; skips the test where that cannot be. */
+/* Makes an array of the two disks. Skips the test if that is impossible. */
 static void expect_array(struct world *world, const char *kind, int level, unsigned copies)
 {
 	char top[32];
 
 	snprintf(top, sizeof(top), "md%d", world->watch.rig.md);
 	rig_shell("dmsetup remove --noudevsync --retry %s; mdadm --stop /dev/%s",
-		  world->watch.rig.name, top); /* what a test before left when it failed */
+		  world->watch.rig.name, top); /* remove what a failed test left */
 	if (rig_shell("mdadm --version")) {
 		print_message("no mdadm\n");
 		skip();

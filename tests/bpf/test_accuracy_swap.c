@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Swap: what reclaim writes has a column of its own, what comes back is implicit
- * I/O of the task that touches it.  Swapping is a matter of the whole machine, so
- * this runs only where somebody says that it may: IOCOM_SWAP_TESTS=1, as virtual
- * machines made for tests do.
+ * Swap: what reclaim writes has a column of its own, and what comes back is implicit I/O of the
+ * task that touches it. Swapping affects the whole machine, so this test runs only with
+ * IOCOM_SWAP_TESTS=1, as in virtual machines made for tests.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +36,7 @@ struct world {
 	bool on;
 };
 
-/* Bytes the machine read back from swap so far, by the kernel's own count. */
+/* Returns the bytes that the machine read back from swap so far, by the kernel's own count. */
 static uint64_t swapped_in(void)
 {
 	FILE *file = fopen("/proc/vmstat", "re");
@@ -53,8 +52,8 @@ static uint64_t swapped_in(void)
 }
 
 /*
- * Until the memory is out and gone.  What is written the first time stays as a copy
- * of the swap's; touched again, it is mapped, clean, and goes at the next try.
+ * Pages HEAP out, repeatedly. After the first write each page stays in memory as a copy of the
+ * swap's; touched again it is mapped and clean, and the next try removes it.
  */
 static int page_out(void *heap)
 {
@@ -81,7 +80,7 @@ static int body_swap(void *done)
 
 	if (heap == MAP_FAILED)
 		return 1;
-	/* No two pages alike, none empty: each costs a slot of its own. */
+	/* All pages differ and none is empty, so each takes a swap slot of its own. */
 	for (size_t at = 0; at < HEAP; at += sizeof(unsigned))
 		*(volatile unsigned *)(heap + at) = (unsigned)at * 2654435761U + 1;
 	if (page_out((void *)heap))
@@ -117,7 +116,7 @@ static void test_swap(void **state)
 	assert_true(out >= SWAPPED_LEAST);
 }
 
-/* get_user_pages on swapped-out memory: without an exception, still implicit. */
+/* get_user_pages on swapped-out memory: no exception, but still implicit. */
 static int body_swap_direct(void *path)
 {
 	char *heap = body_buffer(HEAP);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Writes against known truth: the kernel writes later, and not always all of it;
- * what it wrote belongs to who dirtied it.
+ * Writes compared with known truth: the kernel writes later, and not always everything; what it
+ * wrote belongs to the task that dirtied it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,13 +23,13 @@
 #include "tests/lib/watch.h"
 
 #define PART		(8 * MIB)
-#define WRITEBACK_ERROR 0.01 /* at least 99 % to the writer */
+#define WRITEBACK_ERROR 0.01 /* the writer gets at least 99 % */
 #define COWRITER_ERROR	0.05
 #define BYTES_ERROR	0.001
-#define NOTHING		(64 * KIB) /* as good as none of a PART */
+#define NOTHING		(64 * KIB) /* so little of a PART counts as none */
 #define IDENTITY_ERROR	0.01
 #define BUSY_READINGS	20
-#define BUSY_AT_MOST	500 /* readings, until one found bios in flight */
+#define BUSY_AT_MOST	500 /* readings at most until one finds bios in flight */
 #define SMALL_FILES	500
 #define OVERLAP_TRIES	3
 #define INODE_TRIES	200
@@ -38,7 +38,7 @@
 
 struct world {
 	struct watch watch;
-	char path[160]; /* the file of the test that runs */
+	char path[160]; /* file of the running test */
 };
 
 static const char *fresh(struct world *world, const char *name)
@@ -47,7 +47,7 @@ static const char *fresh(struct world *world, const char *name)
 	return world->path;
 }
 
-/* Starts BODY and waits for its end: its pid, what it dirtied still in memory. */
+/* Runs BODY to its end. Returns its pid; what it dirtied is still in memory. */
 static pid_t write_and_exit(int (*body)(void *), struct body *b)
 {
 	pid_t pid = rig_start(body, b);
@@ -56,7 +56,7 @@ static pid_t write_and_exit(int (*body)(void *), struct body *b)
 	return pid;
 }
 
-/* All writeback done, its bytes folded. */
+/* Waits until all writeback is done and its bytes are folded. */
 static void settle(struct world *world)
 {
 	sync();
@@ -64,8 +64,8 @@ static void settle(struct world *world)
 }
 
 /*
- * What PID did, to the last reading.  An ended process without a row has done
- * nothing since the one before, here: nothing at all.
+ * Returns what PID did up to the last reading. An ended process without a row did nothing since
+ * the reading before.
  */
 static struct iocom_load load_of(struct world *world, pid_t pid)
 {
@@ -90,9 +90,9 @@ static void test_after_exit(void **state)
 	assert_int_equal(strncmp(task->comm, program_invocation_short_name, 15), 0);
 	first = *task;
 	settle(world);
-	task = watch_task(&world->watch, pid); /* once more, as its late bytes came */
+	task = watch_task(&world->watch, pid); /* shown once more, because late bytes came */
 	if (!task) {
-		/* Unless somebody else's sync(2) had brought them already. */
+		/* Unless another process's sync(2) had written them already. */
 		assert_int_equal(first.load.explicit_write_bytes, b.bytes);
 		task = &first;
 	}
@@ -137,7 +137,7 @@ static void test_mapping(void **state)
 			     (double)load.explicit_write_bytes, NOTHING);
 }
 
-/* Pages dirtied through a mapping by the kernel itself, which copies a direct read there. */
+/* The kernel itself dirties pages through a mapping: it copies a direct read there. */
 static void test_mapping_direct(void **state)
 {
 	struct world *world = *state;
@@ -201,7 +201,7 @@ static void test_cowriters(void **state)
 	expect_pair(world, "co-writers, 1:3, apart", pids, (unsigned long[]){PART, 3 * PART},
 		    WRITEBACK_ERROR);
 
-	/* Whose page it is: who made it dirty; to write to it again costs no I/O. */
+	/* The task that dirtied a page owns it; to write to it again costs no I/O. */
 	a.bytes = b.bytes = 2 * PART;
 	b.from = (off_t)PART;
 	for (int i = 0; i < OVERLAP_TRIES && bytes != 3 * PART; i++) {
@@ -212,7 +212,8 @@ static void test_cowriters(void **state)
 		pids[0] = write_and_exit(body_write, &a);
 		pids[1] = write_and_exit(body_write, &b);
 		settle(world);
-		/* More: somebody else's sync(2) came in between, the page was dirtied twice. */
+		/* More: another process's sync(2) came in between, so the page was dirtied
+		 * twice. */
 		bytes = load_of(world, pids[0]).explicit_write_bytes +
 			load_of(world, pids[1]).explicit_write_bytes;
 	}
@@ -231,7 +232,7 @@ static void test_cowriters(void **state)
 		    COWRITER_ERROR);
 }
 
-/* What is cut off before it was written costs nobody anything. */
+/* Bytes truncated before they were written cost no task anything. */
 static void test_truncated(void **state)
 {
 	struct world *world = *state;
@@ -244,7 +245,8 @@ static void test_truncated(void **state)
 	watch_compare_within("truncated before writeback", "explicit_write_bytes", 0,
 			     (double)load_of(world, pids[0]).explicit_write_bytes, NOTHING);
 
-	/* Another file: ext4 writes one that was cut to nothing as soon as it is closed again. */
+	/* Use another file: ext4 writes a file that was cut to nothing as soon as it is closed
+	 * again. */
 	a.path = fresh(world, "cut-quarter");
 	pids[0] = write_and_exit(body_write, &a);
 	assert_int_equal(truncate(a.path, (off_t)PART / 4), 0);
@@ -306,7 +308,7 @@ static void test_inode_reused(void **state)
 	expect_pair(world, "inode reused", pids, (unsigned long[]){0, PART}, WRITEBACK_ERROR);
 }
 
-/* A removed inode, its memory and all, many times over: each writer pays for its own. */
+/* An inode is removed and reused many times: each writer pays for its own bytes. */
 static void test_many_files(void **state)
 {
 	struct world *world = *state;
@@ -364,7 +366,7 @@ static void test_metadata(void **state)
 	assert_true(world->watch.sample.unattributed.metadata_bytes - before >= 64 * KIB);
 }
 
-/* A loop device over a file of the rig's disk; it goes when FD is closed. */
+/* Makes a loop device over a file of the rig's disk; it goes when FD is closed. */
 static int stack_loop(struct world *world, char *device, size_t size)
 {
 	int control, number, fd, file;
@@ -379,7 +381,8 @@ static int stack_loop(struct world *world, char *device, size_t size)
 	assert_true(fd >= 0 && file >= 0);
 	assert_int_equal(ioctl(fd, LOOP_SET_FD, file), 0);
 	close(file);
-	assert_int_equal(rig_shell("losetup -d %s", device), 0); /* once nobody has it open */
+	assert_int_equal(rig_shell("losetup -d %s", device),
+			 0); /* as soon as no process has it open */
 	return fd;
 }
 
@@ -435,7 +438,7 @@ static void test_identity(void **state)
 	       world->watch.sample.unattributed.other_bytes);
 }
 
-/* A writer that never stops, and a direct reader behind it. */
+/* Writes without end; a child reads with direct I/O. */
 static int body_busy(void *body)
 {
 	struct body b = *(struct body *)body;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What the monitor says of itself, beside what is true: events by program, how
- * full its tables are, what they take, and how sure its classes are.
+ * What the monitor says of itself compared with what is true: events by program, how full its
+ * tables are, their memory, and how certain its classes are.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -55,7 +55,7 @@ static int close_monitor(void **state)
 
 	monitor_free(world->watch.monitor);
 	world->watch.monitor = NULL;
-	memset(&world->watch.sample, 0, sizeof(world->watch.sample)); /* it was the monitor's */
+	memset(&world->watch.sample, 0, sizeof(world->watch.sample)); /* the monitor owned it */
 	return 0;
 }
 
@@ -83,7 +83,7 @@ static void dirty_files(const char *directory)
 	}
 }
 
-/* So many files dirtied before the first look at the tables. */
+/* Dirties many files before the first look at the tables. */
 static void test_tables(void **state)
 {
 	struct world *world = *state;
@@ -93,7 +93,7 @@ static void test_tables(void **state)
 	struct body w = {.path = world->file, .bytes = 4096, .block = 4096, .flags = O_DIRECT};
 	uint64_t entries = 0;
 
-	/* A sync(2) by somebody else, just then, empties the ledger: once more. */
+	/* Another process's sync(2) at this moment empties the ledger: try again. */
 	for (int attempt = 0; attempt < ATTEMPTS && entries < FILES; attempt++) {
 		sync();
 		close_monitor(state);
@@ -108,7 +108,7 @@ static void test_tables(void **state)
 	printf("# |tables: ledger %llu of %llu entries, %llu bytes after %d files were dirtied\n",
 	       (unsigned long long)entries, (unsigned long long)map(watch, "ledger")->entries_max,
 	       (unsigned long long)map(watch, "ledger")->memory_bytes, FILES);
-	/* Other files of the machine come on top; at most what there is room for. */
+	/* The machine's other files are added, but never more than there is room for. */
 	assert_in_range(entries, FILES, map(watch, "ledger")->entries_max);
 	assert_true(map(watch, "disks")->entries >= 1);
 	assert_true(map(watch, "disks")->entries_max >= map(watch, "disks")->entries);
@@ -129,7 +129,7 @@ static void test_events(void **state)
 	if (monitor_open(&watch->monitor, &config, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(rig_wait(rig_start(body_read, &w)), 0);
-	watch_sample(watch); /* the first period: the statistics were on */
+	watch_sample(watch); /* in the first period the statistics were on */
 	for (size_t i = 0; i < watch->sample.nprograms; i++)
 		if (!strcmp(watch->sample.programs[i].name, "bio_queue"))
 			runs = watch->sample.programs[i].runs;
@@ -159,7 +159,7 @@ static int work_inside(void *argument)
 	return rig_enter_cgroup(in->cgroup, 0) ? 1 : in->body(in->work);
 }
 
-/* Others on this machine may do the same meanwhile: what counts is in the rig's cgroup. */
+/* Other programs may do the same meanwhile, so only the rig's cgroup counts. */
 static void run_inside(struct watch *watch, int (*body)(void *), struct body *work)
 {
 	struct inside in = {watch->rig.cgroup, body, work};
@@ -168,7 +168,7 @@ static void run_inside(struct watch *watch, int (*body)(void *), struct body *wo
 	watch_sample(watch);
 }
 
-/* An exception is a sure sign; get_user_pages leaves none: its class is inferred. */
+/* An exception is a certain sign; get_user_pages leaves none, so its class is inferred. */
 static void test_confidence(void **state)
 {
 	struct world *world = *state;
@@ -203,7 +203,7 @@ static void test_confidence(void **state)
 	inferred = watch->sample.classifier.inferred_bytes - sure;
 	watch_compare("direct write from cold mmap", "inferred_bytes", FILE_BYTES, (double)inferred,
 		      0.01);
-	/* Read by a mapping, read and written directly: sure; read for the write: inferred. */
+	/* Read by a mapping, read and written directly: certain; read for the write: inferred. */
 	watch_compare("all of these", "confidence, percent", 75,
 		      100 * monitor_confidence(&watch->sample), 0.02);
 }

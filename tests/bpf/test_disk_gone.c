@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Disks that go: one device number, two disks after each other; no mixing, no
- * number below 0, and a disk that went is not shown any more.
+ * Disks that go away: one device number, two disks after each other. Their numbers must not mix
+ * or go below 0, and a removed disk is not shown any more.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 
 #define FIRST_BYTES  (4 * MIB)
 #define SECOND_BYTES (512 * KIB)
-#define READINGS     20 /* until a silent disk must have gone from the list */
+#define READINGS     20 /* readings after which a removed disk must have left the list */
 
 static const struct iocom_disk *find_disk(const struct watch *watch)
 {
@@ -49,7 +49,7 @@ static void read_disk(const struct watch *watch, size_t bytes)
 
 static void check_bounds(const struct iocom_disk *disk, uint64_t most)
 {
-	/* Whoever else looks at a new disk (udev) reads little. */
+	/* Other programs that look at a new disk (udev) read little. */
 	assert_true(disk->task_bytes <= most && disk->read_bytes <= most);
 	assert_true(disk->kernel_bytes <= most);
 	assert_true(disk->residual_bytes <= (int64_t)MIB && disk->residual_bytes >= -(int64_t)MIB);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Whatever is lost is counted as lost: each cause in `drops` is provoked, by a
- * monitor with hardly any room where that is what it takes.
+ * Lost events are counted as lost: the test provokes each cause in `drops`, if necessary with a
+ * monitor with hardly any room.
  *
- * Two causes cannot be provoked at will.  "task_storage": the kernel is out of
- * memory for one thread's counters in an atomic context.  "recursion": an interrupt
- * raises the very event whose program it interrupted on that CPU.  For both the
- * test shows that they are told and stay 0 under its load.
+ * Two causes cannot be provoked at will. "task_storage": the kernel is out of memory for one
+ * thread's counters in an atomic context. "recursion": an interrupt raises the very event whose
+ * program it interrupted on that CPU. For both the test shows that they are reported and stay 0
+ * under its load.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,11 +34,11 @@
 #define EXITED	      40
 #define WRITERS	      5
 #define TRIES	      5
-#define BUSY_UNUSED   255 /* the slot of a CPU that is not there */
+#define BUSY_UNUSED   255 /* the slot of a CPU that does not exist */
 #define BLOCK	      (64 * KIB)
 #define SOCKET_MEMORY "/proc/sys/net/core/optmem_max"
 
-/* A monitor of its own on the group's rig. */
+/* Opens another monitor on the group's rig. */
 static struct watch open_limited(const struct watch *watch, const struct monitor_limits *limits)
 {
 	struct watch limited = {.rig = watch->rig};
@@ -72,7 +72,7 @@ static int body_reader(void *argument)
 	return rig_enter_cgroup(r->cgroup, 0) || body_read(&r->body);
 }
 
-/* More cgroups than room: what has no job is in `lost`, and nothing is anywhere else. */
+/* More cgroups than room: counts without a job are in `lost`, and in no other place. */
 static void test_jobs(void **state)
 {
 	struct watch *watch = *state, limited;
@@ -119,7 +119,7 @@ static void test_late_and_exited(void **state)
 		assert_int_equal(rig_wait(rig_start(body_nothing, NULL)), 0);
 	watch_sample(&limited);
 	assert_true(watch_drop(&limited, "late") >= EXITED - ROOM);
-	/* Few enough each time that their ends are told, too many to remember. */
+	/* Each time few enough that their ends are reported, but too many to remember. */
 	for (int round = 0; round < 4; round++) {
 		for (int i = 0; i < ROOM / 2; i++)
 			assert_int_equal(rig_wait(rig_start(body_nothing, NULL)), 0);
@@ -163,7 +163,7 @@ static void test_disks(void **state)
 	snprintf(path, sizeof(path), "%s/file", watch->rig.mount);
 	w.path = path;
 	limited = open_limited(watch, &(struct monitor_limits){.disks = 1});
-	/* The rig's disk and the one its image lies on: one of them finds no room. */
+	/* The rig's disk and the disk with its image: one of them finds no room. */
 	for (int i = 0; i < 4; i++) {
 		rig_drop_caches();
 		assert_int_equal(rig_wait(rig_start(body_read, &w)), 0);
@@ -183,8 +183,8 @@ static uint64_t disk_task_bytes(const struct watch *watch)
 }
 
 /*
- * More dirty files than room: their writeback is unattributed, not somebody else's.
- * Anybody's sync(2) in the middle makes room, so it is tried a few times.
+ * More dirty files than room: their writeback is unattributed, and charged to no other task. Any
+ * process's sync(2) in the middle makes room, so the test tries a few times.
  */
 static void test_ledger(void **state)
 {
@@ -271,7 +271,7 @@ static int tcp(bool listening, uint16_t *port)
 	return fd;
 }
 
-/* In a network of its own whose sockets may have no extra memory. */
+/* Runs in a network namespace of its own whose sockets may have no extra memory. */
 static int body_sockets(void *argument)
 {
 	const struct rig *rig = argument;
@@ -284,7 +284,7 @@ static int body_sockets(void *argument)
 		return 1;
 	file = fopen(SOCKET_MEMORY, "we");
 	if (!file)
-		_exit(77); /* one value for all networks: not ours to change */
+		_exit(77); /* one value for all networks: we must not change it */
 	if (fprintf(file, "1") < 0 || fclose(file))
 		return 1;
 	listener = tcp(true, &port);
@@ -311,7 +311,8 @@ static void test_sockets(void **state)
 	assert_true(watch_drop(watch, "sockets") > before);
 }
 
-/* A program that will not leave the old epoch: that reading lacks the ended, the next has them. */
+/* A program does not leave the old epoch: that reading lacks the ended threads, the next has
+ * them. */
 static void test_epochs(void **state)
 {
 	struct watch *watch = *state;
@@ -328,7 +329,7 @@ static void test_epochs(void **state)
 	pid = rig_start(body_read, &w);
 	assert_int_equal(rig_wait(pid), 0);
 	__atomic_add_fetch(&bss->busy[BUSY_UNUSED].count, 1, __ATOMIC_SEQ_CST);
-	usleep(WATCH_SETTLE_US); /* once only: watch_sample would try again */
+	usleep(WATCH_SETTLE_US); /* only once: watch_sample would try again */
 	assert_int_equal(monitor_sample(watch->monitor, &watch->sample, NULL), 0);
 	__atomic_sub_fetch(&bss->busy[BUSY_UNUSED].count, 1, __ATOMIC_SEQ_CST);
 	assert_int_equal(watch_drop(watch, "epochs"), before + 1);

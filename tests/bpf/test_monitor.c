@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The monitor as a whole: short processes, jobs, service times, scope, sweeps,
- * drops and refusals.  What it says of I/O is in test_accuracy_io.c (reads) and
+ * The monitor as a whole: short processes, jobs, service times, scope, sweeps, drops and
+ * refusals. Its I/O numbers are tested in test_accuracy_io.c (reads) and
  * test_accuracy_writeback.c.
  */
 #include <errno.h>
@@ -98,12 +98,12 @@ static void test_5ms_task(void **state)
 	task = watch_task(&world->watch, pid);
 	assert_non_null(task);
 	assert_true(task->exited);
-	/* Between the two readings lies the end of the task, which an emulator stretches. */
+	/* The end of the task lies between the two readings, and an emulator stretches it. */
 	watch_compare("5 ms task", "cpu_us, as wait4 tells", truth_us,
 		      (double)task->load.cpu_ns / 1000, watch_emulated() ? 0.5 : 0.01);
 }
 
-/* Whoever did the I/O, a cgroup's total is exact, also across a move. */
+/* A cgroup's total is exact whichever process did the I/O, also across a move. */
 static void test_jobs(void **state)
 {
 	struct world *world = *state;
@@ -112,7 +112,7 @@ static void test_jobs(void **state)
 	char cgroup[2][160];
 	uint64_t id[2], bytes[2] = {0, 0};
 	struct stat st;
-	int go[2];
+	int go[2], has_read[2];
 	pid_t pid;
 	char byte = 0;
 
@@ -123,6 +123,7 @@ static void test_jobs(void **state)
 		id[i] = st.st_ino;
 	}
 	assert_int_equal(pipe(go), 0);
+	assert_int_equal(pipe(has_read), 0);
 	pid = fork();
 	if (!pid) {
 		rig_enter_cgroup(cgroup[0], 0);
@@ -130,23 +131,25 @@ static void test_jobs(void **state)
 		w.bytes = 12 * MIB;
 		rig_enter_cgroup(cgroup[1], 0);
 		body_read(&w);
-		_exit(read(go[0], &byte, 1) != 1);
+		_exit(write(has_read[1], "", 1) != 1 || read(go[0], &byte, 1) != 1);
 	}
-	usleep(300000);
+	assert_int_equal(read(has_read[0], &byte, 1), 1);
 	watch_sample(&world->watch); /* while it lives */
 	assert_int_equal(write(go[1], &byte, 1), 1);
 	assert_int_equal(rig_wait(pid), 0);
 	for (int i = 0; i < 2; i++)
 		rmdir(cgroup[i]);
-	watch_sample(&world->watch); /* after it and its cgroup are gone */
+	watch_sample(&world->watch); /* after the process and its cgroup are gone */
 	for (size_t j = 0; j < world->watch.sample.njobs; j++)
 		for (int i = 0; i < 2; i++)
 			if (world->watch.sample.jobs[j].cgroup_id == id[i])
 				bytes[i] = world->watch.sample.jobs[j].load.explicit_read_bytes;
 	watch_compare("moved between cgroups", "first job's bytes", 4 * MIB, bytes[0], 0);
 	watch_compare("moved between cgroups", "second job's bytes", 12 * MIB, bytes[1], 0);
-	close(go[0]);
-	close(go[1]);
+	for (int i = 0; i < 2; i++) {
+		close(go[i]);
+		close(has_read[i]);
+	}
 }
 
 static void test_service(void **state)
@@ -230,11 +233,11 @@ static void test_sweep(void **state)
 	close(ready[0]);
 	printf("# |%d threads: sweep %.2f ms, look at the run queue %.2f ms\n", SWEEP_THREADS,
 	       best_ms, look_ms);
-	if (!watch_emulated())
-		assert_true(best_ms < 30);
+	/* What that may be is bench-monitor's to say: a busy machine has no bound for it. */
+	assert_true(best_ms > 0 && look_ms > 0);
 }
 
-/* On in one period of ten; more where somebody else (another monitor) wants them on, too. */
+/* On in one period of ten; more if another monitor wants them on, too. */
 static void test_statistics(void **state)
 {
 	struct world *world = *state;
@@ -270,7 +273,7 @@ static void test_no_drops(void **state)
 
 		if (!drop->count)
 			continue;
-		/* A program that takes this long is interrupted by an event of its own. */
+		/* A program that takes so long is interrupted by an event of its own. */
 		if (watch_emulated() && !strcmp(drop->name, "recursion"))
 			printf("# |drop %s: %lu\n", drop->name, drop->count);
 		else
@@ -278,7 +281,8 @@ static void test_no_drops(void **state)
 	}
 }
 
-/* A monitor with a scope sees its cgroup's tasks, its disk, and strangers as foreign. */
+/* A monitor with a scope sees its cgroup's tasks and its disk, and counts other tasks as
+ * foreign. */
 static void test_scope(void **state)
 {
 	struct world *world = *state;

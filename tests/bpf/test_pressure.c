@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Many of everything at once: what is not counted as lost is exact.  A short form
- * of seconds; IOCOM_PRESSURE=full (make check-pressure): 100,000 threads, 100,000
- * dirty files, 20,000 cgroups, ten seconds of exits, 300 disks.
+ * Many of everything at once: all that is not counted as lost must be exact. This short form
+ * takes seconds; IOCOM_PRESSURE=full (make check-pressure) has 100,000 threads, 100,000 dirty
+ * files, 20,000 cgroups, ten seconds of exits, and 300 disks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -103,7 +103,7 @@ struct herd {
 	unsigned threads;
 	int ready[2], fd;
 	pthread_mutex_t turn;
-	char *buffer; /* one for all, under `turn` */
+	char *buffer; /* shared by all, protected by `turn` */
 };
 
 static void *read_and_stay(void *argument)
@@ -139,7 +139,7 @@ static int body_herd(void *argument)
 	return 1;
 }
 
-/* How many threads this machine lets us have, at most WANTED. */
+/* Returns how many threads this machine lets us have, at most WANTED. */
 static unsigned threads_allowed(unsigned wanted)
 {
 	long most = read_number(PID_MAX), threads = read_number(THREADS_MAX);
@@ -302,7 +302,7 @@ static int by_id(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Since the previous reading, in the first COUNT of IDS. */
+/* Returns the bytes since the previous reading in the first COUNT of IDS. */
 static uint64_t read_in_jobs(const struct watch *watch, const uint64_t *ids, size_t count)
 {
 	uint64_t bytes = 0;
@@ -415,7 +415,7 @@ static void test_exits(void **state)
 	late = watch_drop(&world->watch, "late") - late;
 	printf("# |%lu exits, %.0f a second: drop late %lu, exited %lu\n", *s.ended,
 	       (double)*s.ended * 1e3 / s.milliseconds, late, watch_drop(&world->watch, "exited"));
-	/* Each missing row is a drop; without drops all are there, the loops too. */
+	/* Each missing row is a drop; without drops all rows are there, those of the loops too. */
 	missed = watch_missed(&world->watch);
 	assert_true((double)(rows + late) + missed >= (double)(*s.ended + STORM_LOOPS));
 	if (!late)
@@ -426,7 +426,7 @@ static void test_exits(void **state)
 
 /* --- disks ----------------------------------------------------------------------- */
 
-/* A loop device over IMAGE that goes with its descriptor; -1: no more of them. */
+/* Makes a loop device over IMAGE that goes with its descriptor; -1: there are no more. */
 static int open_loop(int control, int image)
 {
 	struct loop_config config = {.fd = (__u32)image,
@@ -442,12 +442,12 @@ static int open_loop(int control, int image)
 			return -1;
 		if (!ioctl(fd, LOOP_CONFIGURE, &config))
 			return fd;
-		close(fd); /* somebody was faster */
+		close(fd); /* another process was faster */
 	}
 	return -1;
 }
 
-/* What tasks did on the disk behind FD, as the last reading has it. */
+/* Returns what tasks did on the disk behind FD, by the last reading. */
 static uint64_t disk_bytes(const struct watch *watch, int fd)
 {
 	struct stat st;
@@ -462,7 +462,7 @@ static uint64_t disk_bytes(const struct watch *watch, int fd)
 	return 0;
 }
 
-/* Loop devices that were not there before and that nobody took over. */
+/* Removes new loop devices, unless another process uses them. */
 static void remove_loops(int control, const int *numbers, unsigned count, int first)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -497,7 +497,7 @@ static void test_disks(void **state)
 		assert_int_equal(fstat(fds[disks], &st), 0);
 		numbers[disks++] = (int)minor(st.st_rdev);
 	}
-	/* The first block each settles whose device number this is now. */
+	/* Reading the first block shows the monitor which disk has this device number now. */
 	for (int round = 0; round < 2; round++) {
 		for (unsigned i = 0; i < disks; i++)
 			assert_int_equal(pread(fds[i], buffer, BLOCK, 0), BLOCK);

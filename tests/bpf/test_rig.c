@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The rig itself: it comes down whatever a test left running. */
+/* The rig goes down whatever a test left running. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -20,7 +20,7 @@
 #include "user/monitor/monitor_internal.h"
 #include "tests/lib/watch.h"
 
-/* Instructions differ in the numbers of maps only. */
+/* Counts differing instructions; only the numbers of maps may differ. */
 static size_t differences(struct bpf_program *a, struct bpf_program *b)
 {
 	const struct bpf_insn *x = bpf_program__insns(a), *y = bpf_program__insns(b);
@@ -76,7 +76,7 @@ static void test_same_programs(void **state)
 	iocom_bpf__destroy(by_all);
 }
 
-/* The file is gone: libbpf says so, no crash, no half-loaded object. */
+/* The file is gone: libbpf says so, without a crash or a half-loaded object. */
 static void test_no_such_file(void **state)
 {
 	struct monitor_types types, bad = {.fd = -1, .path = "/proc/self/fd/999"};
@@ -96,7 +96,7 @@ static void test_no_such_file(void **state)
 	assert_true(err.text[0]);
 }
 
-/* What only some programs need: in the extract it now has another name. */
+/* Renames a member that only some programs need, so the extract does not have it. */
 static void hide(const struct monitor_types *types, const char *member)
 {
 	char wanted[64];
@@ -181,7 +181,7 @@ static void test_needed_program_refused(void **state)
 	assert_int_equal(hooks_needed(&hooks, &err), -EOPNOTSUPP);
 }
 
-/* A program that cannot be attached: its descriptor is of another thing. */
+/* Makes a program impossible to attach: its descriptor is of something else. */
 static void spoil(struct bpf_program *program)
 {
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);

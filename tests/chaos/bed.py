@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-"""The testbed as chaos sees it: its nodes, their agents and munged, started and killed.
+"""The testbed under chaos: its nodes, whose agents and munged are started and killed.
 
-An agent and a munged are started again with the very words the testbed started them with.
+An agent and a munged are started again with the same command line as the testbed used.
 """
 import glob
 import json
@@ -14,15 +14,15 @@ import time
 
 STATE_MB = 32    # the file system of a node's state directory
 KEEP_JOBS = 300  # finished jobs in a node's journal; pruned once a minute
-SPOOL_MB = 2     # of output that is kept of a detached job,
-SPOOLS_MB = 16   # and of all of a node's
+SPOOL_MB = 2     # output kept of a detached job
+SPOOLS_MB = 16   # output kept of all jobs of a node
 LEASE_S = 5
 WORDS = ["--keep-jobs", str(KEEP_JOBS), "--spool-mb", str(SPOOL_MB), "--spool-total-mb",
          str(SPOOLS_MB), "--lease-s", str(LEASE_S)]
 
 
 def faked(ahead_s):
-    """Words before a program whose CLOCK_REALTIME shall be AHEAD_S seconds ahead."""
+    """Words before a program, so that its CLOCK_REALTIME is AHEAD_S seconds ahead."""
     found = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
     if not ahead_s:
         return []
@@ -38,14 +38,14 @@ def words_of(pid):
 
 
 def stat_of(pid):
-    """State, parent ... of /proc/PID/stat."""
+    """Returns state, parent and further fields of /proc/PID/stat."""
     with open(f"/proc/{pid}/stat") as f:
         return f.read().rsplit(")", 1)[1].split()
 
 
 def alive(pid):
-    """Whether a thread of process PID is no zombie: the last one lets go of locks and sockets,
-    and it need not be the first thread, whose state /proc/PID/stat tells."""
+    """Returns whether a thread of process PID is not a zombie. The last such thread releases
+    locks and sockets; /proc/PID/stat shows only the state of the first one."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
@@ -60,7 +60,7 @@ def alive(pid):
 
 
 def cgroup_roots():
-    """Mount points of cgroup2 and of the v1 hierarchies the testbed uses."""
+    """Returns the mount points of cgroup2 and of the v1 hierarchies that the testbed uses."""
     roots = []
     with open("/proc/self/mountinfo") as f:
         for line in f:
@@ -86,7 +86,7 @@ class Node:
         self.late = 0         # starts that were refused (a full disk), and tried again
         self.deaths = []      # last words of agents that were dead before we killed them
         self.overfull = []    # complaints about its kept output, while it worked
-        self.listed = {}      # what it said of its jobs last: it forgets the oldest
+        self.listed = {}      # its last list of jobs: it forgets the oldest
 
     def munged_pid(self):
         with open(f"{self.dir}/munge/pid") as f:
@@ -103,7 +103,7 @@ class Node:
 
     # --- the agent ---
     def start_agent(self, ahead_s=0):
-        """Starts an agent until one answers; how long the one that did took."""
+        """Starts agents until one answers; returns how long that one took."""
         limit = time.monotonic() + 60
         while time.monotonic() < limit:
             with open(f"{self.dir}/agent.log", "ab") as log:
@@ -123,8 +123,8 @@ class Node:
         raise RuntimeError(f"{self.name}: no agent starts; see {self.dir}/agent.log")
 
     def answers(self):
-        """Whether it is our child that answers, and not one before it that is not all gone:
-        a second agent beside that one ends at once."""
+        """Returns whether our child answers, and not an earlier agent that has not ended yet:
+        a second agent would end at once."""
         with socket.socket(socket.AF_UNIX) as s:
             try:
                 s.connect(f"{self.run_dir}/iocom.sock")
@@ -134,7 +134,7 @@ class Node:
                 return False
 
     def found_dead(self):
-        """Whether the agent ended though not by us, which is noted."""
+        """Returns whether the agent ended without our doing, and notes that."""
         if self.child:
             self.child.poll()
         if alive(self.pid):
@@ -162,7 +162,7 @@ class Node:
 
     # --- supervisors ---
     def shims(self):
-        """Not the job's process, which is a copy of its supervisor until it has exec'ed."""
+        """Returns the supervisors, without job processes, which are copies of them until exec."""
         parents = {}
         for pid in self.bed.pids_of(f"{self.group}/shims"):
             try:
@@ -195,7 +195,7 @@ class Node:
                               capture_output=True, text=True).stdout
 
     def small_state(self):
-        """The agent ends; its state directory becomes a small file system."""
+        """Ends the agent and makes its state directory a small file system."""
         self.end_agent()
         self.inside("mount", "-t", "tmpfs", "-o", f"size={STATE_MB}m,mode=0700", "iocom-chaos",
                     f"{self.dir}/state")
@@ -206,9 +206,9 @@ class Node:
     def empty(self):
         self.inside("rm", "-f", f"{self.dir}/state/fill")
 
-    # --- what it says ---
+    # --- what the node says ---
     def jobs(self):
-        """All its jobs, also those it has forgotten since: {id: row}."""
+        """Returns all its jobs as {id: row}, also those that it has forgotten since."""
         done = self.bed.run(self.name, ["jobs", "--all", "--json"])
         if not done.returncode:
             self.listed.update((job["job"], job) for job in json.loads(done.stdout)["jobs"])
@@ -250,7 +250,7 @@ class Bed:
             return subprocess.CompletedProcess(words, p.returncode, out, err)
 
     def pids_of(self, group):
-        """Processes in GROUP and below, in any hierarchy."""
+        """Returns the processes in GROUP and below, in any hierarchy."""
         pids = set()
         for root in self.roots:
             for at, _, _ in os.walk(f"{root}/{group}"):
@@ -262,7 +262,7 @@ class Bed:
         return pids
 
     def wait_heard(self, seconds):
-        """Until every node hears every other one."""
+        """Waits until every node hears every other one."""
         limit = time.monotonic() + seconds
         while time.monotonic() < limit:
             if all(n.others() == len(self.nodes) for n in self.nodes.values()):

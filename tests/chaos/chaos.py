@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-"""Chaos on a testbed that is up: jobs under kills, cuts, full disks, wrong clocks; a judgement.
+"""Chaos on a running testbed: jobs under kills, cuts, full disks and wrong clocks are judged.
 
 Everything comes from --seed; --plan FILE replays the plan in a log instead.  The log has
 one JSON object a line: the plan, the events as they happened, the jobs, the complaints.
@@ -23,12 +23,12 @@ from events import Events
 from kinds import KINDS
 from restartable import read_attempts
 
-END_S = 60       # for the last clients to end, after all is mended
+END_S = 60       # for the last clients to end after all repairs
 SETTLE_S = 25    # for the listings to be final
 REASONS = 12     # lines of the table
-SIN_TRIES = 3    # an agent that tidies just then may be first
-LIST_EVERY = 20  # rounds: before a journal forgets a job
-MOST_ROWS = KEEP_JOBS + 400  # what a minute brings between two prunings
+SIN_TRIES = 3    # an agent may clean up before the judge looks
+LIST_EVERY = 20  # rounds, so that no journal forgets a job before
+MOST_ROWS = KEEP_JOBS + 400  # plus what a minute adds between two prunings
 TWICE = re.compile("ran [0-9]+ times|beside another|before the last sign")
 VERDICTS = ("whole", "client killed", "refused", "lost", "broken")
 
@@ -50,7 +50,7 @@ def read_plan(path):
 
 
 def run(bed, plan, marks, log):
-    """All rounds.  The jobs, and what was done."""
+    """Runs all rounds; returns the jobs and the events."""
     jobs, over = [], []
     events = Events(bed, lambda: [j for j in jobs if j.running()], log)
     for number, turn in enumerate(plan):
@@ -59,12 +59,12 @@ def run(bed, plan, marks, log):
             jobs.append(KINDS[job["kind"]](bed, job, marks))
             jobs[-1].start()
         time.sleep(0.4 * turn["seconds"])
-        # An event that takes long holds the plan up only where two wait behind it.
+        # A long event delays the plan only if two more wait behind it.
         while events.queues[turn["event"]["node"]].unfinished_tasks > 2:
             time.sleep(0.05)
         events.put(turn["event"])
         time.sleep(max(0.0, turn["seconds"] - (time.monotonic() - began)))
-        # Nobody starts more than the nodes can run.
+        # Start no more jobs than the nodes can run.
         while sum(j.status is None for j in jobs) > 40:
             time.sleep(0.1)
         for node in bed.nodes.values():
@@ -91,7 +91,7 @@ def count_marks(path):
 
 
 def tried(marks):
-    """What restartable jobs noted of their attempts."""
+    """Returns what restartable jobs noted about their attempts."""
     try:
         with open(f"{marks}.attempts", encoding="utf-8") as f:
             return read_attempts(f.read())
@@ -110,7 +110,7 @@ def facts_of(jobs, marks, listings):
 
 
 def settle(bed, jobs, marks, seconds):
-    """Until the listings are final and nothing of a job is left, or the time is up."""
+    """Waits until the listings are final and no job has left anything, or the time is up."""
     limit = time.monotonic() + seconds
     while True:
         listings = {name: node.jobs() for name, node in bed.nodes.items()}
@@ -124,9 +124,9 @@ def settle(bed, jobs, marks, seconds):
 
 
 def finish_all(jobs):
-    """Who comes later: for what is left of a killed client's output, for a detached job's.
+    """Attaches once more, to get the rest of a killed client's output or a detached job's.
 
-    Only to those that the journals surely have still: of the others nobody knows.
+    Only to jobs that the journals still have for certain: the others may be forgotten.
     """
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda job: job.finish(), jobs[-KEEP_JOBS:]))
@@ -137,7 +137,7 @@ def look_all(bed, marks):
 
 
 def fresh_fds(bed):
-    """Descriptors of agents that have done nothing yet: the ones before have ended."""
+    """Starts new agents after the others ended; returns their descriptors before any work."""
     for node in bed.nodes.values():
         node.start_agent()
     bed.wait_heard(20)
@@ -146,14 +146,14 @@ def fresh_fds(bed):
 
 
 def judge_all(bed, jobs, facts, before, marks):
-    """[(kind, complaint)], verdicts by kind of job, descriptors of the agents that served."""
+    """Returns [(kind, complaint)], verdicts by kind of job, the used agents' descriptors."""
     verdicts, complaints = collections.defaultdict(collections.Counter), []
     for job, f in zip(jobs, facts):
         kind, bad = judge.verdict(f)
         verdicts[job.job["kind"]][kind] += 1
         complaints += [("twice" if TWICE.search(b) else "jobs", b) for b in bad]
     after = look_all(bed, marks)
-    # Whose client did not say that it had all: its record is for another one.
+    # If the client did not confirm that it had everything, the record is kept for another client.
     kept = {name for job, f in zip(jobs, facts) for name in job.names()
             if f.killed or f.status == judge.UNKNOWN or job.job["kind"] != "piped"}
     for name in bed.nodes:
@@ -164,7 +164,7 @@ def judge_all(bed, jobs, facts, before, marks):
 
 
 def reasons_of(facts):
-    """{(verdict, what was said): how often}, without the names and numbers."""
+    """Returns {(verdict, sentence): how often}, without names and numbers."""
     found = collections.Counter()
     for f in facts:
         what = judge.verdict(f)[0]
@@ -210,7 +210,7 @@ def print_table(args, plan, events, verdicts, facts, complaints, bed, seconds):
 
 
 def self_test(bed, facts, before, marks, log):
-    """Each sin is committed on the living testbed, and must be found: [what was missed]."""
+    """Commits each sin on the running testbed; returns those that the judge missed."""
     missed = []
     once = next((f for f in facts if f.marks == 1), None)
     if once:
@@ -286,7 +286,7 @@ def main():
 
 
 def report(args, complaints, verdicts, missed):
-    """TAP."""
+    """Prints TAP."""
     number = 0
     for what, kinds in (("every job ran at most once", {"twice"}),
                         ("every output is whole, or the job is reported with the reason",

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Chaos on a testbed of its own: ROUNDS rounds of jobs and of what kills them, from SEED
+# Chaos on a testbed of its own: ROUNDS rounds of jobs and of faults that may kill them, from SEED
 # (chaos.py, plan.py); PLAN=LOG replays the plan of a log.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
@@ -9,7 +9,7 @@ export IOCOM_TESTBED_MARK=${IOCOM_TESTBED_MARK:-iocom-chaos} PYTHONDONTWRITEBYTE
 . tests/lib/cluster.sh
 LOG=${CHAOS_LOG:-$IOCOM_BUILD/log/chaos.jsonl}
 mkdir -p "$(dirname "$LOG")"
-# An old log that is replayed is not written over.
+# Replaying an old log must not overwrite it.
 [ "${PLAN-}" != "$LOG" ] || { cp "$LOG" "$LOG.replayed" && PLAN=$LOG.replayed; }
 cluster_up --nodes 3 --disk 0 --cpu 1
 python3 tests/chaos/chaos.py --testbed "$TESTBED" --build "$IOCOM_BUILD" --rounds "${ROUNDS:-50}" \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-"""Detached jobs: started by one client, read by others that are killed and go on at a byte."""
+"""Detached jobs: one client starts them, others read and are killed, the next ones continue."""
 import os
 import re
 import subprocess
@@ -10,20 +10,20 @@ import time
 import judge
 from jobs import Job, want
 
-AGAIN_S = 8    # so long is attached again, while agents may be down
-FINAL_S = 1    # the same at the end, when none is
+AGAIN_S = 8    # how long to try to attach again while agents may be down
+FINAL_S = 1    # the same at the end, when no agent is down
 LATER_S = 0.3  # between two tries, and longer each time
 NOT_KEPT = re.compile("bytes ([0-9]+) to ([0-9]+) of the job's output were not kept")
-END_S = 10     # for whoever attaches or waits when all has ended
+END_S = 10     # for clients that attach or wait after the end
 
 
 def gaps(text):
-    """[(first byte that is not kept, the next one that is)...] as attach said them."""
+    """Returns the gaps that attach reported: [(first byte not kept, next kept byte), ...]."""
     return [(int(a), int(b)) for a, b in NOT_KEPT.findall(text)]
 
 
 def reach(start, length, missing):
-    """Where who began at byte START of the output and got LENGTH bytes is, and what he missed."""
+    """Returns where a reader that began at START and got LENGTH bytes is, and what it missed."""
     passed = []
     for first, after in sorted(missing):
         if first < start or first - start > length:
@@ -35,7 +35,7 @@ def reach(start, length, missing):
 
 
 def kept(whole, missing):
-    """WHOLE without what is MISSING."""
+    """Returns WHOLE without the MISSING bytes."""
     out, at = b"", 0
     for first, after in sorted(missing):
         out += whole[at:first]
@@ -46,15 +46,15 @@ def kept(whole, missing):
 class DetachedJob(Job):
     """`iocom run --detach`, then `iocom attach` until one has the job's own status.
 
-    Its first client is never killed; those that attach are.
+    Its first client is never killed, but clients that attach are.
     """
 
     def __init__(self, bed, job, marks):
         super().__init__(bed, job, marks)
         self.out = bytearray()
-        self.at = 0        # this byte of the job's output comes next
-        self.missing = []  # of it; as `gaps`
-        self.cuts = list(job["cuts"])  # at so many bytes who reads is killed
+        self.at = 0        # offset of the next byte of the job's output
+        self.missing = []  # missing bytes, as in `gaps`
+        self.cuts = list(job["cuts"])  # byte counts at which the reader is killed
         self.started = False
         self.waiter = None
 
@@ -86,7 +86,7 @@ class DetachedJob(Job):
         return True
 
     def _follow(self, seconds):
-        """One client after another; the exit status of the last one."""
+        """Runs one client after another; returns the exit status of the last one."""
         limit, pause = time.monotonic() + seconds, LATER_S
         while True:
             before = len(self.out)
@@ -96,9 +96,9 @@ class DetachedJob(Job):
             self.output = judge.compare(bytes(self.out), kept(want(self.job), self.missing))
             if status == self.job["id"] % 8 and self.missing:
                 self._all_told()
-                return judge.UNKNOWN  # it ended so, and nobody has all of its output
+                return judge.UNKNOWN  # it ended so, but no client has all of its output
             if status == self.job["id"] % 8 or time.monotonic() >= limit:
-                # What did not start is who looks; the job did.
+                # The client that attaches did not start, but the job did.
                 return judge.UNKNOWN if status in (judge.FAILED, -9) else status
             if status != -9:
                 time.sleep(pause)
@@ -147,7 +147,7 @@ class DetachedJob(Job):
                                  stderr=subprocess.DEVNULL), ())
 
     def _again(self, at):
-        """What is kept of the output is there for others, too, from any byte on."""
+        """Checks that other clients get the kept output, too, from any byte on."""
         tail = bytearray()
         status = self._attach(["--from", str(at)], tail)
         if status != self.status or tail != kept(want(self.job), [(0, at), *gaps(self.err)]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-"""What is done to the nodes.  Each node has one thread, so that its events keep their order."""
+"""Events that hit the nodes.  Each node has one thread, so that its events keep their order."""
 import os
 import queue
 import signal
@@ -22,7 +22,7 @@ def send(pid, number):
 
 
 def wait_for(what, seconds):
-    """Until WHAT() is something; it."""
+    """Waits until WHAT() is true, and returns it."""
     limit = time.monotonic() + seconds
     while True:
         found = what()
@@ -33,12 +33,12 @@ def wait_for(what, seconds):
 
 class Events:
     def __init__(self, bed, running, note):
-        """RUNNING(): the jobs under way.  NOTE(dict): the log."""
+        """RUNNING() returns the running jobs; NOTE(dict) writes to the log."""
         self.bed, self.running, self.note = bed, running, note
         self.counts, self.missed = {}, {}
         self.failures = []
         self.shims_killed = 0
-        self.calm_since = dict.fromkeys(bed.nodes, time.monotonic())  # None: it is not
+        self.calm_since = dict.fromkeys(bed.nodes, time.monotonic())  # None: it is not calm
         self.queues = {name: queue.Queue() for name in bed.nodes}
         self.threads = [threading.Thread(target=self._serve, args=(name,), daemon=True)
                         for name in bed.nodes]
@@ -132,7 +132,7 @@ class Events:
         return took if pid else False
 
     def stop_shim(self, node, event):
-        """It neither answers nor lets go while a new agent looks for it."""
+        """The shim neither answers nor ends while a new agent looks for it."""
         pid = self._shim(node, event)
         if not pid or not send(pid, signal.SIGSTOP):
             return False
@@ -177,5 +177,5 @@ class Events:
         node.end_agent()
         restart = threading.Timer(event["seconds"], node.empty)
         restart.start()
-        node.start_agent()  # tries until there is room: its time says nothing
+        node.start_agent()  # tries until there is room, so its time means nothing
         restart.join()

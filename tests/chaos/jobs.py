@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-"""Jobs of a run of chaos: started, waited for, and what they should have written.
+"""Jobs of a run of chaos: starts them, waits for them, and knows what they should write.
 
 A kind of job is a class in kinds.py, named by "kind" in the plan: start(), running(),
 kill_client(), wait(), name(), and after the end finish(), then facts for the judge.
@@ -20,13 +20,13 @@ def lines(job_id, count):
 
 
 def want(job):
-    """Every byte the job writes."""
+    """Returns every byte that the job writes."""
     out = lines(job["id"], job["lines"])
     return out + lines(job["id"] + 1000000, job["echo"]) if job["echo"] else out
 
 
 class Job:
-    """What all kinds are: a thread that runs programs, one at a time, and keeps what they said."""
+    """All kinds: a thread that runs programs one at a time and keeps their sentences."""
     most = 1            # how often it may run
     killed_by_us = False
     hung = False
@@ -34,9 +34,9 @@ class Job:
     def __init__(self, bed, job, marks):
         self.bed, self.job, self.marks = bed, job, marks
         self.process = None
-        self.status = self.err = None  # None: it is not over
+        self.status = self.err = None  # None: it is not over yet
         self.output = compare(b"", want(job))
-        self.bad = []       # complaints that only it can have
+        self.bad = []       # complaints of this kind of job only
         self.waited = []    # what `iocom wait` said
         self.report = []    # of --status-fd
         self.began = self.ended = 0.0
@@ -53,7 +53,7 @@ class Job:
         self.status = status
 
     def _words(self, *options):
-        """Of the job's client; its report follows."""
+        """Returns the command line of the job's client."""
         job = self.job
         words = [self.bed.tool("iocom"), "run", *options, *job["how"], "--class", "chaos",
                  "--grace", str(GRACE_S), "--", self.bed.tool("chaosjob"), self.marks,
@@ -61,7 +61,7 @@ class Job:
         return words + [word for word in ("echo", "child", "alone") if job.get(word)]
 
     def _client(self, options, take, feed=subprocess.DEVNULL):
-        """Runs a client; TAKE has its standard output as a file.  Its exit status."""
+        """Runs a client; TAKE gets its standard output as a file.  Returns its exit status."""
         with tempfile.TemporaryFile() as report, tempfile.TemporaryFile() as err:
             self.process = self.bed.spawn(
                 self.job["home"], self._words("--status-fd", str(report.fileno()), *options),
@@ -80,7 +80,7 @@ class Job:
         return self.process is not None and self.status is None and self.process.poll() is None
 
     def kill_client(self):
-        """kill -9 of the client.  False: it had ended."""
+        """Kills the client with -9; returns False if it had ended."""
         if not self.running():
             return False
         self.killed_by_us = True
@@ -97,10 +97,10 @@ class Job:
         self.thread.join(5)
 
     def finish(self):
-        """All is mended, and every client has ended."""
+        """Called when everything is repaired and every client has ended."""
 
     def names(self):
-        """The ids it had in the cluster: none when it was never placed."""
+        """Returns the ids that it had in the cluster; none if it was never placed."""
         return list(dict.fromkeys(line["job"] for line in self.report if line.get("job")))
 
     def name(self):
@@ -121,7 +121,7 @@ class PipedJob(Job):
             return self._client([], take, feed)
 
     def finish(self):
-        """Its client was killed: another one takes what that one left, and must go on there."""
+        """If its client was killed, another one takes the rest and must continue there."""
         if self.killed_by_us and self.name():
             done = self.bed.run(self.job["home"], ["attach", self.name()])
             self.bad += rest(done.stdout.encode(), self.output.got, want(self.job))

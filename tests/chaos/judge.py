@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-"""What became of the jobs, and what is left on the nodes.
+"""Judges how the jobs ended and what they left on the nodes.
 
 verdict() judges one job from plain facts; leaks() compares two looks at a node; look()
-takes one.  A complaint is a sentence; none is the promise kept.
+takes one.  A complaint is a sentence; no complaint means that all promises were kept.
 """
 import collections
 import os
@@ -10,13 +10,13 @@ import os
 from bed import SPOOLS_MB
 
 FAILED, UNKNOWN = 125, 255
-TTL_S = 60  # of credentials: clocks may differ by so much
+TTL_S = 60  # life of a credential: clocks may differ by so much
 ENDED = ("exited", "killed", "failed", "lost")
 
-# status: of the client.  output: compare()'s.  code: the job's own exit status.
-# reason: what the client said.  marks: how often it ran.  row: home's listing, or None.
-# bad: complaints that only its kind of job can have.  waited: exit statuses of `iocom wait`.
-# most: how often it may run.  attempts: of a restartable job (restartable.py), or None.
+# status: the client's. output: compare()'s. code: the job's own exit status. reason: what the
+# client said. marks: how often the job ran. row: home's listing, or None. bad: complaints that
+# only its kind of job can have. waited: exit statuses of `iocom wait`. most: how often it may
+# run. attempts: for a restartable job (restartable.py), or None.
 Facts = collections.namedtuple(
     "Facts", "id name status output code reason marks row killed hung bad waited most attempts",
     defaults=((), (), 1, None))
@@ -24,19 +24,19 @@ Output = collections.namedtuple("Output", "beginning got of")
 
 
 def compare(out, want):
-    """The output against every byte of what it should be."""
+    """Compares the output with every byte that it should have."""
     return Output(want.startswith(out), len(out), len(want))
 
 
 def rest(out, got, want):
-    """Complaints about OUT, attached to by a second client: the first one had GOT bytes."""
+    """Complaints about OUT of a second client that attached: the first one had GOT bytes."""
     if want.find(out, 0, got + len(out)) < 0:
         return [f"attach gave {len(out)} bytes that do not go on from the {got} there were"]
     return []
 
 
 def verdict(f):
-    """("whole" | "refused" | "lost" | "client killed" | "broken", [complaint...])."""
+    """Returns ("whole" | "refused" | "lost" | "client killed" | "broken", [complaint...])."""
     bad = [*f.bad, *waits(f), *attempts(f)]
     if f.marks > f.most:
         bad.append(f"ran {f.marks} times")
@@ -65,12 +65,12 @@ def verdict(f):
 
 
 def listing(f, kind):
-    """Complaints about what `iocom jobs` of its home says of it."""
+    """Complaints about the job in `iocom jobs` of its home."""
     if not f.row:
         return ["its home does not list it"] if f.marks else []
     state, kind_of_exit, value = f.row["state"], f.row["exit_kind"], f.row["exit_value"]
     if state == "starting" and not f.marks:
-        return []  # its placement came to nothing: home calls it failed after two minutes
+        return []  # it was not placed: home calls it failed after two minutes
     if state not in ENDED:
         return [f"its home still lists it as {state}"]
     if kind == "whole" and (state, kind_of_exit, value) != ("exited", 0, f.code):
@@ -83,7 +83,7 @@ def listing(f, kind):
 
 
 def waits(f):
-    """Complaints about what `iocom wait` said, against what its home lists."""
+    """Complaints if `iocom wait` does not agree with its home's list."""
     if not f.row or f.row["state"] not in ENDED:
         return []
     expected = {0: f.row["exit_value"], 1: 128 + f.row["exit_value"], 2: f.row["exit_value"]}.get(
@@ -105,12 +105,12 @@ def attempts(f):
 
 
 def settled(f):
-    """Whether the listing is final, as far as it concerns a job that is over."""
+    """Returns whether the listing is final for a job that is over."""
     return not listing(f, verdict(f)[0])
 
 
 def deaths(facts, shims_killed, agents_died):
-    """Complaints about supervisors and agents ({name: [last words]}) nobody here killed."""
+    """Complaints about supervisors and agents ({name: [last words]}) that we did not kill."""
     bad = [f"{name}: its agent was not ended by us; its last words: {words}"
            for name, died in agents_died.items() for words in died]
     lost = [f.name for f in facts if f.row and "supervisor was killed" in f.row["text"]]
@@ -125,7 +125,7 @@ Look = collections.namedtuple("Look", "orphans cgroups mounts files fds rows spo
 
 
 def is_spare(node, pid):
-    """The shim that the node's agent has ready for its next job, and no other's."""
+    """Returns whether PID is the spare shim of the node's own agent."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as f, open(f"/proc/{pid}/stat") as stat:
             parent = int(stat.read().rpartition(")")[2].split()[1])
@@ -135,7 +135,7 @@ def is_spare(node, pid):
 
 
 def orphans(bed, node, marks):
-    """Processes of jobs and their supervisors."""
+    """Returns the processes of jobs and their supervisors."""
     found = set()
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -163,7 +163,7 @@ def cgroups(bed, node):
 
 
 def mounts(node):
-    """All of the node's own, and those of the machine that are the testbed's."""
+    """Returns all mounts of the node, and those of the machine that belong to the testbed."""
     points = collections.Counter()
     with open(f"/proc/{node.pid}/mountinfo") as f:
         points.update(line.split()[4] for line in f)
@@ -176,7 +176,7 @@ def seen_by(node, path):
     return f"/proc/{node.pid}/root{path}"
 
 
-REPLAYS = 64  # places of who sends the output of ended jobs: they stay, locked or not
+REPLAYS = 64  # lock files of shims that send kept output; they stay, locked or not
 
 
 def is_place(path):
@@ -195,7 +195,7 @@ def files(node):
 
 
 def spools(node):
-    """{job: bytes of its output that are kept on the disk}."""
+    """Returns {job: bytes of its output kept on the disk}."""
     top, found = seen_by(node, f"{node.dir}/state/jobs"), {}
     for at, _, leaves in os.walk(top):
         for leaf in {"out", "err"} & set(leaves):
@@ -208,7 +208,7 @@ def spools(node):
 
 
 def overfull(sizes, most):
-    """Complaints about what is kept of a node's outputs; MOST: of how many jobs."""
+    """Complaints about a node's kept outputs, which may be of MOST jobs."""
     total = sum(sizes.values())
     bad = [f"{total} bytes of output are kept, more than {SPOOLS_MB} MiB"
            ] if total > SPOOLS_MB << 20 else []
@@ -227,7 +227,7 @@ def fds(node):
     return kinds
 
 
-# In the node's mount namespace: SQLite follows /proc/PID/root to our own files.
+# Run it in the node's mount namespace: through /proc/PID/root SQLite would open our own files.
 SQL = """import sqlite3, sys
 db = sqlite3.connect(sys.argv[1], timeout=5)
 for statement in sys.argv[2:]:
@@ -242,13 +242,13 @@ COUNTS = {
 
 
 def sql(node, *statements):
-    """The first columns of all rows of STATEMENTS on the node's journal."""
+    """Returns the first columns of all rows that STATEMENTS give on the node's journal."""
     return node.inside("python3", "-c", SQL, f"{node.dir}/state/iocom.db",
                        *statements).splitlines()
 
 
 def rows(node):
-    """Rows of the journal; "due" are reports that home has not acknowledged."""
+    """Returns the rows of the journal; "due" are reports that home has not acknowledged."""
     found = sql(node, *(f"SELECT count(*) FROM {what}" for what in COUNTS.values()))
     return {name: int(n) for name, n in zip(COUNTS, found)}
 
@@ -259,8 +259,8 @@ def look(bed, node, marks):
 
 
 def leaks(name, before, after, most, kept=frozenset()):
-    """{kind: [complaint...]} of one node; MOST: rows a table of its journal may have; KEPT:
-    jobs whose records stay, for who attaches (the agent's keep_jobs, keep_days bound them)."""
+    """Returns {kind: [complaint...]} of one node.  MOST: rows that a table of its journal may
+    have; KEPT: jobs whose records stay for clients (keep_jobs and keep_days bound them)."""
     found = {
         "orphans": sorted(after.orphans),
         "cgroups": sorted(after.cgroups),
@@ -285,7 +285,7 @@ def leaks(name, before, after, most, kept=frozenset()):
 
 
 def fd_leaks(name, worn, fresh, slack=3):
-    """An agent that served all this against one that was started just now."""
+    """Compares an agent that served all this with one that was started just now."""
     if sum(worn.values()) <= sum(fresh.values()) + slack:
         return []
     return [f"{name}: the agent has {sum(worn.values())} descriptors, a new one "

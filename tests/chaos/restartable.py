@@ -5,19 +5,19 @@ import collections
 import judge
 from jobs import Job, lines, want
 
-# Of MARKS.attempts: how often it began, how often beside another one, and the seconds between
-# the last beat of an attempt and the beginning of the next.
+# From MARKS.attempts: how often it began, how often beside another attempt, and the seconds
+# between the last beat of an attempt and the beginning of the next.
 Attempts = collections.namedtuple("Attempts", "began beside gaps")
 
 
 def read_attempts(text):
-    """{job: Attempts} of the file that chaosjob's `alone` writes."""
+    """Returns {job: Attempts} from the file that chaosjob's `alone` writes."""
     found, last, latest = {}, {}, {}
     for line in text.splitlines():
         job, pid, ns, what = line.split()
         entry = found.setdefault(int(job), Attempts([], [], []))
         if what == "beat":
-            if latest.get(job) != pid:  # one before lives on
+            if latest.get(job) != pid:  # an earlier one still lives
                 entry.beside.append(int(ns))
         else:
             if job in last:
@@ -29,7 +29,7 @@ def read_attempts(text):
 
 
 def pieces(out, job):
-    """OUT, cut where an attempt began."""
+    """Cuts OUT where an attempt began."""
     first = lines(job["id"], 1)
     cuts, at = [], out.find(first)
     while at >= 0:
@@ -39,7 +39,7 @@ def pieces(out, job):
 
 
 class RestartableJob(Job):
-    """`iocom run --restartable`: each attempt writes all anew."""
+    """`iocom run --restartable`: each attempt writes everything again."""
 
     def __init__(self, bed, job, marks):
         super().__init__(bed, job, marks)
@@ -56,4 +56,4 @@ class RestartableJob(Job):
 
     def finish(self):
         if self.status == self.job["id"] % 8 and "may be cut" in (self.err or ""):
-            self.status = judge.UNKNOWN  # home knows the status, nobody has all of the output
+            self.status = judge.UNKNOWN  # home knows the status, no client has all of the output

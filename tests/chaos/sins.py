@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-"""What a careless shim or agent would leave behind, done on purpose: the judge must see it.
+"""Does on purpose what a careless shim or agent might do: the judge must notice it.
 
 Each of ALL is a context manager that yields the kind of complaint it must raise.
 """
@@ -17,7 +17,7 @@ def first(bed):
 
 
 def run_again(bed, facts, marks):
-    """The program of a job that has run, once more and by nobody's order."""
+    """Runs the program of an ended job once more, without an order."""
     with bed.spawn(next(iter(bed.nodes)), [bed.tool("chaosjob"), marks, str(facts.id), "1", "0"],
                    stdout=subprocess.DEVNULL) as process:
         process.wait()
@@ -74,7 +74,7 @@ def record(bed, _):
 
 @contextlib.contextmanager
 def spool(bed, _):
-    """More output than a node keeps; there is nothing in the file."""
+    """Makes more output than a node keeps, as a sparse file."""
     node, record_of = first(bed), f"{first(bed).dir}/state/jobs/n1-00000000-2"
     node.inside("mkdir", record_of)
     try:
@@ -86,7 +86,7 @@ def spool(bed, _):
 
 @contextlib.contextmanager
 def open_row(bed, _):
-    """A job that the target's journal believes to run, for ever."""
+    """Makes a job that the target's journal shows as running for ever."""
     judge.sql(first(bed), "INSERT INTO target(job, state) VALUES('sin-1', 'running')")
     try:
         yield "rows"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 """A node whose clock is wrong for a while.
 
-What is faked: CLOCK_REALTIME of the node's munged (which dates and judges all credentials) and
-of its agent (log, journal, age of what is kept), by libfaketime, as if set before they were
-started; also the times that they read of files.  What is not: CLOCK_BOOTTIME and _MONOTONIC,
-which no administrator sets either; the kernel's clock, so that supervisors, jobs, clients and
-what is written to the disk have the right time; and no clock jumps under a running agent.
+libfaketime fakes CLOCK_REALTIME of the node's munged (which dates and judges all credentials)
+and of its agent (log, journal, age of kept output) as if it had been set before they started,
+and the times of files that they read.  It does not fake CLOCK_BOOTTIME and _MONOTONIC, which
+no administrator sets either, nor the kernel's clock: supervisors, jobs, clients and files on
+the disk have the right time.  No clock jumps under a running agent.
 """
 import re
 import subprocess
@@ -13,22 +13,22 @@ import time
 
 import judge
 
-CALM_S = 6        # after so long without an event a node knows what it must
-NEAR_S = 30       # seconds said may differ by so much: the message waited
+CALM_S = 6        # time without an event after which a node knows the others
+NEAR_S = 30       # reported seconds may differ by this because messages wait
 LAST_S = 45
 CLOCK = re.compile(r"([0-9]+) s (before|after|ahead|behind)")
 UP, WHOLE, STATUS = "up\n", "whole\n", 7
 
 
 def said(text):
-    """By how many seconds a clock differs, in a refusal; None."""
+    """Returns by how many seconds a clock differs according to a refusal, or None."""
     found = CLOCK.search(text)
     return int(found[1]) if found else None
 
 
 def judge_start(status, text, ahead_s, calm):
-    """A start where a clock is AHEAD_S ahead: (whether it is as it must be, complaint).  CALM:
-    nothing else can be the reason."""
+    """Judges a start with a clock AHEAD_S ahead: (whether it is right, complaint).  CALM:
+    there can be no other reason."""
     number, beyond = said(text), abs(ahead_s) > judge.TTL_S
     if status == 0:
         bad = f"a start was obeyed though clocks differ by {ahead_s} s" if beyond else ""
@@ -36,12 +36,13 @@ def judge_start(status, text, ahead_s, calm):
     if beyond and number is not None:
         near = abs(number - abs(ahead_s)) <= NEAR_S
         return near, "" if near else f"clocks differ by {ahead_s} s, said was: {text}"
-    # A clock that was wrong just now is said until the node is heard again.
+    # The message about a wrong clock stays until the node is heard again.
     return False, f"clocks differ by {ahead_s} s, nothing else is wrong: {text}" if calm else ""
 
 
 def probe(events, node, ahead_s):
-    """Starts on NODE from the others, until one is as it must be: whether one was.  Raises."""
+    """Starts jobs on NODE from the others until one behaves as it must; returns whether one did.
+    Raises."""
     began = time.monotonic()
     others = [n for n in events.bed.nodes.values() if n is not node]
     while time.monotonic() < began + LAST_S:
@@ -61,7 +62,7 @@ def probe(events, node, ahead_s):
 
 
 class Running:
-    """A job of the node's own that runs all the while."""
+    """A job submitted at the node itself, which runs all the time."""
 
     def __init__(self, node):
         script = f"echo up; sleep 2; echo whole; exit {STATUS}"
@@ -86,7 +87,7 @@ def set_clock(node, ahead_s):
 
 
 def skew(events, node, ahead_s):
-    """False: nobody else could ask, and nothing is shown."""
+    """Returns False if no other node could ask, so that nothing is proven."""
     running = Running(node)
     try:
         set_clock(node, ahead_s)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-"""The driver of chaos against agents made up for it: one that is killed may take its time."""
+"""Tests the driver of chaos with made-up agents: a killed one may take a while to end."""
 import ctypes
 import fcntl
 import os
@@ -15,11 +15,11 @@ import time
 import bed
 
 SOCKET = "iocom.sock"
-EXIT = 60 if os.uname().machine == "x86_64" else 93  # of one thread alone
+EXIT = 60 if os.uname().machine == "x86_64" else 93  # the system call that ends one thread
 
 
 def agent(directory, how):
-    """One agent a directory, as iocomd; HOW "headless": its first thread has ended."""
+    """Allows one agent per directory, like iocomd.  HOW "headless": its first thread has ended."""
     lock = open(f"{directory}/lock", "w", encoding="utf-8")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -52,7 +52,7 @@ def listening(directory):
 
 
 def cases(directory):
-    """(what, whether it holds)."""
+    """Yields (what, whether it holds)."""
     node = node_in(directory)
     old = subprocess.Popen([*node.agent_words[:-1], "headless"])
     try:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-"""The judge of chaos against facts made up for it: each promise, kept and broken."""
+"""Tests the judge of chaos with made-up facts: each promise, kept and broken."""
 import sys
 
 import detached
@@ -20,7 +20,7 @@ def facts(**changes):
 
 
 def tried(*words):
-    """Attempts of job 3, of "WHAT SECONDS [PID]"."""
+    """Returns the attempts of job 3 from "WHAT SECONDS [PID]"."""
     text = "".join("3 {2} {1}000000000 {0}\n".format(*word.split(), 99) for word in words)
     return restartable.read_attempts(text)[3]
 
@@ -29,7 +29,7 @@ UNKEPT = "iocom attach: bytes 3 to 7 of the job's output were not kept (4 bytes)
 LOST = dict(status=255, out=OUT[:4], reason="contact lost",
             row=dict(GOOD_ROW, state="lost", text="killed"))
 REFUSED = dict(status=125, out=b"", reason="no room", marks=0, row=None)
-# what is changed, its kind, part of the complaint ("" none)
+# what is changed, its kind, part of the complaint ("": none)
 CASES = [
     ("all well", {}, "whole", ""),
     ("it ran twice", dict(marks=2), "whole", "ran 2 times"),
@@ -83,8 +83,8 @@ CASES = [
     ("an attempt before the end of another", dict(marks=2, most=4, attempts=tried(
         "begin 10", "beat 12", "begin 12")), "whole", "before the last sign"),
 ]
-# What a start said: status, text, by how much clocks differ, nothing else is wrong; how it is
-# judged, and part of the complaint.
+# The outcome of a start: status, text, difference of the clocks, whether nothing else is wrong;
+# then the verdict and part of the complaint.
 SKEWS = [
     ("within: obeyed", (0, "", 20, True), True, ""),
     ("within: refused for it", (125, "made 20 s before", 20, True), False, "nothing else is wrong"),
@@ -100,7 +100,7 @@ SKEWS = [
 
 
 def more():
-    """(what, whether it holds) of all else."""
+    """Yields (what, whether it holds) for everything else."""
     for name, args, good, part in SKEWS:
         got, bad = skew.judge_start(*args)
         yield f"clocks, {name}", got == good and (part in bad if part else not bad)

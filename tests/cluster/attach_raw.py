@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-"""Attach messages made by hand, as nobody's client would send them.
+"""Attach messages made by hand, which no client would send.
 
 usage: attach_raw.py TARGET JOB NODE [TYPE [TIMES [CHANGE]]]
-TARGET is a unix socket's path or ADDRESS:PORT; TYPE the purpose the credential is made for,
+TARGET is a unix socket's path or ADDRESS:PORT; TYPE is the purpose of the credential,
 "none" (no credential) or "junk"; the message is sent TIMES times, with CHANGE ("resume") its ask
 is changed after it was sealed.  Prints one line each: the type of the answer, and a sentence.
 """

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Preloaded: a name service that is silent while the file $HANG_NAMES is there. */
+/* A library to preload: its name service does not answer while the file $HANG_NAMES exists. */
 #include <dlfcn.h>
 #include <pwd.h>
 #include <stdlib.h>

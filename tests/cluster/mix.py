@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-"""A mix of real jobs under several policies on a testbed that is up.
+"""A mix of real jobs under several policies on a running testbed.
 
 Every job is a process that really reads the disk, computes or holds memory.
 Slowdown = turn-around time in the mix / turn-around time alone on its home
@@ -17,9 +17,9 @@ import sys
 import threading
 import time
 
-DISK = "/mnt/iocom-disk"
+DISK = "/mnt/" + os.environ.get("IOCOM_TESTBED_MARK", "iocom-disk")
 KIB = 64
-# name: weight, needs told to iocom, command
+# name: weight, declared needs, command
 KINDS = {
     "io-small": (5, dict(io_rate=300, io_size=KIB * 1024, requests=700, cpu_time=0.1, mem="20M"),
                  ["io", DISK + "/data", "700", str(KIB), "SEED"]),
@@ -59,8 +59,8 @@ def run_one(testbed, work, job, policy, out):
 
 
 def measure_alone(testbed, work, repeat):
-    """Median turn-around alone: each kind on each home, nodes side by side (each has a disk
-    and a CPU share of its own), kinds one after the other."""
+    """Returns the median turn-around times alone: kinds run one after the other, nodes side by
+    side (each has a disk and a CPU share of its own)."""
     alone = {}
     for kind in KINDS:
         for _ in range(repeat):
@@ -116,14 +116,26 @@ def run_only(args, jobs):
     return 1 if failed else 0
 
 
-def moved(testbed):
-    """How many jobs each home sent away, from the agents' own journals."""
-    count = 0
+def placed(testbed):
+    """Where each home's jobs ran, from the agents' own journals: name -> class, home, node."""
+    jobs = {}
     for home in HOMES:
         out = subprocess.run([testbed, "exec", home, "--", "iocom", "jobs", "--all", "--json"],
                              capture_output=True, text=True).stdout
-        count += sum(j["home"] == home and j["node"] != home for j in json.loads(out)["jobs"])
-    return count
+        jobs.update((j["job"], (j["class"], j["home"], j["node"]))
+                    for j in json.loads(out)["jobs"] if j["home"] == home)
+    return jobs
+
+
+def disk_s(testbed, jobs):
+    """What JOBS ask of each node's disk, in seconds at its speed.  No clock is in it."""
+    out = subprocess.run([testbed, "status", "--json"], capture_output=True, text=True).stdout
+    mb_per_s = {n["name"]: n["disk_mb_per_s"] for n in json.loads(out)["nodes"]}
+    seconds = dict.fromkeys(mb_per_s, 0.0)
+    for name, _, node in jobs:
+        requests = KINDS[name.removeprefix("mix-")][1]["requests"]
+        seconds[node] += requests * KIB * 1024 / 1e6 / mb_per_s[node]
+    return seconds
 
 
 def main():
@@ -146,10 +158,10 @@ def main():
     if args.run_only:
         sys.exit(run_only(args, jobs))
     alone = measure_alone(args.testbed, args.work, 3)
-    summary, before = {}, moved(args.testbed)
+    summary, before = {}, placed(args.testbed)
     print(f"# | {args.jobs} jobs, seed {args.seed}, arrivals over {args.seconds:.0f} s: " +
           ", ".join(f"{sum(j['kind'] == k for j in jobs)} {k}" for k in KINDS))
-    print("# | policy    mean slowdown  median     p95   io jobs  cpu jobs  mem jobs  moved  makespan")
+    print("# | policy    mean slowdown  median     p95   io jobs  cpu jobs  mem jobs  moved  busiest disk  makespan")
     for policy in args.policies.split(","):
         quiet(args.testbed)
         results, span = run_policy(args.testbed, args.work, jobs, policy)
@@ -157,7 +169,9 @@ def main():
         for r in results:
             r["slowdown"] = r["ms"] / alone[(r["kind"], r["home"])]
         slow = sorted(r["slowdown"] for r in results)
-        now = moved(args.testbed)
+        now = placed(args.testbed)
+        new = [now[job] for job in now.keys() - before.keys()]
+        disks = disk_s(args.testbed, new)
 
         def mean_of(prefix):
             values = [r["slowdown"] for r in results if r["kind"].startswith(prefix)]
@@ -165,11 +179,12 @@ def main():
         summary[policy] = dict(mean=statistics.mean(slow), median=statistics.median(slow),
                                p95=slow[int(0.95 * (len(slow) - 1))], failed=len(failed),
                                io=mean_of("io"), cpu=mean_of("cpu"), mem=mean_of("mem"),
-                               moved=now - before, makespan_s=span, jobs=results)
+                               moved=sum(home != node for _, home, node in new), disk_s=disks,
+                               makespan_s=span, jobs=results)
         before = now
         s = summary[policy]
         print(f"# | {policy:9} {s['mean']:13.2f} {s['median']:7.2f} {s['p95']:7.2f} {s['io']:9.2f}"
-              f" {s['cpu']:9.2f} {s['mem']:9.2f} {s['moved']:6d} {span:8.0f}s", flush=True)
+              f" {s['cpu']:9.2f} {s['mem']:9.2f} {s['moved']:6d} {max(disks.values()):12.1f}s {span:8.0f}s", flush=True)
         for r in failed:
             print(f"# failed: {r['kind']} from {r['home']}: status {r['status']}: {r['error']}")
     if args.out:

@@ -36,8 +36,8 @@ int main(int argc, char **argv)
 }
 END
 mpicc -o "$SCRATCH/hello" "$SCRATCH/hello.c"
-# By its whole name: the fresh environment's PATH, where Open MPI's own daemons look for
-# it once more, has only what is installed.
+# Use the whole name: Open MPI's own daemons look for the agent again on the fresh environment's
+# PATH, which has only installed programs.
 agent="$(on n1 sh -c 'command -v iocom') rsh"
 mpi() { timeout -k 5 40 "$TESTBED" exec n1 -- mpirun --allow-run-as-root --mca plm_rsh_agent "$agent" "$@"; }
 tap_is "Open MPI: ranks on three nodes speak to each other" \

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-"""A munged in between: what a user gets sealed waits.
+"""A proxy for munged that can hold up what a user gets sealed.
 
-usage: munge_between.py SOCKET REAL DIR: listens at SOCKET and passes all on to REAL, as whoever
-asks.  For an ordinary user, while DIR/hold is there: before it asks it makes DIR/asks and waits
-for DIR/ask; when it has the answer it makes DIR/has and waits for DIR/give.
+usage: munge_between.py SOCKET REAL DIR: listens at SOCKET and passes everything on to REAL
+with the identity of the client.  For an ordinary user, while DIR/hold exists, it makes DIR/asks
+and waits for DIR/ask before it asks; when it has the answer it makes DIR/has and waits for
+DIR/give.
 """
 import os, signal, socket, struct, sys, time
 
@@ -25,7 +26,8 @@ def serve(client, uid, gid):
     os.setuid(uid)
     with socket.socket(socket.AF_UNIX) as munged:
         munged.connect(real)
-        # One question and its answer: header of 11 bytes, the last 4 the length of the rest.
+        # One question and its answer: a header of 11 bytes, whose last 4 are the length of the
+        # rest.
         for source, sink in ((client, munged), (munged, client)):
             head = source.recv(11, socket.MSG_WAITALL)
             body = source.recv(struct.unpack(">I", head[7:])[0], socket.MSG_WAITALL)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# 24 real jobs on three nodes (disks 20, 20, 10 MB/s) under IOCM-RE, recorded on every
-# node, merged and replayed: every decision taken again must be the same, and the
-# simulated slowdown must come near the measured one.
-# RECORD_JOBS, RECORD_SEED, RECORD_SECONDS change the mix; RECORD_KEEP=DIR keeps the recordings.
+# Runs 24 real jobs on three nodes (disks 20, 20, 10 MB/s) under IOCM-RE, records them on every
+# node, merges and replays them: every decision must come out the same again, and the simulated
+# slowdown must be near the measured one. RECORD_JOBS, RECORD_SEED, RECORD_SECONDS change the mix;
+# RECORD_KEEP=DIR keeps the recordings.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . tests/lib/tap.sh
@@ -15,20 +15,20 @@ for n in n1 n2 n3; do on $n "$WORK" make $DISK/data 64 & done
 wait
 tap_true "every node hears of every other" until_true 10 sees n1 3
 
-# --- who may
+# --- who may record
 out=$("$TESTBED" exec n1 --user nobody -- iocom record --out - 2>&1)
 tap_is "an ordinary user: 1" "$?" 1
 tap_like "an ordinary user: why not" "$out" 'only root may record node n1: a recording shows the jobs of all users'
 
-# --- a full disk keeps what fitted, whole lines
+# --- a full disk keeps what fitted, in whole lines
 mkdir "$SCRATCH/full"
 mount -t tmpfs -o size=16k tmpfs "$SCRATCH/full"
-# Not by testbed exec: the node has mounts of its own.
+# Not by testbed exec, because the node has mounts of its own.
 run_dir=$(on n2 sh -c 'echo $IOCOM_RUN_DIR')
 timeout 120 "$IOCOM" record --run-dir "$run_dir" --out "$SCRATCH/full/r.jsonl" 2>"$SCRATCH/full.log" &
 full=$!
 
-# --- the mix, recorded by all three
+# --- the mix, recorded by all three nodes
 recorders=()
 for n in n1 n2 n3; do
 	"$TESTBED" exec $n -- iocom record --out "$SCRATCH/$n.jsonl.gz" 2>"$SCRATCH/$n.log" &
@@ -38,7 +38,7 @@ recording() { # the first lines reach the file within some seconds
 	[ "$(find "$SCRATCH" -maxdepth 1 -name '.n?.jsonl.gz.*' -size +0 | wc -l)" -eq 3 ]
 }
 tap_true "all three record" until_true 20 recording
-# Quiet nodes have nothing to tell: keep their vectors changing until the disk is full.
+# Quiet nodes have nothing to record: keep their vectors changing until the disk is full.
 while kill -0 $full 2>/dev/null; do
 	for n in n1 n2 n3; do on $n "$WORK" cpu 0.3; done
 done
@@ -79,7 +79,7 @@ tap_calc "placements: $(check .placements_same_percent) % of the decisions are t
 tap_is "the same object file on the same view: every reason to the last digit" "$(check .plans_same)" "$jobs"
 own=$(check .times.slowdown_difference_percent)
 machines=$(check .times_where_they_ran.slowdown_difference_percent)
-# How near depends on what else this machine does: told, not asserted.
+# How near depends on what else this machine does, so it is printed, not checked.
 echo "# | slowdown, simulated against measured: $own % (goal 10 %); with every job where it ran: $machines %"
 tap_like "the simulated slowdown is a number" "$own $machines" '^-?[0-9.e+-]+ -?[0-9.e+-]+$'
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Jobs that outlive their client: detached ones, attach, wait, kill, contact lost and found,
-# between two nodes; who may attach, and who may not.
+# Jobs that outlive their client, between two nodes: detached ones, attach, wait, kill, contact
+# lost and found again; which users may attach, and which may not.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lib/tap.sh disable=SC1091
@@ -13,7 +13,7 @@ tap_true "every node hears of the other" until_true 10 sees n1 2
 nobody() { timeout 60 "$TESTBED" exec n1 --user nobody -- sh -c "cd / && $*"; }
 n1() { timeout 60 "$TESTBED" exec n1 -- "$@"; }
 detach() { n1 iocom run --node n2 --detach -- "$@"; }
-# Who listens at a job's SOCKET: a pid of this machine's.
+# Prints the pid of the process that listens at a job's SOCKET.
 supervisor_of() {
 	python3 -c 'import socket as s, struct, sys
 c = s.socket(s.AF_UNIX); c.connect(sys.argv[1])
@@ -21,11 +21,11 @@ print(struct.unpack("3i", c.getsockopt(s.SOL_SOCKET, s.SO_PEERCRED, 12))[0])' "$
 }
 RAW=$PWD/tests/cluster/attach_raw.py
 
-# --- detached, and looked at from here ---
+# --- detached, and attached to from here ---
 job=$(detach sh -c 'echo one; sleep 1.5; echo two; echo err >&2; hostname; exit 5' </dev/null)
 tap_is "run --detach prints the job's name and ends" "$? $job" "0 ${job%% *}"
 runs() { n1 iocom jobs | grep -E "^$job +running "; }
-until_true 10 runs # home is told a moment later
+until_true 10 runs # home learns it a moment later
 tap_like "it runs at the other node" "$(n1 iocom jobs)" "^$job +running .* n2 "
 tap_is "attach: all of it, from the first byte" "$(n1 iocom attach "$job" 2>"$SCRATCH/err"; echo $?)" "one
 two
@@ -53,7 +53,8 @@ tap_is "a detached command that cannot be executed: 126, no job's name" \
 	"$(detach /etc/passwd 2>/dev/null; echo $?)" 126
 
 killed=$(detach sh -c 'echo kept; sleep 60')
-until_true 10 sh -c "timeout 1 '$TESTBED' exec n1 -- timeout 0.5 iocom attach $killed 2>&1 | grep kept"
+n1 iocom attach "$killed" >"$SCRATCH/kept" 2>&1 &
+until_true 10 grep -q kept "$SCRATCH/kept"
 socket=$(on n2 sh -c 'echo $IOCOM_RUN_DIR')/jobs/$killed.sock
 there=$(test -S "$socket"; echo $?)
 kill -KILL "$(supervisor_of "$socket")"
@@ -64,7 +65,8 @@ tap_true "its socket is not" until_true 10 test ! -e "$socket"
 
 # --- signals ---
 job=$(detach sh -c 'trap "exit 44" USR1; echo ready; while :; do sleep 0.05; done')
-until_true 10 sh -c "timeout 1 '$TESTBED' exec n1 -- timeout 0.5 iocom attach $job 2>&1 | grep ready"
+n1 iocom attach "$job" >"$SCRATCH/ready" 2>&1 &
+tap_true "a job says that it awaits a signal" until_true 10 grep -q ready "$SCRATCH/ready"
 n1 iocom kill -USR1 "$job"
 tap_is "kill -USR1 of a job at the other node" "$? $(n1 iocom wait "$job"; echo $?)" "0 44"
 tap_like "a signal that there is not: said, and 2" "$(n1 iocom kill -FROB "$job" 2>&1; echo $?)" "no signal 'FROB'"
@@ -87,7 +89,7 @@ tap_is "wait for two that are killed: the last one's status" "$(cat "$SCRATCH/wa
 tap_like "jobs --all: state, start, how it ended" "$(n1 iocom jobs --all)" \
 	"^$second +killed .* [0-9]{2}:[0-9]{2}:[0-9]{2} .* signal KILL +sleep 600"
 
-# --- who looks may leave ---
+# --- a client that attached may leave ---
 job=$(detach sh -c 'echo x; sleep 600')
 "$TESTBED" exec n1 -- iocom attach "$job" >"$SCRATCH/look" &
 look=$!
@@ -124,13 +126,21 @@ n1 iocom kill -9 "$job"
 head -c 30000000 /dev/urandom >"$SCRATCH/in"
 truth=$(sha256sum <"$SCRATCH/in")
 cut_contact() { on n1 ss -K dst 10.77.0.2 dport = 7702 >/dev/null 2>&1; }
-slowly() { "$TESTBED" exec n1 -- sh -c "cat $SCRATCH/in | (head -c 9000000; sleep 1; head -c 12000000; sleep 1; cat) | iocom run --node n2 -- cat" 2>"$SCRATCH/cut"; }
-slowly >"$SCRATCH/out" &
+# The next part is sent when one before has come back, and contact was cut.
+has() { [ "$(stat -c %s "$SCRATCH/out")" -ge "$1" ]; }
+parts() {
+	local i
+	for i in 0 1 2 3; do
+		until_true 10 test -e "$SCRATCH/part$i"
+		tail -c "+$((i * 7500000 + 1))" "$SCRATCH/in" | head -c 7500000
+	done
+}
+parts | "$TESTBED" exec n1 -- iocom run --node n2 -- cat 2>"$SCRATCH/cut" >"$SCRATCH/out" &
 run=$!
-until_true 10 test -s "$SCRATCH/out"
-for _ in 1 2 3; do
+for i in 0 1 2 3; do
+	: >"$SCRATCH/part$i"
+	until_true 10 has $((i * 7500000 + 1000000)) # on its way
 	cut_contact
-	sleep 0.4
 done
 wait $run
 tap_is "a run whose connection breaks goes on: status" "$?" 0
@@ -144,7 +154,9 @@ wait $run
 tap_is "without a grace contact is lost for good: 255" "$?" 255
 
 # --- a client that lives ---
-"$TESTBED" exec n1 -- iocom run --node n2 -- sh -c 'echo l; read x; kill -TERM $$' < <(sleep 20) >"$SCRATCH/l" 2>&1 &
+mkfifo "$SCRATCH/quiet"
+exec 8<>"$SCRATCH/quiet" # nothing is ever written to it
+"$TESTBED" exec n1 -- iocom run --node n2 -- sh -c 'echo l; read x; kill -TERM $$' <"$SCRATCH/quiet" >"$SCRATCH/l" 2>&1 8>&- &
 run=$!
 until_true 10 grep -q l "$SCRATCH/l"
 tap_like "attach last does not take its job, and says where it is" "$(n1 iocom attach last 2>&1; echo $?)" \
@@ -152,6 +164,7 @@ tap_like "attach last does not take its job, and says where it is" "$(n1 iocom a
 tap_is "attach --take does" "$(n1 iocom attach --take last </dev/null >"$SCRATCH/taken"; echo $?)" 143
 wait $run
 tap_is "its client has lost it" "$?" 255
+exec 8>&-
 tap_like "attach to it now: how it ended" "$(n1 iocom attach last 2>&1; echo $?)" "has ended with status 143; .*--detach.*"$'\n'143
 tap_like "another user has no such job" "$(raw 10.77.0.2:7702 "$(n1 iocom jobs --all --json | jq -r '.jobs[0].job')" n2 attach)" "^3 no job of yours"
 
@@ -171,11 +184,11 @@ tap_is "its status is the job's, though bytes are missing" "$(n1 iocom attach "$
 tap_like "the gap is said, and the error is there" "$(cat "$SCRATCH/err")" "iocom attach: bytes [0-9]+ to [0-9]+ of the job's output were not kept \([0-9]+ bytes\)"$'\n'"failed"
 tap_is "from a byte in the gap: the end" "$(n1 iocom attach --from 50000000 "$job" 2>/dev/null | tr -d '\0' | tr '\n' ' ')" " last "
 # A reader of it that stands still, while the agent goes and comes.
-"$TESTBED" exec n1 -- sh -c "iocom attach $job 2>/dev/null | (head -c 6; until [ -e $SCRATCH/go ]; do sleep 0.1; done; cat) | tr -d '\\0'" >"$SCRATCH/still" &
+"$TESTBED" exec n1 -- sh -c "iocom attach $job 2>/dev/null | (head -c 6 >$SCRATCH/first; until [ -e $SCRATCH/go ]; do sleep 0.1; done; cat) | tr -d '\\0'" >"$SCRATCH/still" &
 still=$!
-until_true 10 grep -q first "$SCRATCH/still"
+until_true 10 grep -q first "$SCRATCH/first"
 
-# --- the agent in between ---
+# --- the agent restarts meanwhile ---
 job=$(detach sh -c 'for i in $(seq 40); do echo $i; sleep 0.1; done; exit 6')
 agent=$(cat "${IOCOM_TESTBED_DIR:-/run/${IOCOM_TESTBED_MARK:-iocom-testbed}}/n2/agent.pid")
 mapfile -d '' -t command <"/proc/$agent/cmdline"
@@ -190,8 +203,9 @@ tap_is "and every line" "$(sha256sum <"$SCRATCH/a")" "$(seq 40 | sha256sum)"
 tap_like "and who read an ended job's output before is counted" "$(cat "$SCRATCH/agent.log")" "1 client of an agent before reads"
 : >"$SCRATCH/go"
 wait $still
-tap_is "who gets all of it" "$(tr '\n' ' ' <"$SCRATCH/still")" "first  last "
-until_true 10 n1 iocom wait "$job"
+tap_is "who gets all of it" "$(cat "$SCRATCH/first" "$SCRATCH/still" | tr '\n' ' ')" "first  last "
+knows() { n1 iocom wait "$job"; [ $? -eq 6 ]; }
+until_true 10 knows
 tap_is "and its home knows how it ended" "$(n1 iocom wait "$job"; echo $?)" 6
 kill -TERM $agent
 wait $agent

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Jobs that outlive their client, where TLS is between the nodes: attach, from any byte, wait,
-# kill, and streams that are cut under the relays.  Two agents on loopback.
+# Jobs that outlive their client, with TLS between the nodes: attach, from any byte, wait, kill,
+# and streams that are cut under the relays. Two agents on loopback.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
@@ -21,7 +21,7 @@ keys() ( # makes an authority, and a pair for each node
 	chmod 600 ./*.key
 ) >/dev/null 2>&1
 keys
-user=daemon # of the relays: any but nobody
+user=daemon # the relays' user: any but nobody
 tls() { echo "--tls-certificate $PAIR/$1.pem --tls-key $PAIR/$1.key --tls-ca $PAIR/ca.pem --relay-user $user"; }
 pair_munged n1
 pair_munged n2
@@ -32,7 +32,7 @@ pair_agent n2 n1 $(tls n2)
 tap_true "TLS on both: they hear each other" until_true 15 pair_sees n1 2
 n1() { pair_user n1 "$@"; }
 detach() { n1 run --node n2 --detach -- "$@" </dev/null; }
-# The relays of these two agents.
+# Prints the relays of these two agents.
 relays() { pgrep -x iocom-relay | while read -r q; do ! grep -aqF "$PAIR" "/proc/$q/cmdline" || echo "$q"; done 2>/dev/null; }
 no_relays() { [ -z "$(relays)" ]; }
 
@@ -53,8 +53,12 @@ tap_is "after the end, from byte 4" "$(n1 attach --from 4 "$job" 2>/dev/null; ec
 tap_like "from a byte that never was: refused" "$(n1 attach --from 400 "$job" 2>&1; echo $?)" "ends at 8"
 tap_is "wait: its status" "$(n1 wait "$job"; echo $?)" 5
 job=$(detach sh -c 'trap "exit 44" USR1; echo ready; while :; do sleep 0.05; done')
-until_true 10 sh -c "IOCOM_RUN_DIR=$PAIR/n1/run timeout 0.5 '$IOCOM_BUILD/iocom' attach $job 2>&1 | grep ready"
+n1 attach "$job" >"$PAIR/ready" 2>&1 &
+client=$!
+tap_true "a job says that it awaits a signal" until_true 10 grep -q ready "$PAIR/ready"
 tap_is "kill -USR1" "$(n1 kill -USR1 "$job"; n1 wait "$job"; echo $?)" 44
+wait "$client"
+tap_is "who looks has its status too" "$?" 44
 tap_like "kill of one that has ended: 1" "$(n1 kill "$job" 2>&1; echo $?)" "has ended"
 job=$(detach sleep 600)
 tap_like "another's job is nobody's to attach to" "$(
@@ -65,30 +69,37 @@ n1 kill -9 "$job"
 # --- the stream is cut under the relays ---
 head -c 12000000 /dev/urandom >"$PAIR/in"
 truth=$(sha256sum <"$PAIR/in")
-sh -c "cat '$PAIR/in' | (head -c 4000000; sleep 1; head -c 4000000; sleep 1; cat)" |
-	n1 run --node n2 -- cat 2>"$PAIR/cut" >"$PAIR/out" &
+# The next third is sent when the one before has come back, and the stream is cut.
+has() { [ "$(stat -c %s "$PAIR/whole")" -ge "$1" ]; }
+third() { tail -c "+$(($1 * 4000000 + 1))" "$PAIR/in" | head -c 4000000; }
+(third 0; until_true 10 test -e "$PAIR/cut1"; third 1; until_true 10 test -e "$PAIR/cut2"; third 2) |
+	n1 run --node n2 -- cat 2>"$PAIR/cut" >"$PAIR/whole" &
 run=$!
-until_true 10 test -s "$PAIR/out"
+until_true 10 has 4000000
 ss -K "dport = $((PAIR_PORT + 7))" >/dev/null 2>&1 # of n2's job port, whoever is connected
-sleep 0.7
+: >"$PAIR/cut1"
+until_true 10 has 8000000
 relays | xargs -r kill -KILL
+: >"$PAIR/cut2"
 wait "$run"
 tap_is "a run whose connection breaks, and whose relays are killed, goes on" "$?" 0
-tap_is "and every byte is there once" "$(sha256sum <"$PAIR/out")" "$truth"
+tap_is "and every byte is there once" "$(sha256sum <"$PAIR/whole")" "$truth"
 tap_like "it says so" "$(cat "$PAIR/cut")" 'contact with node n2 was lost'
-n1 run --node n2 --grace 0 -- sh -c 'echo up; sleep 30' >"$PAIR/out" 2>"$PAIR/cut" &
+n1 run --node n2 --grace 0 -- sh -c 'echo up; sleep 30' >"$PAIR/up" 2>&1 &
 run=$!
-until_true 10 grep -q up "$PAIR/out"
+until_true 10 grep -q up "$PAIR/up"
 relays | xargs -r kill -KILL
 wait "$run"
 tap_is "without a grace contact is lost for good: 255" "$?" 255
-job=$(detach sh -c 'for i in $(seq 30); do echo $i; sleep 0.1; done; exit 6')
-n1 attach "$job" >"$PAIR/out" 2>/dev/null &
+rm "$PAIR/go"
+job=$(detach sh -c "seq 15; until [ -e $PAIR/go ]; do sleep 0.05; done; seq 16 30; exit 6")
+n1 attach "$job" >"$PAIR/lines" 2>/dev/null &
 client=$!
-until_true 10 grep -q 3 "$PAIR/out"
+until_true 10 grep -q 15 "$PAIR/lines"
 relays | xargs -r kill -KILL
+: >"$PAIR/go"
 wait "$client"
-tap_is "an attach, too: its status and every line once" "$? $(sha256sum <"$PAIR/out")" "6 $(seq 30 | sha256sum)"
+tap_is "an attach, too: its status and every line once" "$? $(sha256sum <"$PAIR/lines")" "6 $(seq 30 | sha256sum)"
 tap_true "no relay is left" until_true 25 no_relays
 pair_stop n1
 tap_like "a relay user that is not: refused at the start" "$(timeout 10 "$IOCOM_BUILD/iocomd" --listen 127.0.0.1 \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# `iocom batch` over two nodes: workers are placed, each command runs once, also when a
-# worker dies; nothing is left.
+# `iocom batch` over two nodes: workers are placed, each command runs once, even if a worker dies,
+# and nothing is left behind.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
@@ -37,7 +37,7 @@ tap_is "once for both, by the batch's own name" "$(grep -c min_uid "$SCRATCH/err
 tap_is "and nothing began" "$(wc -l <"$SCRATCH/begun")" 1
 on n1 iocom run --node n1 -- true
 printf '%s\n' 'seq 300000' "sleep 98.$$" >"$SCRATCH/commands"
-sleeping() { ps -eo args | grep -c "^sleep 98\.$$\$"; } # nodes share the processes here
+sleeping() { ps -eo args | grep -c "^sleep 98\.$$\$"; } # all nodes share this machine's processes
 ended() { [ "$(sleeping)" = 0 ]; }
 begun() { [ "$(sleeping)" = 1 ]; }
 batch --node n2 -j 2 "$SCRATCH/commands" 2>"$SCRATCH/err" | head -n 1 >"$SCRATCH/out"

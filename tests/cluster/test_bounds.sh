@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# What is full in an agent is seen: recorders up to their bound, the one that is refused,
-# and where each number is shown.
+# A full table of the agent can be seen: recorders up to their bound, the one that is refused, and
+# where each number is shown.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
@@ -13,7 +13,7 @@ agent_up bounds
 
 bound() { "$iocom" nodes --json | jq -c '.bounds[] | select(.name == "recorders") | [.used, .max, .refused]'; }
 doctor() { "$iocom" doctor --json >"$dir/json" 2>"$dir/err"; jq -r --arg c bounds '.checks[] | select(.check == $c) | "\(.state) \(.says)"' "$dir/json"; }
-# jq has no bound of its own to fill: what is told must be whole.
+# jq has no bound of its own, so every field must be there.
 tap_is "each bound says all of itself" \
 	"$("$iocom" nodes --json | jq '[.bounds[] | select((has("used") and has("max") and has("counter") and has("refused") and has("turns")) | not)] | length')" 0
 tap_is "each counter named there is one" \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Real jobs on four nodes (disks 20, 20, 10, 5 MB/s): each policy sends them where
-# the measured loads say.  The evidence is the job's own `hostname`.
+# Real jobs on four nodes (disks 20, 20, 10, 5 MB/s): each policy sends them where the measured
+# loads tell it to. The evidence is the job's own `hostname`.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . tests/lib/tap.sh
@@ -45,7 +45,7 @@ tap_calc "explain: the response criterion has both sides in ms" \
 tap_calc "explain shows the vector it looked at: n1's disk over 70 % busy" \
 	"$(jq '.place.nodes[] | select(.name=="n1").disk_utilisation' <<<"$document") > 0.7"
 tap_like "explain for people" "$(on n1 iocom explain last)" "sends it from n1 to $where"
-# What a live decision looked at, saved: deciding on it again, without an agent, is the same.
+# A live decision saves its view: deciding again over that view, without an agent, gives the same.
 for p in iocm-re io-re wal com shortest zatti-real iocm-pm; do
 	live=$(on n1 iocom place --policy "$p" "${IO_NEED[@]}" --json --save-view "$SCRATCH/view.json" -- sh | jq -cS .plan)
 	again=$("$IOCOM_BUILD/iocom" place --view "$SCRATCH/view.json" --policy "$p" --json | jq -cS .)
@@ -71,7 +71,7 @@ until_true 15 field_below n1 n1 disk_utilisation 0.04
 tap_is "load moved to n2: the same job now stays on n1" "$(io_job iocm-re)" n1
 load_stop
 
-# Memory: n1 holds most of its memory; what is added does not fit.
+# Memory: n1 uses most of its memory, so another job does not fit.
 load n1 "$WORK" hold 700 300
 tap_true "n1's memory is measured" until_true 15 field_above n1 n1 memory_requested_mb 700
 tap_like "n1's memory over-committed: a memory job leaves" "$(mem_job)" '^n[234]$'
@@ -89,7 +89,7 @@ tap_like "n1 CPU-busy: CPU-RE agrees" "$(cpu_job cpu-re)" '^n[234]$'
 tap_is "n1 CPU-busy: NLB stays" "$(cpu_job nlb)" n1
 load_stop
 
-# A dead node: nobody is sent there once it was silent for three of its own periods.
+# A dead node: it gets no job after it was silent for three of its own periods.
 about_n3() { on n1 iocom nodes --json | jq -c "$1"; }
 tap_is "n3 lives: a job can be sent there" "$(on n1 iocom place --node n3 --json -- true | jq -r .node)" n3
 kill -9 "$(cat "${IOCOM_TESTBED_DIR:-/run/${IOCOM_TESTBED_MARK:-iocom-testbed}}/n3/agent.pid")"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# What dies or fills between two steps: munged between a request and its start, an agent
+# Something dies or fills up between two steps: munged between a request and its start, an agent
 # between accepting a job and its supervisor, the disk below a detached job's output; and two
-# agents that start at the same moment.  Two agents on this machine; no testbed.
+# agents start at the same moment. Two agents on this machine; no testbed.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . tests/lib/tap.sh
@@ -22,7 +22,7 @@ ran() { cat "$PAIR/ran" 2>/dev/null | wc -l; }
 job() { pair_user n1 run --node n2 -- sh -c "echo ran >>$PAIR/ran"; }
 
 # --- munged dies between the request and the start ---
-# n1's agent and its users speak to the one in between; n2's is real.
+# n1's agent and its users talk to munge_between.py; n2's munged is real.
 python3 tests/cluster/munge_between.py "$PAIR/between" "$PAIR/munge-n1/socket" "$PAIR" &
 BETWEEN=$!
 until_true 10 test -S "$PAIR/between"
@@ -104,7 +104,7 @@ chmod 755 "$PAIR/late-shim"
 accepted() { pair_on n2 jobs --json | jq -re '.jobs[] | select(.state == "starting") | .job'; }
 state_of() { pair_on "$1" jobs --all --json | jq -r --arg j "$2" '.jobs[] | select(.job == $j) | .state + ": " + .text'; }
 has_state() { [[ $(state_of "$1" "$2") == $3 ]]; }
-late_job() { # sets held, name: its agent is another by then
+late_job() { # sets held and name; the agent has restarted by then
 	pair_stop n2
 	rm -f "$PAIR/n2/run/iocom.sock" "$PAIR/late" "$PAIR/begin"
 	pair_agent n2 n1 --shim "$PAIR/late-shim"
@@ -127,10 +127,11 @@ tap_is "the late supervisor runs it, once" "$? $(ran)" "0 $((before + 1))"
 tap_true "and its agent knows" until_true 10 has_state n2 "$name" 'exited: *'
 
 late_job
-# As one that was killed between its job's cgroup and its record.
+# Like a supervisor that was killed between making the job's cgroup and writing its record.
 group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/$PAIR_SCOPE/n2/jobs/$name
 mkdir -p "$group"
-# The spare that has the order, and the next one, which left with its agent or waits as well.
+# Kill the spare that has the order, and the next one, which ended with its agent or waits as
+# well.
 while read -r pid; do kill -KILL "$pid" 2>/dev/null; done <"$PAIR/late"
 wait $held
 rc=$?
@@ -152,7 +153,7 @@ twin() { # LOG RUN-DIRECTORY
 wins=0 said=0
 for round in 1 2 3 4; do
 	rm -rf "$PAIR"/run[12]
-	other=$PAIR/run$((round % 2 + 1)) # of one run directory, and of two
+	other=$PAIR/run$((round % 2 + 1)) # once with one run directory, once with two
 	twin "$PAIR/log1" "$PAIR/run1"
 	one=$!
 	twin "$PAIR/log2" "$other"

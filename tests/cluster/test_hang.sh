@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# What is there and does not answer: munged stopped, a name service that hangs.  The agent
-# goes on with all that needs neither.  Two agents on this machine; no testbed.
+# Services that exist but do not answer: a stopped munged, a name service that hangs. The agent
+# goes on with all that needs neither. Two agents on this machine; no testbed.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . tests/lib/tap.sh
@@ -25,8 +25,8 @@ runs() { pair_on n1 jobs --json | jq -e --arg j "$long" '.jobs[] | select(.job =
 tap_true "a job here" until_true 15 runs
 
 # --- munged is stopped, not dead ---
-# libmunge waits for it for 50 s, as long as the client below does: whoever is answered before
-# that client has ended was not held by it.
+# libmunge waits 50 s for it, and so does the client below. A client that is answered before that
+# one has ended was not delayed by it.
 before=$(pair_count n1 seal_failures)
 kill -STOP "${PAIR_PID[munge-n1]}"
 munge -n -S "$PAIR/munge-n1/socket" >/dev/null 2>&1 &

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# iocom wait, kill, explain, jobs at an agent of its own that serves this machine: several
-# jobs, jobs that are over, unknown or another's, Ctrl-C, and what each exit status says.
+# iocom wait, kill, explain and jobs with the test's own agent for this machine: several jobs,
+# jobs that are over, unknown or another user's, Ctrl-C, and what each exit status means.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/agent.sh
 agent_up jobs
 
-# The exit status; what it says is in $dir/out and $dir/err.
+# Prints the exit status; the command's output is in $dir/out and $dir/err.
 status() { timeout 20 "$@" >"$dir/out" 2>"$dir/err" </dev/null; echo $?; }
 detach() { "$iocom" run --detach -- "$@"; }
 state() { "$iocom" jobs --all --json | jq -r --arg j "$1" '.jobs[] | select(.job == $j) | .state'; }
@@ -32,7 +32,7 @@ tap_is "an unknown one before another: said, and the other waited for" \
 	"$(status "$iocom" wait no-such "$three") $(grep -c no-such "$dir/err")" "3 1"
 tap_is "another user's is none" "$(status setpriv --reuid=65534 --regid=65534 --clear-groups "$iocom" wait "$three")" 125
 tap_is "no job: 125" "$(status "$iocom" wait)" 125
-# A background command of a script ignores SIGINT, unless it is given back.
+# A script's background command ignores SIGINT unless the default is restored.
 env --default-signal=INT "$iocom" wait "$long" 2>"$dir/err" &
 pid=$!
 waits() { [ -n "$(ls "/proc/$pid/fd/3" 2>/dev/null)" ]; }
@@ -66,10 +66,10 @@ tap_is "and of one that has ended: 1" "$(status "$iocom" kill -s 0 "$three") $(g
 tap_is "kill -l lists the signals" "$(status "$iocom" kill -l) $(grep -cE '^( 1 HUP| 9 KILL|15 TERM)$' "$dir/out")" "0 3"
 tap_is "where they cannot be written: 1" "$("$iocom" kill -l 2>"$dir/err" >/dev/full; echo $?)" 1
 
-# --- the agent is started anew ---
+# --- the agent restarts ---
 (timeout 60 "$iocom" wait "$three" last 2>"$dir/waits"; echo $? >"$dir/waited") &
 waiter=$!
-# A line for each view; from the second on one waits for what comes.
+# One line per view; after the first one the command waits for changes.
 timeout 60 "$iocom" nodes --json --watch=0.2 2>"$dir/watches" >"$dir/views" &
 watch=$!
 views() { [ "$(grep -c '"nodes"' "$dir/views")" -gt "$1" ]; }
@@ -91,7 +91,9 @@ tap_is "wait goes on, for the job that was the last one" "$(cat "$dir/waited")" 
 tap_is "and said once why it stood" "$(cat "$dir/waits")" "iocom wait: the agent is away; asking again for 30 s"
 
 # --- attach: a foreground job with its client, without one, ended ---
-"$iocom" run -- sh -c 'echo there; read x; exit 3' >"$dir/there" 2>"$dir/lost" < <(sleep 20) &
+mkfifo "$dir/quiet"
+exec 8<>"$dir/quiet" # nothing is ever written to it
+"$iocom" run -- sh -c 'echo there; read x; exit 3' >"$dir/there" 2>"$dir/lost" <"$dir/quiet" 8>&- &
 client=$!
 until_true 10 grep -q there "$dir/there"
 front=$("$iocom" jobs --json | jq -r '.jobs[0].job')

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# /metrics of a real agent: bytes of jobs against truth, more jobs than have a name,
-# counters that only grow, the dashboard's names, bad settings, clients that block;
-# and the same numbers by `iocom record --csv`.
+# /metrics of a real agent: bytes of jobs compared with truth, more jobs than can have a name,
+# counters that only grow, the dashboard's names, bad settings, clients that block; and the same
+# numbers by `iocom record --csv`.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
@@ -15,7 +15,7 @@ root=$(findmnt -n -t cgroup2 -o TARGET | head -n 1)
 
 dir=$(mktemp -d /var/tmp/iocom-metrics-XXXXXX)
 cgroup=iocom-metrics-$$
-port=$((20000 + $$ % 10000))
+port=$(free_ports)
 agent='' stays=''
 cleanup() {
 	[ -z "$stays" ] || { kill "$stays"; wait "$stays"; } 2>/dev/null
@@ -47,14 +47,14 @@ in_cgroup() { # NAME COMMAND...
 	bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$root/$cgroup/$1" "${@:2}"
 }
 value() { "$scrape" "$port" "$@"; }
-# A reading later, so that what ended before is in.
+# Waits for the next reading, so that it has what ended before.
 settle() {
 	local was
 	was=$(value 'iocom_reading_time_seconds{node="m1"}')
 	until_true 20 eval "awk -v a=\"\$(value 'iocom_reading_time_seconds{node=\"m1\"}')\" -v b=$was 'BEGIN { exit !(a > b + 0.9) }'"
 }
 
-# A storm of tasks elsewhere on the machine makes the agent's documents too long for a while.
+# Many short tasks elsewhere on the machine can make the agent's documents too long for a while.
 record() { # OPTION...
 	local try
 	for try in 1 2 3 4 5; do
@@ -81,7 +81,7 @@ tap_is "nobody listens" "$?" 1
 stop "it ends well"
 
 # --- the page
-# Room for whatever else this machine does.
+# With room for everything else that this machine does.
 start --metrics-listen "127.0.0.1:$port" --metrics-max-jobs 10000
 tap_like "it says where" "$(cat "$dir/log")" "metrics at http://127.0.0.1:$port/metrics"
 tap_true "the page is well-formed" "$scrape" "$port"
@@ -97,14 +97,14 @@ fi
 # --- bytes against truth
 dd if=/dev/urandom of="$dir/file" bs=1M count=8 conv=fsync status=none
 job="node=\"m1\",job_name=\"/$cgroup/reader\""
-# One task stays: a cgroup without any may be forgotten while others storm the machine.
+# One task stays: the monitor may forget a cgroup without tasks while the machine is busy.
 (mkdir -p "$root/$cgroup/reader" && echo "$BASHPID" >"$root/$cgroup/reader/cgroup.procs" &&
 	exec sleep 300 >/dev/null 2>&1) &
 stays=$!
 if in_cgroup reader dd if="$dir/file" of=/dev/null bs=1M iflag=direct status=none 2>"$dir/dd"; then
 	settle
 	got=$(value "iocom_job_explicit_read_bytes_total{$job}")
-	# dd itself may have to be read first.
+	# dd itself may have to be read from the disk first.
 	tap_calc "8 MiB read directly in a cgroup ($got)" "$got >= 8388608 && $got < 8388608 + 4194304"
 	got=$(value "iocom_job_tasks{$job}")
 	tap_is "the task that stays is there" "$got" 1
@@ -128,7 +128,7 @@ stop "SIGTERM ends the agent"
 # --- more jobs than have a name, and counters that only grow
 start --metrics-listen "127.0.0.1:$port" --metrics-max-jobs 3
 until_true 20 "$scrape" "$port"
-# A machine at rest has no disk to show.
+# An idle machine would have no disk to show.
 dd if=/dev/zero of="$dir/written" bs=64k count=4 conv=fsync status=none
 settle
 "$scrape" "$port" >"$dir/first"
@@ -188,7 +188,7 @@ else
 	tap_skip "promtool understands each expression" "Prometheus is not installed"
 fi
 
-# --- clients that block: the agent goes on, and they are cut
+# --- clients that block: the agent goes on and closes their connections
 sequence() { IOCOM_RUN_DIR=$dir/run "$build/iocom" nodes --json | jq '.nodes[0].sequence'; }
 python3 -c '
 import socket, sys, time

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 cluster_up --nodes 3 --disk 0 --mem 1500
 cluster_began=$SECONDS
 tap_true "every node hears of every other" until_true 10 sees n1 3
-# `exec`: what is started in the background is then iocom itself, by its pid.
+# With `exec` a background command is iocom itself, by its pid.
 r() { exec timeout -k 5 60 "$TESTBED" exec n1 -- iocom run "$@"; }
 run() { (r "$@"); }
 # status OPTION...: the exit status; what was printed is in $SCRATCH/o and $SCRATCH/e.
@@ -57,7 +57,7 @@ tap_is "all" "$(status -N all -- hostname) $(out | tr '\n' ' ')" "0 n1: n1 n2: n
 tap_is "a number: the best so many, different ones" \
 	"$(status -N 2 -- hostname) $(cut -d: -f1 "$SCRATCH/o" | sort -u | wc -l)" "0 2"
 tap_is "a number: all of them" "$(status -N 3 -- hostname) $(out | tr '\n' ' ')" "0 n1: n1 n2: n2 n3: n3 "
-# A directory that only some nodes have: those that have it not refuse, and another is taken.
+# Only some nodes have this directory: the others refuse, and another node is taken.
 mkdir "$SCRATCH/cwd"
 for node in n1 n3; do on $node sh -c "mount -t tmpfs tmpfs $SCRATCH/cwd && mkdir $SCRATCH/cwd/some"; done
 on n1 mkdir "$SCRATCH/cwd/one"
@@ -142,7 +142,7 @@ tap_is "Ctrl-C ends the others, the highest status is its own" "$? $(ended 3702 
 tap_like "who ended how" "$(err)" '3 of 3 nodes failed: .*killed by SIGKILL'
 tap_like "and" "$(err)" 'killed by SIGINT'
 
-# As a terminal does it: to the whole process group.
+# Like a terminal: to the whole process group.
 setsid "$TESTBED" exec n1 -- iocom run -N 'n[1-3]' --no-label -- \
 	sh -c 'trap "echo INT; exit 7" INT; echo ready; while :; do sleep 0.1; done' >"$SCRATCH/o" 2>"$SCRATCH/e" &
 ready() { [ "$(grep -c ready "$SCRATCH/o")" -eq 3 ]; }
@@ -158,7 +158,8 @@ kill -9 "$(pgrep -P "$client" | head -n 1)"
 tap_true "the client of one node is killed: its job ends, two go on" until_true 10 running 3703 2
 kill -9 "$client"
 wait $! 2>/dev/null
-tap_is "kill -9 of the program: its clients go with it" "$(pgrep -cf -- '--grace 1 -N n\[1-3\] -- sleep 3703')" 0
+clients_gone() { ! pgrep -f -- '--grace 1 -N n\[1-3\] -- sleep 3703'; }
+tap_true "kill -9 of the program: its clients go with it" until_true 5 clients_gone
 tap_true "and no job outlives the grace" until_true 10 ended 3703
 
 (r -N n2,n3 -- sh -c 'echo $$; exec sleep 3704') >"$SCRATCH/o" 2>"$SCRATCH/e" &

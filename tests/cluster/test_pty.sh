@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Jobs at a terminal, by an agent of its own that serves this machine: editors and pagers,
-# the keys of a terminal, its size, the escape, and modes that come back on every way out.
+# Jobs at a terminal, with the test's own agent for this machine: editors and pagers, the keys of
+# a terminal, its size, the escape, and modes that are restored on every way out.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/screen.sh
 command -v tmux >/dev/null || tap_skip_all "no tmux"
 at_end() { screen_cleanup; }
-u=$$ # makes what runs here findable
+u=$$ # marks the processes of this run
 export LC_ALL=C.UTF-8 TERM=xterm
 agent_up pty
 
@@ -32,8 +32,12 @@ tap_is "... also to a shell that takes the first one for a key" \
 tap_is "... and to one command after another" "$(printf 'x\n' | pty -- sh -c 'cat >/dev/null; cat; exit 4' >/dev/null; echo $?)" 4
 tap_is "... and while it waits to be read it is not typed again" \
 	"$(pty -- sh -c 'sleep 2; stty -icanon min 0 time 0; dd 2>/dev/null | wc -c' </dev/null | plain)" 1
-timeout 2 "$iocom" run --pty -- bash --norc -c "trap : TERM; while :; do sleep 0.1; done; : ${u}70" </dev/null 2>"$dir/err"
-tap_like "one TERM that has no effect: it is hung up a while later" "$? $(cat "$dir/err")" '^124 .*left; the job.s terminal was hung up'
+"$iocom" run --pty -- bash --norc -c "trap : TERM; echo trapped; while :; do sleep 0.1; done" </dev/null >"$dir/out" 2>"$dir/err" &
+client=$!
+until_true 10 grep -q trapped "$dir/out"
+kill -TERM $client
+wait $client
+tap_like "one TERM that has no effect: it is hung up a while later" "$? $(cat "$dir/err")" '^255 .*left; the job.s terminal was hung up'
 tap_is "closed standard input is its end too" "$(pty -- sh -c 'cat; exit 3' <&-; echo $?)" 3
 tap_is "a reader that leaves hangs it up" "$(pty -- yes </dev/null | head -n 1 | plain; echo "${PIPESTATUS[0]}")" $'y\n129'
 tap_is "--env none: the terminal's kind goes along" "$(pty --env none -- /bin/sh -c 'echo $TERM' </dev/null | plain)" xterm
@@ -57,7 +61,8 @@ press() { # DESCRIPTION REGEX KEY...
 	tm send-keys "$@"
 	tap_like "$what" "$(screen "$regex")" "$regex"
 }
-# A terminal on which COMMAND runs; then it says the status, and whether its modes are as before.
+# Opens a terminal on which COMMAND runs; then it prints the status, and whether its modes are as
+# before.
 open_screen() { # COMMAND...
 	server=$((server + 1))
 	printf '%s\n' 'before=$(stty -g)' "$*" \
@@ -71,7 +76,7 @@ left() { # DESCRIPTION STATUS: it left so, and the terminal is as it was
 	tap_is "$1" "$(screen 'modes are back' | grep -E '^(left with|modes)')" "left with $2"$'\n'"modes are back"
 	tm kill-server
 }
-# The client, not what it runs under.
+# The client, not the programs that started it.
 client() { pgrep -f "^$iocom (run|rsh) .*$1"; }
 attacher() { pgrep -f "^$iocom attach .*$job"; }
 in_foreground() { [[ $(ps -o stat= -p "$(pgrep -f "$1")") == *+* ]]; }
@@ -122,7 +127,7 @@ tap_true "without --pty the terminal stays as it is" is_cooked
 tm send-keys C-c
 left "and ^C is this program's signal: 130 too" 130
 
-# A shell of jobs there, and one here.
+# A shell with job control there, and one here.
 server=$((server + 1))
 tm new-session -d -x 90 -y 30 "PS1='here> ' HOME=$dir bash --norc"
 screen '^here>' >/dev/null
@@ -169,7 +174,8 @@ open_screen "$iocom rsh -t p1 'sleep ${u}75'"
 until_true 10 is_raw
 kill -TERM "$(client ${u}75)"
 left "TERM is the command's: 143" 143
-open_screen "$iocom run --pty -- bash --norc -c 'trap : TERM; while :; do sleep 0.1; done; : ${u}76'"
+open_screen "$iocom run --pty -- bash --norc -c 'trap : TERM; echo trapped; while :; do sleep 0.1; done; : ${u}76'"
+screen '^trapped' >/dev/null
 until_true 10 is_raw
 kill -TERM "$(client ${u}76)"
 sleep 0.3
@@ -194,7 +200,7 @@ until_true 10 is_raw
 tm send-keys Enter '~.' Enter
 left "--escape none: ~. is the command's" 5
 
-# --- detached, with a terminal: as tmux ---
+# --- detached, with a terminal: like tmux ---
 cat >"$dir/detached" <<'D'
 echo begun
 (trap 'echo "size=$(stty size </dev/tty)"' WINCH; while :; do sleep 0.1; done) &
@@ -224,8 +230,13 @@ for signal in TERM:143 HUP:129 INT:130; do
 	left "${signal%:*} ends who looks: ${signal#*:}" "${signal#*:}"
 done
 tap_like "it goes on" "$("$iocom" jobs)" "^$job +running"
-tap_is "the end of a file is not its terminal's" \
-	"$(echo two | timeout 2 "$iocom" attach --from 0 "$job" 2>/dev/null | plain | grep -c '^got=two'; "$iocom" jobs | grep -cE "^$job +running")" $'1\n1'
+echo two | "$iocom" attach --from 0 "$job" >"$dir/eof" 2>/dev/null &
+eof=$!
+tap_true "a line from a file goes there" until_true 10 grep -q '^got=two' "$dir/eof"
+tap_true "its end is not its terminal's" kill -0 $eof
+tap_like "and the job goes on" "$("$iocom" jobs)" "^$job +running"
+kill $eof
+wait $eof
 open_screen "$iocom attach $job"
 until_true 10 is_raw
 tm send-keys stop Enter
@@ -249,7 +260,7 @@ fi
 open_screen "$iocom run --pty -- bash --norc -c 'read -r x; echo got=\$x; sleep 0.5; exit 6 # ${u}83'"
 until_true 10 is_raw
 running() { "$iocom" jobs | grep -E '^p1-.* running '; }
-until_true 10 running # the agent tells it a moment later
+until_true 10 running # the agent reports it a moment later
 job=$(running | head -n 1 | cut -d ' ' -f 1)
 first=$server
 tap_like "a terminal that somebody has is not taken unasked" "$(timeout 10 "$iocom" attach "$job" 2>&1 </dev/null; echo $?)" \
@@ -272,7 +283,8 @@ kill -KILL "$(client "pty -- sleep ${u}79")"
 tm kill-server
 tap_true "a client that is killed: the job is there in its grace" pgrep -f "^sleep ${u}79"
 pkill -KILL -f "^sleep ${u}79"
-open_screen "$iocom run --pty --grace 0.2 -- sh -c 'trap \"echo saved >$dir/saved; exit\" HUP; : ${u}80; while :; do sleep 0.1; done'"
+open_screen "$iocom run --pty --grace 0.2 -- sh -c 'trap \"echo saved >$dir/saved; exit\" HUP; echo trapped; : ${u}80; while :; do sleep 0.1; done'"
+screen '^trapped' >/dev/null
 until_true 10 is_raw
 kill -KILL "$(client ${u}80)"
 tm kill-server

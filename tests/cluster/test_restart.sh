@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# An agent killed under load and started again: its counters begin anew, it says how
-# long nothing was counted, and nobody sees a negative number.
+# An agent is killed under load and started again: its counters begin anew, it says how long
+# nothing was counted, and no document has a negative number.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
@@ -41,7 +41,7 @@ agent_end() { # SIGNAL
 top_json() { # COUNT
 	timeout 60 "$BUILD/iocom" top --json -n "$1" -d 0.5 --run-dir "$SCRATCH/run"
 }
-# Reads documents: LAST is the last one; NEGATIVE lists every number below 0 but a residual.
+# Reads documents: LAST is the last one; NEGATIVE lists every number below 0 except residuals.
 negative() {
 	jq -c 'paths(numbers) as $p | select(getpath($p) < 0 and ($p | last) != "residual_bytes") | $p' "$1"
 }
@@ -66,7 +66,8 @@ started=$(awk '{ print $1 }' /proc/uptime)
 tap_like "the next one says so in its log" "$(cat "$SCRATCH/log")" 'nothing was counted for [0-9.]+ s'
 top_json 4 >"$SCRATCH/second"
 gap=$(tail -n 1 "$SCRATCH/second" | jq '.gap_ns / 1e9')
-# From the last reading, at most a period and a half before the kill, to its first event.
+# The gap goes from the last reading, at most a period and a half before the kill, to the first
+# event.
 echo "# |killed, started again: gap stated $gap s, without an agent $(awk -v a="$killed" -v b="$started" 'BEGIN { print b - a }') s"
 tap_calc "the gap is at least the time without an agent's life" "$gap >= 2"
 tap_calc "and no longer than what passed" "$gap <= $started - $killed + 10"

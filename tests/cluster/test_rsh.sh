@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# `iocom rsh`: what ssh would do, and programs that use a remote shell (rsync, GNU parallel).
+# `iocom rsh`: it does what ssh would do, and programs use it as a remote shell (rsync, GNU
+# parallel).
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
@@ -11,7 +12,7 @@ rsh() { on n1 iocom rsh "$@"; }
 status() { "$@" >/dev/null 2>&1; echo $?; }
 fails() { "$@" >/dev/null 2>"$SCRATCH/e"; echo "$?"; }
 
-# --- as ssh ---
+# --- like ssh ---
 tap_is "it runs there" "$(rsh n2 hostname)" n2
 tap_is "the words are joined and a shell reads them" "$(rsh n2 echo "a  b" '"c  d"' '$((1+2))' '|' cat)" 'a b c  d 3'
 tap_is "in the home directory" "$(rsh n2 pwd)" "$(getent passwd root | cut -d: -f6)"
@@ -19,7 +20,7 @@ tap_is "a fresh environment" "$(SECRET=x rsh n2 'echo "[$SECRET][$USER]"')" '[][
 tap_is "a service's account is not let in: min_uid" \
 	"$(fails "$TESTBED" exec n1 --user games -- iocom rsh n2 true)" 255
 tap_like "the sentence names the setting" "$(cat "$SCRATCH/e")" 'uid [0-9]+ is below 1000 \(min_uid\)'
-# A user of this machine whose home is nowhere, and who has a shell.
+# A user of this machine whose home does not exist, and who has a shell.
 sed 's,^\(root:.*\):[^:]*:[^:]*$,\1:/nonexistent:/bin/sh,' /etc/passwd >"$SCRATCH/passwd"
 homeless() { on n1 unshare -m sh -c "mount --bind $SCRATCH/passwd /etc/passwd && iocom $*"; }
 tap_is "no home directory at the node: / as sshd has it" \
@@ -66,7 +67,7 @@ tap_is "-t: at a terminal" "$(rsh -t n2 'test -t 0 && hostname' </dev/null | tr 
 tap_is "and without it at none" "$(rsh n2 'test -t 1 || hostname' </dev/null)" n2
 tap_is "no command: a shell reads standard input" "$(echo 'hostname; exit 9' | rsh n2; echo $?)" $'n2\n9'
 
-# --- what is refused: 255, as ssh, and a sentence ---
+# --- what is refused: 255, like ssh, and a sentence ---
 tap_is "another user" "$(fails rsh -l bob n2 true)" 255
 tap_like "says why" "$(cat "$SCRATCH/e")" 'not bob'
 tap_is "an unknown node" "$(fails rsh nowhere true)" 255

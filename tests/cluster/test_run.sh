@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# `iocom run` end to end between two nodes: streams, statuses, identity, bad input,
-# agents that come and go, and bytes against truth through the agents.
+# `iocom run` between two nodes: streams, statuses, identity, bad input, agents that end and
+# start, and bytes compared with truth through the agents.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . tests/lib/tap.sh
@@ -52,13 +52,13 @@ wait $!
 tap_is "SIGTERM is forwarded, and its status comes back" "$?" 7
 tap_like "the job's handler ran" "$(cat "$SCRATCH/sig")" 'got TERM'
 
-# --- many ends at once: home hears of several in one message, and of each its own ---
+# --- many ends at once: home hears of several in one message, and gives each its own ---
 on n1 sh -c 'for i in $(seq 24); do iocom run --node n2 -- sh -c "exit $((100 + i))" & done; wait'
 ends() { on n1 iocom jobs --all --json | jq -c '[.. | objects | select(.state? == "exited") | .exit_value | select(. > 100 and . < 125)] | sort'; }
 all_ends() { [ "$(ends)" = "$(seq 101 124 | jq -sc .)" ]; }
 tap_true "home knows how each of 24 ended" until_true 10 all_ends
 
-# --- the same process, there ---
+# --- the same process, on the other node ---
 tap_is "it ran on n2" "$(r -- hostname)" n2
 user() { "$TESTBED" exec n1 --user nobody -- sh -c "cd $DISK && umask 027 && $*"; }
 here=$(user 'id; umask; pwd; echo $FOO; ulimit -n' 2>&1)
@@ -88,7 +88,7 @@ tap_like "at the node where it ran: where its decision is kept" \
 	"$(on n2 iocom explain "$(on n2 iocom jobs --all --json | jq -r '[.jobs[] | select(.home=="n1")][0].job')" 2>&1)" \
 	'was submitted at node n1: its decision is kept there'
 
-# --- what does not fit ---
+# --- jobs that do not fit ---
 tap_is "more memory than the named node has: taken all the same" "$(r --mem 1Ti -- hostname)" n2
 explained=$(on n1 iocom explain last)
 tap_like "explain says so" "$explained" 'n2 was asked for by name: it has no room for the job.s memory \([0-9]+ \+ 1099512 > 1500 MB\), and is taken all the same'
@@ -197,7 +197,7 @@ head -c 2M /dev/zero >"$SCRATCH/full/fill" 2>/dev/null
 : >"$SCRATCH/go"
 wait $run
 tap_is "the disk fills while a job runs: its status comes back" "$?" 3
-sleep 0.3 # its end is offered to the journal in vain
+sleep 0.3 # the journal cannot take its end
 tap_is "what it wrote stays while the journal cannot take it" "$(find "$SCRATCH/full/state/jobs" -name exit | wc -l)" 1
 rm "$SCRATCH/full/fill"
 tap_true "room again: the journal has its end" until_true 10 solo_state exited
@@ -212,7 +212,7 @@ tap_is "its supervisor killed: 255" "$?" 255
 tap_like "its home knows why, and the client says it" "$(cat "$SCRATCH/killed")" "^iocom run: the job's supervisor was killed"
 tap_true "the job is lost" until_true 10 solo_state lost
 tap_like "and says why" "$(IOCOM_RUN_DIR=$SCRATCH/solo "$IOCOM_BUILD/iocom" jobs --all)" 'supervisor was killed'
-# Agents that never live for long must prune, too.
+# Agents that never live for long must prune their journal, too.
 solo_count() { IOCOM_RUN_DIR=$SCRATCH/solo "$IOCOM_BUILD/iocom" jobs --all --json | jq '.jobs | length'; }
 solo_keeps() { [ "$(solo_count)" -le "$1" ]; }
 tap_calc "more jobs than shall be kept" "$(solo_count) > 3"
@@ -235,7 +235,7 @@ else
 fi
 umount "$SCRATCH/full"
 
-# --- bytes against truth, through the agents ---
+# --- bytes compared with truth, through the agents ---
 on n1 "$WORK" make $DISK/data 64
 bytes() { # NODE JOB FIELD
 	"$TESTBED" exec "$1" -- iocom top -b -n 1 -d 0.3 --json | jq --arg j "$2" "[.jobs[] | select(.job==\$j) | .$3] | add // 0"
@@ -268,7 +268,7 @@ tap_is "the server received all" "$(cat "$SCRATCH/server")" 67108864
 tap_calc "64 MiB sent over TCP to the other node: within 1 % ($got)" "$got >= 67108864*0.99 && $got <= 67108864*1.01"
 got=$("$TESTBED" exec n2 -- iocom top -b -n 1 -d 0.3 --json | jq '[.jobs[] | select(.job | test("^n2-")) | .received_bytes] | max')
 tap_calc "64 MiB received by the other node's job: within 1 % ($got)" "$got >= 67108864*0.99 && $got <= 67108864*1.01"
-# As many lines as it takes: on a busy machine twenty starts take their time.
+# Wait for enough lines: on a busy machine twenty starts take a while.
 on n1 iocom top -b -n 240 -d 0.5 --json >"$SCRATCH/top" &
 top=$!
 lines() { [ "$(wc -l <"$SCRATCH/top")" -ge "$1" ]; }
@@ -284,12 +284,12 @@ tap_calc "and with the CPU time they used" \
 	"$(jq -s '[.[].tasks[] | select(.comm=="work" and .exited) | .cpu_ms] | min' "$SCRATCH/top") >= 10"
 tap_is "an ordinary user sees only his own tasks" "$("$TESTBED" exec n1 --user nobody -- iocom top -b -n 1 -d 0.3 --json | jq '[.tasks[] | select(.uid != 65534)] | length')" 0
 
-# --- agents come and go ---
+# --- agents end and start ---
 agent=$(cat "$STATE/n3/agent.pid")
 kill -STOP "$agent"
 tap_is "an agent that does not answer: 125" "$(on n1 iocom run --node n3 -- true 2>"$SCRATCH/e"; echo $?)" 125
 kill -CONT "$agent"
-# Where this machine is slow, it is dropped before it can be asked.
+# On a slow machine the node is dropped before it can be asked.
 tap_like "who did not, for how long, and what to look at" "$(cat "$SCRATCH/e")" \
 	"^iocom run: node (n3 did not answer within 2 s \(is iocomd running there\? last heard [0-9.]+ s ago\)$|'n3' is silent for [0-9]+ s: .*is iocomd running there)"
 tap_true "it is back" until_true 10 sees n1 3

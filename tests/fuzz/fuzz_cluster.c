@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The text of --nodes: what is read is written so that it reads back the same. */
+/* The text of --nodes: an accepted text is written so that it reads back the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct iocom_err err = {0};
 	char *text;
 
-	/* "@FILE" would read files of this machine; large numbers of nodes only cost time. */
+	/* "@FILE" would read files of this machine, and large numbers of nodes only cost time. */
 	if (size && (memchr(data, '@', size) || size > 200))
 		return 0;
 	text = malloc(size + 1);

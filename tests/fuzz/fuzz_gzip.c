@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A file, gzip or not: whole, cut off or damaged. */
+/* Fuzzes the reader of files that may be gzipped: whole, cut off or damaged. */
 #include "tests/fuzz/fuzz_workload.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * MessagePack: what is decoded, encoded and decoded again gives the same document; what
- * goes on beyond its end is whole with the rest of its bytes only.
+ * MessagePack: decoding, encoding and decoding again gives the same document; an incomplete
+ * message becomes whole only with the rest of its bytes.
  */
 #include <errno.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The iocom recording, through the workload reader. */
+/* Fuzzes the workload reader with iocom recordings. */
 #include "tests/fuzz/fuzz_workload.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

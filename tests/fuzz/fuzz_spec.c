@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The text of --workload: "gen:PRESET,key=value,...". */
+/* Fuzzes the text of --workload: "gen:PRESET,key=value,...". */
 #include "tests/fuzz/fuzz_workload.h"
 
 #include "sim/workload/spec.h"
 
-#define NODES_MAX 100000 /* more only cost time */
+#define NODES_MAX 100000 /* more would only cost time */
 #define JOBS	  20
 
 static void try_generator(struct generator_params *p)

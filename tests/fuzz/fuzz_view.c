@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The view file: what is decoded, encoded and decoded again gives the same document, and
- * a decision over it ends.
+ * The view file: decoding, encoding and decoding again gives the same document, and a decision
+ * over it ends.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define TASKS_MAX 1000 /* more only cost time */
+#define TASKS_MAX 1000 /* more would only cost time */
 
 static void must(int holds)
 {

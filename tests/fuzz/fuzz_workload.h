@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What every reader must keep, whatever the bytes: it refuses them with a sentence, or it
- * serves as many jobs as it said, in order, with finite values, and the same again.
+ * What every reader must guarantee for any bytes: it refuses them with a sentence, or it serves
+ * as many jobs as it announced, in order, with finite values, and the same ones again.
  */
 #ifndef FUZZ_WORKLOAD_H
 #define FUZZ_WORKLOAD_H
@@ -36,7 +36,7 @@ static inline void check_job(const struct sim_job *j, const struct workload_info
 	must(j->write_fraction <= 1);
 }
 
-/* All jobs of a pass; their sum of arrivals. */
+/* Reads all jobs of a pass. Returns the sum of their arrivals. */
 static inline double check_pass(struct workload *w)
 {
 	const struct workload_info *info = workload_info(w);
@@ -71,7 +71,7 @@ static inline void check_workload(struct workload *w, const struct iocom_err *er
 	workload_free(w);
 }
 
-/* DATA behind PREFIX (a header line), read plainly and with every option turned. */
+/* Reads DATA after PREFIX (a header line), once plainly and once with every option inverted. */
 static inline int fuzz_workload(const char *prefix, const uint8_t *data, size_t size)
 {
 	size_t head = strlen(prefix);

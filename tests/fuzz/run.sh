@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Builds the libFuzzer targets of this folder with clang, ASan and UBSan and runs each for
-# some seconds from the samples and from what earlier runs found, FUZZ_JOBS at a time
-# (one a processor and one more, for some wait).  TAP.
-# Usage: run.sh BUILD SECONDS[,SECONDS] [TARGET...|protocol]; the second number is for what
-# decodes the protocol, which `protocol` means all of.  An input that breaks something stays in
+# Builds the libFuzzer targets of this folder with clang, ASan and UBSan and runs each for some
+# seconds, from the samples and from what earlier runs found. FUZZ_JOBS run at a time (by default
+# one more than there are processors, because some wait). Prints TAP. Usage: run.sh BUILD
+# SECONDS[,SECONDS] [TARGET...|protocol]; the second number is for the targets that decode the
+# protocol, and `protocol` means all of these. An input that breaks something stays in
 # BUILD/crashes/TARGET-*; run it again with BUILD/fuzz/fuzz_TARGET FILE.
 set -uo pipefail
 build=$1
@@ -54,7 +54,7 @@ fuzz() { # TARGET
 			"$build/fuzz/fuzz_$target" --sample "$n" >"$build/seeds/$target/own$n" || break
 		done
 	fi
-	# leaks are found at the end of each input; 10 s is far more than any may take
+	# leaks are found at the end of each input; no input may take 10 s
 	ASAN_OPTIONS=detect_stack_use_after_return=0 "$build/fuzz/fuzz_$target" \
 		-max_total_time="$time" -timeout=10 -rss_limit_mb=1500 -max_len=8192 \
 		-print_final_stats=1 -verbosity=1 -artifact_prefix="$build/crashes/$target-" \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# First inputs of each target, from the samples of the tests.  Usage: seeds.sh DIRECTORY
+# Makes first inputs of each target from the samples of the tests. Usage: seeds.sh DIRECTORY
 set -euo pipefail
 to=$1
 data=tests/sim/data
@@ -14,14 +14,14 @@ tail -n +2 $data/csd.csv | put csd sample
 put swf sample <$data/log.swf
 put darshan sample <$data/darshan.csv
 tail -n +2 $data/block.csv | put block sample
-tail -c +2 $data/recording.jsonl | put recording sample # behind the first brace
+tail -c +2 $data/recording.jsonl | put recording sample # after the first brace
 for sample in "$data"/*.*; do
 	name=$(basename "$sample")
 	put recognise "$name" <"$sample"
 	put gzip "$name" <"$sample"
 	gzip -9n <"$sample" | put gzip "$name.gz"
 done
-# One seed a word: the fuzzer puts them together.
+# One seed per word: the fuzzer combines them.
 put spec all <<<'fc,io_per_ms=0.5,jobs=9,seed=3,nodes=4,home_weights=1:2:3:4,lifetime=gamma'
 printf 'com-io,share=0.3,tasks_min=2,tasks_max=4,arrivals=regular' | put spec com
 printf 'plain,lifetime=pareto,lifetime_shape=1.5,lifetime_max_ms=1e6' | put spec plain

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# One table of the monitor's accuracy from the logs of many runs: a line for each case and
-# quantity, a column for each kernel.  Usage: accuracy-table.sh LOG...
-# Rows come from tests/lib/watch.c: "# |case|quantity|truth|measured|error|kernel", or
-# "# |case|quantity|degraded: why|kernel".  Of equal rows the one that is further off counts.
+# Prints one table of the monitor's accuracy from the logs of many runs: a line for each case and
+# quantity, a column for each kernel. Usage: accuracy-table.sh LOG... Rows come from
+# tests/lib/watch.c: "# |case|quantity|truth|measured|error|kernel", or "#
+# |case|quantity|degraded: why|kernel". Of equal rows the one with the larger error counts.
 set -uo pipefail
 [ $# -gt 0 ] || exit 0
 

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# An agent of the test's own that serves this machine, in a cgroup of its own.  Source it after
-# tap.sh; agent_up NAME sets dir, build, iocom, cgroup and root; all goes at the end.
+# The test's own agent for this machine, in a cgroup of its own. Source it after tap.sh; agent_up
+# NAME sets dir, build, iocom, cgroup and root; everything is removed at the end.
 
 build=${IOCOM_BUILD:-$PWD/build}
 iocom=$build/iocom
@@ -18,13 +18,13 @@ agent_cleanup() {
 	agent_stop
 	agent_groups | while read -r c; do
 		[ ! -s "$c/cgroup.procs" ] || xargs -r kill -KILL <"$c/cgroup.procs" 2>/dev/null
-		until_true 3 rmdir "$c"
+		until_true 1 rmdir "$c"
 	done
 	rm -rf "$dir"
 }
 agent_start() {
 	"$build/iocomd" --name p1 --run-dir "$dir/run" --state-dir "$dir/state" --scope "cgroup=$cgroup" \
-		--port $((20000 + $$ % 10000)) --munge-socket "$dir/none" --shim "$build/iocom-shim" \
+		--port "$port" --munge-socket "$dir/none" --shim "$build/iocom-shim" \
 		>>"$dir/log" 2>&1 &
 	agent=$!
 	until_true 20 test -S "$dir/run/iocom.sock"
@@ -34,6 +34,7 @@ agent_up() { # NAME, of directory and cgroup
 	[ -e /sys/kernel/btf/vmlinux ] || tap_skip_all "the kernel has no BTF"
 	root=$(findmnt -n -t cgroup2 -o TARGET | head -n 1)
 	[ -n "$root" ] || tap_skip_all "cgroup2 is not mounted"
+	port=$(free_ports)
 	dir=$(mktemp -d "/var/tmp/iocom-$1-XXXXXX")
 	chmod 755 "$dir"
 	cgroup=iocom-$1-$$

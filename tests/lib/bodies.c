@@ -106,7 +106,7 @@ int body_direct_to_mmap(void *body)
 	return 0;
 }
 
-/* Until each page of FD's first BYTES is in memory; 1 when that takes over 20 s. */
+/* Waits until each page of FD's first BYTES is in memory. Returns 1 after 20 s. */
 static int wait_resident(int fd, size_t bytes)
 {
 	unsigned char pages[bytes / 4096];

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# The walls of the house, proven on what was really built:
-#  1. librules.a asks the outside for nothing but the functions on its allow-list
+# Checks the layers in what was really built:
+#  1. librules.a uses only the outside functions on its allow-list
 #     (no clock, socket, file, environment, output) and has no writable data;
-#  2. each folder's objects were compiled from headers of the rooms below only
-#     (the compiler's own dependency files say which were read).
+#  2. each folder's objects were compiled only from headers of the layers below
+#     (the compiler's own dependency files list what it read).
 set -euo pipefail
 build=${1:-build}
 fail=0
@@ -30,7 +30,7 @@ if [ -n "$writable" ]; then
 	fi
 fi
 
-# room, then the only places its headers may come from
+# check_room ROOM ALLOW: the headers of ROOM's objects may come only from ALLOW.
 check_room() {
 	local room=$1 allow=$2 bad
 	[ -d "$build/obj/$room" ] || return 0

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# An emulated cluster for shell tests: cluster_up brings it up and takes it down
-# at the end, also when the test fails.  Source tap.sh first.
+# An emulated cluster for shell tests: cluster_up starts it and takes it down at the end, also
+# when the test fails. Source tap.sh first.
 
 IOCOM_BUILD=${IOCOM_BUILD:-$PWD/build}
 TESTBED=$PWD/tests/testbed/testbed
@@ -21,7 +21,7 @@ cluster_up() { # testbed up's options
 	[ "$(id -u)" -eq 0 ] || tap_skip_all "needs root (network namespaces, eBPF)"
 	[ -e /sys/kernel/btf/vmlinux ] || tap_skip_all "the kernel has no BTF"
 	[ -c /dev/fuse ] || tap_skip_all "no /dev/fuse for the emulated disks"
-	# One testbed of a name a machine: two tests take turns.
+	# A machine has one testbed of each name, so two tests take turns.
 	exec 9>"/run/lock/${IOCOM_TESTBED_MARK:-iocom-testbed}-user.lock"
 	flock -w 900 9 || tap_skip_all "another test holds the testbed"
 	"$TESTBED" down >/dev/null 2>&1
@@ -40,7 +40,7 @@ on() { # NODE COMMAND...
 	"$TESTBED" exec "$node" -- "$@"
 }
 
-# A fresh stop file per background load; `load_stop` ends and waits for all of them.
+# Each background load has a new stop file; `load_stop` ends them all and waits.
 LOADS=()
 load() { # NODE COMMAND...: runs until load_stop
 	WORK_STOP=$SCRATCH/stop on "$@" >"$SCRATCH/load.${#LOADS[@]}.log" 2>&1 &

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Installs the Debian packages that building, testing and the demo need.
-# Does nothing, and needs no network and no root, when all are there.
-# With the argument `vm` also what the virtual machines need, with `mpi` Open MPI; with `peers`
-# what bench-remote compares with (the benchmark brings their daemons up itself).
+# Installs the Debian packages that building, testing and the demo need. If all are there it does
+# nothing and needs neither network nor root. The argument `vm` adds what the virtual machines
+# need, `mpi` adds Open MPI, and `peers` adds the programs that bench-remote compares with (the
+# benchmark starts their daemons itself).
 set -eu
 
 build="gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libnng-dev
@@ -15,7 +15,7 @@ tests="libcmocka-dev libclang-rt-dev cppcheck clang-format git munge nbdkit nbdk
 vm="qemu-system-x86 busybox-static dmsetup xz-utils"
 mpi="openmpi-bin libopenmpi-dev"
 peers="openssh-server openssh-client slurmctld slurmd slurm-client"
-# Only for a comparison in bench-sim; what cannot be had is left out.
+# Only for a comparison in bench-sim; packages that do not exist are left out.
 optional="libsimgrid-dev g++"
 
 case " $* " in
@@ -41,7 +41,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 echo "deps: installing$missing"
 export DEBIAN_FRONTEND=noninteractive
-# The munge package would start a daemon of its own; the tests bring theirs.
+# The munge package would start a daemon of its own; the tests start theirs.
 apt-get update -qq
 # shellcheck disable=SC2086
 apt-get install -y -qq --no-install-recommends $missing >/dev/null

@@ -15,9 +15,9 @@
 
 struct reader {
 	char *why;
-	char family[NAME_MAX_CHARS]; /* the one that is open */
+	char family[NAME_MAX_CHARS]; /* the family being read */
 	bool counter;
-	char **families, **series; /* seen */
+	char **families, **series; /* those seen so far */
 	size_t nfamilies, nseries;
 };
 
@@ -41,7 +41,7 @@ static size_t name_length(const char *p, bool colons)
 	return n;
 }
 
-/* How many bytes the UTF-8 character at P has; 0 when it is none. */
+/* Returns how many bytes the UTF-8 character at P has; 0: it is not valid. */
 static size_t character(const unsigned char *p)
 {
 	size_t n = *p < 0x80 ? 1 : *p >= 0xf0 ? 4 : *p >= 0xe0 ? 3 : *p >= 0xc2 ? 2 : 0;
@@ -60,7 +60,7 @@ static size_t character(const unsigned char *p)
 	return n;
 }
 
-/* AT: behind the opening quote; behind the closing one afterwards. */
+/* AT is after the opening quote; afterwards, after the closing one. */
 static int quoted(struct reader *r, const char **at)
 {
 	const char *p = *at;
@@ -168,7 +168,7 @@ static int read_lines(struct reader *r, const char *text)
 		if (!strncmp(line, "# HELP ", 7)) {
 			if (family(r, line))
 				return -1;
-			line = strchr(line, '\n') + 1; /* the TYPE */
+			line = strchr(line, '\n') + 1; /* the TYPE line */
 		} else if (sample(r, line)) {
 			return -1;
 		}

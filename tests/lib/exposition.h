@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A strict reader of the Prometheus text format, for tests: refuses what a
- * scraper may only grumble about.
+ * A strict reader of the Prometheus text format, for tests: it refuses even what a scraper would
+ * accept with a warning.
  */
 #ifndef IOCOM_TESTS_EXPOSITION_H
 #define IOCOM_TESTS_EXPOSITION_H
@@ -11,14 +11,14 @@
 #define EXPOSITION_WHY 256
 
 /*
- * Each family: HELP, TYPE, then all its samples; once.  Counters end in _total,
- * gauges do not.  Names, labels, escapes, UTF-8 and numbers are checked, no series
- * comes twice.  The number of series; -1 with the reason in WHY.
+ * Checks that each family comes once, with HELP, TYPE, and then all its samples; that counters
+ * end in _total and gauges do not; that names, labels, escapes, UTF-8 and numbers are valid; and
+ * that no series comes twice. Returns the number of series, or -1 with the reason in WHY.
  */
 int exposition_check(const char *text, char why[EXPOSITION_WHY]);
-/* The value of SERIES ("name{label=\"value\"}", as written); NAN when it is not there. */
+/* Returns the value of SERIES ("name{label=\"value\"}", as written), or NAN if it is not there. */
 double exposition_value(const char *text, const char *series);
-/* The sum over the series of a family. */
+/* Returns the sum over the series of a family. */
 double exposition_sum(const char *text, const char *name);
 
 #endif

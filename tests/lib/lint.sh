@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# cppcheck over all C sources but the eBPF programs (they are C of another machine).
+# Runs cppcheck over all C sources except the eBPF programs, which are for another machine.
 set -euo pipefail
 git ls-files '*.c' | grep -vE '^(bpf|vmlinux)/' |
 	xargs cppcheck --quiet --std=c11 --enable=warning,performance,portability \

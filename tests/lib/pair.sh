@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Two agents, n1 and n2, on this machine's loopback, each with a munged of its own (one
-# key), without the testbed.  Source tap.sh first; pair_begin, then pair_agent for each.
+# Two agents, n1 and n2, on this machine's loopback, each with its own munged (with the same key),
+# without the testbed. Source tap.sh first; call pair_begin, then pair_agent for each.
 
 IOCOM_BUILD=${IOCOM_BUILD:-$PWD/build}
 PAIR_SCOPE=iocom-pair-$$
@@ -15,11 +15,10 @@ pair_begin() {
 	trap pair_end EXIT
 	trap 'exit 130' INT TERM
 	(umask 077 && head -c 128 /dev/urandom >"$PAIR/key")
-	# Ports of this run: others test on this machine as well.
-	PAIR_PORT=$((20000 + $$ % 800 * 10))
+	PAIR_PORT=$(free_ports)
 }
 
-# Control groups of the two: cgroup2, and v1 where there is some.
+# Mounts for the control groups of the two: cgroup2, and v1 if there is any.
 pair_groups() { awk '$3 == "cgroup2" || ($3 == "cgroup" && $4 ~ /memory|cpu/) { print $2 }' /proc/mounts; }
 
 pair_stop() { # NAME [SIGNAL]
@@ -27,7 +26,7 @@ pair_stop() { # NAME [SIGNAL]
 	[ -n "$pid" ] || return 0
 	kill -"${2:-TERM}" "$pid" 2>/dev/null
 	wait "$pid" 2>/dev/null
-	# An agent that is told to stop stops well; the test looks at this file at its end.
+	# An agent must exit with 0 when it is told to stop; the test checks this file at its end.
 	[ $? -eq 0 ] || [ -n "${2-}" ] || [ "${1#munge}" != "$1" ] || tail -n 20 "$PAIR/$1/log" >>"$PAIR/bad"
 	unset "PAIR_PID[$1]"
 }

@@ -34,7 +34,7 @@ int rig_shell(const char *format, ...)
 static void take_down(const struct rig *rig)
 {
 	rig_shell("umount %s || umount -l %s", rig->mount, rig->mount);
-	rig_shell("umount -l %s/tmpfs", rig->dir); /* a test's own */
+	rig_shell("umount -l %s/tmpfs", rig->dir); /* mounted by some tests */
 	rig_shell("[ ! -e /dev/mapper/%s ] || dmsetup remove --noudevsync --retry %s", rig->name,
 		  rig->name);
 	rig_shell("[ ! -d /sys/block/md%d/md ] || mdadm --stop /dev/md%d", rig->md, rig->md);
@@ -51,10 +51,10 @@ static void take_down(const struct rig *rig)
 			  rig->cgroup, rig->cgroup);
 }
 
-/* What wakes the guard when the last who has it closes it; -1: there is none. */
+/* Closing the last copy of it wakes the guard; -1: none. */
 static int guard_end = -1;
 
-/* In each child: one that a failed test leaves behind must not keep the guard waiting. */
+/* Every child calls this: a child that a failed test leaves behind must not delay the guard. */
 static void let_go(void)
 {
 	if (guard_end >= 0)
@@ -62,7 +62,7 @@ static void let_go(void)
 	guard_end = -1;
 }
 
-/* The guard sleeps until the test closes its end of the pipe, by will or by death. */
+/* The guard sleeps until the test closes its end of the pipe or dies. */
 static int start_guard(struct rig *rig)
 {
 	int ends[2];
@@ -128,7 +128,7 @@ static int find_cgroup2(struct rig *rig)
 	return -1;
 }
 
-/* Version 1's own hierarchy, or the cgroup2 directory where it has the controller. */
+/* Finds version 1's own hierarchy, or the cgroup2 directory if that has the controller. */
 static void find_limits(struct rig *rig)
 {
 	static const char v1[] = "/sys/fs/cgroup/blkio";

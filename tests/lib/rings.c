@@ -41,7 +41,7 @@ static int aio_batch(const struct body *b, aio_context_t ring, int fd, char *buf
 	return 0;
 }
 
-/* How many requests the batch at AT has. */
+/* Returns how many requests the batch at AT has. */
 static size_t batch_at(const struct body *b, size_t at)
 {
 	size_t left = (b->bytes - at) / b->block;

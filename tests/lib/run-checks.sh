@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Runs the checks, part by part, each with a budget in minutes, and ends with
-# `N passed, N failed, N skipped`.  Usage: run-checks.sh BUILD [PART...]; `all` and no PART are
-# the parts of every day.
-# Every test speaks TAP (cmocka's too).  Output of each goes to BUILD/log/.
+# Runs the checks part by part, each with a limit in minutes, and ends with `N passed, N failed, N
+# skipped`. Usage: run-checks.sh BUILD [PART...]; `all`, or no PART, means the daily parts. Every
+# test prints TAP (cmocka's too). The output of each goes to BUILD/log/.
 set -uo pipefail
 build=${1:-build}
 shift
@@ -11,8 +10,8 @@ parts=("$@")
 daily=(static unit sim fuzz shim attack bpf testbed cluster chaos record asan mix)
 [ ${#parts[@]} -gt 0 ] || parts=(all)
 [ "${parts[0]}" != all ] || parts=("${daily[@]}" "${parts[@]:1}")
-# Tests run programs as users, who must be able to come here; where a directory above is closed
-# to them (a clone in one of mktemp's) they come through a mount, as all of this does.
+# Tests run programs as other users, who must be able to enter this directory. If a directory
+# above is closed to them (a clone in one of mktemp's), everything runs through a mount.
 open_tree() {
 	local seen
 	[ "$(id -u)" -eq 0 ] || return
@@ -28,13 +27,13 @@ export CMOCKA_MESSAGE_OUTPUT=TAP IOCOM_BUILD=$PWD/$build
 logs=$build/log
 mkdir -p "$logs"
 passed=0 failed=0 skipped=0
-failures=() # what failed, said again at the end
+failures=() # failed tests, listed again at the end
 read=()     # the logs of this run
 
-# part -> minutes for each of its tests
+# minutes that each test of a part may take
 declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [shim]=4 [attack]=3 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [chaos]=8 [record]=6 [asan]=12 [mix]=13 [mpi]=4 [vm]=15 [tsan]=6)
 
-# Counts a TAP log; a test that died, hung or told no result counts as one failure.
+# Counts a TAP log. A test that died, hung or printed no result counts as one failure.
 tally() { # NAME LOG STATUS SECONDS
 	local name=$1 log=$2 status=$3 seconds=$4 good bad skip
 	skip=$(grep -cE '^(ok|not ok) .*# SKIP|^1\.\.0 # SKIP' "$log")
@@ -61,11 +60,12 @@ tally() { # NAME LOG STATUS SECONDS
 		tail -n 15 "$log" | sed 's/^/    | /'
 	fi
 	read+=("$log")
-	# What a test wants people to read: tables of measured numbers; the accuracy of all at the end.
+	# Shows what a test wants people to read: tables of measured numbers; the accuracy table
+	# comes at the end.
 	grep -E '^# \|' "$log" | grep -vE '\|([0-9]+\.[0-9.]+|kernel)$' | sed 's/^# |/    /'
 }
 
-# What was begun and is not told yet, and how many tests may run at a time.
+# Tests that were begun and not reported yet, and how many may run at a time.
 begun=()
 wide=1
 
@@ -78,8 +78,8 @@ run() { # PART NAME COMMAND...
 		wait -n
 		tell
 	done
-	# A shell without job control has its background ignore what a terminal would send; each test
-	# that wants a testbed has one of a name of its own.
+	# A shell without job control lets background jobs ignore keyboard signals, so restore
+	# them. Each test that needs a testbed gets one with a name of its own.
 	(
 		began=$SECONDS
 		[ "$wide" -eq 1 ] ||
@@ -92,7 +92,7 @@ run() { # PART NAME COMMAND...
 	[ "$wide" -gt 1 ] || finish
 }
 
-# Tells what has ended, in the order in which it was begun.
+# Reports ended tests in the order in which they were begun.
 tell() {
 	local log status seconds
 	while [ "${#begun[@]}" -gt 0 ]; do
@@ -113,7 +113,7 @@ finish() {
 	done
 }
 
-# Several tests at a time: for those that mostly wait, and that disturb nobody.
+# Runs several tests at a time, for tests that mostly wait and disturb no other.
 widely() { # COMMAND...
 	wide=$(nproc)
 	[ "$wide" -lt 4 ] || wide=4
@@ -164,7 +164,7 @@ part_fuzz() { run fuzz fuzz bash tests/fuzz/run.sh build/fuzz 5,20; }
 part_shim() { widely run_binaries shim shim; }
 part_attack() { widely run_scripts attack tests/attack/test_*.sh; }
 part_bpf() { run_binaries bpf bpf; run_scripts bpf tests/bpf/test_*.sh; }
-# Two machines at once: each is mostly one program that waits.
+# Two machines at once: each mostly runs one program that waits.
 part_vm() {
 	local suite began_all=$SECONDS
 	declare -A pids=()
@@ -182,16 +182,16 @@ part_vm() {
 	done
 }
 part_testbed() { run_scripts testbed tests/testbed/test_*.sh; }
-# Decisions look at how busy this machine is: nothing beside them.
+# Decisions depend on how busy this machine is, so nothing may run beside them.
 part_cluster() {
 	local alone=tests/cluster/test_decisions.sh others=(tests/cluster/test_*.sh)
 	run_scripts cluster "$alone"
 	widely run_scripts cluster "${others[@]/$alone/}"
 }
 part_run() { run_scripts run tests/cluster/test_run.sh; }
-# The judge first: what it calls well must be well.
+# The judge comes first: what it accepts must be right.
 part_chaos() {
-	# It waits more than it works: what the sanitizers need is built meanwhile.
+	# It mostly waits, so the sanitizers' build runs meanwhile.
 	local building=
 	if [[ " ${parts[*]} " == *" asan "* ]]; then
 		nice -n 19 make --no-print-directory BUILD=build/asan SANITIZE=address,undefined \

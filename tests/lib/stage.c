@@ -30,7 +30,7 @@ static void remove_tree(const char *path)
 		fprintf(stderr, "cannot remove %s\n", path);
 }
 
-/* BUILD/iocom-shim: from the environment, else beside this BUILD/tests/shim/X. */
+/* Finds BUILD/iocom-shim: from the environment, else beside this BUILD/tests/shim/X. */
 static void find_shim(struct stage *stage)
 {
 	const char *build = getenv("IOCOM_BUILD");
@@ -67,7 +67,7 @@ int stage_up(struct stage *stage)
 	snprintf(stage->err, sizeof(stage->err), "%s/err", stage->dir);
 	snprintf(stage->scope, sizeof(stage->scope), "iocom-stage-%d", getpid());
 	snprintf(stage->v2, sizeof(stage->v2), "%s", mounts.v2);
-	/* The scope exists in v1 too, as a testbed's would. */
+	/* The scope exists in v1 too, as a testbed's does. */
 	for (size_t i = 0; i < mounts.nv1; i++) {
 		snprintf(path, sizeof(path), "%s/%s", mounts.v1[i], stage->scope);
 		mkdir(path, 0755);
@@ -75,7 +75,7 @@ int stage_up(struct stage *stage)
 	return 0;
 }
 
-/* What a test that failed left running. */
+/* Removes what a failed test left running. */
 static void remove_jobs(const struct stage *stage, const struct cgroup_mounts *mounts)
 {
 	const struct dirent *entry;
@@ -281,7 +281,7 @@ int stage_count(const char *first, const char *second)
 	const struct dirent *entry;
 	DIR *proc = opendir("/proc");
 	char path[300], line[4096], text[128];
-	/* The words are apart by a NUL, as in the file. */
+	/* A NUL separates the words, as in the file. */
 	size_t length = (size_t)snprintf(text, sizeof(text), "%s %s", first, second);
 	int count = 0;
 

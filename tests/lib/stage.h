@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A stage for jobs: the test plays the agent (launch_shim) and the client
- * (run_stream) around a real shim.  No agent, no munged.
+ * A stage for jobs: the test plays the agent (launch_shim) and the client (run_stream) around a
+ * real shim. It needs no agent and no munged.
  */
 #ifndef TEST_STAGE_H
 #define TEST_STAGE_H
@@ -21,22 +21,22 @@ struct stage {
 	unsigned sequence;
 };
 
-/* How a job is wanted; zero fields: user nobody, directory "/", PATH only, /dev/null. */
+/* A job's properties; zero members mean: user nobody, directory "/", only PATH, /dev/null. */
 struct want {
 	const char *argv[8];
 	char **env;
 	const char *cwd;
-	const char *in; /* file for stdin */
-	uid_t uid;	/* 0: nobody, unless `root` */
+	const char *in; /* file for standard input */
+	uid_t uid;	/* 0: user nobody, unless `root` */
 	gid_t gid;
 	bool root;
 	mode_t umask;
 	uint32_t grace_ms, closed;
-	struct spec_limit limit; /* soft 0: none */
+	struct spec_limit limit; /* soft 0: no limit */
 	struct terminal tty;
-	uint32_t begin_ms; /* for PAM, and for exec; 0: the usual */
+	uint32_t begin_ms; /* limit for PAM, and again for exec; 0: the default */
 	const char *pam;   /* directory of PAM's service file */
-	uint64_t lease_ms; /* so long from now; 0: no lease */
+	uint64_t lease_ms; /* length of the lease from now on; 0: no lease */
 	struct launch_renew renew;
 	bool detach;
 	uint64_t spool_bytes;
@@ -50,38 +50,39 @@ struct job {
 	int client; /* the client's end of the stream */
 	pid_t shim;
 	int leash;
-	int rc; /* of launch_shim */
+	int rc; /* result of launch_shim */
 	struct iocom_err err;
 };
 
 int stage_up(struct stage *stage);
 void stage_down(struct stage *stage);
-/* The same as cmocka group fixtures: *STATE is the stage. */
+/* The same as cmocka group fixtures; *STATE is the stage. */
 int stage_setup(void **state);
 int stage_teardown(void **state);
-/* A connection over TCP on loopback: the client's end, the other one. */
+/* Makes a TCP connection on loopback: the client's end and the other one. */
 void stage_pair(int fd[2]);
 /* Starts a job over TCP on loopback. */
 struct job stage_start(struct stage *stage, const struct want *want);
-/* Starts it and plays the client to the end; outputs are in stage->out and stage->err. */
+/* Starts a job and plays the client to the end; outputs are in stage->out and stage->err. */
 int stage_run(struct stage *stage, const struct want *want, struct run_result *result);
-/* Reads a small file whole; static buffer. */
+/* Reads a small file whole into a static buffer. */
 const char *stage_read(const char *path);
-/* Waits for the next event, at most 10 s.  launch_read's result. */
+/* Waits for the next event, at most 10 s. Returns launch_read's result. */
 int stage_event(int leash, struct launch_event *event);
-/* Sends the job a signal through its shim; 0 or negative errno. */
+/* Sends the job a signal through its shim. Returns 0 or negative errno. */
 int stage_signal(const struct stage *stage, const char *job, int signal);
-/* Waits for the shim; its exit code, or -1. */
+/* Waits for the shim. Returns its exit code, or -1. */
 int stage_reap(struct job *job);
-/* Whether the job's cgroup is there. */
+/* Returns true if the job's cgroup exists. */
 bool stage_group_exists(const struct stage *stage, const char *job);
-/* Processes with the two neighbouring words FIRST SECOND on their command line. */
+/* Counts processes with the two neighbouring words FIRST SECOND on their command line. */
 int stage_count(const char *first, const char *second);
 
-/* What one more process like PID costs: not the program's text, which all of a kind share. */
+/* Returns the memory that one more process like PID costs, without the shared text of the
+ * program. */
 long stage_private_kb(pid_t pid);
 
-/* For launch_recover: counts what it finds, and keeps the last. */
+/* For launch_recover: counts what it finds and keeps the last. */
 struct stage_recovered {
 	unsigned count;
 	struct launch_found found;

@@ -23,7 +23,8 @@ union address {
 	struct sockaddr_in6 in6;
 };
 
-/* One send or receive through a ring of one entry: bytes moved, 0 at the end, -1. */
+/* Sends or receives once through a ring with one entry. Returns the bytes moved, 0 at the end,
+ * or -1. */
 static ssize_t ring_call(int fd, unsigned char opcode, void *buffer, size_t bytes)
 {
 	static struct uring ring = {.fd = -1}; /* of this process */
@@ -157,7 +158,7 @@ static ssize_t receive_some(int fd, enum talk_receive how, char *buffer, const i
 	}
 }
 
-/* Takes the kernel's word that it is done with earlier zero-copy sends. */
+/* Takes the kernel's notices that earlier zero-copy sends are done. */
 static void reap_zerocopy(int fd)
 {
 	char control[128];
@@ -192,11 +193,11 @@ static ssize_t send_some(int fd, enum talk_send how, int file, char *buffer, siz
 	}
 }
 
-/* What the two processes know. */
+/* What the two processes share. */
 struct shared {
 	const struct talk *talk;
 	uint16_t port;
-	uint64_t *calls; /* shared memory: of sender, of receiver */
+	uint64_t *calls; /* shared memory: number of calls of sender and receiver */
 	int ready[2];
 };
 

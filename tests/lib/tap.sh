@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# TAP for shell tests: source it, call the checks, end with `tap_done`.
-# Expected values are arguments, so a failing check prints both sides.
+# TAP for shell tests: source it, call the checks, end with `tap_done`. Expected values are
+# arguments, so a failing check prints both sides.
 
 TAP_N=0
 TAP_FAILED=0
@@ -36,7 +36,8 @@ tap_isnt() { # DESCRIPTION GOT UNEXPECTED
 }
 
 tap_like() { # DESCRIPTION GOT REGEX
-	# No pipe: grep -q leaves at the first match, and a writer of more lines would die of it.
+	# Not a pipe: grep -q ends at the first match, and SIGPIPE would kill a writer of more
+	# lines.
 	if grep -qE -- "$3" <<<"$2"; then
 		tap_ok "$1"
 	else
@@ -44,14 +45,14 @@ tap_like() { # DESCRIPTION GOT REGEX
 	fi
 }
 
-# tap_true DESCRIPTION COMMAND...: the command's success is the outcome.
+# tap_true DESCRIPTION COMMAND...: passes if the command succeeds.
 tap_true() {
 	local what=$1 out
 	shift
 	if out=$("$@" 2>&1); then tap_ok "$what"; else tap_fail "$what" "$out"; fi
 }
 
-# tap_calc DESCRIPTION EXPRESSION: an awk condition on numbers, printed when false.
+# tap_calc DESCRIPTION EXPRESSION: an awk condition on numbers, which is printed if false.
 tap_calc() {
 	if awk "BEGIN { exit !($2) }" </dev/null; then tap_ok "$1"; else tap_fail "$1" "false: $2"; fi
 }
@@ -66,12 +67,21 @@ tap_done() {
 	[ "$TAP_FAILED" -eq 0 ]
 }
 
-# until_true SECONDS COMMAND...: polls; its success is the outcome.
+# until_true SECONDS COMMAND...: polls; its success is the outcome.  SECONDS are ample on a quiet
+# machine; a busy one has as much again five times over, for the end of it is a hang.
 until_true() {
-	local end=$((SECONDS + $1))
+	local end=$((SECONDS + $1 * 6))
 	shift
 	while ! "$@" >/dev/null 2>&1; do
-		[ "$SECONDS" -lt "$end" ] || return 1
+		[ "$SECONDS" -lt "$end" ] || { echo "# waited in vain for: $*" >&2; return 1; }
 		sleep 0.1
 	done
+}
+
+# The first of ten TCP ports that nobody listens at: tests that run at a time have other ones.
+free_ports() {
+	local block=$(($$ % 1000)) used
+	used=$(ss -ltnH | awk '{ sub(/.*:/, "", $4); print int($4 / 10) }')
+	while grep -qx "$((2000 + block))" <<<"$used"; do block=$(((block + 1) % 1000)); done
+	echo $((20000 + block * 10))
 }

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# shellcheck disable=SC2154 # build and iocom are set by whoever sources it
-# `iocom top` on a terminal of its own (tmux), against an agent that plays made-up numbers.
+# shellcheck disable=SC2154 # build and iocom are set by the script that sources it
+# `iocom top` on a terminal of its own (tmux), with a played agent that sends made-up numbers.
 # Source it after tap.sh, with `build` and `iocom` set; it makes `dir`, the agent's directory.
 
 export LC_ALL=C.UTF-8
@@ -19,7 +19,7 @@ trap terminal_cleanup EXIT
 play() { # [DOCUMENTS [TIMES]]
 	"$build/tests/tools/topagent" "$dir" "$@" &
 	agent=$!
-	for _ in $(seq 50); do
+	for _ in $(seq 600); do
 		[ -S "$dir/iocom.sock" ] && return
 		sleep 0.1
 	done

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* io_uring by the bare system calls: what the kernel does is the same as with liburing. */
+/* io_uring by bare system calls, which the kernel handles like those of liburing. */
 #ifndef IOCOM_TESTS_URING_H
 #define IOCOM_TESTS_URING_H
 
@@ -12,14 +12,14 @@ struct uring {
 	struct io_uring_sqe *entries;
 };
 
-/* FLAGS: IORING_SETUP_*.  0, or negative errno. */
+/* FLAGS are IORING_SETUP_*. Returns 0 or negative errno. */
 int uring_open(struct uring *u, unsigned entries, unsigned flags);
-/* The next request, zeroed; uring_push hands it over once it is filled in. */
+/* Returns the next request, zeroed; fill it in, then uring_push hands it over. */
 struct io_uring_sqe *uring_next(struct uring *u);
 void uring_push(struct uring *u);
-/* Submits the N requests that were pushed and waits for N results; 0 or -1. */
+/* Submits the N pushed requests and waits for N results. Returns 0 or -1. */
 int uring_submit(struct uring *u, unsigned n);
-/* Waits for a result and takes it; 0 or -1. */
+/* Waits for a result and takes it. Returns 0 or -1. */
 int uring_take(struct uring *u, int *result);
 
 #endif

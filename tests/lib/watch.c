@@ -32,7 +32,7 @@ static const char *kernel(char *out, size_t size)
 
 static void row(const char *name, const char *what, const char *rest)
 {
-	static int rows; /* of this program */
+	static int rows; /* rows that this program printed */
 	char release[32];
 
 	if (!rows++)
@@ -134,7 +134,7 @@ int watch_down(void **state)
 	return 0;
 }
 
-/* How many readings could not take the ended threads' counters. */
+/* Returns how many readings could not take the ended threads' counters. */
 static uint64_t stalled(const struct watch *watch)
 {
 	return watch->sample.ndrops ? watch_drop(watch, "epochs") : 0; /* 0: no reading yet */
@@ -151,8 +151,7 @@ void watch_sample(struct watch *watch)
 		if (monitor_sample(watch->monitor, &watch->sample, &err))
 			fail_msg("monitor_sample: %s", err.text);
 		if (stalled(watch) == before)
-			return; /* else a program was off its CPU too long: the next reading has it
-				 */
+			return; /* or a program was off its CPU too long: the next reading has it */
 	}
 }
 
@@ -216,7 +215,9 @@ bool watch_hook(const char *tracepoint, int parameters)
 	snprintf(name, sizeof(name), "btf_trace_%s", tracepoint);
 	id = btf ? btf__find_by_name_kind(btf, name, BTF_KIND_TYPEDEF) : -1;
 	if (id > 0) {
-		type = btf__type_by_id(btf, btf__type_by_id(btf, (__u32)id)->type); /* pointer */
+		type = btf__type_by_id(
+			btf,
+			btf__type_by_id(btf, (__u32)id)->type); /* what the pointer points to */
 		type = btf__type_by_id(btf, type->type);
 		found = btf_is_func_proto(type) ? btf_vlen(type) - 1 : -1;
 	}

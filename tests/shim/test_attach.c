@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Clients that come later: cut off and back, from elsewhere, after the end; detached jobs. */
+/* Clients that attach later: after a cut, from elsewhere, after the end; and detached jobs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@
 		.argv = { "/bin/sh", "-c", script, NULL }                                          \
 	}
 
-/* Asks for JOB at FROM; the client's end, or a negative errno. */
+/* Asks for JOB at FROM. Returns the client's end, or a negative errno. */
 static int ask_as(const struct stage *stage, const char *job, uint64_t out, uint64_t err,
 		  const char *resume, const char *jobs, bool take)
 {
@@ -61,14 +61,14 @@ static int ask_as(const struct stage *stage, const char *job, uint64_t out, uint
 	return rc;
 }
 
-/* As one who takes the job from its client, if there is one. */
+/* Asks as a client that takes the job from its present one. */
 static int ask_for(const struct stage *stage, const char *job, uint64_t out, uint64_t err,
 		   const char *resume, const char *jobs)
 {
 	return ask_as(stage, job, out, err, resume, jobs, true);
 }
 
-/* The client of CLIENT to its end, its output in stage->out and stage->err. */
+/* Plays the client CLIENT to its end, with its output in stage->out and stage->err. */
 static int play(const struct stage *stage, int client, struct run_result *result)
 {
 	struct run_stream_options options = {
@@ -91,7 +91,7 @@ static int play_again(const struct stage *stage, const char *job, uint64_t out,
 	return play(stage, fd, result);
 }
 
-/* Reads frames of TYPE's client by hand until one of TYPE comes; its payload stays in FRAME. */
+/* Reads frames by hand until one of TYPE comes; its payload stays in FRAME. */
 static void await_frame(int fd, uint8_t type, struct frame *frame)
 {
 	for (int i = 0; i < 10000; i++) {
@@ -122,7 +122,7 @@ static void finish(const struct stage *stage, struct job *job)
 	record_remove(stage->jobs, job->name);
 }
 
-/* Reads output of stream 1 by hand up to TOTAL bytes into OUT, which it may overshoot. */
+/* Reads output of stream 1 by hand into OUT, at least TOTAL bytes. */
 static size_t read_output(int client, uint8_t *out, size_t total, size_t room)
 {
 	size_t have = 0;
@@ -157,11 +157,11 @@ static int come_again(void *arg, const struct attach_ask *ask)
 	return ask_for(again->stage, again->job, ask->from[1], ask->from[2], ask->resume, NULL);
 }
 
-/* --- a client that was killed, and one that comes after it --- */
+/* --- a client that was killed, and one that attaches later --- */
 
 #define BULK (3u << 20)
 
-/* The bytes of a counter, four each: any gap or repeat shows. */
+/* Checks the bytes of a counter, four each: any gap or repeat shows. */
 #define COUNT                                                                                      \
 	"import sys,struct\n"                                                                      \
 	"for i in range(12): sys.stdout.buffer.write(b''.join(struct.pack('>I',i*65536+k) "        \
@@ -188,7 +188,7 @@ static void test_killed_client(void **state)
 	if (access("/usr/bin/python3", X_OK))
 		skip();
 	job = stage_start(stage, &want);
-	/* It gets some, acknowledges none, and is gone. */
+	/* The client gets some bytes, confirms none, and is gone. */
 	have = read_output(job.client, first, 200000, sizeof(first));
 	check_count(first, 0, have);
 	close(job.client);
@@ -205,7 +205,7 @@ static void test_killed_client(void **state)
 	finish(stage, &job);
 }
 
-/* Without an offset it begins at the first byte that nobody acknowledged. */
+/* Without an offset it begins at the first byte that no client confirmed. */
 static void test_attach_first(void **state)
 {
 	struct want want = SH("echo one; read x; echo two; exit 4");
@@ -218,7 +218,7 @@ static void test_attach_first(void **state)
 	close(job.client);
 	usleep(100000);
 	{
-		/* The end of the input is the job's second line's cue. */
+		/* The end of the input makes the job write its second line. */
 		struct run_stream_options options = {
 			.stdio = {open("/dev/null", O_RDONLY | O_CLOEXEC),
 				  open(stage->out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644),
@@ -234,7 +234,7 @@ static void test_attach_first(void **state)
 	finish(stage, &job);
 }
 
-/* Nobody comes back: the grace ends it, as ever. */
+/* No client comes back: the grace ends the job, as without attach. */
 static void test_nobody_comes(void **state)
 {
 	struct want want = {.argv = {"sleep", "975", NULL}, .grace_ms = 300};
@@ -250,7 +250,7 @@ static void test_nobody_comes(void **state)
 	finish(stage, &job);
 }
 
-/* Offsets that cannot be: refused with numbers, and the job goes on. */
+/* Impossible offsets are refused with numbers, and the job goes on. */
 static void test_bad_offsets(void **state)
 {
 	struct want want = SH("head -c 1000 /dev/zero; sleep 974");
@@ -264,12 +264,12 @@ static void test_bad_offsets(void **state)
 	assert_int_equal(read_output(job.client, data, 1000, sizeof(data)), 1000);
 	expect_error(ask_for(stage, job.name, 5000, 0, "", NULL), "it ends at 1000");
 	expect_error(ask_for(stage, job.name, 0, 7, "", NULL), "it ends at 0");
-	/* What a client took is kept no more. */
+	/* What a client confirmed is not kept any more. */
 	fd = ask_for(stage, job.name, 600, 0, "", NULL);
 	expect_error(job.client, "from elsewhere");
-	expect_error(ask_for(stage, job.name, 0, 0, "", NULL), "the first one that is, is 600");
+	expect_error(ask_for(stage, job.name, 0, 0, "", NULL), "the first kept byte is 600");
 	for (int i = 0; i < 500 && stage_count("sleep", "974") != 1; i++)
-		usleep(10000); /* the shell has yet to start it, perhaps */
+		usleep(10000); /* perhaps the shell has not started it yet */
 	assert_int_equal(stage_count("sleep", "974"), 1);
 	assert_int_equal(stage_signal(stage, job.name, SIGKILL), 0);
 	close(fd);
@@ -278,7 +278,7 @@ static void test_bad_offsets(void **state)
 
 /* --- another terminal --- */
 
-/* Who does not say that the client is to go gets no job that has one; it is as if nobody came. */
+/* A client that does not ask to take the job gets none that has a client, and changes nothing. */
 static void test_not_taken(void **state)
 {
 	struct want want = SH("echo one; read x; echo two; exit 5");
@@ -293,12 +293,12 @@ static void test_not_taken(void **state)
 	expect_error(ask_as(stage, job.name, 0, 0, "", NULL, false),
 		     "is attached at 127.0.0.1; --take");
 	expect_error(ask_as(stage, job.name, ATTACH_FIRST, 0, "", NULL, false), "--take takes it");
-	/* One that is gone is in nobody's way. */
+	/* A client that is gone blocks nobody. */
 	close(job.client);
 	fd = ask_as(stage, job.name, 0, 0, "", NULL, false);
 	assert_int_equal(read_output(fd, (uint8_t *)data, 4, sizeof(data)), 4);
 	assert_memory_equal(data, "one\n", 4);
-	/* And who came is the client now. */
+	/* And the new one is now the job's client. */
 	expect_error(ask_as(stage, job.name, 0, 0, "", NULL, false), "--take");
 	close(fd);
 	assert_int_equal(stage_signal(stage, job.name, SIGKILL), 0);
@@ -330,7 +330,7 @@ static void test_taken_over(void **state)
 
 		snprintf(self.job, sizeof(self.job), "%s", job.name);
 		status = run_stream(&options, job.client, &result);
-		/* It was told, and did not fight for the job. */
+		/* The client was told that it lost the job, and did not try to get it back. */
 		_exit(status == 255 && strstr(result.text, "from elsewhere") && !none.count ? 0
 											    : 1);
 	}
@@ -347,7 +347,7 @@ static void test_taken_over(void **state)
 	finish(stage, &job);
 }
 
-/* Who was superseded may not come back as if nothing had been; the one it was, may. */
+/* A superseded client may not resume; the job's present client may. */
 static void test_resume_is_bound(void **state)
 {
 	struct want want = {.argv = {"sleep", "973", NULL}, .grace_ms = 20000};
@@ -364,7 +364,7 @@ static void test_resume_is_bound(void **state)
 	await_frame(fd, FRAME_STARTED, &frame);
 	frame_free(&frame);
 	close(fd);
-	fd = ask_for(stage, job.name, 0, 0, "", NULL); /* another one */
+	fd = ask_for(stage, job.name, 0, 0, "", NULL); /* another nonce */
 	await_frame(fd, FRAME_STARTED, &frame);
 	frame_free(&frame);
 	expect_error(ask_for(stage, job.name, 0, 0, "0", NULL), "from elsewhere");
@@ -375,7 +375,8 @@ static void test_resume_is_bound(void **state)
 
 /* --- the client itself comes back --- */
 
-/* Between the two ends, for the test to cut: copies until AFTER bytes went to the client. */
+/* Stands between both ends so that the test can cut: copies until AFTER bytes went to the
+ * client. */
 static pid_t cut_between(int client, int shim, size_t after)
 {
 	pid_t pid = fork();
@@ -462,7 +463,7 @@ static void test_cannot_come_back(void **state)
 
 /* --- after the end --- */
 
-/* The job ends while nobody is there: what was not taken is kept, once, with its status. */
+/* The job ends without a client: what was not taken is kept, once, with its status. */
 static void test_ended_meanwhile(void **state)
 {
 	struct want want = SH("echo one; echo two >&2; head -c 100000 /dev/zero; exit 6");
@@ -479,9 +480,9 @@ static void test_ended_meanwhile(void **state)
 		;
 	assert_int_equal(event.value, 6);
 	stage_reap(&job);
-	/* The agent has recorded it, but there is something to fetch. */
+	/* The agent has recorded the end, but there is output to fetch. */
 	assert_int_equal(launch_forget(stage->jobs, stage->run, job.name), 100000 + 4 + 4);
-	for (int i = 0; i < 2; i++) { /* and again */
+	for (int i = 0; i < 2; i++) { /* and once more */
 		assert_int_equal(play_again(stage, job.name, ATTACH_FIRST, &result), 6);
 		assert_int_equal(stat(stage->out, &st), 0);
 		assert_int_equal(st.st_size, 100004);
@@ -494,7 +495,7 @@ static void test_ended_meanwhile(void **state)
 	record_remove(stage->jobs, job.name);
 }
 
-/* It took all there was, and was gone before it knew the status: that is kept as well. */
+/* The client took all output and was gone before it knew the status: that is kept, too. */
 static void test_status_kept(void **state)
 {
 	struct want want = SH("echo all; sleep 0.3; exit 12");
@@ -564,7 +565,7 @@ static void test_detached(void **state)
 	struct run_result result;
 	char path[300];
 	struct stat st;
-	struct job job = start_detached(stage, &want); /* without a grace */
+	struct job job = start_detached(stage, &want); /* without a grace period */
 
 	assert_int_equal(play_again(stage, job.name, ATTACH_FIRST, &result), 7);
 	assert_string_equal(stage_read(stage->out), "0\nend\n");
@@ -583,7 +584,7 @@ static void test_detached(void **state)
 	record_remove(stage->jobs, job.name);
 }
 
-/* The one who looks goes; the job does not notice. */
+/* The client that reads goes away; the job does not notice. */
 static void test_detached_reader_leaves(void **state)
 {
 	struct want want = SH("echo one; sleep 0.6; echo two; exit 3");
@@ -601,7 +602,72 @@ static void test_detached_reader_leaves(void **state)
 	finish(stage, &job);
 }
 
-/* Signals to a job that is over, or never began, meet nobody: not its supervisor either. */
+/* Whether a signal waits for PID that it has not read yet. */
+static bool pending(pid_t pid)
+{
+	char path[64], line[128];
+	unsigned long waits = 0;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	in = fopen(path, "re");
+	while (in && fgets(line, sizeof(line), in) && sscanf(line, "ShdPnd: %lx", &waits) != 1)
+		;
+	if (in)
+		fclose(in);
+	return waits;
+}
+
+/* Who looks is told to go before the first answer is here: it goes, and the job stays. */
+static void test_detached_reader_is_early(void **state)
+{
+	struct want want = SH("until [ -e \"$0\" ]; do sleep 0.05; done; exit 3");
+	struct stage *stage = *state;
+	struct run_result result;
+	char go[128];
+	struct job job;
+	int fd[2], shim, status;
+	pid_t looks, between;
+	sigset_t term;
+
+	snprintf(go, sizeof(go), "%s/go", stage->dir);
+	want.argv[3] = go;
+	job = start_detached(stage, &want);
+	stage_pair(fd);
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	sigprocmask(SIG_BLOCK, &term, NULL);
+	looks = fork();
+	if (!looks) {
+		struct run_stream_options options = {
+			.stdio = {-1, -1, -1}, .signals = true, .look = true};
+
+		close(fd[1]);
+		_exit(run_stream(&options, fd[0], &result));
+	}
+	kill(looks, SIGTERM);
+	sigprocmask(SIG_UNBLOCK, &term, NULL);
+	close(fd[0]);
+	/* Until it has taken the signal; it has heard nothing yet. */
+	for (int i = 0; i < 6000 && pending(looks); i++)
+		usleep(10000);
+	assert_false(pending(looks));
+	shim = ask_for(stage, job.name, ATTACH_FIRST, ATTACH_FIRST, "", NULL);
+	assert_true(shim >= 0);
+	between = cut_between(fd[1], shim, BULK);
+	close(fd[1]);
+	close(shim);
+	assert_int_equal(waitpid(looks, &status, 0), looks);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 128 + SIGTERM);
+	waitpid(between, NULL, 0);
+	close(open(go, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+	assert_int_equal(play_again(stage, job.name, ATTACH_FIRST, &result), 3);
+	unlink(go);
+	finish(stage, &job);
+}
+
+/* Signals to a job that is over or never began hit no process, not even its supervisor. */
 static void test_signal_without_a_job(void **state)
 {
 	struct want want = SH("head -c 900000 /dev/zero; exit 6");
@@ -628,7 +694,8 @@ static void test_signal_without_a_job(void **state)
 	frame_free(&frame);
 	assert_int_equal(frame_write(job.client, FRAME_SIGNAL, &signals[0], 1), 0);
 	usleep(200000);
-	assert_int_equal(waitpid(job.shim, NULL, WNOHANG), 0); /* it waits for us to know */
+	assert_int_equal(waitpid(job.shim, NULL, WNOHANG),
+			 0); /* it waits for the client to confirm */
 	close(job.client);
 	assert_int_equal(stage_reap(&job), 1);
 	close(job.leash);
@@ -644,7 +711,7 @@ static void put_input(int fd, uint64_t offset, const char *text)
 		frame_write2(fd, FRAME_DATA, head, sizeof(head), text, (uint32_t)strlen(text)), 0);
 }
 
-/* The client before wrote the input to its end: who comes later is told so, and stays. */
+/* An earlier client sent the input to its end: a later one is told so, and stays. */
 static void test_input_has_ended(void **state)
 {
 	struct want want = SH("stty -echo; echo ready; cat; echo end; sleep 1; exit 6");
@@ -692,16 +759,16 @@ static void test_detached_quota(void **state)
 
 	want.spool_bytes = 65536;
 	job = start_detached(stage, &want);
-	stage_reap(&job); /* the job was not held up */
+	stage_reap(&job); /* the job did not have to wait */
 	assert_int_equal(play_again(stage, job.name, ATTACH_FIRST, &result), 0);
 	assert_int_equal(stat(stage->out, &st), 0);
-	/* The beginning alone, for who does not ask for more: test_gaps.c has the rest. */
+	/* Only the beginning, if the client asks for no more: test_gaps.c has the rest. */
 	assert_int_equal(st.st_size, 32768);
 	assert_string_equal(stage_read(stage->err), "");
 	assert_non_null(strstr(result.text, "67234 bytes"));
 	close(job.leash);
 	record_remove(stage->jobs, job.name);
-	/* The target's own limit (1 MiB on this stage) is above every wish. */
+	/* The target's own limit (1 MiB on this stage) bounds any wish. */
 	want.argv[2] = "head -c 1048577 /dev/zero";
 	want.spool_bytes = 1u << 30;
 	job = start_detached(stage, &want);
@@ -725,7 +792,7 @@ static void test_detached_fails(void **state)
 	finish(stage, &job);
 }
 
-/* A link where a file of the spool should be: nothing is written through it, nothing read. */
+/* A link in place of a spool file: nothing is written or read through it. */
 static void test_spool_links(void **state)
 {
 	struct want want = SH("echo kept; exit 1");
@@ -747,7 +814,7 @@ static void test_spool_links(void **state)
 	record_remove(stage->jobs, job.name);
 }
 
-/* A reader of a detached job that does not read holds nobody up, and takes no memory. */
+/* A client that does not read delays no detached job and takes no memory. */
 static void test_detached_stalled(void **state)
 {
 	struct want want = SH("head -c 900000 /dev/zero; exit 8");
@@ -780,6 +847,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_kept),
 		cmocka_unit_test(test_detached),
 		cmocka_unit_test(test_detached_reader_leaves),
+		cmocka_unit_test(test_detached_reader_is_early),
 		cmocka_unit_test(test_signal_without_a_job),
 		cmocka_unit_test(test_input_has_ended),
 		cmocka_unit_test(test_detached_quota),

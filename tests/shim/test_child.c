@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The steps from fork to exec, one by one: what each gives the job, and that a job never
- * runs where one failed, or where the kernel only said that it was done (a filter of system
- * calls plays that kernel).
+ * The steps from fork to exec, one by one: what each gives the job, and that the job never runs
+ * if one fails, or if the kernel only says that it was done (a filter of system calls plays that
+ * kernel).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,14 +66,14 @@ static struct changed *run_changed(struct stage *stage, const struct want *want,
 	return shared;
 }
 
-/* --- steps that fail, and steps that are only said to be done ------------------------- */
+/* --- steps that fail, and steps that only seem to be done ---------------------------- */
 
 struct filtered {
 	long call;
-	int error; /* 0: "done" */
+	int error; /* 0: it seems to succeed */
 };
 
-/* From now on CALL does nothing and returns -ERROR. */
+/* From now on the system call CALL does nothing and returns -ERROR. */
 static void filter(const void *arg)
 {
 	const struct filtered *f = arg;
@@ -104,7 +104,7 @@ static void test_failed_steps(void **state)
 		{{SYS_getresuid, EPERM}, "could not drop its privileges for good"},
 		{{SYS_prlimit64, EPERM}, "limits"},
 		{{SYS_close_range, EPERM}, "cannot set up the job"},
-		/* The kernel says that it was done. */
+		/* The kernel says that the step was done, but did nothing. */
 		{{SYS_setresuid, 0}, "could not drop its privileges for good"},
 		{{SYS_setresgid, 0}, "could not drop its privileges for good"},
 		{{SYS_setgroups, 0}, "could not drop its privileges for good"},
@@ -144,7 +144,7 @@ static void test_without_filter(void **state)
 
 /* --- cgroup --------------------------------------------------------------------------- */
 
-/* The job's own words on where it is, as its very first ones; V2 line only. */
+/* The job says where it is as its very first action; only the line of v2. */
 static void assert_in_group(const struct stage *stage, const char *text)
 {
 	const char *line = strstr(text, "0::");
@@ -206,7 +206,7 @@ static void test_cgroup_in_use(void **state)
 	assert_int_equal(stage_run(stage, &want, &result), 125);
 	assert_non_null(strstr(result.text, "cgroup"));
 	assert_string_equal(stage_read(stage->out), "");
-	assert_int_equal(kill(pid, 0), 0); /* and who was there lives */
+	assert_int_equal(kill(pid, 0), 0); /* and the process that was there before still lives */
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	for (int i = 0; i < 100 && rmdir(path) && errno == EBUSY; i++)
@@ -216,7 +216,7 @@ static void test_cgroup_in_use(void **state)
 
 /* --- groups ------------------------------------------------------------------------------ */
 
-/* Nobody becomes a member of two groups more, here only. */
+/* Adds nobody to two more groups, only in this mount namespace. */
 static void more_groups(const void *arg)
 {
 	const struct stage *stage = arg;
@@ -290,7 +290,7 @@ static void test_directory(void **state)
 	snprintf(own, sizeof(own), "%s/own", stage->dir);
 	assert_int_equal(mkdir(own, 0700), 0);
 	want.cwd = own;
-	/* Root could enter it; the user may not, and there is nowhere else to go. */
+	/* Root could enter the directory; the user may not, and there is no other. */
 	assert_int_equal(stage_run(stage, &want, &result), 125);
 	assert_non_null(strstr(result.text, own));
 	assert_non_null(strstr(result.text, "as uid 65534"));
@@ -299,7 +299,7 @@ static void test_directory(void **state)
 	assert_int_equal(stage_run(stage, &want, &result), 0);
 	snprintf(out, sizeof(out), "%s\n", own);
 	assert_string_equal(stage_read(stage->out), out);
-	/* A directory on the way that only root may pass. */
+	/* The path has a directory that only root may pass. */
 	snprintf(parent, sizeof(parent), "%s/parent", stage->dir);
 	snprintf(inside, sizeof(inside), "%s/inside", parent);
 	assert_int_equal(mkdir(parent, 0700) || mkdir(inside, 0777), 0);
@@ -307,7 +307,7 @@ static void test_directory(void **state)
 	assert_int_equal(stage_run(stage, &want, &result), 125);
 	assert_int_equal(chmod(parent, 0711), 0);
 	assert_int_equal(stage_run(stage, &want, &result), 0);
-	/* A file is none. */
+	/* A file is no directory. */
 	want.cwd = "/etc/passwd";
 	assert_int_equal(stage_run(stage, &want, &result), 125);
 }
@@ -333,7 +333,8 @@ static void test_environment(void **state)
 	want.env = env;
 	c = run_changed(*state, &want, agents_environment, NULL);
 	assert_int_equal(c->status, 0);
-	/* Exactly the user's, as the kernel keeps it: NULs are seen as the end of the text. */
+	/* Exactly the user's environment. In the kernel's form a NUL ends each variable, so the
+	 * second comparison starts after the first NUL. */
 	assert_string_equal(c->out, "PATH=/usr/bin:/bin");
 	assert_string_equal(c->out + sizeof("PATH=/usr/bin:/bin"), "");
 	want.argv[0] = "/usr/bin/env";
@@ -359,7 +360,7 @@ static void test_limits(void **state)
 	struct want want = SH("ulimit -Sn; ulimit -Hn");
 	const struct changed *c;
 
-	/* What the user has at home, as far as the hard limit of this machine goes. */
+	/* The job gets the user's own limits, up to this machine's hard limits. */
 	want.limit = (struct spec_limit){RLIMIT_NOFILE, 250};
 	c = run_changed(*state, &want, low_hard_limit, NULL);
 	assert_string_equal(c->out, "250\n300\n");
@@ -373,7 +374,7 @@ static void test_limits(void **state)
 
 /* --- what the agent had ----------------------------------------------------------------- */
 
-/* Descriptors that everybody inherits, signals blocked and ignored. */
+/* Leaves descriptors open for children, and signals blocked and ignored. */
 static void careless(const void *arg)
 {
 	sigset_t all;
@@ -395,7 +396,7 @@ static char ls[] = "ls", descriptors[] = "/proc/self/fd", extended[] = "-E";
 
 static void test_nothing_is_inherited(void **state)
 {
-	/* No shell: it would clear its mask. */
+	/* Not with a shell, which would clear its signal mask. */
 	const struct want signals = {.argv = {grep, extended, pattern, status, NULL}};
 	const struct want files = {.argv = {ls, descriptors, NULL}};
 	const struct changed *c = run_changed(*state, &signals, careless, NULL);
@@ -406,7 +407,7 @@ static void test_nothing_is_inherited(void **state)
 	assert_string_equal(c->out, "0\n1\n2\n3\n"); /* 3: the directory itself */
 }
 
-/* What the same program says when it is started as any other is. */
+/* Returns what the same program prints when it is started normally. */
 static const char *start_plainly(const struct stage *stage, char *const *argv)
 {
 	int fd = open(stage->out, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -423,7 +424,7 @@ static const char *start_plainly(const struct stage *stage, char *const *argv)
 	return stage_read(stage->out);
 }
 
-/* So the test above can fail. */
+/* This shows that the test above can fail. */
 static void test_others_do_inherit(void **state)
 {
 	char *signals[] = {grep, extended, pattern, status, NULL},
@@ -444,7 +445,7 @@ static void test_session(void **state)
 	struct stage *stage = *state;
 	struct run_result result;
 
-	assert_int_not_equal(stage_run(stage, &want, &result), 0); /* there is no terminal */
+	assert_int_not_equal(stage_run(stage, &want, &result), 0); /* this job has no terminal */
 	assert_string_equal(stage_read(stage->out), "1 1 0 -1\n");
 }
 
@@ -482,7 +483,7 @@ static void test_exec_errors(void **state)
 	char path[128];
 	int fd;
 
-	memset(big, 'x', sizeof(big) - 1); /* longer than a word may be: E2BIG */
+	memset(big, 'x', sizeof(big) - 1); /* an argument that is too long: E2BIG */
 	assert_int_equal(stage_run(stage, &missing, &result), 127);
 	assert_int_equal(result.kind, 2);
 	assert_int_equal(stage_run(stage, &long_word, &result), 126);
@@ -492,7 +493,7 @@ static void test_exec_errors(void **state)
 	loop.argv[0] = path;
 	assert_int_equal(stage_run(stage, &loop, &result), 126);
 	assert_non_null(strstr(result.text, strerror(ELOOP)));
-	/* Root could run it. */
+	/* Root could run this program, the user may not. */
 	snprintf(path, sizeof(path), "%s/roots", stage->dir);
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
 	assert_int_equal(write(fd, "#!/bin/sh\necho ran\n", 19), 19);
@@ -505,8 +506,8 @@ static void test_exec_errors(void **state)
 	assert_string_equal(stage_read(stage->out), "ran\n");
 }
 
-/* Any user can let his program's opening wait, with a lease on its file: what serves him must not.
- */
+/* A user can delay the opening of a program with a lease on its file. That must delay nobody
+ * else. */
 static void test_exec_that_hangs(void **state)
 {
 	struct want want = {.argv = {NULL, NULL}, .begin_ms = 500};
@@ -521,7 +522,7 @@ static void test_exec_that_hangs(void **state)
 	assert_int_equal(write(fd, "#!/bin/sh\necho ran\n", 19), 19);
 	close(fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	signal(SIGIO, SIG_IGN); /* "somebody opens it" */
+	signal(SIGIO, SIG_IGN); /* a process opens the file */
 	if (fcntl(fd, F_SETLEASE, F_WRLCK)) {
 		print_message("no leases here: %s\n", strerror(errno));
 		skip();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Detached jobs that write more than is kept: who attaches gets the beginning and the end, and
- * hears what is missing where it is missing.  And detached jobs with a terminal.
+ * Detached jobs that write more than is kept: a client that attaches gets the beginning and the
+ * end, and is told what is missing and where. And detached jobs with a terminal.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,10 +27,10 @@
 #include "tests/lib/stage.h"
 
 #define QUOTA 262144
-#define HEAD  131072 /* half of it */
+#define HEAD  131072 /* half of the quota */
 #define RING  98304  /* of standard output: half, less an eighth */
 
-/* Writes so many bytes: four each, the number of their place. */
+/* Writes so many bytes: a counter of four bytes each. */
 #define COUNT(bytes)                                                                               \
 	"python3 -c 'import sys,struct\n"                                                          \
 	"for i in range(0," #bytes ",65536): sys.stdout.buffer.write(b\"\".join(struct.pack("      \
@@ -61,11 +61,12 @@ static void over(const struct stage *stage, struct job *job)
 	record_remove(stage->jobs, job->name);
 }
 
-/* Of the shim that sends what is kept; NULL: none. */
+/* Lock file for the shim that sends what is kept; NULL: none. */
 static const char *place;
-static int watch = -1; /* its leash, where that is wanted */
+static int watch = -1; /* that shim's leash, if the test wants it */
 
-/* To the running shim, or to a new one that sends what is kept.  The client's end. */
+/* Attaches to the running shim, or to a new one that sends what is kept. Returns the client's
+ * end. */
 static int come(const struct stage *stage, const char *job, struct attach_ask ask)
 {
 	const struct timeval limit = {.tv_sec = 20};
@@ -102,7 +103,7 @@ static struct attach_ask from(uint64_t out)
 				   .gaps = true};
 }
 
-/* --- a client as `iocom attach` --- */
+/* --- a client that works like `iocom attach` --- */
 
 struct gaps {
 	unsigned count;
@@ -118,7 +119,7 @@ static void take_gap(void *arg, int stream, uint64_t from, uint64_t to)
 	gaps->last = to - from;
 }
 
-/* To the end; outputs in stage->out and stage->err.  The exit code. */
+/* Plays the client to its end, outputs in stage->out and stage->err. Returns the exit code. */
 static int play(const struct stage *stage, int client, struct gaps gaps[2],
 		struct run_result *result)
 {
@@ -135,7 +136,7 @@ static int play(const struct stage *stage, int client, struct gaps gaps[2],
 	return status;
 }
 
-/* The numbers of stage->out: N bytes from FIRST on of the count. */
+/* Checks that stage->out has at AT the N bytes of the count from FIRST on. */
 static void check_file(const struct stage *stage, uint64_t at, uint64_t first, size_t n)
 {
 	int fd = open(stage->out, O_RDONLY | O_CLOEXEC);
@@ -167,7 +168,7 @@ static void test_beginning_and_end(void **state)
 	struct run_result result;
 	struct job job = start(stage, &want);
 
-	stage_reap(&job); /* nobody held it up */
+	stage_reap(&job); /* the job did not have to wait */
 	assert_int_equal(play(stage, come(stage, job.name, from(ATTACH_FIRST)), gaps, &result), 7);
 	assert_string_equal(result.text, "");
 	assert_true(size_of(stage) == HEAD + RING);
@@ -177,7 +178,7 @@ static void test_beginning_and_end(void **state)
 	assert_true(gaps[0].bytes == ring - HEAD);
 	assert_int_equal(gaps[1].count, 0);
 	assert_string_equal(stage_read(stage->err), "it failed\n");
-	/* A program from before, which would call that a damage: the beginning, and a number. */
+	/* An old program would take the gap for damage, so it gets the beginning and a number. */
 	{
 		struct attach_ask ask = from(ATTACH_FIRST);
 
@@ -195,10 +196,10 @@ static void test_any_offset(void **state)
 	static const struct {
 		uint64_t from, gap, bytes;
 	} cases[] = {
-		{HEAD - 8, MIB8 - RING - HEAD, RING + 8}, /* in the beginning */
-		{HEAD, MIB8 - RING - HEAD, RING},	  /* where it ends */
+		{HEAD - 8, MIB8 - RING - HEAD, RING + 8}, /* inside the beginning */
+		{HEAD, MIB8 - RING - HEAD, RING},	  /* at the end of the beginning */
 		{HEAD + 1000, MIB8 - RING - HEAD - 1000, RING},
-		{MIB8 - RING, 0, RING}, /* where the end begins */
+		{MIB8 - RING, 0, RING}, /* at the start of the ring */
 		{MIB8 - 12, 0, 12},
 		{MIB8, 0, 0},
 	};
@@ -224,7 +225,7 @@ static void test_any_offset(void **state)
 	over(stage, &job);
 }
 
-/* A missing byte that nobody asked to leave out is a damage, as ever. */
+/* A gap is still damage for a client that did not ask for gaps. */
 static void test_unasked_gap(void **state)
 {
 	const struct want want = detached(COUNT(8388608));
@@ -239,7 +240,7 @@ static void test_unasked_gap(void **state)
 	over(stage, &job);
 }
 
-/* The supervisor is killed in the middle: what it had kept is found, both parts. */
+/* The supervisor is killed in the middle: both parts that it kept are found. */
 static void test_killed_supervisor(void **state)
 {
 	const struct want want = detached(COUNT(8388608) "; echo last >&2; sleep 60");
@@ -253,7 +254,7 @@ static void test_killed_supervisor(void **state)
 	int client = come(stage, job.name, from(0));
 	struct frame frame;
 
-	/* Its error output comes last. */
+	/* The job writes its error output last. */
 	for (bool there = false; !there; frame_free(&frame)) {
 		assert_int_equal(frame_read(client, &frame, FRAME_DATA_MAX + 64, NULL), 0);
 		there = frame.type == FRAME_DATA && frame.payload[0] == 2;
@@ -275,7 +276,7 @@ static void test_killed_supervisor(void **state)
 	over(stage, &job);
 }
 
-/* In a process of its own: its output is a pipe, whose reader is slow. */
+/* Plays the client in a process of its own, whose output is a pipe with a slow reader. */
 static pid_t slow_client(const struct stage *stage, const char *job, int pipes[2], int told)
 {
 	pid_t pid = fork();
@@ -300,7 +301,7 @@ static pid_t slow_client(const struct stage *stage, const char *job, int pipes[2
 	return pid;
 }
 
-/* The job is faster than who looks: the ring overtakes the reader, and not once. */
+/* The job writes faster than the client reads: the ring overtakes the client more than once. */
 static void test_overtaken(void **state)
 {
 	const struct want want = detached("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do " COUNT(
@@ -333,7 +334,8 @@ static void test_overtaken(void **state)
 	over(stage, &job);
 }
 
-/* A place is one sender's, whoever forgot about it; who has it is known, and can be ended. */
+/* A lock file has one sender, even if the agent forgot it; the sender is known and can be
+ * killed. */
 static void test_place(void **state)
 {
 	struct want want = detached("head -c 8000000 /dev/zero");
@@ -361,7 +363,7 @@ static void test_place(void **state)
 	assert_int_equal(play(stage, come(stage, job.name, from(0)), NULL, &result), 125);
 	assert_non_null(strstr(result.text, "others are reading"));
 	close(watch);
-	close(leash); /* as an agent that ends: it goes on */
+	close(leash); /* this is what an agent that ends does: the shim goes on */
 	assert_int_equal(process_slot_holder(path, &pid, &uid), 1);
 	assert_int_equal(process_slot_kill(path), 0);
 	while (!frame_read(first, &frame, FRAME_DATA_MAX + 64, NULL))
@@ -397,7 +399,7 @@ static void put(int fd, uint64_t at, const char *text)
 		frame_write2(fd, FRAME_DATA, head, sizeof(head), text, (uint32_t)strlen(text)), 0);
 }
 
-/* Waits until the output has TEXT; with STARTED's state in NOW, where that is wanted. */
+/* Waits until the output has TEXT; puts the state of STARTED into NOW unless it is NULL. */
 static void hear(int fd, const char *text, struct attach_state *now)
 {
 	static char all[400000];
@@ -423,9 +425,10 @@ static void hear(int fd, const char *text, struct attach_state *now)
 
 static void test_terminal_stays(void **state)
 {
-	const struct want want = terminal("trap 'stty size' WINCH; echo ready; "
-					  "while read x; do echo got=$x; [ $x = end ] && exit 4; "
-					  "done; exit 1");
+	/* A signal may end a read that waits: the next one has the line. */
+	const struct want want =
+		terminal("trap 'stty size' WINCH; echo ready; "
+			 "until [ \"$x\" = end ]; do read x && echo got=$x; done; exit 4");
 	static const uint8_t size[TERMINAL_SIZE_BYTES] = {0, 31, 0, 99};
 	struct stage *stage = *state;
 	struct attach_state now = {0};
@@ -437,7 +440,7 @@ static void test_terminal_stays(void **state)
 	assert_true(now.tty && now.detached);
 	put(fd, 0, "one\n");
 	hear(fd, "got=one", NULL);
-	close(fd); /* nobody looks, and nothing is hung up */
+	close(fd); /* no client is there, and nothing is hung up */
 	usleep(300000);
 	fd = come(stage, job.name, from(ATTACH_FIRST));
 	hear(fd, "got=one", &now);
@@ -449,7 +452,7 @@ static void test_terminal_stays(void **state)
 	hear(fd, "got=end", NULL);
 	close(fd);
 	stage_reap(&job);
-	/* Over: no terminal any more, and all that it showed. */
+	/* The job is over: it has no terminal any more, but all its output. */
 	fd = come(stage, job.name, from(ATTACH_FIRST));
 	hear(fd, "got=end", &now);
 	assert_false(now.tty);
@@ -460,7 +463,7 @@ static void test_terminal_stays(void **state)
 	over(stage, &job);
 }
 
-/* Who comes to a screen gets what filled it of late; and all, who asks for all. */
+/* A client of a screen gets its recent output, or all of it if it asks for all. */
 static void test_recent(void **state)
 {
 	struct want want = terminal("head -c 300000 /dev/zero | tr '\\0' x; echo; echo ready; "

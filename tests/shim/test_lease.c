@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/*
- * Leases at the shim, shims that are late, and shims of other versions: what a new
- * agent makes of them.
- */
+/* Leases at the shim, late shims, and shims of other versions: what a new agent makes of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +33,7 @@ static uint64_t now_ms(void)
 	return clock_boot_ns() / CLOCK_NS_PER_MS;
 }
 
-/* What a new agent finds; as it does, it takes an answer that comes within WAIT_MS. */
+/* Looks for JOB as a new agent does, and waits up to WAIT_MS for an answer. */
 static int look(const struct stage *stage, const char *job, unsigned wait_ms,
 		struct launch_found *f)
 {
@@ -73,7 +70,7 @@ static bool is_late(const struct launch_found *f)
 
 /* --- the lease at the shim --- */
 
-/* Not there, or a zombie that its new parent has not noticed. */
+/* True if the process is gone, or a zombie that its new parent has not noticed. */
 static bool gone(pid_t pid)
 {
 	char path[64];
@@ -94,7 +91,7 @@ static struct job begin(struct stage *stage, const struct want *want, pid_t *pid
 	return job;
 }
 
-/* Waits for the end that the shim tells. */
+/* Waits until the shim reports the end. */
 static struct launch_event finish(struct stage *stage, struct job *job)
 {
 	struct launch_event event;
@@ -109,16 +106,16 @@ static struct launch_event finish(struct stage *stage, struct job *job)
 	return event;
 }
 
-/* In milliseconds: a time from now, or NOTHING, or the lease taken away. */
+/* In milliseconds: a time from now on, or NOTHING; TAKEN: the lease is taken away. */
 enum { NOTHING = -1, TAKEN = 0 };
 
 static const struct lease_case {
 	const char *what, *script;
 	uint32_t lease_ms;
-	int renewals[2]; /* sent one after the other, at once */
+	int renewals[2]; /* sent one right after the other */
 	uint32_t kind, value;
-	const char *text;  /* in the end's sentence */
-	uint64_t least_ms; /* it ended no sooner */
+	const char *text;  /* in the sentence of the end */
+	uint64_t least_ms; /* it did not end sooner */
 } lease_cases[] = {
 	{"it runs out",
 	 "setsid sleep 971 & trap '' TERM INT HUP; sleep 971",
@@ -129,7 +126,7 @@ static const struct lease_case {
 	 "lease ran out",
 	 600},
 	{"a job that needs none obeys none", "sleep 1; exit 4", 0, {TAKEN, 1}, 0, 4, NULL, 1000},
-	/* An earlier end, from a message that was under way for long, is no news. */
+	/* A late message with an earlier end changes nothing. */
 	{"renewed", "sleep 1.5; exit 6", 700, {60000, 100}, 0, 6, NULL, 1500},
 	{"taken away: no way back", "sleep 972", 600000, {TAKEN, 60000}, 3, 255, "given it up", 0},
 	{"it runs out for a stopped job",
@@ -171,7 +168,7 @@ static void test_leases(void **state)
 		one_lease(*state, &lease_cases[i]);
 }
 
-/* What the first process left behind, and never falls silent, has no lease of its own. */
+/* Leftovers of the first process that never fall silent have no lease of their own. */
 static void test_lease_over_for_what_is_left(void **state)
 {
 	struct want want = {SH("(trap '' HUP; exec timeout 20 yes) & sleep 0.1; exit 0"),
@@ -193,18 +190,25 @@ static void test_lease_over_for_what_is_left(void **state)
 	assert_int_equal(end.value, 255);
 }
 
-/* Nothing of it runs, only its client is slow: it ended by itself, before its lease. */
+#define SLOW_LEASE_MS 4000
+
+/* Nothing of the job runs, only its client is slow: it ended by itself, within its lease. */
 static void test_lease_over_for_a_slow_client(void **state)
 {
-	struct want want = {SH("head -c 600000 /dev/zero; exit 8"), .lease_ms = 700};
+	struct want want = {SH("head -c 600000 /dev/zero; exit 8"), .lease_ms = SLOW_LEASE_MS};
 	struct run_stream_options options = {.stdio = {-1, -1, -1}};
 	struct stage *stage = *state;
 	struct run_result result;
 	struct launch_event end;
+	uint64_t over_ms = now_ms() + SLOW_LEASE_MS;
 	pid_t pid;
 	struct job job = begin(stage, &want, &pid);
 
-	usleep(1000000);
+	while (!gone(pid) && now_ms() < over_ms)
+		usleep(10000);
+	assert_true(now_ms() < over_ms); /* it ended in time: else nothing is tested */
+	while (now_ms() < over_ms + 300)
+		usleep(10000);
 	options.stdio[1] = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	assert_int_equal(run_stream(&options, job.client, &result), 8);
 	close(options.stdio[1]);
@@ -222,7 +226,7 @@ static void test_signal_is_the_users(void **state)
 	pid_t pid;
 	struct job job = begin(stage, &want, &pid);
 
-	/* Killed by its owner: its own end, not to be run again. */
+	/* The owner killed it: this is its own end, and it must not run again. */
 	assert_int_equal(stage_signal(stage, job.name, SIGKILL), 0);
 	end = finish(stage, &job);
 	assert_int_equal(end.kind, 1);
@@ -255,7 +259,7 @@ static void test_agent_speaks_garbage(void **state)
 
 	assert_int_equal(send(job.leash, "GET / HTTP/1.0\r\n\r\n", 18, MSG_NOSIGNAL), 18);
 	assert_int_equal(stage_event(job.leash, &event), -EPIPE);
-	/* The job does not care, and the next agent is served. */
+	/* The job goes on, and the next agent is served. */
 	assert_int_equal(look(stage, job.name, 2000, &found), 0);
 	assert_true(found.leash >= 0 && !is_late(&found));
 	close(job.leash);
@@ -263,7 +267,7 @@ static void test_agent_speaks_garbage(void **state)
 	assert_int_equal(finish(stage, &job).value, 5);
 }
 
-/* Nobody is there who would see it: no agent, and home may run the job again. */
+/* Ends the shim when no agent is there to notice, and home may run the job again. */
 static void end_without_agent(struct stage *stage, uint32_t lease_ms, int signal)
 {
 	const struct want want = {
@@ -324,7 +328,7 @@ static void test_stopped_shim_is_late(void **state)
 	assert_true(is_late(&found));
 	assert_true(found.leash >= 0);
 	assert_int_equal(launch_read(found.leash, &event), -EAGAIN);
-	/* Asked as often as agents come: at last nobody takes the question, it is late still. */
+	/* Many agents ask: at last the queue is full, and the shim is still late. */
 	for (int i = 0; i < 16; i++) {
 		assert_int_equal(look(stage, job.name, 0, &again), 0);
 		assert_true(is_late(&again));
@@ -335,7 +339,7 @@ static void test_stopped_shim_is_late(void **state)
 	assert_int_equal(again.leash, -1);
 	assert_false(gone(pid));
 	kill(job.shim, SIGCONT);
-	/* It answers all that asked; the last one holds the leash. */
+	/* It answers all of them; the last one holds the leash. */
 	assert_int_equal(stage_event(found.leash, &event), 0);
 	assert_int_equal(event.type, LAUNCH_STARTED);
 	assert_int_equal(event.pid, pid);
@@ -369,7 +373,7 @@ static void test_late_shim_is_killed(void **state)
 	assert_true(is_late(&found) && found.leash >= 0);
 	kill(job.shim, SIGKILL);
 	stage_reap(&job);
-	/* Only now it is lost, and its job goes with it. */
+	/* Only now the job is lost, and its processes are killed. */
 	assert_int_equal(stage_event(found.leash, &event), -EPIPE);
 	assert_int_equal(look(stage, job.name, 0, &after), 0);
 	assert_false(is_late(&after));
@@ -413,7 +417,7 @@ static struct played play(struct stage *stage, const char *job)
 	return p;
 }
 
-/* Answers one question for the leash in a child: FRAME and VERSION as it speaks them. */
+/* Answers one question for the leash in a child, which speaks versions FRAME and VERSION. */
 static pid_t answer(const struct played *p, uint8_t frame_version, int version)
 {
 	pid_t pid = fork();
@@ -424,7 +428,7 @@ static pid_t answer(const struct played *p, uint8_t frame_version, int version)
 		msgpack_packer pk;
 		int fd = accept(p->listen, NULL, NULL);
 
-		/* What an agent of any version sends has frame version 1: the old know no other. */
+		/* Any agent sends frame version 1, because old shims know no other. */
 		if (recv(fd, asked, sizeof(asked), 0) < FRAME_HEADER || asked[2] != 1)
 			_exit(1);
 		pack_begin(&pk, &buffer, version ? 5 : 4);
@@ -495,7 +499,7 @@ static void test_shim_of_a_later_version(void **state)
 	assert_true(found.newer);
 	assert_int_equal(found.leash, -1);
 	assert_int_equal(status_of(pid), 0);
-	/* Left alone until it ends; then its record says how. */
+	/* The agent leaves the job alone until it ends; then its record says how. */
 	assert_int_equal(record_write_exit(p.dir, &end, NULL), 0);
 	assert_int_equal(look(stage, p.job, 0, &found), 0);
 	assert_false(is_late(&found));
@@ -518,7 +522,7 @@ static void test_record_of_a_later_version(void **state)
 	assert_int_equal(write(fd, buffer.data, buffer.size), buffer.size);
 	msgpack_sbuffer_destroy(&buffer);
 	close(fd);
-	/* While its shim holds the lock nobody touches the job. */
+	/* While its shim holds the lock, no agent touches the job. */
 	assert_int_equal(look(stage, p.job, 0, &found), 0);
 	assert_true(is_late(&found));
 	if (found.leash >= 0)
@@ -536,7 +540,7 @@ static void test_record_of_a_later_version(void **state)
 
 static void test_order_of_another_version(void **state)
 {
-	/* The agent of the build before is still in memory when the shim is a new file. */
+	/* The old agent still runs when the file of the shim is already the new one. */
 	struct stage *stage = *state;
 	struct want want = {.argv = {"/bin/true", NULL}};
 	struct run_result result;
@@ -545,7 +549,7 @@ static void test_order_of_another_version(void **state)
 
 	snprintf(script, sizeof(script), "%s/old-shim", stage->dir);
 	fd = open(script, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
-	/* An order with "v" made 99: position after the map's head and the key. */
+	/* Writes an order whose "v" is 99: the position is after the map's head and the key. */
 	dprintf(fd,
 		"#!/usr/bin/python3\nimport os, sys\n"
 		"b = os.pread(4, 1 << 20, 0)\ni = b.index(b'\\xa1v') + 2\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * PAM around a job, with real modules and a service file of the test's own: who may,
- * who may not, what a session sets, and that it is closed on every way out.
+ * PAM around a job, with real modules and the test's own service file: which users may run jobs,
+ * what a session sets, and that every way out closes it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ static void put(const char *directory, const char *name, const char *text, mode_
 	close(fd);
 }
 
-/* A fresh service file.  DIR in ACCOUNT and SESSION stands for the test's directory. */
+/* Writes a new service file. DIR in ACCOUNT and SESSION stands for the test's directory. */
 static void service(struct stage *stage, const char *account, const char *session)
 {
 	char text[2048], line[1024] = "";
@@ -87,7 +87,8 @@ static void test_session_around_the_job(void **state)
 	snprintf(variable, sizeof(variable), "HOOKED=%s", hooked);
 	want.env = env;
 	assert_int_equal(run(stage, want, &result), 0);
-	/* Open, not yet closed, while the job runs, which is the user's all the same. */
+	/* While the job runs the session is open and not yet closed, and the job is still the
+	 * user's. */
 	assert_string_equal(stage_read(stage->out), "open_session iocom nobody iocom 0\n65534\n");
 	assert_string_equal(stage_read(hooked), both);
 }
@@ -99,7 +100,7 @@ static void test_without(void **state)
 	struct run_result result;
 
 	service(stage, "required pam_deny.so", "required pam_deny.so");
-	assert_int_equal(stage_run(stage, &want, &result), 0); /* nobody asked PAM */
+	assert_int_equal(stage_run(stage, &want, &result), 0); /* PAM was not asked */
 	assert_string_equal(stage_read(stage->out), "65534\n");
 	assert_string_equal(stage_read(hooked), "");
 }
@@ -116,7 +117,7 @@ static void test_account_refused(void **state)
 	assert_non_null(strstr(result.text, "refuses the account"));
 	assert_non_null(strstr(result.text, pam_dir));
 	assert_string_equal(stage_read(stage->out), "");
-	assert_string_equal(stage_read(hooked), ""); /* no session of a refused account */
+	assert_string_equal(stage_read(hooked), ""); /* a refused account gets no session */
 }
 
 static void test_refusal_leaves_nothing(void **state)
@@ -166,7 +167,7 @@ static void test_modules_say_why(void **state)
 	assert_non_null(strstr(result.text, "closed on Sundays"));
 }
 
-/* PAM would take the service "other" where ours is missing: never. */
+/* Without our service file PAM would use the service "other": that must never happen. */
 static void test_no_service_file(void **state)
 {
 	struct want want = SH("echo ran");
@@ -232,7 +233,7 @@ static void test_limits_are_the_jobs(void **state)
 	close(job.leash);
 	assert_string_equal(stage_read(stage->out), "77\n0\n5\n0027\n");
 
-	/* The shim keeps what it had, where root may raise limits. */
+	/* The shim keeps its own limits if root may raise limits. */
 	if (!may_raise_limits())
 		return;
 	want = (struct want)SH("sed -n '/open files/p' /proc/$PPID/limits");
@@ -283,7 +284,7 @@ static void test_closed_on_every_way_out(void **state)
 	}
 }
 
-/* Who attaches while a slow module closes the session is served after it. */
+/* A client that attaches while a slow module closes the session is served afterwards. */
 static void test_attached_while_closing(void **state)
 {
 	struct run_stream_options leave = {.stdio = {-1, -1, -1}, .leave = true};
@@ -323,7 +324,7 @@ static void test_attached_while_closing(void **state)
 	close(job.leash);
 }
 
-/* A module that hangs costs its own job the start, with the reason, and nobody else anything. */
+/* A module that hangs stops its own job from starting, with the reason, and delays no other. */
 static void test_module_hangs(void **state)
 {
 	struct run_stream_options options = {.stdio = {-1, -1, -1}};
@@ -397,10 +398,10 @@ static void test_memory(void **state)
 	printf("# | a shim's private memory: %lu KB, with PAM (pam_unix, pam_limits) %lu KB\n",
 	       without, with);
 	if (getenv("IOCOM_SANITIZED"))
-		return; /* shadow memory is not ours */
+		return; /* a sanitizer's shadow memory does not count */
 	assert_in_range(without, 1, PRIVATE_MAX_KB);
 	assert_in_range(with, 1,
-			PRIVATE_MAX_KB); /* a few KB either way: pages are not all touched */
+			PRIVATE_MAX_KB); /* a few KB more or less: not all pages are touched */
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Jobs whose agent died, with supervisors that are stopped, busy, late or dead; full disks. */
+/* Jobs whose agent died, with supervisors that are stopped, busy, late or dead; and full disks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,9 +26,9 @@
 	{                                                                                          \
 		.argv = { "/bin/sh", "-c", script, NULL }                                          \
 	}
-#define KNOCKS 16 /* more connections than a shim lets wait */
+#define KNOCKS 16 /* more connections than the queue of a shim's socket holds */
 
-/* A directory of records of its own, so that only this job is found. */
+/* Makes a separate directory of records, so that only this job is found. */
 static const char *own_jobs(struct stage *stage, const char *name)
 {
 	static char path[128];
@@ -59,7 +59,7 @@ static void wait_stopped(pid_t pid)
 	fail_msg("process %d never stopped", pid);
 }
 
-/* Starts a job whose agent dies when it runs. */
+/* Starts a job whose agent dies while the job runs. */
 static struct job abandoned(struct stage *stage, struct want *want, struct launch_event *started)
 {
 	struct job job = stage_start(stage, want);
@@ -78,8 +78,7 @@ static void over(struct stage *stage, const char *jobs, struct job *job)
 	rmdir(jobs);
 }
 
-/* A stopped supervisor lives: not lost, and it does not keep the new agent waiting for an answer.
- */
+/* A stopped supervisor lives: it is not lost, and the new agent does not wait for its answer. */
 static void test_stopped(void **state)
 {
 	struct want want = SH("sleep 0.3; exit 9");
@@ -111,7 +110,7 @@ static void test_stopped(void **state)
 	stage_reap(&job);
 }
 
-/* ... and one that is killed while it is stopped is lost, with all its job's processes. */
+/* A supervisor that is killed while it is stopped is lost, with all processes of its job. */
 static void test_stopped_and_killed(void **state)
 {
 	struct want want = SH("sleep 984 & sleep 984");
@@ -137,7 +136,7 @@ static void test_stopped_and_killed(void **state)
 	assert_int_equal(f.last.value, 255);
 	assert_int_equal(stage_count("sleep", "984"), 0);
 	assert_false(stage_group_exists(stage, job.name));
-	/* The verdict stands, whoever looks. */
+	/* A later look gives the same result. */
 	recover(stage, want.jobs, &r);
 	assert_int_equal(r.found.leash, -1);
 	assert_int_equal(r.found.last.kind, 3);
@@ -158,7 +157,7 @@ static int knock(const struct stage *stage, const char *job)
 	return -1;
 }
 
-/* No room in the queue of its socket: it lives, and is asked again. */
+/* The queue of the supervisor's socket is full: it lives, and is asked again. */
 static void test_busy(void **state)
 {
 	struct want want = SH("sleep 0.3; exit 4");
@@ -183,7 +182,7 @@ static void test_busy(void **state)
 		if (knocks[i] >= 0)
 			close(knocks[i]);
 	kill(job.shim, SIGCONT);
-	/* Its queue empties; or it has ended already, and its record says how. */
+	/* Its queue empties. Or it has ended already, and its record says how. */
 	for (int i = 0; i < 1000; i++) {
 		assert_int_equal(launch_outcome(want.jobs, stage->run, job.name, &f), 0);
 		if (!f.busy)
@@ -207,8 +206,8 @@ static void test_busy(void **state)
 }
 
 /*
- * Makes the next shims slow to begin: what stands in for one says that it is there, and
- * waits.  RECORD: descriptor 6 stays open, as it is given; else it is an older agent's.
+ * Makes the next shims slow to begin: a program in its place reports that it is there, and
+ * waits. RECORD: descriptor 6 stays open as the agent passed it; else an older agent is played.
  */
 static void slow_shim(struct stage *stage, bool record, char before[sizeof(stage->shim)])
 {
@@ -275,7 +274,7 @@ static void outcome(struct stage *stage, const char *jobs, const struct job *job
 	}
 }
 
-/* A supervisor that is only beginning lives: it is not buried, and its job runs. */
+/* A supervisor that is just beginning lives: it is not given up, and its job runs. */
 static void test_beginning(void **state)
 {
 	struct want want = SH("exit 6");
@@ -299,11 +298,11 @@ static void test_beginning(void **state)
 	assert_int_equal(f.leash, -1);
 	assert_int_equal(f.last.kind, 0);
 	assert_int_equal(f.last.value, 6);
-	record_remove(want.jobs, job.name); /* its client was gone: its output is kept */
+	record_remove(want.jobs, job.name); /* its client was gone, so its output is kept */
 	assert_int_equal(rmdir(want.jobs), 0);
 }
 
-/* ... one that is killed before it began is not said to have run, by whoever looks ... */
+/* A supervisor killed before it began: no agent says that its job ran. */
 static void test_never_began(void **state)
 {
 	struct want want = SH("echo never");
@@ -328,7 +327,7 @@ static void test_never_began(void **state)
 	assert_int_equal(access(want.jobs, F_OK), -1);
 }
 
-/* ... and an older agent's, which locks for itself, runs nothing after that was said. */
+/* An older agent's supervisor, which takes the lock itself, runs nothing after it was given up. */
 static void test_beginning_unlocked(void **state)
 {
 	struct want want = SH("echo ran >&2");
@@ -351,7 +350,7 @@ static void test_beginning_unlocked(void **state)
 	over(stage, want.jobs, &job);
 }
 
-/* A spare that has its order and is stopped: the lock went with the order. */
+/* A spare that has its order is stopped: it got the lock with the order. */
 static void test_beginning_spare(void **state)
 {
 	struct want want = SH("exit 8");
@@ -378,12 +377,12 @@ static void test_beginning_spare(void **state)
 	outcome(stage, want.jobs, &job, &f);
 	assert_int_equal(f.last.kind, 0);
 	assert_int_equal(f.last.value, 8);
-	record_remove(want.jobs, job.name); /* its client was gone: its output is kept */
+	record_remove(want.jobs, job.name); /* its client was gone, so its output is kept */
 	assert_int_equal(rmdir(want.jobs), 0);
 	launch_spare_drop(&spare);
 }
 
-/* It was taken for dead before it began: the job must not run after that was said. */
+/* The job was given up before it began: it must not run after that. */
 static void test_given_up(void **state)
 {
 	struct want want = SH("echo ran");
@@ -393,7 +392,7 @@ static void test_given_up(void **state)
 	struct run_result result;
 	int fd, dir, status;
 
-	/* What stands in for the shim puts an exit into the record first. */
+	/* The program in the shim's place writes an exit into the record first. */
 	want.jobs = own_jobs(stage, "given-up");
 	snprintf(model, sizeof(model), "%s/model", stage->dir);
 	mkdir(model, 0700);
@@ -428,7 +427,7 @@ static void fill(const char *directory)
 	close(fd);
 }
 
-/* A disk that fills while the job runs takes no outcome. */
+/* A disk that fills while the job runs loses no outcome. */
 static void test_exit_on_full_disk(void **state)
 {
 	struct want want = SH("sleep 0.3; exit 7");
@@ -456,7 +455,7 @@ static void test_exit_on_full_disk(void **state)
 	assert_int_equal(r.found.last.value, 7);
 }
 
-/* Killed before its record said where its cgroup is: the node's scope is known. */
+/* Killed before its record said where its cgroup is: the node's scope is used. */
 static void test_bury(void **state)
 {
 	struct stage *stage = *state;

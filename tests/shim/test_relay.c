@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Two relays, TLS between them: bytes, ends, who is refused and in what words, what they
- * are while they run.  Certificates are made by openssl for each run.
+ * Two relays with TLS between them: bytes, ends, who is refused and with which words, and what
+ * their processes may do. openssl makes the certificates for each run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static int setup(void **state)
 	(void)state;
 	if (!mkdtemp(directory))
 		return -1;
-	/* The shim's place is the relay's. */
+	/* The relay is in the same directory as the shim. */
 	if (stage_up(&stage))
 		return -1;
 	snprintf(program, sizeof(program), "%.*siocom-relay",
@@ -67,7 +67,7 @@ static int teardown(void **state)
 }
 
 struct ends {
-	int plain[2]; /* the test's end of: the client's relay, the server's */
+	int plain[2]; /* the test's ends: of the client's relay and the server's */
 	pid_t pid[2];
 };
 
@@ -145,7 +145,7 @@ static struct ends start(const struct files *client, const struct files *server)
 	return ends;
 }
 
-/* Both exit codes, client's first: 10 * client + server. */
+/* Returns both exit codes: 10 * client + server. */
 static int stop(struct ends *ends)
 {
 	int status[2], sum = 0;
@@ -174,7 +174,7 @@ static void read_exactly(int fd, void *out, size_t n)
 	}
 }
 
-/* Both ways at once, more than all buffers hold. */
+/* Sends in both directions at once, more than all buffers hold. */
 static void test_bytes(void **state)
 {
 	static uint8_t sent[2 << 20], got[sizeof(sent)];
@@ -199,7 +199,7 @@ static void test_bytes(void **state)
 	assert_int_equal(stop(&ends), 0);
 }
 
-/* One end says that it sends no more, and still hears the other. */
+/* One end says that it sends no more, and still receives from the other. */
 static void test_half_close(void **state)
 {
 	struct ends ends = start(&good_a, &good_b);
@@ -234,7 +234,7 @@ static void test_one_end_dies(void **state)
 		waitpid(ends.pid[i], &status, 0);
 }
 
-/* A reader that stops bounds what its writer can get rid of. */
+/* A reader that stops bounds how much its writer can send. */
 static void test_stalled_reader(void **state)
 {
 	static uint8_t piece[65536];
@@ -287,7 +287,7 @@ static void test_wrong_authority(void **state)
 		struct files client, server;
 		const char *at_client, *at_server;
 	} cases[] = {
-		/* who trusts another CA, who was signed by another */
+		/* the first trusts another CA, the second is signed by another */
 		{{"a", "other"},
 		 {"b", "ca"},
 		 "is not one of the CA in tls_ca",
@@ -310,7 +310,7 @@ static void test_wrong_authority(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct ends ends = start(&cases[i].client, &cases[i].server);
 
-		/* The relay may have refused and be gone by now: then it has said why. */
+		/* The relay may have refused and ended already: then it has said why. */
 		(void)!send(ends.plain[0], "secret", 6, MSG_NOSIGNAL);
 		expect(sentence(ends.plain[0]), cases[i].at_client);
 		expect(sentence(ends.plain[1]), cases[i].at_server);
@@ -337,8 +337,8 @@ static void test_peer_without_tls(void **state)
 	int fd = listen_any(port), peer;
 
 	(void)state;
-	/* A plain client at a server with TLS is answered in its own language. */
-	start_client(&ends, "ask", &good_a, port); /* only to be the one that connects */
+	/* A plain client at a server with TLS gets its answer without TLS. */
+	start_client(&ends, "ask", &good_a, port); /* only to have something that connects */
 	peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 	frame_write(peer, FRAME_ERROR, "plain", 5);
 	expect(sentence(ends.plain[0]), "it speaks without TLS");
@@ -391,7 +391,7 @@ static void test_unreachable(void **state)
 	expect(sentence(ends.plain[0]), "node n2: it cannot be reached at 127.0.0.1");
 	close(ends.plain[0]);
 	waitpid(ends.pid[0], NULL, 0);
-	start_client(&ends, "ask", &good_a, port); /* which says nothing about TLS */
+	start_client(&ends, "ask", &good_a, port); /* that says nothing about TLS */
 	assert_string_equal(sentence(ends.plain[0]), "");
 	close(ends.plain[0]);
 	waitpid(ends.pid[0], NULL, 0);
@@ -408,7 +408,7 @@ static void test_not_for_users(void **state)
 	assert_int_equal(WEXITSTATUS(system(command)), 2);
 }
 
-/* --- what it is, what it costs --------------------------------------------------- */
+/* --- the rights of its process ------------------------------------------------------- */
 
 static void test_is_nobody(void **state)
 {
@@ -432,7 +432,7 @@ static void test_is_nobody(void **state)
 	assert_int_equal(stop(&ends), 0);
 }
 
-/* What another process of USER can do to PID: as bits. */
+/* Returns as bits what another process of USER can do to PID. */
 static int reach(uid_t user, pid_t pid)
 {
 	pid_t other = fork();
@@ -461,7 +461,7 @@ static int reach(uid_t user, pid_t pid)
 #define STRANGER 65533
 #define NOBODY	 65534
 
-/* One that runs as its own user; nobody of that user's processes reads its key. */
+/* A relay with a user of its own: no process of that user can read its key. */
 static void test_is_somebody(void **state)
 {
 	char file[3][128];
@@ -499,7 +499,7 @@ static void test_is_somebody(void **state)
 	assert_int_equal(reach(STRANGER, ends.pid[1]), 0);
 	assert_int_equal(reach(NOBODY, ends.pid[0]), 0);
 	assert_int_equal(stop(&ends), 0);
-	/* The same question finds one that does not guard itself. */
+	/* For comparison: the same check succeeds on a process that does not guard itself. */
 	plain = fork();
 	if (!plain) {
 		if (setgroups(0, NULL) || setresgid(STRANGER, STRANGER, STRANGER) ||
@@ -515,15 +515,13 @@ static void test_is_somebody(void **state)
 	waitpid(plain, NULL, 0);
 }
 
-/* Root is no user for a relay, nor is what is no number. */
+/* A relay must not run as root, and its user must be a number. */
 static void test_bad_user(void **state)
 {
-	static const char *const users[]
-				      [2] = {
-					      {"0", "1"},  {"1", "0"},		{"x", "1"},
-					      {"-1", "1"}, {"4294967295", "1"}, {"", "1"},
-					      {"1", "1"}, /* taken: it fails at its files, later */
-				      };
+	static const char *const users[][2] = {
+		{"0", "1"},	     {"1", "0"}, {"x", "1"}, {"-1", "1"},
+		{"4294967295", "1"}, {"", "1"},	 {"1", "1"}, /* accepted: it fails later */
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A shim that renews its job's lease itself: the test plays the home node, and those who
- * say that they are.  No agent hears the shim.
+ * A shim that renews its job's lease itself: the test plays the home node, and others that claim
+ * to be it. No agent listens to the shim.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static const uint8_t another[RENEWAL_SECRET] = "as home made it, of another one.
 struct home {
 	int listener;
 	uint16_t port;
-	int connection; /* the question's */
+	int connection; /* connection of the question */
 	struct renewal_ask asked;
 };
 
@@ -100,7 +100,7 @@ static struct job begin(struct stage *stage, const struct home *home, const char
 	return job;
 }
 
-/* How it ended; RENEWED: so often did the shim tell its agent of a later end. */
+/* Returns how the job ended. RENEWED counts how often the shim told its agent of a later end. */
 static struct launch_event finish(struct stage *stage, struct job *job, int *renewed)
 {
 	struct launch_event event;
@@ -138,7 +138,7 @@ static void test_renewed_by_home(void **state)
 
 	home_up(&home);
 	job = begin(stage, &home, "sleep 2.4; exit 6");
-	/* As often as a lease wants it, for twice a lease. */
+	/* As often as a lease needs it, for two leases. */
 	for (n = 0; n < 6; n++) {
 		home_hear(&home);
 		assert_string_equal(home.asked.job, job.name);
@@ -170,7 +170,7 @@ static void test_agent_is_away(void **state)
 		home_hear(&home);
 		answer(&home, secret, home.asked.number, true);
 	}
-	/* A new one hears that the shim asks, and until when it may go on. */
+	/* A new agent hears that the shim asks, and until when it may go on. */
 	assert_int_equal(launch_outcome(stage->jobs, stage->run, job.name, &found), 0);
 	leash = job.leash = found.leash;
 	assert_true(leash >= 0);
@@ -182,7 +182,7 @@ static void test_agent_is_away(void **state)
 	home_down(&home);
 }
 
-/* The lease ends as if nobody had said anything. */
+/* The lease ends as if no answer had come. */
 static void expect_expiry(struct stage *stage, struct job *job, uint64_t began_ms)
 {
 	int renewed;
@@ -206,7 +206,8 @@ static void lie(const struct home *home, enum lie how, bool renewed)
 	case FORGED:
 		answer(home, another, home->asked.number, renewed);
 		break;
-	case ANOTHER_NUMBER: /* kept from before, or made for later: signed, but not for this */
+	case ANOTHER_NUMBER: /* an old answer, or one for a later question: signed, but not for this
+				one */
 		answer(home, secret, home->asked.number + (renewed ? 1 : -1ull), renewed);
 		break;
 	case QUESTION_BACK:
@@ -222,13 +223,13 @@ static void lie(const struct home *home, enum lie how, bool renewed)
 		break;
 	case HALF:
 		assert_int_equal(write(home->connection, "ic\2\15\0\0\0", 7), 7);
-		break; /* and stays open */
+		break; /* the connection stays open */
 	default:
 		break;
 	}
 }
 
-/* Whoever is not home neither renews nor kills. */
+/* An answer that is not home's neither renews nor kills. */
 static void test_lies(void **state)
 {
 	struct stage *stage = *state;
@@ -241,7 +242,7 @@ static void test_lies(void **state)
 		began_ms[how] = clock_boot_ns() / CLOCK_NS_PER_MS;
 		jobs[how] = begin(stage, &homes[how], "sleep 971");
 	}
-	/* It asks again, and is told the other lie then. */
+	/* The shim asks again, and gets the other lie. */
 	for (int n = 0; n < 2; n++)
 		for (int how = 0; how < LIES; how++) {
 			home_hear(&homes[how]);
@@ -271,7 +272,7 @@ static void test_given_up_by_home(void **state)
 	home_down(&home);
 }
 
-/* Away for less than a lease: asked again and again, and the job goes on. */
+/* Home is away for less than a lease: the shim asks repeatedly, and the job goes on. */
 static void test_home_comes_back(void **state)
 {
 	struct stage *stage = *state;
@@ -308,12 +309,12 @@ static void test_home_is_gone(void **state)
 	struct job job;
 
 	home_up(&home);
-	home_down(&home); /* refused; and behind a listener nobody answers: test_lies */
+	home_down(&home); /* connections are refused; test_lies has a listener that never answers */
 	job = begin(stage, &home, "sleep 973");
 	expect_expiry(stage, &job, began_ms);
 }
 
-/* A home of an older build gives no secret; a name is no address for the shim. */
+/* A home of an older build gives no secret; and the shim does not look up names. */
 static void test_the_agents_way(void **state)
 {
 	static const struct launch_renew cases[] = {

@@ -141,7 +141,7 @@ static void test_signals(void **state)
 	options.stdio[1] = open(stage->out, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	assert_int_equal(stage_event(job.leash, &event), 0);
 	wait_caught(event.pid, SIGTERM);
-	/* Through the control socket, as an agent that did not start it would. */
+	/* Through the control socket, like an agent that did not start the shim. */
 	assert_int_equal(stage_signal(stage, job.name, SIGTERM), 0);
 	assert_int_equal(run_stream(&options, job.client, &result), 7);
 	assert_non_null(strstr(stage_read(stage->out), "term"));
@@ -206,7 +206,7 @@ static void test_identity(void **state)
 				  "NoNewPrivs:\t0\n4\n3\n");
 }
 
-/* What the agent has looked up is not looked up again; who is in no group of it is refused. */
+/* What the agent looked up is not looked up again; a user who is not in the group is refused. */
 static void test_account(void **state)
 {
 	struct want want = SH("id -u; id -g; id -G");
@@ -225,7 +225,7 @@ static void test_account(void **state)
 	groups[0] = 3999997;
 	assert_int_equal(stage_run(stage, &want, &result), 125);
 	assert_non_null(strstr(result.text, "user nobody is not a member of group 65534"));
-	/* Too many for an order: the shim asks the database, where the groups are others. */
+	/* Too many groups for an order: the shim asks the database, where the groups differ. */
 	account.groups = calloc(SHIM_GROUPS_MAX + 1, sizeof(gid_t));
 	account.ngroups = SHIM_GROUPS_MAX + 1;
 	assert_non_null(account.groups);
@@ -236,7 +236,7 @@ static void test_account(void **state)
 
 static void test_way_back_is_closed(void **state)
 {
-	/* What a job would try; every one must fail. */
+	/* What a hostile job would try; everything must fail. */
 	struct want want = {.argv = {"/usr/bin/python3", "-c",
 				     "import os\n"
 				     "for f in (lambda: os.setuid(0), lambda: os.setgid(0),\n"
@@ -331,7 +331,7 @@ static void test_closed_descriptors(void **state)
 	assert_string_equal(stage_read(stage->err), "/dev/null\n");
 }
 
-/* An agent that went with the end unread has not taken it: the disk must have it. */
+/* An agent that closes with the end unread has not taken it, so it must be on the disk. */
 static void test_end_is_taken(void **state)
 {
 	const struct record_exit end = {.value = 3};
@@ -346,7 +346,7 @@ static void test_end_is_taken(void **state)
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 		leash_init(&leash, ends[0], "a-1-1");
 		leash_exited(&leash, &end);
-		leash_hear(&leash, &lease); /* nothing yet */
+		leash_hear(&leash, &lease); /* nothing has come yet */
 		assert_true(leash.fd >= 0 && !leash.taken);
 		if (read_it)
 			assert_true(recv(ends[1], room, sizeof(room), 0) > 0);
@@ -358,7 +358,7 @@ static void test_end_is_taken(void **state)
 	}
 }
 
-/* ... and neither has one that was gone before. */
+/* An agent that was gone before has not taken it either. */
 static void test_end_is_not_taken(void **state)
 {
 	const struct record_exit end = {.value = 3};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A shim that waits for its order: it is used, missed, refused, and leaves with its agent. */
+/* A shim that waits for its order: it is used, is missing, refuses, and ends with its agent. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@
 #include "agent/shim/spare.h"
 #include "tests/lib/stage.h"
 
-/* The first line of /proc/PID/NAME. */
+/* Returns the first line of /proc/PID/NAME. */
 static const char *word_of(pid_t pid, const char *name)
 {
 	char path[64];
@@ -73,7 +73,7 @@ static void test_used(void **state)
 	struct job job;
 
 	assert_string_equal(word_of(pid, "cmdline"), "iocom-spare");
-	launch_spare_make(&spare, stage->shim, stage->scope); /* one is enough */
+	launch_spare_make(&spare, stage->shim, stage->scope); /* one spare is enough */
 	assert_int_equal(spare.pid, pid);
 	job = stage_start(stage, &want);
 	assert_int_equal(job.rc, 0);
@@ -106,7 +106,7 @@ static void test_runs_a_job(void **state)
 	assert_false(spare.waits);
 }
 
-/* What is wrong with an order is told as by any shim. */
+/* A spare reports a wrong order like any shim. */
 static void test_refuses(void **state)
 {
 	struct stage *stage = *state;
@@ -161,7 +161,7 @@ static void test_leaves_with_its_agent(void **state)
 	assert_int_equal(status_of(spare.pid), 1);
 }
 
-/* A message without descriptors, or with others than an order and a stream. */
+/* A message without descriptors, or with other descriptors than an order and a stream. */
 static void test_no_order(void **state)
 {
 	struct stage *stage = *state;

@@ -41,7 +41,7 @@ static void write_program(void)
 	close(fd);
 }
 
-/* What PROGRAM says when it is spawned below the scope; the caller frees. */
+/* Returns what the program prints when it is spawned below the scope; the caller frees. */
 static char *spawned(const char *path, const char *scope, struct launch_shims *shims, int *rc)
 {
 	int fds[3], fd = open(out, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), status;
@@ -75,7 +75,7 @@ static int set_up(void **state)
 		if (mkdir(root, 0755) && errno != EEXIST)
 			root[0] = 0;
 	}
-	/* As an agent has it. */
+	/* As in an agent. */
 	signal(SIGPIPE, SIG_IGN);
 	setenv("LD_BENCH", "1", 1);
 	return 0;
@@ -116,7 +116,7 @@ static void test_moved(void **state)
 	free(text);
 }
 
-/* No cgroup to be made in: a process all the same, which is told nothing. */
+/* Without a cgroup to start in it still becomes a process, but without "--moved". */
 static void test_here(void **state)
 {
 	char *text;
@@ -143,7 +143,7 @@ static void test_missing(void **state)
 	assert_int_equal(errno, ECHILD);
 }
 
-/* Kept open it is used again; once it has gone, the one that takes its place is found. */
+/* A cgroup kept open is used again; after it was removed, its replacement is found. */
 static void test_kept(void **state)
 {
 	struct launch_shims shims = {0};

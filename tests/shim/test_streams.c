@@ -56,7 +56,7 @@ static void make_bulk(const char *path)
 	close(fd);
 }
 
-/* Whether two files hold the same bytes. */
+/* Returns true if two files hold the same bytes. */
 static bool same(const char *a, const char *b)
 {
 	char command[8400];
@@ -99,8 +99,8 @@ static void test_small_and_empty(void **state)
 	assert_memory_equal(stage_read(stage->out), "a\0b\377", 4);
 }
 
-/* A client in a process of its own with OUT as its standard output.  OTHER is a
- * descriptor that only the test may hold (the far end of a pipe), or -1. */
+/* Plays a client in a process of its own with OUT as its standard output. OTHER is a descriptor
+ * that only the test may hold (the far end of a pipe), or -1. */
 static pid_t client(struct job *job, int in, int out, int other)
 {
 	pid_t pid = fork();
@@ -161,7 +161,7 @@ static void test_job_closes_input(void **state)
 	int fd[2], null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	pid_t pid;
 
-	assert_int_equal(pipe2(fd, O_CLOEXEC), 0); /* never written to the end, never closed */
+	assert_int_equal(pipe2(fd, O_CLOEXEC), 0); /* not written to the end and not closed */
 	assert_int_equal(write(fd[1], "xyz", 3), 3);
 	pid = client(&job, fd[0], null, fd[1]);
 	assert_int_equal(client_status(pid), 6);
@@ -172,7 +172,7 @@ static void test_job_closes_input(void **state)
 	stage_reap(&job);
 }
 
-/* Nobody reads both outputs, and the job does not read its input: all the room there is. */
+/* No client reads the outputs, and the job does not read its input: all buffers fill. */
 static void test_stalled_reader(void **state)
 {
 	struct want want = SH("cat /dev/zero >&2 & cat /dev/zero");
@@ -201,11 +201,11 @@ static void test_stalled_reader(void **state)
 	client_kb = stage_private_kb(pid);
 	print_message("all stalled: shim %ld KB, client %ld KB private\n", shim_kb, client_kb);
 	if (!getenv("IOCOM_SANITIZED")) {
-		/* Two windows are really there, and with the third they are below the bound. */
+		/* Two windows are really in use, and a third would still be below the bound. */
 		assert_in_range(shim_kb, 2 * FRAME_WINDOW / 1024, 2048);
 		assert_in_range(client_kb, FRAME_WINDOW / 1024, 4096);
 	}
-	/* Others do not notice. */
+	/* Other jobs do not notice. */
 	other.in = stage->shim;
 	assert_int_equal(stage_run(stage, &other, &result), 0);
 	assert_true(same(stage->shim, stage->out));
@@ -216,7 +216,7 @@ static void test_stalled_reader(void **state)
 	stage_reap(&job);
 }
 
-/* The first process ends, another still holds the output: drained, then killed. */
+/* The first process ends, another still holds the output: the shim drains it, then kills. */
 static void test_leftovers(void **state)
 {
 	struct want quiet = SH("sleep 986 & echo done"), late = SH("(sleep 0.5; echo late) &");
@@ -251,14 +251,14 @@ static void test_client_dies(void **state)
 	assert_int_equal(event.type, LAUNCH_EXITED);
 	assert_int_equal(event.kind, 1);
 	assert_int_equal(event.value, SIGKILL);
-	assert_true(now_s() - begun > 0.9); /* not before its grace */
+	assert_true(now_s() - begun > 0.9); /* not before the end of its grace */
 	assert_int_equal(stage_count("sleep", "985"), 0);
 	assert_false(stage_group_exists(stage, job.name));
 	close(job.leash);
 	stage_reap(&job);
 }
 
-/* A client that speaks garbage is as good as gone. */
+/* A client that sends garbage counts as gone. */
 static void test_garbage(void **state)
 {
 	struct want want = {.argv = {"sleep", "984", NULL}};
@@ -275,11 +275,12 @@ static void test_garbage(void **state)
 		if (round == 1)
 			frame_header(junk, FRAME_DATA, 12); /* data for stream 1 */
 		if (round == 2)
-			frame_header(junk, FRAME_CREDIT, 9); /* for what was never sent */
+			frame_header(junk, FRAME_CREDIT, 9); /* credit for bytes never sent */
 		if (round == 3)
 			frame_header(junk, FRAME_DATA, 0); /* no stream at all */
 		if (round == 4) {
-			frame_header(junk, FRAME_DATA, 12); /* input that is not the first */
+			frame_header(junk, FRAME_DATA,
+				     12); /* input that does not begin at offset 0 */
 			memset(junk + FRAME_HEADER, 0, 9);
 			junk[FRAME_HEADER + 8] = 7;
 		}
@@ -402,7 +403,7 @@ static void test_stop_and_go(void **state)
 	int fd[2], status;
 	pid_t pid;
 
-	/* Forks, where dash vforks: stopped in between it would be waiting, not stopped. */
+	/* bash forks, but dash uses vfork: stopped in between it would wait, not be stopped. */
 	want.argv[0] = "/bin/bash";
 	job = stage_start(stage, &want);
 	assert_int_equal(stage_event(job.leash, &event), 0);
@@ -414,7 +415,7 @@ static void test_stop_and_go(void **state)
 	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
 	assert_true(WIFSTOPPED(status));
 	snprintf(path, sizeof(path), "/proc/%d/stat", event.pid);
-	/* The client stops itself at once; the job's stop travels. */
+	/* The client stops at once; the signal to the job takes a moment. */
 	for (int i = 0; i < 500; i++) {
 		stat = stage_read(path);
 		if (!strncmp(strrchr(stat, ')'), ") T", 3))

@@ -32,9 +32,9 @@
 			.name = "vt220" }                                                          \
 	}
 
-/* What the client heard. */
+/* What the client received. */
 struct heard {
-	char text[65536]; /* of the output, with NUL */
+	char text[65536]; /* output, with NUL */
 	size_t length, total;
 	bool ended;	/* the output */
 	uint64_t typed; /* bytes of input */
@@ -78,7 +78,7 @@ static void hear_data(int fd, const struct frame *frame)
 		(void)frame_write(fd, FRAME_CREDIT, credit, sizeof(credit));
 }
 
-/* One frame; false: there is no more. */
+/* Takes one frame. False: there is no more. */
 static bool hear(int fd)
 {
 	struct frame frame;
@@ -105,7 +105,7 @@ static void hear_until(int fd, const char *text)
 	assert_non_null(strstr(heard.text, text));
 }
 
-/* To the end of the job; the status as a shell has it. */
+/* Plays to the end of the job. Returns the status as a shell reports it. */
 static int finish(struct job *job)
 {
 	while (!heard.exited && hear(job->client))
@@ -173,7 +173,7 @@ static void test_and_without_it_is_none(void **state)
 	assert_string_equal(heard.text, "none\nno own\n==\n");
 }
 
-/* The name becomes a file's name in many a program, and root's shim takes no such thing. */
+/* Many programs make a file name of it, so the shim, which is root, must refuse such names. */
 static void test_bad_name(void **state)
 {
 	struct want want = AT_TERMINAL("exit 0");
@@ -190,7 +190,7 @@ static void test_bad_name(void **state)
 	}
 }
 
-/* A node that can make no terminal says so, and nothing runs. */
+/* A node that cannot make a terminal says so, and runs nothing. */
 static void test_no_pty(void **state)
 {
 	const struct want want = AT_TERMINAL("echo ran");
@@ -228,7 +228,7 @@ static void test_resize(void **state)
 	assert_non_null(strstr(heard.text, "51 132\r\n"));
 }
 
-/* A size of the wrong length, and one for a job that has no terminal: the client is out. */
+/* A size of the wrong length, and a size for a job without a terminal: the client is dropped. */
 static void test_bad_resize(void **state)
 {
 	struct want want = AT_TERMINAL("echo ready; sleep 982");
@@ -285,7 +285,7 @@ static bool in_foreground(const char *command)
 	return false;
 }
 
-/* A shell with jobs: ^Z stops the command, the shell goes on, fg continues. */
+/* A shell with job control: ^Z stops the command, the shell goes on, fg continues the command. */
 static void test_stop_key(void **state)
 {
 	struct want want = AT_TERMINAL("");
@@ -329,7 +329,7 @@ static void test_end_of_input(void **state)
 	}
 }
 
-/* ... which the job can switch off: then its input goes on. */
+/* The job can switch that off: then its input goes on. */
 static void test_no_end_of_input(void **state)
 {
 	const struct want want = AT_TERMINAL("stty -echo eof undef; echo ready; "
@@ -387,8 +387,8 @@ static unsigned long ticks_of(pid_t pid)
 }
 
 /*
- * A job that gives up its terminal and goes on: its output ended, and the shim rests;
- * also where the client left before, and nobody reads that end.
+ * A job gives up its terminal and goes on: its output ended, and the shim must not spin, even if
+ * the client left before and nobody reads that end.
  */
 static void test_terminal_given_up(void **state)
 {
@@ -413,7 +413,7 @@ static void test_terminal_given_up(void **state)
 
 /* --- signals and ends --- */
 
-/* To the foreground, where a shell has its command; to the shell, where there is no terminal. */
+/* To the foreground group, where a shell runs its command; without a terminal, to the shell. */
 static void test_signal_to_foreground(void **state)
 {
 	struct want want = AT_TERMINAL("set -m; sh -c 'echo ready; exec sleep 979'; exit 7");
@@ -430,7 +430,7 @@ static void test_signal_to_foreground(void **state)
 	}
 }
 
-/* The client is gone: after the grace the terminal hangs up, and then all is killed. */
+/* The client is gone: after the grace the terminal hangs up, and then the job is killed. */
 static void test_hang_up(void **state)
 {
 	struct want polite = AT_TERMINAL("trap 'exit 8' HUP; echo ready; "
@@ -480,7 +480,7 @@ static void test_leftovers(void **state)
 	assert_int_equal(stage_count("sleep", "978"), 0);
 }
 
-/* The shim dies: so does its terminal, and with it a session that is no daemon. */
+/* The shim dies, so its terminal dies too, and the session with it unless it is a daemon. */
 static void test_shim_dies(void **state)
 {
 	const struct want want = AT_TERMINAL("echo ready; sleep 9770.4");

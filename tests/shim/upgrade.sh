@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# An upgrade under running jobs: upgrade.sh BUILD REV builds REV below BUILD and installs it,
-# starts jobs (piped, detached, at a terminal, restartable) between two of its agents, installs
-# this build in its place, restarts the agents, and lets the jobs end.  Then the same the other
+# An upgrade while jobs run: upgrade.sh BUILD REV builds REV below BUILD and installs it, starts
+# jobs (piped, detached, at a terminal, restartable) between two of its agents, installs this
+# build in its place, restarts the agents, and lets the jobs end. Then it does the same the other
 # way round, where jobs may be lost, but never without a sentence.
 set -uo pipefail
 build=$(realpath "$1")
@@ -26,7 +26,7 @@ pair_munged n2
 chmod 1777 "$PAIR"
 mkdir "$PAIR/bin"
 
-# As a package does it: another file under the same name; who runs has the old one.
+# As a package does it: it replaces the files, and running programs keep the old ones.
 install_from() { # DIRECTORY
 	local p
 	for p in iocom iocomd iocom-shim iocom-relay; do
@@ -43,7 +43,7 @@ agents_down() {
 	rm -f "$PAIR"/n[12]/run/iocom.sock
 }
 
-# A job's script: lines, a pause until all is changed, lines, its status.
+# A job's script: it writes lines, waits until all is changed, writes more, and ends.
 cat >"$PAIR/job" <<'J'
 #!/bin/sh
 trap "echo $1 >>$PAIR/signalled" USR1
@@ -92,7 +92,7 @@ start_jobs() {
 	done
 }
 
-# The rest of a job, and how it ended: in $PAIR/out.KIND, $PAIR/err.KIND, RC.
+# Takes the rest of a job and how it ended: $PAIR/out.KIND, $PAIR/err.KIND, RC.
 finish() { # KIND
 	if [ "$1" = detached ]; then
 		pair_user n1 attach "$(cat "$PAIR/detached")" </dev/null >"$PAIR/out.detached" 2>"$PAIR/err.detached"
@@ -108,7 +108,7 @@ truth() { # KIND
 }
 whole() { tr -d '\r' <"$PAIR/out.$1" | cmp -s - <(truth "$1"); } # KIND
 
-# All must go on, or (LOSSES=may) be lost with a sentence.
+# All jobs must go on, or (LOSSES=may) be lost with a sentence.
 judge_jobs() { # WHAT LOSSES
 	local kind lost
 	for kind in "${!PID[@]}"; do
@@ -119,7 +119,7 @@ judge_jobs() { # WHAT LOSSES
 		fi
 		lost=$(tr -d '\r' <"$PAIR/err.$kind"; [ "$kind" != pty ] || tail -n 3 "$PAIR/out.pty")
 		if [ "$2" = may ] && grep -q iocom <<<"$lost" && [[ $RC =~ ^(2|125|255)$ ]]; then
-			tap_ok "$1: the $kind job is lost, and it is said"
+			tap_ok "$1: the $kind job is lost, and a sentence says so"
 			sed "s/^/# | $1: /" <<<"$lost"
 		else
 			tap_fail "$1: the $kind job" "status $RC, wanted ${STATUS[$kind]}; $lost; output: $(wc -l <"$PAIR/out.$kind") lines"
@@ -137,7 +137,7 @@ clean() { # NODE: none of its groups has a process
 change() { # WHAT FROM TO LOSSES
 	local said rc
 	install_from "$2"
-	agents_up # not in a subshell: whose processes they are is kept
+	agents_up # not in a subshell, which would lose the pids
 	tap_true "$1: the agents of the first build run" pair_sees n1 2
 	start_jobs "$1"
 	install_from "$3"
@@ -154,19 +154,19 @@ change() { # WHAT FROM TO LOSSES
 	if [ "$4" = none ]; then
 		tap_is "$1: the second build lists the jobs of the first" \
 			"$(pair_user n1 jobs --json | jq '[.jobs[] | select(.state == "running")] | length')" "${#PID[@]}"
-		tap_true "$1: it signals one of them" pair_user n1 kill -USR1 "$(pair_user n1 jobs --json |
+		tap_true "$1: it sends a signal to one of them" pair_user n1 kill -USR1 "$(pair_user n1 jobs --json |
 			jq -r '.jobs[] | select(.state == "running" and (.command | test("piped"))) | .job')"
-		tap_true "$1: which hears it" until_true 5 test -s "$PAIR/signalled"
+		tap_true "$1: and the job gets it" until_true 5 test -s "$PAIR/signalled"
 	fi
 	touch "$PAIR/go"
 	judge_jobs "$1" "$4"
 	[ "$4" = may ] || tap_is "$1: a new job runs" "$(pair_user n1 run --node n2 -- echo new 2>&1)" new
-	for node in n1 n2; do tap_true "$1: nothing of a job is left at $node" until_true 10 clean $node; done
+	for node in n1 n2; do tap_true "$1: no job leaves anything at $node" until_true 10 clean $node; done
 	agents_down
 }
 
 change "$short to this" "$from/build" "$build" none
 change "this to $short" "$build" "$from/build" may
-tap_true "all agents ended well" test ! -s "$PAIR/bad"
+tap_true "all agents exited with 0" test ! -s "$PAIR/bad"
 [ ! -s "$PAIR/bad" ] || sed 's/^/# /' "$PAIR/bad"
 tap_done

@@ -18,7 +18,7 @@
 
 #define JOBS_MOST 512
 
-/* A run in the making: change what matters, then run. */
+/* A run in preparation: a test changes some fields and runs it. */
 struct bench {
 	struct sim_cluster cluster;
 	struct sim_params params;
@@ -47,7 +47,7 @@ static inline void bench_free(struct bench *b)
 	sim_cluster_free(&b->cluster);
 }
 
-/* A job of so much computation and nothing else. */
+/* Adds a job that only computes, for CPU_MS. */
 static inline struct sim_job *bench_job(struct bench *b, double arrival_ms, uint32_t home,
 					double cpu_ms)
 {
@@ -65,7 +65,8 @@ static inline struct sim_job *bench_job(struct bench *b, double arrival_ms, uint
 	return j;
 }
 
-/* The jobs as they are: workload_from_jobs would refuse what the engine must refuse. */
+/* Serves the jobs unchecked, because workload_from_jobs would refuse what the engine
+ * must refuse. */
 struct bench_list {
 	const struct bench *bench;
 	size_t at;
@@ -139,7 +140,7 @@ static inline void assert_close(double got, double wanted, double within)
 	}
 }
 
-/* Everything that entered has left. */
+/* Checks that all that entered has left. */
 static inline void assert_conserved(const struct sim_result *r)
 {
 	uint64_t arrived = 0, executed = 0;

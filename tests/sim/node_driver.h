@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A small engine around node models for tests: one machine, jobs that arrive, are
- * served and leave.  What it measures it measures from outside.
+ * A small engine around node models for tests: one machine with jobs that arrive, are served and
+ * leave.  It measures everything from outside the model.
  */
 #ifndef TESTS_SIM_NODE_DRIVER_H
 #define TESTS_SIM_NODE_DRIVER_H
@@ -17,7 +17,7 @@
 
 #include "sim/engine/node_model.h"
 
-/* |VALUE - WANTED| <= SHARE of |WANTED|; says both when not. */
+/* Checks |VALUE - WANTED| <= SHARE of |WANTED|; a failure prints both. */
 static inline void assert_near(double value, double wanted, double share)
 {
 	if (!(fabs(value - wanted) <= share * fabs(wanted)))
@@ -62,7 +62,7 @@ static inline void bench_end(struct bench *b)
 	free(b->tasks);
 }
 
-/* A task of plain values, its stream by its number. */
+/* A task of plain values with the stream of its number. */
 static inline struct node_task task_plain(uint32_t number)
 {
 	return (struct node_task){.requests = -1, .random = sim_random_stream(7, 1, number)};
@@ -89,10 +89,10 @@ struct open_job {
 struct open_system {
 	struct bench bench;
 	double interarrival_ms;
-	bool regular; /* arrivals; else Poisson */
+	bool regular; /* arrivals at equal intervals; false: Poisson */
 	void (*draw)(struct open_job *job, struct sim_random *r);
 	uint64_t jobs;
-	uint32_t room; /* tasks at a time */
+	uint32_t room; /* most tasks at a time */
 	/* measured */
 	double response_ms;  /* mean */
 	double resident;     /* time average of the members */
@@ -151,7 +151,7 @@ static inline void open_step(struct open_state *s)
 	}
 }
 
-/* Runs until all jobs have left; the machine and parameters are set. */
+/* Runs until all jobs have left; the caller has set the machine and parameters. */
 static inline void open_run(struct open_system *o, uint64_t seed)
 {
 	struct open_state s = {.o = o,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The analytic model (MODEL 5.9): its equations, its estimation, and beside simulations. */
+/* The analytic model (MODEL 5.9): its equations, its estimation, and a comparison with
+ * simulations. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -34,12 +35,12 @@ static void r_is_a_convolution(void **state)
 	assert_near(p[2], 0.3 * 0.75 + 0.2 * 0.25, 1e-15);
 	assert_near(p[3], 0.2 * 0.75, 1e-15);
 	assert_near(analytic_mean(p, 4), 0.7 + 0.75, 1e-15);
-	/* E-12: as printed what has R_CPU = 0 is lost ... */
+	/* E-12: the printed form loses the cases with R_CPU = 0 ... */
 	analytic_sum(io, 3, cpu, 2, true, printed);
 	assert_true(printed[0] == 0);
 	assert_near(printed[1], 0.5 * 0.75, 1e-15);
 	assert_near(printed[0] + printed[1] + printed[2] + printed[3], 0.75, 1e-15);
-	/* ... and nothing when R_CPU is never 0. */
+	/* ... and is right if R_CPU is never 0. */
 	analytic_sum(io, 3, (const double[]){0, 1}, 2, false, p);
 	analytic_sum(io, 3, (const double[]){0, 1}, 2, true, printed);
 	for (int i = 0; i < 4; i++)
@@ -91,7 +92,7 @@ static void identical_nodes_have_a_closed_form(void **state)
 	assert_near(analytic_unbalanced_alike(q, 4, 6, 1), 1 - pow(0.5, 5), 1e-15);
 }
 
-/* (8) and (12) term by term, with E-11: each resource by its own load. */
+/* (8) and (12) term by term with E-11: each resource counts by its own load. */
 static void transfers_by_the_ladder(void **state)
 {
 	static const double q[] = {0.5, 0.5};
@@ -104,7 +105,7 @@ static void transfers_by_the_ladder(void **state)
 		{.load = {q, q, q}},
 	};
 	const struct analytic_model m = {.nodes = 2, .levels = 2, .node = nodes, .arrivals = 3};
-	const size_t level[] = {0, 1, 0}; /* u: 0.5, 1, 0.5; pi: 0.5, 0, 0.5 */
+	const size_t level[] = {0, 1, 0}; /* u is 0.5, 1, 0.5 and pi 0.5, 0, 0.5 */
 	double out = 2 * (0.5 * 0.9 + 0.5 * 1 * 0.8);
 	double in = 3 * (0.3 * 0.5 * 0.6 + 0 + 0.7 * 0.6 * 0.5 * 0.5 * 0.4);
 
@@ -112,14 +113,14 @@ static void transfers_by_the_ladder(void **state)
 	assert_near(analytic_out(&m, 0, level), out, 1e-15);
 	assert_near(analytic_in(&m, 0, level), in, 1e-15);
 	assert_near(analytic_rate(&m, 0, level), 2 + in - out, 1e-15);
-	/* Over the loads: u is 0.75 in the mean, pi 0.25. */
+	/* The means over the loads are 0.75 for u and 0.25 for pi. */
 	assert_near(analytic_mean_out(&m, 0),
 		    2 * (0.75 * 0.9 + 0.25 * 0.75 * 0.8 + 0.0625 * 0.75 * 0.7), 1e-15);
 	assert_near(analytic_mean_in(&m, 0),
 		    3 * 0.25 * (0.3 * 0.6 + 0.7 * 0.4 * 0.5 + 0.7 * 0.6 * 0.5 * 0.4), 1e-15);
 }
 
-/* Identical nodes; theta that sends what leaves where it is useful: in = out. */
+/* With identical nodes, and theta such that transfers go where they are useful, in = out. */
 static void in_and_out_balance_when_consistent(void **state)
 {
 	static const double q[] = {0.4, 0.3, 0.2, 0.1};
@@ -166,9 +167,9 @@ static struct analytic_task task(double arrival, double start, double end, uint3
 static void estimates_from_three_tasks(void **state)
 {
 	struct analytic_task t[] = {
-		task(100, 100, 200, 0, 0, 40, 60), /* finds nothing, nodes alike: stays */
-		task(130, 130, 290, 0, 0, 20, 50), /* home has load; stays */
-		task(150, 160, 190, 0, 1, 0, 30),  /* home has more; goes to 1 */
+		task(100, 100, 200, 0, 0, 40, 60), /* the task finds equal, empty nodes and stays */
+		task(130, 130, 290, 0, 0, 20, 50), /* home has load; the task stays */
+		task(150, 160, 190, 0, 1, 0, 30),  /* home has more load; the task goes to 1 */
 	};
 	struct analytic_estimate e;
 
@@ -183,7 +184,7 @@ static void estimates_from_three_tasks(void **state)
 	assert_near(e.slowdown, 1 + 40 / 200.0, 1e-12);
 	assert_near(e.seen_slowdown, (1 + 1 + 160 / 70.0) / 3, 1e-12);
 	assert_near(e.seen_of_means, (100 + 30 + 160) / 200.0, 1e-12);
-	/* I/O at home: none, one, two. */
+	/* I/O tasks at home: none, one, two. */
 	assert_near(e.unbalanced[ANALYTIC_IO], 1, 1e-12);
 	for (int level = 0; level < 3; level++)
 		assert_near(e.model.node[0].load[ANALYTIC_IO][level], 1 / 3.0, 1e-12);
@@ -192,8 +193,8 @@ static void estimates_from_three_tasks(void **state)
 	assert_near(e.model.node[0].unbalanced[ANALYTIC_IO], 1, 1e-12);
 	assert_near(e.model.arrivals, 3 / 50.0, 1e-12);
 	assert_near(e.moved_per_ms, 1 / 50.0, 1e-12);
-	/* Node 1, always at level 0, is the lightest 2 times of 3; theta makes rho what was seen.
-	 */
+	/* Node 1, always at level 0, is the lightest 2 times of 3; theta makes rho equal to what
+	 * was observed. */
 	assert_near(analytic_mean_lightest(&e.model, 1, ANALYTIC_IO), 2 / 3.0, 1e-12);
 	assert_near(e.in_per_ms, e.moved_per_ms, 1e-12);
 	analytic_estimate_free(&e);
@@ -288,7 +289,7 @@ static void generator_begin(struct generator_params *g, double busy, double dema
 static const struct analytic_scale one_node = {
 	.unit_ms = 20, .times = 4000, .load_unit = {0.02, 50, 1}, .loads = 30};
 
-/* E(S) again by (2)-(6) from the rounded distributions: the same but for the rounding. */
+/* Computes E(S) by (2)-(6) from the rounded distributions; only the rounding may differ. */
 static double by_distributions(const struct analytic_estimate *e)
 {
 	size_t n = one_node.times;
@@ -307,7 +308,7 @@ static void report(const char *setting, const struct analytic_estimate *e)
 	       setting, e->slowdown, e->seen_of_means, e->seen_slowdown);
 }
 
-/* One request a job, FCFS: what an arrival waits for is the work there.  The model holds. */
+/* One request per job, FCFS: an arrival waits for the work it finds, so the model holds. */
 static void first_come_first_served_is_the_model(void **state)
 {
 	struct generator_params g;
@@ -328,9 +329,9 @@ static void first_come_first_served_is_the_model(void **state)
 }
 
 /*
- * Time sharing.  Jobs of exponential length: the mean is FCFS's, so the model holds for
- * means.  Of one length: all take 1 / (1 - rho) times as long, the model says half of
- * the excess.  Of a heavy tail: the model says many times as much.
+ * Time sharing.  With exponential lengths the mean is that of FCFS, so the model holds for means.
+ * With equal lengths all jobs take 1 / (1 - rho) times as long, and the model gives half of the
+ * excess.  With a heavy tail the model gives many times too much.
  */
 static void time_sharing_only_in_the_mean(void **state)
 {
@@ -362,7 +363,7 @@ static void time_sharing_only_in_the_mean(void **state)
 	analytic_estimate_free(&e);
 }
 
-/* Both resources: they work at the same time, the model adds up what they have to do. */
+/* Both resources work at the same time, but the model adds up their work. */
 static void both_resources_at_once(void **state)
 {
 	struct generator_params g;
@@ -381,7 +382,7 @@ static void both_resources_at_once(void **state)
 	analytic_estimate_free(&e);
 }
 
-/* A policy that transfers: what the ladder makes of the estimated shares. */
+/* A policy that transfers tasks: compares the ladder of the estimated shares with the run. */
 static void transfers_beside_a_simulation(void **state)
 {
 	const struct analytic_scale scale = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Claims: ratios told in three ways (MODEL 6.0), means with intervals, and each kind of
- * claim on results made by hand: points "1" "2" "3", series "a" "b" "c", four seeds.
+ * Claims: ratios expressed in three ways (MODEL 6.0), means with intervals, and each kind of claim
+ * on results made by hand: points "1" "2" "3", series "a" "b" "c", four seeds.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,7 +78,7 @@ static void test_factor_by_seeds(void **state)
 {
 	static const double base[] = {2, 8, 0, NAN}, new[] = {1, 1, 1, 1};
 	struct interval f = stats_factor(base, new, 4), r;
-	double half = 12.706205 * log(2); /* sd of ln 2, ln 8 over sqrt 2: ln 2 */
+	double half = 12.706205 * log(2); /* the deviation of ln 2, ln 8 over sqrt 2 is ln 2 */
 
 	(void)state;
 	assert_int_equal(f.n, 2); /* no logarithm of 0 */
@@ -88,7 +88,7 @@ static void test_factor_by_seeds(void **state)
 	r = stats_by(RATIO_REDUCTION, f);
 	assert_near(r.mean, 0.75, 1e-12);
 	assert_true(r.low < r.mean && r.mean < r.high && r.high < 1);
-	/* Equal ratios: no width, however different the seeds. */
+	/* Equal ratios have an interval of no width, however different the seeds are. */
 	f = stats_factor((double[]){2, 20}, (double[]){1, 10}, 2);
 	assert_near(f.high - f.low, 0, 1e-12);
 	assert_true(stats_above(f, 1.99) && !stats_above(f, 2.01) && stats_below(f, 2.01));
@@ -98,7 +98,7 @@ static void test_factor_by_seeds(void **state)
 
 typedef double grid[3][3]; /* series, point */
 
-/* Each series has noise of its own, 1 % a seed; it does not move the geometric mean. */
+/* Each series has its own noise, 1 % per seed, which does not change the geometric mean. */
 static double noisy(double value, size_t series, uint32_t seed, double noise)
 {
 	static const int sign[3][SEEDS] = {{1, -1, 1, -1}, {1, 1, -1, -1}, {1, -1, -1, 1}};
@@ -163,7 +163,7 @@ static enum verdict judge(grid values, const struct claim *c)
 static void test_below(void **state)
 {
 	grid clear = {{1, 2, 3}, {2, 4, 6}, {3, 6, 9}};
-	grid mixed = {{1, 2, 7}, {2, 4, 6}, {3, 6, 9}}; /* a above b at one point */
+	grid mixed = {{1, 2, 7}, {2, 4, 6}, {3, 6, 9}}; /* a is above b at one point */
 	grid close = {{1, 2, 3}, {1.01, 2.02, 3.03}, {3, 6, 9}};
 	struct judgement j;
 
@@ -179,7 +179,7 @@ static void test_below(void **state)
 	HOLDS(mixed, BELOW, .a = "a", .b = "b", .at = "1..2");
 	FAILS(mixed, BELOW, .a = "a", .b = "b", .at = "3");
 	FAILS(mixed, BELOW, .a = "b", .b = "a", .most = true);
-	/* 1 % apart: what 4 seeds of 1 % noise tell, and of 10 % do not. */
+	/* The values differ by 1 %: four seeds show this with 0.1 % noise, but not with 1 %. */
 	FAILS(close, BELOW, .a = "a", .b = "b");
 	assert_int_equal(judge_noisy(close, 0.001, CLAIM(BELOW, .a = "a", .b = "b"), &j),
 			 VERDICT_HOLDS);
@@ -213,7 +213,7 @@ static void test_equal(void **state)
 
 static void test_trend(void **state)
 {
-	/* Up, up with a step back of 10 %, up with one of 1 %. */
+	/* Rises; rises with a step back of 10 %; rises with a step back of 1 %. */
 	grid values = {{1, 2, 3}, {1, 3, 2.7}, {1, 3, 2.97}};
 	grid falls = {{3, 2, 1}, {1, 1, 1}, {3, 2, 2.5}};
 
@@ -238,7 +238,7 @@ static void test_flatter(void **state)
 	(void)state;
 	HOLDS(values, FLATTER, .a = "a", .b = "b");
 	FAILS(values, FLATTER, .a = "b", .b = "a");
-	FAILS(values, FLATTER, .a = "a", .b = "b|c"); /* a and c grow alike */
+	FAILS(values, FLATTER, .a = "a", .b = "b|c"); /* a and c grow by the same factor */
 	HOLDS(values, FLATTER, .a = "a", .b = "b|c", .at = "1..2");
 }
 
@@ -249,7 +249,7 @@ static void test_minimum_and_valley(void **state)
 	(void)state;
 	HOLDS(values, MINIMUM, .a = "a", .at = "2");
 	FAILS(values, MINIMUM, .a = "a", .at = "3");
-	HOLDS(values, MINIMUM, .a = "b", .at = "2"); /* 1 % above the least is no more */
+	HOLDS(values, MINIMUM, .a = "b", .at = "2"); /* 1 % above the least does not count */
 	HOLDS(values, VALLEY, .a = "a", .at = "2");
 	FAILS(values, VALLEY, .a = "b", .at = "2");
 	FAILS(values, VALLEY, .a = "c", .at = "2");
@@ -265,7 +265,7 @@ static void test_ratio_kinds(void **state)
 	(void)state;
 	HOLDS(values, RATIO, .a = "a", .b = "b", .at = "1", .by = RATIO_GAIN, .printed = 1);
 	FAILS(values, RATIO, .a = "a", .b = "b", .at = "1", .by = RATIO_GAIN, .printed = 0.5);
-	/* O-43: a percentage that may be either. */
+	/* O-43: a percentage that may be a gain or a reduction. */
 	HOLDS(values, RATIO, .a = "a", .b = "b", .at = "1", .by = RATIO_GAIN, .printed = 0.5,
 	      .either = true);
 	HOLDS(values, RATIO, .a = "a", .b = "b", .at = "1", .by = RATIO_REDUCTION, .printed = 1,
@@ -274,7 +274,7 @@ static void test_ratio_kinds(void **state)
 	      .at_least = true);
 	FAILS(values, RATIO, .a = "a", .b = "b", .at = "1", .by = RATIO_GAIN, .printed = 1.5,
 	      .at_least = true);
-	/* 25 % of the printed value, or the band. */
+	/* Within 25 % of the printed value, or within the band. */
 	HOLDS(values, RATIO, .a = "a", .b = "b", .at = "1", .printed = 2.6);
 	FAILS(values, RATIO, .a = "a", .b = "b", .at = "1", .printed = 2.7);
 	FAILS(values, RATIO, .a = "a", .b = "b", .at = "1", .printed = 2.6, .band = 0.1);
@@ -295,11 +295,11 @@ static void test_ratio_mean_and_up_to(void **state)
 	HOLDS(values, RATIO, .a = "a", .b = "b", .printed = 8.0 / 3, .band = 0.001);
 	HOLDS(values, RATIO, .a = "a", .b = "b", .by = RATIO_GAIN, .printed = 5.0 / 3,
 	      .band = 0.001);
-	/* Of the reductions: (0.5 + 0.5 + 0.75) / 3. */
+	/* The mean of the reductions: (0.5 + 0.5 + 0.75) / 3. */
 	HOLDS(values, RATIO, .a = "a", .b = "b", .by = RATIO_REDUCTION, .printed = 1.75 / 3,
 	      .band = 0.001);
 	HOLDS(values, RATIO, .a = "a", .b = "b", .at = "1..2", .printed = 2, .band = 0.001);
-	/* All of several: (2 + 2 + 4 + 1 + 5 + 1) / 6. */
+	/* The mean over several bases: (2 + 2 + 4 + 1 + 5 + 1) / 6. */
 	HOLDS(values, RATIO, .a = "a", .b = "b|c", .printed = 2.5, .band = 0.001);
 	HOLDS(values, RATIO, .a = "a", .b = "b", .over = OVER_MAX, .printed = 4, .band = 0.001);
 	judge_noisy(
@@ -355,7 +355,7 @@ static void test_not_tested(void **state)
 			  "not among the results: GONE/b");
 	assert_not_tested(&context, CLAIM(TREND, .a = "a", .at = "4"), "no such point: 4");
 	assert_not_tested(&context, CLAIM(TREND, .a = "a", .at = "3..1"), "no such point: 3..1");
-	/* A measure that no run has told. */
+	/* No run has a value of this measure. */
 	for (int kind = CLAIM_BELOW; kind < CLAIM_CODE; kind++) {
 		struct claim c = {.kind = (enum claim_kind)kind, .a = "a", .b = "b", .at = "1"};
 		struct judgement j;
@@ -365,7 +365,7 @@ static void test_not_tested(void **state)
 		assert_int_equal(j.verdict, VERDICT_NOT_TESTED);
 		assert_non_null(strstr(j.measured, "fewer than two values were measured"));
 	}
-	/* A point that was not reached; "up to" asks the others. */
+	/* One point was not reached; "up to" uses the others. */
 	for (uint32_t i = 0; i < SEEDS; i++)
 		sweep_result(s, 2, 1, i)->done = false;
 	assert_not_tested(&context, CLAIM(BELOW, .a = "a", .b = "b"),
@@ -375,7 +375,7 @@ static void test_not_tested(void **state)
 	sweep_free(s);
 }
 
-/* Results of another experiment: of as many seeds, or not at all. */
+/* Results of another experiment: with other numbers of seeds, or missing. */
 static void test_other_experiments(void **state)
 {
 	grid values = {{1, 2, 3}, {2, 4, 6}, {3, 6, 9}};
@@ -426,7 +426,7 @@ static void test_code(void **state)
 	assert_string_equal(j.measured, "this of OWN");
 }
 
-/* One value has no interval: no claim that code judges is decided by it. */
+/* One value has no interval and decides no claim that code judges. */
 static void test_code_needs_seeds(void **state)
 {
 	static claim_code *const codes[] = {
@@ -471,7 +471,7 @@ static void test_code_needs_seeds(void **state)
 		assert_int_equal(j.verdict, VERDICT_NOT_TESTED);
 		assert_string_equal(j.measured, "fewer than two values were measured of b");
 	}
-	/* Nor is any other claim. */
+	/* It decides no other claim either. */
 	for (int kind = CLAIM_BELOW; kind < CLAIM_CODE; kind++) {
 		struct claim c = {.kind = (enum claim_kind)kind, .a = "a", .b = "b", .at = "2"};
 		struct judgement j;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# The program iocom-sim: its list, its errors, that files come whole or not at all and
-# that nothing but settings and seed decides what is in them.
+# The program iocom-sim: its list and its errors; files appear whole or not at all, and only
+# settings and seed determine their content.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/lib/tap.sh disable=SC1091
@@ -15,7 +15,7 @@ cd "$dir" || exit 1
 mkdir empty
 
 sim() { timeout 120 "$build/iocom-sim" "$@" 2>"$dir/err"; }
-# Names of all that lies in a directory, hidden files too.
+# Lists the names of all files in a directory, hidden ones too.
 inside() { find "$1" -mindepth 1 -printf '%P\n' 2>/dev/null | sort | tr '\n' ' '; }
 
 # --- the list
@@ -35,7 +35,7 @@ for paper in FC SLD ACM COM ZAT; do
 	missing=$(tr ' ' '\n' <<<"$ids" | grep "^$paper-" | grep -vxFf <(printf '%s\n' "$listed"))
 	tap_is "--list has every id of $paper" "$missing" ""
 done
-tap_is "no id is there twice" "$(sort <<<"$listed" | uniq -di)" ""
+tap_is "no id is listed twice" "$(sort <<<"$listed" | uniq -di)" ""
 tap_is "--list --json has the same ids" "$(sim --list --json | jq -r '.[].id')" "$listed"
 tap_like "a policy is listed" "$out" '^  iocm-re +'
 tap_like "a preset of workloads is listed" "$out" '^  acm-30 +'
@@ -50,7 +50,7 @@ done
 sim >out
 tap_is "no command: 2, on standard error" "$? $(wc -c <out) $(head -c 6 err)" "2 0 usage:"
 
-# --- every option of a --help is in the manual page, and the other way round
+# --- every option of a --help is in the manual page, and vice versa
 scd=$(sed -n '/^# OPTIONS/,/^# EXIT/p; /^# SYNOPSIS/,/^# OPTIONS/p' "$here/sim/iocom-sim.1.scd" |
 	sed '/^# EXIT/,$d')
 helped=$(for command in "" run replay figures params merge --list FC-5.2; do
@@ -67,7 +67,7 @@ tap_is "options of a trace: those of params and of the manual page are the same"
 	"$(sed -n '/^# OPTIONS OF TRACES/,/^# EXAMPLES/p' "$here/sim/iocom-workload.5.scd" |
 		grep -E '^(\[\[|\|) +\*' | grep -oE '\*[a-z_\\]+\*' | tr -dc 'a-z_\n' | sort | tr '\n' ' ')"
 
-# --- wrong words: the exit code, one sentence, nothing written
+# --- wrong arguments: the exit code, one sentence, nothing is written
 wrong() { # CODE SENTENCE ARGUMENT...
 	local code=$1 sentence=$2
 	shift 2
@@ -83,16 +83,16 @@ wrong 2 "FC-4\.3 is not an experiment of its own: " FC-4.3
 wrong 2 "there is no option '--nope'" FC-4.1 --nope
 wrong 2 "--seeds needs a value" FC-4.1 --seeds
 wrong 2 "--json takes no value" FC-4.1 --json=1
-wrong 2 "--workload does not belong here" FC-4.1 --workload "$gen"
+wrong 2 "this command does not take --workload" FC-4.1 --workload "$gen"
 wrong 2 "figures takes no ids" figures FC-4.1
-wrong 2 'no parameter is named "w_ioo"; near: w_io$' FC-4.1 --set w_ioo=1
-wrong 2 'near: cpu_load_runnable$' "${base[@]}" --set cpu_load_runable=1
-wrong 2 "near: w_io$" params --set w_ioo=1
+wrong 2 'no parameter is named "w_ioo"; similar: w_io$' FC-4.1 --set w_ioo=1
+wrong 2 'similar: cpu_load_runnable$' "${base[@]}" --set cpu_load_runable=1
+wrong 2 "similar: w_io$" params --set w_ioo=1
 wrong 2 "w_io: expected a number, found 'much'" "${base[@]}" --set w_io=much
 wrong 2 "expected NAME=VALUE, found 'w_io'" "${base[@]}" --set w_io
-wrong 2 "nodes.speed: a machine has no such field" "${base[@]}" --set nodes.speed=2
+wrong 2 "nodes.speed: machines have no such field" "${base[@]}" --set nodes.speed=2
 wrong 2 "fidelity: expected fluid or request, found 'x'" "${base[@]}" --fidelity x
-wrong 2 "priority_decay: the fluid knows no priorities; use fidelity request" \
+wrong 2 "priority_decay: the fluid level has no priorities; use fidelity request" \
 	"${base[@]}" --set priority_decay=1
 wrong 2 "priority_decay: the fluid" ZAT-9.4.1 --fidelity fluid
 wrong 2 'probe: expected cc, io, cpu, nroff or imbalance, found "x"' \
@@ -117,15 +117,15 @@ wrong 2 "cannot read the cluster file /tmp: Is a directory" \
 	run --workload "$gen" --nodes @/tmp --policy wal
 wrong 2 "--trace: none of these experiments replays the process trace" \
 	FC-4.1 --trace "$data/csd.csv"
-wrong 2 'a workload has no option "jbos"; there are ' replay "$data/csd.csv" --set load.jbos=1
-wrong 2 "load.seed: the seed is that of the run" replay "$data/csd.csv" --set load.seed=1
+wrong 2 'a workload has no option "jbos"; it has: ' replay "$data/csd.csv" --set load.jbos=1
+wrong 2 "load.seed: use the seed of the run" replay "$data/csd.csv" --set load.seed=1
 wrong 1 "pipe:1:1: expected a workload" replay /dev/null
 wrong 1 "/dev/zero:1: expected a JSON object" merge m /dev/zero
 wrong 1 "/tmp:1: Is a directory" merge m /tmp
 wrong 2 "--sweep: expected NAME=V1,V2,..., found 'w_io'" "${base[@]}" --sweep w_io
 wrong 2 "--measure: there is no 'speed'" "${base[@]}" --measure speed
 wrong 2 "there is no policy 'walx'" run --workload "$gen" --nodes 6xfc --policy walx
-wrong 2 "wal is there twice" run --workload "$gen" --nodes 6xfc --policy wal,wal
+wrong 2 "wal is given twice" run --workload "$gen" --nodes 6xfc --policy wal,wal
 wrong 2 "--policy is missing" run --workload "$gen" --nodes 6xfc
 wrong 2 "--nodes is missing" run --workload "$gen" --policy wal
 wrong 2 "--workload is missing" run --nodes 6xfc --policy wal
@@ -138,7 +138,7 @@ wrong 2 'column 5: expected a preset .* found "nope"' \
 wrong 2 'column 8: expected a key .* found "jbos"' \
 	run --workload gen:fc,jbos=3 --nodes 6xfc --policy wal
 wrong 2 "take one policy and no sweep" run --workload "$gen" --nodes 6xfc --policy wal,nlb --record r
-wrong 2 "--at-decision goes with --export-view" "${base[@]}" --at-decision 3
+wrong 2 "--at-decision needs --export-view" "${base[@]}" --at-decision 3
 wrong 1 "there were only 20 decisions" "${base[@]}" --export-view v.json --at-decision 21
 wrong 1 "cannot open /none/t.swf: No such file" run --workload /none/t.swf --nodes 6xfc --policy wal
 wrong 2 "no trace given" replay
@@ -159,7 +159,7 @@ wrong 1 "cannot make directory .*a-file/out" "${base[@]}" --out ../a-file/out
 wrong 1 "cannot write in directory /proc: " "${base[@]}" --out /proc
 mkdir -p taken/run.svg
 sim "${base[@]}" --out taken >out
-tap_is "where a figure cannot go the others do not either: 1" "$? $(inside taken)" "1 run.svg "
+tap_is "if one file cannot be replaced, no other is: 1" "$? $(inside taken)" "1 run.svg "
 tap_like "and why" "$(cat err)" "cannot write taken/run\.svg: it is a directory"
 for words in "--list" "--list --json" "--help" "run --help" params "params --json"; do
 	# shellcheck disable=SC2086 # words
@@ -175,7 +175,7 @@ grid=(run --workload "gen:fc,jobs=40" --nodes 6xfc --policy "nlb,wal,feedback+io
 	--sweep "w_io=0.2,0.5")
 sim "${grid[@]}" --jobs 2 --out whole >table
 tap_is "a sweep: 0" "$?" 0
-tap_like "a table with a row a point" "$(cat table)" '^0\.5  '
+tap_like "the table has a row for each point" "$(cat table)" '^0\.5  '
 tap_is "JSON has seeds, all points and series, parameters and the hash of the input" \
 	"$(jq -c '[.version, .seeds, .first_seed, (.results | length), .facts.seeds,
 	(.facts.input | test("^sha256:[0-9a-f]{64}$")), .facts["set nodes"],
@@ -183,12 +183,12 @@ tap_is "JSON has seeds, all points and series, parameters and the hash of the in
 	'[1,2,1,6,"1..2",true,"6xfc",true]'
 tap_is "the interval holds the mean" \
 	"$(jq '[.results[].measures.slowdown | .low <= .mean and .mean <= .high] | all' whole/run.json)" true
-# How many numbers of columns there are, and rows.
+# Prints how many different numbers of columns there are, and the number of rows.
 columns() { # FILE
 	grep -v '^#' "$1" | sed 's/"[^"]*"/text/g' |
 		awk -F, '{ n[NF]++ } END { for (k in n) kinds++; print kinds, NR }'
 }
-tap_is "CSV: a row a point and series, all with as many columns" \
+tap_is "CSV: a row for each point and series, all with the same number of columns" \
 	"$(columns whole/run.csv)" "1 7"
 tap_like "CSV tells the input's hash" "$(cat whole/run.csv)" '^# input: sha256:[0-9a-f]{64}$'
 tap_is "seeds in CSV and JSON are the same numbers" \
@@ -266,11 +266,11 @@ wrong 1 'no machine is named "nope"' merge m ../nope-{1,2,3}.jsonl
 wrong 1 "shard 1 is given twice" merge m ../parts/run.part-1-of-3.jsonl ../parts/run.part-1-of-3.jsonl \
 	../parts/run.part-3-of-3.jsonl
 
-# --- a probe: its executions are parts of the results too
+# --- a probe: its executions are part of the results too
 study=(ZAT-9.4.1-F18 --seeds 2 --set load.jobs=20)
 sim "${study[@]}" --out probe >table
 tap_is "a probe's study: 0" "$? $(cat err)" "0 "
-tap_is "its executions: 20 a seed, all with as many columns" \
+tap_is "it has 20 executions per seed, all rows with the same number of columns" \
 	"$(columns probe/ZAT-9.4.1-F18.executions.csv)" "1 41"
 for i in 1 2; do
 	sim "${study[@]}" --shard "$i/2" --jobs 1 --out probe-parts
@@ -324,21 +324,21 @@ tap_is "iocom place --view decides as the simulator did" \
 	"$(timeout 20 "$build/iocom" place --view v.json --policy io-re --json | jq -c '[.home, .node, .nodes, .tied]')" \
 	"$(jq -c '.plan | [.home, .node, .nodes, .tied]' <<<"$recorded")"
 
-# --- what people read: fits a screen, tells who is best, and what the trace does not hold
+# --- the output for people fits a screen, names the best policy and what the trace lacks
 wide() { awk 'length > 80' "$1"; }
 sim replay "$data/csd.csv" --policy nlb,cpu-re,iocm-re --out screen >out
 tap_is "replay's table fits 80 columns" "$? $(wide out)" "0 "
 tap_like "with the machines" "$(cat out)" '^machines: [0-9]+xhost'
 tap_like "and a sentence on the best" "$(cat out)" \
 	'^(least mean slowdown: [a-z-]+, [0-9]+ % below [a-z-]+|the policies do not differ in mean slowdown)$'
-tap_like "that disks did nothing is said" "$(cat out)" '^No disk did anything: the trace tells no disk'
+tap_like "unused disks are reported" "$(cat out)" '^No disk was used: the trace has no disk'
 sim replay "$data/csd.csv" --policy nlb,cpu-re --set load.io_per_ms=0.1 --out screen >out
-tap_is "and not where they did" "$(grep -c 'No disk did' out)" 0
+tap_is "used disks are not reported" "$(grep -c 'No disk was' out)" 0
 sim replay "$data/log.swf" --set load.requested=yes --set load.tasks_max=1 --policy nlb --json >out
 tap_like "every option of a trace can be set, and notes are told" \
 	"$? $(jq -r .facts.workload out)" '^0 SWF job log .*, 4 jobs, 1 records left out; .* as requested'
 sim replay "$data/darshan.csv" --policy nlb --out screen >out
-tap_like "a Darshan log gets a machine a process of its widest job" "$(cat out)" \
+tap_like "a Darshan log gets a machine for each process of its widest job" "$(cat out)" \
 	"^machines: $(awk -F, 'NR > 1 { print $4 }' "$data/darshan.csv" | sort -n | tail -n 1)xhost"
 for name in "$data/log.swf" - /dev/stdin; do
 	sim replay "$name" --policy nlb,iocm-re --seeds 2 --json <"$data/log.swf" >"out-${name##*/}"
@@ -353,22 +353,22 @@ tap_is "a sweep of eight policies fits 80 columns" "$? $(wide out)" "0 "
 tap_is "and has all of them" "$(grep -oE '(nlb|cpu-re|mem-re|io-re|wal|iocm-re|iocm-pm|random)( |$)' out |
 	sort -u | wc -l)" 8
 
-# Times beyond what a double counts in periods of a second.
+# Times so large that a double cannot count periods of a second.
 printf '0 0 1e11 4 1e6 -1 r 0\n' >ages.txt
 sim replay ages.txt --policy nlb,iocm-re --json >out
 tap_is "a job of 10^20 ms ends" "$? $(jq -c '[.results[].measures.completed.mean | round]' out)" "0 [1,1]"
 
-# --- the bar: a single run tells how far it is
+# --- the progress bar of a single run
 if command -v script >/dev/null; then
 	script -qec "$build/iocom-sim run --workload gen:fc,jobs=1200000 --nodes 6xfc --policy nlb --seeds 1 --json" \
 		/dev/null >bar </dev/null
-	tap_true "the bar tells parts of a run" \
+	tap_true "the bar shows parts of a run" \
 		test "$(grep -aoE '[0-9]+ %  0/1 runs' bar | sort -u | wc -l)" -gt 1
 else
-	tap_skip "the bar tells parts of a run" "no script(1) here"
+	tap_skip "the bar shows parts of a run" "no script(1) here"
 fi
 
-# --- two at once into one directory: never a mixture
+# --- two runs at once write to one directory and never mix their files
 for seed in 3 4; do
 	sim "${base[@]}" --seed $seed --out both-$seed >/dev/null
 done
@@ -389,7 +389,7 @@ for round in 1 2 3; do
 done
 tap_is "nothing hidden is left of them" "$(find both -name '.*')" ""
 
-# --- MessagePack by name, the same by content
+# --- MessagePack is chosen by name and has the same content
 sim run --workload gen:fc,jobs=40,io_per_ms=2 --nodes 6xfc --policy io-re --seeds 1 \
 	--record r.msgpack.gz --export-view v.msgpack --at-decision 30
 tap_is "run --record r.msgpack.gz: 0" "$?" 0
@@ -420,19 +420,19 @@ tap_is "the page has every id" "$missing" ""
 ours=$(jq -s '[.[] | ((.title | startswith("(ours)")) or (.id | test("^(READ|XCHECK)"))) as $ours |
 	.claims[] | select($ours or (.claim | startswith("(ours)")))] | length' figures/*.json)
 row=$(grep -oE '<tr><td>Ours:[^/]*' figures/index.html | sed 's/<td[^>]*>/ /g; s/.*cross-checks//')
-tap_is "what we claim ourselves is counted apart" \
+tap_is "our own claims are counted separately" \
 	"$(awk '{ print $3 + $5 + $8 + $10 }' <<<"$row")" "$ours"
 bad=$(for f in figures/*.csv; do
 	[[ $(columns "$f") == "1 "* ]] || echo "$f"
 done)
-tap_is "every CSV has rows of as many columns" "$bad" ""
+tap_is "all rows of a CSV have the same number of columns" "$bad" ""
 tap_true "every JSON is one" jq -e '.facts.input' figures/*.json
 if command -v gnuplot >/dev/null && command -v xmllint >/dev/null; then
 	tap_true "every SVG is XML" xmllint --noout figures/*.svg
 else
 	tap_skip "every SVG is XML" "no gnuplot or no xmllint here"
 fi
-tap_is "claims name only series and points that are there" \
+tap_is "claims name only series and points that exist" \
 	"$(jq -r '.id as $id | .claims[] | select(.measured | test("^(not among the results|no such point)"))
 	| "\($id): \(.claim): \(.measured)"' figures/*.json)" ""
 tap_is "nothing hidden is left" "$(find figures -name '.*')" ""

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Machines of the papers, clusters from text and back, mistakes in the text. */
+/* Machines of the papers, clusters from text and back, and errors in the text. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -145,7 +145,7 @@ static void fields_change(void **state)
 	assert_true(c.machines[0].cpu_mips == 2 && c.machines[0].disk_mb_per_s == 3 &&
 		    c.machines[0].network_mb_per_s == 4);
 	sim_cluster_free(&c);
-	c = parsed("fc:ram=0"); /* never short */
+	c = parsed("fc:ram=0"); /* memory is never short */
 	assert_true(c.machines[0].ram_mb == 0);
 	sim_cluster_free(&c);
 }

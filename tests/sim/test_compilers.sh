@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Another compiler, or none of the optimisation, does the same to the last bit.
+# Another compiler, or a build without optimisation, gives the same results to the last bit.
 set -uo pipefail
 # shellcheck source=tests/lib/tap.sh
 source tests/lib/tap.sh

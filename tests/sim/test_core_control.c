@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The predictive feedback controller in a run: what the nodes' tasks tell it, it finds. */
+/* Runs with the predictive feedback controller: it finds the buffer that suits the tasks. */
 #include "tests/sim/core_fixture.h"
 
-/* Jobs that re-read 60 MB each, on a cluster that has hardly time for their misses. */
+/* Jobs that re-read 60 MB each on a cluster with hardly enough time for their misses. */
 static void reading_init(struct bench *b, double first_mb)
 {
 	bench_init(b, "4xfc");
@@ -66,7 +66,7 @@ static void it_beats_the_published_one_from_a_bad_start(void **state)
 			    0.7 * run_with(RULES_CONTROLLER_PUBLISHED, starts[i], &end_mb));
 }
 
-/* What it sees must be what runs: where faults use the disk, they cost more. */
+/* The controller must see the real cost of faults: they cost more where they use the disk. */
 static void it_learns_where_faults_are_served(void **state)
 {
 	struct sim_result r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What a run refuses, and what it says; callbacks; stopping. */
+/* The requests that a run refuses and its messages; callbacks; stopping. */
 #include "tests/sim/core_fixture.h"
 
 static void expect(struct bench *b, int code, const char *says)
@@ -30,7 +30,7 @@ static void bad_jobs_are_refused(void **state)
 	expect(&b, -EINVAL, "job 1: its home is node 2, the cluster has nodes 0 to 1");
 	b.jobs[1].home = 1;
 	b.jobs[1].cpu_ms = NAN;
-	expect(&b, -EINVAL, "job 1: a field is negative or no number");
+	expect(&b, -EINVAL, "job 1: a field is negative or not a number");
 	b.jobs[1].cpu_ms = -1;
 	expect(&b, -EINVAL, "job 1: a field");
 	b.jobs[1].cpu_ms = 1;
@@ -44,10 +44,10 @@ static void bad_jobs_are_refused(void **state)
 	expect(&b, -EINVAL, "job 1: kind 16");
 	b.jobs[1].kind = 0;
 	b.jobs[0].arrival_ms = 11;
-	expect(&b, -EINVAL, "job 1: arrives at 10.000 ms, before the one ahead of it");
+	expect(&b, -EINVAL, "job 1: it arrives at 10.000 ms, before the previous job");
 	for (uint32_t threads = 2; threads < 4; threads++) {
 		b.params.threads = threads;
-		expect(&b, -EINVAL, "job 1: arrives");
+		expect(&b, -EINVAL, "job 1: it arrives");
 	}
 	bench_free(&b);
 }
@@ -79,7 +79,7 @@ static void bad_requests_are_refused(void **state)
 	b.policy = "nlb";
 	b.params.threads = 2;
 	b.run.completed = see;
-	expect(&b, -EINVAL, "only with one thread");
+	expect(&b, -EINVAL, "needs one thread");
 	bench_free(&b);
 }
 
@@ -102,7 +102,7 @@ static void no_free(void *state)
 	(void)state;
 }
 
-/* What the workload says comes back as it is. */
+/* Errors of the workload come back unchanged. */
 static void errors_of_the_workload_come_back(void **state)
 {
 	static const struct workload_ops ops = {fail_next, no_rewind, no_free};
@@ -153,7 +153,7 @@ static void a_run_can_be_stopped(void **state)
 	bench_free(&b);
 }
 
-/* No jobs, and jobs of nothing. */
+/* A workload without jobs, and jobs without work. */
 static void empty_workloads_run(void **state)
 {
 	struct sim_result r;
@@ -180,7 +180,7 @@ static void empty_workloads_run(void **state)
 	bench_free(&b);
 }
 
-/* What `decided` is shown decides the same again. */
+/* The view that `decided` gets leads to the same decision again. */
 struct decisions {
 	const struct sim_params *params;
 	enum rules_policy policy;
@@ -251,7 +251,7 @@ static void a_decision_shows_what_it_saw(void **state)
 			bench_run(&b, &r);
 			assert_int_equal(d.n, 800);
 			assert_true(d.moved > 20);
-			/* charged nodes cannot be described to the last digit */
+			/* charged nodes cannot be described exactly */
 			assert_true(d.differ <= (period ? 8 : 0));
 			assert_int_equal(r.decisions, 800);
 			sim_result_free(&r);
@@ -260,7 +260,7 @@ static void a_decision_shows_what_it_saw(void **state)
 	}
 }
 
-/* The fluid shares the processor equally: it must not pretend otherwise. */
+/* The fluid level shares the processor equally and must not claim to do otherwise. */
 static void priorities_need_the_request_level(void **state)
 {
 	struct sim_result r;
@@ -270,7 +270,8 @@ static void priorities_need_the_request_level(void **state)
 	start(&b);
 	b.params.priority_decay = true;
 	b.params.fidelity = SIM_FLUID;
-	expect(&b, -EINVAL, "priority_decay: the fluid knows no priorities; use fidelity request");
+	expect(&b, -EINVAL,
+	       "priority_decay: the fluid level has no priorities; use fidelity request");
 	b.params.fidelity = SIM_REQUEST;
 	bench_run(&b, &r);
 	sim_result_free(&r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Closed forms of one node, through the whole of a run: mean within 2 % at a fixed
- * seed.  Little's law and the law of utilisation hold to the digit.
+ * Closed forms of one node in a whole run: means within 2 % at a fixed seed.  Little's law and the
+ * law of utilisation hold exactly.
  */
 #include "tests/sim/core_fixture.h"
 
@@ -51,7 +51,7 @@ static void mm1_ps(void **state)
 	}
 }
 
-/* Insensitive to the distribution: constant and hyperexponential alike. */
+/* The mean does not depend on the distribution: constant and hyperexponential give the same. */
 static void mg1_ps(void **state)
 {
 	const enum generator_lifetime lifetimes[] = {LIFETIME_CONSTANT, LIFETIME_HYPEREXP};
@@ -73,7 +73,7 @@ static void mg1_ps(void **state)
 	}
 }
 
-/* One request a job and no computation: the disk is an M/M/1 or M/G/1 queue. */
+/* Each job has one request and no computation: the disk is an M/M/1 or M/G/1 queue. */
 static void disk(double sd_kb, double fixed_ms, double rho)
 {
 	struct sim_result r;
@@ -115,7 +115,7 @@ static void mg1_disk(void **state)
 	disk(0, 0, 0.7); /* M/D/1 */
 }
 
-/* The digits of mean and percentiles against the jobs themselves. */
+/* Checks mean and percentiles against the list of the jobs. */
 struct listed {
 	double slowdown[20000];
 	size_t n;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Jobs of several tasks: barriers, messages, migration, the batch queue.  By hand. */
+/* Jobs of several tasks, computed by hand: barriers, messages, migration, the batch queue. */
 #include "tests/sim/core_fixture.h"
 
 #define TINY 1e-6
 
 static const enum sim_fidelity fidelities[] = {SIM_REQUEST, SIM_FLUID};
 
-/* One task a node from home on, whatever the load (O-17). */
+/* Puts one task on each node from home on, whatever the load (O-17). */
 static void spread(struct bench *b)
 {
 	b->policy = "nlb";
@@ -30,14 +30,14 @@ static void the_slowest_task_decides_each_phase(void **state)
 		j->tasks = 2;
 		j->barrier_ms = 100;
 		bench_see(&b, &r, &seen);
-		/* task 1 arrives at 100 and takes 200 a phase, three times */
+		/* task 1 arrives at 100 and takes 200 per phase, three times */
 		assert_close(seen.end[0], 700, TINY);
 		assert_close(seen.slowdown[0], 700.0 / 300, 1e-9);
 		assert_int_equal(r.remote_executions, 1);
 		assert_conserved(&r);
 		sim_result_free(&r);
 
-		/* without barriers the slow one alone takes 600 */
+		/* without barriers the slow task takes 600 by itself */
 		j->barrier_ms = 0;
 		bench_see(&b, &r, &seen);
 		assert_close(seen.end[0], 700, TINY);
@@ -54,7 +54,7 @@ static void the_slowest_task_decides_each_phase(void **state)
 	}
 }
 
-/* 5 accesses in 3 phases: none is lost, none is made twice. */
+/* The 5 accesses are divided among 3 phases: none is lost, none is made twice. */
 static void given_accesses_are_dealt_out_to_the_phases(void **state)
 {
 	(void)state;
@@ -106,7 +106,7 @@ static void flows_share_the_ports(void **state)
 	assert_close(seen.end[0], 208, TINY);
 	sim_result_free(&r);
 
-	/* the slower of the two ports: slave 1 at 25 KB/ms, then alone at the master's */
+	/* the slower port limits: slave 1 at 25 KB/ms, then alone at the master's port */
 	b.params.port_contention = true;
 	b.cluster.machines[1].network_mb_per_s = 25;
 	bench_see(&b, &r, &seen);
@@ -122,7 +122,7 @@ static void flows_share_the_ports(void **state)
 	bench_free(&b);
 }
 
-/* A flow that starts while another is half done: 500 KB alone, then at half the rate. */
+/* A flow starts while another is half done: 500 KB alone, then at half the rate. */
 static void flows_of_two_jobs_meet(void **state)
 {
 	struct sim_result r;
@@ -141,7 +141,8 @@ static void flows_of_two_jobs_meet(void **state)
 		j->message_kb = 1;
 	}
 	bench_see(&b, &r, &seen);
-	/* 1100 .. 1104 alone: 500 KB; shared from 1104: both 62.5 until job 0's 500 are gone */
+	/* job 0 sends 500 KB alone until 1104; then both get 62.5 KB/ms until its other 500 KB are
+	 * sent */
 	assert_close(seen.end[0], 1104 + 500 / 62.5, TINY);
 	assert_close(seen.end[1], 1112 + 500 / 125.0, TINY);
 	sim_result_free(&r);
@@ -172,7 +173,7 @@ static void messages_inside_a_node_are_free_if_asked(void **state)
 	bench_free(&b);
 }
 
-/* Preempted tasks do all their work, no more and no less, and take the cost of 2.4. */
+/* Preempted tasks do exactly their work and pay the cost of 2.4. */
 static void migration_preserves_work(void **state)
 {
 	(void)state;
@@ -184,9 +185,9 @@ static void migration_preserves_work(void **state)
 		bench_init(&b, "3xfc");
 		b.params.fidelity = fidelities[f % 2];
 		b.params.information_period_ms = f < 2 ? 0 : 50;
-		b.params.rules.fixed_cost_ms = 1e6; /* nothing moves before it starts ... */
+		b.params.rules.fixed_cost_ms = 1e6; /* no task moves before it starts ... */
 		b.params.rules.migration_fixed_ms = 10;
-		b.policy = "io-pm"; /* ... but while it runs */
+		b.policy = "io-pm"; /* ... but tasks move while they run */
 		for (int i = 0; i < 12; i++)
 			bench_job(&b, 100 * i, 0, 2000)->requests = 100;
 		bench_run(&b, &r);
@@ -202,7 +203,7 @@ static void migration_preserves_work(void **state)
 	}
 }
 
-/* One long job at home, one more arrives: the first is moved (its age pays the cost). */
+/* A long job is at home and one more arrives: the first is moved, since its age pays the cost. */
 static void a_migrant_goes_on_where_it_was(void **state)
 {
 	(void)state;
@@ -232,7 +233,7 @@ static void a_migrant_goes_on_where_it_was(void **state)
 	}
 }
 
-/* Two nodes; a job of both waits for the first; one of a single task waits behind it. */
+/* Two nodes.  A job that needs both waits for the first; a job of one task waits behind it. */
 static void the_batch_queue_is_first_come_first_served(void **state)
 {
 	struct sim_result r;
@@ -264,7 +265,7 @@ static void the_batch_queue_is_first_come_first_served(void **state)
 	bench_free(&b);
 }
 
-/* The head of the queue does not fit yet: who is behind it must not start either. */
+/* The head of the queue does not fit yet, so jobs behind it must not start either. */
 static void nobody_passes_the_head_of_the_queue(void **state)
 {
 	struct sim_result r;
@@ -295,7 +296,7 @@ static void nobody_passes_the_head_of_the_queue(void **state)
 	bench_free(&b);
 }
 
-/* With old news a home must remember where it sent its migrants. */
+/* With old information a home must remember where it sent its migrants. */
 static void a_home_remembers_its_migrants(void **state)
 {
 	struct sim_result r;

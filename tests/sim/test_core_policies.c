@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Every policy through a run, at both fidelities, with new and old information:
- * nothing is lost, what must not move does not, what should help helps.
+ * Every policy in a run, at both fidelities, with new and old information: nothing is lost, what
+ * must not move does not move, and policies that should help do help.
  */
 #include "tests/sim/core_fixture.h"
 
@@ -108,7 +108,8 @@ static void balancing_helps_where_load_is_skewed(void **state)
 	}
 }
 
-/* However CPU load counts, to a batch system a node whose task waits for its disk is taken. */
+/* However CPU load is counted, a batch system must treat a node as taken while its task
+ * waits for the disk. */
 static void a_batch_system_counts_who_is_there(void **state)
 {
 	struct sim_result r[2];
@@ -131,7 +132,8 @@ static void a_batch_system_counts_who_is_there(void **state)
 	sim_result_free(&r[1]);
 }
 
-/* Without a measuring window, news of the last microsecond is as good as the present. */
+/* Without a measuring window, information that is a microsecond old gives the same
+ * results as exact information. */
 static void a_tiny_period_is_none(void **state)
 {
 	static const char *const policies[] = {"cpu-re",  "mem-re", "io-re",
@@ -158,7 +160,7 @@ static void a_tiny_period_is_none(void **state)
 	}
 }
 
-/* The controller's buffer arrives at the nodes, and moves. */
+/* The nodes get the controller's buffer, and it changes. */
 static void the_controller_sets_the_nodes(void **state)
 {
 	(void)state;
@@ -193,8 +195,8 @@ static void the_controller_sets_the_nodes(void **state)
 	}
 }
 
-/* Both fidelities tell the same of a whole cluster with a policy on.  (Without paging: the
- * few jobs that meet it decide the mean.) */
+/* Both fidelities give the same results for a whole cluster with a policy.  (Without
+ * paging, where the few jobs that page determine the mean.) */
 static void fidelities_agree(void **state)
 {
 	static const char *const policies[] = {"nlb", "cpu-re", "iocm-re", "iocm-pm"};

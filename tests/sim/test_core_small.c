@@ -31,7 +31,7 @@ static void job_alone_has_slowdown_one(void **state)
 	}
 }
 
-/* 3 tasks of a rate: with the buffer 5/6 of the accesses hit. */
+/* 3 tasks with a rate of accesses: with the buffer 5/6 of the accesses hit. */
 static void time_alone_follows_the_model(void **state)
 {
 	struct sim_machine m;
@@ -54,7 +54,7 @@ static void time_alone_follows_the_model(void **state)
 	assert_close(sim_alone_ms(&j, &m, &p, 800), 1000 + 2000 * 14.25, TINY);
 	p.cpu_scale = 0.5;
 	assert_close(sim_alone_ms(&j, &m, &p, 800), 500 + 1000 * 14.25, TINY);
-	/* 960 MB in 480: page = 0.5 x 2 faults a ms of 8.1 ms */
+	/* 960 MB in 480: page = 0.5 x 2 faults per ms, each 8.1 ms */
 	j.io_per_ms = 0;
 	j.faults_per_ms = 0.5;
 	p.memory_scale = 240;
@@ -90,7 +90,7 @@ static void two_jobs_share_the_processor(void **state)
 		assert_close(r.delay_ms.mean, 500, TINY);
 		sim_result_free(&r);
 
-		/* a switch of 0.1 ms after each 10 ms while there are two */
+		/* a switch costs 0.1 ms after each 10 ms while there are two tasks */
 		b.params.switch_ms = 0.1;
 		bench_see(&b, &r, &seen);
 		assert_close(seen.end[0], 500 + 1000 * 1.01, TINY);
@@ -100,7 +100,7 @@ static void two_jobs_share_the_processor(void **state)
 	}
 }
 
-/* The second job finds one at home and moves, at e + d (1/net + 1/disk + 1/disk). */
+/* The second job finds a task at home and moves, at cost e + d (1/net + 1/disk + 1/disk). */
 static void remote_execution_takes_its_cost(void **state)
 {
 	(void)state;
@@ -114,7 +114,7 @@ static void remote_execution_takes_its_cost(void **state)
 		b.params.information_period_ms = f < 2 ? 0 : 100;
 		b.params.rules.cpu_threshold = 1;
 		b.policy = "cpu-re";
-		/* after a while of nothing: what is measured must count the newcomer */
+		/* after an idle time: the measured state must count the new task */
 		bench_job(&b, 5000, 0, 20000);
 		bench_job(&b, 5010, 0, 10000)->initial_mb = 50;
 		bench_see(&b, &r, &seen);
@@ -129,7 +129,7 @@ static void remote_execution_takes_its_cost(void **state)
 		assert_conserved(&r);
 		sim_result_free(&r);
 
-		/* the same as work: 1250 ms at each disk, between them 100 + 400 ms */
+		/* as disk work: 1250 ms at each disk, 100 + 400 ms between them */
 		b.params.transfer_disk_work = true;
 		bench_see(&b, &r, &seen);
 		assert_close(seen.start[1], 5010 + 1250 + 500 + 1250, TINY);
@@ -137,7 +137,7 @@ static void remote_execution_takes_its_cost(void **state)
 		assert_close(r.nodes[1].disk_utilisation, 1250 / r.makespan_ms, 1e-9);
 		sim_result_free(&r);
 
-		/* never less than the latency */
+		/* a transfer never takes less than the latency */
 		b.params.transfer_disk_work = false;
 		b.params.rules.fixed_cost_ms = 0;
 		b.params.network_latency_ms = 7;
@@ -149,7 +149,7 @@ static void remote_execution_takes_its_cost(void **state)
 	}
 }
 
-/* What is on its way counts at its target: the third job stays away from it. */
+/* With transit_counts a task on its way counts at its target, so the third job goes elsewhere. */
 static void tasks_in_transit_count_if_asked(void **state)
 {
 	struct sim_result r;
@@ -167,7 +167,7 @@ static void tasks_in_transit_count_if_asked(void **state)
 	assert_int_equal(r.remote_executions, 2);
 	assert_int_not_equal(seen.node[1], seen.node[2]);
 	sim_result_free(&r);
-	/* unseen, both may choose the same: what the seed draws, and nothing keeps them apart */
+	/* if unseen, both may choose the same node: the seed decides and nothing separates them */
 	b.params.transit_counts = false;
 	b.cluster.n = 2;
 	bench_see(&b, &r, &seen);
@@ -182,7 +182,7 @@ static void tasks_in_transit_count_if_asked(void **state)
 	bench_free(&b);
 }
 
-/* The same with old news: what was sent before the snapshot is in it, or not. */
+/* The same with old information: with transit_counts a snapshot contains tasks on their way. */
 static void snapshots_count_transit_if_asked(void **state)
 {
 	(void)state;
@@ -199,7 +199,7 @@ static void snapshots_count_transit_if_asked(void **state)
 		b.policy = "cpu-re";
 		bench_job(&b, 10, 0, 50000);
 		bench_job(&b, 20, 0, 50000);
-		bench_job(&b, 30, 1, 1); /* so that node 1 has news of its own */
+		bench_job(&b, 30, 1, 1); /* gives node 1 a change of its own */
 		bench_job(&b, 210, 0, 50000);
 		bench_see(&b, &r, &seen);
 		assert_int_equal(seen.node[1], 1);
@@ -209,7 +209,7 @@ static void snapshots_count_transit_if_asked(void **state)
 	}
 }
 
-/* Old news: until the next snapshot the second home does not know what the first has sent. */
+/* Old information: until the next snapshot the second home does not know what the first sent. */
 static void information_is_as_old_as_its_period(void **state)
 {
 	struct sim_result r;
@@ -220,7 +220,7 @@ static void information_is_as_old_as_its_period(void **state)
 	bench_init(&b, "3xfc:cpu=800");
 	b.params.rules.cpu_threshold = 0;
 	b.policy = "cpu-re";
-	/* nodes 0 and 1 have a task each as of 1000; both send one more to node 2 */
+	/* nodes 0 and 1 have a task each since 1000; both send one more to node 2 */
 	for (int i = 0; i < 4; i++)
 		bench_job(&b, i < 2 ? 10 : 1010 + i, i % 2, 60000);
 	b.params.information_period_ms = 1000;
@@ -228,13 +228,13 @@ static void information_is_as_old_as_its_period(void **state)
 	assert_int_equal(seen.node[2], 2);
 	assert_int_equal(seen.node[3], 2);
 	sim_result_free(&r);
-	/* one home remembers what it has sent itself */
+	/* one home remembers what it sent itself */
 	b.jobs[3].home = 0;
 	bench_see(&b, &r, &seen);
 	assert_int_equal(seen.node[2], 2);
 	assert_int_not_equal(seen.node[3], 2);
 	sim_result_free(&r);
-	/* and everybody knows at once where there is no period */
+	/* without a period every node knows at once */
 	b.jobs[3].home = 1;
 	b.params.information_period_ms = 0;
 	bench_see(&b, &r, &seen);
@@ -244,7 +244,7 @@ static void information_is_as_old_as_its_period(void **state)
 	bench_free(&b);
 }
 
-/* Jobs of before the warm-up run, but are in no mean; what is after `until` is unfinished. */
+/* Jobs before the warm-up run but are in no mean; jobs after `until` count as unfinished. */
 static void warm_up_and_end_bound_the_measurement(void **state)
 {
 	struct sim_result r;
@@ -297,7 +297,7 @@ static void samples_tell_the_course(void **state)
 	bench_free(&b);
 }
 
-/* What node 0 measured, as decisions at home 1 see it. */
+/* The measured state of node 0 as decisions at home 1 see it. */
 struct measured {
 	unsigned int n;
 	double queue[4], utilisation[4], arrivals[4], service[4];
@@ -321,7 +321,7 @@ static void note_measured(void *arg, double time_ms, const struct sim_job *job,
 	m->service[m->n++] = n.measured.service_ms;
 }
 
-/* A window ends now and began with the last but one of the windows of 1 s. */
+/* The measured window ends now and began at the end of the last 1 s window but one. */
 static void what_is_measured_is_of_the_last_windows(void **state)
 {
 	(void)state;
@@ -336,7 +336,7 @@ static void what_is_measured_is_of_the_last_windows(void **state)
 		b.policy = "cpu-re";
 		/* computes 500 ms, and 10 x 14.25 ms at the disk: done at 842.5 */
 		bench_job(&b, 200, 0, 500)->requests = 10;
-		/* and one that stays: what is measured of it is there from 3000 on */
+		/* and one that stays: it is in the measured state from 3000 on */
 		bench_job(&b, 3000, 0, 5000);
 		bench_job(&b, 1300, 1, 10);
 		bench_job(&b, 2300, 1, 10);
@@ -357,11 +357,11 @@ static void what_is_measured_is_of_the_last_windows(void **state)
 		assert_close(m.utilisation[0], 142.5 / 1300, 1e-9);
 		assert_close(m.arrivals[0], 10.0 / 1300, 1e-9);
 		assert_close(m.service[0], 14.25, 1e-9);
-		/* nobody is there any more: a queue cannot be longer than the tasks there are */
+		/* the node is empty: the queue cannot be longer than the number of tasks */
 		assert_close(m.queue[0], 0, 0);
 		assert_close(m.utilisation[1], 0, 0);
 		assert_close(m.arrivals[1], 0, 0);
-		/* since 2000: there for 600 of 1600, and counted for the rest */
+		/* since 2000 the task was there for 600 of 1600, and counts for the rest */
 		assert_close(m.queue[2], 1, 1e-9);
 		assert_close(m.queue[3], 1, 1e-9);
 		sim_result_free(&r);
@@ -369,7 +369,7 @@ static void what_is_measured_is_of_the_last_windows(void **state)
 	}
 }
 
-/* Nobody asked and nothing happened for windows: they are passed over. */
+/* Windows in which nothing happened and no decision looked are skipped. */
 static void idle_windows_are_passed_over(void **state)
 {
 	(void)state;
@@ -395,7 +395,7 @@ static void idle_windows_are_passed_over(void **state)
 	}
 }
 
-/* Two jobs that end together are told in their own order, wherever they ran. */
+/* Two jobs that end together are reported in their order, wherever they ran. */
 static void completions_come_in_order(void **state)
 {
 	struct sim_result r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * One run on several threads: the same bytes as on one, whatever is cut where; and
- * where it cannot be, it says why.
+ * A run on several threads gives the same bytes as on one, however the nodes are divided.  A run
+ * that cannot have several threads says why.
  */
 #include "tests/sim/core_fixture.h"
 
@@ -28,7 +28,7 @@ static void same_summary(const struct sim_summary *a, const struct sim_summary *
 	assert_memory_equal(a, b, sizeof(*a));
 }
 
-/* All but what tells of the threads and the memory that they took. */
+/* Compares everything except the fields about threads and their memory. */
 static void same(struct sim_result *a, struct sim_result *b)
 {
 	same_summary(&a->slowdown, &b->slowdown);
@@ -92,7 +92,7 @@ static void threads_do_not_show(void **state)
 	}
 }
 
-/* What a seed decides it decides again; another one decides otherwise. */
+/* The same seed gives the same run; another seed gives another. */
 static void the_seed_decides(void **state)
 {
 	struct sim_result a, b2, c;
@@ -118,7 +118,7 @@ static void the_seed_decides(void **state)
 	bench_free(&b);
 }
 
-/* Jobs all alike, all at the same times: ties everywhere. */
+/* All jobs are equal and arrive at the same times, so there are ties everywhere. */
 static void ties_do_not_show(void **state)
 {
 	struct bench b;
@@ -145,7 +145,7 @@ static void ties_do_not_show(void **state)
 	bench_free(&b);
 }
 
-/* All homes send at the same moments to the same node: who comes first must be settled. */
+/* All homes send to the same node at the same moments, so their order must be defined. */
 static void bursts_do_not_show(void **state)
 {
 	struct bench b;
@@ -222,7 +222,8 @@ static void what_cannot_run_apart_says_why(void **state)
 	expect_serial(&b, "queue");
 	b.policy = "wal-fc";
 	expect_serial(&b, "controller");
-	/* found out on the way: begun again with one thread, as if nothing had been */
+	/* the need for one thread shows during the run, which begins again as if nothing had
+	 * happened */
 	b.policy = "cpu-re";
 	b.generator.kind[1].parallel_share = 0.02;
 	b.generator.kind[1].tasks_max = 3;
@@ -241,7 +242,7 @@ static void what_cannot_run_apart_says_why(void **state)
 	bench_free(&b);
 }
 
-/* Begun again, a run begins where the workload stood, not at its first job. */
+/* A run that begins again starts where the workload stood, not at the workload's first job. */
 static void a_run_begins_where_the_workload_stands(void **state)
 {
 	struct sim_result r;
@@ -270,7 +271,7 @@ static void a_run_begins_where_the_workload_stands(void **state)
 	bench_free(&b);
 }
 
-/* More threads than nodes: as many as nodes. */
+/* With more threads than nodes, one thread per node is used. */
 static void no_thread_without_a_node(void **state)
 {
 	struct sim_result r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Same seed, same bytes: a digest of all that happens on a few nodes that are
- * disturbed at random.  With the argument "print" it is only printed, so that
- * builds of different compilers can be compared (test_compilers.sh).
+ * Same seed, same bytes: a digest of all events on a few nodes with random disturbances.  With the
+ * argument "print" it is only printed, so that builds of different compilers can be compared
+ * (test_compilers.sh).
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The tables of experiments: what backs a reason exists, what a reading judges exists;
- * claims judged again under another reading, and their runs in shards.
+ * The tables of experiments: the experiments that back a reason or that a reading judges exist.
+ * Claims judged again under another reading, and their runs in shards.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +40,7 @@ static void test_reasons_are_backed(void **state)
 	}
 }
 
-/* Where a paper has a configuration, it is told what of it was chosen with open eyes. */
+/* Each paper with a configuration states what was chosen after seeing outcomes. */
 static void test_calibration_is_told(void **state)
 {
 	const struct paper *p;
@@ -107,7 +107,7 @@ static void test_readings(void **state)
 
 /* --- claims judged again ------------------------------------------------------------ */
 
-/* ACM-18: of two claims about it, "all rise" and "IOCM-RE grows least". */
+/* ACM-18, with two claims: "all rise" and "IOCM-RE grows least". */
 static struct sweep *acm_18(double growth_of_others, double growth_of_iocm)
 {
 	static const char *const series[] = {"cpu-re", "mem-re", "iocm-re"};
@@ -195,7 +195,7 @@ static struct sweep *short_sweep(void)
 	return s;
 }
 
-/* A file with shard I of N (0: all); the results of S are those of the shard. */
+/* Writes a file with shard I of N (0: all runs); S then has the shard's results. */
 static void run_to_part(struct sweep *s, unsigned int i, unsigned int n, char *path)
 {
 	struct runner_options options = {.jobs = 1, .shard = i, .shards = n};
@@ -220,7 +220,7 @@ static void test_parts_in_shards(void **state)
 	assert_int_equal(runner_run(&whole, 1, &options, NULL), 0);
 	assert_int_equal(whole->nparts, 2);
 	assert_int_equal(whole->parts[1]->first_seed, 7);
-	/* Other settings, other results. */
+	/* Other settings give other results. */
 	assert_string_equal(settings_get(&whole->parts[1]->settings, "transfer_disk_work"), "1");
 	assert_null(settings_get(&whole->parts[0]->settings, "transfer_disk_work"));
 
@@ -242,7 +242,7 @@ static void test_parts_in_shards(void **state)
 		}
 	}
 	parts_free(&parts);
-	/* One shard lacks runs of the parts, too. */
+	/* One shard also lacks runs of the parts. */
 	assert_int_equal(parts_read(&parts, (char *[]){first}, 1, NULL), -EINVAL);
 	unlink(first);
 	unlink(second);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The fluid level (engine/fluid.c): exact where it must be, its bookkeeping. */
+/* The fluid level (engine/fluid.c): it is exact where it must be, and its sums are right. */
 #include <string.h>
 
 #include "tests/sim/node_driver.h"
@@ -14,7 +14,7 @@ static void fluid_init(struct bench *b)
 	b->params.fidelity = SIM_FLUID;
 }
 
-/* A task of CPU_MS with so many accesses, all of one size. */
+/* A task of CPU_MS with the given number of accesses, all of one size. */
 static struct node_task task_given(uint32_t number, double cpu_ms, double requests)
 {
 	struct node_task t = task_plain(number);
@@ -33,7 +33,8 @@ static void begin(struct bench *b, uint32_t id, double now)
 	assert_int_equal(node_run(b->model, 0, id, t->cpu_ms, t->requests, now), 0);
 }
 
-/* Steps to the next end, which must be of TASK (of work: of this token); when it was. */
+/* Steps to the next end, which must be of TASK (or of work with this token), and returns
+ * its time. */
 static double next_end(struct bench *b, uint32_t task)
 {
 	const struct node_done *done;
@@ -84,7 +85,7 @@ static void a_segment_of_nothing_ends_at_once(void **state)
 	bench_end(&b);
 }
 
-/* Jobs of random length, at random times, at both levels: one end after another. */
+/* Jobs of random length at random times: both levels give the same ends. */
 static void same_ends(uint32_t jobs, double cpu_ms, double requests_most, double cores)
 {
 	double ends[2][64];
@@ -137,7 +138,7 @@ static void computation_alone_is_exact(void **state)
 	same_ends(60, 1000, 0, 3);
 }
 
-/* FCFS, one request and several a job: the same queue as at the request level. */
+/* FCFS with one request per job and with several: the same queue as at the request level. */
 static void the_disk_alone_is_exact(void **state)
 {
 	(void)state;
@@ -145,7 +146,7 @@ static void the_disk_alone_is_exact(void **state)
 	same_ends(60, 0, 6, 1);
 }
 
-/* Pollaczek and Khinchine: M/G/1 with one Gamma service a job, half and most of the time busy. */
+/* Pollaczek-Khinchine: M/G/1 with one Gamma service per job, at medium and high load. */
 static void open_request(struct open_job *job, struct sim_random *r)
 {
 	(void)r;
@@ -184,7 +185,7 @@ static void a_mix(struct open_job *job, struct sim_random *r)
 	job->task.faults_per_ms = 0.01;
 }
 
-/* What went in has been done when all have left; the measured sums agree with one another. */
+/* When all jobs have left, all their work is done; the measured sums are consistent. */
 static void nothing_is_lost(void **state)
 {
 	struct open_system o = {.interarrival_ms = 400, .draw = a_mix, .jobs = 20000, .room = 5000};
@@ -214,7 +215,7 @@ static void nothing_is_lost(void **state)
 	assert_near(o.resident, o.rate * o.response_ms, 1e-9);
 }
 
-/* A stopped task goes on with what it had left, as if nothing had been. */
+/* A stopped task continues with what it had left, as if it had not stopped. */
 static void stop_returns_what_is_left(void **state)
 {
 	struct bench b;
@@ -244,7 +245,7 @@ static void stop_returns_what_is_left(void **state)
 	bench_end(&b);
 }
 
-/* Transfers one after another; a task that uses the disk stands still meanwhile. */
+/* Transfers are served one after another; a task that uses the disk waits meanwhile. */
 static void transfers_are_served_in_order(void **state)
 {
 	struct node_sums sums;
@@ -268,12 +269,12 @@ static void transfers_are_served_in_order(void **state)
 	begin(&b, 0, 1000);
 	begin(&b, 1, 1000);
 	assert_int_equal(node_disk_work(b.model, 0, 20000, 74, 1000), 0);
-	assert_near(next_end(&b, 1), 2000, 0.05); /* beside one that waits */
+	assert_near(next_end(&b, 1), 2000, 0.05); /* while another transfer waits */
 	node_leave(b.model, 0, 1, node_next(b.model, 0));
 	end = next_end(&b, 74);
 	assert_near(end, 21000, 0.003);
 	node_refresh(b.model, 0, end);
-	assert_true(b.tasks[0].done_ms < 40); /* a burst or two */
+	assert_true(b.tasks[0].done_ms < 40); /* only a burst or two */
 	end = next_end(&b, 0);
 	assert_near(end, 21000 + 1000 + 100 * SERVICE_MS, 0.02);
 	node_sums(b.model, 0, end, &sums);
@@ -298,12 +299,12 @@ static void loads_are_expected_numbers(void **state)
 		b.tasks[i].requests = -1;
 		begin(&b, i, 0);
 	}
-	assert_int_equal(node_at_disk(b.model, 0), 5); /* hardly ever do they compute */
+	assert_int_equal(node_at_disk(b.model, 0), 5); /* they hardly ever compute */
 	assert_int_equal(node_runnable(b.model, 0), 3);
 	bench_end(&b);
 }
 
-/* Runs the mix, looking at the node every LOOK_MS; sum of all ends. */
+/* Runs the mix and looks at the node every LOOK_MS; returns the sum of all ends. */
 static double looked_at(double look_ms, struct node_sums *sums)
 {
 	struct sim_random sizes = sim_random_stream(9, 9, 9);
@@ -346,7 +347,7 @@ static void looking_changes_nothing(void **state)
 	double ends = looked_at(1e9, &alone);
 
 	(void)state;
-	assert_true(ends == looked_at(1e9, &alone)); /* and a run is a run */
+	assert_true(ends == looked_at(1e9, &alone)); /* and repeating a run gives the same */
 	assert_near(looked_at(7, &often), ends, 1e-9);
 	assert_near(often.disk_requests, alone.disk_requests, 1e-9);
 	assert_near(often.cpu_busy_ms, alone.cpu_busy_ms, 1e-9);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The fluid level beside the request level: mean slowdowns within 5 % over a grid of
- * what jobs do and how many there are.  Both see the same jobs at the same times.
+ * The fluid level compared with the request level: mean slowdowns within 5 % over a grid of kinds
+ * and numbers of jobs.  Both levels get the same jobs at the same times.
  */
 #include <string.h>
 
@@ -9,11 +9,11 @@
 
 #define AGREED 0.05
 
-/* A class of jobs; what is drawn is uniform within SPREAD of the mean. */
+/* A class of jobs; random values are uniform within SPREAD of the mean. */
 struct class
 {
 	double share;
-	double cpu_ms, io_per_ms, requests; /* requests > 0: so many; else by rate */
+	double cpu_ms, io_per_ms, requests; /* requests > 0: given number; else by rate */
 	double request_kb, request_sd;	    /* sd: share of the mean */
 	double memory_mb, faults_per_ms, spread;
 };
@@ -24,7 +24,7 @@ struct scene {
 	bool faults_away; /* page faults as a pure delay */
 	struct class classes[3];
 	const uint32_t batches[6];
-	double bottleneck_ms; /* a job's mean demand of the busiest resource */
+	double bottleneck_ms; /* a job's mean demand for the busiest resource */
 };
 
 #define EACH                                                                                       \
@@ -164,7 +164,7 @@ static const struct class *class_draw(const struct scene *s, struct sim_random *
 	return &s->classes[k];
 }
 
-/* A job of class C; *ALONE_MS: what it takes alone. */
+/* Draws a job of class C; *ALONE_MS is its time alone. */
 static struct node_task job_draw(const struct class *c, struct sim_random *r, uint64_t seed,
 				 uint32_t i, double *alone_ms)
 {
@@ -185,7 +185,7 @@ static struct node_task job_draw(const struct class *c, struct sim_random *r, ui
 	return t;
 }
 
-/* N jobs, all at 0 or as Poisson arrivals; sum of the slowdowns. */
+/* Runs N jobs that start at 0 or arrive as a Poisson stream; returns the sum of the slowdowns. */
 static double crowd(const struct scene *s, enum sim_fidelity level, uint32_t n,
 		    double interarrival_ms, uint64_t seed)
 {
@@ -238,7 +238,7 @@ static double crowd(const struct scene *s, enum sim_fidelity level, uint32_t n,
 	return sum;
 }
 
-/* Mean slowdowns at both levels; fails when they do not agree. */
+/* Mean slowdowns at both levels; fails if they differ too much. */
 static double agree(const struct scene *s, uint32_t n, double interarrival_ms, uint32_t runs,
 		    double *difference)
 {
@@ -299,7 +299,7 @@ static void streams_agree(void **state)
 	}
 }
 
-/* More work, more time. */
+/* More jobs take more time. */
 static void slowdown_grows_with_the_batch(void **state)
 {
 	(void)state;
@@ -312,7 +312,7 @@ static void slowdown_grows_with_the_batch(void **state)
 			for (uint32_t i = 0; i < 40; i++)
 				sum += crowd(&scenes[k], SIM_FLUID, n, 0, i);
 			sum /= 40 * n;
-			/* With cores to spare nothing but the draws differs. */
+			/* With spare cores only the random draws differ. */
 			if (!(sum > last * (n > scenes[k].cores ? 1 : 0.97)))
 				fail_msg("%s: %u jobs %.4f, fewer %.4f", scenes[k].name, n, sum,
 					 last);

@@ -115,7 +115,7 @@ static void dd1_waits_for_nobody(void **state)
 	assert_near(o.end_ms, 999 * 12.5 + 6.25, 1e-12);
 }
 
-/* Processor sharing: the mean depends on the mean size only. */
+/* With processor sharing the mean depends only on the mean size. */
 static void mg1_processor_sharing(void **state)
 {
 	void (*const draws[])(struct open_job *, struct sim_random *) = {
@@ -134,7 +134,7 @@ static void mg1_processor_sharing(void **state)
 	}
 }
 
-/* With c cores and exponential sizes processor sharing has M/M/c's mean. */
+/* With c cores and exponential sizes, processor sharing has the mean of M/M/c. */
 static void mmc_on_cores(void **state)
 {
 	struct open_system o = {
@@ -153,7 +153,8 @@ static void mmc_on_cores(void **state)
 	assert_laws(&o);
 }
 
-/* Slower by the slice's share while tasks share; speed against the reference. */
+/* While tasks share, they are slower by the cost of switches; speed is relative to the
+ * reference. */
 static void slice_and_speed(void **state)
 {
 	struct bench b;
@@ -171,7 +172,7 @@ static void slice_and_speed(void **state)
 	}
 	assert_near(node_next(b.model, 0), 200 * 2 * 10.1 / 10, 1e-12);
 	assert_int_equal(bench_until(&b, 405), 1);
-	assert_near(node_next(b.model, 0), 404 + 200, 1e-12); /* alone: no switches */
+	assert_near(node_next(b.model, 0), 404 + 200, 1e-12); /* alone, without switches */
 	bench_end(&b);
 }
 

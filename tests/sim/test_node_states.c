@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The request level: stopping in each state, paging, hit rates, transfers, what is conserved. */
+/* The request level: stopping in each state, paging, hit rates, transfers and conservation. */
 #include "tests/sim/node_driver.h"
 
 static void member(struct bench *b, uint32_t id, double now)
@@ -23,7 +23,7 @@ static void given_accesses_are_evenly_spaced(void **state)
 	b.tasks[0].request_kb = 400; /* 10 ms */
 	member(&b, 0, 0);
 	segment(&b, 0, 80, 3, 0);
-	for (int i = 0; i < 3; i++) { /* 20 + 10 each */
+	for (int i = 0; i < 3; i++) { /* 20 + 10 each time */
 		assert_near(node_next(b.model, 0), 30 * i + 20, 1e-12);
 		assert_int_equal(bench_until(&b, 30 * i + 20), 0);
 		assert_int_equal(node_at_disk(b.model, 0), 1);
@@ -35,11 +35,11 @@ static void given_accesses_are_evenly_spaced(void **state)
 	assert_int_equal(bench_until(&b, 110.1), 1);
 	assert_true(b.tasks[0].done_ms == 80);
 	assert_near(b.tasks[0].accessed_mb, 1.2, 1e-12);
-	/* Without computation the accesses follow each other. */
+	/* Without computation, each access follows the previous one at once. */
 	segment(&b, 0, 0, 5, 200);
 	assert_int_equal(bench_until(&b, 249.9), 0);
 	assert_int_equal(bench_until(&b, 250.1), 1);
-	/* A segment of nothing ends at once. */
+	/* An empty segment ends at once. */
 	segment(&b, 0, 0, 0, 300);
 	assert_true(node_next(b.model, 0) == 300);
 	assert_int_equal(bench_until(&b, 300), 1);
@@ -69,12 +69,12 @@ static void stop_while_computing(void **state)
 	node_leave(b.model, 0, 1, 90);
 	assert_int_equal(node_members(b.model, 0), 2);
 	assert_int_equal(bench_until(&b, 229.9), 0);
-	assert_int_equal(bench_until(&b, 230.1), 1); /* 70 left of 100, shared by two */
+	assert_int_equal(bench_until(&b, 230.1), 1); /* 70 of 100 are left, shared by two */
 	assert_int_equal(bench_until(&b, 232.1), 1);
 	assert_true(b.tasks[0].done_ms == 100 && b.tasks[2].done_ms == 102);
-	/* In no segment there is nothing to stop. */
+	/* A task without a segment has nothing to stop. */
 	assert_true(node_stop(b.model, 0, 0, 240) == 0);
-	/* It goes on where it was. */
+	/* It continues where it was. */
 	member(&b, 1, 240);
 	segment(&b, 1, 71, b.tasks[1].requests_left, 240);
 	assert_int_equal(bench_until(&b, 311.1), 1);
@@ -97,7 +97,7 @@ static void stop_at_the_disk(void **state)
 		segment(&b, i, 0, 2, 0);
 	}
 	assert_int_equal(node_at_disk(b.model, 0), 3);
-	/* Task 0 is being served: the disk finishes it for nobody. */
+	/* Task 0 is in service: the disk finishes the request and drops its result. */
 	assert_true(node_stop(b.model, 0, 0, 5) == 0);
 	assert_true(b.tasks[0].requests_left == 1);
 	/* Task 1 waits: its access is withdrawn. */
@@ -107,13 +107,13 @@ static void stop_at_the_disk(void **state)
 	node_leave(b.model, 0, 1, 5);
 	assert_int_equal(node_at_disk(b.model, 0), 1);
 	assert_near(node_next(b.model, 0), 10, 1e-12);
-	/* Task 0 goes on here while its old access is still served. */
+	/* Task 0 continues here while its old access is still in service. */
 	segment(&b, 0, 0, b.tasks[0].requests_left, 6);
 	assert_int_equal(node_at_disk(b.model, 0), 2);
 	assert_true(node_stop(b.model, 0, 0, 7) == 0);
 	assert_true(b.tasks[0].requests_left == 1);
 	segment(&b, 0, 0, b.tasks[0].requests_left, 7);
-	/* 0 (nobody), 2, 0, 2 */
+	/* order of service: 0 (dropped), 2, 0, 2 */
 	assert_int_equal(bench_until(&b, 29.9), 0);
 	assert_int_equal(bench_until(&b, 30.1), 1);
 	assert_int_equal(bench_until(&b, 40.1), 1);
@@ -124,7 +124,7 @@ static void stop_at_the_disk(void **state)
 	bench_end(&b);
 }
 
-/* By rate: the access that waited is issued again at once where the task goes on. */
+/* By rate: an access that was waiting is issued at once when the task continues elsewhere. */
 static void withdrawn_access_is_owed(void **state)
 {
 	struct bench b;
@@ -216,7 +216,8 @@ static void paging_init(struct bench *b, bool at_disk)
 	}
 }
 
-/* Alone: exactly full, no fault.  A second member of 480 MB: page = mu 960 / 480. */
+/* Alone the memory is exactly full and there is no fault.  With a second member of 480
+ * MB page = mu 960 / 480. */
 static void paging(bool at_disk)
 {
 	struct bench b;
@@ -230,7 +231,7 @@ static void paging(bool at_disk)
 	bench_until(&b, end);
 	node_sums(b.model, 0, end, &sums);
 	assert_true(sums.page_faults == 0);
-	/* The burst under way learns of it. */
+	/* The running burst takes the new rate. */
 	member(&b, 1, end);
 	assert_true(node_next(b.model, 0) < end + 1000);
 	bench_until(&b, 2 * end);
@@ -244,7 +245,7 @@ static void paging(bool at_disk)
 	assert_true(sums.disk_requests == (at_disk ? sums.page_faults : 0));
 	assert_true(sums.disk_busy_ms == 0 || at_disk);
 	assert_true(sums.accesses == 0);
-	/* More memory for tasks: it ends. */
+	/* With more memory for tasks the faults end. */
 	node_leave(b.model, 0, 1, 2 * end);
 	bench_until(&b, 2 * end + 100);
 	node_sums(b.model, 0, 2 * end + 100, &sums);
@@ -297,10 +298,10 @@ static void stop_while_away(void **state)
 
 /* --- hit rates -------------------------------------------------------------------- */
 
-/* MODEL 1.5's derived cases, the second with one and three neighbours. */
+/* The cases derived in MODEL 1.5, the second with one and with three neighbours. */
 static void hit_rates_follow_the_members(void **state)
 {
-	const double wanted[] = {5.0 / 6, 0.4, 0, 0.2}; /* by members - 1 */
+	const double wanted[] = {5.0 / 6, 0.4, 0, 0.2}; /* by number of members - 1 */
 	struct node_sums was = {0}, sums;
 	double now = 0;
 	struct bench b;
@@ -308,7 +309,7 @@ static void hit_rates_follow_the_members(void **state)
 	(void)state;
 	bench_init(&b);
 	b.machine.buffer_mb = 160;
-	b.machine.disk_mb_per_s = 1e6; /* hardly any time */
+	b.machine.disk_mb_per_s = 1e6; /* so that accesses take hardly any time */
 	bench_start(&b, 4);
 	for (uint32_t i = 0; i < 4; i++) {
 		b.tasks[i] = task_plain(40 + i);
@@ -361,7 +362,7 @@ static void no_buffer_no_hits(void **state)
 	bench_end(&b);
 }
 
-/* Short segments, stops and changes of the rates leave the accesses per computation as they are. */
+/* Short segments, stops and changes of the rates do not change the accesses per computation. */
 static void interruptions_keep_the_rate(void **state)
 {
 	struct node_sums sums;
@@ -460,7 +461,7 @@ static void steps(struct disturbed *d, double until)
 	d->now = until;
 }
 
-/* Requests given = served + in the queue, at any time; busy times never exceed time. */
+/* At any time requests given = served + in the queue; busy times never exceed the time. */
 static void nothing_is_lost(bool at_disk, bool decay)
 {
 	struct disturbed d = {.r = sim_random_stream(9, at_disk, decay)};
@@ -497,7 +498,7 @@ static void nothing_is_lost(bool at_disk, bool decay)
 			assert_int_equal(node_runnable(d.b.model, 0) + node_at_disk(d.b.model, 0),
 					 running);
 		}
-		/* What was given and is not left was served or is at the disk (with faults). */
+		/* Requests given and not left were served or are at the disk (with faults). */
 		assert_true(sums.accesses <= d.given - left);
 		assert_true(d.given - left - sums.accesses <= node_at_disk(d.b.model, 0) + 1);
 		assert_true(sums.cpu_busy_ms <= 2 * d.now && sums.disk_busy_ms <= d.now);
@@ -550,7 +551,7 @@ static double newcomer_ms(bool decay, double cores)
 	while (bench_until(&b, ended = node_next(b.model, 0)) == 0)
 		;
 	assert_true(b.tasks[3].done_ms == 100);
-	/* All of the processor is used, and equally by equals. */
+	/* The whole processor is used, and equal tasks get equal shares. */
 	node_refresh(b.model, 0, ended);
 	assert_near(b.tasks[0].done_ms + b.tasks[1].done_ms + b.tasks[2].done_ms + 100,
 		    fmin(cores, 3) * ended + (cores > 3 ? 100 : 0), 1e-9);

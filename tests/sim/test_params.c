@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Parameters by name: defaults, ranges, near names, the rules' own. */
+/* Parameters by name: defaults, ranges, similar names, and those of the rules. */
 #include <errno.h>
 #include <string.h>
 
@@ -39,11 +39,11 @@ static void defaults_are_the_readings(void **state)
 	assert_true(value_of(&p, "priority_decay") == 0);
 	assert_true(value_of(&p, "network_latency_ms") == 0.1);
 	assert_true(value_of(&p, "memory_scale") == 1 && value_of(&p, "cpu_scale") == 1);
-	assert_true(value_of(&p, "cpu_threshold") == 4); /* of the rules */
+	assert_true(value_of(&p, "cpu_threshold") == 4); /* a parameter of the rules */
 	assert_int_equal(p.rules.rates, RULES_RATES_COMPUTATION);
 }
 
-/* Whatever is listed can be set to what it is, and each name is listed once. */
+/* Every listed name can be set to its value, and each name is listed once. */
 static void every_name_can_be_set(void **state)
 {
 	struct sim_params p, q;
@@ -52,7 +52,7 @@ static void every_name_can_be_set(void **state)
 
 	(void)state;
 	sim_params_default(&p);
-	memcpy(&q, &p, sizeof(q)); /* with the padding */
+	memcpy(&q, &p, sizeof(q)); /* copies the padding too */
 	for (unsigned int i = 0; (name = sim_params_get(&p, i, &value)); i++) {
 		assert_int_equal(sim_params_set(&q, name, value, NULL), 0);
 		for (unsigned int k = 0; k < i; k++) {
@@ -89,7 +89,7 @@ static void refuses(const char *name, double value, int code, const char *what)
 	struct iocom_err err = {{0}};
 
 	sim_params_default(&p);
-	memcpy(&q, &p, sizeof(q)); /* with the padding */
+	memcpy(&q, &p, sizeof(q)); /* copies the padding too */
 	assert_int_equal(sim_params_set(&q, name, value, &err), code);
 	assert_memory_equal(&p, &q, sizeof(p));
 	if (!strstr(err.text, what))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The probe's study: the text that asks for it, a machine without and with background,
- * what decisions are made of, and ZAT-8 against its closed form.
+ * The probe's study: its text, a machine with and without background, how decisions are made, and
+ * ZAT-8 against its closed form.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ struct bench {
 	struct iocom_err err;
 };
 
-/* As the common configuration of ZAT. */
+/* Sets the common configuration of ZAT. */
 static void bench_init(struct bench *b, const char *text, const char *nodes)
 {
 	memset(b, 0, sizeof(*b));
@@ -86,7 +86,8 @@ static void test_text(void **state)
 
 /* --- the machines ---------------------------------------------------------------------- */
 
-/* Alone: computation at what the system leaves, 25 ms a block; the printed cost of rsh. */
+/* Alone: computation on what the system's own work leaves, 25 ms per block; the printed
+ * cost of rsh. */
 static void alone(const char *text, double cpu_s, double blocks)
 {
 	struct bench b;
@@ -118,7 +119,7 @@ static void test_alone(void **state)
 	alone("probe:nroff", 0.5159 * 46.83, 19);
 }
 
-/* 0.8 s more where the remote machine is loaded. */
+/* A loaded remote machine costs 0.8 s more. */
 static void test_overhead(void **state)
 {
 	struct bench b;
@@ -131,7 +132,7 @@ static void test_overhead(void **state)
 	bench_free(&b);
 }
 
-/* All probes meet the same background; a busy machine is slower than an idle one. */
+/* All probes get the same background; a busy machine is slower than an idle one. */
 static void test_background(void **state)
 {
 	struct bench cpu, io, again;
@@ -151,7 +152,8 @@ static void test_background(void **state)
 		for (int c = PROBE_IDLE; c < PROBE_COLUMNS; c++)
 			assert_true(v[c] == w[c]);
 		assert_true(v[PROBE_IDLE] >= 0 && v[PROBE_IDLE] <= 57 && v[PROBE_BLOCKS] <= 41);
-		/* 0.7 s more in full at a queue of 6.5; none for a remote machine without loops */
+		/* 0.7 s more at a queue of 6.5 or above; a remote machine without loops adds
+		 * nothing */
 		assert_near(v[PROBE_OVERHEAD_S], 4.9 + 0.7 * fmin(1, v[PROBE_QUEUE] / 6.5), 1e-9);
 		local += v[PROBE_LOCAL_S] / 60;
 		remote += v[PROBE_PURE_S] / 60;
@@ -195,7 +197,7 @@ static void test_refused_and_stopped(void **state)
 
 /* --- decisions ------------------------------------------------------------------------- */
 
-/* A row of the month: queue, idle and traffic of both machines, and who was faster. */
+/* A row of the month: queue, idle time and traffic of both machines, and which was faster. */
 static struct probe_row row(double queue, double idle, double blocks, double r_queue, double r_idle,
 			    double r_blocks, bool remote)
 {
@@ -234,23 +236,23 @@ static double sent(const char *probe, const char *policy, bool idle, struct prob
 	return decide(probe, policy, idle, &one, 1).sent;
 }
 
-/* The thresholds of 3.14 and Table 2: which probe looks at which field. */
+/* The thresholds of 3.14 and Table 2: which probe uses which field. */
 static void test_thresholds(void **state)
 {
 	const char *binary = "zatti-binary", *real = "zatti-real";
 
 	(void)state;
-	/* run queue 4, and a target shorter by more than 3 */
+	/* run queue above 4, and a target whose queue is shorter by more than 3 */
 	assert_true(sent("probe:cpu", binary, false, row(5, 0, 0, 1, 0, 0, 1)) == 1);
 	assert_true(sent("probe:cpu", binary, false, row(5, 0, 0, 2, 0, 0, 1)) == 0);
 	assert_true(sent("probe:cpu", binary, false, row(4, 0, 0, 0, 57, 0, 1)) == 0);
-	/* i/o 15 blocks/s: IO and CC look at it, CPU and NROFF do not */
+	/* i/o 15 blocks/s: IO and CC use it, CPU and NROFF do not */
 	assert_true(sent("probe:io", binary, false, row(0, 57, 16, 9, 0, 0, 1)) == 1);
 	assert_true(sent("probe:io", binary, false, row(9, 0, 15, 0, 57, 0, 1)) == 0);
 	assert_true(sent("probe:cc", binary, false, row(0, 57, 16, 0, 57, 0, 1)) == 1);
 	assert_true(sent("probe:cpu", binary, false, row(0, 57, 16, 0, 57, 0, 1)) == 0);
 	assert_true(sent("probe:nroff", binary, false, row(0, 57, 16, 0, 57, 0, 1)) == 0);
-	/* cpu_idle below 10 % is busy; the real form asks for the probe's own share */
+	/* cpu_idle below 10 % means busy; the real form requires the probe's own share */
 	assert_true(sent("probe:cpu", binary, true, row(0, 9, 0, 0, 10, 0, 1)) == 1);
 	assert_true(sent("probe:cpu", binary, true, row(0, 10, 0, 0, 57, 0, 1)) == 0);
 	assert_true(sent("probe:cpu", binary, true, row(0, 9, 0, 0, 9, 0, 1)) == 0);
@@ -278,7 +280,7 @@ static void test_score(void **state)
 	assert_true(isnan(s.io_win));
 }
 
-/* The memory field counts where it alone decided, and wrongly. */
+/* The memory field counts if it alone decided and the decision was wrong. */
 static void test_memory_field(void **state)
 {
 	struct probe_row r = row(0, 57, 0, 0, 57, 0, 0);
@@ -314,7 +316,7 @@ static void test_imbalance(void **state)
 	double share;
 
 	(void)state;
-	/* Two machines: one idle, the other with two or more: 2 (1 - u) u^2. */
+	/* Of two machines one is idle and the other has two or more: 2 (1 - u) u^2. */
 	assert_near(probe_imbalance_exact(2, 0.5), 2 * 0.5 * 0.25, 1e-12);
 	assert_near(probe_imbalance_exact(1, 0.5), 0, 1e-12);
 	assert_near(probe_imbalance_exact(10, 0.4), 0.825, 0.0005);

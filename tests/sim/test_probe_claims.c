@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Claims about a probe's executions, each on clouds made by hand that meet it and that
+ * Claims about a probe's executions.  Each is judged on clouds made by hand that meet it and that
  * do not: series "a" and "b", three seeds of 60 executions.
  */
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 #define SEEDS 3
 #define N     60
 
-/* Fills one execution: U runs over (0, 1), NOISE is uniform on (-1, 1). */
+/* Fills one execution: U goes from 0 to 1, NOISE is uniform on (-1, 1). */
 typedef void shape(struct probe_row *row, double u, double noise);
 
 static void fill(struct sweep *s, size_t series, shape *draw)
@@ -98,7 +98,7 @@ static void unrelated(struct probe_row *row, double u, double noise)
 	set(row, 10 * u, 30 + 10 * noise, 31);
 }
 
-/* Never better at home. */
+/* Home is never faster. */
 static void above(struct probe_row *row, double u, double noise)
 {
 	set(row, 10 * u, 40 + 10 * u + noise, 30 + noise);
@@ -114,7 +114,7 @@ static void fanning(struct probe_row *row, double u, double noise)
 	set(row, 10 * u, 30 + 20 * u * noise, 30 + noise);
 }
 
-/* Zero in 70 % of the executions, and there wide. */
+/* x is 0 in 70 % of the executions, and the response varies widely there. */
 static void zeros(struct probe_row *row, double u, double noise)
 {
 	set(row, u < 0.7 ? 0 : 10 * u, u < 0.7 ? 40 + 30 * noise : 20 + noise, 30);
@@ -125,7 +125,7 @@ static void few_zeros(struct probe_row *row, double u, double noise)
 	set(row, u < 0.3 ? 0 : 10 * u, u < 0.3 ? 60 + noise : 30 + 20 * noise, 30);
 }
 
-/* Two loads, the second the noise's: remote is faster where local is above 5, remote below 5. */
+/* Two loads, the second from the noise: remote is faster if local is above 5 and remote below 5. */
 static void corner(struct probe_row *row, double u, double noise)
 {
 	double remote = 5 + 5 * noise;
@@ -228,7 +228,7 @@ static void test_best_within(void **state)
 	}
 	claim_best_within(&context, &claim, &out);
 	assert_int_equal(out.verdict, VERDICT_HOLDS);
-	s->results[1].values[M_WIN] = 0.5; /* the best of the first point */
+	s->results[1].values[M_WIN] = 0.5; /* the best series of the first point */
 	claim_best_within(&context, &claim, &out);
 	assert_int_equal(out.verdict, VERDICT_FAILS);
 	s->results[1].values[M_WIN] = 0.9;
@@ -237,7 +237,7 @@ static void test_best_within(void **state)
 	sweep_free(s);
 }
 
-/* Without executions (a run by hand, a part of another version) nothing can be told. */
+/* Without executions (a run by hand, a part of another version) no claim can be judged. */
 static void test_no_rows(void **state)
 {
 	claim_code *const codes[] = {claim_correlates, claim_crossing,	  claim_falls_again,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The streams: reproducible, independent of one another, of the stated distributions. */
+/* The streams are reproducible, independent of one another, and have the stated distributions. */
 #include "tests/sim/node_driver.h"
 #include "sim/random.h"
 
 #define DRAWS 400000
 
-/* Values of an independent computation; they may never change. */
+/* These values come from an independent computation and must never change. */
 static void stream_is_pinned(void **state)
 {
 	struct sim_random r = {.key = 1};
@@ -132,7 +132,7 @@ static void distributions_have_their_moments(void **state)
 	assert_true(m.least == 2 && m.most == 32);
 }
 
-/* Chi squared of bytes, of each of the eight positions: 255 degrees of freedom. */
+/* Chi squared of the bytes at each of the eight positions: 255 degrees of freedom. */
 static void bits_are_even(void **state)
 {
 	struct sim_random r = sim_random_stream(11, 12, 13);
@@ -164,7 +164,7 @@ static double correlation(const double *x, const double *y, int n)
 	return product / n * 12;
 }
 
-/* Streams of neighbouring owners, and each of its own shift, have nothing in common. */
+/* Streams of neighbouring owners, and each stream and its own shift, are independent. */
 static void neighbours_are_independent(void **state)
 {
 	enum { N = 100000 };
@@ -183,7 +183,7 @@ static void neighbours_are_independent(void **state)
 		assert_true(fabs(correlation(x, y, N)) < 0.015);
 		assert_true(fabs(correlation(x, x + 1, N - 1)) < 0.015);
 	}
-	/* The first draws of many owners too: tasks often draw little. */
+	/* The first draws of many owners are independent too, because tasks often draw little. */
 	for (uint64_t owner = 0; owner < N; owner++) {
 		struct sim_random a = sim_random_stream(1, 1, owner);
 

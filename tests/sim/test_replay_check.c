@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * `iocom-sim replay RECORDING --check` on recordings whose truth is known: made by
- * hand, of jobs that are alone on their nodes and so take what a formula says.
+ * `iocom-sim replay RECORDING --check` on recordings with known results: they are made by hand from
+ * jobs that are alone on their nodes, so that formulas give their times.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 #include "sim/run.h"
 
 #define JOBS 8
-#define GAP  20000.0 /* ms between arrivals: nobody meets anybody */
+#define GAP  20000.0 /* ms between arrivals, so that no two jobs meet */
 #define MIPS 500
 #define FAST 20 /* MB/s */
 #define SLOW 10
@@ -68,10 +68,10 @@ static struct rules_node idle_node(const char *name, double disk)
 /* --- a recording ----------------------------------------------------------------------- */
 
 struct story {
-	double stretch;	  /* measured times are so many times the true ones */
-	bool other_plans; /* the plans say other nodes than the rules do */
-	bool cut;	  /* no end line */
-	bool started_ago; /* an end without its job */
+	double stretch;	  /* measured times are this multiple of the true times */
+	bool other_plans; /* the plans have other nodes than the rules choose */
+	bool cut;	  /* there is no end line */
+	bool started_ago; /* there is an end without its job */
 };
 
 static void put_decision(struct recorder *r, const struct view_file *v, double time_ms,
@@ -99,7 +99,7 @@ static void put_decision(struct recorder *r, const struct view_file *v, double t
 	view_decision_fini(&made);
 }
 
-/* Job I: even ones read, odd ones compute; what is asked for is nearly nothing. */
+/* Job I: even jobs read, odd jobs compute; they request nearly nothing. */
 static void put_job(struct recorder *r, struct view_file *v, unsigned int i,
 		    const struct story *story)
 {
@@ -125,11 +125,11 @@ static void put_job(struct recorder *r, struct view_file *v, unsigned int i,
 	assert_int_equal(recorder_submit(r, &j, NULL), 0);
 	put_decision(r, v, j.time_ms, j.id, story->other_plans);
 	f.time_ms = j.time_ms + f.measured.wall_ms + 30;
-	if (i == JOBS - 2) { /* came to nothing */
+	if (i == JOBS - 2) { /* never ran */
 		f.measured = (struct recording_measured){0};
 		f.exit = 125;
 	}
-	if (i != JOBS - 1) /* the last still runs at the end */
+	if (i != JOBS - 1) /* the last job still runs at the end */
 		assert_int_equal(recorder_finish(r, &f, NULL), 0);
 }
 
@@ -165,7 +165,7 @@ static void write_recording(const struct story *story)
 
 /* --- the command ------------------------------------------------------------------------- */
 
-/* Runs it with standard output and error in the file OUT; the exit code. */
+/* Runs the command with standard output and error in the file OUT; returns its exit code. */
 static int replay(char **argv)
 {
 	int argc = 0, ret, saved = dup(STDOUT_FILENO), errors = dup(STDERR_FILENO);
@@ -233,14 +233,14 @@ static void test_true_story(void **state)
 	assert_true(number(answer, NULL, "jobs_ended") == JOBS - 2);
 	assert_true(number(answer, NULL, "jobs_never_ran") == 1);
 	assert_true(number(answer, "times", "jobs") == JOBS - 2);
-	/* What they were measured to do, not what was asked for: else they took no time. */
+	/* The jobs do what was measured; by what they requested they would take no time. */
 	assert_true(fabs(number(answer, "times", "slowdown_measured") - 1) < 1e-3);
 	assert_true(fabs(number(answer, "times", "slowdown_simulated") - 1) < 1e-3);
 	assert_true(fabs(number(answer, "times", "turnaround_job_error_percent")) < 0.1);
 	assert_true(number(answer, "times_where_they_ran", "same_node_percent") == 100);
 	json_decref(answer);
 	assert_int_equal(replay(argv), 0);
-	assert_true(output_has("1 job came to nothing and is left out"));
+	assert_true(output_has("1 job never ran and is left out"));
 	assert_true(output_has("placements   8 of 8 decisions"));
 	assert_true(output_has("compute"));
 }
@@ -273,7 +273,7 @@ static void test_other_plans(void **state)
 	assert_true(output_has("line 7, job a-0: not the same"));
 }
 
-/* Replayed under other policies the recording brings its machines and parameters. */
+/* Replay under other policies uses the machines and parameters of the recording. */
 static void test_policies(void **state)
 {
 	const struct story story = {.stretch = 1};
@@ -304,7 +304,7 @@ static void test_refused(void **state)
 	(void)state;
 	assert_int_equal(replay(missing), 1);
 	assert_int_equal(replay(other), 1);
-	assert_true(output_has("csd.csv is no recording that can be read twice"));
+	assert_true(output_has("csd.csv is not a recording, or cannot be read twice"));
 	write_recording(&story);
 	assert_int_equal(replay(bad), 1);
 	assert_true(output_has("nonsense"));
@@ -365,7 +365,7 @@ static uint32_t run_one(const struct sim_job *job, const char *policy, bool foll
 	return ended_at;
 }
 
-/* Decisions go by what was asked for, time by what was done. */
+/* Decisions use what was requested; times follow what was done. */
 static void test_asked(void **state)
 {
 	struct sim_job job = {
@@ -379,7 +379,7 @@ static void test_asked(void **state)
 	assert_int_equal(run_one(&job, "mem-re", false), 1);
 	assert_int_equal(run_one(&job, "nlb", false), 0);
 	assert_int_equal(run_one(&job, "nlb", true), 1);
-	job.asked.node = UINT32_MAX; /* it had not ended */
+	job.asked.node = UINT32_MAX; /* the job had not ended */
 	assert_int_equal(run_one(&job, "nlb", true), 0);
 	job.asked.memory_mb = NAN;
 	{

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The closed network of a node (engine/sharing.h) against what is known of it. */
+/* The closed network of a node (engine/sharing.h) against known results. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static void assert_near(double value, double wanted, double share)
 		fail_msg("%.9g, but %.9g expected (within %g)", value, wanted, share);
 }
 
-/* Services of squared coefficient of variation CV2. */
+/* A task whose services have the squared coefficient of variation CV2. */
 static struct sharing_task task(double cpu_ms, double visits, double service_ms, double cv2)
 {
 	return (struct sharing_task){.cpu_ms = cpu_ms,
@@ -71,8 +71,8 @@ static void tasks_that_only_use_the_disk_go_round(void **state)
 }
 
 /*
- * Exponential services of one mean: the product form, summed over all 2^n sets.
- * Everything in units of a cycle of task j: computation 1 / v_j, one service.
+ * Exponential services with one mean: the product form, summed over all 2^n sets.  The unit is a
+ * cycle of task j: computation 1 / v_j, one service.
  */
 static void sets_rate(const struct sharing_task *t, uint32_t n, double service_ms, double *rate)
 {
@@ -117,10 +117,10 @@ static void exponential_services_have_the_product_form(void **state)
 	}
 }
 
-/* Utilisation of M/D/1 with room for N: Poisson by the processor while it has work. */
+/* Utilisation of M/D/1 with room for N: Poisson arrivals from the processor while it has work. */
 static double md1n_utilisation(uint32_t n, double rho)
 {
-	double left[MOST] = {1}, sum = 0; /* departures that leave k behind, relative */
+	double left[MOST] = {1}, sum = 0; /* departures that leave k tasks behind, relative */
 
 	for (uint32_t k = 0; k + 1 < n; k++) {
 		double crossing = 0;
@@ -164,7 +164,7 @@ static void constant_services_are_md1n(void **state)
 	}
 }
 
-/* As many cores as tasks: one of N sources less for each request at the disk, M/M/1//N. */
+/* With as many cores as tasks each request at the disk removes one of N sources: M/M/1//N. */
 static void enough_cores_are_the_machine_repair_model(void **state)
 {
 	const struct sharing_machine m = {.cores = 8, .crowded = 8};
@@ -186,7 +186,7 @@ static void enough_cores_are_the_machine_repair_model(void **state)
 	}
 }
 
-/* Two tasks: alternate for ever when both need the disk at once; evenly by symmetry. */
+/* Two tasks that both need the disk at once alternate for ever, evenly by symmetry. */
 static void two_tasks(void **state)
 {
 	struct sharing_task t[2] = {task(100, 10, 5, 0.3), task(100, 10, 5, 0.3)};
@@ -195,12 +195,12 @@ static void two_tasks(void **state)
 	(void)state;
 	sharing_solve(&one_core, t, 2, &load);
 	assert_near(t[0].rate, t[1].rate, 1e-14);
-	/* Beside a task that never pauses, the disk is always there: PS against computation. */
+	/* Beside a task that only computes, the disk is always free, and both share the CPU. */
 	t[1] = task(300, 0, 0, 0);
 	sharing_solve(&one_core, t, 2, &load);
 	assert_near(1 / t[0].rate, 2 * 100 + 50, 1e-12);
 	assert_near(t[1].rate * 300, 1 - t[0].rate * 100, 1e-12);
-	/* Beside one that never computes: every other service, when bursts are short. */
+	/* Beside a task that never computes, a task with short bursts gets every other service. */
 	t[1] = task(0, 10, 5, 0.3);
 	t[0] = task(1e-6, 10, 5, 0.3);
 	sharing_solve(&one_core, t, 2, &load);
@@ -208,7 +208,7 @@ static void two_tasks(void **state)
 	assert_near(t[1].rate, 1.0 / 100, 1e-6);
 }
 
-/* Requests evenly spread, needs alike: in step, nobody waits for anybody. */
+/* Equal tasks with evenly spread requests fall into step, and none waits for another. */
 static void regular_tasks_fall_into_step(void **state)
 {
 	struct sharing_task t[2] = {task(100, 10, 10, 0), task(100, 10, 10, 0)};
@@ -236,7 +236,7 @@ static struct sharing_task draw(struct sim_random *r, bool delays)
 	return t;
 }
 
-/* No resource does more than it can; nobody is faster than alone; tasks are somewhere. */
+/* No resource does more than it can; no task is faster than alone; every task is somewhere. */
 static void laws_hold_for_any_mix(void **state)
 {
 	static const uint32_t sizes[] = {2, 3, 5, 12, 32, 33, 100};
@@ -272,7 +272,7 @@ static void laws_hold_for_any_mix(void **state)
 	}
 }
 
-/* Whatever is asked, over twelve orders of magnitude: finite rates, no more than alone. */
+/* Demands over twelve orders of magnitude give finite rates, at most those of tasks alone. */
 static void extremes_are_survived(void **state)
 {
 	(void)state;
@@ -306,8 +306,8 @@ static void extremes_are_survived(void **state)
 }
 
 /*
- * One more of the same slows all, whatever way of solving their number chooses.  (Of
- * tasks that differ one may gain: who is held up elsewhere gets out of its way.)
+ * One more equal task slows all, whichever method solves their number.  (Among different tasks one
+ * may gain, when a task that is held up elsewhere gets out of its way.)
  */
 static void one_more_of_the_same_slows_all(void **state)
 {
@@ -334,7 +334,7 @@ static void one_more_of_the_same_slows_all(void **state)
 	}
 }
 
-/* From any start the answer is the same but for the tolerance. */
+/* From any start the answer is the same within the tolerance. */
 static void the_last_solution_is_only_a_start(void **state)
 {
 	(void)state;

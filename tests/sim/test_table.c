@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What people see: tables that fit a screen, paragraphs, the bar of progress. */
+/* The output for people: tables that fit a screen, paragraphs, the progress bar. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,7 @@ static void columns(void **state)
 	table_free(&t);
 }
 
-/* Whatever is in it, no line is wider than the screen and nothing is left out. */
+/* Whatever the table contains, no line is wider than the screen and nothing is left out. */
 static void screen(void **state)
 {
 	struct table t;
@@ -122,7 +122,7 @@ static void bar(void **state)
 	(void)state;
 	progress_line(line, sizeof(line), "replay", 0, 3, 5);
 	assert_string_equal(line, "replay [                        ]   0 %  0/3 runs");
-	/* Half of the first run, which is all that is known, gives the bar and the time left. */
+	/* When only half of the first run is known, this gives the bar and the time left. */
 	progress_line(line, sizeof(line), "replay", 0.5, 1, 90);
 	assert_string_equal(line,
 			    "replay [############            ]  50 %  0/1 runs, 1 min 30 s left");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Every kind of bad trace is refused with its exact line and column; nothing is kept. */
+/* Every kind of bad trace is refused with its exact line and column, and nothing is kept. */
 #include "tests/sim/workload_fixture.h"
 
 #include <fcntl.h>
@@ -40,10 +40,10 @@ static void test_recognition(void **state)
 		 "ELF\x01\x02",
 		 "t:1:1: expected " FORMATS ", found \"?ELF??\""},
 		{"hour,min,unk,sec\n", "t:1:1: expected " FORMATS ", found \"hour,min,unk,sec\""},
-		{"; only a header\n", "t: there is no job in it"},
-		{CSD, "t: there is no job in it"},
-		{BLOCK, "t: there is no job in it"},
-		{DARSHAN, "t: there is no job in it"},
+		{"; only a header\n", "t: the trace has no job"},
+		{CSD, "t: the trace has no job"},
+		{BLOCK, "t: the trace has no job"},
+		{DARSHAN, "t: the trace has no job"},
 		{"\"hour,min\n", "t:1:10: expected the closing quote of the field, found "
 				 "\"end of line\""},
 	};
@@ -62,7 +62,7 @@ static void test_columns8(void **state)
 		{"0 0 1 4 0 -1 0 0\n-1 0 1 4 0 -1 0 0\n",
 		 "t:2:1: expected the arrival time in s, a number from 0 to 1e+12, found \"-1\""},
 		{"5 0 1 4 0 -1 0 0\n\n3 0 1 4 0 -1 0 0\n",
-		 "t:3:1: expected an arrival not before 5 s, the one above, found \"3\""},
+		 "t:3:1: expected an arrival not before that of the row above (5 s), found \"3\""},
 		{"0 0 -0.5 4 0 -1 0 0\n",
 		 "t:1:5: expected the duration in s, a number from 0 to 1e+12, found \"-0.5\""},
 		{"0 0 nan 4 0 -1 0 0\n",
@@ -120,13 +120,14 @@ static void test_csd(void **state)
 		{CSD "0,1,0,-.005,a\n", "t:2:7: expected CPU seconds (`sec`), a number from 0 to "
 					"1e+12, found \"-.005\""},
 		{CSD "0,1,0,1,\n", "t:2:9: expected the program's name (`prog`), found \"\""},
-		{CSD "0,2,0,1,a\n0,1,0,1,a\n", "t:3:3: expected an arrival not before second 2 of "
-					       "run 0, the row above, found \"1\""},
-		/* also in a run that is not served */
+		{CSD "0,2,0,1,a\n0,1,0,1,a\n", "t:3:3: expected an arrival not before that of the "
+					       "row above, second 2 of run 0, found \"1\""},
+		/* also in a run that is not part of the workload */
 		{CSD "0,2,0,1,a\n60,3,0,1,a\n60,1,0,1,a\n",
-		 "t:4:4: expected an arrival not before second 3 of run 1, the row above, found "
+		 "t:4:4: expected an arrival not before that of the row above, second 3 of run 1, "
+		 "found "
 		 "\"1\""},
-		{CSD "0,2,0,1,\"a\"b\n", "t:2:12: expected a comma behind a quoted field, or \"\" "
+		{CSD "0,2,0,1,\"a\"b\n", "t:2:12: expected a comma after a quoted field, or \"\" "
 					 "for a quote inside one, found \"b\""},
 		{CSD "0,2,0,1,\"a\n", "t:2:11: expected the closing quote of the field, found "
 				      "\"end of line\""},
@@ -136,7 +137,7 @@ static void test_csd(void **state)
 	(void)state;
 	CHECK(rows, NULL);
 	o.run = 3;
-	refused(CSD "240,0,0,1,a\n0,0,0,1,a\n", &o, "t: run 3 is not in it; there are 4, 0");
+	refused(CSD "240,0,0,1,a\n0,0,0,1,a\n", &o, "t: the trace has no run 3; it has: 4, 0");
 }
 
 static void test_swf(void **state)
@@ -155,7 +156,7 @@ static void test_swf(void **state)
 		 "t:2:9: expected the number of processors (column 5), a whole number from -1 to "
 		 "1000000, found \"1.5\""},
 		{"1 9 0 5 1 5 -1 1 -1 -1 1 1 1 1 1 -1 -1 -1\n" SWF_ROW,
-		 "t:2:3: expected an arrival not before 9 s, the one above, found \"0\""},
+		 "t:2:3: expected an arrival not before that of the row above (9 s), found \"0\""},
 		{"; MaxNodes: 2\n1 0 0 5 1 5 -1 1 -1 -1 1 bob 1 1 1 -1 -1 -1\n",
 		 "t:2:26: expected a column (-1: unknown), a number from -1e+15 to 1e+15, found "
 		 "\"bob\""},
@@ -199,7 +200,8 @@ static void test_block(void **state)
 		{BLOCK "1,0,28,0,0\n", "t:2:8: expected the size in bytes, a whole number from 1 "
 				       "to 1e+15, found \"0\""},
 		{BLOCK "1,5,28,512,0\n1,4,28,512,0\n",
-		 "t:3:3: expected a time not before the row above (5 s) and at most 1e+12 s, found "
+		 "t:3:3: expected a time not before that of the row above (5 s) and at most 1e+12 "
+		 "s, found "
 		 "\"4\""},
 		{BLOCK "1,5,28,512,-3\n", "t:2:12: expected the block number, a whole number from "
 					  "0 to 1e+18, found \"-3\""},
@@ -248,7 +250,7 @@ static void test_options_leave_nothing(void **state)
 	o = defaults();
 	o.min_cpu_ms = 6000;
 	refused(SWF_ROW, &o, "t: none of its 1 records is a job that the options let through");
-	/* one that never ran */
+	/* a job that never ran */
 	refused("2 0 0 -1 -1 5 -1 -1 -1 -1 1 1 1 1 1 -1 -1 -1\n", NULL,
 		"t: none of its 1 records is a job that the options let through");
 }
@@ -264,7 +266,7 @@ static void test_lines(void **state)
 	refused(text, NULL,
 		"t:1:65537: expected a line of at most 65536 bytes, found "
 		"\"1111111111111111111111111111111111111111...\"");
-	text[65536] = '\n'; /* the longest line: read, though not a workload */
+	text[65536] = '\n'; /* the longest line is read, though it is no workload */
 	refused(text, NULL,
 		"t:1:1: expected " FORMATS
 		", found \"1111111111111111111111111111111111111111...\"");
@@ -347,7 +349,7 @@ static void test_gzip(void **state)
 	w = must_open(p.path, NULL);
 	assert_int_equal(workload_info(w)->jobs, 300);
 	workload_free(w);
-	write_bytes(&p, p.n - 1); /* in the trailer */
+	write_bytes(&p, p.n - 1); /* cuts the trailer */
 	open_bad(&p, ":301:1: expected the rest of the gzip data, found \"end of file\"");
 	write_bytes(&p, p.n - 8);
 	open_bad(&p, cut);

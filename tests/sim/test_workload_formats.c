@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Each trace format read right, from the samples: what is held, what is generated. */
+/* The samples show that each trace format is read right: held fields and generated fields. */
 #include "tests/sim/workload_fixture.h"
 
 #include <unistd.h>
@@ -78,7 +78,7 @@ static void test_columns8_data_elsewhere(void **state)
 	(void)state;
 	assert_string_equal(
 		workload_info(w)->note,
-		"the data of 1 jobs lie at another node in the trace; taken to be at home");
+		"in the trace the data of 1 jobs is at another node; here it is at home");
 	workload_free(w);
 }
 
@@ -136,15 +136,15 @@ static void test_swf(void **state)
 	assert_string_equal(info->synthetic, "home, memory_mb (in part), io_per_ms, request_kb, "
 					     "reaccess, faults_per_ms, initial_mb");
 	j = must_next(w);
-	NEAR(j.arrival_ms, 0, 0); /* from the first job */
+	NEAR(j.arrival_ms, 0, 0); /* counted from the first job */
 	NEAR(j.cpu_ms, 55000, 1e-9);
 	NEAR(j.memory_mb, 2, 1e-12);
 	assert_int_equal(j.tasks, 1);
 	assert_true(j.home < 4);
 	j = must_next(w);
 	NEAR(j.arrival_ms, 10000, 1e-9);
-	NEAR(j.cpu_ms, 30000, 1e-9); /* no CPU time: the run time */
-	NEAR(j.memory_mb, 8, 1e-12); /* none used: the requested */
+	NEAR(j.cpu_ms, 30000, 1e-9); /* without CPU time: the run time */
+	NEAR(j.memory_mb, 8, 1e-12); /* without used memory: the requested memory */
 	assert_int_equal(j.tasks, 4);
 	assert_int_equal(j.kind, 1);
 	j = must_next(w);
@@ -173,7 +173,7 @@ static void test_swf_requested(void **state)
 	NEAR(j.cpu_ms, 120000, 1e-9);
 	NEAR(j.memory_mb, 4, 1e-12);
 	j = must_next(w);
-	assert_int_equal(j.tasks, 2); /* six, folded: the work is kept */
+	assert_int_equal(j.tasks, 2); /* six tasks, folded; the work stays the same */
 	NEAR(j.cpu_ms, 180000, 1e-9);
 	NEAR(j.memory_mb, 24, 1e-12);
 	workload_free(w);
@@ -191,7 +191,7 @@ static void test_darshan(void **state)
 	assert_string_equal(info->kind[0], "reader");
 	assert_string_equal(info->kind[1], "ior");
 	assert_string_equal(info->synthetic, "home, memory_mb, faults_per_ms, initial_mb");
-	j = must_next(w); /* sorted by time: the second row */
+	j = must_next(w); /* sorted by time, so the second row comes first */
 	NEAR(j.arrival_ms, 0, 0);
 	assert_int_equal(j.kind, 1);
 	assert_int_equal(j.tasks, 2);
@@ -214,7 +214,7 @@ static void test_darshan(void **state)
 	workload_free(w);
 }
 
-/* The same names, no row index: names and fields in step. */
+/* The same names without a row index: names and fields match. */
 static void test_darshan_unshifted(void **state)
 {
 	static const char text[] =
@@ -247,7 +247,7 @@ static void test_block(void **state)
 	NEAR(j.arrival_ms, 0, 0);
 	NEAR(j.requests, 3, 0);
 	NEAR(j.request_kb, 16.384 / 3, 1e-12);
-	NEAR(j.request_sd_kb, 4.096 * sqrt(2.0) / 3, 1e-9); /* of 1, 2, 1 times 4.096 */
+	NEAR(j.request_sd_kb, 4.096 * sqrt(2.0) / 3, 1e-9); /* deviation of 1, 2, 1 times 4.096 */
 	NEAR(j.write_fraction, 0.25, 1e-12);
 	NEAR(j.cpu_ms, 0.3, 1e-12);
 	assert_int_equal(j.kind, 0);
@@ -301,7 +301,7 @@ static void test_recording(void **state)
 	workload_free(w);
 }
 
-/* Real traces, where a user has them: IOCOM_TRACES names their folder. */
+/* Real traces, if the user has them: IOCOM_TRACES names their folder. */
 static void test_real(void **state)
 {
 	static const struct {

@@ -86,7 +86,8 @@ static void test_arrivals(void **state)
 	workload_free(w);
 }
 
-/* Job k is the same whatever came before, whoever else asks, and wherever one looks. */
+/* Job k depends only on the seed and on k: other numbers of jobs or other rates do not
+ * change it. */
 static void test_only_seed_and_number(void **state)
 {
 	struct generator_params p = preset("acm-30"), q;
@@ -97,7 +98,7 @@ static void test_only_seed_and_number(void **state)
 	p.jobs = 1000;
 	q = p;
 	q.jobs = 500;
-	q.kind[0].io_per_ms *= 3; /* touches the rates, nothing else */
+	q.kind[0].io_per_ms *= 3; /* changes the rates and nothing else */
 	q.interarrival_ms *= 2;
 	a = must_generate(&p);
 	b = must_generate(&q);
@@ -210,7 +211,7 @@ static void test_lifetimes(void **state)
 	check_lifetime(LIFETIME_PARETO, 1.5, 40000, -1, 0.03);
 	check_lifetime(LIFETIME_PARETO, 1, 40000, -1, 0.03);
 	check_lifetime(LIFETIME_PARETO, 0.8, 20000, -1, 0.03);
-	/* uncut, shape 2: the least is half the mean; cut the least rises, and by a little */
+	/* uncut with shape 2 the least value is half the mean; a cut raises it a little */
 	assert_int_equal(lifetime_init(&l, LIFETIME_PARETO, 400, 2, 0, &err), 0);
 	NEAR(l.low, 200, 1e-9);
 	assert_int_equal(lifetime_init(&l, LIFETIME_PARETO, 400, 2, 1e9, &err), 0);
@@ -285,7 +286,7 @@ static void test_rejected(void **state)
 	q = p;
 	q.kind[0].parallel_share = 1;
 	q.kind[0].tasks_max = 1;
-	rejected(&q, "job: tasks: expected at least 1 and no more than the most, found 2 to 1");
+	rejected(&q, "job: tasks: expected a least number from 1 up to the largest, found 2 to 1");
 	q = p;
 	q.kind[0].share = 0;
 	rejected(&q, "generator: the shares of its kinds add up to 0");
@@ -294,7 +295,7 @@ static void test_rejected(void **state)
 	rejected(&q, "generator: kinds: expected a number from 1 to 16, found 17");
 }
 
-/* Every preset generates, and holds what its paper says. */
+/* Every preset generates jobs with the values of its paper. */
 static void test_presets(void **state)
 {
 	const char *name, *text;
@@ -342,7 +343,7 @@ static void test_preset_values(void **state)
 	NEAR(p.kind[0].io_per_ms, 0.01, 0);
 	NEAR(p.kind[0].faults_per_ms, 8, 0);
 	NEAR(p.kind[1].share, 0.1, 1e-12);
-	/* memory: Pareto unless told, constant for the applications */
+	/* Pareto memory by default, constant for the applications */
 	NEAR(preset("fc").kind[0].memory_shape, 1.5, 0);
 	NEAR(preset("lu").kind[0].memory_shape, 0, 0);
 	p = preset("com");
@@ -352,7 +353,7 @@ static void test_preset_values(void **state)
 	NEAR(p.kind[0].io_per_ms, 1e-5, 0);
 	assert_int_equal(p.kind[0].tasks_min, 16);
 	assert_int_equal(p.kind[0].tasks_max, 16);
-	/* 30 % and 60 % parallel jobs arrive alike */
+	/* 30 % and 60 % parallel jobs have the same arrivals */
 	NEAR(preset("acm-30").interarrival_ms, preset("acm-60").interarrival_ms, 0);
 }
 
@@ -377,7 +378,7 @@ static void test_preset_args(void **state)
 	NEAR(p.kind[0].barrier_ms, 5, 1e-12);
 	assert_int_equal(p.jobs, 12);
 	assert_int_equal(p.seed, 9);
-	/* memory asked for is that of the memory-intensive jobs */
+	/* a given memory applies to the memory-intensive jobs */
 	a.memory_mb = 50;
 	assert_int_equal(preset_fill(&p, "com-memory", &a, &err), 0);
 	NEAR(p.kind[0].memory_mean_mb, 4, 0);
@@ -412,7 +413,7 @@ static void test_applications(void **state)
 		assert_int_equal(
 			application_kind(application_name(APPLICATION_COMMUNICATION, i), &k), 0);
 		assert_true(k.messages_per_ms >= 0.1 && k.messages_per_ms <= 0.5);
-		/* O-29: at 1 Gbps communication-intensive */
+		/* O-29: communication-intensive at 1 Gbps */
 		assert_true(k.messages_per_ms * k.message_kb > 125);
 	}
 	assert_null(application_name(APPLICATION_COMMUNICATION, 5));

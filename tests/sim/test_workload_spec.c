@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* --workload's text: "gen:PRESET,key=value,..." or a file; each error with its place. */
+/* The text of --workload: "gen:PRESET,key=value,..." or a file; each error has its position. */
 #include "tests/sim/workload_fixture.h"
 
 #include "sim/workload/spec.h"
@@ -70,7 +70,7 @@ static void test_good(void **state)
 	assert_int_equal(homes, 1U << 0 | 1U << 2 | 1U << 4);
 	workload_free(w);
 
-	/* what the text does not say comes from the options */
+	/* values that the text does not give come from the options */
 	o.seed = 5;
 	o.nodes = 3;
 	o.jobs_max = 11;

@@ -28,7 +28,7 @@ static struct workload *open_sample(const char *text, const struct workload_opti
 	return w;
 }
 
-/* Two passes, a broken-off one between, and the copy in memory: the same jobs. */
+/* Two passes, an interrupted one between them, and the copy in memory give the same jobs. */
 static void test_rewind(void **state)
 {
 	(void)state;
@@ -74,7 +74,7 @@ static void test_hash(void **state)
 	int fd = mkstemp(path);
 
 	(void)state;
-	/* printf '0 0 1 4 0 -1 0 0\n' | sha256sum */
+	/* the output of printf '0 0 1 4 0 -1 0 0\n' | sha256sum */
 	assert_string_equal(
 		workload_info(w)->hash,
 		"sha256:86c186b098623eb2e992e8dc3370a6dd539430be152aea50e03bc225bf9ceec4");
@@ -138,7 +138,7 @@ static void test_options_window(void **state)
 	j = must_next(w);
 	assert_int_equal(j.id, 0);
 	assert_int_equal(j.home, 2);
-	NEAR(j.arrival_ms, 5000, 1e-9); /* 20 s is time 0; half of 10 s */
+	NEAR(j.arrival_ms, 5000, 1e-9); /* 20 s become time 0; 10 s are halved */
 	j = must_next(w);
 	NEAR(j.arrival_ms, 10000, 1e-9);
 	must_end(w);
@@ -154,7 +154,7 @@ static void test_options_window(void **state)
 	workload_free(w);
 }
 
-/* What is generated for a job hangs on the seed and its record alone. */
+/* The generated values of a job depend only on the seed and its record. */
 static void test_generated_fields(void **state)
 {
 	struct workload_options o = defaults(), later = o;
@@ -228,7 +228,7 @@ static void test_option_names(void **state)
 	assert_int_equal(workload_options_set(&o, "seed", "-1", &err), -EINVAL);
 	assert_int_equal(workload_options_set(&o, "memory_mean_mb", "nan", &err), -EINVAL);
 	assert_int_equal(workload_options_set(&o, "colour", "1", &err), -ENOENT);
-	assert_non_null(strstr(err.text, "no option \"colour\"; there are seed, nodes,"));
+	assert_non_null(strstr(err.text, "no option \"colour\"; it has: seed, nodes,"));
 	for (; (name = workload_options_get(&o, n, &value, &meaning)); n++)
 		assert_true(*name && *meaning && isfinite(value));
 	assert_int_equal(n, 21);
@@ -276,7 +276,7 @@ static void test_quoted(void **state)
 	check_csv("\"\",\"\"\n", (struct wanted_field[]){{"", 1}, {"", 4}}, 2);
 }
 
-/* The short way of reading a number gives what strtod gives, bit for bit. */
+/* The fast way of reading a number gives the same bits as strtod. */
 static void test_numbers(void **state)
 {
 	static const char *const good[] = {"0",

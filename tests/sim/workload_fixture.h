@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What the tests of workloads share. */
+/* Shared by the tests of workloads. */
 #ifndef WORKLOAD_FIXTURE_H
 #define WORKLOAD_FIXTURE_H
 
@@ -33,7 +33,7 @@ static inline struct workload_options defaults(void)
 	return o;
 }
 
-/* Opens or fails the test with the sentence. */
+/* Opens the trace, or fails the test with the message. */
 static inline struct workload *must_open(const char *path, const struct workload_options *o)
 {
 	struct iocom_err err = {0};
@@ -85,7 +85,7 @@ static inline bool same_job(const struct sim_job *a, const struct sim_job *b)
 	       a->messages_per_ms == b->messages_per_ms && a->message_kb == b->message_kb;
 }
 
-/* The content TEXT is refused with exactly this message ("t" stands for the file). */
+/* Checks that TEXT is refused with exactly this message ("t" stands for the file). */
 static inline void refused(const char *text, const struct workload_options *o, const char *message)
 {
 	struct iocom_err err = {0};

@@ -13,13 +13,16 @@
  *
  * PATH holds the speed in MB/s (10^6 bytes) and is read for each request: the disk can
  * be formatted at full speed (0) and slowed down then.  Flushes, trims and zeroing
- * cost nothing.
+ * cost nothing.  PATH.served holds the sum of the service times so far, in ns: what a clock
+ * shows on a busy machine is more than that.
  */
 #define NBDKIT_API_VERSION 2
 #define THREAD_MODEL	   NBDKIT_THREAD_MODEL_SERIALIZE_ALL_REQUESTS
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -30,20 +33,22 @@
 #include <nbdkit-plugin.h>
 
 /*
- * A shorter pause than this between two requests is our own way through nbdkit, FUSE
- * and the loop device, not the disk's idleness: the next service starts where the last
- * one ended, which keeps a busy disk at its exact speed.
+ * A shorter pause between two requests is our own path through nbdkit, FUSE and the loop device,
+ * not idleness of the disk: the next service starts where the last one ended, which keeps a busy
+ * disk at its exact speed.
  */
 #define TURNAROUND_NS 400000
 
-/* One disk a process: nbdkit's callbacks carry no context before open(). */
+/* Each process has one disk, because nbdkit's callbacks carry no context before open(). */
 static struct {
 	int64_t size_bytes;
 	char *speed_path;
 	int speed_fd;
+	int served_fd;
 	unsigned char *data;
 	int64_t free_at_ns; /* when the server finishes what it has accepted */
-} disk = {.speed_fd = -1};
+	int64_t served_ns;
+} disk = {.speed_fd = -1, .served_fd = -1};
 
 static int64_t now_ns(void)
 {
@@ -53,7 +58,7 @@ static int64_t now_ns(void)
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* MB/s; 0: as fast as it goes, also while the file cannot be read. */
+/* Returns MB/s; 0: as fast as possible, also if the file cannot be read. */
 static double disk_speed(void)
 {
 	char text[32];
@@ -65,17 +70,29 @@ static double disk_speed(void)
 	return strtod(text, NULL);
 }
 
+/* As long as any number, so that a shorter one leaves nothing behind. */
+static void disk_tell(void)
+{
+	char text[32];
+	int n = snprintf(text, sizeof(text), "%020lld\n", (long long)disk.served_ns);
+
+	(void)!pwrite(disk.served_fd, text, n, 0);
+}
+
 static void disk_serve(uint32_t bytes)
 {
 	double speed_mb_per_s = disk_speed();
-	int64_t now = now_ns(), start = now;
+	int64_t now = now_ns(), start = now, service_ns;
 	struct timespec end;
 
 	if (speed_mb_per_s <= 0)
 		return;
 	if (now - disk.free_at_ns < TURNAROUND_NS)
 		start = disk.free_at_ns;
-	disk.free_at_ns = start + (int64_t)(bytes * 1000.0 / speed_mb_per_s);
+	service_ns = (int64_t)(bytes * 1000.0 / speed_mb_per_s);
+	disk.free_at_ns = start + service_ns;
+	disk.served_ns += service_ns;
+	disk_tell();
 	end.tv_sec = disk.free_at_ns / 1000000000;
 	end.tv_nsec = disk.free_at_ns % 1000000000;
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL) == EINTR)
@@ -107,11 +124,16 @@ static int disk_config_complete(void)
 
 static int disk_get_ready(void)
 {
+	char served[PATH_MAX];
+
+	snprintf(served, sizeof(served), "%s.served", disk.speed_path);
 	disk.speed_fd = open(disk.speed_path, O_RDONLY | O_CLOEXEC);
-	if (disk.speed_fd < 0) {
-		nbdkit_error("cannot open %s: %m", disk.speed_path);
+	disk.served_fd = open(served, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (disk.speed_fd < 0 || disk.served_fd < 0) {
+		nbdkit_error("cannot open %s: %m", disk.speed_fd < 0 ? disk.speed_path : served);
 		return -1;
 	}
+	disk_tell();
 	disk.data = mmap(NULL, disk.size_bytes, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (disk.data == MAP_FAILED) {
@@ -128,6 +150,8 @@ static void disk_unload(void)
 		munmap(disk.data, disk.size_bytes);
 	if (disk.speed_fd >= 0)
 		close(disk.speed_fd);
+	if (disk.served_fd >= 0)
+		close(disk.served_fd);
 	free(disk.speed_path);
 }
 
@@ -171,7 +195,7 @@ static int disk_flush(void *handle, uint32_t flags)
 	return 0;
 }
 
-/* Gives whole pages back to the machine, so that a freed disk costs no memory. */
+/* Gives whole pages back to the machine, so that a trimmed disk costs no memory. */
 static int disk_zero(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
 {
 	const uint64_t page = sysconf(_SC_PAGESIZE);

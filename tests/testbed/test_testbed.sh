@@ -2,11 +2,16 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # The emulated cluster itself: isolation, disk and link speeds, limits, clean-up after
 # crashes, bad input.  Needs no agent.
+# A busy machine makes everything slower and nothing faster.  So no clock says that something is
+# not too slow: the disk tells what it charged; how fast it all is, `make bench-testbed` measures.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
 TESTBED=$PWD/tests/testbed/testbed
-STATE=${IOCOM_TESTBED_DIR:-/run/iocom-testbed}
+MARK=${IOCOM_TESTBED_MARK:-iocom-testbed}
+STATE=${IOCOM_TESTBED_DIR:-/run/$MARK}
+DISK=/mnt/${IOCOM_TESTBED_MARK:-iocom-disk}
+SLEEP=987.$$
 SCRATCH=$(mktemp -d)
 chmod 755 "$SCRATCH"
 
@@ -17,7 +22,7 @@ finish() {
 	"$TESTBED" down >/dev/null 2>&1
 	rm -rf "$SCRATCH"
 }
-exec 9>/run/lock/iocom-testbed-user.lock # one testbed a machine: tests take turns
+exec 9>"/run/lock/$MARK-user.lock" # one testbed a machine: tests take turns
 flock -w 900 9 || tap_skip_all "another test holds the testbed"
 trap finish EXIT
 trap 'exit 130' INT TERM
@@ -28,13 +33,13 @@ on() { # NODE COMMAND...
 	shift
 	"$TESTBED" exec "$node" -- "$@"
 }
-# What a testbed leaves on the machine, whatever its own status command thinks.
+# Prints what a testbed leaves on the machine, without asking its own status command.
 remains() {
-	grep -E 'iocom-testbed|iocom-disk' /proc/self/mountinfo
-	losetup -a | grep iocom-testbed
-	ls -d /sys/fs/cgroup/{,*/}iocom-testbed "$STATE" /mnt/iocom-disk 2>/dev/null
+	grep -E " ($STATE|$DISK)[ /]| $MARK " /proc/self/mountinfo
+	losetup -a | grep -- "/$MARK-n"
+	ls -d /sys/fs/cgroup/{,*/}"$MARK" "$STATE" "$DISK" 2>/dev/null
 	ip -o link | grep iocom-
-	pgrep -af "$STATE/|^sleep 987"
+	pgrep -af "$STATE/|^sleep $SLEEP"
 }
 says() { # COMMAND...: its output and exit status in one line
 	local out status
@@ -42,20 +47,40 @@ says() { # COMMAND...: its output and exit status in one line
 	status=$?
 	printf '%s [%d]' "$out" "$status"
 }
-# Python on a node: O_DIRECT reads of 64 KiB with optional pacing; prints seconds and
-# the share of them that the disk was busy.
+# What a node's disk has charged so far, and how long it was busy, in ms.
+charged() { awk '{ printf "%.3f", $1 / 1e6 }' "$STATE/$1/disk/speed.served"; }
+busy() { awk '{ print $10 }' "/sys/block/$(cat "$STATE/$1/disk/loop")/stat"; }
+# Python on a node: COUNT O_DIRECT reads of 64 KiB, GAP seconds apart; prints the ms they took.
 reads='
 import mmap, os, sys, time
 path, count, gap = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-disk = os.path.basename(os.popen("df --output=source " + path).read().split()[-1])
-def busy(): return int(open("/sys/block/%s/stat" % disk).read().split()[9]) / 1000
 fd, buf = os.open(path, os.O_RDONLY | os.O_DIRECT), mmap.mmap(-1, 65536)
-began, b = time.time(), busy()
+began = time.time()
 for i in range(count):
     os.preadv(fd, [buf], i % 64 * 65536)
     if gap: time.sleep(max(0, began + (i + 1) * gap - time.time()))
-took = time.time() - began
-print("%.3f %.2f" % (took, (busy() - b) / took))'
+print("%.1f" % ((time.time() - began) * 1e3))'
+# Two readers: one reads 64 blocks while the other reads.  Prints how many the other read
+# meanwhile, and the ms that took.
+shares='
+import mmap, os, sys, time
+path = sys.argv[1]
+done = mmap.mmap(-1, 4096)
+def read(i):
+    os.preadv(fd, [buf], i % 64 * 65536)
+def blocks(): return int.from_bytes(done[:8], "little")
+other = os.fork()
+fd, buf = os.open(path, os.O_RDONLY | os.O_DIRECT), mmap.mmap(-1, 65536)
+if other == 0:
+    while True:
+        read(blocks())
+        done[:8] = (blocks() + 1).to_bytes(8, "little")
+while not blocks(): time.sleep(0.001)
+began, first = time.time(), blocks()
+for i in range(64): read(i)
+print(blocks() - first, "%.1f" % ((time.time() - began) * 1e3))
+os.kill(other, 9)'
+running() { pgrep -f "^sleep $SLEEP$"; }
 
 out=$(says "$TESTBED" up --nodes 2 --no-agents --disk 20,5 --cpu 0.25 --mem 1000,100 --net 100mbit)
 tap_like "up" "$out" '2 nodes up in .* \[0\]$'
@@ -73,80 +98,95 @@ tap_true "n1 reaches n2 by name" on n1 ping -c 1 -W 2 -q n2
 {
 	on n1 sh -c 'echo one >$IOCOM_TESTBED_DISK/who'
 	on n2 sh -c 'echo two >$IOCOM_TESTBED_DISK/who'
-	tap_is "same path, another disk" "$(on n1 cat /mnt/iocom-disk/who) $(on n2 cat /mnt/iocom-disk/who)" "one two"
-	tap_is "the disk is not seen outside" "$(ls -A /mnt/iocom-disk)" ""
-	tap_is "in its control group" "$(on n1 grep -c ':/iocom-testbed/n1/exec$' /proc/self/cgroup)" \
-		"$(find /sys/fs/cgroup -maxdepth 2 -type d -name iocom-testbed | wc -l)"
-	tap_true "control groups are visible on a node" on n1 sh -c 'test -n "$(find /sys/fs/cgroup -maxdepth 2 -name iocom-testbed)"'
+	tap_is "same path, another disk" "$(on n1 cat "$DISK/who") $(on n2 cat "$DISK/who")" "one two"
+	tap_is "the disk is not seen outside" "$(ls -A "$DISK")" ""
+	tap_is "in its control group" "$(on n1 grep -c ":/$MARK/n1/exec$" /proc/self/cgroup)" \
+		"$(find /sys/fs/cgroup -maxdepth 2 -type d -name "$MARK" | wc -l)"
+	tap_true "control groups are visible on a node" on n1 sh -c 'test -n "$(find /sys/fs/cgroup -maxdepth 2 -name "$0")"' "$MARK"
 	tap_is "environment" "$(on n2 sh -c 'echo "$IOCOM_TESTBED_DISK $IOCOM_RUN_DIR ${PATH%%:*}"')" \
-		"/mnt/iocom-disk $STATE/n2/run $STATE/programs"
+		"$DISK $STATE/n2/run $STATE/programs"
 	tap_is "munge across the nodes" "$(on n1 sh -c 'munge -n -S $IOCOM_MUNGE_SOCKET' | on n2 sh -c 'unmunge -S $IOCOM_MUNGE_SOCKET' | sed -n 's/^ENCODE_HOST: *//p')" "n1 (10.77.0.1)"
 	tap_is "an ordinary user writes to the disk" "$("$TESTBED" exec n1 --user nobody -- sh -c 'id -un; echo x >$IOCOM_TESTBED_DISK/nobody && echo written' | paste -sd' ')" "nobody written"
 }
 
-# exec is the command itself.
+# exec becomes the command itself.
 tap_is "working directory, stdin, stdout" "$(cd "$SCRATCH" && echo text | on n1 sh -c 'pwd; cat' | paste -sd' ')" "$SCRATCH text"
 on n1 sh -c 'exit 3'
 tap_is "exit status" $? 3
 on n1 /nowhere/at-all 2>/dev/null
 tap_is "no such command: 127" $? 127
-on n1 sleep 30 &
+on n1 sleep "$SLEEP" &
 pid=$!
-sleep 0.3
+until_true 60 running
 kill -TERM $pid
 wait $pid 2>/dev/null
 tap_is "a signal reaches the command" $? 143
 
-# Disks: 4 MiB at 20 and 5 MB/s; not faster, not much slower, busy all the time.
+# Disks: 4 MiB at 20 and 5 MB/s.  Each is charged for what its bytes take, and nobody has them
+# sooner; the block device is busy as long.
+is_near() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a - b < 0.01 && b - a < 0.01) }'; } # ms
 for node in n1:20 n2:5; do
 	speed=${node#*:} node=${node%:*}
-	began=$EPOCHREALTIME
-	on "$node" dd if=/dev/zero of=/mnt/iocom-disk/data bs=1M count=4 oflag=direct 2>/dev/null
-	wrote=$(awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')
-	read -r took busy < <(on "$node" python3 -c "$reads" /mnt/iocom-disk/data 64 0)
-	expected=$(awk -v s="$speed" 'BEGIN { print 4.194304 / s }')
-	tap_calc "$node: direct reads at $speed MB/s (took $took s of $expected)" "$took > 0.9 * $expected && $took < 1.3 * $expected"
-	tap_calc "$node: direct writes at $speed MB/s (took $wrote s)" "$wrote > 0.9 * $expected && $wrote < 1.3 * $expected + 0.3"
-	tap_calc "$node: the disk was busy meanwhile ($busy)" "$busy > 0.8"
+	expected=$(awk -v s="$speed" 'BEGIN { print 4194.304 / s }')
+	before=$(charged "$node") began=$EPOCHREALTIME
+	on "$node" dd if=/dev/zero of="$DISK/data" bs=1M count=4 oflag=direct conv=fsync 2>/dev/null
+	wrote=$(awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { print (b - a) * 1e3 }')
+	# The file system's own blocks come on top.
+	tap_calc "$node: direct writes at $speed MB/s ($wrote ms of $expected)" \
+		"$wrote > 0.98 * $expected && $(charged "$node") - $before >= $expected - 0.01 && $(charged "$node") - $before < 1.3 * $expected"
+	on "$node" sync -f "$DISK"
+	before=$(charged "$node") was_busy=$(busy "$node")
+	took=$(on "$node" python3 -c "$reads" "$DISK/data" 64 0)
+	tap_true "$node: direct reads are charged at $speed MB/s" is_near "$(awk -v a="$before" -v b="$(charged "$node")" 'BEGIN { print b - a }')" "$expected"
+	tap_calc "$node: and take so long ($took ms of $expected)" "$took > 0.98 * $expected"
+	tap_calc "$node: the disk was busy meanwhile ($(($(busy "$node") - was_busy)) ms)" "$(busy "$node") - $was_busy > 0.9 * $expected"
 done
-read -r took busy < <(on n1 python3 -c "$reads" /mnt/iocom-disk/data 100 0.00655)
-tap_calc "asked for half of its speed, the disk is half busy ($busy)" "$busy > 0.35 && $busy < 0.7"
-on n1 python3 -c "$reads" /mnt/iocom-disk/data 64 0 >"$SCRATCH/a" &
-pid=$!
-read -r took busy < <(on n1 python3 -c "$reads" /mnt/iocom-disk/data 64 0)
-wait $pid
-tap_calc "two readers share the disk ($took s, $(cut -d' ' -f1 "$SCRATCH/a") s)" \
-	"$took > 0.34 && $(cut -d' ' -f1 "$SCRATCH/a") > 0.34 && $took < 0.65"
+# A bucket of tokens would be full again after each pause, and the disk idle.
+before=$(charged n1) was_busy=$(busy n1)
+took=$(on n1 python3 -c "$reads" "$DISK/data" 100 0.00655)
+tap_calc "asked for half of its speed, the disk is as busy for each block ($(($(busy n1) - was_busy)) ms of $took)" \
+	"$(charged n1) - $before > 327.6 && $(charged n1) - $before < 327.8 && $(busy n1) - $was_busy > 0.9 * 327.68 && $took > 650"
+read -r other took < <(on n1 python3 -c "$shares" "$DISK/data")
+tap_calc "two readers share the disk (64 blocks and $other in $took ms)" \
+	"$other >= 8 && $took > 0.98 * 3.2768 * (64 + $other - 1)"
 disk=$("$TESTBED" status --json | jq -r '.nodes[0].disk')
 sectors() { awk '{ print $3 }' "/sys/block/$disk/stat"; }
 before=$(sectors)
-on n1 dd of=/mnt/iocom-disk/data oflag=nocache conv=notrunc,fdatasync count=0 2>/dev/null
-on n1 cat /mnt/iocom-disk/data >/dev/null
+on n1 dd of="$DISK/data" oflag=nocache conv=notrunc,fdatasync count=0 2>/dev/null
+on n1 cat "$DISK/data" >/dev/null
 tap_calc "a buffered read reaches the disk: $(($(sectors) - before)) sectors of 8192" "$(sectors) - $before >= 8192"
 
-# Link: 4 MB at 100 Mbit/s takes 0.32 s.
+# Link: 4 MB at 100 Mbit/s take 0.32 s; 2 ms of it may be ahead.
 on n2 python3 -c '
-import socket
-s = socket.create_server(("10.77.0.2", 7999)); c = s.accept()[0]
+import socket, sys
+s = socket.create_server(("10.77.0.2", 7999)); open(sys.argv[1], "w"); c = s.accept()[0]
 while c.recv(65536): pass
-c.send(b"x")' &
-sleep 0.3
+c.send(b"x")' "$SCRATCH/listens" &
+until_true 60 test -e "$SCRATCH/listens"
 took=$(on n1 python3 -c '
 import socket, time
 c = socket.create_connection(("10.77.0.2", 7999)); t = time.time()
 c.sendall(bytes(4000000)); c.shutdown(socket.SHUT_WR); c.recv(1); print("%.3f" % (time.time() - t))')
-tap_calc "4 MB over a link of 100 Mbit/s took $took s" "$took > 0.28 && $took < 0.6"
+tap_calc "4 MB over a link of 100 Mbit/s take $took s, not less" "$took > 0.28"
+tap_like "and it is shaped to that each way" "$(on n1 tc qdisc show dev eth0) $(on n2 tc qdisc show dev eth0)" \
+	' rate 100Mbit .* rate 100Mbit '
 
 # Limits.
 on n1 sh -c 'head -c 150000000 /dev/zero | tail -c 150000000' | wc -c >"$SCRATCH/n1"
 on n2 sh -c 'head -c 150000000 /dev/zero | tail -c 150000000' 2>/dev/null | wc -c >"$SCRATCH/n2"
 tap_is "150 MB fit into 1000 MB and not into 100 MB" "$(cat "$SCRATCH/n1") $(cat "$SCRATCH/n2")" "150000000 0"
-cpu=$(on n1 python3 -c '
+# It is throttled, and used no more than its share: a period of 20 ms may be counted twice.
+tap_is "0.25 cores are the quota" "$(cat /sys/fs/cgroup/{,*/}"$MARK"/n1/cpu.{cfs_quota_us,cfs_period_us,max} 2>/dev/null | tr '\n' ' ')" "5000 20000 "
+throttled() { cat /sys/fs/cgroup/{,*/}"$MARK"/n1/cpu.stat 2>/dev/null | awk '$1 == "nr_throttled" { n += $2 } END { print n + 0 }'; }
+held=$(throttled)
+read -r cpu wall < <(on n1 python3 -c '
 import time
 t, c = time.time(), time.process_time()
 while time.time() - t < 1: pass
-print(time.process_time() - c)')
-tap_calc "0.25 cores: $cpu s of CPU in one second" "$cpu > 0.05 && $cpu < 0.33"
+print("%.3f %.3f" % (time.process_time() - c, time.time() - t))')
+tap_calc "$cpu s of CPU in $wall s" "$cpu < 0.25 * $wall + 0.03"
+burns() { on n1 timeout 0.3 sh -c 'while :; do :; done'; [ "$(throttled)" -gt "$held" ]; }
+tap_true "who wants more is throttled" until_true 60 burns
 
 # Bad input.
 tap_like "unknown node" "$(says on n9 true)" "no node 'n9': there are n1 to n2 \[1\]$"
@@ -154,9 +194,13 @@ tap_like "unknown user" "$(says "$TESTBED" exec n1 --user nobodyatall -- true)" 
 tap_like "down from a node" "$(says on n1 "$TESTBED" down)" 'runs on a node.* \[1\]$'
 
 # Crashes: the disks die under a writer, a process leaves its group, the state is gone.
-on n1 dd if=/dev/zero of=/mnt/iocom-disk/much bs=1M count=60 2>/dev/null &
-on n2 sh -c 'echo $$ >/sys/fs/cgroup/unified/cgroup.procs || echo $$ >/sys/fs/cgroup/cgroup.procs; exec sleep 987' 2>/dev/null &
-sleep 0.5
+before=$(charged n1)
+on n1 dd if=/dev/zero of="$DISK/much" bs=1M count=60 oflag=direct 2>/dev/null &
+# shellcheck disable=SC2016
+on n2 sh -c 'echo $$ >/sys/fs/cgroup/unified/cgroup.procs || echo $$ >/sys/fs/cgroup/cgroup.procs; exec sleep "$0"' "$SLEEP" 2>/dev/null &
+writes() { [ "$(charged n1)" != "$before" ]; }
+until_true 60 writes
+until_true 60 running
 kill -9 "$(cat "$STATE/n1/disk/nbdkit.pid")" "$(cat "$STATE/n2/disk/nbdfuse.pid")" "$(cat "$STATE/n2/munge/pid")"
 tap_like "up over a damaged testbed: refused" "$(says "$TESTBED" up --nodes 2 --no-agents --disk 20,5 --cpu 0.25 --mem 1000,100 --net 100mbit)" \
 	"damaged \(n1's disk is gone, n2's munged is gone\): .* \[1\]$"
@@ -189,7 +233,7 @@ for bad in "--nodes 0" "--nodes x" "--nodes 2 --disk 20,x" "--nodes 1 --disk 5,5
 	# shellcheck disable=SC2086
 	tap_like "usage: up $bad" "$(says "$TESTBED" up $bad)" '^testbed: up: .*; see testbed --help \[2\]$'
 done
-mkdir -p "$SCRATCH/tests" && cp -r tests/testbed "$SCRATCH/tests" # anybody can read it there
+mkdir -p "$SCRATCH/tests" && cp -r tests/testbed "$SCRATCH/tests" # every user can read it there
 tap_like "not root" "$(says setpriv --reuid 65534 --regid 65534 --clear-groups "$SCRATCH/tests/testbed/testbed" up --nodes 1)" 'needs root .*sudo \[1\]$'
 tap_true "shellcheck" shellcheck -x tests/testbed/testbed tests/testbed/lib/*.sh tests/testbed/test_testbed.sh
 tap_done

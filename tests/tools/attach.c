@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* attach FILE [PREFIX]: attaches an eBPF object's programs (of such names) until input ends. */
+/* attach FILE [PREFIX]: attaches an eBPF object's programs (with such names) until input ends. */
 #include <bpf/libbpf.h>
 #include <stdio.h>
 #include <string.h>

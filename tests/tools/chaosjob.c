@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A job whose every byte is known beforehand, and whose every run leaves a line:
+ * A job that writes known bytes, and leaves a line for each run:
  *
  *   chaosjob MARKS ID LINES MS [echo] [child] [alone]
  *
- * Appends "ID PID" to the file MARKS, then writes LINES lines "ID:NUMBER", ten
- * digits each, spread over MS milliseconds; `echo` copies the input behind them;
- * `child` leaves a process in a session of its own that never ends by itself;
- * `alone` says in MARKS.attempts whether another run of ID lives ("ID PID NS begin",
- * or "beside") and when this one did last ("beat"), on CLOCK_BOOTTIME.
- * Exits with ID modulo 8.
+ * It appends "ID PID" to the file MARKS, then writes LINES lines "ID:NUMBER", ten digits each,
+ * spread over MS milliseconds. `echo` copies the input after them. `child` leaves a process in a
+ * session of its own that never ends by itself. `alone` notes in MARKS.attempts whether another
+ * run of ID lives ("ID PID NS begin", or "beside") and when this one last wrote ("beat"), on
+ * CLOCK_BOOTTIME. It exits with ID modulo 8.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +20,7 @@
 #include <unistd.h>
 
 #define LINE	22
-#define PORTION 256 /* lines at once */
+#define PORTION 256 /* lines written at once */
 
 static int write_all(const char *data, size_t length)
 {
@@ -69,7 +68,7 @@ static int attempt(const char *marks, unsigned id, const char *what)
 	return append(path, line, (size_t)n);
 }
 
-/* The kernel lets go of the lock when the last process of this run has ended. */
+/* The kernel drops the lock when the last process of this run has ended. */
 static int begin_alone(const char *marks, unsigned id)
 {
 	char path[4096];
@@ -82,7 +81,7 @@ static int begin_alone(const char *marks, unsigned id)
 	return attempt(marks, id, flock(fd, LOCK_EX | LOCK_NB) ? "beside" : "begin");
 }
 
-/* Holds none of the job's pipes, listens to no signal of the job's group. */
+/* This process holds none of the job's pipes and gets no signal to the job's group. */
 static void leave_child(void)
 {
 	if (fork())
@@ -93,7 +92,7 @@ static void leave_child(void)
 		pause();
 }
 
-/* ATTEMPTS: where each portion is noted, or NULL. */
+/* Each portion is noted in ATTEMPTS, unless it is NULL. */
 static int tell(unsigned id, unsigned lines, unsigned ms, const char *attempts)
 {
 	unsigned portions = (lines + PORTION - 1) / PORTION;

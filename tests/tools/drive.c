@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Load of one kind for the monitor's benchmark; prints what it reached a second.
+ * Makes load of one kind for the monitor's benchmark, and prints what it reached per second.
  *
  *   drive pingpong SECONDS           64-byte round trips over TCP on loopback, one CPU
  *   drive stream SECONDS             bytes over TCP on loopback
  *   drive faults SECONDS             page faults on anonymous memory
  *   drive forks SECONDS              processes started (fork, exec) and waited for
- *   drive events RATE SECONDS FILE   RATE events a second, of eight: six TCP calls, two
- *                                    4 KiB direct reads of FILE
- *   drive threads N SECONDS          N sleeping threads; prints "ready" when all are there
+ *   drive events RATE SECONDS FILE   RATE events a second; of eight, six are TCP calls and two
+ *                                    are 4 KiB direct reads of FILE
+ *   drive threads N SECONDS          N sleeping threads; prints "ready" when all exist
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -60,10 +60,10 @@ static void pin(int cpu)
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set); /* a wish: fewer CPUs are fine */
+	sched_setaffinity(0, sizeof(set), &set); /* best effort: fewer CPUs are fine */
 }
 
-/* A connection over loopback: ends[0] connected, ends[1] accepted. */
+/* Makes a connection over loopback: ends[0] connected, ends[1] accepted. */
 static void connection(int ends[2])
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -83,7 +83,7 @@ static void connection(int ends[2])
 	close(listener);
 }
 
-/* Sends back what comes until the other end closes. */
+/* Sends back all it receives until the other end closes. */
 static pid_t echo(int fd, int other)
 {
 	char message[MESSAGE];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * forge_frame HOW WHERE [UID]: one malformed message to WHERE, a socket's path or a port of
- * 127.0.0.1, as UID.  Prints what came back: "refused: SENTENCE", "closed", "silent" (not
- * within 2 s) or "answered".  HOW is what make() knows; "connect" only connects.
+ * forge_frame HOW WHERE [UID]: sends one malformed message to WHERE (a socket's path or a port
+ * of 127.0.0.1) as UID. Prints the reaction: "refused: SENTENCE", "closed", "silent" (nothing
+ * within 2 s) or "answered". make() knows the values of HOW; "connect" only connects.
  *
- * forge_frame slow PORT COUNT SECONDS: COUNT connections from 127.0.0.66 that send a byte a
- * second; prints how many were cut meanwhile.
- * forge_frame crowd WHERE COUNT UID: as many that say one byte, held until the end of
- * standard input; prints how many were sent away.
+ * forge_frame slow PORT COUNT SECONDS: opens COUNT connections from 127.0.0.66 that send a byte
+ * a second; prints how many the agent cut meanwhile.
+ * forge_frame crowd WHERE COUNT UID: opens as many that send one byte, and holds them until
+ * standard input ends; prints how many the agent closed.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -97,7 +97,7 @@ static void start_with(const void *spec, size_t length)
 	msgpack_sbuffer_destroy(&buffer);
 }
 
-/* A start of a job that is wrong in one field. */
+/* Makes a start of a job with one wrong field. */
 static void bad_spec(const char *how)
 {
 	static char *many[SPEC_ARGS_MAX + 2];
@@ -148,7 +148,7 @@ static void bad_spec(const char *how)
 	free(packed);
 }
 
-/* Wrong from the header on.  False: not one of these. */
+/* Makes a message that is wrong from its header on. False: HOW is none of these. */
 static bool make_header(const char *how)
 {
 	if (!strcmp(how, "random")) {
@@ -280,7 +280,7 @@ static void allow_many(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* How many of ALL the agent has answered or closed. */
+/* Returns how many of ALL the agent has answered or closed. */
 static int sent_away(const int *all, int count)
 {
 	int away = 0;
@@ -291,7 +291,8 @@ static int sent_away(const int *all, int count)
 	return away;
 }
 
-/* COUNT connections that begin a message and say no more; how many were sent away. */
+/* Opens COUNT connections that begin a message and send no more. Returns how many the agent
+ * closed. */
 static int crowd(const char *where, int count, uid_t uid)
 {
 	int *all = calloc((size_t)count, sizeof(*all)), away = 0, before = -1;
@@ -304,7 +305,7 @@ static int crowd(const char *where, int count, uid_t uid)
 		all[i] = connect_to(where, NULL);
 		(void)!send(all[i], "i", 1, MSG_NOSIGNAL);
 	}
-	while (!away || away != before) { /* until no more are */
+	while (!away || away != before) { /* until the number stays the same */
 		before = away;
 		usleep(300000);
 		away = sent_away(all, count);
@@ -316,7 +317,7 @@ static int crowd(const char *where, int count, uid_t uid)
 	return 0;
 }
 
-/* --- slow-loris -------------------------------------------------------------------- */
+/* --- slow clients ---------------------------------------------------------------------- */
 
 static int slow(const char *port, int count, int seconds)
 {

@@ -41,12 +41,12 @@
 #include "user/pack.h"
 
 #define ANSWER_MS  10000
-#define REFUSED_MS 250 /* what is refused gets none: the log must say so */
+#define REFUSED_MS 250 /* refused messages get no answer: the log must show them */
 #define LARGE	   (1u << 20)
 
 static const char *munge_socket, *name;
 static uint64_t last_id;
-static char *last; /* what was sent last */
+static char *last; /* the last message sent */
 
 __attribute__((noreturn)) static void cannot(const char *what, const char *why)
 {
@@ -69,7 +69,7 @@ static char *seal_bytes(const char *socket, uid_t uid, const void *data, size_t 
 	return credential;
 }
 
-/* BYTES sealed as HOW says; malloc'ed. */
+/* Seals BYTES as HOW says. The result is malloc'ed. */
 static char *dress(const char *how, const msgpack_sbuffer *bytes)
 {
 	const char *other = getenv("FORGE_OTHER_MUNGE");
@@ -96,7 +96,7 @@ static char *dress(const char *how, const msgpack_sbuffer *bytes)
 	return text;
 }
 
-/* An end of nothing, and one of a job that is none of ours. */
+/* Packs the end of no job, and the end of a job that this node does not have. */
 static void pack_ends(msgpack_sbuffer *body)
 {
 	struct job_report r = {.job = "mallory-0-1", .state = "exited", .end_ns = 1};
@@ -108,7 +108,7 @@ static void pack_ends(msgpack_sbuffer *body)
 	job_report_pack(&r, body);
 }
 
-/* Asks to kill a job that is nowhere: harmless when it is obeyed. */
+/* Asks to kill a job that does not exist: harmless if it is obeyed. */
 static void pack_control(const char *how, msgpack_sbuffer *out)
 {
 	bool own = !strcmp(how, "own"), no_body = !strcmp(how, "body");
@@ -190,7 +190,7 @@ static const char *ask(const char *url, const char *text, nng_duration limit_ms)
 		e = nng_dial(socket, url, NULL, 0);
 	if (!e)
 		e = nng_socket_set_ms(socket, NNG_OPT_RECVTIMEO, limit_ms);
-	if (!e) /* one that is too long is not always taken whole */
+	if (!e) /* a message that is too long may not be taken whole */
 		e = nng_socket_set_ms(socket, NNG_OPT_SENDTIMEO, ANSWER_MS);
 	if (e)
 		cannot(url, nng_strerror(e));

@@ -64,8 +64,8 @@ struct question {
 	uint8_t secret[RENEWAL_SECRET];
 	uint64_t number;
 	uint8_t payload[512];
-	size_t length;	 /* of what is sent */
-	uint32_t stated; /* ... as the header says */
+	size_t length;	 /* length of what is sent */
+	uint32_t stated; /* length that the header states */
 };
 
 static void make(struct question *q, const char *how, char **argv, int argc)

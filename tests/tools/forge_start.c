@@ -52,7 +52,7 @@ struct start {
 	uid_t uid;
 	char *mark;
 	const char *file;
-	char *munge; /* the agent's munged */
+	char *munge; /* socket of the agent's munged */
 	unsigned port;
 };
 
@@ -62,17 +62,17 @@ __attribute__((noreturn)) static void cannot(const char *what, const char *why)
 	exit(2);
 }
 
-/* Who the kernel says we are, for munged and for the agent's socket. */
+/* Sets the identity that the kernel reports to munged and to the agent's socket. */
 static void become(uid_t uid)
 {
 	if (seteuid(0) || setegid((gid_t)uid) || seteuid(uid))
 		cannot("seteuid", strerror(errno));
 }
 
-/* A lease of NODE for the user, and the job as he would send it. */
+/* Asks for a lease of NODE for the user, and makes the job as the user would send it. */
 static void ask_lease(struct start *s, struct spec *spec)
 {
-	/* A directory that would end the log's line, begin one of its own and clear a screen. */
+	/* A directory that would end the log's line, add a line and clear a screen. */
 	static const char line[] = "/nowhere\n2038-01-19T03:14:07.000Z iocomd: all is well\x1b[2J";
 	char *command[] = {(char *)"/usr/bin/touch", s->mark, NULL};
 	struct iocom_err err = {0};
@@ -122,7 +122,7 @@ static char *seal_as(const struct start *s, uid_t uid, const struct spec *spec, 
 	return credential;
 }
 
-/* What binds a start, but for another purpose or with another hash. */
+/* A credential that binds a start, but for another purpose or with another hash. */
 static char *seal_other(const struct start *s, const struct spec *spec, int ttl)
 {
 	munge_ctx_t ctx = munge_ctx_create();
@@ -157,7 +157,7 @@ static char *seal_other(const struct start *s, const struct spec *spec, int ttl)
 	return credential;
 }
 
-/* One byte in the middle of the text, still of its alphabet. */
+/* Changes one byte in the middle of the text, within its alphabet. */
 static char *change_one(char *credential)
 {
 	char *at = credential + strlen(credential) / 2;
@@ -187,7 +187,7 @@ static char *make_credential(const struct start *s, const struct spec *spec)
 	return seal_as(s, s->uid, spec, NULL);
 }
 
-/* --- what is changed after it was made -------------------------------------------- */
+/* --- what is changed after the credential was made ----------------------------------- */
 
 static void replace(char **field, const char *value)
 {
@@ -263,7 +263,7 @@ static void keep(const char *file, const msgpack_sbuffer *message)
 	close(fd);
 }
 
-/* Reads to the end of the stream; what main returns. */
+/* Reads to the end of the stream. Returns what main returns. */
 static int outcome(int fd)
 {
 	struct iocom_err err = {0};
@@ -322,7 +322,7 @@ static int send_file(const struct start *s)
 	return outcome(fd);
 }
 
-/* Those that change nothing after the credential was made. */
+/* True for a HOW that changes nothing after the credential was made. */
 static bool is_whole(const char *how)
 {
 	static const char *const all[] = {"none",    "type",	"hash", "uid",	 "none-at-all",
@@ -334,7 +334,7 @@ static bool is_whole(const char *how)
 	return false;
 }
 
-/* Where a true client would send it; some of another user's is tried by one's own socket. */
+/* Connects like a true client; for some cases of another user, to the agent's own socket. */
 static int connect_as(const struct start *s)
 {
 	if (!strcmp(s->how, "local"))
@@ -364,7 +364,7 @@ static int attack(struct start *s)
 	} else if (!strcmp(s->how, "expired")) {
 		sleep(3);
 	} else if (!strcmp(s->how, "stale")) {
-		sleep(JOBS_LEASE_NS / 1000000000u + 2); /* it is looked for once a second */
+		sleep(JOBS_LEASE_NS / 1000000000u + 2); /* the agent checks once a second */
 	} else if (!tamper(s->how, &spec) && !is_whole(s->how)) {
 		cannot(s->how, "no such forgery");
 	}

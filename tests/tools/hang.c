@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `hang DIR`: a file system at DIR that answers nothing, until SIGTERM; "ready" when it is there.
- */
+/* `hang DIR`: mounts a file system at DIR that never answers, until SIGTERM; prints "ready" when
+ * it is there. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 	puts("ready");
 	fflush(stdout);
 	sigwait(&set, &signal);
-	/* Nobody waits longer than this lives: with the descriptor all their waiting ends. */
+	/* Unmount and close: closing the descriptor ends the wait of all processes that use it. */
 	umount2(argv[1], MNT_DETACH);
 	close(fd);
 	return 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * How long commands take, seen from one small process; bench-remote's stopwatch.
+ * Measures from one small process how long commands take; the stopwatch of bench-remote.
  *
  *   laps ROUNDS CMD... [--- CMD...]...   each command once a round: "index ns status" a lap
- *   laps -p PARALLEL ROUNDS CMD...       so many at once: "seconds failures" of all
- *   laps -s PORT                         answers each byte with itself (one connection each)
+ *   laps -p PARALLEL ROUNDS CMD...       PARALLEL commands at once: "seconds failures" of all
+ *   laps -s PORT                         sends each byte back (one connection each)
  *   laps -r ADDRESS PORT ROUNDS          the round trip of one byte: ns a line
  *   laps -e TEXT ROUNDS CMD...           TEXT to CMD's input until a byte of its output: ns
  */
@@ -40,10 +40,10 @@ static int usage(void)
 	return 2;
 }
 
-/* Nobody's output: what laps prints is numbers. */
+/* Drops the commands' output, because laps prints numbers. */
 static posix_spawn_file_actions_t silent;
 
-/* What a shell would return. */
+/* Returns the status that a shell would return. */
 static int status_of(int status)
 {
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -138,7 +138,7 @@ static int serve(int port)
 	}
 }
 
-/* TEXT to OUT, one byte from IN, ROUNDS times. */
+/* Sends TEXT to OUT and reads one byte from IN, ROUNDS times. */
 static int trips(int out, int in, const char *text, int rounds)
 {
 	for (int i = 0; i < rounds; i++) {

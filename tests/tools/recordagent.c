@@ -2,13 +2,13 @@
 /*
  * Plays an agent that only knows "record": recordagent RUN_DIR MODE [FILE].
  *
- *   serve   sends the lines of FILE but the last; the last when the client sends no
+ *   serve   sends the lines of FILE but the last; sends the last when the client sends no
  *           more, as an agent does
- *   cut     sends the lines of FILE but the last, and goes away as one that dies
+ *   cut     sends the lines of FILE but the last, and goes away like an agent that dies
  *   silent  never sends the last line
- *   refuse  says that only root may
+ *   refuse  says that only root may record
  *
- * Ends when its client is gone.
+ * It ends when its client is gone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
 		perror("recordagent");
 		return 1;
 	}
-	alarm(60); /* no test lasts longer */
+	alarm(60); /* no test takes longer */
 	fd = accept(listener, NULL, NULL);
 	unlink(sa.sun_path);
 	if (fd < 0 || !asked_to_record(fd))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Asks an agent, as node FROM, to renew the lease of JOB, and shows the same sealed
- * message COUNT times: `renew FROM TO ADDRESS PORT JOB COUNT`.  A line each: ok, fenced,
- * or silence.  Root of the cluster only: the message is sealed like any other.
+ * As node FROM, asks an agent to renew the lease of JOB, and sends the same sealed message COUNT
+ * times: `renew FROM TO ADDRESS PORT JOB COUNT`. Prints a line for each: ok, fenced, or silence.
+ * Only the cluster's root can do this: the message is sealed like any other.
  */
 #include <errno.h>
 #include <nng/nng.h>

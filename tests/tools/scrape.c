@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * scrape PORT [SERIES...]: gets /metrics at 127.0.0.1, reads it strictly, prints it,
- * or the value of each SERIES on a line.  1: refused by the reader, and why.
+ * scrape PORT [SERIES...]: gets /metrics at 127.0.0.1, checks it strictly, and prints it or the
+ * value of each SERIES. Exits with 1 and the reason if the reader refuses it.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -15,7 +15,7 @@
 
 #define ROOM_MAX (64u << 20)
 
-/* The whole answer, malloc'ed; NULL: no connection. */
+/* Returns the whole answer, malloc'ed, or NULL without a connection. */
 static char *get(unsigned short port)
 {
 	static const char request[] = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";

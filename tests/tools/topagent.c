@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Plays an agent that only knows "top": topagent RUN_DIR [DOCUMENTS [TIMES]].
- * Made-up tasks that move from document to document, among them names that a
- * terminal must not be shown as they are.  Ends after the first client went, or
- * after so many documents (then it goes away as an agent that dies does); with
- * TIMES it is back as many times for the next client.
- * TOPAGENT_LOSSY: something was lost, and a column is degraded.
+ * Plays an agent that only knows "top": topagent RUN_DIR [DOCUMENTS [TIMES]]. It sends made-up
+ * tasks that change from document to document, some with names that a terminal must not get
+ * unchanged. It ends after the first client went, or after DOCUMENTS (then it goes away like an
+ * agent that dies); with TIMES it comes back so often for the next client. TOPAGENT_LOSSY:
+ * something was lost, and a column is degraded.
  */
 #include <errno.h>
 #include <signal.h>
@@ -93,8 +92,8 @@ static void move_world(struct world *w, uint64_t ms)
 	w->turn++;
 }
 
-/* What is not in a reading: who made whom (three to each, the eighth stands alone), and what this
- * kernel does not count. */
+/* Adds what no reading has: which task made which (three for each, the eighth stands alone), and
+ * what this kernel does not count. */
 static json_t *more(json_t *doc, bool lossy)
 {
 	json_t *task;
@@ -142,7 +141,7 @@ static json_t *document(struct world *w, uint64_t ms, bool lossy)
 		.node = "testnode",
 		.job_name = job_name,
 		.cores = 4,
-		.disk_mb_per_s = 200, /* more than all tasks have */
+		.disk_mb_per_s = 200, /* more than all tasks have together */
 		.disks_before = w->before,
 		.ndisks_before = NDISKS,
 	};
@@ -154,7 +153,7 @@ static json_t *document(struct world *w, uint64_t ms, bool lossy)
 	return more(sample_json(&sample, &options), lossy);
 }
 
-/* The interval asked for, ms; 0 when the request is not a good one. */
+/* Returns the requested interval in ms; 0: the request is malformed. */
 static uint64_t read_request(int fd)
 {
 	msgpack_unpacked unpacked;
@@ -202,7 +201,7 @@ static void serve(int fd, unsigned long documents)
 	}
 }
 
-/* Listens until one client came; its connection, or -1. */
+/* Waits for one client. Returns its connection, or -1. */
 static int accept_one(const char *dir)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
@@ -230,7 +229,7 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	signal(SIGPIPE, SIG_IGN);
-	alarm(60); /* no test lasts longer */
+	alarm(60); /* no test takes longer */
 	for (unsigned long i = 0; i < times; i++) {
 		int fd = accept_one(argv[1]);
 
@@ -238,7 +237,7 @@ int main(int argc, char **argv)
 			return 1;
 		serve(fd, documents);
 		close(fd);
-		/* Gone for a while, as a service that is started again. */
+		/* Stay away for a while, like a restarted service. */
 		nanosleep(&(struct timespec){.tv_sec = i + 1 < times ? 2 : 0}, NULL);
 	}
 	return 0;

@@ -93,7 +93,7 @@ static inline struct rules_params params_wall(void)
 	return p;
 }
 
-/* A live node: everything measured, no tasks. */
+/* A live node: every value is measured, and it has no tasks. */
 static inline struct rules_node node_live(const char *name, double utilisation, double cpu)
 {
 	struct rules_node n = node_fc(name);
@@ -119,7 +119,7 @@ static inline struct rules_request job_cpu(double cpu_ms)
 	return (struct rules_request){.cpu_ms = cpu_ms, .memory_mb = 4, .requests = -1, .tasks = 1};
 }
 
-/* A job whose requests, alone on the FC disk, keep it busy. */
+/* A job whose requests keep the FC disk busy when it runs alone. */
 static inline struct rules_request job_io(double cpu_ms, double requests)
 {
 	return (struct rules_request){.cpu_ms = cpu_ms,
@@ -152,7 +152,7 @@ assert_reason(const struct rules_plan *plan, enum rules_criterion c, uint32_t no
 	return r;
 }
 
-/* Field by field: a reason has padding. */
+/* Compares field by field, because a reason has padding. */
 static inline bool same_reasons(const struct rules_plan *a, const struct rules_plan *b)
 {
 	if (a->nreasons != b->nreasons)
@@ -203,10 +203,10 @@ static inline void place(enum rules_policy policy, const struct rules_params *pa
 	rules_free(rules);
 }
 
-/* A cluster drawn from a seed: coarse numbers, so that equal nodes are common. */
+/* A cluster drawn from a seed, with coarse numbers so that equal nodes are common. */
 static inline struct rules_node node_random(struct draws *d, uint32_t i)
 {
-	/* One draw a statement: the order of arguments is the compiler's. */
+	/* One draw per statement, because the compiler chooses the order of arguments. */
 	double busy = (double)(int)draw(d, 5) / 4, cpu = (double)(int)draw(d, 12);
 	char name[16];
 	struct rules_node n;

@@ -38,7 +38,7 @@ struct outcome {
 	struct rules_plan plan;
 };
 
-/* Moves from node 0, whose tasks are those given; the other nodes are as they are. */
+/* Moves from node 0, which has the given TASKS; the other nodes stay unchanged. */
 static inline void migrate(enum rules_policy policy, const struct rules_params *p,
 			   struct rules_node *nodes, uint32_t count, const struct rules_task *tasks,
 			   size_t ntasks, struct outcome *out)

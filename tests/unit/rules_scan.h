@@ -51,7 +51,7 @@ static inline struct rules_params scan_params(struct draws *d)
 	return p;
 }
 
-/* Loads that hardly differ: a limit a little too low would rule out the right node. */
+/* Loads that hardly differ: a bound a little too low would rule out the right node. */
 static inline void make_alike(struct cluster *c, struct draws *d)
 {
 	for (uint32_t i = 0; i < c->n; i++) {
@@ -85,7 +85,7 @@ static inline void cluster_draw(struct cluster *c, uint64_t seed)
 	c->params = scan_params(&d);
 	for (uint32_t i = 0; i < c->n; i++)
 		c->nodes[i] = node_random(&d, i);
-	/* The highest of all, now and then, or WAL would have nothing to do. */
+	/* Sometimes the highest of all, or WAL would have nothing to do. */
 	if (draw_chance(&d, 0.5)) {
 		c->nodes[c->home].advertised.cpu += 15;
 		c->nodes[c->home].advertised.io_per_ms += 0.1;

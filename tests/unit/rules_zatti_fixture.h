@@ -15,7 +15,7 @@ static inline struct rules_params wall(void)
 	return p;
 }
 
-/* A node that tells Zatti's fields. */
+/* A node whose vector has Zatti's fields. */
 static inline struct rules_node node_zatti(const char *name, double queue, double blocks,
 					   double free_mb)
 {
@@ -29,7 +29,7 @@ static inline struct rules_node node_zatti(const char *name, double queue, doubl
 	return n;
 }
 
-/* Key 2, 1 and 3: computes; 5 blocks/s for 10 s; both. */
+/* Keys 2, 1 and 3: a job that computes; one with 5 blocks/s for 10 s; one with both. */
 static inline struct rules_request needs_cpu(void)
 {
 	return job_cpu(5000);

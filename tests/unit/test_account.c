@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Users and groups that every Debian has, and some that nobody has. */
+/* Users and groups that every Debian has, and some that do not exist. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

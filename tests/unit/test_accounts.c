@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Users and groups, of a name service that answers, hangs, is slow, and comes back. */
+/* Users and groups from a name service that answers, hangs, is slow, and comes back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@
 
 #define NOBODY 100000
 
-static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* who holds it stops the service */
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* holding it stops the service */
 static atomic_int asked;
 
 static void service(void)
@@ -103,11 +103,11 @@ static void test_answers(void **state)
 	assert_true(account_has_group(&one, 8));
 	assert_false(account_has_group(&one, 9));
 	account_free(&one);
-	accounts_say(s, 7, name, sizeof(name)); /* known with that */
+	accounts_say(s, 7, name, sizeof(name)); /* this answer gave the name, too */
 	assert_string_equal(name, "u7");
 	accounts_say(s, 9, name, sizeof(name));
 	assert_string_equal(name, "u9");
-	assert_int_equal(accounts_find(s, 9, &one), 0); /* his groups are another question */
+	assert_int_equal(accounts_find(s, 9, &one), 0); /* the groups are another question */
 	assert_int_equal(one.ngroups, 2);
 	account_free(&one);
 	assert_int_equal(accounts_count(s), 2);
@@ -122,7 +122,7 @@ static void test_answers(void **state)
 	accounts_free(s);
 }
 
-/* Nobody is not kept for who wants to run a job: he may be somebody in a moment. */
+/* "No such user" is not kept for users who run jobs: the user may be added at any moment. */
 static void test_kept(void **state)
 {
 	struct accounts *s = begin();
@@ -133,13 +133,13 @@ static void test_kept(void **state)
 	(void)state;
 	for (int i = 0; i < 50; i++)
 		accounts_say(s, 7, name, sizeof(name));
-	/* Once in each ACCOUNTS_FRESH_S: more often only where the test was held for so long. */
+	/* Once per ACCOUNTS_FRESH_S; more often only if the machine delayed the test so long. */
 	assert_true(asked <= 1 + (int)((clock_boot_ns() - begun) / CLOCK_NS_PER_S));
 	asked = 0;
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(accounts_find(s, NOBODY, &one), -ENOENT);
 	assert_int_equal(asked, 5);
-	/* What is kept is bounded. */
+	/* The number of kept answers is bounded. */
 	for (uid_t uid = 1; uid <= 2 * ACCOUNTS_MAX; uid++) {
 		assert_int_equal(accounts_find(s, uid, &one), 0);
 		account_free(&one);
@@ -178,13 +178,13 @@ static void test_hangs(void **state)
 	assert_string_equal(name, "12");
 	assert_int_equal(accounts_group(s, "staff", &gid), -EHOSTDOWN);
 	assert_int_equal(counters.names_failures, 3);
-	/* Who was asked for just now is known; in whose group he is not, and he is not let in. */
+	/* This user was asked for just now, but the groups are unknown: the user is refused. */
 	assert_int_equal(accounts_find(s, 7, &one), 0);
 	assert_false(users_may(&denies, &one, why, sizeof(why)));
 	assert_non_null(strstr(why, "deny_users"));
 	account_free(&one);
 	pthread_mutex_unlock(&gate);
-	/* The answer that came too late is kept for who asks again. */
+	/* The late answer is kept for the next question. */
 	for (int i = 0; i < 1000 && accounts_count(s) < 3; i++, nap())
 		accounts_say(s, 7, name, sizeof(name));
 	assert_int_equal(accounts_count(s), 3);

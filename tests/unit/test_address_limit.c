@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Who holds how many places, and whose goes when all are taken. */
+/* How many places each address has, and which one is lost when all are taken. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What is said when a client attaches, its credential, and the ring of bytes kept for it. */
+/* The messages and the credential of a client that attaches, and the ring of bytes kept for it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +48,7 @@ static void test_round_trip(void **state)
 	free(data);
 }
 
-/* What an older program does not say is no; what is said comes through. */
+/* A key that an older program does not send means no; a key that is sent arrives. */
 static void test_wishes(void **state)
 {
 	struct attach_ask ask = example(), got;
@@ -76,7 +76,7 @@ static void test_end_text(void **state)
 	attach_end_text(text, "n1-a-1", 1, 15, "");
 	assert_non_null(strstr(text, "status 143;"));
 	attach_end_text(text, "n1-a-1", 3, 255, "");
-	assert_string_equal(text, "job n1-a-1 has ended: how, is unknown");
+	assert_string_equal(text, "job n1-a-1 has ended: its outcome is unknown");
 	attach_end_text(text, "n1-a-1", 3, 0, "it never started");
 	assert_string_equal(text, "job n1-a-1 has ended: it never started");
 }
@@ -96,7 +96,7 @@ static void test_damage(void **state)
 	memset(bad[2].nonce, 'x', 32);
 	bad[3].node[0] = 0;
 	strcpy(bad[4].resume, "no hex");
-	bad[5].taken[1] = 78; /* more than it has */
+	bad[5].taken[1] = 78; /* more than the client has */
 	for (int i = 0; i < 6; i++) {
 		assert_int_equal(attach_pack(&bad[i], &data, &length), 0);
 		assert_int_equal(attach_unpack(&got, data, length, &err), -EBADMSG);
@@ -105,7 +105,7 @@ static void test_damage(void **state)
 	assert_int_equal(attach_pack(&good, &data, &length), 0);
 	for (size_t n = 0; n < length; n++)
 		assert_true(attach_unpack(&got, data, n, &err) < 0);
-	((char *)data)[3] ^= 1; /* the version: "v" is first */
+	((char *)data)[3] ^= 1; /* the version: "v" comes first */
 	assert_int_equal(attach_unpack(&got, data, length, &err), -EPROTO);
 	free(data);
 }
@@ -179,7 +179,7 @@ static void test_credential(void **state)
 	((char *)data)[length - 1] ^= 1;
 	REFUSED(OPEN(&ask, "n2"), "its hash differs");
 	((char *)data)[length - 1] ^= 1;
-	/* One to attach starts nothing, one to start attaches nowhere. */
+	/* A credential to attach starts nothing, and one to start attaches to nothing. */
 	strcpy(spec.nonce, ask.nonce);
 	SEAL();
 	REFUSED(munged_start_of(munged.socket, credential, &spec, data, length, "n2", &who, &err),
@@ -220,7 +220,7 @@ static void test_keep(void **state)
 	resend_drop(&keep, keep.end);
 	assert_null(keep.data);
 	assert_int_equal(resend_room(&keep), RESEND_BYTES);
-	for (size_t i = 0; i < 3; i++) { /* full: no room, nothing is overwritten */
+	for (size_t i = 0; i < 3; i++) { /* full: no room, and nothing is overwritten */
 		at = resend_space(&keep, &n);
 		memset(at, (int)i, n);
 		resend_added(&keep, n);

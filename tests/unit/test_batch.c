@@ -32,7 +32,7 @@ static void test_words(void **state)
 	assert_int_equal(split(many, words), 7);
 }
 
-/* What only a shell understands goes to one, and is not touched. */
+/* A command that needs a shell is passed to one unchanged. */
 static void test_shell(void **state)
 {
 	static const char *const lines[] = {
@@ -105,7 +105,7 @@ static void test_messages(void **state)
 	queue_free(&q);
 }
 
-/* Refused before it is whole: nobody makes us wait for 4 GB. */
+/* Refused before it is complete: no peer makes us wait for 4 GB. */
 static void test_garbage(void **state)
 {
 	static const uint8_t unknown[] = {9}, zero[] = {0};

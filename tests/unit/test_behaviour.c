@@ -36,7 +36,7 @@ static void test_parallel(void **state)
 	NEAR(behaviour_parallel_ms(p, 2, sequential), 47);
 	NEAR(behaviour_parallel_ms(p, 1, sequential), 4 + 15 + 25);
 	NEAR(behaviour_parallel_ms(p, 0, sequential), 4);
-	p[1].n = 1; /* one phase less */
+	p[1].n = 1; /* this process has a phase less */
 	NEAR(behaviour_parallel_ms(p, 2, sequential), 4 + 18 + 25);
 	NEAR(behaviour_sum(&p[0], r), 40);
 	NEAR(r[BEHAVIOUR_CPU], 15);
@@ -50,10 +50,10 @@ static void test_phases(void **state)
 	double share[BEHAVIOUR_RESOURCES];
 
 	(void)state;
-	add(&b, 1, 0, 0, 1000); /* idle: starts nothing of its own */
+	add(&b, 1, 0, 0, 1000); /* idle, so it begins no phase */
 	add(&b, 900, 0, 50, 1000);
-	add(&b, 0, 0, 0, 1000);	    /* sleeps inside the phase */
-	add(&b, 500, 0, 600, 1000); /* within the margin */
+	add(&b, 0, 0, 0, 1000);	    /* a sleep inside the phase */
+	add(&b, 500, 0, 600, 1000); /* within the margin of the largest */
 	assert_int_equal(b.n, 1);
 	assert_int_equal(b.phases[0].dominant, BEHAVIOUR_CPU);
 	NEAR(b.phases[0].wall_ms, 4000);
@@ -130,13 +130,13 @@ static void test_disk_shared(void **state)
 	assert_true(fabs((double)(a.low_ns + b.high_ns) - due.service_ns) < 4);
 	assert_true(fabs((double)(a.high_ns + b.low_ns) - due.service_ns) < 4);
 	assert_true(fabs((double)(a.wait_ns + b.wait_ns) - due.wait_ns) < 4);
-	/* Completions without new bytes: as the last reading's were caused. */
+	/* Completions without new bytes belong to the jobs of the last reading. */
 	before = now;
 	now.service_sum_ns += 40 * MS;
 	due = (struct jobdisk_due){0};
 	jobdisk_due_add(&due, &now, &before, &part);
 	assert_true(fabs(due.service_ns / 1e6 - 30) < 1e-3);
-	/* Only a disk above sent here: nobody's. */
+	/* Only a disk above sent these: they belong to no job. */
 	before = now;
 	now.service_sum_ns += 40 * MS;
 	now.stacked_bytes += bytes;
@@ -175,7 +175,7 @@ static void test_times(void **state)
 	NEAR(b.disk_low_ms, 20);
 	NEAR(b.disk_high_ms, 40);
 	assert_string_equal(behaviour_class(&b), "communication");
-	/* Nothing happened: no division by it. */
+	/* Nothing happened: no division by zero. */
 	job = (struct iocom_job_load){0};
 	job_times(&job, &network, &t);
 	job_times_learn(&b, &t, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Type information as it lies in its file: read, refused, and extracted. */
+/* Type information in the form of its file: read, refused, and extracted. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,9 +13,9 @@
 #include "user/monitor/monitor_btf.h"
 
 /*
- * A kernel:
+ * A made-up kernel:
  *   struct page { unsigned long flags; struct memdesc memdesc; struct folio *next;
- *                 struct list lru[3]; };          and what it holds by value
+ *                 struct list lru[3]; };          and the types that it holds by value
  *   enum pageflags { PG_writeback = 5 };  enum big : u64;  struct folio { int n; };
  *   struct unrelated { struct page *page; };
  */
@@ -108,7 +108,7 @@ static void test_extract(void **state)
 	m = btf_members(page);
 	assert_string_equal(btf__name_by_offset(btf, m[0].name_off), "flags");
 	assert_string_equal(name_of(btf, m[0].type), "unsigned long");
-	/* By value: there, through const and array. */
+	/* Held by value: the extract has it, through const and array. */
 	t = btf__type_by_id(btf, m[1].type);
 	assert_true(btf_is_const(t));
 	assert_string_equal(name_of(btf, t->type), "memdesc");
@@ -116,7 +116,7 @@ static void test_extract(void **state)
 	assert_true(btf_is_array(t));
 	assert_int_equal(btf_array(t)->nelems, 3);
 	assert_string_equal(name_of(btf, btf_array(t)->type), "list");
-	/* By pointer: a pointer still, to nothing. */
+	/* Held by pointer: it stays a pointer, but to void. */
 	t = btf__type_by_id(btf, m[2].type);
 	assert_true(btf_is_ptr(t));
 	assert_int_equal(t->type, 0);
@@ -151,7 +151,7 @@ static void test_nothing_in_common(void **state)
 	btf__free(from);
 }
 
-/* Every cut and every changed byte of the head: refused or read, never beyond the end. */
+/* Every cut and every changed byte of the head: the file is refused or read, never past its end. */
 static void test_bad_files(void **state)
 {
 	struct btf *from = kernel(), *by = program();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Bulletins: what is packed comes back; what is damaged is refused, never read past. */
+/* Bulletins: unpacking returns what was packed, and damage is refused and never read past. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,13 +90,13 @@ static void test_round_trip(void **state)
 	assert_int_equal(got.direct, 1);
 	assert_memory_equal(&got.v[0], &own, sizeof(own));
 	assert_string_equal(got.v[1].name, "n299"); /* the freshest */
-	assert_int_equal(got.age[1], 499000000);    /* whole milliseconds */
+	assert_int_equal(got.age[1], 499000000);    /* in whole milliseconds */
 	assert_true(b.size < 256 * 260);
 	msgpack_sbuffer_destroy(&b);
 	matrix_fini(&m);
 }
 
-/* A user may declare what no machine has: the others still hear of this node. */
+/* A user may declare more than any machine has: the other nodes still hear of this node. */
 static void test_declared_beyond_range(void **state)
 {
 	struct iocom_vector own = make("me");
@@ -193,7 +193,8 @@ static void test_damage(void **state)
 	msgpack_sbuffer_init(&b);
 	bulletin_pack(&b, &own, &m, 2000000000ull);
 	for (size_t n = 0; n < b.size; n++) {
-		char *copy = malloc(n + 1); /* its own block: reading past it is seen */
+		char *copy =
+			malloc(n + 1); /* a block of its own, so that reading past it is noticed */
 
 		memcpy(copy, b.data, n);
 		got.n = 0;

@@ -45,7 +45,7 @@ static void test_precedence(void **state)
 	assert_true(s.period_s == 2.5);
 	assert_int_equal(s.port, 7900);
 	assert_string_equal(s.state_dir, "/x");
-	assert_string_equal(s.run_dir, "/run/iocom"); /* default */
+	assert_string_equal(s.run_dir, "/run/iocom"); /* the default */
 	assert_false(s.accept_jobs);
 	assert_int_equal(s.npeers, 2);
 	assert_string_equal(s.peers[1].address, "b");
@@ -54,7 +54,7 @@ static void test_precedence(void **state)
 	assert_int_equal(s.peers[0].port, 7900);
 	assert_string_equal(s.listen, "127.0.0.1");
 	assert_int_equal(load(&s, &err, "--period", "3"), 0);
-	assert_true(s.period_s == 3); /* the flag wins */
+	assert_true(s.period_s == 3); /* the flag overrides the file */
 }
 
 struct mistake {
@@ -84,9 +84,9 @@ static void test_mistakes(void **state)
 		{"[iocom]\nmetrics_listen = 127.0.0.1:0\n", "with a port from 1"},
 		{"[iocom]\nmetrics_listen = [::1:7703\n", "expected [ADDRESS]:PORT"},
 		{"[iocom]\nmetrics_max_jobs = 10001\n", "from 0 to 10000"},
-		{"period = 1\n", ":1: key 'period' stands before any section"},
-		{"[other]\nperiod = 1\n", ":2: key 'period' stands in section [other]"},
-		{"[iocom]\nperiod = 1\nperiod = x\nport = y\n", ":3:"}, /* the first */
+		{"period = 1\n", ":1: key 'period' is before any section"},
+		{"[other]\nperiod = 1\n", ":2: key 'period' is in section [other]"},
+		{"[iocom]\nperiod = 1\nperiod = x\nport = y\n", ":3:"}, /* the first bad line */
 	};
 
 	(void)state;
@@ -113,7 +113,7 @@ static void test_metrics_port(void **state)
 	assert_int_equal(load(&s, &err, NULL, NULL), 0);
 	assert_int_equal(settings_complete(&s, &err), 0);
 	assert_string_equal(s.metrics.address, "[::1]");
-	assert_int_equal(s.metrics.port, 7703); /* follows the agent's */
+	assert_int_equal(s.metrics.port, 7703); /* it follows the agent's port */
 	assert_int_equal(s.metrics_max_jobs, 200);
 	assert_int_equal(load(&s, &err, "--port", "65533"), 0);
 	assert_int_equal(settings_complete(&s, &err), -EINVAL);
@@ -123,7 +123,7 @@ static void test_metrics_port(void **state)
 	assert_int_equal(s.metrics.port, 9100);
 	assert_int_equal(load(&s, &err, "--metrics-listen", ""), 0);
 	assert_int_equal(settings_complete(&s, &err), 0);
-	assert_string_equal(s.metrics.address, ""); /* nowhere */
+	assert_string_equal(s.metrics.address, ""); /* no address */
 }
 
 static void test_long_line(void **state)
@@ -192,7 +192,7 @@ static void test_peers(void **state)
 	assert_int_equal(s.peers[1].port, 0);
 }
 
-/* Each text gives the same setting again. */
+/* Reading each text again gives the same setting. */
 static void test_texts(void **state)
 {
 	static const char *const values[][2] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Connections to an nng socket: so many of one address, so many in all; then there is room again.
- */
+/* Connections to an nng socket: a limit for each address and one for all; a closed connection
+ * makes room. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -27,7 +27,7 @@ struct world {
 	char url[64];
 };
 
-/* A socket of its own, so a connection of its own; from FROM. */
+/* Dials with a socket of its own, so with a connection of its own; FROM is its address. */
 static void dial(struct world *w, int i, const char *from)
 {
 	nng_sockaddr sa = {.s_in = {.sa_family = NNG_AF_INET}};
@@ -49,7 +49,7 @@ static void is_over(void *arg)
 	atomic_store((atomic_bool *)arg, true);
 }
 
-/* Whether a question of client I arrives and is answered within LIMIT_MS. */
+/* Returns true if a question of client I arrives and is answered within LIMIT_MS. */
 static bool heard_within(struct world *w, int i, int limit_ms)
 {
 	atomic_bool over = false;
@@ -65,7 +65,7 @@ static bool heard_within(struct world *w, int i, int limit_ms)
 	assert_int_equal(nng_aio_alloc(&answer, is_over, &over), 0);
 	nng_aio_set_timeout(answer, limit_ms);
 	nng_recv_aio(w->client[i], answer);
-	/* One that was given up may arrive late, before it: each gets its answer. */
+	/* An earlier question that was given up may arrive first: each gets its answer. */
 	while (!atomic_load(&over))
 		if (!nng_recv(w->rep, &got, &n, NNG_FLAG_ALLOC)) {
 			nng_free(got, n);
@@ -138,7 +138,7 @@ static void test_of_one(void **state)
 	dial(&w, 3, "127.0.0.2"); /* another address has room */
 	assert_true(heard(&w, 3));
 	assert_true(heard(&w, 0));
-	nng_close(w.client[1]); /* one leaves: the third gets in, it tries again and again */
+	nng_close(w.client[1]); /* one closes, and the third gets in, because it tries repeatedly */
 	assert_true(heard(&w, 2));
 	down(&w, 4);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * When the answer to another agent leaves: after its handler, also where it was given within;
- * never where the handler fails, which is when what it has to write cannot be written.
+ * When the answer to another agent is sent: after its handler, even if the handler gives it
+ * early. If the handler fails (it cannot write to the disk) the answer is never sent.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ struct stand {
 	struct loop_timer timer;
 	enum how how;
 	uint64_t ticket;
-	bool returned; /* the handler has */
+	bool returned; /* the handler has returned */
 	bool answered, early;
 	int rc;
 	char said[16];
@@ -80,7 +80,7 @@ static int handle(void *arg, const struct control_head *head, const msgpack_obje
 		control_undefer(s->answers);
 		say(out, "refused");
 	}
-	/* Long enough for an answer that was sent to be there before the end of this. */
+	/* Long enough for an early answer to arrive before the handler ends. */
 	usleep(50000);
 	s->returned = true;
 	return s->how == WITHIN_AND_FAIL || s->how == LATER_AND_FAIL ? -EIO : 0;
@@ -192,7 +192,7 @@ static void test_later(void **state)
 	assert_string_equal(s.said, "later");
 }
 
-/* What was granted within is not known to anybody when the handler fails. */
+/* An answer given early must not reach anybody if the handler then fails. */
 static void test_within_and_fail(void **state)
 {
 	struct stand s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Documents as CSV: quoting, what is not known, and that no number is left out. */
+/* Documents as CSV: quoting, unknown values, and that no number is left out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +61,7 @@ static char *table(const char *name, const json_t *doc)
 	return t.data;
 }
 
-/* Commas outside quotes in the record at TEXT; NEXT: behind its line end. */
+/* Counts commas outside quotes in the record at TEXT; NEXT gets the position after its line end. */
 static size_t commas(const char *text, const char **next)
 {
 	bool quoted = false;
@@ -115,10 +115,10 @@ static void test_values(void **state)
 	assert_non_null(strstr(text, ",\"cgroup:5\",5,2,"));
 	free(text);
 	text = table("disks", doc);
-	assert_non_null(strstr(text, ",-5,,,,,,0\n")); /* the rates are not known */
+	assert_non_null(strstr(text, ",-5,,,,,,0\n")); /* the rates are unknown */
 	free(text);
 	text = table("node", doc);
-	assert_non_null(strstr(text, ",7,0,,0,")); /* drops: 3 + 4; ns_per_event is not known */
+	assert_non_null(strstr(text, ",7,0,,0,")); /* drops: 3 + 4; ns_per_event is unknown */
 	free(text);
 	text = table("programs", doc);
 	assert_non_null(strstr(text, ",\"bio_queue\",10,1000,100\n"));
@@ -131,7 +131,7 @@ static void test_values(void **state)
 	json_decref(doc);
 }
 
-/* A document of another version, or of nobody: empty values, never a crash. */
+/* A document of another version, or an unrelated one: empty values, never a crash. */
 static void test_foreign(void **state)
 {
 	json_t *doc = json_pack("{s:s,s:[{},3,n],s:i,s:s}", "time_ns", "x", "tasks", "jobs", 5,
@@ -161,7 +161,7 @@ static bool has_column(const char *header, const char *name)
 	return false;
 }
 
-/* What the document has of a task, job or disk is a column: none is forgotten. */
+/* Every field of a task, job or disk is a column. */
 static void test_complete(void **state)
 {
 	json_t *doc = document(), *value;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What may hang is asked in a thread: it is waited for once, and not by everybody. */
+/* Calls that may hang run in a thread: the loop waits for one of them once, not for every
+ * caller. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,8 +75,8 @@ static int until(atomic_int *what, int value)
 }
 
 /*
- * Asks for what hangs: the caller holds the gate.  On a busy machine the thread may not begin
- * within the limit, and gets its task taken away: then it is asked again.
+ * Makes a call that hangs: the caller holds the gate. On a busy machine the thread may not begin
+ * within the limit and lose the task; then this tries again.
  */
 static struct deadline_task *ask_hanging(struct deadline_thread *w)
 {
@@ -105,7 +106,7 @@ static void test_answers(void **state)
 		assert_int_equal(deadline_run(w, task, LONG_MS), 0);
 		assert_int_equal(((struct task *)task)->result, i);
 		assert_false(pthread_equal(((struct task *)task)->by, pthread_self()));
-		assert_false(((struct task *)task)->interruptible); /* signals are the loop's */
+		assert_false(((struct task *)task)->interruptible); /* signals go to the loop */
 		task_free(task);
 	}
 	assert_null(deadline_late(w));
@@ -128,14 +129,14 @@ static void test_hangs(void **state)
 	ask_hanging(w);
 	assert_true(clock_boot_ns() - before >= SHORT_MS * CLOCK_NS_PER_MS);
 	assert_null(deadline_late(w));
-	/* Nobody else waits: not even when he would, for hours, nor when the rest is over. */
+	/* No other caller waits: not even with a limit of hours, nor after the rest. */
 	assert_int_equal(deadline_run(w, task_new(), 3600000), -EBUSY);
 	nap(DEADLINE_REST_MS + 50);
 	assert_int_equal(deadline_run(w, task_new(), 3600000), -EBUSY);
 	assert_int_equal(frees, 2);
 	pthread_mutex_unlock(&gate);
 	assert_int_equal(until(&runs, 1), 1);
-	/* It is well again, and its late answer is dropped. */
+	/* The thread works again, and its late answer is dropped. */
 	do {
 		late = task_new();
 		rc = deadline_run(w, late, LONG_MS);
@@ -148,7 +149,7 @@ static void test_hangs(void **state)
 	deadline_free(w);
 }
 
-/* What is slow, and comes after all, can be used by who asks the same again. */
+/* A slow call that ends after all: the next caller with the same question gets its answer. */
 static void test_late(void **state)
 {
 	struct deadline_thread *w = NULL;
@@ -169,7 +170,8 @@ static void test_late(void **state)
 	assert_int_equal(((struct task *)late)->result, 1);
 	assert_null(deadline_late(w));
 	task_free(late);
-	/* It was slow: for a while nothing is asked, or slow ones would hold the loop in turn. */
+	/* It was slow, so for a while no call is made: slow calls must not hold the loop in
+	 * turn. */
 	while ((rc = deadline_run(w, task = task_new(), LONG_MS)) == -EBUSY)
 		nap(10);
 	assert_int_equal(rc, 0);
@@ -178,7 +180,7 @@ static void test_late(void **state)
 	deadline_free(w);
 }
 
-/* One that hangs at the end is left behind, and frees what is its own. */
+/* A call that hangs at the end is left behind, and frees its own memory. */
 static void test_end(void **state)
 {
 	struct deadline_thread *w = NULL;
@@ -195,7 +197,7 @@ static void test_end(void **state)
 	assert_int_equal(frees, 0);
 	pthread_mutex_unlock(&gate);
 	assert_int_equal(until(&frees, 1), 1);
-	/* And one that was late, and whose answer nobody took. */
+	/* The same for a call that was late and whose answer no caller took. */
 	assert_int_equal(deadline_new(&w, NULL), 0);
 	pthread_mutex_lock(&gate);
 	ask_hanging(w);
@@ -237,7 +239,7 @@ static void test_no_cpu(void **state)
 		nap(DEADLINE_REST_MS + 50);
 	}
 	assert_true(taken_back > 0);
-	/* Whatever came before, it answers now. */
+	/* After all this it answers again. */
 	while ((rc = deadline_run(w, task = task_new(), LONG_MS)) == -EBUSY &&
 	       frees < LONG_MS / SHORT_MS)
 		nap(SHORT_MS);

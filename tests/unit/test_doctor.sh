@@ -20,12 +20,12 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 unset IOCOM_RUN_DIR NO_COLOR
-# A copy that nobody can reach; and nothing of the machine's own agent.
+# A copy that nobody can run, and nothing of the machine's own agent.
 install -m 755 "$build/iocom" "$dir/iocom"
 mkdir "$dir/run" "$dir/bin"
 mkdir -m 700 "$dir/state"
 config=$dir/iocom.conf
-port=$((20000 + $$ % 12000))
+port=$(free_ports)
 configure() { # LINE...
 	{
 		echo "[iocom]"
@@ -35,7 +35,7 @@ configure() { # LINE...
 		printf '%s\n' "$@"
 	} >"$config"
 }
-# The report goes to $dir/json, what is said to $dir/err.
+# The report goes to $dir/json, messages to $dir/err.
 doctor() { "$dir/iocom" doctor --json $expects --config "$config" >"$dir/json" 2>"$dir/err"; }
 expects=--no-agent
 state() { jq -r --arg c "$1" '.checks[] | select(.check == $c) | .state' "$dir/json"; }
@@ -46,14 +46,14 @@ configure
 doctor
 tap_is "root: nothing is broken" "$?" 0
 tap_is "one document" "$(jq -s length "$dir/json")" 1
-tap_is "it says who asks" "$(jq .root "$dir/json")" true
+tap_is "it names the calling user" "$(jq .root "$dir/json")" true
 for check in kernel btf cgroup config run-dir state-dir; do
 	tap_is "$check is ok" "$(state $check)" ok
 done
 tap_is "kernel" "$(jq -r '.checks[] | select(.check == "kernel") | .release' "$dir/json")" "$(uname -r)"
 if [ -e /sys/kernel/btf/vmlinux ]; then
 	tap_is "the monitor was really loaded" "$(state monitor)" ok
-	tap_like "and read" "$(says monitor)" 'loads and attaches [0-9]+ programs; first reading after [0-9]+ ms'
+	tap_like "and it made a reading" "$(says monitor)" 'loads and attaches [0-9]+ programs; first reading after [0-9]+ ms'
 fi
 tap_is "every column that is not exact has a reason" \
 	"$(jq '[.degraded[] | select(.column == "" or .why == "" or .hook == "")] | length' "$dir/json")" 0
@@ -96,27 +96,27 @@ tap_is "bad configuration: ports unknown" "$(state port)" skipped
 configure
 chmod 666 "$config"
 doctor
-tap_is "others may write it: broken" "$? $(state config)" "1 broken"
-tap_like "others may write it: said" "$(says config)" 'may be written by others \(mode 666\)'
+tap_is "a configuration that others may write: broken" "$? $(state config)" "1 broken"
+tap_like "a configuration that others may write: the sentence" "$(says config)" 'may be written by others \(mode 666\)'
 chmod 644 "$config"
 chown nobody "$config"
 doctor
-tap_is "another's: broken" "$? $(state config)" "1 broken"
-tap_like "another's: said" "$(says config)" 'belongs to user 65534'
+tap_is "another user's configuration: broken" "$? $(state config)" "1 broken"
+tap_like "another user's configuration: the sentence" "$(says config)" 'belongs to user 65534'
 chown root "$config"
 "$dir/iocom" doctor --json --config "$dir/nowhere" >"$dir/json" 2>"$dir/err"
-tap_is "no such file: broken" "$? $(state config)" "1 broken"
+tap_is "a missing configuration: broken" "$? $(state config)" "1 broken"
 
 # --- directories
 chmod 755 "$dir/state"
 doctor
-tap_is "others look into the journal: degraded, not broken" "$? $(state state-dir)" "0 degraded"
+tap_is "others may read the journal: degraded, not broken" "$? $(state state-dir)" "0 degraded"
 chmod 777 "$dir/state"
 doctor
-tap_is "others write into it: broken" "$? $(state state-dir)" "1 broken"
+tap_is "others may write into the directory: broken" "$? $(state state-dir)" "1 broken"
 rmdir "$dir/state"
 doctor
-tap_is "not made yet: ok" "$? $(state state-dir) $(state space)" "0 ok ok"
+tap_is "a directory not made yet: ok" "$? $(state state-dir) $(state space)" "0 ok ok"
 touch "$dir/state"
 doctor
 tap_is "no directory: broken" "$? $(state state-dir)" "1 broken"
@@ -136,10 +136,10 @@ mkdir "$dir/munge"
 configure "listen = 127.0.0.1" "port = $port" "munge_socket = $dir/munge/socket"
 doctor
 tap_is "no munged in a cluster: broken" "$? $(state munge)" "1 broken"
-tap_like "no munged: said" "$(says munge)" "$dir/munge/socket"
+tap_like "no munged: the sentence" "$(says munge)" "$dir/munge/socket"
 touch "$dir/munge/socket"
 doctor
-tap_is "something else at its socket: broken" "$? $(state munge)" "1 broken"
+tap_is "another program at munged's socket: broken" "$? $(state munge)" "1 broken"
 rm "$dir/munge/socket"
 if command -v munged >/dev/null; then
 	(umask 077 && head -c 128 /dev/urandom >"$dir/munge/key")
@@ -175,7 +175,7 @@ print("ready", flush=True)
 time.sleep(300)
 END
 listen() { # KIND WHERE: sets `listener`
-	rm -f "$dir/listening" # the one before was ready, too
+	rm -f "$dir/listening" # left by the listener before
 	python3 "$dir/listen.py" "$@" >"$dir/listening" &
 	listener=$!
 	pids+=("$listener")
@@ -183,15 +183,15 @@ listen() { # KIND WHERE: sets `listener`
 }
 listen tcp $((port + 1))
 doctor
-tap_is "a port of somebody else: broken" "$? $(state port) $(state port+1) $(state port+2)" "1 ok broken ok"
-tap_like "a port of somebody else: whose" "$(says port+1)" "in use by python[0-9.]*, pid $listener"
+tap_is "a port used by another program: broken" "$? $(state port) $(state port+1) $(state port+2)" "1 ok broken ok"
+tap_like "a port used by another program: which one" "$(says port+1)" "in use by python[0-9.]*, pid $listener"
 as_nobody "$dir/iocom" doctor --json $expects --config "$config" >"$dir/json"
-tap_is "nobody: does not see whose" "$(state port+1)" skipped
+tap_is "nobody: does not see which program" "$(state port+1)" skipped
 kill "$listener" && wait "$listener" 2>/dev/null
 configure "listen = 192.0.2.77" "munge_socket = $dir/munge/socket"
 doctor
-tap_is "an address that is not here: broken" "$? $(state port)" "1 broken"
-tap_like "an address that is not here: said" "$(says port)" 'no address 192.0.2.77'
+tap_is "an address of another machine: broken" "$? $(state port)" "1 broken"
+tap_like "an address of another machine: the sentence" "$(says port)" 'no address 192.0.2.77'
 
 # --- criu: run only when root alone can change it
 configure
@@ -215,7 +215,7 @@ tap_like "criu: version" "$(says criu)" 'Version: 3.99; its check passes'
 fake_criu "$dir/bin" 1
 PATH=$dir/bin:$path doctor
 tap_is "criu's check fails: degraded" "$? $(state criu)" "0 degraded"
-tap_like "criu's check fails: said" "$(says criu)" 'the check says so'
+tap_like "criu's check fails: the sentence" "$(says criu)" 'the check says so'
 fake_criu "$dir/bin" 0
 chmod 775 "$dir/bin/criu"
 PATH=$dir/bin:$path doctor
@@ -223,24 +223,24 @@ tap_is "a criu that others may write: broken" "$? $(state criu)" "1 broken"
 chmod 755 "$dir/bin/criu"
 chown nobody "$dir/bin"
 PATH=$dir/bin:$path doctor
-tap_is "a criu in another's directory: broken" "$? $(state criu)" "1 broken"
+tap_is "a criu in another user's directory: broken" "$? $(state criu)" "1 broken"
 chown root "$dir/bin"
 chown nobody "$dir/bin/criu"
 PATH=$dir/bin:$path doctor
-tap_is "another's criu: broken" "$? $(state criu)" "1 broken"
-tap_like "another's criu: said" "$(says criu)" 'not trusted: .*/bin/criu belongs to user 65534'
+tap_is "another user's criu: broken" "$? $(state criu)" "1 broken"
+tap_like "another user's criu: the sentence" "$(says criu)" 'not trusted: .*/bin/criu belongs to user 65534'
 chown root "$dir/bin/criu"
 for relative in . ""; do
 	(cd "$dir/bin" && PATH=$relative:$path doctor; echo "$? $(state criu)" >"$dir/result")
 	tap_is "criu by PATH='$relative:': broken" "$(cat "$dir/result")" "1 broken"
 done
-tap_is "no criu that is not trusted was run" "$(cat "$dir/ran" 2>/dev/null)" ""
+tap_is "no untrusted criu was run" "$(cat "$dir/ran" 2>/dev/null)" ""
 ln -s "$dir/bin/criu" "$dir/full/criu"
 chmod 777 "$dir/bin"
 PATH=$dir/full:$path doctor
-tap_is "a link does not hide it: broken" "$? $(state criu)" "1 broken"
+tap_is "a link to an untrusted criu: broken" "$? $(state criu)" "1 broken"
 chmod 755 "$dir/bin"
-# Links of others to programs of root: bash takes `check` for a script, here and now.
+# Links of another user to bash: started as criu, it would run the script `check` found here.
 mkdir -p "$dir/links" "$dir/sticky"
 chmod 1777 "$dir/sticky"
 echo "echo \$0 >>$dir/ran" >"$dir/links/check"
@@ -249,9 +249,9 @@ ln -s "$dir/links/criu" "$dir/sticky/criu"
 chown -h nobody "$dir/links" "$dir/sticky/criu"
 for place in links sticky; do
 	(cd "$dir/links" && PATH=$dir/$place:$path doctor; echo "$? $(state criu)" >"$dir/result")
-	tap_is "another's link to a program of root, in $place: broken" "$(cat "$dir/result")" "1 broken"
+	tap_is "another user's link to a program of root, in $place: broken" "$(cat "$dir/result")" "1 broken"
 done
-tap_is "no link of others was followed to run anything" "$(cat "$dir/ran" 2>/dev/null)" ""
+tap_is "no program was run through another user's link" "$(cat "$dir/ran" 2>/dev/null)" ""
 mkdir "$dir/alias"
 ln -s ../bin/../bin/./criu "$dir/alias/criu"
 PATH=$dir/alias:$path doctor
@@ -261,8 +261,8 @@ PATH=$dir/alias doctor
 tap_is "links in a circle: no criu" "$(state criu)" skipped
 printf '#!/bin/sh\nexec sleep 60\n' >"$dir/bin/criu"
 PATH=$dir/bin:$path doctor
-tap_is "a criu that hangs is ended: degraded" "$? $(state criu)" "0 degraded"
-tap_like "a criu that hangs: said" "$(says criu)" 'no end within'
+tap_is "a criu that hangs is killed: degraded" "$? $(state criu)" "0 degraded"
+tap_like "a criu that hangs: the sentence" "$(says criu)" 'no end within'
 rm "$dir/bin/criu"
 
 # --- the agent
@@ -270,7 +270,7 @@ tap_is "no agent, and none is expected: skipped" "$(state agent)" skipped
 expects=
 doctor
 tap_is "no agent where one is expected: broken" "$? $(state agent)" "1 broken"
-tap_like "what to do is said" "$(jq -r '.checks[] | select(.check == "agent") | .advice' "$dir/json")" 'systemctl start iocomd'
+tap_like "it says what to do" "$(jq -r '.checks[] | select(.check == "agent") | .advice' "$dir/json")" 'systemctl start iocomd'
 listen unix "$dir/run/iocom.sock"
 doctor
 tap_is "an agent that does not answer: broken" "$? $(state agent)" "1 broken"
@@ -285,29 +285,29 @@ if command -v munged >/dev/null && [ -e /sys/kernel/btf/vmlinux ]; then
 	until_true 10 "$dir/iocom" nodes --run-dir "$dir/run"
 	doctor
 	tap_is "an agent: ok" "$? $(state agent)" "0 ok"
-	tap_like "an agent: which" "$(says agent)" "node d1, iocomd .*, pid $agent, up "
+	tap_like "an agent: its version" "$(says agent)" "node d1, iocomd .*, pid $agent, up "
 	tap_is "an agent: its losses" "$(state drops)" ok
 	tap_like "its ports are its own" "$(says port) $(says port+1) $(says port+2)" \
 		"$port .* in use by iocomd, pid $agent.*$((port + 1)) .* pid $agent.*$((port + 2)) .* pid $agent"
 	as_nobody "$dir/iocom" doctor --json $expects --config "$config" >"$dir/json"
 	tap_is "nobody: asks the agent, too" "$? $(state agent)" "0 ok"
-	tap_is "nobody is not told all" "$(jq -c '[.checks[] | select(.check == "agent") | .status.settings | has("port", "allow-users")]' "$dir/json")" "[true,false]"
+	tap_is "nobody does not see everything" "$(jq -c '[.checks[] | select(.check == "agent") | .status.settings | has("port", "allow-users")]' "$dir/json")" "[true,false]"
 	doctor
-	tap_is "it runs with what its file says" "$(state settings) $(jq -c '.checks[] | select(.check == "settings") | .differs' "$dir/json")" "ok []"
+	tap_is "it runs with the settings of its file" "$(state settings) $(jq -c '.checks[] | select(.check == "settings") | .differs' "$dir/json")" "ok []"
 	tap_is "nothing is nearly full" "$(state bounds)" ok
-	tap_calc "each bound is told" "$(jq '[.checks[] | select(.check == "agent") | .status.bounds[] | select((.max == null or .max > 0) and (.used == null or .used >= 0))] | length' "$dir/json") >= 20"
-	tap_is "no option but --config, which is asked about" "$(jq -c '.checks[] | select(.check == "settings") | .by_options' "$dir/json")" "[]"
+	tap_calc "each bound is shown" "$(jq '[.checks[] | select(.check == "agent") | .status.bounds[] | select((.max == null or .max > 0) and (.used == null or .used >= 0))] | length' "$dir/json") >= 20"
+	tap_is "no option but --config, which is checked" "$(jq -c '.checks[] | select(.check == "settings") | .by_options' "$dir/json")" "[]"
 	configure "listen = 127.0.0.1" "port = $((port + 100))" "munge_socket = $dir/munge/socket" "deny_users = games"
 	doctor
-	tap_is "another file than it read: degraded" "$? $(state settings)" "0 degraded"
-	tap_like "what differs is said" "$(says settings)" \
+	tap_is "another file than the agent read: degraded" "$? $(state settings)" "0 degraded"
+	tap_like "it says what differs" "$(says settings)" \
 		"runs with port=$port, which would be '$((port + 100))' now; deny-users=, which would be 'games' now"
-	tap_like "the ports looked at are the agent's" "$(says port)" "$port .* in use by iocomd, pid $agent"
+	tap_like "the checked ports are the agent's" "$(says port)" "$port .* in use by iocomd, pid $agent"
 	as_nobody "$dir/iocom" doctor --json $expects --config "$config" >"$dir/json"
-	tap_is "nobody sees what differs of what he is told" "$(jq -c '[.checks[] | select(.check == "settings") | .differs[].setting]' "$dir/json")" '["port"]'
+	tap_is "user nobody sees the differences in what it may see" "$(jq -c '[.checks[] | select(.check == "settings") | .differs[].setting]' "$dir/json")" '["port"]'
 	configure "port = many"
 	"$dir/iocom" doctor --json --config "$config" --run-dir "$dir/run" >"$dir/json"
-	tap_is "a file that it could not start with" "$(state settings)" degraded
+	tap_is "a file with which the agent could not start" "$(state settings)" degraded
 	tap_like "why" "$(says settings)" 'conf:5: .*number'
 	kill "$agent" && wait "$agent" 2>/dev/null
 	configure "port = $((port + 100))"
@@ -317,16 +317,16 @@ if command -v munged >/dev/null && [ -e /sys/kernel/btf/vmlinux ]; then
 	pids+=("$agent")
 	until_true 10 "$dir/iocom" nodes --run-dir "$dir/run"
 	"$dir/iocom" doctor --json --run-dir "$dir/run" >"$dir/json"
-	tap_is "options of its command line: the same at a start" "$(state settings)" ok
-	tap_like "and what a start without them would read is said" "$(says settings)" \
+	tap_is "options of the agent's command line: a restart keeps them" "$(state settings)" ok
+	tap_like "and it says what a start without them would use" "$(says settings)" \
 		"with the same options would read now; without them: .*port=$port, which would be '"
-	tap_like "are what is looked at" "$(says port) $(says munge) $(says state-dir)" \
+	tap_like "these options are what is checked" "$(says port) $(says munge) $(says state-dir)" \
 		"$port .* by iocomd.* $dir/munge/socket makes.* $dir/other: root's"
 	IOCOM_MUNGE_SOCKET=$dir/munge/socket doctor
-	tap_is "the same munged for commands: once" "$(state munge) $(state munge-client)" "ok "
+	tap_is "the same munged for commands: checked once" "$(state munge) $(state munge-client)" "ok "
 	IOCOM_MUNGE_SOCKET=$dir/munge/none doctor
-	tap_is "another one for commands, that is not there" "$? $(state munge) $(state munge-client)" "1 ok broken"
-	tap_like "its name" "$(says munge-client)" "$dir/munge/none: "
+	tap_is "another munged for commands, which does not answer" "$? $(state munge) $(state munge-client)" "1 ok broken"
+	tap_like "the name of its socket" "$(says munge-client)" "$dir/munge/none: "
 	kill "$agent" && wait "$agent" 2>/dev/null
 	rm -f "$dir/run/iocom.sock"
 	listen unix "$dir/run/iocom.sock" 65534

@@ -68,7 +68,7 @@ static void test_text(void **state)
 	assert_non_null(strstr(text, "unknown       sent_bytes   not measured (no "
 				     "sock_send_length)\n"));
 	assert_non_null(strstr(text, "less exact    local_bytes  one end only"));
-	/* Nothing reaches a terminal that could steer it. */
+	/* Nothing that controls a terminal reaches it. */
 	assert_null(strchr(text, '\033'));
 	assert_non_null(strstr(text, "esc?ape \xc3\xa9 \xef\xbf\xbd"));
 	free(text);
@@ -124,7 +124,7 @@ static void test_trusted(void **state)
 	assert_int_equal(doctor_trusted(link, why, sizeof(why)), geteuid() ? -EPERM : 0);
 	chmod(dir, 0777);
 	assert_int_equal(doctor_trusted(file, why, sizeof(why)), -EPERM);
-	/* Sticky: nobody may replace root's file there. */
+	/* In a sticky directory only root may replace root's file. */
 	chmod(dir, 01777);
 	assert_int_equal(doctor_trusted(file, why, sizeof(why)), geteuid() ? -EPERM : 0);
 	unlink(link);

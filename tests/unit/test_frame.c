@@ -41,7 +41,7 @@ static void test_round_trip(void **state)
 	close(fd[1]);
 }
 
-/* What a peer may send that is not a frame, and the condition it must give. */
+/* Bytes that are no frame, and the condition that each must give. */
 static void test_bad_peers(void **state)
 {
 	static const struct {

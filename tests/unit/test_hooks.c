@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Which hooks fit which kernel: asked of type information made up here. */
+/* Which hooks fit which kernel, tested on type information made up here. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ struct point {
 	int args;
 };
 
-/* What Linux 5.15 has of our table, 6.1 the same but for the folio. */
+/* The hooks of our table that Linux 5.15 has; 6.1 has the same except for the folio. */
 static const struct point linux_6_1[] = {
 	{"block_bio_queue", 1},	      {"block_rq_complete", 3},
 	{"writeback_dirty_folio", 2}, {"writeback_single_inode", 3},
@@ -61,7 +61,7 @@ static void add_function(struct btf *btf, const char *name, int args)
 	assert_int_equal(btf__add_func(btf, name, BTF_FUNC_STATIC, id), id + 1);
 }
 
-/* A kernel with iterators, the N points, and what does not concern us. */
+/* A kernel with iterators, the N points, and types that we do not need. */
 static struct btf *kernel(const struct point *points, size_t n, const char *without)
 {
 	struct btf *btf = btf__new_empty();
@@ -125,7 +125,7 @@ static const struct hook_status *status(const struct hooks *hooks, const char *p
 	return NULL;
 }
 
-/* How COLUMN is degraded: 0 not, 1 coarser, 2 unknown. */
+/* Returns how COLUMN is degraded: 0 not, 1 less exact, 2 unknown. */
 static int degraded(const struct hooks *hooks, const char *column)
 {
 	struct monitor_degraded list[MONITOR_DEGRADED_MAX];
@@ -159,7 +159,7 @@ static void test_newest_kernel_has_all(void **state)
 	assert_int_equal(status(&hooks, "sweep")->args, 0);
 }
 
-/* As 6.12 has it: all tracepoints, sched_process_exit still without group_dead. */
+/* Like 6.12: all tracepoints, and sched_process_exit still without group_dead. */
 static void test_6_12_has_all(void **state)
 {
 	struct btf *btf = kernel(linux_6_1, COUNT(linux_6_1), NULL);
@@ -213,7 +213,7 @@ static void test_processors(void **state)
 	assert_int_equal(degraded(&hooks, "implicit_bytes"), 2);
 	assert_int_equal(degraded(&hooks, "implicit_ops"), 2);
 	btf__free(btf);
-	/* No exception tracepoints there. */
+	/* This kernel has no tracepoints for exceptions. */
 	hooks = probe(kernel(linux_6_1, COUNT(linux_6_1), "page_fault_kernel"), "aarch64");
 	assert_int_equal(status(&hooks, "fault_kernel")->state, HOOK_MISSING);
 	assert_int_equal(degraded(&hooks, "implicit_bytes"), 1);
@@ -269,7 +269,7 @@ static void test_stand_in(void **state)
 	hooks = probe(btf, "x86_64");
 	assert_int_equal(status(&hooks, "dirty_folio")->state, HOOK_USED);
 	assert_int_equal(status(&hooks, "dirty_page")->state, HOOK_SPARE);
-	/* The kernel would not load the first: the second takes its place. */
+	/* The kernel refuses the first: the second replaces it. */
 	assert_true(hooks_refuse(&hooks, "dirty_folio", "no"));
 	assert_int_equal(status(&hooks, "dirty_page")->state, HOOK_USED);
 	assert_int_equal(hooks_needed(&hooks, &err), 0);
@@ -278,7 +278,7 @@ static void test_stand_in(void **state)
 	assert_non_null(strstr(err.text, "refused"));
 }
 
-/* As 6.1 is: no tracepoints of sends and receives, but the functions around them. */
+/* Like 6.1: no tracepoints for sends and receives, but the functions around them. */
 static void test_functions_stand_in(void **state)
 {
 	static const struct point functions[] = {{"inet_sendmsg", 3},
@@ -300,13 +300,13 @@ static void test_functions_stand_in(void **state)
 		assert_int_equal(status(&hooks, programs[i])->state, HOOK_USED);
 	assert_int_equal(degraded(&hooks, "sent_bytes"), 0);
 	assert_int_equal(degraded(&hooks, "received_messages"), 0);
-	/* The kernel lets no program attach to functions: one after the other is refused. */
+	/* The kernel lets no program attach to functions: it refuses them one after the other. */
 	for (size_t i = 0; i < COUNT(programs); i++)
 		assert_true(hooks_refuse(&hooks, programs[i], "not permitted"));
 	assert_int_equal(degraded(&hooks, "sent_bytes"), 2);
 	assert_int_equal(degraded(&hooks, "local_bytes"), 1);
 	assert_int_equal(degraded(&hooks, "received_messages"), 2);
-	/* With the tracepoints there, nothing attaches to functions. */
+	/* If the tracepoints exist, no program attaches to functions. */
 	for (size_t i = 0; i < COUNT(since_6_3); i++)
 		add_tracepoint(btf, since_6_3[i].name, since_6_3[i].args);
 	hooks = probe(btf, "x86_64");
@@ -328,7 +328,7 @@ static void test_refusal(void **state)
 	assert_string_equal(status(&hooks, "send_length")->error, "not permitted");
 	assert_int_equal(degraded(&hooks, "sent_bytes"), 2);
 	assert_int_equal(hooks_needed(&hooks, &err), 0);
-	/* More than there is room for: counted. */
+	/* There are more than fit, but all are counted. */
 	assert_true(hooks_degraded(&hooks, list, 1) > 1);
 	assert_false(hooks_refuse(&hooks, "bio_queue", "not permitted"));
 	assert_int_equal(hooks_needed(&hooks, &err), -EOPNOTSUPP);
@@ -345,7 +345,7 @@ static void test_worst_case_fits(void **state)
 			MONITOR_DEGRADED_MAX);
 }
 
-/* Each row names a program that is there, and each program has one row. */
+/* Each row names an existing program, and each program has one row. */
 static void test_table_matches_programs(void **state)
 {
 	struct hooks hooks = probe(newest(), "x86_64");
@@ -362,7 +362,8 @@ static void test_table_matches_programs(void **state)
 		const char *slash = strchr(section, '/');
 
 		programs++;
-		/* Run by us, or beside another on a tracepoint: the hook is what it calls. */
+		/* We run it, or it is beside another program on a tracepoint: its hook is the
+		 * function that it calls. */
 		if (!strcmp(section, "syscall") || !strcmp(hook->name, "bpf_iter_task_new")) {
 			assert_int_equal(hook->kind, HOOK_FUNCTION);
 			continue;
@@ -382,7 +383,7 @@ static void test_table_matches_programs(void **state)
 		assert_non_null(hook->without);
 		if (hook->stands_in)
 			assert_ptr_not_equal(status(&hooks, hook->stands_in), &hooks.status[h]);
-		/* An optional hook that nobody misses would be of no use. */
+		/* An optional hook whose absence degrades nothing would be useless. */
 		assert_true(hook->needed || hook->faster || hook->stands_in || hook->unknown[0] ||
 			    hook->coarse[0]);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The job journal: both sides of a job, once ever, reports until acknowledged, pruning. */
+/* The job journal: both sides of a job, each id only once, reports until acknowledged, pruning. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,7 +80,7 @@ static void test_home(void **state)
 	uid_t uid;
 
 	assert_int_equal(journal_submit(j, &job, &err), 0);
-	assert_int_equal(journal_submit(j, &job, &err), -EIO); /* an id is used once */
+	assert_int_equal(journal_submit(j, &job, &err), -EIO); /* an id is accepted once */
 	assert_int_equal(journal_place(j, "last", 1000, &text, &uid, &err), -ENOENT);
 	assert_int_equal(journal_placed(j, "h-1-1", "n2", "{\"a\":1}", &err), 0);
 	assert_int_equal(journal_home_state(j, "h-1-1", "running", 9, 77, &err), 0);
@@ -92,7 +92,7 @@ static void test_home(void **state)
 	assert_int_equal(journal_home_end(j, &job, &err), 0);
 	assert_int_equal(journal_home_get(j, "h-1-1", node, &uid, class_name, &ended, &err), 0);
 	assert_true(ended);
-	/* "started" that comes after "done" does not bring it back */
+	/* a "started" that comes after "done" does not revive the job */
 	assert_int_equal(journal_home_state(j, "h-1-1", "running", 9, 77, &err), 0);
 	assert_int_equal(listed(j, (uid_t)-1, false), 0);
 	assert_int_equal(listed(j, (uid_t)-1, true), 1);
@@ -107,7 +107,7 @@ static void take_job(void *arg, const struct journal_job *job)
 	snprintf(arg, SPEC_JOB_MAX, "%s", job->job);
 }
 
-/* "last" is what the user ran, not a worker that came later. */
+/* "last" is the job that the user ran, not a worker that came later. */
 static void test_last(void **state)
 {
 	struct journal *j = *state;
@@ -128,7 +128,7 @@ static void test_last(void **state)
 	assert_int_equal(journal_place(j, "last", 1000, &text, &uid, &err), 0);
 	assert_string_equal(text, "{\"a\":1}");
 	free(text);
-	/* By its name it is found. */
+	/* It can be found by its name. */
 	assert_int_equal(journal_find(j, "h-1-2", 1000, take_job, name), 0);
 	assert_string_equal(name, "h-1-2");
 	assert_int_equal(listed(j, 1000, true), 2);
@@ -139,7 +139,7 @@ static void take_reason(void *arg, const struct journal_job *job)
 	snprintf(arg, 160, "%s %s", job->state, job->text ? job->text : "-");
 }
 
-/* State and reason of the only job. */
+/* Returns state and reason of the only job. */
 static const char *reason(struct journal *j)
 {
 	static char text[160];
@@ -166,7 +166,8 @@ static bool is_gone(void *arg, const char *node)
 	return !strcmp(arg, node);
 }
 
-/* A node that is gone for good must not keep a row for ever; one that is here may run for long. */
+/* A node that is gone for good must not keep a row for ever; a job of a present node may run for
+ * long. */
 static void test_node_gone(void **state)
 {
 	struct journal *j = *state;
@@ -174,14 +175,15 @@ static void test_node_gone(void **state)
 
 	journal_submit(j, &job, &err);
 	journal_placed(j, "h-1-1", "n2", "{}", &err);
-	assert_int_equal(journal_home_lost(j, 101, is_gone, "n2"), 0); /* not running yet */
+	assert_int_equal(journal_home_lost(j, 101, is_gone, "n2"),
+			 0); /* the job does not run yet */
 	assert_int_equal(journal_home_state(j, "h-1-1", "running", 9, 77, &err), 0);
 	assert_int_equal(journal_home_lost(j, 101, is_gone, "n3"), 0);
 	assert_int_equal(journal_home_lost(j, 100, is_gone, "n2"), 0);
 	assert_int_equal(journal_home_lost(j, 101, is_gone, "n2"), 1);
 	assert_non_null(strstr(reason(j), "lost its node"));
 	assert_int_equal(journal_home_lost(j, 101, is_gone, "n2"), 0);
-	/* It came back after all. */
+	/* The node came back after all. */
 	job.text = "";
 	assert_int_equal(journal_home_end(j, &job, &err), 0);
 	assert_string_equal(reason(j), "exited ");
@@ -254,7 +256,7 @@ static void test_target(void **state)
 	assert_int_equal(journal_accept(j, &job, "order", 5, &err), 0);
 	assert_int_equal(journal_accept(j, &job, "order", 5, &err), JOURNAL_E_SEEN);
 	assert_int_equal(journal_started(j, "h-1-1", 6, 77, 42, &err), 0);
-	*state = j = reopen(j); /* the agent died */
+	*state = j = reopen(j); /* like an agent that died */
 	assert_int_equal(journal_accept(j, &job, "order", 5, &err), JOURNAL_E_SEEN);
 	assert_int_equal(journal_unfinished(j, unfinished, &s), 0);
 	assert_int_equal(s.n, 1);
@@ -283,7 +285,7 @@ static void test_prune(void **state)
 		job = make(id, 0, (uint64_t)i * 100);
 		assert_int_equal(journal_accept(j, &job, "o", 1, &err), 0);
 		assert_int_equal(journal_end(j, &job, "r", 1, &err), 0);
-		if (i != 2) /* its home does not know yet: it stays */
+		if (i != 2) /* its home does not know its end yet, so its row stays */
 			journal_acked(j, id, &err);
 	}
 	assert_int_equal(journal_prune(j, 3, 0, &err), 0);
@@ -298,10 +300,11 @@ static void test_prune(void **state)
 				 i <= 10 ? JOURNAL_E_SEEN : 0);
 	}
 	assert_int_equal(journal_prune(j, 100, 0, &err), 0);
-	assert_int_equal(listed(j, (uid_t)-1, true), 5); /* 3, the untold and the running one */
-	assert_int_equal(journal_prune(j, 100, 100000, &err), 0); /* too old */
-	assert_int_equal(listed(j, (uid_t)-1, true), 1);	  /* the running one */
-	/* The untold was given up: refused all the same. */
+	assert_int_equal(listed(j, (uid_t)-1, true),
+			 5); /* 3 ended ones, the unreported one and the running one */
+	assert_int_equal(journal_prune(j, 100, 100000, &err), 0); /* these are too old */
+	assert_int_equal(listed(j, (uid_t)-1, true), 1);	  /* only the running one */
+	/* The unreported end was given up; the id is still refused. */
 	struct journal_job job = make("h-1-2", 0, 5000);
 	assert_int_equal(journal_accept(j, &job, "o", 1, &err), JOURNAL_E_SEEN);
 }
@@ -319,7 +322,7 @@ static void count_home(void *arg, const char *job, const char *home, const void 
 	n[job[0] == 'b']++;
 }
 
-/* A home that is gone must not keep the reports to the others from their turn. */
+/* A home that is gone must not take the turns of the reports to others. */
 static void test_pending_turns(void **state)
 {
 	struct journal *j = *state;
@@ -341,13 +344,13 @@ static void test_pending_turns(void **state)
 	assert_int_equal(n[1], 0);
 	assert_int_equal(journal_pending(j, 4, count_home, n), 0);
 	assert_int_equal(n[1], 1);
-	/* All had their turn: it begins anew. */
+	/* All had their turn, so the first turn comes again. */
 	assert_int_equal(journal_pending(j, 4, count_home, n), 0);
 	assert_int_equal(n[0], 12);
 	assert_int_equal(n[1], 1);
 }
 
-/* The number that SQL gives, from the outside. */
+/* Returns the number that an SQL query gives, from outside the journal. */
 static int ask(const char *sql)
 {
 	sqlite3_stmt *st;
@@ -363,7 +366,7 @@ static int ask(const char *sql)
 	return n;
 }
 
-/* Ten times as many jobs as are kept: rows and bytes stay where one filling left them. */
+/* Ten times as many jobs as are kept: rows and bytes stay where the first filling left them. */
 static void test_retention(void **state)
 {
 	enum { KEEP = 200, ROUNDS = 10 };
@@ -375,7 +378,7 @@ static void test_retention(void **state)
 	for (int i = 0; i < KEEP * ROUNDS; i++) {
 		struct journal_job job;
 
-		/* The home starts anew every tenth job. */
+		/* The home restarts at every tenth job. */
 		snprintf(id, sizeof(id), "h-%d-%d", i / 10, i % 10 + 1);
 		job = make(id, 0, (uint64_t)i + 1);
 		assert_int_equal(journal_submit(j, &job, &err), 0);
@@ -399,7 +402,7 @@ static void test_retention(void **state)
 	assert_in_range(ask("PRAGMA page_count"), first, 3 * first);
 }
 
-/* Each start of a home is a source of its own: the oldest marks go, the newest stay. */
+/* Each start of a home is a source of its own: the oldest marks are removed, the newest stay. */
 static void test_marks(void **state)
 {
 	enum { SOURCES = 10000, MORE = 50 };
@@ -442,7 +445,7 @@ static void test_facts_and_ids(void **state)
 	assert_int_equal(journal_split("a-99999999999999999999", source, &sequence), -EINVAL);
 }
 
-/* A message is obeyed once, by whoever holds the journal, until it is too old to be shown again. */
+/* A message is obeyed once, even by a restarted agent, until it is too old to be valid. */
 static void test_nonces(void **state)
 {
 	struct journal *j = *state;
@@ -455,14 +458,14 @@ static void test_nonces(void **state)
 	assert_int_equal(journal_nonce(j, "n1", UINT64_MAX, 1001, 120, &err), JOURNAL_E_SEEN);
 	*state = j = reopen(j); /* the agent starts again */
 	assert_int_equal(journal_nonce(j, "n1", 7, 1100, 120, &err), JOURNAL_E_SEEN);
-	/* Kept up to and with second 1120; what is over goes with the next message. */
+	/* Kept up to and including second 1120; the next message removes expired ones. */
 	assert_int_equal(journal_nonce(j, "n3", 1, 1120, 120, &err), 0);
 	assert_int_equal(journal_nonce(j, "n1", 7, 1120, 120, &err), JOURNAL_E_SEEN);
 	assert_int_equal(journal_nonce(j, "n3", 2, 1122, 120, &err), 0);
 	assert_int_equal(journal_nonce(j, "n1", 7, 1122, 120, &err), 0);
 }
 
-/* The first SIZE bytes of FROM as TO; what there were. */
+/* Copies the first SIZE bytes of FROM to TO. Returns how many there were. */
 static size_t copy_part(const char *from, const char *to, size_t size)
 {
 	static char bytes[4 << 20];
@@ -478,7 +481,7 @@ static size_t copy_part(const char *from, const char *to, size_t size)
 	return n;
 }
 
-/* How many of the jobs "h-1-0"... PATH knows: always the first ones, and these once and for all. */
+/* Returns how many of the jobs "h-1-0"... PATH has; they must be the first ones, and stay. */
 static int whole_jobs(const char *cut, int all)
 {
 	struct journal *j = NULL;
@@ -502,7 +505,7 @@ static int whole_jobs(const char *cut, int all)
 	return known;
 }
 
-/* The power goes at any byte that was on its way to the disk. */
+/* The power fails at any byte on its way to the disk. */
 static void test_power_cut(void **state)
 {
 	enum { JOBS = 20, STEP = 613 };
@@ -539,7 +542,7 @@ static void test_power_cut(void **state)
 	unlink(cut_log);
 }
 
-/* What is no journal any more is said to be none, and stays as it is. */
+/* A file that is no journal any more is refused and stays unchanged. */
 static void test_damaged(void **state)
 {
 	struct journal *j = NULL;
@@ -566,7 +569,7 @@ static void test_no_place(void **state)
 	assert_null(j);
 }
 
-/* What begins together is there together, or not at all when the agent dies before. */
+/* Changes of one transaction are all there, or none if the agent dies before the end. */
 static void test_together(void **state)
 {
 	struct journal_job a = make("n-0f-1", 7, 10), b = make("n-0f-2", 7, 20);
@@ -575,7 +578,7 @@ static void test_together(void **state)
 	assert_int_equal(journal_begin(j, &err), 0);
 	assert_int_equal(journal_submit(j, &a, &err), 0);
 	assert_int_equal(journal_nonce(j, "n", 5, 100, 60, &err), 0);
-	assert_int_equal(journal_begin(j, &err), -EIO); /* they do not nest */
+	assert_int_equal(journal_begin(j, &err), -EIO); /* transactions do not nest */
 	j = reopen(j);
 	assert_int_equal(listed(j, (uid_t)-1, true), 0);
 	assert_int_equal(journal_begin(j, &err), 0);
@@ -584,7 +587,7 @@ static void test_together(void **state)
 	assert_int_equal(journal_nonce(j, "n", 5, 100, 60, &err), 0);
 	assert_int_equal(journal_nonce(j, "n", 5, 100, 60, &err), JOURNAL_E_SEEN);
 	assert_int_equal(journal_commit(j, &err), 0);
-	assert_int_equal(journal_commit(j, &err), -EIO); /* nothing was begun */
+	assert_int_equal(journal_commit(j, &err), -EIO); /* no transaction was begun */
 	j = reopen(j);
 	assert_int_equal(listed(j, (uid_t)-1, true), 2);
 	assert_int_equal(journal_nonce(j, "n", 5, 100, 60, &err), JOURNAL_E_SEEN);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Documents in MessagePack: bytes by the specification, what is refused, views and recordings. */
+/* Documents in MessagePack: bytes as in the specification, what is refused, views and
+ * recordings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,7 +80,7 @@ static const struct {
 	{BYTES("\x81"), -EAGAIN, NULL},
 	{BYTES("\xa3xy"), -EAGAIN, NULL},
 	{BYTES("\xcb\x3f\xb9"), -EAGAIN, NULL},
-	/* claims of four thousand millions of entries take no room for them */
+	/* claims of four thousand million entries take no memory */
 	{BYTES("\xdd\xff\xff\xff\xff"), -EAGAIN, NULL},
 	{BYTES("\xdf\xff\xff\xff\xff"), -EAGAIN, NULL},
 	{BYTES("\xdb\xff\xff\xff\xff"), -EAGAIN, NULL},
@@ -130,7 +131,7 @@ static void names(void **state)
 	assert_string_equal(json_msgpack_suffix("r.json"), "");
 }
 
-/* A view told in both forms is the same, bit for bit, and its errors name the field. */
+/* A view gives the same in both forms, bit for bit, and its errors name the field. */
 static void view(void **state)
 {
 	struct view_file v, back;
@@ -189,7 +190,7 @@ static void convert(const char *from, const char *to)
 	assert_int_equal(fclose(out), 0);
 }
 
-/* Both read alike, line by line. */
+/* Both forms read alike, line by line. */
 static void recording(void **state)
 {
 	const char *from = "tests/sim/data/recording.jsonl";
@@ -231,7 +232,7 @@ static void recording(void **state)
 	unlink(path);
 }
 
-/* A recorder writes by the name of its file what a reader reads. */
+/* The recorder chooses the form by the file's name, and a reader can read it. */
 static void recorder(void **state)
 {
 	static const char *const suffixes[] = {".msgpack", ".msgpack.gz"};

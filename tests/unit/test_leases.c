@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The home's side of restartable jobs: who may be run again, when, who is fenced, who renews. */
+/* Home's side of restartable jobs: which jobs may run again and when, which attempts are fenced,
+ * and who may renew. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -297,7 +298,7 @@ static void test_leases_are_pruned(void **state)
 	assert_int_equal(journal_lease_get(home->journal, "n1-1-2", &lost, NULL), 0);
 }
 
-/* Who asks for the first attempt means the last. */
+/* A question about the first attempt means the last. */
 static void test_followed(void **state)
 {
 	struct home *home = *state;
@@ -375,7 +376,7 @@ static int ask(struct home *home, const struct job_order *order, const uint8_t *
 	assert_true(!rc == !err.text[0]);
 	if (rc)
 		return rc;
-	/* For this question, and from who has the secret. */
+	/* The answer is valid only for this question, and only with the secret. */
 	assert_int_equal(renewal_answer_open(secret, order->job, number + 1, answer, sizeof(answer),
 					     &renewed),
 			 -EBADMSG);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# What can fill is seen: every bound of the agent's sources is in its list of bounds (or is
-# the size of one thing, named here), each with a counter that exists, and in the manual.
+# Every bound in the agent's sources is in its list of bounds (or is the size of one thing, named
+# here), each with a counter that exists, and in the manual.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/lib/tap.sh disable=SC1091
@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 dir=$(mktemp -d /tmp/iocom-bounds-XXXXXX)
 trap 'rm -rf "$dir"' EXIT
 
-# Of one text, message, number or answer: what is larger is refused as garbage, or cut.
+# Sizes of one text, message, number or answer: larger ones are refused as garbage, or cut.
 sizes="LIMITS_LISTED BULLETIN_BYTES_MAX BULLETIN_VECTORS_MAX CLIENT_OUTPUT_MAX CLIENT_REQUEST_MAX
 ENTRY_MAX FILE_MAX SPAWN_FDS_MAX HOPS_MAX JOBS_LISTED_MAX JOB_REPORTS_MAX LEASE_RESTARTS_MAX MESSAGE_MAX
 ARGUMENTS_MAX LINKS_MAX PLACE_MAX METRICS_HTTP_REQUEST_MAX METRICS_LABELS_MAX METRICS_LABEL_MAX NESTING_MAX SEAL_MESSAGE_MAX
@@ -19,17 +19,17 @@ elsewhere="ADDRESS_LIMIT_MAX"
 bounds() { # FILE...
 	grep -hoE '^#define[ \t]+[A-Z_]+_MAX(_MS)?\b' "$@" | awk '{ print $2 }' | sort -u
 }
-missing() { # those of standard input that are neither listed in FILE nor sizes
+missing() { # the bounds in standard input that are neither in FILE nor sizes
 	while read -r name; do
 		grep -qw -- "$name" "$1" || grep -qw -- "$name" <<<"$sizes $elsewhere" || echo "$name"
 	done | paste -sd ' '
 }
-# The shim and the relay are programs of their own: what they hold is one job's.
+# The shim and the relay are separate programs: they hold only one job.
 mapfile -t sources < <(find "$here/agent" -name '*.[ch]' -not -path '*/shim/*' -not -path '*/relay/*')
 tap_calc "the agent has bounds" "$(bounds "${sources[@]}" | wc -l) > 20"
 tap_is "each is in the agent's list" "$(bounds "${sources[@]}" | missing "$here/agent/front/limits.c")" ""
 printf '#define GNOMES_MAX 7\n' >"$dir/new.h"
-tap_is "a new one would be missed" "$(bounds "$dir/new.h" | missing "$here/agent/front/limits.c")" GNOMES_MAX
+tap_is "the test notices a bound that is not in the list" "$(bounds "$dir/new.h" | missing "$here/agent/front/limits.c")" GNOMES_MAX
 
 counted() { grep -oE 'COUNTED\([a-z_]+\)' "$here/agent/front/limits.c" | sed 's/.*(//; s/)//' | sort -u; }
 uses() { # COUNTER: places that count it
@@ -38,10 +38,10 @@ uses() { # COUNTER: places that count it
 for counter in $(counted | grep -vx event); do
 	tap_isnt "$counter is counted somewhere" "$(uses "$counter")" 0
 done
-tap_is "one that is not would be missed" "$(uses gnomes_refused)" 0
+tap_is "the test notices a counter that is not counted" "$(uses gnomes_refused)" 0
 
 names() { grep -oE '^[[:space:]]*\{"[a-z_]+"' "$here/agent/front/limits.c" | tr -d '{" \t'; }
 sed -n '/^# BOUNDS/,/^# [A-AC-Z]/p' "$here/agent/iocomd.8.scd" | sed 's/\\//g' >"$dir/page"
-tap_is "the manual says of each what it is" \
+tap_is "the manual explains each bound" \
 	"$(names | while read -r name; do grep -qw "\*$name\*" "$dir/page" || echo "$name"; done | paste -sd ' ')" ""
 tap_done

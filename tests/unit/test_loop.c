@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The loop's turns: nobody who posts without pause keeps timers or descriptors from theirs. */
+/* The loop's turns: endless posts must not keep timers or descriptors from their turn. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include "user/clock.h"
 #include "agent/base/loop.h"
 
-#define POSTS_ENOUGH 100000 /* a loop that only runs posts is stopped after so many */
+#define POSTS_ENOUGH 100000 /* a loop that only runs posts is stopped after this number */
 #define MANY	     1000
 
 struct stand {
@@ -54,7 +54,7 @@ static void ready(void *arg, uint32_t events)
 	loop_remove(s->loop, &s->entry);
 }
 
-/* As a peer's junk does: the post of one message leads to the next. */
+/* Like junk from a peer: handling one message posts the next. */
 static void test_posts_without_end(void **state)
 {
 	struct stand s = {0};
@@ -99,7 +99,7 @@ static void *post_all(void *arg)
 	return NULL;
 }
 
-/* More posts than one turn takes, from another thread: each runs, once. */
+/* Another thread makes more posts than one turn takes: each runs once. */
 static void test_all_posts_run(void **state)
 {
 	static struct loop_post posts[MANY];
@@ -130,7 +130,7 @@ static void stop(void *arg)
 	loop_stop(arg);
 }
 
-/* One that is taken out again does not run, wherever it stood. */
+/* A removed post does not run, wherever in the queue it was. */
 static void test_unpost(void **state)
 {
 	struct loop_post out[3], last;

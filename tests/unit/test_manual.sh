@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# The manual pages against the programs: every option of a help, every field of the JSON
-# of `iocom top` and every column of `iocom record --csv` is in its page; an output that
-# cannot be written is said so.
+# Compares the manual pages with the programs: every option of a help, every field of the JSON of
+# `iocom top` and every column of `iocom record --csv` must be in its page. Also: a program says
+# so if its output cannot be written.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/lib/tap.sh disable=SC1091
@@ -15,14 +15,14 @@ export IOCOM_RUN_DIR=$dir/none
 # Words in bold, without the backslashes of scdoc.
 words() { sed 's/\\//g' "$here/$1" | grep -oE '\*-?-?[A-Za-z0-9_-]+' | tr -d '*' | sort -u; }
 options() { grep -oE -- '(^|[^A-Za-z0-9-])--[a-z][a-z-]*' | grep -oE -- '--[a-z-]+' | sort -u; }
-missing() { comm -23 - "$dir/words" | tr '\n' ' '; } # of standard input
+missing() { comm -23 - "$dir/words" | tr '\n' ' '; } # from standard input
 
 for page in top:top.1 run:run.1 rsh:rsh.1 batch:batch.1 doctor:doctor.1 nodes:.1 explain:.1 jobs:.1 attach:.1 wait:.1 kill:.1 profile:.1 record:.1; do
 	command=${page%%:*}
 	file=balancer/iocom-${page#*:}
 	{
 		options <"$here/${file/-./.}.scd"
-		echo --run-dir # of all: iocom(1), ENVIRONMENT
+		echo --run-dir # for all commands: iocom(1), ENVIRONMENT
 	} | sort -u >"$dir/words"
 	tap_is "iocom $command: its options are in the manual page" \
 		"$("$build/iocom" "$command" --help | options | missing)" ""
@@ -35,7 +35,7 @@ tap_is "iocomd: the manual page has no others" "$(sed -n '/^# OPTIONS/,/^# METRI
 	"$here/agent/iocomd.8.scd" | grep -E '^\*-' | options | missing)" ""
 
 "$build/iocom" top --bogus 2>"$dir/err"
-tap_is "a wrong option: the command by its whole name" "$? $(head -n 1 "$dir/err")" \
+tap_is "a wrong option: the error has the command's whole name" "$? $(head -n 1 "$dir/err")" \
 	"2 iocom top: unrecognized option '--bogus'"
 
 if [ "$(id -u)" -ne 0 ]; then
@@ -44,7 +44,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 "$build/iocom" top --direct --json -n 2 -d 0.1 | tail -n 1 >"$dir/json"
 words balancer/iocom-top.1.scd >"$dir/words"
-# Also with _per_s after them; cost.classifier is there by its whole name.
+# Fields may have _per_s added; cost.classifier is in the page by its whole name.
 tap_is "iocom top --json: its fields are in the manual page" \
 	"$(jq -r '[.. | objects | keys[]] | unique[]' "$dir/json" | sed 's/_per_s$//' |
 		grep -vx classifier | sort -u | comm -23 - <(sed 's/_per_s$//' "$dir/words" | sort -u) |
@@ -60,7 +60,7 @@ done
 for command in doctor "doctor --json" "top --direct -b -n 1"; do
 	# shellcheck disable=SC2086 # words
 	"$build/iocom" $command >/dev/full 2>"$dir/err"
-	tap_like "$command: a full disk is said" "$? $(cat "$dir/err")" \
+	tap_like "$command: a full disk is reported" "$? $(cat "$dir/err")" \
 		'^1 iocom.*: cannot write the output: No space left on device$'
 done
 tap_done

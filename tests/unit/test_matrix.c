@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The load matrix: newest wins, silence drops, nothing old comes back. */
+/* The load matrix: the newest vector wins, silent nodes are dropped, and no old vector comes
+ * back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,11 +39,12 @@ static void test_newest(void **state)
 	matrix_init(&m, "me");
 	assert_int_equal(put(&m, "me", 1, 1, 1, 0, 10 * S), MATRIX_E_OWN);
 	assert_int_equal(put(&m, "b", 1, 5, 100, 0, 10 * S), 0);
-	assert_int_equal(put(&m, "b", 1, 5, 100, 0, 11 * S), MATRIX_E_OLD); /* relayed again */
+	assert_int_equal(put(&m, "b", 1, 5, 100, 0, 11 * S),
+			 MATRIX_E_OLD); /* the same vector, relayed again */
 	assert_int_equal(put(&m, "b", 1, 4, 90, 0, 11 * S), MATRIX_E_OLD);
 	assert_int_equal(matrix_find(&m, "b")->heard_ns, 10 * S);
 	assert_int_equal(put(&m, "b", 1, 6, 110, 0, 12 * S), 0);
-	/* another boot: by the node's own time */
+	/* another boot: compare the node's own times */
 	assert_int_equal(put(&m, "b", 2, 1, 105, 0, 12 * S), MATRIX_E_OLD);
 	assert_int_equal(put(&m, "b", 2, 1, 120, 0, 12 * S), 0);
 	assert_int_equal(put(&m, "b", 1, 7, 115, 0, 12 * S), MATRIX_E_OLD);
@@ -63,10 +65,10 @@ static void test_silence(void **state)
 	assert_int_equal(matrix_freshest(&m, list, 4), 2);
 	assert_string_equal(list[0]->vector.name, "b");
 	assert_int_equal(matrix_expire(&m, 11 * S), 0);
-	assert_int_equal(matrix_expire(&m, 11 * S + 1), 1); /* a: 3 periods */
+	assert_int_equal(matrix_expire(&m, 11 * S + 1), 1); /* a was silent for 3 periods */
 	assert_false(matrix_find(&m, "a")->alive);
 	assert_int_equal(matrix_freshest(&m, list, 4), 1);
-	/* an old vector, relayed late, does not bring it back; a new one does */
+	/* an old vector, relayed late, does not restore the node; a new one does */
 	assert_int_equal(put(&m, "a", 1, 5, 100, 0, 12 * S), MATRIX_E_OLD);
 	assert_int_equal(put(&m, "a", 1, 6, 101, 0, 12 * S), 0);
 	assert_true(matrix_find(&m, "a")->alive);
@@ -74,7 +76,7 @@ static void test_silence(void **state)
 	assert_int_equal(matrix_expire(&m, 20 * S), 2);
 	assert_int_equal(put(&m, "a", 9, 1, 1, 0, 20 * S), 0);
 	assert_int_equal(matrix_expire(&m, 20 * S + MATRIX_FORGET_NS), 1);
-	assert_null(matrix_find(&m, "b")); /* forgotten */
+	assert_null(matrix_find(&m, "b")); /* the node is forgotten */
 	assert_non_null(matrix_find(&m, "a"));
 	matrix_fini(&m);
 }

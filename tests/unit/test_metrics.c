@@ -30,7 +30,7 @@ static void did(struct metrics_jobs *jobs, const char *name, uint64_t bytes)
 	metrics_jobs_add(jobs, name, &row);
 }
 
-/* What NAME has read, by its series; -1: it has none. */
+/* Returns what NAME has read, by its series; -1: it has none. */
 static long long has(const struct metrics_jobs *jobs, const char *name)
 {
 	struct metrics_job rows[64];
@@ -55,7 +55,7 @@ static void test_jobs_beyond_the_limit(void **state)
 
 	(void)state;
 	metrics_jobs_begin(jobs, MINUTE);
-	did(jobs, "/idle", 0); /* no place for those who do nothing */
+	did(jobs, "/idle", 0); /* names without activity get no place */
 	did(jobs, "/a", 10);
 	did(jobs, "/b", 20);
 	did(jobs, "/c", 40);
@@ -67,9 +67,9 @@ static void test_jobs_beyond_the_limit(void **state)
 	assert_int_equal(has(jobs, "/c"), -1);
 	assert_int_equal(has(jobs, "other"), 120);
 	metrics_jobs_view(jobs, &view, NULL);
-	assert_int_equal(view.other_cgroups, 2); /* /c and the nameless; /idle did nothing */
+	assert_int_equal(view.other_cgroups, 2); /* /c and the nameless one; /idle did nothing */
 	assert_int_equal(view.other.tasks, 6);
-	/* Levels are told anew, counters stay. */
+	/* Levels are set anew each time, counters stay. */
 	metrics_jobs_begin(jobs, 2 * MINUTE);
 	metrics_jobs_view(jobs, &view, NULL);
 	assert_int_equal(view.other.tasks, 0);
@@ -91,7 +91,7 @@ static void test_jobs_none(void **state)
 	metrics_jobs_free(NULL);
 }
 
-/* An idle job gives its place away, and goes on from where it was when it is back. */
+/* An idle job loses its place, and continues from its old values when it comes back. */
 static void test_jobs_come_back(void **state)
 {
 	struct metrics_jobs *jobs = metrics_jobs_new(1);
@@ -101,13 +101,14 @@ static void test_jobs_come_back(void **state)
 	metrics_jobs_begin(jobs, MINUTE);
 	did(jobs, "/a", 1000);
 	metrics_jobs_begin(jobs, 2 * MINUTE);
-	did(jobs, "/b", 1); /* /a is not idle for long enough */
+	did(jobs, "/b", 1); /* /a has not been idle for long enough */
 	assert_int_equal(has(jobs, "/b"), -1);
 	metrics_jobs_begin(jobs, 12 * MINUTE);
 	did(jobs, "/b", 2);
 	assert_int_equal(has(jobs, "/a"), -1);
 	assert_int_equal(has(jobs, "/b"), 2);
-	assert_int_equal(has(jobs, "other"), 1); /* nothing is moved: it would count twice */
+	assert_int_equal(has(jobs, "other"),
+			 1); /* its bytes are not moved, or they would count twice */
 	did(jobs, "/a", 4);
 	assert_int_equal(has(jobs, "other"), 5);
 	metrics_jobs_begin(jobs, 30 * MINUTE);
@@ -129,7 +130,7 @@ static void test_jobs_never_go_down(void **state)
 	unsigned seed = 4;
 
 	(void)state;
-	/* 40 names: 8 with a place, 32 remembered; none is ever forgotten. */
+	/* 40 names: 8 with a place, 32 remembered, and none is ever forgotten. */
 	for (unsigned minute = 1; minute < 4000; minute++) {
 		metrics_jobs_begin(jobs, minute * MINUTE);
 		for (unsigned i = 0; i < 4; i++) {
@@ -185,7 +186,7 @@ static void test_labels(void **state)
 	metrics_label(&labels, "job_name", longest);
 	assert_in_range(labels.used, METRICS_LABEL_MAX, 2 * METRICS_LABEL_MAX + 16);
 	metrics_real(&t, "iocom_x", &labels, 1);
-	metrics_label(&labels, "b", longest); /* no room: all of it is left out */
+	metrics_label(&labels, "b", longest); /* no room: the label is left out completely */
 	metrics_family(&t, "iocom_y_seconds_total", "counter", "Help.");
 	metrics_seconds(&t, "iocom_y_seconds_total", &labels, 18446744073709551615ull);
 	if (exposition_check(t.data, why) != 5)
@@ -195,7 +196,7 @@ static void test_labels(void **state)
 	metrics_text_free(&t);
 }
 
-/* The reader of these tests refuses what it should. */
+/* The reader of these tests refuses wrong pages. */
 static void test_reader_refuses(void **state)
 {
 	static const char *const wrong[] = {
@@ -236,7 +237,9 @@ static char *page_of(struct metrics_jobs *jobs, const struct iocom_load *total)
 		 .service_sum_ns = 1500000000,
 		 .residual_bytes = -4096},
 		{.name = "loop1", .requests = 1},
-		{.name = "loop1", .minor = 1, .requests = 3}, /* came back; the name was there */
+		{.name = "loop1",
+		 .minor = 1,
+		 .requests = 3}, /* it came back; the name existed already */
 	};
 	static const struct monitor_drop drops[] = {{"ledger", "help", 5}, {"late", "help", 0}};
 	static const struct monitor_program programs[] = {{"bio_queue", 1000, 80000}};
@@ -284,7 +287,8 @@ static void test_page(void **state)
 	(void)state;
 	metrics_jobs_begin(jobs, MINUTE);
 	did(jobs, "/quote\"back\\slash\nline\xff", 10);
-	did(jobs, "other", 20); /* would be the series that is there for all: still one */
+	did(jobs, "other",
+	    20); /* its name collides with the series for all others: it must stay one series */
 	did(jobs, "/c", 120);
 	text = page_of(jobs, &total);
 	if (exposition_check(text, why) < 100)
@@ -319,13 +323,13 @@ static void test_page(void **state)
 	IS("iocom_classifier_confidence_ratio{node=\"n1\"}", 0.75);
 	assert_null(strstr(text, "map=\"threads\""));
 	IS("iocom_jobs_named_max{node=\"n1\"}", 2);
-	/* Named and other together are the node. */
+	/* The named ones and "other" add up to the node. */
 	assert_true(exposition_sum(text, "iocom_job_explicit_read_bytes_total") == 150);
 	free(text);
 	metrics_jobs_free(jobs);
 }
 
-/* What the kernel does not tell is not shown as 0. */
+/* A value that the kernel does not tell is left out, not shown as 0. */
 static void test_page_degraded(void **state)
 {
 	static const struct monitor_degraded degraded[] = {
@@ -354,7 +358,7 @@ static void test_page_degraded(void **state)
 	free(text);
 }
 
-/* Each counter of a load has its series: one that is added must not be forgotten here. */
+/* Each counter of a load has its series: a new one must not be forgotten here. */
 static void test_page_has_every_counter(void **state)
 {
 	struct metrics_jobs *jobs = metrics_jobs_new(0);

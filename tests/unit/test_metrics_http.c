@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The server of /metrics, by its socket: methods, paths, the slow, the huge, the many. */
+/* The server of /metrics, through its socket: methods, paths, slow, huge and many requests. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -77,7 +77,7 @@ static int dial(const struct fixture *f)
 	return fd;
 }
 
-/* All that comes until the server closes, and closes here; malloc'ed. */
+/* Returns everything until the server closes, malloc'ed, and closes this end. */
 static char *drain(int fd)
 {
 	size_t used = 0, room = 1 << 16;
@@ -129,7 +129,7 @@ static void test_page(void **state)
 	struct fixture *f = *state;
 	char *answer, *body, why[EXPOSITION_WHY];
 
-	assert_status(ask(f, GET), "HTTP/1.1 503"); /* nothing was read yet */
+	assert_status(ask(f, GET), "HTTP/1.1 503"); /* the server refused before it read anything */
 	show(f, 1000000000, 1);
 	answer = ask(f, GET);
 	assert_non_null(strstr(answer, "HTTP/1.1 200"));
@@ -155,7 +155,7 @@ static void test_methods_and_paths(void **state)
 	answer = ask(f, "HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
 	assert_non_null(strstr(answer, "HTTP/1.1 200"));
 	assert_non_null(strstr(answer, "Content-Length: "));
-	assert_string_equal(strstr(answer, "\r\n\r\n"), "\r\n\r\n"); /* no body */
+	assert_string_equal(strstr(answer, "\r\n\r\n"), "\r\n\r\n"); /* the answer has no body */
 	free(answer);
 	assert_status(ask(f, "GET /metrics?x=y HTTP/1.0\r\n\r\n"), "HTTP/1.1 200");
 	assert_status(ask(f, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"), "HTTP/1.1 404");
@@ -164,7 +164,7 @@ static void test_methods_and_paths(void **state)
 	answer = ask(f, "DELETE /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
 	assert_non_null(strstr(answer, "Allow: GET, HEAD"));
 	assert_status(answer, "HTTP/1.1 405");
-	/* With a body of which nothing is read. */
+	/* A request with a body, of which the server reads nothing. */
 	assert_status(ask(f, "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"),
 		      "HTTP/1.1 405");
 	assert_int_equal(served(f).refused, 5);
@@ -185,7 +185,7 @@ static void test_huge_and_garbage(void **state)
 	for (int kind = 0; kind < 2; kind++) {
 		int fd = dial(f);
 
-		if (kind) /* the request line itself */
+		if (kind) /* the request line itself is too long */
 			memset(huge + 5, 'a', sizeof(head));
 		/* The server may close while we still write. */
 		(void)!write(fd, huge, size);
@@ -200,7 +200,7 @@ static void test_huge_and_garbage(void **state)
 	assert_status(ask(f, GET), "HTTP/1.1 200");
 }
 
-/* A byte now and then is not idle, but it takes too long: cut. */
+/* A byte now and then is not idle, but the request takes too long: it is cut. */
 static void test_slow_request(void **state)
 {
 	struct fixture *f = *state;
@@ -218,7 +218,8 @@ static void test_slow_request(void **state)
 		(void)!write(fd, text + sent, 1);
 		nanosleep(&pause, NULL);
 	}
-	assert_true(text[sent + 1] != 0); /* it never could finish: 37 bytes take 7 s */
+	assert_true(text[sent + 1] !=
+		    0); /* the request cannot become complete: 37 bytes take 7 s */
 	assert_true(sent > 3);
 	answer = drain(fd);
 	assert_string_equal(answer, "");
@@ -228,7 +229,7 @@ static void test_slow_request(void **state)
 	assert_status(ask(f, GET), "HTTP/1.1 200");
 }
 
-/* Nobody takes the answer: others are served meanwhile, then it is cut. */
+/* The client does not take its answer: others are served meanwhile, then it is cut. */
 static void test_slow_reader(void **state)
 {
 	struct fixture *f = *state;
@@ -240,7 +241,7 @@ static void test_slow_reader(void **state)
 	assert_int_equal(write(fd, GET, strlen(GET)), strlen(GET));
 	for (int i = 0; i < 200 && served(f).answered < 1; i++)
 		nanosleep(&pause, NULL);
-	show(f, 2, 1); /* the page that is being sent stays */
+	show(f, 2, 1); /* the page being sent does not change */
 	assert_status(ask(f, GET), "HTTP/1.1 200");
 	assert_int_equal(served(f).cut, 0);
 	for (int i = 0; i < PATIENCE_MS / 100 && served(f).cut < 1; i++)
@@ -249,7 +250,7 @@ static void test_slow_reader(void **state)
 	close(fd);
 }
 
-/* As many as may be connected say nothing, more wait; all that ask are served. */
+/* All allowed connections are silent, and more clients wait: all that ask are served. */
 static void test_many(void **state)
 {
 	struct fixture *f = *state;
@@ -270,7 +271,7 @@ static void test_many(void **state)
 	assert_int_equal(served(f).cut, METRICS_HTTP_CONNECTIONS);
 }
 
-/* Many who say nothing are ahead in the queue: who asks is served before he gives up. */
+/* Many silent clients are ahead in the queue: a client that asks is served before it gives up. */
 static void test_crowd_of_silent(void **state)
 {
 	struct fixture *f = *state;
@@ -283,13 +284,17 @@ static void test_crowd_of_silent(void **state)
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	assert_status(ask(f, GET), "HTTP/1.1 200");
 	clock_gettime(CLOCK_MONOTONIC, &ended);
-	/* Four times the limit of a request would be 8 s; Prometheus waits 10. */
-	assert_true(ended.tv_sec - began.tv_sec < 4);
+	/* All ahead of us cut after the limit of a request, 16 at a time, would be 8 s on any
+	 * machine; Prometheus waits 10. */
+	assert_true((ended.tv_sec - began.tv_sec) * 1000 +
+			    (ended.tv_nsec - began.tv_nsec) / 1000000 <
+		    (long)(sizeof(silent) / sizeof(silent[0]) / METRICS_HTTP_CONNECTIONS) *
+			    METRICS_HTTP_REQUEST_MS);
 	for (size_t i = 0; i < sizeof(silent) / sizeof(silent[0]); i++)
 		close(silent[i]);
 }
 
-/* Ends while clients are connected, and in the middle of an answer. */
+/* The server ends while clients are connected, and in the middle of an answer. */
 static void test_end_with_clients(void **state)
 {
 	struct fixture *f = *state;
@@ -324,7 +329,7 @@ static void test_addresses(void **state)
 	assert_int_equal(metrics_http_new(&second, "192.0.2.1", 0, &err), -EADDRNOTAVAIL);
 	assert_non_null(strstr(err.text, "192.0.2.1"));
 	assert_int_equal(metrics_http_new(&second, "", 0, &err), -EINVAL);
-	/* All addresses, in the form that the settings know. */
+	/* All addresses, in the form of the setting. */
 	assert_int_equal(metrics_http_new(&second, "0.0.0.0", 0, &err), 0);
 	assert_true(metrics_http_port(second) != 0);
 	metrics_http_free(second);

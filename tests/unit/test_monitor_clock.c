@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Steps of the date and suspends: spans stay what they were, never negative. */
+/* Steps of the date and suspends: spans stay the same and are never negative. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static void test_plain(void **state)
 	assert_int_equal(monitor_clock_date(&began, &now), DATE);
 }
 
-/* An hour back, a year forth: elapsed time does not notice, the start moves along. */
+/* An hour back, a year forward: elapsed time does not change, the start moves along. */
 static void test_steps(void **state)
 {
 	static const int64_t steps[] = {-3600, 3600, -31536000, 31536000};

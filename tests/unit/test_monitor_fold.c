@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Folding threads into processes and jobs: nothing twice, nothing lost, nothing backwards. */
+/* Folding threads into processes and jobs: nothing counts twice, is lost, or goes back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -54,7 +54,7 @@ static struct fold_result end(struct fold *fold)
 	return result;
 }
 
-/* The record of its end, which names where it ended, may come before that of its move. */
+/* The record of its end, which names the last cgroup, may come before the record of its move. */
 static void test_moved_and_ended(void **state)
 {
 	struct fold *fold = *state;
@@ -77,7 +77,7 @@ static void test_moved_and_ended(void **state)
 	assert_int_equal(r.tasks[0].cgroup_id, JOB + 1);
 }
 
-/* Read while it ended: its base is newer than its time.  Less than nothing is nothing. */
+/* Read while it ended: its base is newer than its time. A negative result counts as 0. */
 static void test_less_than_nothing(void **state)
 {
 	struct fold *fold = *state;
@@ -102,8 +102,8 @@ static void test_less_than_nothing(void **state)
 	assert_int_equal(r.jobs[0].delta.cpu_ns, 95);
 }
 
-/* What a process did before it moved goes to where an earlier reading saw it, else where it went.
- */
+/* What a process did before it moved goes to the cgroup where an earlier reading saw it, else to
+ * the new one. */
 static void test_moved_before_counted(void **state)
 {
 	struct fold *fold = *state;
@@ -164,7 +164,7 @@ static void test_totals_never_go_back(void **state)
 	add_thread(fold, 10, true, 100);
 	add_thread(fold, 10, false, 30);
 	end(fold);
-	fold_begin(fold, 2); /* the second thread is gone, its fold not here yet */
+	fold_begin(fold, 2); /* the second thread has ended, but its fold has not come yet */
 	add_thread(fold, 10, true, 105);
 	r = end(fold);
 	assert_int_equal(r.tasks[0].load.explicit_read_bytes, 130);
@@ -182,7 +182,7 @@ static void test_an_exit_shows_once_and_late_bytes_once_more(void **state)
 	struct fold_result r;
 
 	fold_begin(fold, 1);
-	add_late(fold, 10, true, 0); /* came and went between two readings, did nothing */
+	add_late(fold, 10, true, 0); /* it came and ended between two readings, and did nothing */
 	r = end(fold);
 	assert_int_equal(r.ntasks, 1);
 	assert_true(r.tasks[0].exited);
@@ -199,7 +199,7 @@ static void test_an_exit_shows_once_and_late_bytes_once_more(void **state)
 	assert_int_equal(r.tasks[0].load.explicit_read_bytes, 4096);
 	fold_begin(fold, 4);
 	assert_int_equal(end(fold).ntasks, 0);
-	fold_begin(fold, 5 + FOLD_EXITED_S); /* forgotten by age: no drop */
+	fold_begin(fold, 5 + FOLD_EXITED_S); /* forgotten because of its age: this is no drop */
 	r = end(fold);
 	assert_int_equal(r.evicted_processes, 0);
 }
@@ -214,11 +214,12 @@ static void test_too_many_exited_are_counted(void **state)
 	for (i = 1; i <= FOLD_EXITED_MAX + 100; i++)
 		add_late(fold, i, true, 1);
 	r = end(fold);
-	assert_int_equal(r.ntasks, FOLD_EXITED_MAX + 100); /* each is shown first */
+	assert_int_equal(r.ntasks,
+			 FOLD_EXITED_MAX + 100); /* each is shown once before it is forgotten */
 	assert_int_equal(r.jobs[0].load.explicit_read_bytes, FOLD_EXITED_MAX + 100);
 	fold_begin(fold, 2);
 	assert_int_equal(end(fold).evicted_processes, 100);
-	/* A lost end is given up after a while. */
+	/* A process whose end was lost is given up after a while. */
 	fold_begin(fold, 3);
 	add_thread(fold, 4000000, true, 1);
 	end(fold);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The slots of remote addresses on memory of our own: what is reported, when slots are
- * taken back, and that a job's rows add up whatever happens to them.
+ * The slots of remote addresses, in memory of the test: what is reported, when slots are freed,
+ * and that a job's rows always add up.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -74,7 +74,7 @@ static int down(void **state)
 	return 0;
 }
 
-/* As a program does: takes the slot and counts in it. */
+/* Does what an eBPF program does: takes the slot and counts in it. */
 static void fill(struct bench *bench, unsigned slot, uint64_t cgid, uint32_t address,
 		 uint64_t bytes)
 {
@@ -120,7 +120,8 @@ static void test_all_offered(void **state)
 
 	for (unsigned i = 0; i < NAMED + OTHER; i++) {
 		assert_true(bench->free[i]);
-		/* A socket that never found a slot remembers generation 0 of slot 0. */
+		/* A socket that never found a slot has generation 0 of slot 0, so slots start at
+		 * 1. */
 		assert_int_equal(bench->slots[i].generation, 1);
 	}
 	read_at(bench, 0);
@@ -167,7 +168,7 @@ static void test_other_row_without_address(void **state)
 	assert_int_equal(row(bench, 8, 0)->counts.sent_bytes, 60);
 }
 
-/* Nothing leaves while there is room, however idle. */
+/* While there is room no address is removed, however idle. */
 static void test_no_need_no_leaving(void **state)
 {
 	struct bench *bench = *state;
@@ -189,13 +190,13 @@ static void test_longest_idle_leave(void **state)
 		fill(bench, i, 7, 0x0a000001 + i, 10);
 		read_at(bench, t = 1000 * i);
 	}
-	/* All are used: those idle for long enough leave, down to a half. */
+	/* All slots are used: those idle for long enough are removed, until half are free. */
 	read_at(bench, t = REMOTES_IDLE_MS + 2000);
 	assert_int_equal(bench->forgotten, 3);
 	for (unsigned i = 0; i < NAMED; i++)
 		assert_int_equal(bench->slots[i].generation, i < 3 ? 2 : 1);
 	assert_int_equal(sum_sent(bench, 7), 10 * NAMED);
-	/* A program that was under way still counts. */
+	/* A program that was already running still counts. */
 	fill(bench, 0, 7, 0x0a000001, 5);
 	read_at(bench, t + REMOTES_LEAVE_MS - 1);
 	assert_false(bench->free[0]);
@@ -210,7 +211,7 @@ static void test_longest_idle_leave(void **state)
 	assert_int_equal(row(bench, 7, 0)->counts.received_messages, 8);
 	assert_int_equal(row(bench, 7, 0)->delta.sent_bytes, 0);
 	assert_null(row(bench, 7, 0x0a000001));
-	/* The slot serves another. */
+	/* The slot now serves another address. */
 	fill(bench, 0, 9, 0x0b000001, 1);
 	read_at(bench, t + 3 * REMOTES_LEAVE_MS);
 	assert_int_equal(row(bench, 9, 0x0b000001)->counts.sent_bytes, 1);
@@ -250,7 +251,7 @@ static void test_release_fails(void **state)
 	assert_int_equal(rc, -ENOMEM);
 }
 
-/* Many jobs in turn: the rows of other remotes are bounded, and it is counted. */
+/* Many jobs, one after the other: the rows of other remotes are bounded, and drops are counted. */
 static void test_other_rows_are_bounded(void **state)
 {
 	struct bench *bench = *state;

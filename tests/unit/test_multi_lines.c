@@ -14,7 +14,7 @@
 
 #include "balancer/run/multi.h"
 
-/* What the sink has, against EXPECTED; it is empty then. */
+/* Compares the sink's complete output with EXPECTED and empties it. */
 static void assert_ready(struct multi_sink *sink, const char *expected)
 {
 	size_t n = strlen(expected);

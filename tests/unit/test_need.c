@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What a job needs: option before profile before default; and what passes the wire. */
+/* What a job needs: an option overrides the profile, which overrides the default; and what is
+ * sent to other nodes. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -26,7 +27,7 @@ static const struct profile profile = {
 	.com_ms = 40,
 };
 
-/* NEED from an options map { NAME: VALUE }. */
+/* Resolves NEED from an options map { NAME: VALUE }. */
 static int resolve(struct need *n, const char *name, double value, const struct profile *p,
 		   struct iocom_err *err)
 {
@@ -59,7 +60,7 @@ static void test_sources(void **state)
 	NEAR(n.value[NEED_MEMORY_MB], 50);
 	NEAR(n.value[NEED_IO_SIZE_KB], 128);
 	assert_int_equal(n.source[NEED_MEMORY_MB], NEED_DEFAULT);
-	NEAR(need_declared_mb(&n), 0); /* a default is no declaration */
+	NEAR(need_declared_mb(&n), 0); /* a default does not count as declared */
 	NEAR(need_declared_per_ms(&n), 0);
 	assert_int_equal(resolve(&n, "memory_mb", 700, &profile, &err), 0);
 	NEAR(n.value[NEED_MEMORY_MB], 700);
@@ -74,7 +75,7 @@ static void test_sources(void **state)
 	NEAR(r.com_ms[0], 40);
 	assert_int_equal(resolve(&n, NULL, 0, NULL, &err), 0);
 	need_request(&n, &r);
-	assert_null(r.com_ms); /* nothing known of it */
+	assert_null(r.com_ms); /* nothing is known of it */
 }
 
 static void test_rate_and_number(void **state)
@@ -84,7 +85,7 @@ static void test_rate_and_number(void **state)
 
 	(void)state;
 	assert_int_equal(resolve(&n, "io_per_s", 300, NULL, NULL), 0);
-	NEAR(n.value[NEED_REQUESTS], 300); /* 1 s of it */
+	NEAR(n.value[NEED_REQUESTS], 300); /* 1 s of the rate */
 	assert_int_equal(resolve(&n, "requests", 500, NULL, NULL), 0);
 	NEAR(n.value[NEED_IO_PER_S], 500);
 	NEAR(need_declared_per_ms(&n), 0.5);
@@ -141,7 +142,7 @@ static void test_order(void **state)
 	assert_int_equal(job_order_unpack(&back, &map.data), 0);
 	assert_memory_equal(&back, &order, sizeof(order));
 	msgpack_unpacked_destroy(&map);
-	/* A build that did not know this need yet. */
+	/* A message from a build that did not know this need. */
 	memcpy(memmem(b.data, b.size, "com_ms", 6), "com_xx", 6);
 	assert_int_equal(unpack_map(&map, b.data, b.size), 0);
 	assert_int_equal(job_order_unpack(&back, &map.data), 0);
@@ -149,7 +150,7 @@ static void test_order(void **state)
 	assert_int_equal(back.need.source[NEED_COM_MS], NEED_DEFAULT);
 	assert_float_equal(back.need.value[NEED_MEMORY_MB], 700, 0);
 	msgpack_unpacked_destroy(&map);
-	/* One that is there must be a need: where it comes from is no more than three ways. */
+	/* The source of a need must be one of three. */
 	((char *)memmem(b.data, b.size, "memory_mb", 9))[9 + 1 + 9] = 3;
 	assert_int_equal(unpack_map(&map, b.data, b.size), 0);
 	assert_int_equal(job_order_unpack(&back, &map.data), -EBADMSG);

@@ -13,7 +13,7 @@
 
 #include "balancer/run/nodelist.h"
 
-/* The names of TEXT with blanks between them. */
+/* Compares the names of TEXT, separated by blanks. */
 static void assert_names(const char *text, const char *expected)
 {
 	char joined[4096] = "";
@@ -121,7 +121,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Whatever the names: the short form means exactly the same ones. */
+/* For any names the short form means exactly the same names. */
 static void test_folding_is_undone_by_parsing(void **state)
 {
 	static const char *const shapes[] = {"n%u", "n%02u", "n%03u", "r%u-ib", "a%ub%u", "%u"};

@@ -90,7 +90,7 @@ static void test_paths_that_answer(void **state)
 	struct admission_verdict v = judge(w, "/", "/bin/sh");
 
 	assert_true(v.admitted);
-	v = judge(w, "/", "sh"); /* by name: exec looks */
+	v = judge(w, "/", "sh"); /* found by name when exec runs */
 	assert_true(v.admitted);
 	v = judge(w, "/no/such", "/bin/sh");
 	assert_false(v.admitted);
@@ -101,7 +101,7 @@ static void test_paths_that_answer(void **state)
 	assert_non_null(strstr(v.text, "executable /no/such/program"));
 }
 
-/* What PATH's refusal says to nobody; "" it is let in. */
+/* Returns the refusal that user nobody gets for PATH; "": PATH is accepted. */
 static const char *told_nobody(const char *path, char text[WHY_MAX])
 {
 	struct account user = {.uid = 65534, .gid = 65534};
@@ -121,7 +121,7 @@ static const char *told_nobody(const char *path, char text[WHY_MAX])
 	return text;
 }
 
-/* Root's links, too, lead through directories that are not everybody's. */
+/* Root's links may lead through directories that are not open to everybody. */
 static void test_root_links_into_private(void **state)
 {
 	struct world *w = *state;
@@ -148,12 +148,12 @@ static void test_root_links_into_private(void **state)
 		else
 			snprintf(to, sizeof(to), "%s", open_one);
 		assert_int_equal(symlink(to, door), 0);
-		/* Of what is there and of what is not the same is told. */
+		/* The refusal is the same whether the file exists or not. */
 		snprintf(path, sizeof(path), "%s/there", door);
 		assert_string_equal(told_nobody(path, text), "Permission denied");
 		snprintf(path, sizeof(path), "%s/not", door);
 		assert_string_equal(told_nobody(path, text), "Permission denied");
-		/* Who may go there is told what is so. */
+		/* A user who may enter the directory is told the true reason. */
 		assert_int_equal(chmod(private, 0711), 0);
 		assert_string_equal(told_nobody(path, text), "No such file or directory");
 		snprintf(path, sizeof(path), "%s/there", door);
@@ -164,7 +164,7 @@ static void test_root_links_into_private(void **state)
 	assert_int_equal(symlink("door", door), 0);
 	assert_string_equal(told_nobody(door, text), "Too many levels of symbolic links");
 	unlink(door);
-	/* Links of /proc are the agent's own: nothing is told. */
+	/* Links of /proc depend on the agent itself, so the agent tells nothing. */
 	assert_string_equal(told_nobody("/proc/self/no", text), "");
 	snprintf(path, sizeof(path), "%s/hop", w->dir);
 	unlink(path);
@@ -173,7 +173,8 @@ static void test_root_links_into_private(void **state)
 	rmdir(private);
 }
 
-/* At a node that the user named exec says it, with a status; the directory stays refused. */
+/* At a node that the user named, exec reports it with a status; a bad directory is still
+ * refused. */
 static void test_forced(void **state)
 {
 	struct job_order order = {.forced = true};
@@ -192,7 +193,7 @@ static void test_forced(void **state)
 	account_free(&user);
 }
 
-/* Where a user's link leads is his to find out: root's eyes are not lent for it. */
+/* Only the user may find out where the user's link leads: root does not look for others. */
 static void test_links(void **state)
 {
 	struct world *w = *state;
@@ -212,7 +213,7 @@ static void test_links(void **state)
 		assert_int_equal(symlink(text[i], theirs[i]), 0);
 		assert_int_equal(lchown(theirs[i], 65534, 65534), 0);
 		v = judge(w, "/", theirs[i]);
-		assert_true(v.admitted); /* of what is there, and of what is not */
+		assert_true(v.admitted); /* the same whether it exists or not */
 		v = judge(w, theirs[i], "sh");
 		assert_true(v.admitted);
 		assert_int_equal(lchown(theirs[i], 0, 0), 0);
@@ -242,7 +243,7 @@ static bool in_memory(const char *cwd, const char *executable, uid_t uid)
 	return admission_paths_in_memory(&order, &user);
 }
 
-/* What the kernel knows needs no thread; all else is asked. */
+/* Paths in the kernel's memory need no thread; all others do. */
 static void test_paths_in_memory(void **state)
 {
 	struct world *w = *state;
@@ -254,7 +255,7 @@ static void test_paths_in_memory(void **state)
 	assert_int_equal(mkdir(closed, 0700), 0);
 	assert_int_equal(chmod(w->dir, 0755), 0);
 	assert_int_equal(stat(closed, &st), 0);
-	/* Where it is no disk's, each is asked for. */
+	/* If it is on a disk, each path needs the thread. */
 	if (stat("/bin/sh", &st) == 0 && major(st.st_dev)) {
 		assert_true(in_memory("/", "/bin/sh", 0));
 		assert_true(in_memory("/", "sh", 0));
@@ -267,7 +268,7 @@ static void test_paths_in_memory(void **state)
 	assert_false(in_memory("/no/such", "sh", 0));
 	assert_false(in_memory("/bin/sh", "sh", 0));
 	assert_false(in_memory("/", "/no/such/program", 0));
-	assert_false(in_memory("/proc", "sh", 0)); /* no disk's */
+	assert_false(in_memory("/proc", "sh", 0)); /* /proc is on no disk */
 	assert_false(in_memory(w->hung, "sh", 0));
 	assert_false(in_memory("/", program, 0));
 	assert_int_equal(rmdir(closed), 0);
@@ -319,14 +320,14 @@ static size_t that_hang(const struct world *w)
 	return late;
 }
 
-/* A burst of jobs is no file system that hangs. */
+/* A burst of jobs is not mistaken for a file system that hangs. */
 static void test_many_at_once(void **state)
 {
 	struct world *w = *state;
 	const unsigned room = PATHS_MAX - (unsigned)that_hang(w);
 	struct told t = {.world = w, .wanted = room};
 
-	/* More of one user are not looked at together; he keeps no room from the others. */
+	/* One user's jobs beyond a bound wait, so that the others keep their room. */
 	for (unsigned i = 0; i < room; i++) {
 		assert_int_equal(ask_as(&t, 1 + i / PATHS_OF_USER, "/", "/bin/sh"), 0);
 		if (i % PATHS_OF_USER == PATHS_OF_USER - 1)
@@ -339,12 +340,12 @@ static void test_many_at_once(void **state)
 	assert_true(t.verdict.admitted);
 }
 
-/* A user's own file system: he asks for all he may at once, and none of it answers. */
+/* A user's own file system: the user asks for as much as allowed, and nothing answers. */
 static void test_one_user_fills_it(void **state)
 {
 	struct world *w = *state;
 	struct told t = {.world = w, .wanted = PATHS_OF_USER};
-	size_t before = that_hang(w); /* root's, of the tests before */
+	size_t before = that_hang(w); /* root's, left by the earlier tests */
 
 	for (int i = 0; i < PATHS_OF_USER; i++)
 		assert_int_equal(ask_as(&t, 1000, w->hung, "/bin/sh"), 0);
@@ -366,14 +367,14 @@ static void test_no_more_than_some(void **state)
 	const int users = PATHS_LATE_MAX / PATHS_LATE_OF_USER - 2;
 	struct told t = {.world = w, .wanted = (unsigned)users * PATHS_LATE_OF_USER};
 
-	/* Root's and one user's of the tests before hang still. */
+	/* Those of root and one user from the earlier tests still hang. */
 	for (int i = 0; i < users * PATHS_LATE_OF_USER; i++)
 		assert_int_equal(ask_as(&t, 2000 + (uid_t)i % users, w->hung, "/bin/sh"), 0);
 	wait_for(w);
 	assert_int_equal(t.count, t.wanted);
 	assert_int_equal(ask_as(&t, 2000, "/", "/bin/sh"), -EDQUOT);
 	assert_int_equal(ask_as(&t, 3000, "/", "/bin/sh"), -EBUSY);
-	/* The server is back, or given up: there is room again. */
+	/* The server is back, or was given up: there is room again. */
 	close(w->fuse);
 	w->fuse = -1;
 	for (int i = 0; i < 200 && ask_as(&t, 3000, "/", "/bin/sh") == -EBUSY; i++) {
@@ -408,7 +409,7 @@ static void test_end_while_one_hangs(void **state)
 	w->paths = NULL;
 	assert_int_equal(t.count, 1);
 	assert_false(t.verdict.admitted);
-	/* Its thread wakes and frees what is its own. */
+	/* Its thread wakes up and frees its own memory. */
 	close(w->fuse);
 	w->fuse = -1;
 	usleep(100000);
@@ -426,7 +427,7 @@ static int setup(void **state)
 	snprintf(w.hung, sizeof(w.hung), "%s/hung", w.dir);
 	mkdir(w.hung, 0755);
 	*state = &w;
-	/* In a mount namespace of its own: nothing is left, whatever happens. */
+	/* In a mount namespace of its own, so that nothing stays behind. */
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		return -1;
 	return mount_hung(&w);

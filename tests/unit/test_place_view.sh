@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# `iocom place --view`: decisions on files, without any agent; `iocom sim`, `iocom replay`
-# find the simulator.
+# `iocom place --view`: decisions on files, without any agent; `iocom sim` and `iocom replay` find
+# the simulator.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/lib/tap.sh disable=SC1091
@@ -11,17 +11,17 @@ iocom=$build/iocom
 data=$here/tests/unit/data
 dir=$(mktemp -d /tmp/iocom-view-XXXXXX)
 trap 'rm -rf "$dir"' EXIT
-# No agent may be asked.
+# It must not ask any agent.
 export IOCOM_RUN_DIR=$dir/nothing-here
 
 place() { timeout 20 "$iocom" place "$@" 2>"$dir/err"; }
 
-# --- what is decided
+# --- decisions
 out=$(place --view "$data/view_example.json" --json)
 tap_is "the example: 0" "$?" 0
 tap_is "one node: it stays" "$(jq -c '[.policy, .home, .node, .nodes, .tied, .migrate]' <<<"$out")" \
 	'["iocm-re","n1","n1",["n1"],["n1"],[]]'
-tap_is "each reason has all its fields" \
+tap_is "each reason has all fields" \
 	"$(jq -c '[.reasons[] | keys] | unique' <<<"$out")" \
 	'[["criterion","holds","left","node","relation","right","source","text","unit"]]'
 tap_is "standard input gives the same" "$(place --view - --json <"$data/view_example.json")" "$out"
@@ -30,10 +30,10 @@ policies="nlb cpu-re mem-re cm io io-re iocm-re iocm-re-hom iocm-pm wal wal-fc c
 zatti-real random threshold shortest cpu-pm mem-pm io-pm wal-pm"
 for p in $policies; do
 	out=$(place --view "$data/view_four.json" --policy "$p" --json)
-	tap_is "$p: 0, by that name, a node a task unless queued" \
+	tap_is "$p: 0, its name, and a node for each task unless queued" \
 		"$? $(jq -c '[.policy, (.nodes | length) + (if .queued then 2 else 0 end)]' <<<"$out")" \
 		"0 [\"$p\",2]"
-	tap_is "$p: any case" "$(place --view "$data/view_four.json" --policy "${p^^}" --json)" "$out"
+	tap_is "$p: upper case is accepted" "$(place --view "$data/view_four.json" --policy "${p^^}" --json)" "$out"
 	tap_is "FEEDBACK+$p" \
 		"$(place --view "$data/view_four.json" --policy "FEEDBACK+$p" --json | jq -c .nodes)" \
 		"$(jq -c .nodes <<<"$out")"
@@ -41,17 +41,17 @@ done
 out=$(place --view "$data/view_four.json" --policy io-pm --json)
 tap_is "io-pm: running tasks of home move" "$(jq -c '[.migrate[] | [.node, .task, .to]]' <<<"$out")" \
 	'[["n1",0,"n3"],["n1",1,"n2"]]'
-tap_is "each with what it is worth" "$(jq -c '[.migrate[].cost_effectiveness > 0] | unique' <<<"$out")" '[true]'
+tap_is "each move has its value" "$(jq -c '[.migrate[].cost_effectiveness > 0] | unique' <<<"$out")" '[true]'
 tap_is "the closed node is refused" "$(jq -c .refused_counts.accepts <<<"$out")" 1
 
-# --- for people
+# --- text for people
 out=$(place --view "$data/view_four.json" --policy io-pm)
 tap_is "without --json: 0" "$?" 0
-tap_like "who decided" "$out" '^io-pm sends it from n1 to n3\.$'
-tap_like "where the tasks go" "$out" '^Its 2 tasks run on: n3 \(1\), n2 \(1\)$'
-tap_like "what moves" "$out" '^Then task 0 of n1 should move to n3\.$'
-tap_like "both sides" "$out" '^ +n1 +io-overloaded +5\.36 +>= +1\.45 +requests/ms +yes$'
-tap_like "who was refused" "$out" '^  n4: accepts: 0 >= 1 .*does not hold$'
+tap_like "it shows the deciding policy" "$out" '^io-pm sends it from n1 to n3\.$'
+tap_like "it shows where the tasks go" "$out" '^Its 2 tasks run on: n3 \(1\), n2 \(1\)$'
+tap_like "it shows the moves" "$out" '^Then task 0 of n1 should move to n3\.$'
+tap_like "it shows both sides of a test" "$out" '^ +n1 +io-overloaded +5\.36 +>= +1\.45 +requests/ms +yes$'
+tap_like "it shows the refused nodes" "$out" '^  n4: accepts: 0 >= 1 .*does not hold$'
 tap_like "bs waits" "$(place --view "$data/view_four.json" --policy bs)" '^bs makes it wait'
 
 # --- wrong files: 1, nothing on standard output, the file and the path of the field
@@ -60,7 +60,7 @@ wrong() { # DESCRIPTION TEXT EXPECTED
 	printf '%s' "$2" >"$dir/bad.json"
 	out=$(place --view "$dir/bad.json" --json)
 	tap_is "$1: 1, no answer" "$? '$out'" "1 ''"
-	tap_like "$1: where" "$(cat "$dir/err")" "^iocom place: $dir/bad.json$3"
+	tap_like "$1: the sentence has the place" "$(cat "$dir/err")" "^iocom place: $dir/bad.json$3"
 }
 wrong "no JSON" 'nothing' ":1:1: .*near 'nothing'"
 wrong "an empty file" '' ":1:1: "
@@ -83,7 +83,7 @@ tap_is "too large: 1" "$?" 1
 tap_like "and how large it may be" "$(cat "$dir/err")" "bad.json: larger than 128 MB, the most that is read"
 place --view "$dir/missing.json" >/dev/null
 tap_is "no such file: 1" "$?" 1
-tap_like "and which" "$(cat "$dir/err")" "cannot read $dir/missing.json: No such file"
+tap_like "and it names the file" "$(cat "$dir/err")" "cannot read $dir/missing.json: No such file"
 place --view "$data/view_four.json" --json >/dev/full
 tap_is "a full disk under the answer: 1" "$?" 1
 
@@ -112,15 +112,15 @@ else
 	tap_is "no simulator: 1" "$?" 1
 	tap_like "and why" "$(cat "$dir/err")" 'iocom sim: the simulator is not installed'
 	fake "$dir/path/iocom-sim" path
-	tap_is "found on PATH" "$(sim sim FC-5.2 --seeds 3; echo $?)" $'path FC-5.2 --seeds 3\n7'
+	tap_is "the simulator is found on PATH" "$(sim sim FC-5.2 --seeds 3; echo $?)" $'path FC-5.2 --seeds 3\n7'
 fi
 fake "$dir/bin/iocom-sim" beside
-tap_is "found beside iocom first" "$(sim sim FC-5.2 'a b'; echo $?)" $'beside FC-5.2 a b\n7'
+tap_is "the one beside iocom comes first" "$(sim sim FC-5.2 'a b'; echo $?)" $'beside FC-5.2 a b\n7'
 tap_is "replay" "$(sim replay x.rec --policy wal)" "beside replay x.rec --policy wal"
 tap_is "replay --help" "$(sim help replay)" "beside replay --help"
 printf 'no program' >"$dir/bin/iocom-sim"
 chmod -x "$dir/bin/iocom-sim"
 sim sim
-tap_is "one that cannot be started: 1" "$?" 1
+tap_is "a simulator that cannot be started: 1" "$?" 1
 tap_like "and why" "$(cat "$dir/err")" 'iocom sim: cannot start iocom-sim: Permission denied'
 tap_done

@@ -112,7 +112,7 @@ static void test_resolve(void **state)
 	assert_true(placement_request_denied("tool", both));
 	assert_false(placement_request_denied("other", both));
 	assert_false(placement_request_denied("tool", "/no/such"));
-	assert_false(placement_request_denied("etc", "/")); /* a directory is no command */
+	assert_false(placement_request_denied("etc", "/")); /* a directory is not a command */
 	assert_false(placement_request_denied("tool", NULL));
 	found = placement_request_resolve("/x/y", "/", NULL);
 	assert_string_equal(found, "/x/y");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Places for processes: one holder at a time, known, ended, and free when it has gone. */
+/* Lock files for processes: one holder at a time, which can be found and killed; free when it
+ * has ended. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +69,8 @@ static void test_one_holder(void **state)
 	uid_t uid;
 
 	(void)state;
-	assert_int_equal(process_slot_holder(path, &pid, &uid), 0); /* not even a file */
+	assert_int_equal(process_slot_holder(path, &pid, &uid),
+			 0); /* the file does not even exist */
 	assert_int_equal(process_slot_kill(path), -ESRCH);
 	child = child_with(&ready);
 	assert_true(ready >= 0);
@@ -78,7 +80,7 @@ static void test_one_holder(void **state)
 	assert_int_equal(process_slot_kill(path), 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFSIGNALED(status));
-	/* What it had written names nobody any more. */
+	/* The ended holder's entry names no process any more. */
 	assert_int_equal(process_slot_holder(path, &pid, &uid), 0);
 	assert_int_equal(process_slot_kill(path), -ESRCH);
 	fd = process_slot_take(path, 0);
@@ -86,7 +88,7 @@ static void test_one_holder(void **state)
 	close(fd);
 }
 
-/* A holder that does not say who it is is not killed for a number that stands there. */
+/* The number in a file is not killed unless it is the holder's. */
 static void test_strange(void **state)
 {
 	static const char *const lines[] = {"",	      "x",     "1 0\n",

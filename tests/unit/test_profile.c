@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Class profiles: what a run teaches, and that it is there after reopening. */
+/* Class profiles: what a run teaches, and that it survives reopening. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -31,7 +31,7 @@ static void test_merge(void **state)
 	profile_merge(&p, &run);
 	assert_int_equal(p.runs, 1);
 	NEAR(p.io_per_ms, 1);
-	/* slowed down by others: the alone-rate stays, the rest moves half-way */
+	/* other jobs slowed it down: its rate when alone stays, the rest moves half-way */
 	run.cpu_ms = 200;
 	run.wall_ms = 4000;
 	run.io_per_ms = 0.25;
@@ -39,7 +39,7 @@ static void test_merge(void **state)
 	NEAR(p.io_per_ms, 1);
 	NEAR(p.cpu_ms, 150);
 	NEAR(p.wall_ms, 2500);
-	/* the class does far less I/O now: what was seen before says nothing */
+	/* the class does far less I/O now: its earlier runs count no more */
 	run.requests = 100;
 	run.io_per_ms = 0.1;
 	profile_merge(&p, &run);
@@ -77,7 +77,7 @@ static struct behaviour two_phases(void)
 	};
 }
 
-/* Phases come back as they were; the times move half-way, the phases are the last run's. */
+/* Phases come back unchanged; the times move half-way, the phases are the last run's. */
 static void test_behaviour(void **state)
 {
 	char dir[] = "/tmp/iocom-test-profile-XXXXXX", path[64], command[80];
@@ -109,10 +109,10 @@ static void test_behaviour(void **state)
 	assert_string_equal(seen.last, "join");
 	assert_int_equal(profile_list(store, 1000, see, &seen, &err), 0);
 	assert_int_equal(seen.count, 3);
-	assert_int_equal(profile_forget(store, 1000, "join", &err), -ENOENT); /* another's */
+	assert_int_equal(profile_forget(store, 1000, "join", &err), -ENOENT); /* another user's */
 	assert_int_equal(profile_forget(store, 1001, "join", &err), 0);
 	assert_int_equal(profile_get(store, 1001, "join", &p, &err), -ENOENT);
-	/* A file of before, or damaged: the numbers stay, the phases are unknown. */
+	/* An older or damaged file: the numbers stay, the phases are unknown. */
 	profile_close(store);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, "UPDATE behaviour SET phases='[1,2'", NULL, NULL, NULL),
@@ -127,7 +127,7 @@ static void test_behaviour(void **state)
 	assert_int_equal(system(command), 0);
 }
 
-/* Names of classes are free: a user who never uses one twice must not fill the disk. */
+/* Users may invent class names: a user with ever new ones must not fill the disk. */
 static void test_bounded(void **state)
 {
 	char dir[] = "/tmp/iocom-test-profile-XXXXXX", path[64], command[80], name[32];
@@ -175,7 +175,7 @@ static void test_store(void **state)
 	assert_int_equal(profile_open(&store, path, &err), 0);
 	assert_int_equal(profile_get(store, 1000, "sort", &p, &err), 0);
 	NEAR(p.cpu_ms, 100);
-	assert_int_equal(profile_get(store, 1001, "sort", &p, &err), -ENOENT); /* another's */
+	assert_int_equal(profile_get(store, 1001, "sort", &p, &err), -ENOENT); /* another user's */
 	profile_close(store);
 	profile_close(NULL);
 	assert_int_equal(profile_open(&store, "/nonexistent/x.db", &err), -EIO);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# `iocom record` against an agent that plays a recording: what it writes is whole or
-# not there, whatever ends it; every refusal has its sentence.
+# `iocom record` with an agent that plays a recording: its file is complete or does not exist,
+# however the program ends, and every refusal has its sentence.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/lib/tap.sh disable=SC1091
@@ -47,11 +47,11 @@ for out in r.jsonl r.jsonl.gz; do
 	tap_is "$out: 0" "$?" 0
 	played
 	tap_is "$out: the agent's lines" "$(zcat -f $out)" "$(cat one)"
-	tap_is "$out: its owner's alone" "$(stat -c %a $out)" 600
+	tap_is "$out: only its owner may read it" "$(stat -c %a $out)" 600
 	no_leftovers $out
 done
-tap_like "what came is told" "$(cat err)" 'r.jsonl.gz: node t, [0-9]+ s: 1 jobs submitted, 0 decisions, 1 ended; 5 lines'
-tap_like "lost lines are told" "$(cat err)" '2 lines were lost'
+tap_like "it reports what came" "$(cat err)" 'r.jsonl.gz: node t, [0-9]+ s: 1 jobs submitted, 0 decisions, 1 ended; 5 lines'
+tap_like "it reports lost lines" "$(cat err)" '2 lines were lost'
 
 play serve one
 "$build/iocom" record --out s.jsonl 2>err &
@@ -61,10 +61,10 @@ for _ in $(seq 100); do
 	sleep 0.05
 done
 sleep 0.3
-tap_is "while it records the name is not there" "$(ls s.jsonl 2>/dev/null)" ""
+tap_is "while it records the file's name does not exist" "$(ls s.jsonl 2>/dev/null)" ""
 kill -TERM "$recorder"
 wait "$recorder"
-tap_is "a signal ends it well" "$?" 0
+tap_is "a signal ends it with 0" "$?" 0
 played
 tap_is "a signal: the recording is whole" "$(cat s.jsonl)" "$(cat one)"
 
@@ -84,15 +84,15 @@ tap_is "the agent goes away: kept" "$(zcat c.jsonl.gz)" "$(head -n 4 one)"
 play silent one
 record --out w.jsonl --seconds 0.1
 tap_is "no end line in time: 1" "$?" 1
-tap_like "no end line in time: said" "$(cat err)" 'did not end the recording in time'
-tap_is "no end line in time: kept" "$(cat w.jsonl)" "$(head -n 4 one)"
+tap_like "no end line in time: the sentence" "$(cat err)" 'did not end the recording in time'
+tap_is "no end line in time: the recording is kept" "$(cat w.jsonl)" "$(head -n 4 one)"
 kill "$agent"
 played
 
 # --- refused
 record --out x.jsonl
 tap_is "no agent: 1" "$?" 1
-tap_like "no agent: said" "$(cat err)" 'no agent answers at .*iocom.sock; start one'
+tap_like "no agent: the sentence" "$(cat err)" 'no agent answers at .*iocom.sock; start one'
 play refuse
 record --out x.jsonl
 tap_is "the agent refuses: 1" "$?" 1
@@ -101,8 +101,8 @@ played
 tap_is "nothing was written" "$(ls x.jsonl 2>/dev/null)" ""
 no_leftovers refused
 record --out r.jsonl
-tap_is "a file that is there: 1" "$?" 1
-tap_like "a file that is there: said" "$(cat err)" 'r.jsonl is there already; --force replaces it'
+tap_is "an existing file: 1" "$?" 1
+tap_like "an existing file: the sentence" "$(cat err)" 'r.jsonl is there already; --force replaces it'
 play serve two
 record --out r.jsonl --force --seconds 0.1
 tap_is "--force: 0" "$?" 0
@@ -110,11 +110,11 @@ played
 tap_is "--force replaces it" "$(cat r.jsonl)" "$(cat two)"
 record --out /nonexistent/x
 tap_is "no such directory: 1" "$?" 1
-tap_like "no such directory: said" "$(cat err)" 'cannot write /nonexistent/x: No such file'
+tap_like "no such directory: the sentence" "$(cat err)" 'cannot write /nonexistent/x: No such file'
 play serve one
 record --out /dev/full --seconds 0.1
 tap_is "a full disk: 1" "$?" 1
-tap_like "a full disk: said" "$(cat err)" 'cannot write /dev/full: No space left on device'
+tap_like "a full disk: the sentence" "$(cat err)" 'cannot write /dev/full: No space left on device'
 played
 for bad in "--seconds 0" "--seconds x" "--seconds" "--nonsense" "operand" "--merge" "--merge m" \
 	"--merge m --out o one"; do
@@ -131,20 +131,20 @@ tap_is "merge: both jobs" "$(zcat m.jsonl.gz | grep -c '"submit"')" 2
 tap_is "merge: what was lost adds up" "$(zcat m.jsonl.gz | tail -n 1 | jq .dropped)" 4
 tap_is "merge to standard output" "$(record --merge - one two)" "$(zcat m.jsonl.gz)"
 record --merge m.jsonl.gz one two
-tap_is "merge onto a file that is there: 1" "$?" 1
+tap_is "merge onto an existing file: 1" "$?" 1
 record --merge m.jsonl.gz --force two one
 tap_is "merge --force: 0" "$?" 0
 head -n 3 two >short
 record --merge n.jsonl one short
-tap_is "merge of one that was cut off: 0" "$?" 0
-tap_like "merge of one that was cut off: said" "$(cat err)" '1 of the recordings was cut off'
+tap_is "merge of a recording that was cut off: 0" "$?" 0
+tap_like "merge of a recording that was cut off: the sentence" "$(cat err)" '1 of the recordings was cut off'
 record --merge o.jsonl one one
 tap_is "merge of one node twice: 1" "$?" 1
 tap_like "merge of one node twice: said" "$(cat err)" 'one and one are both of node .t.; merge only one of each node'
 echo rubbish >>two
 record --merge o.jsonl one two
 tap_is "merge of a bad file: 1" "$?" 1
-tap_like "merge of a bad file: where" "$(cat err)" 'two:6:1: '
+tap_like "merge of a bad file: the place" "$(cat err)" 'two:6:1: '
 tap_is "a failed merge writes nothing" "$(ls o.jsonl 2>/dev/null)" ""
 no_leftovers merge
 tap_done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# `iocom record --csv` against an agent that plays made-up tasks: tables that another
-# reader of CSV agrees with, whole whatever ends them; every refusal has its sentence.
+# `iocom record --csv` with an agent that plays made-up tasks: another reader of CSV agrees with
+# its tables, which are whole however the program ends, and every refusal has its sentence.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/lib/tap.sh disable=SC1091
@@ -20,7 +20,7 @@ export IOCOM_RUN_DIR=$dir
 cd "$dir" || exit 1
 
 play() { # [DOCUMENTS]
-	rm -f "$dir/iocom.sock" # the last one's is no sign of this one
+	rm -f "$dir/iocom.sock" # the old socket would look like a ready agent
 	"$build/tests/tools/topagent" "$dir" "$@" &
 	agent=$!
 	for _ in $(seq 100); do
@@ -30,7 +30,8 @@ play() { # [DOCUMENTS]
 }
 played() { wait "$agent" 2>/dev/null; agent=; }
 record() { timeout 30 "$build/iocom" record "$@" 2>err; }
-# read_csv FILE EXPRESSION: of `rows`, a list of dictionaries, all of the same columns.
+# read_csv FILE EXPRESSION: evaluates EXPRESSION over `rows`, a list of dictionaries with the same
+# columns.
 read_csv() {
 	python3 - "$1" "$2" <<'END'
 import csv, sys
@@ -50,33 +51,33 @@ for kind in node disks jobs tasks programs; do
 	played
 	tap_is "$kind: several intervals, in order" "$(read_csv $kind.csv \
 		'len({r["time"] for r in rows}) > 2 and [r["time"] for r in rows] == sorted(r["time"] for r in rows)')" True
-	tap_is "$kind: of this node" "$(read_csv $kind.csv '{r["node"] for r in rows}')" "{'testnode'}"
+	tap_is "$kind: rows of this node" "$(read_csv $kind.csv '{r["node"] for r in rows}')" "{'testnode'}"
 done
 tap_is "tasks: all of them" "$(read_csv tasks.csv 'len({r["pid"] for r in rows})')" 60
 tap_is "tasks: one ended" "$(read_csv tasks.csv '{r["pid"] for r in rows if r["exited"] == "1"}')" "{'1102'}"
-tap_is "tasks: what is no UTF-8 is replaced" "$(read_csv tasks.csv \
+tap_is "tasks: bytes that are not UTF-8 are replaced" "$(read_csv tasks.csv \
 	'"bad\ufffd\ufffd" in {r["command"] for r in rows}')" True
 tap_is "jobs: by name, by cgroup" "$(read_csv jobs.csv 'sorted({r["job"] for r in rows})')" \
 	"['cgroup:100', 'cgroup:103', 'n1-42-1', 'n1-42-2']"
 tap_is "jobs: counters never go down" "$(read_csv jobs.csv \
 	'all(int(a["minor_faults"]) <= int(b["minor_faults"]) for a, b in zip(rows, rows[4:]) if a["job"] == b["job"])')" True
-tap_is "disks: three an interval" "$(read_csv disks.csv 'sorted({r["disk"] for r in rows})')" "['vda', 'vdb', 'vdc']"
+tap_is "disks: three per interval" "$(read_csv disks.csv 'sorted({r["disk"] for r in rows})')" "['vda', 'vdb', 'vdc']"
 tap_is "node: the drops" "$(read_csv node.csv '{r["drops"] for r in rows}')" "{'0'}"
 
-# --- where to
+# --- where it writes
 play 3
 record --csv jobs --delay 0.1 --out p.csv.gz
 tap_is "the agent goes away: 1" "$?" 1
 played
 tap_like "the agent goes away: said" "$(cat err)" 'the part recorded so far is kept'
 zcat p.csv.gz >p.csv
-tap_is "the agent goes away: what came before is whole" "$(read_csv p.csv 'len(rows)')" 12
+tap_is "the agent goes away: the rows before are complete" "$(read_csv p.csv 'len(rows)')" 12
 play
 record --csv disks --delay 0.1 --seconds 0.5
 tap_is "without a name: 0" "$?" 0
 played
 tap_is "without a name: iocom-disks.csv" "$(read_csv iocom-disks.csv 'len(rows) > 2')" True
-tap_is "its owner's alone" "$(stat -c %a iocom-disks.csv)" 600
+tap_is "only its owner may read it" "$(stat -c %a iocom-disks.csv)" 600
 play
 record --csv disks --delay 0.1 --seconds 0.5 --out - >out.csv
 tap_is "standard output" "$(read_csv out.csv 'len(rows) > 2')" True
@@ -89,30 +90,30 @@ until_bytes
 tap_true "rows are in the file while it records" test "$(cat .s.csv.* | wc -l)" -gt 4
 kill -INT "$recorder"
 wait "$recorder"
-tap_is "a signal ends it well" "$?" 0
+tap_is "a signal ends it with 0" "$?" 0
 played
 tap_is "a signal: the table is whole" "$(read_csv s.csv 'len(rows) >= 3')" True
 tap_is "no temporary file stays" "$(find . -name '.*.??????*' -type f)" ""
 
-# --- a name full of orders for a terminal: as it is in a file, harmless on a screen
-tap_is "tasks: a file has the name as it is" "$(read_csv tasks.csv '"e\x1b[2Jvil" in {r["command"] for r in rows}')" True
+# --- a name with control sequences: unchanged in a file, harmless on a screen
+tap_is "tasks: a file has the name unchanged" "$(read_csv tasks.csv '"e\x1b[2Jvil" in {r["command"] for r in rows}')" True
 play
 timeout 30 script -qec "$build/iocom record --csv tasks --delay 0.1 --seconds 1 --out -" /dev/null \
 	</dev/null >screen 2>&1
 kill "$agent" 2>/dev/null
 played
-tap_is "a terminal gets no escape" "$(grep -c $'\033' screen) $(grep -q 'e?\[2Jvil' screen; echo $?)" "0 0"
+tap_is "a terminal gets no escape sequence" "$(grep -c $'\033' screen) $(grep -q 'e?\[2Jvil' screen; echo $?)" "0 0"
 
 # --- refused
 record --csv disks --delay 0.1 --out s.csv
-tap_is "a file that is there: 1" "$?" 1
-tap_like "a file that is there: said" "$(cat err)" 's.csv is there already; --force replaces it'
+tap_is "an existing file: 1" "$?" 1
+tap_like "an existing file: the sentence" "$(cat err)" 's.csv is there already; --force replaces it'
 record --csv disks --out /nonexistent/x
-tap_like "no such directory: said" "$(cat err)" 'cannot write /nonexistent/x: No such file'
+tap_like "no such directory: the sentence" "$(cat err)" 'cannot write /nonexistent/x: No such file'
 play
 record --csv disks --delay 0.1 --out /dev/full
 tap_is "a full disk: 1" "$?" 1
-tap_like "a full disk: said" "$(cat err)" 'cannot write /dev/full: No space left on device'
+tap_like "a full disk: the sentence" "$(cat err)" 'cannot write /dev/full: No space left on device'
 kill "$agent" 2>/dev/null
 played
 for bad in "--csv" "--csv nothing" "--csv jobs --delay 0" "--csv jobs --delay 4000" "--csv jobs -d x" \
@@ -121,17 +122,17 @@ for bad in "--csv" "--csv nothing" "--csv jobs --delay 0" "--csv jobs --delay 40
 	record $bad >/dev/null
 	tap_is "'$bad': usage" "$?" 2
 done
-tap_like "the kinds are told" "$(record --csv nothing; cat err)" 'takes node, disks, jobs, tasks, programs or maps'
+tap_like "the sentence lists the kinds" "$(record --csv nothing; cat err)" 'takes node, disks, jobs, tasks, programs or maps'
 rm -f iocom.sock
 if [ "$(id -u)" -eq 0 ]; then
 	(
 		cp "$build/iocom" "$dir/iocom" && chmod 755 "$dir" "$dir/iocom"
-		# As another user there is no counting by itself.
+		# Other users cannot count by themselves.
 		setpriv --reuid=65534 --clear-groups "$dir/iocom" record --csv jobs --out - 2>err2 >out2
 		echo $? >status2
 	)
 	tap_is "no agent, no root: 1" "$(cat status2)" 1
-	tap_like "no agent, no root: said" "$(cat err2)" 'no agent answers at .*needs root'
+	tap_like "no agent, no root: the sentence" "$(cat err2)" 'no agent answers at .*needs root'
 	tap_is "no agent, no root: nothing is written" "$(cat out2)" ""
 else
 	tap_skip "no agent, no root" "this test is not root"

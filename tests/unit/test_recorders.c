@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What an agent tells who records it, through its real socket: whole recordings,
- * whose decisions can be taken again, also when the reader is too slow for them.
+ * What an agent sends to a recording client, through its real socket: whole recordings whose
+ * decisions can be made again, even if the reader is too slow for them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,8 +69,8 @@ static void hear(const struct iocom_vector *v)
 }
 
 /*
- * All nodes tell something new.  Some have been silent before: the view's order is not that
- * of the names.
+ * Gives every node a new vector.  Some nodes are dropped before, so that the view's order is
+ * not that of the names.
  */
 static void change(unsigned int turn)
 {
@@ -101,7 +101,7 @@ static void stop(void *arg)
 	loop_stop(base.loop);
 }
 
-/* The agent's loop, for a moment. */
+/* Runs the agent's loop for a moment. */
 static void pump(void)
 {
 	struct loop_timer timer = {.fire = stop};
@@ -175,7 +175,7 @@ static int teardown(void **state)
 
 /* --- the reader ---------------------------------------------------------------------- */
 
-/* Every line that comes, into F, until it has been quiet for a while or closed. */
+/* Writes every line that comes to F, until it is quiet for a while or closed. */
 static unsigned int drain(struct record_stream *s, FILE *f)
 {
 	struct iocom_err err = {0};
@@ -354,13 +354,13 @@ static void test_lines(void **state)
 	recorders_period(&front);
 	assert_true(drain(&s, f) >= NODES);
 	decide(1, "iocm-re", true);
-	change(2); /* not told before it is decided on */
+	change(2); /* nothing is sent before a decision uses it */
 	charge("n03");
 	decide(2, "io-re", true);
 	decide(3, "random", false);
 	finish(1, "n05", 0, 3);
 	finish(2, "me", 1, 9);
-	finish(2, "unheard-of", 0, 0); /* cannot be written: counted */
+	finish(2, "unheard-of", 0, 0); /* it cannot be written: it is counted */
 	end(&s, f);
 	found = check_file();
 	assert_int_equal(found.submitted, 2);
@@ -376,7 +376,7 @@ static void test_lines(void **state)
 	assert_false(recording_never_ran(&found.last));
 }
 
-/* It reads nothing while much is told: lines are lost, but none that remains is wrong. */
+/* The client reads nothing while much is sent: lines are lost, but all others are right. */
 static void test_slow_reader(void **state)
 {
 	FILE *f = fopen(path, "w");
@@ -405,7 +405,7 @@ static void test_slow_reader(void **state)
 	assert_true(found.decisions >= 5 && found.decisions < turn);
 }
 
-/* A client that goes away in the middle takes its recorder with it; others go on. */
+/* A client that goes away in the middle ends its recorder; others go on. */
 static void test_two(void **state)
 {
 	FILE *f = fopen(path, "w"), *other = fopen("/dev/null", "w");
@@ -440,7 +440,7 @@ static void test_agent_stops(void **state)
 	assert_int_equal(check_file().decisions, 1);
 }
 
-/* Nothing is made where nobody records. */
+/* Without a recording client nothing is built. */
 static void test_nobody(void **state)
 {
 	(void)state;

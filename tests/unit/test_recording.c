@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Recordings: what was written is read, every decision is decided again the same,
- * and every error says where.
+ * Recordings: a reader reads what was written, every decision comes out the same again, and
+ * every error says where it is.
  */
 #include "tests/unit/view_fixture.h"
 
@@ -95,7 +95,7 @@ static const struct recording_line *next(struct recording *r)
 
 /* --- decisions -------------------------------------------------------------------- */
 
-/* Records the decision on V; what it looked at goes whole into the call. */
+/* Records the decision on V; the call gets all that the decision used. */
 static void record_decision(struct recorder *r, double time_ms, const struct view_file *v,
 			    const char *policy)
 {
@@ -136,7 +136,7 @@ static void disturb(struct draws *d, struct view_file *v)
 		if (draw_chance(d, 0.6))
 			continue;
 		node = view_node_random(d, i, tasks);
-		if (draw_chance(d, 0.7)) /* only its load */
+		if (draw_chance(d, 0.7)) /* only its load changes */
 			memcpy(&node.ram_mb, &v->nodes[i].node.ram_mb,
 			       offsetof(struct rules_node, tasks) -
 				       offsetof(struct rules_node, ram_mb));
@@ -166,7 +166,7 @@ static unsigned int record_views(const char *to, uint64_t seed)
 	for (uint32_t i = 0; i < v.nnodes; i++)
 		assert_int_equal(recorder_node(r, 0, i, &v.nodes[i], NULL), 0);
 	for (int step = 0; step < 6; step++) {
-		/* Half of the steps the state itself moves on, else only the decision's view. */
+		/* In half of the steps the state itself changes, else only the decision's view. */
 		for (uint32_t i = 0; step % 2 && i < v.nnodes; i++)
 			assert_int_equal(recorder_node(r, step, i, &v.nodes[i], NULL), 0);
 		for (int p = 0; p < RULES_POLICIES; p++, n++)
@@ -180,7 +180,7 @@ static unsigned int record_views(const char *to, uint64_t seed)
 	return n;
 }
 
-/* Decides every decision of the recording again; how many there are. */
+/* Makes every decision of the recording again. Returns how many there are. */
 static unsigned int decide_again(const char *from, uint64_t seed)
 {
 	struct recording *r = open_it(from);
@@ -217,7 +217,7 @@ static void test_decided_again(void **state)
 	}
 }
 
-/* A decision that was taken otherwise is found. */
+/* The check finds a decision that was made differently. */
 static void test_other_plan(void **state)
 {
 	struct recording_header h = header_of(RULES_RATES_COMPUTATION, false);
@@ -263,7 +263,7 @@ static void test_other_plan(void **state)
 	view_file_fini(&v);
 }
 
-/* --- what was written is read ----------------------------------------------------- */
+/* --- a reader reads what was written ------------------------------------------------- */
 
 static struct recording_job job_of(const char *id, double time_ms)
 {
@@ -349,7 +349,7 @@ static void check_lines(const char *from)
 	assert_int_equal(line->kind, RECORDING_SUBMIT);
 	assert_int_equal(line->number, 4);
 	assert_memory_equal(&line->job, &job, sizeof(job));
-	line = next(r); /* the vector of b */
+	line = next(r); /* b's vector */
 	assert_int_equal(line->kind, RECORDING_NODE);
 	assert_int_equal(line->node, 1);
 	nodes = recording_nodes(r, &n);
@@ -357,7 +357,7 @@ static void check_lines(const char *from)
 	assert_true(nodes[1].node.has_advertised && nodes[1].node.advertised.cpu == 3);
 	assert_false(nodes[1].node.accepts);
 	assert_true(nodes[1].node.ram_mb == 640);
-	line = next(r); /* its machine */
+	line = next(r); /* b's machine */
 	assert_true(nodes[1].node.ram_mb == 1280 && nodes[1].node.advertised.cpu == 3);
 	line = next(r);
 	assert_int_equal(line->kind, RECORDING_FINISH);
@@ -387,7 +387,7 @@ static void test_lines(void **state)
 		struct recorder *r = create(i ? packed : path, &h);
 
 		two_nodes(r);
-		two_nodes(r); /* nothing new: no line */
+		two_nodes(r); /* nothing is new: no line */
 		assert_int_equal(recorder_submit(r, &job, NULL), 0);
 		b = (struct view_node){.node = node_fc("b")};
 		b.node.has_advertised = true;
@@ -434,7 +434,7 @@ static void test_refused(void **state)
 	struct iocom_err err = {0};
 
 	(void)state;
-	assert_int_equal(recorder_submit(r, &job, &err), -EINVAL); /* no node yet */
+	assert_int_equal(recorder_submit(r, &job, &err), -EINVAL); /* there is no node yet */
 	assert_int_equal(recorder_node(r, 5, 1, &a, &err), -EINVAL);
 	assert_int_equal(recorder_node(r, 5, 0, &a, &err), 0);
 	assert_int_equal(recorder_node(r, 5, 1, &a, &err), -EINVAL); /* its name again */
@@ -547,7 +547,7 @@ static void put_file(const char *to, const void *bytes, size_t n)
 	assert_int_equal(fclose(f), 0);
 }
 
-/* Reads all; 0, or the error with its sentence. */
+/* Reads everything. Returns 0, or the error with its sentence. */
 static int read_all(const char *from, struct iocom_err *err)
 {
 	const struct recording_line *line;
@@ -591,7 +591,7 @@ static void test_cut_off(void **state)
 	assert_non_null(f);
 	n = fread(bytes, 1, sizeof(bytes), f);
 	fclose(f);
-	/* Wherever it is cut: no crash, and it is told. */
+	/* Cut at any byte: no crash, and the reader reports it. */
 	for (at = 1; at < n; at += 97) {
 		put_file(packed, bytes, at);
 		assert_int_equal(read_all(packed, &err), -EINVAL);
@@ -599,7 +599,7 @@ static void test_cut_off(void **state)
 	put_file(packed, bytes, n - 1);
 	assert_int_equal(read_all(packed, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "cut off"));
-	/* Whole lines without the last one: readable, and not complete. */
+	/* All lines but the last: readable, but incomplete. */
 	put_file(path, HEAD NODES, strlen(HEAD NODES));
 	{
 		struct recording *r = open_it(path);
@@ -611,7 +611,7 @@ static void test_cut_off(void **state)
 	}
 }
 
-/* Damaged recordings: an error that says where, or lines; never more. */
+/* Damaged recordings give lines or an error that says where, and nothing else. */
 static void test_damaged(void **state)
 {
 	struct draws d = {5};
@@ -694,7 +694,7 @@ static void test_to_job(void **state)
 		    out.io_per_ms == 0.1);
 }
 
-/* Jobs that end in another order than they came, one never, many at once. */
+/* Jobs that end in another order than they came, one that never ends, many at once. */
 static void record_jobs(const char *to, bool live, unsigned int n)
 {
 	struct recording_header h = header_of(RULES_RATES_WALL, live);
@@ -712,7 +712,7 @@ static void record_jobs(const char *to, bool live, unsigned int n)
 			for (unsigned int k = i - 100; k < i; k++) {
 				struct recording_finish f;
 
-				/* Backwards, and number 37 never. */
+				/* In reverse order, and number 37 never ends. */
 				snprintf(id, sizeof(id), "job-%u", 2 * i - 101 - k);
 				f = end_of(id, i);
 				f.measured.requests = 2 * (2 * i - 101 - k);

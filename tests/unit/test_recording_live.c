@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What live recordings need beyond the simulator's: views of some nodes in an order
- * of their own, lines that are lost, several recordings as one, jobs that came to
- * nothing.
+ * What live recordings need beyond the simulator's: views of some nodes in an order of their
+ * own, lost lines, several recordings merged into one, jobs that never ran.
  */
 #include "tests/unit/view_fixture.h"
 
@@ -13,7 +12,7 @@
 
 #define FILES 3
 
-static char paths[FILES + 1][64]; /* the last: what they become */
+static char paths[FILES + 1][64]; /* the last one is the merged recording */
 
 static int setup(void **state)
 {
@@ -50,7 +49,7 @@ static struct recording_header header_of(const char *node, uint64_t start_ns)
 	return h;
 }
 
-/* A live view: of N nodes called a, b, c ..., home first. */
+/* Makes a live view of N nodes called a, b, c and so on, home first. */
 static void live_view(struct draws *d, uint32_t home, uint32_t n, struct view_file *v)
 {
 	view_file_init(v, RULES_RATES_WALL);
@@ -102,7 +101,7 @@ static int record(struct recorder *r, double time_ms, const struct view_file *v,
 	return rc;
 }
 
-/* Numbers of the view's nodes; what is new is told. */
+/* Gives numbers to the view's nodes; new ones are written. */
 static void number_nodes(struct recorder *r, double time_ms, const struct view_file *v,
 			 uint32_t *numbers)
 {
@@ -114,7 +113,7 @@ static void number_nodes(struct recorder *r, double time_ms, const struct view_f
 	}
 }
 
-/* Takes every decision again; how many. */
+/* Makes every decision again. Returns how many there are. */
 static unsigned int decide_again(const char *from)
 {
 	const struct recording_line *line;
@@ -143,7 +142,7 @@ static unsigned int decide_again(const char *from)
 	return n;
 }
 
-/* --- views of some nodes, in their own order ------------------------------------------- */
+/* --- views of some nodes, in an order of their own ------------------------------------ */
 
 static void test_order(void **state)
 {
@@ -220,7 +219,7 @@ static void test_order_errors(void **state)
 	}
 }
 
-/* --- lines that are lost ------------------------------------------------------------- */
+/* --- lost lines ---------------------------------------------------------------------- */
 
 struct lossy {
 	FILE *f;
@@ -241,7 +240,8 @@ static int lossy_write(void *arg, const char *line, size_t n)
 	return fwrite(line, 1, n, l->f) == n ? 0 : -EIO;
 }
 
-/* A node that could not be told is told again; 0, or its line was lost once more. */
+/* Writes a node again that could not be written. Returns 0, or an error if its line was lost
+ * again. */
 static int try_numbers(struct recorder *r, double time_ms, const struct view_file *v,
 		       uint32_t *numbers)
 {
@@ -299,7 +299,7 @@ static void test_lost_lines(void **state)
 	}
 }
 
-/* --- several as one ------------------------------------------------------------------ */
+/* --- several recordings merged ------------------------------------------------------- */
 
 static struct recording_job job_of(const char *id, double time_ms, uint32_t home)
 {
@@ -330,7 +330,7 @@ static struct recording_finish end_of(const char *id, double time_ms, uint32_t n
 	return f;
 }
 
-/* Node INDEX's own recording, begun INDEX seconds after the first. */
+/* Makes node INDEX's own recording, begun INDEX seconds after the first. */
 static unsigned int record_node(uint32_t index, bool whole)
 {
 	char name[2] = {(char)('a' + (int)index), 0}, id[32];
@@ -410,7 +410,7 @@ static void test_merge(void **state)
 		if (line->kind == RECORDING_FINISH)
 			assert_true(line->finish.start_ms == line->finish.time_ms - 500);
 		if (line->kind == RECORDING_END)
-			assert_int_equal(line->dropped, 0 + 2); /* b's end line is not there */
+			assert_int_equal(line->dropped, 0 + 2); /* b's end line is missing */
 	}
 	assert_true(recording_complete(r));
 	recording_nodes(r, &n);
@@ -451,7 +451,7 @@ static void test_times(void **state)
 	assert_true(recording_turnaround_ms(&j, NULL) < 0);
 	f.start_ms = 1200;
 	assert_true(recording_turnaround_ms(&j, &f) == 690);
-	f.start_ms = 900; /* by a clock that is behind */
+	f.start_ms = 900; /* the node's clock is behind */
 	assert_true(recording_turnaround_ms(&j, &f) == 490);
 	f.measured.wall_ms = 0;
 	assert_true(recording_turnaround_ms(&j, &f) == 2000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What a user reads of nodes that did not take a job. */
+/* What a user reads about nodes that did not take a job. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@ static void test_sentences(void **state)
 	assert_string_equal(why, "node n2 r");
 }
 
-/* Names of files need not be UTF-8; what is kept must be. */
+/* File names need not be UTF-8, but what is kept must be. */
 static void test_kept(void **state)
 {
 	json_t *kept = refusal_json("n2", REFUSAL_PATH, "working directory /\xff: missing");

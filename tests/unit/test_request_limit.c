@@ -29,7 +29,7 @@ static void test_burst_and_refill(void **state)
 	assert_int_equal(taken(&rates, 1000, 10, SECOND, 100), 10);
 	assert_int_equal(taken(&rates, 1000, 10, SECOND, 100), 0);
 	assert_int_equal(taken(&rates, 1000, 10, SECOND + SECOND / 2, 100), 5);
-	/* However long nobody asked, no more than a second's worth. */
+	/* However long the user was silent, there is no more than a second's worth. */
 	assert_int_equal(taken(&rates, 1000, 10, 3600 * SECOND, 100), 10);
 }
 
@@ -43,7 +43,8 @@ static void test_steady_rate_passes(void **state)
 		yes += request_limit_take(&rates, 1000, 10, SECOND + i * SECOND / 10);
 	assert_int_equal(yes, 1000);
 	yes = 0;
-	for (uint64_t i = 0; i < 1000; i++) /* 20 a second for 50 s: a half, and the burst */
+	for (uint64_t i = 0; i < 1000;
+	     i++) /* 20 a second for 50 s: half of them are allowed, and the burst */
 		yes += request_limit_take(&rates, 1001, 10, SECOND + i * SECOND / 20);
 	assert_in_range(yes, 505, 515);
 }
@@ -60,21 +61,21 @@ static void test_users_are_apart(void **state)
 
 #define MS (SECOND / 1000)
 
-/* A quarter of a second each second, whatever it is asked for. */
+/* A user gets a quarter of each second, whatever the requests are. */
 static void test_long_answers(void **state)
 {
 	struct request_limit rates = {0};
 	unsigned yes = 0;
 
 	(void)state;
-	for (uint64_t i = 0; i < 10000; i++) { /* 10 s, each request 21 ms */
+	for (uint64_t i = 0; i < 10000; i++) { /* for 10 s, each request takes 21 ms */
 		if (!request_limit_take(&rates, 1000, 5000, SECOND + i * MS))
 			continue;
 		request_limit_charge(&rates, 1000, 5000, 21 * MS, SECOND + i * MS);
 		yes++;
 	}
-	assert_in_range(yes, 125, 150); /* 12 a second, and the burst */
-	/* Whoever is quick pays nothing, nor does another user, nor root. */
+	assert_in_range(yes, 125, 150); /* 12 a second are allowed, and the burst */
+	/* Quick requests cost nothing, nor do another user's, nor root's. */
 	yes = 0;
 	for (uint64_t i = 0; i < 5000; i++) {
 		yes += request_limit_take(&rates, 1001, 5000, SECOND + i * MS / 5);
@@ -85,7 +86,7 @@ static void test_long_answers(void **state)
 	assert_true(request_limit_take(&rates, 0, 5000, SECOND));
 	request_limit_charge(&rates, 1002, 0, SECOND, SECOND);
 	assert_true(request_limit_take(&rates, 1002, 0, SECOND));
-	/* One answer that took very long is forgiven after two seconds at most. */
+	/* One answer that took very long is forgotten after at most two seconds. */
 	request_limit_charge(&rates, 1003, 5000, 60 * SECOND, 20 * SECOND);
 	assert_false(request_limit_take(&rates, 1003, 5000, 20 * SECOND + 900 * MS));
 	assert_true(request_limit_take(&rates, 1003, 5000, 21 * SECOND + 100 * MS));
@@ -107,10 +108,12 @@ static void test_full_table_forgets_the_oldest(void **state)
 	assert_int_equal(taken(&rates, 5, 2, SECOND, 9), 2);
 	for (uid_t uid = 1000; uid < 1000 + REQUEST_LIMIT_USERS - 1; uid++)
 		assert_int_equal(taken(&rates, uid, 2, SECOND + uid, 9), 2);
-	assert_int_equal(taken(&rates, 5, 2, SECOND + 20000, 9), 0); /* all still known */
+	assert_int_equal(taken(&rates, 5, 2, SECOND + 20000, 9), 0); /* all are still known */
 	assert_int_equal(taken(&rates, 9999, 2, SECOND + 30000, 9), 2);
-	assert_int_equal(taken(&rates, 5, 2, SECOND + 40000, 9), 0);	/* asked lately: kept */
-	assert_int_equal(taken(&rates, 1000, 2, SECOND + 50000, 9), 2); /* made room */
+	assert_int_equal(taken(&rates, 5, 2, SECOND + 40000, 9),
+			 0); /* this one asked lately, so it is kept */
+	assert_int_equal(taken(&rates, 1000, 2, SECOND + 50000, 9),
+			 2); /* this one gave up its place */
 }
 
 static void test_a_clock_that_stands(void **state)
@@ -120,7 +123,7 @@ static void test_a_clock_that_stands(void **state)
 	(void)state;
 	assert_int_equal(taken(&rates, 1, 2, SECOND, 9), 2);
 	assert_int_equal(taken(&rates, 1, 2, SECOND / 2, 9), 0);
-	/* A lower bound after a change of the configuration cuts what was saved. */
+	/* When the configured bound becomes lower, saved requests are cut. */
 	assert_int_equal(taken(&rates, 2, 100, SECOND, 1), 1);
 	assert_int_equal(taken(&rates, 2, 4, SECOND, 9), 4);
 }

@@ -19,7 +19,7 @@ static struct rules_params computation(void)
 	return p;
 }
 
-/* P tasks of CPU_MS each, slaves that communicate COM_MS. */
+/* A job of P tasks with CPU_MS each, whose slaves communicate for COM_MS. */
 static struct rules_request job_com(uint32_t p, double cpu_ms, double com_ms)
 {
 	static double com[MOST_TASKS];
@@ -44,7 +44,7 @@ static void idle_nodes(struct rules_node *nodes, uint32_t n)
 	}
 }
 
-/* A node that tells loads. */
+/* A node that reports loads. */
 static struct rules_node told(const char *name, double com_ms, double cpu, double io,
 			      double memory_mb)
 {
@@ -67,7 +67,7 @@ static uint32_t moved(const uint32_t *nodes, uint32_t tasks)
 	return n;
 }
 
-/* Places a whole job from node 0; how many of its tasks went elsewhere. */
+/* Places a whole job from node 0. Returns how many of its tasks went to other nodes. */
 static uint32_t place_job(const struct rules_params *p, const struct rules_node *nodes, uint32_t n,
 			  const struct rules_request *job, uint64_t seed, struct rules_plan *plan,
 			  uint32_t *where)
@@ -94,8 +94,8 @@ static bool all_apart(const uint32_t *where, uint32_t tasks)
 /* --- the network -------------------------------------------------------------------- */
 
 /*
- * 8 tasks of 1 s, 2 s of communication each, moving costs 132 ms: with q tasks at
- * home r = q against 1 + 2 + 0.132 s, so 5 slaves go and 3 tasks stay.
+ * 8 tasks need 1 s of CPU and 2 s of communication each; a move costs 132 ms. With q tasks at
+ * home the response there is q s, elsewhere 1 + 2 + 0.132 s: so 5 slaves go and 3 tasks stay.
  */
 static void slaves_spread_while_it_pays(void **state)
 {
@@ -113,7 +113,7 @@ static void slaves_spread_while_it_pays(void **state)
 	for (uint32_t t = 1; t < 6; t++)
 		assert_int_not_equal(where[t], 0);
 	assert_true(all_apart(where, 8));
-	/* The plan tells of the first slave. */
+	/* The plan explains the first slave. */
 	assert_int_equal(plan.node, where[1]);
 	r = assert_reason(&plan, RULES_C_COM_FIRST, 0, true);
 	assert_close(r->left, 7 * 2000, 1e-9);
@@ -129,9 +129,9 @@ static void slaves_spread_while_it_pays(void **state)
 }
 
 /*
- * O-17: what waits where a slave starts is that slave alone, which communicates there
- * too.  With one task and 5 s of communication of others at its start: 2 + 2 s there
- * against 1 + 2 + 0.132 s.
+ * O-17: on the node where a slave starts, only this slave waits, and its communication counts
+ * there. With one task there and 5 s of communication of others: 2 + 2 s there against 1 + 2 +
+ * 0.132 s.
  */
 static void slaves_that_start_apart_leave_busy_nodes_only(void **state)
 {
@@ -191,7 +191,7 @@ static void literal_5_never_spreads_an_empty_cluster(void **state)
 	p.com_decision = 1;
 	idle_nodes(nodes, 4);
 	assert_int_equal(place_job(&p, nodes, 4, &job, 1, &plan, where), 0);
-	/* With traffic of others at home it does, until the loads are even. */
+	/* With traffic of other jobs at home it does spread, until the loads are even. */
 	nodes[0] = told("home", 3000, 0, 0, 0);
 	assert_true(place_job(&p, nodes, 4, &job, 1, &plan, where) > 2);
 	assert_reason(&plan, RULES_C_COM_DISCREPANCY, plan.node, true);
@@ -222,7 +222,7 @@ static void one_process_a_node_comes_first_when_told(void **state)
 	assert_true(place_job(&p, nodes, 5, &job, 1, &plan, where) > 3);
 }
 
-/* E-4: as printed the cost stands on the wrong side, and moves that lose are made. */
+/* E-4: as printed, the cost is on the wrong side, so moves are made that do not pay. */
 static void printed_cost_moves_more(void **state)
 {
 	struct rules_node nodes[8];
@@ -263,7 +263,7 @@ static void contention_counts_the_ports_load(void **state)
 		     1000 + 2000 + 1000 + 132, 1e-9);
 }
 
-/* The image goes over the slower link, initial data over both disks too. */
+/* The image is copied over the slower link; initial data also over both disks. */
 static void moving_has_its_cost(void **state)
 {
 	struct rules_node nodes[2];
@@ -300,7 +300,7 @@ static void slaves_that_stayed_count_at_home(void **state)
 	assert_close(reason_find(&plan, RULES_C_COM_DISCREPANCY, where[2])->left, 51000, 1e-9);
 }
 
-/* r(i,t) of (8): all four tasks compute, ask the disk and fill the memory of home. */
+/* r(i,t) of (8) counts all four tasks: they compute, use the disk and fill the memory of home. */
 static void home_is_judged_with_all_tasks(void **state)
 {
 	struct rules_node nodes[2];
@@ -347,8 +347,8 @@ static void ties_are_broken_in_order(void **state)
 }
 
 /*
- * A slave without traffic leaves L_COM where it was: the next one must still see
- * that the node holds a task of the job already, and take the busier one.
+ * A slave without traffic does not change L_COM: the next slave must still see that the node has
+ * a task of the job, and take the busier node.
  */
 static void siblings_count_before_tasks(void **state)
 {
@@ -376,7 +376,7 @@ static void siblings_count_before_tasks(void **state)
 	}
 }
 
-/* Only the reasons are left out of a brief plan. */
+/* A brief plan leaves out only the reasons. */
 static void brief_jobs_go_to_the_same_nodes(void **state)
 {
 	unsigned int away = 0;
@@ -452,7 +452,7 @@ static void stage_is(const struct rules_params *p, const struct rules_node *node
 	rules_view_free(view);
 }
 
-/* Fig. 3, untangled; O-28, O-29. */
+/* The chain of Fig. 3, step by step; O-28, O-29. */
 static void the_chain_follows_first_resource_then_job(void **state)
 {
 	struct rules_node quiet[] = {told("a", 0, 6, 0.01, 0), told("b", 0, 0, 0, 0)};
@@ -471,11 +471,11 @@ static void the_chain_follows_first_resource_then_job(void **state)
 	stage_is(&p, quiet, &cpu, RULES_C_COM_FIRST, false);
 	stage_is(&p, quiet, &cpu, RULES_C_CPU_OVERLOADED, true);
 	stage_is(&p, quiet, &io, RULES_C_JOB_IO, true);
-	/* Memory goes before the job's class, but not before the network. */
+	/* Memory comes before the job's class, but not before the network. */
 	cpu.memory_mb = io.memory_mb = 500;
 	stage_is(&p, quiet, &io, RULES_C_MEM_OVERLOADED, true);
 	stage_is(&p, talking, &io, RULES_C_JOB_IO, true);
-	/* Communication-intensive where the network is not the maximum: O-29. */
+	/* O-29: a communication-intensive job, but the network is not the maximum. */
 	quiet[0].advertised.cpu = 60;
 	assert_true(place_job(&p, quiet, 2, &com, 1, &plan, where) > 0);
 	assert_reason(&plan, RULES_C_COM_FIRST, 0, false);
@@ -485,7 +485,7 @@ static void the_chain_follows_first_resource_then_job(void **state)
 	assert_int_equal(plan.ncandidates, 0);
 }
 
-/* O-28: the maximum alone decides, whatever the job is. */
+/* O-28: the maximum alone decides, whatever the job needs. */
 static void the_strict_maximum_ignores_the_job(void **state)
 {
 	struct rules_node nodes[] = {told("a", 0, 6, 0.0001, 0), told("b", 0, 0, 0, 0)};
@@ -511,7 +511,7 @@ static void the_strict_maximum_ignores_the_job(void **state)
 	assert_reason(&plan, RULES_C_DISK_FIRST, 0, false);
 }
 
-/* O-7: sums of time over the tasks, or what loads tell of them. */
+/* O-7: sums of the tasks' times, or the times that loads imply. */
 static void loads_are_times(void **state)
 {
 	struct rules_task tasks[] = {
@@ -526,7 +526,7 @@ static void loads_are_times(void **state)
 	struct rules_view *view;
 
 	(void)state;
-	p.com_decision = 1; /* the home node as it is */
+	p.com_decision = 1; /* the home node without the job */
 	nodes[0].tasks = tasks;
 	nodes[0].ntasks = 2;
 	view = view_of(nodes, 2, p.rates);
@@ -623,7 +623,7 @@ static void bad_values_are_refused(void **state)
 	job.com_ms = NULL;
 	assert_int_equal(rules_place_job(rules, view, 2, &job, &plan, where), -EINVAL);
 	assert_int_equal(rules_place_job(rules, view, 0, &job, &plan, where), 0);
-	/* A view that keeps another policy's indexes cannot serve. */
+	/* A view that keeps another policy's indexes cannot be used. */
 	job = job_com(8, 1000, 2000);
 	assert_int_equal(rules_view_keep(view, RULES_NLB, &p), 0);
 	assert_int_equal(rules_place_job(rules, view, 0, &job, &plan, where), -EINVAL);

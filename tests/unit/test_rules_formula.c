@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The formulas against the values derived in MODEL sections 1 and 2; parameters; names. */
+/* Compares the formulas with the values derived in MODEL sections 1 and 2; parameters; names. */
 #include <errno.h>
 
 #include "tests/unit/rules_fixture.h"

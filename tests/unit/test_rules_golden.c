@@ -71,7 +71,7 @@ static void write_plan(FILE *out, const struct rules_view *view, enum rules_rate
 				plan->refused[c]);
 }
 
-/* A parallel job of tasks that talk: where each of them goes. */
+/* Writes where each task of a parallel, communicating job goes. */
 static void write_tasks(FILE *out, enum rules_policy policy, const struct rules_params *params,
 			struct rules_view *view, struct rules_request job, struct draws *d)
 {
@@ -112,7 +112,7 @@ static struct rules_task task_random(struct draws *d)
 				   .pinned = pinned};
 }
 
-/* Twelve tasks that run at home: which of them leave. */
+/* Writes which of twelve tasks at home leave. */
 static void write_moves(FILE *out, enum rules_policy policy, const struct rules_params *params,
 			struct rules_view *view, struct draws *d)
 {
@@ -146,7 +146,7 @@ static void write_moves(FILE *out, enum rules_policy policy, const struct rules_
 	write_plan(out, view, params->rates, &plan);
 }
 
-/* What the nodes' vectors say in Zatti's terms: home has too little of all. */
+/* Draws the nodes' vectors in Zatti's terms: home has too little of everything. */
 static void draw_zatti(struct rules_node *nodes, uint32_t n, struct draws *d)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -172,11 +172,11 @@ static void write_case(FILE *out, enum rules_policy policy, uint64_t seed)
 
 	for (uint32_t i = 0; i < 6; i++)
 		nodes[i] = node_random(&d, i);
-	/* A busy home in several ways, so that each policy has something to do. */
+	/* Makes home busy in several ways, so that each policy has something to do. */
 	nodes[0].advertised.cpu += 20;
 	nodes[0].measured.cpu_queue += 15;
 	nodes[0].advertised.memory_mb += seed % 3 == 0 ? nodes[0].ram_mb : 0;
-	/* A batch system asks for nodes without any. */
+	/* A batch system needs nodes without tasks. */
 	for (uint32_t i = 1; i < 6 && policy == RULES_BS; i++)
 		if (i % 2 == seed / 2 % 2 || seed > 3)
 			nodes[i].advertised.cpu = 0;
@@ -224,7 +224,7 @@ static void update(const char *path, const char *text, size_t size)
 	assert_int_equal(fclose(out), 0);
 }
 
-/* The first line that differs, for whoever reads the failure. */
+/* Finds the first line that differs, to show it in the failure. */
 static void compare(const char *path, const char *text)
 {
 	FILE *in = fopen(path, "r");
@@ -251,7 +251,7 @@ static void compare(const char *path, const char *text)
 	assert_string_equal(text, "");
 }
 
-/* Takes the text. */
+/* Compares or writes TEXT, and frees it. */
 static void settle(const char *name, char *text, size_t size)
 {
 	char path[512];
@@ -287,7 +287,7 @@ static struct rules_outcome outcome_draw(struct draws *d, int i)
 				      .hit_rate = 0.4 + hits};
 }
 
-/* What runs when outcome I is told: few tasks, then many, then large ones. */
+/* Tells what runs when outcome I comes: few tasks, then many, then large ones. */
 static void foresee(struct rules *rules, struct draws *d, int i)
 {
 	struct rules_task tasks[12];

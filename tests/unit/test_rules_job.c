@@ -62,13 +62,13 @@ static void tasks_see_the_tasks_before_them(void **state)
 	assert_int_equal(nodes[0], 0); /* one task does not overload home */
 	for (int i = 0; i < NODES; i++)
 		assert_in_range(per_node[i], 1, 2);
-	assert_true(plan.stayed && plan.node == 0); /* it explains the first task */
+	assert_true(plan.stayed && plan.node == 0); /* the plan explains the first task */
 	assert_reason(&plan, RULES_C_CPU_OVERLOADED, 0, false);
 	assert_memory_equal(before, view->cells, sizeof(before));
 	rules_view_free(view);
 }
 
-/* O-17. */
+/* O-17: tasks start at home, or round-robin from home. */
 static void tasks_start_at_home_or_round_robin(void **state)
 {
 	struct rules_node nodes[NODES];
@@ -120,7 +120,7 @@ static void round_robin_needs_somewhere_to_go(void **state)
 	rules_view_free(view);
 }
 
-/* The job's own home measures its computation, wherever a task starts. */
+/* The job's own home measures its CPU time, wherever a task starts. */
 static void round_robin_measures_at_home(void **state)
 {
 	struct rules_node nodes[2] = {node_advertised("a", 0, 8, 0),
@@ -142,7 +142,7 @@ static void round_robin_measures_at_home(void **state)
 	rules_view_free(view);
 }
 
-/* O-16: nothing tells these nodes apart, a job that does no I/O leaves no trace on IO's index. */
+/* O-16: nothing distinguishes these nodes, because a job without I/O does not change IO's index. */
 static void ties_go_to_nodes_without_a_task_of_the_job(void **state)
 {
 	struct rules_params p = params_computation();
@@ -209,7 +209,7 @@ static void one_task_is_placed_as_ever(void **state)
 	}
 }
 
-/* Inside the caller's own mark: both undo their part alone. */
+/* Inside the caller's own mark: each rollback undoes only its part. */
 static void jobs_are_placed_under_a_mark(void **state)
 {
 	struct rules_view *view = idle_view();
@@ -249,7 +249,7 @@ static void bad_jobs_are_refused(void **state)
 	job.tasks = 2;
 	job.com_ms = (const double[]){0, -1};
 	assert_int_equal(rules_place_job(rules, view, 0, &job, &plan, nodes), -EINVAL);
-	/* Memory that runs over with the second task: nothing of the first remains. */
+	/* Memory overflows with the second task: nothing of the first remains. */
 	job.com_ms = NULL;
 	job.memory_mb = 1.5e308;
 	job.tasks = 4;
@@ -282,7 +282,7 @@ static void bs_gives_each_task_a_free_node(void **state)
 	job.tasks = 5;
 	place_job(RULES_BS, &p, view, 0, &job, &plan, placed);
 	assert_false(plan.queued);
-	assert_int_equal(placed[0], 0); /* home is free: no way to go */
+	assert_int_equal(placed[0], 0); /* home is free, so its task stays */
 	assert_true(plan.stayed);
 	count_tasks(placed, 5, per_node);
 	for (int i = 0; i < NODES; i++)
@@ -297,7 +297,7 @@ static void bs_gives_each_task_a_free_node(void **state)
 	place_job(RULES_BS, &p, view, 0, &job, &plan, placed);
 	assert_true(plan.queued && plan.stayed);
 	assert_reason(&plan, RULES_C_FREE_NODES, 0, false);
-	assert_int_equal(placed[0], UINT32_MAX); /* untouched */
+	assert_int_equal(placed[0], UINT32_MAX); /* unchanged */
 	rules_view_free(view);
 }
 
@@ -319,10 +319,10 @@ static void bs_from_a_busy_or_closed_home(void **state)
 	assert_int_equal(plan.node, 4);
 	assert_int_equal(plan.candidates[0], 4);
 	assert_reason(&plan, RULES_C_ACCEPTS, 4, true);
-	job.tasks = 2; /* the first task alone is asked for, but for two nodes */
+	job.tasks = 2; /* the request is for the first task alone, but the job needs two nodes */
 	place(RULES_BS, &p, view, 0, &job, &plan);
 	assert_true(plan.queued);
-	/* One's own home lets one in. */
+	/* A node lets in the jobs of its own home. */
 	nodes[4].accepts = false;
 	job.tasks = 1;
 	assert_int_equal(rules_view_set(view, 4, &nodes[4]), 0);
@@ -399,7 +399,7 @@ static void eager_try_only_when_home_is_busy(void **state)
 	rules_view_free(view);
 }
 
-/* How often each node is taken over many seeds. */
+/* Counts how often each node is chosen over many seeds. */
 static void tally(enum rules_policy policy, const struct rules_params *p,
 		  const struct rules_view *view, int *taken)
 {
@@ -437,7 +437,7 @@ static void random_is_uniform_and_blind(void **state)
 	rules_view_free(view);
 }
 
-/* Nodes 1 to 4 have fewer than 4 tasks: three probes of seven miss them 1 in 35 times. */
+/* Nodes 1 to 4 have fewer than 4 tasks: three probes among seven miss them all once in 35 cases. */
 static void threshold_takes_the_first_below(void **state)
 {
 	struct rules_view *view = eager_view();
@@ -455,7 +455,7 @@ static void threshold_takes_the_first_below(void **state)
 	rules_view_free(view);
 }
 
-/* The best of three of seven: the k-th lightest in C(7-k, 2) of 35 cases. */
+/* The best of three among seven: the k-th lightest wins in C(7-k, 2) of 35 cases. */
 static void shortest_takes_the_best_of_those_asked(void **state)
 {
 	struct rules_view *view = eager_view();
@@ -470,7 +470,7 @@ static void shortest_takes_the_best_of_those_asked(void **state)
 	assert_in_range(taken[1], 250, 350); /* 15 of 35 */
 	assert_in_range(taken[2], 150, 250); /* 10 of 35 */
 	assert_in_range(taken[4], 35, 90);   /* 3 of 35 */
-	assert_in_range(taken[0], 5, 40);    /* 1 of 35: all three as loaded as home */
+	assert_in_range(taken[0], 5, 40);    /* 1 of 35: all three have as many tasks as home */
 	p.eager_probes = 0;
 	tally(RULES_SHORTEST, &p, view, taken);
 	assert_int_equal(taken[1], 700);
@@ -500,7 +500,7 @@ static void asking_all_finds_the_only_one(void **state)
 		place(policies[i], &p, view, 0, &job, &plan);
 		assert_int_equal(plan.node, 617);
 	}
-	p.eager_threshold = 3; /* none is below */
+	p.eager_threshold = 3; /* no node is below */
 	place(RULES_THRESHOLD, &p, view, 0, &job, &plan);
 	assert_true(plan.stayed);
 	rules_view_free(view);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Memory that runs out at every allocation in turn: each failure is reported,
- * nothing is lost and the view still decides as before.  Allocation is replaced
- * by what glibc exports under other names, so sanitized builds skip this.
+ * Memory fails at every allocation in turn: each failure is reported, nothing is lost, and the
+ * view still decides as before. The test replaces glibc's allocation functions, so sanitized
+ * builds skip it.
  */
 #include <errno.h>
 
@@ -31,7 +31,7 @@ void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t size);
 
-static long left = -1; /* allocations that still succeed; negative: all */
+static long left = -1; /* allocations that still succeed; negative: all succeed */
 
 static bool spent(void)
 {
@@ -55,7 +55,7 @@ void *realloc(void *p, size_t size)
 	return spent() ? NULL : __libc_realloc(p, size);
 }
 
-/* Migration, and Zatti's tables built anew: where that fails the old indexes stay. */
+/* Migration, and rebuilding Zatti's tables: if that fails, the old indexes stay. */
 static int run_others(struct rules_view *view, const struct rules_params *params)
 {
 	struct rules_task tasks[] = {{.cpu_ms = 1e6, .io_per_ms = 1, .request_kb = 250},
@@ -85,7 +85,7 @@ static int run_others(struct rules_view *view, const struct rules_params *params
 	return ret < 0 ? ret : 0;
 }
 
-/* Notes of a mark, jobs of many tasks, the controller's history. */
+/* Undo notes of a mark, jobs of many tasks, the controller's history. */
 static int run_jobs(struct rules_view *view, const struct rules_params *params)
 {
 	struct rules_request job = job_io(1, 1);
@@ -113,7 +113,7 @@ static int run_jobs(struct rules_view *view, const struct rules_params *params)
 	return ret;
 }
 
-/* Everything that allocates; 0 or -ENOMEM. */
+/* Runs everything that allocates. Returns 0 or -ENOMEM. */
 static int run(struct rules_view **view, struct rules **rules, const struct rules_params *params)
 {
 	struct rules_node node = node_live("n", 0.5, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Preemptive migration (MODEL 2.2, 2.4, 2.7, 3.9): who leaves an overloaded home,
- * for where, and in which order.
+ * Preemptive migration (MODEL 2.2, 2.4, 2.7, 3.9): which tasks leave an overloaded home, to
+ * which nodes, and in which order.
  */
 #include <errno.h>
 
@@ -28,10 +28,10 @@ static void a_balanced_home_keeps_its_tasks(void **state)
 		assert_true(out.plan.reasons[i].criterion == RULES_C_STILL_OVERLOADED &&
 			    !out.plan.reasons[i].holds);
 	migrate(RULES_IOCM_RE, &p, nodes, 2, tasks, 1, &out);
-	assert_int_equal(out.n, 0); /* a policy that never migrates */
+	assert_int_equal(out.n, 0); /* this policy never migrates */
 }
 
-/* Derived check of 2.4: 0.1 + 0.032 + 60 * 0.058 = 3.612 s; CE of 2.7 with it. */
+/* Derived check of 2.4: 0.1 + 0.032 + 60 * 0.058 = 3.612 s; 2.7 computes CE with it. */
 static void cost_and_effectiveness_are_those_of_2_4_and_2_7(void **state)
 {
 	struct rules_task tasks[] = {task_io(60000, 0.3), task_io(60000, 0.2)};
@@ -78,14 +78,14 @@ static void remaining_work_decides(void **state)
 	migrate(RULES_IO_PM, &p, nodes, 2, tasks, 2, &out);
 	assert_int_equal(out.n, 1);
 	assert_int_equal(out.moves[0].task, 1);
-	tasks[1].age_ms = 12000; /* measured longer than it should take: nothing is left */
+	tasks[1].age_ms = 12000; /* it has run for longer than it should: nothing is left */
 	migrate(RULES_IO_PM, &p, nodes, 2, tasks, 2, &out);
 	assert_int_equal(out.n, 0);
 	tasks[0].age_ms = tasks[1].age_ms = 7500;
 	migrate(RULES_IO_PM, &p, nodes, 2, tasks, 2, &out);
 	r = assert_reason(&out.plan, RULES_C_MIGRANT, 1, true);
 	assert_close(r->left, 2500 * 2 + 1250 * 2 * 14.25, 1e-6);
-	assert_int_equal(out.moves[0].task, 0); /* equal ones: the lowest index */
+	assert_int_equal(out.moves[0].task, 0); /* equal tasks: the one with the lowest index */
 }
 
 static void moves_go_on_until_home_is_not_overloaded(void **state)
@@ -146,7 +146,7 @@ static void room_bounds_the_moves(void **state)
 	rules_free(rules);
 }
 
-/* Closed nodes, nodes without a disk, and full ones where that is asked. */
+/* Closed nodes, nodes without a disk, and (if memory must fit) full ones. */
 static void targets_must_be_eligible(void **state)
 {
 	struct rules_task tasks[] = {task_io(20000, 0.3), task_io(20000, 0.3)};
@@ -176,7 +176,8 @@ static void targets_must_be_eligible(void **state)
 	assert_int_equal(out.moves[0].to, 3);
 }
 
-/* Age > cost / (n - m): 6 tasks here, 2 there with the migrant, 140 ms: over 35 ms. */
+/* A task must be older than cost / (n - m): with 6 tasks here, 2 there (the migrant included)
+ * and a cost of 140 ms, older than 35 ms. */
 static void cpu_pm_goes_by_age(void **state)
 {
 	struct rules_task tasks[6], other = task_cpu(1000, 0);
@@ -199,18 +200,18 @@ static void cpu_pm_goes_by_age(void **state)
 	assert_close(r->right, 140 / 4.0, 1e-12);
 	tasks[4].age_ms = 36;
 	migrate(RULES_CPU_PM, &p, nodes, 2, tasks, 6, &out);
-	assert_int_equal(out.n, 1); /* 5 are still above 4, but 140 / (5 - 3) = 70 ms */
+	assert_int_equal(out.n, 1); /* 5 tasks are still above 4, but 140 / (5 - 3) = 70 ms */
 	assert_int_equal(out.moves[0].task, 4);
 	assert_close(out.moves[0].cost_effectiveness, 1 / 140.0, 1e-12);
 	assert_reason(&out.plan, RULES_C_MIGRANT_AGE, 1, true);
-	tasks[2].age_ms = 1e5; /* so old that it may, but not cheaper: task 2 comes first */
+	tasks[2].age_ms = 1e5; /* old enough, but it costs no less: task 2 comes first */
 	migrate(RULES_CPU_PM, &p, nodes, 2, tasks, 6, &out);
 	assert_int_equal(out.n, 1);
 	assert_int_equal(out.moves[0].task, 2);
 	tasks[3].age_ms = 71;
 	migrate(RULES_CPU_PM, &p, nodes, 2, tasks, 6, &out);
 	assert_int_equal(out.n, 2);
-	/* Without it what is left decides, and 10^6 ms are worth every move. */
+	/* Without the age criterion the remaining time decides, and 10^6 ms justify every move. */
 	p.age_criterion = false;
 	for (int i = 0; i < 6; i++)
 		tasks[i].age_ms = 0;
@@ -219,7 +220,7 @@ static void cpu_pm_goes_by_age(void **state)
 	assert_reason(&out.plan, RULES_C_MIGRANT, 1, true);
 }
 
-/* As many tasks there as here: no age is enough. */
+/* The target has as many tasks as home: no age is enough. */
 static void cpu_pm_needs_fewer_tasks_at_the_target(void **state)
 {
 	struct rules_task tasks[6], others[5];
@@ -257,7 +258,7 @@ static void mem_pm_moves_memory(void **state)
 		tasks[i].memory_mb = 150 + 50 * i;
 	}
 	migrate(RULES_MEM_PM, &p, nodes, 2, tasks, 3, &out);
-	assert_int_equal(out.n, 1); /* 600 > 480; one is enough */
+	assert_int_equal(out.n, 1); /* 600 > 480, and one move is enough */
 	r = assert_reason(&out.plan, RULES_C_STILL_OVERLOADED, 0, true);
 	assert_true(r->left == 600 && r->right == 480);
 	/* 250 / (100 + 2000) is more than 150 / (100 + 1200). */
@@ -266,7 +267,7 @@ static void mem_pm_moves_memory(void **state)
 	p.mem_order_free = true;
 	migrate(RULES_MEM_PM, &p, nodes, 2, tasks, 3, &out);
 	assert_int_equal(out.n, 1);
-	nodes[0].ram_mb = nodes[0].buffer_mb = 0; /* unknown: never short */
+	nodes[0].ram_mb = nodes[0].buffer_mb = 0; /* unknown memory never runs short */
 	migrate(RULES_MEM_PM, &p, nodes, 2, tasks, 3, &out);
 	assert_int_equal(out.n, 0);
 }
@@ -329,7 +330,7 @@ static void iocm_pm_picks_the_overloaded_resource(void **state)
 	tasks[4] = task_io(20000, 0.1);
 	migrate(RULES_IOCM_PM, &p, nodes, 2, tasks, 6, &out);
 	assert_int_equal(out.moves[0].task, 4);
-	/* The disk is overloaded but nothing gains by it: memory only when told so. */
+	/* The disk is overloaded but no move pays; memory is tried only with the fallthrough. */
 	nodes[0].disk_mb_per_s = 1000;
 	nodes[0].disk_fixed_ms = 0;
 	nodes[1].tasks = &other;
@@ -339,7 +340,7 @@ static void iocm_pm_picks_the_overloaded_resource(void **state)
 		tasks[i].pinned = i != 4 && i != 3;
 	migrate(RULES_IOCM_PM, &p, nodes, 2, tasks, 6, &out);
 	assert_int_equal(out.n, 1);
-	assert_int_equal(out.moves[0].task, 3); /* light in I/O, but it gains */
+	assert_int_equal(out.moves[0].task, 3); /* it has little I/O, but its move pays */
 	tasks[3].age_ms = 20000;
 	migrate(RULES_IOCM_PM, &p, nodes, 2, tasks, 6, &out);
 	assert_int_equal(out.n, 0);
@@ -354,7 +355,7 @@ static void iocm_pm_picks_the_overloaded_resource(void **state)
 			 RULES_C_STILL_OVERLOADED);
 }
 
-/* Only so many of the lighter nodes are looked at. */
+/* Only a limited number of the lighter nodes is examined. */
 static void migration_examine_bounds_the_search(void **state)
 {
 	struct rules_task tasks[] = {task_io(20000, 0.3), task_io(20000, 0.3)};
@@ -364,7 +365,7 @@ static void migration_examine_bounds_the_search(void **state)
 	struct outcome out;
 
 	(void)state;
-	for (int k = 1; k < 3; k++) { /* a disk that is busy though nobody said what with */
+	for (int k = 1; k < 3; k++) { /* a disk that is busy for unknown reasons */
 		nodes[k].has_measured = true;
 		nodes[k].measured.disk_utilisation = 0.99;
 		nodes[k].measured.disk_arrivals_per_ms = 0.99 / 14.25;
@@ -434,7 +435,7 @@ static void bad_calls_are_refused(void **state)
 		p.cpu_threshold = 0;
 		rules = rules_new(families[f], &p, 1);
 		ret = rules_migrate(rules, view, 0, tasks, 2, moves, 2, &n, NULL);
-		/* Memory is enough here: nothing is asked of an index. */
+		/* With enough memory no index is needed. */
 		assert_int_equal(ret, families[f] == RULES_MEM_PM ? 0 : -EINVAL);
 		rules_free(rules);
 	}

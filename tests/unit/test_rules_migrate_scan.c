@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Preemptive migration (MODEL 3.9) against a plain scan over all nodes and tasks
- * that computes each side of each test on its own; the failing seed is printed.
+ * Compares preemptive migration (MODEL 3.9) with a plain scan over all nodes and tasks that
+ * computes each side of each test on its own; prints the failing seed.
  */
 #include <errno.h>
 
@@ -76,7 +76,7 @@ static void scan_start(struct scan *s, uint64_t seed)
 		n->ntasks = 1 + (size_t)draw(&d, (double)(most - 1));
 		for (size_t i = 0; i < n->ntasks; i++)
 			s->tasks[k][i] = scan_task(&d);
-		s->tasks[k][0].io_per_ms = 0.01 + draw(&d, 0.1); /* no two nodes alike */
+		s->tasks[k][0].io_per_ms = 0.01 + draw(&d, 0.1); /* no two nodes are alike */
 		n->tasks = s->tasks[k];
 		if (k > 0 && draw_chance(&d, 0.3)) {
 			n->has_measured = true;
@@ -102,7 +102,7 @@ static struct rules_request request_of(const struct rules_task *t)
 				      .tasks = 1};
 }
 
-/* Mean response of one request of KB on C, whose load counts the task. */
+/* Mean response of one request of KB on C, whose load includes the task. */
 static double scan_disk(const struct scan *s, const struct rules_cell *c, double kb, double io,
 			double io_tasks)
 {
@@ -115,7 +115,7 @@ static double scan_disk(const struct scan *s, const struct rules_cell *c, double
 		    io_tasks * fmax(own, c->service));
 }
 
-/* r_PM(k,j), THERE: the task is on the node already. */
+/* r_PM(k,j). THERE: the task is on the node already. */
 static double scan_response(const struct scan *s, uint32_t k, const struct rules_task *t,
 			    bool there)
 {
@@ -246,7 +246,7 @@ static bool scan_before(const struct scan *s, uint32_t a, uint32_t b, enum resou
 	return la != lb ? la < lb : s->view->cells[a].memory < s->view->cells[b].memory;
 }
 
-/* The next move by looking at everything; false: none. */
+/* Finds the next move by examining everything. Returns false if there is none. */
 static bool scan_move(struct scan *s, enum resource of, struct rules_move *move)
 {
 	bool tried[MOST_NODES] = {true};
@@ -355,7 +355,7 @@ static void the_view_is_as_it_was(void **state)
 		scan_start(&s, seed);
 		before = view_of(s.nodes, s.n, s.p.rates);
 		rules = rules_new(s.policy, &s.p, 1);
-		if (seed % 2) /* inside the user's own mark too */
+		if (seed % 2) /* also inside a mark of the caller */
 			assert_int_equal(rules_view_mark(s.view), 0);
 		assert_int_equal(rules_migrate(rules, s.view, 0, s.tasks[0], s.nodes[0].ntasks,
 					       moves, MOST_TASKS, &n, NULL),

@@ -64,7 +64,7 @@ static void cpu_threshold_is_per_core(void **state)
 	rules_view_free(view);
 }
 
-/* 3.2 tries the argmin alone; try_next goes on to a faster one. */
+/* 3.2 tries only the argmin; try_next also tries a faster one. */
 static void cpu_re_tries_the_next_only_when_told(void **state)
 {
 	struct rules_node nodes[] = {node_advertised("a", 0, 8, 6),
@@ -88,7 +88,7 @@ static void cpu_re_tries_the_next_only_when_told(void **state)
 	p.cpu_cost_test = false;
 	place(RULES_CPU_RE, &p, view, 0, &job, &plan);
 	assert_int_equal(plan.node, 1);
-	p.cpu_speed_weighted = true; /* 6 tasks at 800 against 0 + 1 at 80 */
+	p.cpu_speed_weighted = true; /* 6 tasks at 800 MIPS against 0 + 1 at 80 */
 	place(RULES_CPU_RE, &p, view, 0, &job, &plan);
 	assert_int_equal(plan.node, 2);
 	rules_view_free(view);
@@ -163,9 +163,9 @@ static void io_re_weighs_the_transfer(void **state)
 	place(RULES_IO_RE, &p, view, 0, &job, &plan);
 	assert_int_equal(plan.node, 1);
 	r = assert_reason(&plan, RULES_C_RESPONSE, 1, true);
-	assert_close(r->left, 100 + 200 * 3 * 14.25, 1e-6); /* closed loop: 2 tasks and it */
+	assert_close(r->left, 100 + 200 * 3 * 14.25, 1e-6); /* closed loop: 2 tasks and this one */
 	assert_close(r->right, 100 + 200 * 14.25 + 100, 1e-6);
-	job.initial_mb = 200; /* 11.6 s to move */
+	job.initial_mb = 200; /* moving takes 11.6 s */
 	place(RULES_IO_RE, &p, view, 0, &job, &plan);
 	assert_true(plan.stayed);
 	r = assert_reason(&plan, RULES_C_RESPONSE, 1, false);
@@ -234,7 +234,7 @@ static void iocm_re_picks_its_stage(void **state)
 	assert_reason(&plan, RULES_C_CPU_OVERLOADED, 0, true);
 	assert_int_equal(plan.node, 1);
 
-	job.memory_mb = 400; /* memory with the job is short */
+	job.memory_mb = 400; /* with the job memory is short */
 	place(RULES_IOCM_RE, &p, view, 0, &job, &plan);
 	assert_reason(&plan, RULES_C_MEM_OVERLOADED, 0, true);
 	assert_int_equal(plan.node, 1);
@@ -248,7 +248,7 @@ static void iocm_re_picks_its_stage(void **state)
 	rules_view_free(view);
 }
 
-/* Slight I/O at home, a job that does none: the CPU stage must still be reached. */
+/* Little I/O at home, and a job without any: the CPU stage must still be reached. */
 static void fallthrough_reaches_the_cpu_stage(void **state)
 {
 	struct rules_node nodes[] = {node_live("a", 0.2, 20), node_live("b", 0.2, 0)};
@@ -292,7 +292,7 @@ static void live_significance_is_a_utilisation(void **state)
 	rules_view_free(view);
 }
 
-/* Loads from tasks: 1.2 to 1.6 with the hit rates of the derived checks. */
+/* Loads follow from tasks: 1.2 to 1.6, with the hit rates of the derived checks. */
 static void load_indices_follow_from_tasks(void **state)
 {
 	struct rules_task task = {.cpu_ms = 2000,
@@ -320,7 +320,7 @@ static void load_indices_follow_from_tasks(void **state)
 	place(RULES_CPU_RE, &p, view, 0, &job, &plan);
 	r = assert_reason(&plan, RULES_C_CPU_OVERLOADED, 0, false);
 	assert_close(r->left, 3, 0);
-	/* Live, the same tasks' rates are disk requests: no hits, no modelled faults. */
+	/* In wall rates the same tasks' rates are disk requests: no hits, no modelled faults. */
 	rules_view_rates(view, RULES_RATES_WALL);
 	assert_int_equal(rules_view_set(view, 0, &nodes[0]), 0);
 	p = params_wall();

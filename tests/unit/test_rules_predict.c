@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The predictive feedback controller on plants whose best buffer is known. */
+/* The predictive feedback controller on models whose best buffer is known. */
 #include <errno.h>
 
 #include "tests/unit/rules_fixture.h"
 
 #define FAULT_MS 8.1
-#define POINT_MB (638.0 / 63) /* between the buffers it looks at */
+#define POINT_MB (638.0 / 63) /* distance between the buffers it examines */
 
-/* 2 accesses a ms of 250 KB for a second, five times each: 83.3 MB of data. */
+/* A task with 2 accesses per ms of 250 KB for a second, each five times: 83.3 MB of data. */
 static struct rules_task reader(double memory_mb)
 {
 	return (struct rules_task){.cpu_ms = 1000,
@@ -51,7 +51,7 @@ static void outcome(struct rules *r, const struct rules_node *node, bool at_disk
 	rules_control(r, c);
 }
 
-/* Where the buffer ends that starts at FROM; no step is larger than allowed. */
+/* Returns where a buffer that starts at FROM ends; no step is larger than allowed. */
 static double settles(const struct rules_node *node, double from, bool at_disk)
 {
 	struct rules *r = predictive(from, 0.001);
@@ -68,7 +68,8 @@ static double settles(const struct rules_node *node, double from, bool at_disk)
 	return c.buffer_mb;
 }
 
-/* By hand: alone 1 + D, D = 2 (1 - 5/6) 14.25; with another R = 4.25 + sqrt(4.25^2 + D). */
+/* Derived by hand: alone 1 + D with D = 2 (1 - 5/6) 14.25; with another task R = 4.25 +
+ * sqrt(4.25^2 + D). */
 static void the_prediction_matches_derived_values(void **state)
 {
 	struct rules_task tasks[] = {reader(4), reader(4)};
@@ -84,7 +85,7 @@ static void the_prediction_matches_derived_values(void **state)
 	node.ntasks = 2;
 	outcome(r, &node, false, &c);
 	assert_close(c.stretch, 1 + 4.25 + sqrt(4.25 * 4.25 + 4.75), 1e-9);
-	/* Two cores' worth of computation and no disk: n / cores. */
+	/* Two cores' worth of CPU time and no disk: n / cores. */
 	tasks[0].io_per_ms = tasks[1].io_per_ms = 0;
 	outcome(r, &node, false, &c);
 	assert_close(c.stretch, 2, 1e-9);
@@ -103,7 +104,7 @@ static void the_prediction_matches_derived_values(void **state)
 	rules_free(r);
 }
 
-/* No paging: as large as the data, no larger. */
+/* Without paging it grows to the size of the data, not beyond. */
 static void it_grows_to_the_data(void **state)
 {
 	static const double from[] = {1, 20, 160};
@@ -115,8 +116,8 @@ static void it_grows_to_the_data(void **state)
 		assert_close(settles(&node, from[i], false), 2 * 83.333 + POINT_MB / 2, POINT_MB);
 }
 
-/* Tasks of 500 MB page where less than that is left: the buffer stays below 140 MB,
- * from both sides, although the data would fill 167 MB. */
+/* Tasks of 500 MB page if less memory is left, so the buffer stays below 140 MB, starting from
+ * either side, although the data would fill 167 MB. */
 static void it_stops_where_paging_begins(void **state)
 {
 	static const double from[] = {1, 60, 139, 300, 639 - 1};
@@ -130,7 +131,7 @@ static void it_stops_where_paging_begins(void **state)
 				     POINT_MB / 2);
 }
 
-/* Where memory is short at any buffer, misses and faults are weighed, from both sides. */
+/* If memory is short with any buffer, misses are weighed against faults, from either side. */
 static void it_balances_misses_and_faults(void **state)
 {
 	struct rules_task tasks[8] = {0};
@@ -144,17 +145,17 @@ static void it_balances_misses_and_faults(void **state)
 	high = settles(&node, 600, false);
 	assert_close(low, high, 1.5 * POINT_MB);
 	assert_true(low > 50 && high < 590);
-	/* More memory asked for: a smaller buffer. */
+	/* The tasks need more memory: a smaller buffer. */
 	for (int j = 0; j < 8; j++)
 		tasks[j].memory_mb = 400;
 	assert_true(settles(&node, 300, false) < low - POINT_MB);
-	/* Nobody re-reads: no buffer helps. */
+	/* The tasks never re-read: no buffer helps. */
 	for (int j = 0; j < 8; j++)
 		tasks[j].reaccess = 0;
 	assert_close(settles(&node, 300, false), 1, POINT_MB);
 }
 
-/* Each job counts the same: of a short and a long one that pull apart, the short. */
+/* Each job counts the same: if a short and a long one disagree, the short one wins. */
 static void short_jobs_count_as_much_as_long_ones(void **state)
 {
 	struct rules_task tasks[] = {reader(390), reader(100)};
@@ -214,7 +215,7 @@ static void bad_measurements_change_nothing(void **state)
 	bad = good;
 	assert_int_equal(rules_foresee(r, &node, NAN, false), -EINVAL);
 	assert_int_equal(rules_foresee(r, &node, -1, false), -EINVAL);
-	/* Nothing runs; less memory than the buffers looked at; nothing is known of the job. */
+	/* Nothing runs; less memory than the examined buffers need; nothing is known of the job. */
 	node.ntasks = 0;
 	assert_int_equal(rules_foresee(r, &node, FAULT_MS, false), 0);
 	short_of_memory.ram_mb = 600;
@@ -248,7 +249,7 @@ static double stretch_of(const struct rules_task *task, bool known)
 	return c.stretch;
 }
 
-/* By default how long a job is makes no difference, only how old: twice that. */
+/* By default the controller does not use a job's length, only twice its age. */
 static void length_is_not_known_but_age_is(void **state)
 {
 	struct rules_task task = reader(4);
@@ -259,15 +260,16 @@ static void length_is_not_known_but_age_is(void **state)
 	assert_close(stretch_of(&task, false), known, 1e-12);
 	task.age_ms = 250;
 	half = stretch_of(&task, false);
-	assert_true(half < known - 0.1); /* less data is expected of it */
+	assert_true(half < known - 0.1); /* it expects less data */
 	task.cpu_ms = 50000;
 	assert_close(stretch_of(&task, false), half, 0);
 	task.age_ms = 0;
 	task.cpu_ms = 1;
-	assert_true(stretch_of(&task, false) == stretch_of(&task, true)); /* both the least */
+	assert_true(stretch_of(&task, false) ==
+		    stretch_of(&task, true)); /* both are at the minimum */
 }
 
-/* Others, and no controller at all, take no notice. */
+/* Other controllers, and none at all, ignore it. */
 static void only_the_predictive_one_looks(void **state)
 {
 	struct rules_params p = params_computation();

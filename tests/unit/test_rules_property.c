@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What must hold for every cluster and every policy: drawn from seeds, the failing
- * seed printed.
+ * Properties that hold for every cluster and every policy, drawn from seeds; prints the failing
+ * seed.
  */
 #include <errno.h>
 
@@ -21,7 +21,7 @@ static void same_input_gives_the_same_plan(void **state)
 		cluster_draw(&c, seed);
 		cluster_draw(&again, seed);
 		cluster_place(&c, &first);
-		/* The way there must not matter: a larger tree, popped; nodes set and reset. */
+		/* The history must not matter: a larger tree that was popped, nodes set twice. */
 		for (uint32_t i = c.n; i < 200; i++)
 			assert_int_equal(rules_view_set(again.view, i, &filler), 0);
 		for (uint32_t i = c.n; i < 200; i++)
@@ -54,7 +54,7 @@ static void plans_agree_with_their_reasons(void **state)
 		REQUIRE(&c, plan.node < c.n && plan.stayed == (plan.node == c.home));
 		REQUIRE(&c, plan.stayed == (plan.ncandidates == 0));
 		REQUIRE(&c, plan.stayed || plan.candidates[0] == plan.node);
-		/* IO asks nothing of home itself. */
+		/* IO has no test of home itself. */
 		REQUIRE(&c, plan.nreasons >= (c.policy != RULES_IO || c.n > 1));
 		REQUIRE(&c, plan.nreasons <= RULES_REASONS_MAX);
 		REQUIRE(&c, plan.ntied >= 1 && plan.tied[0] == plan.node);
@@ -63,7 +63,7 @@ static void plans_agree_with_their_reasons(void **state)
 
 			REQUIRE(&c, r->node < c.n);
 			REQUIRE(&c, !isnan(r->left) && !isnan(r->right));
-			/* Only a later stage may take what an earlier one refused. */
+			/* Only a later stage may choose a node that an earlier stage refused. */
 			if (r->node == plan.node && r->node != c.home && !staged)
 				REQUIRE(&c, r->holds);
 		}
@@ -78,7 +78,7 @@ static void plans_agree_with_their_reasons(void **state)
 		}
 		for (int r = 0; r < RULES_CRITERIA; r++)
 			refused += plan.refused[r];
-		/* All stages that were run each refuse a node once. */
+		/* Each stage that ran refuses a node at most once. */
 		REQUIRE(&c, refused <= 3 * (c.n - 1));
 		rules_view_free(c.view);
 	}
@@ -112,7 +112,7 @@ static void discrepancy_equals_its_after_form(void **state)
 	}
 }
 
-/* Sums of the tree: as exact after many changes as at first. */
+/* Sums of the tree stay exact after many changes. */
 static void sums_do_not_drift(void **state)
 {
 	struct draws d = {5};
@@ -136,7 +136,7 @@ static void sums_do_not_drift(void **state)
 	rules_view_free(fresh);
 }
 
-/* Far more nodes than are looked at one by one: bounds may not lose the best. */
+/* Far more nodes than are examined one by one: bounds must not lose the best. */
 static void large_clusters_find_the_lightest_acceptable(void **state)
 {
 	struct rules_view *view = rules_view_new();
@@ -156,7 +156,7 @@ static void large_clusters_find_the_lightest_acceptable(void **state)
 	}
 	p.io_cost_test = false;
 	place(RULES_IO_RE, &p, view, 0, &job, &plan);
-	assert_true(plan.stayed); /* both carry more than their share */
+	assert_true(plan.stayed); /* both have more than their share */
 	assert_int_equal(plan.refused[RULES_C_ACCEPTS] + plan.refused[RULES_C_IO_UNDERLOADED] +
 				 plan.refused[RULES_C_IO_DISCREPANCY],
 			 2999);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The indexed search against a plain scan that judges every node: same nodes
- * acceptable, the lightest first.  And brief plans against full ones.
+ * Compares the indexed search with a plain scan that judges every node: the same nodes are
+ * acceptable, the lightest first. Also compares brief plans with full ones.
  */
 #include "tests/unit/rules_scan.h"
 
 #define SEEDS 9000
 
-/* What a policy balances once it was triggered. */
+/* What a policy balances after its trigger. */
 enum stage {
 	STAY,
 	TASKS,	    /* L_CPU with one more */
@@ -138,7 +138,7 @@ static enum stage stage_of(const struct cluster *c, const struct sums *s)
 	}
 }
 
-/* Whether home's load exceeds K's by more than ADDED (O-12). */
+/* Returns true if home's load exceeds K's by more than ADDED (O-12). */
 static bool exceeds(const struct cluster *c, double home, double k, double added)
 {
 	return c->params.discrepancy_after ? (home - k) + added > added : home - k > added;
@@ -224,13 +224,13 @@ static struct key key_of(const struct cluster *c, const struct sums *s, enum sta
 	}
 }
 
-/* Whether A comes before B in the policy's order; equal nodes before neither. */
+/* Returns true if A comes before B in the policy's order; of equal nodes neither does. */
 static bool before(const struct cluster *c, const struct sums *s, enum stage stage, uint32_t a,
 		   uint32_t b)
 {
 	struct key ka = key_of(c, s, stage, a), kb = key_of(c, s, stage, b);
 
-	/* A weighted sum of other weights' order may differ in the last bit. */
+	/* A sum weighted in another order may differ in the last bit. */
 	if (stage == WEIGHTED && fabs(ka.key - kb.key) <= 1e-11 * (fabs(ka.key) + 1))
 		return false;
 	return ka.key != kb.key ? ka.key < kb.key : ka.tie < kb.tie;
@@ -240,7 +240,7 @@ struct scan {
 	enum stage stage;
 	struct sums sums;
 	bool eligible[MOST_HERE], acceptable[MOST_HERE];
-	uint32_t count; /* acceptable ones */
+	uint32_t count; /* number of acceptable nodes */
 };
 
 static void scan_all(const struct cluster *c, struct scan *s)
@@ -257,7 +257,8 @@ static void scan_all(const struct cluster *c, struct scan *s)
 	}
 }
 
-/* A sum in another order may round otherwise: whether a node is at its threshold. */
+/* A sum in another order may round differently, which can decide whether a node is at its
+ * threshold. */
 static bool rounding_decides(const struct cluster *c, const struct scan *s)
 {
 	for (uint32_t k = 0; k < c->n && s->stage == IO; k++) {
@@ -290,7 +291,7 @@ static void compare_all(const struct cluster *c, struct scan *s, const struct ru
 				   !before(c, &s->sums, s->stage, k, plan->candidates[n - 1]));
 }
 
-/* The lightest eligible node alone is tried: it is chosen, or one as light failed. */
+/* Only the lightest eligible node is tried: it is chosen, or an equally light one failed. */
 static void compare_first(const struct cluster *c, const struct scan *s,
 			  const struct rules_plan *plan)
 {
@@ -331,7 +332,7 @@ static void search_equals_a_scan(void **state)
 		c.params.stage_fallthrough = false;
 		cluster_place(&c, &plan);
 		scan_all(&c, &scan);
-		/* These go on by definition, whatever try_next says. */
+		/* These always try the next, whatever try_next says. */
 		always = scan.stage == IO || scan.stage == IO_ALONE;
 		if (scan.stage == STAY)
 			REQUIRE(&c, plan.stayed);
@@ -346,7 +347,7 @@ static void search_equals_a_scan(void **state)
 		assert_true(chosen[compared[i]] > SEEDS / COMPARED / 20);
 }
 
-/* Brief or not: the same node, for every policy. */
+/* Brief or full: every policy chooses the same node. */
 static void brief_plans_choose_the_same_node(void **state)
 {
 	static struct cluster c;
@@ -369,7 +370,7 @@ static void brief_plans_choose_the_same_node(void **state)
 	}
 }
 
-/* Also where bounds rule out most nodes: thousands of them, jobs of many tasks. */
+/* Also when bounds rule out most nodes: thousands of nodes, jobs of many tasks. */
 static void brief_plans_of_large_clusters(void **state)
 {
 	(void)state;
@@ -408,7 +409,7 @@ static void brief_plans_of_large_clusters(void **state)
 	}
 }
 
-/* The weighted search over many more nodes than a scan of all candidates would look at. */
+/* The weighted search over many more nodes than one would examine one by one. */
 static void the_weighted_search_finds_the_lightest(void **state)
 {
 	(void)state;
@@ -440,7 +441,7 @@ static void the_weighted_search_finds_the_lightest(void **state)
 			assert_int_equal(rules_search_next(&s, NULL, NULL, &index),
 					 RULES_SEARCH_LEAF);
 			load = rules_search_leaf(&s, index).key;
-			assert_true(load >= least); /* ascending, the least of all first */
+			assert_true(load >= least); /* ascending, with the least first */
 			assert_true(i > 0 || load == least);
 			least = load;
 		}

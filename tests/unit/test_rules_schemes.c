@@ -70,13 +70,13 @@ static void cm_memory_by_ratio(void **state)
 	r = assert_reason(&plan, RULES_C_MEM_IMBALANCED, 0, true);
 	assert_close(r->left, 210 / 150.0, 1e-12);
 	assert_int_equal(plan.node, 1);
-	p.cm_memory_ratio = false; /* 210 MB of 480: no need, and one task each */
+	p.cm_memory_ratio = false; /* 210 MB of 480: memory is not needed, and each has one task */
 	place(RULES_CM, &p, view, 0, &job, &plan);
 	assert_reason(&plan, RULES_C_MEM_OVERLOADED, 0, false);
 	rules_view_free(view);
 }
 
-/* The fullest memory free may be home's own. */
+/* Home itself may have the most free memory. */
 static void cm_stays_where_home_is_lightest(void **state)
 {
 	struct rules_node nodes[] = {node_advertised("a", 0, 470, 0),
@@ -147,7 +147,7 @@ static void io_looks_at_explicit_load_alone(void **state)
 	r = assert_reason(&plan, RULES_C_EXPLICIT_DISCREPANCY, 2, true);
 	assert_close(r->left, 0.04 + 0.02 - 0.01, 1e-12);
 	assert_close(r->right, 0.02, 1e-12);
-	/* No trigger: home need not be overloaded, it need only not be the lightest. */
+	/* No trigger: home need not be overloaded, only not the lightest. */
 	assert_null(reason_find(&plan, RULES_C_IO_OVERLOADED, 0));
 	place(RULES_IO, &p, view, 2, &job, &plan);
 	assert_true(plan.stayed);
@@ -217,10 +217,10 @@ static void hom_takes_the_lightest_disk_that_pays(void **state)
 	job.request_kb = 250;
 	place(RULES_IOCM_RE_HOM, &p, view, 0, &job, &plan);
 	assert_reason(&plan, RULES_C_IO_PRESENT, 0, true);
-	assert_reason(&plan, RULES_C_RESPONSE, 1, false); /* ten tasks there */
-	assert_int_equal(plan.node, 3);			  /* as light as c, less memory in use */
+	assert_reason(&plan, RULES_C_RESPONSE, 1, false); /* that node has ten tasks */
+	assert_int_equal(plan.node, 3); /* as light as c, with less memory in use */
 	assert_reason(&plan, RULES_C_IO_DISCREPANCY, 3, true);
-	/* No threshold of the cluster's load is asked. */
+	/* The threshold of the cluster's load is not tested. */
 	assert_null(reason_find(&plan, RULES_C_IO_OVERLOADED, 0));
 	rules_view_free(view);
 }
@@ -256,7 +256,7 @@ static void hom_picks_its_stage(void **state)
 	rules_view_free(view);
 }
 
-/* O-22: paging alone keeps 3.7 in its first stage; as 3.8 reads it, memory is next. */
+/* O-22: paging alone keeps 3.7 in its first stage; in 3.8's reading, memory is next. */
 static void hom_first_stage_may_ask_for_explicit_load(void **state)
 {
 	struct rules_node nodes[] = {node_advertised("a", 0.01, 600, 1),
@@ -277,7 +277,7 @@ static void hom_first_stage_may_ask_for_explicit_load(void **state)
 	assert_reason(&plan, RULES_C_IO_PRESENT, 0, false);
 	assert_reason(&plan, RULES_C_MEM_OVERLOADED, 0, true);
 	p.hom_stage_explicit = false;
-	p.io_significance = 0.02; /* or when the load is said not to count */
+	p.io_significance = 0.02; /* or if the load counts as insignificant */
 	place(RULES_IOCM_RE_HOM, &p, view, 0, &job, &plan);
 	assert_reason(&plan, RULES_C_IO_PRESENT, 0, false);
 	rules_view_free(view);
@@ -329,7 +329,7 @@ static void hom_falls_through_when_told(void **state)
 
 /* --- switches of the older ones --------------------------------------------------------- */
 
-/* O-12: without the job at home the difference must be twice its load. */
+/* O-12: if home's load does not include the job, the difference must be twice the job's load. */
 static void discrepancy_may_leave_the_job_out(void **state)
 {
 	struct rules_node nodes[] = {node_advertised("a", 0.05, 8, 1),
@@ -425,7 +425,7 @@ static void memory_stage_without_the_ratio_test(void **state)
 	rules_view_free(view);
 }
 
-/* O-21: the lightest disk is not the one with most to spare. */
+/* O-21: the lightest disk is not the one with the most capacity left. */
 static void io_re_by_share_of_the_threshold(void **state)
 {
 	struct rules_node nodes[] = {node_advertised("a", 0.06, 8, 1),
@@ -449,7 +449,7 @@ static void io_re_by_share_of_the_threshold(void **state)
 	rules_view_free(view);
 }
 
-/* 3.2: the lightest that may have the job is tried; closed ones do not end the search. */
+/* 3.2: the lightest node that may have the job is tried; closed nodes do not end the search. */
 static void closed_nodes_do_not_end_the_search(void **state)
 {
 	struct rules_node nodes[] = {node_advertised("a", 0, 470, 0),

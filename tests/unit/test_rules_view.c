@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The view as it changes: marks and rollbacks, charges and discharges, the
- * indexes kept, the exact sums.  Random operations from seeds, the failing seed
- * printed.
+ * The view as it changes: marks and rollbacks, charges and discharges, the kept indexes, the
+ * exact sums. Random operations from seeds; prints the failing seed.
  */
 #include <errno.h>
 
@@ -12,7 +11,7 @@
 
 #define MOST_HERE 150
 
-/* --- what a view holds, for comparing bit by bit -------------------------------- */
+/* --- the contents of a view, to compare bit by bit --------------------------------- */
 
 struct picture {
 	uint32_t count;
@@ -24,7 +23,7 @@ struct picture {
 	struct rules_corner corners[2 * MOST_HERE];
 };
 
-/* The subtree that holds all nodes, whatever the capacity. */
+/* Returns the subtree with all nodes, for any capacity. */
 static uint32_t root_of(const struct rules_view *view)
 {
 	uint32_t root = 1;
@@ -58,7 +57,7 @@ static void take_picture(struct picture *p, const struct rules_view *view)
 	}
 }
 
-/* The padding of the trees' elements differs: field by field. */
+/* Compares field by field, because the padding of the trees' elements differs. */
 static bool same_trees(const struct picture *a, const struct picture *b)
 {
 	for (int o = 0; o < RULES_ORDERS; o++)
@@ -106,7 +105,7 @@ static struct rules_view *view_random(struct draws *d, uint32_t n)
 	return view;
 }
 
-/* One change of some kind; what cannot be done (a full view) is left out. */
+/* Makes one random change; an impossible one (a full view) is skipped. */
 static void change(struct draws *d, struct rules_view *view)
 {
 	uint32_t n = rules_view_count(view), at = n > 0 ? (uint32_t)draw(d, n) : 0;
@@ -156,7 +155,7 @@ static void rollback_restores_every_bit(void **state)
 	}
 }
 
-/* However it came about, a view is what its nodes make it. */
+/* A view depends only on its nodes, not on its history. */
 static void the_way_leaves_no_trace(void **state)
 {
 	static struct picture one, other;
@@ -236,7 +235,7 @@ static void deferred_and_copied_changes_are_changes(void **state)
 	}
 }
 
-/* While indexes are not to be relied on nobody decides. */
+/* A deferred view refuses to decide, because its indexes are out of date. */
 static void a_deferred_view_decides_nothing(void **state)
 {
 	struct rules_node nodes[2] = {node_live("a", 0.5, 1), node_live("b", 0, 0)};
@@ -262,7 +261,7 @@ static void a_deferred_view_decides_nothing(void **state)
 	assert_int_equal(rules_place_job(rules, view, 0, &job, &plan, &where), -EBUSY);
 	assert_int_equal(rules_migrate(rules, view, 0, &task, 1, &move, 1, &n, &plan), -EBUSY);
 	rules_view_settle(view);
-	rules_view_settle(view); /* twice: nothing */
+	rules_view_settle(view); /* a second time it does nothing */
 	assert_int_equal(rules_place(rules, view, 0, &job, &plan), 0);
 	assert_int_equal(rules_view_copy(view, view, 2), -EINVAL);
 	rules_free(rules);
@@ -275,7 +274,7 @@ static void marks_do_not_nest(void **state)
 	struct rules_view *view = view_of(&node, 1, RULES_RATES_WALL);
 
 	(void)state;
-	rules_view_rollback(view); /* without a mark: nothing */
+	rules_view_rollback(view); /* without a mark it does nothing */
 	assert_int_equal(rules_view_mark(view), 0);
 	assert_int_equal(rules_view_mark(view), -EBUSY);
 	assert_int_equal(rules_view_set(view, 0, &renamed), 0);
@@ -371,7 +370,7 @@ static void discharge_undoes_charge_within_rounding(void **state)
 	}
 }
 
-/* An idle node that had a job is idle, not nearly so. */
+/* An idle node that had a job is exactly idle again. */
 static void no_load_is_left_behind(void **state)
 {
 	(void)state;
@@ -410,7 +409,7 @@ static void a_charge_adds_what_the_task_needs(void **state)
 
 	(void)state;
 	assert_int_equal(rules_view_charge(view, 0, &job), 0);
-	/* Alone it needs 166 MB of buffer and has 160: h = 5 * 160000 / (2000 * 500) */
+	/* It needs 166 MB of buffer when alone and has 160: h = 5 * 160000 / (2000 * 500) */
 	assert_close(c->explicit_io, 2 * (1 - 0.8), 1e-12);
 	assert_close(c->implicit_io, 3 * 500.0 / 480, 1e-12); /* n_MEM = 640 - 160 */
 	assert_close(c->io, c->explicit_io + c->implicit_io, 1e-12);
@@ -427,7 +426,7 @@ static void a_charge_adds_what_the_task_needs(void **state)
 	rules_view_free(view);
 }
 
-/* A measured disk fills up to always busy; what came on top goes first. */
+/* A measured disk is at most always busy; charges beyond that are removed first. */
 static void a_full_disk_remembers_what_did_not_fit(void **state)
 {
 	struct rules_node node = node_live("a", 0.9, 1);
@@ -450,7 +449,7 @@ static void a_full_disk_remembers_what_did_not_fit(void **state)
 	rules_view_free(view);
 }
 
-/* Requirements so large that their sum runs over change nothing. */
+/* Requirements whose sum would overflow change nothing. */
 static void huge_charges_are_refused(void **state)
 {
 	struct rules_node node = node_live("a", 0.5, 1);
@@ -488,7 +487,7 @@ static void sums_are_exact(void **state)
 	for (int i = 0; i < 1000; i++)
 		rules_exact_subtract(&sum, terms[(i * 7 + 3) % 1000]);
 	assert_memory_equal(&sum, &start, sizeof(sum));
-	rules_exact_add(&sum, 1e300); /* counts as 2^32, and goes again as that */
+	rules_exact_add(&sum, 1e300); /* it counts as 2^32 and is removed as that */
 	assert_true(rules_exact_value(&sum) == 0x1p32 + 0.2);
 	rules_exact_subtract(&sum, 1e300);
 	assert_memory_equal(&sum, &start, sizeof(sum));
@@ -563,7 +562,7 @@ static void keep_refuses_nonsense(void **state)
 	rules_view_free(view);
 }
 
-/* With the indexes kept early, late, or all of them: the same plans. */
+/* Whether the indexes are reduced early, late or never, the plans are the same. */
 static void keeping_less_changes_no_plan(void **state)
 {
 	(void)state;

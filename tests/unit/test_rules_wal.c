@@ -47,7 +47,7 @@ static void wal_stays_unless_home_is_the_highest(void **state)
 	struct rules_view *view = view_of(nodes, 4, RULES_RATES_COMPUTATION);
 
 	(void)state;
-	place(RULES_WAL, &p, view, 0, &job, &plan); /* as high as b, with the job */
+	place(RULES_WAL, &p, view, 0, &job, &plan); /* with the job as high as b */
 	assert_reason(&plan, RULES_C_LOAD_HIGHEST, 0, true);
 	assert_false(plan.stayed);
 	nodes[1].advertised.cpu = 11;
@@ -58,7 +58,7 @@ static void wal_stays_unless_home_is_the_highest(void **state)
 	rules_view_free(view);
 }
 
-/* One node: it is the highest, it is the mean, and there is nobody to take the job. */
+/* With one node, home is the highest and the mean, and no other node can take the job. */
 static void wal_alone_stays(void **state)
 {
 	struct rules_node node = node_advertised("a", 3, 8, 9);
@@ -98,7 +98,7 @@ static void the_weight_decides_which_load_counts(void **state)
 	rules_view_free(view);
 }
 
-/* Counts weigh more than rates in the same sum, unless each is over its mean. */
+/* Counts would outweigh rates in the same sum, so each is divided by its mean. */
 static void normalised_loads_have_no_units(void **state)
 {
 	struct rules_node nodes[] = {node_advertised("a", 0.06, 8, 5),
@@ -119,7 +119,7 @@ static void normalised_loads_have_no_units(void **state)
 	r = assert_reason(&plan, RULES_C_LOAD_RATIO, 0, true);
 	/* 6 of 11 tasks, 0.06 of 0.12, on 3 nodes; the mean is 1 */
 	assert_close(r->left, 0.5 * 6 * 3 / 11 + 0.5 * 1.5, 1e-12);
-	/* Without any I/O its half counts nothing. */
+	/* Without any I/O that half counts 0. */
 	for (int i = 0; i < 3; i++) {
 		nodes[i].advertised.io_per_ms = nodes[i].advertised.explicit_per_ms = 0;
 		assert_int_equal(rules_view_set(view, (uint32_t)i, &nodes[i]), 0);
@@ -177,7 +177,7 @@ static void wal_weighs_the_transfer_and_tries_the_next(void **state)
 	rules_view_free(view);
 }
 
-/* "Several lowest: one at random": uniformly, at any weights, also at their ends. */
+/* "Several lowest: one at random": uniformly, for any weights, also at their limits. */
 static void wal_draws_among_equals(void **state)
 {
 	static const double weights[] = {0, 0.5, 0.77, 1};
@@ -247,7 +247,8 @@ static void published_steps_match_derived_values(void **state)
 		assert_close(c.w_io, w[i], 1e-6);
 		assert_close(c.buffer_mb, buffer[i], 1e-9);
 	}
-	/* Nothing changed: the last direction, down, is kept; better again: on down. */
+	/* Nothing changed: it keeps the last direction, down; after an improvement it goes on
+	 * down. */
 	completes(r, 1.8);
 	rules_control(r, &c);
 	assert_close(c.w_io, 0.522222 - 0.5 * (1 - 1.8 / 1.9), 1e-6);
@@ -274,7 +275,7 @@ static void the_history_is_a_mean_of_fifty(void **state)
 		completes(r, 3);
 	rules_control(r, &c);
 	assert_close(c.slowdown, 3, 1e-12);
-	/* The sum is exact: it cannot drift, however many come and go. */
+	/* The sum is exact: it does not drift, however many values come and go. */
 	for (int i = 0; i < 100000; i++)
 		completes(r, 0.1 * (i % 7) + 1e6 * (i % 3));
 	for (int i = 0; i < 50; i++)
@@ -302,7 +303,7 @@ static void steps_stop_at_the_ends_and_turn(void **state)
 	assert_close(c.w_io, 1, 0);
 	assert_close(c.buffer_mb, 639, 0);
 	assert_int_equal(c.saturated, 2);
-	completes(r, 1.9); /* better, but the direction was turned: down */
+	completes(r, 1.9); /* better, but the direction had been reversed: down */
 	rules_control(r, &c);
 	assert_close(c.w_io, 1 - 10 * (1 - 1.9 / 2), 1e-9);
 	assert_close(c.buffer_mb, 639 - 100, 1e-9);
@@ -335,7 +336,7 @@ static void first_direction_and_gains_are_parameters(void **state)
 	rules_free(r);
 }
 
-/* A slowdown of 0 before: its ratio is nothing, the weight stays. */
+/* The slowdown before was 0: there is no ratio, so the weight stays. */
 static void a_slowdown_of_zero_moves_no_weight(void **state)
 {
 	struct rules_params p = params_computation();
@@ -353,7 +354,7 @@ static void a_slowdown_of_zero_moves_no_weight(void **state)
 	rules_free(r);
 }
 
-/* --- where it acts ------------------------------------------------------------------- */
+/* --- which policies it changes --------------------------------------------------------- */
 
 static void the_controller_turns_wal(void **state)
 {
@@ -389,7 +390,7 @@ static void any_policy_can_have_it(void **state)
 	struct rules *r = rules_new(RULES_NLB, &p, 1);
 
 	(void)state;
-	completes(r, 3); /* without one: nothing to learn */
+	completes(r, 3); /* without a controller: nothing to learn */
 	rules_control(r, &c);
 	assert_false(c.active);
 	assert_true(c.outcomes == 0 && c.w_io == 0.5 && c.buffer_mb == 0);
@@ -409,7 +410,7 @@ static void any_policy_can_have_it(void **state)
 	rules_free(r);
 }
 
-/* WAL-FC has its weights from the start, its buffer when somebody tells the first one. */
+/* WAL-FC has its weights from the start, but its buffer only after it is told the first size. */
 static void wal_fc_waits_for_the_buffer(void **state)
 {
 	struct rules_params p = params_computation();
@@ -485,7 +486,7 @@ static void smoothed_ignores_noise(void **state)
 		completes(r, 2 + 0.03 * (i % 2));
 	rules_control(r, &c);
 	assert_true(c.w_io == 0.5 && c.buffer_mb == 160);
-	/* A change that lasts is one: the smoothed slowdown leaves the band several times. */
+	/* A lasting change counts: the smoothed slowdown leaves the band several times. */
 	for (int i = 0; i < 100; i++)
 		completes(r, 1.5);
 	rules_control(r, &c);
@@ -541,7 +542,7 @@ static void gradient_follows_the_busier_resource(void **state)
 	for (int i = 0; i < 600; i++)
 		assert_int_equal(rules_done(r, &even), 0);
 	rules_control(r, &c);
-	assert_close(c.w_io, 0.5, 1e-6); /* within the dead band: half and half */
+	assert_close(c.w_io, 0.5, 1e-6); /* within the dead band: both weigh one half */
 	rules_free(r);
 }
 
@@ -564,8 +565,8 @@ static void gradient_balances_savings_and_faults(void **state)
 	for (int i = 0; i < 200; i++)
 		assert_int_equal(rules_done(r, &pages), 0);
 	rules_control(r, &c);
-	/* Within the dead band it rests where (1 - p) h / ((1 - h) B) = p / (RAM - B): B = 640
-	 * / 14.5 */
+	/* Within the dead band it stays where (1 - p) h / ((1 - h) B) = p / (RAM - B): B = 640 /
+	 * 14.5 */
 	assert_close(c.buffer_mb, 640 / (1 + 0.9 * 0.6 / (0.1 * 0.4)), 2);
 	rules_free(r);
 }

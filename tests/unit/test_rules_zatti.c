@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Zatti's matching (MODEL 3.14, 3.15, 4.4, 4.5): vectors, thresholds, the slots
- * and what a placement leaves behind.
+ * Zatti's matching (MODEL 3.14, 3.15, 4.4, 4.5): vectors, thresholds, slots, and the effects of
+ * a placement.
  */
 #include <errno.h>
 
@@ -16,7 +16,7 @@ static struct rules_view *kept_view(const struct rules_node *nodes, uint32_t n,
 	return view;
 }
 
-/* One decision at node 0 of a view that was told of the parameters. */
+/* Makes one decision at node 0 of a view that has the parameters. */
 static void decide(enum rules_policy policy, const struct rules_params *p,
 		   const struct rules_node *nodes, uint32_t n, const struct rules_request *job,
 		   struct rules_plan *plan)
@@ -71,12 +71,12 @@ static void vectors_follow_from_requests(void **state)
 	assert_close(v.cpu_percent, 100 * 850 / (850 + 1425.0), 1e-9);
 	assert_close(v.blocks_per_s, 1000 * 100 / (850 + 1425.0), 1e-9);
 	assert_true(v.cpu && v.io && v.memory_mb == 4);
-	j.io_per_ms = 0.0015; /* wall: its own rate */
+	j.io_per_ms = 0.0015; /* wall: the job's own rate */
 	v = rules_zatti_vector(&cuts, &c, &j, RULES_RATES_WALL);
 	assert_close(v.blocks_per_s, 1.5, 1e-12);
 	assert_close(v.cpu_percent, 100 * 850 / (100 / 0.0015), 1e-9);
 	assert_false(v.io);
-	j.requests = -1; /* not told how many: t lambda, one after the other */
+	j.requests = -1; /* the number of requests is unknown: t lambda, one after the other */
 	v = rules_zatti_vector(&cuts, &c, &j, RULES_RATES_WALL);
 	assert_close(v.cpu_percent, 100 * 850 / (850 + 850 * 0.0015 * 14.25), 1e-9);
 	c.disk_mb_per_s = 0;
@@ -85,7 +85,8 @@ static void vectors_follow_from_requests(void **state)
 	j = (struct rules_request){.tasks = 1, .requests = -1};
 	v = rules_zatti_vector(&cuts, &c, &j, RULES_RATES_WALL);
 	assert_true(v.cpu_percent == 0 && v.blocks_per_s == 0 && !v.cpu && !v.io);
-	cuts.cpu_need = cuts.io_need = 0; /* everything that there is, nothing that is not */
+	cuts.cpu_need = cuts.io_need =
+		0; /* with cuts of 0 the job needs all that it uses, and nothing else */
 	rules_zatti_bits(&cuts, &v);
 	assert_true(!v.cpu && !v.io);
 }
@@ -106,12 +107,12 @@ static void home_good_enough_keeps_the_job(void **state)
 	assert_reason(&plan, RULES_C_LOCAL_CPU, 0, false);
 	assert_reason(&plan, RULES_C_LOCAL_IO, 0, false);
 	assert_reason(&plan, RULES_C_LOCAL_MEMORY, 0, false);
-	nodes[0].zatti.free_mb = 3.9; /* memory alone is reason enough */
+	nodes[0].zatti.free_mb = 3.9; /* too little memory is reason enough */
 	decide(RULES_ZATTI_BINARY, &p, nodes, 2, &both, &plan);
 	assert_int_equal(plan.node, 1);
 	assert_reason(&plan, RULES_C_LOCAL_MEMORY, 0, true);
 	assert_reason(&plan, RULES_C_REMOTE_MEMORY, 1, true);
-	assert_null(reason_find(&plan, RULES_C_DELTA_CPU, 1)); /* home has CPU enough */
+	assert_null(reason_find(&plan, RULES_C_DELTA_CPU, 1)); /* home has enough CPU */
 }
 
 static void light_jobs_and_travelled_jobs_stay(void **state)
@@ -167,7 +168,7 @@ static void queue_thresholds_are_local_and_delta(void **state)
 	nodes[1].zatti.run_queue = 1;
 	decide(RULES_ZATTI_BINARY, &p, nodes, 2, &job, &plan);
 	assert_int_equal(plan.node, 1);
-	/* Far above, the relative form takes what the absolute one refuses. */
+	/* With a high queue at home the relative form accepts what the absolute one refuses. */
 	nodes[0].zatti.run_queue = 8;
 	nodes[1].zatti.run_queue = 4;
 	decide(RULES_ZATTI_BINARY, &p, nodes, 2, &job, &plan);
@@ -208,7 +209,7 @@ static void traffic_thresholds_are_local_and_delta(void **state)
 	decide(RULES_ZATTI_BINARY, &p, nodes, 2, &job, &plan);
 	assert_true(plan.stayed);
 	assert_reason(&plan, RULES_C_HAS_DISK, 1, false);
-	/* A job with little I/O needs any disk, but one. */
+	/* A job with little I/O can use any disk, but needs one. */
 	job = needs_both();
 	job.io_per_ms = 0.0001;
 	nodes[0].zatti.run_queue = 9;
@@ -257,7 +258,7 @@ static void idle_time_may_be_the_index(void **state)
 	assert_int_equal(plan.node, 1);
 }
 
-/* Fields that no vector gave follow from the loads. */
+/* Fields that no vector has follow from the loads. */
 static void loads_are_derived_where_not_given(void **state)
 {
 	struct rules_node node = node_live("a", 0.57, 3);
@@ -286,7 +287,7 @@ static void loads_are_derived_where_not_given(void **state)
 /* r = 1 looks in {1,3}, 2 in {2,3}, 3 in {3} (O-31). */
 static void keys_open_their_slots(void **state)
 {
-	/* Nodes of slot 0 to 3 behind a home that lacks everything. */
+	/* Nodes of slots 0 to 3 behind a home that lacks everything. */
 	struct rules_node nodes[] = {node_zatti("home", 50, 99, 0), node_zatti("s0", 20, 50, 90),
 				     node_zatti("s1", 20, 0, 90), node_zatti("s2", 0, 50, 90),
 				     node_zatti("s3", 0, 0, 5)};
@@ -335,7 +336,7 @@ static void first_fit_is_best_fit(void **state)
 	job.memory_mb = 31;
 	decide(RULES_ZATTI_BINARY, &p, nodes, 4, &job, &plan);
 	assert_true(plan.stayed);
-	for (int i = 1; i < 4; i++) { /* unknown memory always suffices */
+	for (int i = 1; i < 4; i++) { /* unknown memory is always enough */
 		nodes[i].has_zatti = false;
 		nodes[i].ram_mb = nodes[i].buffer_mb = 0;
 	}
@@ -343,7 +344,7 @@ static void first_fit_is_best_fit(void **state)
 	assert_int_equal(plan.ntied, 3);
 }
 
-/* The real form takes the interval that just suffices, then the next (3.15, O-33). */
+/* The real form takes the lowest interval that is enough, then the next (3.15, O-33). */
 static void intervals_ascend_by_availability(void **state)
 {
 	struct rules_node nodes[] = {node_zatti("a", 9, 30, 0), node_zatti("idle", 0, 0, 50),
@@ -373,7 +374,7 @@ static void intervals_ascend_by_availability(void **state)
 	assert_int_equal(plan.node, 1);
 }
 
-/* ZAT 9.4.2: 27.7 blocks/s are hardly ever left; the bit suffices. */
+/* ZAT 9.4.2: 27.7 blocks/s are hardly ever free; for the binary form the bit is enough. */
 static void a_rate_too_high_for_all_stays_home(void **state)
 {
 	struct rules_node nodes[] = {node_zatti("a", 0, 30, 90), node_zatti("b", 0, 0, 90)};
@@ -446,7 +447,7 @@ static void a_placement_takes_the_bits_and_the_memory(void **state)
 	assert_true(plan.stayed);
 	io.memory_mb = 16;
 	place(RULES_ZATTI_BINARY, &p, view, 0, &io, &plan);
-	assert_int_equal(plan.node, 1); /* 20 - 4 are left */
+	assert_int_equal(plan.node, 1); /* 20 - 4 MB are left */
 	io.memory_mb = 16.1;
 	place(RULES_ZATTI_BINARY, &p, view, 0, &io, &plan);
 	assert_reason(&plan, RULES_C_REMOTE_MEMORY, 1, false);

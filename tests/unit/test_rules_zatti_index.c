@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Zatti's a.matrix (MODEL 4.4) against a plain scan, over random nodes and
- * changes; the failing seed is printed.
+ * Compares Zatti's a.matrix (MODEL 4.4) with a plain scan, over random nodes and changes; prints
+ * the failing seed.
  */
 #include <errno.h>
 
@@ -69,7 +69,7 @@ static double scan_queue(const struct rules_cell *c)
 	return c->has_zatti ? c->zatti_queue : c->cpu;
 }
 
-/* What the rules say of one node, straight from the definitions. */
+/* Judges one node directly by the definitions. */
 static bool scan_fits(const struct scan *s, uint32_t k)
 {
 	const struct rules_cell *c = &s->view->cells[k], *i = &s->view->cells[s->home];
@@ -113,7 +113,7 @@ static bool scan_fits(const struct scan *s, uint32_t k)
 	       mine <= p->zatti_blocks_per_s - need || its < mine - p->zatti_blocks_delta;
 }
 
-/* The place of a node's list in the order in which lists are looked through. */
+/* Returns the place of a node's list in the order in which lists are searched. */
 static uint32_t scan_list(const struct scan *s, uint32_t k)
 {
 	uint32_t slot = s->view->zatti[s->real]->links[k].slot;
@@ -145,7 +145,7 @@ static void compare(const struct scan *s)
 		REQUIRE(s, scan_list(s, k) > scan_list(s, last) ||
 				   (scan_list(s, k) == scan_list(s, last) && free_k >= free_last));
 	}
-	/* None left out comes before the last one listed. */
+	/* No node that was left out comes before the last one listed. */
 	for (uint32_t k = 0; k < n && plan->ncandidates > 0; k++) {
 		uint32_t last = plan->candidates[plan->ncandidates - 1];
 
@@ -169,7 +169,7 @@ static bool looked_abroad(const struct rules_plan *plan)
 	return false;
 }
 
-/* One change of one node, of the kinds that a view knows. */
+/* Makes one change of one node, of any kind that a view has. */
 static void change(struct scan *s, struct draws *d)
 {
 	uint32_t n = rules_view_count(s->view), at = (uint32_t)draw(d, n);
@@ -242,7 +242,7 @@ static void matching_equals_a_scan(void **state)
 	assert_true(abroad > 3000 && found > 1000);
 }
 
-/* Reasons, counts and the choice tell the same story. */
+/* Reasons, counts and the choice agree. */
 static void plans_agree_with_their_reasons(void **state)
 {
 	struct scan s;
@@ -287,7 +287,7 @@ static void assert_same_index(const struct scan *s, const struct rules_zatti_ind
 	}
 }
 
-/* The tables follow from the nodes alone: no matter what came before, or was undone. */
+/* The tables depend only on the nodes, not on earlier or undone changes. */
 static void the_way_leaves_no_trace(void **state)
 {
 	struct scan s;
@@ -308,7 +308,7 @@ static void the_way_leaves_no_trace(void **state)
 		again = (struct draws){seed};
 		start(&fresh, &again, seed);
 		assert_same_index(&s, s.view->zatti[s.real], fresh.view->zatti[s.real], n);
-		/* Kept anew, built from the cells. */
+		/* Keeping them again rebuilds them from the cells. */
 		assert_int_equal(rules_view_keep(s.view,
 						 s.real ? RULES_ZATTI_REAL : RULES_ZATTI_BINARY,
 						 &s.p),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The client's terminal: the escape among the keys, and modes that come back. */
+/* The client's terminal: the escape among the keys, and modes that are restored. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,12 +15,12 @@
 #include "balancer/run/run_tty.h"
 
 struct fed {
-	char job[256]; /* what goes to the job */
+	char job[256]; /* the keys that go to the job */
 	enum run_tty_request first;
 	int requests;
 };
 
-/* KEYS in pieces of PIECE, as a slow hand and a fast one type them. */
+/* Feeds KEYS in pieces of PIECE, like a slow typist and a fast one. */
 static struct fed feed(int escape, const char *keys, size_t piece)
 {
 	struct run_tty tty;
@@ -59,7 +59,7 @@ static void test_escape(void **state)
 		{'~', "~.", "", RUN_TTY_LEAVE}, /* the very first key */
 		{'~', "x\r~.", "x\r", RUN_TTY_LEAVE},
 		{'~', "x\n~.", "x\n", RUN_TTY_LEAVE},
-		{'~', "x~.", "x~.", RUN_TTY_NONE}, /* within a line it is a character */
+		{'~', "x~.", "x~.", RUN_TTY_NONE}, /* inside a line it is an ordinary character */
 		{'~', "\r~~.", "\r~.", RUN_TTY_NONE},
 		{'~', "\r~x", "\r~x", RUN_TTY_NONE},
 		{'~', "\r~x~.", "\r~x~.", RUN_TTY_NONE},
@@ -103,7 +103,7 @@ static void test_take_escape(void **state)
 	}
 }
 
-/* Without a terminal: 80x24, the language's UTF-8, and nothing to make raw. */
+/* Without a terminal: 80x24, UTF-8 by the locale, and nothing to make raw. */
 static void test_no_terminal(void **state)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), kept[3];
@@ -131,7 +131,7 @@ static void test_no_terminal(void **state)
 	assert_int_equal(terminal.size.ws_col, 80);
 	assert_string_equal(terminal.name, "vt100");
 	assert_true(terminal.wanted && terminal.utf8);
-	/* A name that no terminal has is not sent. */
+	/* A name that cannot be a terminal's is not sent. */
 	setenv("TERM", "../vt100", 1);
 	setenv("LC_ALL", "C", 1);
 	run_tty_describe(&tty, &terminal);

@@ -110,7 +110,7 @@ static void test_task_fields(void **state)
 	json_decref(doc);
 }
 
-/* What the kernel does not tell is null, never 0. */
+/* A value that the kernel does not tell is null, never 0. */
 static void test_degraded(void **state)
 {
 	static const struct monitor_degraded degraded[] = {
@@ -167,14 +167,14 @@ static void test_every_count_has_a_rate(void **state)
 		    !strcmp(key, "uid") || !json_is_number(value) || !strcmp(key, "share"))
 			continue;
 		snprintf(rate, sizeof(rate), "%s_per_s", key);
-		assert_true(number(t, rate) == 0); /* and not infinite */
+		assert_true(number(t, rate) == 0); /* 0, not infinite */
 		counts++;
 	}
 	assert_int_equal(counts, 19);
 	json_decref(doc);
 }
 
-/* What the kernel does not account is null, not 0. */
+/* A value that the kernel does not account is null, not 0. */
 static void test_lacking_is_null(void **state)
 {
 	static const char *const io[] = {"dirtied_bytes", "cancelled_bytes", "netfs_read_bytes",
@@ -226,7 +226,7 @@ static void test_sorted_by_share(void **state)
 	json_decref(doc);
 }
 
-/* Unknown capacity: what the busiest disk has shown, 20 MB in one second of service. */
+/* Unknown capacity: the busiest disk's speed counts, 20 MB in one second of service. */
 static void test_capacity_measured(void **state)
 {
 	struct iocom_disk disks[] = {
@@ -244,7 +244,7 @@ static void test_capacity_measured(void **state)
 	json_decref(doc);
 }
 
-/* A capacity that the tasks exceed together is what they had: no share is above 1. */
+/* If all tasks together exceed the capacity, their sum counts instead: no share is above 1. */
 static void test_capacity_exceeded(void **state)
 {
 	struct iocom_task tasks[] = {
@@ -272,14 +272,14 @@ static void test_bad_names(void **state)
 		{"plain", "plain"},
 		{"\xc3\xa9", "\xc3\xa9"},
 		{"\xff", "\xef\xbf\xbd"},
-		{"a\xc3", "a\xef\xbf\xbd"},				  /* cut */
-		{"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},		  /* too long a form */
+		{"a\xc3", "a\xef\xbf\xbd"},		  /* a character that is cut */
+		{"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"}, /* an overlong form */
 		{"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* half a surrogate */
 		{"\xf0\x9f\x90\xa7", "\xf0\x9f\x90\xa7"},
 		{"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
 		{"\xe0\x80\xaf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
 	};
-	/* For a log and a terminal. */
+	/* Cleaned for a log and a terminal. */
 	static const struct {
 		const char *in, *out;
 	} plain[] = {
@@ -317,7 +317,7 @@ static void test_bad_names(void **state)
 		utf8_plain(out);
 		assert_string_equal(out, plain[i].out);
 	}
-	memset(task.comm, 0xfe, sizeof(task.comm)); /* full, and no NUL */
+	memset(task.comm, 0xfe, sizeof(task.comm)); /* full, without a NUL */
 	doc = sample_json(&sample, &options);
 	text = json_dumps(doc, SAMPLE_JSON_DUMP);
 	json_decref(doc);
@@ -326,7 +326,7 @@ static void test_bad_names(void **state)
 	assert_int_equal(strlen(string(find(doc, "tasks", "pid", 1), "comm")), 48);
 	free(text);
 	json_decref(doc);
-	/* The start of a terminal's order in UTF-8 is not printed as it is. */
+	/* A control sequence's start in UTF-8 is not printed unchanged. */
 	snprintf(task.comm, sizeof(task.comm),
 		 "a\xc2\x9b"
 		 "31mb");
@@ -362,7 +362,7 @@ static void remove_cgroup(const char *root, const char *path)
 	assert_int_equal(rmdir(full), 0);
 }
 
-/* Root: null; plain cgroup: its path; a cgroup below a job: the job, folded in. */
+/* The root is null; a plain cgroup is its path; a cgroup below a job is folded into the job. */
 static void test_job_names(void **state)
 {
 	char root[] = "/tmp/iocom-names-XXXXXX";
@@ -445,7 +445,7 @@ static void test_mount_found(void **state)
 	unlink(path);
 }
 
-/* Others' tasks and jobs are left out; totals and disks stay whole. */
+/* Other users' tasks and jobs are left out; totals and disks stay complete. */
 static void test_own_only(void **state)
 {
 	struct iocom_task tasks[] = {
@@ -556,7 +556,7 @@ static void test_rest_of_document(void **state)
 	json_decref(doc);
 	options.disks_before = NULL;
 	options.ndisks_before = 0;
-	doc = sample_json(&sample, &options); /* 98 s of counting are not in these 2 s */
+	doc = sample_json(&sample, &options); /* 98 s of counting are outside these 2 s */
 	d = json_array_get(json_object_get(doc, "disks"), 0);
 	assert_true(json_is_null(json_object_get(d, "utilisation")));
 	json_decref(doc);
@@ -578,7 +578,8 @@ static void add(struct sample_window *w, struct iocom_task *tasks, size_t n, uin
 	assert_int_equal(sample_window_add(w, &sample), 0);
 }
 
-/* Three readings: the ended task is there once, deltas add up, live ones are newest. */
+/* Three readings: the ended task is there once, deltas add up, live tasks have the newest
+ * values. */
 static void test_window(void **state)
 {
 	struct iocom_task first[] = {{.pid = 9, .delta.sent_bytes = 1, .load.sent_bytes = 1},

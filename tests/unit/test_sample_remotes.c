@@ -75,7 +75,7 @@ static void test_rows(void **state)
 
 	(void)state;
 	assert_int_equal(json_array_size(rows), 4);
-	/* Now before ever, and what has no address last. */
+	/* Present traffic comes before earlier traffic, and the row without an address is last. */
 	assert_string_equal(address(rows, 0), "fd00::1");
 	assert_string_equal(address(rows, 1), "10.0.0.2");
 	assert_string_equal(address(rows, 2), "10.0.0.1");
@@ -92,7 +92,7 @@ static void test_rows(void **state)
 	json_decref(doc);
 }
 
-/* What the kernel does not tell is no zero. */
+/* A value that the kernel does not tell is not 0. */
 static void test_unknown_is_null(void **state)
 {
 	static const struct monitor_degraded degraded[] = {{"sent_bytes", "h", "w", true},
@@ -129,7 +129,7 @@ static const struct monitor_remote *find(const struct monitor_sample *s, const c
 	return NULL;
 }
 
-/* Deltas add up; who left is in the row of other remotes and not twice. */
+/* Deltas add up; a removed address is in the row of other remotes, and not twice. */
 static void test_window(void **state)
 {
 	struct monitor_remote first[] = {remote(5, "10.0.0.2", 10, 10),
@@ -145,7 +145,7 @@ static void test_window(void **state)
 	assert_int_equal(sample_window_add(w, &sample), 0);
 	sample.remotes = second;
 	assert_int_equal(sample_window_add(w, &sample), 0);
-	memset(first, 0, sizeof(first)); /* the window has its own */
+	memset(first, 0, sizeof(first)); /* the window has its own copy */
 	memset(second, 0, sizeof(second));
 	assert_int_equal(sample_window_take(w, &out, &before, &nbefore), 0);
 	assert_int_equal(out.nremotes, 2);

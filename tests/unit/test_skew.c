@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Two machines whose clocks differ, in both directions: two mungeds of one key, one with a
- * faked clock.  What is refused says who is behind and by how many seconds.
+ * Two machines whose clocks differ, in both directions: two mungeds with one key, one with a
+ * faked clock. A refusal says which clock is behind and by how many seconds.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +63,7 @@ static void need(void)
 	skip();
 }
 
-/* A start sealed at FROM, opened at TO. */
+/* Seals a start at FROM and opens it at TO. */
 static int start(const struct munged *from, const struct munged *to, struct iocom_err *err)
 {
 	char *argv[] = {(char *)"true", NULL}, *env[] = {NULL};
@@ -92,7 +92,7 @@ static int start(const struct munged *from, const struct munged *to, struct ioco
 	return rc;
 }
 
-/* A message of an agent likewise. */
+/* Does the same with a message of an agent. */
 static int message(const struct munged *from, const struct munged *to, struct iocom_err *err)
 {
 	struct seal *sender = NULL, *receiver = NULL;
@@ -108,7 +108,7 @@ static int message(const struct munged *from, const struct munged *to, struct io
 	rc = seal_open_message(receiver, credential, strlen(credential), 0, &data, &length, err);
 	if (!rc) {
 		assert_memory_equal(data, "load", 4);
-	} else if (rc == SEAL_E_SKEW) { /* whose clock it is */
+	} else if (rc == SEAL_E_SKEW) { /* the node whose clock is wrong */
 		assert_int_equal(length, 4);
 		assert_memory_equal(data, "load", 4);
 		assert_in_range(llabs(seal_ahead_s(receiver)), APART_S - 10, APART_S + 60);
@@ -121,7 +121,7 @@ static int message(const struct munged *from, const struct munged *to, struct io
 	return rc;
 }
 
-/* The sentence has a number of seconds near APART_S right before or after WORDS. */
+/* Checks that the sentence has a number of seconds near APART_S right before or after WORDS. */
 static void says(const struct iocom_err *err, const char *format)
 {
 	const char *at = err->text;
@@ -198,7 +198,7 @@ static void test_message_within(void **state)
 	assert_int_equal(message(&here, &near, &err), 0);
 }
 
-/* Down when it does not answer, up when it does again, without a new seal. */
+/* It is down while munged does not answer, and up when munged answers again, with the same seal. */
 static void test_munged_comes_back(void **state)
 {
 	struct iocom_err err = {0};
@@ -225,7 +225,8 @@ static void test_munged_comes_back(void **state)
 	munged_stop(&again);
 }
 
-/* Stopped, not dead: its socket takes questions, and libmunge would wait for most of a minute. */
+/* Munged is stopped, not dead: its socket accepts questions, and libmunge would wait for most of
+ * a minute. */
 static void test_munged_hangs(void **state)
 {
 	struct iocom_err err = {0};
@@ -266,7 +267,7 @@ static void test_munged_hangs(void **state)
 	assert_memory_equal(who.bound, "x", 1);
 	credential_free(&who);
 	free(credential);
-	/* An agent may end while it hangs. */
+	/* An agent may end while munged hangs. */
 	assert_int_equal(kill(again.pid, SIGSTOP), 0);
 	assert_int_equal(seal_message(seal, "x", 1, &credential, &err), -EHOSTDOWN);
 	seal_free(seal);
@@ -301,7 +302,7 @@ static void test_skews_are_said(void **state)
 	assert_true(skews_say(&skews, "n2", now, text, sizeof(text)));
 }
 
-/* Many names take no more room: the oldest goes. */
+/* Many names take no more room: the oldest is removed. */
 static void test_skews_are_bounded(void **state)
 {
 	static struct skews skews;

@@ -116,7 +116,7 @@ static void test_terminal(void **state)
 	assert_int_equal(terminal_size_take(&back, size, sizeof(size) - 1), -EPROTO);
 }
 
-/* Each field of the terminal, wrong: refused, and the key is named. */
+/* Each field of the terminal with a wrong value: refused, and the error names the key. */
 static void test_bad_terminal(void **state)
 {
 	static const char *const keys[] = {"rows", "cols", "xpixel", "ypixel"};
@@ -144,7 +144,7 @@ static void test_bad_terminal(void **state)
 	}
 }
 
-/* Every prefix and every changed byte is refused or unpacks to something bounded. */
+/* Every prefix and every changed byte is refused, or unpacks to something bounded. */
 static void test_damage(void **state)
 {
 	struct spec in = example(), out;
@@ -221,7 +221,7 @@ static void test_no_munged(void **state)
 	assert_non_null(strstr(err.text, "systemctl start munge"));
 }
 
-/* One sealed start, opened in all the wrong ways before the right one. */
+/* One sealed start is opened in all the wrong ways before the right one. */
 static void test_credential(void **state)
 {
 	struct munged munged;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A job's output on disk: its beginning and its end, whatever was written, whoever was killed. */
+/* A job's output on disk: its beginning and its end, for any output, and even if the writer was
+ * killed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,7 +59,7 @@ static int teardown(void **state)
 	return rc;
 }
 
-/* What every job here writes: each byte is its offset's and its stream's own. */
+/* The byte that every job here writes at an offset of a stream. */
 static uint8_t byte_of(int stream, uint64_t offset)
 {
 	uint64_t mixed = (offset + (uint64_t)stream * 77777) * UINT64_C(0x9e3779b97f4a7c15);
@@ -77,7 +78,7 @@ static void add(struct spool *spool, int dir, int stream, size_t n)
 	spool_add(spool, dir, stream, piece, n);
 }
 
-/* Reads all that is kept of STREAM and compares; how many bytes that were. */
+/* Reads all that is kept of STREAM and compares. Returns how many bytes that were. */
 static uint64_t check(const struct spool *spool, int stream)
 {
 	uint64_t first = spool->info.base[stream - 1], end = spool_end(spool, stream), n = 0;
@@ -101,7 +102,7 @@ static uint64_t on_disk(const struct place *place)
 	return (uint64_t)record_spool_bytes(place->dir);
 }
 
-/* A reader that comes when the writer was killed sees the same as the writer. */
+/* A reader that opens the files after the writer was killed sees the same as the writer. */
 static void check_again(const struct place *place, const struct spool *spool)
 {
 	struct spool again;
@@ -109,7 +110,7 @@ static void check_again(const struct place *place, const struct spool *spool)
 	assert_int_equal(spool_open(&again, place->dir), 0);
 	for (int i = 1; i < FRAME_STREAMS; i++) {
 		assert_true(check(&again, i) == check(spool, i));
-		if (spool->fd_tail < 0) /* how much was lost is noted at the end */
+		if (spool->fd_tail < 0) /* the count of lost bytes is written at the end */
 			continue;
 		assert_true(spool_end(&again, i) == spool_end(spool, i));
 		assert_true(spool_head(&again, i) == spool_head(spool, i));
@@ -128,7 +129,7 @@ static void begin(const struct place *place, struct spool *spool, uint64_t quota
 	assert_int_equal(spool_make(spool, place->dir, base, &size, true, NULL), 0);
 }
 
-/* What fits is kept to the last byte; one more costs the middle, not the end. */
+/* Output that fits is kept to the last byte; one more byte costs the middle, not the end. */
 static void test_bounds(void **state)
 {
 	const struct place *place = *state;
@@ -137,7 +138,7 @@ static void test_bounds(void **state)
 	begin(place, &spool, 1000, false);
 	add(&spool, place->dir, 1, 500);
 	assert_false(spool.ringed);
-	add(&spool, place->dir, 1, 375); /* the ring of 1000/2 - 1000/8 */
+	add(&spool, place->dir, 1, 375); /* the ring has 1000/2 - 1000/8 */
 	assert_true(check(&spool, 1) == 875);
 	assert_true(spool.info.lost[0] == 0);
 	add(&spool, place->dir, 2, 125);
@@ -153,7 +154,7 @@ static void test_bounds(void **state)
 	assert_true(on_disk(place) == 1000);
 	check_again(place, &spool);
 	spool_deinit(&spool);
-	/* A terminal has one output, and all the room. */
+	/* A terminal has one output, which gets all the room. */
 	begin(place, &spool, 1000, true);
 	add(&spool, place->dir, 1, 1001);
 	assert_true(check(&spool, 1) == 1000 && spool.info.lost[0] == 1);
@@ -164,7 +165,7 @@ static void test_bounds(void **state)
 	spool_deinit(&spool);
 }
 
-/* Any pieces, any quota: every byte that is kept is right, and never more than the quota. */
+/* Any pieces, any quota: every kept byte is right, and the quota is never exceeded. */
 static void test_any_pieces(void **state)
 {
 	const struct place *place = *state;
@@ -198,7 +199,7 @@ static void write_on(const struct place *place, unsigned seed)
 		    1 + (size_t)rand_r(&seed) % 65536);
 }
 
-/* Killed between any two of its calls: what the disk says is there, is. */
+/* Killed between any two system calls: all bytes that the disk names are there. */
 static void test_killed(void **state)
 {
 	const struct place *place = *state;
@@ -227,7 +228,7 @@ static void test_killed(void **state)
 	assert_true(rings > 5);
 }
 
-/* A file cannot grow: as a full disk.  The job goes on, and what is said is true. */
+/* A file cannot grow, as on a full disk. The job goes on, and the count of lost bytes is right. */
 static void test_full_disk(void **state)
 {
 	const struct place *place = *state;
@@ -246,7 +247,7 @@ static void test_full_disk(void **state)
 	assert_true(check(&spool, 1) == 700);
 	assert_true(spool.info.lost[0] == 300);
 	check_again(place, &spool);
-	/* There is room again, and the newest is kept. */
+	/* There is room again, and the newest bytes are kept. */
 	add(&spool, place->dir, 1, 250);
 	assert_true(check(&spool, 1) == 950);
 	assert_true(spool.info.lost[0] == 300);
@@ -265,7 +266,8 @@ static void put_tail(const struct place *place, const struct record_tail *tail, 
 	close(fd);
 }
 
-/* A disk that lost bytes: nothing is read that is not there, nothing shown that was not written. */
+/* A disk that lost bytes: the reader never reads missing bytes, and never shows others than were
+ * written. */
 static void test_damage(void **state)
 {
 	const struct place *place = *state;
@@ -287,7 +289,7 @@ static void test_damage(void **state)
 		else if (i == 3)
 			bad.of[0].room = UINT64_MAX;
 		else
-			bad.of[0].head = 1200; /* behind the end of the file */
+			bad.of[0].head = 1200; /* past the end of the file */
 		if (i == 4)
 			bad.of[0].from = bad.of[0].end = 1200;
 		put_tail(place, &bad, RECORD_TAIL_BYTES);
@@ -301,7 +303,7 @@ static void test_damage(void **state)
 	assert_int_equal(spool_open(&spool, place->dir), 0);
 	assert_true(check(&spool, 1) == 1000);
 	spool_deinit(&spool);
-	/* A file that is cut: its ring counts for nothing, its beginning is shown. */
+	/* A file was cut: its ring is ignored, its beginning is shown. */
 	{
 		int fd = openat(place->dir, "out", O_WRONLY | O_CLOEXEC);
 
@@ -312,7 +314,7 @@ static void test_damage(void **state)
 	assert_true(check(&spool, 1) == 500);
 	assert_true(spool.info.lost[0] == 1200);
 	spool_deinit(&spool);
-	/* A link where it should be is not followed. */
+	/* A link in place of the file is not followed. */
 	assert_int_equal(unlinkat(place->dir, "tail", 0), 0);
 	assert_int_equal(symlinkat("out", place->dir, "tail"), 0);
 	assert_true(spool_open(&spool, place->dir) < 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What is kept of jobs that are over: bounded by number, age and bytes, the oldest go first. */
+/* Kept output of ended jobs: bounded by number, age and bytes; the oldest is removed first. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ struct place {
 	char dir[64], jobs[96];
 };
 
-/* A record of a job that ended SECONDS after the epoch, with BYTES of output; -1 none. */
+/* Makes the record of a job that ended SECONDS after the epoch, with BYTES of output; -1: none. */
 static void make_of(const struct place *place, uid_t uid, const char *job, time_t seconds,
 		    long bytes)
 {
@@ -112,8 +112,8 @@ static void test_bounds(void **state)
 	make(place, "a-0-2", 2000, 100);
 	make(place, "a-0-3", 3000, 100);
 	make(place, "a-0-4", 4000, 0);
-	make(place, "a-0-5", 4500, 900); /* its shim is known to run */
-	make(place, "a-0-6", 5000, -1);	 /* over, and nothing to fetch */
+	make(place, "a-0-5", 4500, 900); /* the agent knows that its shim runs */
+	make(place, "a-0-6", 5000, -1);	 /* it is over, and there is nothing to fetch */
 	assert_int_equal(
 		spool_quota_prune(place->jobs, place->dir, &all, live, "a-0-5", &sum, NULL), 0);
 	assert_true(sum.jobs == 4 && sum.bytes == 300 && !sum.removed_jobs);
@@ -133,7 +133,7 @@ static void test_bounds(void **state)
 	assert_true(sum.jobs == 0);
 }
 
-/* One user's output goes for that user's share; the others' stays, and root's. */
+/* One user's output is removed for that user's share; other users' stays, and root's. */
 static void test_share(void **state)
 {
 	struct spool_quota_limits limits = {.jobs = 100, .bytes = 5000, .of_one = 300};
@@ -155,14 +155,14 @@ static void test_share(void **state)
 		    spool_quota_users_of(&users, 78) == 200);
 	assert_true(spool_quota_users_of(&users, 0) == 2000 &&
 		    spool_quota_users_of(&users, 79) == 0);
-	/* He wants 150 for a new job: his own make room. */
+	/* The user needs 150 for a new job, so this user's outputs make room. */
 	limits.uid = 77;
 	limits.of_uid = 150;
 	assert_int_equal(
 		spool_quota_prune(place->jobs, place->dir, &limits, live, "", &sum, &users), 0);
 	assert_true(sum.removed_jobs == 1 && !there(place, "a-0-4") && there(place, "a-0-5"));
 	assert_true(there(place, "a-0-2"));
-	/* All too much is nobody's share. */
+	/* If all outputs together are too much, shares do not matter. */
 	limits = (struct spool_quota_limits){.jobs = 100, .bytes = 100, .of_one = 300};
 	assert_int_equal(
 		spool_quota_prune(place->jobs, place->dir, &limits, live, "", &sum, &users), 0);
@@ -170,7 +170,7 @@ static void test_share(void **state)
 	spool_quota_users_free(&users);
 }
 
-/* What is no record is left alone: links, files, names of others. */
+/* Things that are no record are left alone: links, files, other names. */
 static void test_strangers(void **state)
 {
 	const struct spool_quota_limits none = {0};
@@ -191,7 +191,7 @@ static void test_strangers(void **state)
 	assert_int_equal(access(path, F_OK), 0);
 }
 
-/* A record whose shim still holds it stays, whatever the agent knows. */
+/* A record whose shim still holds it stays, whatever the agent thinks. */
 static void test_held(void **state)
 {
 	const struct spool_quota_limits all = {.jobs = 100, .bytes = 1 << 20, .of_one = UINT64_MAX};

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # Exit statuses of all commands, as the table of iocom(1) has them: wrong usage, no agent,
-# help.  What returns a job's status has 125 (rsh 255) for all that is iocom's own; all
-# others have 1 and 2.
+# help.  Commands that return a job's status use 125 (rsh 255) for iocom's own errors; all others
+# use 1 and 2.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/lib/tap.sh disable=SC1091
@@ -12,7 +12,7 @@ dir=$(mktemp -d /tmp/iocom-statuses-XXXXXX)
 trap 'rm -rf "$dir"' EXIT
 export IOCOM_RUN_DIR=$dir/none
 
-# What it ended with, and whether it said something of its own on standard error.
+# Prints its exit status, and whether it wrote a sentence of its own to standard error.
 ends() {
 	local rc
 	timeout 20 "$iocom" "$@" >"$dir/out" 2>"$dir/err" </dev/null
@@ -31,12 +31,12 @@ for c in "${commands[@]}"; do
 		tap_skip "$c" "no iocom-sim"
 		continue
 	} ;; esac
-	tap_is "$c: an option that there is not" "$(ends "$c" --no-such-option)" "$usage said"
+	tap_is "$c: an unknown option" "$(ends "$c" --no-such-option)" "$usage said"
 	case $c in
 	run | place) words=(-- true) ;;
 	rsh) words=(n1 true) ;;
 	explain | attach | wait | kill) words=(no-such-job) ;;
-	batch) # its workers ask
+	batch) # its workers ask the agent
 		words=("$dir/list")
 		echo true >"$dir/list"
 		;;
@@ -44,7 +44,7 @@ for c in "${commands[@]}"; do
 	*) words=() ;;
 	esac
 	case $c in
-	top | doctor | sim | replay) ;; # they do without one (top as root)
+	top | doctor | sim | replay) ;; # they need no agent (top as root)
 	*) tap_is "$c: no agent" "$(ends "$c" "${words[@]}")" "$failed said" ;;
 	esac
 	tap_is "$c --help" "$(ends "$c" --help)" 0
@@ -58,16 +58,16 @@ tap_is "run: no command" "$(ends run)" "125 said"
 tap_is "rsh: no node" "$(ends rsh)" "255 said"
 tap_is "explain, kill, place: nothing named" "$(ends explain) $(ends kill) $(ends place)" "2 said 2 said 2 said"
 tap_is "attach, wait: no job" "$(ends attach) $(ends wait)" "125 said 125 said"
-tap_is "no command at all, and one that there is not" "$(ends) $(ends frobnicate) $(ends help frobnicate)" \
+tap_is "no command at all, and an unknown one" "$(ends) $(ends frobnicate) $(ends help frobnicate)" \
 	"2 said 2 said 2 said"
 tap_is "help" "$(ends help) $(ends --help) $(ends help run) $(ends --version)" "0 0 0 0"
-tap_is "a command that is nowhere: 127, before the agent is asked" "$(ends run -- no-such-command-here)" "127 said"
-tap_is "one that cannot be executed: 126" "$(ends run -- /etc/passwd)" "126 said"
+tap_is "a command that does not exist: 127, before the agent is asked" "$(ends run -- no-such-command-here)" "127 said"
+tap_is "a command that cannot be executed: 126" "$(ends run -- /etc/passwd)" "126 said"
 mkdir "$dir/bin" "$dir/shut"
 echo x >"$dir/bin/plain"
-tap_is "one on PATH that cannot be executed: 126" "$(PATH=$dir/bin:$PATH ends run -- plain)" "126 said"
+tap_is "a command on PATH that cannot be executed: 126" "$(PATH=$dir/bin:$PATH ends run -- plain)" "126 said"
 chmod 0 "$dir/shut"
-tap_is "a directory of PATH that may not be searched is passed over: 127" \
+tap_is "a directory of PATH that may not be searched is skipped: 127" \
 	"$(PATH=$dir/shut:$dir/missing:$PATH ends run -- no-such-command-here)" "127 said"
 
 # --- sentences ---
@@ -80,7 +80,7 @@ for bad in "=an entry is empty" "A,,B=an entry is empty" "A,=an entry is empty" 
 done
 tap_like "batch --env: the same" "$(ends batch --env A,,B "$dir/list") $(cat "$dir/err")" '^125 said iocom batch: .*empty'
 for good in all none A A=1 A=,B "A=x y,_b2=z=1"; do
-	tap_like "run --env '$good': taken" "$(said run --env "$good" -- true)" 'no agent answers'
+	tap_like "run --env '$good': accepted" "$(said run --env "$good" -- true)" 'no agent answers'
 done
 
 # --- options of ssh ---
@@ -96,7 +96,7 @@ for o in -1 -2 -4 -6 -a -C -g -K -k -M -q -x -y -T -n "-B x" "-b x" "-c x" "-E x
 	"-p 22" "-S none" "-o BatchMode=yes" "-o ControlMaster=no" "-o StrictHostKeyChecking=no" "-o ForwardAgent=no" \
 	"-o SendEnv=LC_*" "-oConnectTimeout=3" "-vv" "-tt"; do
 	# shellcheck disable=SC2086 # words
-	tap_is "rsh $o: taken, before the node and behind it" \
+	tap_is "rsh $o: accepted, before the node and after it" \
 		"$({ said rsh $o n1 true; said rsh n1 $o true; } | grep -c 'no agent answers')" 2
 done
 tap_is "rsh -f without a command, and with -t" "$(ends rsh -f n1) $(ends rsh -f -t n1 true)" "255 said 255 said"
@@ -104,5 +104,5 @@ tap_is "rsh -f: no agent" "$(ends rsh -f n1 true)" "255 said"
 tap_is "rsh -G" "$(ends rsh -G -p 22 n1) $(tail -n 1 "$dir/out")" "0 hostname n1"
 tap_like "rsh -V" "$(said rsh -V)" '^iocom rsh, iocom [0-9]'
 tap_like "rsh -- ends the options: what follows the node is a command" "$(said rsh -- n1 -N)" 'no agent answers'
-tap_is "and without it they are read" "$(ends rsh n1 -N)" "255 said"
+tap_is "without -- they are read as options" "$(ends rsh n1 -N)" "255 said"
 tap_done

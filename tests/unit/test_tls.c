@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* TLS between agents over nng: who hears whom, what files are taken, what settings. */
+/* TLS between agents over nng: which agents can talk, which files and settings are accepted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 #include "agent/cluster/tls.h"
 
 #define PATIENCE_MS 10000
-#define REFUSED_MS  700 /* a handshake takes a few */
+#define REFUSED_MS  700 /* a handshake takes a few ms */
 
 static char directory[] = "/tmp/iocom-tls-XXXXXX";
 
@@ -72,7 +72,8 @@ static double now_ms(void)
 	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-/* A question from CLIENT to SERVER; 0 or an error of nng.  TRIPS more to measure. */
+/* Sends a question from CLIENT to SERVER. Returns 0 or an error of nng. TRIPS more are for
+ * measuring. */
 static int ask(const struct tls *client, const struct tls *server, int patience_ms, int trips)
 {
 	char url[64], text[8];
@@ -135,7 +136,7 @@ static void test_one_side_only(void **state)
 	tls_free(a);
 }
 
-/* Mutual: each of the two refuses, whoever dials. */
+/* Mutual: each of the two refuses, whichever dials. */
 static void test_another_authority(void **state)
 {
 	struct tls *a = NULL, *foreign = NULL, *naive = NULL;
@@ -143,7 +144,7 @@ static void test_another_authority(void **state)
 
 	(void)state;
 	assert_int_equal(make(&a, "a.pem", "a.key", "ca.pem", &err), 0);
-	/* Signed by another; trusts another. */
+	/* The first is signed by another authority, the second trusts another. */
 	assert_int_equal(make(&foreign, "other.pem", "other.key", "ca.pem", &err), 0);
 	assert_int_equal(make(&naive, "b.pem", "b.key", "other.pem", &err), 0);
 	assert_int_not_equal(ask(foreign, a, REFUSED_MS, 0), 0);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# The keys of `iocom top` in a real terminal (tmux): views, filter, selection, details;
-# resizing down to a few cells; terminals without colour; an agent that goes and comes back.
+# The keys of `iocom top` in a real terminal (tmux): views, filter, selection, details; resizing
+# down to a few cells; terminals without colour; an agent that ends and comes back.
 # shellcheck disable=SC2154 # terminal.sh sets dir
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
@@ -17,15 +17,15 @@ command -v tmux >/dev/null || tap_skip_all "tmux is not installed"
 TOPAGENT_LOSSY=1 play
 open_screen 80 24
 out=$(screen '\? help')
-tap_like "columns of one kind have a name above them" "$out" '─explicit── fault ──network──'
-tap_like "what is degraded is told" "$out" '^DEGRADED local_bytes \(no such tracepoint\)'
-tap_like "the disk: time of service" "$out" '^vda +80\.0%.*0\.80 ms'
+tap_like "columns of one kind have a title above them" "$out" '─explicit── fault ──network──'
+tap_like "degraded columns are shown" "$out" '^DEGRADED local_bytes \(no such tracepoint\)'
+tap_like "the disk: its service time" "$out" '^vda +80\.0%.*0\.80 ms'
 press "the history grows" '^CPU +49\.9% +▄{3,} ' ''
 press "t: a tree" '├─rsync' t
 tap_like "with deeper levels" "$(screen '│ ├─cc1')" '│ ├─cc1'
 press "t: no tree again" 'COMMAND +READ' t
 press "/ filters while one types" '^Filter: POST_ +8 rows' / POST
-tap_is "and only those are left" "$(grep -cE '(rsync|cc1|nginx)' <<<"$(screen 'POST_')")" 0
+tap_is "and only matching rows are left" "$(grep -cE '(rsync|cc1|nginx)' <<<"$(screen 'POST_')")" 0
 press "backspace takes a letter back" '^Filter: POS_' BSpace
 press "Enter keeps the filter" "filter 'POS'" Enter
 press "Esc clears it" ' 1-[0-9]+/60$' Escape
@@ -43,7 +43,7 @@ press "and moves on" '^1000 postgres +cpu 50\.0% █+' Down
 press "Enter: all of it" '^postgres  pid 1000' Enter
 out=$(screen 'Esc goes back')
 tap_like "explicit and implicit apart" "$out" '^explicit read +40\.0M '
-tap_like "what it did not do is 0" "$out" '^implicit by page faults +0 +0'
+tap_like "counters without activity are 0" "$out" '^implicit by page faults +0 +0'
 press "Esc: back to the table" '1000 postgres .*Enter: all|^1000 postgres' Escape
 press "j: jobs" '^n1-42-1 +15 ' j
 press "a tree of jobs has their tasks" '├─1017 rsync' t
@@ -58,7 +58,7 @@ tm send-keys Space
 press "Home, Enter: details of a job or task" 'Esc goes back' Home Enter
 tm send-keys Escape
 
-# Any size, at any time: nothing wraps, nothing is left behind, the title row stays.
+# Any size at any time: nothing wraps, no old text stays, the title row is there.
 for size in "20 5" "40 12" "10 3" "1 1" "300 70" "79 23" "20 5"; do
 	read -r w h <<<"$size"
 	tm resize-window -x "$w" -y "$h"
@@ -89,7 +89,7 @@ play 4 2
 open_screen 80 24
 screen '\? help' >/dev/null
 out=$(screen 'went away')
-tap_like "an agent that goes away is told at the head" "$out" '^The agent went away [0-9]+s ago; asking again'
+tap_like "the head says that the agent went away" "$out" '^The agent went away [0-9]+s ago; asking again'
 tap_like "its last reading stays" "$out" '1017 root +rsync'
 out=$(screen "counting")
 for _ in $(seq 100); do
@@ -97,27 +97,27 @@ for _ in $(seq 100); do
 	grep -q 'went away' "$dir/screen" || break
 	sleep 0.1
 done
-tap_is "and when it is back that is gone" "$(grep -c 'went away' "$dir/screen")" 0
+tap_is "the message disappears when the agent is back" "$(grep -c 'went away' "$dir/screen")" 0
 tap_like "with new readings" "$(cat "$dir/screen")" '1017 root +rsync'
 tm send-keys q
-tap_like "q leaves while or after it was gone" "$(screen 'left with')" 'left with 0'
+tap_like "q leaves while the agent is gone, or after it" "$(screen 'left with')" 'left with 0'
 tm kill-server
 stop
 
-# A locale without UTF-8: ASCII for all that is ours, '?' for what is not.
+# A locale without UTF-8: our own text is ASCII, and other characters become '?'.
 play
 open_screen 100 30 LC_ALL=C
 tm send-keys t
 out=$(screen '[|`]-rsync')
 tap_like "LC_ALL=C: a tree of ASCII" "$out" '\|-rsync$'
 tap_like "LC_ALL=C: histories of ASCII" "$(screen '@@@ ')" '^CPU +49.9% +=+ '
-tap_is "LC_ALL=C: nothing else" "$(tm capture-pane -p | LC_ALL=C grep -c '[^ -~]')" 0
+tap_is "LC_ALL=C: no other characters" "$(tm capture-pane -p | LC_ALL=C grep -c '[^ -~]')" 0
 tm send-keys q
 screen 'left with' >/dev/null
 tm kill-server
 stop
 
-# Colours off: none of the sequences that set one.
+# Colours off: no colour sequence appears.
 colours() { tm capture-pane -pe | grep -cE $'\e\\[[0-9;]*(3[1-7]|4[1-7]|9[0-7])m'; }
 for how in "NO_COLOR=1 " "TERM=vt100 " " --no-color"; do
 	play
@@ -144,11 +144,11 @@ stop
 play
 out=$(timeout 20 "$iocom" top --run-dir "$dir" -b -n 1 -d 0.2 --tree --filter cc1)
 tap_like "-b --tree --filter: the match" "$out" 'cc1$'
-tap_like "with what is above it" "$out" ' postgres$'
+tap_like "with its ancestors" "$out" ' postgres$'
 stop
 play
 timeout 20 "$iocom" top --run-dir "$dir" --json -n 1 -d 0.2 --filter postgres --io >"$dir/out"
-tap_is "--json --filter: only those" \
+tap_is "--json --filter: only matching rows" \
 	"$(python3 -c 'import json,sys; print({t["comm"] for t in json.load(open(sys.argv[1]))["tasks"]})' "$dir/out")" "{'postgres'}"
 stop
 play 2

@@ -88,9 +88,9 @@ static void test_fit(void **state)
 	assert_fit("a\xe2\x80\xae"
 		   "b",
 		   3, TOP_FIT_LEFT, "a?b");		 /* right-to-left override */
-	assert_fit("a\x80\x9b", 3, TOP_FIT_LEFT, "a??"); /* bytes that are no UTF-8 */
+	assert_fit("a\x80\x9b", 3, TOP_FIT_LEFT, "a??"); /* bytes that are not UTF-8 */
 	assert_fit("", 2, TOP_FIT_LEFT, "  ");
-	assert_fit("a\x1b[2Jb", 6, TOP_FIT_LEFT, "a?[2Jb"); /* no escape gets through */
+	assert_fit("a\x1b[2Jb", 6, TOP_FIT_LEFT, "a?[2Jb"); /* no escape character gets through */
 	assert_fit("a\nb\tc\x7f", 6, TOP_FIT_LEFT, "a?b?c?");
 	assert_fit("\xc2\x9b"
 		   "1m",
@@ -148,7 +148,7 @@ static void test_arrange(void **state)
 	rows = top_model_rows(model, &n);
 	assert_true(rows[0].value[TOP_CPU] == 0.9 && !rows[0].idle);
 	assert_string_equal(rows[0].user, "root");
-	assert_string_equal(rows[1].user, "4000000"); /* no such user: its number */
+	assert_string_equal(rows[1].user, "4000000"); /* no such user: the number is shown */
 	assert_true(rows[1].idle && rows[2].exited && !rows[2].idle);
 	assert_string_equal(rows[2].job, "");
 	o.key = TOP_PID;
@@ -167,7 +167,7 @@ static void test_arrange(void **state)
 	top_model_free(model);
 }
 
-/* Jobs that are over and did nothing crowd no screen; a filter still finds them. */
+/* Jobs that ended and did nothing do not fill the screen; a filter still finds them. */
 static void test_busy_jobs(void **state)
 {
 	struct top_model *model = top_model_new();
@@ -199,7 +199,7 @@ static void test_busy_jobs(void **state)
 	top_model_free(model);
 }
 
-/* Rows that match, by name, over all texts a row has. */
+/* Rows that match, listed by name, searching all texts of a row. */
 static void test_words(void **state)
 {
 	struct top_model *model = top_model_new();
@@ -217,7 +217,7 @@ static void test_words(void **state)
 	assert_pids(model, &o, (int[]){20}, 1);
 	o.text = "10";
 	assert_pids(model, &o, (int[]){10}, 1);
-	o.text = "zip awk"; /* all the words, not any */
+	o.text = "zip awk"; /* all the words must match, not any one */
 	assert_pids(model, &o, NULL, 0);
 	o.text = "";
 	assert_pids(model, &o, (int[]){30, 20, 10}, 3);
@@ -256,7 +256,7 @@ static void test_fold(void **state)
 	assert_int_equal(top_model_arrange(model, &o), 0);
 	rows = top_model_rows(model, &n);
 	assert_int_equal(n, 5);
-	assert_int_equal(rows[0].folded, 3); /* the sum is the largest now */
+	assert_int_equal(rows[0].folded, 3); /* the sum is the largest value now */
 	assert_string_equal(rows[0].comm, "true");
 	assert_true(rows[0].value[TOP_READ] == 3 * 4096);
 	assert_true(rows[0].value[TOP_CPU] > 0.29 && rows[0].value[TOP_CPU] < 0.31);
@@ -287,7 +287,7 @@ static void test_find(void **state)
 	top_model_free(model);
 }
 
-/* The document before counts only as long as counting went on. */
+/* The previous document counts only if counting was not interrupted. */
 static void test_previous(void **state)
 {
 	static const struct {
@@ -341,7 +341,7 @@ static void test_filtered_document(void **state)
 	assert_string_equal(top_string(out, "node"), "n1");
 	json_decref(out);
 	o = (struct top_model_options){.key = TOP_SHARE};
-	out = top_model_filtered(model, &o, false); /* nothing to change: the same document */
+	out = top_model_filtered(model, &o, false); /* nothing to filter: the same document */
 	assert_true(json_equal(out, doc));
 	json_decref(out);
 	json_decref(doc);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# `iocom top` as a person and a script see it, against an agent that plays made-up
-# numbers: the screen in a real terminal (tmux) at two sizes, -b, --json, bad input.
+# `iocom top` as a person and a script see it, with an agent that plays made-up numbers: the
+# screen in a real terminal (tmux) at two sizes, -b, --json, bad input.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/lib/tap.sh disable=SC1091
@@ -18,12 +18,12 @@ if command -v tmux >/dev/null; then
 	open_screen 80 24
 	out=$(screen '\? help')
 	tap_like "80x24: the head names the node" "$out" '^testnode .*60 tasks'
-	tap_like "80x24: what was lost is told" "$out" '^LOST +task_storage 12'
+	tap_like "80x24: losses are shown" "$out" '^LOST +task_storage 12'
 	tap_like "80x24: the columns that fit" "$out" \
 		'^ +PID USER +COMMAND +READ +WRITE +IMPL +SENT +RECV +CPU% +RSS +SHARE%$'
 	tap_like "80x24: the heaviest first" "$(grep -A1 'PID USER' <<<"$out" | tail -n 1)" 'rsync.*45\.0M.* 2[23] disk'
 	tap_like "80x24: the keys at the foot" "$(tail -n 1 <<<"$out")" 'q quit.*\? help.*share agent 1-[0-9]+/60'
-	tap_is "no escape of a task's name reaches the terminal" "$(grep -c 'e?\[2Jvil' <<<"$out" | sed 's/[1-9].*/some/')" some
+	tap_is "no escape sequence of a task's name reaches the terminal" "$(grep -c 'e?\[2Jvil' <<<"$out" | sed 's/[1-9].*/some/')" some
 	tm send-keys p
 	tap_like "p pauses" "$(screen PAUSED | tail -n 1)" 'PAUSED'
 	tm send-keys p NPage
@@ -31,7 +31,7 @@ if command -v tmux >/dev/null; then
 	tm send-keys s a
 	tap_like "s a sorts by pid" "$(screen '^ +1017 ' | grep -A2 'PID USER' | tr '\n' ' ')" 'SHARE% +1000 .* 1017 '
 	tm send-keys r
-	tap_like "r turns the order" "$(screen '^ +2003 ' | grep -A1 'PID USER' | tail -n 1)" '^ +2003 '
+	tap_like "r reverses the order" "$(screen '^ +2003 ' | grep -A1 'PID USER' | tail -n 1)" '^ +2003 '
 	tm send-keys j
 	tap_like "j shows jobs" "$(screen 'TASKS')" '^n1-42-1 +15 '
 	tm send-keys '?'
@@ -63,7 +63,7 @@ if command -v tmux >/dev/null; then
 	stop
 
 	play
-	# The hang-up may come while the leak checker of a sanitized build holds the process.
+	# The leak checker of a sanitized build may hold the process when the hang-up comes.
 	open_screen 80 24 ASAN_OPTIONS=detect_leaks=0
 	screen '\? help' >/dev/null
 	pid=$(pgrep -f "^$iocom top --run-dir $dir")
@@ -89,7 +89,7 @@ fi
 
 play
 timeout 20 "$iocom" top --run-dir "$dir" --json -n 3 -d 0.2 >"$dir/out" 2>"$dir/err"
-tap_is "--json -n 3: leaves with 0" "$?" 0
+tap_is "--json -n 3: exits with 0" "$?" 0
 stop
 check='
 import json, sys
@@ -116,8 +116,8 @@ tap_true "--json: three whole documents" python3 -c "$check" "$dir/out"
 
 play
 out=$(timeout 20 "$iocom" top --run-dir "$dir" -b -n 1 -d 0.2 --sort rss -u nobody)
-tap_like "-b --sort rss -u nobody: his largest first" "$(sed -n '/PID/{n;p}' <<<"$out")" '^ +2003 nobody '
-tap_is "-b: nobody else's" "$(grep -c ' root ' <<<"$out")" 0
+tap_like "-b --sort rss -u nobody: the user's largest task first" "$(sed -n '/PID/{n;p}' <<<"$out")" '^ +2003 nobody '
+tap_is "-b: no other user's tasks" "$(grep -c ' root ' <<<"$out")" 0
 stop
 
 play

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `iocom top`: trees, what /proc tells, histories. */
+/* `iocom top`: trees, values from /proc, histories. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #include "balancer/top/top_model.h"
 #include "balancer/top/top_proc.h"
 
-/* {pid, parent, cpu} as tasks of a document. */
+/* Makes tasks of a document from {pid, parent, cpu}. */
 static json_t *family(const int (*tasks)[3], size_t n)
 {
 	json_t *doc = json_pack("{s:[],s:[],s:[]}", "tasks", "jobs", "disks");
@@ -33,7 +33,7 @@ static json_t *family(const int (*tasks)[3], size_t n)
 	return doc;
 }
 
-/* The tree as "pid depth rails last" of each row. */
+/* Writes the tree as "pid depth rails last" for each row. */
 static void draw(struct top_model *model, const struct top_model_options *o, char *out, size_t size)
 {
 	const struct top_row *rows;
@@ -72,21 +72,21 @@ static void test_tree(void **state)
 	struct top_model_options o = {.key = TOP_SHARE, .tree = true};
 
 	(void)state;
-	/* 6 has a parent that we do not see: a root.  3 with its child does more than 2 with its.
-	 */
+	/* 6 has a parent that we do not see, so it is a root. 3 and its child did more than 2
+	 * and its child. */
 	assert_tree(tasks, 6, &o, "6:0 1:0 3:1+ 4:2 2:1 5:2");
 	o.reverse = true;
 	assert_tree(tasks, 6, &o, "1:0 2:1+ 5:2 3:1 4:2 6:0");
 	o.reverse = false;
 	o.key = TOP_PID;
 	assert_tree(tasks, 6, &o, "1:0 2:1+ 5:2 3:1 4:2 6:0");
-	o.text = "wanted"; /* its ancestors stay, for context */
+	o.text = "wanted"; /* its ancestors stay visible */
 	assert_tree(tasks, 6, &o, "1:0c 2:1c 5:2");
 	o.text = "nobody";
 	assert_tree(tasks, 6, &o, "");
 }
 
-/* Parents that contradict each other: every row is there once all the same. */
+/* Parents that contradict each other: every row still appears once. */
 static void test_tree_circles(void **state)
 {
 	static const int circle[][3] = {{1, 3, 1}, {2, 1, 1}, {3, 2, 1}, {4, 4, 1}, {5, 1, 1}};
@@ -198,7 +198,8 @@ static int teardown_root(void **state)
 
 static void test_proc(void **state)
 {
-	static const char line[] = "cc1\0-O2\0a\x1b[2J\xff file\0"; /* and the NUL of the literal */
+	static const char line[] =
+		"cc1\0-O2\0a\x1b[2J\xff file\0"; /* with the NUL of the literal */
 	static char huge[100000];
 	const char *root = *state;
 	struct top_proc *proc;
@@ -211,7 +212,7 @@ static void test_proc(void **state)
 	proc = top_proc_new(root);
 	assert_int_equal(top_proc_parent(proc, 10, "cc1"), 3);
 	assert_int_equal(top_proc_parent(proc, 11, "a) b) S"),
-			 10); /* a name that looks like more */
+			 10); /* a name that looks like further fields */
 	assert_int_equal(top_proc_parent(proc, 12, "huge"), 0);
 	assert_int_equal(top_proc_parent(proc, 13, "x"), 0);
 	assert_int_equal(top_proc_parent(proc, 14, "none"), 0);
@@ -220,16 +221,17 @@ static void test_proc(void **state)
 	assert_null(top_proc_command(proc, 11, "a) b) S")); /* a kernel thread has none */
 	assert_int_equal(strlen(top_proc_command(proc, 12, "huge")), TOP_COMMAND_MAX - 1);
 	assert_null(top_proc_command(proc, 13, "x"));
-	/* Another task's name: the pid is of another namespace, or has been given anew. */
+	/* Another task's name: the pid is of another namespace, or was reused. */
 	assert_null(top_proc_command(proc, 10, "other"));
 	assert_int_equal(top_proc_parent(proc, 10, "other"), 0);
 	top_proc_turn(proc);
 	assert_null(top_proc_command(proc, 10, "other"));
 	assert_int_equal(top_proc_parent(proc, 10, "cc1"), 3);
-	assert_null(top_proc_command(proc, 10, "cc1")); /* asked for another one in this turn */
+	assert_null(
+		top_proc_command(proc, 10, "cc1")); /* another name was asked for in this turn */
 	top_proc_turn(proc);
 	assert_non_null(top_proc_command(proc, 10, "cc1"));
-	/* What was asked is remembered for some turns, also when the task is gone. */
+	/* Answers are remembered for some turns, even when the task is gone. */
 	remove_tree(root);
 	assert_int_equal(top_proc_parent(proc, 10, "cc1"), 3);
 	for (unsigned i = 0; i < 20; i++)
@@ -262,7 +264,7 @@ static void test_history(void **state)
 
 	(void)state;
 	turn(history, 7, "a", 1000);
-	turn(history, 8, "b", 0); /* 7 did nothing, and 8 has no history yet */
+	turn(history, 8, "b", 0); /* 7 did nothing, so it has no history yet */
 	turn(history, 7, "a", 500);
 	top_history_get(history, 7, TOP_SERIES_CPU, out, 4);
 	assert_true(out[0] == 0 && out[1] == 1 && out[2] == 0 && out[3] == 0.5f);
@@ -272,13 +274,13 @@ static void test_history(void **state)
 	assert_true(out[0] == 0 && out[1] == 0.25f && out[3] == 0.25f);
 	top_history_get(history, 8, TOP_SERIES_CPU, out, 1);
 	assert_true(out[0] == 0);
-	turn(history, 7, "other", 250); /* the pid is of another task now */
+	turn(history, 7, "other", 250); /* another task has the pid now */
 	top_history_get(history, 7, TOP_SERIES_CPU, out, 3);
 	assert_true(out[0] == 0 && out[1] == 0 && out[2] == 0.25f);
 	for (unsigned i = 0; i < TOP_HISTORY_TURNS - 1; i++)
 		turn(history, 9, "c", 100);
 	top_history_get(history, 7, TOP_SERIES_CPU, out, TOP_HISTORY_TURNS + 8);
-	assert_true(out[8] == 0.25f); /* the oldest that is kept, and nothing before it */
+	assert_true(out[8] == 0.25f); /* the oldest kept value, and nothing before it */
 	assert_true(out[7] == 0 && out[9] == 0);
 	turn(history, 9, "c", 100);
 	top_history_get(history, 7, TOP_SERIES_CPU, out, TOP_HISTORY_TURNS + 8);
@@ -288,7 +290,7 @@ static void test_history(void **state)
 	top_history_free(NULL);
 }
 
-/* More busy tasks than are remembered: the others simply have no past. */
+/* More busy tasks than are remembered: the others have no history. */
 static void test_history_bound(void **state)
 {
 	struct top_history *history = top_history_new();
@@ -311,7 +313,7 @@ static void test_history_bound(void **state)
 	}
 	assert_in_range(with, TOP_HISTORY_THINGS - 8, TOP_HISTORY_THINGS);
 	top_history_get(history, 0, TOP_SERIES_CPU, &out, 1);
-	assert_true(out > 0); /* the node's stays */
+	assert_true(out > 0); /* the node's history stays */
 	top_history_free(history);
 }
 

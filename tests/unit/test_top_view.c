@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What `iocom top` puts into so many columns: lines, head, table, details. */
+/* What `iocom top` shows in a given number of columns: lines, head, table, details. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,7 +58,7 @@ static void test_spark(void **state)
 	top_format_spark(out, sizeof(out), values, 5, 1, false);
 	assert_string_equal(out, " .+@@");
 	out[0] = 0;
-	top_format_spark(out, sizeof(out), values, 5, 0, false); /* of the largest */
+	top_format_spark(out, sizeof(out), values, 5, 0, false); /* relative to the largest */
 	assert_string_equal(out, " .-+@");
 	out[0] = 0;
 	top_format_spark(out, sizeof(out), values, 5, 1, true);
@@ -66,7 +66,8 @@ static void test_spark(void **state)
 	out[0] = 0;
 	top_format_spark(out, sizeof(out), values, 1, 0, true); /* nothing happened at all */
 	assert_string_equal(out, " ");
-	top_format_spark(small, sizeof(small), values, 5, 1, true); /* never half a character */
+	top_format_spark(small, sizeof(small), values, 5, 1,
+			 true); /* a character is never cut in half */
 	assert_string_equal(small, " ");
 }
 
@@ -87,7 +88,7 @@ static bool has(const struct top_column *c, size_t n, unsigned key)
 	return false;
 }
 
-/* At every width: nothing is wider than the screen, and the sort column is there. */
+/* At every width no line is wider than the screen, and the sort column is there. */
 static void test_layout_fits(void **state)
 {
 	struct top_column c[TOP_COLUMNS];
@@ -113,7 +114,8 @@ static void test_layout_fits(void **state)
 			if (l.long_names && !l.jobs && l.width >= 60)
 				assert_int_equal(c[n - 1].key, TOP_COMMAND);
 			if (l.long_names && !l.jobs && l.width >= 200)
-				assert_int_equal(width_of(c, n), l.width); /* it takes the rest */
+				assert_int_equal(width_of(c, n),
+						 l.width); /* it takes the remaining width */
 		}
 	}
 }
@@ -149,8 +151,8 @@ static void test_layout_80(void **state)
 	assert_int_equal(c[n - 1].key, TOP_PAST);
 }
 
-/* Every cell is as wide as its column, whatever the numbers and names are. */
-/* A job view whose only job is the root's shows its whole name. */
+/* Every cell is as wide as its column, for any numbers and names. */
+/* If the root's job is the only one, its whole name is shown. */
 static void test_root_job_fits(void **state)
 {
 	struct top_row row = {.is_job = true, .comm = "", .command = "", .job = "", .user = ""};
@@ -249,7 +251,7 @@ static void test_head(void **state)
 	assert_int_equal(n, 8);
 	assert_line(&lines[3], "tasks 90.0%  stacked 0.0%  unattributed 6.0%");
 	assert_line(&lines[7], "100 events/s of 200000 ns");
-	/* What later versions say of the cost and the identity. */
+	/* Fields of the cost and the identity that only later versions have. */
 	json_object_update_new(json_object_get(doc, "cost"),
 			       json_pack("{s:f,s:f,s:f,s:[{s:i},{s:n}],s:{s:f}}", "events_per_s",
 					 2500.0, "ns_per_event", 80.0, "program_core_share", 0.002,
@@ -270,7 +272,7 @@ static void test_head(void **state)
 	json_decref(doc);
 }
 
-/* What is charged but not completed makes no part larger than all. */
+/* Bytes that are charged but not completed must not make a part larger than the whole. */
 static void test_parts(void **state)
 {
 	struct top_line lines[TOP_HEAD_LINES];
@@ -290,7 +292,7 @@ static void test_parts(void **state)
 	json_decref(doc);
 }
 
-/* With the document before it the cost is that of the interval. */
+/* With the previous document the cost is that of the interval. */
 static void test_head_interval(void **state)
 {
 	struct top_line lines[TOP_HEAD_LINES];
@@ -303,7 +305,7 @@ static void test_head_interval(void **state)
 	json_object_set_new(doc, "time_ns", json_integer(12000000000));
 	top_head(doc, before, &o, lines);
 	assert_line(&lines[0], "own cost 5.0%");
-	/* Programs that were measured for 2 s only: 10 % of a core in them, not 2 %. */
+	/* The programs were measured for only 2 s: 10 % of a core in that time, not 2 %. */
 	json_object_set_new(cost, "measured_ms", json_real(2000));
 	top_head(doc, before, &o, lines);
 	assert_line(&lines[0], "own cost 15.0%");
@@ -362,8 +364,9 @@ static void test_detail(void **state)
 	assert_non_null(strstr(all, "cc1 -O2\n"));
 	assert_non_null(strstr(all, "2.50M       1.23G           1234567890\n"));
 	snprintf(text, sizeof(text), "network  %-20s %11s %11s\n", "sent", "-", "-");
-	assert_non_null(strstr(all, text));			   /* null in the document */
-	assert_non_null(strstr(all, "more     netfs read bytes")); /* unknown to us: shown */
+	assert_non_null(strstr(all, text)); /* the value is null in the document */
+	assert_non_null(strstr(
+		all, "more     netfs read bytes")); /* a field that we do not know is shown */
 	assert_non_null(strstr(all, "     disk wait ms             12.5 ms           -\n"));
 	assert_non_null(strstr(all, "\nparts  cpu 0.0625  most disk\n"));
 	assert_non_null(strstr(all, "\n10.0.0.1                                -           -      "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Until when an earlier agent counted, as the next one reads it. */
+/* The mark of how long an earlier agent counted, as the next agent reads it. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +60,7 @@ static void test_notes(void **state)
 {
 	assert_int_equal(until(*state, 123456789012ULL), 0); /* the first agent ever */
 	assert_int_equal(until(*state, 5), 123456789012ULL);
-	assert_int_equal(until(*state, 0), 5); /* nothing of the longer number is left */
+	assert_int_equal(until(*state, 0), 5); /* nothing is left of the longer number */
 }
 
 static void test_other_boot(void **state)
@@ -89,7 +89,7 @@ static void test_errors(void **state)
 	(void)state;
 	assert_int_equal(uptime_mark_open(&fd, "/no/such/directory", &ns, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "/no/such/directory/counting"));
-	uptime_mark_note(-1, 5); /* harmless */
+	uptime_mark_note(-1, 5); /* this must do no harm */
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Whose jobs of other nodes are let in; every rule with its bad twin. */
+/* Which users' jobs of other nodes are accepted; every rule with a counterexample. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 #include "balancer/settings/settings.h"
 #include "agent/guest/users.h"
 
-static gid_t groups[] = {1001, 1}; /* 1: daemon, on every Debian */
+static gid_t groups[] = {1001, 1}; /* 1: daemon, which every Debian has */
 
 struct question {
 	const char *what;
@@ -19,7 +19,7 @@ struct question {
 	const char *allow, *deny;
 	uid_t uid;
 	const char *name;
-	const char *refused_by; /* NULL: let in */
+	const char *refused_by; /* NULL: accepted */
 };
 
 static const struct question questions[] = {

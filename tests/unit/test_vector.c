@@ -57,7 +57,7 @@ static void test_disks(void **state)
 	vector_disks(before, 2, now, 2, 1000, &m);
 	NEAR(m.disk_mb_per_s, 5);
 	now[0].stacked_bytes -= 5000000;
-	/* a disk that appears counts from its beginning, one replaced too */
+	/* a new disk counts from its beginning, and so does a replaced one */
 	vector_disks(before, 1, now, 2, 1000, &m);
 	NEAR(m.disk_arrivals_per_ms, 0.155);
 	vector_disks(now, 2, before, 2, 1000, &m);
@@ -94,14 +94,14 @@ static void test_smoothing(void **state)
 	vector_init(&s);
 	period(&s, 400, 4, 0);
 	vector_build(&s, &self, &host, NULL, 0, &v);
-	NEAR(v.explicit_per_ms, 0.4); /* the first is not smoothed */
+	NEAR(v.explicit_per_ms, 0.4); /* the first value is not smoothed */
 	NEAR(v.run_queue, 4);
 	NEAR(v.implicit_per_ms, 0.01);
 	period(&s, 0, 0, 0);
 	vector_build(&s, &self, &host, NULL, 0, &v);
 	NEAR(v.explicit_per_ms, 0.2); /* 0.5 * 0 + 0.5 * 0.4 */
 	NEAR(v.run_queue, 2);
-	NEAR(v.cpu_speed, 0.25); /* speed 0.5, half of each core */
+	NEAR(v.cpu_speed, 0.25); /* speed 0.5, and a quota of half of each core */
 	NEAR(v.memory_available_mb, 700);
 	assert_int_equal(v.disks, 1);
 	assert_int_equal(v.bits, IOCOM_BIT_IO | IOCOM_BIT_CPU);
@@ -111,9 +111,10 @@ static void test_smoothing(void **state)
 static void test_jobs_declared(void **state)
 {
 	struct vector_job jobs[] = {
-		/* admitted a moment ago: all of it declared */
+		/* admitted a moment ago: all that it declared counts */
 		{.declared_per_ms = 0.3, .declared_mb = 200, .cpu_share = 1},
-		/* runs: does more than declared, resident is past what it declared */
+		/* running: it does more than declared, and its resident memory exceeds what it
+		 * declared */
 		{.declared_per_ms = 0.1,
 		 .measured_per_ms = 0.25,
 		 .declared_mb = 50,
@@ -200,7 +201,7 @@ static void test_job_table(void **state)
 	assert_int_equal(jobs.count, 0);
 }
 
-/* A job's cgroups, real directories: their inodes are the ids. */
+/* A job's cgroups are real directories here: their inode numbers are the ids. */
 static void test_nested_jobs(void **state)
 {
 	struct job_order order = {.job = "h-1-1"};
@@ -232,10 +233,10 @@ static void test_nested_jobs(void **state)
 	assert_non_null(job);
 	job->cgroup_id = load[0].cgroup_id;
 	job->state = JOB_RUNNING;
-	job->start_ns = sample.time_ns - 700000000; /* since the last reading */
+	job->start_ns = sample.time_ns - 700000000; /* started since the last reading */
 	names = sample_names_new(root);
 	assert_non_null(names);
-	assert_int_equal(jobs_sampled(&jobs, names, &sample), 3); /* not the one beside */
+	assert_int_equal(jobs_sampled(&jobs, names, &sample), 3); /* but not the cgroup beside it */
 	assert_int_equal(job->load.explicit_read_bytes, 3000);
 	assert_int_equal(job->rss_bytes, 30);
 	assert_int_equal(job->behaviour.n, 1);
@@ -243,13 +244,13 @@ static void test_nested_jobs(void **state)
 	NEAR(job->behaviour.phases[0].ms[BEHAVIOUR_CPU], 300);
 	assert_string_equal(behaviour_class(&job->behaviour), "io");
 	NEAR(job->behaviour.phases[0].wall_ms, 700);
-	/* Totals go on, also where the disk did nothing. */
+	/* Totals go on even if the disk did nothing. */
 	for (int i = 0; i < 4; i++)
 		load[i].disk_delta = (struct iocom_disk_time){0};
 	assert_int_equal(jobs_sampled(&jobs, names, &sample), 3);
 	NEAR(job->behaviour.disk_high_ms, 750);
 	assert_int_equal(job->load.cpu_ns, 600000000);
-	/* Removed and idle since: remembered by name, adds nothing. */
+	/* Removed, or idle since then: it is remembered by name and adds nothing. */
 	for (int i = 0; i < 4; i++)
 		load[i] = (struct iocom_job_load){.cgroup_id = load[i].cgroup_id};
 	assert_int_equal(jobs_sampled(&jobs, names, &sample), 0);
@@ -277,7 +278,7 @@ static int repack(const struct job_report *r, struct job_report *back)
 	return rc;
 }
 
-/* What the target measured reaches the home and its profile. */
+/* The target's measurements reach home and the profile there. */
 static void test_report(void **state)
 {
 	struct job_order order = {.job = "h-1-1"};
@@ -298,7 +299,7 @@ static void test_report(void **state)
 		.run_wait_ms = 1,
 	};
 	job_report_make(job, 0.5, &r);
-	NEAR(r.behaviour.phases[0].ms[BEHAVIOUR_CPU], 200); /* at reference speed, as cpu_ms */
+	NEAR(r.behaviour.phases[0].ms[BEHAVIOUR_CPU], 200); /* at reference speed, like cpu_ms */
 	NEAR(r.cpu_ms, 200);
 	assert_int_equal(repack(&r, &back), 0);
 	assert_memory_equal(&back.behaviour, &r.behaviour, sizeof(r.behaviour));
@@ -306,7 +307,7 @@ static void test_report(void **state)
 	NEAR(profile.com_ms, 12);
 	NEAR(profile.disk_ms, 90);
 	assert_int_equal(profile.behaviour.n, 2);
-	back.requests = 34; /* in the blink of an eye: over a second, not 17 a ms */
+	back.requests = 34; /* a very short run: its rate is over a second, not 17 per ms */
 	back.wall_ms = 2;
 	job_report_profile(&back, &profile);
 	NEAR(profile.io_per_ms, 0.034);
@@ -322,7 +323,8 @@ static void test_report(void **state)
 	jobs_fini(&jobs);
 }
 
-/* What job_report_others says to COUNT reports in one message, the one at BROKEN without a job. */
+/* Returns what job_report_others says to COUNT reports in one message; the one at BROKEN has no
+ * job. */
 static int together(size_t count, size_t broken, const msgpack_object_array **others, size_t *n)
 {
 	const struct job_report whole = {.job = "h-1-1", .state = "exited"};
@@ -337,7 +339,7 @@ static int together(size_t count, size_t broken, const msgpack_object_array **ot
 	for (size_t i = 1; i < count; i++)
 		job_report_pack(i == broken ? &empty : &whole, &b);
 	assert_int_equal(unpack_map(&map, b.data, b.size), 0);
-	assert_int_equal(job_report_unpack(&r, &map.data), 0); /* as an older home does */
+	assert_int_equal(job_report_unpack(&r, &map.data), 0); /* as an older home unpacks it */
 	assert_string_equal(r.job, "h-1-1");
 	rc = job_report_others(&map.data, others);
 	*n = *others ? (*others)->size : 0;
@@ -346,7 +348,7 @@ static int together(size_t count, size_t broken, const msgpack_object_array **ot
 	return rc;
 }
 
-/* Many reports in one message; one too many, or one that is none, and none is taken. */
+/* Many reports in one message. With one too many, or one that is no report, none is accepted. */
 static void test_reports(void **state)
 {
 	const msgpack_object_array *others;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The view file: defaults, every field, the way there and back, every error. */
+/* The view file: defaults, every field, writing and reading back, every error. */
 #include "tests/unit/view_fixture.h"
 
 #include <errno.h>
@@ -97,7 +97,7 @@ static void test_defaults(void **state)
 	view_file_fini(&v);
 }
 
-/* Groups given in part: the rest follows from what there is. */
+/* Groups given in part: the other fields follow from the given ones. */
 static void test_parts(void **state)
 {
 	struct view_file v;
@@ -232,7 +232,7 @@ static void test_numbers(void **state)
 #define NODE	   "{\"name\": \"n1\"}"
 #define VIEW(node) "{\"nodes\": [" node "], \"job\": {}}"
 
-/* What is wrong, and what must be said about it. */
+/* Wrong texts, and what the error must say. */
 static const struct {
 	const char *text, *said;
 } errors[] = {
@@ -365,7 +365,7 @@ static void test_sizes(void **state)
 	memset(text, '[', deep);
 	refused(text, deep, "maximum parsing depth reached");
 	free(text);
-	/* The text is not looked at before its size. */
+	/* The size is checked before the text. */
 	refused("{", (size_t)VIEW_BYTES_MAX + 1, "larger than 128 MB");
 	refused("{\"a\": \"\xff\"}", 10, "unable to decode byte 0xff");
 	refused("{\"a\0\": 1}", 9, "t.json:1:");
@@ -425,7 +425,7 @@ static void test_policies(void **state)
 		assert_string_equal(json_string_value(json_object_get(plain, "policy")), names[i]);
 		snprintf(with, sizeof(with), "FeedBack+%s", names[i]);
 		fed = answer(&v, with);
-		/* Before any job has ended the controller has changed nothing. */
+		/* Before a job has ended the controller has changed nothing. */
 		assert_true(plan_json_same(json_object_get(plain, "nodes"),
 					   json_object_get(fed, "nodes"), 0));
 		snprintf(with, sizeof(with), "feedback+%s", names[i]);
@@ -441,7 +441,7 @@ static void test_policies(void **state)
 	view_file_fini(&v);
 }
 
-/* Decides without the codec, every index kept. */
+/* Decides without the codec, with every index. */
 static void decide_plainly(const struct view_file *v, enum rules_policy policy,
 			   struct rules_plan *plan)
 {
@@ -490,7 +490,7 @@ static void test_as_without(void **state)
 	}
 }
 
-/* Deciding on a view, and on what came back from its file: the same answer. */
+/* A view and its copy, read back from a file, decide the same. */
 static void test_same_answer(void **state)
 {
 	(void)state;
@@ -517,7 +517,7 @@ static void test_same_answer(void **state)
 	}
 }
 
-/* Damaged texts: an error or a view, and a view can be decided on or says why not. */
+/* Damaged texts give an error or a view, and a view can be decided on or says why not. */
 static void test_damaged(void **state)
 {
 	static const char put[] = "0123456789-.eE\"{}[],: nulltrue\\";

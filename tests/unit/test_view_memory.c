@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Memory that runs out at every allocation in turn, while a view is read, decided on
- * and written, and a recording is written and read: each failure is reported and
- * nothing is lost.  Allocation is replaced by what glibc exports under other
- * names, so sanitized builds skip this.
+ * Memory fails at every allocation in turn, while a view is read, decided on and written, and a
+ * recording is written and read: each failure is reported and nothing is lost. The test replaces
+ * glibc's allocation functions, so sanitized builds skip it.
  */
 #include "tests/unit/view_fixture.h"
 
@@ -45,7 +44,7 @@ void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t size);
 void __libc_free(void *p);
 
-static long left = -1; /* allocations that still succeed; negative: all */
+static long left = -1; /* allocations that still succeed; negative: all succeed */
 static long held;      /* blocks allocated and not freed */
 
 static bool spent(void)
@@ -84,8 +83,8 @@ void free(void *p)
 	__libc_free(p);
 }
 
-/* The JSON parser ends the program when memory fails at some of its own allocations:
- * of those none fails here. */
+/* The JSON parser ends the program when some of its own allocations fail, so none of those fails
+ * here. */
 json_t *json_loadb(const char *text, size_t n, size_t flags, json_error_t *error)
 {
 	json_t *(*parse)(const char *, size_t, size_t, json_error_t *) =
@@ -99,7 +98,7 @@ json_t *json_loadb(const char *text, size_t n, size_t flags, json_error_t *error
 	return document;
 }
 
-/* Reads TEXT, decides by POLICY and writes both.  0 or -ENOMEM. */
+/* Reads TEXT, decides by POLICY and writes both. Returns 0 or -ENOMEM. */
 static int run_view(const char *text, const char *policy)
 {
 	struct view_decision decision;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* How long a silent peer counts as there: what the kernel is told, and what it says. */
+/* How long a silent peer counts as present: the kernel's settings, and its answers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static int option(int fd, int level, int name)
 	return value;
 }
 
-/* Seconds after which the kernel gives an idle connection up. */
+/* Returns the seconds after which the kernel gives up an idle connection. */
 static int patience(int fd)
 {
 	assert_int_equal(option(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
@@ -40,11 +40,11 @@ static void test_idle_peer(void **state)
 	stage_pair(fd);
 	assert_int_equal(wire_init(&wire, fd[0]), 0);
 	assert_in_range(patience(wire.fd), 1, WIRE_SILENCE_S);
-	/* One that does not read what comes must not count as gone for it. */
+	/* A peer that does not read must not count as gone for that. */
 	assert_int_equal(option(wire.fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
 	for (unsigned s = 1; s <= 3600; s += 7) {
 		wire_patience(&wire, s);
-		/* To the second, or the twentieth of it. */
+		/* Exact to a second, or to a twentieth. */
 		assert_in_range(patience(wire.fd), s, s + 1 + s / 20);
 		assert_int_equal(wire.silence_s, s);
 	}
@@ -64,7 +64,7 @@ static void test_peer_that_does_not_read(void **state)
 	for (int i = 0; i < 1000 && wire_idle(&wire); i++)
 		assert_int_equal(wire_data(&wire, 1, 0, full, sizeof(full)), 0);
 	assert_false(wire_idle(&wire));
-	/* Its window is closed and is asked for; its kernel answers. */
+	/* Its window is closed, and window probes are sent; its kernel answers them. */
 	wire_patience(&wire, 1);
 	for (int i = 0; i < 5; i++) {
 		usleep(500000);

@@ -23,7 +23,7 @@ static inline struct rules_task task_random(struct draws *d)
 	return t;
 }
 
-/* A node as one of the papers' (tasks) or a live one (measured, advertised). */
+/* A node as in the papers (tasks) or a live one (measured, advertised). */
 static inline struct rules_node view_node_random(struct draws *d, uint32_t i,
 						 struct rules_task tasks[6])
 {
@@ -42,7 +42,7 @@ static inline struct rules_node view_node_random(struct draws *d, uint32_t i,
 	n.zatti.free_mb = draw(d, 900);
 	n.buffer_mb = draw_chance(d, 0.5) ? 0 : draw(d, n.ram_mb / 2);
 	n.age_ms = draw(d, 3000);
-	/* What is not there is not written: it has no value. */
+	/* A group that is absent is not written, so it has no value. */
 	if (!n.has_advertised)
 		memset(&n.advertised, 0, sizeof(n.advertised));
 	if (!n.has_measured)

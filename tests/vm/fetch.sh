@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Debian's cloud kernels for the virtual machines: `fetch.sh [DIR]` puts each suite's newest into
-# DIR/SUITE (vmlinuz, modules, version), and an emulator into DIR/emulator where this machine's is
-# too old.  Mirror and keys are those of this machine's own package sources; lists and packages
-# stay in DIR (DIR/tools: mdadm), nothing is installed.  What is there is not fetched again: `make clean` for newer
-# ones.  Ends with 1 when one cannot be had.  Needs no root.
+# Fetches Debian's cloud kernels for the virtual machines: `fetch.sh [DIR]` puts each suite's
+# newest into DIR/SUITE (vmlinuz, modules, version), and an emulator into DIR/emulator if this
+# machine's is too old. It uses the mirror and keys of this machine's own package sources; lists
+# and packages stay in DIR (DIR/tools: mdadm), and nothing is installed. Existing files are not
+# fetched again: use `make clean` for newer ones. Exits with 1 if one cannot be fetched. Needs no
+# root.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 dir=${1:-build/vm}
@@ -12,7 +13,7 @@ mkdir -p "$dir" && dir=$(realpath "$dir") || exit 1
 # shellcheck source=tests/vm/suites.sh
 . tests/vm/suites.sh
 
-# The machine's own Debian mirror: the first archive that is not the security team's.
+# Prints the machine's own Debian mirror: the first archive that is not the security team's.
 mirror() {
 	local sites
 	# shellcheck disable=SC2016
@@ -20,7 +21,7 @@ mirror() {
 	awk '$1 == "Debian" { print $2; exit }' <<<"$sites"
 }
 
-# apt with sources, lists and archives of its own; the machine's stay as they are.
+# Runs apt with its own sources, lists and archives, so that the machine's do not change.
 apt_in() { # SUITE COMMAND...
 	local own=$dir/apt/$1 tool=$2
 	shift 2
@@ -31,7 +32,7 @@ apt_in() { # SUITE COMMAND...
 		-o APT::Update::Post-Invoke-Success= "$@"
 }
 
-# A suite's list of packages, in a folder of its own.
+# Gets a suite's list of packages into a folder of its own.
 open_suite() { # SUITE
 	local own=$dir/apt/$1 archive
 	rm -rf "$own"
@@ -53,8 +54,8 @@ unpack() { # SUITE PACKAGE...
 	done
 }
 
-# The packages that hold the kernel: the one of the name, then what it depends on of its kind
-# (image alone, or image -> binary + modules).
+# Prints the packages that hold the kernel: the named one, then those of its kind that it depends
+# on (image alone, or image -> binary + modules).
 kernel_packages() { # SUITE PACKAGE
 	local next
 	for next in $(apt_in "$1" apt-cache show --no-all-versions "$2" 2>/dev/null |
@@ -74,7 +75,7 @@ fetch_kernel() { # SUITE
 	rm -rf "$dir/$suite.new"
 	# shellcheck disable=SC2086
 	unpack "$suite" $packages || return 1
-	# /boot/vmlinuz-VERSION, in newer suites /usr/lib/modules/VERSION/vmlinuz.
+	# /boot/vmlinuz-VERSION; in newer suites /usr/lib/modules/VERSION/vmlinuz.
 	tree=$(find "$root" -type d -regex '.*/lib/modules/[^/]*/kernel' -printf '%h\n')
 	version=${tree##*/}
 	mkdir -p "$dir/$suite.new/modules/lib/modules"
@@ -86,8 +87,8 @@ fetch_kernel() { # SUITE
 	mv "$dir/$suite.new" "$dir/$suite"
 }
 
-# Before 8 the emulator's cmpxchg16b leaves wrong flags: one boot in eight dies of it.  Then the
-# backports' one is unpacked; the installed one brings the libraries.
+# Before version 8 the emulator's cmpxchg16b leaves wrong flags, which kills one boot in eight.
+# Then the backports' emulator is unpacked; the installed one provides the libraries.
 fetch_emulator() {
 	local major suite root
 	major=$(qemu-system-x86_64 --version | sed -nE 's/.*version ([0-9]+)\..*/\1/p')
@@ -102,7 +103,8 @@ fetch_emulator() {
 	rm -rf "$dir/apt/$suite"
 }
 
-# Tools whose installation would start something or change how this machine boots.
+# These tools are unpacked because installing them would start a service or change how this
+# machine boots.
 fetch_tools() {
 	local suite
 	suite=$(. /etc/os-release && echo "$VERSION_CODENAME")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Boots one kernel and tells the outcome as TAP: `guest.sh BUILD SUITE [PART-OF-A-NAME]`.
-# No hardware help is needed (qemu translates), no root, no network.  A machine that hangs is
+# Boots one kernel and prints the outcome as TAP: `guest.sh BUILD SUITE [PART-OF-A-NAME]`. It
+# needs no help by the hardware (qemu translates), no root and no network. A machine that hangs is
 # killed after IOCOM_VM_SECONDS (default 440) and counts as failed.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
@@ -24,7 +24,7 @@ if [ -d build/vm/emulator ]; then
 	emulator=("$unpacked/bin/qemu-system-x86_64" -L "$unpacked/share/seabios"
 		-L "$unpacked/share/qemu")
 fi
-# Without la57: a level of page tables less to walk.
+# Without la57 the machine walks one level of page tables less.
 timeout --kill-after=5 "$seconds" "${emulator[@]}" -accel tcg,thread=multi -cpu max,la57=off \
 	-smp 2 -m 2G \
 	-nodefaults -display none -no-reboot -kernel "$dir/vmlinuz" -initrd "$work/initramfs" \
@@ -36,8 +36,8 @@ iocom_limit=${IOCOM_VM_LIMIT:-150}" \
 status=$?
 tr -d '\r' <"$work/output" >"$dir/output"
 printf "# |booted and run in %d s\n" "$SECONDS"
-# One TAP for all programs: each result gets its program's name; a program that died without
-# a failed result is one itself.
+# Makes one TAP of all programs: each result gets its program's name, and a program that died
+# without a failed result counts as one.
 awk -v seconds="$seconds" -v status="$status" '
 /^@@ begin / { name = $3; results = failed = 0; next }
 /^@@ end / {

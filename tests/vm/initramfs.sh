@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# The initramfs of one kernel: `initramfs.sh BUILD KERNEL-DIR OUT`.  It holds busybox, the tools
-# and modules that the tests use, the programs of BUILD/tests/bpf and BUILD/tests/shim, and
-# init.  Needs no root.
+# Makes the initramfs of one kernel: `initramfs.sh BUILD KERNEL-DIR OUT`. It holds busybox, the
+# tools and modules that the tests use, the programs of BUILD/tests/bpf and BUILD/tests/shim, and
+# init. Needs no root.
 set -euo pipefail
 build=$(realpath "$1") kernel=$(realpath "$2") out=$(realpath -m "$3")
 cd "$(dirname "$0")/../.."
@@ -11,16 +11,16 @@ version=$(cat "$kernel/version")
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 
-# What the tests call by name and busybox does otherwise or not at all.
+# Tools that the tests call by name and that busybox lacks or implements differently.
 tools="dash ip tc ss mount umount losetup mkswap swapon swapoff fallocate blockdev blkdiscard
 mkfs.ext4 modprobe dmsetup mdadm nsenter unshare prlimit timeout stat fio"
-# Folders of modules (the ciphers for dm-crypt), and single ones; what they need comes along.
+# Folders of modules (the ciphers for dm-crypt), and single modules, with those they depend on.
 # Not every kernel has each as a module.
 folders="crypto arch/x86/crypto drivers/md drivers/block"
 modules="virtio_pci virtio_blk virtio_net ext4 xfs loop veth bridge dummy scsi_debug sd_mod
 overlay tls mptcp_diag sch_tbf sch_netem"
 
-chmod 755 "$root" # jobs of users pass through
+chmod 755 "$root" # jobs of ordinary users must get through
 mkdir -p "$root"/{dev,proc,sys,run,tmp,var/tmp,root,bb,etc,tests} \
 	"$root"/usr/{bin,sbin,lib,lib64,libexec} "$root/usr/lib/modules"
 for folder in bin sbin lib lib64; do
@@ -44,13 +44,13 @@ for tool in $tools; do
 	add "$path"
 done
 ln -s dash "$root/usr/bin/sh"
-for applet in $(busybox --list); do # jobs look in the usual places only
+for applet in $(busybox --list); do # jobs search only the usual directories
 	[ -e "$root/usr/bin/$applet" ] || ln -s busybox "$root/usr/bin/$applet"
 done
 grep -E '^(root|daemon|nobody):' /etc/passwd >"$root/etc/passwd"
 grep -E '^(root|daemon|nogroup):' /etc/group >"$root/etc/group"
 ln -s ../bin/modprobe "$root/usr/sbin/modprobe" # where the kernel looks for it
-# By the sources: a binary may outlive its own.
+# By the sources, because the binary of a removed test may still be there.
 for source in tests/bpf/test_*.c tests/shim/test_*.c tests/tools/*.c; do
 	add "$build/${source%.c}" "${source%.c}"
 done
@@ -70,7 +70,7 @@ while read -r file; do
 	install -D -m 644 "$file" "$root/usr/$tree/${file##*/"$tree"/}"
 done <"$root/tests/modules"
 cp "$kernel/modules/$tree"/modules.{order,builtin}* "$root/usr/$tree/" 2>/dev/null || true
-depmod -b "$root/usr" "$version" 2>/dev/null # it misses lists of what is built in
+depmod -b "$root/usr" "$version" 2>/dev/null # it complains about missing lists of built-in modules
 
 install tests/vm/init "$root/init"
 (cd "$root" && find . | busybox cpio -o -H newc -R 0:0 2>/dev/null) >"$out"

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# The Debian suites whose kernels are booted, oldest first, and what is expected of each:
-# `refuses` (5.10: too old, and says so) or `measures` (6.1, 6.12, the newest there is).
+# The Debian suites whose kernels are booted, oldest first, and what each must do: `refuses`
+# (5.10: too old, and says so) or `measures` (6.1, 6.12, the newest there is).
 # shellcheck disable=SC2034
 suites=(bullseye bookworm trixie sid)
 # shellcheck disable=SC2034
 declare -A expected=([bullseye]=refuses [bookworm]=measures [trixie]=measures [sid]=measures)
-# Where jobs are not tried: the slowest; two kernels with pure cgroup v2 are left.
+# Jobs are not tested on the slowest ones; two kernels with pure cgroup v2 are left.
 # shellcheck disable=SC2034
 declare -A jobs_in=([bullseye]=no [bookworm]=yes [trixie]=yes [sid]=no)

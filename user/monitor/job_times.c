@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Time of each resource in a reading; see job_times.h. */
+/* Computes the time of each resource in a reading; see job_times.h. */
 #include "user/monitor/job_times.h"
 
 static double communication_ms(const struct iocom_load *l, const struct job_times_network *network)

@@ -15,24 +15,24 @@
 #include "user/behaviour.h"
 #include "iocom/load.h"
 
-#define JOB_TIMES_NETWORK_MB_PER_S 125.0 /* where none is configured */
+#define JOB_TIMES_NETWORK_MB_PER_S 125.0 /* used if no bandwidth is configured */
 
 struct job_times_network {
-	double mb_per_s;   /* 0: not known */
+	double mb_per_s;   /* 0: unknown */
 	double message_ms; /* fixed cost of a message; the papers give none: 0 */
 };
 
 struct job_times {
 	double ms[BEHAVIOUR_RESOURCES];
 	double disk_low_ms, disk_high_ms;
-	double fault_ms; /* part of T_Disk that page faults caused */
+	double fault_ms; /* the part of T_Disk that page faults caused */
 	double disk_wait_ms, run_wait_ms;
 };
 
-/* Of the job's deltas. */
+/* Computes the times from the job's deltas. */
 void job_times(const struct iocom_job_load *job, const struct job_times_network *network,
 	       struct job_times *out);
-/* Adds them to what is known of the job's run. */
+/* Adds the times to the behaviour of the job's run. */
 void job_times_learn(struct behaviour *b, const struct job_times *times, double elapsed_ms);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A disk's time shared among jobs; see jobdisk_share.h. */
+/* Shares a disk's time among jobs; see jobdisk_share.h. */
 #include "user/monitor/jobdisk_share.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * One reading: turn the epoch and take what was folded since the last one; then
- * sweep the live threads; then the disks.  In this order a thread that folds in
- * between is late by one reading and never counted twice (monitor_fold.h).
+ * One reading first starts a new epoch and takes what was folded since the last one; then it
+ * sweeps the live threads; then it reads the disks. In this order a thread that folds in between
+ * appears one reading late and is never counted twice (monitor_fold.h).
  */
 #include "user/monitor/monitor_internal.h"
 
@@ -31,7 +31,7 @@ static __u64 process_cpu_ns(void)
 	       ((__u64)usage.ru_utime.tv_usec + (__u64)usage.ru_stime.tv_usec) * 1000ULL;
 }
 
-/* Turns the epoch; false when some program would not leave the old one. */
+/* Starts a new epoch. Returns false if some program does not leave the old one. */
 static bool turn_epoch(struct monitor *monitor)
 {
 	struct iocom_bpf__bss *bss = monitor->skel->bss;
@@ -48,7 +48,7 @@ static bool turn_epoch(struct monitor *monitor)
 	return true;
 }
 
-/* Empties MAP of (late key, late value) or (cgroup id, counters). */
+/* Empties MAP, which holds (late key, late value), or with JOBS (cgroup id, counters). */
 static int drain_map(struct monitor *monitor, struct bpf_map *map, bool jobs, struct iocom_err *err)
 {
 	DECLARE_LIBBPF_OPTS(bpf_map_batch_opts, opts);
@@ -88,7 +88,7 @@ static int drain_folded(struct monitor *monitor, struct iocom_err *err)
 	int rc;
 
 	if (!turn_epoch(monitor)) {
-		/* Back: the old pair goes on being filled, the new one waits. */
+		/* Go back: the programs fill the old pair again, and the new one waits. */
 		__atomic_store_n(&skel->bss->epoch, skel->bss->epoch - 1, __ATOMIC_SEQ_CST);
 		monitor->stalled_epochs++;
 		return 0;
@@ -100,12 +100,12 @@ static int drain_folded(struct monitor *monitor, struct iocom_err *err)
 	return rc;
 }
 
-/* Files that were dirtied and deleted before writeback leave entries behind. */
+/* Removes the entries of files that were dirtied and then deleted before writeback. */
 static void prune_ledger(struct monitor *monitor, __u64 now_s)
 {
 	int fd = bpf_map__fd(monitor->skel->maps.ledger);
 	struct ledger_key key, next;
-	/* A file that is written back meanwhile sends the walk back to the first one. */
+	/* When a file's entry vanishes meanwhile, the walk starts again at the first key. */
 	__u32 left = 2 * bpf_map__max_entries(monitor->skel->maps.ledger);
 	bool more;
 
@@ -129,8 +129,8 @@ static void read_drops(struct monitor *monitor, const struct fold_result *result
 {
 	static const struct monitor_drop kernel[DROPS] = {
 		[DROP_TASK_STORAGE] = {"task_storage",
-				       "events of a thread without memory for its "
-				       "counters were not counted",
+				       "events were not counted because there was no memory for a "
+				       "thread's counters",
 				       0},
 		[DROP_LATE] = {"late",
 			       "an ended process's last counters are missing from its row "
@@ -148,7 +148,7 @@ static void read_drops(struct monitor *monitor, const struct fold_result *result
 				    0},
 		[DROP_SOCKETS] = {"sockets", "bytes received on a socket were not counted", 0},
 		[DROP_JOB_DISKS] = {"job_disks",
-				    "a job's part of a disk's time of service is too small", 0},
+				    "a job's part of a disk's service time is too small", 0},
 		[DROP_REMOTES] = {"remotes",
 				  "a socket's bytes went to its job's row of other "
 				  "remotes: too many addresses",
@@ -165,14 +165,16 @@ static void read_drops(struct monitor *monitor, const struct fold_result *result
 		out[n] = kernel[n];
 		out[n].count = monitor->skel->bss->drops[n];
 	}
-	out[n++] = (struct monitor_drop){"recursion",
-					 "events that came while their own program "
-					 "ran on that CPU were not counted",
-					 misses};
-	out[n++] = (struct monitor_drop){"epochs",
-					 "a reading could not take the ended threads' "
-					 "counters; the next one does",
-					 monitor->stalled_epochs};
+	out[n++] = (struct monitor_drop){
+		"recursion",
+		"events were not counted because their program already ran on "
+		"that CPU",
+		misses};
+	out[n++] =
+		(struct monitor_drop){"epochs",
+				      "a reading could not take the ended threads' counters; the "
+				      "next reading takes them",
+				      monitor->stalled_epochs};
 	out[n++] = (struct monitor_drop){"exited",
 					 "ended processes were forgotten early: late "
 					 "writeback gives them a nameless row",
@@ -185,10 +187,11 @@ static void read_drops(struct monitor *monitor, const struct fold_result *result
 					 "rows of other remotes of the longest idle jobs were "
 					 "forgotten",
 					 remotes_forgotten(monitor->net.remotes)};
-	out[n++] = (struct monitor_drop){"replaced",
-					 "a disk gave its number to another: what both did "
-					 "between two readings is in no disk's row",
-					 monitor->disks.replaced};
+	out[n++] =
+		(struct monitor_drop){"replaced",
+				      "another disk got a disk's number: no row has what both did "
+				      "between the two readings",
+				      monitor->disks.replaced};
 	sample->drops = out;
 	sample->ndrops = n;
 }
@@ -212,7 +215,7 @@ static int monitor_start(struct monitor *monitor, const struct monitor_config *c
 		monitor->gap_ns = monitor->began.boot_ns - config->counted_until_ns;
 	skel->bss->now_s = (__u32)CLOCK_S(monitor->began.boot_ns);
 	skel->bss->began_ns = monitor->began.boot_ns;
-	/* The disks' zero point belongs beside the first counted bio. */
+	/* Take the disks' zero point close to the first counted bio. */
 	skel->links.bio_queue = bpf_program__attach(skel->progs.bio_queue);
 	rc = monitor_disks_baseline(&monitor->disks, err);
 	if (!rc)
@@ -247,7 +250,7 @@ static int monitor_load(struct monitor *monitor, const struct monitor_config *co
 		hooks_refuse(&monitor->hooks, "send_length", "left out on request");
 		hooks_refuse(&monitor->hooks, "recv_length", "left out on request");
 	}
-	/* Each round leaves out one more program, so this ends. */
+	/* This ends, because each round leaves out one more program. */
 	do {
 		monitor_unload(monitor);
 		rc = monitor_load_open(&monitor->skel, &monitor->hooks, knobs, &types, err);
@@ -260,7 +263,7 @@ static int monitor_load(struct monitor *monitor, const struct monitor_config *co
 	return rc;
 }
 
-/* What no hook feeds, and a kernel may be built without. */
+/* Adds the columns that need no hook but a kernel option. */
 static void add_accounting_degraded(struct monitor *monitor)
 {
 	static const char no_io[] = "the kernel was built without CONFIG_TASK_IO_ACCOUNTING";
@@ -360,7 +363,7 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
 
 	memset(sample, 0, sizeof(*sample));
 	monitor->skel->bss->now_s = (__u32)now_s;
-	/* Once a reading every thread looks for its cgroup, whatever was not told. */
+	/* Once a reading every thread looks up its cgroup, even if no move was reported. */
 	__atomic_fetch_add(&monitor->skel->bss->moves, 1, __ATOMIC_RELAXED);
 	fold_begin(monitor->fold, now_s);
 	monitor_maps_read(&monitor->maps, monitor->skel, now_s);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The monitor: loads the eBPF programs, reads what they counted, folds threads
- * into processes and processes into jobs.  Needs root.  One monitor is used
- * from one thread.
+ * The monitor loads the eBPF programs, reads what they counted, folds threads into processes and
+ * processes into jobs. It needs root. Use a monitor from one thread only.
  */
 #ifndef IOCOM_MONITOR_H
 #define IOCOM_MONITOR_H
@@ -16,55 +15,54 @@
 
 struct monitor;
 
-/* How much each table holds; 0: as usual.  Small ones let tests see them full. */
+/* Sizes of the tables; 0: the default. Tests use small ones to fill them. */
 struct monitor_limits {
-	uint32_t late;	     /* processes with counters of ended threads, between two readings */
-	uint32_t jobs;	     /* cgroups with such counters, between two readings */
+	uint32_t late;	     /* processes whose ended threads have counters, between two readings */
+	uint32_t jobs;	     /* cgroups with such counters */
 	uint32_t disks;	     /* disks */
 	uint32_t ledger;     /* files with dirty pages */
-	uint32_t exited;     /* ended processes that are remembered */
-	uint32_t ended_jobs; /* cgroups that are remembered */
-	uint32_t walk;	     /* tasks up to which the faster of two sweeps is taken */
+	uint32_t exited;     /* ended processes remembered */
+	uint32_t ended_jobs; /* cgroups remembered */
+	uint32_t walk;	     /* number of tasks up to which the faster sweep is used */
 };
 
 struct monitor_config {
 	/*
-	 * Which tasks are this node: a cgroup2 directory (absolute path); its
-	 * tasks and those of all cgroups below it count.  NULL: all tasks.
+	 * Which tasks belong to this node: a cgroup2 directory (absolute path); its tasks and
+	 * those of all cgroups below it count. NULL: all tasks.
 	 */
 	const char *scope_cgroup;
 	/*
-	 * Which disks are this node: kernel names ("loop3"), NULL-terminated.
-	 * NULL: every whole disk that did I/O, except that with a scope an empty
-	 * list means no disks.
+	 * Which disks belong to this node: kernel names ("loop3"), NULL-terminated. NULL: every
+	 * whole disk that did I/O. With a scope an empty list means no disks.
 	 */
 	const char *const *scope_disks;
 	/*
-	 * Leave the kernel's run-time statistics of eBPF programs off: while they
-	 * are on, they cost each event two clock readings.  (Else they are on in one
-	 * period of ten.)  `programs` then shows zeros.
+	 * Never switch on the kernel's run-time statistics of eBPF programs, which cost two
+	 * clock readings per event. (By default they are on in one period of ten.) `programs`
+	 * then shows zeros.
 	 */
 	bool no_program_cost;
-	/* Of tests only: parts of the programs to switch off (enum ablate, records.h); 0. */
+	/* Tests only: parts of the programs to switch off (enum ablate, records.h); 0: none. */
 	uint32_t ablate;
 	struct monitor_limits limits;
 	/*
-	 * CLOCK_BOOTTIME (ns) up to which an earlier monitor counted, for `gap_ns`.
-	 * 0: there was none.
+	 * CLOCK_BOOTTIME (ns) up to which an earlier monitor counted, for `gap_ns`. 0: there was
+	 * none.
 	 */
 	uint64_t counted_until_ns;
 	/*
-	 * How many remote addresses, all jobs together, TCP is counted for (0: 4096; at
-	 * most 65536).  The rest goes to each job's row of other remotes.
+	 * For how many remote addresses of all jobs TCP is counted (0: 4096; at most 65536). The
+	 * rest counts in each job's row of other remotes.
 	 */
 	unsigned remotes_max;
-	/* A remote idle that long may give its place to another (0: 10000). */
+	/* After so long without traffic a remote may give its place to another (0: 10000). */
 	unsigned remotes_idle_ms;
 	/* Tests only: behave as on a kernel without the tracepoints of sends and receives. */
 	bool no_socket_tracepoints;
 };
 
-/* TCP that left the node, one job and one address. */
+/* TCP traffic that left the node, for one job and one address. */
 struct monitor_remote_counts {
 	uint64_t sent_bytes;
 	uint64_t received_bytes;
@@ -72,7 +70,7 @@ struct monitor_remote_counts {
 	uint64_t received_messages;
 };
 
-/* A job's rows add up to what it sent and received. */
+/* A row for one address; a job's rows add up to all it sent and received. */
 struct monitor_remote {
 	uint64_t cgroup_id;
 	uint16_t family;     /* AF_INET, AF_INET6; AF_UNSPEC: all addresses without a row */
@@ -81,34 +79,34 @@ struct monitor_remote {
 	struct monitor_remote_counts delta; /* since the previous reading */
 };
 
-/* One thing that can overflow, and how often it did. */
+/* One cause of overflow, and how often it happened. */
 struct monitor_drop {
 	const char *name; /* "task_storage", "ledger", "late", "jobs", ...; static string */
 	const char *help; /* one sentence: what is lost when this grows; static string */
 	uint64_t count;
 };
 
-/* Cost of one eBPF program, from the kernel's statistics while they were on. */
+/* Cost of one eBPF program while the kernel's statistics were on. */
 struct monitor_program {
 	char name[32];
 	uint64_t runs;
 	uint64_t run_ns;
 };
 
-/* A column of the reading that this kernel does not let us measure as on others. */
+/* A column of the reading that this kernel measures less exactly or not at all. */
 struct monitor_degraded {
-	const char *column; /* as the JSON names it: "sent_bytes"; all strings are static */
-	const char *hook;   /* that is not there, or "processor" */
+	const char *column; /* its name in the JSON: "sent_bytes"; all strings are static */
+	const char *hook;   /* the hook that is missing, or "processor" */
 	const char *why;    /* one sentence */
-	bool unknown;	    /* its values mean nothing; false: less exact */
+	bool unknown;	    /* true: its values mean nothing; false: they are less exact */
 };
 #define MONITOR_DEGRADED_MAX 32
-/* One table of the eBPF programs.  Memory and entries are looked at every 30 s. */
+/* One table of the eBPF programs. Memory and entries are read every 30 s. */
 struct monitor_map {
 	char name[32];
-	uint64_t entries_max;  /* 0: as many as there are tasks or sockets */
-	uint64_t entries;      /* MONITOR_ENTRIES_UNKNOWN: the kernel does not tell */
-	uint64_t memory_bytes; /* 0: the kernel does not tell */
+	uint64_t entries_max;  /* 0: one per task or socket */
+	uint64_t entries;      /* MONITOR_ENTRIES_UNKNOWN: the kernel does not say */
+	uint64_t memory_bytes; /* 0: the kernel does not say */
 };
 #define MONITOR_ENTRIES_UNKNOWN UINT64_MAX
 
@@ -118,11 +116,12 @@ struct monitor_sample {
 	uint64_t boot_ns; /* CLOCK_BOOTTIME of this reading */
 	/* When counting began, by this reading's calendar: time_ns - since_ns is the true span. */
 	uint64_t since_ns;
-	uint64_t elapsed_ns; /* awake since the previous reading; the first: since counting began */
-	uint64_t suspended_ns; /* asleep since then, not part of elapsed_ns */
-	uint64_t gap_ns; /* before counting began nothing was counted for so long; 0: unknown */
+	uint64_t elapsed_ns;   /* time awake since the previous reading, or since counting began */
+	uint64_t suspended_ns; /* time suspended since then, not part of elapsed_ns */
+	uint64_t gap_ns;       /* uncounted time before counting began; 0: unknown */
 
-	const struct iocom_task *tasks; /* live, and once each: exited since the last reading */
+	const struct iocom_task
+		*tasks; /* live tasks, and once each task that ended since the last reading */
 	size_t ntasks;
 	const struct iocom_job_load *jobs; /* every cgroup in scope that has or had counters */
 	size_t njobs;
@@ -132,90 +131,91 @@ struct monitor_sample {
 	struct {
 		uint64_t metadata_bytes;  /* journal and file-system metadata writeback */
 		uint64_t writeback_bytes; /* file data whose writer the ledger did not know */
-		uint64_t swap_out_bytes;  /* reclaim's writes to a swap device */
+		uint64_t swap_out_bytes;  /* pages that reclaim wrote to a swap device */
 		uint64_t other_bytes;	  /* bios of kernel threads and the like */
 	} unattributed;			  /* cumulative, over the disks in scope */
 
-	/* All columns against the kernel's own disk statistics, over the disks in scope. */
+	/* Compares all columns with the kernel's own disk statistics, over the disks in scope. */
 	struct {
 		uint64_t kernel_bytes;
-		uint64_t in_flight_bytes; /* in a column, not completed: not in kernel_bytes yet */
+		uint64_t in_flight_bytes; /* in a column, but not yet completed */
 		int64_t residual_bytes;	  /* kernel_bytes - (columns - in_flight_bytes) */
 		double residual_share; /* sum of each disk's |residual| / kernel_bytes; 0: no I/O */
 	} identity;
-	const struct monitor_remote *remotes; /* in no order */
+	const struct monitor_remote *remotes; /* unordered */
 	size_t nremotes;
 
-	/* Cumulative: counters of ended threads that no job could be given ("jobs" in `drops`). */
+	/* Cumulative: counters of ended threads that found no job ("jobs" in `drops`). */
 	struct iocom_load lost;
 
 	const struct monitor_drop *drops;
 	size_t ndrops;
 	const struct monitor_program *programs;
 	size_t nprograms;
-	uint64_t measured_ns; /* how long the statistics were on: runs / measured_ns = rate */
+	uint64_t measured_ns; /* how long the statistics were on; the rate is runs / measured_ns */
 	const struct monitor_degraded *degraded; /* the same in every reading */
 	size_t ndegraded;
 	struct {
-		double per_s;	   /* events of all programs, but for those that read */
-		double ns_each;	   /* mean time an event took, when last there was one; else 0 */
-		double core_share; /* of one core, the reading programs included */
+		double per_s;	   /* events of all programs except the reading ones */
+		double ns_each;	   /* mean time per event, of the last period with events; else 0 */
+		double core_share; /* part of one core, with the reading programs */
 	} events;		   /* of the last period with statistics on */
 	const struct monitor_map *maps;
 	size_t nmaps;
 	/*
-	 * How sure the split of task bytes into explicit and implicit is.  A page
-	 * fault that comes as an exception leaves a sure sign; a fault without one
-	 * (direct I/O to a mapping, swap-in by the kernel) is inferred from the pages
-	 * of the request, as is that an access on such an occasion was none.
+	 * How certain the split of task bytes into explicit and implicit is. A page fault that
+	 * comes as an exception leaves a certain sign. A fault without one (direct I/O to a
+	 * mapping, swap-in by the kernel) is inferred from the pages of the request; so is the
+	 * absence of a fault.
 	 */
 	struct {
 		uint64_t task_bytes;	 /* all bytes that have a class */
-		uint64_t inferred_bytes; /* those whose class is inferred */
-		bool no_kernel_faults;	 /* faults inside the kernel leave no sign here */
-		bool no_direct_faults;	 /* nor those of direct I/O: they count as explicit */
+		uint64_t inferred_bytes; /* bytes whose class is inferred */
+		bool no_kernel_faults;	 /* faults inside the kernel leave no sign on this kernel */
+		bool no_direct_faults; /* faults of direct I/O leave none: they count as explicit */
 	} classifier;
 	uint64_t sweep_ns;    /* time this reading took */
 	uint64_t user_cpu_ns; /* CPU of this process since counting began */
 
-	/* What this kernel does not account to tasks: the fields in question stay 0. */
+	/* What this kernel does not account to tasks: the members concerned stay 0. */
 	bool no_task_io;  /* dirtied, cancelled, netfs (CONFIG_TASK_IO_ACCOUNTING) */
 	bool no_run_wait; /* CONFIG_SCHED_INFO */
 	bool no_io_wait;  /* sysctl kernel.task_delayacct is 0 */
 
-	double run_queue; /* runnable tasks in scope: mean of the looks since the last reading */
+	double run_queue; /* mean of the runnable tasks in scope, over all looks */
 	uint32_t live_tasks;
 	uint32_t io_tasks; /* processes in scope that did disk I/O since the last reading */
 };
 
-/* The part of classified bytes whose class rests on a sure sign, 0..1; 1 when there are none. */
+/* Returns the part of the classified bytes whose class is certain, 0..1; 1 if there are none. */
 static inline double monitor_confidence(const struct monitor_sample *s)
 {
 	uint64_t all = s->classifier.task_bytes, inferred = s->classifier.inferred_bytes;
 
-	if (inferred >= all) /* a disk that is gone took its bytes along */
+	if (inferred >= all) /* a disk that was removed took its bytes out of the sum */
 		return all ? 0 : 1;
 	return 1 - (double)inferred / (double)all;
 }
 
 /*
- * Loads and attaches.  0 on success.  Negative errno with a sentence: not root
- * (-EPERM), kernel without BTF or too old (-EOPNOTSUPP), no such cgroup
- * (-ENOENT) or disk (-ENODEV), out of memory.
+ * Loads and attaches the programs. Returns 0, or negative errno with a sentence: -EPERM: not
+ * root; -EOPNOTSUPP: the kernel is too old or has no BTF; -ENOENT: no such cgroup; -ENODEV: no
+ * such disk; -ENOMEM.
  */
 int monitor_open(struct monitor **monitor, const struct monitor_config *config,
 		 struct iocom_err *err);
-/* Reads everything.  SAMPLE points into the monitor. */
+/* Makes a full reading. SAMPLE points into the monitor. */
 int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struct iocom_err *err);
 /*
- * A quick look at the run queue between readings (a few per period), so that
- * `run_queue` is a mean and not one instant.
+ * Looks at the run queue between readings, a few times per period, so that `run_queue` is a
+ * mean.
  */
 int monitor_look(struct monitor *monitor, struct iocom_err *err);
-/* Which hooks are in use, and why others are not (monitor_hooks.h).  Lives as long as MONITOR. */
+/* Tells which hooks are in use and why others are not (monitor_hooks.h). Lives as long as
+ * MONITOR. */
 struct hooks;
 const struct hooks *monitor_hooks(const struct monitor *monitor);
-/* Detaches and frees; NULL is fine.  Leaves nothing pinned. */
+/* Detaches and frees; NULL is fine. Nothing stays pinned. */
 void monitor_free(struct monitor *monitor);
 
 #endif

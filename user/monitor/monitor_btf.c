@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The kernel's type information as it lies in its file; see monitor_btf.h. */
+/* Reads the kernel's type information from its file; see monitor_btf.h. */
 #include "user/monitor/monitor_btf.h"
 
 #include <bpf/btf.h>
@@ -15,14 +15,14 @@
 #define FILE_NAME "/sys/kernel/btf/vmlinux"
 #define FILE_MAX  (256u << 20)
 
-/* Bytes that follow the head of a type; -1 for a kind that is not known or makes no sense. */
+/* Returns the bytes that follow the head of a type; -1: the kind is unknown or invalid. */
 static long tail_size(const struct btf_type *t)
 {
 	uint32_t parts = BTF_INFO_VLEN(t->info);
 
 	switch (BTF_INFO_KIND(t->info)) {
 	case BTF_KIND_FUNC:
-		return 0; /* its number of parts is the linkage */
+		return 0; /* the number of its parts is its linkage */
 	case BTF_KIND_PTR:
 	case BTF_KIND_FWD:
 	case BTF_KIND_TYPEDEF:
@@ -51,7 +51,7 @@ static long tail_size(const struct btf_type *t)
 	}
 }
 
-/* Fills `offsets` where it is there; else counts only. */
+/* Fills `offsets` if it is allocated, and counts the types. */
 static int monitor_btf_walk(struct btf_raw *raw)
 {
 	uint32_t at = 0, id = 1;
@@ -106,7 +106,7 @@ void btf_raw_deinit(struct btf_raw *raw)
 	memset(raw, 0, sizeof(*raw));
 }
 
-/* The whole file, mapped where the kernel can (6.16), else read. */
+/* Takes the whole file: maps it if the kernel can (6.16), else reads it. */
 static int monitor_btf_take_file(int fd, size_t size, void **memory, bool *mapped)
 {
 	size_t at = 0;
@@ -183,7 +183,7 @@ const char *btf_raw_name(const struct btf_raw *raw, const struct btf_type *type)
 
 /* --- the extract ------------------------------------------------------------------ */
 
-/* Open addressing; at most half full. */
+/* A hash set with open addressing, at most half full. */
 struct names {
 	struct name {
 		const char *text;
@@ -194,14 +194,14 @@ struct names {
 
 struct extract {
 	const struct btf_raw *raw;
-	uint32_t *ids;	 /* of RAW's types in the extract; 0: not taken */
-	uint32_t *stack; /* taken, what they hold not yet looked at */
+	uint32_t *ids;	 /* for each of RAW's types its id in the extract; 0: not taken */
+	uint32_t *stack; /* types taken whose members we have not examined yet */
 	size_t depth;
 	unsigned char *out;
 	size_t types_size, strings_size;
 };
 
-/* Length of NAME without its flavour, as libbpf has it: "page___long" is a page. */
+/* Returns the length of NAME without its flavour, by libbpf's rule: "page___long" means page. */
 static size_t essential(const char *name)
 {
 	size_t n = strlen(name);
@@ -232,7 +232,7 @@ static struct name *name_slot(const struct names *names, const char *text, size_
 	return &names->slots[at];
 }
 
-/* What a program can name in a relocation and the extract must have. */
+/* True for kinds that a program's relocation can name, so the extract must have them. */
 static bool is_root(const struct btf_type *t)
 {
 	switch (BTF_INFO_KIND(t->info)) {
@@ -273,15 +273,15 @@ static void monitor_btf_take(struct extract *e, uint32_t id)
 	const struct btf_type *t = btf_raw_type(e->raw, id);
 	uint32_t kind = t ? BTF_INFO_KIND(t->info) : BTF_KIND_FUNC;
 
-	/* Nothing is a function by value. */
+	/* A function or a variable is never part of another type by value. */
 	if (kind == BTF_KIND_FUNC || kind == BTF_KIND_FUNC_PROTO || kind == BTF_KIND_VAR ||
 	    kind == BTF_KIND_DATASEC || kind == BTF_KIND_DECL_TAG || e->ids[id])
 		return;
-	e->ids[id] = 1; /* numbered when all are known */
+	e->ids[id] = 1; /* the real number follows when all types are known */
 	e->stack[e->depth++] = id;
 }
 
-/* What T holds by value. */
+/* Takes the types that T holds by value. */
 static void take_held(struct extract *e, const struct btf_type *t)
 {
 	const struct btf_member *members = (const void *)(t + 1);
@@ -305,11 +305,11 @@ static void take_held(struct extract *e, const struct btf_type *t)
 		monitor_btf_take(e, t->type);
 		break;
 	default:
-		break; /* a pointer leads to void */
+		break; /* we let pointers lead to void */
 	}
 }
 
-/* Member or value I of T; each begins with the offset of its name. */
+/* Returns member or value I of T. Each begins with the offset of its name. */
 static uint32_t *part_of(const struct btf_type *t, uint32_t i)
 {
 	return (uint32_t *)((unsigned char *)(t + 1) +
@@ -329,7 +329,7 @@ static void monitor_btf_measure(struct extract *e, const struct btf_type *t)
 		e->strings_size += string_size(e, part_of(t, i)[0]);
 }
 
-/* Marks all that is taken and adds up its room. */
+/* Marks all types to take and adds up their size. */
 static void monitor_btf_choose(struct extract *e, const struct names *names)
 {
 	const struct btf_raw *raw = e->raw;
@@ -356,7 +356,7 @@ static void monitor_btf_choose(struct extract *e, const struct names *names)
 	}
 }
 
-/* Copies the string at OFFSET of RAW; its offset in the extract. */
+/* Copies the string at OFFSET of RAW. Returns its offset in the extract. */
 static uint32_t monitor_btf_put_string(struct extract *e, char *strings, size_t *at,
 				       uint32_t offset)
 {
@@ -375,7 +375,7 @@ static uint32_t renumber(const struct extract *e, uint32_t id)
 	return id < e->raw->count ? e->ids[id] : 0;
 }
 
-/* T is a copy in the extract: its ids become the extract's. */
+/* Translates the ids in T, a copy in the extract, to the extract's ids. */
 static void translate(struct extract *e, struct btf_type *t, char *strings, size_t *at)
 {
 	uint32_t kind = BTF_INFO_KIND(t->info), parts = BTF_INFO_VLEN(t->info);

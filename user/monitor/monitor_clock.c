@@ -29,7 +29,7 @@ uint64_t monitor_clock_elapsed(const struct monitor_clock *before, const struct 
 uint64_t monitor_clock_suspended(const struct monitor_clock *before,
 				 const struct monitor_clock *now)
 {
-	/* The clocks are read one after the other: less than that is no suspend. */
+	/* We read the clocks one after the other, so a smaller difference is no suspend. */
 	const uint64_t noise_ns = 1000000;
 	uint64_t span = forward(before->boot_ns, now->boot_ns);
 	uint64_t suspended = forward(monitor_clock_elapsed(before, now), span);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What the eBPF programs cost.  The kernel's statistics take two clock readings an
- * event, more than some of the programs: so they are on in one period of ten, the
- * first among them.  Somebody else may have them on all the time (the sysctl
- * kernel.bpf_stats_enabled): then runs come in without us, and that time counts.
+ * The cost of the eBPF programs. The kernel's statistics take two clock readings per event, more
+ * than some of the programs, so we switch them on in one period of ten, beginning with the
+ * first. If an administrator has them always on (sysctl kernel.bpf_stats_enabled), runs are
+ * counted without us, and that time counts.
  */
 #include "user/monitor/monitor_internal.h"
 
@@ -32,7 +32,7 @@ static bool reads(const struct bpf_program *program)
 	return bpf_program__expected_attach_type(program) == BPF_TRACE_ITER;
 }
 
-/* All runs so far. */
+/* Returns all runs so far. */
 static struct monitor_runs read_programs(struct monitor_cost *cost, struct iocom_bpf *skel,
 					 size_t *n, __u64 *misses)
 {
@@ -63,7 +63,7 @@ static struct monitor_runs read_programs(struct monitor_cost *cost, struct iocom
 	return sum;
 }
 
-/* What a measured period of NS says. */
+/* Computes the costs from a measured period of NS. */
 static void monitor_cost_judge(struct monitor_cost *cost, const struct monitor_runs *runs, __u64 ns)
 {
 	__u64 events = runs->events - cost->runs.events;
@@ -72,7 +72,7 @@ static void monitor_cost_judge(struct monitor_cost *cost, const struct monitor_r
 		return;
 	cost->measured_ns += ns;
 	cost->events_per_s = (double)events * 1e9 / (double)ns;
-	if (events) /* a short quiet period tells nothing of how long one takes */
+	if (events) /* a short period without events says nothing about the time of one */
 		cost->ns_per_event =
 			(double)(runs->event_ns - cost->runs.event_ns) / (double)events;
 	cost->core_share = (double)(runs->run_ns - cost->runs.run_ns) / (double)ns;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Disks: what the programs counted, beside the kernel's own statistics
- * (/proc/diskstats, sectors of 512 bytes read and written).  The difference,
- * `residual_bytes`, says how far the attribution can be believed.
+ * Disks: compares what the programs counted with the kernel's own statistics (/proc/diskstats,
+ * sectors of 512 bytes read and written). The difference, `residual_bytes`, shows how far the
+ * attribution can be trusted.
  *
- * Bios in flight are in our columns and not yet in the kernel's statistics.  On an
- * idle disk there are none: there kernel - columns is the residual, exactly, and
- * what was queued but never completed is remembered as lost.  On a busy disk the
- * kernel's number is held against the completions we saw just before and just after
- * it was read, and what is queued and neither completed nor lost is in flight.
+ * Bios in flight are in our columns but not yet in the kernel's statistics. An idle disk has
+ * none, so there kernel - columns is exactly the residual, and what was queued but never
+ * completed is remembered as lost. For a busy disk we compare the kernel's number with the
+ * completions that we saw just before and just after reading it; what is queued and neither
+ * completed nor lost is in flight.
  */
 #include "user/monitor/monitor_internal.h"
 
@@ -60,7 +60,7 @@ static void add_base(void *context, __u32 device, __u64 bytes, __u64 in_progress
 	(void)in_progress;
 	bases = realloc(disks->bases, sizeof(*disks->bases) * (disks->nbases + 1));
 	if (!bases)
-		return; /* then this disk's residual shows all it did before */
+		return; /* without a base this disk's residual includes all its earlier I/O */
 	disks->bases = bases;
 	disks->bases[disks->nbases].device = device;
 	disks->bases[disks->nbases].bytes = bytes;
@@ -77,22 +77,23 @@ static __u64 base_of(const struct monitor_disks *disks, __u32 device)
 	for (size_t i = 0; i < disks->nbases; i++)
 		if (disks->bases[i].device == device)
 			return disks->bases[i].bytes;
-	return 0; /* it came later */
+	return 0; /* the disk is newer than the monitor */
 }
 
-/* The places that no disk has yet. */
+/* Puts all places into the queue of free ones. */
 static int offer_places(struct iocom_bpf *skel, struct iocom_err *err)
 {
 	__u32 places = bpf_map__max_entries(skel->maps.disk_free);
 
 	for (__u32 i = 0; i < places; i++)
 		if (bpf_map_update_elem(bpf_map__fd(skel->maps.disk_free), NULL, &i, 0))
-			return iocom_err_set(err, -errno, "cannot offer places for disks: %s",
+			return iocom_err_set(err, -errno,
+					     "cannot fill the queue of places for disks: %s",
 					     strerror(errno));
 	return 0;
 }
 
-/* 0: there is none. */
+/* Returns a free place; 0: there is none. */
 static __u32 monitor_disk_take_place(struct iocom_bpf *skel)
 {
 	__u32 index;
@@ -197,9 +198,9 @@ static void take_statistic(void *context, __u32 device, __u64 bytes, __u64 in_pr
 		if (entry->kernel_rebase)
 			entry->kernel_base = entry->kernel_last = bytes;
 		entry->kernel_rebase = false;
-		/* Less than before: the number was given to a new disk, which began at 0. */
+		/* Less than before: a new disk got the number and began at 0. */
 		if (bytes < entry->kernel_last)
-			entry->kernel_base -= entry->kernel_last; /* wraps, and so does this: */
+			entry->kernel_base -= entry->kernel_last; /* both differences wrap */
 		entry->kernel_last = bytes;
 		entry->disk.kernel_bytes = bytes - entry->kernel_base;
 		entry->in_progress = in_progress;
@@ -223,7 +224,7 @@ static void add_cpu(struct disk_value *sum, const struct disk_value *cpu)
 	sum->service2 += cpu->service2;
 }
 
-/* What all CPUs counted.  0 or negative errno. */
+/* Sums what all CPUs counted. Returns 0 or negative errno. */
 static int read_value(struct monitor_disks *disks, struct iocom_bpf *skel, __u32 place,
 		      struct disk_value *sum)
 {
@@ -261,7 +262,7 @@ static __u64 monitor_disk_completed(const struct disk_value *v)
 	return v->read_bytes + v->write_bytes;
 }
 
-/* How far VALUE is outside of [LOW, HIGH]. */
+/* Returns how far VALUE is outside of [LOW, HIGH]. */
 static __s64 outside(__u64 value, __u64 low, __u64 high)
 {
 	if (value < low)
@@ -288,7 +289,8 @@ static void check_identity(struct disk_entry *entry)
 			entry->lost;
 		rest = (__s64)(monitor_disk_queued(is) - monitor_disk_completed(is)) - entry->lost;
 	} else {
-		/* A disk without requests (dm, md) tells of no completion: as when last idle. */
+		/* A disk without requests (dm, md) reports no completions: use the residual of
+		 * its last idle time. */
 		rest = (__s64)(monitor_disk_queued(is) - kernel) + entry->disk.residual_bytes;
 	}
 	entry->in_flight = rest > 0 ? (__u64)rest : 0;
@@ -319,7 +321,7 @@ static void sum_disks(const struct monitor_disks *disks, struct monitor_sample *
 {
 	__u64 off = 0;
 
-	/* The sums are cumulative: disks that went stay in them. */
+	/* The sums are cumulative, so removed disks stay in them. */
 	sample->unattributed.metadata_bytes = disks->gone.metadata_bytes;
 	sample->unattributed.writeback_bytes = disks->gone.writeback_bytes;
 	sample->unattributed.swap_out_bytes = disks->gone.swap_out_bytes;
@@ -343,7 +345,8 @@ static void sum_disks(const struct monitor_disks *disks, struct monitor_sample *
 			(double)off / (double)sample->identity.kernel_bytes;
 }
 
-/* Each disk the programs saw, and what they counted before the kernel's statistics are read. */
+/* Finds the disks that the programs saw, and reads their counters before the kernel's
+ * statistics. */
 static int find_disks(struct monitor_disks *disks, struct iocom_bpf *skel, struct iocom_err *err)
 {
 	int fd = bpf_map__fd(skel->maps.disks);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A device number names another disk after a loop device got another file or a
- * drive was pulled and one plugged in.  The kernel numbers every medium it ever saw
- * (diskseq): a new number here means a new disk, which begins at 0 and is shown
- * when it does something.  Asked of disks that did something, and now and then.
+ * A device number can get another disk: a loop device gets another file, or a drive is replaced.
+ * The kernel numbers every medium (diskseq): a new number means a new disk, which begins at 0
+ * and appears once it does I/O. We check disks that did I/O, and the others now and then.
  */
 #include "user/monitor/monitor_internal.h"
 
@@ -11,7 +10,7 @@
 
 #define ASK_EVERY 8 /* readings */
 
-/* 0: the device is gone, or a kernel that does not number. */
+/* Returns 0 if the device is gone or the kernel does not number media. */
 static __u64 read_sequence(const struct disk_entry *entry)
 {
 	unsigned long long sequence;
@@ -53,7 +52,7 @@ struct disk_value monitor_disk_since(const struct disk_entry *entry,
 	value.write_bytes -= zero->write_bytes;
 	value.service_ns -= zero->service_ns;
 	value.response_ns -= zero->response_ns;
-	return value; /* service2 wraps: read as differences anyway */
+	return value; /* service2 wraps, and only its differences are used */
 }
 
 void monitor_disk_begin(struct disk_entry *entry)

@@ -2,9 +2,8 @@
 /*
  * A process's load = folded (ended threads, writeback charged to it)
  *                  + sum over its live threads since their last fold
- * and likewise a job's.  A thread that folds in the middle of a reading is missing
- * from that one: totals never go back, each field keeps its highest value until
- * the fold arrives.
+ * The same holds for a job's. A thread that folds in the middle of a reading is missing from
+ * that reading. Totals never go back: each field keeps its highest value until the fold arrives.
  *
  * Process states: LIVE --(last thread exits)--> EXITED --(age or number)--> forgotten.
  */
@@ -26,17 +25,17 @@ _Static_assert(offsetof(struct counters, major_faults) ==
 struct process {
 	struct process_key key;
 	uint64_t cgroup_id;
-	uint64_t seen_cgroup; /* where a reading last saw it alive; 0: nowhere */
+	uint64_t seen_cgroup; /* cgroup in which a reading last saw it alive; 0: none */
 	struct iocom_load folded;
-	struct iocom_load live; /* of reading `seen` */
-	struct iocom_load last; /* as reported */
+	struct iocom_load live; /* as of reading `seen` */
+	struct iocom_load last; /* last reported */
 	uint64_t rss_bytes;
 	uint64_t exited_s;
 	uint32_t uid;
-	uint32_t next;	  /* in the bucket, or the free list */
-	uint32_t newer;	  /* in the queue of the exited */
-	uint32_t seen;	  /* the reading that saw a thread of it */
-	uint32_t changed; /* the reading that brought folded I/O */
+	uint32_t next;	  /* next in the bucket or the free list */
+	uint32_t newer;	  /* next in the queue of the exited */
+	uint32_t seen;	  /* last reading that saw one of its threads */
+	uint32_t changed; /* last reading that brought folded I/O */
 	bool known;	  /* comm, uid, cgroup are valid */
 	bool exited;
 	bool reported_exit;
@@ -53,16 +52,16 @@ struct job {
 	uint32_t tasks;
 	uint32_t next;
 	uint32_t seen;
-	uint32_t used; /* the reading that last had something new */
+	uint32_t used; /* last reading with something new */
 };
 
-/* A pool of entries with a hash over it; entries never move between fold_begin and fold_end. */
+/* A pool of entries with a hash over it. Entries do not move between fold_begin and fold_end. */
 struct table {
 	void *entries;
-	size_t size; /* of one entry */
+	size_t size; /* size of one entry */
 	uint32_t capacity;
 	uint32_t used; /* high-water mark */
-	uint32_t free; /* list */
+	uint32_t free; /* list of free entries */
 	uint32_t count;
 	uint32_t *buckets;
 	uint32_t nbuckets; /* a power of two */
@@ -112,14 +111,14 @@ static const struct iocom_load *as_load(const struct counters *counters)
 	return (const struct iocom_load *)(const void *)counters;
 }
 
-/* More than the last instants of CPU on the way out. */
+/* True if there is more than the CPU time of a process's last moments. */
 static bool does_io(const struct counters *c)
 {
 	return c->explicit_read_bytes || c->explicit_write_bytes || c->implicit_bytes ||
 	       c->sent_bytes || c->received_bytes || c->local_bytes;
 }
 
-/* Takes the higher of each field, the difference to what was reported into DELTA. */
+/* Raises each field of LAST to NOW's value, and puts the differences into DELTA. */
 static void monitor_fold_advance(struct iocom_load *last, const struct iocom_load *now,
 				 struct iocom_load *delta)
 {
@@ -183,7 +182,7 @@ static int table_grow(struct table *table)
 	return 0;
 }
 
-/* An unused index, or NONE without memory.  The entry is zeroed. */
+/* Returns an unused, zeroed entry's index, or NONE without memory. */
 static uint32_t table_take(struct table *table, size_t next_offset)
 {
 	uint32_t i = table->free;
@@ -213,7 +212,7 @@ static void rehash_processes(struct fold *fold)
 		return;
 	buckets = malloc(sizeof(*buckets) * n);
 	if (!buckets)
-		return; /* slower, not wrong */
+		return; /* slower, but not wrong */
 	memset(buckets, 0xff, sizeof(*buckets) * n);
 	for (uint32_t b = 0; b < t->nbuckets; b++) {
 		for (uint32_t i = t->buckets[b], next; i != NONE; i = next) {
@@ -248,7 +247,7 @@ static struct process *process_get(struct fold *fold, const struct process_key *
 	p = process_at(fold, i);
 	p->key = *key;
 	p->newer = NONE;
-	p->seen = fold->reading; /* as if: its absence counts from here */
+	p->seen = fold->reading; /* so that its absence counts from here on */
 	p->uid = (uint32_t)-1;
 	strcpy(p->comm, "?");
 	p->next = *bucket;
@@ -345,7 +344,7 @@ static void job_forget(struct fold *fold, uint32_t i)
 	fold->result.evicted_jobs++;
 }
 
-/* Too many: forgets the half of the idle ones that has been idle longest. */
+/* If there are too many jobs, forgets the half that has been idle longest. */
 static void forget_jobs(struct fold *fold)
 {
 	uint32_t oldest = fold->reading, i;
@@ -427,9 +426,9 @@ int fold_disk_time(struct fold *fold, uint64_t cgroup_id, const struct iocom_dis
 }
 
 /*
- * What a process did before it moved, uncounted until then: its job is the cgroup
- * in which an earlier reading saw it, even if its end is known by now; one that nobody
- * saw counts where it went.
+ * Counts what a process did, uncounted, before it moved. Its job is the cgroup in which an
+ * earlier reading saw it, even if its end is known by now. If no reading saw it, its new cgroup
+ * counts.
  */
 static int fold_moved(struct fold *fold, const struct process *p, const struct late_value *value)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The table of hooks, and what follows from it on a given kernel; see monitor_hooks.h. */
+/* The table of hooks, and which of them a given kernel has; see monitor_hooks.h. */
 #include "user/monitor/monitor_hooks.h"
 
 #include <errno.h>
@@ -12,50 +12,50 @@
 static const struct hook table[] = {
 	{.name = "block_bio_queue",
 	 .program = "bio_queue",
-	 .min_args = 1, /* 5.11 took the queue away */
+	 .min_args = 1, /* 5.11 removed the argument for the queue */
 	 .max_args = 1,
 	 .needed = true,
 	 .columns = {"explicit_read_bytes", "explicit_write_bytes", "explicit_ops",
 		     "implicit_bytes", "implicit_ops", "task_bytes", "stacked_bytes",
 		     "unattributed"},
-	 .without = "who does block I/O is not known"},
+	 .without = "the monitor cannot tell which task does block I/O"},
 	{.name = "block_rq_complete",
 	 .program = "rq_complete",
 	 .min_args = 3,
 	 .max_args = 3,
 	 .needed = true,
 	 .columns = {"requests", "read_bytes", "write_bytes", "service_ms", "utilisation"},
-	 .without = "how long disks serve is not known"},
+	 .without = "the service time of disks is unknown"},
 	{.name = "writeback_dirty_folio",
 	 .program = "dirty_folio",
 	 .min_args = 2,
 	 .max_args = 2,
 	 .needed = true,
 	 .columns = {"explicit_write_bytes", "writeback_bytes"},
-	 .without = "writeback is charged to nobody"},
-	{.name = "writeback_dirty_page", /* before 5.16 */
+	 .without = "writeback is charged to no task"},
+	{.name = "writeback_dirty_page", /* until 5.15 */
 	 .program = "dirty_page",
 	 .min_args = 2,
 	 .max_args = 2,
 	 .needed = true,
 	 .stands_in = "dirty_folio",
 	 .columns = {"explicit_write_bytes", "writeback_bytes"},
-	 .without = "writeback is charged to nobody"},
+	 .without = "writeback is charged to no task"},
 	{.name = "writeback_single_inode",
 	 .program = "inode_written",
 	 .min_args = 3,
 	 .max_args = 3,
 	 .needed = true,
 	 .columns = {"explicit_write_bytes"},
-	 .without = "the ledger of who dirtied what is never settled"},
+	 .without = "the record of which task dirtied which file is never cleared"},
 	{.name = "block_bio_remap",
 	 .program = "bio_remap",
 	 .min_args = 3,
 	 .max_args = 3,
 	 .columns = {"stacked_bytes"},
 	 .coarse = {"stacked_bytes"},
-	 .without = "what md sends on to the disks below is in their residual, not in "
-		    "stacked_bytes"},
+	 .without = "bytes that md passes to the disks below it are in their "
+		    "residual, not in stacked_bytes"},
 	{.name = "page_fault_kernel", /* x86 only */
 	 .program = "fault_kernel",
 	 .min_args = 3,
@@ -64,14 +64,14 @@ static const struct hook table[] = {
 	 .coarse = {"implicit_bytes", "explicit_read_bytes"},
 	 .without = "a page fault taken inside the kernel (write(2) from a cold mapping) counts "
 		    "as an explicit read"},
-	{.name = "mm_filemap_fault", /* after 6.1 */
+	{.name = "mm_filemap_fault", /* since 6.2 */
 	 .program = "filemap_fault",
 	 .min_args = 2,
 	 .max_args = 2,
 	 .columns = {"implicit_bytes", "implicit_ops"},
 	 .coarse = {"implicit_bytes", "explicit_read_bytes"},
-	 .without = "direct I/O into or from a cold mapping: what it faults in counts as an "
-		    "explicit read"},
+	 .without = "pages that direct I/O faults into a cold mapping count as "
+		    "explicit reads"},
 	{.name = "mm_filemap_add_to_page_cache",
 	 .program = "page_added",
 	 .min_args = 1,
@@ -79,24 +79,25 @@ static const struct hook table[] = {
 	 .columns = {"explicit_read_bytes", "implicit_bytes", "unattributed"},
 	 .coarse = {"explicit_read_bytes", "implicit_bytes"},
 	 .without = "buffered reads that a limit on I/O holds back are unattributed"},
-	{.name = "sock_send_length", /* 6.3 */
+	{.name = "sock_send_length", /* since 6.3 */
 	 .program = "send_length",
 	 .min_args = 3,
 	 .max_args = 3,
 	 .columns = {"sent_bytes", "sent_messages", "local_bytes"},
 	 .unknown = {"sent_bytes", "sent_messages"},
 	 .coarse = {"local_bytes"},
-	 .without = "what tasks send by TCP is not measured; of local traffic only the "
-		    "receiving end is"},
+	 .without = "data that tasks send by TCP is not measured; local traffic is "
+		    "measured only at the receiving end"},
 	{.name = "sock_recv_length",
 	 .program = "recv_length",
 	 .min_args = 3,
 	 .max_args = 3,
 	 .columns = {"received_messages"},
 	 .unknown = {"received_messages"},
-	 .without = "messages received by TCP are not counted (their bytes are), and nothing "
-		    "received by MPTCP"},
-	/* Where functions let programs attach, their exits stand in (bpf/standin.bpf.h). */
+	 .without = "messages received by TCP are not counted (only their bytes), "
+		    "and data received by MPTCP is not counted at all"},
+	/* If the kernel lets programs attach to functions, these exits replace it
+	 * (bpf/standin.bpf.h). */
 	{.kind = HOOK_FUNCTION,
 	 .name = "inet_sendmsg",
 	 .program = "standin_sendmsg",
@@ -104,7 +105,7 @@ static const struct hook table[] = {
 	 .max_args = 3,
 	 .stands_in = "send_length",
 	 .columns = {"sent_bytes", "sent_messages", "local_bytes"},
-	 .without = "what tasks send by this way is not measured"},
+	 .without = "data that tasks send this way is not measured"},
 	{.kind = HOOK_FUNCTION,
 	 .name = "inet6_sendmsg",
 	 .program = "standin_sendmsg6",
@@ -112,7 +113,7 @@ static const struct hook table[] = {
 	 .max_args = 3,
 	 .stands_in = "send_length",
 	 .columns = {"sent_bytes", "sent_messages", "local_bytes"},
-	 .without = "what tasks send by this way is not measured"},
+	 .without = "data that tasks send this way is not measured"},
 	{.kind = HOOK_FUNCTION,
 	 .name = "inet_sendpage",
 	 .program = "standin_sendpage",
@@ -120,7 +121,7 @@ static const struct hook table[] = {
 	 .max_args = 5,
 	 .stands_in = "send_length",
 	 .columns = {"sent_bytes", "sent_messages", "local_bytes"},
-	 .without = "what tasks send by this way is not measured"},
+	 .without = "data that tasks send this way is not measured"},
 	{.kind = HOOK_FUNCTION,
 	 .name = "inet_recvmsg",
 	 .program = "standin_recvmsg",
@@ -128,7 +129,7 @@ static const struct hook table[] = {
 	 .max_args = 4,
 	 .stands_in = "recv_length",
 	 .columns = {"received_messages"},
-	 .without = "messages received by this way are not counted"},
+	 .without = "messages received this way are not counted"},
 	{.kind = HOOK_FUNCTION,
 	 .name = "inet6_recvmsg",
 	 .program = "standin_recvmsg6",
@@ -136,14 +137,14 @@ static const struct hook table[] = {
 	 .max_args = 4,
 	 .stands_in = "recv_length",
 	 .columns = {"received_messages"},
-	 .without = "messages received by this way are not counted"},
+	 .without = "messages received this way are not counted"},
 	{.name = "tcp_rcv_space_adjust",
 	 .program = "rcv_space",
 	 .min_args = 1,
 	 .max_args = 1,
 	 .needed = true,
 	 .columns = {"received_bytes", "local_bytes"},
-	 .without = "what tasks receive by TCP is not known"},
+	 .without = "data that tasks receive by TCP is not measured"},
 	{.name = "inet_sock_set_state",
 	 .program = "sock_state",
 	 .min_args = 3,
@@ -157,21 +158,22 @@ static const struct hook table[] = {
 	 .max_args = 2, /* 6.15 added group_dead */
 	 .needed = true,
 	 .columns = {"tasks", "jobs"},
-	 .without = "tasks shorter than a period are lost"},
+	 .without = "tasks that live for less than a period are lost"},
 	{.name = "sched_process_free",
 	 .program = "process_free",
 	 .min_args = 1,
 	 .max_args = 1,
 	 .needed = true,
 	 .columns = {"tasks", "jobs"},
-	 .without = "what a task does while it exits is lost"},
+	 .without = "counts of what a task does while it exits are lost"},
 	{.name = "cgroup_attach_task",
 	 .program = "cgroup_attach",
 	 .min_args = 4,
 	 .max_args = 4,
 	 .needed = true,
 	 .columns = {"jobs"},
-	 .without = "a task that moves between cgroups takes its past along"},
+	 .without = "when a task moves between cgroups, its earlier counts move to "
+		    "the new job"},
 	{.kind = HOOK_ITERATOR,
 	 .name = "task_file",
 	 .program = "old_sockets",
@@ -191,12 +193,13 @@ static const struct hook table[] = {
 	 .columns = {"run_queue"},
 	 .without = "the run queue cannot be read"},
 	{.kind = HOOK_FUNCTION,
-	 .name = "bpf_iter_task_new", /* 6.7 */
+	 .name = "bpf_iter_task_new", /* since 6.7 */
 	 .program = "attach_threads",
 	 .columns = {"jobs"},
 	 .coarse = {"cpu_ms"},
-	 .without = "when a process moves between cgroups, threads that did no I/O take their "
-		    "past along: their old job keeps it, too"},
+	 .without = "when a process moves between cgroups, earlier counts of "
+		    "threads that did no I/O go to the new job, and the old job "
+		    "keeps them, too"},
 	{.kind = HOOK_FUNCTION,
 	 .name = "bpf_iter_task_new",
 	 .program = "walk",
@@ -208,12 +211,12 @@ static const struct hook table[] = {
 	 .program = "walk_look",
 	 .faster = true,
 	 .columns = {"run_queue"},
-	 .without = "a look at the run queue takes four times as long"},
+	 .without = "reading the run queue takes four times as long"},
 };
 #define TABLE (sizeof(table) / sizeof(table[0]))
 _Static_assert(TABLE <= HOOKS_MAX, "HOOKS_MAX");
 
-/* What depends on the processor rather than on a hook. */
+/* Columns that depend on the processor, not on a hook. */
 static const struct {
 	bool fine_on_x86, fine_on_arm64;
 	struct monitor_degraded what;
@@ -226,19 +229,19 @@ static const struct {
 	{.fine_on_x86 = true,
 	 .fine_on_arm64 = true,
 	 .what = {"implicit_bytes", "processor",
-		  "page faults are not told from system calls on this processor: all reads count "
-		  "as explicit",
+		  "page faults and system calls cannot be told apart on this "
+		  "processor: all reads count as explicit",
 		  true}},
 	{.fine_on_x86 = true,
 	 .fine_on_arm64 = true,
 	 .what = {"implicit_ops", "processor",
-		  "page faults are not told from system calls on this processor: all reads count "
-		  "as explicit",
+		  "page faults and system calls cannot be told apart on this "
+		  "processor: all reads count as explicit",
 		  true}},
 };
 #define PROCESSORS (sizeof(processors) / sizeof(processors[0]))
 
-/* Parameters of the prototype that type ID leads to, or -1. */
+/* Returns the number of parameters of the prototype that type ID leads to, or -1. */
 static int parameters(const struct btf_raw *btf, uint32_t id)
 {
 	const struct btf_type *t = btf_raw_type(btf, id);
@@ -255,7 +258,7 @@ static void find_tracepoint(struct hooks *hooks, const struct btf_raw *btf, cons
 	for (size_t h = 0; h < hooks->count; h++)
 		if (hooks->status[h].hook->kind == HOOK_TRACEPOINT &&
 		    !strcmp(name, hooks->status[h].hook->name))
-			/* The context comes first. */
+			/* The first parameter is the context. */
 			hooks->status[h].args = parameters(btf, proto) - 1;
 }
 
@@ -306,7 +309,7 @@ static bool monitor_hooks_fits(const struct hook_status *status)
 	       (status->args >= hook->min_args && status->args <= hook->max_args);
 }
 
-/* A stand-in comes after whom it stands in for, so one pass settles all. */
+/* The table has a stand-in after the hook that it replaces, so one pass is enough. */
 static void monitor_hooks_settle(struct hooks *hooks)
 {
 	for (size_t h = 0; h < hooks->count; h++) {
@@ -362,7 +365,7 @@ bool hooks_preemptible(const struct hooks *hooks)
 	return hooks->srcu_fast && hooks->preempt_calls;
 }
 
-/* One of those that take STATUS's place, or whose place it takes, is used. */
+/* True if another hook of STATUS's group is used: one that it replaces, or one that replaces it. */
 static bool monitor_hooks_replaced(const struct hooks *hooks, const struct hook_status *status)
 {
 	const char *head =
@@ -434,7 +437,7 @@ size_t hooks_degraded(const struct hooks *hooks, struct monitor_degraded *out, s
 	for (size_t h = 0; h < hooks->count; h++) {
 		const struct hook *hook = hooks->status[h].hook;
 
-		/* The head of a group speaks for all of it. */
+		/* The first hook of a group speaks for the group. */
 		if (hook->stands_in || monitor_hooks_replaced(hooks, &hooks->status[h]))
 			continue;
 		for (size_t i = 0; i < HOOK_DEGRADED_MAX && hook->unknown[i]; i++)

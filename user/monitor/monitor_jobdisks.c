@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Disk time by job: the kernel side counts what each job submitted to each disk;
- * here each disk's time of service since the last reading is shared among them.
- * A disk that served while no counts came keeps the time for the next reading.
+ * Disk time by job: the kernel side counts what each job submitted to each disk; here we share
+ * each disk's service time since the last reading among them. If a disk served but no job has
+ * counts, its time waits for the next reading.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -13,26 +13,26 @@
 #include "user/monitor/monitor_internal.h"
 
 #define BATCH	      512
-#define IDLE_READINGS 300 /* then an entry goes, when the table is half full */
+#define IDLE_READINGS 300 /* then an entry is removed, if the table is half full */
 
 struct known {
 	struct job_disk_key key;
 	struct job_disk_value value;
-	uint32_t used; /* the reading that last saw it grow */
+	uint32_t used; /* last reading that saw it grow */
 };
 
-/* What of a disk stays from reading to reading. */
+/* What we keep of a disk from reading to reading. */
 struct due {
 	uint32_t device;
 	struct iocom_disk before;
 	struct jobdisk_due due;
 	double part;
-	double operations, bytes; /* of this reading, all jobs */
+	double operations, bytes; /* in this reading, all jobs */
 };
 
 struct monitor_jobdisks {
-	struct known *known, *next;   /* in order of key; JOB_DISKS each */
-	struct job_disk_value *grown; /* of `next`: since the last reading */
+	struct known *known, *next;   /* sorted by key; JOB_DISKS each */
+	struct job_disk_value *grown; /* growth of `next` since the last reading */
 	size_t n;
 	struct due *dues;
 	size_t ndues;
@@ -77,7 +77,7 @@ static int monitor_jobdisks_by_key(const void *a, const void *b)
 	return x->device < y->device ? -1 : x->device > y->device;
 }
 
-/* The kernel's table as it is now, into `next`; how many. */
+/* Reads the kernel's table into `next` and its size into N. */
 static int read_table(struct monitor_jobdisks *j, int fd, size_t *n, struct iocom_err *err)
 {
 	DECLARE_LIBBPF_OPTS(bpf_map_batch_opts, opts);
@@ -103,7 +103,7 @@ static int read_table(struct monitor_jobdisks *j, int fd, size_t *n, struct ioco
 	return 0;
 }
 
-/* What grew, and since when the rest did not. */
+/* Computes what each entry grew, and keeps the last time of growth of the others. */
 static void monitor_jobdisks_compare(struct monitor_jobdisks *j, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -180,7 +180,8 @@ static int monitor_jobdisks_share(struct monitor_jobdisks *j, size_t n, struct f
 	return rc;
 }
 
-/* An entry that grows just now starts again from what came since: nothing but its past is lost. */
+/* Removes idle entries. If one grows at this moment it starts again from 0, and only its past is
+ * lost. */
 static size_t forget_idle(struct monitor_jobdisks *j, int fd, size_t n)
 {
 	size_t kept = 0;

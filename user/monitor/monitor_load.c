@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Loads the eBPF object.  Which programs fit is asked of the running kernel's
- * type information, never of its version: distributions backport.
+ * Loads the eBPF object. The running kernel's type information decides which programs fit, never
+ * its version: distributions backport.
  */
 #include "user/monitor/monitor_internal.h"
 
@@ -16,8 +16,8 @@
 #include "user/monitor/monitor_btf.h"
 
 /*
- * libbpf's print hook is one per process and has no context argument; its last
- * words are kept per thread for the sentence of the failing call.
+ * libbpf's print hook is one per process and has no context argument. We keep its last words per
+ * thread, for the sentence of the failing call.
  */
 static _Thread_local char last_words[256];
 
@@ -31,13 +31,13 @@ static int keep_words(enum libbpf_print_level level, const char *format, va_list
 	vsnprintf(line, sizeof(line), format, args);
 	length = strcspn(line, "\n");
 	line[length] = '\0';
-	/* The first complaint tells the cause, the later ones only who passed it on. */
+	/* Keep the first complaint, which names the cause; later ones only pass it on. */
 	if (!last_words[0])
 		memcpy(last_words, line, length + 1);
 	return 0;
 }
 
-/* DATA as a file in memory.  No such file is no failure: libbpf then looks for itself. */
+/* Makes DATA a file in memory. Failing is harmless: libbpf then finds the types itself. */
 static void types_file(struct monitor_types *types, const void *data, size_t size)
 {
 	size_t at = 0;
@@ -97,7 +97,7 @@ int monitor_load_probe(struct hooks *hooks, struct monitor_types *types, struct 
 	return rc;
 }
 
-/* The program that libbpf's words "prog 'NAME': ..." are about; "" for none. */
+/* Finds the program that libbpf's words "prog 'NAME': ..." are about; "": none. */
 static void accused(char *name, size_t size)
 {
 	const char *from = strstr(last_words, "prog '"), *end;
@@ -123,7 +123,7 @@ static void limit_disks(struct iocom_bpf *skel, __u32 places)
 	monitor_load_limit(skel->maps.disk_free, places);
 }
 
-/* Room for twice the disks that are here, and some: each takes 112 bytes for each CPU. */
+/* Makes room for more than twice the present disks: each takes 112 bytes per CPU. */
 static void size_disks(struct iocom_bpf *skel)
 {
 	DIR *dir = opendir("/sys/block");
@@ -195,7 +195,7 @@ int monitor_load_open(struct iocom_bpf **skel, struct hooks *hooks,
 	char name[64];
 	int rc;
 
-	/* Each round leaves out one more program, so this ends. */
+	/* This ends, because each round leaves out one more program. */
 	do {
 		rc = load_once(skel, hooks, knobs, types, err);
 		accused(name, sizeof(name));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * How full the tables of the eBPF programs are and what they take.  The kernel
- * keeps no count of a hash's entries that user space can read: they are counted,
- * and so rarely.  Of task and socket storage even that is not possible.
+ * How full the tables of the eBPF programs are, and how much memory they use. The kernel shows
+ * no number of a hash's entries to user space, so we count them, and do that rarely. For task
+ * and socket storage even that is impossible.
  */
 #include "user/monitor/monitor_internal.h"
 
@@ -16,7 +16,7 @@
 #define BATCH	     256
 #define EIGHT(n)     (((size_t)(n) + 7) & ~(size_t)7)
 
-/* From /proc/self/fdinfo; 0 when it does not say. */
+/* Reads the memory from /proc/self/fdinfo; 0: it is not there. */
 static __u64 monitor_maps_memory_of(int fd)
 {
 	char path[64], line[128];
@@ -34,7 +34,7 @@ static __u64 monitor_maps_memory_of(int fd)
 	return bytes;
 }
 
-/* What one entry's value takes in user space. */
+/* Returns the size of one entry's value in user space. */
 static size_t value_size(const struct bpf_map *map)
 {
 	if (bpf_map__type(map) != BPF_MAP_TYPE_PERCPU_HASH)
@@ -53,7 +53,7 @@ static bool countable(const struct bpf_map *map)
 static __u64 monitor_maps_count_entries(const struct bpf_map *map)
 {
 	DECLARE_LIBBPF_OPTS(bpf_map_batch_opts, opts);
-	/* The kernel's place in the table: as large as a key, at least 4 bytes. */
+	/* The batch call's cursor: as large as a key, but at least 4 bytes. */
 	void *place = calloc(1, EIGHT(bpf_map__key_size(map)));
 	void *keys = calloc(BATCH, EIGHT(bpf_map__key_size(map)));
 	void *values = calloc(BATCH, value_size(map));
@@ -69,7 +69,7 @@ static __u64 monitor_maps_count_entries(const struct bpf_map *map)
 		first = false;
 		if (!rc || errno == ENOENT)
 			entries += count;
-		else /* no batches on this kernel, or a bucket too long for one */
+		else /* this kernel has no batches, or a bucket is too large for one */
 			entries = MONITOR_ENTRIES_UNKNOWN;
 	}
 	free(place);

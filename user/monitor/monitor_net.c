@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* TCP beside the programs: the zero point of old sockets, the maps behind the rows by address. */
+/* TCP in user space: the zero point of old sockets, and the maps behind the rows by address. */
 #include "user/monitor/monitor_internal.h"
 
 #include <bpf/bpf.h>
@@ -98,7 +98,7 @@ int monitor_net_read(struct monitor_net *net, uint64_t now_ns, struct monitor_sa
 	int rc = remotes_read(net->remotes, now_ns / 1000000, &sample->remotes, &sample->nremotes);
 
 	if (rc)
-		return iocom_err_set(err, rc, "cannot give back remote addresses: %s",
+		return iocom_err_set(err, rc, "cannot free the slots of remote addresses: %s",
 				     strerror(-rc));
 	return 0;
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/*
- * TCP beside the programs: the zero point of old sockets, the rows by remote
- * address.
- */
+/* TCP in user space: the zero point of old sockets, and the rows by remote address. */
 #ifndef IOCOM_MONITOR_NET_H
 #define IOCOM_MONITOR_NET_H
 
@@ -10,7 +7,7 @@
 #include "user/monitor/monitor.h"
 #include "user/monitor/monitor_remotes.h"
 
-/* What TCP needs beside the programs. */
+/* State of the user-space side of TCP. */
 struct monitor_net {
 	struct remote_slot *slots; /* mapped */
 	size_t mapped;
@@ -18,16 +15,17 @@ struct monitor_net {
 	struct remotes *remotes;
 };
 
-/* Before loading: room for so many addresses (0: REMOTES_MAX). */
+/* Sets the number of addresses (0: REMOTES_MAX). Call it before loading. */
 void monitor_net_size(struct iocom_bpf *skel, unsigned remotes_max);
-/* After loading: the slots of remotes; one idle for IDLE_MS (0: REMOTES_IDLE_MS) may leave. */
+/* Prepares the slots of remotes; one that is idle for IDLE_MS (0: REMOTES_IDLE_MS) may be
+ * reused. Call it after loading. */
 int monitor_net_init(struct monitor_net *net, struct iocom_bpf *skel, unsigned idle_ms,
 		     struct iocom_err *err);
-/* After attaching: gives sockets that were there before us their zero point. */
+/* Sets the zero point of sockets older than the monitor. Call it after attaching. */
 int monitor_net_baseline(struct iocom_bpf *skel, struct iocom_err *err);
 int monitor_net_read(struct monitor_net *net, uint64_t now_ns, struct monitor_sample *sample,
 		     struct iocom_err *err);
-/* What was not even initialised is fine. */
+/* A NET that was never initialised is fine. */
 void monitor_net_deinit(struct monitor_net *net);
 
 #endif

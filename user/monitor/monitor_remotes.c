@@ -8,15 +8,15 @@
 
 #define OTHERS_MAX 4096
 
-/* What this side knows of a slot. */
+/* User space's knowledge of a slot. */
 struct known {
 	struct monitor_remote_counts last;
 	uint64_t changed_ms;
-	uint64_t left_ms; /* when it left the index */
+	uint64_t left_ms; /* when it was removed from the index */
 	bool in_use, leaving;
 };
 
-/* One job's row of other remotes: what taken back slots counted, and its own slot. */
+/* One job's row of other remotes: the sums of freed slots, and its own slot. */
 struct other {
 	uint64_t cgroup_id;
 	struct monitor_remote_counts taken, slot, delta;
@@ -32,7 +32,7 @@ struct remotes {
 	struct remotes_config config;
 	struct known *known;
 	struct idle *idle;
-	struct other *others; /* by cgroup id */
+	struct other *others; /* sorted by cgroup id */
 	size_t nothers;
 	struct monitor_remote *rows;
 	size_t nrows;
@@ -115,7 +115,7 @@ void remotes_free(struct remotes *r)
 	free(r);
 }
 
-/* Where the row of CGROUP_ID is or would be. */
+/* Returns where the row of CGROUP_ID is or belongs. */
 static size_t other_place(const struct remotes *r, uint64_t cgroup_id)
 {
 	size_t low = 0, high = r->nothers;
@@ -131,7 +131,7 @@ static size_t other_place(const struct remotes *r, uint64_t cgroup_id)
 	return low;
 }
 
-/* The row that has been idle longest makes room. */
+/* Drops the row that has been idle longest. */
 static void forget_other(struct remotes *r)
 {
 	size_t oldest = 0;
@@ -169,7 +169,7 @@ static void read_slot(struct remotes *r, unsigned i, uint64_t now_ms)
 	struct monitor_remote_counts now = slot_counts(slot), delta;
 	struct known *known = &r->known[i];
 
-	/* A slot without counts may still be on its way into the index. */
+	/* A slot without counts may not be in the index yet. */
 	if (!cgroup_id || !counts_any(&now))
 		return;
 	if (!known->in_use)
@@ -211,7 +211,7 @@ static void report_others(struct remotes *r)
 	}
 }
 
-/* Gives back a slot that left the index a while ago; it has just been read. */
+/* Frees a slot some time after it left the index; the caller has just read it. */
 static int monitor_remotes_take_back(struct remotes *r, unsigned i, uint64_t now_ms)
 {
 	struct remote_slot *slot = &r->config.slots[i];
@@ -248,7 +248,8 @@ static int by_age(const void *a, const void *b)
 	return x->changed_ms < y->changed_ms ? -1 : x->changed_ms > y->changed_ms;
 }
 
-/* With fewer than a quarter free: those idle longest leave, until half are free. */
+/* If less than a quarter of the slots is free, removes the longest idle ones until half are
+ * free. */
 static void monitor_remotes_make_room(struct remotes *r, unsigned from, unsigned to,
 				      uint64_t now_ms)
 {

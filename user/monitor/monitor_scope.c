@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The scope's cgroup: its id is the inode number of its directory, its level the
- * number of directories below the cgroup2 mount.  A cgroup namespace or a bind
- * mount hides levels, so the level is counted to the true root: the one whose
- * parent is of another file system.
+ * The scope's cgroup: its id is the inode number of its directory, its level the number of
+ * directories below the cgroup2 mount. A cgroup namespace or a bind mount hides levels, so we
+ * count up to the true root, whose parent is on another file system.
  */
 #include "user/monitor/monitor_internal.h"
 
@@ -30,8 +29,8 @@ int monitor_scope_find(const char *path, __u64 *id, __u32 *level, struct iocom_e
 	if (fstatfs(fd, &fs) || fs.f_type != CGROUP2_SUPER_MAGIC || fstat(fd, &here)) {
 		close(fd);
 		return iocom_err_set(err, -ENOENT,
-				     "%s is not a directory of a cgroup2 mount (the scope of the "
-				     "monitor is one)",
+				     "%s cannot be the monitor's scope: it is not a directory of a "
+				     "cgroup2 mount",
 				     path);
 	}
 	*id = here.st_ino;
@@ -48,5 +47,6 @@ int monitor_scope_find(const char *path, __u64 *id, __u32 *level, struct iocom_e
 	}
 	if (fd >= 0)
 		close(fd);
-	return rc ? iocom_err_set(err, rc, "cannot look above %s: %s", path, strerror(-rc)) : 0;
+	return rc ? iocom_err_set(err, rc, "cannot open the parent of %s: %s", path, strerror(-rc))
+		  : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * All live threads: by a walk along the kernel's list (walk.bpf.h) where there is
- * one and the tasks are not too many for it, else by an iterator.
+ * Reads all live threads: with a walk along the kernel's list (walk.bpf.h) if the kernel has one
+ * and there are not too many tasks for it, else with an iterator.
  */
 #include "user/monitor/monitor_internal.h"
 
@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define WALK_PAUSE   20 /* sweeps and looks without a walk after one that fell short */
+#define WALK_PAUSE   20 /* sweeps and looks to do without the walk after one saw too little */
 #define SWEEP_BUFFER ((size_t)64 * 1024)
 
 typedef int (*each_fn)(struct monitor *monitor, const char *data, size_t size, size_t *used);
@@ -27,7 +27,7 @@ static int buffer_ready(struct monitor *monitor, struct iocom_err *err)
 	return 0;
 }
 
-/* Runs an iterator program to its end; EACH gets what it wrote. */
+/* Runs an iterator program to its end and passes its output to EACH. */
 static int run_iterator(struct monitor *monitor, struct bpf_link *link, each_fn each,
 			struct iocom_err *err)
 {
@@ -61,7 +61,7 @@ static int run_iterator(struct monitor *monitor, struct bpf_link *link, each_fn 
 	return rc == -ENOMEM ? iocom_err_set(err, rc, "out of memory in the sweep") : rc;
 }
 
-/* The parts of a run that its flags name; how long it is. */
+/* Finds the parts of a run that its flags name. Returns the run's length. */
 static size_t take_run(const char *data, const struct leader_record **leader,
 		       const struct counters **counters)
 {
@@ -81,7 +81,7 @@ static size_t take_run(const char *data, const struct leader_record **leader,
 	return length;
 }
 
-/* Takes whole records; a rest waits for the next read. */
+/* Takes whole records; the rest waits for the next read. */
 static int take_records(struct monitor *monitor, const char *data, size_t size, size_t *used)
 {
 	const struct leader_record *leader;
@@ -107,14 +107,14 @@ static int iterate(struct monitor *monitor, struct iocom_err *err)
 	static const char none[RUN_SIZE];
 	__u32 zero = 0;
 
-	/* A sweep that failed may have left a run unfinished. */
+	/* A failed sweep may have left an unfinished run. */
 	if (bpf_map_update_elem(bpf_map__fd(monitor->skel->maps.pending), &zero, none, BPF_ANY))
 		return iocom_err_set(err, -errno, "cannot begin the sweep over all tasks: %s",
 				     strerror(errno));
 	return run_iterator(monitor, monitor->skel->links.sweep, take_records, err);
 }
 
-/* False: no walk here, or it did not see all. */
+/* Returns false if there is no walk, or it did not see all tasks. */
 static bool monitor_sweep_walk(struct monitor *monitor, const struct bpf_program *program)
 {
 	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, opts);

@@ -21,13 +21,13 @@ struct share {
 struct task_ref {
 	const struct iocom_task *task;
 	struct share share;
-	uint64_t owner; /* id of the cgroup that names its job */
+	uint64_t owner; /* id of the cgroup that the job is named after */
 };
 
 struct job_ref {
-	struct iocom_job_load sum; /* nested cgroups of a job folded in */
+	struct iocom_job_load sum; /* with the job's nested cgroups */
 	struct share share;
-	uint32_t mine, others; /* tasks of this reading, by user */
+	uint32_t mine, others; /* tasks in this reading: the user's, and other users' */
 };
 
 struct build {
@@ -39,58 +39,57 @@ struct build {
 	struct task_ref *tasks;
 	struct job_ref *jobs;
 	size_t njobs;
-	uint64_t unknown; /* counters that this kernel does not tell: bits, as sample_load.c has
-			     them */
-	struct monitor_remote *remotes; /* cgroup_id is the owner's; in its order */
+	uint64_t unknown; /* counters that this kernel does not tell, as bits of sample_load.c */
+	struct monitor_remote *remotes; /* cgroup_id is the owner's; sorted by it */
 	size_t nremotes;
 };
 
-/* Sets a member; takes VALUE, which may be NULL (-1 then). */
+/* Sets a member and takes VALUE; returns -1 if VALUE is NULL. */
 int sample_put(json_t *object, const char *key, json_t *value);
 json_t *sample_integer(uint64_t value);
-/* Thousandths are enough for every unit here, and print short. */
+/* Rounds to thousandths, which are enough for every unit here. */
 json_t *sample_real(double value);
-/* Cut to valid UTF-8. */
+/* Makes a string, cut to valid UTF-8. */
 json_t *sample_text(const char *s);
-/* OBJECT, or NULL and OBJECT freed when RC tells of a failure. */
+/* Returns OBJECT, or frees it and returns NULL if RC is a failure. */
 json_t *sample_finish(json_t *object, int rc);
 
-/* Which counters the reading calls unknown, for `unknown`. */
+/* Returns which counters the reading calls unknown, for `unknown`. */
 uint64_t sample_unknown(const struct monitor_sample *sample);
-/* All counters and their rates (LOAD, DELTA may be NULL: without); null where this kernel does not
- * tell. */
+/* Puts all counters and their rates (LOAD or DELTA may be NULL: left out); null if this kernel
+ * does not tell them. */
 int sample_put_load(const struct build *b, json_t *object, const struct iocom_load *load,
 		    const struct iocom_load *delta);
-/* What no job could be given: its counters, all 0 where nothing was lost. */
+/* Returns the counters that found no job; all 0 if nothing was lost. */
 json_t *sample_lost(const struct build *b);
-/* Times of each resource in the interval, and their parts of the sum. */
+/* Puts the time of each resource in the interval, and its part of the sum. */
 int sample_put_times(const struct build *b, json_t *object, const struct iocom_job_load *job);
 int sample_put_share(json_t *object, const struct share *share);
-/* What a load moved on disks, and on the network. */
+/* Return the bytes that a load moved on disks and on the network. */
 double sample_disk_bytes(const struct iocom_load *load);
 double sample_network_bytes(const struct iocom_load *load);
 struct share sample_share(const struct build *b, const struct iocom_load *delta);
-/* Bytes per second of the disk that worked most. */
+/* Returns the bytes per second of the disk that worked most. */
 double sample_disk_speed(const struct monitor_sample *sample);
 
-/* The job's name, the cgroup's path, or null for the root and the nameless kernel. */
+/* Returns the job's name, the cgroup's path, or null for the root and the nameless kernel. */
 json_t *sample_job_text(struct build *b, uint64_t owner);
-/* The nearest cgroup at or above ID that is a job of iocom, else ID itself. */
+/* Returns the nearest cgroup at or above ID that is a job of iocom, else ID itself. */
 uint64_t sample_job_owner(struct build *b, uint64_t id);
-/* Fills jobs and tasks of B, nested cgroups folded, ordered by share. */
+/* Fills jobs and tasks of B, with nested cgroups folded, sorted by share. */
 void sample_collect(struct build *b);
-/* The options let the caller see JOB. */
+/* Returns true if the options let the caller see JOB. */
 bool sample_job_shown(const struct build *b, const struct job_ref *job);
 
 /* Fills the remotes of B, after sample_collect. */
 void sample_collect_remotes(struct build *b);
-/* The rows of the job that the cgroup OWNER names. */
+/* Returns the rows of the job that the cgroup OWNER names. */
 json_t *sample_remotes(const struct build *b, uint64_t owner);
 
 json_t *sample_disks(const struct build *b);
 json_t *sample_unattributed(const struct monitor_sample *s);
 json_t *sample_identity(const struct monitor_sample *s);
-/* With HELP: the sentences of those drops that happened. */
+/* With HELP adds a sentence for each kind of drop that happened. */
 json_t *sample_drops(const struct monitor_sample *s, bool help);
 json_t *sample_degraded(const struct monitor_sample *s);
 json_t *sample_cost(const struct monitor_sample *s);

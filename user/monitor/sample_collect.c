@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Whose job a cgroup is, what its nested ones sum up to, and in which order all is shown. */
+/* Finds the job of each cgroup, sums up its nested cgroups, and sorts what is shown. */
 #include "user/monitor/sample_build.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #define NESTING_MAX 64
 
-/* The job's name, the cgroup's path, or null for the root and the nameless kernel. */
+/* Returns the job's name, the cgroup's path, or null for the root and the nameless kernel. */
 json_t *sample_job_text(struct build *b, uint64_t owner)
 {
 	const struct sample_json_options *o = b->opt;
@@ -73,7 +73,7 @@ static int jobs_by_id(const void *a, const void *b)
 	return x->sum.cgroup_id < y->sum.cgroup_id ? -1 : x->sum.cgroup_id > y->sum.cgroup_id;
 }
 
-/* Jobs in order of id, the nested cgroups of one job summed up. */
+/* Collects the jobs sorted by id, with the nested cgroups of a job summed up. */
 static void collect_jobs(struct build *b)
 {
 	const struct monitor_sample *s = b->sample;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What the monitor lost, what it cannot tell on this kernel, and what it costs. */
+/* What the monitor lost, what it cannot measure on this kernel, and what it costs. */
 #include "user/monitor/sample_build.h"
 
 #include <math.h>

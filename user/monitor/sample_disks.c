@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The disks of the document: totals, rates, and what no task is charged with. */
+/* The disks of the document: totals, rates, and what is charged to no task. */
 #include "user/monitor/sample_build.h"
 
-/* What was there before, or NULL when rates of this disk are not known. */
+/* Returns the disk's earlier values, or NULL if its rates are unknown. */
 static const struct iocom_disk *disk_before(const struct build *b, const struct iocom_disk *disk)
 {
 	static const struct iocom_disk none;

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A monitor reading as a JSON document; see sample_json.h.
+ * Turns a monitor reading into a JSON document; see sample_json.h.
  *
- * Tasks and jobs are ordered by their largest share of a resource:
+ * Tasks and jobs are sorted by their largest share of a resource:
  *
  *   cpu      cpu time / (elapsed * cores)
  *   disk     (explicit read + write + implicit bytes) / (elapsed * capacity)
  *   network  (sent + received bytes) / (elapsed * capacity)
  *
- * Capacity of disk is what the caller configured or learned, else what the
- * disk that worked most has shown so far: bytes per time of service.  A capacity
- * that all tasks together exceed in the interval is too small, and is then what
- * they had: the shares of one resource are at most 1 together.
+ * The capacity of the disk is what the caller configured or learned, else what the busiest disk
+ * has shown so far: bytes per service time. If all tasks together moved more than the capacity,
+ * it is too small, and we use what they moved: the shares of one resource add up to at most 1.
  */
 #include "user/monitor/sample_json.h"
 
@@ -88,7 +87,7 @@ static json_t *jobs_json(struct build *b)
 	return array;
 }
 
-/* All tasks together, also those that own_only leaves out. */
+/* Sums all tasks, also those that own_only leaves out. */
 static struct iocom_load sum_tasks(const struct monitor_sample *s)
 {
 	struct iocom_load sum = {0};
@@ -111,7 +110,7 @@ static json_t *totals_json(const struct build *b)
 	return sample_finish(object, rc);
 }
 
-/* What disks and network can do, at least as much as they did. */
+/* Sets the capacities of disks and network, at least to what they did. */
 static void set_capacities(struct build *b)
 {
 	const struct sample_json_options *o = b->opt;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Counters with their rates, the share of a resource, and the small steps that
- * every part of the document takes.
+ * Counters with their rates, the share of a resource, and helpers for every part of the
+ * document.
  */
 #include "user/monitor/sample_build.h"
 
@@ -11,10 +11,10 @@
 
 #include "user/utf8.h"
 
-#define DISK_MB_PER_S_UNKNOWN 100.0 /* nothing configured, and no disk has served anything */
+#define DISK_MB_PER_S_UNKNOWN 100.0 /* if nothing is configured or measured */
 #define NAME_BYTES	      4096
 
-/* Every count of struct iocom_load, that is all but the times, which change their unit. */
+/* All counts of struct iocom_load. Times are not here because they change their unit. */
 #define LOAD_FIELDS(F)                                                                             \
 	F(explicit_read_bytes)                                                                     \
 	F(explicit_write_bytes)                                                                    \
@@ -34,14 +34,14 @@
 	F(netfs_read_bytes)                                                                        \
 	F(netfs_write_bytes)
 
-/* A field that this kernel does not fill is null. */
+/* Why a counter may be null: this kernel does not fill it. */
 enum lack { LACK_NEVER, LACK_TASK_IO, LACK_RUN_WAIT, LACK_IO_WAIT };
 
 struct load_field {
 	const char *name, *rate;
 	size_t offset;
 	enum lack lack;
-	bool time; /* ns here, ms there */
+	bool time; /* ns in the struct, ms in the document */
 };
 
 #define LOAD_FIELD(f)	 {#f, #f "_per_s", offsetof(struct iocom_load, f), LACK_NEVER, false},

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Paths of cgroups by id; see sample_names.h.
+ * Finds the paths of cgroups by id; see sample_names.h.
  *
- * On a 64-bit machine the inode number of a cgroup2 directory is the cgroup's
- * id, and readdir() already gives it, so a walk costs one open and one readdir
- * per cgroup and no stat.
+ * On a 64-bit machine the inode number of a cgroup2 directory is the cgroup's id. readdir()
+ * returns it, so a walk needs one open and one readdir per cgroup and no stat.
  */
 #include "user/monitor/sample_names.h"
 
@@ -25,14 +24,14 @@
 struct entry {
 	uint64_t id;
 	uint64_t parent;
-	char *path; /* NULL: looked for, not there */
+	char *path; /* NULL: looked for and not found */
 };
 
 struct sample_names {
 	char *root;
-	struct entry *entries; /* the first `sorted` are in order of id */
+	struct entry *entries; /* the first `sorted` are sorted by id */
 	size_t n, sorted, room;
-	bool walked; /* since sample_names_begin */
+	bool walked; /* a walk was done since sample_names_begin */
 };
 
 struct sample_names *sample_names_new(const char *root)
@@ -81,7 +80,7 @@ static struct entry *sample_names_find(struct sample_names *names, uint64_t id)
 	return bsearch(&key, names->entries, names->sorted, sizeof(key), sample_names_by_id);
 }
 
-/* Takes PATH, which may be NULL only for an id that is not there. */
+/* Takes PATH, which is NULL only for an id that was not found. */
 static int sample_names_append(struct sample_names *names, uint64_t id, uint64_t parent, char *path)
 {
 	if (names->n == names->room) {
@@ -133,7 +132,7 @@ static int walk_child(struct sample_names *names, DIR *dir, uint64_t id, const c
 		return rc;
 	fd = openat(dirfd(dir), name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
-		return 0; /* removed meanwhile, or not ours to read */
+		return 0; /* the directory was removed meanwhile, or we may not read it */
 	return sample_names_walk(names, fd, child_id, path, length + (size_t)n, depth + 1);
 }
 
@@ -173,7 +172,7 @@ static void refresh(struct sample_names *names)
 		close(fd);
 		return;
 	}
-	/* Out of memory: what was noted stays, the rest goes by its number. */
+	/* Without memory the noted names stay, and the rest is shown by number. */
 	if (sample_names_note(names, st.st_ino, 0, "/"))
 		close(fd);
 	else

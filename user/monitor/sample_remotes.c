@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * With whom a job talks: one row an address, the nested cgroups of the job folded
- * in, those who talk most first; what has no address of its own comes last.
+ * The remotes of a job: one row per address, with the job's nested cgroups folded in, those with
+ * most traffic first; the row without an address is last.
  */
 #include "user/monitor/sample_build.h"
 

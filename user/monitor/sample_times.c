@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What a job needed of each resource, as times and as parts of their sum (job_times.h). */
+/* The time that a job needed of each resource, and its part of their sum (job_times.h). */
 #include "user/monitor/job_times.h"
 #include "user/monitor/sample_build.h"
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Several readings as one; see sample_window.h.
+ * Sums several readings; see sample_window.h.
  *
- * Tasks and jobs are kept in order of their key, so that a new reading is
- * merged in one pass:
+ * Tasks and jobs are sorted by key, so that a new reading is merged in one pass:
  *
- *   in both       newest values, delta = sum of deltas, exited once = exited
+ *   in both       newest values, delta = sum of deltas, exited if it exited in any
  *   only new      as it is
  *   only old      kept: it ended in an earlier reading of this window; a remote
- *                 is not: its job's row of other remotes has it now
+ *                 is dropped, because its job's row of other remotes has it now
  */
 #include "user/monitor/sample_window.h"
 
@@ -17,13 +16,13 @@
 #include <string.h>
 
 struct sample_window {
-	struct monitor_sample sum; /* its tasks, jobs, disks are the arrays below */
+	struct monitor_sample sum; /* its tasks, jobs and disks are the arrays below */
 	struct iocom_task *tasks;
 	struct iocom_job_load *jobs;
 	struct monitor_remote *remotes;
 	struct iocom_disk *disks, *before;
 	size_t nbefore;
-	size_t readings; /* since the last take */
+	size_t readings; /* readings since the last take */
 	double queue_ns; /* sum of run_queue * elapsed */
 };
 
@@ -112,7 +111,8 @@ static const struct kind job_kind = {sizeof(struct iocom_job_load), job_order, j
 static const struct kind remote_kind = {sizeof(struct monitor_remote), remote_order, remote_join,
 					true};
 
-/* OUT has room for NOLD + NFRESH; both inputs are in order.  How many came out. */
+/* Merges two sorted arrays into OUT, which has room for NOLD + NFRESH. Returns the number of
+ * entries. */
 static size_t sample_window_merge(const struct kind *kind, char *out, const char *old, size_t nold,
 				  const char *fresh, size_t nfresh)
 {
@@ -136,7 +136,7 @@ static size_t sample_window_merge(const struct kind *kind, char *out, const char
 	return n;
 }
 
-/* A new array of OLD and NEWEST merged; NULL only when memory is out. */
+/* Returns a new array of OLD and NEWEST merged, or NULL without memory. */
 static void *merged(const struct kind *kind, const void *old, size_t nold, const void *newest,
 		    size_t nnewest, size_t *n)
 {
@@ -157,7 +157,7 @@ static void *merged(const struct kind *kind, const void *old, size_t nold, const
 	return out;
 }
 
-/* The newest of all that is not an array of ours, and the sums over the window. */
+/* Takes the newest values of all that is not in our arrays, and the sums over the window. */
 static void sample_window_take_over(struct sample_window *w, const struct monitor_sample *sample,
 				    bool first)
 {
@@ -200,7 +200,7 @@ int sample_window_add(struct sample_window *w, const struct monitor_sample *samp
 	}
 	if (sample->ndisks)
 		memcpy(disks, sample->disks, sample->ndisks * sizeof(*disks));
-	if (first) { /* what the last take showed is what came before */
+	if (first) { /* the previous take's disks become BEFORE */
 		free(w->before);
 		w->before = w->disks;
 		w->nbefore = w->before ? w->sum.ndisks : 0;

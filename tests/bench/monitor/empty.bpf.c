@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Programs that do nothing, where the monitor's busiest ones are: what the kernel's
- * run-time statistics show for them is the cost of the statistics themselves, and what
- * an application loses by them is the cost of having programs there at all.  And one
- * that does nothing but call: what the kernel's way of returning from a helper costs.
+ * Programs that do nothing, at the hooks of the monitor's busiest programs.  Their time in the
+ * kernel's run-time statistics is the cost of the statistics themselves, and the time that an
+ * application loses is the cost of having programs at these hooks.  One program only calls a
+ * helper, which shows the cost of returning from one.
  */
 #define SEC(name) __attribute__((section(name), used))
 #define EMPTY(name, tracepoint)                                                                    \

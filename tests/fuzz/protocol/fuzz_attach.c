@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What a client asks that attaches, and what it is answered: what is taken holds what
- * the rest relies on, and comes back the same when it is packed again.
+ * A client's request to attach, and the answer: what is accepted keeps the rules that the rest
+ * relies on, and packing it again gives the same bytes.
  */
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Messages between batch and worker: refused, or the same bytes again; and lines. */
+/* Messages between batch and worker are refused, or pack to the same bytes again; and lines. */
 #include <errno.h>
 
 #include "balancer/batch/batch.h"

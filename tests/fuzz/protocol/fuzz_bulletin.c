@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A bulletin, opened: each vector that is taken is one that an agent could have sent. */
+/* An opened bulletin: an agent could have sent each vector that is accepted. */
 #include <math.h>
 
 #include "agent/cluster/bulletin.h"
@@ -36,7 +36,7 @@ static void each(void *arg, const struct iocom_vector *v, uint64_t age_ns, bool 
 	pack(&again, &second);
 	must(first.size == second.size && !memcmp(first.data, second.data, first.size));
 	msgpack_sbuffer_destroy(&second);
-	/* What is in range stays as it is. */
+	/* Values in range stay unchanged. */
 	vector_bound(&bound);
 	pack(&bound, &second);
 	must(first.size == second.size && !memcmp(first.data, second.data, first.size));

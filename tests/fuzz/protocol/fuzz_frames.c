@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Frames: the bytes in one piece through frame_parse, and the same bytes through a
- * socket in pieces and a wire: both see the same frames, and the same end.
+ * Frames: frame_parse gets the bytes at once, a wire gets them in pieces through a socket. Both
+ * must see the same frames and the same end.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 
 #define BYTES_MAX 8192
 
-/* What the wire says next; 0 or FRAME_E_*. */
+/* Returns the wire's next result: 0 or FRAME_E_*. */
 static int next_of(struct wire *wire, int peer, const uint8_t **left, size_t *bytes, size_t piece,
 		   uint8_t *type, const uint8_t **payload, uint32_t *length)
 {

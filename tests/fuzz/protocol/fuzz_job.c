@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The spec of a job, as a client sends it and the shim obeys it. */
+/* Fuzzes the spec of a job, as a client sends it and the shim obeys it. */
 #include "tests/fuzz/protocol/sample_spec.h"
 #include "tests/fuzz/protocol/fuzz_protocol.h"
 #include "user/spec.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What comes on a leash, where a shim or an agent should be: each reading ends, and so do
- * all; a lease only ever goes on, or is over for good.
+ * Any bytes on a leash, at the shim and at the agent: each read ends, and so does the loop; a
+ * lease only gets longer, or ends for good.
  */
 #include <errno.h>
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A message of another agent, its seal opened: head and body are refused, or mean the same
- * when packed again; then it is obeyed, once, by an agent that has jobs of that other.
+ * An opened message of another agent: head and body are refused, or mean the same when packed
+ * again. Then an agent that has jobs of the other one obeys it, once.
  */
 #include "agent/cluster/peer_requests.h"
 #include "agent/cluster/message.h"

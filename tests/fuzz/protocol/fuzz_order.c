@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What agents ask and tell each other of a job: the order and the report. */
+/* What agents tell each other about a job: the order and the report. */
 #include "tests/fuzz/protocol/fuzz_protocol.h"
 #include "agent/jobs/job_order.h"
 #include "agent/jobs/job_report.h"

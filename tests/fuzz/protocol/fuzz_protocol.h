@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What every decoder of the protocol must keep, whatever the bytes: it refuses them, or
- * what it understood can be packed again and means the same.
+ * What every decoder of the protocol must guarantee for any bytes: it refuses them, or what it
+ * understood means the same when packed again.
  */
 #ifndef FUZZ_PROTOCOL_H
 #define FUZZ_PROTOCOL_H
@@ -16,10 +16,11 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
-/* Each target's first inputs: sample N to OUT; false: there are no more. */
+/* Each target's first inputs: writes sample N to OUT. Returns false if there are no more. */
 bool sample(int n, FILE *out);
 
-/* `fuzz_TARGET --sample N` writes one, for run.sh; 1: there is none. */
+/* Handles `fuzz_TARGET --sample N`, which writes one sample for run.sh. Returns 1 if there is
+ * none. */
 static inline int samples_of(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "--sample"))
@@ -38,7 +39,7 @@ static inline void must(bool holds)
 		abort();
 }
 
-/* A NUL is within SIZE. */
+/* Checks that SIZE bytes contain a NUL. */
 static inline void must_end(const char *text, size_t size)
 {
 	must(memchr(text, 0, size) != NULL);

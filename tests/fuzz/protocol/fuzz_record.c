@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A job's record on disk, start or exit, as a disk that lost bytes gives it back. */
+/* Fuzzes a job's record, start or exit, as read back from a disk that lost bytes. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -68,7 +68,7 @@ bool sample(int n, FILE *out)
 
 FUZZ_SAMPLES
 
-/* Where the end of an output is: what is taken is packed the same, and adds up. */
+/* The file `tail`: what is accepted packs to the same bytes, and its numbers add up. */
 static void fuzz_tail(const uint8_t *data, size_t size)
 {
 	uint8_t again[RECORD_TAIL_BYTES];

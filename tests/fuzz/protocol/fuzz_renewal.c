@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A renewal's question, as home takes it, and its answer, as a shim does: nobody who does
- * not know the secret is believed, and what is a job's name is one.
+ * A renewal's question at home and its answer at a shim: nobody is believed without the secret,
+ * and what passes as a job's name is a valid one.
  */
 #include <sys/socket.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ bool sample(int n, FILE *out)
 
 FUZZ_SAMPLES
 
-/* What comes to the shim where home's answer should. */
+/* Gives the shim any bytes as home's answer. */
 static void hear(const uint8_t *data, size_t size)
 {
 	struct renew renew = {

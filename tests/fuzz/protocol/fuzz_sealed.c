@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The order an agent gives its shim, in a file in memory. */
+/* Fuzzes the order that an agent gives its shim, in a memory file. */
 #include <sys/mman.h>
 #include <unistd.h>
 

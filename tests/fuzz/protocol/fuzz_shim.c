@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The shim's side of a job stream: a client that sends anything.  The frames go to the
- * streams of a job that reads nothing and said a little, by pipes or at a
- * terminal: whatever comes, no more than a
- * window waits, no byte is taken that was not sent, and none is kept after it was taken.
+ * The shim's side of a job stream, with a client that sends anything. The frames go to the
+ * streams of a job that reads nothing and wrote a little, through pipes or at a terminal. For
+ * any frames: no more than a window waits, no byte counts as taken that was not sent, and no
+ * byte is kept after it was taken.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@ static struct streams streams;
 static void check(void)
 {
 	must(streams.input.length <= FRAME_WINDOW + 2);
-	must(streams.consumed + streams.input.length <= streams.sent[0] + 2); /* two for ^D */
+	must(streams.consumed + streams.input.length <= streams.sent[0] + 2); /* two bytes for ^D */
 	must(streams.sent[0] <= streams.taken[0] + FRAME_WINDOW);
 	must(streams.taken[0] <= streams.consumed);
 	for (int i = 1; i < FRAME_STREAMS; i++) {
@@ -70,11 +70,11 @@ bool sample(int n, FILE *out)
 {
 	put(out, FRAME_DATA, "\0\0\0\0\0\0\0\0\0hello", 14);
 	put(out, FRAME_DATA, "\0\0\0\0\0\0\0\0\5more", 13);
-	put(out, FRAME_CREDIT, "\1\0\0\0\0\0\10\0\3", 9); /* three bytes were taken */
-	put(out, FRAME_DATA, "\2\0\0\0\0\0\0\0\0", 9);	  /* nobody reads its errors */
-	put(out, FRAME_DATA, "\0\0\0\0\0\0\0\0\11", 9);	  /* the end of its input */
+	put(out, FRAME_CREDIT, "\1\0\0\0\0\0\10\0\3", 9); /* the client took three bytes */
+	put(out, FRAME_DATA, "\2\0\0\0\0\0\0\0\0", 9);	  /* nobody reads the error output */
+	put(out, FRAME_DATA, "\0\0\0\0\0\0\0\0\11", 9);	  /* the end of the input */
 	put(out, FRAME_WINSIZE, "\0\30\0\120\0\0\0\0", TERMINAL_SIZE_BYTES);
-	if (n) /* now an even number of bytes: by pipes */
+	if (n) /* now the number of bytes is even, which means pipes */
 		put(out, FRAME_SIGNAL, "\2", 1);
 	return n <= 1;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The first frame of a job stream, from anybody who can reach the port. */
+/* Fuzzes the first frame of a job stream, from any machine that can reach the port. */
 #include "tests/fuzz/protocol/fuzz_protocol.h"
 #include "user/pack.h"
 #include "tests/fuzz/protocol/sample_spec.h"

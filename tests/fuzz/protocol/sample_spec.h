@@ -5,7 +5,7 @@
 #include "tests/fuzz/protocol/fuzz_protocol.h"
 #include "user/spec.h"
 
-/* A job as iocom run would send it. */
+/* A job as `iocom run` would send it. */
 static inline void sample_spec(struct spec *spec)
 {
 	static char *argv[] = {(char *)"sh", (char *)"-c", (char *)"true", NULL};
@@ -27,7 +27,7 @@ static inline void sample_spec(struct spec *spec)
 	};
 }
 
-/* The same as it travels; the caller's to free. */
+/* The same, packed; the caller frees it. */
 static inline void *sample_spec_packed(size_t *length)
 {
 	struct iocom_err err = {0};

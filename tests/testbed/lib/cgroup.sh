@@ -26,7 +26,7 @@ cgroup_find() {
 			done
 			;;
 		esac
-	done <<<"$(cat /proc/self/mountinfo)" # at once: line by line one may be torn by a mount
+	done <<<"$(cat /proc/self/mountinfo)" # in one read: a mount may change lines in between
 	[ -n "$CG_V2" ] || die "no cgroup2 hierarchy is mounted: mount -t cgroup2 none /sys/fs/cgroup/unified"
 	CG_ROOTS=("$CG_V2" ${CG_ROOTS[@]+"${CG_ROOTS[@]}"})
 	: "${CG_MEMORY:=$CG_V2}" "${CG_CPU:=$CG_V2}"
@@ -40,7 +40,7 @@ cgroup_enter() {
 	done
 }
 
-# Back to where we were started; `up` itself works inside the infra group so that
+# Moves back to the groups where we started. `up` itself works inside the infra group, so that
 # `down` finds it and its children after a crash.
 CG_ORIGIN=()
 cgroup_remember() {
@@ -62,7 +62,7 @@ cgroup_leave() {
 	done
 }
 
-# Offers memory and cpu to the children of a v2 group, where v2 has them.
+# Offers memory and cpu to the children of a v2 group, if v2 has them.
 cgroup_offer() { # DIRECTORY
 	local controller
 	for controller in memory cpu; do
@@ -76,7 +76,7 @@ cgroup_write() { # FILE VALUE
 }
 strerror() { { echo "$2" >"$1"; } 2>&1 | sed 's/.*: //'; }
 
-# The testbed's own group with infra/ in it.
+# Makes the testbed's own group with infra/ in it.
 cgroup_setup() { # NODES
 	local root
 	for root in "${CG_ROOTS[@]}"; do
@@ -90,7 +90,7 @@ cgroup_setup() { # NODES
 	fi
 	[ -e "$CG_MEMORY/$MARK/infra/memory.limit_in_bytes" ] || [ -e "$CG_MEMORY/$MARK/infra/memory.max" ] ||
 		die "the kernel has no memory control groups: boot it with cgroup_enable=memory"
-	# The disks must not wait for the machine's other programs, nor for the jobs.
+	# The disks must not wait for other programs of the machine or for the jobs.
 	if [ -e "$CG_CPU/$MARK/cpu.shares" ]; then
 		cgroup_write "$CG_CPU/$MARK/cpu.shares" $((1024 * ($1 + 4)))
 		cgroup_write "$CG_CPU/$MARK/infra/cpu.shares" 8192
@@ -100,7 +100,7 @@ cgroup_setup() { # NODES
 	fi
 }
 
-# A node's groups with its limits: the whole node shares them.
+# Makes a node's groups with its limits, which the whole node shares.
 cgroup_node() { # NODE CORES MEGABYTES
 	local root child quota period=20000
 	for root in "${CG_ROOTS[@]}"; do
@@ -128,7 +128,7 @@ cgroup_node() { # NODE CORES MEGABYTES
 	fi
 }
 
-# Names of the nodes that have a group anywhere.
+# Prints the names of the nodes that have a group anywhere.
 cgroup_nodes() {
 	local root
 	for root in "${CG_ROOTS[@]}"; do
@@ -136,7 +136,7 @@ cgroup_nodes() {
 	done | sort -u
 }
 
-# Our top groups that exist, one a line.
+# Prints our top groups that exist, one a line.
 cgroup_tops() {
 	local root
 	for root in "${CG_ROOTS[@]}"; do
@@ -144,7 +144,7 @@ cgroup_tops() {
 	done
 }
 
-# Processes in the group PATH and below, in any hierarchy.
+# Prints the processes in the group PATH and below, in any hierarchy.
 cgroup_pids() { # PATH
 	local root
 	for root in "${CG_ROOTS[@]}"; do
@@ -161,9 +161,9 @@ cgroup_signal() { # SIGNAL PATH
 	done
 }
 
-# Kills until nobody is left: a fork between two looks is caught by the next one.
+# Kills until no process is left: the next round catches a fork between two rounds.
 cgroup_kill() { # PATH
-	local tries=250
+	local tries=3000
 	until cgroup_is_empty "$1"; do
 		{ echo 1 >"$CG_V2/$1/cgroup.kill"; } 2>/dev/null
 		cgroup_signal KILL "$1"

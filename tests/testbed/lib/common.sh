@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# What every command of the testbed uses.
+# Functions that every command of the testbed uses.
 
 die() {
 	printf 'testbed: %s\n' "$*" >&2
@@ -27,7 +27,8 @@ need_tools() {
 
 node_address() { echo "10.77.0.${1#n}"; }
 
-# wait_until TENTHS COMMAND...: polls until it succeeds; fails after TENTHS of a second.
+# wait_until TENTHS COMMAND...: repeats the command until it succeeds; fails after TENTHS of a
+# second.
 wait_until() {
 	local tries=$(($1 * 5))
 	shift
@@ -37,14 +38,14 @@ wait_until() {
 	done
 }
 
-# The first line of a file, without a process.
+# Reads the first line of a file without starting a process.
 slurp() {
 	local line=""
 	{ read -r line <"$1"; } 2>/dev/null
 	printf '%s' "$line"
 }
 
-# shape KEY: a value of the running testbed ("" when there is none or it is half up).
+# shape KEY: a value of the running testbed ("" if there is none or it is half up).
 shape() {
 	local line
 	[ -r "$STATE/shape" ] || return 0
@@ -59,7 +60,7 @@ take_lock() { # SECONDS
 	flock -w "$1" 9 || die "another testbed command is still at work: try again when it has ended"
 }
 
-# Mount points of this testbed, the deepest last: each tmpfs of ours and all below it.
+# Prints the mount points of this testbed, the deepest last: each tmpfs of ours and all below it.
 our_mounts() {
 	awk -v mark="$MARK" '
 		{ point[NR] = $5; for (i = 7; i <= NF; i++) if ($i == "-") break
@@ -69,7 +70,7 @@ our_mounts() {
 	' /proc/self/mountinfo
 }
 
-# Loop devices whose backing file is one of our disks: /dev/loopN lines.
+# Prints the loop devices whose backing file is one of our disks, as /dev/loopN.
 our_loops() {
 	local file
 	for file in /sys/block/loop*/loop/backing_file; do

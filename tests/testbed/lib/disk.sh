@@ -3,12 +3,12 @@
 # A node's disk: nbdkit (disk.c: one request at a time, bytes / speed each) -> nbdfuse
 # -> loop device with direct I/O (no second page cache) -> ext4.
 
-# The plugin is built here, so that the testbed needs nothing from `make`.
+# Builds the plugin here, so that the testbed needs nothing from `make`.
 disk_build() {
 	local source=$ROOT/tests/testbed/disk.c cc
 	DISK_PLUGIN=$BUILD/tests/testbed-disk.so
 	[ "$DISK_PLUGIN" -nt "$source" ] && return
-	read -ra cc <<<"${CC:-gcc}" # as make takes it: a word or more
+	read -ra cc <<<"${CC:-gcc}" # one or more words, as in make
 	need_tools "${cc[0]}:gcc"
 	[ -e /usr/include/nbdkit-plugin.h ] ||
 		die "nbdkit-plugin.h is not installed: apt-get install nbdkit-plugin-dev"
@@ -20,10 +20,10 @@ disk_build() {
 	fi
 }
 
-# A single server with a queue: at most one request in the driver, so that the time
-# from issue to completion is the service time at any queue depth.  BFQ's strict mode
-# does that; small budgets let readers and writers alternate.  Without BFQ up to four
-# requests are in flight, and the time in the driver holds their queueing too.
+# Sets up a single server with a queue: at most one request is in the driver, so that the time
+# from issue to completion is the service time at any queue depth. BFQ's strict mode does that;
+# small budgets let readers and writers alternate. Without BFQ up to four requests are in flight,
+# and the time in the driver includes their queueing.
 disk_queue() { # loopN
 	local queue=/sys/block/$1/queue
 	if { echo bfq >"$queue/scheduler"; } 2>/dev/null; then
@@ -45,7 +45,7 @@ disk_serve() { # NODE DIRECTORY
 		die "$1: nbdkit did not start: $(tail -n 1 "$log")"
 	setsid nbdfuse -C 1 -P "$2/nbdfuse.pid" "$2/mount/$MARK-$1" --unix "$2/socket" \
 		</dev/null >>"$log" 2>&1 &
-	wait_until 50 test -s "$2/mount/$MARK-$1" || die "$1: nbdfuse did not start: $(tail -n 1 "$log")"
+	wait_until 300 test -s "$2/mount/$MARK-$1" || die "$1: nbdfuse did not start: $(tail -n 1 "$log")"
 }
 
 # Makes the disk at full speed, mounts it in the node, then slows it down.

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# testbed down: finds what is there by its fixed names, removes it in the reverse order
-# of `up`, and says what it could not remove.
+# testbed down: finds everything by its fixed names, removes it in the reverse order of `up`, and
+# says what it could not remove.
 
-# Whether the process named by a pid file lives and is one of ours.
+# Succeeds if the process named by a pid file lives and is one of ours.
 running() { # PIDFILE
 	local pid
 	pid=$(slurp "$1")
@@ -11,14 +11,14 @@ running() { # PIDFILE
 		[[ $(slurp "/proc/$pid/stat") != *") Z "* ]]
 }
 
-# What there is of a testbed, one thing a line.
+# Prints what exists of a testbed, one thing a line.
 down_remains() {
 	our_mounts | sed 's/^/mount /'
 	our_loops | sed 's/^/loop device /'
 	cgroup_tops | sed 's/^/control group /'
 }
 
-# The state directory of a testbed that is up elsewhere than in $STATE.
+# Prints the state directory of a testbed that is up, but not in $STATE.
 down_elsewhere() {
 	local point
 	for point in $(our_mounts); do
@@ -26,13 +26,13 @@ down_elsewhere() {
 	done
 }
 
-# Whoever kills the testbed must not sit in it.
+# The process that kills the testbed must not be inside it.
 down_not_inside() {
 	! grep -qs "/$MARK/" /proc/self/cgroup ||
 		die "this shell runs on a node of the testbed: use one outside of it"
 }
 
-# Processes in a node's network that left its control groups.
+# Prints the processes in a node's network that left its control groups.
 down_strays() {
 	local net inode
 	for net in $(our_mounts | grep -E '/net$'); do
@@ -50,7 +50,7 @@ down_no_agents() {
 
 down_processes() {
 	local node pid
-	# The agents may want to tidy up; they have a second.
+	# The agents get a second to clean up.
 	for node in $(cgroup_nodes); do
 		cgroup_signal TERM "$MARK/$node/agent"
 	done
@@ -63,13 +63,13 @@ down_processes() {
 	done
 }
 
-# While the disks still work, and at full speed, so that dirty pages go quickly.
+# Sync while the disks still work, at full speed, so that dirty pages are written quickly.
 down_disks() {
 	local file loop
 	for file in $(our_mounts | grep -E '/ns/mnt$'); do
 		[ ! -e "${file%/ns/mnt}/disk/speed" ] || echo 0 >"${file%/ns/mnt}/disk/speed"
 		[ ! -e "${file%/ns/mnt}/disk/mount" ] ||
-			timeout -k 1 10 nsenter "--mount=$file" umount "$DISK_DIR" 2>/dev/null
+			timeout -k 1 60 nsenter "--mount=$file" umount "$DISK_DIR" 2>/dev/null
 	done
 	for loop in $(our_loops); do
 		losetup --detach "$loop" 2>/dev/null
@@ -95,12 +95,12 @@ down_all() {
 	down_disks
 	cgroup_kill "$MARK"
 	down_mounts
-	# A loop device in a namespace that died only now lets go here.
+	# A loop device in a namespace that ended only now can be released here.
 	for remains in $(our_loops); do
 		losetup --detach "$remains" 2>/dev/null
 	done
-	wait_until 50 down_no_loops
-	wait_until 50 cgroup_remove
+	wait_until 300 down_no_loops
+	wait_until 300 cgroup_remove
 	remains=$(down_remains)
 	[ -z "$remains" ] && return
 	printf 'testbed: could not remove:\n%s\n' "$remains" >&2
@@ -117,9 +117,9 @@ down_main() {
 		echo "testbed: nothing is up"
 		return
 	fi
-	# An `up` still at work, or its orphans: they are in the infra group.
+	# Kills an `up` that is still at work, or its orphans: they are in the infra group.
 	[ -s "$STATE/shape" ] || cgroup_kill "$MARK"
-	take_lock 60
+	take_lock 300
 	down_all 9<&- || exit 1
 	echo "testbed: down"
 }

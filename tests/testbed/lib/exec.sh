@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# testbed exec: becomes the command (exec all the way down), so that signals, streams
-# and the exit status are the command's own.
+# testbed exec: becomes the command (by exec at every step), so that signals, streams and the exit
+# status are the command's own.
 
 exec_main() {
 	local node=${1-} user="" home dir
@@ -36,7 +36,7 @@ exec_main() {
 	cgroup_find
 	cgroup_enter "$MARK/$node/exec" || die "cannot enter the control groups of $node: the testbed is damaged, testbed down removes it"
 	export IOCOM_TESTBED_DISK=$DISK_DIR IOCOM_RUN_DIR=$dir/run IOCOM_MUNGE_SOCKET=$dir/munge/socket
-	# Not $BUILD itself: ordinary users may be barred from a directory above it.
+	# Not $BUILD itself: ordinary users may not be allowed into a directory above it.
 	export PATH=$STATE/programs:$PATH
 	[ -s "$dir/disk/loop" ] || unset IOCOM_TESTBED_DISK
 	# shellcheck disable=SC2016

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # A node's namespaces, link, munged and agent.
 
-# Bits per second of a tc rate, or nothing when it is not one.
+# Prints the bits per second of a tc rate, or nothing if it is not a rate.
 net_bits() { # RATE
 	awk -v r="${1,,}" 'BEGIN {
 		if (!match(r, /^[0-9]+(\.[0-9]+)?/)) exit
@@ -12,7 +12,7 @@ net_bits() { # RATE
 		if (u in f && n * f[u] >= 1e5 && n * f[u] <= 1e11) printf "%.0f", n * f[u] }'
 }
 
-# The bridge lives in a namespace of its own: the machine's network stays as it was.
+# The bridge is in a namespace of its own, so the machine's network does not change.
 bridge_up() {
 	mkdir -p "$STATE/bridge"
 	: >"$STATE/bridge/net"
@@ -21,8 +21,8 @@ bridge_up() {
 		ip link set iocom-br addrgenmode none up' || die "cannot make a bridge: is the kernel's bridge module there?"
 }
 
-# A token bucket each way.  Its depth is 2 ms, at least one 64 KiB segment of TCP; its
-# queue 50 ms, at least 256 KiB.
+# Limits the link by a token bucket in each direction. Its depth is 2 ms, but at least one 64 KiB
+# segment of TCP; its queue is 50 ms, but at least 256 KiB.
 link_up() { # NODE
 	local dir=$STATE/$1 burst limit shaper
 	burst=$((NET_BITS / 8 / 500))
@@ -60,12 +60,12 @@ munged_up() { # NODE
 		munged "--key-file=$STATE/munge.key" "--socket=$dir/socket" "--pid-file=$dir/pid" \
 		"--seed-file=$dir/seed" "--log-file=$dir/log" --num-threads=2 \
 		"--origin=$(node_address "$1")" </dev/null >"$dir/out" 2>&1 ||
-		! wait_until 50 test -S "$dir/socket"; then
+		! wait_until 300 test -S "$dir/socket"; then
 		die "$1: munged did not start: $(tail -qn 1 "$dir/out" "$dir/log" 2>/dev/null)"
 	fi
 }
 
-# Whether process PID listens on the unix socket PATH.
+# Succeeds if process PID listens on the unix socket PATH.
 listens() { # PID PATH
 	awk -v path="$2" '$4 == "00010000" && $8 == path { found = 1 } END { exit !found }' \
 		"/proc/$1/net/unix" 2>/dev/null
@@ -75,8 +75,8 @@ agent_answers() { # PID PATH: also true when it died: then there is nothing to w
 	listens "$1" "$2" || [ ! -d "/proc/$1" ] || [[ $(slurp "/proc/$1/stat") == *") Z "* ]]
 }
 
-# The agent learns the CPU quota from its control group: --cpu-speed stays 1.  Root is
-# the same person on every node here, so his jobs are let in.
+# The agent learns the CPU quota from its control group: --cpu-speed stays 1. Root is the same
+# person on every node here, so root's jobs are accepted.
 agent_up() { # NODE MB_PER_S
 	local dir=$STATE/$1 scope=cgroup=$MARK/$1 peers pid
 	local -a flags=()
@@ -97,7 +97,7 @@ agent_up() { # NODE MB_PER_S
 	) &
 	pid=$!
 	echo "$pid" >"$dir/agent.pid"
-	wait_until 150 agent_answers "$pid" "$dir/run/iocom.sock"
+	wait_until 600 agent_answers "$pid" "$dir/run/iocom.sock"
 	listens "$pid" "$dir/run/iocom.sock" && return
 	tail -n 15 "$dir/agent.log" | sed "s/^/  $1: /" >&2
 	die "$1: its agent does not answer on $dir/run/iocom.sock; above is the end of its log"

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# testbed status: what is up, for people and as JSON.
+# testbed status: prints what is up, for people and as JSON.
 
-# The K-th of a comma list.
+# Prints the K-th entry of a comma-separated list.
 nth() { # K LIST
 	local -a list
 	IFS=, read -ra list <<<"$2"
@@ -15,7 +15,7 @@ alive() { # PIDFILE
 	if running "$1"; then echo running; else echo dead; fi
 }
 
-# "NODE ADDRESS DISK MB/S CORES MB AGENT MUNGED PID" of every node.
+# Prints "NODE ADDRESS DISK MB/S CORES MB AGENT MUNGED PID" of every node.
 status_rows() {
 	local k dir disk agent loop
 	for k in $(seq "$(shape nodes)"); do

@@ -74,7 +74,7 @@ up_shape() {
 		"period=${PERIOD:-1}"
 }
 
-# All that can be known to be missing, before anything is made.
+# Checks for everything that could be missing before it makes anything.
 up_check() {
 	local kernel
 	need_root up
@@ -95,7 +95,7 @@ up_check() {
 	fi
 }
 
-# Damage done to a running testbed, as a sentence; nothing when it is whole.
+# Prints what is damaged in a running testbed, as a sentence; nothing if it is whole.
 up_damage() {
 	local k dir
 	for k in $(seq "$NODES"); do
@@ -110,7 +110,8 @@ up_damage() {
 	done
 }
 
-# 0: it is up as wanted.  1: nothing is there now.  Exits when it is up otherwise.
+# Returns 0 if it is up as wanted, and 1 if there is none now. Exits if it is up with other
+# options.
 up_already() {
 	local damage
 	[ -n "$(down_remains)" ] || return 1
@@ -131,7 +132,7 @@ up_state() {
 	local k
 	mkdir -p "$STATE" || die "cannot make $STATE"
 	[ -z "$(ls -A "$STATE")" ] || die "$STATE is not empty and not a testbed's: remove it, or set IOCOM_TESTBED_DIR"
-	# Private: a mount namespace's file cannot be bound on a shared mount.
+	# Private, because a mount namespace's file cannot be bound on a shared mount.
 	if ! mount -t tmpfs -o mode=0755,size=512m "$MARK" "$STATE" || ! mount --make-private "$STATE"; then
 		die "cannot mount a tmpfs on $STATE"
 	fi
@@ -146,7 +147,7 @@ up_state() {
 	} >"$STATE/hosts"
 }
 
-# in_parallel COMMAND: runs `COMMAND k` for every node at once; fails when one fails.
+# in_parallel COMMAND: runs `COMMAND k` for every node at once; fails if one fails.
 in_parallel() {
 	local k pid failed=0
 	local -a pids=()
@@ -162,7 +163,7 @@ in_parallel() {
 up_node() { node_up "n$1" "${DISKS[$1 - 1]}" "${CPUS[$1 - 1]}" "${MEMS[$1 - 1]}"; }
 up_agent() { agent_up "n$1" "${DISKS[$1 - 1]}"; }
 up_heard() {
-	wait_until 100 agent_hears_all "n$1" ||
+	wait_until 600 agent_hears_all "n$1" ||
 		echo "testbed: n$1 has not heard of every other node yet" >&2
 }
 
@@ -194,7 +195,7 @@ up_all() {
 	trap - EXIT INT TERM HUP
 }
 
-# The daemons outlive their caller: they must not hold its pipes open.
+# The daemons outlive their caller, so they must not hold its pipes open.
 close_inherited() {
 	local fd
 	for fd in "/proc/$$/fd"/*; do
@@ -211,7 +212,7 @@ up_main() {
 	up_check
 	cgroup_find
 	down_not_inside
-	take_lock 60
+	take_lock 300
 	if up_already; then
 		echo "testbed: already up with this shape ($NODES nodes)"
 		return
