@@ -119,6 +119,10 @@ format-check: ## fail when a C source is not formatted
 bench: $(patsubst tests/%.c,$(BUILD)/tests/%,$(BENCH_SOURCES)) ## print the benchmark tables
 	@for b in $^; do echo "== $${b##*/}"; $$b || exit 1; done
 
+.PHONY: bench-decision
+bench-decision: $(BUILD)/tests/bench/bench_decision ## a placement from request to answer, 10 to 10,000 nodes; WHAT="wal io-re": these policies
+	@$< $(WHAT)
+
 FIGURES ?= $(BUILD)/figures
 SEEDS   ?= 10
 .PHONY: figures

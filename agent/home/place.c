@@ -130,26 +130,23 @@ static void place_add_node(struct placement *placement, const struct iocom_vecto
 /* The vectors that the decision looks at, in the view's order.  0 or -ENOMEM. */
 static int place_take_nodes(struct place *p, uint64_t now)
 {
-	const struct matrix *m = p->home->matrix;
+	const struct cluster_view *view = p->home->view;
 	struct placement *placement = &p->placement;
-	struct iocom_vector own;
+	uint32_t n = cluster_view_count(view);
 
-	placement->nodes = calloc(m->count + 1, sizeof(*placement->nodes));
+	placement->nodes = calloc(n, sizeof(*placement->nodes));
 	if (!placement->nodes)
 		return -ENOMEM;
-	p->home->ports->own_vector(p->home->ports->arg, &own);
-	place_add_node(placement, &own, 0, true);
-	for (size_t i = 0; i < m->count; i++)
-		if (m->entries[i].alive)
-			place_add_node(placement, &m->entries[i].vector,
-				       (double)matrix_age_ns(&m->entries[i], now) / 1e6, false);
+	for (uint32_t i = 0; i < n; i++)
+		place_add_node(placement, cluster_view_vector(view, i),
+			       cluster_view_age_ms(view, i, now), i == 0);
 	return 0;
 }
 
 /* What the target compares with: home's own load with the job, as far as it decided. */
 static void left_sides(struct place *p, const struct rules_plan *plan)
 {
-	const struct iocom_vector *own = &p->placement.nodes[0].vector;
+	const struct iocom_vector *own = cluster_view_vector(p->home->view, 0);
 
 	for (uint32_t i = 0; i < plan->nreasons; i++) {
 		const struct rules_reason *r = &plan->reasons[i];
@@ -192,15 +189,32 @@ static int place_take_plan(struct place *p, const struct view_decision *decision
 	return plan ? plan_record_take(&p->placement.plan, plan) : -ENOMEM;
 }
 
+/* Everything that the decision looked at, as a document; NULL: no memory. */
+static json_t *place_view_json(const struct place *p, uint64_t now)
+{
+	struct view_file file;
+	json_t *document;
+
+	if (cluster_view_file(p->home->view, now, &file))
+		return NULL;
+	file.seed = p->seed;
+	file.job = p->request;
+	document = view_file_json(&file);
+	view_file_fini(&file);
+	return document;
+}
+
 /* What the decision says and looked at. */
-static int place_answer(struct place *p, const struct view_file *view,
-			const struct view_decision *decision, struct iocom_err *err)
+static int place_answer(struct place *p, const struct view_decision *decision, uint64_t now,
+			struct iocom_err *err)
 {
 	struct placement *a = &p->placement;
 	int rc = place_take_plan(p, decision);
 
+	if (!rc)
+		rc = place_take_nodes(p, now);
 	if (!rc && a->ask.view) {
-		a->view = view_file_json(view);
+		a->view = place_view_json(p, now);
 		rc = a->view ? 0 : -ENOMEM;
 	}
 	a->policy = p->policy.name;
@@ -208,33 +222,31 @@ static int place_answer(struct place *p, const struct view_file *view,
 	a->forced = *a->ask.node != 0;
 	a->need = p->order.need;
 	a->need_given = NEED_ALL;
-	a->seed = view->seed;
+	a->seed = p->seed;
 	return rc ? iocom_err_set(err, rc, "out of memory") : 0;
 }
 
-/* VIEW and DECISION are to be freed in any case. */
-static int place_decide(struct place *p, struct view_file *view, struct view_decision *decision,
-			struct iocom_err *err)
+/* DECISION is to be freed in any case. */
+static int place_decide(struct place *p, struct view_decision *decision, struct iocom_err *err)
 {
 	struct home *home = p->home;
 	uint64_t now = loop_boot_ns(home->base->loop);
-	int rc = place_take_nodes(p, now);
+	struct iocom_vector own;
+	int rc;
 
-	view_charges_settle(&home->charges, home->matrix, now);
-	if (!rc)
-		rc = view_build(&p->placement.nodes[0].vector, home->matrix, &home->charges, now,
-				view);
+	home->ports->own_vector(home->ports->arg, &own);
+	rc = cluster_view_refresh(home->view, &own, now);
 	if (rc)
-		return iocom_err_set(err, rc, "cannot build the view of the cluster: %s",
-				     strerror(-rc));
-	view->seed = (home->base->boot_id ^ ++home->job_sequence) & VIEW_SEED_MAX;
-	view->job = p->request;
-	rc = view_decide(view, &p->policy, decision, err);
+		return iocom_err_set(err, rc,
+				     "cannot decide: this node's own load is out of the range of "
+				     "the rules");
+	p->seed = (home->base->boot_id ^ ++home->job_sequence) & VIEW_SEED_MAX;
+	rc = cluster_view_decide(home->view, &p->policy, &p->request, p->seed, decision, err);
 	if (rc)
 		return rc;
 	left_sides(p, &decision->plan);
 	place_choose(p, &decision->plan, decision->view);
-	return place_answer(p, view, decision, err);
+	return place_answer(p, decision, now, err);
 }
 
 /* --- running it ------------------------------------------------------------------ */
@@ -317,9 +329,8 @@ static void placed(struct place *p, const char *node, const char *address, uint1
 /* Decides, and, where it is to run, the journal has the job and its decision is recorded. */
 static int take_decision(struct place *p, struct iocom_err *err)
 {
-	struct view_file view = {0};
 	struct view_decision decision = {0};
-	int rc = place_decide(p, &view, &decision, err);
+	int rc = place_decide(p, &decision, err);
 
 	if (!rc && p->placement.ask.run)
 		rc = submit(p, err);
@@ -327,12 +338,12 @@ static int take_decision(struct place *p, struct iocom_err *err)
 		home_tell_decided(p->home, &(struct home_decision){
 						   .order = &p->order,
 						   .request = &p->request,
-						   .view = &view,
+						   .view = p->home->view,
+						   .seed = p->seed,
 						   .decision = &decision,
 						   .run = p->placement.ask.run,
 					   });
 	view_decision_fini(&decision);
-	view_file_fini(&view);
 	return rc;
 }
 
@@ -385,10 +396,8 @@ static void charge_target(struct place *p, const char *node, uint64_t boot_id, u
 		.request = p->request,
 	};
 
-	/* Points into P, which goes first; and vectors tell no communication either. */
-	c.request.com_ms = NULL;
 	snprintf(c.node, sizeof(c.node), "%s", node);
-	view_charge_add(&p->home->charges, &c);
+	cluster_view_charge(p->home->view, &c);
 }
 
 static void granted_by_other(struct place *p, const char *node, const struct peer_grant *g)

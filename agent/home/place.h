@@ -21,6 +21,7 @@ struct place {
 	struct view_policy policy;
 	struct job_order order;
 	struct rules_request request;
+	uint64_t seed; /* of the decision */
 	char candidates[PLACE_HOPS][IOCOM_NAME_MAX];
 	unsigned ncandidates, at;   /* `at`: the next to be asked; behind the last: home */
 	char asked[IOCOM_NAME_MAX]; /* whose answer is to come */

@@ -36,9 +36,9 @@ static int place_request_check_node(const struct place *p, struct iocom_err *err
 	for (size_t i = 0; i < home->matrix->count; i++) {
 		size_t n = strlen(known);
 
-		if (home->matrix->entries[i].alive)
+		if (matrix_at(home->matrix, i)->alive)
 			snprintf(known + n, sizeof(known) - n, ", %s",
-				 home->matrix->entries[i].vector.name);
+				 matrix_at(home->matrix, i)->vector.name);
 	}
 	/* Every node looks silent then: the fault is here. */
 	if (home->ports->mute(home->ports->arg))
