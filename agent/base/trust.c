@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Members of root's group are root's choice. */
+/* Group write is fine for root's group: root chooses its members. */
 static bool others_write(const struct stat *st)
 {
 	return st->st_mode & S_IWOTH || (st->st_mode & S_IWGRP && st->st_gid != 0);
@@ -27,7 +27,7 @@ static int look_at(const char *part, bool last, struct iocom_err *err)
 				     "%s belongs to uid %u, who could put anything in its place: "
 				     "chown it to root, or choose another directory",
 				     part, (unsigned)st.st_uid);
-	if (S_ISLNK(st.st_mode)) /* root's; where it leads is looked at too */
+	if (S_ISLNK(st.st_mode)) /* root's link; its target is checked too */
 		return 0;
 	if (others_write(&st) && (last || !(st.st_mode & S_ISVTX)))
 		return iocom_err_set(err, -EPERM,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Who is in the cluster; see peers.h.  Questions and answers are in peer_requests.c. */
+/* The nodes of the cluster; see peers.h.  Questions and answers are in peer_requests.c. */
 #include "agent/cluster/peers.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "agent/cluster/tunnel.h"
 
 #define HELLO_EVERY  15 /* chores */
-#define DIRECT_NODES 64 /* up to so many nodes are heard directly, all of them */
+#define DIRECT_NODES 64 /* in a cluster of up to 64 nodes, each hears all others directly */
 
 /* --- what is heard ------------------------------------------------------------- */
 
@@ -85,7 +85,7 @@ static int make_tunnels(struct peers *p, struct iocom_err *err)
 	bool shared = false;
 	int rc = tunnels_new(&p->tunnels, p->base, &shared, err);
 
-	if (rc || !p->tls) /* without TLS they only ask what keeps a peer silent */
+	if (rc || !p->tls) /* without TLS relays only probe silent peers */
 		return rc;
 	if (shared)
 		log_write(p->base->log, LOG_L_WARNING,

@@ -20,7 +20,7 @@ struct tls {
 	nng_tls_config *server, *client;
 };
 
-/* The whole of FILE as a string, malloc'ed.  A SECRET one that others may read is none. */
+/* Reads FILE into a string, malloc'ed.  A SECRET file that others may read is refused. */
 static int tls_slurp(const char *what, const char *file, bool secret, char **out,
 		     struct iocom_err *err)
 {
@@ -61,11 +61,11 @@ static int tls_check(int e, const char *what, const char *file, struct iocom_err
 }
 
 struct files {
-	const char *certificate, *key, *ca;	     /* names */
-	char *certificate_text, *key_text, *ca_text; /* what they hold */
+	const char *certificate, *key, *ca;	     /* file names */
+	char *certificate_text, *key_text, *ca_text; /* the files' contents */
 };
 
-/* nng would take any two, and every handshake would fail. */
+/* nng would accept a certificate and key that do not match, and every handshake would fail. */
 static int check_pair(const struct files *f, struct iocom_err *err)
 {
 	mbedtls_x509_crt certificate;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * One local connection: frames that go to it, what waits of them, how much may, and its end.
- * A dropped client is freed when the loop comes round, so that whoever is answering it can go
- * on using the pointer.
+ * One local connection: the frames sent to it, its pending output and the bounds of that, and its
+ * end.  A dropped client is freed in the next round of the loop, so that a function that is
+ * answering it can go on using the pointer.
  */
 #include "agent/front/client.h"
 
@@ -99,7 +99,7 @@ void client_events(struct client *c)
 	bool pending = c->out_end > c->out_start;
 	uint32_t wanted = c->half ? 0 : EPOLLRDHUP;
 
-	/* Half-closed, its end of file waits until all answers have left. */
+	/* A half-closed client's end of file waits until all answers have left. */
 	if (!c->busy && !(c->half && pending))
 		wanted |= EPOLLIN;
 	if (pending)
@@ -126,7 +126,7 @@ void client_flush(struct client *c)
 	}
 	if (c->out_start == c->out_end) {
 		c->out_start = c->out_end = 0;
-		if (c->out_room > CLIENT_OUTPUT_MAX / 16) { /* a long listing went out */
+		if (c->out_room > CLIENT_OUTPUT_MAX / 16) { /* a long listing was sent */
 			free(c->out);
 			c->out = NULL;
 			c->out_room = 0;
@@ -136,7 +136,6 @@ void client_flush(struct client *c)
 		client_events(c);
 }
 
-/* Whether MORE bytes of memory may be the client's: its user's connections share a bound. */
 bool client_may_hold(const struct client *c, size_t more)
 {
 	size_t held = more;
@@ -152,7 +151,7 @@ static int out_reserve(struct client *c, size_t more)
 	size_t need = c->out_end + more, room = c->out_room ? c->out_room : CLIENT_FIRST_BUFFER;
 	uint8_t *grown;
 
-	/* One document alone may be larger: a reading of very many tasks. */
+	/* A single document may be larger: a reading of very many tasks. */
 	if (c->out_end && need > CLIENT_OUTPUT_MAX)
 		return -ENOSPC;
 	while (room < need)
@@ -182,7 +181,7 @@ static int put_frame(struct client *c, enum frame_type type, const char *text, s
 	return 0;
 }
 
-/* Once in a while: who is sent away asks again. */
+/* Logs once in a while, because a refused client tries again. */
 bool clients_is_time(const struct clients *clients, uint64_t *said_ns)
 {
 	uint64_t now = loop_boot_ns(clients->config.base->loop);
@@ -193,7 +192,6 @@ bool clients_is_time(const struct clients *clients, uint64_t *said_ns)
 	return true;
 }
 
-/* It holds, with its user's other connections, more than a user may. */
 void client_crowded_out(struct client *c)
 {
 	struct clients *clients = c->clients;
@@ -212,7 +210,7 @@ void client_send_frame(struct client *c, enum frame_type type, const char *text)
 		client_crowded_out(c);
 }
 
-/* What waits moves to the front, so that a stream does not run out of room. */
+/* Moves pending output to the front, so that a stream does not run out of room. */
 static void out_compact(struct client *c)
 {
 	if (!c->out_start || c->out_start < c->out_room / 2)
@@ -246,7 +244,7 @@ bool client_offer(struct client *c, const char *text, size_t n, size_t backlog)
 
 void client_json(struct client *c, json_t *document)
 {
-	/* Exact: who saves a view decides again on the same numbers. */
+	/* Numbers are exact: `explain` on a saved view must decide on the same numbers. */
 	char *text = json_text_dump(document, NULL);
 
 	json_decref(document);

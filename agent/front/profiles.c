@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Request "profile": what classes of jobs were measured to need; see balancer/profile.h. */
+/* Request "profile": what classes of jobs need, as measured; see balancer/profile.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -110,7 +110,7 @@ void profiles_request(struct front *front, struct client *c, const msgpack_objec
 		profiles_forget(front, c, class_name);
 		return;
 	}
-	/* What ended a moment ago has taught already. */
+	/* The profiles include jobs that ended a moment ago. */
 	guest_settle(front->guest);
 	answer.list = json_array();
 	if (profile_list(front->profiles, uid == 0 ? (uid_t)-1 : uid, profiles_add, &answer,

@@ -9,7 +9,7 @@
 
 #include "user/clock.h"
 
-/* The shim should have killed the job by then; looked at each second, within the margin. */
+/* By then the shim should have killed the job; checked each second, within the margin. */
 #define SHIM_LATE_NS (500 * CLOCK_NS_PER_MS)
 
 struct asking {
@@ -60,7 +60,7 @@ static void guest_lease_answered(void *arg, int rc, const struct peer_answer *an
 		log_write(guest->base->log, LOG_L_INFO,
 			  "the lease of job %s is not renewed yet: %s", q->job, why);
 	} else if (answer->ok) {
-		/* From when it was asked: home counts from later. */
+		/* Count from the question: home counts from later. */
 		job->lease.until_ns = q->asked_ns + job->order.lease_ms * CLOCK_NS_PER_MS;
 		tell_shim(guest, job, guest_lease_until_ms(job));
 	} else {
@@ -95,7 +95,7 @@ static void guest_lease_ask(struct guest *guest, struct job *job)
 	free(q);
 }
 
-/* The shim kills it; where the shim is stopped or killed itself, we do. */
+/* The lease is over: the shim kills the job; if the shim is stopped or dead, we do. */
 static void outlived(struct guest *guest, struct job *job)
 {
 	if (!job->lease.killed) {
@@ -115,7 +115,7 @@ void guest_lease_told(struct job *job, const struct launch_event *said)
 		job->lease.until_ns = said->lease_until_ms * CLOCK_NS_PER_MS;
 }
 
-/* Whether we are to ask home: where the shim does not, or cannot for half a lease. */
+/* True: we must ask home, because the shim does not, or could not for half a lease. */
 static bool guest_lease_is_ours(const struct job *job, uint64_t now)
 {
 	uint64_t lease_ns = job->order.lease_ms * CLOCK_NS_PER_MS;
@@ -133,8 +133,10 @@ void guest_lease_chores(struct guest *guest)
 		if (!job->order.lease_ms ||
 		    (job->state != JOB_RUNNING && job->state != JOB_LAUNCHING))
 			continue;
-		/* Known to the shim only, which has not answered yet: a whole lease at most.  Its
-		 * guard knows the end, too. */
+		/*
+		 * Only the shim knows the lease's end and has not answered yet: assume a whole
+		 * lease.  Its guard knows the end, too.
+		 */
 		if (!job->lease.until_ns)
 			job->lease.until_ns = now + job->order.lease_ms * CLOCK_NS_PER_MS;
 		if (now > job->lease.until_ns + SHIM_LATE_NS)

@@ -9,7 +9,10 @@
 #define BLANKS	  ", \t"
 #define ENTRY_MAX 256
 
-/* A group that this machine does not know has no members.  DOUBT: where it cannot tell. */
+/*
+ * True: USER is in the group.  An unknown group has no members.  DOUBT: the result if the lookup
+ * fails.
+ */
 static bool in_group(const struct users_policy *policy, const struct account *user,
 		     const char *name, bool doubt)
 {

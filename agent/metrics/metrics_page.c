@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A page of metrics and its text; see metrics_page.h.  Base units throughout:
- * seconds, bytes (10^6 of them in a megabyte), events.
+ * A page of metrics and its text; see metrics_page.h.  All values are in base units: seconds, bytes
+ * (10^6 of them in a megabyte), events.
  */
 #include "agent/metrics/metrics_page.h"
 
@@ -13,7 +13,7 @@
 
 /* --- the copy ----------------------------------------------------------------------- */
 
-/* N elements of SIZE; NULL only when memory is out. */
+/* Copies N elements of SIZE; NULL only when memory is out. */
 static void *metrics_page_copy(const void *from, size_t n, size_t size)
 {
 	void *to = calloc(n + 1, size);
@@ -67,9 +67,9 @@ void metrics_page_free(struct metrics_page *page)
 /* --- counters of nodes and jobs -------------------------------------------------------- */
 
 struct load_metric {
-	const char *node, *job; /* names */
+	const char *node, *job; /* label names */
 	const char *help;
-	const char *column; /* as the document and the degraded ones name it */
+	const char *column; /* the column's name in the document and in degraded entries */
 	size_t offset;
 	bool ns;
 };
@@ -111,7 +111,7 @@ static const struct load_metric loads[] = {
 };
 #define NLOADS (sizeof(loads) / sizeof(loads[0]))
 
-/* This kernel does not tell M: no series at all, rather than zeros. */
+/* True: this kernel does not report M; then it has no series, rather than zeros. */
 static bool metrics_page_unknown(const struct metrics_page *page, const struct load_metric *m)
 {
 	const struct monitor_sample *s = &page->sample;
@@ -164,7 +164,7 @@ static struct metrics_labels with(const struct metrics_labels *node, const char 
 	return labels;
 }
 
-/* A gauge of a job: its tasks or its memory. */
+/* Writes a gauge of each job: its tasks or its memory. */
 static void job_gauge(struct metrics_text *t, const struct metrics_page *page,
 		      const struct metrics_labels *labels, const char *name, const char *help,
 		      uint64_t (*value)(const struct metrics_job *))
@@ -372,7 +372,9 @@ static const struct disk_metric disks[] = {
 	DISK(kernel_bytes, "kernel_bytes", "Bytes by the kernel's own disk statistics."),
 };
 
-/* A disk that came back under the name of another that is still listed: one of them. */
+/*
+ * True: another listed disk has the same name (a disk that came back); only one of them is shown.
+ */
 static bool repeated(const struct monitor_sample *s, size_t i)
 {
 	for (size_t j = i + 1; j < s->ndisks; j++)
