@@ -185,7 +185,7 @@ int deadline_run(struct deadline_thread *w, struct deadline_task *task, unsigned
 		task->free(task);
 		return -EBUSY;
 	}
-	(void)!read(w->done, &count, sizeof(count)); /* of an earlier, late task */
+	(void)!read(w->done, &count, sizeof(count)); /* clears the event of an earlier, late task */
 	w->task = task;
 	w->state = ASKED;
 	pthread_cond_signal(&w->wanted);

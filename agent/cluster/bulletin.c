@@ -130,7 +130,7 @@ static void no_news(void *arg, const struct iocom_vector *v, uint64_t age_ns, bo
 	(void)direct;
 }
 
-/* A skewed bulletin is trusted only for who made it. */
+/* A skewed bulletin only tells which node's clock differs; the rest is not trusted. */
 static void tell_skew(struct bulletin *b, const void *data, size_t length)
 {
 	char from[IOCOM_NAME_MAX];
@@ -165,14 +165,14 @@ static void received(struct bulletin *b, nng_msg *msg)
 	c->vectors_refused_garbage += bad;
 	if (rc == BULLETIN_E_VERSION) {
 		c->bulletins_refused_version++;
-		log_provoked(
-			b->config.log, LOG_L_WARNING,
-			"refused a bulletin of node '%s': another version of iocom; install the "
-			"same on all nodes",
-			from);
+		log_provoked(b->config.log, LOG_L_WARNING,
+			     "refused a bulletin of node '%s': it runs another version of iocom; "
+			     "install the same version on all nodes",
+			     from);
 	} else if (rc) {
 		c->bulletins_refused_garbage++;
-		log_provoked(b->config.log, LOG_L_WARNING, "refused a bulletin: not our message");
+		log_provoked(b->config.log, LOG_L_WARNING,
+			     "refused a bulletin: it is not a message of iocom");
 	}
 }
 

@@ -164,7 +164,7 @@ static int open_message(struct control *c, nng_msg *msg, struct opened *o, struc
 		rc = iocom_err_set(err, -EACCES, "it is for node '%s', not for this one", head->to);
 	else if (!strcmp(head->from,
 			 c->config.name)) /* home's own jobs are admitted without checks */
-		rc = iocom_err_set(err, -EACCES, "it says it is of this node itself");
+		rc = iocom_err_set(err, -EACCES, "it claims to come from this node itself");
 	if (rc)
 		opened_free(o);
 	return rc;
@@ -431,7 +431,7 @@ static void call_answered(struct call *call, nng_msg *msg)
 	head = &o.message.head;
 	if (!rc && (strcmp(head->type, "answer") || head->id != call->head.id ||
 		    strcmp(head->job, call->head.job) || strcmp(head->from, call->head.to))) {
-		rc = iocom_err_set(&err, -EACCES, "the answer is not to what was asked");
+		rc = iocom_err_set(&err, -EACCES, "the answer belongs to another question");
 		opened_free(&o);
 	}
 	nng_msg_free(msg);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * Control: questions from agent to agent (nng REQ/REP on base port + 1), each sealed and bound to
- * its target, type, job and a number of its own; the answer repeats them.  nng does not resend,
- * every request is idempotent by job, and the number keeps any from being obeyed twice
- * (peer_requests.c): a stored credential is of no use.
+ * its target, type, job and a number of its own; the answer repeats them. nng does not resend,
+ * every request is idempotent by job, and because of its number no agent obeys it twice
+ * (peer_requests.c): a recorded credential is useless.
  *
  *   { "v", "type", "from", "to", "job", "id", "body": bytes of a map }
  */

@@ -10,7 +10,7 @@
 #include "agent/cluster/probe.h"
 #include "agent/cluster/tunnel.h"
 
-#define HELLO_EVERY  15 /* chores */
+#define HELLO_EVERY  15 /* seconds, as calls of peers_chores */
 #define DIRECT_NODES 64 /* in a cluster of up to 64 nodes, each hears all others directly */
 
 /* --- what is heard ------------------------------------------------------------- */
@@ -21,7 +21,7 @@ static void peers_joined(struct peers *p, const struct iocom_vector *v)
 		  v->port);
 	if (p->matrix.count <= DIRECT_NODES && v->address[0])
 		bulletin_dial(p->bulletin, v->address, v->port);
-	p->chores = 0; /* the next chores greet it */
+	p->chores = 0; /* the next peers_chores greets it */
 }
 
 static void peers_heard(void *arg, const struct iocom_vector *v, uint64_t age_ns, bool direct)
@@ -89,8 +89,8 @@ static int make_tunnels(struct peers *p, struct iocom_err *err)
 		return rc;
 	if (shared)
 		log_write(p->base->log, LOG_L_WARNING,
-			  "TLS relays run as nobody, which other services may be too; make a user "
-			  "'iocom', or name one by relay_user");
+			  "TLS relays run as nobody, which other services may use too; create a "
+			  "user 'iocom', or name one in relay_user");
 	else
 		log_write(p->base->log, LOG_L_INFO, "TLS relays run as uid %u",
 			  (unsigned)tunnels_uid(p->tunnels));

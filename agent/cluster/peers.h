@@ -57,7 +57,7 @@ struct peers {
 	struct tunnels *tunnels; /* relays of job streams; NULL: this machine only */
 	struct matrix matrix;
 	struct skews skews;
-	unsigned chores;	  /* seconds since nodes were greeted */
+	unsigned chores;	  /* calls of peers_chores since the last new node */
 	struct peers_call *calls; /* this node's unanswered questions */
 	uint64_t tickets;	  /* last ticket of a question to ourselves */
 	struct {

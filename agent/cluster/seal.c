@@ -130,11 +130,11 @@ static int seal_ask(struct seal *seal, struct question *q, unsigned limit_ms, st
 	seal->down = rc != 0;
 	if (!rc)
 		return 0;
-	return iocom_err_set(err, -EHOSTDOWN,
-			     "munged does not answer%s%s: it hangs or is stopped, for it is there "
-			     "but was silent for %u ms; look at it (systemctl status munge)",
-			     seal->socket ? " at " : "", seal->socket ? seal->socket : "",
-			     limit_ms);
+	return iocom_err_set(
+		err, -EHOSTDOWN,
+		"munged does not answer%s%s: it hangs or is stopped, because its socket is open "
+		"but it was silent for %u ms; see `systemctl status munge`",
+		seal->socket ? " at " : "", seal->socket ? seal->socket : "", limit_ms);
 }
 
 /* The one place that turns munge's errors into ours. */

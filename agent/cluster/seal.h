@@ -53,7 +53,7 @@ int seal_message(struct seal *seal, const void *data, size_t length, char **cred
  */
 int seal_open_message(struct seal *seal, const void *credential, size_t length, int replayed_ok,
 		      void **data, size_t *data_length, struct iocom_err *err);
-/* credential_open (spec.h) for a job's start or attach; the caller frees the credential. */
+/* Calls credential_open (spec.h) for a job's start or attach; the caller frees the credential. */
 int seal_open_credential(struct seal *seal, struct credential *credential, const char *text,
 			 struct iocom_err *err);
 

@@ -228,15 +228,14 @@ static int stream_take_header(struct stream *s)
 	rc = frame_parse(s->header, s->header_have, FRAME_PAYLOAD_MAX, &type, &payload, &length,
 			 &consumed);
 	if (rc == FRAME_E_GARBAGE && s->header[0] == TLS_HANDSHAKE) {
-		stream_refuse(s,
-			      "it speaks TLS, this node without: set tls_certificate, tls_key and "
-			      "tls_ca at all nodes, or at none");
+		stream_refuse(s, "the peer uses TLS, but this node does not: set tls_certificate, "
+				 "tls_key and tls_ca at all nodes, or at none");
 		return -1;
 	}
 	if (rc == FRAME_E_GARBAGE || rc == FRAME_E_VERSION) {
 		stream_refuse(s, rc == FRAME_E_VERSION
-					 ? "another version of iocom; install the same on "
-					   "all nodes"
+					 ? "the peer runs another version of iocom; install the "
+					   "same version on all nodes"
 					 : "this port takes iocom's job streams only");
 		return -1;
 	}
@@ -245,7 +244,7 @@ static int stream_take_header(struct stream *s)
 			    (uint32_t)s->header[6] << 8 | s->header[7];
 	if (s->header_have == FRAME_HEADER && s->header[3] == FRAME_RENEW &&
 	    s->length > RENEWAL_ASK_MAX) {
-		stream_refuse(s, "a renewal of a lease is longer than any");
+		stream_refuse(s, "the lease renewal is too long");
 		return -1;
 	}
 	return 1;
@@ -281,8 +280,8 @@ static bool make_memory(struct stream *s, size_t more)
 				longest = o;
 		if (is_time(&streams->heavy_ns))
 			log_write(streams->base->log, LOG_L_WARNING,
-				  "start messages of %u MiB are on their way; the longest are "
-				  "cut, the first of them from %s",
+				  "incomplete start messages fill %u MiB; the longest are dropped, "
+				  "the first of them from %s",
 				  STREAMS_BYTES_MAX >> 20, longest->peer);
 		if (longest == s)
 			return false;
@@ -414,7 +413,8 @@ static void stream_make_room(struct streams *streams)
 		oldest = of_all;
 	if (is_time(&streams->crowded_ns))
 		log_write(streams->base->log, LOG_L_WARNING,
-			  "%d job streams have not begun, most of them from %s: its oldest are cut",
+			  "%d job streams have not begun, most of them from %s: its oldest are "
+			  "dropped",
 			  STREAMS_MAX, oldest->peer);
 	stream_cut(oldest);
 }

@@ -35,8 +35,9 @@ static int tls_slurp(const char *what, const char *file, bool secret, char **out
 		rc = -EFBIG;
 	if (!rc && secret && st.st_mode & (S_IRWXG | S_IRWXO) & ~S_IRGRP)
 		rc = iocom_err_set(err, -EACCES,
-				   "the %s %s is open to others; it is root's: chmod 600 %s", what,
-				   file, file);
+				   "other users can read or write the %s %s, which belongs to root "
+				   "alone: chmod 600 %s",
+				   what, file, file);
 	else if (!rc)
 		*out = malloc((size_t)st.st_size + 1);
 	if (*out)
@@ -85,9 +86,10 @@ static int check_pair(const struct files *f, struct iocom_err *err)
 			"the tls_certificate %s and the tls_key %s do not belong together",
 			f->certificate, f->key);
 	else if (rc)
-		rc = iocom_err_set(err, -EINVAL,
-				   "the tls_certificate %s or the tls_key %s is not PEM of one",
-				   f->certificate, f->key);
+		rc = iocom_err_set(
+			err, -EINVAL,
+			"the tls_certificate %s or the tls_key %s is not a valid PEM file",
+			f->certificate, f->key);
 	mbedtls_x509_crt_free(&certificate);
 	mbedtls_pk_free(&key);
 	return rc;

@@ -41,8 +41,8 @@ static int take_user(struct tunnels *tunnels, const char *user, bool *shared, st
 	if (uid == 0 || gid == 0) {
 		if (*user)
 			return iocom_err_set(err, -EINVAL,
-					     "relay_user: '%s' is root, or of root's group; relays "
-					     "are to be neither",
+					     "relay_user: '%s' is root, or in root's group; relays "
+					     "must be neither",
 					     user);
 		uid = gid = NOBODY;
 	}
@@ -191,8 +191,8 @@ int tunnels_open(struct tunnels *t, uid_t uid, int fd, const struct iocom_vector
 	if (!tunnels_has_room(t, uid)) {
 		t->base->counters->tunnels_refused++;
 		return iocom_err_set(err, -EAGAIN,
-				     "%d of your jobs have streams to other nodes, the limit of a "
-				     "user here",
+				     "%d of your jobs have streams to other nodes, which is the "
+				     "limit per user here",
 				     TUNNELS_OF_ONE);
 	}
 	snprintf(name, sizeof(name), "%s", node->name);

@@ -199,7 +199,8 @@ void client_crowded_out(struct client *c)
 	clients->config.base->counters->clients_dropped++;
 	if (clients_is_time(clients, &clients->heavy_ns))
 		log_write(clients->config.base->log, LOG_L_WARNING,
-			  "connections of uid %u are cut: more than %u MiB wait there to be read",
+			  "dropped connections of uid %u: together they hold more than %u MiB of "
+			  "memory",
 			  (unsigned)c->who.uid, CLIENT_BYTES_OF_ONE >> 20);
 	client_drop(c);
 }

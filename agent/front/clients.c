@@ -85,8 +85,8 @@ static bool in_time(struct client *c)
 		return true;
 	base->counters->requests_refused_rate++;
 	client_error(c,
-		     "you ask the agent more than %u times a second, or too often for long lists: "
-		     "the limit of a user here (user_requests_per_s); ask more slowly",
+		     "you ask the agent more than %u times a second, or too often for long lists, "
+		     "which is the limit per user here (user_requests_per_s); ask more slowly",
 		     base->set->user_requests_per_s);
 	return false;
 }
@@ -262,7 +262,8 @@ static void log_crowded(struct clients *clients, uid_t uid)
 	if (!clients_is_time(clients, &clients->crowded_ns))
 		return;
 	log_write(clients->config.base->log, LOG_L_WARNING,
-		  "no room for a connection of uid %d: %zu are open, %d at most, of one user %d",
+		  "no room for a connection of uid %d: %zu are open; the limits are %d in all and "
+		  "%d per user",
 		  (int)uid, clients->count, CLIENTS_MAX, CLIENTS_OF_ONE);
 }
 

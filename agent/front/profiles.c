@@ -85,7 +85,7 @@ static void profiles_forget(struct front *front, struct client *c, const char *c
 	int rc = profile_forget(front->profiles, client_who(c)->uid, class_name, &err);
 
 	if (rc == -ENOENT)
-		client_error(c, "nothing was learned of a class '%s' of yours", class_name);
+		client_error(c, "nothing is known about a class '%s' of yours", class_name);
 	else if (rc)
 		client_error(c, "%s", err.text);
 	else

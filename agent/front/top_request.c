@@ -162,7 +162,7 @@ void top_request(struct front *front, struct client *client, const msgpack_objec
 
 	unpack_u64(request, "interval_ms", &interval_ms);
 	if (interval_ms < INTERVAL_MIN_MS || interval_ms > INTERVAL_MAX_MS) {
-		client_error(client, "the interval is from %d to %d ms", INTERVAL_MIN_MS,
+		client_error(client, "the interval must be from %d to %d ms", INTERVAL_MIN_MS,
 			     INTERVAL_MAX_MS);
 		return;
 	}

@@ -75,7 +75,7 @@ static int look_through(int at, const char *name, bool in_memory, struct stat *s
 
 	snprintf(inside, sizeof(inside), "%s/.", name);
 	fd = admission_look(at, inside, 0, RESOLVE_NO_SYMLINKS, in_memory, st);
-	/* From the cache, a path that is no directory reports as missing. */
+	/* With IN_MEMORY, the kernel reports a non-directory as not cached (-EAGAIN). */
 	if (fd != -ENOTDIR && fd != -ELOOP && !(in_memory && fd == -EAGAIN))
 		return fd;
 	fd = admission_look(at, name, O_NOFOLLOW, 0, in_memory, st);
@@ -261,12 +261,13 @@ bool admission_loads(const struct job_order *o, const struct iocom_vector *own,
 		admission_refuse(v, "memory", "%.0f MB available, the job needs %.0f MB",
 				 own->memory_available_mb, memory);
 	else if (o->home_io > 0 && io > o->home_io)
-		admission_refuse(v, "overloaded",
-				 "with the job %.3g disk requests/ms here, at home they are %.3g",
-				 io, o->home_io);
+		admission_refuse(
+			v, "overloaded",
+			"with the job this node would have %.3g disk requests/ms, home %.3g", io,
+			o->home_io);
 	else if (o->home_cpu > 0 && own->run_queue + 1 > o->home_cpu)
 		admission_refuse(v, "overloaded",
-				 "with the job %.1f runnable tasks here, at home %.1f",
+				 "with the job this node would have %.1f runnable tasks, home %.1f",
 				 own->run_queue + 1, o->home_cpu);
 	return v->admitted;
 }

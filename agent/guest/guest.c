@@ -445,7 +445,8 @@ static int check_lease(struct guest *guest, const struct spec *spec, struct job 
 			guest->base->set->name, spec->job, (int)(JOBS_LEASE_NS / CLOCK_NS_PER_S));
 	/* Home counts the lease from the grant: it may have given the job up by now. */
 	if (job->order.lease_ms && loop_boot_ns(guest->base->loop) >= job->lease.until_ns)
-		return iocom_err_set(err, -EACCES, "the lease of job %s is over: it came too late",
+		return iocom_err_set(err, -EACCES,
+				     "the job stream came too late: the lease of job %s is over",
 				     spec->job);
 	*out = job;
 	return 0;
@@ -551,7 +552,7 @@ static void unfinished(void *arg, const char *name, uint64_t start_ns, uint64_t 
 	if (!job) {
 		log_write(guest->base->log, LOG_L_ERROR,
 			  "job %s: its order in the journal cannot be read, or there is no memory "
-			  "for it; nobody here knows when it ends",
+			  "for it; this agent cannot tell when it ends",
 			  name);
 		return;
 	}
@@ -602,13 +603,13 @@ static double this_boot(void)
  */
 static void nothing_left(struct guest *guest, struct job *job, bool same_boot)
 {
-	struct iocom_err err = {.text = "it never began: its agent ended before"};
+	struct iocom_err err = {.text = "it never began: its agent ended first"};
 
 	guest->launcher->bury(guest->base->set->scope_cgroup, job->order.job);
 	if (same_boot && !job->start_ns)
 		never_launched(guest, job, &err);
 	else
-		guest_lost(guest, job, "nothing is left of it since the agent's restart");
+		guest_lost(guest, job, "no record of it was left after the agent's restart");
 }
 
 int guest_recover(struct guest *guest, struct iocom_err *err)

@@ -33,7 +33,10 @@ struct guest_ports {
 	uint64_t (*sequence)(void *arg);
 	void (*sample)(void *arg);  /* reads the monitor now */
 	void (*changed)(void *arg); /* the load may have changed significantly: check and publish */
-	/* credential_open (spec.h).  0; -EHOSTDOWN; others with the sentence. */
+	/*
+	 * Opens a job's credential like credential_open (spec.h).  0; -EHOSTDOWN; others with the
+	 * sentence.
+	 */
 	int (*credential)(void *arg, struct credential *credential, const char *text,
 			  struct iocom_err *err);
 	peers_asker ask;

@@ -69,12 +69,12 @@ static bool has_place(struct guest *guest, const struct job_order *order, struct
 	if (!uid || !most)
 		return true;
 	if (jobs_of(&guest->jobs, uid) >= most)
-		snprintf(text, sizeof(text), "uid %u has %u jobs there, the limit (user_jobs_max)",
-			 uid, most);
+		snprintf(text, sizeof(text),
+			 "uid %u has %u jobs there, the limit per user (user_jobs_max)", uid, most);
 	else if (leaves_too_many(guest, uid))
 		snprintf(text, sizeof(text),
 			 "uid %u has %u jobs there that are over and whose clients do not read, "
-			 "the limit (user_jobs_max)",
+			 "the limit per user (user_jobs_max)",
 			 uid, most);
 	else
 		return true;
@@ -173,12 +173,12 @@ static int ask_paths(struct guest *guest, const struct job_order *order, struct 
 static void refuse_paths(struct guest *guest, int rc, struct peer_grant *g)
 {
 	guest->base->counters->paths_refused += rc == -EBUSY || rc == -EDQUOT;
-	guest_admit_refuse(g, "path-slow",
-			   rc == -EBUSY	   ? "file systems there do not answer: too many "
-					     "looks for directories hang already"
-			   : rc == -EDQUOT ? "file systems there do not answer: too many "
-					     "looks for this user's directories hang already"
-					   : strerror(-rc));
+	guest_admit_refuse(
+		g, "path-slow",
+		rc == -EBUSY ? "file systems there do not answer: too many path checks hang already"
+		: rc == -EDQUOT ? "file systems there do not answer: too many path checks of this "
+				  "user hang already"
+				: strerror(-rc));
 }
 
 /*

@@ -141,7 +141,7 @@ static int guest_attach_hand_over(struct guest *guest, int fd, const char *job, 
 		return iocom_err_set(err, rc, "the supervisor of job %s does not answer: %s", job,
 				     strerror(-rc));
 	if (known && known->state != JOB_ENDED)
-		return iocom_err_set(err, -EAGAIN, "job %s is only starting, or ending", job);
+		return iocom_err_set(err, -EAGAIN, "job %s is just starting or ending", job);
 	return replays_start(guest, ask, length, fd, uid, err);
 }
 

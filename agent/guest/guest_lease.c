@@ -27,7 +27,7 @@ static void tell_shim(struct guest *guest, struct job *job, uint64_t until_ms)
 {
 	if (job->leash >= 0 && guest->launcher->lease(job->leash, until_ms))
 		log_write(guest->base->log, LOG_L_WARNING,
-			  "job %s: its supervisor takes no renewal", job->order.job);
+			  "job %s: its supervisor accepts no renewal", job->order.job);
 }
 
 static void fenced(struct guest *guest, struct job *job, const char *why)
@@ -36,7 +36,7 @@ static void fenced(struct guest *guest, struct job *job, const char *why)
 		return;
 	guest->base->counters->jobs_fenced++;
 	log_write(guest->base->log, LOG_L_WARNING,
-		  "job %s is ended: its home %s renews it no more: %s", job->order.job,
+		  "ending job %s: its home %s no longer renews its lease: %s", job->order.job,
 		  job->order.home, why);
 	job->lease.fenced = true;
 	job->lease.until_ns = loop_boot_ns(guest->base->loop);
@@ -101,7 +101,7 @@ static void outlived(struct guest *guest, struct job *job)
 	if (!job->lease.killed) {
 		guest->base->counters->jobs_fenced += !job->lease.fenced;
 		log_write(guest->base->log, LOG_L_WARNING,
-			  "job %s outlives its lease: its supervisor is late; it is killed",
+			  "killing job %s: it outlived its lease, and its supervisor is late",
 			  job->order.job);
 	}
 	job->lease.killed = true;

@@ -52,7 +52,8 @@ static void guest_report_told(void *arg, int rc, const struct peer_answer *answe
 	if (rc && t->report) {
 		base->counters->reports_unacknowledged += t->n;
 		log_write(base->log, LOG_L_WARNING,
-			  "the home of job %s does not know yet how it ended: %s; told again later",
+			  "could not tell the home of job %s how it ended: %s; the agent will try "
+			  "again",
 			  t->jobs[0], why);
 	} else if (t->report) {
 		acked(t, answer->taken < t->n ? answer->taken : t->n);

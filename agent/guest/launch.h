@@ -87,7 +87,7 @@ struct launch_event {
 	uint64_t lease_until_ms; /* of STARTED, CLOCK_BOOTTIME; 0: none, or an older shim */
 	bool renews;		 /* of STARTED: the shim itself asks home */
 	uint8_t kind;	/* FRAME_EXIT kinds: 0 exited, 1 signalled, 2 exec failed, 3 iocom failed */
-	uint32_t value; /* of kind 3: LAUNCH_NEVER, 255 (outcome unknown), or the lease's */
+	uint32_t value; /* of kind 3: LAUNCH_NEVER, or 255: outcome unknown, or lease over */
 	uint64_t end_ns;  /* CLOCK_REALTIME */
 	uint64_t wall_ms; /* start to end */
 	uint64_t max_rss_kb;

@@ -197,7 +197,7 @@ static void bury(int dir, const struct record_start *start, bool began, bool end
 			 "is unknown"
 		 : began ? "the job's supervisor was killed; the job was ended, its outcome is "
 			   "unknown"
-			 : "it never began: its agent or its supervisor ended before");
+			 : "it never began: its agent or its supervisor ended first");
 	if (ended)
 		return; /* leave it to a program that can read it */
 	end.end_ns = f->last.end_ns;

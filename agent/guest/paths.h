@@ -4,8 +4,8 @@
  * that does not answer (a dead server): a thread looks, and after PATHS_LIMIT_MS the loop goes on
  * without it.  Such a thread may hang for as long as the file system does; while PATHS_LATE_MAX of
  * them hang, or PATHS_MAX look, further questions are refused.  A user may have a hanging file
- * system of their own (FUSE): at most PATHS_LATE_OF_USER hanging checks count per user, and a user
- * with that many is refused alone.
+ * system of their own (FUSE): at most PATHS_LATE_OF_USER hanging checks per user count, and then
+ * only this user is refused.
  */
 #ifndef IOCOM_PATHS_H
 #define IOCOM_PATHS_H

@@ -173,7 +173,7 @@ void replays_recover(struct guest *guest)
 	n = replays_count(guest);
 	if (n)
 		log_write(guest->base->log, LOG_L_INFO,
-			  "%zu client%s of an agent before read%s the output of ended jobs", n,
+			  "%zu client%s of an earlier agent read%s the output of ended jobs", n,
 			  n == 1 ? "" : "s", n == 1 ? "s" : "");
 }
 

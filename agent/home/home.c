@@ -71,8 +71,7 @@ int home_ended(struct home *home, const char *from, const struct job_report *r)
 		/* Admitted there but run elsewhere, or a forged report. */
 		home->base->counters->controls_refused++;
 		log_provoked(home->base->log, LOG_L_INFO,
-			     "node %s tells of an end of job %s, which is not placed there: not "
-			     "believed",
+			     "node %s reports an end of job %s, which is not placed there: ignored",
 			     from, r->job);
 		return -EACCES;
 	}

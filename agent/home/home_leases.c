@@ -135,8 +135,7 @@ int lease_fence(struct home *home, const char *lost, const char *job, struct ioc
 	if (rc)
 		return rc;
 	home->base->counters->jobs_restarted++;
-	log_write(home->base->log, LOG_L_WARNING, "job %s is given up; it is run again as %s", lost,
-		  job);
+	log_write(home->base->log, LOG_L_WARNING, "gave up job %s; it runs again as %s", lost, job);
 	home_tell_ended(home, lost);
 	return 0;
 }

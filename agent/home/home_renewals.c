@@ -40,10 +40,10 @@ static int renewal_check(struct home *home, const struct renewal_ask *ask,
 	 */
 	rc = journal_lease_number(home->journal, ask->job, ask->number, err);
 	if (rc == -EALREADY)
-		return iocom_err_set(err, rc,
-				     "renewal refused: number %llu for job %s was here before (a "
-				     "replay)",
-				     (unsigned long long)ask->number, ask->job);
+		return iocom_err_set(
+			err, rc,
+			"renewal refused: number %llu for job %s was used before (a replay)",
+			(unsigned long long)ask->number, ask->job);
 	if (rc)
 		base_journal_failed(home->base, err);
 	return rc;

@@ -53,7 +53,7 @@ struct vector_state {
 	size_t nbefore, nnow;
 	bool primed;
 	struct vector_measure smooth;
-	double learned_mb_per_s; /* the most delivered while utilisation > 0.9; 0: not yet */
+	double learned_mb_per_s; /* the highest rate seen while utilisation > 0.9; 0: none yet */
 };
 
 /* A running (or admitted) job, as the vector counts it. */

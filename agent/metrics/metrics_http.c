@@ -120,7 +120,9 @@ void metrics_http_served(struct metrics_http *h, struct metrics_served *out)
 
 /* --- answers ------------------------------------------------------------------------- */
 
-/* One request per connection: so a connection's time is its request's time. */
+/*
+ * Each connection serves one request, so that the limits on a request's time bound the connection.
+ */
 static void metrics_http_describe(struct MHD_Response *response, const char *type)
 {
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
@@ -168,7 +170,7 @@ static enum MHD_Result metrics_http_answer(struct metrics_http *h, struct MHD_Co
 
 	if (!s)
 		return metrics_http_refuse(h, c, MHD_HTTP_SERVICE_UNAVAILABLE,
-					   "nothing was read yet\n");
+					   "there is no reading yet\n");
 	if (!s->response && render(s)) {
 		shown_drop(h, s);
 		return metrics_http_refuse(h, c, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
@@ -262,7 +264,7 @@ static int patience(struct metrics_http *h, size_t connections_before)
 {
 	MHD_UNSIGNED_LONG_LONG wanted;
 
-	/* With one connection less the server accepts again, which takes another turn. */
+	/* When a connection has ended, the server needs one more call to accept the next. */
 	if (h->nconnections < connections_before)
 		return 0;
 	if (MHD_get_timeout(h->daemon, &wanted) == MHD_YES && wanted < WAKE_MS)
@@ -382,7 +384,8 @@ int metrics_http_new(struct metrics_http **out, const char *address, uint16_t po
 	h->listener = -1;
 	h->events = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (h->events < 0)
-		rc = iocom_err_set(err, -errno, "metrics: no eventfd: %s", strerror(errno));
+		rc = iocom_err_set(err, -errno, "metrics: cannot make an eventfd: %s",
+				   strerror(errno));
 	if (!rc)
 		rc = metrics_http_listen_at(h, address, port, err);
 	if (!rc)

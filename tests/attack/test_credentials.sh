@@ -115,7 +115,7 @@ foreign() {
 	tell done >"$DIR/foreign"
 	! at beta "$iocom" jobs --all --json | jq -e --arg j "$FORGE_JOB" '.jobs[] | select(.job == $j and .state == "running")' >/dev/null
 }
-attack "message: ends that came together, one of another node's job" beta "mallory tells of an end of job $FORGE_JOB" foreign
+attack "message: ends that came together, one of another node's job" beta "mallory reports an end of job $FORGE_JOB" foreign
 at beta "$iocom" kill "$FORGE_JOB"
 agent_down beta
 agent_up beta 7924 --listen 127.0.0.1 --peers 127.0.0.1:7920,127.0.0.1:7928
@@ -146,7 +146,7 @@ bulletin "sealed by a user" user "refused a bulletin: made by uid $VICTIM"
 bulletin "not sealed" plain 'refused a bulletin: not a MUNGE'
 bulletin "sealed with another key" key 'refused a bulletin'
 bulletin "one byte changed" changed 'refused a bulletin'
-bulletin "nonsense in a good seal" nonsense 'refused a bulletin: not our message'
+bulletin "nonsense in a good seal" nonsense 'refused a bulletin: it is not a message of iocom'
 bulletin "of another version" version "refused a bulletin of node 'mallory': another version"
 bulletin "an empty seal" empty 'refused a bulletin'
 publish true >/dev/null
