@@ -19,6 +19,9 @@
 #include "balancer/view/plan_json.h"
 #include "agent/home/refusal.h"
 
+#define STOPPING    "the agent is stopping"
+#define CLIENT_LEFT "its client left before the job had a place"
+
 static void place_free(struct place *p)
 {
 	struct home *home = p->home;
@@ -112,7 +115,7 @@ static void place_give_up(struct place *p, const char *why)
 void place_stop(struct home *home)
 {
 	while (home->places)
-		place_give_up(home->places, "the agent is stopping");
+		place_give_up(home->places, home->places->placed ? STOPPING : CLIENT_LEFT);
 }
 
 /* --- the decision -------------------------------------------------------------- */
@@ -263,7 +266,7 @@ static int submit(struct place *p, struct iocom_err *err)
 	if (!rc)
 		rc = journal_submit(home->journal, &row, err);
 	if (rc) {
-		home->base->counters->journal_failures++;
+		home->base->counters->journal_failures += rc != -EAGAIN;
 		p->order.job[0] = 0;
 	}
 	return rc;
@@ -302,7 +305,7 @@ static void placed(struct place *p, const char *node, const char *address, uint1
 	if (!rc)
 		rc = place_keep(p, node, &err);
 	if (rc) {
-		home->base->counters->journal_failures++;
+		home->base->counters->journal_failures += rc != -ESTALE && rc != -ENOMEM;
 		place_give_up(p, err.text[0] ? err.text : "out of memory");
 		return;
 	}
@@ -438,10 +441,10 @@ static void place_answered(void *arg, int rc, const struct peer_answer *answer, 
 	char node[IOCOM_NAME_MAX];
 
 	memcpy(node, p->asked, sizeof(node));
-	if (rc == -ECANCELED)
-		place_give_up(p, "the agent is stopping");
-	else if (!p->placed)
-		place_give_up(p, "its client left before the job had a place");
+	if (!p->placed)
+		place_give_up(p, CLIENT_LEFT);
+	else if (rc == -ECANCELED)
+		place_give_up(p, STOPPING);
 	else if (rc == -EBADMSG)
 		refused_by(p, node, REFUSAL_NO_ANSWER, "gave an incomplete answer");
 	else if (rc)
@@ -556,8 +559,8 @@ void home_place(struct home *home, uid_t uid, const msgpack_object *request, hom
 	if (rc) {
 		place_tell(p, NULL, err.text);
 		place_free(p);
-	} else if (!p->placed) { /* it has its answer: not run again, or not yet */
-		place_free(p);
+	} else if (!p->placed) { /* it has its answer: not run again, or not yet; or it left */
+		place_give_up(p, CLIENT_LEFT);
 	} else if (p->placement.ask.run) {
 		try_next(p);
 	} else {

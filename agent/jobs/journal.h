@@ -55,6 +55,8 @@ void journal_close(struct journal *journal); /* NULL is fine */
  */
 int journal_begin(struct journal *j, struct iocom_err *err);
 int journal_commit(struct journal *j, struct iocom_err *err);
+/* Instead of journal_commit: nothing of it is in the journal. */
+void journal_cancel(struct journal *j);
 
 /* As home. */
 int journal_submit(struct journal *j, const struct journal_job *job, struct iocom_err *err);

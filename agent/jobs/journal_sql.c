@@ -130,9 +130,16 @@ int journal_commit(struct journal *j, struct iocom_err *err)
 {
 	int rc = journal_change(j, err, "COMMIT", "");
 
-	if (rc && !sqlite3_get_autocommit(j->file.db))
-		(void)journal_change(j, NULL, "ROLLBACK", "");
+	if (rc)
+		journal_cancel(j);
 	return rc;
+}
+
+/* SQLite has done so itself after some failures. */
+void journal_cancel(struct journal *j)
+{
+	if (!sqlite3_get_autocommit(j->file.db))
+		(void)journal_change(j, NULL, "ROLLBACK", "");
 }
 
 void journal_text(sqlite3_stmt *st, int column, char *out, size_t size)
