@@ -173,7 +173,7 @@ static int trust_database(const char *path, struct iocom_err *err)
 	return rc;
 }
 
-/* FILE had an older layout, if a BACKUP of it was made. */
+/* Logs that FILE was migrated; BACKUP "": it was not. */
 static void tell_migrated(struct agent *a, const char *file, const char *backup)
 {
 	if (*backup)

@@ -239,7 +239,7 @@ static int vector_json_text(const json_t *value, char *out)
 	return 0;
 }
 
-/* 16 hex digits. */
+/* Reads 16 hex digits. */
 static int vector_json_id(const json_t *value, uint64_t *out)
 {
 	const char *text = json_string_value(value);
