@@ -169,7 +169,7 @@ int need_unpack(struct need *n, const msgpack_object *message)
 	const msgpack_object *map = unpack_get(message, "need");
 
 	*n = (struct need){0};
-	if (!map)
+	if (!map || map->type != MSGPACK_OBJECT_MAP)
 		return -EBADMSG;
 	for (enum need_field f = 0; f < NEED_FIELDS; f++) {
 		const msgpack_object *o = unpack_get(map, fields[f].name), *pair;
