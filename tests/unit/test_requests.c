@@ -104,8 +104,7 @@ static void test_garbage(void **state)
 	msgpack_sbuffer_init(&list);
 	msgpack_packer_init(&pk, &list, msgpack_sbuffer_write);
 	msgpack_pack_array(&pk, 0);
-	reads_error(sends(&list),
-		    "the agent expects a request: a MessagePack map with \"op\"");
+	reads_error(sends(&list), "the agent expects a request: a MessagePack map with \"op\"");
 	assert_int_equal(w.counters.clients_dropped, 1);
 	assert_int_equal(clients_count(w.front.clients), 0);
 	assert_int_equal(logged("warning: dropped a client of uid 1000: the agent expects"), 1);
@@ -114,8 +113,9 @@ static void test_garbage(void **state)
 /* Each request of the command line is known; one after the other on one connection. */
 static void test_all_are_known(void **state)
 {
-	static const char *const ops[] = {"place", "status",  "nodes", "jobs",	 "explain", "top",
-					  "kill",  "profile", "wait",  "attach", "tunnel",  "record"};
+	static const char *const ops[] = {"place",   "status", "nodes",	 "jobs",
+					  "explain", "top",    "kill",	 "profile",
+					  "wait",    "attach", "tunnel", "record"};
 	char text[4096];
 	uint8_t type;
 
@@ -206,8 +206,7 @@ static void lists(uid_t uid, bool all, const char *names)
 	char text[256] = "";
 	size_t i;
 
-	json_array_foreach(json_object_get(document, "jobs"), i, job)
-	{
+	json_array_foreach (json_object_get(document, "jobs"), i, job) {
 		strcat(text, json_string_value(json_object_get(job, "job")));
 		strcat(text, " ");
 	}
