@@ -87,7 +87,7 @@ chaos: tests ## jobs under kill -9, cuts, full disks, wrong clocks on the testbe
 
 .PHONY: check-upgrade
 check-upgrade: tests ## jobs that go on while another build takes over, and back; FROM=REV: the first build (root)
-	@bash tests/remote/upgrade.sh $(BUILD) $(if $(FROM),$(FROM),$(error FROM=REV says which build is upgraded))
+	@bash tests/shim/upgrade.sh $(BUILD) $(if $(FROM),$(FROM),$(error FROM=REV says which build is upgraded))
 
 .PHONY: tsan
 tsan: ## build the agent with ThreadSanitizer into build/tsan; run two with jobs, scraping, a restart
@@ -118,6 +118,10 @@ format-check: ## fail when a C source is not formatted
 .PHONY: bench
 bench: $(patsubst tests/%.c,$(BUILD)/tests/%,$(BENCH_SOURCES)) ## print the benchmark tables
 	@for b in $^; do echo "== $${b##*/}"; $$b || exit 1; done
+
+.PHONY: bench-decision
+bench-decision: $(BUILD)/tests/bench/bench_decision ## a placement from request to answer, 10 to 10,000 nodes; WHAT="wal io-re": these policies
+	@$< $(WHAT)
 
 FIGURES ?= $(BUILD)/figures
 SEEDS   ?= 10

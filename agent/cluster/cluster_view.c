@@ -1,56 +1,54 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* From the load matrix to the rules' view; see cluster_view.h. */
+/*
+ * The matrix as the rules look at it; see cluster_view.h.
+ *
+ * An entry of the matrix knows its node by view_index, a node its entry by pointer; both
+ * end when the entry is dropped.  Each charge is in two lists: that of its node, in the
+ * order placed, and that of all charges, oldest first.
+ *
+ * A node is always what rules_view_set makes of its vector, then one rules_view_charge
+ * for each charge in order: nothing is subtracted, so that the node is bit for bit what
+ * a view built anew would have.
+ */
 #include "agent/cluster/cluster_view.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
-void view_charges_fini(struct view_charges *c)
-{
-	free(c->list);
-	*c = (struct view_charges){0};
-}
+#define HOME 0
 
-void view_charge_add(struct view_charges *c, const struct view_charge *charge)
-{
-	if (c->count == c->room && c->room < VIEW_CHARGES_MAX) {
-		size_t room = c->room ? 2 * c->room : 16;
-		struct view_charge *grown = realloc(c->list, room * sizeof(*grown));
+struct cluster_charge {
+	struct view_charge said;
+	struct matrix_entry *entry;
+	struct cluster_charge *next; /* of the same node */
+	TAILQ_ENTRY(cluster_charge) all;
+};
 
-		if (grown) {
-			c->list = grown;
-			c->room = room;
-		}
-	}
-	if (c->count == c->room) {
-		c->lost++;
-		if (!c->count)
-			return;
-		memmove(c->list, c->list + 1, (c->count - 1) * sizeof(*c->list));
-		c->count--;
-	}
-	c->list[c->count++] = *charge;
-}
+TAILQ_HEAD(cluster_charges, cluster_charge);
 
-static bool settled(const struct view_charge *c, const struct matrix *m, uint64_t now_ns)
-{
-	const struct matrix_entry *e = matrix_find(m, c->node);
+/* What stands behind an index of the rules' view; for home nothing does. */
+struct cluster_node {
+	struct matrix_entry *entry;
+	struct cluster_charge *first, *last;
+};
 
-	if (!e || !e->alive || now_ns - c->since_ns > VIEW_CHARGE_NS)
-		return true;
-	return e->vector.boot_id != c->boot_id || e->vector.sequence >= c->sequence;
-}
+struct cluster_view {
+	struct matrix *matrix;
+	struct rules_view *rules;
+	struct rules_params params;
+	struct iocom_vector own;
+	struct rules_node home; /* OWN as the rules have it */
+	struct cluster_node *nodes;
+	uint32_t room;
+	struct cluster_charges charges;
+	size_t ncharges;
+	uint64_t charges_lost, left_out;
+};
 
-void view_charges_settle(struct view_charges *c, const struct matrix *m, uint64_t now_ns)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < c->count; i++)
-		if (!settled(&c->list[i], m, now_ns))
-			c->list[kept++] = c->list[i];
-	c->count = kept;
-}
+/* --- vectors ----------------------------------------------------------------------- */
 
 void view_node(const struct iocom_vector *v, double age_ms, struct rules_node *n)
 {
@@ -86,47 +84,367 @@ void view_node(const struct iocom_vector *v, double age_ms, struct rules_node *n
 	snprintf(n->name, sizeof(n->name), "%s", v->name);
 }
 
-/* Adds the node and what home placed there since V. */
-static int cluster_view_add(struct view_file *view, const struct iocom_vector *v, double age_ms,
-			    bool home, const struct view_charges *charges)
-{
-	struct rules_node node;
-	int rc;
-
-	view_node(v, age_ms, &node);
-	/* The owner's word is about jobs of others: home always takes its own. */
-	node.accepts |= home;
-	rc = view_file_add(view, &node);
-	for (size_t i = 0; charges && i < charges->count && !rc; i++)
-		if (!strcmp(charges->list[i].node, node.name))
-			rc = view_file_charge(view, view->nnodes - 1, &charges->list[i].request);
-	return rc;
-}
-
 void view_params(struct rules_params *params)
 {
 	rules_params_default(params, RULES_RATES_WALL);
 	params->reference_mips = VIEW_REFERENCE_MIPS;
 }
 
-int view_build(const struct iocom_vector *self, const struct matrix *m,
-	       const struct view_charges *charges, uint64_t now_ns, struct view_file *out)
+/* --- charges ----------------------------------------------------------------------- */
+
+static struct cluster_node *node_of(const struct cluster_view *v, const struct matrix_entry *e)
 {
+	return &v->nodes[e->view_index];
+}
+
+/* Whether what V says counts the job already, or can never count it. */
+static bool counts(const struct iocom_vector *v, const struct view_charge *charge)
+{
+	return v->boot_id != charge->boot_id || v->sequence >= charge->sequence;
+}
+
+static void charge_free(struct cluster_view *v, struct cluster_charge *c)
+{
+	TAILQ_REMOVE(&v->charges, c, all);
+	v->ncharges--;
+	free(c);
+}
+
+/* Why a charge of a node ends. */
+struct ending {
+	const struct iocom_vector *vector; /* those that it counts, or NULL */
+	uint64_t before_ns;		   /* those that are older */
+	const struct cluster_charge *one;  /* this one, or NULL */
+};
+
+static bool ends(const struct ending *why, const struct cluster_charge *c)
+{
+	return c == why->one || c->said.since_ns < why->before_ns ||
+	       (why->vector && counts(why->vector, &c->said));
+}
+
+/* Charges of NODE that end go; the rules' view does not have it yet.  How many went. */
+static size_t charges_end(struct cluster_view *v, struct cluster_node *node,
+			  const struct ending *why)
+{
+	struct cluster_charge *c = node->first, *next;
+	size_t ended = 0;
+
+	node->first = node->last = NULL;
+	for (; c; c = next) {
+		next = c->next;
+		if (ends(why, c)) {
+			charge_free(v, c);
+			ended++;
+			continue;
+		}
+		c->next = NULL;
+		*(node->last ? &node->last->next : &node->first) = c;
+		node->last = c;
+	}
+	return ended;
+}
+
+/* The rules' node INDEX becomes what its vector and its charges say. */
+static int node_set(struct cluster_view *v, uint32_t index)
+{
+	struct cluster_node *node = &v->nodes[index];
+	struct rules_node as_told;
 	int rc;
 
-	view_file_init(out, RULES_RATES_WALL);
-	view_params(&out->params);
-	out->time_ms = (double)now_ns / 1e6;
-	rc = cluster_view_add(out, self, 0, true, NULL);
-	for (size_t i = 0; i < m->count && !rc; i++) {
-		const struct matrix_entry *e = &m->entries[i];
-
-		if (e->alive)
-			rc = cluster_view_add(out, &e->vector,
-					      (double)matrix_age_ns(e, now_ns) / 1e6, false,
-					      charges);
+	view_node(&node->entry->vector, 0, &as_told);
+	rc = rules_view_set(v->rules, index, &as_told);
+	if (rc)
+		return rc;
+	for (struct cluster_charge *c = node->first, *next; c; c = next) {
+		next = c->next;
+		if (!rules_view_charge(v->rules, index, &c->said.request))
+			continue;
+		/* The sum is beyond all numbers: this one is forgotten. */
+		charges_end(v, node, &(struct ending){.one = c});
+		v->charges_lost++;
 	}
+	return 0;
+}
+
+/* One charge of its node, the oldest of all, is forgotten. */
+static void forget_oldest(struct cluster_view *v)
+{
+	struct cluster_charge *c = TAILQ_FIRST(&v->charges);
+	const struct matrix_entry *e = c->entry;
+
+	charges_end(v, node_of(v, e), &(struct ending){.one = c});
+	node_set(v, e->view_index);
+	v->charges_lost++;
+}
+
+void cluster_view_charge(struct cluster_view *v, const struct view_charge *charge)
+{
+	const struct matrix_entry *found = matrix_find(v->matrix, charge->node);
+	struct cluster_charge *c;
+	struct cluster_node *node;
+
+	if (!found || !found->view_index || counts(&found->vector, charge))
+		return;
+	c = calloc(1, sizeof(*c));
+	if (!c || rules_view_charge(v->rules, found->view_index, &charge->request)) {
+		free(c);
+		v->charges_lost++;
+		return;
+	}
+	node = node_of(v, found);
+	c->said = *charge;
+	c->said.request.com_ms = NULL; /* vectors tell no communication either */
+	c->entry = node->entry;
+	*(node->last ? &node->last->next : &node->first) = c;
+	node->last = c;
+	TAILQ_INSERT_TAIL(&v->charges, c, all);
+	if (++v->ncharges > VIEW_CHARGES_MAX)
+		forget_oldest(v);
+}
+
+static void end_old_charges(struct cluster_view *v, uint64_t now_ns)
+{
+	const struct ending why = {.before_ns =
+					   now_ns > VIEW_CHARGE_NS ? now_ns - VIEW_CHARGE_NS : 0};
+	struct cluster_charge *c;
+
+	while ((c = TAILQ_FIRST(&v->charges)) && ends(&why, c)) {
+		const struct matrix_entry *e = c->entry;
+
+		charges_end(v, node_of(v, e), &why);
+		node_set(v, e->view_index);
+	}
+}
+
+/* --- nodes ------------------------------------------------------------------------- */
+
+static int nodes_reserve(struct cluster_view *v, uint32_t count)
+{
+	uint32_t room = v->room ? 2 * v->room : 16;
+	struct cluster_node *grown;
+
+	if (count <= v->room)
+		return 0;
+	grown = realloc(v->nodes, room * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	v->nodes = grown;
+	v->room = room;
+	return 0;
+}
+
+static int node_join(struct cluster_view *v, struct matrix_entry *e)
+{
+	uint32_t index = rules_view_count(v->rules);
+	int rc = nodes_reserve(v, index + 1);
+
+	if (rc)
+		return rc;
+	v->nodes[index] = (struct cluster_node){.entry = e};
+	rc = node_set(v, index);
+	if (!rc)
+		e->view_index = index;
+	return rc;
+}
+
+/* The newest node takes over the index of the one that leaves. */
+static void node_leave(struct cluster_view *v, struct matrix_entry *e)
+{
+	uint32_t index = e->view_index, last = rules_view_count(v->rules) - 1;
+
+	if (!index)
+		return;
+	charges_end(v, &v->nodes[index], &(struct ending){.before_ns = UINT64_MAX});
+	/* Without a mark it cannot fail. */
+	(void)rules_view_remove(v->rules, index);
+	v->nodes[index] = v->nodes[last];
+	v->nodes[index].entry->view_index = index;
+	e->view_index = 0;
+}
+
+static int node_update(struct cluster_view *v, struct matrix_entry *e)
+{
+	if (!e->view_index)
+		return node_join(v, e);
+	charges_end(v, node_of(v, e), &(struct ending){.vector = &e->vector});
+	return node_set(v, e->view_index);
+}
+
+/* What the matrix tells (matrix_changed). */
+static void follow(void *arg, struct matrix_entry *e)
+{
+	struct cluster_view *v = arg;
+
+	if (e->alive && !node_update(v, e))
+		return;
+	v->left_out += e->alive;
+	node_leave(v, e);
+}
+
+/* --- the view ---------------------------------------------------------------------- */
+
+static int set_home(struct cluster_view *v, const struct iocom_vector *own)
+{
+	struct rules_node home;
+	int rc;
+
+	view_node(own, 0, &home);
+	/* The owner's word is about jobs of others: home always takes its own. */
+	home.accepts = true;
+	rc = rules_view_set(v->rules, HOME, &home);
+	if (rc)
+		return rc;
+	v->own = *own;
+	v->home = home;
+	return 0;
+}
+
+/* Until its own vector is known, home is a machine without load. */
+static int cluster_view_begin(struct cluster_view *v)
+{
+	struct iocom_vector unknown = {.cores = 1, .cpu_speed = 1};
+	int rc = v->rules ? nodes_reserve(v, 1) : -ENOMEM;
+
+	if (rc)
+		return rc;
+	v->nodes[HOME] = (struct cluster_node){0};
+	view_params(&v->params);
+	rules_view_rates(v->rules, v->params.rates);
+	memcpy(unknown.name, v->matrix->self, sizeof(unknown.name));
+	/* No index until a decision needs it. */
+	rc = rules_view_keep(v->rules, RULES_NLB, &v->params);
+	return rc ? rc : set_home(v, &unknown);
+}
+
+struct cluster_view *cluster_view_new(struct matrix *m)
+{
+	struct cluster_view *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return NULL;
+	v->matrix = m;
+	TAILQ_INIT(&v->charges);
+	v->rules = rules_view_new();
+	if (cluster_view_begin(v)) {
+		cluster_view_free(v);
+		return NULL;
+	}
+	matrix_watch(m, follow, v);
+	for (size_t i = 0; i < m->count; i++)
+		if (m->entries[i]->alive)
+			follow(v, m->entries[i]);
+	return v;
+}
+
+void cluster_view_free(struct cluster_view *v)
+{
+	struct cluster_charge *c;
+
+	if (!v)
+		return;
+	matrix_watch(v->matrix, NULL, NULL);
+	for (size_t i = 0; i < v->matrix->count; i++)
+		v->matrix->entries[i]->view_index = 0;
+	while ((c = TAILQ_FIRST(&v->charges)))
+		charge_free(v, c);
+	rules_view_free(v->rules);
+	free(v->nodes);
+	free(v);
+}
+
+int cluster_view_refresh(struct cluster_view *v, const struct iocom_vector *own, uint64_t now_ns)
+{
+	end_old_charges(v, now_ns);
+	return set_home(v, own);
+}
+
+/* The indexes of POLICY.  A new table of Zatti's does not show the charges before it. */
+static int keep_indexes(struct cluster_view *v, enum rules_policy policy)
+{
+	int rc = rules_view_keep_also(v->rules, policy, &v->params);
+
+	for (uint32_t i = 1; rc == 1 && i < rules_view_count(v->rules); i++)
+		if (v->nodes[i].first)
+			node_set(v, i);
+	return rc < 0 ? rc : 0;
+}
+
+int cluster_view_decide(struct cluster_view *v, const struct view_policy *policy,
+			const struct rules_request *job, uint64_t seed,
+			struct view_decision *decision, struct iocom_err *err)
+{
+	const struct view_question question = {
+		.params = &v->params,
+		.job = job,
+		.seed = seed,
+		.home = HOME,
+		.home_node = &v->home,
+	};
+	int rc = keep_indexes(v, policy->policy);
+
+	if (rc)
+		return iocom_err_set(err, rc, "cannot index the cluster for %s: %s", policy->name,
+				     strerror(-rc));
+	return view_decide_on(v->rules, &question, policy, decision, err);
+}
+
+/* Node INDEX as it is shown, with its charges. */
+static int file_add(const struct cluster_view *v, uint32_t index, uint64_t now_ns,
+		    struct view_file *out)
+{
+	struct rules_node node = v->home;
+	int rc;
+
+	if (index != HOME)
+		view_node(cluster_view_vector(v, index), cluster_view_age_ms(v, index, now_ns),
+			  &node);
+	rc = view_file_add(out, &node);
+	for (const struct cluster_charge *c = v->nodes[index].first; c && !rc; c = c->next)
+		rc = view_file_charge(out, index, &c->said.request);
+	return rc;
+}
+
+int cluster_view_file(const struct cluster_view *v, uint64_t now_ns, struct view_file *out)
+{
+	int rc = 0;
+
+	view_file_init(out, v->params.rates);
+	out->params = v->params;
+	out->time_ms = (double)now_ns / 1e6;
+	for (uint32_t i = 0; i < rules_view_count(v->rules) && !rc; i++)
+		rc = file_add(v, i, now_ns, out);
 	if (rc)
 		view_file_fini(out);
 	return rc;
+}
+
+uint32_t cluster_view_count(const struct cluster_view *v)
+{
+	return rules_view_count(v->rules);
+}
+
+const struct iocom_vector *cluster_view_vector(const struct cluster_view *v, uint32_t index)
+{
+	return index == HOME ? &v->own : &v->nodes[index].entry->vector;
+}
+
+double cluster_view_age_ms(const struct cluster_view *v, uint32_t index, uint64_t now_ns)
+{
+	return index == HOME ? 0 : (double)matrix_age_ns(v->nodes[index].entry, now_ns) / 1e6;
+}
+
+size_t cluster_view_charges(const struct cluster_view *v)
+{
+	return v->ncharges;
+}
+
+uint64_t cluster_view_charges_lost(const struct cluster_view *v)
+{
+	return v->charges_lost;
+}
+
+uint64_t cluster_view_left_out(const struct cluster_view *v)
+{
+	return v->left_out;
 }

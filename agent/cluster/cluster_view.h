@@ -1,20 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * From the load matrix to what the rules look at (wall-clock rates).  Node 0 is
- * home: its own vector, exact and fresh.  The others follow by name, each with
- * what home placed there since its last vector ("charges", MODEL 3.0).
+ * The load matrix as the rules look at it: indexed (wall-clock rates), and kept up to
+ * date by each event, so that a decision neither copies the cluster nor builds an index.
  *
- * A charge ends when a vector arrives that already counts the job: the target
- * tells with its grant from which (boot id, sequence) on that is so, and no
- * clock is compared.
+ *   vector heard   its node is set, and charged with what the vector does not count yet
+ *   node dropped   its node is removed; the newest node takes over its index
+ *   job placed     its node is charged with what the job needs (MODEL 3.0)
+ *   decision       home is set from its own vector, exact and fresh; charges that are
+ *                  too old end
+ *
+ * Each costs O(log n) with n nodes, and O(charges of the node) where a charge ends.
+ *
+ * A charge ends when a vector arrives that already counts the job: the target tells
+ * with its grant from which (boot id, sequence) on that is so, and no clock is compared.
+ *
+ * Node 0 is home.  Indices matter: equal nodes are drawn by index, so the same plan
+ * follows from the same seed only with the same order of nodes.  The file of a view
+ * therefore lists the nodes by index.  A node that stays alive may change its index when
+ * another is dropped.  The rules do not look at ages: they are calculated only where a
+ * node is shown.
  */
-#ifndef IOCOM_AGENT_VIEW_H
-#define IOCOM_AGENT_VIEW_H
+#ifndef IOCOM_CLUSTER_VIEW_H
+#define IOCOM_CLUSTER_VIEW_H
 
 #include <stdint.h>
 
 #include "iocom/rules.h"
 #include "agent/cluster/matrix.h"
+#include "balancer/view/view_decide.h"
 #include "balancer/view/view_json.h"
 
 #define VIEW_CHARGES_MAX 4096
@@ -27,32 +40,55 @@
 struct view_charge {
 	char node[IOCOM_NAME_MAX];
 	uint64_t boot_id, sequence; /* the first vector of the target that counts it */
-	uint64_t since_ns;	    /* CLOCK_BOOTTIME */
+	uint64_t since_ns;	    /* CLOCK_BOOTTIME, not before that of the charge before */
 	struct rules_request request;
 };
 
-struct view_charges {
-	struct view_charge *list;
-	size_t count, room;
-	uint64_t lost; /* no room: decisions may herd for a period */
-};
+struct cluster_view;
 
-void view_charges_fini(struct view_charges *c);
-/* Adds one; at VIEW_CHARGES_MAX the oldest goes and `lost` counts. */
-void view_charge_add(struct view_charges *c, const struct view_charge *charge);
-/* Ends those that the matrix's vectors already count. */
-void view_charges_settle(struct view_charges *c, const struct matrix *m, uint64_t now_ns);
+/*
+ * The view of M, which it watches (matrix_watch) until it is freed; M is to outlive it.
+ * Home is a placeholder until the first refresh.  NULL: out of memory.
+ */
+struct cluster_view *cluster_view_new(struct matrix *m);
+void cluster_view_free(struct cluster_view *v);
+/*
+ * Before a decision: home is what OWN says, and charges older than VIEW_CHARGE_NS end.
+ * 0, or -EINVAL (OWN is out of the range of the rules; home stays as it was).
+ */
+int cluster_view_refresh(struct cluster_view *v, const struct iocom_vector *own, uint64_t now_ns);
+/*
+ * Adds one, unless its node is not there or its vector counts it already.  At
+ * VIEW_CHARGES_MAX the oldest one goes, and counts as lost.
+ */
+void cluster_view_charge(struct cluster_view *v, const struct view_charge *charge);
+/*
+ * As view_decide_on.  The first decision by a policy builds the indexes that it needs and
+ * that no policy before it needed; they are kept from then on.
+ */
+int cluster_view_decide(struct cluster_view *v, const struct view_policy *policy,
+			const struct rules_request *job, uint64_t seed,
+			struct view_decision *decision, struct iocom_err *err);
+/*
+ * A copy of all that a decision looks at, to be freed: every node with its age and its
+ * charges.  The job and the seed are the caller's.  Deciding on it gives the same plan.
+ * 0 or -ENOMEM.
+ */
+int cluster_view_file(const struct cluster_view *v, uint64_t now_ns, struct view_file *out);
+
+/* Nodes, home included; what each told last (good until the view changes), and its age. */
+uint32_t cluster_view_count(const struct cluster_view *v);
+const struct iocom_vector *cluster_view_vector(const struct cluster_view *v, uint32_t index);
+double cluster_view_age_ms(const struct cluster_view *v, uint32_t index, uint64_t now_ns);
+/* Charges now; lost for want of room or memory: decisions may herd for a period. */
+size_t cluster_view_charges(const struct cluster_view *v);
+uint64_t cluster_view_charges_lost(const struct cluster_view *v);
+/* Vectors whose node is left out: out of the range of the rules, or out of memory. */
+uint64_t cluster_view_left_out(const struct cluster_view *v);
 
 /* One vector as a node of the rules. */
 void view_node(const struct iocom_vector *v, double age_ms, struct rules_node *out);
 /* The parameters of every live decision. */
 void view_params(struct rules_params *params);
-/*
- * A new view, to be freed: SELF first (home), then the living nodes of M by name,
- * charged; parameters of wall rates.  The job and the seed are the caller's.  0 or
- * -ENOMEM.
- */
-int view_build(const struct iocom_vector *self, const struct matrix *m,
-	       const struct view_charges *charges, uint64_t now_ns, struct view_file *out);
 
 #endif

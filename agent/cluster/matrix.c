@@ -14,8 +14,24 @@ void matrix_init(struct matrix *m, const char *self)
 
 void matrix_fini(struct matrix *m)
 {
+	for (size_t i = 0; i < m->count; i++)
+		free(m->entries[i]);
 	free(m->entries);
 	*m = (struct matrix){0};
+}
+
+void matrix_watch(struct matrix *m, matrix_changed *changed, void *arg)
+{
+	m->changed = changed;
+	m->arg = arg;
+}
+
+/* ENTRY has a newer vector, or was dropped. */
+static void matrix_tell(struct matrix *m, struct matrix_entry *entry)
+{
+	m->generation++;
+	if (m->changed)
+		m->changed(m->arg, entry);
 }
 
 /* Where NAME is, or would be; FOUND says which. */
@@ -25,7 +41,7 @@ static size_t locate(const struct matrix *m, const char *name, bool *found)
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
-		int order = strcmp(m->entries[mid].vector.name, name);
+		int order = strcmp(m->entries[mid]->vector.name, name);
 
 		if (order == 0) {
 			*found = true;
@@ -52,21 +68,34 @@ static bool newer(const struct matrix_entry *e, const struct iocom_vector *v)
 	return !e->alive || v->time_ns > e->vector.time_ns;
 }
 
+static int matrix_reserve(struct matrix *m)
+{
+	size_t room = m->room ? 2 * m->room : 16;
+	struct matrix_entry **grown;
+
+	if (m->count < m->room)
+		return 0;
+	grown = realloc(m->entries, room * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	m->entries = grown;
+	m->room = room;
+	return 0;
+}
+
 static int matrix_insert(struct matrix *m, size_t at)
 {
+	struct matrix_entry *e;
+
 	if (m->count == MATRIX_NODES_MAX)
 		return MATRIX_E_FULL;
-	if (m->count == m->room) {
-		size_t room = m->room ? 2 * m->room : 16;
-		struct matrix_entry *grown = realloc(m->entries, room * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		m->entries = grown;
-		m->room = room;
+	e = calloc(1, sizeof(*e));
+	if (!e || matrix_reserve(m)) {
+		free(e);
+		return -ENOMEM;
 	}
 	memmove(&m->entries[at + 1], &m->entries[at], (m->count - at) * sizeof(*m->entries));
-	m->entries[at] = (struct matrix_entry){0};
+	m->entries[at] = e;
 	m->count++;
 	return 0;
 }
@@ -83,19 +112,19 @@ int matrix_put(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, 
 	if (age_ns > silence_ns(v))
 		return MATRIX_E_SILENT;
 	at = locate(m, v->name, &found);
-	if (found && !newer(&m->entries[at], v))
+	if (found && !newer(m->entries[at], v))
 		return MATRIX_E_OLD;
 	if (!found) {
 		rc = matrix_insert(m, at);
 		if (rc)
 			return rc;
 	}
-	e = &m->entries[at];
+	e = m->entries[at];
 	e->vector = *v;
 	e->heard_ns = now_ns > age_ns ? now_ns - age_ns : 0;
 	e->alive = true;
 	e->count++;
-	m->generation++;
+	matrix_tell(m, e);
 	return 0;
 }
 
@@ -104,19 +133,19 @@ size_t matrix_expire(struct matrix *m, uint64_t now_ns)
 	size_t dropped = 0, kept = 0;
 
 	for (size_t i = 0; i < m->count; i++) {
-		struct matrix_entry *e = &m->entries[i];
+		struct matrix_entry *e = m->entries[i];
 		uint64_t age = matrix_age_ns(e, now_ns);
 
 		if (e->alive && age > silence_ns(&e->vector)) {
 			e->alive = false;
-			m->generation++;
+			matrix_tell(m, e);
 			dropped++;
 		}
-		if (!e->alive && age > MATRIX_FORGET_NS)
+		if (!e->alive && age > MATRIX_FORGET_NS) {
+			free(e);
 			continue;
-		if (kept != i)
-			m->entries[kept] = *e;
-		kept++;
+		}
+		m->entries[kept++] = e;
 	}
 	m->count = kept;
 	return dropped;
@@ -127,7 +156,7 @@ const struct matrix_entry *matrix_find(const struct matrix *m, const char *name)
 	bool found;
 	size_t at = locate(m, name, &found);
 
-	return found ? &m->entries[at] : NULL;
+	return found ? m->entries[at] : NULL;
 }
 
 static int by_freshness(const void *a, const void *b)
@@ -148,8 +177,8 @@ size_t matrix_freshest(const struct matrix *m, const struct matrix_entry **out, 
 	if (!all)
 		return 0;
 	for (size_t i = 0; i < m->count; i++)
-		if (m->entries[i].alive)
-			all[n++] = &m->entries[i];
+		if (m->entries[i]->alive)
+			all[n++] = m->entries[i];
 	qsort(all, n, sizeof(*all), by_freshness);
 	if (n > max)
 		n = max;

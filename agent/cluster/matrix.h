@@ -7,6 +7,9 @@
  *   unknown --put--> alive --silent for 3 of its own periods--> dropped
  *   dropped --newer vector--> alive;  dropped --an hour--> forgotten
  *
+ * Each entry has its own memory, 0.4 KB, and one pointer in the order of the names: a node
+ * that joins moves pointers only, and a watcher may hold the entry while it is alive.
+ *
  * A dropped node is remembered so that an old vector, relayed late, cannot
  * bring it back.  Within one boot id the higher sequence wins; another boot id
  * wins when its vector's time (the same node's clock) is newer, or when the
@@ -21,22 +24,31 @@
 
 #include "iocom/vector.h"
 
-#define MATRIX_NODES_MAX      4096
+#define MATRIX_NODES_MAX      16384
 #define MATRIX_SILENT_PERIODS 3
 #define MATRIX_FORGET_NS      (3600ull * 1000000000ull)
 
 struct matrix_entry {
 	struct iocom_vector vector;
-	uint64_t heard_ns; /* CLOCK_BOOTTIME of its newest news */
-	uint64_t count;	   /* vectors accepted */
+	uint64_t heard_ns;   /* CLOCK_BOOTTIME of its newest news */
+	uint64_t count;	     /* vectors accepted */
+	uint32_t view_index; /* the watcher's: where its view has the node; 0: nowhere */
 	bool alive;
 };
 
+/*
+ * Told of each entry that has a newer vector, and of each that is dropped (no longer
+ * alive).  It may set view_index and nothing else, and may not change the matrix.
+ */
+typedef void matrix_changed(void *arg, struct matrix_entry *entry);
+
 struct matrix {
 	char self[IOCOM_NAME_MAX];
-	struct matrix_entry *entries; /* sorted by name */
+	struct matrix_entry **entries; /* sorted by name; an entry stays where it is */
 	size_t count, room;
 	uint64_t generation; /* grows when a node joins, leaves or tells something new */
+	matrix_changed *changed;
+	void *arg;
 };
 
 /* Positive conditions of matrix_put. */
@@ -47,14 +59,22 @@ struct matrix {
 
 void matrix_init(struct matrix *m, const char *self);
 void matrix_fini(struct matrix *m);
+/* CHANGED (NULL: nobody any more) is told of what changes from now on. */
+void matrix_watch(struct matrix *m, matrix_changed *changed, void *arg);
 /* AGE_NS: how old the vector was when it was sent to us.  0, MATRIX_E_*, -ENOMEM. */
 int matrix_put(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, uint64_t now_ns);
 /* Drops silent nodes, forgets long dropped ones; the number dropped now. */
 size_t matrix_expire(struct matrix *m, uint64_t now_ns);
-/* NULL: never heard of, or forgotten.  Valid until the next put or expire. */
+/* NULL: never heard of, or forgotten.  Valid until it is forgotten by an expire. */
 const struct matrix_entry *matrix_find(const struct matrix *m, const char *name);
 /* Up to MAX alive entries, those heard last first; how many. */
 size_t matrix_freshest(const struct matrix *m, const struct matrix_entry **out, size_t max);
+
+/* The entries by name, AT from 0 to count - 1. */
+static inline const struct matrix_entry *matrix_at(const struct matrix *m, size_t at)
+{
+	return m->entries[at];
+}
 
 static inline uint64_t matrix_age_ns(const struct matrix_entry *e, uint64_t now_ns)
 {

@@ -328,9 +328,9 @@ void peer_requests_hello(struct peers *p)
 		return;
 	snprintf(hello.hello.address, sizeof(hello.hello.address), "%s", set->address);
 	for (size_t i = 0; i < p->matrix.count; i++) {
-		const struct iocom_vector *v = &p->matrix.entries[i].vector;
+		const struct iocom_vector *v = &matrix_at(&p->matrix, i)->vector;
 
-		if (p->matrix.entries[i].alive && is_configured(set, v))
+		if (matrix_at(&p->matrix, i)->alive && is_configured(set, v))
 			(void)peers_ask(p, v->name, v->address, v->port, &hello, NULL, NULL, NULL);
 	}
 }

@@ -30,7 +30,8 @@ struct tunnels;
 #define PEERS_LATER 1
 /*
  * Answers REQUEST, which is borrowed: 0 and ANSWER; PEERS_LATER; or negative errno: nothing is
- * answered, and nothing it wrote stays in the journal.
+ * answered.  What it wrote into the journal before an error stays, as the message's number does:
+ * a handler writes only what may be written again.
  */
 typedef int (*peers_handler)(void *arg, const struct peer_request *request, uint64_t ticket,
 			     struct peer_answer *answer);

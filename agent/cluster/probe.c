@@ -37,7 +37,7 @@ struct probes {
 static bool probe_heard(const struct matrix *m, const struct settings_peer *peer)
 {
 	for (size_t i = 0; i < m->count; i++) {
-		const struct matrix_entry *e = &m->entries[i];
+		const struct matrix_entry *e = matrix_at(m, i);
 
 		if (e->alive && e->vector.port == peer->port &&
 		    !strcmp(e->vector.address, peer->address))

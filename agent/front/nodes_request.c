@@ -2,7 +2,7 @@
 /* Request "nodes": the load matrix, and what is full or was refused. */
 #include <stdio.h>
 
-#include "agent/cluster/vector_codec.h"
+#include "balancer/view/vector_codec.h"
 #include "agent/front/front.h"
 #include "agent/front/limits.h"
 #include "agent/front/status.h"
@@ -33,7 +33,7 @@ void nodes_request(struct front *front, struct client *c, const msgpack_object *
 		nodes,
 		cli_requests_node_json(&front->pulse->own, now - front->pulse->own_ns, true, true));
 	for (size_t i = 0; i < front->peers->matrix.count; i++) {
-		const struct matrix_entry *e = &front->peers->matrix.entries[i];
+		const struct matrix_entry *e = matrix_at(&front->peers->matrix, i);
 		uint64_t age = matrix_age_ns(e, now);
 
 		if (e->alive) {

@@ -105,7 +105,7 @@ static void tell_nodes(struct recorders *r)
 
 	tell_vector(r, &front->pulse->own, 0, true);
 	for (size_t i = 0; i < front->peers->matrix.count; i++) {
-		const struct matrix_entry *e = &front->peers->matrix.entries[i];
+		const struct matrix_entry *e = matrix_at(&front->peers->matrix, i);
 
 		if (e->alive)
 			tell_vector(r, &e->vector, (double)matrix_age_ns(e, now) / 1e6, false);
@@ -148,13 +148,12 @@ static void submitted(struct recorders *r, const struct home_decision *d, uint32
 }
 
 static void recorders_write_decision(struct recorders *r, const struct home_decision *d,
-				     const uint32_t *order)
+				     const struct view_file *view, const uint32_t *order)
 {
-	const struct view_file *view = d->view;
 	struct recording_decision out = {
 		.time_ms = r->time_ms,
 		.home = order[view->home],
-		.seed = view->seed,
+		.seed = d->seed,
 		.params = &view->params,
 		.request = d->request,
 		.order = order,
@@ -187,24 +186,35 @@ static int number_nodes(struct recorders *r, const struct view_file *view, uint3
 	return 0;
 }
 
+/* VIEW is what D looked at, or NULL: there is no memory for it. */
+static void recorders_tell_decision(struct recorders *r, const struct home_decision *d,
+				    const struct view_file *view)
+{
+	uint32_t *order = view ? calloc(view->nnodes, sizeof(*order)) : NULL;
+
+	recorders_take_time(r, d->order->submit_ns);
+	if (!order || number_nodes(r, view, order)) {
+		wrote(r, -ENOBUFS);
+	} else {
+		if (d->run)
+			submitted(r, d, order[view->home]);
+		recorders_write_decision(r, d, view, order);
+	}
+	free(order);
+}
+
 void recorders_decided(struct front *front, const struct home_decision *d)
 {
-	uint32_t *order;
+	struct view_file view;
+	int rc;
 
 	if (!front->recorders)
 		return;
-	order = calloc(d->view->nnodes, sizeof(*order));
-	for (struct recorders *r = front->recorders; r; r = r->next) {
-		recorders_take_time(r, d->order->submit_ns);
-		if (!order || number_nodes(r, d->view, order)) {
-			wrote(r, -ENOBUFS);
-			continue;
-		}
-		if (d->run)
-			submitted(r, d, order[d->view->home]);
-		recorders_write_decision(r, d, order);
-	}
-	free(order);
+	rc = cluster_view_file(d->view, loop_boot_ns(front->base->loop), &view);
+	for (struct recorders *r = front->recorders; r; r = r->next)
+		recorders_tell_decision(r, d, rc ? NULL : &view);
+	if (!rc)
+		view_file_fini(&view);
 	recorders_reap(front);
 }
 

@@ -55,6 +55,7 @@ json_t *counters_json(const struct front *front)
 	COUNTERS(X)
 #undef X
 	json_object_set_new(o, "charges_lost", json_integer((json_int_t)home.charges_lost));
+	json_object_set_new(o, "vectors_left_out", json_integer((json_int_t)home.vectors_left_out));
 	json_object_set_new(o, "log_lines_suppressed",
 			    json_integer((json_int_t)front->base->log->suppressed));
 	return o;
@@ -70,7 +71,7 @@ void status_request(struct front *front, struct client *c, const msgpack_object 
 		json_object_set_new(drops, front->pulse->drops[i].name,
 				    json_integer((json_int_t)front->pulse->drops[i].count));
 	for (size_t i = 0; i < front->peers->matrix.count; i++)
-		others += front->peers->matrix.entries[i].alive;
+		others += matrix_at(&front->peers->matrix, i)->alive;
 	client_json(
 		c, json_pack("{s:i,s:s,s:s,s:i,s:f,s:b,s:I,s:I,s:s,s:o,s:o,s:o,s:o}", "version", 1,
 			     "iocom", IOCOM_VERSION, "node", front->base->set->name, "pid",

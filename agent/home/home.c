@@ -185,6 +185,11 @@ int home_new(struct home **out, const struct home_config *config, struct iocom_e
 	home->profiles = config->profiles;
 	home->matrix = config->matrix;
 	home->skews = config->skews;
+	home->view = cluster_view_new(config->matrix);
+	if (!home->view) {
+		free(home);
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	}
 	*out = home;
 	return 0;
 }
@@ -200,7 +205,7 @@ void home_free(struct home *home)
 		return;
 	place_stop(home);
 	lease_unload(home);
-	view_charges_fini(&home->charges);
+	cluster_view_free(home->view);
 	free(home);
 }
 
@@ -242,7 +247,8 @@ void home_count(const struct home *home, struct home_counts *counts)
 {
 	*counts = (struct home_counts){
 		.leases = home->nleases,
-		.charges = home->charges.count,
-		.charges_lost = home->charges.lost,
+		.charges = cluster_view_charges(home->view),
+		.charges_lost = cluster_view_charges_lost(home->view),
+		.vectors_left_out = cluster_view_left_out(home->view),
 	};
 }

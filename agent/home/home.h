@@ -39,7 +39,7 @@ struct home_config {
 	const struct base *base;
 	struct journal *journal;
 	struct profile_store *profiles;
-	const struct matrix *matrix;
+	struct matrix *matrix; /* home watches it (cluster_view.h) */
 	const struct skews *skews;
 	bool tls; /* clients reach other nodes through relays */
 	struct home_ports ports;
@@ -49,7 +49,8 @@ struct home_config {
 struct home_decision {
 	const struct job_order *order;
 	const struct rules_request *request;
-	const struct view_file *view;
+	const struct cluster_view *view; /* as it was decided on */
+	uint64_t seed;
 	const struct view_decision *decision;
 	bool run; /* the job was submitted, not only asked about */
 };
@@ -112,6 +113,7 @@ bool home_may_follow(const struct home *home, const char *job);
 struct home_counts {
 	size_t leases, charges;
 	uint64_t charges_lost;
+	uint64_t vectors_left_out; /* cluster_view_left_out */
 };
 void home_count(const struct home *home, struct home_counts *counts);
 

@@ -18,8 +18,8 @@ struct home {
 	struct journal *journal;
 	struct profile_store *profiles;
 	const struct matrix *matrix;
+	struct cluster_view *view; /* of the matrix: what decisions look at */
 	const struct skews *skews;
-	struct view_charges charges;
 	uint64_t job_sequence;
 	struct place *places;	   /* decisions under way */
 	struct lease_held *leases; /* of restartable jobs submitted here (leases.h) */

@@ -139,6 +139,32 @@ int rules_view_pop(struct rules_view *view)
 	return ret;
 }
 
+int rules_view_remove(struct rules_view *view, uint32_t index)
+{
+	size_t before = view->journal.used;
+	uint32_t last = view->count - 1;
+	struct rules_cell moved;
+	int ret;
+
+	if (index >= view->count)
+		return -EINVAL;
+	if (index == last)
+		return rules_view_pop(view);
+	/* Both notes before either change: a note that finds no memory changes nothing. */
+	ret = rules_journal_note(view, RULES_NOTE_CHANGED, index, view->names[last]);
+	if (ret == 0)
+		ret = rules_journal_note(view, RULES_NOTE_POPPED, last, NULL);
+	if (ret < 0) {
+		view->journal.used = before;
+		return ret;
+	}
+	moved = view->cells[last];
+	memcpy(view->names[index], view->names[last], sizeof(view->names[index]));
+	rules_view_remove_newest(view);
+	rules_view_store(view, index, &moved);
+	return 0;
+}
+
 uint32_t rules_view_count(const struct rules_view *view)
 {
 	return view->count;
@@ -166,6 +192,36 @@ int rules_view_keep(struct rules_view *view, enum rules_policy policy,
 			       params);
 	rules_tree_keep(view, ret < 0 ? before : wanted);
 	return ret;
+}
+
+/* The table of POLICY, where it is one of Zatti's and the view has none that serves it. */
+static int keep_zatti_also(struct rules_view *view, enum rules_policy policy,
+			   const struct rules_params *params)
+{
+	bool binary = policy == RULES_ZATTI_BINARY, real = policy == RULES_ZATTI_REAL;
+	const struct rules_zatti_index *x = view->zatti[real];
+	int ret;
+
+	if ((!binary && !real) || (x != NULL && rules_zatti_serves(x, params)))
+		return 0;
+	ret = rules_zatti_keep(view, binary || view->zatti[0] != NULL,
+			       real || view->zatti[1] != NULL, params);
+	return ret < 0 ? ret : 1;
+}
+
+int rules_view_keep_also(struct rules_view *view, enum rules_policy policy,
+			 const struct rules_params *params)
+{
+	uint32_t wanted;
+	int ret;
+
+	if ((unsigned int)policy >= RULES_POLICIES || rules_params_check(params) < 0)
+		return -EINVAL;
+	wanted = rules_policy_indexes(policy, params) & ~view->kept;
+	ret = wanted != 0 ? rules_tree_keep(view, view->kept | wanted) : 0;
+	if (ret == 0)
+		ret = keep_zatti_also(view, policy, params);
+	return ret == 0 && wanted != 0 ? 1 : ret;
 }
 
 int rules_view_replace(struct rules_view *view, uint32_t index, const struct rules_cell *cell)

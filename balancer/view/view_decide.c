@@ -73,12 +73,12 @@ static struct rules_task task_of(const struct rules_request *job, uint32_t i)
 }
 
 /* The tasks of home after the placement, and every node charged with what it got. */
-static int view_decide_settle(const struct view_file *view, struct view_decision *d,
-			      struct rules_task **out, size_t *n)
+static int view_decide_settle(struct rules_view *nodes, const struct view_question *q,
+			      const struct view_decision *d, struct rules_task **out, size_t *n)
 {
-	const struct rules_node *home = &view->nodes[view->home].node;
+	const struct rules_node *home = q->home_node;
 	struct rules_task *tasks = calloc(home->ntasks + d->ntasks + 1, sizeof(*tasks));
-	struct rules_request one = view->job;
+	struct rules_request one = *q->job;
 	int rc = 0;
 
 	if (!tasks)
@@ -89,24 +89,24 @@ static int view_decide_settle(const struct view_file *view, struct view_decision
 	if (home->ntasks)
 		memcpy(tasks, home->tasks, home->ntasks * sizeof(*tasks));
 	for (uint32_t i = 0; i < d->ntasks && !rc; i++) {
-		if (d->nodes[i] == view->home)
-			tasks[(*n)++] = task_of(&view->job, i);
-		rc = rules_view_charge(d->view, d->nodes[i], &one);
+		if (d->nodes[i] == q->home)
+			tasks[(*n)++] = task_of(q->job, i);
+		rc = rules_view_charge(nodes, d->nodes[i], &one);
 	}
 	*out = tasks;
 	return rc;
 }
 
-static int view_decide_migrate(const struct view_file *view, struct rules *rules,
-			       struct view_decision *d)
+static int view_decide_move(struct rules_view *nodes, const struct view_question *q,
+			    struct rules *rules, struct view_decision *d)
 {
 	struct rules_task *tasks = NULL;
 	size_t n = 0;
-	int rc = view_decide_settle(view, d, &tasks, &n);
+	int rc = view_decide_settle(nodes, q, d, &tasks, &n);
 
 	if (!rc) {
 		d->moves = calloc(n + 1, sizeof(*d->moves));
-		rc = d->moves ? rules_migrate(rules, d->view, view->home, tasks, n, d->moves, n,
+		rc = d->moves ? rules_migrate(rules, nodes, q->home, tasks, n, d->moves, n,
 					      &d->nmoves, NULL)
 			      : -ENOMEM;
 	}
@@ -114,10 +114,23 @@ static int view_decide_migrate(const struct view_file *view, struct rules *rules
 	return rc;
 }
 
-static int view_decide_attach(const struct view_file *view, const struct view_policy *policy,
+/* NODES carries the placement only while the rules say what should move after it. */
+static int view_decide_migrate(struct rules_view *nodes, const struct view_question *q,
+			       struct rules *rules, struct view_decision *d)
+{
+	int rc = rules_view_mark(nodes);
+
+	if (rc)
+		return rc;
+	rc = view_decide_move(nodes, q, rules, d);
+	rules_view_rollback(nodes);
+	return rc;
+}
+
+static int view_decide_attach(const struct view_question *q, const struct view_policy *policy,
 			      struct rules *rules)
 {
-	const struct rules_node *home = &view->nodes[view->home].node;
+	const struct rules_node *home = q->home_node;
 
 	/* Without memory there is no buffer to set; the weights are the policy's then. */
 	if (!policy->feedback || !(home->ram_mb > 0))
@@ -125,49 +138,69 @@ static int view_decide_attach(const struct view_file *view, const struct view_po
 	return rules_feedback(rules, home->ram_mb, home->buffer_mb);
 }
 
-static int view_decide_on(const struct view_file *view, struct view_decision *d)
+static int view_decide_place(struct rules_view *nodes, const struct view_question *q,
+			     struct view_decision *d)
 {
-	struct rules *rules = rules_new(d->policy.policy, &view->params, view->seed);
-	int rc = rules ? view_decide_attach(view, &d->policy, rules) : -ENOMEM;
+	struct rules *rules = rules_new(d->policy.policy, q->params, q->seed);
+	int rc = rules ? view_decide_attach(q, &d->policy, rules) : -ENOMEM;
 
-	d->nodes = calloc(view->job.tasks + 1, sizeof(*d->nodes));
+	d->nodes = calloc(q->job->tasks + 1, sizeof(*d->nodes));
 	if (!rc && !d->nodes)
 		rc = -ENOMEM;
 	if (!rc)
-		rc = rules_place_job(rules, d->view, view->home, &view->job, &d->plan, d->nodes);
-	d->ntasks = rc || d->plan.queued ? 0 : view->job.tasks;
+		rc = rules_place_job(rules, nodes, q->home, q->job, &d->plan, d->nodes);
+	d->ntasks = rc || d->plan.queued ? 0 : q->job->tasks;
 	if (!rc && d->ntasks && rules_policy_migrates(d->policy.policy))
-		rc = view_decide_migrate(view, rules, d);
+		rc = view_decide_migrate(nodes, q, rules, d);
 	rules_free(rules);
 	return rc;
+}
+
+int view_decide_on(struct rules_view *nodes, const struct view_question *q,
+		   const struct view_policy *policy, struct view_decision *d, struct iocom_err *err)
+{
+	int rc;
+
+	memset(d, 0, sizeof(*d));
+	d->policy = *policy;
+	d->view = nodes;
+	d->home = q->home;
+	d->rates = q->params->rates;
+	rc = view_decide_place(nodes, q, d);
+	if (!rc)
+		return 0;
+	view_decision_fini(d);
+	return iocom_err_set(err, rc, "cannot decide by %s where the job runs: %s", policy->name,
+			     strerror(-rc));
 }
 
 int view_decide(const struct view_file *view, const struct view_policy *policy,
 		struct view_decision *decision, struct iocom_err *err)
 {
-	struct view_decision *d = decision;
-	int rc;
+	const struct view_question q = {
+		.params = &view->params,
+		.job = &view->job,
+		.seed = view->seed,
+		.home = view->home,
+		.home_node = &view->nodes[view->home].node,
+	};
+	struct rules_view *nodes;
+	int rc = view_index(view, policy, &nodes, err);
 
-	memset(d, 0, sizeof(*d));
-	d->policy = *policy;
-	d->home = view->home;
-	d->rates = view->params.rates;
-	rc = view_index(view, policy, &d->view, err);
 	if (rc)
 		return rc;
-	rc = view_decide_on(view, d);
-	if (rc) {
-		view_decision_fini(d);
-		return iocom_err_set(err, rc, "cannot decide by %s where the job runs: %s",
-				     policy->name, strerror(-rc));
-	}
-	return 0;
+	rc = view_decide_on(nodes, &q, policy, decision, err);
+	if (rc)
+		rules_view_free(nodes);
+	else
+		decision->built = nodes;
+	return rc;
 }
 
 void view_decision_fini(struct view_decision *d)
 {
 	free(d->nodes);
 	free(d->moves);
-	rules_view_free(d->view);
+	rules_view_free(d->built);
 	memset(d, 0, sizeof(*d));
 }

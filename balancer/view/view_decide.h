@@ -24,7 +24,8 @@ struct view_decision {
 	uint32_t ntasks;	  /* 0: queued */
 	struct rules_move *moves; /* migrating policies: tasks of home, the job's own after them */
 	size_t nmoves;
-	struct rules_view *view; /* as indexed, charges included */
+	const struct rules_view *view; /* what was decided on: the nodes' names */
+	struct rules_view *built;      /* the same, where it was made for this decision; or NULL */
 	uint32_t home;
 	enum rules_rates rates;
 };
@@ -39,9 +40,27 @@ int view_policy_parse(const char *name, struct view_policy *policy, struct iocom
 int view_index(const struct view_file *view, const struct view_policy *policy,
 	       struct rules_view **out, struct iocom_err *err);
 
+/* What is asked about nodes that are indexed already; all borrowed. */
+struct view_question {
+	const struct rules_params *params;
+	const struct rules_request *job;
+	uint64_t seed;
+	uint32_t home;
+	const struct rules_node *home_node; /* what node HOME was set to */
+};
+
 /*
- * Places the job and, for policies that migrate, says which tasks of home should then
- * leave it.  0; -EINVAL, -ENOMEM.  DECISION is to be freed only after 0.
+ * Places the job on NODES, charged and with the indexes that POLICY needs, and, for
+ * policies that migrate, says which tasks of home should then leave it.  NODES is as
+ * before afterwards, and the decision's names are good until it changes.  0; -EINVAL,
+ * -ENOMEM, -EBUSY (NODES is marked).  DECISION is to be freed only after 0.
+ */
+int view_decide_on(struct rules_view *nodes, const struct view_question *question,
+		   const struct view_policy *policy, struct view_decision *decision,
+		   struct iocom_err *err);
+/*
+ * The same on the nodes of VIEW, which are indexed for this decision alone.  0; -EINVAL,
+ * -ENOMEM.  DECISION is to be freed only after 0.
  */
 int view_decide(const struct view_file *view, const struct view_policy *policy,
 		struct view_decision *decision, struct iocom_err *err);

@@ -375,6 +375,11 @@ void rules_view_settle(struct rules_view *view);
 void rules_view_prefetch(const struct rules_view *view, uint32_t index);
 /* Removes the newest node (index count-1). */
 int rules_view_pop(struct rules_view *view);
+/*
+ * Withdraws node INDEX: the newest node takes its index, charges included, so that
+ * none stays empty.  O(log n).  0; -EINVAL (no such node); -ENOMEM (marked only).
+ */
+int rules_view_remove(struct rules_view *view, uint32_t index);
 uint32_t rules_view_count(const struct rules_view *view);
 const char *rules_view_name(const struct rules_view *view, uint32_t index);
 /*
@@ -384,6 +389,14 @@ const char *rules_view_name(const struct rules_view *view, uint32_t index);
  */
 int rules_view_keep(struct rules_view *view, enum rules_policy policy,
 		    const struct rules_params *params);
+/*
+ * The same, and what is kept already stays: for a view that several policies ask.
+ * 1: an index was missing and has been built, O(n log n); 0: none was; -EINVAL;
+ * -ENOMEM (what was kept before is kept).  What nodes were charged with before a table of
+ * Zatti's was there does not show in it: after 1, set and charge those nodes anew.
+ */
+int rules_view_keep_also(struct rules_view *view, enum rules_policy policy,
+			 const struct rules_params *params);
 /*
  * Adds the request's requirements to node INDEX until the next rules_view_set
  * of it: what the home node does after a placement (MODEL 3.0).  com_ms[0] of a

@@ -25,7 +25,7 @@ sed 's,^\(root:.*\):[^:]*:[^:]*$,\1:/nonexistent:/bin/sh,' /etc/passwd >"$SCRATC
 homeless() { on n1 unshare -m sh -c "mount --bind $SCRATCH/passwd /etc/passwd && iocom $*"; }
 tap_is "no home directory at the node: / as sshd has it" \
 	"$(homeless rsh n2 pwd 2>"$SCRATCH/e"; cat "$SCRATCH/e")" \
-	$'/\niocom rsh: no home directory /nonexistent on n2; starting in /'
+	$'/\niocom rsh: there is no home directory /nonexistent on n2; starting in /'
 tap_is "nor on this machine" "$(homeless rsh n1 pwd 2>"$SCRATCH/e"; grep -c 'on n1; starting in /$' "$SCRATCH/e")" $'/\n1'
 tap_is "a home that is there: nothing is said" "$(rsh n2 pwd 2>&1)$(rsh n1 pwd 2>&1)" \
 	"$(getent passwd root | cut -d: -f6)$(getent passwd root | cut -d: -f6)"

@@ -22,14 +22,16 @@ static char path[64];
 static struct settings set;
 static struct logger log_;
 static struct counters counters;
+static struct matrix matrix;
 static struct base base = {.log = &log_, .counters = &counters, .set = &set};
 
 static int setup(void **state)
 {
-	const struct home_config config = {.base = &base};
+	const struct home_config config = {.base = &base, .matrix = &matrix};
 	struct home *home;
 	int fd;
 
+	matrix_init(&matrix, "n1");
 	strcpy(path, "/tmp/iocom-leases-XXXXXX");
 	fd = mkstemp(path);
 	if (fd < 0 || loop_new_virtual(&base.loop, 3600 * CLOCK_NS_PER_S, clock_real_ns(), NULL) ||
@@ -51,6 +53,7 @@ static int teardown(void **state)
 
 	journal_close(home->journal);
 	home_free(home);
+	matrix_fini(&matrix);
 	loop_free(base.loop);
 	unlink(path);
 	for (int i = 0; i < 2; i++) {

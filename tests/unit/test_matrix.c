@@ -81,6 +81,52 @@ static void test_silence(void **state)
 	matrix_fini(&m);
 }
 
+/* What a watcher was told last, and how often. */
+struct told {
+	const struct matrix_entry *entry;
+	bool alive;
+	int times;
+};
+
+static void told_of(void *arg, struct matrix_entry *entry)
+{
+	struct told *told = arg;
+
+	*told = (struct told){entry, entry->alive, told->times + 1};
+}
+
+static void test_watched(void **state)
+{
+	struct told told = {0};
+	struct matrix m;
+
+	(void)state;
+	matrix_init(&m, "me");
+	put(&m, "b", 1, 5, 100, 0, 10 * S);
+	matrix_watch(&m, told_of, &told);
+	put(&m, "b", 1, 5, 100, 0, 10 * S); /* nothing new */
+	put(&m, "me", 1, 5, 100, 0, 10 * S);
+	assert_int_equal(told.times, 0);
+	put(&m, "b", 1, 6, 101, 0, 11 * S);
+	assert_true(told.times == 1 && told.entry == matrix_find(&m, "b") && told.alive);
+	for (char name[] = "c"; *name < 'x'; (*name)++) { /* an entry stays where it is */
+		put(&m, name, 1, 1, 1, 0, 13 * S);
+		*name -= 'c' - 'A';
+		put(&m, name, 1, 1, 1, 0, 13 * S);
+		*name += 'c' - 'A';
+	}
+	assert_ptr_equal(matrix_at(&m, m.count - 22), matrix_find(&m, "b"));
+	assert_int_equal(told.times, 43);
+	assert_int_equal(matrix_expire(&m, 15 * S), 1);
+	assert_true(told.times == 44 && told.entry == matrix_find(&m, "b") && !told.alive);
+	matrix_expire(&m, 15 * S); /* told once */
+	assert_int_equal(told.times, 44);
+	matrix_watch(&m, NULL, NULL);
+	put(&m, "b", 1, 7, 102, 0, 16 * S);
+	assert_int_equal(told.times, 44);
+	matrix_fini(&m);
+}
+
 static void test_many(void **state)
 {
 	struct matrix m;
@@ -94,7 +140,8 @@ static void test_many(void **state)
 	}
 	assert_int_equal(put(&m, "one-more", 1, 1, 1, 0, S), MATRIX_E_FULL);
 	for (size_t i = 1; i < m.count; i++)
-		assert_true(strcmp(m.entries[i - 1].vector.name, m.entries[i].vector.name) < 0);
+		assert_true(strcmp(matrix_at(&m, i - 1)->vector.name,
+				   matrix_at(&m, i)->vector.name) < 0);
 	assert_int_equal(put(&m, "n77", 1, 2, 2, 0, 2 * S), 0);
 	matrix_fini(&m);
 }
@@ -104,6 +151,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_newest),
 		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_watched),
 		cmocka_unit_test(test_many),
 	};
 

@@ -29,7 +29,7 @@ static struct counters counters;
 static struct base base = {.log = &log_, .counters = &counters, .set = &set};
 static struct pulse pulse;
 static struct peers peers;
-static struct view_charges charges;
+static struct cluster_view *view;
 static struct front front = {.base = &base, .pulse = &pulse, .peers = &peers};
 static char dir[32], path[64];
 
@@ -63,7 +63,15 @@ static struct iocom_vector vector(const char *name, double load)
 	return v;
 }
 
-/* Gives every node a new vector. */
+static void hear(const struct iocom_vector *v)
+{
+	assert_int_equal(matrix_put(&peers.matrix, v, 0, clock_boot_ns()), 0);
+}
+
+/*
+ * Gives every node a new vector.  Some nodes are dropped before, so that the view's order is
+ * not that of the names.
+ */
 static void change(unsigned int turn)
 {
 	char name[16];
@@ -74,8 +82,16 @@ static void change(unsigned int turn)
 
 		snprintf(name, sizeof(name), "n%02u", i);
 		v = vector(name, (i * 7 + turn) % 11 * 0.5);
-		v.sequence = turn + 1;
-		assert_int_equal(matrix_put(&peers.matrix, &v, 0, clock_boot_ns()), 0);
+		v.sequence = 2 * turn + 1;
+		if ((i + turn) % 13 == 0) {
+			v.period_ms = 1;
+			hear(&v);
+			matrix_expire(&peers.matrix, clock_boot_ns() + CLOCK_NS_PER_S);
+			assert_false(matrix_find(&peers.matrix, name)->alive);
+		}
+		v.sequence++;
+		v.period_ms = 3600000;
+		hear(&v);
 	}
 }
 
@@ -137,6 +153,9 @@ static int setup(void **state)
 	strcpy(set.run_dir, dir);
 	set.period_s = 1;
 	matrix_init(&peers.matrix, "me");
+	view = cluster_view_new(&peers.matrix);
+	if (!view)
+		return -1;
 	change(0);
 	return loop_new(&base.loop, &err) || open_clients(&err);
 }
@@ -147,8 +166,8 @@ static int teardown(void **state)
 	recorders_stop(&front);
 	clients_free(front.clients);
 	loop_free(base.loop);
+	cluster_view_free(view);
 	matrix_fini(&peers.matrix);
-	view_charges_fini(&charges);
 	unlink(path);
 	rmdir(dir);
 	return 0;
@@ -225,25 +244,21 @@ static void decide(unsigned int number, const char *policy, bool run)
 	};
 	struct view_decision decision;
 	struct view_policy chosen;
-	struct view_file view;
 	struct iocom_err err = {0};
 
 	snprintf(order.job, sizeof(order.job), "me-0000002a-%u", number);
 	assert_int_equal(view_policy_parse(policy, &chosen, &err), 0);
-	assert_int_equal(view_build(&pulse.own, &peers.matrix, &charges, clock_boot_ns(), &view),
-			 0);
-	view.seed = number;
-	view.job = request;
-	assert_int_equal(view_decide(&view, &chosen, &decision, &err), 0);
+	assert_int_equal(cluster_view_refresh(view, &pulse.own, clock_boot_ns()), 0);
+	assert_int_equal(cluster_view_decide(view, &chosen, &request, number, &decision, &err), 0);
 	recorders_decided(&front, &(struct home_decision){
 					  .order = &order,
 					  .request = &request,
-					  .view = &view,
+					  .view = view,
+					  .seed = number,
 					  .decision = &decision,
 					  .run = run,
 				  });
 	view_decision_fini(&decision);
-	view_file_fini(&view);
 }
 
 static void charge(const char *node)
@@ -256,7 +271,7 @@ static void charge(const char *node)
 	};
 
 	snprintf(c.node, sizeof(c.node), "%s", node);
-	view_charge_add(&charges, &c);
+	cluster_view_charge(view, &c);
 }
 
 static void finish(unsigned int number, const char *from, uint64_t kind, uint64_t value)

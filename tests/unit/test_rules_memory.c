@@ -76,7 +76,13 @@ static int run_others(struct rules_view *view, const struct rules_params *params
 		ret = rules_migrate(rules, view, 0, tasks, 2, moves, 2, &n, NULL);
 	rules_free(rules);
 	other.zatti_queue = 7;
-	return ret < 0 ? ret : rules_view_keep(view, RULES_ZATTI_REAL, &other);
+	if (ret == 0)
+		ret = rules_view_keep(view, RULES_ZATTI_REAL, &other);
+	if (ret == 0)
+		ret = rules_view_keep_also(view, RULES_WAL, &other);
+	if (ret >= 0)
+		ret = rules_view_keep_also(view, RULES_ZATTI_BINARY, &other);
+	return ret < 0 ? ret : 0;
 }
 
 /* Undo notes of a mark, jobs of many tasks, the controller's history. */
@@ -90,7 +96,9 @@ static int run_jobs(struct rules_view *view, const struct rules_params *params)
 	int ret = rules == NULL || batch == NULL ? -ENOMEM : rules_view_mark(view);
 
 	for (uint32_t i = 0; ret == 0 && i < 30; i++)
-		ret = i % 7 == 6 ? rules_view_pop(view) : rules_view_charge(view, i % 9, &job);
+		ret = i % 7 == 6   ? rules_view_pop(view)
+		      : i % 7 == 5 ? rules_view_remove(view, i % 9)
+				   : rules_view_charge(view, i % 9, &job);
 	rules_view_rollback(view);
 	assert_int_equal(rules_view_count(view), before);
 	job.tasks = 40;
@@ -148,6 +156,7 @@ static void every_failing_allocation_is_survived(void **state)
 		if (ret < 0 && rules != NULL && view != NULL) {
 			for (uint32_t i = rules_view_count(view); i < 40; i++)
 				assert_int_equal(rules_view_set(view, i, &node), 0);
+			assert_true(rules_view_keep_also(view, RULES_IO_RE, &params) >= 0);
 			assert_int_equal(rules_place(rules, view, 0, &job, &plan), 0);
 		}
 		rules_free(rules);

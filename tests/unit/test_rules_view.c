@@ -115,8 +115,10 @@ static void change(struct draws *d, struct rules_view *view)
 
 	if (n == 0 || (kind < 0.2 && n < MOST_HERE))
 		assert_int_equal(rules_view_set(view, n, &node), 0);
-	else if (kind < 0.3)
+	else if (kind < 0.25)
 		assert_int_equal(rules_view_pop(view), 0);
+	else if (kind < 0.3)
+		assert_int_equal(rules_view_remove(view, at), 0);
 	else if (kind < 0.6)
 		assert_int_equal(rules_view_set(view, at, &node), 0);
 	else if (kind < 0.8)
@@ -285,6 +287,28 @@ static void marks_do_not_nest(void **state)
 	rules_view_rollback(view);
 	assert_int_equal(rules_view_count(view), 1);
 	assert_string_equal(rules_view_name(view, 0), "a");
+	rules_view_free(view);
+}
+
+static void the_newest_takes_the_place_of_the_removed(void **state)
+{
+	struct rules_node nodes[] = {node_fc("a"), node_fc("b"), node_fc("c")};
+	struct rules_view *view = view_of(nodes, 3, RULES_RATES_WALL);
+	struct rules_request job = job_cpu(1000);
+
+	(void)state;
+	assert_int_equal(rules_view_remove(view, 3), -EINVAL);
+	assert_int_equal(rules_view_charge(view, 2, &job), 0);
+	assert_int_equal(rules_view_remove(view, 0), 0);
+	assert_int_equal(rules_view_count(view), 2);
+	assert_string_equal(rules_view_name(view, 0), "c");
+	assert_string_equal(rules_view_name(view, 1), "b");
+	assert_true(view->cells[0].cpu == 1 && view->cells[1].cpu == 0);
+	assert_int_equal(rules_view_remove(view, 1), 0);
+	assert_string_equal(rules_view_name(view, 0), "c");
+	assert_int_equal(rules_view_remove(view, 0), 0);
+	assert_int_equal(rules_view_count(view), 0);
+	assert_int_equal(rules_view_remove(view, 0), -EINVAL);
 	rules_view_free(view);
 }
 
@@ -531,8 +555,10 @@ static void keep_refuses_nonsense(void **state)
 
 	(void)state;
 	assert_int_equal(rules_view_keep(view, RULES_POLICIES, &params), -EINVAL);
+	assert_int_equal(rules_view_keep_also(view, RULES_POLICIES, &params), -EINVAL);
 	params.rho_max = 2;
 	assert_int_equal(rules_view_keep(view, RULES_NLB, &params), -EINVAL);
+	assert_int_equal(rules_view_keep_also(view, RULES_NLB, &params), -EINVAL);
 	rules_view_free(view);
 }
 
@@ -545,9 +571,9 @@ static void keeping_less_changes_no_plan(void **state)
 		enum rules_policy policy = (enum rules_policy)draw(&d, RULES_POLICIES);
 		struct rules_params params = params_computation();
 		uint32_t n = 1 + (uint32_t)draw(&d, 60), home = (uint32_t)draw(&d, n);
-		struct rules_view *all, *early = rules_view_new(), *late;
-		struct rules_plan plans[3];
-		struct rules_view *views[3];
+		struct rules_view *all, *early = rules_view_new(), *late, *also;
+		struct rules_plan plans[4];
+		struct rules_view *views[4];
 		struct rules_request job;
 
 		params.cpu_speed_weighted = draw_chance(&d, 0.3);
@@ -559,6 +585,8 @@ static void keeping_less_changes_no_plan(void **state)
 		all = view_random(&d, n);
 		d = again;
 		late = view_random(&d, n);
+		d = again;
+		also = view_random(&d, n);
 		for (uint32_t i = 0; i < n; i++) {
 			struct rules_node node = node_random(&again, i);
 
@@ -566,9 +594,14 @@ static void keeping_less_changes_no_plan(void **state)
 		}
 		assert_int_equal(rules_view_keep(late, RULES_WAL, &params), 0);
 		assert_int_equal(rules_view_keep(late, policy, &params), 0);
+		assert_int_equal(rules_view_keep(also, RULES_NLB, &params), 0);
+		assert_int_equal(rules_view_keep_also(also, RULES_WAL, &params), 1);
+		assert_in_range(rules_view_keep_also(also, policy, &params), 0, 1);
+		assert_int_equal(rules_view_keep_also(also, RULES_WAL, &params), 0);
+		assert_int_equal(rules_view_keep_also(also, policy, &params), 0);
 		job = job_random(&d);
-		views[0] = all, views[1] = early, views[2] = late;
-		for (int v = 0; v < 3; v++) {
+		views[0] = all, views[1] = early, views[2] = late, views[3] = also;
+		for (int v = 0; v < 4; v++) {
 			place(policy, &params, views[v], home, &job, &plans[v]);
 			if (!same_plan(&plans[0], &plans[v])) {
 				print_error("seed %llu (%s)\n", (unsigned long long)seed,
@@ -588,6 +621,7 @@ int main(void)
 		cmocka_unit_test(deferred_and_copied_changes_are_changes),
 		cmocka_unit_test(a_deferred_view_decides_nothing),
 		cmocka_unit_test(marks_do_not_nest),
+		cmocka_unit_test(the_newest_takes_the_place_of_the_removed),
 		cmocka_unit_test(discharge_undoes_charge_within_rounding),
 		cmocka_unit_test(no_load_is_left_behind),
 		cmocka_unit_test(a_charge_adds_what_the_task_needs),

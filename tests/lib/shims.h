@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Supervisors without processes, on the clock of a virtual loop: what guest/launcher.h asks for.
+ *
+ *   launched, and started at once -> exited, when the test says so
+ *                                 -> ended by its lease, at its time, if nobody renews that
+ *
+ * Attempts of one job that may not run at the same time have one class name: the most that ever
+ * did is counted.
+ */
+#ifndef IOCOM_TESTS_SHIMS_H
+#define IOCOM_TESTS_SHIMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/guest/launcher.h"
+
+struct loop;
+
+extern const struct launcher launcher_in_memory;
+
+/* LOOP is borrowed until shims_end. */
+void shims_begin(struct loop *loop);
+void shims_end(void);
+/* When the next lease ends, CLOCK_BOOTTIME; UINT64_MAX: none does. */
+uint64_t shims_due_ns(void);
+/* Those whose leases are over end. */
+void shims_tick(void);
+/* JOB exits, as launch.h has kinds and values. */
+void shims_finish(const char *job, uint8_t kind, uint32_t value);
+bool shims_runs(const char *job);
+/* The most that ran at a time of one class. */
+unsigned shims_most(void);
+/* The agent that launched in JOBS_DIR is gone; its jobs go on. */
+void shims_abandon(const char *jobs_dir);
+
+#endif
