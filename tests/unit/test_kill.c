@@ -73,7 +73,7 @@ static void guest_answers(unsigned question, struct peer_answer answer)
 
 static void sql(const char *text)
 {
-	assert_int_equal(sqlite3_exec(w.journal->db, text, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(w.journal->file.db, text, NULL, NULL, NULL), SQLITE_OK);
 }
 
 static int kills(uid_t uid, const char *job)

@@ -204,8 +204,7 @@ static bool may_lack(const msgpack_object *key)
 /* Nothing is read of a renewal, and lists may be empty. */
 static bool may_be(enum peer_type type, const msgpack_object *key, const msgpack_object *value)
 {
-	return type == PEER_RENEW ||
-	       (value->type == MSGPACK_OBJECT_ARRAY && is_key(key, "more")) ||
+	return type == PEER_RENEW || (value->type == MSGPACK_OBJECT_ARRAY && is_key(key, "more")) ||
 	       (value->type == MSGPACK_OBJECT_MAP && is_key(key, "need"));
 }
 
@@ -218,8 +217,7 @@ static void try_without_each(const struct peer_request *q, msgpack_object *map)
 		msgpack_object_kv last = entries[map->via.map.size], mine = entries[i];
 
 		entries[i] = last; /* the order of a map says nothing */
-		assert_int_equal(look(q->type, q->job, map),
-				 may_lack(&mine.key) ? 0 : -EBADMSG);
+		assert_int_equal(look(q->type, q->job, map), may_lack(&mine.key) ? 0 : -EBADMSG);
 		entries[i] = mine;
 		entries[map->via.map.size] = last;
 	}
@@ -340,7 +338,8 @@ static void test_numbers(void **state)
 	assert_int_equal(look_again(&q), -EBADMSG);
 }
 
-/* --- answers ------------------------------------------------------------------------------------ */
+/* --- answers ------------------------------------------------------------------------------------
+ */
 
 static int take_answer(struct peer_answer *answer, enum peer_type type, msgpack_sbuffer *body)
 {
@@ -485,18 +484,12 @@ static void test_short_answers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_same_again),
-		cmocka_unit_test(test_what_they_say),
-		cmocka_unit_test(test_each_is_needed),
-		cmocka_unit_test(test_another_job),
-		cmocka_unit_test(test_too_many_reports),
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_grant),
-		cmocka_unit_test(test_incomplete_grants),
-		cmocka_unit_test(test_long_lease),
-		cmocka_unit_test(test_incomplete_answers),
+		cmocka_unit_test(test_names),	      cmocka_unit_test(test_same_again),
+		cmocka_unit_test(test_what_they_say), cmocka_unit_test(test_each_is_needed),
+		cmocka_unit_test(test_another_job),   cmocka_unit_test(test_too_many_reports),
+		cmocka_unit_test(test_numbers),	      cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_grant),	      cmocka_unit_test(test_incomplete_grants),
+		cmocka_unit_test(test_long_lease),    cmocka_unit_test(test_incomplete_answers),
 		cmocka_unit_test(test_short_answers),
 	};
 

@@ -35,8 +35,8 @@ static struct peers peers;
 static struct {
 	unsigned times;
 	int rc;
-	bool early;	/* it answers by peers_answer before it returns */
-	bool commits;	/* it ends the transaction, which is not its own */
+	bool early;   /* it answers by peers_answer before it returns */
+	bool commits; /* it ends the transaction, which is not its own */
 	uint64_t ticket;
 	struct peer_request request;
 	struct peer_answer answer;
@@ -78,7 +78,7 @@ static int teardown(void **state)
 
 static void sql(const char *text)
 {
-	assert_int_equal(sqlite3_exec(journal->db, text, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(journal->file.db, text, NULL, NULL, NULL), SQLITE_OK);
 }
 
 static int on_question(void *arg, const struct peer_request *r, uint64_t ticket,
@@ -160,7 +160,7 @@ static void test_at_once(void **state)
 	assert_int_equal(party.request.kill.signal, 9);
 	assert_true(party.ticket & OWN_TICKET);
 	assert_true(journal_fact(journal, "handled") == 1);
-	assert_true(sqlite3_get_autocommit(journal->db)); /* no transaction is left open */
+	assert_true(sqlite3_get_autocommit(journal->file.db)); /* no transaction is left open */
 }
 
 /* Several at a time, answered in another order; an answer is told once. */
@@ -177,7 +177,7 @@ static void test_later(void **state)
 	assert_int_equal(ask(&b, NULL), 0);
 	assert_true(party.ticket != ticket_a);
 	assert_int_equal(a.times + b.times, 0);
-	assert_true(sqlite3_get_autocommit(journal->db));
+	assert_true(sqlite3_get_autocommit(journal->file.db));
 	answer(party.ticket, "of b");
 	assert_int_equal(a.times, 0);
 	assert_string_equal(b.answer.text, "of b");
@@ -224,7 +224,7 @@ static void test_early_and_unwritten(void **state)
 	serve(PEER_KILL);
 	party.rc = PEERS_LATER;
 	party.early = true;
-	sqlite3_commit_hook(journal->db, no_commit, &tried);
+	sqlite3_commit_hook(journal->file.db, no_commit, &tried);
 	assert_int_equal(ask(&a, &err), -EIO);
 	assert_int_equal(tried, 1);
 	assert_int_equal(a.times, 0);
@@ -243,7 +243,7 @@ static void test_unserved(void **state)
 	assert_string_equal(err.text, strerror(ENOSYS));
 	assert_int_equal(a.times, 0);
 	assert_null(peers.calls);
-	assert_true(sqlite3_get_autocommit(journal->db));
+	assert_true(sqlite3_get_autocommit(journal->file.db));
 }
 
 static void test_handler_fails(void **state)
@@ -259,6 +259,7 @@ static void test_handler_fails(void **state)
 	assert_int_equal(a.times, 0);
 	assert_int_equal(counters.journal_failures, 0);
 	assert_null(peers.calls);
+	assert_true(journal_fact(journal, "handled") == 1); /* what it wrote before that stays */
 	party.rc = 0;
 	assert_int_equal(ask(&a, &err), 0); /* the next one is as if there had been none */
 	assert_int_equal(a.times, 1);
@@ -374,16 +375,16 @@ static void test_commit_fails(void **state)
 
 	(void)state;
 	serve(PEER_KILL);
-	sqlite3_commit_hook(journal->db, no_commit, &tried);
+	sqlite3_commit_hook(journal->file.db, no_commit, &tried);
 	assert_int_equal(ask(&a, &err), -EIO);
 	assert_non_null(strstr(err.text, "cannot write the job journal"));
 	assert_int_equal(party.times, 1);
 	assert_int_equal(a.times, 0);
 	assert_int_equal(counters.journal_failures, 1);
 	assert_null(peers.calls);
-	sqlite3_commit_hook(journal->db, NULL, NULL);
+	sqlite3_commit_hook(journal->file.db, NULL, NULL);
 	assert_true(journal_fact(journal, "handled") == 0);
-	assert_true(sqlite3_get_autocommit(journal->db));
+	assert_true(sqlite3_get_autocommit(journal->file.db));
 	assert_int_equal(ask(&a, &err), 0);
 	assert_true(journal_fact(journal, "handled") == 2);
 	assert_int_equal(counters.journal_failures, 1);
@@ -536,6 +537,27 @@ static void test_message_malformed(void **state)
 	msgpack_sbuffer_destroy(&out);
 }
 
+/* What the handler wrote before its error stays, and so does the message's number. */
+static void test_message_fails(void **state)
+{
+	msgpack_sbuffer out;
+
+	(void)state;
+	serve(PEER_KILL);
+	party.rc = -EIO;
+	msgpack_sbuffer_init(&out);
+	assert_int_equal(shows(&peers, "there", 1, &killing, &out), -EIO);
+	assert_int_equal(out.size, 0);
+	assert_int_equal(counters.journal_failures, 0);
+	assert_int_equal(counters.controls_refused, 1);
+	assert_true(journal_fact(journal, "handled") == 1);
+	party.rc = 0;
+	assert_int_equal(shows(&peers, "there", 1, &killing, &out), -EALREADY);
+	assert_int_equal(shows(&peers, "there", 2, &killing, &out), 0); /* asked again */
+	assert_int_equal(party.times, 2);
+	msgpack_sbuffer_destroy(&out);
+}
+
 static void test_hello(void **state)
 {
 	const struct peer_request hello = {.type = PEER_HELLO, .hello = {"10.0.0.2", 7700}};
@@ -580,7 +602,7 @@ static void fail_write(size_t n, bool fails)
 
 	sql(fails ? writes[n].fail : writes[n].mend);
 	if (writes[n].commit)
-		sqlite3_commit_hook(journal->db, fails ? no_commit : NULL, &tried);
+		sqlite3_commit_hook(journal->file.db, fails ? no_commit : NULL, &tried);
 }
 
 /* Nothing is answered, nothing is left in the journal; and when it works again, it is obeyed. */
@@ -602,7 +624,7 @@ static void test_message_unwritten(void **state)
 		assert_true(counters.journal_failures > failures);
 		assert_int_equal(counters.controls_refused, refused + 1);
 		assert_true(journal_fact(journal, "handled") == 0);
-		assert_true(sqlite3_get_autocommit(journal->db));
+		assert_true(sqlite3_get_autocommit(journal->file.db));
 	}
 	msgpack_sbuffer_clear(&out); /* control.c sends nothing of it either */
 	assert_int_equal(counters.admissions_refused, 0);
@@ -700,6 +722,7 @@ int main(void)
 		CASE(test_numbers_go),
 		CASE(test_message_unserved),
 		CASE(test_message_malformed),
+		CASE(test_message_fails),
 		CASE(test_hello),
 		CASE(test_message_unwritten),
 		CASE(test_admit_unwritten),

@@ -41,7 +41,7 @@ static int teardown(void **state)
 
 static void sql(const char *text)
 {
-	assert_int_equal(sqlite3_exec(w.journal->db, text, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(w.journal->file.db, text, NULL, NULL, NULL), SQLITE_OK);
 }
 
 static int waits_for(uid_t uid, const char *job)
