@@ -170,8 +170,8 @@ static void test_each_refusal_leads_on(void **state)
 		{not_him, "user", "user nobody is not let in (deny_users)"},
 		{other_users, "user", "uid 65534 is below 65535 (min_uid)"},
 		{less_memory, "memory", "50 MB available, the job needs 100 MB"},
-		{busier, "overloaded", "disk requests/ms here"},
-		{one_job, "user-limit", "has 1 jobs there, the limit (user_jobs_max)"},
+		{busier, "overloaded", "disk requests/ms, home"},
+		{one_job, "user-limit", "has 1 jobs there, the limit per user (user_jobs_max)"},
 		{full_disk, "journal", "disk is full"},
 		{deaf, "no-answer", "did not answer"},
 		{speechless, "no-answer", "did not answer"},
@@ -224,8 +224,8 @@ static void test_three_hops(void **state)
 	is_placed(&client, "n1", "n2:owner n3:owner n4:owner");
 	node(1)->set.user_jobs_max = 1;
 	place(&(struct party_submission){0});
-	is_told(&client, "node n1 cannot take the job: uid 65534 has 1 jobs there, the limit "
-			 "(user_jobs_max)");
+	is_told(&client, "node n1 cannot take the job: uid 65534 has 1 jobs there, the limit per "
+			 "user (user_jobs_max)");
 	assert_int_equal(party_jobs(node(1)), 1);
 	parties_golden(&all, "place_hops");
 }
