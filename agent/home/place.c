@@ -55,7 +55,7 @@ static void place_tell(struct place *p, json_t *answer, const char *why)
 		placed(p->placed_arg, answer, answer ? NULL : why);
 }
 
-/* The journal's row of the decision.  0 or negative errno with the sentence. */
+/* Writes the decision to the job's row.  Returns 0 or negative errno with the sentence. */
 static int place_keep(struct place *p, const char *node, struct iocom_err *err)
 {
 	json_t *row = placement_json(&p->placement, PLACEMENT_ROW);
@@ -68,7 +68,7 @@ static int place_keep(struct place *p, const char *node, struct iocom_err *err)
 	return rc;
 }
 
-/* What was decided, and who refused, is kept for `iocom explain`. */
+/* Keeps the decision and the refusals of a job that no node took, for `iocom explain`. */
 static void keep_decision(struct place *p)
 {
 	struct placement *placement = &p->placement;
@@ -127,7 +127,7 @@ static void place_add_node(struct placement *placement, const struct iocom_vecto
 		(struct placement_node){.vector = *v, .age_ms = age_ms, .self = self};
 }
 
-/* The vectors that the decision looks at, in the view's order.  0 or -ENOMEM. */
+/* Takes the vectors that the decision uses, in the order of the view.  Returns 0 or -ENOMEM. */
 static int place_take_nodes(struct place *p, uint64_t now)
 {
 	const struct cluster_view *view = p->home->view;
@@ -181,7 +181,7 @@ static void place_choose(struct place *p, const struct rules_plan *plan,
 				 rules_view_name(view, plan->candidates[i]));
 }
 
-/* 0 or negative errno. */
+/* Returns 0 or negative errno. */
 static int place_take_plan(struct place *p, const struct view_decision *decision)
 {
 	json_t *plan = plan_json(decision, true);
@@ -284,7 +284,7 @@ static int submit(struct place *p, struct iocom_err *err)
 	return rc;
 }
 
-/* ORDER's job runs at NODE, its client is to go to ADDRESS and PORT. */
+/* Fills the placement with where the job runs and where its client connects. */
 static void place_fill(struct place *p, const char *node, const char *address, uint16_t port)
 {
 	const struct base *base = p->home->base;
