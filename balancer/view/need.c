@@ -172,7 +172,7 @@ int need_unpack(struct need *n, const msgpack_object *message)
 {
 	const msgpack_object *map = map_find(message, "need");
 
-	need_init(n); /* a build may not know some */
+	need_init(n); /* an older build does not send all fields */
 	if (!map || map->type != MSGPACK_OBJECT_MAP)
 		return -EBADMSG;
 	for (enum need_field f = 0; f < NEED_FIELDS; f++) {

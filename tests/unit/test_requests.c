@@ -155,7 +155,8 @@ static void test_one_after_the_other(void **state)
 static void reads_too_often(int fd)
 {
 	reads_error(fd, "you ask the agent more than 10 times a second, or too often for long "
-			"lists: the limit of a user here (user_requests_per_s); ask more slowly");
+			"lists, which is the limit per user here (user_requests_per_s); ask more "
+			"slowly");
 }
 
 static void dances(uid_t uid, unsigned times)
