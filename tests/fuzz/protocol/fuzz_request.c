@@ -5,6 +5,7 @@
  */
 #include <unistd.h>
 
+#include "agent/front/recorders.h"
 #include "tests/fuzz/protocol/fuzz_protocol.h"
 #include "tests/lib/whole.h"
 #include "user/frame.h"
@@ -64,6 +65,19 @@ static bool is_waiting(const struct whole *w)
 	return w->front.waits || w->front.tops || w->front.recorders || w->front.kills;
 }
 
+/* A recording is many lines, and may end at once. */
+static bool is_recording(const uint8_t *data, size_t size)
+{
+	msgpack_unpacked map;
+	char op[32] = "";
+
+	if (unpack_map(&map, data, size))
+		return false;
+	(void)unpack_str(&map.data, "op", op, sizeof(op));
+	msgpack_unpacked_destroy(&map);
+	return !strcmp(op, "record");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct whole *w = fuzzed();
@@ -78,10 +92,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(fd >= 0 && !whole_ask(fd, data, size));
 	whole_pass_ms(w, 1);
 	answers = whole_answers(fd, &type, text, sizeof(text));
-	must(answers == 1 || w->front.recorders || (answers == 0 && is_waiting(w)));
+	if (is_recording(data, size))
+		must(answers >= 1);
+	else
+		must(answers == 1 || (answers == 0 && is_waiting(w)));
 	must(!answers || type == FRAME_JSON || type == FRAME_ERROR);
 	close(fd);
 	whole_pass_ms(w, 1);
+	recorders_period(&w->front); /* those whose clients are gone are freed */
 	must(!is_waiting(w) && clients_count(w->front.clients) == 0);
 	return 0;
 }
