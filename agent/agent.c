@@ -171,6 +171,15 @@ static int trust_database(const char *path, struct iocom_err *err)
 	return rc;
 }
 
+/* FILE had an older layout, if a BACKUP of it was made. */
+static void tell_migrated(struct agent *a, const char *file, const char *backup)
+{
+	if (*backup)
+		log_write(&a->log, LOG_L_INFO,
+			  "%s was brought to this version's layout; as it was it is in %s", file,
+			  backup);
+}
+
 static int databases(struct agent *a, struct iocom_err *err)
 {
 	char path[SETTINGS_PATH_MAX + 16];
@@ -184,9 +193,14 @@ static int databases(struct agent *a, struct iocom_err *err)
 		rc = journal_open(&a->journal, path, err);
 	if (rc)
 		return rc;
+	tell_migrated(a, path, journal_backup(a->journal));
 	snprintf(path, sizeof(path), "%s/profile.db", a->set->state_dir);
 	rc = trust_database(path, err);
-	return rc ? rc : profile_open(&a->profiles, path, err);
+	if (!rc)
+		rc = profile_open(&a->profiles, path, err);
+	if (!rc)
+		tell_migrated(a, path, profile_backup(a->profiles));
+	return rc;
 }
 
 /* --- signals ---------------------------------------------------------------------- */

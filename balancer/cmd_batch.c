@@ -43,7 +43,7 @@ static const char help_status[] =
 #define WORDS_MAX 64
 
 struct batch {
-	struct placement_request ask; /* we check it here and pass it on as given */
+	struct placement_request request; /* we check it here and pass it on as given */
 	char *words[WORDS_MAX];
 	size_t nwords;
 	bool here, worker, resume;
@@ -131,7 +131,7 @@ static int cmd_batch_take_input(struct batch *b, int argc, char **argv, struct i
 static int cmd_batch_take_option(struct batch *b, int option, const char *name, const char *value,
 				 struct iocom_err *err)
 {
-	int rc = placement_request_take(&b->ask, option, value, err);
+	int rc = placement_request_take(&b->request, option, value, err);
 
 	if (rc <= 0)
 		return rc ? rc : cmd_batch_pass_on(b, name, value, err);
@@ -169,8 +169,7 @@ static int cmd_batch_take_option(struct batch *b, int option, const char *name, 
 /* Returns 0: go on; 1: help was printed; negative errno with the sentence. */
 static int cmd_batch_parse(struct batch *b, int argc, char **argv, struct iocom_err *err)
 {
-	static const struct option options[] = {
-		ASK_LONG_OPTIONS,
+	static const struct option own[] = {
 		{"env", required_argument, NULL, OPTION_ENV},
 		{"log", required_argument, NULL, OPTION_LOG},
 		{"resume", no_argument, NULL, OPTION_RESUME},
@@ -182,6 +181,7 @@ static int cmd_batch_parse(struct batch *b, int argc, char **argv, struct iocom_
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
+	const struct option *options = placement_request_options(own);
 	int option, at = -1;
 
 	while ((option = getopt_long(argc, argv, "hj:kqv", options, &at)) != -1) {
@@ -214,7 +214,7 @@ static int make_argv(struct batch *b, struct iocom_err *err)
 	b->pool.placed = !b->here;
 	if (!b->here && add_word(b, b->worker_of, err))
 		return iocom_err_set(err, -ENOMEM, "out of memory");
-	if (!b->here && !b->ask.class_name && add_word(b, "--class=batch", err))
+	if (!b->here && !*b->request.ask.class_name && add_word(b, "--class=batch", err))
 		return -EINVAL;
 	if (!b->here) {
 		b->words[b->nwords++] = (char *)"--status-fd=3";
@@ -277,7 +277,7 @@ int cmd_batch(int argc, char **argv)
 	int rc;
 
 	run_closed_descriptors();
-	placement_request_init(&b.ask);
+	placement_request_init(&b.request);
 	rc = cmd_batch_parse(&b, argc, argv, &err);
 	if (rc > 0)
 		return fflush(stdout) ? RUN_FAILED : 0;

@@ -19,41 +19,46 @@ static const char help[] =
 	"  --run-dir DIR    the agent's directory\n\n"
 	"exit status: 0; 1 no such job, or no agent; 2 usage\n";
 
+static void vector_row(struct listing *l, const struct placement_node *n)
+{
+	const struct iocom_vector *v = &n->vector;
+	char age[32];
+
+	listing_span(age, sizeof(age), n->age_ms);
+	listing_cell(l, "  %s", v->name);
+	listing_cell(l, "%s", age);
+	listing_cell(l, "%.1f", v->run_queue);
+	listing_cell(l, "%.0f/%.0f", v->memory_requested_mb, v->memory_mb);
+	listing_cell(l, "%.1f", 1000 * v->explicit_per_ms);
+	listing_cell(l, "%.1f", 1000 * v->implicit_per_ms);
+	listing_cell(l, "%.0f %%", 100 * v->disk_utilisation);
+	if (v->disk_service_ms > 0)
+		listing_cell(l, "%.2f ms", v->disk_service_ms);
+	else
+		listing_cell(l, "idle");
+}
+
 /* What the decision looked at: the vectors, as far as they matter to a person. */
-static void print_vectors(const json_t *place)
+static void print_vectors(const struct placement *p)
 {
 	static const struct listing_column columns[] = {
 		{"  NODE", false},    {"AGE", true},	    {"RUNQ", true}, {"MEM MB", true},
 		{"EXPLICIT/s", true}, {"IMPLICIT/s", true}, {"DISK", true}, {"E(s)", true},
 	};
-	const json_t *nodes = json_object_get(place, "nodes");
+	size_t more = placement_known(p) - p->nnodes;
 	struct listing *l;
-	size_t i;
-	json_t *n;
 
-	if (!json_array_size(nodes))
+	if (!p->nnodes)
 		return;
 	printf("The load vectors it looked at:\n");
 	l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (nodes, i, n) {
-		char age[32];
-
-		listing_span(age, sizeof(age), listing_number(n, "age_ms"));
-		listing_cell(l, "  %s", listing_string(n, "name"));
-		listing_cell(l, "%s", age);
-		listing_cell(l, "%.1f", listing_number(n, "run_queue"));
-		listing_cell(l, "%.0f/%.0f", listing_number(n, "memory_requested_mb"),
-			     listing_number(n, "memory_mb"));
-		listing_cell(l, "%.1f", 1000 * listing_number(n, "explicit_per_ms"));
-		listing_cell(l, "%.1f", 1000 * listing_number(n, "implicit_per_ms"));
-		listing_cell(l, "%.0f %%", 100 * listing_number(n, "disk_utilisation"));
-		if (listing_number(n, "disk_service_ms") > 0)
-			listing_cell(l, "%.2f ms", listing_number(n, "disk_service_ms"));
-		else
-			listing_cell(l, "idle");
-	}
+	for (size_t i = 0; i < p->nnodes; i++)
+		vector_row(l, &p->nodes[i]);
 	listing_print(l, stdout);
 	listing_free(l);
+	if (more)
+		printf("  and %zu more node%s, which no criterion judged\n", more,
+		       more == 1 ? "" : "s");
 }
 
 /* How it ended, where that was not its own affair. */
@@ -78,18 +83,23 @@ static void print_end(const json_t *record)
 	putchar('\n');
 }
 
-static int cmd_explain_print(const json_t *answer)
+/* 0 or 1. */
+static int cmd_explain_print(const json_t *answer, struct iocom_err *err)
 {
-	const json_t *place = json_object_get(answer, "place");
+	json_t *document = json_object_get(answer, "place");
+	struct placement place;
 
 	print_end(json_object_get(answer, "record"));
-	if (place) {
-		placement_text_print(place, stdout);
-		print_vectors(place);
-	} else {
+	if (!document) {
 		printf("No decision on it is kept.\n");
+		return listing_end();
 	}
-	return listing_end();
+	if (!placement_read(&place, document, "the stored decision", err)) {
+		placement_text_print(&place, stdout);
+		print_vectors(&place);
+	}
+	placement_fini(&place);
+	return listing_end() || *err->text ? 1 : 0;
 }
 
 int cmd_explain(int argc, char **argv)
@@ -110,7 +120,9 @@ int cmd_explain(int argc, char **argv)
 		fprintf(stderr, "iocom explain: %s\n", err.text);
 		return 1;
 	}
-	rc = command.json ? listing_print_json(answer) : cmd_explain_print(answer);
+	rc = command.json ? listing_print_json(answer) : cmd_explain_print(answer, &err);
+	if (*err.text)
+		fprintf(stderr, "iocom explain: %s\n", err.text);
 	json_decref(answer);
 	return rc;
 }

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "balancer/placement_request.h"
-#include "balancer/client.h"
 #include "balancer/commands.h"
 #include "balancer/listing.h"
 #include "balancer/place_view.h"
@@ -25,19 +24,19 @@ static const char help[] =
 	"  --run-dir DIR     the agent's directory\n";
 
 struct place {
-	struct placement_request ask;
+	struct placement_request request;
 	const char *view, *save;
 	bool json;
 	bool needs; /* an option was given that describes the job or the agent */
 };
 
 /* Prints the agent's answer.  Returns 0 or 1. */
-static int cmd_place_show(const struct place *p, json_t *answer, struct iocom_err *err)
+static int cmd_place_show(const struct place *p, struct placement *answer, struct iocom_err *err)
 {
 	if (p->save && place_view_save(p->save, answer, err))
 		return 1;
 	if (p->json)
-		return listing_print_json(answer);
+		return listing_print_json(answer->document);
 	placement_text_print(answer, stdout);
 	return listing_end();
 }
@@ -45,17 +44,14 @@ static int cmd_place_show(const struct place *p, json_t *answer, struct iocom_er
 static int ask_agent(const struct place *p, char **command, const char *cwd, const char *executable,
 		     struct iocom_err *err)
 {
-	msgpack_sbuffer buffer;
-	json_t *answer = NULL;
+	struct placement answer;
 	int rc;
 
-	if (!p->ask.node && run_executable_check(command[0], executable, err))
+	if (!*p->request.ask.node && run_executable_check(command[0], executable, err))
 		return 1;
-	placement_request_pack(&p->ask, false, cwd, executable, command, &buffer);
-	if (client_ask(p->ask.run_dir, &buffer, &answer, err))
-		return 1;
-	rc = cmd_place_show(p, answer, err);
-	json_decref(answer);
+	rc = placement_request_ask(&p->request, false, cwd, executable, command, &answer, err);
+	rc = rc ? 1 : cmd_place_show(p, &answer, err);
+	placement_fini(&answer);
 	return rc;
 }
 
@@ -90,13 +86,13 @@ static int cmd_place_usage(bool asked)
 static int cmd_place_take(struct place *p, int c, const char *value)
 {
 	struct iocom_err err = {0};
-	int rc = placement_request_take(&p->ask, c, value, &err);
+	int rc = placement_request_take(&p->request, c, value, &err);
 
 	if (rc < 0) {
 		fprintf(stderr, "iocom place: %s\n", err.text);
 		return 2 + 1;
 	}
-	p->needs |= rc == 0 && c != ASK_POLICY;
+	p->needs |= rc == 0 && !placement_request_is(c, "policy");
 	if (rc == 0)
 		return 0;
 	if (c == 'j')
@@ -112,18 +108,18 @@ static int cmd_place_take(struct place *p, int c, const char *value)
 
 int cmd_place(int argc, char **argv)
 {
-	static const struct option options[] = {
-		ASK_LONG_OPTIONS,
+	static const struct option own[] = {
 		{"json", no_argument, NULL, 'j'},
 		{"view", required_argument, NULL, 'v'},
 		{"save-view", required_argument, NULL, 's'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
+	const struct option *options = placement_request_options(own);
 	struct place p = {0};
 	int c;
 
-	placement_request_init(&p.ask);
+	placement_request_init(&p.request);
 	while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
 		int rc = cmd_place_take(&p, c, optarg);
 
@@ -136,11 +132,12 @@ int cmd_place(int argc, char **argv)
 		return 2;
 	}
 	if (p.view)
-		return place_view(p.view, p.ask.policy, p.json);
+		return place_view(p.view, *p.request.ask.policy ? p.request.ask.policy : NULL,
+				  p.json);
 	if (optind >= argc) {
 		fprintf(stderr, "iocom place: name a command (iocom place --help)\n");
 		return 2;
 	}
-	p.ask.view = p.save != NULL;
+	p.request.ask.view = p.save != NULL;
 	return cmd_place_decide(&p, argv + optind);
 }

@@ -10,9 +10,7 @@
 #include <unistd.h>
 
 #include "balancer/placement_request.h"
-#include "balancer/client.h"
 #include "balancer/commands.h"
-#include "balancer/listing.h"
 #include "balancer/run/multi.h"
 #include "balancer/run/run.h"
 #include "balancer/placement_text.h"
@@ -20,7 +18,6 @@
 #define GRACE_DEFAULT_S	 30
 #define GRACE_MAX_S	 86400
 #define RESTARTS_DEFAULT 3
-#define RESTARTS_MAX	 1000
 #define WAIT_MIN_MS	 10 /* shortest pause when home says when to ask again */
 
 static const char help[] =
@@ -54,7 +51,7 @@ struct run {
 	const char *name; /* "iocom run", or the command that uses it, for sentences */
 	/* a login's directory ("/" if missing); NULL: start in our working directory */
 	const char *home;
-	struct placement_request ask;
+	struct placement_request request;
 	struct multi_options multi;
 	const char *env_rule;
 	double grace_s;
@@ -116,11 +113,11 @@ static int take_restarts(struct run *run, const char *text, struct iocom_err *er
 	char *end;
 
 	errno = 0;
-	run->ask.restarts = strtol(text, &end, 10);
-	if (end == text || *end || errno || run->ask.restarts < 0 ||
-	    run->ask.restarts > RESTARTS_MAX)
+	run->request.ask.restarts = strtol(text, &end, 10);
+	if (end == text || *end || errno || run->request.ask.restarts < 0 ||
+	    run->request.ask.restarts > PLACEMENT_RESTARTS_MAX)
 		return iocom_err_set(err, -EINVAL, "--restarts takes 0 to %d, not '%s'",
-				     RESTARTS_MAX, text);
+				     PLACEMENT_RESTARTS_MAX, text);
 	return 0;
 }
 
@@ -144,15 +141,15 @@ static int take_own(struct run *run, int option, const char *value, struct iocom
 	case OPTION_ESCAPE:
 		return run_tty_take_escape(&run->escape, value, err);
 	case OPTION_RESTARTABLE:
-		if (run->ask.restarts < 0)
-			run->ask.restarts = RESTARTS_DEFAULT;
+		if (run->request.ask.restarts < 0)
+			run->request.ask.restarts = RESTARTS_DEFAULT;
 		return 0;
 	case OPTION_RESTARTS:
 		return take_restarts(run, value, err);
 	case OPTION_WORKER_OF:
 		run->name = "iocom batch";
 		run->worker = true;
-		run->ask.shown = value;
+		run->request.shown = value;
 		return 0;
 	case 'n':
 		run->null = true;
@@ -171,7 +168,10 @@ static int take_own(struct run *run, int option, const char *value, struct iocom
 /* Returns the given option that goes with a single job only; NULL: none. */
 static const char *for_one(const struct run *run)
 {
-	return run->ask.node ? "--node" : run->pty ? "--pty" : run->detach ? "--detach" : NULL;
+	return *run->request.ask.node ? "--node"
+	       : run->pty	      ? "--pty"
+	       : run->detach	      ? "--detach"
+				      : NULL;
 }
 
 /* Checks -n, and --stdin for one job.  Returns 0 or -EINVAL. */
@@ -189,8 +189,7 @@ static int check_stdin(struct run *run, struct iocom_err *err)
 /* Returns 0: go on; 1: help was printed; -EINVAL: usage, with the sentence. */
 static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 {
-	static const struct option options[] = {
-		ASK_LONG_OPTIONS,
+	static const struct option own[] = {
 		MULTI_LONG_OPTIONS,
 		{"env", required_argument, NULL, OPTION_ENV},
 		{"grace", required_argument, NULL, OPTION_GRACE},
@@ -206,6 +205,7 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
+	const struct option *options = placement_request_options(own);
 	int option, rc;
 
 	while ((option = getopt_long(argc, argv, "+hnvN:", options, NULL)) != -1) {
@@ -213,7 +213,7 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 			printf("%s%s%s%s", help, ask_help, multi_help, help_status);
 			return 1;
 		}
-		rc = placement_request_take(&run->ask, option, optarg, err);
+		rc = placement_request_take(&run->request, option, optarg, err);
 		if (rc == 1)
 			rc = multi_take(&run->multi, option == 'N' ? MULTI_NODES : option, optarg,
 					err);
@@ -227,12 +227,12 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 		rc = check_stdin(run, err);
 	if (rc)
 		return rc;
-	if (run->pty && run->ask.restarts >= 0)
+	if (run->pty && run->request.ask.restarts >= 0)
 		return iocom_err_set(err, -EINVAL, "--pty and --restartable do not go together");
 	if (optind >= argc)
 		return iocom_err_set(err, -EINVAL, "name a command (iocom run --help)");
 	run->command = argv + optind;
-	run->ask.worker = run_is_worker(run->command);
+	run->request.ask.worker = run_is_worker(run->command);
 	return 0;
 }
 
@@ -242,7 +242,7 @@ static int cmd_run_resolve(struct run *run, struct iocom_err *err)
 	char *absolute;
 
 	run->cwd = run->home ? strdup(*run->home == '/' ? run->home : "/") : getcwd(NULL, 0);
-	run->ask.home_dir = run->home != NULL;
+	run->request.ask.home_dir = run->home != NULL;
 	if (!run->cwd || run->cwd[0] != '/')
 		return iocom_err_set(err, RUN_FAILED, "cannot read the working directory: %s",
 				     run->cwd ? "it is not reachable" : strerror(errno));
@@ -256,7 +256,7 @@ static int cmd_run_resolve(struct run *run, struct iocom_err *err)
 	if (!run->executable)
 		return iocom_err_set(err, RUN_FAILED, "out of memory");
 	/* A node that the user named may have the executable even if we do not. */
-	return run->ask.node || run->multi.nodes
+	return *run->request.ask.node || run->multi.nodes
 		       ? 0
 		       : run_executable_check(run->command[0], run->executable, err);
 }
@@ -274,21 +274,18 @@ static int null_input(struct iocom_err *err)
 	return iocom_err_set(err, RUN_FAILED, "cannot open /dev/null: %s", strerror(errno));
 }
 
-static int cmd_run_place(void *arg, json_t **answer, struct iocom_err *err)
+static int cmd_run_place(void *arg, struct placement *answer, struct iocom_err *err)
 {
 	const struct run *run = arg;
-	msgpack_sbuffer buffer;
 
-	placement_request_pack(&run->ask, true, run->cwd, run->executable, run->command, &buffer);
-	return client_ask(run->ask.run_dir, &buffer, answer, err);
+	return placement_request_ask(&run->request, true, run->cwd, run->executable, run->command,
+				     answer, err);
 }
 
 /* Copies one field of the answer.  Returns 0 or -EPROTO. */
-static int take_field(const json_t *answer, const char *key, char *out, size_t size,
+static int take_field(const char *value, const char *key, char *out, size_t size,
 		      struct iocom_err *err)
 {
-	const char *value = listing_string(answer, key);
-
 	if (*value && strlen(value) < size) {
 		strcpy(out, value);
 		return 0;
@@ -297,63 +294,59 @@ static int take_field(const json_t *answer, const char *key, char *out, size_t s
 }
 
 /* The directory in which the job begins: ours, or the home directory for a login. */
-static const char *directory(const struct run *run, const json_t *answer)
+static const char *directory(const struct run *run, const struct placement *answer)
 {
-	const char *said = listing_string(answer, "cwd");
-	const char *directory = *said ? said : run->cwd;
+	const char *directory = *answer->directory ? answer->directory : run->cwd;
 
 	if (!run->home)
 		return run->cwd;
 	/* For a local job nobody has tried the directory yet: we do. */
-	if (!*listing_string(answer, "address") && chdir(run->cwd))
+	if (!*answer->address && chdir(run->cwd))
 		directory = "/";
 	if (strcmp(directory, run->cwd) != 0)
 		fprintf(stderr, "%s: there is no home directory %s on %s; starting in /\n",
-			run->name, run->cwd, listing_string(answer, "node"));
+			run->name, run->cwd, answer->node);
 	return directory;
 }
 
-static int cmd_run_describe(const struct run *run, const json_t *answer, struct spec *spec,
-			    struct iocom_err *err)
+static int cmd_run_describe(const struct run *run, const struct placement *answer,
+			    struct spec *spec, struct iocom_err *err)
 {
-	const char *base = strrchr(run->command[0], '/');
-	const char *class_name = run->ask.class_name;
 	int rc = run_spec_fill(spec, run->command, directory(run, answer), run->executable,
 			       run->env_rule, err);
 
 	if (rc)
 		return rc;
-	if (!class_name)
-		class_name = base && base[1] ? base + 1 : run->command[0];
-	snprintf(spec->class_name, sizeof(spec->class_name), "%s", class_name);
+	placement_request_class(&run->request, run->command, spec->class_name);
 	spec->closed = run->closed;
 	spec->grace_ms = (uint32_t)lround(run->grace_s * 1000);
 	if (run->pty)
 		run_tty_describe(&run->tty, &spec->tty);
 	spec->detach = run->detach;
-	spec->worker = run->ask.worker;
-	rc = take_field(answer, "job", spec->job, sizeof(spec->job), err);
+	spec->worker = run->request.ask.worker;
+	rc = take_field(answer->job, "job", spec->job, sizeof(spec->job), err);
 	if (!rc)
-		rc = take_field(answer, "node", spec->node, sizeof(spec->node), err);
+		rc = take_field(answer->node, "node", spec->node, sizeof(spec->node), err);
 	if (!rc)
-		rc = take_field(answer, "nonce", spec->nonce, sizeof(spec->nonce), err);
+		rc = take_field(answer->nonce, "nonce", spec->nonce, sizeof(spec->nonce), err);
 	if (rc)
 		spec_free(spec);
 	return rc;
 }
 
 /* Takes the target from the answer; $IOCOM_MUNGE_SOCKET has precedence. */
-static void find_target(const struct run *run, const json_t *answer, struct run_target *target)
+static void find_target(const struct run *run, const struct placement *answer,
+			struct run_target *target)
 {
 	const char *socket = getenv("IOCOM_MUNGE_SOCKET");
 
 	if (!socket || !*socket)
-		socket = listing_string(answer, "munge_socket");
+		socket = answer->munge_socket;
 	*target = (struct run_target){
-		.run_dir = run->ask.run_dir,
-		.address = listing_string(answer, "address"),
-		.port = (unsigned)listing_number(answer, "port"),
-		.tls = json_is_true(json_object_get(answer, "tls")),
+		.run_dir = run->request.run_dir,
+		.address = answer->address,
+		.port = (unsigned)answer->port,
+		.tls = answer->tls,
 		.munge_socket = *socket ? socket : NULL,
 	};
 }
@@ -435,7 +428,7 @@ static int print_name(const struct run *run, const char *job)
 	return RUN_UNKNOWN;
 }
 
-static int run_there(struct run *run, const json_t *answer, const struct spec *spec,
+static int run_there(struct run *run, const struct placement *answer, const struct spec *spec,
 		     struct iocom_err *err)
 {
 	struct run_target target;
@@ -465,14 +458,14 @@ static int run_there(struct run *run, const json_t *answer, const struct spec *s
 	find_target(run, answer, &target);
 	if (run_connect(&target, spec, &fd, err))
 		return -1;
-	if (run->ask.restarts >= 0)
-		keep_outputs(&options, (int)listing_number(answer, "lease_ms"));
+	if (run->request.ask.restarts >= 0)
+		keep_outputs(&options, (int)answer->lease_ms);
 	status = run_stream(&options, fd, result);
-	if (run->ask.restarts >= 0)
+	if (run->request.ask.restarts >= 0)
 		drop_outputs(&options);
-	if (result->state == RUN_LOST && run->ask.restarts < 0 && !result->signal &&
+	if (result->state == RUN_LOST && run->request.ask.restarts < 0 && !result->signal &&
 	    !result->left && strcmp(result->text, ATTACH_ELSEWHERE) != 0)
-		status = run_home(run->ask.run_dir, spec->job, result);
+		status = run_home(run->request.run_dir, spec->job, result);
 	run->failed = !result->signal && status == RUN_FAILED &&
 		      (result->state == RUN_REFUSED ||
 		       (result->state == RUN_EXITED && result->kind == 3));
@@ -483,7 +476,7 @@ static int run_there(struct run *run, const json_t *answer, const struct spec *s
 }
 
 /* Returns the exit code, or -1: it failed before the job began, and ERR says how. */
-static int run_placed(struct run *run, const json_t *answer, struct iocom_err *err)
+static int run_placed(struct run *run, const struct placement *answer, struct iocom_err *err)
 {
 	struct spec spec = {0};
 	int status;
@@ -508,57 +501,56 @@ static int run_placed(struct run *run, const json_t *answer, struct iocom_err *e
 }
 
 /* Returns 0: ANSWER is the next attempt's; 1: *STATUS says how the job ended. */
-static int next_attempt(struct run *run, json_t **answer, int *status, struct iocom_err *err)
+static int next_attempt(struct run *run, struct placement *answer, int *status,
+			struct iocom_err *err)
 {
-	char lost[SPEC_JOB_MAX];
-	json_t *next = NULL;
+	struct placement next;
 	int rc;
 
-	snprintf(lost, sizeof(lost), "%s", listing_string(*answer, "job"));
-	run->ask.again = lost;
+	snprintf(run->request.ask.again, sizeof(run->request.ask.again), "%s", answer->job);
 	if (run->input_at >= 0)
 		(void)lseek(STDIN_FILENO, run->input_at, SEEK_SET);
 	rc = run_again(cmd_run_place, run, run->detach ? RUN_KEEP_MS : WAIT_MIN_MS, &run->result,
 		       &next, err);
-	run->ask.again = NULL;
+	run->request.ask.again[0] = 0;
 	if (rc == 1) {
 		*status = run_exit_code(&run->result);
-		run->report.job = lost;
-		run->report.node = listing_string(*answer, "node");
+		run->report.job = answer->job;
+		run->report.node = answer->node;
 		tell_end(run, &run->result, *status);
 		run->report.job = run->report.node = "";
 	}
 	if (rc < 0)
 		*status = RUN_UNKNOWN;
-	if (rc)
+	if (rc) {
+		placement_fini(&next);
 		return 1;
+	}
 	fprintf(stderr, "%s: job %s was lost with node %s; attempt %d is job %s at node %s\n",
-		run->name, lost, listing_string(*answer, "node"),
-		(int)listing_number(next, "attempt"), listing_string(next, "job"),
-		listing_string(next, "node"));
-	json_decref(*answer);
+		run->name, answer->job, answer->node, (int)next.attempt, next.job, next.node);
+	placement_fini(answer);
 	*answer = next;
 	return 0;
 }
 
 /* Runs the job in as many attempts as it takes.  Returns as run_placed does. */
-static int run_attempts(struct run *run, json_t **answer, struct iocom_err *err)
+static int run_attempts(struct run *run, struct placement *answer, struct iocom_err *err)
 {
 	int status;
 
 	run->input_at = lseek(STDIN_FILENO, 0, SEEK_CUR);
-	status = run_placed(run, *answer, err);
-	if (run->detach && run->ask.restarts >= 0 && status == 0) {
-		if (run_background(run->name, listing_string(*answer, "job")))
+	status = run_placed(run, answer, err);
+	if (run->detach && run->request.ask.restarts >= 0 && status == 0) {
+		if (run_background(run->name, answer->job))
 			return status;
 		run->report.fd = -1;
 		run->kept = true;
 	}
-	while (run->ask.restarts >= 0 && status >= 0 && run_may_restart(&run->result)) {
+	while (run->request.ask.restarts >= 0 && status >= 0 && run_may_restart(&run->result)) {
 		if (next_attempt(run, answer, &status, err))
 			return status;
 		memset(&run->result, 0, sizeof(run->result));
-		status = run_placed(run, *answer, err);
+		status = run_placed(run, answer, err);
 		if (status >= 0)
 			continue;
 		/*
@@ -576,14 +568,14 @@ static int run_attempts(struct run *run, json_t **answer, struct iocom_err *err)
 /* Places and runs one job.  Returns the exit code (>= 0); ERR says what failed, if anything. */
 static int run_job(struct run *run, struct iocom_err *err)
 {
-	json_t *answer = NULL;
+	struct placement answer;
 	int rc = cmd_run_place(run, &answer, err) ? RUN_FAILED : 0;
 
 	if (rc)
 		run_report_end(&run->report, "failed", NULL, rc, err->text);
 	else
 		rc = run_attempts(run, &answer, err);
-	json_decref(answer);
+	placement_fini(&answer);
 	return rc;
 }
 
@@ -605,7 +597,8 @@ static int run_at(void *arg, const char *node, int report_fd)
 	struct run *run = arg;
 	struct iocom_err err = {0};
 
-	run->ask.node = node;
+	if (placement_request_node(&run->request, node, &err))
+		return cmd_run_conclude(run, RUN_FAILED, &err);
 	run->report = (struct run_report){.fd = report_fd, .job = "", .node = node, .brief = true};
 	return cmd_run_conclude(run, run_job(run, &err), &err);
 }
@@ -620,10 +613,10 @@ static int run_many(struct run *run, struct iocom_err *err)
 		.status_fd = run->report.fd,
 		.spares = &spares,
 	};
-	int rc = multi_nodes(run->name, run->multi.nodes, &run->ask, run->cwd, run->executable,
+	int rc = multi_nodes(run->name, run->multi.nodes, &run->request, run->cwd, run->executable,
 			     run->command, &nodes, &spares, err);
 
-	run->ask.picked = multi_picks(run->multi.nodes);
+	run->request.ask.picked = multi_picks(run->multi.nodes);
 	if (rc)
 		run_report_end(&run->report, "failed", NULL, RUN_FAILED, err->text);
 	else
@@ -649,7 +642,7 @@ int run_main(int argc, char **argv, const char *home, bool *failed)
 	int rc;
 
 	*failed = false;
-	placement_request_init(&run.ask);
+	placement_request_init(&run.request);
 	multi_init(&run.multi);
 	rc = cmd_run_parse(&run, argc, argv, &err);
 	if (rc > 0)

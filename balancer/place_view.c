@@ -18,26 +18,30 @@
 #include "balancer/view/view_json.h"
 
 /* Makes the answer that an agent would give, so that the same code can explain it. */
-static json_t *placement(const struct view_file *view, json_t *plan)
+static int place_view_placement(const struct view_file *view, json_t *plan, struct placement *p)
 {
-	json_t *nodes = json_array();
+	int rc = plan_record_take(&p->plan, json_incref(plan));
 
-	for (uint32_t i = 0; nodes && i < view->nnodes; i++)
-		json_array_append_new(nodes, json_string(view->nodes[i].node.name));
-	return json_pack("{s:O,s:O,s:O,s:O,s:o}", "policy", json_object_get(plan, "policy"), "home",
-			 json_object_get(plan, "home"), "node", json_object_get(plan, "node"),
-			 "plan", plan, "nodes", nodes);
+	if (rc)
+		return rc;
+	p->policy = p->plan.policy;
+	p->home = p->plan.home;
+	p->node = p->plan.node;
+	p->known = view->nnodes;
+	return 0;
 }
 
 static int place_view_explain(const struct view_file *view, json_t *plan)
 {
-	json_t *document = placement(view, plan);
+	struct placement p;
+	int rc;
 
-	if (!document)
-		return 1;
-	placement_text_print(document, stdout);
-	json_decref(document);
-	return listing_end();
+	placement_init(&p);
+	rc = place_view_placement(view, plan, &p);
+	if (!rc)
+		placement_text_print(&p, stdout);
+	placement_fini(&p);
+	return rc ? 1 : listing_end();
 }
 
 static int place_view_decide(const struct view_file *view, const struct view_policy *policy,
@@ -132,9 +136,9 @@ static char *text_line(const json_t *view, size_t *length)
 	return text;
 }
 
-int place_view_save(const char *path, json_t *answer, struct iocom_err *err)
+int place_view_save(const char *path, struct placement *answer, struct iocom_err *err)
 {
-	const json_t *view = json_object_get(answer, "view");
+	json_t *view = placement_take_view(answer);
 	size_t length = 0;
 	char *text;
 	int rc;
@@ -143,10 +147,8 @@ int place_view_save(const char *path, json_t *answer, struct iocom_err *err)
 		return iocom_err_set(err, -ENODATA, "the agent is too old to tell its view");
 	text = json_msgpack_named(path) ? json_msgpack_dump(view, &length)
 					: text_line(view, &length);
+	json_decref(view);
 	rc = text ? place_view_write_whole(path, text, length) : -ENOMEM;
 	free(text);
-	if (rc)
-		return iocom_err_set(err, rc, "cannot write %s: %s", path, strerror(-rc));
-	json_object_del(answer, "view");
-	return 0;
+	return rc ? iocom_err_set(err, rc, "cannot write %s: %s", path, strerror(-rc)) : 0;
 }

@@ -3,10 +3,10 @@
 #ifndef IOCOM_PLACE_VIEW_H
 #define IOCOM_PLACE_VIEW_H
 
-#include <jansson.h>
 #include <stdbool.h>
 
 #include "iocom/err.h"
+#include "balancer/view/placement.h"
 
 /*
  * Decides on the view in PATH ("-": standard input) by POLICY (NULL: iocm-re) without an agent,
@@ -14,9 +14,9 @@
  */
 int place_view(const char *path, const char *policy, bool json);
 /*
- * Takes "view" out of an agent's answer and writes it to PATH, whole or not at all.  Returns 0;
+ * Takes the view out of an agent's answer and writes it to PATH, whole or not at all.  Returns 0;
  * -ENODATA: the agent is too old to send it; negative errno with the sentence.
  */
-int place_view_save(const char *path, json_t *answer, struct iocom_err *err);
+int place_view_save(const char *path, struct placement *answer, struct iocom_err *err);
 
 #endif

@@ -12,13 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "user/pack.h"
+#include "balancer/client.h"
 
 const char ask_help[] =
 	"where:\n"
 	"  --policy P      iocm-re, io-re, mem-re, cpu-re, nlb ...: iocom(1) lists all [the "
 	"agent's]\n"
 	"  --node N        this node and no other (it still has to admit the job)\n"
+	"  --comment TEXT  your own words about the job, which iocom explain shows\n"
 	"what the job needs (else: what earlier runs of its class measured; else a default):\n"
 	"  --class C       name of the job's class [the command's file name]\n"
 	"  --io-rate R     requests per wall-clock second when it runs alone, as it makes them: "
@@ -31,17 +32,10 @@ const char ask_help[] =
 	"  --data PATH|SIZE  data that it reads and that must be at hand; informs the cost only\n"
 	"  SIZE: bytes, or with K M G T (powers of 1000) or Ki Mi Gi Ti (powers of 1024)\n";
 
-void placement_request_init(struct placement_request *ask)
+void placement_request_init(struct placement_request *r)
 {
-	*ask = (struct placement_request){
-		.io_per_s = -1,
-		.io_size_kb = -1,
-		.requests = -1,
-		.memory_mb = -1,
-		.cpu_s = -1,
-		.data_mb = -1,
-		.restarts = -1,
-	};
+	*r = (struct placement_request){0};
+	placement_ask_init(&r->ask);
 }
 
 /* Multiplier of a size suffix, or 0. */
@@ -81,41 +75,90 @@ int placement_request_size(const char *text, double unit, double *bytes)
 	return 0;
 }
 
-static int placement_request_take_number(const char *option, const char *text, double *out,
-					 struct iocom_err *err)
+/* --- options ----------------------------------------------------------------------- */
+
+/* An option with a value, and what takes that. */
+struct request_option {
+	const char *name;
+	int (*take)(struct placement_request *r, const struct request_option *o, const char *value,
+		    struct iocom_err *err);
+	size_t offset, bound; /* of a text */
+	enum need_field need; /* of a number or a size */
+	double unit;	      /* of a size: bytes */
+};
+
+static int request_take_text(struct placement_request *r, const struct request_option *o,
+			     const char *value, struct iocom_err *err)
+{
+	size_t n = strlen(value);
+
+	if (!n || n >= o->bound)
+		return iocom_err_set(err, -EINVAL, "--%s takes a name of 1 to %zu characters",
+				     o->name, o->bound - 1);
+	memcpy((char *)&r->ask + o->offset, value, n + 1);
+	return 0;
+}
+
+/* One line of free text. */
+static int request_take_line(struct placement_request *r, const struct request_option *o,
+			     const char *value, struct iocom_err *err)
+{
+	size_t n = strlen(value);
+
+	if (n >= o->bound || !placement_line_valid(value))
+		return iocom_err_set(err, -EINVAL,
+				     "--%s takes one line of at most %zu bytes, in UTF-8 and "
+				     "without control characters",
+				     o->name, o->bound - 1);
+	memcpy((char *)&r->ask + o->offset, value, n + 1);
+	return 0;
+}
+
+static int request_take_run_dir(struct placement_request *r, const struct request_option *o,
+				const char *value, struct iocom_err *err)
+{
+	(void)o;
+	(void)err;
+	r->run_dir = value;
+	return 0;
+}
+
+static int request_take_number(struct placement_request *r, const struct request_option *o,
+			       const char *text, struct iocom_err *err)
 {
 	char *end;
 	double value = strtod(text, &end);
 
 	if (end == text || *end || !isfinite(value) || value < 0)
 		return iocom_err_set(err, -EINVAL,
-				     "--%s takes a number that is not negative, not '%s'", option,
+				     "--%s takes a number that is not negative, not '%s'", o->name,
 				     text);
-	*out = value;
+	r->ask.need.value[o->need] = value;
 	return 0;
 }
 
-static int take_size(const char *option, const char *text, double per, double *out,
-		     struct iocom_err *err)
+static int request_take_size(struct placement_request *r, const struct request_option *o,
+			     const char *text, struct iocom_err *err)
 {
 	double bytes;
 
 	if (placement_request_size(text, 1, &bytes))
 		return iocom_err_set(err, -EINVAL,
-				     "--%s takes a size such as 500M or 2Gi, not '%s'", option,
+				     "--%s takes a size such as 500M or 2Gi, not '%s'", o->name,
 				     text);
-	*out = bytes / per;
+	r->ask.need.value[o->need] = bytes / o->unit;
 	return 0;
 }
 
-/* --data names a file or a directory (its files count), or says a size. */
-static int placement_request_take_data(const char *text, double *out, struct iocom_err *err)
+/* --data names a file, or says a size. */
+static int request_take_data(struct placement_request *r, const struct request_option *o,
+			     const char *text, struct iocom_err *err)
 {
 	struct stat st;
 	double bytes;
 
 	if (!placement_request_size(text, 1, &bytes)) {
-		*out = bytes / 1e6;
+		r->ask.need.value[o->need] = bytes / o->unit;
 		return 0;
 	}
 	if (stat(text, &st))
@@ -126,45 +169,70 @@ static int placement_request_take_data(const char *text, double *out, struct ioc
 		return iocom_err_set(err, -EINVAL,
 				     "--data '%s' is not a regular file; give its size instead",
 				     text);
-	*out = (double)st.st_size / 1e6;
+	r->ask.need.value[o->need] = (double)st.st_size / o->unit;
 	return 0;
 }
 
-int placement_request_take(struct placement_request *ask, int option, const char *value,
+#define ASK(member)                                                                                \
+	.offset = offsetof(struct placement_ask, member),                                          \
+	.bound = sizeof(((struct placement_ask *)0)->member)
+
+static const struct request_option request_options[] = {
+	{"policy", request_take_text, ASK(policy)},
+	{"node", request_take_text, ASK(node)},
+	{"class", request_take_text, ASK(class_name)},
+	{"comment", request_take_line, ASK(comment)},
+	{.name = "run-dir", .take = request_take_run_dir},
+	{"io-rate", request_take_number, .need = NEED_IO_PER_S},
+	{"io-size", request_take_size, .need = NEED_IO_SIZE_KB, .unit = 1e3},
+	{"requests", request_take_number, .need = NEED_REQUESTS},
+	{"mem", request_take_size, .need = NEED_MEMORY_MB, .unit = 1e6},
+	{"cpu-time", request_take_number, .need = NEED_CPU_S},
+	{"data", request_take_data, .need = NEED_DATA_MB, .unit = 1e6},
+};
+
+#define OPTIONS	    (int)(sizeof(request_options) / sizeof(*request_options))
+#define OPTIONS_MAX 64 /* with those of the command */
+
+const struct option *placement_request_options(const struct option *own)
+{
+	static struct option all[OPTIONS_MAX];
+	int n = 0;
+
+	for (; n < OPTIONS; n++)
+		all[n] = (struct option){request_options[n].name, required_argument, NULL,
+					 ASK_FIRST + n};
+	for (; own->name && n < OPTIONS_MAX - 1; own++)
+		all[n++] = *own;
+	all[n] = (struct option){0};
+	return all;
+}
+
+bool placement_request_is(int option, const char *name)
+{
+	return option >= ASK_FIRST && option < ASK_FIRST + OPTIONS &&
+	       !strcmp(request_options[option - ASK_FIRST].name, name);
+}
+
+int placement_request_take(struct placement_request *r, int option, const char *value,
 			   struct iocom_err *err)
 {
-	switch (option) {
-	case ASK_POLICY:
-		ask->policy = value;
-		return 0;
-	case ASK_NODE:
-		ask->node = value;
-		return 0;
-	case ASK_CLASS:
-		ask->class_name = value;
-		return *value && strlen(value) < 64
-			       ? 0
-			       : iocom_err_set(err, -EINVAL,
-					       "--class takes a name of 1 to 63 characters");
-	case ASK_RUN_DIR:
-		ask->run_dir = value;
-		return 0;
-	case ASK_IO_RATE:
-		return placement_request_take_number("io-rate", value, &ask->io_per_s, err);
-	case ASK_IO_SIZE:
-		return take_size("io-size", value, 1e3, &ask->io_size_kb, err);
-	case ASK_REQUESTS:
-		return placement_request_take_number("requests", value, &ask->requests, err);
-	case ASK_MEM:
-		return take_size("mem", value, 1e6, &ask->memory_mb, err);
-	case ASK_CPU_TIME:
-		return placement_request_take_number("cpu-time", value, &ask->cpu_s, err);
-	case ASK_DATA:
-		return placement_request_take_data(value, &ask->data_mb, err);
-	default:
+	const struct request_option *o;
+
+	if (option < ASK_FIRST || option >= ASK_FIRST + OPTIONS)
 		return 1;
-	}
+	o = &request_options[option - ASK_FIRST];
+	return o->take(r, o, value, err);
 }
+
+int placement_request_node(struct placement_request *r, const char *node, struct iocom_err *err)
+{
+	static const struct request_option option = {"node", request_take_text, ASK(node)};
+
+	return request_take_text(r, &option, node, err);
+}
+
+/* --- packing ----------------------------------------------------------------------- */
 
 /* One printable line of the command, for listings; cut at 255 bytes. */
 static void placement_request_command_line(char *const *command, char *out, size_t size)
@@ -180,67 +248,57 @@ static void placement_request_command_line(char *const *command, char *out, size
 	out[at] = 0;
 }
 
-static void pack_need(msgpack_packer *pk, const struct placement_request *ask)
-{
-	const struct {
-		const char *key;
-		double value;
-	} fields[] = {
-		{"io_per_s", ask->io_per_s}, {"io_size_kb", ask->io_size_kb},
-		{"requests", ask->requests}, {"memory_mb", ask->memory_mb},
-		{"cpu_s", ask->cpu_s},	     {"data_mb", ask->data_mb},
-	};
-	size_t given = 0;
-
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		given += fields[i].value >= 0;
-	pack_key(pk, "need");
-	msgpack_pack_map(pk, given);
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (fields[i].value >= 0)
-			pack_f64(pk, fields[i].key, fields[i].value);
-}
-
-void placement_request_pack(const struct placement_request *ask, bool run, const char *cwd,
-			    const char *executable, char *const *command, msgpack_sbuffer *out)
+void placement_request_class(const struct placement_request *r, char *const *command,
+			     char out[PLACEMENT_CLASS_MAX])
 {
 	const char *base = strrchr(command[0], '/');
-	char class_name[64];
-	char line[256];
-	msgpack_packer pk;
 
-	snprintf(class_name, sizeof(class_name), "%s",
-		 ask->class_name   ? ask->class_name
-		 : base && base[1] ? base + 1
-				   : command[0]);
-	placement_request_command_line(ask->shown ? (char *const[]){(char *)ask->shown, NULL}
-						  : command,
-				       line, sizeof(line));
-	pack_begin(&pk, out,
-		   11u + (ask->restarts >= 0) + (ask->again != NULL) + ask->picked + ask->home_dir +
-			   ask->worker);
-	if (ask->picked)
-		pack_bool(&pk, "picked", true);
-	if (ask->home_dir)
-		pack_bool(&pk, "home_dir", true);
-	if (ask->worker)
-		pack_bool(&pk, "worker", true);
-	if (ask->restarts >= 0)
-		pack_u64(&pk, "restarts", (uint64_t)ask->restarts);
-	if (ask->again)
-		pack_str(&pk, "again", ask->again);
-	pack_str(&pk, "op", "place");
-	pack_u64(&pk, "v", 1);
-	pack_str(&pk, "policy", ask->policy);
-	pack_str(&pk, "node", ask->node);
-	pack_bin(&pk, "class", class_name, strlen(class_name));
-	pack_bin(&pk, "cwd", cwd, strlen(cwd));
-	pack_bin(&pk, "executable", executable, strlen(executable));
-	pack_str(&pk, "command", line);
-	pack_need(&pk, ask);
-	pack_bool(&pk, "run", run);
-	pack_bool(&pk, "view", ask->view);
+	snprintf(out, PLACEMENT_CLASS_MAX, "%s",
+		 *r->ask.class_name ? r->ask.class_name
+		 : base && base[1]  ? base + 1
+				    : command[0]);
 }
+
+int placement_request_pack(const struct placement_request *r, bool run, const char *cwd,
+			   const char *executable, char *const *command, msgpack_sbuffer *out,
+			   struct iocom_err *err)
+{
+	char *const shown[] = {(char *)r->shown, NULL};
+	struct placement_ask ask = r->ask;
+
+	if (strlen(cwd) >= sizeof(ask.cwd) || strlen(executable) >= sizeof(ask.executable))
+		return iocom_err_set(err, -ENAMETOOLONG,
+				     "the name of the directory or of the command is longer than "
+				     "%zu bytes",
+				     sizeof(ask.cwd) - 1);
+	strcpy(ask.cwd, cwd);
+	strcpy(ask.executable, executable);
+	placement_request_class(r, command, ask.class_name);
+	placement_request_command_line(r->shown ? shown : command, ask.command,
+				       sizeof(ask.command));
+	ask.run = run;
+	placement_ask_pack(&ask, out);
+	return 0;
+}
+
+int placement_request_ask(const struct placement_request *r, bool run, const char *cwd,
+			  const char *executable, char *const *command, struct placement *answer,
+			  struct iocom_err *err)
+{
+	msgpack_sbuffer buffer;
+	json_t *document = NULL;
+	int rc = placement_request_pack(r, run, cwd, executable, command, &buffer, err);
+
+	placement_init(answer);
+	if (!rc)
+		rc = client_ask(r->run_dir, &buffer, &document, err);
+	if (!rc)
+		rc = placement_read(answer, document, "the agent's answer", err);
+	json_decref(document);
+	return rc;
+}
+
+/* --- the command's file -------------------------------------------------------------- */
 
 static char *placement_request_join(const char *directory, size_t length, const char *name)
 {

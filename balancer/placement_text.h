@@ -3,12 +3,13 @@
 #ifndef IOCOM_PLACEMENT_TEXT_H
 #define IOCOM_PLACEMENT_TEXT_H
 
-#include <jansson.h>
 #include <stdio.h>
 
+#include "balancer/view/placement.h"
+
 /* One line: the node, the policy, and the criterion that decided, in numbers. */
-void placement_text_line(const json_t *placement, FILE *out);
+void placement_text_line(const struct placement *placement, FILE *out);
 /* Everything: need with sources, each criterion with both sides, all refusals. */
-void placement_text_print(const json_t *placement, FILE *out);
+void placement_text_print(const struct placement *placement, FILE *out);
 
 #endif

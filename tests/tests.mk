@@ -87,7 +87,7 @@ chaos: tests ## jobs under kill -9, cuts, full disks, wrong clocks on the testbe
 
 .PHONY: check-upgrade
 check-upgrade: tests ## jobs that go on while another build takes over, and back; FROM=REV: the first build (root)
-	@bash tests/remote/upgrade.sh $(BUILD) $(if $(FROM),$(FROM),$(error FROM=REV says which build is upgraded))
+	@bash tests/shim/upgrade.sh $(BUILD) $(if $(FROM),$(FROM),$(error FROM=REV says which build is upgraded))
 
 .PHONY: tsan
 tsan: ## build the agent with ThreadSanitizer into build/tsan; run two with jobs, scraping, a restart

@@ -13,7 +13,7 @@
 #include "agent/cluster/control.h"
 #include "agent/cluster/connection_limit.h"
 #include "user/pack.h"
-#include "agent/cluster/vector_codec.h"
+#include "balancer/view/vector_codec.h"
 
 #define RECEIVE_BUFFER	 8192
 #define RECONNECT_MS	 100

@@ -2,7 +2,7 @@
 /* Request "nodes": the load matrix, and what is full or was refused. */
 #include <stdio.h>
 
-#include "agent/cluster/vector_codec.h"
+#include "balancer/view/vector_codec.h"
 #include "agent/front/front.h"
 #include "agent/front/limits.h"
 #include "agent/front/status.h"

@@ -90,15 +90,16 @@ static int write_end(struct guest *guest, const struct job *job, struct iocom_er
 static int write_ends(struct guest *guest)
 {
 	struct iocom_err err = {0};
-	int rc = journal_begin(guest->journal, &err), end;
+	int rc = journal_begin(guest->journal, &err);
 	bool said = true;
 
 	for (struct job *job = guest->jobs.first; job && !rc; job = job->next)
 		if (job->state == JOB_ENDED)
 			rc = write_end(guest, job, &err);
-	end = journal_commit(guest->journal, rc ? NULL : &err);
-	if (!rc)
-		rc = end;
+	if (rc)
+		journal_cancel(guest->journal);
+	else
+		rc = journal_commit(guest->journal, &err);
 	for (struct job *job = guest->jobs.first; job; job = job->next)
 		if (job->state == JOB_ENDED)
 			said &= job->unwritten;
@@ -157,6 +158,7 @@ static void guest_lost(struct guest *guest, struct job *job, const char *why)
 	guest->launcher->bury(guest->base->set->scope_cgroup, job->order.job);
 	job->lost = true;
 	job->end.kind = 3;
+	job->end.value = LEASE_OUTCOME;
 	if (!job->end.text[0])
 		snprintf(job->end.text, sizeof(job->end.text), "%s", why);
 	log_write(guest->base->log, LOG_L_ERROR, "job %s is lost: %.200s", job->order.job,
@@ -238,11 +240,20 @@ static void leash_ready(void *arg, uint32_t events)
 	}
 }
 
-static int watch_leash(struct guest *guest, struct job *job, int leash)
+/* Where that cannot be, the chores ask its shim for another leash. */
+static void watch_leash(struct guest *guest, struct job *job, int leash)
 {
+	int rc;
+
 	job->leash = leash;
 	job->leash_entry = (struct loop_fd){.fd = leash, .ready = leash_ready, .arg = job};
-	return loop_add(guest->base->loop, &job->leash_entry, EPOLLIN);
+	rc = loop_add(guest->base->loop, &job->leash_entry, EPOLLIN);
+	if (!rc)
+		return;
+	log_write(guest->base->log, LOG_L_ERROR, "cannot watch job %s: %s; tried again",
+		  job->order.job, strerror(-rc));
+	close_leash(guest, job);
+	job->busy = true;
 }
 
 /* The job is left alone until it ends; the chores look whether it has. */
@@ -271,10 +282,8 @@ static void is_late(struct guest *guest, struct job *job, const struct launch_fo
 }
 
 /* What a look at the job's record and shim found. */
-static int guest_take_found(struct guest *guest, struct job *job, const struct launch_found *f)
+static void guest_take_found(struct guest *guest, struct job *job, const struct launch_found *f)
 {
-	int rc;
-
 	job->busy = f->busy;
 	is_late(guest, job, f);
 	if (f->start_ns)
@@ -282,7 +291,7 @@ static int guest_take_found(struct guest *guest, struct job *job, const struct l
 	if (f->started.cgroup_id)
 		job->cgroup_id = f->started.cgroup_id;
 	if (f->busy)
-		return 0;
+		return;
 	if (f->leash < 0) {
 		job->end = f->last;
 		if (f->last.kind == 3 && f->last.value == LAUNCH_NEVER)
@@ -292,12 +301,11 @@ static int guest_take_found(struct guest *guest, struct job *job, const struct l
 			guest_lost(guest, job, "its supervisor was killed");
 		else
 			guest_job_over(guest, job);
-		return 0;
+		return;
 	}
-	rc = watch_leash(guest, job, f->leash);
-	if (!rc && f->started.pid)
+	watch_leash(guest, job, f->leash);
+	if (f->started.pid)
 		guest_on_started(guest, job, &f->started);
-	return rc;
 }
 
 /* The shim is gone without a word: what its record says, else lost. */
@@ -311,8 +319,7 @@ static void shim_died(struct guest *guest, struct job *job)
 		guest_lost(guest, job, "the job's supervisor was killed, and its record is gone");
 		return;
 	}
-	if (guest_take_found(guest, job, &f))
-		log_write(guest->base->log, LOG_L_ERROR, "cannot watch job %s", job->order.job);
+	guest_take_found(guest, job, &f);
 	/* Killed a moment ago, it may hold its lock yet.  Later the chores look. */
 	if (job->busy && !before && !guest->settle.active)
 		loop_start(guest->base->loop, &guest->settle, SETTLE_NS);
@@ -418,10 +425,7 @@ static int launch(struct guest *guest, struct job *job, int fd, uid_t uid, gid_t
 		return rc;
 	}
 	job->state = JOB_LAUNCHING;
-	rc = watch_leash(guest, job, leash);
-	if (rc) /* the shim has the stream; without a leash only its record will tell */
-		log_write(guest->base->log, LOG_L_ERROR, "cannot watch job %s: %s", job->order.job,
-			  strerror(-rc));
+	watch_leash(guest, job, leash);
 	return 0;
 }
 
@@ -519,6 +523,7 @@ static void guest_expire(struct guest *guest)
 			continue;
 		guest->base->counters->leases_expired++;
 		job->end.kind = 3;
+		job->end.value = LAUNCH_NEVER;
 		job->end.end_ns = loop_real_ns(guest->base->loop);
 		snprintf(job->end.text, sizeof(job->end.text),
 			 "the client did not come within %d s of the lease",
@@ -573,7 +578,8 @@ static int found(void *arg, const struct launch_found *f)
 		job->spool_bytes = guest_spool_share(guest, job->order.uid);
 	if (f->leash >= 0 || f->busy)
 		log_write(guest->base->log, LOG_L_INFO, "job %s still runs", f->job);
-	return guest_take_found(guest, job, f);
+	guest_take_found(guest, job, f);
+	return 0;
 }
 
 /* A number of this boot of the machine, of 48 bits; 0: not known. */
@@ -631,8 +637,10 @@ int guest_recover(struct guest *guest, struct iocom_err *err)
 
 void guest_settle(struct guest *guest)
 {
-	if (guest->settle.active)
-		settle_all(guest);
+	if (!guest->settle.active)
+		return;
+	loop_cancel(guest->base->loop, &guest->settle);
+	settle_all(guest);
 }
 
 void guest_ended(const struct guest *guest, const char *job)

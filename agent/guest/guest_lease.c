@@ -49,6 +49,7 @@ static void guest_lease_answered(void *arg, int rc, const struct peer_answer *an
 	struct asking *q = arg;
 	struct guest *guest = q->guest;
 	struct job *job = rc == -ECANCELED ? NULL : jobs_find(&guest->jobs, q->job);
+	uint64_t until_ns;
 
 	if (job)
 		job->lease.asking = false;
@@ -60,8 +61,10 @@ static void guest_lease_answered(void *arg, int rc, const struct peer_answer *an
 		log_write(guest->base->log, LOG_L_INFO,
 			  "the lease of job %s is not renewed yet: %s", q->job, why);
 	} else if (answer->ok) {
-		/* From when it was asked: home counts from later. */
-		job->lease.until_ns = q->asked_ns + job->order.lease_ms * CLOCK_NS_PER_MS;
+		/* From when it was asked: home counts from later.  The shim may have more. */
+		until_ns = q->asked_ns + job->order.lease_ms * CLOCK_NS_PER_MS;
+		if (until_ns > job->lease.until_ns)
+			job->lease.until_ns = until_ns;
 		tell_shim(guest, job, guest_lease_until_ms(job));
 	} else {
 		fenced(guest, job, answer->text);

@@ -35,8 +35,10 @@ static void acked(const struct telling *t, size_t taken)
 
 	for (size_t i = 0; i < taken && !rc; i++)
 		rc = journal_acked(journal, t->jobs[i], &err);
-	if (taken > 1 && journal_commit(journal, rc ? NULL : &err) && !rc)
-		rc = -1;
+	if (rc)
+		journal_cancel(journal);
+	else if (taken > 1)
+		rc = journal_commit(journal, &err);
 	if (rc)
 		base_journal_failed(t->guest->base, &err);
 }

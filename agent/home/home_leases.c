@@ -226,15 +226,26 @@ int lease_again(struct home *home, uid_t uid, const char *job, struct lease_answ
 json_t *lease_answer_json(const struct lease_answer *answer)
 {
 	const struct journal_lease *lost = &answer->lost;
+	struct placement_lost out = {.silent = "", .state = ""};
 
-	if (answer->what == LEASE_WAIT)
-		return json_pack("{s:I}", "wait_ms", (json_int_t)answer->wait_ms);
-	return json_pack("{s:{s:s,s:i,s:i}}", "ended", "state", lost->state, "kind",
-			 lost->exit_kind, "value", lost->exit_value);
+	if (answer->what == LEASE_WAIT) {
+		out.wait_ms = answer->wait_ms;
+	} else {
+		out.state = lost->state;
+		out.kind = (uint64_t)lost->exit_kind;
+		out.value = (uint64_t)lost->exit_value;
+	}
+	return placement_lost_json(&out);
 }
 
 json_t *lease_silent_json(const struct home *home, const char *node)
 {
-	return json_pack("{s:i,s:s,s:I}", "wait_ms", ASK_AGAIN_MS, "silent", node, "lease_ms",
-			 (json_int_t)home->base->set->lease_s * 1000);
+	const struct placement_lost out = {
+		.wait_ms = ASK_AGAIN_MS,
+		.silent = node,
+		.lease_ms = home->base->set->lease_s * 1000ull,
+		.state = "",
+	};
+
+	return placement_lost_json(&out);
 }

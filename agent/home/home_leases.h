@@ -8,6 +8,7 @@
 
 #include "agent/home/home_own.h"
 #include "agent/jobs/leases.h"
+#include "balancer/view/placement.h"
 
 struct lease_held {
 	struct lease_held *next;

@@ -18,7 +18,6 @@
 #include "agent/home/place.h"
 #include "balancer/view/plan_json.h"
 #include "agent/home/refusal.h"
-#include "agent/cluster/vector_codec.h"
 
 #define STOPPING    "the agent is stopping"
 #define CLIENT_LEFT "its client left before the job had a place"
@@ -33,8 +32,7 @@ static void place_free(struct place *p)
 			break;
 		}
 	}
-	json_decref(p->answer);
-	json_decref(p->refused);
+	placement_fini(&p->placement);
 	free(p);
 }
 
@@ -57,21 +55,33 @@ static void place_tell(struct place *p, json_t *answer, const char *why)
 		placed(p->placed_arg, answer, answer ? NULL : why);
 }
 
+/* The journal's row of the decision.  0 or negative errno with the sentence. */
+static int place_keep(struct place *p, const char *node, struct iocom_err *err)
+{
+	json_t *row = placement_json(&p->placement, PLACEMENT_ROW);
+	char *text = row ? json_dumps(row, JSON_COMPACT) : NULL;
+	int rc = text ? journal_placed(p->home->journal, p->order.job, node, text, err)
+		      : iocom_err_set(err, -ENOMEM, "out of memory");
+
+	free(text);
+	json_decref(row);
+	return rc;
+}
+
 /* What was decided, and who refused, is kept for `iocom explain`. */
 static void keep_decision(struct place *p)
 {
+	struct placement *placement = &p->placement;
 	struct iocom_err err = {0};
-	char *text;
 
-	if (!p->answer)
+	if (!placement->plan.document)
 		return;
-	json_object_set_new(p->answer, "job", json_string(p->order.job));
-	json_object_set_new(p->answer, "node", json_string(p->node));
-	json_object_set_new(p->answer, "failed", json_true());
-	text = json_dumps(p->answer, JSON_COMPACT);
-	if (text && journal_placed(p->home->journal, p->order.job, p->node, text, &err))
+	placement->job = p->order.job;
+	placement->node = placement->ask.node;
+	placement->failed = true;
+	placement->placed = false;
+	if (place_keep(p, placement->node, &err))
 		base_journal_failed(p->home->base, &err);
-	free(text);
 }
 
 /* The submission came to nothing: home's journal says why. */
@@ -110,45 +120,45 @@ void place_stop(struct home *home)
 
 /* --- the decision -------------------------------------------------------------- */
 
-static json_t *place_node_json(const struct iocom_vector *v, double age_ms, bool self)
-{
-	json_t *o = json_object();
-
-	if (!o || vector_json(v, o)) {
-		json_decref(o);
-		return NULL;
-	}
-	json_object_set_new(o, "self", json_boolean(self));
-	json_object_set_new(o, "age_ms", json_real(age_ms));
-	return o;
-}
-
-/* The vectors that the decision looks at, in the view's order. */
-static json_t *place_nodes_json(const struct place *p, uint64_t now)
+/* Copies what node INDEX of the view told last. */
+static void place_add_node(struct place *p, uint32_t index, uint64_t now)
 {
 	const struct cluster_view *view = p->home->view;
-	json_t *list = json_array();
+	struct placement *placement = &p->placement;
 
-	for (uint32_t i = 0; i < cluster_view_count(view); i++)
-		json_array_append_new(list,
-				      place_node_json(cluster_view_vector(view, i),
-						      cluster_view_age_ms(view, i, now), i == 0));
-	return list;
+	placement->nodes[placement->nnodes++] = (struct placement_node){
+		.vector = *cluster_view_vector(view, index),
+		.age_ms = cluster_view_age_ms(view, index, now),
+		.self = index == 0,
+	};
+}
+
+/* The vectors that the decision looks at, in the view's order.  0 or -ENOMEM. */
+static int place_take_nodes(struct place *p, uint64_t now)
+{
+	uint32_t count = cluster_view_count(p->home->view);
+
+	p->placement.nodes = calloc(count, sizeof(*p->placement.nodes));
+	for (uint32_t i = 0; p->placement.nodes && i < count; i++)
+		place_add_node(p, i, now);
+	return p->placement.nodes ? 0 : -ENOMEM;
 }
 
 /* What the target compares with: home's own load with the job, as far as it decided. */
 static void left_sides(struct place *p, const struct rules_plan *plan)
 {
+	const struct iocom_vector *own = cluster_view_vector(p->home->view, 0);
+
 	for (uint32_t i = 0; i < plan->nreasons; i++) {
 		const struct rules_reason *r = &plan->reasons[i];
 
 		if (r->node != plan->node || !r->holds)
 			continue;
 		if (r->criterion == RULES_C_IO_DISCREPANCY)
-			p->order.home_io = p->own.explicit_per_ms + p->own.implicit_per_ms +
-					   p->request.io_per_ms;
+			p->order.home_io =
+				own->explicit_per_ms + own->implicit_per_ms + p->request.io_per_ms;
 		if (r->criterion == RULES_C_CPU_DISCREPANCY)
-			p->order.home_cpu = p->own.run_queue + 1;
+			p->order.home_cpu = own->run_queue + 1;
 	}
 }
 
@@ -157,8 +167,8 @@ static void place_choose(struct place *p, const struct rules_plan *plan,
 {
 	uint32_t n = plan->ncandidates;
 
-	if (p->node[0]) {
-		strcpy(p->candidates[0], p->node);
+	if (*p->placement.ask.node) {
+		strcpy(p->candidates[0], p->placement.ask.node);
 		p->ncandidates = 1;
 		return;
 	}
@@ -172,39 +182,46 @@ static void place_choose(struct place *p, const struct rules_plan *plan,
 				 rules_view_name(view, plan->candidates[i]));
 }
 
-/* Everything that the decision looked at, as a document; NULL: no memory. */
-static json_t *place_view_json(const struct place *p, uint64_t now)
+/* 0 or negative errno. */
+static int place_take_plan(struct place *p, const struct view_decision *decision)
+{
+	json_t *plan = plan_json(decision, true);
+
+	return plan ? plan_record_take(&p->placement.plan, plan) : -ENOMEM;
+}
+
+/* Everything that the decision looked at, as a document.  0 or -ENOMEM. */
+static int place_take_view(struct place *p, uint64_t now)
 {
 	struct view_file file;
-	json_t *document;
+	int rc = cluster_view_file(p->home->view, now, &file);
 
-	if (cluster_view_file(p->home->view, now, &file))
-		return NULL;
-	file.seed = p->seed;
+	if (rc)
+		return rc;
+	file.seed = p->placement.seed;
 	file.job = p->request;
-	document = view_file_json(&file);
+	p->placement.view = view_file_json(&file);
 	view_file_fini(&file);
-	return document;
+	return p->placement.view ? 0 : -ENOMEM;
 }
 
 /* What the decision says and looked at. */
 static int place_answer(struct place *p, const struct view_decision *decision, uint64_t now,
 			struct iocom_err *err)
 {
-	p->refused = json_array();
-	p->answer = json_pack("{s:s,s:s,s:b,s:o,s:o,s:O,s:o,s:I}", "policy", p->policy.name, "home",
-			      p->home->base->set->name, "forced", p->node[0] != 0, "need",
-			      need_json(&p->order.need), "plan", plan_json(decision, true),
-			      "refused", p->refused, "nodes", place_nodes_json(p, now), "seed",
-			      (json_int_t)p->seed);
-	if (p->answer && p->picked)
-		json_object_set_new(p->answer, "picked", json_true());
-	if (p->answer && p->show_view &&
-	    json_object_set_new(p->answer, "view", place_view_json(p, now))) {
-		json_decref(p->answer);
-		p->answer = NULL;
-	}
-	return p->answer ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
+	struct placement *a = &p->placement;
+	int rc = place_take_plan(p, decision);
+
+	if (!rc)
+		rc = place_take_nodes(p, now);
+	if (!rc && a->ask.view)
+		rc = place_take_view(p, now);
+	a->policy = p->policy.name;
+	a->home = p->home->base->set->name;
+	a->forced = *a->ask.node != 0;
+	a->need = p->order.need;
+	a->need_given = NEED_ALL;
+	return rc ? iocom_err_set(err, rc, "out of memory") : 0;
 }
 
 /* DECISION is to be freed in any case. */
@@ -212,16 +229,18 @@ static int place_decide(struct place *p, struct view_decision *decision, struct 
 {
 	struct home *home = p->home;
 	uint64_t now = loop_boot_ns(home->base->loop);
+	struct iocom_vector own;
 	int rc;
 
-	home->ports->own_vector(home->ports->arg, &p->own);
-	rc = cluster_view_refresh(home->view, &p->own, now);
+	home->ports->own_vector(home->ports->arg, &own);
+	rc = cluster_view_refresh(home->view, &own, now);
 	if (rc)
 		return iocom_err_set(err, rc,
 				     "cannot decide: this node's own load is out of the range of "
 				     "the rules");
-	p->seed = (home->base->boot_id ^ ++home->job_sequence) & VIEW_SEED_MAX;
-	rc = cluster_view_decide(home->view, &p->policy, &p->request, p->seed, decision, err);
+	p->placement.seed = (home->base->boot_id ^ ++home->job_sequence) & VIEW_SEED_MAX;
+	rc = cluster_view_decide(home->view, &p->policy, &p->request, p->placement.seed, decision,
+				 err);
 	if (rc)
 		return rc;
 	left_sides(p, &decision->plan);
@@ -233,6 +252,7 @@ static int place_decide(struct place *p, struct view_decision *decision, struct 
 
 static int submit(struct place *p, struct iocom_err *err)
 {
+	const struct placement_ask *ask = &p->placement.ask;
 	struct home *home = p->home;
 	struct journal_job row;
 	int rc = 0;
@@ -248,11 +268,12 @@ static int submit(struct place *p, struct iocom_err *err)
 		.policy = p->order.policy,
 		.node = "",
 		.submit_ns = p->order.submit_ns,
-		.worker = p->worker,
+		.worker = ask->worker,
 	};
-	if (p->restartable)
-		rc = lease_begin(home, &p->order, p->first[0] ? p->first : row.job, p->attempt,
-				 (uint32_t)p->restarts, p->again, err);
+	if (ask->restarts >= 0)
+		rc = lease_begin(home, &p->order, p->first[0] ? p->first : row.job,
+				 (uint32_t)p->placement.attempt, (uint32_t)p->placement.restarts,
+				 ask->again, err);
 	if (!rc)
 		rc = journal_submit(home->journal, &row, err);
 	if (rc) {
@@ -262,48 +283,45 @@ static int submit(struct place *p, struct iocom_err *err)
 	return rc;
 }
 
-static void tell_attempt(const struct place *p)
+/* ORDER's job runs at NODE, its client is to go to ADDRESS and PORT. */
+static void place_fill(struct place *p, const char *node, const char *address, uint16_t port)
 {
-	const struct job_order *o = &p->order;
+	const struct base *base = p->home->base;
+	struct placement *a = &p->placement;
 
-	json_object_set_new(p->answer, "attempt", json_integer(p->attempt));
-	json_object_set_new(p->answer, "restarts", json_integer((json_int_t)p->restarts));
-	json_object_set_new(p->answer, "first", json_string(p->first[0] ? p->first : o->job));
-	json_object_set_new(p->answer, "lease_ms", json_integer(o->lease_ms));
+	a->placed = true;
+	a->job = p->order.job;
+	a->node = node;
+	a->address = address;
+	a->port = port;
+	a->tls = p->home->config.tls && address[0];
+	if (a->ask.home_dir)
+		a->directory = p->order.cwd;
+	a->first = p->first[0] ? p->first : p->order.job;
+	a->lease_ms = p->order.lease_ms;
+	a->munge_socket = base->set->munge_socket;
 }
 
 /* The decision stands: journal, then client. */
 static void placed(struct place *p, const char *node, const char *address, uint16_t port,
 		   const char *nonce)
 {
+	const char *again = p->placement.ask.again;
 	struct home *home = p->home;
 	struct iocom_err err = {0};
-	char *text;
 	int rc;
 
-	json_object_set_new(p->answer, "job", json_string(p->order.job));
-	json_object_set_new(p->answer, "node", json_string(node));
-	json_object_set_new(p->answer, "address", json_string(address));
-	json_object_set_new(p->answer, "port", json_integer(port));
-	json_object_set_new(p->answer, "tls", json_boolean(home->config.tls && address[0]));
-	if (p->home_dir)
-		json_object_set_new(p->answer, "cwd", json_string(p->order.cwd));
-	if (p->restartable)
-		tell_attempt(p);
-	text = json_dumps(p->answer, JSON_COMPACT);
-	rc = p->again[0] ? lease_fence(home, p->again, p->order.job, &err) : 0;
+	place_fill(p, node, address, port);
+	rc = *again ? lease_fence(home, again, p->order.job, &err) : 0;
 	if (!rc)
-		rc = text ? journal_placed(home->journal, p->order.job, node, text, &err) : -ENOMEM;
-	free(text);
+		rc = place_keep(p, node, &err);
 	if (rc) {
 		home->base->counters->journal_failures += rc != -ESTALE && rc != -ENOMEM;
 		place_give_up(p, err.text[0] ? err.text : "out of memory");
 		return;
 	}
-	/* The nonce is the client's alone: not in the journal. */
-	json_object_set_new(p->answer, "nonce", json_string(nonce));
-	json_object_set_new(p->answer, "munge_socket", json_string(home->base->set->munge_socket));
-	place_tell(p, json_incref(p->answer), NULL);
+	p->placement.nonce = nonce;
+	place_tell(p, placement_json(&p->placement, PLACEMENT_ANSWER), "out of memory");
 	place_free(p);
 }
 
@@ -313,16 +331,16 @@ static int take_decision(struct place *p, struct iocom_err *err)
 	struct view_decision decision = {0};
 	int rc = place_decide(p, &decision, err);
 
-	if (!rc && p->run)
+	if (!rc && p->placement.ask.run)
 		rc = submit(p, err);
 	if (!rc)
 		home_tell_decided(p->home, &(struct home_decision){
 						   .order = &p->order,
 						   .request = &p->request,
 						   .view = p->home->view,
-						   .seed = p->seed,
+						   .seed = p->placement.seed,
 						   .decision = &decision,
-						   .run = p->run,
+						   .run = p->placement.ask.run,
 					   });
 	view_decision_fini(&decision);
 	return rc;
@@ -340,27 +358,31 @@ static void refused_by(struct place *p, const char *node, const char *reason, co
 	char why[600];
 
 	/* A login whose directory is not there begins in another, as sshd has it. */
-	if (p->home_dir && !strcmp(reason, REFUSAL_PATH) && strcmp(p->order.cwd, "/") != 0) {
+	if (p->placement.ask.home_dir && !strcmp(reason, REFUSAL_PATH) &&
+	    strcmp(p->order.cwd, "/") != 0) {
 		strcpy(p->order.cwd, "/");
 		p->at--;
 		try_next(p);
 		return;
 	}
-	json_array_append_new(p->refused, refusal_json(node, reason, text));
+	if (refusal_keep(&p->placement, node, reason, text)) {
+		place_give_up(p, "out of memory");
+		return;
+	}
 	if (is_own(p, node)) { /* the last resort */
 		snprintf(why, sizeof(why), "node %s cannot take the job: %s", node, text);
 		place_give_up(p, why);
 		return;
 	}
-	if (!p->node[0]) {
+	if (!*p->placement.ask.node) {
 		try_next(p);
 		return;
 	}
 	refusal_sentence(node, reason, text, why, sizeof(why));
 	/* One that is cut off now may be heard again: its client asks again. */
-	if (p->again[0] && p->placed &&
+	if (*p->placement.ask.again && p->placed &&
 	    (!strcmp(reason, REFUSAL_SILENT) || !strcmp(reason, REFUSAL_NO_ANSWER)))
-		place_tell(p, lease_silent_json(p->home, p->node), why);
+		place_tell(p, lease_silent_json(p->home, p->placement.ask.node), why);
 	place_give_up(p, why);
 }
 
@@ -475,16 +497,17 @@ static void try_next(struct place *p)
 		return;
 	}
 	p->order.hops++;
-	p->order.lease_ms = p->restartable ? set->lease_s * 1000 : 0;
+	p->order.lease_ms = p->placement.ask.restarts >= 0 ? set->lease_s * 1000 : 0;
 	ask_guest(p, p->asked, e->vector.address, e->vector.port);
 }
 
 /* The one node that is wanted is not heard. */
 static bool is_silent(const struct place *p)
 {
-	const struct matrix_entry *e = matrix_find(p->home->matrix, p->node);
+	const char *node = p->placement.ask.node;
+	const struct matrix_entry *e = matrix_find(p->home->matrix, node);
 
-	return p->node[0] && strcmp(p->node, p->home->base->set->name) && !(e && e->alive);
+	return *node && !is_own(p, node) && !(e && e->alive);
 }
 
 /* True: the client has its answer, the job is not run again, or not yet. */
@@ -492,15 +515,15 @@ static bool not_again(struct place *p)
 {
 	struct lease_answer answer = {0};
 	struct iocom_err err = {0};
-	int rc = lease_again(p->home, p->order.uid, p->again, &answer, &err);
+	int rc = lease_again(p->home, p->order.uid, p->placement.ask.again, &answer, &err);
 
 	if (!rc && answer.what == LEASE_AGAIN && is_silent(p)) {
-		place_tell(p, lease_silent_json(p->home, p->node), "out of memory");
+		place_tell(p, lease_silent_json(p->home, p->placement.ask.node), "out of memory");
 		return true;
 	}
 	if (!rc && answer.what == LEASE_AGAIN) {
-		p->attempt = answer.attempt;
-		p->restarts = answer.lost.restarts;
+		p->placement.attempt = answer.attempt;
+		p->placement.restarts = answer.lost.restarts;
 		snprintf(p->first, sizeof(p->first), "%s", answer.lost.first);
 		return false;
 	}
@@ -511,9 +534,14 @@ static bool not_again(struct place *p)
 static int place_begin(struct place *p, uid_t uid, const msgpack_object *request,
 		       struct iocom_err *err)
 {
+	const struct placement_ask *ask = &p->placement.ask;
 	int rc = place_take_request(p, request, uid, err);
 
-	if (!rc && p->again[0] && not_again(p))
+	if (!rc && ask->restarts >= 0) {
+		p->placement.attempt = 1;
+		p->placement.restarts = (uint64_t)ask->restarts;
+	}
+	if (!rc && *ask->again && not_again(p))
 		return 0;
 	return rc ? rc : take_decision(p, err);
 }
@@ -529,6 +557,7 @@ void home_place(struct home *home, uid_t uid, const msgpack_object *request, hom
 		placed(arg, NULL, "out of memory");
 		return;
 	}
+	placement_init(&p->placement);
 	p->home = home;
 	p->placed = placed;
 	p->placed_arg = arg;
@@ -540,13 +569,11 @@ void home_place(struct home *home, uid_t uid, const msgpack_object *request, hom
 		place_free(p);
 	} else if (!p->placed) { /* it has its answer: not run again, or not yet; or it left */
 		place_give_up(p, CLIENT_LEFT);
-	} else if (p->run) {
+	} else if (p->placement.ask.run) {
 		try_next(p);
 	} else {
-		json_object_set_new(
-			p->answer, "node",
-			json_string(p->ncandidates ? p->candidates[0] : home->base->set->name));
-		place_tell(p, json_incref(p->answer), NULL);
+		p->placement.node = p->ncandidates ? p->candidates[0] : home->base->set->name;
+		place_tell(p, placement_json(&p->placement, PLACEMENT_ANSWER), "out of memory");
 		place_free(p);
 	}
 }

@@ -3,11 +3,11 @@
 #ifndef IOCOM_PLACE_OWN_H
 #define IOCOM_PLACE_OWN_H
 
-#include <jansson.h>
 #include <msgpack.h>
 
 #include "agent/home/home_own.h"
 #include "agent/home/home_leases.h"
+#include "balancer/view/placement.h"
 #include "balancer/view/view_decide.h"
 
 #define PLACE_HOPS 3
@@ -17,26 +17,14 @@ struct place {
 	struct home *home;
 	home_placed placed; /* NULL: the client has left, or has its answer */
 	void *placed_arg;
-	bool run;
-	bool show_view;		   /* the answer is to carry what was looked at */
-	bool picked;		   /* `node` is the CLI's choice (-N), not the user's */
-	bool worker;		   /* of iocom batch */
-	bool home_dir;		   /* a login: where its directory is missing, "/" */
-	char node[IOCOM_NAME_MAX]; /* forced, or "" */
+	struct placement placement; /* what is asked, decided and answered */
 	struct view_policy policy;
 	struct job_order order;
 	struct rules_request request;
-	struct iocom_vector own;
-	uint64_t seed; /* of the decision */
 	char candidates[PLACE_HOPS][IOCOM_NAME_MAX];
 	unsigned ncandidates, at;   /* `at`: the next to be asked; behind the last: home */
 	char asked[IOCOM_NAME_MAX]; /* whose answer is to come */
-	bool restartable;	    /* may be run again, after it was lost (leases.h) */
-	uint64_t restarts;	    /* so often */
-	uint32_t attempt;
-	char again[SPEC_JOB_MAX]; /* the attempt that was lost, or "" */
-	char first[SPEC_JOB_MAX]; /* "": this one */
-	json_t *answer, *refused;
+	char first[SPEC_JOB_MAX];   /* attempt of a restartable job; "": this one */
 };
 
 /* Fills P from the request REQ of UID.  0 or negative errno with the sentence. */

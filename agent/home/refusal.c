@@ -8,12 +8,13 @@
 #include "agent/cluster/control.h"
 #include "user/utf8.h"
 
-json_t *refusal_json(const char *node, const char *reason, const char *text)
+int refusal_keep(struct placement *placement, const char *node, const char *reason,
+		 const char *text)
 {
 	char clean[1024]; /* names of files need not be UTF-8; JSON must be */
 
 	utf8_copy(clean, sizeof(clean), text, strlen(text));
-	return json_pack("{s:s,s:s,s:s}", "node", node, "reason", reason, "text", clean);
+	return placement_refuse(placement, node, reason, clean);
 }
 
 void refusal_sentence(const char *node, const char *reason, const char *text, char *out,

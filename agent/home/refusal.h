@@ -3,16 +3,18 @@
 #ifndef IOCOM_REFUSAL_H
 #define IOCOM_REFUSAL_H
 
-#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "balancer/view/placement.h"
 
 #define REFUSAL_NO_ANSWER "no-answer" /* TEXT says what the node did: "did not answer ..." */
 #define REFUSAL_SILENT	  "silent"    /* the same */
 #define REFUSAL_PATH	  "path-missing"
 
-/* {node, reason, text} for the decision that is kept; the caller's; NULL: no memory. */
-json_t *refusal_json(const char *node, const char *reason, const char *text);
+/* PLACEMENT keeps it; TEXT need not be UTF-8.  0 or -ENOMEM. */
+int refusal_keep(struct placement *placement, const char *node, const char *reason,
+		 const char *text);
 /* One sentence of at most SIZE - 1 bytes. */
 void refusal_sentence(const char *node, const char *reason, const char *text, char *out,
 		      size_t size);

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "iocom/vector.h"
-#include "agent/home/need.h"
+#include "balancer/view/need.h"
 #include "user/renewal.h"
 #include "user/spec.h"
 

@@ -40,7 +40,7 @@ int journal_home_stale(struct journal *j, uint64_t before_ns)
 		" or its node went away' WHERE state='starting' AND submit_ns<?1",
 		"i", I(before_ns));
 
-	return rc ? rc : sqlite3_changes(j->db);
+	return rc ? rc : sqlite3_changes(j->file.db);
 }
 
 /* Not ended: the end is not known, and a late report has the last word. */
@@ -178,7 +178,7 @@ int journal_accept(struct journal *j, const struct journal_job *job, const void 
 		"orders) VALUES(?,?,?,?,?,?,?,'starting',?,?) ON CONFLICT DO NOTHING",
 		"sssisssib", job->job, job->home, job->node, I(job->uid), job->class_name,
 		job->command, job->policy, I(job->submit_ns), order, length);
-	if (!rc && sqlite3_changes(j->db) == 0)
+	if (!rc && sqlite3_changes(j->file.db) == 0)
 		return iocom_err_set(err, JOURNAL_E_SEEN, "job %s was accepted before", job->job);
 	return rc;
 }
@@ -344,7 +344,7 @@ int journal_nonce(struct journal *j, const char *from, uint64_t id, uint64_t now
 	int rc = journal_change(j, err, "INSERT INTO nonce VALUES(?1,?2,?3) ON CONFLICT DO NOTHING",
 				"sii", from, I(id), I(now_s + keep_s));
 
-	if (!rc && sqlite3_changes(j->db) == 0)
+	if (!rc && sqlite3_changes(j->file.db) == 0)
 		return iocom_err_set(err, JOURNAL_E_SEEN, "message %llu of node %s was here before",
 				     (unsigned long long)id, from);
 	/* Those that are over go; most of the time there are none. */

@@ -40,7 +40,13 @@ struct journal_job {
 	bool worker;  /* journal_submit: of iocom batch, so that nobody's last job is one */
 };
 
+/*
+ * Opens or makes PATH; one of an older layout is copied first and then migrated
+ * (database.h).  0 or negative errno with the sentence.
+ */
 int journal_open(struct journal **journal, const char *path, struct iocom_err *err);
+/* The copy that this opening made before it migrated the file; "": none. */
+const char *journal_backup(const struct journal *journal);
 void journal_close(struct journal *journal); /* NULL is fine */
 /*
  * What is written between the two reaches the file together, or not at all; one write to
@@ -49,6 +55,8 @@ void journal_close(struct journal *journal); /* NULL is fine */
  */
 int journal_begin(struct journal *j, struct iocom_err *err);
 int journal_commit(struct journal *j, struct iocom_err *err);
+/* Instead of journal_commit: nothing of it is in the journal. */
+void journal_cancel(struct journal *j);
 
 /* As home. */
 int journal_submit(struct journal *j, const struct journal_job *job, struct iocom_err *err);

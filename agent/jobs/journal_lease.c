@@ -24,7 +24,7 @@ int journal_lease_fence(struct journal *j, const char *job, const char *next, ui
 	int rc = journal_change(j, err, "UPDATE lease SET next=?2 WHERE job=?1 AND next=''", "ss",
 				job, next);
 
-	if (!rc && sqlite3_changes(j->db) == 0)
+	if (!rc && sqlite3_changes(j->file.db) == 0)
 		return iocom_err_set(err, -ESTALE, "job %s was run again already", job);
 	return rc ? rc
 		  : journal_change(j, err,
@@ -120,7 +120,7 @@ int journal_lease_number(struct journal *j, const char *job, uint64_t number, st
 	int rc = journal_change(j, err, "UPDATE lease SET number=?2 WHERE job=?1 AND number<?2",
 				"si", job, I(number));
 
-	return rc ? rc : sqlite3_changes(j->db) ? 0 : -EALREADY;
+	return rc ? rc : sqlite3_changes(j->file.db) ? 0 : -EALREADY;
 }
 
 int journal_leases(struct journal *j, const char *own,

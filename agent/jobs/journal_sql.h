@@ -6,11 +6,12 @@
 #include <sqlite3.h>
 
 #include "agent/jobs/journal.h"
+#include "balancer/settings/database.h"
 
 #define JOURNAL_STATEMENTS 64 /* of all parts together */
 
 struct journal {
-	sqlite3 *db;
+	struct database file;
 	int64_t pending_after; /* row of the last report offered: the next ones get their turn */
 	struct {
 		const char *sql; /* the literal's address is the key */
@@ -19,6 +20,9 @@ struct journal {
 };
 
 #define I(x) ((int64_t)(x))
+
+/* journal_version.c: the tables, and what older ones become. */
+extern const struct database_layout journal_layout;
 
 /* Says what SQLite said.  -ENOSPC or -EIO. */
 int journal_failed(struct journal *j, const char *what, struct iocom_err *err);

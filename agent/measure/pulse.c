@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/cluster/vector_codec.h"
+#include "balancer/view/vector_codec.h"
 #include "agent/jobs/journal.h"
 #include "agent/measure/uptime_mark.h"
 #include "user/clock.h"

@@ -126,27 +126,25 @@ static int find_best(const struct placement_request *asked, unsigned long count,
 		     const char *executable, char *const *command, struct nodelist *out,
 		     struct nodelist *spares, struct iocom_err *err)
 {
-	struct placement_request ask = *asked;
-	json_t *answer = NULL;
+	struct placement_request request = *asked;
+	struct placement answer;
 	struct view_file view;
-	msgpack_sbuffer buffer;
 	char *text;
 	int rc;
 
-	ask.view = true;
-	placement_request_pack(&ask, false, cwd, executable, command, &buffer);
-	rc = client_ask(ask.run_dir, &buffer, &answer, err);
-	if (rc)
-		return rc;
-	text = json_dumps(json_object_get(answer, "view"), JSON_COMPACT);
-	rc = text ? view_file_decode("the agent's view", text, strlen(text), &view, err)
-		  : iocom_err_set(err, -EPROTO, "the agent does not tell its view");
-	free(text);
+	request.ask.view = true;
+	rc = placement_request_ask(&request, false, cwd, executable, command, &answer, err);
 	if (!rc) {
-		rc = take_best(&view, listing_string(answer, "policy"), count, out, spares, err);
+		text = json_dumps(answer.view, JSON_COMPACT);
+		rc = text ? view_file_decode("the agent's view", text, strlen(text), &view, err)
+			  : iocom_err_set(err, -EPROTO, "the agent does not tell its view");
+		free(text);
+	}
+	if (!rc) {
+		rc = take_best(&view, answer.policy, count, out, spares, err);
 		view_file_fini(&view);
 	}
-	json_decref(answer);
+	placement_fini(&answer);
 	return rc;
 }
 

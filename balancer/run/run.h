@@ -15,6 +15,7 @@
 #include "user/attach.h"
 #include "iocom/err.h"
 #include "balancer/run/run_tty.h"
+#include "balancer/view/placement.h"
 #include "user/spec.h"
 #include "user/wire.h"
 
@@ -189,11 +190,13 @@ int run_background(const char *name, const char *job);
 bool run_may_restart(const struct run_result *result);
 /*
  * Asks home by ASK, at most every LEAST_MS, what becomes of the lost attempt, until home has
- * decided or does not answer for too long.  Returns 0: ANSWER (the caller's) places the next
- * attempt; 1: the job had ended, RESULT says how; negative errno with the sentence.
+ * decided or does not answer for too long.  Returns 0: ANSWER places the next attempt; 1: the
+ * job had ended, RESULT says how; negative errno with the sentence.  The caller frees ANSWER in
+ * any case.
  */
-int run_again(int (*ask)(void *arg, json_t **answer, struct iocom_err *err), void *arg,
-	      uint64_t least_ms, struct run_result *result, json_t **answer, struct iocom_err *err);
+int run_again(int (*ask)(void *arg, struct placement *answer, struct iocom_err *err), void *arg,
+	      uint64_t least_ms, struct run_result *result, struct placement *answer,
+	      struct iocom_err *err);
 
 /* --- run_report.c: --status-fd, one JSON object a line --- */
 
@@ -206,7 +209,7 @@ struct run_report {
 /* Takes LINE and writes it with a newline; does nothing if nobody reads. */
 void run_report_print(int fd, json_t *line);
 
-void run_report_placed(const struct run_report *report, const json_t *answer);
+void run_report_placed(const struct run_report *report, const struct placement *answer);
 void run_report_started(const struct run_report *report, uint64_t pid);
 /* STATE "exited", "failed" or "lost"; STATUS is what `iocom run` returns. */
 void run_report_end(const struct run_report *report, const char *state,

@@ -14,7 +14,6 @@
 
 #include "balancer/client.h"
 #include "user/clock.h"
-#include "balancer/listing.h"
 
 #define WAIT_MAX_MS 5000
 
@@ -40,11 +39,11 @@ bool run_may_restart(const struct run_result *result)
 }
 
 /* Fills RESULT with the end of an attempt that we had lost sight of. */
-static int told_end(const json_t *ended, struct run_result *result)
+static int told_end(const struct placement_lost *lost, struct run_result *result)
 {
 	result->state = RUN_EXITED;
-	result->kind = (uint8_t)listing_number(ended, "kind");
-	result->value = (uint32_t)listing_number(ended, "value");
+	result->kind = (uint8_t)lost->kind;
+	result->value = (uint32_t)lost->value;
 	snprintf(result->text, sizeof(result->text),
 		 "contact was lost; its home node knows how it ended, its output may be cut");
 	return 1;
@@ -54,10 +53,10 @@ static int told_end(const json_t *ended, struct run_result *result)
  * The only node that the user allows has one lease's time to return.  Returns 0, or an error
  * when the time is over.
  */
-static int still_silent(const json_t *got, uint64_t *since_s, struct iocom_err *err)
+static int still_silent(const struct placement_lost *lost, uint64_t *since_s, struct iocom_err *err)
 {
-	const char *node = listing_string(got, "silent");
-	uint64_t limit_s = (uint64_t)listing_number(got, "lease_ms") / 1000;
+	const char *node = lost->silent;
+	uint64_t limit_s = lost->lease_ms / 1000;
 
 	if (!*node) {
 		*since_s = 0;
@@ -73,39 +72,30 @@ static int still_silent(const json_t *got, uint64_t *since_s, struct iocom_err *
 			     node, (unsigned long long)limit_s);
 }
 
-int run_again(int (*ask)(void *arg, json_t **answer, struct iocom_err *err), void *arg,
-	      uint64_t least_ms, struct run_result *result, json_t **answer, struct iocom_err *err)
+int run_again(int (*ask)(void *arg, struct placement *answer, struct iocom_err *err), void *arg,
+	      uint64_t least_ms, struct run_result *result, struct placement *got,
+	      struct iocom_err *err)
 {
 	uint64_t heard_s = run_again_now_s(), silent_s = 0;
 
 	for (;;) {
 		uint64_t wait_ms = 1000;
-		const json_t *wait;
-		json_t *got = NULL;
-		int rc = ask(arg, &got, err);
+		int rc = ask(arg, got, err);
 
 		if (rc && (!client_agent_is_away(rc) || run_again_now_s() - heard_s > RUN_AGAIN_S))
 			return rc;
 		if (!rc) {
 			heard_s = run_again_now_s();
 			err->text[0] = 0;
-			wait = json_object_get(got, "wait_ms");
-			if (!wait) {
-				const json_t *ended = json_object_get(got, "ended");
-
-				*answer = ended ? NULL : got;
-				rc = ended ? told_end(ended, result) : 0;
-				if (ended)
-					json_decref(got);
-				return rc;
-			}
-			wait_ms = (uint64_t)json_integer_value(wait);
-			rc = still_silent(got, &silent_s, err);
-			json_decref(got);
+			wait_ms = got->lost.wait_ms;
+			if (!wait_ms)
+				return *got->lost.state ? told_end(&got->lost, result) : 0;
+			rc = still_silent(&got->lost, &silent_s, err);
 			if (rc)
 				return rc;
 		}
 		err->text[0] = 0;
+		placement_fini(got);
 		if (wait_ms < least_ms)
 			wait_ms = least_ms;
 		pause_ms(wait_ms < WAIT_MAX_MS ? wait_ms : WAIT_MAX_MS);

@@ -37,21 +37,15 @@ static json_t *line_new(const struct run_report *report, const char *state)
 			 "node", report->node, "state", state);
 }
 
-void run_report_placed(const struct run_report *report, const json_t *answer)
+void run_report_placed(const struct run_report *report, const struct placement *answer)
 {
 	json_t *line;
 
 	if (report->fd < 0)
 		return;
 	line = line_new(report, "placed");
-	if (line && !report->brief) {
-		json_t *told = json_copy((json_t *)answer); /* shallow */
-
-		/* These are secrets between this program and the node. */
-		json_object_del(told, "nonce");
-		json_object_del(told, "munge_socket");
-		json_object_set_new(line, "placement", told);
-	}
+	if (line && !report->brief)
+		json_object_set_new(line, "placement", placement_public(answer));
 	run_report_print(report->fd, line);
 }
 

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "balancer/settings/database.h"
+
 #define ALPHA	  0.5
 #define WHOLE_RUN 5
 #define TEXT(x)	  TEXT_(x)
@@ -28,7 +30,7 @@
 #define STATEMENTS 12
 
 struct profile_store {
-	sqlite3 *db;
+	struct database file;
 	struct {
 		const char *sql; /* the literal's address is the key */
 		sqlite3_stmt *st;
@@ -37,41 +39,55 @@ struct profile_store {
 
 static int profile_failed(struct profile_store *s, const char *what, struct iocom_err *err)
 {
-	int code = sqlite3_extended_errcode(s->db) & 0xff;
-
-	return iocom_err_set(err, code == SQLITE_FULL ? -ENOSPC : -EIO,
-			     "cannot %s the class profiles %s: %s", what,
-			     sqlite3_db_filename(s->db, "main"), sqlite3_errmsg(s->db));
+	return database_failed(&s->file, what, err);
 }
+
+static const char profile_schema[] =
+	"CREATE TABLE IF NOT EXISTS profile(uid INTEGER, class TEXT, runs INTEGER,"
+	" cpu_ms REAL, requests REAL, request_kb REAL, memory_mb REAL, wall_ms REAL,"
+	" io_per_ms REAL, faults_per_ms REAL, PRIMARY KEY(uid, class)) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS behaviour(uid INTEGER, class TEXT, com_ms REAL,"
+	" disk_ms REAL, phases TEXT, PRIMARY KEY(uid, class)) WITHOUT ROWID;";
+
+/* The first files had no table of behaviour. */
+static int profile_version_1(const struct database *d, struct iocom_err *err)
+{
+	return sqlite3_exec(d->db, profile_schema, NULL, NULL, NULL) == SQLITE_OK
+		       ? 0
+		       : database_failed(d, "migrate", err);
+}
+
+static int (*const profile_steps[])(const struct database *d, struct iocom_err *err) = {
+	profile_version_1,
+};
+
+static const struct database_layout profile_layout = {
+	.what = "the class profiles",
+	.advice = "",
+	.schema = profile_schema,
+	.steps = profile_steps,
+	.version = sizeof(profile_steps) / sizeof(*profile_steps),
+};
 
 int profile_open(struct profile_store **out, const char *path, struct iocom_err *err)
 {
-	static const char schema[] =
-		"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-		"CREATE TABLE IF NOT EXISTS profile(uid INTEGER, class TEXT, runs INTEGER,"
-		" cpu_ms REAL, requests REAL, request_kb REAL, memory_mb REAL, wall_ms REAL,"
-		" io_per_ms REAL, faults_per_ms REAL, PRIMARY KEY(uid, class)) WITHOUT ROWID;"
-		"CREATE TABLE IF NOT EXISTS behaviour(uid INTEGER, class TEXT, com_ms REAL,"
-		" disk_ms REAL, phases TEXT, PRIMARY KEY(uid, class)) WITHOUT ROWID;";
 	struct profile_store *s = calloc(1, sizeof(*s));
-	int rc = 0;
+	int rc;
 
 	if (!s)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
-	if (sqlite3_open(path, &s->db) != SQLITE_OK) {
-		rc = iocom_err_set(err, -EIO, "cannot open the class profiles %s: %s", path,
-				   s->db ? sqlite3_errmsg(s->db) : "out of memory");
-	} else {
-		sqlite3_busy_timeout(s->db, 1000);
-		if (sqlite3_exec(s->db, schema, NULL, NULL, NULL) != SQLITE_OK)
-			rc = profile_failed(s, "set up", err);
-	}
+	rc = database_open(&s->file, path, &profile_layout, err);
 	if (rc) {
-		profile_close(s);
+		free(s);
 		return rc;
 	}
 	*out = s;
 	return 0;
+}
+
+const char *profile_backup(const struct profile_store *store)
+{
+	return store->file.backup;
 }
 
 void profile_close(struct profile_store *store)
@@ -80,7 +96,7 @@ void profile_close(struct profile_store *store)
 		return;
 	for (size_t i = 0; i < STATEMENTS; i++)
 		sqlite3_finalize(store->cache[i].st);
-	sqlite3_close(store->db);
+	database_close(&store->file);
 	free(store);
 }
 
@@ -95,7 +111,7 @@ static sqlite3_stmt *profile_statement(struct profile_store *s, const char *sql)
 		sqlite3_finalize(s->cache[i].st);
 		s->cache[i].st = NULL;
 		s->cache[i].sql = NULL;
-		if (sqlite3_prepare_v2(s->db, sql, -1, &s->cache[i].st, NULL) != SQLITE_OK)
+		if (sqlite3_prepare_v2(s->file.db, sql, -1, &s->cache[i].st, NULL) != SQLITE_OK)
 			return NULL;
 		s->cache[i].sql = sql;
 	}
@@ -389,7 +405,7 @@ int profile_forget(struct profile_store *s, uid_t uid, const char *class_name,
 	if (!rc)
 		rc = delete_from(s, "DELETE FROM profile WHERE uid=?1 AND class=?2", uid,
 				 class_name, err);
-	if (!rc && !sqlite3_changes(s->db))
+	if (!rc && !sqlite3_changes(s->file.db))
 		rc = -ENOENT;
 	return finish_transaction(s, rc, err);
 }

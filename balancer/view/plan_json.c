@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "balancer/view/json_field.h"
@@ -134,6 +135,142 @@ json_t *plan_json(const struct view_decision *d, bool texts)
 	};
 
 	return plan_answer_json(&answer, texts);
+}
+
+/* --- reading -------------------------------------------------------------------- */
+
+static int plan_text(const json_t *object, const char *key, const char **out)
+{
+	const json_t *value = json_object_get(object, key);
+
+	*out = value ? json_string_value(value) : "";
+	return *out ? 0 : -EPROTO;
+}
+
+static int plan_number(const json_t *object, const char *key, double *out)
+{
+	const json_t *value = json_object_get(object, key);
+
+	*out = json_number_value(value);
+	return !value || json_is_number(value) ? 0 : -EPROTO;
+}
+
+static int plan_flag(const json_t *object, const char *key, bool *out)
+{
+	const json_t *value = json_object_get(object, key);
+
+	*out = json_is_true(value);
+	return !value || json_is_boolean(value) ? 0 : -EPROTO;
+}
+
+static int plan_read_reason(const json_t *value, void *at)
+{
+	struct plan_reason *r = at;
+
+	return !json_is_object(value) || plan_text(value, "criterion", &r->criterion) ||
+			       plan_text(value, "source", &r->source) ||
+			       plan_text(value, "node", &r->node) ||
+			       plan_text(value, "unit", &r->unit) ||
+			       plan_text(value, "relation", &r->relation) ||
+			       plan_text(value, "text", &r->text) ||
+			       plan_number(value, "left", &r->left) ||
+			       plan_number(value, "right", &r->right) ||
+			       plan_flag(value, "holds", &r->holds)
+		       ? -EPROTO
+		       : 0;
+}
+
+static int plan_read_move(const json_t *value, void *at)
+{
+	struct plan_move *m = at;
+
+	return !json_is_object(value) || plan_text(value, "node", &m->node) ||
+			       plan_text(value, "to", &m->to) ||
+			       plan_number(value, "task", &m->task)
+		       ? -EPROTO
+		       : 0;
+}
+
+static int plan_read_name(const json_t *value, void *at)
+{
+	*(const char **)at = json_string_value(value);
+	return json_is_string(value) ? 0 : -EPROTO;
+}
+
+/* The list KEY, each of SIZE bytes by READ: *OUT is malloc'ed. */
+static int plan_read_list(const json_t *object, const char *key, size_t size,
+			  int (*read)(const json_t *value, void *at), void **out, size_t *count)
+{
+	const json_t *list = json_object_get(object, key);
+	size_t n = json_array_size(list);
+
+	if (!list)
+		return 0;
+	if (!json_is_array(list))
+		return -EPROTO;
+	*out = calloc(n + 1, size);
+	if (!*out)
+		return -ENOMEM;
+	for (; *count < n; ++*count)
+		if (read(json_array_get(list, *count), (char *)*out + *count * size))
+			return -EPROTO;
+	return 0;
+}
+
+static int plan_read_names(const json_t *object, const char *key, const char ***out, size_t *count)
+{
+	void *list = NULL;
+	int rc = plan_read_list(object, key, sizeof(**out), plan_read_name, &list, count);
+
+	*out = list;
+	return rc;
+}
+
+static int plan_read_lists(struct plan_record *r)
+{
+	void *reasons = NULL, *moves = NULL;
+	int rc = plan_read_list(r->document, "reasons", sizeof(*r->reasons), plan_read_reason,
+				&reasons, &r->nreasons);
+
+	r->reasons = reasons;
+	if (!rc)
+		rc = plan_read_list(r->document, "migrate", sizeof(*r->moves), plan_read_move,
+				    &moves, &r->nmoves);
+	r->moves = moves;
+	if (!rc)
+		rc = plan_read_names(r->document, "nodes", &r->nodes, &r->nnodes);
+	if (!rc)
+		rc = plan_read_names(r->document, "tied", &r->tied, &r->ntied);
+	if (!rc)
+		rc = plan_read_names(r->document, "candidates", &r->candidates, &r->ncandidates);
+	return rc;
+}
+
+int plan_record_take(struct plan_record *r, json_t *document)
+{
+	int rc;
+
+	*r = (struct plan_record){.document = document};
+	rc = json_is_object(document) && !plan_text(document, "policy", &r->policy) &&
+			     !plan_text(document, "home", &r->home) &&
+			     !plan_text(document, "node", &r->node) &&
+			     !plan_flag(document, "queued", &r->queued)
+		     ? plan_read_lists(r)
+		     : -EPROTO;
+	if (rc)
+		plan_record_fini(r);
+	return rc;
+}
+
+void plan_record_fini(struct plan_record *r)
+{
+	free(r->reasons);
+	free(r->moves);
+	free(r->nodes);
+	free(r->tied);
+	free(r->candidates);
+	json_decref(r->document);
+	*r = (struct plan_record){.policy = "", .home = "", .node = ""};
 }
 
 /* --- comparing ------------------------------------------------------------------ */

@@ -40,6 +40,37 @@ struct plan_answer {
  */
 json_t *plan_answer_json(const struct plan_answer *answer, bool texts);
 json_t *plan_json(const struct view_decision *decision, bool texts);
+
+/* One test of a criterion; texts are never NULL. */
+struct plan_reason {
+	const char *criterion, *source, *node, *unit, *relation, *text;
+	double left, right;
+	bool holds;
+};
+
+struct plan_move {
+	const char *node, *to;
+	double task;
+};
+
+/* A plan as its document says it; all texts are the document's. */
+struct plan_record {
+	json_t *document; /* NULL: there is no plan */
+	const char *policy, *home, *node;
+	bool queued;
+	struct plan_reason *reasons;
+	const char **nodes, **tied, **candidates;
+	struct plan_move *moves;
+	size_t nreasons, nnodes, ntied, ncandidates, nmoves;
+};
+
+/*
+ * Reads DOCUMENT, which it takes in any case.  What is left out is "", 0 or empty.  0;
+ * -EPROTO: it is no plan; -ENOMEM.  RECORD is to be freed only after 0.
+ */
+int plan_record_take(struct plan_record *record, json_t *document);
+void plan_record_fini(struct plan_record *record);
+
 /*
  * Whether both answers say the same apart from texts; numbers may differ by TOLERANCE (0: not
  * at all) of the larger one.

@@ -24,10 +24,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/cluster/vector_codec.h"
 #include "agent/home/home_own.h"
-#include "agent/home/need.h"
-#include "balancer/view/plan_json.h"
+#include "agent/home/need_resolve.h"
+#include "balancer/view/placement.h"
 #include "tests/lib/rebuilt_view.h"
 #include "user/clock.h"
 #include "user/pack.h"
@@ -204,21 +203,18 @@ static void live(struct cluster *c)
 
 static void request_pack(msgpack_sbuffer *out, const char *policy)
 {
-	msgpack_packer pk;
+	struct placement_ask ask;
 
-	pack_begin(&pk, out, 7);
-	pack_str(&pk, "op", "place");
-	pack_str(&pk, "policy", policy);
-	pack_str(&pk, "class", "sort");
-	pack_str(&pk, "cwd", "/home/user/work");
-	pack_str(&pk, "executable", "/usr/bin/sort");
-	pack_bool(&pk, "run", false);
-	pack_key(&pk, "need");
-	msgpack_pack_map(&pk, 4);
-	pack_f64(&pk, "io_per_s", 50 + draw(100));
-	pack_f64(&pk, "requests", 500 + draw(5000));
-	pack_f64(&pk, "memory_mb", draw(2000));
-	pack_f64(&pk, "cpu_s", 1 + draw(60));
+	placement_ask_init(&ask);
+	snprintf(ask.policy, sizeof(ask.policy), "%s", policy);
+	strcpy(ask.class_name, "sort");
+	strcpy(ask.cwd, "/home/user/work");
+	strcpy(ask.executable, "/usr/bin/sort");
+	ask.need.value[NEED_IO_PER_S] = 50 + draw(100);
+	ask.need.value[NEED_REQUESTS] = 500 + draw(5000);
+	ask.need.value[NEED_MEMORY_MB] = draw(2000);
+	ask.need.value[NEED_CPU_S] = 1 + draw(60);
+	placement_ask_pack(&ask, out);
 }
 
 struct asked {
@@ -235,34 +231,35 @@ struct path {
 	char *text;
 };
 
-static void take(struct cluster *c, const struct asked *asked, struct need *need,
+static void take(struct cluster *c, const struct asked *asked, struct placement *p,
 		 struct rules_request *request)
 {
 	struct profile profile;
 	msgpack_unpacked map;
 
+	placement_init(p);
 	must(unpack_map(&map, asked->bytes, asked->length) == 0);
-	must(profile_get(c->home->profiles, 0, "sort", &profile, NULL) != 0);
-	must(need_resolve(need, unpack_get(&map.data, "need"), NULL, NULL) == 0);
-	need_request(need, request);
+	must(placement_ask_unpack(&p->ask, &map.data, NULL) == 0);
+	must(profile_get(c->home->profiles, 0, p->ask.class_name, &profile, NULL) != 0);
+	need_resolve(&p->need, &p->ask.need, NULL);
+	need_request(&p->need, request);
 	msgpack_unpacked_destroy(&map);
 }
 
 /* The vectors of all nodes. */
-static json_t *rows(const struct view_file *file, const struct cluster *c)
+static void all_nodes(const struct cluster *c, const struct view_file *file, struct placement *p)
 {
-	json_t *list = json_array();
-
+	p->nodes = calloc(file->nnodes, sizeof(*p->nodes));
+	must(p->nodes != NULL);
 	for (uint32_t i = 0; i < file->nnodes; i++) {
 		const struct matrix_entry *e = matrix_find(&c->matrix, file->nodes[i].node.name);
-		json_t *o = json_object();
 
-		must(vector_json(e ? &e->vector : &c->own, o) == 0);
-		json_object_set_new(o, "self", json_boolean(!e));
-		json_object_set_new(o, "age_ms", json_real(file->nodes[i].node.age_ms));
-		json_array_append_new(list, o);
+		p->nodes[p->nnodes++] = (struct placement_node){
+			.vector = e ? e->vector : c->own,
+			.age_ms = file->nodes[i].node.age_ms,
+			.self = !e,
+		};
 	}
-	return list;
 }
 
 static void write_text(struct path *path)
@@ -276,21 +273,25 @@ static void rebuilt(struct cluster *c, const struct asked *asked, struct path *p
 {
 	struct view_decision decision;
 	struct view_file file;
-	struct need need;
+	struct placement p;
 
 	path->begin = now_us();
 	view_charges_settle(&c->charges, &c->matrix, loop_boot_ns(c->base.loop));
 	must(view_build(&c->own, &c->matrix, &c->charges, loop_boot_ns(c->base.loop), &file) == 0);
-	take(c, asked, &need, &file.job);
-	file.seed = asked->seed;
+	take(c, asked, &p, &file.job);
+	file.seed = p.seed = asked->seed;
 	must(view_decide(&file, &asked->policy, &decision, NULL) == 0);
 	path->decided = now_us();
-	path->answer = json_pack("{s:s,s:s,s:b,s:o,s:o,s:[],s:o,s:I}", "policy", asked->policy.name,
-				 "home", "home", "forced", false, "need", need_json(&need), "plan",
-				 plan_json(&decision, true), "refused", "nodes", rows(&file, c),
-				 "seed", (json_int_t)asked->seed);
+	must(plan_record_take(&p.plan, plan_json(&decision, true)) == 0);
+	all_nodes(c, &file, &p);
+	p.policy = asked->policy.name;
+	p.home = "home";
+	p.node = p.plan.node;
+	p.need_given = NEED_ALL;
+	path->answer = placement_json(&p, PLACEMENT_ANSWER);
 	view_decision_fini(&decision);
 	view_file_fini(&file);
+	placement_fini(&p);
 	write_text(path);
 }
 
@@ -298,16 +299,17 @@ static void kept_plan(struct cluster *c, const struct asked *asked, struct path 
 {
 	struct view_decision decision;
 	struct rules_request job;
-	struct need need;
+	struct placement p;
 
 	path->begin = now_us();
 	must(cluster_view_refresh(c->home->view, &c->own, loop_boot_ns(c->base.loop)) == 0);
-	take(c, asked, &need, &job);
+	take(c, asked, &p, &job);
 	must(cluster_view_decide(c->home->view, &asked->policy, &job, asked->seed, &decision,
 				 NULL) == 0);
 	path->decided = now_us();
 	path->answer = plan_json(&decision, true);
 	view_decision_fini(&decision);
+	placement_fini(&p);
 	write_text(path);
 }
 

@@ -120,6 +120,11 @@ tap_is "run >/dev/full of one that writes nothing: its own status" "$(full run -
 
 # --- explain, jobs ---
 tap_is "explain" "$(status "$iocom" explain --json "$three") $(jq -r .job "$dir/out")" "0 $three"
+"$iocom" run --comment 'nightly build' -- true
+tap_like "explain: the user's words" "$("$iocom" explain last)" 'Comment: nightly build'
+tap_is "explain --json: likewise" "$("$iocom" explain --json last | jq -r .place.comment)" "nightly build"
+tap_is "place --comment" "$("$iocom" place --json --comment 'why there?' -- true | jq -r .comment)" "why there?"
+tap_is "a comment of two lines: 125" "$(status "$iocom" run --comment $'a\nb' -- true) $(grep -c 'takes one line' "$dir/err")" "125 1"
 tap_is "of an unknown one: 1" "$(status "$iocom" explain no-such)" 1
 tap_like "said, with where to look" "$(cat "$dir/err")" 'iocom explain: .*no-such.*iocom jobs --all'
 for bad in "explain" "explain a b" "explain --bogus a" "jobs a" "jobs --bogus"; do

@@ -193,6 +193,8 @@ solo_state() { [ "$(solo_jobs | jq -r .state)" = "$1" ]; }
 solo_run sh -c "echo up; while [ ! -e $SCRATCH/go ]; do sleep 0.05; done; exit 3" >"$SCRATCH/up" &
 run=$!
 until_true 10 grep -q up "$SCRATCH/up"
+one_record() { [ "$(find "$SCRATCH/full/state/jobs" -mindepth 1 -maxdepth 1 | wc -l)" = 1 ]; }
+until_true 10 one_record # the ends of the jobs before are in the journal
 head -c 2M /dev/zero >"$SCRATCH/full/fill" 2>/dev/null
 : >"$SCRATCH/go"
 wait $run

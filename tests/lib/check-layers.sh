@@ -60,10 +60,10 @@ check_room agent/shim 'include/|user/|agent/'
 # talk in messages (cluster/peer_message.h) and include nothing of each other.
 below='include/|user/|balancer/(settings|view)/'
 check_room agent/base "$below|agent/base/"
-check_room agent/jobs "$below|agent/(base|jobs)/|agent/home/need.h"
-check_room agent/measure "$below|agent/(base|jobs|measure)/|agent/cluster/vector_codec.h"
-check_room agent/cluster "$below|agent/(base|jobs|cluster)/|agent/home/need.h"
-check_room agent/guest "$below|agent/(base|jobs|measure|cluster|guest)/|agent/(home/need|shim/(lease|order)).h"
+check_room agent/jobs "$below|agent/(base|jobs)/"
+check_room agent/measure "$below|agent/(base|jobs|measure)/"
+check_room agent/cluster "$below|agent/(base|jobs|cluster)/"
+check_room agent/guest "$below|agent/(base|jobs|measure|cluster|guest)/|agent/shim/(lease|order).h"
 check_room agent/home "$below|agent/(base|jobs|measure|cluster|home)/"
 check_room agent/metrics "$below|agent/(base|jobs|measure|cluster|metrics)/"
 check_room agent/front "$below|agent/(base|jobs|measure|cluster|guest|home|front)/"

@@ -76,31 +76,30 @@ static void ask_lease(struct start *s, struct spec *spec)
 	static const char line[] = "/nowhere\n2038-01-19T03:14:07.000Z iocomd: all is well\x1b[2J";
 	char *command[] = {(char *)"/usr/bin/touch", s->mark, NULL};
 	struct iocom_err err = {0};
-	msgpack_sbuffer buffer;
 	struct placement_request ask;
-	json_t *answer = NULL;
+	struct placement answer;
 
 	placement_request_init(&ask);
-	ask.node = s->node;
+	if (placement_request_node(&ask, s->node, &err))
+		cannot("ask", err.text);
 	ask.run_dir = s->run_dir;
 	become(s->uid);
-	placement_request_pack(&ask, true, strcmp(s->how, "line") ? "/" : line, command[0], command,
-			       &buffer);
-	if (client_ask(s->run_dir, &buffer, &answer, &err)) {
+	if (placement_request_ask(&ask, true, strcmp(s->how, "line") ? "/" : line, command[0],
+				  command, &answer, &err)) {
 		printf("refused: %s\n", err.text);
 		exit(1);
 	}
 	if (run_spec_fill(spec, command, "/", command[0], "none", &err))
 		cannot("spec", err.text);
-	snprintf(spec->job, sizeof(spec->job), "%s", listing_string(answer, "job"));
-	snprintf(spec->node, sizeof(spec->node), "%s", listing_string(answer, "node"));
-	snprintf(spec->nonce, sizeof(spec->nonce), "%s", listing_string(answer, "nonce"));
+	snprintf(spec->job, sizeof(spec->job), "%s", answer.job);
+	snprintf(spec->node, sizeof(spec->node), "%s", answer.node);
+	snprintf(spec->nonce, sizeof(spec->nonce), "%s", answer.nonce);
 	strcpy(spec->class_name, "touch");
 	spec->grace_ms = 1000;
-	s->port = (unsigned)listing_number(answer, "port");
+	s->port = (unsigned)answer.port;
 	free(s->munge);
-	s->munge = strdup(listing_string(answer, "munge_socket"));
-	json_decref(answer);
+	s->munge = strdup(answer.munge_socket);
+	placement_fini(&answer);
 	become(0);
 }
 

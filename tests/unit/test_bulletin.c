@@ -12,7 +12,7 @@
 
 #include "agent/cluster/bulletin.h"
 #include "user/pack.h"
-#include "agent/cluster/vector_codec.h"
+#include "balancer/view/vector_codec.h"
 
 static struct iocom_vector make(const char *name)
 {

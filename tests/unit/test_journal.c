@@ -201,7 +201,8 @@ static void test_older(void **state)
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db,
 				      "ALTER TABLE home DROP COLUMN text;"
-				      "ALTER TABLE target DROP COLUMN text;",
+				      "ALTER TABLE target DROP COLUMN text;"
+				      "PRAGMA user_version=0;",
 				      NULL, NULL, NULL),
 			 SQLITE_OK);
 	sqlite3_close(db);
@@ -468,7 +469,7 @@ static void test_nonces(void **state)
 /* Copies the first SIZE bytes of FROM to TO. Returns how many there were. */
 static size_t copy_part(const char *from, const char *to, size_t size)
 {
-	static char bytes[4 << 20];
+	static char bytes[16 << 20];
 	FILE *in = fopen(from, "r"), *out = fopen(to, "w");
 	size_t n;
 
@@ -569,6 +570,25 @@ static void test_no_place(void **state)
 	assert_null(j);
 }
 
+/* A transaction that is cancelled leaves nothing, and the next one is its own. */
+static void test_cancelled(void **state)
+{
+	struct journal *j = *state;
+	struct journal_job job = make("h-1-1", 1000, 10);
+	struct journal_rows rows;
+
+	assert_int_equal(journal_begin(j, &err), 0);
+	assert_int_equal(journal_submit(j, &job, &err), 0);
+	journal_cancel(j);
+	journal_cancel(j); /* there is none */
+	journal_rows(j, &rows);
+	assert_int_equal(rows.home, 0);
+	assert_int_equal(journal_submit(j, &job, &err), 0);
+	*state = j = reopen(j);
+	journal_rows(j, &rows);
+	assert_int_equal(rows.home, 1);
+}
+
 /* Changes of one transaction are all there, or none if the agent dies before the end. */
 static void test_together(void **state)
 {
@@ -613,6 +633,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
 		cmocka_unit_test(test_no_place),
 		cmocka_unit_test_setup_teardown(test_together, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cancelled, setup, teardown),
 	};
 	char command[80];
 	int rc;

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "agent/guest/jobs.h"
-#include "agent/home/need.h"
+#include "agent/home/need_resolve.h"
 #include "user/pack.h"
 
 #define NEAR(a, b) assert_true(fabs((double)(a) - (double)(b)) < 1e-9 * (1 + fabs((double)(b))))
@@ -31,6 +31,7 @@ static const struct profile profile = {
 static int resolve(struct need *n, const char *name, double value, const struct profile *p,
 		   struct iocom_err *err)
 {
+	struct need_options options;
 	msgpack_unpacked map;
 	msgpack_sbuffer b;
 	msgpack_packer pk;
@@ -42,7 +43,9 @@ static int resolve(struct need *n, const char *name, double value, const struct 
 	if (name)
 		pack_f64(&pk, name, value);
 	assert_int_equal(unpack_map(&map, b.data, b.size), 0);
-	rc = need_resolve(n, &map.data, p, err);
+	rc = need_options_unpack(&options, &map.data, err);
+	if (!rc)
+		need_resolve(n, &options, p);
 	msgpack_unpacked_destroy(&map);
 	msgpack_sbuffer_destroy(&b);
 	return rc;

@@ -39,26 +39,65 @@ static void test_sizes(void **state)
 		assert_int_equal(placement_request_size(bad[i], 1, &bytes), -EINVAL);
 }
 
+/* --NAME VALUE, as getopt_long gives it. */
+static int take(struct placement_request *r, const char *name, const char *value,
+		struct iocom_err *err)
+{
+	static const struct option own[] = {{"own", no_argument, NULL, 'o'}, {0}};
+	const struct option *o = placement_request_options(own);
+
+	while (o->name && strcmp(o->name, name) != 0)
+		o++;
+	assert_non_null(o->name);
+	return placement_request_take(r, o->val, value, err);
+}
+
 static void test_options(void **state)
 {
 	struct iocom_err err;
-	struct placement_request ask;
+	struct placement_request r;
+	char name[100];
 
 	(void)state;
-	placement_request_init(&ask);
-	assert_int_equal(placement_request_take(&ask, ASK_IO_RATE, "120.5", &err), 0);
-	assert_int_equal(placement_request_take(&ask, ASK_IO_SIZE, "64K", &err), 0);
-	assert_int_equal(placement_request_take(&ask, ASK_MEM, "1.5G", &err), 0);
-	assert_true(ask.io_per_s == 120.5 && ask.io_size_kb == 64 && ask.memory_mb == 1500);
-	assert_int_equal(placement_request_take(&ask, 'x', "1", &err), 1);
-	assert_int_equal(placement_request_take(&ask, ASK_REQUESTS, "many", &err), -EINVAL);
+	placement_request_init(&r);
+	assert_int_equal(take(&r, "io-rate", "120.5", &err), 0);
+	assert_int_equal(take(&r, "io-size", "64K", &err), 0);
+	assert_int_equal(take(&r, "mem", "1.5G", &err), 0);
+	assert_true(r.ask.need.value[NEED_IO_PER_S] == 120.5 &&
+		    r.ask.need.value[NEED_IO_SIZE_KB] == 64 &&
+		    r.ask.need.value[NEED_MEMORY_MB] == 1500 && r.ask.need.value[NEED_CPU_S] == -1);
+	assert_int_equal(placement_request_take(&r, 'x', "1", &err), 1);
+	assert_int_equal(placement_request_take(&r, ASK_END, "1", &err), 1);
+	assert_int_equal(take(&r, "own", "", &err), 1);
+	assert_int_equal(take(&r, "requests", "many", &err), -EINVAL);
 	assert_non_null(strstr(err.text, "--requests"));
-	assert_int_equal(placement_request_take(&ask, ASK_CPU_TIME, "-1", &err), -EINVAL);
-	assert_int_equal(placement_request_take(&ask, ASK_DATA, "/no/such/file", &err), -EINVAL);
+	assert_int_equal(take(&r, "cpu-time", "-1", &err), -EINVAL);
+	assert_int_equal(take(&r, "data", "/no/such/file", &err), -EINVAL);
 	assert_non_null(strstr(err.text, "/no/such/file"));
-	assert_int_equal(placement_request_take(&ask, ASK_DATA, "3M", &err), 0);
-	assert_true(ask.data_mb == 3);
-	assert_int_equal(placement_request_take(&ask, ASK_CLASS, "", &err), -EINVAL);
+	assert_int_equal(take(&r, "data", "3M", &err), 0);
+	assert_true(r.ask.need.value[NEED_DATA_MB] == 3);
+	assert_int_equal(take(&r, "class", "", &err), -EINVAL);
+	memset(name, 'n', sizeof(name));
+	name[63] = 0;
+	assert_int_equal(take(&r, "node", name, &err), 0);
+	assert_string_equal(r.ask.node, name);
+	name[63] = 'n';
+	name[64] = 0;
+	assert_int_equal(take(&r, "node", name, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "--node takes a name of 1 to 63 characters"));
+	assert_int_equal(take(&r, "node", "", &err), -EINVAL); /* a variable that is not set */
+	assert_int_equal(take(&r, "comment", "", &err), 0);
+	assert_int_equal(take(&r, "comment", "nightly build \xc3\xa4", &err), 0);
+	assert_string_equal(r.ask.comment, "nightly build \xc3\xa4");
+	assert_int_equal(take(&r, "comment", "two\nlines", &err), -EINVAL);
+	assert_int_equal(take(&r, "comment", "\x1b[2J", &err), -EINVAL);
+	assert_int_equal(take(&r, "comment",
+			      "\xc2\x9b"
+			      "2J",
+			      &err),
+			 -EINVAL);
+	assert_int_equal(take(&r, "comment", "\xff", &err), -EINVAL);
+	assert_non_null(strstr(err.text, "--comment takes one line of at most 200 bytes"));
 }
 
 static void test_pack_leaves_out_what_was_not_given(void **state)
@@ -68,13 +107,16 @@ static void test_pack_leaves_out_what_was_not_given(void **state)
 	msgpack_sbuffer buffer;
 	msgpack_unpacked map;
 	struct placement_request ask;
+	struct iocom_err err;
 	char text[64];
 	double value;
+	bool flag;
 
 	(void)state;
 	placement_request_init(&ask);
-	ask.cpu_s = 2;
-	placement_request_pack(&ask, true, "/tmp", "/bin/echo", command, &buffer);
+	ask.ask.need.value[NEED_CPU_S] = 2;
+	assert_int_equal(
+		placement_request_pack(&ask, true, "/tmp", "/bin/echo", command, &buffer, &err), 0);
 	assert_int_equal(unpack_map(&map, buffer.data, buffer.size), 0);
 	need = unpack_get(&map.data, "need");
 	assert_non_null(need);
@@ -84,6 +126,10 @@ static void test_pack_leaves_out_what_was_not_given(void **state)
 	assert_string_equal(text, "/bin/e?cho a b");
 	assert_int_equal(unpack_str(&map.data, "class", text, sizeof(text)), 0);
 	assert_string_equal(text, "e\ncho");
+	assert_int_equal(unpack_bool(&map.data, "run", &flag), 0);
+	assert_null(unpack_get(&map.data, "node"));
+	assert_null(unpack_get(&map.data, "restarts"));
+	assert_null(unpack_get(&map.data, "view"));
 	msgpack_unpacked_destroy(&map);
 	msgpack_sbuffer_destroy(&buffer);
 }

@@ -184,13 +184,57 @@ static void test_store(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/* A file of before there were versions, and of before there was a behaviour. */
+static void test_older_file(void **state)
+{
+	char dir[] = "/tmp/iocom-test-profile-XXXXXX", path[64], copy[80], command[80];
+	struct profile_store *store = NULL;
+	struct iocom_err err = {0};
+	struct profile p;
+	sqlite3 *db;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/profile.db", dir);
+	snprintf(copy, sizeof(copy), "%s.v0-backup", path);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(
+			db,
+			"PRAGMA journal_mode=WAL; CREATE TABLE profile(uid INTEGER, class TEXT,"
+			" runs INTEGER, cpu_ms REAL, requests REAL, request_kb REAL, memory_mb"
+			" REAL, wall_ms REAL, io_per_ms REAL, faults_per_ms REAL,"
+			" PRIMARY KEY(uid, class)) WITHOUT ROWID;"
+			"INSERT INTO profile VALUES(1000,'sort',3,100,5,64,10,200,0.1,0)",
+			NULL, NULL, NULL),
+		SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(profile_open(&store, path, &err), 0);
+	assert_string_equal(profile_backup(store), copy);
+	assert_int_equal(profile_get(store, 1000, "sort", &p, &err), 0);
+	NEAR(p.cpu_ms, 100);
+	assert_int_equal(p.runs, 3);
+	assert_int_equal(profile_learn(store, 1000, "sort", &p, &err), 0);
+	profile_close(store);
+	assert_int_equal(profile_open(&store, path, &err), 0);
+	assert_string_equal(profile_backup(store), "");
+	profile_close(store);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=2", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(profile_open(&store, path, &err), -ENOTSUP);
+	assert_non_null(strstr(err.text, "the class profiles"));
+	assert_non_null(strstr(err.text, "version 2"));
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_store),
-		cmocka_unit_test(test_bounded),
-		cmocka_unit_test(test_behaviour),
+		cmocka_unit_test(test_merge),	   cmocka_unit_test(test_store),
+		cmocka_unit_test(test_bounded),	   cmocka_unit_test(test_behaviour),
+		cmocka_unit_test(test_older_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,15 +29,18 @@ static void test_sentences(void **state)
 /* File names need not be UTF-8, but what is kept must be. */
 static void test_kept(void **state)
 {
-	json_t *kept = refusal_json("n2", REFUSAL_PATH, "working directory /\xff: missing");
+	struct placement p;
 
 	(void)state;
-	assert_non_null(kept);
-	assert_string_equal(json_string_value(json_object_get(kept, "node")), "n2");
-	assert_string_equal(json_string_value(json_object_get(kept, "reason")), "path-missing");
-	assert_string_equal(json_string_value(json_object_get(kept, "text")),
-			    "working directory /\xef\xbf\xbd: missing");
-	json_decref(kept);
+	placement_init(&p);
+	assert_int_equal(refusal_keep(&p, "n2", REFUSAL_PATH, "working directory /\xff: missing"),
+			 0);
+	assert_int_equal(refusal_keep(&p, "n3", REFUSAL_SILENT, ""), 0);
+	assert_int_equal(p.nrefused, 2);
+	assert_string_equal(p.refused[0].node, "n2");
+	assert_string_equal(p.refused[0].reason, "path-missing");
+	assert_string_equal(p.refused[0].text, "working directory /\xef\xbf\xbd: missing");
+	placement_fini(&p);
 }
 
 int main(void)

@@ -5,7 +5,7 @@
 #include "agent/cluster/bulletin.h"
 #include "tests/fuzz/protocol/fuzz_protocol.h"
 #include "tests/fuzz/protocol/sample_vector.h"
-#include "agent/cluster/vector_codec.h"
+#include "balancer/view/vector_codec.h"
 
 static void pack(const struct iocom_vector *v, msgpack_sbuffer *out)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The load vector on the wire and in listings; see vector_codec.h. */
-#include "agent/cluster/vector_codec.h"
+#include "balancer/view/vector_codec.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum kind { TEXT, ID, U16, U32, U64, REAL, BOOL };
@@ -226,4 +227,73 @@ int vector_json(const struct iocom_vector *v, json_t *object)
 		bad |= json_object_set_new(object, fields[i].name, value);
 	}
 	return bad ? -ENOMEM : 0;
+}
+
+static int vector_json_text(const json_t *value, char *out)
+{
+	size_t n = json_string_length(value);
+
+	if (!json_is_string(value) || n >= IOCOM_NAME_MAX || strlen(json_string_value(value)) != n)
+		return -EPROTO;
+	memcpy(out, json_string_value(value), n + 1);
+	return 0;
+}
+
+/* 16 hex digits. */
+static int vector_json_id(const json_t *value, uint64_t *out)
+{
+	const char *text = json_string_value(value);
+
+	if (!text || strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16)
+		return -EPROTO;
+	*out = strtoull(text, NULL, 16);
+	return 0;
+}
+
+static int vector_json_whole(enum kind kind, const json_t *value, void *p)
+{
+	uint64_t most = kind == U16 ? UINT16_MAX : kind == U32 ? UINT32_MAX : UINT64_MAX;
+	uint64_t number = (uint64_t)json_integer_value(value);
+
+	if (!json_is_integer(value) || number > most)
+		return -EPROTO;
+	if (kind == U16)
+		*(uint16_t *)p = (uint16_t)number;
+	else if (kind == U32)
+		*(uint32_t *)p = (uint32_t)number;
+	else
+		*(uint64_t *)p = number;
+	return 0;
+}
+
+static int vector_json_field(enum kind kind, const json_t *value, void *p)
+{
+	switch (kind) {
+	case TEXT:
+		return vector_json_text(value, p);
+	case ID:
+		return vector_json_id(value, p);
+	case REAL:
+		*(double *)p = json_number_value(value);
+		return json_is_number(value) ? 0 : -EPROTO;
+	case BOOL:
+		*(bool *)p = json_is_true(value);
+		return json_is_boolean(value) ? 0 : -EPROTO;
+	default:
+		return vector_json_whole(kind, value, p);
+	}
+}
+
+int vector_json_read(const json_t *object, struct iocom_vector *v)
+{
+	*v = (struct iocom_vector){0};
+	if (!json_is_object(object))
+		return -EPROTO;
+	for (size_t i = 0; i < NFIELDS; i++) {
+		const json_t *value = json_object_get(object, fields[i].name);
+
+		if (value && vector_json_field(fields[i].kind, value, (char *)v + fields[i].offset))
+			return -EPROTO;
+	}
+	return 0;
 }

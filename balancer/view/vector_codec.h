@@ -22,5 +22,7 @@ void vector_pack(msgpack_packer *pk, const struct iocom_vector *v);
 int vector_unpack(const msgpack_object *o, struct iocom_vector *v);
 /* Adds every field under its own name (boot_id as 16 hex digits).  0 or -ENOMEM. */
 int vector_json(const struct iocom_vector *v, json_t *object);
+/* The other way; what OBJECT has not stays 0.  0 or -EPROTO. */
+int vector_json_read(const json_t *object, struct iocom_vector *v);
 
 #endif

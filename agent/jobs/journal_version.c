@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The journal's tables and their versions; see journal.h.
+ *
+ *   0  files without a version; the first ones lack some columns, and a decision that is
+ *      kept has the load vectors of all nodes
+ *   1  every column is there; a decision has the vectors of the examined nodes (placement.h)
+ *
+ * The schema makes the tables of the newest version.  A change of the layout changes it and
+ * adds a step; what the steps before it use of the schema they then need a copy of.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/jobs/journal_sql.h"
+#include "balancer/view/placement.h"
+
+static const char journal_schema[] =
+	"CREATE TABLE IF NOT EXISTS home(job TEXT PRIMARY KEY, uid INTEGER, class TEXT,"
+	" command TEXT, policy TEXT, node TEXT, state TEXT, submit_ns INTEGER,"
+	" start_ns INTEGER DEFAULT 0, end_ns INTEGER DEFAULT 0, kind INTEGER DEFAULT 0,"
+	" value INTEGER DEFAULT 0, pid INTEGER DEFAULT 0, place TEXT, text TEXT,"
+	" worker INTEGER DEFAULT 0);"
+	"CREATE INDEX IF NOT EXISTS home_submit ON home(submit_ns);"
+	"CREATE INDEX IF NOT EXISTS home_state ON home(state);"
+	"CREATE TABLE IF NOT EXISTS target(job TEXT PRIMARY KEY, home TEXT, node TEXT, uid INTEGER,"
+	" class TEXT, command TEXT, policy TEXT, state TEXT, submit_ns INTEGER,"
+	" start_ns INTEGER DEFAULT 0, end_ns INTEGER DEFAULT 0, kind INTEGER DEFAULT 0,"
+	" value INTEGER DEFAULT 0, pid INTEGER DEFAULT 0, cgroup_id INTEGER DEFAULT 0,"
+	" report_due INTEGER DEFAULT 0, orders BLOB, report BLOB, text TEXT);"
+	"CREATE INDEX IF NOT EXISTS target_submit ON target(submit_ns);"
+	"CREATE INDEX IF NOT EXISTS target_due ON target(report_due);"
+	"CREATE INDEX IF NOT EXISTS target_state ON target(state);"
+	"CREATE TABLE IF NOT EXISTS mark(source TEXT PRIMARY KEY, high INTEGER);"
+	"CREATE TABLE IF NOT EXISTS nonce(sender TEXT, id INTEGER, until_s INTEGER,"
+	" PRIMARY KEY(sender, id)) WITHOUT ROWID;"
+	"CREATE INDEX IF NOT EXISTS nonce_until ON nonce(until_s);"
+	"CREATE TABLE IF NOT EXISTS lease(job TEXT PRIMARY KEY, first TEXT, attempt INTEGER,"
+	" restarts INTEGER, lease_ms INTEGER, next TEXT DEFAULT '', secret BLOB,"
+	" number INTEGER DEFAULT 0) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS fact(name TEXT PRIMARY KEY, value REAL);";
+
+/* The columns that a journal without a version may lack. */
+static int journal_add_columns(const struct database *d, struct iocom_err *err)
+{
+	static const char *const tables[][2] = {
+		{"SELECT text FROM home", "ALTER TABLE home ADD COLUMN text TEXT"},
+		{"SELECT text FROM target", "ALTER TABLE target ADD COLUMN text TEXT"},
+		{"SELECT worker FROM home", "ALTER TABLE home ADD COLUMN worker INTEGER DEFAULT 0"},
+		{"SELECT secret FROM lease", "ALTER TABLE lease ADD COLUMN secret BLOB"},
+		{"SELECT number FROM lease",
+		 "ALTER TABLE lease ADD COLUMN number INTEGER DEFAULT 0"},
+	};
+	int rc = SQLITE_OK;
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables) && rc == SQLITE_OK; i++) {
+		sqlite3_stmt *st = NULL;
+
+		if (sqlite3_prepare_v2(d->db, tables[i][0], -1, &st, NULL) != SQLITE_OK)
+			rc = sqlite3_exec(d->db, tables[i][1], NULL, NULL, NULL);
+		sqlite3_finalize(st);
+	}
+	return rc == SQLITE_OK ? 0 : database_failed(d, "migrate", err);
+}
+
+/* What a row keeps of the decision TEXT, malloc'ed; NULL: it is none, or no memory. */
+static char *journal_shrink(const char *text)
+{
+	json_t *document = json_loads(text, 0, NULL), *row = NULL;
+	struct iocom_err ignored;
+	struct placement p;
+	char *out;
+
+	if (!placement_read(&p, document, "the decision", &ignored))
+		row = placement_json(&p, PLACEMENT_ROW);
+	out = row ? json_dumps(row, JSON_COMPACT) : NULL;
+	json_decref(row);
+	placement_fini(&p);
+	json_decref(document);
+	return out;
+}
+
+/*
+ * The row that GET stands on.  One whose decision cannot be read stays as it is: `iocom
+ * explain` says so.  0, or SQLite has failed.
+ */
+static int journal_shrink_row(sqlite3_stmt *get, sqlite3_stmt *set)
+{
+	const char *text = (const char *)sqlite3_column_text(get, 1);
+	char *row = text ? journal_shrink(text) : NULL;
+	int rc = 0;
+
+	if (row && strlen(row) < strlen(text)) {
+		sqlite3_bind_int64(set, 1, sqlite3_column_int64(get, 0));
+		sqlite3_bind_text(set, 2, row, -1, SQLITE_STATIC);
+		rc = sqlite3_step(set) == SQLITE_DONE ? sqlite3_reset(set) : -EIO;
+	}
+	free(row);
+	return rc;
+}
+
+/* Rows one after the other, GET asked anew for each: it never reads what SET writes. */
+static int journal_shrink_each(sqlite3_stmt *get, sqlite3_stmt *set)
+{
+	sqlite3_int64 last = INT64_MIN;
+	int rc;
+
+	for (;;) {
+		sqlite3_bind_int64(get, 1, last);
+		rc = sqlite3_step(get);
+		if (rc != SQLITE_ROW)
+			return rc == SQLITE_DONE ? 0 : -EIO;
+		last = sqlite3_column_int64(get, 0);
+		if (journal_shrink_row(get, set))
+			return -EIO;
+		sqlite3_reset(get);
+	}
+}
+
+static int journal_shrink_rows(const struct database *d, struct iocom_err *err)
+{
+	static const char next[] = "SELECT rowid, place FROM home WHERE rowid>?1 AND place IS NOT"
+				   " NULL ORDER BY rowid LIMIT 1";
+	static const char shrink[] = "UPDATE home SET place=?2 WHERE rowid=?1";
+	sqlite3_stmt *get = NULL, *set = NULL;
+	int rc = 0;
+
+	if (sqlite3_prepare_v2(d->db, next, -1, &get, NULL) != SQLITE_OK ||
+	    sqlite3_prepare_v2(d->db, shrink, -1, &set, NULL) != SQLITE_OK ||
+	    journal_shrink_each(get, set))
+		rc = database_failed(d, "migrate", err);
+	sqlite3_finalize(get);
+	sqlite3_finalize(set);
+	return rc;
+}
+
+static int journal_version_1(const struct database *d, struct iocom_err *err)
+{
+	int rc = sqlite3_exec(d->db, journal_schema, NULL, NULL, NULL) == SQLITE_OK
+			 ? 0
+			 : database_failed(d, "migrate", err);
+
+	if (!rc)
+		rc = journal_add_columns(d, err);
+	return rc ? rc : journal_shrink_rows(d, err);
+}
+
+static int (*const journal_steps[])(const struct database *d, struct iocom_err *err) = {
+	journal_version_1,
+};
+
+const struct database_layout journal_layout = {
+	.what = "the job journal",
+	.advice = "; see that the directory exists and is writable (--state-dir)",
+	.schema = journal_schema,
+	.steps = journal_steps,
+	.version = sizeof(journal_steps) / sizeof(*journal_steps),
+};

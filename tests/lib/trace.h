@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Golden traces of what a part of the agent did on a virtual loop: each line with its time in
+ * ms, log lines among them.  A program's traces are the sections of one file in tests/golden;
+ * a change of behaviour shows as a diff there.  GOLDEN_UPDATE=1 rewrites the file.
+ */
+#ifndef TEST_TRACE_H
+#define TEST_TRACE_H
+
+#include "agent/base/loop.h"
+
+/* Before a program's first test; NAME: tests/golden/NAME.txt. */
+void trace_file(const char *name);
+/* Times are LOOP's from now on; HIDDEN is a path that is written as DIR.  Both are borrowed. */
+void trace_begin(const struct loop *loop, const char *hidden);
+__attribute__((format(printf, 1, 2))) void trace_line(const char *fmt, ...);
+/* What is of no interest is left out, from here to the next call; the log as well. */
+void trace_pause(bool pause);
+/* Compares what was traced with section TITLE, and fails at the first line that differs. */
+void trace_compare(const char *title);
+/* In each tear-down. */
+void trace_end(void);
+
+#endif

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* How a job gets a place at its target, and how its client takes it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "agent/guest/guest_own.h"
+#include "tests/lib/failing_disk.h"
+#include "tests/lib/guest_stage.h"
+#include "tests/unit/guest_accounts.h"
+
+#define FAR "/proc" /* a thread looks: the kernel alone cannot say what is there */
+
+static const struct gstage_client anna = {.uid = GSTAGE_UID};
+
+static struct job_order of(const char *job, uid_t uid)
+{
+	struct job_order order = gstage_order(job);
+
+	order.uid = uid;
+	return order;
+}
+
+static const char *admit_reason(const struct job_order *order)
+{
+	const struct peer_grant *g = gstage_admit(order);
+
+	assert_true(g->granted == !g->reason[0]);
+	assert_true(g->granted == !g->text[0]);
+	return g->granted ? "granted" : g->reason;
+}
+
+static void test_owner_says_no(void **state)
+{
+	struct job_order order = gstage_order("n2-1-1");
+
+	(void)state;
+	gstage.set.accept_jobs = false;
+	assert_string_equal(admit_reason(&order), "owner");
+	gstage.set.accept_jobs = true;
+	assert_string_equal(admit_reason(&order), "granted");
+	gstage_show();
+	trace_compare(__func__);
+}
+
+static void test_whose_jobs(void **state)
+{
+	static const struct {
+		uid_t uid;
+		const char *allow, *deny, *reason;
+	} cases[] = {
+		{1234, "", "", "no-user"},
+		{ACCOUNTS_SILENT, "", "", "user-slow"},
+		{2, "", "", "user"}, /* below min_uid */
+		{0, "", "", "user"}, /* allow_root is off */
+		{1000, "", "anna", "user"},
+		{1000, "bert", "", "user"},
+		{1000, "bert, @users", "", "granted"},
+		{1001, "bert", "anna", "granted"},
+	};
+	char job[32];
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct job_order order;
+
+		snprintf(job, sizeof(job), "n2-1-%u", i);
+		order = of(job, cases[i].uid);
+		strcpy(gstage.set.allow_users, cases[i].allow);
+		strcpy(gstage.set.deny_users, cases[i].deny);
+		assert_string_equal(admit_reason(&order), cases[i].reason);
+	}
+	gstage_show();
+	trace_compare(__func__);
+}
+
+static void test_what_is_missing(void **state)
+{
+	struct job_order order = gstage_order("n2-1-1");
+
+	(void)state;
+	strcpy(order.cwd, "/no-such-directory-of-anna");
+	assert_string_equal(admit_reason(&order), "path-missing");
+	order.forced = true; /* the user named this node: it cannot work all the same */
+	assert_string_equal(admit_reason(&order), "path-missing");
+	order = gstage_order("n2-1-2");
+	strcpy(order.executable, "/no-such-program-of-anna");
+	assert_string_equal(admit_reason(&order), "path-missing");
+	order.forced = true; /* exec says so, 127 */
+	assert_string_equal(admit_reason(&order), "granted");
+	order = gstage_order("n2-1-3");
+	strcpy(order.cwd, FAR);
+	assert_string_equal(admit_reason(&order), "granted");
+	gstage_show();
+	trace_compare(__func__);
+}
+
+static void test_what_it_would_do(void **state)
+{
+	struct job_order order = gstage_order("n2-1-1");
+
+	(void)state;
+	gstage.own.explicit_per_ms = 0.3;
+	gstage.own.implicit_per_ms = 0.1;
+	gstage.own.run_queue = 2;
+	order.need.value[NEED_IO_PER_S] = 200;
+	order.home_io = 0.59; /* 0.3 + 0.1 + 0.2 here */
+	assert_string_equal(admit_reason(&order), "overloaded");
+	order.home_io = 0.61;
+	order.home_cpu = 2.9;
+	assert_string_equal(admit_reason(&order), "overloaded");
+	order.home_cpu = 3;
+	order.need.value[NEED_MEMORY_MB] = 1010;
+	assert_string_equal(admit_reason(&order), "memory");
+	order.need.value[NEED_MEMORY_MB] = 1000;
+	assert_string_equal(admit_reason(&order), "granted");
+	order = gstage_order("n2-1-2");
+	order.home_io = 0.1;
+	order.need.value[NEED_MEMORY_MB] = 4000;
+	order.forced = true; /* the user knows better */
+	assert_string_equal(admit_reason(&order), "granted");
+	gstage_show();
+	trace_compare(__func__);
+}
+
+/* The first answer was lost: the second is the same. */
+static void test_asked_again(void **state)
+{
+	const struct job_order order = gstage_order("n2-1-1"), other = of("n2-1-1", 1001);
+	char nonce[SPEC_NONCE_MAX];
+
+	(void)state;
+	strcpy(nonce, gstage_admit(&order)->nonce);
+	assert_int_equal(strlen(nonce), 32);
+	gstage_pass(9000);
+	assert_string_equal(gstage_admit(&order)->nonce, nonce);
+	assert_string_equal(admit_reason(&other), "duplicate");
+	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), 0);
+	assert_string_equal(admit_reason(&order), "duplicate");
+	shim_started("n2-1-1", 10);
+	gstage_pass(0);
+	assert_string_equal(admit_reason(&order), "duplicate");
+	gstage_show();
+	trace_compare(__func__);
+}
+
+static int ask_now(const struct job_order *order, uint64_t ticket, struct peer_answer *answer)
+{
+	struct peer_request request = {.type = PEER_ADMIT, .order = order};
+
+	memcpy(request.job, order->job, sizeof(request.job));
+	return guest_on_admit(gstage.guest, &request, ticket, answer);
+}
+
+/* Until nobody looks at directories any more, though no time passes. */
+static size_t jobs_here(void)
+{
+	struct guest_counts counts;
+
+	do {
+		gstage_pass(0);
+		guest_count(gstage.guest, &counts);
+	} while (counts.paths);
+	return counts.jobs;
+}
+
+/* Two homes ask while a directory is looked at; there is one place. */
+static void test_two_homes_at_once(void **state)
+{
+	struct job_order one = gstage_order("n2-1-1"), two = gstage_order("n3-1-1");
+	struct peer_answer answer = {0};
+	struct guest_counts counts;
+	const struct peer_grant *g;
+
+	(void)state;
+	gstage.set.user_jobs_max = 1;
+	strcpy(one.cwd, FAR);
+	strcpy(two.cwd, FAR);
+	assert_int_equal(ask_now(&one, 0, &answer), PEERS_LATER);
+	assert_int_equal(ask_now(&two, 0, &answer), PEERS_LATER);
+	guest_count(gstage.guest, &counts);
+	assert_int_equal(counts.paths, 2);
+	assert_int_equal(counts.jobs, 0);
+	assert_int_equal(jobs_here(), 1);
+	assert_int_equal(gstage.counters.admissions_granted, 1);
+	assert_int_equal(gstage.counters.jobs_refused_limit, 1);
+	/* The same job, asked for twice at once, has one place. */
+	gstage.set.user_jobs_max = 2;
+	one = gstage_order("n2-1-2");
+	strcpy(one.cwd, FAR);
+	assert_int_equal(ask_now(&one, 0, &answer), PEERS_LATER);
+	g = gstage_admit(&one);
+	assert_true(g->granted);
+	assert_int_equal(jobs_here(), 2);
+	assert_int_equal(gstage.counters.admissions_granted, 3);
+}
+
+static void test_no_user_takes_all_places(void **state)
+{
+	struct job_order order;
+	char job[32];
+
+	(void)state;
+	gstage.set.user_jobs_max = 2;
+	gstage.set.allow_root = true;
+	for (int i = 1; i <= 3; i++) {
+		snprintf(job, sizeof(job), "n2-1-%d", i);
+		order = gstage_order(job);
+		assert_string_equal(admit_reason(&order), i < 3 ? "granted" : "user-limit");
+		order = of(strcat(job, "0"), 0);
+		assert_string_equal(admit_reason(&order), "granted");
+	}
+	order = of("n2-1-4", 1001);
+	assert_string_equal(admit_reason(&order), "granted");
+	gstage_show();
+	trace_compare(__func__);
+}
+
+/* Their shims still serve clients that do not read: they take places, too. */
+static void test_those_that_leave_count(void **state)
+{
+	const struct job_order order = gstage_order("n2-1-2");
+
+	(void)state;
+	gstage.set.user_jobs_max = 1;
+	gstage_run("n2-1-1", 10);
+	shims.forget = -EBUSY;
+	shim_exited("n2-1-1", 0, 0);
+	gstage_pass(100);
+	gstage_home_ok(PEER_DONE, "n2-1-1");
+	assert_string_equal(admit_reason(&order), "user-limit");
+	shims.forget = 0;
+	assert_string_equal(admit_reason(&order), "granted");
+	trace_compare(__func__);
+}
+
+static void test_table_is_full(void **state)
+{
+	const struct job_order order = gstage_order("n2-1-1");
+	size_t count = gstage.guest->jobs.count;
+
+	(void)state;
+	gstage.guest->jobs.count = JOBS_MAX;
+	assert_string_equal(admit_reason(&order), "full");
+	gstage.guest->jobs.count = count;
+	assert_string_equal(admit_reason(&order), "granted");
+	trace_compare(__func__);
+}
+
+/* Home is this very node and has judged: it is only given a place. */
+static void test_own_job(void **state)
+{
+	struct job_order order = of("n1-1-1", 1234);
+
+	(void)state;
+	gstage.set.accept_jobs = false;
+	gstage.set.user_jobs_max = 1;
+	gstage.own.memory_available_mb = 0;
+	order.need.value[NEED_MEMORY_MB] = 100;
+	strcpy(order.cwd, "/no-such-directory-of-anna");
+	assert_string_equal(admit_reason(&order), "granted");
+	order = of("n1-1-2", 1234);
+	assert_string_equal(admit_reason(&order), "user-limit");
+	gstage_show();
+	trace_compare(__func__);
+}
+
+static size_t in_vector(void)
+{
+	const struct pulse_jobs jobs = guest_pulse_jobs(gstage.guest);
+	size_t n;
+
+	free(jobs.vector(jobs.arg, &n));
+	return n;
+}
+
+static void test_place_expires(void **state)
+{
+	const struct job_order order = gstage_order("n2-1-1");
+	char nonce[SPEC_NONCE_MAX];
+
+	(void)state;
+	strcpy(nonce, gstage_admit(&order)->nonce);
+	assert_int_equal(in_vector(), 1);
+	gstage_chores(9);
+	assert_int_equal(in_vector(), 1);
+	gstage_chores(1);
+	assert_int_equal(in_vector(), 0);
+	gstage_home_ok(PEER_DONE, "n2-1-1");
+	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), -EACCES);
+	assert_true(gstage_admit(&order)->granted); /* it never began: it may come again */
+	assert_string_not_equal(gstage.answer.grant.nonce, nonce);
+	gstage_show();
+	trace_compare(__func__);
+}
+
+static void test_wrong_clients(void **state)
+{
+	const struct gstage_client elsewhere = {.uid = GSTAGE_UID, .node = "n7"};
+	const struct gstage_client bert = {.uid = 1001}, here = {.uid = 1001, .local = true};
+	const struct job_order order = gstage_order("n2-1-1");
+	char nonce[SPEC_NONCE_MAX];
+
+	(void)state;
+	strcpy(nonce, gstage_admit(&order)->nonce);
+	assert_int_equal(gstage_come("n2-1-2", nonce, &anna), -EACCES);
+	assert_int_equal(gstage_come("n2-1-1", "0123", &anna), -EACCES);
+	assert_int_equal(gstage_come("n2-1-1", nonce, &elsewhere), -EACCES);
+	assert_int_equal(gstage_come("n2-1-1", nonce, &bert), -EACCES);
+	assert_int_equal(gstage_come("n2-1-1", nonce, &here), -EACCES);
+	gstage.forged = true;
+	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), -EACCES);
+	gstage.forged = false;
+	gstage.munged_rc = -EHOSTDOWN;
+	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), -EHOSTDOWN);
+	gstage.munged_rc = 0;
+	/* None of them took the place from who may. */
+	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), 0);
+	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), -EACCES);
+	gstage_show();
+	trace_compare(__func__);
+}
+
+static void test_no_start_message(void **state)
+{
+	struct iocom_err err = {0};
+
+	(void)state;
+	assert_int_equal(guest_start(gstage.guest, -1, "x", 1, NULL, &err), -EBADMSG);
+	assert_string_equal(err.text, "the start message is not a MessagePack map");
+	/* {} */
+	assert_int_equal(guest_start(gstage.guest, -1, "\x80", 1, NULL, &err), -EBADMSG);
+	assert_string_equal(err.text, "the start message holds no job");
+}
+
+/* Home counts a lease from the grant, and may have given the job up. */
+static void test_restartable_job_comes_late(void **state)
+{
+	struct job_order order = gstage_order("n2-1-1");
+	char nonce[SPEC_NONCE_MAX];
+
+	(void)state;
+	order.lease_ms = 2000;
+	strcpy(nonce, gstage_admit(&order)->nonce);
+	gstage_pass(2000);
+	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), -EACCES);
+	order = gstage_order("n2-1-2");
+	order.lease_ms = 2000;
+	order.renews = true;
+	strcpy(nonce, gstage_admit(&order)->nonce);
+	gstage_pass(1999);
+	assert_int_equal(gstage_come("n2-1-2", nonce, &anna), 0);
+	trace_compare(__func__);
+}
+
+static void test_journal_does_not_take_a_start(void **state)
+{
+	const struct job_order order = gstage_order("n2-1-1");
+	char nonce[SPEC_NONCE_MAX];
+
+	(void)state;
+	strcpy(nonce, gstage_admit(&order)->nonce);
+	failing_disk_at(1, FAILING_DISK_ALWAYS);
+	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), -EIO);
+	failing_disk_at(0, 0);
+	failing_disk_locked(true);
+	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), -EIO);
+	failing_disk_locked(false);
+	assert_int_equal(shims.n, 0);
+	gstage_show();
+	/* The place is still his. */
+	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), 0);
+	gstage_show();
+	trace_compare(__func__);
+}
+
+/* A job runs once, ever, whoever asks for it again. */
+static void test_ran_before(void **state)
+{
+	const struct job_order order = gstage_order("n2-1-1");
+
+	(void)state;
+	gstage_run("n2-1-1", 10);
+	shim_exited("n2-1-1", 0, 0);
+	gstage_pass(100);
+	gstage_home_ok(PEER_DONE, "n2-1-1");
+	assert_true(gstage_admit(&order)->granted);
+	assert_int_equal(gstage_come("n2-1-1", gstage.answer.grant.nonce, &anna), -EEXIST);
+	gstage_show();
+	trace_compare(__func__);
+}
+
+static void test_no_supervisor(void **state)
+{
+	const struct job_order order = gstage_order("n2-1-1");
+	char nonce[SPEC_NONCE_MAX];
+
+	(void)state;
+	strcpy(nonce, gstage_admit(&order)->nonce);
+	shims.launch_rc = -ENOSPC;
+	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), -ENOSPC);
+	shims.launch_rc = 0;
+	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), -EACCES);
+	gstage_pass(100);
+	gstage_home_ok(PEER_DONE, "n2-1-1");
+	gstage_show();
+	trace_compare(__func__);
+}
+
+/* A spare shim waits for the next job, and is taken by it; the next one is made soon after. */
+static void test_spare(void **state)
+{
+	const struct job_order order = gstage_order("n2-1-1");
+
+	(void)state;
+	guest_begin(gstage.guest);
+	gstage_pass(0);
+	assert_int_equal(shims.spares, 1);
+	gstage_launch(&order);
+	gstage_pass(19);
+	assert_int_equal(shims.spares, 1);
+	gstage_pass(1);
+	assert_int_equal(shims.spares, 2);
+	gstage_stop_agent();
+	assert_int_equal(shims.dropped, 1);
+	trace_compare(__func__);
+}
+
+static void test_agent_stops_while_it_looks(void **state)
+{
+	struct job_order order = gstage_order("n2-1-1");
+	struct peer_answer answer = {0};
+
+	(void)state;
+	strcpy(order.cwd, FAR);
+	assert_int_equal(ask_now(&order, 0, &answer), PEERS_LATER);
+	gstage_stop_agent();
+	assert_true(gstage.answered);
+	assert_false(gstage.answer.grant.granted);
+	assert_string_equal(gstage.answer.grant.text, "the agent is stopping");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, gstage_setup, gstage_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_owner_says_no),
+		TEST(test_whose_jobs),
+		TEST(test_what_is_missing),
+		TEST(test_what_it_would_do),
+		TEST(test_asked_again),
+		TEST(test_two_homes_at_once),
+		TEST(test_no_user_takes_all_places),
+		TEST(test_those_that_leave_count),
+		TEST(test_table_is_full),
+		TEST(test_own_job),
+		TEST(test_place_expires),
+		TEST(test_wrong_clients),
+		TEST(test_no_start_message),
+		TEST(test_restartable_job_comes_late),
+		TEST(test_journal_does_not_take_a_start),
+		TEST(test_ran_before),
+		TEST(test_no_supervisor),
+		TEST(test_spare),
+		TEST(test_agent_stops_while_it_looks),
+	};
+
+	trace_file("agent_guest_admit");
+	return cmocka_run_group_tests_name("guest_admit", tests, NULL, NULL);
+}

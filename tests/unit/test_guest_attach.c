@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* Clients that come to a job later, and what is kept of jobs that are over. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/guest/replays.h"
+#include "tests/lib/failing_disk.h"
+#include "tests/lib/guest_stage.h"
+#include "tests/unit/guest_accounts.h"
+#include "user/clock.h"
+#include "user/process_slot.h"
+#include "user/record.h"
+
+#define MB (1ull << 20)
+
+static const struct gstage_reader anna = {.uid = GSTAGE_UID}, bert = {.uid = 1001}, root = {0};
+
+/* --- clients --------------------------------------------------------------------------------- */
+
+static void test_a_running_job(void **state)
+{
+	const struct gstage_reader here = {.uid = GSTAGE_UID, .local = true};
+	const struct gstage_reader elsewhere = {.uid = GSTAGE_UID, .node = "n7"};
+
+	(void)state;
+	gstage_run("n2-1-1", 10);
+	assert_int_equal(gstage_attach("n2-1-1", &anna), 0);
+	assert_int_equal(gstage_attach("n2-1-1", &here), 0);
+	assert_int_equal(gstage_attach("n2-1-1", &root), 0);
+	/* Whose jobs there are is nobody else's business. */
+	assert_int_equal(gstage_attach("n2-1-1", &bert), -ENOENT);
+	assert_int_equal(gstage_attach("n2-1-9", &anna), -ENOENT);
+	assert_int_equal(gstage_attach("n2-1-1", &elsewhere), -EACCES);
+	gstage.forged = true;
+	assert_int_equal(gstage_attach("n2-1-1", &anna), -EACCES);
+	gstage.forged = false;
+	gstage.munged_rc = -EHOSTDOWN;
+	assert_int_equal(gstage_attach("n2-1-1", &anna), -EHOSTDOWN);
+	gstage.munged_rc = 0;
+	shims.attach_rc = -EAGAIN;
+	assert_int_equal(gstage_attach("n2-1-1", &anna), -EAGAIN);
+	shims.attach_rc = -ESRCH; /* its shim is about to say that it ended */
+	assert_int_equal(gstage_attach("n2-1-1", &anna), -EAGAIN);
+	trace_compare(__func__);
+}
+
+/* A message is obeyed once, whatever restarts meanwhile. */
+static void test_shown_again(void **state)
+{
+	const struct gstage_reader once = {.uid = GSTAGE_UID,
+					   .nonce = "0123456789abcdef0123456789abcdef"};
+
+	(void)state;
+	gstage_run("n2-1-1", 10);
+	failing_disk_at(1, FAILING_DISK_ALWAYS);
+	assert_int_equal(gstage_attach("n2-1-1", &once), -EIO);
+	failing_disk_at(0, 0);
+	assert_int_equal(gstage_attach("n2-1-1", &once), 0);
+	assert_int_equal(gstage_attach("n2-1-1", &once), -EACCES);
+	shim_record("n2-1-1")->lives = true;
+	shim_record("n2-1-1")->found.started.pid = 10;
+	gstage_restart();
+	assert_int_equal(gstage_attach("n2-1-1", &once), -EACCES);
+	gstage_pass(100);
+	gstage_show();
+	trace_compare(__func__);
+}
+
+/* Of which the journal alone is left: its end is told, but not to who wants the rest. */
+static void test_an_ended_job(void **state)
+{
+	const struct gstage_reader again = {.uid = GSTAGE_UID, .resume = "00ff"};
+
+	(void)state;
+	gstage_run("n2-1-1", 10);
+	shim_exited("n2-1-1", 0, 3);
+	gstage_pass(100);
+	assert_int_equal(gstage_attach("n2-1-1", &anna), 0);
+	assert_int_equal(gstage_attach("n2-1-1", &root), 0);
+	assert_int_equal(gstage_attach("n2-1-1", &bert), -ENOENT);
+	assert_int_equal(gstage_attach("n2-1-1", &again), -ENOENT);
+	/* With a record its output comes. */
+	shim_record("n2-1-1");
+	shims.attach_rc = -ESRCH;
+	assert_int_equal(gstage_attach("n2-1-1", &anna), 0);
+	assert_int_equal(gstage_attach("n2-1-1", &again), 0);
+	assert_int_equal(gstage_attach("n2-1-1", &bert), -ENOENT);
+	shims.replay_rc = -ENOMEM;
+	assert_int_equal(gstage_attach("n2-1-1", &anna), -ENOMEM);
+	trace_compare(__func__);
+}
+
+static void test_no_attach_message(void **state)
+{
+	struct iocom_err err = {0};
+
+	(void)state;
+	assert_int_equal(guest_attach(gstage.guest, -1, "x", 1, NULL, &err), -EBADMSG);
+	assert_string_equal(err.text, "the attach message is not a MessagePack map");
+	assert_int_equal(guest_attach(gstage.guest, -1, "\x80", 1, NULL, &err), -EBADMSG);
+	assert_string_equal(err.text, "the attach message asks for nothing");
+}
+
+/* --- those who send what is kept ---------------------------------------------------------------
+ */
+
+static size_t replays(void)
+{
+	struct guest_counts counts;
+
+	guest_count(gstage.guest, &counts);
+	return counts.replays;
+}
+
+static void replay_ends(size_t i)
+{
+	close(shims.replays[i].end);
+	shims.replays[i].end = -1;
+	gstage_pass(0);
+}
+
+static void test_too_many_readers(void **state)
+{
+	(void)state;
+	shim_record("n2-1-1");
+	shim_record("n2-1-2")->found.uid = 1001;
+	shims.attach_rc = -ESRCH;
+	trace_pause(true);
+	for (size_t i = 0; i < REPLAYS_OF_ONE; i++)
+		assert_int_equal(gstage_attach("n2-1-1", &anna), 0);
+	trace_pause(false);
+	assert_int_equal(gstage_attach("n2-1-1", &anna), -EAGAIN);
+	assert_int_equal(gstage_attach("n2-1-2", &bert), 0);
+	replay_ends(3);
+	assert_int_equal(gstage_attach("n2-1-1", &anna), 0);
+	trace_pause(true);
+	while (replays() < REPLAYS_MAX)
+		assert_int_equal(gstage_attach("n2-1-1", &root), 0);
+	trace_pause(false);
+	assert_int_equal(gstage_attach("n2-1-1", &root), -EAGAIN);
+	gstage_show();
+	trace_compare(__func__);
+}
+
+/* Those of an agent before have their places still: here this process plays one. */
+static void test_readers_outlive_the_agent(void **state)
+{
+	char place[128];
+	int fd;
+
+	(void)state;
+	snprintf(place, sizeof(place), "%s/run/replays", gstage.dir);
+	assert_int_equal(mkdir(place, 0700), 0);
+	snprintf(place, sizeof(place), "%s/run/replays/2", gstage.dir);
+	fd = process_slot_take(place, GSTAGE_UID);
+	assert_true(fd >= 0);
+	gstage_restart();
+	assert_int_equal(replays(), 1);
+	shim_record("n2-1-1");
+	shims.attach_rc = -ESRCH;
+	for (int i = 0; i < 3; i++) /* its place is left out */
+		assert_int_equal(gstage_attach("n2-1-1", &anna), 0);
+	assert_int_equal(replays(), 4);
+	close(fd);
+	assert_int_equal(replays(), 3);
+	assert_int_equal(gstage_attach("n2-1-1", &anna), 0);
+	trace_compare(__func__);
+}
+
+/* --- what may be kept ------------------------------------------------------------------------- */
+
+static void detached(const char *job, uid_t uid, uint64_t bytes)
+{
+	const struct gstage_client client = {.uid = uid, .detach = true, .spool_bytes = bytes};
+	struct job_order order = gstage_order(job);
+
+	order.uid = uid;
+	assert_true(gstage_admit(&order)->granted);
+	assert_int_equal(gstage_come(job, gstage.answer.grant.nonce, &client), 0);
+}
+
+/* A job is promised an eighth of what is free, and no more than is left of its user's half. */
+static void test_shares(void **state)
+{
+	(void)state;
+	gstage.set.user_jobs_max = 0;
+	detached("n2-1-1", GSTAGE_UID, 0);	 /* 16 of 128 */
+	detached("n2-1-2", GSTAGE_UID, 1 * MB);	 /* as it wants */
+	detached("n2-1-3", GSTAGE_UID, 99 * MB); /* 111 / 8 */
+	gstage.set.spool_user_mb = 32;
+	detached("n2-1-4", GSTAGE_UID, 0); /* what is left of 32 */
+	detached("n2-1-5", GSTAGE_UID, 0); /* nothing */
+	detached("n2-1-6", 1001, 0);	   /* another's share is his */
+	gstage_show();
+	trace_compare(__func__);
+}
+
+/* What is kept of those that are over counts, and is looked at where it would be too much. */
+static void test_kept_counts(void **state)
+{
+	struct guest_counts counts;
+
+	(void)state;
+	gstage.set.spool_user_mb = 20;
+	detached("n2-1-1", GSTAGE_UID, 0);
+	shims.forget = 15 * MB;
+	shim_started("n2-1-1", 10);
+	shim_exited("n2-1-1", 0, 0);
+	gstage_pass(100);
+	guest_count(gstage.guest, &counts);
+	assert_int_equal(counts.spool_bytes, 15 * MB);
+	/* There is nothing on the disk: that is found when the next one would be too much. */
+	detached("n2-1-2", GSTAGE_UID, 4 * MB);
+	guest_count(gstage.guest, &counts);
+	assert_int_equal(counts.spool_bytes, 15 * MB);
+	detached("n2-1-3", GSTAGE_UID, 4 * MB);
+	guest_count(gstage.guest, &counts);
+	assert_int_equal(counts.spool_bytes, 0);
+	trace_compare(__func__);
+}
+
+/* A shim that serves its client still is asked each second. */
+static void test_kept_when_the_shim_has_left(void **state)
+{
+	struct guest_counts counts;
+
+	(void)state;
+	detached("n2-1-1", GSTAGE_UID, 0);
+	shims.forget = -EBUSY;
+	shim_exited("n2-1-1", 0, 0);
+	gstage_chores(2);
+	shims.forget = 3 * MB;
+	gstage_chores(2);
+	guest_count(gstage.guest, &counts);
+	assert_int_equal(counts.spool_bytes, 3 * MB);
+	trace_compare(__func__);
+}
+
+/* A record on the disk with so much output, ended AGO_S before now. */
+static void keep(const char *job, uid_t uid, uint64_t bytes, uint64_t ago_s)
+{
+	struct record_start start = {.uid = uid};
+	const struct record_exit end = {0};
+	const struct timespec when = {
+		.tv_sec = (time_t)(loop_real_ns(gstage.base.loop) / CLOCK_NS_PER_S - ago_s)};
+	const struct timespec times[2] = {when, when};
+	char path[256];
+	int dir, fd;
+
+	snprintf(path, sizeof(path), "%s/%s", gstage.jobs_dir, job);
+	assert_int_equal(mkdir(path, 0700), 0);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(start.job, sizeof(start.job), "%s", job);
+	assert_int_equal(record_write_start(dir, &start, NULL), 0);
+	assert_int_equal(record_write_exit(dir, &end, NULL), 0);
+	fd = openat(dir, RECORD_OUT, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	close(fd);
+	close(openat(dir, RECORD_ERR, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	assert_int_equal(utimensat(dir, "exit", times, 0), 0);
+	close(dir);
+}
+
+static bool is_kept(const char *job)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", gstage.jobs_dir, job);
+	return !access(path, F_OK);
+}
+
+static void test_oldest_make_room(void **state)
+{
+	struct guest_counts counts;
+
+	(void)state;
+	gstage.set.user_jobs_max = 0;
+	gstage.set.spool_user_mb = 40;
+	keep("n2-1-1", GSTAGE_UID, 10 * MB, 300);
+	keep("n2-1-2", GSTAGE_UID, 10 * MB, 200);
+	keep("n2-1-3", GSTAGE_UID, 10 * MB, 100);
+	keep("n2-1-4", 1001, 10 * MB, 400);
+	guest_spool_prune(gstage.guest);
+	guest_count(gstage.guest, &counts);
+	assert_int_equal(counts.spool_bytes, 40 * MB);
+	detached("n2-1-5", GSTAGE_UID, 0); /* 16 more: one of hers is too much, his is not */
+	assert_false(is_kept("n2-1-1"));
+	assert_true(is_kept("n2-1-2") && is_kept("n2-1-3") && is_kept("n2-1-4"));
+	guest_count(gstage.guest, &counts);
+	assert_int_equal(counts.spool_bytes, 30 * MB);
+	assert_int_equal(gstage.counters.outputs_removed_share, 1);
+	gstage_show();
+	trace_compare(__func__);
+}
+
+static void test_kept_so_long(void **state)
+{
+	(void)state;
+	gstage.set.keep_days = 7;
+	gstage.set.keep_jobs = 2;
+	keep("n2-1-1", GSTAGE_UID, 1, 7 * 86400 + 1);
+	keep("n2-1-2", GSTAGE_UID, 1, 7 * 86400 - 1);
+	guest_spool_prune(gstage.guest);
+	assert_false(is_kept("n2-1-1"));
+	assert_true(is_kept("n2-1-2"));
+	keep("n2-1-3", GSTAGE_UID, 1, 3);
+	keep("n2-1-4", GSTAGE_UID, 1, 2);
+	guest_spool_prune(gstage.guest);
+	assert_false(is_kept("n2-1-2"));
+	assert_true(is_kept("n2-1-3") && is_kept("n2-1-4"));
+	assert_int_equal(gstage.counters.outputs_removed, 2);
+	assert_int_equal(gstage.counters.outputs_removed_share, 0);
+}
+
+/* What runs is left alone, whatever is on the disk of it. */
+static void test_running_ones_are_left(void **state)
+{
+	(void)state;
+	gstage.set.keep_jobs = 1;
+	detached("n2-1-1", GSTAGE_UID, 0);
+	keep("n2-1-1", GSTAGE_UID, 100 * MB, 30 * 86400);
+	guest_spool_prune(gstage.guest);
+	assert_true(is_kept("n2-1-1"));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, gstage_setup, gstage_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_a_running_job),
+		TEST(test_shown_again),
+		TEST(test_an_ended_job),
+		TEST(test_no_attach_message),
+		TEST(test_too_many_readers),
+		TEST(test_readers_outlive_the_agent),
+		TEST(test_shares),
+		TEST(test_kept_counts),
+		TEST(test_kept_when_the_shim_has_left),
+		TEST(test_oldest_make_room),
+		TEST(test_kept_so_long),
+		TEST(test_running_ones_are_left),
+	};
+
+	trace_file("agent_guest_attach");
+	return cmocka_run_group_tests_name("guest_attach", tests, NULL, NULL);
+}

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Home from the request to the answer: who is asked, what the client and the journal get, and
+ * that a row stays small in a large cluster.  The guests are played.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/home/home_own.h"
+#include "agent/jobs/leases.h"
+#include "tests/unit/placement_fixture.h"
+#include "user/clock.h"
+#include "user/pack.h"
+
+static struct settings set;
+static struct logger log_;
+static struct counters counters;
+static struct base base = {.log = &log_, .counters = &counters, .set = &set, .boot_id = 0xcafe};
+static struct matrix matrix;
+static struct skews skews;
+static struct journal *journal;
+static struct profile_store *profiles;
+static struct home *home;
+
+/* The guests: which of them say no, and whom they were asked by. */
+static struct {
+	const char *refuses[4];
+	struct job_order order; /* the last one */
+	char asked[200];
+	double home_load;
+} guests;
+
+/* What the client was told. */
+static struct {
+	struct placement answer;
+	bool answered;
+	char why[400];
+} client;
+
+static void own_vector(void *arg, struct iocom_vector *own)
+{
+	(void)arg;
+	*own = fixture_vector("n1", guests.home_load);
+}
+
+static bool mute(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+static bool refuses(const char *node)
+{
+	for (size_t i = 0; i < 4; i++)
+		if (guests.refuses[i] && !strcmp(guests.refuses[i], node))
+			return true;
+	return false;
+}
+
+static int ask_guest(void *arg, const char *node, const char *address, uint16_t port,
+		     const struct peer_request *request, peers_answered answered, void *place,
+		     struct iocom_err *err)
+{
+	struct peer_answer answer = {.grant = {.granted = !refuses(node)}};
+
+	(void)arg;
+	(void)err;
+	assert_int_equal(request->type, PEER_ADMIT);
+	assert_true(!strcmp(node, "n1") ? !*address && !port : *address && port == 7700);
+	guests.order = *request->order;
+	strcat(strcat(guests.asked, " "), node);
+	answer.grant.lease_ms = request->order->lease_ms;
+	strcpy(answer.grant.nonce, "0123456789abcdef");
+	strcpy(answer.grant.reason, "path-missing");
+	strcpy(answer.grant.text, "no \xff here");
+	answered(place, 0, &answer, NULL);
+	return 0;
+}
+
+static void placed(void *arg, json_t *answer, const char *why)
+{
+	assert_ptr_equal(arg, &client);
+	assert_false(client.answered);
+	client.answered = true;
+	if (!answer) {
+		snprintf(client.why, sizeof(client.why), "%s", why);
+		return;
+	}
+	assert_int_equal(placement_read(&client.answer, answer, "it", NULL), 0);
+	json_decref(answer);
+}
+
+/* A cluster of NODES. */
+static void up(size_t nodes, double home_load)
+{
+	const struct home_config config = {
+		.base = &base,
+		.journal = journal,
+		.profiles = profiles,
+		.matrix = &matrix,
+		.skews = &skews,
+		.ports = {.own_vector = own_vector, .mute = mute, .ask = ask_guest},
+	};
+	struct placement p;
+
+	base.boot_id++;
+	memset(&guests, 0, sizeof(guests));
+	guests.home_load = home_load;
+	placement_init(&p);
+	fixture_nodes(&p, &matrix, nodes, home_load);
+	placement_fini(&p);
+	assert_int_equal(home_new(&home, &config, NULL), 0);
+}
+
+static void down(void)
+{
+	home_free(home);
+	matrix_fini(&matrix);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	strcpy(set.name, "n1");
+	strcpy(set.policy, "iocm-re");
+	strcpy(set.munge_socket, "/munge");
+	set.lease_s = 30;
+	log_.level = LOG_L_ERROR;
+	if (loop_new_virtual(&base.loop, 3600 * CLOCK_NS_PER_S, clock_real_ns(), NULL))
+		return -1;
+	return journal_open(&journal, ":memory:", NULL) || profile_open(&profiles, ":memory:", NULL)
+		       ? -1
+		       : 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	journal_close(journal);
+	profile_close(profiles);
+	loop_free(base.loop);
+	return 0;
+}
+
+static struct placement_ask usual(void)
+{
+	struct placement_ask ask;
+
+	placement_ask_init(&ask);
+	strcpy(ask.cwd, "/tmp");
+	strcpy(ask.executable, "/bin/sort");
+	strcpy(ask.command, "sort big");
+	strcpy(ask.class_name, "sort");
+	ask.need.value[NEED_IO_PER_S] = 200;
+	ask.run = true;
+	return ask;
+}
+
+/* ASK goes to home; what comes is in `client`. */
+static void submit(const struct placement_ask *ask)
+{
+	msgpack_unpacked map;
+	msgpack_sbuffer b;
+
+	placement_fini(&client.answer);
+	client.answered = false;
+	client.why[0] = guests.asked[0] = 0;
+	loop_advance(base.loop, CLOCK_NS_PER_MS); /* the newest row is the last one */
+	placement_ask_pack(ask, &b);
+	assert_int_equal(unpack_map(&map, b.data, b.size), 0);
+	home_place(home, 1000, &map.data, placed, &client);
+	msgpack_unpacked_destroy(&map);
+	msgpack_sbuffer_destroy(&b);
+	assert_true(client.answered);
+}
+
+/* The row of the last job, and how many bytes it has. */
+static size_t last_row(struct placement *row)
+{
+	struct iocom_err err = {0};
+	json_t *document;
+	size_t length;
+	uid_t owner;
+	char *text;
+
+	assert_int_equal(journal_place(journal, "last", 1000, &text, &owner, &err), 0);
+	length = strlen(text);
+	document = json_loads(text, 0, NULL);
+	assert_non_null(document);
+	assert_null(strstr(text, "0123456789abcdef")); /* the nonce is the client's */
+	assert_int_equal(placement_read(row, document, "it", &err), 0);
+	json_decref(document);
+	free(text);
+	return length;
+}
+
+static void test_placed(void **state)
+{
+	struct placement_ask ask = usual();
+	struct placement row;
+
+	(void)state;
+	up(5, 9);
+	strcpy(ask.comment, "of the night");
+	ask.picked = true;
+	submit(&ask);
+	assert_true(client.answer.placed && !client.answer.forced);
+	assert_string_not_equal(client.answer.node, "n1");
+	assert_string_equal(client.answer.nonce, "0123456789abcdef");
+	assert_string_equal(client.answer.munge_socket, "/munge");
+	assert_string_equal(client.answer.address, "10.0.0.1");
+	assert_int_equal(client.answer.port, 7702);
+	assert_int_equal(client.answer.attempt, 0);
+	assert_int_equal(client.answer.nnodes, 5);
+	assert_true(client.answer.need.source[NEED_IO_PER_S] == NEED_OPTION);
+	assert_string_equal(guests.order.command, "sort big");
+	assert_string_equal(guests.order.cwd, "/tmp");
+	assert_string_equal(guests.order.class_name, "sort");
+	assert_true(guests.order.need.value[NEED_IO_PER_S] == 200 && !guests.order.forced);
+	last_row(&row);
+	assert_string_equal(row.job, client.answer.job);
+	assert_string_equal(row.node, client.answer.node);
+	assert_string_equal(row.ask.comment, "of the night");
+	assert_true(row.ask.picked && client.answer.ask.picked);
+	assert_string_equal(client.answer.ask.comment, "of the night");
+	assert_int_equal(row.seed, client.answer.seed);
+	assert_true(json_equal(row.plan.document, client.answer.plan.document));
+	placement_fini(&row);
+	down();
+}
+
+/* Each that refuses is kept with its reason, in valid UTF-8; then home, which is the last. */
+static void test_refused(void **state)
+{
+	struct placement_ask ask = usual();
+	struct placement row;
+
+	(void)state;
+	up(5, 9);
+	submit(&ask);
+	guests.refuses[0] = strdup(client.answer.node);
+	submit(&ask);
+	assert_int_equal(client.answer.nrefused, 1);
+	assert_string_equal(client.answer.refused[0].node, guests.refuses[0]);
+	assert_string_equal(client.answer.refused[0].text, "no \xef\xbf\xbd here");
+	assert_string_not_equal(client.answer.node, guests.refuses[0]);
+	/* One that was named has the last word. */
+	ask.run = true;
+	strcpy(ask.node, guests.refuses[0]);
+	submit(&ask);
+	assert_non_null(strstr(client.why, "refused the job (path-missing)"));
+	assert_true(guests.order.forced);
+	last_row(&row);
+	assert_true(row.failed && row.forced && !row.placed);
+	assert_string_equal(row.node, guests.refuses[0]);
+	assert_int_equal(row.nrefused, 1);
+	placement_fini(&row);
+	free((char *)guests.refuses[0]);
+	/* Nobody at all. */
+	ask.node[0] = 0;
+	guests.refuses[0] = "n1";
+	guests.home_load = 0;
+	submit(&ask);
+	assert_string_equal(client.why, "node n1 cannot take the job: no \xff here");
+	assert_string_equal(guests.asked, " n1");
+	last_row(&row);
+	assert_true(row.failed && !row.placed);
+	assert_string_equal(row.node, "");
+	placement_fini(&row);
+	down();
+}
+
+/* A login begins in "/" where its directory is missing. */
+static void test_login(void **state)
+{
+	struct placement_ask ask = usual();
+
+	(void)state;
+	up(2, 0);
+	ask.home_dir = true;
+	submit(&ask);
+	assert_string_equal(client.answer.directory, "/tmp");
+	guests.refuses[0] = "n1";
+	submit(&ask);
+	assert_string_equal(guests.asked, " n1 n1");
+	assert_string_equal(guests.order.cwd, "/");
+	down();
+}
+
+static void test_asked_only(void **state)
+{
+	struct placement_ask ask = usual();
+	struct journal_rows rows;
+	struct placement row;
+
+	(void)state;
+	up(3, 9);
+	ask.run = false;
+	ask.view = true;
+	submit(&ask);
+	assert_string_equal(guests.asked, "");
+	assert_true(*client.answer.node && !client.answer.placed && !*client.answer.job);
+	assert_int_equal(json_array_size(json_object_get(client.answer.view, "nodes")), 3);
+	journal_rows(journal, &rows);
+	assert_int_equal(rows.home, 0);
+	/* What was looked at is for the client: a row of it would grow with the cluster. */
+	ask.run = true;
+	submit(&ask);
+	assert_non_null(client.answer.view);
+	last_row(&row);
+	assert_null(row.view);
+	placement_fini(&row);
+	down();
+}
+
+static void test_mistakes(void **state)
+{
+	struct placement_ask ask = usual();
+
+	(void)state;
+	up(3, 0);
+	strcpy(ask.node, "n9");
+	submit(&ask);
+	assert_string_equal(client.why, "node 'n9' is unknown here; known nodes: n1, n2, n3");
+	ask = usual();
+	strcpy(ask.policy, "best");
+	submit(&ask);
+	assert_non_null(strstr(client.why, "unknown policy 'best'"));
+	ask = usual();
+	ask.cwd[0] = 0;
+	submit(&ask);
+	assert_string_equal(client.why, "the request lacks \"cwd\" or \"executable\"");
+	ask = usual();
+	strcpy(ask.again, "n1-0000cafe-1");
+	submit(&ask);
+	assert_string_equal(client.why, "\"again\" without \"restarts\"");
+	ask.restarts = 3;
+	submit(&ask);
+	assert_string_equal(client.why, "no restartable job of yours named n1-0000cafe-1");
+	assert_string_equal(guests.asked, "");
+	down();
+}
+
+static void test_attempts(void **state)
+{
+	struct placement_ask ask = usual();
+	char first[SPEC_JOB_MAX];
+
+	(void)state;
+	up(3, 9);
+	ask.restarts = 2;
+	submit(&ask);
+	snprintf(first, sizeof(first), "%s", client.answer.job);
+	assert_int_equal(client.answer.attempt, 1);
+	assert_int_equal(client.answer.restarts, 2);
+	assert_string_equal(client.answer.first, first);
+	assert_int_equal(client.answer.lease_ms, 30000);
+	strcpy(ask.again, first);
+	submit(&ask); /* it may still run there */
+	assert_true(client.answer.lost.wait_ms > 0 && !client.answer.placed);
+	assert_int_equal(journal_home_end(journal,
+					  &(struct journal_job){.job = first,
+								.state = "exited",
+								.exit_kind = 0,
+								.exit_value = 7,
+								.end_ns = 5},
+					  NULL),
+			 0);
+	submit(&ask);
+	assert_string_equal(client.answer.lost.state, "exited");
+	assert_int_equal(client.answer.lost.value, 7);
+	down();
+}
+
+/* The row of a job that runs, for clusters of three sizes. */
+static void test_row_size(void **state)
+{
+	size_t of[3], idle[3];
+
+	(void)state;
+	for (size_t i = 0, nodes = 10; i < 3; i++, nodes *= 10) {
+		struct placement_ask ask = usual();
+		struct placement row;
+
+		up(nodes, 9);
+		submit(&ask);
+		assert_int_equal(client.answer.nnodes, nodes);
+		of[i] = last_row(&row);
+		assert_int_equal(placement_known(&row), nodes);
+		placement_fini(&row);
+		guests.home_load = 0;
+		submit(&ask);
+		idle[i] = last_row(&row);
+		placement_fini(&row);
+		down();
+	}
+	printf("# |a job's row in the journal: %zu, %zu, %zu bytes with 10, 100, 1000 nodes; "
+	       "%zu, %zu, %zu where home keeps it\n",
+	       of[0], of[1], of[2], idle[0], idle[1], idle[2]);
+	assert_true(of[2] < of[1] + 1000 && of[2] < 80000);
+	assert_true(idle[2] < idle[0] + 200 && idle[2] < 5000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_placed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_login, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_asked_only, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mistakes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_attempts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_row_size, setup, teardown),
+	};
+	int rc;
+
+	placement_init(&client.answer);
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	placement_fini(&client.answer);
+	return rc;
+}
