@@ -120,30 +120,6 @@ void place_stop(struct home *home)
 
 /* --- the decision -------------------------------------------------------------- */
 
-/* Copies what node INDEX of the view told last. */
-static void place_add_node(struct place *p, uint32_t index, uint64_t now)
-{
-	const struct cluster_view *view = p->home->view;
-	struct placement *placement = &p->placement;
-
-	placement->nodes[placement->nnodes++] = (struct placement_node){
-		.vector = *cluster_view_vector(view, index),
-		.age_ms = cluster_view_age_ms(view, index, now),
-		.self = index == 0,
-	};
-}
-
-/* The vectors that the decision looks at, in the view's order.  0 or -ENOMEM. */
-static int place_take_nodes(struct place *p, uint64_t now)
-{
-	uint32_t count = cluster_view_count(p->home->view);
-
-	p->placement.nodes = calloc(count, sizeof(*p->placement.nodes));
-	for (uint32_t i = 0; p->placement.nodes && i < count; i++)
-		place_add_node(p, i, now);
-	return p->placement.nodes ? 0 : -ENOMEM;
-}
-
 /* What the target compares with: home's own load with the job, as far as it decided. */
 static void left_sides(struct place *p, const struct rules_plan *plan)
 {
@@ -212,15 +188,15 @@ static int place_answer(struct place *p, const struct view_decision *decision, u
 	struct placement *a = &p->placement;
 	int rc = place_take_plan(p, decision);
 
-	if (!rc)
-		rc = place_take_nodes(p, now);
-	if (!rc && a->ask.view)
-		rc = place_take_view(p, now);
 	a->policy = p->policy.name;
 	a->home = p->home->base->set->name;
 	a->forced = *a->ask.node != 0;
 	a->need = p->order.need;
 	a->need_given = NEED_ALL;
+	if (!rc)
+		rc = place_take_nodes(p, decision, now);
+	if (!rc && a->ask.view)
+		rc = place_take_view(p, now);
 	return rc ? iocom_err_set(err, rc, "out of memory") : 0;
 }
 

@@ -4,8 +4,11 @@
  *
  *   request   MessagePack { "op": "place", "v": 1, field: value, ... }    CLI to agent
  *   answer    JSON: what was decided on what, and where the job runs      agent to CLI
- *   row       the answer without the secrets, and with the load vectors of the examined
- *             nodes only: its size has a bound, however large the cluster is    journal
+ *   row       the answer without the secrets                              journal
+ *
+ * Of a large cluster both have the load vectors of the examined nodes only: their size has a
+ * bound, however many nodes there are.  Home gives those alone (place_nodes.c); a row leaves
+ * out the others in any case.
  *
  * A field of the request is one line of PLACEMENT_ASK: it makes the member of struct
  * placement_ask and its place in the map.  One that is KEPT is in the answer and in the row,
@@ -119,8 +122,8 @@ struct placement {
 	size_t nrefused;
 	struct placement_node *nodes; /* home first */
 	size_t nnodes;
-	size_t known;	     /* of a row: so many nodes were looked at; 0: these */
-	bool room_elsewhere; /* a row: one of those that it leaves out has room in memory */
+	size_t known;	     /* so many nodes were looked at; 0: these */
+	bool room_elsewhere; /* one of those that are not in `nodes` has room in memory */
 	json_t *view;	     /* what was looked at, as a view file, or NULL */
 
 	/* Where the job runs. */
@@ -182,7 +185,7 @@ json_t *placement_take_view(struct placement *placement);
 size_t placement_known(const struct placement *placement);
 /* The memory that the job needs; 0: not told. */
 double placement_wanted_mb(const struct placement *placement);
-bool placement_has_room(const struct placement *placement, const struct placement_node *node);
+bool placement_has_room(const struct placement *placement, const struct iocom_vector *node);
 /* Whether a node besides home has room for the job's memory. */
 bool placement_room_elsewhere(const struct placement *placement);
 
