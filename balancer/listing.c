@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "iocom/array.h"
 #include "user/utf8.h"
 
 #define CUT_MIN 16 /* least width of the last column */
@@ -76,16 +77,7 @@ void listing_free(struct listing *l)
 
 static char **next_cell(struct listing *l)
 {
-	if (l->ncells == l->room) {
-		size_t room = l->room ? 2 * l->room : 64;
-		char **cells = realloc(l->cells, room * sizeof(*cells));
-
-		if (!cells)
-			return NULL;
-		l->cells = cells;
-		l->room = room;
-	}
-	return &l->cells[l->ncells];
+	return array_reserve(l->cells, l->room, l->ncells + 1, 64) ? NULL : &l->cells[l->ncells];
 }
 
 void listing_cell(struct listing *l, const char *fmt, ...)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "iocom/array.h"
+
 #define ROOM_FIRST  4096
 #define ROOM_MAX    (1u << 20)
 #define GROUPS_MOST 65536
@@ -15,13 +17,7 @@
 /* Doubles *ROOM. Returns false if it is large enough for any entry or memory is out. */
 static bool more_room(char **room, size_t *size)
 {
-	char *bigger;
-
-	*size = *size ? 2 * *size : ROOM_FIRST;
-	bigger = *size <= ROOM_MAX ? realloc(*room, *size) : NULL;
-	if (bigger)
-		*room = bigger;
-	return bigger != NULL;
+	return *size < ROOM_MAX && !array_reserve(*room, *size, *size + 1, ROOM_FIRST);
 }
 
 static int find_user(struct account *account)

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "iocom/array.h"
+
 #define OUT_MAX	   (2u << 20) /* far more than one data frame and all credits of a window */
 
 #define PROBES_MAX 20 /* unanswered probes after which the kernel gives up */
@@ -24,18 +26,8 @@ int queue_push(struct queue *queue, const void *data, size_t length)
 		memmove(queue->data, queue->data + queue->head, queue->length);
 		queue->head = 0;
 	}
-	if (queue->length + length > queue->size) {
-		size_t size = queue->size ? queue->size : 4096;
-		uint8_t *bigger;
-
-		while (size < queue->length + length)
-			size *= 2;
-		bigger = realloc(queue->data, size);
-		if (!bigger)
-			return -ENOMEM;
-		queue->data = bigger;
-		queue->size = size;
-	}
+	if (array_reserve(queue->data, queue->size, queue->length + length, 4096))
+		return -ENOMEM;
 	if (length)
 		memcpy(queue->data + queue->head + queue->length, data, length);
 	queue->length += length;

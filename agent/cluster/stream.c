@@ -14,10 +14,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "user/clock.h"
-#include "user/frame.h"
 #include "agent/cluster/address_limit.h"
 #include "agent/cluster/tunnel.h"
+#include "iocom/array.h"
+#include "user/clock.h"
+#include "user/frame.h"
 
 #define FIRST_BUFFER  16384
 #define TLS_HANDSHAKE 22 /* the first byte of a client that speaks TLS */
@@ -296,21 +297,17 @@ static int stream_take_payload(struct stream *s)
 	size_t want = s->length - s->have;
 
 	if (s->have == s->room) {
-		size_t room = s->room ? 2 * s->room : FIRST_BUFFER;
-		uint8_t *grown;
+		size_t more = array_room(s->room, s->have + 1, FIRST_BUFFER) - s->room;
 
-		if (!make_memory(s, room - s->room)) {
+		if (!make_memory(s, more)) {
 			stream_cut(s);
 			return -1;
 		}
-		grown = realloc(s->data, room);
-		if (!grown) {
+		if (array_reserve(s->data, s->room, s->have + 1, FIRST_BUFFER)) {
 			stream_refuse(s, "out of memory");
 			return -1;
 		}
-		s->data = grown;
-		s->streams->bytes += room - s->room;
-		s->room = room;
+		s->streams->bytes += more;
 	}
 	if (want > s->room - s->have)
 		want = s->room - s->have;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "balancer/view/json_text.h"
+#include "iocom/array.h"
 
 const struct ucred *client_who(const struct client *client)
 {
@@ -149,24 +150,15 @@ bool client_may_hold(const struct client *c, size_t more)
 
 static int out_reserve(struct client *c, size_t more)
 {
-	size_t need = c->out_end + more, room = c->out_room ? c->out_room : CLIENT_FIRST_BUFFER;
-	uint8_t *grown;
+	size_t need = c->out_end + more;
+	size_t room = array_room(c->out_room, need, CLIENT_FIRST_BUFFER);
 
 	/* One document alone may be larger: a reading of very many tasks. */
 	if (c->out_end && need > CLIENT_OUTPUT_MAX)
 		return -ENOSPC;
-	while (room < need)
-		room *= 2;
-	if (room == c->out_room)
-		return 0;
-	if (!client_may_hold(c, room - c->out_room))
+	if (room > c->out_room && !client_may_hold(c, room - c->out_room))
 		return -ENOSPC;
-	grown = realloc(c->out, room);
-	if (!grown)
-		return -ENOMEM;
-	c->out = grown;
-	c->out_room = room;
-	return 0;
+	return array_reserve(c->out, c->out_room, need, CLIENT_FIRST_BUFFER);
 }
 
 static int put_frame(struct client *c, enum frame_type type, const char *text, size_t n)

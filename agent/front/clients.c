@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "iocom/array.h"
 #include "user/pack.h"
 
 #define SWEEP_NS CLOCK_NS_PER_S
@@ -187,20 +188,17 @@ static int clients_take_payload(struct client *c)
 	size_t want = c->in_length - c->in_have;
 
 	if (c->in_have == c->in_room || !c->in) {
-		size_t room = c->in_room ? 2 * c->in_room : CLIENT_FIRST_BUFFER;
-		uint8_t *grown;
+		size_t more =
+			array_room(c->in_room, c->in_have + 1, CLIENT_FIRST_BUFFER) - c->in_room;
 
-		if (!client_may_hold(c, room - c->in_room)) {
+		if (!client_may_hold(c, more)) {
 			client_crowded_out(c);
 			return -1;
 		}
-		grown = realloc(c->in, room);
-		if (!grown) {
+		if (array_reserve(c->in, c->in_room, c->in_have + 1, CLIENT_FIRST_BUFFER)) {
 			garbage(c, "out of memory");
 			return -1;
 		}
-		c->in = grown;
-		c->in_room = room;
 	}
 	if (want > c->in_room - c->in_have)
 		want = c->in_room - c->in_have;

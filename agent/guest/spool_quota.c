@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/guest/launch.h"
+#include "iocom/array.h"
 #include "user/record.h"
 
 struct entry {
@@ -60,15 +61,8 @@ static int spool_quota_add(struct list *list, const char *job, const struct stat
 {
 	struct entry *e;
 
-	if (list->n == list->room) {
-		size_t room = list->room ? 2 * list->room : 64;
-		struct entry *grown = realloc(list->entries, room * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		list->entries = grown;
-		list->room = room;
-	}
+	if (array_reserve(list->entries, list->room, list->n + 1, 64))
+		return -ENOMEM;
 	e = &list->entries[list->n++];
 	snprintf(e->job, sizeof(e->job), "%.95s", job);
 	e->ended_ns = (uint64_t)end->st_mtim.tv_sec * 1000000000u + (uint64_t)end->st_mtim.tv_nsec;

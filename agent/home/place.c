@@ -166,19 +166,19 @@ static int place_take_plan(struct place *p, const struct view_decision *decision
 	return plan ? plan_record_take(&p->placement.plan, plan) : -ENOMEM;
 }
 
-/* Everything that the decision looked at, as a document.  0 or -ENOMEM. */
-static int place_take_view(struct place *p, uint64_t now)
+/* Everything that the decision looked at, as a document; NULL: no memory. */
+static json_t *place_view_json(const struct place *p, uint64_t now)
 {
 	struct view_file file;
-	int rc = cluster_view_file(p->home->view, now, &file);
+	json_t *document;
 
-	if (rc)
-		return rc;
-	file.seed = p->placement.seed;
+	if (cluster_view_file(p->home->view, now, &file))
+		return NULL;
+	file.seed = p->seed;
 	file.job = p->request;
-	p->placement.view = view_file_json(&file);
+	document = view_file_json(&file);
 	view_file_fini(&file);
-	return p->placement.view ? 0 : -ENOMEM;
+	return document;
 }
 
 /* What the decision says and looked at. */
@@ -193,10 +193,13 @@ static int place_answer(struct place *p, const struct view_decision *decision, u
 	a->forced = *a->ask.node != 0;
 	a->need = p->order.need;
 	a->need_given = NEED_ALL;
+	a->seed = p->seed;
 	if (!rc)
 		rc = place_take_nodes(p, decision, now);
-	if (!rc && a->ask.view)
-		rc = place_take_view(p, now);
+	if (!rc && a->ask.view) {
+		a->view = place_view_json(p, now);
+		rc = a->view ? 0 : -ENOMEM;
+	}
 	return rc ? iocom_err_set(err, rc, "out of memory") : 0;
 }
 
@@ -214,9 +217,8 @@ static int place_decide(struct place *p, struct view_decision *decision, struct 
 		return iocom_err_set(err, rc,
 				     "cannot decide: this node's own load is out of the range of "
 				     "the rules");
-	p->placement.seed = (home->base->boot_id ^ ++home->job_sequence) & VIEW_SEED_MAX;
-	rc = cluster_view_decide(home->view, &p->policy, &p->request, p->placement.seed, decision,
-				 err);
+	p->seed = (home->base->boot_id ^ ++home->job_sequence) & VIEW_SEED_MAX;
+	rc = cluster_view_decide(home->view, &p->policy, &p->request, p->seed, decision, err);
 	if (rc)
 		return rc;
 	left_sides(p, &decision->plan);
@@ -314,7 +316,7 @@ static int take_decision(struct place *p, struct iocom_err *err)
 						   .order = &p->order,
 						   .request = &p->request,
 						   .view = p->home->view,
-						   .seed = p->placement.seed,
+						   .seed = p->seed,
 						   .decision = &decision,
 						   .run = p->placement.ask.run,
 					   });

@@ -21,6 +21,7 @@ struct place {
 	struct view_policy policy;
 	struct job_order order;
 	struct rules_request request;
+	uint64_t seed; /* of the decision */
 	char candidates[PLACE_HOPS][IOCOM_NAME_MAX];
 	unsigned ncandidates, at;   /* `at`: the next to be asked; behind the last: home */
 	char asked[IOCOM_NAME_MAX]; /* whose answer is to come */
@@ -30,7 +31,7 @@ struct place {
 /* Fills P from the request REQ of UID.  0 or negative errno with the sentence. */
 int place_take_request(struct place *p, const msgpack_object *req, uid_t uid,
 		       struct iocom_err *err);
-/* The nodes that P's answer shows of decision D, with their ages NOW.  0 or -ENOMEM. */
+/* Takes the nodes that P's answer shows of decision D, with their ages NOW.  0 or -ENOMEM. */
 int place_take_nodes(struct place *p, const struct view_decision *d, uint64_t now);
 
 #endif

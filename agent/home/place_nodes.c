@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Which nodes an answer shows: all of a small cluster, of a larger one those that the
- * decision says something about.  So neither the answer nor the work for it grows with the
- * cluster; of the others it tells how many there are, and whether one has room in memory.
+ * Which nodes an answer shows: all of them in a small cluster, and to a client that only
+ * asks; in a larger one, to a client that runs a job, those that the decision names.  So
+ * neither that answer nor the work for it grows with the cluster.  It says how many nodes
+ * there are, and whether one that is not shown has room in memory.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ static int by_index(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Each once, home first. */
+/* Leaves each index once; home, 0, comes first. */
 static void shown_sort(struct shown *s)
 {
 	size_t kept = 0;
@@ -46,7 +47,7 @@ static void shown_all(struct shown *s, uint32_t count)
 		shown_add(s, &i, 1);
 }
 
-/* Home, the node that the user named, and what plan, tasks and moves name. */
+/* Adds home, the node that the user named, and the nodes that plan, tasks and moves name. */
 static void shown_examined(struct shown *s, const struct place *p, const struct view_decision *d)
 {
 	const struct matrix_entry *named = matrix_find(p->home->matrix, p->placement.ask.node);
@@ -67,7 +68,7 @@ static void shown_examined(struct shown *s, const struct place *p, const struct 
 	shown_sort(s);
 }
 
-/* Room for all that shown_examined may add. */
+/* Returns how many indices shown_examined adds at most. */
 static size_t shown_most(const struct view_decision *d)
 {
 	const struct rules_plan *plan = &d->plan;
@@ -76,7 +77,7 @@ static size_t shown_most(const struct view_decision *d)
 	       d->ntasks + d->nmoves;
 }
 
-/* Whether a node that is not shown has room for the job's memory. */
+/* Returns whether a node that is not shown has room for the job's memory. */
 static bool has_room_elsewhere(const struct place *p, const struct shown *s)
 {
 	const struct cluster_view *view = p->home->view;
@@ -112,7 +113,7 @@ static int place_copy_nodes(struct place *p, const struct shown *s, uint64_t now
 int place_take_nodes(struct place *p, const struct view_decision *d, uint64_t now)
 {
 	uint32_t count = cluster_view_count(p->home->view);
-	bool whole = count <= PLACEMENT_ROW_WHOLE;
+	bool whole = count <= PLACEMENT_ROW_WHOLE || !p->placement.ask.run;
 	struct shown s = {.list = calloc(whole ? count : shown_most(d), sizeof(*s.list))};
 	int rc;
 

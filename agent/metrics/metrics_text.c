@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "iocom/array.h"
 #include "user/utf8.h"
 
 #define ROOM_FIRST (64u * 1024)
@@ -20,23 +21,9 @@ void metrics_text_free(struct metrics_text *t)
 
 static bool metrics_text_reserve(struct metrics_text *t, size_t more)
 {
-	size_t room = t->room ? t->room : ROOM_FIRST;
-	char *grown;
-
-	if (t->failed)
-		return false;
-	while (room - t->used < more)
-		room *= 2;
-	if (room == t->room)
-		return true;
-	grown = realloc(t->data, room);
-	if (!grown) {
+	if (!t->failed && array_reserve(t->data, t->room, t->used + more, ROOM_FIRST))
 		t->failed = true;
-		return false;
-	}
-	t->data = grown;
-	t->room = room;
-	return true;
+	return !t->failed;
 }
 
 __attribute__((format(printf, 2, 3))) static void metrics_text_add(struct metrics_text *t,

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "iocom/array.h"
 #include "user/utf8.h"
 
 struct done {
@@ -85,20 +86,10 @@ static int batch_log_take_line(struct batch_done *done, const char *text, size_t
 	if (sequence < 1 || sequence > UINT32_MAX || !command || !state)
 		rc = -EINVAL;
 	else if (!strcmp(state, "ended")) {
-		if (done->count == done->size) {
-			size_t size = done->size ? 2 * done->size : 256;
-			struct done *list = reallocarray(done->list, size, sizeof(*list));
-
-			if (list) {
-				done->list = list;
-				done->size = size;
-			}
-		}
-		if (done->count < done->size)
+		rc = array_reserve(done->list, done->size, done->count + 1, 256);
+		if (!rc)
 			done->list[done->count++] =
 				(struct done){(uint32_t)sequence, hash_of(command)};
-		else
-			rc = -ENOMEM;
 	}
 	json_decref(line);
 	return rc;

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "iocom/array.h"
+
 #define NS_PER_S    1000000000
 #define LINE_LEAST  1024
 #define NUMBER_ROOM 64
@@ -141,19 +143,7 @@ const char *csv_kind_name(const struct csv_kind *kind)
 
 static int csv_rows_reserve(struct csv_text *t, size_t more)
 {
-	size_t room = t->room ? t->room : LINE_LEAST;
-	char *grown;
-
-	while (room - t->used < more)
-		room *= 2;
-	if (room == t->room)
-		return 0;
-	grown = realloc(t->data, room);
-	if (!grown)
-		return -ENOMEM;
-	t->data = grown;
-	t->room = room;
-	return 0;
+	return array_reserve(t->data, t->room, t->used + more, LINE_LEAST);
 }
 
 static int csv_rows_add(struct csv_text *t, const char *text)

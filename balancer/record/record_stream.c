@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "balancer/client.h"
+#include "iocom/array.h"
 #include "user/frame.h"
 #include "user/pack.h"
 
@@ -50,21 +51,12 @@ void record_stream_finish(struct record_stream *s)
 /* Makes room for a chunk after the present bytes. */
 static int record_stream_make_room(struct record_stream *s)
 {
-	uint8_t *grown;
-
 	if (s->at) {
 		memmove(s->bytes, s->bytes + s->at, s->used - s->at);
 		s->used -= s->at;
 		s->at = 0;
 	}
-	if (s->room - s->used >= CHUNK)
-		return 0;
-	grown = realloc(s->bytes, s->room ? 2 * s->room : 2 * (size_t)CHUNK);
-	if (!grown)
-		return -ENOMEM;
-	s->room = s->room ? 2 * s->room : 2 * (size_t)CHUNK;
-	s->bytes = grown;
-	return 0;
+	return array_reserve(s->bytes, s->room, s->used + CHUNK, 2 * (size_t)CHUNK);
 }
 
 /* Returns 1: more may come now; 0: not now, or the agent closed. */

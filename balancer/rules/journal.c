@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "balancer/rules/rules_private.h"
+#include "iocom/array.h"
 
 #define FIRST_ROOM 8
 
@@ -20,15 +21,8 @@ int rules_journal_note(struct rules_view *view, enum rules_note_kind kind, uint3
 
 	if (!j->open)
 		return 0;
-	if (j->used == j->room) {
-		size_t room = j->room ? 2 * j->room : FIRST_ROOM;
-		struct rules_note *notes = realloc(j->notes, room * sizeof(*notes));
-
-		if (notes == NULL)
-			return -ENOMEM;
-		j->notes = notes;
-		j->room = room;
-	}
+	if (array_reserve(j->notes, j->room, j->used + 1, FIRST_ROOM) < 0)
+		return -ENOMEM;
 	note = &j->notes[j->used++];
 	note->kind = kind;
 	note->index = index;

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #include "balancer/rules/rules_private.h"
+#include "iocom/array.h"
 
 static uint64_t search_mix(uint64_t x)
 {
@@ -189,15 +190,8 @@ static int heap_push(struct rules_search *s, double key, double tag, uint32_t at
 		sift_down(s, 0, item);
 		return 0;
 	}
-	if (h->used == h->room) {
-		size_t room = h->room ? 2 * h->room : 256;
-		struct rules_waiting *items = realloc(h->items, room * sizeof(*items));
-
-		if (items == NULL)
-			return -ENOMEM;
-		h->items = items;
-		h->room = room;
-	}
+	if (array_reserve(h->items, h->room, h->used + 1, 256) < 0)
+		return -ENOMEM;
 	h->used++;
 	sift_up(s, h->used - 1, item);
 	return 0;

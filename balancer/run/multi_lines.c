@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "iocom/array.h"
+
 #define READ_SIZE (64u << 10)
 
 static const char rule[] = "---------------\n";
@@ -61,28 +63,11 @@ static int put_lines(struct multi_lines *lines, const char *node, struct multi_s
 	return rc;
 }
 
-static int multi_lines_make_room(struct multi_lines *lines)
-{
-	size_t room = lines->room ? lines->room : READ_SIZE;
-	char *data;
-
-	while (room - lines->length < READ_SIZE)
-		room *= 2;
-	if (room == lines->room)
-		return 0;
-	data = realloc(lines->data, room);
-	if (!data)
-		return -ENOMEM;
-	lines->data = data;
-	lines->room = room;
-	return 0;
-}
-
 int multi_lines_read(struct multi_lines *lines, int fd, const char *node, struct multi_sink *sink,
 		     struct queue *gather)
 {
 	ssize_t n;
-	int rc = multi_lines_make_room(lines);
+	int rc = array_reserve(lines->data, lines->room, lines->length + READ_SIZE, READ_SIZE);
 
 	if (rc)
 		return rc;

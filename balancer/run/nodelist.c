@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "iocom/array.h"
 #include "iocom/vector.h"
 
 #define DIGITS_MAX 9 /* most digits of a number in a range */
@@ -31,15 +32,8 @@ int nodelist_add(struct nodelist *list, const char *name)
 {
 	char *copy;
 
-	if (list->count == list->room) {
-		size_t room = list->room ? 2 * list->room : 16;
-		char **names = realloc(list->names, room * sizeof(*names));
-
-		if (!names)
-			return -ENOMEM;
-		list->names = names;
-		list->room = room;
-	}
+	if (array_reserve(list->names, list->room, list->count + 1, 16))
+		return -ENOMEM;
 	copy = strdup(name);
 	if (!copy)
 		return -ENOMEM;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "iocom/array.h"
+
 /* Where ID is, or would be inserted. */
 static size_t top_index_place_of(const struct top_index *index, uint64_t id)
 {
@@ -33,16 +35,8 @@ int top_index_add(struct top_index *index, struct top_entry *entry)
 {
 	size_t at = top_index_place_of(index, entry->id);
 
-	if (index->n == index->room) {
-		size_t room = index->room ? index->room * 2 : 64;
-		struct top_entry **grown =
-			reallocarray(index->entries, room, sizeof(struct top_entry *));
-
-		if (!grown)
-			return -ENOMEM;
-		index->entries = grown;
-		index->room = room;
-	}
+	if (array_reserve(index->entries, index->room, index->n + 1, 64))
+		return -ENOMEM;
 	memmove(index->entries + at + 1, index->entries + at,
 		(index->n - at) * sizeof(struct top_entry *));
 	index->entries[at] = entry;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "iocom/array.h"
+
 struct text {
 	char *bytes;
 	size_t used, room;
@@ -18,19 +20,9 @@ static void json_text_put(struct text *t, const char *bytes, size_t n)
 {
 	if (t->failed)
 		return;
-	if (t->used + n + 1 > t->room) {
-		size_t room = t->room ? 2 * t->room : 1024;
-		char *grown;
-
-		while (room < t->used + n + 1)
-			room *= 2;
-		grown = realloc(t->bytes, room);
-		if (!grown) {
-			t->failed = true;
-			return;
-		}
-		t->bytes = grown;
-		t->room = room;
+	if (array_reserve(t->bytes, t->room, t->used + n + 1, 1024)) {
+		t->failed = true;
+		return;
 	}
 	memcpy(t->bytes + t->used, bytes, n);
 	t->used += n;

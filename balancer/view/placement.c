@@ -245,10 +245,13 @@ static json_t *placement_node_json(const struct placement_node *n)
 	return out;
 }
 
-/* A row of a large cluster has the examined nodes, and what the others' loads would tell. */
+/*
+ * In a large cluster a row, and the answer to a client that runs a job, have the examined nodes
+ * and what the loads of the others would tell; an answer to a question has all nodes.
+ */
 static int placement_write_nodes(const struct placement *p, enum placement_form form, json_t *out)
 {
-	bool all = form == PLACEMENT_ANSWER || p->nnodes <= PLACEMENT_ROW_WHOLE;
+	bool all = (form == PLACEMENT_ANSWER && !p->ask.run) || p->nnodes <= PLACEMENT_ROW_WHOLE;
 	json_t *list = json_array();
 	bool room = p->room_elsewhere;
 	size_t known = placement_known(p);

@@ -4,11 +4,8 @@
  *
  *   request   MessagePack { "op": "place", "v": 1, field: value, ... }    CLI to agent
  *   answer    JSON: what was decided on what, and where the job runs      agent to CLI
- *   row       the answer without the secrets                              journal
- *
- * Of a large cluster both have the load vectors of the examined nodes only: their size has a
- * bound, however many nodes there are.  Home gives those alone (place_nodes.c); a row leaves
- * out the others in any case.
+ *   row       the answer without the secrets, and with the load vectors of the examined
+ *             nodes only: its size has a bound, however large the cluster is    journal
  *
  * A field of the request is one line of PLACEMENT_ASK: it makes the member of struct
  * placement_ask and its place in the map.  One that is KEPT is in the answer and in the row,
@@ -122,8 +119,8 @@ struct placement {
 	size_t nrefused;
 	struct placement_node *nodes; /* home first */
 	size_t nnodes;
-	size_t known;	     /* so many nodes were looked at; 0: these */
-	bool room_elsewhere; /* one of those that are not in `nodes` has room in memory */
+	size_t known;	     /* of a row: so many nodes were looked at; 0: these */
+	bool room_elsewhere; /* a row: one of those that it leaves out has room in memory */
 	json_t *view;	     /* what was looked at, as a view file, or NULL */
 
 	/* Where the job runs. */

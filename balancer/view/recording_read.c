@@ -9,6 +9,7 @@
 #include "balancer/view/json_msgpack.h"
 #include "balancer/view/plan_json.h"
 #include "balancer/view/recording_lines.h"
+#include "iocom/array.h"
 
 #define CHUNK (256u * 1024)
 
@@ -47,16 +48,8 @@ static int more(struct recording *r, struct iocom_err *err)
 		r->used -= r->at;
 		r->at = 0;
 	}
-	if (r->room - r->used < CHUNK) {
-		size_t room = r->room ? 2 * r->room : 2 * (size_t)CHUNK;
-		char *grown;
-
-		grown = realloc(r->bytes, room);
-		if (!grown)
-			return iocom_err_set(err, -ENOMEM, "out of memory");
-		r->bytes = grown;
-		r->room = room;
-	}
+	if (array_reserve(r->bytes, r->room, r->used + CHUNK, 2 * (size_t)CHUNK))
+		return iocom_err_set(err, -ENOMEM, "out of memory");
 	errno = 0;
 	n = gzread(r->file, r->bytes + r->used, CHUNK);
 	if (n < 0) {

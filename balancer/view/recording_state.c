@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "iocom/array.h"
+
 #define KNOWN(name)                                                                                \
 	{                                                                                          \
 		name, FIELD_ELSEWHERE, 0, 0                                                        \
@@ -141,15 +143,8 @@ void recording_state_fini(struct recording_state *s)
 
 int recording_state_add(struct recording_state *s)
 {
-	if (s->n == s->room) {
-		uint32_t room = s->room ? 2 * s->room : 16;
-		void *grown = realloc(s->nodes, room * sizeof(*s->nodes));
-
-		if (!grown)
-			return -ENOMEM;
-		s->nodes = grown;
-		s->room = room;
-	}
+	if (array_reserve(s->nodes, s->room, s->n + 1, 16))
+		return -ENOMEM;
 	view_node_init(&s->nodes[s->n], s->n);
 	s->n++;
 	return 0;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "balancer/view/view_node.h"
+#include "iocom/array.h"
 
 #define KNOWN(name)                                                                                \
 	{                                                                                          \
@@ -50,15 +51,8 @@ int view_file_add(struct view_file *view, const struct rules_node *node)
 	uint32_t n = view->nnodes;
 	struct view_node from = {.node = *node};
 
-	if (n == view->room) {
-		uint32_t room = n ? 2 * n : 16;
-		void *grown = realloc(view->nodes, room * sizeof(*view->nodes));
-
-		if (!grown)
-			return -ENOMEM;
-		view->nodes = grown;
-		view->room = room;
-	}
+	if (array_reserve(view->nodes, view->room, n + 1, 16))
+		return -ENOMEM;
 	if (view_node_copy(&view->nodes[n], &from))
 		return -ENOMEM;
 	view->nnodes++;
@@ -272,15 +266,9 @@ static int view_json_slurp(int fd, char **text, size_t *length)
 	int rc = 0;
 
 	while (n && used <= VIEW_BYTES_MAX) {
-		if (used == room) {
-			char *grown = realloc(bytes, room = room ? 2 * room : 65536);
-
-			if (!grown) {
-				rc = -ENOMEM;
-				break;
-			}
-			bytes = grown;
-		}
+		rc = array_reserve(bytes, room, used + 1, 65536);
+		if (rc)
+			break;
 		n = read(fd, bytes + used, room - used);
 		if (n < 0 && errno != EINTR) {
 			rc = -errno;

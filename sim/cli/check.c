@@ -16,10 +16,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "balancer/view/plan_json.h"
+#include "iocom/array.h"
 #include "sim/cli/as_recorded.h"
 #include "sim/cli/cli.h"
 #include "sim/experiments/scenario.h"
-#include "balancer/view/plan_json.h"
 
 #define GOAL_PLACEMENTS 95.0 /* per cent */
 #define GOAL_SLOWDOWN	10.0
@@ -66,15 +67,8 @@ struct check {
 
 static int add_job(struct check *c, const struct recording_job *job)
 {
-	if (c->njobs == c->room) {
-		size_t room = c->room ? 2 * c->room : 256;
-		void *grown = realloc(c->jobs, room * sizeof(*c->jobs));
-
-		if (!grown)
-			return -ENOMEM;
-		c->jobs = grown;
-		c->room = room;
-	}
+	if (array_reserve(c->jobs, c->room, c->njobs + 1, 256))
+		return -ENOMEM;
 	if (json_object_set_new(
 		    c->running, job->id,
 		    json_pack("{s:I,s:f}", "index", (json_int_t)c->njobs, "time_ms", job->time_ms)))

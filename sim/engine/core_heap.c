@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "iocom/array.h"
+
 #define FIRST_ROOM 64u
 
 int core_heap_reserve(struct core_heap *h, uint32_t n)
@@ -68,15 +70,8 @@ int core_timers_add(struct core_timers *t, const struct core_timer *timer)
 {
 	uint32_t i = t->used;
 
-	if (t->used == t->room) {
-		uint32_t room = t->room ? 2 * t->room : FIRST_ROOM;
-		struct core_timer *entries = realloc(t->entries, room * sizeof(*entries));
-
-		if (entries == NULL)
-			return -ENOMEM;
-		t->entries = entries;
-		t->room = room;
-	}
+	if (array_reserve(t->entries, t->room, t->used + 1, FIRST_ROOM) < 0)
+		return -ENOMEM;
 	t->used++;
 	for (; i > 0 && core_heap_before(timer, &t->entries[(i - 1) / 4]); i = (i - 1) / 4)
 		t->entries[i] = t->entries[(i - 1) / 4];

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "iocom/array.h"
 #include "sim/engine/core.h"
 
 #define KB_PER_MB   1000.0
@@ -149,23 +150,12 @@ void core_look_free(struct core_look *look)
 
 int core_look_reserve(struct core_look *look, size_t n)
 {
-	struct rules_task *tasks;
-	uint32_t *ids;
-	size_t room = look->room ? look->room : 16;
+	size_t tasks_room = look->room, ids_room = look->room;
 
-	if (n <= look->room)
-		return 0;
-	while (room < n)
-		room *= 2;
-	tasks = realloc(look->tasks, room * sizeof(*tasks));
-	if (tasks != NULL)
-		look->tasks = tasks;
-	ids = realloc(look->ids, room * sizeof(*ids));
-	if (ids != NULL)
-		look->ids = ids;
-	if (tasks == NULL || ids == NULL)
+	if (array_reserve(look->tasks, tasks_room, n, 16) < 0 ||
+	    array_reserve(look->ids, ids_room, n, 16) < 0)
 		return -ENOMEM;
-	look->room = room;
+	look->room = ids_room;
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "iocom/array.h"
 #include "sim/engine/node_model.h"
 #include "sim/probe/probe.h"
 
@@ -39,18 +40,13 @@ struct queues {
 
 static int imbalance_grow(struct queues *q)
 {
-	uint32_t room = q->room ? 2 * q->room : 64;
-	struct node_task *tasks = realloc(q->tasks, room * sizeof(*tasks));
-	uint32_t *unused;
+	uint32_t tasks_room = q->room, room = q->room;
 
-	if (!tasks)
+	if (array_reserve(q->tasks, tasks_room, q->room + 1, 64))
 		return -ENOMEM;
-	q->tasks = tasks;
-	node_model_tasks(q->model, tasks, sizeof(*tasks), 0);
-	unused = realloc(q->unused, room * sizeof(*unused));
-	if (!unused)
+	node_model_tasks(q->model, q->tasks, sizeof(*q->tasks), 0);
+	if (array_reserve(q->unused, room, q->room + 1, 64))
 		return -ENOMEM;
-	q->unused = unused;
 	for (uint32_t i = q->room; i < room; i++)
 		q->unused[q->nunused++] = i;
 	q->room = room;

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "iocom/array.h"
 #include "sim/engine/node_model.h"
 #include "sim/probe/machine.h"
 
@@ -49,21 +50,16 @@ struct machine {
 
 static int machine_room_make(struct machine *m)
 {
-	uint32_t room = m->room ? 2 * m->room : 32;
-	struct node_task *tasks = realloc(m->tasks, room * sizeof(*tasks));
-	double *ends;
+	uint32_t tasks_room = m->room, room = m->room;
 
-	if (!tasks)
+	if (array_reserve(m->tasks, tasks_room, m->room + 1, 32))
 		return -ENOMEM;
-	m->tasks = tasks;
 	if (m->model)
-		node_model_tasks(m->model, tasks, sizeof(*tasks), 0);
-	ends = realloc(m->ends, room * sizeof(*ends));
-	if (!ends)
+		node_model_tasks(m->model, m->tasks, sizeof(*m->tasks), 0);
+	if (array_reserve(m->ends, room, m->room + 1, 32))
 		return -ENOMEM;
-	m->ends = ends;
 	for (uint32_t i = m->room; i < room; i++)
-		ends[i] = NODE_NEVER;
+		m->ends[i] = NODE_NEVER;
 	m->room = room;
 	return 0;
 }

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "iocom/array.h"
 #include "sim/workload/reader.h"
 
 #define FIELDS_MAX 1024
@@ -187,16 +188,8 @@ static int load_row(struct reader *r, struct iocom_err *err)
 	struct row *row;
 	int rc;
 
-	if (d->n == d->room) {
-		size_t more = d->room ? 2 * d->room : 1024;
-		struct row *rows = reallocarray(d->rows, more, sizeof(*rows));
-
-		if (!rows)
-			return iocom_err_set(err, -ENOMEM, "%s: out of memory",
-					     source_name(r->source));
-		d->rows = rows;
-		d->room = more;
-	}
+	if (array_reserve(d->rows, d->room, d->n + 1, 1024))
+		return iocom_err_set(err, -ENOMEM, "%s: out of memory", source_name(r->source));
 	row = &d->rows[d->n];
 	*row = (struct row){.order = d->n};
 	rc = darshan_parse(r, value, &row->kind, err);

@@ -14,6 +14,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "iocom/array.h"
+
 #define GZ_BUFFER (128 * 1024)
 #define HELD_PATH "/proc/self/fd/" /* makes a copy of one-time input readable by path */
 
@@ -130,20 +132,13 @@ static int take_pipe(struct source *s, int fd, struct iocom_err *err)
 	for (;;) {
 		ssize_t n;
 
-		if (s->size == room) {
-			char *more;
-
-			if (room >= SOURCE_PIPE_MAX)
-				return iocom_err_set(err, -EFBIG,
-						     "%s: a pipe may hold %zu MB at most; "
-						     "save it to a file",
-						     s->name, SOURCE_PIPE_MAX >> 20);
-			room = room ? 2 * room : GZ_BUFFER;
-			more = realloc(s->data, room);
-			if (!more)
-				return iocom_err_set(err, -ENOMEM, "%s: out of memory", s->name);
-			s->data = more;
-		}
+		if (s->size >= SOURCE_PIPE_MAX)
+			return iocom_err_set(err, -EFBIG,
+					     "%s: a pipe may hold %zu MB at most; "
+					     "save it to a file",
+					     s->name, SOURCE_PIPE_MAX >> 20);
+		if (array_reserve(s->data, room, s->size + 1, GZ_BUFFER))
+			return iocom_err_set(err, -ENOMEM, "%s: out of memory", s->name);
 		n = read(fd, s->data + s->size, room - s->size);
 		if (n < 0 && errno == EINTR)
 			continue;

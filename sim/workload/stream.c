@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "iocom/array.h"
 #include "sim/workload.h"
 #include "sim/workload/hash.h"
 
@@ -99,15 +100,8 @@ static const struct workload_ops held_ops = {held_next, held_rewind, held_free};
 
 static int held_add(struct held *h, size_t *room, const struct sim_job *job)
 {
-	if (h->n == *room) {
-		size_t more = *room ? 2 * *room : 1024;
-		struct sim_job *jobs = reallocarray(h->jobs, more, sizeof(*jobs));
-
-		if (!jobs)
-			return -ENOMEM;
-		h->jobs = jobs;
-		*room = more;
-	}
+	if (array_reserve(h->jobs, *room, h->n + 1, 1024))
+		return -ENOMEM;
 	h->jobs[h->n++] = *job;
 	return 0;
 }

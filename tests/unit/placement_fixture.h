@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/cluster/cluster_view.h"
 #include "balancer/view/placement.h"
 #include "balancer/view/view_decide.h"
-#include "tests/lib/rebuilt_view.h"
 
 static inline struct iocom_vector fixture_vector(const char *name, double load)
 {
@@ -66,7 +66,7 @@ static inline void fixture_nodes(struct placement *p, struct matrix *m, size_t c
 	}
 	for (size_t i = 0; i < m->count; i++)
 		p->nodes[p->nnodes++] = (struct placement_node){
-			.vector = matrix_at(m, i)->vector,
+			.vector = m->entries[i]->vector,
 			.age_ms = (double)i / 8,
 		};
 }
@@ -76,15 +76,16 @@ static inline void fixture_decide(struct placement *p, const char *policy, size_
 				  double home_load)
 {
 	static struct view_policy parsed;
-	struct view_charges charges = {0};
+	struct cluster_view *kept;
 	struct view_decision d;
 	struct view_file view;
 	struct matrix m;
 
 	placement_init(p);
 	fixture_nodes(p, &m, count, home_load);
-	if (view_policy_parse(policy, &parsed, NULL) ||
-	    view_build(&p->nodes[0].vector, &m, &charges, 1, &view))
+	kept = cluster_view_new(&m);
+	if (!kept || view_policy_parse(policy, &parsed, NULL) ||
+	    cluster_view_refresh(kept, &p->nodes[0].vector, 1) || cluster_view_file(kept, 1, &view))
 		abort();
 	p->need.value[NEED_IO_PER_S] = 200;
 	p->need.source[NEED_IO_PER_S] = NEED_OPTION;
@@ -101,6 +102,7 @@ static inline void fixture_decide(struct placement *p, const char *policy, size_
 	p->seed = view.seed;
 	view_decision_fini(&d);
 	view_file_fini(&view);
+	cluster_view_free(kept);
 	matrix_fini(&m);
 }
 

@@ -20,6 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "iocom/array.h"
+
 #define MINOR_BITS 20
 #define SECTOR	   512
 
@@ -157,24 +159,16 @@ static void name_disk(struct iocom_disk *disk)
 static struct disk_entry *entry_get(struct monitor_disks *disks, __u32 device)
 {
 	struct disk_entry *entry;
+	size_t entries_room, reported_room;
 
 	for (size_t i = 0; i < disks->count; i++)
 		if (disks->entries[i].device == device)
 			return &disks->entries[i];
-	if (disks->count == disks->capacity) {
-		size_t capacity = disks->capacity ? disks->capacity * 2 : 8;
-		void *entries = realloc(disks->entries, sizeof(*entry) * capacity);
-		void *reported;
-
-		if (!entries)
-			return NULL;
-		disks->entries = entries;
-		reported = realloc(disks->reported, sizeof(*disks->reported) * capacity);
-		if (!reported)
-			return NULL;
-		disks->reported = reported;
-		disks->capacity = capacity;
-	}
+	entries_room = reported_room = disks->capacity;
+	if (array_reserve(disks->entries, entries_room, disks->count + 1, 8) ||
+	    array_reserve(disks->reported, reported_room, disks->count + 1, 8))
+		return NULL;
+	disks->capacity = reported_room;
 	entry = &disks->entries[disks->count++];
 	memset(entry, 0, sizeof(*entry));
 	entry->device = device;

@@ -19,6 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "iocom/array.h"
+
 #define DEPTH_MAX 64
 
 struct entry {
@@ -83,16 +85,9 @@ static struct entry *sample_names_find(struct sample_names *names, uint64_t id)
 /* Takes PATH, which is NULL only for an id that was not found. */
 static int sample_names_append(struct sample_names *names, uint64_t id, uint64_t parent, char *path)
 {
-	if (names->n == names->room) {
-		size_t room = names->room ? names->room * 2 : 64;
-		struct entry *grown = reallocarray(names->entries, room, sizeof(*grown));
-
-		if (!grown) {
-			free(path);
-			return -ENOMEM;
-		}
-		names->entries = grown;
-		names->room = room;
+	if (array_reserve(names->entries, names->room, names->n + 1, 64)) {
+		free(path);
+		return -ENOMEM;
 	}
 	names->entries[names->n++] = (struct entry){id, parent, path};
 	return 0;
