@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * iocomd: the parts of one agent, set up, wired to each other and torn down.  Only this file
- * knows them all; what each one does is in its own folder:
+ * iocomd: the parts of one agent, set up, wired to each other and torn down.  Only this file knows
+ * them all; what each one does is in its own folder:
  *
  *   base <- pulse (measure/) <- peers (cluster/) <- guest, home <- front
  *
- * Order: what can be refused cheaply comes first (root, run directory, databases, munged, ports),
- * then the monitor, then what others see.  Signals are blocked before nng starts its threads, so
- * that they all inherit the mask.
+ * Order of the start: checks that fail cheaply come first (root, run directory, databases, munged,
+ * ports), then the monitor, then what others can see.  Signals are blocked before nng starts its
+ * threads, so that they all inherit the mask.
  */
 #include "agent/agent.h"
 
@@ -48,17 +48,17 @@
 #include "user/monitor/sample_names.h"
 
 #define CHORES_NS      CLOCK_NS_PER_S
-#define PRUNE_FIRST_NS (5 * CLOCK_NS_PER_S) /* soon: agents that live shortly prune, too */
+#define PRUNE_FIRST_NS (5 * CLOCK_NS_PER_S) /* soon, so that short-lived agents prune, too */
 #define PRUNE_NS       (60 * CLOCK_NS_PER_S)
-#define SHIMS_LEAVE_MS 1000 /* a stopping agent waits so long for shims that are about to leave */
+#define SHIMS_LEAVE_MS 1000 /* how long a stopping agent waits for shims that are about to end */
 
 struct agent {
-	struct settings *set; /* the caller's; changed only while the agent is set up */
+	struct settings *set; /* the caller owns it; changed only while the agent is set up */
 	struct logger log;
 	struct counters counters;
 	struct base base;
 	int lock_fd;	   /* RUN_DIR/run.lock: one agent per run directory */
-	int state_lock_fd; /* STATE_DIR/state.lock: and per journal */
+	int state_lock_fd; /* STATE_DIR/state.lock: one agent per journal */
 	char jobs_dir[SETTINGS_PATH_MAX + 8], run_jobs_dir[SETTINGS_PATH_MAX + 8];
 	int uptime_fd; /* uptime_mark.h */
 	struct host host;
@@ -74,8 +74,8 @@ struct agent {
 	struct guest *guest;
 	struct home *home;
 	struct front front;
-	struct streams *streams; /* NULL: this machine only */
-	struct metrics *metrics; /* NULL: not served */
+	struct streams *streams; /* NULL: this agent serves its own machine only */
+	struct metrics *metrics; /* NULL: metrics are not served */
 	struct pulse_watch peers_watch;
 
 	struct loop_fd signals;
@@ -105,7 +105,9 @@ static int agent_make_directory(const char *path, mode_t mode, struct iocom_err 
 	return 0;
 }
 
-/* One agent a directory: two on one journal would each call the other's jobs lost. */
+/*
+ * Locks DIRECTORY for one agent: two agents on one journal would each call the other's jobs lost.
+ */
 static int lock_directory(const char *directory, const char *what, int *fd, struct iocom_err *err)
 {
 	char lock[SETTINGS_PATH_MAX + 16];
@@ -157,7 +159,7 @@ static int directories(struct agent *a, struct iocom_err *err)
 	return lock_directory(a->set->state_dir, "state", &a->state_lock_fd, err);
 }
 
-/* SQLite's own files beside it as well: it would read them. */
+/* Also checks SQLite's own files beside PATH, because SQLite would read them. */
 static int trust_database(const char *path, struct iocom_err *err)
 {
 	static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
@@ -171,7 +173,7 @@ static int trust_database(const char *path, struct iocom_err *err)
 	return rc;
 }
 
-/* FILE had an older layout, if a BACKUP of it was made. */
+/* Logs that FILE was migrated; BACKUP "": it was not. */
 static void tell_migrated(struct agent *a, const char *file, const char *backup)
 {
 	if (*backup)
@@ -185,7 +187,10 @@ static int databases(struct agent *a, struct iocom_err *err)
 	char path[SETTINGS_PATH_MAX + 16];
 	int rc;
 
-	/* Of all users: root's alone, also in a directory that others made readable. */
+	/*
+	 * The files hold data of all users: only root may read them, even in a directory that
+	 * others can read.
+	 */
 	umask(077);
 	snprintf(path, sizeof(path), "%s/iocom.db", a->set->state_dir);
 	rc = trust_database(path, err);
@@ -289,10 +294,9 @@ static int open_monitor(struct agent *a, struct iocom_err *err)
 		rc = monitor_open(&a->monitor, &config, err);
 	if (rc)
 		return rc;
-	/* A later moment than now is damage: the monitor takes no gap from it. */
+	/* A time later than now means a damaged file: then the monitor reports no gap. */
 	if (config.counted_until_ns && config.counted_until_ns < clock_boot_ns())
-		log_write(&a->log, LOG_L_INFO,
-			  "counting begins anew: nothing was counted for %.1f s",
+		log_write(&a->log, LOG_L_INFO, "counting restarts: nothing was counted for %.1f s",
 			  (double)(clock_boot_ns() - config.counted_until_ns) / 1e9);
 	if (a->host.unified[0])
 		a->names = sample_names_new(a->host.unified);
@@ -301,7 +305,7 @@ static int open_monitor(struct agent *a, struct iocom_err *err)
 
 /* --- the parts ---------------------------------------------------------------------------- */
 
-/* Without munged an agent serves its own machine only, and says so. */
+/* Without munged an agent serves its own machine only, and logs that. */
 static int open_seal(struct agent *a, struct seal **seal, struct iocom_err *err)
 {
 	int rc;
@@ -525,7 +529,7 @@ static int make_metrics(struct agent *a, struct iocom_err *err)
 	return metrics_new(&a->metrics, &a->base, &a->pulse, a->names, &ports, err);
 }
 
-/* Others may ask what is full before clients are served. */
+/* Wires the front early: other parts may ask for limits before clients are served. */
 static void wire_front(struct agent *a)
 {
 	a->front.base = &a->base;
@@ -561,7 +565,9 @@ static void agent_chores(void *arg)
 
 /* --- all of it -------------------------------------------------------------------------- */
 
-/* Streams, clients and leashes want many; each job gets its user's own limit. */
+/*
+ * Raises the descriptor limit for streams, clients and leashes; each job gets its user's own limit.
+ */
 static void allow_descriptors(void)
 {
 	struct rlimit limit;
@@ -572,7 +578,7 @@ static void allow_descriptors(void)
 	}
 }
 
-/* What stands before anybody hears of this agent. */
+/* Sets up what must exist before anybody hears of this agent. */
 static int make_ground(struct agent *a, struct iocom_err *err)
 {
 	int rc = directories(a, err);
@@ -693,7 +699,7 @@ void agent_stop(struct agent *a)
 
 	streams_free(a->streams);
 	guest_stop(a->guest);
-	peers_stop(&a->peers); /* decisions under way end here */
+	peers_stop(&a->peers); /* this ends decisions under way */
 	front_stop(&a->front);
 	metrics_free(a->metrics);
 	guest_free(a->guest);
@@ -701,9 +707,9 @@ void agent_stop(struct agent *a)
 	profile_close(a->profiles);
 	journal_close(a->journal);
 	sample_names_free(a->names);
-	if (a->monitor) /* so this agent held the directories' locks */
+	if (a->monitor) /* a monitor means that this agent held the directories' locks */
 		cgroup_tidy(a->set->scope_cgroup, SHIMS_LEAVE_MS);
-	while (waitpid(-1, NULL, WNOHANG) > 0) /* those that left meanwhile */
+	while (waitpid(-1, NULL, WNOHANG) > 0) /* children that ended meanwhile */
 		;
 	monitor_free(a->monitor);
 	pulse_fini(&a->pulse);

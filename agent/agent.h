@@ -9,13 +9,13 @@
 struct agent;
 
 /*
- * Sets everything up, or nothing.  SET is the caller's and stays until agent_stop; it is adapted
- * where this machine serves itself only.  0 or negative errno with the sentence.
+ * Sets up all parts, or none.  SET stays the caller's until agent_stop; agent_start adapts it where
+ * this agent serves its own machine only.  0 or negative errno with the sentence.
  */
 int agent_start(struct agent **agent, struct settings *set, struct iocom_err *err);
-/* Until SIGTERM or SIGINT.  0 or negative errno. */
+/* Runs until SIGTERM or SIGINT.  0 or negative errno. */
 int agent_run(struct agent *agent);
-/* Jobs that run are left alone. */
+/* Stops the agent; running jobs go on. */
 void agent_stop(struct agent *agent);
 
 #endif

@@ -113,7 +113,7 @@ static int cmd_profile_print(const json_t *answer, const char *class_name, bool 
 	if (forgot)
 		return 0;
 	if (class_name && !json_array_size(profiles)) {
-		fprintf(stderr, "iocom profile: nothing was learned of a class '%s'\n", class_name);
+		fprintf(stderr, "iocom profile: nothing is known about a class '%s'\n", class_name);
 		return 1;
 	}
 	rc = cmd_profile_print_table(profiles);

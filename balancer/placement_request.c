@@ -77,14 +77,14 @@ int placement_request_size(const char *text, double unit, double *bytes)
 
 /* --- options ----------------------------------------------------------------------- */
 
-/* An option with a value, and what takes that. */
+/* An option that takes a value. */
 struct request_option {
 	const char *name;
 	int (*take)(struct placement_request *r, const struct request_option *o, const char *value,
 		    struct iocom_err *err);
-	size_t offset, bound; /* of a text */
-	enum need_field need; /* of a number or a size */
-	double unit;	      /* of a size: bytes */
+	size_t offset, bound; /* a text: where it goes, and its size with the NUL */
+	enum need_field need; /* a number or a size: where it goes */
+	double unit;	      /* a size: bytes of one unit of `need` */
 };
 
 static int request_take_text(struct placement_request *r, const struct request_option *o,
@@ -99,7 +99,7 @@ static int request_take_text(struct placement_request *r, const struct request_o
 	return 0;
 }
 
-/* One line of free text. */
+/* Takes one line of free text; it may be empty. */
 static int request_take_line(struct placement_request *r, const struct request_option *o,
 			     const char *value, struct iocom_err *err)
 {
@@ -150,7 +150,7 @@ static int request_take_size(struct placement_request *r, const struct request_o
 	return 0;
 }
 
-/* --data names a file, or says a size. */
+/* --data takes a file or a size. */
 static int request_take_data(struct placement_request *r, const struct request_option *o,
 			     const char *text, struct iocom_err *err)
 {
@@ -192,7 +192,7 @@ static const struct request_option request_options[] = {
 };
 
 #define OPTIONS	    (int)(sizeof(request_options) / sizeof(*request_options))
-#define OPTIONS_MAX 64 /* with those of the command */
+#define OPTIONS_MAX 64 /* together with the options of one command */
 
 const struct option *placement_request_options(const struct option *own)
 {

@@ -16,40 +16,40 @@
 
 struct placement_request {
 	struct placement_ask ask;
-	const char *run_dir; /* borrowed from argv; NULL = not given */
-	const char *shown;   /* in listings, where it is not the command as it is; NULL: it is */
+	const char *run_dir; /* borrowed from argv; NULL: not given */
+	const char *shown;   /* what listings show instead of the command; NULL: the command */
 };
 
-/* Options of getopt_long, values above all characters: ours are among these. */
+/* getopt_long returns these values for our options; they are above all characters. */
 enum { ASK_FIRST = 0x100, ASK_END = 0x180 };
 
 /* The part of --help that explains these options. */
 extern const char ask_help[];
 
 void placement_request_init(struct placement_request *request);
-/* Our options and OWN, which {0} ends, for getopt_long; valid until the next call. */
+/* Returns our options and OWN (ended by {0}) for getopt_long, valid until the next call. */
 const struct option *placement_request_options(const struct option *own);
-/* Whether OPTION is ours and has that name. */
+/* Returns whether OPTION is our option of that name. */
 bool placement_request_is(int option, const char *name);
-/* One option.  0; 1 when OPTION is not one of ours; -EINVAL with the sentence. */
+/* Takes one option.  Returns 0; 1: OPTION is not ours; -EINVAL with the sentence. */
 int placement_request_take(struct placement_request *request, int option, const char *value,
 			   struct iocom_err *err);
-/* This node and no other.  0 or -EINVAL with the sentence. */
+/* Requests NODE, as --node does.  Returns 0 or -EINVAL with the sentence. */
 int placement_request_node(struct placement_request *request, const char *node,
 			   struct iocom_err *err);
-/* The class given, or the file name of COMMAND (argv). */
+/* Copies the given class, or the file name of COMMAND (argv). */
 void placement_request_class(const struct placement_request *request, char *const *command,
 			     char out[PLACEMENT_CLASS_MAX]);
 /*
- * Packs the request "place" for COMMAND.  RUN false: only decide.
- * EXECUTABLE is the absolute path, or the bare name where PATH has none.  0, and OUT is
- * the caller's to destroy; -ENAMETOOLONG with the sentence.
+ * Packs the request "place" for COMMAND.  RUN false: the agent only decides.  EXECUTABLE is the
+ * absolute path, or the bare name if PATH has none.  Returns 0, and the caller destroys OUT; or
+ * -ENAMETOOLONG with the sentence.
  */
 int placement_request_pack(const struct placement_request *request, bool run, const char *cwd,
 			   const char *executable, char *const *command, msgpack_sbuffer *out,
 			   struct iocom_err *err);
-/* Packs as above, asks the agent, reads what it says: the caller's to free in any case.  0 or
- * negative errno with the sentence. */
+/* Packs as above, asks the agent and reads its answer, which the caller frees in any case.
+ * Returns 0 or negative errno with the sentence. */
 int placement_request_ask(const struct placement_request *request, bool run, const char *cwd,
 			  const char *executable, char *const *command, struct placement *answer,
 			  struct iocom_err *err);

@@ -2,8 +2,8 @@
 /*
  * See accounts.h.
  *
- * What is kept are the questions themselves, answered.  One that came too late is kept, too:
- * who asks again finds it, however slow the service is.
+ * The cache holds the lookups themselves with their answers.  A lookup that finished too late is
+ * cached, too: the next caller finds its answer, however slow the service is.
  */
 #include "agent/base/accounts.h"
 
@@ -24,7 +24,7 @@ struct lookup {
 	enum kind kind;
 	uid_t uid;
 	char group[GROUP_BYTES];
-	struct account account; /* of NAME without groups */
+	struct account account; /* NAME's account, without groups */
 	gid_t gid;
 	int rc;
 	uint64_t at_ns; /* CLOCK_BOOTTIME */
@@ -57,7 +57,7 @@ static void look_up(struct deadline_task *task)
 		l->rc = account_name(l->uid, &l->account);
 }
 
-/* Whether KNOWN, who may know more than ASKED wants, answers it. */
+/* True: KNOWN, which may hold more than ASKED wants, answers it. */
 static bool answers(const struct lookup *known, const struct lookup *asked)
 {
 	if (asked->kind == GROUP || known->kind == GROUP)
@@ -80,7 +80,7 @@ static struct lookup *accounts_keep(struct accounts *s, struct deadline_task *ta
 
 	l->at_ns = clock_boot_ns();
 	for (size_t i = 0; i < s->count; i++) {
-		if (answers(l, s->kept[i])) /* it knows as much, and newer */
+		if (answers(l, s->kept[i])) /* it holds as much, and is newer */
 			at = i;
 		if (s->kept[i]->at_ns < s->kept[oldest]->at_ns)
 			oldest = i;
@@ -100,13 +100,13 @@ static bool is_younger(const struct lookup *l, unsigned seconds)
 	return clock_boot_ns() - l->at_ns < seconds * CLOCK_NS_PER_S;
 }
 
-/* That there is nobody may change at once: an account is made, and a job of it sent. */
+/* "No such user" is not cached: the account may be created and send a job at once. */
 static bool is_fresh(const struct lookup *l, const struct lookup *asked)
 {
 	return is_younger(l, ACCOUNTS_FRESH_S) && (!l->rc || asked->kind == NAME);
 }
 
-/* What is known as an answer to ASKED; NULL: nothing, and the name service hangs. */
+/* The answer to ASKED; NULL: none, and the name service hangs. */
 static const struct lookup *accounts_ask(struct accounts *s, const struct lookup *asked)
 {
 	struct deadline_task *late = deadline_late(s->worker);

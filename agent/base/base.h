@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What each part of the agent stands on: the loop and its clocks, the log, the counters, and
- * the settings, which nobody changes once the agent has started.  All are borrowed.
+ * What every part of the agent uses: the loop and its clocks, the log, the counters, and the
+ * settings, which do not change after the start.  Each part borrows them.
  */
 #ifndef IOCOM_AGENT_BASE_H
 #define IOCOM_AGENT_BASE_H
@@ -19,10 +19,10 @@ struct base {
 	struct logger *log;
 	struct counters *counters;
 	const struct settings *set;
-	uint64_t boot_id; /* of this start of the agent: random, never 0 */
+	uint64_t boot_id; /* identifies this start of the agent: random, never 0 */
 };
 
-/* The journal failed: this is counted and logged. */
+/* Counts and logs a failure of the journal. */
 void base_journal_failed(const struct base *base, const struct iocom_err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What was refused, lost or dropped: nothing is lost silently.  Shown by `iocom nodes --json`. */
+/* Counters of everything that was refused, lost or dropped.  `iocom nodes --json` shows them. */
 #ifndef IOCOM_COUNTERS_H
 #define IOCOM_COUNTERS_H
 
@@ -10,53 +10,53 @@
 	X(bulletins_sent)                                                                          \
 	X(bulletins_received)                                                                      \
 	X(vectors_accepted)                                                                        \
-	X(bulletins_refused_garbage) /* no credential, or not our message */                       \
+	X(bulletins_refused_garbage) /* no credential, or not a bulletin */                        \
 	X(bulletins_refused_forged)  /* not made by root of this cluster */                        \
 	X(bulletins_refused_skew)    /* expired, or from the future */                             \
 	X(bulletins_refused_version) /* another version of iocom */                                \
 	X(vectors_refused_garbage)   /* a value out of range */                                    \
 	X(vectors_refused_old)	     /* older (boot id, sequence) from its own node */             \
 	X(vectors_refused_full)	     /* the matrix has no room */                                  \
-	X(vectors_refused_name)	     /* another node tells this node's name */                     \
+	X(vectors_refused_name)	     /* another node uses this node's name */                      \
 	X(seal_failures)	     /* munged did not answer */                                   \
 	X(nodes_dropped)	     /* silent for 3 periods */                                    \
 	X(controls_received)                                                                       \
 	X(controls_refused)    /* forged, replayed, garbage, for another node */                   \
-	X(controls_unanswered) /* asked, no answer in time */                                      \
+	X(controls_unanswered) /* we asked and got no answer in time */                            \
 	X(guests_refused)      /* too many connections, or too many of one address */              \
 	X(control_peers_full)  /* all connections to other agents were busy */                     \
 	X(peers_refused)       /* TLS on one side only, or a certificate refused */                \
 	X(admissions_granted)                                                                      \
 	X(admissions_refused)                                                                      \
 	X(names_failures)	    /* the name service did not answer */                          \
-	X(paths_refused)	    /* too many paths were looked at, or hung */                   \
+	X(paths_refused)	    /* too many path checks, or checks that hang */                \
 	X(restartable_refused_full) /* too many restartable jobs */                                \
 	X(jobs_refused_limit)	    /* a user had user_jobs_max jobs here */                       \
-	X(leases_expired)	    /* granted, the client never came */                           \
+	X(leases_expired)	    /* granted, but the client never came */                       \
 	X(streams_accepted)                                                                        \
 	X(streams_refused) /* no lease, not authentic, garbage, too slow, too many */              \
 	X(jobs_started)                                                                            \
 	X(jobs_ended)                                                                              \
 	X(jobs_lost)		 /* their shim died */                                             \
-	X(jobs_restarted)	 /* given up at their node, run again elsewhere */                 \
-	X(jobs_fenced)		 /* ended here, for home renews them no more */                    \
-	X(outputs_removed)	 /* kept of ended jobs: too old, too many, too much */             \
-	X(outputs_removed_share) /* of them: for their user's share, spool_user_mb, alone */       \
-	X(outputs_short)	 /* jobs that were promised less room than they may have */        \
+	X(jobs_restarted)	 /* lost with their node, run again elsewhere */                   \
+	X(jobs_fenced)		 /* ended here because home stopped renewing them */               \
+	X(outputs_removed)	 /* of ended jobs: too old, too many, too big */                   \
+	X(outputs_removed_share) /* of these: only for the user's share, spool_user_mb */          \
+	X(outputs_short)	 /* jobs that got less room than they may have */                  \
 	X(leases_renewed)                                                                          \
 	X(leases_lost)		  /* of restartable jobs: not renewed in time */                   \
-	X(leases_refused)	  /* renewals asked for jobs that were given up */                 \
-	X(jobs_late)		  /* their shim lived, but did not answer at once */               \
+	X(leases_refused)	  /* renewals of jobs that home has given up */                    \
+	X(jobs_late)		  /* their shim lives but did not answer at once */                \
 	X(clients_refused)	  /* too many local connections */                                 \
-	X(tunnels_refused)	  /* too many relays for jobs under TLS that leave */              \
-	X(signals_refused)	  /* too many wait for supervisors that do not answer */           \
-	X(requests_refused_rate)  /* a user asked more than user_requests_per_s */                 \
-	X(replays_refused)	  /* too many read what is kept of ended jobs */                   \
+	X(tunnels_refused)	  /* too many relays for outgoing TLS streams */                   \
+	X(signals_refused)	  /* too many wait for shims that do not answer */                 \
+	X(requests_refused_rate)  /* a user exceeded user_requests_per_s */                        \
+	X(replays_refused)	  /* too many clients read output of ended jobs */                 \
 	X(recorders_refused)	  /* too many `iocom record` */                                    \
 	X(clients_dropped)	  /* idle, slow or speaking garbage */                             \
 	X(top_lines_delayed)	  /* a watcher read too slowly: its interval grew */               \
-	X(record_lines_lost)	  /* a recorder read too slowly: its end line has its part */      \
-	X(reports_unacknowledged) /* home did not answer; told again later */                      \
+	X(record_lines_lost)	  /* a recorder read too slowly; its end line says so */           \
+	X(reports_unacknowledged) /* home did not answer; sent again later */                      \
 	X(journal_failures)                                                                        \
 	X(sample_failures)
 

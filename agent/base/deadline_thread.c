@@ -2,10 +2,10 @@
 /*
  * See deadline_thread.h.
  *
- * There is one task at most.  The thread owns it while it is RUNNING or LATE.  A task that the
- * thread has not begun within the limit, because the machine is too busy to give it a CPU, is
- * taken back: only a task that runs can be late.  The loop and the thread both know the worker;
- * the one that leaves last frees it.
+ * There is at most one task.  The thread owns it while it is RUNNING or LATE.  A task that the
+ * thread has not begun within the limit, because the machine is too busy to give it a CPU, is taken
+ * back: only a running task can be late.  The loop and the thread both know the worker; the one
+ * that leaves last frees it.
  */
 #include "agent/base/deadline_thread.h"
 
@@ -20,26 +20,26 @@
 
 #include "user/clock.h"
 
-#define STACK_BYTES (512u << 10) /* modules of the name service want room */
+#define STACK_BYTES (512u << 10) /* the name service's modules need room */
 
 enum state {
 	IDLE,
 	ASKED,	   /* the thread has not seen it yet */
 	RUNNING,   /* the thread works on it */
-	DONE,	   /* the loop takes it */
-	LATE,	   /* it runs, and the loop has stopped waiting */
-	LATE_DONE, /* it ran after all */
+	DONE,	   /* the loop may take it */
+	LATE,	   /* it runs, but the loop has stopped waiting */
+	LATE_DONE, /* it finished after all */
 };
 
 struct deadline_thread {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wanted;
-	int done; /* an eventfd: poll knows a span, a condition only a point in time */
+	int done; /* an eventfd: poll takes a duration, a condition variable only a time */
 	struct deadline_task *task;
 	enum state state;
 	bool stopping;
-	uint64_t rest_until_ns; /* of CLOCK_BOOTTIME; the loop's alone */
+	uint64_t rest_until_ns; /* CLOCK_BOOTTIME; only the loop uses it */
 };
 
 static void last_one_out(struct deadline_thread *w)
@@ -80,7 +80,7 @@ static void *deadline_thread_work(void *arg)
 	return NULL;
 }
 
-/* Signals are the loop's. */
+/* Blocks all signals in the thread: the loop handles them. */
 static int deadline_thread_start(struct deadline_thread *w)
 {
 	sigset_t all, before;
@@ -134,7 +134,7 @@ void deadline_free(struct deadline_thread *w)
 	hangs = w->state == LATE;
 	w->stopping = true;
 	pthread_cond_signal(&w->wanted);
-	pthread_mutex_unlock(&w->lock); /* of one that hangs, W is its thread's from here */
+	pthread_mutex_unlock(&w->lock); /* if the thread hangs, it owns W from here on */
 	if (hangs) {
 		pthread_detach(thread);
 		return;
@@ -143,7 +143,7 @@ void deadline_free(struct deadline_thread *w)
 	last_one_out(w);
 }
 
-/* Until the thread says that it is done, but no longer than LIMIT_MS. */
+/* Waits until the thread is done, but no longer than LIMIT_MS. */
 static void wait_done(struct deadline_thread *w, unsigned limit_ms)
 {
 	uint64_t until = clock_boot_ns() + limit_ms * CLOCK_NS_PER_MS, now;
@@ -185,7 +185,7 @@ int deadline_run(struct deadline_thread *w, struct deadline_task *task, unsigned
 		task->free(task);
 		return -EBUSY;
 	}
-	(void)!read(w->done, &count, sizeof(count)); /* of one that was late */
+	(void)!read(w->done, &count, sizeof(count)); /* clears the event of an earlier, late task */
 	w->task = task;
 	w->state = ASKED;
 	pthread_cond_signal(&w->wanted);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Something that can fill: how full it is, its bound, and the counter of what found no room. */
+/* A resource that can fill up: how full it is, its bound, and the counter of refusals. */
 #ifndef IOCOM_LIMIT_H
 #define IOCOM_LIMIT_H
 
@@ -11,10 +11,10 @@
 
 struct limit {
 	const char *name;
-	uint64_t used;	     /* LIMIT_UNKNOWN: of one user, who is not looked for */
-	uint64_t max;	     /* 0: none but time, or configured as none */
-	bool turns;	     /* full is as it should be: the oldest makes room */
-	const char *counter; /* of what found no room; NULL: nothing is ever refused */
+	uint64_t used;	     /* LIMIT_UNKNOWN: a bound per user, not looked up */
+	uint64_t max;	     /* 0: bounded by time only, or no bound configured */
+	bool turns;	     /* normally full: a new entry replaces the oldest */
+	const char *counter; /* counts refusals; NULL: nothing is ever refused */
 	uint64_t refused;
 };
 

@@ -13,7 +13,7 @@
 #include "user/clock.h"
 
 #define BATCH	       64
-#define POSTS_PER_WAKE 64 /* so many posts run before timers and descriptors have their turn */
+#define POSTS_PER_WAKE 64 /* posts that run before timers and descriptors get their turn */
 
 struct loop {
 	int epoll_fd, wake_fd;
@@ -70,12 +70,14 @@ static void wake_up(struct loop *loop)
 {
 	const uint64_t one = 1;
 
-	/* This cannot block: the counter is far from full, and EAGAIN means that it is awake. */
+	/*
+	 * This cannot block: the counter is far from full, and EAGAIN means that the loop is awake.
+	 */
 	(void)!write(loop->wake_fd, &one, sizeof(one));
 }
 
 /*
- * Runs what was queued when the loop woke, and no more: a post that is queued again while it
+ * Runs only the posts that were queued when the loop woke: a post that queues itself again while it
  * runs (a peer that sends without pause) waits for the next round, after the timers.
  */
 static void run_posts(void *arg, uint32_t events)
@@ -227,7 +229,7 @@ void loop_start(struct loop *loop, struct loop_timer *timer, uint64_t delay_ns)
 	*p = timer;
 }
 
-/* Fires what is due; the milliseconds until the next, or -1. */
+/* Fires the timers that are due; returns the milliseconds until the next, or -1. */
 static int run_timers(struct loop *loop)
 {
 	uint64_t now = loop_boot_ns(loop);

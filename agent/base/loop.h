@@ -17,7 +17,7 @@ struct loop;
 
 struct loop_fd {
 	int fd;
-	void (*ready)(void *arg, uint32_t events); /* EPOLLIN ... */
+	void (*ready)(void *arg, uint32_t events); /* EPOLLIN and others */
 	void *arg;
 	bool active;
 };
@@ -44,23 +44,23 @@ void loop_free(struct loop *loop); /* NULL is fine */
 int loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 
-/* EVENTS as epoll's.  0 or negative errno. */
+/* EVENTS: epoll's bits.  0 or negative errno. */
 int loop_add(struct loop *loop, struct loop_fd *entry, uint32_t events);
 int loop_change(struct loop *loop, struct loop_fd *entry, uint32_t events);
-/* The entry is not called again, not even for events already read.  Does not close. */
+/* ENTRY is not called again, not even for events already read.  Does not close its descriptor. */
 void loop_remove(struct loop *loop, struct loop_fd *entry);
 
 /*
- * The clocks that all of an agent goes by: CLOCK_BOOTTIME, and CLOCK_REALTIME for what people
- * read.  A virtual loop has its own, which stand still but in loop_advance.
+ * The clocks of the whole agent: CLOCK_BOOTTIME, and CLOCK_REALTIME for times that people read.  A
+ * virtual loop has its own clocks, which advance only in loop_advance.
  */
 uint64_t loop_boot_ns(const struct loop *loop);
 uint64_t loop_real_ns(const struct loop *loop);
 /* A loop for tests, whose clocks begin at these times.  0 or negative errno. */
 int loop_new_virtual(struct loop **loop, uint64_t boot_ns, uint64_t real_ns, struct iocom_err *err);
 /*
- * Lets SPAN_NS pass on a virtual loop: timers fire in their order, each at its own time, and
- * posts and descriptors that are ready have their turn at once.  Ends early after loop_stop.
+ * Lets SPAN_NS pass on a virtual loop: timers fire in order, each at its own time, and ready posts
+ * and descriptors run at once.  Ends early after loop_stop.
  */
 void loop_advance(struct loop *loop, uint64_t span_ns);
 
@@ -71,7 +71,7 @@ void loop_cancel(struct loop *loop, struct loop_timer *timer);
 /* From any thread: POST->run runs once in the loop's thread.  A post that is
  * still queued is not queued twice. */
 void loop_post(struct loop *loop, struct loop_post *post);
-/* Takes a queued post out again (its owner goes away). */
+/* Removes a queued post (its owner goes away). */
 void loop_unpost(struct loop *loop, struct loop_post *post);
 
 #endif

@@ -19,7 +19,7 @@ void notify_systemd(const char *state)
 	if (!n || n >= sizeof(sa.sun_path) || (*path != '/' && *path != '@'))
 		return;
 	memcpy(sa.sun_path, path, n);
-	if (*path == '@') /* abstract */
+	if (*path == '@') /* an abstract socket */
 		sa.sun_path[0] = 0;
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Tells systemd how the service is (the sd_notify protocol, without its library). */
+/* Tells systemd the state of the service (the sd_notify protocol, without its library). */
 #ifndef IOCOM_NOTIFY_H
 #define IOCOM_NOTIFY_H
 

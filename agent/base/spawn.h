@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Helper programs of the agent.  It has nng's threads, so nothing here forks:
- * posix_spawn.  The program gets a session of its own, an empty signal mask, 0 and 1 at
- * /dev/null, and an environment of one variable, so that no LD_* of whoever started the
- * agent meets it.
+ * Starts the agent's helper programs.  The agent has nng's threads, so nothing here forks;
+ * posix_spawn is used.  The program gets its own session, an empty signal mask, 0 and 1 at
+ * /dev/null, and an environment of one variable, so that it inherits no LD_* variables.
  */
 #ifndef IOCOM_SPAWN_H
 #define IOCOM_SPAWN_H
@@ -13,14 +12,14 @@
 
 #define SPAWN_FIRST_FD 3
 #define SPAWN_FDS_MAX  4
-#define SPAWN_LIFTED   16 /* copies are from here on */
+#define SPAWN_LIFTED   16 /* copies get numbers from here on */
 
 /*
- * Copies of FDS (N), closed by exec, above the numbers that a program gets, so that no dup2
- * overwrites a source.  0, and HIGH is the caller's to close; negative errno, none is left.
+ * Copies FDS (N) to close-on-exec descriptors above the numbers that a program gets, so that no
+ * dup2 overwrites a source.  0: the caller closes HIGH; negative errno: no copy is left.
  */
 int spawn_lift(const int *fds, size_t n, int *high);
-/* FDS (N) become the program's 3, 4, ...; they stay the caller's.  0 or negative errno. */
+/* Starts PROGRAM; FDS (N) become its 3, 4, ... and stay the caller's.  0 or negative errno. */
 int spawn_spawn(const char *program, char *const argv[], const int *fds, size_t n, pid_t *pid);
 
 #endif

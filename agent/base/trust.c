@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Members of root's group are root's choice. */
+/* Group write is fine for root's group: root chooses its members. */
 static bool others_write(const struct stat *st)
 {
 	return st->st_mode & S_IWOTH || (st->st_mode & S_IWGRP && st->st_gid != 0);
@@ -21,18 +21,18 @@ static int look_at(const char *part, bool last, struct iocom_err *err)
 	struct stat st;
 
 	if (lstat(part, &st))
-		return iocom_err_set(err, -errno, "cannot look at %s: %s", part, strerror(errno));
+		return iocom_err_set(err, -errno, "cannot check %s: %s", part, strerror(errno));
 	if (st.st_uid != 0)
 		return iocom_err_set(err, -EPERM,
-				     "%s belongs to uid %u, who could put anything in its place: "
+				     "%s belongs to uid %u, which could replace its content:  "
 				     "chown it to root, or choose another directory",
 				     part, (unsigned)st.st_uid);
-	if (S_ISLNK(st.st_mode)) /* root's; where it leads is looked at too */
+	if (S_ISLNK(st.st_mode)) /* root's link; its target is checked too */
 		return 0;
 	if (others_write(&st) && (last || !(st.st_mode & S_ISVTX)))
 		return iocom_err_set(err, -EPERM,
-				     "others than root can write in %s (mode %04o): chmod go-w, or "
-				     "choose another directory",
+				     "users other than root can write in %s (mode %04o): chmod "
+				     "go-w, or choose another directory",
 				     part, (unsigned)st.st_mode & 07777);
 	return 0;
 }
@@ -63,7 +63,7 @@ int trust_directory(const char *path, struct iocom_err *err)
 	if (rc)
 		return rc;
 	if (!realpath(path, real))
-		return iocom_err_set(err, -errno, "cannot look at %s: %s", path, strerror(errno));
+		return iocom_err_set(err, -errno, "cannot check %s: %s", path, strerror(errno));
 	return whole_way(real, err);
 }
 
@@ -73,18 +73,17 @@ int trust_file(const char *path, struct iocom_err *err)
 
 	if (lstat(path, &st))
 		return errno == ENOENT ? 0
-				       : iocom_err_set(err, -errno, "cannot look at %s: %s", path,
+				       : iocom_err_set(err, -errno, "cannot check %s: %s", path,
 						       strerror(errno));
 	if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
-		return iocom_err_set(
-			err, -EPERM,
-			"%s is no plain file of one name: it was put there by somebody "
-			"else; move it away",
-			path);
+		return iocom_err_set(err, -EPERM,
+				     "%s is not a plain file with a single name: another user may "
+				     "have put it there; move it away",
+				     path);
 	if (st.st_uid != 0 || st.st_mode & 077)
 		return iocom_err_set(err, -EPERM,
-				     "%s is not root's alone (uid %u, mode %04o): look whether its "
-				     "content is to be trusted, then chown root and chmod 600",
+				     "%s is not root's alone (uid %u, mode %04o): check that its "
+				     "content can be trusted, then chown root and chmod 600",
 				     path, (unsigned)st.st_uid, (unsigned)st.st_mode & 07777);
 	return 0;
 }

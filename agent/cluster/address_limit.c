@@ -5,7 +5,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-/* IPv4 also where it comes in the clothes of IPv6. */
+/* An IPv4-mapped IPv6 address counts as IPv4. */
 static void address_limit_key_of(const struct sockaddr *address, uint8_t key[8])
 {
 	memset(key, 0, 8);

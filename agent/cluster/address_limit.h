@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Who holds how many of a bounded number of places: by address, of IPv6 by its /64 (one
- * machine may have all of that).  When all places are taken, one goes of whom has most:
- * nobody is kept out by the many of another.
+ * Counts how many of a bounded number of places each address holds; IPv6 addresses count by their
+ * /64 (one machine may have all of that).  When all places are taken, the address with most loses
+ * one: one address cannot keep the others out.
  */
 #ifndef IOCOM_ADDRESS_LIMIT_H
 #define IOCOM_ADDRESS_LIMIT_H
@@ -19,11 +19,13 @@ struct address_limit {
 	} all[ADDRESS_LIMIT_MAX];
 };
 
-/* Takes a place for ADDRESS; its number, for address_limit_leave.  -1: ADDRESS_LIMIT_MAX others
- * have one. */
+/*
+ * Takes a place for ADDRESS.  The source's number, for address_limit_leave; -1: ADDRESS_LIMIT_MAX
+ * other addresses hold places.
+ */
 int address_limit_enter(struct address_limit *sources, const struct sockaddr *address);
 void address_limit_leave(struct address_limit *sources, int source);
-/* Who holds most; -1: nobody holds any. */
+/* The source that holds most places; -1: nobody holds any. */
 int address_limit_most(const struct address_limit *sources);
 
 #endif

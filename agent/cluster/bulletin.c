@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Bulletins; see bulletin.h.  Threads and order of the end as in control.c. */
+/* Bulletins; see bulletin.h.  Threads and the order of shutdown are as in control.c. */
 #include "agent/cluster/bulletin.h"
 
 #include <errno.h>
@@ -130,7 +130,7 @@ static void no_news(void *arg, const struct iocom_vector *v, uint64_t age_ns, bo
 	(void)direct;
 }
 
-/* Nothing in it is believed but who made it. */
+/* A skewed bulletin only tells which node's clock differs; the rest is not trusted. */
 static void tell_skew(struct bulletin *b, const void *data, size_t length)
 {
 	char from[IOCOM_NAME_MAX];
@@ -165,14 +165,14 @@ static void received(struct bulletin *b, nng_msg *msg)
 	c->vectors_refused_garbage += bad;
 	if (rc == BULLETIN_E_VERSION) {
 		c->bulletins_refused_version++;
-		log_provoked(
-			b->config.log, LOG_L_WARNING,
-			"refused a bulletin of node '%s': another version of iocom; install the "
-			"same on all nodes",
-			from);
+		log_provoked(b->config.log, LOG_L_WARNING,
+			     "refused a bulletin of node '%s': it runs another version of iocom; "
+			     "install the same version on all nodes",
+			     from);
 	} else if (rc) {
 		c->bulletins_refused_garbage++;
-		log_provoked(b->config.log, LOG_L_WARNING, "refused a bulletin: not our message");
+		log_provoked(b->config.log, LOG_L_WARNING,
+			     "refused a bulletin: it is not a message of iocom");
 	}
 }
 
@@ -211,7 +211,7 @@ static int open_sockets(struct bulletin *b, const char *url)
 		return e;
 	b->sub_open = true;
 	nng_socket_set_size(b->sub, NNG_OPT_RECVMAXSZ, BULLETIN_BYTES_MAX);
-	nng_socket_set_size(b->pub, NNG_OPT_RECVMAXSZ, 1024); /* subscribers say nothing */
+	nng_socket_set_size(b->pub, NNG_OPT_RECVMAXSZ, 1024); /* subscribers send nothing */
 	nng_socket_set_int(b->sub, NNG_OPT_RECVBUF, RECEIVE_BUFFER);
 	nng_socket_set_ms(b->sub, NNG_OPT_RECONNMINT, RECONNECT_MS);
 	nng_socket_set_ms(b->sub, NNG_OPT_RECONNMAXT, RECONNECT_MAX_MS);
@@ -290,7 +290,7 @@ void bulletin_dial(struct bulletin *b, const char *address, uint16_t port)
 	for (size_t i = 0; i < b->ndialed; i++)
 		if (!strcmp(b->dialed[i], url))
 			return;
-	if (b->ndialed == BULLETIN_DIALED_MAX) /* relayed vectors tell of the others */
+	if (b->ndialed == BULLETIN_DIALED_MAX) /* we know the others from relayed vectors */
 		return;
 	e = tls_dial(b->config.tls, b->sub, url);
 	if (e) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Bulletins: each period, and at once on a significant change, an agent
- * publishes its own vector and the freshest others it knows (nng PUB/SUB).
+ * Bulletins: each period, and at once on a significant change, an agent publishes its own vector
+ * and the freshest others it knows (nng PUB/SUB).
  *
- *   { "v": 1, "from": NAME, "vectors": [ [age_ms, vector], ... ] }   own first
+ *   { "v": 1, "from": NAME, "vectors": [ [age_ms, vector], ... ] }   own vector first
  *
- * sealed in a MUNGE credential.  A replayed credential is fine here: several
- * agents may share one munged, and (boot id, sequence) decides what is news.
+ * sealed in a MUNGE credential.  A replayed credential is accepted: several agents may share one
+ * munged, and (boot id, sequence) decides what is new.
  */
 #ifndef IOCOM_BULLETIN_H
 #define IOCOM_BULLETIN_H
@@ -37,13 +37,16 @@ typedef void (*bulletin_each)(void *arg, const struct iocom_vector *v, uint64_t 
 
 void bulletin_pack(msgpack_sbuffer *out, const struct iocom_vector *own, const struct matrix *m,
 		   uint64_t now_ns);
-/* 0, BULLETIN_E_*.  FROM: who sent it.  BAD counts vectors out of range, which are skipped. */
+/*
+ * 0, BULLETIN_E_*.  FROM gets the sender's name.  BAD counts vectors out of range, which are
+ * skipped.
+ */
 int bulletin_unpack(const void *data, size_t length, char from[IOCOM_NAME_MAX], uint64_t *bad,
 		    bulletin_each each, void *arg);
 
 struct bulletin;
 struct bulletin_config {
-	struct loop *loop; /* all borrowed */
+	struct loop *loop; /* all members are borrowed */
 	struct seal *seal;
 	struct logger *log;
 	struct counters *counters;
@@ -51,19 +54,22 @@ struct bulletin_config {
 	uint16_t port;
 	bulletin_each each;
 	void *arg;
-	const struct tls *tls; /* NULL: without */
-	/* A bulletin of NODE was refused, whose clock is so many seconds ahead (or behind: < 0). */
+	const struct tls *tls; /* NULL: no TLS */
+	/*
+	 * A bulletin of NODE was refused because its clock is AHEAD_S seconds ahead (negative:
+	 * behind).
+	 */
 	void (*skewed)(void *arg, const char *node, int64_t ahead_s);
 };
 
-/* Listens.  0; -EADDRINUSE and others with the sentence. */
+/* Begins to listen.  0; -EADDRINUSE and others with the sentence. */
 int bulletin_new(struct bulletin **b, const struct bulletin_config *config, struct iocom_err *err);
 void bulletin_free(struct bulletin *b);
-/* Brings the counter of connections that were turned away up to date. */
+/* Updates the counter of refused connections. */
 void bulletin_count(struct bulletin *b);
-/* Hears a peer from now on (in the background, for ever); known addresses are skipped. */
-size_t bulletin_guests(const struct bulletin *b); /* connected here; NULL: none */
-size_t bulletin_dialed(const struct bulletin *b); /* addresses; NULL: none */
+/* bulletin_dial subscribes to a peer in the background, for good; known addresses are skipped. */
+size_t bulletin_guests(const struct bulletin *b); /* subscribers connected to us; B NULL: 0 */
+size_t bulletin_dialed(const struct bulletin *b); /* addresses dialed; B NULL: 0 */
 void bulletin_dial(struct bulletin *b, const char *address, uint16_t port);
 void bulletin_publish(struct bulletin *b, const struct iocom_vector *own, const struct matrix *m,
 		      uint64_t now_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* See connection_limit.h.  nng's threads come here, so all is behind a lock. */
+/* See connection_limit.h.  nng's threads call these functions, so a lock guards the state. */
 #include "agent/cluster/connection_limit.h"
 
 #include <pthread.h>
@@ -9,7 +9,7 @@
 
 struct guest {
 	uint32_t pipe;
-	uint8_t address[16]; /* of IPv4: its 4 bytes, the rest 0 */
+	uint8_t address[16]; /* IPv4: its 4 bytes, the rest 0 */
 };
 
 struct connection_limit {
@@ -35,7 +35,7 @@ static bool find_address(nng_pipe pipe, uint8_t out[16])
 	return true;
 }
 
-/* Room for one of ADDRESS, which gets a place. */
+/* True: there is room for ADDRESS, and PIPE has its place. */
 static bool connection_limit_enter(struct connection_limit *guests, nng_pipe pipe,
 				   const uint8_t address[16])
 {

@@ -2,10 +2,9 @@
 /*
  * Control between agents; see control.h.
  *
- * Threads: nng's callbacks only post to the loop.  Each aio has at most one
- * operation, so one post entry per aio is enough.  Order of the end: sockets
- * are closed, aios stopped (no callback runs after that), posts taken out of the
- * queue, then memory is freed.
+ * Threads: nng's callbacks only post to the loop.  Each aio has at most one operation, so one post
+ * entry per aio is enough.  Shutdown closes the sockets, stops the aios (no callback runs after
+ * that), removes the posts from the queue, then frees the memory.
  */
 #include "agent/cluster/control.h"
 
@@ -32,17 +31,17 @@ struct server {
 	nng_aio *aio;
 	struct loop_post post;
 	bool sending;
-	uint64_t ticket;      /* of an answer that is to come; 0: none */
-	bool deferred, early; /* early: it came while the handler was still at work: */
+	uint64_t ticket;      /* of the deferred answer; 0: none */
+	bool deferred, early; /* early: it came while the handler still ran */
 	int early_rc;
 	msgpack_sbuffer early_body;
-	struct control_head head; /* what it answers */
+	struct control_head head; /* the question's head */
 };
 
 struct peer {
 	char url[128];
 	nng_socket socket;
-	uint64_t used; /* larger is later */
+	uint64_t used; /* larger means later */
 	unsigned calls;
 };
 
@@ -65,7 +64,7 @@ struct control {
 	struct connection_limit *guests;
 	bool listening;
 	struct server servers[SERVERS];
-	struct server *asked; /* whose question a handler has now */
+	struct server *asked; /* whose question a handler is answering */
 	uint64_t tickets;
 	struct peer *peers[CONTROL_PEERS_MAX];
 	size_t npeers;
@@ -141,7 +140,7 @@ static void opened_free(struct opened *o)
 	free(o->data);
 }
 
-/* Opens the seal, looks whether it is for us.  On success the caller frees O. */
+/* Opens the seal and checks that the message is for us.  On success the caller frees O. */
 static int open_message(struct control *c, nng_msg *msg, struct opened *o, struct iocom_err *err)
 {
 	const struct control_head *head = &o->message.head;
@@ -163,8 +162,9 @@ static int open_message(struct control *c, nng_msg *msg, struct opened *o, struc
 	}
 	if (strcmp(head->to, c->config.name))
 		rc = iocom_err_set(err, -EACCES, "it is for node '%s', not for this one", head->to);
-	else if (!strcmp(head->from, c->config.name)) /* whose jobs are let in unasked */
-		rc = iocom_err_set(err, -EACCES, "it says it is of this node itself");
+	else if (!strcmp(head->from,
+			 c->config.name)) /* home's own jobs are admitted without checks */
+		rc = iocom_err_set(err, -EACCES, "it claims to come from this node itself");
 	if (rc)
 		opened_free(o);
 	return rc;
@@ -185,7 +185,7 @@ static void server_receive(struct server *s)
 	nng_ctx_recv(s->ctx, s->aio);
 }
 
-/* Sends ANSWER to HEAD's question, or where RC or sending fails nothing. */
+/* Sends ANSWER to HEAD's question; sends nothing if RC is set or sending fails. */
 static void server_answer(struct server *s, const struct control_head *head, int rc,
 			  const msgpack_sbuffer *body)
 {
@@ -254,7 +254,7 @@ void control_answer_later(struct control *c, uint64_t ticket, int rc, const msgp
 		if (s->ticket != ticket)
 			continue;
 		s->ticket = 0;
-		if (s == c->asked) /* what the handler still has to write comes first */
+		if (s == c->asked) /* what the handler still writes comes first */
 			hold_answer(s, rc, body);
 		else
 			server_answer(s, &s->head, rc, body);
@@ -284,7 +284,7 @@ static void answer_message(struct server *s, nng_msg *msg)
 	rc = c->config.handler(c->config.arg, &s->head, &o.message.body.data, &body);
 	c->asked = NULL;
 	if (rc)
-		control_take_back(s); /* what comes later is for nobody */
+		control_take_back(s); /* a later answer is dropped */
 	if (s->early)
 		server_answer(s, &s->head, s->early_rc, &s->early_body);
 	else if (!s->deferred)
@@ -399,7 +399,7 @@ static void call_free(struct call *call)
 	if (call->aio) {
 		nng_aio_stop(call->aio);
 		loop_unpost(c->config.loop, &call->post);
-		/* Ours: a question that was not sent, or an answer nobody took. */
+		/* We own the message: a question not sent, or an answer nobody took. */
 		if (nng_aio_get_msg(call->aio))
 			nng_msg_free(nng_aio_get_msg(call->aio));
 		nng_aio_free(call->aio);
@@ -431,7 +431,7 @@ static void call_answered(struct call *call, nng_msg *msg)
 	head = &o.message.head;
 	if (!rc && (strcmp(head->type, "answer") || head->id != call->head.id ||
 		    strcmp(head->job, call->head.job) || strcmp(head->from, call->head.to))) {
-		rc = iocom_err_set(&err, -EACCES, "the answer is not to what was asked");
+		rc = iocom_err_set(&err, -EACCES, "the answer belongs to another question");
 		opened_free(&o);
 	}
 	nng_msg_free(msg);
@@ -478,7 +478,7 @@ static void peer_close(struct control *c, size_t i)
 	c->peers[i] = c->peers[--c->npeers];
 }
 
-/* The connection to URL, kept open; the longest unused one makes room. */
+/* The connection to URL, kept open; a new one replaces the longest unused. */
 static struct peer *peer_get(struct control *c, const char *url, int *e)
 {
 	struct peer *p;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Control: questions from agent to agent (nng REQ/REP on base port + 1), each
- * sealed and bound to its target, type, job and a number of its own; the answer
- * repeats them.  Resending by nng is off, every request is idempotent by job, and none
- * is obeyed twice, by the number (peer_requests.c): a stored credential is of no use.
+ * Control: questions from agent to agent (nng REQ/REP on base port + 1), each sealed and bound to
+ * its target, type, job and a number of its own; the answer repeats them. nng does not resend,
+ * every request is idempotent by job, and because of its number no agent obeys it twice
+ * (peer_requests.c): a recorded credential is useless.
  *
  *   { "v", "type", "from", "to", "job", "id", "body": bytes of a map }
  */
@@ -25,7 +25,7 @@
 #define CONTROL_VERSION	   1
 #define CONTROL_TIMEOUT_MS 2000
 
-#define CONTROL_PEERS_MAX  128 /* connections kept open; the longest unused makes room */
+#define CONTROL_PEERS_MAX  128 /* connections kept open; a new one replaces the longest unused */
 
 struct control;
 
@@ -37,30 +37,33 @@ struct control_head {
 };
 
 /*
- * Answers a question.  BODY borrowed; the answer's map goes into ANSWER.  0, or
- * negative errno: no answer is sent.
+ * Answers a question.  BODY is borrowed; the answer's map goes into ANSWER.  0, or negative errno:
+ * no answer is sent.
  */
 typedef int (*control_handler)(void *arg, const struct control_head *head,
 			       const msgpack_object *body, msgpack_sbuffer *answer);
 /*
- * Within a handler: its answer comes later, through control_answer_later with this
- * ticket; what the handler puts into ANSWER is not sent.  0: no handler is called now.
+ * A handler calls it to answer later, through control_answer_later with this ticket; what it puts
+ * into ANSWER is not sent.  0: no handler is running.
  */
 uint64_t control_defer(struct control *control);
-/* Within a handler: its ticket is void, and what it puts into ANSWER is sent after all. */
+/* A handler calls it to void its ticket: what it puts into ANSWER is sent after all. */
 void control_undefer(struct control *control);
 /*
- * RC and ANSWER as a handler's; within one it leaves when that has returned 0, and where it
- * returns an error, never: the journal has the question before its answer is known.
- * A ticket of a control that was freed is void.
+ * Sends a deferred answer; RC and ANSWER are as a handler's.  While the handler still runs, the
+ * answer is held until it returns 0, and dropped if it returns an error: the journal has the
+ * question before its answer is known.  A ticket of a freed control is void.
  */
 void control_answer_later(struct control *control, uint64_t ticket, int rc,
 			  const msgpack_sbuffer *answer);
-/* The answer, or RC != 0 with WHY (-ETIMEDOUT ...) and BODY NULL.  Called once, from the loop. */
+/*
+ * Gets the answer, or RC != 0 with WHY (-ETIMEDOUT and others) and BODY NULL.  Called once, from
+ * the loop.
+ */
 typedef void (*control_answer)(void *arg, int rc, const msgpack_object *body, const char *why);
 
 struct control_config {
-	struct loop *loop; /* all borrowed */
+	struct loop *loop; /* all members are borrowed */
 	struct seal *seal;
 	struct logger *log;
 	struct counters *counters;
@@ -68,23 +71,23 @@ struct control_config {
 	uint16_t port; /* the base port */
 	control_handler handler;
 	void *arg;
-	const struct tls *tls; /* NULL: without */
+	const struct tls *tls; /* NULL: no TLS */
 };
 
-/* Listens.  0; -EADDRINUSE and others with the sentence. */
+/* Begins to listen.  0; -EADDRINUSE and others with the sentence. */
 int control_new(struct control **control, const struct control_config *config,
 		struct iocom_err *err);
-/* Pending questions are answered with -ECANCELED. */
-size_t control_guests(const struct control *control); /* connected here; NULL: none */
-size_t control_peers(const struct control *control);  /* connected there; NULL: none */
+/* control_free answers pending questions with -ECANCELED. */
+size_t control_guests(const struct control *control); /* agents connected to us; NULL: 0 */
+size_t control_peers(const struct control *control);  /* agents we are connected to; NULL: 0 */
 void control_free(struct control *control);
-/* Brings the counter of connections that were turned away up to date. */
+/* Updates the counter of refused connections. */
 void control_count(struct control *control);
-/* Asks NODE at ADDRESS, base PORT.  BODY is copied.  0 or negative errno (then no call). */
+/* Asks NODE at ADDRESS, base PORT.  Copies BODY.  0; negative errno: ANSWER is not called. */
 int control_ask(struct control *control, const char *node, const char *address, uint16_t port,
 		const char *type, const char *job, const msgpack_sbuffer *body,
 		control_answer answer, void *arg, struct iocom_err *err);
-/* The caller of ARG is gone: its answers are not wanted any more. */
+/* ARG is gone: its answers are dropped. */
 void control_forget(struct control *control, const void *arg);
 
 /* "tcp://ADDRESS:PORT"; brackets for IPv6. */

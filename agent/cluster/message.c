@@ -29,11 +29,10 @@ static int take_head(const msgpack_object *map, struct control_head *head, struc
 	if (unpack_u64(map, "v", &version))
 		return iocom_err_set(err, -EBADMSG, "not a message of iocom");
 	if (version != CONTROL_VERSION)
-		return iocom_err_set(
-			err, -EPROTO,
-			"it speaks control version %llu, this agent %d; install the same "
-			"iocom version on all nodes",
-			(unsigned long long)version, CONTROL_VERSION);
+		return iocom_err_set(err, -EPROTO,
+				     "the sender speaks control version %llu, this agent %d;  "
+				     "install the same iocom version on all nodes",
+				     (unsigned long long)version, CONTROL_VERSION);
 	if (unpack_str(map, "type", head->type, sizeof(head->type)) ||
 	    unpack_str(map, "from", head->from, sizeof(head->from)) ||
 	    unpack_str(map, "to", head->to, sizeof(head->to)) ||

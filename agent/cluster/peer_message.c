@@ -10,7 +10,7 @@
 
 #include "user/pack.h"
 
-#define PORT_LAST   65533 /* a base port has two more above it */
+#define PORT_LAST   65533 /* two more ports lie above the base port */
 #define SIGNAL_LAST 64
 
 static const char *const peer_type_names[PEER_TYPES] = {
@@ -108,7 +108,7 @@ static int unpack_reports(struct peer_request *r, const msgpack_object *body)
 		free(reports);
 		return -EBADMSG;
 	}
-	for (size_t i = 0; i < n; i++) /* job_report_others has looked at each */
+	for (size_t i = 0; i < n; i++) /* job_report_others has checked each */
 		(void)job_report_unpack(&reports[i + 1], &others->ptr[i]);
 	r->done.reports = reports;
 	r->done.count = n + 1;
@@ -164,7 +164,7 @@ int peer_request_unpack(struct peer_request *r, enum peer_type type, const char 
 	case PEER_KILL:
 		return unpack_kill(r, body);
 	case PEER_RENEW:
-		return 0; /* home has the lease's length itself */
+		return 0; /* home knows the lease's length itself */
 	default:
 		return unpack_hello(r, body);
 	}
@@ -209,7 +209,7 @@ void peer_answer_pack(enum peer_type type, const struct peer_answer *answer, msg
 		pack_u64(&pk, "taken", answer->taken);
 }
 
-/* An agent that knows nothing of leases does not tell one: 0 then. */
+/* An agent without leases sends no lease_ms: 0 then. */
 static int unpack_grant(struct peer_grant *g, const msgpack_object *body)
 {
 	uint64_t lease_ms = 0;
@@ -240,7 +240,7 @@ int peer_answer_unpack(struct peer_answer *answer, enum peer_type type, const ms
 		return -EBADMSG;
 	if (unpack_str(body, "text", answer->text, sizeof(answer->text)))
 		answer->text[0] = 0;
-	/* An older home takes the first report only, and does not say so. */
+	/* An older home takes only the first report and sends no count. */
 	answer->taken = unpack_u64(body, "taken", &taken) || taken < 1 ? 1 : (size_t)taken;
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What agents ask each other, as structures and as bytes.  This is the one place where messages
- * of other agents are decoded: home and guest see only what has passed here.
+ * The messages between agents, as structures and as bytes.  This is the one place where messages of
+ * other agents are decoded: home and guest see only what has passed here.
  *
  *   type     from the home or the guest       asks                          answer
  *   admit    home to guest     { order }                     { grant, lease_ms, nonce, boot_id,
@@ -37,10 +37,10 @@ enum peer_type {
 
 #define PEER_TEXT_MAX 256
 
-/* A question.  What it points to is borrowed, but after peer_request_unpack: see there. */
+/* A question.  It borrows what it points to, except after peer_request_unpack. */
 struct peer_request {
 	enum peer_type type;
-	char from[IOCOM_NAME_MAX]; /* the node that asks; set by the receiver's side */
+	char from[IOCOM_NAME_MAX]; /* the asking node; set by the receiver */
 	char job[SPEC_JOB_MAX];
 	union {
 		const struct job_order *order; /* PEER_ADMIT */
@@ -69,7 +69,7 @@ struct peer_request {
 /* What the guest answers to PEER_ADMIT. */
 struct peer_grant {
 	bool granted;
-	uint32_t lease_ms; /* of a restartable job, as it was ordered */
+	uint32_t lease_ms; /* of a restartable job, as ordered */
 	char nonce[SPEC_NONCE_MAX];
 	uint64_t boot_id, sequence; /* the first vector of the guest that counts the job */
 	char reason[24];	    /* path-missing, memory, owner, overloaded, ... */
@@ -77,35 +77,35 @@ struct peer_grant {
 };
 
 struct peer_answer {
-	bool ok; /* of all types but PEER_ADMIT */
+	bool ok; /* for all types but PEER_ADMIT */
 	char text[PEER_TEXT_MAX];
-	int error;    /* where not OK: why, as negative errno; this node's own answers only */
-	size_t taken; /* PEER_DONE: so many of the reports, from the first, are written */
+	int error;    /* if not OK: the negative errno; set in this node's own answers only */
+	size_t taken; /* PEER_DONE: how many reports, from the first, home has written */
 	struct peer_grant grant;
 };
 
-/* "admit", ...: the type on the wire. */
+/* The type's name on the wire, such as "admit". */
 const char *peer_type_name(enum peer_type type);
-/* 0, or -ENOSYS: another version of iocom may know it. */
+/* 0, or -ENOSYS: unknown here; another version of iocom may know it. */
 int peer_type_parse(const char *name, enum peer_type *type);
 
-/* The question's body; OUT is begun here and the caller's to destroy. */
+/* Packs the question's body.  Initialises OUT, which the caller destroys. */
 void peer_request_pack(const struct peer_request *request, msgpack_sbuffer *out);
 /*
- * Decodes BODY of a question about JOB from node FROM.  0: REQUEST holds memory of its own
- * (peer_request_free); -EBADMSG: a value is missing, out of range, or names another job or
- * another home than the message's head; -ENOMEM.
+ * Decodes BODY of a question about JOB from node FROM.  0: REQUEST owns memory (peer_request_free);
+ * -EBADMSG: a value is missing, out of range, or differs from the message's head (job, home);
+ * -ENOMEM.
  */
 int peer_request_unpack(struct peer_request *request, enum peer_type type, const char *from,
 			const char *job, const msgpack_object *body);
 void peer_request_free(struct peer_request *request);
 
-/* The answer's body, added to OUT. */
+/* Packs the answer's body and adds it to OUT. */
 void peer_answer_pack(enum peer_type type, const struct peer_answer *answer, msgpack_sbuffer *out);
 /* 0 or -EBADMSG: the answer is incomplete. */
 int peer_answer_unpack(struct peer_answer *answer, enum peer_type type, const msgpack_object *body);
 
-/* Fills ANSWER: not OK, with the sentence. */
+/* Makes ANSWER a refusal with the sentence. */
 __attribute__((format(printf, 2, 3))) void peer_answer_refuse(struct peer_answer *answer,
 							      const char *fmt, ...);
 

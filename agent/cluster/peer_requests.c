@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Questions of agents to each other; see peers.h.
+ * Questions between agents; see peers.h.
  *
  *   another node -> control.c -> decoded (peer_message.c) -> the journal has its number
  *                -> the party's handler -> commit -> encoded -> control.c
  *   this node    -> the party's handler, in a transaction -> the asker
  *
- * An answer that a handler gives by peers_answer before it has returned is held until the
- * transaction is written.
+ * If a handler calls peers_answer before it returns, the answer is held until the transaction is
+ * committed.
  */
 #include "agent/cluster/peer_requests.h"
 
@@ -19,16 +19,16 @@
 #include "agent/jobs/journal.h"
 #include "user/clock.h"
 
-#define OWN_TICKET (1ull << 63) /* tells questions of this node from those of control.c */
+#define OWN_TICKET (1ull << 63) /* marks this node's own questions; control.c's tickets lack it */
 
-/* A question of this node: to itself where TICKET is set. */
+/* A question that this node asks; TICKET is set when it asks itself. */
 struct peers_call {
 	struct peers_call *next;
 	struct peers *peers;
 	enum peer_type type;
 	uint64_t ticket;
-	bool handling; /* the handler is at work: an answer is held */
-	bool early;    /* ... and was given */
+	bool handling; /* the handler is running: answers are held */
+	bool early;    /* an answer was given meanwhile */
 	struct peer_answer answer;
 	peers_answered answered; /* NULL: forgotten */
 	void *arg;
@@ -67,7 +67,7 @@ static struct peers_call *call_new(struct peers *p, enum peer_type type, peers_a
 	return call;
 }
 
-/* The end of CALL, which is freed first: what is told may ask again. */
+/* Ends CALL.  It is freed first because its callback may ask again. */
 static void call_end(struct peers_call *call, int rc, const struct peer_answer *answer,
 		     const char *why)
 {
@@ -216,8 +216,8 @@ void peers_answer(void *arg, uint64_t ticket, enum peer_type type, const struct 
 }
 
 /*
- * 0 when the message comes for the first time.  An agent whose journal cannot be written obeys
- * nobody: a message that it forgets could be shown again.
+ * 0: the message comes for the first time.  An agent that cannot write its journal obeys no
+ * message: a message that it forgets could be replayed.
  */
 static int peers_first_time(struct peers *p, const struct control_head *head, struct iocom_err *err)
 {
@@ -230,8 +230,8 @@ static int peers_first_time(struct peers *p, const struct control_head *head, st
 }
 
 /*
- * The journal did not take an `admit`, which is not obeyed then; its home shall know why rather
- * than wait.  A refusal gives nothing away, whoever shows the message again.
+ * The journal did not take an `admit`, so it is not obeyed; its home learns why instead of waiting.
+ * A replayed refusal gives nothing away.
  */
 static int refuse_admit(struct peers *p, const struct iocom_err *why, msgpack_sbuffer *out)
 {
@@ -284,7 +284,9 @@ int peer_requests_handle(void *arg, const struct control_head *head, const msgpa
 		unwritten = rc && rc != -EALREADY;
 		if (!rc)
 			rc = serve_other(p, head, body, out, &err);
-		/* That it was obeyed and what it changed: both, before the answer leaves. */
+		/*
+		 * Both the message's number and its effects are written before the answer leaves.
+		 */
 		end = journal_commit(p->journal, rc ? NULL : &err);
 		if (end && !rc)
 			rc = end;
@@ -314,9 +316,9 @@ static bool is_configured(const struct settings *set, const struct iocom_vector 
 }
 
 /*
- * A subscription runs one way: a node that we hear does not hear us by that.  So peers of our
- * configuration are asked to subscribe to us; the rest learns of us from the vectors that those
- * relay.  A peer's name is not known before it is heard, and a question must name its target:
+ * A subscription works one way: that we hear a node does not mean that it hears us.  So we ask the
+ * configured peers to subscribe to us; the other nodes learn of us from the vectors that those
+ * peers relay.  A question must name its target, and a peer's name is unknown before we hear it:
  * only peers in the matrix can be asked.
  */
 void peer_requests_hello(struct peers *p)

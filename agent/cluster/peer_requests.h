@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Questions of agents to each other, as peers.c needs them; see peers.h. */
+/* Questions between agents, for peers.c only; see peers.h. */
 #ifndef IOCOM_PEER_REQUESTS_H
 #define IOCOM_PEER_REQUESTS_H
 
 #include "agent/cluster/peers.h"
 
-/* control_handler: a question of another node. */
+/* The control_handler: answers a question of another node. */
 int peer_requests_handle(void *peers, const struct control_head *head, const msgpack_object *body,
 			 msgpack_sbuffer *out);
-/* Asks the configured peers that are heard to subscribe to this node. */
+/* Asks the configured peers that we hear to subscribe to this node. */
 void peer_requests_hello(struct peers *peers);
-/* Questions of this node to itself end with -ECANCELED. */
+/* Ends this node's questions to itself with -ECANCELED. */
 void peer_requests_stop(struct peers *peers);
 
 #endif

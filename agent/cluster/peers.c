@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Who is in the cluster; see peers.h.  Questions and answers are in peer_requests.c. */
+/* The nodes of the cluster; see peers.h.  Questions and answers are in peer_requests.c. */
 #include "agent/cluster/peers.h"
 
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "agent/cluster/probe.h"
 #include "agent/cluster/tunnel.h"
 
-#define HELLO_EVERY  15 /* chores */
-#define DIRECT_NODES 64 /* up to so many nodes are heard directly, all of them */
+#define HELLO_EVERY  15 /* seconds, as calls of peers_chores */
+#define DIRECT_NODES 64 /* in a cluster of up to 64 nodes, each hears all others directly */
 
 /* --- what is heard ------------------------------------------------------------- */
 
@@ -21,7 +21,7 @@ static void peers_joined(struct peers *p, const struct iocom_vector *v)
 		  v->port);
 	if (p->matrix.count <= DIRECT_NODES && v->address[0])
 		bulletin_dial(p->bulletin, v->address, v->port);
-	p->chores = 0; /* the next chores greet it */
+	p->chores = 0; /* the next peers_chores greets it */
 }
 
 static void peers_heard(void *arg, const struct iocom_vector *v, uint64_t age_ns, bool direct)
@@ -85,12 +85,12 @@ static int make_tunnels(struct peers *p, struct iocom_err *err)
 	bool shared = false;
 	int rc = tunnels_new(&p->tunnels, p->base, &shared, err);
 
-	if (rc || !p->tls) /* without TLS they only ask what keeps a peer silent */
+	if (rc || !p->tls) /* without TLS relays only probe silent peers */
 		return rc;
 	if (shared)
 		log_write(p->base->log, LOG_L_WARNING,
-			  "TLS relays run as nobody, which other services may be too; make a user "
-			  "'iocom', or name one by relay_user");
+			  "TLS relays run as nobody, which other services may use too; create a "
+			  "user 'iocom', or name one in relay_user");
 	else
 		log_write(p->base->log, LOG_L_INFO, "TLS relays run as uid %u",
 			  (unsigned)tunnels_uid(p->tunnels));

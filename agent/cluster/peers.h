@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The other agents: who is there (matrix.h), what they are told (bulletin.h), and questions to
- * them and from them.
+ * The other agents: which there are (matrix.h), what we publish to them (bulletin.h), and questions
+ * to them and from them.
  *
- * A party of this agent (home, guest) serves types of questions and asks them.  A question to
- * this node itself takes the same path, short-circuited: the same handler, in a transaction of
- * the journal as well, but without encoding and seal.
+ * Home and guest, the parties of this agent, ask questions and serve them.  A question to this node
+ * itself runs the same handler, also in a journal transaction, but is not encoded or sealed.
  *
- * A question of another node is obeyed once: the journal has its number, and what it changed,
- * before its answer leaves.
+ * Another node's question is obeyed once: its number and its effects are in the journal before its
+ * answer leaves.
  */
 #ifndef IOCOM_PEERS_H
 #define IOCOM_PEERS_H
@@ -26,7 +25,7 @@ struct journal;
 struct probes;
 struct tunnels;
 
-/* A handler's result: it answers later, by peers_answer. */
+/* A handler's result: it will answer later, by peers_answer. */
 #define PEERS_LATER 1
 /*
  * Answers REQUEST, which is borrowed: 0 and ANSWER; PEERS_LATER; or negative errno: nothing is
@@ -36,12 +35,13 @@ struct tunnels;
 typedef int (*peers_handler)(void *arg, const struct peer_request *request, uint64_t ticket,
 			     struct peer_answer *answer);
 /*
- * What became of a question, once, from the loop: RC 0 and ANSWER (borrowed), or ANSWER NULL and
- * WHY: -ETIMEDOUT; -EBADMSG the answer is incomplete; -ECANCELED this agent is stopping; ...
+ * Gets the result of a question once, from the loop: RC 0 and ANSWER (borrowed), or ANSWER NULL and
+ * WHY: -ETIMEDOUT; -EBADMSG the answer is incomplete; -ECANCELED this agent is stopping; and
+ * others.
  */
 typedef void (*peers_answered)(void *arg, int rc, const struct peer_answer *answer,
 			       const char *why);
-/* The port by which a party asks; peers_ask has this form. */
+/* The port through which a party asks; peers_ask has this type. */
 typedef int (*peers_asker)(void *peers, const char *node, const char *address, uint16_t port,
 			   const struct peer_request *request, peers_answered answered, void *arg,
 			   struct iocom_err *err);
@@ -49,55 +49,59 @@ typedef int (*peers_asker)(void *peers, const char *node, const char *address, u
 struct peers {
 	const struct base *base;
 	struct journal *journal;
-	struct seal *seal; /* NULL: this machine only, as are the next three */
+	struct seal *seal; /* NULL: this agent serves its own machine only; the next three are NULL
+			      too */
 	struct bulletin *bulletin;
 	struct control *control;
-	struct probes *probes;	 /* of silent peers */
-	struct tls *tls;	 /* NULL: without TLS */
+	struct probes *probes;	 /* probes silent peers */
+	struct tls *tls;	 /* NULL: no TLS */
 	struct tunnels *tunnels; /* relays of job streams; NULL: this machine only */
 	struct matrix matrix;
 	struct skews skews;
-	unsigned chores;	  /* seconds until nodes are greeted again, counted up */
-	struct peers_call *calls; /* questions of this node that wait for their answers */
-	uint64_t tickets;	  /* given to questions of this node to itself */
+	unsigned chores;	  /* calls of peers_chores since the last new node */
+	struct peers_call *calls; /* this node's unanswered questions */
+	uint64_t tickets;	  /* last ticket of a question to ourselves */
 	struct {
-		peers_handler handle; /* NULL: nobody serves it */
+		peers_handler handle; /* NULL: no party serves this type */
 		void *arg;
 	} handlers[PEER_TYPES];
 };
 
 /*
- * All begins here; nothing is heard or answered before the loop runs.  SEAL NULL: this machine
- * only.  Takes SEAL.  0 or negative errno with the sentence; peers_free is due in any case.
+ * Starts all parts; nothing is heard or answered before the loop runs.  SEAL NULL: this machine
+ * only.  Takes SEAL.  0 or negative errno with the sentence; call peers_free in any case.
  */
 int peers_start(struct peers *peers, const struct base *base, struct journal *journal,
 		struct seal *seal, struct iocom_err *err);
-/* Stops to hear, ask and answer: questions under way end with -ECANCELED. */
+/* Stops hearing, asking and answering: open questions end with -ECANCELED. */
 void peers_stop(struct peers *peers);
 void peers_free(struct peers *peers);
-/* Hears the configured peers from now on. */
+/* Subscribes to the configured peers. */
 void peers_dial(struct peers *peers);
 
-/* HANDLER answers questions of TYPE. */
+/* Registers HANDLER for questions of TYPE. */
 void peers_serve(struct peers *peers, enum peer_type type, peers_handler handler, void *arg);
 /*
- * Asks NODE at ADDRESS and base PORT.  REQUEST is borrowed for the call.  0: ANSWERED is called,
- * for this node itself perhaps before this returns; else negative errno with the sentence
- * (-EHOSTUNREACH: this agent serves its own machine only), and it is not.
+ * Asks NODE at ADDRESS and base PORT.  Borrows REQUEST for the call.  0: ANSWERED is called,
+ * perhaps before this returns if NODE is this node; negative errno with the sentence
+ * (-EHOSTUNREACH: this agent serves its own machine only): ANSWERED is not called.
  */
 int peers_ask(void *peers, const char *node, const char *address, uint16_t port,
 	      const struct peer_request *request, peers_answered answered, void *arg,
 	      struct iocom_err *err);
-/* The answer to a question for which the handler said PEERS_LATER. */
+/* Answers a question for which the handler returned PEERS_LATER. */
 void peers_answer(void *peers, uint64_t ticket, enum peer_type type,
 		  const struct peer_answer *answer);
-/* Nobody waits any more for the answers to what was asked with ARG. */
+/* Drops the answers to questions that were asked with ARG. */
 void peers_forget(struct peers *peers, const void *arg);
 
-/* Tells OWN to the others, and drops those that are silent.  At the end of a period. */
+/*
+ * peers_publish sends OWN to the other nodes; peers_period drops silent nodes at the end of a
+ * period.
+ */
 void peers_publish(void *peers, const struct iocom_vector *own, uint64_t now_ns);
 void peers_period(void *peers);
-/* Once a second: greets new nodes, looks why silent ones are. */
+/* Once a second: greets new nodes, probes silent ones. */
 void peers_chores(struct peers *peers);
 /* True: munged on this machine does not answer, so that every node looks silent. */
 bool peers_mute(const struct peers *peers);

@@ -17,13 +17,13 @@
 struct probe {
 	struct probes *probes;
 	const struct settings_peer *peer;
-	int fd; /* the answer comes here; -1: none is under way */
+	int fd; /* the answer comes here; -1: no probe is under way */
 	struct loop_fd entry;
 	uint64_t next_ns;
 	unsigned wait_s;
 	uint8_t answer[FRAME_HEADER + 600];
 	size_t have;
-	char said[400]; /* in the log already */
+	char said[400]; /* the sentence that the log has already */
 };
 
 struct probes {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Why a peer is not heard: nng dials for ever and never says.  A configured peer that is
- * silent is asked at its job port, by a relay, whether one understands the other: one
- * side with TLS and the other without, another CA, a certificate that is not valid.  Both
- * agents say what was wrong, this one when it changes.
+ * Finds out why a peer is silent: nng dials for ever and reports no reason.  A relay asks a silent
+ * configured peer at its job port whether the two understand each other: one side may lack TLS,
+ * have another CA, or an invalid certificate.  Both agents log the error, this one only when it
+ * changes.
  */
 #ifndef IOCOM_PROBE_H
 #define IOCOM_PROBE_H
@@ -15,8 +15,8 @@ struct probes;
 struct tunnels;
 
 #define PROBE_FIRST_S 2
-#define PROBE_AGAIN_S 60  /* doubled from the first up to this while it is not there */
-#define PROBE_SAID_S  600 /* when it was there, and something is wrong */
+#define PROBE_AGAIN_S 60  /* the wait doubles up to this while the peer cannot be reached */
+#define PROBE_SAID_S  600 /* the wait after the peer answered with an error */
 
 /* 0 or -ENOMEM. */
 int probes_new(struct probes **probes, const struct base *base, const struct matrix *matrix,

@@ -2,8 +2,8 @@
 /*
  * Seals between agents, by MUNGE; see seal.h.
  *
- * libmunge waits for munged for most of a minute, so it is asked in a thread (deadline_thread.h),
- * which may outlive both the question and the seal: each question is all its own.
+ * libmunge waits for munged for most of a minute, so a thread calls it (deadline_thread.h).  That
+ * thread may outlive both the question and the seal: each question owns all its data.
  */
 #include "agent/cluster/seal.h"
 
@@ -24,11 +24,11 @@ struct seal {
 	bool down;
 };
 
-/* A message sealed or opened, or who made a job's credential. */
+/* A message to seal or open, or a job's credential to check. */
 struct question {
 	struct deadline_task task;
-	char *socket, *text; /* a credential: asked, or the answer */
-	void *data;	     /* likewise */
+	char *socket, *text; /* the credential, as input or result */
+	void *data;	     /* the message, as input or result */
 	size_t length;
 	uid_t uid;
 	time_t made, opened;
@@ -122,7 +122,7 @@ static void open_credential(struct deadline_task *task)
 	q->rc = credential_open(&q->credential, q->text, q->socket, &q->err);
 }
 
-/* 0: Q was answered.  Else it is gone. */
+/* 0: Q was answered.  Otherwise the worker owns Q. */
 static int seal_ask(struct seal *seal, struct question *q, unsigned limit_ms, struct iocom_err *err)
 {
 	int rc = deadline_run(seal->worker, &q->task, limit_ms);
@@ -130,14 +130,14 @@ static int seal_ask(struct seal *seal, struct question *q, unsigned limit_ms, st
 	seal->down = rc != 0;
 	if (!rc)
 		return 0;
-	return iocom_err_set(err, -EHOSTDOWN,
-			     "munged does not answer%s%s: it hangs or is stopped, for it is there "
-			     "but was silent for %u ms; look at it (systemctl status munge)",
-			     seal->socket ? " at " : "", seal->socket ? seal->socket : "",
-			     limit_ms);
+	return iocom_err_set(
+		err, -EHOSTDOWN,
+		"munged does not answer%s%s: it hangs or is stopped, because its socket is open "
+		"but it was silent for %u ms; see `systemctl status munge`",
+		seal->socket ? " at " : "", seal->socket ? seal->socket : "", limit_ms);
 }
 
-/* One place turns munge's errors into ours. */
+/* The one place that turns munge's errors into ours. */
 static int foreign(const struct question *q, struct iocom_err *err)
 {
 	switch (q->e) {
@@ -264,7 +264,7 @@ static int skew(struct seal *seal, const struct question *q, struct iocom_err *e
 			     SEAL_TTL_S);
 }
 
-/* What munged's answer to a message is worth. */
+/* Judges munged's answer to a message. */
 static int seal_judge(struct seal *seal, const struct question *q, int replayed_ok,
 		      struct iocom_err *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Seals: agents prove to each other that they are root of a cluster machine by
- * MUNGE credentials that carry the message.  Only uid 0 can make one that is
- * accepted, and only uid 0 may open it.  A munged that hangs is given up after SEAL_WAIT_MS,
- * and not asked again until it has answered that.
+ * Seals: agents prove to each other that they are root of a cluster machine by MUNGE credentials
+ * that carry the message.  Only credentials made by uid 0 are accepted, and only uid 0 may open
+ * them.  A call to munged is given up after SEAL_WAIT_MS, and no other is made until munged has
+ * answered it.
  */
 #ifndef IOCOM_SEAL_H
 #define IOCOM_SEAL_H
@@ -18,13 +18,15 @@
 
 struct seal;
 
-#define SEAL_TTL_S 60 /* of a credential, both ways: clocks may differ */
+#define SEAL_TTL_S 60 /* credentials are valid this long before and after: clocks may differ */
 
-/* How long munged may take (it needs a tenth of a millisecond), and when the agent begins. */
+/*
+ * How long munged may take (it needs a tenth of a millisecond), normally and at the agent's start.
+ */
 #define SEAL_WAIT_MS	   500
 #define SEAL_FIRST_WAIT_MS 5000
 
-/* Why a seal was refused: positive results of seal_open_message. */
+/* Why a seal was refused; seal_open_message returns it. */
 enum seal_refusal {
 	SEAL_E_GARBAGE = 1, /* no credential at all */
 	SEAL_E_FORGED,	    /* damaged, made with another key, or not by uid 0 */
@@ -33,25 +35,25 @@ enum seal_refusal {
 	SEAL_E_REFUSALS
 };
 
-/* SOCKET: munged's, "" = the default.  0; -EHOSTDOWN no munged, with the sentence. */
+/* SOCKET: munged's, "" = the default.  0; -EHOSTDOWN munged does not answer, with the sentence. */
 int seal_new(struct seal **seal, const char *socket, struct iocom_err *err);
-/* Whether munged did not answer when it was asked last. */
+/* True: munged did not answer the last call. */
 bool seal_down(const struct seal *seal);
 void seal_free(struct seal *seal);
-/* By how many seconds the sender's clock was ahead in the last SEAL_E_SKEW (negative: behind). */
+/* How many seconds the sender's clock was ahead in the last SEAL_E_SKEW (negative: behind). */
 long long seal_ahead_s(const struct seal *seal);
-/* CREDENTIAL: a string, the caller's to free().  0, -EHOSTDOWN, -EMSGSIZE. */
+/* Seals DATA.  CREDENTIAL: a string that the caller frees.  0, -EHOSTDOWN, -EMSGSIZE. */
 int seal_message(struct seal *seal, const void *data, size_t length, char **credential,
 		 struct iocom_err *err);
 /*
- * CREDENTIAL is LENGTH bytes as they came.  DATA: malloc'ed, the caller's.
- * REPLAYED_OK: bulletins only, where (boot id, sequence) decides.
- * 0; enum seal_refusal with the sentence; -EHOSTDOWN; -ENOMEM.  With SEAL_E_SKEW there is
- * DATA, too, where root made it (else NULL): it tells whose clock that is, and no more.
+ * Opens CREDENTIAL, LENGTH bytes as received.  DATA: malloc'ed, the caller's.  REPLAYED_OK: for
+ * bulletins only, where (boot id, sequence) detects replays.  0; enum seal_refusal with the
+ * sentence; -EHOSTDOWN; -ENOMEM.  With SEAL_E_SKEW, DATA is set too if root made it (else NULL): it
+ * only tells which node's clock differs.
  */
 int seal_open_message(struct seal *seal, const void *credential, size_t length, int replayed_ok,
 		      void **data, size_t *data_length, struct iocom_err *err);
-/* credential_open (spec.h), of a job's start or attach; the caller's to free. */
+/* Calls credential_open (spec.h) for a job's start or attach; the caller frees the credential. */
 int seal_open_credential(struct seal *seal, struct credential *credential, const char *text,
 			 struct iocom_err *err);
 

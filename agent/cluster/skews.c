@@ -7,7 +7,7 @@
 
 #include "agent/cluster/seal.h"
 
-/* Its index; SKEWS_MAX: none. */
+/* NODE's index; SKEWS_MAX: none. */
 static size_t skews_find(const struct skews *skews, const char *node)
 {
 	size_t i = 0;
@@ -17,7 +17,7 @@ static size_t skews_find(const struct skews *skews, const char *node)
 	return i;
 }
 
-/* A free one, or the oldest. */
+/* The index of a free entry, or of the oldest. */
 static size_t room(const struct skews *skews)
 {
 	size_t oldest = 0;

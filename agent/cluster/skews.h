@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Nodes that are not believed because their clocks differ, so that who asks for one is
- * told that and not that it is silent.  Known from the bulletins that were refused for it.
+ * Nodes whose bulletins are refused because their clocks differ.  A user who asks for such a node
+ * then reads that its clock differs, not that it is silent.
  *
- *   refused bulletin -> note;  heard again -> gone;  a minute later -> gone
+ *   refused bulletin -> noted;  heard again -> removed;  a minute later -> removed
  */
 #ifndef IOCOM_SKEWS_H
 #define IOCOM_SKEWS_H
@@ -14,7 +14,7 @@
 
 #include "iocom/vector.h"
 
-#define SKEWS_MAX      64 /* one more takes the place of the oldest */
+#define SKEWS_MAX      64 /* a further one replaces the oldest */
 #define SKEWS_FRESH_NS (60ull * 1000000000ull)
 
 struct skews {
@@ -28,9 +28,9 @@ struct skews {
 /* NODE's clock is AHEAD_S seconds ahead of ours (negative: behind). */
 void skews_note(struct skews *skews, const char *node, int64_t ahead_s, uint64_t now_ns);
 size_t skews_count(const struct skews *skews);
-/* It is heard: nothing differs. */
+/* NODE is heard: its clock does not differ. */
 void skews_forget(struct skews *skews, const char *node);
-/* Half a sentence about NODE's clock; false, and "" in OUT, when nothing is known of it. */
+/* Writes half a sentence about NODE's clock to OUT; false, and "", when nothing is known of it. */
 bool skews_say(const struct skews *skews, const char *node, uint64_t now_ns, char *out,
 	       size_t size);
 

@@ -36,21 +36,21 @@ struct stream {
 	size_t room, have;
 	uint32_t length;
 	int source;
-	bool wrapped; /* in TLS, or a renewal: nothing came yet */
-	bool refused; /* the sentence is sent; what still comes is thrown away */
+	bool wrapped; /* behind TLS, or a renewal: no byte has come yet */
+	bool refused; /* the sentence is sent; further input is discarded */
 	char peer[64];
 };
 
 struct streams {
 	const struct base *base;
-	const struct tunnels *tunnels; /* NULL: without TLS */
+	const struct tunnels *tunnels; /* NULL: no TLS */
 	struct stream_ports ports;
 	int fd;
 	struct loop_fd entry;
 	struct stream *first; /* the newest */
-	size_t count, bytes;  /* ... of memory that they have */
+	size_t count, bytes;  /* bytes: the memory of all streams */
 	struct address_limit sources;
-	uint64_t crowded_ns, overdue_ns, heavy_ns; /* when that was said last */
+	uint64_t crowded_ns, overdue_ns, heavy_ns; /* when each was logged last */
 };
 
 size_t streams_count(const struct streams *streams)
@@ -113,7 +113,7 @@ static void stream_refuse(struct stream *s, const char *why)
 	refuse_quietly(s, why);
 }
 
-/* What comes by the hundred is said once in a while, so that it cannot hide the rest. */
+/* Frequent messages are logged once in a while, so that they cannot hide the rest. */
 static bool is_time(uint64_t *said_ns)
 {
 	uint64_t now = clock_boot_ns();
@@ -124,7 +124,7 @@ static bool is_time(uint64_t *said_ns)
 	return true;
 }
 
-/* Nobody is there to be told: its relay could not come to terms with the peer. */
+/* The relay and the peer could not agree on TLS: no client can read a reason. */
 static void relay_failed(struct stream *s)
 {
 	struct streams *streams = s->streams;
@@ -140,7 +140,7 @@ static void relay_failed(struct stream *s)
 	stream_free(s);
 }
 
-/* A shim's question: answered at once, and that was it. */
+/* Answers a shim's renewal and ends the stream. */
 static void renew(struct stream *s)
 {
 	uint8_t frame[FRAME_HEADER + RENEWAL_ANSWER];
@@ -167,7 +167,7 @@ static void stream_start(struct stream *s)
 		relay_failed(s);
 		return;
 	}
-	if (s->header[3] == FRAME_REQUEST && !s->length) { /* a peer that asks: probe.h */
+	if (s->header[3] == FRAME_REQUEST && !s->length) { /* a peer probes us: probe.h */
 		stream_free(s);
 		return;
 	}
@@ -198,7 +198,7 @@ static void stream_start(struct stream *s)
 		stream_refuse(s, err.text);
 }
 
-/* 1 some, 0 none now, -1 gone (and S freed). */
+/* 1: some bytes; 0: none now; -1: the stream is gone (and S freed). */
 static int stream_take(struct stream *s, uint8_t *at, size_t want, size_t *have)
 {
 	ssize_t n = recv(s->fd, at, want, MSG_DONTWAIT);
@@ -229,15 +229,14 @@ static int stream_take_header(struct stream *s)
 	rc = frame_parse(s->header, s->header_have, FRAME_PAYLOAD_MAX, &type, &payload, &length,
 			 &consumed);
 	if (rc == FRAME_E_GARBAGE && s->header[0] == TLS_HANDSHAKE) {
-		stream_refuse(s,
-			      "it speaks TLS, this node without: set tls_certificate, tls_key and "
-			      "tls_ca at all nodes, or at none");
+		stream_refuse(s, "the peer uses TLS, but this node does not: set tls_certificate, "
+				 "tls_key and tls_ca at all nodes, or at none");
 		return -1;
 	}
 	if (rc == FRAME_E_GARBAGE || rc == FRAME_E_VERSION) {
 		stream_refuse(s, rc == FRAME_E_VERSION
-					 ? "another version of iocom; install the same on "
-					   "all nodes"
+					 ? "the peer runs another version of iocom; install the "
+					   "same version on all nodes"
 					 : "this port takes iocom's job streams only");
 		return -1;
 	}
@@ -246,7 +245,7 @@ static int stream_take_header(struct stream *s)
 			    (uint32_t)s->header[6] << 8 | s->header[7];
 	if (s->header_have == FRAME_HEADER && s->header[3] == FRAME_RENEW &&
 	    s->length > RENEWAL_ASK_MAX) {
-		stream_refuse(s, "a renewal of a lease is longer than any");
+		stream_refuse(s, "the lease renewal is too long");
 		return -1;
 	}
 	return 1;
@@ -267,8 +266,8 @@ static void stream_cut(struct stream *s)
 }
 
 /*
- * Start messages that are not whole yet share a bound.  Over it the longest goes: who means
- * it has sent all of his before he is that.  False: that is S itself.
+ * Incomplete start messages share a bound.  Above it the longest is dropped: an honest client has
+ * sent all of its message before that.  False: S itself was dropped.
  */
 static bool make_memory(struct stream *s, size_t more)
 {
@@ -278,12 +277,12 @@ static bool make_memory(struct stream *s, size_t more)
 		struct stream *longest = streams->first;
 
 		for (struct stream *o = streams->first; o; o = o->next)
-			if (o->room >= longest->room) /* the oldest of them */
+			if (o->room >= longest->room) /* of equals, the oldest */
 				longest = o;
 		if (is_time(&streams->heavy_ns))
 			log_write(streams->base->log, LOG_L_WARNING,
-				  "start messages of %u MiB are on their way; the longest are "
-				  "cut, the first of them from %s",
+				  "incomplete start messages fill %u MiB; the longest are dropped, "
+				  "the first of them from %s",
 				  STREAMS_BYTES_MAX >> 20, longest->peer);
 		if (longest == s)
 			return false;
@@ -314,7 +313,7 @@ static int stream_take_payload(struct stream *s)
 	return stream_take(s, s->data + s->have, want, &s->have);
 }
 
-/* -1: gone. */
+/* Discards further input.  -1: the stream is gone. */
 static int discard(struct stream *s)
 {
 	size_t have = 0;
@@ -325,8 +324,8 @@ static int discard(struct stream *s)
 static int unwrap(struct streams *streams, int fd);
 
 /*
- * The first bytes are there: a renewal goes without TLS (leases.h), all else has a relay.
- * -1: gone.
+ * The first bytes are here: a renewal goes without TLS (leases.h), all else gets a relay.  -1: the
+ * stream is gone.
  */
 static int stream_begin(struct stream *s)
 {
@@ -394,8 +393,8 @@ static void stream_overdue(void *arg)
 }
 
 /*
- * All places are taken: the oldest goes of whom has most of them.  Who means it has sent its
- * start message before it is the oldest.
+ * All places are taken: drops the oldest stream of the address with most.  An honest client has
+ * sent its start message before its stream is the oldest.
  */
 static void stream_make_room(struct streams *streams)
 {
@@ -407,18 +406,19 @@ static void stream_make_room(struct streams *streams)
 		if (s->source == most)
 			oldest = s;
 	}
-	if (!oldest) /* each has one, and the first of those is who comes now */
+	if (!oldest) /* each address has one stream, and the newcomer's is its first */
 		oldest = of_all;
 	if (is_time(&streams->crowded_ns))
 		log_write(streams->base->log, LOG_L_WARNING,
-			  "%d job streams have not begun, most of them from %s: its oldest are cut",
+			  "%d job streams have not begun, most of them from %s: its oldest are "
+			  "dropped",
 			  STREAMS_MAX, oldest->peer);
 	stream_cut(oldest);
 }
 
 /*
- * Whether a stream from there is let in; it has its source then.  Where there is TLS each is a
- * process: whom most are of gets no new ones for his old ones.
+ * True: a stream from this address is let in and has its source.  With TLS each stream is a
+ * process: the address with most streams is refused instead of losing its oldest.
  */
 static bool stream_enter(struct streams *streams, struct stream *s, const struct sockaddr *sa)
 {
@@ -434,7 +434,9 @@ static bool stream_enter(struct streams *streams, struct stream *s, const struct
 	return true;
 }
 
-/* Behind a relay where there is TLS.  The descriptor to read from, or -1 and FD is closed. */
+/*
+ * Puts a relay before FD where there is TLS.  The descriptor to read from, or -1 and FD is closed.
+ */
 static int unwrap(struct streams *streams, int fd)
 {
 	struct iocom_err err = {0};
@@ -525,7 +527,7 @@ static int stream_listen_at(struct streams *streams, const char *address, unsign
 	size_t n = strlen(address);
 	int rc;
 
-	/* Brackets are for URLs. */
+	/* Brackets belong to URLs only. */
 	snprintf(host, sizeof(host), "%s", address + (*address == '['));
 	if (*address == '[' && n > 2)
 		host[n - 2] = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Job streams that arrive from other machines, TCP on base port + 2.  Exactly
- * one frame is read here, FRAME_START, bounded in size and time, and not a byte
- * more: the rest is the shim's.  Who fails gets FRAME_ERROR with the sentence.
+ * Job streams that arrive from other machines, TCP on base port + 2.  The agent reads exactly one
+ * frame, FRAME_START, bounded in size and time, and not a byte more: the shim reads the rest.  A
+ * refused stream gets FRAME_ERROR with the sentence.
  */
 #ifndef IOCOM_STREAM_H
 #define IOCOM_STREAM_H
@@ -17,13 +17,13 @@ struct tunnels;
 struct ucred;
 
 #define STREAMS_MAX	  256
-#define STREAMS_BYTES_MAX (64u << 20) /* of what has come of their start messages */
+#define STREAMS_BYTES_MAX (64u << 20) /* received bytes of incomplete start messages */
 #define STREAM_START_NS	  (5ull * 1000000000ull)
 #define STREAM_LINGER_NS  (2ull * 1000000000ull)
 
 struct streams;
 
-/* What becomes of a stream, by its first frame; PAYLOAD of LENGTH bytes is borrowed. */
+/* Handlers of a stream, by its first frame; PAYLOAD of LENGTH bytes is borrowed. */
 struct stream_ports {
 	void *arg;
 	/* FRAME_START, FRAME_ATTACH.  0: FD is taken; negative errno with the sentence. */
@@ -37,13 +37,14 @@ struct stream_ports {
 };
 
 /*
- * Listens at the agent's address; TUNNELS: what puts a relay before each stream, NULL without TLS.
- * 0; -EADDRINUSE ... with the sentence.
+ * Listens at the agent's address.  TUNNELS puts a relay before each stream; NULL: no TLS.  0;
+ * -EADDRINUSE and others with the sentence.
  */
 int streams_new(struct streams **streams, const struct base *base, const struct tunnels *tunnels,
 		const struct stream_ports *ports, struct iocom_err *err);
-size_t streams_count(const struct streams *streams); /* NULL: none */
-size_t streams_bytes(const struct streams *streams); /* likewise; of what has come of starts */
+size_t streams_count(const struct streams *streams); /* NULL: 0 */
+size_t
+streams_bytes(const struct streams *streams); /* bytes of incomplete start messages; NULL: 0 */
 void streams_free(struct streams *streams);
 
 #endif

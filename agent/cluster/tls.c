@@ -20,7 +20,7 @@ struct tls {
 	nng_tls_config *server, *client;
 };
 
-/* The whole of FILE as a string, malloc'ed.  A SECRET one that others may read is none. */
+/* Reads FILE into a string, malloc'ed.  A SECRET file that others may read is refused. */
 static int tls_slurp(const char *what, const char *file, bool secret, char **out,
 		     struct iocom_err *err)
 {
@@ -35,8 +35,9 @@ static int tls_slurp(const char *what, const char *file, bool secret, char **out
 		rc = -EFBIG;
 	if (!rc && secret && st.st_mode & (S_IRWXG | S_IRWXO) & ~S_IRGRP)
 		rc = iocom_err_set(err, -EACCES,
-				   "the %s %s is open to others; it is root's: chmod 600 %s", what,
-				   file, file);
+				   "other users can read or write the %s %s, which belongs to root "
+				   "alone: chmod 600 %s",
+				   what, file, file);
 	else if (!rc)
 		*out = malloc((size_t)st.st_size + 1);
 	if (*out)
@@ -61,11 +62,11 @@ static int tls_check(int e, const char *what, const char *file, struct iocom_err
 }
 
 struct files {
-	const char *certificate, *key, *ca;	     /* names */
-	char *certificate_text, *key_text, *ca_text; /* what they hold */
+	const char *certificate, *key, *ca;	     /* file names */
+	char *certificate_text, *key_text, *ca_text; /* the files' contents */
 };
 
-/* nng would take any two, and every handshake would fail. */
+/* nng would accept a certificate and key that do not match, and every handshake would fail. */
 static int check_pair(const struct files *f, struct iocom_err *err)
 {
 	mbedtls_x509_crt certificate;
@@ -85,9 +86,10 @@ static int check_pair(const struct files *f, struct iocom_err *err)
 			"the tls_certificate %s and the tls_key %s do not belong together",
 			f->certificate, f->key);
 	else if (rc)
-		rc = iocom_err_set(err, -EINVAL,
-				   "the tls_certificate %s or the tls_key %s is not PEM of one",
-				   f->certificate, f->key);
+		rc = iocom_err_set(
+			err, -EINVAL,
+			"the tls_certificate %s or the tls_key %s is not a valid PEM file",
+			f->certificate, f->key);
 	mbedtls_x509_crt_free(&certificate);
 	mbedtls_pk_free(&key);
 	return rc;

@@ -24,12 +24,12 @@ struct tunnel {
 
 struct tunnels {
 	const struct base *base;
-	char uid[16], gid[16]; /* of the relays */
+	char uid[16], gid[16]; /* the relays run as these */
 	size_t count;
 	struct tunnel list[TUNNELS_MAX];
 };
 
-/* Looked up once, at the start: directory services may be slow. */
+/* Looks up the relays' user once, at the start: directory services may be slow. */
 static int take_user(struct tunnels *tunnels, const char *user, bool *shared, struct iocom_err *err)
 {
 	const struct passwd *found = getpwnam(*user ? user : TUNNELS_USER);
@@ -41,8 +41,8 @@ static int take_user(struct tunnels *tunnels, const char *user, bool *shared, st
 	if (uid == 0 || gid == 0) {
 		if (*user)
 			return iocom_err_set(err, -EINVAL,
-					     "relay_user: '%s' is root, or of root's group; relays "
-					     "are to be neither",
+					     "relay_user: '%s' is root, or in root's group; relays "
+					     "must be neither",
 					     user);
 		uid = gid = NOBODY;
 	}
@@ -100,7 +100,7 @@ static void relay_path(const struct settings *set, char *out, size_t size)
 	snprintf(out, size, "%.*siocom-relay", slash ? (int)(slash + 1 - set->shim) : 0, set->shim);
 }
 
-/* ARGV: from the role on. */
+/* ARGV: the arguments from the role on. */
 static int spawn_relay(const struct tunnels *t, char *const argv[], const int *fds, size_t n,
 		       pid_t *pid, struct iocom_err *err)
 {
@@ -117,7 +117,10 @@ static int spawn_relay(const struct tunnels *t, char *const argv[], const int *f
 		  : 0;
 }
 
-/* With one end of a socketpair, and TCP where it is there; the other end in PLAIN. */
+/*
+ * Spawns a relay with one end of a socketpair, and with TCP if that is set; PLAIN gets the other
+ * end.
+ */
 static int spawn_with_pair(const struct tunnels *t, char *const argv[], int tcp, int *plain,
 			   struct iocom_err *err)
 {
@@ -188,8 +191,8 @@ int tunnels_open(struct tunnels *t, uid_t uid, int fd, const struct iocom_vector
 	if (!tunnels_has_room(t, uid)) {
 		t->base->counters->tunnels_refused++;
 		return iocom_err_set(err, -EAGAIN,
-				     "%d of your jobs have streams to other nodes, the limit of a "
-				     "user here",
+				     "%d of your jobs have streams to other nodes, which is the "
+				     "limit per user here",
 				     TUNNELS_OF_ONE);
 	}
 	snprintf(name, sizeof(name), "%s", node->name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * One local connection: frames that go to it, what waits of them, how much may, and its end.
- * A dropped client is freed when the loop comes round, so that whoever is answering it can go
- * on using the pointer.
+ * One local connection: the frames sent to it, its pending output and the bounds of that, and its
+ * end.  A dropped client is freed in the next round of the loop, so that a function that is
+ * answering it can go on using the pointer.
  */
 #include "agent/front/client.h"
 
@@ -100,7 +100,7 @@ void client_events(struct client *c)
 	bool pending = c->out_end > c->out_start;
 	uint32_t wanted = c->half ? 0 : EPOLLRDHUP;
 
-	/* Half-closed, its end of file waits until all answers have left. */
+	/* A half-closed client's end of file waits until all answers have left. */
 	if (!c->busy && !(c->half && pending))
 		wanted |= EPOLLIN;
 	if (pending)
@@ -127,7 +127,7 @@ void client_flush(struct client *c)
 	}
 	if (c->out_start == c->out_end) {
 		c->out_start = c->out_end = 0;
-		if (c->out_room > CLIENT_OUTPUT_MAX / 16) { /* a long listing went out */
+		if (c->out_room > CLIENT_OUTPUT_MAX / 16) { /* a long listing was sent */
 			free(c->out);
 			c->out = NULL;
 			c->out_room = 0;
@@ -137,7 +137,6 @@ void client_flush(struct client *c)
 		client_events(c);
 }
 
-/* Whether MORE bytes of memory may be the client's: its user's connections share a bound. */
 bool client_may_hold(const struct client *c, size_t more)
 {
 	size_t held = more;
@@ -153,7 +152,7 @@ static int out_reserve(struct client *c, size_t more)
 	size_t need = c->out_end + more;
 	size_t room = array_room(c->out_room, need, CLIENT_FIRST_BUFFER);
 
-	/* One document alone may be larger: a reading of very many tasks. */
+	/* A single document may be larger: a reading of very many tasks. */
 	if (c->out_end && need > CLIENT_OUTPUT_MAX)
 		return -ENOSPC;
 	if (room > c->out_room && !client_may_hold(c, room - c->out_room))
@@ -174,7 +173,7 @@ static int put_frame(struct client *c, enum frame_type type, const char *text, s
 	return 0;
 }
 
-/* Once in a while: who is sent away asks again. */
+/* Logs once in a while, because a refused client tries again. */
 bool clients_is_time(const struct clients *clients, uint64_t *said_ns)
 {
 	uint64_t now = loop_boot_ns(clients->config.base->loop);
@@ -185,7 +184,6 @@ bool clients_is_time(const struct clients *clients, uint64_t *said_ns)
 	return true;
 }
 
-/* It holds, with its user's other connections, more than a user may. */
 void client_crowded_out(struct client *c)
 {
 	struct clients *clients = c->clients;
@@ -193,7 +191,8 @@ void client_crowded_out(struct client *c)
 	clients->config.base->counters->clients_dropped++;
 	if (clients_is_time(clients, &clients->heavy_ns))
 		log_write(clients->config.base->log, LOG_L_WARNING,
-			  "connections of uid %u are cut: more than %u MiB wait there to be read",
+			  "dropped connections of uid %u: together they hold more than %u MiB of "
+			  "memory",
 			  (unsigned)c->who.uid, CLIENT_BYTES_OF_ONE >> 20);
 	client_drop(c);
 }
@@ -204,7 +203,7 @@ void client_send_frame(struct client *c, enum frame_type type, const char *text)
 		client_crowded_out(c);
 }
 
-/* What waits moves to the front, so that a stream does not run out of room. */
+/* Moves pending output to the front, so that a stream does not run out of room. */
 static void out_compact(struct client *c)
 {
 	if (!c->out_start || c->out_start < c->out_room / 2)
@@ -238,7 +237,7 @@ bool client_offer(struct client *c, const char *text, size_t n, size_t backlog)
 
 void client_json(struct client *c, json_t *document)
 {
-	/* Exact: who saves a view decides again on the same numbers. */
+	/* Numbers are exact: `explain` on a saved view must decide on the same numbers. */
 	char *text = json_text_dump(document, NULL);
 
 	json_decref(document);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What clients.c (the listener, and what arrives) and client.c (one connection) share. */
+/* What clients.c (listener and input) and client.c (one connection) share. */
 #ifndef IOCOM_CLIENT_H
 #define IOCOM_CLIENT_H
 
@@ -17,7 +17,7 @@ struct client {
 	int fd;
 	struct loop_fd entry;
 	struct ucred who;
-	uint64_t active_ns; /* last byte moved */
+	uint64_t active_ns; /* when the last byte moved */
 	uint8_t header[FRAME_HEADER];
 	size_t header_have;
 	uint8_t *in;
@@ -26,11 +26,11 @@ struct client {
 	uint8_t *out;
 	size_t out_room, out_start, out_end;
 	bool busy;    /* a request waits for its answer */
-	bool half;    /* it sends no more, but may still read */
-	bool started; /* not the first frame any more */
+	bool half;    /* the client sends no more, but still reads */
+	bool started; /* the first frame has come */
 	bool dead;
-	bool streams; /* gets lines until it closes */
-	bool watches; /* gets a line now and then, and may be idle meanwhile */
+	bool streams; /* gets lines until the client closes */
+	bool watches; /* gets a line now and then, may be idle */
 };
 
 struct clients {
@@ -42,22 +42,22 @@ struct clients {
 	struct loop_timer sweep, reap;
 	struct client *first;
 	size_t count;
-	uint64_t crowded_ns, heavy_ns; /* when that was said last */
+	uint64_t crowded_ns, heavy_ns; /* when each was logged last */
 	struct request_limit rates;
 };
 
 /* --- client.c --- */
 
-/* Waits for what it needs now. */
+/* Makes the loop wait for the events that C needs now. */
 void client_events(struct client *c);
-/* Sends what the connection takes. */
+/* Sends as much output as the socket takes. */
 void client_flush(struct client *c);
-/* Whether MORE bytes of memory may be the client's: its user's connections share a bound. */
+/* True: the client may hold MORE bytes; all connections of its user share a bound. */
 bool client_may_hold(const struct client *c, size_t more);
-/* Whether something is to be said again, once in a while; SAID_NS: when it was last. */
+/* True: a repeated message is due in the log again; SAID_NS: when it was logged last. */
 bool clients_is_time(const struct clients *clients, uint64_t *said_ns);
 void client_send_frame(struct client *c, enum frame_type type, const char *text);
-/* It holds, with its user's other connections, more than a user may: it is dropped. */
+/* Drops C: the connections of its user hold more memory than one user may. */
 void client_crowded_out(struct client *c);
 void client_free(struct client *c);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Local connections; see clients.h.  A dropped client is freed when the loop comes
- * round, so that whoever is answering it can go on using the pointer. */
+/* Local connections; see clients.h. */
 #include "agent/front/client.h"
 
 #include <errno.h>
@@ -50,7 +49,7 @@ static void garbage(struct client *c, const char *why)
 	client_drop(c);
 }
 
-/* A job of this machine: its stream is this very connection. */
+/* Starts a job of this machine: this connection becomes its stream. */
 static void start_job(struct client *c, uint8_t type)
 {
 	const struct clients_config *config = &c->clients->config;
@@ -58,7 +57,7 @@ static void start_job(struct client *c, uint8_t type)
 	struct iocom_err err = {0};
 	int rc;
 
-	/* Out of the loop first: on success the shim owns the descriptor. */
+	/* Remove it from the loop first: on success the shim owns the descriptor. */
 	loop_remove(base->loop, &c->entry);
 	if (type == FRAME_START)
 		rc = config->start(config->stream_arg, c->fd, c->in, c->in_length, &c->who, &err);
@@ -87,8 +86,8 @@ static bool in_time(struct client *c)
 		return true;
 	base->counters->requests_refused_rate++;
 	client_error(c,
-		     "you ask the agent more than %u times a second, or too often for long lists: "
-		     "the limit of a user here (user_requests_per_s); ask more slowly",
+		     "you ask the agent more than %u times a second, or too often for long lists, "
+		     "which is the limit per user here (user_requests_per_s); ask more slowly",
 		     base->set->user_requests_per_s);
 	return false;
 }
@@ -124,7 +123,7 @@ static void dispatch(struct client *c, uint8_t type)
 	client_charge(c, clock_cpu_ns() - before_ns);
 }
 
-/* Reads at most WANT more bytes; 1 some, 0 none now, -1 the client is gone. */
+/* Reads at most WANT more bytes.  1: some; 0: none now; -1: the client is gone. */
 static int clients_take(struct client *c, uint8_t *at, size_t want, size_t *have)
 {
 	ssize_t n = recv(c->fd, at, want, MSG_DONTWAIT);
@@ -172,7 +171,7 @@ static int clients_take_header(struct client *c)
 	return 1;
 }
 
-/* A long request is not held while its connection is open. */
+/* Frees a long request instead of holding it while its connection is open. */
 static void forget_input(struct client *c)
 {
 	if (c->in_room <= CLIENT_REQUEST_MAX / 16)
@@ -182,7 +181,7 @@ static void forget_input(struct client *c)
 	c->in_room = 0;
 }
 
-/* Grows with what arrives, not with what is announced. */
+/* The buffer grows with the bytes received, not with the announced length. */
 static int clients_take_payload(struct client *c)
 {
 	size_t want = c->in_length - c->in_have;
@@ -240,13 +239,13 @@ static void clients_ready(void *arg, uint32_t what)
 		c->header_have = 0;
 		dispatch(c, c->header[3]);
 		forget_input(c);
-		break; /* one at a time: others have their turn before its next */
+		break; /* one request at a time: other clients get their turn first */
 	}
 }
 
 /* --- the listener ----------------------------------------------------------------- */
 
-/* No user may keep the others out, nor all of them root. */
+/* One user cannot take all connections, and all users together leave some for root. */
 static bool clients_has_room(const struct clients *clients, uid_t uid)
 {
 	size_t own = 0;
@@ -261,7 +260,8 @@ static void log_crowded(struct clients *clients, uid_t uid)
 	if (!clients_is_time(clients, &clients->crowded_ns))
 		return;
 	log_write(clients->config.base->log, LOG_L_WARNING,
-		  "no room for a connection of uid %d: %zu are open, %d at most, of one user %d",
+		  "no room for a connection of uid %d: %zu are open; the limits are %d in all and "
+		  "%d per user",
 		  (int)uid, clients->count, CLIENTS_MAX, CLIENTS_OF_ONE);
 }
 
@@ -312,7 +312,7 @@ static void clients_accept_ready(void *arg, uint32_t what)
 		int fd = accept4(clients->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0)
-			return; /* none, or none to be had: the next round tries again */
+			return; /* none waits, or accept failed: the next round tries again */
 		clients_accept_one(clients, fd);
 	}
 }
@@ -346,7 +346,7 @@ static int clients_listen_at(struct clients *clients, struct iocom_err *err)
 				     "shorter --run-dir",
 				     clients->path, sizeof(sa.sun_path) - 1);
 	strcpy(sa.sun_path, clients->path);
-	unlink(clients->path); /* the lock says that its agent is gone */
+	unlink(clients->path); /* the lock proves that its agent is gone */
 	clients->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (clients->fd < 0 || bind(clients->fd, (struct sockaddr *)&sa, sizeof(sa)) ||
 	    chmod(clients->path, 0666) || listen(clients->fd, 128))

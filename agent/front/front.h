@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What serves this machine's programs: requests of the CLI (clients.h), each a function that
- * asks the parts below and answers its client.  A new request is a handler, and a row in
- * requests.c.
+ * Serves this machine's programs: each request of the CLI (clients.h) has a function that asks the
+ * parts below and answers its client.  A new request needs a handler and a row in requests.c.
  */
 #ifndef IOCOM_FRONT_H
 #define IOCOM_FRONT_H
@@ -25,7 +24,7 @@ struct streams;
 struct top_watch;
 struct wait;
 
-/* All borrowed but for what the room's own files keep here. */
+/* All members are borrowed, except those that front/ itself keeps. */
 struct front {
 	const struct base *base;
 	struct pulse *pulse;
@@ -35,16 +34,16 @@ struct front {
 	struct journal *journal;
 	struct profile_store *profiles;
 	struct accounts *accounts;
-	struct streams *streams;    /* NULL: this machine only */
+	struct streams *streams;    /* NULL: this agent serves its own machine only */
 	const char *unified;	    /* the cgroup2 mount, or "" */
-	struct sample_names *names; /* of cgroups; NULL: none */
+	struct sample_names *names; /* names of cgroups; NULL: none */
 
 	struct clients *clients;
-	struct top_watch *tops;	     /* clients that watch readings */
-	struct wait *waits;	     /* clients that wait for ends */
-	struct kill *kills;	     /* signals that are asked for */
+	struct top_watch *tops;	     /* clients of `iocom top` */
+	struct wait *waits;	     /* clients of `iocom wait` */
+	struct kill *kills;	     /* signals under way */
 	struct recorders *recorders; /* NULL: nobody records */
-	struct journal_rows rows;    /* as counted at rows_ns (CLOCK_BOOTTIME); limits.c */
+	struct journal_rows rows;    /* counts as of rows_ns (CLOCK_BOOTTIME); limits.c */
 	uint64_t rows_ns;
 	struct pulse_watch pulse_watch;
 	struct guest_watch guest_watch;
@@ -52,9 +51,9 @@ struct front {
 	struct clients_watch clients_watch;
 };
 
-/* Begins to serve.  FRONT's borrowed members are set.  0 or negative errno, the sentence. */
+/* Begins to serve.  FRONT's borrowed members are set.  0 or negative errno with the sentence. */
 int front_start(struct front *front, struct iocom_err *err);
-/* Recorders get their end line, clients are gone. */
+/* Sends recorders their end line and drops all clients. */
 void front_stop(struct front *front);
 /* Once a second. */
 void front_chores(struct front *front);
@@ -78,9 +77,9 @@ void kill_forget(struct front *front, const struct client *client);
 
 /* --- waits.c --- */
 
-/* A job ended, and the journal knows: clients that wait for it are told.  NULL: any of them. */
+/* Tells the clients that wait for JOB, whose end the journal has; NULL: for any job. */
 void waits_ended(struct front *front, const char *job);
-/* What was lost and nobody has run again is over. */
+/* Tells clients of lost jobs that nobody has run again in time. */
 void waits_chores(struct front *front);
 void waits_forget(struct front *front, const struct client *client);
 

@@ -16,7 +16,7 @@ static const char *user_name(struct job_json *l, uid_t uid)
 	return l->last_user;
 }
 
-/* Bytes a user typed need not be UTF-8; JSON must be. */
+/* A user's bytes need not be UTF-8, but JSON must be. */
 static json_t *printable(const char *text)
 {
 	char clean[1024];
@@ -28,7 +28,7 @@ static json_t *printable(const char *text)
 json_t *job_json(struct job_json *l, const struct journal_job *j)
 {
 	const char *home = j->at_home ? l->front->base->set->name : j->home;
-	/* A shim that does not answer (launch.h): its job neither runs for sure nor is lost. */
+	/* The shim does not answer (launch.h): the job may be running or lost. */
 	const char *state = guest_is_late(l->front->guest, j->job) ? "late" : j->state;
 
 	return json_pack("{s:s,s:s,s:o,s:o,s:s,s:i,s:s,s:s,s:s,s:I,s:I,s:I,s:i,s:i,s:i,s:o}", "job",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A job of the journal as listings have it. */
+/* A job of the journal as listings show it. */
 #ifndef IOCOM_JOB_JSON_H
 #define IOCOM_JOB_JSON_H
 
@@ -7,14 +7,14 @@
 
 #include "agent/front/front.h"
 
-/* A list of jobs is made with one of these, zeroed but for `front`: it keeps the last user. */
+/* State for a list of jobs, zeroed but for `front`: it caches the last user's name. */
 struct job_json {
 	const struct front *front;
 	uid_t last_uid;
 	char last_user[64];
 };
 
-/* A new object; NULL: no memory. */
+/* Makes a new object; NULL: out of memory. */
 json_t *job_json(struct job_json *list, const struct journal_job *job);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Request "jobs": what the journal has. */
+/* Request "jobs": the journal's jobs. */
 #include "agent/front/front.h"
 #include "agent/front/job_json.h"
 #include "user/pack.h"
@@ -25,7 +25,7 @@ void jobs_request(struct front *front, struct client *c, const msgpack_object *r
 	bool all = false;
 
 	unpack_bool(request, "all", &all);
-	/* What ended a moment ago is listed as ended. */
+	/* Jobs that ended a moment ago are listed as ended. */
 	guest_settle(front->guest);
 	if (journal_list(front->journal, uid == 0 ? (uid_t)-1 : uid, all, JOBS_LISTED_MAX, list_job,
 			 &l)) {

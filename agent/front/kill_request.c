@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Request "kill": a signal for a job, which the guest party of its node sends. */
+/* Request "kill": the guest party of the job's node sends it a signal. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static void take_ran(void *arg, const struct journal_job *job)
 	*(struct ran *)arg = (struct ran){job->uid, job->end_ns != 0};
 }
 
-/* A job of UID's that was submitted elsewhere, and has ended. */
+/* True: UID's job was submitted elsewhere, ran here, and has ended. */
 static bool ran_here(const struct front *front, const char *job, uid_t uid)
 {
 	struct ran ran = {0};
@@ -61,7 +61,7 @@ static bool ran_here(const struct front *front, const char *job, uid_t uid)
 	       (uid == 0 || uid == ran.uid);
 }
 
-/* The end of K: the client reads why not, or that it was sent. */
+/* Ends K: tells the client that the signal was sent, or why not. */
 static void kill_tell(struct kill *k, int rc, const char *why)
 {
 	const struct front *front = k->front;
@@ -70,7 +70,7 @@ static void kill_tell(struct kill *k, int rc, const char *why)
 	iocom_err_set(&err, rc, "%s", why);
 	if (k->unknown && rc == -ESRCH && ran_here(front, k->job, k->uid))
 		k->unknown = !iocom_err_set(&err, rc, "job %s has ended", k->job);
-	/* Whose jobs there are is nobody else's business: both sentences are one. */
+	/* Which jobs exist is secret from other users: both cases get the same sentence. */
 	if (rc == -EPERM || (k->unknown && rc == -ESRCH))
 		iocom_err_set(&err, rc,
 			      "no job of yours named %s runs at node %s or was submitted there; "
@@ -137,7 +137,7 @@ static void kill_job(struct kill *k, int signal)
 		rc = iocom_err_set(&err, -ESRCH, "job %s has ended", k->job);
 	if (rc && !k->unknown)
 		kill_tell(k, rc, err.text);
-	else /* it may have been submitted elsewhere, and run here */
+	else /* it may have been submitted elsewhere and run here */
 		kill_ask(k, k->unknown ? front->base->set->name : node, signal);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* See limits.h; tests/unit/test_limits.sh looks that none is missing. */
+/* See limits.h; tests/unit/test_limits.sh checks that none is missing. */
 #include "agent/front/limits.h"
 
 #include "agent/base/accounts.h"
@@ -15,7 +15,7 @@
 #include "agent/jobs/leases.h"
 #include "user/clock.h"
 
-#define ROWS_EVERY_NS (10 * CLOCK_NS_PER_S) /* counting them is not for every period */
+#define ROWS_EVERY_NS (10 * CLOCK_NS_PER_S) /* counting rows every period would cost too much */
 
 static const struct journal_rows *rows_of(struct front *front)
 {
@@ -49,7 +49,7 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		{"nodes_dialled", bulletin_dialed(peers->bulletin), BULLETIN_DIALED_MAX,
 		 .counter = NULL},
 		{"skews", skews_count(&peers->skews), SKEWS_MAX, .turns = true,
-		 .counter = "bulletins_refused_skew", /* sealed messages count themselves */
+		 .counter = "bulletins_refused_skew", /* a refused sealed message has a counter */
 		 .refused = front->base->counters->bulletins_refused_skew},
 		{"bulletin_guests", bulletin_guests(peers->bulletin), CONNECTION_LIMIT_MAX,
 		 COUNTED(guests_refused)},

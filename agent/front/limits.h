@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* All that can fill in an agent.  Shown by `iocom doctor`, `iocom nodes --json` and /metrics. */
+/*
+ * Everything in an agent that can fill up, for `iocom doctor`, `iocom nodes --json` and /metrics.
+ */
 #ifndef IOCOM_LIMITS_H
 #define IOCOM_LIMITS_H
 
@@ -10,9 +12,9 @@
 
 struct front;
 
-/* How many were put into OUT. */
+/* Fills OUT; returns the number of entries. */
 size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED]);
-/* The same as an array of objects; NULL: memory is out. */
+/* The same as an array of objects; NULL: out of memory. */
 json_t *limits_json(struct front *front);
 
 #endif

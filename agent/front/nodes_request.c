@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Request "nodes": the load matrix, and what is full or was refused. */
+/* Request "nodes": the load matrix, limits and counters. */
 #include <stdio.h>
 
 #include "balancer/view/vector_codec.h"

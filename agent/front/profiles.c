@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Request "profile": what classes of jobs were measured to need; see balancer/profile.h. */
+/* Request "profile": what classes of jobs need, as measured; see balancer/profile.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,7 +85,7 @@ static void profiles_forget(struct front *front, struct client *c, const char *c
 	int rc = profile_forget(front->profiles, client_who(c)->uid, class_name, &err);
 
 	if (rc == -ENOENT)
-		client_error(c, "nothing was learned of a class '%s' of yours", class_name);
+		client_error(c, "nothing is known about a class '%s' of yours", class_name);
 	else if (rc)
 		client_error(c, "%s", err.text);
 	else
@@ -110,7 +110,7 @@ void profiles_request(struct front *front, struct client *c, const msgpack_objec
 		profiles_forget(front, c, class_name);
 		return;
 	}
-	/* What ended a moment ago has taught already. */
+	/* The profiles include jobs that ended a moment ago. */
 	guest_settle(front->guest);
 	answer.list = json_array();
 	if (profile_list(front->profiles, uid == 0 ? (uid_t)-1 : uid, profiles_add, &answer,

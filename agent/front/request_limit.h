@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * How often each user asks: a token bucket a user.
+ * Bounds each user's rate of requests: one token bucket per user.
  *
  *   tokens = min(per_s, tokens + per_s * elapsed);  a request takes one, or is refused
  *
- * So a burst is at most what one second allows.  A user whose bucket is full again
- * needs no entry: the table is a bounded cache, and the one that asked longest ago
- * makes room.  Time comes with the call.
+ * So a burst is at most what one second allows.  A user whose bucket is full again needs no entry:
+ * the table is a bounded cache, where a new user replaces the one that asked longest ago.  The
+ * caller passes the time.
  */
 #ifndef IOCOM_REQUEST_LIMIT_H
 #define IOCOM_REQUEST_LIMIT_H
@@ -28,14 +28,16 @@ struct request_limit {
 	struct rate users[REQUEST_LIMIT_USERS];
 };
 
-/* Whether UID may ask now; root may, and with PER_S 0 all.  NOW_NS: any clock that never goes back.
+/*
+ * True: UID may ask now.  Root always may, and with PER_S 0 everybody.  NOW_NS: any clock that
+ * never goes back.
  */
 bool request_limit_take(struct request_limit *rates, uid_t uid, uint32_t per_s, uint64_t now_ns);
 
 /*
- * What UID asked for took COST_NS of the processor: the first millisecond is what a request
- * may take, each further one costs REQUEST_LIMIT_OF_MS of a PER_S of 5000.  So long answers are at
- * most a quarter of a second each second, however many connections ask for them.
+ * Charges UID for a request that took COST_NS of CPU time: the first millisecond is free, each
+ * further one costs REQUEST_LIMIT_OF_MS tokens at a PER_S of 5000.  So long answers take at most a
+ * quarter of each second, however many connections ask for them.
  */
 #define REQUEST_LIMIT_OF_MS 20
 void request_limit_charge(struct request_limit *rates, uid_t uid, uint32_t per_s, uint64_t cost_ns,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What `iocom doctor` asks: how this agent is, what it was told, and how full it is. */
+/* What `iocom doctor` asks for: the agent's state, settings and limits. */
 #include "agent/front/status.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "user/clock.h"
 #include "user/utf8.h"
 
-/* What every user of this node may know; a configuration may be root's alone. */
+/* True: every user of this node may see the setting KEY; others may be for root alone. */
 static bool is_open(const char *key)
 {
 	static const char *const open[] = {"name",    "listen",	   "address",	   "port",
@@ -22,7 +22,7 @@ static bool is_open(const char *key)
 	return false;
 }
 
-/* By key, as the configuration would have to say it. */
+/* The settings by key, in the form of the configuration file. */
 static json_t *settings_json(const struct front *front, uid_t uid)
 {
 	json_t *o = json_object();

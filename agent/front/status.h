@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* How this agent is. */
+/* The state of this agent. */
 #ifndef IOCOM_STATUS_H
 #define IOCOM_STATUS_H
 
@@ -7,7 +7,7 @@
 
 #include "agent/front/front.h"
 
-/* All counters of counters.h, and those that others keep: a new object. */
+/* Makes an object of all counters: those of counters.h, and those that other modules keep. */
 json_t *counters_json(const struct front *front);
 
 #endif

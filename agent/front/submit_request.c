@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Request "place": a submission, or only the question where it would run. */
+/* Request "place": submits a job, or only asks where it would run. */
 #include "agent/front/front.h"
 
 static void submit_placed(void *client, json_t *answer, const char *why)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Request "top": a client watches readings, one line an interval.  A client that reads too
+ * Request "top": a client watches readings and gets one line per interval.  A client that reads too
  * slowly, or asks too much, gets longer intervals, not a backlog.
  */
 #include <errno.h>
@@ -57,7 +57,7 @@ void top_sampled(struct front *front, const struct monitor_sample *sample)
 	for (struct top_watch *w = front->tops; w; w = next) {
 		next = w->next;
 		if (sample && sample_window_add(w->window, sample))
-			client_drop(w->client); /* W goes with it */
+			client_drop(w->client); /* this frees W */
 	}
 }
 
@@ -124,7 +124,7 @@ static void top_line(void *arg)
 	}
 	if (is_stale(front))
 		pulse_sample(front->pulse);
-	/* The reading may have dropped the client, and W with it. */
+	/* Taking the reading may have dropped the client, and W with it. */
 	if (client_is_gone(client) || sample_window_take(w->window, &sample, &before, &nbefore))
 		return;
 	client_json(client, top_json(front, &sample, before, nbefore, client_who(client)->uid));
@@ -137,7 +137,7 @@ static struct top_watch *top_begin(struct front *front, struct client *client)
 {
 	struct top_watch *w = calloc(1, sizeof(*w));
 
-	top_forget(front, client); /* of an earlier request on this connection */
+	top_forget(front, client); /* forget an earlier request on this connection */
 	if (w)
 		w->window = sample_window_new();
 	if (!w || !w->window) {
@@ -162,7 +162,7 @@ void top_request(struct front *front, struct client *client, const msgpack_objec
 
 	unpack_u64(request, "interval_ms", &interval_ms);
 	if (interval_ms < INTERVAL_MIN_MS || interval_ms > INTERVAL_MAX_MS) {
-		client_error(client, "the interval is from %d to %d ms", INTERVAL_MIN_MS,
+		client_error(client, "the interval must be from %d to %d ms", INTERVAL_MIN_MS,
 			     INTERVAL_MAX_MS);
 		return;
 	}
@@ -172,8 +172,10 @@ void top_request(struct front *front, struct client *client, const msgpack_objec
 		client_error(client, "out of memory");
 		return;
 	}
-	/* The first line begins now: what was before is only what rates start from.  However
-	 * often somebody asks, tasks are read no more often than lines may need. */
+	/*
+	 * The first line begins now: earlier readings only serve as the base of rates.  However
+	 * often somebody asks, tasks are read no more often than lines need.
+	 */
 	if (!front->pulse->has_last || is_stale(front))
 		pulse_sample(front->pulse);
 	else if (sample_window_add(w->window, &front->pulse->last))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Request "tunnel": { "op": "tunnel", "node": NAME }.  The connection is a job stream to NAME
- * from now on, by a relay that has the node's key; the client gets no answer, or FRAME_ERROR.
+ * Request "tunnel": { "op": "tunnel", "node": NAME }. From now on the connection is a job stream to
+ * NAME, through a relay that has the node's key; the client gets no answer, or FRAME_ERROR.
  */
 #include "agent/cluster/tunnel.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Clients that wait until a job has ended: `iocom wait`.  One job each. */
+/* Clients that wait until a job has ended: `iocom wait`.  Each waits for one job. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +11,13 @@ struct wait {
 	struct wait *next;
 	struct client *client;
 	char job[SPEC_JOB_MAX];
-	bool lost; /* and may be run again yet: asked about by the second */
+	bool lost; /* may still be run again: checked once a second */
 };
 
 struct answer {
 	struct front *front;
 	json_t *job;
-	char name[SPEC_JOB_MAX]; /* "last" has one too */
+	char name[SPEC_JOB_MAX]; /* the job's name, also for "last" */
 	uid_t uid;
 	bool ended;
 };
@@ -33,8 +33,9 @@ static void waits_take(void *arg, const struct journal_job *job)
 }
 
 /*
- * True when C got its answer; else JOB is the name it waits for, LOST whether that ran.  NOW: it
- * asks how the job is, which "last" is perhaps, and does not wait.
+ * True: C got its answer.  Otherwise JOB gets the full name of the job it waits for, and LOST tells
+ * whether that was lost and may be run again.  NOW: the client asks for the state and does not
+ * wait.
  */
 static bool waits_answered(struct front *front, struct client *c, char job[SPEC_JOB_MAX],
 			   bool *lost, bool now)
@@ -91,12 +92,12 @@ void wait_request(struct front *front, struct client *c, const msgpack_object *r
 	front->waits = w;
 }
 
-/* JOB NULL: all of them; LOST: only those that were. */
+/* Answers the clients that wait for JOB, or for any job (NULL); LOST: only for lost ones. */
 static void answer_waiting(struct front *front, const char *job, bool lost)
 {
 	struct wait *todo = front->waits, *w;
 
-	/* Out of the list while it is answered: that may drop the client. */
+	/* The list is empty meanwhile, because an answer may drop a client. */
 	front->waits = NULL;
 	while ((w = todo)) {
 		todo = w->next;

@@ -29,7 +29,7 @@ admission_refuse(struct admission_verdict *v, const char *reason, const char *fm
 	va_end(ap);
 }
 
-/* By mode bits alone; where ACLs say otherwise, the job's own exec decides. */
+/* Checks mode bits only; if ACLs say otherwise, the job's own exec decides. */
 static bool may_execute(const struct stat *st, const struct account *user)
 {
 	if (user->uid == 0)
@@ -42,8 +42,8 @@ static bool may_execute(const struct stat *st, const struct account *user)
 }
 
 /*
- * NAME below the directory AT.  IN_MEMORY: from what the kernel has there, -EAGAIN where that is
- * not all.  A network's file system (its device has no major number) may ask its server even
+ * Opens NAME below the directory AT.  IN_MEMORY: only from the kernel's cache, -EAGAIN if that does
+ * not suffice.  A network file system (its device has no major number) may ask its server even
  * then.  A descriptor or negative errno.
  */
 static int admission_look(int at, const char *name, uint64_t flags, uint64_t resolve,
@@ -67,7 +67,7 @@ static int admission_look(int at, const char *name, uint64_t flags, uint64_t res
 	return fd;
 }
 
-/* A directory is looked at by its ".": what is mounted on demand is mounted for that. */
+/* Looks at a directory by its ".", which mounts what is mounted on demand. */
 static int look_through(int at, const char *name, bool in_memory, struct stat *st)
 {
 	char inside[NAME_MAX + 3];
@@ -75,7 +75,7 @@ static int look_through(int at, const char *name, bool in_memory, struct stat *s
 
 	snprintf(inside, sizeof(inside), "%s/.", name);
 	fd = admission_look(at, inside, 0, RESOLVE_NO_SYMLINKS, in_memory, st);
-	/* From memory, what is no directory is told as if it were not there. */
+	/* With IN_MEMORY, the kernel reports a non-directory as not cached (-EAGAIN). */
 	if (fd != -ENOTDIR && fd != -ELOOP && !(in_memory && fd == -EAGAIN))
 		return fd;
 	fd = admission_look(at, name, O_NOFOLLOW, 0, in_memory, st);
@@ -85,12 +85,12 @@ static int look_through(int at, const char *name, bool in_memory, struct stat *s
 	return -EAGAIN;
 }
 
-/* Not to be judged from here: THEIRS.  A link of root's, whose text is to be gone: LINK. */
+/* THEIRS: cannot be judged from here.  LINK: a link of root's, whose text is to be followed. */
 #define THEIRS	  1
 #define LINK	  2
-#define LINKS_MAX 40 /* as the kernel has it */
+#define LINKS_MAX 40 /* the kernel's limit */
 
-/* Those of /proc lead to what the agent has open. */
+/* Refuses links of /proc, which lead to what the agent has open. */
 static int read_link(int fd, char text[PATH_MAX])
 {
 	struct statfs fs;
@@ -106,9 +106,9 @@ static int read_link(int fd, char text[PATH_MAX])
 }
 
 /*
- * One step: AT becomes NAME in it, and ST tells of it.  Links that root made are followed, from
- * their TEXT, each directory on the way looked at as any other.  Where another's lead is not
- * looked at with root's eyes, or refusals would tell what is in root's directories: the job's
+ * One step: AT becomes NAME in it, and ST describes it.  Links that root made are followed through
+ * their TEXT, and each directory on the way is checked like any other.  Links of other users are
+ * not followed with root's eyes, or refusals would reveal what root's directories hold: the job's
  * own exec finds out.
  */
 static int admission_step(int *at, const char *name, bool in_memory, struct stat *st,
@@ -132,7 +132,7 @@ static int admission_step(int *at, const char *name, bool in_memory, struct stat
 
 struct way {
 	int at;
-	char rest[2 * PATH_MAX], *next; /* what is still to be gone */
+	char rest[2 * PATH_MAX], *next; /* the path still to be walked */
 	unsigned links;
 };
 
@@ -148,7 +148,7 @@ static int from_root(struct way *way, bool in_memory, struct stat *st)
 	return 0;
 }
 
-/* TEXT before all that is still to be gone. */
+/* Puts TEXT before the path still to be walked. */
 static int admission_turn(struct way *way, const char *text, bool in_memory, struct stat *st)
 {
 	char rest[sizeof(way->rest)];
@@ -182,7 +182,7 @@ static int go(struct way *way, const struct account *user, bool in_memory, struc
 	return rc == LINK ? admission_turn(way, text, in_memory, st) : rc;
 }
 
-/* Every directory on the way, then PATH itself.  0, THEIRS or negative errno. */
+/* Checks every directory on the way, then PATH itself.  0, THEIRS or negative errno. */
 static int admission_walk(const char *path, const struct account *user, bool in_memory,
 			  struct stat *st)
 {
@@ -238,8 +238,8 @@ bool admission_paths(const struct job_order *o, const struct account *user, atom
 	atomic_store(at, ADMISSION_AT_EXECUTABLE);
 	rc = admission_walk(o->executable, user, false, &st);
 	/*
-	 * One that is there but not executable fails as at home: exec says so, 126.  So does
-	 * one that is missing at a node that the user named, 127: no other is to be tried.
+	 * An executable that exists but cannot be executed fails as at home: exec says so, 126.  So
+	 * does a missing one at a node that the user named (127): no other node is to be tried.
 	 */
 	if (rc < 0 && !o->forced)
 		admission_refuse(v, "path-missing", "executable %.120s: %s", o->executable,
@@ -261,12 +261,13 @@ bool admission_loads(const struct job_order *o, const struct iocom_vector *own,
 		admission_refuse(v, "memory", "%.0f MB available, the job needs %.0f MB",
 				 own->memory_available_mb, memory);
 	else if (o->home_io > 0 && io > o->home_io)
-		admission_refuse(v, "overloaded",
-				 "with the job %.3g disk requests/ms here, at home they are %.3g",
-				 io, o->home_io);
+		admission_refuse(
+			v, "overloaded",
+			"with the job this node would have %.3g disk requests/ms, home %.3g", io,
+			o->home_io);
 	else if (o->home_cpu > 0 && own->run_queue + 1 > o->home_cpu)
 		admission_refuse(v, "overloaded",
-				 "with the job %.1f runnable tasks here, at home %.1f",
+				 "with the job this node would have %.1f runnable tasks, home %.1f",
 				 own->run_queue + 1, o->home_cpu);
 	return v->admitted;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Jobs at their target: start, end, and those of an earlier agent.  How they are let
- * in is guest_admit.c, what home is told guest_report.c; the table is jobs.c.
+ * Jobs at their target: their start and end, and the jobs of an earlier agent.  guest_admit.c
+ * admits jobs, guest_report.c tells their homes, jobs.c holds the table.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,12 +26,13 @@
 #include "agent/guest/guest_own.h"
 
 #define SETTLE_NS      (20 * CLOCK_NS_PER_MS)
-#define AGAIN_NS       CLOCK_NS_PER_S	       /* what the journal did not take is offered again */
-#define SETTLE_BUSY_NS (100 * CLOCK_NS_PER_MS) /* when jobs end all the time */
-#define STARTS_NS      (20 * CLOCK_NS_PER_MS)  /* a job that is over by then is told of once */
-#define RESPARE_NS     (20 * CLOCK_NS_PER_MS)  /* after a job's beginning */
-#define REPORT_EVERY   5		       /* chores */
-#define RESPARE_END_NS (1 * CLOCK_NS_PER_MS)   /* after its end, which its client hears of first */
+#define AGAIN_NS       CLOCK_NS_PER_S /* when ends that the journal did not take are written again */
+#define SETTLE_BUSY_NS (100 * CLOCK_NS_PER_MS) /* between settlings, when jobs end all the time */
+#define STARTS_NS      (20 * CLOCK_NS_PER_MS) /* a job that ends sooner sends no separate "started" */
+#define RESPARE_NS     (20 * CLOCK_NS_PER_MS) /* after a job begins */
+#define REPORT_EVERY   5		      /* chores */
+#define RESPARE_END_NS                                                                             \
+	(1 * CLOCK_NS_PER_MS) /* after a job ends, so that its client hears of that first */
 
 /* --- the end of a job -------------------------------------------------------- */
 
@@ -44,7 +45,7 @@ static void close_leash(struct guest *guest, struct job *job)
 	job->leash = -1;
 }
 
-/* One reading serves all jobs that ended meanwhile. */
+/* One reading serves all jobs that ended since the last one. */
 static void guest_job_over(struct guest *guest, struct job *job)
 {
 	close_leash(guest, job);
@@ -86,7 +87,7 @@ static int write_end(struct guest *guest, const struct job *job, struct iocom_er
 	return rc;
 }
 
-/* All or none, in one transaction.  0, or the journal failed. */
+/* Writes all ends in one transaction, or none.  0, or the journal failed. */
 static int write_ends(struct guest *guest)
 {
 	struct iocom_err err = {0};
@@ -108,7 +109,7 @@ static int write_ends(struct guest *guest)
 	return rc;
 }
 
-/* RC is the journal's: where it failed what the shim wrote stays, and so does JOB. */
+/* RC is the journal's result: if it failed, the shim's record stays, and so does JOB. */
 static void settle_job(struct guest *guest, struct job *job, int rc)
 {
 	if (!job->unwritten) {
@@ -151,10 +152,10 @@ static void settle_all(void *arg)
 		loop_start(guest->base->loop, &guest->settle, AGAIN_NS);
 }
 
-/* Nobody supervises it any more, and nothing tells how it went. */
+/* Ends a job as lost: no shim supervises it, and no record tells its outcome. */
 static void guest_lost(struct guest *guest, struct job *job, const char *why)
 {
-	/* Its record may not have said where its cgroup is, or there is none. */
+	/* The job's record may not name its cgroup, or may be missing. */
 	guest->launcher->bury(guest->base->set->scope_cgroup, job->order.job);
 	job->lost = true;
 	job->end.kind = 3;
@@ -168,7 +169,7 @@ static void guest_lost(struct guest *guest, struct job *job, const char *why)
 
 static void guest_on_started(struct guest *guest, struct job *job, const struct launch_event *e)
 {
-	/* A shim that renewed its lease says so in the same words. */
+	/* A shim that renewed its lease sends the same event. */
 	if (job->state == JOB_RUNNING && !job->late && job->pid == e->pid) {
 		guest_lease_told(job, e);
 		return;
@@ -256,7 +257,7 @@ static void watch_leash(struct guest *guest, struct job *job, int leash)
 	job->busy = true;
 }
 
-/* The job is left alone until it ends; the chores look whether it has. */
+/* Leaves the job alone until it ends; the chores check for that. */
 static void is_newer(struct guest *guest, struct job *job)
 {
 	if (!job->newer)
@@ -268,8 +269,8 @@ static void is_newer(struct guest *guest, struct job *job)
 }
 
 /*
- * Its shim lives and has not answered: stopped, slow, or of a later version.  That is
- * not lost: the job counts as running until it answers or is gone.
+ * The shim lives but has not answered: it is stopped, slow, or of a later version.  The job is not
+ * lost: it counts as running until its shim answers or is gone.
  */
 static void is_late(struct guest *guest, struct job *job, const struct launch_found *f)
 {
@@ -295,8 +296,9 @@ static void guest_take_found(struct guest *guest, struct job *job, const struct 
 	if (f->leash < 0) {
 		job->end = f->last;
 		if (f->last.kind == 3 && f->last.value == LAUNCH_NEVER)
-			guest->launcher->bury(guest->base->set->scope_cgroup,
-					      job->order.job); /* made before the record */
+			guest->launcher->bury(
+				guest->base->set->scope_cgroup,
+				job->order.job); /* the directory is made before the record */
 		if (f->last.kind == 3 && f->last.value != LAUNCH_NEVER)
 			guest_lost(guest, job, "its supervisor was killed");
 		else
@@ -308,7 +310,7 @@ static void guest_take_found(struct guest *guest, struct job *job, const struct 
 		guest_on_started(guest, job, &f->started);
 }
 
-/* The shim is gone without a word: what its record says, else lost. */
+/* The shim is gone without reporting an end: take the record's outcome, else the job is lost. */
 static void shim_died(struct guest *guest, struct job *job)
 {
 	struct launch_found f = {0};
@@ -344,7 +346,7 @@ static int accept_once(struct guest *guest, const struct job *job, struct iocom_
 	struct job_order kept = *o;
 	int rc;
 
-	/* The shim has it: it is of no use to who reads the journal. */
+	/* The shim has the secret: keep it out of the journal. */
 	kept.renews = false;
 	msgpack_sbuffer_init(&order);
 	job_order_pack(&kept, &order);
@@ -364,7 +366,7 @@ static void never_launched(struct guest *guest, struct job *job, const struct io
 	guest_job_over(guest, job);
 }
 
-/* Where PAM's rules for this job are; NULL: without PAM. */
+/* The directory of PAM's rules for jobs; NULL: no PAM. */
 static const char *pam_directory(const struct guest *guest)
 {
 	const char *directory =
@@ -408,12 +410,14 @@ static int launch(struct guest *guest, struct job *job, int fd, uid_t uid, gid_t
 	rc = accept_once(guest, job, err);
 	if (rc)
 		return rc;
-	/* The modules of nsswitch.conf are here; a shim would have to load them, and does where
-	 * the name service is silent: then it is he who waits. */
+	/*
+	 * This process has loaded nsswitch.conf's modules already.  If the name service is silent,
+	 * the shim does the lookup and waits instead of the loop.
+	 */
 	if (!accounts_find(guest->accounts, uid, &account))
 		order.account = &account;
 	job->start_ns = loop_real_ns(guest->base->loop);
-	/* Not now: this job shall begin.  One that is over soon starts the next spare. */
+	/* Not now: let this job begin first.  A job that ends soon starts the next spare itself. */
 	loop_start(guest->base->loop, &guest->respare, RESPARE_NS);
 	rc = guest->launcher->shim(&order, fd, &shim, &leash, err);
 	if (order.account)
@@ -443,9 +447,10 @@ static int check_lease(struct guest *guest, const struct spec *spec, struct job 
 			"node %s holds no lease for job %s: it expired after %d s, was "
 			"used, or was never granted",
 			guest->base->set->name, spec->job, (int)(JOBS_LEASE_NS / CLOCK_NS_PER_S));
-	/* Home counts from the grant: it may have given the job up. */
+	/* Home counts the lease from the grant: it may have given the job up by now. */
 	if (job->order.lease_ms && loop_boot_ns(guest->base->loop) >= job->lease.until_ns)
-		return iocom_err_set(err, -EACCES, "the lease of job %s is over: it came too late",
+		return iocom_err_set(err, -EACCES,
+				     "the job stream came too late: the lease of job %s is over",
 				     spec->job);
 	*out = job;
 	return 0;
@@ -500,7 +505,7 @@ int guest_start(void *arg, int fd, const void *payload, uint32_t length, const s
 	return rc;
 }
 
-/* Shims that could not be asked are asked again. */
+/* Asks shims again that could not be asked before. */
 static void look_for_busy(struct guest *guest)
 {
 	for (struct job *job = guest->jobs.first; job; job = job->next)
@@ -552,7 +557,7 @@ static void unfinished(void *arg, const char *name, uint64_t start_ns, uint64_t 
 	if (!job) {
 		log_write(guest->base->log, LOG_L_ERROR,
 			  "job %s: its order in the journal cannot be read, or there is no memory "
-			  "for it; nobody here knows when it ends",
+			  "for it; this agent cannot tell when it ends",
 			  name);
 		return;
 	}
@@ -568,7 +573,10 @@ static int found(void *arg, const struct launch_found *f)
 	struct job *job = jobs_find(&guest->jobs, f->job);
 
 	if (!job) {
-		/* Its end is recorded and only the shim's files are left, or it is not ours. */
+		/*
+		 * The job's end is in the journal and only the shim's files are left, or it is not
+		 * our job.
+		 */
 		if (f->leash >= 0)
 			close(f->leash);
 		guest_forget(guest, f->job, f->uid);
@@ -582,7 +590,7 @@ static int found(void *arg, const struct launch_found *f)
 	return 0;
 }
 
-/* A number of this boot of the machine, of 48 bits; 0: not known. */
+/* A 48-bit number that identifies this boot of the machine; 0: not known. */
 static double this_boot(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -596,18 +604,18 @@ static double this_boot(void)
 }
 
 /*
- * Accepted, and no record is there.  One is only removed when its job did not begin, or when
- * the journal has its end; but a power cut may have taken it, and what it said.
+ * The job was accepted, but it has no record.  A record is removed only if its job did not begin,
+ * or if the journal has its end; but a power cut may have destroyed it.
  */
 static void nothing_left(struct guest *guest, struct job *job, bool same_boot)
 {
-	struct iocom_err err = {.text = "it never began: its agent ended before"};
+	struct iocom_err err = {.text = "it never began: its agent ended first"};
 
 	guest->launcher->bury(guest->base->set->scope_cgroup, job->order.job);
 	if (same_boot && !job->start_ns)
 		never_launched(guest, job, &err);
 	else
-		guest_lost(guest, job, "nothing is left of it since the agent's restart");
+		guest_lost(guest, job, "no record of it was left after the agent's restart");
 }
 
 int guest_recover(struct guest *guest, struct iocom_err *err)

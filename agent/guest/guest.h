@@ -4,9 +4,9 @@
  *
  *   admit (a lease) -> start (a stream) -> running -> ended -> reported to its home
  *
- * It answers the questions of homes (peer_message.h: admit, kill) and asks them (started, done,
- * renew) by the port `ask`.  It knows nothing of home, which may be this very node: then `ask`
- * is short-circuited (peers.h).
+ * It answers homes' questions (peer_message.h: admit, kill) and asks homes (started, done, renew)
+ * through the port `ask`.  It knows nothing of the home party; if a job's home is this very node,
+ * `ask` is short-circuited (peers.h).
  */
 #ifndef IOCOM_GUEST_H
 #define IOCOM_GUEST_H
@@ -28,17 +28,20 @@ struct guest;
 
 struct guest_ports {
 	void *arg;
-	/* This node's vector as of now, with all leases; the sequence of the last one told. */
+	/* This node's vector as of now, with all leases; sequence: of the last vector sent. */
 	void (*own_vector)(void *arg, struct iocom_vector *own);
 	uint64_t (*sequence)(void *arg);
 	void (*sample)(void *arg);  /* reads the monitor now */
-	void (*changed)(void *arg); /* something worth telling the others happened */
-	/* credential_open (spec.h).  0; -EHOSTDOWN; others with the sentence. */
+	void (*changed)(void *arg); /* the load may have changed significantly: check and publish */
+	/*
+	 * Opens a job's credential like credential_open (spec.h).  0; -EHOSTDOWN; others with the
+	 * sentence.
+	 */
 	int (*credential)(void *arg, struct credential *credential, const char *text,
 			  struct iocom_err *err);
 	peers_asker ask;
 	void *ask_arg;
-	/* Later answers to what homes asked, as peers_answer has it. */
+	/* Deferred answers to homes; the same as peers_answer. */
 	void (*answer)(void *arg, uint64_t ticket, enum peer_type type,
 		       const struct peer_answer *answer);
 };
@@ -48,13 +51,13 @@ struct guest_config {
 	const char *jobs_dir, *run_jobs_dir; /* STATE_DIR/jobs, RUN_DIR/jobs */
 	struct journal *journal;
 	struct accounts *accounts;
-	struct sample_names *names; /* of cgroups; NULL: none */
+	struct sample_names *names; /* names of cgroups; NULL: none */
 	double cpu_speed;
-	const struct launcher *launcher; /* how supervisors are started and asked */
+	const struct launcher *launcher; /* how shims are started and asked */
 	struct guest_ports ports;
 };
 
-/* Called when the journal has a job's end. */
+/* Learns of a job's end once the journal has it. */
 struct guest_watch {
 	void (*ended)(void *arg, const char *job);
 	void *arg;
@@ -65,17 +68,17 @@ struct guest_watch {
 int guest_new(struct guest **guest, const struct guest_config *config, struct iocom_err *err);
 /* Takes over the jobs of an earlier agent.  0 or negative errno with the sentence. */
 int guest_recover(struct guest *guest, struct iocom_err *err);
-/* Starts a spare shim soon: the agent is ready. */
+/* The agent is ready: a spare shim starts soon. */
 void guest_begin(struct guest *guest);
-/* Stops to wait for file systems and supervisors; questions under way are refused. */
+/* Stops waiting for file systems and shims; open questions are refused. */
 void guest_stop(struct guest *guest);
-/* Jobs that run go on. */
+/* Frees GUEST; running jobs go on. */
 void guest_free(struct guest *guest);
 /* WATCH is the caller's and stays until guest_free. */
 void guest_watch(struct guest *guest, struct guest_watch *watch);
-/* Once a second: leases, supervisors that were busy; every fifth time, reports. */
+/* Once a second: checks leases and busy shims; every fifth time, resends reports. */
 void guest_chores(struct guest *guest);
-/* Bounds what is kept of jobs that are over. */
+/* Removes old output of jobs that are over. */
 void guest_spool_prune(struct guest *guest);
 
 /* --- questions of homes: peers_handlers -------------------------------------- */
@@ -88,8 +91,8 @@ int guest_on_kill(void *guest, const struct peer_request *request, uint64_t tick
 /* --- streams of clients ------------------------------------------------------ */
 
 /*
- * A job stream's FRAME_START, FRAME_ATTACH.  LOCAL: who the kernel says the client is, or NULL
- * (then the credential decides).  0: FD is taken; else negative errno with the sentence.
+ * Handle a job stream's FRAME_START and FRAME_ATTACH.  LOCAL: the client as the kernel tells it, or
+ * NULL (then the credential decides).  0: FD is taken; negative errno with the sentence.
  */
 int guest_start(void *guest, int fd, const void *payload, uint32_t length,
 		const struct ucred *local, struct iocom_err *err);
@@ -98,19 +101,22 @@ int guest_attach(void *guest, int fd, const void *payload, uint32_t length,
 
 /* --- what others may know ---------------------------------------------------- */
 
-/* Jobs that ended a moment ago are written to the journal now, not in some milliseconds. */
+/* Writes jobs that ended a moment ago to the journal now, not in some milliseconds. */
 void guest_settle(struct guest *guest);
-/* The pulse's view of the jobs. */
+/* The port through which the pulse sees the jobs. */
 struct pulse_jobs guest_pulse_jobs(struct guest *guest);
-/* Whose this cgroup is, or was; JOB and UID may be NULL.  0 or -ENOENT. */
+/*
+ * Finds the job and user that a cgroup belongs or belonged to; JOB and UID may be NULL.  0 or
+ * -ENOENT.
+ */
 int guest_whose(const struct guest *guest, uint64_t cgroup_id, const char **job, uid_t *uid);
-/* True: JOB runs here as far as anybody knows, but its supervisor does not answer. */
+/* True: JOB runs here as far as we know, but its shim does not answer. */
 bool guest_is_late(const struct guest *guest, const char *job);
 
-/* How full it is, for lists of limits. */
+/* Fill levels, for lists of limits. */
 struct guest_counts {
 	size_t jobs, signals, replays;
-	size_t paths, paths_late; /* looked at; of them, those that hang */
+	size_t paths, paths_late; /* path checks under way; how many of them hang */
 	uint64_t spool_bytes;	  /* output of jobs that are over */
 };
 void guest_count(const struct guest *guest, struct guest_counts *counts);

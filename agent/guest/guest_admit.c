@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * How a job gets a place at its target: it is judged (admission.c), its paths are looked
- * at (paths.c), and then it holds a place for the client to come, JOBS_LEASE_NS.
+ * How a job gets a place at its target: admission.c judges it, paths.c checks its paths, and then
+ * it holds a place until its client comes, at most JOBS_LEASE_NS.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static void make_nonce(char out[SPEC_NONCE_MAX])
 	uint8_t bytes[16];
 
 	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-		abort(); /* the kernel has random bytes once it has booted */
+		abort(); /* cannot fail: the kernel has random bytes once it has booted */
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
@@ -49,8 +49,8 @@ static void lease(struct guest *guest, const struct job_order *order, struct pee
 }
 
 /*
- * Over, but their shims still serve clients that do not read: each is a process of root's,
- * and no more of them may be than of running jobs.  Most have gone since they were seen.
+ * Counts ended jobs whose shims still serve clients that do not read: each is a root process, and
+ * there may be no more of them than of running jobs.  Most have gone since the last count.
  */
 static bool leaves_too_many(struct guest *guest, uid_t uid)
 {
@@ -60,7 +60,7 @@ static bool leaves_too_many(struct guest *guest, uid_t uid)
 	return guest_leaving_of(guest, uid) >= guest->base->set->user_jobs_max;
 }
 
-/* No user may take all places of a node; root keeps his. */
+/* True: there is a place.  No user may take all places of a node; some are reserved for root. */
 static bool has_place(struct guest *guest, const struct job_order *order, struct peer_grant *g)
 {
 	unsigned uid = (unsigned)order->uid, most = guest->base->set->user_jobs_max;
@@ -69,12 +69,12 @@ static bool has_place(struct guest *guest, const struct job_order *order, struct
 	if (!uid || !most)
 		return true;
 	if (jobs_of(&guest->jobs, uid) >= most)
-		snprintf(text, sizeof(text), "uid %u has %u jobs there, the limit (user_jobs_max)",
-			 uid, most);
+		snprintf(text, sizeof(text),
+			 "uid %u has %u jobs there, the limit per user (user_jobs_max)", uid, most);
 	else if (leaves_too_many(guest, uid))
 		snprintf(text, sizeof(text),
 			 "uid %u has %u jobs there that are over and whose clients do not read, "
-			 "the limit (user_jobs_max)",
+			 "the limit per user (user_jobs_max)",
 			 uid, most);
 	else
 		return true;
@@ -83,7 +83,7 @@ static bool has_place(struct guest *guest, const struct job_order *order, struct
 	return false;
 }
 
-/* A job of this id is here already: G says what that means.  False: it is new. */
+/* True: a job of this id is here already, and G says what that means. */
 static bool guest_admit_is_known(const struct guest *guest, const struct job_order *order,
 				 struct peer_grant *g)
 {
@@ -98,7 +98,7 @@ static bool guest_admit_is_known(const struct guest *guest, const struct job_ord
 		guest_admit_refuse(g, "duplicate", "a job of this id is already here");
 		return true;
 	}
-	/* Asked again: the first answer was lost. */
+	/* Home asks again: the first answer was lost. */
 	g->granted = true;
 	strcpy(g->nonce, job->nonce);
 	return true;
@@ -132,7 +132,7 @@ static void paths_seen(void *arg, const struct job_order *order,
 	struct peer_grant *g = &answer.grant;
 	struct iocom_vector own;
 
-	if (!guest_admit_is_known(guest, order, g)) { /* it may have been asked twice */
+	if (!guest_admit_is_known(guest, order, g)) { /* home may have asked twice */
 		if (v.admitted) {
 			guest->ports->own_vector(guest->ports->arg, &own);
 			admission_loads(order, &own, &v);
@@ -147,7 +147,7 @@ static void paths_seen(void *arg, const struct job_order *order,
 	free(w);
 }
 
-/* 0: PATHS_SEEN comes, or was here: a thread is only for what may have to be waited for. */
+/* 0: PATHS_SEEN was called or will be: a thread is used only if the check may have to wait. */
 static int ask_paths(struct guest *guest, const struct job_order *order, struct account *user,
 		     uint64_t ticket)
 {
@@ -173,17 +173,17 @@ static int ask_paths(struct guest *guest, const struct job_order *order, struct 
 static void refuse_paths(struct guest *guest, int rc, struct peer_grant *g)
 {
 	guest->base->counters->paths_refused += rc == -EBUSY || rc == -EDQUOT;
-	guest_admit_refuse(g, "path-slow",
-			   rc == -EBUSY	   ? "file systems there do not answer: too many "
-					     "looks for directories hang already"
-			   : rc == -EDQUOT ? "file systems there do not answer: too many "
-					     "looks for this user's directories hang already"
-					   : strerror(-rc));
+	guest_admit_refuse(
+		g, "path-slow",
+		rc == -EBUSY ? "file systems there do not answer: too many path checks hang already"
+		: rc == -EDQUOT ? "file systems there do not answer: too many path checks of this "
+				  "user hang already"
+				: strerror(-rc));
 }
 
 /*
- * Judges a job of another node: 0 and G, or PEERS_LATER.  A job of this very node is only given
- * its place: home has judged it, and a job that nobody else takes always runs at home.
+ * Judges a job of another node: 0 and G, or PEERS_LATER.  A job of this very node only gets its
+ * place: home has judged it, and a job that no other node takes always runs at home.
  */
 static int guest_admit_judge(struct guest *guest, const struct job_order *order, uint64_t ticket,
 			     struct peer_grant *g)

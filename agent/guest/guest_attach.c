@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Clients that come later (user/attach.h has what they say), and what is kept for them. */
+/*
+ * Clients that attach later (user/attach.h has their request), and the output that is kept for
+ * them.
+ */
 #include "agent/guest/guest_own.h"
 
 #include <errno.h>
@@ -18,11 +21,11 @@
 #include "user/wire.h"
 
 #define DAY_S	   86400
-#define SPOOL_PART 8 /* of the free room is one job's */
+#define SPOOL_PART 8 /* one job gets this part of the free room */
 
 /* --- who may ------------------------------------------------------------------- */
 
-/* A credential is obeyed once, whatever restarts: munged's memory may not last. */
+/* A credential is obeyed once, whatever restarts: munged forgets used ones when it restarts. */
 static int guest_attach_first_time(struct guest *guest, const struct attach_ask *ask,
 				   struct iocom_err *err)
 {
@@ -48,7 +51,7 @@ static int owner_of(struct guest *guest, const char *name, uid_t *uid)
 	return 0;
 }
 
-/* Who asks. */
+/* Finds out which user asks. */
 static int identify(struct guest *guest, const struct attach_ask *ask, const void *packed,
 		    size_t length, const char *credential, const struct ucred *local, uid_t *who,
 		    struct iocom_err *err)
@@ -76,13 +79,13 @@ static int authorise(struct guest *guest, const struct attach_ask *ask, const st
 {
 	uid_t owner;
 
-	/* Whose jobs there are is nobody else's business: both sentences are one. */
+	/* Which jobs exist is secret from other users: both cases get the same sentence. */
 	if (owner_of(guest, ask->job, &owner) || (uid != 0 && uid != owner))
 		return iocom_err_set(err, -ENOENT,
 				     "no job of yours named %s runs at node %s, nor is output of "
 				     "it kept there",
 				     ask->job, guest->base->set->name);
-	/* After that question: who has no job here writes nothing into the journal. */
+	/* Only now: a user without a job here must not write to the journal. */
 	return local ? 0 : guest_attach_first_time(guest, ask, err);
 }
 
@@ -106,7 +109,7 @@ static void take_ended(void *arg, const struct journal_job *job)
 	snprintf(e->text, sizeof(e->text), "%s", job->text ? job->text : "");
 }
 
-/* The end of a job of UID's of which the journal alone is left; then FD is taken. */
+/* Tells the end of UID's job, if only the journal still knows it; then FD is taken. */
 static bool tell_ended(struct guest *guest, int fd, const char *job, uid_t uid)
 {
 	struct ended e = {0};
@@ -131,14 +134,14 @@ static int guest_attach_hand_over(struct guest *guest, int fd, const char *job, 
 	int rc = guest->launcher->attach(guest->run_jobs_dir, job, ask, length, fd);
 
 	if (!rc) {
-		close(fd); /* the shim has its own */
+		close(fd); /* the shim has its own copy */
 		return 0;
 	}
 	if (rc != -ESRCH)
 		return iocom_err_set(err, rc, "the supervisor of job %s does not answer: %s", job,
 				     strerror(-rc));
 	if (known && known->state != JOB_ENDED)
-		return iocom_err_set(err, -EAGAIN, "job %s is only starting, or ending", job);
+		return iocom_err_set(err, -EAGAIN, "job %s is just starting or ending", job);
 	return replays_start(guest, ask, length, fd, uid, err);
 }
 
@@ -162,7 +165,9 @@ static int guest_attach_map(struct guest *guest, int fd, const msgpack_object *m
 	if (!rc)
 		rc = identify(guest, &ask, bin->via.bin.ptr, bin->via.bin.size, credential, local,
 			      &uid, err);
-	/* Who comes back for the rest is not told an end that would look whole. */
+	/*
+	 * A client that resumes must not get just an end, which would look as if it had all output.
+	 */
 	if (!rc && !*ask.resume && tell_ended(guest, fd, ask.job, uid)) {
 		free(credential);
 		return 0;
@@ -210,7 +215,7 @@ static void leaves(struct guest *guest, const char *job, uid_t uid)
 	struct leaving *l = calloc(1, sizeof(*l));
 
 	if (!l)
-		return; /* without memory the next prune finds it */
+		return; /* if memory is out, the next prune finds it */
 	snprintf(l->job, sizeof(l->job), "%s", job);
 	l->uid = uid;
 	l->next = guest->leaving;
@@ -264,7 +269,7 @@ static void leaving_free(struct guest *guest)
 	}
 }
 
-/* Bytes that running detached jobs may still write: all, or those of ONE user. */
+/* Bytes that running detached jobs may still write: of all users, or of user ONE. */
 static uint64_t reserved(const struct guest *guest, const uid_t *one)
 {
 	uint64_t sum = 0;
@@ -280,7 +285,7 @@ static uint64_t guest_attach_minus(uint64_t all, uint64_t part)
 	return all > part ? all - part : 0;
 }
 
-/* What one user may have on the disk; 0 in the settings: half of all. */
+/* One user's share of the disk; 0 in the settings: half of all. */
 static uint64_t share_of_one(const struct guest *guest)
 {
 	uint64_t mb = guest->base->set->spool_user_mb;
@@ -288,7 +293,7 @@ static uint64_t share_of_one(const struct guest *guest)
 	return mb ? mb << 20 : ((uint64_t)guest->base->set->spool_total_mb << 20) / 2;
 }
 
-/* UID is to have ROOM bytes free, the others keep what they have. */
+/* Prunes until UID has ROOM bytes free; other users keep their output. */
 static void guest_attach_prune(struct guest *guest, uid_t uid, uint64_t room)
 {
 	uint64_t now = loop_real_ns(guest->base->loop),

@@ -9,7 +9,7 @@
 
 #include "user/clock.h"
 
-/* The shim should have killed the job by then; looked at each second, within the margin. */
+/* By then the shim should have killed the job; checked each second, within the margin. */
 #define SHIM_LATE_NS (500 * CLOCK_NS_PER_MS)
 
 struct asking {
@@ -27,7 +27,7 @@ static void tell_shim(struct guest *guest, struct job *job, uint64_t until_ms)
 {
 	if (job->leash >= 0 && guest->launcher->lease(job->leash, until_ms))
 		log_write(guest->base->log, LOG_L_WARNING,
-			  "job %s: its supervisor takes no renewal", job->order.job);
+			  "job %s: its supervisor accepts no renewal", job->order.job);
 }
 
 static void fenced(struct guest *guest, struct job *job, const char *why)
@@ -36,7 +36,7 @@ static void fenced(struct guest *guest, struct job *job, const char *why)
 		return;
 	guest->base->counters->jobs_fenced++;
 	log_write(guest->base->log, LOG_L_WARNING,
-		  "job %s is ended: its home %s renews it no more: %s", job->order.job,
+		  "ending job %s: its home %s no longer renews its lease: %s", job->order.job,
 		  job->order.home, why);
 	job->lease.fenced = true;
 	job->lease.until_ns = loop_boot_ns(guest->base->loop);
@@ -98,13 +98,13 @@ static void guest_lease_ask(struct guest *guest, struct job *job)
 	free(q);
 }
 
-/* The shim kills it; where the shim is stopped or killed itself, we do. */
+/* The lease is over: the shim kills the job; if the shim is stopped or dead, we do. */
 static void outlived(struct guest *guest, struct job *job)
 {
 	if (!job->lease.killed) {
 		guest->base->counters->jobs_fenced += !job->lease.fenced;
 		log_write(guest->base->log, LOG_L_WARNING,
-			  "job %s outlives its lease: its supervisor is late; it is killed",
+			  "killing job %s: it outlived its lease, and its supervisor is late",
 			  job->order.job);
 	}
 	job->lease.killed = true;
@@ -118,7 +118,7 @@ void guest_lease_told(struct job *job, const struct launch_event *said)
 		job->lease.until_ns = said->lease_until_ms * CLOCK_NS_PER_MS;
 }
 
-/* Whether we are to ask home: where the shim does not, or cannot for half a lease. */
+/* True: we must ask home, because the shim does not, or could not for half a lease. */
 static bool guest_lease_is_ours(const struct job *job, uint64_t now)
 {
 	uint64_t lease_ns = job->order.lease_ms * CLOCK_NS_PER_MS;
@@ -136,8 +136,10 @@ void guest_lease_chores(struct guest *guest)
 		if (!job->order.lease_ms ||
 		    (job->state != JOB_RUNNING && job->state != JOB_LAUNCHING))
 			continue;
-		/* Known to the shim only, which has not answered yet: a whole lease at most.  Its
-		 * guard knows the end, too. */
+		/*
+		 * Only the shim knows the lease's end and has not answered yet: assume a whole
+		 * lease.  Its guard knows the end, too.
+		 */
 		if (!job->lease.until_ns)
 			job->lease.until_ns = now + job->order.lease_ms * CLOCK_NS_PER_MS;
 		if (now > job->lease.until_ns + SHIM_LATE_NS)

@@ -26,7 +26,7 @@ static struct telling *telling_new(struct guest *guest, size_t room)
 	return t;
 }
 
-/* Home has the first TAKEN of them. */
+/* Home has acknowledged the first TAKEN reports. */
 static void acked(const struct telling *t, size_t taken)
 {
 	struct journal *journal = t->guest->journal;
@@ -54,7 +54,8 @@ static void guest_report_told(void *arg, int rc, const struct peer_answer *answe
 	if (rc && t->report) {
 		base->counters->reports_unacknowledged += t->n;
 		log_write(base->log, LOG_L_WARNING,
-			  "the home of job %s does not know yet how it ended: %s; told again later",
+			  "could not tell the home of job %s how it ended: %s; the agent will try "
+			  "again",
 			  t->jobs[0], why);
 	} else if (t->report) {
 		acked(t, answer->taken < t->n ? answer->taken : t->n);
@@ -62,7 +63,7 @@ static void guest_report_told(void *arg, int rc, const struct peer_answer *answe
 	free(t);
 }
 
-/* Tells the home of ORDER, which may be this node.  T, which is taken, names the jobs. */
+/* Reports to the home of ORDER, which may be this node.  Takes T, which names the jobs. */
 static void guest_report_tell(struct guest *guest, const struct job_order *o, struct telling *t,
 			      const struct peer_request *request)
 {
@@ -75,7 +76,7 @@ static void guest_report_tell(struct guest *guest, const struct job_order *o, st
 			       request, guest_report_told, t, &err);
 	if (!rc)
 		return;
-	/* A job of an agent that served its machine only: its home cannot be asked, ever. */
+	/* The job is of an agent that served its machine only: its home can never be asked. */
 	if (rc != -EHOSTUNREACH)
 		log_write(guest->base->log, LOG_L_WARNING, "cannot tell %s of job %s: %s", o->home,
 			  job, err.text);
@@ -89,7 +90,7 @@ static void tell_reports(struct guest *guest, const struct job_order *o,
 	struct telling *t = telling_new(guest, n);
 
 	if (!t)
-		return; /* pending reports are told again */
+		return; /* pending reports are sent again */
 	memcpy(request.job, reports[0].job, sizeof(request.job));
 	t->report = true;
 	for (size_t i = 0; i < n; i++)
@@ -108,7 +109,7 @@ static bool same_home(const struct job_order *guest, const struct job_order *b)
 	       guest->home_port == b->home_port;
 }
 
-/* The ended jobs from FIRST on that are to be reported to its home, up to the limit. */
+/* Collects the ended jobs from FIRST on that are due for the same home, up to the limit. */
 static size_t companions(const struct job *first, struct job *jobs[JOB_REPORTS_MAX])
 {
 	size_t n = 0;
@@ -130,7 +131,7 @@ static void report_together(struct guest *guest, const struct job *first)
 			job_report_make(jobs[i], guest->config.cpu_speed, &reports[i]);
 		jobs[i]->due = false;
 	}
-	if (reports) /* else they are told again */
+	if (reports) /* otherwise they are sent again later */
 		tell_reports(guest, &first->order, reports, n);
 	free(reports);
 }

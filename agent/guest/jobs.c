@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Jobs that run at this node; see jobs.h. */
+/* The table of jobs at this node; see jobs.h. */
 #include "agent/guest/jobs.h"
 
 #include <errno.h>
@@ -117,7 +117,7 @@ static struct job *jobs_owner(const struct jobs *jobs, struct sample_names *name
 	return NULL;
 }
 
-/* How much of the time since the last reading the job ran. */
+/* For how long since the last reading the job ran. */
 static double ran_ms(const struct job *job, const struct monitor_sample *sample)
 {
 	uint64_t from = sample->time_ns - sample->elapsed_ns, to = sample->time_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Starting shims and hearing from them; see launch.h.  The process: launch_spawn.c. */
+/* Starts shims and reads their events; see launch.h.  The process itself: launch_spawn.c. */
 #include "agent/guest/launch.h"
 
 #include <errno.h>
@@ -93,8 +93,8 @@ static int write_replay(const char *jobs_dir, const char *slot, uid_t uid, const
 }
 
 /*
- * The new directory with the lock of a living shim, which has it from us: a new agent that
- * looks meanwhile finds a job that begins.  Where we end before anyone has it, it is free.
+ * Makes the job's directory and takes its lock, which the shim inherits: a new agent that looks
+ * meanwhile sees a job that begins.  If we end before a shim has the lock, it is free.
  */
 static int lock_job_directory(const char *path, const char *jobs_dir, const char *job,
 			      struct iocom_err *err)
@@ -112,8 +112,8 @@ static int lock_job_directory(const char *path, const char *jobs_dir, const char
 }
 
 /*
- * The job's directory is the mark that it was started here: made once, ever.  Its
- * descriptor, locked, or negative errno.
+ * The job's directory, made once, marks that the job was started here.  Returns its locked
+ * descriptor, or negative errno.
  */
 static int make_job_directory(const char *jobs_dir, const char *job, struct iocom_err *err)
 {
@@ -160,7 +160,7 @@ void launch_spare_drop(struct launch_spare *spare)
 	launch_shims_close(&spare->shims);
 }
 
-/* Gives the spare its work: its leash is the job's then.  0 or negative errno. */
+/* Gives the spare its order; its leash becomes the job's.  0 or negative errno. */
 static int use_spare(struct launch_spare *spare, const int fds[SPARE_FDS], pid_t *shim, int *leash)
 {
 	union {
@@ -192,7 +192,7 @@ static int use_spare(struct launch_spare *spare, const int fds[SPARE_FDS], pid_t
 }
 
 /*
- * Takes ORDER_FD, which may be an errno.  RECORD: the job's, locked, or -1.  LEASH: our end.
+ * Takes ORDER_FD, which may be an errno.  RECORD: the job's locked record, or -1.  LEASH: our end.
  */
 static int spawn_with(const char *program, const char *scope, struct launch_spare *spare,
 		      int order_fd, int stream_fd, int record, pid_t *shim, int *leash)
@@ -240,7 +240,7 @@ int launch_shim(const struct launch_order *order, int stream_fd, pid_t *shim, in
 		return record;
 	rc = spawn_with(order->shim_path, order->scope_cgroup, order->spare, write_order(order),
 			stream_fd, record, shim, leash);
-	close(record); /* the lock is the shim's now, and ends with it */
+	close(record); /* the shim holds the lock until it ends */
 	if (rc) {
 		record_remove(order->jobs_dir, job);
 		return iocom_err_set(err, rc, "cannot start the supervisor %s: %s",

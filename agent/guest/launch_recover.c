@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Jobs of an older agent (functions in launch.h).  A job's record says what it
- * was; whether its shim lives is asked in this order, which no race defeats:
+ * Recovers the jobs of an older agent (declared in launch.h).  A job's record describes the job;
+ * whether its shim lives is checked in this order, which no race defeats:
  *
  *   record `exit` is there          over: that is the outcome
- *   control socket takes the leash  alive; it may be stopped, and answers later
+ *   control socket takes the leash  alive; if stopped, it answers later
  *   lock on the directory is held   alive but beginning, ending, or its socket
- *                                   is full: busy, to be looked at again
- *   record `start` is not there      the shim was killed before it began, or there
- *                                   never was one: nothing of the job ran
+ *                                   is full: busy, look again later
+ *   record `start` is missing       the shim was killed before it began, or there
+ *                                   never was one: no process of the job ran
  *   otherwise                       the shim was killed: what is left of the job
  *                                   is killed too, its outcome is unknown
  *
- * The agent takes the lock when it makes the directory, and the shim has it from there: a
- * shim that is just beginning is never found without it.  The kernel drops the lock with the
- * process that holds it, whatever ended it, and never before: no pid that another process may have
- * by now is asked.  A shim of a later version is busy until it is gone; then its record says how it
- * was.
+ * The agent takes the lock when it makes the directory and passes it to the shim: a beginning shim
+ * always has it.  The kernel drops the lock exactly when the process that holds it ends, so no pid,
+ * which another process may have by now, is needed.  A shim of a later version counts as busy until
+ * it is gone; then its record tells the outcome.
  *
- * No look waits for a shim for longer than a moment: one that hangs or is stopped
- * must not keep a new agent from the others.
+ * No check waits for a shim for longer than a moment: a shim that hangs or is stopped must not keep
+ * a new agent from the others.
  */
 #include "agent/guest/launch.h"
 
@@ -42,12 +41,12 @@
 #include "user/pack.h"
 #include "user/record.h"
 
-#define ANSWER_MS 100 /* for the answers of all shims that a new agent finds */
+#define ANSWER_MS 100 /* wait this long for the answers of all found shims */
 
 /*
- * Connects to RUN_DIR/JOB.sock; a non-blocking descriptor or negative errno.  A
- * shim that hangs (its job's directory may be on a file system that does not
- * answer) takes no connection: -EAGAIN, for a connect that waits would hang with it.
+ * Connects to RUN_DIR/JOB.sock; a non-blocking descriptor or negative errno.  A shim that hangs
+ * (its job's directory may be on a file system that does not answer) accepts no connection:
+ * -EAGAIN, because a blocking connect would hang with it.
  */
 static int control_connect(const char *run_dir, const char *job)
 {
@@ -56,7 +55,7 @@ static int control_connect(const char *run_dir, const char *job)
 
 	if (!spec_job_valid(job))
 		return -EINVAL;
-	/* Through the directory's descriptor: a socket's name holds 107 bytes only. */
+	/* Go through the directory's descriptor: a socket's name holds only 107 bytes. */
 	directory = open(run_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (directory < 0)
 		return -errno;
@@ -121,9 +120,8 @@ int launch_signal_answer(int fd)
 }
 
 /*
- * Takes over the leash of a living shim.  Its answer is the event "started", which
- * is waited for until UNTIL_NS; one that comes later is the first event on the leash.
- * 0 or negative errno.
+ * Takes over the leash of a living shim.  Waits until UNTIL_NS for its answer, the event "started";
+ * a later answer is the first event on the leash.  0 or negative errno.
  */
 static int take_leash(const char *run_dir, uint64_t until_ns, struct launch_found *f)
 {
@@ -179,9 +177,9 @@ void launch_kill(const char *scope_cgroup, const char *job)
 }
 
 /*
- * The shim was killed: its job ends here too, and nobody knows how it went, unless it never
- * BEGAN.  DIR is locked; the exit in it keeps a shim that was only late (an older agent's,
- * which locks for itself) from beginning the job.
+ * The shim was killed: ends its job too, with an unknown outcome unless it never BEGAN.  DIR is
+ * locked; the exit record written there keeps a late shim (an older agent's, which takes the lock
+ * itself) from beginning the job.
  */
 static void bury(int dir, const struct record_start *start, bool began, bool ended,
 		 struct launch_found *f)
@@ -199,12 +197,13 @@ static void bury(int dir, const struct record_start *start, bool began, bool end
 			 "is unknown"
 		 : began ? "the job's supervisor was killed; the job was ended, its outcome is "
 			   "unknown"
-			 : "it never began: its agent or its supervisor ended before");
+			 : "it never began: its agent or its supervisor ended first");
 	if (ended)
-		return; /* whoever can read it shall */
+		return; /* leave it to a program that can read it */
 	end.end_ns = f->last.end_ns;
 	memcpy(end.text, f->last.text, sizeof(end.text));
-	(void)record_write_exit(dir, &end, NULL); /* fails on a full disk: said all the same */
+	(void)record_write_exit(dir, &end,
+				NULL); /* may fail on a full disk; the outcome is reported anyway */
 }
 
 static int take_exit(int dir, struct launch_found *f)
@@ -225,14 +224,15 @@ static int take_exit(int dir, struct launch_found *f)
 }
 
 /*
- * Fills F from the open directory DIR.  As launch_outcome; a living shim's leash is
- * taken, its answer waited for until UNTIL_NS.
+ * Fills F from the open directory DIR, like launch_outcome.  Takes a living shim's leash and waits
+ * for its answer until UNTIL_NS.
  */
 static void launch_recover_look(int dir, const char *run_dir, uint64_t until_ns,
 				struct launch_found *f)
 {
 	struct record_start start;
-	bool began = record_read_start(dir, &start) != -ENOENT; /* all 0 when there is none */
+	bool began =
+		record_read_start(dir, &start) != -ENOENT; /* START is all 0 when there is none */
 	int rc;
 
 	f->leash = -1;
@@ -254,9 +254,9 @@ static void launch_recover_look(int dir, const char *run_dir, uint64_t until_ns,
 		return;
 	f->busy = record_lock(dir) != 0;
 	f->newer = f->busy && rc == -EPROTONOSUPPORT;
-	/* It may have written its exit between the two looks. */
+	/* The shim may have written its exit since the first check. */
 	rc = f->busy ? 0 : take_exit(dir, f);
-	if (rc && !began) /* ... or its start */
+	if (rc && !began) /* or its start */
 		began = record_read_start(dir, &start) != -ENOENT;
 	if (rc)
 		bury(dir, &start, began, rc != -ENOENT, f);
@@ -324,7 +324,7 @@ int64_t launch_forget(const char *jobs_dir, const char *run_dir, const char *job
 	int64_t kept = -ENOENT;
 
 	if (dir >= 0) {
-		/* A shim that has not done yet may still have to keep what its client lost. */
+		/* A shim that is not done may still have to keep output that its client lost. */
 		kept = record_lock(dir) ? -EBUSY : record_spool_bytes(dir);
 		close(dir);
 	}
@@ -332,7 +332,7 @@ int64_t launch_forget(const char *jobs_dir, const char *run_dir, const char *job
 		return kept;
 	if (kept == -ENOENT)
 		record_remove(jobs_dir, job);
-	/* A supervisor that was killed left it. */
+	/* A killed shim left it. */
 	if (spec_job_valid(job) &&
 	    snprintf(path, sizeof(path), "%s/%s.sock", run_dir, job) < (int)sizeof(path))
 		unlink(path);
@@ -382,7 +382,7 @@ int launch_attach(const char *run_dir, const char *job, const void *ask, size_t 
 					.cmsg_level = SOL_SOCKET,
 					.cmsg_type = SCM_RIGHTS};
 	memcpy(CMSG_DATA(&control.head), &stream, sizeof(stream));
-	/* A few hundred bytes into an empty socket: whole or not at all. */
+	/* A few hundred bytes fit into an empty socket whole, or not at all. */
 	n = sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 	msgpack_sbuffer_destroy(&buffer);
 	close(fd);

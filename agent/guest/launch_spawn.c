@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A shim's process, made in the cgroup of the shims.
+ * Makes a shim's process directly in the cgroup of the shims.
  *
- * Writing a pid to cgroup.procs waits for an RCU grace period (10 ms and more on a quiet
- * machine) and holds up all others who change cgroups meanwhile; clone3 into the cgroup
- * does neither.  Where it cannot (old kernel, no such cgroup) spawn.c serves, and the
- * shim moves itself.
+ * Writing a pid to cgroup.procs waits for an RCU grace period (10 ms and more on a quiet machine)
+ * and holds up all others who change cgroups meanwhile; clone3 into the cgroup does neither.  If
+ * that fails (old kernel, no such cgroup), spawn.c starts the shim, which moves itself.
  *
- * The agent has nng's threads.  The child of clone3 has a copy of this one only, so until
- * exec it makes system calls and nothing else; nobody runs here meanwhile (CLONE_VFORK).
- * It uses the agent's memory: a copy of the page tables, to be thrown away by exec, would
- * cost more than all the rest.
+ * The agent has nng's threads, and clone3's child is a copy of the calling thread only.  So until
+ * exec the child only makes system calls, and the calling thread waits (CLONE_VFORK).  The child
+ * shares the agent's memory: copying the page tables, only for exec to drop them, would cost more
+ * than all the rest.
  */
 #include "agent/guest/launch_spawn.h"
 
@@ -32,7 +31,7 @@
 
 static char *const environment[] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
 
-/* The cgroup of the shims below SCOPE, or negative errno. */
+/* Opens the shims' cgroup below SCOPE: a descriptor or negative errno. */
 static int open_shims(const char *scope)
 {
 	struct cgroup_mounts mounts;
@@ -43,7 +42,7 @@ static int open_shims(const char *scope)
 		rc = cgroup_name(&mounts, scope, "shims", &shims, NULL);
 	if (rc)
 		return rc;
-	/* Others' shims are in it: -EBUSY is no error here. */
+	/* Other jobs' shims are in it: -EBUSY is no error here. */
 	(void)cgroup_create(&shims, NULL);
 	return cgroup_open(&shims);
 }
@@ -54,12 +53,12 @@ struct birth {
 	char *const *argv;
 	const int *fds;
 	size_t n;
-	int error; /* where the child failed; 0: it is executed */
+	int error; /* the child's errno; 0: the program is executed */
 };
 
 #define BIRTH_ROOM 32768 /* struct birth, and above it the child's stack */
 
-/* System calls only, and bare ones: a sanitizer's wrappers keep books in this memory. */
+/* Makes raw system calls only: a sanitizer's wrappers write to this shared memory. */
 static int become_shim(void *arg)
 {
 	/* struct sigaction as the kernel has it; all zero is SIG_DFL */
@@ -88,7 +87,7 @@ static int become_shim(void *arg)
 	return 127;
 }
 
-/* clone3 whose child runs become_shim(BIRTH).  Its pid, or negative errno. */
+/* Calls clone3; its child runs become_shim(BIRTH).  The pid, or negative errno. */
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 static pid_t clone_shim(struct clone_args *args, struct birth *birth)
 {
@@ -98,8 +97,8 @@ static pid_t clone_shim(struct clone_args *args, struct birth *birth)
 	args->stack = (uint64_t)(uintptr_t)birth;
 	args->stack_size = BIRTH_ROOM;
 	/*
-	 * The child has a stack of its own and never comes back to this function.  What it needs
-	 * is in registers that are named: any other might be rbp, which it clears.
+	 * The child has its own stack and never returns to this function.  Its inputs are in named
+	 * registers: the compiler might pick rbp otherwise, which the child clears.
 	 */
 	__asm__ volatile("syscall\n\t"
 			 "testq %%rax, %%rax\n\t"
@@ -158,7 +157,7 @@ static int spawn_into(int cgroup, const char *program, char *const argv[], const
 	return rc;
 }
 
-/* The same in the cgroup that SHIMS keeps open; it may have gone since. */
+/* The same in the cgroup that SHIMS keeps open; that may have been removed meanwhile. */
 static int spawn_known(struct launch_shims *shims, const char *program, char *const argv[],
 		       const char *scope, const int *fds, size_t n, pid_t *pid)
 {

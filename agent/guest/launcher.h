@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * How the guest starts supervisors and speaks to them: a port, so that its decisions can be
- * tested without processes.  Each function is as launch.h has it.
+ * The guest's port to shims, so that its decisions can be tested without processes.  Each function
+ * is as launch.h describes it.
  */
 #ifndef IOCOM_LAUNCHER_H
 #define IOCOM_LAUNCHER_H
@@ -26,7 +26,7 @@ struct launcher {
 	typeof(launch_signal_answer) *signal_answer;
 };
 
-/* The real one: shims as processes. */
+/* The real launcher: shims as processes. */
 extern const struct launcher launcher_shims;
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * See paths.h.
  *
- * A question belongs to the loop and to its thread.  Whichever is last frees it: the
- * thread when the loop has given it up, else the loop, which the thread's post calls.
+ * A question belongs to both the loop and its thread.  The thread frees it if the loop has given it
+ * up; otherwise the loop does, when the thread's post arrives.
  */
 #include "agent/guest/paths.h"
 
@@ -25,11 +25,11 @@ struct question {
 	struct admission_verdict verdict;
 	struct loop_timer timer;
 	struct loop_post post;
-	paths_done done; /* NULL: answered, too late for it */
+	paths_done done; /* NULL: already answered as late */
 	void *arg;
 	pthread_mutex_t lock;
 	bool seen, abandoned;
-	atomic_int at; /* which path the thread is at */
+	atomic_int at; /* the path that the thread is checking */
 };
 
 struct paths {
@@ -51,7 +51,7 @@ size_t paths_count(const struct paths *paths, size_t *late)
 	return paths ? paths->count : 0;
 }
 
-/* Those of UID in the list from FIRST on, and how many of them hang. */
+/* How many of UID's questions are in the list from FIRST on; LATE: how many of them hang. */
 static unsigned paths_count_of(const struct question *first, uid_t uid, unsigned *late)
 {
 	unsigned n = 0;
@@ -64,7 +64,7 @@ static unsigned paths_count_of(const struct question *first, uid_t uid, unsigned
 	return n;
 }
 
-/* How many hang, but of one user no more than he may have. */
+/* How many checks hang, counting at most PATHS_LATE_OF_USER per user. */
 static unsigned late_of_all(const struct paths *paths)
 {
 	unsigned n = 0, same;
@@ -122,12 +122,12 @@ static void paths_forget(struct question *q)
 	loop_cancel(paths->loop, &q->timer);
 }
 
-/* The thread has looked. */
+/* The thread has finished its check. */
 static void looked(void *arg)
 {
 	struct question *q = arg;
 
-	pthread_mutex_lock(&q->lock); /* it may hold it still */
+	pthread_mutex_lock(&q->lock); /* the thread may still hold the lock */
 	pthread_mutex_unlock(&q->lock);
 	paths_forget(q);
 	if (q->done)
@@ -226,7 +226,7 @@ void paths_free(struct paths *paths)
 		seen = q->seen;
 		pthread_mutex_unlock(&q->lock);
 		if (!seen)
-			continue; /* the thread's now */
+			continue; /* the thread owns it now */
 		loop_unpost(paths->loop, &q->post);
 		paths_question_free(q);
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Whether a job's directory and executable are here, asked without waiting for a file
- * system that does not answer (a dead server): a thread looks, and after PATHS_LIMIT_MS
- * the loop goes on without it.  Such a thread may hang for as long as the file system
- * does; while PATHS_LATE_MAX of them hang, or PATHS_MAX look, further questions are refused.
- * A user may have such a file system of his own (FUSE): of one user's PATHS_LATE_OF_USER count,
- * and with so many that hang he alone is refused.
+ * Checks whether a job's directory and executable exist here, without waiting for a file system
+ * that does not answer (a dead server): a thread looks, and after PATHS_LIMIT_MS the loop goes on
+ * without it.  Such a thread may hang for as long as the file system does; while PATHS_LATE_MAX of
+ * them hang, or PATHS_MAX look, further questions are refused.  A user may have a hanging file
+ * system of their own (FUSE): at most PATHS_LATE_OF_USER hanging checks per user count, and then
+ * only this user is refused.
  */
 #ifndef IOCOM_PATHS_H
 #define IOCOM_PATHS_H
@@ -15,8 +15,8 @@
 
 #define PATHS_LIMIT_MS 1000 /* less than CONTROL_TIMEOUT_MS */
 #define PATHS_MAX      256
-#define PATHS_LATE_MAX 8 /* longer than PATHS_LIMIT_MS */
-/* Of one user: jobs that come in a burst are looked at together. */
+#define PATHS_LATE_MAX 8 /* checks longer than PATHS_LIMIT_MS */
+/* Per user; jobs that arrive in a burst are checked together. */
 #define PATHS_OF_USER	   64
 #define PATHS_LATE_OF_USER 2
 
@@ -27,14 +27,13 @@ typedef void (*paths_done)(void *arg, const struct job_order *order,
 			   const struct admission_verdict *verdict);
 
 int paths_new(struct paths **paths, struct loop *loop);
-/* Those under way are refused.  NULL is fine. */
+/* Refuses the checks under way.  NULL is fine. */
 void paths_free(struct paths *paths);
-/* How many are looked at, and how many of them hang. */
+/* How many checks are under way; LATE: how many of them hang. */
 size_t paths_count(const struct paths *paths, size_t *late);
 /*
- * Looks at ORDER's paths with USER's eyes.  Takes what USER holds.  DONE is called from
- * the loop, once.  0; -EBUSY: too many hang already, -EDQUOT: of this user; -EAGAIN no thread,
- * -ENOMEM.
+ * Checks ORDER's paths as USER.  Takes what USER holds.  DONE is called once, from the loop.  0;
+ * -EBUSY: too many hang already, -EDQUOT: too many of this user; -EAGAIN no thread, -ENOMEM.
  */
 int paths_ask(struct paths *paths, const struct job_order *order, struct account *user,
 	      paths_done done, void *arg);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Senders of what is kept of jobs that are over; see replays.h. */
+/* Sends the kept output of jobs that are over; see replays.h. */
 #include "agent/guest/replays.h"
 
 #include <dirent.h>
@@ -18,9 +18,9 @@
 struct replays {
 	struct replay {
 		struct guest *guest;
-		int leash;  /* closes when the shim is done; -1: none of ours */
-		bool found; /* an agent before us began it: its place is looked at */
-		uid_t uid;  /* who reads */
+		int leash;  /* closes when the shim is done; -1: no shim of ours */
+		bool found; /* an earlier agent began it: we check its place */
+		uid_t uid;  /* the reading user */
 		struct loop_fd entry;
 	} all[REPLAYS_MAX];
 };
@@ -53,7 +53,7 @@ static struct replays *replays_table(struct guest *guest)
 	return guest->replays;
 }
 
-/* Whether R works still. */
+/* True: R still works. */
 static bool replays_busy(const struct guest *guest, const struct replay *r)
 {
 	char place[PLACE_MAX];
@@ -66,7 +66,7 @@ static bool replays_busy(const struct guest *guest, const struct replay *r)
 	return process_slot_holder(place, &pid, &uid) > 0;
 }
 
-/* A free one for UID, of whom there are not too many: nobody keeps the others out. */
+/* A free entry for UID, unless UID has too many: one user cannot keep the others out. */
 static struct replay *free_for(struct guest *guest, uid_t uid)
 {
 	struct replay *found = NULL;
@@ -122,14 +122,14 @@ int replays_start(struct guest *guest, const void *ask, size_t length, int fd, u
 	r->found = false;
 	r->entry = (struct loop_fd){.fd = r->leash, .ready = replays_ended, .arg = r};
 	if (loop_add(guest->base->loop, &r->entry, EPOLLIN)) {
-		close(r->leash); /* it does its work all the same, in its place */
+		close(r->leash); /* the shim goes on and keeps its place */
 		r->leash = -1;
 		r->found = true;
 	}
 	return 0;
 }
 
-/* One place with somebody in it. */
+/* Takes over one occupied place. */
 static void replays_take_found(struct guest *guest, unsigned long i, const char *place, uid_t uid)
 {
 	size_t own = 0;
@@ -137,7 +137,7 @@ static void replays_take_found(struct guest *guest, unsigned long i, const char 
 	for (size_t k = 0; k < REPLAYS_MAX; k++)
 		own += guest->replays->all[k].found && guest->replays->all[k].uid == uid;
 	if (i >= REPLAYS_MAX || (uid != 0 && own >= REPLAYS_OF_ONE)) {
-		/* Its client comes again, and is counted then. */
+		/* Its client connects again and is counted then. */
 		if (!process_slot_kill(place))
 			guest->base->counters->replays_refused++;
 		return;
@@ -173,7 +173,7 @@ void replays_recover(struct guest *guest)
 	n = replays_count(guest);
 	if (n)
 		log_write(guest->base->log, LOG_L_INFO,
-			  "%zu client%s of an agent before read%s the output of ended jobs", n,
+			  "%zu client%s of an earlier agent read%s the output of ended jobs", n,
 			  n == 1 ? "" : "s", n == 1 ? "s" : "");
 }
 

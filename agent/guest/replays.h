@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Senders of what is kept of jobs that are over: a shim for each client that comes.  They
- * go on when their agent ends, and the next one finds them: each has one of REPLAYS_MAX
- * places (process_slot.h) in RUN_DIR/replays, or it does not send.
+ * Replays: a shim per client sends the kept output of a job that is over.  Replays go on when their
+ * agent ends, and the next agent finds them: each holds one of REPLAYS_MAX places (process_slot.h)
+ * in RUN_DIR/replays, or it does not send.
  */
 #ifndef IOCOM_REPLAYS_H
 #define IOCOM_REPLAYS_H
@@ -10,16 +10,19 @@
 #include "agent/guest/guest_own.h"
 
 #define REPLAYS_MAX    64 /* at a time */
-#define REPLAYS_OF_ONE 16 /* ... of one user who is not root */
+#define REPLAYS_OF_ONE 16 /* per user; root is exempt */
 
-/* Finds those of an agent before; what is above the bounds is ended. */
+/* Finds the replays of an earlier agent; ends those above the bounds. */
 void replays_recover(struct guest *guest);
-/* Answers the packed ASK of UID on FD, which is taken on 0.  Negative errno with the sentence. */
+/*
+ * Starts a replay that answers UID's packed ASK on FD, which is taken on 0.  Negative errno with
+ * the sentence.
+ */
 int replays_start(struct guest *guest, const void *ask, size_t length, int fd, uid_t uid,
 		  struct iocom_err *err);
-/* How many there are. */
+/* How many replays run. */
 size_t replays_count(const struct guest *guest);
-/* Closes what watches the senders; they go on. */
+/* Closes our leashes of the replays, which go on. */
 void replays_stop(struct guest *guest);
 
 #endif

@@ -18,7 +18,7 @@ struct signals_sent {
 	uid_t owner;
 	struct loop_fd entry;
 	struct loop_timer timer;
-	signals_done done; /* NULL: nobody waits any more */
+	signals_done done; /* NULL: nobody waits for the answer any more */
 	void *arg;
 };
 
@@ -52,7 +52,7 @@ static void signals_ready(void *arg, uint32_t events)
 		signals_answered(s, rc);
 }
 
-/* It was asked all the same: it obeys when it wakes. */
+/* The shim took the request: a stopped shim obeys when it continues. */
 static void signals_overdue(void *arg)
 {
 	signals_answered(arg, -ETIMEDOUT);
@@ -109,7 +109,7 @@ static int signals_ask(struct guest *guest, const struct job *job, int signal, s
 	return 0;
 }
 
-/* Whose jobs there are is nobody else's business: the sentence is one. */
+/* Which jobs exist is secret from other users: all cases get the same sentence. */
 static int none_of_his(const struct guest *guest, const char *name, int rc, struct iocom_err *err)
 {
 	return iocom_err_set(err, rc, "no job of yours named %s runs at node %s", name,

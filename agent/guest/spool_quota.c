@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What is kept of jobs that are over; see spool_quota.h. */
+/* Kept output of jobs that are over; see spool_quota.h. */
 #include "agent/guest/spool_quota.h"
 
 #include <dirent.h>
@@ -71,7 +71,7 @@ static int spool_quota_add(struct list *list, const char *job, const struct stat
 	return 0;
 }
 
-/* One record; a job without output leaves none once its shim has gone. */
+/* Looks at one record; a job without output leaves none once its shim is gone. */
 static int spool_quota_look(struct list *list, int all, const char *jobs_dir, const char *run_dir,
 			    const char *job)
 {
@@ -84,13 +84,13 @@ static int spool_quota_look(struct list *list, int all, const char *jobs_dir, co
 	if (dir < 0)
 		return 0;
 	bytes = record_spool_bytes(dir);
-	/* Where the shim was killed, there is no exit. */
+	/* A killed shim leaves no exit record. */
 	if (bytes < 0 || (fstatat(dir, "exit", &end, AT_SYMLINK_NOFOLLOW) && fstat(dir, &end))) {
 		close(dir);
 		launch_forget(jobs_dir, run_dir, job);
 		return 0;
 	}
-	/* Whose a damaged one is nobody can say: it is root's, who has no share. */
+	/* A damaged record's user is unknown: count it for root, who has no share. */
 	if (record_read_start(dir, &start))
 		start.uid = 0;
 	rc = record_lock(dir) ? 0 : spool_quota_add(list, job, &end, start.uid, (uint64_t)bytes);

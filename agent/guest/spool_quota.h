@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What is kept of the output of jobs that are over: how much, and for how long.
- * By number, age, bytes, and bytes of one user; the oldest go first.
+ * Bounds the kept output of jobs that are over: by number, age, bytes, and bytes per user; the
+ * oldest output goes first.
  */
 #ifndef IOCOM_SPOOL_QUOTA_H
 #define IOCOM_SPOOL_QUOTA_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Bytes of output by whose they are. */
+/* Bytes of output by user. */
 struct spool_quota_users {
 	struct kept_user {
 		uid_t uid;
@@ -20,32 +20,32 @@ struct spool_quota_users {
 	size_t n;
 };
 
-/* Without memory a user counts for nothing until the next prune. */
+/* If memory is out, the user counts for nothing until the next prune. */
 void spool_quota_users_add(struct spool_quota_users *users, uid_t uid, uint64_t bytes);
 uint64_t spool_quota_users_of(const struct spool_quota_users *users, uid_t uid);
 void spool_quota_users_free(struct spool_quota_users *users);
 
 struct spool_quota_limits {
-	uint32_t jobs;	    /* so many */
-	uint64_t oldest_ns; /* ended after this (CLOCK_REALTIME) */
-	uint64_t bytes;	    /* of all together */
-	uint64_t of_one;    /* ... of one user who is not root */
-	/* One of them has less, because he needs the rest for more; 0: there is none. */
+	uint32_t jobs;	    /* how many jobs are kept */
+	uint64_t oldest_ns; /* kept jobs ended after this (CLOCK_REALTIME) */
+	uint64_t bytes;	    /* of all kept jobs together */
+	uint64_t of_one;    /* per user; root is exempt */
+	/* This user has less, because the rest is needed for running jobs; 0: there is none. */
 	uid_t uid;
 	uint64_t of_uid;
 };
 
 struct spool_quota_sum {
-	uint64_t jobs, bytes;	/* that stay */
-	uint64_t removed_jobs;	/* ... that went, */
-	uint64_t removed_bytes; /* with so much output */
-	uint64_t removed_share; /* of those jobs: for their user's share alone */
+	uint64_t jobs, bytes;	/* kept */
+	uint64_t removed_jobs;	/* removed jobs */
+	uint64_t removed_bytes; /* their output */
+	uint64_t removed_share; /* of removed_jobs: only for the user's share */
 };
 
 /*
- * Removes from JOBS_DIR what is above LIMITS, and records without output whose shim
- * has gone.  Jobs that LIVE knows are left alone.  USERS, where it is not NULL: whose what
- * stays is; what was in it is replaced, it is the caller's to free.  0 or negative errno.
+ * Removes from JOBS_DIR what exceeds LIMITS, and records without output whose shim is gone.  Jobs
+ * for which LIVE is true stay.  USERS, if not NULL, gets the kept bytes per user; its old content
+ * is replaced, and the caller frees it.  0 or negative errno.
  */
 int spool_quota_prune(const char *jobs_dir, const char *run_dir,
 		      const struct spool_quota_limits *limits,

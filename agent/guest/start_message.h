@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A FRAME_START: the credential, and the job's spec that it binds byte by byte. */
+/* A FRAME_START: the credential, and the job's spec, whose bytes the credential binds. */
 #ifndef IOCOM_START_MESSAGE_H
 #define IOCOM_START_MESSAGE_H
 
@@ -8,13 +8,13 @@
 #include "user/spec.h"
 
 struct start_message {
-	char *credential; /* NULL: there is none */
-	void *packed;	  /* as it came: what the credential's hash is of */
+	char *credential; /* NULL: without a credential */
+	void *packed;	  /* the spec as received: the credential has its hash */
 	uint32_t length;
 	struct spec spec;
 };
 
-/* Copies what it needs of PAYLOAD.  0; negative errno with the sentence, nothing to free. */
+/* Copies what it needs of PAYLOAD.  0; negative errno with the sentence, and nothing to free. */
 int start_message_unpack(struct start_message *message, const void *payload, uint32_t length,
 			 struct iocom_err *err);
 void start_message_free(struct start_message *message);

@@ -9,7 +9,10 @@
 #define BLANKS	  ", \t"
 #define ENTRY_MAX 256
 
-/* A group that this machine does not know has no members.  DOUBT: where it cannot tell. */
+/*
+ * True: USER is in the group.  An unknown group has no members.  DOUBT: the result if the lookup
+ * fails.
+ */
 static bool in_group(const struct users_policy *policy, const struct account *user,
 		     const char *name, bool doubt)
 {
@@ -58,8 +61,7 @@ bool users_may(const struct users_policy *policy, const struct account *user, ch
 	if (user->uid == 0) {
 		if (!policy->allow_root)
 			snprintf(why, size,
-				 "jobs of root of other nodes are not let in "
-				 "(allow_root)");
+				 "jobs of other nodes' root are not let in (allow_root)");
 	} else if (in_list(policy, user, policy->deny, true)) {
 		snprintf(why, size, "user %.64s is not let in (deny_users)", user->name);
 	} else if (policy->allow[strspn(policy->allow, BLANKS)]) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Whose jobs of other nodes may run here, asked in this order:
+ * Decides which users' jobs of other nodes may run here, in this order:
  *
  *   root                         as allow_root says
  *   in deny_users                no
- *   allow_users names somebody   only who is in it
- *   uid below min_uid            no: accounts of services
+ *   allow_users is not empty     only users in it
+ *   uid below min_uid            no: service accounts
  *
- * A list holds names, uids and @groups, commas or blanks between them.  Where a group
- * cannot be looked up, nobody is let in by it, and nobody past it.
+ * A list holds names, uids and @groups, separated by commas or blanks.  A group that cannot be
+ * looked up in allow_users admits nobody; one in deny_users denies everybody.
  */
 #ifndef IOCOM_USERS_H
 #define IOCOM_USERS_H
@@ -23,12 +23,12 @@ struct users_policy {
 	bool allow_root;
 	uid_t min_uid;
 	const char *allow, *deny; /* lists; borrowed */
-	/* Who knows groups, as account_group does; NULL: that. */
+	/* Looks up groups like account_group; NULL: account_group itself. */
 	int (*group)(void *arg, const char *name, gid_t *gid);
 	void *arg;
 };
 
-/* False: WHY says which setting says no. */
+/* True: USER's jobs may run.  False: WHY names the setting that denies it. */
 bool users_may(const struct users_policy *policy, const struct account *user, char *why,
 	       size_t size);
 

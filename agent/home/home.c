@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The home party: what becomes of jobs that were submitted here; see home.h. */
+/* The home party: the fate of jobs that were submitted here; see home.h. */
 #include "agent/home/home.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static int home_started(struct home *home, const char *from, const char *job, ui
 	return rc;
 }
 
-/* A job that ran to its end by itself teaches; one that was killed half-way does not. */
+/* Learns from a job that ended by itself, not from one that was killed half-way. */
 static void learn(struct home *home, uid_t uid, const char *class_name, const struct job_report *r)
 {
 	struct iocom_err err = {0};
@@ -71,13 +71,12 @@ int home_ended(struct home *home, const char *from, const struct job_report *r)
 		/* Admitted there but run elsewhere, or a forged report. */
 		home->base->counters->controls_refused++;
 		log_provoked(home->base->log, LOG_L_INFO,
-			     "node %s tells of an end of job %s, which is not placed there: not "
-			     "believed",
+			     "node %s reports an end of job %s, which is not placed there: ignored",
 			     from, r->job);
 		return -EACCES;
 	}
 	if (!rc && ended)
-		return 0; /* told twice */
+		return 0; /* reported twice */
 	if (!rc)
 		rc = journal_home_end(home->journal, &row, &err);
 	if (rc) {
@@ -102,8 +101,8 @@ int home_on_started(void *arg, const struct peer_request *r, uint64_t ticket,
 }
 
 /*
- * No answer where the journal failed: the guest tells again.  A job that is not placed there is
- * answered, or it would be told for ever.
+ * If the journal failed there is no answer, and the guest reports again.  A report of a job that is
+ * not placed there gets an answer, or the guest would repeat it for ever.
  */
 int home_on_done(void *arg, const struct peer_request *r, uint64_t ticket,
 		 struct peer_answer *answer)
@@ -134,7 +133,7 @@ int home_on_renew(void *arg, const struct peer_request *r, uint64_t ticket,
 
 	(void)ticket;
 	if (rc && rc != -ESTALE)
-		return rc; /* no answer: it is asked again */
+		return rc; /* no answer: the guest asks again */
 	if (rc)
 		log_write(home->base->log, LOG_L_WARNING, "renewal refused: %s", err.text);
 	answer->ok = rc == 0;

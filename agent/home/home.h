@@ -2,11 +2,11 @@
 /*
  * The home party: jobs that are submitted at this node, wherever they run.
  *
- *   place: decide (rules) -> ask guests for admission -> the journal has it -> the client
+ *   place: decide (rules) -> ask guests for admission -> write the journal -> answer the client
  *
- * It asks guests (peer_message.h: admit) by the port `ask` and answers their questions (started,
- * done, renew).  It knows nothing of the guest party of its own node: a job that runs at home is
- * asked for by the same port, which is short-circuited (peers.h).
+ * It asks guests (peer_message.h: admit) through the port `ask` and answers their questions
+ * (started, done, renew).  It knows nothing of the guest party of its own node: for a job that runs
+ * at home it uses the same port, which is short-circuited (peers.h).
  */
 #ifndef IOCOM_HOME_H
 #define IOCOM_HOME_H
@@ -29,7 +29,7 @@ struct view_decision;
 struct home_ports {
 	void *arg;
 	void (*own_vector)(void *arg, struct iocom_vector *own); /* as of now, with all leases */
-	/* True: munged here does not answer, so that every node looks silent. */
+	/* True: the local munged does not answer, so every node looks silent. */
 	bool (*mute)(void *arg);
 	peers_asker ask;
 	void *ask_arg;
@@ -45,7 +45,7 @@ struct home_config {
 	struct home_ports ports;
 };
 
-/* A decision taken here; all is borrowed. */
+/* A decision made here; all members are borrowed. */
 struct home_decision {
 	const struct job_order *order;
 	const struct rules_request *request;
@@ -55,12 +55,12 @@ struct home_decision {
 	bool run; /* the job was submitted, not only asked about */
 };
 
-/* Who is told; members may be NULL. */
+/* Observers of this party; members may be NULL. */
 struct home_watch {
 	void (*decided)(void *arg, const struct home_decision *decision);
-	/* A job that was submitted here ended; FROM: the node where. */
+	/* A job that was submitted here ended at node FROM. */
 	void (*finished)(void *arg, const char *from, const struct job_report *report);
-	/* The journal has the end of JOB; NULL: of some that never started. */
+	/* The journal has the end of JOB; NULL: of several that never started. */
 	void (*ended)(void *arg, const char *job);
 	void *arg;
 	struct home_watch *next;
@@ -68,24 +68,24 @@ struct home_watch {
 
 /* 0 or -ENOMEM.  The configuration is copied; what it points to is borrowed. */
 int home_new(struct home **home, const struct home_config *config, struct iocom_err *err);
-/* Leases that an earlier agent gave.  0 or negative errno with the sentence. */
+/* Loads the leases that an earlier agent gave.  0 or negative errno with the sentence. */
 int home_load(struct home *home, struct iocom_err *err);
 void home_free(struct home *home);
 /* WATCH is the caller's and stays until home_free. */
 void home_watch(struct home *home, struct home_watch *watch);
-/* Once a second: leases that are over go. */
+/* Once a second: drops leases that are over. */
 void home_chores(struct home *home);
-/* Calls lost what never started, or runs at nodes that are gone; prunes the journal. */
+/* Marks jobs lost that never started or ran at nodes that are gone; prunes the journal. */
 void home_prune(struct home *home);
 
 /* --- submissions ------------------------------------------------------------- */
 
-/* What became of a submission, once: ANSWER (the callee's), or NULL and WHY. */
+/* Gets the result of a submission once: ANSWER (the callee's), or NULL and WHY. */
 typedef void (*home_placed)(void *arg, json_t *answer, const char *why);
-/* Decides REQUEST (borrowed) of UID, and where it is to run finds it a place. */
+/* Decides REQUEST (borrowed) of UID and, if it is to run, finds a place for it. */
 void home_place(struct home *home, uid_t uid, const msgpack_object *request, home_placed placed,
 		void *arg);
-/* The client of ARG left: nobody is told. */
+/* The client of ARG left: PLACED is not called. */
 void home_forget(struct home *home, const void *arg);
 
 /* --- questions of guests ----------------------------------------------------- */
@@ -98,16 +98,15 @@ int home_on_done(void *home, const struct peer_request *request, uint64_t ticket
 int home_on_renew(void *home, const struct peer_request *request, uint64_t ticket,
 		  struct peer_answer *answer);
 /*
- * A shim's question for more time (FRAME_RENEW's payload); ANSWER is FRAME_RENEWED's.  0;
- * negative errno with the sentence: it is no shim's whose job has or had a lease here, or the
- * question was here before.
+ * Handles a shim's renewal (FRAME_RENEW's payload); ANSWER is FRAME_RENEWED's.  0; negative errno
+ * with the sentence: no shim of a job with a lease from here sent it, or it is a replay.
  */
 int home_renew(void *home, const void *payload, uint32_t length, uint8_t answer[RENEWAL_ANSWER],
 	       struct iocom_err *err);
 
 /* --- what others may know ---------------------------------------------------- */
 
-/* True: JOB was lost so short a time ago that the process that waits may have it run again. */
+/* True: JOB was lost so recently that the waiting `iocom run` may still restart it. */
 bool home_may_follow(const struct home *home, const char *job);
 
 struct home_counts {

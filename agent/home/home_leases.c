@@ -11,7 +11,7 @@
 #include "user/clock.h"
 
 #define ASK_AGAIN_MS 1000
-#define FOLLOW_MS    10000 /* whoever keeps a detached job asks each 3 s */
+#define FOLLOW_MS    10000 /* the process that keeps a detached job asks every 3 s */
 
 struct lease_held *lease_find(const struct home *home, const char *job)
 {
@@ -22,7 +22,7 @@ struct lease_held *lease_find(const struct home *home, const char *job)
 	return l;
 }
 
-/* SECRET: of its shim, or NULL. */
+/* SECRET: its shim's secret, or NULL. */
 static int hold(struct home *home, const char *job, uint32_t lease_ms, const uint8_t *secret)
 {
 	struct lease_held *l = lease_find(home, job);
@@ -104,7 +104,7 @@ int lease_load(struct home *home, struct iocom_err *err)
 	struct loading loading = {.home = home};
 	int rc = journal_leases(home->journal, home->base->set->name, load_one, &loading, err);
 
-	/* One that is not in memory counts as over: none may be missing. */
+	/* A lease that is not in memory counts as over, so none may be missing. */
 	return !rc && loading.rc ? iocom_err_set(err, loading.rc, "out of memory") : rc;
 }
 
@@ -118,11 +118,11 @@ int lease_begin(struct home *home, struct job_order *order, const char *first, u
 	if (home->nleases >= LEASES_MAX)
 		return iocom_err_set(err, -EAGAIN, "too many restartable jobs at once (%d)",
 				     LEASES_MAX);
-	/* From here on nobody renews it, whatever becomes of the next. */
+	/* From here on LOST is never renewed, whatever becomes of the next attempt. */
 	if (lost[0])
 		lease_ended(home, lost);
 	if (getrandom(order->secret, sizeof(order->secret), 0) != sizeof(order->secret))
-		abort(); /* the kernel has random bytes once it has booted */
+		abort(); /* cannot fail: the kernel has random bytes once it has booted */
 	order->renews = true;
 	return journal_lease_begin(home->journal, job, first, number, restarts, lease_ms,
 				   order->secret, err);
@@ -135,8 +135,7 @@ int lease_fence(struct home *home, const char *lost, const char *job, struct ioc
 	if (rc)
 		return rc;
 	home->base->counters->jobs_restarted++;
-	log_write(home->base->log, LOG_L_WARNING, "job %s is given up; it is run again as %s", lost,
-		  job);
+	log_write(home->base->log, LOG_L_WARNING, "gave up job %s; it runs again as %s", lost, job);
 	home_tell_ended(home, lost);
 	return 0;
 }
@@ -171,7 +170,7 @@ int lease_renew(struct home *home, const char *from, const char *job, struct ioc
 			     job, from);
 }
 
-/* What ended by itself, by a signal, or could not be executed has its own end. */
+/* A job that exited, died of a signal or could not be executed has ended for good. */
 static bool may_restart(const struct journal_lease *lost)
 {
 	return lost->exit_kind == 3;
@@ -207,7 +206,7 @@ int lease_again(struct home *home, uid_t uid, const char *job, struct lease_answ
 	if (lost->ended) {
 		out->what = may_restart(lost) ? LEASE_AGAIN : LEASE_ENDED;
 	} else if (!strcmp(lost->node, home->base->set->name) || !lost->node[0]) {
-		out->what = LEASE_WAIT; /* here: we shall know how it ends */
+		out->what = LEASE_WAIT; /* it runs here: we shall learn how it ends */
 	} else if (l && now < free_ns(l)) {
 		out->what = LEASE_WAIT;
 		if (free_ns(l) - now < ASK_AGAIN_MS * CLOCK_NS_PER_MS)

@@ -27,15 +27,18 @@ struct home {
 	struct home_watch *watches;
 };
 
-/* Watchers are told. */
+/* These call the watchers. */
 void home_tell_decided(const struct home *home, const struct home_decision *decision);
 void home_tell_finished(const struct home *home, const char *from, const struct job_report *report);
 void home_tell_ended(const struct home *home, const char *job);
 
-/* NODE's job JOB ended.  0; -EACCES: it is not placed there; the journal's errors. */
+/*
+ * Records the end of the job in REPORT at NODE.  0; -EACCES: the job is not placed there; the
+ * journal's errors.
+ */
 int home_ended(struct home *home, const char *node, const struct job_report *report);
 
-/* Decisions under way end with -ECANCELED (place.c). */
+/* Ends decisions under way with -ECANCELED (place.c). */
 void place_stop(struct home *home);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Shims that ask home for their jobs' leases; see leases.h. */
+/* Handles shims that renew their jobs' leases at home; see leases.h. */
 #include <errno.h>
 #include <string.h>
 
 #include "user/clock.h"
 #include "agent/home/home_leases.h"
 
-/* Of what is given up the journal has it yet: its shim is to be told. */
+/* The journal still has the secret of a lost job: its shim must be told. */
 static int find_secret(struct home *home, const struct lease_held *held, const char *job,
 		       uint8_t secret[RENEWAL_SECRET], struct iocom_err *err)
 {
@@ -23,7 +23,7 @@ static int find_secret(struct home *home, const struct lease_held *held, const c
 	return rc;
 }
 
-/* Whether ASK comes from the job's shim, and for the first time. */
+/* Checks that ASK comes from the job's shim, and for the first time. */
 static int renewal_check(struct home *home, const struct renewal_ask *ask,
 			 const uint8_t secret[RENEWAL_SECRET], struct iocom_err *err)
 {
@@ -34,13 +34,16 @@ static int renewal_check(struct home *home, const struct renewal_ask *ask,
 				     "renewal refused: it is not signed by the supervisor of job "
 				     "%s",
 				     ask->job);
-	/* A journal that cannot be written renews nothing: what it forgets could be shown again. */
+	/*
+	 * Without a writable journal nothing is renewed: a question that it forgets could be
+	 * replayed.
+	 */
 	rc = journal_lease_number(home->journal, ask->job, ask->number, err);
 	if (rc == -EALREADY)
-		return iocom_err_set(err, rc,
-				     "renewal refused: number %llu for job %s was here before (a "
-				     "replay)",
-				     (unsigned long long)ask->number, ask->job);
+		return iocom_err_set(
+			err, rc,
+			"renewal refused: number %llu for job %s was used before (a replay)",
+			(unsigned long long)ask->number, ask->job);
 	if (rc)
 		base_journal_failed(home->base, err);
 	return rc;

@@ -55,7 +55,7 @@ static void place_tell(struct place *p, json_t *answer, const char *why)
 		placed(p->placed_arg, answer, answer ? NULL : why);
 }
 
-/* The journal's row of the decision.  0 or negative errno with the sentence. */
+/* Writes the decision to the job's row.  Returns 0 or negative errno with the sentence. */
 static int place_keep(struct place *p, const char *node, struct iocom_err *err)
 {
 	json_t *row = placement_json(&p->placement, PLACEMENT_ROW);
@@ -68,7 +68,7 @@ static int place_keep(struct place *p, const char *node, struct iocom_err *err)
 	return rc;
 }
 
-/* What was decided, and who refused, is kept for `iocom explain`. */
+/* Keeps the decision and the refusals of a job that no node took, for `iocom explain`. */
 static void keep_decision(struct place *p)
 {
 	struct placement *placement = &p->placement;
@@ -158,7 +158,7 @@ static void place_choose(struct place *p, const struct rules_plan *plan,
 				 rules_view_name(view, plan->candidates[i]));
 }
 
-/* 0 or negative errno. */
+/* Returns 0 or negative errno. */
 static int place_take_plan(struct place *p, const struct view_decision *decision)
 {
 	json_t *plan = plan_json(decision, true);
@@ -261,7 +261,7 @@ static int submit(struct place *p, struct iocom_err *err)
 	return rc;
 }
 
-/* ORDER's job runs at NODE, its client is to go to ADDRESS and PORT. */
+/* Fills the placement with where the job runs and where its client connects. */
 static void place_fill(struct place *p, const char *node, const char *address, uint16_t port)
 {
 	const struct base *base = p->home->base;

@@ -20,7 +20,7 @@ static int take_policy(struct place *p, struct iocom_err *err)
 	return rc;
 }
 
-/* Whether the node that is asked for can be asked. */
+/* Checks that the requested node can be asked. */
 static int place_request_check_node(const struct place *p, struct iocom_err *err)
 {
 	const char *node = p->placement.ask.node;
@@ -74,7 +74,7 @@ static void take_need(struct place *p, struct iocom_err *err)
 	need_request(&p->order.need, &p->request);
 }
 
-/* What the guest is told of it. */
+/* Fills the order for the guest. */
 static void take_order(struct place *p, uid_t uid)
 {
 	const struct placement_ask *ask = &p->placement.ask;

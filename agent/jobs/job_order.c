@@ -34,7 +34,7 @@ void job_order_pack(const struct job_order *o, msgpack_sbuffer *out)
 	need_pack(&o->need, &pk);
 }
 
-/* 0 or -EBADMSG; home of an older build gives none. */
+/* 0 or -EBADMSG; a home of an older build sends no secret. */
 static int take_secret(struct job_order *o, const msgpack_object *map)
 {
 	const msgpack_object *secret = unpack_get(map, "lease_secret");
@@ -67,8 +67,9 @@ int job_order_unpack(struct job_order *o, const msgpack_object *map)
 	    unpack_str(map, "cwd", o->cwd, sizeof(o->cwd)) ||
 	    unpack_str(map, "executable", o->executable, sizeof(o->executable)) ||
 	    unpack_u64(map, "submit_ns", &o->submit_ns) ||
-	    unpack_f64(map, "home_io", &o->home_io) || unpack_f64(map, "home_cpu", &o->home_cpu) ||
-	    take_secret(o, map) || need_unpack(&o->need, map))
+	    unpack_f64(map, "home_io", &o->home_io) || o->home_io < 0 ||
+	    unpack_f64(map, "home_cpu", &o->home_cpu) || o->home_cpu < 0 || take_secret(o, map) ||
+	    need_unpack(&o->need, map))
 		return -EBADMSG;
 	o->home_port = (uint16_t)port;
 	o->uid = (uid_t)uid;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A job as home sends it to a target: who, what, and what it needs. */
+/* A job as home sends it to a target: its user, command and needs. */
 #ifndef IOCOM_JOB_ORDER_H
 #define IOCOM_JOB_ORDER_H
 
@@ -14,7 +14,7 @@
 #include "user/renewal.h"
 #include "user/spec.h"
 
-/* What home asks of a target, and what the target keeps of it for a restart. */
+/* Home's order to a target; the target keeps it for a restart. */
 struct job_order {
 	char job[SPEC_JOB_MAX];
 	char home[IOCOM_NAME_MAX];
@@ -22,7 +22,7 @@ struct job_order {
 	uint16_t home_port;
 	uid_t uid;
 	uint32_t hops;
-	bool forced; /* the user named this node, or it is home: only what cannot work refuses */
+	bool forced; /* the user named this node, or it is home: only what cannot run is refused */
 	char class_name[64];
 	char command[256];
 	char policy[32];
@@ -30,10 +30,10 @@ struct job_order {
 	uint64_t submit_ns;
 	struct need need;
 	uint32_t lease_ms; /* of a restartable job at another node (leases.h); else 0 */
-	bool renews;	   /* its shim renews that itself, with: */
+	bool renews;	   /* its shim renews the lease itself, with the secret */
 	uint8_t secret[RENEWAL_SECRET];
-	double home_io;	 /* L_IO of home with the job, where that decided; else 0 */
-	double home_cpu; /* L_CPU of home with the job, where that decided; else 0 */
+	double home_io;	 /* L_IO of home with the job, if that decided; else 0 */
+	double home_cpu; /* L_CPU of home with the job, if that decided; else 0 */
 };
 
 void job_order_pack(const struct job_order *order, msgpack_sbuffer *out);

@@ -8,7 +8,7 @@
 
 #include "user/pack.h"
 
-#define WHOLE_RUN 5 /* numbers of a behaviour that are not of one phase */
+#define WHOLE_RUN 5 /* numbers of a behaviour that belong to no single phase */
 
 /* "behaviour": [ of the whole run..., [ [cpu, com, disk, wall, dominant]... ] ] */
 static void behaviour_pack(const struct behaviour *b, msgpack_packer *pk)
@@ -50,7 +50,7 @@ static int phase_unpack(struct behaviour_phase *p, const msgpack_object *o)
 	return 0;
 }
 
-/* A report of an older agent has none: that is fine. */
+/* An older agent's report has no behaviour, which is fine. */
 static int behaviour_unpack(struct behaviour *b, const msgpack_object *map)
 {
 	const msgpack_object *o = unpack_get(map, "behaviour");
@@ -159,7 +159,10 @@ void job_report_profile(const struct job_report *r, struct profile *run)
 		.request_kb = r->request_kb,
 		.memory_mb = r->memory_mb,
 		.wall_ms = wall,
-		/* Of a blink no rate is known: a load vector tells of a period and not of less. */
+		/*
+		 * A very short run has no known rate: a load vector describes no less than a
+		 * period.
+		 */
 		.io_per_ms = r->requests / fmax(wall, PROFILE_RATE_MS),
 		.faults_per_ms = r->faults_per_ms,
 		.com_ms = total[BEHAVIOUR_COM],

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The report that a target sends home when a job is over, and what is learned from it. */
+/* The report that a target sends home when a job is over, and what home learns from it. */
 #ifndef IOCOM_JOB_REPORT_H
 #define IOCOM_JOB_REPORT_H
 
@@ -10,7 +10,7 @@
 #include "balancer/settings/profile.h"
 #include "user/spec.h"
 
-/* How a job ended and what it used: what its home is told and learns from. */
+/* How a job ended and what it used. */
 struct job_report {
 	char job[SPEC_JOB_MAX];
 	char state[16]; /* exited, killed, failed, lost */
@@ -18,7 +18,7 @@ struct job_report {
 	uint64_t start_ns, end_ns, wall_ms;
 	double cpu_ms; /* at reference speed 1 */
 	double requests, request_kb, memory_mb, faults_per_ms;
-	struct behaviour behaviour; /* CPU at reference speed 1, too */
+	struct behaviour behaviour; /* its CPU times are at reference speed 1, too */
 	char text[256];
 };
 
@@ -26,15 +26,15 @@ struct job_report {
 #define JOB_REPORTS_MAX 32
 
 void job_report_pack(const struct job_report *report, msgpack_sbuffer *out);
-/* The same with MORE others in it, which follow by job_report_pack. */
+/* Packs REPORT with room for MORE others, which follow by job_report_pack. */
 void job_report_pack_first(const struct job_report *report, size_t more, msgpack_sbuffer *out);
 /*
- * The others that MAP carries: 0, and OTHERS is their array, NULL where there are none;
- * -EBADMSG, where one of them is no report, too.
+ * Finds the other reports in MAP: 0, and OTHERS is their array, NULL if there are none; -EBADMSG,
+ * also if one of them is no report.
  */
 int job_report_others(const msgpack_object *map, const msgpack_object_array **others);
 int job_report_unpack(struct job_report *report, const msgpack_object *map);
-/* What the class profile learns from it. */
+/* What the class profile learns from the report. */
 void job_report_profile(const struct job_report *report, struct profile *run);
 
 #endif

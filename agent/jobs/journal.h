@@ -41,11 +41,11 @@ struct journal_job {
 };
 
 /*
- * Opens or makes PATH; one of an older layout is copied first and then migrated
- * (database.h).  0 or negative errno with the sentence.
+ * Opens or creates PATH.  A file of an older layout is copied first and then migrated
+ * (database.h).  Returns 0 or negative errno with the sentence.
  */
 int journal_open(struct journal **journal, const char *path, struct iocom_err *err);
-/* The copy that this opening made before it migrated the file; "": none. */
+/* Returns the copy that this opening made before it migrated the file; "": none. */
 const char *journal_backup(const struct journal *journal);
 void journal_close(struct journal *journal); /* NULL is fine */
 /*

@@ -6,8 +6,8 @@
  *      kept has the load vectors of all nodes
  *   1  every column is there; a decision has the vectors of the examined nodes (placement.h)
  *
- * The schema makes the tables of the newest version.  A change of the layout changes it and
- * adds a step; what the steps before it use of the schema they then need a copy of.
+ * The schema makes the tables of the newest version.  A change of the layout changes the schema
+ * and adds a step; the older steps that used the schema then need a copy of the old one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static const char journal_schema[] =
 	" number INTEGER DEFAULT 0) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS fact(name TEXT PRIMARY KEY, value REAL);";
 
-/* The columns that a journal without a version may lack. */
+/* Adds the columns that a journal of version 0 may lack. */
 static int journal_add_columns(const struct database *d, struct iocom_err *err)
 {
 	static const char *const tables[][2] = {
@@ -64,7 +64,7 @@ static int journal_add_columns(const struct database *d, struct iocom_err *err)
 	return rc == SQLITE_OK ? 0 : database_failed(d, "migrate", err);
 }
 
-/* What a row keeps of the decision TEXT, malloc'ed; NULL: it is none, or no memory. */
+/* Returns the row of the decision TEXT, malloc'ed; NULL: TEXT is no decision, or no memory. */
 static char *journal_shrink(const char *text)
 {
 	json_t *document = json_loads(text, 0, NULL), *row = NULL;
@@ -82,8 +82,8 @@ static char *journal_shrink(const char *text)
 }
 
 /*
- * The row that GET stands on.  One whose decision cannot be read stays as it is: `iocom
- * explain` says so.  0, or SQLite has failed.
+ * Shrinks the row at which GET stands.  A row whose decision cannot be read stays as it is:
+ * `iocom explain` says so.  Returns 0; else SQLite has failed.
  */
 static int journal_shrink_row(sqlite3_stmt *get, sqlite3_stmt *set)
 {
@@ -100,7 +100,7 @@ static int journal_shrink_row(sqlite3_stmt *get, sqlite3_stmt *set)
 	return rc;
 }
 
-/* Rows one after the other, GET asked anew for each: it never reads what SET writes. */
+/* Shrinks each row.  GET starts anew for each, so that it never reads what SET has written. */
 static int journal_shrink_each(sqlite3_stmt *get, sqlite3_stmt *set)
 {
 	sqlite3_int64 last = INT64_MIN;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What this node has; see host.h. */
+/* This node's resources; see host.h. */
 #include "agent/measure/host.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Unlimited on v1 is LONG_MAX rounded to pages; nothing has 2^60 bytes. */
+/* On v1, "unlimited" is LONG_MAX rounded to pages; no machine has 2^60 bytes. */
 #define UNLIMITED (1ull << 60)
 
 static int host_read_text(const char *dir, const char *name, char *out, size_t size)
@@ -30,7 +30,7 @@ static int host_read_text(const char *dir, const char *name, char *out, size_t s
 	return 0;
 }
 
-/* One number; "max" is UNLIMITED.  0 or negative errno. */
+/* Reads one number; "max" is UNLIMITED.  0 or negative errno. */
 static int read_u64(const char *dir, const char *name, uint64_t *out)
 {
 	char text[64];
@@ -58,7 +58,7 @@ static uint64_t keyed(const char *text, const char *key)
 	return 0;
 }
 
-/* Where the v1 controller NAME, or cgroup2 (NAME NULL), is mounted; "" nowhere. */
+/* Finds where the v1 controller NAME, or cgroup2 (NAME NULL), is mounted; "" nowhere. */
 static void find_mount(const char *name, char out[PATH_MAX])
 {
 	FILE *f = setmntent("/proc/self/mounts", "re");
@@ -77,7 +77,7 @@ static void find_mount(const char *name, char out[PATH_MAX])
 	endmntent(f);
 }
 
-/* The scope's directory under controller NAME, v1 first. */
+/* Finds the scope's directory under controller NAME, v1 first. */
 static bool controller(const char *name, const char *probe_v2, const struct host *host,
 		       const char *scope, char out[PATH_MAX])
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What this node has, from /proc and from the cgroup that is its scope:
- * memory, processors, kind of disk.  cgroup v1 (controllers beside cgroup2, as
- * on hybrid machines) and pure v2.
+ * This node's memory, processors and kind of disk, read from /proc and from the cgroup that is its
+ * scope.  Works with cgroup v1 (controllers beside cgroup2, as on hybrid machines) and pure v2.
  *
  *   with a scope:  memory = min(its limit, RAM)
  *                  used   = usage - file cache (active and inactive) + swap
@@ -38,7 +37,7 @@ struct host_reading {
 int host_init(struct host *host, const char *scope, struct iocom_err *err);
 /* 0 or negative errno with the file's name. */
 int host_read(const struct host *host, struct host_reading *out, struct iocom_err *err);
-/* True for a spinning disk; false when unknown. */
+/* True: DISK spins; false also when unknown. */
 bool host_rotational(const char *disk);
 
 #endif

@@ -12,7 +12,7 @@
 #include "user/clock.h"
 
 #define LOOKS		 4
-#define HOST_FRESH_NS	 (20 * CLOCK_NS_PER_MS) /* a reading of memory serves so long */
+#define HOST_FRESH_NS	 (20 * CLOCK_NS_PER_MS) /* a reading of memory is used for this long */
 #define PUBLISH_LEAST_NS (PULSE_NOTICE_MS * CLOCK_NS_PER_MS)
 #define FACT_MB_PER_S	 "disk_mb_per_s"
 
@@ -55,7 +55,10 @@ void pulse_sample(void *arg)
 	tell_sampled(p, &sample);
 }
 
-/* A burst of jobs asks again and again; what those before it will take is in the jobs' table. */
+/*
+ * A burst of jobs asks often, so a reading is reused; the jobs' table has what admitted jobs will
+ * use.
+ */
 static const struct host_reading *host_now(struct pulse *p)
 {
 	uint64_t now = loop_boot_ns(p->base->loop);
@@ -124,7 +127,7 @@ void pulse_changed(void *arg)
 		   since >= PUBLISH_LEAST_NS ? 0 : PUBLISH_LEAST_NS - since);
 }
 
-/* The fastest that the disk was seen to deliver is kept for the next start. */
+/* Stores the highest seen speed of the disk for the next start. */
 static void keep_learned(struct pulse *p, double before)
 {
 	double learned = p->measured.learned_mb_per_s;
@@ -160,7 +163,9 @@ static void pulse_tick(void *arg)
 		end_period(p);
 	else if (p->config.source.look(p->config.source.arg, &err))
 		log_write(p->base->log, LOG_L_WARNING, "%s", err.text);
-	/* From when it was due, so that the period does not drift; what was slept is not made up.
+	/*
+	 * Count from when it was due, so that the period does not drift; time asleep is not caught
+	 * up.
 	 */
 	now = loop_boot_ns(p->base->loop);
 	due = p->tick.due_ns + look_ns(p);
@@ -168,7 +173,7 @@ static void pulse_tick(void *arg)
 	p->tick.due_ns = due > now ? due : now;
 }
 
-/* The kind and the speed of the disks; a node may have none, but says so. */
+/* Finds the kind and speed of the disks; a node may have none, but logs that. */
 static void look_at_disks(struct pulse *p)
 {
 	p->self.rotational = false;

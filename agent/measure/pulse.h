@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The agent's pulse: four looks at the run queue a period, one reading of the monitor at its
- * end, a new load vector, and everybody who watches is told.
+ * The agent's pulse: in each period it samples the run queue four times, reads the monitor once at
+ * the end, makes a new load vector, and calls all watchers.
  */
 #ifndef IOCOM_PULSE_H
 #define IOCOM_PULSE_H
@@ -15,11 +15,11 @@
 #include "iocom/vector.h"
 #include "user/monitor/monitor.h"
 
-#define PULSE_NOTICE_MS 100 /* significant changes are told at once, at most so often */
+#define PULSE_NOTICE_MS 100 /* significant changes are published at once, at most this often */
 
 struct journal;
 
-/* Where readings come from; in tests from a list. */
+/* The source of readings; tests read from a list. */
 struct pulse_source {
 	void *arg;
 	int (*sample)(void *arg, struct monitor_sample *sample, struct iocom_err *err);
@@ -30,18 +30,19 @@ struct pulse_source {
 /* The jobs that run here, as the vector counts them. */
 struct pulse_jobs {
 	void *arg;
-	/* Takes a reading; the explicit operations of all jobs in it. */
+	/* Takes a reading; returns the explicit operations of all jobs in it. */
 	uint64_t (*sampled)(void *arg, const struct monitor_sample *sample);
 	void (*period)(void *arg, double elapsed_ms);
 	/* malloc'ed; NULL: none, or no memory. */
 	struct vector_job *(*vector)(void *arg, size_t *n);
 };
 
-/* Who is told; members may be NULL.  All are called in the order of pulse_watch. */
+/* A watcher; members may be NULL.  Watchers are called in the order of pulse_watch. */
 struct pulse_watch {
-	void (*sampled)(void *arg, const struct monitor_sample *sample); /* NULL: it failed */
-	void (*closes)(void *arg); /* the period is over, the vector not yet made */
-	void (*told)(void *arg);   /* ... and made, and told to the other nodes */
+	void (*sampled)(void *arg,
+			const struct monitor_sample *sample); /* SAMPLE NULL: the reading failed */
+	void (*closes)(void *arg); /* the period is over, but the vector not made yet */
+	void (*told)(void *arg);   /* the vector is made and published */
 	void *arg;
 	struct pulse_watch *next;
 };
@@ -49,27 +50,27 @@ struct pulse_watch {
 struct pulse_config {
 	const struct base *base;
 	struct pulse_source source;
-	struct journal *journal; /* keeps the disk's learned speed */
+	struct journal *journal; /* keeps the learned speed of the disk */
 	int uptime_fd;		 /* uptime_mark.h; -1: none */
-	void *publish_arg;	 /* a new vector for the other nodes */
+	void *publish_arg;	 /* for `publish`, which sends a new vector to the other nodes */
 	void (*publish)(void *arg, const struct iocom_vector *own, uint64_t now_ns);
 };
 
-/* Others read it, and only pulse.c writes it. */
+/* Other modules may read it, but only pulse.c writes it. */
 struct pulse {
 	struct pulse_config config;
 	const struct base *base;
 	struct pulse_jobs jobs;
 	struct vector_self self;
 	struct vector_state measured;
-	struct iocom_vector own; /* as last told */
-	uint64_t sequence;	 /* of the last vector told */
-	uint64_t own_ns;	 /* when (CLOCK_BOOTTIME) */
+	struct iocom_vector own; /* as last published */
+	uint64_t sequence;	 /* of the last published vector */
+	uint64_t own_ns;	 /* when it was published (CLOCK_BOOTTIME) */
 	uint64_t started_ns;	 /* CLOCK_BOOTTIME */
 	uint64_t sampled_ns;
-	struct monitor_sample last; /* the reading of sampled_ns; its arrays are the monitor's */
-	bool has_last;		    /* ... and not yet rewritten */
-	/* Of the last reading; the monitor's, rewritten in place by the next. */
+	struct monitor_sample last; /* the reading of sampled_ns; the monitor owns its arrays */
+	bool has_last;		    /* `last` is valid: the monitor has not overwritten it */
+	/* From the last reading; the monitor owns them and overwrites them with the next. */
 	const struct monitor_drop *drops;
 	size_t ndrops, ndegraded;
 	unsigned looks;
@@ -81,19 +82,24 @@ struct pulse {
 
 void pulse_init(struct pulse *pulse, const struct pulse_config *config);
 void pulse_fini(struct pulse *pulse);
-/* Before pulse_start. */
+/* Call it before pulse_start. */
 void pulse_set_jobs(struct pulse *pulse, const struct pulse_jobs *jobs);
 /* WATCH is the caller's and stays until pulse_fini. */
 void pulse_watch(struct pulse *pulse, struct pulse_watch *watch);
-/* The first reading and vector, and a period from now on.  0 or negative errno, the sentence. */
+/*
+ * Makes the first reading and vector, and starts the periods.  0 or negative errno with the
+ * sentence.
+ */
 int pulse_start(struct pulse *pulse, struct iocom_err *err);
 
-/* Reads the monitor now; everybody who watches gets it. */
+/* Reads the monitor now, for all watchers. */
 void pulse_sample(void *pulse);
-/* This node's vector as of now, with fresh memory and all leases; it is not told to anyone. */
+/* This node's vector as of now, with fresh memory and all leases; it is not published. */
 void pulse_own_vector(void *pulse, struct iocom_vector *v);
 uint64_t pulse_sequence(void *pulse);
-/* Something worth telling happened: told at once, at most every PULSE_NOTICE_MS. */
+/*
+ * The load may have changed: publishes a significant change at once, at most every PULSE_NOTICE_MS.
+ */
 void pulse_changed(void *pulse);
 
 #endif

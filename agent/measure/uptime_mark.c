@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define BOOT_ID	     "/proc/sys/kernel/random/boot_id"
-#define BOOT_ID_SIZE 37 /* with the end */
+#define BOOT_ID_SIZE 37 /* with the final NUL */
 #define LINE_SIZE    80
 
 static void read_boot_id(char out[BOOT_ID_SIZE])
@@ -47,7 +47,7 @@ void uptime_mark_note(int fd, uint64_t boot_ns)
 	int n;
 
 	read_boot_id(boot);
-	/* Of one length, so that a line never keeps the end of an older one. */
+	/* Lines have one length, so that none keeps the end of an older one. */
 	n = snprintf(line, sizeof(line), "%-36s %020" PRIu64 "\n", boot, boot_ns);
 	if (pwrite(fd, line, (size_t)n, 0) != n)
 		return;

@@ -7,13 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Remote thresholds of the binary form (MODEL 3.14): local 4 less delta 3; of the disk, ours. */
+/*
+ * Remote thresholds of the binary form (MODEL 3.14): the CPU's is the local 4 less delta 3; the
+ * disk's is our own.
+ */
 #define RUNNABLE_PER_CORE_REMOTE 1.0
 #define UTILISATION_REMOTE	 0.5
 
-#define UTILISATION_SATURATED	 0.9 /* what it delivers above this is its bandwidth */
+#define UTILISATION_SATURATED	 0.9 /* above this, the delivered rate is the disk's bandwidth */
 
-/* Stated defaults of a disk of which nothing is known yet. */
+/* Defaults for a disk of which nothing is known yet. */
 #define ROTATIONAL_MB_PER_S 150.0
 #define SOLID_MB_PER_S	    500.0
 #define ROTATIONAL_FIXED_MS 8.0
@@ -102,7 +105,7 @@ void vector_disks(const struct iocom_disk *before, size_t nbefore, const struct 
 		service_ms = vector_grown(b->service_sum_ns, d->service_sum_ns) / 1e6;
 		service2 = d->service_sum2_ms2 - b->service_sum2_ms2;
 		requests += vector_grown(b->requests, d->requests);
-		/* What a disk above sent here is that one's load: once is enough. */
+		/* A stacked disk's transfers are counted there, not here again. */
 		moved = vector_grown(b->read_bytes, d->read_bytes) +
 			vector_grown(b->write_bytes, d->write_bytes) -
 			vector_grown(b->stacked_bytes, d->stacked_bytes);
@@ -159,7 +162,7 @@ static void vector_smooth_pair(struct vector_measure *s, const struct vector_mea
 	s->sent_mb_per_s = vector_smooth(s->sent_mb_per_s, m->sent_mb_per_s);
 	s->received_mb_per_s = vector_smooth(s->received_mb_per_s, m->received_mb_per_s);
 	s->messages_per_s = vector_smooth(s->messages_per_s, m->messages_per_s);
-	/* A service time of a period without requests is not 0 but unknown. */
+	/* Without requests in the period, the service time is unknown, not 0. */
 	if (served) {
 		s->disk_service_ms = known ? vector_smooth(s->disk_service_ms, m->disk_service_ms)
 					   : m->disk_service_ms;
@@ -267,7 +270,7 @@ void vector_build(const struct vector_state *state, const struct vector_self *se
 		v->bits |= IOCOM_BIT_IO;
 }
 
-/* Moved by more than a quarter of the larger value, and by more than FLOOR. */
+/* True: A and B differ by more than a quarter of the larger, and by more than FLOOR. */
 static bool moved(double a, double b, double floor)
 {
 	double by = fabs(a - b);

@@ -2,20 +2,19 @@
 /*
  * From readings to the load vector (a.vector, MODEL 4.3).
  *
- * Measured fields are smoothed, cur = alpha*new + (1-alpha)*old with alpha =
- * 0.5.  Memory is a level, read exactly.  What jobs declared is added on top of
- * the measurement, so that a vector already counts a job that was admitted a
- * moment ago:
+ * Measured fields are smoothed, cur = alpha*new + (1-alpha)*old with alpha = 0.5.  Memory is a
+ * level, read exactly.  The declared needs of jobs are added to the measurement, so that a vector
+ * already counts a job that was admitted a moment ago:
  *
  *   explicit = other's measured + sum over jobs max(declared alone-rate, measured)
  *   memory_requested = used + sum over jobs max(0, declared - resident)
  *   run_queue = measured + sum over jobs cpu_share * (1-alpha)^n
  *
- * where n is the number of readings that have seen the job: the part that the
- * smoothing has not yet shown.
+ * where n is the number of readings that have seen the job: the part that the smoothing has not yet
+ * shown.
  *
- * Several disks count as one: arrivals add up, service is their mean weighted
- * by requests, the utilisation is the highest.
+ * Several disks count as one: arrivals add up, service is their mean weighted by requests, the
+ * utilisation is the highest.
  */
 #ifndef IOCOM_AGENT_VECTOR_H
 #define IOCOM_AGENT_VECTOR_H
@@ -30,14 +29,14 @@
 
 #define VECTOR_ALPHA 0.5
 
-/* What one period showed, as rates; also the smoothed form. */
+/* The rates of one period; also the smoothed rates. */
 struct vector_measure {
 	double run_queue;
-	double explicit_other_per_ms; /* of all that is no job of iocom */
+	double explicit_other_per_ms; /* of all that is not iocom's job */
 	double implicit_per_ms;
 	double explicit_mb_per_s, implicit_mb_per_s;
 	double disk_arrivals_per_ms, disk_utilisation;
-	double disk_service_ms, disk_service_ms2; /* 0: nothing served */
+	double disk_service_ms, disk_service_ms2; /* 0: no request was served */
 	double disk_mb_per_s;			  /* delivered */
 	double sent_mb_per_s, received_mb_per_s, messages_per_s;
 };
@@ -46,27 +45,27 @@ struct vector_state {
 	/* sums since the period began */
 	double elapsed_ms, run_queue_ms;
 	struct iocom_load load;	    /* deltas of everything in scope */
-	uint64_t jobs_explicit_ops; /* those of iocom's jobs */
-	uint32_t io_tasks;	    /* most in one reading of this period */
-	uint32_t io_tasks_last;	    /* of the last whole period */
+	uint64_t jobs_explicit_ops; /* explicit operations of iocom's jobs */
+	uint32_t io_tasks;	    /* the maximum of this period's readings */
+	uint32_t io_tasks_last;	    /* the same of the last whole period */
 	uint32_t live_tasks;
 	struct iocom_disk *before, *now; /* disks at the period's start and at its last reading */
 	size_t nbefore, nnow;
 	bool primed;
 	struct vector_measure smooth;
-	double learned_mb_per_s; /* most delivered while utilisation > 0.9; 0 not yet */
+	double learned_mb_per_s; /* the highest rate seen while utilisation > 0.9; 0: none yet */
 };
 
 /* A running (or admitted) job, as the vector counts it. */
 struct vector_job {
-	double declared_per_ms; /* alone-rate from option or profile; 0 not known */
+	double declared_per_ms; /* alone-rate from option or profile; 0: not known */
 	double measured_per_ms; /* smoothed */
 	double declared_mb, resident_mb;
 	double cpu_share; /* of one core when alone, 0..1 */
-	unsigned seen;	  /* readings that saw it */
+	unsigned seen;	  /* readings that saw the job */
 };
 
-/* What does not change from period to period. */
+/* The fields that do not change between periods. */
 struct vector_self {
 	char name[IOCOM_NAME_MAX], address[IOCOM_ADDRESS_MAX];
 	uint16_t port;
@@ -79,24 +78,26 @@ struct vector_self {
 
 void vector_init(struct vector_state *state);
 void vector_fini(struct vector_state *state);
-/* Adds one reading; JOBS_EXPLICIT_OPS: what iocom's jobs did in it.  0 or -ENOMEM. */
+/*
+ * Adds one reading; JOBS_EXPLICIT_OPS: the explicit operations of iocom's jobs in it.  0 or
+ * -ENOMEM.
+ */
 int vector_take(struct vector_state *state, const struct monitor_sample *sample,
 		uint64_t jobs_explicit_ops);
-/* Ends the period: what it showed, smoothed into the state. */
+/* Ends the period and smooths its rates into the state. */
 void vector_close(struct vector_state *state);
-/* Writes the vector; sequence and time are the caller's. */
+/* Writes the vector; the caller sets sequence and time. */
 void vector_build(const struct vector_state *state, const struct vector_self *self,
 		  const struct host_reading *host, const struct vector_job *jobs, size_t njobs,
 		  struct iocom_vector *out);
 
 double vector_smooth(double old, double new);
 /*
- * What the disks did between two looks, per ms of ELAPSED_MS.  Bytes count once where
- * disks lie above each other.
+ * The disks' rates between two readings, per ms of ELAPSED_MS.  Bytes of stacked disks count once.
  */
 void vector_disks(const struct iocom_disk *before, size_t nbefore, const struct iocom_disk *now,
 		  size_t nnow, double elapsed_ms, struct vector_measure *out);
-/* True when OLD and NEW differ by more than the sensitivity: worth telling at once. */
+/* True: OLD and NEW differ by more than the sensitivity, so NEW is published at once. */
 bool vector_changed(const struct iocom_vector *old, const struct iocom_vector *new);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What the agent knows, as a page of metrics; see metrics.h.
+ * Makes the page of metrics from what the agent knows; see metrics.h.
  *
- * SAMPLE's arrays live until the next reading only, and a page is made at the end
- * of a period right after its reading: so the sample is kept by value.
+ * SAMPLE's arrays live only until the next reading.  A page is made right after the last reading of
+ * its period, so keeping the sample by value suffices.
  */
 #include "agent/metrics/metrics.h"
 
@@ -30,10 +30,12 @@ struct metrics {
 	struct metrics_jobs *jobs;
 	struct iocom_load total;
 	struct monitor_sample last;
-	bool fresh; /* `last` points to what the monitor still has */
+	bool fresh; /* `last` points to arrays that the monitor still has */
 };
 
-/* The job of iocom that a cgroup belongs to, also from below it; else its path, or NULL. */
+/*
+ * The name of the job that a cgroup, or one above it, belongs to; else the cgroup's path, or NULL.
+ */
 static const char *name_of(const struct metrics *m, uint64_t cgroup)
 {
 	const char *job;

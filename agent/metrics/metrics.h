@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * /metrics of this agent: takes every reading, shows a new page each period.
- * Without metrics_listen there are none.
+ * /metrics of this agent: takes every reading and shows a new page each period.  Without the
+ * setting metrics_listen there is no page.
  */
 #ifndef IOCOM_AGENT_METRICS_H
 #define IOCOM_AGENT_METRICS_H
@@ -16,23 +16,23 @@
 struct metrics;
 struct sample_names;
 
-/* What the page tells of other parts. */
+/* Ports to what the page shows of other modules. */
 struct metrics_ports {
 	void *arg;
-	/* As limits_list and guest_whose have it. */
+	/* The same as limits_list and guest_whose. */
 	size_t (*limits)(void *arg, struct limit out[LIMITS_LISTED]);
 	int (*whose)(void *arg, uint64_t cgroup_id, const char **job, uid_t *uid);
 	uint64_t (*charges_lost)(void *arg);
 };
 
 /*
- * Listens where the settings say so, else METRICS stays NULL.  PULSE is watched.  0; negative
- * errno with the sentence.
+ * Listens if the settings say so, else METRICS stays NULL.  Watches PULSE.  0; negative errno with
+ * the sentence.
  */
 int metrics_new(struct metrics **metrics, const struct base *base, struct pulse *pulse,
 		struct sample_names *names, const struct metrics_ports *ports,
 		struct iocom_err *err);
-/* After the pulse's last beat.  NULL is fine. */
+/* Call it after the pulse's last reading.  NULL is fine. */
 void metrics_free(struct metrics *metrics);
 
 #endif

@@ -2,10 +2,9 @@
 /*
  * Serves the page of metrics; see metrics_http.h.
  *
- * libmicrohttpd speaks HTTP; the thread that runs it is ours, because its own
- * timeout counts idle time only: a client that sends a byte a second would stay
- * for ever.  Connections and the text of a page are touched by this thread alone;
- * only which page is shown is shared with the agent.
+ * libmicrohttpd speaks HTTP; we run its thread, because its own timeout counts idle time only: a
+ * client that sends a byte a second would stay for ever.  Only this thread uses connections and a
+ * page's text; only the pointer to the current page is shared with the agent.
  */
 #include "agent/metrics/metrics_http.h"
 
@@ -26,10 +25,10 @@
 #define PATH	     "/metrics"
 #define TEXT_TYPE    "text/plain; version=0.0.4; charset=utf-8"
 #define BACKLOG	     64
-#define WAKE_MS	     100 /* while there are connections to look after */
+#define WAKE_MS	     100 /* while there are connections to check */
 #define NUMBER_CHARS 8
 
-/* A page, and its text once somebody asked. */
+/* A page, and its text once a client asked for it. */
 struct shown {
 	struct metrics_page *page;
 	struct MHD_Response *response;
@@ -38,19 +37,19 @@ struct shown {
 
 struct connection {
 	int fd;				/* -1: free */
-	uint64_t began_ms, answered_ms; /* 0: the request is not whole yet */
+	uint64_t began_ms, answered_ms; /* 0: the request is incomplete */
 	bool cut;
 };
 
 struct metrics_http {
 	struct MHD_Daemon *daemon;
-	int listener, events; /* events: wakes the thread to end */
+	int listener, events; /* events: wakes the thread to stop it */
 	uint16_t port;
 	pthread_t thread;
 	bool running;
 	struct connection connections[METRICS_HTTP_CONNECTIONS];
 	size_t nconnections;
-	pthread_mutex_t lock; /* of `current` and of all references */
+	pthread_mutex_t lock; /* guards `current` and all references */
 	struct shown *current;
 	_Atomic uint64_t answered, refused, cut;
 };
@@ -121,7 +120,9 @@ void metrics_http_served(struct metrics_http *h, struct metrics_served *out)
 
 /* --- answers ------------------------------------------------------------------------- */
 
-/* One request a connection: so the time of a connection is the time of its request. */
+/*
+ * Each connection serves one request, so that the limits on a request's time bound the connection.
+ */
 static void metrics_http_describe(struct MHD_Response *response, const char *type)
 {
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
@@ -169,7 +170,7 @@ static enum MHD_Result metrics_http_answer(struct metrics_http *h, struct MHD_Co
 
 	if (!s)
 		return metrics_http_refuse(h, c, MHD_HTTP_SERVICE_UNAVAILABLE,
-					   "nothing was read yet\n");
+					   "there is no reading yet\n");
 	if (!s->response && render(s)) {
 		shown_drop(h, s);
 		return metrics_http_refuse(h, c, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
@@ -238,7 +239,10 @@ static void notify(void *arg, struct MHD_Connection *c, void **context,
 static void cut_slow(struct metrics_http *h)
 {
 	uint64_t now = metrics_http_now_ms();
-	/* Who asks has waited in the listen queue, and sent his request there. */
+	/*
+	 * When all connections are in use, the client waited in the listen queue and has already
+	 * sent its request.
+	 */
 	uint64_t request_ms = h->nconnections < METRICS_HTTP_CONNECTIONS ? METRICS_HTTP_REQUEST_MS
 									 : METRICS_HTTP_CROWDED_MS;
 
@@ -255,12 +259,12 @@ static void cut_slow(struct metrics_http *h)
 	}
 }
 
-/* Until when to wait; -1: until something comes. */
+/* How long to wait; -1: until an event. */
 static int patience(struct metrics_http *h, size_t connections_before)
 {
 	MHD_UNSIGNED_LONG_LONG wanted;
 
-	/* With one less the listener may be looked at again, which takes another turn. */
+	/* When a connection has ended, the server needs one more call to accept the next. */
 	if (h->nconnections < connections_before)
 		return 0;
 	if (MHD_get_timeout(h->daemon, &wanted) == MHD_YES && wanted < WAKE_MS)
@@ -357,7 +361,7 @@ static int metrics_http_start(struct metrics_http *h, struct iocom_err *err)
 		MHD_OPTION_NOTIFY_CONNECTION, notify, h, MHD_OPTION_END);
 	if (!h->daemon)
 		return iocom_err_set(err, -EIO, "metrics: cannot start the HTTP server");
-	h->listener = -1; /* the server's now */
+	h->listener = -1; /* the server owns it now */
 	rc = -pthread_create(&h->thread, NULL, metrics_http_serve, h);
 	if (rc)
 		return iocom_err_set(err, rc, "metrics: cannot start a thread: %s", strerror(-rc));
@@ -380,7 +384,8 @@ int metrics_http_new(struct metrics_http **out, const char *address, uint16_t po
 	h->listener = -1;
 	h->events = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (h->events < 0)
-		rc = iocom_err_set(err, -errno, "metrics: no eventfd: %s", strerror(errno));
+		rc = iocom_err_set(err, -errno, "metrics: cannot make an eventfd: %s",
+				   strerror(errno));
 	if (!rc)
 		rc = metrics_http_listen_at(h, address, port, err);
 	if (!rc)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Which jobs have series of their own; see metrics_jobs.h. */
+/* Decides which jobs have their own series; see metrics_jobs.h. */
 #include "agent/metrics/metrics_jobs.h"
 
 #include <stdlib.h>
@@ -11,19 +11,19 @@
 
 struct entry {
 	struct metrics_job job;
-	struct entry *next; /* of the same bucket */
-	uint64_t active_ns; /* when it last did something */
+	struct entry *next; /* the next in the same bucket */
+	uint64_t active_ns; /* when the name last did something */
 	bool shown;
 };
 
 struct metrics_jobs {
 	struct entry *buckets[BUCKETS];
-	struct entry **shown; /* in the order in which they got their place */
+	struct entry **shown; /* in the order in which they got places */
 	size_t nshown, max;
 	size_t nhidden;
 	uint64_t now_ns, other_cgroups, replaced;
 	struct metrics_job other;
-	bool full; /* in this reading nobody leaves any more */
+	bool full; /* in this reading no further name loses its place */
 };
 
 struct metrics_jobs *metrics_jobs_new(size_t max)
@@ -74,7 +74,7 @@ static struct entry *metrics_jobs_find(const struct metrics_jobs *jobs, const ch
 	return e;
 }
 
-/* The hidden name that has done nothing for the longest time is forgotten; not BUT. */
+/* Forgets the hidden name that has been idle for the longest time, but never BUT. */
 static void forget_one(struct metrics_jobs *jobs, const struct entry *but)
 {
 	struct entry **oldest = NULL, *gone;
@@ -113,7 +113,7 @@ static bool make_place(struct metrics_jobs *jobs, const struct entry *newcomer)
 	if (jobs->nhidden - (newcomer != NULL) >= METRICS_JOBS_KEPT * jobs->max)
 		forget_one(jobs, newcomer);
 	leaves->shown = false;
-	/* Its tasks of this reading go where the next readings will put them. */
+	/* Its tasks of this reading count for `other`, as the next readings will. */
 	jobs->other.tasks += leaves->job.tasks;
 	jobs->other.rss_bytes += leaves->job.rss_bytes;
 	leaves->job.tasks = 0;
@@ -139,7 +139,7 @@ static struct entry *metrics_jobs_enter(struct metrics_jobs *jobs, const char *n
 	return e;
 }
 
-/* NAME's entry with a place, or NULL when there is none for it. */
+/* NAME's entry with a place, or NULL if it gets none. */
 static struct entry *metrics_jobs_place(struct metrics_jobs *jobs, const char *name)
 {
 	struct entry *e = metrics_jobs_find(jobs, name);
@@ -198,7 +198,7 @@ void metrics_jobs_add(struct metrics_jobs *jobs, const char *name, const struct 
 
 	if (name) {
 		utf8_copy(clean, sizeof(clean), name, strlen(name));
-		/* A place is for those who do something; the name of all others is taken. */
+		/* Only names that do something get a place; the name of `other` is reserved. */
 		if (strcmp(clean, jobs->other.name))
 			e = works ? metrics_jobs_place(jobs, clean)
 				  : metrics_jobs_find(jobs, clean);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A page of metrics and its text; see metrics_page.h.  Base units throughout:
- * seconds, bytes (10^6 of them in a megabyte), events.
+ * A page of metrics and its text; see metrics_page.h.  All values are in base units: seconds, bytes
+ * (10^6 of them in a megabyte), events.
  */
 #include "agent/metrics/metrics_page.h"
 
@@ -13,7 +13,7 @@
 
 /* --- the copy ----------------------------------------------------------------------- */
 
-/* N elements of SIZE; NULL only when memory is out. */
+/* Copies N elements of SIZE; NULL only when memory is out. */
 static void *metrics_page_copy(const void *from, size_t n, size_t size)
 {
 	void *to = calloc(n + 1, size);
@@ -67,9 +67,9 @@ void metrics_page_free(struct metrics_page *page)
 /* --- counters of nodes and jobs -------------------------------------------------------- */
 
 struct load_metric {
-	const char *node, *job; /* names */
+	const char *node, *job; /* label names */
 	const char *help;
-	const char *column; /* as the document and the degraded ones name it */
+	const char *column; /* the column's name in the document and in degraded entries */
 	size_t offset;
 	bool ns;
 };
@@ -107,11 +107,11 @@ static const struct load_metric loads[] = {
 	LOAD(netfs_write_bytes, "netfs_written_bytes", "Bytes written to network file systems."),
 	LOAD_NS(cpu_ns, "cpu_seconds", "CPU time."),
 	LOAD_NS(run_wait_ns, "run_wait_seconds", "Time ready to run while others had the CPU."),
-	LOAD_NS(io_wait_ns, "io_wait_seconds", "Time asleep until block I/O was done."),
+	LOAD_NS(io_wait_ns, "io_wait_seconds", "Time asleep until block I/O ended."),
 };
 #define NLOADS (sizeof(loads) / sizeof(loads[0]))
 
-/* This kernel does not tell M: no series at all, rather than zeros. */
+/* True: this kernel does not report M; then it has no series, rather than zeros. */
 static bool metrics_page_unknown(const struct metrics_page *page, const struct load_metric *m)
 {
 	const struct monitor_sample *s = &page->sample;
@@ -164,7 +164,7 @@ static struct metrics_labels with(const struct metrics_labels *node, const char 
 	return labels;
 }
 
-/* A gauge of a job: its tasks or its memory. */
+/* Writes a gauge of each job: its tasks or its memory. */
 static void job_gauge(struct metrics_text *t, const struct metrics_page *page,
 		      const struct metrics_labels *labels, const char *name, const char *help,
 		      uint64_t (*value)(const struct metrics_job *))
@@ -220,7 +220,7 @@ static int put_jobs(struct metrics_text *t, const struct metrics_page *page,
 		       "job_name=other.");
 	metrics_integer(t, "iocom_jobs_in_other", node, page->jobs.other_cgroups);
 	metrics_family(t, "iocom_jobs_replaced_total", "counter",
-		       "Idle jobs that gave their place among the named ones to another.");
+		       "Idle jobs that lost their series to another job.");
 	metrics_integer(t, "iocom_jobs_replaced_total", node, page->jobs.replaced);
 	return 0;
 }
@@ -259,7 +259,8 @@ static void put_vector(struct metrics_text *t, const struct metrics_page *page,
 		{"iocom_node_memory_requested_bytes", "Memory in use or declared by jobs.",
 		 v->memory_requested_mb * 1e6},
 		{"iocom_node_explicit_requests_per_second",
-		 "Explicit I/O load as the balancer sees it: jobs count what they do when alone.",
+		 "Explicit I/O load as the balancer sees it: jobs count with their rate when "
+		 "alone.",
 		 v->explicit_per_ms * 1e3},
 		{"iocom_node_implicit_requests_per_second",
 		 "Implicit I/O load as the balancer sees it.", v->implicit_per_ms * 1e3},
@@ -273,7 +274,7 @@ static void put_vector(struct metrics_text *t, const struct metrics_page *page,
 		{"iocom_node_disk_utilisation_ratio", "Share of time the busiest disk served.",
 		 v->disk_utilisation},
 		{"iocom_node_disk_capacity_bytes_per_second",
-		 "What the disk delivers: configured, or learned.", v->disk_mb_per_s * 1e6},
+		 "Bandwidth of the disk: configured, or learned.", v->disk_mb_per_s * 1e6},
 		{"iocom_node_network_capacity_bytes_per_second", "Capacity of the network.",
 		 v->network_mb_per_s * 1e6},
 		{"iocom_node_accepts_jobs", "1 when the owner lets jobs of other nodes in.",
@@ -365,14 +366,16 @@ static const struct disk_metric disks[] = {
 	 "Time of all requests from their start to their end, waits included.",
 	 offsetof(struct iocom_disk, response_sum_ns), true},
 	DISK(task_bytes, "task_bytes", "Bytes that tasks are charged with."),
-	DISK(stacked_bytes, "stacked_bytes", "Bytes that a disk above sent here."),
+	DISK(stacked_bytes, "stacked_bytes", "Bytes that a stacked disk sent to this one."),
 	DISK(unattributed_bytes, "unattributed_bytes",
 	     "Bytes whose owner is not known: metadata, journal and the like."),
 	DISK(foreign_bytes, "foreign_bytes", "Bytes of tasks outside this node's scope."),
 	DISK(kernel_bytes, "kernel_bytes", "Bytes by the kernel's own disk statistics."),
 };
 
-/* A disk that came back under the name of another that is still listed: one of them. */
+/*
+ * True: another listed disk has the same name (a disk that came back); only one of them is shown.
+ */
 static bool repeated(const struct monitor_sample *s, size_t i)
 {
 	for (size_t j = i + 1; j < s->ndisks; j++)
@@ -408,7 +411,7 @@ static int put_disks(struct metrics_text *t, const struct metrics_page *page,
 	}
 	if (s->ndisks)
 		metrics_family(t, residual, "gauge",
-			       "What the kernel's statistics have more than task, stacked, "
+			       "Bytes in the kernel's statistics beyond task, stacked, "
 			       "unattributed and foreign bytes together; 0 when all is right.");
 	for (size_t i = 0; i < s->ndisks; i++)
 		if (labels[i].used)
@@ -450,14 +453,16 @@ static void put_bounds(struct metrics_text *t, const struct metrics_page *page,
 {
 	struct metrics_labels labels;
 
-	metrics_family(t, "iocom_bound_used", "gauge", "How full what can fill in the agent is.");
+	metrics_family(t, "iocom_bound_used", "gauge",
+		       "How full each bounded resource of the agent is.");
 	for (size_t i = 0; i < page->nbounds; i++) {
 		labels = with(node, "bound", page->bounds[i].name);
 		if (page->bounds[i].used != LIMIT_UNKNOWN)
 			metrics_integer(t, "iocom_bound_used", &labels, page->bounds[i].used);
 	}
 	metrics_family(t, "iocom_bound_max", "gauge",
-		       "What it has room for; what found none is among iocom_agent_events_total.");
+		       "Capacity of each bounded resource; iocom_agent_events_total counts what "
+		       "was refused.");
 	for (size_t i = 0; i < page->nbounds; i++) {
 		labels = with(node, "bound", page->bounds[i].name);
 		if (page->bounds[i].max)
@@ -473,8 +478,8 @@ static void put_degraded(struct metrics_text *t, const struct metrics_page *page
 	if (!s->ndegraded)
 		return;
 	metrics_family(t, "iocom_column_degraded", "gauge",
-		       "1: this kernel does not tell the column, and its metrics are left out; "
-		       "0: it is less exact.  Without what hook, see iocom-doctor(1).");
+		       "1: this kernel does not report the column, and its metrics are left out; "
+		       "0: it is less exact.  iocom-doctor(1) names the missing hook.");
 	for (size_t i = 0; i < s->ndegraded; i++) {
 		struct metrics_labels labels = with(node, "column", s->degraded[i].column);
 
@@ -494,7 +499,7 @@ static void put_served(struct metrics_text *t, const struct metrics_page *page,
 		    {"cut", page->served.cut}};
 
 	metrics_family(t, "iocom_metrics_requests_total", "counter",
-		       "Requests for this page, by what became of them.");
+		       "Requests for this page, by outcome.");
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
 		struct metrics_labels labels = with(node, "outcome", list[i].outcome);
 
@@ -541,7 +546,7 @@ static void put_classifier(struct metrics_text *t, const struct metrics_page *pa
 		       "and not seen by an exception.");
 	metrics_integer(t, "iocom_inferred_bytes_total", node, s->classifier.inferred_bytes);
 	metrics_family(t, "iocom_classifier_confidence_ratio", "gauge",
-		       "Part of all bytes of tasks whose class rests on a sure sign.");
+		       "Share of all bytes of tasks whose class is certain.");
 	metrics_real(t, "iocom_classifier_confidence_ratio", node, monitor_confidence(s));
 }
 
@@ -564,9 +569,9 @@ static void put_cost(struct metrics_text *t, const struct metrics_page *page,
 		metrics_seconds(t, "iocom_program_run_seconds_total", &labels,
 				s->programs[i].run_ns);
 	}
-	metrics_family(t, "iocom_programs_measured_seconds_total", "counter",
-		       "How long the kernel's statistics were on: what runs and run seconds "
-		       "are to be divided by.");
+	metrics_family(
+		t, "iocom_programs_measured_seconds_total", "counter",
+		"How long the kernel's statistics were on: divide runs and run seconds by it.");
 	metrics_seconds(t, "iocom_programs_measured_seconds_total", node, s->measured_ns);
 	metrics_family(t, "iocom_agent_cpu_seconds_total", "counter", "CPU time of the agent.");
 	metrics_seconds(t, "iocom_agent_cpu_seconds_total", node, s->user_cpu_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * One page of metrics: a copy of what the agent knew at the end of a period, and
- * its text.  The copy is whole: whoever renders it needs nothing of the agent.
+ * One page of metrics: a copy of what the agent knew at the end of a period, and its text.  The
+ * copy is complete: rendering it needs nothing of the agent.
  */
 #ifndef IOCOM_AGENT_METRICS_PAGE_H
 #define IOCOM_AGENT_METRICS_PAGE_H
@@ -16,15 +16,15 @@
 #include "agent/metrics/metrics_jobs.h"
 #include "user/monitor/monitor.h"
 
-/* What became of the requests for the page itself, since the agent began. */
+/* Counts the requests for the page itself since the agent began. */
 struct metrics_served {
 	uint64_t answered; /* with the page */
-	uint64_t refused;  /* another path or method, or not understood */
+	uint64_t refused;  /* another path or method, or garbage */
 	uint64_t cut;	   /* too slow */
 };
 
 struct metrics_page {
-	struct iocom_vector vector; /* as last told */
+	struct iocom_vector vector; /* as last published */
 	struct counters counters;
 	struct limit bounds[LIMITS_LISTED];
 	size_t nbounds;
@@ -34,20 +34,20 @@ struct metrics_page {
 	uint64_t agent_rss_bytes; /* 0: not known */
 	struct metrics_served served;
 
-	struct monitor_sample sample; /* its arrays are ours; no tasks, no jobs */
+	struct monitor_sample sample; /* we own its arrays; no tasks, no jobs */
 	struct iocom_load total;      /* of all jobs; never goes down */
 	struct metrics_jobs_view jobs;
 	struct metrics_job *rows; /* jobs.count */
 };
 
 /*
- * A new page with copies of SAMPLE's disks, drops and programs and of the jobs;
- * NULL: no memory.  Vector, counters and the rest are the caller's to fill in.
+ * Makes a page with copies of SAMPLE's disks, drops and programs and of the jobs; NULL: out of
+ * memory.  The caller fills in the vector, the counters and the rest.
  */
 struct metrics_page *metrics_page_new(const struct monitor_sample *sample,
 				      const struct metrics_jobs *jobs);
 void metrics_page_free(struct metrics_page *page); /* NULL is fine */
-/* The text, malloc'ed, the caller's.  0 or -ENOMEM. */
+/* Renders the text, malloc'ed, which the caller frees.  0 or -ENOMEM. */
 int metrics_page_render(const struct metrics_page *page, char **text, size_t *length);
 
 #endif

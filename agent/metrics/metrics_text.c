@@ -53,7 +53,7 @@ void metrics_label(struct metrics_labels *labels, const char *name, const char *
 	char clean[METRICS_LABEL_MAX];
 	char *out = labels->text + labels->used;
 	size_t room = sizeof(labels->text) - labels->used;
-	/* A whole label or none: half a set would be another series. */
+	/* Write a whole label or none: half a set would be another series. */
 	size_t worst = strlen(name) + 2 * sizeof(clean) + 5;
 
 	if (room < worst)

@@ -24,7 +24,7 @@ int database_failed(const struct database *d, const char *verb, struct iocom_err
 				     : "");
 }
 
-/* 0 or negative errno with the sentence. */
+/* Runs SQL without results.  Returns 0 or negative errno with the sentence. */
 static int database_run(const struct database *d, const char *sql, const char *verb,
 			struct iocom_err *err)
 {
@@ -33,7 +33,7 @@ static int database_run(const struct database *d, const char *sql, const char *v
 		       : database_failed(d, verb, err);
 }
 
-/* The one number that SQL gives. */
+/* Reads the one number that SQL gives. */
 static int database_number(const struct database *d, const char *sql, int *out,
 			   struct iocom_err *err)
 {
@@ -74,9 +74,9 @@ static int database_newer(const struct database *d, const char *path, int versio
 			     d->layout->what, path, version, d->layout->version, advice);
 }
 
-/* --- the copy that is made first ---------------------------------------------------- */
+/* --- the backup ---------------------------------------------------- */
 
-/* All pages of the database to PATH, an empty file. */
+/* Copies all pages to PATH, an empty file. */
 static int database_copy(const struct database *d, const char *path, struct iocom_err *err)
 {
 	struct database copy = {.layout = d->layout};
@@ -91,7 +91,7 @@ static int database_copy(const struct database *d, const char *path, struct ioco
 		pages = sqlite3_backup_init(copy.db, "main", d->db, "main");
 		if (pages)
 			sqlite3_backup_step(pages, -1);
-		/* What a step said is said again here. */
+		/* It returns the error of the step, too. */
 		if (!pages || sqlite3_backup_finish(pages) != SQLITE_OK)
 			rc = database_failed(&copy, "write a copy of", err);
 	}
@@ -99,7 +99,7 @@ static int database_copy(const struct database *d, const char *path, struct ioco
 	return rc;
 }
 
-/* The name of the copy reaches the disk with its directory. */
+/* Makes the name of the backup durable. */
 static int database_sync_directory(const char *path)
 {
 	char directory[PATH_MAX];
@@ -116,7 +116,7 @@ static int database_sync_directory(const char *path)
 	return rc;
 }
 
-/* The copy has its name only when it is whole. */
+/* Makes the backup under another name first: only a whole one gets its own name. */
 static int database_back_up(struct database *d, const char *path, int version,
 			    struct iocom_err *err)
 {
@@ -147,7 +147,7 @@ static int database_back_up(struct database *d, const char *path, int version,
 
 /* --- from one version to the next ------------------------------------------------------ */
 
-/* Inside the transaction.  Another process may have been faster: then nothing is left to do. */
+/* Runs inside the transaction.  If another process was faster, nothing is left to do. */
 static int database_steps(const struct database *d, struct iocom_err *err)
 {
 	char stamp[64];

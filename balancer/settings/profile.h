@@ -43,11 +43,11 @@ struct profile {
 struct profile_store;
 
 /*
- * Opens or makes PATH; one of an older layout is copied first and then migrated
- * (database.h).  0 or negative errno with the sentence.
+ * Opens or creates PATH.  A file of an older layout is copied first and then migrated
+ * (database.h).  Returns 0 or negative errno with the sentence.
  */
 int profile_open(struct profile_store **store, const char *path, struct iocom_err *err);
-/* The copy that this opening made before it migrated the file; "": none. */
+/* Returns the copy that this opening made before it migrated the file; "": none. */
 const char *profile_backup(const struct profile_store *store);
 void profile_close(struct profile_store *store); /* NULL is fine */
 /* 0; -ENOENT never seen; -EIO. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Maps with string keys in MessagePack, as far as this room's codecs need them. */
+/* MessagePack maps with string keys, for the codecs of this room (user/pack.h is above it). */
 #ifndef IOCOM_MSGPACK_MAP_H
 #define IOCOM_MSGPACK_MAP_H
 
@@ -15,7 +15,7 @@ static inline void map_key(msgpack_packer *pk, const char *key)
 	msgpack_pack_str_body(pk, key, n);
 }
 
-/* Whether OBJECT is the string TEXT. */
+/* Returns whether OBJECT is the string TEXT. */
 static inline bool map_is(const msgpack_object *object, const char *text)
 {
 	size_t n = strlen(text);
@@ -24,7 +24,7 @@ static inline bool map_is(const msgpack_object *object, const char *text)
 	       !memcmp(object->via.str.ptr, text, n);
 }
 
-/* The value of KEY; NULL: there is none, or it is nil. */
+/* Returns the value of KEY; NULL: it is missing or nil. */
 static inline const msgpack_object *map_find(const msgpack_object *map, const char *key)
 {
 	if (map->type != MSGPACK_OBJECT_MAP)

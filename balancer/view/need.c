@@ -85,7 +85,7 @@ double need_cpu_share(const struct need *n)
 	return wall_s > cpu_s ? cpu_s / wall_s : 1;
 }
 
-/* --- of a request ------------------------------------------------------------------ */
+/* --- in a request ------------------------------------------------------------------ */
 
 void need_options_init(struct need_options *o)
 {
@@ -108,7 +108,7 @@ void need_options_pack(const struct need_options *o, msgpack_packer *pk)
 	}
 }
 
-/* The number that O is; NaN: none. */
+/* Returns the number O; NaN: O is no number, or a negative integer. */
 static double need_number(const msgpack_object *o)
 {
 	if (o->type == MSGPACK_OBJECT_POSITIVE_INTEGER)
@@ -154,7 +154,7 @@ int need_options_unpack(struct need_options *o, const msgpack_object *map, struc
 	return rc;
 }
 
-/* --- of an order ------------------------------------------------------------------- */
+/* --- in an order ------------------------------------------------------------------- */
 
 void need_pack(const struct need *n, msgpack_packer *pk)
 {
@@ -173,7 +173,7 @@ int need_unpack(struct need *n, const msgpack_object *message)
 	const msgpack_object *map = map_find(message, "need");
 
 	need_init(n); /* a build may not know some */
-	if (!map)
+	if (!map || map->type != MSGPACK_OBJECT_MAP)
 		return -EBADMSG;
 	for (enum need_field f = 0; f < NEED_FIELDS; f++) {
 		const msgpack_object *o = map_find(map, fields[f].name), *pair;
@@ -192,7 +192,7 @@ int need_unpack(struct need *n, const msgpack_object *message)
 	return 0;
 }
 
-/* --- of an answer ------------------------------------------------------------------ */
+/* --- in an answer ------------------------------------------------------------------ */
 
 json_t *need_json(const struct need *n, uint32_t given)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What a job needs (r.vector, MODEL 4.5): each field, and whether an option gave it, its
- * class's profile, or nothing but a default.  Its three forms:
+ * What a job needs (r.vector, MODEL 4.5): the value of each field, and its source: an option,
+ * the profile of the job's class, or a default.  It has three forms:
  *
- *   of a request   the options given only: { "io_per_s": value, ... }
- *   of an order    { "io_per_s": [value, source], ... }      (home to target, MessagePack)
- *   of an answer   { "io_per_s": { "value", "source" }, ... }  (JSON)
+ *   in a request   the given options only: { "io_per_s": value, ... }
+ *   in an order    { "io_per_s": [value, source], ... }        (home to guest, MessagePack)
+ *   in an answer   { "io_per_s": { "value", "source" }, ... }  (JSON)
  */
 #ifndef IOCOM_NEED_H
 #define IOCOM_NEED_H
@@ -35,7 +35,7 @@ struct need {
 	enum need_source source[NEED_FIELDS];
 };
 
-/* What the user's options say; below 0: not given. */
+/* The values of the user's options; below 0: not given. */
 struct need_options {
 	double value[NEED_FIELDS];
 };
@@ -44,34 +44,35 @@ struct need_options {
 const char *need_name(enum need_field field);
 /* "default", "profile", "option". */
 const char *need_source_name(enum need_source source);
-/* Every field its default. */
+/* Sets every field to its default. */
 void need_init(struct need *need);
 void need_set(struct need *need, enum need_field field, double value, enum need_source source);
-/* The rules' form; it points into NEED. */
+/* Converts NEED to the form of the rules, which points into NEED. */
 void need_request(const struct need *need, struct rules_request *request);
-/* Declared alone-rate (disk requests per ms), 0 where it is only a default. */
+/* Returns the declared alone-rate (disk requests per ms); 0 if it is only a default. */
 double need_declared_per_ms(const struct need *need);
-/* Declared memory, 0 where it is only a default. */
+/* Returns the declared memory; 0 if it is only a default. */
 double need_declared_mb(const struct need *need);
-/* The part of one core that the job keeps busy when alone, 0..1. */
+/* Returns the share of one core that the job keeps busy when it runs alone, 0 to 1. */
 double need_cpu_share(const struct need *need);
 
-void need_options_init(struct need_options *options); /* none is given */
-/* The map alone. */
+void need_options_init(struct need_options *options); /* no option is given */
+/* Packs the map without its key. */
 void need_options_pack(const struct need_options *options, msgpack_packer *pk);
-/* 0, or -EINVAL with the sentence (unknown field, negative, not a number). */
+/* Returns 0, or -EINVAL with the sentence (unknown field, negative, not a number). */
 int need_options_unpack(struct need_options *options, const msgpack_object *map,
 			struct iocom_err *err);
 
-/* Key "need" and the map of an order. */
+/* Packs the key "need" and the map of an order. */
 void need_pack(const struct need *need, msgpack_packer *pk);
-/* From the order MESSAGE.  0 or -EBADMSG. */
+/* Reads the key "need" of the order MESSAGE.  Returns 0 or -EBADMSG. */
 int need_unpack(struct need *need, const msgpack_object *message);
 
-/* The fields of GIVEN (bits by enum need_field).  NULL: no memory. */
+/* Returns an object of the fields in GIVEN (bits by enum need_field); NULL: no memory. */
 json_t *need_json(const struct need *need, uint32_t given);
 #define NEED_ALL ((1u << NEED_FIELDS) - 1)
-/* GIVEN: the fields that OBJECT has; others keep their defaults.  0 or -EPROTO. */
+/* Sets GIVEN to the fields that OBJECT has; the others get their defaults.  Returns 0 or -EPROTO.
+ */
 int need_json_read(struct need *need, uint32_t *given, const json_t *object);
 
 #endif

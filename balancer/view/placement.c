@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Answers to a request for a placement, and what the journal keeps of them; see placement.h. */
+/* The answer and the row of a placement, written; see placement.h. */
 #include "balancer/view/placement_table.h"
 
 #include <errno.h>
@@ -82,7 +82,8 @@ void placement_fini(struct placement *p)
 	placement_init(p);
 }
 
-/* --- what follows from it -------------------------------------------------------------- */
+/* --- what follows from the fields --------------------------------------------------------------
+ */
 
 size_t placement_known(const struct placement *p)
 {
@@ -117,7 +118,7 @@ static bool placement_listed(const char *const *names, size_t n, const char *nam
 	return found;
 }
 
-/* Whether the decision, or a refusal, says something about the node NAME. */
+/* Returns whether the decision or a refusal names the node. */
 static bool placement_examined(const struct placement *p, const char *name)
 {
 	const struct plan_record *plan = &p->plan;
@@ -138,13 +139,13 @@ static bool placement_examined(const struct placement *p, const char *name)
 
 /* --- writing --------------------------------------------------------------------------- */
 
-/* VALUE is taken.  0 or -ENOMEM. */
+/* Takes VALUE; NULL counts as out of memory.  Returns 0 or -ENOMEM. */
 static int placement_set(json_t *out, const char *key, json_t *value)
 {
 	return json_object_set_new(out, key, value) ? -ENOMEM : 0;
 }
 
-/* JSON has no place for what is no UTF-8: it is left out. */
+/* Leaves out a text that is not UTF-8: JSON cannot hold it. */
 static int placement_set_text(json_t *out, const char *key, const char *text)
 {
 	json_t *value = json_string(text);
@@ -277,7 +278,7 @@ static int placement_write_nodes(const struct placement *p, enum placement_form 
 		       : 0;
 }
 
-/* need, plan, refused, nodes. */
+/* Writes need, plan, refused and nodes. */
 static int placement_write_lists(const struct placement *p, enum placement_form form, json_t *out)
 {
 	int rc = 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A placement, from the question to the answer, and the one codec of all its forms:
+ * A placement from the request to the answer, and the one codec for all its forms:
  *
  *   request   MessagePack { "op": "place", "v": 1, field: value, ... }    CLI to agent
- *   answer    JSON: what was decided on what, and where the job runs      agent to CLI
- *   row       the answer without the secrets, and with the load vectors of the examined
- *             nodes only: its size has a bound, however large the cluster is    journal
+ *   answer    JSON: the decision, its inputs, and where the job runs       agent to CLI
+ *   row       the answer without secrets and view, and with the load vectors of the examined
+ *             nodes only: its size is bounded in a cluster of any size           journal
  *
- * A field of the request is one line of PLACEMENT_ASK: it makes the member of struct
- * placement_ask and its place in the map.  One that is KEPT is in the answer and in the row,
- * too, and read back from them: the agent needs no line of code for it.
+ * One line of PLACEMENT_ASK makes a field of the request: the member of struct placement_ask
+ * and the entry of the map.  A KEPT field is also written to the answer and to the row and read
+ * back from them, so the agent needs no code for it.
  */
 #ifndef IOCOM_PLACEMENT_H
 #define IOCOM_PLACEMENT_H
@@ -32,39 +32,40 @@
 #define PLACEMENT_COMMAND_MAX  256
 
 /*
- * X(kind, member, key, bound, whether the answer keeps it); what is not given is not packed:
+ * X(kind, member, key, bound, whether the answer keeps it).  A field that is not given is not
+ * packed:
  *
- *   TEXT    char[bound], a string; "": not given
- *   NAME    the same, and one that is packed is not empty
- *   BYTES   TEXT as bytes: names of files need not be UTF-8
- *   LINE    TEXT, but UTF-8 and without control characters
+ *   TEXT    char[bound], packed as a string; "": not given
+ *   NAME    like TEXT, but an empty one in a request is refused
+ *   BYTES   like TEXT, but packed as bytes: file names need not be UTF-8
+ *   LINE    like TEXT, but UTF-8 without control characters
  *   COUNT   int64_t, 0 to bound; below 0: not given
  *   FLAG    bool
  */
 #define PLACEMENT_ASK(X)                                                                           \
 	X(NAME, policy, "policy", PLACEMENT_POLICY_MAX, ASKED)                                     \
-	/* this node and no other */                                                               \
+	/* the only node that may run the job */                                                   \
 	X(NAME, node, "node", IOCOM_NAME_MAX, ASKED)                                               \
 	X(BYTES, class_name, "class", PLACEMENT_CLASS_MAX, ASKED)                                  \
 	X(BYTES, cwd, "cwd", PATH_MAX, ASKED)                                                      \
 	X(BYTES, executable, "executable", PATH_MAX, ASKED)                                        \
 	/* the user's own words about the job, for `iocom explain` */                              \
 	X(LINE, comment, "comment", 201, KEPT)                                                     \
-	/* for listings */                                                                         \
+	/* one line that listings show */                                                          \
 	X(TEXT, command, "command", PLACEMENT_COMMAND_MAX, ASKED)                                  \
-	/* of a restartable job: so often it may be run again */                                   \
+	/* how often a restartable job may run again */                                            \
 	X(COUNT, restarts, "restarts", PLACEMENT_RESTARTS_MAX, ASKED)                              \
-	/* ... and its attempt that was lost */                                                    \
+	/* its lost attempt, which is to run again */                                              \
 	X(NAME, again, "again", PLACEMENT_JOB_MAX, ASKED)                                          \
-	/* it is to be run, and not only decided on */                                             \
+	/* false: the agent only decides */                                                        \
 	X(FLAG, run, "run", 0, ASKED)                                                              \
-	/* the answer is to carry the view that was looked at */                                   \
+	/* the answer is to contain the view that the decision used */                             \
 	X(FLAG, view, "view", 0, ASKED)                                                            \
-	/* `node` was not named by the user: -N took it */                                         \
+	/* `node` is the choice of -N, not of the user */                                          \
 	X(FLAG, picked, "picked", 0, KEPT)                                                         \
-	/* of iocom batch: never the user's last job */                                            \
+	/* a worker of iocom batch, which is never the user's last job */                          \
 	X(FLAG, worker, "worker", 0, ASKED)                                                        \
-	/* where the directory is missing at the node, "/" will do */                              \
+	/* a login: if the node lacks the directory, the job begins in "/" */                      \
 	X(FLAG, home_dir, "home_dir", 0, ASKED)
 
 #define PLACEMENT_MEMBER_TEXT(member, bound)		   char member[bound];
@@ -91,99 +92,103 @@ struct placement_refusal {
 	const char *node, *reason, *text;
 };
 
-/* The answer about an attempt that was lost, where it is not a placement. */
+/* The answer about a lost attempt that is not placed again, or not yet. */
 struct placement_lost {
-	uint64_t wait_ms;   /* ask again then; 0: see `state` */
-	const char *silent; /* the one node that may run it; "": wait for the lease's end */
-	uint64_t lease_ms;  /* with `silent` */
-	const char *state;  /* how it had ended; "": not */
+	uint64_t wait_ms;   /* the client asks again after this time; 0: see `state` */
+	const char *silent; /* the only node that may run the job is silent; "": the lease lasts */
+	uint64_t lease_ms;  /* with `silent`: how long the client waits for it at most */
+	const char *state;  /* how the attempt had ended; "": it has not */
 	uint64_t kind, value;
 };
 
-/* All texts are the caller's, or, of one that was read, its document's; none is NULL. */
+/*
+ * The texts are never NULL.  They belong to the caller; after placement_read they belong to
+ * `document`.
+ */
 struct placement {
-	struct placement_ask ask; /* of one that was read: what is KEPT */
+	struct placement_ask ask; /* after placement_read: the KEPT fields */
 	struct placement_lost lost;
 
 	/* The decision. */
 	const char *policy, *home;
-	const char *node; /* where it runs, or would */
-	bool forced;	  /* the user named the node */
-	bool failed;	  /* nobody took it */
+	const char *node; /* the chosen node */
+	bool forced;	  /* the request named the node */
+	bool failed;	  /* no node took the job */
 	uint64_t seed;
 	struct need need;
-	uint32_t need_given; /* bits by enum need_field */
+	uint32_t need_given; /* the known fields of `need`: bits by enum need_field */
 	struct plan_record plan;
-	json_t *refusals; /* a list; it owns the texts of `refused` */
+	json_t *refusals; /* the list that owns the texts of `refused`; NULL: no agent was asked */
 	struct placement_refusal *refused;
 	size_t nrefused;
 	struct placement_node *nodes; /* home first */
 	size_t nnodes;
-	size_t known;	     /* of a row: so many nodes were looked at; 0: these */
-	bool room_elsewhere; /* a row: one of those that it leaves out has room in memory */
-	json_t *view;	     /* what was looked at, as a view file, or NULL */
+	size_t known;	     /* how many nodes the decision used; 0: just `nodes` */
+	bool room_elsewhere; /* a node that is not in `nodes` has room in memory */
+	json_t *view;	     /* the view that the decision used, or NULL */
 
 	/* Where the job runs. */
 	bool placed;
 	const char *job, *address; /* address "": this machine */
 	uint64_t port;
 	bool tls;
-	const char *directory; /* of a login; "": as asked */
-	uint64_t attempt;      /* of a restartable job; else 0 */
+	const char *directory; /* where a login begins; "": as requested */
+	uint64_t attempt;      /* the number of a restartable job's attempt; else 0 */
 	uint64_t restarts, lease_ms;
-	const char *first;		  /* attempt */
-	const char *nonce, *munge_socket; /* the client's alone */
+	const char *first;		  /* the job's name at its first attempt */
+	const char *nonce, *munge_socket; /* secrets: only the client gets them */
 
-	json_t *document; /* of one that was read */
+	json_t *document; /* what placement_read has read, or NULL */
 };
 
-/* Nothing is known, asked or given yet. */
+/* Makes PLACEMENT empty: no field is given, no text is NULL. */
 void placement_init(struct placement *placement);
 void placement_fini(struct placement *placement);
 
 /* --- placement_ask.c: the request ----------------------------------------------------- */
 
 void placement_ask_init(struct placement_ask *ask);
-/* OUT is initialised here and the caller's to destroy. */
+/* Initialises OUT, which the caller destroys. */
 void placement_ask_pack(const struct placement_ask *ask, msgpack_sbuffer *out);
-/* What no field has as its key is skipped: a newer CLI's.  0; -EINVAL with the sentence. */
+/* Skips unknown keys: a newer CLI may send them.  Returns 0 or -EINVAL with the sentence. */
 int placement_ask_unpack(struct placement_ask *ask, const msgpack_object *map,
 			 struct iocom_err *err);
-/* Whether TEXT is UTF-8 without control characters, as a LINE has to be. */
+/* Returns whether TEXT may be a LINE: UTF-8 without control characters. */
 bool placement_line_valid(const char *text);
 
-/* --- placement.c: the answer and the row ---------------------------------------------- */
+/* --- placement.c, placement_read.c: the answer and the row ------------------------------ */
 
-/* A node refused: TEXT is UTF-8.  0 or -ENOMEM. */
+/* Adds a refusal; TEXT must be UTF-8.  Returns 0 or -ENOMEM. */
 int placement_refuse(struct placement *placement, const char *node, const char *reason,
 		     const char *text);
 
 enum placement_form { PLACEMENT_ANSWER, PLACEMENT_ROW };
 
-/* A row of so many nodes has them all. */
+/* A row keeps all vectors in a cluster of at most so many nodes. */
 #define PLACEMENT_ROW_WHOLE 8
 
-/* A new document; NULL: no memory. */
+/* Returns a new document; NULL: no memory. */
 json_t *placement_json(const struct placement *placement, enum placement_form form);
-/* The answer instead of a placement.  NULL: no memory. */
+/* Returns the answer that takes the place of a placement; NULL: no memory. */
 json_t *placement_lost_json(const struct placement_lost *lost);
 /*
- * Reads an answer or a row, and holds DOCUMENT as long as it is needed.  0; -EPROTO with the
- * sentence, SOURCE being "the agent's answer"; -ENOMEM.  To be freed in any case.
+ * Reads an answer or a row and keeps a reference to DOCUMENT.  Fields that it lacks stay empty.
+ * Returns 0; -EPROTO with a sentence that begins with SOURCE ("the agent's answer"); -ENOMEM.
+ * The caller frees PLACEMENT in any case.
  */
 int placement_read(struct placement *placement, json_t *document, const char *source,
 		   struct iocom_err *err);
-/* The document that was read, without what is the client's alone; NULL: no memory. */
+/* Returns a copy of the document that was read, without the secrets; NULL: no memory. */
 json_t *placement_public(const struct placement *placement);
-/* The view leaves the document that was read: the caller's; NULL: it has none. */
+/* Removes the view from PLACEMENT and its document and returns it; NULL: there is none. */
 json_t *placement_take_view(struct placement *placement);
 
-/* How many nodes were looked at. */
+/* Returns how many nodes the decision used. */
 size_t placement_known(const struct placement *placement);
-/* The memory that the job needs; 0: not told. */
+/* Returns the memory that the job needs; 0: unknown. */
 double placement_wanted_mb(const struct placement *placement);
 bool placement_has_room(const struct placement *placement, const struct iocom_vector *node);
-/* Whether a node besides home has room for the job's memory. */
+/* Returns whether a node other than home has room for the job's memory. */
 bool placement_room_elsewhere(const struct placement *placement);
 
 #endif

@@ -9,7 +9,7 @@
 #include "balancer/view/msgpack_map.h"
 
 #define REQUEST_VERSION 1
-#define OTHERS		3 /* entries that are no fields: op, v, need */
+#define OTHERS		3 /* entries outside the table: op, v, need */
 
 #define ROW(kind, member, key, bound, answer)                                                      \
 	{key, PLACEMENT_##kind, PLACEMENT_##answer, offsetof(struct placement_ask, member), bound},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Answers and rows, read; see placement.h. */
+/* Refusals, and answers and rows read back; see placement.h. */
 #include "balancer/view/placement_table.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 /* --- refusals -------------------------------------------------------------------------- */
 
-/* Makes room for one more.  0 or -ENOMEM. */
+/* Makes room for one more refusal.  Returns 0 or -ENOMEM. */
 static int placement_grow_refused(struct placement *p)
 {
 	void *more = reallocarray(p->refused, p->nrefused + 1, sizeof(*p->refused));
@@ -74,7 +74,7 @@ static int placement_read_member(void *base, const struct placement_member *m, c
 	}
 }
 
-/* What OBJECT has of PART; *WRONG is the key of what is not what it should be. */
+/* Reads the members of PART that OBJECT has.  On failure *WRONG is the key of the wrong one. */
 static int placement_read_part(struct placement *p, const struct placement_part *part,
 			       const json_t *object, const char **wrong)
 {
@@ -103,7 +103,7 @@ static int placement_read_kept_one(struct placement_ask *ask, const struct place
 	}
 	if (!json_is_string(value))
 		return -EPROTO;
-	/* One of a build with a wider bound is cut. */
+	/* A newer build may have a wider bound: cut the text. */
 	strncat(at, json_string_value(value), f->bound - 1);
 	return 0;
 }

@@ -35,13 +35,13 @@ static inline void *placement_ask_at(struct placement_ask *ask, const struct pla
 
 bool placement_given(const struct placement_ask *ask, const struct placement_field *f);
 
-/* When an answer has a member. */
+/* When a document has a member. */
 enum placement_when {
 	PLACEMENT_ALWAYS,
-	PLACEMENT_GIVEN,  /* not "", 0, false */
-	PLACEMENT_PLACED, /* the job has a place */
-	PLACEMENT_LEASED, /* it is restartable */
-	PLACEMENT_SECRET, /* the client's alone */
+	PLACEMENT_GIVEN,  /* if it is not "", 0 or false */
+	PLACEMENT_PLACED, /* if the job has a place */
+	PLACEMENT_LEASED, /* ... and is restartable */
+	PLACEMENT_SECRET, /* in an answer only */
 };
 
 enum placement_shape { PLACEMENT_STRING, PLACEMENT_NUMBER, PLACEMENT_BOOLEAN };
@@ -59,11 +59,11 @@ struct placement_part {
 };
 
 /*
- * In the order of a document: what was decided; need, plan, refused, nodes; what was drawn;
- * what is kept of the request; the view; where the job runs.
+ * A document has, in this order: `decided`; need, plan, refused, nodes; `drawn`; the KEPT
+ * fields of the request; the view; `running`.
  */
 extern const struct placement_part placement_decided, placement_drawn, placement_running;
-/* Instead of all these, of an attempt that was lost: how long to wait; inside "ended": its end. */
+/* The answer about a lost attempt has one of these instead; `ended` is inside "ended". */
 extern const struct placement_part placement_waiting, placement_ended;
 
 #endif

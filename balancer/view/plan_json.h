@@ -41,7 +41,7 @@ struct plan_answer {
 json_t *plan_answer_json(const struct plan_answer *answer, bool texts);
 json_t *plan_json(const struct view_decision *decision, bool texts);
 
-/* One test of a criterion; texts are never NULL. */
+/* One test of a criterion.  The texts are never NULL. */
 struct plan_reason {
 	const char *criterion, *source, *node, *unit, *relation, *text;
 	double left, right;
@@ -53,7 +53,7 @@ struct plan_move {
 	double task;
 };
 
-/* A plan as its document says it; all texts are the document's. */
+/* A plan as read from its document, which owns all texts. */
 struct plan_record {
 	json_t *document; /* NULL: there is no plan */
 	const char *policy, *home, *node;
@@ -65,8 +65,8 @@ struct plan_record {
 };
 
 /*
- * Reads DOCUMENT, which it takes in any case.  What is left out is "", 0 or empty.  0;
- * -EPROTO: it is no plan; -ENOMEM.  RECORD is to be freed only after 0.
+ * Reads DOCUMENT and takes it in any case.  Missing members become "", 0 or empty.  Returns 0;
+ * -EPROTO: DOCUMENT is no plan; -ENOMEM.  The caller frees RECORD only after 0.
  */
 int plan_record_take(struct plan_record *record, json_t *document);
 void plan_record_fini(struct plan_record *record);

@@ -15,7 +15,7 @@ struct field {
 	const char *name;
 	enum kind kind;
 	size_t offset;
-	double min, max; /* of numbers; 0, 0: any */
+	double min, max; /* for numbers; 0, 0: any */
 };
 
 #define F(name, kind)                                                                              \
@@ -27,7 +27,7 @@ struct field {
 #name, kind, offsetof(struct iocom_vector, name), min, max                         \
 	}
 
-/* Rates and sizes no machine reaches: beyond them a vector is garbage. */
+/* No machine reaches these rates and sizes: above them a vector is garbage. */
 #define RATE 1e7
 #define SIZE 1e12
 
@@ -107,7 +107,7 @@ void vector_pack(msgpack_packer *pk, const struct iocom_vector *v)
 
 static bool vector_codec_in_range(const struct field *f, double value)
 {
-	/* The wire rounds to float: allow its rounding at the bounds. */
+	/* The wire rounds to float, so the bounds allow for rounding. */
 	return (f->min == 0 && f->max == 0) ||
 	       (value >= f->min * 0.999999 && value <= f->max * 1.000001);
 }
@@ -239,7 +239,7 @@ static int vector_json_text(const json_t *value, char *out)
 	return 0;
 }
 
-/* 16 hex digits. */
+/* Reads 16 hex digits. */
 static int vector_json_id(const json_t *value, uint64_t *out)
 {
 	const char *text = json_string_value(value);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The load vector on the wire and in listings, from one table of its fields.
- * On the wire it is an array in the table's order (the bulletin's version
- * covers the order); numbers travel as 32-bit floats, about 200 bytes in all.
+ * The load vector on the wire and in listings, from one table of its fields.  On the wire it is an
+ * array in the table's order (the bulletin's version covers the order) with 32-bit floats, about
+ * 200 bytes in all.
  */
 #ifndef IOCOM_VECTOR_CODEC_H
 #define IOCOM_VECTOR_CODEC_H
@@ -13,16 +13,16 @@
 #include "iocom/vector.h"
 
 /*
- * Brings an own vector's rates and sizes into the range that others accept: what
- * a user says that his job needs must not make it garbage to them.
+ * Clamps our own vector's rates and sizes to the range that other nodes accept: a job with absurd
+ * declared needs must not make them refuse it.
  */
 void vector_bound(struct iocom_vector *v);
 void vector_pack(msgpack_packer *pk, const struct iocom_vector *v);
-/* 0, or -EBADMSG: not our array, a value out of range, a bad name. */
+/* 0; -EBADMSG: not a vector's array, a value out of range, a bad name. */
 int vector_unpack(const msgpack_object *o, struct iocom_vector *v);
 /* Adds every field under its own name (boot_id as 16 hex digits).  0 or -ENOMEM. */
 int vector_json(const struct iocom_vector *v, json_t *object);
-/* The other way; what OBJECT has not stays 0.  0 or -EPROTO. */
+/* Reads what vector_json wrote; missing fields become 0.  Returns 0 or -EPROTO. */
 int vector_json_read(const json_t *object, struct iocom_vector *v);
 
 #endif

@@ -73,7 +73,7 @@ tap_is "nothing of this ran either" "$(ls "$DIR/marks")" ""
 
 # --- which users ---
 users() { N=$((N + 1)); "$TOOLS/forge_start" none "$DIR/alpha/run" beta "$1" "$DIR/marks/$N"; }
-attack "root of another node" beta 'jobs of root of other nodes' users 0
+attack "root of another node" beta "jobs of other nodes' root" users 0
 attack "a user of deny_users" beta 'user bin is not let in' users 2
 attack "a uid that is nobody's here" beta 'uid 3999999 is unknown' users 3999999
 tap_like "a user as he should be" "$(users $VICTIM)" '^started'
@@ -115,7 +115,7 @@ foreign() {
 	tell done >"$DIR/foreign"
 	! at beta "$iocom" jobs --all --json | jq -e --arg j "$FORGE_JOB" '.jobs[] | select(.job == $j and .state == "running")' >/dev/null
 }
-attack "message: ends that came together, one of another node's job" beta "mallory tells of an end of job $FORGE_JOB" foreign
+attack "message: ends that came together, one of another node's job" beta "mallory reports an end of job $FORGE_JOB" foreign
 at beta "$iocom" kill "$FORGE_JOB"
 agent_down beta
 agent_up beta 7924 --listen 127.0.0.1 --peers 127.0.0.1:7920,127.0.0.1:7928
@@ -146,8 +146,8 @@ bulletin "sealed by a user" user "refused a bulletin: made by uid $VICTIM"
 bulletin "not sealed" plain 'refused a bulletin: not a MUNGE'
 bulletin "sealed with another key" key 'refused a bulletin'
 bulletin "one byte changed" changed 'refused a bulletin'
-bulletin "nonsense in a good seal" nonsense 'refused a bulletin: not our message'
-bulletin "of another version" version "refused a bulletin of node 'mallory': another version"
+bulletin "nonsense in a good seal" nonsense 'refused a bulletin: it is not a message of iocom'
+bulletin "of another version" version "refused a bulletin of node 'mallory': it runs another version"
 bulletin "an empty seal" empty 'refused a bulletin'
 publish true >/dev/null
 tap_true "a bulletin as it should be brings its node in" until_true 60 here

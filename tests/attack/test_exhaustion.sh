@@ -39,11 +39,11 @@ bounded() { # WHAT LOG SECONDS-BETWEEN-LINES
 }
 log_mark alpha
 holds $MALLORY starts "$SOCKET" 200 3 70
-bounded "one user's 200 long job starts" "connections of uid $MALLORY are cut: more than 64 MiB" 10
+bounded "one user's 200 long job starts" "dropped connections of uid $MALLORY: together they hold more than 64 MiB" 10
 let_go
 log_mark alpha
 holds $MALLORY starts 7963 200 3 70
-bounded "200 long job starts from the network" 'start messages of 64 MiB are on their way; .* from 127.0.0.1' 5
+bounded "200 long job starts from the network" 'incomplete start messages fill 64 MiB; .* from 127.0.0.1' 5
 let_go
 holds 0 starts "$SOCKET" 40 3 40
 tap_is "root has no such bound" "$(cat "$DIR/held")" "held 40"
@@ -102,6 +102,6 @@ holds $MALLORY answers "$SOCKET" 30 16
 tap_calc "some of the 30 are cut ($(cat "$DIR/held"))" "$(sed 's/^held //' "$DIR/held") < 30"
 tap_calc "those are counted" "$(counter alpha clients_dropped) > $dropped"
 tap_is "... others are served meanwhile" "$(run echo served)" served
-judge "answers that one user does not read" alpha "connections of uid $MALLORY are cut: more than 64 MiB" yes - 10
+judge "answers that one user does not read" alpha "dropped connections of uid $MALLORY: together they hold more than 64 MiB" yes - 10
 let_go
 attack_done

@@ -46,7 +46,7 @@ forged "for a job that never was" 'never had a lease here' job 1 alpha-0-0
 # (The answer's last byte may be a letter, which is a valid job's name.)
 forged "home's own answer, as a question" 'renewal refused: (it is malformed|job . never had)' answer 1
 forged "no job" 'renewal refused: it is malformed' short 1
-forged "longer than any, by one byte" 'longer than any' long 1
+forged "longer than any, by one byte" 'the lease renewal is too long' long 1
 forged "4 GB" 'job streams only' huge 1
 forged "job ../../x" 'renewal refused: it is malformed' dots 1
 forged "a job with a line end" 'renewal refused: it is malformed' line 1

@@ -200,7 +200,7 @@ agent=$!
 attached() { n1 iocom attach "$job" >"$SCRATCH/a" 2>"$SCRATCH/err"; [ $? -eq 6 ]; }
 tap_true "a new agent finds the job: attach gives its status" until_true 20 attached
 tap_is "and every line" "$(sha256sum <"$SCRATCH/a")" "$(seq 40 | sha256sum)"
-tap_like "and who read an ended job's output before is counted" "$(cat "$SCRATCH/agent.log")" "1 client of an agent before reads"
+tap_like "and who read an ended job's output before is counted" "$(cat "$SCRATCH/agent.log")" "1 client of an earlier agent reads"
 : >"$SCRATCH/go"
 wait $still
 tap_is "who gets all of it" "$(cat "$SCRATCH/first" "$SCRATCH/still" | tr '\n' ' ')" "first  last "

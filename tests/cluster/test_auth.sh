@@ -71,7 +71,7 @@ done
 two_up() { [ "$(grep -c up "$PAIR/up")" -eq 2 ]; }
 tap_true "two jobs of a user, as many as are allowed" until_true 10 two_up
 tap_is "the third is refused" "$(status pair_user n1 run --node n2 -- true)" 125
-tap_like "the sentence names the limit" "$(cat "$PAIR/err")" '2 jobs there, the limit \(user_jobs_max\)'
+tap_like "the sentence names the limit" "$(cat "$PAIR/err")" '2 jobs there, the limit per user \(user_jobs_max\)'
 tap_is "... and it is counted" "$(pair_count n2 jobs_refused_limit)" 1
 tap_is "it runs elsewhere" "$(status pair_user n1 run --node n1 -- true)" 0
 tap_is "at home the bound is the same" "$(status pair_user n2 run --node n2 -- true)" 125
@@ -321,6 +321,6 @@ tap_like "a key of another certificate" \
 	"$(refuses --tls-certificate "$PAIR/n2.pem" --tls-key "$PAIR/n1.key" --tls-ca "$PAIR/ca.pem")" 'do not belong together'
 chmod 644 "$PAIR/n1.key"
 # shellcheck disable=SC2046
-tap_like "a key that everybody can read" "$(refuses $(tls n1 ca))" 'open to others.*chmod 600'
+tap_like "a key that everybody can read" "$(refuses $(tls n1 ca))" 'belongs to root alone: chmod 600'
 tap_is "all agents ended well" "$(cat "$PAIR/bad" 2>&1)" "cat: $PAIR/bad: No such file or directory"
 tap_done

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Questions and answers of agents as bytes: each means the same when it is unpacked, and none is
+ * taken that lacks something, has something of another type, or goes too far.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/cluster/peer_message.h"
+#include "user/pack.h"
+
+static const struct job_order order = {
+	.job = "there-0f-7",
+	.home = "there",
+	.home_address = "10.0.0.2",
+	.home_port = 7700,
+	.uid = 1000,
+	.hops = 3,
+	.forced = true,
+	.class_name = "sh",
+	.command = "sh -c true",
+	.policy = "iocm-re",
+	.cwd = "/tmp",
+	.executable = "/bin/sh",
+	.submit_ns = 5,
+	.lease_ms = 30000,
+	.renews = true,
+	.secret = "of this attempt",
+	.need = {.value = {[NEED_MEMORY_MB] = 12}, .source = {[NEED_MEMORY_MB] = NEED_OPTION}},
+	.home_io = 0.5,
+	.home_cpu = 0.25,
+};
+
+static const struct job_report reports[3] = {
+	{.job = "here-0f-1",
+	 .state = "exited",
+	 .value = 3,
+	 .start_ns = 1,
+	 .end_ns = 2,
+	 .wall_ms = 12,
+	 .cpu_ms = 3,
+	 .text = "why",
+	 .behaviour = {.n = 1, .phases = {{.ms = {1, 0, 2}, .wall_ms = 12, .dominant = 2}}}},
+	{.job = "here-0f-2", .state = "killed", .kind = 1, .value = 9},
+	{.job = "here-0f-3", .state = "lost", .kind = 3, .value = 255},
+};
+
+static const struct peer_request questions[] = {
+	{.type = PEER_ADMIT, .job = "there-0f-7", .order = &order},
+	{.type = PEER_STARTED, .job = "here-0f-1", .started = {5, 77}},
+	{.type = PEER_DONE, .job = "here-0f-1", .done = {reports, 3}},
+	{.type = PEER_KILL, .job = "here-0f-1", .kill = {1000, 64}},
+	{.type = PEER_RENEW, .job = "there-0f-7", .renew = {30000}},
+	{.type = PEER_HELLO, .hello = {"10.0.0.2", 65533}},
+};
+#define QUESTIONS (sizeof(questions) / sizeof(*questions))
+
+static struct peer_request got;
+
+/* --- bodies ------------------------------------------------------------------------ */
+
+static msgpack_unpacked opened(msgpack_sbuffer *body)
+{
+	msgpack_unpacked map;
+
+	assert_int_equal(unpack_map(&map, body->data, body->size), 0);
+	return map;
+}
+
+static int take(enum peer_type type, const char *job, const msgpack_object *map)
+{
+	int rc = peer_request_unpack(&got, type, "there", job, map);
+
+	if (rc) /* then it holds no memory */
+		assert_int_equal(rc, -EBADMSG);
+	return rc;
+}
+
+/* The same for a body that is only looked at. */
+static int look(enum peer_type type, const char *job, const msgpack_object *map)
+{
+	int rc = take(type, job, map);
+
+	if (!rc)
+		peer_request_free(&got);
+	return rc;
+}
+
+static int look_at(enum peer_type type, const char *job, msgpack_sbuffer *body)
+{
+	msgpack_unpacked map = opened(body);
+	int rc = look(type, job, &map.data);
+
+	msgpack_unpacked_destroy(&map);
+	msgpack_sbuffer_destroy(body);
+	return rc;
+}
+
+/* --- questions ------------------------------------------------------------------------ */
+
+static void test_names(void **state)
+{
+	static const char *const names[PEER_TYPES] = {"admit", "started", "done",
+						      "kill",  "renew",	  "hello"};
+	enum peer_type type;
+
+	(void)state;
+	for (int i = 0; i < PEER_TYPES; i++) {
+		assert_string_equal(peer_type_name((enum peer_type)i), names[i]);
+		assert_int_equal(peer_type_parse(names[i], &type), 0);
+		assert_int_equal(type, i);
+	}
+	assert_int_equal(peer_type_parse("dance", &type), -ENOSYS);
+	assert_int_equal(peer_type_parse("", &type), -ENOSYS);
+}
+
+/* All the questions' bodies, unpacked and packed again, are the same bytes. */
+static void test_same_again(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < QUESTIONS; i++) {
+		const struct peer_request *q = &questions[i];
+		msgpack_sbuffer one, two;
+		msgpack_unpacked map;
+
+		peer_request_pack(q, &one);
+		map = opened(&one);
+		assert_int_equal(take(q->type, q->job, &map.data), 0);
+		assert_int_equal(got.type, q->type);
+		assert_string_equal(got.from, "there");
+		assert_string_equal(got.job, q->job);
+		if (q->type == PEER_RENEW) /* home knows it itself, and takes nobody's word */
+			assert_int_equal(got.renew.lease_ms, 0);
+		got.renew.lease_ms = q->type == PEER_RENEW ? 30000 : got.renew.lease_ms;
+		peer_request_pack(&got, &two);
+		assert_int_equal(one.size, two.size);
+		assert_memory_equal(one.data, two.data, one.size);
+		peer_request_free(&got);
+		peer_request_free(&got); /* is harmless */
+		msgpack_unpacked_destroy(&map);
+		msgpack_sbuffer_destroy(&one);
+		msgpack_sbuffer_destroy(&two);
+	}
+}
+
+static const struct peer_request *unpacked(size_t question)
+{
+	const struct peer_request *q = &questions[question];
+	msgpack_unpacked map;
+	msgpack_sbuffer body;
+
+	peer_request_pack(q, &body);
+	map = opened(&body);
+	assert_int_equal(take(q->type, q->job, &map.data), 0);
+	msgpack_unpacked_destroy(&map); /* the question has what it needs in memory of its own */
+	msgpack_sbuffer_destroy(&body);
+	return &got;
+}
+
+static void test_what_they_say(void **state)
+{
+	(void)state;
+	assert_string_equal(unpacked(0)->order->command, "sh -c true");
+	assert_int_equal(got.order->home_port, 7700);
+	assert_int_equal(got.order->lease_ms, 30000);
+	assert_true(got.order->renews && got.order->forced);
+	assert_memory_equal(got.order->secret, order.secret, sizeof(order.secret));
+	assert_true(got.order->need.value[NEED_MEMORY_MB] == 12);
+	peer_request_free(&got);
+	assert_int_equal(unpacked(1)->started.start_ns, 5);
+	assert_int_equal(got.started.pid, 77);
+	assert_int_equal(unpacked(2)->done.count, 3);
+	assert_int_equal(got.done.reports[0].value, 3);
+	assert_string_equal(got.done.reports[1].state, "killed");
+	assert_string_equal(got.done.reports[2].job, "here-0f-3");
+	peer_request_free(&got);
+	assert_int_equal(unpacked(3)->kill.uid, 1000);
+	assert_int_equal(got.kill.signal, 64);
+	assert_string_equal(unpacked(5)->hello.address, "10.0.0.2");
+	assert_int_equal(got.hello.port, 65533);
+}
+
+/* --- what lacks something, or has it of another type ------------------------------------- */
+
+static bool is_key(const msgpack_object *key, const char *name)
+{
+	return key->via.str.size == strlen(name) && !memcmp(key->via.str.ptr, name, strlen(name));
+}
+
+/* An older agent leaves these out. */
+static bool may_lack(const msgpack_object *key)
+{
+	return is_key(key, "lease_ms") || is_key(key, "lease_secret") || is_key(key, "behaviour") ||
+	       is_key(key, "more");
+}
+
+/* Nothing is read of a renewal, and lists may be empty. */
+static bool may_be(enum peer_type type, const msgpack_object *key, const msgpack_object *value)
+{
+	return type == PEER_RENEW || (value->type == MSGPACK_OBJECT_ARRAY && is_key(key, "more")) ||
+	       (value->type == MSGPACK_OBJECT_MAP && is_key(key, "need"));
+}
+
+static void try_without_each(const struct peer_request *q, msgpack_object *map)
+{
+	msgpack_object_kv *entries = map->via.map.ptr;
+
+	map->via.map.size--;
+	for (uint32_t i = 0; i <= map->via.map.size; i++) {
+		msgpack_object_kv last = entries[map->via.map.size], mine = entries[i];
+
+		entries[i] = last; /* the order of a map says nothing */
+		assert_int_equal(look(q->type, q->job, map), may_lack(&mine.key) ? 0 : -EBADMSG);
+		entries[i] = mine;
+		entries[map->via.map.size] = last;
+	}
+	map->via.map.size++;
+}
+
+static void try_others_for_each(const struct peer_request *q, msgpack_object *map)
+{
+	static const msgpack_object wrong[] = {
+		{.type = MSGPACK_OBJECT_NIL},
+		{.type = MSGPACK_OBJECT_ARRAY},
+		{.type = MSGPACK_OBJECT_MAP},
+		{.type = MSGPACK_OBJECT_NEGATIVE_INTEGER, .via.i64 = -1},
+		{.type = MSGPACK_OBJECT_STR, .via.str = {3, "a\0b"}},
+	};
+
+	for (uint32_t i = 0; i < map->via.map.size; i++) {
+		msgpack_object_kv *entry = &map->via.map.ptr[i];
+		const msgpack_object right = entry->val;
+
+		for (size_t k = 0; k < sizeof(wrong) / sizeof(*wrong); k++) {
+			entry->val = wrong[k];
+			assert_int_equal(look(q->type, q->job, map),
+					 may_be(q->type, &entry->key, &wrong[k]) ? 0 : -EBADMSG);
+		}
+		entry->val = right;
+	}
+}
+
+static void test_each_is_needed(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < QUESTIONS; i++) {
+		msgpack_unpacked map;
+		msgpack_sbuffer body;
+
+		peer_request_pack(&questions[i], &body);
+		map = opened(&body);
+		try_without_each(&questions[i], &map.data);
+		try_others_for_each(&questions[i], &map.data);
+		msgpack_unpacked_destroy(&map);
+		msgpack_sbuffer_destroy(&body);
+	}
+}
+
+/* --- what goes too far, or contradicts itself ----------------------------------------------- */
+
+static int look_again(const struct peer_request *q)
+{
+	msgpack_sbuffer body;
+
+	peer_request_pack(q, &body);
+	return look_at(q->type, q->job, &body);
+}
+
+static void test_another_job(void **state)
+{
+	struct job_order mine = order;
+	struct peer_request q = questions[0];
+	struct job_report r = reports[0];
+
+	(void)state;
+	q.order = &mine;
+	strcpy(mine.home, "elsewhere"); /* "there" says it */
+	assert_int_equal(look_again(&q), -EBADMSG);
+	strcpy(mine.home, "there");
+	strcpy(mine.job, "there-0f-8");
+	assert_int_equal(look_again(&q), -EBADMSG);
+	strcpy(mine.job, "../there");
+	strcpy(q.job, "../there");
+	assert_int_equal(look_again(&q), -EBADMSG);
+	q = questions[2];
+	q.done.reports = &r;
+	q.done.count = 1;
+	assert_int_equal(look_again(&q), 0);
+	strcpy(r.job, "here-0f-9");
+	assert_int_equal(look_again(&q), -EBADMSG);
+	strcpy(r.job, "here-0f-1");
+	strcpy(r.state, "asleep");
+	assert_int_equal(look_again(&q), -EBADMSG);
+}
+
+static void test_too_many_reports(void **state)
+{
+	struct job_report many[JOB_REPORTS_MAX + 1];
+	struct peer_request q = {.type = PEER_DONE, .job = "here-0f-1", .done = {many, 0}};
+
+	(void)state;
+	for (size_t i = 0; i <= JOB_REPORTS_MAX; i++)
+		many[i] = reports[0];
+	q.done.count = JOB_REPORTS_MAX;
+	assert_int_equal(look_again(&q), 0);
+	q.done.count = JOB_REPORTS_MAX + 1;
+	assert_int_equal(look_again(&q), -EBADMSG);
+	q.done.count = 5;
+	many[4].cpu_ms = -1; /* one of them is none: then none is taken */
+	assert_int_equal(look_again(&q), -EBADMSG);
+}
+
+static void test_numbers(void **state)
+{
+	struct peer_request q = questions[3];
+
+	(void)state;
+	q.kill.signal = 0;
+	assert_int_equal(look_again(&q), 0);
+	q.kill.signal = 65;
+	assert_int_equal(look_again(&q), -EBADMSG);
+	q = questions[5];
+	q.hello.port = 1;
+	assert_int_equal(look_again(&q), 0);
+	q.hello.port = 0;
+	assert_int_equal(look_again(&q), -EBADMSG);
+	q.hello.port = 65534; /* the two ports above it are wanted as well */
+	assert_int_equal(look_again(&q), -EBADMSG);
+	q = questions[5];
+	q.hello.address[0] = 0;
+	assert_int_equal(look_again(&q), -EBADMSG);
+}
+
+/* --- answers ------------------------------------------------------------------------------------
+ */
+
+static int take_answer(struct peer_answer *answer, enum peer_type type, msgpack_sbuffer *body)
+{
+	msgpack_unpacked map = opened(body);
+	int rc = peer_answer_unpack(answer, type, &map.data);
+
+	msgpack_unpacked_destroy(&map);
+	msgpack_sbuffer_destroy(body);
+	return rc;
+}
+
+static int pack_and_take(struct peer_answer *answer, enum peer_type type,
+			 const struct peer_answer *packed)
+{
+	msgpack_sbuffer body;
+
+	msgpack_sbuffer_init(&body);
+	peer_answer_pack(type, packed, &body);
+	return take_answer(answer, type, &body);
+}
+
+static void test_answers(void **state)
+{
+	struct peer_answer packed, answer;
+
+	(void)state;
+	for (int type = PEER_STARTED; type < PEER_TYPES; type++) {
+		packed = (struct peer_answer){.ok = true, .error = -EPERM, .taken = 4};
+		assert_int_equal(pack_and_take(&answer, (enum peer_type)type, &packed), 0);
+		assert_true(answer.ok);
+		assert_string_equal(answer.text, "");
+		assert_int_equal(answer.error, 0); /* of this node's own answers only */
+		assert_int_equal(answer.taken, type == PEER_DONE ? 4 : 1);
+		peer_answer_refuse(&packed, "no job %s", "here-0f-1");
+		assert_int_equal(pack_and_take(&answer, (enum peer_type)type, &packed), 0);
+		assert_false(answer.ok);
+		assert_string_equal(answer.text, "no job here-0f-1");
+	}
+}
+
+static void test_grant(void **state)
+{
+	const struct peer_answer packed = {.grant = {.granted = true,
+						     .lease_ms = 30000,
+						     .nonce = "abc",
+						     .boot_id = 7,
+						     .sequence = 8,
+						     .reason = "r",
+						     .text = "t"}};
+	struct peer_answer answer;
+
+	(void)state;
+	assert_int_equal(pack_and_take(&answer, PEER_ADMIT, &packed), 0);
+	assert_memory_equal(&answer.grant.boot_id, &packed.grant.boot_id,
+			    2 * sizeof(packed.grant.boot_id));
+	assert_true(answer.grant.granted);
+	assert_int_equal(answer.grant.lease_ms, 30000);
+	assert_string_equal(answer.grant.nonce, "abc");
+	assert_string_equal(answer.grant.reason, "r");
+	assert_string_equal(answer.grant.text, "t");
+}
+
+/* A grant needs its nonce and whose vector counts the job; a refusal needs no more than "no". */
+static void test_incomplete_grants(void **state)
+{
+	static const char *const keys[] = {"nonce", "boot_id", "sequence"};
+
+	(void)state;
+	for (int lacks = 0; lacks <= 3; lacks++) {
+		for (int granted = 0; granted < 2; granted++) {
+			struct peer_answer answer;
+			msgpack_sbuffer body;
+			msgpack_packer pk;
+
+			pack_begin(&pk, &body, lacks == 3 ? 4 : 3);
+			pack_bool(&pk, "grant", granted);
+			for (int k = 0; k < 3; k++)
+				if (k != lacks && k == 0)
+					pack_str(&pk, keys[k], "abc");
+				else if (k != lacks)
+					pack_u64(&pk, keys[k], 7);
+			assert_int_equal(take_answer(&answer, PEER_ADMIT, &body),
+					 granted && lacks < 3 ? -EBADMSG : 0);
+			assert_string_equal(answer.grant.reason, "refused");
+			assert_int_equal(answer.grant.lease_ms, 0);
+		}
+	}
+}
+
+/* A lease that is longer than there are any is none. */
+static void test_long_lease(void **state)
+{
+	struct peer_answer answer;
+	msgpack_sbuffer body;
+	msgpack_packer pk;
+
+	(void)state;
+	pack_begin(&pk, &body, 2);
+	pack_bool(&pk, "grant", false);
+	pack_u64(&pk, "lease_ms", UINT32_MAX + 30000ull);
+	assert_int_equal(take_answer(&answer, PEER_ADMIT, &body), 0);
+	assert_int_equal(answer.grant.lease_ms, 0);
+}
+
+static void test_incomplete_answers(void **state)
+{
+	(void)state;
+	for (int type = 0; type < PEER_TYPES; type++) {
+		struct peer_answer answer;
+		msgpack_sbuffer body;
+		msgpack_packer pk;
+
+		pack_begin(&pk, &body, 0);
+		assert_int_equal(take_answer(&answer, (enum peer_type)type, &body), -EBADMSG);
+		pack_begin(&pk, &body, 2); /* neither is a truth */
+		pack_u64(&pk, "ok", 1);
+		pack_u64(&pk, "grant", 1);
+		assert_int_equal(take_answer(&answer, (enum peer_type)type, &body), -EBADMSG);
+	}
+}
+
+/* An older home says neither why nor how many. */
+static void test_short_answers(void **state)
+{
+	struct peer_answer answer;
+	msgpack_sbuffer body;
+	msgpack_packer pk;
+
+	(void)state;
+	pack_begin(&pk, &body, 1);
+	pack_bool(&pk, "ok", true);
+	assert_int_equal(take_answer(&answer, PEER_DONE, &body), 0);
+	assert_int_equal(answer.taken, 1);
+	assert_string_equal(answer.text, "");
+	pack_begin(&pk, &body, 2);
+	pack_bool(&pk, "ok", true);
+	pack_u64(&pk, "taken", 0); /* one is taken where it is well */
+	assert_int_equal(take_answer(&answer, PEER_DONE, &body), 0);
+	assert_int_equal(answer.taken, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),	      cmocka_unit_test(test_same_again),
+		cmocka_unit_test(test_what_they_say), cmocka_unit_test(test_each_is_needed),
+		cmocka_unit_test(test_another_job),   cmocka_unit_test(test_too_many_reports),
+		cmocka_unit_test(test_numbers),	      cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_grant),	      cmocka_unit_test(test_incomplete_grants),
+		cmocka_unit_test(test_long_lease),    cmocka_unit_test(test_incomplete_answers),
+		cmocka_unit_test(test_short_answers),
+	};
+
+	return cmocka_run_group_tests_name("peer_message", tests, NULL, NULL);
+}
