@@ -277,7 +277,7 @@ static void print_named(const struct placement *p, FILE *out)
 	for (size_t i = 0; i < p->nnodes; i++) {
 		const struct placement_node *n = &p->nodes[i];
 
-		if (!strcmp(n->vector.name, p->node) && !placement_has_room(p, n))
+		if (!strcmp(n->vector.name, p->node) && !placement_has_room(p, &n->vector))
 			fprintf(out,
 				"%s was asked for by name: it has no room for the job's memory "
 				"(%.0f + %.0f > %.0f MB), and is taken all the same.\n",

@@ -120,29 +120,6 @@ void place_stop(struct home *home)
 
 /* --- the decision -------------------------------------------------------------- */
 
-static void place_add_node(struct placement *placement, const struct iocom_vector *v, double age_ms,
-			   bool self)
-{
-	placement->nodes[placement->nnodes++] =
-		(struct placement_node){.vector = *v, .age_ms = age_ms, .self = self};
-}
-
-/* Takes the vectors that the decision uses, in the order of the view.  Returns 0 or -ENOMEM. */
-static int place_take_nodes(struct place *p, uint64_t now)
-{
-	const struct cluster_view *view = p->home->view;
-	struct placement *placement = &p->placement;
-	uint32_t n = cluster_view_count(view);
-
-	placement->nodes = calloc(n, sizeof(*placement->nodes));
-	if (!placement->nodes)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++)
-		place_add_node(placement, cluster_view_vector(view, i),
-			       cluster_view_age_ms(view, i, now), i == 0);
-	return 0;
-}
-
 /* What the target compares with: home's own load with the job, as far as it decided. */
 static void left_sides(struct place *p, const struct rules_plan *plan)
 {
@@ -211,18 +188,18 @@ static int place_answer(struct place *p, const struct view_decision *decision, u
 	struct placement *a = &p->placement;
 	int rc = place_take_plan(p, decision);
 
-	if (!rc)
-		rc = place_take_nodes(p, now);
-	if (!rc && a->ask.view) {
-		a->view = place_view_json(p, now);
-		rc = a->view ? 0 : -ENOMEM;
-	}
 	a->policy = p->policy.name;
 	a->home = p->home->base->set->name;
 	a->forced = *a->ask.node != 0;
 	a->need = p->order.need;
 	a->need_given = NEED_ALL;
 	a->seed = p->seed;
+	if (!rc)
+		rc = place_take_nodes(p, decision, now);
+	if (!rc && a->ask.view) {
+		a->view = place_view_json(p, now);
+		rc = a->view ? 0 : -ENOMEM;
+	}
 	return rc ? iocom_err_set(err, rc, "out of memory") : 0;
 }
 

@@ -31,5 +31,7 @@ struct place {
 /* Fills P from the request REQ of UID.  0 or negative errno with the sentence. */
 int place_take_request(struct place *p, const msgpack_object *req, uid_t uid,
 		       struct iocom_err *err);
+/* Takes the nodes that P's answer shows of decision D, with their ages NOW.  0 or -ENOMEM. */
+int place_take_nodes(struct place *p, const struct view_decision *d, uint64_t now);
 
 #endif

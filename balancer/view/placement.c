@@ -95,9 +95,9 @@ double placement_wanted_mb(const struct placement *p)
 	return p->need_given & 1u << NEED_MEMORY_MB ? p->need.value[NEED_MEMORY_MB] : 0;
 }
 
-bool placement_has_room(const struct placement *p, const struct placement_node *n)
+bool placement_has_room(const struct placement *p, const struct iocom_vector *node)
 {
-	return n->vector.memory_requested_mb + placement_wanted_mb(p) <= n->vector.memory_mb;
+	return node->memory_requested_mb + placement_wanted_mb(p) <= node->memory_mb;
 }
 
 bool placement_room_elsewhere(const struct placement *p)
@@ -105,7 +105,7 @@ bool placement_room_elsewhere(const struct placement *p)
 	bool room = p->room_elsewhere;
 
 	for (size_t i = 0; i < p->nnodes && !room; i++)
-		room = !p->nodes[i].self && placement_has_room(p, &p->nodes[i]);
+		room = !p->nodes[i].self && placement_has_room(p, &p->nodes[i].vector);
 	return room;
 }
 
@@ -261,7 +261,7 @@ static int placement_write_nodes(const struct placement *p, enum placement_form 
 		const struct placement_node *n = &p->nodes[i];
 
 		if (!all && !placement_examined(p, n->vector.name)) {
-			room |= !n->self && placement_has_room(p, n);
+			room |= !n->self && placement_has_room(p, &n->vector);
 			continue;
 		}
 		if (json_array_append_new(list, placement_node_json(n))) {

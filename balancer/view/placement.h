@@ -187,7 +187,7 @@ json_t *placement_take_view(struct placement *placement);
 size_t placement_known(const struct placement *placement);
 /* Returns the memory that the job needs; 0: unknown. */
 double placement_wanted_mb(const struct placement *placement);
-bool placement_has_room(const struct placement *placement, const struct placement_node *node);
+bool placement_has_room(const struct placement *placement, const struct iocom_vector *node);
 /* Returns whether a node other than home has room for the job's memory. */
 bool placement_room_elsewhere(const struct placement *placement);
 

@@ -6,8 +6,10 @@
  *
  *   plan    from the request's bytes until the rules' plan stands
  *   told    ... until the text of the plan with its reasons stands, no more
- *   whole   ... until the text of the answer stands: home_place and the JSON's text; the
- *           baseline makes the answer that home made then, with the vectors of all nodes
+ *   whole   ... until the text of the answer stands, of a job that runs: home_place with a
+ *           guest that takes it at once, a journal in memory, and the JSON's text; the
+ *           baseline makes the answer that home made before, with the vectors of all nodes,
+ *           and writes no journal
  *
  * The vectors are drawn at random.  Before each pair of decisions a hundredth of the nodes
  * tells a new vector and one job is placed; then both ways answer the same request with
@@ -15,7 +17,7 @@
  * are medians over the pairs.  Where the nodes stand in the order of their names, as the
  * rebuilt view has them, both give the same plan; this is checked.
  *
- * Not in it: the socket, the reading of this node's own load, the journal, admission.
+ * Not in it: the socket, the reading of this node's own load, the guest's admission.
  * Arguments: only these policies.
  */
 #include <jansson.h>
@@ -24,10 +26,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/cluster/vector_codec.h"
 #include "agent/home/home_own.h"
-#include "agent/home/need.h"
-#include "balancer/view/plan_json.h"
+#include "agent/home/need_resolve.h"
+#include "balancer/view/placement.h"
 #include "tests/lib/rebuilt_view.h"
 #include "user/clock.h"
 #include "user/pack.h"
@@ -133,13 +134,27 @@ static bool is_mute(void *arg)
 	return false;
 }
 
+/* A guest that takes the job; its next vector has it already, so that nothing is charged. */
+static int grant(void *arg, const char *node, const char *address, uint16_t port,
+		 const struct peer_request *request, peers_answered answered, void *place,
+		 struct iocom_err *err)
+{
+	struct peer_answer answer = {.grant = {.granted = true, .boot_id = 1}};
+
+	(void)arg, (void)node, (void)address, (void)port, (void)err;
+	answer.grant.lease_ms = request->order->lease_ms;
+	strcpy(answer.grant.nonce, "0123456789abcdef");
+	answered(place, 0, &answer, NULL);
+	return 0;
+}
+
 static void home_init(struct cluster *c)
 {
 	struct home_config config = {
 		.base = &c->base,
 		.matrix = &c->matrix,
 		.skews = &c->skews,
-		.ports = {.arg = c, .own_vector = own_vector, .mute = is_mute},
+		.ports = {.arg = c, .own_vector = own_vector, .mute = is_mute, .ask = grant},
 	};
 
 	c->base = (struct base){
@@ -204,21 +219,19 @@ static void live(struct cluster *c)
 
 static void request_pack(msgpack_sbuffer *out, const char *policy)
 {
-	msgpack_packer pk;
+	struct placement_ask ask;
 
-	pack_begin(&pk, out, 7);
-	pack_str(&pk, "op", "place");
-	pack_str(&pk, "policy", policy);
-	pack_str(&pk, "class", "sort");
-	pack_str(&pk, "cwd", "/home/user/work");
-	pack_str(&pk, "executable", "/usr/bin/sort");
-	pack_bool(&pk, "run", false);
-	pack_key(&pk, "need");
-	msgpack_pack_map(&pk, 4);
-	pack_f64(&pk, "io_per_s", 50 + draw(100));
-	pack_f64(&pk, "requests", 500 + draw(5000));
-	pack_f64(&pk, "memory_mb", draw(2000));
-	pack_f64(&pk, "cpu_s", 1 + draw(60));
+	placement_ask_init(&ask);
+	snprintf(ask.policy, sizeof(ask.policy), "%s", policy);
+	strcpy(ask.class_name, "sort");
+	strcpy(ask.cwd, "/home/user/work");
+	strcpy(ask.executable, "/usr/bin/sort");
+	ask.run = true;
+	ask.need.value[NEED_IO_PER_S] = 50 + draw(100);
+	ask.need.value[NEED_REQUESTS] = 500 + draw(5000);
+	ask.need.value[NEED_MEMORY_MB] = draw(2000);
+	ask.need.value[NEED_CPU_S] = 1 + draw(60);
+	placement_ask_pack(&ask, out);
 }
 
 struct asked {
@@ -235,34 +248,35 @@ struct path {
 	char *text;
 };
 
-static void take(struct cluster *c, const struct asked *asked, struct need *need,
+static void take(struct cluster *c, const struct asked *asked, struct placement *p,
 		 struct rules_request *request)
 {
 	struct profile profile;
 	msgpack_unpacked map;
 
+	placement_init(p);
 	must(unpack_map(&map, asked->bytes, asked->length) == 0);
-	must(profile_get(c->home->profiles, 0, "sort", &profile, NULL) != 0);
-	must(need_resolve(need, unpack_get(&map.data, "need"), NULL, NULL) == 0);
-	need_request(need, request);
+	must(placement_ask_unpack(&p->ask, &map.data, NULL) == 0);
+	must(profile_get(c->home->profiles, 0, p->ask.class_name, &profile, NULL) != 0);
+	need_resolve(&p->need, &p->ask.need, NULL);
+	need_request(&p->need, request);
 	msgpack_unpacked_destroy(&map);
 }
 
 /* The vectors of all nodes. */
-static json_t *rows(const struct view_file *file, const struct cluster *c)
+static void all_nodes(const struct cluster *c, const struct view_file *file, struct placement *p)
 {
-	json_t *list = json_array();
-
+	p->nodes = calloc(file->nnodes, sizeof(*p->nodes));
+	must(p->nodes != NULL);
 	for (uint32_t i = 0; i < file->nnodes; i++) {
 		const struct matrix_entry *e = matrix_find(&c->matrix, file->nodes[i].node.name);
-		json_t *o = json_object();
 
-		must(vector_json(e ? &e->vector : &c->own, o) == 0);
-		json_object_set_new(o, "self", json_boolean(!e));
-		json_object_set_new(o, "age_ms", json_real(file->nodes[i].node.age_ms));
-		json_array_append_new(list, o);
+		p->nodes[p->nnodes++] = (struct placement_node){
+			.vector = e ? e->vector : c->own,
+			.age_ms = file->nodes[i].node.age_ms,
+			.self = !e,
+		};
 	}
-	return list;
 }
 
 static void write_text(struct path *path)
@@ -276,21 +290,26 @@ static void rebuilt(struct cluster *c, const struct asked *asked, struct path *p
 {
 	struct view_decision decision;
 	struct view_file file;
-	struct need need;
+	struct placement p;
 
 	path->begin = now_us();
 	view_charges_settle(&c->charges, &c->matrix, loop_boot_ns(c->base.loop));
 	must(view_build(&c->own, &c->matrix, &c->charges, loop_boot_ns(c->base.loop), &file) == 0);
-	take(c, asked, &need, &file.job);
-	file.seed = asked->seed;
+	take(c, asked, &p, &file.job);
+	file.seed = p.seed = asked->seed;
 	must(view_decide(&file, &asked->policy, &decision, NULL) == 0);
 	path->decided = now_us();
-	path->answer = json_pack("{s:s,s:s,s:b,s:o,s:o,s:[],s:o,s:I}", "policy", asked->policy.name,
-				 "home", "home", "forced", false, "need", need_json(&need), "plan",
-				 plan_json(&decision, true), "refused", "nodes", rows(&file, c),
-				 "seed", (json_int_t)asked->seed);
+	must(plan_record_take(&p.plan, plan_json(&decision, true)) == 0);
+	all_nodes(c, &file, &p);
+	p.policy = asked->policy.name;
+	p.home = "home";
+	p.node = p.plan.node;
+	p.need_given = NEED_ALL;
+	p.ask.run = false; /* then the answer has them all */
+	path->answer = placement_json(&p, PLACEMENT_ANSWER);
 	view_decision_fini(&decision);
 	view_file_fini(&file);
+	placement_fini(&p);
 	write_text(path);
 }
 
@@ -298,16 +317,17 @@ static void kept_plan(struct cluster *c, const struct asked *asked, struct path 
 {
 	struct view_decision decision;
 	struct rules_request job;
-	struct need need;
+	struct placement p;
 
 	path->begin = now_us();
 	must(cluster_view_refresh(c->home->view, &c->own, loop_boot_ns(c->base.loop)) == 0);
-	take(c, asked, &need, &job);
+	take(c, asked, &p, &job);
 	must(cluster_view_decide(c->home->view, &asked->policy, &job, asked->seed, &decision,
 				 NULL) == 0);
 	path->decided = now_us();
 	path->answer = plan_json(&decision, true);
 	view_decision_fini(&decision);
+	placement_fini(&p);
 	write_text(path);
 }
 

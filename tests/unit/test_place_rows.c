@@ -378,6 +378,62 @@ static void test_attempts(void **state)
 	down();
 }
 
+static bool shows(const struct placement *p, const char *name)
+{
+	size_t times = 0;
+
+	for (size_t i = 0; i < p->nnodes; i++)
+		times += !strcmp(p->nodes[i].vector.name, name);
+	assert_true(times <= 1);
+	return times;
+}
+
+static void must_show_plan(const struct placement *p)
+{
+	assert_true(p->nodes[0].self && shows(p, "n1") && shows(p, p->plan.node));
+	for (size_t i = 0; i < p->plan.nreasons; i++)
+		assert_true(shows(p, p->plan.reasons[i].node));
+	for (size_t i = 0; i < p->plan.ncandidates; i++)
+		assert_true(shows(p, p->plan.candidates[i]));
+	for (size_t i = 0; i < p->plan.ntied; i++)
+		assert_true(shows(p, p->plan.tied[i]));
+}
+
+/* All nodes of a small cluster; of a large one home, and those that the decision names. */
+static void test_nodes_shown(void **state)
+{
+	struct placement_ask ask = usual();
+	const struct placement *p = &client.answer;
+
+	(void)state;
+	up(PLACEMENT_ROW_WHOLE, 9);
+	submit(&ask);
+	assert_int_equal(p->nnodes, PLACEMENT_ROW_WHOLE);
+	assert_int_equal(placement_known(p), PLACEMENT_ROW_WHOLE);
+	assert_false(p->room_elsewhere); /* of those that are not shown: there are none */
+	assert_true(placement_room_elsewhere(p));
+	down();
+	up(300, 9);
+	strcpy(ask.node, "n277");
+	submit(&ask);
+	assert_true(shows(p, "n277"));
+	must_show_plan(p);
+	assert_int_equal(placement_known(p), 300);
+	assert_true(p->room_elsewhere && p->nnodes < 60);
+	ask.need.value[NEED_MEMORY_MB] = 901; /* each of them has 900 left at most */
+	submit(&ask);
+	assert_false(p->room_elsewhere || placement_room_elsewhere(p));
+	ask.need.value[NEED_MEMORY_MB] = 900;
+	ask.node[0] = 0;
+	submit(&ask);
+	must_show_plan(p); /* most of them failed */
+	ask.run = false;
+	submit(&ask);
+	assert_int_equal(p->nnodes, 300); /* who only asks gets them all */
+	assert_true(placement_room_elsewhere(p));
+	down();
+}
+
 /* The row of a job that runs, for clusters of three sizes. */
 static void test_row_size(void **state)
 {
@@ -393,6 +449,7 @@ static void test_row_size(void **state)
 		of[i] = last_row(&row);
 		/* A client that runs a job gets the examined nodes, as the row has them. */
 		assert_int_equal(placement_known(&client.answer), nodes);
+		assert_in_range(client.answer.nnodes, 2, 60);
 		assert_int_equal(client.answer.nnodes, row.nnodes);
 		assert_int_equal(placement_known(&row), nodes);
 		placement_fini(&row);
@@ -418,6 +475,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_asked_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mistakes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_attempts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nodes_shown, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_row_size, setup, teardown),
 	};
 	int rc;
