@@ -16,8 +16,9 @@ struct disk_file {
 static struct {
 	sqlite3_vfs vfs, *real;
 	char part[64];
-	unsigned nth, seen, failed;
-	bool for_good;
+	unsigned nth, times, seen, failed;
+	int error; /* that such a write gets */
+	bool locked;
 } disk;
 
 static sqlite3_file *real_of(sqlite3_file *file)
@@ -25,14 +26,13 @@ static sqlite3_file *real_of(sqlite3_file *file)
 	return ((struct disk_file *)file)->real;
 }
 
-static bool is_full_for(sqlite3_file *file)
+static bool disk_refuses(sqlite3_file *file)
 {
 	const char *path = ((struct disk_file *)file)->path;
 
-	if (!disk.nth || !path || !strstr(path, disk.part))
+	if (!disk.nth || !strstr(path ? path : "", disk.part))
 		return false;
-	disk.seen++;
-	if (disk.seen != disk.nth && !(disk.for_good && disk.seen > disk.nth))
+	if (++disk.seen < disk.nth || disk.seen - disk.nth >= disk.times)
 		return false;
 	disk.failed++;
 	return true;
@@ -40,8 +40,8 @@ static bool is_full_for(sqlite3_file *file)
 
 static int disk_write(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
 {
-	return is_full_for(file) ? SQLITE_FULL
-				 : real_of(file)->pMethods->xWrite(real_of(file), data, n, at);
+	return disk_refuses(file) ? disk.error
+				  : real_of(file)->pMethods->xWrite(real_of(file), data, n, at);
 }
 
 static int disk_sync(sqlite3_file *file, int flags)
@@ -107,8 +107,11 @@ static int disk_shm_map(sqlite3_file *file, int page, int size, int extend, void
 	return real_of(file)->pMethods->xShmMap(real_of(file), page, size, extend, out);
 }
 
+/* The first of these locks is that of who writes (WAL). */
 static int disk_shm_lock(sqlite3_file *file, int at, int n, int flags)
 {
+	if (disk.locked && at == 0 && flags == (SQLITE_SHM_LOCK | SQLITE_SHM_EXCLUSIVE))
+		return SQLITE_BUSY;
 	return real_of(file)->pMethods->xShmLock(real_of(file), at, n, flags);
 }
 
@@ -154,6 +157,19 @@ static int disk_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file
 	return rc;
 }
 
+static int disk_delete(sqlite3_vfs *vfs, const char *name, int sync)
+{
+	(void)vfs;
+	(void)sync;
+	return disk.real->xDelete(disk.real, name, 0);
+}
+
+static int disk_sleep(sqlite3_vfs *vfs, int us)
+{
+	(void)vfs;
+	return disk.locked ? us : disk.real->xSleep(disk.real, us);
+}
+
 void full_disk_use(void)
 {
 	if (disk.real)
@@ -164,16 +180,39 @@ void full_disk_use(void)
 	disk.vfs.pNext = NULL;
 	disk.vfs.szOsFile = (int)sizeof(struct disk_file) + disk.real->szOsFile;
 	disk.vfs.xOpen = disk_open;
+	disk.vfs.xDelete = disk_delete;
+	disk.vfs.xSleep = disk_sleep;
 	if (sqlite3_vfs_register(&disk.vfs, 1) != SQLITE_OK)
 		abort();
 }
 
-void full_disk_fail(const char *part, unsigned nth, bool for_good)
+static void disk_fail(int error, const char *part, unsigned nth, unsigned times)
 {
 	snprintf(disk.part, sizeof(disk.part), "%s", part);
+	disk.error = error;
 	disk.nth = nth;
-	disk.for_good = for_good;
+	disk.times = times;
 	disk.seen = disk.failed = 0;
+}
+
+void full_disk_fail(const char *part, unsigned nth, unsigned times)
+{
+	disk_fail(SQLITE_FULL, part, nth, times);
+}
+
+void full_disk_break(const char *part, unsigned nth, unsigned times)
+{
+	disk_fail(SQLITE_IOERR_WRITE, part, nth, times);
+}
+
+void full_disk_lock(bool locked)
+{
+	disk.locked = locked;
+}
+
+void full_disk_mend(void)
+{
+	disk_fail(SQLITE_OK, "", 0, 0);
 }
 
 unsigned full_disk_failed(void)

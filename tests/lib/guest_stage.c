@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "agent/jobs/journal_sql.h"
-#include "tests/lib/failing_disk.h"
+#include "tests/lib/full_disk.h"
 #include "user/attach.h"
 #include "user/clock.h"
 #include "user/pack.h"
@@ -208,7 +208,7 @@ int gstage_setup(void **state)
 	(void)state;
 	memset(&gstage, 0, sizeof(gstage));
 	shims_up();
-	failing_disk_up();
+	full_disk_use();
 	strcpy(gstage.dir, "/tmp/iocom-guest-XXXXXX");
 	if (!mkdtemp(gstage.dir))
 		return -1;
@@ -261,7 +261,7 @@ void gstage_kill_agent(void)
 {
 	enum log_level level = gstage.log.level;
 
-	failing_disk_at(0, 0);
+	full_disk_mend();
 	gstage.log.level = 0; /* it says nothing any more */
 	gstage_stop_agent();
 	gstage.log.level = level;
@@ -279,13 +279,12 @@ void gstage_restart(void)
 int gstage_teardown(void **state)
 {
 	(void)state;
-	failing_disk_at(0, 0);
-	failing_disk_locked(false);
+	full_disk_mend();
+	full_disk_lock(false);
 	if (gstage.guest)
 		gstage_stop_agent();
 	trace_end();
 	journal_close(gstage.journal);
-	failing_disk_down();
 	loop_free(gstage.base.loop);
 	shims_down();
 	msgpack_sbuffer_destroy(&bound);

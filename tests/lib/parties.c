@@ -548,7 +548,7 @@ void parties_begin(struct parties *all, unsigned count)
 {
 	*all = (struct parties){0};
 	full_disk_use();
-	full_disk_fail("", 0, false);
+	full_disk_mend();
 	/* In memory, where there is such a place: a busy disk is not waited for. */
 	snprintf(all->dir, sizeof(all->dir), "%s/iocom-parties-XXXXXX",
 		 access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
@@ -580,7 +580,7 @@ void parties_end(struct parties *all)
 
 	if (!all->loop)
 		return;
-	full_disk_fail("", 0, false);
+	full_disk_mend();
 	for (unsigned i = 0; i < all->count; i++)
 		party_stop(&all->nodes[i]);
 	parties_must(all, shims_most() <= 1, "two attempts of one job ran at the same time");

@@ -8,7 +8,6 @@
 
 #include <signal.h>
 
-#include "tests/lib/failing_disk.h"
 #include "tests/lib/guest_stage.h"
 #include "tests/unit/guest_accounts.h"
 #include "user/clock.h"

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "agent/guest/guest_own.h"
-#include "tests/lib/failing_disk.h"
+#include "tests/lib/full_disk.h"
 #include "tests/lib/guest_stage.h"
 #include "tests/unit/guest_accounts.h"
 
@@ -362,12 +362,12 @@ static void test_journal_does_not_take_a_start(void **state)
 
 	(void)state;
 	strcpy(nonce, gstage_admit(&order)->nonce);
-	failing_disk_at(1, FAILING_DISK_ALWAYS);
+	full_disk_break("", 1, FULL_DISK_ALWAYS);
 	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), -EIO);
-	failing_disk_at(0, 0);
-	failing_disk_locked(true);
+	full_disk_mend();
+	full_disk_lock(true);
 	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), -EIO);
-	failing_disk_locked(false);
+	full_disk_lock(false);
 	assert_int_equal(shims.n, 0);
 	gstage_show();
 	/* The place is still his. */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "agent/guest/replays.h"
-#include "tests/lib/failing_disk.h"
+#include "tests/lib/full_disk.h"
 #include "tests/lib/guest_stage.h"
 #include "tests/unit/guest_accounts.h"
 #include "user/clock.h"
@@ -59,9 +59,9 @@ static void test_shown_again(void **state)
 
 	(void)state;
 	gstage_run("n2-1-1", 10);
-	failing_disk_at(1, FAILING_DISK_ALWAYS);
+	full_disk_break("", 1, FULL_DISK_ALWAYS);
 	assert_int_equal(gstage_attach("n2-1-1", &once), -EIO);
-	failing_disk_at(0, 0);
+	full_disk_mend();
 	assert_int_equal(gstage_attach("n2-1-1", &once), 0);
 	assert_int_equal(gstage_attach("n2-1-1", &once), -EACCES);
 	shim_record("n2-1-1")->lives = true;

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "agent/jobs/journal_sql.h"
-#include "tests/lib/failing_disk.h"
+#include "tests/lib/full_disk.h"
 #include "tests/lib/guest_stage.h"
 #include "tests/unit/guest_accounts.h"
 #include "user/clock.h"
@@ -149,13 +149,13 @@ static void test_end_is_not_written(void **state)
 {
 	(void)state;
 	gstage_run("n2-1-1", 10);
-	failing_disk_at(1, FAILING_DISK_ALWAYS);
+	full_disk_break("", 1, FULL_DISK_ALWAYS);
 	shim_exited("n2-1-1", 0, 5);
 	gstage_pass(20);
 	gstage_home_ok(PEER_DONE, "n2-1-1");
 	gstage_show();
 	gstage_pass(3000);
-	failing_disk_at(0, 0);
+	full_disk_mend();
 	gstage_show();
 	gstage_pass(1000);
 	gstage_show();
@@ -168,10 +168,10 @@ static void test_journal_is_locked(void **state)
 {
 	(void)state;
 	gstage_run("n2-1-1", 10);
-	failing_disk_locked(true);
+	full_disk_lock(true);
 	shim_exited("n2-1-1", 0, 5);
 	gstage_pass(100);
-	failing_disk_locked(false);
+	full_disk_lock(false);
 	gstage_pass(1000);
 	gstage_show();
 	trace_compare(__func__);
@@ -235,10 +235,10 @@ static void test_start_is_not_written(void **state)
 
 	(void)state;
 	gstage_launch(&order);
-	failing_disk_at(1, FAILING_DISK_ALWAYS);
+	full_disk_break("", 1, FULL_DISK_ALWAYS);
 	shim_started("n2-1-1", 10);
 	gstage_pass(20);
-	failing_disk_at(0, 0);
+	full_disk_mend();
 	gstage_home_ok(PEER_STARTED, "n2-1-1");
 	gstage_chores(2);
 	gstage_show();
@@ -330,9 +330,9 @@ static void each_write(unsigned times)
 	do {
 		gstage_teardown(NULL);
 		assert_int_equal(gstage_setup(NULL), 0);
-		failing_disk_at(++n, times);
+		full_disk_break("", ++n, times);
 		two_jobs();
-		failures = failing_disk_failures();
+		failures = full_disk_failed();
 		assert_int_equal(shims.n, 2);
 		assert_true(!gstage.counters.journal_failures == !failures);
 		for (int i = 0; i < 2; i++) {

@@ -111,7 +111,7 @@ static void one_job(void)
 
 static void full_disk(void)
 {
-	full_disk_fail("/n2/", 1, true);
+	full_disk_fail("/n2/", 1, FULL_DISK_ALWAYS);
 }
 
 static void deaf(void)
@@ -190,7 +190,7 @@ static void test_each_refusal_leads_on(void **state)
 		node(2)->set = set;
 		node(2)->load = load;
 		parties_no_rules(&all);
-		full_disk_fail("", 0, false);
+		full_disk_mend();
 		if (!node(2)->runs)
 			party_start(node(2));
 		parties_pass(&all, NO_CLIENT_MS);
@@ -790,11 +790,11 @@ static unsigned fail_each_write(const struct party_submission *s, bool for_good)
 		size_t held = leases();
 		bool over;
 
-		full_disk_fail("/n1/", nth, for_good);
+		full_disk_fail("/n1/", nth, for_good ? FULL_DISK_ALWAYS : 1);
 		party_place(node(1), &client, s);
 		parties_pass(&all, 100);
 		over = !full_disk_failed();
-		full_disk_fail("", 0, false);
+		full_disk_mend();
 		is_whole(&client, NULL, held);
 		if (!over)
 			continue;
@@ -840,11 +840,11 @@ static bool fail_next_attempt(unsigned nth)
 	node(2)->cut = true;
 	parties_pass(&all, LEASE_MS + LEASE_MARGIN_MS(LEASE_MS) + 1000);
 	s.again = lost;
-	full_disk_fail("/n1/", nth, false);
+	full_disk_fail("/n1/", nth, 1);
 	party_place(node(1), &client, &s);
 	parties_pass(&all, 100);
 	over = !full_disk_failed();
-	full_disk_fail("", 0, false);
+	full_disk_mend();
 	is_whole(&client, lost, 0);
 	assert_true(client.answer || !over);
 	/* Lost it may be, doubled never: who has no answer may ask again. */
