@@ -20,6 +20,7 @@
 #include "agent/base/accounts.h"
 #include "tests/lib/full_disk.h"
 #include "tests/lib/shims.h"
+#include "tests/lib/trace.h"
 #include "user/clock.h"
 #include "user/pack.h"
 
@@ -162,73 +163,22 @@ const char *party_journal(struct party *party, const char *job)
 
 /* --- golden traces --------------------------------------------------------------------- */
 
-/* Where the journals are differs from run to run. */
-static char *without_directory(const struct parties *all)
+void parties_golden(struct parties *all, const char *name)
 {
-	char *text = NULL;
-	size_t size, n = strlen(all->dir);
+	char file[64], *text = NULL;
+	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	for (const char *p = all->trace_text, *hit; *p; p = hit + n) {
-		hit = strstr(p, all->dir);
-		if (!hit) {
-			fputs(p, out);
-			break;
-		}
-		fprintf(out, "%.*sDIR", (int)(hit - p), p);
-	}
-	fclose(out);
-	return text;
-}
-
-static void golden_update(const char *path, const char *text)
-{
-	FILE *out = fopen(path, "w");
-
-	assert_non_null(out);
-	fputs(text, out);
-	assert_int_equal(fclose(out), 0);
-}
-
-static void golden_compare(const char *path, const char *text)
-{
-	FILE *in = fopen(path, "r");
-	char line[1024];
-	int number = 0;
-
-	if (!in)
-		fail_msg("%s: cannot be read; GOLDEN_UPDATE=1 writes it", path);
-	while (fgets(line, sizeof(line), in)) {
-		size_t n = strlen(line);
-
-		number++;
-		if (strncmp(text, line, n))
-			fail_msg("%s:%d: expected: %s  it is: %.*s", path, number, line,
-				 (int)strcspn(text, "\n"), text);
-		text += n;
-	}
-	fclose(in);
-	if (*text)
-		fail_msg("%s:%d: more comes: %.*s", path, number + 1, (int)strcspn(text, "\n"),
-			 text);
-}
-
-void parties_golden(struct parties *all, const char *name)
-{
-	const char *dir = getenv("GOLDEN_DIR");
-	char path[256], *text;
-
 	for (unsigned i = 0; i < all->count; i++)
 		tell_journal(&all->nodes[i], all->trace);
 	for (unsigned i = 0; i < all->count; i++)
 		tell_counters(&all->nodes[i], all->trace);
 	fflush(all->trace);
-	text = without_directory(all);
-	snprintf(path, sizeof(path), "%s/agent_%s.txt", dir ? dir : "tests/golden", name);
-	if (getenv("GOLDEN_UPDATE"))
-		golden_update(path, text);
-	golden_compare(path, text);
+	trace_hide(out, all->trace_text, all->dir);
+	fclose(out);
+	snprintf(file, sizeof(file), "agent_%s", name);
+	trace_golden(file, NULL, text);
 	free(text);
 }
 

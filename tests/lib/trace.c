@@ -15,7 +15,7 @@
 #include "user/clock.h"
 
 static struct {
-	char path[256];
+	const char *name; /* of its file */
 	const struct loop *loop;
 	const char *hidden;
 	uint64_t since_ns;
@@ -25,26 +25,137 @@ static struct {
 	size_t size;
 } trace;
 
-void trace_file(const char *name)
+/* --- golden files ----------------------------------------------------------------------- */
+
+static void golden_path(char path[512], const char *name)
 {
 	const char *dir = getenv("GOLDEN_DIR");
-	FILE *file;
 
-	snprintf(trace.path, sizeof(trace.path), "%s/%s.txt", dir ? dir : "tests/golden", name);
-	file = getenv("GOLDEN_UPDATE") ? fopen(trace.path, "w") : NULL;
-	if (file)
-		fclose(file);
+	snprintf(path, 512, "%s/%s.txt", dir ? dir : "tests/golden", name);
 }
 
-/* TEXT, with DIR for the path that differs from run to run. */
-static void trace_put(const char *text)
+static void golden_write(const char *path, const char *title, const char *text)
 {
-	size_t n = strlen(trace.hidden);
+	FILE *out = fopen(path, title ? "a" : "w");
+
+	assert_non_null(out);
+	if (title)
+		fprintf(out, "== %s\n%s\n", title, text);
+	else
+		fputs(text, out);
+	assert_int_equal(fclose(out), 0);
+}
+
+/* Its text; NULL: it cannot be read. */
+static char *golden_read(const char *path)
+{
+	FILE *in = fopen(path, "r"), *out;
+	char *text = NULL;
+	size_t size;
+	int c;
+
+	if (!in)
+		return NULL;
+	out = open_memstream(&text, &size);
+	assert_non_null(out);
+	while ((c = fgetc(in)) != EOF)
+		fputc(c, out);
+	fclose(in);
+	fclose(out);
+	return text;
+}
+
+/* The section in ALL, which is cut at its end: a blank line before the next one, or the last. */
+static char *golden_section(char *all, const char *title)
+{
+	char head[128], *at, *end;
+
+	if (!all || !title)
+		return all;
+	snprintf(head, sizeof(head), "== %s\n", title);
+	at = strstr(all, head);
+	if (!at)
+		return NULL;
+	at += strlen(head);
+	end = strstr(at, "\n== ");
+	if (!end && *at && at[strlen(at) - 1] == '\n')
+		end = at + strlen(at) - 1;
+	if (end)
+		*end = 0;
+	return at;
+}
+
+static size_t line_length(const char *text)
+{
+	size_t n = strcspn(text, "\n");
+
+	return n + (text[n] == '\n');
+}
+
+static int golden_line(const char *all, const char *at)
+{
+	int line = 1;
+
+	while (all < at)
+		line += *all++ == '\n';
+	return line;
+}
+
+static void golden_compare(const char *path, const char *all, const char *there, const char *now)
+{
+	size_t n = line_length(now);
+
+	while (n && !strncmp(there, now, n)) {
+		there += n;
+		now += n;
+		n = line_length(now);
+	}
+	if (*now || *there)
+		fail_msg("%s:%d: expected: %.*s\n  it is: %.*s\n  GOLDEN_UPDATE=1 rewrites it",
+			 path, golden_line(all, there), (int)strcspn(there, "\n"), there,
+			 (int)strcspn(now, "\n"), now);
+}
+
+void trace_golden(const char *name, const char *title, const char *text)
+{
+	char path[512], *all;
+	const char *there;
+
+	golden_path(path, name);
+	if (getenv("GOLDEN_UPDATE"))
+		golden_write(path, title, text);
+	all = golden_read(path);
+	there = golden_section(all, title);
+	if (there)
+		golden_compare(path, all, there, text);
+	else
+		fail_msg("%s: there is no %s; GOLDEN_UPDATE=1 writes it", path,
+			 title ? title : "such file");
+	free(all);
+}
+
+void trace_hide(FILE *out, const char *text, const char *hidden)
+{
+	size_t n = strlen(hidden);
 	const char *at;
 
-	for (; (at = strstr(text, trace.hidden)); text = at + n)
-		fprintf(trace.out, "%.*sDIR", (int)(at - text), text);
-	fputs(text, trace.out);
+	for (; (at = strstr(text, hidden)); text = at + n)
+		fprintf(out, "%.*sDIR", (int)(at - text), text);
+	fputs(text, out);
+}
+
+/* --- traces ----------------------------------------------------------------------------- */
+
+void trace_file(const char *name)
+{
+	char path[512];
+	FILE *file;
+
+	trace.name = name;
+	golden_path(path, name);
+	file = getenv("GOLDEN_UPDATE") ? fopen(path, "w") : NULL;
+	if (file)
+		fclose(file);
 }
 
 static void trace_time(void)
@@ -64,7 +175,7 @@ static ssize_t trace_logged(void *cookie, const char *data, size_t n)
 		return (ssize_t)n;
 	snprintf(line, sizeof(line), "log %.*s", (int)n, data);
 	trace_time();
-	trace_put(line);
+	trace_hide(trace.out, line, trace.hidden);
 	return (ssize_t)n;
 }
 
@@ -96,7 +207,7 @@ void trace_line(const char *fmt, ...)
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
 	trace_time();
-	trace_put(line);
+	trace_hide(trace.out, line, trace.hidden);
 	fputc('\n', trace.out);
 }
 
@@ -105,73 +216,14 @@ void trace_pause(bool pause)
 	trace.paused = pause;
 }
 
-static char *trace_read(void)
-{
-	FILE *in = fopen(trace.path, "r"), *out;
-	char *text = NULL;
-	size_t size;
-	int c;
-
-	if (!in)
-		return NULL;
-	out = open_memstream(&text, &size);
-	assert_non_null(out);
-	while ((c = fgetc(in)) != EOF)
-		fputc(c, out);
-	fclose(in);
-	fclose(out);
-	return text;
-}
-
-/* The section's first line; it ends before a line that begins with "==", or with the file. */
-static const char *trace_section(const char *all, const char *title)
-{
-	char head[128];
-	const char *at;
-
-	snprintf(head, sizeof(head), "== %s\n", title);
-	at = all ? strstr(all, head) : NULL;
-	return at ? at + strlen(head) : NULL;
-}
-
-static void trace_differs(const char *title, const char *there, const char *now)
-{
-	fprintf(trace.stderr_before, "%s, %s\n  there: %.*s\n  now:   %.*s\n", trace.path, title,
-		(int)strcspn(there, "\n"), there, (int)strcspn(now, "\n"), now);
-	fail_msg("the trace differs; GOLDEN_UPDATE=1 rewrites it");
-}
-
-static void trace_same(const char *title, const char *there)
-{
-	const char *now = trace.text;
-
-	while (*now && !strncmp(there, now, strcspn(now, "\n") + 1)) {
-		there += strcspn(now, "\n") + 1;
-		now += strcspn(now, "\n") + 1;
-	}
-	if (*now || (*there && strncmp(there, "\n== ", 4) && strcmp(there, "\n")))
-		trace_differs(title, there, now);
-}
-
+/* What the test framework says goes to the real standard error. */
 void trace_compare(const char *title)
 {
-	const char *there;
-	char *all;
-	FILE *file;
-
 	fflush(trace.log);
 	fflush(trace.out);
-	if (getenv("GOLDEN_UPDATE")) {
-		file = fopen(trace.path, "a");
-		assert_non_null(file);
-		fprintf(file, "== %s\n%s\n", title, trace.text);
-		assert_int_equal(fclose(file), 0);
-		return;
-	}
-	all = trace_read();
-	there = trace_section(all, title);
-	trace_same(title, there ? there : "(nothing: GOLDEN_UPDATE=1 writes it)");
-	free(all);
+	stderr = trace.stderr_before;
+	trace_golden(trace.name, title, trace.text);
+	stderr = trace.log;
 }
 
 void trace_end(void)

@@ -7,9 +7,11 @@
 #ifndef TEST_TRACE_H
 #define TEST_TRACE_H
 
+#include <stdio.h>
+
 #include "agent/base/loop.h"
 
-/* Before a program's first test; NAME: tests/golden/NAME.txt. */
+/* Before a program's first test; NAME, which is borrowed: tests/golden/NAME.txt. */
 void trace_file(const char *name);
 /* Times are LOOP's from now on; HIDDEN is a path that is written as DIR.  Both are borrowed. */
 void trace_begin(const struct loop *loop, const char *hidden);
@@ -20,5 +22,13 @@ void trace_pause(bool pause);
 void trace_compare(const char *title);
 /* In each tear-down. */
 void trace_end(void);
+
+/*
+ * Compares TEXT with section TITLE of tests/golden/NAME.txt, or (NULL) with the whole file, and
+ * fails at the first line that differs.
+ */
+void trace_golden(const char *name, const char *title, const char *text);
+/* Writes TEXT with DIR for each HIDDEN, a path that differs from run to run. */
+void trace_hide(FILE *out, const char *text, const char *hidden);
 
 #endif

@@ -6,17 +6,11 @@
  */
 #include <unistd.h>
 
+#include "tests/lib/trace.h"
 #include "tests/unit/rules_fixture.h"
 
 #define CASES	   6
 #define TASKS_HERE 12
-
-static const char *golden_dir(void)
-{
-	const char *dir = getenv("GOLDEN_DIR");
-
-	return dir != NULL ? dir : "tests/golden";
-}
 
 static void write_node(FILE *out, const struct rules_node *n)
 {
@@ -203,10 +197,11 @@ static void write_case(FILE *out, enum rules_policy policy, uint64_t seed)
 	rules_view_free(view);
 }
 
-static char *trace(enum rules_policy policy, size_t *size)
+static char *trace(enum rules_policy policy)
 {
 	char *text = NULL;
-	FILE *out = open_memstream(&text, size);
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
 	for (uint64_t seed = 1; seed <= CASES; seed++)
@@ -215,63 +210,21 @@ static char *trace(enum rules_policy policy, size_t *size)
 	return text;
 }
 
-static void update(const char *path, const char *text, size_t size)
+/* Compares TEXT, and frees it. */
+static void settle(const char *name, char *text)
 {
-	FILE *out = fopen(path, "w");
+	char file[64];
 
-	assert_non_null(out);
-	assert_int_equal(fwrite(text, 1, size, out), size);
-	assert_int_equal(fclose(out), 0);
-}
-
-/* Finds the first line that differs, to show it in the failure. */
-static void compare(const char *path, const char *text)
-{
-	FILE *in = fopen(path, "r");
-	char line[512];
-	int number = 0;
-
-	if (in == NULL) {
-		print_error("%s is missing; GOLDEN_UPDATE=1 writes it\n", path);
-		fail();
-	}
-	while (fgets(line, sizeof(line), in) != NULL) {
-		size_t n = strlen(line);
-
-		number++;
-		if (strncmp(text, line, n) != 0) {
-			print_error("%s:%d\n  there: %s  now:   %.*s\n", path, number, line,
-				    (int)strcspn(text, "\n"), text);
-			fclose(in);
-			fail();
-		}
-		text += n;
-	}
-	fclose(in);
-	assert_string_equal(text, "");
-}
-
-/* Compares or writes TEXT, and frees it. */
-static void settle(const char *name, char *text, size_t size)
-{
-	char path[512];
-
-	snprintf(path, sizeof(path), "%s/rules_%s.txt", golden_dir(), name);
-	if (getenv("GOLDEN_UPDATE") != NULL)
-		update(path, text, size);
-	compare(path, text);
+	snprintf(file, sizeof(file), "rules_%s", name);
+	trace_golden(file, NULL, text);
 	free(text);
 }
 
 static void decisions_match_their_traces(void **state)
 {
 	(void)state;
-	for (int p = 0; p < RULES_POLICIES; p++) {
-		size_t size;
-		char *text = trace(p, &size);
-
-		settle(rules_policy_name(p), text, size);
-	}
+	for (int p = 0; p < RULES_POLICIES; p++)
+		settle(rules_policy_name(p), trace(p));
 }
 
 /* Slowdowns that fall, jump and settle, with some noise; the disk grows busy. */
@@ -358,7 +311,7 @@ static void controllers_match_their_trace(void **state)
 	for (int c = 0; c < RULES_CONTROLLERS; c++)
 		write_controller(out, c);
 	assert_int_equal(fclose(out), 0);
-	settle("feedback", text, size);
+	settle("feedback", text);
 }
 
 int main(void)
