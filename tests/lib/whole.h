@@ -35,6 +35,8 @@ struct whole {
 /* JOURNAL: its file, or ":memory:".  0, or the error's sentence is on standard error. */
 int whole_new(struct whole *whole, const char *journal);
 void whole_free(struct whole *whole);
+/* The one of the process, made anew once in 512 uses, so that its journal stays small. */
+struct whole *whole_fresh(void);
 void whole_pass_ms(struct whole *whole, unsigned ms);
 
 /* A program of UID on a connection of its own: the other end, non-blocking; -1. */

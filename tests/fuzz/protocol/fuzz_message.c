@@ -108,22 +108,9 @@ static void same_again(const struct message *m)
 	peer_request_free(&two);
 }
 
-static struct whole *fuzzed(void)
-{
-	static struct whole whole;
-	static unsigned uses;
-
-	if (uses++ % 512)
-		return &whole;
-	if (uses > 1)
-		whole_free(&whole);
-	must(!whole_new(&whole, ":memory:"));
-	return &whole;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct whole *w = fuzzed();
+	struct whole *w = whole_fresh();
 	struct iocom_err err = {0};
 	msgpack_sbuffer answer;
 	msgpack_unpacked map;

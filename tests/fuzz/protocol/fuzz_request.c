@@ -45,20 +45,6 @@ bool sample(int n, FILE *out)
 
 FUZZ_SAMPLES
 
-/* Made anew once in a while, so that its journal stays small. */
-static struct whole *fuzzed(void)
-{
-	static struct whole whole;
-	static unsigned uses;
-
-	if (uses++ % 512)
-		return &whole;
-	if (uses > 1)
-		whole_free(&whole);
-	must(!whole_new(&whole, ":memory:"));
-	return &whole;
-}
-
 /* Whether the client of the only connection is still to get something. */
 static bool is_waiting(const struct whole *w)
 {
@@ -80,7 +66,7 @@ static bool is_recording(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct whole *w = fuzzed();
+	struct whole *w = whole_fresh();
 	char text[64] = "";
 	uint8_t type = 0;
 	unsigned answers;
