@@ -186,7 +186,7 @@ static int check_stdin(struct run *run, struct iocom_err *err)
 	return 0;
 }
 
-/* Returns 0: go on; 1: help was printed; -EINVAL: usage, with the sentence. */
+/* Returns 0: go on; 1: help was printed; -EINVAL: usage, with the reason in ERR. */
 static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 {
 	static const struct option own[] = {

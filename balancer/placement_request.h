@@ -31,10 +31,10 @@ void placement_request_init(struct placement_request *request);
 const struct option *placement_request_options(const struct option *own);
 /* Returns whether OPTION is our option of that name. */
 bool placement_request_is(int option, const char *name);
-/* Takes one option.  Returns 0; 1: OPTION is not ours; -EINVAL with the sentence. */
+/* Takes one option.  Returns 0; 1: OPTION is not ours; -EINVAL with the reason in ERR. */
 int placement_request_take(struct placement_request *request, int option, const char *value,
 			   struct iocom_err *err);
-/* Requests NODE, as --node does.  Returns 0 or -EINVAL with the sentence. */
+/* Requests NODE, as --node does.  Returns 0 or -EINVAL with the reason in ERR. */
 int placement_request_node(struct placement_request *request, const char *node,
 			   struct iocom_err *err);
 /* Copies the given class, or the file name of COMMAND (argv). */
@@ -43,13 +43,15 @@ void placement_request_class(const struct placement_request *request, char *cons
 /*
  * Packs the request "place" for COMMAND.  RUN false: the agent only decides.  EXECUTABLE is the
  * absolute path, or the bare name if PATH has none.  Returns 0, and the caller destroys OUT; or
- * -ENAMETOOLONG with the sentence.
+ * -ENAMETOOLONG with the reason in ERR.
  */
 int placement_request_pack(const struct placement_request *request, bool run, const char *cwd,
 			   const char *executable, char *const *command, msgpack_sbuffer *out,
 			   struct iocom_err *err);
-/* Packs as above, asks the agent and reads its answer, which the caller frees in any case.
- * Returns 0 or negative errno with the sentence. */
+/*
+ * Packs as above, asks the agent and reads its answer, which the caller frees in any case. Returns
+ * 0 or negative errno with the reason in ERR.
+ */
 int placement_request_ask(const struct placement_request *request, bool run, const char *cwd,
 			  const char *executable, char *const *command, struct placement *answer,
 			  struct iocom_err *err);

@@ -39,7 +39,7 @@ int sim_cluster_copy(struct sim_cluster *to, const struct sim_cluster *from); /*
 void sim_cluster_free(struct sim_cluster *c);
 /* Name of known machine I (0 ..); NULL at the end. */
 const char *sim_machine_name(unsigned int i);
-int sim_machine_by_name(const char *name, struct sim_machine *m); /* 0 or -ENOENT */
+int sim_machine_by_name(const char *name, struct sim_machine *m); /* Returns 0 or -ENOENT */
 /* The same for systems, which consist of SIM_GROUPS groups of machines. */
 #define SIM_GROUPS	 6
 #define SIM_SYSTEM_NODES 60

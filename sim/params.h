@@ -18,32 +18,32 @@ enum sim_fidelity {
 struct sim_params {
 	enum sim_fidelity fidelity;
 	uint64_t seed;
-	uint32_t threads;	      /* threads of one run; 1 */
-	double slice_ms, switch_ms;   /* 5.1; 10 and 0.1; switch 0: ideal processor sharing */
-	double page_fault_ms;	      /* 5.2; 8.1 */
-	bool page_fault_at_disk;      /* reading 2: at the FCFS disk, not a pure delay; true */
+	uint32_t threads;	    /* threads of one run; default 1 */
+	double slice_ms, switch_ms; /* 5.1; 10 and 0.1; switch 0: ideal processor sharing */
+	double page_fault_ms;	    /* 5.2; 8.1 */
+	bool page_fault_at_disk; /* reading 2: at the FCFS disk, not a pure delay; default true */
 	double information_period_ms; /* O-15; 0: every node knows all, always */
-	double measure_window_ms;     /* O-8(d): what `measured` averages over; 1000 */
-	bool measure_new_tasks;	  /* O-8(d): what has not been there for the whole window counts for
-				   * the rest as if alone; false: as a live agent, only its
-				   * computation; true */
-	bool follow_recorded;	  /* a recorded job runs where it really ran, whatever the policy
-				   * says; false */
-	bool cpu_load_runnable;	  /* reading 1: L_CPU counts runnable tasks, not resident; false
-				   */
-	bool transit_counts;	  /* reading 7: tasks in transit count at the target; true */
-	bool transfer_disk_work;  /* reading 5: moved data is work for both disks; false: a delay
-				   */
-	bool local_messages_free; /* reading 7: inside a node messages cost nothing; true */
-	bool port_contention;	  /* O-38: a port's flows share its bandwidth; true */
-	bool dedicated_buffer;	  /* O-3: the time alone uses the buffer; true */
+	double measure_window_ms;     /* O-8(d): what `measured` averages over; default 1000 */
+	bool measure_new_tasks; /* O-8(d): what has not been there for the whole window counts for
+				   the rest as if alone; false: as a live agent, only its
+				   computation; default true */
+	bool follow_recorded; /* a recorded job runs where it really ran, whatever the policy says;
+				 default false */
+	bool cpu_load_runnable;	 /* reading 1: L_CPU counts runnable tasks, not resident; default
+				    false */
+	bool transit_counts;	 /* reading 7: tasks in transit count at the target; default true */
+	bool transfer_disk_work; /* reading 5: moved data is work for both disks; false: a delay
+				  */
+	bool local_messages_free; /* reading 7: inside a node messages cost nothing; default true */
+	bool port_contention;	  /* O-38: a port's flows share its bandwidth; default true */
+	bool dedicated_buffer;	  /* O-3: the time alone uses the buffer; default true */
 	bool control_per_node;	  /* O-27: a controller a node; false: one a cluster */
-	bool bs_backfill;	  /* O-30: later jobs may pass a waiting one; false */
-	bool priority_decay;	  /* O-50: CPU hogs lose priority (ZAT); false */
-	double network_latency_ms; /* least time of anything between nodes; 0.1 */
-	double memory_scale;	   /* O-49: multiplies every job's memory_mb; 1 */
-	double cpu_scale;	   /* reading 6: multiplies every job's cpu_ms; 1 */
-	double warmup_ms;	   /* jobs that arrive before are not in the means; 0 */
+	bool bs_backfill;	  /* O-30: later jobs may pass a waiting one; default false */
+	bool priority_decay;	  /* O-50: CPU hogs lose priority (ZAT); default false */
+	double network_latency_ms; /* least time of anything between nodes; default 0.1 */
+	double memory_scale;	   /* O-49: multiplies every job's memory_mb; default 1 */
+	double cpu_scale;	   /* reading 6: multiplies every job's cpu_ms; default 1 */
+	double warmup_ms;	   /* jobs that arrive before are not in the means; default 0 */
 	double until_ms;	   /* stop then, 0: when all jobs are done */
 	double sample_ms;	   /* period of the time series; 0: none */
 	struct rules_params rules;

@@ -19,7 +19,7 @@ struct workload;
 struct workload_ops {
 	/* 1: *JOB is filled; 0: the stream has ended; negative errno with ERR set. */
 	int (*next)(void *state, struct sim_job *job, struct iocom_err *err);
-	int (*rewind)(void *state, struct iocom_err *err); /* 0 or negative errno */
+	int (*rewind)(void *state, struct iocom_err *err); /* Returns 0 or negative errno */
 	void (*free)(void *state);
 };
 
@@ -55,19 +55,19 @@ struct workload_options {
 	uint32_t nodes;	     /* number of homes for a trace without hosts; 0: the trace's own */
 	double from_s, to_s; /* only arrivals in between count; to_s 0: to the end */
 	uint64_t jobs_max;   /* 0: all */
-	double time_scale;   /* multiplies arrival times; 1 */
+	double time_scale;   /* multiplies arrival times; default 1 */
 	double memory_mean_mb, memory_shape; /* Pareto; 4, 1.5 (O-39) */
-	double io_per_ms;		     /* mean, uniform on [0, 2 mean]; 0 */
+	double io_per_ms;		     /* mean, uniform on [0, 2 mean]; default 0 */
 	double request_kb, request_sd_kb;    /* 256, 51.2 */
 	double reaccess;		     /* 5 (O-6) */
 	double faults_per_ms;		     /* 0.5 */
 	double initial_mb;		     /* 0 */
-	double min_cpu_ms;		     /* shorter jobs are left out; 0 */
-	double home_skew;    /* for jobs without hosts, like generator_params.home_skew; 0 */
-	uint32_t tasks_max;  /* wider jobs are folded to this many tasks with the same work; 0:
-			      * unchanged */
-	bool requested;	     /* SWF: use what was requested, not what was used; false */
-	double time_unit_s;  /* block csv: seconds per unit of its time column; 1 */
+	double min_cpu_ms;		     /* shorter jobs are left out; default 0 */
+	double home_skew;   /* for jobs without hosts, like generator_params.home_skew; default 0 */
+	uint32_t tasks_max; /* wider jobs are folded to this many tasks with the same work; 0:
+			     * unchanged */
+	bool requested;	    /* SWF: use what was requested, not what was used; default false */
+	double time_unit_s; /* block csv: seconds per unit of its time column; default 1 */
 	double burst_gap_ms; /* block csv: a job is a burst of requests at most so far apart; 0:
 			      * with the same stamp; negative: every request is a job */
 	int32_t run;	     /* CSD: number of the one-hour run (0 ..); -1: the first in the file */

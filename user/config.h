@@ -55,7 +55,7 @@ struct config_program {
  */
 int config_load(const struct config_program *program, int argc, char **argv, void *target,
 		struct iocom_err *err);
-/* Sets one key from text. Returns 0; -ENOENT: no such key; -EINVAL with the sentence. */
+/* Sets one key from text. Returns 0; -ENOENT: no such key; -EINVAL with the reason in ERR. */
 int config_set(const struct config_program *program, const char *name, const char *value,
 	       void *target, struct iocom_err *err);
 /* Reads one file. Returns 0 or negative errno with "FILE:LINE: sentence". */

@@ -28,7 +28,7 @@ struct deadline_task {
 		struct deadline_task *task); /* frees a task that nobody waits for; either thread */
 };
 
-/* 0, -ENOMEM, -EAGAIN (no thread), -EMFILE. */
+/* Returns 0, -ENOMEM, -EAGAIN (no thread), -EMFILE. */
 int deadline_new(struct deadline_thread **worker, struct iocom_err *err);
 /* Leaves a hanging thread behind, which then frees what it owns.  NULL is fine. */
 void deadline_free(struct deadline_thread *worker);

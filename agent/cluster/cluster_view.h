@@ -53,8 +53,8 @@ struct cluster_view;
 struct cluster_view *cluster_view_new(struct matrix *m);
 void cluster_view_free(struct cluster_view *v);
 /*
- * Before a decision: home is what OWN says, and charges older than VIEW_CHARGE_NS end.
- * 0, or -EINVAL (OWN is out of the range of the rules; home stays as it was).
+ * Before a decision: home is what OWN says, and charges older than VIEW_CHARGE_NS end. Returns 0,
+ * or -EINVAL (OWN is out of the range of the rules; home stays as it was).
  */
 int cluster_view_refresh(struct cluster_view *v, const struct iocom_vector *own, uint64_t now_ns);
 /*
@@ -70,9 +70,8 @@ int cluster_view_decide(struct cluster_view *v, const struct view_policy *policy
 			const struct rules_request *job, uint64_t seed,
 			struct view_decision *decision, struct iocom_err *err);
 /*
- * A copy of all that a decision looks at, to be freed: every node with its age and its
- * charges.  The job and the seed are the caller's.  Deciding on it gives the same plan.
- * 0 or -ENOMEM.
+ * A copy of all that a decision looks at, to be freed: every node with its age and its charges.
+ * The job and the seed are the caller's.  Deciding on it gives the same plan. Returns 0 or -ENOMEM.
  */
 int cluster_view_file(const struct cluster_view *v, uint64_t now_ns, struct view_file *out);
 

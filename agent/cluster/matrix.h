@@ -61,7 +61,7 @@ void matrix_init(struct matrix *m, const char *self);
 void matrix_fini(struct matrix *m);
 /* CHANGED (NULL: nobody any more) is told of what changes from now on. */
 void matrix_watch(struct matrix *m, matrix_changed *changed, void *arg);
-/* AGE_NS: how old the vector was when it was sent to us.  0, MATRIX_E_*, -ENOMEM. */
+/* AGE_NS: how old the vector was when it was sent to us.  Returns 0, MATRIX_E_*, -ENOMEM. */
 int matrix_put(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, uint64_t now_ns);
 /* Drops silent nodes, forgets long dropped ones; the number dropped now. */
 size_t matrix_expire(struct matrix *m, uint64_t now_ns);

@@ -45,7 +45,7 @@ struct clients_watch {
 	struct clients_watch *next;
 };
 
-/* 0; negative errno with the sentence (run directory not writable, for example). */
+/* Returns 0; negative errno with the reason in ERR (run directory not writable, for example). */
 int clients_new(struct clients **clients, const struct clients_config *config,
 		struct iocom_err *err);
 /*

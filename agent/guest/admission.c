@@ -182,7 +182,7 @@ static int go(struct way *way, const struct account *user, bool in_memory, struc
 	return rc == LINK ? admission_turn(way, text, in_memory, st) : rc;
 }
 
-/* Checks every directory on the way, then PATH itself.  0, THEIRS or negative errno. */
+/* Checks every directory on the way, then PATH itself.  Returns 0, THEIRS or negative errno. */
 static int admission_walk(const char *path, const struct account *user, bool in_memory,
 			  struct stat *st)
 {

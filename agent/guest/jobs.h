@@ -91,8 +91,8 @@ struct job *jobs_find(const struct jobs *jobs, const char *job);
 /* Counts UID's jobs here, including leases, without ended ones. */
 size_t jobs_of(const struct jobs *jobs, uid_t uid);
 /*
- * Finds the job and user that a cgroup belongs or belonged to; JOB and UID may be NULL.  0 or
- * -ENOENT.
+ * Finds the job and user that a cgroup belongs or belonged to; JOB and UID may be NULL.  Returns 0
+ * or -ENOENT.
  */
 int jobs_whose(const struct jobs *jobs, uint64_t cgroup_id, const char **job, uid_t *uid);
 /*

@@ -18,7 +18,7 @@ void launch_shims_close(struct launch_shims *shims);
  * Spawns PROGRAM in the shims' cgroup below SCOPE, or here, and then the program moves itself.
  * SHIMS may be NULL: then the cgroup is looked up.  FDS (N) become its 3, 4, 5, 6 and stay the
  * caller's; signals are reset to defaults, and the environment is one PATH, so that the program
- * inherits no LD_* variables.  Blocks until the program is executed.  0 or negative errno.
+ * inherits no LD_* variables.  Blocks until the program is executed.  Returns 0 or negative errno.
  */
 #define LAUNCH_FDS 4
 int launch_spawn(const char *program, const char *scope, struct launch_shims *shims, const int *fds,

@@ -45,7 +45,7 @@ struct spool_quota_sum {
 /*
  * Removes from JOBS_DIR what exceeds LIMITS, and records without output whose shim is gone.  Jobs
  * for which LIVE is true stay.  USERS, if not NULL, gets the kept bytes per user; its old content
- * is replaced, and the caller frees it.  0 or negative errno.
+ * is replaced, and the caller frees it.  Returns 0 or negative errno.
  */
 int spool_quota_prune(const char *jobs_dir, const char *run_dir,
 		      const struct spool_quota_limits *limits,

@@ -66,9 +66,11 @@ struct home_watch {
 	struct home_watch *next;
 };
 
-/* 0 or -ENOMEM.  The configuration is copied; what it points to is borrowed. */
+/* Returns 0 or -ENOMEM.  The configuration is copied; what it points to is borrowed. */
 int home_new(struct home **home, const struct home_config *config, struct iocom_err *err);
-/* Loads the leases that an earlier agent gave.  0 or negative errno with the sentence. */
+/*
+ * Loads the leases that an earlier agent gave.  Returns 0 or negative errno with the reason in ERR.
+ */
 int home_load(struct home *home, struct iocom_err *err);
 void home_free(struct home *home);
 /* WATCH is the caller's and stays until home_free. */
@@ -98,8 +100,8 @@ int home_on_done(void *home, const struct peer_request *request, uint64_t ticket
 int home_on_renew(void *home, const struct peer_request *request, uint64_t ticket,
 		  struct peer_answer *answer);
 /*
- * Handles a shim's renewal (FRAME_RENEW's payload); ANSWER is FRAME_RENEWED's.  0; negative errno
- * with the sentence: no shim of a job with a lease from here sent it, or it is a replay.
+ * Handles a shim's renewal (FRAME_RENEW's payload); ANSWER is FRAME_RENEWED's.  Returns 0; negative
+ * errno with the reason in ERR: no shim of a job with a lease from here sent it, or it is a replay.
  */
 int home_renew(void *home, const void *payload, uint32_t length, uint8_t answer[RENEWAL_ANSWER],
 	       struct iocom_err *err);

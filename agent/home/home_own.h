@@ -33,8 +33,8 @@ void home_tell_finished(const struct home *home, const char *from, const struct 
 void home_tell_ended(const struct home *home, const char *job);
 
 /*
- * Records the end of the job in REPORT at NODE.  0; -EACCES: the job is not placed there; the
- * journal's errors.
+ * Records the end of the job in REPORT at NODE.  Returns 0; -EACCES: the job is not placed there;
+ * the journal's errors.
  */
 int home_ended(struct home *home, const char *node, const struct job_report *report);
 

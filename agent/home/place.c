@@ -55,7 +55,7 @@ static void place_tell(struct place *p, json_t *answer, const char *why)
 		placed(p->placed_arg, answer, answer ? NULL : why);
 }
 
-/* Writes the decision to the job's row.  Returns 0 or negative errno with the sentence. */
+/* Writes the decision to the job's row.  Returns 0 or negative errno with the reason in ERR. */
 static int place_keep(struct place *p, const char *node, struct iocom_err *err)
 {
 	json_t *row = placement_json(&p->placement, PLACEMENT_ROW);

@@ -28,10 +28,12 @@ struct place {
 	char first[SPEC_JOB_MAX];   /* attempt of a restartable job; "": this one */
 };
 
-/* Fills P from the request REQ of UID.  0 or negative errno with the sentence. */
+/* Fills P from the request REQ of UID.  Returns 0 or negative errno with the reason in ERR. */
 int place_take_request(struct place *p, const msgpack_object *req, uid_t uid,
 		       struct iocom_err *err);
-/* Takes the nodes that P's answer shows of decision D, with their ages NOW.  0 or -ENOMEM. */
+/*
+ * Takes the nodes that P's answer shows of decision D, with their ages NOW.  Returns 0 or -ENOMEM.
+ */
 int place_take_nodes(struct place *p, const struct view_decision *d, uint64_t now);
 
 #endif

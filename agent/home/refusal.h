@@ -12,7 +12,7 @@
 #define REFUSAL_SILENT	  "silent"    /* the same */
 #define REFUSAL_PATH	  "path-missing"
 
-/* PLACEMENT keeps it; TEXT need not be UTF-8.  0 or -ENOMEM. */
+/* PLACEMENT keeps it; TEXT need not be UTF-8.  Returns 0 or -ENOMEM. */
 int refusal_keep(struct placement *placement, const char *node, const char *reason,
 		 const char *text);
 /* One sentence of at most SIZE - 1 bytes. */

@@ -37,7 +37,7 @@ struct job_order {
 };
 
 void job_order_pack(const struct job_order *order, msgpack_sbuffer *out);
-/* 0 or -EBADMSG. */
+/* Returns 0 or -EBADMSG. */
 int job_order_unpack(struct job_order *order, const msgpack_object *map);
 
 #endif

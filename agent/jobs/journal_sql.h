@@ -35,7 +35,7 @@ sqlite3_stmt *journal_select(struct journal *j, const char *sql, const char *for
 void journal_done(sqlite3_stmt *st);
 /* Text of a row, cut to SIZE; "" where there is none. */
 void journal_text(sqlite3_stmt *st, int column, char *out, size_t size);
-/* Runs a statement without rows.  0 or negative errno. */
+/* Runs a statement without rows.  Returns 0 or negative errno. */
 int journal_change(struct journal *j, struct iocom_err *err, const char *sql, const char *format,
 		   ...);
 

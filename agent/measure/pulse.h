@@ -87,8 +87,8 @@ void pulse_set_jobs(struct pulse *pulse, const struct pulse_jobs *jobs);
 /* WATCH is the caller's and stays until pulse_fini. */
 void pulse_watch(struct pulse *pulse, struct pulse_watch *watch);
 /*
- * Makes the first reading and vector, and starts the periods.  0 or negative errno with the
- * sentence.
+ * Makes the first reading and vector, and starts the periods.  Returns 0 or negative errno with the
+ * reason in ERR.
  */
 int pulse_start(struct pulse *pulse, struct iocom_err *err);
 

@@ -79,7 +79,7 @@ struct vector_self {
 void vector_init(struct vector_state *state);
 void vector_fini(struct vector_state *state);
 /*
- * Adds one reading; JOBS_EXPLICIT_OPS: the explicit operations of iocom's jobs in it.  0 or
+ * Adds one reading; JOBS_EXPLICIT_OPS: the explicit operations of iocom's jobs in it.  Returns 0 or
  * -ENOMEM.
  */
 int vector_take(struct vector_state *state, const struct monitor_sample *sample,

@@ -26,8 +26,8 @@ struct metrics_ports {
 };
 
 /*
- * Listens if the settings say so, else METRICS stays NULL.  Watches PULSE.  0; negative errno with
- * the sentence.
+ * Listens if the settings say so, else METRICS stays NULL.  Watches PULSE.  Returns 0; negative
+ * errno with the reason in ERR.
  */
 int metrics_new(struct metrics **metrics, const struct base *base, struct pulse *pulse,
 		struct sample_names *names, const struct metrics_ports *ports,

@@ -47,7 +47,7 @@ struct metrics_page {
 struct metrics_page *metrics_page_new(const struct monitor_sample *sample,
 				      const struct metrics_jobs *jobs);
 void metrics_page_free(struct metrics_page *page); /* NULL is fine */
-/* Renders the text, malloc'ed, which the caller frees.  0 or -ENOMEM. */
+/* Renders the text, malloc'ed, which the caller frees.  Returns 0 or -ENOMEM. */
 int metrics_page_render(const struct metrics_page *page, char **text, size_t *length);
 
 #endif

@@ -68,7 +68,7 @@ struct order {
 	uid_t reader;
 };
 
-/* Reads and checks the order on FD.  0 or negative errno with the sentence. */
+/* Reads and checks the order on FD.  Returns 0 or negative errno with the reason in ERR. */
 int order_read(int fd, struct order *order, struct iocom_err *err);
 void order_deinit(struct order *order);
 /* Writes the command as one printable line. */

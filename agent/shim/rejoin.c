@@ -67,7 +67,7 @@ static uint64_t first_for(const struct streams *streams, int stream, const struc
 	return streams->spool.fd[1] >= 0 ? spool_kept(&streams->spool, stream, first) : first;
 }
 
-/* Fills FROM and TAKEN. Returns 0, or -ERANGE with the sentence. */
+/* Fills FROM and TAKEN. Returns 0, or -ERANGE with the reason in ERR. */
 static int find_place(const struct streams *streams, const struct attach_ask *ask,
 		      uint64_t from[FRAME_STREAMS], uint64_t taken[FRAME_STREAMS],
 		      struct iocom_err *err)

@@ -146,8 +146,8 @@ static int doctor_agent_command_line(pid_t pid, char *text, size_t size, char **
 }
 
 /*
- * Reads what a start with the agent's own options would read now; PID 0: a start without
- * options. Returns 0 or negative errno with the sentence.
+ * Reads what a start with the agent's own options would read now; PID 0: a start without options.
+ * Returns 0 or negative errno with the reason in ERR.
  */
 static int read_again(const struct doctor *d, pid_t pid, struct settings *set,
 		      struct iocom_err *err)

@@ -61,7 +61,7 @@ enum multi_option {
 extern const char multi_help[];
 
 void multi_init(struct multi_options *options);
-/* Takes one option.  Returns 0; 1: OPTION is not ours; -EINVAL with the sentence. */
+/* Takes one option.  Returns 0; 1: OPTION is not ours; -EINVAL with the reason in ERR. */
 int multi_take(struct multi_options *options, int option, const char *value, struct iocom_err *err);
 /*
  * Checks that the options agree.  SINGLE is an option given that needs a single job, or NULL.
@@ -92,10 +92,10 @@ int multi_run(const struct multi_options *options, const struct multi_job *job,
 /* --- multi_nodes.c --- */
 
 /*
- * Finds the nodes that TEXT means.  A list of names is taken as it is; "all" means the nodes
- * that are alive and let jobs in (the others are named on standard error, after NAME); a number
- * K means the first K choices of ASK's policy, and SPARES gets its next choices, at most
- * MULTI_SPARES_MAX.  Both lists must be empty.  Returns 0 or negative errno with the sentence.
+ * Finds the nodes that TEXT means.  A list of names is taken as it is; "all" means the nodes that
+ * are alive and let jobs in (the others are named on standard error, after NAME); a number K means
+ * the first K choices of ASK's policy, and SPARES gets its next choices, at most MULTI_SPARES_MAX.
+ * Both lists must be empty.  Returns 0 or negative errno with the reason in ERR.
  */
 #define MULTI_SPARES_MAX 64
 int multi_nodes(const char *name, const char *text, const struct placement_request *ask,

@@ -19,7 +19,7 @@ struct nodelist {
 
 /*
  * Parses TEXT into OUT, which must be zero (free it only after 0).  Returns 0; -EINVAL with the
- * sentence: an empty list or name, a bad range, a name given twice, too many names; -ENOMEM.
+ * reason in ERR: an empty list or name, a bad range, a name given twice, too many names; -ENOMEM.
  */
 int nodelist_parse(const char *text, struct nodelist *out, struct iocom_err *err);
 /* Adds a copy of NAME without a check.  Returns 0 or -ENOMEM. */

@@ -17,7 +17,7 @@ struct rsh {
 };
 
 #define RSH_DONE 1 /* help or version was printed */
-/* Returns 0: go on; RSH_DONE; RSH_FAILED with the sentence on standard error. */
+/* Returns 0: go on; RSH_DONE; RSH_FAILED with a sentence that says why on standard error. */
 int rsh_parse(struct rsh *rsh, int argc, char **argv);
 void rsh_fini(struct rsh *rsh);
 /* Prints TEXT and WHAT on standard error.  Returns RSH_FAILED. */

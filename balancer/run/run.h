@@ -49,7 +49,7 @@ int run_spec_fill(struct spec *spec, char *const *command, const char *cwd, cons
 		  const char *env_rule, struct iocom_err *err);
 /* Returns 0, or 126 or 127 with a shell's sentence if EXECUTABLE cannot run here. */
 int run_executable_check(const char *command, const char *executable, struct iocom_err *err);
-/* Checks that RULE is valid for run_spec_fill.  Returns 0 or -EINVAL with the sentence. */
+/* Checks that RULE is valid for run_spec_fill.  Returns 0 or -EINVAL with the reason in ERR. */
 int run_env_check(const char *rule, struct iocom_err *err);
 
 /* --- run_connect.c --- */
@@ -190,8 +190,8 @@ int run_background(const char *name, const char *job);
 bool run_may_restart(const struct run_result *result);
 /*
  * Asks home by ASK, at most every LEAST_MS, what becomes of the lost attempt, until home has
- * decided or does not answer for too long.  Returns 0: ANSWER places the next attempt; 1: the
- * job had ended, RESULT says how; negative errno with the sentence.  The caller frees ANSWER in
+ * decided or does not answer for too long.  Returns 0: ANSWER places the next attempt; 1: the job
+ * had ended, RESULT says how; negative errno with the reason in ERR.  The caller frees ANSWER in
  * any case.
  */
 int run_again(int (*ask)(void *arg, struct placement *answer, struct iocom_err *err), void *arg,

@@ -24,7 +24,7 @@ int database_failed(const struct database *d, const char *verb, struct iocom_err
 				     : "");
 }
 
-/* Runs SQL without results.  Returns 0 or negative errno with the sentence. */
+/* Runs SQL without results.  Returns 0 or negative errno with the reason in ERR. */
 static int database_run(const struct database *d, const char *sql, const char *verb,
 			struct iocom_err *err)
 {

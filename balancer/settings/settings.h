@@ -78,14 +78,14 @@ char *settings_text(const struct settings *s, const struct config_key *key);
 
 /*
  * Fills in what depends on other settings: the name (from the host's name), listen and address.
- * Returns 0 or -EINVAL with the sentence.
+ * Returns 0 or -EINVAL with the reason in ERR.
  */
 int settings_complete(struct settings *s, struct iocom_err *err);
 
 struct view_policy;
 /*
- * Finds a policy, in upper or lower case, by which the agent can decide.  Returns 0 or -EINVAL
- * with the sentence.
+ * Finds a policy, in upper or lower case, by which the agent can decide.  Returns 0 or -EINVAL with
+ * the reason in ERR.
  */
 int settings_policy(const char *name, struct view_policy *policy, struct iocom_err *err);
 /* Whether S asks for the network: it has peers or an address to listen at. */

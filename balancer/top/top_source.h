@@ -29,7 +29,7 @@ struct top_source_gone {
 
 #define TOP_SOURCE_E_AGAIN 1 /* no document yet */
 
-/* Returns 0, or negative errno with the sentence. */
+/* Returns 0, or negative errno with the reason in ERR. */
 int top_source_open(struct top_source **source, const struct top_source_options *options,
 		    struct iocom_err *err);
 void top_source_free(struct top_source *source);

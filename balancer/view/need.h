@@ -59,7 +59,7 @@ double need_cpu_share(const struct need *need);
 void need_options_init(struct need_options *options); /* no option is given */
 /* Packs the map without its key. */
 void need_options_pack(const struct need_options *options, msgpack_packer *pk);
-/* Returns 0, or -EINVAL with the sentence (unknown field, negative, not a number). */
+/* Returns 0, or -EINVAL with the reason in ERR (unknown field, negative, not a number). */
 int need_options_unpack(struct need_options *options, const msgpack_object *map,
 			struct iocom_err *err);
 

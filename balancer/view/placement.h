@@ -150,7 +150,7 @@ void placement_fini(struct placement *placement);
 void placement_ask_init(struct placement_ask *ask);
 /* Initialises OUT, which the caller destroys. */
 void placement_ask_pack(const struct placement_ask *ask, msgpack_sbuffer *out);
-/* Skips unknown keys: a newer CLI may send them.  Returns 0 or -EINVAL with the sentence. */
+/* Skips unknown keys: a newer CLI may send them.  Returns 0 or -EINVAL with the reason in ERR. */
 int placement_ask_unpack(struct placement_ask *ask, const msgpack_object *map,
 			 struct iocom_err *err);
 /* Returns whether TEXT may be a LINE: UTF-8 without control characters. */

@@ -160,8 +160,8 @@ struct recording_decision {
 struct recorder;
 
 /*
- * Opens PATH for writing ("-": standard output; a name that ends in ".gz" is compressed) and
- * writes the header.  Returns 0 or negative errno with the sentence.
+ * Opens PATH for writing ("-": standard output; a name that ends in ".gz" is compressed) and writes
+ * the header.  Returns 0 or negative errno with the reason in ERR.
  */
 int recorder_open(const char *path, const struct recording_header *header, struct recorder **out,
 		  struct iocom_err *err);
@@ -258,11 +258,11 @@ void recording_close(struct recording *r);
  */
 int recording_view(struct recording *r, struct view_file *view);
 /*
- * Makes the decision again.  Returns 1: the plan is the same, and both sides of its reasons
- * agree up to TOLERANCE (relative): use 0 if the recorded nodes have "charged" lists, 1e-9 if
- * the recorder counted charges among their tasks, because sums are then added in another order.
- * Returns 0: the plan differs and DECISION has it.  Free DECISION after 1 and 0.  Negative
- * errno comes with the sentence.
+ * Makes the decision again.  Returns 1: the plan is the same, and both sides of its reasons agree
+ * up to TOLERANCE (relative): use 0 if the recorded nodes have "charged" lists, 1e-9 if the
+ * recorder counted charges among their tasks, because sums are then added in another order. Returns
+ * 0: the plan differs and DECISION has it.  Free DECISION after 1 and 0.  Negative errno comes with
+ * the reason in ERR.
  */
 int recording_decide(struct recording *r, double tolerance, struct view_decision *decision,
 		     struct iocom_err *err);

@@ -30,12 +30,12 @@ struct view_decision {
 	enum rules_rates rates;
 };
 
-/* Any case, "feedback+P" too.  0, or -EINVAL with a sentence that lists all names. */
+/* Any case, "feedback+P" too.  Returns 0, or -EINVAL with a sentence that lists all names. */
 int view_policy_parse(const char *name, struct view_policy *policy, struct iocom_err *err);
 
 /*
- * The indexed form of all nodes, charged; with POLICY only what that looks at is
- * indexed (NULL: everything).  0; -EINVAL (values that no sum can hold); -ENOMEM.
+ * The indexed form of all nodes, charged; with POLICY only what that looks at is indexed (NULL:
+ * everything).  Returns 0; -EINVAL (values that no sum can hold); -ENOMEM.
  */
 int view_index(const struct view_file *view, const struct view_policy *policy,
 	       struct rules_view **out, struct iocom_err *err);
@@ -50,16 +50,16 @@ struct view_question {
 };
 
 /*
- * Places the job on NODES, charged and with the indexes that POLICY needs, and, for
- * policies that migrate, says which tasks of home should then leave it.  NODES is as
- * before afterwards, and the decision's names are good until it changes.  0; -EINVAL,
- * -ENOMEM, -EBUSY (NODES is marked).  DECISION is to be freed only after 0.
+ * Places the job on NODES, charged and with the indexes that POLICY needs, and, for policies that
+ * migrate, says which tasks of home should then leave it.  NODES is as before afterwards, and the
+ * decision's names are good until it changes.  Returns 0; -EINVAL, -ENOMEM, -EBUSY (NODES is
+ * marked).  DECISION is to be freed only after 0.
  */
 int view_decide_on(struct rules_view *nodes, const struct view_question *question,
 		   const struct view_policy *policy, struct view_decision *decision,
 		   struct iocom_err *err);
 /*
- * The same on the nodes of VIEW, which are indexed for this decision alone.  0; -EINVAL,
+ * The same on the nodes of VIEW, which are indexed for this decision alone.  Returns 0; -EINVAL,
  * -ENOMEM.  DECISION is to be freed only after 0.
  */
 int view_decide(const struct view_file *view, const struct view_policy *policy,

@@ -71,18 +71,18 @@ enum rules_rates {
  */
 struct rules_params {
 	enum rules_rates rates;
-	double fixed_cost_ms;	 /* e of 2.3 (O-10); 100 */
+	double fixed_cost_ms;	 /* e of 2.3 (O-10); default 100 */
 	double cpu_threshold;	 /* O-18; 4 tasks per core */
-	double rho_max;		 /* O-8(d); 0.99 */
+	double rho_max;		 /* O-8(d); default 0.99 */
 	double io_significance;	 /* 3.7: up to it a node's I/O load counts as none; computation 0;
 				  * wall: 0.05, as a disk utilisation */
 	double reference_mips;	 /* speed at which cpu_ms was measured (O-8(e)); 0 = home's */
-	double network_mb_per_s; /* where a node does not say; 125 */
+	double network_mb_per_s; /* where a node does not say; default 125 */
 	bool literal_requests;	 /* O-8(c): true t*lambda; false t*lambda*(1-h) + page faults */
-	bool measured_state;	 /* O-8(d): use measured disk state where a node has it; true */
-	bool io_cost_test;	 /* O-21: response-time criterion in IO-RE too; true */
-	bool cpu_cost_test;	 /* O-18/O-19: cost test in CPU-RE, MEM-RE, CM; true */
-	bool cpu_speed_weighted; /* O-18: speed-weighted count; false */
+	bool measured_state; /* O-8(d): use measured disk state where a node has it; default true */
+	bool io_cost_test;   /* O-21: response-time criterion in IO-RE too; default true */
+	bool cpu_cost_test;  /* O-18/O-19: cost test in CPU-RE, MEM-RE, CM; default true */
+	bool cpu_speed_weighted; /* O-18: speed-weighted count; default false */
 	bool require_memory;	 /* (ours) a candidate must hold the job without paging;
 				  * computation false, wall true */
 	bool stage_fallthrough;	 /* (ours) IOCM-RE: when the I/O stage leaves the job at home, try
@@ -95,61 +95,69 @@ struct rules_params {
 				  * to 256 nodes */
 	double overload_ratio;	 /* 3.10, O-20; 1.25: load over mean load */
 	double w_io;		 /* 3.10, O-25; 0.5: weight of I/O, W_CPU = 1 - w_io */
-	bool wal_normalise;	 /* 1.8: each index over the cluster's mean of it; false */
-	bool wal_discrepancy;	 /* O-25, O-12: the discrepancy rule in WAL too; true */
-	bool discrepancy_after;	 /* O-12: L(home) counts the job; true */
-	bool closed_loop_bound;	 /* O-8(d): bound a request's response by the tasks doing I/O; true
-				  */
-	bool mem_ratio_test;	 /* O-19: acceptance test of the memory stage; true */
-	bool mem_order_free;  /* O-19: target by most free memory, not least L_MEM/n_MEM; false */
+	bool wal_normalise;	 /* 1.8: each index over the cluster's mean of it; default false */
+	bool wal_discrepancy;	 /* O-25, O-12: the discrepancy rule in WAL too; default true */
+	bool discrepancy_after;	 /* O-12: L(home) counts the job; default true */
+	bool closed_loop_bound;	 /* O-8(d): bound a request's response by the tasks doing I/O;
+				    default true */
+	bool mem_ratio_test;	 /* O-19: acceptance test of the memory stage; default true */
+	bool mem_order_free;	 /* O-19: target by most free memory, not least L_MEM/n_MEM; default
+				    false */
 	bool cm_memory_ratio; /* O-20: memory imbalanced iff L_MEM over its mean > overload_ratio,
-			       * not iff L_MEM > n_MEM; false */
-	bool io_useful_test;  /* 3.5: IO tests discrepancy and response as FC section 3 has it; true
+				 not iff L_MEM > n_MEM; default false */
+	bool io_useful_test;  /* 3.5: IO tests discrepancy and response as FC section 3 has it;
+				 default true */
+	bool io_order_share;  /* O-21: inside K least L_IO/threshold, not least L_IO; default false
 			       */
-	bool io_order_share;  /* O-21: inside K least L_IO/threshold, not least L_IO; false */
-	bool hom_stage_explicit; /* O-22: the first stage of 3.7 asks for explicit load only; false
-				  */
-	bool hom_pm;		 /* 3.9: IOCM-PM places as 3.7 (equal nodes), not as 3.8; false */
-	bool spread_tasks;	 /* O-16: among ties a node without a task of this job; true */
-	double parallel_start;	 /* O-17: where tasks start before any balancing: 0 all at home,
-				  * 1 round-robin from home; 0 */
-	double migration_fixed_ms; /* f of 2.4 (O-10); 100 */
+	bool hom_stage_explicit; /* O-22: the first stage of 3.7 asks for explicit load only;
+				    default false */
+	bool hom_pm;	   /* 3.9: IOCM-PM places as 3.7 (equal nodes), not as 3.8; default false */
+	bool spread_tasks; /* O-16: among ties a node without a task of this job; default true */
+	double parallel_start;	   /* O-17: where tasks start before any balancing: 0 all at home, 1
+				      round-robin from home; default 0 */
+	double migration_fixed_ms; /* f of 2.4 (O-10); default 100 */
 	double migrations_max;	   /* O-24: at most so many a decision; 0 = until not overloaded */
-	double migration_examine;  /* (ours) 3.9: lighter nodes judged for one move; 0 = all; 32 */
-	bool age_criterion;  /* 3.9: CPU-PM: age > cost / (n - m) as the process trace's authors
-			      * have it, in place of r_PM; true */
-	double com_decision; /* O-14: demand counted at home 0, literal (5) 1, one process a
-			      * node first 2; 0 */
-	bool com_port_contention; /* O-13: communication time scaled by the port's load; false */
-	bool com_strict_maximum;  /* O-28: balance whichever resource is the maximum; false */
-	bool com_always_spread; /* O-29: communication-intensive jobs spread in every case; true */
-	bool com_printed_cost;	/* E-4: criterion (8) as printed, for ablation; false */
-	double eager_probes;	/* O-34: L; 0, or above 32: all nodes; 3 */
-	double eager_threshold; /* O-34: T tasks; 4 */
-	double hop_max;		/* O-37: forwarded so often, a job stays; 3 */
-	bool zatti_idle;	/* 3.14: CPU field is idle per cent, not the run queue; false */
-	double zatti_idle_percent; /* busy below it; 10 */
-	double zatti_queue;	   /* local threshold of the run queue; 4 */
-	double zatti_queue_delta;  /* local minus remote threshold; 3 */
-	double zatti_blocks_per_s; /* local threshold of I/O traffic; 15 */
-	double zatti_blocks_delta; /* local minus remote threshold of it; 0 */
-	bool zatti_relative;	/* O-32: delta from the local value, not from the threshold; true */
-	bool zatti_superset;	/* O-31: exact slot, then supersets; true */
-	double zatti_intervals; /* 3.15: intervals a domain; 10 */
-	double zatti_cpu_need;	/* per cent of its elapsed time alone: below, no CPU need; 30 */
-	double zatti_io_need;	/* blocks/s alone: below, no I/O need; 2 */
-	double fb_controller;	/* 0 published (3.11), 1 smoothed, 2 gradient, 3 predictive:
-				 * rules_controller */
-	double fb_gain_w, fb_gain_b; /* G of (4.9), (4.13); 0.5 */
-	double fb_buffer_unit_mb;    /* O-26: MB a unit of slowdown; 1 */
-	double fb_history;	     /* 3.11: slowdowns averaged; 50 */
-	double fb_sign_w, fb_sign_b; /* O-27: first direction, 1 up, 0 down; 1 */
-	double fb_buffer_min_mb;     /* O-27: least buffer, and least memory left for jobs; 1 */
-	double fb_filter;	/* (ours) weight of the newest slowdown in a smoothed one; 0.1 */
-	double fb_dead_band;	/* (ours) relative change below it is noise; 0.02 */
-	double fb_step_mb;	/* (ours) predictive: largest move of the buffer at once; 16 */
-	bool fb_known_length;	/* (ours) predictive: t_j is what the job asks for, not twice its
-				 * age; no node can measure that; false */
+	double migration_examine; /* (ours) 3.9: lighter nodes judged for one move; 0 = all; default
+				     32 */
+	bool age_criterion; /* 3.9: CPU-PM: age > cost / (n - m) as the process trace's authors have
+			       it, in place of r_PM; default true */
+	double com_decision; /* O-14: demand counted at home 0, literal (5) 1, one process a node
+				first 2; default 0 */
+	bool com_port_contention; /* O-13: communication time scaled by the port's load; default
+				     false */
+	bool com_strict_maximum;  /* O-28: balance whichever resource is the maximum; default false
+				   */
+	bool com_always_spread; /* O-29: communication-intensive jobs spread in every case; default
+				   true */
+	bool com_printed_cost;	/* E-4: criterion (8) as printed, for ablation; default false */
+	double eager_probes;	/* O-34: L; 0, or above 32: all nodes; default 3 */
+	double eager_threshold; /* O-34: T tasks; default 4 */
+	double hop_max;		/* O-37: forwarded so often, a job stays; default 3 */
+	bool zatti_idle; /* 3.14: CPU field is idle per cent, not the run queue; default false */
+	double zatti_idle_percent; /* busy below it; default 10 */
+	double zatti_queue;	   /* local threshold of the run queue; default 4 */
+	double zatti_queue_delta;  /* local minus remote threshold; default 3 */
+	double zatti_blocks_per_s; /* local threshold of I/O traffic; default 15 */
+	double zatti_blocks_delta; /* local minus remote threshold of it; default 0 */
+	bool zatti_relative;	/* O-32: delta from the local value, not from the threshold; default
+				   true */
+	bool zatti_superset;	/* O-31: exact slot, then supersets; default true */
+	double zatti_intervals; /* 3.15: intervals a domain; default 10 */
+	double zatti_cpu_need; /* per cent of its elapsed time alone: below, no CPU need; default 30
+				*/
+	double zatti_io_need;  /* blocks/s alone: below, no I/O need; default 2 */
+	double fb_controller;  /* 0 published (3.11), 1 smoothed, 2 gradient, 3 predictive:
+				* rules_controller */
+	double fb_gain_w, fb_gain_b; /* G of (4.9), (4.13); default 0.5 */
+	double fb_buffer_unit_mb;    /* O-26: MB a unit of slowdown; default 1 */
+	double fb_history;	     /* 3.11: slowdowns averaged; default 50 */
+	double fb_sign_w, fb_sign_b; /* O-27: first direction, 1 up, 0 down; default 1 */
+	double fb_buffer_min_mb; /* O-27: least buffer, and least memory left for jobs; default 1 */
+	double fb_filter; /* (ours) weight of the newest slowdown in a smoothed one; default 0.1 */
+	double fb_dead_band; /* (ours) relative change below it is noise; default 0.02 */
+	double fb_step_mb;   /* (ours) predictive: largest move of the buffer at once; default 16 */
+	bool fb_known_length; /* (ours) predictive: t_j is what the job asks for, not twice its age;
+				 no node can measure that; default false */
 	double fb_age_least_ms; /* (ours) predictive: younger tasks count as so old; 10, a slice */
 };
 
@@ -333,7 +341,7 @@ struct rules_plan {
 struct rules;
 struct rules_view;
 
-/* Returns NULL without memory or for values out of range. */
+/* Returns NULL if there is no memory or for values out of range. */
 struct rules *rules_new(enum rules_policy policy, const struct rules_params *params, uint64_t seed);
 void rules_free(struct rules *r);
 /*
@@ -376,8 +384,8 @@ void rules_view_prefetch(const struct rules_view *view, uint32_t index);
 /* Removes the newest node (index count-1). */
 int rules_view_pop(struct rules_view *view);
 /*
- * Withdraws node INDEX: the newest node takes its index, charges included, so that
- * none stays empty.  O(log n).  0; -EINVAL (no such node); -ENOMEM (marked only).
+ * Withdraws node INDEX: the newest node takes its index, charges included, so that none stays
+ * empty.  O(log n).  Returns 0; -EINVAL (no such node); -ENOMEM (marked only).
  */
 int rules_view_remove(struct rules_view *view, uint32_t index);
 uint32_t rules_view_count(const struct rules_view *view);

@@ -51,8 +51,8 @@ struct analytic_estimate {
 };
 
 /*
- * Estimates from N tasks of a run on NODES nodes.  0; -ENOMEM; -EINVAL (no tasks, a
- * node out of range, a scale that is not positive).  TASKS is sorted on return.
+ * Estimates from N tasks of a run on NODES nodes.  Returns 0; -ENOMEM; -EINVAL (no tasks, a node
+ * out of range, a scale that is not positive).  TASKS is sorted on return.
  */
 int analytic_estimate(struct analytic_task *tasks, size_t n, uint32_t nodes,
 		      const struct analytic_scale *scale, struct analytic_estimate *e);

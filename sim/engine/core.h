@@ -295,7 +295,7 @@ int core_fail(struct core_shard *s, int code, const char *fmt, ...)
 
 /* --- core.c, core_round.c: set-up and rounds ------------------------------------ */
 int core_rounds(struct core *c);
-int core_read_next(struct core *c); /* 0; -EINVAL; the error of the workload */
+int core_read_next(struct core *c); /* Returns 0; -EINVAL; the error of the workload */
 /* Reads a job before it is needed; false: there is no room or no job. */
 bool core_read_ahead(struct core *c);
 /* Does one round of a shard, in the shard's own thread. */
@@ -312,7 +312,7 @@ void core_node_begin(struct core_shard *s, uint32_t node, double now);
 void core_node_end(struct core_shard *s, uint32_t node);
 
 /* --- core_pool.c ------------------------------------------------------------------- */
-/* Both return CORE_NONE without memory, and may move the pool. */
+/* Both return CORE_NONE if there is no memory, and may move the pool. */
 uint32_t core_task_new(struct core_shard *s);
 void core_task_drop(struct core_shard *s, uint32_t task);
 uint32_t core_job_new(struct core_shard *s);

@@ -117,7 +117,8 @@ struct core_timers {
 	uint32_t used, room;
 };
 
-int core_timers_add(struct core_timers *t, const struct core_timer *timer); /* 0 or -ENOMEM */
+int core_timers_add(struct core_timers *t,
+		    const struct core_timer *timer); /* Returns 0 or -ENOMEM */
 /* Takes the first timer; there must be one. */
 struct core_timer core_timers_take(struct core_timers *t);
 void core_timers_free(struct core_timers *t);

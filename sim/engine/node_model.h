@@ -96,7 +96,7 @@ void node_model_free(struct node_model *m);
 void node_model_tasks(struct node_model *m, void *tasks, size_t stride, size_t offset);
 size_t node_model_bytes(const struct node_model *m);
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int node_enter(struct node_model *m, uint32_t node, uint32_t task, double now);
 /* The task must not run a segment (call node_stop first). */
 void node_leave(struct node_model *m, uint32_t node, uint32_t task, double now);
@@ -111,8 +111,10 @@ int node_run(struct node_model *m, uint32_t node, uint32_t task, double cpu_ms, 
  * withdrawn and issued again when the task continues (node_run with what is left, here
  * or elsewhere). */
 double node_stop(struct node_model *m, uint32_t node, uint32_t task, double now);
-/* Gives the disk extra work of MS (a transfer); node_step reports its end by TOKEN.  0
- * or -ENOMEM. */
+/*
+ * Gives the disk extra work of MS (a transfer); node_step reports its end by TOKEN.  Returns 0 or
+ * -ENOMEM.
+ */
 int node_disk_work(struct node_model *m, uint32_t node, double ms, uint32_t token, double now);
 /* Sets the buffer to the size that the controller chose. */
 void node_set_buffer(struct node_model *m, uint32_t node, double buffer_mb, double now);

@@ -51,7 +51,7 @@ struct node {
 
 /* A node model of one fidelity.  All functions except create and destroy act on one node. */
 struct node_fidelity {
-	int (*create)(struct node_model *m); /* 0, -ENOMEM; sets m->state */
+	int (*create)(struct node_model *m); /* Returns 0, -ENOMEM; sets m->state */
 	void (*destroy)(struct node_model *m);
 	size_t (*bytes)(const struct node_model *m); /* memory used beyond the shared part */
 	/* Makes room for one more member and for the disk works already requested: 0, -ENOMEM. */

@@ -17,7 +17,7 @@ struct scenario {
 };
 
 /*
- * Reads SETTINGS and checks everything except the workload's content.  0; -ENOMEM; -EINVAL,
+ * Reads SETTINGS and checks everything except the workload's content.  Returns 0; -ENOMEM; -EINVAL,
  * -ENOENT with ERR set.  Close it only after 0.
  */
 int scenario_open(struct scenario *s, const struct settings *settings, struct iocom_err *err);

@@ -67,7 +67,7 @@ int sweep_add_series(struct sweep *s, const char *label, const char *policy, con
 int sweep_add_part(struct sweep *s, struct sweep *part);
 /* I = 0 is S itself, 1 to S->nparts are its parts. */
 struct sweep *sweep_part(struct sweep *s, size_t i);
-/* Makes room for all results.  0, -ENOMEM. */
+/* Makes room for all results.  Returns 0, -ENOMEM. */
 int sweep_results(struct sweep *s);
 
 size_t sweep_units(const struct sweep *s);

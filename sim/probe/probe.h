@@ -45,7 +45,7 @@ struct probe_spec {
 	bool exact; /* use the closed form instead of the simulation */
 };
 
-/* 0; -EINVAL with ERR set: the position in the text and what was expected. */
+/* Returns 0; -EINVAL with ERR set: the position in the text and what was expected. */
 int probe_spec_parse(struct probe_spec *spec, const char *text, struct iocom_err *err);
 
 /* The columns that are kept of each execution. */
@@ -88,7 +88,7 @@ struct probe_month {
  * running each machine with the probe gives both response times from the same state.  CLUSTER has
  * the local and the remote machine.  P gives fidelity and the like, the cost of rsh as
  * fixed_cost_ms and Hermes' period as information_period_ms.  When KEEP_GOING returns false, the
- * study stops.  0; -EINVAL with ERR set; -ENOMEM; -ECANCELED.
+ * study stops.  Returns 0; -EINVAL with ERR set; -ENOMEM; -ECANCELED.
  */
 int probe_month_run(const struct probe_spec *spec, const struct sim_cluster *cluster,
 		    const struct sim_params *p, uint64_t seed, bool (*keep_going)(void *),
@@ -105,8 +105,10 @@ struct probe_score {
 	double memory_wrong; /* the memory field decided, and the decision was wrong */
 	double local_better, local_s, remote_s, overhead_s;
 };
-/* Lets POLICY decide with exactly what was known at each execution.  0; -EINVAL with ERR
- * set; -ENOMEM. */
+/*
+ * Lets POLICY decide with exactly what was known at each execution.  Returns 0; -EINVAL with ERR
+ * set; -ENOMEM.
+ */
 int probe_decide(const struct probe_spec *spec, const struct probe_month *month,
 		 const struct sim_cluster *cluster, const struct rules_params *params,
 		 const char *policy, uint64_t seed, struct probe_score *score,

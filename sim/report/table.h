@@ -17,7 +17,7 @@ struct table {
 	char (*cell)[TABLE_CELL]; /* row by row */
 };
 
-/* 0, -ENOMEM.  All cells start empty. */
+/* Returns 0, -ENOMEM.  All cells start empty. */
 int table_init(struct table *t, size_t rows, size_t columns);
 void table_free(struct table *t);
 /* Sets a cell; cuts a longer text. */

@@ -33,9 +33,9 @@ struct token {
 	size_t column;
 };
 
-int lines_init(struct lines *l, struct source *source); /* 0 or -ENOMEM */
+int lines_init(struct lines *l, struct source *source); /* Returns 0 or -ENOMEM */
 void lines_deinit(struct lines *l);
-/* Goes back to the start of the source.  0 or -EIO. */
+/* Goes back to the start of the source.  Returns 0 or -EIO. */
 int lines_rewind(struct lines *l, struct iocom_err *err);
 /* 1: the next line is current; 0: the end; -EINVAL (too long, a NUL byte, bad gzip), -EIO. */
 int lines_next(struct lines *l, struct iocom_err *err);
@@ -54,7 +54,7 @@ struct wanted {
 	double low, high;
 	bool whole;
 };
-/* 0; -EINVAL with ERR set. */
+/* Returns 0; -EINVAL with ERR set. */
 int token_number(const struct lines *l, const struct token *f, const struct wanted *wanted,
 		 double *value, struct iocom_err *err);
 

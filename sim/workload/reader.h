@@ -47,7 +47,10 @@ struct format {
 	const char *name; /* what its traces are called: "SWF job log" */
 	bool from_first;  /* times count from the first arrival, not from the trace's zero */
 	size_t state;	  /* bytes of reader.state, zeroed once */
-	/* Reads headers at the start of the content, before every pass.  0 or negative errno. */
+	/*
+	 * Reads headers at the start of the content, before every pass.  Returns 0 or negative
+	 * errno.
+	 */
 	int (*begin)(struct reader *r, struct iocom_err *err);
 	/* 1: a record; 2: the input was no job; 0: the end; negative errno. */
 	int (*next)(struct reader *r, struct record *record, struct iocom_err *err);

@@ -22,9 +22,8 @@ void view_charge_add(struct view_charges *c, const struct view_charge *charge);
 void view_charges_settle(struct view_charges *c, const struct matrix *m, uint64_t now_ns);
 
 /*
- * A new view, to be freed: SELF first (home), then the living nodes of M by name,
- * charged; parameters of wall rates.  The job and the seed are the caller's.  0 or
- * -ENOMEM.
+ * A new view, to be freed: SELF first (home), then the living nodes of M by name, charged;
+ * parameters of wall rates.  The job and the seed are the caller's.  Returns 0 or -ENOMEM.
  */
 int view_build(const struct iocom_vector *self, const struct matrix *m,
 	       const struct view_charges *charges, uint64_t now_ns, struct view_file *out);

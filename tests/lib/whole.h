@@ -32,7 +32,7 @@ struct whole {
 	char dir[40]; /* RUN_DIR, STATE_DIR */
 };
 
-/* JOURNAL: its file, or ":memory:".  0, or the error's sentence is on standard error. */
+/* JOURNAL: its file, or ":memory:".  Returns 0, or the error's sentence is on standard error. */
 int whole_new(struct whole *whole, const char *journal);
 void whole_free(struct whole *whole);
 void whole_pass_ms(struct whole *whole, unsigned ms);

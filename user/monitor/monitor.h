@@ -198,9 +198,9 @@ static inline double monitor_confidence(const struct monitor_sample *s)
 }
 
 /*
- * Loads and attaches the programs. Returns 0, or negative errno with a sentence: -EPERM: not
- * root; -EOPNOTSUPP: the kernel is too old or has no BTF; -ENOENT: no such cgroup; -ENODEV: no
- * such disk; -ENOMEM.
+ * Loads and attaches the programs. Returns 0, or negative errno with the reason in ERR: -EPERM: not
+ * root; -EOPNOTSUPP: the kernel is too old or has no BTF; -ENOENT: no such cgroup; -ENODEV: no such
+ * disk; -ENOMEM.
  */
 int monitor_open(struct monitor **monitor, const struct monitor_config *config,
 		 struct iocom_err *err);

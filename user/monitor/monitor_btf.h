@@ -28,8 +28,10 @@ struct btf_raw {
 	bool mapped;
 };
 
-/* Reads the running kernel's information; any user may. Returns 0, or -EOPNOTSUPP with the
- * sentence. */
+/*
+ * Reads the running kernel's information; any user may. Returns 0, or -EOPNOTSUPP with the reason
+ * in ERR.
+ */
 int btf_raw_kernel(struct btf_raw *raw, struct iocom_err *err);
 /* Takes DATA (borrowed, aligned to 4), which has the form of that file. Returns 0, -EBADMSG or
  * -ENOMEM. */

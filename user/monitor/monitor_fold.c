@@ -182,7 +182,7 @@ static int table_grow(struct table *table)
 	return 0;
 }
 
-/* Returns an unused, zeroed entry's index, or NONE without memory. */
+/* Returns an unused, zeroed entry's index, or NONE if there is no memory. */
 static uint32_t table_take(struct table *table, size_t next_offset)
 {
 	uint32_t i = table->free;

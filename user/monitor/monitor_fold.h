@@ -40,7 +40,7 @@ struct fold_result {
 
 /*
  * Remembers EXITED_MAX ended processes and JOBS_MAX cgroups; 0: FOLD_EXITED_MAX, FOLD_JOBS_MAX.
- * Returns NULL without memory.
+ * Returns NULL if there is no memory.
  */
 struct fold *fold_new(uint32_t exited_max, uint32_t jobs_max);
 void fold_free(struct fold *fold);

@@ -82,12 +82,12 @@ struct monitor_maps {
 
 /* Disk time by job, monitor_jobdisks.c. */
 struct monitor_jobdisks;
-/* Returns NULL without memory. */
+/* Returns NULL if there is no memory. */
 struct monitor_jobdisks *monitor_jobdisks_new(void);
 void monitor_jobdisks_free(struct monitor_jobdisks *jobdisks);
 /*
- * Call it after the disks were read: shares what they served since the last reading among the
- * jobs in FOLD. Returns 0 or negative errno with the sentence.
+ * Call it after the disks were read: shares what they served since the last reading among the jobs
+ * in FOLD. Returns 0 or negative errno with the reason in ERR.
  */
 int monitor_jobdisks_read(struct monitor_jobdisks *jobdisks, struct iocom_bpf *skel,
 			  const struct monitor_sample *sample, struct fold *fold,

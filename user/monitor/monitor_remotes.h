@@ -40,7 +40,7 @@ struct remotes_config {
 	void *arg;
 };
 
-/* Offers all slots to the programs. Returns NULL without memory or if RELEASE failed. */
+/* Offers all slots to the programs. Returns NULL if there is no memory or if RELEASE failed. */
 struct remotes *remotes_new(const struct remotes_config *config);
 /* Leaves the slots unchanged; NULL is fine. */
 void remotes_free(struct remotes *remotes);

@@ -47,7 +47,7 @@ struct sample_json_options {
 	size_t ndisks_before;
 };
 
-/* Returns a new document that the caller owns; NULL without memory. */
+/* Returns a new document that the caller owns; NULL if there is no memory. */
 json_t *sample_json(const struct monitor_sample *sample, const struct sample_json_options *options);
 
 #endif

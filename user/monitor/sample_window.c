@@ -136,7 +136,7 @@ static size_t sample_window_merge(const struct kind *kind, char *out, const char
 	return n;
 }
 
-/* Returns a new array of OLD and NEWEST merged, or NULL without memory. */
+/* Returns a new array of OLD and NEWEST merged, or NULL if there is no memory. */
 static void *merged(const struct kind *kind, const void *old, size_t nold, const void *newest,
 		    size_t nnewest, size_t *n)
 {

@@ -11,7 +11,7 @@
 
 struct sample_window;
 
-struct sample_window *sample_window_new(void); /* returns NULL without memory */
+struct sample_window *sample_window_new(void); /* returns NULL if there is no memory */
 void sample_window_free(struct sample_window *window);
 /* Copies what it needs of tasks, jobs, remotes and disks. SAMPLE's drops, programs and names
  * stay borrowed until sample_window_take. Returns 0, or -ENOMEM with the window unchanged. */
