@@ -37,7 +37,7 @@ void deadline_free(struct deadline_thread *worker);
  * worker owns it: -ETIMEDOUT (it is late just now), -EBUSY (an earlier task hangs or was late).
  */
 int deadline_run(struct deadline_thread *worker, struct deadline_task *task, unsigned limit_ms);
-/* A late task that has finished since, which the caller now frees; or NULL. */
+/* Returns a late task that has finished since, which the caller frees, or NULL. */
 struct deadline_task *deadline_late(struct deadline_thread *worker);
 
 #endif

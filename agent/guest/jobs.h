@@ -109,7 +109,10 @@ uint64_t jobs_sampled(struct jobs *jobs, struct sample_names *names,
 void jobs_fini(struct jobs *jobs);
 /* Ends the period and smooths the measured rates. */
 void jobs_period(struct jobs *jobs, double elapsed_ms);
-/* The jobs as the vector counts them, malloc'ed (NULL: none, or no memory); N: how many. */
+/*
+ * Returns the jobs as the vector counts them, malloc'ed (NULL: none, or no memory); N is their
+ * number.
+ */
 struct vector_job *jobs_vector(const struct jobs *jobs, size_t *n);
 
 /* Fills OUT: how JOB ended and what it used. */

@@ -87,7 +87,7 @@ static int become_shim(void *arg)
 	return 127;
 }
 
-/* Calls clone3; its child runs become_shim(BIRTH).  The pid, or negative errno. */
+/* Calls clone3; its child runs become_shim(BIRTH).  Returns the pid, or negative errno. */
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 static pid_t clone_shim(struct clone_args *args, struct birth *birth)
 {

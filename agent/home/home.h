@@ -60,7 +60,10 @@ struct home_watch {
 	void (*decided)(void *arg, const struct home_decision *decision);
 	/* A job that was submitted here ended at node FROM. */
 	void (*finished)(void *arg, const char *from, const struct job_report *report);
-	/* The journal has the end of JOB; NULL: of several that never started. */
+	/*
+	 * Called when the journal has the end of JOB; NULL: the end of several jobs that never
+	 * started.
+	 */
 	void (*ended)(void *arg, const char *job);
 	void *arg;
 	struct home_watch *next;
@@ -87,7 +90,7 @@ typedef void (*home_placed)(void *arg, json_t *answer, const char *why);
 /* Decides REQUEST (borrowed) of UID and, if it is to run, finds a place for it. */
 void home_place(struct home *home, uid_t uid, const msgpack_object *request, home_placed placed,
 		void *arg);
-/* The client of ARG left: PLACED is not called. */
+/* Call it when the client of ARG has left: PLACED is not called. */
 void home_forget(struct home *home, const void *arg);
 
 /* --- questions of guests ----------------------------------------------------- */

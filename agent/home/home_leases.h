@@ -61,12 +61,9 @@ void lease_ended(struct home *home, const char *job);
  */
 int lease_again(struct home *home, uid_t uid, const char *job, struct lease_answer *answer,
 		struct iocom_err *err);
-/* The answer for the client: when to ask again, or how the job ended. */
+/* Makes the answer for the client: when to ask again, or how the job ended. */
 json_t *lease_answer_json(const struct lease_answer *answer);
-/*
- * The answer to a client that wants only NODE, which is silent; the client decides how long it
- * waits.
- */
+/* Answers a client that wants only NODE, which is silent; the client decides how long it waits. */
 json_t *lease_silent_json(const struct home *home, const char *node);
 
 #endif

@@ -7,7 +7,7 @@
 #include "balancer/settings/profile.h"
 #include "balancer/view/need.h"
 
-/* PROFILE: or NULL. */
+/* PROFILE may be NULL. */
 void need_resolve(struct need *need, const struct need_options *options,
 		  const struct profile *profile);
 

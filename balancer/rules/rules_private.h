@@ -357,8 +357,8 @@ struct rules_job {
 /* A lower bound of the response time elsewhere; each field is multiplied by a node's value. */
 struct rules_floor {
 	double fixed_ms;
-	double cpu;	 /* times E(L) / speed */
-	double requests; /* times the disk's fixed time */
+	double cpu;	 /* is multiplied by E(L) / speed */
+	double requests; /* is multiplied by the disk's fixed time */
 	double mb;	 /* KB of requests and 1000 MB of data, times the disk's s/MB */
 	double mixed;	 /* the part of cpu and mb that goes together, not counted there */
 };
@@ -371,7 +371,7 @@ struct rules_decision {
 	struct rules_plan *plan;
 	uint32_t home;
 	const struct rules_cell *at_home;
-	struct rules_added added_home; /* what the job adds at home */
+	struct rules_added added_home; /* the job's addition to home */
 	double reference_mips;
 	double requests; /* without buffer hits and page faults */
 	double response_home;
@@ -405,7 +405,7 @@ rules_policy_fn rules_policy_nlb, rules_policy_cpu_re, rules_policy_mem_re, rule
 	rules_policy_wal, rules_policy_com, rules_policy_bs, rules_policy_zatti_binary,
 	rules_policy_zatti_real, rules_policy_random, rules_policy_threshold, rules_policy_shortest;
 
-/* Whether "left RELATION right" holds with the criterion's relation. */
+/* True if "left RELATION right" holds with the criterion's relation. */
 bool rules_criterion_holds(enum rules_criterion c, double left, double right);
 
 rules_policy_fn *rules_policy_function(enum rules_policy policy);

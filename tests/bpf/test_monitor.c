@@ -233,7 +233,7 @@ static void test_sweep(void **state)
 	close(ready[0]);
 	printf("# |%d threads: sweep %.2f ms, look at the run queue %.2f ms\n", SWEEP_THREADS,
 	       best_ms, look_ms);
-	/* What that may be is bench-monitor's to say: a busy machine has no bound for it. */
+	/* Only bench-monitor bounds this value, because a busy machine has no bound for it. */
 	assert_true(best_ms > 0 && look_ms > 0);
 }
 

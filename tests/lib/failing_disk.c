@@ -16,7 +16,8 @@ static struct {
 		sqlite3_io_methods mine; /* the first: a file's pointer to it is one to the kind */
 		const sqlite3_io_methods *real;
 	} kinds[KINDS];
-	unsigned good, bad, failures; /* writes that succeed first, then fail */
+	/* how many writes still succeed, how many then fail, and how many have failed */
+	unsigned good, bad, failures;
 	bool locked;
 } disk;
 
@@ -37,7 +38,7 @@ static int failing_disk_write(sqlite3_file *file, const void *data, int n, sqlit
 	return real_of(file)->xWrite(file, data, n, offset);
 }
 
-/* Nothing here outlives the machine. */
+/* Does nothing, because nothing here must outlive a power cut. */
 static int failing_disk_sync(sqlite3_file *file, int flags)
 {
 	(void)file;

@@ -11,11 +11,11 @@
 #define FAILING_DISK_ALWAYS (~0u)
 
 void failing_disk_up(void);
-/* Databases must be closed. */
+/* Call it when all databases are closed. */
 void failing_disk_down(void);
 /* The N-th write from now on fails (1: the next), and the next ones, TIMES in all. */
 void failing_disk_at(unsigned n, unsigned times);
-/* True: another process holds the lock of who writes, and nobody waits for it. */
+/* True: the writer finds the lock held by another process, and does not wait for it. */
 void failing_disk_locked(bool locked);
 /* How many writes have failed since failing_disk_at. */
 unsigned failing_disk_failures(void);

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* Once; before the first database is opened. */
+/* Call it once, before the first database is opened. */
 void full_disk_use(void);
 /*
  * The NTH write from now, from 1, to a file with PART in its path fails: that one alone, or

@@ -16,9 +16,9 @@ struct view_charges {
 };
 
 void view_charges_fini(struct view_charges *c);
-/* Adds one; at VIEW_CHARGES_MAX the oldest goes and `lost` counts. */
+/* Adds a charge; at VIEW_CHARGES_MAX the oldest is removed and `lost` counts it. */
 void view_charge_add(struct view_charges *c, const struct view_charge *charge);
-/* Ends those that the matrix's vectors already count. */
+/* Ends the charges that the matrix's vectors already count. */
 void view_charges_settle(struct view_charges *c, const struct matrix *m, uint64_t now_ns);
 
 /*

@@ -27,7 +27,7 @@ union address {
  * or -1. */
 static ssize_t ring_call(int fd, unsigned char opcode, void *buffer, size_t bytes)
 {
-	static struct uring ring = {.fd = -1}; /* of this process */
+	static struct uring ring = {.fd = -1}; /* the ring of this process */
 	struct io_uring_sqe *entry;
 	int result;
 

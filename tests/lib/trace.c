@@ -36,7 +36,7 @@ void trace_file(const char *name)
 		fclose(file);
 }
 
-/* TEXT, with DIR for the path that differs from run to run. */
+/* Writes TEXT with DIR in place of the path that differs from run to run. */
 static void trace_put(const char *text)
 {
 	size_t n = strlen(trace.hidden);
@@ -54,7 +54,7 @@ static void trace_time(void)
 	fprintf(trace.out, "%6llu ", (unsigned long long)(ns / CLOCK_NS_PER_MS));
 }
 
-/* A log line: a write to what stands for standard error meanwhile. */
+/* Takes a log line, which was written to the replacement of standard error. */
 static ssize_t trace_logged(void *cookie, const char *data, size_t n)
 {
 	char line[1400];
@@ -123,7 +123,10 @@ static char *trace_read(void)
 	return text;
 }
 
-/* The section's first line; it ends before a line that begins with "==", or with the file. */
+/*
+ * Returns the section's first line. A section ends at a line that begins with "==" or at the file's
+ * end.
+ */
 static const char *trace_section(const char *all, const char *title)
 {
 	char head[128];

@@ -66,7 +66,7 @@ const struct iocom_job_load *watch_job(const struct watch *watch, uint64_t cgrou
 /* Runs BODY in a child, which must exit with 0. Returns what the monitor says of it at its exit. */
 struct iocom_load watch_run(struct watch *watch, int (*body)(void *argument), void *argument);
 
-/* Returns true if the running kernel has this tracepoint with so many parameters. */
+/* Returns true if the running kernel has this tracepoint with PARAMETERS parameters. */
 bool watch_hook(const char *tracepoint, int parameters);
 
 /* Returns true in an emulated machine (tests/vm), where code may take a hundred times as long. */

@@ -495,7 +495,7 @@ static void test_ended_meanwhile(void **state)
 	record_remove(stage->jobs, job.name);
 }
 
-/* The client took all output and was gone before it knew the status: that is kept, too. */
+/* The client took all output and was gone before it knew the status, so the status is kept. */
 static void test_status_kept(void **state)
 {
 	struct want want = SH("echo all; sleep 0.3; exit 12");
@@ -618,7 +618,10 @@ static bool pending(pid_t pid)
 	return waits;
 }
 
-/* Who looks is told to go before the first answer is here: it goes, and the job stays. */
+/*
+ * A client that attaches is told to leave before its first answer is here: it leaves, and the job
+ * goes on.
+ */
 static void test_detached_reader_is_early(void **state)
 {
 	struct want want = SH("until [ -e \"$0\" ]; do sleep 0.05; done; exit 3");

@@ -144,7 +144,7 @@ static void test_without_filter(void **state)
 
 /* --- cgroup --------------------------------------------------------------------------- */
 
-/* The job says where it is as its very first action; only the line of v2. */
+/* The job tells its cgroup as its very first action; only the line of v2 counts. */
 static void assert_in_group(const struct stage *stage, const char *text)
 {
 	const char *line = strstr(text, "0::");
@@ -290,7 +290,7 @@ static void test_directory(void **state)
 	snprintf(own, sizeof(own), "%s/own", stage->dir);
 	assert_int_equal(mkdir(own, 0700), 0);
 	want.cwd = own;
-	/* Root could enter the directory; the user may not, and there is no other. */
+	/* Root could enter the directory, but the user may not, and there is no other directory. */
 	assert_int_equal(stage_run(stage, &want, &result), 125);
 	assert_non_null(strstr(result.text, own));
 	assert_non_null(strstr(result.text, "as uid 65534"));

@@ -30,7 +30,7 @@
 #define HEAD  131072 /* half of the quota */
 #define RING  98304  /* of standard output: half, less an eighth */
 
-/* Writes so many bytes: a counter of four bytes each. */
+/* Writes N bytes: a counter of four bytes each. */
 #define COUNT(bytes)                                                                               \
 	"python3 -c 'import sys,struct\n"                                                          \
 	"for i in range(0," #bytes ",65536): sys.stdout.buffer.write(b\"\".join(struct.pack("      \

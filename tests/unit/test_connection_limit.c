@@ -27,7 +27,10 @@ struct world {
 	char url[64];
 };
 
-/* Dials with a socket of its own, so with a connection of its own; FROM is its address. */
+/*
+ * Dials with a socket of its own, and so with a connection of its own. FROM is the address to dial
+ * from.
+ */
 static void dial(struct world *w, int i, const char *from)
 {
 	nng_sockaddr sa = {.s_in = {.sa_family = NNG_AF_INET}};

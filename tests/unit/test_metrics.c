@@ -107,8 +107,8 @@ static void test_jobs_come_back(void **state)
 	did(jobs, "/b", 2);
 	assert_int_equal(has(jobs, "/a"), -1);
 	assert_int_equal(has(jobs, "/b"), 2);
-	assert_int_equal(has(jobs, "other"),
-			 1); /* its bytes are not moved, or they would count twice */
+	/* the bytes of a job are not moved to another series, or they would count twice */
+	assert_int_equal(has(jobs, "other"), 1);
 	did(jobs, "/a", 4);
 	assert_int_equal(has(jobs, "other"), 5);
 	metrics_jobs_begin(jobs, 30 * MINUTE);

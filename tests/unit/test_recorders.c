@@ -349,7 +349,7 @@ static void test_lines(void **state)
 
 	(void)state;
 	recorders_period(&front);
-	assert_int_equal(drain(&s, f), 0); /* nothing new: nothing told */
+	assert_int_equal(drain(&s, f), 0); /* nothing is new, so nothing is sent */
 	change(1);
 	recorders_period(&front);
 	assert_true(drain(&s, f) >= NODES);

@@ -520,7 +520,7 @@ static void nobody_to_ask(void **state)
 		place(policies[i], &p, view, 0, &job, &plan);
 		assert_true(plan.stayed);
 	}
-	/* With one other node there is no choice. */
+	/* If there is only one other node, there is no choice. */
 	p.eager_threshold = 9;
 	node.advertised.cpu = 0;
 	assert_int_equal(rules_view_set(view, 1, &node), 0);

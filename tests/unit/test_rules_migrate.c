@@ -78,7 +78,7 @@ static void remaining_work_decides(void **state)
 	migrate(RULES_IO_PM, &p, nodes, 2, tasks, 2, &out);
 	assert_int_equal(out.n, 1);
 	assert_int_equal(out.moves[0].task, 1);
-	tasks[1].age_ms = 12000; /* it has run for longer than it should: nothing is left */
+	tasks[1].age_ms = 12000; /* the task has run longer than expected, so no time is left */
 	migrate(RULES_IO_PM, &p, nodes, 2, tasks, 2, &out);
 	assert_int_equal(out.n, 0);
 	tasks[0].age_ms = tasks[1].age_ms = 7500;

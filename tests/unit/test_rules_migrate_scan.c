@@ -76,7 +76,7 @@ static void scan_start(struct scan *s, uint64_t seed)
 		n->ntasks = 1 + (size_t)draw(&d, (double)(most - 1));
 		for (size_t i = 0; i < n->ntasks; i++)
 			s->tasks[k][i] = scan_task(&d);
-		s->tasks[k][0].io_per_ms = 0.01 + draw(&d, 0.1); /* no two nodes are alike */
+		s->tasks[k][0].io_per_ms = 0.01 + draw(&d, 0.1); /* no two nodes are equal */
 		n->tasks = s->tasks[k];
 		if (k > 0 && draw_chance(&d, 0.3)) {
 			n->has_measured = true;

@@ -136,7 +136,7 @@ static void sums_do_not_drift(void **state)
 	rules_view_free(fresh);
 }
 
-/* Far more nodes than are examined one by one: bounds must not lose the best. */
+/* There are far more nodes than are examined one by one: the bounds must not lose the best node. */
 static void large_clusters_find_the_lightest_acceptable(void **state)
 {
 	struct rules_view *view = rules_view_new();

@@ -10,7 +10,7 @@
 /* What a policy balances after its trigger. */
 enum stage {
 	STAY,
-	TASKS,	    /* L_CPU with one more */
+	TASKS,	    /* L_CPU with the job as one more task */
 	MEMORY,	    /* L_MEM / n_MEM with the job */
 	IO,	    /* L_IO, thresholds */
 	EXPLICIT,   /* explicit part of L_IO */

@@ -18,7 +18,7 @@ static void wal_moves_from_the_highest_far_above_the_mean(void **state)
 
 	(void)state;
 	place(RULES_WAL, &p, view, 0, &job, &plan);
-	/* (3 + 1 + 2) / 2 = 3 at home, 1 and 1.5 elsewhere */
+	/* (3 + 1 + 2) / 2 = 3 at home, 1 and 1.5 at the other nodes */
 	r = assert_reason(&plan, RULES_C_LOAD_RATIO, 0, true);
 	assert_close(r->left, 3 / (5.5 / 3), 1e-12);
 	r = assert_reason(&plan, RULES_C_LOAD_HIGHEST, 0, true);
@@ -390,7 +390,7 @@ static void any_policy_can_have_it(void **state)
 	struct rules *r = rules_new(RULES_NLB, &p, 1);
 
 	(void)state;
-	completes(r, 3); /* without a controller: nothing to learn */
+	completes(r, 3); /* without a controller there is nothing to learn from */
 	rules_control(r, &c);
 	assert_false(c.active);
 	assert_true(c.outcomes == 0 && c.w_io == 0.5 && c.buffer_mb == 0);

@@ -365,7 +365,8 @@ static void intervals_ascend_by_availability(void **state)
 	decide(RULES_ZATTI_REAL, &p, nodes, 5, &job, &plan);
 	assert_int_equal(plan.ncandidates, 3);
 	assert_int_equal(plan.candidates[1], 4);
-	p.zatti_relative = false; /* 4 less 3: only with the job alone */
+	/* the threshold is 4 less 3, so only a node without other processes fits */
+	p.zatti_relative = false;
 	decide(RULES_ZATTI_REAL, &p, nodes, 5, &job, &plan);
 	assert_int_equal(plan.ncandidates, 1);
 	assert_int_equal(plan.node, 1);

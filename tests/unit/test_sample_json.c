@@ -279,7 +279,7 @@ static void test_bad_names(void **state)
 		{"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
 		{"\xe0\x80\xaf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
 	};
-	/* Cleaned for a log and a terminal. */
+	/* Texts are cleaned for a log and a terminal. */
 	static const struct {
 		const char *in, *out;
 	} plain[] = {

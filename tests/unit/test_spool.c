@@ -247,7 +247,7 @@ static void test_full_disk(void **state)
 	assert_true(check(&spool, 1) == 700);
 	assert_true(spool.info.lost[0] == 300);
 	check_again(place, &spool);
-	/* There is room again, and the newest bytes are kept. */
+	/* There is room again, so the newest bytes are kept. */
 	add(&spool, place->dir, 1, 250);
 	assert_true(check(&spool, 1) == 950);
 	assert_true(spool.info.lost[0] == 300);

@@ -136,7 +136,7 @@ static void test_one_side_only(void **state)
 	tls_free(a);
 }
 
-/* Mutual: each of the two refuses, whichever dials. */
+/* Each of the two agents refuses the other, whichever of them dials. */
 static void test_another_authority(void **state)
 {
 	struct tls *a = NULL, *foreign = NULL, *naive = NULL;

@@ -233,10 +233,11 @@ static void test_nested_jobs(void **state)
 	assert_non_null(job);
 	job->cgroup_id = load[0].cgroup_id;
 	job->state = JOB_RUNNING;
-	job->start_ns = sample.time_ns - 700000000; /* started since the last reading */
+	job->start_ns = sample.time_ns - 700000000; /* the job started since the last reading */
 	names = sample_names_new(root);
 	assert_non_null(names);
-	assert_int_equal(jobs_sampled(&jobs, names, &sample), 3); /* but not the cgroup beside it */
+	/* but the cgroup beside it does not count */
+	assert_int_equal(jobs_sampled(&jobs, names, &sample), 3);
 	assert_int_equal(job->load.explicit_read_bytes, 3000);
 	assert_int_equal(job->rss_bytes, 30);
 	assert_int_equal(job->behaviour.n, 1);
@@ -250,7 +251,9 @@ static void test_nested_jobs(void **state)
 	assert_int_equal(jobs_sampled(&jobs, names, &sample), 3);
 	NEAR(job->behaviour.disk_high_ms, 750);
 	assert_int_equal(job->load.cpu_ns, 600000000);
-	/* Removed, or idle since then: it is remembered by name and adds nothing. */
+	/*
+	 * A disk that was removed, or is idle since then, is remembered by name and adds nothing.
+	 */
 	for (int i = 0; i < 4; i++)
 		load[i] = (struct iocom_job_load){.cgroup_id = load[i].cgroup_id};
 	assert_int_equal(jobs_sampled(&jobs, names, &sample), 0);

@@ -59,7 +59,7 @@ static struct whole *fuzzed(void)
 	return &whole;
 }
 
-/* Whether the client of the only connection is still to get something. */
+/* Returns true if the client of the only connection still waits for something. */
 static bool is_waiting(const struct whole *w)
 {
 	return w->front.waits || w->front.tops || w->front.recorders || w->front.kills;
@@ -99,7 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(!answers || type == FRAME_JSON || type == FRAME_ERROR);
 	close(fd);
 	whole_pass_ms(w, 1);
-	recorders_period(&w->front); /* those whose clients are gone are freed */
+	recorders_period(&w->front); /* frees the clients that have left */
 	must(!is_waiting(w) && clients_count(w->front.clients) == 0);
 	return 0;
 }
