@@ -33,7 +33,7 @@ int client_ask(const char *run_dir, msgpack_sbuffer *request, json_t **answer,
 
 /* --- client_patience.c --- */
 
-/* Whether RC means that the agent ended or has not started, so that it may be back soon. */
+/* Returns whether RC means that the agent ended or has not started, so that it may be back soon. */
 bool client_agent_is_away(int rc);
 
 struct client_patience {

@@ -165,7 +165,7 @@ static int take_own(struct run *run, int option, const char *value, struct iocom
 	}
 }
 
-/* Returns the given option that goes with a single job only; NULL: none. */
+/* Returns an option that was given and needs a single job; NULL: there is none. */
 static const char *for_one(const struct run *run)
 {
 	return *run->request.ask.node ? "--node"

@@ -56,16 +56,16 @@ int placement_request_ask(const struct placement_request *request, bool run, con
 			  const char *executable, char *const *command, struct placement *answer,
 			  struct iocom_err *err);
 /*
- * A number with a unit: "64K", "1.5G", "10Mi", "250KB"; plain = UNIT bytes each.
- * 0 and bytes in OUT, or -EINVAL (negative, NaN, unknown suffix, overflow).
+ * Parses a number with a unit: "64K", "1.5G", "10Mi", "250KB"; without a suffix it counts UNIT
+ * bytes. Returns 0 and the bytes in OUT, or -EINVAL (negative, NaN, unknown suffix, overflow).
  */
 int placement_request_size(const char *text, double unit, double *bytes);
 /*
- * Where COMMAND is: with a '/', made absolute from CWD; else the first
- * executable on PATH; else a copy of the name.  malloc'ed; NULL when memory is out.
+ * Finds COMMAND: with a '/', the name made absolute from CWD; else the first executable on PATH;
+ * else a copy of the name.  The result is malloc'ed; NULL: there is no memory.
  */
 char *placement_request_resolve(const char *command, const char *cwd, const char *path);
-/* Whether the name COMMAND is on PATH as a file that cannot be executed. */
+/* Returns whether the name COMMAND is on PATH as a file that cannot be executed. */
 bool placement_request_denied(const char *command, const char *path);
 
 #endif

@@ -29,8 +29,10 @@ static __always_inline bool is_lent(struct bio *bio)
 	return cfg_bio_pinned && (bio->bi_flags & cfg_bio_pinned);
 }
 
-/* True if BIO fills a page that a fault waits for: a page of the file mapped by WAITED, or a
- * swapped one. */
+/*
+ * Returns true if BIO fills a page that a fault waits for: a page of the file mapped by WAITED, or
+ * a swapped one.
+ */
 static __noinline bool fills_page(struct bio *bio, u64 waited, bool swap)
 {
 	struct first_page first = {}; /* older verifiers need the initialisation */
@@ -45,7 +47,7 @@ static __noinline bool fills_page(struct bio *bio, u64 waited, bool swap)
 	return swap && first.anonymous && (first.flags & PAGE_BIT(swapcache));
 }
 
-/* True if a read that TASK submits serves a page fault. SWAP: the disk is swapped to. */
+/* Returns true if a read that TASK submits serves a page fault. SWAP: the disk is swapped to. */
 static __always_inline bool is_implicit(struct task_struct *task, struct thread_state *state,
 					struct bio *bio, bool swap)
 {
@@ -60,7 +62,7 @@ static __always_inline bool is_implicit(struct task_struct *task, struct thread_
 	return (waited || swap) && fills_page(bio, waited, swap);
 }
 
-/* True if the bio comes from a driver that serves a disk above this one. */
+/* Returns true if the bio comes from a driver that serves a disk above this one. */
 static __always_inline bool is_stacked(struct task_struct *task, bool nested,
 				       struct block_device *bdev)
 {

@@ -176,8 +176,10 @@ static __always_inline u64 folio_index(struct folio *folio)
 	return ((struct folio___index *)folio)->index;
 }
 
-/* True if a limit may hold back bios of this disk. Uses direct reads because it runs once per
- * page. */
+/*
+ * Returns true if a limit may hold back bios of this disk. Uses direct reads because it runs once
+ * per page.
+ */
 static __always_inline bool may_hold_back(struct request_queue *queue)
 {
 	if (bpf_core_field_exists(((struct request_queue___td *)0)->td))
@@ -211,7 +213,7 @@ static __always_inline struct gendisk *request_disk(struct request *rq)
 	return ((struct request___rq_disk *)rq)->rq_disk;
 }
 
-/* True if a mounted file system owns this block device. */
+/* Returns true if a mounted file system owns this block device. */
 static __always_inline bool holds_filesystem(struct block_device *bdev)
 {
 	if (bpf_core_field_exists(((struct block_device___ops *)0)->bd_holder_ops))

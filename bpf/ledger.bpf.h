@@ -149,7 +149,7 @@ static __always_inline void ledger_account(struct ledger_value *entry, const str
 	}
 }
 
-/* True if no page is dirty and no bio of the file is held back. */
+/* Returns true if no page is dirty and no bio of the file is held back. */
 static __always_inline bool all_written(struct inode *inode)
 {
 	return !inode_has_dirty_pages(inode) && !file_may_hold_back(inode);

@@ -59,7 +59,7 @@ void attach_state_unpack(struct attach_state *state, const void *data, size_t le
 #define ATTACH_ELSEWHERE "the job was attached to from elsewhere"
 
 #define ATTACH_END_MAX	 512
-/* Writes the message for a job that ended so (record.h) when no output of it is kept. */
+/* Writes the message for a job whose output is not kept, from the job's end (record.h). */
 void attach_end_text(char out[ATTACH_END_MAX], const char *job, int kind, int value,
 		     const char *text);
 

@@ -28,7 +28,7 @@ enum behaviour_resource { BEHAVIOUR_CPU, BEHAVIOUR_COM, BEHAVIOUR_DISK, BEHAVIOU
 struct behaviour_phase {
 	double ms[BEHAVIOUR_RESOURCES];
 	double wall_ms;
-	int dominant; /* enum behaviour_resource; -1: idle so far */
+	int dominant; /* enum behaviour_resource; -1: it was idle until now */
 };
 
 struct behaviour {

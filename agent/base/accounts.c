@@ -57,7 +57,7 @@ static void look_up(struct deadline_task *task)
 		l->rc = account_name(l->uid, &l->account);
 }
 
-/* True: KNOWN, which may hold more than ASKED wants, answers it. */
+/* Returns true if KNOWN, which may hold more than ASKED wants, answers it. */
 static bool answers(const struct lookup *known, const struct lookup *asked)
 {
 	if (asked->kind == GROUP || known->kind == GROUP)

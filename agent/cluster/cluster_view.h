@@ -90,8 +90,8 @@ double cluster_view_age_ms(const struct cluster_view *v, uint32_t index, uint64_
 size_t cluster_view_charges(const struct cluster_view *v);
 uint64_t cluster_view_charges_lost(const struct cluster_view *v);
 /*
- * How many vectors have no node in the view: they are out of the rules' range, or there was no
- * memory.
+ * Returns how many vectors have no node in the view: they are out of the rules' range, or there was
+ * no memory.
  */
 uint64_t cluster_view_left_out(const struct cluster_view *v);
 

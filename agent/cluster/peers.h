@@ -104,7 +104,7 @@ void peers_publish(void *peers, const struct iocom_vector *own, uint64_t now_ns)
 void peers_period(void *peers);
 /* Once a second: greets new nodes, probes silent ones. */
 void peers_chores(struct peers *peers);
-/* True: munged on this machine does not answer, so that every node looks silent. */
+/* Returns true if munged on this machine does not answer, so that every node looks silent. */
 bool peers_mute(const struct peers *peers);
 
 #endif

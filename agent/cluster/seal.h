@@ -40,10 +40,12 @@ enum seal_refusal {
  * reason in ERR.
  */
 int seal_new(struct seal **seal, const char *socket, struct iocom_err *err);
-/* True: munged did not answer the last call. */
+/* Returns true if munged did not answer the last call. */
 bool seal_down(const struct seal *seal);
 void seal_free(struct seal *seal);
-/* How many seconds the sender's clock was ahead in the last SEAL_E_SKEW (negative: behind). */
+/*
+ * Returns how many seconds the sender's clock was ahead in the last SEAL_E_SKEW (negative: behind).
+ */
 long long seal_ahead_s(const struct seal *seal);
 /* Seals DATA.  CREDENTIAL: a string that the caller frees.  Returns 0, -EHOSTDOWN, -EMSGSIZE. */
 int seal_message(struct seal *seal, const void *data, size_t length, char **credential,

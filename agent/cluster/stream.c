@@ -417,8 +417,8 @@ static void stream_make_room(struct streams *streams)
 }
 
 /*
- * True: a stream from this address is let in and has its source.  With TLS each stream is a
- * process: the address with most streams is refused instead of losing its oldest.
+ * Returns true if a stream from this address is let in and has its source.  With TLS each stream is
+ * a process: the address with most streams is refused instead of losing its oldest.
  */
 static bool stream_enter(struct streams *streams, struct stream *s, const struct sockaddr *sa)
 {

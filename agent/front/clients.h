@@ -61,7 +61,7 @@ void clients_watch(struct clients *clients, struct clients_watch *watch);
 /* Closes CLIENT; it is freed in the next round of the loop. */
 void client_drop(struct client *client);
 bool client_is_gone(const struct client *client);
-/* True: CLIENT has unread output. */
+/* Returns true if CLIENT has unread output. */
 bool client_has_output(const struct client *client);
 /*
  * client_may_ask: true if the user may ask now; client_charge charges the cost of an answer.  See

@@ -111,7 +111,7 @@ struct pulse_jobs guest_pulse_jobs(struct guest *guest);
  * or -ENOENT.
  */
 int guest_whose(const struct guest *guest, uint64_t cgroup_id, const char **job, uid_t *uid);
-/* True: JOB runs here as far as we know, but its shim does not answer. */
+/* Returns true if JOB runs here as far as we know, but its shim does not answer. */
 bool guest_is_late(const struct guest *guest, const char *job);
 
 /* Fill levels, for lists of limits. */

@@ -118,7 +118,7 @@ void guest_lease_told(struct job *job, const struct launch_event *said)
 		job->lease.until_ns = said->lease_until_ms * CLOCK_NS_PER_MS;
 }
 
-/* True: we must ask home, because the shim does not, or could not for half a lease. */
+/* Returns true if we must ask home, because the shim does not, or could not for half a lease. */
 static bool guest_lease_is_ours(const struct job *job, uint64_t now)
 {
 	uint64_t lease_ns = job->order.lease_ms * CLOCK_NS_PER_MS;

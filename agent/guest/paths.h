@@ -29,7 +29,7 @@ typedef void (*paths_done)(void *arg, const struct job_order *order,
 int paths_new(struct paths **paths, struct loop *loop);
 /* Refuses the checks under way.  NULL is fine. */
 void paths_free(struct paths *paths);
-/* How many checks are under way; LATE: how many of them hang. */
+/* Returns how many checks are under way; LATE: how many of them hang. */
 size_t paths_count(const struct paths *paths, size_t *late);
 /*
  * Checks ORDER's paths as USER.  Takes what USER holds.  DONE is called once, from the loop.

@@ -53,7 +53,7 @@ static struct replays *replays_table(struct guest *guest)
 	return guest->replays;
 }
 
-/* True: R still works. */
+/* Returns true if R still works. */
 static bool replays_busy(const struct guest *guest, const struct replay *r)
 {
 	char place[PLACE_MAX];

@@ -29,7 +29,7 @@ struct view_decision;
 struct home_ports {
 	void *arg;
 	void (*own_vector)(void *arg, struct iocom_vector *own); /* as of now, with all leases */
-	/* True: the local munged does not answer, so every node looks silent. */
+	/* Returns true if the local munged does not answer, so every node looks silent. */
 	bool (*mute)(void *arg);
 	peers_asker ask;
 	void *ask_arg;
@@ -111,7 +111,7 @@ int home_renew(void *home, const void *payload, uint32_t length, uint8_t answer[
 
 /* --- what others may know ---------------------------------------------------- */
 
-/* True: JOB was lost so recently that the waiting `iocom run` may still restart it. */
+/* Returns true if JOB was lost so recently that the waiting `iocom run` may still restart it. */
 bool home_may_follow(const struct home *home, const char *job);
 
 struct home_counts {

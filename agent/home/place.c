@@ -491,7 +491,7 @@ static bool is_silent(const struct place *p)
 	return *node && !is_own(p, node) && !(e && e->alive);
 }
 
-/* True: the client has its answer, because the job is not run again, or not yet. */
+/* Returns true if the client has its answer, because the job is not run again, or not yet. */
 static bool not_again(struct place *p)
 {
 	struct lease_answer answer = {0};

@@ -65,7 +65,7 @@ int journal_placed(struct journal *j, const char *job, const char *node, const c
 		   struct iocom_err *err);
 int journal_home_state(struct journal *j, const char *job, const char *state, uint64_t start_ns,
 		       pid_t pid, struct iocom_err *err);
-/* Fails those that were placed before BEFORE_NS and never started; how many. */
+/* Fails those that were placed before BEFORE_NS and never started.  Returns how many. */
 int journal_home_stale(struct journal *j, uint64_t before_ns);
 /*
  * Calls lost what was submitted before BEFORE_NS and runs at a node for which GONE says
@@ -77,7 +77,7 @@ int journal_home_end(struct journal *j, const struct journal_job *job, struct io
 /* The node a job was placed at, its owner and class.  Returns 0 or -ENOENT, -EIO. */
 int journal_home_get(struct journal *j, const char *job, char node[IOCOM_NAME_MAX], uid_t *uid,
 		     char class_name[64], bool *ended, struct iocom_err *err);
-/* JOB "last": UID's newest.  TEXT: malloc'ed.  Returns 0, -ENOENT, -EIO. */
+/* JOB "last" means UID's newest job.  TEXT is malloc'ed.  Returns 0, -ENOENT, -EIO. */
 int journal_place(struct journal *j, const char *job, uid_t uid, char **text, uid_t *owner,
 		  struct iocom_err *err);
 
@@ -91,7 +91,7 @@ struct journal_lease {
 	uid_t uid;
 	int exit_kind, exit_value;
 	uint64_t end_ns; /* CLOCK_REALTIME */
-	bool ended;	 /* its end was told */
+	bool ended;	 /* the job's end was told */
 };
 int journal_lease_begin(struct journal *j, const char *job, const char *first, uint32_t attempt,
 			uint32_t restarts, uint32_t lease_ms, const uint8_t secret[RENEWAL_SECRET],
@@ -99,20 +99,23 @@ int journal_lease_begin(struct journal *j, const char *job, const char *first, u
 /* Fences JOB, which ends as lost where no end was told.  Returns 0; -ESTALE fenced before; -EIO. */
 int journal_lease_fence(struct journal *j, const char *job, const char *next, uint64_t now_ns,
 			struct iocom_err *err);
-/* Returns 0; -ENOENT no restartable job of that name; -EIO. */
+/* Returns 0; -ENOENT: there is no restartable job of that name; -EIO. */
 int journal_lease_get(struct journal *j, const char *job, struct journal_lease *lease,
 		      struct iocom_err *err);
 /* Those of jobs that are not over and were placed elsewhere than at node OWN. */
 int journal_leases(struct journal *j, const char *own,
 		   void (*each)(void *arg, const char *job, uint32_t lease_ms,
-				const uint8_t *secret /* NULL: of an older build */),
+				const uint8_t *secret /* NULL: an older build wrote it */),
 		   void *arg, struct iocom_err *err);
-/* JOB becomes the last attempt that followed it, where one did.  How many did; -EIO. */
+/* JOB becomes the last attempt that followed it, where one did.  Returns how many did; -EIO. */
 int journal_lease_last(struct journal *j, char job[SPEC_JOB_MAX], struct iocom_err *err);
-/* Returns 0; -ENOENT no lease of that name, or none with a secret. */
+/* Returns 0; -ENOENT: there is no lease of that name, or none with a secret. */
 int journal_lease_secret(struct journal *j, const char *job, uint8_t secret[RENEWAL_SECRET],
 			 struct iocom_err *err);
-/* NUMBER was said with that secret.  Returns 0; -EALREADY not larger than those before; -EIO. */
+/*
+ * Notes that the shim with that secret used NUMBER.  Returns 0; -EALREADY: it is not larger than
+ * those before; -EIO.
+ */
 int journal_lease_number(struct journal *j, const char *job, uint64_t number,
 			 struct iocom_err *err);
 
@@ -123,7 +126,7 @@ int journal_accept(struct journal *j, const struct journal_job *job, const void 
 		   size_t length, struct iocom_err *err);
 int journal_started(struct journal *j, const char *job, uint64_t start_ns, pid_t pid,
 		    uint64_t cgroup_id, struct iocom_err *err);
-/* REPORT: what home is to be told. */
+/* REPORT is what home must be told. */
 int journal_end(struct journal *j, const struct journal_job *job, const void *report, size_t length,
 		struct iocom_err *err);
 int journal_acked(struct journal *j, const char *job, struct iocom_err *err);
@@ -135,7 +138,7 @@ int journal_pending(struct journal *j, size_t max,
 		    void (*each)(void *arg, const char *job, const char *home, const void *order,
 				 size_t order_length, const void *report, size_t length),
 		    void *arg);
-/* Jobs that were running when the agent last looked. */
+/* Calls EACH for the jobs that were running when the agent last looked. */
 int journal_unfinished(struct journal *j,
 		       void (*each)(void *arg, const char *job, uint64_t start_ns,
 				    uint64_t cgroup_id, const void *order, size_t length),
@@ -160,7 +163,7 @@ int journal_find(struct journal *j, const char *job, uid_t uid,
 int journal_nonce(struct journal *j, const char *from, uint64_t id, uint64_t now_s, uint64_t keep_s,
 		  struct iocom_err *err);
 
-/* Facts: 0 where absent. */
+/* A fact is a number; it is 0 if it is absent. */
 double journal_fact(struct journal *j, const char *name);
 int journal_set_fact(struct journal *j, const char *name, double value);
 /*

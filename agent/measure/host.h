@@ -37,7 +37,7 @@ struct host_reading {
 int host_init(struct host *host, const char *scope, struct iocom_err *err);
 /* Returns 0 or negative errno with the file's name. */
 int host_read(const struct host *host, struct host_reading *out, struct iocom_err *err);
-/* True: DISK spins; false also when unknown. */
+/* Returns true if DISK spins; false also when unknown. */
 bool host_rotational(const char *disk);
 
 #endif

@@ -97,7 +97,7 @@ double vector_smooth(double old, double new);
  */
 void vector_disks(const struct iocom_disk *before, size_t nbefore, const struct iocom_disk *now,
 		  size_t nnow, double elapsed_ms, struct vector_measure *out);
-/* True: OLD and NEW differ by more than the sensitivity, so NEW is published at once. */
+/* Returns true if OLD and NEW differ by more than the sensitivity, so NEW is published at once. */
 bool vector_changed(const struct iocom_vector *old, const struct iocom_vector *new);
 
 #endif

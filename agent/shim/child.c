@@ -198,7 +198,10 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* True if the process has exactly these groups. The kernel sorts them, so we sort both lists. */
+/*
+ * Returns true if the process has exactly these groups. The kernel sorts them, so we sort both
+ * lists.
+ */
 static bool has_groups(const struct identity *identity)
 {
 	size_t n = (size_t)identity->ngroups, bytes = n * sizeof(gid_t);

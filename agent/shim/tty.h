@@ -44,9 +44,11 @@ pid_t tty_foreground(int master, pid_t session);
  * job switched that off, two if a line has begun (LAST does not end it).
  */
 unsigned tty_end_of_input(int master, char last, char out[2]);
-/* True if the job reads whole lines, so that ^D ends its input (the terminal is not raw). */
+/*
+ * Returns true if the job reads whole lines, so that ^D ends its input (the terminal is not raw).
+ */
 bool tty_lines(int master);
-/* True if the job has not read all its input, or if we cannot tell. */
+/* Returns true if the job has not read all its input, or if we cannot tell. */
 bool tty_unread(int master);
 
 #endif

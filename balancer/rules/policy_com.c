@@ -162,7 +162,10 @@ struct slave {
 	bool spread;	 /* take nodes without a task of the job, with no other test */
 };
 
-/* True if task T queues alone where it starts (O-17), not together with the rest of the job. */
+/*
+ * Returns true if task T queues alone where it starts (O-17), not together with the rest of the
+ * job.
+ */
 static bool starts_apart(const struct rules_decision *d)
 {
 	return d->params->parallel_start == 1;

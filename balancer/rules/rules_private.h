@@ -396,7 +396,7 @@ int rules_decide_batch(struct rules *r, const struct rules_view *view, uint32_t 
 		       uint32_t *nodes);
 void rules_plan_init(struct rules_plan *plan, uint32_t home);
 
-/* How many earlier tasks of the job went to NODE. */
+/* Returns how many earlier tasks of the job went to NODE. */
 uint32_t rules_job_tasks_at(const struct rules_decision *d, uint32_t node);
 
 typedef int rules_policy_fn(struct rules_decision *d);
@@ -405,7 +405,7 @@ rules_policy_fn rules_policy_nlb, rules_policy_cpu_re, rules_policy_mem_re, rule
 	rules_policy_wal, rules_policy_com, rules_policy_bs, rules_policy_zatti_binary,
 	rules_policy_zatti_real, rules_policy_random, rules_policy_threshold, rules_policy_shortest;
 
-/* True if "left RELATION right" holds with the criterion's relation. */
+/* Returns true if "left RELATION right" holds with the criterion's relation. */
 bool rules_criterion_holds(enum rules_criterion c, double left, double right);
 
 rules_policy_fn *rules_policy_function(enum rules_policy policy);

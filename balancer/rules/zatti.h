@@ -51,7 +51,7 @@ void rules_zatti_set(struct rules_zatti_index *index, uint32_t at, const struct 
  */
 int rules_zatti_keep(struct rules_view *view, bool binary, bool real,
 		     const struct rules_params *params);
-/* True if PARAMS ask for the index's bounds. */
+/* Returns true if PARAMS ask for the index's bounds. */
 bool rules_zatti_serves(const struct rules_zatti_index *index, const struct rules_params *params);
 
 /*

@@ -101,7 +101,7 @@ int multi_run(const struct multi_options *options, const struct multi_job *job,
 int multi_nodes(const char *name, const char *text, const struct placement_request *ask,
 		const char *cwd, const char *executable, char *const *command, struct nodelist *out,
 		struct nodelist *spares, struct iocom_err *err);
-/* True if TEXT lets us choose the nodes. */
+/* Returns true if TEXT lets us choose the nodes. */
 bool multi_picks(const char *text);
 
 /* --- multi_lines.c --- */
@@ -169,7 +169,7 @@ struct multi_node {
 
 /* Handles a line of NODE's report, without the newline. */
 void multi_report_line(struct multi_node *node, const char *line, size_t length);
-/* True if NODE refused the job, so that nothing began there. */
+/* Returns true if NODE refused the job, so that nothing began there. */
 bool multi_report_refused(const struct multi_node *node);
 /*
  * Prints which nodes failed on standard error, if any did.  UNREAD: the reader of our output

@@ -49,7 +49,7 @@ int run_home(const char *run_dir, const char *job, struct run_result *result)
 	int value = (int)listing_number(end, "exit_value");
 
 	if (!strcmp(state, "failed") && kind == 3 && value == RUN_FAILED) {
-		result->state = RUN_EXITED; /* nothing of it ran */
+		result->state = RUN_EXITED; /* no process of the job ran */
 		result->kind = 3;
 		result->value = RUN_FAILED;
 	}

@@ -67,13 +67,16 @@ struct settings {
 	bool foreground;
 };
 
-/* Whether PEER is this node, as one list of peers may serve all nodes. */
+/* Returns whether PEER is this node, as one list of peers may serve all nodes. */
 bool settings_is_self(const struct settings *s, const struct settings_peer *peer);
 extern const struct config_program settings_program;
 
 extern const char *const settings_pam_names[]; /* by enum settings_pam */
 const char *settings_level_name(enum log_level level);
-/* Returns KEY's value as text that can be read back; the caller owns it.  NULL: out of memory. */
+/*
+ * Returns KEY's value as text that can be read back; the caller owns it.  Returns NULL if there is
+ * no memory.
+ */
 char *settings_text(const struct settings *s, const struct config_key *key);
 
 /*
@@ -88,7 +91,7 @@ struct view_policy;
  * the reason in ERR.
  */
 int settings_policy(const char *name, struct view_policy *policy, struct iocom_err *err);
-/* Whether S asks for the network: it has peers or an address to listen at. */
+/* Returns whether S asks for the network: it has peers or an address to listen at. */
 bool settings_networked(const struct settings *s);
 
 #endif

@@ -50,7 +50,7 @@ int top_source_due_ms(const struct top_source *source);
  * double up to some seconds.
  */
 int top_source_next(struct top_source *source, json_t **document, struct iocom_err *err);
-/* Whether we wait for an agent that is gone; GONE gets the details. */
+/* Returns whether we wait for an agent that is gone; GONE gets the details. */
 bool top_source_gone(const struct top_source *source, struct top_source_gone *gone);
 /* "agent" or "direct". */
 const char *top_source_kind(const struct top_source *source);

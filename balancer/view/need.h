@@ -19,13 +19,13 @@
 enum need_source { NEED_DEFAULT, NEED_PROFILE, NEED_OPTION };
 
 enum need_field {
-	NEED_IO_PER_S, /* disk requests per wall-clock second when alone */
+	NEED_IO_PER_S, /* disk requests per wall-clock second when the job runs alone */
 	NEED_IO_SIZE_KB,
 	NEED_REQUESTS,
 	NEED_MEMORY_MB,
 	NEED_CPU_S, /* at reference speed 1 */
 	NEED_DATA_MB,
-	NEED_FAULTS_PER_MS, /* per ms of computation, where memory does not fit */
+	NEED_FAULTS_PER_MS, /* page faults per ms of computation, where memory is short */
 	NEED_COM_MS,	    /* communication over all phases (MODEL 5.10) */
 	NEED_FIELDS
 };

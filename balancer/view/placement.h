@@ -164,7 +164,7 @@ int placement_refuse(struct placement *placement, const char *node, const char *
 
 enum placement_form { PLACEMENT_ANSWER, PLACEMENT_ROW };
 
-/* A row keeps all vectors in a cluster of at most so many nodes. */
+/* A row keeps the vectors of all nodes in a cluster of at most this many nodes. */
 #define PLACEMENT_ROW_WHOLE 8
 
 /* Returns a new document; NULL: no memory. */

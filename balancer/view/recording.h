@@ -107,7 +107,7 @@ struct recording_measured {
 	double request_mb;  /* their size in total */
 	double page_faults; /* disk requests for page faults */
 	double memory_mb;   /* the largest resident size */
-	double io_per_ms;   /* explicit requests per wall-clock ms while it ran */
+	double io_per_ms;   /* explicit requests per wall-clock ms while the job ran */
 	double messages, sent_mb, received_mb;
 };
 
@@ -130,7 +130,7 @@ struct recording_decision {
 	char policy[RECORDING_NAME_MAX]; /* a name of `iocom place --policy`, "feedback+" allowed */
 	uint32_t home;
 	uint64_t seed;
-	const struct rules_params *params;   /* those in force */
+	const struct rules_params *params;   /* the parameters in force */
 	const struct rules_request *request; /* as passed to the rules, with com_ms */
 	/*
 	 * The numbers of its view's nodes, in the view's order, which decides ties; NULL: all,
@@ -247,7 +247,7 @@ int recording_next(struct recording *r, const struct recording_line **line, stru
 int recording_rewind(struct recording *r, struct iocom_err *err);
 /* The nodes according to the lines read so far; valid until the next call of recording_next. */
 const struct view_node *recording_nodes(const struct recording *r, uint32_t *n);
-/* Whether the end line was read, so that the recording is complete. */
+/* Returns whether the end line was read, so that the recording is complete. */
 bool recording_complete(const struct recording *r);
 void recording_close(struct recording *r);
 
@@ -269,7 +269,9 @@ int recording_decide(struct recording *r, double tolerance, struct view_decision
 
 /* --- jobs only ------------------------------------------------------------------ */
 
-/* Whether the job never ran: it was not placed, not started, or its command not executed. */
+/*
+ * Returns whether the job never ran: it was not placed, not started, or its command not executed.
+ */
 bool recording_never_ran(const struct recording_finish *finish);
 /* The time from arrival to end; negative: FINISH is NULL, or the job never ran. */
 double recording_turnaround_ms(const struct recording_job *submitted,

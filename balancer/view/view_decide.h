@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* From a view to a decision: one way, for the agent, the view file and a recording. */
+/* Goes from a view to a decision in one way, for the agent, the view file and a recording. */
 #ifndef IOCOM_VIEW_DECIDE_H
 #define IOCOM_VIEW_DECIDE_H
 
@@ -14,7 +14,7 @@
 struct view_policy {
 	enum rules_policy policy;
 	bool feedback;
-	char name[32]; /* as answers have it: "iocm-re", "feedback+wal" */
+	char name[32]; /* written as in answers: "iocm-re", "feedback+wal" */
 };
 
 struct view_decision {
@@ -24,13 +24,17 @@ struct view_decision {
 	uint32_t ntasks;	  /* 0: queued */
 	struct rules_move *moves; /* migrating policies: tasks of home, the job's own after them */
 	size_t nmoves;
-	const struct rules_view *view; /* what was decided on: the nodes' names */
-	struct rules_view *built;      /* the same, where it was made for this decision; or NULL */
+	/* the view that was decided on, for the names of its nodes */
+	const struct rules_view *view;
+	struct rules_view *built; /* the same view if it was made for this decision, or NULL */
 	uint32_t home;
 	enum rules_rates rates;
 };
 
-/* Any case, "feedback+P" too.  Returns 0, or -EINVAL with a sentence that lists all names. */
+/*
+ * Parses a name in any case, "feedback+P" too.  Returns 0, or -EINVAL with a sentence that lists
+ * all names.
+ */
 int view_policy_parse(const char *name, struct view_policy *policy, struct iocom_err *err);
 
 /*
@@ -40,13 +44,13 @@ int view_policy_parse(const char *name, struct view_policy *policy, struct iocom
 int view_index(const struct view_file *view, const struct view_policy *policy,
 	       struct rules_view **out, struct iocom_err *err);
 
-/* What is asked about nodes that are indexed already; all borrowed. */
+/* A question about nodes that are indexed already; all members are borrowed. */
 struct view_question {
 	const struct rules_params *params;
 	const struct rules_request *job;
 	uint64_t seed;
 	uint32_t home;
-	const struct rules_node *home_node; /* what node HOME was set to */
+	const struct rules_node *home_node; /* the description that node HOME was set to */
 };
 
 /*
@@ -59,8 +63,8 @@ int view_decide_on(struct rules_view *nodes, const struct view_question *questio
 		   const struct view_policy *policy, struct view_decision *decision,
 		   struct iocom_err *err);
 /*
- * The same on the nodes of VIEW, which are indexed for this decision alone.  Returns 0; -EINVAL,
- * -ENOMEM.  DECISION is to be freed only after 0.
+ * Does the same on the nodes of VIEW, which are indexed for this decision alone.  Returns 0;
+ * -EINVAL, -ENOMEM.  The caller frees DECISION only after 0.
  */
 int view_decide(const struct view_file *view, const struct view_policy *policy,
 		struct view_decision *decision, struct iocom_err *err);

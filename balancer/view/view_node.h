@@ -46,8 +46,8 @@ int view_params_read(struct field_reader *r, const json_t *object, struct rules_
 int view_rates_read(struct field_reader *r, const json_t *object, enum rules_rates *rates);
 const char *view_rates_name(enum rules_rates rates);
 /*
- * Adds "params" to OBJECT: those that differ from BASE, or without BASE all but the two that
- * stand beside it.  Returns 0 or -ENOMEM.
+ * Adds "params" to OBJECT: the parameters that differ from BASE. Without BASE it adds all but the
+ * two that stand beside "params".  Returns 0 or -ENOMEM.
  */
 int view_params_write(json_t *object, const struct rules_params *params,
 		      const struct rules_params *base);

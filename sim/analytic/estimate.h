@@ -22,7 +22,8 @@
 struct analytic_task {
 	double arrival_ms, start_ms, end_ms; /* submitted; received by its node; ended */
 	uint32_t home, node;
-	double io_ms, cpu_ms;		 /* the time that it takes of each when it is alone */
+	/* the time that the task takes of each resource when it is alone */
+	double io_ms, cpu_ms;
 	double load[ANALYTIC_RESOURCES]; /* the load that it adds to a node */
 };
 

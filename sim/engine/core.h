@@ -260,7 +260,7 @@ struct core {
 	struct iocom_err *err;
 	struct sim_result *result;
 	uint32_t samples_room;
-	struct core_reported *reported; /* one, or one per node */
+	struct core_reported *reported; /* one controller for all nodes, or one for each node */
 };
 
 /* The first shard has c->share_first nodes, the others share the rest as evenly as possible. */
@@ -295,7 +295,7 @@ int core_fail(struct core_shard *s, int code, const char *fmt, ...)
 
 /* --- core.c, core_round.c: set-up and rounds ------------------------------------ */
 int core_rounds(struct core *c);
-int core_read_next(struct core *c); /* Returns 0; -EINVAL; the error of the workload */
+int core_read_next(struct core *c); /* Returns 0; -EINVAL; or the workload's error */
 /* Reads a job before it is needed; false: there is no room or no job. */
 bool core_read_ahead(struct core *c);
 /* Does one round of a shard, in the shard's own thread. */

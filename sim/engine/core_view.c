@@ -26,7 +26,8 @@
 #define KB_PER_MB   1000.0
 #define NODES_AHEAD 8 /* nodes fetched before they are needed */
 #define TASKS_AHEAD 4 /* tasks fetched for each of them */
-#define DEFER_SHARE 8 /* rebuild the indexes if more than one node in so many has changed */
+/* the share of changed nodes above which all indexes are rebuilt, as one node in this many */
+#define DEFER_SHARE 8
 
 /* --- measured state ----------------------------------------------------------- */
 

@@ -19,7 +19,7 @@
 
 #define NODE_NEVER 1e300
 
-/* What the request level keeps of a task's computation between two requests. */
+/* The request level's state of a task's computation between two requests. */
 struct node_burst {
 	double hazard;	    /* what is left of an exponential of mean 1; 0: not drawn yet */
 	double interval_ms; /* computation per unit of hazard: 1 / request rate; 0: no requests */
@@ -45,7 +45,7 @@ struct node_task {
 	/* written by the model, read by the core; for a task that computes right now, done_ms
 	 * and accessed_mb are as of the last node_refresh or the task's last event */
 	double done_ms;	      /* computation finished so far, reference speed (the age, O-9) */
-	double accessed_mb;   /* data accessed through the disk or the buffer */
+	double accessed_mb;   /* data that was accessed through the disk or the buffer */
 	double requests_left; /* after node_stop: what is left of REQUESTS of node_run; negative: by
 			       * rate */
 	/* used only by the model */

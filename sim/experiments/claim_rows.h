@@ -32,7 +32,9 @@ const char *claim_label(struct claim_row r);
 
 #define CLAIM_NO_INTERVAL "fewer than two values were measured of "
 
-/* Whether there are at least two values: a single one has no interval and decides nothing. */
+/*
+ * Returns whether there are at least two values: a single one has no interval and decides nothing.
+ */
 bool claim_told(struct claim_row r, size_t point, enum measure m);
 
 /* Factor base / new over the seeds; n is 0 if the two do not match. */
@@ -53,7 +55,7 @@ struct claim_asked {
 	struct claim_span range;
 };
 
-/* Finds them.  False: a name is unknown, and OUT says so. */
+/* Finds the rows.  Returns false if a name is unknown; OUT says so. */
 bool claim_ask(const struct claim_context *context, const struct claim *c, struct claim_asked *q,
 	       struct judgement *out);
 /* Also requires that every row has an interval at every point, as a CLAIM_CODE function may use

@@ -24,7 +24,7 @@ struct probe_job {
 /* Keys of the text; a key without a source is our reading. */
 struct probe_spec {
 	const struct probe_job *job; /* NULL: imbalance */
-	double jobs;		     /* how often the probe is executed */
+	double jobs;		     /* number of times the probe is executed */
 	double days;		     /* number of days that the executions are spread over */
 	double local, remote;	     /* mean numbers of loops */
 	double io_share;	     /* share of i/o-bound loops, 0..1 */
@@ -97,11 +97,11 @@ void probe_month_free(struct probe_month *month);
 
 /* Quality of decisions, as shares of the executions; NaN: there was no case. */
 struct probe_score {
-	double win;			  /* chose the faster site */
+	double win;			  /* share of decisions that chose the faster site */
 	double local_right, remote_right; /* shares that won by staying and by being sent */
 	double sent;
-	double io_win;	     /* share of right ones among executions that only the i/o field sent
-			      * away */
+	/* share of right decisions among executions that only the i/o field sent away */
+	double io_win;
 	double memory_wrong; /* the memory field decided, and the decision was wrong */
 	double local_better, local_s, remote_s, overhead_s;
 };

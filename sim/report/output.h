@@ -19,8 +19,10 @@ struct output *output_open(const char *directory, struct iocom_err *err);
 FILE *output_file(struct output *o, const char *name, struct iocom_err *err);
 /* Closes F.  Returns 0, or negative errno with ERR set (such as a full disk). */
 int output_close(struct output *o, FILE *f, struct iocom_err *err);
-/* For programs that write by path: returns where to write NAME (valid until the next
- * call). NAME then counts as a file of O.  NULL: no memory. */
+/*
+ * For programs that write by path: returns where to write NAME (valid until the next call). NAME
+ * then counts as a file of O.  Returns NULL if there is no memory.
+ */
 const char *output_path(struct output *o, const char *name);
 /*
  * Renames all files into place and frees O.  If a file announced by output_path was not written, an

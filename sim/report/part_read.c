@@ -306,7 +306,7 @@ static int unpack_unit(struct reader *reader, struct parts *parts, json_t *line)
 
 /* --- files ----------------------------------------------------------------------- */
 
-/* What is known from all parts so far. */
+/* The facts that all parts read until now have told. */
 struct joined {
 	json_t *sweeps; /* from the first header, without fields that only one shard knows */
 	unsigned int shards;

@@ -17,7 +17,7 @@ void failing_disk_down(void);
 void failing_disk_at(unsigned n, unsigned times);
 /* True: the writer finds the lock held by another process, and does not wait for it. */
 void failing_disk_locked(bool locked);
-/* How many writes have failed since failing_disk_at. */
+/* Returns how many writes have failed since failing_disk_at. */
 unsigned failing_disk_failures(void);
 
 #endif

@@ -16,7 +16,7 @@ void full_disk_use(void);
  * (FOR_GOOD) all from there on.  NTH 0: none does.
  */
 void full_disk_fail(const char *part, unsigned nth, bool for_good);
-/* How many writes failed since full_disk_fail. */
+/* Returns how many writes failed since full_disk_fail. */
 unsigned full_disk_failed(void);
 
 #endif

@@ -8,7 +8,7 @@
 /* LOG logs everything from LOG_L_INFO on, and only to the test. Returns 0 or -1. */
 int logged_begin(struct logger *log);
 void logged_end(void);
-/* How many lines with TEXT were written since logged_begin. */
+/* Returns how many lines with TEXT were written since logged_begin. */
 unsigned logged(const char *text);
 
 #endif

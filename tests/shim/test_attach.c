@@ -602,7 +602,7 @@ static void test_detached_reader_leaves(void **state)
 	finish(stage, &job);
 }
 
-/* Whether a signal waits for PID that it has not read yet. */
+/* Returns whether a signal waits for PID that it has not read yet. */
 static bool pending(pid_t pid)
 {
 	char path[64], line[128];

@@ -70,7 +70,7 @@ static bool is_late(const struct launch_found *f)
 
 /* --- the lease at the shim --- */
 
-/* True if the process is gone, or a zombie that its new parent has not noticed. */
+/* Returns true if the process is gone, or a zombie that its new parent has not noticed. */
 static bool gone(pid_t pid)
 {
 	char path[64];

@@ -33,8 +33,10 @@ static void begin(struct bench *b, uint32_t id, double now)
 	assert_int_equal(node_run(b->model, 0, id, t->cpu_ms, t->requests, now), 0);
 }
 
-/* Steps to the next end, which must be of TASK (or of work with this token), and returns
- * its time. */
+/*
+ * Steps to the next end, which must be that of TASK (or of work with this token), and returns its
+ * time.
+ */
 static double next_end(struct bench *b, uint32_t task)
 {
 	const struct node_done *done;

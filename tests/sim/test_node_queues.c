@@ -32,7 +32,7 @@ static void exponential_burst(struct open_job *job, struct sim_random *r)
 	job->cpu_ms = sim_random_exponential(r, 10);
 }
 
-/* Squared coefficient of variation 4. */
+/* The services have a squared coefficient of variation of 4. */
 static void wide_burst(struct open_job *job, struct sim_random *r)
 {
 	job->cpu_ms = sim_random_gamma(r, 10, 20);

@@ -69,7 +69,8 @@ static void stop_while_computing(void **state)
 	node_leave(b.model, 0, 1, 90);
 	assert_int_equal(node_members(b.model, 0), 2);
 	assert_int_equal(bench_until(&b, 229.9), 0);
-	assert_int_equal(bench_until(&b, 230.1), 1); /* 70 of 100 are left, shared by two */
+	/* 70 of 100 are left, and two tasks share the processor */
+	assert_int_equal(bench_until(&b, 230.1), 1);
 	assert_int_equal(bench_until(&b, 232.1), 1);
 	assert_true(b.tasks[0].done_ms == 100 && b.tasks[2].done_ms == 102);
 	/* A task without a segment has nothing to stop. */

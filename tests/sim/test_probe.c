@@ -264,10 +264,10 @@ static void test_thresholds(void **state)
 static void test_score(void **state)
 {
 	struct probe_row rows[] = {
-		row(6, 0, 0, 1, 0, 0, 1),  /* sent, rightly */
-		row(6, 0, 0, 1, 0, 0, 0),  /* sent, wrongly */
-		row(1, 0, 0, 1, 0, 0, 0),  /* stays, rightly */
-		row(1, 0, 20, 1, 0, 0, 1), /* sent by the i/o field alone, rightly */
+		row(6, 0, 0, 1, 0, 0, 1),  /* sent away, which was right */
+		row(6, 0, 0, 1, 0, 0, 0),  /* sent away, which was wrong */
+		row(1, 0, 0, 1, 0, 0, 0),  /* stays, which was right */
+		row(1, 0, 20, 1, 0, 0, 1), /* sent away by the i/o field alone, which was right */
 	};
 	struct probe_score s = decide("probe:cc", "zatti-binary", false, rows, 4);
 

@@ -52,11 +52,11 @@ struct monitor_config {
 	 */
 	uint64_t counted_until_ns;
 	/*
-	 * For how many remote addresses of all jobs TCP is counted (0: 4096; at most 65536). The
-	 * rest counts in each job's row of other remotes.
+	 * The number of remote addresses for which TCP is counted, over all jobs (0: 4096; at most
+	 * 65536). Traffic of further addresses counts in each job's row of other remotes.
 	 */
 	unsigned remotes_max;
-	/* After so long without traffic a remote may give its place to another (0: 10000). */
+	/* A remote without traffic for this long may give its place to another (0: 10000). */
 	unsigned remotes_idle_ms;
 	/* Tests only: behave as on a kernel without the tracepoints of sends and receives. */
 	bool no_socket_tracepoints;
@@ -104,7 +104,7 @@ struct monitor_degraded {
 /* One table of the eBPF programs. Memory and entries are read every 30 s. */
 struct monitor_map {
 	char name[32];
-	uint64_t entries_max;  /* 0: one per task or socket */
+	uint64_t entries_max;  /* 0: it has one entry per task or socket */
 	uint64_t entries;      /* MONITOR_ENTRIES_UNKNOWN: the kernel does not say */
 	uint64_t memory_bytes; /* 0: the kernel does not say */
 };
@@ -114,7 +114,10 @@ struct monitor_map {
 struct monitor_sample {
 	uint64_t time_ns; /* CLOCK_REALTIME of this reading */
 	uint64_t boot_ns; /* CLOCK_BOOTTIME of this reading */
-	/* When counting began, by this reading's calendar: time_ns - since_ns is the true span. */
+	/*
+	 * When counting began, in the calendar of this reading: time_ns - since_ns is the true
+	 * span.
+	 */
 	uint64_t since_ns;
 	uint64_t elapsed_ns;   /* time awake since the previous reading, or since counting began */
 	uint64_t suspended_ns; /* time suspended since then, not part of elapsed_ns */
@@ -171,8 +174,10 @@ struct monitor_sample {
 	struct {
 		uint64_t task_bytes;	 /* all bytes that have a class */
 		uint64_t inferred_bytes; /* bytes whose class is inferred */
-		bool no_kernel_faults;	 /* faults inside the kernel leave no sign on this kernel */
-		bool no_direct_faults; /* faults of direct I/O leave none: they count as explicit */
+		/* true: faults inside the kernel leave no sign on this kernel */
+		bool no_kernel_faults;
+		/* true: faults of direct I/O leave no sign, so they count as explicit */
+		bool no_direct_faults;
 	} classifier;
 	uint64_t sweep_ns;    /* time this reading took */
 	uint64_t user_cpu_ns; /* CPU of this process since counting began */
@@ -192,7 +197,7 @@ static inline double monitor_confidence(const struct monitor_sample *s)
 {
 	uint64_t all = s->classifier.task_bytes, inferred = s->classifier.inferred_bytes;
 
-	if (inferred >= all) /* a disk that was removed took its bytes out of the sum */
+	if (inferred >= all) /* the sum shrank because a disk was removed */
 		return all ? 0 : 1;
 	return 1 - (double)inferred / (double)all;
 }

@@ -111,7 +111,7 @@ static const struct iocom_load *as_load(const struct counters *counters)
 	return (const struct iocom_load *)(const void *)counters;
 }
 
-/* True if there is more than the CPU time of a process's last moments. */
+/* Returns true if there is more than the CPU time of a process's last moments. */
 static bool does_io(const struct counters *c)
 {
 	return c->explicit_read_bytes || c->explicit_write_bytes || c->implicit_bytes ||

@@ -365,7 +365,10 @@ bool hooks_preemptible(const struct hooks *hooks)
 	return hooks->srcu_fast && hooks->preempt_calls;
 }
 
-/* True if another hook of STATUS's group is used: one that it replaces, or one that replaces it. */
+/*
+ * Returns true if another hook of STATUS's group is used: one that it replaces, or one that
+ * replaces it.
+ */
 static bool monitor_hooks_replaced(const struct hooks *hooks, const struct hook_status *status)
 {
 	const char *head =

@@ -100,7 +100,7 @@ struct monitor {
 	struct monitor_jobdisks *jobdisks;
 	struct monitor_net net;
 	char *sweep_buffer; /* for the iterator; NULL until it is needed */
-	unsigned no_walk;   /* sweeps and looks to do without the walk */
+	unsigned no_walk;   /* how many sweeps and looks still go without the walk */
 	const char *runs;   /* the mapped `runs`; NULL: this kernel has no walk */
 	struct process_key *late_keys;
 	struct late_value *late_values;

@@ -12,8 +12,9 @@
 #include "user/monitor/jobdisk_share.h"
 #include "user/monitor/monitor_internal.h"
 
-#define BATCH	      512
-#define IDLE_READINGS 300 /* then an entry is removed, if the table is half full */
+#define BATCH 512
+/* after this many readings an entry is removed if the table is half full */
+#define IDLE_READINGS 300
 
 struct known {
 	struct job_disk_key key;
