@@ -17,7 +17,7 @@ struct workload;
 
 /* The functions that a source implements. */
 struct workload_ops {
-	/* 1: *JOB is filled; 0: the stream has ended; negative errno with ERR set. */
+	/* Returns 1: *JOB is filled; 0: the stream has ended; negative errno with ERR set. */
 	int (*next)(void *state, struct sim_job *job, struct iocom_err *err);
 	int (*rewind)(void *state, struct iocom_err *err); /* Returns 0 or negative errno */
 	void (*free)(void *state);
@@ -95,7 +95,7 @@ const char *workload_options_get(const struct workload_options *o, unsigned int 
  */
 struct workload *workload_open(const char *path, const struct workload_options *options,
 			       struct iocom_err *err);
-/* The same from a copy of N bytes (not gzip); NAME stands for the file in messages. */
+/* Does the same with a copy of N bytes (not gzip); NAME stands for the file in messages. */
 struct workload *workload_open_memory(const void *data, size_t n, const char *name,
 				      const struct workload_options *options,
 				      struct iocom_err *err);

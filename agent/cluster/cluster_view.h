@@ -59,8 +59,8 @@ void cluster_view_free(struct cluster_view *v);
  */
 int cluster_view_refresh(struct cluster_view *v, const struct iocom_vector *own, uint64_t now_ns);
 /*
- * Adds one, unless its node is not there or its vector counts it already.  At
- * VIEW_CHARGES_MAX the oldest one goes, and counts as lost.
+ * Adds a charge, unless its node is not there or the node's vector counts it already.  At
+ * VIEW_CHARGES_MAX the oldest charge is removed and counts as lost.
  */
 void cluster_view_charge(struct cluster_view *v, const struct view_charge *charge);
 /*

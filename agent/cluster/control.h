@@ -44,7 +44,7 @@ typedef int (*control_handler)(void *arg, const struct control_head *head,
 			       const msgpack_object *body, msgpack_sbuffer *answer);
 /*
  * A handler calls it to answer later, through control_answer_later with this ticket; what it puts
- * into ANSWER is not sent.  0: no handler is running.
+ * into ANSWER is not sent.  Returns 0 if no handler is running.
  */
 uint64_t control_defer(struct control *control);
 /* A handler calls it to void its ticket: what it puts into ANSWER is sent after all. */

@@ -18,8 +18,8 @@ struct tunnels;
 #define TUNNELS_OF_ONE 2048 /* per user; root may have them all */
 
 /*
- * Puts a relay before the stream on FD.  0: PLAIN is the relay's end without TLS, non-blocking, the
- * caller's; FD stays the caller's too.  Negative errno with the reason in ERR.
+ * Puts a relay before the stream on FD.  Returns 0: PLAIN is the relay's end without TLS,
+ * non-blocking, the caller's; FD stays the caller's too.  Negative errno with the reason in ERR.
  */
 int tunnel_accept(const struct tunnels *tunnels, int fd, int *plain, struct iocom_err *err);
 /*

@@ -28,7 +28,7 @@ struct clients_config {
 	/* Gets a request (a map); the handler answers CLIENT now or later. */
 	void (*request)(void *arg, struct client *client, const msgpack_object *request);
 	void *request_arg;
-	/* Get FRAME_START and FRAME_ATTACH of a job of this machine.  0: FD is taken. */
+	/* Get FRAME_START and FRAME_ATTACH of a job of this machine.  Returns 0: FD is taken. */
 	int (*start)(void *arg, int fd, const void *payload, uint32_t length,
 		     const struct ucred *local, struct iocom_err *err);
 	int (*attach)(void *arg, int fd, const void *payload, uint32_t length,
@@ -86,8 +86,8 @@ __attribute__((format(printf, 2, 3))) void client_error(struct client *client, c
  */
 void client_streams(struct client *client);
 /*
- * Sends a frame of TEXT (JSON) to a streaming client.  False: the frame is lost, because more than
- * BACKLOG bytes would be pending.  The client may be gone afterwards.
+ * Sends a frame of TEXT (JSON) to a streaming client.  Returns false if the frame is lost, because
+ * more than BACKLOG bytes would be pending.  The client may be gone afterwards.
  */
 bool client_offer(struct client *client, const char *text, size_t length, size_t backlog);
 /* Ends the request, but further lines follow now and then, and the client may be idle. */

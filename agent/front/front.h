@@ -58,7 +58,7 @@ struct front {
 int front_start(struct front *front, struct iocom_err *err);
 /* Sends recorders their end line and drops all clients. */
 void front_stop(struct front *front);
-/* Once a second. */
+/* Call it once a second. */
 void front_chores(struct front *front);
 
 /* --- requests: see requests.c ------------------------------------------------- */

@@ -229,7 +229,7 @@ static struct recording_measured measured_of(const struct job_report *report)
 {
 	double wall = (double)report->wall_ms;
 
-	/* Of a job whose shim died only the two ends are known. */
+	/* Only the two ends are known of a job whose shim died. */
 	if (wall == 0 && report->cpu_ms > 0 && report->end_ns > report->start_ns)
 		wall = (double)(report->end_ns - report->start_ns) / 1e6;
 	return (struct recording_measured){

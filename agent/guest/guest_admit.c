@@ -150,7 +150,9 @@ static void paths_seen(void *arg, const struct job_order *order,
 	free(w);
 }
 
-/* 0: PATHS_SEEN was called or will be: a thread is used only if the check may have to wait. */
+/*
+ * Returns 0: PATHS_SEEN was called or will be: a thread is used only if the check may have to wait.
+ */
 static int ask_paths(struct guest *guest, const struct job_order *order, struct account *user,
 		     uint64_t ticket)
 {

@@ -46,7 +46,7 @@ struct job {
 	bool busy;		 /* its shim lives but could not be asked for its leash yet */
 	uint8_t tells;		 /* how often home was told of the start; at JOBS_TELLS we stop */
 	bool unwritten;		 /* JOB_ENDED, but the journal could not take it yet */
-	bool due;		 /* its end is to be reported in this round */
+	bool due;		 /* the job's end must be reported in this round */
 	struct launch_event end; /* JOB_ENDED */
 	bool lost;
 	struct {

@@ -157,7 +157,7 @@ static int spawn_into(int cgroup, const char *program, char *const argv[], const
 	return rc;
 }
 
-/* The same in the cgroup that SHIMS keeps open; that may have been removed meanwhile. */
+/* Does the same in the cgroup that SHIMS keeps open, which may have been removed meanwhile. */
 static int spawn_known(struct launch_shims *shims, const char *program, char *const argv[],
 		       const char *scope, const int *fds, size_t n, pid_t *pid)
 {

@@ -25,7 +25,8 @@ int launch_spawn(const char *program, const char *scope, struct launch_shims *sh
 		 size_t n, pid_t *pid);
 
 /*
- * The same for a spare that waits on LEASH for its order (shim/spare.h); only in the shims' cgroup.
+ * Does the same for a spare that waits on LEASH for its order (shim/spare.h); only in the shims'
+ * cgroup.
  */
 int launch_spawn_spare(const char *program, const char *scope, struct launch_shims *shims,
 		       int leash, pid_t *pid);

@@ -40,7 +40,7 @@ static int place_request_check_node(const struct place *p, struct iocom_err *err
 			snprintf(known + n, sizeof(known) - n, ", %s",
 				 matrix_at(home->matrix, i)->vector.name);
 	}
-	/* Without munged every node looks silent, but the fault is here. */
+	/* Without munged every node looks silent, but the fault is on this node. */
 	if (home->ports->mute(home->ports->arg))
 		return iocom_err_set(err, -EHOSTDOWN,
 				     "node '%s' is not heard: munged does not answer on this "

@@ -102,12 +102,15 @@ int journal_lease_fence(struct journal *j, const char *job, const char *next, ui
 /* Returns 0; -ENOENT: there is no restartable job of that name; -EIO. */
 int journal_lease_get(struct journal *j, const char *job, struct journal_lease *lease,
 		      struct iocom_err *err);
-/* Those of jobs that are not over and were placed elsewhere than at node OWN. */
+/* Calls EACH for the leases of jobs that are not over and were placed at another node than OWN. */
 int journal_leases(struct journal *j, const char *own,
 		   void (*each)(void *arg, const char *job, uint32_t lease_ms,
 				const uint8_t *secret /* NULL: an older build wrote it */),
 		   void *arg, struct iocom_err *err);
-/* JOB becomes the last attempt that followed it, where one did.  Returns how many did; -EIO. */
+/*
+ * Replaces JOB by the last attempt that followed it, if there is one.  Returns how many followed;
+ * -EIO.
+ */
 int journal_lease_last(struct journal *j, char job[SPEC_JOB_MAX], struct iocom_err *err);
 /* Returns 0; -ENOENT: there is no lease of that name, or none with a secret. */
 int journal_lease_secret(struct journal *j, const char *job, uint8_t secret[RENEWAL_SECRET],
@@ -119,7 +122,7 @@ int journal_lease_secret(struct journal *j, const char *job, uint8_t secret[RENE
 int journal_lease_number(struct journal *j, const char *job, uint64_t number,
 			 struct iocom_err *err);
 
-/* As target.  ORDER: the admission message, kept for a restart. */
+/* Functions of the target.  ORDER is the admission message, which is kept for a restart. */
 #define JOURNAL_E_SEEN 1
 /* Returns 0; JOURNAL_E_SEEN: this id was accepted before; negative errno. */
 int journal_accept(struct journal *j, const struct journal_job *job, const void *order,
@@ -167,8 +170,8 @@ int journal_nonce(struct journal *j, const char *from, uint64_t id, uint64_t now
 double journal_fact(struct journal *j, const char *name);
 int journal_set_fact(struct journal *j, const char *name, double value);
 /*
- * Keeps the newest KEEP ended jobs that are younger than OLDEST_NS.  A report that its
- * home did not want for so long is given up.
+ * Keeps the newest KEEP ended jobs that are younger than OLDEST_NS.  A report that its home has not
+ * acknowledged for OLDEST_NS is given up.
  */
 int journal_prune(struct journal *j, uint32_t keep, uint64_t oldest_ns, struct iocom_err *err);
 

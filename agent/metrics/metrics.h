@@ -19,7 +19,7 @@ struct sample_names;
 /* Ports to what the page shows of other modules. */
 struct metrics_ports {
 	void *arg;
-	/* The same as limits_list and guest_whose. */
+	/* These are limits_list and guest_whose. */
 	size_t (*limits)(void *arg, struct limit out[LIMITS_LISTED]);
 	int (*whose)(void *arg, uint64_t cgroup_id, const char **job, uid_t *uid);
 	uint64_t (*charges_lost)(void *arg);

@@ -113,7 +113,9 @@ static bool make_place(struct metrics_jobs *jobs, const struct entry *newcomer)
 	if (jobs->nhidden - (newcomer != NULL) >= METRICS_JOBS_KEPT * jobs->max)
 		forget_one(jobs, newcomer);
 	leaves->shown = false;
-	/* Its tasks of this reading count for `other`, as the next readings will. */
+	/*
+	 * The name's tasks in this reading count for `other`, as those of the next readings will.
+	 */
 	jobs->other.tasks += leaves->job.tasks;
 	jobs->other.rss_bytes += leaves->job.rss_bytes;
 	leaves->job.tasks = 0;

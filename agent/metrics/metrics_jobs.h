@@ -24,7 +24,7 @@
 
 struct metrics_job {
 	char name[METRICS_LABEL_MAX]; /* UTF-8 */
-	struct iocom_load load;	      /* since the name was first seen; never goes down */
+	struct iocom_load load;	      /* the sum since the name was first seen; never goes down */
 	uint32_t tasks;
 	uint64_t rss_bytes;
 };

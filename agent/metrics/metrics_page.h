@@ -35,7 +35,7 @@ struct metrics_page {
 	struct metrics_served served;
 
 	struct monitor_sample sample; /* we own its arrays; no tasks, no jobs */
-	struct iocom_load total;      /* of all jobs; never goes down */
+	struct iocom_load total;      /* the sum over all jobs; never goes down */
 	struct metrics_jobs_view jobs;
 	struct metrics_job *rows; /* jobs.count */
 };

@@ -362,7 +362,9 @@ static bool migrate_prune(void *arg, uint32_t at, double key)
 struct best {
 	struct rules_migrant *migrant;
 	double cost, effectiveness;
-	/* For the plan: the test of the best migrant, or of the one that came closest. */
+	/*
+	 * The test that the plan shows: that of the best migrant, or of the one that came closest.
+	 */
 	struct rules_reason reason;
 	double margin;
 };
@@ -386,7 +388,7 @@ static bool migrate_judge(struct migration *m, struct rules_migrant *g, uint32_t
 static void migrate_examine(struct migration *m, uint32_t k, struct best *best)
 {
 	*best = (struct best){.margin = -INFINITY};
-	/* By age, k with the migrant must still have fewer tasks than home. */
+	/* With the age criterion, k with the migrant must still have fewer tasks than home. */
 	if (m->by_age && m->view->cells[k].cpu + 1 >= m->d.at_home->cpu)
 		return;
 	for (size_t i = 0; i < m->nmigrants; i++) {

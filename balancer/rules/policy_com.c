@@ -259,8 +259,8 @@ static enum rules_criterion policy_com_hopeless(struct rules_decision *d, void *
 }
 
 /*
- * Of the candidates with the least L_COM, moves the one with fewest tasks of the job to the
- * front.
+ * Moves that candidate to the front which, among those with the least L_COM, has the fewest tasks
+ * of the job.
  */
 static void prefer_few_siblings(const struct rules_decision *d)
 {

@@ -194,8 +194,8 @@ void rules_tree_copy(struct rules_view *to, const struct rules_view *from, uint3
 /* Computes all inner nodes again. */
 void rules_tree_join_all(struct rules_view *view);
 /*
- * Loads what a change of node INDEX will touch: with many nodes, most of the time goes into
- * waiting for memory.
+ * Fetches what a change of node INDEX will touch into the cache: with many nodes, most of the time
+ * goes into waiting for memory.
  */
 void rules_tree_prefetch(const struct rules_view *view, uint32_t index);
 /* (Re)allocates for CAPACITY leaves and keeps the content.  Returns 0 or -ENOMEM. */
@@ -360,7 +360,7 @@ struct rules_floor {
 	double cpu;	 /* is multiplied by E(L) / speed */
 	double requests; /* is multiplied by the disk's fixed time */
 	double mb;	 /* KB of requests and 1000 MB of data, times the disk's s/MB */
-	double mixed;	 /* the part of cpu and mb that goes together, not counted there */
+	double mixed;	 /* the part of cpu and mb that belongs together and is not counted there */
 };
 
 struct rules_decision {

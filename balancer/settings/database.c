@@ -91,7 +91,7 @@ static int database_copy(const struct database *d, const char *path, struct ioco
 		pages = sqlite3_backup_init(copy.db, "main", d->db, "main");
 		if (pages)
 			sqlite3_backup_step(pages, -1);
-		/* It returns the error of the step, too. */
+		/* The function returns the error of the step, too. */
 		if (!pages || sqlite3_backup_finish(pages) != SQLITE_OK)
 			rc = database_failed(&copy, "write a copy of", err);
 	}

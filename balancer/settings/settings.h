@@ -50,7 +50,7 @@ struct settings {
 	enum log_level log_level;
 	bool accept_jobs;
 	bool allow_root;
-	uint32_t min_uid; /* least uid of other nodes' users who may run jobs here */
+	uint32_t min_uid; /* the least uid that users of other nodes need to run jobs here */
 	char allow_users[SETTINGS_USERS_MAX], deny_users[SETTINGS_USERS_MAX];
 	enum settings_pam pam;		 /* AUTO: if its service file exists */
 	char pam_dir[SETTINGS_PATH_MAX]; /* of the service file; "": /etc/pam.d */

@@ -90,7 +90,7 @@ static void top_history_add_point(struct top_history *history, uint64_t id, cons
 		memset(past->value, 0, sizeof(past->value));
 		past->turn = history->turn;
 	}
-	/* It did nothing in documents that did not name it. */
+	/* A task that a document did not name did nothing in that document. */
 	for (; past->turn < history->turn; past->turn++)
 		for (unsigned s = 0; s < TOP_SERIES; s++)
 			past->value[s][(past->turn + 1) % TOP_HISTORY_TURNS] = 0;

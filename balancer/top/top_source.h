@@ -16,7 +16,7 @@ struct top_source;
 struct top_source_options {
 	const char *run_dir; /* NULL: the default */
 	bool direct;	     /* do not ask an agent */
-	bool wait;	     /* wait for an agent that goes away */
+	bool wait;	     /* wait for an agent that goes away to come back */
 	double interval_s;
 };
 

@@ -55,11 +55,11 @@
 	X(TEXT, command, "command", PLACEMENT_COMMAND_MAX, ASKED)                                  \
 	/* how often a restartable job may run again */                                            \
 	X(COUNT, restarts, "restarts", PLACEMENT_RESTARTS_MAX, ASKED)                              \
-	/* its lost attempt, which is to run again */                                              \
+	/* the job's lost attempt, which must run again */                                         \
 	X(NAME, again, "again", PLACEMENT_JOB_MAX, ASKED)                                          \
 	/* false: the agent only decides */                                                        \
 	X(FLAG, run, "run", 0, ASKED)                                                              \
-	/* the answer is to contain the view that the decision used */                             \
+	/* true: the answer contains the view that the decision used */                            \
 	X(FLAG, view, "view", 0, ASKED)                                                            \
 	/* `node` is the choice of -N, not of the user */                                          \
 	X(FLAG, picked, "picked", 0, KEPT)                                                         \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* From a view to a decision; see view_decide.h. */
+/* Goes from a view to a decision; see view_decide.h. */
 #include "balancer/view/view_decide.h"
 
 #include <errno.h>

@@ -429,10 +429,10 @@ const char *rules_view_name(const struct rules_view *view, uint32_t index);
 int rules_view_keep(struct rules_view *view, enum rules_policy policy,
 		    const struct rules_params *params);
 /*
- * The same, and what is kept already stays: for a view that several policies ask.
- * 1: an index was missing and has been built, O(n log n); 0: none was; -EINVAL;
- * -ENOMEM (what was kept before is kept).  What nodes were charged with before a table of
- * Zatti's was there does not show in it: after 1, set and charge those nodes anew.
+ * The same, and what is kept already stays: for a view that several policies ask. Returns 1: an
+ * index was missing and has been built, O(n log n); 0: none was; -EINVAL; -ENOMEM (what was kept
+ * before is kept).  What nodes were charged with before a table of Zatti's was there does not show
+ * in it: after 1, set and charge those nodes anew.
  */
 int rules_view_keep_also(struct rules_view *view, enum rules_policy policy,
 			 const struct rules_params *params);

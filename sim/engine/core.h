@@ -347,7 +347,9 @@ double core_written_mb(const struct core_task *t);
 void core_coming_remove(struct core_shard *s, uint32_t task);
 
 /* --- core_place.c: decisions ------------------------------------------------------------ */
-/* Writes into shard->targets where the tasks of JOB go.  1: the job must wait; 0; -errno. */
+/*
+ * Writes into shard->targets where the tasks of JOB go.  Returns 1: the job must wait; 0; -errno.
+ */
 int core_decide(struct core_shard *s, uint32_t job, double now);
 /* Batch: tries to place the jobs that wait. */
 void core_queue_try(struct core_shard *s, double now);

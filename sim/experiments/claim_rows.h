@@ -43,7 +43,7 @@ struct interval claim_factor_at(struct claim_row base, size_t base_point, struct
 struct interval claim_factor_over(struct claim_row base, struct claim_row new,
 				  struct claim_span range, enum measure m, enum pooling how);
 
-/* The same over several bases; all pairs and points have the same weight. */
+/* Does the same over several bases; all pairs and points have the same weight. */
 struct interval claim_factor_over_all(const struct claim_row *bases, int nbases,
 				      struct claim_row new, struct claim_span range, enum measure m,
 				      enum pooling how);

@@ -59,7 +59,7 @@ static void code_claims_reading_compare(const struct claim_context *a,
 	}
 }
 
-/* -1: there is no such reading. */
+/* Returns -1: there is no such reading. */
 static int find_reading(const struct experiment *e, const char *label, size_t *count)
 {
 	int found = -1;

@@ -23,7 +23,7 @@ claim_code claim_spread_grows;
 claim_code claim_grows_more;
 /* y is below y2 in the first third and above it in the last, both significantly. */
 claim_code claim_crossing;
-/* Of five groups by x another than the last is significantly highest in y. */
+/* One of the five groups by x, but not the last one, is significantly highest in y. */
 claim_code claim_falls_again;
 /* x is below 1 in a share of at least `printed` of the executions, significantly. */
 claim_code claim_mostly_zero;

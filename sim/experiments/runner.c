@@ -113,7 +113,7 @@ static int runner_by_key(const void *a, const void *b)
 	return order ? order : (x->order > y->order) - (x->order < y->order);
 }
 
-/* Of units with equal keys, the first in the list runs for all. */
+/* If units have equal keys, the first one in the list runs for all. */
 static int find_leaders(struct runner *r)
 {
 	struct unit **sorted = malloc((r->nunits ? r->nunits : 1) * sizeof(struct unit *));

@@ -113,7 +113,7 @@ static const struct claim mix_claims[] = {
 	CLAIMS_END,
 };
 
-/* For curves of many points a third of the executions, in the same number of days, is enough. */
+/* For curves of many points, a third of the executions in the same number of days is enough. */
 #define A_THIRD		  "load.jobs=97"
 #define OURS(id_, title_) .id = "ZAT-" id_, .paper = "ZAT", .title = "(ours) " title_
 #define WINS		  .y = M_WIN

@@ -65,7 +65,7 @@ static int parse_op(struct reader *r, const struct token *f, bool *write, struct
 			  "a SCSI opcode in hex (28 or 2a, 08 or 0a, 88 or 8a, a8 or aa)");
 }
 
-/* 1: a request was read; 0: the end. */
+/* Returns 1: a request was read; 0: the end. */
 static int read_request(struct reader *r, struct request *q, struct iocom_err *err)
 {
 	static const struct wanted version = {"the version", 1, 1, true};

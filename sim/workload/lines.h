@@ -37,7 +37,9 @@ int lines_init(struct lines *l, struct source *source); /* Returns 0 or -ENOMEM 
 void lines_deinit(struct lines *l);
 /* Goes back to the start of the source.  Returns 0 or -EIO. */
 int lines_rewind(struct lines *l, struct iocom_err *err);
-/* 1: the next line is current; 0: the end; -EINVAL (too long, a NUL byte, bad gzip), -EIO. */
+/*
+ * Returns 1: the next line is current; 0: the end; -EINVAL (too long, a NUL byte, bad gzip), -EIO.
+ */
 int lines_next(struct lines *l, struct iocom_err *err);
 
 /* Splits the line at blanks.  Returns the number of fields; F gets the first MAX. */

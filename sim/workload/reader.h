@@ -52,7 +52,7 @@ struct format {
 	 * errno.
 	 */
 	int (*begin)(struct reader *r, struct iocom_err *err);
-	/* 1: a record; 2: the input was no job; 0: the end; negative errno. */
+	/* Returns 1: a record; 2: the input was no job; 0: the end; negative errno. */
 	int (*next)(struct reader *r, struct record *record, struct iocom_err *err);
 	/* After the first pass: fills kinds, source and note of reader.info. */
 	void (*describe)(struct reader *r);

@@ -54,7 +54,7 @@ static void job_make(struct world *world, const char *name, struct job *job)
 	job->id = st.st_ino;
 }
 
-/* For the last actions of tasks: only system calls and no locks. */
+/* Runs a task's last actions with system calls only and without locks. */
 static void read_block(int fd, char *buffer, unsigned i)
 {
 	if (pread(fd, buffer, BLOCK, (off_t)(i % (FILE_MIB * MIB / BLOCK)) * (off_t)BLOCK) !=
@@ -241,7 +241,7 @@ static void check_case(struct world *world, const char *name, int (*body)(void *
 	told = job_read_bytes(&world->watch, &job);
 	watch_compare_lost(name, "job's read bytes", truth, (double)told, lost);
 	watch_compare_lost(name, "row's read bytes", truth, (double)row, lost);
-	watch_sample(&world->watch); /* and they stay the same */
+	watch_sample(&world->watch); /* the counts then stay the same */
 	assert_int_equal(job_read_bytes(&world->watch, &job), told);
 }
 

@@ -240,7 +240,7 @@ static void expect_limited(struct world *world, const char *name, int (*body)(vo
 	double took = run_limited(world, name, body, b, explicit, write);
 
 	if (held)
-		assert_true(took >= LIMITED_MS); /* else the limit had no effect */
+		assert_true(took >= LIMITED_MS); /* otherwise the limit had no effect */
 }
 
 /* A bio over its limit is sent later, by a kernel thread. */

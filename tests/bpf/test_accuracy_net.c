@@ -291,7 +291,7 @@ static int body_first(void *argument)
 	child = fork();
 	if (!child)
 		_exit(move(hands, fd, THEIRS) ? 1 : 0);
-	/* Its pid, for the test. */
+	/* The process's pid, for the test. */
 	return write(hands->carrier[1], &child, sizeof(child)) != sizeof(child) || rig_wait(child);
 }
 

@@ -26,7 +26,7 @@
 #define WRITEBACK_ERROR 0.01 /* the writer gets at least 99 % */
 #define COWRITER_ERROR	0.05
 #define BYTES_ERROR	0.001
-#define NOTHING		(64 * KIB) /* so little of a PART counts as none */
+#define NOTHING		(64 * KIB) /* up to this many bytes of a PART count as none */
 #define IDENTITY_ERROR	0.01
 #define BUSY_READINGS	20
 #define BUSY_AT_MOST	500 /* readings at most until one finds bios in flight */
@@ -382,7 +382,7 @@ static int stack_loop(struct world *world, char *device, size_t size)
 	assert_int_equal(ioctl(fd, LOOP_SET_FD, file), 0);
 	close(file);
 	assert_int_equal(rig_shell("losetup -d %s", device),
-			 0); /* as soon as no process has it open */
+			 0); /* the device is removed as soon as no process has it open */
 	return fd;
 }
 

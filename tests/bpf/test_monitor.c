@@ -273,7 +273,7 @@ static void test_no_drops(void **state)
 
 		if (!drop->count)
 			continue;
-		/* A program that takes so long is interrupted by an event of its own. */
+		/* A program that takes this long is interrupted by an event of its own. */
 		if (watch_emulated() && !strcmp(drop->name, "recursion"))
 			printf("# |drop %s: %lu\n", drop->name, drop->count);
 		else

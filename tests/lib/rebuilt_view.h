@@ -12,7 +12,7 @@
 struct view_charges {
 	struct view_charge *list;
 	size_t count, room;
-	uint64_t lost; /* no room: decisions may herd for a period */
+	uint64_t lost; /* charges without room; decisions may herd for a period */
 };
 
 void view_charges_fini(struct view_charges *c);

@@ -482,7 +482,7 @@ static void test_ended_meanwhile(void **state)
 	stage_reap(&job);
 	/* The agent has recorded the end, but there is output to fetch. */
 	assert_int_equal(launch_forget(stage->jobs, stage->run, job.name), 100000 + 4 + 4);
-	for (int i = 0; i < 2; i++) { /* and once more */
+	for (int i = 0; i < 2; i++) { /* the same output comes once more */
 		assert_int_equal(play_again(stage, job.name, ATTACH_FIRST, &result), 6);
 		assert_int_equal(stat(stage->out, &st), 0);
 		assert_int_equal(st.st_size, 100004);

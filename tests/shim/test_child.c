@@ -206,7 +206,7 @@ static void test_cgroup_in_use(void **state)
 	assert_int_equal(stage_run(stage, &want, &result), 125);
 	assert_non_null(strstr(result.text, "cgroup"));
 	assert_string_equal(stage_read(stage->out), "");
-	assert_int_equal(kill(pid, 0), 0); /* and the process that was there before still lives */
+	assert_int_equal(kill(pid, 0), 0); /* the process that was there before still lives */
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	for (int i = 0; i < 100 && rmdir(path) && errno == EBUSY; i++)

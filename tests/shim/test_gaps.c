@@ -28,7 +28,7 @@
 
 #define QUOTA 262144
 #define HEAD  131072 /* half of the quota */
-#define RING  98304  /* of standard output: half, less an eighth */
+#define RING  98304  /* the ring of standard output: half of the quota, less an eighth */
 
 /* Writes N bytes: a counter of four bytes each. */
 #define COUNT(bytes)                                                                               \

@@ -301,7 +301,7 @@ static void loads_are_expected_numbers(void **state)
 		b.tasks[i].requests = -1;
 		begin(&b, i, 0);
 	}
-	assert_int_equal(node_at_disk(b.model, 0), 5); /* they hardly ever compute */
+	assert_int_equal(node_at_disk(b.model, 0), 5); /* the tasks hardly ever compute */
 	assert_int_equal(node_runnable(b.model, 0), 3);
 	bench_end(&b);
 }
@@ -349,7 +349,7 @@ static void looking_changes_nothing(void **state)
 	double ends = looked_at(1e9, &alone);
 
 	(void)state;
-	assert_true(ends == looked_at(1e9, &alone)); /* and repeating a run gives the same */
+	assert_true(ends == looked_at(1e9, &alone)); /* Repeating a run gives the same result. */
 	assert_near(looked_at(7, &often), ends, 1e-9);
 	assert_near(often.disk_requests, alone.disk_requests, 1e-9);
 	assert_near(often.cpu_busy_ms, alone.cpu_busy_ms, 1e-9);

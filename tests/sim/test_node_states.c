@@ -310,7 +310,7 @@ static void hit_rates_follow_the_members(void **state)
 	(void)state;
 	bench_init(&b);
 	b.machine.buffer_mb = 160;
-	b.machine.disk_mb_per_s = 1e6; /* so that accesses take hardly any time */
+	b.machine.disk_mb_per_s = 1e6; /* the disk is fast, so that accesses take hardly any time */
 	bench_start(&b, 4);
 	for (uint32_t i = 0; i < 4; i++) {
 		b.tasks[i] = task_plain(40 + i);

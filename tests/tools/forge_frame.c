@@ -148,7 +148,7 @@ static void bad_spec(const char *how)
 	free(packed);
 }
 
-/* Makes a message that is wrong from its header on. False: HOW is none of these. */
+/* Makes a message that is wrong from its header on. Returns false if HOW is none of these. */
 static bool make_header(const char *how)
 {
 	if (!strcmp(how, "random")) {
@@ -305,7 +305,7 @@ static int crowd(const char *where, int count, uid_t uid)
 		all[i] = connect_to(where, NULL);
 		(void)!send(all[i], "i", 1, MSG_NOSIGNAL);
 	}
-	while (!away || away != before) { /* until the number stays the same */
+	while (!away || away != before) { /* counts until the number stays the same */
 		before = away;
 		usleep(300000);
 		away = sent_away(all, count);

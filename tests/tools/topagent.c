@@ -229,7 +229,7 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	signal(SIGPIPE, SIG_IGN);
-	alarm(60); /* no test takes longer */
+	alarm(60); /* no test takes longer than this */
 	for (unsigned long i = 0; i < times; i++) {
 		int fd = accept_one(argv[1]);
 

@@ -333,7 +333,7 @@ static void test_no_copy_no_migration(void **state)
 	(void)state;
 	make_old();
 	snprintf(long_path, sizeof(long_path), "%s.part", backup);
-	assert_int_equal(mkdir(long_path, 0700), 0); /* its name is taken */
+	assert_int_equal(mkdir(long_path, 0700), 0); /* a file of the copy's name exists already */
 	assert_int_equal(database_open(&d, path, &layout, &err), -EEXIST);
 	assert_non_null(strstr(err.text, long_path));
 	assert_int_equal(rmdir(long_path), 0);

@@ -182,7 +182,8 @@ static void test_an_exit_shows_once_and_late_bytes_once_more(void **state)
 	struct fold_result r;
 
 	fold_begin(fold, 1);
-	add_late(fold, 10, true, 0); /* it came and ended between two readings, and did nothing */
+	/* the task came and ended between two readings, and did nothing */
+	add_late(fold, 10, true, 0);
 	r = end(fold);
 	assert_int_equal(r.ntasks, 1);
 	assert_true(r.tasks[0].exited);

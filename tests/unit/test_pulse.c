@@ -220,7 +220,8 @@ static void test_no_drift(void **state)
 	assert_int_equal(readings, 1 + 4);
 	/* After a suspend the pulse goes on and does not repeat the periods that it missed. */
 	looks = readings = 0;
-	pulse.tick.due_ns -= 3600 * CLOCK_NS_PER_S; /* as if it had been due an hour ago */
+	/* as if the tick had been due an hour ago */
+	pulse.tick.due_ns -= 3600 * CLOCK_NS_PER_S;
 	pass_ms(PERIOD_MS);
 	assert_in_range(looks + readings, 4, 6);
 }
@@ -293,7 +294,7 @@ static void test_learned_speed(void **state)
 	mb_a_reading = 100;
 	pass_ms(PERIOD_MS);
 	assert_float_equal(journal_fact(pulse.config.journal, FACT), 100, 1);
-	mb_a_reading = 103; /* not worth a write */
+	mb_a_reading = 103; /* the change is too small to be written */
 	pass_ms(PERIOD_MS);
 	assert_float_equal(journal_fact(pulse.config.journal, FACT), 100, 1);
 	mb_a_reading = 200;

@@ -360,7 +360,7 @@ static void test_lines(void **state)
 	decide(3, "random", false);
 	finish(1, "n05", 0, 3);
 	finish(2, "me", 1, 9);
-	finish(2, "unheard-of", 0, 0); /* it cannot be written: it is counted */
+	finish(2, "unheard-of", 0, 0); /* a line that cannot be written is counted */
 	end(&s, f);
 	found = check_file();
 	assert_int_equal(found.submitted, 2);

@@ -500,7 +500,7 @@ static void asking_all_finds_the_only_one(void **state)
 		place(policies[i], &p, view, 0, &job, &plan);
 		assert_int_equal(plan.node, 617);
 	}
-	p.eager_threshold = 3; /* no node is below */
+	p.eager_threshold = 3; /* no node has fewer tasks */
 	place(RULES_THRESHOLD, &p, view, 0, &job, &plan);
 	assert_true(plan.stayed);
 	rules_view_free(view);

@@ -48,7 +48,7 @@ static void cost_and_effectiveness_are_those_of_2_4_and_2_7(void **state)
 	p.migrations_max = 1;
 	migrate(RULES_IO_PM, &p, nodes, 2, tasks, 2, &out);
 	assert_int_equal(out.n, 1);
-	assert_int_equal(out.moves[0].task, 0); /* more I/O for the same cost */
+	assert_int_equal(out.moves[0].task, 0); /* this task does more I/O for the same cost */
 	assert_int_equal(out.moves[0].to, 1);
 	assert_close(out.moves[0].cost_ms, 3612, 1e-9);
 	assert_close(out.moves[0].cost_effectiveness, 0.3 / 3612, 1e-15);
@@ -340,7 +340,7 @@ static void iocm_pm_picks_the_overloaded_resource(void **state)
 		tasks[i].pinned = i != 4 && i != 3;
 	migrate(RULES_IOCM_PM, &p, nodes, 2, tasks, 6, &out);
 	assert_int_equal(out.n, 1);
-	assert_int_equal(out.moves[0].task, 3); /* it has little I/O, but its move pays */
+	assert_int_equal(out.moves[0].task, 3); /* the task has little I/O, but its move pays */
 	tasks[3].age_ms = 20000;
 	migrate(RULES_IOCM_PM, &p, nodes, 2, tasks, 6, &out);
 	assert_int_equal(out.n, 0);

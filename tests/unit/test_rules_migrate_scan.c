@@ -355,7 +355,7 @@ static void the_view_is_as_it_was(void **state)
 		scan_start(&s, seed);
 		before = view_of(s.nodes, s.n, s.p.rates);
 		rules = rules_new(s.policy, &s.p, 1);
-		if (seed % 2) /* also inside a mark of the caller */
+		if (seed % 2) /* the same holds inside a mark of the caller */
 			assert_int_equal(rules_view_mark(s.view), 0);
 		assert_int_equal(rules_migrate(rules, s.view, 0, s.tasks[0], s.nodes[0].ntasks,
 					       moves, MOST_TASKS, &n, NULL),

@@ -260,13 +260,13 @@ static void length_is_not_known_but_age_is(void **state)
 	assert_close(stretch_of(&task, false), known, 1e-12);
 	task.age_ms = 250;
 	half = stretch_of(&task, false);
-	assert_true(half < known - 0.1); /* it expects less data */
+	assert_true(half < known - 0.1); /* the controller expects less data */
 	task.cpu_ms = 50000;
 	assert_close(stretch_of(&task, false), half, 0);
 	task.age_ms = 0;
 	task.cpu_ms = 1;
 	assert_true(stretch_of(&task, false) ==
-		    stretch_of(&task, true)); /* both are at the minimum */
+		    stretch_of(&task, true)); /* both buffers are at the minimum */
 }
 
 /* Other controllers, and none at all, ignore it. */

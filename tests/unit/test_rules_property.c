@@ -156,7 +156,7 @@ static void large_clusters_find_the_lightest_acceptable(void **state)
 	}
 	p.io_cost_test = false;
 	place(RULES_IO_RE, &p, view, 0, &job, &plan);
-	assert_true(plan.stayed); /* both have more than their share */
+	assert_true(plan.stayed); /* both nodes have more than their share */
 	assert_int_equal(plan.refused[RULES_C_ACCEPTS] + plan.refused[RULES_C_IO_UNDERLOADED] +
 				 plan.refused[RULES_C_IO_DISCREPANCY],
 			 2999);

@@ -35,7 +35,7 @@ static double scan_count(const struct cluster *c, uint32_t index, double tasks)
 }
 
 struct sums {
-	double io, memory, cpu, performance, added; /* with the job at home */
+	double io, memory, cpu, performance, added; /* home's load with the job */
 };
 
 static struct sums sums_of(const struct cluster *c)

@@ -47,7 +47,7 @@ static void wal_stays_unless_home_is_the_highest(void **state)
 	struct rules_view *view = view_of(nodes, 4, RULES_RATES_COMPUTATION);
 
 	(void)state;
-	place(RULES_WAL, &p, view, 0, &job, &plan); /* with the job as high as b */
+	place(RULES_WAL, &p, view, 0, &job, &plan); /* home with the job is as high as b */
 	assert_reason(&plan, RULES_C_LOAD_HIGHEST, 0, true);
 	assert_false(plan.stayed);
 	nodes[1].advertised.cpu = 11;

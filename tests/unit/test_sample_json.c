@@ -152,7 +152,7 @@ static void test_degraded(void **state)
 static void test_every_count_has_a_rate(void **state)
 {
 	struct iocom_task task = {.pid = 1};
-	struct monitor_sample sample = {.tasks = &task, .ntasks = 1}; /* no time passed */
+	struct monitor_sample sample = {.tasks = &task, .ntasks = 1}; /* no time has passed */
 	struct sample_json_options options = {.cores = 1};
 	json_t *doc = sample_json(&sample, &options);
 	json_t *t = json_array_get(json_object_get(doc, "tasks"), 0), *value;

@@ -22,7 +22,7 @@
 #include "user/spec.h"
 
 #define APART_S	 300
-#define WITHIN_S 20 /* less than a credential lives */
+#define WITHIN_S 20 /* a shift that is shorter than the life of a credential */
 
 static struct munged here, behind, near;
 static const char *missing;

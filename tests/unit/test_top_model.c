@@ -148,7 +148,8 @@ static void test_arrange(void **state)
 	rows = top_model_rows(model, &n);
 	assert_true(rows[0].value[TOP_CPU] == 0.9 && !rows[0].idle);
 	assert_string_equal(rows[0].user, "root");
-	assert_string_equal(rows[1].user, "4000000"); /* no such user: the number is shown */
+	/* no user has this uid, so the number is shown */
+	assert_string_equal(rows[1].user, "4000000");
 	assert_true(rows[1].idle && rows[2].exited && !rows[2].idle);
 	assert_string_equal(rows[2].job, "");
 	o.key = TOP_PID;

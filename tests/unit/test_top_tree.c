@@ -199,7 +199,7 @@ static int teardown_root(void **state)
 static void test_proc(void **state)
 {
 	static const char line[] =
-		"cc1\0-O2\0a\x1b[2J\xff file\0"; /* with the NUL of the literal */
+		"cc1\0-O2\0a\x1b[2J\xff file\0"; /* the size includes the NUL of the literal */
 	static char huge[100000];
 	const char *root = *state;
 	struct top_proc *proc;

@@ -302,7 +302,8 @@ static void test_report(void **state)
 		.run_wait_ms = 1,
 	};
 	job_report_make(job, 0.5, &r);
-	NEAR(r.behaviour.phases[0].ms[BEHAVIOUR_CPU], 200); /* at reference speed, like cpu_ms */
+	/* the value is at reference speed, like cpu_ms */
+	NEAR(r.behaviour.phases[0].ms[BEHAVIOUR_CPU], 200);
 	NEAR(r.cpu_ms, 200);
 	assert_int_equal(repack(&r, &back), 0);
 	assert_memory_equal(&back.behaviour, &r.behaviour, sizeof(r.behaviour));
@@ -342,7 +343,8 @@ static int together(size_t count, size_t broken, const msgpack_object_array **ot
 	for (size_t i = 1; i < count; i++)
 		job_report_pack(i == broken ? &empty : &whole, &b);
 	assert_int_equal(unpack_map(&map, b.data, b.size), 0);
-	assert_int_equal(job_report_unpack(&r, &map.data), 0); /* as an older home unpacks it */
+	/* the report in the form in which an older home unpacks it */
+	assert_int_equal(job_report_unpack(&r, &map.data), 0);
 	assert_string_equal(r.job, "h-1-1");
 	rc = job_report_others(&map.data, others);
 	*n = *others ? (*others)->size : 0;

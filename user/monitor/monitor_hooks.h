@@ -81,7 +81,7 @@ struct btf_raw;
 void hooks_probe(struct hooks *hooks, const struct btf_raw *btf, const char *machine);
 /*
  * Notes that program NAME was refused with the words ERROR. Returns true if it is optional: load
- * again, perhaps with a stand-in. False: it is needed, unknown or not in use.
+ * again, perhaps with a stand-in. Returns false if it is needed, unknown or not in use.
  */
 bool hooks_refuse(struct hooks *hooks, const char *program, const char *error);
 /* Returns true if PROGRAM must be loaded; also for programs that are in no row. */
