@@ -197,7 +197,8 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 		{"status-fd", required_argument, NULL, OPTION_STATUS_FD},
 		{"pty", no_argument, NULL, OPTION_PTY},
 		{"escape", required_argument, NULL, OPTION_ESCAPE},
-		{"worker-of", required_argument, NULL, OPTION_WORKER_OF}, /* from cmd_batch.c */
+		/* this option comes from cmd_batch.c */
+		{"worker-of", required_argument, NULL, OPTION_WORKER_OF},
 		{"restartable", no_argument, NULL, OPTION_RESTARTABLE},
 		{"restarts", required_argument, NULL, OPTION_RESTARTS},
 		{"json", no_argument, NULL, 'j'},
@@ -440,7 +441,7 @@ static int run_there(struct run *run, const struct placement *answer, const stru
 		 * once.
 		 */
 		.stdio = {(run->closed & 1 && !run->pty) || run->detach ? -1 : 0, 1, 2},
-		.signals = !run->kept, /* in the background signals are for us */
+		.signals = !run->kept, /* in the background we handle the signals ourselves */
 		.tty = run->pty && !run->detach ? &run->tty : NULL,
 		.leave = run->detach,
 		.started = tell_started,

@@ -13,7 +13,7 @@ struct sim_machine {
 	double disk_fixed_ms;		  /* seek + rotation */
 	double disk_mb_per_s;		  /* > 0 */
 	double request_kb, request_sd_kb; /* the request size that E(s), E(s^2) are stated for */
-	double network_mb_per_s;	  /* of each port, in each direction */
+	double network_mb_per_s;	  /* bandwidth of each port, in each direction */
 };
 
 struct sim_cluster {

@@ -112,9 +112,10 @@ struct generator_kind {
 	double reaccess, requests;	     /* requests < 0: given by the rate */
 	double memory_mean_mb, memory_shape; /* shape 0: constant */
 	double faults_per_ms, initial_mb, write_fraction;
-	double parallel_share;				/* 0..1 */
-	uint32_t tasks_min, tasks_max;			/* of parallel jobs, uniform */
-	double barrier_ms, messages_per_ms, message_kb; /* of parallel jobs */
+	double parallel_share; /* 0..1 */
+	/* range of the tasks of parallel jobs, uniform */
+	uint32_t tasks_min, tasks_max;
+	double barrier_ms, messages_per_ms, message_kb; /* values of parallel jobs */
 };
 
 enum generator_lifetime {

@@ -30,7 +30,7 @@ struct config_key {
 	const char *help;     /* one line for --help */
 	const char *fallback; /* default as text; NULL: the target stays as it is */
 	enum config_type type;
-	size_t offset, size;	  /* of the target's member */
+	size_t offset, size;	  /* offset and size of the target's member */
 	double min, max;	  /* for numbers and counts */
 	config_parse_value parse; /* reads a CONFIG_CUSTOM; an extra check or NULL for others */
 };

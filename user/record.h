@@ -30,7 +30,7 @@ struct record_start {
 
 struct record_exit {
 	pid_t pid;
-	uint8_t kind; /* as in FRAME_EXIT */
+	uint8_t kind; /* the kind as in FRAME_EXIT */
 	uint32_t value;
 	uint64_t end_ns, wall_ms, max_rss_kb;
 	char text[256];

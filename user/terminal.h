@@ -21,7 +21,7 @@ struct terminal {
 	struct winsize size;
 	char name[TERMINAL_NAME_MAX]; /* TERM; "": unknown */
 	bool keyed;		      /* `keys` is set; else the kernel's defaults hold */
-	uint8_t keys[TERMINAL_KEYS];  /* in the order of terminal_keys; 0: none */
+	uint8_t keys[TERMINAL_KEYS];  /* keys in the order of terminal_keys; 0: none */
 };
 
 /* The special keys that are sent, as indices of c_cc, in the order on the wire. */

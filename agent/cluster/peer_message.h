@@ -69,7 +69,7 @@ struct peer_request {
 /* What the guest answers to PEER_ADMIT. */
 struct peer_grant {
 	bool granted;
-	uint32_t lease_ms; /* of a restartable job, as ordered */
+	uint32_t lease_ms; /* the ordered lease of a restartable job */
 	char nonce[SPEC_NONCE_MAX];
 	uint64_t boot_id, sequence; /* the first vector of the guest that counts the job */
 	char reason[24];	    /* path-missing, memory, owner, overloaded, ... */

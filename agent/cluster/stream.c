@@ -36,7 +36,7 @@ struct stream {
 	size_t room, have;
 	uint32_t length;
 	int source;
-	bool wrapped; /* behind TLS, or a renewal: no byte has come yet */
+	bool wrapped; /* the stream is behind TLS or is a renewal: no byte has come yet */
 	bool refused; /* the sentence is sent; further input is discarded */
 	char peer[64];
 };
@@ -277,7 +277,7 @@ static bool make_memory(struct stream *s, size_t more)
 		struct stream *longest = streams->first;
 
 		for (struct stream *o = streams->first; o; o = o->next)
-			if (o->room >= longest->room) /* of equals, the oldest */
+			if (o->room >= longest->room) /* if two are equal, the oldest */
 				longest = o;
 		if (is_time(&streams->heavy_ns))
 			log_write(streams->base->log, LOG_L_WARNING,

@@ -24,7 +24,7 @@ struct recorders {
 	struct client *client; /* NULL: gone, freed by reap */
 	struct recorder *out;
 	uint64_t start_ns;
-	double time_ms; /* of the newest line */
+	double time_ms; /* time of the newest line */
 	size_t backlog; /* how much may wait */
 };
 

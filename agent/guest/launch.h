@@ -83,11 +83,13 @@ struct launch_event {
 	enum launch_event_type type;
 	char job[SPEC_JOB_MAX];
 	pid_t pid;
-	uint64_t cgroup_id;	 /* of STARTED */
-	uint64_t lease_until_ms; /* of STARTED, CLOCK_BOOTTIME; 0: none, or an older shim */
-	bool renews;		 /* of STARTED: the shim itself asks home */
-	uint8_t kind;	/* FRAME_EXIT kinds: 0 exited, 1 signalled, 2 exec failed, 3 iocom failed */
-	uint32_t value; /* of kind 3: LAUNCH_NEVER, or 255: outcome unknown, or lease over */
+	uint64_t cgroup_id; /* of STARTED */
+	/* STARTED: end of the lease, CLOCK_BOOTTIME; 0: no lease, or an older shim */
+	uint64_t lease_until_ms;
+	bool renews;  /* STARTED: the shim itself asks home */
+	uint8_t kind; /* FRAME_EXIT kinds: 0 exited, 1 signalled, 2 exec failed, 3 iocom failed */
+	/* kind 3: LAUNCH_NEVER, or 255: the outcome is unknown, or the lease is over */
+	uint32_t value;
 	uint64_t end_ns;  /* CLOCK_REALTIME */
 	uint64_t wall_ms; /* start to end */
 	uint64_t max_rss_kb;

@@ -28,7 +28,8 @@ struct view_decision;
 
 struct home_ports {
 	void *arg;
-	void (*own_vector)(void *arg, struct iocom_vector *own); /* as of now, with all leases */
+	/* fills OWN with the vector as of now, with all leases */
+	void (*own_vector)(void *arg, struct iocom_vector *own);
 	/* Returns true if the local munged does not answer, so every node looks silent. */
 	bool (*mute)(void *arg);
 	peers_asker ask;
@@ -49,7 +50,7 @@ struct home_config {
 struct home_decision {
 	const struct job_order *order;
 	const struct rules_request *request;
-	const struct cluster_view *view; /* as it was decided on */
+	const struct cluster_view *view; /* the view on which the decision was made */
 	uint64_t seed;
 	const struct view_decision *decision;
 	bool run; /* the job was submitted, not only asked about */

@@ -21,7 +21,7 @@ struct place {
 	struct view_policy policy;
 	struct job_order order;
 	struct rules_request request;
-	uint64_t seed; /* of the decision */
+	uint64_t seed; /* the seed of the decision */
 	char candidates[PLACE_HOPS][IOCOM_NAME_MAX];
 	/* `at`: the next node to ask; behind the last one, home is next */
 	unsigned ncandidates, at;

@@ -8,7 +8,7 @@
 #include "agent/jobs/journal.h"
 #include "balancer/settings/database.h"
 
-#define JOURNAL_STATEMENTS 64 /* of all parts together */
+#define JOURNAL_STATEMENTS 64 /* the most statements of all parts together */
 
 struct journal {
 	struct database file;

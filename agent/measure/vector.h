@@ -32,7 +32,7 @@
 /* The rates of one period; also the smoothed rates. */
 struct vector_measure {
 	double run_queue;
-	double explicit_other_per_ms; /* of all that is not iocom's job */
+	double explicit_other_per_ms; /* the rate of everything that is not iocom's job */
 	double implicit_per_ms;
 	double explicit_mb_per_s, implicit_mb_per_s;
 	double disk_arrivals_per_ms, disk_utilisation;
@@ -61,7 +61,7 @@ struct vector_job {
 	double declared_per_ms; /* alone-rate from option or profile; 0: not known */
 	double measured_per_ms; /* smoothed */
 	double declared_mb, resident_mb;
-	double cpu_share; /* of one core when alone, 0..1 */
+	double cpu_share; /* share of one core when the job runs alone, 0..1 */
 	unsigned seen;	  /* readings that saw the job */
 };
 

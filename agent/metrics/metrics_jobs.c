@@ -18,12 +18,12 @@ struct entry {
 
 struct metrics_jobs {
 	struct entry *buckets[BUCKETS];
-	struct entry **shown; /* in the order in which they got places */
+	struct entry **shown; /* the shown names, in the order in which they got places */
 	size_t nshown, max;
 	size_t nhidden;
 	uint64_t now_ns, other_cgroups, replaced;
 	struct metrics_job other;
-	bool full; /* in this reading no further name loses its place */
+	bool full; /* no further name loses its place in this reading */
 };
 
 struct metrics_jobs *metrics_jobs_new(size_t max)

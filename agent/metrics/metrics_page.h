@@ -24,7 +24,7 @@ struct metrics_served {
 };
 
 struct metrics_page {
-	struct iocom_vector vector; /* as last published */
+	struct iocom_vector vector; /* the vector as it was last published */
 	struct counters counters;
 	struct limit bounds[LIMITS_LISTED];
 	size_t nbounds;

@@ -13,11 +13,13 @@
 
 #include "balancer/batch/batch.h"
 
-#define BATCH_TOGETHER_MAX (64u << 10)	/* of an output in memory; the excess goes to a file */
-#define BATCH_HELD_MAX	   (16u << 20)	/* held for keep_order; beyond it we give no commands */
-#define BATCH_FILED_MAX	   (1ull << 30) /* in files; from half of it on we give no commands */
-#define BATCH_NODE_MAX	   64
-#define BATCH_WHYS_MAX	   8 /* distinct refusals printed; the summary counts all */
+/* the most bytes of an output in memory; the excess goes to a file */
+#define BATCH_TOGETHER_MAX (64u << 10)
+#define BATCH_HELD_MAX	   (16u << 20) /* held for keep_order; beyond it we give no commands */
+/* the most bytes in files; from half of it on we give no commands */
+#define BATCH_FILED_MAX (1ull << 30)
+#define BATCH_NODE_MAX	64
+#define BATCH_WHYS_MAX	8 /* distinct refusals printed; the summary counts all */
 
 /* What a command wrote on one of its outputs and we have not passed on yet. */
 struct batch_text {

@@ -40,7 +40,7 @@ struct doctor {
 	 */
 	struct settings set;
 	bool configured; /* `set` is what iocomd uses or would use */
-	pid_t agent_pid; /* of the agent that answered; 0: none answered */
+	pid_t agent_pid; /* pid of the agent that answered; 0: none answered */
 	enum doctor_state worst;
 	bool failed; /* there was no memory for a line, so there is no report */
 	json_t *checks, *hooks, *degraded; /* arrays of the report */

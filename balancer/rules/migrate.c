@@ -42,11 +42,11 @@ enum load {
 };
 
 struct rules_migrant {
-	struct rules_request request; /* of the task's whole run */
+	struct rules_request request; /* the request for the task's whole run */
 	uint32_t task;
 	double left; /* share of the run still to come, 0 to 1 */
 	double age_ms;
-	double requests; /* of the whole run, before buffer hits */
+	double requests; /* requests of the whole run, before buffer hits */
 	double response; /* r_PM at home */
 	double load;	 /* load that its move removes from home */
 	/* Least r_PM and cost on any node, as in floor_of. */

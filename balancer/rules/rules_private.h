@@ -77,7 +77,7 @@ double rules_exact_value(const struct rules_exact *sum);
 struct rules_totals {
 	struct rules_exact io, memory, cpu, performance;
 	uint32_t accepting, accepting_disks; /* nodes that let jobs in; those with a disk */
-	uint32_t idle, idle_disks;	     /* of these, nodes where nothing runs */
+	uint32_t idle, idle_disks;	     /* how many of these have nothing to run */
 };
 
 void rules_totals_add(struct rules_totals *totals, const struct rules_cell *cell);
@@ -308,7 +308,7 @@ struct rules_feedback {
 	double sign_w, sign_b;	  /* last direction of moves, 1 or -1 */
 	double *history;	  /* ring of fb_history slowdowns */
 	uint32_t room, used, next;
-	struct rules_exact sum; /* of the history */
+	struct rules_exact sum; /* sum of the history */
 	double reference;	/* the slowdown to compare the next one with */
 	bool has_reference;
 	struct rules_outcome smooth; /* signals smoothed by fb_filter */
@@ -344,7 +344,7 @@ double rules_predicted_step(struct rules *r);
  */
 struct rules_job {
 	const struct rules_request *whole; /* all tasks; com_ms of each, or NULL */
-	uint32_t home;			   /* of the job; its tasks may start elsewhere */
+	uint32_t home;			   /* home of the job; its tasks may start elsewhere */
 	uint32_t task;			   /* the task to place; 0: the master */
 	const uint32_t *nodes;		   /* nodes of tasks 0 to task - 1 */
 	/* COM keeps these from the first task to the last. */

@@ -23,7 +23,7 @@ struct rules_zatti_cuts {
 /* A node in the list of its slot; a list is a tree in ascending order of free memory. */
 struct rules_zatti_link {
 	double free_mb, cpu, io;
-	double least_cpu, least_io; /* of the subtree */
+	double least_cpu, least_io; /* the least values of the subtree */
 	uint32_t left, right, size, draw;
 	uint32_t slot;
 };

@@ -71,7 +71,7 @@ int multi_check(const struct multi_options *options, const char *single, struct 
 
 /* The work of the process of one node; see multi_run. */
 struct multi_job {
-	const char *name; /* of the program, for sentences */
+	const char *name; /* the program's name, for sentences */
 	/*
 	 * Runs the job at NODE with descriptors 0, 1, 2 and writes report lines to REPORT_FD.
 	 * Returns the exit status.

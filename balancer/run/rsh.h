@@ -13,7 +13,7 @@ struct rsh {
 	bool null, verbose, background, tell;
 	bool terminal, no_terminal;
 	char *env;    /* ",NAME,NAME": variables to pass besides those of a login; NULL: none */
-	char **words; /* of the command; none: it is a login */
+	char **words; /* the words of the command; none: it is a login */
 };
 
 #define RSH_DONE 1 /* help or version was printed */

@@ -55,7 +55,7 @@ int run_env_check(const char *rule, struct iocom_err *err);
 /* --- run_connect.c --- */
 
 struct run_target {
-	const char *run_dir; /* of this machine's agent */
+	const char *run_dir; /* the run directory of this machine's agent */
 	const char *address; /* "" means this machine, by its agent's local socket */
 	unsigned port;
 	bool tls;		  /* connect through a relay of this machine's agent */
@@ -128,7 +128,7 @@ enum run_state { RUN_STARTED = 1, RUN_EXITED, RUN_REFUSED, RUN_LOST };
 
 struct run_result {
 	enum run_state state;
-	uint8_t kind; /* of FRAME_EXIT */
+	uint8_t kind; /* the kind of FRAME_EXIT */
 	uint32_t value;
 	uint64_t pid;
 	int signal;	  /* the signal that made us give up before the job started */

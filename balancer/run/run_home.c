@@ -14,7 +14,7 @@
 #include "user/pack.h"
 #include "balancer/run/run.h"
 
-#define KNOWS_S 2 /* by then a live node has told the job's home */
+#define KNOWS_S 2 /* after this time a live node has told the job's home */
 
 /* Returns the job as home lists it after its end; NULL: home does not know. */
 static json_t *ask_home(const char *run_dir, const char *job)

@@ -12,8 +12,8 @@
 
 struct past {
 	struct top_entry entry;
-	char name[16]; /* of a task, because another task may get its pid */
-	uint64_t turn; /* of the newest value */
+	char name[16]; /* name of a task, because another task may get its pid */
+	uint64_t turn; /* turn of the newest value */
 	float value[TOP_SERIES][TOP_HISTORY_TURNS];
 };
 

@@ -56,7 +56,7 @@ struct top_row {
 	unsigned folded;	/* the number of ended tasks in this row; else 0 */
 	bool idle;		/* it did nothing in the interval */
 	bool io;		/* it used disk or network in the interval */
-	double value[TOP_KEYS]; /* of the numeric keys */
+	double value[TOP_KEYS]; /* values of the numeric keys */
 	json_t *source;		/* borrowed: the element in the document */
 	/* Only in a tree: */
 	unsigned depth;

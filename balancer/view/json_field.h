@@ -44,7 +44,7 @@ struct field {
 struct field_reader {
 	const char *file;
 	struct iocom_err *err;
-	const char *text; /* of the document, to find line and column; NULL: unknown */
+	const char *text; /* the text of the document, to find line and column; NULL: unknown */
 	size_t text_length;
 	uint64_t line; /* number of the text's first line; if packed, of the document */
 	bool packed;   /* MessagePack, which has no lines or columns; set by field_parse */

@@ -41,7 +41,7 @@ enum placement_when {
 	PLACEMENT_GIVEN,  /* if it is not "", not 0 and not false */
 	PLACEMENT_PLACED, /* if the job has a place */
 	PLACEMENT_LEASED, /* if the job has a place and is restartable */
-	PLACEMENT_SECRET, /* in an answer only */
+	PLACEMENT_SECRET, /* a member that only an answer has */
 };
 
 enum placement_shape { PLACEMENT_STRING, PLACEMENT_NUMBER, PLACEMENT_BOOLEAN };

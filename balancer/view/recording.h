@@ -74,7 +74,7 @@ struct recording_header {
 	/* for people, as "6xfc"; the node lines are authoritative */
 	char cluster[RECORDING_TEXT_MAX];
 	char source[RECORDING_TEXT_MAX]; /* where the jobs came from, or "" */
-	char hash[RECORDING_TEXT_MAX];	 /* of the source, or "" */
+	char hash[RECORDING_TEXT_MAX];	 /* the hash of the source, or "" */
 	char policy[RECORDING_NAME_MAX];
 	char node[RECORDING_NAME_MAX];
 	uint64_t start_ns; /* live: CLOCK_REALTIME of time 0 */
@@ -87,11 +87,12 @@ struct recording_header {
 struct recording_job {
 	char id[RECORDING_ID_MAX]; /* unique in the recording: "17", "n1-1f2e3d4c-3" */
 	char class_name[RECORDING_NAME_MAX];
-	double time_ms;	  /* arrival */
-	uint32_t home;	  /* number of the node */
-	uint32_t tasks;	  /* >= 1; each task has all needs below */
-	double cpu_ms;	  /* computation at the reference speed */
-	double io_per_ms; /* in the header's rates; wall: its rate when alone */
+	double time_ms; /* arrival */
+	uint32_t home;	/* number of the node */
+	uint32_t tasks; /* >= 1; each task has all needs below */
+	double cpu_ms;	/* computation at the reference speed */
+	/* rate in the header's rates; at wall-clock rates the job's rate when alone */
+	double io_per_ms;
 	double request_kb, request_sd_kb;
 	double reaccess;
 	double requests; /* >= 0: the exact number of disk requests; negative: use io_per_ms */
@@ -130,8 +131,9 @@ struct recording_decision {
 	char policy[RECORDING_NAME_MAX]; /* a name of `iocom place --policy`, "feedback+" allowed */
 	uint32_t home;
 	uint64_t seed;
-	const struct rules_params *params;   /* the parameters in force */
-	const struct rules_request *request; /* as passed to the rules, with com_ms */
+	const struct rules_params *params; /* the parameters in force */
+	/* the request as it was passed to the rules, with com_ms */
+	const struct rules_request *request;
 	/*
 	 * The numbers of its view's nodes, in the view's order, which decides ties; NULL: all,
 	 * by number.  PLAN and NODES hold places in that order; HOME and INDEXES are numbers.
@@ -215,7 +217,7 @@ enum recording_kind {
 struct recording_line {
 	enum recording_kind kind;
 	double time_ms;
-	uint64_t number; /* of the line, from 1 */
+	uint64_t number; /* the number of the line, from 1 */
 	union {
 		uint32_t node;
 		struct recording_job job;

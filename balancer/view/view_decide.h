@@ -20,7 +20,7 @@ struct view_policy {
 struct view_decision {
 	struct view_policy policy;
 	struct rules_plan plan;
-	uint32_t *nodes;	  /* of each task of the job */
+	uint32_t *nodes;	  /* the node of each task of the job */
 	uint32_t ntasks;	  /* 0: queued */
 	struct rules_move *moves; /* migrating policies: tasks of home, the job's own after them */
 	size_t nmoves;

@@ -40,7 +40,8 @@
 #include "iocom/err.h"
 #include "iocom/rules.h"
 
-#define VIEW_BYTES_MAX (128u * 1000 * 1000)	 /* of a file; 100,000 nodes of 1,250 bytes */
+/* the most bytes of a file: 100,000 nodes of 1,250 bytes */
+#define VIEW_BYTES_MAX (128u * 1000 * 1000)
 #define VIEW_TASKS_MAX 1000000u			 /* of a job */
 #define VIEW_SEED_MAX  ((UINT64_C(1) << 53) - 1) /* every JSON reader keeps such numbers exactly */
 

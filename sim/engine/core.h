@@ -80,7 +80,7 @@ struct core_node {
 	uint32_t flags;
 };
 #define NODE_TOUCHED 1u /* the node had an event and is on the shard's list `touched` */
-#define NODE_DIRTY   2u /* on the shard's list `dirty`: set it before deciding */
+#define NODE_DIRTY   2u /* the node is on the shard's list `dirty`: set it before deciding */
 
 /* A node's sums up to one time. */
 struct core_point {
@@ -181,7 +181,7 @@ struct core_shard {
 	} placed;
 	uint32_t *targets; /* the nodes for the tasks of one job */
 	double *com_ms;
-	struct rules_request request; /* of this decision */
+	struct rules_request request; /* the request of this decision */
 	uint32_t targets_room;
 	struct rules_move *moves;
 	uint32_t moves_room;

@@ -25,7 +25,7 @@
 
 #include "sim/engine/fluid.h"
 
-#define STALE	   -1.0	 /* in next[]: rates must be solved first */
+#define STALE	   -1.0	 /* a value in next[]: rates must be solved first */
 #define NOTHING	   1e-12 /* a segment with less left has ended */
 #define ROUNDING   1e-6	 /* tolerance, in requests */
 #define TURNS_MOST 16	 /* requests are served in turn if a task has at most this many */

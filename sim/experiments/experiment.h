@@ -122,7 +122,7 @@ struct series {
 
 /* A scatter plot of a probe's executions at the first point, for the first seed. */
 struct scatter {
-	enum probe_column x, y[3]; /* y: up to three responses; PROBE_HOUR: unused */
+	enum probe_column x, y[3]; /* y has up to three responses; PROBE_HOUR marks an unused one */
 	bool plane;		   /* the marks show which site was faster */
 };
 

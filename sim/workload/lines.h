@@ -66,7 +66,7 @@ int lines_fail(const struct lines *l, size_t column, const char *found, size_t l
 	__attribute__((format(printf, 6, 7)));
 int token_fail(const struct lines *l, const struct token *f, struct iocom_err *err,
 	       const char *expected, ...) __attribute__((format(printf, 4, 5)));
-/* The line has COUNT fields F, which is fewer or more than WANTED. */
+/* Reports that the line has COUNT fields F, which is fewer or more than WANTED. */
 int tokens_fail_count(const struct lines *l, const struct token *f, size_t count, size_t wanted,
 		      const char *unit, struct iocom_err *err);
 

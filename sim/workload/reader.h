@@ -35,7 +35,7 @@ enum {
 };
 
 struct record {
-	double arrival_ms;  /* in the trace's own time */
+	double arrival_ms;  /* arrival in the trace's own time */
 	size_t column;	    /* column of the arrival, for messages; 0: not from the current line */
 	uint32_t holds;	    /* HOLDS_... */
 	struct sim_job job; /* home, tasks, kind, cpu_ms, ... if the record holds them */

@@ -48,7 +48,7 @@ void watch_rig(struct watch *watch, unsigned megabytes);
  * must fail.
  */
 void watch_open(struct watch *watch, const struct monitor_config *config);
-/* Ends both; it is fine if one was not begun. */
+/* Closes the monitor and takes the rig down; it is fine if one of them was not begun. */
 void watch_close(struct watch *watch);
 /* Ends a group of tests whose state is only a malloc'ed watch. */
 int watch_down(void **state);

@@ -302,7 +302,7 @@ static void stop_while_away(void **state)
 /* The cases derived in MODEL 1.5, the second with one and with three neighbours. */
 static void hit_rates_follow_the_members(void **state)
 {
-	const double wanted[] = {5.0 / 6, 0.4, 0, 0.2}; /* by number of members - 1 */
+	const double wanted[] = {5.0 / 6, 0.4, 0, 0.2}; /* values by the number of members - 1 */
 	struct node_sums was = {0}, sums;
 	double now = 0;
 	struct bench b;

@@ -416,7 +416,7 @@ static void test_nodes_shown(void **state)
 	submit(&ask);
 	assert_int_equal(p->nnodes, PLACEMENT_ROW_WHOLE);
 	assert_int_equal(placement_known(p), PLACEMENT_ROW_WHOLE);
-	assert_false(p->room_elsewhere); /* of the nodes that are not shown; there are none */
+	assert_false(p->room_elsewhere); /* room of the nodes that are not shown; there are none */
 	assert_true(placement_room_elsewhere(p));
 	down();
 	up(300, 9);

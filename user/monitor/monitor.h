@@ -74,7 +74,7 @@ struct monitor_remote_counts {
 struct monitor_remote {
 	uint64_t cgroup_id;
 	uint16_t family;     /* AF_INET, AF_INET6; AF_UNSPEC: all addresses without a row */
-	uint8_t address[16]; /* as in in_addr, in6_addr */
+	uint8_t address[16]; /* the address as in in_addr and in6_addr */
 	struct monitor_remote_counts counts;
 	struct monitor_remote_counts delta; /* since the previous reading */
 };
@@ -141,7 +141,7 @@ struct monitor_sample {
 	/* Compares all columns with the kernel's own disk statistics, over the disks in scope. */
 	struct {
 		uint64_t kernel_bytes;
-		uint64_t in_flight_bytes; /* in a column, but not yet completed */
+		uint64_t in_flight_bytes; /* bytes that are in a column, but not yet completed */
 		int64_t residual_bytes;	  /* kernel_bytes - (columns - in_flight_bytes) */
 		double residual_share; /* sum of each disk's |residual| / kernel_bytes; 0: no I/O */
 	} identity;
@@ -162,7 +162,7 @@ struct monitor_sample {
 		double per_s;	   /* events of all programs except the reading ones */
 		double ns_each;	   /* mean time per event, of the last period with events; else 0 */
 		double core_share; /* part of one core, with the reading programs */
-	} events;		   /* of the last period with statistics on */
+	} events;		   /* events of the last period with statistics on */
 	const struct monitor_map *maps;
 	size_t nmaps;
 	/*

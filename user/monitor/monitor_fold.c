@@ -27,7 +27,7 @@ struct process {
 	uint64_t cgroup_id;
 	uint64_t seen_cgroup; /* cgroup in which a reading last saw it alive; 0: none */
 	struct iocom_load folded;
-	struct iocom_load live; /* as of reading `seen` */
+	struct iocom_load live; /* counts of live threads, as of reading `seen` */
 	struct iocom_load last; /* last reported */
 	uint64_t rss_bytes;
 	uint64_t exited_s;

@@ -62,7 +62,8 @@ struct hook_status {
 struct hooks {
 	struct hook_status status[HOOKS_MAX];
 	size_t count;
-	char machine[16]; /* as `uname -m`: some columns depend on the processor */
+	/* the machine as `uname -m` prints it: some columns depend on the processor */
+	char machine[16];
 	/*
 	 * Whether the kernel may preempt tracepoint programs (it protects them with SRCU's fast
 	 * form), and whether a program can forbid that (it may call bpf_preempt_disable).

@@ -66,11 +66,12 @@ struct monitor_cost {
 	unsigned done; /* periods */
 	__u64 period_began_ns, measured_ns;
 	struct monitor_runs {
-		__u64 runs, events; /* of all programs; `events`: only of those that count */
+		/* the runs of all programs; `events` has only those that count */
+		__u64 runs, events;
 		__u64 run_ns, event_ns;
 	} runs;
 	struct monitor_program programs[MONITOR_PROGRAMS];
-	double events_per_s, ns_per_event, core_share; /* of the last measured period */
+	double events_per_s, ns_per_event, core_share; /* values of the last measured period */
 };
 
 /* The tables of the eBPF programs. */

@@ -28,7 +28,7 @@ struct due {
 	struct iocom_disk before;
 	struct jobdisk_due due;
 	double part;
-	double operations, bytes; /* in this reading, all jobs */
+	double operations, bytes; /* sums of all jobs in this reading */
 };
 
 struct monitor_jobdisks {
