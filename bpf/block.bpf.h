@@ -75,8 +75,10 @@ static __always_inline bool is_stacked(struct task_struct *task, bool nested,
 	return bdev->bd_holder && !holds_filesystem(bdev); /* a worker of dm-crypt and the like */
 }
 
-/* Takes a writeback bio, whoever submits it. Returns false if the bio is the current task's own.
- * Not inlined, to get a stack of its own. */
+/*
+ * Takes a writeback bio, whoever submits it. Returns false if the bio is the current task's own.
+ * Not inlined, to get a stack of its own.
+ */
 static __noinline bool take_writeback(struct bio *bio, u32 opf, u32 place, struct disk_value *disk)
 {
 	u64 bytes = bio->bi_iter.bi_size;
@@ -141,8 +143,10 @@ static __noinline int take_ignored(struct task_struct *task, bool nested, struct
 	return 0;
 }
 
-/* Takes a kernel thread's bio, which may belong to a task. This is rare, so it is not inlined
- * and has a stack of its own. */
+/*
+ * Takes a kernel thread's bio, which may belong to a task. This is rare, so it is not inlined
+ * and has a stack of its own.
+ */
 static __noinline int take_kernel(struct bio *bio, bool write, struct disk_value *disk)
 {
 	u64 bytes = bio->bi_iter.bi_size;
@@ -193,8 +197,10 @@ static __always_inline int on_bio_queue(struct bio *bio)
 
 	if (!bytes || !carries_data(opf & REQ_OP_MASK))
 		return 0;
-	/* Load all pointers before the branches: newer verifiers search BTF at each step of each
-	 * branch. */
+	/*
+	 * Load all pointers before the branches: newer verifiers search BTF at each step of each
+	 * branch.
+	 */
 	bdev = bio->bi_bdev;
 	gendisk = bdev->bd_disk;
 	task = bpf_get_current_task_btf();

@@ -133,8 +133,10 @@ static __always_inline struct page *page_head(struct page *page)
 		bpf_core_read(&info, sizeof(info), &((struct page___info *)page)->compound_info);
 	if (!(info & 1))
 		return page;
-	/* compound_info holds either the head's address or a mask for the tail's address. Only a
-	 * mask has all upper bits set. */
+	/*
+	 * compound_info holds either the head's address or a mask for the tail's address. Only a
+	 * mask has all upper bits set.
+	 */
 	if ((long)info >> 30 == -1)
 		return (struct page *)((unsigned long)page & info);
 	return (struct page *)(info - 1);
@@ -192,8 +194,10 @@ static __always_inline bool carries_data(u32 op)
 	/* Read, write and WRITE_ZEROES, which the disk statistics count as written. */
 	if (op <= 1 || op == 9)
 		return true;
-	/* ZONE_APPEND is 7 since 6.10 (and in stable kernels), before it was 13. enum req_op was
-	 * req_opf until 6.0. */
+	/*
+	 * ZONE_APPEND is 7 since 6.10 (and in stable kernels), before it was 13. enum req_op was
+	 * req_opf until 6.0.
+	 */
 	if (bpf_core_enum_value_exists(enum req_op___x, REQ_OP_ZONE_APPEND___x))
 		return op == bpf_core_enum_value(enum req_op___x, REQ_OP_ZONE_APPEND___x);
 	return false;

@@ -18,8 +18,10 @@ struct first_page {
 	bool anonymous;
 };
 
-/* Not static, and BIO is a plain number: so the verifier checks it once and does not search BTF
- * at its steps. */
+/*
+ * Not static, and BIO is a plain number: so the verifier checks it once and does not search BTF
+ * at its steps.
+ */
 __noinline int first_page_of(u64 bio, struct first_page *first)
 {
 	struct bio_vec vec = {};

@@ -107,8 +107,10 @@ static __always_inline void taskio_read(struct task_struct *task, const struct t
 	taskio_of(&raw, block, out);
 }
 
-/* Moves BASE, up to which all is folded, forward. The two differences may be ahead of the truth;
- * they never go back. */
+/*
+ * Moves BASE, up to which all is folded, forward. The two differences may be ahead of the truth;
+ * they never go back.
+ */
 static __always_inline void taskio_rebase(struct task_struct *task,
 					  const struct taskio_block *block, struct taskio *base)
 {

@@ -32,8 +32,10 @@ struct sim_cluster {
  * Returns 0; -EINVAL with the place and what was expected; -ENOMEM; the file's own errno.
  */
 int sim_cluster_parse(struct sim_cluster *c, const char *text, struct iocom_err *err);
-/* Writes the cluster as one line that sim_cluster_parse reads.  The caller frees it;
- * NULL: no memory. */
+/*
+ * Writes the cluster as one line that sim_cluster_parse reads.  The caller frees it;
+ * NULL: no memory.
+ */
 char *sim_cluster_format(const struct sim_cluster *c);
 int sim_cluster_copy(struct sim_cluster *to, const struct sim_cluster *from); /* 0, -ENOMEM */
 void sim_cluster_free(struct sim_cluster *c);

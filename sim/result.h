@@ -47,8 +47,10 @@ struct sim_result {
 	uint64_t events; /* work of the engine: one event for each change of state of a node or job
 			  */
 	uint64_t decisions;
-	/* These three describe how the run was made.  All other results are the same, byte for
-	 * byte, for any number of threads. */
+	/*
+	 * These three describe how the run was made.  All other results are the same, byte for
+	 * byte, for any number of threads.
+	 */
 	uint64_t bytes_peak; /* allocated for nodes, tasks and jobs, without the rules' views */
 	uint32_t threads_used;
 	const char *serial_reason; /* why only one thread was used though more were asked for, or

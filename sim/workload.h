@@ -133,8 +133,10 @@ struct generator_params {
 	uint32_t nodes;
 	double interarrival_ms; /* mean over the whole cluster */
 	bool arrivals_regular;	/* false: Poisson */
-	/* Share of arrivals of each home: node i gets weight 1 / (1 + i)^skew (0: equal),
-	 * in an order shuffled by the seed (reading 4). */
+	/*
+	 * Share of arrivals of each home: node i gets weight 1 / (1 + i)^skew (0: equal),
+	 * in an order shuffled by the seed (reading 4).
+	 */
 	double home_skew;
 	const double *home_weights; /* used instead of the skew; borrowed, or NULL */
 	enum generator_lifetime lifetime;

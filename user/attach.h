@@ -24,8 +24,10 @@
 struct attach_ask {
 	char job[SPEC_JOB_MAX], node[64];
 	char nonce[SPEC_NONCE_MAX]; /* 16 random bytes of the client, in hex */
-	/* A client that lost its connection gives that connection's nonce. "" means another
-	 * client, which takes the job over. */
+	/*
+	 * A client that lost its connection gives that connection's nonce. "" means another
+	 * client, which takes the job over.
+	 */
 	char resume[SPEC_NONCE_MAX];
 	uint64_t from[FRAME_STREAMS];  /* [1], [2]: offset to start from, or ATTACH_FIRST */
 	uint64_t taken[FRAME_STREAMS]; /* bytes that the client wrote out; at most `from` */

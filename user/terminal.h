@@ -29,8 +29,10 @@ extern const uint8_t terminal_keys[TERMINAL_KEYS];
 
 /* Returns true if NAME may be a terminal type: letters, digits and "+-._", no path. */
 bool terminal_name_valid(const char *name);
-/* Writes the map { "rows", "cols", "xpixel", "ypixel", "term", "utf8", "keys" (bytes, may be
- * absent) }, but not its key. */
+/*
+ * Writes the map { "rows", "cols", "xpixel", "ypixel", "term", "utf8", "keys" (bytes, may be
+ * absent) }, but not its key.
+ */
 void terminal_pack(msgpack_packer *pk, const struct terminal *terminal);
 /* Reads the map; NULL: the job wants no terminal. Returns 0 or -EBADMSG. */
 int terminal_unpack(struct terminal *terminal, const msgpack_object *map);

@@ -68,8 +68,10 @@ void loop_advance(struct loop *loop, uint64_t span_ns);
 void loop_start(struct loop *loop, struct loop_timer *timer, uint64_t delay_ns);
 void loop_cancel(struct loop *loop, struct loop_timer *timer);
 
-/* From any thread: POST->run runs once in the loop's thread.  A post that is
- * still queued is not queued twice. */
+/*
+ * From any thread: POST->run runs once in the loop's thread.  A post that is
+ * still queued is not queued twice.
+ */
 void loop_post(struct loop *loop, struct loop_post *post);
 /* Removes a queued post (its owner goes away). */
 void loop_unpost(struct loop *loop, struct loop_post *post);

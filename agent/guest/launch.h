@@ -127,9 +127,9 @@ int launch_recover(const char *jobs_dir, const char *run_dir,
 		   int (*found)(void *arg, const struct launch_found *f), void *arg,
 		   struct iocom_err *err);
 /*
- * The same for one job whose shim was busy, or for which launch_read returned -EPIPE without an
- * exit before (the shim was killed).  Kills what is left of the job if its shim is dead, and fills
- * F.  Does not block.  Returns 0; -ENOENT no such job; other negative errno.
+ * Does the same for one job whose shim was busy, or for which launch_read returned -EPIPE without
+ * an exit before (the shim was killed).  Kills what is left of the job if its shim is dead, and
+ * fills F.  Does not block.  Returns 0; -ENOENT no such job; other negative errno.
  */
 int launch_outcome(const char *jobs_dir, const char *run_dir, const char *job,
 		   struct launch_found *f);

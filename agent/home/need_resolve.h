@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What a job needs: each field from the options given, else from its class's profile, else a
- * stated default. */
+/*
+ * What a job needs: each field from the options given, else from its class's profile, else a
+ * stated default.
+ */
 #ifndef IOCOM_NEED_RESOLVE_H
 #define IOCOM_NEED_RESOLVE_H
 

@@ -548,7 +548,8 @@ void home_place(struct home *home, uid_t uid, const msgpack_object *request, hom
 	if (rc) {
 		place_tell(p, NULL, err.text);
 		place_free(p);
-		/* the client has its answer (the job is not run again, or not yet), or it has left
+		/*
+		 * the client has its answer (the job is not run again, or not yet), or it has left
 		 */
 	} else if (!p->placed) {
 		place_give_up(p, CLIENT_LEFT);

@@ -74,7 +74,7 @@ static struct entry *metrics_jobs_find(const struct metrics_jobs *jobs, const ch
 	return e;
 }
 
-/* Forgets the hidden name that has been idle for the longest time, but never BUT. */
+/* Forgets the hidden name that has been idle for the longest time, except BUT. */
 static void forget_one(struct metrics_jobs *jobs, const struct entry *but)
 {
 	struct entry **oldest = NULL, *gone;

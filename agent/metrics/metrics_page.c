@@ -421,7 +421,8 @@ static int put_disks(struct metrics_text *t, const struct metrics_page *page,
 	return 0;
 }
 
-/* --- what is lost, and what it costs ------------------------------------------------------------
+/*
+ * --- what is lost, and what it costs ------------------------------------------------------------
  */
 
 static void put_drops(struct metrics_text *t, const struct metrics_page *page,

@@ -78,8 +78,10 @@ int streams_move(struct streams *streams, struct wire *wire, uint64_t now_ms,
 		 const struct pollfd entries[FRAME_STREAMS]);
 /* Sends as much as the client has room for and the socket takes. Returns as wire_send. */
 int streams_send(struct streams *streams, struct wire *wire);
-/* Takes a client's DATA or CREDIT frame. Returns 0; -EPROTO: it breaks the rules, and `why` says
- * how; or as wire_send. */
+/*
+ * Takes a client's DATA or CREDIT frame. Returns 0; -EPROTO: it breaks the rules, and `why` says
+ * how; or as wire_send.
+ */
 int streams_take(struct streams *streams, struct wire *wire, uint8_t type, const uint8_t *payload,
 		 uint32_t length);
 /* Returns true if both outputs ended. */

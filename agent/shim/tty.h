@@ -24,8 +24,10 @@ struct tty {
  */
 int tty_open(struct tty *tty, const struct terminal *wanted, uid_t uid, gid_t gid);
 void tty_close(struct tty *tty);
-/* Makes SLAVE the terminal of the calling child, which must be a new session leader. Returns 0
- * or negative errno. */
+/*
+ * Makes SLAVE the terminal of the calling child, which must be a new session leader. Returns 0
+ * or negative errno.
+ */
 int tty_take(int slave);
 /* Sets TERM to NAME in ENV, whose strings are malloc'ed. Returns 0 or -ENOMEM. */
 int tty_set_term(char ***env, const char *name);

@@ -132,7 +132,7 @@ static inline bool search_before(const struct rules_search *s, struct rules_wait
 }
 
 /*
- * The same for an item being moved: only a copy has an address, so that the item can stay in
+ * Does the same for an item being moved: only a copy has an address, so that the item can stay in
  * registers.
  */
 static inline __attribute__((always_inline)) bool

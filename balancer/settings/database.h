@@ -45,7 +45,8 @@ struct database {
 int database_open(struct database *database, const char *path, const struct database_layout *layout,
 		  struct iocom_err *err);
 void database_close(struct database *database); /* Call it also for a database that is not open. */
-/* Writes a sentence: VERB ("read", "write") failed, and SQLite's reason.  Returns -ENOSPC or -EIO.
+/*
+ * Writes a sentence: VERB ("read", "write") failed, and SQLite's reason.  Returns -ENOSPC or -EIO.
  */
 int database_failed(const struct database *database, const char *verb, struct iocom_err *err);
 

@@ -71,7 +71,8 @@ int need_unpack(struct need *need, const msgpack_object *message);
 /* Returns an object of the fields in GIVEN (bits by enum need_field); NULL: no memory. */
 json_t *need_json(const struct need *need, uint32_t given);
 #define NEED_ALL ((1u << NEED_FIELDS) - 1)
-/* Sets GIVEN to the fields that OBJECT has; the others get their defaults.  Returns 0 or -EPROTO.
+/*
+ * Sets GIVEN to the fields that OBJECT has; the others get their defaults.  Returns 0 or -EPROTO.
  */
 int need_json_read(struct need *need, uint32_t *given, const json_t *object);
 

@@ -82,7 +82,8 @@ void placement_fini(struct placement *p)
 	placement_init(p);
 }
 
-/* --- what follows from the fields --------------------------------------------------------------
+/*
+ * --- what follows from the fields --------------------------------------------------------------
  */
 
 size_t placement_known(const struct placement *p)

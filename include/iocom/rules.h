@@ -72,10 +72,10 @@ enum rules_rates {
 struct rules_params {
 	enum rules_rates rates;
 	double fixed_cost_ms;	/* e of 2.3 (O-10); default 100 */
-	double cpu_threshold;	/* O-18; 4 tasks per core */
+	double cpu_threshold;	/* O-18: tasks per core; default 4 */
 	double rho_max;		/* O-8(d); default 0.99 */
-	double io_significance; /* 3.7: up to it a node's I/O load counts as none; computation 0;
-				 * wall: 0.05, as a disk utilisation */
+	double io_significance; /* 3.7: an I/O load up to this counts as none; default 0, at
+				   wall-clock rates 0.05 (a disk utilisation) */
 	/* the speed at which cpu_ms was measured (O-8(e)); 0: home's speed */
 	double reference_mips;
 	double network_mb_per_s; /* the bandwidth where a node does not give one; default 125 */
@@ -84,20 +84,21 @@ struct rules_params {
 	bool io_cost_test;   /* O-21: response-time criterion in IO-RE too; default true */
 	bool cpu_cost_test;  /* O-18/O-19: cost test in CPU-RE, MEM-RE, CM; default true */
 	bool cpu_speed_weighted; /* O-18: speed-weighted count; default false */
-	bool require_memory;	 /* (ours) a candidate must hold the job without paging;
-				  * computation false, wall true */
-	bool stage_fallthrough;	 /* (ours) IOCM-RE: when the I/O stage leaves the job at home, try
-				  * memory and CPU as well; computation false, wall true */
-	bool try_next;		 /* (ours) where the lightest node alone is tried (CPU, MEM, CM, IO,
-				  * WAL ...): when it fails a test, try the next lightest;
-				  * computation false (3.2), wall true */
+	bool require_memory; /* (ours) a candidate must hold the job without paging; default false,
+				at wall-clock rates true */
+	bool stage_fallthrough; /* (ours) IOCM-RE: when the I/O stage leaves the job at home, try
+				   memory and CPU as well; default false, at wall-clock rates true
+				 */
+	bool try_next;		/* (ours) where the lightest node alone is tried (CPU, MEM, CM, IO,
+				 * WAL ...): when it fails a test, try the next lightest; default false
+				 * (3.2), at wall-clock rates true */
 	/*
 	 * (ours) a stage judges at most this many nodes and meets 3 times as many subtrees; 0: no
-	 * limit; computation 0, wall 256: exact up to 256 nodes
+	 * limit; default 0, at wall-clock rates 256, which is exact up to 256 nodes
 	 */
 	double examine_max;
-	double overload_ratio; /* 3.10, O-20; 1.25: load over mean load */
-	double w_io;	       /* 3.10, O-25; 0.5: weight of I/O, W_CPU = 1 - w_io */
+	double overload_ratio; /* 3.10, O-20: load over mean load; default 1.25 */
+	double w_io;	       /* 3.10, O-25: weight of I/O, W_CPU = 1 - w_io; default 0.5 */
 	/* 1.8: divide each index by the cluster's mean of it; default false */
 	bool wal_normalise;
 	bool wal_discrepancy;	/* O-25, O-12: the discrepancy rule in WAL too; default true */
@@ -282,8 +283,10 @@ struct rules_request {
 	const double *com_ms;
 };
 
-/* A reason: it compares `left` with `right` (left > right unless the criterion says otherwise);
- * `holds` is the outcome. */
+/*
+ * A reason: it compares `left` with `right` (left > right unless the criterion says otherwise);
+ * `holds` is the outcome.
+ */
 enum rules_criterion {
 	RULES_C_HOME,		  /* policy never transfers; left, right unused */
 	RULES_C_IO_PRESENT,	  /* explicit load of home  >  io_significance */
@@ -338,8 +341,10 @@ enum rules_criterion {
 
 const char *rules_criterion_name(enum rules_criterion c);   /* "io-discrepancy" */
 const char *rules_criterion_source(enum rules_criterion c); /* "SLD criterion 1" */
-/* Returns, for instance, "requests/ms". With wall rates the stage tests compare disk
- * utilisations. */
+/*
+ * Returns, for instance, "requests/ms". With wall rates the stage tests compare disk
+ * utilisations.
+ */
 const char *rules_criterion_unit(enum rules_criterion c, enum rules_rates rates);
 const char *rules_criterion_relation(enum rules_criterion c); /* ">", "<=" ... */
 const char *rules_criterion_text(enum rules_criterion c);     /* one plain sentence for people */
@@ -477,8 +482,10 @@ struct rules_move {
 	uint32_t task; /* index in the array of tasks */
 	uint32_t to;   /* target node */
 	double cost_ms;
-	/* 2.7: the task's share of the balanced load (requests/ms; MB; tasks; weighted) per ms
-	 * of cost */
+	/*
+	 * 2.7: the task's share of the balanced load (requests/ms; MB; tasks; weighted) per ms
+	 * of cost
+	 */
 	double cost_effectiveness;
 };
 

@@ -66,8 +66,10 @@ static inline void core_heap_down(struct core_heap *h, uint32_t i, struct core_e
 	h->at[e.id] = i;
 }
 
-/* Sets the time of the first entry to TIME, no earlier than before.  Returns the place (1 to 4)
- * of the entry that became the first, where now another entry stands; 0: the first stayed. */
+/*
+ * Sets the time of the first entry to TIME, no earlier than before.  Returns the place (1 to 4)
+ * of the entry that became the first, where now another entry stands; 0: the first stayed.
+ */
 static inline uint32_t core_heap_sink(struct core_heap *h, double time)
 {
 	struct core_entry e = {time, h->entries[0].id};

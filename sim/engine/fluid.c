@@ -37,8 +37,10 @@ static inline bool fluid_disk_only(const struct sharing_task *s)
 	return !(s->cpu_ms > 0);
 }
 
-/* Serve requests in turn if several tasks use the disk, none of them computes and one
- * has few requests. */
+/*
+ * Serve requests in turn if several tasks use the disk, none of them computes and one
+ * has few requests.
+ */
 static bool turns_wanted(const struct fluid_node *f)
 {
 	uint32_t users = 0;

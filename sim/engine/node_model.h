@@ -42,8 +42,10 @@ struct node_task {
 	double memory_mb, faults_per_ms;
 	double request_kb, request_sd_kb;
 	struct sim_random random;
-	/* written by the model, read by the core; for a task that computes right now, done_ms
-	 * and accessed_mb are as of the last node_refresh or the task's last event */
+	/*
+	 * written by the model, read by the core; for a task that computes right now, done_ms
+	 * and accessed_mb are as of the last node_refresh or the task's last event
+	 */
 	double done_ms;	      /* computation finished so far, reference speed (the age, O-9) */
 	double accessed_mb;   /* data that was accessed through the disk or the buffer */
 	double requests_left; /* after node_stop: what is left of REQUESTS of node_run; negative: by

@@ -100,7 +100,8 @@ static inline double node_memory_room(const struct node *n)
 	return n->ram_mb > 0 ? n->ram_mb - n->buffer_mb : 0;
 }
 
-/* Hit rate h(i,j) of a task among the members (5.4); 0 for a given number of accesses.
+/*
+ * Hit rate h(i,j) of a task among the members (5.4); 0 for a given number of accesses.
  */
 double node_hit_rate(const struct node *n, const struct node_task *t);
 /* page(i,j) per ms of computation (4.3). */

@@ -58,8 +58,10 @@ struct claim_asked {
 /* Finds the rows.  Returns false if a name is unknown; OUT says so. */
 bool claim_ask(const struct claim_context *context, const struct claim *c, struct claim_asked *q,
 	       struct judgement *out);
-/* Also requires that every row has an interval at every point, as a CLAIM_CODE function may use
- * any of them. */
+/*
+ * Also requires that every row has an interval at every point, as a CLAIM_CODE function may use
+ * any of them.
+ */
 bool claim_ask_values(const struct claim_context *context, const struct claim *c,
 		      struct claim_asked *q, struct judgement *out);
 void claim_verdict(struct judgement *out, bool holds);

@@ -8,8 +8,10 @@
 
 #define JUDGED_MAX 32 /* experiments judged under one reading */
 
-/* For the claims of one type: how many were tested under both readings, and how many
- * hold under each. */
+/*
+ * For the claims of one type: how many were tested under both readings, and how many
+ * hold under each.
+ */
 struct tally {
 	unsigned int tested, chosen, other;
 };

@@ -443,8 +443,10 @@ static int runner_describe(struct sweep *s, struct iocom_err *err)
 		const struct workload_info *info = workload_info(w);
 
 		describe_source(s, info);
-		/* A generator generates all fields, so only those that a trace lacks are
-		 * reported. */
+		/*
+		 * A generator generates all fields, so only those that a trace lacks are
+		 * reported.
+		 */
 		if (strncmp(scenario.workload, "gen:", 4) && info->synthetic)
 			snprintf(s->synthetic, sizeof(s->synthetic), "%s", info->synthetic);
 		s->nkinds = info->kinds;

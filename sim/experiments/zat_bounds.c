@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Our own experiments on ZAT: one threshold or reading at a time; they support the
- * claims that fail. */
+/*
+ * Our own experiments on ZAT: one threshold or reading at a time; they support the
+ * claims that fail.
+ */
 #include <math.h>
 
 #include "sim/experiments/probe_claims.h"

@@ -39,7 +39,7 @@ struct probe_spec {
 	double warmup_s;	 /* simulated before each probe */
 	double alpha;		 /* smoothing factor of Hermes, 4.3 */
 	double busy_local_ms, busy_remote_ms; /* ZAT-9.1: what load adds to fixed_cost_ms */
-	double busy_queue;		      /* the load that adds all of it */
+	double busy_queue;		      /* the load from which on all of that is added */
 	/* for imbalance */
 	double utilisation, hours;
 	bool exact; /* use the closed form instead of the simulation */

@@ -14,8 +14,10 @@ struct output;
 
 /* Opens outputs in DIRECTORY, which it makes if necessary.  NULL with ERR set. */
 struct output *output_open(const char *directory, struct iocom_err *err);
-/* Makes a new file NAME (no slash) for the caller to close with output_close.  NULL with
- * ERR set. */
+/*
+ * Makes a new file NAME (no slash) for the caller to close with output_close.  NULL with
+ * ERR set.
+ */
 FILE *output_file(struct output *o, const char *name, struct iocom_err *err);
 /* Closes F.  Returns 0, or negative errno with ERR set (such as a full disk). */
 int output_close(struct output *o, FILE *f, struct iocom_err *err);
@@ -30,8 +32,10 @@ const char *output_path(struct output *o, const char *name);
  * other.  Returns 0, or negative errno with ERR set (O is dropped).
  */
 int output_commit(struct output *o, struct iocom_err *err);
-/* Tests whether files can be made in DIRECTORY: 0, or negative errno with ERR set.
- * Leaves nothing behind. */
+/*
+ * Tests whether files can be made in DIRECTORY: 0, or negative errno with ERR set.
+ * Leaves nothing behind.
+ */
 int output_try(const char *directory, struct iocom_err *err);
 /* Removes all files written so far and frees O, which may be NULL. */
 void output_drop(struct output *o);

@@ -30,8 +30,10 @@ __attribute__((format(printf, 2, 3))) static int part_read_bad(struct reader *r,
 	return iocom_err_set(r->err, -EINVAL, "%s:%zu: %s", r->path, r->line, text);
 }
 
-/* Reads the next line as JSON; NULL with the error set.  It reads no further than the
- * line, because the file may have no end. */
+/*
+ * Reads the next line as JSON; NULL with the error set.  It reads no further than the
+ * line, because the file may have no end.
+ */
 static json_t *part_read_next(struct reader *r, int *ret)
 {
 	json_error_t why;

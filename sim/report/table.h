@@ -25,8 +25,10 @@ __attribute__((format(printf, 4, 5))) void table_set(struct table *t, size_t row
 						     const char *fmt, ...);
 /* Prints the table; the first column is left-aligned, the others right-aligned. */
 void table_print(const struct table *t, FILE *f);
-/* Prints TEXT in lines that fit.  The first line begins at column AT, the others after
- * INDENT blanks. */
+/*
+ * Prints TEXT in lines that fit.  The first line begins at column AT, the others after
+ * INDENT blanks.
+ */
 void table_paragraph(FILE *f, size_t at, size_t indent, const char *text);
 
 #endif

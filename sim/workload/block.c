@@ -104,8 +104,10 @@ static int read_request(struct reader *r, struct request *q, struct iocom_err *e
 	return 1;
 }
 
-/* Sums over a burst.  off and off2 sum the differences to the first size, which is near
- * the mean. */
+/*
+ * Sums over a burst.  off and off2 sum the differences to the first size, which is near
+ * the mean.
+ */
 struct burst {
 	double n, kb, written_kb, off, off2, first_kb;
 };

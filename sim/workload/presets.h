@@ -17,8 +17,10 @@ struct preset_args {
 	const double *home_weights; /* borrowed until generator_new; NULL: home_skew */
 	double lifetime_mean_ms;    /* computation at the reference speed */
 	double lifetime_shape, lifetime_max_ms;
-	/* The next fields apply to the jobs that give the workload its character (I/O-, memory-
-	 * or communication-intensive); jobs of other kinds keep their values. */
+	/*
+	 * The next fields apply to the jobs that give the workload its character (I/O-, memory-
+	 * or communication-intensive); jobs of other kinds keep their values.
+	 */
 	double io_per_ms, request_kb, request_sd_kb, reaccess;
 	/* fault rate of all jobs except the memory-intensive ones of a mixture */
 	double faults_per_ms;

@@ -87,8 +87,10 @@ struct reader {
 extern const struct format format_columns8, format_csd, format_swf, format_darshan, format_block,
 	format_recording;
 
-/* Reads the next line that is not blank and does not begin with COMMENT (0: there are no
- * comments). */
+/*
+ * Reads the next line that is not blank and does not begin with COMMENT (0: there are no
+ * comments).
+ */
 int reader_line(struct reader *r, char comment, struct iocom_err *err);
 /* Splits the line at commas; -EINVAL unless it has COUNT fields. */
 int reader_fields(struct reader *r, struct token *f, size_t count, struct iocom_err *err);

@@ -157,8 +157,10 @@ static void test_storm(void **state)
 	missed = watch_missed(&world->watch);
 	watch_compare_lost("10,000 processes unread", "job's read bytes", (double)STORM * BLOCK,
 			   (double)job_read_bytes(&world->watch, &job), missed * BLOCK);
-	/* All ended tasks of the machine share the room. On a busy machine it fills, and that is
-	 * counted. */
+	/*
+	 * All ended tasks of the machine share the room. On a busy machine it fills, and that is
+	 * counted.
+	 */
 	full = watch_drop(&world->watch, "late") - full;
 	lost = missed + (double)full;
 	printf("# |room for the ended was full %lu times\n", full);

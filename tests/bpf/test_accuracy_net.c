@@ -272,8 +272,10 @@ static int body_heir(void *argument)
 	return fd < 0 || move(hands, fd, THEIRS);
 }
 
-/* Makes the connection and moves its part; a child, or the process that takes the socket, moves
- * the rest. */
+/*
+ * Makes the connection and moves its part; a child, or the process that takes the socket, moves
+ * the rest.
+ */
 static int body_first(void *argument)
 {
 	struct hands *hands = argument;

@@ -212,8 +212,10 @@ static void test_cowriters(void **state)
 		pids[0] = write_and_exit(body_write, &a);
 		pids[1] = write_and_exit(body_write, &b);
 		settle(world);
-		/* More: another process's sync(2) came in between, so the page was dirtied
-		 * twice. */
+		/*
+		 * More: another process's sync(2) came in between, so the page was dirtied
+		 * twice.
+		 */
 		bytes = load_of(world, pids[0]).explicit_write_bytes +
 			load_of(world, pids[1]).explicit_write_bytes;
 	}
@@ -245,8 +247,10 @@ static void test_truncated(void **state)
 	watch_compare_within("truncated before writeback", "explicit_write_bytes", 0,
 			     (double)load_of(world, pids[0]).explicit_write_bytes, NOTHING);
 
-	/* Use another file: ext4 writes a file that was cut to nothing as soon as it is closed
-	 * again. */
+	/*
+	 * Use another file: ext4 writes a file that was cut to nothing as soon as it is closed
+	 * again.
+	 */
 	a.path = fresh(world, "cut-quarter");
 	pids[0] = write_and_exit(body_write, &a);
 	assert_int_equal(truncate(a.path, (off_t)PART / 4), 0);

@@ -311,8 +311,10 @@ static void test_sockets(void **state)
 	assert_true(watch_drop(watch, "sockets") > before);
 }
 
-/* A program does not leave the old epoch: that reading lacks the ended threads, the next has
- * them. */
+/*
+ * A program does not leave the old epoch: that reading lacks the ended threads, the next has
+ * them.
+ */
 static void test_epochs(void **state)
 {
 	struct watch *watch = *state;

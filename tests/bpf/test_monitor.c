@@ -281,8 +281,10 @@ static void test_no_drops(void **state)
 	}
 }
 
-/* A monitor with a scope sees its cgroup's tasks and its disk, and counts other tasks as
- * foreign. */
+/*
+ * A monitor with a scope sees its cgroup's tasks and its disk, and counts other tasks as
+ * foreign.
+ */
 static void test_scope(void **state)
 {
 	struct world *world = *state;

@@ -18,7 +18,7 @@ struct question {
 
 /* Sends a request as a program of UID on a connection of its own. Returns the connection. */
 int asks(struct whole *whole, uid_t uid, struct question question);
-/* The same on a connection that there is. */
+/* Does the same on a connection that there is. */
 void asks_on(struct whole *whole, int fd, struct question question);
 #define ASKS(whole, uid, ...) asks(whole, uid, (struct question){__VA_ARGS__})
 

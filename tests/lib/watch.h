@@ -25,12 +25,16 @@ void watch_compare(const char *name, const char *what, double truth, double meas
 /* Does the same with an absolute SLACK. */
 void watch_compare_within(const char *name, const char *what, double truth, double measured,
 			  double slack);
-/* Does the same but lets up to LOST be missing, because the monitor reported that much as lost;
- * never more. */
+/*
+ * Does the same but lets up to LOST be missing, because the monitor reported that much as lost;
+ * never more.
+ */
 void watch_compare_lost(const char *name, const char *what, double truth, double measured,
 			double lost);
-/* Returns how often the last reading counted the drop NAME. Fails the test if there is none of
- * that name. */
+/*
+ * Returns how often the last reading counted the drop NAME. Fails the test if there is none of
+ * that name.
+ */
 uint64_t watch_drop(const struct watch *watch, const char *name);
 /*
  * Returns the events of the last reading that were reported as lost (drop `recursion`): if

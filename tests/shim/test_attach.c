@@ -375,8 +375,10 @@ static void test_resume_is_bound(void **state)
 
 /* --- the client itself comes back --- */
 
-/* Stands between both ends so that the test can cut: copies until AFTER bytes went to the
- * client. */
+/*
+ * Stands between both ends so that the test can cut: copies until AFTER bytes went to the
+ * client.
+ */
 static pid_t cut_between(int client, int shim, size_t after)
 {
 	pid_t pid = fork();

@@ -333,8 +333,10 @@ static void test_environment(void **state)
 	want.env = env;
 	c = run_changed(*state, &want, agents_environment, NULL);
 	assert_int_equal(c->status, 0);
-	/* Exactly the user's environment. In the kernel's form a NUL ends each variable, so the
-	 * second comparison starts after the first NUL. */
+	/*
+	 * Exactly the user's environment. In the kernel's form a NUL ends each variable, so the
+	 * second comparison starts after the first NUL.
+	 */
 	assert_string_equal(c->out, "PATH=/usr/bin:/bin");
 	assert_string_equal(c->out + sizeof("PATH=/usr/bin:/bin"), "");
 	want.argv[0] = "/usr/bin/env";
@@ -506,8 +508,10 @@ static void test_exec_errors(void **state)
 	assert_string_equal(stage_read(stage->out), "ran\n");
 }
 
-/* A user can delay the opening of a program with a lease on its file. That must delay nobody
- * else. */
+/*
+ * A user can delay the opening of a program with a lease on its file. That must delay nobody
+ * else.
+ */
 static void test_exec_that_hangs(void **state)
 {
 	struct want want = {.argv = {NULL, NULL}, .begin_ms = 500};

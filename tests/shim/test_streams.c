@@ -99,8 +99,10 @@ static void test_small_and_empty(void **state)
 	assert_memory_equal(stage_read(stage->out), "a\0b\377", 4);
 }
 
-/* Plays a client in a process of its own with OUT as its standard output. OTHER is a descriptor
- * that only the test may hold (the far end of a pipe), or -1. */
+/*
+ * Plays a client in a process of its own with OUT as its standard output. OTHER is a descriptor
+ * that only the test may hold (the far end of a pipe), or -1.
+ */
 static pid_t client(struct job *job, int in, int out, int other)
 {
 	pid_t pid = fork();

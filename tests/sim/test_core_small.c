@@ -182,7 +182,9 @@ static void tasks_in_transit_count_if_asked(void **state)
 	bench_free(&b);
 }
 
-/* The same with old information: with transit_counts a snapshot contains tasks on their way. */
+/*
+ * Does the same with old information: with transit_counts a snapshot contains tasks on their way.
+ */
 static void snapshots_count_transit_if_asked(void **state)
 {
 	(void)state;

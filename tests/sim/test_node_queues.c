@@ -153,8 +153,10 @@ static void mmc_on_cores(void **state)
 	assert_laws(&o);
 }
 
-/* While tasks share, they are slower by the cost of switches; speed is relative to the
- * reference. */
+/*
+ * While tasks share, they are slower by the cost of switches; speed is relative to the
+ * reference.
+ */
 static void slice_and_speed(void **state)
 {
 	struct bench b;

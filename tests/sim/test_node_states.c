@@ -217,8 +217,10 @@ static void paging_init(struct bench *b, bool at_disk)
 	}
 }
 
-/* Alone the memory is exactly full and there is no fault.  With a second member of 480
- * MB page = mu 960 / 480. */
+/*
+ * Alone the memory is exactly full and there is no fault.  With a second member of 480
+ * MB page = mu 960 / 480.
+ */
 static void paging(bool at_disk)
 {
 	struct bench b;

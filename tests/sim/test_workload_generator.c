@@ -86,8 +86,10 @@ static void test_arrivals(void **state)
 	workload_free(w);
 }
 
-/* Job k depends only on the seed and on k: other numbers of jobs or other rates do not
- * change it. */
+/*
+ * Job k depends only on the seed and on k: other numbers of jobs or other rates do not
+ * change it.
+ */
 static void test_only_seed_and_number(void **state)
 {
 	struct generator_params p = preset("acm-30"), q;

@@ -291,8 +291,10 @@ static int sent_away(const int *all, int count)
 	return away;
 }
 
-/* Opens COUNT connections that begin a message and send no more. Returns how many the agent
- * closed. */
+/*
+ * Opens COUNT connections that begin a message and send no more. Returns how many the agent
+ * closed.
+ */
 static int crowd(const char *where, int count, uid_t uid)
 {
 	int *all = calloc((size_t)count, sizeof(*all)), away = 0, before = -1;

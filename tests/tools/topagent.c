@@ -92,8 +92,10 @@ static void move_world(struct world *w, uint64_t ms)
 	w->turn++;
 }
 
-/* Adds what no reading has: which task made which (three for each, the eighth stands alone), and
- * what this kernel does not count. */
+/*
+ * Adds what no reading has: the parents of tasks (each has three children; the eighth task has no
+ * parent), and what this kernel does not count.
+ */
 static json_t *more(json_t *doc, bool lossy)
 {
 	json_t *task;

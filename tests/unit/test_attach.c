@@ -190,7 +190,7 @@ static void test_credential(void **state)
 	munged_stop(&munged);
 }
 
-/* Bytes by their offsets, through many rounds of the ring. */
+/* The buffer finds bytes by their offsets, through many rounds of its ring. */
 static void test_keep(void **state)
 {
 	struct resend_buffer keep = {0};

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Connections to an nng socket: a limit for each address and one for all; a closed connection
- * makes room. */
+/*
+ * Connections to an nng socket: a limit for each address and one for all; a closed connection
+ * makes room.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Calls that may hang run in a thread: the loop waits for one of them once, not for every
- * caller. */
+/*
+ * Calls that may hang run in a thread: the loop waits for one of them once, not for every
+ * caller.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -170,8 +172,10 @@ static void test_late(void **state)
 	assert_int_equal(((struct task *)late)->result, 1);
 	assert_null(deadline_late(w));
 	task_free(late);
-	/* It was slow, so for a while no call is made: slow calls must not hold the loop in
-	 * turn. */
+	/*
+	 * It was slow, so for a while no call is made: slow calls must not hold the loop in
+	 * turn.
+	 */
 	while ((rc = deadline_run(w, task = task_new(), LONG_MS)) == -EBUSY)
 		nap(10);
 	assert_int_equal(rc, 0);

@@ -252,7 +252,8 @@ static void test_newer_shim(void **state)
 	trace_compare(__func__);
 }
 
-/* --- an agent's restart ------------------------------------------------------------------------
+/*
+ * --- an agent's restart ------------------------------------------------------------------------
  */
 
 static void five_jobs(void)
@@ -372,7 +373,8 @@ static void test_reports_outlive_the_agent(void **state)
 	trace_compare(__func__);
 }
 
-/* --- questions under way ------------------------------------------------------------------------
+/*
+ * --- questions under way ------------------------------------------------------------------------
  */
 
 static void test_agent_stops(void **state)

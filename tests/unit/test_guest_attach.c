@@ -111,7 +111,8 @@ static void test_no_attach_message(void **state)
 	assert_string_equal(err.text, "the attach message asks for nothing");
 }
 
-/* --- those who send what is kept ---------------------------------------------------------------
+/*
+ * --- those who send what is kept ---------------------------------------------------------------
  */
 
 static size_t replays(void)

@@ -166,8 +166,10 @@ static bool is_gone(void *arg, const char *node)
 	return !strcmp(arg, node);
 }
 
-/* A node that is gone for good must not keep a row for ever; a job of a present node may run for
- * long. */
+/*
+ * A node that is gone for good must not keep a row for ever; a job of a present node may run for
+ * long.
+ */
 static void test_node_gone(void **state)
 {
 	struct journal *j = *state;

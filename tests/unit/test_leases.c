@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Home's side of restartable jobs: which jobs may run again and when, which attempts are fenced,
- * and who may renew. */
+/*
+ * Home's side of restartable jobs: which jobs may run again and when, which attempts are fenced,
+ * and who may renew.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

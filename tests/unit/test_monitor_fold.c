@@ -102,8 +102,10 @@ static void test_less_than_nothing(void **state)
 	assert_int_equal(r.jobs[0].delta.cpu_ns, 95);
 }
 
-/* What a process did before it moved goes to the cgroup where an earlier reading saw it, else to
- * the new one. */
+/*
+ * What a process did before it moved goes to the cgroup where an earlier reading saw it, else to
+ * the new one.
+ */
 static void test_moved_before_counted(void **state)
 {
 	struct fold *fold = *state;

@@ -173,8 +173,10 @@ static void test_root_links_into_private(void **state)
 	rmdir(private);
 }
 
-/* At a node that the user named, exec reports it with a status; a bad directory is still
- * refused. */
+/*
+ * At a node that the user named, exec reports it with a status; a bad directory is still
+ * refused.
+ */
 static void test_forced(void **state)
 {
 	struct job_order order = {.forced = true};

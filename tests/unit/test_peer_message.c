@@ -83,7 +83,7 @@ static int take(enum peer_type type, const char *job, const msgpack_object *map)
 	return rc;
 }
 
-/* The same for a body that is only looked at. */
+/* Does the same for a body that is only looked at. */
 static int look(enum peer_type type, const char *job, const msgpack_object *map)
 {
 	int rc = take(type, job, map);
@@ -339,7 +339,8 @@ static void test_numbers(void **state)
 	assert_int_equal(look_again(&q), -EBADMSG);
 }
 
-/* --- answers ------------------------------------------------------------------------------------
+/*
+ * --- answers ------------------------------------------------------------------------------------
  */
 
 static int take_answer(struct peer_answer *answer, enum peer_type type, msgpack_sbuffer *body)

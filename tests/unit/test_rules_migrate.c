@@ -176,8 +176,10 @@ static void targets_must_be_eligible(void **state)
 	assert_int_equal(out.moves[0].to, 3);
 }
 
-/* A task must be older than cost / (n - m): with 6 tasks here, 2 there (the migrant included)
- * and a cost of 140 ms, older than 35 ms. */
+/*
+ * A task must be older than cost / (n - m): with 6 tasks here, 2 there (the migrant included)
+ * and a cost of 140 ms, older than 35 ms.
+ */
 static void cpu_pm_goes_by_age(void **state)
 {
 	struct rules_task tasks[6], other = task_cpu(1000, 0);

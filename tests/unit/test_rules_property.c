@@ -21,7 +21,10 @@ static void same_input_gives_the_same_plan(void **state)
 		cluster_draw(&c, seed);
 		cluster_draw(&again, seed);
 		cluster_place(&c, &first);
-		/* The history must not matter: a larger tree that was popped, nodes set twice. */
+		/*
+		 * A view must not depend on its history, such as nodes that were popped or set
+		 * twice.
+		 */
 		for (uint32_t i = c.n; i < 200; i++)
 			assert_int_equal(rules_view_set(again.view, i, &filler), 0);
 		for (uint32_t i = c.n; i < 200; i++)

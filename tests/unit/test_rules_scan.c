@@ -257,8 +257,10 @@ static void scan_all(const struct cluster *c, struct scan *s)
 	}
 }
 
-/* A sum in another order may round differently, which can decide whether a node is at its
- * threshold. */
+/*
+ * A sum in another order may round differently, which can decide whether a node is at its
+ * threshold.
+ */
 static bool rounding_decides(const struct cluster *c, const struct scan *s)
 {
 	for (uint32_t k = 0; k < c->n && s->stage == IO; k++) {

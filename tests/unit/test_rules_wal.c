@@ -247,8 +247,10 @@ static void published_steps_match_derived_values(void **state)
 		assert_close(c.w_io, w[i], 1e-6);
 		assert_close(c.buffer_mb, buffer[i], 1e-9);
 	}
-	/* Nothing changed: it keeps the last direction, down; after an improvement it goes on
-	 * down. */
+	/*
+	 * Nothing changed: it keeps the last direction, down; after an improvement it goes on
+	 * down.
+	 */
 	completes(r, 1.8);
 	rules_control(r, &c);
 	assert_close(c.w_io, 0.522222 - 0.5 * (1 - 1.8 / 1.9), 1e-6);

@@ -578,8 +578,10 @@ static void add(struct sample_window *w, struct iocom_task *tasks, size_t n, uin
 	assert_int_equal(sample_window_add(w, &sample), 0);
 }
 
-/* Three readings: the ended task is there once, deltas add up, live tasks have the newest
- * values. */
+/*
+ * Three readings: the ended task is there once, deltas add up, live tasks have the newest
+ * values.
+ */
 static void test_window(void **state)
 {
 	struct iocom_task first[] = {{.pid = 9, .delta.sent_bytes = 1, .load.sent_bytes = 1},

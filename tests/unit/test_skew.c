@@ -225,8 +225,10 @@ static void test_munged_comes_back(void **state)
 	munged_stop(&again);
 }
 
-/* Munged is stopped, not dead: its socket accepts questions, and libmunge would wait for most of
- * a minute. */
+/*
+ * Munged is stopped, not dead: its socket accepts questions, and libmunge would wait for most of
+ * a minute.
+ */
 static void test_munged_hangs(void **state)
 {
 	struct iocom_err err = {0};

@@ -72,8 +72,10 @@ static double now_ms(void)
 	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-/* Sends a question from CLIENT to SERVER. Returns 0 or an error of nng. TRIPS more are for
- * measuring. */
+/*
+ * Sends a question from CLIENT to SERVER. Returns 0 or an error of nng. TRIPS more are for
+ * measuring.
+ */
 static int ask(const struct tls *client, const struct tls *server, int patience_ms, int trips)
 {
 	char url[64], text[8];

@@ -72,8 +72,10 @@ static void test_tree(void **state)
 	struct top_model_options o = {.key = TOP_SHARE, .tree = true};
 
 	(void)state;
-	/* 6 has a parent that we do not see, so it is a root. 3 and its child did more than 2
-	 * and its child. */
+	/*
+	 * 6 has a parent that we do not see, so it is a root. 3 and its child did more than 2
+	 * and its child.
+	 */
 	assert_tree(tasks, 6, &o, "6:0 1:0 3:1+ 4:2 2:1 5:2");
 	o.reverse = true;
 	assert_tree(tasks, 6, &o, "1:0 2:1+ 5:2 3:1 4:2 6:0");

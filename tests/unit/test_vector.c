@@ -113,8 +113,10 @@ static void test_jobs_declared(void **state)
 	struct vector_job jobs[] = {
 		/* admitted a moment ago: all that it declared counts */
 		{.declared_per_ms = 0.3, .declared_mb = 200, .cpu_share = 1},
-		/* running: it does more than declared, and its resident memory exceeds what it
-		 * declared */
+		/*
+		 * running: it does more than declared, and its resident memory exceeds what it
+		 * declared
+		 */
 		{.declared_per_ms = 0.1,
 		 .measured_per_ms = 0.25,
 		 .declared_mb = 50,
@@ -327,8 +329,10 @@ static void test_report(void **state)
 	jobs_fini(&jobs);
 }
 
-/* Returns what job_report_others says to COUNT reports in one message; the one at BROKEN has no
- * job. */
+/*
+ * Returns what job_report_others says to COUNT reports in one message; the one at BROKEN has no
+ * job.
+ */
 static int together(size_t count, size_t broken, const msgpack_object_array **others, size_t *n)
 {
 	const struct job_report whole = {.job = "h-1-1", .state = "exited"};

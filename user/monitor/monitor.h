@@ -216,8 +216,10 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
  * mean.
  */
 int monitor_look(struct monitor *monitor, struct iocom_err *err);
-/* Tells which hooks are in use and why others are not (monitor_hooks.h). Lives as long as
- * MONITOR. */
+/*
+ * Tells which hooks are in use and why others are not (monitor_hooks.h). Lives as long as
+ * MONITOR.
+ */
 struct hooks;
 const struct hooks *monitor_hooks(const struct monitor *monitor);
 /* Detaches and frees; NULL is fine. Nothing stays pinned. */

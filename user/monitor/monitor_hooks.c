@@ -96,8 +96,10 @@ static const struct hook table[] = {
 	 .unknown = {"received_messages"},
 	 .without = "messages received by TCP are not counted (only their bytes), "
 		    "and data received by MPTCP is not counted at all"},
-	/* If the kernel lets programs attach to functions, these exits replace it
-	 * (bpf/standin.bpf.h). */
+	/*
+	 * If the kernel lets programs attach to functions, these exits replace it
+	 * (bpf/standin.bpf.h).
+	 */
 	{.kind = HOOK_FUNCTION,
 	 .name = "inet_sendmsg",
 	 .program = "standin_sendmsg",

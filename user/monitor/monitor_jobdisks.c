@@ -181,8 +181,10 @@ static int monitor_jobdisks_share(struct monitor_jobdisks *j, size_t n, struct f
 	return rc;
 }
 
-/* Removes idle entries. If one grows at this moment it starts again from 0, and only its past is
- * lost. */
+/*
+ * Removes idle entries. If one grows at this moment it starts again from 0, and only its past is
+ * lost.
+ */
 static size_t forget_idle(struct monitor_jobdisks *j, int fd, size_t n)
 {
 	size_t kept = 0;

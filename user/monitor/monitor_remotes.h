@@ -32,8 +32,10 @@ struct remotes_config {
 	struct remote_slot *slots; /* NAMED slots of addresses, then OTHER slots of jobs */
 	unsigned named, other;
 	unsigned idle_ms; /* an address without traffic for this long may be removed */
-	/* Removes KEY from the index, so that no socket finds the slot any more. Returns 0 or
-	 * negative errno. */
+	/*
+	 * Removes KEY from the index, so that no socket finds the slot any more. Returns 0 or
+	 * negative errno.
+	 */
 	int (*forget)(void *arg, const struct remote_key *key);
 	/* Makes the slot free for reuse. */
 	int (*release)(void *arg, unsigned slot, bool other);
