@@ -13,8 +13,8 @@
 /* Returns the run directory to use: OPTION, else $IOCOM_RUN_DIR, else /run/iocom. */
 const char *client_run_dir(const char *option);
 /*
- * Connects (blocking, close-on-exec).  Returns 0, or negative errno with the sentence: no agent
- * runs (-ECONNREFUSED, -ENOENT), no permission (-EACCES).
+ * Connects (blocking, close-on-exec).  Returns 0, or negative errno with the reason in ERR: no
+ * agent runs (-ECONNREFUSED, -ENOENT), no permission (-EACCES).
  */
 int client_connect(const char *run_dir, int *fd, struct iocom_err *err);
 /* Sends one request.  Returns 0 or negative errno. */
@@ -33,7 +33,7 @@ int client_ask(const char *run_dir, msgpack_sbuffer *request, json_t **answer,
 
 /* --- client_patience.c --- */
 
-/* Whether RC means that the agent ended or has not started, so that it may be back soon. */
+/* Returns whether RC means that the agent ended or has not started, so that it may be back soon. */
 bool client_agent_is_away(int rc);
 
 struct client_patience {

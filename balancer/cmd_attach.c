@@ -132,8 +132,8 @@ static int again(void *arg, const struct attach_ask *ask)
 }
 
 /*
- * Names the offset, as --from takes it: both outputs may go to one place, so the position of
- * this message among them says nothing.
+ * Names the offset in the form of --from. Both outputs may go to one place, so the position of this
+ * message among them tells nothing.
  */
 static void tell_gap(void *arg, int stream, uint64_t from, uint64_t to)
 {

@@ -166,7 +166,7 @@ static int cmd_batch_take_option(struct batch *b, int option, const char *name, 
 	}
 }
 
-/* Returns 0: go on; 1: help was printed; negative errno with the sentence. */
+/* Returns 0: go on; 1: help was printed; negative errno with the reason in ERR. */
 static int cmd_batch_parse(struct batch *b, int argc, char **argv, struct iocom_err *err)
 {
 	static const struct option own[] = {

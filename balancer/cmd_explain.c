@@ -38,7 +38,7 @@ static void vector_row(struct listing *l, const struct placement_node *n)
 		listing_cell(l, "idle");
 }
 
-/* What the decision looked at: the vectors, as far as they matter to a person. */
+/* Shows the nodes that the decision looked at: their vectors, as far as they matter to a person. */
 static void print_vectors(const struct placement *p)
 {
 	static const struct listing_column columns[] = {
@@ -61,7 +61,7 @@ static void print_vectors(const struct placement *p)
 		       more == 1 ? "" : "s");
 }
 
-/* How it ended, where that was not its own affair. */
+/* Prints how the job ended, if iocom and not the job was the cause. */
 static void print_end(const json_t *record)
 {
 	const char *state = listing_string(record, "state"), *text = listing_string(record, "text");
@@ -77,7 +77,7 @@ static void print_end(const json_t *record)
 		strftime(when, sizeof(when), "%F %H:%M:%S", &then);
 	printf("Job %s of user %s %s (%s): ", listing_string(record, "job"),
 	       listing_string(record, "user"), *state == 'l' ? "was lost" : "did not run", when);
-	/* Names in it may hold anything. */
+	/* Names in the text may hold any bytes. */
 	for (; *text; text++)
 		putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
 	putchar('\n');

@@ -82,7 +82,7 @@ static void result_cell(struct listing *l, const json_t *job)
 		listing_cell(l, "not started");
 }
 
-/* In local time, without the date if it is today's. */
+/* Writes a time in local time, without the date if it is today's. */
 static void started_cell(struct listing *l, const json_t *job)
 {
 	time_t start = (time_t)(listing_number(job, "start_ns") / 1e9), now = time(NULL);

@@ -95,7 +95,7 @@ static int cmd_record_fail(const char *text)
 
 /* --- lines ------------------------------------------------------------------------- */
 
-/* Whether LINE is of kind RECORD, which "record", its first member, tells. */
+/* Returns whether LINE is of kind RECORD, which "record", its first member, tells. */
 static bool is(const char *line, size_t length, const char *record)
 {
 	static const char head[] = "{\"record\":\"";

@@ -165,7 +165,7 @@ static int take_own(struct run *run, int option, const char *value, struct iocom
 	}
 }
 
-/* Returns the given option that goes with a single job only; NULL: none. */
+/* Returns an option that was given and needs a single job; NULL: there is none. */
 static const char *for_one(const struct run *run)
 {
 	return *run->request.ask.node ? "--node"
@@ -186,7 +186,7 @@ static int check_stdin(struct run *run, struct iocom_err *err)
 	return 0;
 }
 
-/* Returns 0: go on; 1: help was printed; -EINVAL: usage, with the sentence. */
+/* Returns 0: go on; 1: help was printed; -EINVAL: usage, with the reason in ERR. */
 static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 {
 	static const struct option own[] = {
@@ -197,7 +197,8 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 		{"status-fd", required_argument, NULL, OPTION_STATUS_FD},
 		{"pty", no_argument, NULL, OPTION_PTY},
 		{"escape", required_argument, NULL, OPTION_ESCAPE},
-		{"worker-of", required_argument, NULL, OPTION_WORKER_OF}, /* from cmd_batch.c */
+		/* this option comes from cmd_batch.c */
+		{"worker-of", required_argument, NULL, OPTION_WORKER_OF},
 		{"restartable", no_argument, NULL, OPTION_RESTARTABLE},
 		{"restarts", required_argument, NULL, OPTION_RESTARTS},
 		{"json", no_argument, NULL, 'j'},
@@ -440,7 +441,7 @@ static int run_there(struct run *run, const struct placement *answer, const stru
 		 * once.
 		 */
 		.stdio = {(run->closed & 1 && !run->pty) || run->detach ? -1 : 0, 1, 2},
-		.signals = !run->kept, /* in the background signals are for us */
+		.signals = !run->kept, /* in the background we handle the signals ourselves */
 		.tty = run->pty && !run->detach ? &run->tty : NULL,
 		.leave = run->detach,
 		.started = tell_started,

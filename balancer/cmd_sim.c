@@ -20,7 +20,7 @@
 #define IOCOM_PREFIX "/usr/local"
 #endif
 
-/* Executes PATH; if that fails, returns whether there is no such program. */
+/* Executes PATH. If that fails, returns true if there is no such program. */
 static bool missing(const char *path, char **argv)
 {
 	execv(path, argv);

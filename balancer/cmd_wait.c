@@ -60,7 +60,7 @@ static int cmd_wait_for(const struct job_command *command, struct client_patienc
 	json_t *answer = NULL, *newest = NULL;
 	int rc;
 
-	/* Resolve "last" once: on a repeated question it could mean a newer job. */
+	/* Look "last" up only once: a second question could find a newer job. */
 	rc = strcmp(job, "last") ? 0 : cmd_wait_ask(command, patience, job, true, &newest, err);
 	if (newest)
 		job = listing_string(json_object_get(newest, "job"), "job");

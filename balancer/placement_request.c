@@ -82,8 +82,8 @@ struct request_option {
 	const char *name;
 	int (*take)(struct placement_request *r, const struct request_option *o, const char *value,
 		    struct iocom_err *err);
-	size_t offset, bound; /* a text: where it goes, and its size with the NUL */
-	enum need_field need; /* a number or a size: where it goes */
+	size_t offset, bound; /* a text: its destination, and its size with the NUL */
+	enum need_field need; /* a number or a size: its destination */
 	double unit;	      /* a size: bytes of one unit of `need` */
 };
 
@@ -192,7 +192,7 @@ static const struct request_option request_options[] = {
 };
 
 #define OPTIONS	    (int)(sizeof(request_options) / sizeof(*request_options))
-#define OPTIONS_MAX 64 /* together with the options of one command */
+#define OPTIONS_MAX 64 /* the request, together with the options of one command */
 
 const struct option *placement_request_options(const struct option *own)
 {
@@ -307,7 +307,10 @@ static char *placement_request_join(const char *directory, size_t length, const 
 	return asprintf(&path, "%.*s/%s", (int)length, directory, name) < 0 ? NULL : path;
 }
 
-/* COMMAND in the next directory of PATH, which moves on; malloc'ed. */
+/*
+ * Makes the path of COMMAND in the next directory of PATH, and moves PATH on.  The result is
+ * malloc'ed.
+ */
 static char *next_candidate(const char **path, const char *command)
 {
 	size_t n = strcspn(*path, ":");

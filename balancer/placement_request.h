@@ -31,10 +31,10 @@ void placement_request_init(struct placement_request *request);
 const struct option *placement_request_options(const struct option *own);
 /* Returns whether OPTION is our option of that name. */
 bool placement_request_is(int option, const char *name);
-/* Takes one option.  Returns 0; 1: OPTION is not ours; -EINVAL with the sentence. */
+/* Takes one option.  Returns 0; 1: OPTION is not ours; -EINVAL with the reason in ERR. */
 int placement_request_take(struct placement_request *request, int option, const char *value,
 			   struct iocom_err *err);
-/* Requests NODE, as --node does.  Returns 0 or -EINVAL with the sentence. */
+/* Requests NODE, as --node does.  Returns 0 or -EINVAL with the reason in ERR. */
 int placement_request_node(struct placement_request *request, const char *node,
 			   struct iocom_err *err);
 /* Copies the given class, or the file name of COMMAND (argv). */
@@ -43,27 +43,29 @@ void placement_request_class(const struct placement_request *request, char *cons
 /*
  * Packs the request "place" for COMMAND.  RUN false: the agent only decides.  EXECUTABLE is the
  * absolute path, or the bare name if PATH has none.  Returns 0, and the caller destroys OUT; or
- * -ENAMETOOLONG with the sentence.
+ * -ENAMETOOLONG with the reason in ERR.
  */
 int placement_request_pack(const struct placement_request *request, bool run, const char *cwd,
 			   const char *executable, char *const *command, msgpack_sbuffer *out,
 			   struct iocom_err *err);
-/* Packs as above, asks the agent and reads its answer, which the caller frees in any case.
- * Returns 0 or negative errno with the sentence. */
+/*
+ * Packs as above, asks the agent and reads its answer, which the caller frees in any case. Returns
+ * 0 or negative errno with the reason in ERR.
+ */
 int placement_request_ask(const struct placement_request *request, bool run, const char *cwd,
 			  const char *executable, char *const *command, struct placement *answer,
 			  struct iocom_err *err);
 /*
- * A number with a unit: "64K", "1.5G", "10Mi", "250KB"; plain = UNIT bytes each.
- * 0 and bytes in OUT, or -EINVAL (negative, NaN, unknown suffix, overflow).
+ * Parses a number with a unit: "64K", "1.5G", "10Mi", "250KB"; without a suffix it counts UNIT
+ * bytes. Returns 0 and the bytes in OUT, or -EINVAL (negative, NaN, unknown suffix, overflow).
  */
 int placement_request_size(const char *text, double unit, double *bytes);
 /*
- * Where COMMAND is: with a '/', made absolute from CWD; else the first
- * executable on PATH; else a copy of the name.  malloc'ed; NULL when memory is out.
+ * Finds COMMAND: with a '/', the name made absolute from CWD; else the first executable on PATH;
+ * else a copy of the name.  The result is malloc'ed; NULL: there is no memory.
  */
 char *placement_request_resolve(const char *command, const char *cwd, const char *path);
-/* Whether the name COMMAND is on PATH as a file that cannot be executed. */
+/* Returns whether the name COMMAND is on PATH as a file that cannot be executed. */
 bool placement_request_denied(const char *command, const char *path);
 
 #endif

@@ -11,7 +11,7 @@ static const char *chosen(const struct placement *p)
 	return *p->node ? p->node : p->plan.node;
 }
 
-/* The last reason that judged NODE and has two sides: the one that decided. */
+/* Returns the last reason that judged NODE and has two sides: this one decided. */
 static const struct plan_reason *deciding(const struct placement *p, const char *node)
 {
 	for (size_t i = p->plan.nreasons; i-- > 0;)
@@ -20,7 +20,10 @@ static const struct plan_reason *deciding(const struct placement *p, const char 
 	return NULL;
 }
 
-/* A test that asked whether home has too much of something; TRUE_ONE: and said yes. */
+/*
+ * True for a test that asks whether home has too much of something; TRUE_ONE: and the answer was
+ * yes.
+ */
 static bool placement_text_overload(const struct placement *p, bool true_one)
 {
 	bool found = false;
@@ -41,8 +44,8 @@ static void reason_numbers(const struct plan_reason *r, FILE *out)
 }
 
 /*
- * True when memory decided, and no other node has the room.  The reasons do not tell it of
- * each: those that cannot win are not all judged.
+ * Returns true if memory decided and no other node has the room.  The reasons do not show that for
+ * each node, because nodes that cannot win are not all judged.
  */
 static bool fits_nowhere_else(const struct placement *p)
 {
@@ -53,7 +56,7 @@ static bool fits_nowhere_else(const struct placement *p)
 	return memory && placement_wanted_mb(p) > 0 && !placement_room_elsewhere(p);
 }
 
-/* A view has a batch system's queue; an agent has none. */
+/* A view has the queue of a batch system; an agent has none. */
 static void queued_sentence(const struct placement *p, FILE *out)
 {
 	if (!p->refusals)
@@ -66,7 +69,7 @@ static void queued_sentence(const struct placement *p, FILE *out)
 			p->policy, p->home);
 }
 
-/* With the reason of the node that was asked first; `iocom explain` has all. */
+/* Adds the reason of the node that was asked first; `iocom explain` shows all. */
 static void kept_by_refusal(const struct placement *p, FILE *out)
 {
 	const struct placement_refusal *first = &p->refused[0];
@@ -76,7 +79,7 @@ static void kept_by_refusal(const struct placement *p, FILE *out)
 		first->text);
 }
 
-/* Why it stays at home. */
+/* Says why the job stays at home. */
 static void kept_sentence(const struct placement *p, FILE *out)
 {
 	const char *policy = p->policy, *home = p->home;
@@ -101,7 +104,7 @@ static void kept_sentence(const struct placement *p, FILE *out)
 		fprintf(out, "%s keeps it at home, on %s.", policy, home);
 }
 
-/* What was decided, by whom, in one sentence. */
+/* Says in one sentence what was decided, and by which policy. */
 static void sentence(const struct placement *p, FILE *out)
 {
 	const char *node = chosen(p), *planned = p->plan.node;
@@ -134,7 +137,7 @@ void placement_text_line(const struct placement *p, FILE *out)
 	fputc('\n', out);
 }
 
-/* Where each task of a parallel job runs: "n1 2, n3 1". */
+/* Lists where each task of a parallel job runs: "n1 2, n3 1". */
 static void print_tasks(const struct placement *p, FILE *out)
 {
 	const struct plan_record *plan = &p->plan;
@@ -159,7 +162,7 @@ static void print_tasks(const struct placement *p, FILE *out)
 	json_decref(counts);
 }
 
-/* Equals among which the seed picked, and running tasks that should now move. */
+/* Lists the equal nodes among which the seed chose, and the running tasks that should now move. */
 static void print_more(const struct placement *p, FILE *out)
 {
 	const struct plan_record *plan = &p->plan;
@@ -206,7 +209,7 @@ static void reason_row(struct listing *l, const struct plan_reason *r)
 	listing_cell(l, "%s", r->holds ? "yes" : "NO");
 }
 
-/* Each criterion's meaning once, in the order of their first use. */
+/* Explains each criterion once, in the order of their first use. */
 static void print_meanings(const struct plan_record *plan, FILE *out)
 {
 	fprintf(out, "What they mean (sources: the papers named in iocom(1)):\n");
@@ -241,7 +244,7 @@ static void placement_text_print_reasons(const struct plan_record *plan, FILE *o
 	print_meanings(plan, out);
 }
 
-/* Candidates that a criterion refused, and targets that refused at admission. */
+/* Lists the candidates that a criterion refused, and the targets that refused at admission. */
 static void print_refusals(const struct placement *p, FILE *out)
 {
 	const char *taken = p->failed ? "" : p->node;
@@ -269,7 +272,7 @@ static void print_refusals(const struct placement *p, FILE *out)
 		fprintf(out, "No candidate was refused.\n");
 }
 
-/* A node that the user named is no refused candidate: it took the job all the same. */
+/* A node that the user named is not a refused candidate, because it took the job all the same. */
 static void print_named(const struct placement *p, FILE *out)
 {
 	if (!p->forced || p->failed)

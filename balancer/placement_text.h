@@ -7,9 +7,9 @@
 
 #include "balancer/view/placement.h"
 
-/* One line: the node, the policy, and the criterion that decided, in numbers. */
+/* Prints one line: the node, the policy, and the criterion that decided, in numbers. */
 void placement_text_line(const struct placement *placement, FILE *out);
-/* Everything: need with sources, each criterion with both sides, all refusals. */
+/* Prints everything: the need with its sources, each criterion with both sides, all refusals. */
 void placement_text_print(const struct placement *placement, FILE *out);
 
 #endif

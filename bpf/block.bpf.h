@@ -29,8 +29,10 @@ static __always_inline bool is_lent(struct bio *bio)
 	return cfg_bio_pinned && (bio->bi_flags & cfg_bio_pinned);
 }
 
-/* True if BIO fills a page that a fault waits for: a page of the file mapped by WAITED, or a
- * swapped one. */
+/*
+ * Returns true if BIO fills a page that a fault waits for: a page of the file mapped by WAITED, or
+ * a swapped one.
+ */
 static __noinline bool fills_page(struct bio *bio, u64 waited, bool swap)
 {
 	struct first_page first = {}; /* older verifiers need the initialisation */
@@ -45,7 +47,7 @@ static __noinline bool fills_page(struct bio *bio, u64 waited, bool swap)
 	return swap && first.anonymous && (first.flags & PAGE_BIT(swapcache));
 }
 
-/* True if a read that TASK submits serves a page fault. SWAP: the disk is swapped to. */
+/* Returns true if a read that TASK submits serves a page fault. SWAP: the disk is swapped to. */
 static __always_inline bool is_implicit(struct task_struct *task, struct thread_state *state,
 					struct bio *bio, bool swap)
 {
@@ -60,7 +62,7 @@ static __always_inline bool is_implicit(struct task_struct *task, struct thread_
 	return (waited || swap) && fills_page(bio, waited, swap);
 }
 
-/* True if the bio comes from a driver that serves a disk above this one. */
+/* Returns true if the bio comes from a driver that serves a disk above this one. */
 static __always_inline bool is_stacked(struct task_struct *task, bool nested,
 				       struct block_device *bdev)
 {
@@ -73,8 +75,10 @@ static __always_inline bool is_stacked(struct task_struct *task, bool nested,
 	return bdev->bd_holder && !holds_filesystem(bdev); /* a worker of dm-crypt and the like */
 }
 
-/* Takes a writeback bio, whoever submits it. Returns false if the bio is the current task's own.
- * Not inlined, to get a stack of its own. */
+/*
+ * Takes a writeback bio, whoever submits it. Returns false if the bio is the current task's own.
+ * Not inlined, to get a stack of its own.
+ */
 static __noinline bool take_writeback(struct bio *bio, u32 opf, u32 place, struct disk_value *disk)
 {
 	u64 bytes = bio->bi_iter.bi_size;
@@ -139,8 +143,10 @@ static __noinline int take_ignored(struct task_struct *task, bool nested, struct
 	return 0;
 }
 
-/* Takes a kernel thread's bio, which may belong to a task. This is rare, so it is not inlined
- * and has a stack of its own. */
+/*
+ * Takes a kernel thread's bio, which may belong to a task. This is rare, so it is not inlined
+ * and has a stack of its own.
+ */
 static __noinline int take_kernel(struct bio *bio, bool write, struct disk_value *disk)
 {
 	u64 bytes = bio->bi_iter.bi_size;
@@ -191,8 +197,10 @@ static __always_inline int on_bio_queue(struct bio *bio)
 
 	if (!bytes || !carries_data(opf & REQ_OP_MASK))
 		return 0;
-	/* Load all pointers before the branches: newer verifiers search BTF at each step of each
-	 * branch. */
+	/*
+	 * Load all pointers before the branches: newer verifiers search BTF at each step of each
+	 * branch.
+	 */
 	bdev = bio->bi_bdev;
 	gendisk = bdev->bd_disk;
 	task = bpf_get_current_task_btf();

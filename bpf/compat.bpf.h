@@ -133,8 +133,10 @@ static __always_inline struct page *page_head(struct page *page)
 		bpf_core_read(&info, sizeof(info), &((struct page___info *)page)->compound_info);
 	if (!(info & 1))
 		return page;
-	/* compound_info holds either the head's address or a mask for the tail's address. Only a
-	 * mask has all upper bits set. */
+	/*
+	 * compound_info holds either the head's address or a mask for the tail's address. Only a
+	 * mask has all upper bits set.
+	 */
 	if ((long)info >> 30 == -1)
 		return (struct page *)((unsigned long)page & info);
 	return (struct page *)(info - 1);
@@ -176,8 +178,10 @@ static __always_inline u64 folio_index(struct folio *folio)
 	return ((struct folio___index *)folio)->index;
 }
 
-/* True if a limit may hold back bios of this disk. Uses direct reads because it runs once per
- * page. */
+/*
+ * Returns true if a limit may hold back bios of this disk. Uses direct reads because it runs once
+ * per page.
+ */
 static __always_inline bool may_hold_back(struct request_queue *queue)
 {
 	if (bpf_core_field_exists(((struct request_queue___td *)0)->td))
@@ -190,8 +194,10 @@ static __always_inline bool carries_data(u32 op)
 	/* Read, write and WRITE_ZEROES, which the disk statistics count as written. */
 	if (op <= 1 || op == 9)
 		return true;
-	/* ZONE_APPEND is 7 since 6.10 (and in stable kernels), before it was 13. enum req_op was
-	 * req_opf until 6.0. */
+	/*
+	 * ZONE_APPEND is 7 since 6.10 (and in stable kernels), before it was 13. enum req_op was
+	 * req_opf until 6.0.
+	 */
 	if (bpf_core_enum_value_exists(enum req_op___x, REQ_OP_ZONE_APPEND___x))
 		return op == bpf_core_enum_value(enum req_op___x, REQ_OP_ZONE_APPEND___x);
 	return false;
@@ -211,7 +217,7 @@ static __always_inline struct gendisk *request_disk(struct request *rq)
 	return ((struct request___rq_disk *)rq)->rq_disk;
 }
 
-/* True if a mounted file system owns this block device. */
+/* Returns true if a mounted file system owns this block device. */
 static __always_inline bool holds_filesystem(struct block_device *bdev)
 {
 	if (bpf_core_field_exists(((struct block_device___ops *)0)->bd_holder_ops))

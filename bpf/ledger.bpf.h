@@ -37,8 +37,10 @@ static __always_inline void ledger_key_of(struct inode *inode, struct ledger_key
 	key->device = BPF_CORE_READ(inode, i_sb, s_dev);
 }
 
-/* Notes BYTES that a task dirtied and the block layer will see: the kernel accounts them to the
- * task, too. */
+/*
+ * Notes BYTES that a task dirtied and the block layer will see: the kernel accounts them to the
+ * task, too.
+ */
 static __always_inline void note_on_disk(struct thread_state *state, u64 bytes)
 {
 	if (state)
@@ -149,14 +151,16 @@ static __always_inline void ledger_account(struct ledger_value *entry, const str
 	}
 }
 
-/* True if no page is dirty and no bio of the file is held back. */
+/* Returns true if no page is dirty and no bio of the file is held back. */
 static __always_inline bool all_written(struct inode *inode)
 {
 	return !inode_has_dirty_pages(inode) && !file_may_hold_back(inode);
 }
 
-/* The initial value of entries. It is static because older verifiers do not allow it on the
- * stack. */
+/*
+ * The initial value of entries. It is static because older verifiers do not allow it on the
+ * stack.
+ */
 static const volatile struct ledger_value nobody = {};
 
 static __always_inline int ledger_dirty(struct inode *inode, u64 mapping, u64 index, u64 bytes)
@@ -183,8 +187,10 @@ static __always_inline int ledger_dirty(struct inode *inode, u64 mapping, u64 in
 	writer.from = index;
 	writer.to = index + bytes / PAGE_BYTES;
 	entry = bpf_map_lookup_elem(&ledger, &key);
-	/* This is the first dirty page, so an existing entry is stale, perhaps of another file
-	 * at the same address. */
+	/*
+	 * This is the first dirty page, so an existing entry is stale, perhaps of another file
+	 * at the same address.
+	 */
 	if (entry && all_written(inode)) {
 		bpf_map_delete_elem(&ledger, &key);
 		entry = 0;

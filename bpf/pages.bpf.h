@@ -18,8 +18,10 @@ struct first_page {
 	bool anonymous;
 };
 
-/* Not static, and BIO is a plain number: so the verifier checks it once and does not search BTF
- * at its steps. */
+/*
+ * Not static, and BIO is a plain number: so the verifier checks it once and does not search BTF
+ * at its steps.
+ */
 __noinline int first_page_of(u64 bio, struct first_page *first)
 {
 	struct bio_vec vec = {};
@@ -71,7 +73,7 @@ static __always_inline struct block_device *device_of(struct inode *inode, umode
 	return &both->bdev;
 }
 
-/* True if INODE is a block device with a file system on it: its pages are metadata. */
+/* Returns true if INODE is a block device with a file system on it: its pages are metadata. */
 static __always_inline bool is_metadata(struct inode *inode, umode_t mode)
 {
 	struct block_device *bdev = device_of(inode, mode);
@@ -79,8 +81,10 @@ static __always_inline bool is_metadata(struct inode *inode, umode_t mode)
 	return bdev && holds_filesystem(bdev);
 }
 
-/* True if a limit may hold back bios of INODE's file system or of the block device that INODE
- * is. */
+/*
+ * Returns true if a limit may hold back bios of INODE's file system or of the block device that
+ * INODE is.
+ */
 static __always_inline bool file_may_hold_back(struct inode *inode)
 {
 	struct block_device *bdev = inode->i_sb->s_bdev;

@@ -180,7 +180,7 @@ enum run_flags {
 struct run_record {
 	__u32 tgid;
 	__u32 flags;
-	__u64 start; /* of the process */
+	__u64 start; /* start time of the process */
 	__u64 cgid;
 	__u64 cpu_ns; /* since the last fold */
 	__u64 run_wait_ns;

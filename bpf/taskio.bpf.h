@@ -107,8 +107,10 @@ static __always_inline void taskio_read(struct task_struct *task, const struct t
 	taskio_of(&raw, block, out);
 }
 
-/* Moves BASE, up to which all is folded, forward. The two differences may be ahead of the truth;
- * they never go back. */
+/*
+ * Moves BASE, up to which all is folded, forward. The two differences may be ahead of the truth;
+ * they never go back.
+ */
 static __always_inline void taskio_rebase(struct task_struct *task,
 					  const struct taskio_block *block, struct taskio *base)
 {
@@ -122,7 +124,9 @@ static __always_inline void taskio_rebase(struct task_struct *task,
 	*base = now;
 }
 
-/* True if pages of INODE end in the block layer: a disk file system's, or a block device's. */
+/*
+ * Returns true if pages of INODE end in the block layer: a disk file system's, or a block device's.
+ */
 static __always_inline bool is_on_disk(struct inode *inode, bool is_block_device)
 {
 	return is_block_device || (BPF_CORE_READ(inode, i_sb, s_type, fs_flags) & FS_REQUIRES_DEV);

@@ -134,8 +134,8 @@ static __always_inline void run_add(struct run *run, struct task_struct *task,
 }
 
 /*
- * True if another task may fold TASK's counters: TASK is not adding to them on another CPU, or
- * it has none. Otherwise TASK folds at its own next event.
+ * Returns true if another task may fold TASK's counters: TASK is not adding to them on another CPU,
+ * or it has none. Otherwise TASK folds at its own next event.
  */
 static __always_inline bool may_fold(struct task_struct *task, const struct thread_state *state)
 {

@@ -76,7 +76,8 @@ static __always_inline void walk_owner(const struct walked *w, const struct thre
 	*cgid = walk_cgid;
 }
 
-/* Not static: verified once, and not for each path through the loop. */
+/* This function is not static, so that the verifier checks it once and not for each path through
+ * the loop. */
 __noinline int walk_add(struct walked *w, struct thread_state *state)
 {
 	u32 at = walk_runs - 1; /* without a run this is beyond the end, so nothing is found */

@@ -13,7 +13,7 @@ struct sim_machine {
 	double disk_fixed_ms;		  /* seek + rotation */
 	double disk_mb_per_s;		  /* > 0 */
 	double request_kb, request_sd_kb; /* the request size that E(s), E(s^2) are stated for */
-	double network_mb_per_s;	  /* of each port, in each direction */
+	double network_mb_per_s;	  /* bandwidth of each port, in each direction */
 };
 
 struct sim_cluster {
@@ -32,14 +32,16 @@ struct sim_cluster {
  * Returns 0; -EINVAL with the place and what was expected; -ENOMEM; the file's own errno.
  */
 int sim_cluster_parse(struct sim_cluster *c, const char *text, struct iocom_err *err);
-/* Writes the cluster as one line that sim_cluster_parse reads.  The caller frees it;
- * NULL: no memory. */
+/*
+ * Writes the cluster as one line that sim_cluster_parse reads.  The caller frees it;
+ * NULL: no memory.
+ */
 char *sim_cluster_format(const struct sim_cluster *c);
 int sim_cluster_copy(struct sim_cluster *to, const struct sim_cluster *from); /* 0, -ENOMEM */
 void sim_cluster_free(struct sim_cluster *c);
 /* Name of known machine I (0 ..); NULL at the end. */
 const char *sim_machine_name(unsigned int i);
-int sim_machine_by_name(const char *name, struct sim_machine *m); /* 0 or -ENOENT */
+int sim_machine_by_name(const char *name, struct sim_machine *m); /* Returns 0 or -ENOENT */
 /* The same for systems, which consist of SIM_GROUPS groups of machines. */
 #define SIM_GROUPS	 6
 #define SIM_SYSTEM_NODES 60

@@ -18,34 +18,40 @@ enum sim_fidelity {
 struct sim_params {
 	enum sim_fidelity fidelity;
 	uint64_t seed;
-	uint32_t threads;	      /* threads of one run; 1 */
-	double slice_ms, switch_ms;   /* 5.1; 10 and 0.1; switch 0: ideal processor sharing */
-	double page_fault_ms;	      /* 5.2; 8.1 */
-	bool page_fault_at_disk;      /* reading 2: at the FCFS disk, not a pure delay; true */
-	double information_period_ms; /* O-15; 0: every node knows all, always */
-	double measure_window_ms;     /* O-8(d): what `measured` averages over; 1000 */
-	bool measure_new_tasks;	  /* O-8(d): what has not been there for the whole window counts for
-				   * the rest as if alone; false: as a live agent, only its
-				   * computation; true */
-	bool follow_recorded;	  /* a recorded job runs where it really ran, whatever the policy
-				   * says; false */
-	bool cpu_load_runnable;	  /* reading 1: L_CPU counts runnable tasks, not resident; false
-				   */
-	bool transit_counts;	  /* reading 7: tasks in transit count at the target; true */
+	uint32_t threads; /* threads of one run; default 1 */
+	/* 5.1; defaults 10 and 0.1; switch 0: ideal processor sharing */
+	double slice_ms, switch_ms;
+	double page_fault_ms;	 /* 5.2; 8.1 */
+	bool page_fault_at_disk; /* reading 2: at the FCFS disk, not a pure delay; default true */
+	/* O-15: the information period; 0: every node always knows everything */
+	double information_period_ms;
+	double measure_window_ms; /* O-8(d): what `measured` averages over; default 1000 */
+	/*
+	 * O-8(d): for the part of the window in which a task was not there, it counts as if alone;
+	 * false: as in a live agent, only its computation counts; default true
+	 */
+	bool measure_new_tasks;
+	bool follow_recorded; /* a recorded job runs where it really ran, whatever the policy says;
+				 default false */
+	/* reading 1: L_CPU counts runnable tasks, not resident ones; default false */
+	bool cpu_load_runnable;
+	/* reading 7: tasks in transit count at their target; default true */
+	bool transit_counts;
 	bool transfer_disk_work;  /* reading 5: moved data is work for both disks; false: a delay
 				   */
-	bool local_messages_free; /* reading 7: inside a node messages cost nothing; true */
-	bool port_contention;	  /* O-38: a port's flows share its bandwidth; true */
-	bool dedicated_buffer;	  /* O-3: the time alone uses the buffer; true */
-	bool control_per_node;	  /* O-27: a controller a node; false: one a cluster */
-	bool bs_backfill;	  /* O-30: later jobs may pass a waiting one; false */
-	bool priority_decay;	  /* O-50: CPU hogs lose priority (ZAT); false */
-	double network_latency_ms; /* least time of anything between nodes; 0.1 */
-	double memory_scale;	   /* O-49: multiplies every job's memory_mb; 1 */
-	double cpu_scale;	   /* reading 6: multiplies every job's cpu_ms; 1 */
-	double warmup_ms;	   /* jobs that arrive before are not in the means; 0 */
-	double until_ms;	   /* stop then, 0: when all jobs are done */
-	double sample_ms;	   /* period of the time series; 0: none */
+	bool local_messages_free; /* reading 7: inside a node messages cost nothing; default true */
+	bool port_contention;	  /* O-38: a port's flows share its bandwidth; default true */
+	bool dedicated_buffer;	  /* O-3: the job's time alone uses the buffer; default true */
+	bool control_per_node;	  /* O-27: each node has a controller; false: the cluster has one */
+	bool bs_backfill;	  /* O-30: later jobs may pass a waiting one; default false */
+	bool priority_decay;	  /* O-50: CPU hogs lose priority (ZAT); default false */
+	/* the least time that anything takes between two nodes; default 0.1 */
+	double network_latency_ms;
+	double memory_scale; /* O-49: multiplies every job's memory_mb; default 1 */
+	double cpu_scale;    /* reading 6: multiplies every job's cpu_ms; default 1 */
+	double warmup_ms;    /* jobs that arrive before are not in the means; default 0 */
+	double until_ms;     /* time at which the run stops; 0: when all jobs are done */
+	double sample_ms;    /* period of the time series; 0: none */
 	struct rules_params rules;
 };
 

@@ -25,7 +25,8 @@ struct sim_sample {
 	double time_ms;
 	double cpu_utilisation, disk_utilisation; /* mean over the nodes since the last row */
 	double tasks_mean, tasks_max;		  /* resident, per node */
-	double io_imbalance;		  /* largest L_IO over the mean; 1: balanced; 0: no load */
+	/* largest L_IO over the mean; 1: the load is balanced; 0: there is no load */
+	double io_imbalance;
 	uint64_t remote, migrations;	  /* since the last row */
 	double w_io, buffer_mb, slowdown; /* the controller's values; 0 without one */
 };
@@ -36,7 +37,7 @@ struct sim_result {
 	struct sim_summary delay_ms;		 /* turn-around minus the time alone */
 	uint64_t arrived, completed, unfinished; /* jobs: arrived = completed + unfinished */
 	uint64_t tasks_started, tasks_ended;
-	uint64_t remote_executions, migrations, queued; /* tasks, tasks, jobs */
+	uint64_t remote_executions, migrations, queued; /* counts of tasks, tasks and jobs */
 	double moved_mb;
 	double makespan_ms;
 	double cpu_utilisation, disk_utilisation; /* means over the nodes and the makespan */
@@ -46,8 +47,10 @@ struct sim_result {
 	uint64_t events; /* work of the engine: one event for each change of state of a node or job
 			  */
 	uint64_t decisions;
-	/* These three describe how the run was made.  All other results are the same, byte for
-	 * byte, for any number of threads. */
+	/*
+	 * These three describe how the run was made.  All other results are the same, byte for
+	 * byte, for any number of threads.
+	 */
 	uint64_t bytes_peak; /* allocated for nodes, tasks and jobs, without the rules' views */
 	uint32_t threads_used;
 	const char *serial_reason; /* why only one thread was used though more were asked for, or

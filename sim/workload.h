@@ -17,9 +17,9 @@ struct workload;
 
 /* The functions that a source implements. */
 struct workload_ops {
-	/* 1: *JOB is filled; 0: the stream has ended; negative errno with ERR set. */
+	/* Returns 1: *JOB is filled; 0: the stream has ended; negative errno with ERR set. */
 	int (*next)(void *state, struct sim_job *job, struct iocom_err *err);
-	int (*rewind)(void *state, struct iocom_err *err); /* 0 or negative errno */
+	int (*rewind)(void *state, struct iocom_err *err); /* Returns 0 or negative errno */
 	void (*free)(void *state);
 };
 
@@ -53,24 +53,29 @@ struct workload *workload_from_jobs(const struct sim_job *jobs, size_t n, const 
 struct workload_options {
 	uint64_t seed;
 	uint32_t nodes;	     /* number of homes for a trace without hosts; 0: the trace's own */
-	double from_s, to_s; /* only arrivals in between count; to_s 0: to the end */
+	double from_s, to_s; /* only arrivals between the two count; to_s 0: to the end */
 	uint64_t jobs_max;   /* 0: all */
-	double time_scale;   /* multiplies arrival times; 1 */
+	double time_scale;   /* factor for arrival times; default 1 */
 	double memory_mean_mb, memory_shape; /* Pareto; 4, 1.5 (O-39) */
-	double io_per_ms;		     /* mean, uniform on [0, 2 mean]; 0 */
-	double request_kb, request_sd_kb;    /* 256, 51.2 */
-	double reaccess;		     /* 5 (O-6) */
-	double faults_per_ms;		     /* 0.5 */
-	double initial_mb;		     /* 0 */
-	double min_cpu_ms;		     /* shorter jobs are left out; 0 */
-	double home_skew;    /* for jobs without hosts, like generator_params.home_skew; 0 */
-	uint32_t tasks_max;  /* wider jobs are folded to this many tasks with the same work; 0:
-			      * unchanged */
-	bool requested;	     /* SWF: use what was requested, not what was used; false */
-	double time_unit_s;  /* block csv: seconds per unit of its time column; 1 */
-	double burst_gap_ms; /* block csv: a job is a burst of requests at most so far apart; 0:
-			      * with the same stamp; negative: every request is a job */
-	int32_t run;	     /* CSD: number of the one-hour run (0 ..); -1: the first in the file */
+	/* mean of a uniform distribution on [0, 2 mean]; default 0 */
+	double io_per_ms;
+	double request_kb, request_sd_kb; /* 256, 51.2 */
+	double reaccess;		  /* 5 (O-6) */
+	double faults_per_ms;		  /* 0.5 */
+	double initial_mb;		  /* 0 */
+	double min_cpu_ms;		  /* jobs shorter than this are left out; default 0 */
+	double home_skew;   /* for jobs without hosts, like generator_params.home_skew; default 0 */
+	uint32_t tasks_max; /* wider jobs are folded to this many tasks with the same work; 0:
+			     * unchanged */
+	/* SWF: true: use what was requested, not what was used; default false */
+	bool requested;
+	double time_unit_s; /* block csv: seconds per unit of its time column; default 1 */
+	/*
+	 * block csv: requests at most this far apart form one job; 0: only those with the same
+	 * stamp; negative: every request is a job
+	 */
+	double burst_gap_ms;
+	int32_t run; /* CSD: number of the one-hour run (0 ..); -1: the first in the file */
 };
 void workload_options_default(struct workload_options *o);
 /*
@@ -90,7 +95,7 @@ const char *workload_options_get(const struct workload_options *o, unsigned int 
  */
 struct workload *workload_open(const char *path, const struct workload_options *options,
 			       struct iocom_err *err);
-/* The same from a copy of N bytes (not gzip); NAME stands for the file in messages. */
+/* Does the same with a copy of N bytes (not gzip); NAME stands for the file in messages. */
 struct workload *workload_open_memory(const void *data, size_t n, const char *name,
 				      const struct workload_options *options,
 				      struct iocom_err *err);
@@ -99,7 +104,7 @@ struct workload *workload_open_memory(const void *data, size_t n, const char *na
 
 struct generator_kind {
 	char name[32];
-	double share;	   /* share of all jobs; the shares need not add up to 1 */
+	double share;	   /* this kind's share of all jobs; the shares need not add up to 1 */
 	double cpu_factor; /* multiplies the drawn CPU time (10 for ACM's CPU-intensive jobs) */
 	double io_per_ms;  /* mean */
 	bool io_uniform;   /* true: uniform on [0, 2 mean]; false: every job has the mean */
@@ -107,16 +112,17 @@ struct generator_kind {
 	double reaccess, requests;	     /* requests < 0: given by the rate */
 	double memory_mean_mb, memory_shape; /* shape 0: constant */
 	double faults_per_ms, initial_mb, write_fraction;
-	double parallel_share;				/* 0..1 */
-	uint32_t tasks_min, tasks_max;			/* of parallel jobs, uniform */
-	double barrier_ms, messages_per_ms, message_kb; /* of parallel jobs */
+	double parallel_share; /* 0..1 */
+	/* range of the tasks of parallel jobs, uniform */
+	uint32_t tasks_min, tasks_max;
+	double barrier_ms, messages_per_ms, message_kb; /* values of parallel jobs */
 };
 
 enum generator_lifetime {
 	LIFETIME_CONSTANT,
 	LIFETIME_EXPONENTIAL,
 	LIFETIME_PARETO,   /* mean and shape; cut at lifetime_max_ms and scaled to keep the mean */
-	LIFETIME_HYPEREXP, /* two stages; mean and squared coefficient of variation */
+	LIFETIME_HYPEREXP, /* two exponential stages; mean and squared coefficient of variation */
 	LIFETIME_GAMMA,	   /* mean; lifetime_shape holds the standard deviation */
 };
 
@@ -127,10 +133,12 @@ struct generator_params {
 	uint32_t nodes;
 	double interarrival_ms; /* mean over the whole cluster */
 	bool arrivals_regular;	/* false: Poisson */
-	/* Share of arrivals of each home: node i gets weight 1 / (1 + i)^skew (0: equal),
-	 * in an order shuffled by the seed (reading 4). */
+	/*
+	 * Share of arrivals of each home: node i gets weight 1 / (1 + i)^skew (0: equal),
+	 * in an order shuffled by the seed (reading 4).
+	 */
 	double home_skew;
-	const double *home_weights; /* instead of the skew, borrowed; or NULL */
+	const double *home_weights; /* used instead of the skew; borrowed, or NULL */
 	enum generator_lifetime lifetime;
 	double lifetime_mean_ms, lifetime_shape, lifetime_max_ms;
 	uint32_t kinds;

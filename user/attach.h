@@ -24,8 +24,10 @@
 struct attach_ask {
 	char job[SPEC_JOB_MAX], node[64];
 	char nonce[SPEC_NONCE_MAX]; /* 16 random bytes of the client, in hex */
-	/* A client that lost its connection gives that connection's nonce. "" means another
-	 * client, which takes the job over. */
+	/*
+	 * A client that lost its connection gives that connection's nonce. "" means another
+	 * client, which takes the job over.
+	 */
 	char resume[SPEC_NONCE_MAX];
 	uint64_t from[FRAME_STREAMS];  /* [1], [2]: offset to start from, or ATTACH_FIRST */
 	uint64_t taken[FRAME_STREAMS]; /* bytes that the client wrote out; at most `from` */
@@ -59,7 +61,7 @@ void attach_state_unpack(struct attach_state *state, const void *data, size_t le
 #define ATTACH_ELSEWHERE "the job was attached to from elsewhere"
 
 #define ATTACH_END_MAX	 512
-/* Writes the message for a job that ended so (record.h) when no output of it is kept. */
+/* Writes the message for a job whose output is not kept, from the job's end (record.h). */
 void attach_end_text(char out[ATTACH_END_MAX], const char *job, int kind, int value,
 		     const char *text);
 

@@ -28,7 +28,7 @@ enum behaviour_resource { BEHAVIOUR_CPU, BEHAVIOUR_COM, BEHAVIOUR_DISK, BEHAVIOU
 struct behaviour_phase {
 	double ms[BEHAVIOUR_RESOURCES];
 	double wall_ms;
-	int dominant; /* enum behaviour_resource; -1: idle so far */
+	int dominant; /* enum behaviour_resource; -1: it was idle until now */
 };
 
 struct behaviour {
@@ -61,8 +61,10 @@ double behaviour_parallel_ms(const struct behaviour *processes, size_t p,
 const char *behaviour_class(const struct behaviour *b);
 /* Returns "cpu", "com" or "disk"; "idle" for -1. */
 const char *behaviour_resource_name(int resource);
-/* Returns false if a value is negative, not finite or inconsistent. Check data from outside
- * first. */
+/*
+ * Returns false if a value is negative, not finite or inconsistent. Check data from outside
+ * first.
+ */
 bool behaviour_valid(const struct behaviour *b);
 
 #endif

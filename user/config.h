@@ -30,7 +30,7 @@ struct config_key {
 	const char *help;     /* one line for --help */
 	const char *fallback; /* default as text; NULL: the target stays as it is */
 	enum config_type type;
-	size_t offset, size;	  /* of the target's member */
+	size_t offset, size;	  /* offset and size of the target's member */
 	double min, max;	  /* for numbers and counts */
 	config_parse_value parse; /* reads a CONFIG_CUSTOM; an extra check or NULL for others */
 };
@@ -55,7 +55,7 @@ struct config_program {
  */
 int config_load(const struct config_program *program, int argc, char **argv, void *target,
 		struct iocom_err *err);
-/* Sets one key from text. Returns 0; -ENOENT: no such key; -EINVAL with the sentence. */
+/* Sets one key from text. Returns 0; -ENOENT: no such key; -EINVAL with the reason in ERR. */
 int config_set(const struct config_program *program, const char *name, const char *value,
 	       void *target, struct iocom_err *err);
 /* Reads one file. Returns 0 or negative errno with "FILE:LINE: sentence". */

@@ -11,7 +11,7 @@
 #include "user/utf8.h"
 
 #define LINES_PER_SECOND 50
-#define LINES_PROVOKED	 25 /* at most so many of them by log_provoked */
+#define LINES_PROVOKED	 25 /* how many of these lines log_provoked may write at most */
 
 void log_init(struct logger *logger, const char *program)
 {

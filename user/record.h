@@ -30,7 +30,7 @@ struct record_start {
 
 struct record_exit {
 	pid_t pid;
-	uint8_t kind; /* as in FRAME_EXIT */
+	uint8_t kind; /* the kind as in FRAME_EXIT */
 	uint32_t value;
 	uint64_t end_ns, wall_ms, max_rss_kb;
 	char text[256];
@@ -39,7 +39,7 @@ struct record_exit {
 #define RECORD_OUT "out"
 #define RECORD_ERR "err"
 
-/* About `out` ([0]) and `err` ([1]). */
+/* Values of `out` ([0]) and `err` ([1]). */
 struct record_spool {
 	uint64_t base[2]; /* the offset in the job's output at which the file begins */
 	uint64_t lost[2]; /* bytes after the file's that are not kept */
@@ -56,15 +56,19 @@ struct record_spool {
 int record_write_start(int dir, const struct record_start *start, struct iocom_err *err);
 int record_write_exit(int dir, const struct record_exit *end, struct iocom_err *err);
 void record_sync(int dir);
-/* Packs END's RECORD_EXIT_FIELDS fields into a map that the caller began. The shim also uses it
- * to report to its agent. */
+/*
+ * Packs END's RECORD_EXIT_FIELDS fields into a map that the caller began. The shim also uses it
+ * to report to its agent.
+ */
 #define RECORD_EXIT_FIELDS 7
 void record_pack_exit(msgpack_packer *pk, const struct record_exit *end);
 /* These return 0; -ENOENT: no such file; -EBADMSG: damaged. */
 int record_read_start(int dir, struct record_start *start);
 int record_read_exit(int dir, struct record_exit *end);
-/* Write and read the spool's description. They return 0 or negative errno; reading: -ENOENT: no
- * output is kept; -EBADMSG: damaged. */
+/*
+ * Write and read the spool's description. They return 0 or negative errno; reading: -ENOENT: no
+ * output is kept; -EBADMSG: damaged.
+ */
 int record_write_spool(int dir, const struct record_spool *spool);
 /* Reserves room for one more record_write_spool, even if the disk fills meanwhile. */
 int record_reserve_spool(int dir);

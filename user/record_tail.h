@@ -14,7 +14,7 @@
 #define RECORD_TAIL	  "tail"
 #define RECORD_TAIL_BYTES 72
 
-/* About `out` ([0]) and `err` ([1]). Offsets count in the job's output. */
+/* Values of `out` ([0]) and `err` ([1]). Offsets count in the job's output. */
 struct record_tail {
 	struct record_tail_of {
 		uint64_t head; /* end of the beginning */
@@ -25,8 +25,10 @@ struct record_tail {
 };
 
 void record_tail_put(uint8_t out[RECORD_TAIL_BYTES], const struct record_tail *tail);
-/* Decodes the file. Returns 0; -EBADMSG: damaged, because a byte has two places or a ring holds
- * more than its room. */
+/*
+ * Decodes the file. Returns 0; -EBADMSG: damaged, because a byte has two places or a ring holds
+ * more than its room.
+ */
 int record_tail_take(struct record_tail *tail, const void *data, size_t length);
 /* Reads the file of the job's record DIR. Returns 0 or negative errno; -ENOENT: no such file. */
 int record_tail_read(int dir, struct record_tail *tail);

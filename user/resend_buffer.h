@@ -23,8 +23,10 @@ static inline size_t resend_room(const struct resend_buffer *keep)
 {
 	return RESEND_BYTES - (size_t)(keep->end - keep->start);
 }
-/* Returns where to put the next bytes and the contiguous room N (0: full), or NULL without
- * memory. */
+/*
+ * Returns where to put the next bytes and the contiguous room N (0: full), or NULL if there is no
+ * memory.
+ */
 uint8_t *resend_space(struct resend_buffer *keep, size_t *n);
 /* Counts N bytes that the caller put there. */
 void resend_added(struct resend_buffer *keep, size_t n);

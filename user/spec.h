@@ -78,7 +78,7 @@ struct credential {
 };
 
 /*
- * Asks munged, once per credential. Returns 0; -EACCES with the sentence (skewed clocks with
+ * Asks munged, once per credential. Returns 0; -EACCES with the reason in ERR (skewed clocks with
  * their difference, replay, expired, not of this cluster); -EHOSTDOWN: munged does not answer;
  * -ENOMEM.
  */
@@ -87,7 +87,7 @@ int credential_open(struct credential *credential, const char *text, const char 
 void credential_free(struct credential *credential);
 /*
  * Checks that the credential was made for NODE, has type "start", and binds exactly the bytes
- * PACKED. Returns 0, or -EACCES with the sentence (other target, other hash).
+ * PACKED. Returns 0, or -EACCES with the reason in ERR (other target, other hash).
  */
 int spec_bound(const struct spec *spec, const void *packed, size_t length,
 	       const struct credential *credential, const char *node, struct iocom_err *err);

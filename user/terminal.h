@@ -21,7 +21,7 @@ struct terminal {
 	struct winsize size;
 	char name[TERMINAL_NAME_MAX]; /* TERM; "": unknown */
 	bool keyed;		      /* `keys` is set; else the kernel's defaults hold */
-	uint8_t keys[TERMINAL_KEYS];  /* in the order of terminal_keys; 0: none */
+	uint8_t keys[TERMINAL_KEYS];  /* keys in the order of terminal_keys; 0: none */
 };
 
 /* The special keys that are sent, as indices of c_cc, in the order on the wire. */
@@ -29,8 +29,10 @@ extern const uint8_t terminal_keys[TERMINAL_KEYS];
 
 /* Returns true if NAME may be a terminal type: letters, digits and "+-._", no path. */
 bool terminal_name_valid(const char *name);
-/* Writes the map { "rows", "cols", "xpixel", "ypixel", "term", "utf8", "keys" (bytes, may be
- * absent) }, but not its key. */
+/*
+ * Writes the map { "rows", "cols", "xpixel", "ypixel", "term", "utf8", "keys" (bytes, may be
+ * absent) }, but not its key.
+ */
 void terminal_pack(msgpack_packer *pk, const struct terminal *terminal);
 /* Reads the map; NULL: the job wants no terminal. Returns 0 or -EBADMSG. */
 int terminal_unpack(struct terminal *terminal, const msgpack_object *map);

@@ -57,7 +57,7 @@ static void look_up(struct deadline_task *task)
 		l->rc = account_name(l->uid, &l->account);
 }
 
-/* True: KNOWN, which may hold more than ASKED wants, answers it. */
+/* Returns true if KNOWN, which may hold more than ASKED wants, answers it. */
 static bool answers(const struct lookup *known, const struct lookup *asked)
 {
 	if (asked->kind == GROUP || known->kind == GROUP)
@@ -106,7 +106,7 @@ static bool is_fresh(const struct lookup *l, const struct lookup *asked)
 	return is_younger(l, ACCOUNTS_FRESH_S) && (!l->rc || asked->kind == NAME);
 }
 
-/* The answer to ASKED; NULL: none, and the name service hangs. */
+/* Returns the answer to ASKED; NULL: there is none, and the name service hangs. */
 static const struct lookup *accounts_ask(struct accounts *s, const struct lookup *asked)
 {
 	struct deadline_task *late = deadline_late(s->worker);

@@ -21,7 +21,7 @@
 
 struct accounts;
 
-/* Borrows COUNTERS.  0, -ENOMEM, -EAGAIN. */
+/* Borrows COUNTERS.  Returns 0, -ENOMEM, -EAGAIN. */
 int accounts_new(struct accounts **accounts, struct counters *counters, struct iocom_err *err);
 /* NULL is fine. */
 void accounts_free(struct accounts *accounts);

@@ -40,11 +40,12 @@
 	X(jobs_lost)		 /* their shim died */                                             \
 	X(jobs_restarted)	 /* lost with their node, run again elsewhere */                   \
 	X(jobs_fenced)		 /* ended here because home stopped renewing them */               \
-	X(outputs_removed)	 /* of ended jobs: too old, too many, too big */                   \
-	X(outputs_removed_share) /* of these: only for the user's share, spool_user_mb */          \
+	X(outputs_removed)	 /* outputs of ended jobs: too old, too many, too big */           \
+	X(outputs_removed_share) /* those of them removed only for the user's share, spool_user_mb \
+				  */                                                               \
 	X(outputs_short)	 /* jobs that got less room than they may have */                  \
 	X(leases_renewed)                                                                          \
-	X(leases_lost)		  /* of restartable jobs: not renewed in time */                   \
+	X(leases_lost)		  /* leases of restartable jobs that were not renewed in time */   \
 	X(leases_refused)	  /* renewals of jobs that home has given up */                    \
 	X(jobs_late)		  /* their shim lives but did not answer at once */                \
 	X(clients_refused)	  /* too many local connections */                                 \

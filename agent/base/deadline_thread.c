@@ -154,7 +154,9 @@ static void wait_done(struct deadline_thread *w, unsigned limit_ms)
 			return;
 }
 
-/* The limit has passed: the loop stops waiting.  True: the thread had not begun the task. */
+/*
+ * The limit has passed: the loop stops waiting.  Returns true if the thread had not begun the task.
+ */
 static bool deadline_thread_give_up(struct deadline_thread *w)
 {
 	bool begun = w->state == RUNNING;

@@ -28,16 +28,17 @@ struct deadline_task {
 		struct deadline_task *task); /* frees a task that nobody waits for; either thread */
 };
 
-/* 0, -ENOMEM, -EAGAIN (no thread), -EMFILE. */
+/* Returns 0, -ENOMEM, -EAGAIN (no thread), -EMFILE. */
 int deadline_new(struct deadline_thread **worker, struct iocom_err *err);
 /* Leaves a hanging thread behind, which then frees what it owns.  NULL is fine. */
 void deadline_free(struct deadline_thread *worker);
 /*
- * Runs TASK and waits at most LIMIT_MS.  0: TASK has run and belongs to the caller.  Otherwise the
- * worker owns it: -ETIMEDOUT (it is late just now), -EBUSY (an earlier task hangs or was late).
+ * Runs TASK and waits at most LIMIT_MS.  Returns 0: TASK has run and belongs to the caller.
+ * Otherwise the worker owns it: -ETIMEDOUT (it is late just now), -EBUSY (an earlier task hangs or
+ * was late).
  */
 int deadline_run(struct deadline_thread *worker, struct deadline_task *task, unsigned limit_ms);
-/* A late task that has finished since, which the caller now frees; or NULL. */
+/* Returns a late task that has finished since, which the caller frees, or NULL. */
 struct deadline_task *deadline_late(struct deadline_thread *worker);
 
 #endif

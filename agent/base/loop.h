@@ -37,14 +37,14 @@ struct loop_post {
 	bool queued;
 };
 
-/* 0 or negative errno. */
+/* Returns 0 or negative errno. */
 int loop_new(struct loop **loop, struct iocom_err *err);
 void loop_free(struct loop *loop); /* NULL is fine */
-/* Runs until loop_stop.  0 or negative errno. */
+/* Runs until loop_stop.  Returns 0 or negative errno. */
 int loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 
-/* EVENTS: epoll's bits.  0 or negative errno. */
+/* EVENTS: epoll's bits.  Returns 0 or negative errno. */
 int loop_add(struct loop *loop, struct loop_fd *entry, uint32_t events);
 int loop_change(struct loop *loop, struct loop_fd *entry, uint32_t events);
 /* ENTRY is not called again, not even for events already read.  Does not close its descriptor. */
@@ -56,7 +56,7 @@ void loop_remove(struct loop *loop, struct loop_fd *entry);
  */
 uint64_t loop_boot_ns(const struct loop *loop);
 uint64_t loop_real_ns(const struct loop *loop);
-/* A loop for tests, whose clocks begin at these times.  0 or negative errno. */
+/* A loop for tests, whose clocks begin at these times.  Returns 0 or negative errno. */
 int loop_new_virtual(struct loop **loop, uint64_t boot_ns, uint64_t real_ns, struct iocom_err *err);
 /*
  * Lets SPAN_NS pass on a virtual loop: timers fire in order, each at its own time, and ready posts
@@ -68,8 +68,10 @@ void loop_advance(struct loop *loop, uint64_t span_ns);
 void loop_start(struct loop *loop, struct loop_timer *timer, uint64_t delay_ns);
 void loop_cancel(struct loop *loop, struct loop_timer *timer);
 
-/* From any thread: POST->run runs once in the loop's thread.  A post that is
- * still queued is not queued twice. */
+/*
+ * From any thread: POST->run runs once in the loop's thread.  A post that is
+ * still queued is not queued twice.
+ */
 void loop_post(struct loop *loop, struct loop_post *post);
 /* Removes a queued post (its owner goes away). */
 void loop_unpost(struct loop *loop, struct loop_post *post);

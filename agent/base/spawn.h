@@ -16,10 +16,12 @@
 
 /*
  * Copies FDS (N) to close-on-exec descriptors above the numbers that a program gets, so that no
- * dup2 overwrites a source.  0: the caller closes HIGH; negative errno: no copy is left.
+ * dup2 overwrites a source.  Returns 0: the caller closes HIGH; negative errno: no copy is left.
  */
 int spawn_lift(const int *fds, size_t n, int *high);
-/* Starts PROGRAM; FDS (N) become its 3, 4, ... and stay the caller's.  0 or negative errno. */
+/*
+ * Starts PROGRAM; FDS (N) become its 3, 4, ... and stay the caller's.  Returns 0 or negative errno.
+ */
 int spawn_spawn(const char *program, char *const argv[], const int *fds, size_t n, pid_t *pid);
 
 #endif

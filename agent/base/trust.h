@@ -12,12 +12,13 @@
 /*
  * Checks the directory PATH (absolute), all directories above it, and the targets of its symbolic
  * links: each belongs to root and nobody else can write in it; a sticky one like /tmp may be above.
- * 0; -EPERM with the sentence, which names the directory and what to do; other negative errno.
+ * Returns 0; -EPERM with the reason in ERR, which names the directory and what to do; other
+ * negative errno.
  */
 int trust_directory(const char *path, struct iocom_err *err);
 /*
  * Checks the file PATH if it exists: a regular file of root with no other hard link, which nobody
- * else can read or write.  0, -EPERM with the sentence, other negative errno.
+ * else can read or write.  Returns 0, -EPERM with the reason in ERR, other negative errno.
  */
 int trust_file(const char *path, struct iocom_err *err);
 

@@ -20,12 +20,12 @@ struct address_limit {
 };
 
 /*
- * Takes a place for ADDRESS.  The source's number, for address_limit_leave; -1: ADDRESS_LIMIT_MAX
- * other addresses hold places.
+ * Takes a place for ADDRESS.  Returns the source's number, for address_limit_leave; -1:
+ * ADDRESS_LIMIT_MAX other addresses hold places.
  */
 int address_limit_enter(struct address_limit *sources, const struct sockaddr *address);
 void address_limit_leave(struct address_limit *sources, int source);
-/* The source that holds most places; -1: nobody holds any. */
+/* Returns the source that holds most places; -1: nobody holds any. */
 int address_limit_most(const struct address_limit *sources);
 
 #endif

@@ -62,7 +62,7 @@ struct bulletin_config {
 	void (*skewed)(void *arg, const char *node, int64_t ahead_s);
 };
 
-/* Begins to listen.  0; -EADDRINUSE and others with the sentence. */
+/* Begins to listen.  Returns 0; -EADDRINUSE and others with the reason in ERR. */
 int bulletin_new(struct bulletin **b, const struct bulletin_config *config, struct iocom_err *err);
 void bulletin_free(struct bulletin *b);
 /* Updates the counter of refused connections. */

@@ -23,13 +23,13 @@
 struct cluster_charge {
 	struct view_charge said;
 	struct matrix_entry *entry;
-	struct cluster_charge *next; /* of the same node */
+	struct cluster_charge *next; /* the next charge of the same node */
 	TAILQ_ENTRY(cluster_charge) all;
 };
 
 TAILQ_HEAD(cluster_charges, cluster_charge);
 
-/* What stands behind an index of the rules' view; for home nothing does. */
+/* The entry or home that a node of the rules' view stands for; home has no entry. */
 struct cluster_node {
 	struct matrix_entry *entry;
 	struct cluster_charge *first, *last;
@@ -40,7 +40,7 @@ struct cluster_view {
 	struct rules_view *rules;
 	struct rules_params params;
 	struct iocom_vector own;
-	struct rules_node home; /* OWN as the rules have it */
+	struct rules_node home; /* OWN as a node of the rules */
 	struct cluster_node *nodes;
 	uint32_t room;
 	struct cluster_charges charges;
@@ -97,7 +97,7 @@ static struct cluster_node *node_of(const struct cluster_view *v, const struct m
 	return &v->nodes[e->view_index];
 }
 
-/* Whether what V says counts the job already, or can never count it. */
+/* Returns true if V already counts the job, or can never count it. */
 static bool counts(const struct iocom_vector *v, const struct view_charge *charge)
 {
 	return v->boot_id != charge->boot_id || v->sequence >= charge->sequence;
@@ -110,11 +110,11 @@ static void charge_free(struct cluster_view *v, struct cluster_charge *c)
 	free(c);
 }
 
-/* Why a charge of a node ends. */
+/* The reason why a charge of a node ends; one of these is set. */
 struct ending {
-	const struct iocom_vector *vector; /* those that it counts, or NULL */
-	uint64_t before_ns;		   /* those that are older */
-	const struct cluster_charge *one;  /* this one, or NULL */
+	const struct iocom_vector *vector; /* the charges that this vector counts, or NULL */
+	uint64_t before_ns;		   /* the charges that are older than this */
+	const struct cluster_charge *one;  /* only this charge, or NULL */
 };
 
 static bool ends(const struct ending *why, const struct cluster_charge *c)
@@ -123,7 +123,9 @@ static bool ends(const struct ending *why, const struct cluster_charge *c)
 	       (why->vector && counts(why->vector, &c->said));
 }
 
-/* Charges of NODE that end go; the rules' view does not have it yet.  How many went. */
+/*
+ * Ends the charges of NODE to which WHY applies, without telling the rules' view. Returns how many.
+ */
 static size_t charges_end(struct cluster_view *v, struct cluster_node *node,
 			  const struct ending *why)
 {
@@ -145,7 +147,7 @@ static size_t charges_end(struct cluster_view *v, struct cluster_node *node,
 	return ended;
 }
 
-/* The rules' node INDEX becomes what its vector and its charges say. */
+/* Sets the rules' node INDEX from its vector and its charges. */
 static int node_set(struct cluster_view *v, uint32_t index)
 {
 	struct cluster_node *node = &v->nodes[index];
@@ -160,14 +162,14 @@ static int node_set(struct cluster_view *v, uint32_t index)
 		next = c->next;
 		if (!rules_view_charge(v->rules, index, &c->said.request))
 			continue;
-		/* The sum is beyond all numbers: this one is forgotten. */
+		/* The sum overflows, so this charge is forgotten. */
 		charges_end(v, node, &(struct ending){.one = c});
 		v->charges_lost++;
 	}
 	return 0;
 }
 
-/* One charge of its node, the oldest of all, is forgotten. */
+/* Forgets the oldest charge of all. */
 static void forget_oldest(struct cluster_view *v)
 {
 	struct cluster_charge *c = TAILQ_FIRST(&v->charges);
@@ -194,7 +196,7 @@ void cluster_view_charge(struct cluster_view *v, const struct view_charge *charg
 	}
 	node = node_of(v, found);
 	c->said = *charge;
-	c->said.request.com_ms = NULL; /* vectors tell no communication either */
+	c->said.request.com_ms = NULL; /* vectors do not tell communication either */
 	c->entry = node->entry;
 	*(node->last ? &node->last->next : &node->first) = c;
 	node->last = c;
@@ -256,7 +258,7 @@ static void node_leave(struct cluster_view *v, struct matrix_entry *e)
 	if (!index)
 		return;
 	charges_end(v, &v->nodes[index], &(struct ending){.before_ns = UINT64_MAX});
-	/* Without a mark it cannot fail. */
+	/* This cannot fail, because no mark is set. */
 	(void)rules_view_remove(v->rules, index);
 	v->nodes[index] = v->nodes[last];
 	v->nodes[index].entry->view_index = index;
@@ -271,7 +273,7 @@ static int node_update(struct cluster_view *v, struct matrix_entry *e)
 	return node_set(v, e->view_index);
 }
 
-/* What the matrix tells (matrix_changed). */
+/* Follows a change of the matrix (matrix_changed). */
 static void follow(void *arg, struct matrix_entry *e)
 {
 	struct cluster_view *v = arg;
@@ -290,7 +292,7 @@ static int set_home(struct cluster_view *v, const struct iocom_vector *own)
 	int rc;
 
 	view_node(own, 0, &home);
-	/* The owner's word is about jobs of others: home always takes its own. */
+	/* The owner's setting is only for other users' jobs: home always accepts its own. */
 	home.accepts = true;
 	rc = rules_view_set(v->rules, HOME, &home);
 	if (rc)
@@ -300,7 +302,7 @@ static int set_home(struct cluster_view *v, const struct iocom_vector *own)
 	return 0;
 }
 
-/* Until its own vector is known, home is a machine without load. */
+/* Until its own vector is known, home counts as a machine without load. */
 static int cluster_view_begin(struct cluster_view *v)
 {
 	struct iocom_vector unknown = {.cores = 1, .cpu_speed = 1};
@@ -312,7 +314,7 @@ static int cluster_view_begin(struct cluster_view *v)
 	view_params(&v->params);
 	rules_view_rates(v->rules, v->params.rates);
 	memcpy(unknown.name, v->matrix->self, sizeof(unknown.name));
-	/* No index until a decision needs it. */
+	/* No index is built until a decision needs one. */
 	rc = rules_view_keep(v->rules, RULES_NLB, &v->params);
 	return rc ? rc : set_home(v, &unknown);
 }
@@ -389,7 +391,7 @@ int cluster_view_decide(struct cluster_view *v, const struct view_policy *policy
 	return view_decide_on(v->rules, &question, policy, decision, err);
 }
 
-/* Node INDEX as it is shown, with its charges. */
+/* Copies node INDEX and its charges for output. */
 static int file_add(const struct cluster_view *v, uint32_t index, uint64_t now_ns,
 		    struct view_file *out)
 {

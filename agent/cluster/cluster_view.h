@@ -31,62 +31,71 @@
 #include "balancer/view/view_json.h"
 
 #define VIEW_CHARGES_MAX 4096
-#define VIEW_CHARGE_NS	 (30ull * 1000000000ull) /* at the latest, it ends after this */
+#define VIEW_CHARGE_NS	 (30ull * 1000000000ull) /* a charge ends after this time at the latest */
 
-/* Requests of the machines' disks are compared at this size. */
+/* The size of the requests for which the machines' disks are compared. */
 #define VIEW_REQUEST_KB	    128
-#define VIEW_REFERENCE_MIPS 1000 /* of cpu_speed 1 */
+#define VIEW_REFERENCE_MIPS 1000 /* the job's CPU time at a cpu_speed of 1 */
 
 struct view_charge {
 	char node[IOCOM_NAME_MAX];
-	uint64_t boot_id, sequence; /* the first vector of the target that counts it */
-	uint64_t since_ns;	    /* CLOCK_BOOTTIME, not before that of the charge before */
+	/* the sequence of the first vector of the target that counts the job */
+	uint64_t boot_id, sequence;
+	uint64_t since_ns; /* CLOCK_BOOTTIME, not before the charge before it */
 	struct rules_request request;
 };
 
 struct cluster_view;
 
 /*
- * The view of M, which it watches (matrix_watch) until it is freed; M is to outlive it.
- * Home is a placeholder until the first refresh.  NULL: out of memory.
+ * Makes the view of M and watches M (matrix_watch) until it is freed; M must outlive it. Home is a
+ * placeholder until the first refresh.  Returns NULL if there is no memory.
  */
 struct cluster_view *cluster_view_new(struct matrix *m);
 void cluster_view_free(struct cluster_view *v);
 /*
- * Before a decision: home is what OWN says, and charges older than VIEW_CHARGE_NS end.
+ * Call it before a decision: sets home from OWN and ends charges older than VIEW_CHARGE_NS. Returns
  * 0, or -EINVAL (OWN is out of the range of the rules; home stays as it was).
  */
 int cluster_view_refresh(struct cluster_view *v, const struct iocom_vector *own, uint64_t now_ns);
 /*
- * Adds one, unless its node is not there or its vector counts it already.  At
- * VIEW_CHARGES_MAX the oldest one goes, and counts as lost.
+ * Adds a charge, unless its node is not there or the node's vector counts it already.  At
+ * VIEW_CHARGES_MAX the oldest charge is removed and counts as lost.
  */
 void cluster_view_charge(struct cluster_view *v, const struct view_charge *charge);
 /*
- * As view_decide_on.  The first decision by a policy builds the indexes that it needs and
- * that no policy before it needed; they are kept from then on.
+ * Decides as view_decide_on.  The first decision by a policy builds the indexes that it needs; they
+ * are kept from then on.
  */
 int cluster_view_decide(struct cluster_view *v, const struct view_policy *policy,
 			const struct rules_request *job, uint64_t seed,
 			struct view_decision *decision, struct iocom_err *err);
 /*
- * A copy of all that a decision looks at, to be freed: every node with its age and its
- * charges.  The job and the seed are the caller's.  Deciding on it gives the same plan.
- * 0 or -ENOMEM.
+ * Copies all that a decision looks at: every node with its age and its charges. The caller adds the
+ * job and the seed, and frees OUT. Deciding on it gives the same plan. Returns 0 or -ENOMEM.
  */
 int cluster_view_file(const struct cluster_view *v, uint64_t now_ns, struct view_file *out);
 
-/* Nodes, home included; what each told last (good until the view changes), and its age. */
+/*
+ * The number of nodes, home included; a node's last vector (valid until the view changes), and its
+ * age.
+ */
 uint32_t cluster_view_count(const struct cluster_view *v);
 const struct iocom_vector *cluster_view_vector(const struct cluster_view *v, uint32_t index);
 double cluster_view_age_ms(const struct cluster_view *v, uint32_t index, uint64_t now_ns);
-/* Charges now; lost for want of room or memory: decisions may herd for a period. */
+/*
+ * The number of charges now, and of those lost because there was no room or memory: then decisions
+ * may herd for a period.
+ */
 size_t cluster_view_charges(const struct cluster_view *v);
 uint64_t cluster_view_charges_lost(const struct cluster_view *v);
-/* Vectors whose node is left out: out of the range of the rules, or out of memory. */
+/*
+ * Returns how many vectors have no node in the view: they are out of the rules' range, or there was
+ * no memory.
+ */
 uint64_t cluster_view_left_out(const struct cluster_view *v);
 
-/* One vector as a node of the rules. */
+/* Makes a node of the rules from one vector. */
 void view_node(const struct iocom_vector *v, double age_ms, struct rules_node *out);
 /* The parameters of every live decision. */
 void view_params(struct rules_params *params);

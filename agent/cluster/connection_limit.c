@@ -35,7 +35,7 @@ static bool find_address(nng_pipe pipe, uint8_t out[16])
 	return true;
 }
 
-/* True: there is room for ADDRESS, and PIPE has its place. */
+/* Returns true if there is room for ADDRESS, and PIPE has its place. */
 static bool connection_limit_enter(struct connection_limit *guests, nng_pipe pipe,
 				   const uint8_t address[16])
 {

@@ -16,7 +16,7 @@
 
 struct connection_limit;
 
-/* Call it before SOCKET listens.  0 or an error of nng. */
+/* Call it before SOCKET listens.  Returns 0 or an error of nng. */
 int connection_limit_new(struct connection_limit **guests, nng_socket socket, unsigned max,
 			 unsigned max_of_one);
 /* Connections refused since the last call.  Callable from any thread. */

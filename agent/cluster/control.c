@@ -31,7 +31,7 @@ struct server {
 	nng_aio *aio;
 	struct loop_post post;
 	bool sending;
-	uint64_t ticket;      /* of the deferred answer; 0: none */
+	uint64_t ticket;      /* ticket of the deferred answer; 0: none */
 	bool deferred, early; /* early: it came while the handler still ran */
 	int early_rc;
 	msgpack_sbuffer early_body;

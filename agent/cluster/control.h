@@ -37,14 +37,14 @@ struct control_head {
 };
 
 /*
- * Answers a question.  BODY is borrowed; the answer's map goes into ANSWER.  0, or negative errno:
- * no answer is sent.
+ * Answers a question.  BODY is borrowed; the answer's map goes into ANSWER.  Returns 0, or negative
+ * errno: no answer is sent.
  */
 typedef int (*control_handler)(void *arg, const struct control_head *head,
 			       const msgpack_object *body, msgpack_sbuffer *answer);
 /*
  * A handler calls it to answer later, through control_answer_later with this ticket; what it puts
- * into ANSWER is not sent.  0: no handler is running.
+ * into ANSWER is not sent.  Returns 0 if no handler is running.
  */
 uint64_t control_defer(struct control *control);
 /* A handler calls it to void its ticket: what it puts into ANSWER is sent after all. */
@@ -74,7 +74,7 @@ struct control_config {
 	const struct tls *tls; /* NULL: no TLS */
 };
 
-/* Begins to listen.  0; -EADDRINUSE and others with the sentence. */
+/* Begins to listen.  Returns 0; -EADDRINUSE and others with the reason in ERR. */
 int control_new(struct control **control, const struct control_config *config,
 		struct iocom_err *err);
 /* control_free answers pending questions with -ECANCELED. */
@@ -83,7 +83,9 @@ size_t control_peers(const struct control *control);  /* agents we are connected
 void control_free(struct control *control);
 /* Updates the counter of refused connections. */
 void control_count(struct control *control);
-/* Asks NODE at ADDRESS, base PORT.  Copies BODY.  0; negative errno: ANSWER is not called. */
+/*
+ * Asks NODE at ADDRESS, base PORT.  Copies BODY.  Returns 0; negative errno: ANSWER is not called.
+ */
 int control_ask(struct control *control, const char *node, const char *address, uint16_t port,
 		const char *type, const char *job, const msgpack_sbuffer *body,
 		control_answer answer, void *arg, struct iocom_err *err);

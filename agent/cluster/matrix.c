@@ -26,7 +26,7 @@ void matrix_watch(struct matrix *m, matrix_changed *changed, void *arg)
 	m->arg = arg;
 }
 
-/* ENTRY has a newer vector, or was dropped. */
+/* Called for an ENTRY that has a newer vector or was dropped. */
 static void matrix_tell(struct matrix *m, struct matrix_entry *entry)
 {
 	m->generation++;
@@ -34,7 +34,7 @@ static void matrix_tell(struct matrix *m, struct matrix_entry *entry)
 		m->changed(m->arg, entry);
 }
 
-/* Where NAME is, or would be; FOUND says which. */
+/* Returns where NAME is or would be; FOUND says whether it is there. */
 static size_t locate(const struct matrix *m, const char *name, bool *found)
 {
 	size_t low = 0, high = m->count;

@@ -30,15 +30,15 @@
 
 struct matrix_entry {
 	struct iocom_vector vector;
-	uint64_t heard_ns;   /* CLOCK_BOOTTIME of its newest news */
+	uint64_t heard_ns;   /* CLOCK_BOOTTIME at which its newest vector was heard */
 	uint64_t count;	     /* vectors accepted */
-	uint32_t view_index; /* the watcher's: where its view has the node; 0: nowhere */
+	uint32_t view_index; /* for the watcher: the node's index in its view; 0: none */
 	bool alive;
 };
 
 /*
- * Told of each entry that has a newer vector, and of each that is dropped (no longer
- * alive).  It may set view_index and nothing else, and may not change the matrix.
+ * Called for each entry that has a newer vector and for each that is dropped (no longer alive). It
+ * may set view_index and nothing else, and must not change the matrix.
  */
 typedef void matrix_changed(void *arg, struct matrix_entry *entry);
 
@@ -46,7 +46,7 @@ struct matrix {
 	char self[IOCOM_NAME_MAX];
 	struct matrix_entry **entries; /* sorted by name; an entry stays where it is */
 	size_t count, room;
-	uint64_t generation; /* grows when a node joins, leaves or tells something new */
+	uint64_t generation; /* grows when a node joins, leaves or sends something new */
 	matrix_changed *changed;
 	void *arg;
 };
@@ -59,15 +59,18 @@ struct matrix {
 
 void matrix_init(struct matrix *m, const char *self);
 void matrix_fini(struct matrix *m);
-/* CHANGED (NULL: nobody any more) is told of what changes from now on. */
+/* Calls CHANGED for every later change; NULL: for none. */
 void matrix_watch(struct matrix *m, matrix_changed *changed, void *arg);
-/* AGE_NS: how old the vector was when it was sent to us.  0, MATRIX_E_*, -ENOMEM. */
+/* AGE_NS: how old the vector was when it was sent to us.  Returns 0, MATRIX_E_*, -ENOMEM. */
 int matrix_put(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, uint64_t now_ns);
-/* Drops silent nodes, forgets long dropped ones; the number dropped now. */
+/* Drops silent nodes and forgets those dropped long ago. Returns how many were dropped now. */
 size_t matrix_expire(struct matrix *m, uint64_t now_ns);
-/* NULL: never heard of, or forgotten.  Valid until it is forgotten by an expire. */
+/*
+ * Returns NULL if NAME was never heard of or is forgotten. The entry is valid until an expire
+ * forgets it.
+ */
 const struct matrix_entry *matrix_find(const struct matrix *m, const char *name);
-/* Up to MAX alive entries, those heard last first; how many. */
+/* Fills OUT with up to MAX alive entries, those heard last first. Returns how many. */
 size_t matrix_freshest(const struct matrix *m, const struct matrix_entry **out, size_t max);
 
 /* The entries by name, AT from 0 to count - 1. */

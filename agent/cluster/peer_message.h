@@ -69,7 +69,7 @@ struct peer_request {
 /* What the guest answers to PEER_ADMIT. */
 struct peer_grant {
 	bool granted;
-	uint32_t lease_ms; /* of a restartable job, as ordered */
+	uint32_t lease_ms; /* the ordered lease of a restartable job */
 	char nonce[SPEC_NONCE_MAX];
 	uint64_t boot_id, sequence; /* the first vector of the guest that counts the job */
 	char reason[24];	    /* path-missing, memory, owner, overloaded, ... */
@@ -86,15 +86,15 @@ struct peer_answer {
 
 /* The type's name on the wire, such as "admit". */
 const char *peer_type_name(enum peer_type type);
-/* 0, or -ENOSYS: unknown here; another version of iocom may know it. */
+/* Returns 0, or -ENOSYS: unknown here; another version of iocom may know it. */
 int peer_type_parse(const char *name, enum peer_type *type);
 
 /* Packs the question's body.  Initialises OUT, which the caller destroys. */
 void peer_request_pack(const struct peer_request *request, msgpack_sbuffer *out);
 /*
- * Decodes BODY of a question about JOB from node FROM.  0: REQUEST owns memory (peer_request_free);
- * -EBADMSG: a value is missing, out of range, or differs from the message's head (job, home);
- * -ENOMEM.
+ * Decodes BODY of a question about JOB from node FROM.  Returns 0: REQUEST owns memory
+ * (peer_request_free); -EBADMSG: a value is missing, out of range, or differs from the message's
+ * head (job, home); -ENOMEM.
  */
 int peer_request_unpack(struct peer_request *request, enum peer_type type, const char *from,
 			const char *job, const msgpack_object *body);
@@ -102,10 +102,10 @@ void peer_request_free(struct peer_request *request);
 
 /* Packs the answer's body and adds it to OUT. */
 void peer_answer_pack(enum peer_type type, const struct peer_answer *answer, msgpack_sbuffer *out);
-/* 0 or -EBADMSG: the answer is incomplete. */
+/* Returns 0 or -EBADMSG: the answer is incomplete. */
 int peer_answer_unpack(struct peer_answer *answer, enum peer_type type, const msgpack_object *body);
 
-/* Makes ANSWER a refusal with the sentence. */
+/* Makes ANSWER a refusal with a sentence that says why. */
 __attribute__((format(printf, 2, 3))) void peer_answer_refuse(struct peer_answer *answer,
 							      const char *fmt, ...);
 

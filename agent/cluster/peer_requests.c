@@ -216,7 +216,7 @@ void peers_answer(void *arg, uint64_t ticket, enum peer_type type, const struct 
 }
 
 /*
- * 0: the message comes for the first time.  An agent that cannot write its journal obeys no
+ * Returns 0: the message comes for the first time.  An agent that cannot write its journal obeys no
  * message: a message that it forgets could be replayed.
  */
 static int peers_first_time(struct peers *p, const struct control_head *head, struct iocom_err *err)

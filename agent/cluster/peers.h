@@ -69,7 +69,8 @@ struct peers {
 
 /*
  * Starts all parts; nothing is heard or answered before the loop runs.  SEAL NULL: this machine
- * only.  Takes SEAL.  0 or negative errno with the sentence; call peers_free in any case.
+ * only.  Takes SEAL.  Returns 0 or negative errno with the reason in ERR; call peers_free in any
+ * case.
  */
 int peers_start(struct peers *peers, const struct base *base, struct journal *journal,
 		struct seal *seal, struct iocom_err *err);
@@ -82,8 +83,8 @@ void peers_dial(struct peers *peers);
 /* Registers HANDLER for questions of TYPE. */
 void peers_serve(struct peers *peers, enum peer_type type, peers_handler handler, void *arg);
 /*
- * Asks NODE at ADDRESS and base PORT.  Borrows REQUEST for the call.  0: ANSWERED is called,
- * perhaps before this returns if NODE is this node; negative errno with the sentence
+ * Asks NODE at ADDRESS and base PORT.  Borrows REQUEST for the call.  Returns 0: ANSWERED is
+ * called, perhaps before this returns if NODE is this node; negative errno with the reason in ERR
  * (-EHOSTUNREACH: this agent serves its own machine only): ANSWERED is not called.
  */
 int peers_ask(void *peers, const char *node, const char *address, uint16_t port,
@@ -103,7 +104,7 @@ void peers_publish(void *peers, const struct iocom_vector *own, uint64_t now_ns)
 void peers_period(void *peers);
 /* Once a second: greets new nodes, probes silent ones. */
 void peers_chores(struct peers *peers);
-/* True: munged on this machine does not answer, so that every node looks silent. */
+/* Returns true if munged on this machine does not answer, so that every node looks silent. */
 bool peers_mute(const struct peers *peers);
 
 #endif

@@ -18,7 +18,7 @@ struct tunnels;
 #define PROBE_AGAIN_S 60  /* the wait doubles up to this while the peer cannot be reached */
 #define PROBE_SAID_S  600 /* the wait after the peer answered with an error */
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int probes_new(struct probes **probes, const struct base *base, const struct matrix *matrix,
 	       const struct tunnels *tunnels, struct iocom_err *err);
 void probes_free(struct probes *probes);

@@ -122,7 +122,7 @@ static void open_credential(struct deadline_task *task)
 	q->rc = credential_open(&q->credential, q->text, q->socket, &q->err);
 }
 
-/* 0: Q was answered.  Otherwise the worker owns Q. */
+/* Returns 0: Q was answered.  Otherwise the worker owns Q. */
 static int seal_ask(struct seal *seal, struct question *q, unsigned limit_ms, struct iocom_err *err)
 {
 	int rc = deadline_run(seal->worker, &q->task, limit_ms);

@@ -35,21 +35,26 @@ enum seal_refusal {
 	SEAL_E_REFUSALS
 };
 
-/* SOCKET: munged's, "" = the default.  0; -EHOSTDOWN munged does not answer, with the sentence. */
+/*
+ * SOCKET: munged's, "" = the default.  Returns 0; -EHOSTDOWN munged does not answer, with the
+ * reason in ERR.
+ */
 int seal_new(struct seal **seal, const char *socket, struct iocom_err *err);
-/* True: munged did not answer the last call. */
+/* Returns true if munged did not answer the last call. */
 bool seal_down(const struct seal *seal);
 void seal_free(struct seal *seal);
-/* How many seconds the sender's clock was ahead in the last SEAL_E_SKEW (negative: behind). */
+/*
+ * Returns how many seconds the sender's clock was ahead in the last SEAL_E_SKEW (negative: behind).
+ */
 long long seal_ahead_s(const struct seal *seal);
-/* Seals DATA.  CREDENTIAL: a string that the caller frees.  0, -EHOSTDOWN, -EMSGSIZE. */
+/* Seals DATA.  CREDENTIAL: a string that the caller frees.  Returns 0, -EHOSTDOWN, -EMSGSIZE. */
 int seal_message(struct seal *seal, const void *data, size_t length, char **credential,
 		 struct iocom_err *err);
 /*
  * Opens CREDENTIAL, LENGTH bytes as received.  DATA: malloc'ed, the caller's.  REPLAYED_OK: for
- * bulletins only, where (boot id, sequence) detects replays.  0; enum seal_refusal with the
- * sentence; -EHOSTDOWN; -ENOMEM.  With SEAL_E_SKEW, DATA is set too if root made it (else NULL): it
- * only tells which node's clock differs.
+ * bulletins only, where (boot id, sequence) detects replays.  Returns 0; enum seal_refusal with the
+ * reason in ERR; -EHOSTDOWN; -ENOMEM.  With SEAL_E_SKEW, DATA is set too if root made it (else
+ * NULL): it only tells which node's clock differs.
  */
 int seal_open_message(struct seal *seal, const void *credential, size_t length, int replayed_ok,
 		      void **data, size_t *data_length, struct iocom_err *err);

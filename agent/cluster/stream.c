@@ -36,7 +36,7 @@ struct stream {
 	size_t room, have;
 	uint32_t length;
 	int source;
-	bool wrapped; /* behind TLS, or a renewal: no byte has come yet */
+	bool wrapped; /* the stream is behind TLS or is a renewal: no byte has come yet */
 	bool refused; /* the sentence is sent; further input is discarded */
 	char peer[64];
 };
@@ -198,7 +198,7 @@ static void stream_start(struct stream *s)
 		stream_refuse(s, err.text);
 }
 
-/* 1: some bytes; 0: none now; -1: the stream is gone (and S freed). */
+/* Returns 1: some bytes; 0: none now; -1: the stream is gone (and S freed). */
 static int stream_take(struct stream *s, uint8_t *at, size_t want, size_t *have)
 {
 	ssize_t n = recv(s->fd, at, want, MSG_DONTWAIT);
@@ -267,7 +267,7 @@ static void stream_cut(struct stream *s)
 
 /*
  * Incomplete start messages share a bound.  Above it the longest is dropped: an honest client has
- * sent all of its message before that.  False: S itself was dropped.
+ * sent all of its message before that.  Returns false if S itself was dropped.
  */
 static bool make_memory(struct stream *s, size_t more)
 {
@@ -277,7 +277,7 @@ static bool make_memory(struct stream *s, size_t more)
 		struct stream *longest = streams->first;
 
 		for (struct stream *o = streams->first; o; o = o->next)
-			if (o->room >= longest->room) /* of equals, the oldest */
+			if (o->room >= longest->room) /* if two are equal, the oldest */
 				longest = o;
 		if (is_time(&streams->heavy_ns))
 			log_write(streams->base->log, LOG_L_WARNING,
@@ -313,7 +313,7 @@ static int stream_take_payload(struct stream *s)
 	return stream_take(s, s->data + s->have, want, &s->have);
 }
 
-/* Discards further input.  -1: the stream is gone. */
+/* Discards further input.  Returns -1: the stream is gone. */
 static int discard(struct stream *s)
 {
 	size_t have = 0;
@@ -324,8 +324,8 @@ static int discard(struct stream *s)
 static int unwrap(struct streams *streams, int fd);
 
 /*
- * The first bytes are here: a renewal goes without TLS (leases.h), all else gets a relay.  -1: the
- * stream is gone.
+ * The first bytes are here: a renewal goes without TLS (leases.h), all else gets a relay.  Returns
+ * -1: the stream is gone.
  */
 static int stream_begin(struct stream *s)
 {
@@ -417,8 +417,8 @@ static void stream_make_room(struct streams *streams)
 }
 
 /*
- * True: a stream from this address is let in and has its source.  With TLS each stream is a
- * process: the address with most streams is refused instead of losing its oldest.
+ * Returns true if a stream from this address is let in and has its source.  With TLS each stream is
+ * a process: the address with most streams is refused instead of losing its oldest.
  */
 static bool stream_enter(struct streams *streams, struct stream *s, const struct sockaddr *sa)
 {

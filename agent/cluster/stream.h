@@ -2,7 +2,7 @@
 /*
  * Job streams that arrive from other machines, TCP on base port + 2.  The agent reads exactly one
  * frame, FRAME_START, bounded in size and time, and not a byte more: the shim reads the rest.  A
- * refused stream gets FRAME_ERROR with the sentence.
+ * refused stream gets FRAME_ERROR with the reason.
  */
 #ifndef IOCOM_STREAM_H
 #define IOCOM_STREAM_H
@@ -26,19 +26,25 @@ struct streams;
 /* Handlers of a stream, by its first frame; PAYLOAD of LENGTH bytes is borrowed. */
 struct stream_ports {
 	void *arg;
-	/* FRAME_START, FRAME_ATTACH.  0: FD is taken; negative errno with the sentence. */
+	/*
+	 * FRAME_START, FRAME_ATTACH.  Returns 0: FD is taken; negative errno with the reason in
+	 * ERR.
+	 */
 	int (*start)(void *arg, int fd, const void *payload, uint32_t length,
 		     const struct ucred *local, struct iocom_err *err);
 	int (*attach)(void *arg, int fd, const void *payload, uint32_t length,
 		      const struct ucred *local, struct iocom_err *err);
-	/* FRAME_RENEW; ANSWER is FRAME_RENEWED's payload.  0; negative errno with the sentence. */
+	/*
+	 * FRAME_RENEW; ANSWER is FRAME_RENEWED's payload.  Returns 0; negative errno with the
+	 * reason in ERR.
+	 */
 	int (*renew)(void *arg, const void *payload, uint32_t length,
 		     uint8_t answer[RENEWAL_ANSWER], struct iocom_err *err);
 };
 
 /*
- * Listens at the agent's address.  TUNNELS puts a relay before each stream; NULL: no TLS.  0;
- * -EADDRINUSE and others with the sentence.
+ * Listens at the agent's address.  TUNNELS puts a relay before each stream; NULL: no TLS.  Returns
+ * 0; -EADDRINUSE and others with the reason in ERR.
  */
 int streams_new(struct streams **streams, const struct base *base, const struct tunnels *tunnels,
 		const struct stream_ports *ports, struct iocom_err *err);

@@ -14,7 +14,7 @@
 
 struct tls;
 
-/* 0; -EINVAL, -EACCES and others with the name of the file that cannot be read or used. */
+/* Returns 0; -EINVAL, -EACCES and others with the name of the file that cannot be read or used. */
 int tls_new(struct tls **tls, const char *certificate, const char *key, const char *ca,
 	    struct iocom_err *err);
 void tls_free(struct tls *tls); /* sockets may still use it: nng counts references */

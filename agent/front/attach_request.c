@@ -35,7 +35,7 @@ void attach_request(struct front *front, struct client *c, const msgpack_object 
 		client_error(c, "the request names no \"job\"");
 		return;
 	}
-	/* For a restarted job, its last attempt, which belongs to the same user. */
+	/* Finds the last attempt of a restarted job, which belongs to the same user. */
 	if (strcmp(job, "last"))
 		later = journal_lease_last(front->journal, job, NULL);
 	if (later < 0 || journal_find(front->journal, job, uid, take_where, &w)) {

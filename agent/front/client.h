@@ -52,9 +52,9 @@ struct clients {
 void client_events(struct client *c);
 /* Sends as much output as the socket takes. */
 void client_flush(struct client *c);
-/* True: the client may hold MORE bytes; all connections of its user share a bound. */
+/* Returns true if the client may hold MORE bytes; all connections of its user share a bound. */
 bool client_may_hold(const struct client *c, size_t more);
-/* True: a repeated message is due in the log again; SAID_NS: when it was logged last. */
+/* Returns true if a repeated message is due in the log again; SAID_NS: when it was logged last. */
 bool clients_is_time(const struct clients *clients, uint64_t *said_ns);
 void client_send_frame(struct client *c, enum frame_type type, const char *text);
 /* Drops C: the connections of its user hold more memory than one user may. */

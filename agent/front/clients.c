@@ -123,7 +123,7 @@ static void dispatch(struct client *c, uint8_t type)
 	client_charge(c, clock_cpu_ns() - before_ns);
 }
 
-/* Reads at most WANT more bytes.  1: some; 0: none now; -1: the client is gone. */
+/* Reads at most WANT more bytes.  Returns 1: some; 0: none now; -1: the client is gone. */
 static int clients_take(struct client *c, uint8_t *at, size_t want, size_t *have)
 {
 	ssize_t n = recv(c->fd, at, want, MSG_DONTWAIT);

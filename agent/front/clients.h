@@ -28,7 +28,7 @@ struct clients_config {
 	/* Gets a request (a map); the handler answers CLIENT now or later. */
 	void (*request)(void *arg, struct client *client, const msgpack_object *request);
 	void *request_arg;
-	/* Get FRAME_START and FRAME_ATTACH of a job of this machine.  0: FD is taken. */
+	/* Get FRAME_START and FRAME_ATTACH of a job of this machine.  Returns 0: FD is taken. */
 	int (*start)(void *arg, int fd, const void *payload, uint32_t length,
 		     const struct ucred *local, struct iocom_err *err);
 	int (*attach)(void *arg, int fd, const void *payload, uint32_t length,
@@ -45,7 +45,7 @@ struct clients_watch {
 	struct clients_watch *next;
 };
 
-/* 0; negative errno with the sentence (run directory not writable, for example). */
+/* Returns 0; negative errno with the reason in ERR (run directory not writable, for example). */
 int clients_new(struct clients **clients, const struct clients_config *config,
 		struct iocom_err *err);
 /*
@@ -61,7 +61,7 @@ void clients_watch(struct clients *clients, struct clients_watch *watch);
 /* Closes CLIENT; it is freed in the next round of the loop. */
 void client_drop(struct client *client);
 bool client_is_gone(const struct client *client);
-/* True: CLIENT has unread output. */
+/* Returns true if CLIENT has unread output. */
 bool client_has_output(const struct client *client);
 /*
  * client_may_ask: true if the user may ask now; client_charge charges the cost of an answer.  See
@@ -86,8 +86,8 @@ __attribute__((format(printf, 2, 3))) void client_error(struct client *client, c
  */
 void client_streams(struct client *client);
 /*
- * Sends a frame of TEXT (JSON) to a streaming client.  False: the frame is lost, because more than
- * BACKLOG bytes would be pending.  The client may be gone afterwards.
+ * Sends a frame of TEXT (JSON) to a streaming client.  Returns false if the frame is lost, because
+ * more than BACKLOG bytes would be pending.  The client may be gone afterwards.
  */
 bool client_offer(struct client *client, const char *text, size_t length, size_t backlog);
 /* Ends the request, but further lines follow now and then, and the client may be idle. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `iocom explain`: the decision on a job that is kept, also of one that nobody took. */
+/* `iocom explain`: the kept decision on a job, also on a job that no node took. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static void explain_unknown(const struct front *front, struct client *c, const c
 		     front->base->set->name, job);
 }
 
-/* The kept decision: a new document; NULL: none is kept, or ERR. */
+/* Returns the kept decision as a new document; NULL: none is kept, or ERR is set. */
 static json_t *decision(struct front *front, const struct found *f, struct iocom_err *err)
 {
 	char *text = NULL;

@@ -51,11 +51,14 @@ struct front {
 	struct clients_watch clients_watch;
 };
 
-/* Begins to serve.  FRONT's borrowed members are set.  0 or negative errno with the sentence. */
+/*
+ * Begins to serve.  FRONT's borrowed members are set.  Returns 0 or negative errno with the reason
+ * in ERR.
+ */
 int front_start(struct front *front, struct iocom_err *err);
 /* Sends recorders their end line and drops all clients. */
 void front_stop(struct front *front);
-/* Once a second. */
+/* Call it once a second. */
 void front_chores(struct front *front);
 
 /* --- requests: see requests.c ------------------------------------------------- */

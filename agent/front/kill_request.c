@@ -52,7 +52,7 @@ static void take_ran(void *arg, const struct journal_job *job)
 	*(struct ran *)arg = (struct ran){job->uid, job->end_ns != 0};
 }
 
-/* True: UID's job was submitted elsewhere, ran here, and has ended. */
+/* Returns true if UID's job was submitted elsewhere, ran here, and has ended. */
 static bool ran_here(const struct front *front, const char *job, uid_t uid)
 {
 	struct ran ran = {0};

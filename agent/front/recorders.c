@@ -24,7 +24,7 @@ struct recorders {
 	struct client *client; /* NULL: gone, freed by reap */
 	struct recorder *out;
 	uint64_t start_ns;
-	double time_ms; /* of the newest line */
+	double time_ms; /* time of the newest line */
 	size_t backlog; /* how much may wait */
 };
 
@@ -39,7 +39,7 @@ static int recorders_put(void *arg, const char *line, size_t length)
 	return -ENOBUFS;
 }
 
-/* How a line went; a lost one is counted. */
+/* Tells what became of a line; a lost one is counted. */
 static void wrote(struct recorders *r, int rc)
 {
 	if (!rc || !r->client)
@@ -58,7 +58,7 @@ static double recorders_take_time(struct recorders *r, uint64_t real_ns)
 	return r->time_ms;
 }
 
-/* Frees those whose clients are gone: not while their lines are being made. */
+/* Frees the recorders whose clients are gone, but not while their lines are being made. */
 static void recorders_reap(struct front *front)
 {
 	for (struct recorders **p = &front->recorders; *p;) {
@@ -76,7 +76,9 @@ static void recorders_reap(struct front *front)
 
 /* --- nodes ------------------------------------------------------------------------- */
 
-/* NODE as it is; its number in *INDEX.  0, or a line was lost. */
+/*
+ * Writes NODE as it is and sets *INDEX to its number.  Returns 0, or an error if a line was lost.
+ */
 static int tell_node(struct recorders *r, const struct view_node *node, uint32_t *index)
 {
 	int rc;
@@ -173,7 +175,10 @@ static void recorders_write_decision(struct recorders *r, const struct home_deci
 	wrote(r, recorder_decision(r->out, &out, NULL));
 }
 
-/* Numbers of the view's nodes in *ORDER; those never told are told now. */
+/*
+ * Writes the numbers of the view's nodes to *ORDER. Nodes that were never recorded are recorded
+ * now.
+ */
 static int number_nodes(struct recorders *r, const struct view_file *view, uint32_t *order)
 {
 	for (uint32_t i = 0; i < view->nnodes; i++) {
@@ -186,7 +191,7 @@ static int number_nodes(struct recorders *r, const struct view_file *view, uint3
 	return 0;
 }
 
-/* VIEW is what D looked at, or NULL: there is no memory for it. */
+/* VIEW is what D looked at; NULL: there is no memory for it. */
 static void recorders_tell_decision(struct recorders *r, const struct home_decision *d,
 				    const struct view_file *view)
 {
@@ -224,7 +229,7 @@ static struct recording_measured measured_of(const struct job_report *report)
 {
 	double wall = (double)report->wall_ms;
 
-	/* Of a job whose shim died only the two ends are known. */
+	/* Only the two ends are known of a job whose shim died. */
 	if (wall == 0 && report->cpu_ms > 0 && report->end_ns > report->start_ns)
 		wall = (double)(report->end_ns - report->start_ns) / 1e6;
 	return (struct recording_measured){

@@ -19,16 +19,16 @@
 #define RECORDERS_MAX	  8
 #define RECORDERS_BACKLOG (8u << 20) /* bytes that may wait for a client */
 
-/* So many clients record.  The request is record_request (front.h). */
+/* The most clients that may record.  The request is record_request (front.h). */
 size_t recorders_count(const struct front *front);
-/* CLIENT sends no more: it gets the end line. */
+/* CLIENT sends no more, so it gets the end line. */
 void recorders_end(struct front *front, const struct client *client);
 /* CLIENT is gone. */
 void recorders_forget(struct front *front, const struct client *client);
 /* A period has ended: the nodes that have told something new. */
 void recorders_period(struct front *front);
 void recorders_decided(struct front *front, const struct home_decision *d);
-/* A job that was submitted here ended; FROM: the node where. */
+/* Call it when a job that was submitted here has ended; FROM is the node where it ran. */
 void recorders_finished(struct front *front, const char *from, const struct job_report *report);
 /* The agent stops: everybody gets the end line. */
 void recorders_stop(struct front *front);

@@ -32,7 +32,7 @@ void request_limit_charge(struct request_limit *rates, uid_t uid, uint32_t per_s
 		return;
 	r = request_limit_find(rates, uid, per_s, now_ns);
 	r->tokens -= (double)(cost_ns - FREE_NS) / 1e6 * REQUEST_LIMIT_OF_MS * per_s / 5000;
-	if (r->tokens < -(double)per_s) /* bounds the debt: it is paid after one second */
+	if (r->tokens < -(double)per_s) /* bounds the debt, so that it is paid after one second */
 		r->tokens = -(double)per_s;
 }
 

@@ -29,8 +29,8 @@ struct request_limit {
 };
 
 /*
- * True: UID may ask now.  Root always may, and with PER_S 0 everybody.  NOW_NS: any clock that
- * never goes back.
+ * Returns true if UID may ask now.  Root always may, and with PER_S 0 everybody.  NOW_NS: any clock
+ * that never goes back.
  */
 bool request_limit_take(struct request_limit *rates, uid_t uid, uint32_t per_s, uint64_t now_ns);
 

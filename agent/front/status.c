@@ -10,7 +10,7 @@
 #include "user/clock.h"
 #include "user/utf8.h"
 
-/* True: every user of this node may see the setting KEY; others may be for root alone. */
+/* Returns true if every user of this node may see the setting KEY; others may be for root alone. */
 static bool is_open(const char *key)
 {
 	static const char *const open[] = {"name",    "listen",	   "address",	   "port",

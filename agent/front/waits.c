@@ -33,9 +33,9 @@ static void waits_take(void *arg, const struct journal_job *job)
 }
 
 /*
- * True: C got its answer.  Otherwise JOB gets the full name of the job it waits for, and LOST tells
- * whether that was lost and may be run again.  NOW: the client asks for the state and does not
- * wait.
+ * Returns true if C got its answer.  Otherwise JOB gets the full name of the job it waits for, and
+ * LOST tells whether that was lost and may be run again.  NOW: the client asks for the state and
+ * does not wait.
  */
 static bool waits_answered(struct front *front, struct client *c, char job[SPEC_JOB_MAX],
 			   bool *lost, bool now)

@@ -85,7 +85,10 @@ static int look_through(int at, const char *name, bool in_memory, struct stat *s
 	return -EAGAIN;
 }
 
-/* THEIRS: cannot be judged from here.  LINK: a link of root's, whose text is to be followed. */
+/*
+ * THEIRS: the link cannot be judged from here.  LINK: root made the link, and its text must be
+ * followed.
+ */
 #define THEIRS	  1
 #define LINK	  2
 #define LINKS_MAX 40 /* the kernel's limit */
@@ -182,7 +185,7 @@ static int go(struct way *way, const struct account *user, bool in_memory, struc
 	return rc == LINK ? admission_turn(way, text, in_memory, st) : rc;
 }
 
-/* Checks every directory on the way, then PATH itself.  0, THEIRS or negative errno. */
+/* Checks every directory on the way, then PATH itself.  Returns 0, THEIRS or negative errno. */
 static int admission_walk(const char *path, const struct account *user, bool in_memory,
 			  struct stat *st)
 {
@@ -238,8 +241,9 @@ bool admission_paths(const struct job_order *o, const struct account *user, atom
 	atomic_store(at, ADMISSION_AT_EXECUTABLE);
 	rc = admission_walk(o->executable, user, false, &st);
 	/*
-	 * An executable that exists but cannot be executed fails as at home: exec says so, 126.  So
-	 * does a missing one at a node that the user named (127): no other node is to be tried.
+	 * An executable that exists but cannot be executed fails as at home: exec reports status
+	 * 126.  At a node that the user named, a missing one fails so too, with 127, because no
+	 * other node must be tried.
 	 */
 	if (rc < 0 && !o->forced)
 		admission_refuse(v, "path-missing", "executable %.120s: %s", o->executable,

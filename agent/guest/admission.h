@@ -47,7 +47,10 @@ bool admission_user(const struct job_order *order, bool accepts_jobs, struct acc
 enum { ADMISSION_AT_CWD, ADMISSION_AT_EXECUTABLE };
 bool admission_paths(const struct job_order *order, const struct account *user, atomic_int *at,
 		     struct admission_verdict *verdict);
-/* True: the paths exist, and the kernel knew without asking a disk or a server.  Never waits. */
+/*
+ * Returns true if the paths exist, and the kernel knew without asking a disk or a server.  Never
+ * waits.
+ */
 bool admission_paths_in_memory(const struct job_order *order, const struct account *user);
 /* Third step: what the job would do to this node, whose vector is OWN. */
 bool admission_loads(const struct job_order *order, const struct iocom_vector *own,

@@ -241,7 +241,7 @@ static void leash_ready(void *arg, uint32_t events)
 	}
 }
 
-/* Where that cannot be, the chores ask its shim for another leash. */
+/* If that is impossible, the chores ask its shim for another leash. */
 static void watch_leash(struct guest *guest, struct job *job, int leash)
 {
 	int rc;

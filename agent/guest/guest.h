@@ -34,8 +34,8 @@ struct guest_ports {
 	void (*sample)(void *arg);  /* reads the monitor now */
 	void (*changed)(void *arg); /* the load may have changed significantly: check and publish */
 	/*
-	 * Opens a job's credential like credential_open (spec.h).  0; -EHOSTDOWN; others with the
-	 * sentence.
+	 * Opens a job's credential like credential_open (spec.h).  Returns 0; -EHOSTDOWN; others
+	 * with the reason in ERR.
 	 */
 	int (*credential)(void *arg, struct credential *credential, const char *text,
 			  struct iocom_err *err);
@@ -64,9 +64,9 @@ struct guest_watch {
 	struct guest_watch *next;
 };
 
-/* 0 or -ENOMEM.  The configuration is copied; what it points to is borrowed. */
+/* Returns 0 or -ENOMEM.  The configuration is copied; what it points to is borrowed. */
 int guest_new(struct guest **guest, const struct guest_config *config, struct iocom_err *err);
-/* Takes over the jobs of an earlier agent.  0 or negative errno with the sentence. */
+/* Takes over the jobs of an earlier agent.  Returns 0 or negative errno with the reason in ERR. */
 int guest_recover(struct guest *guest, struct iocom_err *err);
 /* The agent is ready: a spare shim starts soon. */
 void guest_begin(struct guest *guest);
@@ -92,7 +92,8 @@ int guest_on_kill(void *guest, const struct peer_request *request, uint64_t tick
 
 /*
  * Handle a job stream's FRAME_START and FRAME_ATTACH.  LOCAL: the client as the kernel tells it, or
- * NULL (then the credential decides).  0: FD is taken; negative errno with the sentence.
+ * NULL (then the credential decides).  Returns 0: FD is taken; negative errno with the reason in
+ * ERR.
  */
 int guest_start(void *guest, int fd, const void *payload, uint32_t length,
 		const struct ucred *local, struct iocom_err *err);
@@ -106,11 +107,11 @@ void guest_settle(struct guest *guest);
 /* The port through which the pulse sees the jobs. */
 struct pulse_jobs guest_pulse_jobs(struct guest *guest);
 /*
- * Finds the job and user that a cgroup belongs or belonged to; JOB and UID may be NULL.  0 or
- * -ENOENT.
+ * Finds the job and user that a cgroup belongs or belonged to; JOB and UID may be NULL.  Returns 0
+ * or -ENOENT.
  */
 int guest_whose(const struct guest *guest, uint64_t cgroup_id, const char **job, uid_t *uid);
-/* True: JOB runs here as far as we know, but its shim does not answer. */
+/* Returns true if JOB runs here as far as we know, but its shim does not answer. */
 bool guest_is_late(const struct guest *guest, const char *job);
 
 /* Fill levels, for lists of limits. */

@@ -60,7 +60,10 @@ static bool leaves_too_many(struct guest *guest, uid_t uid)
 	return guest_leaving_of(guest, uid) >= guest->base->set->user_jobs_max;
 }
 
-/* True: there is a place.  No user may take all places of a node; some are reserved for root. */
+/*
+ * Returns true if there is a place.  No user may take all places of a node; some are reserved for
+ * root.
+ */
 static bool has_place(struct guest *guest, const struct job_order *order, struct peer_grant *g)
 {
 	unsigned uid = (unsigned)order->uid, most = guest->base->set->user_jobs_max;
@@ -83,7 +86,7 @@ static bool has_place(struct guest *guest, const struct job_order *order, struct
 	return false;
 }
 
-/* True: a job of this id is here already, and G says what that means. */
+/* Returns true if a job of this id is here already, and G says what that means. */
 static bool guest_admit_is_known(const struct guest *guest, const struct job_order *order,
 				 struct peer_grant *g)
 {
@@ -147,7 +150,9 @@ static void paths_seen(void *arg, const struct job_order *order,
 	free(w);
 }
 
-/* 0: PATHS_SEEN was called or will be: a thread is used only if the check may have to wait. */
+/*
+ * Returns 0: PATHS_SEEN was called or will be: a thread is used only if the check may have to wait.
+ */
 static int ask_paths(struct guest *guest, const struct job_order *order, struct account *user,
 		     uint64_t ticket)
 {

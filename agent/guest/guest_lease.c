@@ -61,7 +61,10 @@ static void guest_lease_answered(void *arg, int rc, const struct peer_answer *an
 		log_write(guest->base->log, LOG_L_INFO,
 			  "the lease of job %s is not renewed yet: %s", q->job, why);
 	} else if (answer->ok) {
-		/* From when it was asked: home counts from later.  The shim may have more. */
+		/*
+		 * Our copy of the lease begins when we asked, but home's begins later, and the shim
+		 * may have more.
+		 */
 		until_ns = q->asked_ns + job->order.lease_ms * CLOCK_NS_PER_MS;
 		if (until_ns > job->lease.until_ns)
 			job->lease.until_ns = until_ns;
@@ -118,7 +121,7 @@ void guest_lease_told(struct job *job, const struct launch_event *said)
 		job->lease.until_ns = said->lease_until_ms * CLOCK_NS_PER_MS;
 }
 
-/* True: we must ask home, because the shim does not, or could not for half a lease. */
+/* Returns true if we must ask home, because the shim does not, or could not for half a lease. */
 static bool guest_lease_is_ours(const struct job *job, uint64_t now)
 {
 	uint64_t lease_ns = job->order.lease_ms * CLOCK_NS_PER_MS;

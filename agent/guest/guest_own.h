@@ -70,7 +70,8 @@ uint64_t guest_spool_quota(struct guest *guest, uid_t uid, uint64_t wanted);
  */
 void guest_forget(struct guest *guest, const char *job, uid_t uid);
 /*
- * How many shims of UID's ended jobs there are: they serve their clients for as long as those wish.
+ * Returns how many shims of UID's ended jobs there are: they serve their clients for as long as
+ * those wish.
  */
 size_t guest_leaving_of(struct guest *guest, uid_t uid);
 /* Calls guest_forget for jobs whose shims were still busy with their clients. */

@@ -117,7 +117,7 @@ static struct job *jobs_owner(const struct jobs *jobs, struct sample_names *name
 	return NULL;
 }
 
-/* For how long since the last reading the job ran. */
+/* Returns for how long the job ran since the last reading. */
 static double ran_ms(const struct job *job, const struct monitor_sample *sample)
 {
 	uint64_t from = sample->time_ns - sample->elapsed_ns, to = sample->time_ns;

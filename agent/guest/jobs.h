@@ -46,7 +46,7 @@ struct job {
 	bool busy;		 /* its shim lives but could not be asked for its leash yet */
 	uint8_t tells;		 /* how often home was told of the start; at JOBS_TELLS we stop */
 	bool unwritten;		 /* JOB_ENDED, but the journal could not take it yet */
-	bool due;		 /* its end is to be reported in this round */
+	bool due;		 /* the job's end must be reported in this round */
 	struct launch_event end; /* JOB_ENDED */
 	bool lost;
 	struct {
@@ -91,8 +91,8 @@ struct job *jobs_find(const struct jobs *jobs, const char *job);
 /* Counts UID's jobs here, including leases, without ended ones. */
 size_t jobs_of(const struct jobs *jobs, uid_t uid);
 /*
- * Finds the job and user that a cgroup belongs or belonged to; JOB and UID may be NULL.  0 or
- * -ENOENT.
+ * Finds the job and user that a cgroup belongs or belonged to; JOB and UID may be NULL.  Returns 0
+ * or -ENOENT.
  */
 int jobs_whose(const struct jobs *jobs, uint64_t cgroup_id, const char **job, uid_t *uid);
 /*
@@ -109,7 +109,10 @@ uint64_t jobs_sampled(struct jobs *jobs, struct sample_names *names,
 void jobs_fini(struct jobs *jobs);
 /* Ends the period and smooths the measured rates. */
 void jobs_period(struct jobs *jobs, double elapsed_ms);
-/* The jobs as the vector counts them, malloc'ed (NULL: none, or no memory); N: how many. */
+/*
+ * Returns the jobs as the vector counts them, malloc'ed (NULL: none, or no memory); N is their
+ * number.
+ */
 struct vector_job *jobs_vector(const struct jobs *jobs, size_t *n);
 
 /* Fills OUT: how JOB ended and what it used. */

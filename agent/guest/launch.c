@@ -160,7 +160,7 @@ void launch_spare_drop(struct launch_spare *spare)
 	launch_shims_close(&spare->shims);
 }
 
-/* Gives the spare its order; its leash becomes the job's.  0 or negative errno. */
+/* Gives the spare its order; its leash becomes the job's.  Returns 0 or negative errno. */
 static int use_spare(struct launch_spare *spare, const int fds[SPARE_FDS], pid_t *shim, int *leash)
 {
 	union {

@@ -83,19 +83,21 @@ struct launch_event {
 	enum launch_event_type type;
 	char job[SPEC_JOB_MAX];
 	pid_t pid;
-	uint64_t cgroup_id;	 /* of STARTED */
-	uint64_t lease_until_ms; /* of STARTED, CLOCK_BOOTTIME; 0: none, or an older shim */
-	bool renews;		 /* of STARTED: the shim itself asks home */
-	uint8_t kind;	/* FRAME_EXIT kinds: 0 exited, 1 signalled, 2 exec failed, 3 iocom failed */
-	uint32_t value; /* of kind 3: LAUNCH_NEVER, or 255: outcome unknown, or lease over */
+	uint64_t cgroup_id; /* of STARTED */
+	/* STARTED: end of the lease, CLOCK_BOOTTIME; 0: no lease, or an older shim */
+	uint64_t lease_until_ms;
+	bool renews;  /* STARTED: the shim itself asks home */
+	uint8_t kind; /* FRAME_EXIT kinds: 0 exited, 1 signalled, 2 exec failed, 3 iocom failed */
+	/* kind 3: LAUNCH_NEVER, or 255: the outcome is unknown, or the lease is over */
+	uint32_t value;
 	uint64_t end_ns;  /* CLOCK_REALTIME */
 	uint64_t wall_ms; /* start to end */
 	uint64_t max_rss_kb;
 	char text[256];
 };
 /*
- * Reads one event without blocking.  0; -EAGAIN none now; -EPIPE the shim is gone, or has closed
- * the leash; -EBADMSG; -EPROTONOSUPPORT it speaks a later version (leash_wire.h).
+ * Reads one event without blocking.  Returns 0; -EAGAIN none now; -EPIPE the shim is gone, or has
+ * closed the leash; -EBADMSG; -EPROTONOSUPPORT it speaks a later version (leash_wire.h).
  */
 int launch_read(int leash, struct launch_event *event);
 /* Tells the shim that its job's lease lasts until UNTIL_MS (CLOCK_BOOTTIME); 0: it is over. */
@@ -125,9 +127,9 @@ int launch_recover(const char *jobs_dir, const char *run_dir,
 		   int (*found)(void *arg, const struct launch_found *f), void *arg,
 		   struct iocom_err *err);
 /*
- * The same for one job whose shim was busy, or for which launch_read returned -EPIPE without an
- * exit before (the shim was killed).  Kills what is left of the job if its shim is dead, and fills
- * F.  Does not block.  0; -ENOENT no such job; other negative errno.
+ * Does the same for one job whose shim was busy, or for which launch_read returned -EPIPE without
+ * an exit before (the shim was killed).  Kills what is left of the job if its shim is dead, and
+ * fills F.  Does not block.  Returns 0; -ENOENT no such job; other negative errno.
  */
 int launch_outcome(const char *jobs_dir, const char *run_dir, const char *job,
 		   struct launch_found *f);
@@ -143,8 +145,8 @@ void launch_kill(const char *scope_cgroup, const char *job);
 int64_t launch_forget(const char *jobs_dir, const char *run_dir, const char *job);
 /*
  * Hands STREAM, the connection of a client with the request ASK (packed: user/attach.h), to the
- * job's shim, which answers there; the caller still closes its own copy.  0; -ESRCH no shim lives;
- * other negative errno.
+ * job's shim, which answers there; the caller still closes its own copy.  Returns 0; -ESRCH no shim
+ * lives; other negative errno.
  */
 int launch_attach(const char *run_dir, const char *job, const void *ask, size_t length, int stream);
 /*
@@ -155,7 +157,7 @@ int launch_attach(const char *run_dir, const char *job, const void *ask, size_t 
 int launch_replay(const char *shim_path, const char *scope, const char *jobs_dir, const char *slot,
 		  uid_t uid, const void *ask, size_t length, int stream, int *leash,
 		  struct iocom_err *err);
-/* Reads the job's owner from its record.  0, -ENOENT. */
+/* Reads the job's owner from its record.  Returns 0, -ENOENT. */
 int launch_owner(const char *jobs_dir, const char *job, uid_t *uid);
 /*
  * Asks the job's shim through its control socket to send a signal.  A non-blocking descriptor for

@@ -121,7 +121,7 @@ int launch_signal_answer(int fd)
 
 /*
  * Takes over the leash of a living shim.  Waits until UNTIL_NS for its answer, the event "started";
- * a later answer is the first event on the leash.  0 or negative errno.
+ * a later answer is the first event on the leash.  Returns 0 or negative errno.
  */
 static int take_leash(const char *run_dir, uint64_t until_ns, struct launch_found *f)
 {

@@ -87,7 +87,7 @@ static int become_shim(void *arg)
 	return 127;
 }
 
-/* Calls clone3; its child runs become_shim(BIRTH).  The pid, or negative errno. */
+/* Calls clone3; its child runs become_shim(BIRTH).  Returns the pid, or negative errno. */
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 static pid_t clone_shim(struct clone_args *args, struct birth *birth)
 {
@@ -157,7 +157,7 @@ static int spawn_into(int cgroup, const char *program, char *const argv[], const
 	return rc;
 }
 
-/* The same in the cgroup that SHIMS keeps open; that may have been removed meanwhile. */
+/* Does the same in the cgroup that SHIMS keeps open, which may have been removed meanwhile. */
 static int spawn_known(struct launch_shims *shims, const char *program, char *const argv[],
 		       const char *scope, const int *fds, size_t n, pid_t *pid)
 {

@@ -51,7 +51,9 @@ size_t paths_count(const struct paths *paths, size_t *late)
 	return paths ? paths->count : 0;
 }
 
-/* How many of UID's questions are in the list from FIRST on; LATE: how many of them hang. */
+/*
+ * Returns how many of UID's questions are in the list from FIRST on; LATE: how many of them hang.
+ */
 static unsigned paths_count_of(const struct question *first, uid_t uid, unsigned *late)
 {
 	unsigned n = 0;
@@ -64,7 +66,7 @@ static unsigned paths_count_of(const struct question *first, uid_t uid, unsigned
 	return n;
 }
 
-/* How many checks hang, counting at most PATHS_LATE_OF_USER per user. */
+/* Returns how many checks hang, counting at most PATHS_LATE_OF_USER per user. */
 static unsigned late_of_all(const struct paths *paths)
 {
 	unsigned n = 0, same;

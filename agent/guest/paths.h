@@ -29,11 +29,12 @@ typedef void (*paths_done)(void *arg, const struct job_order *order,
 int paths_new(struct paths **paths, struct loop *loop);
 /* Refuses the checks under way.  NULL is fine. */
 void paths_free(struct paths *paths);
-/* How many checks are under way; LATE: how many of them hang. */
+/* Returns how many checks are under way; LATE: how many of them hang. */
 size_t paths_count(const struct paths *paths, size_t *late);
 /*
- * Checks ORDER's paths as USER.  Takes what USER holds.  DONE is called once, from the loop.  0;
- * -EBUSY: too many hang already, -EDQUOT: too many of this user; -EAGAIN no thread, -ENOMEM.
+ * Checks ORDER's paths as USER.  Takes what USER holds.  DONE is called once, from the loop.
+ * Returns 0; -EBUSY: too many hang already, -EDQUOT: too many of this user; -EAGAIN no thread,
+ * -ENOMEM.
  */
 int paths_ask(struct paths *paths, const struct job_order *order, struct account *user,
 	      paths_done done, void *arg);

@@ -53,7 +53,7 @@ static struct replays *replays_table(struct guest *guest)
 	return guest->replays;
 }
 
-/* True: R still works. */
+/* Returns true if R still works. */
 static bool replays_busy(const struct guest *guest, const struct replay *r)
 {
 	char place[PLACE_MAX];
@@ -66,7 +66,9 @@ static bool replays_busy(const struct guest *guest, const struct replay *r)
 	return process_slot_holder(place, &pid, &uid) > 0;
 }
 
-/* A free entry for UID, unless UID has too many: one user cannot keep the others out. */
+/*
+ * Returns a free entry for UID, or NULL if UID has too many: one user cannot keep the others out.
+ */
 static struct replay *free_for(struct guest *guest, uid_t uid)
 {
 	struct replay *found = NULL;

@@ -16,11 +16,11 @@
 void replays_recover(struct guest *guest);
 /*
  * Starts a replay that answers UID's packed ASK on FD, which is taken on 0.  Negative errno with
- * the sentence.
+ * the reason in ERR.
  */
 int replays_start(struct guest *guest, const void *ask, size_t length, int fd, uid_t uid,
 		  struct iocom_err *err);
-/* How many replays run. */
+/* Returns how many replays run. */
 size_t replays_count(const struct guest *guest);
 /* Closes our leashes of the replays, which go on. */
 void replays_stop(struct guest *guest);

@@ -16,9 +16,9 @@
 typedef void (*signals_done)(void *arg, int rc, const char *why);
 
 /*
- * Sends SIGNAL to JOB, which runs here, for UID.  0: DONE is called later; negative errno with the
- * sentence: -ESRCH, -EPERM it is another user's job, -EAGAIN too many signals wait.  SIGNAL 0 only
- * asks whether JOB runs: DONE is not called.
+ * Sends SIGNAL to JOB, which runs here, for UID.  Returns 0: DONE is called later; negative errno
+ * with the reason in ERR: -ESRCH, -EPERM it is another user's job, -EAGAIN too many signals wait.
+ * SIGNAL 0 only asks whether JOB runs: DONE is not called.
  */
 int signals_send(struct guest *guest, const char *job, uid_t uid, int signal, signals_done done,
 		 void *arg, struct iocom_err *err);

@@ -28,7 +28,7 @@ void spool_quota_users_free(struct spool_quota_users *users);
 struct spool_quota_limits {
 	uint32_t jobs;	    /* how many jobs are kept */
 	uint64_t oldest_ns; /* kept jobs ended after this (CLOCK_REALTIME) */
-	uint64_t bytes;	    /* of all kept jobs together */
+	uint64_t bytes;	    /* bytes of all kept jobs together */
 	uint64_t of_one;    /* per user; root is exempt */
 	/* This user has less, because the rest is needed for running jobs; 0: there is none. */
 	uid_t uid;
@@ -39,13 +39,14 @@ struct spool_quota_sum {
 	uint64_t jobs, bytes;	/* kept */
 	uint64_t removed_jobs;	/* removed jobs */
 	uint64_t removed_bytes; /* their output */
-	uint64_t removed_share; /* of removed_jobs: only for the user's share */
+	/* how many of removed_jobs were removed only for the user's share */
+	uint64_t removed_share;
 };
 
 /*
  * Removes from JOBS_DIR what exceeds LIMITS, and records without output whose shim is gone.  Jobs
  * for which LIVE is true stay.  USERS, if not NULL, gets the kept bytes per user; its old content
- * is replaced, and the caller frees it.  0 or negative errno.
+ * is replaced, and the caller frees it.  Returns 0 or negative errno.
  */
 int spool_quota_prune(const char *jobs_dir, const char *run_dir,
 		      const struct spool_quota_limits *limits,

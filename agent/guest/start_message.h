@@ -14,7 +14,10 @@ struct start_message {
 	struct spec spec;
 };
 
-/* Copies what it needs of PAYLOAD.  0; negative errno with the sentence, and nothing to free. */
+/*
+ * Copies what it needs of PAYLOAD.  Returns 0; negative errno with the reason in ERR, and nothing
+ * to free.
+ */
 int start_message_unpack(struct start_message *message, const void *payload, uint32_t length,
 			 struct iocom_err *err);
 void start_message_free(struct start_message *message);

@@ -10,8 +10,8 @@
 #define ENTRY_MAX 256
 
 /*
- * True: USER is in the group.  An unknown group has no members.  DOUBT: the result if the lookup
- * fails.
+ * Returns true if USER is in the group.  An unknown group has no members.  DOUBT: the result if the
+ * lookup fails.
  */
 static bool in_group(const struct users_policy *policy, const struct account *user,
 		     const char *name, bool doubt)

@@ -28,7 +28,7 @@ struct users_policy {
 	void *arg;
 };
 
-/* True: USER's jobs may run.  False: WHY names the setting that denies it. */
+/* Returns true if USER's jobs may run; otherwise WHY names the setting that denies it. */
 bool users_may(const struct users_policy *policy, const struct account *user, char *why,
 	       size_t size);
 

@@ -28,8 +28,9 @@ struct view_decision;
 
 struct home_ports {
 	void *arg;
-	void (*own_vector)(void *arg, struct iocom_vector *own); /* as of now, with all leases */
-	/* True: the local munged does not answer, so every node looks silent. */
+	/* fills OWN with the vector as of now, with all leases */
+	void (*own_vector)(void *arg, struct iocom_vector *own);
+	/* Returns true if the local munged does not answer, so every node looks silent. */
 	bool (*mute)(void *arg);
 	peers_asker ask;
 	void *ask_arg;
@@ -49,7 +50,7 @@ struct home_config {
 struct home_decision {
 	const struct job_order *order;
 	const struct rules_request *request;
-	const struct cluster_view *view; /* as it was decided on */
+	const struct cluster_view *view; /* the view on which the decision was made */
 	uint64_t seed;
 	const struct view_decision *decision;
 	bool run; /* the job was submitted, not only asked about */
@@ -60,15 +61,20 @@ struct home_watch {
 	void (*decided)(void *arg, const struct home_decision *decision);
 	/* A job that was submitted here ended at node FROM. */
 	void (*finished)(void *arg, const char *from, const struct job_report *report);
-	/* The journal has the end of JOB; NULL: of several that never started. */
+	/*
+	 * Called when the journal has the end of JOB; NULL: the end of several jobs that never
+	 * started.
+	 */
 	void (*ended)(void *arg, const char *job);
 	void *arg;
 	struct home_watch *next;
 };
 
-/* 0 or -ENOMEM.  The configuration is copied; what it points to is borrowed. */
+/* Returns 0 or -ENOMEM.  The configuration is copied; what it points to is borrowed. */
 int home_new(struct home **home, const struct home_config *config, struct iocom_err *err);
-/* Loads the leases that an earlier agent gave.  0 or negative errno with the sentence. */
+/*
+ * Loads the leases that an earlier agent gave.  Returns 0 or negative errno with the reason in ERR.
+ */
 int home_load(struct home *home, struct iocom_err *err);
 void home_free(struct home *home);
 /* WATCH is the caller's and stays until home_free. */
@@ -85,7 +91,7 @@ typedef void (*home_placed)(void *arg, json_t *answer, const char *why);
 /* Decides REQUEST (borrowed) of UID and, if it is to run, finds a place for it. */
 void home_place(struct home *home, uid_t uid, const msgpack_object *request, home_placed placed,
 		void *arg);
-/* The client of ARG left: PLACED is not called. */
+/* Call it when the client of ARG has left: PLACED is not called. */
 void home_forget(struct home *home, const void *arg);
 
 /* --- questions of guests ----------------------------------------------------- */
@@ -98,15 +104,15 @@ int home_on_done(void *home, const struct peer_request *request, uint64_t ticket
 int home_on_renew(void *home, const struct peer_request *request, uint64_t ticket,
 		  struct peer_answer *answer);
 /*
- * Handles a shim's renewal (FRAME_RENEW's payload); ANSWER is FRAME_RENEWED's.  0; negative errno
- * with the sentence: no shim of a job with a lease from here sent it, or it is a replay.
+ * Handles a shim's renewal (FRAME_RENEW's payload); ANSWER is FRAME_RENEWED's.  Returns 0; negative
+ * errno with the reason in ERR: no shim of a job with a lease from here sent it, or it is a replay.
  */
 int home_renew(void *home, const void *payload, uint32_t length, uint8_t answer[RENEWAL_ANSWER],
 	       struct iocom_err *err);
 
 /* --- what others may know ---------------------------------------------------- */
 
-/* True: JOB was lost so recently that the waiting `iocom run` may still restart it. */
+/* Returns true if JOB was lost so recently that the waiting `iocom run` may still restart it. */
 bool home_may_follow(const struct home *home, const char *job);
 
 struct home_counts {

@@ -22,7 +22,7 @@ struct lease_held *lease_find(const struct home *home, const char *job)
 	return l;
 }
 
-/* SECRET: its shim's secret, or NULL. */
+/* SECRET is the secret of the job's shim, or NULL. */
 static int hold(struct home *home, const char *job, uint32_t lease_ms, const uint8_t *secret)
 {
 	struct lease_held *l = lease_find(home, job);

@@ -34,33 +34,36 @@ int lease_load(struct home *home, struct iocom_err *err);
 void lease_unload(struct home *home);
 /*
  * Begins a lease: ORDER's job is attempt NUMBER of FIRST; LOST is the attempt before, which is no
- * longer renewed, or "".  ORDER gets the secret for its renewals.  0; negative errno: the job must
- * not run.
+ * longer renewed, or "".  ORDER gets the secret for its renewals.  Returns 0; negative errno: the
+ * job must not run.
  */
 int lease_begin(struct home *home, struct job_order *order, const char *first, uint32_t number,
 		uint32_t restarts, const char *lost, struct iocom_err *err);
 /*
  * JOB has a place: fences LOST for good before anybody can start JOB, so that a crash between the
- * two loses the job but never doubles it.  0; -ESTALE another attempt has taken its place.
+ * two loses the job but never doubles it.  Returns 0; -ESTALE another attempt has taken its place.
  */
 int lease_fence(struct home *home, const char *lost, const char *job, struct iocom_err *err);
-/* ORDER's job was placed at another node: its lease begins now.  0 or -ENOMEM. */
+/* ORDER's job was placed at another node: its lease begins now.  Returns 0 or -ENOMEM. */
 int lease_placed(struct home *home, const struct job_order *order);
-/* Renews JOB's lease for node FROM.  0; -ESTALE with the sentence: fenced, or not our lease. */
+/*
+ * Renews JOB's lease for node FROM.  Returns 0; -ESTALE with the reason in ERR: fenced, or not our
+ * lease.
+ */
 int lease_renew(struct home *home, const char *from, const char *job, struct iocom_err *err);
 /* Drops leases that are over, margin included: they are never renewed.  Once a second. */
 void lease_expire(struct home *home);
 /* Ends JOB's lease, because JOB is over. */
 void lease_ended(struct home *home, const char *job);
-/* Answers UID's client that asks what to do about JOB.  0, or negative errno with the sentence. */
+/*
+ * Answers UID's client that asks what to do about JOB.  Returns 0, or negative errno with the
+ * reason in ERR.
+ */
 int lease_again(struct home *home, uid_t uid, const char *job, struct lease_answer *answer,
 		struct iocom_err *err);
-/* The answer for the client: when to ask again, or how the job ended. */
+/* Makes the answer for the client: when to ask again, or how the job ended. */
 json_t *lease_answer_json(const struct lease_answer *answer);
-/*
- * The answer to a client that wants only NODE, which is silent; the client decides how long it
- * waits.
- */
+/* Answers a client that wants only NODE, which is silent; the client decides how long it waits. */
 json_t *lease_silent_json(const struct home *home, const char *node);
 
 #endif

@@ -18,11 +18,12 @@ struct home {
 	struct journal *journal;
 	struct profile_store *profiles;
 	const struct matrix *matrix;
-	struct cluster_view *view; /* of the matrix: what decisions look at */
+	struct cluster_view *view; /* the view of the matrix, which decisions look at */
 	const struct skews *skews;
 	uint64_t job_sequence;
-	struct place *places;	   /* decisions under way */
-	struct lease_held *leases; /* of restartable jobs submitted here (leases.h) */
+	struct place *places; /* decisions under way */
+	/* leases of restartable jobs that were submitted here (leases.h) */
+	struct lease_held *leases;
 	size_t nleases;
 	struct home_watch *watches;
 };
@@ -33,8 +34,8 @@ void home_tell_finished(const struct home *home, const char *from, const struct 
 void home_tell_ended(const struct home *home, const char *job);
 
 /*
- * Records the end of the job in REPORT at NODE.  0; -EACCES: the job is not placed there; the
- * journal's errors.
+ * Records the end of the job in REPORT at NODE.  Returns 0; -EACCES: the job is not placed there;
+ * the journal's errors.
  */
 int home_ended(struct home *home, const char *node, const struct job_report *report);
 

@@ -43,7 +43,7 @@ void home_forget(struct home *home, const void *arg)
 			p->placed = NULL;
 }
 
-/* The client hears, if it is still there; ANSWER is taken. */
+/* Answers the client if it is still there; takes ANSWER. */
 static void place_tell(struct place *p, json_t *answer, const char *why)
 {
 	home_placed placed = p->placed;
@@ -55,7 +55,7 @@ static void place_tell(struct place *p, json_t *answer, const char *why)
 		placed(p->placed_arg, answer, answer ? NULL : why);
 }
 
-/* Writes the decision to the job's row.  Returns 0 or negative errno with the sentence. */
+/* Writes the decision to the job's row.  Returns 0 or negative errno with the reason in ERR. */
 static int place_keep(struct place *p, const char *node, struct iocom_err *err)
 {
 	json_t *row = placement_json(&p->placement, PLACEMENT_ROW);
@@ -84,7 +84,7 @@ static void keep_decision(struct place *p)
 		base_journal_failed(p->home->base, &err);
 }
 
-/* The submission came to nothing: home's journal says why. */
+/* Ends a submission that got no place; home's journal says why. */
 static void place_give_up(struct place *p, const char *why)
 {
 	struct home *home = p->home;
@@ -120,7 +120,7 @@ void place_stop(struct home *home)
 
 /* --- the decision -------------------------------------------------------------- */
 
-/* What the target compares with: home's own load with the job, as far as it decided. */
+/* The load that the target compares with: home's own load with the job, if that load decided. */
 static void left_sides(struct place *p, const struct rules_plan *plan)
 {
 	const struct iocom_vector *own = cluster_view_vector(p->home->view, 0);
@@ -166,7 +166,7 @@ static int place_take_plan(struct place *p, const struct view_decision *decision
 	return plan ? plan_record_take(&p->placement.plan, plan) : -ENOMEM;
 }
 
-/* Everything that the decision looked at, as a document; NULL: no memory. */
+/* Returns everything that the decision looked at, as a document; NULL: there is no memory. */
 static json_t *place_view_json(const struct place *p, uint64_t now)
 {
 	struct view_file file;
@@ -181,7 +181,7 @@ static json_t *place_view_json(const struct place *p, uint64_t now)
 	return document;
 }
 
-/* What the decision says and looked at. */
+/* Copies the decision's explanation and the nodes that it looked at. */
 static int place_answer(struct place *p, const struct view_decision *decision, uint64_t now,
 			struct iocom_err *err)
 {
@@ -203,7 +203,7 @@ static int place_answer(struct place *p, const struct view_decision *decision, u
 	return rc ? iocom_err_set(err, rc, "out of memory") : 0;
 }
 
-/* DECISION is to be freed in any case. */
+/* Decides.  The caller frees DECISION in any case. */
 static int place_decide(struct place *p, struct view_decision *decision, struct iocom_err *err)
 {
 	struct home *home = p->home;
@@ -280,7 +280,7 @@ static void place_fill(struct place *p, const char *node, const char *address, u
 	a->munge_socket = base->set->munge_socket;
 }
 
-/* The decision stands: journal, then client. */
+/* Completes a decision: writes the journal, then answers the client. */
 static void placed(struct place *p, const char *node, const char *address, uint16_t port,
 		   const char *nonce)
 {
@@ -303,7 +303,7 @@ static void placed(struct place *p, const char *node, const char *address, uint1
 	place_free(p);
 }
 
-/* Decides, and, where it is to run, the journal has the job and its decision is recorded. */
+/* Makes the decision. If the job is to run, writes it to the journal and records the decision. */
 static int take_decision(struct place *p, struct iocom_err *err)
 {
 	struct view_decision decision = {0};
@@ -335,7 +335,7 @@ static void refused_by(struct place *p, const char *node, const char *reason, co
 {
 	char why[600];
 
-	/* A login whose directory is not there begins in another, as sshd has it. */
+	/* A login whose directory does not exist begins in another directory, as with sshd. */
 	if (p->placement.ask.home_dir && !strcmp(reason, REFUSAL_PATH) &&
 	    strcmp(p->order.cwd, "/") != 0) {
 		strcpy(p->order.cwd, "/");
@@ -357,7 +357,7 @@ static void refused_by(struct place *p, const char *node, const char *reason, co
 		return;
 	}
 	refusal_sentence(node, reason, text, why, sizeof(why));
-	/* One that is cut off now may be heard again: its client asks again. */
+	/* A node that is cut off now may be heard again, so its client asks again. */
 	if (*p->placement.ask.again && p->placed &&
 	    (!strcmp(reason, REFUSAL_SILENT) || !strcmp(reason, REFUSAL_NO_ANSWER)))
 		place_tell(p, lease_silent_json(p->home, p->placement.ask.node), why);
@@ -381,7 +381,7 @@ static void granted_by_other(struct place *p, const char *node, const struct pee
 {
 	const struct matrix_entry *e = matrix_find(p->home->matrix, node);
 
-	if (!e) { /* forgotten while it answered */
+	if (!e) { /* the node was forgotten while it answered */
 		refused_by(p, node, REFUSAL_NO_ANSWER, "has left the cluster");
 		return;
 	}
@@ -410,7 +410,10 @@ static void unanswered(struct place *p, const char *node, int rc, const char *wh
 	const struct matrix_entry *e = matrix_find(p->home->matrix, node);
 	char text[512], skew[PEER_TEXT_MAX];
 
-	/* It does not answer whom it does not believe, and we would not believe it. */
+	/*
+	 * This node does not answer an agent that it does not believe, and we would not believe its
+	 * answer.
+	 */
 	if (skews_say(p->home->skews, node, loop_boot_ns(p->home->base->loop), skew, sizeof(skew)))
 		snprintf(text, sizeof(text), "is not believed: %s", skew);
 	else if (rc == -ETIMEDOUT && e)
@@ -464,7 +467,7 @@ static void try_next(struct place *p)
 	p->at++;
 	snprintf(p->asked, sizeof(p->asked), "%s", node);
 	if (is_own(p, p->asked)) {
-		p->order.lease_ms = 0; /* here we shall know how it ends */
+		p->order.lease_ms = 0; /* the job runs here, so we shall know how it ends */
 		p->order.renews = false;
 		ask_guest(p, p->asked, "", 0);
 		return;
@@ -488,7 +491,7 @@ static bool is_silent(const struct place *p)
 	return *node && !is_own(p, node) && !(e && e->alive);
 }
 
-/* True: the client has its answer, the job is not run again, or not yet. */
+/* Returns true if the client has its answer, because the job is not run again, or not yet. */
 static bool not_again(struct place *p)
 {
 	struct lease_answer answer = {0};
@@ -545,7 +548,10 @@ void home_place(struct home *home, uid_t uid, const msgpack_object *request, hom
 	if (rc) {
 		place_tell(p, NULL, err.text);
 		place_free(p);
-	} else if (!p->placed) { /* it has its answer: not run again, or not yet; or it left */
+		/*
+		 * the client has its answer (the job is not run again, or not yet), or it has left
+		 */
+	} else if (!p->placed) {
 		place_give_up(p, CLIENT_LEFT);
 	} else if (p->placement.ask.run) {
 		try_next(p);

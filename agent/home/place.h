@@ -17,21 +17,25 @@ struct place {
 	struct home *home;
 	home_placed placed; /* NULL: the client has left, or has its answer */
 	void *placed_arg;
-	struct placement placement; /* what is asked, decided and answered */
+	struct placement placement; /* the request, the decision and the answer */
 	struct view_policy policy;
 	struct job_order order;
 	struct rules_request request;
-	uint64_t seed; /* of the decision */
+	uint64_t seed; /* the seed of the decision */
 	char candidates[PLACE_HOPS][IOCOM_NAME_MAX];
-	unsigned ncandidates, at;   /* `at`: the next to be asked; behind the last: home */
-	char asked[IOCOM_NAME_MAX]; /* whose answer is to come */
-	char first[SPEC_JOB_MAX];   /* attempt of a restartable job; "": this one */
+	/* `at`: the next node to ask; behind the last one, home is next */
+	unsigned ncandidates, at;
+	char asked[IOCOM_NAME_MAX]; /* the node whose answer is awaited */
+	/* the first attempt of a restartable job; "": this one is the first */
+	char first[SPEC_JOB_MAX];
 };
 
-/* Fills P from the request REQ of UID.  0 or negative errno with the sentence. */
+/* Fills P from the request REQ of UID.  Returns 0 or negative errno with the reason in ERR. */
 int place_take_request(struct place *p, const msgpack_object *req, uid_t uid,
 		       struct iocom_err *err);
-/* Takes the nodes that P's answer shows of decision D, with their ages NOW.  0 or -ENOMEM. */
+/*
+ * Takes the nodes that P's answer shows of decision D, with their ages NOW.  Returns 0 or -ENOMEM.
+ */
 int place_take_nodes(struct place *p, const struct view_decision *d, uint64_t now);
 
 #endif

@@ -31,7 +31,7 @@ static int place_request_check_node(const struct place *p, struct iocom_err *err
 	if (!*node || !strcmp(node, home->base->set->name))
 		return 0;
 	e = matrix_find(home->matrix, node);
-	if ((e && e->alive) || *p->placement.ask.again) /* it may come back: not_again */
+	if ((e && e->alive) || *p->placement.ask.again) /* the job may come back: not_again */
 		return 0;
 	for (size_t i = 0; i < home->matrix->count; i++) {
 		size_t n = strlen(known);
@@ -40,7 +40,7 @@ static int place_request_check_node(const struct place *p, struct iocom_err *err
 			snprintf(known + n, sizeof(known) - n, ", %s",
 				 matrix_at(home->matrix, i)->vector.name);
 	}
-	/* Every node looks silent then: the fault is here. */
+	/* Without munged every node looks silent, but the fault is on this node. */
 	if (home->ports->mute(home->ports->arg))
 		return iocom_err_set(err, -EHOSTDOWN,
 				     "node '%s' is not heard: munged does not answer on this "

@@ -34,7 +34,7 @@ void job_order_pack(const struct job_order *o, msgpack_sbuffer *out)
 	need_pack(&o->need, &pk);
 }
 
-/* 0 or -EBADMSG; a home of an older build sends no secret. */
+/* Returns 0 or -EBADMSG; a home of an older build sends no secret. */
 static int take_secret(struct job_order *o, const msgpack_object *map)
 {
 	const msgpack_object *secret = unpack_get(map, "lease_secret");

@@ -29,7 +29,7 @@ struct job_order {
 	char cwd[PATH_MAX], executable[PATH_MAX];
 	uint64_t submit_ns;
 	struct need need;
-	uint32_t lease_ms; /* of a restartable job at another node (leases.h); else 0 */
+	uint32_t lease_ms; /* the lease of a restartable job at another node (leases.h); else 0 */
 	bool renews;	   /* its shim renews the lease itself, with the secret */
 	uint8_t secret[RENEWAL_SECRET];
 	double home_io;	 /* L_IO of home with the job, if that decided; else 0 */
@@ -37,7 +37,7 @@ struct job_order {
 };
 
 void job_order_pack(const struct job_order *order, msgpack_sbuffer *out);
-/* 0 or -EBADMSG. */
+/* Returns 0 or -EBADMSG. */
 int job_order_unpack(struct job_order *order, const msgpack_object *map);
 
 #endif

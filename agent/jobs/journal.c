@@ -43,7 +43,7 @@ int journal_home_stale(struct journal *j, uint64_t before_ns)
 	return rc ? rc : sqlite3_changes(j->file.db);
 }
 
-/* Not ended: the end is not known, and a late report has the last word. */
+/* Not ended: the job's end is not known, and a late report decides it. */
 static int lose(struct journal *j, const char *job)
 {
 	return journal_change(
@@ -347,7 +347,7 @@ int journal_nonce(struct journal *j, const char *from, uint64_t id, uint64_t now
 	if (!rc && sqlite3_changes(j->file.db) == 0)
 		return iocom_err_set(err, JOURNAL_E_SEEN, "message %llu of node %s was here before",
 				     (unsigned long long)id, from);
-	/* Those that are over go; most of the time there are none. */
+	/* Removes numbers that have expired; most of the time there are none. */
 	return rc ? rc
 		  : journal_change(j, err, "DELETE FROM nonce WHERE until_s<?1", "i", I(now_s));
 }

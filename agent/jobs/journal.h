@@ -41,17 +41,17 @@ struct journal_job {
 };
 
 /*
- * Opens or creates PATH.  A file of an older layout is copied first and then migrated
- * (database.h).  Returns 0 or negative errno with the sentence.
+ * Opens or creates PATH.  A file of an older layout is copied first and then migrated (database.h).
+ * Returns 0 or negative errno with the reason in ERR.
  */
 int journal_open(struct journal **journal, const char *path, struct iocom_err *err);
 /* Returns the copy that this opening made before it migrated the file; "": none. */
 const char *journal_backup(const struct journal *journal);
 void journal_close(struct journal *journal); /* NULL is fine */
 /*
- * What is written between the two reaches the file together, or not at all; one write to
- * the disk's cache instead of many.  They do not nest.  0 or negative errno: nothing of it
- * is in the journal.
+ * What is written between the two reaches the file together, or not at all; one write to the disk's
+ * cache instead of many.  They do not nest.  Returns 0 or negative errno: nothing of it is in the
+ * journal.
  */
 int journal_begin(struct journal *j, struct iocom_err *err);
 int journal_commit(struct journal *j, struct iocom_err *err);
@@ -65,7 +65,7 @@ int journal_placed(struct journal *j, const char *job, const char *node, const c
 		   struct iocom_err *err);
 int journal_home_state(struct journal *j, const char *job, const char *state, uint64_t start_ns,
 		       pid_t pid, struct iocom_err *err);
-/* Fails those that were placed before BEFORE_NS and never started; how many. */
+/* Fails those that were placed before BEFORE_NS and never started.  Returns how many. */
 int journal_home_stale(struct journal *j, uint64_t before_ns);
 /*
  * Calls lost what was submitted before BEFORE_NS and runs at a node for which GONE says
@@ -74,10 +74,10 @@ int journal_home_stale(struct journal *j, uint64_t before_ns);
 int journal_home_lost(struct journal *j, uint64_t before_ns,
 		      bool (*gone)(void *arg, const char *node), void *arg);
 int journal_home_end(struct journal *j, const struct journal_job *job, struct iocom_err *err);
-/* The node a job was placed at, its owner and class.  0 or -ENOENT, -EIO. */
+/* The node a job was placed at, its owner and class.  Returns 0 or -ENOENT, -EIO. */
 int journal_home_get(struct journal *j, const char *job, char node[IOCOM_NAME_MAX], uid_t *uid,
 		     char class_name[64], bool *ended, struct iocom_err *err);
-/* JOB "last": UID's newest.  TEXT: malloc'ed.  0, -ENOENT, -EIO. */
+/* JOB "last" means UID's newest job.  TEXT is malloc'ed.  Returns 0, -ENOENT, -EIO. */
 int journal_place(struct journal *j, const char *job, uid_t uid, char **text, uid_t *owner,
 		  struct iocom_err *err);
 
@@ -91,39 +91,45 @@ struct journal_lease {
 	uid_t uid;
 	int exit_kind, exit_value;
 	uint64_t end_ns; /* CLOCK_REALTIME */
-	bool ended;	 /* its end was told */
+	bool ended;	 /* the job's end was told */
 };
 int journal_lease_begin(struct journal *j, const char *job, const char *first, uint32_t attempt,
 			uint32_t restarts, uint32_t lease_ms, const uint8_t secret[RENEWAL_SECRET],
 			struct iocom_err *err);
-/* Fences JOB, which ends as lost where no end was told.  0; -ESTALE fenced before; -EIO. */
+/* Fences JOB, which ends as lost where no end was told.  Returns 0; -ESTALE fenced before; -EIO. */
 int journal_lease_fence(struct journal *j, const char *job, const char *next, uint64_t now_ns,
 			struct iocom_err *err);
-/* 0; -ENOENT no restartable job of that name; -EIO. */
+/* Returns 0; -ENOENT: there is no restartable job of that name; -EIO. */
 int journal_lease_get(struct journal *j, const char *job, struct journal_lease *lease,
 		      struct iocom_err *err);
-/* Those of jobs that are not over and were placed elsewhere than at node OWN. */
+/* Calls EACH for the leases of jobs that are not over and were placed at another node than OWN. */
 int journal_leases(struct journal *j, const char *own,
 		   void (*each)(void *arg, const char *job, uint32_t lease_ms,
-				const uint8_t *secret /* NULL: of an older build */),
+				const uint8_t *secret /* NULL: an older build wrote it */),
 		   void *arg, struct iocom_err *err);
-/* JOB becomes the last attempt that followed it, where one did.  How many did; -EIO. */
+/*
+ * Replaces JOB by the last attempt that followed it, if there is one.  Returns how many followed;
+ * -EIO.
+ */
 int journal_lease_last(struct journal *j, char job[SPEC_JOB_MAX], struct iocom_err *err);
-/* 0; -ENOENT no lease of that name, or none with a secret. */
+/* Returns 0; -ENOENT: there is no lease of that name, or none with a secret. */
 int journal_lease_secret(struct journal *j, const char *job, uint8_t secret[RENEWAL_SECRET],
 			 struct iocom_err *err);
-/* NUMBER was said with that secret.  0; -EALREADY not larger than those before; -EIO. */
+/*
+ * Notes that the shim with that secret used NUMBER.  Returns 0; -EALREADY: it is not larger than
+ * those before; -EIO.
+ */
 int journal_lease_number(struct journal *j, const char *job, uint64_t number,
 			 struct iocom_err *err);
 
-/* As target.  ORDER: the admission message, kept for a restart. */
+/* Functions of the target.  ORDER is the admission message, which is kept for a restart. */
 #define JOURNAL_E_SEEN 1
-/* 0; JOURNAL_E_SEEN: this id was accepted before; negative errno. */
+/* Returns 0; JOURNAL_E_SEEN: this id was accepted before; negative errno. */
 int journal_accept(struct journal *j, const struct journal_job *job, const void *order,
 		   size_t length, struct iocom_err *err);
 int journal_started(struct journal *j, const char *job, uint64_t start_ns, pid_t pid,
 		    uint64_t cgroup_id, struct iocom_err *err);
-/* REPORT: what home is to be told. */
+/* REPORT is what home must be told. */
 int journal_end(struct journal *j, const struct journal_job *job, const void *report, size_t length,
 		struct iocom_err *err);
 int journal_acked(struct journal *j, const char *job, struct iocom_err *err);
@@ -135,7 +141,7 @@ int journal_pending(struct journal *j, size_t max,
 		    void (*each)(void *arg, const char *job, const char *home, const void *order,
 				 size_t order_length, const void *report, size_t length),
 		    void *arg);
-/* Jobs that were running when the agent last looked. */
+/* Calls EACH for the jobs that were running when the agent last looked. */
 int journal_unfinished(struct journal *j,
 		       void (*each)(void *arg, const char *job, uint64_t start_ns,
 				    uint64_t cgroup_id, const void *order, size_t length),
@@ -146,30 +152,30 @@ int journal_list(struct journal *j, uid_t uid, bool ended_too, size_t max,
 		 void (*each)(void *arg, const struct journal_job *job), void *arg);
 
 /*
- * One job, by the home table first; "last" is UID's newest of those submitted here.
- * EACH is called once or not at all.  0 or -EIO.
+ * One job, by the home table first; "last" is UID's newest of those submitted here. EACH is called
+ * once or not at all.  Returns 0 or -EIO.
  */
 int journal_find(struct journal *j, const char *job, uid_t uid,
 		 void (*each)(void *arg, const struct journal_job *job), void *arg);
 
 /*
- * Messages of other agents that were obeyed, by their sender's name and number, for as
- * long as their credentials could be shown again; they outlive the agent, munged's own
- * memory does not outlive munged.  0; JOURNAL_E_SEEN: obeyed before; negative errno.
+ * Messages of other agents that were obeyed, by their sender's name and number, for as long as
+ * their credentials could be shown again; they outlive the agent, munged's own memory does not
+ * outlive munged.  Returns 0; JOURNAL_E_SEEN: obeyed before; negative errno.
  */
 int journal_nonce(struct journal *j, const char *from, uint64_t id, uint64_t now_s, uint64_t keep_s,
 		  struct iocom_err *err);
 
-/* Facts: 0 where absent. */
+/* A fact is a number; it is 0 if it is absent. */
 double journal_fact(struct journal *j, const char *name);
 int journal_set_fact(struct journal *j, const char *name, double value);
 /*
- * Keeps the newest KEEP ended jobs that are younger than OLDEST_NS.  A report that its
- * home did not want for so long is given up.
+ * Keeps the newest KEEP ended jobs that are younger than OLDEST_NS.  A report that its home has not
+ * acknowledged for OLDEST_NS is given up.
  */
 int journal_prune(struct journal *j, uint32_t keep, uint64_t oldest_ns, struct iocom_err *err);
 
-/* Splits "HOME-BOOT-SEQUENCE".  0 or -EINVAL. */
+/* Splits "HOME-BOOT-SEQUENCE".  Returns 0 or -EINVAL. */
 int journal_split(const char *job, char source[SPEC_JOB_MAX], uint64_t *sequence);
 
 #define JOURNAL_MARKS_MAX 10000 /* homes' starts whose high-water marks are kept */

@@ -66,7 +66,7 @@ int journal_lease_get(struct journal *j, const char *job, struct journal_lease *
 	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -ENOENT : journal_failed(j, "read", err);
 }
 
-/* Valid until the statement goes on; NULL: none. */
+/* The text is valid until the statement goes on; NULL: there is none. */
 static const uint8_t *secret_of(sqlite3_stmt *st, int column)
 {
 	return sqlite3_column_bytes(st, column) == RENEWAL_SECRET ? sqlite3_column_blob(st, column)
@@ -108,7 +108,10 @@ int journal_lease_last(struct journal *j, char job[SPEC_JOB_MAX], struct iocom_e
 		journal_done(st);
 		if (rc != SQLITE_ROW && rc != SQLITE_DONE)
 			return journal_failed(j, "read", err);
-		/* Each was made after the one before, so that it ends; if a hand was in it, too. */
+		/*
+		 * Each attempt was made after the one before, so this ends, unless somebody changed
+		 * the file by hand.
+		 */
 		if (!next[0] || n > ATTEMPTS_AT_MOST)
 			return n;
 		memcpy(job, next, sizeof(next));

@@ -7,7 +7,7 @@
 #define TEXT(number)  #number
 #define VALUE(number) TEXT(number)
 
-/* Raises the marks over the target's jobs that are about to go. */
+/* Raises the high-water marks to those of the target's jobs that are about to be removed. */
 static int raise_marks(struct journal *j, int64_t limit_ns)
 {
 	sqlite3_stmt *st = journal_select(j,
@@ -102,7 +102,7 @@ static uint64_t journal_prune_count(struct journal *j, const char *sql)
 
 void journal_rows(struct journal *j, struct journal_rows *rows)
 {
-	/* journal_select knows a question by its literal's address. */
+	/* journal_select finds a statement by the address of its literal. */
 	*rows = (struct journal_rows){
 		.home = journal_prune_count(j, "SELECT count(*) FROM home"),
 		.target = journal_prune_count(j, "SELECT count(*) FROM target"),

@@ -51,7 +51,7 @@ static sqlite3_stmt *journal_sql_statement(struct journal *j, const char *sql)
 	while (i < JOURNAL_STATEMENTS && j->cache[i].sql && j->cache[i].sql != sql)
 		i++;
 	if (i == JOURNAL_STATEMENTS)
-		return NULL; /* more statements in this file than the cache holds */
+		return NULL; /* this file has more statements than the cache holds */
 	if (!j->cache[i].sql) {
 		if (sqlite3_prepare_v2(j->file.db, sql, -1, &j->cache[i].st, NULL) != SQLITE_OK)
 			return NULL;
@@ -135,7 +135,7 @@ int journal_commit(struct journal *j, struct iocom_err *err)
 	return rc;
 }
 
-/* SQLite has done so itself after some failures. */
+/* after some failures SQLite has already done this itself */
 void journal_cancel(struct journal *j)
 {
 	if (!sqlite3_get_autocommit(j->file.db))

@@ -8,11 +8,11 @@
 #include "agent/jobs/journal.h"
 #include "balancer/settings/database.h"
 
-#define JOURNAL_STATEMENTS 64 /* of all parts together */
+#define JOURNAL_STATEMENTS 64 /* the most statements of all parts together */
 
 struct journal {
 	struct database file;
-	int64_t pending_after; /* row of the last report offered: the next ones get their turn */
+	int64_t pending_after; /* row of the last report that was offered: the next ones follow */
 	struct {
 		const char *sql; /* the literal's address is the key */
 		sqlite3_stmt *st;
@@ -24,7 +24,7 @@ struct journal {
 /* journal_version.c: the tables, and what older ones become. */
 extern const struct database_layout journal_layout;
 
-/* Says what SQLite said.  -ENOSPC or -EIO. */
+/* Puts SQLite's own message into ERR.  Returns -ENOSPC or -EIO. */
 int journal_failed(struct journal *j, const char *what, struct iocom_err *err);
 /*
  * A question; SQL must be a literal.  FORMAT, a letter for each that follows: s text (NULL:
@@ -33,9 +33,9 @@ int journal_failed(struct journal *j, const char *what, struct iocom_err *err);
  */
 sqlite3_stmt *journal_select(struct journal *j, const char *sql, const char *format, ...);
 void journal_done(sqlite3_stmt *st);
-/* Text of a row, cut to SIZE; "" where there is none. */
+/* Copies a text of the row, cut to SIZE; "" if there is none. */
 void journal_text(sqlite3_stmt *st, int column, char *out, size_t size);
-/* Runs a statement without rows.  0 or negative errno. */
+/* Runs a statement without rows.  Returns 0 or negative errno. */
 int journal_change(struct journal *j, struct iocom_err *err, const char *sql, const char *format,
 		   ...);
 

@@ -100,7 +100,7 @@ static int journal_shrink_row(sqlite3_stmt *get, sqlite3_stmt *set)
 	return rc;
 }
 
-/* Shrinks each row.  GET starts anew for each, so that it never reads what SET has written. */
+/* Shrinks each row.  For each one GET starts anew, so that it never reads what SET has written. */
 static int journal_shrink_each(sqlite3_stmt *get, sqlite3_stmt *set)
 {
 	sqlite3_int64 last = INT64_MIN;

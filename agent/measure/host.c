@@ -30,7 +30,7 @@ static int host_read_text(const char *dir, const char *name, char *out, size_t s
 	return 0;
 }
 
-/* Reads one number; "max" is UNLIMITED.  0 or negative errno. */
+/* Reads one number; "max" is UNLIMITED.  Returns 0 or negative errno. */
 static int read_u64(const char *dir, const char *name, uint64_t *out)
 {
 	char text[64];
@@ -45,7 +45,7 @@ static int read_u64(const char *dir, const char *name, uint64_t *out)
 	return sscanf(text, "%" SCNu64, out) == 1 ? 0 : -EBADMSG;
 }
 
-/* The value behind KEY in lines of "KEY VALUE" (or "KEY: VALUE"); 0 when absent. */
+/* Returns the value behind KEY in lines of "KEY VALUE" (or "KEY: VALUE"); 0 when absent. */
 static uint64_t keyed(const char *text, const char *key)
 {
 	size_t n = strlen(key);

@@ -31,13 +31,13 @@ struct host_reading {
 };
 
 /*
- * SCOPE: relative cgroup path, NULL for the whole machine.  0; -ENOENT when the
- * scope's cgroup does not exist, with the sentence.
+ * SCOPE: relative cgroup path, NULL for the whole machine.  Returns 0; -ENOENT when the scope's
+ * cgroup does not exist, with the reason in ERR.
  */
 int host_init(struct host *host, const char *scope, struct iocom_err *err);
-/* 0 or negative errno with the file's name. */
+/* Returns 0 or negative errno with the file's name. */
 int host_read(const struct host *host, struct host_reading *out, struct iocom_err *err);
-/* True: DISK spins; false also when unknown. */
+/* Returns true if DISK spins; false also when unknown. */
 bool host_rotational(const char *disk);
 
 #endif

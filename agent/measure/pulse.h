@@ -63,8 +63,8 @@ struct pulse {
 	struct pulse_jobs jobs;
 	struct vector_self self;
 	struct vector_state measured;
-	struct iocom_vector own; /* as last published */
-	uint64_t sequence;	 /* of the last published vector */
+	struct iocom_vector own; /* the vector as it was last published */
+	uint64_t sequence;	 /* the number of the last published vector */
 	uint64_t own_ns;	 /* when it was published (CLOCK_BOOTTIME) */
 	uint64_t started_ns;	 /* CLOCK_BOOTTIME */
 	uint64_t sampled_ns;
@@ -74,7 +74,7 @@ struct pulse {
 	const struct monitor_drop *drops;
 	size_t ndrops, ndegraded;
 	unsigned looks;
-	struct host_reading host; /* as of host_ns, CLOCK_BOOTTIME */
+	struct host_reading host; /* the reading of host_ns, CLOCK_BOOTTIME */
 	uint64_t host_ns;
 	struct pulse_watch *watches, **last_watch;
 	struct loop_timer tick, notice;
@@ -87,8 +87,8 @@ void pulse_set_jobs(struct pulse *pulse, const struct pulse_jobs *jobs);
 /* WATCH is the caller's and stays until pulse_fini. */
 void pulse_watch(struct pulse *pulse, struct pulse_watch *watch);
 /*
- * Makes the first reading and vector, and starts the periods.  0 or negative errno with the
- * sentence.
+ * Makes the first reading and vector, and starts the periods.  Returns 0 or negative errno with the
+ * reason in ERR.
  */
 int pulse_start(struct pulse *pulse, struct iocom_err *err);
 

@@ -14,7 +14,7 @@
 /*
  * Opens the file in DIRECTORY; the caller closes *FD.  *UNTIL_NS: the last reading of an earlier
  * agent (CLOCK_BOOTTIME ns); 1: it was before this boot, so nothing was counted since the boot; 0:
- * there was none or the file is unreadable.  0 or negative errno with the sentence.
+ * there was none or the file is unreadable.  Returns 0 or negative errno with the reason in ERR.
  */
 int uptime_mark_open(int *fd, const char *directory, uint64_t *until_ns, struct iocom_err *err);
 /* A reading ended at BOOT_NS.  Failures are ignored: the gap then seems longer. */

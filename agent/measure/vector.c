@@ -270,7 +270,7 @@ void vector_build(const struct vector_state *state, const struct vector_self *se
 		v->bits |= IOCOM_BIT_IO;
 }
 
-/* True: A and B differ by more than a quarter of the larger, and by more than FLOOR. */
+/* Returns true if A and B differ by more than a quarter of the larger, and by more than FLOOR. */
 static bool moved(double a, double b, double floor)
 {
 	double by = fabs(a - b);

@@ -32,7 +32,7 @@
 /* The rates of one period; also the smoothed rates. */
 struct vector_measure {
 	double run_queue;
-	double explicit_other_per_ms; /* of all that is not iocom's job */
+	double explicit_other_per_ms; /* the rate of everything that is not iocom's job */
 	double implicit_per_ms;
 	double explicit_mb_per_s, implicit_mb_per_s;
 	double disk_arrivals_per_ms, disk_utilisation;
@@ -61,7 +61,7 @@ struct vector_job {
 	double declared_per_ms; /* alone-rate from option or profile; 0: not known */
 	double measured_per_ms; /* smoothed */
 	double declared_mb, resident_mb;
-	double cpu_share; /* of one core when alone, 0..1 */
+	double cpu_share; /* share of one core when the job runs alone, 0..1 */
 	unsigned seen;	  /* readings that saw the job */
 };
 
@@ -79,7 +79,7 @@ struct vector_self {
 void vector_init(struct vector_state *state);
 void vector_fini(struct vector_state *state);
 /*
- * Adds one reading; JOBS_EXPLICIT_OPS: the explicit operations of iocom's jobs in it.  0 or
+ * Adds one reading; JOBS_EXPLICIT_OPS: the explicit operations of iocom's jobs in it.  Returns 0 or
  * -ENOMEM.
  */
 int vector_take(struct vector_state *state, const struct monitor_sample *sample,
@@ -97,7 +97,7 @@ double vector_smooth(double old, double new);
  */
 void vector_disks(const struct iocom_disk *before, size_t nbefore, const struct iocom_disk *now,
 		  size_t nnow, double elapsed_ms, struct vector_measure *out);
-/* True: OLD and NEW differ by more than the sensitivity, so NEW is published at once. */
+/* Returns true if OLD and NEW differ by more than the sensitivity, so NEW is published at once. */
 bool vector_changed(const struct iocom_vector *old, const struct iocom_vector *new);
 
 #endif

@@ -19,15 +19,15 @@ struct sample_names;
 /* Ports to what the page shows of other modules. */
 struct metrics_ports {
 	void *arg;
-	/* The same as limits_list and guest_whose. */
+	/* These are limits_list and guest_whose. */
 	size_t (*limits)(void *arg, struct limit out[LIMITS_LISTED]);
 	int (*whose)(void *arg, uint64_t cgroup_id, const char **job, uid_t *uid);
 	uint64_t (*charges_lost)(void *arg);
 };
 
 /*
- * Listens if the settings say so, else METRICS stays NULL.  Watches PULSE.  0; negative errno with
- * the sentence.
+ * Listens if the settings say so, else METRICS stays NULL.  Watches PULSE.  Returns 0; negative
+ * errno with the reason in ERR.
  */
 int metrics_new(struct metrics **metrics, const struct base *base, struct pulse *pulse,
 		struct sample_names *names, const struct metrics_ports *ports,

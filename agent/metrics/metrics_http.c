@@ -259,7 +259,7 @@ static void cut_slow(struct metrics_http *h)
 	}
 }
 
-/* How long to wait; -1: until an event. */
+/* Returns how long to wait; -1: until an event. */
 static int patience(struct metrics_http *h, size_t connections_before)
 {
 	MHD_UNSIGNED_LONG_LONG wanted;

@@ -21,8 +21,8 @@
 struct metrics_http;
 
 /*
- * Listens at ADDRESS (numeric; IPv6 with or without brackets) and PORT (0: a free
- * one).  0; negative errno with the sentence (-EADDRINUSE, -EINVAL ...).
+ * Listens at ADDRESS (numeric; IPv6 with or without brackets) and PORT (0: a free one).  Returns 0;
+ * negative errno with the reason in ERR (-EADDRINUSE, -EINVAL ...).
  */
 int metrics_http_new(struct metrics_http **http, const char *address, uint16_t port,
 		     struct iocom_err *err);

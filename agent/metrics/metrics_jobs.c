@@ -18,12 +18,12 @@ struct entry {
 
 struct metrics_jobs {
 	struct entry *buckets[BUCKETS];
-	struct entry **shown; /* in the order in which they got places */
+	struct entry **shown; /* the shown names, in the order in which they got places */
 	size_t nshown, max;
 	size_t nhidden;
 	uint64_t now_ns, other_cgroups, replaced;
 	struct metrics_job other;
-	bool full; /* in this reading no further name loses its place */
+	bool full; /* no further name loses its place in this reading */
 };
 
 struct metrics_jobs *metrics_jobs_new(size_t max)
@@ -74,7 +74,7 @@ static struct entry *metrics_jobs_find(const struct metrics_jobs *jobs, const ch
 	return e;
 }
 
-/* Forgets the hidden name that has been idle for the longest time, but never BUT. */
+/* Forgets the hidden name that has been idle for the longest time, except BUT. */
 static void forget_one(struct metrics_jobs *jobs, const struct entry *but)
 {
 	struct entry **oldest = NULL, *gone;
@@ -113,7 +113,9 @@ static bool make_place(struct metrics_jobs *jobs, const struct entry *newcomer)
 	if (jobs->nhidden - (newcomer != NULL) >= METRICS_JOBS_KEPT * jobs->max)
 		forget_one(jobs, newcomer);
 	leaves->shown = false;
-	/* Its tasks of this reading count for `other`, as the next readings will. */
+	/*
+	 * The name's tasks in this reading count for `other`, as those of the next readings will.
+	 */
 	jobs->other.tasks += leaves->job.tasks;
 	jobs->other.rss_bytes += leaves->job.rss_bytes;
 	leaves->job.tasks = 0;

@@ -24,19 +24,19 @@
 
 struct metrics_job {
 	char name[METRICS_LABEL_MAX]; /* UTF-8 */
-	struct iocom_load load;	      /* since the name was first seen; never goes down */
+	struct iocom_load load;	      /* the sum since the name was first seen; never goes down */
 	uint32_t tasks;
 	uint64_t rss_bytes;
 };
 
 struct metrics_jobs;
 
-/* MAX: the number of places, 0 or more.  NULL: out of memory. */
+/* MAX: the number of places, 0 or more.  Returns NULL if there is no memory. */
 struct metrics_jobs *metrics_jobs_new(size_t max);
 void metrics_jobs_free(struct metrics_jobs *jobs); /* NULL is fine */
 /* Begins a reading: resets tasks and memory, which are levels. */
 void metrics_jobs_begin(struct metrics_jobs *jobs, uint64_t now_ns);
-/* True: ROW did something, or has tasks; otherwise it need not be added. */
+/* Returns true if ROW did something, or has tasks; otherwise it need not be added. */
 bool metrics_jobs_matters(const struct iocom_job_load *row);
 /* Adds one cgroup of the reading under its job's name; NULL: the name is unknown. */
 void metrics_jobs_add(struct metrics_jobs *jobs, const char *name,

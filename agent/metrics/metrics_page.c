@@ -111,7 +111,7 @@ static const struct load_metric loads[] = {
 };
 #define NLOADS (sizeof(loads) / sizeof(loads[0]))
 
-/* True: this kernel does not report M; then it has no series, rather than zeros. */
+/* Returns true if this kernel does not report M; then it has no series, rather than zeros. */
 static bool metrics_page_unknown(const struct metrics_page *page, const struct load_metric *m)
 {
 	const struct monitor_sample *s = &page->sample;
@@ -374,7 +374,8 @@ static const struct disk_metric disks[] = {
 };
 
 /*
- * True: another listed disk has the same name (a disk that came back); only one of them is shown.
+ * Returns true if another listed disk has the same name (a disk that came back); only one of them
+ * is shown.
  */
 static bool repeated(const struct monitor_sample *s, size_t i)
 {
@@ -420,7 +421,8 @@ static int put_disks(struct metrics_text *t, const struct metrics_page *page,
 	return 0;
 }
 
-/* --- what is lost, and what it costs ------------------------------------------------------------
+/*
+ * --- what is lost, and what it costs ------------------------------------------------------------
  */
 
 static void put_drops(struct metrics_text *t, const struct metrics_page *page,

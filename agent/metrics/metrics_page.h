@@ -24,7 +24,7 @@ struct metrics_served {
 };
 
 struct metrics_page {
-	struct iocom_vector vector; /* as last published */
+	struct iocom_vector vector; /* the vector as it was last published */
 	struct counters counters;
 	struct limit bounds[LIMITS_LISTED];
 	size_t nbounds;
@@ -35,7 +35,7 @@ struct metrics_page {
 	struct metrics_served served;
 
 	struct monitor_sample sample; /* we own its arrays; no tasks, no jobs */
-	struct iocom_load total;      /* of all jobs; never goes down */
+	struct iocom_load total;      /* the sum over all jobs; never goes down */
 	struct metrics_jobs_view jobs;
 	struct metrics_job *rows; /* jobs.count */
 };
@@ -47,7 +47,7 @@ struct metrics_page {
 struct metrics_page *metrics_page_new(const struct monitor_sample *sample,
 				      const struct metrics_jobs *jobs);
 void metrics_page_free(struct metrics_page *page); /* NULL is fine */
-/* Renders the text, malloc'ed, which the caller frees.  0 or -ENOMEM. */
+/* Renders the text, malloc'ed, which the caller frees.  Returns 0 or -ENOMEM. */
 int metrics_page_render(const struct metrics_page *page, char **text, size_t *length);
 
 #endif

@@ -127,8 +127,10 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Resets the out-of-memory score and the priority. Best effort: a value that we cannot reset is
- * what the administrator chose for all processes of the agent. */
+/*
+ * Resets the out-of-memory score and the priority. Best effort: a value that we cannot reset is
+ * what the administrator chose for all processes of the agent.
+ */
 static void reset_standing(void)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -153,8 +155,10 @@ static int set_stdio(const struct pipes *pipes)
 	for (int i = 0; i < 3; i++) {
 		int fd = theirs[i] >= 0 ? theirs[i] : open("/dev/null", O_RDWR | O_CLOEXEC);
 
-		/* All our descriptors are above 2 (see main), so dup2 always clears
-		 * close-on-exec. */
+		/*
+		 * All our descriptors are above 2 (see main), so dup2 always clears
+		 * close-on-exec.
+		 */
 		if (fd < 0 || dup2(fd, i) < 0)
 			return -errno;
 	}
@@ -198,7 +202,10 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* True if the process has exactly these groups. The kernel sorts them, so we sort both lists. */
+/*
+ * Returns true if the process has exactly these groups. The kernel sorts them, so we sort both
+ * lists.
+ */
 static bool has_groups(const struct identity *identity)
 {
 	size_t n = (size_t)identity->ngroups, bytes = n * sizeof(gid_t);
@@ -216,8 +223,10 @@ static bool has_groups(const struct identity *identity)
 	return same;
 }
 
-/* Checks that all ids are the wanted ones and that no way back to root exists. Returns 0 or
- * -EPERM. */
+/*
+ * Checks that all ids are the wanted ones and that no way back to root exists. Returns 0 or
+ * -EPERM.
+ */
 static int prove_dropped(const struct identity *identity)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -352,8 +361,10 @@ static struct report child_steps(const struct order *order, const struct identit
 	return (struct report){STAGE_EXEC, -rc};
 }
 
-/* Makes the child with clone3 in the cgroup, or else with fork. Returns 0 in the child. IN_V2
- * says whether the child is in the v2 cgroup already. */
+/*
+ * Makes the child with clone3 in the cgroup, or else with fork. Returns 0 in the child. IN_V2
+ * says whether the child is in the v2 cgroup already.
+ */
 static pid_t child_spawn(const struct cgroup *group, int *pidfd, bool *in_v2)
 {
 	int directory = cgroup_open(group);
@@ -461,8 +472,10 @@ static int await_exec(int fd, uint32_t limit_ms, struct report *report)
 	return n == (ssize_t)sizeof(*report) ? 1 : 0;
 }
 
-/* Kills a child that did not reach exec. It dies before it runs anything of the user's, but
- * perhaps only when the kernel lets go of it. */
+/*
+ * Kills a child that did not reach exec. It dies before it runs anything of the user's, but
+ * perhaps only when the kernel lets go of it.
+ */
 static int child_give_up(const struct child *child, const struct order *order,
 			 const struct cgroup *group, struct iocom_err *err)
 {

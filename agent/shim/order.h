@@ -26,15 +26,16 @@
 #include "user/renewal.h"
 #include "user/spec.h"
 
-#define SHIM_FD_LEASH	3
-#define SHIM_FD_ORDER	4
-#define SHIM_FD_STREAM	5
-#define SHIM_FD_RECORD	6 /* the job's directory, locked; an older agent passes none */
-#define SHIM_ORDER_MAX	(SPEC_PACKED_MAX + 65536)
-#define SHIM_VERSION	2
-#define SHIM_BEGIN_MS	60000
-#define SHIM_MOVED	"--moved" /* argument: the shim is already in the cgroup of the shims */
-#define SHIM_GROUPS_MAX 4096 /* in an order; the shim looks up a user with more groups itself */
+#define SHIM_FD_LEASH  3
+#define SHIM_FD_ORDER  4
+#define SHIM_FD_STREAM 5
+#define SHIM_FD_RECORD 6 /* the job's directory, locked; an older agent passes none */
+#define SHIM_ORDER_MAX (SPEC_PACKED_MAX + 65536)
+#define SHIM_VERSION   2
+#define SHIM_BEGIN_MS  60000
+#define SHIM_MOVED     "--moved" /* argument: the shim is already in the cgroup of the shims */
+/* the most groups in an order; the shim looks up a user with more groups itself */
+#define SHIM_GROUPS_MAX 4096
 /* Second argument of a spare: order, stream and record come on the leash (spare.h). */
 #define SHIM_SPARE	"--spare"
 #define SHIM_SPARE_NAME "iocom-spare"
@@ -68,7 +69,7 @@ struct order {
 	uid_t reader;
 };
 
-/* Reads and checks the order on FD.  0 or negative errno with the sentence. */
+/* Reads and checks the order on FD.  Returns 0 or negative errno with the reason in ERR. */
 int order_read(int fd, struct order *order, struct iocom_err *err);
 void order_deinit(struct order *order);
 /* Writes the command as one printable line. */

@@ -15,8 +15,10 @@
 
 #include "user/process_slot.h"
 
-/* Sends the reason and closes. It reads the peer's input first, because closing with unread
- * input would reset the connection and destroy the sentence. */
+/*
+ * Sends the reason and closes. It reads the peer's input first, because closing with unread
+ * input would reset the connection and destroy the sentence.
+ */
 static void say_and_close(struct wire *wire, const char *text)
 {
 	if (!wire_error(wire, text))
@@ -52,8 +54,10 @@ int shim_tell_started(struct shim *shim)
 	return rc ? rc : streams_announce(&shim->streams, &shim->client);
 }
 
-/* Returns where to begin for a client that asks for the first byte. A client that will see a
- * terminal gets only the recent output. */
+/*
+ * Returns where to begin for a client that asks for the first byte. A client that will see a
+ * terminal gets only the recent output.
+ */
 static uint64_t first_for(const struct streams *streams, int stream, const struct attach_ask *ask)
 {
 	uint64_t first = streams_first(streams, stream), end;
@@ -67,7 +71,7 @@ static uint64_t first_for(const struct streams *streams, int stream, const struc
 	return streams->spool.fd[1] >= 0 ? spool_kept(&streams->spool, stream, first) : first;
 }
 
-/* Fills FROM and TAKEN. Returns 0, or -ERANGE with the sentence. */
+/* Fills FROM and TAKEN. Returns 0, or -ERANGE with the reason in ERR. */
 static int find_place(const struct streams *streams, const struct attach_ask *ask,
 		      uint64_t from[FRAME_STREAMS], uint64_t taken[FRAME_STREAMS],
 		      struct iocom_err *err)
@@ -81,8 +85,10 @@ static int find_place(const struct streams *streams, const struct attach_ask *as
 		from[i] = ask->from[i];
 		if (from[i] == ATTACH_FIRST)
 			from[i] = first_for(streams, i, ask);
-		/* If the same client returns, at most one window is in flight or waits at the
-		 * client. */
+		/*
+		 * If the same client returns, at most one window is in flight or waits at the
+		 * client.
+		 */
 		taken[i] = from[i] > FRAME_WINDOW ? from[i] - FRAME_WINDOW : 0;
 		if (ask->from[i] == ATTACH_FIRST || !*ask->resume)
 			taken[i] = from[i]; /* nothing is in flight to a new client */
@@ -244,8 +250,10 @@ static void end_session(struct shim *shim)
 	shim->pam = NULL;
 }
 
-/* If the agent took the end and nothing is kept, the agent removes the record within moments,
- * and it needs no sync. */
+/*
+ * If the agent took the end and nothing is kept, the agent removes the record within moments,
+ * and it needs no sync.
+ */
 static void sync_end(const struct shim *shim)
 {
 	bool agent = shim->leash.fd >= 0 || shim->leash.taken;
@@ -268,8 +276,10 @@ static void rejoin_deliver(struct shim *shim)
 			limit_ms = 0;
 		} else if (!limit_ms) {
 			shutdown(shim->client.fd, SHUT_WR);
-			/* A module that hangs ends the shim, but the client has everything by
-			 * now. */
+			/*
+			 * A module that hangs ends the shim, but the client has everything by
+			 * now.
+			 */
 			end_session(shim);
 			limit_ms = shim_now_ms() + SHIM_LINGER_MS;
 		} else if (shim_now_ms() >= limit_ms) {

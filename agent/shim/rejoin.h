@@ -14,8 +14,8 @@ void shim_attach(struct shim *shim, int fd, const struct attach_ask *ask);
 /* Tells the client how far the streams are. Returns as wire_send. */
 int shim_tell_started(struct shim *shim);
 /*
- * Call it when the job is over: its client gets the rest and the exit status. Output that no
- * client takes goes to the record.
+ * Call it when the job is over: its client gets the rest and the exit status. Output that no client
+ * takes is kept in the record.
  */
 void shim_deliver(struct shim *shim);
 /* Sends the client of ORDER what is kept of an ended job. Returns 0 or negative errno. */

@@ -113,8 +113,10 @@ static bool renew_ask(struct renew *renew)
 	return send(renew->fd, frame, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n;
 }
 
-/* Returns true with home's answer in RENEWED. False: the answer is incomplete, or the try
- * failed. */
+/*
+ * Returns true with home's answer in RENEWED. Returns false if the answer is incomplete, or the try
+ * failed.
+ */
 static bool hear(struct renew *renew, bool *renewed, uint64_t now_ms)
 {
 	const uint8_t *payload;

@@ -78,17 +78,19 @@ int streams_move(struct streams *streams, struct wire *wire, uint64_t now_ms,
 		 const struct pollfd entries[FRAME_STREAMS]);
 /* Sends as much as the client has room for and the socket takes. Returns as wire_send. */
 int streams_send(struct streams *streams, struct wire *wire);
-/* Takes a client's DATA or CREDIT frame. Returns 0; -EPROTO: it breaks the rules, and `why` says
- * how; or as wire_send. */
+/*
+ * Takes a client's DATA or CREDIT frame. Returns 0; -EPROTO: it breaks the rules, and `why` says
+ * how; or as wire_send.
+ */
 int streams_take(struct streams *streams, struct wire *wire, uint8_t type, const uint8_t *payload,
 		 uint32_t length);
-/* True if both outputs ended. */
+/* Returns true if both outputs ended. */
 bool streams_ended(const struct streams *streams);
-/* True if the client was sent both outputs and their ends. */
+/* Returns true if the client was sent both outputs and their ends. */
 bool streams_sent(const struct streams *streams);
-/* True if the client confirmed all output. */
+/* Returns true if the client confirmed all output. */
 bool streams_taken(const struct streams *streams);
-/* True if we wait for the job, and not for a client that does not read. */
+/* Returns true if we wait for the job, and not for a client that does not read. */
 bool streams_waiting(const struct streams *streams);
 void streams_close(struct streams *streams, int stream);
 /* Returns when to call streams_end_again; UINT64_MAX: never. */

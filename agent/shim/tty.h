@@ -24,8 +24,10 @@ struct tty {
  */
 int tty_open(struct tty *tty, const struct terminal *wanted, uid_t uid, gid_t gid);
 void tty_close(struct tty *tty);
-/* Makes SLAVE the terminal of the calling child, which must be a new session leader. Returns 0
- * or negative errno. */
+/*
+ * Makes SLAVE the terminal of the calling child, which must be a new session leader. Returns 0
+ * or negative errno.
+ */
 int tty_take(int slave);
 /* Sets TERM to NAME in ENV, whose strings are malloc'ed. Returns 0 or -ENOMEM. */
 int tty_set_term(char ***env, const char *name);
@@ -44,9 +46,11 @@ pid_t tty_foreground(int master, pid_t session);
  * job switched that off, two if a line has begun (LAST does not end it).
  */
 unsigned tty_end_of_input(int master, char last, char out[2]);
-/* True if the job reads whole lines, so that ^D ends its input (the terminal is not raw). */
+/*
+ * Returns true if the job reads whole lines, so that ^D ends its input (the terminal is not raw).
+ */
 bool tty_lines(int master);
-/* True if the job has not read all its input, or if we cannot tell. */
+/* Returns true if the job has not read all its input, or if we cannot tell. */
 bool tty_unread(int master);
 
 #endif

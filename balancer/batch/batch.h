@@ -75,8 +75,8 @@ int batch_worker(void);
 /* The commands that had ended according to the log of an earlier run. */
 struct batch_done;
 /*
- * Reads all of LOG (PATH is for the error sentence), cuts off an incomplete last line and
- * leaves LOG positioned for appending.  Returns 0, or negative errno with the sentence.
+ * Reads all of LOG (PATH is for the error sentence), cuts off an incomplete last line and leaves
+ * LOG positioned for appending.  Returns 0, or negative errno with the reason in ERR.
  */
 int batch_done_read(FILE *log, const char *path, struct batch_done **out, struct iocom_err *err);
 /*

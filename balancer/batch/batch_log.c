@@ -14,7 +14,7 @@
 
 struct done {
 	uint32_t sequence;
-	uint64_t hash; /* of the command as it stands in the log */
+	uint64_t hash; /* hash of the command as it stands in the log */
 };
 
 struct batch_done {

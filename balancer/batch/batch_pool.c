@@ -297,7 +297,7 @@ static int start_all(struct pool *pool, struct iocom_err *err)
 		rc = batch_pool_spawn(pool->options, w);
 		if (rc && !pool->alive)
 			return iocom_err_set(err, rc, "cannot start a worker: %s", strerror(-rc));
-		pool->alive += rc == 0; /* fewer workers than asked for will do */
+		pool->alive += rc == 0; /* fewer workers than the user asked for are enough */
 	}
 	return 0;
 }

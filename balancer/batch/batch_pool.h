@@ -13,11 +13,13 @@
 
 #include "balancer/batch/batch.h"
 
-#define BATCH_TOGETHER_MAX (64u << 10)	/* of an output in memory; the excess goes to a file */
-#define BATCH_HELD_MAX	   (16u << 20)	/* held for keep_order; beyond it we give no commands */
-#define BATCH_FILED_MAX	   (1ull << 30) /* in files; from half of it on we give no commands */
-#define BATCH_NODE_MAX	   64
-#define BATCH_WHYS_MAX	   8 /* distinct refusals printed; the summary counts all */
+/* the most bytes of an output in memory; the excess goes to a file */
+#define BATCH_TOGETHER_MAX (64u << 10)
+#define BATCH_HELD_MAX	   (16u << 20) /* held for keep_order; beyond it we give no commands */
+/* the most bytes in files; from half of it on we give no commands */
+#define BATCH_FILED_MAX (1ull << 30)
+#define BATCH_NODE_MAX	64
+#define BATCH_WHYS_MAX	8 /* distinct refusals printed; the summary counts all */
 
 /* What a command wrote on one of its outputs and we have not passed on yet. */
 struct batch_text {
@@ -28,8 +30,8 @@ struct batch_text {
 
 struct batch_command {
 	struct batch_command *next;
-	uint32_t sequence; /* its number in the list */
-	uint32_t turn;	   /* its number among the commands that run */
+	uint32_t sequence; /* its line number among all commands */
+	uint32_t turn;	   /* its number among the running commands */
 	char *line;
 	struct batch_text text[2]; /* standard output and error */
 };
@@ -50,7 +52,7 @@ struct batch_show {
 	bool terminal[2]; /* whether outputs 1 and 2 are the terminal with the progress line */
 	bool midline;	  /* the last output on the terminal ended within a line */
 	uint64_t began_ns, drawn_ns;
-	int64_t size_bytes; /* of the input; 0: unknown */
+	int64_t size_bytes; /* size of the input; 0: unknown */
 };
 
 struct pool {
@@ -83,7 +85,7 @@ void batch_command_free(struct pool *pool, struct batch_command *c);
 
 /* Reads the available input.  Returns 0 or negative errno. */
 int batch_read_input(struct pool *pool, struct iocom_err *err);
-/* Whether a complete line is available. */
+/* Returns whether a complete line is available. */
 bool batch_has_line(const struct pool *pool);
 /*
  * Puts the next command to give into *OUT, which the caller owns (NULL: none now).  Returns 0

@@ -94,8 +94,8 @@ static int batch_worker_spawn(struct worker *w, char *line, char **words, const 
 }
 
 /*
- * Reports that a command could not be started, with the sentence and status of `iocom run`.  We
- * check the executable for the reason, because posix_spawnp's errno only tells of the last PATH
+ * Reports that a command could not be started, with the sentence and exit status of `iocom run`.
+ * We check the executable for the reason, because posix_spawnp's errno only tells of the last PATH
  * directory.
  */
 static int not_started(struct worker *w, const char *name, bool plain, int e)

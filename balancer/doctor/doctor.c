@@ -57,7 +57,7 @@ json_t *doctor_report(const struct doctor *d)
 	if (d->failed)
 		return NULL;
 	clock_gettime(CLOCK_REALTIME, &now);
-	/* "ok" also when we are not root and all that we could check is good. */
+	/* The state is "ok" also when we are not root and all that we could check is good. */
 	return json_pack("{s:i,s:s,s:I,s:s,s:b,s:O,s:O,s:O}", "version", 1, "iocom", IOCOM_VERSION,
 			 "time_ns", (json_int_t)now.tv_sec * 1000000000 + now.tv_nsec, "state",
 			 state_names[d->worst > DOCTOR_OK ? d->worst : DOCTOR_OK], "root", d->root,

@@ -40,7 +40,7 @@ struct doctor {
 	 */
 	struct settings set;
 	bool configured; /* `set` is what iocomd uses or would use */
-	pid_t agent_pid; /* of the agent that answered; 0: none answered */
+	pid_t agent_pid; /* pid of the agent that answered; 0: none answered */
 	enum doctor_state worst;
 	bool failed; /* there was no memory for a line, so there is no report */
 	json_t *checks, *hooks, *degraded; /* arrays of the report */
@@ -65,7 +65,7 @@ void doctor_print(const json_t *report, FILE *out, unsigned width, bool colour);
 /* The checks.  They add lines and return nothing, because a failed check is a line, too. */
 void doctor_kernel(struct doctor *d);
 void doctor_limits(struct doctor *d);
-void doctor_config(struct doctor *d); /* fills `set`: call it before all that follow */
+void doctor_config(struct doctor *d); /* fills `set`: call it before all functions below */
 /* Puts a running agent's settings into `set`: call it before all that follow. */
 void doctor_agent(struct doctor *d);
 void doctor_directories(struct doctor *d);
@@ -78,8 +78,8 @@ double doctor_now_ms(void);
 void doctor_criu(struct doctor *d);
 
 /*
- * Whether only root can change the file PATH (resolved, with each directory above it).  Returns
- * 0; -EPERM with WHY as a sentence; negative errno.
+ * Returns whether only root can change the file PATH (resolved, with each directory above it).
+ * Returns 0; -EPERM with WHY as a sentence; negative errno.
  */
 int doctor_trusted(const char *path, char *why, size_t size);
 

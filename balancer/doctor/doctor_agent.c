@@ -146,8 +146,8 @@ static int doctor_agent_command_line(pid_t pid, char *text, size_t size, char **
 }
 
 /*
- * Reads what a start with the agent's own options would read now; PID 0: a start without
- * options. Returns 0 or negative errno with the sentence.
+ * Reads what a start with the agent's own options would read now; PID 0: a start without options.
+ * Returns 0 or negative errno with the reason in ERR.
  */
 static int read_again(const struct doctor *d, pid_t pid, struct settings *set,
 		      struct iocom_err *err)
@@ -159,7 +159,7 @@ static int read_again(const struct doctor *d, pid_t pid, struct settings *set,
 	bool found;
 
 	free(text);
-	if (!rc && d->config) /* the user asked about this file: it has the last word */
+	if (!rc && d->config) /* the user asked about this file, so it decides */
 		rc = config_read(&settings_program, d->config, set, err);
 	found = !rc && !set->shim[0];
 	if (!rc)
@@ -279,7 +279,7 @@ static void doctor_agent_told(struct doctor *d, const struct ucred *who, json_t 
 	check_bounds(d, json_object_get(answer, "bounds"));
 }
 
-/* Whether an agent is meant to run here: root asks, or one was set up. */
+/* Returns whether an agent is meant to run here: root asks, or one was set up. */
 static bool expected(const struct doctor *d)
 {
 	return d->root || d->config || !access(settings_program.file, F_OK) ||

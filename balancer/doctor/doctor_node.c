@@ -18,8 +18,8 @@
 #define SPACE_DEGRADED_MB 256
 
 /*
- * Checks that only root may change one step of a path.  Returns 0, -EPERM with the sentence, or
- * negative errno.  LINK gets a symbolic link's target, or "".
+ * Checks that only root may change one step of a path.  Returns 0, -EPERM with a sentence that says
+ * why, or negative errno.  LINK gets a symbolic link's target, or "".
  */
 static int trusted_part(const char *path, char link[PATH_MAX], char *why, size_t size)
 {

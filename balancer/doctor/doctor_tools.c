@@ -23,7 +23,7 @@
 
 /* --- MUNGE ------------------------------------------------------------------------ */
 
-/* Makes and opens a credential as this user.  Returns 0 or -EIO with the sentence. */
+/* Makes and opens a credential as this user.  Returns 0 or -EIO with the reason in ERR. */
 static int round_trip(const char *socket, struct iocom_err *err)
 {
 	static const char text[] = "iocom doctor";

@@ -17,7 +17,7 @@
 #define LINE_LEAST  1024
 #define NUMBER_ROOM 64
 
-/* A column's value: a member, or "part.member". */
+/* A column's value is a member, or "part.member". */
 struct column {
 	const char *name, *path;
 };

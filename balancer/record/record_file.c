@@ -78,7 +78,7 @@ static int record_file_failed(struct record_file *f, int error, struct iocom_err
 	return iocom_err_set(err, error, "cannot write %s: %s", f->path, strerror(-error));
 }
 
-/* How many of the AT bytes of DATA in the file are whole lines or members. */
+/* Returns how many of the AT bytes of DATA in the file are whole lines or members. */
 static size_t whole_of(const struct record_file *f, const char *data, size_t at)
 {
 	const char *newline = f->packed ? NULL : memrchr(data, '\n', at);

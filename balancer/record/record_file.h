@@ -16,9 +16,9 @@
 struct record_file;
 
 /*
- * Opens PATH.  "-" is standard output; a name that ends in ".gz" is compressed; a device or
- * pipe is written directly.  Only the owner can read the file.  Returns 0; -EEXIST if it exists
- * without FORCE; negative errno with the sentence.
+ * Opens PATH.  "-" is standard output; a name that ends in ".gz" is compressed; a device or pipe is
+ * written directly.  Only the owner can read the file.  Returns 0; -EEXIST if it exists without
+ * FORCE; negative errno with the reason in ERR.
  */
 int record_file_open(const char *path, bool force, struct record_file **out, struct iocom_err *err);
 /* Adds whole lines.  Returns 0 or negative errno; after an error nothing more can be added. */
@@ -36,7 +36,10 @@ void record_file_drop(struct record_file *f);
  * memory.
  */
 char *record_file_temporary(const char *path);
-/* Checks whether PATH may be written: -EEXIST with the sentence if it is a file, without FORCE. */
+/*
+ * Checks whether PATH may be written: -EEXIST with the reason in ERR if it is a file, without
+ * FORCE.
+ */
 int record_file_check(const char *path, bool force, struct iocom_err *err);
 /* Renames FROM to PATH; without FORCE only if PATH does not exist. */
 int record_file_rename(const char *from, const char *path, bool force, struct iocom_err *err);

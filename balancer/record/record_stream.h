@@ -16,7 +16,7 @@ struct record_stream {
 	bool ended; /* the agent closed */
 };
 
-/* Asks the agent for its lines.  Returns 0, or negative errno with the sentence. */
+/* Asks the agent for its lines.  Returns 0, or negative errno with the reason in ERR. */
 int record_stream_open(const char *run_dir, struct record_stream *s, struct iocom_err *err);
 void record_stream_close(struct record_stream *s);
 /*

@@ -21,7 +21,10 @@ static double cell_least(double a, double b)
 	return a < b ? a : b;
 }
 
-/* Whether all are finite and not negative; one chain of operations for any number of values. */
+/*
+ * Returns whether all are finite and not negative; one chain of operations for any number of
+ * values.
+ */
 static bool cell_sane(const double *values, size_t n)
 {
 	bool all = true;

@@ -74,7 +74,7 @@ struct placing {
 	struct rules_plan *plan;
 	struct rules_request task; /* the request of one task */
 	struct rules_job job;
-	uint32_t home, start; /* of the job; of the task */
+	uint32_t home, start; /* home of the job; start of the task */
 	uint32_t *nodes;
 	bool explained; /* PLAN is final */
 };

@@ -42,11 +42,11 @@ enum load {
 };
 
 struct rules_migrant {
-	struct rules_request request; /* of the task's whole run */
+	struct rules_request request; /* the request for the task's whole run */
 	uint32_t task;
 	double left; /* share of the run still to come, 0 to 1 */
 	double age_ms;
-	double requests; /* of the whole run, before buffer hits */
+	double requests; /* requests of the whole run, before buffer hits */
 	double response; /* r_PM at home */
 	double load;	 /* load that its move removes from home */
 	/* Least r_PM and cost on any node, as in floor_of. */
@@ -362,7 +362,9 @@ static bool migrate_prune(void *arg, uint32_t at, double key)
 struct best {
 	struct rules_migrant *migrant;
 	double cost, effectiveness;
-	/* For the plan: the test of the best migrant, or of the one that came closest. */
+	/*
+	 * The test that the plan shows: that of the best migrant, or of the one that came closest.
+	 */
 	struct rules_reason reason;
 	double margin;
 };
@@ -386,7 +388,7 @@ static bool migrate_judge(struct migration *m, struct rules_migrant *g, uint32_t
 static void migrate_examine(struct migration *m, uint32_t k, struct best *best)
 {
 	*best = (struct best){.margin = -INFINITY};
-	/* By age, k with the migrant must still have fewer tasks than home. */
+	/* With the age criterion, k with the migrant must still have fewer tasks than home. */
 	if (m->by_age && m->view->cells[k].cpu + 1 >= m->d.at_home->cpu)
 		return;
 	for (size_t i = 0; i < m->nmigrants; i++) {

@@ -162,7 +162,10 @@ struct slave {
 	bool spread;	 /* take nodes without a task of the job, with no other test */
 };
 
-/* O-17: whether task T queues alone where it starts, not together with the rest of the job. */
+/*
+ * Returns true if task T queues alone where it starts (O-17), not together with the rest of the
+ * job.
+ */
 static bool starts_apart(const struct rules_decision *d)
 {
 	return d->params->parallel_start == 1;
@@ -256,8 +259,8 @@ static enum rules_criterion policy_com_hopeless(struct rules_decision *d, void *
 }
 
 /*
- * Of the candidates with the least L_COM, moves the one with fewest tasks of the job to the
- * front.
+ * Moves that candidate to the front which, among those with the least L_COM, has the fewest tasks
+ * of the job.
  */
 static void prefer_few_siblings(const struct rules_decision *d)
 {

@@ -9,7 +9,7 @@
  */
 #include "balancer/rules/rules_private.h"
 
-/* TASKS on node C, in the unit that is compared. */
+/* The number of TASKS on node C, in the unit that is compared. */
 static double weighted(const struct rules_decision *d, const struct rules_cell *c, double tasks)
 {
 	if (!d->params->cpu_speed_weighted)

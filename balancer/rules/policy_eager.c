@@ -150,7 +150,7 @@ int rules_policy_threshold(struct rules_decision *d)
 	return lightest(d, judge_threshold, RULES_C_QUEUE_BELOW, d->params->eager_threshold);
 }
 
-/* Whether A is better: it has fewer tasks, or as many and none of this job (O-16). */
+/* Returns true if A is better: it has fewer tasks, or as many and none of this job (O-16). */
 static bool better(const struct rules_decision *d, uint32_t a, uint32_t b)
 {
 	const struct rules_cell *cells = d->view->cells;

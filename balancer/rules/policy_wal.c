@@ -28,7 +28,7 @@ struct weights {
 
 struct wal {
 	struct weights w;
-	double before; /* load(home) without j */
+	double before; /* load(home) without the job j */
 	double added;
 };
 

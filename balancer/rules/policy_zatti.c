@@ -51,7 +51,7 @@ static double io_threshold(const struct rules_decision *d, bool remote)
 	return p->zatti_blocks_per_s - delta;
 }
 
-/* Whether home is good enough; otherwise prepares the query for other nodes. */
+/* Returns true if home is good enough; otherwise prepares the query for other nodes. */
 static bool local(struct rules_decision *d, struct match *m)
 {
 	const struct rules_cell *c = d->at_home;
@@ -91,7 +91,7 @@ static void query_init(const struct rules_decision *d, struct match *m)
 		.room = d->brief ? 1 : RULES_EXAMINED_MAX,
 	};
 	if (d->does_io && !m->need.io)
-		m->query.io_most = DBL_MAX / 2; /* any load, but there must be a disk */
+		m->query.io_most = DBL_MAX / 2; /* any load is fine, but there must be a disk */
 }
 
 static void policy_zatti_collect(struct match *m, uint32_t slot)

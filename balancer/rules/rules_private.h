@@ -77,7 +77,7 @@ double rules_exact_value(const struct rules_exact *sum);
 struct rules_totals {
 	struct rules_exact io, memory, cpu, performance;
 	uint32_t accepting, accepting_disks; /* nodes that let jobs in; those with a disk */
-	uint32_t idle, idle_disks;	     /* of these, nodes where nothing runs */
+	uint32_t idle, idle_disks;	     /* how many of these have nothing to run */
 };
 
 void rules_totals_add(struct rules_totals *totals, const struct rules_cell *cell);
@@ -194,8 +194,8 @@ void rules_tree_copy(struct rules_view *to, const struct rules_view *from, uint3
 /* Computes all inner nodes again. */
 void rules_tree_join_all(struct rules_view *view);
 /*
- * Loads what a change of node INDEX will touch: with many nodes, most of the time goes into
- * waiting for memory.
+ * Fetches what a change of node INDEX will touch into the cache: with many nodes, most of the time
+ * goes into waiting for memory.
  */
 void rules_tree_prefetch(const struct rules_view *view, uint32_t index);
 /* (Re)allocates for CAPACITY leaves and keeps the content.  Returns 0 or -ENOMEM. */
@@ -308,7 +308,7 @@ struct rules_feedback {
 	double sign_w, sign_b;	  /* last direction of moves, 1 or -1 */
 	double *history;	  /* ring of fb_history slowdowns */
 	uint32_t room, used, next;
-	struct rules_exact sum; /* of the history */
+	struct rules_exact sum; /* sum of the history */
 	double reference;	/* the slowdown to compare the next one with */
 	bool has_reference;
 	struct rules_outcome smooth; /* signals smoothed by fb_filter */
@@ -344,7 +344,7 @@ double rules_predicted_step(struct rules *r);
  */
 struct rules_job {
 	const struct rules_request *whole; /* all tasks; com_ms of each, or NULL */
-	uint32_t home;			   /* of the job; its tasks may start elsewhere */
+	uint32_t home;			   /* home of the job; its tasks may start elsewhere */
 	uint32_t task;			   /* the task to place; 0: the master */
 	const uint32_t *nodes;		   /* nodes of tasks 0 to task - 1 */
 	/* COM keeps these from the first task to the last. */
@@ -357,10 +357,10 @@ struct rules_job {
 /* A lower bound of the response time elsewhere; each field is multiplied by a node's value. */
 struct rules_floor {
 	double fixed_ms;
-	double cpu;	 /* times E(L) / speed */
-	double requests; /* times the disk's fixed time */
+	double cpu;	 /* is multiplied by E(L) / speed */
+	double requests; /* is multiplied by the disk's fixed time */
 	double mb;	 /* KB of requests and 1000 MB of data, times the disk's s/MB */
-	double mixed;	 /* the part of cpu and mb that goes together, not counted there */
+	double mixed;	 /* the part of cpu and mb that belongs together and is not counted there */
 };
 
 struct rules_decision {
@@ -371,7 +371,7 @@ struct rules_decision {
 	struct rules_plan *plan;
 	uint32_t home;
 	const struct rules_cell *at_home;
-	struct rules_added added_home; /* what the job adds at home */
+	struct rules_added added_home; /* the job's addition to home */
 	double reference_mips;
 	double requests; /* without buffer hits and page faults */
 	double response_home;
@@ -396,7 +396,7 @@ int rules_decide_batch(struct rules *r, const struct rules_view *view, uint32_t 
 		       uint32_t *nodes);
 void rules_plan_init(struct rules_plan *plan, uint32_t home);
 
-/* How many earlier tasks of the job went to NODE. */
+/* Returns how many earlier tasks of the job went to NODE. */
 uint32_t rules_job_tasks_at(const struct rules_decision *d, uint32_t node);
 
 typedef int rules_policy_fn(struct rules_decision *d);
@@ -405,7 +405,7 @@ rules_policy_fn rules_policy_nlb, rules_policy_cpu_re, rules_policy_mem_re, rule
 	rules_policy_wal, rules_policy_com, rules_policy_bs, rules_policy_zatti_binary,
 	rules_policy_zatti_real, rules_policy_random, rules_policy_threshold, rules_policy_shortest;
 
-/* Whether "left RELATION right" holds with the criterion's relation. */
+/* Returns true if "left RELATION right" holds with the criterion's relation. */
 bool rules_criterion_holds(enum rules_criterion c, double left, double right);
 
 rules_policy_fn *rules_policy_function(enum rules_policy policy);

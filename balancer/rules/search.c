@@ -132,7 +132,7 @@ static inline bool search_before(const struct rules_search *s, struct rules_wait
 }
 
 /*
- * The same for an item being moved: only a copy has an address, so that the item can stay in
+ * Does the same for an item being moved: only a copy has an address, so that the item can stay in
  * registers.
  */
 static inline __attribute__((always_inline)) bool
@@ -227,7 +227,7 @@ void rules_search_drop(struct rules_search *s, rules_prune_fn *prune, void *arg)
 #define NOT_DRAWN (-1.0)
 
 /*
- * The tag of a subtree on its own; one with only a bound goes before all equals until it is
+ * Returns the tag of a subtree.  A subtree with only a bound comes before all equals until it is
  * opened.
  */
 static double first_tag(const struct rules_least *least)

@@ -274,7 +274,7 @@ void rules_tree_copy(struct rules_view *to, const struct rules_view *from, uint3
 	set_zatti(to, index);
 }
 
-#define LEVELS_AHEAD 3 /* a climb seldom goes further */
+#define LEVELS_AHEAD 3 /* a climb seldom goes further up than this */
 
 void rules_tree_prefetch(const struct rules_view *view, uint32_t index)
 {

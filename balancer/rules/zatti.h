@@ -23,7 +23,7 @@ struct rules_zatti_cuts {
 /* A node in the list of its slot; a list is a tree in ascending order of free memory. */
 struct rules_zatti_link {
 	double free_mb, cpu, io;
-	double least_cpu, least_io; /* of the subtree */
+	double least_cpu, least_io; /* the least values of the subtree */
 	uint32_t left, right, size, draw;
 	uint32_t slot;
 };
@@ -51,7 +51,7 @@ void rules_zatti_set(struct rules_zatti_index *index, uint32_t at, const struct 
  */
 int rules_zatti_keep(struct rules_view *view, bool binary, bool real,
 		     const struct rules_params *params);
-/* Whether PARAMS ask for the index's bounds. */
+/* Returns true if PARAMS ask for the index's bounds. */
 bool rules_zatti_serves(const struct rules_zatti_index *index, const struct rules_params *params);
 
 /*
@@ -83,7 +83,7 @@ void rules_zatti_charge(const struct rules_zatti_cuts *cuts, struct rules_cell *
 /* Which nodes fit, and where to list them. */
 struct rules_zatti_query {
 	double memory_mb;	    /* least free memory */
-	double io_need;		    /* what the job adds to the i/o load */
+	double io_need;		    /* the job's addition to the i/o load */
 	double cpu_most, io_most;   /* limits: cpu load, i/o load + need <= */
 	double cpu_below, io_below; /* load < */
 	uint32_t home;		    /* never chosen */

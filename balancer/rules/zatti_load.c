@@ -45,7 +45,7 @@ void rules_zatti_bits(const struct rules_zatti_cuts *cuts, struct rules_zatti_ve
 	v->io = v->blocks_per_s > 0 && v->blocks_per_s >= cuts->io_need;
 }
 
-/* How long the job takes when alone. */
+/* Returns how long the job takes when alone. */
 static double zatti_load_elapsed_ms(const struct rules_cell *c, const struct rules_request *j,
 				    enum rules_rates rates)
 {

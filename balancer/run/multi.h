@@ -61,7 +61,7 @@ enum multi_option {
 extern const char multi_help[];
 
 void multi_init(struct multi_options *options);
-/* Takes one option.  Returns 0; 1: OPTION is not ours; -EINVAL with the sentence. */
+/* Takes one option.  Returns 0; 1: OPTION is not ours; -EINVAL with the reason in ERR. */
 int multi_take(struct multi_options *options, int option, const char *value, struct iocom_err *err);
 /*
  * Checks that the options agree.  SINGLE is an option given that needs a single job, or NULL.
@@ -71,7 +71,7 @@ int multi_check(const struct multi_options *options, const char *single, struct 
 
 /* The work of the process of one node; see multi_run. */
 struct multi_job {
-	const char *name; /* of the program, for sentences */
+	const char *name; /* the program's name, for sentences */
 	/*
 	 * Runs the job at NODE with descriptors 0, 1, 2 and writes report lines to REPORT_FD.
 	 * Returns the exit status.
@@ -92,16 +92,16 @@ int multi_run(const struct multi_options *options, const struct multi_job *job,
 /* --- multi_nodes.c --- */
 
 /*
- * Finds the nodes that TEXT means.  A list of names is taken as it is; "all" means the nodes
- * that are alive and let jobs in (the others are named on standard error, after NAME); a number
- * K means the first K choices of ASK's policy, and SPARES gets its next choices, at most
- * MULTI_SPARES_MAX.  Both lists must be empty.  Returns 0 or negative errno with the sentence.
+ * Finds the nodes that TEXT means.  A list of names is taken as it is; "all" means the nodes that
+ * are alive and let jobs in (the others are named on standard error, after NAME); a number K means
+ * the first K choices of ASK's policy, and SPARES gets its next choices, at most MULTI_SPARES_MAX.
+ * Both lists must be empty.  Returns 0 or negative errno with the reason in ERR.
  */
 #define MULTI_SPARES_MAX 64
 int multi_nodes(const char *name, const char *text, const struct placement_request *ask,
 		const char *cwd, const char *executable, char *const *command, struct nodelist *out,
 		struct nodelist *spares, struct iocom_err *err);
-/* Whether TEXT lets us choose the nodes. */
+/* Returns true if TEXT lets us choose the nodes. */
 bool multi_picks(const char *text);
 
 /* --- multi_lines.c --- */
@@ -169,7 +169,7 @@ struct multi_node {
 
 /* Handles a line of NODE's report, without the newline. */
 void multi_report_line(struct multi_node *node, const char *line, size_t length);
-/* Whether NODE refused the job, so that nothing began there. */
+/* Returns true if NODE refused the job, so that nothing began there. */
 bool multi_report_refused(const struct multi_node *node);
 /*
  * Prints which nodes failed on standard error, if any did.  UNREAD: the reader of our output

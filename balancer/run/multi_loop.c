@@ -246,7 +246,7 @@ static bool input_done(const struct multi_node *node, size_t length)
 	return node->in < 0 || node->in_done == length;
 }
 
-/* Whether every node that still reads has the whole piece. */
+/* Returns whether every node that still reads has the whole piece. */
 static bool piece_done(const struct multi *m)
 {
 	for (size_t i = m->first; i < m->next; i++)

@@ -47,8 +47,8 @@ static int open_pipes(struct pipes *pipes, bool input)
 }
 
 /*
- * In the child: first moves its pipe ends above all numbers to be replaced, then to their
- * places, and closes everything else, or other nodes' outputs would never end.
+ * Runs in the child: moves its pipe ends above all numbers to be replaced, then to their places,
+ * and closes everything else.  Otherwise other nodes' outputs would never end.
  */
 static bool take_places(const struct pipes *pipes)
 {

@@ -19,12 +19,12 @@ struct nodelist {
 
 /*
  * Parses TEXT into OUT, which must be zero (free it only after 0).  Returns 0; -EINVAL with the
- * sentence: an empty list or name, a bad range, a name given twice, too many names; -ENOMEM.
+ * reason in ERR: an empty list or name, a bad range, a name given twice, too many names; -ENOMEM.
  */
 int nodelist_parse(const char *text, struct nodelist *out, struct iocom_err *err);
 /* Adds a copy of NAME without a check.  Returns 0 or -ENOMEM. */
 int nodelist_add(struct nodelist *list, const char *name);
-void nodelist_sort(struct nodelist *list); /* by name, numbers by value */
+void nodelist_sort(struct nodelist *list); /* Sorts by name, and numbers by value. */
 void nodelist_fini(struct nodelist *list);
 /*
  * Returns the COUNT names in short form, sorted, as "db,n[1-3,7]"; parsing gives the same

@@ -13,11 +13,11 @@ struct rsh {
 	bool null, verbose, background, tell;
 	bool terminal, no_terminal;
 	char *env;    /* ",NAME,NAME": variables to pass besides those of a login; NULL: none */
-	char **words; /* of the command; none: it is a login */
+	char **words; /* the words of the command; none: it is a login */
 };
 
 #define RSH_DONE 1 /* help or version was printed */
-/* Returns 0: go on; RSH_DONE; RSH_FAILED with the sentence on standard error. */
+/* Returns 0: go on; RSH_DONE; RSH_FAILED with a sentence that says why on standard error. */
 int rsh_parse(struct rsh *rsh, int argc, char **argv);
 void rsh_fini(struct rsh *rsh);
 /* Prints TEXT and WHAT on standard error.  Returns RSH_FAILED. */

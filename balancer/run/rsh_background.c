@@ -11,7 +11,7 @@
 #include "balancer/listing.h"
 #include "balancer/run/rsh.h"
 
-/* Whether the command started; otherwise the report ends without saying so. */
+/* Returns whether the command started; otherwise the report ends without saying so. */
 static bool started(int fd)
 {
 	FILE *in = fdopen(fd, "r");

@@ -38,7 +38,7 @@ int run_main(int argc, char **argv, const char *home, bool *failed);
  * first.
  */
 uint32_t run_closed_descriptors(void);
-/* Whether COMMAND is a worker as `iocom batch` starts it. */
+/* Returns whether COMMAND is a worker as `iocom batch` starts it. */
 bool run_is_worker(char *const *command);
 /*
  * Fills SPEC (zero before) from this process: umask, soft limits, environment by RULE ("all",
@@ -49,13 +49,13 @@ int run_spec_fill(struct spec *spec, char *const *command, const char *cwd, cons
 		  const char *env_rule, struct iocom_err *err);
 /* Returns 0, or 126 or 127 with a shell's sentence if EXECUTABLE cannot run here. */
 int run_executable_check(const char *command, const char *executable, struct iocom_err *err);
-/* Checks that RULE is valid for run_spec_fill.  Returns 0 or -EINVAL with the sentence. */
+/* Checks that RULE is valid for run_spec_fill.  Returns 0 or -EINVAL with the reason in ERR. */
 int run_env_check(const char *rule, struct iocom_err *err);
 
 /* --- run_connect.c --- */
 
 struct run_target {
-	const char *run_dir; /* of this machine's agent */
+	const char *run_dir; /* the run directory of this machine's agent */
 	const char *address; /* "" means this machine, by its agent's local socket */
 	unsigned port;
 	bool tls;		  /* connect through a relay of this machine's agent */
@@ -82,7 +82,7 @@ enum run_output_mode {
 };
 
 struct run_output {
-	int fd;	   /* as we got it */
+	int fd;	   /* the descriptor as we got it */
 	int again; /* RUN_OUTPUT_AGAIN's own descriptor, else -1 */
 	enum run_output_mode mode;
 	struct queue queue;
@@ -90,8 +90,8 @@ struct run_output {
 	bool closed;   /* our reader left, or we finished it */
 	bool unwanted; /* the job was told that we closed it */
 	/*
-	 * Offsets: bytes received; bytes that we confirmed to the job as written; bytes that a
-	 * repeated attach request confirmed.
+	 * Offsets of the bytes received, of the bytes that we confirmed to the job as written, and
+	 * of the bytes that a repeated attach request confirmed.
 	 */
 	uint64_t received, taken, asked;
 	uint64_t gap_from, gap_to; /* the last bytes that the node did not keep: they never come */
@@ -128,23 +128,24 @@ enum run_state { RUN_STARTED = 1, RUN_EXITED, RUN_REFUSED, RUN_LOST };
 
 struct run_result {
 	enum run_state state;
-	uint8_t kind; /* of FRAME_EXIT */
+	uint8_t kind; /* the kind of FRAME_EXIT */
 	uint32_t value;
 	uint64_t pid;
 	int signal;	  /* the signal that made us give up before the job started */
 	int output_error; /* errno of one of our outputs that lost bytes */
-	bool left;	  /* the user left: a detached job goes on, another is hung up (RUN_LOST) */
+	/* the user left: a detached job goes on, another job is hung up (RUN_LOST) */
+	bool left;
 	char text[512];
 };
 
 struct run_stream_options {
-	int stdio[3];	     /* -1: no input; nobody wants this output */
+	int stdio[3];	     /* -1: there is no input, or nobody wants this output */
 	bool signals;	     /* forward signals of this process (changes its signal mask) */
 	struct run_tty *tty; /* our terminal if the job has one; NULL: pipes */
 	/* attach to a running job, which says itself whether it has a terminal */
 	bool look;
 	int patience_s; /* seconds to wait for a silent peer; 0: as in wire.h */
-	bool leave;	/* leave the job once it has started (detached) */
+	bool leave;	/* leave the job once it has started, because it is detached */
 	void (*started)(void *arg, const struct run_result *result); /* may be NULL */
 	/*
 	 * Called when contact is lost: returns a new connection on which it sent ASK, or
@@ -157,7 +158,8 @@ struct run_stream_options {
 	 * bytes that follow them.  NULL: a gap is an error.
 	 */
 	void (*gap)(void *arg, int stream, uint64_t from, uint64_t to);
-	const struct attach_ask *self; /* job, node, and the nonce of this connection in `resume` */
+	/* the job, the node, and in `resume` the nonce of this connection */
+	const struct attach_ask *self;
 	void *arg;
 };
 
@@ -178,7 +180,10 @@ int run_home(const char *run_dir, const char *job, struct run_result *result);
 
 /* --- run_background.c: detached jobs --- */
 
-/* Goes to the background.  Returns 0 there, and 1 in the calling program; JOB is on its way. */
+/*
+ * Goes to the background.  Returns 0 in the background process, and 1 in the calling program, whose
+ * JOB is on its way.
+ */
 int run_background(const char *name, const char *job);
 
 /* --- run_again.c: restartable jobs --- */
@@ -186,12 +191,12 @@ int run_background(const char *name, const char *job);
 #define RUN_AGAIN_S 300	 /* how long we ask an agent that does not answer */
 #define RUN_KEEP_MS 3000 /* how often we ask in the background, where nobody waits */
 
-/* Whether to ask home about a restartable job that ended with RESULT. */
+/* Returns whether to ask home about a restartable job that ended with RESULT. */
 bool run_may_restart(const struct run_result *result);
 /*
  * Asks home by ASK, at most every LEAST_MS, what becomes of the lost attempt, until home has
- * decided or does not answer for too long.  Returns 0: ANSWER places the next attempt; 1: the
- * job had ended, RESULT says how; negative errno with the sentence.  The caller frees ANSWER in
+ * decided or does not answer for too long.  Returns 0: ANSWER places the next attempt; 1: the job
+ * had ended, RESULT says how; negative errno with the reason in ERR.  The caller frees ANSWER in
  * any case.
  */
 int run_again(int (*ask)(void *arg, struct placement *answer, struct iocom_err *err), void *arg,

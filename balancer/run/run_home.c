@@ -14,7 +14,7 @@
 #include "user/pack.h"
 #include "balancer/run/run.h"
 
-#define KNOWS_S 2 /* by then a live node has told the job's home */
+#define KNOWS_S 2 /* after this time a live node has told the job's home */
 
 /* Returns the job as home lists it after its end; NULL: home does not know. */
 static json_t *ask_home(const char *run_dir, const char *job)
@@ -49,7 +49,7 @@ int run_home(const char *run_dir, const char *job, struct run_result *result)
 	int value = (int)listing_number(end, "exit_value");
 
 	if (!strcmp(state, "failed") && kind == 3 && value == RUN_FAILED) {
-		result->state = RUN_EXITED; /* nothing of it ran */
+		result->state = RUN_EXITED; /* no process of the job ran */
 		result->kind = 3;
 		result->value = RUN_FAILED;
 	}

@@ -98,7 +98,7 @@ static char **run_spec_make_env(const char *rule)
 }
 
 /*
- * Whether NAME is a shell variable's (letters, digits and _, no digit first), or
+ * Returns whether NAME is a shell variable's (letters, digits and _, no digit first), or
  * "BASH_FUNC_f%%".
  */
 static bool name_valid(const char *name, size_t length)

@@ -254,7 +254,7 @@ static int streams_begin(struct run_stream *s, const struct attach_state *state)
 	if (s->options->started)
 		s->options->started(s->options->arg, s->result);
 	if (s->kept_signal && s->options->look && run_leaves(s, s->kept_signal)) {
-		run_abandon(s, s->kept_signal); /* the job did not ask for who looks at it */
+		run_abandon(s, s->kept_signal); /* the job does not care who looks at it */
 		return 0;
 	}
 	if (s->kept_signal && wire_signal(&s->wire, (uint8_t)s->kept_signal))
@@ -385,7 +385,9 @@ static void run_stream_serve_signals(struct run_stream *s)
 			run_stream_take_signal(s, (int)info.ssi_signo);
 }
 
-/* Whether to read input.  A terminal is not read from the background: that would stop us. */
+/*
+ * Returns whether to read input.  A terminal is not read from the background: that would stop us.
+ */
 static bool input_wanted(const struct run_stream *s)
 {
 	return s->input >= 0 && s->result->state == RUN_STARTED &&
@@ -467,7 +469,7 @@ static void loop(struct run_stream *s)
 			run_reattach_try(s);
 		run_keys_term(s);
 	}
-	/* The job is over and we have all its output: let the node drop its copy. */
+	/* The job is over and we have all its output, so the node may drop its copy. */
 	for (uint8_t i = 1; i < FRAME_STREAMS && s->result->state == RUN_EXITED; i++)
 		give_credit(s, i, true);
 	if (s->result->state == RUN_EXITED && !wire_known(&s->wire))
@@ -481,7 +483,7 @@ int run_exit_code(const struct run_result *result)
 	if (result->state == RUN_REFUSED)
 		return RUN_FAILED;
 	if (result->state == RUN_STARTED)
-		return 0; /* it runs and we leave it, as the user wanted */
+		return 0; /* the job runs and we leave it, as the user wanted */
 	/* The job may have ended well, but the reader did not get all of its output. */
 	if (result->state != RUN_EXITED || result->output_error)
 		return RUN_UNKNOWN;

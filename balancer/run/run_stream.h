@@ -20,7 +20,7 @@ struct run_stream {
 	struct wire wire;
 	struct run_output output[2];
 	int signals;	 /* signalfd or -1 */
-	int kept_signal; /* signal for a job that has not started */
+	int kept_signal; /* the signal that waits for the job's start */
 	int input;	 /* -1: ended */
 	bool input_terminal;
 	struct resend_buffer kept; /* input that was read but that the job has not confirmed */
@@ -38,7 +38,7 @@ struct run_stream {
 	const char *why; /* the sentence for -EPROTO */
 };
 
-/* Whether nothing may be sent: there is no peer, or we do not know the offsets yet. */
+/* Returns whether nothing may be sent: there is no peer, or we do not know the offsets yet. */
 static inline bool run_quiet(const struct run_stream *s)
 {
 	return s->over || s->cut || s->asked_again;
@@ -78,7 +78,7 @@ static inline bool run_keys_there(const struct run_stream *s)
 void run_send_input(struct run_stream *s);
 void run_broken(struct run_stream *s, int rc);
 void run_abandon(struct run_stream *s, int signal);
-/* Whether SIGNAL ends us and not the job, as for a client that may leave a detached job. */
+/* Returns whether SIGNAL ends us and not the job, as for a client that may leave a detached job. */
 bool run_leaves(const struct run_stream *s, int signal);
 
 #endif

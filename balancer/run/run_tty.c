@@ -86,7 +86,7 @@ void run_tty_describe(const struct run_tty *tty, struct terminal *terminal)
 		strcpy(terminal->name, name);
 }
 
-/* Whether we are in the foreground; from the background a change of modes would stop us. */
+/* Returns whether we are in the foreground; from the background a change of modes would stop us. */
 static bool foreground(const struct run_tty *tty)
 {
 	return tty->fd >= 0 && tcgetpgrp(tty->fd) == getpgrp();

@@ -24,7 +24,7 @@ int database_failed(const struct database *d, const char *verb, struct iocom_err
 				     : "");
 }
 
-/* Runs SQL without results.  Returns 0 or negative errno with the sentence. */
+/* Runs SQL without results.  Returns 0 or negative errno with the reason in ERR. */
 static int database_run(const struct database *d, const char *sql, const char *verb,
 			struct iocom_err *err)
 {
@@ -91,7 +91,7 @@ static int database_copy(const struct database *d, const char *path, struct ioco
 		pages = sqlite3_backup_init(copy.db, "main", d->db, "main");
 		if (pages)
 			sqlite3_backup_step(pages, -1);
-		/* It returns the error of the step, too. */
+		/* The function returns the error of the step, too. */
 		if (!pages || sqlite3_backup_finish(pages) != SQLITE_OK)
 			rc = database_failed(&copy, "write a copy of", err);
 	}

@@ -24,8 +24,10 @@ struct database_layout {
 	const char *what;   /* for sentences: "the job journal" */
 	const char *advice; /* after "cannot open ...: why"; "" */
 	const char *schema; /* the tables of a new file, in the newest version */
-	/* steps[N] turns version N into version N + 1, inside the transaction.  It returns 0 or
-	 * negative errno with the sentence. */
+	/*
+	 * steps[N] turns version N into version N + 1, inside the transaction.  It returns 0 or
+	 * negative errno with the reason in ERR.
+	 */
 	int (*const *steps)(const struct database *database, struct iocom_err *err);
 	int version; /* the newest version, which is the number of steps */
 };
@@ -36,12 +38,15 @@ struct database {
 	char backup[PATH_MAX]; /* the copy that this opening made; "": it migrated nothing */
 };
 
-/* Returns 0, or negative errno with the sentence (-ENOTSUP: a newer version); nothing is open then.
+/*
+ * Returns 0, or negative errno with the reason in ERR (-ENOTSUP: a newer version); nothing is open
+ * then.
  */
 int database_open(struct database *database, const char *path, const struct database_layout *layout,
 		  struct iocom_err *err);
-void database_close(struct database *database); /* also of one that is not open */
-/* Writes a sentence: VERB ("read", "write") failed, and SQLite's reason.  Returns -ENOSPC or -EIO.
+void database_close(struct database *database); /* Call it also for a database that is not open. */
+/*
+ * Writes a sentence: VERB ("read", "write") failed, and SQLite's reason.  Returns -ENOSPC or -EIO.
  */
 int database_failed(const struct database *database, const char *verb, struct iocom_err *err);
 

@@ -353,7 +353,7 @@ static int delete_from(struct profile_store *s, const char *sql, uid_t uid, cons
 	return profile_finish(s, st, uid, class_name, err);
 }
 
-/* A new class of a user who has as many as are kept: those with the fewest runs go. */
+/* If a user has as many classes as are kept, a new one replaces those with the fewest runs. */
 static int profile_make_room(struct profile_store *s, uid_t uid, struct iocom_err *err)
 {
 	int rc = delete_from(

@@ -43,27 +43,30 @@ struct profile {
 struct profile_store;
 
 /*
- * Opens or creates PATH.  A file of an older layout is copied first and then migrated
- * (database.h).  Returns 0 or negative errno with the sentence.
+ * Opens or creates PATH.  A file of an older layout is copied first and then migrated (database.h).
+ * Returns 0 or negative errno with the reason in ERR.
  */
 int profile_open(struct profile_store **store, const char *path, struct iocom_err *err);
 /* Returns the copy that this opening made before it migrated the file; "": none. */
 const char *profile_backup(const struct profile_store *store);
 void profile_close(struct profile_store *store); /* NULL is fine */
-/* 0; -ENOENT never seen; -EIO. */
+/* Returns 0; -ENOENT never seen; -EIO. */
 int profile_get(struct profile_store *store, uid_t uid, const char *class_name, struct profile *out,
 		struct iocom_err *err);
 /* So many classes of a user are kept; a new one takes the place of one with the fewest runs. */
 #define PROFILE_CLASSES_MAX 1000
-/* Learns from one finished RUN (its `runs` is ignored).  0 or negative errno. */
+/* Learns from one finished RUN (its `runs` is ignored).  Returns 0 or negative errno. */
 int profile_learn(struct profile_store *store, uid_t uid, const char *class_name,
 		  const struct profile *run, struct iocom_err *err);
-/* Calls EACH for each class of UID ((uid_t)-1: of all), in order of name.  0 or negative errno. */
+/*
+ * Calls EACH for each class of UID ((uid_t)-1: of all), in order of name.  Returns 0 or negative
+ * errno.
+ */
 int profile_list(struct profile_store *store, uid_t uid,
 		 void (*each)(void *arg, uid_t uid, const char *class_name,
 			      const struct profile *profile),
 		 void *arg, struct iocom_err *err);
-/* Forgets a class.  0; -ENOENT never seen; -EIO. */
+/* Forgets a class.  Returns 0; -ENOENT never seen; -EIO. */
 int profile_forget(struct profile_store *store, uid_t uid, const char *class_name,
 		   struct iocom_err *err);
 /* The formula of profile_learn. */

@@ -189,7 +189,7 @@ static int set_peers(void *target, const char *value, struct iocom_err *err)
 	return rc;
 }
 
-/* Whether ADDRESS is numeric, so that no name server is needed. */
+/* Returns whether ADDRESS is numeric, so that no name server is needed. */
 static bool settings_numeric(const char *address)
 {
 	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST}, *found;

@@ -50,15 +50,16 @@ struct settings {
 	enum log_level log_level;
 	bool accept_jobs;
 	bool allow_root;
-	uint32_t min_uid; /* least uid of other nodes' users who may run jobs here */
+	uint32_t min_uid; /* the least uid that users of other nodes need to run jobs here */
 	char allow_users[SETTINGS_USERS_MAX], deny_users[SETTINGS_USERS_MAX];
 	enum settings_pam pam;		 /* AUTO: if its service file exists */
-	char pam_dir[SETTINGS_PATH_MAX]; /* of the service file; "": /etc/pam.d */
+	char pam_dir[SETTINGS_PATH_MAX]; /* the directory of the service file; "": /etc/pam.d */
 	uint32_t begin_limit_s;		 /* seconds for PAM, and again for exec */
 	uint32_t user_jobs_max;		 /* at a time here; 0: no bound, as for root */
 	uint32_t user_requests_per_s;	 /* at the local socket; 0: no bound, as for root */
 	uint32_t keep_jobs, keep_days;
-	uint32_t lease_s;		   /* of restartable jobs submitted here */
+	/* the lease of restartable jobs that are submitted here */
+	uint32_t lease_s;
 	uint32_t spool_mb, spool_total_mb; /* MiB of detached jobs' output: of one, of all */
 	uint32_t spool_user_mb;		   /* MiB of one user other than root; 0: half of all */
 	char relay_user[64];	      /* user of the relays; "": iocom if it exists, else nobody */
@@ -67,28 +68,31 @@ struct settings {
 	bool foreground;
 };
 
-/* Whether PEER is this node, as one list of peers may serve all nodes. */
+/* Returns whether PEER is this node, as one list of peers may serve all nodes. */
 bool settings_is_self(const struct settings *s, const struct settings_peer *peer);
 extern const struct config_program settings_program;
 
-extern const char *const settings_pam_names[]; /* by enum settings_pam */
+extern const char *const settings_pam_names[]; /* the names by enum settings_pam */
 const char *settings_level_name(enum log_level level);
-/* Returns KEY's value as text that can be read back; the caller owns it.  NULL: out of memory. */
+/*
+ * Returns KEY's value as text that can be read back; the caller owns it.  Returns NULL if there is
+ * no memory.
+ */
 char *settings_text(const struct settings *s, const struct config_key *key);
 
 /*
  * Fills in what depends on other settings: the name (from the host's name), listen and address.
- * Returns 0 or -EINVAL with the sentence.
+ * Returns 0 or -EINVAL with the reason in ERR.
  */
 int settings_complete(struct settings *s, struct iocom_err *err);
 
 struct view_policy;
 /*
- * Finds a policy, in upper or lower case, by which the agent can decide.  Returns 0 or -EINVAL
- * with the sentence.
+ * Finds a policy, in upper or lower case, by which the agent can decide.  Returns 0 or -EINVAL with
+ * the reason in ERR.
  */
 int settings_policy(const char *name, struct view_policy *policy, struct iocom_err *err);
-/* Whether S asks for the network: it has peers or an address to listen at. */
+/* Returns whether S asks for the network: it has peers or an address to listen at. */
 bool settings_networked(const struct settings *s);
 
 #endif

@@ -17,7 +17,7 @@ struct top_options {
 	unsigned long count; /* stop after this many documents; 0: never */
 };
 
-/* Both return 0, or negative errno with the sentence. */
+/* Both return 0, or negative errno with the reason in ERR. */
 int top_batch(const struct top_options *options, struct top_source *source, struct iocom_err *err);
 int top_screen(const struct top_options *options, struct top_source *source, struct iocom_err *err);
 

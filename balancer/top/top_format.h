@@ -29,7 +29,7 @@ enum top_fit { TOP_FIT_LEFT, TOP_FIT_RIGHT, TOP_FIT_TAIL };
  * widths.
  */
 void top_format_fit(char *out, size_t size, const char *text, unsigned columns, enum top_fit fit);
-/* How many columns TEXT takes as top_format_fit shows it. */
+/* Returns how many columns TEXT takes as top_format_fit shows it. */
 unsigned top_format_width(const char *text);
 /*
  * Appends N values as bars of one column each, scaled to MOST (if not positive: to the largest

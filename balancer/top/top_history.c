@@ -12,8 +12,8 @@
 
 struct past {
 	struct top_entry entry;
-	char name[16]; /* of a task, because another task may get its pid */
-	uint64_t turn; /* of the newest value */
+	char name[16]; /* name of a task, because another task may get its pid */
+	uint64_t turn; /* turn of the newest value */
 	float value[TOP_SERIES][TOP_HISTORY_TURNS];
 };
 
@@ -90,7 +90,7 @@ static void top_history_add_point(struct top_history *history, uint64_t id, cons
 		memset(past->value, 0, sizeof(past->value));
 		past->turn = history->turn;
 	}
-	/* It did nothing in documents that did not name it. */
+	/* A task that a document did not name did nothing in that document. */
 	for (; past->turn < history->turn; past->turn++)
 		for (unsigned s = 0; s < TOP_SERIES; s++)
 			past->value[s][(past->turn + 1) % TOP_HISTORY_TURNS] = 0;

@@ -8,7 +8,7 @@
 
 #include "iocom/array.h"
 
-/* Where ID is, or would be inserted. */
+/* Returns where ID is or would be inserted. */
 static size_t top_index_place_of(const struct top_index *index, uint64_t id)
 {
 	size_t low = 0, high = index->n;

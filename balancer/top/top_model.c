@@ -76,8 +76,8 @@ bool top_key_is_text(enum top_key key)
 }
 
 /*
- * Whether an element of degraded[] (the name of a field or column, or an object with one) means
- * KEY.
+ * Returns whether an element of degraded[] (the name of a field or column, or an object with one)
+ * means KEY.
  */
 static bool names_key(const json_t *element, enum top_key key)
 {

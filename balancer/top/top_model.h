@@ -42,7 +42,7 @@ enum top_key {
 const char *top_key_name(enum top_key key);
 /* Returns 0 or -EINVAL. */
 int top_key_parse(const char *name, enum top_key *key);
-/* Whether the column is text, which sorts in ascending order. */
+/* Returns whether the column is text, which sorts in ascending order. */
 bool top_key_is_text(enum top_key key);
 
 struct top_row {
@@ -56,7 +56,7 @@ struct top_row {
 	unsigned folded;	/* the number of ended tasks in this row; else 0 */
 	bool idle;		/* it did nothing in the interval */
 	bool io;		/* it used disk or network in the interval */
-	double value[TOP_KEYS]; /* of the numeric keys */
+	double value[TOP_KEYS]; /* values of the numeric keys */
 	json_t *source;		/* borrowed: the element in the document */
 	/* Only in a tree: */
 	unsigned depth;
@@ -115,7 +115,7 @@ json_t *top_model_filtered(struct top_model *model, const struct top_model_optio
 
 /* The id of the row for this element of tasks[] or jobs[]. */
 uint64_t top_row_id(const json_t *element);
-/* Whether the document says that this column is not counted, or only in part. */
+/* Returns whether the document says that this column is not counted, or only in part. */
 bool top_key_degraded(const json_t *document, enum top_key key);
 
 /* These read a field; a missing one is 0 or "". */

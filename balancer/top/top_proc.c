@@ -15,7 +15,7 @@
 #include "user/utf8.h"
 
 #define TURNS_FRESH 8	  /* an answer stays valid for this many documents */
-#define ANSWERS_MAX 32768 /* of each kind; further ones stay unknown */
+#define ANSWERS_MAX 32768 /* the most answers of each kind; further ones stay unknown */
 #define PATH_BYTES  128
 #define STAT_BYTES  512
 #define COMM_BYTES  64

@@ -33,7 +33,7 @@ static bool is_of(const struct top_row *row, const json_t *tasks, uid_t uid)
 	return *row->job && job_is_of(tasks, row->job, uid);
 }
 
-/* Whether each word of TEXT is in one of the row's texts, in upper or lower case. */
+/* Returns whether each word of TEXT is in one of the row's texts, in upper or lower case. */
 static bool has_words(const struct top_row *row, const char *text)
 {
 	char pid[24] = "", word[WORD_MAX];

@@ -13,7 +13,7 @@ bool top_row_wanted(const struct top_row *row, const json_t *tasks,
  * rows are left; their order is lost.
  */
 size_t top_rows_fold(struct top_row *rows, size_t n, const struct top_model_options *options);
-/* For qsort_r; ARG: struct top_model_options. */
+/* A comparison for qsort_r; ARG is a struct top_model_options. */
 int top_row_order(const void *a, const void *b, void *arg);
 /*
  * Orders N rows as a tree: siblings are sorted by the sum of themselves and all rows below.

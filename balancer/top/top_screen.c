@@ -48,7 +48,9 @@ static void start_colours(struct screen *s)
 			init_pair(i, colours[i][0], colours[i][1]);
 }
 
-/* Whether to draw blocks and lines: the terminal must know UTF-8 and not be too old for it. */
+/*
+ * Returns whether to draw blocks and lines: the terminal must know UTF-8 and not be too old for it.
+ */
 static bool can_draw_utf8(void)
 {
 	const char *term = getenv("TERM");

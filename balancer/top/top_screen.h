@@ -39,7 +39,7 @@ struct screen {
 	bool paused, quit, colour, utf8;
 	bool dirty;			  /* the rows must be arranged again */
 	bool stale;			  /* the shown reading is old because the agent is gone */
-	struct top_row detail;		  /* of `selected`; we own its source */
+	struct top_row detail;		  /* the row of `selected`; we own its source */
 	bool detail_here;		  /* the shown reading has it */
 	double detail_seen_s, document_s; /* CLOCK_MONOTONIC; 0: never */
 	unsigned long shown;

@@ -249,7 +249,7 @@ static int next_direct(struct top_source *source, json_t **document, struct ioco
 	return TOP_SOURCE_E_AGAIN;
 }
 
-/* From now on we try to reach the agent again from time to time. */
+/* From now on we try to reach the agent again, once in a while. */
 static int lose_agent(struct top_source *source, const struct iocom_err *why)
 {
 	if (source->fd >= 0)

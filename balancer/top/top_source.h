@@ -16,7 +16,7 @@ struct top_source;
 struct top_source_options {
 	const char *run_dir; /* NULL: the default */
 	bool direct;	     /* do not ask an agent */
-	bool wait;	     /* wait for an agent that goes away */
+	bool wait;	     /* wait for an agent that goes away to come back */
 	double interval_s;
 };
 
@@ -29,7 +29,7 @@ struct top_source_gone {
 
 #define TOP_SOURCE_E_AGAIN 1 /* no document yet */
 
-/* Returns 0, or negative errno with the sentence. */
+/* Returns 0, or negative errno with the reason in ERR. */
 int top_source_open(struct top_source **source, const struct top_source_options *options,
 		    struct iocom_err *err);
 void top_source_free(struct top_source *source);
@@ -50,7 +50,7 @@ int top_source_due_ms(const struct top_source *source);
  * double up to some seconds.
  */
 int top_source_next(struct top_source *source, json_t **document, struct iocom_err *err);
-/* Whether we wait for an agent that is gone; GONE gets the details. */
+/* Returns whether we wait for an agent that is gone; GONE gets the details. */
 bool top_source_gone(const struct top_source *source, struct top_source_gone *gone);
 /* "agent" or "direct". */
 const char *top_source_kind(const struct top_source *source);

@@ -163,7 +163,7 @@ static void spend(struct top_column *out, size_t *n, const struct top_layout *l,
 		top_table_widen(out, *n, &left, TOP_PAST, 2 * PAST_WIDTH);
 }
 
-/* It is still too wide: shrinks the widest column, and finally drops the last. */
+/* If the table is still too wide, shrinks the widest column, and finally drops the last one. */
 static void squeeze(struct top_column *out, size_t *n, unsigned used, unsigned width)
 {
 	while (used > width && *n) {

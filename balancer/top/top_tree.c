@@ -121,7 +121,7 @@ static size_t parent_task(const struct tree *t, const struct top_row *row)
 	return parent > 0 ? find_id(t, (uint64_t)parent) : NOBODY;
 }
 
-/* Whether going up from ROW comes back to it or does not end. */
+/* Returns whether going up from ROW comes back to it or does not end. */
 static bool in_circle(const struct tree *t, size_t row)
 {
 	size_t at = t->nodes[row].parent;

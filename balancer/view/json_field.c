@@ -368,7 +368,9 @@ static void trail_step(struct trail *t, const char *key)
 	t->at++;
 }
 
-/* Walks on.  Returns true right behind the character that opens the wanted path. */
+/*
+ * Walks on through the text.  Returns true right behind the character that opens the wanted path.
+ */
 static bool trail_walk(struct trail *t)
 {
 	char key[81] = "";

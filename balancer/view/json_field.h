@@ -44,7 +44,7 @@ struct field {
 struct field_reader {
 	const char *file;
 	struct iocom_err *err;
-	const char *text; /* of the document, to find line and column; NULL: unknown */
+	const char *text; /* the text of the document, to find line and column; NULL: unknown */
 	size_t text_length;
 	uint64_t line; /* number of the text's first line; if packed, of the document */
 	bool packed;   /* MessagePack, which has no lines or columns; set by field_parse */
@@ -75,7 +75,7 @@ int field_number(struct field_reader *r, const json_t *value, double *out);
 int field_large(struct field_reader *r, const json_t *value, uint64_t most, uint64_t *out);
 /* Adds every field of TABLE to OBJECT.  Returns 0 or -ENOMEM. */
 int field_write(json_t *object, const struct field *table, size_t n, const void *base);
-/* Whether all fields of TABLE are equal in A and B. */
+/* Returns whether all fields of TABLE are equal in A and B. */
 bool field_same(const struct field *table, size_t n, const void *a, const void *b);
 
 /* Sets KEY to VALUE, which it takes.  Returns 0, or -ENOMEM (also if VALUE is NULL). */

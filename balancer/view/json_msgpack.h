@@ -14,11 +14,11 @@
 
 #define JSON_MSGPACK_DEPTH 64
 
-/* Whether a file of that name must be written in MessagePack. */
+/* Returns whether a file of that name must be written in MessagePack. */
 bool json_msgpack_named(const char *path);
 /* The suffix of PATH that tells its form: ".msgpack.gz", ".msgpack", ".gz" or "". */
 const char *json_msgpack_suffix(const char *path);
-/* Whether the bytes begin a MessagePack map. */
+/* Returns whether the bytes begin a MessagePack map. */
 bool json_msgpack_begins(const char *bytes, size_t length);
 
 /* Returns malloc'ed bytes; NULL: out of memory. */

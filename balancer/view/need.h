@@ -19,13 +19,13 @@
 enum need_source { NEED_DEFAULT, NEED_PROFILE, NEED_OPTION };
 
 enum need_field {
-	NEED_IO_PER_S, /* disk requests per wall-clock second when alone */
+	NEED_IO_PER_S, /* disk requests per wall-clock second when the job runs alone */
 	NEED_IO_SIZE_KB,
 	NEED_REQUESTS,
 	NEED_MEMORY_MB,
 	NEED_CPU_S, /* at reference speed 1 */
 	NEED_DATA_MB,
-	NEED_FAULTS_PER_MS, /* per ms of computation, where memory does not fit */
+	NEED_FAULTS_PER_MS, /* page faults per ms of computation, where memory is short */
 	NEED_COM_MS,	    /* communication over all phases (MODEL 5.10) */
 	NEED_FIELDS
 };
@@ -59,7 +59,7 @@ double need_cpu_share(const struct need *need);
 void need_options_init(struct need_options *options); /* no option is given */
 /* Packs the map without its key. */
 void need_options_pack(const struct need_options *options, msgpack_packer *pk);
-/* Returns 0, or -EINVAL with the sentence (unknown field, negative, not a number). */
+/* Returns 0, or -EINVAL with the reason in ERR (unknown field, negative, not a number). */
 int need_options_unpack(struct need_options *options, const msgpack_object *map,
 			struct iocom_err *err);
 
@@ -71,7 +71,8 @@ int need_unpack(struct need *need, const msgpack_object *message);
 /* Returns an object of the fields in GIVEN (bits by enum need_field); NULL: no memory. */
 json_t *need_json(const struct need *need, uint32_t given);
 #define NEED_ALL ((1u << NEED_FIELDS) - 1)
-/* Sets GIVEN to the fields that OBJECT has; the others get their defaults.  Returns 0 or -EPROTO.
+/*
+ * Sets GIVEN to the fields that OBJECT has; the others get their defaults.  Returns 0 or -EPROTO.
  */
 int need_json_read(struct need *need, uint32_t *given, const json_t *object);
 

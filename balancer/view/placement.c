@@ -82,7 +82,8 @@ void placement_fini(struct placement *p)
 	placement_init(p);
 }
 
-/* --- what follows from the fields --------------------------------------------------------------
+/*
+ * --- what follows from the fields --------------------------------------------------------------
  */
 
 size_t placement_known(const struct placement *p)
@@ -247,8 +248,8 @@ static json_t *placement_node_json(const struct placement_node *n)
 }
 
 /*
- * In a large cluster a row, and the answer to a client that runs a job, have the examined nodes
- * and what the loads of the others would tell; an answer to a question has all nodes.
+ * In a large cluster a row, and the answer to a client that runs a job, have the examined nodes and
+ * a summary of the others' loads; an answer to a question has all nodes.
  */
 static int placement_write_nodes(const struct placement *p, enum placement_form form, json_t *out)
 {

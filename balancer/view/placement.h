@@ -55,11 +55,11 @@
 	X(TEXT, command, "command", PLACEMENT_COMMAND_MAX, ASKED)                                  \
 	/* how often a restartable job may run again */                                            \
 	X(COUNT, restarts, "restarts", PLACEMENT_RESTARTS_MAX, ASKED)                              \
-	/* its lost attempt, which is to run again */                                              \
+	/* the job's lost attempt, which must run again */                                         \
 	X(NAME, again, "again", PLACEMENT_JOB_MAX, ASKED)                                          \
 	/* false: the agent only decides */                                                        \
 	X(FLAG, run, "run", 0, ASKED)                                                              \
-	/* the answer is to contain the view that the decision used */                             \
+	/* true: the answer contains the view that the decision used */                            \
 	X(FLAG, view, "view", 0, ASKED)                                                            \
 	/* `node` is the choice of -N, not of the user */                                          \
 	X(FLAG, picked, "picked", 0, KEPT)                                                         \
@@ -150,7 +150,7 @@ void placement_fini(struct placement *placement);
 void placement_ask_init(struct placement_ask *ask);
 /* Initialises OUT, which the caller destroys. */
 void placement_ask_pack(const struct placement_ask *ask, msgpack_sbuffer *out);
-/* Skips unknown keys: a newer CLI may send them.  Returns 0 or -EINVAL with the sentence. */
+/* Skips unknown keys: a newer CLI may send them.  Returns 0 or -EINVAL with the reason in ERR. */
 int placement_ask_unpack(struct placement_ask *ask, const msgpack_object *map,
 			 struct iocom_err *err);
 /* Returns whether TEXT may be a LINE: UTF-8 without control characters. */
@@ -164,7 +164,7 @@ int placement_refuse(struct placement *placement, const char *node, const char *
 
 enum placement_form { PLACEMENT_ANSWER, PLACEMENT_ROW };
 
-/* A row keeps all vectors in a cluster of at most so many nodes. */
+/* A row keeps the vectors of all nodes in a cluster of at most this many nodes. */
 #define PLACEMENT_ROW_WHOLE 8
 
 /* Returns a new document; NULL: no memory. */

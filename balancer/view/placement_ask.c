@@ -89,7 +89,7 @@ void placement_ask_pack(const struct placement_ask *ask, msgpack_sbuffer *out)
 
 bool placement_line_valid(const char *text)
 {
-	json_t *copy = json_string(text); /* refuses what is no UTF-8 */
+	json_t *copy = json_string(text); /* refuses text that is not UTF-8 */
 	bool valid = copy != NULL;
 
 	json_decref(copy);

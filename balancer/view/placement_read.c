@@ -46,7 +46,7 @@ int placement_refuse(struct placement *p, const char *node, const char *reason, 
 		json_decref(one);
 		return -ENOMEM;
 	}
-	json_decref(one); /* the list has it */
+	json_decref(one); /* the list owns it now */
 	return placement_read_refusal(p, one);
 }
 

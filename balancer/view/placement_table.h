@@ -38,10 +38,10 @@ bool placement_given(const struct placement_ask *ask, const struct placement_fie
 /* When a document has a member. */
 enum placement_when {
 	PLACEMENT_ALWAYS,
-	PLACEMENT_GIVEN,  /* if it is not "", 0 or false */
+	PLACEMENT_GIVEN,  /* if it is not "", not 0 and not false */
 	PLACEMENT_PLACED, /* if the job has a place */
-	PLACEMENT_LEASED, /* ... and is restartable */
-	PLACEMENT_SECRET, /* in an answer only */
+	PLACEMENT_LEASED, /* if the job has a place and is restartable */
+	PLACEMENT_SECRET, /* a member that only an answer has */
 };
 
 enum placement_shape { PLACEMENT_STRING, PLACEMENT_NUMBER, PLACEMENT_BOOLEAN };

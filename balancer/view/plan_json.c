@@ -197,7 +197,7 @@ static int plan_read_name(const json_t *value, void *at)
 	return json_is_string(value) ? 0 : -EPROTO;
 }
 
-/* The list KEY, each of SIZE bytes by READ: *OUT is malloc'ed. */
+/* Reads the list KEY, whose items have SIZE bytes, with READ: *OUT is malloc'ed. */
 static int plan_read_list(const json_t *object, const char *key, size_t size,
 			  int (*read)(const json_t *value, void *at), void **out, size_t *count)
 {

@@ -35,8 +35,8 @@ struct plan_answer {
 };
 
 /*
- * Writes the answer; without TEXTS reasons lack source, unit, relation and text.  NULL: out of
- * memory.
+ * Writes the answer; without TEXTS reasons lack source, unit, relation and text.  Returns NULL if
+ * there is no memory.
  */
 json_t *plan_answer_json(const struct plan_answer *answer, bool texts);
 json_t *plan_json(const struct view_decision *decision, bool texts);
@@ -72,8 +72,8 @@ int plan_record_take(struct plan_record *record, json_t *document);
 void plan_record_fini(struct plan_record *record);
 
 /*
- * Whether both answers say the same apart from texts; numbers may differ by TOLERANCE (0: not
- * at all) of the larger one.
+ * Returns whether both answers say the same apart from texts; numbers may differ by TOLERANCE (0:
+ * not at all) of the larger one.
  */
 bool plan_json_same(const json_t *a, const json_t *b, double tolerance);
 

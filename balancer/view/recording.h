@@ -74,7 +74,7 @@ struct recording_header {
 	/* for people, as "6xfc"; the node lines are authoritative */
 	char cluster[RECORDING_TEXT_MAX];
 	char source[RECORDING_TEXT_MAX]; /* where the jobs came from, or "" */
-	char hash[RECORDING_TEXT_MAX];	 /* of the source, or "" */
+	char hash[RECORDING_TEXT_MAX];	 /* the hash of the source, or "" */
 	char policy[RECORDING_NAME_MAX];
 	char node[RECORDING_NAME_MAX];
 	uint64_t start_ns; /* live: CLOCK_REALTIME of time 0 */
@@ -87,11 +87,12 @@ struct recording_header {
 struct recording_job {
 	char id[RECORDING_ID_MAX]; /* unique in the recording: "17", "n1-1f2e3d4c-3" */
 	char class_name[RECORDING_NAME_MAX];
-	double time_ms;	  /* arrival */
-	uint32_t home;	  /* number of the node */
-	uint32_t tasks;	  /* >= 1; each task has all needs below */
-	double cpu_ms;	  /* computation at the reference speed */
-	double io_per_ms; /* in the header's rates; wall: its rate when alone */
+	double time_ms; /* arrival */
+	uint32_t home;	/* number of the node */
+	uint32_t tasks; /* >= 1; each task has all needs below */
+	double cpu_ms;	/* computation at the reference speed */
+	/* rate in the header's rates; at wall-clock rates the job's rate when alone */
+	double io_per_ms;
 	double request_kb, request_sd_kb;
 	double reaccess;
 	double requests; /* >= 0: the exact number of disk requests; negative: use io_per_ms */
@@ -107,7 +108,7 @@ struct recording_measured {
 	double request_mb;  /* their size in total */
 	double page_faults; /* disk requests for page faults */
 	double memory_mb;   /* the largest resident size */
-	double io_per_ms;   /* explicit requests per wall-clock ms while it ran */
+	double io_per_ms;   /* explicit requests per wall-clock ms while the job ran */
 	double messages, sent_mb, received_mb;
 };
 
@@ -130,8 +131,9 @@ struct recording_decision {
 	char policy[RECORDING_NAME_MAX]; /* a name of `iocom place --policy`, "feedback+" allowed */
 	uint32_t home;
 	uint64_t seed;
-	const struct rules_params *params;   /* those in force */
-	const struct rules_request *request; /* as passed to the rules, with com_ms */
+	const struct rules_params *params; /* the parameters in force */
+	/* the request as it was passed to the rules, with com_ms */
+	const struct rules_request *request;
 	/*
 	 * The numbers of its view's nodes, in the view's order, which decides ties; NULL: all,
 	 * by number.  PLAN and NODES hold places in that order; HOME and INDEXES are numbers.
@@ -160,8 +162,8 @@ struct recording_decision {
 struct recorder;
 
 /*
- * Opens PATH for writing ("-": standard output; a name that ends in ".gz" is compressed) and
- * writes the header.  Returns 0 or negative errno with the sentence.
+ * Opens PATH for writing ("-": standard output; a name that ends in ".gz" is compressed) and writes
+ * the header.  Returns 0 or negative errno with the reason in ERR.
  */
 int recorder_open(const char *path, const struct recording_header *header, struct recorder **out,
 		  struct iocom_err *err);
@@ -215,7 +217,7 @@ enum recording_kind {
 struct recording_line {
 	enum recording_kind kind;
 	double time_ms;
-	uint64_t number; /* of the line, from 1 */
+	uint64_t number; /* the number of the line, from 1 */
 	union {
 		uint32_t node;
 		struct recording_job job;
@@ -247,7 +249,7 @@ int recording_next(struct recording *r, const struct recording_line **line, stru
 int recording_rewind(struct recording *r, struct iocom_err *err);
 /* The nodes according to the lines read so far; valid until the next call of recording_next. */
 const struct view_node *recording_nodes(const struct recording *r, uint32_t *n);
-/* Whether the end line was read, so that the recording is complete. */
+/* Returns whether the end line was read, so that the recording is complete. */
 bool recording_complete(const struct recording *r);
 void recording_close(struct recording *r);
 
@@ -258,18 +260,20 @@ void recording_close(struct recording *r);
  */
 int recording_view(struct recording *r, struct view_file *view);
 /*
- * Makes the decision again.  Returns 1: the plan is the same, and both sides of its reasons
- * agree up to TOLERANCE (relative): use 0 if the recorded nodes have "charged" lists, 1e-9 if
- * the recorder counted charges among their tasks, because sums are then added in another order.
- * Returns 0: the plan differs and DECISION has it.  Free DECISION after 1 and 0.  Negative
- * errno comes with the sentence.
+ * Makes the decision again.  Returns 1: the plan is the same, and both sides of its reasons agree
+ * up to TOLERANCE (relative): use 0 if the recorded nodes have "charged" lists, 1e-9 if the
+ * recorder counted charges among their tasks, because sums are then added in another order. Returns
+ * 0: the plan differs and DECISION has it.  Free DECISION after 1 and 0.  Negative errno comes with
+ * the reason in ERR.
  */
 int recording_decide(struct recording *r, double tolerance, struct view_decision *decision,
 		     struct iocom_err *err);
 
 /* --- jobs only ------------------------------------------------------------------ */
 
-/* Whether the job never ran: it was not placed, not started, or its command not executed. */
+/*
+ * Returns whether the job never ran: it was not placed, not started, or its command not executed.
+ */
 bool recording_never_ran(const struct recording_finish *finish);
 /* The time from arrival to end; negative: FINISH is NULL, or the job never ran. */
 double recording_turnaround_ms(const struct recording_job *submitted,

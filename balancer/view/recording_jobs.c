@@ -27,7 +27,7 @@ struct recording_jobs {
 	struct recording *source;
 	struct waiting *ring;
 	uint32_t *heads;
-	uint32_t room;	      /* number of slots, a power of two; also of heads */
+	uint32_t room;	      /* number of slots and of heads, a power of two */
 	uint64_t first, next; /* numbers of arrival; the slot is the number mod room */
 	bool over;
 	struct waiting last; /* the job returned last */
@@ -179,7 +179,7 @@ struct recording *recording_jobs_source(struct recording_jobs *jobs)
 	return jobs->source;
 }
 
-/* Whether the oldest job may leave. */
+/* Returns whether the oldest job may leave. */
 static bool recording_jobs_ready(const struct recording_jobs *jobs)
 {
 	uint64_t waiting = jobs->next - jobs->first;

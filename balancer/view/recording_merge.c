@@ -120,7 +120,7 @@ static struct input *earliest(struct merge *m)
 
 /* --- nodes ------------------------------------------------------------------------- */
 
-/* Whether another input has NAME's own report of itself. */
+/* Returns whether another input has NAME's own report of itself. */
 static bool told_by_itself(const struct merge *m, const struct input *in, const char *name)
 {
 	for (size_t i = 0; i < m->n; i++)

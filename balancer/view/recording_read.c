@@ -84,7 +84,7 @@ static void recording_read_take(struct recording *r, size_t length, struct iocom
 	r->at += length;
 }
 
-/* The same for MessagePack, which has values instead of lines. */
+/* Does the same for MessagePack, which has values instead of lines. */
 static int take_value(struct recording *r, struct iocom_err *err)
 {
 	size_t tried = 0, length = 0;

@@ -18,9 +18,9 @@
  */
 void vector_bound(struct iocom_vector *v);
 void vector_pack(msgpack_packer *pk, const struct iocom_vector *v);
-/* 0; -EBADMSG: not a vector's array, a value out of range, a bad name. */
+/* Returns 0; -EBADMSG: not a vector's array, a value out of range, a bad name. */
 int vector_unpack(const msgpack_object *o, struct iocom_vector *v);
-/* Adds every field under its own name (boot_id as 16 hex digits).  0 or -ENOMEM. */
+/* Adds every field under its own name (boot_id as 16 hex digits).  Returns 0 or -ENOMEM. */
 int vector_json(const struct iocom_vector *v, json_t *object);
 /* Reads what vector_json wrote; missing fields become 0.  Returns 0 or -EPROTO. */
 int vector_json_read(const json_t *object, struct iocom_vector *v);

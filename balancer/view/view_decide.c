@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* From a view to a decision; see view_decide.h. */
+/* Goes from a view to a decision; see view_decide.h. */
 #include "balancer/view/view_decide.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ int view_index(const struct view_file *view, const struct view_policy *policy,
 	return rc == -EINVAL ? rc : iocom_err_set(err, rc, "out of memory");
 }
 
-/* One task of the job as one that runs. */
+/* Makes a running task from one task of the job. */
 static struct rules_task task_of(const struct rules_request *job, uint32_t i)
 {
 	return (struct rules_task){
@@ -72,7 +72,9 @@ static struct rules_task task_of(const struct rules_request *job, uint32_t i)
 	};
 }
 
-/* The tasks of home after the placement, and every node charged with what it got. */
+/*
+ * Lists the tasks of home after the placement, and charges every node with the tasks that it got.
+ */
 static int view_decide_settle(struct rules_view *nodes, const struct view_question *q,
 			      const struct view_decision *d, struct rules_task **out, size_t *n)
 {
@@ -114,7 +116,7 @@ static int view_decide_move(struct rules_view *nodes, const struct view_question
 	return rc;
 }
 
-/* NODES carries the placement only while the rules say what should move after it. */
+/* NODES has the placement only while the rules say which tasks should move after it. */
 static int view_decide_migrate(struct rules_view *nodes, const struct view_question *q,
 			       struct rules *rules, struct view_decision *d)
 {
@@ -132,7 +134,7 @@ static int view_decide_attach(const struct view_question *q, const struct view_p
 {
 	const struct rules_node *home = q->home_node;
 
-	/* Without memory there is no buffer to set; the weights are the policy's then. */
+	/* Without memory there is no buffer to set, and the weights are those of the policy. */
 	if (!policy->feedback || !(home->ram_mb > 0))
 		return 0;
 	return rules_feedback(rules, home->ram_mb, home->buffer_mb);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* From a view to a decision: one way, for the agent, the view file and a recording. */
+/* Goes from a view to a decision in one way, for the agent, the view file and a recording. */
 #ifndef IOCOM_VIEW_DECIDE_H
 #define IOCOM_VIEW_DECIDE_H
 
@@ -14,53 +14,57 @@
 struct view_policy {
 	enum rules_policy policy;
 	bool feedback;
-	char name[32]; /* as answers have it: "iocm-re", "feedback+wal" */
+	char name[32]; /* written as in answers: "iocm-re", "feedback+wal" */
 };
 
 struct view_decision {
 	struct view_policy policy;
 	struct rules_plan plan;
-	uint32_t *nodes;	  /* of each task of the job */
+	uint32_t *nodes;	  /* the node of each task of the job */
 	uint32_t ntasks;	  /* 0: queued */
 	struct rules_move *moves; /* migrating policies: tasks of home, the job's own after them */
 	size_t nmoves;
-	const struct rules_view *view; /* what was decided on: the nodes' names */
-	struct rules_view *built;      /* the same, where it was made for this decision; or NULL */
+	/* the view that was decided on, for the names of its nodes */
+	const struct rules_view *view;
+	struct rules_view *built; /* the same view if it was made for this decision, or NULL */
 	uint32_t home;
 	enum rules_rates rates;
 };
 
-/* Any case, "feedback+P" too.  0, or -EINVAL with a sentence that lists all names. */
+/*
+ * Parses a name in any case, "feedback+P" too.  Returns 0, or -EINVAL with a sentence that lists
+ * all names.
+ */
 int view_policy_parse(const char *name, struct view_policy *policy, struct iocom_err *err);
 
 /*
- * The indexed form of all nodes, charged; with POLICY only what that looks at is
- * indexed (NULL: everything).  0; -EINVAL (values that no sum can hold); -ENOMEM.
+ * The indexed form of all nodes, charged; with POLICY only what that looks at is indexed (NULL:
+ * everything).  Returns 0; -EINVAL (values that no sum can hold); -ENOMEM.
  */
 int view_index(const struct view_file *view, const struct view_policy *policy,
 	       struct rules_view **out, struct iocom_err *err);
 
-/* What is asked about nodes that are indexed already; all borrowed. */
+/* A question about nodes that are indexed already; all members are borrowed. */
 struct view_question {
 	const struct rules_params *params;
 	const struct rules_request *job;
 	uint64_t seed;
 	uint32_t home;
-	const struct rules_node *home_node; /* what node HOME was set to */
+	const struct rules_node *home_node; /* the description that node HOME was set to */
 };
 
 /*
- * Places the job on NODES, charged and with the indexes that POLICY needs, and, for
- * policies that migrate, says which tasks of home should then leave it.  NODES is as
- * before afterwards, and the decision's names are good until it changes.  0; -EINVAL,
- * -ENOMEM, -EBUSY (NODES is marked).  DECISION is to be freed only after 0.
+ * Places the job on NODES, charged and with the indexes that POLICY needs, and, for policies that
+ * migrate, says which tasks of home should then leave it.  NODES is as before afterwards, and the
+ * decision's names are good until it changes.  Returns 0; -EINVAL, -ENOMEM, -EBUSY (NODES is
+ * marked).  DECISION is to be freed only after 0.
  */
 int view_decide_on(struct rules_view *nodes, const struct view_question *question,
 		   const struct view_policy *policy, struct view_decision *decision,
 		   struct iocom_err *err);
 /*
- * The same on the nodes of VIEW, which are indexed for this decision alone.  0; -EINVAL,
- * -ENOMEM.  DECISION is to be freed only after 0.
+ * Does the same on the nodes of VIEW, which are indexed for this decision alone.  Returns 0;
+ * -EINVAL, -ENOMEM.  The caller frees DECISION only after 0.
  */
 int view_decide(const struct view_file *view, const struct view_policy *policy,
 		struct view_decision *decision, struct iocom_err *err);

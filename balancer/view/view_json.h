@@ -40,7 +40,8 @@
 #include "iocom/err.h"
 #include "iocom/rules.h"
 
-#define VIEW_BYTES_MAX (128u * 1000 * 1000)	 /* of a file; 100,000 nodes of 1,250 bytes */
+/* the most bytes of a file: 100,000 nodes of 1,250 bytes */
+#define VIEW_BYTES_MAX (128u * 1000 * 1000)
 #define VIEW_TASKS_MAX 1000000u			 /* of a job */
 #define VIEW_SEED_MAX  ((UINT64_C(1) << 53) - 1) /* every JSON reader keeps such numbers exactly */
 
@@ -48,7 +49,7 @@
 struct view_node {
 	struct rules_node node;
 	struct rules_task *tasks;
-	struct rules_request *charged; /* tasks 1, com_ms NULL */
+	struct rules_request *charged; /* tasks is 1 and com_ms is NULL */
 	size_t ncharged;
 };
 
@@ -78,8 +79,8 @@ int view_file_read(const char *path, struct view_file *view, struct iocom_err *e
 int view_file_decode(const char *name, const char *text, size_t length, struct view_file *view,
 		     struct iocom_err *err);
 /*
- * Makes the document with every field; decoding it gives the same view, bit for bit.  NULL: out
- * of memory.
+ * Makes the document with every field; decoding it gives the same view, bit for bit.  Returns NULL
+ * if there is no memory.
  */
 json_t *view_file_json(const struct view_file *view);
 
@@ -90,7 +91,7 @@ int view_file_charge(struct view_file *view, uint32_t index, const struct rules_
 
 void view_node_fini(struct view_node *node);
 int view_node_copy(struct view_node *to, const struct view_node *from); /* 0, -ENOMEM */
-/* Whether both describe the same state, bit for bit, apart from the age. */
+/* Returns whether both describe the same state, bit for bit, apart from the age. */
 bool view_node_same(const struct view_node *a, const struct view_node *b);
 
 #endif

@@ -272,7 +272,7 @@ static void complete_measured(const json_t *group, struct rules_node *n)
 		n->measured.cpu_queue = n->has_advertised ? n->advertised.cpu : (double)n->ntasks;
 }
 
-/* Whether GROUP has fewer fields than TABLE. */
+/* Returns whether GROUP has fewer fields than TABLE. */
 static bool partial(const json_t *group, const struct field *table, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

@@ -13,9 +13,9 @@
 void view_node_init(struct view_node *node, uint32_t index);
 
 /*
- * These return 0, -EINVAL with the sentence, or -ENOMEM; free NODE in any case. view_node_read
- * reads a whole node.  view_machine_read reads the machine's fields; missing ones keep their
- * value. view_load_read reads the rest and replaces the old load.
+ * These return 0, -EINVAL with a sentence that says why, or -ENOMEM; free NODE in any case.
+ * view_node_read reads a whole node.  view_machine_read reads the machine's fields; missing ones
+ * keep their value. view_load_read reads the rest and replaces the old load.
  */
 int view_node_read(struct field_reader *r, const json_t *object, enum rules_rates rates,
 		   struct view_node *node);
@@ -39,15 +39,15 @@ bool view_job_same(const struct rules_request *a, const struct rules_request *b)
 
 /*
  * view_params_read changes PARAMS by "params" of OBJECT and by "network_mb_per_s" and
- * "reference_mips" beside it; view_rates_read reads "rates".  They return 0 or -EINVAL with the
- * sentence.
+ * "reference_mips" beside it; view_rates_read reads "rates".  They return 0 or -EINVAL with a
+ * sentence that says why.
  */
 int view_params_read(struct field_reader *r, const json_t *object, struct rules_params *params);
 int view_rates_read(struct field_reader *r, const json_t *object, enum rules_rates *rates);
 const char *view_rates_name(enum rules_rates rates);
 /*
- * Adds "params" to OBJECT: those that differ from BASE, or without BASE all but the two that
- * stand beside it.  Returns 0 or -ENOMEM.
+ * Adds "params" to OBJECT: the parameters that differ from BASE. Without BASE it adds all but the
+ * two that stand beside "params".  Returns 0 or -ENOMEM.
  */
 int view_params_write(json_t *object, const struct rules_params *params,
 		      const struct rules_params *base);

@@ -71,86 +71,125 @@ enum rules_rates {
  */
 struct rules_params {
 	enum rules_rates rates;
-	double fixed_cost_ms;	 /* e of 2.3 (O-10); 100 */
-	double cpu_threshold;	 /* O-18; 4 tasks per core */
-	double rho_max;		 /* O-8(d); 0.99 */
-	double io_significance;	 /* 3.7: up to it a node's I/O load counts as none; computation 0;
-				  * wall: 0.05, as a disk utilisation */
-	double reference_mips;	 /* speed at which cpu_ms was measured (O-8(e)); 0 = home's */
-	double network_mb_per_s; /* where a node does not say; 125 */
+	double fixed_cost_ms;	/* e of 2.3 (O-10); default 100 */
+	double cpu_threshold;	/* O-18: tasks per core; default 4 */
+	double rho_max;		/* O-8(d); default 0.99 */
+	double io_significance; /* 3.7: an I/O load up to this counts as none; default 0, at
+				   wall-clock rates 0.05 (a disk utilisation) */
+	/* the speed at which cpu_ms was measured (O-8(e)); 0: home's speed */
+	double reference_mips;
+	double network_mb_per_s; /* the bandwidth where a node does not give one; default 125 */
 	bool literal_requests;	 /* O-8(c): true t*lambda; false t*lambda*(1-h) + page faults */
-	bool measured_state;	 /* O-8(d): use measured disk state where a node has it; true */
-	bool io_cost_test;	 /* O-21: response-time criterion in IO-RE too; true */
-	bool cpu_cost_test;	 /* O-18/O-19: cost test in CPU-RE, MEM-RE, CM; true */
-	bool cpu_speed_weighted; /* O-18: speed-weighted count; false */
-	bool require_memory;	 /* (ours) a candidate must hold the job without paging;
-				  * computation false, wall true */
-	bool stage_fallthrough;	 /* (ours) IOCM-RE: when the I/O stage leaves the job at home, try
-				  * memory and CPU as well; computation false, wall true */
-	bool try_next;		 /* (ours) where the lightest node alone is tried (CPU, MEM, CM, IO,
-				  * WAL ...): when it fails a test, try the next lightest;
-				  * computation false (3.2), wall true */
-	double examine_max;	 /* (ours) a stage judges at most so many nodes and meets 3 times as
-				  * many subtrees; 0 = no limit; computation 0, wall 256: exact up
-				  * to 256 nodes */
-	double overload_ratio;	 /* 3.10, O-20; 1.25: load over mean load */
-	double w_io;		 /* 3.10, O-25; 0.5: weight of I/O, W_CPU = 1 - w_io */
-	bool wal_normalise;	 /* 1.8: each index over the cluster's mean of it; false */
-	bool wal_discrepancy;	 /* O-25, O-12: the discrepancy rule in WAL too; true */
-	bool discrepancy_after;	 /* O-12: L(home) counts the job; true */
-	bool closed_loop_bound;	 /* O-8(d): bound a request's response by the tasks doing I/O; true
-				  */
-	bool mem_ratio_test;	 /* O-19: acceptance test of the memory stage; true */
-	bool mem_order_free;  /* O-19: target by most free memory, not least L_MEM/n_MEM; false */
-	bool cm_memory_ratio; /* O-20: memory imbalanced iff L_MEM over its mean > overload_ratio,
-			       * not iff L_MEM > n_MEM; false */
-	bool io_useful_test;  /* 3.5: IO tests discrepancy and response as FC section 3 has it; true
-			       */
-	bool io_order_share;  /* O-21: inside K least L_IO/threshold, not least L_IO; false */
-	bool hom_stage_explicit; /* O-22: the first stage of 3.7 asks for explicit load only; false
-				  */
-	bool hom_pm;		 /* 3.9: IOCM-PM places as 3.7 (equal nodes), not as 3.8; false */
-	bool spread_tasks;	 /* O-16: among ties a node without a task of this job; true */
-	double parallel_start;	 /* O-17: where tasks start before any balancing: 0 all at home,
-				  * 1 round-robin from home; 0 */
-	double migration_fixed_ms; /* f of 2.4 (O-10); 100 */
-	double migrations_max;	   /* O-24: at most so many a decision; 0 = until not overloaded */
-	double migration_examine;  /* (ours) 3.9: lighter nodes judged for one move; 0 = all; 32 */
-	bool age_criterion;  /* 3.9: CPU-PM: age > cost / (n - m) as the process trace's authors
-			      * have it, in place of r_PM; true */
-	double com_decision; /* O-14: demand counted at home 0, literal (5) 1, one process a
-			      * node first 2; 0 */
-	bool com_port_contention; /* O-13: communication time scaled by the port's load; false */
-	bool com_strict_maximum;  /* O-28: balance whichever resource is the maximum; false */
-	bool com_always_spread; /* O-29: communication-intensive jobs spread in every case; true */
-	bool com_printed_cost;	/* E-4: criterion (8) as printed, for ablation; false */
-	double eager_probes;	/* O-34: L; 0, or above 32: all nodes; 3 */
-	double eager_threshold; /* O-34: T tasks; 4 */
-	double hop_max;		/* O-37: forwarded so often, a job stays; 3 */
-	bool zatti_idle;	/* 3.14: CPU field is idle per cent, not the run queue; false */
-	double zatti_idle_percent; /* busy below it; 10 */
-	double zatti_queue;	   /* local threshold of the run queue; 4 */
-	double zatti_queue_delta;  /* local minus remote threshold; 3 */
-	double zatti_blocks_per_s; /* local threshold of I/O traffic; 15 */
-	double zatti_blocks_delta; /* local minus remote threshold of it; 0 */
-	bool zatti_relative;	/* O-32: delta from the local value, not from the threshold; true */
-	bool zatti_superset;	/* O-31: exact slot, then supersets; true */
-	double zatti_intervals; /* 3.15: intervals a domain; 10 */
-	double zatti_cpu_need;	/* per cent of its elapsed time alone: below, no CPU need; 30 */
-	double zatti_io_need;	/* blocks/s alone: below, no I/O need; 2 */
-	double fb_controller;	/* 0 published (3.11), 1 smoothed, 2 gradient, 3 predictive:
-				 * rules_controller */
-	double fb_gain_w, fb_gain_b; /* G of (4.9), (4.13); 0.5 */
-	double fb_buffer_unit_mb;    /* O-26: MB a unit of slowdown; 1 */
-	double fb_history;	     /* 3.11: slowdowns averaged; 50 */
-	double fb_sign_w, fb_sign_b; /* O-27: first direction, 1 up, 0 down; 1 */
-	double fb_buffer_min_mb;     /* O-27: least buffer, and least memory left for jobs; 1 */
-	double fb_filter;	/* (ours) weight of the newest slowdown in a smoothed one; 0.1 */
-	double fb_dead_band;	/* (ours) relative change below it is noise; 0.02 */
-	double fb_step_mb;	/* (ours) predictive: largest move of the buffer at once; 16 */
-	bool fb_known_length;	/* (ours) predictive: t_j is what the job asks for, not twice its
-				 * age; no node can measure that; false */
-	double fb_age_least_ms; /* (ours) predictive: younger tasks count as so old; 10, a slice */
+	bool measured_state; /* O-8(d): use measured disk state where a node has it; default true */
+	bool io_cost_test;   /* O-21: response-time criterion in IO-RE too; default true */
+	bool cpu_cost_test;  /* O-18/O-19: cost test in CPU-RE, MEM-RE, CM; default true */
+	bool cpu_speed_weighted; /* O-18: speed-weighted count; default false */
+	bool require_memory; /* (ours) a candidate must hold the job without paging; default false,
+				at wall-clock rates true */
+	bool stage_fallthrough; /* (ours) IOCM-RE: when the I/O stage leaves the job at home, try
+				   memory and CPU as well; default false, at wall-clock rates true
+				 */
+	bool try_next;		/* (ours) where the lightest node alone is tried (CPU, MEM, CM, IO,
+				 * WAL ...): when it fails a test, try the next lightest; default false
+				 * (3.2), at wall-clock rates true */
+	/*
+	 * (ours) a stage judges at most this many nodes and meets 3 times as many subtrees; 0: no
+	 * limit; default 0, at wall-clock rates 256, which is exact up to 256 nodes
+	 */
+	double examine_max;
+	double overload_ratio; /* 3.10, O-20: load over mean load; default 1.25 */
+	double w_io;	       /* 3.10, O-25: weight of I/O, W_CPU = 1 - w_io; default 0.5 */
+	/* 1.8: divide each index by the cluster's mean of it; default false */
+	bool wal_normalise;
+	bool wal_discrepancy;	/* O-25, O-12: the discrepancy rule in WAL too; default true */
+	bool discrepancy_after; /* O-12: L(home) includes the job; default true */
+	bool closed_loop_bound; /* O-8(d): bound a request's response by the tasks doing I/O;
+				   default true */
+	bool mem_ratio_test;	/* O-19: acceptance test of the memory stage; default true */
+	/* O-19: choose the target by most free memory, not by least L_MEM/n_MEM; default false */
+	bool mem_order_free;
+	/*
+	 * O-20: memory is imbalanced if L_MEM over its mean > overload_ratio, not if L_MEM > n_MEM;
+	 * default false
+	 */
+	bool cm_memory_ratio;
+	/* 3.5: IO tests discrepancy and response as section 3 of FC does; default true */
+	bool io_useful_test;
+	/* O-21: inside K take the least L_IO/threshold, not the least L_IO; default false */
+	bool io_order_share;
+	bool hom_stage_explicit; /* O-22: the first stage of 3.7 asks for explicit load only;
+				    default false */
+	/* 3.9: IOCM-PM places jobs as 3.7 does (equal nodes), not as 3.8 does; default false */
+	bool hom_pm;
+	/* O-16: among equal nodes prefer one without a task of this job; default true */
+	bool spread_tasks;
+	/*
+	 * O-17: where tasks start before any balancing; 0: all at home, 1: round-robin from home;
+	 * default 0
+	 */
+	double parallel_start;
+	double migration_fixed_ms; /* f of 2.4 (O-10); default 100 */
+	/* O-24: at most this many moves a decision; 0: until home is not overloaded */
+	double migrations_max;
+	/* (ours) 3.9: how many lighter nodes are judged for one move; 0: all; default 32 */
+	double migration_examine;
+	/*
+	 * 3.9: CPU-PM tests age > cost / (n - m), as the process trace's authors do, instead of
+	 * r_PM; default true
+	 */
+	bool age_criterion;
+	double com_decision; /* O-14: demand counted at home 0, literal (5) 1, one process a node
+				first 2; default 0 */
+	/* O-13: scale the communication time by the port's load; default false */
+	bool com_port_contention;
+	bool com_strict_maximum; /* O-28: balance the resource with the maximum; default false */
+	/* O-29: spread communication-intensive jobs in every case; default true */
+	bool com_always_spread;
+	bool com_printed_cost;	/* E-4: use criterion (8) as printed, for ablation; default false */
+	double eager_probes;	/* O-34: L; 0, or above 32: all nodes; default 3 */
+	double eager_threshold; /* O-34: T tasks; default 4 */
+	double hop_max;		/* O-37: a job that was forwarded this often stays; default 3 */
+	/* 3.14: the CPU field is the idle time in per cent, not the run queue; default false */
+	bool zatti_idle;
+	double zatti_idle_percent; /* a CPU with less idle time than this is busy; default 10 */
+	double zatti_queue;	   /* local threshold of the run queue; default 4 */
+	double zatti_queue_delta;  /* local minus remote threshold of the run queue; default 3 */
+	double zatti_blocks_per_s; /* local threshold of I/O traffic; default 15 */
+	double zatti_blocks_delta; /* local minus remote threshold of I/O traffic; default 0 */
+	/* O-32: subtract the delta from the local value, not from the threshold; default true */
+	bool zatti_relative;
+	/* O-31: look in the exact slot, then in its supersets; default true */
+	bool zatti_superset;
+	double zatti_intervals; /* 3.15: number of intervals in each domain; default 10 */
+	/*
+	 * share of the job's elapsed time when alone, in per cent; below it the job needs no CPU;
+	 * default 30
+	 */
+	double zatti_cpu_need;
+	/*
+	 * I/O traffic of the job when alone, in blocks/s; below it the job needs no I/O; default 2
+	 */
+	double zatti_io_need;
+	double fb_controller;	     /* 0 published (3.11), 1 smoothed, 2 gradient, 3 predictive:
+				      * rules_controller */
+	double fb_gain_w, fb_gain_b; /* G of (4.9), (4.13); default 0.5 */
+	double fb_buffer_unit_mb;    /* O-26: MB of buffer for a unit of slowdown; default 1 */
+	double fb_history;	     /* 3.11: number of slowdowns that are averaged; default 50 */
+	double fb_sign_w, fb_sign_b; /* O-27: the first direction; 1: up, 0: down; default 1 */
+	/* O-27: the least buffer, and the least memory left for jobs; default 1 */
+	double fb_buffer_min_mb;
+	/* (ours) weight of the newest slowdown in the smoothed one; default 0.1 */
+	double fb_filter;
+	double fb_dead_band; /* (ours) a smaller relative change counts as noise; default 0.02 */
+	/* (ours) predictive: the largest move of the buffer at once; default 16 */
+	double fb_step_mb;
+	/*
+	 * (ours) predictive: t_j is what the job asks for, not twice its age, though no node can
+	 * measure that; default false
+	 */
+	bool fb_known_length;
+	/* (ours) predictive: younger tasks count as this old; default 10, a slice */
+	double fb_age_least_ms;
 };
 
 void rules_params_default(struct rules_params *params, enum rules_rates rates);
@@ -173,8 +212,9 @@ struct rules_task {
 	double faults_per_ms;
 	double initial_mb;
 	double written_mb;
-	double com_ms; /* L_{j,p,COM} of (5): 0 where it shares the master's node */
-	bool pinned;   /* must not migrate now: at a barrier, in transit (3.9) */
+	double com_ms; /* L_{j,p,COM} of (5); 0 if the task shares the master's node */
+	/* the task must not migrate now, because it is at a barrier or in transit (3.9) */
+	bool pinned;
 };
 
 /*
@@ -184,7 +224,7 @@ struct rules_task {
  */
 struct rules_node {
 	char name[RULES_NAME_MAX];
-	double ram_mb;	  /* 0: unknown, then memory never runs short */
+	double ram_mb;	  /* 0: unknown; then memory never runs short */
 	double buffer_mb; /* n_MEM = ram_mb - buffer_mb; below ram_mb */
 	double cpu_mips;  /* > 0 */
 	double cores;	  /* >= 1 */
@@ -243,8 +283,10 @@ struct rules_request {
 	const double *com_ms;
 };
 
-/* A reason: it compares `left` with `right` (left > right unless the criterion says otherwise);
- * `holds` is the outcome. */
+/*
+ * A reason: it compares `left` with `right` (left > right unless the criterion says otherwise);
+ * `holds` is the outcome.
+ */
 enum rules_criterion {
 	RULES_C_HOME,		  /* policy never transfers; left, right unused */
 	RULES_C_IO_PRESENT,	  /* explicit load of home  >  io_significance */
@@ -299,8 +341,10 @@ enum rules_criterion {
 
 const char *rules_criterion_name(enum rules_criterion c);   /* "io-discrepancy" */
 const char *rules_criterion_source(enum rules_criterion c); /* "SLD criterion 1" */
-/* Returns, for instance, "requests/ms". With wall rates the stage tests compare disk
- * utilisations. */
+/*
+ * Returns, for instance, "requests/ms". With wall rates the stage tests compare disk
+ * utilisations.
+ */
 const char *rules_criterion_unit(enum rules_criterion c, enum rules_rates rates);
 const char *rules_criterion_relation(enum rules_criterion c); /* ">", "<=" ... */
 const char *rules_criterion_text(enum rules_criterion c);     /* one plain sentence for people */
@@ -315,7 +359,7 @@ struct rules_reason {
 struct rules_plan {
 	uint32_t node;	  /* where the job's first task runs */
 	uint32_t ntied;	  /* number of candidates the policy held equal, the chosen one included */
-	uint32_t tied[8]; /* the first of them */
+	uint32_t tied[8]; /* the first of the nodes that were held equal */
 	bool stayed;	  /* true: home */
 	bool queued;	  /* BS: too few nodes are free; ask again when one is freed */
 	uint32_t nreasons;
@@ -333,7 +377,7 @@ struct rules_plan {
 struct rules;
 struct rules_view;
 
-/* Returns NULL without memory or for values out of range. */
+/* Returns NULL if there is no memory or for values out of range. */
 struct rules *rules_new(enum rules_policy policy, const struct rules_params *params, uint64_t seed);
 void rules_free(struct rules *r);
 /*
@@ -376,8 +420,8 @@ void rules_view_prefetch(const struct rules_view *view, uint32_t index);
 /* Removes the newest node (index count-1). */
 int rules_view_pop(struct rules_view *view);
 /*
- * Withdraws node INDEX: the newest node takes its index, charges included, so that
- * none stays empty.  O(log n).  0; -EINVAL (no such node); -ENOMEM (marked only).
+ * Withdraws node INDEX: the newest node takes its index, charges included, so that none stays
+ * empty.  O(log n).  Returns 0; -EINVAL (no such node); -ENOMEM (marked only).
  */
 int rules_view_remove(struct rules_view *view, uint32_t index);
 uint32_t rules_view_count(const struct rules_view *view);
@@ -390,10 +434,10 @@ const char *rules_view_name(const struct rules_view *view, uint32_t index);
 int rules_view_keep(struct rules_view *view, enum rules_policy policy,
 		    const struct rules_params *params);
 /*
- * The same, and what is kept already stays: for a view that several policies ask.
- * 1: an index was missing and has been built, O(n log n); 0: none was; -EINVAL;
- * -ENOMEM (what was kept before is kept).  What nodes were charged with before a table of
- * Zatti's was there does not show in it: after 1, set and charge those nodes anew.
+ * The same, and what is kept already stays: for a view that several policies ask. Returns 1: an
+ * index was missing and has been built, O(n log n); 0: none was; -EINVAL; -ENOMEM (what was kept
+ * before is kept).  What nodes were charged with before a table of Zatti's was there does not show
+ * in it: after 1, set and charge those nodes anew.
  */
 int rules_view_keep_also(struct rules_view *view, enum rules_policy policy,
 			 const struct rules_params *params);
@@ -438,8 +482,10 @@ struct rules_move {
 	uint32_t task; /* index in the array of tasks */
 	uint32_t to;   /* target node */
 	double cost_ms;
-	/* 2.7: the task's share of the balanced load (requests/ms; MB; tasks; weighted) per ms
-	 * of cost */
+	/*
+	 * 2.7: the task's share of the balanced load (requests/ms; MB; tasks; weighted) per ms
+	 * of cost
+	 */
 	double cost_effectiveness;
 };
 

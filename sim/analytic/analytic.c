@@ -87,7 +87,7 @@ double analytic_unbalanced_alike(const double *q, size_t levels, uint32_t nodes,
 	return 1 - pow(analytic_above(q, levels, level), nodes - 1.0);
 }
 
-/* The ladder of (8) and (12): resource X is considered only if all before it are in balance. */
+/* The ladder of (8) and (12): resource X counts only if all resources before it are in balance. */
 static double ladder(const double *seen, const double *part)
 {
 	double reached = 1, sum = 0;

@@ -22,7 +22,8 @@
 struct analytic_task {
 	double arrival_ms, start_ms, end_ms; /* submitted; received by its node; ended */
 	uint32_t home, node;
-	double io_ms, cpu_ms;		 /* the time that it takes of each when it is alone */
+	/* the time that the task takes of each resource when it is alone */
+	double io_ms, cpu_ms;
 	double load[ANALYTIC_RESOURCES]; /* the load that it adds to a node */
 };
 
@@ -51,8 +52,8 @@ struct analytic_estimate {
 };
 
 /*
- * Estimates from N tasks of a run on NODES nodes.  0; -ENOMEM; -EINVAL (no tasks, a
- * node out of range, a scale that is not positive).  TASKS is sorted on return.
+ * Estimates from N tasks of a run on NODES nodes.  Returns 0; -ENOMEM; -EINVAL (no tasks, a node
+ * out of range, a scale that is not positive).  TASKS is sorted on return.
  */
 int analytic_estimate(struct analytic_task *tasks, size_t n, uint32_t nodes,
 		      const struct analytic_scale *scale, struct analytic_estimate *e);

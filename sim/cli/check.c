@@ -29,7 +29,7 @@
 
 struct check_job {
 	double turnaround_ms; /* measured; negative: unknown */
-	double slowdown;      /* as recorded; 0: unknown */
+	double slowdown;      /* the recorded slowdown; 0: unknown */
 	uint32_t node;	      /* where the job ended */
 	bool never_ran;
 };

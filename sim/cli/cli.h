@@ -15,7 +15,7 @@ enum { CLI_OK, CLI_FAILED, CLI_USAGE }; /* exit codes */
 struct cli {
 	const char *command;	    /* for messages: "iocom-sim run" */
 	uint32_t seeds;		    /* --seeds; 0: not given */
-	uint64_t seed;		    /* --seed: the first seed; 1 */
+	uint64_t seed;		    /* --seed: the first seed; default 1 */
 	unsigned int jobs;	    /* --jobs: runs at the same time; 0: one per core */
 	unsigned int shard, shards; /* --shard i/n; shards 0: not given */
 	const char *out;	    /* --out; NULL: not given */
@@ -54,8 +54,8 @@ __attribute__((format(printf, 3, 4))) int cli_fail(const struct cli *cli, int co
 
 /*
  * Prepares *TRACE for being read more than once.  A pipe ("-", "/dev/stdin", <(...)) is copied to
- * memory, and *TRACE becomes a path of the copy until cli_free.  0; CLI_FAILED: the reason was
- * printed.
+ * memory, and *TRACE becomes a path of the copy until cli_free.  Returns 0; CLI_FAILED: the reason
+ * was printed.
  */
 int cli_hold(struct cli *cli, const char **trace);
 /* The name under which the user gave the trace. */
@@ -63,7 +63,7 @@ const char *cli_trace_name(const struct cli *cli, const char *trace);
 
 /*
  * Opens one run of each cell, so that errors in settings, policies or a generator's text are found
- * before anything runs.  0; CLI_USAGE or CLI_FAILED: the reason was printed.
+ * before anything runs.  Returns 0; CLI_USAGE or CLI_FAILED: the reason was printed.
  */
 int cli_check(const struct cli *cli, const struct sweep *s);
 
@@ -80,7 +80,7 @@ int cmd_replay(int argc, char **argv, const volatile sig_atomic_t *cancel);
 int cmd_params(int argc, char **argv, const volatile sig_atomic_t *cancel);
 int cmd_merge(int argc, char **argv, const volatile sig_atomic_t *cancel);
 
-/* Adds the policies of "A,B,..." to S as series.  0; CLI_USAGE: the reason was printed. */
+/* Adds the policies of "A,B,..." to S as series.  Returns 0; CLI_USAGE: the reason was printed. */
 int cli_add_policies(const struct cli *cli, struct sweep *s, const char *policies);
 /* Compares the recording cli->trace with its simulation; see check.c. */
 int cli_check_recording(const struct cli *cli);

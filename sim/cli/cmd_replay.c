@@ -58,7 +58,7 @@ static const char no_disk[] =
 	"disks decide like the others. --set load.io_per_ms=0.01 generates some.\n";
 
 /*
- * As many machines as the trace names, with the cores that it states.  No trace states their
+ * Makes as many machines as the trace names, with the cores that it states.  No trace states their
  * memory: it is assumed to be enough.
  */
 static int default_nodes(const struct cli *cli, char *out, size_t size)

@@ -372,7 +372,7 @@ static int core_set_up(struct core *c)
 	return ret;
 }
 
-/* Tries the run; 1: it met a job of several tasks and needs one thread. */
+/* Tries the run. Returns 1 if it met a job of several tasks and needs one thread. */
 static int run_with(struct core *c, uint32_t threads)
 {
 	int ret;

@@ -80,7 +80,7 @@ struct core_node {
 	uint32_t flags;
 };
 #define NODE_TOUCHED 1u /* the node had an event and is on the shard's list `touched` */
-#define NODE_DIRTY   2u /* on the shard's list `dirty`: set it before deciding */
+#define NODE_DIRTY   2u /* the node is on the shard's list `dirty`: set it before deciding */
 
 /* A node's sums up to one time. */
 struct core_point {
@@ -181,7 +181,7 @@ struct core_shard {
 	} placed;
 	uint32_t *targets; /* the nodes for the tasks of one job */
 	double *com_ms;
-	struct rules_request request; /* of this decision */
+	struct rules_request request; /* the request of this decision */
 	uint32_t targets_room;
 	struct rules_move *moves;
 	uint32_t moves_room;
@@ -260,7 +260,7 @@ struct core {
 	struct iocom_err *err;
 	struct sim_result *result;
 	uint32_t samples_room;
-	struct core_reported *reported; /* one, or one per node */
+	struct core_reported *reported; /* one controller for all nodes, or one for each node */
 };
 
 /* The first shard has c->share_first nodes, the others share the rest as evenly as possible. */
@@ -295,7 +295,7 @@ int core_fail(struct core_shard *s, int code, const char *fmt, ...)
 
 /* --- core.c, core_round.c: set-up and rounds ------------------------------------ */
 int core_rounds(struct core *c);
-int core_read_next(struct core *c); /* 0; -EINVAL; the error of the workload */
+int core_read_next(struct core *c); /* Returns 0; -EINVAL; or the workload's error */
 /* Reads a job before it is needed; false: there is no room or no job. */
 bool core_read_ahead(struct core *c);
 /* Does one round of a shard, in the shard's own thread. */
@@ -312,7 +312,7 @@ void core_node_begin(struct core_shard *s, uint32_t node, double now);
 void core_node_end(struct core_shard *s, uint32_t node);
 
 /* --- core_pool.c ------------------------------------------------------------------- */
-/* Both return CORE_NONE without memory, and may move the pool. */
+/* Both return CORE_NONE if there is no memory, and may move the pool. */
 uint32_t core_task_new(struct core_shard *s);
 void core_task_drop(struct core_shard *s, uint32_t task);
 uint32_t core_job_new(struct core_shard *s);
@@ -347,7 +347,9 @@ double core_written_mb(const struct core_task *t);
 void core_coming_remove(struct core_shard *s, uint32_t task);
 
 /* --- core_place.c: decisions ------------------------------------------------------------ */
-/* Writes into shard->targets where the tasks of JOB go.  1: the job must wait; 0; -errno. */
+/*
+ * Writes into shard->targets where the tasks of JOB go.  Returns 1: the job must wait; 0; -errno.
+ */
 int core_decide(struct core_shard *s, uint32_t job, double now);
 /* Batch: tries to place the jobs that wait. */
 void core_queue_try(struct core_shard *s, double now);

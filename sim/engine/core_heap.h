@@ -66,8 +66,10 @@ static inline void core_heap_down(struct core_heap *h, uint32_t i, struct core_e
 	h->at[e.id] = i;
 }
 
-/* Sets the time of the first entry to TIME, no earlier than before.  Returns the place (1 to 4)
- * of the entry that became the first, where now another entry stands; 0: the first stayed. */
+/*
+ * Sets the time of the first entry to TIME, no earlier than before.  Returns the place (1 to 4)
+ * of the entry that became the first, where now another entry stands; 0: the first stayed.
+ */
 static inline uint32_t core_heap_sink(struct core_heap *h, double time)
 {
 	struct core_entry e = {time, h->entries[0].id};
@@ -117,7 +119,8 @@ struct core_timers {
 	uint32_t used, room;
 };
 
-int core_timers_add(struct core_timers *t, const struct core_timer *timer); /* 0 or -ENOMEM */
+int core_timers_add(struct core_timers *t,
+		    const struct core_timer *timer); /* Returns 0 or -ENOMEM */
 /* Takes the first timer; there must be one. */
 struct core_timer core_timers_take(struct core_timers *t);
 void core_timers_free(struct core_timers *t);

@@ -31,7 +31,7 @@ static double phase_length(const struct core_job *j, uint32_t phase)
 	return phase_start(j, phase + 1) - phase_start(j, phase);
 }
 
-/* How many of a given number of accesses lie in the computation before START. */
+/* Returns how many of a given number of accesses lie in the computation before START. */
 static double accesses_before(const struct core_job *j, double start)
 {
 	if (start >= j->job.cpu_ms)

@@ -6,7 +6,10 @@
 
 /* A run with one shard returns to its caller after this many events. */
 #define EVENTS_AT_ONCE 1000000u
-/* While an arrival is handled, the home of the arrival so many places later is prefetched. */
+/*
+ * While one arrival is handled, the home of a later arrival, this many places behind it, is
+ * prefetched.
+ */
 #define ARRIVALS_AHEAD 1u
 
 enum source {

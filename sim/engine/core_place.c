@@ -99,8 +99,10 @@ static int charge_placed(struct core_shard *s, uint32_t home)
 	return ret;
 }
 
-/* Whether the home may differ from the snapshot.  Callers that record looks want it
- * described in any case. */
+/*
+ * Returns whether the home may differ from the snapshot.  Callers that record looks want it
+ * described in any case.
+ */
 static bool home_changed(const struct core *c, uint32_t home)
 {
 	const struct core_node *n = &c->nodes[home];

@@ -26,7 +26,8 @@
 #define KB_PER_MB   1000.0
 #define NODES_AHEAD 8 /* nodes fetched before they are needed */
 #define TASKS_AHEAD 4 /* tasks fetched for each of them */
-#define DEFER_SHARE 8 /* rebuild the indexes if more than one node in so many has changed */
+/* the share of changed nodes above which all indexes are rebuilt, as one node in this many */
+#define DEFER_SHARE 8
 
 /* --- measured state ----------------------------------------------------------- */
 
@@ -98,8 +99,10 @@ void core_window_turn(struct core_shard *s, uint32_t node, double now)
 		return;
 	}
 	k = floor(now / window);
-	/* Rounding is off by at most one window.  Beyond 2^53 windows adding one would change
-	 * nothing. */
+	/*
+	 * Rounding is off by at most one window.  Beyond 2^53 windows adding one would change
+	 * nothing.
+	 */
 	if (k * window > now)
 		k--;
 	if ((k + 1) * window <= now)
@@ -159,8 +162,10 @@ int core_look_reserve(struct core_look *look, size_t n)
 	return 0;
 }
 
-/* Eq. (5): a slave on another node than its master communicates, and so does a master
- * with such slaves. */
+/*
+ * Eq. (5): a slave on another node than its master communicates, and so does a master
+ * with such slaves.
+ */
 static double com_load(const struct core_shard *s, const struct core_task *t)
 {
 	const struct core_task *master;

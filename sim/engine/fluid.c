@@ -25,10 +25,10 @@
 
 #include "sim/engine/fluid.h"
 
-#define STALE	   -1.0	 /* in next[]: rates must be solved first */
+#define STALE	   -1.0	 /* a value in next[]: rates must be solved first */
 #define NOTHING	   1e-12 /* a segment with less left has ended */
 #define ROUNDING   1e-6	 /* tolerance, in requests */
-#define TURNS_MOST 16	 /* requests are served in turn if a task has at most so many */
+#define TURNS_MOST 16	 /* requests are served in turn if a task has at most this many */
 
 /* --- rates ------------------------------------------------------------------------------ */
 
@@ -37,8 +37,10 @@ static inline bool fluid_disk_only(const struct sharing_task *s)
 	return !(s->cpu_ms > 0);
 }
 
-/* Serve requests in turn if several tasks use the disk, none of them computes and one
- * has few requests. */
+/*
+ * Serve requests in turn if several tasks use the disk, none of them computes and one
+ * has few requests.
+ */
 static bool turns_wanted(const struct fluid_node *f)
 {
 	uint32_t users = 0;

@@ -42,7 +42,7 @@ static const struct named_machine machines[] = {
 	{"acm-age6-printed", {AGED(3.72 + 5.07, 3.72)}},
 	{"com", {1000, 1, 1000, 160, 8, 40, 256, 51.2, 125}},
 	{"vax", {1, 1, 4, 0.4, 24, 1, 1, 0, 1.25}},
-	/* ours, for traces: a present-day machine whose memory is unknown */
+	/* our own machine for traces: a present-day machine whose memory is unknown */
 	{"host", {1000, 1, 0, 0, 0.2, 500, 256, 0, 125}},
 };
 #define MACHINES (sizeof(machines) / sizeof(machines[0]))

@@ -19,7 +19,7 @@
 
 #define NODE_NEVER 1e300
 
-/* What the request level keeps of a task's computation between two requests. */
+/* The request level's state of a task's computation between two requests. */
 struct node_burst {
 	double hazard;	    /* what is left of an exponential of mean 1; 0: not drawn yet */
 	double interval_ms; /* computation per unit of hazard: 1 / request rate; 0: no requests */
@@ -42,10 +42,12 @@ struct node_task {
 	double memory_mb, faults_per_ms;
 	double request_kb, request_sd_kb;
 	struct sim_random random;
-	/* written by the model, read by the core; for a task that computes right now, done_ms
-	 * and accessed_mb are as of the last node_refresh or the task's last event */
+	/*
+	 * written by the model, read by the core; for a task that computes right now, done_ms
+	 * and accessed_mb are as of the last node_refresh or the task's last event
+	 */
 	double done_ms;	      /* computation finished so far, reference speed (the age, O-9) */
-	double accessed_mb;   /* data accessed through the disk or the buffer */
+	double accessed_mb;   /* data that was accessed through the disk or the buffer */
 	double requests_left; /* after node_stop: what is left of REQUESTS of node_run; negative: by
 			       * rate */
 	/* used only by the model */
@@ -96,7 +98,7 @@ void node_model_free(struct node_model *m);
 void node_model_tasks(struct node_model *m, void *tasks, size_t stride, size_t offset);
 size_t node_model_bytes(const struct node_model *m);
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int node_enter(struct node_model *m, uint32_t node, uint32_t task, double now);
 /* The task must not run a segment (call node_stop first). */
 void node_leave(struct node_model *m, uint32_t node, uint32_t task, double now);
@@ -111,8 +113,10 @@ int node_run(struct node_model *m, uint32_t node, uint32_t task, double cpu_ms, 
  * withdrawn and issued again when the task continues (node_run with what is left, here
  * or elsewhere). */
 double node_stop(struct node_model *m, uint32_t node, uint32_t task, double now);
-/* Gives the disk extra work of MS (a transfer); node_step reports its end by TOKEN.  0
- * or -ENOMEM. */
+/*
+ * Gives the disk extra work of MS (a transfer); node_step reports its end by TOKEN.  Returns 0 or
+ * -ENOMEM.
+ */
 int node_disk_work(struct node_model *m, uint32_t node, double ms, uint32_t token, double now);
 /* Sets the buffer to the size that the controller chose. */
 void node_set_buffer(struct node_model *m, uint32_t node, double buffer_mb, double now);

@@ -51,7 +51,7 @@ struct node {
 
 /* A node model of one fidelity.  All functions except create and destroy act on one node. */
 struct node_fidelity {
-	int (*create)(struct node_model *m); /* 0, -ENOMEM; sets m->state */
+	int (*create)(struct node_model *m); /* Returns 0, -ENOMEM; sets m->state */
 	void (*destroy)(struct node_model *m);
 	size_t (*bytes)(const struct node_model *m); /* memory used beyond the shared part */
 	/* Makes room for one more member and for the disk works already requested: 0, -ENOMEM. */
@@ -100,7 +100,8 @@ static inline double node_memory_room(const struct node *n)
 	return n->ram_mb > 0 ? n->ram_mb - n->buffer_mb : 0;
 }
 
-/* Hit rate h(i,j) of a task among the members (5.4); 0 for a given number of accesses.
+/*
+ * Hit rate h(i,j) of a task among the members (5.4); 0 for a given number of accesses.
  */
 double node_hit_rate(const struct node *n, const struct node_task *t);
 /* page(i,j) per ms of computation (4.3). */

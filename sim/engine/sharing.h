@@ -41,7 +41,7 @@ struct sharing_load {
 	double cores_busy;
 };
 
-/* For up to so many tasks the state probabilities are summed; for more, mean values are used. */
+/* For up to this many tasks the state probabilities are summed; for more, mean values are used. */
 #define SHARING_EXACT_MAX 32
 
 /*

@@ -74,7 +74,8 @@ void sharing_pair(const struct sharing_machine *m, struct sharing_task *t,
 	cycle = both_ms + a.serves * t[0].service_ms + b.serves * t[1].service_ms;
 	pair_rate(&t[0], a.serves, both_ms * each + b.serves * b.other_computes * one, cycle);
 	pair_rate(&t[1], b.serves, both_ms * each + a.serves * a.other_computes * one, cycle);
-	waits = a.serves * a.other_computes + b.serves * b.other_computes; /* one task computes */
+	/* only one task computes */
+	waits = a.serves * a.other_computes + b.serves * b.other_computes;
 	load->at_cpu = (2 * both_ms + waits) / cycle;
 	load->at_disk = 2 - load->at_cpu;
 	load->cores_busy = (both_ms * busy2 + waits * fmin(m->cores, 1)) / cycle;

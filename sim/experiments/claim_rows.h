@@ -32,7 +32,9 @@ const char *claim_label(struct claim_row r);
 
 #define CLAIM_NO_INTERVAL "fewer than two values were measured of "
 
-/* Whether there are at least two values: a single one has no interval and decides nothing. */
+/*
+ * Returns whether there are at least two values: a single one has no interval and decides nothing.
+ */
 bool claim_told(struct claim_row r, size_t point, enum measure m);
 
 /* Factor base / new over the seeds; n is 0 if the two do not match. */
@@ -41,7 +43,7 @@ struct interval claim_factor_at(struct claim_row base, size_t base_point, struct
 struct interval claim_factor_over(struct claim_row base, struct claim_row new,
 				  struct claim_span range, enum measure m, enum pooling how);
 
-/* The same over several bases; all pairs and points have the same weight. */
+/* Does the same over several bases; all pairs and points have the same weight. */
 struct interval claim_factor_over_all(const struct claim_row *bases, int nbases,
 				      struct claim_row new, struct claim_span range, enum measure m,
 				      enum pooling how);
@@ -53,11 +55,13 @@ struct claim_asked {
 	struct claim_span range;
 };
 
-/* Finds them.  False: a name is unknown, and OUT says so. */
+/* Finds the rows.  Returns false if a name is unknown; OUT says so. */
 bool claim_ask(const struct claim_context *context, const struct claim *c, struct claim_asked *q,
 	       struct judgement *out);
-/* Also requires that every row has an interval at every point, as a CLAIM_CODE function may use
- * any of them. */
+/*
+ * Also requires that every row has an interval at every point, as a CLAIM_CODE function may use
+ * any of them.
+ */
 bool claim_ask_values(const struct claim_context *context, const struct claim *c,
 		      struct claim_asked *q, struct judgement *out);
 void claim_verdict(struct judgement *out, bool holds);

@@ -277,7 +277,7 @@ static void judge_value(const struct claim *c, struct claim_span range, struct c
 
 /* --- all ------------------------------------------------------------------------- */
 
-/* False, and OUT says why, if R cannot be compared with the first row. */
+/* Returns false if R cannot be compared with the first row; OUT says why. */
 static bool row_told(const struct claim *c, const struct claim_asked *q, struct claim_row r,
 		     struct judgement *out)
 {

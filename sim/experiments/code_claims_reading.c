@@ -8,8 +8,10 @@
 
 #define JUDGED_MAX 32 /* experiments judged under one reading */
 
-/* For the claims of one type: how many were tested under both readings, and how many
- * hold under each. */
+/*
+ * For the claims of one type: how many were tested under both readings, and how many
+ * hold under each.
+ */
 struct tally {
 	unsigned int tested, chosen, other;
 };
@@ -59,7 +61,7 @@ static void code_claims_reading_compare(const struct claim_context *a,
 	}
 }
 
-/* -1: there is no such reading. */
+/* Returns -1: there is no such reading. */
 static int find_reading(const struct experiment *e, const char *label, size_t *count)
 {
 	int found = -1;

@@ -18,26 +18,38 @@ enum claim_type {
 	CLAIM_QUANTITATIVE, /* [Q]: a number */
 };
 
-/* How a claim is judged.  Series are named by label, several separated by "|";
- * "ID/LABEL" is a series of another experiment, "*" means all series. */
+/*
+ * How a claim is judged.  Series are named by label, several separated by "|";
+ * "ID/LABEL" is a series of another experiment, "*" means all series.
+ */
 enum claim_kind {
 	CLAIM_NOT_TESTED, /* the simulator cannot judge it; `why` says why */
-	/* Each of `a` is below each of `b`: significantly over all points together, and
-	 * significantly above at no point. */
+	/*
+	 * Each of `a` is below each of `b`: significantly over all points together, and
+	 * significantly above at no point.
+	 */
 	CLAIM_BELOW,
 	/* Each of `a` is within a relative `band` (0: 15 %) of each of `b`. */
 	CLAIM_EQUAL,
-	/* Each of `a` rises along the points (falls, if `down`): the last point differs
-	 * significantly from the first, and no step goes significantly back by more than 2 %. */
+	/*
+	 * Each of `a` rises along the points (falls, if `down`): the last point differs
+	 * significantly from the first, and no step goes significantly back by more than 2 %.
+	 */
 	CLAIM_TREND,
-	/* From the first point to the last, each of `a` grows by a smaller factor than each of
-	 * `b`. */
+	/*
+	 * From the first point to the last, each of `a` grows by a smaller factor than each of
+	 * `b`.
+	 */
 	CLAIM_FLATTER,
-	/* `a` over `b`, expressed as `by`, is `printed`: the measured value is within the
-	 * relative `band` (0: 25 %) of it.  The interval is reported too. */
+	/*
+	 * `a` over `b`, expressed as `by`, is `printed`: the measured value is within the
+	 * relative `band` (0: 25 %) of it.  The interval is reported too.
+	 */
 	CLAIM_RATIO,
-	/* Like CLAIM_RATIO, but for `a` at the last point over `a` at the first (a gain is an
-	 * increase). */
+	/*
+	 * Like CLAIM_RATIO, but for `a` at the last point over `a` at the first (a gain is an
+	 * increase).
+	 */
 	CLAIM_GROWTH,
 	/* The value of `a` itself is `printed`. */
 	CLAIM_VALUE,
@@ -92,8 +104,10 @@ struct claim {
 	const char *bound;   /* id of the experiment that supports `why`, or NULL */
 };
 
-/* Judges CLAIM.  It never fails: a claim that cannot be judged is VERDICT_NOT_TESTED
- * with the reason. */
+/*
+ * Judges CLAIM.  It never fails: a claim that cannot be judged is VERDICT_NOT_TESTED
+ * with the reason.
+ */
 void claim_judge(const struct claim_context *context, const struct claim *claim,
 		 struct judgement *out);
 const struct sweep *claim_sweep(const struct claim_context *context, const char *id);
@@ -122,7 +136,7 @@ struct series {
 
 /* A scatter plot of a probe's executions at the first point, for the first seed. */
 struct scatter {
-	enum probe_column x, y[3]; /* y: up to three responses; PROBE_HOUR: unused */
+	enum probe_column x, y[3]; /* y has up to three responses; PROBE_HOUR marks an unused one */
 	bool plane;		   /* the marks show which site was faster */
 };
 
@@ -163,8 +177,10 @@ struct experiment {
 	const char
 		*trace; /* settings when the process trace is the workload; NULL: not supported */
 	const char *needs; /* ids of experiments whose results its claims use */
-	/* Readings end with a NULL label; `judged` has the ids judged under each, separated by
-	 * spaces. */
+	/*
+	 * Readings end with a NULL label; `judged` has the ids judged under each, separated by
+	 * spaces.
+	 */
 	const struct reading *readings;
 	const char *judged;
 };
@@ -177,7 +193,7 @@ struct paper_setting {
 struct paper {
 	const char *name, *title;
 	const struct paper_setting *settings; /* end with a NULL name */
-	const char *calibrated; /* what was chosen after seeing which outcomes, or NULL */
+	const char *calibrated; /* choices that were made after seeing outcomes, or NULL */
 };
 
 const struct experiment *experiment_at(size_t i);	  /* NULL at the end */

@@ -23,7 +23,7 @@ claim_code claim_spread_grows;
 claim_code claim_grows_more;
 /* y is below y2 in the first third and above it in the last, both significantly. */
 claim_code claim_crossing;
-/* Of five groups by x another than the last is significantly highest in y. */
+/* One of the five groups by x, but not the last one, is significantly highest in y. */
 claim_code claim_falls_again;
 /* x is below 1 in a share of at least `printed` of the executions, significantly. */
 claim_code claim_mostly_zero;
@@ -37,11 +37,15 @@ claim_code claim_mostly_below;
 claim_code claim_less_spread;
 /* The standard deviation of y is at most `printed` times its mean. */
 claim_code claim_nearly_constant;
-/* In the last third, y2 is below y where the remote load average is in its lower half,
- * and by more than in its upper half; both significantly. */
+/*
+ * In the last third, y2 is below y where the remote load average is in its lower half,
+ * and by more than in its upper half; both significantly.
+ */
 claim_code claim_gain_at_idle_target;
-/* x is the local load, y the remote load.  Inside the best rectangle {x above, y below}
- * the remote site is mostly faster, elsewhere the local site; both significantly. */
+/*
+ * x is the local load, y the remote load.  Inside the best rectangle {x above, y below}
+ * the remote site is mostly faster, elsewhere the local site; both significantly.
+ */
 claim_code claim_rectangle;
 /* The greatest y in the first third is at least `printed` times the greatest y. */
 claim_code claim_full_at_few;

@@ -113,7 +113,7 @@ static int runner_by_key(const void *a, const void *b)
 	return order ? order : (x->order > y->order) - (x->order < y->order);
 }
 
-/* Of units with equal keys, the first in the list runs for all. */
+/* If units have equal keys, the first one in the list runs for all. */
 static int find_leaders(struct runner *r)
 {
 	struct unit **sorted = malloc((r->nunits ? r->nunits : 1) * sizeof(struct unit *));
@@ -443,8 +443,10 @@ static int runner_describe(struct sweep *s, struct iocom_err *err)
 		const struct workload_info *info = workload_info(w);
 
 		describe_source(s, info);
-		/* A generator generates all fields, so only those that a trace lacks are
-		 * reported. */
+		/*
+		 * A generator generates all fields, so only those that a trace lacks are
+		 * reported.
+		 */
 		if (strncmp(scenario.workload, "gen:", 4) && info->synthetic)
 			snprintf(s->synthetic, sizeof(s->synthetic), "%s", info->synthetic);
 		s->nkinds = info->kinds;

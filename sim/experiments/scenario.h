@@ -17,12 +17,12 @@ struct scenario {
 };
 
 /*
- * Reads SETTINGS and checks everything except the workload's content.  0; -ENOMEM; -EINVAL,
+ * Reads SETTINGS and checks everything except the workload's content.  Returns 0; -ENOMEM; -EINVAL,
  * -ENOENT with ERR set.  Close it only after 0.
  */
 int scenario_open(struct scenario *s, const struct settings *settings, struct iocom_err *err);
 void scenario_close(struct scenario *s);
-/* Whether it is a probe's study (probe_run.h), which has no workload. */
+/* Returns whether it is a probe's study (probe_run.h), which has no workload. */
 bool scenario_is_probe(const struct scenario *s);
 /* Opens the workload of SEED at its start; NULL with ERR set. */
 struct workload *scenario_workload(const struct scenario *s, uint64_t seed, struct iocom_err *err);

@@ -38,7 +38,7 @@ struct interval stats_by(enum ratio by, struct interval factor);
 /* The interval lies above (below) the bound: significant at 95 %. */
 bool stats_above(struct interval i, double bound);
 bool stats_below(struct interval i, double bound);
-/* Whether the mean is in [low, high]: a wide interval does not make a number right. */
+/* Returns whether the mean is in [low, high]: a wide interval does not make a number right. */
 bool stats_meets(struct interval i, double low, double high);
 
 #endif

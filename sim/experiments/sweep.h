@@ -55,7 +55,7 @@ struct sweep {
 	size_t nparts;
 };
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 struct sweep *sweep_new(const char *id, const char *title, const char *x_name);
 void sweep_free(struct sweep *s);
 /* Return 0, -ENOMEM, or -EINVAL with ERR set. */
@@ -67,7 +67,7 @@ int sweep_add_series(struct sweep *s, const char *label, const char *policy, con
 int sweep_add_part(struct sweep *s, struct sweep *part);
 /* I = 0 is S itself, 1 to S->nparts are its parts. */
 struct sweep *sweep_part(struct sweep *s, size_t i);
-/* Makes room for all results.  0, -ENOMEM. */
+/* Makes room for all results.  Returns 0, -ENOMEM. */
 int sweep_results(struct sweep *s);
 
 size_t sweep_units(const struct sweep *s);
@@ -84,7 +84,7 @@ int sweep_find_point(const struct sweep *s, const char *label);
 /* Writes the values of a cell, one per seed, to OUT (s->seeds values). */
 void sweep_cell(const struct sweep *s, size_t point, size_t series, enum measure m, double *out);
 struct interval sweep_mean(const struct sweep *s, size_t point, size_t series, enum measure m);
-/* Whether any run has a value of M. */
+/* Returns whether any run has a value of M. */
 bool sweep_has(const struct sweep *s, enum measure m);
 /* Hashes the workloads' hashes to "sha256:..."; "" if the library failed. */
 void sweep_input_hash(const struct sweep *s, char out[72]);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Our own experiments on ZAT: one threshold or reading at a time; they support the
- * claims that fail. */
+/*
+ * Our own experiments on ZAT: one threshold or reading at a time; they support the
+ * claims that fail.
+ */
 #include <math.h>
 
 #include "sim/experiments/probe_claims.h"
@@ -113,7 +115,7 @@ static const struct claim mix_claims[] = {
 	CLAIMS_END,
 };
 
-/* For curves of many points a third of the executions, in the same number of days, is enough. */
+/* For curves of many points, a third of the executions in the same number of days is enough. */
 #define A_THIRD		  "load.jobs=97"
 #define OURS(id_, title_) .id = "ZAT-" id_, .paper = "ZAT", .title = "(ours) " title_
 #define WINS		  .y = M_WIN

@@ -93,8 +93,10 @@ static bool holds(const struct rules_plan *plan, enum rules_criterion c)
 	return false;
 }
 
-/* Whether the memory field decided: as the only reason to leave home, or against the
- * other machine. */
+/*
+ * Returns whether the memory field decided: as the only reason to leave home, or against the other
+ * machine.
+ */
 static bool by_memory(const struct rules_plan *plan, bool sent)
 {
 	if (sent)

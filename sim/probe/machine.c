@@ -37,7 +37,7 @@ struct machine {
 	double *ends;		 /* end of each loop; NODE_NEVER: a free slot */
 	uint32_t room;
 	struct sim_random random;
-	uint64_t started; /* loops so far */
+	uint64_t started; /* number of loops started until now */
 	double now, next_start, next_end;
 	double probe_end;
 	/* state at the last reading */
@@ -167,7 +167,7 @@ static void machine_step(struct machine *m)
 			m->probe_end = m->now;
 }
 
-/* Advances to UNTIL, or to the probe's end. */
+/* Advances to UNTIL or to the probe's end, if that is earlier. */
 static int machine_advance(struct machine *m, double until)
 {
 	int ret = 0;

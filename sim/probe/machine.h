@@ -20,7 +20,7 @@ struct probe_scene {
 
 /*
  * Warms the machine up, reads it as Hermes does (READ), then executes the probe and measures its
- * response time.  0; -ENOMEM.
+ * response time.  Returns 0; -ENOMEM.
  */
 int probe_machine_run(const struct probe_scene *scene, double read[READS], double *response_s);
 

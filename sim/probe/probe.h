@@ -24,7 +24,7 @@ struct probe_job {
 /* Keys of the text; a key without a source is our reading. */
 struct probe_spec {
 	const struct probe_job *job; /* NULL: imbalance */
-	double jobs;		     /* how often the probe is executed */
+	double jobs;		     /* number of times the probe is executed */
 	double days;		     /* number of days that the executions are spread over */
 	double local, remote;	     /* mean numbers of loops */
 	double io_share;	     /* share of i/o-bound loops, 0..1 */
@@ -39,13 +39,13 @@ struct probe_spec {
 	double warmup_s;	 /* simulated before each probe */
 	double alpha;		 /* smoothing factor of Hermes, 4.3 */
 	double busy_local_ms, busy_remote_ms; /* ZAT-9.1: what load adds to fixed_cost_ms */
-	double busy_queue;		      /* the load that adds all of it */
+	double busy_queue;		      /* the load from which on all of that is added */
 	/* for imbalance */
 	double utilisation, hours;
 	bool exact; /* use the closed form instead of the simulation */
 };
 
-/* 0; -EINVAL with ERR set: the position in the text and what was expected. */
+/* Returns 0; -EINVAL with ERR set: the position in the text and what was expected. */
 int probe_spec_parse(struct probe_spec *spec, const char *text, struct iocom_err *err);
 
 /* The columns that are kept of each execution. */
@@ -88,7 +88,7 @@ struct probe_month {
  * running each machine with the probe gives both response times from the same state.  CLUSTER has
  * the local and the remote machine.  P gives fidelity and the like, the cost of rsh as
  * fixed_cost_ms and Hermes' period as information_period_ms.  When KEEP_GOING returns false, the
- * study stops.  0; -EINVAL with ERR set; -ENOMEM; -ECANCELED.
+ * study stops.  Returns 0; -EINVAL with ERR set; -ENOMEM; -ECANCELED.
  */
 int probe_month_run(const struct probe_spec *spec, const struct sim_cluster *cluster,
 		    const struct sim_params *p, uint64_t seed, bool (*keep_going)(void *),
@@ -97,16 +97,18 @@ void probe_month_free(struct probe_month *month);
 
 /* Quality of decisions, as shares of the executions; NaN: there was no case. */
 struct probe_score {
-	double win;			  /* chose the faster site */
+	double win;			  /* share of decisions that chose the faster site */
 	double local_right, remote_right; /* shares that won by staying and by being sent */
 	double sent;
-	double io_win;	     /* share of right ones among executions that only the i/o field sent
-			      * away */
+	/* share of right decisions among executions that only the i/o field sent away */
+	double io_win;
 	double memory_wrong; /* the memory field decided, and the decision was wrong */
 	double local_better, local_s, remote_s, overhead_s;
 };
-/* Lets POLICY decide with exactly what was known at each execution.  0; -EINVAL with ERR
- * set; -ENOMEM. */
+/*
+ * Lets POLICY decide with exactly what was known at each execution.  Returns 0; -EINVAL with ERR
+ * set; -ENOMEM.
+ */
 int probe_decide(const struct probe_spec *spec, const struct probe_month *month,
 		 const struct sim_cluster *cluster, const struct rules_params *params,
 		 const char *policy, uint64_t seed, struct probe_score *score,

@@ -16,7 +16,7 @@ struct page {
 	const char *settings; /* settings of all runs ("" or NULL: none) */
 };
 
-/* Writes the page; reads the figures' SVG where O is writing them.  0, -ENOMEM. */
+/* Writes the page; reads the figures' SVG where O is writing them.  Returns 0, -ENOMEM. */
 int page_write(const struct page *page, struct output *o, FILE *f);
 
 #endif

@@ -21,12 +21,12 @@ struct parts {
 	bool page; /* `figures`: write the page of claims too */
 };
 
-/* 0, -ENOMEM; closing F reports write errors. */
+/* Returns 0, -ENOMEM; closing F reports write errors. */
 int part_write(FILE *f, const struct report *reports, size_t n, bool page, unsigned int shard,
 	       unsigned int shards);
 /*
- * Reads and joins parts.  0; negative errno with ERR set: a file is unreadable, cut off, or of
- * another sweep or version, or a shard is missing or given twice.
+ * Reads and joins parts.  Returns 0; negative errno with ERR set: a file is unreadable, cut off, or
+ * of another sweep or version, or a shard is missing or given twice.
  */
 int parts_read(struct parts *parts, char *const *paths, size_t npaths, struct iocom_err *err);
 void parts_free(struct parts *parts);

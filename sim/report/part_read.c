@@ -30,8 +30,10 @@ __attribute__((format(printf, 2, 3))) static int part_read_bad(struct reader *r,
 	return iocom_err_set(r->err, -EINVAL, "%s:%zu: %s", r->path, r->line, text);
 }
 
-/* Reads the next line as JSON; NULL with the error set.  It reads no further than the
- * line, because the file may have no end. */
+/*
+ * Reads the next line as JSON; NULL with the error set.  It reads no further than the
+ * line, because the file may have no end.
+ */
 static json_t *part_read_next(struct reader *r, int *ret)
 {
 	json_error_t why;
@@ -306,7 +308,7 @@ static int unpack_unit(struct reader *reader, struct parts *parts, json_t *line)
 
 /* --- files ----------------------------------------------------------------------- */
 
-/* What is known from all parts so far. */
+/* The facts that all parts read until now have told. */
 struct joined {
 	json_t *sweeps; /* from the first header, without fields that only one shard knows */
 	unsigned int shards;

@@ -29,7 +29,7 @@ struct report {
 	size_t njudged;
 };
 
-/* Judges the claims of the report's experiment over all results in CONTEXT.  0, -ENOMEM. */
+/* Judges the claims of the report's experiment over all results in CONTEXT.  Returns 0, -ENOMEM. */
 int report_judge(struct report *r, const struct claim_context *context);
 void report_free(struct report *r);
 const char *verdict_name(enum verdict v); /* "holds", "does not hold", "cannot be tested" */
@@ -52,14 +52,14 @@ int report_samples_csv(const struct report *r, FILE *f);
 int report_rows_csv(const struct report *r, FILE *f);
 
 /*
- * Draws the figure with gnuplot to PATH (SVG).  0; 1 with ERR set: gnuplot is not installed;
- * negative errno with ERR set.
+ * Draws the figure with gnuplot to PATH (SVG).  Returns 0; 1 with ERR set: gnuplot is not
+ * installed; negative errno with ERR set.
  */
 int report_svg(const struct report *r, const char *path, struct iocom_err *err);
 
 /*
- * Writes ID.csv, ID.json, ID.svg (and ID.samples.csv, ID.executions.csv) to O.  0; 1 with ERR
- * set: there is no SVG because gnuplot is missing; negative errno with ERR set.
+ * Writes ID.csv, ID.json, ID.svg (and ID.samples.csv, ID.executions.csv) to O.  Returns 0; 1 with
+ * ERR set: there is no SVG because gnuplot is missing; negative errno with ERR set.
  */
 int report_write(const struct report *r, struct output *o, struct iocom_err *err);
 

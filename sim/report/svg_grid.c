@@ -78,7 +78,7 @@ static void svg_grid_axes(const struct report *r, FILE *f)
 	y_range(r, f);
 }
 
-/* Whether the series' label begins with FACET (LENGTH characters); NULL: always. */
+/* Returns whether the series' label begins with FACET (LENGTH characters); NULL: always. */
 static bool in_facet(const struct sweep *s, size_t k, const char *facet, size_t length)
 {
 	return !facet || (!strncmp(s->series[k].label, facet, length) &&

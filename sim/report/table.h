@@ -17,7 +17,7 @@ struct table {
 	char (*cell)[TABLE_CELL]; /* row by row */
 };
 
-/* 0, -ENOMEM.  All cells start empty. */
+/* Returns 0, -ENOMEM.  All cells start empty. */
 int table_init(struct table *t, size_t rows, size_t columns);
 void table_free(struct table *t);
 /* Sets a cell; cuts a longer text. */
@@ -25,8 +25,10 @@ __attribute__((format(printf, 4, 5))) void table_set(struct table *t, size_t row
 						     const char *fmt, ...);
 /* Prints the table; the first column is left-aligned, the others right-aligned. */
 void table_print(const struct table *t, FILE *f);
-/* Prints TEXT in lines that fit.  The first line begins at column AT, the others after
- * INDENT blanks. */
+/*
+ * Prints TEXT in lines that fit.  The first line begins at column AT, the others after
+ * INDENT blanks.
+ */
 void table_paragraph(FILE *f, size_t at, size_t indent, const char *text);
 
 #endif

@@ -142,7 +142,7 @@ static void set_cell(struct table *t, size_t row, size_t column, enum form form,
 
 #define ALIKE 1.01 /* with one seed, slowdowns within 1 % count as alike */
 
-/* Whether the data do not show that series K is worse than BEST, seed by seed at 95 %. */
+/* Returns whether the data do not show that series K is worse than BEST, seed by seed at 95 %. */
 static bool alike(const struct sweep *s, size_t k, size_t best, double *base, double *value)
 {
 	sweep_cell(s, 0, best, M_SLOWDOWN, value);

@@ -19,7 +19,7 @@ enum application_group {
 
 /*
  * Fills KIND for the application (upper or lower case).  Its share is 1.  cpu_factor multiplies a
- * time that is common to all applications: the execution time alone.  0 or -ENOENT.
+ * time that is common to all applications: the execution time alone.  Returns 0 or -ENOENT.
  */
 int application_kind(const char *name, struct generator_kind *kind);
 /* Application I (0 ..) of a group; NULL at the end. */

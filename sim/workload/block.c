@@ -65,7 +65,7 @@ static int parse_op(struct reader *r, const struct token *f, bool *write, struct
 			  "a SCSI opcode in hex (28 or 2a, 08 or 0a, 88 or 8a, a8 or aa)");
 }
 
-/* 1: a request was read; 0: the end. */
+/* Returns 1: a request was read; 0: the end. */
 static int read_request(struct reader *r, struct request *q, struct iocom_err *err)
 {
 	static const struct wanted version = {"the version", 1, 1, true};
@@ -104,8 +104,10 @@ static int read_request(struct reader *r, struct request *q, struct iocom_err *e
 	return 1;
 }
 
-/* Sums over a burst.  off and off2 sum the differences to the first size, which is near
- * the mean. */
+/*
+ * Sums over a burst.  off and off2 sum the differences to the first size, which is near
+ * the mean.
+ */
 struct burst {
 	double n, kb, written_kb, off, off2, first_kb;
 };

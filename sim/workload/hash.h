@@ -12,7 +12,7 @@ struct hash {
 	mbedtls_sha256_context context;
 };
 
-int hash_begin(struct hash *h); /* 0 or -EIO: the library failed */
+int hash_begin(struct hash *h); /* Returns 0 or -EIO: the library failed */
 int hash_add(struct hash *h, const void *data, size_t n);
 /* Writes the hash to TEXT and frees what H holds. */
 int hash_end(struct hash *h, char text[HASH_TEXT]);

@@ -14,7 +14,7 @@ struct homes {
 	double *upto; /* share of the weights up to each node; NULL: all weights are equal */
 };
 
-/* WEIGHTS: N of them, or NULL.  0; -EINVAL (negative, not finite, all zero); -ENOMEM. */
+/* WEIGHTS: N of them, or NULL.  Returns 0; -EINVAL (negative, not finite, all zero); -ENOMEM. */
 int homes_init(struct homes *h, uint32_t n, double skew, const double *weights, uint64_t seed,
 	       struct iocom_err *err);
 /* U must be in (0, 1). */

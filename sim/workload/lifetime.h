@@ -23,7 +23,7 @@ struct lifetime {
 	double p;   /* hyperexponential */
 };
 
-/* 0; -EINVAL with ERR set. */
+/* Returns 0; -EINVAL with ERR set. */
 int lifetime_init(struct lifetime *l, enum generator_lifetime kind, double mean, double shape,
 		  double max, struct iocom_err *err);
 double lifetime_draw(const struct lifetime *l, struct sim_random *r);

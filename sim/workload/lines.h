@@ -33,11 +33,13 @@ struct token {
 	size_t column;
 };
 
-int lines_init(struct lines *l, struct source *source); /* 0 or -ENOMEM */
+int lines_init(struct lines *l, struct source *source); /* Returns 0 or -ENOMEM */
 void lines_deinit(struct lines *l);
-/* Goes back to the start of the source.  0 or -EIO. */
+/* Goes back to the start of the source.  Returns 0 or -EIO. */
 int lines_rewind(struct lines *l, struct iocom_err *err);
-/* 1: the next line is current; 0: the end; -EINVAL (too long, a NUL byte, bad gzip), -EIO. */
+/*
+ * Returns 1: the next line is current; 0: the end; -EINVAL (too long, a NUL byte, bad gzip), -EIO.
+ */
 int lines_next(struct lines *l, struct iocom_err *err);
 
 /* Splits the line at blanks.  Returns the number of fields; F gets the first MAX. */
@@ -54,7 +56,7 @@ struct wanted {
 	double low, high;
 	bool whole;
 };
-/* 0; -EINVAL with ERR set. */
+/* Returns 0; -EINVAL with ERR set. */
 int token_number(const struct lines *l, const struct token *f, const struct wanted *wanted,
 		 double *value, struct iocom_err *err);
 
@@ -64,7 +66,7 @@ int lines_fail(const struct lines *l, size_t column, const char *found, size_t l
 	__attribute__((format(printf, 6, 7)));
 int token_fail(const struct lines *l, const struct token *f, struct iocom_err *err,
 	       const char *expected, ...) __attribute__((format(printf, 4, 5)));
-/* The line has COUNT fields F, which is fewer or more than WANTED. */
+/* Reports that the line has COUNT fields F, which is fewer or more than WANTED. */
 int tokens_fail_count(const struct lines *l, const struct token *f, size_t count, size_t wanted,
 		      const char *unit, struct iocom_err *err);
 

@@ -17,15 +17,18 @@ struct preset_args {
 	const double *home_weights; /* borrowed until generator_new; NULL: home_skew */
 	double lifetime_mean_ms;    /* computation at the reference speed */
 	double lifetime_shape, lifetime_max_ms;
-	/* The next fields apply to the jobs that give the workload its character (I/O-, memory-
-	 * or communication-intensive); jobs of other kinds keep their values. */
+	/*
+	 * The next fields apply to the jobs that give the workload its character (I/O-, memory-
+	 * or communication-intensive); jobs of other kinds keep their values.
+	 */
 	double io_per_ms, request_kb, request_sd_kb, reaccess;
-	double faults_per_ms; /* of all jobs except the memory-intensive ones of a mixture */
-	double memory_mb;     /* mean over all jobs */
-	double memory_shape;  /* shape of its Pareto distribution, above 1 (O-39); 0: constant */
+	/* fault rate of all jobs except the memory-intensive ones of a mixture */
+	double faults_per_ms;
+	double memory_mb;    /* mean over all jobs */
+	double memory_shape; /* shape of its Pareto distribution, above 1 (O-39); 0: constant */
 	double initial_mb, write_fraction;
 	double parallel;	       /* share of parallel jobs, 0..1 */
-	uint32_t tasks_min, tasks_max; /* of parallel jobs */
+	uint32_t tasks_min, tasks_max; /* range of the tasks of parallel jobs */
 	double barrier_ms, messages_per_ms, message_kb;
 	double share; /* com-io, com-memory: share of communication-intensive jobs, 0..1; acm-*:
 		       * share of jobs that are not I/O-intensive (0.1) */

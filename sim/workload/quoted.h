@@ -23,8 +23,10 @@ struct quoted {
 
 void quoted_init(struct quoted *q);
 void quoted_deinit(struct quoted *q);
-/* Splits the line into *N fields, the first MAX in F (valid until the next line).  0;
- * -EINVAL; -ENOMEM. */
+/*
+ * Splits the line into *N fields, the first MAX in F (valid until the next line).  Returns 0;
+ * -EINVAL; -ENOMEM.
+ */
 int quoted_split(struct quoted *q, const struct lines *l, struct token *f, size_t max, size_t *n,
 		 struct iocom_err *err);
 

@@ -35,7 +35,7 @@ enum {
 };
 
 struct record {
-	double arrival_ms;  /* in the trace's own time */
+	double arrival_ms;  /* arrival in the trace's own time */
 	size_t column;	    /* column of the arrival, for messages; 0: not from the current line */
 	uint32_t holds;	    /* HOLDS_... */
 	struct sim_job job; /* home, tasks, kind, cpu_ms, ... if the record holds them */
@@ -47,9 +47,12 @@ struct format {
 	const char *name; /* what its traces are called: "SWF job log" */
 	bool from_first;  /* times count from the first arrival, not from the trace's zero */
 	size_t state;	  /* bytes of reader.state, zeroed once */
-	/* Reads headers at the start of the content, before every pass.  0 or negative errno. */
+	/*
+	 * Reads headers at the start of the content, before every pass.  Returns 0 or negative
+	 * errno.
+	 */
 	int (*begin)(struct reader *r, struct iocom_err *err);
-	/* 1: a record; 2: the input was no job; 0: the end; negative errno. */
+	/* Returns 1: a record; 2: the input was no job; 0: the end; negative errno. */
 	int (*next)(struct reader *r, struct record *record, struct iocom_err *err);
 	/* After the first pass: fills kinds, source and note of reader.info. */
 	void (*describe)(struct reader *r);
@@ -84,8 +87,10 @@ struct reader {
 extern const struct format format_columns8, format_csd, format_swf, format_darshan, format_block,
 	format_recording;
 
-/* Reads the next line that is not blank and does not begin with COMMENT (0: there are no
- * comments). */
+/*
+ * Reads the next line that is not blank and does not begin with COMMENT (0: there are no
+ * comments).
+ */
 int reader_line(struct reader *r, char comment, struct iocom_err *err);
 /* Splits the line at commas; -EINVAL unless it has COUNT fields. */
 int reader_fields(struct reader *r, struct token *f, size_t count, struct iocom_err *err);

@@ -18,7 +18,7 @@ static bool header_is(const struct token *f, size_t n, const char *const *names,
 	return true;
 }
 
-/* By the names in a CSV header line; NULL: the line is no known header. */
+/* Recognises a format by the names in a CSV header line; NULL: the line is no known header. */
 static const struct format *by_header(const struct token *f, size_t n)
 {
 	static const char *const csd[] = {"hour", "min", "unk", "sec", "prog"};
@@ -34,7 +34,7 @@ static const struct format *by_header(const struct token *f, size_t n)
 	return NULL;
 }
 
-/* By the number of columns of the first line that is no comment. */
+/* Recognises a format by the number of columns in the first line that is no comment. */
 static const struct format *by_columns(const struct lines *lines, bool swf_comment)
 {
 	struct token f[2];

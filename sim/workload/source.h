@@ -19,7 +19,7 @@ struct source *source_open(const char *path, struct iocom_err *err);
 /* Makes a source from a copy of the N bytes of DATA. */
 struct source *source_memory(const void *data, size_t n, const char *name);
 const char *source_name(const struct source *s);
-/* Writes a path that opens the bytes again while S exists.  0 or -errno. */
+/* Writes a path that opens the bytes again while S exists.  Returns 0 or -errno. */
 int source_path(struct source *s, char *path, size_t size);
 /*
  * Reads up to N bytes; *GOT 0: the end.  Returns 0; -EIO: cannot read; -EBADMSG: the gzip data is

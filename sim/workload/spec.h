@@ -17,8 +17,10 @@
  */
 struct workload *workload_spec_open(const char *text, const struct workload_options *options,
 				    struct iocom_err *err);
-/* Parses only the parameters of a "gen:" text.  0; -EINVAL; -ENOENT: unknown preset.
- * *WEIGHTS gets the home_weights; the caller frees it. */
+/*
+ * Parses only the parameters of a "gen:" text.  Returns 0; -EINVAL; -ENOENT: unknown preset.
+ * WEIGHTS gets the home_weights; the caller frees it.
+ */
 int workload_spec_parse(const char *text, const struct workload_options *options,
 			struct generator_params *p, double **weights, struct iocom_err *err);
 

@@ -26,7 +26,7 @@
 enum { SUBMIT = 1, RUN = 3, PROCS, CPU, MEMORY, PROCS_ASKED, TIME_ASKED, MEMORY_ASKED };
 
 struct swf {
-	uint32_t nodes, procs; /* from the header; 0: not given */
+	uint32_t nodes, procs; /* values from the header; 0: not given */
 };
 
 static int swf_begin(struct reader *r, struct iocom_err *err)

@@ -35,7 +35,7 @@
 
 #define PAIRS_MAX 1000
 #define PUTS	  20000
-#define CHARGES	  20 /* of jobs that no vector shows yet, at most */
+#define CHARGES	  20 /* the most charges of jobs that no vector shows yet */
 
 static uint64_t state = 1;
 
@@ -48,13 +48,13 @@ static double draw(double most)
 	return (double)((x ^ (x >> 31)) >> 11) * 0x1p-53 * most;
 }
 
-/* Of this thread: what others do on the machine does not count. */
+/* Measures this thread's time only, because other programs run on the machine. */
 static double now_us(void)
 {
 	return (double)clock_cpu_ns() / 1e3;
 }
 
-/* For what cannot go wrong but for want of memory. */
+/* Ends the program if a step failed, which only a lack of memory can cause. */
 static void must(bool ok)
 {
 	if (!ok) {
@@ -76,7 +76,7 @@ struct cluster {
 	struct iocom_vector own;
 	struct matrix matrix;
 	struct home *home;
-	struct view_charges charges; /* those of the rebuilt view */
+	struct view_charges charges; /* the charges of the rebuilt view */
 };
 
 static void vector_draw(struct iocom_vector *v, uint32_t i, bool busy)
@@ -134,7 +134,10 @@ static bool is_mute(void *arg)
 	return false;
 }
 
-/* A guest that takes the job; its next vector has it already, so that nothing is charged. */
+/*
+ * Plays a guest that takes the job. Its next vector already counts the job, so that nothing is
+ * charged.
+ */
 static int grant(void *arg, const char *node, const char *address, uint16_t port,
 		 const struct peer_request *request, peers_answered answered, void *place,
 		 struct iocom_err *err)
@@ -160,7 +163,7 @@ static void home_init(struct cluster *c)
 	c->base = (struct base){
 		.log = &c->log, .counters = &c->counters, .set = &c->set, .boot_id = 1};
 	snprintf(c->set.name, sizeof(c->set.name), "home");
-	/* Time stands still: a charge ends for both ways, or for none. */
+	/* The clock stands still, so that a charge ends in both views or in neither. */
 	must(loop_new_virtual(&c->base.loop, 3600 * CLOCK_NS_PER_S, clock_real_ns(), NULL) == 0);
 	must(journal_open(&config.journal, ":memory:", NULL) == 0);
 	must(profile_open(&config.profiles, ":memory:", NULL) == 0);
@@ -172,7 +175,7 @@ static void cluster_init(struct cluster *c, uint32_t nodes)
 	*c = (struct cluster){.nodes = nodes};
 	matrix_init(&c->matrix, "home");
 	home_init(c);
-	/* By name, so that both ways number the nodes alike. */
+	/* Sorts the nodes by name, so that both views number them alike. */
 	for (uint32_t i = 1; i < nodes; i++)
 		vector_next(c, i);
 }
@@ -190,7 +193,7 @@ static void cluster_fini(struct cluster *c)
 	matrix_fini(&c->matrix);
 }
 
-/* What happens between two decisions. */
+/* Makes the changes that happen between two decisions. */
 static void live(struct cluster *c)
 {
 	struct view_charge charge = {
@@ -241,7 +244,7 @@ struct asked {
 	struct view_policy policy;
 };
 
-/* When a part of the path was done, us; the answer. */
+/* The times in us at which the steps of a decision were done, and its answer. */
 struct path {
 	double begin, decided, answered;
 	json_t *answer;
@@ -305,7 +308,7 @@ static void rebuilt(struct cluster *c, const struct asked *asked, struct path *p
 	p.home = "home";
 	p.node = p.plan.node;
 	p.need_given = NEED_ALL;
-	p.ask.run = false; /* then the answer has them all */
+	p.ask.run = false; /* without `run` the answer has all nodes */
 	path->answer = placement_json(&p, PLACEMENT_ANSWER);
 	view_decision_fini(&decision);
 	view_file_fini(&file);
@@ -367,14 +370,14 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorts the N values. */
+/* Sorts the N values and returns their quantile Q. */
 static double quantile(double *values, int n, double q)
 {
 	qsort(values, (size_t)n, sizeof(*values), by_value);
 	return values[(int)(q * (n - 1))];
 }
 
-/* Of each pair: until the plan stands, until the answer stands; rebuilt, kept, and ratio. */
+/* The times of each pair until the plan and until the answer: rebuilt, kept, and their ratio. */
 struct pairs {
 	double plan[3][PAIRS_MAX], told[PAIRS_MAX], whole[3][PAIRS_MAX];
 };
@@ -443,7 +446,7 @@ static void bench_policy(struct cluster *c, const char *name)
 	printf("  %7.1f %7.1f\n", quantile(p.plan[2], n, 0.5), quantile(p.whole[2], n, 0.5));
 }
 
-/* Mean us of one vector that is heard. */
+/* Returns the mean us for taking in one vector. */
 static double bench_vectors(struct cluster *c)
 {
 	double start = now_us();
@@ -453,7 +456,9 @@ static double bench_vectors(struct cluster *c)
 	return (now_us() - start) / PUTS;
 }
 
-/* One decision by each policy from FIRST to LAST: their indexes are kept from now on. */
+/*
+ * Makes one decision by each policy from FIRST to LAST; the view keeps their indexes from then on.
+ */
 static void ask(struct cluster *c, enum rules_policy first, enum rules_policy last)
 {
 	struct rules_request job = {.cpu_ms = 1, .requests = -1, .tasks = 1};
@@ -474,7 +479,10 @@ static double memory_mb(void)
 	return (double)(m.uordblks + m.hblkhd) / 1e6;
 }
 
-/* With a view that keeps no index, the indexes of one policy, of all; and without a view. */
+/*
+ * Measures updates without a view, and with a view that keeps no index, the indexes of one policy,
+ * and those of all.
+ */
 static void bench_updates(uint32_t nodes, const char *name)
 {
 	double us[4], mb[4], before = memory_mb();

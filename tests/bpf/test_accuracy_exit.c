@@ -54,7 +54,7 @@ static void job_make(struct world *world, const char *name, struct job *job)
 	job->id = st.st_ino;
 }
 
-/* For the last actions of tasks: only system calls and no locks. */
+/* Runs a task's last actions with system calls only and without locks. */
 static void read_block(int fd, char *buffer, unsigned i)
 {
 	if (pread(fd, buffer, BLOCK, (off_t)(i % (FILE_MIB * MIB / BLOCK)) * (off_t)BLOCK) !=
@@ -157,8 +157,10 @@ static void test_storm(void **state)
 	missed = watch_missed(&world->watch);
 	watch_compare_lost("10,000 processes unread", "job's read bytes", (double)STORM * BLOCK,
 			   (double)job_read_bytes(&world->watch, &job), missed * BLOCK);
-	/* All ended tasks of the machine share the room. On a busy machine it fills, and that is
-	 * counted. */
+	/*
+	 * All ended tasks of the machine share the room. On a busy machine it fills, and that is
+	 * counted.
+	 */
 	full = watch_drop(&world->watch, "late") - full;
 	lost = missed + (double)full;
 	printf("# |room for the ended was full %lu times\n", full);
@@ -241,7 +243,7 @@ static void check_case(struct world *world, const char *name, int (*body)(void *
 	told = job_read_bytes(&world->watch, &job);
 	watch_compare_lost(name, "job's read bytes", truth, (double)told, lost);
 	watch_compare_lost(name, "row's read bytes", truth, (double)row, lost);
-	watch_sample(&world->watch); /* and they stay the same */
+	watch_sample(&world->watch); /* the counts then stay the same */
 	assert_int_equal(job_read_bytes(&world->watch, &job), told);
 }
 

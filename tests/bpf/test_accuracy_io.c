@@ -205,7 +205,7 @@ static int body_limited(void *limited)
 	return rig_enter_cgroup(l->rig->limits, 0) || l->body(l->argument);
 }
 
-/* Runs BODY once and compares.  How long it took, in ms. */
+/* Runs BODY once and compares.  Returns how long it took, in ms. */
 static double run_limited(struct world *world, const char *name, int (*body)(void *),
 			  struct body *b, bool explicit, bool write)
 {
@@ -233,14 +233,14 @@ static double run_limited(struct world *world, const char *name, int (*body)(voi
 	return took;
 }
 
-/* The same bytes in the same column as without a limit.  HELD: some have to wait. */
+/* The same bytes are in the same column as without a limit.  HELD: some of them have to wait. */
 static void expect_limited(struct world *world, const char *name, int (*body)(void *),
 			   struct body *b, bool explicit, bool write, bool held)
 {
 	double took = run_limited(world, name, body, b, explicit, write);
 
 	if (held)
-		assert_true(took >= LIMITED_MS); /* else the limit had no effect */
+		assert_true(took >= LIMITED_MS); /* otherwise the limit had no effect */
 }
 
 /* A bio over its limit is sent later, by a kernel thread. */

@@ -272,8 +272,10 @@ static int body_heir(void *argument)
 	return fd < 0 || move(hands, fd, THEIRS);
 }
 
-/* Makes the connection and moves its part; a child, or the process that takes the socket, moves
- * the rest. */
+/*
+ * Makes the connection and moves its part; a child, or the process that takes the socket, moves
+ * the rest.
+ */
 static int body_first(void *argument)
 {
 	struct hands *hands = argument;
@@ -291,7 +293,7 @@ static int body_first(void *argument)
 	child = fork();
 	if (!child)
 		_exit(move(hands, fd, THEIRS) ? 1 : 0);
-	/* Its pid, for the test. */
+	/* The process's pid, for the test. */
 	return write(hands->carrier[1], &child, sizeof(child)) != sizeof(child) || rig_wait(child);
 }
 

@@ -148,7 +148,8 @@ static void test_each_address(void **state)
 	}
 	watch_compare_within("remote 10.213.7.1", "received_bytes", received + 7,
 			     remote(watch, job, watch->rig.address[0]).received_bytes, 0);
-	assert_int_equal(rows_of(watch, job), ADDRESSES + 2); /* and the sender's two addresses */
+	/* the two addresses of the sender are remote addresses, too */
+	assert_int_equal(rows_of(watch, job), ADDRESSES + 2);
 	compare_sum(watch, "all remotes", job);
 	for (size_t i = 0; i < watch->sample.ndrops; i++)
 		assert_int_equal(watch->sample.drops[i].count, 0);
@@ -237,7 +238,10 @@ static void test_socket_of_two_jobs(void **state)
 	compare_sum(watch, "one socket, second job", cgroup_id(two));
 }
 
-/* Room for two addresses, then for none: the rest goes to the job's row of other remotes. */
+/*
+ * There is room for two addresses, then for none: the other traffic counts in the job's row of
+ * other remotes.
+ */
 static void test_overflow(void **state)
 {
 	struct watch *watch = *state;

@@ -24,7 +24,7 @@
 
 #define SWAP_MIB      16
 #define HEAP	      (8 * MIB)
-#define SWAPPED_LEAST (HEAP / 2) /* else nothing was tested */
+#define SWAPPED_LEAST (HEAP / 2) /* otherwise the test has tested nothing */
 #define CLASS_ERROR   0.01
 #define PAGEOUT_TRIES 3
 #define PAGEOUT	      21 /* MADV_PAGEOUT, Linux 5.4 */

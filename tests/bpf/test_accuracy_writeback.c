@@ -26,7 +26,7 @@
 #define WRITEBACK_ERROR 0.01 /* the writer gets at least 99 % */
 #define COWRITER_ERROR	0.05
 #define BYTES_ERROR	0.001
-#define NOTHING		(64 * KIB) /* so little of a PART counts as none */
+#define NOTHING		(64 * KIB) /* up to this many bytes of a PART count as none */
 #define IDENTITY_ERROR	0.01
 #define BUSY_READINGS	20
 #define BUSY_AT_MOST	500 /* readings at most until one finds bios in flight */
@@ -212,8 +212,10 @@ static void test_cowriters(void **state)
 		pids[0] = write_and_exit(body_write, &a);
 		pids[1] = write_and_exit(body_write, &b);
 		settle(world);
-		/* More: another process's sync(2) came in between, so the page was dirtied
-		 * twice. */
+		/*
+		 * More: another process's sync(2) came in between, so the page was dirtied
+		 * twice.
+		 */
 		bytes = load_of(world, pids[0]).explicit_write_bytes +
 			load_of(world, pids[1]).explicit_write_bytes;
 	}
@@ -245,8 +247,10 @@ static void test_truncated(void **state)
 	watch_compare_within("truncated before writeback", "explicit_write_bytes", 0,
 			     (double)load_of(world, pids[0]).explicit_write_bytes, NOTHING);
 
-	/* Use another file: ext4 writes a file that was cut to nothing as soon as it is closed
-	 * again. */
+	/*
+	 * Use another file: ext4 writes a file that was cut to nothing as soon as it is closed
+	 * again.
+	 */
 	a.path = fresh(world, "cut-quarter");
 	pids[0] = write_and_exit(body_write, &a);
 	assert_int_equal(truncate(a.path, (off_t)PART / 4), 0);
@@ -382,7 +386,7 @@ static int stack_loop(struct world *world, char *device, size_t size)
 	assert_int_equal(ioctl(fd, LOOP_SET_FD, file), 0);
 	close(file);
 	assert_int_equal(rig_shell("losetup -d %s", device),
-			 0); /* as soon as no process has it open */
+			 0); /* the device is removed as soon as no process has it open */
 	return fd;
 }
 

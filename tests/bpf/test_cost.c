@@ -129,7 +129,7 @@ static void test_events(void **state)
 	if (monitor_open(&watch->monitor, &config, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(rig_wait(rig_start(body_read, &w)), 0);
-	watch_sample(watch); /* in the first period the statistics were on */
+	watch_sample(watch); /* the statistics were on in the first period */
 	for (size_t i = 0; i < watch->sample.nprograms; i++)
 		if (!strcmp(watch->sample.programs[i].name, "bio_queue"))
 			runs = watch->sample.programs[i].runs;

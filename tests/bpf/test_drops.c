@@ -311,8 +311,10 @@ static void test_sockets(void **state)
 	assert_true(watch_drop(watch, "sockets") > before);
 }
 
-/* A program does not leave the old epoch: that reading lacks the ended threads, the next has
- * them. */
+/*
+ * A program does not leave the old epoch: that reading lacks the ended threads, the next has
+ * them.
+ */
 static void test_epochs(void **state)
 {
 	struct watch *watch = *state;
@@ -329,7 +331,7 @@ static void test_epochs(void **state)
 	pid = rig_start(body_read, &w);
 	assert_int_equal(rig_wait(pid), 0);
 	__atomic_add_fetch(&bss->busy[BUSY_UNUSED].count, 1, __ATOMIC_SEQ_CST);
-	usleep(WATCH_SETTLE_US); /* only once: watch_sample would try again */
+	usleep(WATCH_SETTLE_US); /* read only once, because watch_sample would try again */
 	assert_int_equal(monitor_sample(watch->monitor, &watch->sample, NULL), 0);
 	__atomic_sub_fetch(&bss->busy[BUSY_UNUSED].count, 1, __ATOMIC_SEQ_CST);
 	assert_int_equal(watch_drop(watch, "epochs"), before + 1);

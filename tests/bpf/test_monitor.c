@@ -233,7 +233,7 @@ static void test_sweep(void **state)
 	close(ready[0]);
 	printf("# |%d threads: sweep %.2f ms, look at the run queue %.2f ms\n", SWEEP_THREADS,
 	       best_ms, look_ms);
-	/* What that may be is bench-monitor's to say: a busy machine has no bound for it. */
+	/* Only bench-monitor bounds this value, because a busy machine has no bound for it. */
 	assert_true(best_ms > 0 && look_ms > 0);
 }
 
@@ -273,7 +273,7 @@ static void test_no_drops(void **state)
 
 		if (!drop->count)
 			continue;
-		/* A program that takes so long is interrupted by an event of its own. */
+		/* A program that takes this long is interrupted by an event of its own. */
 		if (watch_emulated() && !strcmp(drop->name, "recursion"))
 			printf("# |drop %s: %lu\n", drop->name, drop->count);
 		else
@@ -281,8 +281,10 @@ static void test_no_drops(void **state)
 	}
 }
 
-/* A monitor with a scope sees its cgroup's tasks and its disk, and counts other tasks as
- * foreign. */
+/*
+ * A monitor with a scope sees its cgroup's tasks and its disk, and counts other tasks as
+ * foreign.
+ */
 static void test_scope(void **state)
 {
 	struct world *world = *state;

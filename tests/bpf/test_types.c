@@ -101,7 +101,8 @@ static void hide(const struct monitor_types *types, const char *member)
 {
 	char wanted[64];
 	struct stat st;
-	size_t length = strlen(member) + 2, hits = 0; /* with the NUL before and after */
+	/* the name with the NUL before and after it */
+	size_t length = strlen(member) + 2, hits = 0;
 	char *data;
 
 	snprintf(wanted + 1, sizeof(wanted) - 1, "%s", member);

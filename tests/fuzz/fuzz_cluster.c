@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The text of --nodes: an accepted text is written so that it reads back the same. */
+/* Fuzzes the text of --nodes: an accepted text is written in a form that reads back the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

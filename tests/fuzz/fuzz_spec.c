@@ -4,7 +4,7 @@
 
 #include "sim/workload/spec.h"
 
-#define NODES_MAX 100000 /* more would only cost time */
+#define NODES_MAX 100000 /* larger numbers would only cost time */
 #define JOBS	  20
 
 static void try_generator(struct generator_params *p)

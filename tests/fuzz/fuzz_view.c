@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define TASKS_MAX 1000 /* more would only cost time */
+#define TASKS_MAX 1000 /* more nodes would only cost time */
 
 static void must(int holds)
 {

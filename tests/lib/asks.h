@@ -16,19 +16,22 @@ struct question {
 	int signal; /* 0: not in the request */
 };
 
-/* A program of UID on a connection of its own asks; the connection. */
+/* Sends a request as a program of UID on a connection of its own. Returns the connection. */
 int asks(struct whole *whole, uid_t uid, struct question question);
-/* The same on a connection that there is. */
+/* Does the same on a connection that there is. */
 void asks_on(struct whole *whole, int fd, struct question question);
 #define ASKS(whole, uid, ...) asks(whole, uid, (struct question){__VA_ARGS__})
 
-/* One answer has come: this sentence.  The connection is closed. */
+/* Checks that one answer has come, with this sentence.  Closes the connection. */
 void reads_error(int fd, const char *sentence);
-/* One answer has come; its document.  The connection is closed. */
+/* Checks that one answer has come and returns its document.  Closes the connection. */
 json_t *reads_json(int fd);
-/* The same, a job (wait): its name, its state and the value it ended with. */
+/*
+ * Does the same for the answer of `wait`: the job's name, its state and the value with which it
+ * ended.
+ */
 void reads_job(int fd, const char *job, const char *state, int value);
-/* Nothing has come. */
+/* Checks that nothing has come. */
 void reads_nothing(int fd);
 
 /* A job of UID is submitted here, later than those before, and runs at NODE. */
@@ -39,12 +42,12 @@ void submitted_restartable(struct whole *whole, const char *job, uid_t uid, cons
 void accepted(struct whole *whole, const char *job, uid_t uid);
 
 /*
- * Message ID of node FROM is shown to PEERS, as control.c does when it has opened the seal.
- * ANSWER (initialised; NULL: of no interest) gets the answer's body.  The handler's result.
+ * Shows message ID of node FROM to PEERS, as control.c does when it has opened the seal. ANSWER
+ * (initialised, or NULL) gets the answer's body.  Returns the handler's result.
  */
 int shows(struct peers *peers, const char *from, uint64_t id, const struct peer_request *request,
 	  msgpack_sbuffer *answer);
-/* NODE tells this node for the first time how JOB ended. */
+/* Reports as NODE, for the first time, how JOB ended. Returns the handler's result. */
 int tells_end(struct whole *whole, const char *node, const char *job, const char *state, int kind,
 	      int value);
 

@@ -17,7 +17,7 @@ struct reader {
 	char *why;
 	char family[NAME_MAX_CHARS]; /* the family being read */
 	bool counter;
-	char **families, **series; /* those seen so far */
+	char **families, **series; /* the families that were read before */
 	size_t nfamilies, nseries;
 };
 
@@ -60,7 +60,7 @@ static size_t character(const unsigned char *p)
 	return n;
 }
 
-/* AT is after the opening quote; afterwards, after the closing one. */
+/* AT points after the opening quote, and at the end after the closing one. */
 static int quoted(struct reader *r, const char **at)
 {
 	const char *p = *at;

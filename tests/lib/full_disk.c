@@ -9,7 +9,7 @@
 
 struct disk_file {
 	sqlite3_file base;
-	const char *path; /* SQLite's, as long as the file is open */
+	const char *path; /* belongs to SQLite as long as the file is open */
 	sqlite3_file real[];
 };
 

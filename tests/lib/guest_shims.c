@@ -21,7 +21,7 @@
 
 struct shims_played shims;
 
-/* What passes on a leash. */
+/* What a shim says on a leash. */
 struct shim_word {
 	int rc;
 	struct launch_event event;
@@ -47,7 +47,7 @@ void shims_down(void)
 	shims_up();
 }
 
-/* A pair for JOB in LIST: the agent's end. */
+/* Adds a pair for JOB to LIST and returns the agent's end. */
 static int shim_pair(struct shim_played *list, size_t *n, const char *job)
 {
 	int fds[2];
@@ -60,7 +60,7 @@ static int shim_pair(struct shim_played *list, size_t *n, const char *job)
 	return fds[0];
 }
 
-/* The newest of JOB whose end is open. */
+/* Returns the newest entry of JOB whose end is open. */
 static struct shim_played *shim_of(struct shim_played *list, size_t n, const char *job)
 {
 	while (n-- > 0)
@@ -177,7 +177,7 @@ static void order_job(const struct launch_order *order, char job[SPEC_JOB_MAX])
 	spec_free(&spec);
 }
 
-/* One that cannot be watched is a file. */
+/* A leash that cannot be watched is a file. */
 static int shim_leash(const char *job)
 {
 	return shims.deaf_leash ? memfd_create("leash", MFD_CLOEXEC)
@@ -248,7 +248,7 @@ static int played_lease(int leash, uint64_t until_ms)
 	return shims.lease_rc;
 }
 
-/* What is found of R, with a leash where it lives. */
+/* Returns what an agent finds of R, with a leash if the shim lives. */
 static struct launch_found look_at(const struct shim_record *r)
 {
 	struct launch_found f = r->found;

@@ -12,14 +12,14 @@
 
 struct shim_played {
 	char job[SPEC_JOB_MAX];
-	int leash; /* the agent's number of it */
-	int end;   /* the shim's; -1: it is gone */
+	int leash; /* the agent's number of this descriptor */
+	int end;   /* the shim's end; -1: the shim is gone */
 };
 
-/* What is found of a job by an agent that looks. */
+/* What an agent finds when it looks for a job's shim. */
 struct shim_record {
 	struct launch_found found;
-	bool lives; /* it can be asked: FOUND gets a leash */
+	bool lives; /* the shim can be asked: FOUND gets a leash */
 };
 
 struct shims_played {
@@ -27,15 +27,15 @@ struct shims_played {
 	size_t n;
 	struct shim_record records[SHIMS_MAX];
 	size_t nrecords;
-	struct shim_played signals[SHIMS_MAX]; /* that wait: END is the shim's */
+	struct shim_played signals[SHIMS_MAX]; /* the signals that wait; END is the shim's end */
 	size_t nsignals;
 	struct shim_played replays[SHIMS_MAX];
 	size_t nreplays;
 	int launch_rc, lease_rc, signal_rc, attach_rc, replay_rc;
-	bool deaf_leash; /* leashes cannot be watched */
-	int64_t forget;	 /* what is kept of each job that is forgotten; -EBUSY: its shim stays */
+	bool deaf_leash; /* the agent cannot watch leashes */
+	int64_t forget;	 /* bytes that stay of each forgotten job; -EBUSY: its shim stays */
 	unsigned spares, dropped;
-	bool quiet; /* records that are forgotten are not traced */
+	bool quiet; /* the trace does not show which records are forgotten */
 };
 
 extern struct shims_played shims;
@@ -44,16 +44,19 @@ extern const struct launcher launcher_played;
 void shims_up(void);
 void shims_down(void); /* closes all ends */
 
-/* JOB's shim says that it began; that it ended; what comes as RC of launch_read. */
+/*
+ * These play JOB's shim, which reports that the job began or ended; shim_says_rc makes launch_read
+ * return RC.
+ */
 void shim_started(const char *job, pid_t pid);
 void shim_says(const char *job, const struct launch_event *event);
-/* It holds a lease until then (CLOCK_BOOTTIME in ms), and renews it itself or does not. */
+/* The shim holds a lease until UNTIL_MS (CLOCK_BOOTTIME); RENEWS: it renews the lease itself. */
 void shim_holds(const char *job, pid_t pid, uint64_t until_ms, bool renews);
 void shim_exited(const char *job, uint8_t kind, uint32_t value);
 void shim_says_rc(const char *job, int rc);
-/* It is gone: its leash is closed. */
+/* Ends the shim: its leash is closed. */
 void shim_gone(const char *job);
-/* The record of JOB, a new one where there is none: a shim that is dead and said nothing. */
+/* Returns the record of JOB; a new one is of a shim that died without a report. */
 struct shim_record *shim_record(const char *job);
 /* The answer to the first signal for JOB that waits. */
 void shim_signalled(const char *job, int rc);

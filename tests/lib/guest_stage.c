@@ -31,8 +31,8 @@
 
 struct gstage gstage;
 
-static char asked[TICKETS][SPEC_JOB_MAX]; /* by ticket: what it is about */
-static msgpack_sbuffer bound;		  /* what the last client's credential is for */
+static char asked[TICKETS][SPEC_JOB_MAX]; /* by ticket: the job that the question is about */
+static msgpack_sbuffer bound;		  /* the binding of the last client's credential */
 
 /* --- the ports ------------------------------------------------------------------------- */
 
@@ -236,7 +236,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
-/* Questions under way end as peers_stop ends them. */
+/* Ends open questions as peers_stop does. */
 static void end_questions(void)
 {
 	for (size_t i = 0; i < gstage.nquestions; i++) {
@@ -332,7 +332,7 @@ static uint64_t next_ticket(const char *job)
 	return gstage.ticket;
 }
 
-/* A thread looks at directories: that is waited for, though no time passes. */
+/* Waits for the thread that looks at directories, while no virtual time passes. */
 const struct peer_grant *gstage_admit(const struct job_order *order)
 {
 	struct peer_request request = {.type = PEER_ADMIT, .order = order};
@@ -437,7 +437,7 @@ static void make_spec(struct spec *spec, const char *job, const char *nonce,
 	snprintf(spec->nonce, sizeof(spec->nonce), "%s", nonce);
 }
 
-/* As munged would tell it: what the client's credential binds. */
+/* Sets what the client's credential binds, in the form that munged returns. */
 static void bind_credential(const char *type, const char *job, const char *node, const char *nonce,
 			    const void *packed, size_t length)
 {
@@ -454,7 +454,7 @@ static void bind_credential(const char *type, const char *job, const char *node,
 	pack_bin(&pk, "hash", hash, sizeof(hash));
 }
 
-/* What the guest sent before it handed the stream on, or closed it. */
+/* Reads what the guest sent before it handed the stream on or closed it. */
 static void hear(int fd)
 {
 	char data[sizeof(gstage.said)];
@@ -468,7 +468,7 @@ static void hear(int fd)
 	close(fd);
 }
 
-/* TAKE has the form of guest_start and guest_attach; WHAT: the key of PACKED. */
+/* TAKE has the form of guest_start and guest_attach; WHAT is the key for PACKED. */
 static int send_stream(int (*take)(void *guest, int fd, const void *payload, uint32_t length,
 				   const struct ucred *local, struct iocom_err *err),
 		       const char *what, const void *packed, size_t length, uid_t uid, bool local,

@@ -26,24 +26,24 @@ struct gstage {
 	char jobs_dir[80], run_jobs_dir[96], database[96];
 	struct journal *journal;
 	struct guest *guest;
-	struct iocom_vector own; /* this node's, as the pulse would tell it */
+	struct iocom_vector own; /* this node's vector, as the pulse would make it */
 	unsigned samples, changes;
 
 	struct gstage_question {
 		enum peer_type type;
 		char node[IOCOM_NAME_MAX], job[SPEC_JOB_MAX];
 		size_t reports;
-		peers_answered answered; /* NULL: it was answered */
+		peers_answered answered; /* NULL: the question was answered */
 		void *arg;
-	} questions[GSTAGE_QUESTIONS]; /* that the guest asked */
+	} questions[GSTAGE_QUESTIONS]; /* the questions that the guest asked */
 	size_t nquestions;
-	int ask_rc; /* what the port says */
+	int ask_rc; /* what the port for questions returns */
 
-	uint64_t ticket;	   /* of the last question to the guest */
-	bool answered;		   /* ... and whether it was answered, */
-	struct peer_answer answer; /* which is */
-	char said[512];		   /* to the last client: the text that can be read in it */
-	bool forged;		   /* credentials are for another job */
+	uint64_t ticket;	   /* the guest's answer to the last question */
+	bool answered;		   /* whether the guest has answered it */
+	struct peer_answer answer; /* the answer */
+	char said[512];		   /* the readable text that the last client got */
+	bool forged;		   /* credentials bind another job */
 	int munged_rc;
 };
 
@@ -52,55 +52,57 @@ extern struct gstage gstage;
 /* cmocka's fixtures of one test. */
 int gstage_setup(void **state);
 int gstage_teardown(void **state);
-/* The agent is killed, and started again: only the journal, and what the shims say, is left. */
+/* Kills the agent and starts it again: only the journal and the shims know what was before. */
 void gstage_restart(void);
 /* The same, in its parts. */
 void gstage_kill_agent(void);
 int gstage_start_agent(void);
-/* An agent that stops: questions under way are ended in the order that agent.c has. */
+/* Stops the agent: open questions end in the order of agent.c. */
 void gstage_stop_agent(void);
 
-/* Lets time pass; in _chores the guest's chores run once a second as well. */
+/* These let time pass; gstage_chores also runs the guest's chores once a second. */
 void gstage_pass(uint64_t ms);
 void gstage_chores(unsigned seconds);
 
-/* "n2-1-7" is of node n2, at 10.0.0.2:7700, and of anna; it needs nothing. */
+/* Makes an order: "n2-1-7" is a job of user anna from node n2, at 10.0.0.2:7700, without needs. */
 struct job_order gstage_order(const char *job);
 /* Asks for a place, and waits for the answer. */
 const struct peer_grant *gstage_admit(const struct job_order *order);
 void gstage_kill(const char *job, uid_t uid, int signal);
-/* A client comes with the spec of JOB; what the guest says to him. */
+/*
+ * A client that comes with the spec of JOB. The functions below return what the guest says to it.
+ */
 struct gstage_client {
 	uid_t uid;
-	const char *node; /* NULL: this one */
-	bool local;	  /* at this machine's socket */
+	const char *node; /* NULL: this node */
+	bool local;	  /* the client comes through this machine's socket */
 	bool detach;
 	uint64_t spool_bytes;
 };
 int gstage_come(const char *job, const char *nonce, const struct gstage_client *client);
-/* A job that has a place and whose client came. */
+/* Starts a job: it gets a place, and its client comes. */
 void gstage_launch(const struct job_order *order);
-/* One that runs, as its home knows; that is traced as one line. */
+/* Starts a job that runs and whose home knows that; the trace shows it as one line. */
 void gstage_run_order(const struct job_order *order, pid_t pid);
 void gstage_run(const char *job, pid_t pid);
 
 /* A client comes to a job that was started before. */
 struct gstage_reader {
 	uid_t uid;
-	const char *node;   /* NULL: this one */
-	const char *nonce;  /* NULL: a new one */
-	const char *resume; /* NULL: it was not here before */
+	const char *node;   /* NULL: this node */
+	const char *nonce;  /* NULL: a new nonce */
+	const char *resume; /* NULL: the client was not here before */
 	bool local;
 };
 int gstage_attach(const char *job, const struct gstage_reader *reader);
 
-/* The first open question of TYPE about JOB is answered; NULL: nobody answers in time. */
+/* Answers the first open question of TYPE about JOB; with NULL no answer comes in time. */
 void gstage_home(enum peer_type type, const char *job, const struct peer_answer *answer);
 void gstage_home_ok(enum peer_type type, const char *job);
-/* How many are open. */
+/* Returns how many questions are open. */
 size_t gstage_asked(enum peer_type type, const char *job);
 
-/* What the journal has of each job, and the counters that count something, go to the trace. */
+/* Writes what the journal has of each job, and the counters above 0, to the trace. */
 void gstage_show(void);
 
 #endif

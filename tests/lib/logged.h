@@ -5,10 +5,10 @@
 
 #include "user/log.h"
 
-/* LOG says all from LOG_L_INFO on, to the test alone. 0 or -1. */
+/* LOG logs everything from LOG_L_INFO on, and only to the test. Returns 0 or -1. */
 int logged_begin(struct logger *log);
 void logged_end(void);
-/* How many lines with TEXT were written since logged_begin. */
+/* Returns how many lines with TEXT were written since logged_begin. */
 unsigned logged(const char *text);
 
 #endif

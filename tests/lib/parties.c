@@ -26,7 +26,7 @@
 
 #define BEGIN_BOOT_NS (3600 * CLOCK_NS_PER_S)
 #define BEGIN_REAL_NS (1700000000 * CLOCK_NS_PER_S)
-#define BOOT_ID	      0x10101010u /* of n1; the others' are multiples of it */
+#define BOOT_ID	      0x10101010u /* the boot id of n1; those of other nodes are multiples of it */
 #define PORT	      7700
 #define LEASE_S	      5
 #define MEMORY_MB     1000
@@ -38,7 +38,7 @@ uint64_t parties_now_ns(const struct parties *all)
 	return loop_boot_ns(all->loop);
 }
 
-/* What was logged since the last time, each line without its date, which is the real one. */
+/* Takes what was logged since the last call, each line without its date, which is the real one. */
 static void take_log(struct parties *all)
 {
 	const char *line, *end;
@@ -83,7 +83,10 @@ void parties_must(struct parties *all, bool cond, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* The programs' log lines go to standard error; what the test framework says stays there. */
+/*
+ * The programs' log lines go to the trace; what the test framework prints still goes to standard
+ * error.
+ */
 void parties_enter(struct parties *all)
 {
 	all->outside = stderr;
@@ -259,7 +262,7 @@ static void party_finished(void *arg, const char *from, const struct job_report 
 
 /* --- nodes ------------------------------------------------------------------------------- */
 
-/* An empty journal is made once; each node begins with a copy. */
+/* Makes an empty journal once; each node begins with a copy. */
 static void copy_journal(const struct parties *all, const char *path)
 {
 	static char *bytes;

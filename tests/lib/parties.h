@@ -27,7 +27,7 @@
 
 #define PARTIES_MAX	   6
 #define PARTIES_LATENCY_MS 1
-#define PARTIES_UID	   65534 /* nobody: every machine has him */
+#define PARTIES_UID	   65534 /* nobody, a user of every machine */
 #define PARTIES_RULES_MAX  8
 
 /* One node.  A test may change `set` and `load`. */
@@ -45,38 +45,38 @@ struct party {
 	struct home *home;
 	struct home_watch watch;
 	struct pulse_jobs jobs;
-	struct iocom_vector load; /* without the jobs */
-	uint64_t sequence;	  /* of the last vector that was told */
+	struct iocom_vector load; /* the load without the jobs */
+	uint64_t sequence;	  /* the sequence of the last published vector */
 	bool runs, mute;
-	bool cut;	   /* nothing passes between it and the others */
+	bool cut;	   /* no message passes between this node and the others */
 	uint64_t handling; /* the ticket of the question that is being handled */
-	bool early;	   /* ... whose answer is held */
+	bool early;	   /* the answer of that question is held */
 	struct peer_answer held;
 };
 
-/* What becomes of some messages on the bus. */
+/* A rule for some messages on the bus. */
 struct bus_rule {
 	const char *from, *to; /* NULL: any */
 	enum peer_type type;
-	bool answers; /* the answers to such questions, not the questions */
+	bool answers; /* the rule is for answers, not for questions */
 	enum {
 		BUS_LOSE = 1,
 		BUS_DELAY,
 		BUS_TWICE,	 /* the same message is shown again after DELAY_MS */
 		BUS_AGAIN,	 /* another message says the same after DELAY_MS */
 		BUS_SPOIL,	 /* the answer is incomplete */
-		BUS_OLD,	 /* the answer says nothing of leases */
+		BUS_OLD,	 /* the answer does not mention leases */
 		BUS_UNREACHABLE, /* the question cannot be asked */
 	} what;
 	unsigned delay_ms;
 	unsigned times; /* 0: always */
 };
 
-/* Who submits; TOLD counts its answers. */
+/* A client that submits jobs; TOLD counts the answers that it got. */
 struct party_client {
 	struct party *at;
 	unsigned told;
-	json_t *answer; /* or NULL and WHY */
+	json_t *answer; /* NULL: there is no answer, and WHY says why */
 	char why[600];
 };
 
@@ -89,7 +89,7 @@ struct party_submission {
 	unsigned restarts;
 	double memory_mb;
 	bool home_dir;
-	bool ask_only; /* not to be run */
+	bool ask_only; /* the client only asks where the job would run */
 };
 
 struct parties {
@@ -102,54 +102,58 @@ struct parties {
 	struct bus_rule rules[PARTIES_RULES_MAX];
 	struct bus_call *calls;
 	struct bus_message *messages;
-	uint64_t numbers; /* given to calls, messages and tickets */
+	uint64_t numbers; /* the last number given to a call, message or ticket */
 	FILE *trace, *log, *outside;
 	char *trace_text, *log_text;
 	size_t trace_size, log_size, log_seen;
-	bool quiet;	  /* nothing is written down */
-	char broken[256]; /* what must always hold, and did not; "" */
+	bool quiet;	  /* nothing is written to the trace */
+	char broken[256]; /* the first broken rule of those that must always hold; "": none */
 	void (*on_decided)(struct party *party);
 };
 
-/* COUNT nodes that run, n1 with much to do and the others with less the lower their number. */
+/* Starts COUNT nodes: n1 is busy, and of the others a lower number means less load. */
 void parties_begin(struct parties *all, unsigned count);
-/* What must always hold did; all is freed.  Once more is fine. */
+/* Checks that the rules that must always hold did hold, and frees all. It may be called again. */
 void parties_end(struct parties *all);
-/* NAME, "n1" for the first. */
+/* Returns the node NAME; "n1" is the first. */
 struct party *party_of(struct parties *all, const char *name);
-/* An agent goes as SIGTERM has it; nobody hears it any more. */
+/* Stops an agent as SIGTERM does; it sends nothing more. */
 void party_stop(struct party *party);
 /* A new one takes its place. */
 void party_start(struct party *party);
 void parties_rule(struct parties *all, const struct bus_rule *rule);
 void parties_no_rules(struct parties *all);
-/* Time passes: messages, timers, and each second the chores. */
+/* Lets time pass: messages and timers, and the chores each second. */
 void parties_pass(struct parties *all, unsigned ms);
-/* What home does once a minute. */
+/* Does what home does once a minute. */
 void party_prune(struct party *party);
-/* PARTY's load is told to all. */
+/* Tells PARTY's load to all nodes. */
 void party_publish(struct party *party);
 
 void party_place(struct party *party, struct party_client *client,
 		 const struct party_submission *submission);
 void party_leave(struct party_client *client);
 void party_client_end(struct party_client *client);
-/* The client opens its stream where its job has a place; CLASS_NAME: see shims.h.  As guest_start.
+/*
+ * The client opens its stream at the node where its job has a place. CLASS_NAME: see shims.h.
+ * Returns as guest_start does.
  */
 int party_launch(struct party_client *client, const char *class_name, struct iocom_err *err);
 void parties_finish(struct parties *all, const char *job, uint8_t kind, uint32_t value);
-/* A member of the answer that is a text; "": there is none. */
+/* Returns a text member of the answer; "": there is none. */
 const char *party_answer(const struct party_client *client, const char *key);
-/* "n2:owner n3:memory": who refused, in what order. */
+/* Returns "n2:owner n3:memory": the nodes that refused, in order, with their reasons. */
 const char *party_refusals(const struct party_client *client);
 
-/* How home's, or the target's, journal has JOB: "failed 3 text"; "" it has not. */
+/*
+ * Returns how the journal of home or target has JOB: "failed 3 text"; "": it does not have the job.
+ */
 const char *party_journal(struct party *party, const char *job);
 size_t party_jobs(struct party *party);
 
 __attribute__((format(printf, 3, 4))) void parties_note(struct parties *all, const char *who,
 							const char *fmt, ...);
-/* What the journals and counters say is written down, and all is compared. */
+/* Writes what the journals and counters have to the trace, and compares the trace. */
 void parties_golden(struct parties *all, const char *name);
 
 #endif

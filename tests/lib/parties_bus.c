@@ -9,7 +9,8 @@
 #include "user/clock.h"
 #include "user/pack.h"
 
-#define OWN_TICKET (1ull << 63) /* as peer_requests.c marks questions of a node to itself */
+/* the mark of a node's questions to itself, as in peer_requests.c */
+#define OWN_TICKET (1ull << 63)
 #define NONCE_S	   120
 
 /* A question that waits for its answer. */
@@ -24,14 +25,14 @@ struct bus_call {
 
 struct bus_message {
 	struct bus_message *next;
-	uint64_t due_ns, number; /* the number makes it known when it is shown again */
+	uint64_t due_ns, number; /* the number tells a message that is shown again from a new one */
 	bool is_answer;
 	struct party *from, *to;
 	uint64_t call, ticket;
 	enum peer_type type;
 	char job[SPEC_JOB_MAX];
 	msgpack_sbuffer body;
-	bool waits; /* it was handled: its answer comes later */
+	bool waits; /* the handler will answer later */
 };
 
 /* --- rules ------------------------------------------------------------------------ */
@@ -43,7 +44,7 @@ static bool rule_is_for(const struct bus_rule *r, const struct bus_message *m)
 	       (!r->to || !strcmp(r->to, m->to->set.name));
 }
 
-/* What is to become of M; the rule is used up where its times are over. */
+/* Returns the rule for M; a rule that was used as often as it may be is removed. */
 static struct bus_rule bus_rule_take(struct parties *all, const struct bus_message *m)
 {
 	for (unsigned i = 0; i < PARTIES_RULES_MAX; i++) {
@@ -108,7 +109,7 @@ static struct bus_message *message_copy(const struct bus_message *m, bool same)
 	return copy;
 }
 
-/* In the order of their times, and of their coming. */
+/* Queues M by its due time; messages of the same time stay in order. */
 static void message_post(struct bus_message *m, unsigned delay_ms)
 {
 	struct parties *all = m->from->all;
@@ -119,7 +120,7 @@ static void message_post(struct bus_message *m, unsigned delay_ms)
 		p = &(*p)->next;
 	m->next = *p;
 	*p = m;
-	loop_stop(all->loop); /* it may be due before what the loop was to wait for */
+	loop_stop(all->loop); /* M may be due before the time that the loop was to wait for */
 }
 
 static void note_message(const struct bus_message *m, const char *what)
@@ -316,7 +317,7 @@ static int bus_handle(struct bus_message *m, struct peer_answer *answer, struct 
 	return rc < 0 ? iocom_err_set(err, rc, "%s", strerror(-rc)) : rc;
 }
 
-/* As peer_requests.c: obeyed once, and written before the answer leaves. */
+/* As in peer_requests.c, a message is obeyed once and written before its answer leaves. */
 static int bus_obey(struct bus_message *m, struct peer_answer *answer, struct iocom_err *err)
 {
 	struct party *to = m->to;

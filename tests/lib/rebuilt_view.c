@@ -60,7 +60,7 @@ static int rebuilt_view_add(struct view_file *view, const struct iocom_vector *v
 	int rc;
 
 	view_node(v, age_ms, &node);
-	/* The owner's word is about jobs of others: home always takes its own. */
+	/* The owner's setting is only for other users' jobs: home always accepts its own. */
 	node.accepts |= home;
 	rc = view_file_add(view, &node);
 	for (size_t i = 0; charges && i < charges->count && !rc; i++)

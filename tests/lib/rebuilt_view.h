@@ -12,19 +12,18 @@
 struct view_charges {
 	struct view_charge *list;
 	size_t count, room;
-	uint64_t lost; /* no room: decisions may herd for a period */
+	uint64_t lost; /* charges without room; decisions may herd for a period */
 };
 
 void view_charges_fini(struct view_charges *c);
-/* Adds one; at VIEW_CHARGES_MAX the oldest goes and `lost` counts. */
+/* Adds a charge; at VIEW_CHARGES_MAX the oldest is removed and `lost` counts it. */
 void view_charge_add(struct view_charges *c, const struct view_charge *charge);
-/* Ends those that the matrix's vectors already count. */
+/* Ends the charges that the matrix's vectors already count. */
 void view_charges_settle(struct view_charges *c, const struct matrix *m, uint64_t now_ns);
 
 /*
- * A new view, to be freed: SELF first (home), then the living nodes of M by name,
- * charged; parameters of wall rates.  The job and the seed are the caller's.  0 or
- * -ENOMEM.
+ * A new view, to be freed: SELF first (home), then the living nodes of M by name, charged;
+ * parameters of wall rates.  The job and the seed are the caller's.  Returns 0 or -ENOMEM.
  */
 int view_build(const struct iocom_vector *self, const struct matrix *m,
 	       const struct view_charges *charges, uint64_t now_ns, struct view_file *out);

@@ -25,7 +25,7 @@ struct shim {
 	int wake, leash; /* our end; the agent's, or -1 */
 	bool runs;
 	struct launch_event events[EVENTS_MAX];
-	unsigned first, count; /* of what the agent has not read */
+	unsigned first, count; /* the events that the agent has not read yet */
 };
 
 static struct {
@@ -157,7 +157,7 @@ static int in_memory_read(int leash, struct launch_event *event)
 	s->first = (s->first + 1) % EVENTS_MAX;
 	s->count--;
 	if (event->type == LAUNCH_EXITED)
-		s->leash = -1; /* the agent closes it now */
+		s->leash = -1; /* the agent is about to close it */
 	return 0;
 }
 

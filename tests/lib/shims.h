@@ -23,16 +23,16 @@ extern const struct launcher launcher_in_memory;
 /* LOOP is borrowed until shims_end. */
 void shims_begin(struct loop *loop);
 void shims_end(void);
-/* When the next lease ends, CLOCK_BOOTTIME; UINT64_MAX: none does. */
+/* Returns when the next lease ends, CLOCK_BOOTTIME; UINT64_MAX: never. */
 uint64_t shims_due_ns(void);
-/* Those whose leases are over end. */
+/* Ends the jobs whose leases are over. */
 void shims_tick(void);
-/* JOB exits, as launch.h has kinds and values. */
+/* Ends JOB with a kind and value as in launch.h. */
 void shims_finish(const char *job, uint8_t kind, uint32_t value);
 bool shims_runs(const char *job);
 /* The most that ran at a time of one class. */
 unsigned shims_most(void);
-/* The agent that launched in JOBS_DIR is gone; its jobs go on. */
+/* The agent that launched jobs in JOBS_DIR is gone; its jobs go on. */
 void shims_abandon(const char *jobs_dir);
 
 #endif

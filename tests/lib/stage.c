@@ -30,7 +30,7 @@ static void remove_tree(const char *path)
 		fprintf(stderr, "cannot remove %s\n", path);
 }
 
-/* Finds BUILD/iocom-shim: from the environment, else beside this BUILD/tests/shim/X. */
+/* Finds BUILD/iocom-shim: from the environment, else beside this program BUILD/tests/shim/X. */
 static void find_shim(struct stage *stage)
 {
 	const char *build = getenv("IOCOM_BUILD");

@@ -23,11 +23,13 @@ union address {
 	struct sockaddr_in6 in6;
 };
 
-/* Sends or receives once through a ring with one entry. Returns the bytes moved, 0 at the end,
- * or -1. */
+/*
+ * Sends or receives once through a ring with one entry. Returns the bytes moved, 0 at the end,
+ * or -1.
+ */
 static ssize_t ring_call(int fd, unsigned char opcode, void *buffer, size_t bytes)
 {
-	static struct uring ring = {.fd = -1}; /* of this process */
+	static struct uring ring = {.fd = -1}; /* the ring of this process */
 	struct io_uring_sqe *entry;
 	int result;
 

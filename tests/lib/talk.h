@@ -30,10 +30,10 @@ enum talk_send {
 };
 
 struct talk {
-	const char *netns[2]; /* of sender and receiver; NULL: unchanged */
+	const char *netns[2]; /* namespaces of sender and receiver; NULL: unchanged */
 	const char *address;  /* the receiver's; with a colon it is IPv6, also ::ffff:1.2.3.4 */
 	const char *from;     /* the sender's, of the same family; NULL: the kernel chooses */
-	const char *cgroup;   /* of both; NULL: unchanged */
+	const char *cgroup;   /* cgroup of both processes; NULL: unchanged */
 	int protocol;	      /* 0, or IPPROTO_MPTCP */
 	enum talk_send send;
 	enum talk_receive receive;

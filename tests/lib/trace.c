@@ -165,7 +165,7 @@ static void trace_time(void)
 	fprintf(trace.out, "%6llu ", (unsigned long long)(ns / CLOCK_NS_PER_MS));
 }
 
-/* A log line: a write to what stands for standard error meanwhile. */
+/* Takes a log line, which was written to the replacement of standard error. */
 static ssize_t trace_logged(void *cookie, const char *data, size_t n)
 {
 	char line[1400];

@@ -137,7 +137,8 @@ int watch_down(void **state)
 /* Returns how many readings could not take the ended threads' counters. */
 static uint64_t stalled(const struct watch *watch)
 {
-	return watch->sample.ndrops ? watch_drop(watch, "epochs") : 0; /* 0: no reading yet */
+	/* 0: there was no reading yet */
+	return watch->sample.ndrops ? watch_drop(watch, "epochs") : 0;
 }
 
 void watch_sample(struct watch *watch)
@@ -151,7 +152,11 @@ void watch_sample(struct watch *watch)
 		if (monitor_sample(watch->monitor, &watch->sample, &err))
 			fail_msg("monitor_sample: %s", err.text);
 		if (stalled(watch) == before)
-			return; /* or a program was off its CPU too long: the next reading has it */
+			/*
+			 * or a program was off its CPU too long, so that the next reading has the
+			 * event
+			 */
+			return;
 	}
 }
 

@@ -25,12 +25,16 @@ void watch_compare(const char *name, const char *what, double truth, double meas
 /* Does the same with an absolute SLACK. */
 void watch_compare_within(const char *name, const char *what, double truth, double measured,
 			  double slack);
-/* Does the same but lets up to LOST be missing, because the monitor reported that much as lost;
- * never more. */
+/*
+ * Does the same but lets up to LOST be missing, because the monitor reported that much as lost;
+ * never more.
+ */
 void watch_compare_lost(const char *name, const char *what, double truth, double measured,
 			double lost);
-/* Returns how often the last reading counted the drop NAME. Fails the test if there is none of
- * that name. */
+/*
+ * Returns how often the last reading counted the drop NAME. Fails the test if there is none of
+ * that name.
+ */
 uint64_t watch_drop(const struct watch *watch, const char *name);
 /*
  * Returns the events of the last reading that were reported as lost (drop `recursion`): if
@@ -48,7 +52,7 @@ void watch_rig(struct watch *watch, unsigned megabytes);
  * must fail.
  */
 void watch_open(struct watch *watch, const struct monitor_config *config);
-/* Ends both; it is fine if one was not begun. */
+/* Closes the monitor and takes the rig down; it is fine if one of them was not begun. */
 void watch_close(struct watch *watch);
 /* Ends a group of tests whose state is only a malloc'ed watch. */
 int watch_down(void **state);
@@ -66,7 +70,7 @@ const struct iocom_job_load *watch_job(const struct watch *watch, uint64_t cgrou
 /* Runs BODY in a child, which must exit with 0. Returns what the monitor says of it at its exit. */
 struct iocom_load watch_run(struct watch *watch, int (*body)(void *argument), void *argument);
 
-/* Returns true if the running kernel has this tracepoint with so many parameters. */
+/* Returns true if the running kernel has this tracepoint with PARAMETERS parameters. */
 bool watch_hook(const char *tracepoint, int parameters);
 
 /* Returns true in an emulated machine (tests/vm), where code may take a hundred times as long. */

@@ -229,7 +229,7 @@ static int make_ground(struct whole *w, const char *journal, struct iocom_err *e
 	w->set.lease_s = 30;
 	w->set.keep_jobs = 1000;
 	w->set.keep_days = 1;
-	w->log.level = LOG_L_ERROR - 1; /* it says nothing */
+	w->log.level = LOG_L_ERROR - 1; /* the monitor reports nothing */
 	w->base = (struct base){
 		.log = &w->log, .counters = &w->counters, .set = &w->set, .boot_id = 7};
 	rc = loop_new_virtual(&w->base.loop, START_NS, clock_real_ns(), err);

@@ -32,20 +32,23 @@ struct whole {
 	char dir[40]; /* RUN_DIR, STATE_DIR */
 };
 
-/* JOURNAL: its file, or ":memory:".  0, or the error's sentence is on standard error. */
+/*
+ * JOURNAL: its file, or ":memory:".  Returns 0; otherwise the error's sentence is on standard
+ * error.
+ */
 int whole_new(struct whole *whole, const char *journal);
 void whole_free(struct whole *whole);
 /* The one of the process, made anew once in 512 uses, so that its journal stays small. */
 struct whole *whole_fresh(void);
 void whole_pass_ms(struct whole *whole, unsigned ms);
 
-/* A program of UID on a connection of its own: the other end, non-blocking; -1. */
+/* Connects a program of UID. Returns its end, non-blocking, or -1. */
 int whole_client(struct whole *whole, uid_t uid);
 /* Writes one request, a packed map. */
 int whole_ask(int fd, const void *map, size_t length);
 /*
- * Reads what has come for the program: the number of frames; the last one's type and text (cut
- * at SIZE).
+ * Reads what has come for the program. Returns the number of frames; TYPE and TEXT (cut at SIZE)
+ * are of the last one.
  */
 unsigned whole_answers(int fd, uint8_t *type, char *text, size_t size);
 

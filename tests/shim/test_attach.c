@@ -375,8 +375,10 @@ static void test_resume_is_bound(void **state)
 
 /* --- the client itself comes back --- */
 
-/* Stands between both ends so that the test can cut: copies until AFTER bytes went to the
- * client. */
+/*
+ * Stands between both ends so that the test can cut: copies until AFTER bytes went to the
+ * client.
+ */
 static pid_t cut_between(int client, int shim, size_t after)
 {
 	pid_t pid = fork();
@@ -482,7 +484,7 @@ static void test_ended_meanwhile(void **state)
 	stage_reap(&job);
 	/* The agent has recorded the end, but there is output to fetch. */
 	assert_int_equal(launch_forget(stage->jobs, stage->run, job.name), 100000 + 4 + 4);
-	for (int i = 0; i < 2; i++) { /* and once more */
+	for (int i = 0; i < 2; i++) { /* the same output comes once more */
 		assert_int_equal(play_again(stage, job.name, ATTACH_FIRST, &result), 6);
 		assert_int_equal(stat(stage->out, &st), 0);
 		assert_int_equal(st.st_size, 100004);
@@ -495,7 +497,7 @@ static void test_ended_meanwhile(void **state)
 	record_remove(stage->jobs, job.name);
 }
 
-/* The client took all output and was gone before it knew the status: that is kept, too. */
+/* The client took all output and was gone before it knew the status, so the status is kept. */
 static void test_status_kept(void **state)
 {
 	struct want want = SH("echo all; sleep 0.3; exit 12");
@@ -602,7 +604,7 @@ static void test_detached_reader_leaves(void **state)
 	finish(stage, &job);
 }
 
-/* Whether a signal waits for PID that it has not read yet. */
+/* Returns whether a signal waits for PID that it has not read yet. */
 static bool pending(pid_t pid)
 {
 	char path[64], line[128];
@@ -618,7 +620,10 @@ static bool pending(pid_t pid)
 	return waits;
 }
 
-/* Who looks is told to go before the first answer is here: it goes, and the job stays. */
+/*
+ * A client that attaches is told to leave before its first answer is here: it leaves, and the job
+ * goes on.
+ */
 static void test_detached_reader_is_early(void **state)
 {
 	struct want want = SH("until [ -e \"$0\" ]; do sleep 0.05; done; exit 3");

@@ -144,7 +144,7 @@ static void test_without_filter(void **state)
 
 /* --- cgroup --------------------------------------------------------------------------- */
 
-/* The job says where it is as its very first action; only the line of v2. */
+/* The job tells its cgroup as its very first action; only the line of v2 counts. */
 static void assert_in_group(const struct stage *stage, const char *text)
 {
 	const char *line = strstr(text, "0::");
@@ -206,7 +206,7 @@ static void test_cgroup_in_use(void **state)
 	assert_int_equal(stage_run(stage, &want, &result), 125);
 	assert_non_null(strstr(result.text, "cgroup"));
 	assert_string_equal(stage_read(stage->out), "");
-	assert_int_equal(kill(pid, 0), 0); /* and the process that was there before still lives */
+	assert_int_equal(kill(pid, 0), 0); /* the process that was there before still lives */
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	for (int i = 0; i < 100 && rmdir(path) && errno == EBUSY; i++)
@@ -290,7 +290,7 @@ static void test_directory(void **state)
 	snprintf(own, sizeof(own), "%s/own", stage->dir);
 	assert_int_equal(mkdir(own, 0700), 0);
 	want.cwd = own;
-	/* Root could enter the directory; the user may not, and there is no other. */
+	/* Root could enter the directory, but the user may not, and there is no other directory. */
 	assert_int_equal(stage_run(stage, &want, &result), 125);
 	assert_non_null(strstr(result.text, own));
 	assert_non_null(strstr(result.text, "as uid 65534"));
@@ -333,8 +333,10 @@ static void test_environment(void **state)
 	want.env = env;
 	c = run_changed(*state, &want, agents_environment, NULL);
 	assert_int_equal(c->status, 0);
-	/* Exactly the user's environment. In the kernel's form a NUL ends each variable, so the
-	 * second comparison starts after the first NUL. */
+	/*
+	 * Exactly the user's environment. In the kernel's form a NUL ends each variable, so the
+	 * second comparison starts after the first NUL.
+	 */
 	assert_string_equal(c->out, "PATH=/usr/bin:/bin");
 	assert_string_equal(c->out + sizeof("PATH=/usr/bin:/bin"), "");
 	want.argv[0] = "/usr/bin/env";
@@ -506,8 +508,10 @@ static void test_exec_errors(void **state)
 	assert_string_equal(stage_read(stage->out), "ran\n");
 }
 
-/* A user can delay the opening of a program with a lease on its file. That must delay nobody
- * else. */
+/*
+ * A user can delay the opening of a program with a lease on its file. That must delay nobody
+ * else.
+ */
 static void test_exec_that_hangs(void **state)
 {
 	struct want want = {.argv = {NULL, NULL}, .begin_ms = 500};

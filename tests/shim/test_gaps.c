@@ -28,9 +28,9 @@
 
 #define QUOTA 262144
 #define HEAD  131072 /* half of the quota */
-#define RING  98304  /* of standard output: half, less an eighth */
+#define RING  98304  /* the ring of standard output: half of the quota, less an eighth */
 
-/* Writes so many bytes: a counter of four bytes each. */
+/* Writes N bytes: a counter of four bytes each. */
 #define COUNT(bytes)                                                                               \
 	"python3 -c 'import sys,struct\n"                                                          \
 	"for i in range(0," #bytes ",65536): sys.stdout.buffer.write(b\"\".join(struct.pack("      \
@@ -65,8 +65,10 @@ static void over(const struct stage *stage, struct job *job)
 static const char *place;
 static int watch = -1; /* that shim's leash, if the test wants it */
 
-/* Attaches to the running shim, or to a new one that sends what is kept. Returns the client's
- * end. */
+/*
+ * Attaches to the running shim, or to a new one that sends what is kept. Returns the client's
+ * end.
+ */
 static int come(const struct stage *stage, const char *job, struct attach_ask ask)
 {
 	const struct timeval limit = {.tv_sec = 20};
@@ -334,8 +336,10 @@ static void test_overtaken(void **state)
 	over(stage, &job);
 }
 
-/* A lock file has one sender, even if the agent forgot it; the sender is known and can be
- * killed. */
+/*
+ * A lock file has one sender, even if the agent forgot it; the sender is known and can be
+ * killed.
+ */
 static void test_place(void **state)
 {
 	struct want want = detached("head -c 8000000 /dev/zero");

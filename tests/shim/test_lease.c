@@ -70,7 +70,7 @@ static bool is_late(const struct launch_found *f)
 
 /* --- the lease at the shim --- */
 
-/* True if the process is gone, or a zombie that its new parent has not noticed. */
+/* Returns true if the process is gone, or a zombie that its new parent has not noticed. */
 static bool gone(pid_t pid)
 {
 	char path[64];
@@ -114,7 +114,7 @@ static const struct lease_case {
 	uint32_t lease_ms;
 	int renewals[2]; /* sent one right after the other */
 	uint32_t kind, value;
-	const char *text;  /* in the sentence of the end */
+	const char *text;  /* this text is in the sentence of the end */
 	uint64_t least_ms; /* it did not end sooner */
 } lease_cases[] = {
 	{"it runs out",
@@ -443,7 +443,7 @@ static pid_t answer(const struct played *p, uint8_t frame_version, int version)
 		memcpy(frame + FRAME_HEADER, buffer.data, buffer.size);
 		if (send(fd, frame, FRAME_HEADER + buffer.size, 0) < 0)
 			_exit(1);
-		recv(fd, asked, 1, 0); /* until the agent closes */
+		recv(fd, asked, 1, 0); /* waits until the agent closes */
 		_exit(0);
 	}
 	return pid;

@@ -469,7 +469,7 @@ static void test_bury(void **state)
 	assert_int_equal(mkdir(path, 0755), 0);
 	launch_bury(stage->scope, "a-1-2");
 	assert_true(stage_group_exists(stage, "a-1-1"));
-	launch_bury(stage->scope, "../jobs/a-1-1"); /* not a job's id */
+	launch_bury(stage->scope, "../jobs/a-1-1"); /* this name is not a job's id */
 	assert_true(stage_group_exists(stage, "a-1-1"));
 	launch_bury(stage->scope, "a-1-1");
 	assert_false(stage_group_exists(stage, "a-1-1"));

@@ -99,8 +99,10 @@ static void test_small_and_empty(void **state)
 	assert_memory_equal(stage_read(stage->out), "a\0b\377", 4);
 }
 
-/* Plays a client in a process of its own with OUT as its standard output. OTHER is a descriptor
- * that only the test may hold (the far end of a pipe), or -1. */
+/*
+ * Plays a client in a process of its own with OUT as its standard output. OTHER is a descriptor
+ * that only the test may hold (the far end of a pipe), or -1.
+ */
 static pid_t client(struct job *job, int in, int out, int other)
 {
 	pid_t pid = fork();
@@ -161,7 +163,8 @@ static void test_job_closes_input(void **state)
 	int fd[2], null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	pid_t pid;
 
-	assert_int_equal(pipe2(fd, O_CLOEXEC), 0); /* not written to the end and not closed */
+	/* the client's input is neither written to the end nor closed */
+	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
 	assert_int_equal(write(fd[1], "xyz", 3), 3);
 	pid = client(&job, fd[0], null, fd[1]);
 	assert_int_equal(client_status(pid), 6);
@@ -251,7 +254,7 @@ static void test_client_dies(void **state)
 	assert_int_equal(event.type, LAUNCH_EXITED);
 	assert_int_equal(event.kind, 1);
 	assert_int_equal(event.value, SIGKILL);
-	assert_true(now_s() - begun > 0.9); /* not before the end of its grace */
+	assert_true(now_s() - begun > 0.9); /* the job does not end before the end of its grace */
 	assert_int_equal(stage_count("sleep", "985"), 0);
 	assert_false(stage_group_exists(stage, job.name));
 	close(job.leash);

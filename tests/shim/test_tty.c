@@ -78,7 +78,7 @@ static void hear_data(int fd, const struct frame *frame)
 		(void)frame_write(fd, FRAME_CREDIT, credit, sizeof(credit));
 }
 
-/* Takes one frame. False: there is no more. */
+/* Takes one frame. Returns false if there is no more. */
 static bool hear(int fd)
 {
 	struct frame frame;

@@ -182,7 +182,9 @@ static void tasks_in_transit_count_if_asked(void **state)
 	bench_free(&b);
 }
 
-/* The same with old information: with transit_counts a snapshot contains tasks on their way. */
+/*
+ * Does the same with old information: with transit_counts a snapshot contains tasks on their way.
+ */
 static void snapshots_count_transit_if_asked(void **state)
 {
 	(void)state;
@@ -336,7 +338,7 @@ static void what_is_measured_is_of_the_last_windows(void **state)
 		b.policy = "cpu-re";
 		/* computes 500 ms, and 10 x 14.25 ms at the disk: done at 842.5 */
 		bench_job(&b, 200, 0, 500)->requests = 10;
-		/* and one that stays: it is in the measured state from 3000 on */
+		/* another task stays: it is in the measured state from 3000 on */
 		bench_job(&b, 3000, 0, 5000);
 		bench_job(&b, 1300, 1, 10);
 		bench_job(&b, 2300, 1, 10);

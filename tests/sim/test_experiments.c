@@ -242,7 +242,7 @@ static void test_parts_in_shards(void **state)
 		}
 	}
 	parts_free(&parts);
-	/* One shard also lacks runs of the parts. */
+	/* A single shard also lacks runs of the parts. */
 	assert_int_equal(parts_read(&parts, (char *[]){first}, 1, NULL), -EINVAL);
 	unlink(first);
 	unlink(second);

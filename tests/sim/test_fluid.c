@@ -33,8 +33,10 @@ static void begin(struct bench *b, uint32_t id, double now)
 	assert_int_equal(node_run(b->model, 0, id, t->cpu_ms, t->requests, now), 0);
 }
 
-/* Steps to the next end, which must be of TASK (or of work with this token), and returns
- * its time. */
+/*
+ * Steps to the next end, which must be that of TASK (or of work with this token), and returns its
+ * time.
+ */
 static double next_end(struct bench *b, uint32_t task)
 {
 	const struct node_done *done;
@@ -299,7 +301,7 @@ static void loads_are_expected_numbers(void **state)
 		b.tasks[i].requests = -1;
 		begin(&b, i, 0);
 	}
-	assert_int_equal(node_at_disk(b.model, 0), 5); /* they hardly ever compute */
+	assert_int_equal(node_at_disk(b.model, 0), 5); /* the tasks hardly ever compute */
 	assert_int_equal(node_runnable(b.model, 0), 3);
 	bench_end(&b);
 }
@@ -347,7 +349,7 @@ static void looking_changes_nothing(void **state)
 	double ends = looked_at(1e9, &alone);
 
 	(void)state;
-	assert_true(ends == looked_at(1e9, &alone)); /* and repeating a run gives the same */
+	assert_true(ends == looked_at(1e9, &alone)); /* Repeating a run gives the same result. */
 	assert_near(looked_at(7, &often), ends, 1e-9);
 	assert_near(often.disk_requests, alone.disk_requests, 1e-9);
 	assert_near(often.cpu_busy_ms, alone.cpu_busy_ms, 1e-9);

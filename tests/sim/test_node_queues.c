@@ -32,7 +32,7 @@ static void exponential_burst(struct open_job *job, struct sim_random *r)
 	job->cpu_ms = sim_random_exponential(r, 10);
 }
 
-/* Squared coefficient of variation 4. */
+/* The services have a squared coefficient of variation of 4. */
 static void wide_burst(struct open_job *job, struct sim_random *r)
 {
 	job->cpu_ms = sim_random_gamma(r, 10, 20);
@@ -153,8 +153,10 @@ static void mmc_on_cores(void **state)
 	assert_laws(&o);
 }
 
-/* While tasks share, they are slower by the cost of switches; speed is relative to the
- * reference. */
+/*
+ * While tasks share, they are slower by the cost of switches; speed is relative to the
+ * reference.
+ */
 static void slice_and_speed(void **state)
 {
 	struct bench b;

@@ -69,7 +69,8 @@ static void stop_while_computing(void **state)
 	node_leave(b.model, 0, 1, 90);
 	assert_int_equal(node_members(b.model, 0), 2);
 	assert_int_equal(bench_until(&b, 229.9), 0);
-	assert_int_equal(bench_until(&b, 230.1), 1); /* 70 of 100 are left, shared by two */
+	/* 70 of 100 are left, and two tasks share the processor */
+	assert_int_equal(bench_until(&b, 230.1), 1);
 	assert_int_equal(bench_until(&b, 232.1), 1);
 	assert_true(b.tasks[0].done_ms == 100 && b.tasks[2].done_ms == 102);
 	/* A task without a segment has nothing to stop. */
@@ -216,8 +217,10 @@ static void paging_init(struct bench *b, bool at_disk)
 	}
 }
 
-/* Alone the memory is exactly full and there is no fault.  With a second member of 480
- * MB page = mu 960 / 480. */
+/*
+ * Alone the memory is exactly full and there is no fault.  With a second member of 480
+ * MB page = mu 960 / 480.
+ */
 static void paging(bool at_disk)
 {
 	struct bench b;
@@ -301,7 +304,7 @@ static void stop_while_away(void **state)
 /* The cases derived in MODEL 1.5, the second with one and with three neighbours. */
 static void hit_rates_follow_the_members(void **state)
 {
-	const double wanted[] = {5.0 / 6, 0.4, 0, 0.2}; /* by number of members - 1 */
+	const double wanted[] = {5.0 / 6, 0.4, 0, 0.2}; /* values by the number of members - 1 */
 	struct node_sums was = {0}, sums;
 	double now = 0;
 	struct bench b;
@@ -309,7 +312,7 @@ static void hit_rates_follow_the_members(void **state)
 	(void)state;
 	bench_init(&b);
 	b.machine.buffer_mb = 160;
-	b.machine.disk_mb_per_s = 1e6; /* so that accesses take hardly any time */
+	b.machine.disk_mb_per_s = 1e6; /* the disk is fast, so that accesses take hardly any time */
 	bench_start(&b, 4);
 	for (uint32_t i = 0; i < 4; i++) {
 		b.tasks[i] = task_plain(40 + i);

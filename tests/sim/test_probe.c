@@ -86,8 +86,10 @@ static void test_text(void **state)
 
 /* --- the machines ---------------------------------------------------------------------- */
 
-/* Alone: computation on what the system's own work leaves, 25 ms per block; the printed
- * cost of rsh. */
+/*
+ * Alone: computation on what the system's own work leaves, 25 ms per block; the printed
+ * cost of rsh.
+ */
 static void alone(const char *text, double cpu_s, double blocks)
 {
 	struct bench b;
@@ -152,8 +154,10 @@ static void test_background(void **state)
 		for (int c = PROBE_IDLE; c < PROBE_COLUMNS; c++)
 			assert_true(v[c] == w[c]);
 		assert_true(v[PROBE_IDLE] >= 0 && v[PROBE_IDLE] <= 57 && v[PROBE_BLOCKS] <= 41);
-		/* 0.7 s more at a queue of 6.5 or above; a remote machine without loops adds
-		 * nothing */
+		/*
+		 * 0.7 s more at a queue of 6.5 or above; a remote machine without loops adds
+		 * nothing
+		 */
 		assert_near(v[PROBE_OVERHEAD_S], 4.9 + 0.7 * fmin(1, v[PROBE_QUEUE] / 6.5), 1e-9);
 		local += v[PROBE_LOCAL_S] / 60;
 		remote += v[PROBE_PURE_S] / 60;
@@ -264,10 +268,10 @@ static void test_thresholds(void **state)
 static void test_score(void **state)
 {
 	struct probe_row rows[] = {
-		row(6, 0, 0, 1, 0, 0, 1),  /* sent, rightly */
-		row(6, 0, 0, 1, 0, 0, 0),  /* sent, wrongly */
-		row(1, 0, 0, 1, 0, 0, 0),  /* stays, rightly */
-		row(1, 0, 20, 1, 0, 0, 1), /* sent by the i/o field alone, rightly */
+		row(6, 0, 0, 1, 0, 0, 1),  /* sent away, which was right */
+		row(6, 0, 0, 1, 0, 0, 0),  /* sent away, which was wrong */
+		row(1, 0, 0, 1, 0, 0, 0),  /* stays, which was right */
+		row(1, 0, 20, 1, 0, 0, 1), /* sent away by the i/o field alone, which was right */
 	};
 	struct probe_score s = decide("probe:cc", "zatti-binary", false, rows, 4);
 

@@ -233,7 +233,9 @@ static void test_true_story(void **state)
 	assert_true(number(answer, NULL, "jobs_ended") == JOBS - 2);
 	assert_true(number(answer, NULL, "jobs_never_ran") == 1);
 	assert_true(number(answer, "times", "jobs") == JOBS - 2);
-	/* The jobs do what was measured; by what they requested they would take no time. */
+	/*
+	 * The jobs do what was measured. If they did what they requested, they would take no time.
+	 */
 	assert_true(fabs(number(answer, "times", "slowdown_measured") - 1) < 1e-3);
 	assert_true(fabs(number(answer, "times", "slowdown_simulated") - 1) < 1e-3);
 	assert_true(fabs(number(answer, "times", "turnaround_job_error_percent")) < 0.1);

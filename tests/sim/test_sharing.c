@@ -117,7 +117,10 @@ static void exponential_services_have_the_product_form(void **state)
 	}
 }
 
-/* Utilisation of M/D/1 with room for N: Poisson arrivals from the processor while it has work. */
+/*
+ * Returns the utilisation of M/D/1 with room for N: Poisson arrivals from the processor while it
+ * has work.
+ */
 static double md1n_utilisation(uint32_t n, double rho)
 {
 	double left[MOST] = {1}, sum = 0; /* departures that leave k tasks behind, relative */

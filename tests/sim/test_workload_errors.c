@@ -122,7 +122,7 @@ static void test_csd(void **state)
 		{CSD "0,1,0,1,\n", "t:2:9: expected the program's name (`prog`), found \"\""},
 		{CSD "0,2,0,1,a\n0,1,0,1,a\n", "t:3:3: expected an arrival not before that of the "
 					       "row above, second 2 of run 0, found \"1\""},
-		/* also in a run that is not part of the workload */
+		/* a bad line is also refused in a run that is not part of the workload */
 		{CSD "0,2,0,1,a\n60,3,0,1,a\n60,1,0,1,a\n",
 		 "t:4:4: expected an arrival not before that of the row above, second 3 of run 1, "
 		 "found "

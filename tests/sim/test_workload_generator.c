@@ -86,8 +86,10 @@ static void test_arrivals(void **state)
 	workload_free(w);
 }
 
-/* Job k depends only on the seed and on k: other numbers of jobs or other rates do not
- * change it. */
+/*
+ * Job k depends only on the seed and on k: other numbers of jobs or other rates do not
+ * change it.
+ */
 static void test_only_seed_and_number(void **state)
 {
 	struct generator_params p = preset("acm-30"), q;
@@ -98,7 +100,7 @@ static void test_only_seed_and_number(void **state)
 	p.jobs = 1000;
 	q = p;
 	q.jobs = 500;
-	q.kind[0].io_per_ms *= 3; /* changes the rates and nothing else */
+	q.kind[0].io_per_ms *= 3; /* this changes only the rates */
 	q.interarrival_ms *= 2;
 	a = must_generate(&p);
 	b = must_generate(&q);
@@ -164,7 +166,7 @@ static void test_mixture(void **state)
 	NEAR(cpu[0].n / n, 0.9, 0.01);
 	NEAR(cpu[1].n / n, 0.05, 0.005);
 	NEAR(mean(&io), 0.6, 0.01);
-	NEAR(cv(&io), 1 / sqrt(3), 0.01); /* uniform from 0 */
+	NEAR(cv(&io), 1 / sqrt(3), 0.01); /* a uniform distribution from 0 */
 	NEAR(mean(&cpu[0]), 400, 10);
 	NEAR(mean(&cpu[1]), 4000, 300);
 	NEAR(parallel / n, 0.3, 0.01);
@@ -405,7 +407,7 @@ static void test_applications(void **state)
 		assert_int_equal(application_kind(shares[i].name, &k), 0);
 		NEAR(application_io_share(&k), shares[i].share, 1e-12);
 		assert_true(k.write_fraction < 0.1);
-		/* computation and I/O alone: LU takes longest */
+		/* the applications with computation and I/O only: LU takes longest */
 		assert_int_equal(application_kind("LU", &lu), 0);
 		NEAR(k.cpu_factor / (1 - shares[i].share), strcmp(k.name, "LU") ? 1 : 4, 1e-9);
 	}
@@ -413,7 +415,7 @@ static void test_applications(void **state)
 		assert_int_equal(
 			application_kind(application_name(APPLICATION_COMMUNICATION, i), &k), 0);
 		assert_true(k.messages_per_ms >= 0.1 && k.messages_per_ms <= 0.5);
-		/* O-29: communication-intensive at 1 Gbps */
+		/* O-29: the job is communication-intensive at 1 Gbps */
 		assert_true(k.messages_per_ms * k.message_kb > 125);
 	}
 	assert_null(application_name(APPLICATION_COMMUNICATION, 5));

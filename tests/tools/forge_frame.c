@@ -148,7 +148,7 @@ static void bad_spec(const char *how)
 	free(packed);
 }
 
-/* Makes a message that is wrong from its header on. False: HOW is none of these. */
+/* Makes a message that is wrong from its header on. Returns false if HOW is none of these. */
 static bool make_header(const char *how)
 {
 	if (!strcmp(how, "random")) {
@@ -291,8 +291,10 @@ static int sent_away(const int *all, int count)
 	return away;
 }
 
-/* Opens COUNT connections that begin a message and send no more. Returns how many the agent
- * closed. */
+/*
+ * Opens COUNT connections that begin a message and send no more. Returns how many the agent
+ * closed.
+ */
 static int crowd(const char *where, int count, uid_t uid)
 {
 	int *all = calloc((size_t)count, sizeof(*all)), away = 0, before = -1;
@@ -305,7 +307,7 @@ static int crowd(const char *where, int count, uid_t uid)
 		all[i] = connect_to(where, NULL);
 		(void)!send(all[i], "i", 1, MSG_NOSIGNAL);
 	}
-	while (!away || away != before) { /* until the number stays the same */
+	while (!away || away != before) { /* counts until the number stays the same */
 		before = away;
 		usleep(300000);
 		away = sent_away(all, count);

@@ -83,7 +83,7 @@ int main(int argc, char **argv)
 		perror("recordagent");
 		return 1;
 	}
-	alarm(60); /* no test takes longer */
+	alarm(60); /* no test takes longer than this */
 	fd = accept(listener, NULL, NULL);
 	unlink(sa.sun_path);
 	if (fd < 0 || !asked_to_record(fd))

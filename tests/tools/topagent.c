@@ -92,8 +92,10 @@ static void move_world(struct world *w, uint64_t ms)
 	w->turn++;
 }
 
-/* Adds what no reading has: which task made which (three for each, the eighth stands alone), and
- * what this kernel does not count. */
+/*
+ * Adds what no reading has: the parents of tasks (each has three children; the eighth task has no
+ * parent), and what this kernel does not count.
+ */
 static json_t *more(json_t *doc, bool lossy)
 {
 	json_t *task;
@@ -229,7 +231,7 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	signal(SIGPIPE, SIG_IGN);
-	alarm(60); /* no test takes longer */
+	alarm(60); /* no test takes longer than this */
 	for (unsigned long i = 0; i < times; i++) {
 		int fd = accept_one(argv[1]);
 

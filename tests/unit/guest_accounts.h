@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The users of a guest test, in the place of agent/base/accounts.c: no name service is asked.
- * Of one uid it does not say who that is.
+ * Replaces agent/base/accounts.c in a guest test, so that no name service is asked.  For one uid
+ * the lookup fails.
  */
 #ifndef TEST_GUEST_ACCOUNTS_H
 #define TEST_GUEST_ACCOUNTS_H
@@ -13,7 +13,7 @@
 
 #include "agent/base/accounts.h"
 
-#define ACCOUNTS_SILENT 4000 /* the name service does not answer who that is */
+#define ACCOUNTS_SILENT 4000 /* for this uid the name service does not answer */
 
 static const struct {
 	uid_t uid;

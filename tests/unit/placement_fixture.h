@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A decision of an agent in a cluster of so many nodes, as home makes it. */
+/* The decision that an agent makes, as home, in a cluster of a given size. */
 #ifndef PLACEMENT_FIXTURE_H
 #define PLACEMENT_FIXTURE_H
 
@@ -71,7 +71,7 @@ static inline void fixture_nodes(struct placement *p, struct matrix *m, size_t c
 		};
 }
 
-/* P, initialised here, is what POLICY decides on COUNT nodes. */
+/* Initialises P with the decision that POLICY makes on COUNT nodes. */
 static inline void fixture_decide(struct placement *p, const char *policy, size_t count,
 				  double home_load)
 {
@@ -106,7 +106,7 @@ static inline void fixture_decide(struct placement *p, const char *policy, size_
 	matrix_fini(&m);
 }
 
-/* ... and it runs there. */
+/* The job runs at the chosen node. */
 static inline void fixture_place(struct placement *p)
 {
 	p->placed = true;

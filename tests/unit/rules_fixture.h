@@ -191,7 +191,7 @@ static inline struct rules_view *view_of(const struct rules_node *nodes, uint32_
 	return view;
 }
 
-/* One decision with fresh rules. */
+/* Makes one decision with fresh rules. */
 static inline void place(enum rules_policy policy, const struct rules_params *params,
 			 const struct rules_view *view, uint32_t home,
 			 const struct rules_request *job, struct rules_plan *plan)

@@ -51,7 +51,10 @@ static inline struct rules_params scan_params(struct draws *d)
 	return p;
 }
 
-/* Loads that hardly differ: a bound a little too low would rule out the right node. */
+/*
+ * Gives the nodes loads that hardly differ, so that a bound that is a little too low would rule out
+ * the right node.
+ */
 static inline void make_alike(struct cluster *c, struct draws *d)
 {
 	for (uint32_t i = 0; i < c->n; i++) {

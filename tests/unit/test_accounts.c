@@ -103,11 +103,12 @@ static void test_answers(void **state)
 	assert_true(account_has_group(&one, 8));
 	assert_false(account_has_group(&one, 9));
 	account_free(&one);
-	accounts_say(s, 7, name, sizeof(name)); /* this answer gave the name, too */
+	/* this name came with the answer to the first question */
+	accounts_say(s, 7, name, sizeof(name));
 	assert_string_equal(name, "u7");
 	accounts_say(s, 9, name, sizeof(name));
 	assert_string_equal(name, "u9");
-	assert_int_equal(accounts_find(s, 9, &one), 0); /* the groups are another question */
+	assert_int_equal(accounts_find(s, 9, &one), 0); /* the groups are looked up separately */
 	assert_int_equal(one.ngroups, 2);
 	account_free(&one);
 	assert_int_equal(accounts_count(s), 2);
@@ -133,7 +134,10 @@ static void test_kept(void **state)
 	(void)state;
 	for (int i = 0; i < 50; i++)
 		accounts_say(s, 7, name, sizeof(name));
-	/* Once per ACCOUNTS_FRESH_S; more often only if the machine delayed the test so long. */
+	/*
+	 * The service is asked once per ACCOUNTS_FRESH_S; more often only if the machine delayed
+	 * the test that long.
+	 */
 	assert_true(asked <= 1 + (int)((clock_boot_ns() - begun) / CLOCK_NS_PER_S));
 	asked = 0;
 	for (int i = 0; i < 5; i++)

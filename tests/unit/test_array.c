@@ -102,7 +102,7 @@ static void enough_room_is_left_alone(void **state)
 	assert_int_equal(calls, 0);
 	assert_int_equal(array_reserve(items, room, 3, 8), 0);
 	before = items;
-	memory_is_out = true; /* none is needed */
+	memory_is_out = true; /* no room is needed, so none is made */
 	assert_int_equal(array_reserve(items, room, 8, 8), 0);
 	assert_int_equal(array_reserve(items, room, 0, 8), 0);
 	assert_ptr_equal(items, before);

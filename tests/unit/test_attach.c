@@ -96,7 +96,7 @@ static void test_damage(void **state)
 	memset(bad[2].nonce, 'x', 32);
 	bad[3].node[0] = 0;
 	strcpy(bad[4].resume, "no hex");
-	bad[5].taken[1] = 78; /* more than the client has */
+	bad[5].taken[1] = 78; /* more bytes than the client has */
 	for (int i = 0; i < 6; i++) {
 		assert_int_equal(attach_pack(&bad[i], &data, &length), 0);
 		assert_int_equal(attach_unpack(&got, data, length, &err), -EBADMSG);
@@ -190,7 +190,7 @@ static void test_credential(void **state)
 	munged_stop(&munged);
 }
 
-/* Bytes by their offsets, through many rounds of the ring. */
+/* The buffer finds bytes by their offsets, through many rounds of its ring. */
 static void test_keep(void **state)
 {
 	struct resend_buffer keep = {0};

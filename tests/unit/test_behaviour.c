@@ -36,7 +36,7 @@ static void test_parallel(void **state)
 	NEAR(behaviour_parallel_ms(p, 2, sequential), 47);
 	NEAR(behaviour_parallel_ms(p, 1, sequential), 4 + 15 + 25);
 	NEAR(behaviour_parallel_ms(p, 0, sequential), 4);
-	p[1].n = 1; /* this process has a phase less */
+	p[1].n = 1; /* this process has one phase less */
 	NEAR(behaviour_parallel_ms(p, 2, sequential), 4 + 18 + 25);
 	NEAR(behaviour_sum(&p[0], r), 40);
 	NEAR(r[BEHAVIOUR_CPU], 15);

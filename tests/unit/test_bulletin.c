@@ -89,14 +89,14 @@ static void test_round_trip(void **state)
 	assert_int_equal(got.n, BULLETIN_VECTORS_MAX);
 	assert_int_equal(got.direct, 1);
 	assert_memory_equal(&got.v[0], &own, sizeof(own));
-	assert_string_equal(got.v[1].name, "n299"); /* the freshest */
+	assert_string_equal(got.v[1].name, "n299"); /* the newest vector */
 	assert_int_equal(got.age[1], 499000000);    /* in whole milliseconds */
 	assert_true(b.size < 256 * 260);
 	msgpack_sbuffer_destroy(&b);
 	matrix_fini(&m);
 }
 
-/* A user may declare more than any machine has: the other nodes still hear of this node. */
+/* A user may declare more than any machine has. The other nodes must still hear of this node. */
 static void test_declared_beyond_range(void **state)
 {
 	struct iocom_vector own = make("me");

@@ -105,7 +105,7 @@ static void test_life(void **state)
 	}
 	snprintf(scope, sizeof(scope), "iocom-unit-%d", getpid());
 	assert_int_equal(cgroup_name(&mounts, scope, "jobs/j", &group, NULL), 0);
-	assert_int_equal(group.nv1, 0); /* v1 has no such scope */
+	assert_int_equal(group.nv1, 0); /* cgroup v1 has no such scope */
 	assert_int_equal(cgroup_create(&group, NULL), 0);
 	assert_int_equal(stat(group.v2, &st), 0);
 	assert_true(group.id == st.st_ino);

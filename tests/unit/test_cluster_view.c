@@ -113,8 +113,10 @@ static void test_charges_turn_the_decision(void **state)
 	assert_int_equal(cluster_view_count(view), 3);
 	assert_string_equal(decide(10 * S), "a");
 	charge("a", 1, 11, 10 * S);
-	assert_string_equal(decide(10 * S), "b");	 /* a carries what was just sent */
-	assert_int_equal(cluster_view_charges(view), 1); /* sequence 10 does not count it yet */
+	/* the vector of a already counts what was just sent */
+	assert_string_equal(decide(10 * S), "b");
+	/* the vector with sequence 10 does not count it yet */
+	assert_int_equal(cluster_view_charges(view), 1);
 	a.sequence = 11;
 	matrix_put(&matrix, &a, 0, 11 * S);
 	assert_int_equal(cluster_view_charges(view), 0);
@@ -128,8 +130,9 @@ static void test_charges_end(void **state)
 	(void)state;
 	matrix_put(&matrix, &a, 0, 10 * S);
 	matrix_put(&matrix, &b, 0, 10 * S);
-	charge("a", 2, 1, 10 * S);  /* it has restarted: what it was sent is not counted so */
-	charge("a", 1, 10, 10 * S); /* it counts this one already */
+	/* the node has restarted, so its vector does not count what was sent before */
+	charge("a", 2, 1, 10 * S);
+	charge("a", 1, 10, 10 * S); /* the vector already counts this job */
 	charge("gone", 1, 11, 10 * S);
 	assert_int_equal(cluster_view_charges(view), 0);
 	charge("a", 1, 11, 10 * S);
@@ -138,7 +141,8 @@ static void test_charges_end(void **state)
 	assert_int_equal(cluster_view_charges(view), 0);
 	charge("a", 1, 11, 41 * S);
 	matrix_expire(&matrix, 50 * S);
-	assert_int_equal(cluster_view_charges(view), 0); /* dropped with its node */
+	/* the charge went when its node was dropped */
+	assert_int_equal(cluster_view_charges(view), 0);
 	assert_string_equal(decide(50 * S), "me");
 	assert_int_equal(cluster_view_charges_lost(view), 0);
 }
@@ -180,7 +184,7 @@ static void test_what_is_out_of_range_is_left_out(void **state)
 	assert_int_equal(cluster_view_count(view), 2);
 	assert_int_equal(cluster_view_left_out(view), 1);
 	assert_int_equal(cluster_view_charges(view), 0);
-	assert_string_equal(decide(10 * S), "b"); /* and the others are decided on */
+	assert_string_equal(decide(10 * S), "b"); /* the decision still considers the other nodes */
 	a.sequence++;
 	a.cpu_speed = 1;
 	matrix_put(&matrix, &a, 0, 10 * S);
@@ -204,7 +208,8 @@ static void test_ages_are_those_of_now(void **state)
 	assert_int_equal(cluster_view_file(view, 13 * S, &file), 0);
 	assert_true(file.nodes[1].node.age_ms == 3500 && file.nodes[0].node.age_ms == 0);
 	assert_true(file.time_ms == 13000 && file.nnodes == 2);
-	assert_true(file.nodes[0].node.accepts); /* whatever its owner says about others */
+	/* home accepts its own jobs, whatever its owner says about other users' jobs */
+	assert_true(file.nodes[0].node.accepts);
 	view_file_fini(&file);
 }
 
@@ -252,7 +257,7 @@ struct history {
 	uint64_t boots[NAMES_MAX], sequences[NAMES_MAX];
 	struct matrix matrix;
 	struct cluster_view *kept;
-	struct view_charges charges; /* what the view built anew is charged with */
+	struct view_charges charges; /* the charges of the view that is built anew */
 	struct iocom_vector own;
 };
 
@@ -347,8 +352,8 @@ static void event(struct history *h)
 }
 
 /*
- * The view of now built anew from the matrix: only in which order the nodes stand is
- * asked of the view that was kept, and each living node must be there once.
+ * Builds a view anew from the matrix. Only the order of the nodes is taken from the kept view,
+ * which must have each living node once.
  */
 static void build_anew(struct history *h, struct view_file *out)
 {
@@ -444,7 +449,7 @@ static void compare(struct history *h, const char *name, bool read_again)
 	view_file_fini(&file);
 }
 
-/* Policies are asked one after another, so that some of their indexes come late. */
+/* The test asks one policy after another, so that some indexes are built late. */
 static void live(uint64_t seed, uint32_t names, int events, int decisions)
 {
 	struct history *h = calloc(1, sizeof(*h));
@@ -478,7 +483,9 @@ static void test_plans_are_those_of_a_view_built_anew(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= 120; seed++)
 		live(seed, 1 + (uint32_t)seed % 60, 20, 40);
-	/* More nodes than a search may meet: where it stops matters, too. */
+	/*
+	 * There are more nodes than one search may visit, so the place where it stops matters, too.
+	 */
 	for (uint64_t seed = 200; seed < 206; seed++)
 		live(seed, NAMES_MAX, 400, 20);
 }

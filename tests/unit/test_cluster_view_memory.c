@@ -78,7 +78,7 @@ void free(void *p)
 }
 
 #define S     1000000000ull
-#define NODES 40u /* the view grows twice */
+#define NODES 40u /* the view must grow twice */
 
 static struct iocom_vector vector_of(uint32_t i, uint64_t sequence)
 {
@@ -101,7 +101,7 @@ static struct iocom_vector vector_of(uint32_t i, uint64_t sequence)
 	return v;
 }
 
-/* How many of the vectors the matrix took. */
+/* Returns how many of the vectors the matrix took. */
 static uint32_t hear_all(struct matrix *m, uint64_t sequence)
 {
 	uint32_t taken = 0;
@@ -146,7 +146,9 @@ static void decide(struct cluster_view *v, const char *name)
 	assert_true(rc == 0 || (rc == -ENOMEM && failed));
 }
 
-/* Each node that the view has is an entry's that says so. */
+/*
+ * Checks that each node of the view belongs to an entry of the matrix, and that the entry says so.
+ */
 static void must_agree(const struct cluster_view *v, const struct matrix *m)
 {
 	size_t indexed = 0;
@@ -176,7 +178,7 @@ static void run(struct cluster_view *v, struct matrix *m)
 	must_agree(v, m);
 }
 
-/* One more vector of each node, with memory again, and all are there. */
+/* When memory is available again, one more vector from each node brings all of them back. */
 static void recover(struct cluster_view *v, struct matrix *m)
 {
 	assert_int_equal(hear_all(m, 20), NODES);

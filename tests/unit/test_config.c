@@ -113,7 +113,7 @@ static void test_metrics_port(void **state)
 	assert_int_equal(load(&s, &err, NULL, NULL), 0);
 	assert_int_equal(settings_complete(&s, &err), 0);
 	assert_string_equal(s.metrics.address, "[::1]");
-	assert_int_equal(s.metrics.port, 7703); /* it follows the agent's port */
+	assert_int_equal(s.metrics.port, 7703); /* the port follows from the agent's port */
 	assert_int_equal(s.metrics_max_jobs, 200);
 	assert_int_equal(load(&s, &err, "--port", "65533"), 0);
 	assert_int_equal(settings_complete(&s, &err), -EINVAL);

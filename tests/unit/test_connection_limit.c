@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Connections to an nng socket: a limit for each address and one for all; a closed connection
- * makes room. */
+/*
+ * Connections to an nng socket: a limit for each address and one for all; a closed connection
+ * makes room.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -27,7 +29,10 @@ struct world {
 	char url[64];
 };
 
-/* Dials with a socket of its own, so with a connection of its own; FROM is its address. */
+/*
+ * Dials with a socket of its own, and so with a connection of its own. FROM is the address to dial
+ * from.
+ */
 static void dial(struct world *w, int i, const char *from)
 {
 	nng_sockaddr sa = {.s_in = {.sa_family = NNG_AF_INET}};

@@ -96,7 +96,7 @@ static void clear(void)
 	assert_int_equal(system(command), 0);
 }
 
-/* A file of before there were versions, in WAL mode as they all are. */
+/* Makes a file from before there were versions, in WAL mode like all of them. */
 static void make_old(void)
 {
 	char sql[200];
@@ -177,7 +177,7 @@ static void test_older(void **state)
 	assert_old(backup);
 }
 
-/* From version 1 only the second step is made. */
+/* A file of version 1 needs only the second step. */
 static void test_one_step(void **state)
 {
 	char of_1[96];
@@ -197,7 +197,7 @@ static void test_one_step(void **state)
 	assert_int_equal(ask(of_1, "SELECT count(*) FROM a WHERE word LIKE 'word %+%'"), ROWS);
 }
 
-/* All bytes of FILE in BUFFER; how many. */
+/* Reads all bytes of FILE into BUFFER and returns how many there are. */
 static size_t bytes_of(const char *file, char *buffer, size_t size)
 {
 	FILE *f = fopen(file, "r");
@@ -226,7 +226,7 @@ static void test_newer(void **state)
 	assert_non_null(strstr(err.text, "move it away"));
 	assert_int_equal(bytes_of(path, after, sizeof(after)), n);
 	assert_memory_equal(before, after, n);
-	/* Where the copy of our version is there, it is what to take. */
+	/* If a copy of our version exists, the error names that copy. */
 	tell(backup, "CREATE TABLE x(y)");
 	backup[strlen(path) + 2] = '2';
 	tell(backup, "CREATE TABLE x(y)");
@@ -286,7 +286,7 @@ static int open_within(rlim_t most, bool ends)
 	return WIFSIGNALED(status) ? -1 : WEXITSTATUS(status);
 }
 
-/* Wherever the room ends, or the process: all of the old, or all of the new. */
+/* Wherever the room or the process ends, the file is completely old or completely new. */
 static void test_cut_anywhere(void **state)
 {
 	int finished = 0, cut = 0, part_left = 0;
@@ -316,7 +316,7 @@ static void test_cut_anywhere(void **state)
 				assert_new(path);
 			if (rc == 0 || !stat(backup, &st))
 				assert_old(backup);
-			/* With room it goes on from there. */
+			/* When there is room again, the migration goes on from there. */
 			assert_int_equal(open_within(RLIM_INFINITY, false), 0);
 			assert_new(path);
 			assert_int_equal(stat(part, &st), -1);
@@ -333,7 +333,7 @@ static void test_no_copy_no_migration(void **state)
 	(void)state;
 	make_old();
 	snprintf(long_path, sizeof(long_path), "%s.part", backup);
-	assert_int_equal(mkdir(long_path, 0700), 0); /* its name is taken */
+	assert_int_equal(mkdir(long_path, 0700), 0); /* a file of the copy's name exists already */
 	assert_int_equal(database_open(&d, path, &layout, &err), -EEXIST);
 	assert_non_null(strstr(err.text, long_path));
 	assert_int_equal(rmdir(long_path), 0);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Calls that may hang run in a thread: the loop waits for one of them once, not for every
- * caller. */
+/*
+ * Calls that may hang run in a thread: the loop waits for one of them once, not for every
+ * caller.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -129,7 +131,7 @@ static void test_hangs(void **state)
 	ask_hanging(w);
 	assert_true(clock_boot_ns() - before >= SHORT_MS * CLOCK_NS_PER_MS);
 	assert_null(deadline_late(w));
-	/* No other caller waits: not even with a limit of hours, nor after the rest. */
+	/* No other caller waits, neither with a limit of hours nor after the pause. */
 	assert_int_equal(deadline_run(w, task_new(), 3600000), -EBUSY);
 	nap(DEADLINE_REST_MS + 50);
 	assert_int_equal(deadline_run(w, task_new(), 3600000), -EBUSY);
@@ -170,8 +172,10 @@ static void test_late(void **state)
 	assert_int_equal(((struct task *)late)->result, 1);
 	assert_null(deadline_late(w));
 	task_free(late);
-	/* It was slow, so for a while no call is made: slow calls must not hold the loop in
-	 * turn. */
+	/*
+	 * It was slow, so for a while no call is made: slow calls must not hold the loop in
+	 * turn.
+	 */
 	while ((rc = deadline_run(w, task = task_new(), LONG_MS)) == -EBUSY)
 		nap(10);
 	assert_int_equal(rc, 0);
@@ -197,7 +201,7 @@ static void test_end(void **state)
 	assert_int_equal(frees, 0);
 	pthread_mutex_unlock(&gate);
 	assert_int_equal(until(&frees, 1), 1);
-	/* The same for a call that was late and whose answer no caller took. */
+	/* The same happens for a call that was late and whose answer no caller took. */
 	assert_int_equal(deadline_new(&w, NULL), 0);
 	pthread_mutex_lock(&gate);
 	ask_hanging(w);
@@ -209,7 +213,8 @@ static void test_end(void **state)
 
 /*
  * A thread that gets no CPU has not begun its task: the task is taken back, and the worker serves
- * again.  One processor for both and no time to wait make the thread late nearly always.
+ * again.  With one processor for both threads and no time to wait, the thread is nearly always
+ * late.
  */
 static void test_no_cpu(void **state)
 {

@@ -42,16 +42,17 @@ static void test_a_job(void **state)
 	assert_int_equal(guest_whose(gstage.guest, 1010, &name, &uid), 0);
 	assert_string_equal(name, "n2-1-1");
 	assert_int_equal(uid, GSTAGE_UID);
-	assert_int_equal(gstage.changes, 1); /* the place: the others are told of its load */
+	/* the job got a place, so the other nodes are told of its load */
+	assert_int_equal(gstage.changes, 1);
 	shim_exited("n2-1-1", 0, 3);
 	gstage_pass(20);
 	assert_int_equal(ends, 1);
 	assert_int_equal(gstage.changes, 2);
 	gstage_home_ok(PEER_DONE, "n2-1-1");
-	/* Whose its cgroup was is known still. */
+	/* The guest still knows whose the job's cgroup was. */
 	assert_int_equal(guest_whose(gstage.guest, 1010, NULL, NULL), 0);
 	assert_int_equal(guest_whose(gstage.guest, 1011, NULL, NULL), -ENOENT);
-	gstage_chores(30); /* it is told no more */
+	gstage_chores(30); /* the home is told nothing more */
 	gstage_show();
 	trace_compare(__func__);
 }
@@ -77,7 +78,7 @@ static void test_how_it_ended(void **state)
 	trace_compare(__func__);
 }
 
-/* It is over before anybody was told that it began: its home hears of its end only. */
+/* The job is over before home was told that it began, so home hears only of its end. */
 static void test_a_short_job(void **state)
 {
 	const struct job_order order = gstage_order("n2-1-1");
@@ -93,7 +94,10 @@ static void test_a_short_job(void **state)
 	trace_compare(__func__);
 }
 
-/* Jobs that end together share a reading; when they end all the time, one takes more. */
+/*
+ * Jobs that end together share one reading. If jobs end all the time, readings come at most every
+ * 100 ms.
+ */
 static void test_one_reading_for_many(void **state)
 {
 	(void)state;
@@ -113,9 +117,9 @@ static void test_one_reading_for_many(void **state)
 	shim_exited("n2-1-3", 0, 0);
 	gstage_pass(99);
 	assert_int_equal(gstage.samples, 1);
-	gstage_pass(1); /* 100 ms, for the last reading was a moment ago */
+	gstage_pass(1); /* the reading came after 100 ms, because the last one was a moment ago */
 	assert_int_equal(gstage.samples, 2);
-	/* Who asks for a list does not wait for it. */
+	/* A caller that asks for a list does not wait for a reading. */
 	shim_exited("n2-1-4", 0, 0);
 	gstage_pass(0);
 	guest_settle(gstage.guest);
@@ -139,7 +143,10 @@ static void test_several_in_one_message(void **state)
 	shim_exited("n2-1-2", 1, 9);
 	shim_exited("n2-1-3", 0, 2);
 	gstage_pass(20);
-	/* Home of an older build, or one whose journal is full, answers the first only. */
+	/*
+	 * A home of an older build, or one whose journal is full, acknowledges only the first
+	 * report.
+	 */
 	gstage_home(PEER_DONE, "n2-1-3", &first);
 	gstage_home_ok(PEER_DONE, "n3-1-1");
 	gstage_show();
@@ -163,21 +170,24 @@ static void test_shim_dies(void **state)
 		job[5] = (char)('0' + i);
 		gstage_run(job, 10 + i);
 	}
-	shim_gone("n2-1-1"); /* its record is gone, too */
+	shim_gone("n2-1-1"); /* the job's record is gone, too */
 	shim_record("n2-1-2");
-	shim_gone("n2-1-2"); /* it says nothing */
+	shim_gone("n2-1-2"); /* the shim says nothing */
 	r = shim_record("n2-1-3");
 	r->found.last.kind = 0;
 	r->found.last.value = 4;
-	shim_gone("n2-1-3"); /* it has the exit, which did not come through */
+	shim_gone("n2-1-3"); /* the record has the exit, which did not come through the leash */
 	shim_record("n2-1-4")->found.last.value = LAUNCH_NEVER;
-	shim_gone("n2-1-4"); /* nothing of it ran */
+	shim_gone("n2-1-4"); /* no process of the job ran */
 	gstage_pass(200);
 	gstage_show();
 	trace_compare(__func__);
 }
 
-/* Killed a moment ago, it may hold its lock yet; one that lives on is asked each second. */
+/*
+ * A shim that was killed a moment ago may still hold its lock. A shim that lives is asked each
+ * second.
+ */
 static void test_shim_is_busy(void **state)
 {
 	(void)state;
@@ -187,7 +197,7 @@ static void test_shim_is_busy(void **state)
 	gstage_pass(10);
 	assert_true(guest_is_late(gstage.guest, "n2-1-1"));
 	shim_record("n2-1-1")->found.busy = false;
-	gstage_pass(10); /* looked at with the reading: dead it is */
+	gstage_pass(10); /* the reading also looks at the shim, which is dead */
 	assert_false(guest_is_late(gstage.guest, "n2-1-1"));
 	gstage_pass(200);
 	gstage_run("n2-1-2", 11);
@@ -196,7 +206,7 @@ static void test_shim_is_busy(void **state)
 	gstage_chores(3);
 	assert_true(guest_is_late(gstage.guest, "n2-1-2"));
 	shim_record("n2-1-2")->found.busy = false;
-	shim_record("n2-1-2")->lives = true; /* its new leash is silent yet */
+	shim_record("n2-1-2")->lives = true; /* the new leash has not said anything yet */
 	gstage_chores(1);
 	assert_true(guest_is_late(gstage.guest, "n2-1-2"));
 	shim_started("n2-1-2", 11);
@@ -206,7 +216,7 @@ static void test_shim_is_busy(void **state)
 	trace_compare(__func__);
 }
 
-/* A job that cannot be watched is looked at each second, and is not forgotten. */
+/* The guest looks each second at a job that it cannot watch, and does not forget it. */
 static void test_leash_cannot_be_watched(void **state)
 {
 	const struct job_order order = gstage_order("n2-1-1");
@@ -241,7 +251,8 @@ static void test_newer_shim(void **state)
 	trace_compare(__func__);
 }
 
-/* --- an agent's restart ------------------------------------------------------------------------
+/*
+ * --- an agent's restart ------------------------------------------------------------------------
  */
 
 static void five_jobs(void)
@@ -261,13 +272,13 @@ static void test_restart(void **state)
 
 	(void)state;
 	five_jobs();
-	r = shim_record("n2-1-1"); /* lives, and answers at once */
+	r = shim_record("n2-1-1"); /* the shim lives and answers at once */
 	r->lives = true;
 	r->found.started = (struct launch_event){.pid = 11, .cgroup_id = 1011};
 	r->found.start_ns = 3;
-	shim_record("n2-1-2")->lives = true; /* lives, and is stopped */
+	shim_record("n2-1-2")->lives = true; /* the shim lives and is stopped */
 	shim_record("n2-1-3")->found.busy = true;
-	r = shim_record("n2-1-4"); /* ended meanwhile */
+	r = shim_record("n2-1-4"); /* the job ended meanwhile */
 	r->found.last.kind = 0;
 	r->found.last.value = 1;
 	shim_record("n2-1-5"); /* was killed */
@@ -302,7 +313,7 @@ static void test_restart_with_a_leash_that_cannot_be_watched(void **state)
 	trace_compare(__func__);
 }
 
-/* A job of which nothing is left: it never began, where the agent ended before its shim. */
+/* Nothing is left of this job: it never began, because the agent ended before its shim started. */
 static void test_nothing_is_left(void **state)
 {
 	struct job_order order = gstage_order("n2-1-1");
@@ -316,7 +327,7 @@ static void test_nothing_is_left(void **state)
 	trace_compare(__func__);
 }
 
-/* After a power cut its record may be gone, too: nobody knows whether it began. */
+/* After a power cut the job's record may be gone, too. Then nobody knows whether the job began. */
 static void test_nothing_is_left_after_a_power_cut(void **state)
 {
 	struct job_order order = gstage_order("n2-1-1");
@@ -331,7 +342,7 @@ static void test_nothing_is_left_after_a_power_cut(void **state)
 	trace_compare(__func__);
 }
 
-/* A place that was granted and not taken is forgotten by a restart: its client is refused. */
+/* A restart forgets a place that was granted and not taken, so its client is refused. */
 static void test_places_are_not_kept(void **state)
 {
 	const struct gstage_client anna = {.uid = GSTAGE_UID};
@@ -345,7 +356,7 @@ static void test_places_are_not_kept(void **state)
 	trace_compare(__func__);
 }
 
-/* What was not acknowledged before the restart is told after it. */
+/* Reports that were not acknowledged before the restart are sent again after it. */
 static void test_reports_outlive_the_agent(void **state)
 {
 	(void)state;
@@ -361,7 +372,8 @@ static void test_reports_outlive_the_agent(void **state)
 	trace_compare(__func__);
 }
 
-/* --- questions under way ------------------------------------------------------------------------
+/*
+ * --- questions under way ------------------------------------------------------------------------
  */
 
 static void test_agent_stops(void **state)
@@ -374,13 +386,13 @@ static void test_agent_stops(void **state)
 	gstage_launch(&order);
 	shim_started("n2-1-3", 12);
 	shim_exited("n2-1-1", 0, 0);
-	gstage_pass(100); /* `started` and `done` are not answered */
+	gstage_pass(100); /* home does not answer `started` and `done` */
 	gstage_kill("n2-1-2", GSTAGE_UID, SIGTERM);
 	shim_exited("n2-1-2", 0, 0);
-	gstage_pass(0); /* ... and an end waits for its reading */
+	gstage_pass(0); /* the end waits for its reading */
 	gstage_stop_agent();
 	gstage_show();
-	/* The next one has it from the shim's record. */
+	/* The next agent takes the outcome from the shim's record. */
 	shim_record("n2-1-2")->found.last.kind = 0;
 	shim_record("n2-1-2")->found.last.value = 0;
 	shim_record("n2-1-3")->lives = true;

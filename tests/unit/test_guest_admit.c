@@ -11,7 +11,7 @@
 #include "tests/lib/guest_stage.h"
 #include "tests/unit/guest_accounts.h"
 
-#define FAR "/proc" /* a thread looks: the kernel alone cannot say what is there */
+#define FAR "/proc" /* a thread looks, because the kernel alone cannot tell what is there */
 
 static const struct gstage_client anna = {.uid = GSTAGE_UID};
 
@@ -83,12 +83,12 @@ static void test_what_is_missing(void **state)
 	(void)state;
 	strcpy(order.cwd, "/no-such-directory-of-anna");
 	assert_string_equal(admit_reason(&order), "path-missing");
-	order.forced = true; /* the user named this node: it cannot work all the same */
+	order.forced = true; /* the user named this node, but the job cannot run there at all */
 	assert_string_equal(admit_reason(&order), "path-missing");
 	order = gstage_order("n2-1-2");
 	strcpy(order.executable, "/no-such-program-of-anna");
 	assert_string_equal(admit_reason(&order), "path-missing");
-	order.forced = true; /* exec says so, 127 */
+	order.forced = true; /* exec reports that with status 127 */
 	assert_string_equal(admit_reason(&order), "granted");
 	order = gstage_order("n2-1-3");
 	strcpy(order.cwd, FAR);
@@ -119,7 +119,7 @@ static void test_what_it_would_do(void **state)
 	order = gstage_order("n2-1-2");
 	order.home_io = 0.1;
 	order.need.value[NEED_MEMORY_MB] = 4000;
-	order.forced = true; /* the user knows better */
+	order.forced = true; /* the user named this node, so the load does not matter */
 	assert_string_equal(admit_reason(&order), "granted");
 	gstage_show();
 	trace_compare(__func__);
@@ -154,7 +154,7 @@ static int ask_now(const struct job_order *order, uint64_t ticket, struct peer_a
 	return guest_on_admit(gstage.guest, &request, ticket, answer);
 }
 
-/* Until nobody looks at directories any more, though no time passes. */
+/* Passes the loop until no thread looks at directories any more; no virtual time passes. */
 static size_t jobs_here(void)
 {
 	struct guest_counts counts;
@@ -166,7 +166,7 @@ static size_t jobs_here(void)
 	return counts.jobs;
 }
 
-/* Two homes ask while a directory is looked at; there is one place. */
+/* Two homes ask while a thread looks at a directory, and there is only one place. */
 static void test_two_homes_at_once(void **state)
 {
 	struct job_order one = gstage_order("n2-1-1"), two = gstage_order("n3-1-1");
@@ -186,7 +186,7 @@ static void test_two_homes_at_once(void **state)
 	assert_int_equal(jobs_here(), 1);
 	assert_int_equal(gstage.counters.admissions_granted, 1);
 	assert_int_equal(gstage.counters.jobs_refused_limit, 1);
-	/* The same job, asked for twice at once, has one place. */
+	/* Two questions about the same job at once get one place. */
 	gstage.set.user_jobs_max = 2;
 	one = gstage_order("n2-1-2");
 	strcpy(one.cwd, FAR);
@@ -218,7 +218,7 @@ static void test_no_user_takes_all_places(void **state)
 	trace_compare(__func__);
 }
 
-/* Their shims still serve clients that do not read: they take places, too. */
+/* The shims of these jobs still serve clients that do not read, so they take places, too. */
 static void test_those_that_leave_count(void **state)
 {
 	const struct job_order order = gstage_order("n2-1-2");
@@ -249,7 +249,7 @@ static void test_table_is_full(void **state)
 	trace_compare(__func__);
 }
 
-/* Home is this very node and has judged: it is only given a place. */
+/* Home is this very node and has judged the job, so the guest only gives it a place. */
 static void test_own_job(void **state)
 {
 	struct job_order order = of("n1-1-1", 1234);
@@ -290,7 +290,7 @@ static void test_place_expires(void **state)
 	assert_int_equal(in_vector(), 0);
 	gstage_home_ok(PEER_DONE, "n2-1-1");
 	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), -EACCES);
-	assert_true(gstage_admit(&order)->granted); /* it never began: it may come again */
+	assert_true(gstage_admit(&order)->granted); /* the job never began, so it may come again */
 	assert_string_not_equal(gstage.answer.grant.nonce, nonce);
 	gstage_show();
 	trace_compare(__func__);
@@ -316,7 +316,7 @@ static void test_wrong_clients(void **state)
 	gstage.munged_rc = -EHOSTDOWN;
 	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), -EHOSTDOWN);
 	gstage.munged_rc = 0;
-	/* None of them took the place from who may. */
+	/* None of these clients took the place from the user who may have it. */
 	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), 0);
 	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), -EACCES);
 	gstage_show();
@@ -370,13 +370,13 @@ static void test_journal_does_not_take_a_start(void **state)
 	full_disk_lock(false);
 	assert_int_equal(shims.n, 0);
 	gstage_show();
-	/* The place is still his. */
+	/* The user still has the place. */
 	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), 0);
 	gstage_show();
 	trace_compare(__func__);
 }
 
-/* A job runs once, ever, whoever asks for it again. */
+/* A job runs only once, whoever asks for it again. */
 static void test_ran_before(void **state)
 {
 	const struct job_order order = gstage_order("n2-1-1");
@@ -409,7 +409,7 @@ static void test_no_supervisor(void **state)
 	trace_compare(__func__);
 }
 
-/* A spare shim waits for the next job, and is taken by it; the next one is made soon after. */
+/* A spare shim waits for the next job and is used for it. The next spare is made soon after. */
 static void test_spare(void **state)
 {
 	const struct job_order order = gstage_order("n2-1-1");

@@ -34,7 +34,7 @@ static void test_a_running_job(void **state)
 	assert_int_equal(gstage_attach("n2-1-1", &anna), 0);
 	assert_int_equal(gstage_attach("n2-1-1", &here), 0);
 	assert_int_equal(gstage_attach("n2-1-1", &root), 0);
-	/* Whose jobs there are is nobody else's business. */
+	/* Nobody else learns which jobs a user has. */
 	assert_int_equal(gstage_attach("n2-1-1", &bert), -ENOENT);
 	assert_int_equal(gstage_attach("n2-1-9", &anna), -ENOENT);
 	assert_int_equal(gstage_attach("n2-1-1", &elsewhere), -EACCES);
@@ -46,12 +46,12 @@ static void test_a_running_job(void **state)
 	gstage.munged_rc = 0;
 	shims.attach_rc = -EAGAIN;
 	assert_int_equal(gstage_attach("n2-1-1", &anna), -EAGAIN);
-	shims.attach_rc = -ESRCH; /* its shim is about to say that it ended */
+	shims.attach_rc = -ESRCH; /* the shim is about to report that the job ended */
 	assert_int_equal(gstage_attach("n2-1-1", &anna), -EAGAIN);
 	trace_compare(__func__);
 }
 
-/* A message is obeyed once, whatever restarts meanwhile. */
+/* A message is obeyed only once, even if agents restart meanwhile. */
 static void test_shown_again(void **state)
 {
 	const struct gstage_reader once = {.uid = GSTAGE_UID,
@@ -73,7 +73,10 @@ static void test_shown_again(void **state)
 	trace_compare(__func__);
 }
 
-/* Of which the journal alone is left: its end is told, but not to who wants the rest. */
+/*
+ * Only the journal knows this job: a client is told its end, but a client that wants the output is
+ * refused.
+ */
 static void test_an_ended_job(void **state)
 {
 	const struct gstage_reader again = {.uid = GSTAGE_UID, .resume = "00ff"};
@@ -86,7 +89,7 @@ static void test_an_ended_job(void **state)
 	assert_int_equal(gstage_attach("n2-1-1", &root), 0);
 	assert_int_equal(gstage_attach("n2-1-1", &bert), -ENOENT);
 	assert_int_equal(gstage_attach("n2-1-1", &again), -ENOENT);
-	/* With a record its output comes. */
+	/* If the job has a record, its output is sent. */
 	shim_record("n2-1-1");
 	shims.attach_rc = -ESRCH;
 	assert_int_equal(gstage_attach("n2-1-1", &anna), 0);
@@ -108,7 +111,8 @@ static void test_no_attach_message(void **state)
 	assert_string_equal(err.text, "the attach message asks for nothing");
 }
 
-/* --- those who send what is kept ---------------------------------------------------------------
+/*
+ * --- those who send what is kept ---------------------------------------------------------------
  */
 
 static size_t replays(void)
@@ -149,7 +153,7 @@ static void test_too_many_readers(void **state)
 	trace_compare(__func__);
 }
 
-/* Those of an agent before have their places still: here this process plays one. */
+/* Replays of an earlier agent still hold their places; here this process plays one of them. */
 static void test_readers_outlive_the_agent(void **state)
 {
 	char place[128];
@@ -165,7 +169,7 @@ static void test_readers_outlive_the_agent(void **state)
 	assert_int_equal(replays(), 1);
 	shim_record("n2-1-1");
 	shims.attach_rc = -ESRCH;
-	for (int i = 0; i < 3; i++) /* its place is left out */
+	for (int i = 0; i < 3; i++) /* the place that this process holds is skipped */
 		assert_int_equal(gstage_attach("n2-1-1", &anna), 0);
 	assert_int_equal(replays(), 4);
 	close(fd);
@@ -186,7 +190,7 @@ static void detached(const char *job, uid_t uid, uint64_t bytes)
 	assert_int_equal(gstage_come(job, gstage.answer.grant.nonce, &client), 0);
 }
 
-/* A job is promised an eighth of what is free, and no more than is left of its user's half. */
+/* A job may keep an eighth of the free bytes, and no more than its user's half has left. */
 static void test_shares(void **state)
 {
 	(void)state;
@@ -195,14 +199,14 @@ static void test_shares(void **state)
 	detached("n2-1-2", GSTAGE_UID, 1 * MB);	 /* as it wants */
 	detached("n2-1-3", GSTAGE_UID, 99 * MB); /* 111 / 8 */
 	gstage.set.spool_user_mb = 32;
-	detached("n2-1-4", GSTAGE_UID, 0); /* what is left of 32 */
+	detached("n2-1-4", GSTAGE_UID, 0); /* what is left of the 32 */
 	detached("n2-1-5", GSTAGE_UID, 0); /* nothing */
-	detached("n2-1-6", 1001, 0);	   /* another's share is his */
+	detached("n2-1-6", 1001, 0);	   /* another user has a share of his own */
 	gstage_show();
 	trace_compare(__func__);
 }
 
-/* What is kept of those that are over counts, and is looked at where it would be too much. */
+/* Kept output of ended jobs counts. The guest looks at the disk when there would be too much. */
 static void test_kept_counts(void **state)
 {
 	struct guest_counts counts;
@@ -216,7 +220,9 @@ static void test_kept_counts(void **state)
 	gstage_pass(100);
 	guest_count(gstage.guest, &counts);
 	assert_int_equal(counts.spool_bytes, 15 * MB);
-	/* There is nothing on the disk: that is found when the next one would be too much. */
+	/*
+	 * There is nothing on the disk, which the guest finds when the next job would be too much.
+	 */
 	detached("n2-1-2", GSTAGE_UID, 4 * MB);
 	guest_count(gstage.guest, &counts);
 	assert_int_equal(counts.spool_bytes, 15 * MB);
@@ -226,7 +232,7 @@ static void test_kept_counts(void **state)
 	trace_compare(__func__);
 }
 
-/* A shim that serves its client still is asked each second. */
+/* The guest asks each second a shim that still serves its client. */
 static void test_kept_when_the_shim_has_left(void **state)
 {
 	struct guest_counts counts;
@@ -243,7 +249,7 @@ static void test_kept_when_the_shim_has_left(void **state)
 	trace_compare(__func__);
 }
 
-/* A record on the disk with so much output, ended AGO_S before now. */
+/* Makes a record on the disk of a job that ended AGO_S seconds ago, with BYTES of output. */
 static void keep(const char *job, uid_t uid, uint64_t bytes, uint64_t ago_s)
 {
 	struct record_start start = {.uid = uid};
@@ -290,7 +296,8 @@ static void test_oldest_make_room(void **state)
 	guest_spool_prune(gstage.guest);
 	guest_count(gstage.guest, &counts);
 	assert_int_equal(counts.spool_bytes, 40 * MB);
-	detached("n2-1-5", GSTAGE_UID, 0); /* 16 more: one of hers is too much, his is not */
+	/* with 16 more, one output of the first user is too much, and none of the second */
+	detached("n2-1-5", GSTAGE_UID, 0);
 	assert_false(is_kept("n2-1-1"));
 	assert_true(is_kept("n2-1-2") && is_kept("n2-1-3") && is_kept("n2-1-4"));
 	guest_count(gstage.guest, &counts);
@@ -319,7 +326,7 @@ static void test_kept_so_long(void **state)
 	assert_int_equal(gstage.counters.outputs_removed_share, 0);
 }
 
-/* What runs is left alone, whatever is on the disk of it. */
+/* The output of a running job stays, however much it has on the disk. */
 static void test_running_ones_are_left(void **state)
 {
 	(void)state;

@@ -13,12 +13,12 @@
 #include "tests/unit/guest_accounts.h"
 #include "user/clock.h"
 
-#define LEASE_MS 8000 /* asked for each 2 s */
+#define LEASE_MS 8000 /* the shim asks every 2 s */
 #define BOOT_MS	 1000000
 
 static const struct peer_answer fenced = {.text = "it was given to another node"};
 
-/* A restartable job that runs; it began at 20 ms, its lease at 0. */
+/* Starts a restartable job. It began at 20 ms, and its lease at 0. */
 static void run_restartable(const char *job, pid_t pid)
 {
 	struct job_order order = gstage_order(job);
@@ -29,7 +29,7 @@ static void run_restartable(const char *job, pid_t pid)
 
 /* --- leases ------------------------------------------------------------------------------- */
 
-/* One that lives here, without a lease, is never asked about. */
+/* A job without a lease is never asked about. */
 static void test_no_lease(void **state)
 {
 	(void)state;
@@ -46,7 +46,7 @@ static void test_renewed_in_time(void **state)
 	gstage_chores(2);
 	gstage_home_ok(PEER_RENEW, "n2-1-1");
 	gstage_chores(2);
-	gstage_pass(500); /* the answer takes so long: counted is from the question */
+	gstage_pass(500); /* the answer takes long: the lease counts from the question */
 	gstage_home_ok(PEER_RENEW, "n2-1-1");
 	gstage_chores(2);
 	gstage_home_ok(PEER_RENEW, "n2-1-1");
@@ -54,7 +54,7 @@ static void test_renewed_in_time(void **state)
 	trace_compare(__func__);
 }
 
-/* One question at a time; a home that is silent is asked again. */
+/* The guest asks one question at a time, and asks a silent home again. */
 static void test_home_is_silent(void **state)
 {
 	(void)state;
@@ -85,7 +85,7 @@ static void test_fenced(void **state)
 	trace_compare(__func__);
 }
 
-/* The shim was told, and does not kill it: we do, each second. */
+/* The shim was told and does not kill the job, so we try to kill it each second. */
 static void test_fenced_and_not_killed(void **state)
 {
 	(void)state;
@@ -98,13 +98,13 @@ static void test_fenced_and_not_killed(void **state)
 	trace_compare(__func__);
 }
 
-/* Nobody answers: the shim kills the job at the lease's end, or we half a second later. */
+/* Nobody answers: the shim kills the job at the lease's end, or we do so half a second later. */
 static void test_outlives_its_lease(void **state)
 {
 	(void)state;
 	run_restartable("n2-1-1", 10);
 	gstage_chores(8); /* at 8020 ms */
-	gstage_pass(480); /* 8500: not yet */
+	gstage_pass(480); /* the time is 8500: the lease is not over yet */
 	guest_chores(gstage.guest);
 	gstage_pass(1);
 	guest_chores(gstage.guest);
@@ -112,7 +112,10 @@ static void test_outlives_its_lease(void **state)
 	trace_compare(__func__);
 }
 
-/* The lease ends while the answer is under way: it comes too late for the shim, and in time. */
+/*
+ * The lease ends while the answer is under way: once the answer comes too late for the shim, and
+ * once in time.
+ */
 static void test_lease_ends_while_asked(void **state)
 {
 	(void)state;
@@ -125,7 +128,7 @@ static void test_lease_ends_while_asked(void **state)
 	gstage_pass(1000);
 	run_restartable("n2-1-2", 11);
 	gstage_chores(8);
-	gstage_home_ok(PEER_RENEW, "n2-1-2"); /* it runs still */
+	gstage_home_ok(PEER_RENEW, "n2-1-2"); /* the job still runs */
 	gstage_chores(1);
 	gstage_show();
 	trace_compare(__func__);
@@ -156,29 +159,32 @@ static void test_shim_renews_itself(void **state)
 	shim_holds("n2-1-1", 10, BOOT_MS + 2000 + LEASE_MS, true);
 	gstage_chores(2);
 	assert_int_equal(gstage_asked(PEER_RENEW, "n2-1-1"), 0);
-	gstage_chores(1); /* at 6020; it lasts until 10000 */
+	gstage_chores(1); /* renewed at 6020; the lease lasts until 10000 */
 	assert_int_equal(gstage_asked(PEER_RENEW, "n2-1-1"), 1);
 	trace_compare(__func__);
 }
 
-/* What home said to the shim meanwhile is later than what it said to us. */
+/* An answer that home gave to the shim meanwhile is newer than its answer to us. */
 static void test_late_answer_takes_nothing_away(void **state)
 {
 	(void)state;
 	run_restartable("n2-1-1", 10);
-	gstage_chores(2); /* asked at 2020 */
+	gstage_chores(2); /* we asked at 2020 */
 	shim_holds("n2-1-1", 10, BOOT_MS + 3000 + LEASE_MS, true);
 	gstage_chores(2);
-	gstage_home_ok(PEER_RENEW, "n2-1-1"); /* until 10020, said of 2020 */
+	gstage_home_ok(PEER_RENEW, "n2-1-1"); /* the lease lasts until 10020, as answered at 2020 */
 	gstage.ask_rc = -EHOSTUNREACH;
-	gstage_pass(6900); /* 10920: the shim has it until 11000 */
+	gstage_pass(6900); /* the time is 10920: the shim has the lease until 11000 */
 	guest_chores(gstage.guest);
 	gstage_pass(680); /* 11600 */
 	guest_chores(gstage.guest);
 	trace_compare(__func__);
 }
 
-/* A new agent does not know the lease until the shim has said it: a whole one at most. */
+/*
+ * A new agent does not know the lease's end until the shim tells it, and assumes at most one whole
+ * lease.
+ */
 static void test_lease_after_a_restart(void **state)
 {
 	(void)state;
@@ -187,7 +193,7 @@ static void test_lease_after_a_restart(void **state)
 	shim_record("n2-1-1")->lives = true;
 	shim_record("n2-1-1")->found.started = (struct launch_event){
 		.pid = 10, .cgroup_id = 1010, .lease_until_ms = BOOT_MS + LEASE_MS};
-	shim_record("n2-1-2")->lives = true; /* stopped: it says nothing */
+	shim_record("n2-1-2")->lives = true; /* the shim is stopped and says nothing */
 	gstage_restart();
 	gstage_chores(1);
 	gstage_home_ok(PEER_RENEW, "n2-1-1");
@@ -224,18 +230,19 @@ static void test_signal(void **state)
 	gstage_kill("n2-1-1", 0, SIGKILL); /* root may */
 	shim_signalled("n2-1-1", -EPERM);
 	gstage_pass(0);
-	gstage_kill("n2-1-1", GSTAGE_UID, 0); /* does it run? */
+	gstage_kill("n2-1-1", GSTAGE_UID, 0); /* signal 0 asks whether the job runs */
 	gstage_kill("n2-1-1", 1001, 0);
 	gstage_kill("n2-1-1", 1001, SIGTERM);
 	gstage_kill("n2-1-9", GSTAGE_UID, SIGTERM);
-	gstage_admit(&order); /* a place is no job yet */
+	gstage_admit(&order); /* a job that only has a place does not run yet */
 	gstage_kill("n2-1-2", GSTAGE_UID, SIGTERM);
 	shims.signal_rc = -ESRCH;
 	gstage_kill("n2-1-1", GSTAGE_UID, SIGTERM);
 	shims.signal_rc = 0;
 	shim_exited("n2-1-1", 0, 0);
 	gstage_pass(0);
-	gstage_kill("n2-1-1", GSTAGE_UID, 0); /* it has ended, if nobody else knows */
+	/* the job has ended, though nobody else knows it yet */
+	gstage_kill("n2-1-1", GSTAGE_UID, 0);
 	trace_compare(__func__);
 }
 
@@ -271,7 +278,8 @@ static void test_too_many_signals(void **state)
 		gstage_kill("n2-1-1", GSTAGE_UID, SIGUSR1);
 	assert_int_equal(waiting(), SIGNALS_OF_ONE);
 	gstage_kill("n2-1-1", GSTAGE_UID, SIGUSR1);
-	gstage_kill("n2-1-1", 0, SIGUSR1); /* whose job it is counts, not who asks */
+	/* the bound counts for the job's owner, not for the user who asks */
+	gstage_kill("n2-1-1", 0, SIGUSR1);
 	assert_int_equal(gstage.answer.error, -EAGAIN);
 	assert_int_equal(gstage.counters.signals_refused, 2);
 	gstage_kill("n2-1-1", GSTAGE_UID, 0);
@@ -280,7 +288,7 @@ static void test_too_many_signals(void **state)
 	gstage_pass(0);
 	gstage_kill("n2-1-1", GSTAGE_UID, SIGUSR1);
 	assert_int_equal(waiting(), SIGNALS_OF_ONE);
-	/* Root's jobs have all of them together as their bound. */
+	/* Root's jobs are bounded only by the number of all waiting signals. */
 	trace_pause(true);
 	gstage.set.allow_root = true;
 	roots.uid = 0;

@@ -21,7 +21,7 @@ static void test_told_until_it_is_heard(void **state)
 	shim_exited("n2-1-1", 0, 0);
 	gstage_pass(100);
 	gstage_home(PEER_DONE, "n2-1-1", NULL);
-	gstage_chores(11); /* at once, for they were never due before; then every 5 s */
+	gstage_chores(11); /* sent at once, because they were never due before; then every 5 s */
 	gstage_home(PEER_DONE, "n2-1-1", NULL);
 	gstage_home_ok(PEER_DONE, "n2-1-1");
 	gstage_chores(10);
@@ -43,7 +43,7 @@ static void test_start_is_told_five_times(void **state)
 	trace_compare(__func__);
 }
 
-/* What home says is enough, whether it knows the job or not. */
+/* Any answer of home is enough, whether home knows the job or not. */
 static void test_start_is_heard(void **state)
 {
 	const struct peer_answer no = {.text = "no such job"};
@@ -118,7 +118,7 @@ static void test_forty_ends(void **state)
 	trace_pause(true);
 	gstage_chores(1);
 	assert_int_equal(gstage.nquestions, 42 + 32);
-	gstage_chores(5); /* a row's turn comes again only behind the others */
+	gstage_chores(5); /* a report is sent again only after all others */
 	assert_int_equal(gstage.nquestions, 42 + 32);
 	trace_pause(false);
 	trace_compare(__func__);
@@ -144,7 +144,7 @@ static void journal_mended(void)
 		SQLITE_OK);
 }
 
-/* Home hears of it all the same, once, and again when the journal has it. */
+/* Home hears of the end all the same, once, and again when the journal has it. */
 static void test_end_is_not_written(void **state)
 {
 	(void)state;
@@ -177,7 +177,7 @@ static void test_journal_is_locked(void **state)
 	trace_compare(__func__);
 }
 
-/* One of three cannot be written: none is. */
+/* One of three reports cannot be written, so none is written. */
 static void test_one_of_three_is_not_written(void **state)
 {
 	(void)state;
@@ -196,7 +196,10 @@ static void test_one_of_three_is_not_written(void **state)
 	}
 	gstage_pass(100);
 	gstage_show();
-	/* One more that ends meanwhile is told at once; those before are not told again. */
+	/*
+	 * A further job that ends meanwhile is reported at once; the earlier ones are not reported
+	 * again.
+	 */
 	gstage_run("n2-1-4", 14);
 	shim_exited("n2-1-4", 0, 4);
 	gstage_pass(1000);
@@ -228,7 +231,7 @@ static void test_answer_is_not_written(void **state)
 	trace_compare(__func__);
 }
 
-/* Home knows what the journal does not: that the job runs. */
+/* Home knows that the job runs, but the journal does not. */
 static void test_start_is_not_written(void **state)
 {
 	const struct job_order order = gstage_order("n2-1-1");
@@ -271,7 +274,7 @@ static const char *state_of(const char *job, bool *due)
 	return state;
 }
 
-/* All that home was asked is answered. */
+/* Answers all questions that home was asked. */
 static void home_hears(void)
 {
 	for (size_t i = 0; i < gstage.nquestions; i++) {
@@ -296,7 +299,7 @@ static void come_until_taken(const char *job)
 	} while (rc);
 }
 
-/* Two jobs from their places to their homes' last answers. */
+/* Takes two jobs from their places to the last answers of their homes. */
 static void two_jobs(void)
 {
 	static const char *const jobs[] = {"n2-1-1", "n3-1-1"};
@@ -343,7 +346,7 @@ static void each_write(unsigned times)
 		assert_int_equal(gstage.counters.jobs_ended, 2);
 		assert_true(n < 200);
 	} while (failures);
-	assert_true(n > 8); /* two accepted, started, ended and acknowledged */
+	assert_true(n > 8); /* two jobs were accepted, were started, ended and were acknowledged */
 }
 
 static void test_each_write_fails_once(void **state)

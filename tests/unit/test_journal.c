@@ -166,8 +166,10 @@ static bool is_gone(void *arg, const char *node)
 	return !strcmp(arg, node);
 }
 
-/* A node that is gone for good must not keep a row for ever; a job of a present node may run for
- * long. */
+/*
+ * A node that is gone for good must not keep a row for ever; a job of a present node may run for
+ * long.
+ */
 static void test_node_gone(void **state)
 {
 	struct journal *j = *state;
@@ -257,7 +259,7 @@ static void test_target(void **state)
 	assert_int_equal(journal_accept(j, &job, "order", 5, &err), 0);
 	assert_int_equal(journal_accept(j, &job, "order", 5, &err), JOURNAL_E_SEEN);
 	assert_int_equal(journal_started(j, "h-1-1", 6, 77, 42, &err), 0);
-	*state = j = reopen(j); /* like an agent that died */
+	*state = j = reopen(j); /* this agent ends without closing, as one that died */
 	assert_int_equal(journal_accept(j, &job, "order", 5, &err), JOURNAL_E_SEEN);
 	assert_int_equal(journal_unfinished(j, unfinished, &s), 0);
 	assert_int_equal(s.n, 1);
@@ -304,7 +306,7 @@ static void test_prune(void **state)
 	assert_int_equal(listed(j, (uid_t)-1, true),
 			 5); /* 3 ended ones, the unreported one and the running one */
 	assert_int_equal(journal_prune(j, 100, 100000, &err), 0); /* these are too old */
-	assert_int_equal(listed(j, (uid_t)-1, true), 1);	  /* only the running one */
+	assert_int_equal(listed(j, (uid_t)-1, true), 1);	  /* only the running job is left */
 	/* The unreported end was given up; the id is still refused. */
 	struct journal_job job = make("h-1-2", 0, 5000);
 	assert_int_equal(journal_accept(j, &job, "o", 1, &err), JOURNAL_E_SEEN);

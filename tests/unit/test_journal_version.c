@@ -55,7 +55,10 @@ static const char old_schema[] =
 	"INSERT INTO lease VALUES('n1-1-3', 'n1-1-3', 1, 3, 30000, '', NULL, 0);"
 	"INSERT INTO nonce VALUES('n2', 5, 9999999999);";
 
-/* How many nodes the decision on job I looked at; 0: it is kept in a form that is none. */
+/*
+ * Returns how many nodes the decision on job I looked at. 0: the journal keeps it in a form that
+ * cannot be read.
+ */
 static size_t nodes_of(int i)
 {
 	static const size_t sizes[] = {3, 10, 100, 300, 0, 1};
@@ -63,7 +66,7 @@ static size_t nodes_of(int i)
 	return sizes[i % 6];
 }
 
-/* What `iocom explain` printed of the decision on job I when all vectors were there. */
+/* The text that `iocom explain` printed for the decision on job I when all vectors were there. */
 static char *explained(const struct placement *p)
 {
 	char *text = NULL;
@@ -75,7 +78,7 @@ static char *explained(const struct placement *p)
 	return text;
 }
 
-/* The document that an agent of before would have kept of job I; malloc'ed. */
+/* Returns the document that an older agent would have kept of job I; malloc'ed. */
 static char *old_row(int i, char **says)
 {
 	char job[32];
@@ -91,7 +94,7 @@ static char *old_row(int i, char **says)
 	fixture_place(&p);
 	snprintf(job, sizeof(job), "n1-1-%d", i);
 	p.job = job;
-	p.nonce = ""; /* was never in a row */
+	p.nonce = ""; /* the older row never had this */
 	document = placement_json(&p, PLACEMENT_ANSWER);
 	text = json_dumps(document, JSON_COMPACT);
 	*says = explained(&p);
@@ -181,7 +184,7 @@ static void assert_old(const char *file)
 	}
 }
 
-/* Job I's row says what it said, and how many bytes it has. */
+/* Checks that job I's row still says what it said before. Returns how many bytes it has. */
 static size_t check_row(struct journal *j, int i)
 {
 	char job[32], *text = NULL, *says, *row = old_row(i, &says), *now;
@@ -194,7 +197,7 @@ static size_t check_row(struct journal *j, int i)
 	assert_int_equal(journal_place(j, job, 1000, &text, &owner, &err), 0);
 	length = strlen(text);
 	if (!nodes_of(i)) {
-		assert_string_equal(text, row); /* what cannot be read stays */
+		assert_string_equal(text, row); /* a row that cannot be read stays as it is */
 	} else {
 		document = json_loads(text, 0, NULL);
 		assert_int_equal(placement_read(&p, document, "it", &err), 0);
@@ -253,7 +256,7 @@ static void test_migration(void **state)
 	assert_int_equal(stat(backup, &st), -1);
 }
 
-/* Rows of a version without the last columns, too. */
+/* Rows of a version without the last columns are migrated, too. */
 static void test_first_layout(void **state)
 {
 	struct journal *j = NULL;
@@ -271,7 +274,7 @@ static void test_first_layout(void **state)
 	journal_close(j);
 }
 
-/* A row in the middle cannot be written: the rows before it are as they were. */
+/* A row in the middle cannot be written, so the rows before it stay as they were. */
 static void test_failure(void **state)
 {
 	struct journal *j = NULL;

@@ -25,7 +25,7 @@
 
 static struct whole w;
 
-/* What the guest party was asked, where the test stands for it. */
+/* The questions that the guest party got, where the test plays that party. */
 static struct {
 	unsigned times;
 	struct peer_request request;
@@ -135,7 +135,10 @@ static void test_malformed(void **state)
 	assert_int_equal(guest.times, 0);
 }
 
-/* The guest is told who asks, for which job, and which signal: SIGTERM where none is said. */
+/*
+ * The guest is told who asks, for which job, and which signal. If the request names none, it is
+ * SIGTERM.
+ */
 static void test_what_the_guest_is_asked(void **state)
 {
 	(void)state;
@@ -165,7 +168,7 @@ static void test_last(void **state)
 	reads_unknown(kills(1002, "last"), "last"); /* he has none */
 }
 
-/* By the name of an attempt that was run again: the one that runs. */
+/* The name of an attempt that was run again means the attempt that runs now. */
 static void test_next_attempt(void **state)
 {
 	(void)state;
@@ -201,7 +204,7 @@ static void test_not_yours(void **state)
 	assert_int_equal(logged("iocomd: warning: "), 1);
 }
 
-/* Of a job that was submitted elsewhere only the guest party knows whose it is. */
+/* For a job that was submitted elsewhere, only the guest party knows the owner. */
 static void test_not_yours_here(void **state)
 {
 	(void)state;
@@ -222,14 +225,15 @@ static void test_ended(void **state)
 	reads_unknown(kills(STRANGER, JOB), JOB);
 }
 
-/* It ran here and was submitted elsewhere: whose it was, and no others, may know. */
+/* A job that ran here and was submitted elsewhere: its owner, and no other user, may know of it. */
 static void test_ended_here(void **state)
 {
 	const struct journal_job row = {.job = "there-0f-1", .state = "exited", .end_ns = 9};
 
 	(void)state;
 	accepted(&w, row.job, USER);
-	reads_unknown(kills(USER, row.job), row.job); /* not ended, and not there any more */
+	/* the job has not ended and is not here any more */
+	reads_unknown(kills(USER, row.job), row.job);
 	assert_int_equal(journal_end(w.journal, &row, "", 0, NULL), 0);
 	reads_why(kills(USER, row.job), "job there-0f-1 has ended");
 	reads_why(kills(0, row.job), "job there-0f-1 has ended");
@@ -251,7 +255,7 @@ static void test_silent_node(void **state)
 	assert_int_equal(guest.times, 0);
 }
 
-/* The supervisor is gone: the sentence of the guest party. */
+/* The supervisor is gone, and the client reads the sentence of the guest party. */
 static void test_no_supervisor(void **state)
 {
 	(void)state;
@@ -317,10 +321,11 @@ static void test_leaves_before_the_answer(void **state)
 	whole_pass_ms(&w, 1);
 	guest_answers(2, (struct peer_answer){.error = -EPERM, .text = "not his"});
 	assert_null(w.front.kills);
-	assert_int_equal(logged("iocomd: "), 0); /* nobody is there any more to be named */
+	/* there is no client any more that could be named */
+	assert_int_equal(logged("iocomd: "), 0);
 }
 
-/* The loop has not seen yet that it left: the answer finds out. */
+/* The loop has not yet seen that the client left; sending the answer shows it. */
 static void test_leaves_at_the_answer(void **state)
 {
 	int fd;
@@ -350,7 +355,7 @@ static void test_agent_stops(void **state)
 
 /* --- a journal that fails ---------------------------------------------------------------- */
 
-/* Nobody is signalled whose job that is, cannot be read. */
+/* Nobody is signalled if the journal cannot tell whose job it is. */
 static void test_unreadable(void **state)
 {
 	static const char *const tables[] = {"home", "lease"};

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Home's side of restartable jobs: which jobs may run again and when, which attempts are fenced,
- * and who may renew. */
+/*
+ * Home's side of restartable jobs: which jobs may run again and when, which attempts are fenced,
+ * and who may renew.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -142,7 +144,7 @@ static void test_held_lease_is_waited_for(void **state)
 	assert_int_equal(lease_renew(home, "n2", "n1-1-1", NULL), 0);
 	lease_expire(home);
 	assert_int_equal(lease_renew(home, "n2", "n1-1-1", NULL), 0);
-	/* Those that it was not placed at do not hold it. */
+	/* A node at which the job was not placed cannot renew it. */
 	assert_int_equal(lease_renew(home, "n3", "n1-1-1", NULL), -ESTALE);
 	assert_int_equal(lease_renew(home, "n2", "n1-1-2", NULL), -ESTALE);
 	assert_int_equal(counters.leases_refused, 2);
@@ -165,7 +167,7 @@ static void test_over_only_after_the_margin(void **state)
 	assert_int_equal(counters.leases_lost, 1);
 	assert_int_equal(asked(home, "n1-1-1", &answer), LEASE_AGAIN);
 	assert_int_equal(answer.attempt, 2);
-	/* Even before it is given out: what is over is not renewed. */
+	/* A lease that is over is not renewed, even before the next attempt is given out. */
 	assert_int_equal(lease_renew(home, "n2", "n1-1-1", NULL), -ESTALE);
 }
 
@@ -180,7 +182,10 @@ static void test_given_out_once(void **state)
 	pass(home, 60000);
 	assert_int_equal(asked(home, "n1-1-1", &answer), LEASE_AGAIN);
 	assert_int_equal(attempt(home, &next, "n1-1-2", 2, 2, "n1-1-1"), 0);
-	/* It has no place yet, and may get none: the old one is not held, and not fenced. */
+	/*
+	 * The next attempt has no place yet and may get none. The lost attempt is neither renewed
+	 * nor fenced.
+	 */
 	assert_int_equal(lease_renew(home, "n2", "n1-1-1", NULL), -ESTALE);
 	assert_int_equal(asked(home, "n1-1-1", &answer), LEASE_AGAIN);
 	assert_int_equal(attempt(home, &third, "n1-1-3", 2, 2, "n1-1-1"), 0);
@@ -194,7 +199,7 @@ static void test_given_out_once(void **state)
 	assert_string_equal(lost.next, "n1-1-2");
 	assert_string_equal(lost.state, "lost");
 	assert_true(lost.ended);
-	/* Nor after a restart of the agent, whenever the old one comes back. */
+	/* This also holds after a restart of the agent, whenever the old attempt comes back. */
 	restart(home);
 	assert_int_equal(asked(home, "n1-1-1", &answer), -ESTALE);
 	assert_int_equal(lease_renew(home, "n2", "n1-1-1", NULL), -ESTALE);
@@ -210,11 +215,13 @@ static void test_restart_keeps_the_lease(void **state)
 	begin(home, "n1-1-1", "n2");
 	pass(home, LEASE_S * 1000 - 100);
 	restart(home);
-	/* It may have been renewed in the last moment: a whole lease from now. */
+	/*
+	 * The lease may have been renewed at the last moment, so it lasts a whole lease from now.
+	 */
 	pass(home, LEASE_S * 1000 - 100);
 	assert_int_equal(asked(home, "n1-1-1", &answer), LEASE_WAIT);
 	assert_int_equal(lease_renew(home, "n2", "n1-1-1", NULL), 0);
-	/* The setting changed meanwhile: what was granted stays. */
+	/* The setting changed meanwhile, but a granted lease keeps its length. */
 	set.lease_s = 3600;
 	restart(home);
 	pass(home, 60000);
@@ -349,14 +356,14 @@ static void test_may_follow(void **state)
 	end_now(home, "n1-1-1", 3, 0);
 	assert_true(home_may_follow(home, "n1-1-1"));
 	begin(home, "n1-1-2", "n2");
-	end_now(home, "n1-1-2", 1, 0); /* by a signal: its own end */
+	end_now(home, "n1-1-2", 1, 0); /* a job that a signal ended has ended by itself */
 	assert_false(home_may_follow(home, "n1-1-2"));
 	begin(home, "n1-1-3", "n2");
-	end_now(home, "n1-1-3", 3, 60 * CLOCK_NS_PER_S); /* nobody came for it */
+	end_now(home, "n1-1-3", 3, 60 * CLOCK_NS_PER_S); /* no client came for it */
 	assert_false(home_may_follow(home, "n1-1-3"));
 	assert_int_equal(attempt(home, &order, "n1-1-4", 3, 2, ""), 0);
 	submit(home, "n1-1-4", "n2");
-	end_now(home, "n1-1-4", 3, 0); /* the last one */
+	end_now(home, "n1-1-4", 3, 0); /* the last attempt */
 	assert_false(home_may_follow(home, "n1-1-4"));
 	assert_false(home_may_follow(home, "n1-1-77"));
 }
@@ -416,12 +423,13 @@ static void test_others_renew_nothing(void **state)
 		secret[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		assert_int_equal(ask(home, &one, secret, 1), -EACCES);
 	}
-	assert_int_equal(ask(home, &one, two.secret, 1), -EACCES); /* of another attempt */
+	/* the secret of another attempt */
+	assert_int_equal(ask(home, &one, two.secret, 1), -EACCES);
 	assert_int_equal(ask(home, &none, two.secret, 1), -ENOENT);
 	assert_int_equal(lease_find(home, "n1-1-1")->until_ns, until_ns);
 	assert_int_equal(counters.leases_renewed, 0);
 	assert_int_equal(counters.leases_refused, 9);
-	/* And what they tried takes no number from whom it is meant for. */
+	/* Forged questions use up no number of the real shim. */
 	assert_int_equal(ask(home, &one, one.secret, 1), 1);
 }
 
@@ -434,7 +442,7 @@ static void test_each_number_once(void **state)
 	assert_int_equal(ask(home, &one, one.secret, 1), -EALREADY);
 	assert_int_equal(ask(home, &one, one.secret, 7), 1);
 	assert_int_equal(ask(home, &one, one.secret, 6), -EALREADY);
-	/* A new agent knows the secret, and what was said before. */
+	/* A new agent knows the secret and the last number. */
 	restart(home);
 	assert_int_equal(ask(home, &one, one.secret, 7), -EALREADY);
 	assert_int_equal(ask(home, &one, one.secret, 8), 1);
@@ -456,7 +464,7 @@ static void test_a_shim_is_told(void **state)
 	assert_int_equal(ask(home, &one, one.secret, 2), 0);
 	assert_int_equal(ask(home, &one, one.secret, 2), -EALREADY);
 	assert_int_equal(ask(home, &two, two.secret, 1), 1);
-	/* One that ended needs none. */
+	/* A job that ended needs no secret. */
 	end(home, "n1-1-2", "exited", 0, 0);
 	assert_int_equal(ask(home, &two, two.secret, 2), 0);
 }
@@ -477,11 +485,11 @@ static void test_no_question(void **state)
 	n = renewal_ask_pack(question, one.secret, "n1-1-1", 1);
 	for (size_t cut = 0; cut < n; cut++)
 		assert_true(home_renew(home, question, (uint32_t)cut, answer, &err) < 0);
-	question[n] = 0; /* a name with an end in it, and one too long */
+	question[n] = 0; /* a name with a NUL in it, and a name that is too long */
 	assert_int_equal(home_renew(home, question, (uint32_t)n + 1, answer, &err), -EBADMSG);
 	memset(question + 40, 'a', sizeof(question) - 40);
 	assert_int_equal(home_renew(home, question, RENEWAL_ASK_MAX + 1, answer, &err), -EBADMSG);
-	/* No room for a larger number after it. */
+	/* No number is larger than this one. */
 	n = renewal_ask_pack(question, one.secret, "n1-1-1", UINT64_MAX);
 	assert_int_equal(home_renew(home, question, (uint32_t)n, answer, &err), -EBADMSG);
 	assert_int_equal(counters.leases_renewed, 0);

@@ -63,7 +63,9 @@ static void flood(struct logger *logger, bool provoked)
 			log_write(logger, LOG_L_WARNING, "of a stranger %d", i);
 }
 
-/* All within one second: else it is done again.  Standard error as capture() leaves it. */
+/*
+ * Logs many lines within one second, or repeats that.  Standard error stays as capture() leaves it.
+ */
 static int flood_of_one_second(struct logger *logger, FILE **file, bool provoked)
 {
 	for (;;) {

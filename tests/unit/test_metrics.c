@@ -107,8 +107,8 @@ static void test_jobs_come_back(void **state)
 	did(jobs, "/b", 2);
 	assert_int_equal(has(jobs, "/a"), -1);
 	assert_int_equal(has(jobs, "/b"), 2);
-	assert_int_equal(has(jobs, "other"),
-			 1); /* its bytes are not moved, or they would count twice */
+	/* the bytes of a job are not moved to another series, or they would count twice */
+	assert_int_equal(has(jobs, "other"), 1);
 	did(jobs, "/a", 4);
 	assert_int_equal(has(jobs, "other"), 5);
 	metrics_jobs_begin(jobs, 30 * MINUTE);
@@ -186,7 +186,8 @@ static void test_labels(void **state)
 	metrics_label(&labels, "job_name", longest);
 	assert_in_range(labels.used, METRICS_LABEL_MAX, 2 * METRICS_LABEL_MAX + 16);
 	metrics_real(&t, "iocom_x", &labels, 1);
-	metrics_label(&labels, "b", longest); /* no room: the label is left out completely */
+	/* there is no room, so the label is left out completely */
+	metrics_label(&labels, "b", longest);
 	metrics_family(&t, "iocom_y_seconds_total", "counter", "Help.");
 	metrics_seconds(&t, "iocom_y_seconds_total", &labels, 18446744073709551615ull);
 	if (exposition_check(t.data, why) != 5)
@@ -239,7 +240,7 @@ static char *page_of(struct metrics_jobs *jobs, const struct iocom_load *total)
 		{.name = "loop1", .requests = 1},
 		{.name = "loop1",
 		 .minor = 1,
-		 .requests = 3}, /* it came back; the name existed already */
+		 .requests = 3}, /* the disk came back; its name existed already */
 	};
 	static const struct monitor_drop drops[] = {{"ledger", "help", 5}, {"late", "help", 0}};
 	static const struct monitor_program programs[] = {{"bio_queue", 1000, 80000}};
@@ -287,8 +288,8 @@ static void test_page(void **state)
 	(void)state;
 	metrics_jobs_begin(jobs, MINUTE);
 	did(jobs, "/quote\"back\\slash\nline\xff", 10);
-	did(jobs, "other",
-	    20); /* its name collides with the series for all others: it must stay one series */
+	/* the job's name collides with the series for all others, and must stay one series */
+	did(jobs, "other", 20);
 	did(jobs, "/c", 120);
 	text = page_of(jobs, &total);
 	if (exposition_check(text, why) < 100)

@@ -102,8 +102,10 @@ static void test_less_than_nothing(void **state)
 	assert_int_equal(r.jobs[0].delta.cpu_ns, 95);
 }
 
-/* What a process did before it moved goes to the cgroup where an earlier reading saw it, else to
- * the new one. */
+/*
+ * What a process did before it moved goes to the cgroup where an earlier reading saw it, else to
+ * the new one.
+ */
 static void test_moved_before_counted(void **state)
 {
 	struct fold *fold = *state;
@@ -182,7 +184,8 @@ static void test_an_exit_shows_once_and_late_bytes_once_more(void **state)
 	struct fold_result r;
 
 	fold_begin(fold, 1);
-	add_late(fold, 10, true, 0); /* it came and ended between two readings, and did nothing */
+	/* the task came and ended between two readings, and did nothing */
+	add_late(fold, 10, true, 0);
 	r = end(fold);
 	assert_int_equal(r.ntasks, 1);
 	assert_true(r.tasks[0].exited);

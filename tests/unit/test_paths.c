@@ -173,8 +173,10 @@ static void test_root_links_into_private(void **state)
 	rmdir(private);
 }
 
-/* At a node that the user named, exec reports it with a status; a bad directory is still
- * refused. */
+/*
+ * At a node that the user named, exec reports it with a status; a bad directory is still
+ * refused.
+ */
 static void test_forced(void **state)
 {
 	struct job_order order = {.forced = true};
@@ -213,7 +215,8 @@ static void test_links(void **state)
 		assert_int_equal(symlink(text[i], theirs[i]), 0);
 		assert_int_equal(lchown(theirs[i], 65534, 65534), 0);
 		v = judge(w, "/", theirs[i]);
-		assert_true(v.admitted); /* the same whether it exists or not */
+		/* the user gets the same answer whether the path exists or not */
+		assert_true(v.admitted);
 		v = judge(w, theirs[i], "sh");
 		assert_true(v.admitted);
 		assert_int_equal(lchown(theirs[i], 0, 0), 0);

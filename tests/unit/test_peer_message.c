@@ -78,12 +78,12 @@ static int take(enum peer_type type, const char *job, const msgpack_object *map)
 {
 	int rc = peer_request_unpack(&got, type, "there", job, map);
 
-	if (rc) /* then it holds no memory */
+	if (rc) /* after that it holds no memory */
 		assert_int_equal(rc, -EBADMSG);
 	return rc;
 }
 
-/* The same for a body that is only looked at. */
+/* Does the same for a body that is only looked at. */
 static int look(enum peer_type type, const char *job, const msgpack_object *map)
 {
 	int rc = take(type, job, map);
@@ -121,7 +121,7 @@ static void test_names(void **state)
 	assert_int_equal(peer_type_parse("", &type), -ENOSYS);
 }
 
-/* All the questions' bodies, unpacked and packed again, are the same bytes. */
+/* The bodies of all questions, unpacked and packed again, are the same bytes. */
 static void test_same_again(void **state)
 {
 	(void)state;
@@ -136,7 +136,8 @@ static void test_same_again(void **state)
 		assert_int_equal(got.type, q->type);
 		assert_string_equal(got.from, "there");
 		assert_string_equal(got.job, q->job);
-		if (q->type == PEER_RENEW) /* home knows it itself, and takes nobody's word */
+		/* home knows the lease's length itself and believes no other node */
+		if (q->type == PEER_RENEW)
 			assert_int_equal(got.renew.lease_ms, 0);
 		got.renew.lease_ms = q->type == PEER_RENEW ? 30000 : got.renew.lease_ms;
 		peer_request_pack(&got, &two);
@@ -159,7 +160,7 @@ static const struct peer_request *unpacked(size_t question)
 	peer_request_pack(q, &body);
 	map = opened(&body);
 	assert_int_equal(take(q->type, q->job, &map.data), 0);
-	msgpack_unpacked_destroy(&map); /* the question has what it needs in memory of its own */
+	msgpack_unpacked_destroy(&map); /* the question owns memory for what it points to */
 	msgpack_sbuffer_destroy(&body);
 	return &got;
 }
@@ -201,7 +202,7 @@ static bool may_lack(const msgpack_object *key)
 	       is_key(key, "more");
 }
 
-/* Nothing is read of a renewal, and lists may be empty. */
+/* A renewal has no fields to read, and lists may be empty. */
 static bool may_be(enum peer_type type, const msgpack_object *key, const msgpack_object *value)
 {
 	return type == PEER_RENEW || (value->type == MSGPACK_OBJECT_ARRAY && is_key(key, "more")) ||
@@ -216,7 +217,7 @@ static void try_without_each(const struct peer_request *q, msgpack_object *map)
 	for (uint32_t i = 0; i <= map->via.map.size; i++) {
 		msgpack_object_kv last = entries[map->via.map.size], mine = entries[i];
 
-		entries[i] = last; /* the order of a map says nothing */
+		entries[i] = last; /* the order of a map's keys does not matter */
 		assert_int_equal(look(q->type, q->job, map), may_lack(&mine.key) ? 0 : -EBADMSG);
 		entries[i] = mine;
 		entries[map->via.map.size] = last;
@@ -281,7 +282,7 @@ static void test_another_job(void **state)
 
 	(void)state;
 	q.order = &mine;
-	strcpy(mine.home, "elsewhere"); /* "there" says it */
+	strcpy(mine.home, "elsewhere"); /* the head names "there" as the home */
 	assert_int_equal(look_again(&q), -EBADMSG);
 	strcpy(mine.home, "there");
 	strcpy(mine.job, "there-0f-8");
@@ -313,7 +314,7 @@ static void test_too_many_reports(void **state)
 	q.done.count = JOB_REPORTS_MAX + 1;
 	assert_int_equal(look_again(&q), -EBADMSG);
 	q.done.count = 5;
-	many[4].cpu_ms = -1; /* one of them is none: then none is taken */
+	many[4].cpu_ms = -1; /* one report is invalid, so none is taken */
 	assert_int_equal(look_again(&q), -EBADMSG);
 }
 
@@ -331,14 +332,15 @@ static void test_numbers(void **state)
 	assert_int_equal(look_again(&q), 0);
 	q.hello.port = 0;
 	assert_int_equal(look_again(&q), -EBADMSG);
-	q.hello.port = 65534; /* the two ports above it are wanted as well */
+	q.hello.port = 65534; /* the two ports above it must be valid, too */
 	assert_int_equal(look_again(&q), -EBADMSG);
 	q = questions[5];
 	q.hello.address[0] = 0;
 	assert_int_equal(look_again(&q), -EBADMSG);
 }
 
-/* --- answers ------------------------------------------------------------------------------------
+/*
+ * --- answers ------------------------------------------------------------------------------------
  */
 
 static int take_answer(struct peer_answer *answer, enum peer_type type, msgpack_sbuffer *body)
@@ -371,7 +373,8 @@ static void test_answers(void **state)
 		assert_int_equal(pack_and_take(&answer, (enum peer_type)type, &packed), 0);
 		assert_true(answer.ok);
 		assert_string_equal(answer.text, "");
-		assert_int_equal(answer.error, 0); /* of this node's own answers only */
+		/* `error` is set only in this node's own answers */
+		assert_int_equal(answer.error, 0);
 		assert_int_equal(answer.taken, type == PEER_DONE ? 4 : 1);
 		peer_answer_refuse(&packed, "no job %s", "here-0f-1");
 		assert_int_equal(pack_and_take(&answer, (enum peer_type)type, &packed), 0);
@@ -402,7 +405,10 @@ static void test_grant(void **state)
 	assert_string_equal(answer.grant.text, "t");
 }
 
-/* A grant needs its nonce and whose vector counts the job; a refusal needs no more than "no". */
+/*
+ * A grant needs its nonce and the node whose vector counts the job; a refusal needs no more than
+ * "no".
+ */
 static void test_incomplete_grants(void **state)
 {
 	static const char *const keys[] = {"nonce", "boot_id", "sequence"};
@@ -454,7 +460,7 @@ static void test_incomplete_answers(void **state)
 
 		pack_begin(&pk, &body, 0);
 		assert_int_equal(take_answer(&answer, (enum peer_type)type, &body), -EBADMSG);
-		pack_begin(&pk, &body, 2); /* neither is a truth */
+		pack_begin(&pk, &body, 2); /* neither is a boolean */
 		pack_u64(&pk, "ok", 1);
 		pack_u64(&pk, "grant", 1);
 		assert_int_equal(take_answer(&answer, (enum peer_type)type, &body), -EBADMSG);
@@ -476,7 +482,7 @@ static void test_short_answers(void **state)
 	assert_string_equal(answer.text, "");
 	pack_begin(&pk, &body, 2);
 	pack_bool(&pk, "ok", true);
-	pack_u64(&pk, "taken", 0); /* one is taken where it is well */
+	pack_u64(&pk, "taken", 0); /* an answer that is OK takes at least one report */
 	assert_int_equal(take_answer(&answer, PEER_DONE, &body), 0);
 	assert_int_equal(answer.taken, 1);
 }

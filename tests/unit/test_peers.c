@@ -35,14 +35,14 @@ static struct peers peers;
 static struct {
 	unsigned times;
 	int rc;
-	bool early;   /* it answers by peers_answer before it returns */
-	bool commits; /* it ends the transaction, which is not its own */
+	bool early;   /* the handler answers by peers_answer before it returns */
+	bool commits; /* the handler ends the transaction, which is not its own */
 	uint64_t ticket;
 	struct peer_request request;
 	struct peer_answer answer;
 } party;
 
-/* Who asks: what was answered. */
+/* A party that asks, and the answer that it got. */
 struct asker {
 	unsigned times;
 	int rc;
@@ -154,7 +154,7 @@ static void test_at_once(void **state)
 	assert_string_equal(a.answer.text, "done");
 	assert_null(peers.calls);
 	assert_int_equal(party.times, 1);
-	assert_string_equal(party.request.from, "here"); /* whatever the asker says */
+	assert_string_equal(party.request.from, "here"); /* the asker's own claims do not count */
 	assert_string_equal(party.request.job, JOB);
 	assert_int_equal(party.request.kill.uid, 1000);
 	assert_int_equal(party.request.kill.signal, 9);
@@ -163,7 +163,10 @@ static void test_at_once(void **state)
 	assert_true(sqlite3_get_autocommit(journal->file.db)); /* no transaction is left open */
 }
 
-/* Several at a time, answered in another order; an answer is told once. */
+/*
+ * The party asks several questions at a time and gets the answers in another order; each answer
+ * comes once.
+ */
 static void test_later(void **state)
 {
 	struct asker a = {0}, b = {0};
@@ -213,7 +216,7 @@ static int no_commit(void *arg)
 	return 1;
 }
 
-/* ... and is not told where that was not written. */
+/* A question that is answered early gets no answer if the journal could not be written. */
 static void test_early_and_unwritten(void **state)
 {
 	struct iocom_err err = {0};
@@ -259,13 +262,15 @@ static void test_handler_fails(void **state)
 	assert_int_equal(a.times, 0);
 	assert_int_equal(counters.journal_failures, 0);
 	assert_null(peers.calls);
-	assert_true(journal_fact(journal, "handled") == 1); /* what it wrote before that stays */
+	/* what the handler wrote before its error stays */
+	assert_true(journal_fact(journal, "handled") == 1);
 	party.rc = 0;
-	assert_int_equal(ask(&a, &err), 0); /* the next one is as if there had been none */
+	/* the next question works as if there had been no error */
+	assert_int_equal(ask(&a, &err), 0);
 	assert_int_equal(a.times, 1);
 }
 
-/* The answer may make its asker ask again: the first question is over by then. */
+/* An answer may make its asker ask again: by then the first question is over. */
 static void test_asks_again(void **state)
 {
 	struct asker a = {.asks_again = true};
@@ -358,7 +363,7 @@ static void test_begin_fails(void **state)
 	assert_int_equal(ask(&a, &err), -EIO);
 	assert_string_equal(err.text, "cannot write the job journal : attempt to write a readonly "
 				      "database");
-	assert_int_equal(party.times, 0); /* what it does could not be written */
+	assert_int_equal(party.times, 0); /* the effects of the question could not be written */
 	assert_int_equal(a.times, 0);
 	assert_int_equal(counters.journal_failures, 1);
 	assert_null(peers.calls);
@@ -390,7 +395,7 @@ static void test_commit_fails(void **state)
 	assert_int_equal(counters.journal_failures, 1);
 }
 
-/* SQLite has given the transaction up in the middle: that shows at its end. */
+/* SQLite gave the transaction up in the middle, which only its end shows. */
 static void test_given_up(void **state)
 {
 	struct iocom_err err = {0};
@@ -413,7 +418,7 @@ static const struct job_order order = {
 static const struct peer_request admission = {
 	.type = PEER_ADMIT, .job = "there-0f-1", .order = &order};
 
-/* What ANSWER, which is emptied, holds: exactly one. */
+/* Returns the one answer that ANSWER holds, and empties ANSWER. */
 static struct peer_answer answered(enum peer_type type, msgpack_sbuffer *out)
 {
 	struct peer_answer got;
@@ -443,7 +448,7 @@ static void test_message(void **state)
 	assert_int_equal(party.request.kill.signal, 9);
 	assert_false(party.ticket & OWN_TICKET);
 	assert_true(journal_fact(journal, "handled") == 1);
-	party.rc = PEERS_LATER; /* the answer comes another way */
+	party.rc = PEERS_LATER; /* the answer comes later, by peers_answer */
 	assert_int_equal(shows(&peers, "there", 2, &killing, &out), 0);
 	assert_int_equal(out.size, 0);
 	peers_answer(&peers, party.ticket, PEER_KILL, &party.answer);
@@ -451,7 +456,7 @@ static void test_message(void **state)
 	msgpack_sbuffer_destroy(&out);
 }
 
-/* It is obeyed once, by its number and its sender, also when another agent took over. */
+/* A message is obeyed once, by its number and its sender, even if another agent has taken over. */
 static void test_shown_twice(void **state)
 {
 	msgpack_sbuffer out;
@@ -510,7 +515,7 @@ static void test_message_unserved(void **state)
 	assert_int_equal(logged("refused a 'dance' message of node there: unknown type; another "
 				"version of iocom?\n"),
 			 1);
-	/* The journal has nothing to do with it: an `admit` is not answered either. */
+	/* The journal is not involved, so an `admit` gets no answer either. */
 	assert_int_equal(shows(&peers, "there", 2, &admission, &out), -ENOSYS);
 	assert_int_equal(out.size, 0);
 	assert_int_equal(counters.controls_refused, 3);
@@ -527,7 +532,7 @@ static void test_message_malformed(void **state)
 	(void)state;
 	serve(PEER_ADMIT);
 	msgpack_sbuffer_init(&out);
-	strcpy(other.job, "there-0f-2"); /* the order is of another job */
+	strcpy(other.job, "there-0f-2"); /* the order names another job */
 	assert_int_equal(shows(&peers, "there", 1, &other, &out), -EBADMSG);
 	assert_int_equal(shows(&peers, "elsewhere", 1, &admission, &out), -EBADMSG);
 	assert_int_equal(out.size, 0);
@@ -537,7 +542,7 @@ static void test_message_malformed(void **state)
 	msgpack_sbuffer_destroy(&out);
 }
 
-/* What the handler wrote before its error stays, and so does the message's number. */
+/* The writes that the handler made before its error stay, and so does the message's number. */
 static void test_message_fails(void **state)
 {
 	msgpack_sbuffer out;
@@ -572,7 +577,7 @@ static void test_hello(void **state)
 
 /* --- messages of other nodes, and the journal fails ----------------------------------------- */
 
-/* The writes of one message, in their order; and how each is made to fail, and to work again. */
+/* The writes of one message, in order, with the SQL that makes each one fail and work again. */
 static const struct {
 	const char *fail, *mend;
 	bool commit, handled;
@@ -605,7 +610,10 @@ static void fail_write(size_t n, bool fails)
 		sqlite3_commit_hook(journal->file.db, fails ? no_commit : NULL, &tried);
 }
 
-/* Nothing is answered, nothing is left in the journal; and when it works again, it is obeyed. */
+/*
+ * A message gets no answer and leaves nothing in the journal; when the journal works again, the
+ * message is obeyed.
+ */
 static void test_message_unwritten(void **state)
 {
 	msgpack_sbuffer out;
@@ -626,7 +634,7 @@ static void test_message_unwritten(void **state)
 		assert_true(journal_fact(journal, "handled") == 0);
 		assert_true(sqlite3_get_autocommit(journal->file.db));
 	}
-	msgpack_sbuffer_clear(&out); /* control.c sends nothing of it either */
+	msgpack_sbuffer_clear(&out); /* control.c sends no answer either */
 	assert_int_equal(counters.admissions_refused, 0);
 	for (size_t i = 0; i < WRITES; i++) {
 		assert_int_equal(shows(&peers, "there", 101 + i, &killing, &out), 0);
@@ -635,7 +643,7 @@ static void test_message_unwritten(void **state)
 	msgpack_sbuffer_destroy(&out);
 }
 
-/* An `admit` is refused, with the cause; also where the party had granted it. */
+/* An `admit` is refused with the cause, even if the party had granted it. */
 static void test_admit_unwritten(void **state)
 {
 	struct peer_answer got;
@@ -662,7 +670,10 @@ static void test_admit_unwritten(void **state)
 	assert_int_equal(shows(&peers, "there", 101, &admission, &out), 0);
 	got = answered(PEER_ADMIT, &out);
 	assert_true(got.grant.granted);
-	/* One that was obeyed is not answered again, though no journal failed: it gives a nonce. */
+	/*
+	 * An `admit` that was obeyed is not answered again even if no journal failed, because its
+	 * answer has a nonce.
+	 */
 	assert_int_equal(shows(&peers, "there", 101, &admission, &out), -EALREADY);
 	assert_int_equal(out.size, 0);
 	assert_int_equal(counters.admissions_refused, WRITES);
@@ -682,7 +693,7 @@ static void test_silent(void **state)
 
 	(void)state;
 	assert_int_equal(matrix_put(&peers.matrix, &there, 0, loop_boot_ns(base.loop)), 0);
-	peers_chores(&peers); /* nobody is greeted, nobody is looked for: there is no network */
+	peers_chores(&peers); /* there is no network, so no node is greeted or looked for */
 	peers_publish(&peers, &there, loop_boot_ns(base.loop));
 	peers_dial(&peers);
 	assert_false(peers_mute(&peers));

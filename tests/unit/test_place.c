@@ -19,10 +19,10 @@
 #include "tests/lib/shims.h"
 #include "user/clock.h"
 
-#define JOB_1	     "n1-10101010-1" /* the first that is submitted at n1 */
+#define JOB_1	     "n1-10101010-1" /* the first job that is submitted at n1 */
 #define JOB_2	     "n1-10101010-2"
 #define ANSWER_MS    (CONTROL_TIMEOUT_MS + 500)
-#define NO_CLIENT_MS 11500 /* a place is kept for 10 s; chores look each second */
+#define NO_CLIENT_MS 11500 /* a place is kept for 10 s; the chores check that each second */
 #define LEASE_MS     5000
 #define WRITES_MAX   200
 
@@ -50,7 +50,7 @@ static struct party *node(unsigned number)
 	return &all.nodes[number - 1];
 }
 
-/* Submits at n1, and waits for the answer. */
+/* Submits a job at n1 and waits for the answer. */
 static void place(const struct party_submission *submission)
 {
 	party_place(node(1), &client, submission);
@@ -139,7 +139,7 @@ static void stopped(void)
 	party_stop(node(2));
 }
 
-/* n2 refuses a job so, and n3 runs it. */
+/* n2 refuses a job for this reason, and n3 runs it. */
 static void refuses_and_leads_on(const char *reason, const char *text)
 {
 	char refused[64];
@@ -198,7 +198,7 @@ static void test_each_refusal_leads_on(void **state)
 	}
 }
 
-/* What no other node can do is done at home, which judges nobody. */
+/* A job that no other node can run is run at home, which does not judge it. */
 static void test_home_is_the_last(void **state)
 {
 	(void)state;
@@ -211,7 +211,7 @@ static void test_home_is_the_last(void **state)
 	parties_golden(&all, "place_home");
 }
 
-/* However many nodes there are: three are asked, then home, and home may say no. */
+/* However many nodes there are, home asks three of them and then itself, and home may refuse. */
 static void test_three_hops(void **state)
 {
 	(void)state;
@@ -230,7 +230,7 @@ static void test_three_hops(void **state)
 	parties_golden(&all, "place_hops");
 }
 
-/* One that falls silent while another is asked is not asked any more. */
+/* A node that falls silent while another is asked is not asked any more. */
 static void test_silent_meanwhile(void **state)
 {
 	(void)state;
@@ -242,7 +242,10 @@ static void test_silent_meanwhile(void **state)
 	parties_golden(&all, "place_silent");
 }
 
-/* Only asked about: nobody is asked for a place, and the journal knows nothing of it. */
+/*
+ * The client only asks where a job would run: no node is asked for a place, and the journal has no
+ * trace of it.
+ */
 static void test_only_a_question(void **state)
 {
 	(void)state;
@@ -261,7 +264,7 @@ static size_t charges(void)
 	return counts.charges;
 }
 
-/* A node that was given a job counts as busier until it says so itself. */
+/* A node that was given a job counts as busier until its own vector shows the job. */
 static void test_charged_until_told(void **state)
 {
 	(void)state;
@@ -281,7 +284,8 @@ static void test_charged_until_told(void **state)
 static void test_named_node(void **state)
 {
 	(void)state;
-	node(3)->load.explicit_per_ms = 5; /* what should not be is no reason */
+	/* a load that should be avoided is no reason to refuse */
+	node(3)->load.explicit_per_ms = 5;
 	place(&(struct party_submission){.node = "n3", .memory_mb = 2000});
 	is_placed(&client, "n3", "");
 	node(3)->set.accept_jobs = false;
@@ -311,7 +315,7 @@ static void test_named_node_is_not_there(void **state)
 	assert_string_equal(party_journal(node(1), JOB_1), "");
 }
 
-/* A login whose directory is missing begins in "/", at the node that was meant. */
+/* A login whose directory is missing begins in "/", at the node that was chosen. */
 static void test_home_directory(void **state)
 {
 	(void)state;
@@ -326,7 +330,7 @@ static void test_home_directory(void **state)
 
 /* --- late and twice ------------------------------------------------------------------- */
 
-/* It has its job elsewhere when the answer comes; the place it got is given back. */
+/* The job runs elsewhere when the answer comes, so the place that it got is given back. */
 static void test_late_answer(void **state)
 {
 	(void)state;
@@ -341,12 +345,12 @@ static void test_late_answer(void **state)
 	parties_no_rules(&all);
 	parties_pass(&all, NO_CLIENT_MS);
 	assert_int_equal(party_jobs(node(2)), 0);
-	/* What n2 tells of it is not the end of what runs at n3. */
+	/* The report of n2 does not end the job that runs at n3. */
 	assert_string_equal(party_journal(node(1), JOB_1), "running 0");
 	parties_golden(&all, "place_late");
 }
 
-/* The question itself comes late: a place is given, and nobody comes for it. */
+/* The question itself comes late: a place is given, and no client comes for it. */
 static void test_late_question(void **state)
 {
 	(void)state;
@@ -367,7 +371,10 @@ static void test_late_question(void **state)
 static void test_everything_twice(void **state)
 {
 	(void)state;
-	/* The same message is obeyed once; one that says the same finds the place given. */
+	/*
+	 * A repeated message is obeyed once; another message that says the same finds the place
+	 * already given.
+	 */
 	parties_rule(&all, &(struct bus_rule){.what = BUS_TWICE, .delay_ms = 5, .times = 1});
 	parties_rule(&all, &(struct bus_rule){.what = BUS_TWICE, .answers = true, .times = 1});
 	place(&(struct party_submission){0});
@@ -377,7 +384,10 @@ static void test_everything_twice(void **state)
 	place(&(struct party_submission){0});
 	is_placed(&client, "n2", "");
 	assert_int_equal(party_jobs(node(2)), 2);
-	/* Said again when it runs: no second place for it, and the first answer stands. */
+	/*
+	 * If the message comes again while the job runs, the job gets no second place, and the
+	 * first answer stands.
+	 */
 	parties_rule(&all, &(struct bus_rule){.what = BUS_AGAIN, .delay_ms = 1000, .times = 1});
 	party_place(node(1), &client, &(struct party_submission){0});
 	parties_pass(&all, 100);
@@ -407,7 +417,7 @@ static void test_client_leaves_while_it_is_decided(void **state)
 	assert_int_equal(client.told, 0);
 	assert_string_equal(party_journal(node(1), JOB_1), CLIENT_LEFT);
 	assert_int_equal(party_jobs(node(2)), 0);
-	/* One that only asked leaves nothing. */
+	/* A client that only asked leaves nothing in the journal. */
 	all.on_decided = leaves_now;
 	place(&(struct party_submission){.ask_only = true});
 	assert_int_equal(client.told, 0);
@@ -424,7 +434,7 @@ static void test_client_leaves_while_a_guest_is_asked(void **state)
 		parties_pass(&all, ANSWER_MS);
 		assert_int_equal(client.told, 0);
 		assert_string_equal(party_journal(node(1), granted ? JOB_2 : JOB_1), CLIENT_LEFT);
-		assert_int_equal(party_jobs(node(3)), 0); /* nobody else is asked for it */
+		assert_int_equal(party_jobs(node(3)), 0); /* no other node is asked for it */
 	}
 	parties_pass(&all, NO_CLIENT_MS);
 	assert_int_equal(party_jobs(node(2)), 0);
@@ -458,7 +468,7 @@ static void test_client_leaves_after_the_grant(void **state)
 	assert_int_equal(party_jobs(node(2)), 0);
 	assert_string_equal(party_journal(node(1), JOB_1),
 			    "failed 3 the client did not come within 10 s of the lease");
-	/* Whoever comes after that finds no place. */
+	/* A client that comes after that finds no place. */
 	assert_int_equal(party_launch(&client, "", NULL), -EACCES);
 	parties_golden(&all, "place_client_granted");
 }
@@ -488,7 +498,9 @@ static void test_guest_stops_while_it_is_asked(void **state)
 	party_stop(node(2));
 	parties_pass(&all, ANSWER_MS);
 	is_placed(&client, "n3", "n2:no-answer");
-	/* Its agent goes when the place is given: the new one knows nothing of it. */
+	/*
+	 * The agent of the node ends after giving the place, so the new agent does not know of it.
+	 */
 	party_start(node(2));
 	parties_pass(&all, 1000);
 	place(&(struct party_submission){.node = "n2"});
@@ -504,7 +516,7 @@ static void test_guest_stops_while_it_is_asked(void **state)
 static void test_two_homes_one_place(void **state)
 {
 	(void)state;
-	node(4)->load = node(1)->load; /* so that it sends its job away, too */
+	node(4)->load = node(1)->load; /* n4 is as busy as n1, so that it sends its job away, too */
 	strcpy(node(4)->load.name, "n4");
 	strcpy(node(4)->load.address, node(4)->set.address);
 	party_publish(node(4));
@@ -564,7 +576,10 @@ static void is_fenced(const char *lost, const char *next)
 	assert_string_equal(lease.next, next);
 }
 
-/* Its node is cut off: it ends there, and only then runs elsewhere; what comes back is late. */
+/*
+ * The node is cut off: the job ends there, and only then runs elsewhere. Its late messages are
+ * ignored.
+ */
 static void test_cut_off_and_run_again(void **state)
 {
 	struct party_submission s = restartable;
@@ -572,7 +587,7 @@ static void test_cut_off_and_run_again(void **state)
 	(void)state;
 	begin_restartable(NULL);
 	parties_pass(&all, 3 * LEASE_MS);
-	assert_true(shims_runs(JOB_1)); /* it is renewed */
+	assert_true(shims_runs(JOB_1)); /* the lease is renewed */
 	node(2)->cut = true;
 	place_again(JOB_1, NULL);
 	is_placed(&client, "n3", "");
@@ -584,7 +599,7 @@ static void test_cut_off_and_run_again(void **state)
 	node(2)->cut = false;
 	parties_pass(&all, 2 * LEASE_MS);
 	assert_true(shims_runs(JOB_2));
-	/* What was given up once is not given again. */
+	/* An attempt that was given up once is not run again a second time. */
 	s.again = JOB_1;
 	place(&s);
 	is_told(&client, "job " JOB_1 " was run again already, as " JOB_2);
@@ -593,7 +608,9 @@ static void test_cut_off_and_run_again(void **state)
 	parties_golden(&all, "place_again");
 }
 
-/* While it is renewed nobody gets another attempt of it, however often he asks. */
+/*
+ * While the lease is renewed nobody gets another attempt of the job, however often a client asks.
+ */
 static void test_not_again_while_it_runs(void **state)
 {
 	struct party_submission s = restartable;
@@ -634,7 +651,10 @@ static void test_lease_ends_before_the_answer(void **state)
 	parties_golden(&all, "place_lease_grant");
 }
 
-/* Home has renewed it, and its node hears of that too late: it ends, then runs elsewhere. */
+/*
+ * Home renewed the lease, but the node hears of that too late: the job ends there and then runs
+ * elsewhere.
+ */
 static void test_lease_ends_before_it_is_renewed(void **state)
 {
 	(void)state;
@@ -654,7 +674,9 @@ static void test_lease_ends_before_it_is_renewed(void **state)
 	parties_golden(&all, "place_lease_renewal");
 }
 
-/* Two clients want the next attempt at once: one gets it, and the other's place is not taken. */
+/*
+ * Two clients want the next attempt at once: one gets it, and the place of the other is not used.
+ */
 static void test_two_ask_for_the_next(void **state)
 {
 	struct party_submission s = restartable;
@@ -675,7 +697,7 @@ static void test_two_ask_for_the_next(void **state)
 	parties_golden(&all, "place_again_twice");
 }
 
-/* The node that is wanted again and no other is silent: its client waits for it. */
+/* The client wants only one node, which is silent, so the client waits for it. */
 static void test_again_at_a_silent_node(void **state)
 {
 	struct party_submission s = restartable;
@@ -690,7 +712,7 @@ static void test_again_at_a_silent_node(void **state)
 	assert_int_equal(wait_ms(&client), 1000);
 	assert_string_equal(party_answer(&client, "silent"), "n2");
 	is_fenced(JOB_1, "");
-	/* It comes back; it is cut off again, while it is asked. */
+	/* The node comes back, and is cut off again while it is asked. */
 	node(2)->cut = false;
 	parties_pass(&all, 1000);
 	parties_rule(&all, &(struct bus_rule){.from = "n2", .answers = true, .what = BUS_LOSE});
@@ -725,7 +747,7 @@ static void test_home_starts_again(void **state)
 	is_fenced(JOB_1, party_answer(&client, "job"));
 }
 
-/* A guest of an older build would let the job live without a lease: it does not get it. */
+/* A guest of an older build would let the job live without a lease, so it does not get the job. */
 static void test_guest_without_leases(void **state)
 {
 	(void)state;
@@ -733,7 +755,7 @@ static void test_guest_without_leases(void **state)
 	place(&restartable);
 	is_placed(&client, "n3", "n2:no-lease");
 	assert_int_equal(json_integer_value(json_object_get(client.answer, "lease_ms")), LEASE_MS);
-	/* At home it needs none. */
+	/* At home the job needs no lease. */
 	place(&(struct party_submission){.restartable = true, .node = "n1"});
 	is_placed(&client, "n1", "");
 	assert_int_equal(json_integer_value(json_object_get(client.answer, "lease_ms")), 0);
@@ -749,7 +771,10 @@ static size_t leases(void)
 	return counts.leases;
 }
 
-/* What is so after a submission at n1, whatever failed meanwhile; HELD: leases before it. */
+/*
+ * Checks what must hold after a submission at n1, whatever failed meanwhile. HELD: how many leases
+ * there were before.
+ */
 static void is_whole(const struct party_client *c, const char *lost, size_t held)
 {
 	const char *job = party_answer(c, "job");
@@ -783,7 +808,10 @@ static unsigned not_over(struct party *party)
 	return n;
 }
 
-/* Submits S with each of its writes failing in turn, until none is left to fail; how many. */
+/*
+ * Submits S repeatedly, each time with another one of its writes failing, until all have failed
+ * once. Returns how many there were.
+ */
 static unsigned fail_each_write(const struct party_submission *s, bool for_good)
 {
 	for (unsigned nth = 1; nth < WRITES_MAX; nth++) {
@@ -815,17 +843,20 @@ static void test_each_write_of_a_submission_fails(void **state)
 		assert_in_range(fail_each_write(&restartable, for_good), 3, WRITES_MAX);
 	}
 	assert_true(node(1)->counters.journal_failures > 0);
-	/* Nobody came for what got a place. */
+	/* No client came for the job that got a place. */
 	parties_pass(&all, NO_CLIENT_MS);
 	for (unsigned i = 1; i <= all.count; i++)
 		assert_int_equal(party_jobs(node(i)), 0);
-	/* Rows that could not be ended are when time has passed. */
+	/* Rows that could not be ended at once are ended after some time. */
 	parties_pass(&all, 125000);
 	party_prune(node(1));
 	assert_int_equal(not_over(node(1)), 0);
 }
 
-/* A job that was lost at n2 is to be run again, and the NTH write fails.  True: there is none. */
+/*
+ * Runs a job again that was lost at n2, while the NTH write fails.  Returns true if there is no
+ * such write.
+ */
 static bool fail_next_attempt(unsigned nth)
 {
 	struct party_submission s = restartable;
@@ -847,7 +878,7 @@ static bool fail_next_attempt(unsigned nth)
 	full_disk_mend();
 	is_whole(&client, lost, 0);
 	assert_true(client.answer || !over);
-	/* Lost it may be, doubled never: who has no answer may ask again. */
+	/* The job may be lost but never runs twice. A client without an answer may ask again. */
 	if (!client.answer)
 		place(&s);
 	if (client.answer)
@@ -867,7 +898,7 @@ static void test_each_write_of_an_attempt_fails(void **state)
 	all.quiet = true;
 	while (!fail_next_attempt(nth))
 		assert_in_range(++nth, 1, WRITES_MAX);
-	assert_in_range(nth, 5, WRITES_MAX); /* lease, job, fence, end of the lost one, place */
+	assert_in_range(nth, 5, WRITES_MAX); /* lease, job, fence, end of the lost attempt, place */
 	assert_int_equal(shims_most(), 1);
 }
 

@@ -28,15 +28,15 @@ static struct journal *journal;
 static struct profile_store *profiles;
 static struct home *home;
 
-/* The guests: which of them say no, and whom they were asked by. */
+/* The played guests: which of them refuse, and which ones were asked. */
 static struct {
 	const char *refuses[4];
-	struct job_order order; /* the last one */
+	struct job_order order; /* the last order */
 	char asked[200];
 	double home_load;
 } guests;
 
-/* What the client was told. */
+/* The answer that the client got. */
 static struct {
 	struct placement answer;
 	bool answered;
@@ -162,7 +162,7 @@ static struct placement_ask usual(void)
 	return ask;
 }
 
-/* ASK goes to home; what comes is in `client`. */
+/* Sends ASK to home; `client` gets the answer. */
 static void submit(const struct placement_ask *ask)
 {
 	msgpack_unpacked map;
@@ -171,7 +171,7 @@ static void submit(const struct placement_ask *ask)
 	placement_fini(&client.answer);
 	client.answered = false;
 	client.why[0] = guests.asked[0] = 0;
-	loop_advance(base.loop, CLOCK_NS_PER_MS); /* the newest row is the last one */
+	loop_advance(base.loop, CLOCK_NS_PER_MS); /* the newest row comes last */
 	placement_ask_pack(ask, &b);
 	assert_int_equal(unpack_map(&map, b.data, b.size), 0);
 	home_place(home, 1000, &map.data, placed, &client);
@@ -193,7 +193,7 @@ static size_t last_row(struct placement *row)
 	length = strlen(text);
 	document = json_loads(text, 0, NULL);
 	assert_non_null(document);
-	assert_null(strstr(text, "0123456789abcdef")); /* the nonce is the client's */
+	assert_null(strstr(text, "0123456789abcdef")); /* only the client gets the nonce */
 	assert_int_equal(placement_read(row, document, "it", &err), 0);
 	json_decref(document);
 	free(text);
@@ -235,7 +235,7 @@ static void test_placed(void **state)
 	down();
 }
 
-/* Each that refuses is kept with its reason, in valid UTF-8; then home, which is the last. */
+/* Each node that refuses is kept with its reason, in valid UTF-8; home is the last. */
 static void test_refused(void **state)
 {
 	struct placement_ask ask = usual();
@@ -250,7 +250,7 @@ static void test_refused(void **state)
 	assert_string_equal(client.answer.refused[0].node, guests.refuses[0]);
 	assert_string_equal(client.answer.refused[0].text, "no \xef\xbf\xbd here");
 	assert_string_not_equal(client.answer.node, guests.refuses[0]);
-	/* One that was named has the last word. */
+	/* If the user named a node, its refusal is final. */
 	ask.run = true;
 	strcpy(ask.node, guests.refuses[0]);
 	submit(&ask);
@@ -262,7 +262,7 @@ static void test_refused(void **state)
 	assert_int_equal(row.nrefused, 1);
 	placement_fini(&row);
 	free((char *)guests.refuses[0]);
-	/* Nobody at all. */
+	/* No node takes the job. */
 	ask.node[0] = 0;
 	guests.refuses[0] = "n1";
 	guests.home_load = 0;
@@ -309,7 +309,10 @@ static void test_asked_only(void **state)
 	assert_int_equal(json_array_size(json_object_get(client.answer.view, "nodes")), 3);
 	journal_rows(journal, &rows);
 	assert_int_equal(rows.home, 0);
-	/* What was looked at is for the client: a row of it would grow with the cluster. */
+	/*
+	 * The nodes that the decision looked at are for the client only: a row with all of them
+	 * would grow with the cluster.
+	 */
 	ask.run = true;
 	submit(&ask);
 	assert_non_null(client.answer.view);
@@ -362,7 +365,7 @@ static void test_attempts(void **state)
 	assert_string_equal(client.answer.first, first);
 	assert_int_equal(client.answer.lease_ms, 30000);
 	strcpy(ask.again, first);
-	submit(&ask); /* it may still run there */
+	submit(&ask); /* the job may still run there */
 	assert_true(client.answer.lost.wait_ms > 0 && !client.answer.placed);
 	assert_int_equal(journal_home_end(journal,
 					  &(struct journal_job){.job = first,
@@ -399,7 +402,10 @@ static void must_show_plan(const struct placement *p)
 		assert_true(shows(p, p->plan.tied[i]));
 }
 
-/* All nodes of a small cluster; of a large one home, and those that the decision names. */
+/*
+ * A small cluster's row has all nodes; a large one's has home and the nodes that the decision
+ * names.
+ */
 static void test_nodes_shown(void **state)
 {
 	struct placement_ask ask = usual();
@@ -410,7 +416,7 @@ static void test_nodes_shown(void **state)
 	submit(&ask);
 	assert_int_equal(p->nnodes, PLACEMENT_ROW_WHOLE);
 	assert_int_equal(placement_known(p), PLACEMENT_ROW_WHOLE);
-	assert_false(p->room_elsewhere); /* of those that are not shown: there are none */
+	assert_false(p->room_elsewhere); /* room of the nodes that are not shown; there are none */
 	assert_true(placement_room_elsewhere(p));
 	down();
 	up(300, 9);
@@ -420,16 +426,16 @@ static void test_nodes_shown(void **state)
 	must_show_plan(p);
 	assert_int_equal(placement_known(p), 300);
 	assert_true(p->room_elsewhere && p->nnodes < 60);
-	ask.need.value[NEED_MEMORY_MB] = 901; /* each of them has 900 left at most */
+	ask.need.value[NEED_MEMORY_MB] = 901; /* each node has at most 900 MB left */
 	submit(&ask);
 	assert_false(p->room_elsewhere || placement_room_elsewhere(p));
 	ask.need.value[NEED_MEMORY_MB] = 900;
 	ask.node[0] = 0;
 	submit(&ask);
-	must_show_plan(p); /* most of them failed */
+	must_show_plan(p); /* most of the nodes refused */
 	ask.run = false;
 	submit(&ask);
-	assert_int_equal(p->nnodes, 300); /* who only asks gets them all */
+	assert_int_equal(p->nnodes, 300); /* a client that only asks gets all nodes */
 	assert_true(placement_room_elsewhere(p));
 	down();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The placement codec: every field of a request and of an answer comes back as it was, what
- * older builds say is understood, secrets stay in the answer, and a row has a bound.
+ * The placement codec: every field of a request and of an answer comes back unchanged, messages of
+ * older builds are understood, secrets stay in the answer, and a row's size is bounded.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -26,7 +26,7 @@ static char *text_of(const json_t *document)
 	return text;
 }
 
-/* P as a document of FORM, read into BACK; the caller's both. */
+/* Writes P as a document of FORM and reads it into BACK; the caller frees both. */
 static char *read_as(const struct placement *p, enum placement_form form, struct placement *back)
 {
 	json_t *document = placement_json(p, form), *again;
@@ -79,7 +79,8 @@ static void test_request(void **state)
 	assert_int_equal(through(&ask, &back), 0);
 	assert_memory_equal(&back, &ask, sizeof(ask));
 	assert_int_equal(back.restarts, -1);
-	for (size_t i = 0; i < PLACEMENT_ASK_COUNT; i++) { /* one alone, then all before it, too */
+	/* each field alone, then together with all fields before it */
+	for (size_t i = 0; i < PLACEMENT_ASK_COUNT; i++) {
 		struct placement_ask one;
 
 		placement_ask_init(&one);
@@ -97,7 +98,7 @@ static void test_request(void **state)
 	assert_memory_equal(&back, &ask, sizeof(ask));
 }
 
-/* { KEY: value of PACK }, unpacked into BACK. */
+/* Packs { KEY: value of PACK } and unpacks it into BACK. */
 #define UNPACK(key, pack)                                                                          \
 	({                                                                                         \
 		msgpack_unpacked map;                                                              \
@@ -130,7 +131,7 @@ static void test_bounds(void **state)
 	text[64] = 0;
 	assert_int_equal(UNPACK_TEXT("node", text), -EINVAL);
 	assert_string_equal(err.text, "\"node\" is not a name of 1 to 63 bytes");
-	assert_int_equal(UNPACK_TEXT("node", ""), -EINVAL); /* never any node at all */
+	assert_int_equal(UNPACK_TEXT("node", ""), -EINVAL); /* an empty name never means any node */
 	assert_int_equal(UNPACK_TEXT("class", ""), 0);
 	assert_int_equal(UNPACK("node", msgpack_pack_nil(&pk)), 0);
 	assert_string_equal(back.node, "");
@@ -155,7 +156,7 @@ static void test_bounds(void **state)
 	assert_string_equal(err.text, "unknown requirement 'colour'");
 }
 
-/* The user's words: one line that no terminal takes for an order; kept with the decision. */
+/* The user's comment: one line without terminal controls, which is kept with the decision. */
 static void test_comment(void **state)
 {
 	static struct placement_ask back;
@@ -191,7 +192,7 @@ static void test_comment(void **state)
 	placement_fini(&p);
 }
 
-/* What the CLI of 0.1.0 packs: nil for what is not given, every flag there. */
+/* The request that the CLI of 0.1.0 packs: nil for each value that is not given, and every flag. */
 static void test_older_request(void **state)
 {
 	static struct placement_ask back;
@@ -230,7 +231,7 @@ static void test_older_request(void **state)
 	assert_true(back.need.value[NEED_MEMORY_MB] == 1500 && back.need.value[NEED_CPU_S] == -1);
 }
 
-/* ... and the types in which its agent takes them. */
+/* The types in which an older agent expects the fields of a request. */
 static void test_request_for_older(void **state)
 {
 	static struct placement_ask ask;
@@ -412,7 +413,10 @@ static void test_older_answer(void **state)
 	assert_string_equal(p.plan.reasons[0].unit, "load/mean");
 	assert_true(p.placed && p.nodes[0].vector.boot_id == 0x8dd15bd32301eb2b);
 	placement_fini(&p);
-	/* What is left out says nothing; what has another type is refused by name. */
+	/*
+	 * A missing field gets its default; a field of another type is refused, and the error names
+	 * it.
+	 */
 	document = json_object();
 	assert_int_equal(placement_read(&p, document, "it", &err), 0);
 	assert_string_equal(p.policy, "");
@@ -513,7 +517,7 @@ static char *explained(const struct placement *p)
 	return text;
 }
 
-/* Whether the row BACK of P has NAME's vector. */
+/* Returns true if the row BACK of P has NAME's vector. */
 static bool has(const struct placement *back, const char *name)
 {
 	for (size_t i = 0; i < back->nnodes; i++)
@@ -522,7 +526,10 @@ static bool has(const struct placement *back, const char *name)
 	return false;
 }
 
-/* Whom the row names, with all numbers; what is said of it is the same; its row is itself. */
+/*
+ * Checks that the row has the nodes that the decision names, with all numbers, gives the same
+ * explanation, and that its own row is the same row.
+ */
 static size_t check_row(const struct placement *p)
 {
 	struct placement back, answer;
@@ -575,7 +582,7 @@ static void test_rows_tell_the_same(void **state)
 	}
 }
 
-/* A job that fits nowhere: the others' memory is told without their vectors. */
+/* If a job fits nowhere, the row tells the memory of the other nodes without their vectors. */
 static void test_row_without_room(void **state)
 {
 	for (int room = 0; room < 2; room++) {
@@ -587,7 +594,8 @@ static void test_row_without_room(void **state)
 		for (size_t i = 1; i < p.nnodes; i++)
 			p.nodes[i].vector.memory_requested_mb = 999;
 		for (size_t i = 0; i < p.plan.nreasons; i++)
-			p.plan.reasons[i].node = "n1"; /* as if nobody else had been looked at */
+			/* as if the decision had looked at no other node */
+			p.plan.reasons[i].node = "n1";
 		p.plan.ncandidates = p.plan.ntied = 0;
 		p.plan.node = p.node = "n1";
 		p.plan.nodes[0] = "n1";
@@ -634,7 +642,10 @@ static void test_row_size(void **state)
 		       nodes, busy[i], idle[i], answer[i]);
 	}
 	assert_true(answer[2] > 40 * answer[0] && answer[2] > 7 * answer[1]);
-	/* At most 32 nodes are examined: between 100 and 1,000 nodes only numbers differ. */
+	/*
+	 * At most 32 nodes are examined, so rows for 100 and for 1,000 nodes differ only in
+	 * numbers.
+	 */
 	assert_true(busy[2] < busy[1] + 200);
 	assert_true(idle[2] < idle[0] + 200);
 	assert_true(busy[2] < 80000 && idle[2] < 5000);

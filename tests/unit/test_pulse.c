@@ -27,7 +27,10 @@ static struct logger log_;
 static struct counters counters;
 static struct base base = {.log = &log_, .counters = &counters, .set = &set, .boot_id = 7};
 
-/* What happened, one letter each: l look, r reading, R it failed, c closes, p published, t told. */
+/*
+ * The log of events, one letter each: l look, r reading, R failed reading, c closes, p published, t
+ * told.
+ */
 static char trace[4096];
 static unsigned looks, readings, hosts, published;
 static bool fails;
@@ -157,7 +160,7 @@ static int setup(void **state)
 	if (loop_new_virtual(&base.loop, 100000 * CLOCK_NS_PER_S, 1, NULL) ||
 	    journal_open(&config.journal, ":memory:", NULL))
 		return -1;
-	log_.level = LOG_L_ERROR - 1; /* it says nothing */
+	log_.level = LOG_L_ERROR - 1; /* the monitor reports nothing */
 	set = (struct settings){.name = "n1", .period_s = PERIOD_MS / 1e3, .cpu_speed = 1};
 	counters = (struct counters){0};
 	looks = readings = hosts = published = 0;
@@ -195,7 +198,8 @@ static void pass_ms(unsigned ms)
 static void test_a_period(void **state)
 {
 	(void)state;
-	assert_string_equal(trace, "rptt"); /* at once: the others hear of us */
+	/* published at once, so that the other nodes hear of this node */
+	assert_string_equal(trace, "rptt");
 	trace[0] = 0;
 	pass_ms(PERIOD_MS);
 	assert_string_equal(trace, "lllrcptt");
@@ -206,7 +210,7 @@ static void test_a_period(void **state)
 	assert_int_equal(pulse.own.boot_id, 7);
 }
 
-/* Looks come at quarters of the period, wherever the loop was late for one of them. */
+/* Looks come at quarters of the period, even if the loop was late for one of them. */
 static void test_no_drift(void **state)
 {
 	(void)state;
@@ -214,9 +218,10 @@ static void test_no_drift(void **state)
 		pass_ms(10);
 	assert_int_equal(looks, 12);
 	assert_int_equal(readings, 1 + 4);
-	/* After a sleep it goes on, and does not catch up what was slept. */
+	/* After a suspend the pulse goes on and does not repeat the periods that it missed. */
 	looks = readings = 0;
-	pulse.tick.due_ns -= 3600 * CLOCK_NS_PER_S; /* as if it had been due an hour ago */
+	/* as if the tick had been due an hour ago */
+	pulse.tick.due_ns -= 3600 * CLOCK_NS_PER_S;
 	pass_ms(PERIOD_MS);
 	assert_in_range(looks + readings, 4, 6);
 }
@@ -227,7 +232,7 @@ static void test_failing_reading(void **state)
 	fails = true;
 	trace[0] = 0;
 	pass_ms(PERIOD_MS);
-	assert_string_equal(trace, "lllRcptt"); /* the vector is told all the same */
+	assert_string_equal(trace, "lllRcptt"); /* the watchers get the vector all the same */
 	assert_int_equal(counters.sample_failures, 1);
 	assert_false(pulse.has_last);
 	fails = false;
@@ -245,7 +250,7 @@ static void test_changes(void **state)
 	pass_ms(300);
 	pulse_changed(&pulse);
 	pass_ms(1);
-	assert_int_equal(published, before); /* no difference worth telling */
+	assert_int_equal(published, before); /* the difference is too small to publish */
 	run_queue = 1;
 	pulse_changed(&pulse);
 	pass_ms(1);
@@ -276,7 +281,8 @@ static void test_host_is_kept(void **state)
 	pulse_own_vector(&pulse, &v);
 	assert_int_equal(hosts, before + 2);
 	assert_true(v.memory_mb > 1999);
-	assert_int_equal(v.sequence, pulse.sequence); /* not told: no number of its own */
+	/* a vector that is not published gets no number of its own */
+	assert_int_equal(v.sequence, pulse.sequence);
 }
 
 static void test_learned_speed(void **state)
@@ -288,7 +294,7 @@ static void test_learned_speed(void **state)
 	mb_a_reading = 100;
 	pass_ms(PERIOD_MS);
 	assert_float_equal(journal_fact(pulse.config.journal, FACT), 100, 1);
-	mb_a_reading = 103; /* not worth a write */
+	mb_a_reading = 103; /* the change is too small to be written */
 	pass_ms(PERIOD_MS);
 	assert_float_equal(journal_fact(pulse.config.journal, FACT), 100, 1);
 	mb_a_reading = 200;

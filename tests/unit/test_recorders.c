@@ -349,7 +349,7 @@ static void test_lines(void **state)
 
 	(void)state;
 	recorders_period(&front);
-	assert_int_equal(drain(&s, f), 0); /* nothing new: nothing told */
+	assert_int_equal(drain(&s, f), 0); /* nothing is new, so nothing is sent */
 	change(1);
 	recorders_period(&front);
 	assert_true(drain(&s, f) >= NODES);
@@ -360,7 +360,7 @@ static void test_lines(void **state)
 	decide(3, "random", false);
 	finish(1, "n05", 0, 3);
 	finish(2, "me", 1, 9);
-	finish(2, "unheard-of", 0, 0); /* it cannot be written: it is counted */
+	finish(2, "unheard-of", 0, 0); /* a line that cannot be written is counted */
 	end(&s, f);
 	found = check_file();
 	assert_int_equal(found.submitted, 2);

@@ -136,7 +136,7 @@ static void disturb(struct draws *d, struct view_file *v)
 		if (draw_chance(d, 0.6))
 			continue;
 		node = view_node_random(d, i, tasks);
-		if (draw_chance(d, 0.7)) /* only its load changes */
+		if (draw_chance(d, 0.7)) /* only the node's load changes */
 			memcpy(&node.ram_mb, &v->nodes[i].node.ram_mb,
 			       offsetof(struct rules_node, tasks) -
 				       offsetof(struct rules_node, ram_mb));
@@ -387,7 +387,7 @@ static void test_lines(void **state)
 		struct recorder *r = create(i ? packed : path, &h);
 
 		two_nodes(r);
-		two_nodes(r); /* nothing is new: no line */
+		two_nodes(r); /* nothing is new, so no line is written */
 		assert_int_equal(recorder_submit(r, &job, NULL), 0);
 		b = (struct view_node){.node = node_fc("b")};
 		b.node.has_advertised = true;
@@ -396,7 +396,7 @@ static void test_lines(void **state)
 		assert_int_equal(recorder_node(r, 11, 1, &b, NULL), 0);
 		b.node.ram_mb = 1280;
 		assert_int_equal(recorder_node(r, 12, 1, &b, NULL), 0);
-		b.node.age_ms = 40; /* only older: no line */
+		b.node.age_ms = 40; /* only the age has changed, so no line is written */
 		assert_int_equal(recorder_node(r, 13, 1, &b, NULL), 0);
 		assert_int_equal(recorder_finish(r, &end, NULL), 0);
 		recorder_dropped(r, 3);
@@ -437,7 +437,8 @@ static void test_refused(void **state)
 	assert_int_equal(recorder_submit(r, &job, &err), -EINVAL); /* there is no node yet */
 	assert_int_equal(recorder_node(r, 5, 1, &a, &err), -EINVAL);
 	assert_int_equal(recorder_node(r, 5, 0, &a, &err), 0);
-	assert_int_equal(recorder_node(r, 5, 1, &a, &err), -EINVAL); /* its name again */
+	/* node 1 gets the name of node 0 */
+	assert_int_equal(recorder_node(r, 5, 1, &a, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "a node has no name, or that of another node"));
 	assert_int_equal(recorder_node(r, 4, 0, &a, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "time goes back"));

@@ -68,7 +68,7 @@ static void test_long_answers(void **state)
 	unsigned yes = 0;
 
 	(void)state;
-	for (uint64_t i = 0; i < 10000; i++) { /* for 10 s, each request takes 21 ms */
+	for (uint64_t i = 0; i < 10000; i++) { /* for 10 s, each request of the user takes 21 ms */
 		if (!request_limit_take(&rates, 1000, 5000, SECOND + i * MS))
 			continue;
 		request_limit_charge(&rates, 1000, 5000, 21 * MS, SECOND + i * MS);
@@ -108,12 +108,12 @@ static void test_full_table_forgets_the_oldest(void **state)
 	assert_int_equal(taken(&rates, 5, 2, SECOND, 9), 2);
 	for (uid_t uid = 1000; uid < 1000 + REQUEST_LIMIT_USERS - 1; uid++)
 		assert_int_equal(taken(&rates, uid, 2, SECOND + uid, 9), 2);
-	assert_int_equal(taken(&rates, 5, 2, SECOND + 20000, 9), 0); /* all are still known */
+	assert_int_equal(taken(&rates, 5, 2, SECOND + 20000, 9), 0); /* all users are still known */
 	assert_int_equal(taken(&rates, 9999, 2, SECOND + 30000, 9), 2);
 	assert_int_equal(taken(&rates, 5, 2, SECOND + 40000, 9),
-			 0); /* this one asked lately, so it is kept */
+			 0); /* this user asked lately, so the entry is kept */
 	assert_int_equal(taken(&rates, 1000, 2, SECOND + 50000, 9),
-			 2); /* this one gave up its place */
+			 2); /* this user's entry was replaced */
 }
 
 static void test_a_clock_that_stands(void **state)

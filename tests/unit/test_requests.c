@@ -72,7 +72,7 @@ static void test_unknown(void **state)
 	(void)state;
 	reads_error(ASKS(&w, USER, .op = "dance"),
 		    "the agent does not know the request 'dance'; is it an older version?");
-	reads_error(ASKS(&w, USER, .op = "wai"), /* no name is a part of another */
+	reads_error(ASKS(&w, USER, .op = "wai"), /* no name is part of another name */
 		    "the agent does not know the request 'wai'; is it an older version?");
 }
 
@@ -94,7 +94,7 @@ static void test_without_op(void **state)
 	assert_int_equal(w.counters.clients_dropped, 0);
 }
 
-/* Whoever does not even send a map is dropped. */
+/* A client that does not even send a map is dropped. */
 static void test_garbage(void **state)
 {
 	msgpack_sbuffer list;
@@ -110,7 +110,7 @@ static void test_garbage(void **state)
 	assert_int_equal(logged("warning: dropped a client of uid 1000: the agent expects"), 1);
 }
 
-/* Each request of the command line is known; one after the other on one connection. */
+/* The agent knows each request of the command line, one after the other on one connection. */
 static void test_all_are_known(void **state)
 {
 	static const char *const ops[] = {"place",   "status", "nodes",	 "jobs",
@@ -167,11 +167,15 @@ static void dances(uid_t uid, unsigned times)
 			    "version?");
 }
 
-/* Each ask takes a millisecond of the virtual clock, a hundredth of a request. */
+/*
+ * Each request takes a millisecond of the virtual clock, which is a hundredth of what one request
+ * is allowed.
+ */
 static void test_too_often(void **state)
 {
 	(void)state;
-	dances(USER, 1); /* without a limit; the processor time of a first one is no part of it */
+	/* sent without a limit; the processor time of a first request does not count */
+	dances(USER, 1);
 	w.set.user_requests_per_s = PER_S;
 	dances(USER, PER_S);
 	for (int i = 0; i < 5; i++)
@@ -182,7 +186,7 @@ static void test_too_often(void **state)
 	assert_int_equal(w.counters.requests_refused_rate, 5);
 }
 
-/* Time gives requests back, one by one, and never more than a second's. */
+/* Time gives requests back one by one, and never more than one second's worth. */
 static void test_more_slowly(void **state)
 {
 	(void)state;
@@ -200,7 +204,7 @@ static void test_more_slowly(void **state)
 
 /* --- jobs --------------------------------------------------------------------------------- */
 
-/* What UID is told of: the names, newest first. */
+/* Returns the names of the jobs that UID may see, newest first. */
 static void lists(uid_t uid, bool all, const char *names)
 {
 	json_t *document = reads_json(ASKS(&w, uid, .op = "jobs", .all = all)), *job;
@@ -270,7 +274,7 @@ static void test_explain(void **state)
 	reads_explained(explains(USER, JOB), JOB, true);
 	reads_explained(explains(USER, "last"), JOB, true);
 	reads_explained(explains(0, JOB), JOB, true);
-	sql("UPDATE home SET place=NULL"); /* none was kept */
+	sql("UPDATE home SET place=NULL"); /* no decision was kept */
 	reads_explained(explains(USER, JOB), JOB, false);
 	assert_int_equal(logged("iocomd: "), 0);
 }
@@ -286,7 +290,8 @@ static void test_explain_unknown(void **state)
 	reads_error(explains(USER, JOB), why);
 	assert_int_equal(logged("iocomd: "), 0);
 	submitted(&w, JOB, USER, "there");
-	reads_error(explains(STRANGER, JOB), why); /* the same, but root should see it */
+	/* another user gets the same answer, but root should see the job */
+	reads_error(explains(STRANGER, JOB), why);
 	assert_int_equal(
 		logged("warning: refused uid 1001 to explain job here-0f-1: it is another user's"),
 		1);

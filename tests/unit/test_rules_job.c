@@ -500,7 +500,7 @@ static void asking_all_finds_the_only_one(void **state)
 		place(policies[i], &p, view, 0, &job, &plan);
 		assert_int_equal(plan.node, 617);
 	}
-	p.eager_threshold = 3; /* no node is below */
+	p.eager_threshold = 3; /* no node has fewer tasks */
 	place(RULES_THRESHOLD, &p, view, 0, &job, &plan);
 	assert_true(plan.stayed);
 	rules_view_free(view);
@@ -520,7 +520,7 @@ static void nobody_to_ask(void **state)
 		place(policies[i], &p, view, 0, &job, &plan);
 		assert_true(plan.stayed);
 	}
-	/* With one other node there is no choice. */
+	/* If there is only one other node, there is no choice. */
 	p.eager_threshold = 9;
 	node.advertised.cpu = 0;
 	assert_int_equal(rules_view_set(view, 1, &node), 0);

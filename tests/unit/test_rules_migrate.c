@@ -48,7 +48,7 @@ static void cost_and_effectiveness_are_those_of_2_4_and_2_7(void **state)
 	p.migrations_max = 1;
 	migrate(RULES_IO_PM, &p, nodes, 2, tasks, 2, &out);
 	assert_int_equal(out.n, 1);
-	assert_int_equal(out.moves[0].task, 0); /* more I/O for the same cost */
+	assert_int_equal(out.moves[0].task, 0); /* this task does more I/O for the same cost */
 	assert_int_equal(out.moves[0].to, 1);
 	assert_close(out.moves[0].cost_ms, 3612, 1e-9);
 	assert_close(out.moves[0].cost_effectiveness, 0.3 / 3612, 1e-15);
@@ -78,7 +78,7 @@ static void remaining_work_decides(void **state)
 	migrate(RULES_IO_PM, &p, nodes, 2, tasks, 2, &out);
 	assert_int_equal(out.n, 1);
 	assert_int_equal(out.moves[0].task, 1);
-	tasks[1].age_ms = 12000; /* it has run for longer than it should: nothing is left */
+	tasks[1].age_ms = 12000; /* the task has run longer than expected, so no time is left */
 	migrate(RULES_IO_PM, &p, nodes, 2, tasks, 2, &out);
 	assert_int_equal(out.n, 0);
 	tasks[0].age_ms = tasks[1].age_ms = 7500;
@@ -176,8 +176,10 @@ static void targets_must_be_eligible(void **state)
 	assert_int_equal(out.moves[0].to, 3);
 }
 
-/* A task must be older than cost / (n - m): with 6 tasks here, 2 there (the migrant included)
- * and a cost of 140 ms, older than 35 ms. */
+/*
+ * A task must be older than cost / (n - m): with 6 tasks here, 2 there (the migrant included)
+ * and a cost of 140 ms, older than 35 ms.
+ */
 static void cpu_pm_goes_by_age(void **state)
 {
 	struct rules_task tasks[6], other = task_cpu(1000, 0);
@@ -340,7 +342,7 @@ static void iocm_pm_picks_the_overloaded_resource(void **state)
 		tasks[i].pinned = i != 4 && i != 3;
 	migrate(RULES_IOCM_PM, &p, nodes, 2, tasks, 6, &out);
 	assert_int_equal(out.n, 1);
-	assert_int_equal(out.moves[0].task, 3); /* it has little I/O, but its move pays */
+	assert_int_equal(out.moves[0].task, 3); /* the task has little I/O, but its move pays */
 	tasks[3].age_ms = 20000;
 	migrate(RULES_IOCM_PM, &p, nodes, 2, tasks, 6, &out);
 	assert_int_equal(out.n, 0);

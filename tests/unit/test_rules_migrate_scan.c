@@ -76,7 +76,7 @@ static void scan_start(struct scan *s, uint64_t seed)
 		n->ntasks = 1 + (size_t)draw(&d, (double)(most - 1));
 		for (size_t i = 0; i < n->ntasks; i++)
 			s->tasks[k][i] = scan_task(&d);
-		s->tasks[k][0].io_per_ms = 0.01 + draw(&d, 0.1); /* no two nodes are alike */
+		s->tasks[k][0].io_per_ms = 0.01 + draw(&d, 0.1); /* no two nodes are equal */
 		n->tasks = s->tasks[k];
 		if (k > 0 && draw_chance(&d, 0.3)) {
 			n->has_measured = true;
@@ -355,7 +355,7 @@ static void the_view_is_as_it_was(void **state)
 		scan_start(&s, seed);
 		before = view_of(s.nodes, s.n, s.p.rates);
 		rules = rules_new(s.policy, &s.p, 1);
-		if (seed % 2) /* also inside a mark of the caller */
+		if (seed % 2) /* the same holds inside a mark of the caller */
 			assert_int_equal(rules_view_mark(s.view), 0);
 		assert_int_equal(rules_migrate(rules, s.view, 0, s.tasks[0], s.nodes[0].ntasks,
 					       moves, MOST_TASKS, &n, NULL),

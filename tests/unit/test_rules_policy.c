@@ -234,7 +234,7 @@ static void iocm_re_picks_its_stage(void **state)
 	assert_reason(&plan, RULES_C_CPU_OVERLOADED, 0, true);
 	assert_int_equal(plan.node, 1);
 
-	job.memory_mb = 400; /* with the job memory is short */
+	job.memory_mb = 400; /* memory is short with the job */
 	place(RULES_IOCM_RE, &p, view, 0, &job, &plan);
 	assert_reason(&plan, RULES_C_MEM_OVERLOADED, 0, true);
 	assert_int_equal(plan.node, 1);

@@ -68,8 +68,10 @@ static double settles(const struct rules_node *node, double from, bool at_disk)
 	return c.buffer_mb;
 }
 
-/* Derived by hand: alone 1 + D with D = 2 (1 - 5/6) 14.25; with another task R = 4.25 +
- * sqrt(4.25^2 + D). */
+/*
+ * Derived by hand: alone 1 + D with D = 2 (1 - 5/6) 14.25; with another task R = 4.25 +
+ * sqrt(4.25^2 + D).
+ */
 static void the_prediction_matches_derived_values(void **state)
 {
 	struct rules_task tasks[] = {reader(4), reader(4)};
@@ -116,8 +118,10 @@ static void it_grows_to_the_data(void **state)
 		assert_close(settles(&node, from[i], false), 2 * 83.333 + POINT_MB / 2, POINT_MB);
 }
 
-/* Tasks of 500 MB page if less memory is left, so the buffer stays below 140 MB, starting from
- * either side, although the data would fill 167 MB. */
+/*
+ * Tasks of 500 MB page if less memory is left, so the buffer stays below 140 MB, starting from
+ * either side, although the data would fill 167 MB.
+ */
 static void it_stops_where_paging_begins(void **state)
 {
 	static const double from[] = {1, 60, 139, 300, 639 - 1};
@@ -260,13 +264,13 @@ static void length_is_not_known_but_age_is(void **state)
 	assert_close(stretch_of(&task, false), known, 1e-12);
 	task.age_ms = 250;
 	half = stretch_of(&task, false);
-	assert_true(half < known - 0.1); /* it expects less data */
+	assert_true(half < known - 0.1); /* the controller expects less data */
 	task.cpu_ms = 50000;
 	assert_close(stretch_of(&task, false), half, 0);
 	task.age_ms = 0;
 	task.cpu_ms = 1;
 	assert_true(stretch_of(&task, false) ==
-		    stretch_of(&task, true)); /* both are at the minimum */
+		    stretch_of(&task, true)); /* both buffers are at the minimum */
 }
 
 /* Other controllers, and none at all, ignore it. */

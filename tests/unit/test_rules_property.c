@@ -21,7 +21,10 @@ static void same_input_gives_the_same_plan(void **state)
 		cluster_draw(&c, seed);
 		cluster_draw(&again, seed);
 		cluster_place(&c, &first);
-		/* The history must not matter: a larger tree that was popped, nodes set twice. */
+		/*
+		 * A view must not depend on its history, such as nodes that were popped or set
+		 * twice.
+		 */
 		for (uint32_t i = c.n; i < 200; i++)
 			assert_int_equal(rules_view_set(again.view, i, &filler), 0);
 		for (uint32_t i = c.n; i < 200; i++)
@@ -136,7 +139,7 @@ static void sums_do_not_drift(void **state)
 	rules_view_free(fresh);
 }
 
-/* Far more nodes than are examined one by one: bounds must not lose the best. */
+/* There are far more nodes than are examined one by one: the bounds must not lose the best node. */
 static void large_clusters_find_the_lightest_acceptable(void **state)
 {
 	struct rules_view *view = rules_view_new();
@@ -156,7 +159,7 @@ static void large_clusters_find_the_lightest_acceptable(void **state)
 	}
 	p.io_cost_test = false;
 	place(RULES_IO_RE, &p, view, 0, &job, &plan);
-	assert_true(plan.stayed); /* both have more than their share */
+	assert_true(plan.stayed); /* both nodes have more than their share */
 	assert_int_equal(plan.refused[RULES_C_ACCEPTS] + plan.refused[RULES_C_IO_UNDERLOADED] +
 				 plan.refused[RULES_C_IO_DISCREPANCY],
 			 2999);

@@ -10,7 +10,7 @@
 /* What a policy balances after its trigger. */
 enum stage {
 	STAY,
-	TASKS,	    /* L_CPU with one more */
+	TASKS,	    /* L_CPU with the job as one more task */
 	MEMORY,	    /* L_MEM / n_MEM with the job */
 	IO,	    /* L_IO, thresholds */
 	EXPLICIT,   /* explicit part of L_IO */
@@ -35,7 +35,7 @@ static double scan_count(const struct cluster *c, uint32_t index, double tasks)
 }
 
 struct sums {
-	double io, memory, cpu, performance, added; /* with the job at home */
+	double io, memory, cpu, performance, added; /* home's load with the job */
 };
 
 static struct sums sums_of(const struct cluster *c)
@@ -257,8 +257,10 @@ static void scan_all(const struct cluster *c, struct scan *s)
 	}
 }
 
-/* A sum in another order may round differently, which can decide whether a node is at its
- * threshold. */
+/*
+ * A sum in another order may round differently, which can decide whether a node is at its
+ * threshold.
+ */
 static bool rounding_decides(const struct cluster *c, const struct scan *s)
 {
 	for (uint32_t k = 0; k < c->n && s->stage == IO; k++) {

@@ -218,7 +218,7 @@ static void hom_takes_the_lightest_disk_that_pays(void **state)
 	place(RULES_IOCM_RE_HOM, &p, view, 0, &job, &plan);
 	assert_reason(&plan, RULES_C_IO_PRESENT, 0, true);
 	assert_reason(&plan, RULES_C_RESPONSE, 1, false); /* that node has ten tasks */
-	assert_int_equal(plan.node, 3); /* as light as c, with less memory in use */
+	assert_int_equal(plan.node, 3); /* this node is as light as c, with less memory in use */
 	assert_reason(&plan, RULES_C_IO_DISCREPANCY, 3, true);
 	/* The threshold of the cluster's load is not tested. */
 	assert_null(reason_find(&plan, RULES_C_IO_OVERLOADED, 0));
@@ -277,7 +277,7 @@ static void hom_first_stage_may_ask_for_explicit_load(void **state)
 	assert_reason(&plan, RULES_C_IO_PRESENT, 0, false);
 	assert_reason(&plan, RULES_C_MEM_OVERLOADED, 0, true);
 	p.hom_stage_explicit = false;
-	p.io_significance = 0.02; /* or if the load counts as insignificant */
+	p.io_significance = 0.02; /* the same happens if the load counts as insignificant */
 	place(RULES_IOCM_RE_HOM, &p, view, 0, &job, &plan);
 	assert_reason(&plan, RULES_C_IO_PRESENT, 0, false);
 	rules_view_free(view);

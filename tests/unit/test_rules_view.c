@@ -487,7 +487,7 @@ static void sums_are_exact(void **state)
 	for (int i = 0; i < 1000; i++)
 		rules_exact_subtract(&sum, terms[(i * 7 + 3) % 1000]);
 	assert_memory_equal(&sum, &start, sizeof(sum));
-	rules_exact_add(&sum, 1e300); /* it counts as 2^32 and is removed as that */
+	rules_exact_add(&sum, 1e300); /* the value counts as 2^32 and is removed as 2^32 */
 	assert_true(rules_exact_value(&sum) == 0x1p32 + 0.2);
 	rules_exact_subtract(&sum, 1e300);
 	assert_memory_equal(&sum, &start, sizeof(sum));

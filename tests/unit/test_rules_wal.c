@@ -18,7 +18,7 @@ static void wal_moves_from_the_highest_far_above_the_mean(void **state)
 
 	(void)state;
 	place(RULES_WAL, &p, view, 0, &job, &plan);
-	/* (3 + 1 + 2) / 2 = 3 at home, 1 and 1.5 elsewhere */
+	/* (3 + 1 + 2) / 2 = 3 at home, 1 and 1.5 at the other nodes */
 	r = assert_reason(&plan, RULES_C_LOAD_RATIO, 0, true);
 	assert_close(r->left, 3 / (5.5 / 3), 1e-12);
 	r = assert_reason(&plan, RULES_C_LOAD_HIGHEST, 0, true);
@@ -47,7 +47,7 @@ static void wal_stays_unless_home_is_the_highest(void **state)
 	struct rules_view *view = view_of(nodes, 4, RULES_RATES_COMPUTATION);
 
 	(void)state;
-	place(RULES_WAL, &p, view, 0, &job, &plan); /* with the job as high as b */
+	place(RULES_WAL, &p, view, 0, &job, &plan); /* home with the job is as high as b */
 	assert_reason(&plan, RULES_C_LOAD_HIGHEST, 0, true);
 	assert_false(plan.stayed);
 	nodes[1].advertised.cpu = 11;
@@ -247,8 +247,10 @@ static void published_steps_match_derived_values(void **state)
 		assert_close(c.w_io, w[i], 1e-6);
 		assert_close(c.buffer_mb, buffer[i], 1e-9);
 	}
-	/* Nothing changed: it keeps the last direction, down; after an improvement it goes on
-	 * down. */
+	/*
+	 * Nothing changed: it keeps the last direction, down; after an improvement it goes on
+	 * down.
+	 */
 	completes(r, 1.8);
 	rules_control(r, &c);
 	assert_close(c.w_io, 0.522222 - 0.5 * (1 - 1.8 / 1.9), 1e-6);
@@ -390,7 +392,7 @@ static void any_policy_can_have_it(void **state)
 	struct rules *r = rules_new(RULES_NLB, &p, 1);
 
 	(void)state;
-	completes(r, 3); /* without a controller: nothing to learn */
+	completes(r, 3); /* without a controller there is nothing to learn from */
 	rules_control(r, &c);
 	assert_false(c.active);
 	assert_true(c.outcomes == 0 && c.w_io == 0.5 && c.buffer_mb == 0);

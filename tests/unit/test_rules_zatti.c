@@ -107,7 +107,7 @@ static void home_good_enough_keeps_the_job(void **state)
 	assert_reason(&plan, RULES_C_LOCAL_CPU, 0, false);
 	assert_reason(&plan, RULES_C_LOCAL_IO, 0, false);
 	assert_reason(&plan, RULES_C_LOCAL_MEMORY, 0, false);
-	nodes[0].zatti.free_mb = 3.9; /* too little memory is reason enough */
+	nodes[0].zatti.free_mb = 3.9; /* too little memory alone is reason enough */
 	decide(RULES_ZATTI_BINARY, &p, nodes, 2, &both, &plan);
 	assert_int_equal(plan.node, 1);
 	assert_reason(&plan, RULES_C_LOCAL_MEMORY, 0, true);
@@ -180,7 +180,7 @@ static void queue_thresholds_are_local_and_delta(void **state)
 	nodes[1].zatti.run_queue = 1;
 	decide(RULES_ZATTI_BINARY, &p, nodes, 2, &job, &plan);
 	assert_int_equal(plan.node, 1);
-	nodes[1].zatti.run_queue = 4; /* on four cores that is one each */
+	nodes[1].zatti.run_queue = 4; /* on four cores this is one task per core */
 	nodes[1].cores = 4;
 	decide(RULES_ZATTI_BINARY, &p, nodes, 2, &job, &plan);
 	assert_int_equal(plan.node, 1);
@@ -365,7 +365,8 @@ static void intervals_ascend_by_availability(void **state)
 	decide(RULES_ZATTI_REAL, &p, nodes, 5, &job, &plan);
 	assert_int_equal(plan.ncandidates, 3);
 	assert_int_equal(plan.candidates[1], 4);
-	p.zatti_relative = false; /* 4 less 3: only with the job alone */
+	/* the threshold is 4 less 3, so only a node without other processes fits */
+	p.zatti_relative = false;
 	decide(RULES_ZATTI_REAL, &p, nodes, 5, &job, &plan);
 	assert_int_equal(plan.ncandidates, 1);
 	assert_int_equal(plan.node, 1);
@@ -460,7 +461,7 @@ static void a_placement_takes_the_bits_and_the_memory(void **state)
 	assert_int_equal(plan.node, 1);
 	place(RULES_ZATTI_BINARY, &p, view, 0, &io, &plan);
 	assert_true(plan.stayed);
-	assert_int_equal(rules_view_set(view, 1, &nodes[1]), 0); /* its next vector */
+	assert_int_equal(rules_view_set(view, 1, &nodes[1]), 0); /* the node's next vector */
 	place(RULES_ZATTI_BINARY, &p, view, 0, &both, &plan);
 	assert_int_equal(plan.node, 1);
 	rules_view_free(view);

@@ -145,7 +145,7 @@ static void compare(const struct scan *s)
 		REQUIRE(s, scan_list(s, k) > scan_list(s, last) ||
 				   (scan_list(s, k) == scan_list(s, last) && free_k >= free_last));
 	}
-	/* No node that was left out comes before the last one listed. */
+	/* No node that was left out comes before the last listed node. */
 	for (uint32_t k = 0; k < n && plan->ncandidates > 0; k++) {
 		uint32_t last = plan->candidates[plan->ncandidates - 1];
 
@@ -308,7 +308,7 @@ static void the_way_leaves_no_trace(void **state)
 		again = (struct draws){seed};
 		start(&fresh, &again, seed);
 		assert_same_index(&s, s.view->zatti[s.real], fresh.view->zatti[s.real], n);
-		/* Keeping them again rebuilds them from the cells. */
+		/* If the indexes are kept again, they are rebuilt from the cells. */
 		assert_int_equal(rules_view_keep(s.view,
 						 s.real ? RULES_ZATTI_REAL : RULES_ZATTI_BINARY,
 						 &s.p),

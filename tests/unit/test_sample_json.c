@@ -152,7 +152,7 @@ static void test_degraded(void **state)
 static void test_every_count_has_a_rate(void **state)
 {
 	struct iocom_task task = {.pid = 1};
-	struct monitor_sample sample = {.tasks = &task, .ntasks = 1}; /* no time passed */
+	struct monitor_sample sample = {.tasks = &task, .ntasks = 1}; /* no time has passed */
 	struct sample_json_options options = {.cores = 1};
 	json_t *doc = sample_json(&sample, &options);
 	json_t *t = json_array_get(json_object_get(doc, "tasks"), 0), *value;
@@ -279,7 +279,7 @@ static void test_bad_names(void **state)
 		{"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
 		{"\xe0\x80\xaf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
 	};
-	/* Cleaned for a log and a terminal. */
+	/* Texts are cleaned for a log and a terminal. */
 	static const struct {
 		const char *in, *out;
 	} plain[] = {
@@ -578,8 +578,10 @@ static void add(struct sample_window *w, struct iocom_task *tasks, size_t n, uin
 	assert_int_equal(sample_window_add(w, &sample), 0);
 }
 
-/* Three readings: the ended task is there once, deltas add up, live tasks have the newest
- * values. */
+/*
+ * Three readings: the ended task is there once, deltas add up, live tasks have the newest
+ * values.
+ */
 static void test_window(void **state)
 {
 	struct iocom_task first[] = {{.pid = 9, .delta.sent_bytes = 1, .load.sent_bytes = 1},

@@ -22,7 +22,7 @@
 #include "user/spec.h"
 
 #define APART_S	 300
-#define WITHIN_S 20 /* less than a credential lives */
+#define WITHIN_S 20 /* a shift that is shorter than the life of a credential */
 
 static struct munged here, behind, near;
 static const char *missing;
@@ -225,8 +225,10 @@ static void test_munged_comes_back(void **state)
 	munged_stop(&again);
 }
 
-/* Munged is stopped, not dead: its socket accepts questions, and libmunge would wait for most of
- * a minute. */
+/*
+ * Munged is stopped, not dead: its socket accepts questions, and libmunge would wait for most of
+ * a minute.
+ */
 static void test_munged_hangs(void **state)
 {
 	struct iocom_err err = {0};

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A job's output on disk: its beginning and its end, for any output, and even if the writer was
- * killed. */
+/*
+ * A job's output on disk: its beginning and its end, for any output, and even if the writer was
+ * killed.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -247,7 +249,7 @@ static void test_full_disk(void **state)
 	assert_true(check(&spool, 1) == 700);
 	assert_true(spool.info.lost[0] == 300);
 	check_again(place, &spool);
-	/* There is room again, and the newest bytes are kept. */
+	/* There is room again, so the newest bytes are kept. */
 	add(&spool, place->dir, 1, 250);
 	assert_true(check(&spool, 1) == 950);
 	assert_true(spool.info.lost[0] == 300);
@@ -266,8 +268,10 @@ static void put_tail(const struct place *place, const struct record_tail *tail, 
 	close(fd);
 }
 
-/* A disk that lost bytes: the reader never reads missing bytes, and never shows others than were
- * written. */
+/*
+ * A disk that lost bytes: the reader never reads missing bytes, and never shows others than were
+ * written.
+ */
 static void test_damage(void **state)
 {
 	const struct place *place = *state;

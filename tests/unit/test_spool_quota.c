@@ -112,8 +112,8 @@ static void test_bounds(void **state)
 	make(place, "a-0-2", 2000, 100);
 	make(place, "a-0-3", 3000, 100);
 	make(place, "a-0-4", 4000, 0);
-	make(place, "a-0-5", 4500, 900); /* the agent knows that its shim runs */
-	make(place, "a-0-6", 5000, -1);	 /* it is over, and there is nothing to fetch */
+	make(place, "a-0-5", 4500, 900); /* the agent knows that the shim of this job runs */
+	make(place, "a-0-6", 5000, -1);	 /* the job is over, and there is no output to fetch */
 	assert_int_equal(
 		spool_quota_prune(place->jobs, place->dir, &all, live, "a-0-5", &sum, NULL), 0);
 	assert_true(sum.jobs == 4 && sum.bytes == 300 && !sum.removed_jobs);

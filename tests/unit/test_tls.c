@@ -72,8 +72,10 @@ static double now_ms(void)
 	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-/* Sends a question from CLIENT to SERVER. Returns 0 or an error of nng. TRIPS more are for
- * measuring. */
+/*
+ * Sends a question from CLIENT to SERVER. Returns 0 or an error of nng. TRIPS more are for
+ * measuring.
+ */
 static int ask(const struct tls *client, const struct tls *server, int patience_ms, int trips)
 {
 	char url[64], text[8];
@@ -136,7 +138,7 @@ static void test_one_side_only(void **state)
 	tls_free(a);
 }
 
-/* Mutual: each of the two refuses, whichever dials. */
+/* Each of the two agents refuses the other, whichever of them dials. */
 static void test_another_authority(void **state)
 {
 	struct tls *a = NULL, *foreign = NULL, *naive = NULL;

@@ -87,7 +87,7 @@ static void test_fit(void **state)
 	assert_fit("/a/b/c.service", 10, TOP_FIT_TAIL, "<c.service");
 	assert_fit("a\xe2\x80\xae"
 		   "b",
-		   3, TOP_FIT_LEFT, "a?b");		 /* right-to-left override */
+		   3, TOP_FIT_LEFT, "a?b");		 /* a right-to-left override character */
 	assert_fit("a\x80\x9b", 3, TOP_FIT_LEFT, "a??"); /* bytes that are not UTF-8 */
 	assert_fit("", 2, TOP_FIT_LEFT, "  ");
 	assert_fit("a\x1b[2Jb", 6, TOP_FIT_LEFT, "a?[2Jb"); /* no escape character gets through */
@@ -148,7 +148,8 @@ static void test_arrange(void **state)
 	rows = top_model_rows(model, &n);
 	assert_true(rows[0].value[TOP_CPU] == 0.9 && !rows[0].idle);
 	assert_string_equal(rows[0].user, "root");
-	assert_string_equal(rows[1].user, "4000000"); /* no such user: the number is shown */
+	/* no user has this uid, so the number is shown */
+	assert_string_equal(rows[1].user, "4000000");
 	assert_true(rows[1].idle && rows[2].exited && !rows[2].idle);
 	assert_string_equal(rows[2].job, "");
 	o.key = TOP_PID;
@@ -199,7 +200,7 @@ static void test_busy_jobs(void **state)
 	top_model_free(model);
 }
 
-/* Rows that match, listed by name, searching all texts of a row. */
+/* Finds rows that match in any of their texts; they are listed by name. */
 static void test_words(void **state)
 {
 	struct top_model *model = top_model_new();
@@ -256,7 +257,7 @@ static void test_fold(void **state)
 	assert_int_equal(top_model_arrange(model, &o), 0);
 	rows = top_model_rows(model, &n);
 	assert_int_equal(n, 5);
-	assert_int_equal(rows[0].folded, 3); /* the sum is the largest value now */
+	assert_int_equal(rows[0].folded, 3); /* the sum is now the largest value */
 	assert_string_equal(rows[0].comm, "true");
 	assert_true(rows[0].value[TOP_READ] == 3 * 4096);
 	assert_true(rows[0].value[TOP_CPU] > 0.29 && rows[0].value[TOP_CPU] < 0.31);

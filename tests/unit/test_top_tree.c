@@ -72,8 +72,10 @@ static void test_tree(void **state)
 	struct top_model_options o = {.key = TOP_SHARE, .tree = true};
 
 	(void)state;
-	/* 6 has a parent that we do not see, so it is a root. 3 and its child did more than 2
-	 * and its child. */
+	/*
+	 * 6 has a parent that we do not see, so it is a root. 3 and its child did more than 2
+	 * and its child.
+	 */
 	assert_tree(tasks, 6, &o, "6:0 1:0 3:1+ 4:2 2:1 5:2");
 	o.reverse = true;
 	assert_tree(tasks, 6, &o, "1:0 2:1+ 5:2 3:1 4:2 6:0");
@@ -86,7 +88,7 @@ static void test_tree(void **state)
 	assert_tree(tasks, 6, &o, "");
 }
 
-/* Parents that contradict each other: every row still appears once. */
+/* Even if parents contradict each other, every row appears once. */
 static void test_tree_circles(void **state)
 {
 	static const int circle[][3] = {{1, 3, 1}, {2, 1, 1}, {3, 2, 1}, {4, 4, 1}, {5, 1, 1}};
@@ -199,7 +201,7 @@ static int teardown_root(void **state)
 static void test_proc(void **state)
 {
 	static const char line[] =
-		"cc1\0-O2\0a\x1b[2J\xff file\0"; /* with the NUL of the literal */
+		"cc1\0-O2\0a\x1b[2J\xff file\0"; /* the size includes the NUL of the literal */
 	static char huge[100000];
 	const char *root = *state;
 	struct top_proc *proc;
@@ -218,10 +220,11 @@ static void test_proc(void **state)
 	assert_int_equal(top_proc_parent(proc, 14, "none"), 0);
 	assert_int_equal(top_proc_parent(proc, -1, "none"), 0);
 	assert_string_equal(top_proc_command(proc, 10, "cc1"), "cc1 -O2 a\x1b[2J\xef\xbf\xbd file");
-	assert_null(top_proc_command(proc, 11, "a) b) S")); /* a kernel thread has none */
+	/* a kernel thread has no command line */
+	assert_null(top_proc_command(proc, 11, "a) b) S"));
 	assert_int_equal(strlen(top_proc_command(proc, 12, "huge")), TOP_COMMAND_MAX - 1);
 	assert_null(top_proc_command(proc, 13, "x"));
-	/* Another task's name: the pid is of another namespace, or was reused. */
+	/* Another task's name means that the pid is of another namespace or was reused. */
 	assert_null(top_proc_command(proc, 10, "other"));
 	assert_int_equal(top_proc_parent(proc, 10, "other"), 0);
 	top_proc_turn(proc);

@@ -114,8 +114,8 @@ static void test_layout_fits(void **state)
 			if (l.long_names && !l.jobs && l.width >= 60)
 				assert_int_equal(c[n - 1].key, TOP_COMMAND);
 			if (l.long_names && !l.jobs && l.width >= 200)
-				assert_int_equal(width_of(c, n),
-						 l.width); /* it takes the remaining width */
+				/* the last column takes the remaining width */
+				assert_int_equal(width_of(c, n), l.width);
 		}
 	}
 }

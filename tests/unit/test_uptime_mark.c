@@ -89,7 +89,7 @@ static void test_errors(void **state)
 	(void)state;
 	assert_int_equal(uptime_mark_open(&fd, "/no/such/directory", &ns, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "/no/such/directory/counting"));
-	uptime_mark_note(-1, 5); /* this must do no harm */
+	uptime_mark_note(-1, 5); /* this must not crash */
 }
 
 int main(void)

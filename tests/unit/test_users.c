@@ -10,7 +10,7 @@
 #include "balancer/settings/settings.h"
 #include "agent/guest/users.h"
 
-static gid_t groups[] = {1001, 1}; /* 1: daemon, which every Debian has */
+static gid_t groups[] = {1001, 1}; /* uid 1 is daemon, a user of every Debian */
 
 struct question {
 	const char *what;
@@ -19,7 +19,7 @@ struct question {
 	const char *allow, *deny;
 	uid_t uid;
 	const char *name;
-	const char *refused_by; /* NULL: accepted */
+	const char *refused_by; /* NULL: the user is accepted */
 };
 
 static const struct question questions[] = {

@@ -113,8 +113,10 @@ static void test_jobs_declared(void **state)
 	struct vector_job jobs[] = {
 		/* admitted a moment ago: all that it declared counts */
 		{.declared_per_ms = 0.3, .declared_mb = 200, .cpu_share = 1},
-		/* running: it does more than declared, and its resident memory exceeds what it
-		 * declared */
+		/*
+		 * running: it does more than declared, and its resident memory exceeds what it
+		 * declared
+		 */
 		{.declared_per_ms = 0.1,
 		 .measured_per_ms = 0.25,
 		 .declared_mb = 50,
@@ -233,10 +235,11 @@ static void test_nested_jobs(void **state)
 	assert_non_null(job);
 	job->cgroup_id = load[0].cgroup_id;
 	job->state = JOB_RUNNING;
-	job->start_ns = sample.time_ns - 700000000; /* started since the last reading */
+	job->start_ns = sample.time_ns - 700000000; /* the job started since the last reading */
 	names = sample_names_new(root);
 	assert_non_null(names);
-	assert_int_equal(jobs_sampled(&jobs, names, &sample), 3); /* but not the cgroup beside it */
+	/* but the cgroup beside it does not count */
+	assert_int_equal(jobs_sampled(&jobs, names, &sample), 3);
 	assert_int_equal(job->load.explicit_read_bytes, 3000);
 	assert_int_equal(job->rss_bytes, 30);
 	assert_int_equal(job->behaviour.n, 1);
@@ -250,7 +253,9 @@ static void test_nested_jobs(void **state)
 	assert_int_equal(jobs_sampled(&jobs, names, &sample), 3);
 	NEAR(job->behaviour.disk_high_ms, 750);
 	assert_int_equal(job->load.cpu_ns, 600000000);
-	/* Removed, or idle since then: it is remembered by name and adds nothing. */
+	/*
+	 * A disk that was removed, or is idle since then, is remembered by name and adds nothing.
+	 */
 	for (int i = 0; i < 4; i++)
 		load[i] = (struct iocom_job_load){.cgroup_id = load[i].cgroup_id};
 	assert_int_equal(jobs_sampled(&jobs, names, &sample), 0);
@@ -299,7 +304,8 @@ static void test_report(void **state)
 		.run_wait_ms = 1,
 	};
 	job_report_make(job, 0.5, &r);
-	NEAR(r.behaviour.phases[0].ms[BEHAVIOUR_CPU], 200); /* at reference speed, like cpu_ms */
+	/* the value is at reference speed, like cpu_ms */
+	NEAR(r.behaviour.phases[0].ms[BEHAVIOUR_CPU], 200);
 	NEAR(r.cpu_ms, 200);
 	assert_int_equal(repack(&r, &back), 0);
 	assert_memory_equal(&back.behaviour, &r.behaviour, sizeof(r.behaviour));
@@ -323,8 +329,10 @@ static void test_report(void **state)
 	jobs_fini(&jobs);
 }
 
-/* Returns what job_report_others says to COUNT reports in one message; the one at BROKEN has no
- * job. */
+/*
+ * Returns what job_report_others says to COUNT reports in one message; the one at BROKEN has no
+ * job.
+ */
 static int together(size_t count, size_t broken, const msgpack_object_array **others, size_t *n)
 {
 	const struct job_report whole = {.job = "h-1-1", .state = "exited"};
@@ -339,7 +347,8 @@ static int together(size_t count, size_t broken, const msgpack_object_array **ot
 	for (size_t i = 1; i < count; i++)
 		job_report_pack(i == broken ? &empty : &whole, &b);
 	assert_int_equal(unpack_map(&map, b.data, b.size), 0);
-	assert_int_equal(job_report_unpack(&r, &map.data), 0); /* as an older home unpacks it */
+	/* the report in the form in which an older home unpacks it */
+	assert_int_equal(job_report_unpack(&r, &map.data), 0);
 	assert_string_equal(r.job, "h-1-1");
 	rc = job_report_others(&map.data, others);
 	*n = *others ? (*others)->size : 0;

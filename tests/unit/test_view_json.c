@@ -425,7 +425,7 @@ static void test_policies(void **state)
 		assert_string_equal(json_string_value(json_object_get(plain, "policy")), names[i]);
 		snprintf(with, sizeof(with), "FeedBack+%s", names[i]);
 		fed = answer(&v, with);
-		/* Before a job has ended the controller has changed nothing. */
+		/* Before any job has ended, the controller has changed nothing. */
 		assert_true(plan_json_same(json_object_get(plain, "nodes"),
 					   json_object_get(fed, "nodes"), 0));
 		snprintf(with, sizeof(with), "feedback+%s", names[i]);

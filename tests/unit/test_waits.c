@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Clients that wait for the end of a job, whatever becomes of it, of them and of the journal
+ * Clients that wait for a job's end, whatever happens to the job, the clients and the journal
  * meanwhile.
  */
 #include <setjmp.h>
@@ -82,7 +82,7 @@ static void test_until_the_end(void **state)
 	assert_int_equal(tells_end(&w, "there", JOB, "exited", 0, 3), 0);
 	reads_job(fd, JOB, "exited", 3);
 	assert_null(w.front.waits);
-	reads_job(waits_for(USER, JOB), JOB, "exited", 3); /* at once, now */
+	reads_job(waits_for(USER, JOB), JOB, "exited", 3); /* answered at once */
 }
 
 /* An end that another node tells is none. */
@@ -115,7 +115,7 @@ static void test_each_its_own(void **state)
 	reads_job(one, JOB, "exited", 0);
 }
 
-/* It was submitted elsewhere and runs here: the guest party says that it has ended. */
+/* A job that was submitted elsewhere runs here, and the guest party reports its end. */
 static void test_of_another_home(void **state)
 {
 	const struct journal_job row = {
@@ -131,7 +131,7 @@ static void test_of_another_home(void **state)
 	reads_job(fd, "there-0f-1", "exited", 4);
 }
 
-/* Nobody came for it: the end of which no node tells. */
+/* No client came for the job, and no node reports such an end. */
 static void test_never_started(void **state)
 {
 	int fd;
@@ -159,7 +159,10 @@ static void test_now(void **state)
 	assert_null(w.front.waits);
 }
 
-/* "last" is the newest when it is asked for, and stays that; a worker of a batch is none. */
+/*
+ * "last" is the newest job at the moment of the question, and stays that job; a worker of a batch
+ * is never the last job.
+ */
 static void test_last(void **state)
 {
 	int fd;
@@ -180,7 +183,7 @@ static void test_last(void **state)
 	reads_unknown(waits_for(1002, "last"), "last");
 }
 
-/* Another's job and none look the same; root may wait for all. */
+/* Another user's job and a job that does not exist look the same; root may wait for all. */
 static void test_whose(void **state)
 {
 	int fd;
@@ -218,7 +221,7 @@ static void test_leaves(void **state)
 	assert_int_equal(tells_end(&w, "there", JOB, "exited", 0, 3), 0);
 }
 
-/* It says that it sends no more, and still reads. */
+/* The client has shut down its sending side and still reads. */
 static void test_half_closed(void **state)
 {
 	int fd;
@@ -233,7 +236,7 @@ static void test_half_closed(void **state)
 	reads_job(fd, JOB, "exited", 3);
 }
 
-/* One is found to be gone while all are answered: the others are answered all the same. */
+/* While all clients are answered, one is found to be gone; the others are answered all the same. */
 static void test_dropped_among_others(void **state)
 {
 	(void)state;
@@ -245,7 +248,7 @@ static void test_dropped_among_others(void **state)
 		submitted(&w, job, USER, "there");
 		for (int i = 0; i < 4; i++)
 			fds[i] = waits_for(USER, job);
-		close(fds[gone]); /* the loop has not seen that yet */
+		close(fds[gone]); /* the loop has not yet seen that the client left */
 		assert_int_equal(clients_count(w.front.clients), 4);
 		assert_int_equal(tells_end(&w, "there", job, "exited", 0, gone), 0);
 		assert_int_equal(clients_count(w.front.clients), 3);
@@ -258,7 +261,7 @@ static void test_dropped_among_others(void **state)
 	}
 }
 
-/* The same, where the others wait for another job: they go on. */
+/* The same happens while the others wait for another job: they go on waiting. */
 static void test_others_go_on(void **state)
 {
 	int first, gone, last;
@@ -316,7 +319,7 @@ static void test_lost_may_follow(void **state)
 	assert_null(w.front.waits);
 }
 
-/* Who asks within these seconds waits as well; jobs that run are not asked about. */
+/* A client that asks within these seconds waits as well; nobody is asked about jobs that run. */
 static void test_asked_when_lost(void **state)
 {
 	int fd, other;
@@ -329,7 +332,7 @@ static void test_asked_when_lost(void **state)
 	whole_pass_ms(&w, 4000);
 	fd = waits_for(USER, JOB);
 	reads_nothing(fd);
-	sql("ALTER TABLE lease RENAME TO away"); /* whoever is asked about reads that */
+	sql("ALTER TABLE lease RENAME TO away"); /* the client that asked reads this */
 	front_chores(&w.front);
 	reads_unreadable(fd);
 	reads_nothing(other);
@@ -337,7 +340,7 @@ static void test_asked_when_lost(void **state)
 	close(other);
 }
 
-/* Its own end, by a signal, and one that was lost once too often are ends at once. */
+/* A job's own end by a signal, and a job that was lost once too often, are final ends at once. */
 static void test_lost_for_good(void **state)
 {
 	int fd;
@@ -354,7 +357,10 @@ static void test_lost_for_good(void **state)
 	reads_job(fd, OTHER, "lost", 255);
 }
 
-/* Who waits for an attempt that is run again waits for the next one, by the old name too. */
+/*
+ * A client that waits for an attempt that is run again then waits for the next attempt, also by the
+ * old name.
+ */
 static void test_next_attempt(void **state)
 {
 	int before, lost, after;
@@ -395,10 +401,10 @@ static void test_unreadable(void **state)
 		sql(text);
 	}
 	assert_null(w.front.waits);
-	reads_unknown(waits_for(USER, JOB), JOB); /* it can be read again */
+	reads_unknown(waits_for(USER, JOB), JOB); /* the journal can be read again */
 }
 
-/* Who waits is told, rather than left to wait for ever. */
+/* A waiting client gets the error, so that it does not wait for ever. */
 static void test_unreadable_at_the_end(void **state)
 {
 	int fd;
@@ -412,7 +418,7 @@ static void test_unreadable_at_the_end(void **state)
 	assert_null(w.front.waits);
 }
 
-/* The end was not written: it is told again, and those that wait go on. */
+/* The end was not written, so it is reported again, and the waiting clients go on. */
 static void test_end_not_written(void **state)
 {
 	int fd;

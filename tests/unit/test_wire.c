@@ -44,7 +44,7 @@ static void test_idle_peer(void **state)
 	assert_int_equal(option(wire.fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
 	for (unsigned s = 1; s <= 3600; s += 7) {
 		wire_patience(&wire, s);
-		/* Exact to a second, or to a twentieth. */
+		/* A setting is exact to one second or to one twentieth of itself. */
 		assert_in_range(patience(wire.fd), s, s + 1 + s / 20);
 		assert_int_equal(wire.silence_s, s);
 	}
@@ -64,7 +64,10 @@ static void test_peer_that_does_not_read(void **state)
 	for (int i = 0; i < 1000 && wire_idle(&wire); i++)
 		assert_int_equal(wire_data(&wire, 1, 0, full, sizeof(full)), 0);
 	assert_false(wire_idle(&wire));
-	/* Its window is closed, and window probes are sent; its kernel answers them. */
+	/*
+	 * The peer's window is closed, so window probes are sent, and the peer's kernel answers
+	 * them.
+	 */
 	wire_patience(&wire, 1);
 	for (int i = 0; i < 5; i++) {
 		usleep(500000);

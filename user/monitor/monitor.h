@@ -52,11 +52,11 @@ struct monitor_config {
 	 */
 	uint64_t counted_until_ns;
 	/*
-	 * For how many remote addresses of all jobs TCP is counted (0: 4096; at most 65536). The
-	 * rest counts in each job's row of other remotes.
+	 * The number of remote addresses for which TCP is counted, over all jobs (0: 4096; at most
+	 * 65536). Traffic of further addresses counts in each job's row of other remotes.
 	 */
 	unsigned remotes_max;
-	/* After so long without traffic a remote may give its place to another (0: 10000). */
+	/* A remote without traffic for this long may give its place to another (0: 10000). */
 	unsigned remotes_idle_ms;
 	/* Tests only: behave as on a kernel without the tracepoints of sends and receives. */
 	bool no_socket_tracepoints;
@@ -74,7 +74,7 @@ struct monitor_remote_counts {
 struct monitor_remote {
 	uint64_t cgroup_id;
 	uint16_t family;     /* AF_INET, AF_INET6; AF_UNSPEC: all addresses without a row */
-	uint8_t address[16]; /* as in in_addr, in6_addr */
+	uint8_t address[16]; /* the address as in in_addr and in6_addr */
 	struct monitor_remote_counts counts;
 	struct monitor_remote_counts delta; /* since the previous reading */
 };
@@ -104,7 +104,7 @@ struct monitor_degraded {
 /* One table of the eBPF programs. Memory and entries are read every 30 s. */
 struct monitor_map {
 	char name[32];
-	uint64_t entries_max;  /* 0: one per task or socket */
+	uint64_t entries_max;  /* 0: it has one entry per task or socket */
 	uint64_t entries;      /* MONITOR_ENTRIES_UNKNOWN: the kernel does not say */
 	uint64_t memory_bytes; /* 0: the kernel does not say */
 };
@@ -114,7 +114,10 @@ struct monitor_map {
 struct monitor_sample {
 	uint64_t time_ns; /* CLOCK_REALTIME of this reading */
 	uint64_t boot_ns; /* CLOCK_BOOTTIME of this reading */
-	/* When counting began, by this reading's calendar: time_ns - since_ns is the true span. */
+	/*
+	 * When counting began, in the calendar of this reading: time_ns - since_ns is the true
+	 * span.
+	 */
 	uint64_t since_ns;
 	uint64_t elapsed_ns;   /* time awake since the previous reading, or since counting began */
 	uint64_t suspended_ns; /* time suspended since then, not part of elapsed_ns */
@@ -138,7 +141,7 @@ struct monitor_sample {
 	/* Compares all columns with the kernel's own disk statistics, over the disks in scope. */
 	struct {
 		uint64_t kernel_bytes;
-		uint64_t in_flight_bytes; /* in a column, but not yet completed */
+		uint64_t in_flight_bytes; /* bytes that are in a column, but not yet completed */
 		int64_t residual_bytes;	  /* kernel_bytes - (columns - in_flight_bytes) */
 		double residual_share; /* sum of each disk's |residual| / kernel_bytes; 0: no I/O */
 	} identity;
@@ -159,7 +162,7 @@ struct monitor_sample {
 		double per_s;	   /* events of all programs except the reading ones */
 		double ns_each;	   /* mean time per event, of the last period with events; else 0 */
 		double core_share; /* part of one core, with the reading programs */
-	} events;		   /* of the last period with statistics on */
+	} events;		   /* events of the last period with statistics on */
 	const struct monitor_map *maps;
 	size_t nmaps;
 	/*
@@ -171,8 +174,10 @@ struct monitor_sample {
 	struct {
 		uint64_t task_bytes;	 /* all bytes that have a class */
 		uint64_t inferred_bytes; /* bytes whose class is inferred */
-		bool no_kernel_faults;	 /* faults inside the kernel leave no sign on this kernel */
-		bool no_direct_faults; /* faults of direct I/O leave none: they count as explicit */
+		/* true: faults inside the kernel leave no sign on this kernel */
+		bool no_kernel_faults;
+		/* true: faults of direct I/O leave no sign, so they count as explicit */
+		bool no_direct_faults;
 	} classifier;
 	uint64_t sweep_ns;    /* time this reading took */
 	uint64_t user_cpu_ns; /* CPU of this process since counting began */
@@ -192,15 +197,15 @@ static inline double monitor_confidence(const struct monitor_sample *s)
 {
 	uint64_t all = s->classifier.task_bytes, inferred = s->classifier.inferred_bytes;
 
-	if (inferred >= all) /* a disk that was removed took its bytes out of the sum */
+	if (inferred >= all) /* the sum shrank because a disk was removed */
 		return all ? 0 : 1;
 	return 1 - (double)inferred / (double)all;
 }
 
 /*
- * Loads and attaches the programs. Returns 0, or negative errno with a sentence: -EPERM: not
- * root; -EOPNOTSUPP: the kernel is too old or has no BTF; -ENOENT: no such cgroup; -ENODEV: no
- * such disk; -ENOMEM.
+ * Loads and attaches the programs. Returns 0, or negative errno with the reason in ERR: -EPERM: not
+ * root; -EOPNOTSUPP: the kernel is too old or has no BTF; -ENOENT: no such cgroup; -ENODEV: no such
+ * disk; -ENOMEM.
  */
 int monitor_open(struct monitor **monitor, const struct monitor_config *config,
 		 struct iocom_err *err);
@@ -211,8 +216,10 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
  * mean.
  */
 int monitor_look(struct monitor *monitor, struct iocom_err *err);
-/* Tells which hooks are in use and why others are not (monitor_hooks.h). Lives as long as
- * MONITOR. */
+/*
+ * Tells which hooks are in use and why others are not (monitor_hooks.h). Lives as long as
+ * MONITOR.
+ */
 struct hooks;
 const struct hooks *monitor_hooks(const struct monitor *monitor);
 /* Detaches and frees; NULL is fine. Nothing stays pinned. */

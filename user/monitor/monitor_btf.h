@@ -28,11 +28,15 @@ struct btf_raw {
 	bool mapped;
 };
 
-/* Reads the running kernel's information; any user may. Returns 0, or -EOPNOTSUPP with the
- * sentence. */
+/*
+ * Reads the running kernel's information; any user may. Returns 0, or -EOPNOTSUPP with the reason
+ * in ERR.
+ */
 int btf_raw_kernel(struct btf_raw *raw, struct iocom_err *err);
-/* Takes DATA (borrowed, aligned to 4), which has the form of that file. Returns 0, -EBADMSG or
- * -ENOMEM. */
+/*
+ * Takes DATA (borrowed, aligned to 4), which has the form of that file. Returns 0, -EBADMSG or
+ * -ENOMEM.
+ */
 int btf_raw_init(struct btf_raw *raw, const void *data, size_t size);
 void btf_raw_deinit(struct btf_raw *raw);
 /* Returns NULL for void and for unknown ids. */

@@ -26,8 +26,8 @@ uint64_t monitor_clock_elapsed(const struct monitor_clock *before, const struct 
 uint64_t monitor_clock_suspended(const struct monitor_clock *before,
 				 const struct monitor_clock *now);
 /*
- * Returns the date of BEFORE by NOW's calendar: even after a step of the date the span between
- * the two is true. Returns 0 if that is before 1970.
+ * Returns the date of BEFORE in NOW's calendar: even after a step of the date, the span between the
+ * two is true. Returns 0 if that date is before 1970.
  */
 uint64_t monitor_clock_date(const struct monitor_clock *before, const struct monitor_clock *now);
 

@@ -32,7 +32,7 @@ static bool reads(const struct bpf_program *program)
 	return bpf_program__expected_attach_type(program) == BPF_TRACE_ITER;
 }
 
-/* Returns all runs so far. */
+/* Returns the number of all runs since the start. */
 static struct monitor_runs read_programs(struct monitor_cost *cost, struct iocom_bpf *skel,
 					 size_t *n, __u64 *misses)
 {

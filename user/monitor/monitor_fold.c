@@ -27,7 +27,7 @@ struct process {
 	uint64_t cgroup_id;
 	uint64_t seen_cgroup; /* cgroup in which a reading last saw it alive; 0: none */
 	struct iocom_load folded;
-	struct iocom_load live; /* as of reading `seen` */
+	struct iocom_load live; /* counts of live threads, as of reading `seen` */
 	struct iocom_load last; /* last reported */
 	uint64_t rss_bytes;
 	uint64_t exited_s;
@@ -111,7 +111,7 @@ static const struct iocom_load *as_load(const struct counters *counters)
 	return (const struct iocom_load *)(const void *)counters;
 }
 
-/* True if there is more than the CPU time of a process's last moments. */
+/* Returns true if there is more than the CPU time of a process's last moments. */
 static bool does_io(const struct counters *c)
 {
 	return c->explicit_read_bytes || c->explicit_write_bytes || c->implicit_bytes ||
@@ -182,7 +182,7 @@ static int table_grow(struct table *table)
 	return 0;
 }
 
-/* Returns an unused, zeroed entry's index, or NONE without memory. */
+/* Returns an unused, zeroed entry's index, or NONE if there is no memory. */
 static uint32_t table_take(struct table *table, size_t next_offset)
 {
 	uint32_t i = table->free;

@@ -20,7 +20,7 @@
 #define FOLD_EXITED_MAX 8192
 #define FOLD_EXITED_S	600
 #define FOLD_JOBS_MAX	16384
-/* After so many readings we give up a process that neither runs nor reported its end. */
+/* We give up a process that neither ran nor reported its end for this many readings. */
 #define FOLD_MISSING_MAX 5
 
 struct fold;
@@ -40,7 +40,7 @@ struct fold_result {
 
 /*
  * Remembers EXITED_MAX ended processes and JOBS_MAX cgroups; 0: FOLD_EXITED_MAX, FOLD_JOBS_MAX.
- * Returns NULL without memory.
+ * Returns NULL if there is no memory.
  */
 struct fold *fold_new(uint32_t exited_max, uint32_t jobs_max);
 void fold_free(struct fold *fold);

@@ -96,8 +96,10 @@ static const struct hook table[] = {
 	 .unknown = {"received_messages"},
 	 .without = "messages received by TCP are not counted (only their bytes), "
 		    "and data received by MPTCP is not counted at all"},
-	/* If the kernel lets programs attach to functions, these exits replace it
-	 * (bpf/standin.bpf.h). */
+	/*
+	 * If the kernel lets programs attach to functions, these exits replace it
+	 * (bpf/standin.bpf.h).
+	 */
 	{.kind = HOOK_FUNCTION,
 	 .name = "inet_sendmsg",
 	 .program = "standin_sendmsg",
@@ -365,7 +367,10 @@ bool hooks_preemptible(const struct hooks *hooks)
 	return hooks->srcu_fast && hooks->preempt_calls;
 }
 
-/* True if another hook of STATUS's group is used: one that it replaces, or one that replaces it. */
+/*
+ * Returns true if another hook of STATUS's group is used: one that it replaces, or one that
+ * replaces it.
+ */
 static bool monitor_hooks_replaced(const struct hooks *hooks, const struct hook_status *status)
 {
 	const char *head =

@@ -62,7 +62,8 @@ struct hook_status {
 struct hooks {
 	struct hook_status status[HOOKS_MAX];
 	size_t count;
-	char machine[16]; /* as `uname -m`: some columns depend on the processor */
+	/* the machine as `uname -m` prints it: some columns depend on the processor */
+	char machine[16];
 	/*
 	 * Whether the kernel may preempt tracepoint programs (it protects them with SRCU's fast
 	 * form), and whether a program can forbid that (it may call bpf_preempt_disable).
@@ -81,7 +82,7 @@ struct btf_raw;
 void hooks_probe(struct hooks *hooks, const struct btf_raw *btf, const char *machine);
 /*
  * Notes that program NAME was refused with the words ERROR. Returns true if it is optional: load
- * again, perhaps with a stand-in. False: it is needed, unknown or not in use.
+ * again, perhaps with a stand-in. Returns false if it is needed, unknown or not in use.
  */
 bool hooks_refuse(struct hooks *hooks, const char *program, const char *error);
 /* Returns true if PROGRAM must be loaded; also for programs that are in no row. */

@@ -66,11 +66,12 @@ struct monitor_cost {
 	unsigned done; /* periods */
 	__u64 period_began_ns, measured_ns;
 	struct monitor_runs {
-		__u64 runs, events; /* of all programs; `events`: only of those that count */
+		/* the runs of all programs; `events` has only those that count */
+		__u64 runs, events;
 		__u64 run_ns, event_ns;
 	} runs;
 	struct monitor_program programs[MONITOR_PROGRAMS];
-	double events_per_s, ns_per_event, core_share; /* of the last measured period */
+	double events_per_s, ns_per_event, core_share; /* values of the last measured period */
 };
 
 /* The tables of the eBPF programs. */
@@ -82,12 +83,12 @@ struct monitor_maps {
 
 /* Disk time by job, monitor_jobdisks.c. */
 struct monitor_jobdisks;
-/* Returns NULL without memory. */
+/* Returns NULL if there is no memory. */
 struct monitor_jobdisks *monitor_jobdisks_new(void);
 void monitor_jobdisks_free(struct monitor_jobdisks *jobdisks);
 /*
- * Call it after the disks were read: shares what they served since the last reading among the
- * jobs in FOLD. Returns 0 or negative errno with the sentence.
+ * Call it after the disks were read: shares what they served since the last reading among the jobs
+ * in FOLD. Returns 0 or negative errno with the reason in ERR.
  */
 int monitor_jobdisks_read(struct monitor_jobdisks *jobdisks, struct iocom_bpf *skel,
 			  const struct monitor_sample *sample, struct fold *fold,
@@ -100,7 +101,7 @@ struct monitor {
 	struct monitor_jobdisks *jobdisks;
 	struct monitor_net net;
 	char *sweep_buffer; /* for the iterator; NULL until it is needed */
-	unsigned no_walk;   /* sweeps and looks to do without the walk */
+	unsigned no_walk;   /* how many sweeps and looks still go without the walk */
 	const char *runs;   /* the mapped `runs`; NULL: this kernel has no walk */
 	struct process_key *late_keys;
 	struct late_value *late_values;

@@ -12,8 +12,9 @@
 #include "user/monitor/jobdisk_share.h"
 #include "user/monitor/monitor_internal.h"
 
-#define BATCH	      512
-#define IDLE_READINGS 300 /* then an entry is removed, if the table is half full */
+#define BATCH 512
+/* after this many readings an entry is removed if the table is half full */
+#define IDLE_READINGS 300
 
 struct known {
 	struct job_disk_key key;
@@ -27,7 +28,7 @@ struct due {
 	struct iocom_disk before;
 	struct jobdisk_due due;
 	double part;
-	double operations, bytes; /* in this reading, all jobs */
+	double operations, bytes; /* sums of all jobs in this reading */
 };
 
 struct monitor_jobdisks {
@@ -180,8 +181,10 @@ static int monitor_jobdisks_share(struct monitor_jobdisks *j, size_t n, struct f
 	return rc;
 }
 
-/* Removes idle entries. If one grows at this moment it starts again from 0, and only its past is
- * lost. */
+/*
+ * Removes idle entries. If one grows at this moment it starts again from 0, and only its past is
+ * lost.
+ */
 static size_t forget_idle(struct monitor_jobdisks *j, int fd, size_t n)
 {
 	size_t kept = 0;

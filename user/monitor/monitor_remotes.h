@@ -31,16 +31,18 @@ struct remotes;
 struct remotes_config {
 	struct remote_slot *slots; /* NAMED slots of addresses, then OTHER slots of jobs */
 	unsigned named, other;
-	unsigned idle_ms; /* after so long without traffic an address may be removed */
-	/* Removes KEY from the index, so that no socket finds the slot any more. Returns 0 or
-	 * negative errno. */
+	unsigned idle_ms; /* an address without traffic for this long may be removed */
+	/*
+	 * Removes KEY from the index, so that no socket finds the slot any more. Returns 0 or
+	 * negative errno.
+	 */
 	int (*forget)(void *arg, const struct remote_key *key);
 	/* Makes the slot free for reuse. */
 	int (*release)(void *arg, unsigned slot, bool other);
 	void *arg;
 };
 
-/* Offers all slots to the programs. Returns NULL without memory or if RELEASE failed. */
+/* Offers all slots to the programs. Returns NULL if there is no memory or if RELEASE failed. */
 struct remotes *remotes_new(const struct remotes_config *config);
 /* Leaves the slots unchanged; NULL is fine. */
 void remotes_free(struct remotes *remotes);

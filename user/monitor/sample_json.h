@@ -21,8 +21,10 @@
 
 /* Returns a job's name by cgroup id, or NULL if the cgroup is no job of iocom. */
 typedef const char *(*sample_job_name)(void *arg, uint64_t cgroup_id);
-/* Finds the owner of the job with this cgroup. Returns 0 and UID, or -ENOENT if it is no job of
- * iocom. */
+/*
+ * Finds the owner of the job with this cgroup. Returns 0 and UID, or -ENOENT if it is no job of
+ * iocom.
+ */
 typedef int (*sample_job_uid)(void *arg, uint64_t cgroup_id, uid_t *uid);
 
 struct sample_json_options {
@@ -47,7 +49,7 @@ struct sample_json_options {
 	size_t ndisks_before;
 };
 
-/* Returns a new document that the caller owns; NULL without memory. */
+/* Returns a new document that the caller owns; NULL if there is no memory. */
 json_t *sample_json(const struct monitor_sample *sample, const struct sample_json_options *options);
 
 #endif

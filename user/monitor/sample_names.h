@@ -12,7 +12,7 @@
 
 struct sample_names;
 
-/* ROOT is the cgroup2 mount; it is copied. Returns NULL without memory. */
+/* ROOT is the cgroup2 mount; it is copied. Returns NULL if there is no memory. */
 struct sample_names *sample_names_new(const char *root);
 void sample_names_free(struct sample_names *names);
 /* Call it before each reading: it allows one more walk for an unknown id. */

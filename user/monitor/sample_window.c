@@ -111,8 +111,10 @@ static const struct kind job_kind = {sizeof(struct iocom_job_load), job_order, j
 static const struct kind remote_kind = {sizeof(struct monitor_remote), remote_order, remote_join,
 					true};
 
-/* Merges two sorted arrays into OUT, which has room for NOLD + NFRESH. Returns the number of
- * entries. */
+/*
+ * Merges two sorted arrays into OUT, which has room for NOLD + NFRESH. Returns the number of
+ * entries.
+ */
 static size_t sample_window_merge(const struct kind *kind, char *out, const char *old, size_t nold,
 				  const char *fresh, size_t nfresh)
 {
@@ -136,7 +138,7 @@ static size_t sample_window_merge(const struct kind *kind, char *out, const char
 	return n;
 }
 
-/* Returns a new array of OLD and NEWEST merged, or NULL without memory. */
+/* Returns a new array of OLD and NEWEST merged, or NULL if there is no memory. */
 static void *merged(const struct kind *kind, const void *old, size_t nold, const void *newest,
 		    size_t nnewest, size_t *n)
 {

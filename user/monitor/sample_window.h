@@ -11,10 +11,12 @@
 
 struct sample_window;
 
-struct sample_window *sample_window_new(void); /* returns NULL without memory */
+struct sample_window *sample_window_new(void); /* returns NULL if there is no memory */
 void sample_window_free(struct sample_window *window);
-/* Copies what it needs of tasks, jobs, remotes and disks. SAMPLE's drops, programs and names
- * stay borrowed until sample_window_take. Returns 0, or -ENOMEM with the window unchanged. */
+/*
+ * Copies what it needs of tasks, jobs, remotes and disks. SAMPLE's drops, programs and names
+ * stay borrowed until sample_window_take. Returns 0, or -ENOMEM with the window unchanged.
+ */
 int sample_window_add(struct sample_window *window, const struct monitor_sample *sample);
 /*
  * Takes the readings since the last take as one, or returns -ENODATA if there were none. OUT and

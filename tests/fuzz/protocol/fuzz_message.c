@@ -125,12 +125,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	with_job(w->journal);
 	msgpack_sbuffer_init(&answer);
 	if (!peer_requests_handle(&w->peers, &m.head, &m.body.data, &answer)) {
-		/* Nothing: the answer comes later. */
+		/* No answer: it comes later. */
 		must(!answer.size || !unpack_map(&map, answer.data, answer.size));
 		if (answer.size)
 			msgpack_unpacked_destroy(&map);
 		msgpack_sbuffer_clear(&answer);
-		/* It was here before. */
+		/* The same message came before, so it is refused. */
 		must(peer_requests_handle(&w->peers, &m.head, &m.body.data, &answer) != 0);
 	}
 	whole_pass_ms(w, 1);

@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(!answers || type == FRAME_JSON || type == FRAME_ERROR);
 	close(fd);
 	whole_pass_ms(w, 1);
-	recorders_period(&w->front); /* those whose clients are gone are freed */
+	recorders_period(&w->front); /* frees the clients that have left */
 	must(!is_waiting(w) && clients_count(w->front.clients) == 0);
 	return 0;
 }
