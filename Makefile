@@ -35,7 +35,6 @@ ROOMS        := balancer/rules balancer/view balancer/settings balancer user \
 sources       = $(sort $(shell find $(1) -name '*.c' ! -path $(1)/main.c))
 room          = $(filter-out $(foreach r,$(filter $(1)/%,$(ROOMS)),$(r)/%),$(call sources,$(1)))
 objects       = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
-SRC_testlib  := $(wildcard tests/lib/*.c)
 # archive -> room
 ROOM_librules    := balancer/rules
 ROOM_libview     := balancer/view
@@ -45,6 +44,7 @@ ROOM_libcli      := balancer
 ROOM_libagent    := agent
 ROOM_libshim     := agent/shim
 ROOM_libsim      := sim
+ROOM_libtest     := tests/lib
 archives = $(patsubst %,$(BUILD)/lib%.a,$(1))
 ARCHIVES := $(call archives,agent shim cli settings view rules user)
 

@@ -26,8 +26,9 @@ $(BUILD)/tests/bench/bench_simgrid: tests/bench/bench_simgrid.cpp tests/bench/si
 	@echo "  CXX     $<"
 	$(Q)$(CXX) -O2 -std=c++17 -Wall -Wextra -o $@ $< -lsimgrid
 
-$(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call objects,$(SRC_testlib)) $(ARCHIVES)
-	$(call link,$< $(call objects,$(SRC_testlib)) -Wl$(comma)--start-group $(ARCHIVES) \
+# A test links of tests/lib what it uses: the accuracy tests' own pages must stay few.
+$(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(BUILD)/libtest.a $(ARCHIVES)
+	$(call link,$< -Wl$(comma)--start-group $(BUILD)/libtest.a $(ARCHIVES) \
 		-Wl$(comma)--end-group -lcmocka $(LIBS_agent) -lcsv -lncursesw -ltinfo -lpthread)
 
 # --- fuzz targets: built a second time, with clang (tests/fuzz/run.sh) -------------
@@ -37,8 +38,8 @@ $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(OBJ_sim)
 FUZZ_protocol := $(patsubst tests/fuzz/protocol/%.c,$(BUILD)/fuzz/%,\
                  $(wildcard tests/fuzz/protocol/*.c))
 $(FUZZ_protocol): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/protocol/%.o \
-		$(BUILD)/obj/tests/lib/whole.o $(ARCHIVES)
-	$(call link,$(filter %.o,$^) -Wl$(comma)--start-group $(ARCHIVES) -Wl$(comma)--end-group \
+		$(BUILD)/libtest.a $(ARCHIVES)
+	$(call link,$< -Wl$(comma)--start-group $(BUILD)/libtest.a $(ARCHIVES) -Wl$(comma)--end-group \
 		-fsanitize=fuzzer $(LIBS_agent) -lcsv -lncursesw -ltinfo)
 
 .PHONY: check
