@@ -636,15 +636,14 @@ static int begin(struct agent *a, struct iocom_err *err)
 	return 0;
 }
 
-static void say_where(const struct agent *a)
+static void say_where(struct agent *a)
 {
 	if (a->peers.seal)
-		log_write((struct logger *)&a->log, LOG_L_INFO,
-			  "node %s, listening at %s ports %u to %u%s", a->set->name, a->set->listen,
-			  a->set->port, a->set->port + 2, a->peers.tls ? ", with TLS" : "");
+		log_write(&a->log, LOG_L_INFO, "node %s, listening at %s ports %u to %u%s",
+			  a->set->name, a->set->listen, a->set->port, a->set->port + 2,
+			  a->peers.tls ? ", with TLS" : "");
 	else
-		log_write((struct logger *)&a->log, LOG_L_INFO, "node %s, this machine only",
-			  a->set->name);
+		log_write(&a->log, LOG_L_INFO, "node %s, this machine only", a->set->name);
 }
 
 int agent_start(struct agent **out, struct settings *set, struct iocom_err *err)

@@ -15,7 +15,6 @@
 #include "agent/base/accounts.h"
 #include "agent/guest/guest_own.h"
 #include "user/clock.h"
-#include "agent/guest/guest_own.h"
 #include "agent/guest/paths.h"
 #include "agent/guest/replays.h"
 #include "agent/guest/signals.h"
@@ -23,7 +22,6 @@
 #include "user/pack.h"
 #include "agent/shim/lease.h"
 #include "agent/guest/start_message.h"
-#include "agent/guest/guest_own.h"
 
 #define SETTLE_NS      (20 * CLOCK_NS_PER_MS)
 #define AGAIN_NS       CLOCK_NS_PER_S /* when ends that the journal did not take are written again */

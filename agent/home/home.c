@@ -48,7 +48,7 @@ static void learn(struct home *home, uid_t uid, const char *class_name, const st
 		base_journal_failed(home->base, &err);
 }
 
-int home_ended(struct home *home, const char *from, const struct job_report *r)
+static int home_ended(struct home *home, const char *from, const struct job_report *r)
 {
 	struct journal_job row = {
 		.job = r->job,

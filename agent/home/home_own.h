@@ -33,12 +33,6 @@ void home_tell_decided(const struct home *home, const struct home_decision *deci
 void home_tell_finished(const struct home *home, const char *from, const struct job_report *report);
 void home_tell_ended(const struct home *home, const char *job);
 
-/*
- * Records the end of the job in REPORT at NODE.  Returns 0; -EACCES: the job is not placed there;
- * the journal's errors.
- */
-int home_ended(struct home *home, const char *node, const struct job_report *report);
-
 /* Ends decisions under way with -ECANCELED (place.c). */
 void place_stop(struct home *home);
 

@@ -89,13 +89,6 @@ void pulse_own_vector(void *arg, struct iocom_vector *v)
 	v->time_ns = loop_real_ns(p->base->loop);
 }
 
-uint64_t pulse_sequence(void *arg)
-{
-	const struct pulse *p = arg;
-
-	return p->sequence;
-}
-
 static void pulse_publish(struct pulse *p)
 {
 	uint64_t now = loop_boot_ns(p->base->loop);

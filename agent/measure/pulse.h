@@ -96,7 +96,6 @@ int pulse_start(struct pulse *pulse, struct iocom_err *err);
 void pulse_sample(void *pulse);
 /* This node's vector as of now, with fresh memory and all leases; it is not published. */
 void pulse_own_vector(void *pulse, struct iocom_vector *v);
-uint64_t pulse_sequence(void *pulse);
 /*
  * The load may have changed: publishes a significant change at once, at most every PULSE_NOTICE_MS.
  */
