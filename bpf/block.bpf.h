@@ -197,14 +197,11 @@ static __always_inline int on_bio_queue(struct bio *bio)
 
 	if (!bytes || !carries_data(opf & REQ_OP_MASK))
 		return 0;
-	/*
-	 * Load all pointers before the branches: newer verifiers search BTF at each step of each
-	 * branch.
-	 */
+	bio = to_read(bio, CAST_BIO);
 	bdev = bio->bi_bdev;
 	gendisk = bdev->bd_disk;
 	task = bpf_get_current_task_btf();
-	nested = task->bio_list;
+	nested = ((struct task_struct *)to_read(task, CAST_TASK))->bio_list;
 	device = disk_device(gendisk);
 	place = disk_place(gendisk, device, true);
 	if (place & PLACE_IGNORED) {
@@ -230,7 +227,14 @@ static __always_inline int on_bio_queue(struct bio *bio)
 SEC("tp_btf/block_bio_queue")
 int BPF_PROG(bio_queue, struct bio *bio)
 {
-	KEEP_CPU(on_bio_queue(bio));
+	KEEP_CPU(INSIDE_BIO, on_bio_queue(bio));
+	return 0;
+}
+
+SEC("tp_btf/block_bio_queue")
+int BPF_PROG(bio_queue_again, struct bio *bio)
+{
+	IF_SKIPPED(INSIDE_BIO, on_bio_queue(bio));
 	return 0;
 }
 
@@ -242,9 +246,12 @@ int BPF_PROG(bio_queue, struct bio *bio)
 SEC("tp_btf/block_bio_remap")
 int BPF_PROG(bio_remap, struct bio *bio, dev_t from, sector_t sector)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct block_device *bdev = bio->bi_bdev;
+	struct task_struct *task = to_read(bpf_get_current_task_btf(), CAST_TASK);
+	struct block_device *bdev;
 	struct gendisk *disk;
+
+	bio = to_read(bio, CAST_BIO);
+	bdev = bio->bi_bdev;
 
 	if (bdev->bd_dev == from || !task->bio_list || is_clone(bio) ||
 	    !carries_data(bio->bi_opf & REQ_OP_MASK))
@@ -258,7 +265,7 @@ SEC("tp_btf/block_rq_complete")
 int BPF_PROG(rq_complete, struct request *rq, int error, u32 bytes)
 {
 	u32 op = rq->cmd_flags & REQ_OP_MASK, place;
-	struct gendisk *gendisk = request_disk(rq);
+	struct gendisk *gendisk = request_disk(to_read(rq, CAST_REQUEST));
 	struct disk_value *disk;
 	struct disk_mark *mark;
 	u64 now, start, service, units;
@@ -302,6 +309,7 @@ int BPF_PROG(rq_complete, struct request *rq, int error, u32 bytes)
 
 static __always_inline int on_dirty_folio(struct folio *folio, struct address_space *mapping)
 {
+	mapping = to_read(mapping, CAST_MAPPING);
 	return ledger_dirty(mapping ? mapping->host : 0, (u64)mapping, folio_index(folio),
 			    folio_bytes(folio));
 }
@@ -309,7 +317,14 @@ static __always_inline int on_dirty_folio(struct folio *folio, struct address_sp
 SEC("tp_btf/writeback_dirty_folio")
 int BPF_PROG(dirty_folio, struct folio *folio, struct address_space *mapping)
 {
-	KEEP_CPU(on_dirty_folio(folio, mapping));
+	KEEP_CPU(INSIDE_DIRTY, on_dirty_folio(folio, mapping));
+	return 0;
+}
+
+SEC("tp_btf/writeback_dirty_folio")
+int BPF_PROG(dirty_folio_again, struct folio *folio, struct address_space *mapping)
+{
+	IF_SKIPPED(INSIDE_DIRTY, on_dirty_folio(folio, mapping));
 	return 0;
 }
 
@@ -326,6 +341,7 @@ int BPF_PROG(inode_written, struct inode *inode)
 {
 	struct ledger_key key;
 
+	inode = to_read(inode, CAST_INODE);
 	if (!all_written(inode))
 		return 0;
 	ledger_key_of(inode, &key);

@@ -108,7 +108,7 @@ static __always_inline bool carried_find(struct bio *bio, struct writer *owner)
 
 static __always_inline int on_page_added(struct folio *folio)
 {
-	struct address_space *mapping = folio->page.mapping;
+	struct address_space *mapping = ((struct folio *)to_read(folio, CAST_FOLIO))->page.mapping;
 	struct inode *inode = mapping ? mapping->host : 0;
 	u64 key = (u64)folio;
 	struct writer owner = {};
@@ -123,7 +123,14 @@ static __always_inline int on_page_added(struct folio *folio)
 SEC("tp_btf/mm_filemap_add_to_page_cache")
 int BPF_PROG(page_added, struct folio *folio)
 {
-	KEEP_CPU(on_page_added(folio));
+	KEEP_CPU(INSIDE_PAGE, on_page_added(folio));
+	return 0;
+}
+
+SEC("tp_btf/mm_filemap_add_to_page_cache")
+int BPF_PROG(page_added_again, struct folio *folio)
+{
+	IF_SKIPPED(INSIDE_PAGE, on_page_added(folio));
 	return 0;
 }
 

@@ -104,6 +104,22 @@ struct pt_regs___arm64 {
 
 #pragma clang attribute pop
 
+/* Since 6.2. The verifier turns it into no call at all, unlike a helper. */
+extern void *bpf_rdonly_cast(const void *object, __u32 type) __ksym __weak;
+
+const volatile __u32 cfg_types[CASTS] = {}; /* the kernel's numbers of these types; 0: not known */
+
+/*
+ * Returns OBJECT for reads alone. At each step from a trusted pointer to a next one newer verifiers
+ * search all of BTF (about 1 ms, when the programs are loaded).
+ */
+static __always_inline void *to_read(void *object, enum cast_type type)
+{
+	if (bpf_rdonly_cast && cfg_types[type])
+		return bpf_rdonly_cast(object, cfg_types[type]);
+	return object;
+}
+
 enum pageflags___x { PG_writeback___x = 1, PG_uptodate___x, PG_head___x, PG_swapcache___x };
 enum req_op___x { REQ_OP_ZONE_APPEND___x = 7 };
 enum req_opf___x { REQ_OP_ZONE_APPEND___y = 13 };

@@ -3,6 +3,7 @@
  * The kernel side of the monitor: tracepoints through BTF only.
  *
  *   state.bpf.h   maps, knobs, folding        block.bpf.h    block I/O
+ *   talks.bpf.h   threads that use TCP      streams.bpf.h  TCP connections
  *   faults.bpf.h  page faults                 pages.bpf.h    a bio's first page
  *   ledger.bpf.h  who dirtied which file      carried.bpf.h  whose bio a kernel thread sends
  *   tasks.bpf.h   sweep, exit, cgroup moves   taskio.bpf.h   what the kernel accounts to tasks

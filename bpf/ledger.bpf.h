@@ -84,8 +84,10 @@ static __always_inline void writer_of(struct task_struct *task, u64 mapping, boo
 		writer->class = WRITER_IMPLICIT;
 }
 
-static __always_inline bool same_writer(const struct writer *a, const struct writer *b)
+__noinline int same_writer(const struct writer *a, const struct writer *b)
 {
+	if (!a || !b)
+		return 0;
 	return a->process.start == b->process.start && a->process.tgid == b->process.tgid &&
 	       a->class == b->class && a->cgid == b->cgid;
 }
@@ -103,20 +105,26 @@ static __always_inline void writer_extend(struct writer *w, const struct writer 
  * Another writer dirties a page in the middle of W's dense range. So the page was clean: W's
  * pages from there on were truncated or written.
  */
-static __always_inline void writer_clip(struct writer *w, u64 index)
+__noinline int writer_clip(struct writer *w, u64 index)
 {
+	if (!w)
+		return 0;
 	if (index < w->from || index >= w->to ||
 	    w->dirty_bytes < (s64)((w->to - w->from) * PAGE_BYTES))
-		return;
+		return 0;
 	w->to = index;
 	w->dirty_bytes = (s64)((index - w->from) * PAGE_BYTES);
+	return 0;
 }
 
-static __always_inline void ledger_account(struct ledger_value *entry, const struct writer *writer)
+/* Not static: the verifier then checks it once, not for each path to it. */
+__noinline int ledger_account(struct ledger_value *entry, const struct writer *writer)
 {
 	u32 i, mine = LEDGER_WRITERS, unused = LEDGER_WRITERS;
 	struct writer *w;
 
+	if (!entry || !writer)
+		return 0;
 	entry->touched_s = now_s;
 #pragma unroll
 	for (i = 0; i < LEDGER_WRITERS; i++) {
@@ -149,6 +157,7 @@ static __always_inline void ledger_account(struct ledger_value *entry, const str
 		writer_extend(&entry->writers[LEDGER_WRITERS - 1], writer);
 		count_drop(DROP_COWRITERS);
 	}
+	return 0;
 }
 
 /* Returns true if no page is dirty and no bio of the file is held back. */
@@ -299,11 +308,20 @@ struct charge {
 	u64 from;
 };
 
-/* Returns how many of the pages [FROM, TO) W dirtied, estimated from its range, times 256. */
-static __always_inline u64 writer_weight(const struct writer *w, u64 from, u64 to)
+/*
+ * Returns how many of the pages [FROM, TO) W dirtied, estimated from its range, times 256. This
+ * function and the next are not static: the verifier then checks each once, not for each path
+ * through all writers.
+ */
+__noinline u64 writer_weight(const struct writer *w, u64 from, u64 to)
 {
-	u64 span = w->to - w->from, low = w->from, high = w->to;
+	u64 span, low, high;
 
+	if (!w)
+		return 0;
+	span = w->to - w->from;
+	low = w->from;
+	high = w->to;
 	if (w->dirty_bytes <= 0 || !span)
 		return 0;
 	if (low < from)
@@ -315,12 +333,21 @@ static __always_inline u64 writer_weight(const struct writer *w, u64 from, u64 t
 	return (high - low) * ((u64)w->dirty_bytes * 256 / (span * PAGE_BYTES));
 }
 
-static __always_inline void writer_written(struct writer *w, u64 from, u64 to, u64 bytes)
+/* Returns W's weight if no writer dirtied any of a bio's pages. */
+__noinline u64 writer_pages(const struct writer *w)
 {
+	return w && w->dirty_bytes > 0 ? (u64)w->dirty_bytes / PAGE_BYTES : 0;
+}
+
+__noinline int writer_written(struct writer *w, u64 from, u64 to, u64 bytes)
+{
+	if (!w)
+		return 0;
 	__sync_fetch_and_add(&w->dirty_bytes, -(s64)bytes);
 	/* Writeback goes from front to back, so the rest of the range remains. */
 	if (from <= w->from && to > w->from)
 		w->from = to < w->to ? to : w->to;
+	return 0;
 }
 
 /* Charges the writers for a bio of a file's pages. Returns false if none is known. */
@@ -345,11 +372,8 @@ __noinline int ledger_charge(struct charge *charge, struct disk_value *disk)
 		total += weight[i] = writer_weight(&entry->writers[i], charge->from, to);
 	if (!total)
 #pragma unroll
-		for (u32 i = 0; i < LEDGER_WRITERS; i++) {
-			s64 dirty = entry->writers[i].dirty_bytes;
-
-			total += weight[i] = dirty > 0 ? (u64)dirty / PAGE_BYTES : 0;
-		}
+		for (u32 i = 0; i < LEDGER_WRITERS; i++)
+			total += weight[i] = writer_pages(&entry->writers[i]);
 #pragma unroll
 	for (u32 i = 0; i < LEDGER_WRITERS; i++)
 		if (weight[i] > weight[best & (LEDGER_WRITERS - 1)])

@@ -2,7 +2,8 @@
 /*
  * TCP. Sent: the result of each send, where every path (send, write, sendfile, io_uring) ends.
  * Received: how far the reader's position in the stream moved since the last event, which is
- * exact for peeks, waits and splices. Socket storage holds the last position. It is set when the
+ * exact for peeks, waits and splices. Socket storage holds the last position,
+ * or a slot of `streams` (streams.bpf.h). It is set when the
  * connection is established; for older sockets, when counting begins.
  *
  * An MPTCP socket has no such position: its receive results count, without peeks.
@@ -18,6 +19,7 @@
 #define IPPROTO_TCP	6
 #define IPPROTO_MPTCP	262
 #define TCP_ESTABLISHED 1
+#define TCP_CLOSE	7
 #define IFF_LOOPBACK	8
 #define SOCK_DONE	(1 << 1) /* in skc_flags: the peer has closed its end */
 #define MSG_PEEK	2
@@ -33,6 +35,8 @@ struct socket_state {
 	u32 position;
 	u32 flags;
 	u64 remote; /* generation of the slot << 32 | slot */
+	u32 tried;  /* `moves` + 1 when it last asked for a slot in `streams` */
+	u32 pad;
 };
 
 struct {
@@ -66,20 +70,25 @@ static __always_inline bool is_local6(struct sock *sk)
 	return to[0] == from[0] && to[1] == from[1] && to[2] == from[2] && to[3] == from[3];
 }
 
+/* Returns true if the two addresses alone show that the peer is on this host. */
+static __always_inline bool is_local(struct sock *sk)
+{
+	__be32 to = sk->__sk_common.skc_daddr;
+
+	if (sk->__sk_common.skc_family == AF_INET6)
+		return is_local6(sk);
+	return (to & 0xff) == 127 || to == sk->__sk_common.skc_rcv_saddr;
+}
+
 /* Returns SOCKET_ROUTED if we can tell where the peer is, with SOCKET_LOCAL if it is on this host
  * and in this network namespace. */
 static __always_inline u32 locality(struct sock *sk)
 {
-	__be32 to = sk->__sk_common.skc_daddr;
 	struct dst_entry *route;
 	struct sock *flow = sk;
 
-	if (sk->__sk_common.skc_family == AF_INET6) {
-		if (is_local6(sk))
-			return SOCKET_ROUTED | SOCKET_LOCAL;
-	} else if ((to & 0xff) == 127 || to == sk->__sk_common.skc_rcv_saddr) {
+	if (is_local(sk))
 		return SOCKET_ROUTED | SOCKET_LOCAL;
-	}
 	/* Between two addresses of this host the route uses the loopback device. */
 	if (sk->sk_protocol == IPPROTO_MPTCP && bpf_core_type_exists(struct mptcp_sock))
 		flow = BPF_CORE_READ((struct mptcp_sock *)sk, first);
@@ -118,72 +127,94 @@ static __always_inline struct socket_state *socket_of(struct sock *sk)
 	return socket_meet(sk);
 }
 
-/* Returns the state to count in; NULL: this task is not counted. */
-static __always_inline struct thread_state *talker(void)
+#include "streams.bpf.h"
+
+/* Returns where to count; NULL: this task is not counted. */
+static __always_inline struct talk *talker(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	struct talk_slot *slot = talk_slot_of(task->pid);
 
+	if (slot && slot->pid == (u32)task->pid && slot->start == task->start_boottime &&
+	    slot->talk.looked == moves + 1)
+		return &slot->talk;
 	if ((task->flags & PF_KTHREAD) || !current_in_scope())
 		return 0;
-	return thread_current(task);
+	return talk_current(task);
+}
+
+/* Sent data for which the addresses tell all, so that it needs no socket storage. */
+static __always_inline void count_local(struct sock *sk, u64 bytes)
+{
+	struct talk *talk;
+
+	if (BPF_CORE_READ_BITFIELD(sk, sk_kern_sock))
+		return;
+	talk = talker();
+	if (talk)
+		talk->local_bytes += bytes;
 }
 
 static __always_inline void count_sent(struct sock *sk, u64 bytes)
 {
 	struct socket_state *socket;
-	struct thread_state *state;
+	struct talk *talk;
 	struct remote_slot *slot;
 
 	if (!is_tcp(sk))
 		return;
-	state = talker();
-	if (!state)
+	if (is_local(sk)) {
+		count_local(sk, bytes);
+		return;
+	}
+	talk = talker();
+	if (!talk)
 		return;
 	socket = socket_of(sk);
 	if (socket && (socket->flags & SOCKET_KERNEL))
 		return;
 	if (socket && (socket->flags & SOCKET_LOCAL)) {
-		state->counters.local_bytes += bytes;
+		talk->local_bytes += bytes;
 		return;
 	}
-	state->counters.sent_bytes += bytes;
-	state->counters.sent_messages++;
-	slot = socket ? remote_of(sk, socket, state->cgid) : 0;
+	talk->sent_bytes += bytes;
+	talk->sent_messages++;
+	slot = socket ? remote_of(sk, socket, talk->cgid) : 0;
 	if (slot) {
 		__sync_fetch_and_add(&slot->sent_bytes, bytes);
 		__sync_fetch_and_add(&slot->sent_messages, 1);
 	}
 }
 
-/* Counts bytes, and notes in the thread's state which slot a message would count for. */
+/* Counts bytes, and notes in TALK which slot a message would count for. */
 static __always_inline void count_received(struct sock *sk, struct socket_state *socket,
-					   struct thread_state *state, u64 bytes)
+					   struct talk *talk, u64 bytes)
 {
 	struct remote_slot *slot;
 
 	if (socket->flags & (SOCKET_LOCAL | SOCKET_KERNEL)) {
 		if (socket->flags & SOCKET_LOCAL)
-			state->counters.local_bytes += bytes;
-		state->arrived = 0;
+			talk->local_bytes += bytes;
+		talk->arrived = 0;
 		return;
 	}
-	state->counters.received_bytes += bytes;
-	slot = remote_of(sk, socket, state->cgid);
+	talk->received_bytes += bytes;
+	slot = remote_of(sk, socket, talk->cgid);
 	if (slot)
 		__sync_fetch_and_add(&slot->received_bytes, bytes);
-	state->arrived = slot ? (u32)socket->remote + 1 : ARRIVED_NOWHERE;
+	talk->arrived = slot ? (u32)socket->remote + 1 : ARRIVED_NOWHERE;
 }
 
 /* Counts a successful receive call. Call it after its bytes were counted. */
-static __always_inline void count_message(struct thread_state *state)
+static __always_inline void count_message(struct talk *talk)
 {
-	u32 index = state->arrived - 1;
+	u32 index = talk->arrived - 1;
 	struct remote_slot *slot;
 
-	if (!state->arrived)
+	if (!talk->arrived)
 		return;
-	state->arrived = 0;
-	state->counters.received_messages++;
+	talk->arrived = 0;
+	talk->received_messages++;
 	slot = bpf_map_lookup_elem(&remotes, &index);
 	if (slot)
 		__sync_fetch_and_add(&slot->received_messages, 1);
@@ -192,19 +223,22 @@ static __always_inline void count_message(struct thread_state *state)
 static __always_inline void received(struct sock *sk, u64 bytes, int flags)
 {
 	struct socket_state *socket;
-	struct thread_state *state;
+	struct talk *talk;
 
 	if ((flags & (MSG_PEEK | MSG_ERRQUEUE)) || !is_tcp(sk))
 		return;
-	state = talker();
-	if (!state)
+	/* rcv_space counted all of it: messages inside the host are not counted. */
+	if (sk->sk_protocol == IPPROTO_TCP && is_local(sk))
+		return;
+	talk = talker();
+	if (!talk)
 		return;
 	if (sk->sk_protocol == IPPROTO_MPTCP) {
 		socket = socket_of(sk);
 		if (socket)
-			count_received(sk, socket, state, bytes);
+			count_received(sk, socket, talk, bytes);
 	}
-	count_message(state);
+	count_message(talk);
 }
 
 static __always_inline int on_send_length(struct sock *sk, int result)
@@ -217,7 +251,14 @@ static __always_inline int on_send_length(struct sock *sk, int result)
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(send_length, struct sock *sk, int result)
 {
-	KEEP_CPU(on_send_length(sk, result));
+	KEEP_CPU(INSIDE_SEND, on_send_length(sk, result));
+	return 0;
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(send_length_again, struct sock *sk, int result)
+{
+	IF_SKIPPED(INSIDE_SEND, on_send_length(sk, result));
 	return 0;
 }
 
@@ -232,20 +273,22 @@ static __always_inline int on_recv_length(struct sock *sk, int result, int flags
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(recv_length, struct sock *sk, int result, int flags)
 {
-	KEEP_CPU(on_recv_length(sk, result, flags));
+	KEEP_CPU(INSIDE_RECEIVE, on_recv_length(sk, result, flags));
 	return 0;
 }
 
-/* Since 6.2. The verifier turns it into no call at all, unlike a helper. */
-extern void *bpf_rdonly_cast(const void *object, __u32 type) __ksym __weak;
-
-const volatile __u32 cfg_tcp_sock = 0; /* the kernel's number of that type; 0: not known */
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(recv_length_again, struct sock *sk, int result, int flags)
+{
+	IF_SKIPPED(INSIDE_RECEIVE, on_recv_length(sk, result, flags));
+	return 0;
+}
 
 /* Returns the tcp_sock of a socket in TCP's own receive path. */
 static __always_inline struct tcp_sock *tcp_of(struct sock *sk)
 {
-	if (bpf_rdonly_cast && cfg_tcp_sock)
-		return bpf_rdonly_cast(sk, cfg_tcp_sock);
+	if (bpf_rdonly_cast && cfg_types[CAST_TCP_SOCK])
+		return bpf_rdonly_cast(sk, cfg_types[CAST_TCP_SOCK]);
 	return bpf_skc_to_tcp_sock(sk);
 }
 
@@ -253,12 +296,12 @@ static __always_inline int on_rcv_space(struct sock *sk)
 {
 	struct tcp_sock *tcp = tcp_of(sk);
 	struct socket_state *socket;
-	struct thread_state *state;
+	struct talk *talk;
 	u32 position, moved;
 
 	if (!tcp)
 		return 0;
-	socket = socket_of(sk);
+	socket = stream_of(sk);
 	if (!socket)
 		return 0;
 	position = tcp->copied_seq;
@@ -269,24 +312,50 @@ static __always_inline int on_rcv_space(struct sock *sk)
 	/* A splice steps over the end of the stream, which is not a byte. */
 	if (position == tcp->rcv_nxt && (sk->__sk_common.skc_flags & SOCK_DONE))
 		moved--;
-	state = talker();
-	if (state)
-		count_received(sk, socket, state, moved);
+	talk = talker();
+	if (talk)
+		count_received(sk, socket, talk, moved);
 	return 0;
 }
 
 SEC("tp_btf/tcp_rcv_space_adjust")
 int BPF_PROG(rcv_space, struct sock *sk)
 {
-	KEEP_CPU(on_rcv_space(sk));
+	KEEP_CPU(INSIDE_SPACE, on_rcv_space(sk));
+	return 0;
+}
+
+SEC("tp_btf/tcp_rcv_space_adjust")
+int BPF_PROG(rcv_space_again, struct sock *sk)
+{
+	IF_SKIPPED(INSIDE_SPACE, on_rcv_space(sk));
+	return 0;
+}
+
+static __always_inline int on_sock_state(struct sock *sk, int to)
+{
+	if (sk->sk_protocol != IPPROTO_TCP || (to != TCP_CLOSE && to != TCP_ESTABLISHED))
+		return 0;
+	stream_leave(sk);
+	if (to == TCP_CLOSE)
+		return 0;
+	/* The socket may have had another connection before (connect with AF_UNSPEC). */
+	bpf_sk_storage_delete(&sockets, sk);
+	socket_meet(sk);
 	return 0;
 }
 
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(sock_state, struct sock *sk, int from, int to)
 {
-	if (to == TCP_ESTABLISHED && sk->sk_protocol == IPPROTO_TCP)
-		socket_meet(sk);
+	KEEP_CPU(INSIDE_STATE, on_sock_state(sk, to));
+	return 0;
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(sock_state_again, struct sock *sk, int from, int to)
+{
+	IF_SKIPPED(INSIDE_STATE, on_sock_state(sk, to));
 	return 0;
 }
 

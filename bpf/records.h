@@ -136,6 +136,9 @@ struct ledger_value {
 	__u32 last;	 /* index of the writer that dirtied last */
 };
 
+#define TALKS	4096  /* slots of threads that talk by TCP (bpf/talks.bpf.h) */
+#define STREAMS 16384 /* slots of TCP connections (bpf/streams.bpf.h) */
+
 /* A job and a remote address of its TCP traffic. Family 0: all addresses without a slot. */
 struct remote_key {
 	__u64 cgid;
@@ -212,6 +215,18 @@ enum ablate {
 	ABLATE_FAULTS = 2,
 	ABLATE_FOLD = 4,
 	ABLATE_CARRIED = 8,
+};
+
+/* Kernel types whose numbers user space tells the programs. */
+enum cast_type {
+	CAST_TCP_SOCK,
+	CAST_TASK,
+	CAST_BIO,
+	CAST_REQUEST,
+	CAST_INODE,
+	CAST_MAPPING,
+	CAST_FOLIO,
+	CASTS,
 };
 
 /* What the sweep does. */

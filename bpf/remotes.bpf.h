@@ -41,9 +41,10 @@ struct {
 /* Takes the peer's address in network order; an IPv4 address mapped into IPv6 becomes IPv4. */
 static __always_inline void remote_address(struct sock *sk, struct remote_key *key)
 {
-	const __be32 *to = sk->__sk_common.skc_v6_daddr.in6_u.u6_addr32;
+	__be32 to[4];
 
-	key->family = sk->__sk_common.skc_family;
+	BPF_CORE_READ_INTO(&to, sk, __sk_common.skc_v6_daddr.in6_u.u6_addr32);
+	key->family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	if (key->family == AF_INET6 && (to[0] || to[1] || to[2] != __builtin_bswap32(0xffff))) {
 		key->address[0] = to[0];
 		key->address[1] = to[1];
@@ -51,7 +52,8 @@ static __always_inline void remote_address(struct sock *sk, struct remote_key *k
 		key->address[3] = to[3];
 		return;
 	}
-	key->address[0] = key->family == AF_INET6 ? to[3] : sk->__sk_common.skc_daddr;
+	key->address[0] =
+		key->family == AF_INET6 ? to[3] : BPF_CORE_READ(sk, __sk_common.skc_daddr);
 	key->family = AF_INET;
 }
 
@@ -85,15 +87,19 @@ static __noinline u32 remote_enter(struct remote_key *key, bool other)
 	return found ? *found + 1 : 0;
 }
 
-/* Looks the slot up and stores it in the socket's state. */
-static __noinline struct remote_slot *remote_find(struct sock *sk, struct socket_state *socket,
-						  u64 cgid)
+/*
+ * Looks the slot up and stores it in the socket's state; SK is the socket's address. Returns 0 if
+ * there is none. Not static: the verifier then checks it once, not for each path to it.
+ */
+__noinline int remote_find(u64 sk, struct socket_state *socket, u64 cgid)
 {
 	struct remote_key key = {.cgid = cgid};
 	struct remote_slot *slot;
 	u32 index;
 
-	remote_address(sk, &key);
+	if (!socket)
+		return 0;
+	remote_address((struct sock *)sk, &key);
 	index = remote_enter(&key, false);
 	if (!index) {
 		count_drop(DROP_REMOTES);
@@ -107,21 +113,27 @@ static __noinline struct remote_slot *remote_find(struct sock *sk, struct socket
 	}
 	index--;
 	slot = bpf_map_lookup_elem(&remotes, &index);
-	if (slot)
-		socket->remote = (u64)slot->generation << 32 | index;
-	return slot;
+	if (!slot)
+		return 0;
+	socket->remote = (u64)slot->generation << 32 | index;
+	return 1;
 }
 
 static __always_inline struct remote_slot *remote_of(struct sock *sk, struct socket_state *socket,
 						     u64 cgid)
 {
-	u64 remote = socket->remote;
+	u64 remote = socket->remote, address = 0;
 	u32 index = (u32)remote;
 	struct remote_slot *slot = bpf_map_lookup_elem(&remotes, &index);
 
 	if (slot && slot->cgid == cgid && slot->generation == remote >> 32)
 		return slot;
-	return remote_find(sk, socket, cgid);
+	/* Reads the address back as a number, because the verifier sees SK as a pointer. */
+	bpf_probe_read_kernel(&address, sizeof(address), &sk);
+	if (!remote_find(address, socket, cgid))
+		return 0;
+	index = (u32)socket->remote;
+	return bpf_map_lookup_elem(&remotes, &index);
 }
 
 #endif

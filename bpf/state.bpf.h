@@ -4,6 +4,7 @@
  *
  *   task storage (`threads`)   counters of a live thread since its last fold;
  *                              only the thread itself writes: no atomics
+ *   `talks`                    the same for TCP, found faster (talks.bpf.h)
  *   fold                       thread -> `jobs` (its cgroup) and `late` (its process),
  *                              when it exits, is freed, or is found in another cgroup
  *   `jobs`, `late`             two of each: the programs fill the pair of the current
@@ -21,6 +22,19 @@
 #define PF_KTHREAD	  0x00200000
 #define PF_LOCAL_THROTTLE 0x00100000
 
+/* What a thread did by TCP since its last fold. */
+struct talk {
+	u64 cgid;    /* its cgroup at the last look */
+	u32 looked;  /* `moves` + 1 at that look */
+	u32 arrived; /* slot, plus 1, of the remote that sent the running receive call's bytes */
+	u64 sent_bytes;
+	u64 received_bytes;
+	u64 sent_messages;
+	u64 received_messages;
+	u64 local_bytes;
+};
+#define ARRIVED_NOWHERE 0xffffffff /* the bytes came from another host, but have no slot */
+
 struct thread_state {
 	struct counters counters;
 	struct process_key process;
@@ -35,12 +49,12 @@ struct thread_state {
 	u64 fault_frame, fault_digest;
 	/* The file that a page fault in this system call last waited for. */
 	u64 fault_mapping, fault_call;
-	/* The slot, plus 1, of the remote that sent the bytes of the running receive call. */
-	u32 arrived;
-	u32 end_told; /* for a leader: user space knows that its process has ended */
-	u32 looked;   /* `moves` + 1 at the last look at the cgroup */
+	struct talk talk; /* used while the thread has no slot in `talks` */
+	u32 talk_slot;	  /* its index plus 1; 0: none */
+	u32 talk_pid;	  /* the thread's number when it took the slot */
+	u32 end_told;	  /* for a leader: user space knows that its process has ended */
+	u32 looked;	  /* `moves` + 1 at the last look at the cgroup */
 };
-#define ARRIVED_NOWHERE 0xffffffff /* the bytes came from another host, but have no slot */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -72,20 +86,69 @@ const volatile __u32 cfg_ablate = 0;	  /* enum ablate, only for tests */
 FOLD_MAP(job_disks, struct job_disk_key, struct job_disk_value, JOB_DISKS);
 
 /*
- * Newer kernels may preempt tracepoint programs, and then skip the event of another task on that
- * CPU. So a program forbids preemption, except in its first and last steps, where user space
- * asks for it (hooks_preemptible).
+ * Newer kernels may preempt tracepoint programs, and skip a program for all other events of that
+ * CPU until the preempted task has left it. A program that forbids preemption keeps its steps
+ * together, but whoever wanted the CPU meanwhile gets it as soon as the program allows it, and
+ * then the task is still inside. So where user space asks for it (hooks_preemptible), a program
+ * says that it is inside, and a second one at the same tracepoint, its understudy, takes the events
+ * that were skipped: it finds somebody inside. What comes in a program's very first and last steps
+ * is lost all the same: events that the kernel skipped, less `stood_in`, are the drop `recursion`.
  */
 const volatile bool cfg_keep_cpu = false;
 extern void bpf_preempt_disable(void) __ksym __weak;
 extern void bpf_preempt_enable(void) __ksym __weak;
-#define KEEP_CPU(call)                                                                             \
+
+#define BUSY_CPUS 256
+enum understudied {
+	INSIDE_BIO,
+	INSIDE_DIRTY,
+	INSIDE_PAGE,
+	INSIDE_EXIT,
+	INSIDE_FREE,
+	INSIDE_SEND,
+	INSIDE_RECEIVE,
+	INSIDE_SPACE,
+	INSIDE_STATE,
+};
+struct {
+	__u32 program[16]; /* a cache line a CPU */
+} inside[BUSY_CPUS];
+
+static __always_inline void say_inside(u32 cpu, enum understudied program, bool now)
+{
+	if (cpu < BUSY_CPUS)
+		inside[cpu].program[program] = now;
+}
+
+#define KEEP_CPU(name, call)                                                                       \
 	do {                                                                                       \
-		if (cfg_keep_cpu)                                                                  \
+		u32 on = 0;                                                                        \
+                                                                                                   \
+		if (cfg_keep_cpu) {                                                                \
+			on = bpf_get_smp_processor_id();                                           \
+			say_inside(on, name, true);                                                \
 			bpf_preempt_disable();                                                     \
+		}                                                                                  \
 		call;                                                                              \
-		if (cfg_keep_cpu)                                                                  \
+		if (cfg_keep_cpu) {                                                                \
 			bpf_preempt_enable();                                                      \
+			say_inside(on, name, false);                                               \
+		}                                                                                  \
+	} while (0)
+
+__u64 stood_in; /* events that understudies took */
+
+/* What an understudy does: CALL, if the program skipped this event. */
+#define IF_SKIPPED(name, call)                                                                     \
+	do {                                                                                       \
+		u32 on = bpf_get_smp_processor_id();                                               \
+                                                                                                   \
+		if (cfg_keep_cpu && on < BUSY_CPUS && inside[on].program[name]) {                  \
+			bpf_preempt_disable();                                                     \
+			__sync_fetch_and_add(&stood_in, 1);                                        \
+			call;                                                                      \
+			bpf_preempt_enable();                                                      \
+		}                                                                                  \
 	} while (0)
 
 /* Shared with user space through the mapped .bss. */
@@ -99,7 +162,6 @@ __u32 accounting;
 __u32 moves; /* moves of any task between cgroups */
 __u64 drops[DROPS];
 __u64 lost[COUNTERS]; /* a struct counters: what did not fit into a full `jobs` */
-#define BUSY_CPUS 256
 struct {
 	__u64 count;
 	__u64 pad[7];
@@ -248,7 +310,7 @@ static __always_inline void late_identify(struct late_value *value, struct task_
 }
 
 /* Returns the process's late value, a new one if necessary; NULL: no room. */
-static __always_inline struct late_value *late_get(const struct process_key *key)
+static __always_inline struct late_value *late_find(const struct process_key *key)
 {
 	void *map = epoch & 1 ? (void *)&late_odd : (void *)&late_even;
 	struct late_value *value = bpf_map_lookup_elem(map, key);
@@ -257,22 +319,49 @@ static __always_inline struct late_value *late_get(const struct process_key *key
 		bpf_map_update_elem(map, key, (const void *)&nothing_late, BPF_NOEXIST);
 		value = bpf_map_lookup_elem(map, key);
 	}
+	return value;
+}
+
+/* Does the same and counts a drop if there is no room. */
+static __always_inline struct late_value *late_get(const struct process_key *key)
+{
+	struct late_value *value = late_find(key);
+
 	if (!value)
 		count_drop(DROP_LATE);
 	return value;
 }
 
-/* ENDED is the leader if the process is over, else NULL. */
-static __always_inline void late_add(const struct process_key *key, struct counters *what,
-				     struct task_struct *ended)
+/*
+ * Moves a thread's complete counters to its job and process. Call it between fold_begin and
+ * fold_end. Not static: the verifier then checks it once, not for each path to it.
+ */
+__noinline int fold_counters(struct thread_state *state)
 {
-	struct late_value *value = late_get(key);
+	struct process_key process; /* before 6.2 a map key must not be memory of an argument */
+	struct late_value *late;
 
-	if (!value)
-		return;
-	counters_add(&value->counters, what);
-	if (ended)
-		late_identify(value, ended);
+	if (!state)
+		return 0;
+	process = state->process;
+	job_add(state->cgid, &state->counters);
+	late = late_get(&process);
+	if (late)
+		counters_add(&late->counters, &state->counters);
+	__builtin_memset(&state->counters, 0, sizeof(state->counters));
+	return 0;
+}
+
+/*
+ * Notes that a process is over; LEADER is its leader. The epoch may have changed since
+ * fold_counters, which counted the drop if there is no room.
+ */
+static __always_inline void late_end(const struct process_key *key, struct task_struct *leader)
+{
+	struct late_value *value = late_find(key);
+
+	if (value)
+		late_identify(value, leader);
 }
 
 /* Puts what the kernel accounted to TASK since the last fold into OUT. */
@@ -280,7 +369,7 @@ static __always_inline void unfolded_accounting(struct task_struct *task,
 						const struct thread_state *state,
 						struct counters *out)
 {
-	struct taskio now;
+	struct taskio now = {}; /* older verifiers need the initialisation */
 
 	taskio_read(task, &state->block, &now);
 	out->dirtied_bytes = now.dirtied - state->io_base.dirtied;
@@ -314,6 +403,8 @@ static __always_inline void set_bases(struct task_struct *task, struct thread_st
 	state->netfs_read_shown = state->netfs_write_shown = 0;
 }
 
+#include "talks.bpf.h"
+
 /*
  * Moves TASK's counters to its job and process. ENDED is the leader if the process ends with
  * this thread, else NULL.
@@ -326,12 +417,13 @@ static __noinline int fold_thread(struct task_struct *task, struct thread_state 
 	if (!task || !state)
 		return 0;
 	complete(task, state);
+	talk_take(state);
 	job_disk_flush(state);
 	cpu = fold_begin();
 	/* Do all this before fold_end, so that a sweep after the emptying counts nothing twice. */
-	job_add(state->cgid, &state->counters);
-	late_add(&state->process, &state->counters, ended);
-	__builtin_memset(&state->counters, 0, sizeof(state->counters));
+	fold_counters(state);
+	if (ended)
+		late_end(&state->process, ended);
 	set_bases(task, state);
 	fold_end(cpu);
 	return 0;
@@ -387,6 +479,47 @@ static __always_inline struct thread_state *thread_current(struct task_struct *t
 	if (state)
 		state->looked = now;
 	return state;
+}
+
+/*
+ * The rare part of talk_current: the thread looked at its cgroup anew, or has no slot yet. Its
+ * number changes if it executes a program while it is not the leader. Not static: verified once.
+ */
+__noinline int talk_renew(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *state = thread_find(task);
+	struct talk_slot *slot;
+
+	if (!state)
+		return 0;
+	if (state->talk_slot && state->talk_pid != (u32)task->pid)
+		talk_leave(state);
+	if (!state->talk_slot && !(task->flags & PF_EXITING))
+		talk_enter(task, state);
+	state->talk.cgid = state->cgid;
+	state->talk.looked = state->looked;
+	slot = talk_slot_at(state);
+	if (!slot)
+		return 0;
+	slot->start = task->start_boottime;
+	slot->talk.cgid = state->cgid;
+	slot->talk.looked = state->looked;
+	return 0;
+}
+
+/* Returns where TASK, the current task, counts what it does by TCP. */
+static __always_inline struct talk *talk_current(struct task_struct *task)
+{
+	struct thread_state *state = thread_current(task);
+	struct talk_slot *slot;
+
+	if (!state)
+		return 0;
+	if (state->talk.looked != state->looked)
+		talk_renew();
+	slot = talk_slot_at(state);
+	return slot ? &slot->talk : &state->talk;
 }
 
 static __always_inline bool current_in_scope(void)

@@ -85,17 +85,22 @@ static __always_inline u32 taskio_kinds(struct task_struct *reader)
 	return kinds;
 }
 
-static __always_inline void taskio_of(const struct taskio_raw *raw,
-				      const struct taskio_block *block, struct taskio *out)
+/* Not static: the verifier then checks it once, not for each path to it. */
+__noinline int taskio_of(const struct taskio_raw *raw, const struct taskio_block *block,
+			 struct taskio *out)
 {
-	struct task_delay_info *delays = (struct task_delay_info *)raw->delays;
+	struct task_delay_info *delays;
 
+	if (!raw || !block || !out)
+		return 0;
+	delays = (struct task_delay_info *)raw->delays;
 	out->run_wait = raw->run_wait;
 	out->io_wait = delays ? BPF_CORE_READ(delays, blkio_delay) : 0;
 	out->dirtied = raw->write_bytes;
 	out->cancelled = raw->cancelled;
 	out->netfs_read = above(raw->read_bytes, block->read_bytes);
 	out->netfs_write = above(out->dirtied, block->write_bytes);
+	return 0;
 }
 
 static __always_inline void taskio_read(struct task_struct *task, const struct taskio_block *block,
@@ -111,17 +116,29 @@ static __always_inline void taskio_read(struct task_struct *task, const struct t
  * Moves BASE, up to which all is folded, forward. The two differences may be ahead of the truth;
  * they never go back.
  */
+__noinline int taskio_move(struct taskio *base, const struct taskio *now)
+{
+	u64 netfs_read, netfs_write;
+
+	if (!base || !now)
+		return 0;
+	netfs_read = base->netfs_read;
+	netfs_write = base->netfs_write;
+	*base = *now;
+	if (base->netfs_read < netfs_read)
+		base->netfs_read = netfs_read;
+	if (base->netfs_write < netfs_write)
+		base->netfs_write = netfs_write;
+	return 0;
+}
+
 static __always_inline void taskio_rebase(struct task_struct *task,
 					  const struct taskio_block *block, struct taskio *base)
 {
-	struct taskio now;
+	struct taskio now = {}; /* older verifiers need the initialisation */
 
 	taskio_read(task, block, &now);
-	if (now.netfs_read < base->netfs_read)
-		now.netfs_read = base->netfs_read;
-	if (now.netfs_write < base->netfs_write)
-		now.netfs_write = base->netfs_write;
-	*base = now;
+	taskio_move(base, &now);
 }
 
 /*

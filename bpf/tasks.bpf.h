@@ -74,6 +74,7 @@ static __always_inline void run_add_state(struct run *run, const struct thread_s
 	for (u32 i = 0; i < COUNTERS; i++)
 		if (!is_accounted(i))
 			to[i] += from[i];
+	talk_show(state, &run->counters);
 }
 
 /*
@@ -85,7 +86,7 @@ static __always_inline void run_add_accounting(struct run *run, const struct tas
 					       struct thread_state *state, bool on_cpu)
 {
 	struct taskio_block none = {};
-	struct taskio now;
+	struct taskio now = {}; /* older verifiers need the initialisation */
 
 	taskio_of(raw, state ? &state->block : &none, &now);
 	if (state) {
@@ -147,7 +148,7 @@ static __always_inline bool may_fold(struct task_struct *task, const struct thre
 #pragma unroll
 	for (u32 i = 0; i < COUNTERS; i++)
 		any |= field[i];
-	return !any;
+	return !(any | talk_any(state));
 }
 
 /* Folds a thread that moved and had no event since: its counts stay with the old cgroup. */
@@ -277,13 +278,21 @@ static __always_inline int on_process_exit(struct task_struct *task)
 		state->end_told = task->pid == task->tgid;
 	}
 	fold_thread(task, state, leader);
+	talk_leave(state);
 	return 0;
 }
 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(process_exit, struct task_struct *task)
 {
-	KEEP_CPU(on_process_exit(task));
+	KEEP_CPU(INSIDE_EXIT, on_process_exit(task));
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(process_exit_again, struct task_struct *task)
+{
+	IF_SKIPPED(INSIDE_EXIT, on_process_exit(task));
 	return 0;
 }
 
@@ -301,13 +310,21 @@ static __always_inline int on_process_free(struct task_struct *task)
 		return 0;
 	untold = task->pid == task->tgid && !state->end_told;
 	fold_thread(task, state, untold ? task : 0);
+	talk_leave(state);
 	return 0;
 }
 
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(process_free, struct task_struct *task)
 {
-	KEEP_CPU(on_process_free(task));
+	KEEP_CPU(INSIDE_FREE, on_process_free(task));
+	return 0;
+}
+
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(process_free_again, struct task_struct *task)
+{
+	IF_SKIPPED(INSIDE_FREE, on_process_free(task));
 	return 0;
 }
 

@@ -193,7 +193,7 @@ int walk_look(void *ctx)
 /* STATE is new: what W did before it moved goes to its old cgroup. Not static: verified once. */
 __noinline int walk_moved_past(struct walked *w, struct thread_state *state)
 {
-	struct taskio now;
+	struct taskio now = {}; /* older verifiers need the initialisation */
 	u32 cpu;
 
 	if (!w || !state)

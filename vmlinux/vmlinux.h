@@ -242,10 +242,15 @@ struct in6_addr {
 		__be32 u6_addr32[4];
 	} in6_u;
 };
+typedef struct {
+	s64 counter;
+} atomic64_t;
 struct sock_common {
 	__be32 skc_daddr;
 	__be32 skc_rcv_saddr;
 	unsigned short skc_family;
+	unsigned char skc_state;
+	atomic64_t skc_cookie;
 	unsigned long skc_flags;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;

@@ -76,6 +76,11 @@ struct rules_params {
 	double rho_max;		/* O-8(d); default 0.99 */
 	double io_significance; /* 3.7: an I/O load up to this counts as none; default 0, at
 				   wall-clock rates 0.05 (a disk utilisation) */
+	/*
+	 * 3.7: weight of the disk time that home's L_IO announces, where it exceeds the measured
+	 * utilisation; default 1, 0: the measured utilisation alone
+	 */
+	double significance_demand;
 	/* the speed at which cpu_ms was measured (O-8(e)); 0: home's speed */
 	double reference_mips;
 	double network_mb_per_s; /* the bandwidth where a node does not give one; default 125 */
@@ -105,7 +110,12 @@ struct rules_params {
 	bool discrepancy_after; /* O-12: L(home) includes the job; default true */
 	bool closed_loop_bound; /* O-8(d): bound a request's response by the tasks doing I/O;
 				   default true */
-	bool mem_ratio_test;	/* O-19: acceptance test of the memory stage; default true */
+	/*
+	 * (ours) 2.1: r(i,j) is multiplied by what earlier predictions were off by; see struct
+	 * rules_correction; default true
+	 */
+	bool prediction_feedback;
+	bool mem_ratio_test; /* O-19: acceptance test of the memory stage; default true */
 	/* O-19: choose the target by most free memory, not by least L_MEM/n_MEM; default false */
 	bool mem_order_free;
 	/*
@@ -266,6 +276,17 @@ struct rules_node {
  */
 int rules_node_loads(struct rules_node *node, enum rules_rates rates);
 
+/*
+ * What earlier responses of such jobs at NODE were, over what was expected of them (MODEL 2.1).
+ * The bounds keep one odd measurement from ruling a node out, or from drawing every job to it.
+ */
+#define RULES_CORRECTION_MIN 0.25
+#define RULES_CORRECTION_MAX 4.0
+struct rules_correction {
+	uint32_t node;
+	double factor; /* RULES_CORRECTION_MIN to RULES_CORRECTION_MAX; 1: none */
+};
+
 struct rules_request {
 	double cpu_ms;
 	double io_per_ms; /* wall: its rate when running alone */
@@ -275,12 +296,22 @@ struct rules_request {
 	double faults_per_ms;
 	double initial_mb, written_mb;
 	double requests; /* wall: number of disk requests; negative = cpu_ms * io_per_ms */
-	uint32_t tasks;	 /* >= 1 */
+	/* wall: the part of io_per_ms and of requests that page faults make, 0..1 (MODEL 0.3) */
+	double implicit_share;
+	uint32_t tasks; /* >= 1 */
 	uint32_t hops;
 	/* Communication time of each task over all phases, in ms, when it is not on the node of
 	 * the master (task 0; MODEL 5.10): `tasks` values, borrowed; NULL: none. Only a request
 	 * for one task charges it. */
 	const double *com_ms;
+	/*
+	 * Factors of r(i,j), in ascending order of their nodes, each node once; borrowed.  A node
+	 * that the view does not have is of no effect.  A decision uses them
+	 * (prediction_feedback); rules_view_charge and rules_migrate do not.
+	 */
+	const struct rules_correction *corrections;
+	size_t ncorrections;
+	double correction; /* the factor of all other nodes, in the same range; 0: none */
 };
 
 /*
@@ -463,10 +494,31 @@ void rules_view_rollback(struct rules_view *view);
 /*
  * Decides. HOME is the view index of the node where the job arrived; the caller owns PLAN.
  * Returns 0; -EINVAL (empty view, home out of range, request with NaN, infinite or negative
- * values); -ENOMEM.
+ * values, or corrections out of order or range); -ENOMEM.
  */
 int rules_place(struct rules *r, const struct rules_view *view, uint32_t home,
 		const struct rules_request *request, struct rules_plan *plan);
+
+/* What a decision expects of a job: at the node it chose, and at home (MODEL 2.1, 2.3). */
+struct rules_expectation {
+	double there_ms;     /* response at the chosen node, the way there included, corrected */
+	double home_ms;	     /* response at home, corrected; equals there_ms if the job stays */
+	double there_factor; /* the corrections in these two; 1: none */
+	double home_factor;
+	/*
+	 * false: nothing is known of what the job needs, or it is beyond all numbers; both times
+	 * are then 0
+	 */
+	bool known;
+};
+
+/*
+ * Says what one task of REQUEST, which arrived at HOME, takes at NODE, any node of the view, by
+ * the formula that decisions compare; the policy of R does not matter.  O(log ncorrections).
+ * Returns 0; -EINVAL (HOME or NODE out of range, REQUEST as for rules_place; OUT is unchanged).
+ */
+int rules_expect(struct rules *r, const struct rules_view *view, uint32_t home, uint32_t node,
+		 const struct rules_request *request, struct rules_expectation *out);
 
 /*
  * Places all request->tasks tasks of a job, one after another; each placement sees the ones

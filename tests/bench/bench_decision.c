@@ -261,7 +261,7 @@ static void take(struct cluster *c, const struct asked *asked, struct placement 
 	must(unpack_map(&map, asked->bytes, asked->length) == 0);
 	must(placement_ask_unpack(&p->ask, &map.data, NULL) == 0);
 	must(profile_get(c->home->profiles, 0, p->ask.class_name, &profile, NULL) != 0);
-	need_resolve(&p->need, &p->ask.need, NULL);
+	need_resolve(&p->need, &p->ask.need, NULL, NULL);
 	need_request(&p->need, request);
 	msgpack_unpacked_destroy(&map);
 }
@@ -303,6 +303,8 @@ static void rebuilt(struct cluster *c, const struct asked *asked, struct path *p
 	must(view_decide(&file, &asked->policy, &decision, NULL) == 0);
 	path->decided = now_us();
 	must(plan_record_take(&p.plan, plan_json(&decision, true)) == 0);
+	if (need_is_known(&p.need))
+		p.expectation = decision.expectation;
 	all_nodes(c, &file, &p);
 	p.policy = asked->policy.name;
 	p.home = "home";

@@ -47,7 +47,7 @@ static void expect_read(struct world *world, const char *name, int (*body)(void 
 {
 	struct iocom_load load;
 
-	rig_drop_caches();
+	rig_drop_caches(&world->watch.rig);
 	load = watch_run(&world->watch, body, b);
 	watch_compare(name, explicit ? "explicit_read_bytes" : "implicit_bytes", (double)b->bytes,
 		      (double)(explicit ? load.explicit_read_bytes : load.implicit_bytes),
@@ -175,7 +175,7 @@ static void test_direct_faults(void **state)
 	}
 	snprintf(path, sizeof(path), "%s/direct", world->watch.rig.mount);
 	rig_shell("fallocate -l %lu %s", SMALL, path);
-	rig_drop_caches();
+	rig_drop_caches(&world->watch.rig);
 	load = watch_run(&world->watch, body_mmap_to_direct, &b);
 	watch_compare("direct write from cold mmap", "implicit_bytes", (double)b.bytes,
 		      (double)load.implicit_bytes, CLASS_ERROR);
@@ -183,7 +183,7 @@ static void test_direct_faults(void **state)
 		      (double)load.explicit_write_bytes, CLASS_ERROR);
 	b.path = world->big;
 	b.to = world->small;
-	rig_drop_caches();
+	rig_drop_caches(&world->watch.rig);
 	load = watch_run(&world->watch, body_direct_to_mmap, &b);
 	watch_compare("direct read to cold mmap", "implicit_bytes", (double)b.bytes,
 		      (double)load.implicit_bytes, CLASS_ERROR);
@@ -213,7 +213,7 @@ static double run_limited(struct world *world, const char *name, int (*body)(voi
 	double began, took;
 	struct iocom_load load;
 
-	rig_drop_caches();
+	rig_drop_caches(&world->watch.rig);
 	began = watch_now_ms();
 	load = watch_run(&world->watch, body_limited, &limited);
 	took = watch_now_ms() - began - WATCH_SETTLE_US / 1e3;
@@ -388,7 +388,7 @@ static int world_up(void **state)
 	b.bytes = SMALL;
 	if (rig_wait(rig_start(body_write, &b)) != 0)
 		return -1;
-	rig_drop_caches();
+	rig_drop_caches(&world->watch.rig);
 	watch_open(&world->watch, NULL);
 	return 0;
 }

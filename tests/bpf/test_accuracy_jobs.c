@@ -86,7 +86,7 @@ static void test_disk_accounting(void **state)
 	no_netfs("direct overwrite", &load);
 	load = watch_run(&world->watch, body_read, &w);
 	no_netfs("direct read", &load);
-	rig_drop_caches();
+	rig_drop_caches(&world->watch.rig);
 	w.flags = 0;
 	load = watch_run(&world->watch, body_read, &w);
 	no_netfs("buffered cold read", &load);

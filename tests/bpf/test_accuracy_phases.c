@@ -152,8 +152,9 @@ static void test_phases(void **state)
 	behaviour_shares(&b, share);
 	watch_compare_within("sends 256 MiB at 10 MB/s", "T_COM, ms", SEND_BYTES / 1e4,
 			     r[BEHAVIOUR_COM], 1);
+	/* What the file system writes by itself is the disk's, too; emulated, it takes long. */
 	watch_compare_within("reads 512 MiB", "T_Disk, ms, of the disk's", served,
-			     r[BEHAVIOUR_DISK], 0.02 * served + 5);
+			     r[BEHAVIOUR_DISK], 0.02 * served + (watch_emulated() ? 50 : 5));
 	watch_compare("phases", "sum of shares, %", 100, 100 * (share[0] + share[1] + share[2]),
 		      1e-9);
 	assert_true(b.disk_low_ms <= r[BEHAVIOUR_DISK] && r[BEHAVIOUR_DISK] <= b.disk_high_ms);

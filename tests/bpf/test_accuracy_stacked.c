@@ -145,7 +145,7 @@ static void expect_stacked(struct world *world, const char *name, const char *to
 	close(fd);
 	b.from = (off_t)(size - PART) &
 		 ~(off_t)4095; /* the end of the disk: nothing to read ahead */
-	rig_drop_caches();
+	rig_drop_caches(&world->watch.rig);
 	watch_sample(&world->watch);
 	for (int i = 0; i < 2; i++)
 		before[i] = disk_named(&world->watch, world->lower[i]);

@@ -36,7 +36,7 @@ static int world_up(void **state)
 	snprintf(world->file, sizeof(world->file), "%s/file", world->watch.rig.mount);
 	assert_int_equal(body_write(&w), 0);
 	sync();
-	rig_drop_caches();
+	rig_drop_caches(&world->watch.rig);
 	return 0;
 }
 
@@ -183,7 +183,7 @@ static void test_confidence(void **state)
 	assert_int_equal(body_write(&w), 0); /* room for the direct write */
 	w.path = world->file;
 	watch_open(watch, &config);
-	rig_drop_caches();
+	rig_drop_caches(&watch->rig);
 	run_inside(watch, body_mmap_read, &w);
 	w.flags = O_DIRECT;
 	run_inside(watch, body_read, &w);
@@ -192,7 +192,7 @@ static void test_confidence(void **state)
 			     64 * KIB);
 	assert_true(watch->sample.classifier.task_bytes >= 2 * FILE_BYTES);
 	assert_true(monitor_confidence(&watch->sample) > 0.99);
-	rig_drop_caches();
+	rig_drop_caches(&watch->rig);
 	if (watch->sample.classifier.no_direct_faults) {
 		watch_degraded("direct write from cold mmap", "inferred_bytes",
 			       "no mm_filemap_fault: such faults count as explicit");

@@ -196,7 +196,8 @@ static void check_threads(struct world *world, unsigned wanted)
 	watch_compare_lost("many threads, killed", "job's read bytes", (double)threads * BLOCK,
 			   (double)job->load.explicit_read_bytes,
 			   watch_missed(&world->watch) * BLOCK);
-	assert_int_equal(watch_drop(&world->watch, "task_storage"), 0);
+	/* A few threads may find the storage of their CPU in use by somebody who was preempted. */
+	assert_true(watch_drop(&world->watch, "task_storage") <= threads / 100);
 }
 
 static void test_threads(void **state)

@@ -24,6 +24,8 @@ void job_times(const struct iocom_job_load *job, const struct job_times_network 
 		.ms = {[BEHAVIOUR_CPU] = (double)l->cpu_ns / 1e6,
 		       [BEHAVIOUR_COM] = communication_ms(l, network),
 		       [BEHAVIOUR_DISK] = (low + high) / 2},
+		.fault_requests = (double)l->implicit_ops,
+		.fault_kb = (double)l->implicit_bytes / 1e3,
 		.disk_low_ms = low,
 		.disk_high_ms = high,
 		.disk_wait_ms = (double)job->disk_delta.wait_ns / 1e6,
@@ -39,6 +41,8 @@ void job_times_learn(struct behaviour *b, const struct job_times *times, double 
 	b->disk_low_ms += times->disk_low_ms;
 	b->disk_high_ms += times->disk_high_ms;
 	b->fault_ms += times->fault_ms;
+	b->fault_requests += times->fault_requests;
+	b->fault_kb += times->fault_kb;
 	b->disk_wait_ms += times->disk_wait_ms;
 	b->run_wait_ms += times->run_wait_ms;
 }

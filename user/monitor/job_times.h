@@ -25,7 +25,8 @@ struct job_times_network {
 struct job_times {
 	double ms[BEHAVIOUR_RESOURCES];
 	double disk_low_ms, disk_high_ms;
-	double fault_ms; /* the part of T_Disk that page faults caused */
+	double fault_ms;		 /* the part of T_Disk that page faults caused */
+	double fault_requests, fault_kb; /* their disk requests, and the size of all of them */
 	double disk_wait_ms, run_wait_ms;
 };
 

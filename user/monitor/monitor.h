@@ -24,6 +24,7 @@ struct monitor_limits {
 	uint32_t exited;     /* ended processes remembered */
 	uint32_t ended_jobs; /* cgroups remembered */
 	uint32_t walk;	     /* number of tasks up to which the faster sweep is used */
+	uint32_t slots;	     /* threads, and connections, found the faster way; a power of 2 */
 };
 
 struct monitor_config {
@@ -179,6 +180,13 @@ struct monitor_sample {
 		/* true: faults of direct I/O leave no sign, so they count as explicit */
 		bool no_direct_faults;
 	} classifier;
+	/*
+	 * How often a thread, or a connection, asked for a place in a table (`talks`, `streams`)
+	 * that another one had. It then costs more to measure, but nothing is lost.
+	 */
+	struct {
+		uint64_t talks, streams;
+	} taken;
 	uint64_t sweep_ns;    /* time this reading took */
 	uint64_t user_cpu_ns; /* CPU of this process since counting began */
 

@@ -3,11 +3,15 @@
 #include "user/monitor/monitor_hooks.h"
 
 #include <errno.h>
+#include <linux/types.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "bpf/records.h"
 #include "user/monitor/monitor_btf.h"
+
+_Static_assert(CASTS == HOOKS_TYPES, "one number for each type");
 
 static const struct hook table[] = {
 	{.name = "block_bio_queue",
@@ -330,6 +334,20 @@ static void monitor_hooks_settle(struct hooks *hooks)
 	}
 }
 
+static void find_type(struct hooks *hooks, const char *name, uint32_t id)
+{
+	static const char *const names[CASTS] = {
+		[CAST_TCP_SOCK] = "tcp_sock", [CAST_TASK] = "task_struct",
+		[CAST_BIO] = "bio",	      [CAST_REQUEST] = "request",
+		[CAST_INODE] = "inode",	      [CAST_MAPPING] = "address_space",
+		[CAST_FOLIO] = "folio",
+	};
+
+	for (size_t i = 0; i < CASTS; i++)
+		if (!strcmp(name, names[i]))
+			hooks->types[i] = id;
+}
+
 void hooks_probe(struct hooks *hooks, const struct btf_raw *btf, const char *machine)
 {
 	static const char prefix[] = "btf_trace_";
@@ -356,8 +374,8 @@ void hooks_probe(struct hooks *hooks, const struct btf_raw *btf, const char *mac
 			find_tracepoint(hooks, btf, text + sizeof(prefix) - 1, t->type);
 		else if (kind == BTF_KIND_ENUM && !text[0])
 			find_flag(hooks, btf, t);
-		else if (kind == BTF_KIND_STRUCT && !strcmp(text, "tcp_sock"))
-			hooks->tcp_sock = id;
+		else if (kind == BTF_KIND_STRUCT)
+			find_type(hooks, text, id);
 	}
 	monitor_hooks_settle(hooks);
 }
@@ -387,10 +405,28 @@ static bool monitor_hooks_replaced(const struct hooks *hooks, const struct hook_
 	return false;
 }
 
+bool hooks_understudy(const char *program, char *name, size_t size)
+{
+	static const char suffix[] = "_again";
+	size_t length = strlen(program), tail = sizeof(suffix) - 1;
+
+	if (length <= tail || strcmp(program + length - tail, suffix) != 0)
+		return false;
+	snprintf(name, size, "%.*s", (int)(length - tail), program);
+	return true;
+}
+
 bool hooks_refuse(struct hooks *hooks, const char *program, const char *error)
 {
 	struct hook_status *status = by_program(hooks, program);
+	char name[64];
 
+	if (hooks_understudy(program, name, sizeof(name))) {
+		if (hooks->understudies_refused)
+			return false;
+		hooks->understudies_refused = true; /* then what is skipped is counted */
+		return true;
+	}
 	if (!status || status->state != HOOK_USED)
 		return false;
 	status->state = HOOK_REFUSED;
@@ -401,8 +437,13 @@ bool hooks_refuse(struct hooks *hooks, const char *program, const char *error)
 
 bool hooks_program_used(const struct hooks *hooks, const char *program)
 {
-	const struct hook_status *status = by_program(hooks, program);
+	const struct hook_status *status;
+	char name[64];
+	bool again = hooks_understudy(program, name, sizeof(name));
 
+	if (again && (!hooks_preemptible(hooks) || hooks->understudies_refused))
+		return false;
+	status = by_program(hooks, again ? name : program);
 	return !status || status->state == HOOK_USED;
 }
 

@@ -20,6 +20,7 @@
 
 #define HOOKS_MAX	  32
 #define HOOK_COLUMNS_MAX  9
+#define HOOKS_TYPES	  7
 #define HOOK_DEGRADED_MAX 4
 #define HOOK_ERROR_MAX	  200
 
@@ -69,8 +70,9 @@ struct hooks {
 	 * form), and whether a program can forbid that (it may call bpf_preempt_disable).
 	 */
 	bool srcu_fast, preempt_calls;
-	unsigned tcp_sock;   /* number of that type; 0: none */
-	unsigned bio_pinned; /* bio flag: its pages are a caller's memory; 0: none */
+	bool understudies_refused;
+	unsigned types[HOOKS_TYPES]; /* numbers of kernel types (enum cast_type); 0: none */
+	unsigned bio_pinned;	     /* bio flag: its pages are a caller's memory; 0: none */
 };
 
 struct btf_raw;
@@ -96,6 +98,12 @@ int hooks_needed(const struct hooks *hooks, struct iocom_err *err);
 size_t hooks_degraded(const struct hooks *hooks, struct monitor_degraded *out, size_t size);
 /* Returns true if the programs must forbid preemption themselves. */
 bool hooks_preemptible(const struct hooks *hooks);
+/*
+ * An understudy, named NAME_again, takes the events for which the kernel skipped program NAME. It
+ * is used where hooks_preemptible says so. Returns whether PROGRAM is one; fills NAME (of SIZE
+ * bytes).
+ */
+bool hooks_understudy(const char *program, char *name, size_t size);
 /* Returns "used", "missing", "another form", "refused" or "not needed". */
 const char *hooks_state_name(enum hook_state state);
 /* Returns "tracepoint", "iterator" or "function". */

@@ -19,7 +19,7 @@
 #include "user/monitor/monitor_net.h"
 #include "bpf/records.h"
 
-#define MONITOR_PROGRAMS 40
+#define MONITOR_PROGRAMS 56
 #define MONITOR_DROPS	 (DROPS + 7)
 #define MONITOR_MAPS	 40
 
@@ -72,6 +72,7 @@ struct monitor_cost {
 	} runs;
 	struct monitor_program programs[MONITOR_PROGRAMS];
 	double events_per_s, ns_per_event, core_share; /* values of the last measured period */
+	__u64 lost;				       /* events that no program took */
 };
 
 /* The tables of the eBPF programs. */

@@ -144,6 +144,13 @@ static void limit_maps(struct iocom_bpf *skel, const struct monitor_limits *limi
 	monitor_load_limit(skel->maps.jobs_odd, limits->jobs);
 	limit_disks(skel, limits->disks);
 	monitor_load_limit(skel->maps.ledger, limits->ledger);
+	if (limits->slots) {
+		monitor_load_limit(skel->maps.talks, limits->slots);
+		monitor_load_limit(skel->maps.talk_owners, limits->slots);
+		monitor_load_limit(skel->maps.streams, limits->slots);
+		monitor_load_limit(skel->maps.stream_owners, limits->slots);
+		skel->rodata->cfg_talks = skel->rodata->cfg_streams = limits->slots;
+	}
 	if (limits->walk)
 		skel->rodata->cfg_walk_max = limits->walk;
 }
@@ -168,7 +175,8 @@ static int load_once(struct iocom_bpf **skel, const struct hooks *hooks,
 	(*skel)->rodata->cfg_all_disks = knobs->all_disks;
 	(*skel)->rodata->cfg_ablate = knobs->ablate;
 	(*skel)->rodata->cfg_bio_pinned = (__u16)hooks->bio_pinned;
-	(*skel)->rodata->cfg_tcp_sock = hooks->tcp_sock;
+	for (size_t i = 0; i < CASTS; i++)
+		(*skel)->rodata->cfg_types[i] = hooks->types[i];
 	(*skel)->rodata->cfg_keep_cpu = hooks_preemptible(hooks);
 	monitor_net_size(*skel, knobs->remotes_max);
 	size_disks(*skel);

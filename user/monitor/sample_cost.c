@@ -107,6 +107,9 @@ json_t *sample_cost(const struct monitor_sample *s)
 			 s->events.ns_each > 0 ? sample_real(s->events.ns_each) : json_null());
 	rc |= sample_put(object, "program_core_share", six_digits(s->events.core_share));
 	rc |= sample_put(object, "maps", maps);
+	rc |= sample_put(object, "taken",
+			 json_pack("{s:I, s:I}", "talks", (json_int_t)s->taken.talks, "streams",
+				   (json_int_t)s->taken.streams));
 	rc |= sample_put(object, "classifier", classifier_json(s));
 	rc |= sample_put(object, "sweep_ms", sample_real((double)s->sweep_ns / 1e6));
 	rc |= sample_put(object, "user_cpu_ms", sample_real((double)s->user_cpu_ns / 1e6));

@@ -197,16 +197,16 @@ class Empty:
         self.ground, self.prefix = ground, "" if calls else "empty_"
 
     def __enter__(self):
-        self.holder = subprocess.Popen(
+        self.process = subprocess.Popen(
             [os.path.join(self.ground.build, "tests/tools/attach"),
              os.path.join(self.ground.build, "tests/bench/empty.bpf.o"), self.prefix],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        if self.holder.stdout.readline().strip() != "ready":
-            raise Skip("empty programs: " + self.holder.stderr.read().strip()[-200:])
+        if self.process.stdout.readline().strip() != "ready":
+            raise Skip("empty programs: " + self.process.stderr.read().strip()[-200:])
         return self
 
     def __exit__(self, *_):
-        self.holder.communicate()
+        self.process.communicate()
 
 
 def fio(ground, seconds):
@@ -281,14 +281,27 @@ def part_peers(ground, args):
         print(f"  {name:32}" + "".join(f"{median(losses[w]):10.2f}" for w in watchers), flush=True)
 
 
-def programs():
-    """Run counts and times of all loaded eBPF programs, by name."""
-    sums = {}
-    for program in json.loads(run("bpftool", "--json", "prog", "list")):
-        runs, ns = sums.get(program.get("name", "?"), (0, 0))
-        sums[program.get("name", "?")] = (runs + program.get("run_cnt", 0),
-                                          ns + program.get("run_time_ns", 0))
-    return sums
+def program_ids(pid):
+    """Ids of the eBPF programs that this process holds: names are alike in two agents."""
+    ids = set()
+    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+        try:
+            with open(f"/proc/{pid}/fdinfo/{fd}") as info:
+                ids |= {int(line.split()[1]) for line in info if line.startswith("prog_id:")}
+        except FileNotFoundError:
+            pass  # closed meanwhile
+    return ids
+
+
+def programs(watcher):
+    """Run counts and times of the watcher's eBPF programs, by name."""
+    ids = program_ids(watcher.process.pid)
+    found = {program.get("name", "?"): (program.get("run_cnt", 0), program.get("run_time_ns", 0))
+             for program in json.loads(run("bpftool", "--json", "prog", "list"))
+             if program["id"] in ids}
+    if not found:
+        raise Skip(f"events: process {watcher.process.pid} holds no eBPF programs")
+    return found
 
 
 class Statistics:
@@ -306,10 +319,10 @@ class Statistics:
 
 def empty_programs(ground):
     """ns that the statistics show: for programs that do nothing, and for a helper's call."""
-    with Empty(ground, calls=True), Statistics():
+    with Empty(ground, calls=True) as empty, Statistics():
         fio(ground, 2)
         driven("pingpong")(ground, 2)
-        shown = {name: ns / runs for name, (runs, ns) in programs().items()
+        shown = {name: ns / runs for name, (runs, ns) in programs(empty).items()
                  if name.startswith(("empty_", "calls_")) and runs}
     floor = {name: ns for name, ns in shown.items() if name.startswith("empty_")}
     if not floor or "calls_tcp" not in shown:
@@ -336,11 +349,11 @@ def part_events(ground, args):
     rest = min(floor.values())
     rows = {event: [] for event in EVENTS}
     for _ in range(max(3, args.pairs // 3)):
-        with Agent(ground), Statistics():
+        with Agent(ground) as agent, Statistics():
             for work in sorted({event[0] for event in EVENTS.values()}):
-                before = programs()
+                before = programs(agent)
                 WORK[work][0](ground, args.seconds)
-                after = programs()
+                after = programs(agent)
                 for event, (of, counted, parts) in EVENTS.items():
                     count = after.get(counted, (0, 0))[0] - before.get(counted, (0, 0))[0]
                     if of == work and count:
@@ -365,10 +378,10 @@ def part_agent(ground, args):
                     [ground.drive, "events", str(rate / 2), "12", ground.loop],
                     stdout=subprocess.PIPE, text=True) for _ in range(2 if rate else 0)]
                 time.sleep(1)
-                before, spent, began = programs(), agent.cpu_seconds(), time.monotonic()
+                before, spent, began = programs(agent), agent.cpu_seconds(), time.monotonic()
                 time.sleep(10)
                 took = time.monotonic() - began
-                after = programs()
+                after = programs(agent)
                 cpu.append((agent.cpu_seconds() - spent) / took * 100)
                 kernel.append(sum(ns - before.get(name, (0, 0))[1]
                                   for name, (_, ns) in after.items()) / took / 1e7)
