@@ -97,19 +97,57 @@ bool account_has_group(const struct account *account, gid_t gid)
 	return false;
 }
 
-int account_group(const char *name, gid_t *gid)
+static int take_members(const struct group *entry, struct account_group *group)
+{
+	char *at;
+
+	for (char **name = entry->gr_mem; name && *name; name++)
+		group->bytes += strlen(*name) + 1;
+	group->members = malloc(group->bytes ? group->bytes : 1);
+	if (!group->members)
+		return -ENOMEM;
+	at = group->members;
+	for (char **name = entry->gr_mem; name && *name; name++)
+		at = stpcpy(at, *name) + 1;
+	return 0;
+}
+
+int account_group(const char *name, struct account_group *group)
 {
 	struct group entry, *found = NULL;
 	char *room = NULL;
 	size_t size = 0;
 	int rc = ERANGE;
 
+	*group = (struct account_group){0};
 	while (rc == ERANGE && more_room(&room, &size))
 		rc = getgrnam_r(name, &entry, room, size, &found);
-	if (found)
-		*gid = entry.gr_gid;
+	if (found) {
+		group->gid = entry.gr_gid;
+		rc = take_members(&entry, group);
+	} else {
+		rc = rc && rc != ENOENT ? -EIO : -ENOENT;
+	}
 	free(room);
-	if (found)
-		return 0;
-	return rc && rc != ENOENT ? -EIO : -ENOENT;
+	if (rc)
+		account_group_free(group);
+	return rc;
+}
+
+void account_group_free(struct account_group *group)
+{
+	free(group->members);
+	*group = (struct account_group){0};
+}
+
+bool account_in_group(const struct account *account, const struct account_group *group)
+{
+	const char *name = group->members;
+
+	if (account_has_group(account, group->gid))
+		return true;
+	for (; name < group->members + group->bytes; name += strlen(name) + 1)
+		if (!strcmp(name, account->name))
+			return true;
+	return false;
 }

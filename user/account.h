@@ -12,6 +12,13 @@ struct account {
 	char *name;
 	gid_t *groups; /* all groups, with the primary one */
 	int ngroups;
+	bool stale; /* the user database does not answer now, and the answer may be out of date */
+};
+
+struct account_group {
+	gid_t gid;
+	char *members; /* the names of the group's own list, each with its NUL */
+	size_t bytes;  /* of MEMBERS */
 };
 
 /* Looks up the user and all groups. Returns 0; -ENOENT: no user has this uid; -ENOMEM; -E2BIG:
@@ -21,7 +28,11 @@ int account_find(uid_t uid, struct account *account);
 int account_name(uid_t uid, struct account *account);
 void account_free(struct account *account);
 bool account_has_group(const struct account *account, gid_t gid);
-/* Returns 0; -ENOENT: no such group; -ENOMEM; -EIO. */
-int account_group(const char *name, gid_t *gid);
+/* Looks up a group. Returns 0; -ENOENT: no such group; -ENOMEM; -EIO. After an error there is
+ * nothing to free. */
+int account_group(const char *name, struct account_group *group);
+void account_group_free(struct account_group *group);
+/* Returns true if the user's list of groups has the group, or the group's list has the user. */
+bool account_in_group(const struct account *account, const struct account_group *group);
 
 #endif

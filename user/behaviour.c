@@ -138,6 +138,7 @@ bool behaviour_valid(const struct behaviour *b)
 {
 	bool good = b->n <= BEHAVIOUR_PHASES && behaviour_sane(b->disk_low_ms) &&
 		    behaviour_sane(b->disk_high_ms) && behaviour_sane(b->fault_ms) &&
+		    behaviour_sane(b->fault_requests) && behaviour_sane(b->fault_kb) &&
 		    behaviour_sane(b->disk_wait_ms) && behaviour_sane(b->run_wait_ms);
 
 	for (size_t i = 0; good && i < b->n; i++) {

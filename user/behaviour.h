@@ -38,6 +38,7 @@ struct behaviour {
 	/* Sums over the whole run, in ms: */
 	double disk_low_ms, disk_high_ms; /* bounds of R_Disk, see job_times.h */
 	double fault_ms;		  /* the part of R_Disk that page faults caused */
+	double fault_requests, fault_kb;  /* disk requests of page faults, and their size in all */
 	double disk_wait_ms;		  /* time that requests waited in the queue */
 	double run_wait_ms;		  /* time that the job was ready but others had the CPU */
 };

@@ -8,6 +8,11 @@
  *
  * Known race: a v1 group can refuse rmdir for a moment after its last process
  * died; cgroup_remove therefore tries again until its limit.
+ *
+ * Making and removing: the end of one job removes its user's empty group while
+ * another job of the user begins.  The new job's group then finds its parent
+ * missing (ENOENT) or dying (ENODEV) and makes both again; once it exists, the
+ * kernel keeps its parent.
  */
 #include "user/cgroup.h"
 
@@ -26,6 +31,7 @@
 
 #define WHOLE_MACHINE "iocom"
 #define DEPTH_MAX     32
+#define MAKE_TRIES    1000 /* each failed one means that another process removed a parent */
 
 static bool has_option(const char *options, const char *name)
 {
@@ -49,7 +55,7 @@ static void take_mount(struct cgroup_mounts *mounts, const struct mntent *entry)
 	if (strcmp(entry->mnt_type, "cgroup") != 0 || mounts->nv1 == CGROUP_V1_MAX)
 		return;
 	if (!has_option(entry->mnt_opts, "memory") && !has_option(entry->mnt_opts, "cpu") &&
-	    !has_option(entry->mnt_opts, "cpuacct"))
+	    !has_option(entry->mnt_opts, "cpuacct") && !has_option(entry->mnt_opts, "pids"))
 		return;
 	strcpy(mounts->v1[mounts->nv1++], entry->mnt_dir);
 }
@@ -101,7 +107,9 @@ int cgroup_name(const struct cgroup_mounts *mounts, const char *scope, const cha
 {
 	struct stat st;
 
-	*group = (struct cgroup){0};
+	*group = (struct cgroup){.depth = 1, .whole = !*scope};
+	for (const char *at = name; *at; at++)
+		group->depth += *at == '/';
 	if (!scope_valid(scope))
 		return iocom_err_set(err, -EINVAL,
 				     "a scope is a path below the cgroup mount, not '%s'", scope);
@@ -158,49 +166,93 @@ static ssize_t cgroup_read_file(const char *directory, const char *file, char *o
 	return n;
 }
 
-/*
- * Offers DIRECTORY's controllers to its children. Best effort: the kernel refuses this to a
- * group with processes of its own (EBUSY), and then the job runs without limits.
- */
-static void offer_controllers(const char *directory)
+/* Reads a list of controllers with commas between them. Returns 0 or -ENOENT. */
+static int read_controllers(const char *directory, const char *file, char *out, size_t size)
 {
-	static const char *const wanted[] = {"cpu", "io", "memory", "pids"};
-	char have[256];
-	char text[16];
-
-	if (cgroup_read_file(directory, "cgroup.controllers", have, sizeof(have)) <= 0)
-		return;
-	for (char *at = have; *at; at++)
+	if (cgroup_read_file(directory, file, out, size) < 0)
+		return -ENOENT;
+	for (char *at = out; *at; at++)
 		if (*at == ' ' || *at == '\n')
 			*at = ',';
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		if (!has_option(have, wanted[i]))
-			continue;
+	return 0;
+}
+
+/*
+ * Offers those of the N controllers WANTED that DIRECTORY has to its children: in one write, since
+ * each makes the kernel rebuild all groups below. Best effort: the kernel refuses this to a group
+ * with processes of its own (EBUSY), and then the job runs without limits.
+ */
+static void offer_controllers(const char *directory, const char *const *wanted, size_t n)
+{
+	char have[256], offered[256], text[64] = "";
+	size_t length = 0;
+
+	if (read_controllers(directory, "cgroup.controllers", have, sizeof(have)) ||
+	    read_controllers(directory, "cgroup.subtree_control", offered, sizeof(offered)))
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (has_option(have, wanted[i]) && !has_option(offered, wanted[i]))
+			length += (size_t)snprintf(text + length, sizeof(text) - length, "+%s ",
+						   wanted[i]);
+	if (!length || !write_file(directory, "cgroup.subtree_control", text))
+		return;
+	/* One of them is refused; the others may not be. */
+	for (size_t i = 0; i < n; i++) {
 		snprintf(text, sizeof(text), "+%s", wanted[i]);
-		write_file(directory, "cgroup.subtree_control", text);
+		if (has_option(have, wanted[i]) && !has_option(offered, wanted[i]))
+			write_file(directory, "cgroup.subtree_control", text);
 	}
 }
 
-/* Makes PATH and up to two missing parents: SCOPE may be new, "jobs" often is. */
-static int make_path(const char *path, unsigned parents, bool offer)
+static bool cgroup_up(char *path)
 {
-	char parent[CGROUP_PATH_MAX];
-	char *slash;
-	int rc = 0;
+	char *slash = strrchr(path, '/');
 
-	strcpy(parent, path);
-	slash = strrchr(parent, '/');
 	if (slash)
 		*slash = 0;
-	if (mkdir(path, 0755) && errno == ENOENT && parents && slash) {
-		rc = make_path(parent, parents - 1, offer);
-		if (!rc && mkdir(path, 0755) && errno != EEXIST)
-			rc = -errno;
-	} else if (access(path, F_OK)) {
-		rc = -errno;
-	}
-	if (!rc && offer && parents && slash)
-		offer_controllers(parent);
+	return slash != NULL;
+}
+
+/* Offers controllers from the scope down to the parent of PATH, which is DEPTH levels below. */
+static void offer_down(const char *path, unsigned depth, bool whole)
+{
+	static const char *const wanted[] = {"memory", "pids", "cpu", "io"};
+	char parent[CGROUP_PATH_MAX];
+
+	strcpy(parent, path);
+	if (!depth || !cgroup_up(parent))
+		return;
+	offer_down(parent, depth - 1, whole);
+	offer_controllers(parent, wanted, 4);
+	/* Above the scope "iocom" is the machine's root, whose other groups must keep their share
+	 * of the processors and disks: take only what limits need. */
+	if (depth == 1 && whole && cgroup_up(parent))
+		offer_controllers(parent, wanted, 2);
+}
+
+/* Makes PATH and up to PARENTS missing parents: SCOPE may be new, "jobs" often is. */
+static int make_path(const char *path, unsigned parents)
+{
+	char parent[CGROUP_PATH_MAX];
+	int rc;
+
+	if (!mkdir(path, 0755) || errno == EEXIST)
+		return 0;
+	if (errno != ENOENT || !parents)
+		return -errno;
+	strcpy(parent, path);
+	if (!cgroup_up(parent))
+		return -ENOENT;
+	rc = make_path(parent, parents - 1);
+	return rc || !mkdir(path, 0755) || errno == EEXIST ? rc : -errno;
+}
+
+static int make_group(const char *path, unsigned parents)
+{
+	int rc = -ENOENT;
+
+	for (unsigned i = 0; i < MAKE_TRIES && (rc == -ENOENT || rc == -ENODEV); i++)
+		rc = make_path(path, parents);
 	return rc;
 }
 
@@ -223,20 +275,24 @@ static uint64_t group_id(const char *path)
 	return stat(path, &st) ? 0 : (uint64_t)st.st_ino;
 }
 
+static int cgroup_cannot_make(const char *path, int rc, struct iocom_err *err)
+{
+	return iocom_err_set(err, rc, "cannot make the cgroup %s: %s", path, strerror(-rc));
+}
+
 int cgroup_create(struct cgroup *group, struct iocom_err *err)
 {
-	int rc = make_path(group->v2, 2, true);
+	int rc = make_group(group->v2, group->depth);
 
 	if (rc)
-		return iocom_err_set(err, rc, "cannot make the cgroup %s: %s", group->v2,
-				     strerror(-rc));
+		return cgroup_cannot_make(group->v2, rc, err);
+	offer_down(group->v2, group->depth, group->whole);
 	if (cgroup_populated(group) == 1)
 		return iocom_err_set(err, -EBUSY, "the cgroup %s already has processes", group->v2);
 	for (size_t i = 0; i < group->nv1; i++) {
-		rc = make_path(group->v1[i], 2, false);
+		rc = make_group(group->v1[i], group->depth);
 		if (rc)
-			return iocom_err_set(err, rc, "cannot make the cgroup %s: %s", group->v1[i],
-					     strerror(-rc));
+			return cgroup_cannot_make(group->v1[i], rc, err);
 	}
 	group->id = group_id(group->v2);
 	return 0;
@@ -383,6 +439,24 @@ static bool remove_empty(struct cgroup *group, bool parent)
 	return gone;
 }
 
+/*
+ * Removes the users' groups below PATH that are empty. A shim that begins a job in one makes it
+ * again.
+ */
+static void remove_users(const char *path)
+{
+	char user[CGROUP_PATH_MAX];
+	const struct dirent *entry;
+	DIR *dir = opendir(path);
+
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_type == DT_DIR && strchr(entry->d_name, '@') &&
+		    snprintf(user, sizeof(user), "%s/%s", path, entry->d_name) < (int)sizeof(user))
+			(void)rmdir(user);
+	if (dir)
+		closedir(dir);
+}
+
 /* Waits for shims whose jobs have ended: they leave the group within moments. */
 static void remove_when_left(struct cgroup *group, unsigned limit_ms)
 {
@@ -399,6 +473,8 @@ void cgroup_tidy(const char *scope, unsigned limit_ms)
 	    cgroup_name(&mounts, scope, "jobs", &jobs, NULL) ||
 	    cgroup_name(&mounts, scope, "shims", &shims, NULL))
 		return;
+	for (size_t i = 0; i <= jobs.nv1; i++)
+		remove_users(i < jobs.nv1 ? jobs.v1[i] : jobs.v2);
 	/* A running job's shim stays in the group, so waiting is useless. */
 	if (!remove_empty(&jobs, false))
 		limit_ms = 0;

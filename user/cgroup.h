@@ -3,9 +3,11 @@
  * Control groups of jobs, on pure v2 machines and on hybrid ones.
  *
  * A node's scope is one relative path. It always exists on the cgroup2 mount, and a job is
- * identified by its group there. If v1 controllers (memory, cpu, cpuacct) are mounted, the same
- * relative path exists under each. A job's group is SCOPE/jobs/JOB in all of them. An empty scope
- * means the whole machine; its groups are then in "iocom/".
+ * identified by its group there. If v1 controllers (memory, cpu, cpuacct, pids) are mounted, the
+ * same relative path exists under each. A job's group is SCOPE/jobs/user@UID/JOB in all of them,
+ * so that limits on SCOPE/jobs/user@UID hold for all jobs of a user together (cgroup_user.h). An
+ * agent before 0.1.0's user groups made SCOPE/jobs/JOB. An empty scope means the whole machine;
+ * its groups are then in "iocom/".
  */
 #ifndef IOCOM_CGROUP_H
 #define IOCOM_CGROUP_H
@@ -17,7 +19,7 @@
 #include "iocom/err.h"
 
 #define CGROUP_PATH_MAX 1024
-#define CGROUP_V1_MAX	3
+#define CGROUP_V1_MAX	4
 
 /* Where the hierarchies are mounted. */
 struct cgroup_mounts {
@@ -31,13 +33,15 @@ struct cgroup {
 	char v2[CGROUP_PATH_MAX];
 	char v1[CGROUP_V1_MAX][CGROUP_PATH_MAX];
 	size_t nv1;
-	uint64_t id; /* id of the v2 directory, the kernel's dfl_cgrp->kn->id; 0: unknown */
+	unsigned depth; /* directories below the scope */
+	bool whole;	/* the scope is the whole machine */
+	uint64_t id;	/* id of the v2 directory, the kernel's dfl_cgrp->kn->id; 0: unknown */
 };
 
 /* Reads a mount table (/proc/self/mounts). Returns 0, or -ENOENT if cgroup2 is not mounted. */
 int cgroup_mounts_read(const char *table, struct cgroup_mounts *mounts, struct iocom_err *err);
 /*
- * Names SCOPE/NAME without making it. NAME is "jobs/n1-1-7" or "shims", for example. A v1
+ * Names SCOPE/NAME without making it. NAME is "jobs/user@7/n1-1-7" or "shims", for example. A v1
  * hierarchy without the directory SCOPE is left out. Returns 0; -ENAMETOOLONG; -EINVAL for a
  * scope that is absolute or has "..".
  */
@@ -45,8 +49,8 @@ int cgroup_name(const struct cgroup_mounts *mounts, const char *scope, const cha
 		struct cgroup *group, struct iocom_err *err);
 /*
  * Makes the group and its parents below the scope, offers it the v2 controllers that the scope
- * has, and fills `id`. Returns 0 (also if the group existed and is empty), or -EBUSY if it has
- * processes.
+ * has, and fills `id`. Other processes may remove empty parents meanwhile: they are made again.
+ * Returns 0 (also if the group existed and is empty), or -EBUSY if it has processes.
  */
 int cgroup_create(struct cgroup *group, struct iocom_err *err);
 /*
@@ -71,9 +75,9 @@ int cgroup_signal(const struct cgroup *group, int signal);
  */
 int cgroup_remove(const struct cgroup *group, unsigned limit_ms);
 /*
- * Removes the groups that iocom made for SCOPE itself ("jobs", "shims", and "iocom" of an empty
- * scope) if they are empty. If no job is left, waits up to LIMIT_MS for the shims of jobs that
- * have just ended. Best effort.
+ * Removes the groups that iocom made for SCOPE itself ("jobs" with its users' groups, "shims", and
+ * "iocom" of an empty scope) if they are empty. If no job is left, waits up to LIMIT_MS for the
+ * shims of jobs that have just ended. Best effort.
  */
 void cgroup_tidy(const char *scope, unsigned limit_ms);
 

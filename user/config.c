@@ -253,6 +253,10 @@ static int config_load_file(const struct config_program *program, const struct o
 	rc = config_defaults(program, target, err);
 	if (rc)
 		return rc;
+	if (program->check && (path || program->file))
+		rc = program->check(path ? path : program->file, err);
+	if (rc)
+		return rc;
 	if (path) {
 		rc = config_read(program, path, target, err);
 	} else if (program->file) {

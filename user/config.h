@@ -42,6 +42,9 @@ struct config_program {
 	const char *file;    /* default file, read if it exists; NULL: none */
 	const struct config_key *keys;
 	size_t nkeys;
+	/* Checks the file before it is read; NULL: any file will do. Returns 0 or negative errno.
+	 */
+	int (*check)(const char *path, struct iocom_err *err);
 };
 
 #define CONFIG_E_HELP	 1 /* --help was given: print config_help and exit 0 */

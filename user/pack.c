@@ -59,13 +59,17 @@ void pack_bool(msgpack_packer *pk, const char *key, bool value)
 }
 
 /*
- * msgpack-c reserves memory for as many entries as a container claims before it reads one: five
- * bytes can ask for 256 GB. So we walk over the bytes first: a container may claim no more
- * entries than there are bytes left.
+ * msgpack-c reserves memory for as many entries as a container claims before it reads one (five
+ * bytes can ask for 256 GB), and a value of one byte takes 24 bytes of memory. So we walk over the
+ * bytes first: a container may claim no more entries than there are bytes left, and all
+ * containers together no more values than the reader has a use for.
  */
 struct walk {
 	const uint8_t *at, *end;
-	uint64_t values; /* still to come */
+	uint64_t values;		 /* how many more may be claimed */
+	uint64_t claimed;		 /* claimed, and still to come */
+	uint64_t left[UNPACK_DEPTH_MAX]; /* values to come in each open container */
+	unsigned depth;			 /* open containers */
 };
 
 /* Reads a big-endian number of WIDTH bytes. Returns UINT64_MAX if they are missing. */
@@ -80,44 +84,59 @@ static uint64_t walk_number(struct walk *w, unsigned width)
 	return value;
 }
 
-static bool walk_skip(struct walk *w, uint64_t bytes)
+static int walk_skip(struct walk *w, uint64_t bytes)
 {
 	if (bytes > (uint64_t)(w->end - w->at))
-		return false;
+		return -EBADMSG;
 	w->at += bytes;
-	return true;
+	return 0;
 }
 
-static bool walk_expect(struct walk *w, uint64_t values)
+/* Skips a body after its length of WIDTH bytes, and MORE bytes. */
+static int walk_body(struct walk *w, unsigned width, unsigned more)
 {
-	/* Each value takes at least one byte, and so do the values already promised. */
-	if (values > (uint64_t)(w->end - w->at) || w->values > (uint64_t)(w->end - w->at) - values)
-		return false;
-	w->values += values;
-	return true;
+	uint64_t n = walk_number(w, width);
+
+	return n == UINT64_MAX ? -EBADMSG : walk_skip(w, n + more);
 }
 
-/* Skips one value's head, and its body unless it is a container. Byte values follow the
- * MessagePack specification. */
-static bool walk_value(struct walk *w)
+/* Opens a container of N values. */
+static int walk_open(struct walk *w, uint64_t n)
+{
+	/* Each value takes at least one byte, and so do the values claimed before. */
+	if (n > (uint64_t)(w->end - w->at) || w->claimed > (uint64_t)(w->end - w->at) - n)
+		return -EBADMSG;
+	if (n > w->values || w->depth == UNPACK_DEPTH_MAX)
+		return -E2BIG;
+	w->values -= n;
+	w->claimed += n;
+	w->left[w->depth++] = n;
+	return 0;
+}
+
+/*
+ * Skips one value's head, and its body unless it is a container, which it opens. Byte values
+ * follow the MessagePack specification.
+ */
+static int walk_value(struct walk *w)
 {
 	uint8_t b = *w->at++;
 	uint64_t n;
 
 	if (b <= 0x7f || b >= 0xe0 || b == 0xc0 || b == 0xc2 || b == 0xc3)
-		return true;
+		return 0;
 	if (b <= 0x8f)
-		return walk_expect(w, 2u * (b & 0x0f));
+		return walk_open(w, 2u * (b & 0x0f));
 	if (b <= 0x9f)
-		return walk_expect(w, b & 0x0f);
+		return walk_open(w, b & 0x0f);
 	if (b <= 0xbf)
 		return walk_skip(w, b & 0x1f);
 	if (b == 0xc1)
-		return false;
+		return -EBADMSG;
 	if (b <= 0xc6) /* bin 8, 16, 32 */
-		return (n = walk_number(w, 1u << (b - 0xc4))) != UINT64_MAX && walk_skip(w, n);
+		return walk_body(w, 1u << (b - 0xc4), 0);
 	if (b <= 0xc9) /* ext 8, 16, 32: one more byte for the type */
-		return (n = walk_number(w, 1u << (b - 0xc7))) != UINT64_MAX && walk_skip(w, n + 1);
+		return walk_body(w, 1u << (b - 0xc7), 1);
 	if (b <= 0xcb) /* float 32, 64 */
 		return walk_skip(w, 4u << (b - 0xca));
 	if (b <= 0xcf) /* uint 8 to 64 */
@@ -127,39 +146,130 @@ static bool walk_value(struct walk *w)
 	if (b <= 0xd8) /* fixext 1 to 16 */
 		return walk_skip(w, 1u + (1u << (b - 0xd4)));
 	if (b <= 0xdb) /* str 8, 16, 32 */
-		return (n = walk_number(w, 1u << (b - 0xd9))) != UINT64_MAX && walk_skip(w, n);
+		return walk_body(w, 1u << (b - 0xd9), 0);
 	n = walk_number(w, b & 1 ? 4 : 2); /* array 16, 32; map 16, 32 */
-	return n != UINT64_MAX && walk_expect(w, b >= 0xde ? 2 * n : n);
+	return n == UINT64_MAX ? -EBADMSG : walk_open(w, b >= 0xde ? 2 * n : n);
 }
 
-/* Returns true if DATA is exactly one value with enough bytes for every length it claims. */
-static bool plausible(const void *data, size_t length)
+/* Skips values until no more than DEPTH containers are open. */
+static int walk_down_to(struct walk *w, unsigned depth)
 {
-	struct walk w = {.at = data, .end = (const uint8_t *)data + length, .values = 1};
+	int rc = 0;
 
-	while (w.values) {
-		if (w.at == w.end)
-			return false;
-		w.values--;
-		if (!walk_value(&w))
-			return false;
+	while (!rc && w->depth > depth) {
+		if (!w->left[w->depth - 1]) {
+			w->depth--;
+			continue;
+		}
+		if (w->at == w->end)
+			return -EBADMSG;
+		w->left[w->depth - 1]--;
+		w->claimed--;
+		rc = walk_value(w);
 	}
-	return w.at == w.end;
+	return rc;
 }
 
-int unpack_map(msgpack_unpacked *result, const void *data, size_t length)
+/* Skips one entry of the innermost container, which must have one, with all that is in it. */
+static int walk_entry(struct walk *w)
+{
+	unsigned depth = w->depth;
+	int rc;
+
+	if (w->at == w->end)
+		return -EBADMSG;
+	w->left[depth - 1]--;
+	w->claimed--;
+	rc = walk_value(w);
+	return rc ? rc : walk_down_to(w, depth);
+}
+
+/* Begins a walk over DATA, which must be a map; its entries are next. */
+static int walk_begin(struct walk *w, const void *data, size_t length, size_t values)
+{
+	const uint8_t *bytes = data;
+
+	*w = (struct walk){.at = bytes, .end = bytes + length, .values = values};
+	if (!length || !((*bytes >= 0x80 && *bytes <= 0x8f) || *bytes >= 0xde) || *bytes >= 0xe0)
+		return -EBADMSG;
+	if (!values)
+		return -E2BIG;
+	w->values--; /* the map itself */
+	return walk_value(w);
+}
+
+int unpack_scan(const void *data, size_t length, size_t values)
+{
+	struct walk w;
+	int rc = walk_begin(&w, data, length, values);
+
+	if (!rc)
+		rc = walk_down_to(&w, 0);
+	return rc ? rc : w.at == w.end ? 0 : -EBADMSG;
+}
+
+/* The text at AT, which a walk has passed over. Returns its length, or -1: it is no text. */
+static ssize_t walk_text(const uint8_t *at, const uint8_t *end, const uint8_t **text)
+{
+	uint8_t b = *at;
+	unsigned width = b >= 0xd9 && b <= 0xdb ? 1u << (b - 0xd9) : 0;
+
+	if (!width && (b < 0xa0 || b > 0xbf))
+		return -1;
+	*text = at + 1 + width;
+	return end - *text;
+}
+
+int unpack_peek(const void *data, size_t length, size_t values, const char *key, char *out,
+		size_t size)
+{
+	struct walk w;
+	int rc = walk_begin(&w, data, length, values);
+	const uint8_t *text;
+
+	while (!rc && w.left[0]) {
+		const uint8_t *at = w.at, *value;
+		bool found;
+		ssize_t n;
+
+		rc = walk_entry(&w);
+		if (rc)
+			break;
+		n = walk_text(at, w.at, &text);
+		found = n == (ssize_t)strlen(key) && !memcmp(text, key, (size_t)n);
+		value = w.at;
+		rc = walk_entry(&w);
+		if (rc || !found)
+			continue;
+		n = walk_text(value, w.at, &text);
+		if (n < 0 || (size_t)n >= size || memchr(text, 0, (size_t)n))
+			return -EBADMSG;
+		memcpy(out, text, (size_t)n);
+		out[n] = 0;
+		return 0;
+	}
+	return rc ? rc : -ENOENT;
+}
+
+int unpack_map_of(msgpack_unpacked *result, const void *data, size_t length, size_t values)
 {
 	size_t offset = 0;
+	int rc = unpack_scan(data, length, values);
 
 	msgpack_unpacked_init(result);
-	if (!length || !plausible(data, length))
-		return -EBADMSG;
+	if (rc)
+		return rc;
 	if (msgpack_unpack_next(result, data, length, &offset) == MSGPACK_UNPACK_SUCCESS &&
 	    offset == length && result->data.type == MSGPACK_OBJECT_MAP)
 		return 0;
 	msgpack_unpacked_destroy(result);
 	msgpack_unpacked_init(result);
 	return -EBADMSG;
+}
+
+int unpack_map(msgpack_unpacked *result, const void *data, size_t length)
+{
+	return unpack_map_of(result, data, length, UNPACK_VALUES_MAX);
 }
 
 const msgpack_object *unpack_get(const msgpack_object *map, const char *key)

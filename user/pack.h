@@ -22,10 +22,31 @@ void pack_bool(msgpack_packer *pk, const char *key, bool value);
 void pack_key(msgpack_packer *pk, const char *key);
 
 /*
- * For reading. unpack_map decodes DATA into RESULT and accepts only one map that fills LENGTH.
- * Returns 0 or -EBADMSG.
+ * For reading: what a message may contain at most. Every value counts: the map itself, its keys,
+ * and what is in inner containers. The values of a decoded message take 24 bytes each and some
+ * 20 ns, so 4 MiB of small numbers would take 100 MB and 70 ms. UNPACK_VALUES_MAX suffices for
+ * whatever is a list of named values (requests, orders, records, credentials); a kind of message
+ * that holds longer lists has a bound of its own.
  */
+#define UNPACK_VALUES_MAX 1024
+#define UNPACK_DEPTH_MAX  8 /* containers in containers; our own messages have at most 5 */
+
+/*
+ * unpack_map_of decodes DATA into RESULT and accepts only one map that fills LENGTH. Returns 0;
+ * -EBADMSG; -E2BIG: more than VALUES values, or nested too deeply. After an error there is
+ * nothing to destroy. unpack_map is the same with UNPACK_VALUES_MAX.
+ */
+int unpack_map_of(msgpack_unpacked *result, const void *data, size_t length, size_t values);
 int unpack_map(msgpack_unpacked *result, const void *data, size_t length);
+/* Only judges DATA, without memory for it: returns as unpack_map_of. */
+int unpack_scan(const void *data, size_t length, size_t values);
+/*
+ * Copies the string with this KEY in the outermost map and a NUL into OUT, without memory for the
+ * rest. Returns 0; -ENOENT: absent; -EBADMSG: no map, no string, a NUL inside, or too long;
+ * -E2BIG. It reads only up to the string, so the rest may still be garbage.
+ */
+int unpack_peek(const void *data, size_t length, size_t values, const char *key, char *out,
+		size_t size);
 const msgpack_object *unpack_get(const msgpack_object *map, const char *key); /* NULL: absent */
 /* Copies a string and a NUL into OUT. Returns 0; -ENOENT: absent or nil; -EBADMSG: neither
  * string nor bytes, a NUL inside, or too long. */

@@ -118,6 +118,8 @@ void record_pack_exit(msgpack_packer *pk, const struct record_exit *end)
 	pack_u64(pk, "end_ns", end->end_ns);
 	pack_u64(pk, "wall_ms", end->wall_ms);
 	pack_u64(pk, "max_rss_kb", end->max_rss_kb);
+	pack_u64(pk, "oom_kills", end->oom_kills);
+	pack_u64(pk, "forks_refused", end->forks_refused);
 	pack_bin(pk, "text", end->text, strlen(end->text));
 }
 
@@ -141,6 +143,13 @@ void record_sync(int dir)
 
 	if (fd < 0)
 		return; /* the agent may have read and removed it already */
+	fsync(fd);
+	close(fd);
+	/* The names, too: of the file in the job's directory, and of that one. */
+	fsync(dir);
+	fd = openat(dir, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
 	fsync(fd);
 	close(fd);
 }
@@ -215,6 +224,8 @@ int record_read_exit(int dir, struct record_exit *end)
 	    unpack_u64(&message.data, "max_rss_kb", &end->max_rss_kb) ||
 	    unpack_str(&message.data, "text", end->text, sizeof(end->text)))
 		rc = -EBADMSG;
+	(void)unpack_u64(&message.data, "oom_kills", &end->oom_kills);
+	(void)unpack_u64(&message.data, "forks_refused", &end->forks_refused);
 	end->pid = (pid_t)pid;
 	end->kind = (uint8_t)kind;
 	end->value = (uint32_t)value;
@@ -278,15 +289,15 @@ int record_lock(int dir)
 	return flock(dir, LOCK_EX | LOCK_NB) ? -errno : 0;
 }
 
-void record_remove(const char *jobs_dir, const char *job)
+static void record_remove_named(const char *jobs_dir, const char *name)
 {
 	static const char *const files[] = {"start",  "exit",	  ".start",   ".exit",	  "spool",
 					    ".spool", RECORD_OUT, RECORD_ERR, RECORD_TAIL};
 	const size_t usual = 2;
 	char path[PATH_MAX], directory[PATH_MAX];
 
-	if (!spec_job_valid(job) || snprintf(directory, sizeof(directory), "%s/%s", jobs_dir,
-					     job) >= (int)sizeof(directory))
+	if (snprintf(directory, sizeof(directory), "%s/%s", jobs_dir, name) >=
+	    (int)sizeof(directory))
 		return;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		if (i == usual && !rmdir(directory))
@@ -295,6 +306,62 @@ void record_remove(const char *jobs_dir, const char *job)
 			unlink(path);
 	}
 	rmdir(directory);
+}
+
+void record_remove(const char *jobs_dir, const char *job)
+{
+	if (spec_job_valid(job))
+		record_remove_named(jobs_dir, job);
+}
+
+/* Puts the path of the spare record of PID into OUT.  Returns 0 or -ENAMETOOLONG. */
+static int record_spare_path(const char *jobs_dir, pid_t pid, char out[PATH_MAX])
+{
+	int n = snprintf(out, PATH_MAX, "%s/" RECORD_SPARE "%d", jobs_dir, (int)pid);
+
+	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+int record_make_spare(const char *jobs_dir, pid_t pid)
+{
+	char path[PATH_MAX];
+	int rc = record_spare_path(jobs_dir, pid, path), dir, fd;
+
+	if (rc)
+		return rc;
+	if (mkdir(path, 0700))
+		return -errno;
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (dir < 0) {
+		rc = -errno;
+		rmdir(path);
+		return rc;
+	}
+	/* If they cannot be made, the job's shim makes them, or says why not. */
+	(void)record_reserve(dir, ".exit");
+	fd = openat(dir, ".start", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd >= 0)
+		close(fd);
+	return dir;
+}
+
+int record_take_spare(const char *jobs_dir, pid_t pid, const char *job)
+{
+	char from[PATH_MAX], to[PATH_MAX];
+	int rc = record_spare_path(jobs_dir, pid, from);
+
+	if (rc)
+		return rc;
+	if (!spec_job_valid(job) ||
+	    snprintf(to, sizeof(to), "%s/%s", jobs_dir, job) >= (int)sizeof(to))
+		return -EINVAL;
+	return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) ? -errno : 0;
+}
+
+void record_remove_spare(const char *jobs_dir, const char *name)
+{
+	if (!strncmp(name, RECORD_SPARE, sizeof(RECORD_SPARE) - 1) && !strchr(name, '/'))
+		record_remove_named(jobs_dir, name);
 }
 
 int record_make_dirs(const char *path, struct iocom_err *err)

@@ -33,6 +33,8 @@ struct record_exit {
 	uint8_t kind; /* the kind as in FRAME_EXIT */
 	uint32_t value;
 	uint64_t end_ns, wall_ms, max_rss_kb;
+	uint64_t oom_kills;	/* processes killed for want of memory; 0 from an older shim */
+	uint64_t forks_refused; /* of the job, or of its user's jobs meanwhile (cgroup_user.h) */
 	char text[256];
 };
 
@@ -50,8 +52,8 @@ struct record_spool {
  * Write into the job's directory DIR; other processes see the file at once. Nothing is synced
  * before a start: a crash that loses the record also ends every process and lease, so the job
  * cannot start twice. The start also reserves the room for the exit, so that a full disk loses
- * no outcome; record_sync syncs it. Return 0 or negative errno (-ENOSPC, for instance), and then
- * leave nothing behind.
+ * no outcome; record_sync syncs it and its name. Return 0 or negative errno (-ENOSPC, for
+ * instance), and then leave nothing behind.
  */
 int record_write_start(int dir, const struct record_start *start, struct iocom_err *err);
 int record_write_exit(int dir, const struct record_exit *end, struct iocom_err *err);
@@ -60,7 +62,7 @@ void record_sync(int dir);
  * Packs END's RECORD_EXIT_FIELDS fields into a map that the caller began. The shim also uses it
  * to report to its agent.
  */
-#define RECORD_EXIT_FIELDS 7
+#define RECORD_EXIT_FIELDS 9
 void record_pack_exit(msgpack_packer *pk, const struct record_exit *end);
 /* These return 0; -ENOENT: no such file; -EBADMSG: damaged. */
 int record_read_start(int dir, struct record_start *start);
@@ -84,6 +86,20 @@ ssize_t record_slurp(int dir, const char *name, void *data, size_t size);
 int record_lock(int dir);
 /* Removes JOBS_DIR/JOB and its files, of which some may be missing. */
 void record_remove(const char *jobs_dir, const char *job);
+/*
+ * A record made in advance, JOBS_DIR/.spare-PID: it has the files that each job needs, so that a
+ * job's begin makes none.  No job has such a name.  record_make_spare makes the one of the process
+ * PID and returns its descriptor, or negative errno.
+ */
+#define RECORD_SPARE ".spare-"
+int record_make_spare(const char *jobs_dir, pid_t pid);
+/*
+ * Makes it the record of JOB.  Returns 0; -EEXIST: JOB has one; -ENOENT: there is no such spare;
+ * negative errno.
+ */
+int record_take_spare(const char *jobs_dir, pid_t pid, const char *job);
+/* Removes JOBS_DIR/NAME if NAME is a spare record's. */
+void record_remove_spare(const char *jobs_dir, const char *name);
 /* Makes PATH and its missing parents, the new ones with mode 0700. Returns 0 or negative errno. */
 int record_make_dirs(const char *path, struct iocom_err *err);
 

@@ -58,6 +58,15 @@ static void spec_pack_vector(msgpack_packer *pk, const char *key, char *const *v
 	}
 }
 
+static void pack_limit(msgpack_packer *pk, rlim_t limit)
+{
+	if (limit == RLIM_INFINITY)
+		msgpack_pack_nil(pk);
+	else
+		msgpack_pack_uint64(pk, limit);
+}
+
+/* The hard limits have a key of their own, in the same order, which older agents skip. */
 static void pack_limits(msgpack_packer *pk, const struct spec *spec)
 {
 	pack_key(pk, "limits");
@@ -65,11 +74,12 @@ static void pack_limits(msgpack_packer *pk, const struct spec *spec)
 	for (size_t i = 0; i < spec->nlimits; i++) {
 		msgpack_pack_array(pk, 2);
 		msgpack_pack_uint64(pk, (uint64_t)spec->limits[i].resource);
-		if (spec->limits[i].soft == RLIM_INFINITY)
-			msgpack_pack_nil(pk);
-		else
-			msgpack_pack_uint64(pk, spec->limits[i].soft);
+		pack_limit(pk, spec->limits[i].soft);
 	}
+	pack_key(pk, "hard_limits");
+	msgpack_pack_array(pk, spec->nlimits);
+	for (size_t i = 0; i < spec->nlimits; i++)
+		pack_limit(pk, spec->limits[i].hard);
 }
 
 int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom_err *err)
@@ -77,7 +87,7 @@ int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
-	pack_begin(&pk, &buffer, 15 + (spec->tty.wanted ? 1 : 0) + spec->worker);
+	pack_begin(&pk, &buffer, 16 + (spec->tty.wanted ? 1 : 0) + spec->worker);
 	pack_u64(&pk, "v", SPEC_VERSION);
 	pack_str(&pk, "job", spec->job);
 	pack_str(&pk, "node", spec->node);
@@ -163,6 +173,32 @@ static int take_vector(const msgpack_object *map, const char *key, char ***out,
 	return 0;
 }
 
+/* Takes a limit; nil is RLIM_INFINITY. */
+static int spec_take_limit(const msgpack_object *o, rlim_t *limit)
+{
+	if (o->type != MSGPACK_OBJECT_POSITIVE_INTEGER && o->type != MSGPACK_OBJECT_NIL)
+		return -EBADMSG;
+	*limit = o->type == MSGPACK_OBJECT_NIL ? RLIM_INFINITY : o->via.u64;
+	return 0;
+}
+
+static int take_hard_limits(const msgpack_object *map, struct spec *spec, struct iocom_err *err)
+{
+	const msgpack_object *o = unpack_get(map, "hard_limits");
+
+	for (size_t i = 0; i < spec->nlimits; i++)
+		spec->limits[i].hard = RLIM_INFINITY;
+	if (!o)
+		return 0;
+	if (o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size != spec->nlimits)
+		return spec_bad(err, "hard_limits");
+	for (size_t i = 0; i < spec->nlimits; i++)
+		if (spec_take_limit(&o->via.array.ptr[i], &spec->limits[i].hard) ||
+		    spec->limits[i].soft > spec->limits[i].hard)
+			return spec_bad(err, "hard_limits");
+	return 0;
+}
+
 static int spec_take_limits(const msgpack_object *map, struct spec *spec, struct iocom_err *err)
 {
 	const msgpack_object *o = unpack_get(map, "limits");
@@ -177,16 +213,12 @@ static int spec_take_limits(const msgpack_object *map, struct spec *spec, struct
 			return spec_bad(err, "limits");
 		at = pair->via.array.ptr;
 		if (at[0].type != MSGPACK_OBJECT_POSITIVE_INTEGER ||
-		    at[0].via.u64 >= RLIM_NLIMITS ||
-		    (at[1].type != MSGPACK_OBJECT_POSITIVE_INTEGER &&
-		     at[1].type != MSGPACK_OBJECT_NIL))
+		    at[0].via.u64 >= RLIM_NLIMITS || spec_take_limit(&at[1], &spec->limits[i].soft))
 			return spec_bad(err, "limits");
 		spec->limits[i].resource = (int)at[0].via.u64;
-		spec->limits[i].soft =
-			at[1].type == MSGPACK_OBJECT_NIL ? RLIM_INFINITY : at[1].via.u64;
 	}
 	spec->nlimits = o->via.array.size;
-	return 0;
+	return take_hard_limits(map, spec, err);
 }
 
 static int take_names(const msgpack_object *map, struct spec *spec, struct iocom_err *err)
@@ -260,18 +292,57 @@ static int spec_take_all(const msgpack_object *map, struct spec *spec, struct io
 	return rc ? rc : spec_take_limits(map, spec, err);
 }
 
+static int spec_length(size_t length, struct iocom_err *err)
+{
+	return length <= SPEC_PACKED_MAX
+		       ? 0
+		       : iocom_err_set(err, -E2BIG,
+				       "the job's spec is too long: %zu bytes, at most %u", length,
+				       SPEC_PACKED_MAX);
+}
+
+static int spec_no_map(int rc, struct iocom_err *err)
+{
+	return rc == -E2BIG
+		       ? iocom_err_set(err, rc,
+				       "the job's spec has too many values: at most %u arguments "
+				       "and as many variables",
+				       SPEC_ARGS_MAX)
+		       : iocom_err_set(err, rc, "the job's spec is no MessagePack map");
+}
+
+int spec_peek(struct spec *spec, const void *data, size_t length, struct iocom_err *err)
+{
+	const struct {
+		const char *key;
+		char *out;
+		size_t size;
+	} names[] = {{"job", spec->job, sizeof(spec->job)},
+		     {"node", spec->node, sizeof(spec->node)},
+		     {"nonce", spec->nonce, sizeof(spec->nonce)}};
+	int rc = spec_length(length, err);
+
+	*spec = (struct spec){0};
+	if (!rc && (rc = unpack_scan(data, length, SPEC_VALUES_MAX)))
+		return spec_no_map(rc, err);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !rc; i++)
+		if (unpack_peek(data, length, SPEC_VALUES_MAX, names[i].key, names[i].out,
+				names[i].size))
+			rc = spec_bad(err, names[i].key);
+	return rc || spec_job_valid(spec->job) ? rc : spec_bad(err, "job");
+}
+
 int spec_unpack(struct spec *spec, const void *data, size_t length, struct iocom_err *err)
 {
 	msgpack_unpacked message;
-	int rc;
+	int rc = spec_length(length, err);
 
 	*spec = (struct spec){0};
-	if (length > SPEC_PACKED_MAX)
-		return iocom_err_set(err, -E2BIG,
-				     "the job's spec is too long: %zu bytes, at most %u", length,
-				     SPEC_PACKED_MAX);
-	if (unpack_map(&message, data, length))
-		return iocom_err_set(err, -EBADMSG, "the job's spec is no MessagePack map");
+	if (rc)
+		return rc;
+	rc = unpack_map_of(&message, data, length, SPEC_VALUES_MAX);
+	if (rc)
+		return spec_no_map(rc, err);
 	rc = spec_take_all(&message.data, spec, err);
 	msgpack_unpacked_destroy(&message);
 	if (rc)

@@ -21,11 +21,15 @@
 #define SPEC_NONCE_MAX	      40 /* hex digits of 16 random bytes, with NUL */
 #define SPEC_ARGS_MAX	      (1u << 16)
 #define SPEC_PACKED_MAX	      (3u << 20)
+#define SPEC_VALUES_MAX	      (2 * SPEC_ARGS_MAX + 512) /* arguments, variables, and the fields */
 #define SPEC_CREDENTIAL_TTL_S 60
+/* Job and node of a spec that goes with its submission: home, which starts it, names them. */
+#define SPEC_UNPLACED "unplaced"
 
 struct spec_limit {
 	int resource; /* RLIMIT_* */
 	rlim_t soft;  /* RLIM_INFINITY is passed unchanged */
+	rlim_t hard;  /* at least `soft`; RLIM_INFINITY also if an older client sent none */
 };
 
 struct spec {
@@ -57,6 +61,11 @@ bool spec_job_valid(const char *job);
 int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom_err *err);
 /* Returns 0, or -EBADMSG, -EPROTO (version), -E2BIG or -ENOMEM with the field's name. */
 int spec_unpack(struct spec *spec, const void *data, size_t length, struct iocom_err *err);
+/*
+ * Reads only what a lease is found by: job, node and nonce. It allocates nothing, so it may be
+ * asked for a stranger, before the rest is decoded. Returns 0, -EBADMSG or -E2BIG.
+ */
+int spec_peek(struct spec *spec, const void *data, size_t length, struct iocom_err *err);
 
 /* The rest is in seal.c because it needs MUNGE, which the shim does not link. */
 #define SPEC_HASH_BYTES 32
